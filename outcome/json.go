@@ -1,0 +1,194 @@
+package outcome
+
+import (
+	"bytes"
+	"encoding/json"
+	"strconv"
+	"unicode/utf8"
+)
+
+// The writers of this file exist because encoding/json compacts and HTML-escapes what a Marshaler returns: results must
+// keep their producer's exact bytes.
+
+// JSON writes the outcome; results keep their producers' bytes.
+func (o *Outcome) JSON() []byte { return o.append(make([]byte, 0, 512+o.Results.size())) }
+
+// MarshalJSON serves embedding into other documents, where encoding/json may compact the results' white space.
+func (o *Outcome) MarshalJSON() ([]byte, error) { return o.JSON(), nil }
+
+func (o *Outcome) append(b []byte) []byte {
+	b = append(b, `{"run":`...)
+	b = appendString(b, o.Run)
+	b = append(b, `,"status":`...)
+	b = appendString(b, string(o.Status))
+	b = append(b, `,"results":`...)
+	b = o.Results.append(b)
+	b = append(b, `,"errors":`...)
+	if len(o.Errors) == 0 {
+		b = append(b, `[]`...)
+	} else {
+		b = appendValue(b, o.Errors)
+	}
+	if len(o.Problems) > 0 {
+		b = append(b, `,"problems":`...)
+		b = appendValue(b, o.Problems)
+	}
+	if len(o.Warnings) > 0 {
+		b = append(b, `,"warnings":`...)
+		b = appendValue(b, o.Warnings)
+	}
+	b = append(b, `,"stats":`...)
+	b = o.Stats.append(b)
+	return append(b, '}')
+}
+
+// MarshalJSON writes one object in the order of the slice.
+func (r Results) MarshalJSON() ([]byte, error) { return r.append(make([]byte, 0, r.size())), nil }
+
+func (r Results) size() int {
+	n := 2
+	for _, x := range r {
+		n += len(x.Step) + len(x.JSON) + 4
+	}
+	return n
+}
+
+func (r Results) append(b []byte) []byte {
+	b = append(b, '{')
+	for i, x := range r {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = appendString(b, x.Step)
+		b = append(b, ':')
+		b = append(b, x.JSON...)
+	}
+	return append(b, '}')
+}
+
+// UnmarshalJSON reads an object and keeps the order of its keys and the bytes of its values.
+func (r *Results) UnmarshalJSON(b []byte) error {
+	dec := json.NewDecoder(bytes.NewReader(b))
+	if _, err := dec.Token(); err != nil {
+		return err
+	}
+	*r = nil
+	for dec.More() {
+		key, err := dec.Token()
+		if err != nil {
+			return err
+		}
+		var value json.RawMessage
+		if err := dec.Decode(&value); err != nil {
+			return err
+		}
+		name, _ := key.(string)
+		*r = append(*r, Result{name, value})
+	}
+	return nil
+}
+
+func (s Stats) append(b []byte) []byte {
+	field := func(name string, v int64) {
+		b = append(b, '"')
+		b = append(b, name...)
+		b = append(b, '"', ':')
+		b = strconv.AppendInt(b, v, 10)
+		b = append(b, ',')
+	}
+	b = append(b, '{')
+	field("steps", int64(s.Steps))
+	field("succeeded", int64(s.Succeeded))
+	field("failed", int64(s.Failed))
+	field("skipped", int64(s.Skipped))
+	if s.Cancelled > 0 {
+		field("cancelled", int64(s.Cancelled))
+	}
+	b = append(b, `"elapsed_ms":`...)
+	b = strconv.AppendFloat(b, s.ElapsedMS, 'f', -1, 64)
+	b = append(b, ',')
+	field("bytes_returned", s.BytesReturned)
+	field("bytes_kept_out", s.BytesKeptOut)
+	field("tokens_kept_out_estimate", s.TokensKeptOut)
+	b[len(b)-1] = '}'
+	return b
+}
+
+// JSON writes the document of a run; plan and results keep their exact bytes.
+func (r *Run) JSON() []byte {
+	b := r.header(make([]byte, 0, 1024+len(r.Plan)+160*len(r.Steps)))
+	if r.Outcome != nil {
+		b = append(b, `,"outcome":`...)
+		b = r.Outcome.append(b)
+	}
+	if len(r.Plan) > 0 {
+		b = append(b, `,"plan":`...)
+		b = append(b, r.Plan...)
+	}
+	if len(r.Steps) > 0 {
+		b = append(b, `,"steps":[`...)
+		for i := range r.Steps {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = r.Steps[i].append(b)
+		}
+		b = append(b, ']')
+	}
+	return append(b, '}')
+}
+
+// Head writes the same document without outcome, plan and steps: what stays in the key when the rest is a blob.
+func (r *Run) Head() []byte { return append(r.header(nil), '}') }
+
+// MarshalJSON serves embedding into other documents, where encoding/json may compact white space.
+func (r *Run) MarshalJSON() ([]byte, error) { return r.JSON(), nil }
+
+// header writes the scalar fields without the closing brace.
+func (r *Run) header(b []byte) []byte {
+	type head Run
+	h := head(*r)
+	h.Outcome, h.Plan, h.Steps = nil, nil, nil
+	b = appendValue(b, h)
+	return b[:len(b)-1]
+}
+
+func (s *Step) append(b []byte) []byte {
+	type bare Step
+	x := bare(*s)
+	x.Arguments, x.Result = nil, nil
+	b = appendValue(b, x)
+	b = b[:len(b)-1]
+	if len(s.Arguments) > 0 {
+		b = append(b, `,"arguments":`...)
+		b = append(b, s.Arguments...)
+	}
+	if len(s.Result) > 0 {
+		b = append(b, `,"result":`...)
+		b = append(b, s.Result...)
+	}
+	return append(b, '}')
+}
+
+// appendValue marshals a value that can't fail: structs of this package and package fault, made of strings, numbers and
+// times. Were it ever to fail, null keeps the document well-formed.
+func appendValue(b []byte, v any) []byte {
+	buf := bytes.NewBuffer(b)
+	enc := json.NewEncoder(buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return append(b, "null"...)
+	}
+	return bytes.TrimSuffix(buf.Bytes(), []byte("\n"))
+}
+
+func appendString(b []byte, s string) []byte {
+	for i := 0; i < len(s); i++ {
+		if c := s[i]; c < 0x20 || c == '"' || c == '\\' || c >= utf8.RuneSelf {
+			return appendValue(b, s)
+		}
+	}
+	b = append(b, '"')
+	b = append(b, s...)
+	return append(b, '"')
+}

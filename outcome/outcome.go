@@ -1,0 +1,153 @@
+// Package outcome holds the documents that come out of a run: the compact outcome that goes into a model's context, and
+// the full run for people and programs. Both are plain data with a fixed JSON form (docs/protocol.md).
+package outcome
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/stepjet/stepjet/fault"
+)
+
+// RunStatus is what a run came to, or where it stands.
+type RunStatus string
+
+// The statuses of a run. All but Running are terminal.
+const (
+	Running   RunStatus = "running"
+	Succeeded RunStatus = "succeeded" // nothing but optional steps failed
+	Partial   RunStatus = "partial"   // at least one output step succeeded
+	Failed    RunStatus = "failed"    // no output step succeeded
+	Cancelled RunStatus = "cancelled" // somebody cancelled it
+	Expired   RunStatus = "expired"   // its deadline passed
+	Rejected  RunStatus = "rejected"  // the plan was not valid; nothing ran
+)
+
+// StepStatus is where a step stands.
+type StepStatus string
+
+// The statuses of a step. The last four are terminal.
+const (
+	StepWaiting   StepStatus = "waiting"  // for a dependency
+	StepReady     StepStatus = "ready"    // its inputs are there, it is on its way to a worker
+	StepRunning   StepStatus = "running"  // a worker has it (known only from events)
+	StepRetrying  StepStatus = "retrying" // waiting for its next attempt
+	StepSucceeded StepStatus = "succeeded"
+	StepFailed    StepStatus = "failed"
+	StepSkipped   StepStatus = "skipped"
+	StepCancelled StepStatus = "cancelled"
+)
+
+// Terminal reports whether a step in this status is over.
+func (s StepStatus) Terminal() bool {
+	return s == StepSucceeded || s == StepFailed || s == StepSkipped || s == StepCancelled
+}
+
+// Outcome is what goes back to the agent: only the results asked for, and every error.
+type Outcome struct {
+	Run      string          `json:"run"`
+	Status   RunStatus       `json:"status"`
+	Results  Results         `json:"results"`
+	Errors   []StepError     `json:"errors"`
+	Problems []fault.Problem `json:"problems,omitempty"`
+	Warnings []fault.Problem `json:"warnings,omitempty"`
+	Stats    Stats           `json:"stats"`
+}
+
+// Result is the raw JSON that one step returned.
+type Result struct {
+	Step string
+	JSON json.RawMessage
+}
+
+// Results are written as one JSON object whose keys keep their order: that of output_steps.
+type Results []Result
+
+// Get gives a step's result, and whether it is there.
+func (r Results) Get(step string) (json.RawMessage, bool) {
+	for _, x := range r {
+		if x.Step == step {
+			return x.JSON, true
+		}
+	}
+	return nil, false
+}
+
+// StepError names one step that did not succeed, and why.
+type StepError struct {
+	Step     string     `json:"step"`
+	Code     fault.Code `json:"code"`
+	Message  string     `json:"message"`
+	Hint     string     `json:"hint,omitempty"`
+	Attempts int        `json:"attempts,omitempty"`
+}
+
+// Stats counts a run's steps and bytes.
+type Stats struct {
+	Steps     int `json:"steps"`
+	Succeeded int `json:"succeeded"`
+	Failed    int `json:"failed"`
+	Skipped   int `json:"skipped"`
+	Cancelled int `json:"cancelled,omitempty"`
+	// ElapsedMS is the time from the plan's record to the record that decided the last step, in milliseconds.
+	ElapsedMS float64 `json:"elapsed_ms"`
+	// BytesReturned counts the bytes of the results in the outcome, BytesKeptOut those of all other successful steps.
+	BytesReturned int64 `json:"bytes_returned"`
+	BytesKeptOut  int64 `json:"bytes_kept_out"`
+	// TokensKeptOut estimates what the model did not have to read: bytes / 4.
+	TokensKeptOut int64 `json:"tokens_kept_out_estimate"`
+}
+
+// Handle says where a large value lies: an object of the bucket "blobs".
+type Handle struct {
+	Name   string `json:"name"`
+	Size   int64  `json:"size"`
+	SHA256 string `json:"sha256"` // hex
+}
+
+// Run is the full document of a run, kept in history and shown by "stepjet get". Times are those of the ledger's
+// records, so that every reader sees the same.
+type Run struct {
+	Version    int    `json:"version"`
+	Run        string `json:"run"`
+	Tenant     string `json:"tenant"`
+	Generation uint64 `json:"generation"`
+	// Digest is the SHA-256 of the plan's bytes, in hex: the same plan means the same bytes.
+	Digest    string    `json:"digest"`
+	Status    RunStatus `json:"status"`
+	Submitted time.Time `json:"submitted"`
+	Started   time.Time `json:"started,omitzero"`
+	Finished  time.Time `json:"finished,omitzero"`
+	// StoppedBy says who cancelled the run, or "deadline".
+	StoppedBy string `json:"stopped_by,omitempty"`
+	Stats     Stats  `json:"stats"`
+	// Blob holds the whole document where it was too large to be kept inline; then Outcome, Plan and Steps are empty.
+	Blob    *Handle         `json:"blob,omitempty"`
+	Outcome *Outcome        `json:"outcome,omitempty"`
+	Plan    json.RawMessage `json:"plan,omitempty"`
+	Steps   []Step          `json:"steps,omitempty"`
+}
+
+// Step is one step of a Run document.
+type Step struct {
+	ID       string     `json:"id"`
+	Tool     string     `json:"tool"`
+	Status   StepStatus `json:"status"`
+	Attempts int        `json:"attempts,omitempty"`
+	// Ready is when its inputs were there, Started and Ended when its last attempt ran on Worker, Decided when the
+	// record that ended it was written.
+	Ready   time.Time `json:"ready,omitzero"`
+	Started time.Time `json:"started,omitzero"`
+	Ended   time.Time `json:"ended,omitzero"`
+	Decided time.Time `json:"decided,omitzero"`
+	Worker  string    `json:"worker,omitempty"`
+	// Waiting says, for a step that is not over, what it waits for.
+	Waiting string       `json:"waiting,omitempty"`
+	Error   *fault.Error `json:"error,omitempty"`
+	// Arguments are the resolved arguments. They are recomputed from plan and results on reading, not stored.
+	Arguments json.RawMessage `json:"arguments,omitempty"`
+	// Result is the raw JSON returned, left out where the outcome holds it already.
+	Result json.RawMessage `json:"result,omitempty"`
+	// Bytes is the size of the result.
+	Bytes int64 `json:"bytes,omitempty"`
+}

@@ -1,0 +1,61 @@
+package outcome_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/outcome"
+)
+
+func sample() *outcome.Outcome {
+	return &outcome.Outcome{
+		Run: "order-42 \"é\"", Status: outcome.Partial,
+		Results: outcome.Results{{Step: "z", JSON: json.RawMessage(`{ "n": 12345678901234567890, "h": "<b>" }`)}, {Step: "a", JSON: json.RawMessage(`1.0`)}},
+		Errors:  []outcome.StepError{{Step: "s1", Code: fault.ToolFailed, Message: "a < b", Attempts: 3}},
+		Stats:   outcome.Stats{Steps: 3, Succeeded: 2, Failed: 1, ElapsedMS: 12.4, BytesReturned: 42},
+	}
+}
+
+func TestOutcomeKeepsBytesAndOrder(t *testing.T) {
+	const want = `{"run":"order-42 \"é\"","status":"partial","results":{"z":{ "n": 12345678901234567890, "h": "<b>" },"a":1.0},` +
+		`"errors":[{"step":"s1","code":"tool_failed","message":"a < b","attempts":3}],` +
+		`"stats":{"steps":3,"succeeded":2,"failed":1,"skipped":0,"elapsed_ms":12.4,"bytes_returned":42,"bytes_kept_out":0,"tokens_kept_out_estimate":0}}`
+	require.Equal(t, want, string(sample().JSON()))
+
+	var back outcome.Outcome
+	require.NoError(t, json.Unmarshal([]byte(want), &back))
+	require.Equal(t, *sample(), back)
+}
+
+func TestRunRoundTrip(t *testing.T) {
+	at := time.Date(2026, 11, 20, 12, 0, 0, 5000, time.UTC)
+	run := &outcome.Run{
+		Version: 1, Run: "r", Tenant: "default", Generation: 7, Digest: "ab", Status: outcome.Partial, Submitted: at, Finished: at.Add(time.Second),
+		Stats: sample().Stats, Outcome: sample(), Plan: json.RawMessage(`{"steps": [ ]}`),
+		Steps: []outcome.Step{{ID: "z", Tool: "t", Status: outcome.StepSucceeded, Attempts: 1, Ready: at, Result: json.RawMessage(`{ "k": 1e400 }`), Bytes: 14},
+			{ID: "s1", Tool: "t", Status: outcome.StepFailed, Error: fault.New(fault.ToolFailed, "x")}},
+	}
+	b := run.JSON()
+	require.Contains(t, string(b), `"result":{ "k": 1e400 }`)
+	require.Contains(t, string(b), `"plan":{"steps": [ ]}`)
+	var back outcome.Run
+	require.NoError(t, json.Unmarshal(b, &back))
+	require.Equal(t, string(b), string(back.JSON()))
+	require.Equal(t, at, back.Steps[0].Ready)
+
+	var head outcome.Run
+	require.NoError(t, json.Unmarshal(run.Head(), &head))
+	require.Equal(t, run.Stats, head.Stats)
+	require.Nil(t, head.Outcome)
+	require.Empty(t, head.Steps)
+}
+
+func TestEmptyOutcomeHasListsNotNull(t *testing.T) {
+	b := (&outcome.Outcome{Run: "r", Status: outcome.Rejected, Problems: []fault.Problem{{Code: fault.EmptyPlan, Path: "/steps", Message: "m"}}}).JSON()
+	require.JSONEq(t, `{"run":"r","status":"rejected","results":{},"errors":[],"problems":[{"code":"empty_plan","path":"/steps","message":"m"}],
+		"stats":{"steps":0,"succeeded":0,"failed":0,"skipped":0,"elapsed_ms":0,"bytes_returned":0,"bytes_kept_out":0,"tokens_kept_out_estimate":0}}`, string(b))
+}

@@ -1,0 +1,45 @@
+package subjects
+
+// The closed list of headers. Bodies are the user's own bytes; what Stepjet adds travels here. Times are RFC 3339 with
+// nanoseconds, in UTC.
+const (
+	// HeaderVersion is the version of the message's form, on every message: Version.
+	HeaderVersion = "Stepjet-Version"
+	// HeaderClient, on a submitted plan: the client token to notify. [A-Za-z0-9_-]{1,64}.
+	HeaderClient = "Stepjet-Client"
+	// HeaderResult, on a step: the subject that its result is published to.
+	HeaderResult = "Stepjet-Result"
+	// HeaderClaim, on a step of an at_most_once tool: the subject to create before executing.
+	HeaderClaim = "Stepjet-Claim"
+	// HeaderKey, on a step: the idempotency key, the same for all attempts.
+	HeaderKey = "Stepjet-Key"
+	// HeaderAttempt, on a step: the attempt's number, from 1.
+	HeaderAttempt = "Stepjet-Attempt"
+	// HeaderTimeout, on a step: the longest one execution may take, in milliseconds.
+	HeaderTimeout = "Stepjet-Timeout-Ms"
+	// HeaderDeadline, on a step: when the step or its run expires; no result is of use after it.
+	HeaderDeadline = "Stepjet-Deadline"
+	// HeaderHandle, on a step or a result: the body lies in the bucket "blobs" and this is its handle, as JSON.
+	HeaderHandle = "Stepjet-Handle"
+	// HeaderStatus, on a result: StatusOK or StatusError.
+	HeaderStatus = "Stepjet-Status"
+	// HeaderWorker, on a result: the name of who wrote it.
+	HeaderWorker = "Stepjet-Worker"
+	// HeaderStarted and HeaderEnded, on a result: when the execution began and ended, by the worker's clock.
+	HeaderStarted = "Stepjet-Started"
+	HeaderEnded   = "Stepjet-Ended"
+	// HeaderContentType, on a result: application/json (default) or text/plain.
+	HeaderContentType = "Content-Type"
+	// HeaderTraceparent and HeaderTracestate (W3C Trace Context) are copied plan → step → result.
+	HeaderTraceparent = "traceparent"
+	HeaderTracestate  = "tracestate"
+)
+
+// Version is the version of messages that this Stepjet writes. A reader leaves higher ones alone.
+const Version = "1"
+
+// Values of HeaderStatus.
+const (
+	StatusOK    = "ok"
+	StatusError = "error"
+)

@@ -1,0 +1,155 @@
+package subjects
+
+import (
+	"strconv"
+	"strings"
+)
+
+// StepsStream gives the work-queue stream of a tool shard.
+func StepsStream(shard int) string { return "STEPS_" + strconv.Itoa(shard) }
+
+// StepsSubjects gives all subjects that a step stream takes.
+func StepsSubjects(shard int) []string {
+	s := strconv.Itoa(shard)
+	return []string{"step." + s + ".>", "sched." + s + ".>", Sentinel(shard)}
+}
+
+// Sentinel gives the subject of the message that keeps a step stream from ever being empty. No consumer takes it.
+func Sentinel(shard int) string { return "sentinel." + strconv.Itoa(shard) }
+
+func toolPrefix(kind string, shard int, tool string) string {
+	return kind + "." + strconv.Itoa(shard) + "." + Encode(tool) + "."
+}
+
+// Step gives the subject that an attempt is dispatched to.
+func Step(a Attempt, shard int) string { return toolPrefix("step", shard, a.Tool) + a.tail() }
+
+// Scheduled gives the subject under which an attempt waits for its time.
+func Scheduled(a Attempt, shard int) string { return toolPrefix("sched", shard, a.Tool) + a.tail() }
+
+// PendingFilter matches an attempt whether it is dispatched or scheduled.
+func PendingFilter(a Attempt, shard int) string { return toolPrefix("*", shard, a.Tool) + a.tail() }
+
+// ToolFilter matches every dispatched step of a tool.
+func ToolFilter(tool string, shard int) string { return toolPrefix("step", shard, tool) + ">" }
+
+// RunToolFilter matches what one generation of a run has waiting for one tool; kind is "step" or "sched".
+func RunToolFilter(kind string, r Run, generation uint64, tool string, shard int) string {
+	return toolPrefix(kind, shard, tool) + strconv.Itoa(r.Partition()) + "." + r.Tenant + "." + r.ID + "." + strconv.FormatUint(generation, 10) + ".>"
+}
+
+// PartitionPendingFilter matches what a partition has in a step stream, dispatched or scheduled.
+func PartitionPendingFilter(partition, shard int) string {
+	return "*." + strconv.Itoa(shard) + ".*." + strconv.Itoa(partition) + ".>"
+}
+
+// ParseStep reads a subject of a step stream: step or sched.
+func ParseStep(subject string) (a Attempt, shard int, ok bool) {
+	t := strings.Split(subject, ".") // kind shard tool P T R G S A
+	if len(t) != 9 || t[0] != "step" && t[0] != "sched" {
+		return a, 0, false
+	}
+	shard, err := strconv.Atoi(t[1])
+	if err != nil {
+		return a, 0, false
+	}
+	a, ok = parseAttempt(Run{t[4], t[5]}, t[6], t[2], t[7], t[8])
+	return a, shard, ok
+}
+
+// Cancel gives the subject that tells workers to stop an attempt; CancelFilter matches all of a tool.
+func Cancel(a Attempt) string { return "cancel." + Encode(a.Tool) + "." + a.cancelTail() }
+
+// CancelFilter matches the cancellations of a tool.
+func CancelFilter(tool string) string { return "cancel." + Encode(tool) + ".>" }
+
+func (a Attempt) cancelTail() string {
+	return a.Tenant + "." + a.ID + "." + strconv.FormatUint(a.Generation, 10) + "." + a.Step + "." + strconv.Itoa(a.Number)
+}
+
+// ParseCancel reads a subject of Cancel.
+func ParseCancel(subject string) (Attempt, bool) {
+	t := strings.Split(subject, ".") // cancel tool T R G S A
+	if len(t) != 7 || t[0] != "cancel" {
+		return Attempt{}, false
+	}
+	return parseAttempt(Run{t[2], t[3]}, t[4], t[1], t[5], t[6])
+}
+
+// The kinds of events, the last token of Event.
+const (
+	EventStart    = "start"    // the plan was accepted; body: the number of steps
+	EventStep     = "step"     // a step was decided or is to be tried again
+	EventEnd      = "end"      // the run is over; body: the outcome
+	EventConflict = "conflict" // the run id was used for another plan; body: the problem
+)
+
+// Event gives the subject of an event of a run. Events are core NATS, at most once, for watching only.
+func Event(r Run, kind string) string { return "event." + r.Tenant + "." + r.ID + "." + kind }
+
+// EventFilter matches all events of a run.
+func EventFilter(r Run) string { return Event(r, "*") }
+
+// ParseEvent reads a subject of Event.
+func ParseEvent(subject string) (r Run, kind string, ok bool) {
+	t := strings.Split(subject, ".")
+	if len(t) != 4 || t[0] != "event" {
+		return r, "", false
+	}
+	return Run{t[1], t[2]}, t[3], true
+}
+
+// Notify gives the subject on which a client learns that a run of its own is over; client is the token it sent along.
+func Notify(r Run, client string) string { return "notify." + r.Tenant + "." + client + "." + r.ID }
+
+// NotifyFilter matches all notices to one client.
+func NotifyFilter(tenant, client string) string { return "notify." + tenant + "." + client + ".*" }
+
+// ParseNotify reads a subject of Notify.
+func ParseNotify(subject string) (r Run, ok bool) {
+	t := strings.Split(subject, ".")
+	if len(t) != 4 || t[0] != "notify" {
+		return r, false
+	}
+	return Run{t[1], t[3]}, true
+}
+
+// The verbs of the control API.
+const (
+	VerbGet    = "get"
+	VerbCancel = "cancel"
+)
+
+// API gives the subject of a request about a run, answered by the owner of its partition.
+func API(r Run, verb string) string {
+	return "api." + strconv.Itoa(r.Partition()) + "." + verb + "." + r.Tenant + "." + r.ID
+}
+
+// APIFilter matches the requests about the runs of one partition.
+func APIFilter(partition int) string { return "api." + strconv.Itoa(partition) + ".*.*.*" }
+
+// ParseAPI reads a subject of API.
+func ParseAPI(subject string) (r Run, verb string, ok bool) {
+	t := strings.Split(subject, ".")
+	if len(t) != 5 || t[0] != "api" {
+		return r, "", false
+	}
+	r = Run{t[3], t[4]}
+	return r, t[2], t[1] == strconv.Itoa(r.Partition())
+}
+
+// Register gives the subject of a request that registers a tool; any orchestrator answers. The definition is the body.
+func Register(tool string) string { return "api.tools.register." + Encode(tool) }
+
+// RegisterFilter matches all registrations.
+const RegisterFilter = "api.tools.register.*"
+
+// PingSubject is answered by any orchestrator; it shows that one is alive.
+const PingSubject = "api.ping"
+
+// ToolKey gives a tool's key in the registry bucket.
+func ToolKey(tool string) string { return Encode(tool) }
+
+// DefinitionKey gives the registry key under which a definition is kept by its digest, create-once. Encoded tool names
+// hold no dot, so the two kinds of keys can't meet.
+func DefinitionKey(digest string) string { return "def." + digest }

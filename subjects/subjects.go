@@ -1,0 +1,237 @@
+// Package subjects builds, parses and checks every name that Stepjet uses in NATS: subjects, streams, buckets, keys,
+// consumers and headers. No other package puts a subject together.
+//
+// Safety: whatever an agent, a tool or a plan calls a run, a tool or a step, its name becomes exactly one subject token
+// (Encode), so it can neither add tokens nor wildcards nor leave its place. Parsing accepts only what building makes.
+package subjects
+
+import (
+	"strconv"
+	"strings"
+)
+
+// Assets of JetStream.
+const (
+	ToolsBucket   = "tools"
+	MembersBucket = "members"
+	HistoryBucket = "history"
+	BlobsBucket   = "blobs"
+	DoctorQueue   = "stepjet" // queue group of requests that any orchestrator can answer
+)
+
+// Intake subjects: where agents publish plans.
+const (
+	IntakeFilter = "plan.submit.*.*"
+)
+
+// LedgerBucket gives the KV bucket of a ledger shard, LedgerStream the stream beneath it.
+func LedgerBucket(shard int) string { return "runs_" + strconv.Itoa(shard) }
+
+// LedgerStream gives the stream of a ledger shard.
+func LedgerStream(shard int) string { return "KV_" + LedgerBucket(shard) }
+
+// LedgerPrefix gives the prefix of all subjects of a ledger shard, with the trailing dot.
+func LedgerPrefix(shard int) string { return "$KV." + LedgerBucket(shard) + "." }
+
+// LedgerShard gives the ledger shard of a partition.
+func LedgerShard(partition, shards int) int { return partition % shards }
+
+// IntakeTarget gives the destination of the ledger's subject transform for IntakeFilter, with one shard.
+func IntakeTarget() string {
+	return LedgerPrefix(0) + "{{partition(" + strconv.Itoa(Partitions) + ",2)}}.{{wildcard(1)}}.{{wildcard(2)}}.plan"
+}
+
+// Submit gives the subject that an agent publishes a plan to. run is encoded.
+func Submit(tenant, run string) string { return "plan.submit." + tenant + "." + run }
+
+// Run names a run: tenant and encoded run id.
+type Run struct {
+	Tenant string
+	ID     string // encoded token
+}
+
+// NewRun names a run by tenant and plain run id.
+func NewRun(tenant, id string) Run { return Run{tenant, Encode(id)} }
+
+// Plain gives the run id as its submitter wrote it, or the token where it isn't a canonical encoding.
+func (r Run) Plain() string {
+	if s, ok := Decode(r.ID); ok {
+		return s
+	}
+	return r.ID
+}
+
+// Valid reports whether tenant and token are such as Stepjet accepts.
+func (r Run) Valid() bool {
+	id, ok := Decode(r.ID)
+	return ok && ValidRun(id) && ValidTenant(r.Tenant)
+}
+
+// Partition gives the run's partition.
+func (r Run) Partition() int { return Partition(r.ID) }
+
+// Key gives the run's key in the history bucket.
+func (r Run) Key() string { return r.Tenant + "." + r.ID }
+
+// ParseHistoryKey reads a key of the history bucket.
+func ParseHistoryKey(key string) (Run, bool) {
+	t, id, ok := strings.Cut(key, ".")
+	if !ok || strings.IndexByte(id, '.') >= 0 || t == "" || id == "" {
+		return Run{}, false
+	}
+	return Run{t, id}, true
+}
+
+// Attempt names one attempt of one step of one generation of a run, on its way through the ledger and the step streams.
+type Attempt struct {
+	Run
+	Generation uint64
+	Tool       string // plain name
+	Step       string // "S", or "S=i" for an item
+	Number     int    // from 1
+}
+
+// Key gives the idempotency key handed to the tool, the same for all attempts: T/R/G/S.
+func (a Attempt) Key() string {
+	return a.Tenant + "/" + a.ID + "/" + strconv.FormatUint(a.Generation, 10) + "/" + a.Step
+}
+
+// MessageID gives the id that dedupes the dispatch of the attempt: T/R/G/S/A. It is a help, never what correctness
+// rests on.
+func (a Attempt) MessageID() string { return a.Key() + "/" + strconv.Itoa(a.Number) }
+
+// BlobName gives the name of a blob that belongs to the attempt; unique is a fresh nuid.
+func (a Attempt) BlobName(unique string) string { return a.MessageID() + "/" + unique }
+
+// RunBlobName gives the name of a blob that belongs to the run as a whole (its history or start document).
+func RunBlobName(r Run, generation uint64, kind, unique string) string {
+	return r.Tenant + "/" + r.ID + "/" + strconv.FormatUint(generation, 10) + "/=" + kind + "/" + unique
+}
+
+// tail is P.T.R.G.S.A, the end of the subjects of step, sched and cancel.
+func (a Attempt) tail() string {
+	return strconv.Itoa(a.Partition()) + "." + a.Tenant + "." + a.ID + "." + strconv.FormatUint(a.Generation, 10) + "." + a.Step + "." + strconv.Itoa(a.Number)
+}
+
+// The ledger's subjects. All take the number of shards the deployment has.
+
+// PlanRecord gives the subject of a run's plan record.
+func PlanRecord(r Run, shards int) string { return runPrefix(r, shards) + "plan" }
+
+// StartRecord gives the subject of a generation's start record.
+func StartRecord(r Run, generation uint64, shards int) string {
+	return genPrefix(r, generation, shards) + "start"
+}
+
+// StopRecord gives the subject of a generation's stop record.
+func StopRecord(r Run, generation uint64, shards int) string {
+	return genPrefix(r, generation, shards) + "stop"
+}
+
+// StepRecord gives the subject of the record that decides an attempt.
+func StepRecord(a Attempt, shards int) string {
+	return genPrefix(a.Run, a.Generation, shards) + "step." + Encode(a.Tool) + "." + a.Step + "." + strconv.Itoa(a.Number)
+}
+
+// ClaimRecord gives the subject of an attempt's claim.
+func ClaimRecord(a Attempt, shards int) string { return StepRecord(a, shards) + ".claim" }
+
+// GenerationFilter matches all records of a generation but the plan.
+func GenerationFilter(r Run, generation uint64, shards int) string {
+	return genPrefix(r, generation, shards) + ">"
+}
+
+// PartitionFilter matches all records of a partition.
+func PartitionFilter(partition, shards int) string {
+	return LedgerPrefix(LedgerShard(partition, shards)) + strconv.Itoa(partition) + ".>"
+}
+
+// ActiveFilter matches the plan records of a tenant ("*" for all) in one ledger shard.
+func ActiveFilter(shard int, tenant string) string {
+	return LedgerPrefix(shard) + "*." + tenant + ".*.plan"
+}
+
+func runPrefix(r Run, shards int) string {
+	p := r.Partition()
+	return LedgerPrefix(LedgerShard(p, shards)) + strconv.Itoa(p) + "." + r.Tenant + "." + r.ID + "."
+}
+
+func genPrefix(r Run, g uint64, shards int) string {
+	return runPrefix(r, shards) + strconv.FormatUint(g, 10) + "."
+}
+
+// RecordKind is the kind of a ledger record.
+type RecordKind uint8
+
+// The kinds of records. Unknown is one that a newer Stepjet wrote.
+const (
+	UnknownRecord RecordKind = iota
+	PlanKind
+	StartKind
+	StopKind
+	StepKind
+	ClaimKind
+)
+
+// Record is a parsed ledger subject.
+type Record struct {
+	Kind       RecordKind
+	Run        Run
+	Generation uint64  // 0 for a plan: there it is the record's own sequence
+	Attempt    Attempt // of StepKind and ClaimKind
+}
+
+// ParseRecord reads a ledger subject. ok is false where it isn't below a run at all; a subject below a run that this
+// version doesn't know has Kind UnknownRecord.
+func ParseRecord(subject string) (rec Record, ok bool) {
+	rest, found := strings.CutPrefix(subject, "$KV.runs_")
+	if !found {
+		return rec, false
+	}
+	t := strings.Split(rest, ".") // shard P T R …
+	if len(t) < 5 {
+		return rec, false
+	}
+	rec.Run = Run{t[2], t[3]}
+	if len(t) == 5 && t[4] == "plan" {
+		rec.Kind = PlanKind
+		return rec, true
+	}
+	g, err := strconv.ParseUint(t[4], 10, 64)
+	if err != nil {
+		return rec, true
+	}
+	rec.Generation = g
+	switch {
+	case len(t) == 6 && t[5] == "start":
+		rec.Kind = StartKind
+	case len(t) == 6 && t[5] == "stop":
+		rec.Kind = StopKind
+	case len(t) == 9 && t[5] == "step", len(t) == 10 && t[5] == "step" && t[9] == "claim":
+		a, ok := parseAttempt(rec.Run, t[4], t[6], t[7], t[8])
+		if !ok {
+			return rec, true
+		}
+		rec.Attempt, rec.Kind = a, StepKind
+		if len(t) == 10 {
+			rec.Kind = ClaimKind
+		}
+	}
+	return rec, true
+}
+
+func parseAttempt(r Run, g, tool, step, number string) (Attempt, bool) {
+	gen, err := strconv.ParseUint(g, 10, 64)
+	if err != nil {
+		return Attempt{}, false
+	}
+	n, err := strconv.Atoi(number)
+	if err != nil || n < 1 {
+		return Attempt{}, false
+	}
+	name, ok := Decode(tool)
+	if !ok || step == "" {
+		return Attempt{}, false
+	}
+	return Attempt{Run: r, Generation: gen, Tool: name, Step: step, Number: n}, true
+}

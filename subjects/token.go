@@ -1,0 +1,124 @@
+package subjects
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"hash/fnv"
+	"regexp"
+	"strings"
+)
+
+// Limits of names, in bytes.
+const (
+	MaxStepID   = 64
+	MaxToolName = 128
+	MaxRunID    = 128
+	MaxTenant   = 64
+	maxDurable  = 200 // the server's own limit is 255
+)
+
+// DefaultTenant is the tenant of those who name none.
+const DefaultTenant = "default"
+
+var (
+	tenantRE = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+	stepRE   = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+	toolRE   = regexp.MustCompile(`^[A-Za-z0-9_.:/-]{1,128}$`)
+)
+
+// ValidTenant reports whether s is a tenant: [A-Za-z0-9_-]{1,64}.
+func ValidTenant(s string) bool { return tenantRE.MatchString(s) }
+
+// ValidStepID reports whether s is a step id: [A-Za-z0-9_-]{1,64}.
+func ValidStepID(s string) bool { return stepRE.MatchString(s) }
+
+// ValidTool reports whether s is a tool name: 1 to 128 of [A-Za-z0-9_.:/-].
+func ValidTool(s string) bool { return toolRE.MatchString(s) }
+
+// ValidRun reports whether s is a run id: 1 to 128 bytes of any kind.
+func ValidRun(s string) bool { return len(s) >= 1 && len(s) <= MaxRunID }
+
+const upperHex = "0123456789ABCDEF"
+
+func plain(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-'
+}
+
+// Encode makes one safe subject token of any string: [A-Za-z0-9_-] as is, every other byte as =XX.
+func Encode(s string) string {
+	n := 0
+	for i := 0; i < len(s); i++ {
+		if !plain(s[i]) {
+			n++
+		}
+	}
+	if n == 0 {
+		return s
+	}
+	b := make([]byte, 0, len(s)+2*n)
+	for i := 0; i < len(s); i++ {
+		if c := s[i]; plain(c) {
+			b = append(b, c)
+		} else {
+			b = append(b, '=', upperHex[c>>4], upperHex[c&15])
+		}
+	}
+	return string(b)
+}
+
+// Decode is the inverse of Encode. Only the canonical encoding is valid: upper-case hex, and no byte encoded that can
+// stand for itself.
+func Decode(token string) (string, bool) {
+	if token == "" {
+		return "", false
+	}
+	if strings.IndexByte(token, '=') < 0 {
+		for i := 0; i < len(token); i++ {
+			if !plain(token[i]) {
+				return "", false
+			}
+		}
+		return token, true
+	}
+	b := make([]byte, 0, len(token))
+	for i := 0; i < len(token); i++ {
+		c := token[i]
+		if plain(c) {
+			b = append(b, c)
+			continue
+		}
+		if c != '=' || i+2 >= len(token) {
+			return "", false
+		}
+		hi, lo := strings.IndexByte(upperHex, token[i+1]), strings.IndexByte(upperHex, token[i+2])
+		if hi < 0 || lo < 0 {
+			return "", false
+		}
+		d := byte(hi<<4 | lo)
+		if plain(d) {
+			return "", false
+		}
+		b = append(b, d)
+		i += 2
+	}
+	return string(b), true
+}
+
+// Partitions is the number of partitions that runs are spread over. It never changes.
+const Partitions = 64
+
+// Partition gives the partition of an encoded run id: what the server's {{partition(64,n)}} computes of that token.
+func Partition(run string) int {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(run))
+	return int(h.Sum32() % Partitions)
+}
+
+// Durable gives the name of a tool's durable consumer: the encoded tool name, or a hash where that is too long.
+func Durable(tool string) string {
+	if t := Encode(tool); len(t) <= maxDurable {
+		return t
+	}
+	sum := sha256.Sum256([]byte(tool))
+	return "h=" + hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,76 @@
+package wire
+
+import (
+	"encoding/json"
+	"mime"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/subjects"
+)
+
+// get reads a header by its exact name; the canonicalising Get of net/textproto costs more and would also match others.
+func get(h nats.Header, name string) string {
+	if v := h[name]; len(v) > 0 {
+		return v[0]
+	}
+	return ""
+}
+
+func setTime(h nats.Header, name string, t time.Time) {
+	if !t.IsZero() {
+		h[name] = []string{t.UTC().Format(time.RFC3339Nano)}
+	}
+}
+
+func getTime(h nats.Header, name string) time.Time {
+	t, err := time.Parse(time.RFC3339Nano, get(h, name))
+	if err != nil {
+		return time.Time{}
+	}
+	return t
+}
+
+func setHandle(h nats.Header, handle *outcome.Handle) {
+	if handle != nil {
+		b, _ := json.Marshal(handle) // three plain fields: it can't fail
+		h[subjects.HeaderHandle] = []string{string(b)}
+	}
+}
+
+func getHandle(h nats.Header) (*outcome.Handle, error) {
+	s := get(h, subjects.HeaderHandle)
+	if s == "" {
+		return nil, nil
+	}
+	var handle outcome.Handle
+	if err := json.Unmarshal([]byte(s), &handle); err != nil {
+		return nil, fault.Wrap(fault.Internal, err, "reading "+subjects.HeaderHandle)
+	}
+	if handle.Name == "" || handle.Size < 0 {
+		return nil, fault.New(fault.Internal, "%s without name or size", subjects.HeaderHandle)
+	}
+	return &handle, nil
+}
+
+func isText(contentType string) bool {
+	t, _, err := mime.ParseMediaType(contentType)
+	return err == nil && strings.EqualFold(t, "text/plain")
+}
+
+// Clip shortens s to at most limit bytes, at a rune's edge, and says that it did.
+func Clip(s string, limit int) string {
+	if len(s) <= limit {
+		return strings.ToValidUTF8(s, "\uFFFD")
+	}
+	cut := limit
+	for cut > 0 && !utf8.RuneStart(s[cut]) {
+		cut--
+	}
+	return strings.ToValidUTF8(s[:cut], "\uFFFD") + "…"
+}

@@ -1,0 +1,194 @@
+// Package wire is the form of every message: how a step, a result, a start and a stop are written into headers and body,
+// and read back. It knows no connection; docs/protocol.md describes the same forms for other languages.
+//
+// Bodies are the user's own bytes. What Stepjet adds stands in the headers of package subjects. A reader ignores headers
+// that it doesn't know and leaves messages of a higher version alone.
+package wire
+
+import (
+	"encoding/json"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/subjects"
+)
+
+// InlineLimit is the largest body, in bytes, of a result, of arguments or of a start record that travels in the message
+// itself. What is larger goes through the object store and leaves a handle.
+const InlineLimit = 256 << 10
+
+// Trace carries W3C Trace Context along, unread.
+type Trace struct{ Parent, State string }
+
+func (t Trace) set(h nats.Header) {
+	if t.Parent != "" {
+		h[subjects.HeaderTraceparent] = []string{t.Parent}
+	}
+	if t.State != "" {
+		h[subjects.HeaderTracestate] = []string{t.State}
+	}
+}
+
+// TraceOf reads the trace context of a message.
+func TraceOf(h nats.Header) Trace {
+	return Trace{get(h, subjects.HeaderTraceparent), get(h, subjects.HeaderTracestate)}
+}
+
+// Known reports whether this version of Stepjet can read the message: its version is absent or not higher than ours.
+func Known(h nats.Header) bool {
+	v := get(h, subjects.HeaderVersion)
+	return v == "" || v == subjects.Version
+}
+
+// Step is what a worker gets with a step, besides the arguments.
+type Step struct {
+	Result   string        // subject that the result is published to
+	Claim    string        // subject of the claim; empty for at_least_once tools
+	Key      string        // idempotency key
+	Attempt  int           // from 1
+	Timeout  time.Duration // of one execution; 0 for none
+	Deadline time.Time     // of step and run; zero for none
+	Handle   *outcome.Handle
+	Trace    Trace
+}
+
+// Header writes the headers of a step.
+func (s Step) Header() nats.Header {
+	h := nats.Header{
+		subjects.HeaderVersion: {subjects.Version},
+		subjects.HeaderResult:  {s.Result},
+		subjects.HeaderKey:     {s.Key},
+		subjects.HeaderAttempt: {strconv.Itoa(s.Attempt)},
+	}
+	if s.Claim != "" {
+		h[subjects.HeaderClaim] = []string{s.Claim}
+	}
+	if s.Timeout > 0 {
+		h[subjects.HeaderTimeout] = []string{strconv.FormatInt(s.Timeout.Milliseconds(), 10)}
+	}
+	setTime(h, subjects.HeaderDeadline, s.Deadline)
+	setHandle(h, s.Handle)
+	s.Trace.set(h)
+	return h
+}
+
+// ParseStep reads the headers of a step. The error says what a foreign message lacks.
+func ParseStep(h nats.Header) (Step, error) {
+	s := Step{
+		Result: get(h, subjects.HeaderResult), Claim: get(h, subjects.HeaderClaim), Key: get(h, subjects.HeaderKey),
+		Deadline: getTime(h, subjects.HeaderDeadline), Trace: TraceOf(h),
+	}
+	if s.Result == "" || s.Key == "" {
+		return s, fault.New(fault.Internal, "a step without %s or %s", subjects.HeaderResult, subjects.HeaderKey)
+	}
+	n, err := strconv.Atoi(get(h, subjects.HeaderAttempt))
+	if err != nil || n < 1 {
+		return s, fault.New(fault.Internal, "a step with %s %q", subjects.HeaderAttempt, get(h, subjects.HeaderAttempt))
+	}
+	s.Attempt = n
+	if ms, err := strconv.ParseInt(get(h, subjects.HeaderTimeout), 10, 64); err == nil && ms > 0 {
+		s.Timeout = time.Duration(ms) * time.Millisecond
+	}
+	s.Handle, err = getHandle(h)
+	return s, err
+}
+
+// Result is the record that decides an attempt. Body is the tool's output where Error is nil, else ignored.
+type Result struct {
+	Error          *fault.Error
+	Body           []byte
+	Handle         *outcome.Handle // where the body lies in the object store
+	Text           bool            // the body is text/plain: it becomes a JSON string
+	Worker         string
+	Started, Ended time.Time
+	Trace          Trace
+}
+
+// Message writes a result as headers and body.
+func (r Result) Message() (nats.Header, []byte) {
+	h := nats.Header{subjects.HeaderVersion: {subjects.Version}, subjects.HeaderStatus: {subjects.StatusOK}}
+	if r.Worker != "" {
+		h[subjects.HeaderWorker] = []string{r.Worker}
+	}
+	setTime(h, subjects.HeaderStarted, r.Started)
+	setTime(h, subjects.HeaderEnded, r.Ended)
+	r.Trace.set(h)
+	if r.Error != nil {
+		h[subjects.HeaderStatus] = []string{subjects.StatusError}
+		body, err := json.Marshal(r.Error)
+		if err != nil || len(body) > InlineLimit { // details that are no JSON, or huge: the rest still counts
+			short := *r.Error
+			short.Details, short.Message, short.Hint = nil, Clip(short.Message, 4096), Clip(short.Hint, 4096)
+			body, _ = json.Marshal(&short)
+		}
+		return h, body
+	}
+	if r.Text {
+		h[subjects.HeaderContentType] = []string{"text/plain"}
+	}
+	if r.Handle != nil {
+		setHandle(h, r.Handle)
+		return h, nil
+	}
+	return h, r.Body
+}
+
+// ParseResult reads a result. It never fails: what can't be read becomes a terminal error of the attempt, because the
+// record stands and decides.
+func ParseResult(h nats.Header, body []byte) Result {
+	r := Result{
+		Worker:  Clip(get(h, subjects.HeaderWorker), 256),
+		Started: getTime(h, subjects.HeaderStarted), Ended: getTime(h, subjects.HeaderEnded), Trace: TraceOf(h),
+	}
+	switch status := get(h, subjects.HeaderStatus); status {
+	case subjects.StatusOK, "":
+	case subjects.StatusError:
+		r.Error = parseError(body)
+		return r
+	default:
+		r.Error = fault.New(fault.ToolTerminal, "the worker sent the unknown status %q", Clip(status, 64)).
+			WithHint("%s is %q or %q", subjects.HeaderStatus, subjects.StatusOK, subjects.StatusError)
+		return r
+	}
+	handle, err := getHandle(h)
+	if err != nil {
+		r.Error = fault.New(fault.ToolTerminal, "the worker sent a %s that can't be read: %v", subjects.HeaderHandle, err)
+		return r
+	}
+	r.Handle = handle
+	r.Text = isText(get(h, subjects.HeaderContentType))
+	if handle == nil {
+		r.Body = body
+	}
+	return r
+}
+
+func parseError(body []byte) *fault.Error {
+	var e fault.Error
+	if err := json.Unmarshal(body, &e); err != nil || e.Message == "" && e.Code == "" {
+		return fault.New(fault.ToolFailed, "%s", Clip(string(body), 4096))
+	}
+	if !e.Code.OfStep() {
+		// A code of the tool's own: it is kept in the message, so that nothing is lost and the set stays closed.
+		if e.Code != "" {
+			e.Message = string(e.Code) + ": " + e.Message
+		}
+		e.Code = fault.ToolFailed
+		if !retryableSet(body) {
+			e.Retryable = true
+		}
+	}
+	e.Message, e.Hint = Clip(e.Message, 16<<10), Clip(e.Hint, 4096)
+	return &e
+}
+
+func retryableSet(body []byte) bool {
+	var in struct {
+		Retryable *bool `json:"retryable"`
+	}
+	return json.Unmarshal(body, &in) == nil && in.Retryable != nil
+}
