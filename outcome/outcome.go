@@ -150,4 +150,6 @@ type Step struct {
 	Result json.RawMessage `json:"result,omitempty"`
 	// Bytes is the size of the result.
 	Bytes int64 `json:"bytes,omitempty"`
+	// Blob holds the result where it was too large to be kept inline and the outcome doesn't hold it.
+	Blob *Handle `json:"blob,omitempty"`
 }

@@ -125,8 +125,8 @@ func API(r Run, verb string) string {
 	return "api." + strconv.Itoa(r.Partition()) + "." + verb + "." + r.Tenant + "." + r.ID
 }
 
-// APIFilter matches the requests about the runs of one partition.
-func APIFilter(partition int) string { return "api." + strconv.Itoa(partition) + ".*.*.*" }
+// APIAll matches all requests about runs.
+const APIAll = "api.*.*.*.*"
 
 // ParseAPI reads a subject of API.
 func ParseAPI(subject string) (r Run, verb string, ok bool) {

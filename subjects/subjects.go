@@ -22,6 +22,8 @@ const (
 // Intake subjects: where agents publish plans.
 const (
 	IntakeFilter = "plan.submit.*.*"
+	// IntakeShardsFilter matches what Go clients publish to where there is more than one ledger shard.
+	IntakeShardsFilter = "plan.in.*.*.*"
 )
 
 // LedgerBucket gives the KV bucket of a ledger shard, LedgerStream the stream beneath it.

@@ -1,0 +1,42 @@
+# Everything here needs Go and nothing else.
+GO      ?= go
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+LDFLAGS  = -X github.com/stepjet/stepjet/internal/daemon.Version=$(VERSION)
+PLANS    = internal/builtin/testdata/nestful/plans.jsonl
+
+# Packages whose code runs on more than one goroutine are tested with the race detector, the pure ones without: there is
+# nothing to race in them, and their random tests are long.
+PURE = ./fault ./subjects ./wire ./outcome ./tool ./plan ./machine ./internal/reference ./internal/arch ./internal/graph
+
+.PHONY: all build demo test test-pure test-race vet fmt lint bench clean
+
+all: build
+
+build: ## the three programs, in bin/
+	$(GO) build -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...
+
+demo: build ## real plans through real workers and a real NATS server, in one process
+	@./bin/stepjet demo $(PLANS)
+
+test: vet fmt test-pure test-race ## the whole suite
+
+test-pure:
+	$(GO) test $(PURE)
+
+test-race:
+	$(GO) test -race $(filter-out $(subst ./,github.com/stepjet/stepjet/,$(PURE)),$(shell $(GO) list ./...))
+
+vet:
+	$(GO) vet ./...
+
+fmt:
+	@bad=$$(gofmt -l .); if [ -n "$$bad" ]; then echo "gofmt these files:"; echo "$$bad"; exit 1; fi
+
+lint: ## staticcheck, from the module proxy
+	$(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...
+
+bench: build ## writes bench/results.json and docs/performance.md
+	./bin/stepjet bench --json bench/results.json --report docs/performance.md
+
+clean:
+	rm -rf bin .stepjet

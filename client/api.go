@@ -1,0 +1,115 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/kv"
+	"github.com/stepjet/stepjet/subjects"
+)
+
+const (
+	// A run's owner answers within milliseconds, and nobody does while the partition changes hands; so the first request
+	// waits shortly. A large document takes longer, so the later ones wait longer.
+	answerFirst = 500 * time.Millisecond
+	answerMost  = 4 * time.Second
+	ownerWithin = 8 * time.Second        // all requests: longer than a dead owner's partitions stay without one
+	ownerPause  = 100 * time.Millisecond // between requests that nobody takes
+)
+
+// request asks the control API. An owner that died is replaced within seconds, so a request that nobody takes is sent
+// again until within has passed; all verbs may be repeated. Errors: what the owner answered, NotReady where nobody does.
+func (c *Client) request(ctx context.Context, subject string, body []byte, within time.Duration) ([]byte, error) {
+	until := time.Now().Add(within)
+	for patience := answerFirst; ; patience = min(2*patience, answerMost) {
+		m, err := c.requestOnce(ctx, subject, body, patience)
+		if err == nil {
+			return m, nil
+		}
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if !unanswered(err) {
+			return nil, kv.Fault(err)
+		}
+		if time.Now().After(until) {
+			return nil, c.nobody(subject, err)
+		}
+		if err := pause(ctx, ownerPause); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func (c *Client) requestOnce(ctx context.Context, subject string, body []byte, patience time.Duration) ([]byte, error) {
+	one, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	m, err := c.nc.RequestMsgWithContext(one, &nats.Msg{Subject: subject, Data: body})
+	if err != nil {
+		return nil, err
+	}
+	if m.Header.Get(subjects.HeaderStatus) != subjects.StatusError {
+		return m.Data, nil
+	}
+	var f fault.Error
+	if err := json.Unmarshal(m.Data, &f); err != nil {
+		return nil, fault.New(fault.Internal, "the orchestrator answered with an error that can't be read: %v", err)
+	}
+	return nil, &f
+}
+
+// unanswered tells a request that nobody took, or answered in time, from all else.
+func unanswered(err error) bool {
+	return errors.Is(err, nats.ErrNoResponders) || errors.Is(err, nats.ErrTimeout) || errors.Is(err, context.DeadlineExceeded)
+}
+
+func (c *Client) nobody(subject string, err error) error {
+	if !c.nc.IsConnected() {
+		return fault.Wrap(fault.NoConnection, err, "the connection to "+c.nc.Opts.Url+" is lost")
+	}
+	f := fault.New(fault.NotReady, "no orchestrator answers on %s", subject).
+		WithHint("start one: stepjet dev, or orchestrator --server …; the client may also lack the right to publish there")
+	f.Cause = err
+	return f
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// Cancel asks the owner of a run to stop it: nothing new starts and what runs is told to end. by names who wants it, for
+// the record. It returns once the stop is decided; wait for the outcome to see what had succeeded before. Errors:
+// NotFound, AlreadyFinished, InvalidID, NotReady where no orchestrator answers.
+func (c *Client) Cancel(ctx context.Context, run, by string) error {
+	name, err := c.name(run)
+	if err != nil {
+		return err
+	}
+	body, err := json.Marshal(struct {
+		By string `json:"by"`
+	}{by})
+	if err != nil {
+		return fault.Wrap(fault.Internal, err, "writing the request")
+	}
+	_, err = c.request(ctx, subjects.API(name, subjects.VerbCancel), body, ownerWithin)
+	if fault.CodeOf(err) != fault.NotFound {
+		return err
+	}
+	// The owner forgets a run once it is over; the history doesn't.
+	if head, herr := c.store.HistoryHead(ctx, name); herr == nil {
+		return fault.New(fault.AlreadyFinished, "run %q had ended before: %s", run, head.Status)
+	}
+	return notFound(name)
+}

@@ -1,0 +1,184 @@
+// Package client is the agent's side of Stepjet: submit a plan, wait for what it comes to, watch it, look it up, cancel
+// it.
+//
+// Safety. A plan is accepted once its record lies in the ledger, and that is what Submit waits for. A submit that timed
+// out is unknown, never failed: it is sent again under the same run id, which can't start the run twice. An id that was
+// used for another plan is a conflict, found by comparing digests with the record or with the finished run.
+//
+// Liveness. The owner of a run tells the client that submitted it on one subject per client, so that waiting for a
+// thousand runs costs one subscription, one map and one goroutine. Such a notice may be lost or come twice; the outcome
+// in the history bucket is what counts. Whoever waits is therefore subscribed before the plan is sent, and the history
+// is read again with growing pauses of at most 5 s, and whenever the connection comes back.
+//
+// Failure. Every error is a *fault.Error of the codes no_connection, no_jetstream, permission, not_ready, store_full,
+// message_too_large, conflict, not_found, already_finished, invalid_id; or it is the error of the caller's own context.
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"log/slog"
+	"sync"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nuid"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/kv"
+	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/subjects"
+)
+
+// Config is what a client needs besides its connection. The zero value is the tenant "default", without a log.
+type Config struct {
+	// Tenant owns all runs of this client: [A-Za-z0-9_-]{1,64}; empty: "default".
+	Tenant string
+	// Logger takes what the client does unasked: lost connections, reads that failed. nil: nothing is logged.
+	Logger *slog.Logger
+}
+
+// Client submits plans of one tenant and waits for them. It may be used from many goroutines.
+type Client struct {
+	store  *kv.Store
+	nc     *nats.Conn
+	tenant string
+	token  string // names this client in the headers of its plans
+	log    *slog.Logger
+	waits  *waits
+	notify *nats.Subscription
+
+	closing sync.Once
+	stop    context.CancelCauseFunc
+	ctx     context.Context // ends with Close
+	done    chan struct{}   // the loop has ended
+}
+
+// errClosed is what a wait ends with when its client is closed.
+var errClosed = fault.New(fault.NoConnection, "the client was closed")
+
+// New opens a client on a connection, which stays the caller's own. Close it when it is of no more use. Errors:
+// InvalidConfig (tenant), NotReady where no orchestrator has set Stepjet up there, NoJetStream, Permission, NoConnection.
+func New(ctx context.Context, nc *nats.Conn, c Config) (*Client, error) {
+	if c.Tenant == "" {
+		c.Tenant = subjects.DefaultTenant
+	}
+	if !subjects.ValidTenant(c.Tenant) {
+		return nil, fault.New(fault.InvalidConfig, "%q is no tenant", c.Tenant).WithHint("1 to %d of A-Z a-z 0-9 _ -", subjects.MaxTenant)
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	store, err := kv.Open(ctx, nc)
+	if err != nil {
+		return nil, err
+	}
+	life, stop := context.WithCancelCause(context.Background())
+	cl := &Client{
+		store: store, nc: nc, tenant: c.Tenant, token: nuid.Next(), log: c.Logger,
+		waits: newWaits(), ctx: life, stop: stop, done: make(chan struct{}),
+	}
+	cl.notify, err = nc.Subscribe(subjects.NotifyFilter(cl.tenant, cl.token), cl.noticed)
+	if err == nil {
+		err = nc.FlushWithContext(ctx)
+	}
+	if err != nil {
+		stop(errClosed)
+		store.Close()
+		return nil, kv.Fault(err)
+	}
+	go cl.loop()
+	return cl, nil
+}
+
+// Close ends all waits with an error and frees what the client holds; the connection stays open. Runs go on.
+func (c *Client) Close() {
+	c.closing.Do(func() {
+		c.stop(errClosed)
+		_ = c.notify.Unsubscribe() // the connection may be closed already, which is as good
+		<-c.done
+		c.store.Close()
+	})
+}
+
+// Tenant gives the tenant of this client.
+func (c *Client) Tenant() string { return c.tenant }
+
+// noticed takes the news that a run of this client is over.
+func (c *Client) noticed(m *nats.Msg) {
+	r, ok := subjects.ParseNotify(m.Subject)
+	switch {
+	case !ok:
+	case isConflict(m.Data):
+		// It says that a plan sent under this id is not the run's plan. That may be true of another submit than the one
+		// that is waited for; the history knows.
+		c.waits.hurry(r.ID)
+	default:
+		c.waits.resolve(r.ID, m.Data)
+	}
+}
+
+// maxConflict bounds the notices that are looked into for a conflict: they hold one problem and nothing else.
+const maxConflict = 4 << 10
+
+func isConflict(raw []byte) bool {
+	if len(raw) > maxConflict || !bytes.Contains(raw, []byte(fault.Conflict)) {
+		return false
+	}
+	var o outcome.Outcome
+	if json.Unmarshal(raw, &o) != nil || o.Status != outcome.Rejected {
+		return false
+	}
+	return len(o.Problems) == 1 && o.Problems[0].Code == fault.Conflict
+}
+
+// name makes a run's name of a run id.
+func (c *Client) name(id string) (subjects.Run, error) {
+	if !subjects.ValidRun(id) {
+		return subjects.Run{}, fault.New(fault.InvalidID, "a run id has %d bytes", len(id)).WithHint("1 to %d bytes", subjects.MaxRunID)
+	}
+	return subjects.NewRun(c.tenant, id), nil
+}
+
+// Server is an orchestrator that answers.
+type Server struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+}
+
+// Ping asks whether any orchestrator is alive. Errors: NotReady where none answers while ctx lasts or within 5 s.
+func (c *Client) Ping(ctx context.Context) (Server, error) {
+	var s Server
+	body, err := c.request(ctx, subjects.PingSubject, nil, ownerWithin)
+	if err != nil {
+		return s, err
+	}
+	if err := json.Unmarshal(body, &s); err != nil {
+		return s, fault.Wrap(fault.Internal, err, "reading the answer to a ping")
+	}
+	return s, nil
+}
+
+// Tools gives the registered tools that this client's tenant may use, by name.
+func (c *Client) Tools(ctx context.Context) ([]kv.Tool, error) {
+	all, err := c.store.Tools(ctx)
+	if err != nil {
+		return nil, err
+	}
+	mine := all[:0]
+	for _, t := range all {
+		if allowed(t.Tenants, c.tenant) {
+			mine = append(mine, t)
+		}
+	}
+	return mine, nil
+}
+
+func allowed(tenants []string, tenant string) bool {
+	for _, t := range tenants {
+		if t == tenant {
+			return true
+		}
+	}
+	return len(tenants) == 0
+}

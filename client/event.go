@@ -1,0 +1,69 @@
+package client
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/subjects"
+)
+
+// Event is something that happened to a run.
+type Event struct {
+	// Kind is one of subjects.EventStart, EventStep, EventEnd and EventConflict; it says which fields are set.
+	Kind string    `json:"kind"`
+	Run  string    `json:"run"`
+	Time time.Time `json:"time,omitzero"`
+	// Steps is, of a start, the number of steps of the plan.
+	Steps int `json:"steps,omitempty"`
+	// Step, Tool and Status say, of a step, which one came to what. Status is terminal, or StepRetrying.
+	Step   string             `json:"step,omitempty"`
+	Tool   string             `json:"tool,omitempty"`
+	Status outcome.StepStatus `json:"status,omitempty"`
+	// Attempt is the attempt that was decided, from 1; 0 for a step that never ran.
+	Attempt int `json:"attempt,omitempty"`
+	// MS is how long the attempt ran, in milliseconds; 0 where it isn't known.
+	MS     float64      `json:"ms,omitempty"`
+	Worker string       `json:"worker,omitempty"`
+	Error  *fault.Error `json:"error,omitempty"`
+	// RetryAt is when the next attempt is due.
+	RetryAt time.Time `json:"retry_at,omitzero"`
+	// Outcome is, of an end, all that the run came to.
+	Outcome *outcome.Outcome `json:"outcome,omitempty"`
+	// Problems say, of a conflict, what is wrong with the plan that was sent under this run's id.
+	Problems []fault.Problem `json:"problems,omitempty"`
+}
+
+// parseEvent reads an event; ok is false for what is none, or of a kind that a newer Stepjet sends. The end of a large
+// run comes without results: then Outcome is nil.
+func parseEvent(subject string, body []byte) (e Event, ok bool) {
+	run, kind, ok := subjects.ParseEvent(subject)
+	if !ok {
+		return e, false
+	}
+	switch kind {
+	case subjects.EventEnd:
+		e.Outcome, _ = parseOutcome(body)
+	case subjects.EventStart, subjects.EventStep, subjects.EventConflict:
+		if json.Unmarshal(body, &e) != nil {
+			return Event{}, false
+		}
+	default:
+		return e, false
+	}
+	e.Kind, e.Run = kind, run.Plain()
+	return e, true
+}
+
+// stepEvent says what a document holds about a step that is over or waits for its next attempt.
+func stepEvent(run string, s *outcome.Step) Event {
+	e := Event{
+		Kind: subjects.EventStep, Run: run, Time: s.Decided, Step: s.ID, Tool: s.Tool, Status: s.Status,
+		Attempt: s.Attempts, Worker: s.Worker, Error: s.Error,
+	}
+	if !s.Started.IsZero() && s.Ended.After(s.Started) {
+		e.MS = float64(s.Ended.Sub(s.Started).Microseconds()) / 1000
+	}
+	return e
+}

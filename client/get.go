@@ -1,0 +1,155 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/plan"
+	"github.com/stepjet/stepjet/subjects"
+)
+
+// MaxArguments bounds the resolved arguments that Get recomputes for one run, in bytes: references can repeat a large
+// result in many steps. Steps past it have no Arguments.
+const MaxArguments = 64 << 20
+
+// Get gives the full document of a run: of a finished one what the history holds, of an active one what its owner knows
+// now. The resolved arguments of the steps that ran are computed from the plan and the results. Errors: NotFound,
+// InvalidID, Permission, NotReady where the run is not over and no orchestrator answers.
+func (c *Client) Get(ctx context.Context, run string) (*outcome.Run, error) {
+	name, err := c.name(run)
+	if err != nil {
+		return nil, err
+	}
+	doc, err := c.get(ctx, name, ownerWithin)
+	if err != nil {
+		return nil, err
+	}
+	c.addArguments(ctx, doc)
+	return doc, nil
+}
+
+func (c *Client) get(ctx context.Context, name subjects.Run, within time.Duration) (*outcome.Run, error) {
+	doc, err := c.store.History(ctx, name)
+	if fault.CodeOf(err) != fault.NotFound {
+		return doc, err
+	}
+	doc, err = c.ask(ctx, name, within)
+	if fault.CodeOf(err) != fault.NotFound {
+		return doc, err
+	}
+	// It may have ended between the two.
+	doc, err = c.store.History(ctx, name)
+	if fault.CodeOf(err) == fault.NotFound {
+		return nil, notFound(name)
+	}
+	return doc, err
+}
+
+// ask gets an active run from its owner. A document too large for a message comes as a handle on a blob.
+func (c *Client) ask(ctx context.Context, name subjects.Run, within time.Duration) (*outcome.Run, error) {
+	body, err := c.request(ctx, subjects.API(name, subjects.VerbGet), nil, within)
+	if err != nil {
+		return nil, err
+	}
+	doc, err := parseRun(body)
+	if err != nil || doc.Blob == nil {
+		return doc, err
+	}
+	if body, err = c.store.Blob(ctx, doc.Blob); err != nil {
+		return nil, err
+	}
+	return parseRun(body)
+}
+
+// Blob reads a large value that a document names by its handle. Errors: NotFound where it is no longer kept.
+func (c *Client) Blob(ctx context.Context, h *outcome.Handle) ([]byte, error) {
+	return c.store.Blob(ctx, h)
+}
+
+func parseRun(body []byte) (*outcome.Run, error) {
+	var doc outcome.Run
+	if err := json.Unmarshal(body, &doc); err != nil {
+		return nil, fault.Wrap(fault.Internal, err, "reading the document of a run")
+	}
+	return &doc, nil
+}
+
+// addArguments computes what each step that ran was given. It is what the orchestrator computed: the arguments are a
+// pure function of the plan and the recorded results.
+func (c *Client) addArguments(ctx context.Context, doc *outcome.Run) {
+	if len(doc.Plan) == 0 {
+		return
+	}
+	p, report := plan.Parse(doc.Plan, nil)
+	if len(report.Problems) > 0 || len(p.Steps) != len(doc.Steps) {
+		return
+	}
+	r := results{doc: doc, blob: func(h *outcome.Handle) ([]byte, error) { return c.store.Blob(ctx, h) }}
+	left := MaxArguments
+	for i := range doc.Steps {
+		s := &doc.Steps[i]
+		if s.Attempts == 0 || s.Arguments != nil {
+			continue
+		}
+		args, err := p.Arguments(i, r.of)
+		if err != nil || r.failed {
+			r.failed = false
+			continue
+		}
+		if left -= len(args); left < 0 {
+			return
+		}
+		s.Arguments = args
+	}
+}
+
+// results gives the results of a document's steps.
+type results struct {
+	doc    *outcome.Run
+	blob   func(*outcome.Handle) ([]byte, error)
+	kept   map[int][]byte // blobs that were read
+	size   int64          // of kept
+	failed bool           // one could not be read, so that what was computed with it is wrong
+}
+
+// of gives the result of one step: its own, the one that the outcome holds already, or the blob.
+func (r *results) of(i int) ([]byte, bool) {
+	s := &r.doc.Steps[i]
+	if s.Status != outcome.StepSucceeded {
+		return nil, false
+	}
+	if s.Result != nil {
+		return s.Result, true
+	}
+	if r.doc.Outcome != nil {
+		if v, ok := r.doc.Outcome.Results.Get(s.ID); ok {
+			return v, true
+		}
+	}
+	if v, ok := r.kept[i]; ok {
+		return v, true
+	}
+	v, err := r.fetch(s.Blob)
+	if err != nil {
+		r.failed = true
+		return nil, false
+	}
+	if r.kept == nil {
+		r.kept = map[int][]byte{}
+	}
+	r.kept[i] = v
+	return v, true
+}
+
+func (r *results) fetch(h *outcome.Handle) ([]byte, error) {
+	if h == nil {
+		return nil, fault.New(fault.NotFound, "the result is not kept")
+	}
+	if r.size += h.Size; r.size > MaxArguments {
+		return nil, fault.New(fault.TooLarge, "the results are over %d bytes", MaxArguments)
+	}
+	return r.blob(h)
+}

@@ -1,0 +1,165 @@
+package client
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nuid"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/kv"
+	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/subjects"
+)
+
+// SubmitOptions say how a plan is submitted. The zero value gives it a run id of its own.
+type SubmitOptions struct {
+	// Run is the run id, the idempotency key: 1 to 128 bytes of any kind. Empty: a new one.
+	Run string
+	// Header travels with the plan: traceparent, tracestate. Headers of NATS and of Stepjet (Nats-…, Stepjet-…) in it are
+	// left out.
+	Header nats.Header
+}
+
+// Submit makes a plan durable and returns a handle on its run. It returns once the ledger holds the plan, and tries
+// again until ctx ends where the answer is unknown or the ledger is full, always under the same run id.
+//
+// Submitting the same bytes under the same id again attaches to the run that is there, finished or not. Errors:
+// Conflict where the id was used for other bytes, InvalidID, MessageTooLarge, StoreFull, Permission, NoConnection, and
+// ctx's own error, after which the plan may or may not have been accepted.
+func (c *Client) Submit(ctx context.Context, plan []byte, o SubmitOptions) (*Run, error) {
+	id, chosen := o.Run, o.Run != ""
+	if !chosen {
+		id = nuid.Next()
+	}
+	name, err := c.name(id)
+	if err != nil {
+		return nil, err
+	}
+	h := c.header(o.Header)
+	if err := c.fits(plan, h); err != nil {
+		return nil, err
+	}
+	digest := digestOf(plan)
+	if chosen {
+		// The record of a run that is over is gone after a while, and a create would succeed. Its history decides.
+		switch err := c.sameAsHistory(ctx, name, digest); {
+		case err == nil:
+			return c.attach(name, id, digest), nil
+		case fault.CodeOf(err) != fault.NotFound:
+			return nil, err
+		}
+	}
+	return c.create(ctx, name, id, plan, digest, h)
+}
+
+// Run submits a plan and waits for its outcome.
+func (c *Client) Run(ctx context.Context, plan []byte, o SubmitOptions) (*outcome.Outcome, error) {
+	r, err := c.Submit(ctx, plan, o)
+	if err != nil {
+		return nil, err
+	}
+	return r.Wait(ctx)
+}
+
+// create writes the plan record, or finds out whose is there.
+func (c *Client) create(ctx context.Context, name subjects.Run, id string, plan []byte, digest string, h nats.Header) (*Run, error) {
+	p := c.waits.enter(name) // before the plan is sent: its end may come at once
+	for {
+		decision, _, err := c.store.Create(ctx, c.store.SubmitSubject(name), clone(h), plan, nil)
+		if err != nil {
+			return nil, err
+		}
+		if decision == kv.Written {
+			c.waits.planned(p, digest)
+			return &Run{c: c, p: p, id: id}, nil
+		}
+		switch err := c.same(ctx, name, digest); {
+		case err == nil:
+			return c.attach(name, id, digest), nil
+		case fault.CodeOf(err) != fault.NotFound:
+			return nil, err
+		}
+		// The record was there and is gone, and no history holds the run: it was purged by hand. Try again.
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// same compares a digest with the run that is there: nil for the same plan, Conflict for another, NotFound for none.
+func (c *Client) same(ctx context.Context, name subjects.Run, digest string) error {
+	record, err := c.store.Read(ctx, subjects.PlanRecord(name, c.store.Shards()))
+	if err == nil {
+		return compare(name, digestOf(record.Data), digest)
+	}
+	if fault.CodeOf(err) != fault.NotFound {
+		return err
+	}
+	return c.sameAsHistory(ctx, name, digest)
+}
+
+func (c *Client) sameAsHistory(ctx context.Context, name subjects.Run, digest string) error {
+	head, err := c.store.HistoryHead(ctx, name)
+	if err != nil {
+		return err
+	}
+	return compare(name, head.Digest, digest)
+}
+
+func compare(name subjects.Run, there, digest string) error {
+	if there == digest {
+		return nil
+	}
+	return fault.New(fault.Conflict, "the run id %q was used for a different plan", name.Plain()).
+		WithHint("choose another run id; the same plan means the same bytes (sha256 %.12s… there, %.12s… here)", there, digest)
+}
+
+func digestOf(plan []byte) string {
+	sum := sha256.Sum256(plan)
+	return hex.EncodeToString(sum[:])
+}
+
+// header gives the headers of a plan: the caller's own ones without any that NATS or Stepjet would act upon, and the
+// token that names this client. A message id is never sent: the server would take a second plan for a repetition and
+// answer success without storing it.
+func (c *Client) header(own nats.Header) nats.Header {
+	h := nats.Header{subjects.HeaderVersion: {subjects.Version}, subjects.HeaderClient: {c.token}}
+	for k, v := range own {
+		lower := strings.ToLower(k)
+		if !strings.HasPrefix(lower, "nats-") && !strings.HasPrefix(lower, "stepjet-") {
+			h[k] = v
+		}
+	}
+	return h
+}
+
+func clone(h nats.Header) nats.Header {
+	c := make(nats.Header, len(h)+2)
+	for k, v := range h {
+		c[k] = v
+	}
+	return c
+}
+
+// headerRoom is what the store may add to a plan's headers, in bytes.
+const headerRoom = 512
+
+// fits refuses a plan that the server would refuse by closing the connection.
+func (c *Client) fits(plan []byte, h nats.Header) error {
+	limit := c.store.MaxPayload()
+	size := int64(len(plan)) + headerRoom
+	for k, v := range h {
+		for _, s := range v {
+			size += int64(len(k) + len(s) + 4)
+		}
+	}
+	if size <= limit {
+		return nil
+	}
+	return fault.New(fault.MessageTooLarge, "the plan has %d bytes, the server takes messages of %d", len(plan), limit).
+		WithHint("make the plan smaller, or raise max_payload in the server's configuration")
+}

@@ -1,0 +1,207 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/kv"
+	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/subjects"
+)
+
+// Run is a run that was submitted or attached to. It may be used from many goroutines.
+type Run struct {
+	c        *Client
+	p        *pending
+	id       string
+	attached bool
+}
+
+// ID gives the run id as its submitter wrote it.
+func (r *Run) ID() string { return r.id }
+
+// Attached reports whether the run was there before: this client's submit did not start it.
+func (r *Run) Attached() bool { return r.attached }
+
+// Wait returns the outcome of the run when it is over. The outcome may be shared: don't change it. Errors: ctx's own,
+// NotFound where a run that was attached to does not exist, Conflict where the id turned out to be another plan's,
+// Permission where the history may not be read,
+// NoConnection after Close. The run goes on when Wait gives up.
+func (r *Run) Wait(ctx context.Context) (*outcome.Outcome, error) {
+	c, p := r.c, r.p
+	if !isDone(p) {
+		if r.attached {
+			sub, err := c.listen(p)
+			if err != nil {
+				return nil, err
+			}
+			defer func() { _ = sub.Unsubscribe() }() // a closed connection has none left to end
+		}
+		c.waits.join(p, time.Now())
+		defer c.waits.leave(p)
+	}
+	select {
+	case <-p.done:
+		return c.outcome(ctx, p)
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	case <-c.ctx.Done():
+		return nil, context.Cause(c.ctx)
+	}
+}
+
+// listen subscribes to the end of a run that somebody else submitted, so that its outcome comes at once too.
+func (c *Client) listen(p *pending) (*nats.Subscription, error) {
+	sub, err := c.nc.Subscribe(subjects.Event(p.run, subjects.EventEnd), func(m *nats.Msg) { c.waits.resolve(p.run.ID, m.Data) })
+	if err != nil {
+		return nil, kv.Fault(err)
+	}
+	return sub, nil
+}
+
+// outcome reads what a finished entry holds. An announcement without results is the short form of a large outcome; the
+// whole of it lies in the history.
+func (c *Client) outcome(ctx context.Context, p *pending) (*outcome.Outcome, error) {
+	if p.err != nil {
+		return nil, p.err
+	}
+	if p.out != nil {
+		return p.out, nil
+	}
+	if out, ok := parseOutcome(p.raw); ok {
+		return out, nil
+	}
+	run, err := c.store.History(ctx, p.run)
+	if err != nil {
+		return nil, err
+	}
+	return outcomeOf(run)
+}
+
+// parseOutcome reads an announced outcome; ok is false for its short form and for what is none at all.
+func parseOutcome(raw []byte) (out *outcome.Outcome, ok bool) {
+	var in struct {
+		outcome.Outcome
+		Results *outcome.Results `json:"results"`
+	}
+	if json.Unmarshal(raw, &in) != nil || in.Results == nil {
+		return nil, false
+	}
+	in.Outcome.Results = *in.Results
+	return &in.Outcome, true
+}
+
+func outcomeOf(run *outcome.Run) (*outcome.Outcome, error) {
+	if run.Outcome == nil {
+		return nil, fault.New(fault.Internal, "the history of run %s holds no outcome", run.Run)
+	}
+	return run.Outcome, nil
+}
+
+const (
+	tick       = 50 * time.Millisecond // how exactly the pauses are kept
+	readsEach  = 64                    // most reads in one tick, so that many waits at once don't drown the leader
+	readsWide  = 16                    // reads side by side
+	readAtMost = 5 * time.Second       // one read
+)
+
+// loop reads the history for those who wait. It is the only goroutine of a client.
+func (c *Client) loop() {
+	defer close(c.done)
+	status := c.nc.StatusChanged(nats.CONNECTED)
+	defer c.nc.RemoveStatusListener(status)
+	t := time.NewTicker(tick)
+	defer t.Stop()
+	for {
+		select {
+		case <-c.ctx.Done():
+			return
+		case _, open := <-status:
+			if !open { // the connection was closed for good
+				status = nil
+				continue
+			}
+			c.waits.all()
+		case <-t.C:
+		case <-c.waits.kick:
+		}
+		c.reread(c.waits.due(time.Now(), readsEach))
+	}
+}
+
+func (c *Client) reread(due []*pending) {
+	var g errgroup.Group
+	g.SetLimit(readsWide)
+	for _, p := range due {
+		g.Go(func() error {
+			c.readOne(p)
+			c.waits.again(p, time.Now())
+			return nil
+		})
+	}
+	_ = g.Wait() // no function returns an error
+}
+
+func (c *Client) readOne(p *pending) {
+	ctx, cancel := context.WithTimeout(c.ctx, readAtMost)
+	defer cancel()
+	run, err := c.store.History(ctx, p.run)
+	if fault.CodeOf(err) == fault.NotFound && p.foreign.Load() {
+		err = c.exists(ctx, p.run)
+	}
+	switch code := fault.CodeOf(err); {
+	case err == nil && run != nil:
+		c.waits.finish(p, func() {
+			if p.out, p.err = outcomeOf(run); p.err == nil && p.digest != "" {
+				p.err = compare(p.run, run.Digest, p.digest)
+			}
+		})
+	case err == nil: // it is on its way
+	case code == fault.Permission, code == fault.NotFound && p.foreign.Load():
+		c.waits.finish(p, func() { p.err = err })
+	case code != fault.NotFound && !errors.Is(err, context.Canceled):
+		c.log.Warn("the history can't be read; it is tried again", "run", p.run.Plain(), "error", err)
+	}
+}
+
+// exists tells a run that goes on from one that is not there: NotFound. It reads the plan record, then the history once
+// more, because a run may end between two reads.
+func (c *Client) exists(ctx context.Context, run subjects.Run) error {
+	_, err := c.store.Read(ctx, subjects.PlanRecord(run, c.store.Shards()))
+	if fault.CodeOf(err) != fault.NotFound {
+		return err
+	}
+	if _, err = c.store.HistoryHead(ctx, run); fault.CodeOf(err) == fault.NotFound {
+		return notFound(run)
+	}
+	return err
+}
+
+func notFound(run subjects.Run) error {
+	return fault.New(fault.NotFound, "no run %q of tenant %s", run.Plain(), run.Tenant).
+		WithHint("it was never submitted, or it is no longer kept")
+}
+
+// Attach gives a handle on a run that was submitted elsewhere, to wait for it. It does not look whether there is such a
+// run; Wait does. Errors: InvalidID.
+func (c *Client) Attach(run string) (*Run, error) {
+	name, err := c.name(run)
+	if err != nil {
+		return nil, err
+	}
+	return c.attach(name, run, ""), nil
+}
+
+// attach enters a run; digest is that of the plan that was submitted for it, or empty.
+func (c *Client) attach(name subjects.Run, id, digest string) *Run {
+	p := c.waits.enter(name)
+	c.waits.planned(p, digest)
+	p.foreign.Store(true)
+	return &Run{c: c, p: p, id: id, attached: true}
+}

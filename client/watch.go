@@ -1,0 +1,159 @@
+package client
+
+import (
+	"context"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/kv"
+	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/subjects"
+)
+
+// Watcher follows one run. It is made before the run is submitted, so that nothing is missed; Close it after use.
+type Watcher struct {
+	c        *Client
+	name     subjects.Run
+	run      string
+	messages chan *nats.Msg
+	sub      *nats.Subscription
+
+	told  map[string]outcome.StepStatus // steps whose end was reported
+	begun bool                          // the start was reported
+	steps int                           // of the plan; 0 until known
+}
+
+// eventBuffer is the number of events kept for a slow reader; those past it are lost, and made up for at the end.
+const eventBuffer = 8192
+
+// NewWatcher subscribes to the events of a run, which need not be there yet. Errors: InvalidID, NoConnection.
+func (c *Client) NewWatcher(ctx context.Context, run string) (*Watcher, error) {
+	name, err := c.name(run)
+	if err != nil {
+		return nil, err
+	}
+	w := &Watcher{c: c, name: name, run: run, messages: make(chan *nats.Msg, eventBuffer), told: map[string]outcome.StepStatus{}}
+	if w.sub, err = c.nc.ChanSubscribe(subjects.EventFilter(name), w.messages); err != nil {
+		return nil, kv.Fault(err)
+	}
+	if err := c.nc.FlushWithContext(ctx); err != nil {
+		w.Close()
+		return nil, kv.Fault(err)
+	}
+	return w, nil
+}
+
+// Close ends the subscription.
+func (w *Watcher) Close() { _ = w.sub.Unsubscribe() } // a closed connection has none left to end
+
+// Watch reports what happens to a run until it is over: first what has happened already, then what comes. The last event
+// has the kind EventEnd and the whole outcome. each is called from this goroutine. Errors: NotFound, ctx's own, those of
+// Get.
+func (c *Client) Watch(ctx context.Context, run string, each func(Event)) error {
+	w, err := c.NewWatcher(ctx, run)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	if err := c.exists(ctx, w.name); err != nil {
+		return err
+	}
+	return w.Follow(ctx, each)
+}
+
+// Follow is Watch for a watcher. A run that is not there yet is waited for. Each step is reported once it is over, even
+// if its event was lost; attempts that failed in between are reported as they are seen.
+func (w *Watcher) Follow(ctx context.Context, each func(Event)) error {
+	if over, err := w.catchUp(ctx, each); over || err != nil {
+		return err
+	}
+	reads := 0
+	t := time.NewTimer(pauses[0])
+	defer t.Stop()
+	for {
+		select {
+		case m := <-w.messages:
+			if over, err := w.take(ctx, m, each); over || err != nil {
+				return err
+			}
+		case <-t.C:
+			if over, err := w.catchUp(ctx, each); over || err != nil {
+				return err
+			}
+			reads++
+			t.Reset(pauses[min(reads, len(pauses)-1)])
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-w.c.ctx.Done():
+			return context.Cause(w.c.ctx)
+		}
+	}
+}
+
+// take reports one message, if it says anything new.
+func (w *Watcher) take(ctx context.Context, m *nats.Msg, each func(Event)) (over bool, err error) {
+	e, ok := parseEvent(m.Subject, m.Data)
+	if !ok {
+		return false, nil
+	}
+	switch e.Kind {
+	case subjects.EventStart:
+		w.start(e, each)
+	case subjects.EventStep:
+		w.step(e, each)
+	case subjects.EventConflict:
+		each(e)
+	case subjects.EventEnd:
+		// Where nothing was lost, the event itself is all that is needed.
+		if e.Outcome != nil && len(w.told) == e.Outcome.Stats.Steps {
+			each(e)
+			return true, nil
+		}
+		return w.catchUp(ctx, each)
+	}
+	return false, nil
+}
+
+func (w *Watcher) start(e Event, each func(Event)) {
+	if !w.begun {
+		w.begun, w.steps = true, e.Steps
+		each(e)
+	}
+}
+
+func (w *Watcher) step(e Event, each func(Event)) {
+	if _, told := w.told[e.Step]; told {
+		return
+	}
+	if e.Status.Terminal() {
+		w.told[e.Step] = e.Status
+	}
+	each(e)
+}
+
+// catchUp reports what the document of the run holds and was not reported yet; over says that the run has ended. A run
+// that nobody knows yet, or whose owner is silent just now, is no error: the next read will tell.
+func (w *Watcher) catchUp(ctx context.Context, each func(Event)) (over bool, err error) {
+	doc, err := w.c.get(ctx, w.name, 0)
+	if err != nil {
+		if code := fault.CodeOf(err); code == fault.NotFound || code == fault.NotReady {
+			return false, nil
+		}
+		return false, err
+	}
+	if doc.Status != outcome.Rejected && len(doc.Steps) > 0 {
+		w.start(Event{Kind: subjects.EventStart, Run: w.run, Time: doc.Started, Steps: len(doc.Steps)}, each)
+	}
+	for i := range doc.Steps {
+		if s := &doc.Steps[i]; s.Status.Terminal() {
+			w.step(stepEvent(w.run, s), each)
+		}
+	}
+	if doc.Outcome == nil || doc.Status == outcome.Running {
+		return false, nil
+	}
+	each(Event{Kind: subjects.EventEnd, Run: w.run, Time: doc.Finished, Outcome: doc.Outcome})
+	return true, nil
+}

@@ -1,0 +1,191 @@
+package arch_test
+
+import (
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// rules says what each package may import: what stands on the right of its line, and nothing else. The first line that
+// fits a package is its own. Names are folders of the module, other modules by a short name of shortNames, "std" for the
+// standard library without what needs a system beneath it, "sys" for the rest of it, and "*" for anything.
+//
+// What tests import is not bound by it, except that nats-server is for internal/* alone.
+const rules = `
+	fault             std
+	subjects          std
+	outcome           std fault
+	wire              std fault subjects outcome nats
+	tool              std fault jsonschema
+	plan              std fault tool gjson sjson
+	machine           std fault outcome plan tool
+
+	kv                std sys fault subjects wire tool outcome nats sync
+
+	orchestrator      std sys fault subjects wire outcome tool plan machine kv nats sync
+	worker            std sys fault subjects wire outcome tool plan kv nats sync schemas
+	client            std sys fault subjects wire outcome tool plan kv nats sync
+
+	internal/reference std math/rand
+	internal/arch
+	internal/*        *
+	cmd/*             std sys fault subjects wire outcome tool plan kv orchestrator worker client internal/* nats sync cobra term
+`
+
+// shortNames are the modules that rules may name. A module that isn't here may be imported by internal/* alone.
+var shortNames = map[string][]string{
+	"nats":       {"github.com/nats-io/nats.go", "github.com/nats-io/nkeys", "github.com/nats-io/nuid", "github.com/synadia-io/orbit.go"},
+	"jsonschema": {"github.com/santhosh-tekuri/jsonschema/v6"},
+	"schemas":    {"github.com/google/jsonschema-go"},
+	"gjson":      {"github.com/tidwall/gjson"},
+	"sjson":      {"github.com/tidwall/sjson"},
+	"sync":       {"golang.org/x/sync"},
+	"term":       {"golang.org/x/term"},
+	"cobra":      {"github.com/spf13/cobra", "github.com/spf13/pflag"},
+}
+
+// system are the parts of the standard library that read or change the world around a program, by their first element
+// or their whole name.
+var system = []string{
+	"os", "net", "net/http", "net/netip", "io/fs", "io/ioutil", "log", "syscall", "runtime", "plugin", "testing", "math/rand", "crypto/rand", "expvar",
+	"database/sql", "flag", "embed",
+}
+
+const natsServer = "github.com/nats-io/nats-server/"
+
+type rule struct {
+	pattern string
+	may     []string
+}
+
+func parseRules(t *testing.T, text string) []rule {
+	t.Helper()
+	var all []rule
+	for line := range strings.Lines(text) {
+		if f := strings.Fields(line); len(f) > 0 {
+			all = append(all, rule{f[0], f[1:]})
+		}
+	}
+	require.NotEmpty(t, all)
+	return all
+}
+
+// importProblems checks the imports of some files.
+func importProblems(t *testing.T, files []source, text string) []string {
+	t.Helper()
+	all := parseRules(t, text)
+	var problems []string
+	for _, s := range files {
+		r := slices.IndexFunc(all, func(r rule) bool { return match(r.pattern, s.pkg) })
+		if r < 0 {
+			problems = append(problems, fmt.Sprintf("package %s is in no rule: add it to rules, after asking where it belongs", s.pkg))
+			continue
+		}
+		imports := s.imports()
+		for _, name := range slices.Sorted(maps.Keys(imports)) {
+			switch {
+			case strings.HasPrefix(name, natsServer) && !strings.HasPrefix(s.pkg, "internal/"):
+				problems = append(problems, s.at(imports[name])+": only internal/* may import nats-server")
+			case !s.test && !slices.ContainsFunc(all[r].may, func(may string) bool { return allows(may, name) }):
+				problems = append(problems, fmt.Sprintf("%s: %s may not import %s", s.at(imports[name]), s.pkg, name))
+			}
+		}
+	}
+	return problems
+}
+
+func match(pattern, name string) bool {
+	prefix, any := strings.CutSuffix(pattern, "/*")
+	return pattern == name || any && strings.HasPrefix(name, prefix+"/")
+}
+
+// allows reports whether one word of a rule covers an import.
+func allows(may, name string) bool {
+	first, _, _ := strings.Cut(name, "/")
+	switch {
+	case may == "*", may == name:
+		return true
+	case may == "std" || may == "sys":
+		return standard(name) && isSystem(name) == (may == "sys")
+	}
+	for _, module := range shortNames[may] {
+		if name == module || strings.HasPrefix(name, module+"/") {
+			return true
+		}
+	}
+	return !strings.Contains(first, ".") && !standard(name) && match(may, name)
+}
+
+// standard tells the standard library from the folders of the module. No folder of the module has the name of a part of
+// the standard library; those that a rule names are the module's.
+func standard(name string) bool {
+	first, _, _ := strings.Cut(name, "/")
+	if strings.Contains(first, ".") {
+		return false
+	}
+	for _, own := range []string{"fault", "subjects", "outcome", "wire", "tool", "plan", "machine", "kv", "orchestrator", "worker", "client", "internal", "cmd"} {
+		if first == own {
+			return false
+		}
+	}
+	return true
+}
+
+func isSystem(name string) bool {
+	first, _, _ := strings.Cut(name, "/")
+	return slices.Contains(system, name) || slices.Contains([]string{"os", "runtime", "testing", "log"}, first)
+}
+
+func TestImports(t *testing.T) {
+	t.Parallel()
+	require.Empty(t, importProblems(t, sources(t), rules))
+}
+
+// The rules catch what they are for.
+func TestImportsAreCaught(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		pkg, imports string
+		test, caught bool
+	}{
+		{"machine", module + "/plan", false, false},
+		{"machine", module + "/kv", false, true},
+		{"machine", "github.com/nats-io/nats.go", false, true},
+		{"plan", module + "/machine", false, true},
+		{"plan", "os", false, true},
+		{"plan", "net/http", false, true},
+		{"plan", "net/url", false, false},
+		{"tool", "log/slog", false, true},
+		{"fault", module + "/subjects", false, true},
+		{"subjects", module + "/fault", false, true},
+		{"wire", "github.com/nats-io/nats.go", false, false},
+		{"kv", module + "/machine", false, true},
+		{"kv", "os", false, false},
+		{"worker", module + "/orchestrator", false, true},
+		{"client", module + "/worker", false, true},
+		{"orchestrator", module + "/client", false, true},
+		{"orchestrator", natsServer + "v2/server", false, true},
+		{"orchestrator", natsServer + "v2/server", true, true},
+		{"internal/embedded", natsServer + "v2/server", false, false},
+		{"internal/reference", module + "/plan", false, true},
+		{"internal/reference", module + "/plan", true, false},
+		{"internal/reference", "github.com/tidwall/gjson", false, true},
+		{"cmd/stepjet", module + "/internal/cli", false, false},
+		{"cmd/stepjet", natsServer + "v2/server", false, true},
+		{"client", "example.com/somebody", false, true},
+		{"elsewhere", "fmt", false, true},
+	}
+	for _, tt := range tests {
+		name := "x.go"
+		if tt.test {
+			name = "x_test.go"
+		}
+		s := parse(t, tt.pkg, name, "package "+path.Base(tt.pkg)+"\nimport _ \""+tt.imports+"\"\n")
+		require.Equal(t, tt.caught, len(importProblems(t, []source{s}, rules)) > 0, "%s imports %s", tt.pkg, tt.imports)
+	}
+}

@@ -1,0 +1,141 @@
+// Package cli is the command stepjet: all of it but the wiring in cmd/stepjet.
+//
+// Data goes to standard output and talk to standard error. A command ends with one of the exit codes of exit.go; what
+// went wrong is printed as code, message and hint. Nothing here knows NATS: servers are reached through client and kv,
+// and package internal/dev assembles a whole Stepjet in this process where no server is given.
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stepjet/stepjet/fault"
+)
+
+// Env is what the command gets from its process.
+type Env struct {
+	Args           []string // without the program's name
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+	Getenv         func(string) string
+	// Version is what "stepjet version" prints; empty: what the build information says.
+	Version string
+}
+
+// app is one execution of the command.
+type app struct {
+	env            Env
+	stdout, stderr io.Writer
+	style          style // of stdout
+	errStyle       style // of stderr
+	terminal       bool  // stderr is one that can be redrawn
+	flags          flags
+}
+
+// flags are those that every command has.
+type flags struct {
+	connection
+	output  string // text or json
+	tenant  string
+	timeout seconds
+	verbose bool
+	quiet   bool
+}
+
+// Main runs the command and gives its exit code. ctx ends with a signal; Interrupted makes the cause that gives code 130.
+func Main(ctx context.Context, env Env) int {
+	a := &app{
+		env: env, stdout: env.Stdout, stderr: env.Stderr,
+		style: styleOf(env.Stdout, env.Getenv), errStyle: styleOf(env.Stderr, env.Getenv),
+		terminal: isTerminal(env.Stderr) && env.Getenv("TERM") != "dumb",
+	}
+	root := a.root()
+	root.SetArgs(env.Args)
+	root.SetIn(env.Stdin)
+	root.SetOut(env.Stdout)
+	root.SetErr(env.Stderr)
+	err := root.ExecuteContext(ctx)
+	if err != nil {
+		var e *failure
+		if !errors.As(err, &e) { // not from a command's own work: cobra found the command line wrong
+			err = usage(err)
+		}
+		a.show(why(ctx, err))
+	}
+	return codeOf(err)
+}
+
+// Interrupted is the cause to cancel Main's context with when a signal asks the command to end.
+func Interrupted() error { return errInterrupt }
+
+// failure marks an error of a command's work, to tell it from cobra's own.
+type failure struct{ error }
+
+func (f *failure) Unwrap() error { return f.error }
+
+// work wraps what a command does.
+func (a *app) work(do func(cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		if a.flags.output != "text" && a.flags.output != "json" {
+			return usage(fmt.Errorf("-o %q: text or json", a.flags.output))
+		}
+		if err := do(cmd, args); err != nil {
+			return &failure{why(cmd.Context(), err)}
+		}
+		return nil
+	}
+}
+
+// show prints an error to stderr: code and message on one line, the hint below.
+func (a *app) show(err error) {
+	var e *exit
+	if errors.As(err, &e) && e.err == nil {
+		return
+	}
+	var f *fault.Error
+	switch {
+	case errors.Is(err, errInterrupt), errors.Is(err, errWait):
+		_, _ = fmt.Fprintln(a.stderr, a.errStyle.yellow(err.Error()))
+	case errors.As(err, &f):
+		_, _ = fmt.Fprintf(a.stderr, "%s %s\n", a.errStyle.red(string(f.Code)+":"), oneLine(f.Message))
+		if f.Hint != "" {
+			_, _ = fmt.Fprintf(a.stderr, "  %s %s\n", a.errStyle.dim("hint:"), oneLine(f.Hint))
+		}
+	default:
+		_, _ = fmt.Fprintf(a.stderr, "%s %s\n", a.errStyle.red("error:"), err)
+		if e != nil && e.code == exitInvalid {
+			_, _ = fmt.Fprintf(a.stderr, "  %s stepjet help\n", a.errStyle.dim("hint:"))
+		}
+	}
+}
+
+// say prints a line of talk, unless --quiet.
+func (a *app) say(format string, args ...any) {
+	if !a.flags.quiet {
+		_, _ = fmt.Fprintf(a.stderr, format+"\n", args...)
+	}
+}
+
+// json reports whether the output is for programs.
+func (a *app) json() bool { return a.flags.output == "json" }
+
+// printJSON writes one value as one line, without escaping < > &.
+func (a *app) printJSON(v any) error {
+	enc := json.NewEncoder(a.stdout)
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
+}
+
+// log gives where the parts of Stepjet that run inside the command write to.
+func (a *app) log() *slog.Logger {
+	if !a.flags.verbose {
+		return slog.New(slog.DiscardHandler)
+	}
+	return slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
+}

@@ -1,0 +1,97 @@
+package cli
+
+import (
+	"context"
+	"errors"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/outcome"
+)
+
+// The exit codes of the command.
+const (
+	exitOK        = 0
+	exitFailed    = 1   // the run failed, was cancelled or expired; or the command itself failed
+	exitInvalid   = 2   // wrong usage, or an invalid plan
+	exitPartial   = 3   // some outputs are there, some are not
+	exitNoServer  = 4   // no connection
+	exitWait      = 124 // --wait ran out; the run goes on
+	exitInterrupt = 130 // Ctrl-C
+)
+
+// errInterrupt is the cause of a context that a signal ended.
+var errInterrupt = errors.New("interrupted")
+
+// errWait is the cause of a context that --wait ended.
+var errWait = errors.New("the wait ran out")
+
+// exit is a command's own exit code. Its error, if any, has not been shown yet.
+type exit struct {
+	code int
+	err  error
+}
+
+func (e *exit) Error() string {
+	if e.err == nil {
+		return ""
+	}
+	return e.err.Error()
+}
+
+func (e *exit) Unwrap() error { return e.err }
+
+// quietly ends the command with a code; what there was to say has been said.
+func quietly(code int) error {
+	if code == exitOK {
+		return nil
+	}
+	return &exit{code: code}
+}
+
+// usage is a mistake on the command line.
+func usage(err error) error { return &exit{exitInvalid, err} }
+
+// codeOf gives the exit code of an error.
+func codeOf(err error) int {
+	var e *exit
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.As(err, &e):
+		return e.code
+	case errors.Is(err, errInterrupt):
+		return exitInterrupt
+	case errors.Is(err, errWait):
+		return exitWait
+	}
+	switch code := fault.CodeOf(err); code {
+	case fault.NoConnection:
+		return exitNoServer
+	case fault.InvalidConfig, fault.InvalidTool, fault.MessageTooLarge, fault.Conflict, fault.InvalidID,
+		fault.MalformedJSON, fault.InvalidUTF8, fault.LimitExceeded, fault.UnknownTool:
+		return exitInvalid
+	}
+	return exitFailed
+}
+
+// codeOfRun gives the exit code of a run's status.
+func codeOfRun(s outcome.RunStatus) int {
+	switch s {
+	case outcome.Succeeded, outcome.Running:
+		return exitOK
+	case outcome.Partial:
+		return exitPartial
+	case outcome.Rejected:
+		return exitInvalid
+	default:
+		return exitFailed
+	}
+}
+
+// why gives the cause of a context's end instead of a bare "context canceled".
+func why(ctx context.Context, err error) error {
+	if ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)) {
+		return context.Cause(ctx)
+	}
+	return err
+}

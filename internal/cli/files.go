@@ -1,0 +1,105 @@
+package cli
+
+import (
+	"errors"
+	"io"
+	"os"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/plan"
+	"github.com/stepjet/stepjet/tool"
+)
+
+// maxPlanFile is the most that is read of a plan: one byte more than any plan may have, so that the parser can say so.
+const maxPlanFile = 1_032_192 + 1
+
+// maxToolsFile is the most that is read of a file of tool definitions.
+const maxToolsFile = 64 << 20
+
+// readFile reads a file, or standard input for "-", up to a number of bytes. Errors: InvalidConfig naming the file.
+func (a *app) readFile(name string, most int64) ([]byte, error) {
+	in := a.env.Stdin
+	if name != "-" {
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, unreadable(name, err)
+		}
+		defer func() { _ = f.Close() }() // it was only read
+		in = f
+	}
+	body, err := io.ReadAll(io.LimitReader(in, most))
+	if err != nil {
+		return nil, unreadable(name, err)
+	}
+	return body, nil
+}
+
+func unreadable(name string, err error) error {
+	f := fault.New(fault.InvalidConfig, "%s can't be read", shown(name))
+	f.Cause = err
+	var path *os.PathError
+	if errors.As(err, &path) {
+		err = path.Err
+	}
+	return f.WithHint("%v", err)
+}
+
+// shown is a file's name as it is told to people.
+func shown(name string) string {
+	if name == "-" {
+		return "standard input"
+	}
+	return name
+}
+
+// catalog is the tools that a plan is checked against.
+type catalog struct {
+	schemas map[string]*tool.Schema
+	names   []string
+}
+
+func (c *catalog) Lookup(name string) (*tool.Schema, bool) {
+	s, ok := c.schemas[name]
+	return s, ok
+}
+
+func (c *catalog) Names() []string { return c.names }
+
+// newCatalog compiles the input schemas of definitions. Errors: InvalidTool.
+func newCatalog(definitions []*tool.Definition) (*catalog, error) {
+	c := &catalog{schemas: make(map[string]*tool.Schema, len(definitions))}
+	for _, d := range definitions {
+		s, err := tool.CompileSchema(d.InputSchema)
+		if err != nil {
+			return nil, fault.As(err)
+		}
+		if _, twice := c.schemas[d.Name]; !twice {
+			c.names = append(c.names, d.Name)
+		}
+		c.schemas[d.Name] = s
+	}
+	return c, nil
+}
+
+// toolsFile reads a file of tool definitions.
+func (a *app) toolsFile(name string) ([]*tool.Definition, error) {
+	raw, err := a.readFile(name, maxToolsFile)
+	if err != nil {
+		return nil, err
+	}
+	d, err := tool.ParseDefinitions(raw)
+	if err != nil {
+		f := *fault.As(err)
+		f.Message = shown(name) + ": " + f.Message
+		return nil, &f
+	}
+	return d, nil
+}
+
+// asCatalog keeps a nil pointer from becoming a catalog without tools.
+func asCatalog(c *catalog) plan.Catalog {
+	if c == nil {
+		return nil
+	}
+	return c
+}

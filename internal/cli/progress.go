@@ -1,0 +1,238 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/stepjet/stepjet/client"
+	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/plan"
+	"github.com/stepjet/stepjet/subjects"
+)
+
+// progress is what a terminal shows of a run: where each step stands, as far as events tell. It is plain data; the clock
+// is an argument and somebody else draws it.
+type progress struct {
+	run   string
+	plan  *plan.Plan
+	waves [][]int
+	steps []stepView
+	begun bool
+	began time.Time // when the first event came
+	over  bool
+	end   time.Time
+}
+
+type stepView struct {
+	status  outcome.StepStatus
+	attempt int
+	ms      float64
+	since   time.Time // when it became ready, by the reader's clock
+	retryAt time.Time
+	why     string
+}
+
+func newProgress(run string, p *plan.Plan, now time.Time) *progress {
+	g := &progress{run: run, plan: p, waves: p.Waves(), steps: make([]stepView, len(p.Steps)), began: now}
+	for i := range g.steps {
+		g.steps[i].status = outcome.StepWaiting
+	}
+	return g
+}
+
+// apply takes an event that came at now.
+func (g *progress) apply(e client.Event, now time.Time) {
+	switch e.Kind {
+	case subjects.EventStart:
+		g.begun = true
+	case subjects.EventStep:
+		g.begun = true
+		g.step(e)
+	case subjects.EventEnd:
+		g.over, g.end = true, now
+	}
+	if g.begun && !g.over {
+		g.markReady(now)
+	}
+}
+
+func (g *progress) step(e client.Event) {
+	i, ok := g.plan.Index(e.Step)
+	if !ok {
+		return
+	}
+	s := &g.steps[i]
+	s.status, s.attempt, s.ms, s.retryAt = e.Status, e.Attempt, e.MS, e.RetryAt
+	if e.Error != nil {
+		s.why = oneLine(e.Error.Message)
+	}
+}
+
+// markReady finds the steps whose inputs are there. No event tells that a step was sent to the workers, but the plan
+// does.
+func (g *progress) markReady(now time.Time) {
+	barrier := len(g.waves)
+	if g.plan.Schedule == plan.Waves {
+		barrier = g.firstOpenWave()
+	}
+	for i := range g.steps {
+		if g.steps[i].status == outcome.StepWaiting && g.plan.Steps[i].Depth <= barrier && g.fed(i) {
+			g.steps[i].status, g.steps[i].since = outcome.StepReady, now
+		}
+	}
+}
+
+func (g *progress) firstOpenWave() int {
+	for n, wave := range g.waves {
+		for _, i := range wave {
+			if !g.steps[i].status.Terminal() {
+				return n
+			}
+		}
+	}
+	return len(g.waves)
+}
+
+// fed reports whether all that a step waits for has succeeded, or is over and optional.
+func (g *progress) fed(i int) bool {
+	for _, dep := range g.plan.Steps[i].Deps {
+		status := g.steps[dep].status
+		if status != outcome.StepSucceeded && !(g.plan.Steps[dep].Optional && status.Terminal()) {
+			return false
+		}
+	}
+	return true
+}
+
+// lines draws the run in at most rows lines: one for each step where they fit, otherwise one for each wave.
+func (g *progress) lines(st style, width, rows int, now time.Time) []string {
+	out := []string{g.head(st, now)}
+	if len(g.steps) <= rows-2 {
+		return append(out, g.stepLines(st, width, now)...)
+	}
+	return append(out, g.waveLines(st, rows-2)...)
+}
+
+func (g *progress) head(st style, now time.Time) string {
+	if g.over {
+		now = g.end
+	}
+	done := 0
+	for i := range g.steps {
+		if g.steps[i].status.Terminal() {
+			done++
+		}
+	}
+	state := fmt.Sprintf("%d of %s", done, count(len(g.steps), "step"))
+	if !g.begun && !g.over {
+		state = "waits for an orchestrator"
+	}
+	return st.bold(oneLine(g.run)) + st.dim("  "+state+"  "+took(now.Sub(g.began)))
+}
+
+func (g *progress) stepLines(st style, width int, now time.Time) []string {
+	var t table
+	for n, wave := range g.waves {
+		for k, i := range wave {
+			label := ""
+			if k == 0 {
+				label = fmt.Sprintf("wave %d", n+1)
+			}
+			s := &g.steps[i]
+			color := func(text string) string { return st.step(s.status, text) }
+			t.add(cell{text: label, paint: st.dim}, cell{text: mark(s.status), paint: color}, plain(g.plan.Steps[i].ID),
+				cell{text: g.plan.Steps[i].Tool, paint: st.dim}, cell{text: g.state(i, now), paint: color})
+		}
+	}
+	var b strings.Builder
+	t.write(&b, "  ", width-1)
+	return strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
+}
+
+// state says in words where a step stands.
+func (g *progress) state(i int, now time.Time) string {
+	s := &g.steps[i]
+	switch s.status {
+	case outcome.StepSucceeded:
+		text := ""
+		if s.ms > 0 {
+			text = tookMS(s.ms)
+		}
+		if s.attempt > 1 {
+			text = strings.TrimLeft(fmt.Sprintf("%s  attempt %d", text, s.attempt), " ")
+		}
+		return text
+	case outcome.StepReady:
+		return "running  " + took(now.Sub(s.since).Truncate(100*time.Millisecond))
+	case outcome.StepRetrying:
+		text := fmt.Sprintf("attempt %d failed: %s", s.attempt, s.why)
+		if wait := s.retryAt.Sub(now); wait > 0 {
+			text = fmt.Sprintf("again in %s, %s", took(wait.Truncate(100*time.Millisecond)), text)
+		}
+		return text
+	case outcome.StepWaiting:
+		return g.waitsFor(i)
+	default:
+		if s.why == "" {
+			return string(s.status)
+		}
+		return string(s.status) + ": " + s.why
+	}
+}
+
+func (g *progress) waitsFor(i int) string {
+	var open []string
+	for _, dep := range g.plan.Steps[i].Deps {
+		if !g.steps[dep].status.Terminal() {
+			open = append(open, g.plan.Steps[dep].ID)
+		}
+	}
+	switch {
+	case len(open) == 0:
+		return "waits"
+	case len(open) > 3:
+		return fmt.Sprintf("waits for %s and %d more", open[0], len(open)-1)
+	default:
+		return "waits for " + strings.Join(open, ", ")
+	}
+}
+
+const barWidth = 24
+
+// waveLines draws a bar for each wave. Where even those are too many, the first ones that are not over are shown.
+func (g *progress) waveLines(st style, rows int) []string {
+	first := 0
+	if rows = max(rows, 1); len(g.waves) > rows {
+		first = min(g.firstOpenWave(), len(g.waves)-rows)
+	}
+	var t table
+	for n := first; n < min(first+rows, len(g.waves)); n++ {
+		done, failed, running := 0, 0, 0
+		for _, i := range g.waves[n] {
+			switch status := g.steps[i].status; {
+			case status == outcome.StepReady:
+				running++
+			case status.Terminal():
+				done++
+				if status != outcome.StepSucceeded {
+					failed++
+				}
+			}
+		}
+		full := barWidth * done / len(g.waves[n])
+		note := ""
+		if running > 0 {
+			note = fmt.Sprintf("%d running", running)
+		}
+		if failed > 0 {
+			note = strings.TrimLeft(fmt.Sprintf("%s  %d not succeeded", note, failed), " ")
+		}
+		t.add(cell{text: fmt.Sprintf("wave %d", n+1), paint: st.dim},
+			cell{text: strings.Repeat("█", full) + strings.Repeat("░", barWidth-full), paint: st.green},
+			cell{text: fmt.Sprintf("%d/%d", done, len(g.waves[n])), right: true}, cell{text: note, paint: st.yellow})
+	}
+	var b strings.Builder
+	t.write(&b, "  ", 0)
+	return strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
+}

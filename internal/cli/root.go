@@ -1,0 +1,86 @@
+package cli
+
+import (
+	"errors"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stepjet/stepjet/subjects"
+)
+
+// seconds is a flag that holds a duration and says so in the help.
+type seconds = time.Duration
+
+const requestTimeout = 10 * time.Second
+
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "stepjet",
+		Short: "Run tool plans, durably, on NATS JetStream",
+		Long: `Stepjet runs tool plans: one JSON document that lists tool calls and how the output of
+one feeds the arguments of another. Every step starts as soon as the steps it refers to
+have finished, on any number of workers, and only what was asked for comes back.`,
+		Example: `  stepjet run plan.json                     run a plan here, with nothing else installed
+  stepjet validate plan.json                all problems of a plan at once
+  stepjet graph plan.json                   its waves
+  stepjet dev                               server, orchestrator and toolworker in one process
+  stepjet submit --server nats://host plan.json`,
+		SilenceUsage: true, SilenceErrors: true,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.CompletionOptions.HiddenDefaultCmd = false
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage(err) })
+	a.globalFlags(root)
+	root.AddGroup(&cobra.Group{ID: "plans", Title: "Plans:"}, &cobra.Group{ID: "runs", Title: "Runs:"}, &cobra.Group{ID: "rest", Title: "Surroundings:"})
+	root.SetHelpCommandGroupID("rest")
+	root.SetCompletionCommandGroupID("rest")
+	add := func(group string, commands ...*cobra.Command) {
+		for _, c := range commands {
+			c.GroupID = group
+			root.AddCommand(c)
+		}
+	}
+	add("plans", a.runCommand(), a.submitCommand(), a.validateCommand(), a.graphCommand(), a.evalCommand())
+	add("runs", a.listCommand(), a.getCommand(), a.watchCommand(), a.cancelCommand())
+	add("rest", a.devCommand(), a.toolsCommand(), a.versionCommand())
+	return root
+}
+
+func (a *app) globalFlags(root *cobra.Command) {
+	f := root.PersistentFlags()
+	f.SortFlags = false
+	f.StringVarP(&a.flags.output, "output", "o", "text", "`text|json`: what to print on standard output")
+	a.flags.connection.add(f, a.env.Getenv)
+	tenant := a.env.Getenv("STEPJET_TENANT")
+	if tenant == "" {
+		tenant = subjects.DefaultTenant
+	}
+	f.StringVar(&a.flags.tenant, "tenant", tenant, "`tenant` that owns the runs (STEPJET_TENANT)")
+	f.DurationVar(&a.flags.timeout, "timeout", requestTimeout, "longest time to connect and for one request, a `duration`")
+	f.BoolVarP(&a.flags.quiet, "quiet", "q", false, "say nothing on standard error but errors")
+	f.BoolVarP(&a.flags.verbose, "verbose", "v", false, "log on standard error what happens inside")
+}
+
+// exactly is cobra.ExactArgs with words that name what is missing.
+func exactly(names ...string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		switch {
+		case len(args) < len(names):
+			return usage(errors.New("missing " + names[len(args)]))
+		case len(args) > len(names):
+			return usage(errors.New("one argument too many: " + args[len(names)]))
+		}
+		return nil
+	}
+}
+
+func atLeast(name string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return usage(errors.New("missing " + name))
+		}
+		return nil
+	}
+}

@@ -1,0 +1,246 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nuid"
+	"github.com/spf13/cobra"
+
+	"github.com/stepjet/stepjet/client"
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/plan"
+	"github.com/stepjet/stepjet/subjects"
+)
+
+type runFlags struct {
+	run   string
+	tools string
+	wait  time.Duration
+}
+
+func (a *app) runCommand() *cobra.Command {
+	var f runFlags
+	c := &cobra.Command{
+		Use:   "run PLAN",
+		Short: "Run a plan and print its outcome",
+		Long: `Submits a plan, shows how it goes on standard error and prints its outcome, a JSON
+document, on standard output. "-" is standard input.
+
+Where no server is given (--server, --context or their variables), and no "stepjet dev" is
+running, everything a run needs starts in this process: a NATS server with its data in a
+folder, an orchestrator, and a toolworker with the built-in tools or those of --tools.
+
+The same --run with the same plan never runs twice: it gives the outcome of the first.
+Exit codes: 0 succeeded, 3 partial, 1 failed, cancelled or expired, 2 invalid plan,
+4 no connection, 124 --wait ran out, 130 interrupted. In the last two cases the run goes on.`,
+		Example: `  stepjet run plan.json
+  stepjet run --run order-42 -o json plan.json | jq .results
+  stepjet run --server nats://localhost:4222 --wait 30s plan.json`,
+		Args: exactly("PLAN"),
+		RunE: a.work(func(cmd *cobra.Command, args []string) error { return a.run(cmd.Context(), args[0], f) }),
+	}
+	c.Flags().StringVar(&f.run, "run", "", "run `id`, the idempotency key; default: a new one")
+	c.Flags().StringVar(&f.tools, "tools", "", "tools `file` for the toolworker in this process; default: the built-in tools")
+	c.Flags().DurationVar(&f.wait, "wait", 0, "longest time to wait for the outcome, a `duration`; default: until it is there")
+	return c
+}
+
+func (a *app) run(ctx context.Context, file string, f runFlags) error {
+	body, err := a.readFile(file, maxPlanFile)
+	if err != nil {
+		return err
+	}
+	if len(body) == maxPlanFile { // too large to be sent: say so here
+		_, report := plan.Parse(body, nil)
+		a.tellProblems(file, report)
+		return quietly(exitInvalid)
+	}
+	s, err := a.open(ctx, local{tools: f.tools})
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	if f.run == "" {
+		f.run = nuid.Next()
+	}
+	ctx, cancel := waitFor(ctx, f.wait)
+	defer cancel()
+	out, err := a.runOn(ctx, s, body, f.run)
+	if err != nil {
+		a.tellLater(s, f.run, err)
+		return why(ctx, err)
+	}
+	return a.outcome(out)
+}
+
+// waitFor bounds a context by --wait; 0 leaves it unbounded.
+func waitFor(ctx context.Context, wait time.Duration) (context.Context, context.CancelFunc) {
+	if wait <= 0 {
+		return ctx, func() {}
+	}
+	return context.WithTimeoutCause(ctx, wait, errWait)
+}
+
+// runOn submits a plan and follows it to its end.
+func (a *app) runOn(ctx context.Context, s *session, body []byte, id string) (*outcome.Outcome, error) {
+	w, err := s.client.NewWatcher(ctx, id) // before the plan is sent, so that nothing is missed
+	if err != nil {
+		return nil, err
+	}
+	defer w.Close()
+	r, err := a.submit(ctx, s, body, id)
+	if err != nil {
+		return nil, err
+	}
+	if r.Attached() {
+		a.say("%s", a.errStyle.dim("the run was there before: "+oneLine(id)))
+	}
+	p, _ := plan.Parse(body, nil)
+	a.tellIfAlone(ctx, s)
+	return a.follow(ctx, w, a.report(id, p))
+}
+
+// submit sends a plan, for as long as --timeout lasts where the server doesn't answer.
+func (a *app) submit(ctx context.Context, s *session, body []byte, id string) (*client.Run, error) {
+	ctx, cancel := a.patience(ctx)
+	defer cancel()
+	r, err := s.client.Submit(ctx, body, client.SubmitOptions{Run: id})
+	return r, why(ctx, err)
+}
+
+// tellIfAlone says that a run will wait, where no orchestrator answers.
+func (a *app) tellIfAlone(ctx context.Context, s *session) {
+	if s.local != nil || a.flags.quiet {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	if _, err := s.client.Ping(ctx); err != nil && context.Cause(ctx) == context.DeadlineExceeded {
+		a.say("%s no orchestrator answers; the plan is stored and runs as soon as there is one", a.errStyle.yellow("warning:"))
+	}
+}
+
+// follow tells of a run until it is over.
+func (a *app) follow(ctx context.Context, w *client.Watcher, tell reporter) (*outcome.Outcome, error) {
+	defer tell.close()
+	var out *outcome.Outcome
+	err := w.Follow(ctx, func(e client.Event) {
+		if e.Kind == subjects.EventEnd {
+			out = e.Outcome
+		}
+		tell.event(e)
+	})
+	return out, err
+}
+
+// tellLater says how to get at a run that goes on without this command.
+func (a *app) tellLater(s *session, run string, err error) {
+	if !errors.Is(err, errInterrupt) && !errors.Is(err, errWait) {
+		return
+	}
+	if s.temporary {
+		return
+	}
+	where := s.arguments(a)
+	a.say("the run goes on%s; to see what became of it:\n  stepjet get %s%s", s.whenLocal(), quote(run), where)
+}
+
+// quote makes a word fit for a shell.
+func quote(s string) string {
+	if subjects.ValidStepID(s) || subjects.ValidTool(s) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+// outcome prints what a run came to and ends the command with the status's exit code.
+func (a *app) outcome(out *outcome.Outcome) error {
+	if err := a.printDocument(out.JSON()); err != nil {
+		return err
+	}
+	if out.Status == outcome.Rejected {
+		var b strings.Builder
+		writeProblems(&b, out.Problems, a.errStyle.red, a.errStyle)
+		a.say("%s", strings.TrimSuffix(b.String(), "\n"))
+	}
+	a.say("%s", a.summary(out))
+	return quietly(codeOfRun(out.Status))
+}
+
+// summary says in one line what a run came to.
+func (a *app) summary(out *outcome.Outcome) string {
+	st, s := a.errStyle, out.Stats
+	if out.Status == outcome.Rejected {
+		return st.red("rejected") + ": " + count(len(out.Problems), "problem") + ", nothing ran"
+	}
+	parts := []string{fmt.Sprintf("%d of %s succeeded", s.Succeeded, count(s.Steps, "step"))}
+	for _, n := range []struct {
+		n    int
+		what string
+	}{{s.Failed, "failed"}, {s.Skipped, "skipped"}, {s.Cancelled, "cancelled"}} {
+		if n.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n.n, n.what))
+		}
+	}
+	parts = append(parts, tookMS(s.ElapsedMS))
+	if s.BytesKeptOut > 0 {
+		parts = append(parts, fmt.Sprintf("%s kept out of the context (~%d tokens)", size(s.BytesKeptOut), s.TokensKeptOut))
+	}
+	return st.run(out.Status, string(out.Status)) + ": " + strings.Join(parts, ", ")
+}
+
+func (a *app) submitCommand() *cobra.Command {
+	var run string
+	c := &cobra.Command{
+		Use:   "submit PLAN",
+		Short: "Hand over a plan and return at once",
+		Long: `Makes a plan durable on the server and prints its run id. It runs whether or not anybody
+waits. A plan whose form is wrong is not sent: its problems are printed and the exit code is 2.`,
+		Example: `  stepjet submit --run order-42 plan.json
+  stepjet watch $(stepjet submit plan.json)`,
+		Args: exactly("PLAN"),
+		RunE: a.work(func(cmd *cobra.Command, args []string) error { return a.submitOnly(cmd.Context(), args[0], run) }),
+	}
+	c.Flags().StringVar(&run, "run", "", "run `id`, the idempotency key; default: a new one")
+	return c
+}
+
+func (a *app) submitOnly(ctx context.Context, file, run string) error {
+	body, err := a.readFile(file, maxPlanFile)
+	if err != nil {
+		return err
+	}
+	if p, report := plan.Parse(body, nil); p == nil {
+		a.tellProblems(file, report)
+		return quietly(exitInvalid)
+	}
+	s, err := a.open(ctx, remoteOnly)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	if run == "" {
+		run = nuid.Next()
+	}
+	r, err := a.submit(ctx, s, body, run)
+	if err != nil {
+		if fault.CodeOf(err) == fault.Timeout {
+			a.say("the plan may or may not have been accepted; sending it again is safe:\n  stepjet submit --run %s %s", quote(run), quote(file))
+		}
+		return err
+	}
+	if a.json() {
+		return a.printJSON(struct {
+			Run      string `json:"run"`
+			Tenant   string `json:"tenant"`
+			Attached bool   `json:"attached"` // it was there before
+		}{r.ID(), s.client.Tenant(), r.Attached()})
+	}
+	_, err = fmt.Fprintln(a.stdout, oneLine(r.ID()))
+	return err
+}

@@ -1,0 +1,238 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nuid"
+	"github.com/spf13/cobra"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/kv"
+	"github.com/stepjet/stepjet/outcome"
+)
+
+func (a *app) toolsCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "tools",
+		Short: "List, show and call the registered tools",
+		Example: `  stepjet tools list
+  stepjet tools show divide
+  stepjet tools call divide '{"arg_0": 1, "arg_1": 3}'`,
+		Args: exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	c.AddCommand(a.toolsListCommand(), a.toolsShowCommand(), a.toolsCallCommand())
+	return c
+}
+
+func (a *app) toolsListCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "list",
+		Short: "List the tools that plans of this tenant may call",
+		Long: `Lists the registered tools with their contracts. -o json prints the definitions in MCP form,
+which is what "validate --tools" reads.`,
+		Example: `  stepjet tools list
+  stepjet tools list -o json > tools.json`,
+		Args: exactly(),
+		RunE: a.work(func(cmd *cobra.Command, _ []string) error {
+			tools, err := a.registered(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if a.json() {
+				list := make([]any, len(tools))
+				for i := range tools {
+					list[i] = tools[i].Definition
+				}
+				return a.printJSON(list)
+			}
+			return a.listTools(tools)
+		}),
+	}
+}
+
+func (a *app) registered(ctx context.Context) ([]kv.Tool, error) {
+	s, err := a.open(ctx, local{})
+	if err != nil {
+		return nil, err
+	}
+	defer s.close()
+	ctx, cancel := a.patience(ctx)
+	defer cancel()
+	tools, err := s.client.Tools(ctx)
+	return tools, why(ctx, err)
+}
+
+func (a *app) listTools(tools []kv.Tool) error {
+	if len(tools) == 0 {
+		a.say("no tools; start a toolworker")
+		return nil
+	}
+	st := a.style
+	t := table{}
+	head := func(s string) cell { return cell{text: s, paint: st.dim} }
+	t.add(head("TOOL"), head("MODE"), cell{text: "LIMIT", paint: st.dim, right: true}, cell{text: "ATTEMPTS", paint: st.dim, right: true}, head("DESCRIPTION"))
+	for i := range tools {
+		c := &tools[i].Contract
+		t.add(plain(tools[i].Name), plain(fmt.Sprint(c.Mode)), cell{text: fmt.Sprint(c.Limit), right: true},
+			cell{text: fmt.Sprint(c.MaxAttempts), right: true}, cell{text: oneLine(tools[i].Definition.Description), paint: st.dim})
+	}
+	var b bytes.Buffer
+	t.write(&b, "", a.width())
+	_, err := a.stdout.Write(b.Bytes())
+	return err
+}
+
+func (a *app) toolsShowCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "show TOOL",
+		Short:   "Show a tool's schemas and its contract with every default",
+		Example: "  stepjet tools show divide",
+		Args:    exactly("TOOL"),
+		RunE: a.work(func(cmd *cobra.Command, args []string) error {
+			tools, err := a.registered(cmd.Context())
+			if err != nil {
+				return err
+			}
+			for i := range tools {
+				if tools[i].Name == args[0] {
+					return a.showTool(&tools[i])
+				}
+			}
+			return noTool(args[0], tools)
+		}),
+	}
+}
+
+func noTool(name string, tools []kv.Tool) error {
+	f := fault.New(fault.NotFound, "no tool %q", name)
+	for i := range tools {
+		if strings.EqualFold(tools[i].Name, name) {
+			return f.WithHint("did you mean %s?", tools[i].Name)
+		}
+	}
+	return f.WithHint("stepjet tools list names all")
+}
+
+func (a *app) showTool(t *kv.Tool) error {
+	if a.json() {
+		return a.printJSON(t)
+	}
+	var b bytes.Buffer
+	st, d, c := a.style, t.Definition, &t.Contract
+	fmt.Fprintf(&b, "%s\n", st.bold(t.Name))
+	if d.Description != "" {
+		fmt.Fprintf(&b, "%s\n", oneLine(d.Description))
+	}
+	b.WriteByte('\n')
+	var rows table
+	row := func(name, format string, args ...any) {
+		rows.add(cell{text: name, paint: st.dim}, plain(fmt.Sprintf(format, args...)))
+	}
+	row("mode", "%v, at most %d at a time", c.Mode, c.Limit)
+	row("attempts", "%d", c.MaxAttempts)
+	row("timeout", "%s for one attempt", c.Timeout)
+	if c.AtMostOnce {
+		row("delivery", "at most once")
+	} else {
+		row("delivery", "at least once")
+	}
+	if len(t.Tenants) > 0 {
+		row("tenants", "%s", strings.Join(t.Tenants, ", "))
+	}
+	row("digest", "%s", t.Digest)
+	rows.write(&b, "", 0)
+	for _, part := range []struct {
+		name string
+		raw  json.RawMessage
+	}{{"input schema", d.InputSchema}, {"output schema", d.OutputSchema}} {
+		if part.raw != nil {
+			fmt.Fprintf(&b, "\n%s\n", st.dim(part.name))
+			if json.Indent(&b, part.raw, "", "  ") != nil {
+				b.Write(part.raw)
+			}
+			b.WriteByte('\n')
+		}
+	}
+	_, err := a.stdout.Write(b.Bytes())
+	return err
+}
+
+func (a *app) toolsCallCommand() *cobra.Command {
+	var tools string
+	var wait time.Duration
+	c := &cobra.Command{
+		Use:   "call TOOL [ARGUMENTS]",
+		Short: "Call one tool and print its result",
+		Long: `Runs a plan of one step: the tool with the arguments, a JSON object ("-" reads standard input,
+absent means {}), and prints the step's result.`,
+		Example: `  stepjet tools call divide '{"arg_0": 1, "arg_1": 3}'`,
+		Args:    atLeast("TOOL"),
+		RunE: a.work(func(cmd *cobra.Command, args []string) error {
+			if len(args) > 2 {
+				return usage(errors.New("one argument too many: " + args[2]))
+			}
+			given := "{}"
+			if len(args) == 2 {
+				given = args[1]
+			}
+			return a.call(cmd.Context(), args[0], given, local{tools: tools, temporary: true}, wait)
+		}),
+	}
+	c.Flags().StringVar(&tools, "tools", "", "tools `file` for the toolworker in this process; default: the built-in tools")
+	c.Flags().DurationVar(&wait, "wait", 0, "longest time to wait, a `duration`")
+	return c
+}
+
+func (a *app) call(ctx context.Context, name, arguments string, where local, wait time.Duration) error {
+	raw := []byte(arguments)
+	if arguments == "-" {
+		var err error
+		if raw, err = a.readFile("-", maxPlanFile); err != nil {
+			return err
+		}
+	}
+	if !json.Valid(raw) {
+		return fault.New(fault.InvalidConfig, "the arguments are no JSON").WithHint("a JSON object in single quotes: '{\"location\": \"Tokyo\"}'")
+	}
+	tool, _ := json.Marshal(name) // strings can't fail
+	body := fmt.Appendf(nil, `{"steps":[{"id":"call","tool":%s,"arguments":%s}]}`, tool, raw)
+	s, err := a.open(ctx, where)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	ctx, cancel := waitFor(ctx, wait)
+	defer cancel()
+	id := nuid.Next()
+	r, err := a.submit(ctx, s, body, id)
+	if err != nil {
+		return err
+	}
+	out, err := r.Wait(ctx)
+	if err != nil {
+		a.tellLater(s, id, err)
+		return why(ctx, err)
+	}
+	return a.called(out)
+}
+
+// called prints the result of the one step, or what was wrong with it.
+func (a *app) called(out *outcome.Outcome) error {
+	if raw, ok := out.Results.Get("call"); ok {
+		return a.printDocument(raw)
+	}
+	for _, p := range out.Problems {
+		a.show(&fault.Error{Code: p.Code, Message: strings.TrimPrefix(p.Path, "/steps/0") + " " + p.Message, Hint: p.Hint})
+	}
+	for _, e := range out.Errors {
+		a.show(&fault.Error{Code: e.Code, Message: e.Message, Hint: e.Hint})
+	}
+	return quietly(codeOfRun(out.Status))
+}

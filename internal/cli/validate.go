@@ -1,0 +1,144 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/plan"
+	"github.com/stepjet/stepjet/tool"
+)
+
+func (a *app) validateCommand() *cobra.Command {
+	var tools string
+	c := &cobra.Command{
+		Use:   "validate PLAN…",
+		Short: "Find every problem of one or more plans",
+		Long: `Reports all problems of each plan at once, with a JSON pointer to the place and a hint how
+to mend it. "-" is standard input. Nothing runs.
+
+Tools and their arguments are checked against --tools, a JSON array of definitions in MCP
+form, or against the registry where a server is given; with neither they are not checked.
+
+Exit code 2 if any plan is invalid.`,
+		Example: `  stepjet validate plan.json
+  stepjet validate --tools tools.json plans/*.json
+  llm "plan a trip" | stepjet validate -o json -`,
+		Args: atLeast("PLAN"),
+		RunE: a.work(func(cmd *cobra.Command, args []string) error { return a.validate(cmd.Context(), args, tools) }),
+	}
+	c.Flags().StringVar(&tools, "tools", "", "`file` with tool definitions to check against")
+	return c
+}
+
+func (a *app) validate(ctx context.Context, files []string, tools string) error {
+	known, err := a.knownTools(ctx, tools)
+	if err != nil {
+		return err
+	}
+	if known == nil {
+		a.say("%s tools and their arguments are not checked: give --tools FILE or a server", a.errStyle.yellow("warning:"))
+	}
+	bad := 0
+	for _, name := range files {
+		body, err := a.readFile(name, maxPlanFile)
+		if err != nil {
+			return err
+		}
+		p, report := plan.Parse(body, asCatalog(known))
+		if p == nil {
+			bad++
+		}
+		if err := a.verdict(name, p, report); err != nil {
+			return err
+		}
+	}
+	if len(files) > 1 && !a.json() {
+		a.say("%s, %d invalid", count(len(files), "plan"), bad)
+	}
+	if bad > 0 {
+		return quietly(exitInvalid)
+	}
+	return nil
+}
+
+// knownTools gives what to check against: a file, else the registry of a server that was named, else nil.
+func (a *app) knownTools(ctx context.Context, file string) (*catalog, error) {
+	if file != "" {
+		d, err := a.toolsFile(file)
+		if err != nil {
+			return nil, err
+		}
+		return newCatalog(d)
+	}
+	if !a.flags.given() {
+		return nil, nil
+	}
+	s, err := a.open(ctx, remoteOnly)
+	if err != nil {
+		return nil, err
+	}
+	defer s.close()
+	ctx, cancel := a.patience(ctx)
+	defer cancel()
+	registered, err := s.client.Tools(ctx)
+	if err != nil {
+		return nil, err
+	}
+	d := make([]*tool.Definition, len(registered))
+	for i := range registered {
+		d[i] = registered[i].Definition
+	}
+	return newCatalog(d)
+}
+
+func (a *app) verdict(name string, p *plan.Plan, r plan.Report) error {
+	if a.json() {
+		return a.printJSON(struct {
+			File     string          `json:"file"`
+			Valid    bool            `json:"valid"`
+			Problems []fault.Problem `json:"problems"`
+			Warnings []fault.Problem `json:"warnings"`
+		}{name, p != nil, list(r.Problems), list(r.Warnings)})
+	}
+	var b strings.Builder
+	st := a.style
+	if p != nil {
+		fmt.Fprintf(&b, "%s  %s  %s\n", shown(name), st.green("valid"),
+			st.dim(fmt.Sprintf("%s, %s", count(len(p.Steps), "step"), count(p.Depth, "wave"))))
+	} else {
+		fmt.Fprintf(&b, "%s  %s  %s\n", shown(name), st.red("invalid"), st.dim(count(len(r.Problems), "problem")))
+	}
+	writeProblems(&b, r.Problems, st.red, st)
+	writeProblems(&b, r.Warnings, func(s string) string { return st.yellow("warning " + s) }, st)
+	_, err := fmt.Fprint(a.stdout, b.String())
+	return err
+}
+
+// list is never null in JSON.
+func list(p []fault.Problem) []fault.Problem {
+	if p == nil {
+		return []fault.Problem{}
+	}
+	return p
+}
+
+// writeProblems prints problems one below the other: code and place, what is wrong, how to mend it.
+func writeProblems(b *strings.Builder, problems []fault.Problem, paint func(string) string, st style) {
+	for _, p := range problems {
+		place := p.Path
+		if place == "" {
+			place = "(the whole plan)"
+		}
+		fmt.Fprintf(b, "\n  %s  %s\n    %s\n", paint(string(p.Code)), st.bold(oneLine(place)), oneLine(p.Message))
+		if p.Hint != "" {
+			fmt.Fprintf(b, "    %s %s\n", st.dim("hint:"), oneLine(p.Hint))
+		}
+	}
+	if len(problems) > 0 {
+		b.WriteByte('\n')
+	}
+}

@@ -1,0 +1,135 @@
+package graph
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"github.com/stepjet/stepjet/plan"
+)
+
+// defaultWidth is the number of columns where the caller names none.
+const defaultWidth = 80
+
+// maxColumn bounds the aligned columns of ids and tools: a single long name must not push all others to the right.
+const maxColumn = 28
+
+type textDrawing struct {
+	plan    *plan.Plan
+	outputs map[int]bool
+	options Options
+	b       strings.Builder
+	id      int // width of the column of ids
+	tool    int // width of the column of tools
+}
+
+func drawText(p *plan.Plan, o Options) string {
+	if o.Width <= 0 {
+		o.Width = defaultWidth
+	}
+	if o.Paint == nil {
+		o.Paint = func(_ Part, s string) string { return s }
+	}
+	d := &textDrawing{plan: p, outputs: outputs(p), options: o}
+	waves := p.Waves()
+	for _, w := range waves {
+		for _, i := range d.shown(w) {
+			d.id = max(d.id, min(maxColumn, len(p.Steps[i].ID)))
+			d.tool = max(d.tool, min(maxColumn, len(p.Steps[i].Tool)))
+		}
+	}
+	d.head(len(waves))
+	label := len(waveLabel(len(waves)))
+	for n, w := range waves {
+		d.wave(n, w, label)
+	}
+	return d.b.String()
+}
+
+func (d *textDrawing) head(waves int) {
+	parts := []string{plural(len(d.plan.Steps), "step"), plural(waves, "wave")}
+	if d.outputs != nil {
+		parts = append(parts, plural(len(d.plan.Outputs), "output"))
+	}
+	if d.plan.Schedule == plan.Waves {
+		parts = append(parts, "a wave starts when the one before is over")
+	}
+	if d.plan.OnFailure == plan.Stop {
+		parts = append(parts, "stops at the first failure")
+	}
+	d.b.WriteString(d.options.Paint(PartNote, strings.Join(parts, " · ")) + "\n\n")
+}
+
+// shown gives the steps of a wave that are drawn. Folding one step would save nothing, so it takes at least two.
+func (d *textDrawing) shown(wave []int) []int {
+	if d.options.All || len(wave) <= FoldAfter+1 {
+		return wave
+	}
+	return wave[:FoldAfter]
+}
+
+func waveLabel(n int) string { return "wave " + Thousands(n) }
+
+func (d *textDrawing) wave(n int, wave []int, label int) {
+	shown := d.shown(wave)
+	for k, i := range shown {
+		name := ""
+		if k == 0 {
+			name = waveLabel(n + 1)
+		}
+		d.b.WriteString(d.options.Paint(PartWave, pad(name, label)) + "  ")
+		d.step(i, label+2)
+	}
+	if rest := len(wave) - len(shown); rest > 0 {
+		d.b.WriteString(strings.Repeat(" ", label+2) + d.options.Paint(PartNote, "… and "+Thousands(rest)+" more") + "\n")
+	}
+}
+
+func (d *textDrawing) step(i, indent int) {
+	s := &d.plan.Steps[i]
+	line := d.options.Paint(PartStep, pad(s.ID, d.id)) + "  "
+	used := indent + max(d.id, len(s.ID)) + 2 + max(d.tool, len(s.Tool))
+	tail, mark := "", ""
+	if d.outputs[i] {
+		mark = "  → output"
+	}
+	if s.Optional {
+		mark += "  (optional)"
+	}
+	if len(s.Deps) > 0 {
+		tail = "  ← " + d.deps(s.Deps, d.options.Width-used-4-utf8.RuneCountInString(mark))
+	}
+	if tail == "" && mark == "" {
+		line += d.options.Paint(PartTool, s.Tool)
+	} else {
+		line += d.options.Paint(PartTool, pad(s.Tool, d.tool)) + d.options.Paint(PartDeps, tail) + d.options.Paint(PartOutput, mark)
+	}
+	d.b.WriteString(line + "\n")
+}
+
+// deps names as many dependencies as fit into room columns, and counts the rest. The first is always named.
+func (d *textDrawing) deps(deps []int, room int) string {
+	var b strings.Builder
+	for k, dep := range deps {
+		id := d.plan.Steps[dep].ID
+		more := ""
+		if rest := len(deps) - k - 1; rest > 0 {
+			more = " +" + Thousands(rest)
+		}
+		if k > 0 && b.Len()+2+len(id)+len(more) > room {
+			b.WriteString(" +" + Thousands(len(deps)-k))
+			return b.String()
+		}
+		if k > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(id)
+	}
+	return b.String()
+}
+
+func pad(s string, width int) string {
+	if n := utf8.RuneCountInString(s); n < width {
+		return s + strings.Repeat(" ", width-n)
+	}
+	return s
+}

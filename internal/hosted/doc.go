@@ -1,0 +1,59 @@
+// Package hosted makes tools of a file, for the program toolworker and for dev mode: built-in ones, programs to execute
+// and HTTP requests to send. deploy/tools.json is an example.
+//
+//	{"tools": [
+//	  {"builtin": "arithmetic"},
+//	  {"name": "json_query", "description": "…", "inputSchema": {…}, "annotations": {…}, "x-orchestration": {…},
+//	   "exec": {"argv": ["jq", "-c", "--", "{{filter}}"], "stdin": "arguments"}},
+//	  {"name": "get_city", "description": "…", "inputSchema": {…},
+//	   "http": {"method": "GET", "url": "https://api.example.com/v1/{city}", "query": {"lang": "{lang}"}}}
+//	]}
+//
+// Each tool has exactly one of builtin, exec and http. Fields that nobody knows are refused, and all problems of a file
+// are reported at once, each with its place as a JSON pointer. The limits of a file are 16 MiB and a depth of 64.
+//
+// # builtin
+//
+// The name of a group (arithmetic, text, json, demo, or all), or of one tool. One tool may be given another name, title,
+// description, tenants or x-orchestration than it has.
+//
+// # exec
+//
+// A program is started directly, never through a shell.
+//
+//   - argv: the program and its arguments. {{name}} stands for the argument of that name, which is a string, a number or a
+//     boolean; {{{{ stands for two braces. What is put in stays within its element: it can't become another argument.
+//     The program itself can't hold a placeholder.
+//   - allow_dash: names of arguments that may begin an element with "-". All others may do so only after an element "--",
+//     so that no argument can be taken for an option.
+//   - stdin: "arguments" (the arguments as JSON) or "none" (default).
+//   - timeout_ms: after which the program and its process group are killed; by default the tool's own contract decides.
+//   - output_limit_bytes: of standard output, 1 MiB by default, 64 MiB at most. A program that prints more is killed and
+//     the step fails with too_large.
+//   - env: "NAME=value" sets a variable, "NAME" passes the worker's own on. Nothing else is passed on but PATH, LANG,
+//     LC_ALL, LC_CTYPE, TZ and TMPDIR; NATS_* and STEPJET_* can't be. STEPJET_KEY (the idempotency key), STEPJET_ATTEMPT,
+//     STEPJET_TENANT, STEPJET_RUN, STEPJET_STEP and TRACEPARENT are set for every call.
+//   - dir: working directory, relative to the file's own; the file's own by default.
+//
+// Exit code 0 is success, and the output is standard output without its trailing newlines: JSON where it is valid JSON,
+// else a string. Any other exit code is tool_failed, with the end of standard error in the message. What the program
+// leaves running in its process group is killed when it ends.
+//
+// # http
+//
+//   - method: GET (default), HEAD, POST, PUT, PATCH or DELETE.
+//   - url: http or https. {name} in the path stands for an argument, escaped so that it stays within its segment; {{ stands
+//     for a brace. Scheme, host and port can't hold placeholders.
+//   - query: parameters to add; a value that is nothing but {name} is left out where the argument is absent.
+//   - headers: sent as they are; ${env:NAME} is the worker's environment variable, for credentials.
+//   - body: "arguments" (the arguments as JSON) or "none" (default).
+//   - allow_private: also reach loopback, private, link-local and other addresses that are not public. This holds for the
+//     host of the url alone, not for one that it redirects to.
+//   - timeout_ms; output_limit_bytes of the response's body, 1 MiB by default, 64 MiB at most.
+//
+// Addresses are checked when a connection is made, after names were resolved, so that a name can't lead to a private
+// address at the second look. Proxies of the environment are not used. At most 5 redirects are followed, none from https
+// to http; configured headers are not sent to another host, nor is a body. Each request carries Idempotency-Key and, where
+// the plan came with one, traceparent. 2xx is success; 408, 425, 429 and 5xx are tool_failed and may be tried again, not
+// before Retry-After has passed; any other status is tool_terminal.
+package hosted

@@ -1,0 +1,269 @@
+package hosted
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/stepjet/stepjet/fault"
+)
+
+// Problems are all that is wrong with a tools file, in the order of their places.
+type Problems []fault.Problem
+
+// Error lists the problems, one a line.
+func (p Problems) Error() string {
+	lines := make([]string, len(p))
+	for i, one := range p {
+		place := one.Path
+		if place == "" {
+			place = "/"
+		}
+		lines[i] = place + ": " + one.Message
+		if one.Hint != "" {
+			lines[i] += " (" + one.Hint + ")"
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+func (p *Problems) add(code fault.Code, path, hint, format string, args ...any) {
+	*p = append(*p, fault.Problem{Code: code, Path: path, Message: fmt.Sprintf(format, args...), Hint: hint})
+}
+
+// wrong notes an invalid value.
+func (p *Problems) wrong(path, hint, format string, args ...any) {
+	p.add(fault.InvalidValue, path, hint, format, args...)
+}
+
+// under gives the pointer of a member.
+func under(path, key string) string {
+	return path + "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(key)
+}
+
+// fields reads one object of the file strictly.
+type fields struct {
+	path     string
+	values   map[string]json.RawMessage
+	problems *Problems
+}
+
+// object checks that raw is an object of known fields.
+func (p *Problems) object(path string, raw json.RawMessage, known ...string) (fields, bool) {
+	f := fields{path: path, problems: p}
+	if err := json.Unmarshal(raw, &f.values); err != nil || f.values == nil {
+		p.wrong(path, "", "it must be an object, not %s", kind(raw))
+		return f, false
+	}
+	for _, name := range slices.Sorted(maps.Keys(f.values)) {
+		if !slices.Contains(known, name) {
+			p.add(fault.UnknownField, under(path, name), suggest(name, known), "the field %q is not known here", name)
+		}
+	}
+	return f, true
+}
+
+func (f fields) has(name string) bool { return f.values[name] != nil }
+
+func (f fields) at(name string) string { return under(f.path, name) }
+
+// read decodes a field; false where it is absent or not what it should be, which is noted.
+func (f fields) read(name string, into any, what string) bool {
+	raw := f.values[name]
+	if raw == nil {
+		return false
+	}
+	if err := json.Unmarshal(raw, into); err != nil || string(raw) == "null" {
+		f.problems.wrong(f.at(name), "", "it must be %s, not %s", what, kind(raw))
+		return false
+	}
+	return true
+}
+
+func (f fields) text(name string) (s string, ok bool) {
+	ok = f.read(name, &s, "a string")
+	return s, ok
+}
+
+func (f fields) flag(name string) (b bool) {
+	f.read(name, &b, "true or false")
+	return b
+}
+
+func (f fields) texts(name string) (s []string) {
+	f.read(name, &s, "an array of strings")
+	return s
+}
+
+func (f fields) textMap(name string) (m map[string]string) {
+	f.read(name, &m, "an object of strings")
+	return m
+}
+
+// number reads a whole number between 1 and most.
+func (f fields) number(name string, otherwise, most int64) int64 {
+	var n int64
+	if !f.read(name, &n, "a whole number") {
+		return otherwise
+	}
+	if n < 1 || n > most {
+		f.problems.wrong(f.at(name), "", "it must be between 1 and %d, not %d", most, n)
+		return otherwise
+	}
+	return n
+}
+
+// choice reads one of a few words; the first is the default.
+func (f fields) choice(name string, words ...string) string {
+	s, ok := f.text(name)
+	if !ok {
+		return words[0]
+	}
+	if !slices.Contains(words, s) {
+		f.problems.wrong(f.at(name), suggest(s, words), "it must be one of %s, not %q", strings.Join(words, ", "), s)
+		return words[0]
+	}
+	return s
+}
+
+func kind(raw json.RawMessage) string {
+	switch {
+	case len(raw) == 0:
+		return "nothing"
+	case raw[0] == '{':
+		return "an object"
+	case raw[0] == '[':
+		return "an array"
+	case raw[0] == '"':
+		return "a string"
+	case raw[0] == 'n':
+		return "null"
+	case raw[0] == 't' || raw[0] == 'f':
+		return "a boolean"
+	}
+	return "the number " + clip(string(raw), 40)
+}
+
+func clip(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	return strings.ToValidUTF8(s[:limit], "") + "…"
+}
+
+// suggest names the word that was probably meant, or all of them.
+func suggest(s string, words []string) string {
+	best, least := "", math.MaxInt
+	for _, w := range words {
+		if d := distance(plain(s), plain(w)); d < least {
+			best, least = w, d
+		}
+	}
+	if least <= 2 && least < len(s) {
+		return fmt.Sprintf("did you mean %q?", best)
+	}
+	return "there are " + strings.Join(words, ", ")
+}
+
+func plain(s string) string {
+	return strings.NewReplacer("_", "", "-", "").Replace(strings.ToLower(clip(s, 64)))
+}
+
+// distance counts the edits from a to b.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		diagonal := row[0]
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := diagonal
+			if a[i-1] != b[j-1] {
+				cost++
+			}
+			diagonal = row[j]
+			row[j] = min(cost, row[j]+1, row[j-1]+1)
+		}
+	}
+	return row[len(b)]
+}
+
+// wellFormed notes what makes the file no JSON, and keys given twice, which a decoder would not notice.
+func (p *Problems) wellFormed(raw []byte) bool {
+	if !utf8.Valid(raw) {
+		p.add(fault.InvalidUTF8, "", "", "the file is not UTF-8")
+		return false
+	}
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	if err := p.walk(dec, "", 0); err != nil {
+		p.add(fault.MalformedJSON, "", "", "not valid JSON: %v at %s", err, position(raw, dec.InputOffset()))
+		return false
+	}
+	if _, err := dec.Token(); err != io.EOF {
+		p.add(fault.MalformedJSON, "", "", "something follows the JSON at %s", position(raw, dec.InputOffset()))
+		return false
+	}
+	return true
+}
+
+const maxDepth = 64
+
+func (p *Problems) walk(dec *json.Decoder, path string, depth int) error {
+	token, err := dec.Token()
+	if err != nil {
+		return notEOF(err)
+	}
+	open, ok := token.(json.Delim)
+	if !ok {
+		return nil
+	}
+	if depth >= maxDepth {
+		return fmt.Errorf("nested deeper than %d", maxDepth)
+	}
+	seen := map[string]bool{}
+	for i := 0; dec.More(); i++ {
+		at := under(path, strconv.Itoa(i))
+		if open == '{' {
+			key, err := dec.Token()
+			if err != nil {
+				return notEOF(err)
+			}
+			name, _ := key.(string)
+			at = under(path, name)
+			if seen[name] {
+				p.add(fault.DuplicateKey, at, "", "the key %q is there twice", name)
+			}
+			seen[name] = true
+		}
+		if err := p.walk(dec, at, depth+1); err != nil {
+			return err
+		}
+	}
+	_, err = dec.Token()
+	return notEOF(err)
+}
+
+func notEOF(err error) error {
+	if err == io.EOF {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// position gives line and column of an offset, both from 1.
+func position(raw []byte, offset int64) string {
+	before := raw[:min(offset, int64(len(raw)))]
+	line := bytes.Count(before, []byte("\n")) + 1
+	column := utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:]) + 1
+	return fmt.Sprintf("line %d, column %d", line, column)
+}

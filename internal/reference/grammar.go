@@ -1,0 +1,199 @@
+package reference
+
+import (
+	"encoding/json"
+	"errors"
+	"regexp"
+	"strings"
+)
+
+// The grammar of references, as regular expressions. They are anchored at the start only.
+const (
+	idPattern      = `[A-Za-z0-9_-]{1,64}`
+	dotPattern     = `\.[A-Za-z0-9_-]+`
+	indexPattern   = `\[(?:0|[1-9][0-9]*)\]`
+	stringPattern  = `"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9A-Fa-f]{4}))*"`
+	quotedPattern  = `\[` + stringPattern + `\]`
+	segmentPattern = dotPattern + `|` + indexPattern + `|` + quotedPattern
+	refPattern     = `^(` + idPattern + `)((?:` + segmentPattern + `)*)`
+)
+
+var (
+	refRE     = regexp.MustCompile(refPattern)
+	segmentRE = regexp.MustCompile(segmentPattern)
+	quotesRE  = regexp.MustCompile(`(?s)"(?:[^"\\]|\\.)*"`)
+	prefixRE  = regexp.MustCompile(`(\$+)(ref:|\{ref:)`)
+	spacesRE  = regexp.MustCompile(`^ *`)
+)
+
+var errRef = errors.New("invalid_ref")
+
+// ref is a reference: a step and the way into its result.
+type ref struct {
+	id   string
+	path []segment
+}
+
+// segment is one part of a path: .text, [text] or ["text"].
+type segment struct {
+	form byte // '.', '[' or '"'
+	text string
+}
+
+// cutRef takes the longest reference off the start of s.
+func cutRef(s string) (r ref, rest string, ok bool) {
+	m := refRE.FindStringSubmatch(s)
+	if m == nil {
+		return ref{}, s, false
+	}
+	r.id = m[1]
+	for _, part := range segmentRE.FindAllString(m[2], -1) {
+		seg := segment{form: part[0], text: strings.Trim(part, ".[]")}
+		if seg.form == '[' && part[1] == '"' {
+			seg = segment{form: '"'}
+			if json.Unmarshal([]byte(part[1:len(part)-1]), &seg.text) != nil {
+				return ref{}, s, false
+			}
+		}
+		r.path = append(r.path, seg)
+	}
+	return r, s[len(m[0]):], true
+}
+
+// wholeRef reads a reference that is all of s.
+func wholeRef(s string) (ref, error) {
+	r, rest, ok := cutRef(s)
+	if !ok || rest != "" {
+		return ref{}, errRef
+	}
+	return r, nil
+}
+
+// phrase is what a string in the arguments means: one of four forms.
+type phrase struct {
+	form   phraseForm
+	refs   []ref   // of whole (one) and of alternatives
+	scalar []byte  // of alternatives: the JSON scalar at the end; nil for none
+	pieces []piece // of a template: text and references, in their order
+	plain  string  // of plain: the text, its escapes undone
+}
+
+type phraseForm int
+
+const (
+	plain phraseForm = iota
+	whole
+	alternatives
+	template
+)
+
+// piece is a part of a template: a reference, or text.
+type piece struct {
+	text string
+	ref  *ref
+}
+
+// parse finds out what a string in the arguments means. The forms are tried in the order in which the language lists
+// them.
+func parse(s string) (phrase, error) {
+	if rest, ok := strings.CutPrefix(s, "$ref:"); ok {
+		if _, after, ok := cutRef(rest); ok && strings.HasPrefix(skipSpaces(after), "||") {
+			return parseAlternatives(s)
+		}
+		if !strings.ContainsAny(quotesRE.ReplaceAllString(s, ""), " \t\r\n") {
+			r, err := wholeRef(rest)
+			return phrase{form: whole, refs: []ref{r}}, err
+		}
+	}
+	return parseTemplate(s)
+}
+
+func skipSpaces(s string) string { return s[len(spacesRE.FindString(s)):] }
+
+// parseAlternatives reads references with || between them; the last may be a scalar. Spaces are free around || and
+// nowhere else.
+func parseAlternatives(s string) (phrase, error) {
+	p := phrase{form: alternatives}
+	for {
+		rest, ok := strings.CutPrefix(s, "$ref:")
+		if !ok {
+			p.scalar = []byte(s)
+			if !json.Valid(p.scalar) || strings.ContainsAny(s[:1], "{[ \t\r\n") || strings.HasSuffix(s, " ") {
+				return p, errRef
+			}
+			return p, nil
+		}
+		r, rest, ok := cutRef(rest)
+		if !ok {
+			return p, errRef
+		}
+		p.refs = append(p.refs, r)
+		if rest == "" {
+			return p, nil
+		}
+		if s, ok = strings.CutPrefix(skipSpaces(rest), "||"); !ok {
+			return p, errRef
+		}
+		s = skipSpaces(s)
+	}
+}
+
+// parseTemplate reads text with references in it. It is plain where there are none.
+func parseTemplate(s string) (phrase, error) {
+	p := phrase{form: plain}
+	text := ""
+	for {
+		m := prefixRE.FindStringSubmatchIndex(s)
+		if m == nil {
+			break
+		}
+		dollars, opening := m[3]-m[2], s[m[4]:m[5]]
+		text += s[:m[0]] + strings.Repeat("$", dollars/2) // an odd n gives (n-1)/2, and the division rounds down
+		s = s[m[1]:]
+		if dollars%2 == 0 {
+			text += opening
+			continue
+		}
+		r, rest, ok := cutRef(s)
+		if !ok || !endsWell(opening, rest) {
+			return p, errRef
+		}
+		s = strings.TrimPrefix(rest, closing(opening))
+		p.form = template
+		p.pieces = append(p.pieces, piece{text: text}, piece{ref: &r})
+		text = ""
+	}
+	p.plain = text + s
+	p.pieces = append(p.pieces, piece{text: p.plain})
+	return p, nil
+}
+
+// closing is what ends a reference that was opened so, and is no text.
+func closing(opening string) string {
+	if opening == "{ref:" {
+		return "}"
+	}
+	return ""
+}
+
+// endsWell reports whether a reference in a template may be followed by rest.
+func endsWell(opening, rest string) bool {
+	switch {
+	case opening == "{ref:":
+		return strings.HasPrefix(rest, "}")
+	case rest == "", rest[0] >= 0x80:
+		return true
+	case rest[0] == '.':
+		return rest == "." || strings.ContainsAny(rest[1:2], " \t\r\n")
+	}
+	return strings.ContainsAny(rest[:1], " \t\r\n"+`,;:!?)]}"'`)
+}
+
+// parseKey undoes the escapes of a key. A reference in it is an error. The keys $ref and $$ref are not for it.
+func parseKey(key string) (string, error) {
+	p, err := parseTemplate(key)
+	if err == nil && p.form != plain {
+		err = errRef
+	}
+	return p.plain, err
+}

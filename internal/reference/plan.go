@@ -1,0 +1,241 @@
+package reference
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Plan is a plan that was read. Only what matters to a run without a clock is kept.
+type Plan struct {
+	// Steps are in the order of the document.
+	Steps []PlanStep
+	// Outputs has the indexes of the output steps, in their order; of all steps where the plan names none.
+	Outputs []int
+	// Stop is on_failure: stop.
+	Stop bool
+	// MissingError is on_missing: error.
+	MissingError bool
+}
+
+// PlanStep is one step of a plan.
+type PlanStep struct {
+	// ID and Tool are the step's own.
+	ID, Tool string
+	// Deps has the indexes of the steps that it takes values from or depends on, sorted, each once.
+	Deps []int
+	// Optional is whether its failure is nobody's business.
+	Optional bool
+	// MaxAttempts is its retry.max_attempts; 0 where it names none.
+	MaxAttempts int
+
+	arguments *value
+}
+
+var (
+	idRE   = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+	toolRE = regexp.MustCompile(`^[A-Za-z0-9_.:/-]{1,128}$`)
+)
+
+// Parse reads a plan. The error is the first thing wrong that it comes across; it does not look for everything that
+// could be wrong.
+func Parse(body []byte) (*Plan, error) {
+	root, err := read(body)
+	if err != nil {
+		return nil, err
+	}
+	list := root.option("steps")
+	if list == nil || list.kind != '[' || len(list.members) == 0 {
+		return nil, fmt.Errorf("a plan has steps")
+	}
+	p := &Plan{Stop: isText(root.option("on_failure"), "stop"), MissingError: isText(root.option("on_missing"), "error")}
+	for _, m := range list.members {
+		s, err := parseStep(m.value)
+		if err != nil {
+			return nil, err
+		}
+		if p.index(s.ID) >= 0 {
+			return nil, fmt.Errorf("step %q stands twice", s.ID)
+		}
+		p.Steps = append(p.Steps, s)
+	}
+	for i, m := range list.members {
+		if err := p.link(i, m.value); err != nil {
+			return nil, fmt.Errorf("step %q: %w", p.Steps[i].ID, err)
+		}
+	}
+	if err := p.outputs(root.option("output_steps")); err != nil {
+		return nil, err
+	}
+	return p, p.acyclic()
+}
+
+func isText(v *value, text string) bool { return v != nil && v.kind == '"' && v.text == text }
+
+func (p *Plan) index(id string) int {
+	return slices.IndexFunc(p.Steps, func(s PlanStep) bool { return s.ID == id })
+}
+
+func parseStep(v *value) (PlanStep, error) {
+	var s PlanStep
+	id, tool := v.option("id"), v.option("tool")
+	if id == nil || tool == nil || !idRE.MatchString(id.text) || !toolRE.MatchString(tool.text) {
+		return s, fmt.Errorf("a step has an id and a tool")
+	}
+	s.ID, s.Tool = id.text, tool.text
+	if o := v.option("optional"); o != nil {
+		s.Optional = string(o.raw) == "true"
+	}
+	if r := v.option("retry"); r != nil {
+		if n := r.option("max_attempts"); n != nil {
+			if err := json.Unmarshal(n.raw, &s.MaxAttempts); err != nil {
+				return s, err
+			}
+		}
+	}
+	var err error
+	s.arguments, err = parseArguments(v.option("arguments"))
+	return s, err
+}
+
+// parseArguments gives the object that arguments are: themselves, or what a string holds.
+func parseArguments(v *value) (*value, error) {
+	if v == nil || v.kind == '"' && v.text == "" {
+		return read([]byte("{}"))
+	}
+	if v.kind == '"' {
+		if strings.HasPrefix(v.text, "$ref:") {
+			return nil, fmt.Errorf("arguments are no reference")
+		}
+		inner, err := read([]byte(v.text))
+		if err != nil {
+			return nil, err
+		}
+		v = inner
+	}
+	if v.kind != '{' {
+		return nil, fmt.Errorf("arguments are an object")
+	}
+	return v, nil
+}
+
+// link finds the steps that a step depends on.
+func (p *Plan) link(i int, v *value) error {
+	ids, err := references(p.Steps[i].arguments)
+	if err != nil {
+		return err
+	}
+	if d := v.option("depends_on"); d != nil {
+		for _, m := range d.members {
+			ids = append(ids, m.value.text)
+		}
+	}
+	for _, id := range ids {
+		dep := p.index(id)
+		if dep < 0 {
+			return fmt.Errorf("there is no step %q", id)
+		}
+		p.Steps[i].Deps = append(p.Steps[i].Deps, dep)
+	}
+	slices.Sort(p.Steps[i].Deps)
+	p.Steps[i].Deps = slices.Compact(p.Steps[i].Deps)
+	return nil
+}
+
+// references gives the ids in all references of some arguments.
+func references(v *value) ([]string, error) {
+	if v.kind == '"' {
+		return referencesOfText(v.text)
+	}
+	if target, is, err := objectForm(v); is {
+		return []string{target.id}, err
+	}
+	var all []string
+	for _, m := range v.members {
+		if v.kind == '{' {
+			if _, err := keyText(m.key); err != nil {
+				return nil, err
+			}
+		}
+		ids, err := references(m.value)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, ids...)
+	}
+	return all, nil
+}
+
+func referencesOfText(s string) ([]string, error) {
+	p, err := parse(s)
+	if err != nil {
+		return nil, err
+	}
+	var ids []string
+	for _, r := range p.refs {
+		ids = append(ids, r.id)
+	}
+	for _, part := range p.pieces {
+		if part.ref != nil {
+			ids = append(ids, part.ref.id)
+		}
+	}
+	return ids, nil
+}
+
+// objectForm reads {"$ref": "a.city"}. is tells whether the value has the key $ref at all.
+func objectForm(v *value) (target ref, is bool, err error) {
+	inner := v.get("$ref")
+	if inner == nil {
+		return ref{}, false, nil
+	}
+	if len(v.members) != 1 || inner.kind != '"' {
+		return ref{}, true, errRef
+	}
+	target, err = wholeRef(inner.text)
+	return target, true, err
+}
+
+// keyText gives the key that a key in the arguments stands for.
+func keyText(key string) (string, error) {
+	if key == "$$ref" {
+		return "$ref", nil
+	}
+	return parseKey(key)
+}
+
+func (p *Plan) outputs(v *value) error {
+	if v == nil || len(v.members) == 0 {
+		for i := range p.Steps {
+			p.Outputs = append(p.Outputs, i)
+		}
+		return nil
+	}
+	for _, m := range v.members {
+		i := p.index(m.value.text)
+		if i < 0 || slices.Contains(p.Outputs, i) {
+			return fmt.Errorf("output step %q is unknown, or stands twice", m.value.text)
+		}
+		p.Outputs = append(p.Outputs, i)
+	}
+	return nil
+}
+
+// acyclic takes away every step whose dependencies are all gone, as long as there is one.
+func (p *Plan) acyclic() error {
+	gone := map[int]bool{}
+	for len(gone) < len(p.Steps) {
+		before := len(gone)
+		for i, s := range p.Steps {
+			if !slices.ContainsFunc(s.Deps, func(d int) bool { return !gone[d] }) {
+				gone[i] = true
+			}
+		}
+		if len(gone) == before {
+			return fmt.Errorf("steps wait for each other")
+		}
+	}
+	return nil
+}

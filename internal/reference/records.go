@@ -1,0 +1,97 @@
+package reference
+
+import "fmt"
+
+// Decided is one record of a run's ledger that decides something.
+type Decided struct {
+	// Step is the id of the step whose next attempt was decided; empty for a stop record.
+	Step string
+	// Reply is how it was decided.
+	Reply Reply
+	// ByOwner is whether the orchestrator decided, so that no tool was executed: the step was cancelled (an error with the
+	// code cancelled), timed out, or its arguments came to nothing.
+	ByOwner bool
+	// Stop, of a stop record, is the status that it gives the run: cancelled or expired.
+	Stop string
+}
+
+// RunStopped derives what a run came to from its records alone, in the order of the ledger. It is for runs in which time
+// has a say: those with on_failure: stop, and those that were cancelled or expired. The first final failure of a step
+// that isn't optional (under on_failure: stop), or the first stop record while a step was still open, stops the run:
+// descendants of failures are skipped, all else that wasn't ready is cancelled, no attempt is tried again, and a ready
+// step is whatever its record says, cancelled where it has none.
+//
+// The error says that the records can't be those of a run: a step was decided twice, or before its dependencies, or was
+// executed without arguments, or steps are open at the end of a run that nothing stopped.
+func RunStopped(plan []byte, contracts map[string]Contract, decided []Decided) (*Result, error) {
+	p, err := Parse(plan)
+	if err != nil {
+		return nil, err
+	}
+	r := newRun(p, contracts)
+	stopped := false
+	for n, d := range decided {
+		if d.Step == "" {
+			stopped = r.stopRecord(d.Stop, stopped) || stopped
+			continue
+		}
+		i := p.index(d.Step)
+		if i < 0 || !r.ready(i) {
+			return nil, fmt.Errorf("record %d decides step %q, which was not ready", n, d.Step)
+		}
+		if err := r.record(i, d, stopped); err != nil {
+			return nil, fmt.Errorf("record %d: %w", n, err)
+		}
+		switch {
+		case stopped:
+		case r.stopsAll(i):
+			r.stop(false)
+			stopped = true
+		default:
+			r.skipBlocked()
+		}
+	}
+	if !stopped && r.open() {
+		return nil, fmt.Errorf("steps are open, and nothing stopped the run")
+	}
+	r.stop(true)
+	return r.result(), nil
+}
+
+// stopRecord takes a stop record. It counts if a step is still open, and only the first does.
+func (r *run) stopRecord(status string, stopped bool) bool {
+	if !r.open() || r.status != "" {
+		return false
+	}
+	r.status = status
+	if !stopped {
+		r.stop(false)
+	}
+	return true
+}
+
+// record takes one record of a step that is open.
+func (r *run) record(i int, d Decided, stopped bool) error {
+	if !d.ByOwner {
+		r.steps[i].Attempts++
+	}
+	if stopped && d.Reply.Err != nil && d.Reply.Err.Code == codeCancelled {
+		r.cancel(i)
+		return nil
+	}
+	if failure := r.resolve(i); failure != nil && !d.ByOwner {
+		return fmt.Errorf("step %q was executed, though its arguments come to %s", d.Step, failure.Code)
+	}
+	r.decide(i, d.Reply, !stopped)
+	return nil
+}
+
+// open is whether some step isn't over.
+func (r *run) open() bool {
+	for i := range r.steps {
+		if !r.over(i) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,99 @@
+// Package reference is the dumb twin of Stepjet: it reads a plan and runs it, one step after the other, in the plainest
+// way that the plan language allows. Random plans are given to both, and what they come to must be the same.
+//
+// It was written from the description of the language alone and imports nothing but the standard library, so that a
+// misreading is not shared. It is slow, holds everything in memory, and parses the same bytes again and again; nothing
+// but tests may use it. Where the language leaves a case open, the comment at that place says what was chosen.
+package reference
+
+// The codes of the errors that this package gives. They are spelled out here, since package fault belongs to what is
+// tested.
+const (
+	codeToolFailed       = "tool_failed"
+	codeToolTerminal     = "tool_terminal"
+	codeTimeout          = "timeout"
+	codeUnresolvedRef    = "unresolved_ref"
+	codeInvalidArguments = "invalid_arguments"
+	codeTooLarge         = "too_large"
+	codeCancelled        = "cancelled"
+	codeSkipped          = "skipped"
+)
+
+// The statuses of steps and of runs.
+const (
+	succeeded = "succeeded"
+	failed    = "failed"
+	skipped   = "skipped"
+	cancelled = "cancelled"
+	expired   = "expired"
+	partial   = "partial"
+)
+
+// Err is why a step did not succeed.
+type Err struct {
+	// Code is one of the plan language's run-time codes.
+	Code string
+	// Message is free text, except that of a skipped step.
+	Message string
+	// Retryable is what the tool said of its error. Only tool_failed and timeout are tried again, whatever it says.
+	Retryable bool
+}
+
+// Reply is what a tool answered to one attempt: an error, or the bytes of its output.
+type Reply struct {
+	// Body is the output. It is not read where Err is set.
+	Body []byte
+	// Text is whether the output was declared text/plain.
+	Text bool
+	// Err is the tool's error; nil for success.
+	Err *Err
+}
+
+// Behaviour plays all tools: it answers one attempt (counted from 1) of one step. The same call must always get the same
+// answer.
+type Behaviour func(step, tool string, args []byte, attempt int) Reply
+
+// Contract is what this package has to know of a tool's contract.
+type Contract struct {
+	// MaxAttempts is the most attempts of a step that names no number itself. Less than 1 counts as 1.
+	MaxAttempts int
+}
+
+// Step is what one step came to.
+type Step struct {
+	// Status is succeeded, failed, skipped or cancelled.
+	Status string
+	// Code and Message say why it did not succeed.
+	Code, Message string
+	// Attempts counts the decided attempts; 0 for a step that was never dispatched.
+	Attempts int
+	// Arguments are the resolved arguments; nil for a step that was never dispatched.
+	Arguments []byte
+	// Result is the JSON that the output stands for; nil unless the step succeeded.
+	Result []byte
+}
+
+// Output is one step's result among the results of a run.
+type Output struct {
+	Step string
+	JSON []byte
+}
+
+// StepError names a step that did not succeed.
+type StepError struct {
+	Step, Code, Message string
+	Attempts            int
+}
+
+// Result is what a run came to.
+type Result struct {
+	// Status is succeeded, partial, failed, cancelled or expired.
+	Status string
+	// Steps has every step of the plan by its id.
+	Steps map[string]Step
+	// Results has the results of those output steps that succeeded, in the order of output_steps (of steps where there
+	// are none).
+	Results []Output
+	// Errors has every step that did not succeed, in the order of steps.
+	Errors []StepError
+}

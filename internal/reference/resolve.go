@@ -1,0 +1,218 @@
+package reference
+
+import (
+	"bytes"
+	"regexp"
+	"strconv"
+)
+
+// maxArguments is the most bytes that resolved arguments may have: 64 MiB.
+const maxArguments = 64 << 20
+
+var indexRE = regexp.MustCompile(`^(?:0|[1-9][0-9]*)$`)
+
+// Arguments gives the arguments of a step with every reference replaced. result gives the JSON of a dependency's result,
+// and false where it is missing. What is no reference keeps the bytes of the plan, down to the space between them.
+func (p *Plan) Arguments(step int, result func(dep int) ([]byte, bool)) ([]byte, *Err) {
+	r := resolver{plan: p, result: result}
+	out := r.resolve(p.Steps[step].arguments)
+	switch {
+	case r.err != nil:
+		return nil, r.err
+	case len(out) == 0 || out[0] != '{':
+		return nil, &Err{Code: codeInvalidArguments, Message: "the arguments came to no object"}
+	}
+	return out, nil
+}
+
+// resolver builds one step's arguments. After its first error it builds nothing more.
+type resolver struct {
+	plan   *Plan
+	result func(dep int) ([]byte, bool)
+	size   int // of all that was put in the place of references so far
+	err    *Err
+}
+
+func (r *resolver) fail(code, message string) []byte {
+	if r.err == nil {
+		r.err = &Err{Code: code, Message: message}
+	}
+	return nil
+}
+
+// limited gives a replacement, unless all of them together are too large.
+func (r *resolver) limited(b []byte) []byte {
+	if r.size += len(b); r.size > maxArguments {
+		return r.fail(codeTooLarge, "the resolved arguments are over 64 MiB")
+	}
+	return b
+}
+
+func (r *resolver) resolve(v *value) []byte {
+	if r.err != nil {
+		return nil
+	}
+	switch v.kind {
+	case '"':
+		return r.resolveText(v)
+	case '[', '{':
+		if target, is, _ := objectForm(v); is {
+			return r.limited(r.replace(target))
+		}
+		return r.resolveMembers(v)
+	}
+	return v.raw
+}
+
+// resolveMembers copies an object or an array and replaces its keys and values on the way.
+func (r *resolver) resolveMembers(v *value) []byte {
+	var out bytes.Buffer
+	at := 0
+	for _, m := range v.members {
+		if v.kind == '{' {
+			key := v.raw[m.keyStart:m.keyEnd]
+			if text, _ := keyText(m.key); text != m.key {
+				key = encode(text)
+			}
+			out.Write(v.raw[at:m.keyStart])
+			out.Write(key)
+			at = m.keyEnd
+		}
+		out.Write(v.raw[at:m.start])
+		out.Write(r.resolve(m.value))
+		at = m.end
+	}
+	out.Write(v.raw[at:])
+	if out.Len() > maxArguments {
+		return r.fail(codeTooLarge, "the resolved arguments are over 64 MiB")
+	}
+	return out.Bytes()
+}
+
+func (r *resolver) resolveText(v *value) []byte {
+	p, _ := parse(v.text) // it was parsed before, when the plan was read
+	switch p.form {
+	case whole:
+		return r.limited(r.replace(p.refs[0]))
+	case alternatives:
+		return r.limited(r.choose(p))
+	case template:
+		return r.limited(r.fill(p))
+	}
+	if p.plain == v.text {
+		return v.raw
+	}
+	return encode(p.plain)
+}
+
+// replace gives what a lone reference stands for.
+func (r *resolver) replace(target ref) []byte {
+	switch v, found := r.follow(target); found {
+	case present:
+		return v.raw
+	case absent:
+		return r.missing(target)
+	default:
+		return r.fail(codeUnresolvedRef, "a path goes into a string, number or boolean of step "+target.id)
+	}
+}
+
+// choose gives the first alternative that is there and not null, the scalar where there is none, and else it is missing.
+// A scalar is always there: a null at the end is no missing value.
+func (r *resolver) choose(p phrase) []byte {
+	for _, target := range p.refs {
+		if v, found := r.follow(target); found == present && v.kind != 'n' {
+			return v.raw
+		}
+	}
+	if p.scalar != nil {
+		return p.scalar
+	}
+	return r.missing(p.refs[0])
+}
+
+// fill writes a template: strings bare, all else as JSON.
+func (r *resolver) fill(p phrase) []byte {
+	text := ""
+	for _, part := range p.pieces {
+		if part.ref == nil {
+			text += part.text
+			continue
+		}
+		v, found := r.follow(*part.ref)
+		if found == present && v.kind == '"' {
+			text += v.text
+		} else {
+			text += string(r.replace(*part.ref))
+		}
+		if len(text) > maxArguments {
+			return r.fail(codeTooLarge, "a template came to more than 64 MiB")
+		}
+	}
+	return encode(text)
+}
+
+func (r *resolver) missing(target ref) []byte {
+	if r.plan.MissingError {
+		return r.fail(codeUnresolvedRef, "a reference to step "+target.id+" found nothing")
+	}
+	return []byte("null")
+}
+
+type finding int
+
+const (
+	present finding = iota
+	absent
+	intoScalar // the path goes on where a string, a number or a boolean is
+)
+
+// follow goes to the value that a reference names.
+func (r *resolver) follow(target ref) (*value, finding) {
+	raw, ok := r.result(r.plan.index(target.id))
+	if !ok {
+		return nil, absent
+	}
+	v, err := read(raw)
+	if err != nil {
+		r.fail(codeToolTerminal, err.Error())
+		return nil, absent
+	}
+	for _, s := range target.path {
+		switch v.kind {
+		case '{':
+			if v = v.key(s); v == nil {
+				return nil, absent
+			}
+		case '[':
+			if v = v.item(s); v == nil {
+				return nil, absent
+			}
+		case 'n':
+			return nil, absent
+		default:
+			return nil, intoScalar
+		}
+	}
+	return v, present
+}
+
+// key is what a segment names in an object: [n] is for arrays only.
+func (v *value) key(s segment) *value {
+	if s.form == '[' {
+		return nil
+	}
+	return v.get(s.text)
+}
+
+// item is what a segment names in an array: an unquoted number without a leading zero.
+func (v *value) item(s segment) *value {
+	if s.form == '"' || !indexRE.MatchString(s.text) {
+		return nil
+	}
+	n, err := strconv.Atoi(s.text)
+	if err != nil || n >= len(v.members) {
+		return nil
+	}
+	return v.members[n].value
+}

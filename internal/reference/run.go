@@ -1,0 +1,208 @@
+package reference
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Run runs a plan: again and again the first step, in the order of the document, whose dependencies are over. call plays
+// the tools, contracts are by tool name. Under on_failure: stop this is one of the orders that are possible; see Records
+// for the others. The error is for a plan that isn't acceptable at all.
+func Run(plan []byte, contracts map[string]Contract, call Behaviour) (*Result, error) {
+	p, err := Parse(plan)
+	if err != nil {
+		return nil, err
+	}
+	r := newRun(p, contracts)
+	for i := r.next(); i >= 0; i = r.next() {
+		r.execute(i, call)
+		if r.stopsAll(i) {
+			r.stop(true)
+			break
+		}
+		r.skipBlocked()
+	}
+	return r.result(), nil
+}
+
+// run is what is known of a run so far. A step without a status is not over yet.
+type run struct {
+	plan      *Plan
+	contracts map[string]Contract
+	steps     []Step
+	decided   []int  // attempts of each step that were decided, by a tool or not
+	status    string // cancelled or expired, from a stop record
+}
+
+func newRun(p *Plan, contracts map[string]Contract) *run {
+	return &run{plan: p, contracts: contracts, steps: make([]Step, len(p.Steps)), decided: make([]int, len(p.Steps))}
+}
+
+func (r *run) over(i int) bool { return r.steps[i].Status != "" }
+
+// next gives the first step that is ready; -1 where there is none.
+func (r *run) next() int {
+	for i := range r.steps {
+		if r.ready(i) {
+			return i
+		}
+	}
+	return -1
+}
+
+// ready is whether a step could have been dispatched: it isn't over, all its dependencies are, and none blocks it.
+func (r *run) ready(i int) bool {
+	open := func(d int) bool { return !r.over(d) }
+	return !r.over(i) && !r.blocked(i) && !slices.ContainsFunc(r.plan.Steps[i].Deps, open)
+}
+
+// blocked is whether a step has to be skipped: a direct dependency that isn't optional failed or was skipped. (One that
+// was cancelled skips nothing: then the whole run has stopped.)
+func (r *run) blocked(i int) bool {
+	return slices.ContainsFunc(r.plan.Steps[i].Deps, func(d int) bool {
+		status := r.steps[d].Status
+		return !r.plan.Steps[d].Optional && (status == failed || status == skipped)
+	})
+}
+
+// skipBlocked skips every step that is blocked, until no other one is. It needn't wait for their other dependencies.
+func (r *run) skipBlocked() {
+	for again := true; again; {
+		again = false
+		for i := range r.steps {
+			if !r.over(i) && r.blocked(i) {
+				r.steps[i].Status, r.steps[i].Code = skipped, codeSkipped
+				again = true
+			}
+		}
+	}
+}
+
+// skipMessage names the first direct dependency, in the order of the document, that did not succeed. Optional ones are
+// left out: they skip nothing.
+func (r *run) skipMessage(i int) string {
+	for _, d := range r.plan.Steps[i].Deps {
+		if r.steps[d].Status != succeeded && !r.plan.Steps[d].Optional {
+			return fmt.Sprintf("Skipped because dependency '%s' failed", r.plan.Steps[d].ID)
+		}
+	}
+	return ""
+}
+
+func (r *run) cancel(i int) {
+	r.steps[i].Status, r.steps[i].Code = cancelled, codeCancelled
+}
+
+func (r *run) fail(i int, err *Err) {
+	s := &r.steps[i]
+	s.Status, s.Code, s.Message = failed, err.Code, err.Message
+}
+
+// execute resolves a step's arguments and calls its tool until an attempt is final.
+func (r *run) execute(i int, call Behaviour) {
+	if err := r.resolve(i); err != nil {
+		r.fail(i, err)
+		return
+	}
+	for !r.over(i) {
+		s := r.plan.Steps[i]
+		reply := call(s.ID, s.Tool, slices.Clone(r.steps[i].Arguments), r.decided[i]+1)
+		r.steps[i].Attempts++
+		r.decide(i, reply, true)
+	}
+}
+
+// resolve fills in a step's arguments. Where that fails, so does the step, and nothing is dispatched.
+func (r *run) resolve(i int) *Err {
+	args, err := r.plan.Arguments(i, func(d int) ([]byte, bool) { return r.steps[d].Result, r.steps[d].Status == succeeded })
+	r.steps[i].Arguments = args
+	return err
+}
+
+// decide takes the reply to a step's next attempt. A failure that may be tried again, while it is allowed to be, leaves
+// the step open.
+func (r *run) decide(i int, reply Reply, mayRetry bool) {
+	s, err := &r.steps[i], reply.Err
+	r.decided[i]++
+	if err == nil {
+		s.Result, err = Convert(reply.Body, reply.Text)
+	}
+	switch {
+	case err == nil:
+		s.Status = succeeded
+	case mayRetry && retryable(err) && r.decided[i] < r.attempts(i):
+	default:
+		r.fail(i, err)
+	}
+}
+
+func retryable(e *Err) bool {
+	return e.Retryable && (e.Code == codeToolFailed || e.Code == codeTimeout)
+}
+
+// attempts gives the most attempts of a step: its own number, else its tool's.
+func (r *run) attempts(i int) int {
+	s := r.plan.Steps[i]
+	if s.MaxAttempts > 0 {
+		return s.MaxAttempts
+	}
+	return max(1, r.contracts[s.Tool].MaxAttempts)
+}
+
+// stopsAll is whether a step's failure is one that stops the whole run.
+func (r *run) stopsAll(i int) bool {
+	return r.plan.Stop && r.steps[i].Status == failed && !r.plan.Steps[i].Optional
+}
+
+// stop ends all steps that will not start any more: descendants of failures are skipped, the rest cancelled. Steps that
+// are ready stay open, since a record decides them, unless all is true.
+func (r *run) stop(all bool) {
+	r.skipBlocked()
+	var late []int
+	for i := range r.steps {
+		if !r.over(i) && (all || !r.ready(i)) {
+			late = append(late, i)
+		}
+	}
+	for _, i := range late {
+		r.cancel(i)
+	}
+}
+
+// result sums up a run whose steps are all over.
+func (r *run) result() *Result {
+	out := &Result{Status: r.runStatus(), Steps: map[string]Step{}}
+	for i, s := range r.steps {
+		id := r.plan.Steps[i].ID
+		if s.Status == skipped {
+			s.Message = r.skipMessage(i)
+		}
+		out.Steps[id] = s
+		if s.Status != succeeded {
+			out.Errors = append(out.Errors, StepError{Step: id, Code: s.Code, Message: s.Message, Attempts: s.Attempts})
+		}
+	}
+	for _, i := range r.plan.Outputs {
+		if r.steps[i].Status == succeeded {
+			out.Results = append(out.Results, Output{Step: r.plan.Steps[i].ID, JSON: r.steps[i].Result})
+		}
+	}
+	return out
+}
+
+// runStatus is the first that fits: stopped from outside; nothing but optional steps failed; an output step succeeded.
+func (r *run) runStatus() string {
+	bad := false
+	for i, s := range r.steps {
+		bad = bad || s.Status != succeeded && !r.plan.Steps[i].Optional
+	}
+	switch {
+	case r.status != "":
+		return r.status
+	case !bad:
+		return succeeded
+	case slices.ContainsFunc(r.plan.Outputs, func(i int) bool { return r.steps[i].Status == succeeded }):
+		return partial
+	}
+	return failed
+}

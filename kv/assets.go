@@ -1,0 +1,134 @@
+package kv
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/subjects"
+)
+
+// metaShards is the key of the ledger's metadata that says how many shards there are.
+const metaShards = "stepjet-shards"
+
+// memberTTL is how long a member's key outlives its last renewal.
+const memberTTL = 3 * time.Second
+
+// ledgerConfig is the stream of a ledger shard. Create-once is enforced by the server: a subject takes one message and
+// refuses the second. All that lets a message around that (rollup, message TTL, schedules, deletes) is off. It binds as
+// a KV bucket.
+func (c Config) ledgerConfig(shard, shards int) jetstream.StreamConfig {
+	return jetstream.StreamConfig{
+		Name:        subjects.LedgerStream(shard),
+		Description: "Stepjet: immutable records of runs",
+		Subjects:    []string{subjects.LedgerPrefix(shard) + ">", subjects.ShardIntakeFilter(shard, shards)},
+		SubjectTransform: &jetstream.SubjectTransformConfig{
+			Source:      subjects.ShardIntakeFilter(shard, shards),
+			Destination: subjects.ShardIntakeTarget(shard, shards),
+		},
+		Storage: jetstream.FileStorage, Replicas: c.Replicas, MaxBytes: orUnlimited(c.LedgerMaxBytes),
+		MaxMsgsPerSubject: 1, Discard: jetstream.DiscardNew, DiscardNewPerSubject: true,
+		AllowDirect: true, DenyDelete: true, Duplicates: 100 * time.Millisecond,
+		Metadata: map[string]string{metaShards: strconv.Itoa(shards)},
+	}
+}
+
+// stepsConfig is the work queue of a tool shard.
+func (c Config) stepsConfig(shard int) jetstream.StreamConfig {
+	cfg := jetstream.StreamConfig{
+		Name:        subjects.StepsStream(shard),
+		Description: "Stepjet: steps on their way to workers",
+		Subjects:    subjects.StepsSubjects(shard),
+		Retention:   jetstream.WorkQueuePolicy,
+		Storage:     jetstream.FileStorage, Replicas: c.Replicas,
+		AllowMsgSchedules: true, AllowMsgTTL: true, AllowRollup: true, Duplicates: 2 * time.Minute,
+	}
+	if c.StepsAsync && c.Replicas == 1 {
+		cfg.PersistMode = jetstream.AsyncPersistMode
+	}
+	return cfg
+}
+
+// historyConfig is the bucket of finished runs, create-once like the ledger. It has no direct get, so that every read
+// is the leader's.
+func (c Config) historyConfig() jetstream.StreamConfig {
+	return jetstream.StreamConfig{
+		Name:        "KV_" + subjects.HistoryBucket,
+		Description: "Stepjet: finished runs",
+		Subjects:    []string{"$KV." + subjects.HistoryBucket + ".>"},
+		Storage:     jetstream.FileStorage, Replicas: c.Replicas, MaxAge: c.Retention,
+		MaxMsgsPerSubject: 1, Discard: jetstream.DiscardNew, DiscardNewPerSubject: true,
+		DenyDelete: true, Duplicates: 100 * time.Millisecond,
+	}
+}
+
+// toolsConfig is the tool registry, an ordinary KV bucket.
+func (c Config) toolsConfig() jetstream.StreamConfig {
+	return jetstream.StreamConfig{
+		Name:        "KV_" + subjects.ToolsBucket,
+		Description: "Stepjet: tool registry",
+		Subjects:    []string{"$KV." + subjects.ToolsBucket + ".>"},
+		Storage:     jetstream.FileStorage, Replicas: c.Replicas,
+		MaxMsgsPerSubject: 1, Discard: jetstream.DiscardNew,
+		AllowDirect: true, DenyDelete: true, AllowRollup: true, Duplicates: 2 * time.Minute,
+	}
+}
+
+// membersConfig is the bucket of live orchestrators, whose keys expire. A marker tells watchers of each that did.
+func (c Config) membersConfig() jetstream.StreamConfig {
+	return jetstream.StreamConfig{
+		Name:        "KV_" + subjects.MembersBucket,
+		Description: "Stepjet: live orchestrators",
+		Subjects:    []string{"$KV." + subjects.MembersBucket + ".>"},
+		Storage:     jetstream.FileStorage, Replicas: c.Replicas,
+		MaxMsgsPerSubject: 1, Discard: jetstream.DiscardNew,
+		AllowDirect: true, DenyDelete: true, AllowRollup: true, Duplicates: 2 * time.Minute,
+		AllowMsgTTL: true, SubjectDeleteMarkerTTL: memberTTL,
+	}
+}
+
+// blobsConfig is the object store. Blobs outlive the longest run and its retention.
+func (c Config) blobsConfig() jetstream.ObjectStoreConfig {
+	return jetstream.ObjectStoreConfig{
+		Bucket: subjects.BlobsBucket, Description: "Stepjet: large arguments, results and documents",
+		TTL: c.Retention + longestRun + time.Hour, Storage: jetstream.FileStorage, Replicas: c.Replicas,
+	}
+}
+
+// consumerConfig is the durable consumer of a tool. MaxAckPending is the tool's fan-out limit over all workers.
+func consumerConfig(t Tool) jetstream.ConsumerConfig {
+	return jetstream.ConsumerConfig{
+		Durable: subjects.Durable(t.Name), Description: "Stepjet tool " + t.Name,
+		AckPolicy: jetstream.AckExplicitPolicy, AckWait: t.AckWait, MaxDeliver: -1, MaxAckPending: t.Contract.Limit,
+		MaxWaiting: maxWaiting, FilterSubject: subjects.ToolFilter(t.Name, t.Shard),
+	}
+}
+
+// maxWaiting is how many pull requests of workers a consumer holds. It can't be changed once the consumer exists.
+const maxWaiting = 4096
+
+func orUnlimited(n int64) int64 {
+	if n == 0 {
+		return -1
+	}
+	return n
+}
+
+// checkLedger says what of an existing stream breaks the promise of create-once; nil for a sound one.
+func checkLedger(c jetstream.StreamConfig) error {
+	wrong := ""
+	switch {
+	case c.MaxMsgsPerSubject != 1 || c.Discard != jetstream.DiscardNew || !c.DiscardNewPerSubject:
+		wrong = "does not refuse a second message on a subject"
+	case c.AllowRollup || c.AllowMsgTTL || c.AllowMsgSchedules || c.MaxAge != 0:
+		wrong = "lets messages be replaced or expire"
+	case c.Retention != jetstream.LimitsPolicy || c.Storage != jetstream.FileStorage:
+		wrong = "does not keep its messages on disk"
+	default:
+		return nil
+	}
+	return fault.New(fault.InvalidConfig, "the stream %s was not made by Stepjet: it %s", c.Name, wrong).
+		WithHint("delete it, or use another account")
+}

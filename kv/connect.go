@@ -1,0 +1,193 @@
+package kv
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/synadia-io/orbit.go/natscontext"
+
+	"github.com/stepjet/stepjet/fault"
+)
+
+// ConnectOptions say how to reach NATS. The zero value means nats://127.0.0.1:4222 without credentials.
+type ConnectOptions struct {
+	// URL is one server or several, separated by commas; it may hold user:password@ or token@.
+	URL string
+	// Creds is a file of user credentials (JWT and seed), NKey a file with an nkey seed.
+	Creds, NKey string
+	// Context is the name or the file of a context of the nats command; the other fields override what it says.
+	Context string
+	// Name is the connection's name, shown by the server's monitoring.
+	Name string
+	// CA, Cert and Key are PEM files for TLS; empty: the system's roots, and no client certificate.
+	CA, Cert, Key string
+	// InProcess connects to an embedded server without a socket; URL and Context are ignored then.
+	InProcess nats.InProcessConnProvider
+	// Logger takes disconnects, reconnects and asynchronous errors; nil: none.
+	Logger *slog.Logger
+}
+
+// dialTimeout bounds the first connection to each of the servers; a sooner deadline of the context wins.
+const dialTimeout = 5 * time.Second
+
+// reconnectBuffer holds what is published during an outage, in bytes; beyond it a publish fails and is tried again.
+const reconnectBuffer = 8 << 20
+
+// Connect opens a connection. The first attempt must succeed; from then on it reconnects for ever, so that a server may
+// be away for any time. Errors: NoConnection names the URL tried, Permission where the credentials are refused,
+// InvalidConfig where a file or a context can't be read.
+func Connect(ctx context.Context, o ConnectOptions) (*nats.Conn, error) {
+	opts, err := o.options(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var tried string // the servers that nats.go was told in the end; empty while settings are still being read
+	opts = append(opts, func(n *nats.Options) error {
+		tried = redact(strings.Join(n.Servers, ","))
+		return nil
+	})
+	var nc *nats.Conn
+	switch {
+	case o.InProcess != nil:
+		nc, err = nats.Connect("", append(opts, nats.InProcessServer(o.InProcess))...)
+		tried = "the embedded server"
+	case o.Context != "":
+		nc, _, err = natscontext.Connect(o.Context, opts...)
+	case o.URL != "":
+		nc, err = nats.Connect(o.URL, opts...)
+	default:
+		nc, err = nats.Connect(nats.DefaultURL, opts...)
+	}
+	if err != nil && tried == "" {
+		return nil, fault.Wrap(fault.InvalidConfig, err, "reading the NATS settings")
+	}
+	return connected(ctx, nc, err, tried)
+}
+
+// connected checks the result of the first connection attempt and arms the memory of refused subjects.
+func connected(ctx context.Context, nc *nats.Conn, err error, tried string) (*nats.Conn, error) {
+	if err == nil && ctx.Err() != nil {
+		nc.Close()
+		err = ctx.Err()
+	}
+	if err == nil {
+		violationsOf(nc)
+		return nc, nil
+	}
+	if f := Fault(err); f.Code == fault.Permission {
+		f.Message = "the NATS server at " + tried + " refuses these credentials: " + err.Error()
+		return nil, f
+	}
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission) {
+		return nil, fault.Wrap(fault.InvalidConfig, err, "reading the credentials or certificates")
+	}
+	f := fault.New(fault.NoConnection, "no NATS server at %s: %v", tried, err).
+		WithHint("start one (nats-server -js), or name another (--server or NATS_URL)")
+	f.Cause = err
+	return nil, f
+}
+
+// redact hides the passwords and tokens of server URLs.
+func redact(urls string) string {
+	list := strings.Split(urls, ",")
+	for i, s := range list {
+		s = strings.TrimSpace(s)
+		if at := strings.LastIndexByte(s, '@'); at >= 0 {
+			scheme := ""
+			if u, err := url.Parse(s); err == nil && u.Scheme != "" {
+				scheme = u.Scheme + "://"
+			}
+			s = scheme + s[at+1:]
+		}
+		list[i] = s
+	}
+	return strings.Join(list, ",")
+}
+
+func setServers(urls string) nats.Option {
+	return func(opts *nats.Options) error {
+		opts.Servers = nil
+		for _, s := range strings.Split(urls, ",") {
+			opts.Servers = append(opts.Servers, strings.TrimSpace(s))
+		}
+		return nil
+	}
+}
+
+func (o ConnectOptions) options(ctx context.Context) ([]nats.Option, error) {
+	timeout := dialTimeout
+	if deadline, ok := ctx.Deadline(); ok {
+		timeout = min(timeout, time.Until(deadline))
+	}
+	if timeout <= 0 || ctx.Err() != nil {
+		return nil, Fault(context.Cause(ctx))
+	}
+	opts := []nats.Option{
+		nats.Name(o.Name), nats.Timeout(timeout), nats.MaxReconnects(-1), nats.ReconnectWait(250 * time.Millisecond),
+		nats.ReconnectJitter(250*time.Millisecond, 500*time.Millisecond), nats.ReconnectBufSize(reconnectBuffer),
+		nats.PermissionErrOnSubscribe(true),
+	}
+	if o.Context == "" { // a context may bring its own dialer
+		opts = append(opts, nats.SetCustomDialer(dialer{ctx}))
+	} else if o.URL != "" {
+		opts = append(opts, setServers(o.URL))
+	}
+	if o.Creds != "" {
+		opts = append(opts, nats.UserCredentials(o.Creds))
+	}
+	if o.NKey != "" {
+		nkey, err := nats.NkeyOptionFromSeed(o.NKey)
+		if err != nil {
+			return nil, fault.Wrap(fault.InvalidConfig, err, "reading the nkey seed "+o.NKey)
+		}
+		opts = append(opts, nkey)
+	}
+	if o.CA != "" {
+		opts = append(opts, nats.RootCAs(o.CA))
+	}
+	if o.Cert != "" || o.Key != "" {
+		opts = append(opts, nats.ClientCert(o.Cert, o.Key))
+	}
+	return append(opts, o.logging()...), nil
+}
+
+func (o ConnectOptions) logging() []nats.Option {
+	log := o.Logger
+	if log == nil {
+		return nil
+	}
+	return []nats.Option{
+		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
+			if err != nil {
+				log.Warn("disconnected from NATS", "error", err)
+			}
+		}),
+		nats.ReconnectHandler(func(nc *nats.Conn) { log.Info("reconnected to NATS", "server", nc.ConnectedUrlRedacted()) }),
+		nats.ErrorHandler(func(_ *nats.Conn, sub *nats.Subscription, err error) {
+			if sub != nil {
+				log.Error("NATS error", "error", err, "subscription", sub.Subject)
+				return
+			}
+			log.Error("NATS error", "error", err)
+		}),
+	}
+}
+
+// dialer lets the first connection end with the caller's context. Later ones, which reconnect, outlive it.
+type dialer struct{ ctx context.Context }
+
+// Dial is called by nats.go for each connection.
+func (d dialer) Dial(network, address string) (net.Conn, error) {
+	nd := net.Dialer{Timeout: dialTimeout}
+	if d.ctx.Err() != nil {
+		return nd.DialContext(context.WithoutCancel(d.ctx), network, address)
+	}
+	return nd.DialContext(d.ctx, network, address)
+}

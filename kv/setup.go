@@ -1,0 +1,180 @@
+package kv
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/subjects"
+)
+
+// Setup creates what is absent of Stepjet's streams and buckets and binds to them. Several orchestrators may do so at
+// once: each asset is made by one of them, with its settings, and adopted by the others. Nothing that exists is changed.
+// While a cluster has no leader yet it waits, until ctx ends. Errors: InvalidConfig (also where cfg.Shards is not the
+// number that exists), NoJetStream, Permission naming the subject, StoreFull, Timeout, NoConnection.
+func Setup(ctx context.Context, nc *nats.Conn, cfg Config) (*Store, error) {
+	cfg = cfg.withDefaults()
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	s, err := newStore(nc, cfg)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.retry(ctx, func(ctx context.Context) error { return s.guarded(ctx, apiPrefix, s.setup) }); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// Open binds to what an orchestrator has set up, for workers and clients. Errors: NotReady where Stepjet is not set up
+// in this account, NoJetStream, Permission naming the subject, Timeout, NoConnection.
+func Open(ctx context.Context, nc *nats.Conn) (*Store, error) {
+	s, err := newStore(nc, Config{}.withDefaults())
+	if err != nil {
+		return nil, err
+	}
+	if err := s.retry(ctx, func(ctx context.Context) error { return s.guarded(ctx, apiPrefix, s.open) }); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *Store) open(ctx context.Context) error {
+	stream, err := s.js.Stream(ctx, subjects.LedgerStream(0))
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return fault.New(fault.NotReady, "Stepjet is not set up in this NATS account").WithHint("start an orchestrator")
+	}
+	if err != nil {
+		return err
+	}
+	return s.bind(ctx, stream)
+}
+
+// bind reads how the ledger was set up, and checks that it keeps its promise.
+func (s *Store) bind(ctx context.Context, ledger jetstream.Stream) (err error) {
+	cfg := ledger.CachedInfo().Config
+	if s.shards, err = s.adopt(cfg); err != nil {
+		return err
+	}
+	s.cfg.Replicas = cfg.Replicas
+	s.blobs, err = s.js.ObjectStore(ctx, subjects.BlobsBucket)
+	return err
+}
+
+// setup makes the ledger's first stream last: once it is there, so is all else.
+func (s *Store) setup(ctx context.Context) error {
+	shards := max(s.cfg.Shards, 1)
+	ledger, err := s.js.Stream(ctx, subjects.LedgerStream(0))
+	if err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
+		return err
+	}
+	if err == nil {
+		if shards, err = s.adopt(ledger.CachedInfo().Config); err != nil {
+			return err
+		}
+	}
+	streams := []jetstream.StreamConfig{s.cfg.historyConfig(), s.cfg.toolsConfig(), s.cfg.membersConfig()}
+	for i := 1; i < shards; i++ {
+		streams = append(streams, s.cfg.ledgerConfig(i, shards))
+	}
+	for _, cfg := range streams {
+		if _, err := s.ensureStream(ctx, cfg); err != nil {
+			return err
+		}
+	}
+	if err := errors.Join(s.ensureBlobs(ctx), s.ensureSteps(ctx, 0)); err != nil {
+		return err
+	}
+	if ledger, err = s.ensureStream(ctx, s.cfg.ledgerConfig(0, shards)); err != nil {
+		return err
+	}
+	if _, err := s.adopt(ledger.CachedInfo().Config); err != nil {
+		return err // another process was faster, with another number of shards
+	}
+	return s.bind(ctx, ledger)
+}
+
+// adopt reads how many shards an existing ledger has, and compares that with what was asked for.
+func (s *Store) adopt(cfg jetstream.StreamConfig) (shards int, err error) {
+	shards, err = strconv.Atoi(cfg.Metadata[metaShards])
+	if err != nil || shards < 1 || subjects.Partitions%shards != 0 {
+		return 0, fault.New(fault.InvalidConfig, "the stream %s says %q ledger shards", cfg.Name, cfg.Metadata[metaShards]).
+			WithHint("it was not made by Stepjet; delete it, or use another account")
+	}
+	if s.cfg.Shards > 0 && shards != s.cfg.Shards {
+		return 0, fault.New(fault.InvalidConfig, "%d ledger shards were asked for, but there are %d", s.cfg.Shards, shards).
+			WithHint("the number can't be changed; leave it out to take what is there")
+	}
+	return shards, checkLedger(cfg)
+}
+
+// ensureStream gives the stream of that name, as it is, or creates it. Whoever creates it first decides its settings.
+func (s *Store) ensureStream(ctx context.Context, cfg jetstream.StreamConfig) (jetstream.Stream, error) {
+	stream, err := s.js.Stream(ctx, cfg.Name)
+	if !errors.Is(err, jetstream.ErrStreamNotFound) {
+		return stream, err
+	}
+	stream, err = s.js.CreateStream(ctx, cfg)
+	if apiCode(err) == codeStreamExists || errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
+		return s.js.Stream(ctx, cfg.Name)
+	}
+	return stream, err
+}
+
+func (s *Store) ensureBlobs(ctx context.Context) error {
+	_, err := s.js.ObjectStore(ctx, subjects.BlobsBucket)
+	if !errors.Is(err, jetstream.ErrBucketNotFound) {
+		return err
+	}
+	_, err = s.js.CreateObjectStore(ctx, s.cfg.blobsConfig())
+	if errors.Is(err, jetstream.ErrBucketExists) || apiCode(err) == codeStreamExists {
+		return nil
+	}
+	return err
+}
+
+// ensureSteps makes sure of a tool shard's step stream and of its sentinel: a work queue that empties makes the server
+// remove its file and create another, which doubles the time of a step.
+func (s *Store) ensureSteps(ctx context.Context, shard int) error {
+	if _, err := s.ensureStream(ctx, s.cfg.stepsConfig(shard)); err != nil {
+		return err
+	}
+	_, _, err := s.Create(ctx, subjects.Sentinel(shard), nil, nil, nil)
+	return err
+}
+
+// sentinelAge is how many messages may pass behind a sentinel before another takes its place. In between the server
+// keeps account of the gap.
+const sentinelAge = 200_000
+
+// rotateSentinels publishes a new sentinel to each step stream whose own has fallen far behind, and removes the old one.
+func (s *Store) rotateSentinels(ctx context.Context) {
+	for shard := 0; ; shard++ {
+		info, err := s.streamInfo(ctx, subjects.StepsStream(shard), "")
+		if err != nil {
+			return // there are no more, or the server is away; the next round tries again
+		}
+		if info.State.LastSeq-info.State.FirstSeq < sentinelAge {
+			continue
+		}
+		old, err := s.Read(ctx, subjects.Sentinel(shard))
+		if err != nil || info.State.LastSeq-old.Seq < sentinelAge {
+			continue
+		}
+		if _, err := s.js.Publish(ctx, subjects.Sentinel(shard), nil); err != nil {
+			continue
+		}
+		_ = s.purge(ctx, subjects.StepsStream(shard), purgeRequest{Subject: subjects.Sentinel(shard), Keep: 1})
+	}
+}
+
+// tidyInterval is how often a store that was set up (an orchestrator's) looks after its sentinels.
+const tidyInterval = time.Minute

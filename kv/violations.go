@@ -1,0 +1,146 @@
+package kv
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/stepjet/stepjet/fault"
+)
+
+// A server tells about a refused publish or subscription only asynchronously, so that to the caller it looks like a
+// timeout. violations remembers what was refused on a connection, so that the timeout can be explained, and wakes those
+// that are waiting in vain.
+type violations struct {
+	mu      sync.Mutex
+	refused map[string]*refusal
+	waiting map[*guard]struct{}
+	notify  map[int]func(subject string)
+	next    int
+}
+
+type refusal struct {
+	fault *fault.Error
+	at    time.Time
+}
+
+// A refusal is taken for the reason of a timeout for so long: permissions may change while a connection lives.
+const refusalMemory = 30 * time.Second
+
+// maxRefusals bounds the memory for a connection that publishes to thousands of forbidden subjects.
+const maxRefusals = 1024
+
+// connections holds the violations of each connection that a Store was made for, until the connection is closed.
+var connections sync.Map // *nats.Conn → *violations
+
+// violationsOf gives the violations of nc. The first call puts itself before nc's error handler and closed handler.
+func violationsOf(nc *nats.Conn) *violations {
+	fresh := &violations{
+		refused: map[string]*refusal{}, waiting: map[*guard]struct{}{}, notify: map[int]func(string){},
+	}
+	if v, loaded := connections.LoadOrStore(nc, fresh); loaded {
+		return v.(*violations)
+	}
+	onError, onClosed := nc.ErrorHandler(), nc.ClosedHandler()
+	nc.SetErrorHandler(func(nc *nats.Conn, sub *nats.Subscription, err error) {
+		fresh.note(err)
+		if onError != nil {
+			onError(nc, sub, err)
+		}
+	})
+	nc.SetClosedHandler(func(nc *nats.Conn) {
+		connections.Delete(nc)
+		if onClosed != nil {
+			onClosed(nc)
+		}
+	})
+	return fresh
+}
+
+func (v *violations) note(err error) {
+	if !errors.Is(err, nats.ErrPermissionViolation) {
+		return
+	}
+	subject, _ := violated(err)
+	f := Fault(err)
+	v.mu.Lock()
+	if len(v.refused) >= maxRefusals {
+		clear(v.refused)
+	}
+	v.refused[subject] = &refusal{f, time.Now()}
+	for g := range v.waiting {
+		if g.concerns(subject) {
+			g.cancel(f)
+		}
+	}
+	var tell []func(string)
+	for _, f := range v.notify {
+		tell = append(tell, f)
+	}
+	v.mu.Unlock()
+	for _, f := range tell {
+		f(subject)
+	}
+}
+
+// of gives why a subject was refused lately; nil if it was not.
+func (v *violations) of(subject string) *fault.Error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	r, ok := v.refused[subject]
+	if !ok || time.Since(r.at) > refusalMemory {
+		return nil
+	}
+	return r.fault
+}
+
+// onRefusal calls f for every subject that is refused from now on, until the function it returns is called.
+func (v *violations) onRefusal(f func(subject string)) (stop func()) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	id := v.next
+	v.next++
+	v.notify[id] = f
+	return func() {
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		delete(v.notify, id)
+	}
+}
+
+// guard is a request whose context ends, with the refusal as its cause, when the server refuses what it needs.
+type guard struct {
+	subject string // a subject, or a prefix that ends in a dot
+	cancel  context.CancelCauseFunc
+}
+
+func (g *guard) concerns(subject string) bool {
+	return subject == g.subject || strings.HasSuffix(g.subject, ".") && strings.HasPrefix(subject, g.subject)
+}
+
+// guarded runs one request whose subject (or prefix, ending in a dot) is given, and explains its failure.
+func (v *violations) guarded(ctx context.Context, subject string, request func(context.Context) error) error {
+	inner, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	g := &guard{subject, cancel}
+	v.mu.Lock()
+	v.waiting[g] = struct{}{}
+	v.mu.Unlock()
+	defer func() {
+		v.mu.Lock()
+		delete(v.waiting, g)
+		v.mu.Unlock()
+	}()
+	err := request(inner)
+	if err == nil {
+		return nil
+	}
+	if f, ok := context.Cause(inner).(*fault.Error); ok && ctx.Err() == nil {
+		return f
+	}
+	return err
+}

@@ -1,0 +1,78 @@
+package machine
+
+import (
+	"time"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/outcome"
+)
+
+// Record is what the machine reads of the ledger: a stop, or the record that decided one attempt. Exactly one of Stop
+// and Result is set.
+type Record struct {
+	Seq    uint64    // in the ledger; gives the records of a run one order
+	Time   time.Time // of the ledger
+	Stop   *Stop
+	Result *Result
+}
+
+// Stop says that the run ends early.
+type Stop struct {
+	Reason outcome.RunStatus // Cancelled or Expired
+	By     string            // who asked, or "deadline"
+}
+
+// Result decides one attempt of one step.
+type Result struct {
+	Step    int // index into the plan's steps
+	Attempt int // from 1
+	// Error is nil for a success.
+	Error *fault.Error
+	// Body is the tool's output as it came, Text whether it is text/plain. Apply turns it into Value.
+	Body []byte
+	Text bool
+	// Handle says where the output lies, where it is not kept inline; then Value is dropped after it was checked.
+	Handle *outcome.Handle
+	// Value is the JSON value that the output stands for, Size its length in bytes.
+	Value []byte
+	Size  int64
+	// ByOwner is whether the orchestrator decided, so that it counts as no execution.
+	ByOwner bool
+	// Worker and its clock's times.
+	Worker         string
+	Started, Ended time.Time
+}
+
+// Effects is the I/O that the machine asks for. All of it is idempotent: doing it twice is harmless, forgetting it is
+// repaired by the sweep. The groups may be carried out in any order but one: Finished means that every record is in, so
+// the history document may be created; it comes alone.
+type Effects struct {
+	// Dispatch hands attempts to workers, now or at a time.
+	Dispatch []Dispatch
+	// Decide creates records for attempts that no worker may decide any more.
+	Decide []Decide
+	// Stop, if not nil, creates the run's stop record.
+	Stop *Stop
+	// Settled lists the steps that became terminal, for events.
+	Settled []int
+	// Finished is set once, when the last step is terminal.
+	Finished bool
+}
+
+// Dispatch asks for one attempt of one step to be handed to a worker.
+type Dispatch struct {
+	Step, Attempt int
+	At            time.Time // zero: now
+}
+
+// Decide asks for the record of an attempt to be created with an error, and for what is out of it to be withdrawn: its
+// message purged, its execution cancelled.
+type Decide struct {
+	Step, Attempt int
+	Error         *fault.Error
+}
+
+// Reset empties the effects and keeps their memory.
+func (e *Effects) Reset() {
+	*e = Effects{Dispatch: e.Dispatch[:0], Decide: e.Decide[:0], Settled: e.Settled[:0]}
+}

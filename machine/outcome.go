@@ -1,0 +1,196 @@
+package machine
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/outcome"
+)
+
+// Values gives the JSON of a successful step's result; the shell reads it from a blob where the machine holds a handle.
+type Values func(step int) []byte
+
+// Value gives what the machine itself holds of a result: nil where it lies in a blob.
+func (r *Run) Value(step int) []byte {
+	if res := r.Result(step); res != nil {
+		return res.Value
+	}
+	return nil
+}
+
+// Status gives what the run came to, or Running.
+func (r *Run) Status() outcome.RunStatus {
+	if !r.finished {
+		return outcome.Running
+	}
+	if r.stop != nil {
+		return r.stop.Reason
+	}
+	bad := false
+	for i := range r.steps {
+		bad = bad || r.steps[i].state != succeeded && !r.plan.Steps[i].Optional
+	}
+	if !bad {
+		return outcome.Succeeded
+	}
+	for _, o := range r.plan.Outputs {
+		if r.steps[o].state == succeeded {
+			return outcome.Partial
+		}
+	}
+	return outcome.Failed
+}
+
+// Outcome gives the compact outcome: the results asked for, every step that did not succeed, and the figures. run is the
+// run's id as its submitter wrote it.
+func (r *Run) Outcome(run string, value Values) *outcome.Outcome {
+	o := &outcome.Outcome{Run: run, Status: r.Status(), Stats: r.Stats()}
+	for _, i := range r.plan.Outputs {
+		if r.steps[i].state == succeeded {
+			o.Results = append(o.Results, outcome.Result{Step: r.plan.Steps[i].ID, JSON: value(i)})
+		}
+	}
+	for i := range r.steps {
+		if err := r.stepError(i); err != nil {
+			o.Errors = append(o.Errors, outcome.StepError{
+				Step: r.plan.Steps[i].ID, Code: err.Code, Message: err.Message, Hint: err.Hint, Attempts: r.steps[i].executed,
+			})
+		}
+	}
+	return o
+}
+
+// Stats counts steps and bytes so far.
+func (r *Run) Stats() outcome.Stats {
+	st := outcome.Stats{Steps: len(r.steps)}
+	output := make([]bool, len(r.steps))
+	for _, i := range r.plan.Outputs {
+		output[i] = true
+	}
+	for i := range r.steps {
+		switch s := &r.steps[i]; s.state {
+		case succeeded:
+			st.Succeeded++
+			if output[i] {
+				st.BytesReturned += s.result.Size
+			} else {
+				st.BytesKeptOut += s.result.Size
+			}
+		case failed:
+			st.Failed++
+		case skipped:
+			st.Skipped++
+		case cancelled:
+			st.Cancelled++
+		}
+	}
+	st.TokensKeptOut = st.BytesKeptOut / 4
+	st.ElapsedMS = float64(r.lastTime.Sub(r.start.Submitted).Microseconds()) / 1000
+	return st
+}
+
+// stepError says why a step did not succeed; nil while it may, and for a success.
+func (r *Run) stepError(i int) *fault.Error {
+	switch s := &r.steps[i]; s.state {
+	case failed:
+		return s.result.Error
+	case cancelled:
+		return r.cancelledError()
+	case skipped:
+		return fault.New(fault.Skipped, "Skipped because dependency '%s' failed", r.plan.Steps[r.spoiler(i)].ID)
+	}
+	return nil
+}
+
+// spoiler gives the first direct dependency, in the order of steps, that did not succeed and is not optional.
+func (r *Run) spoiler(i int) int {
+	for _, d := range r.plan.Steps[i].Deps {
+		if s := r.steps[d].state; s.terminal() && s != succeeded && !r.plan.Steps[d].Optional {
+			return d
+		}
+	}
+	return i // a skipped step has one
+}
+
+var statusNames = [...]outcome.StepStatus{
+	waiting: outcome.StepWaiting, ready: outcome.StepReady, retrying: outcome.StepRetrying, succeeded: outcome.StepSucceeded,
+	failed: outcome.StepFailed, skipped: outcome.StepSkipped, cancelled: outcome.StepCancelled,
+}
+
+// StepStatus gives where a step stands.
+func (r *Run) StepStatus(i int) outcome.StepStatus { return statusNames[r.steps[i].state] }
+
+// Step gives the full account of one step, without arguments and result.
+func (r *Run) Step(i int, now time.Time) outcome.Step {
+	s, p := &r.steps[i], &r.plan.Steps[i]
+	st := outcome.Step{
+		ID: p.ID, Tool: p.Tool, Status: r.StepStatus(i), Attempts: s.executed, Ready: s.ready, Decided: s.decided,
+		Waiting: r.waitingFor(i, now), Error: r.stepError(i),
+	}
+	if res := s.result; res != nil {
+		st.Worker, st.Started, st.Ended = res.Worker, res.Started, res.Ended
+		if s.state == succeeded {
+			st.Bytes = res.Size
+		}
+		if s.state == retrying {
+			st.Error = res.Error
+		}
+	}
+	return st
+}
+
+// waitingFor says what a step that is not over waits for.
+func (r *Run) waitingFor(i int, now time.Time) string {
+	s := &r.steps[i]
+	switch s.state {
+	case ready:
+		return "a worker of " + r.plan.Steps[i].Tool
+	case retrying:
+		if s.at.After(now) {
+			return fmt.Sprintf("backoff until %s, then attempt %d", s.at.UTC().Format("15:04:05.000"), s.attempt)
+		}
+		return fmt.Sprintf("a worker of %s, attempt %d", r.plan.Steps[i].Tool, s.attempt)
+	case waiting:
+		if open := r.openDeps(i); open != "" {
+			return open
+		}
+		return fmt.Sprintf("wave %d", r.plan.Steps[i].Depth)
+	}
+	return ""
+}
+
+func (r *Run) openDeps(i int) string {
+	const most = 5
+	var names []string
+	more := 0
+	for _, d := range r.plan.Steps[i].Deps {
+		switch {
+		case r.steps[d].state.terminal():
+		case len(names) < most:
+			names = append(names, r.plan.Steps[d].ID)
+		default:
+			more++
+		}
+	}
+	s := strings.Join(names, ", ")
+	if more > 0 {
+		s += fmt.Sprintf(" and %d more", more)
+	}
+	return s
+}
+
+// StoppedBy says who stopped the run early, or "".
+func (r *Run) StoppedBy() string {
+	if r.stop == nil {
+		return ""
+	}
+	return r.stop.By
+}
+
+// Started gives the ledger's time of the start record.
+func (r *Run) Started() time.Time { return r.start.Started }
+
+// LastTime gives the ledger's time of the last record that counted.
+func (r *Run) LastTime() time.Time { return r.lastTime }

@@ -1,0 +1,290 @@
+package machine_test
+
+import (
+	"fmt"
+	"math/rand"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/reference"
+	"github.com/stepjet/stepjet/machine"
+	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/plan"
+	"github.com/stepjet/stepjet/tool"
+)
+
+// world plays ledger, workers and owner around a machine: records are created once, dispatched attempts are executed in
+// random order, effects are forgotten or carried out twice.
+type world struct {
+	*rand.Rand
+	c        reference.Case
+	plan     *plan.Plan
+	start    machine.Start
+	now      time.Time
+	ledger   []machine.Record
+	decided  map[[2]int]bool
+	stopped  bool
+	out      map[[2]int]bool // dispatched
+	asked    []machine.Decide
+	stop     *machine.Stop
+	executed map[[2]int]int
+	args     map[int][]byte
+}
+
+func newWorld(t testing.TB, seed int64, o reference.Options) *world {
+	rng := rand.New(rand.NewSource(seed))
+	c := reference.Generate(rng, o)
+	p, report := plan.Parse(c.Plan, nil)
+	require.NotNil(t, p, "seed %d: %v\n%s", seed, report.Problems, c.Plan)
+	contracts := map[string]tool.Contract{}
+	for name, k := range c.Contracts {
+		contracts[name] = tool.Contract{MaxAttempts: k.MaxAttempts, Limit: 1}
+	}
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	return &world{
+		Rand: rng, c: c, plan: p, start: machine.Start{Key: "t/r/1", Submitted: at, Started: at, Contracts: contracts}, now: at,
+		decided: map[[2]int]bool{}, out: map[[2]int]bool{}, executed: map[[2]int]int{}, args: map[int][]byte{},
+	}
+}
+
+func (w *world) take(e *machine.Effects) {
+	for _, d := range e.Dispatch {
+		w.out[[2]int{d.Step, d.Attempt}] = true
+	}
+	w.asked = append(w.asked, e.Decide...)
+	if e.Stop != nil {
+		w.stop = e.Stop
+	}
+}
+
+// create adds a record unless its subject is taken.
+func (w *world) create(rec machine.Record) bool {
+	switch {
+	case rec.Stop != nil && w.stopped:
+		return false
+	case rec.Stop != nil:
+		w.stopped = true
+	default:
+		key := [2]int{rec.Result.Step, rec.Result.Attempt}
+		if w.decided[key] {
+			return false
+		}
+		w.decided[key] = true
+	}
+	w.now = w.now.Add(time.Duration(1+w.Intn(1000)) * time.Millisecond)
+	rec.Seq, rec.Time = uint64(2*len(w.ledger)+10), w.now
+	w.ledger = append(w.ledger, rec)
+	return true
+}
+
+// execute resolves and runs one dispatched attempt, as orchestrator and worker would.
+func (w *world) execute(m *machine.Run, key [2]int) {
+	i, attempt := key[0], key[1]
+	args, err := w.plan.Arguments(i, func(dep int) ([]byte, bool) {
+		v := m.Value(dep)
+		return v, v != nil
+	})
+	if err != nil {
+		w.create(machine.Record{Result: &machine.Result{Step: i, Attempt: attempt, Error: err, ByOwner: true}})
+		return
+	}
+	w.args[i] = args
+	w.executed[key]++
+	reply := w.c.Call(w.plan.Steps[i].ID, w.plan.Steps[i].Tool, args, attempt)
+	res := &machine.Result{Step: i, Attempt: attempt, Body: reply.Body, Text: reply.Text, Worker: "w"}
+	if reply.Err != nil {
+		res.Error = &fault.Error{Code: fault.Code(reply.Err.Code), Message: reply.Err.Message, Retryable: reply.Err.Retryable}
+	}
+	w.create(machine.Record{Result: res})
+}
+
+// run drives a machine until the run is over. cancelAt is the number of records before a cancel; negative for none.
+func (w *world) run(t testing.TB, cancelAt int) *machine.Run {
+	m := machine.New(w.plan, w.start)
+	var e machine.Effects
+	m.Begin(&e)
+	w.take(&e)
+	read := 0
+	for turns := 0; !m.Finished(); turns++ {
+		require.Less(t, turns, 100_000, "the run doesn't end: %s", w.c.Plan)
+		if len(w.ledger) == cancelAt && !w.stopped {
+			w.create(machine.Record{Stop: &machine.Stop{Reason: outcome.Cancelled, By: "test"}})
+		}
+		switch {
+		case read < len(w.ledger) && (w.Intn(3) > 0 || len(w.out)+len(w.asked) == 0):
+			e.Reset()
+			m.Apply(w.ledger[read], w.now, &e)
+			w.take(&e)
+			if w.Intn(4) == 0 { // again: nothing may change
+				before := len(e.Dispatch) + len(e.Decide) + len(e.Settled)
+				m.Apply(w.ledger[w.Intn(read+1)], w.now, &e)
+				require.Equal(t, before, len(e.Dispatch)+len(e.Decide)+len(e.Settled), "a duplicate record had effects")
+			}
+			read++
+		case len(w.asked) > 0:
+			d := w.asked[0]
+			w.asked = w.asked[1:]
+			w.create(machine.Record{Result: &machine.Result{Step: d.Step, Attempt: d.Attempt, Error: d.Error, ByOwner: true}})
+		case len(w.out) > 0:
+			keys := make([][2]int, 0, len(w.out))
+			for i := range w.plan.Steps {
+				for a := 1; a <= 20; a++ {
+					if w.out[[2]int{i, a}] {
+						keys = append(keys, [2]int{i, a})
+					}
+				}
+			}
+			key := keys[w.Intn(len(keys))]
+			delete(w.out, key)
+			w.execute(m, key)
+		default: // forgotten effects: the sweep
+			e.Reset()
+			m.Outstanding(w.now, &e)
+			w.take(&e)
+			require.True(t, len(w.out)+len(w.asked) > 0, "stuck: %s", w.c.Plan)
+		}
+		if w.Intn(10) == 0 { // a crash: what was asked for is forgotten, state is read anew
+			w.out, w.asked = map[[2]int]bool{}, nil
+			m = machine.New(w.plan, w.start)
+			e.Reset()
+			m.Begin(&e)
+			for _, rec := range w.ledger[:read] {
+				m.Apply(rec, w.now, &e)
+			}
+			e.Reset()
+			m.Outstanding(w.now, &e)
+			w.take(&e)
+		}
+	}
+	for ; read < len(w.ledger); read++ { // what comes after the end changes nothing
+		e.Reset()
+		m.Apply(w.ledger[read], w.now, &e)
+		require.Empty(t, e.Dispatch)
+	}
+	return m
+}
+
+// decidedList gives the ledger as the reference wants it.
+func (w *world) decidedList() []reference.Decided {
+	var list []reference.Decided
+	for _, rec := range w.ledger {
+		if rec.Stop != nil {
+			list = append(list, reference.Decided{Stop: string(rec.Stop.Reason)})
+			continue
+		}
+		r := rec.Result
+		d := reference.Decided{Step: w.plan.Steps[r.Step].ID, ByOwner: r.ByOwner, Reply: reference.Reply{Body: r.Body, Text: r.Text}}
+		if r.Error != nil {
+			d.Reply.Err = &reference.Err{Code: string(r.Error.Code), Message: r.Error.Message, Retryable: r.Error.Retryable}
+		}
+		list = append(list, d)
+	}
+	return list
+}
+
+func compare(t testing.TB, what string, w *world, m *machine.Run, want *reference.Result, strictMessages bool) {
+	t.Helper()
+	got := m.Outcome("r", m.Value)
+	require.Equal(t, want.Status, string(got.Status), "%s: %s", what, w.c.Plan)
+	require.Len(t, got.Results, len(want.Results), "%s: %s", what, w.c.Plan)
+	for i, r := range want.Results {
+		require.Equal(t, r.Step, got.Results[i].Step, what)
+		require.Equal(t, string(r.JSON), string(got.Results[i].JSON), "%s: result of %s in %s", what, r.Step, w.c.Plan)
+	}
+	require.Len(t, got.Errors, len(want.Errors), "%s: %v\n%s", what, got.Errors, w.c.Plan)
+	for i, e := range want.Errors {
+		g := got.Errors[i]
+		require.Equal(t, []any{e.Step, e.Code, e.Attempts}, []any{g.Step, string(g.Code), g.Attempts}, "%s: %s", what, w.c.Plan)
+		if e.Code == "skipped" || strictMessages && e.Code == "tool_failed" {
+			require.Equal(t, e.Message, g.Message, "%s: %s", what, w.c.Plan)
+		}
+	}
+	for i := range w.plan.Steps {
+		require.Equal(t, want.Steps[w.plan.Steps[i].ID].Status, string(m.StepStatus(i)), "%s: step %s of %s", what, w.plan.Steps[i].ID, w.c.Plan)
+	}
+}
+
+// TestRandomPlansMatchTheReference runs random plans under lost, repeated and reordered effects and records, with crashes,
+// and compares with the sequential twin.
+func TestRandomPlansMatchTheReference(t *testing.T) {
+	t.Parallel()
+	n := 4000
+	if testing.Short() {
+		n = 500
+	}
+	counted := map[string]int{}
+	for seed := range int64(n) {
+		o := reference.Options{Steps: 4 + int(seed%25), NoFailures: seed%7 == 0}
+		w := newWorld(t, seed, o)
+		m := w.run(t, -1)
+		want, err := reference.Run(w.c.Plan, w.c.Contracts, w.c.Call)
+		require.NoError(t, err, "seed %d: %s", seed, w.c.Plan)
+		compare(t, fmt.Sprintf("seed %d", seed), w, m, want, true)
+		for i := range w.plan.Steps {
+			if a := want.Steps[w.plan.Steps[i].ID].Arguments; a != nil {
+				require.Equal(t, string(a), string(w.args[i]), "seed %d: arguments of %s", seed, w.plan.Steps[i].ID)
+			}
+		}
+		shuffled(t, w, m)
+		counted[want.Status]++
+	}
+	for _, status := range []string{"succeeded", "partial", "failed"} {
+		require.NotZero(t, counted[status], "no random run came to %s: %v", status, counted)
+	}
+}
+
+// shuffled gives the same records in another order, some twice: the state must be the same.
+func shuffled(t testing.TB, w *world, m *machine.Run) {
+	t.Helper()
+	again := machine.New(w.plan, w.start)
+	var e machine.Effects
+	finished := 0
+	records := append(append([]machine.Record{}, w.ledger...), w.ledger[:len(w.ledger)/2]...)
+	w.Shuffle(len(records), func(i, j int) { records[i], records[j] = records[j], records[i] })
+	for _, rec := range records {
+		if rec.Result != nil { // as the ledger has it, not as another machine left it
+			clone := *rec.Result
+			rec.Result = &clone
+		}
+		e.Reset()
+		again.Apply(rec, w.now, &e)
+		if e.Finished {
+			finished++
+		}
+	}
+	require.True(t, again.Finished())
+	require.Equal(t, 1, finished)
+	require.Equal(t, string(m.Outcome("r", m.Value).JSON()), string(again.Outcome("r", again.Value).JSON()))
+}
+
+// TestStoppedRunsMatchTheReference does the same for plans that fail fast and for runs that are cancelled in between.
+func TestStoppedRunsMatchTheReference(t *testing.T) {
+	t.Parallel()
+	n := 4000
+	if testing.Short() {
+		n = 500
+	}
+	counted := map[string]int{}
+	for seed := range int64(n) {
+		w := newWorld(t, 1_000_000+seed, reference.Options{Steps: 4 + int(seed%25), Stop: true})
+		cancelAt := -1
+		if seed%2 == 0 {
+			cancelAt = w.Intn(len(w.plan.Steps) + 1)
+		}
+		m := w.run(t, cancelAt)
+		want, err := reference.RunStopped(w.c.Plan, w.c.Contracts, w.decidedList())
+		require.NoError(t, err, "seed %d: %s", seed, w.c.Plan)
+		compare(t, fmt.Sprintf("seed %d", seed), w, m, want, false)
+		shuffled(t, w, m)
+		for _, s := range want.Steps {
+			counted[s.Status]++
+		}
+		counted["run "+want.Status]++
+	}
+	for _, status := range []string{"cancelled", "skipped", "failed", "run cancelled", "run partial", "run failed"} {
+		require.NotZero(t, counted[status], "nothing came to %s: %v", status, counted)
+	}
+}

@@ -1,0 +1,156 @@
+package machine_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/machine"
+	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/plan"
+	"github.com/stepjet/stepjet/tool"
+)
+
+// TestScenarios plays the files of testdata. Each command is one event; what follows it is what the machine asked for
+// and where the steps stand. "go test ./machine -rewrite" writes the answers anew, for review as a diff.
+func TestScenarios(t *testing.T) {
+	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+		s := &scenario{}
+		datadriven.RunTest(t, path, s.command)
+	})
+}
+
+type scenario struct {
+	run     *machine.Run
+	plan    *plan.Plan
+	now     time.Time
+	seq     uint64
+	effects machine.Effects
+}
+
+var epoch = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+func (s *scenario) command(t *testing.T, d *datadriven.TestData) string {
+	s.effects.Reset()
+	var name, code, value, wait string
+	attempt, seq := 1, 0
+	for _, arg := range d.CmdArgs {
+		switch arg.Key {
+		case "step":
+			arg.Scan(t, 0, &name)
+		case "attempt":
+			arg.Scan(t, 0, &attempt)
+		case "code":
+			arg.Scan(t, 0, &code)
+		case "by":
+			arg.Scan(t, 0, &value)
+		case "after":
+			arg.Scan(t, 0, &wait)
+		case "seq":
+			arg.Scan(t, 0, &seq)
+		}
+	}
+	if wait != "" {
+		x, err := time.ParseDuration(wait)
+		if err != nil {
+			d.Fatalf(t, "%v", err)
+		}
+		s.now = s.now.Add(x)
+	}
+	s.seq += 10
+	rec := machine.Record{Seq: s.seq, Time: s.now}
+	if seq > 0 {
+		rec.Seq = uint64(seq)
+	}
+	switch d.Cmd {
+	case "plan":
+		return s.begin(t, d)
+	case "ok":
+		rec.Result = &machine.Result{Step: s.index(t, d, name), Attempt: attempt, Body: []byte(d.Input), Worker: "w"}
+	case "fail":
+		rec.Result = &machine.Result{Step: s.index(t, d, name), Attempt: attempt, Error: fault.New(fault.Code(code), "it broke"), Worker: "w"}
+	case "withdrawn":
+		rec.Result = &machine.Result{Step: s.index(t, d, name), Attempt: attempt, Error: fault.New(fault.Code(code), "decided by the owner"), ByOwner: true}
+		rec.Result.Error.Retryable = false
+	case "cancel":
+		rec.Stop = &machine.Stop{Reason: outcome.Cancelled, By: value}
+	case "expire":
+		rec.Stop = &machine.Stop{Reason: outcome.Expired, By: "deadline"}
+	case "tick":
+		s.run.Tick(s.now, &s.effects)
+		return s.answer()
+	case "outstanding":
+		s.run.Outstanding(s.now, &s.effects)
+		return s.answer()
+	case "waiting":
+		var b strings.Builder
+		for i := range s.plan.Steps {
+			fmt.Fprintf(&b, "%s: %s\n", s.plan.Steps[i].ID, s.run.Step(i, s.now).Waiting)
+		}
+		return b.String()
+	case "outcome":
+		return strings.ReplaceAll(string(s.run.Outcome("r", s.run.Value).JSON()), `,"`, ",\n \"") + "\n"
+	default:
+		d.Fatalf(t, "unknown command %s", d.Cmd)
+	}
+	s.run.Apply(rec, s.now, &s.effects)
+	return s.answer()
+}
+
+func (s *scenario) index(t *testing.T, d *datadriven.TestData, id string) int {
+	i, ok := s.plan.Index(id)
+	if !ok {
+		d.Fatalf(t, "no step %s", id)
+	}
+	return i
+}
+
+func (s *scenario) begin(t *testing.T, d *datadriven.TestData) string {
+	p, report := plan.Parse([]byte(d.Input), nil)
+	if p == nil {
+		d.Fatalf(t, "%v", report.Problems)
+	}
+	*s = scenario{plan: p, now: epoch}
+	contracts := map[string]tool.Contract{}
+	for _, st := range p.Steps {
+		attempts := 1
+		if st.Tool == "flaky" {
+			attempts = 3
+		}
+		contracts[st.Tool] = tool.Contract{MaxAttempts: attempts, Backoff: tool.Backoff{Strategy: "constant", Initial: time.Second, Max: time.Second}}
+	}
+	s.run = machine.New(p, machine.Start{Key: "t/r/1", Submitted: epoch, Started: epoch, Contracts: contracts})
+	s.run.Begin(&s.effects)
+	return s.answer()
+}
+
+func (s *scenario) answer() string {
+	var b strings.Builder
+	id := func(i int) string { return s.plan.Steps[i].ID }
+	for _, x := range s.effects.Dispatch {
+		fmt.Fprintf(&b, "dispatch %s attempt %d", id(x.Step), x.Attempt)
+		if !x.At.IsZero() {
+			fmt.Fprintf(&b, " at +%s", x.At.Sub(epoch))
+		}
+		b.WriteByte('\n')
+	}
+	for _, x := range s.effects.Decide {
+		fmt.Fprintf(&b, "decide %s attempt %d: %s\n", id(x.Step), x.Attempt, x.Error)
+	}
+	if s.effects.Stop != nil {
+		fmt.Fprintf(&b, "stop: %s by %s\n", s.effects.Stop.Reason, s.effects.Stop.By)
+	}
+	var states []string
+	for i := range s.plan.Steps {
+		states = append(states, id(i)+"="+string(s.run.StepStatus(i)))
+	}
+	fmt.Fprintf(&b, "%s | %s\n", s.run.Status(), strings.Join(states, " "))
+	if s.effects.Finished {
+		b.WriteString("finished\n")
+	}
+	return b.String()
+}

@@ -1,0 +1,125 @@
+package orchestrator
+
+import (
+	"container/list"
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nuid"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/machine"
+	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/plan"
+)
+
+// blobCache keeps large values that several steps may refer to. Blobs never change under their name.
+type blobCache struct {
+	mu    sync.Mutex
+	bytes int
+	order list.List // of *cachedBlob, newest in front
+	byKey map[string]*list.Element
+}
+
+type cachedBlob struct {
+	name string
+	data []byte
+}
+
+const blobCacheBytes = 64 << 20
+
+func (c *blobCache) get(name string) ([]byte, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e, ok := c.byKey[name]
+	if !ok {
+		return nil, false
+	}
+	c.order.MoveToFront(e)
+	return e.Value.(*cachedBlob).data, true
+}
+
+func (c *blobCache) put(name string, data []byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, ok := c.byKey[name]; ok || len(data) > blobCacheBytes/4 {
+		return
+	}
+	if c.byKey == nil {
+		c.byKey = map[string]*list.Element{}
+	}
+	c.byKey[name] = c.order.PushFront(&cachedBlob{name, data})
+	for c.bytes += len(data); c.bytes > blobCacheBytes; {
+		last := c.order.Remove(c.order.Back()).(*cachedBlob)
+		delete(c.byKey, last.name)
+		c.bytes -= len(last.data)
+	}
+}
+
+// blob reads a blob, trying for as long as its store doesn't answer. The error is not_found, or ctx's.
+func (l *loop) blob(ctx context.Context, h *outcome.Handle) ([]byte, error) {
+	if data, ok := l.blobs.get(h.Name); ok {
+		return data, nil
+	}
+	for {
+		data, err := l.store.Blob(ctx, h)
+		switch {
+		case err == nil:
+			l.blobs.put(h.Name, data)
+			return data, nil
+		case ctx.Err() != nil:
+			return nil, context.Cause(ctx)
+		case errors.Is(err, &fault.Error{Code: fault.NotFound}), errors.Is(err, &fault.Error{Code: fault.TooLarge}), errors.Is(err, &fault.Error{Code: fault.Internal}):
+			return nil, err
+		}
+		l.log.Warn("a blob can't be read: trying again", "blob", h.Name, "error", err)
+		pause(ctx, time.Second)
+	}
+}
+
+// putBlob stores a blob under a fresh name, trying until it is stored or ctx ends.
+func (l *loop) putBlob(ctx context.Context, name func(unique string) string, data []byte) (*outcome.Handle, error) {
+	for {
+		h, err := l.store.PutBlob(ctx, name(nuid.Next()), data)
+		if err == nil || ctx.Err() != nil {
+			return h, err
+		}
+		l.log.Warn("a blob can't be stored: trying again", "bytes", len(data), "error", err)
+		pause(ctx, time.Second)
+	}
+}
+
+// value reads a successful result that lies in a blob, as the JSON it stands for.
+func (l *loop) value(ctx context.Context, res *machine.Result) ([]byte, *fault.Error) {
+	body, err := l.blob(ctx, res.Handle)
+	if err != nil {
+		return nil, fault.New(fault.UnresolvedRef, "a referenced result can't be read: %v", err)
+	}
+	return plan.Output(body, res.Text)
+}
+
+// fetch reads the blob of a result before the machine sees its record, since what lies in it decides whether it counts
+// as a success. Later records of the run wait.
+func (r *run) fetch(l *loop, e entry, rec machine.Record) {
+	r.busy = true
+	l.job(func(ctx context.Context) {
+		body, err := l.blob(ctx, rec.Result.Handle)
+		l.post(func() {
+			r.busy = false
+			if r.phase != running || ctx.Err() != nil {
+				return
+			}
+			if err != nil {
+				rec.Result.Error = fault.New(fault.ToolTerminal, "the result's blob can't be read: %v", err)
+			}
+			rec.Result.Body = body
+			now := time.Now()
+			l.effects.Reset()
+			r.machine.Apply(rec, now, &l.effects)
+			r.unpark(l, now)
+			l.perform(r, now)
+		})
+	})
+}

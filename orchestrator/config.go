@@ -1,0 +1,58 @@
+package orchestrator
+
+import (
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/nats-io/nuid"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/kv"
+)
+
+// Config is what an orchestrator may be told. The zero value is a good one.
+type Config struct {
+	// Name is shown in logs and in the records that this orchestrator writes; default: the host's name.
+	Name string
+	// Store says how streams and buckets are created where they are absent.
+	Store kv.Config
+	// Grace is how long the records of a finished run stay in the ledger, so that late records meet them; default 60 s.
+	Grace time.Duration
+	// SweepEvery is how often what should be out is compared with what is; default 10 s.
+	SweepEvery time.Duration
+	// Logger takes what an operator should know; default: nothing is logged.
+	Logger *slog.Logger
+}
+
+func (c Config) withDefaults() Config {
+	if c.Name == "" {
+		c.Name, _ = os.Hostname()
+	}
+	if c.Grace == 0 {
+		c.Grace = time.Minute
+	}
+	if c.SweepEvery == 0 {
+		c.SweepEvery = 10 * time.Second
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Store.Logger == nil {
+		c.Store.Logger = c.Logger
+	}
+	return c
+}
+
+func (c Config) validate() error {
+	switch {
+	case c.Grace < 0 || c.Grace > 24*time.Hour:
+		return fault.New(fault.InvalidConfig, "grace %s is not between 0 and 24h", c.Grace)
+	case c.SweepEvery < 100*time.Millisecond:
+		return fault.New(fault.InvalidConfig, "sweep interval %s is shorter than 100ms", c.SweepEvery)
+	}
+	return nil
+}
+
+// memberID is unique for each process life, so that a restarted orchestrator is another member.
+func (c Config) memberID() string { return nuid.Next() }

@@ -1,0 +1,90 @@
+package orchestrator
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/machine"
+	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/subjects"
+)
+
+// publish sends an event: core NATS, at most once. Nothing rests on it.
+func (l *loop) publish(subject string, body []byte) {
+	if err := l.o.nc.Publish(subject, body); err != nil && l.ctx.Err() == nil {
+		l.log.Debug("an event was not sent", "subject", subject, "error", err)
+	}
+}
+
+type startEvent struct {
+	Run   string    `json:"run"`
+	Steps int       `json:"steps"`
+	Time  time.Time `json:"time"`
+}
+
+func (l *loop) announceStart(r *run) {
+	b, _ := json.Marshal(startEvent{r.id.Plain(), len(r.plan.Steps), r.machine.Started()})
+	l.publish(subjects.Event(r.id, subjects.EventStart), b)
+}
+
+// stepEvent tells that a step was decided, or is to be tried again.
+type stepEvent struct {
+	Run     string             `json:"run"`
+	Step    string             `json:"step"`
+	Tool    string             `json:"tool"`
+	Status  outcome.StepStatus `json:"status"`
+	Attempt int                `json:"attempt,omitempty"`
+	Time    time.Time          `json:"time"`
+	MS      float64            `json:"ms,omitempty"` // from ready to decided
+	Worker  string             `json:"worker,omitempty"`
+	Error   *fault.Error       `json:"error,omitempty"`
+	RetryAt *time.Time         `json:"retry_at,omitempty"`
+}
+
+func (l *loop) announceStep(r *run, i int) {
+	s := r.machine.Step(i, time.Time{})
+	e := stepEvent{
+		Run: r.id.Plain(), Step: s.ID, Tool: s.Tool, Status: s.Status, Attempt: s.Attempts, Time: s.Decided, Worker: s.Worker, Error: s.Error,
+	}
+	if !s.Ready.IsZero() {
+		e.MS = float64(s.Decided.Sub(s.Ready).Microseconds()) / 1000
+	}
+	b, _ := json.Marshal(e)
+	l.publish(subjects.Event(r.id, subjects.EventStep), b)
+}
+
+func (l *loop) announceRetry(r *run, d machine.Dispatch) {
+	s := r.machine.Step(d.Step, time.Time{})
+	e := stepEvent{
+		Run: r.id.Plain(), Step: s.ID, Tool: s.Tool, Status: s.Status, Attempt: d.Attempt - 1, Time: r.machine.LastTime(), Worker: s.Worker, Error: s.Error,
+	}
+	if !d.At.IsZero() {
+		e.RetryAt = &d.At
+	}
+	b, _ := json.Marshal(e)
+	l.publish(subjects.Event(r.id, subjects.EventStep), b)
+}
+
+// conflictProblem says that a run id belongs to another plan.
+func conflictProblem(id subjects.Run, before, now string) fault.Problem {
+	return fault.Problem{
+		Code: fault.Conflict, Path: "",
+		Message: "the run id '" + id.Plain() + "' was used for another plan (sha256 " + before[:min(12, len(before))] + "…, not " + now[:min(12, len(now))] + "…)",
+		Hint:    "send the same bytes to get the same outcome, or choose another run id",
+	}
+}
+
+// announceConflict tells watchers, and the client that sent the other plan. The stored outcome stays.
+func (l *loop) announceConflict(id subjects.Run, client, before, now string) {
+	problem := conflictProblem(id, before, now)
+	b, _ := json.Marshal(struct {
+		Run      string          `json:"run"`
+		Problems []fault.Problem `json:"problems"`
+	}{id.Plain(), []fault.Problem{problem}})
+	l.publish(subjects.Event(id, subjects.EventConflict), b)
+	if client != "" {
+		o := outcome.Outcome{Run: id.Plain(), Status: outcome.Rejected, Problems: []fault.Problem{problem}}
+		l.publish(subjects.Notify(id, client), o.JSON())
+	}
+}

@@ -1,0 +1,169 @@
+package orchestrator
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/wire"
+)
+
+// documentVersion is the version of the history document's form.
+const documentVersion = 1
+
+// finish writes the history document of a run whose last step is decided, then tells whoever waits. The machine isn't
+// touched by the loop any more: it ignores what comes after the last deciding record.
+func (l *loop) finish(r *run) {
+	view := *r // what the loop forgets meanwhile, the job still has
+	l.job(func(ctx context.Context) {
+		doc := l.document(ctx, &view)
+		if ctx.Err() != nil {
+			return
+		}
+		created, err := l.store.CreateHistory(ctx, view.id, doc)
+		if err == nil && !created {
+			doc, err = l.store.History(ctx, view.id) // another owner was first: its word is announced
+		}
+		l.post(func() { l.finished(r, doc, err) })
+	})
+}
+
+func (l *loop) finished(r *run, doc *outcome.Run, err error) {
+	if r.phase != finishing {
+		return
+	}
+	if err != nil {
+		if l.ctx.Err() == nil {
+			l.log.Error("an outcome can't be stored: trying again", "tenant", r.id.Tenant, "run", r.id.Plain(), "error", err)
+			l.later(time.Second, func() {
+				if r.phase == finishing {
+					l.finish(r)
+				}
+			})
+		}
+		return
+	}
+	l.announceEnd(r.id, r.client, doc)
+	r.phase, r.doneAt = finished, time.Now()
+	r.body, r.plan, r.machine, r.parked, r.start, r.schemas = nil, nil, nil, nil, nil, nil
+	l.purges.finished(r)
+}
+
+// answerAgain meets a plan whose run id has finished before: the same plan gets the same outcome, another a conflict.
+// Either way the new plan record goes.
+func (l *loop) answerAgain(r *run, before *outcome.Run) {
+	if before.Generation == r.generation {
+		// Our own: finished, and this process had not read so far.
+		r.phase, r.doneAt, r.body = finished, time.Now(), nil
+		l.announceEnd(r.id, r.client, before)
+		l.purges.finished(r)
+		return
+	}
+	if before.Digest == r.digest {
+		l.announceEnd(r.id, r.client, before)
+	} else {
+		l.announceConflict(r.id, r.client, before.Digest, r.digest)
+	}
+	id, generation := r.id, r.generation
+	l.forget(r)
+	l.purges.orphan(id, generation)
+}
+
+// document builds the full document of a run, finished or not. Values that lie in blobs are read for the outcome only.
+func (l *loop) document(ctx context.Context, r *run) *outcome.Run {
+	doc := &outcome.Run{
+		Version: documentVersion, Run: r.id.Plain(), Tenant: r.id.Tenant, Generation: r.generation, Digest: r.digest,
+		Status: outcome.Running, Submitted: r.submitted, Plan: planJSON(r.body),
+	}
+	if r.start != nil && r.start.rejected() {
+		doc.Status, doc.Finished = outcome.Rejected, r.submitted
+		doc.Outcome = &outcome.Outcome{Run: doc.Run, Status: outcome.Rejected, Problems: r.start.Problems, Warnings: r.start.Warnings}
+		return doc
+	}
+	m := r.machine
+	if m == nil {
+		return doc
+	}
+	now := time.Now()
+	doc.Status, doc.Stats, doc.StoppedBy, doc.Started = m.Status(), m.Stats(), m.StoppedBy(), m.Started()
+	inOutcome := map[string]bool{}
+	if m.Finished() {
+		doc.Finished = m.LastTime()
+		doc.Outcome = l.outcome(ctx, r)
+		for _, res := range doc.Outcome.Results {
+			inOutcome[res.Step] = true
+		}
+	}
+	doc.Steps = make([]outcome.Step, len(r.plan.Steps))
+	for i := range doc.Steps {
+		doc.Steps[i] = m.Step(i, now)
+		if res := m.Result(i); res != nil && !inOutcome[doc.Steps[i].ID] {
+			doc.Steps[i].Result, doc.Steps[i].Blob = res.Value, res.Handle
+		}
+	}
+	return doc
+}
+
+// maxOutcome bounds, in bytes, the results that one outcome may hold.
+const maxOutcome = 60 << 20
+
+func (l *loop) outcome(ctx context.Context, r *run) *outcome.Outcome {
+	total := int64(0)
+	var left []outcome.StepError
+	o := r.machine.Outcome(r.id.Plain(), func(i int) []byte {
+		res := r.machine.Result(i)
+		if total += res.Size; total > maxOutcome {
+			left = append(left, outcome.StepError{Step: r.plan.Steps[i].ID, Code: fault.TooLarge,
+				Message: "the step succeeded, but the outcome would be larger than 60 MiB with its result",
+				Hint:    "name fewer steps in output_steps, or read the result from the run's document"})
+			return nil
+		}
+		if res.Handle == nil {
+			return res.Value
+		}
+		v, err := l.value(ctx, res)
+		if err != nil {
+			left = append(left, outcome.StepError{Step: r.plan.Steps[i].ID, Code: fault.TooLarge, Message: err.Message})
+			return nil
+		}
+		return v
+	})
+	o.Warnings = r.start.Warnings
+	if len(left) > 0 {
+		o.Errors = append(o.Errors, left...)
+		kept := o.Results[:0]
+		for _, res := range o.Results {
+			if res.JSON != nil {
+				kept = append(kept, res)
+			}
+		}
+		o.Results = kept
+	}
+	return o
+}
+
+// planJSON gives the plan as it can stand inside a JSON document; a plan that isn't JSON stands there as a string.
+func planJSON(body []byte) json.RawMessage {
+	if body == nil || json.Valid(body) {
+		return body
+	}
+	s, _ := json.Marshal(wire.Clip(string(body), 64<<10)) // strings can't fail
+	return s
+}
+
+func (l *loop) announceEnd(id subjects.Run, client string, doc *outcome.Run) {
+	var body []byte
+	if doc.Outcome != nil {
+		body = doc.Outcome.JSON()
+	}
+	if body == nil || len(body) > wire.InlineLimit {
+		body = doc.Head()
+	}
+	l.publish(subjects.Event(id, subjects.EventEnd), body)
+	if client != "" {
+		l.publish(subjects.Notify(id, client), body)
+	}
+}

@@ -1,0 +1,151 @@
+package orchestrator
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/stepjet/stepjet/kv"
+	"github.com/stepjet/stepjet/machine"
+	"github.com/stepjet/stepjet/subjects"
+)
+
+// loop holds all state of an orchestrator. Everything in it runs on one goroutine; jobs and callbacks post to it.
+type loop struct {
+	o     *Orchestrator
+	log   *slog.Logger
+	store *kv.Store
+	reg   *registry
+	mail  *mailbox
+	ctx   context.Context // of jobs and publishes; ends after the loop
+
+	jobs *jobs
+
+	members []string
+	owned   [subjects.Partitions]*cursor // nil: not ours
+	gained  func()                       // called after the first ownership
+
+	runs   map[subjects.Run]*run
+	timers timers
+	sweeps sweeper
+	purges purger
+	blobs  blobCache
+
+	effects machine.Effects // scratch
+}
+
+func newLoop(o *Orchestrator, store *kv.Store, reg *registry, ctx context.Context) *loop {
+	l := &loop{
+		o: o, log: o.cfg.Logger, store: store, reg: reg, mail: newMailbox(), ctx: ctx,
+		jobs: newJobs(ctx), runs: map[subjects.Run]*run{},
+	}
+	l.gained = sync.OnceFunc(func() { close(o.ready) })
+	return l
+}
+
+// post lets do run on the loop. It never blocks.
+func (l *loop) post(do func()) { l.mail.post(do) }
+
+// run works until ctx ends.
+func (l *loop) run(ctx context.Context) {
+	defer l.mail.close()
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	sweep := time.NewTicker(l.o.cfg.SweepEvery)
+	defer sweep.Stop()
+	purge := time.NewTicker(purgeEvery)
+	defer purge.Stop()
+	var items []item
+	for {
+		l.armTimer(timer)
+		select {
+		case <-ctx.Done():
+			return
+		case <-l.mail.wake:
+			items = l.mail.take(items)
+			for i := range items {
+				if items[i].do != nil {
+					items[i].do()
+				} else {
+					l.record(items[i].from, items[i].entry)
+				}
+				items[i] = item{}
+			}
+		case <-timer.C:
+			l.tick(time.Now())
+		case <-sweep.C:
+			l.sweep(time.Now())
+		case <-purge.C:
+			l.purge(time.Now())
+		}
+	}
+}
+
+// close ends cursors and waits for jobs, at most for the time given.
+func (l *loop) close(patience time.Duration) {
+	for _, c := range l.cursors() {
+		c.stop()
+	}
+	l.jobs.close(patience)
+}
+
+// job runs do beside the loop; it may block, and posts what it found.
+func (l *loop) job(do func(ctx context.Context)) { l.jobs.add(do) }
+
+// later posts do after a pause: for what failed and is tried again.
+func (l *loop) later(d time.Duration, do func()) {
+	time.AfterFunc(d, func() { l.post(do) })
+}
+
+// record takes one record of the ledger from a cursor.
+func (l *loop) record(from *cursor, e kv.Entry) {
+	rec, ok := subjects.ParseRecord(e.Subject)
+	if !ok {
+		return
+	}
+	if p := rec.Run.Partition(); l.owned[p] != from {
+		return // lost since, or read again by a newer cursor
+	}
+	from.last = e.Seq
+	if rec.Kind == subjects.PlanKind {
+		l.plan(rec.Run, e, from)
+		return
+	}
+	r := l.runs[rec.Run]
+	if r == nil || r.generation != rec.Generation {
+		l.orphan(rec, r, from)
+		return
+	}
+	r.take(l, rec, e)
+}
+
+// orphan is a record of a generation whose plan doesn't stand: a zombie's, or what a purge left when its process died.
+// While a cursor replays what is there, the plan can't be missing and come later: it has the lowest sequence of its run.
+func (l *loop) orphan(rec subjects.Record, r *run, from *cursor) {
+	if rec.Generation == 0 || r != nil && rec.Generation > r.generation {
+		return // unknown kinds are left alone
+	}
+	l.purges.orphan(rec.Run, rec.Generation)
+}
+
+// timers wake runs at their deadlines.
+func (l *loop) armTimer(t *time.Timer) {
+	next, ok := l.timers.next()
+	if !ok {
+		t.Reset(time.Hour)
+		return
+	}
+	t.Reset(max(time.Until(next), 0))
+}
+
+func (l *loop) tick(now time.Time) {
+	for r := l.timers.due(now); r != nil; r = l.timers.due(now) {
+		if r.phase != running {
+			continue
+		}
+		l.effects.Reset()
+		r.machine.Tick(now, &l.effects)
+		l.perform(r, now)
+	}
+}

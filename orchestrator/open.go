@@ -1,0 +1,216 @@
+package orchestrator
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/kv"
+	"github.com/stepjet/stepjet/machine"
+	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/plan"
+	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/wire"
+)
+
+// opened is what a job found out about a run.
+type opened struct {
+	before  *outcome.Run // a run of this id has finished already
+	start   *startRecord // read from a start record that lay in a blob
+	plan    *plan.Plan
+	schemas schemas
+	gone    bool // the plan doesn't stand any more
+	err     error
+}
+
+// open finds out, beside the loop, what a run is: whether its id has a finished run already, whether its plan is valid,
+// and what it needs to go on.
+func (r *run) open(l *loop) {
+	start := r.startEntry()
+	r.recovered = start != nil
+	r.phase = opening
+	body, id, generation := r.body, r.id, r.generation
+	l.job(func(ctx context.Context) {
+		var o opened
+		if start != nil {
+			o = l.resume(ctx, body, start)
+		} else {
+			o = l.inspect(ctx, id, generation, body)
+		}
+		l.post(func() { r.opened(l, o) })
+	})
+}
+
+// startEntry gives the start record among the parked ones.
+func (r *run) startEntry() *entry {
+	for i := range r.parked {
+		if r.parked[i].rec.Kind == subjects.StartKind {
+			return &r.parked[i]
+		}
+	}
+	return nil
+}
+
+// resume prepares a run that was started before. Its plan was accepted then, so only its form is read.
+func (l *loop) resume(ctx context.Context, body []byte, e *entry) opened {
+	start, err := l.decodeStart(ctx, e)
+	if err != nil || start.rejected() {
+		return opened{start: start, err: err}
+	}
+	p, report := plan.Parse(body, nil)
+	if p == nil {
+		return opened{err: fault.New(fault.Internal, "an accepted plan can't be read: %v", report.Problems)}
+	}
+	s, err := l.reg.schemasFor(ctx, p, start)
+	return opened{start: start, plan: p, schemas: s, err: err}
+}
+
+func (l *loop) decodeStart(ctx context.Context, e *entry) (*startRecord, error) {
+	body := e.Data
+	w := wire.ParseResult(e.Header, body) // a start's handle has the same form as a result's
+	if w.Handle != nil {
+		b, err := l.blob(ctx, w.Handle)
+		if err != nil {
+			return nil, err
+		}
+		body = b
+	}
+	var s startRecord
+	if err := json.Unmarshal(body, &s); err != nil {
+		return nil, fault.Wrap(fault.Internal, err, "reading a start record")
+	}
+	return &s, nil
+}
+
+// inspect meets a plan that has no start yet.
+func (l *loop) inspect(ctx context.Context, id subjects.Run, generation uint64, body []byte) opened {
+	if doc, err := l.store.History(ctx, id); err == nil {
+		return opened{before: doc}
+	} else if !errors.Is(err, &fault.Error{Code: fault.NotFound}) {
+		return opened{err: err}
+	}
+	p, start, s := l.judge(ctx, id, body)
+	h, data, err := l.encodeStart(ctx, id, generation, start)
+	if err != nil {
+		return opened{err: err}
+	}
+	subject := subjects.StartRecord(id, generation, l.store.Shards())
+	// The fence and the record are one write: an owner that slept through the end of the run can't start it again.
+	fence := &kv.Fence{Subject: subjects.PlanRecord(id, l.store.Shards()), Seq: generation}
+	decision, _, err := l.store.Create(ctx, subject, h, data, fence)
+	return opened{plan: p, schemas: s, gone: err == nil && decision == kv.Gone, err: err}
+}
+
+// judge validates a plan against the registry as it is now and freezes what the run needs of it.
+func (l *loop) judge(ctx context.Context, id subjects.Run, body []byte) (*plan.Plan, *startRecord, schemas) {
+	if problem := badName(id); problem != nil {
+		return nil, &startRecord{Problems: []fault.Problem{*problem}}, nil
+	}
+	catalog := l.reg.catalog(id.Tenant)
+	p, report := plan.Parse(body, catalog)
+	if missing := catalog.missing(); p == nil && len(missing) > 0 && l.reg.refresh(ctx, missing) {
+		// A tool registered a moment ago may not have come here yet. The registry's own word counts.
+		catalog = l.reg.catalog(id.Tenant)
+		p, report = plan.Parse(body, catalog)
+	}
+	start := &startRecord{Problems: report.Problems, Warnings: report.Warnings}
+	if p == nil {
+		return nil, start, nil
+	}
+	var s schemas
+	start.Tools, s = catalog.freeze(p)
+	return p, start, s
+}
+
+// badName finds a tenant or run id that no client of ours would have made.
+func badName(id subjects.Run) *fault.Problem {
+	if id.Valid() {
+		return nil
+	}
+	p := &fault.Problem{Code: fault.InvalidID, Path: "", Message: "the run id token " + strconv.Quote(id.ID) + " in the subject is not canonical"}
+	p.Hint = "write [A-Za-z0-9_-] as they are and every other byte as =XX in upper-case hex; 1 to 128 bytes"
+	if !subjects.ValidTenant(id.Tenant) {
+		p.Message = "the tenant " + strconv.Quote(id.Tenant) + " in the subject is not valid"
+		p.Hint = "a tenant is 1 to 64 of [A-Za-z0-9_-]"
+	}
+	return p
+}
+
+func (l *loop) encodeStart(ctx context.Context, id subjects.Run, generation uint64, start *startRecord) (h map[string][]string, body []byte, err error) {
+	body, err = json.Marshal(start)
+	if err != nil {
+		return nil, nil, fault.Wrap(fault.Internal, err, "writing a start record")
+	}
+	if len(body) <= wire.InlineLimit {
+		return versionHeader(), body, nil
+	}
+	handle, err := l.putBlob(ctx, func(unique string) string { return subjects.RunBlobName(id, generation, "start", unique) }, body)
+	if err != nil {
+		return nil, nil, err
+	}
+	hdr, _ := wire.Result{Handle: handle}.Message()
+	return hdr, nil, nil
+}
+
+// opened takes a job's findings back into the loop.
+func (r *run) opened(l *loop, o opened) {
+	if r.phase != opening {
+		return // forgotten, or left alone, meanwhile
+	}
+	switch {
+	case l.ctx.Err() != nil:
+	case o.err != nil:
+		l.log.Error("can't open a run: trying again", "tenant", r.id.Tenant, "run", r.id.Plain(), "error", o.err)
+		l.later(time.Second, func() {
+			if r.phase == opening {
+				r.open(l)
+			}
+		})
+	case o.gone:
+		l.forget(r)
+	case o.before != nil:
+		l.answerAgain(r, o.before)
+	default:
+		r.plan, r.start, r.schemas = o.plan, o.start, o.schemas
+		r.phase = awaiting
+		if r.startEntry() != nil {
+			r.begin(l)
+		}
+	}
+}
+
+// begin follows the start record, whoever wrote it.
+func (r *run) begin(l *loop) {
+	at := r.startEntry()
+	if r.start == nil {
+		if w := wire.ParseResult(at.Header, at.Data); w.Handle != nil || json.Unmarshal(at.Data, &r.start) != nil {
+			r.open(l) // large, or unreadable: a job sees to it
+			return
+		}
+	}
+	if r.start.rejected() {
+		r.phase = finishing
+		l.finish(r)
+		return
+	}
+	if r.plan == nil || r.schemas == nil {
+		r.open(l) // another owner accepted what we would not have: its word stands
+		return
+	}
+	now := time.Now()
+	r.phase = running
+	r.machine = machine.New(r.plan, machine.Start{
+		Key:       r.id.Tenant + "/" + r.id.ID + "/" + strconv.FormatUint(r.generation, 10),
+		Submitted: r.submitted, Started: at.Time, Contracts: r.start.contracts(),
+	})
+	l.effects.Reset()
+	r.machine.Begin(&l.effects)
+	if !r.recovered {
+		l.announceStart(r)
+	}
+	r.unpark(l, now)
+	l.perform(r, now)
+}

@@ -1,0 +1,107 @@
+// Package orchestrator runs plans: it reads the ledger, lets package machine decide, and carries out the effects.
+//
+// Any number of orchestrators run at once. Each keeps a member key alive and owns the partitions that rendezvous hashing
+// over the live members gives it. Nothing rests on that: two owners of a partition for a moment are harmless, because
+// every decision is a record that can be created once, and every effect may be carried out twice. So there is no leader,
+// no lock and no fencing, and a process may be killed at any time: another reads the same records and goes on.
+//
+// All state lives in one goroutine (loop). What must wait for I/O, such as history, blobs or a large plan, happens in
+// jobs beside it, which post what they found back to the loop.
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/stepjet/stepjet/kv"
+)
+
+// Orchestrator owns some of the partitions and runs their plans.
+type Orchestrator struct {
+	nc    *nats.Conn
+	cfg   Config
+	id    string
+	ready chan struct{}
+}
+
+// New checks the configuration. Nothing runs before Run.
+func New(nc *nats.Conn, cfg Config) (*Orchestrator, error) {
+	cfg = cfg.withDefaults()
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	return &Orchestrator{nc: nc, cfg: cfg, id: cfg.memberID(), ready: make(chan struct{})}, nil
+}
+
+// Ready is closed once partitions are owned and requests are answered.
+func (o *Orchestrator) Ready() <-chan struct{} { return o.ready }
+
+// Run works until ctx ends, then hands its partitions over and returns nil. It returns an error (no_jetstream,
+// permission, no_connection, …) only where it could not begin. It may be called once.
+func (o *Orchestrator) Run(ctx context.Context) error {
+	store, err := kv.Setup(ctx, o.nc, o.cfg.Store)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+
+	// Jobs outlive ctx by a little: what a stop finds on its way may still be written.
+	work, endWork := context.WithCancelCause(context.WithoutCancel(ctx))
+	var owned sync.WaitGroup
+	defer owned.Wait()
+	defer endWork(errStopped)
+
+	reg := newRegistry(store, o.cfg.Logger)
+	if err := reg.run(work, &owned); err != nil {
+		return err
+	}
+	l := newLoop(o, store, reg, work)
+	svc := newService(o, l, store)
+	if err := svc.open(); err != nil {
+		svc.close()
+		return err
+	}
+	leave, err := store.Join(work, o.id, func(members []string) {
+		l.post(func() { l.own(members) })
+	})
+	if err != nil {
+		svc.close()
+		return err
+	}
+	owned.Go(func() { o.watchConnection(work, l) })
+	o.cfg.Logger.Info("orchestrator started", "name", o.cfg.Name, "member", o.id)
+	l.run(ctx)
+	// Leaving first lets the others take over while what is in flight lands.
+	leave()
+	svc.close()
+	l.close(stopPatience)
+	o.cfg.Logger.Info("orchestrator stopped", "name", o.cfg.Name)
+	return nil
+}
+
+var errStopped = errors.New("the orchestrator was stopped")
+
+// stopPatience bounds how long a stop waits for jobs on their way; what is lost then is repaired by the next owner.
+const stopPatience = 2 * time.Second
+
+// watchConnection lets the loop forget and read again after every reconnect: the server may have changed, and with it
+// what the ledger holds.
+func (o *Orchestrator) watchConnection(ctx context.Context, l *loop) {
+	statuses := o.nc.StatusChanged(nats.CONNECTED)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case _, open := <-statuses:
+			if !open {
+				return
+			}
+			o.cfg.Logger.Info("reconnected: reading the ledger again")
+			l.post(l.reread)
+		}
+	}
+}

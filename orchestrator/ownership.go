@@ -1,0 +1,193 @@
+package orchestrator
+
+import (
+	"context"
+	"hash/fnv"
+	"slices"
+	"time"
+
+	"github.com/stepjet/stepjet/kv"
+	"github.com/stepjet/stepjet/subjects"
+)
+
+// cursor reads some partitions of one ledger shard: first what is there, then what comes.
+type cursor struct {
+	shard      int
+	partitions []int
+	stop       func()
+	caughtUp   bool
+	last       uint64 // sequence of the last record read
+}
+
+// owner gives the member that owns a partition: the one with the highest hash of both (rendezvous hashing), so that a
+// member that comes or goes moves only its own share.
+func owner(partition int, members []string) string {
+	best, bestHash := "", uint64(0)
+	for _, m := range members {
+		h := fnv.New64a()
+		_, _ = h.Write([]byte(m))
+		_, _ = h.Write([]byte{byte(partition), 0xff})
+		if x := mix(h.Sum64()); best == "" || x > bestHash || x == bestHash && m > best {
+			best, bestHash = m, x
+		}
+	}
+	return best
+}
+
+// mix spreads the bits of an FNV hash, whose high bits differ little for inputs that differ in their last byte.
+func mix(x uint64) uint64 {
+	x ^= x >> 33
+	x *= 0xff51afd7ed558ccd
+	x ^= x >> 33
+	x *= 0xc4ceb9fe1a85ec53
+	return x ^ x>>33
+}
+
+// own takes the partitions that the live members leave to this one and lets the others go.
+func (l *loop) own(members []string) {
+	l.members = slices.Clone(members)
+	gained := map[int][]int{} // by ledger shard
+	var lost partitions
+	for p := range l.owned {
+		mine := owner(p, members) == l.o.id
+		switch {
+		case mine && l.owned[p] == nil:
+			shard := subjects.LedgerShard(p, l.store.Shards())
+			gained[shard] = append(gained[shard], p)
+		case !mine && l.owned[p] != nil:
+			lost[p] = true
+		}
+	}
+	l.drop(lost)
+	for shard, list := range gained {
+		l.follow(shard, list)
+	}
+	if lost != (partitions{}) || len(gained) > 0 {
+		l.log.Info("ownership changed", "members", len(members), "partitions", l.countOwned())
+	}
+	if slices.Contains(members, l.o.id) {
+		l.gained()
+	}
+}
+
+func (l *loop) countOwned() (n int) {
+	for _, c := range l.owned {
+		if c != nil {
+			n++
+		}
+	}
+	return n
+}
+
+// followPause keeps a ledger that can't be read from being asked in a tight loop.
+const followPause = 500 * time.Millisecond
+
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
+
+// follow opens a cursor over partitions that are ours from now on.
+func (l *loop) follow(shard int, list []int) {
+	c := &cursor{shard: shard, partitions: list, stop: func() {}}
+	for _, p := range list {
+		l.owned[p] = c
+	}
+	l.job(func(ctx context.Context) {
+		stop, err := l.store.Follow(ctx, shard, list,
+			func(e kv.Entry) { l.mail.record(e, c) },
+			func(last uint64) { l.post(func() { l.caughtUp(c, last) }) },
+			func(err error) {
+				l.log.Warn("the ledger's cursor was lost: reading again", "shard", shard, "error", err)
+				l.post(func() { l.restart(c) })
+			})
+		if err != nil {
+			l.log.Error("can't read the ledger: trying again", "shard", shard, "error", err)
+			l.later(followPause, func() { l.restart(c) })
+			return
+		}
+		l.post(func() {
+			c.stop = func() { go stop() } // stop waits for the callback, which may wait for the loop
+			if !l.current(c) {
+				c.stop()
+			}
+		})
+	})
+}
+
+// current reports whether any partition is still read by this cursor.
+func (l *loop) current(c *cursor) bool {
+	return slices.ContainsFunc(c.partitions, func(p int) bool { return l.owned[p] == c })
+}
+
+func (l *loop) cursors() []*cursor {
+	var all []*cursor
+	for _, c := range l.owned {
+		if c != nil && !slices.Contains(all, c) {
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// partitions is a set of them.
+type partitions [subjects.Partitions]bool
+
+// drop forgets partitions and their runs. What is on its way lands all the same and does no harm.
+func (l *loop) drop(lost partitions) {
+	if lost == (partitions{}) {
+		return
+	}
+	before := l.cursors()
+	for p := range lost {
+		if lost[p] {
+			l.owned[p] = nil
+		}
+	}
+	for id, r := range l.runs {
+		if lost[id.Partition()] {
+			l.forget(r)
+		}
+	}
+	for _, c := range before {
+		if !l.current(c) {
+			c.stop()
+		}
+	}
+}
+
+// restart reads all partitions of a cursor again from the start.
+func (l *loop) restart(c *cursor) {
+	var again partitions
+	var list []int
+	for p := range l.owned {
+		if l.owned[p] == c {
+			again[p] = true
+			list = append(list, p)
+		}
+	}
+	if len(list) > 0 && l.ctx.Err() == nil {
+		l.drop(again)
+		l.follow(c.shard, list)
+	}
+}
+
+// reread forgets everything and reads the ledger again: after a reconnect, what memory holds may never have been stored.
+func (l *loop) reread() {
+	for _, c := range l.cursors() {
+		l.restart(c)
+	}
+}
+
+// caughtUp ends the replay of what was there: the runs found so far are opened, and what should be out is compared with
+// what is.
+func (l *loop) caughtUp(c *cursor, last uint64) {
+	c.caughtUp, c.last = true, max(c.last, last)
+	for _, r := range l.runs {
+		if l.owned[r.id.Partition()] == c && r.phase == replaying {
+			r.open(l)
+		}
+	}
+}

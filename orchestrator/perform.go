@@ -1,0 +1,242 @@
+package orchestrator
+
+import (
+	"context"
+	"time"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/kv"
+	"github.com/stepjet/stepjet/machine"
+	"github.com/stepjet/stepjet/plan"
+	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/tool"
+	"github.com/stepjet/stepjet/wire"
+)
+
+// perform carries out the effects gathered in l.effects for a run.
+func (l *loop) perform(r *run, now time.Time) {
+	eff := &l.effects
+	for _, i := range eff.Settled {
+		l.announceStep(r, i)
+	}
+	if eff.Finished {
+		r.phase = finishing
+		l.timers.set(r, time.Time{})
+		l.finish(r)
+		return
+	}
+	if r.recovered && len(eff.Dispatch) > 0 {
+		// What an earlier owner may have sent is compared with what is out before anything is sent again.
+		r.recovered = false
+		l.sweeps.suspect(r)
+		l.sweepSoon()
+	} else {
+		for _, d := range eff.Dispatch {
+			if d.Attempt > 1 {
+				l.announceRetry(r, d)
+			}
+			l.dispatch(r, d, 0)
+		}
+	}
+	if len(eff.Decide) > 0 {
+		l.decide(r, eff.Decide)
+	}
+	if eff.Stop != nil {
+		l.stopRun(r, eff.Stop, func(kv.Decision, error) {})
+	}
+	l.timers.set(r, r.machine.NextDeadline())
+}
+
+func (r *run) attempt(step, number int) subjects.Attempt {
+	s := &r.plan.Steps[step]
+	return subjects.Attempt{Run: r.id, Generation: r.generation, Tool: s.Tool, Step: s.ID, Number: number}
+}
+
+func (r *run) shard(step int) int { return r.start.Tools[r.plan.Steps[step].Tool].Shard }
+
+// sending is one attempt on its way to a worker: everything that is needed beside the loop.
+type sending struct {
+	attempt  subjects.Attempt
+	dispatch kv.Dispatch
+	step     wire.Step
+	index    int
+	plan     *plan.Plan
+	schema   *tool.Schema
+	values   []*machine.Result // of the dependencies, nil where missing; in the order of Deps
+}
+
+// dispatch resolves a step's arguments and sends the attempt to its tool. repair is 0 for the first time.
+func (l *loop) dispatch(r *run, d machine.Dispatch, repair int) {
+	p := &r.plan.Steps[d.Step]
+	s := sending{attempt: r.attempt(d.Step, d.Attempt), index: d.Step, plan: r.plan, schema: r.schemas[p.Tool]}
+	s.dispatch = kv.Dispatch{Attempt: s.attempt, Shard: r.shard(d.Step), At: d.At, Repair: repair}
+	contract := r.machine.Contract(d.Step)
+	s.step = wire.Step{
+		Result: subjects.StepRecord(s.attempt, l.store.Shards()), Key: s.attempt.Key(), Attempt: d.Attempt, Timeout: contract.Timeout, Trace: r.trace,
+	}
+	if contract.AtMostOnce {
+		s.step.Claim = subjects.ClaimRecord(s.attempt, l.store.Shards())
+	}
+	if at, asked := r.machine.Deadline(d.Step); asked {
+		s.step.Deadline = at
+	}
+	wait := false // for a blob
+	if p.HasRefs {
+		s.values = make([]*machine.Result, len(p.Deps))
+		for i, dep := range p.Deps {
+			s.values[i] = r.machine.Result(dep)
+			wait = wait || s.values[i] != nil && s.values[i].Handle != nil
+		}
+	}
+	if wait {
+		l.job(func(ctx context.Context) { l.send(ctx, s) })
+		return
+	}
+	l.send(l.ctx, s)
+}
+
+// send resolves and publishes. It blocks only where a value or the arguments lie in a blob, and then it is on a job.
+func (l *loop) send(ctx context.Context, s sending) {
+	args, err := l.arguments(ctx, s)
+	if err != nil {
+		if ctx.Err() == nil {
+			l.fail(s.attempt, err, s.step.Trace)
+		}
+		return
+	}
+	if len(args) > wire.InlineLimit {
+		l.job(func(ctx context.Context) { l.sendLarge(ctx, s, args) })
+		return
+	}
+	s.dispatch.Header, s.dispatch.Body = s.step.Header(), args
+	l.store.DispatchAsync(l.ctx, s.dispatch, l.dispatched(s.attempt))
+}
+
+func (l *loop) sendLarge(ctx context.Context, s sending, args []byte) {
+	handle, err := l.putBlob(ctx, s.attempt.BlobName, args)
+	if err != nil {
+		return // only when stopping: the next owner sends it
+	}
+	s.step.Handle = handle
+	s.dispatch.Header = s.step.Header()
+	l.store.DispatchAsync(ctx, s.dispatch, l.dispatched(s.attempt))
+}
+
+func (l *loop) dispatched(a subjects.Attempt) func(error) {
+	return func(err error) {
+		if err != nil && l.ctx.Err() == nil {
+			l.log.Error("a step could not be dispatched; the sweep tries again", "step", a.MessageID(), "tool", a.Tool, "error", err)
+		}
+	}
+}
+
+// arguments resolves a step's arguments and checks them against the frozen schema. An error that isn't ctx's decides the
+// attempt.
+func (l *loop) arguments(ctx context.Context, s sending) ([]byte, *fault.Error) {
+	deps := s.plan.Steps[s.index].Deps
+	values := make([][]byte, len(s.values))
+	for i, res := range s.values {
+		if res == nil {
+			continue
+		}
+		values[i] = res.Value
+		if res.Handle != nil {
+			v, err := l.value(ctx, res)
+			if err != nil {
+				return nil, err
+			}
+			values[i] = v
+		}
+	}
+	args, err := s.plan.Arguments(s.index, func(dep int) ([]byte, bool) {
+		for i, d := range deps {
+			if d == dep && i < len(values) {
+				return values[i], values[i] != nil
+			}
+		}
+		return nil, false
+	})
+	if err != nil {
+		return nil, err
+	}
+	if s.values != nil && s.schema != nil {
+		if bad := s.schema.Check(args, nil); len(bad) > 0 {
+			return nil, invalidArguments(s.attempt.Tool, bad)
+		}
+	}
+	return args, nil
+}
+
+func invalidArguments(name string, bad []tool.Violation) *fault.Error {
+	const most = 5
+	err := fault.New(fault.InvalidArguments, "the resolved arguments don't fit the input schema of %s:", name)
+	for i, v := range bad {
+		if i == most {
+			err.Message += " …"
+			break
+		}
+		at := v.Pointer
+		if at == "" {
+			at = "the arguments"
+		}
+		err.Message += " " + at + ": " + v.Message + ";"
+	}
+	return err.WithHint("a referenced result has another form than the tool expects; refer to the field that fits, or convert it with a step between")
+}
+
+// fail records that an attempt failed before any worker had it.
+func (l *loop) fail(a subjects.Attempt, err *fault.Error, trace wire.Trace) {
+	h, body := ownRecord(l.o.cfg.Name, err, trace)
+	l.store.CreateAsync(l.ctx, subjects.StepRecord(a, l.store.Shards()), h, body, nil, l.recorded(a))
+}
+
+func (l *loop) recorded(a subjects.Attempt) func(kv.Decision, uint64, error) {
+	return func(_ kv.Decision, _ uint64, err error) {
+		if err != nil && l.ctx.Err() == nil {
+			l.log.Error("a record could not be created; the sweep tries again", "step", a.MessageID(), "error", err)
+		}
+	}
+}
+
+// decide creates records for attempts that no worker may decide any more, and only then takes back what is out of them:
+// were the message gone first and this process with it, nobody would decide.
+func (l *loop) decide(r *run, all []machine.Decide) {
+	type out struct {
+		attempt subjects.Attempt
+		shard   int
+		err     *fault.Error
+	}
+	list := make([]out, len(all))
+	for i, d := range all {
+		list[i] = out{r.attempt(d.Step, d.Attempt), r.shard(d.Step), d.Error}
+	}
+	trace := r.trace
+	l.job(func(ctx context.Context) {
+		for _, x := range list {
+			h, body := ownRecord(l.o.cfg.Name, x.err, trace)
+			_, _, err := l.store.Create(ctx, subjects.StepRecord(x.attempt, l.store.Shards()), h, body, nil)
+			if err != nil {
+				l.recorded(x.attempt)(0, 0, err)
+				return
+			}
+		}
+		for _, x := range list {
+			if err := l.store.PurgeAttempt(ctx, x.attempt, x.shard); err != nil && ctx.Err() == nil {
+				l.log.Warn("a withdrawn step could not be removed; its worker's record will be refused", "step", x.attempt.MessageID(), "error", err)
+			}
+			_ = l.o.nc.Publish(subjects.Cancel(x.attempt), nil) // at most once: a worker that misses it wastes its time
+		}
+	})
+}
+
+// stopRun creates the one stop record of a run; the ledger's order decides who was first.
+func (l *loop) stopRun(r *run, s *machine.Stop, done func(kv.Decision, error)) {
+	subject := subjects.StopRecord(r.id, r.generation, l.store.Shards())
+	fence := &kv.Fence{Subject: subjects.PlanRecord(r.id, l.store.Shards()), Seq: r.generation}
+	l.store.CreateAsync(l.ctx, subject, versionHeader(), encodeStop(s), fence, func(d kv.Decision, _ uint64, err error) {
+		if err != nil && l.ctx.Err() == nil {
+			l.log.Error("a run could not be stopped", "run", r.id.Plain(), "error", err)
+		}
+		done(d, err)
+	})
+}

@@ -1,0 +1,203 @@
+package orchestrator
+
+import (
+	"context"
+	"time"
+
+	"github.com/stepjet/stepjet/subjects"
+)
+
+// purger removes finished runs from the ledger after their grace.
+//
+// Removing runs one by one costs two requests each. Records lie in the order they were written, so where every run that
+// began before some sequence is over, all records below it go in one request: of the whole shard where this orchestrator
+// owns all of its partitions, else of a partition.
+type purger struct {
+	done    []*run // finished, by the time they were; in grace
+	over    []*run // past their grace, still in the ledger
+	orphans map[orphan]bool
+}
+
+type orphan struct {
+	id         subjects.Run
+	generation uint64
+}
+
+const (
+	purgeEvery   = time.Second
+	purgeAtOnce  = 32               // so many runs of a partition make one request for all worth it
+	purgeAtLast  = 15 * time.Second // runs that a longer one holds up this long past their grace go one by one
+	maxOrphans   = 100_000
+	orphansATick = 2_000
+)
+
+func (p *purger) finished(r *run) { p.done = append(p.done, r) }
+
+// orphan notes records whose plan is gone. Those that don't fit come up again when the ledger is read anew.
+func (p *purger) orphan(id subjects.Run, generation uint64) {
+	if p.orphans == nil {
+		p.orphans = map[orphan]bool{}
+	}
+	if len(p.orphans) < maxOrphans {
+		p.orphans[orphan{id, generation}] = true
+	}
+}
+
+// purge removes what is past its grace.
+func (l *loop) purge(now time.Time) {
+	p := &l.purges
+	for len(p.done) > 0 && now.Sub(p.done[0].doneAt) >= l.o.cfg.Grace {
+		if p.done[0].phase == finished {
+			p.done[0].over = true
+			p.over = append(p.over, p.done[0])
+		}
+		p.done[0] = nil
+		p.done = p.done[1:]
+	}
+	l.purgeOrphans()
+	if len(p.over) == 0 {
+		return
+	}
+	low := l.lowest()
+	for shard := range l.store.Shards() {
+		if upTo, whole := l.wholeShard(shard, low); whole {
+			for i := shard; i < subjects.Partitions; i += l.store.Shards() {
+				low[i] = upTo
+			}
+			l.purgeRange(shard, "", upTo, func(r *run) bool { return subjects.LedgerShard(r.id.Partition(), l.store.Shards()) == shard })
+		}
+	}
+	l.purgeHeldUp(now)
+}
+
+// lowest gives, by partition, the lowest sequence that must stay: the plan of its first run that isn't over, or what its
+// cursor has not read yet.
+func (l *loop) lowest() *[subjects.Partitions]uint64 {
+	var low [subjects.Partitions]uint64
+	for i, c := range l.owned {
+		if c != nil && c.caughtUp {
+			low[i] = c.last + 1
+		}
+	}
+	for id, r := range l.runs {
+		if i := id.Partition(); !r.over && r.generation < low[i] {
+			low[i] = r.generation
+		}
+	}
+	return &low
+}
+
+// wholeShard gives the lowest sequence of a shard that must stay, where all its partitions are owned here.
+func (l *loop) wholeShard(shard int, low *[subjects.Partitions]uint64) (upTo uint64, whole bool) {
+	for i := shard; i < subjects.Partitions; i += l.store.Shards() {
+		if low[i] == 0 {
+			return 0, false
+		}
+		// Partitions of one cursor have read equally far; an idle one doesn't hold the others up.
+		if upTo == 0 || low[i] < upTo {
+			upTo = low[i]
+		}
+	}
+	return upTo, true
+}
+
+// purgeRange removes all records below a sequence and forgets the runs that lay wholly there.
+func (l *loop) purgeRange(shard int, filter string, upTo uint64, in func(*run) bool) {
+	var gone, kept []*run
+	for _, r := range l.purges.over {
+		if in(r) && r.lastSeq < upTo && r.phase == finished {
+			gone = append(gone, r)
+		} else {
+			kept = append(kept, r)
+		}
+	}
+	if len(gone) == 0 {
+		return
+	}
+	l.purges.over = kept
+	l.job(func(ctx context.Context) {
+		err := l.store.PurgeUpTo(ctx, shard, filter, upTo)
+		l.post(func() {
+			for _, r := range gone {
+				if err != nil {
+					l.purges.over = append(l.purges.over, r)
+				} else {
+					l.forget(r)
+				}
+			}
+		})
+		if err != nil && ctx.Err() == nil {
+			l.log.Warn("finished runs could not be purged; they are tried again", "runs", len(gone), "error", err)
+		}
+	})
+}
+
+// purgeHeldUp sees to runs that a longer one keeps from going with the rest.
+func (l *loop) purgeHeldUp(now time.Time) {
+	byPartition := map[int][]*run{}
+	for _, r := range l.purges.over {
+		if now.Sub(r.doneAt) >= l.o.cfg.Grace+purgeAtLast {
+			byPartition[r.id.Partition()] = append(byPartition[r.id.Partition()], r)
+		}
+	}
+	if len(byPartition) == 0 {
+		return
+	}
+	low := l.lowest()
+	for partition, list := range byPartition {
+		if below(list, low[partition]) >= purgeAtOnce {
+			shard := subjects.LedgerShard(partition, l.store.Shards())
+			l.purgeRange(shard, subjects.PartitionFilter(partition, l.store.Shards()), low[partition],
+				func(r *run) bool { return r.id.Partition() == partition })
+			continue
+		}
+		for _, r := range list {
+			l.purges.orphan(r.id, r.generation)
+			l.forget(r)
+		}
+	}
+	kept := l.purges.over[:0]
+	for _, r := range l.purges.over {
+		if r.phase == finished {
+			kept = append(kept, r)
+		}
+	}
+	l.purges.over = kept
+}
+
+func below(list []*run, seq uint64) (n int) {
+	for _, r := range list {
+		if r.lastSeq < seq {
+			n++
+		}
+	}
+	return n
+}
+
+// purgeOrphans removes generations one by one.
+func (l *loop) purgeOrphans() {
+	if len(l.purges.orphans) == 0 {
+		return
+	}
+	var list []orphan
+	for o := range l.purges.orphans {
+		if len(list) == orphansATick {
+			break
+		}
+		delete(l.purges.orphans, o)
+		if r := l.runs[o.id]; r == nil || r.generation != o.generation {
+			list = append(list, o)
+		}
+	}
+	l.job(func(ctx context.Context) {
+		for _, o := range list {
+			if err := l.store.PurgeRun(ctx, o.id, o.generation); err != nil {
+				if ctx.Err() == nil {
+					l.log.Warn("records without a plan could not be purged", "run", o.id.Plain(), "error", err)
+					l.post(func() { l.purges.orphan(o.id, o.generation) })
+				}
+				return
+			}
+		}
+	})
+}

@@ -1,0 +1,91 @@
+package orchestrator
+
+import (
+	"encoding/json"
+	"regexp"
+	"strings"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/machine"
+	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/tool"
+	"github.com/stepjet/stepjet/wire"
+)
+
+// startRecord is the body of a run's start: the verdict, and what is frozen for it. Everybody follows the stored one.
+type startRecord struct {
+	// Problems, if any, mean that the plan was rejected.
+	Problems []fault.Problem `json:"problems,omitempty"`
+	Warnings []fault.Problem `json:"warnings,omitempty"`
+	// Tools are the frozen contracts of the tools used, by name.
+	Tools map[string]frozenTool `json:"tools,omitempty"`
+}
+
+// frozenTool is what a run keeps of a tool for as long as it runs, whatever the registry says later.
+type frozenTool struct {
+	Digest   string        `json:"digest"` // of the definition, kept in the registry under it
+	Shard    int           `json:"shard"`
+	Contract tool.Contract `json:"contract"`
+}
+
+func (s *startRecord) rejected() bool { return len(s.Problems) > 0 }
+
+func (s *startRecord) contracts() map[string]tool.Contract {
+	c := make(map[string]tool.Contract, len(s.Tools))
+	for name, t := range s.Tools {
+		c[name] = t.Contract
+	}
+	return c
+}
+
+// stopRecord is the body of a stop.
+type stopRecord struct {
+	Reason outcome.RunStatus `json:"reason"`
+	By     string            `json:"by,omitempty"`
+}
+
+func decodeStop(body []byte) *machine.Stop {
+	var s stopRecord
+	if err := json.Unmarshal(body, &s); err != nil || s.Reason != outcome.Expired {
+		s.Reason = outcome.Cancelled // the record stands and stops the run, whatever else it says
+	}
+	return &machine.Stop{Reason: s.Reason, By: wire.Clip(s.By, 256)}
+}
+
+func encodeStop(s *machine.Stop) []byte {
+	b, _ := json.Marshal(stopRecord{s.Reason, s.By}) // two strings: it can't fail
+	return b
+}
+
+// ownerMark begins the worker header of records that an orchestrator wrote. No worker's name begins so.
+const ownerMark = "="
+
+// ownRecord is the form of an attempt's record that an orchestrator writes.
+func ownRecord(name string, err *fault.Error, trace wire.Trace) (nats.Header, []byte) {
+	return wire.Result{Error: err, Worker: ownerMark + name, Trace: trace}.Message()
+}
+
+func decodeResult(step int, e entry) *machine.Result {
+	w := wire.ParseResult(e.Header, e.Data)
+	return &machine.Result{
+		Step: step, Attempt: e.rec.Attempt.Number, Error: w.Error, Body: w.Body, Text: w.Text, Handle: w.Handle,
+		ByOwner: strings.HasPrefix(w.Worker, ownerMark), Worker: strings.TrimPrefix(w.Worker, ownerMark), Started: w.Started, Ended: w.Ended,
+	}
+}
+
+var clientRE = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+
+// clientToken gives the token to notify. Only a plain token counts, since it becomes part of a subject of ours.
+func clientToken(h nats.Header) string {
+	if v := h[subjects.HeaderClient]; len(v) > 0 && clientRE.MatchString(v[0]) {
+		return v[0]
+	}
+	return ""
+}
+
+func versionHeader() nats.Header {
+	return nats.Header{subjects.HeaderVersion: {subjects.Version}}
+}

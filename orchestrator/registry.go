@@ -1,0 +1,226 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sort"
+	"sync"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/kv"
+	"github.com/stepjet/stepjet/plan"
+	"github.com/stepjet/stepjet/tool"
+)
+
+// registry keeps the tools in memory: those of now for new plans, and schemas by digest for runs that froze them.
+type registry struct {
+	store *kv.Store
+	log   *slog.Logger
+
+	mu       sync.RWMutex
+	tools    map[string]*known
+	names    []string                // sorted; nil when it has to be made again
+	byDigest map[string]*tool.Schema // of definitions; immutable, so they are never wrong
+}
+
+type known struct {
+	kv.Tool
+	schema *tool.Schema
+}
+
+// schemas are the input schemas of the tools of one run, by tool name.
+type schemas map[string]*tool.Schema
+
+func newRegistry(store *kv.Store, log *slog.Logger) *registry {
+	return &registry{store: store, log: log, tools: map[string]*known{}, byDigest: map[string]*tool.Schema{}}
+}
+
+// run follows the registry until ctx ends; it returns once what is there has been read.
+func (g *registry) run(ctx context.Context, owned *sync.WaitGroup) error {
+	ready := make(chan struct{})
+	failed := make(chan error, 1)
+	owned.Go(func() {
+		var once sync.Once
+		for ctx.Err() == nil {
+			err := g.store.WatchTools(ctx, g.changed, func() { once.Do(func() { close(ready) }) })
+			if ctx.Err() != nil {
+				return
+			}
+			select {
+			case failed <- err:
+			default:
+			}
+			g.log.Warn("the tool registry's watch ended: watching again", "error", err)
+			pause(ctx, followPause)
+		}
+	})
+	select {
+	case <-ready:
+		return nil
+	case err := <-failed:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (g *registry) changed(t kv.Tool, deleted bool) {
+	if deleted {
+		g.mu.Lock()
+		delete(g.tools, t.Name)
+		g.names = nil
+		g.mu.Unlock()
+		return
+	}
+	schema, err := tool.CompileSchema(t.Definition.InputSchema)
+	if err != nil {
+		g.log.Error("a registered tool has an input schema that can't be used; the tool is left out", "tool", t.Name, "error", err)
+		return
+	}
+	g.mu.Lock()
+	if old := g.tools[t.Name]; old == nil || old.Revision <= t.Revision {
+		g.tools[t.Name] = &known{t, schema}
+		g.byDigest[t.Digest] = schema
+		g.names = nil
+	}
+	g.mu.Unlock()
+}
+
+// refresh reads tools that a plan named and nobody knows from the registry itself; true if any turned up.
+func (g *registry) refresh(ctx context.Context, names []string) (found bool) {
+	for _, name := range names {
+		t, err := g.store.Tool(ctx, name)
+		if err != nil {
+			if !errors.Is(err, &fault.Error{Code: fault.NotFound}) {
+				g.log.Warn("can't read the tool registry", "tool", name, "error", err)
+			}
+			continue
+		}
+		g.changed(t, false)
+		found = true
+	}
+	return found
+}
+
+// catalog gives the tools that one tenant may use. It is for one plan, on one goroutine.
+func (g *registry) catalog(tenant string) *catalog {
+	return &catalog{g: g, tenant: tenant, used: map[string]*known{}}
+}
+
+// catalog is plan.Catalog over the registry; it remembers what was asked for, so that the contracts frozen are those
+// validated against.
+type catalog struct {
+	g      *registry
+	tenant string
+	used   map[string]*known // nil for a name that isn't there
+}
+
+// maxRefresh bounds how many unknown names of one plan are looked up.
+const maxRefresh = 32
+
+func (c *catalog) find(name string) *known {
+	if k, seen := c.used[name]; seen {
+		return k
+	}
+	c.g.mu.RLock()
+	k := c.g.tools[name]
+	c.g.mu.RUnlock()
+	if k != nil && len(k.Tenants) > 0 && !slices.Contains(k.Tenants, c.tenant) {
+		k = nil
+	}
+	c.used[name] = k
+	return k
+}
+
+// Lookup gives the input schema of a tool.
+func (c *catalog) Lookup(name string) (*tool.Schema, bool) {
+	k := c.find(name)
+	if k == nil {
+		return nil, false
+	}
+	return k.schema, true
+}
+
+// Names gives the names of the tenant's tools, sorted.
+func (c *catalog) Names() []string {
+	c.g.mu.Lock()
+	defer c.g.mu.Unlock()
+	if c.g.names == nil {
+		for name := range c.g.tools {
+			c.g.names = append(c.g.names, name)
+		}
+		sort.Strings(c.g.names)
+	}
+	mine := make([]string, 0, len(c.g.names))
+	for _, name := range c.g.names {
+		if t := c.g.tools[name].Tenants; len(t) == 0 || slices.Contains(t, c.tenant) {
+			mine = append(mine, name)
+		}
+	}
+	return mine
+}
+
+// missing gives the names that were asked for and aren't there.
+func (c *catalog) missing() []string {
+	var names []string
+	for name, k := range c.used {
+		if k == nil && len(names) < maxRefresh {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// freeze gives what a run keeps of the tools of its plan.
+func (c *catalog) freeze(p *plan.Plan) (map[string]frozenTool, schemas) {
+	frozen, s := map[string]frozenTool{}, schemas{}
+	for i := range p.Steps {
+		name := p.Steps[i].Tool
+		if _, done := frozen[name]; done {
+			continue
+		}
+		k := c.used[name]
+		frozen[name] = frozenTool{Digest: k.Digest, Shard: k.Shard, Contract: k.Contract}
+		s[name] = k.schema
+	}
+	return frozen, s
+}
+
+// schemasFor gives the schemas that a run froze, by their digests.
+func (g *registry) schemasFor(ctx context.Context, p *plan.Plan, start *startRecord) (schemas, error) {
+	s := schemas{}
+	for i := range p.Steps {
+		name := p.Steps[i].Tool
+		if _, done := s[name]; done {
+			continue
+		}
+		schema, err := g.schema(ctx, start.Tools[name].Digest)
+		if err != nil {
+			return nil, err
+		}
+		s[name] = schema
+	}
+	return s, nil
+}
+
+func (g *registry) schema(ctx context.Context, digest string) (*tool.Schema, error) {
+	g.mu.RLock()
+	s := g.byDigest[digest]
+	g.mu.RUnlock()
+	if s != nil {
+		return s, nil
+	}
+	d, err := g.store.Definition(ctx, digest)
+	if err != nil {
+		return nil, err
+	}
+	if s, err = tool.CompileSchema(d.InputSchema); err != nil {
+		return nil, err
+	}
+	g.mu.Lock()
+	g.byDigest[digest] = s
+	g.mu.Unlock()
+	return s, nil
+}

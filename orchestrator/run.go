@@ -1,0 +1,175 @@
+package orchestrator
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"time"
+
+	"github.com/stepjet/stepjet/kv"
+	"github.com/stepjet/stepjet/machine"
+	"github.com/stepjet/stepjet/plan"
+	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/wire"
+)
+
+// phase is where an owned run stands in this process. It is memory, never truth: another owner starts again at replaying.
+type phase uint8
+
+const (
+	replaying phase = iota // its records are being read; what comes is kept
+	opening                // a job reads history, validates, or fetches what the start needs; what comes is kept
+	awaiting               // opened, but its start record hasn't come back from the ledger yet
+	running                // the machine has it
+	finishing              // every step is terminal; a job writes the history document
+	finished               // the history document stands; the records stay for the grace
+	foreign                // a newer Stepjet wrote of it: left alone
+	forgotten              // no longer ours; jobs that come back find this
+)
+
+// run is one generation of a run that this orchestrator owns.
+type run struct {
+	id         subjects.Run
+	generation uint64
+	phase      phase
+	submitted  time.Time
+	body       []byte // the plan's bytes; nil once finished
+	digest     string // SHA-256 of the plan's bytes, in hex
+	client     string // token to notify; "" for none
+	trace      wire.Trace
+
+	plan    *plan.Plan // from the job that opened it; nil where it was rejected
+	start   *startRecord
+	machine *machine.Run
+	schemas schemas
+
+	recovered bool    // begun by an earlier owner, or by this one before it read the ledger again
+	busy      bool    // a job fetches a blob that the next record needs
+	parked    []entry // records that wait for a phase or a blob, in ledger order
+
+	lastSeq uint64    // of its last record
+	touched time.Time // when the last record came, for the sweep
+	doneAt  time.Time // when it was finished, for the grace
+	over    bool      // past its grace: its records may go
+	repairs int       // how often the sweep sent something of it again
+
+	timer int // position in the heap of timers, -1 for none
+	wake  time.Time
+}
+
+type entry struct {
+	rec subjects.Record
+	kv.Entry
+}
+
+// plan takes a plan record: a new run, or one that is known.
+func (l *loop) plan(id subjects.Run, e kv.Entry, from *cursor) {
+	if old := l.runs[id]; old != nil {
+		if old.generation >= e.Seq {
+			return
+		}
+		l.forget(old) // purged, and submitted again
+	}
+	r := &run{
+		id: id, generation: e.Seq, lastSeq: e.Seq, submitted: e.Time, touched: time.Now(), body: e.Data, digest: digest(e.Data),
+		client: clientToken(e.Header), trace: wire.TraceOf(e.Header), timer: -1,
+	}
+	l.runs[id] = r
+	switch {
+	case !wire.Known(e.Header):
+		l.leaveAlone(r)
+	case from.caughtUp:
+		r.open(l)
+	}
+}
+
+func digest(plan []byte) string {
+	sum := sha256.Sum256(plan)
+	return hex.EncodeToString(sum[:])
+}
+
+// leaveAlone keeps hands off a run that a newer Stepjet wrote of. An instance that knows its version goes on with it.
+func (l *loop) leaveAlone(r *run) {
+	r.phase = foreign
+	r.parked, r.body = nil, nil
+	l.timers.set(r, time.Time{})
+	l.log.Warn("a run was written by a newer version and is left alone", "tenant", r.id.Tenant, "run", r.id.Plain())
+}
+
+// forget drops a run from memory.
+func (l *loop) forget(r *run) {
+	r.phase = forgotten
+	l.timers.set(r, time.Time{})
+	if l.runs[r.id] == r {
+		delete(l.runs, r.id)
+	}
+	r.parked, r.body, r.machine, r.plan = nil, nil, nil, nil
+}
+
+// take takes one record of this generation.
+func (r *run) take(l *loop, rec subjects.Record, e kv.Entry) {
+	now := time.Now()
+	r.lastSeq, r.touched = max(r.lastSeq, e.Seq), now
+	if rec.Kind == subjects.ClaimKind {
+		return // for workers and the sweep; it decides nothing
+	}
+	if rec.Kind == subjects.UnknownRecord || !wire.Known(e.Header) {
+		if r.phase != finishing && r.phase != finished {
+			l.leaveAlone(r)
+		}
+		return
+	}
+	switch r.phase {
+	case replaying, opening:
+		r.parked = append(r.parked, entry{rec, e})
+	case awaiting:
+		r.parked = append(r.parked, entry{rec, e})
+		if rec.Kind == subjects.StartKind {
+			r.begin(l)
+		}
+	case running:
+		if r.busy {
+			r.parked = append(r.parked, entry{rec, e})
+			return
+		}
+		l.effects.Reset()
+		if r.apply(l, entry{rec, e}, now) {
+			l.perform(r, now)
+		}
+	}
+}
+
+// unpark applies what was parked until a blob has to be fetched or nothing is left. Effects gather in l.effects.
+func (r *run) unpark(l *loop, now time.Time) {
+	for len(r.parked) > 0 && !r.busy {
+		next := r.parked[0]
+		r.parked = r.parked[1:]
+		r.apply(l, next, now)
+	}
+	if len(r.parked) == 0 {
+		r.parked = nil
+	}
+}
+
+// apply gives one record to the machine; false means that a blob is fetched first and the record parked before all
+// others.
+func (r *run) apply(l *loop, e entry, now time.Time) bool {
+	rec := machine.Record{Seq: e.Seq, Time: e.Time}
+	switch e.rec.Kind {
+	case subjects.StopKind:
+		rec.Stop = decodeStop(e.Data)
+	case subjects.StepKind:
+		i, ok := r.plan.Index(e.rec.Attempt.Step)
+		if !ok || r.plan.Steps[i].Tool != e.rec.Attempt.Tool {
+			return true // a record that no dispatch of ours can have asked for
+		}
+		rec.Result = decodeResult(i, e)
+		if rec.Result.Handle != nil && rec.Result.Body == nil {
+			r.fetch(l, e, rec)
+			return false
+		}
+	default:
+		return true
+	}
+	r.machine.Apply(rec, now, &l.effects)
+	return true
+}

@@ -1,0 +1,202 @@
+package orchestrator
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/kv"
+	"github.com/stepjet/stepjet/machine"
+	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/wire"
+)
+
+// service answers requests and listens to submissions.
+//
+// Every orchestrator hears requests about runs, and only the owner of the run's partition answers: so a request needs to
+// know nothing of who owns what, and during a change of owners it is answered at most twice, with the same state.
+type service struct {
+	o     *Orchestrator
+	l     *loop
+	store *kv.Store
+	subs  []*nats.Subscription
+}
+
+func newService(o *Orchestrator, l *loop, store *kv.Store) *service {
+	return &service{o: o, l: l, store: store}
+}
+
+func (s *service) open() error {
+	handlers := []struct {
+		subject, queue string
+		handle         nats.MsgHandler
+	}{
+		{subjects.PingSubject, subjects.DoctorQueue, s.ping},
+		{subjects.RegisterFilter, subjects.DoctorQueue, s.register},
+		{subjects.APIAll, "", s.request},
+		{subjects.IntakeFilter, "", s.submission},
+		{subjects.IntakeShardsFilter, "", s.submission},
+	}
+	for _, h := range handlers {
+		sub, err := s.o.nc.QueueSubscribe(h.subject, h.queue, h.handle)
+		if err != nil {
+			return kv.Fault(err)
+		}
+		s.subs = append(s.subs, sub)
+	}
+	return nil
+}
+
+func (s *service) close() {
+	for _, sub := range s.subs {
+		_ = sub.Unsubscribe() // the connection may be gone already; then so is the subscription
+	}
+}
+
+func (s *service) reply(m *nats.Msg, body []byte) {
+	if m.Reply == "" {
+		return
+	}
+	if err := s.o.nc.PublishMsg(&nats.Msg{Subject: m.Reply, Header: versionHeader(), Data: body}); err != nil {
+		s.o.cfg.Logger.Warn("an answer could not be sent", "subject", m.Subject, "error", err)
+	}
+}
+
+func (s *service) refuse(m *nats.Msg, err error) {
+	if m.Reply == "" {
+		return
+	}
+	h, body := wire.Result{Error: fault.As(err)}.Message()
+	_ = s.o.nc.PublishMsg(&nats.Msg{Subject: m.Reply, Header: h, Data: body}) // the asker's time-out covers a loss
+}
+
+func (s *service) ping(m *nats.Msg) {
+	b, _ := json.Marshal(map[string]string{"name": s.o.cfg.Name, "member": s.o.id})
+	s.reply(m, b)
+}
+
+func (s *service) register(m *nats.Msg) {
+	s.l.job(func(ctx context.Context) {
+		t, err := s.store.Register(ctx, m.Data)
+		if err == nil && subjects.Register(t.Name) != m.Subject {
+			err = fault.New(fault.InvalidTool, "the definition of %s came under the subject %s", t.Name, m.Subject)
+		}
+		if err != nil {
+			s.refuse(m, err)
+			return
+		}
+		s.l.reg.changed(t, false)
+		b, err := json.Marshal(t)
+		if err != nil {
+			s.refuse(m, err)
+			return
+		}
+		s.reply(m, b)
+	})
+}
+
+// request hands a request about a run to the loop, which knows whether the run is ours.
+func (s *service) request(m *nats.Msg) {
+	id, verb, ok := subjects.ParseAPI(m.Subject)
+	if !ok {
+		return
+	}
+	s.l.post(func() {
+		if c := s.l.owned[id.Partition()]; c == nil || !c.caughtUp {
+			return // another's, or not read yet: the asker asks again
+		}
+		switch verb {
+		case subjects.VerbGet:
+			s.get(m, id)
+		case subjects.VerbCancel:
+			s.cancel(m, id)
+		}
+	})
+}
+
+// maxReply bounds a document sent in a reply; a larger one goes through a blob.
+const maxReply = 512 << 10
+
+func (s *service) get(m *nats.Msg, id subjects.Run) {
+	r := s.l.runs[id]
+	if r == nil || r.phase == finished {
+		s.refuse(m, notActive(id))
+		return
+	}
+	view := *r
+	doc := s.l.document(s.l.ctx, &view)
+	s.l.job(func(ctx context.Context) {
+		b := doc.JSON()
+		if len(b) > maxReply {
+			handle, err := s.l.putBlob(ctx, func(unique string) string { return subjects.RunBlobName(id, view.generation, "get", unique) }, b)
+			if err != nil {
+				return
+			}
+			doc.Blob = handle
+			b = doc.Head()
+		}
+		s.reply(m, b)
+	})
+}
+
+func notActive(id subjects.Run) *fault.Error {
+	return fault.New(fault.NotFound, "no active run '%s' of tenant '%s'", id.Plain(), id.Tenant).
+		WithHint("a finished run is read from history; it is kept there for its retention")
+}
+
+type cancelRequest struct {
+	By string `json:"by"`
+}
+
+type cancelReply struct {
+	Run    string            `json:"run"`
+	Status outcome.RunStatus `json:"status"`
+}
+
+func (s *service) cancel(m *nats.Msg, id subjects.Run) {
+	var req cancelRequest
+	_ = json.Unmarshal(m.Data, &req) // an empty body is fine: nobody is named then
+	r := s.l.runs[id]
+	switch {
+	case r == nil:
+		s.refuse(m, notActive(id))
+		return
+	case r.phase == finishing || r.phase == finished:
+		s.refuse(m, fault.New(fault.AlreadyFinished, "run '%s' had finished already", id.Plain()))
+		return
+	}
+	stop := &machine.Stop{Reason: outcome.Cancelled, By: wire.Clip(req.By, 128)}
+	s.l.stopRun(r, stop, func(d kv.Decision, err error) {
+		switch {
+		case err != nil:
+			s.refuse(m, err)
+		case d == kv.Gone:
+			s.refuse(m, fault.New(fault.AlreadyFinished, "run '%s' had finished already", id.Plain()))
+		default:
+			b, _ := json.Marshal(cancelReply{id.Plain(), outcome.Cancelled})
+			s.reply(m, b)
+		}
+	})
+}
+
+// submission hears every plan that is published, stored or refused. The ledger itself refuses a second plan of an active
+// run, so this is the only way to tell its watchers of a conflict.
+func (s *service) submission(m *nats.Msg) {
+	id, ok := subjects.ParseSubmit(m.Subject)
+	if !ok {
+		return
+	}
+	s.l.post(func() {
+		r := s.l.runs[id]
+		if r == nil || r.body != nil && bytes.Equal(r.body, m.Data) {
+			return
+		}
+		if d := digest(m.Data); d != r.digest {
+			s.l.announceConflict(id, clientToken(m.Header), r.digest, d)
+		}
+	})
+}

@@ -1,0 +1,127 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/machine"
+	"github.com/stepjet/stepjet/subjects"
+)
+
+// sweeper holds the runs whose effects may have been lost: those taken over from another owner.
+type sweeper struct {
+	suspects map[*run]bool
+}
+
+func (s *sweeper) suspect(r *run) {
+	if s.suspects == nil {
+		s.suspects = map[*run]bool{}
+	}
+	s.suspects[r] = true
+}
+
+// sweepSoon compares the suspects once the loop has read what waits for it, so that many runs taken over together make
+// one comparison.
+func (l *loop) sweepSoon() {
+	if len(l.sweeps.suspects) == 1 {
+		l.post(func() { l.compare(time.Now()) })
+	}
+}
+
+// expected is one attempt that should be out.
+type expected struct {
+	run      *run
+	dispatch machine.Dispatch
+	attempt  subjects.Attempt
+	shard    int
+	timeout  time.Duration // of one execution
+	once     bool          // at_most_once
+}
+
+// sweep compares what should be out with what is, for every run that has waited for a whole interval.
+func (l *loop) sweep(now time.Time) {
+	for _, r := range l.runs {
+		if r.phase == running && !r.busy && now.Sub(r.touched) >= l.o.cfg.SweepEvery {
+			l.sweeps.suspect(r)
+		}
+	}
+	l.compare(now)
+}
+
+// compare starts the comparison of the suspects, a job for each partition.
+func (l *loop) compare(now time.Time) {
+	byPartition := map[int][]expected{}
+	for r := range l.sweeps.suspects {
+		delete(l.sweeps.suspects, r)
+		if r.phase != running {
+			continue
+		}
+		l.effects.Reset()
+		r.machine.Outstanding(now, &l.effects)
+		for _, d := range l.effects.Dispatch {
+			c := r.machine.Contract(d.Step)
+			byPartition[r.id.Partition()] = append(byPartition[r.id.Partition()], expected{
+				run: r, dispatch: d, attempt: r.attempt(d.Step, d.Attempt), shard: r.shard(d.Step), timeout: c.Timeout, once: c.AtMostOnce,
+			})
+		}
+		l.effects.Dispatch = l.effects.Dispatch[:0]
+		l.perform(r, now) // what is to be decided or stopped: creating it again is harmless
+	}
+	for p, list := range byPartition {
+		l.job(func(ctx context.Context) { l.compareWith(ctx, p, list) })
+	}
+}
+
+// compareWith dispatches again what is neither on its way nor decided. The order matters: a worker creates the record
+// before it takes the message away, so an attempt whose message is gone and that has no record after that is lost.
+func (l *loop) compareWith(ctx context.Context, partition int, list []expected) {
+	pending := map[int]map[string]bool{} // by tool shard
+	for _, x := range list {
+		ids, ok := pending[x.shard]
+		if !ok {
+			var err error
+			if ids, err = l.store.Pending(ctx, x.shard, partition); err != nil {
+				l.log.Warn("the sweep can't see what is pending", "shard", x.shard, "error", err)
+				return
+			}
+			pending[x.shard] = ids
+		}
+		if ids[x.attempt.MessageID()] || !l.undecided(ctx, x.attempt) {
+			continue
+		}
+		if x.once && l.claimed(ctx, x) {
+			continue
+		}
+		l.post(func() { l.sendAgain(x) })
+	}
+}
+
+func (l *loop) undecided(ctx context.Context, a subjects.Attempt) bool {
+	_, err := l.store.Read(ctx, subjects.StepRecord(a, l.store.Shards()))
+	return errors.Is(err, &fault.Error{Code: fault.NotFound})
+}
+
+// claimed reports whether an at_most_once attempt may have begun. Once nobody can still be at it, nobody will ever know
+// what became of it.
+func (l *loop) claimed(ctx context.Context, x expected) bool {
+	e, err := l.store.Read(ctx, subjects.ClaimRecord(x.attempt, l.store.Shards()))
+	if errors.Is(err, &fault.Error{Code: fault.NotFound}) {
+		return false
+	}
+	if err == nil && time.Since(e.Time) > x.timeout+l.store.AckWait() {
+		l.fail(x.attempt, fault.New(fault.OutcomeUnknown, "a worker had begun the step and was lost; whether it took effect is not known").
+			WithHint("look at the tool's own system before you run it again"), x.run.trace)
+	}
+	return true
+}
+
+func (l *loop) sendAgain(x expected) {
+	if x.run.phase != running || !x.run.machine.Open(x.dispatch.Step, x.dispatch.Attempt) {
+		return
+	}
+	x.run.repairs++
+	l.log.Info("dispatching again what was lost", "step", x.attempt.MessageID(), "tool", x.attempt.Tool)
+	l.dispatch(x.run, x.dispatch, x.run.repairs)
+}

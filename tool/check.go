@@ -1,0 +1,259 @@
+package tool
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+)
+
+// MaxViolations is the most violations that one check lists.
+const MaxViolations = 50
+
+// Hole is a part of a value that is not known yet: a reference, which is resolved when the step runs.
+type Hole struct {
+	// Pointer is the JSON pointer (RFC 6901) of the part; "" is the whole value.
+	Pointer string
+	// Text says that the part is known to be a string, only not which one (a template).
+	Text bool
+}
+
+// Violation is one way in which a value breaks a schema.
+type Violation struct {
+	// Pointer is the JSON pointer of the part that is wrong; "" is the whole value.
+	Pointer string
+	// Message says what is wrong, in one sentence for a model or a person.
+	Message string
+}
+
+// Check gives the violations of the schema by value, at most MaxViolations, in the order of the validator with those of
+// an object sorted by pointer. value is JSON.
+//
+// What stands in value at a hole is a placeholder and only its being there counts. Violations that the hole may be to
+// blame for are left out: those at the hole or within it, and those of a part around it that depend on its content
+// (anyOf, oneOf, not, if, contains, uniqueItems, enum, const, unevaluated…). Violations that are certain whatever the
+// hole becomes are kept: a wrong type elsewhere, a missing or superfluous property, and a type other than string for a
+// hole that is text. An empty answer therefore means "valid" only where there are no holes.
+func (s *Schema) Check(value []byte, holes []Hole) []Violation {
+	if s == nil {
+		return nil
+	}
+	if s.open && !isHole(holes, "") {
+		if v := bytes.TrimLeft(value, " \t\r\n"); len(v) > 0 && v[0] == '{' {
+			return nil
+		}
+		return []Violation{{Message: "must be an object"}}
+	}
+	if s.s == nil {
+		return nil
+	}
+	v, err := decodeBounded(value)
+	if err != nil {
+		return []Violation{{Message: err.Error()}}
+	}
+	return s.validate(v, len(value), holes)
+}
+
+// validate runs the validator and picks what is certain from its tree of errors.
+func (s *Schema) validate(v any, size int, holes []Hole) (list []Violation) {
+	if s.budget != nil {
+		s.budget.start(size)
+		defer func() {
+			if !s.budget.end() {
+				list = []Violation{{Message: "the schema takes too long to check against this value"}}
+			}
+		}()
+	}
+	defer func() { // the validator is not ours, and a value from anywhere must not end the process
+		if r := recover(); r != nil {
+			list = []Violation{{Message: fmt.Sprintf("the schema can't be checked against this value: %v", r)}}
+		}
+	}()
+	err := s.s.Validate(v)
+	if err == nil {
+		return nil
+	}
+	invalid, ok := err.(*jsonschema.ValidationError)
+	if !ok {
+		return []Violation{{Message: err.Error()}}
+	}
+	f := finder{s: s, holes: holes}
+	f.visit(invalid, nil)
+	slices.SortStableFunc(f.found, func(a, b Violation) int { return strings.Compare(a.Pointer, b.Pointer) })
+	return slices.Compact(f.found)
+}
+
+// finder walks a tree of validation errors.
+type finder struct {
+	s     *Schema
+	holes []Hole
+	found []Violation
+}
+
+// visit collects the certain violations of e and its causes. condition is where the nearest "if" around e was decided;
+// nil for none.
+func (f *finder) visit(e *jsonschema.ValidationError, condition *string) {
+	if len(f.found) >= MaxViolations {
+		return
+	}
+	at := pointer(e.InstanceLocation)
+	if c, ok := conditional(e); ok {
+		condition = &c
+	}
+	switch k := e.ErrorKind.(type) {
+	case *kind.Schema, *kind.Group, *kind.Reference, *kind.AllOf:
+		for _, c := range e.Causes {
+			f.visit(c, condition)
+		}
+		return
+	case *kind.AnyOf:
+		// An anyOf of one is what generators write for a type with a description; look through it.
+		if len(e.Causes) == 1 && !f.holeWithin(at) {
+			f.visit(e.Causes[0], condition)
+			return
+		}
+	case *kind.Required:
+		if f.certain(e, at, condition) {
+			for _, name := range k.Missing {
+				f.add(at, f.s.missing(e.SchemaURL, name))
+			}
+		}
+		return
+	case *kind.AdditionalProperties:
+		if f.certain(e, at, condition) {
+			for _, name := range k.Properties {
+				f.add(at+"/"+escapePointer(name), f.s.superfluous(e.SchemaURL, name))
+			}
+		}
+		return
+	}
+	if f.certain(e, at, condition) {
+		f.add(at, f.s.message(e))
+	}
+}
+
+func (f *finder) add(at, message string) {
+	if len(f.found) < MaxViolations {
+		f.found = append(f.found, Violation{at, message})
+	}
+}
+
+// certain reports whether a violation stands whatever the holes become.
+func (f *finder) certain(e *jsonschema.ValidationError, at string, condition *string) bool {
+	if len(f.holes) == 0 {
+		return true
+	}
+	if condition != nil && f.holeWithin(*condition) {
+		return false
+	}
+	for _, h := range f.holes {
+		if within := at == h.Pointer || strings.HasPrefix(at, h.Pointer+"/"); !within {
+			continue
+		}
+		// Nothing is known of what is in the hole, but that text is a string, and that "false" refuses everything.
+		switch k := e.ErrorKind.(type) {
+		case *kind.Type:
+			return h.Text && at == h.Pointer && !contains(k.Want, "string")
+		case *kind.FalseSchema:
+			return at == h.Pointer && !unevaluated(e.SchemaURL)
+		}
+		return false
+	}
+	switch e.ErrorKind.(type) {
+	case *kind.Type, *kind.Required, *kind.AdditionalProperties, *kind.PropertyNames, *kind.Dependency,
+		*kind.DependentRequired, *kind.MinProperties, *kind.MaxProperties, *kind.MinItems, *kind.MaxItems,
+		*kind.AdditionalItems:
+		return true // they look at keys and counts only
+	case *kind.FalseSchema:
+		return !unevaluated(e.SchemaURL) || !f.holeWithin(parent(at))
+	}
+	return !f.holeWithin(at)
+}
+
+// unevaluated reports whether a schema stands under unevaluatedProperties or unevaluatedItems, which depend on what
+// other subschemas made of the values beside it.
+func unevaluated(url string) bool {
+	return strings.HasSuffix(url, "/unevaluatedProperties") || strings.HasSuffix(url, "/unevaluatedItems")
+}
+
+// holeWithin reports whether a hole is at or below a pointer.
+func (f *finder) holeWithin(at string) bool {
+	for _, h := range f.holes {
+		if h.Pointer == at || strings.HasPrefix(h.Pointer, at+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+func isHole(holes []Hole, at string) bool {
+	return slices.ContainsFunc(holes, func(h Hole) bool { return h.Pointer == at })
+}
+
+func parent(at string) string {
+	if i := strings.LastIndexByte(at, '/'); i >= 0 {
+		return at[:i]
+	}
+	return ""
+}
+
+// conditional reports whether an error stems from a "then" or "else", and gives the place whose "if" chose it. The
+// schema's location tells: .../then/properties/x, where each keyword that goes into the value takes one step off the
+// error's own place.
+func conditional(e *jsonschema.ValidationError) (string, bool) {
+	_, path, ok := strings.Cut(e.SchemaURL, "#/")
+	if !ok {
+		return "", false
+	}
+	at, below := -1, 0
+	words := strings.Split(path, "/")
+	for i := 0; i < len(words); i++ {
+		switch words[i] {
+		case "then", "else":
+			if at < 0 {
+				at = i
+			}
+		case "properties", "patternProperties", "prefixItems":
+			i++ // the next word is a name
+			if at >= 0 {
+				below++
+			}
+		case "items", "additionalProperties", "additionalItems", "unevaluatedProperties", "unevaluatedItems", "contains":
+			if at >= 0 {
+				below++
+			}
+		case "$defs", "definitions", "dependentSchemas", "dependencies":
+			i++
+		}
+	}
+	if at < 0 {
+		return "", false
+	}
+	place := e.InstanceLocation
+	return pointer(place[:max(len(place)-below, 0)]), true
+}
+
+// pointer writes a JSON pointer.
+func pointer(tokens []string) string {
+	if len(tokens) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	for _, t := range tokens {
+		b.WriteByte('/')
+		b.WriteString(escapePointer(t))
+	}
+	return b.String()
+}
+
+var pointerEscaper = strings.NewReplacer("~", "~0", "/", "~1")
+
+func escapePointer(token string) string {
+	if !strings.ContainsAny(token, "~/") {
+		return token
+	}
+	return pointerEscaper.Replace(token)
+}

@@ -1,0 +1,193 @@
+package tool
+
+import (
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/stepjet/stepjet/fault"
+)
+
+// Bounds and defaults of contracts (plan language, "Contracts" and "retry").
+const (
+	// DefaultLimit is the fan-out limit of a tool that names none.
+	DefaultLimit = 64
+	// ParallelLimit is the fan-out limit of a parallel-safe tool that names none.
+	ParallelLimit = 4096
+	// MaxLimit is the highest fan-out limit that a contract may name.
+	MaxLimit = 65536
+	// MaxAttempts is the most attempts of one step.
+	MaxAttempts = 20
+	// DefaultAttempts is the number of attempts of a tool hinted read-only or idempotent that names none; others get 1.
+	DefaultAttempts = 3
+	// DefaultTimeout is the longest execution of a tool that names none.
+	DefaultTimeout = 5 * time.Minute
+
+	maxBatch = 10_000
+)
+
+// Contract is how Stepjet may call a tool, with every default filled in. It survives a round trip through JSON
+// (durations in milliseconds), since a run keeps the contracts that it started with.
+type Contract struct {
+	Mode Mode
+	// Limit is the most unexpired leases of the tool at a time, from 1.
+	Limit int
+	// MaxAttempts is how often a step is attempted, from 1, where its plan says nothing else.
+	MaxAttempts int
+	// Backoff is the delay between attempts.
+	Backoff Backoff
+	// Timeout is the longest that one execution may take.
+	Timeout time.Duration
+	// AtMostOnce forbids a second execution, by whatever cause.
+	AtMostOnce bool
+	// ErrorPropagation is what a failed item of a batch does to the others.
+	ErrorPropagation Propagation
+	// Batch is nil for a tool that takes no batches.
+	Batch *Batch
+	// DependsOn are the tools whose output this tool's input needs.
+	DependsOn []Dependency
+}
+
+// Policy gives how often a step of this tool is attempted and how long to wait in between, where its plan says r (nil
+// for nothing). An at_most_once tool has one attempt whatever the plan says.
+func (c Contract) Policy(r *Retry) (attempts int, b Backoff) {
+	attempts, b = max(c.MaxAttempts, 1), c.Backoff
+	if r != nil && r.MaxAttempts > 0 {
+		attempts = min(r.MaxAttempts, MaxAttempts)
+	}
+	if r != nil && r.Backoff != nil {
+		b = *r.Backoff
+	}
+	if c.AtMostOnce {
+		attempts = 1
+	}
+	return attempts, b.filled()
+}
+
+// Contract gives the tool's contract with every default filled in. A contract that contradicts itself, the annotations
+// or the input schema is an invalid_tool that says how.
+func (d *Definition) Contract() (Contract, error) {
+	o := Orchestration{}
+	if d.Orchestration != nil {
+		o = *d.Orchestration
+	}
+	if err := o.check(d); err != nil {
+		return Contract{}, fault.New(fault.InvalidTool, "tool %q: x-orchestration.%s", clip(d.Name), err.Error())
+	}
+	c := Contract{
+		Mode:             o.mode(d.Annotations),
+		MaxAttempts:      1,
+		Timeout:          DefaultTimeout,
+		AtMostOnce:       o.Delivery == AtMostOnce,
+		ErrorPropagation: o.ErrorPropagation,
+		Batch:            o.Batch,
+		DependsOn:        slices.Clone(o.DependsOn),
+	}
+	c.Limit = o.limit(c.Mode)
+	if o.TimeoutMS > 0 {
+		c.Timeout = time.Duration(o.TimeoutMS) * time.Millisecond
+	}
+	if a := d.Annotations; a.readOnly() || a.idempotent() {
+		c.MaxAttempts = DefaultAttempts
+	}
+	if c.ErrorPropagation == "" {
+		// Seed 003: partial-success for those that only read, fail-fast for those that write.
+		c.ErrorPropagation = FailFast
+		if d.Annotations.readOnly() {
+			c.ErrorPropagation = PartialSuccess
+		}
+	}
+	var b *Backoff
+	c.MaxAttempts, b = o.retry(c.MaxAttempts)
+	if c.AtMostOnce {
+		c.MaxAttempts = 1
+	}
+	if b != nil {
+		c.Backoff = *b
+	}
+	c.Backoff = c.Backoff.filled()
+	return c, nil
+}
+
+// mode gives the declared mode, or the one that the rest of the contract or the hints imply.
+func (o Orchestration) mode(a *Annotations) Mode {
+	switch {
+	case o.Mode != "":
+		return o.Mode
+	case len(o.DependsOn) > 0:
+		return Dependent
+	case a.readOnly():
+		return ParallelSafe
+	case o.MaxConcurrency > 1: // a bound was declared, so calls beside each other are allowed
+		return FanOutBounded
+	case a.destructive():
+		return SequentialOnly
+	}
+	return FanOutBounded
+}
+
+func (o Orchestration) limit(m Mode) int {
+	switch {
+	case m == SequentialOnly:
+		return 1
+	case o.MaxConcurrency > 0:
+		return o.MaxConcurrency
+	case m == ParallelSafe:
+		return ParallelLimit
+	}
+	return DefaultLimit
+}
+
+// retry gives the declared attempts, or def, and the declared backoff.
+func (o Orchestration) retry(def int) (int, *Backoff) {
+	b := o.Backoff
+	if o.Retry == nil {
+		return def, b
+	}
+	if o.Retry.MaxAttempts > 0 {
+		def = o.Retry.MaxAttempts
+	}
+	if o.Retry.Backoff != nil {
+		b = o.Retry.Backoff
+	}
+	return def, b
+}
+
+func (a *Annotations) readOnly() bool { return a != nil && a.ReadOnlyHint != nil && *a.ReadOnlyHint }
+func (a *Annotations) idempotent() bool {
+	return a != nil && a.IdempotentHint != nil && *a.IdempotentHint
+}
+
+// destructive follows MCP: the hint means something only for a tool that isn't read-only.
+func (a *Annotations) destructive() bool {
+	return a != nil && a.DestructiveHint != nil && *a.DestructiveHint && !a.readOnly()
+}
+
+type contractJSON struct {
+	Mode             Mode         `json:"mode"`
+	Limit            int          `json:"limit"`
+	MaxAttempts      int          `json:"max_attempts"`
+	Backoff          Backoff      `json:"backoff"`
+	TimeoutMS        int64        `json:"timeout_ms"`
+	AtMostOnce       bool         `json:"at_most_once,omitempty"`
+	ErrorPropagation Propagation  `json:"error_propagation,omitempty"`
+	Batch            *Batch       `json:"batch,omitempty"`
+	DependsOn        []Dependency `json:"depends_on,omitempty"`
+}
+
+// MarshalJSON writes the contract; durations are milliseconds.
+func (c Contract) MarshalJSON() ([]byte, error) {
+	return json.Marshal(contractJSON{c.Mode, c.Limit, c.MaxAttempts, c.Backoff, c.Timeout.Milliseconds(), c.AtMostOnce,
+		c.ErrorPropagation, c.Batch, c.DependsOn})
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (c *Contract) UnmarshalJSON(raw []byte) error {
+	var in contractJSON
+	if err := json.Unmarshal(raw, &in); err != nil {
+		return err
+	}
+	*c = Contract{in.Mode, in.Limit, in.MaxAttempts, in.Backoff, time.Duration(in.TimeoutMS) * time.Millisecond,
+		in.AtMostOnce, in.ErrorPropagation, in.Batch, in.DependsOn}
+	return nil
+}

@@ -1,0 +1,147 @@
+package tool
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+)
+
+// fieldError is what is wrong with one field of a contract.
+type fieldError struct{ field, message string }
+
+func (e *fieldError) Error() string { return e.field + ": " + e.message }
+
+func badField(field, format string, args ...any) error {
+	return &fieldError{field, fmt.Sprintf(format, args...)}
+}
+
+// within names the object that a field error arose in.
+func within(object string, err error) error {
+	if e, ok := err.(*fieldError); ok {
+		return &fieldError{object + "." + e.field, e.message}
+	}
+	return &fieldError{object, err.Error()}
+}
+
+// fields reads the members of one JSON object, and keeps the first error.
+type fields struct {
+	raw map[string]json.RawMessage
+	err error
+}
+
+// readFields takes an object apart. A near miss of a known name is an error that says which was meant: a contract whose
+// field is silently ignored would promise what nobody keeps. A null member counts as absent.
+func readFields(raw []byte, known ...string) (*fields, error) {
+	f := &fields{}
+	if err := json.Unmarshal(raw, &f.raw); err != nil || f.raw == nil {
+		return nil, fmt.Errorf("must be an object")
+	}
+	for name, value := range f.raw {
+		if k := NearMiss(name, known...); k != "" {
+			return nil, badField(name, "no such field; did you mean %q?", k)
+		}
+		if string(value) == "null" {
+			delete(f.raw, name)
+		}
+	}
+	return f, nil
+}
+
+func (f *fields) fail(name, format string, args ...any) {
+	if f.err == nil {
+		f.err = badField(name, format, args...)
+	}
+}
+
+// decode reads a member into target, if it is there; want says what it has to be.
+func (f *fields) decode(name string, target any, want string) bool {
+	raw, ok := f.raw[name]
+	if !ok {
+		return false
+	}
+	if err := json.Unmarshal(raw, target); err != nil {
+		var e *fieldError
+		if errors.As(err, &e) { // from an UnmarshalJSON of this package
+			f.fail(name+"."+e.field, "%s", e.message)
+		} else {
+			f.fail(name, "must be %s", want)
+		}
+		return false
+	}
+	return true
+}
+
+func (f *fields) str(name string) (s string) {
+	if f.decode(name, &s, "a string") && s == "" {
+		f.fail(name, "must not be empty")
+	}
+	return s
+}
+
+// oneOf reads a string that has to be one of a few.
+func (f *fields) oneOf(name string, allowed ...string) string {
+	s := f.str(name)
+	if s == "" {
+		return ""
+	}
+	for _, a := range allowed {
+		if s == a {
+			return s
+		}
+	}
+	f.fail(name, "%q is none of %s", clip(s), listed(allowed))
+	return ""
+}
+
+func (f *fields) number(name string) (n float64) {
+	f.decode(name, &n, "a number")
+	return n
+}
+
+// integer reads a whole number from least to most; 3.0 and 3e0 are whole too, as some languages write them so.
+func (f *fields) integer(name string, least, most int64) int64 {
+	var n float64
+	if !f.decode(name, &n, "a whole number") {
+		return 0
+	}
+	if n != math.Trunc(n) || n < float64(least) || n > float64(most) {
+		f.fail(name, "must be a whole number from %d to %d", least, most)
+		return 0
+	}
+	return int64(n)
+}
+
+// millis reads a duration in whole milliseconds, at most MaxDuration.
+func (f *fields) millis(name string, least int64) time.Duration {
+	return time.Duration(f.integer(name, least, MaxDuration.Milliseconds())) * time.Millisecond
+}
+
+// listed writes words as "a, b and c".
+func listed(words []string) string {
+	switch len(words) {
+	case 0:
+		return ""
+	case 1:
+		return words[0]
+	}
+	s := words[0]
+	for _, w := range words[1 : len(words)-1] {
+		s += ", " + w
+	}
+	return s + " and " + words[len(words)-1]
+}
+
+// clip shortens what somebody else wrote before it goes into a message.
+func clip(s string) string {
+	const most = 64
+	if len(s) <= most {
+		return s
+	}
+	cut := most
+	for cut > 0 && s[cut]&0xC0 == 0x80 { // not within a rune
+		cut--
+	}
+	return s[:cut] + "…"
+}

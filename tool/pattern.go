@@ -1,0 +1,69 @@
+package tool
+
+import (
+	"fmt"
+	"regexp"
+	"regexp/syntax"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// patterns compiles the regular expressions of one schema and counts what they cost. RE2 runs in time linear to its
+// text, but a short pattern may compile to a large program: (a{1000}){…}.
+type patterns struct{ size int }
+
+func (p *patterns) compile(s string) (jsonschema.Regexp, error) {
+	s = ecma(s)
+	tree, err := syntax.Parse(s, syntax.Perl)
+	if err != nil {
+		return nil, fmt.Errorf("patterns are RE2, without look-around and back-references: %s", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
+	}
+	if p.size += patternSize(tree, MaxPatternSize); p.size > MaxPatternSize {
+		return nil, fmt.Errorf("the patterns are too large, at most %d instructions are allowed", MaxPatternSize)
+	}
+	return regexp.Compile(s)
+}
+
+// patternSize estimates the instructions of a pattern without expanding its repetitions, up to limit.
+func patternSize(r *syntax.Regexp, limit int) int {
+	n := 1 + len(r.Rune)
+	for _, sub := range r.Sub {
+		n += patternSize(sub, limit)
+	}
+	if r.Op == syntax.OpRepeat {
+		n *= max(r.Max, r.Min+1, 1)
+	}
+	return min(n, limit+1)
+}
+
+// ecma rewrites the escapes that ECMA 262 has and RE2 lacks and that schemas do use: \uXXXX and \/.
+func ecma(s string) string {
+	if !strings.Contains(s, `\u`) {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] != '\\' || i+1 == len(s) {
+			b.WriteByte(s[i])
+			continue
+		}
+		if s[i+1] == 'u' && i+6 <= len(s) && isHex(s[i+2:i+6]) {
+			b.WriteString(`\x{` + s[i+2:i+6] + `}`)
+			i += 5
+			continue
+		}
+		b.WriteString(s[i : i+2])
+		i++
+	}
+	return b.String()
+}
+
+func isHex(s string) bool {
+	for i := 0; i < len(s); i++ {
+		if strings.IndexByte("0123456789abcdefABCDEF", s[i]) < 0 {
+			return false
+		}
+	}
+	return true
+}

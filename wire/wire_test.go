@@ -1,0 +1,114 @@
+package wire_test
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"sort"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/wire"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+var at = time.Date(2026, 11, 20, 12, 0, 0, 1500, time.UTC)
+
+// golden compares a message with the file that froze its form. A change here is a change of the protocol.
+func golden(t *testing.T, name string, h nats.Header, body []byte) {
+	t.Helper()
+	var b strings.Builder
+	keys := make([]string, 0, len(h))
+	for k := range h {
+		keys = append(keys, k)
+	}
+	sort.Strings(keys)
+	for _, k := range keys {
+		b.WriteString(k + ": " + strings.Join(h[k], ", ") + "\n")
+	}
+	b.WriteString("\n" + string(body) + "\n")
+	path := filepath.Join("testdata", name+".golden")
+	if *update {
+		require.NoError(t, os.WriteFile(path, []byte(b.String()), 0o644))
+	}
+	want, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, string(want), b.String())
+}
+
+func TestStepForms(t *testing.T) {
+	a := subjects.Attempt{Run: subjects.NewRun("acme", "order-42"), Generation: 17, Tool: "get_weather", Step: "tokyo", Number: 2}
+	s := wire.Step{Result: subjects.StepRecord(a, 1), Key: a.Key(), Attempt: 2, Timeout: 5 * time.Minute, Trace: wire.Trace{Parent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}}
+	golden(t, "step", s.Header(), []byte(`{"location":"Tokyo"}`))
+	s.Claim, s.Deadline, s.Trace.State = subjects.ClaimRecord(a, 1), at, "vendor=1"
+	s.Handle = &outcome.Handle{Name: a.BlobName("X1"), Size: 300_000, SHA256: "ab12"}
+	golden(t, "step_full", s.Header(), nil)
+	back, err := wire.ParseStep(s.Header())
+	require.NoError(t, err)
+	require.Equal(t, s, back)
+}
+
+func TestResultForms(t *testing.T) {
+	ok := wire.Result{Body: []byte(`{"temp": 21}`), Worker: "w1", Started: at, Ended: at.Add(time.Millisecond)}
+	h, body := ok.Message()
+	golden(t, "result_ok", h, body)
+	require.Equal(t, ok, wire.ParseResult(h, body))
+
+	text := wire.Result{Body: []byte("sunny"), Text: true, Worker: "w1"}
+	h, body = text.Message()
+	golden(t, "result_text", h, body)
+	require.Equal(t, text, wire.ParseResult(h, body))
+
+	large := wire.Result{Handle: &outcome.Handle{Name: "n", Size: 2 << 20, SHA256: "cd"}}
+	h, body = large.Message()
+	golden(t, "result_handle", h, body)
+	require.Equal(t, large, wire.ParseResult(h, body))
+
+	failed := wire.Result{Worker: "w1", Error: &fault.Error{Code: fault.ToolFailed, Message: "503 from upstream", Retryable: true, RetryAfter: 2 * time.Second, Details: []byte(`{"status":503}`)}}
+	h, body = failed.Message()
+	golden(t, "result_error", h, body)
+	require.Equal(t, failed, wire.ParseResult(h, body))
+}
+
+func TestForeignResultsAreReadOrFailTheStep(t *testing.T) {
+	parse := func(status, body string) wire.Result {
+		return wire.ParseResult(nats.Header{subjects.HeaderStatus: {status}}, []byte(body))
+	}
+	require.Nil(t, parse("ok", "x").Error)
+	require.Nil(t, wire.ParseResult(nil, []byte("1")).Error)
+	require.Equal(t, fault.ToolTerminal, parse("done", "x").Error.Code)
+	require.Equal(t, fault.ToolFailed, parse("error", "plain words").Error.Code)
+	require.Equal(t, "plain words", parse("error", "plain words").Error.Message)
+	own := parse("error", `{"code":"NOT_FOUND","message":"no such city","retryable":false}`).Error
+	require.Equal(t, fault.ToolFailed, own.Code)
+	require.Equal(t, "NOT_FOUND: no such city", own.Message)
+	require.False(t, own.Retryable)
+	require.True(t, parse("error", `{"code":"BUSY","message":"later"}`).Error.Retryable)
+	require.True(t, parse("error", `{"code":"tool_failed","message":"later"}`).Error.Retryable)
+	require.LessOrEqual(t, len(parse("error", strings.Repeat("é", 1<<20)).Error.Message), 4100)
+	bad := wire.ParseResult(nats.Header{subjects.HeaderHandle: {"{"}}, nil)
+	require.Equal(t, fault.ToolTerminal, bad.Error.Code)
+}
+
+func TestHugeErrorsAreShortened(t *testing.T) {
+	_, body := wire.Result{Error: &fault.Error{Code: fault.ToolFailed, Message: strings.Repeat("x", 1<<20), Details: []byte("not json")}}.Message()
+	require.LessOrEqual(t, len(body), wire.InlineLimit)
+	require.Equal(t, fault.ToolFailed, wire.ParseResult(nats.Header{subjects.HeaderStatus: {"error"}}, body).Error.Code)
+}
+
+func TestStepsThatAreNotOurs(t *testing.T) {
+	_, err := wire.ParseStep(nil)
+	require.Error(t, err)
+	_, err = wire.ParseStep(nats.Header{subjects.HeaderResult: {"x"}, subjects.HeaderKey: {"k"}, subjects.HeaderAttempt: {"0"}})
+	require.Error(t, err)
+	require.True(t, wire.Known(nil))
+	require.False(t, wire.Known(nats.Header{subjects.HeaderVersion: {"2"}}))
+}

@@ -1,0 +1,81 @@
+package worker
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/stepjet/stepjet/fault"
+)
+
+// abandonAfter is how long a handler whose context has ended may take to return before it counts as abandoned.
+const abandonAfter = time.Second
+
+// timeout ends an execution whose time has run out. The record doesn't wait for the handler, which may never return.
+func (x *execution) timeout() {
+	if x.lost.Load() {
+		x.cancel(ErrTimeout)
+		x.drop(false) // another worker has the step, and all the time it needs
+		return
+	}
+	if x.fail(x.outOfTime()) {
+		x.giveUp(ErrTimeout)
+	}
+}
+
+// outOfTime says what a timeout means: for an at_most_once tool nobody knows what has happened.
+func (x *execution) outOfTime() *fault.Error {
+	what := "the execution took longer than its deadline allowed"
+	if t := x.step.Timeout; t > 0 && (x.step.Deadline.IsZero() || x.info.Deadline.Before(x.step.Deadline)) {
+		what = "the execution took longer than " + t.String()
+	}
+	if x.step.Claim != "" {
+		return fault.New(fault.OutcomeUnknown, "%s, so its effect is unknown", what)
+	}
+	return fault.New(fault.Timeout, "%s", what)
+}
+
+// cancelled ends an execution whose step was cancelled. The orchestrator has decided the attempt already; if it has not,
+// this does.
+func (x *execution) cancelled() {
+	if x.lost.Load() {
+		x.cancel(ErrCancelled)
+		x.drop(false)
+		return
+	}
+	if x.fail(fault.New(fault.Cancelled, "the step was cancelled while it ran")) {
+		x.giveUp(ErrCancelled)
+	}
+}
+
+// giveUp tells the handler that it is over, and looks a while later whether it has listened.
+func (x *execution) giveUp(why error) {
+	x.cancel(why)
+	time.AfterFunc(abandonAfter, x.abandon)
+}
+
+// abandon counts a handler that ignores the end of its context.
+func (x *execution) abandon() {
+	if !x.handler.CompareAndSwap(handlerRuns, handlerAbandoned) {
+		return
+	}
+	x.e.w.abandoned.Add(1)
+	stuck := int(x.feed.tool.stuck.Add(1))
+	level := slog.LevelWarn
+	if stuck >= x.feed.tool.slots {
+		level = slog.LevelError
+	}
+	x.log().Log(x.base, level, "a handler runs on after its execution was given up; its slot stays taken until it returns",
+		"taken_slots", stuck, "slots", x.feed.tool.slots)
+}
+
+// leaseLost ends an execution whose lease this worker could not keep. Nothing is decided: the step is redelivered.
+func (x *execution) leaseLost() {
+	x.lost.Store(true)
+	x.log().Warn("the lease ran out; the handler is cancelled and the step left to another worker")
+	x.cancel(ErrLeaseLost)
+}
+
+func (x *execution) log() *slog.Logger {
+	return x.e.log.With("tool", x.attempt.Tool, "tenant", x.attempt.Tenant, "run", x.attempt.Plain(),
+		"step", x.attempt.Step, "attempt", x.attempt.Number, "delivery", x.delivered)
+}

@@ -1,0 +1,232 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/kv"
+	"github.com/stepjet/stepjet/plan"
+	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/wire"
+)
+
+// execution is one attempt in the hands of this worker, from its delivery until its record stands.
+//
+// Two things end independently: the goroutine that runs the handler, and the decision (the record, or none where the
+// step is left to others). Whoever wins decided makes the decision: the handler by returning, the timer, a cancel. The
+// slot is free once both have ended.
+type execution struct {
+	e    *engine
+	feed *feed
+
+	attempt   subjects.Attempt
+	step      wire.Step
+	seq       uint64 // of the message in its step stream
+	delivered int
+	args      []byte
+	heavy     int64 // bytes of argument memory held
+
+	info   Info
+	base   context.Context // ends with cancel
+	cancel context.CancelCauseFunc
+	ctx    stepContext
+	timer  *time.Timer // execution timeout; touched by the execution's goroutine alone
+
+	taken   time.Time    // when it was delivered
+	began   atomic.Int64 // when the handler was called, in Unix nanoseconds; 0 before
+	decided atomic.Bool
+	lost    atomic.Bool // the lease ran out: only a success is still offered
+	handler atomic.Int32
+	parts   atomic.Int32
+
+	result wire.Result // belongs to whoever decided
+	tries  int         // of writing the record
+
+	leases []*kv.Delivery // guarded by engine.mu; more than one where the attempt was handed out again to this worker
+}
+
+// The states of an execution's handler.
+const (
+	handlerRuns      int32 = iota // it runs, or has still to be called
+	handlerAbandoned              // it was given up a while ago and still runs
+	handlerReturned
+)
+
+func (e *engine) newExecution(f *feed, d *kv.Delivery, a subjects.Attempt, step wire.Step) *execution {
+	x := &execution{
+		e: e, feed: f, attempt: a, step: step, seq: d.StreamSeq, delivered: d.Delivered, args: d.Data,
+		taken: time.Now(), leases: []*kv.Delivery{d},
+	}
+	x.info = Info{
+		Tenant: a.Tenant, Run: a.Plain(), Generation: a.Generation, Step: a.Step, Tool: a.Tool, Key: step.Key,
+		Attempt: a.Number, Delivery: d.Delivered, Trace: step.Trace, Worker: e.config.Name,
+	}
+	x.base, x.cancel = context.WithCancelCause(context.Background())
+	x.ctx = stepContext{x.base, &x.info}
+	x.parts.Store(2)
+	return x
+}
+
+// run is what the execution's goroutine does.
+func (x *execution) run() {
+	defer x.leave()
+	if x.simple() || x.prepare() {
+		x.execute()
+	}
+}
+
+// leave ends the goroutine's part, whichever way the handler went.
+func (x *execution) leave() {
+	if x.timer != nil {
+		x.timer.Stop()
+	}
+	x.cancel(errDone)
+	if x.heavy > 0 {
+		x.e.memory.Release(x.heavy)
+	}
+	if x.handler.Swap(handlerReturned) == handlerAbandoned {
+		x.e.w.abandoned.Add(-1)
+		x.feed.tool.stuck.Add(-1)
+		x.log().Info("an abandoned handler has returned; its slot is free again")
+	}
+	x.drop(false) // whoever got here without a decision has none to make
+	x.part()
+}
+
+// part frees the slot when the second of the two has ended.
+func (x *execution) part() {
+	if x.parts.Add(-1) == 0 {
+		x.feed.release()
+	}
+}
+
+// execute calls the handler within the time it has.
+func (x *execution) execute() {
+	now := time.Now()
+	if !x.startClock(now) {
+		x.fail(fault.New(fault.Timeout, "the step's deadline had passed before its execution began"))
+		return
+	}
+	x.began.Store(now.UnixNano())
+	if f := checkArguments(x.feed.tool.schema, x.args); f != nil {
+		x.fail(f)
+		return
+	}
+	if !x.decided.Load() {
+		x.call()
+	}
+}
+
+// startClock arms the timer; it reports false if no time is left.
+func (x *execution) startClock(now time.Time) bool {
+	x.info.Deadline = x.step.Deadline
+	if t := x.step.Timeout; t > 0 {
+		if end := now.Add(t); x.info.Deadline.IsZero() || end.Before(x.info.Deadline) {
+			x.info.Deadline = end
+		}
+	}
+	if x.info.Deadline.IsZero() {
+		return true
+	}
+	left := x.info.Deadline.Sub(now)
+	if left <= 0 {
+		return false
+	}
+	x.timer = time.AfterFunc(left, x.timeout)
+	return true
+}
+
+// call runs the handler and takes whatever comes out of it: a result, an error, a panic, or the end of the goroutine.
+func (x *execution) call() {
+	returned := false
+	defer func() {
+		if returned {
+			return
+		}
+		if p := recover(); p != nil {
+			x.log().Error("the tool panicked", "panic", p, "stack", string(debug.Stack()))
+			x.returned(Output{}, panicked(p))
+			return
+		}
+		x.returned(Output{}, errors.New("the tool ended its goroutine (runtime.Goexit) instead of returning"))
+	}()
+	out, err := x.feed.tool.handler(&x.ctx, x.args)
+	returned = true
+	x.returned(out, err)
+}
+
+// panicked makes an error of a panic. Printing the value is the tool's code as well, and may panic again.
+func panicked(p any) (err error) {
+	defer func() {
+		if recover() != nil {
+			err = fmt.Errorf("panic: a %T", p)
+		}
+	}()
+	return fmt.Errorf("panic: %v", p)
+}
+
+// returned decides the attempt by what the handler returned.
+func (x *execution) returned(out Output, err error) {
+	switch {
+	case err == nil:
+		x.succeed(out)
+	case x.lost.Load() || context.Cause(x.base) == ErrDraining:
+		x.drop(false) // the error is ours, not the tool's: another worker will do better
+	default:
+		x.fail(describe(err))
+	}
+}
+
+// describe is failure for errors whose own Error method panics.
+func describe(err error) (f *fault.Error) {
+	defer func() {
+		if p := recover(); p != nil {
+			f = fault.New(fault.ToolFailed, "the tool failed with a %T that can't be printed", err)
+		}
+	}()
+	return failure(err)
+}
+
+func (x *execution) succeed(out Output) {
+	if len(out.Body) > maxBlob {
+		x.fail(fault.New(fault.TooLarge, "the tool returned %d bytes; a result has at most %d", len(out.Body), maxBlob))
+		return
+	}
+	if _, err := plan.Output(out.Body, out.Text); err != nil {
+		x.fail(err)
+		return
+	}
+	x.decide(wire.Result{Body: out.Body, Text: out.Text})
+}
+
+// fail is decide for an error.
+func (x *execution) fail(err *fault.Error) bool { return x.decide(wire.Result{Error: err}) }
+
+// decide records the result, unless the attempt has been decided here before. It reports whether it was first.
+func (x *execution) decide(r wire.Result) bool {
+	if !x.decided.CompareAndSwap(false, true) {
+		return false
+	}
+	r.Worker, r.Trace = x.e.config.Name, x.step.Trace
+	r.Ended = time.Now()
+	if began := x.began.Load(); began != 0 {
+		r.Started = time.Unix(0, began)
+	} else {
+		r.Started = x.taken
+	}
+	x.result = r
+	x.record()
+	return true
+}
+
+// drop leaves the attempt without a record: somebody else has decided it (ack), or is to.
+func (x *execution) drop(ack bool) {
+	if x.decided.CompareAndSwap(false, true) {
+		x.settle(ack)
+	}
+}

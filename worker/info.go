@@ -1,0 +1,67 @@
+package worker
+
+import (
+	"context"
+	"time"
+
+	"github.com/stepjet/stepjet/wire"
+)
+
+// Info is what a handler can know about the step it runs.
+type Info struct {
+	Tenant     string
+	Run        string // the run id as its submitter wrote it
+	Generation uint64 // tells runs apart that used the same id one after the other
+	Step       string // the step's id; "id=i" for the i-th item of a for_each
+	Tool       string
+	// Key is the idempotency key: the same for all attempts and deliveries of the step, different for all others. Hand
+	// it to whatever has the effect.
+	Key string
+	// Attempt counts from 1. Delivery counts how often this attempt was handed out, from 1.
+	Attempt, Delivery int
+	// Deadline is when the execution is given up: the execution timeout or the deadline of step or run, whichever comes
+	// first. Zero for none.
+	Deadline time.Time
+	// Trace is the W3C Trace Context that came with the plan.
+	Trace wire.Trace
+	// Worker is the name of this worker.
+	Worker string
+}
+
+type infoKey struct{}
+
+// InfoFrom gives what is known about the step whose handler was given ctx; ok is false outside of a handler.
+func InfoFrom(ctx context.Context) (info Info, ok bool) {
+	p, ok := ctx.Value(infoKey{}).(*Info)
+	if !ok {
+		return Info{}, false
+	}
+	return *p, true
+}
+
+// stepContext is the context of one execution. It costs one cancel context: the deadline is kept by the execution's own
+// timer, and the values lie in the execution itself.
+type stepContext struct {
+	context.Context // cancelled with one of the causes above
+	info            *Info
+}
+
+// Deadline gives when the execution is given up.
+func (c *stepContext) Deadline() (time.Time, bool) { return c.info.Deadline, !c.info.Deadline.IsZero() }
+
+// Err gives context.DeadlineExceeded where the time ran out, context.Canceled for any other end.
+func (c *stepContext) Err() error {
+	err := c.Context.Err()
+	if err != nil && context.Cause(c.Context) == ErrTimeout {
+		return context.DeadlineExceeded
+	}
+	return err
+}
+
+// Value gives the Info, and nothing else of Stepjet's.
+func (c *stepContext) Value(key any) any {
+	if _, ok := key.(infoKey); ok {
+		return c.info
+	}
+	return c.Context.Value(key)
+}

@@ -1,0 +1,208 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nuid"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/kv"
+	"github.com/stepjet/stepjet/subjects"
+)
+
+// simple reports whether nothing has to be looked up before the handler is called.
+func (x *execution) simple() bool {
+	return x.delivered <= 1 && x.step.Claim == "" && x.step.Handle == nil
+}
+
+// prepare does what has to be done before a handler is called. It reports false where it must not be.
+func (x *execution) prepare() bool {
+	if x.delivered > 1 && !x.stillOpen() {
+		return false
+	}
+	if x.step.Claim != "" && !x.claim() {
+		return false
+	}
+	if x.delivered > x.e.config.MaxDeliveries {
+		x.fail(fault.New(fault.WorkerLost, "the step was handed to workers %d times and none of them survived it", x.delivered-1).
+			WithHint("look for what in this step kills its worker: memory, a crash, an exit"))
+		return false
+	}
+	return x.step.Handle == nil || x.fetch()
+}
+
+// stillOpen reports whether a redelivered attempt has no record yet. One that has is acknowledged and dropped.
+func (x *execution) stillOpen() bool {
+	found, err := x.exists(x.step.Result)
+	if err != nil {
+		return false
+	}
+	if found {
+		x.drop(true)
+	}
+	return !found
+}
+
+// exists reads a record's subject from the leader, again and again until there is an answer or the execution ends.
+func (x *execution) exists(subject string) (found bool, err error) {
+	err = x.again("reading a record", nil, func() error {
+		entry, err := x.e.store.Read(x.base, subject)
+		if isNotFound(err) {
+			return nil
+		}
+		found = entry != nil
+		return err
+	})
+	return found, err
+}
+
+// claimBody is what a claim says: who made it, and for which message.
+type claimBody struct {
+	Nonce string `json:"nonce"`
+	Seq   uint64 `json:"seq"`
+}
+
+// claim makes sure that an at_most_once step is executed by this delivery alone.
+func (x *execution) claim() bool {
+	mine := claimBody{nuid.Next(), x.seq}
+	body, _ := json.Marshal(mine) // a string and a number: it can't fail
+	plan := subjects.PlanRecord(x.attempt.Run, x.e.store.Shards())
+	fence := &kv.Fence{Subject: plan, Seq: x.attempt.Generation}
+	var decision kv.Decision
+	err := x.again("claiming the attempt", nil, func() (err error) {
+		h := nats.Header{subjects.HeaderVersion: {subjects.Version}, subjects.HeaderWorker: {x.e.config.Name}}
+		decision, _, err = x.e.store.Create(x.base, x.step.Claim, h, body, fence)
+		return err
+	})
+	switch {
+	case err != nil:
+		return false
+	case decision == kv.Written:
+		return true
+	case decision == kv.Decided:
+		return x.claimed(mine)
+	default: // the run is over
+		x.drop(true)
+		return false
+	}
+}
+
+// claimed looks at a claim that was there already. It reports true where it turns out to be this execution's own, whose
+// acknowledgement was lost.
+func (x *execution) claimed(mine claimBody) bool {
+	var there claimBody
+	found := false
+	err := x.again("reading the claim", nil, func() error {
+		entry, err := x.e.store.Read(x.base, x.step.Claim)
+		if isNotFound(err) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		found = true
+		_ = json.Unmarshal(entry.Data, &there) // unreadable: somebody else's, of no message we know
+		return nil
+	})
+	switch {
+	case err != nil:
+		return false
+	case found && there == mine:
+		return x.planStands()
+	case found && there.Seq == x.seq:
+		x.fail(fault.New(fault.OutcomeUnknown, "a worker began this step and was lost; the tool may run at most once").
+			WithHint("find out whether it took effect before submitting it anew"))
+		return false
+	default: // claimed for another message of the same attempt, or purged with its run
+		x.drop(true)
+		return false
+	}
+}
+
+// planStands is the fence of a claim whose creation was only found out about afterwards.
+func (x *execution) planStands() bool {
+	stands := false
+	err := x.again("reading the plan", nil, func() error {
+		entry, err := x.e.store.Read(x.base, subjects.PlanRecord(x.attempt.Run, x.e.store.Shards()))
+		if isNotFound(err) {
+			return nil
+		}
+		stands = err == nil && entry.Seq == x.attempt.Generation
+		return err
+	})
+	if err == nil && !stands {
+		x.drop(true)
+	}
+	return err == nil && stands
+}
+
+// fetch replaces the handle by the arguments it stands for, within the memory set aside for them.
+func (x *execution) fetch() bool {
+	size := x.step.Handle.Size
+	if x.e.memory.Acquire(x.base, size) != nil {
+		return false
+	}
+	x.heavy = size
+	err := x.again("fetching the arguments", blobLost, func() (err error) {
+		x.args, err = x.e.store.Blob(x.base, x.step.Handle)
+		return err
+	})
+	if err == nil {
+		return true
+	}
+	if blobLost(err) {
+		x.fail(fault.New(fault.ToolTerminal, "the arguments, kept apart for their size, can't be read: %v", err))
+	}
+	return false
+}
+
+// blobLost reports whether a blob can't be had by waiting.
+func blobLost(err error) bool {
+	switch fault.CodeOf(err) {
+	case fault.NotFound, fault.Internal, fault.TooLarge:
+		return true
+	}
+	return false
+}
+
+func isNotFound(err error) bool { return err != nil && fault.CodeOf(err) == fault.NotFound }
+
+// Bounds of the waits between two tries of what NATS did not do.
+const (
+	firstWait = 50 * time.Millisecond
+	lastWait  = 5 * time.Second
+)
+
+// again tries until do succeeds, its error is final (nil: none is), or the execution's context ends; then it gives the
+// error. The lease is kept meanwhile.
+func (x *execution) again(doing string, final func(error) bool, do func() error) error {
+	for wait := firstWait; ; wait = min(2*wait, lastWait) {
+		err := do()
+		if err == nil || final != nil && final(err) {
+			return err
+		}
+		if x.base.Err() != nil {
+			return errors.Join(context.Cause(x.base), err)
+		}
+		x.log().Warn("trying again soon", "doing", doing, "error", err, "wait", wait)
+		if !pause(x.base, wait) {
+			return context.Cause(x.base)
+		}
+	}
+}
+
+// pause waits; it reports false if ctx ended before.
+func pause(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

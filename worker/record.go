@@ -1,0 +1,107 @@
+package worker
+
+import (
+	"github.com/nats-io/nuid"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/kv"
+	"github.com/stepjet/stepjet/wire"
+)
+
+// maxBlob is the largest result or arguments, in bytes.
+const maxBlob = 64 << 20
+
+// record writes the decided result. It waits only where the result is large; the lease is kept until settle.
+func (x *execution) record() {
+	if x.result.Error == nil && len(x.result.Body) > x.e.inline && !x.upload() {
+		x.settle(false)
+		return
+	}
+	x.publish()
+}
+
+// upload puts a large result into the object store and leaves a handle in its place. It reports false if the worker
+// ended before there was room.
+func (x *execution) upload() bool {
+	name := x.attempt.BlobName(nuid.Next())
+	wait := firstWait
+	for {
+		handle, err := x.e.store.PutBlob(x.e.hard, name, x.result.Body)
+		if err == nil {
+			x.result.Handle, x.result.Body = handle, nil
+			return true
+		}
+		if x.e.hard.Err() != nil {
+			return false
+		}
+		x.log().Warn("a large result can't be stored yet; it is kept", "bytes", len(x.result.Body), "error", err, "wait", wait)
+		if !pause(x.e.hard, wait) {
+			return false
+		}
+		wait = min(2*wait, lastWait)
+	}
+}
+
+// publish offers the record to the ledger; recorded hears what became of it.
+func (x *execution) publish() {
+	h, body := x.result.Message()
+	x.e.store.CreateAsync(x.e.hard, x.step.Result, h, body, nil, x.recorded)
+}
+
+// recorded acknowledges the step once its attempt is decided, by whomever, and otherwise tries again. A full ledger is
+// waited for within the store already.
+func (x *execution) recorded(decision kv.Decision, _ uint64, err error) {
+	switch {
+	case err == nil:
+		if decision != kv.Written {
+			x.log().Debug("the attempt was decided by somebody else; this result is dropped")
+		}
+		x.settle(true)
+	case x.e.hard.Err() != nil:
+		x.log().Warn("the worker ended before the result could be recorded; the step will be handed out again", "error", err)
+		x.settle(false)
+	default:
+		x.retry(err)
+	}
+}
+
+func (x *execution) retry(err error) {
+	if fault.CodeOf(err) == fault.MessageTooLarge {
+		x.shrink()
+	}
+	wait := min(firstWait<<min(x.tries, 10), lastWait)
+	x.tries++
+	x.log().Warn("the result can't be recorded yet; it is kept", "error", err, "wait", wait)
+	x.e.tasks.add()
+	go func() {
+		defer x.e.tasks.done()
+		if !pause(x.e.hard, wait) {
+			x.settle(false)
+			return
+		}
+		x.publish()
+	}()
+}
+
+// shrink makes the record fit a server with an unusually small max_payload. A result does already.
+func (x *execution) shrink() {
+	f := x.result.Error
+	if f == nil {
+		f = fault.New(fault.TooLarge, "the result of %d bytes is too large for the server", len(x.result.Body))
+	}
+	short := *f
+	short.Message, short.Hint, short.Details = wire.Clip(f.Message, 200), "", nil
+	x.result.Error, x.result.Body = &short, nil
+}
+
+// settle ends the execution's decision: the lease is given back (ack) or left to run out.
+func (x *execution) settle(ack bool) {
+	leases := x.e.forget(x)
+	if ack {
+		for _, d := range leases {
+			x.e.ack(d)
+		}
+	}
+	x.part()
+	x.e.open.done()
+}

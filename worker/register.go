@@ -1,0 +1,156 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/kv"
+	"github.com/stepjet/stepjet/subjects"
+)
+
+const (
+	// registering bounds how many tools are registered at once.
+	registering = 8
+	// patience is how long nobody may answer before the worker says that it waits.
+	patience = 2 * time.Second
+)
+
+// openStore binds to what an orchestrator has set up, and waits for that where there is nothing yet.
+func (w *Worker) openStore(ctx context.Context) (*kv.Store, error) {
+	said := false
+	for wait := firstWait; ; wait = min(2*wait, lastWait) {
+		store, err := kv.Open(ctx, w.nc)
+		if err == nil || ctx.Err() != nil || fault.CodeOf(err) != fault.NotReady {
+			return store, err
+		}
+		if !said {
+			w.config.Logger.Warn("Stepjet is not set up on this server yet; waiting for an orchestrator", "error", err)
+			said = true
+		}
+		if !pause(ctx, wait) {
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// serveAll registers every tool and begins to take its steps.
+func (e *engine) serveAll(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(registering)
+	for _, h := range e.tools {
+		group.Go(func() error { return e.serve(ctx, h) })
+	}
+	return group.Wait()
+}
+
+// serve registers one tool and begins to take its steps. A feed that it had before must have been drained.
+func (e *engine) serve(ctx context.Context, h *hosted) error {
+	t, err := e.register(ctx, h)
+	if err != nil {
+		return err
+	}
+	f := &feed{tool: h, shard: t.Shard, ackWait: t.AckWait, pulling: make(chan struct{})}
+	if f.ackWait <= 0 {
+		f.ackWait = defaultAckWait
+	}
+	e.pulse.serve(f.ackWait)
+	if h.cancels == nil {
+		if h.cancels, err = e.w.nc.Subscribe(subjects.CancelFilter(h.def.Name), e.onCancel); err != nil {
+			return kv.Fault(err)
+		}
+	}
+	f.puller, err = e.store.Pull(e.hard, t, h.slots, func(d *kv.Delivery) { e.accept(f, d) })
+	if err != nil {
+		return err
+	}
+	close(f.pulling)
+	h.feed.Store(f)
+	e.log.Info("taking steps", "tool", h.def.Name, "slots", h.slots, "limit", t.Contract.Limit)
+	return nil
+}
+
+// register asks an orchestrator to register the tool, as long as it takes until one answers.
+func (e *engine) register(ctx context.Context, h *hosted) (kv.Tool, error) {
+	raw, err := json.Marshal(h.def)
+	if err != nil {
+		return kv.Tool{}, inTool(h.def.Name, err)
+	}
+	note := time.AfterFunc(patience, func() {
+		e.lonely.Do(func() {
+			e.log.Warn("no orchestrator answers; the worker waits to register its tools", "tool", h.def.Name)
+		})
+	})
+	defer note.Stop()
+	return e.store.RequestRegister(ctx, raw)
+}
+
+// watch registers tools again that vanish from the registry, or that were put into another shard, until ctx ends.
+func (e *engine) watch(ctx context.Context) {
+	for wait := firstWait; ctx.Err() == nil; wait = min(2*wait, lastWait) {
+		err := e.watchOnce(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		e.log.Warn("the tool registry can't be watched; trying again soon", "error", err, "wait", wait)
+		pause(ctx, wait)
+	}
+}
+
+func (e *engine) watchOnce(ctx context.Context) error {
+	hosted := make(map[string]*hosted, len(e.tools))
+	unseen := make(map[string]bool, len(e.tools))
+	for _, h := range e.tools {
+		hosted[h.def.Name], unseen[h.def.Name] = h, true
+	}
+	each := func(t kv.Tool, deleted bool) {
+		h := hosted[t.Name]
+		if h == nil {
+			return
+		}
+		delete(unseen, t.Name)
+		if f := h.feed.Load(); deleted || f != nil && f.shard != t.Shard {
+			e.mend(ctx, h)
+		}
+	}
+	ready := func() {
+		for name := range unseen {
+			e.mend(ctx, hosted[name])
+		}
+	}
+	return e.store.WatchTools(ctx, each, ready)
+}
+
+// mend registers a tool again, in a goroutine of its own, unless that is going on already.
+func (e *engine) mend(ctx context.Context, h *hosted) {
+	if !h.mending.CompareAndSwap(false, true) {
+		return
+	}
+	e.log.Warn("the tool has vanished from the registry; registering it again", "tool", h.def.Name)
+	e.mends.add()
+	e.spawn(func() {
+		defer e.mends.done()
+		defer h.mending.Store(false)
+		if f := h.feed.Load(); f != nil {
+			e.endFeed(ctx, f)
+		}
+		for wait := firstWait; ctx.Err() == nil; wait = min(2*wait, lastWait) {
+			err := e.serve(ctx, h)
+			if err == nil || ctx.Err() != nil {
+				return
+			}
+			e.log.Error("the tool can't be registered again; trying on", "tool", h.def.Name, "error", err, "wait", wait)
+			pause(ctx, wait)
+		}
+	})
+}
+
+// endFeed stops asking for steps; it gives up waiting for those under way after a lease's time at most.
+func (e *engine) endFeed(ctx context.Context, f *feed) {
+	ctx, cancel := context.WithTimeout(ctx, f.ackWait)
+	defer cancel()
+	f.puller.Drain(ctx)
+}

@@ -1,0 +1,181 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/tool"
+)
+
+// Output is what a tool returned, as bytes.
+type Output struct {
+	// Body is JSON, or any text. Where it isn't valid JSON it stands for a string; empty it stands for null.
+	Body []byte
+	// Text says that Body is plain text even where it could be read as JSON.
+	Text bool
+}
+
+// Handler is a tool with its types erased: arguments as JSON that fits the input schema, the result as bytes. The
+// arguments must not be changed or kept.
+type Handler func(ctx context.Context, args json.RawMessage) (Output, error)
+
+// Worker hosts tools. Make it with New, give it tools with Handle and HandleRaw, then Run it once.
+type Worker struct {
+	nc     *nats.Conn
+	config Config
+
+	mu         sync.Mutex
+	tools      map[string]*hosted
+	middleware []func(next Handler) Handler
+	mistakes   []error // of Handle, which returns none: Run does
+	begun      bool
+
+	ready     chan struct{}
+	abandoned atomic.Int64
+}
+
+// hosted is one tool of a worker.
+type hosted struct {
+	def     *tool.Definition
+	schema  *tool.Schema
+	handler Handler
+	slots   int
+
+	cancels *nats.Subscription
+	feed    atomic.Pointer[feed] // nil until it is registered
+	mending atomic.Bool          // it is being registered again
+	stuck   atomic.Int32         // abandoned executions
+}
+
+// New makes a worker on a connection, which stays the caller's. Errors have code invalid_config.
+func New(nc *nats.Conn, c Config) (*Worker, error) {
+	if nc == nil {
+		return nil, fault.New(fault.InvalidConfig, "a worker needs a connection")
+	}
+	c = c.withDefaults()
+	if err := c.validate(); err != nil {
+		return nil, err
+	}
+	return &Worker{nc: nc, config: c, tools: map[string]*hosted{}, ready: make(chan struct{})}, nil
+}
+
+// Name gives the worker's name, as it stands in records.
+func (w *Worker) Name() string { return w.config.Name }
+
+// Ready is closed once every tool is registered and its steps are being taken.
+func (w *Worker) Ready() <-chan struct{} { return w.ready }
+
+// Abandoned gives the number of executions that were given up and whose handlers still have not returned. Each keeps a
+// slot.
+func (w *Worker) Abandoned() int { return int(w.abandoned.Load()) }
+
+// Use wraps every tool of the worker, whether it is added before or after; the first one given is the outermost. A
+// middleware sees arguments that fit the tool's schema, and may change them.
+func (w *Worker) Use(m ...func(next Handler) Handler) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.middleware = append(w.middleware, m...)
+}
+
+// HandleRaw hosts a tool whose definition comes from elsewhere. Errors: invalid_tool where the definition contradicts
+// itself or the worker has a tool of that name, invalid_config where the worker runs already.
+func (w *Worker) HandleRaw(def *tool.Definition, fn func(ctx context.Context, args json.RawMessage) (Output, error), opts ...Option) error {
+	if def == nil || fn == nil {
+		return fault.New(fault.InvalidTool, "a tool needs a definition and a function")
+	}
+	s := settings{def: *def, slots: w.config.Slots}
+	for _, o := range opts {
+		o(&s)
+	}
+	h, err := host(s, fn)
+	if err != nil {
+		return err
+	}
+	return w.add(h)
+}
+
+// host checks a tool and compiles its schema.
+func host(s settings, fn Handler) (*hosted, error) {
+	name := s.def.Name
+	if !subjects.ValidTool(name) {
+		return nil, fault.New(fault.InvalidTool, "the tool name %q is not 1 to %d of [A-Za-z0-9_.:/-]", name, subjects.MaxToolName)
+	}
+	if s.slots < 1 || s.slots > maxSlots {
+		return nil, fault.New(fault.InvalidTool, "tool %q: it has 1 to %d slots, not %d", name, maxSlots, s.slots)
+	}
+	if _, err := s.def.Contract(); err != nil {
+		return nil, inTool(name, err)
+	}
+	schema, err := tool.CompileSchema(s.def.InputSchema)
+	if err != nil {
+		return nil, inTool(name, err)
+	}
+	def := s.def
+	return &hosted{def: &def, schema: schema, handler: fn, slots: s.slots}, nil
+}
+
+func inTool(name string, err error) error {
+	return fault.Wrap(fault.InvalidTool, err, "tool \""+name+"\"")
+}
+
+func (w *Worker) add(h *hosted) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.begun {
+		return fault.New(fault.InvalidConfig, "tool %q was added after the worker had been started", h.def.Name)
+	}
+	if _, there := w.tools[h.def.Name]; there {
+		return fault.New(fault.InvalidTool, "tool %q is hosted twice by one worker", h.def.Name)
+	}
+	w.tools[h.def.Name] = h
+	return nil
+}
+
+// mistake keeps an error of Handle for Run.
+func (w *Worker) mistake(err error) {
+	if err == nil {
+		return
+	}
+	w.config.Logger.Error("a tool can't be hosted", "error", err)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.mistakes = append(w.mistakes, err)
+}
+
+// begin closes the list of tools, wraps them in the middleware, and gives them by name.
+func (w *Worker) begin() ([]*hosted, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.begun {
+		return nil, fault.New(fault.InvalidConfig, "a worker runs only once")
+	}
+	w.begun = true
+	if len(w.mistakes) > 0 {
+		return nil, errors.Join(w.mistakes...)
+	}
+	if len(w.tools) == 0 {
+		return nil, fault.New(fault.InvalidConfig, "a worker without tools has nothing to do")
+	}
+	tools := make([]*hosted, 0, len(w.tools))
+	for _, h := range w.tools {
+		for _, m := range slices.Backward(w.middleware) {
+			h.handler = m(h.handler)
+		}
+		tools = append(tools, h)
+	}
+	slices.SortFunc(tools, func(a, b *hosted) int {
+		if a.def.Name < b.def.Name {
+			return -1
+		}
+		return 1
+	})
+	return tools, nil
+}
