@@ -92,6 +92,7 @@ const stopPatience = 2 * time.Second
 // what the ledger holds.
 func (o *Orchestrator) watchConnection(ctx context.Context, l *loop) {
 	statuses := o.nc.StatusChanged(nats.CONNECTED)
+	defer o.nc.RemoveStatusListener(statuses)
 	for {
 		select {
 		case <-ctx.Done():

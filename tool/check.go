@@ -2,6 +2,7 @@ package tool
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -29,8 +30,7 @@ type Violation struct {
 	Message string
 }
 
-// Check gives the violations of the schema by value, at most MaxViolations, in the order of the validator with those of
-// an object sorted by pointer. value is JSON.
+// Check gives the violations of the schema by value, at most MaxViolations, sorted by pointer. value is JSON.
 //
 // What stands in value at a hole is a placeholder and only its being there counts. Violations that the hole may be to
 // blame for are left out: those at the hole or within it, and those of a part around it that depend on its content
@@ -82,7 +82,9 @@ func (s *Schema) validate(v any, size int, holes []Hole) (list []Violation) {
 	}
 	f := finder{s: s, holes: holes}
 	f.visit(invalid, nil)
-	slices.SortStableFunc(f.found, func(a, b Violation) int { return strings.Compare(a.Pointer, b.Pointer) })
+	slices.SortFunc(f.found, func(a, b Violation) int {
+		return cmp.Or(strings.Compare(a.Pointer, b.Pointer), strings.Compare(a.Message, b.Message))
+	})
 	return slices.Compact(f.found)
 }
 
@@ -93,15 +95,17 @@ type finder struct {
 	found []Violation
 }
 
-// visit collects the certain violations of e and its causes. condition is where the nearest "if" around e was decided;
+// visit collects the certain violations of e and its causes. condition is where the outermost "if" around e was decided;
 // nil for none.
 func (f *finder) visit(e *jsonschema.ValidationError, condition *string) {
 	if len(f.found) >= MaxViolations {
 		return
 	}
 	at := pointer(e.InstanceLocation)
-	if c, ok := conditional(e); ok {
-		condition = &c
+	if condition == nil { // an outer one lies around the inner ones, so it sees all their holes
+		if c, ok := conditional(e); ok {
+			condition = &c
+		}
 	}
 	switch k := e.ErrorKind.(type) {
 	case *kind.Schema, *kind.Group, *kind.Reference, *kind.AllOf:

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"maps"
 
 	"github.com/stepjet/stepjet/fault"
 )
@@ -169,11 +168,4 @@ func canonical(raw []byte) ([]byte, error) {
 		return nil, err
 	}
 	return json.Marshal(v) // sorts keys; json.Number keeps its digits
-}
-
-// clone gives an independent copy, so that a caller may change its own.
-func (d *Definition) clone() *Definition {
-	c := *d
-	c.Extra = maps.Clone(d.Extra)
-	return &c
 }

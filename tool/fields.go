@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"time"
 )
 
@@ -38,11 +40,11 @@ func readFields(raw []byte, known ...string) (*fields, error) {
 	if err := json.Unmarshal(raw, &f.raw); err != nil || f.raw == nil {
 		return nil, fmt.Errorf("must be an object")
 	}
-	for name, value := range f.raw {
+	for _, name := range slices.Sorted(maps.Keys(f.raw)) {
 		if k := NearMiss(name, known...); k != "" {
 			return nil, badField(name, "no such field; did you mean %q?", k)
 		}
-		if string(value) == "null" {
+		if string(f.raw[name]) == "null" {
 			delete(f.raw, name)
 		}
 	}

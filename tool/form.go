@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"maps"
+	"slices"
 
 	"github.com/stepjet/stepjet/fault"
 )
@@ -15,6 +16,7 @@ var (
 	}
 	inputAliases  = []string{"input_schema", "parameters"}
 	outputAliases = []string{"output_schema"}
+	formFields    = slices.Concat(definitionFields, inputAliases, outputAliases)
 	annotations   = []string{"title", "readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"}
 )
 
@@ -52,7 +54,7 @@ func (d *Definition) UnmarshalJSON(raw []byte) error {
 // definitionObject gives the members of the object that describes the tool: that of "function", where there is one, with
 // what stands beside it and isn't inside too.
 func definitionObject(raw []byte) (*fields, error) {
-	f, err := readFields(raw, append(definitionFields[:len(definitionFields):len(definitionFields)], "input_schema", "output_schema", "parameters", "function")...)
+	f, err := readFields(raw, append(slices.Clone(formFields), "function")...)
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +62,7 @@ func definitionObject(raw []byte) (*fields, error) {
 	if !ok {
 		return f, nil
 	}
-	g, err := readFields(inner, append(definitionFields[:len(definitionFields):len(definitionFields)], "input_schema", "output_schema", "parameters")...)
+	g, err := readFields(inner, formFields...)
 	if err != nil {
 		return nil, within("function", err)
 	}

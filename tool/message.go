@@ -21,6 +21,9 @@ func (s *Schema) message(e *jsonschema.ValidationError) string {
 	case *kind.Const:
 		return "must be " + values([]any{k.Want})
 	case *kind.Format:
+		if k.Want == "regex" && k.Err != nil {
+			return "is not a pattern that can be used: " + k.Err.Error()
+		}
 		return "is not a valid " + k.Want
 	case *kind.FalseSchema:
 		return "is not allowed here"

@@ -11,10 +11,27 @@ import (
 
 // patterns compiles the regular expressions of one schema and counts what they cost. RE2 runs in time linear to its
 // text, but a short pattern may compile to a large program: (a{1000}){…}.
-type patterns struct{ size int }
+type patterns struct {
+	size int
+	done map[string]*regexp.Regexp // each is asked for twice: by the meta-schema, and to be used
+}
 
-func (p *patterns) compile(s string) (jsonschema.Regexp, error) {
-	s = ecma(s)
+func (p *patterns) compile(raw string) (jsonschema.Regexp, error) {
+	if re := p.done[raw]; re != nil {
+		return re, nil
+	}
+	re, err := p.compileNew(ecma(raw))
+	if err != nil {
+		return nil, err
+	}
+	if p.done == nil {
+		p.done = map[string]*regexp.Regexp{}
+	}
+	p.done[raw] = re
+	return re, nil
+}
+
+func (p *patterns) compileNew(s string) (*regexp.Regexp, error) {
 	tree, err := syntax.Parse(s, syntax.Perl)
 	if err != nil {
 		return nil, fmt.Errorf("patterns are RE2, without look-around and back-references: %s", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
@@ -37,7 +54,7 @@ func patternSize(r *syntax.Regexp, limit int) int {
 	return min(n, limit+1)
 }
 
-// ecma rewrites the escapes that ECMA 262 has and RE2 lacks and that schemas do use: \uXXXX and \/.
+// ecma rewrites the escape that ECMA 262 has, RE2 lacks and schemas do use: \uXXXX.
 func ecma(s string) string {
 	if !strings.Contains(s, `\u`) {
 		return s

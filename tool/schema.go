@@ -71,7 +71,10 @@ func invalidSchema(format string, args ...any) *fault.Error {
 }
 
 // schemaURL names the schema within the compiler; it is never loaded.
-const schemaURL = "https://stepjet.invalid/schema"
+const (
+	schemaHost = "https://stepjet.invalid"
+	schemaURL  = schemaHost + "/schema"
+)
 
 func compile(doc any) (s *jsonschema.Schema, err error) {
 	defer func() { // the compiler has a panic for states that it thinks impossible
@@ -107,7 +110,7 @@ func compileMessage(err error) string {
 		}
 		return "at " + quoted(pointer(leaf.InstanceLocation)) + ": " + (&Schema{}).message(leaf)
 	}
-	return strings.ReplaceAll(err.Error(), schemaURL, "")
+	return strings.ReplaceAll(strings.ReplaceAll(err.Error(), schemaURL, ""), schemaHost, "")
 }
 
 // isOpen reports whether a schema accepts every object for sure.

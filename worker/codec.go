@@ -68,6 +68,10 @@ func whole(n json.Number) json.Number {
 	if err != nil || !f.IsInt() || f.MantExp(nil) > 64 {
 		return n
 	}
+	mantissa, _, _ := strings.Cut(strings.ToLower(s), "e")
+	if f.Sign() == 0 && strings.ContainsAny(mantissa, "123456789") {
+		return n // not zero, only too small to tell
+	}
 	i, _ := f.Int(nil)
 	return json.Number(i.String())
 }

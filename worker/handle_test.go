@@ -224,9 +224,11 @@ func TestMistakesAreReportedByRun(t *testing.T) {
 	w := start(t, kv.Config{})
 	fine := func(context.Context, empty) (empty, error) { return empty{}, nil }
 	for name, tools := range map[string]func(*Worker){
-		"name":     func(worker *Worker) { Handle(worker, "no spaces", fine) },
-		"twice":    func(worker *Worker) { Handle(worker, "a", fine); Handle(worker, "a", fine) },
-		"input":    func(worker *Worker) { Handle(worker, "a", func(context.Context, string) (empty, error) { return empty{}, nil }) },
+		"name":  func(worker *Worker) { Handle(worker, "no spaces", fine) },
+		"twice": func(worker *Worker) { Handle(worker, "a", fine); Handle(worker, "a", fine) },
+		"input": func(worker *Worker) {
+			Handle(worker, "a", func(context.Context, string) (empty, error) { return empty{}, nil })
+		},
 		"slots":    func(worker *Worker) { Handle(worker, "a", fine, Slots(0)) },
 		"function": func(worker *Worker) { Handle[empty, empty](worker, "a", nil) },
 		"contract": func(worker *Worker) {

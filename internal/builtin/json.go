@@ -78,7 +78,7 @@ func walkable(raw []byte) (gjson.Result, error) {
 	if !json.Valid(raw) || !utf8.Valid(raw) {
 		return gjson.Result{}, fault.New(fault.InvalidArguments, "not valid JSON: %s", clip(raw))
 	}
-	return gjson.ParseBytes(raw), nil
+	return gjson.ParseBytes(bytes.TrimSpace(raw)), nil
 }
 
 // depth counts how deep brackets nest, outside of strings.

@@ -57,7 +57,7 @@ func (a *app) eval(ctx context.Context, file string, f evalFlags) error {
 		return err
 	}
 	began := time.Now()
-	s, err := a.open(ctx, local{tools: f.tools, temporary: true})
+	s, err := a.open(ctx, place{start: always, tools: f.tools, temporary: true})
 	if err != nil {
 		return err
 	}

@@ -16,7 +16,7 @@ const (
 	exitPartial   = 3   // some outputs are there, some are not
 	exitNoServer  = 4   // no connection
 	exitWait      = 124 // --wait ran out; the run goes on
-	exitInterrupt = 130 // Ctrl-C
+	ExitInterrupt = 130 // Ctrl-C; for main, which ends at once when it is pressed twice
 )
 
 // errInterrupt is the cause of a context that a signal ended.
@@ -60,7 +60,7 @@ func codeOf(err error) int {
 	case errors.As(err, &e):
 		return e.code
 	case errors.Is(err, errInterrupt):
-		return exitInterrupt
+		return ExitInterrupt
 	case errors.Is(err, errWait):
 		return exitWait
 	}

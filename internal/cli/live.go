@@ -30,7 +30,7 @@ func (a *app) report(run string, p *plan.Plan) reporter {
 	if a.flags.quiet {
 		return silent{}
 	}
-	if p != nil && a.errStyle.on {
+	if p != nil && a.terminal {
 		return newLive(a.stderr, a.errStyle, newProgress(run, p, time.Now()))
 	}
 	return &lines{w: a.stderr, st: a.errStyle}

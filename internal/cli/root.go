@@ -53,11 +53,7 @@ func (a *app) globalFlags(root *cobra.Command) {
 	f.SortFlags = false
 	f.StringVarP(&a.flags.output, "output", "o", "text", "`text|json`: what to print on standard output")
 	a.flags.connection.add(f, a.env.Getenv)
-	tenant := a.env.Getenv("STEPJET_TENANT")
-	if tenant == "" {
-		tenant = subjects.DefaultTenant
-	}
-	f.StringVar(&a.flags.tenant, "tenant", tenant, "`tenant` that owns the runs (STEPJET_TENANT)")
+	f.StringVar(&a.flags.tenant, "tenant", a.defaultTenant(), "`tenant` that owns the runs (STEPJET_TENANT)")
 	f.DurationVar(&a.flags.timeout, "timeout", requestTimeout, "longest time to connect and for one request, a `duration`")
 	f.BoolVarP(&a.flags.quiet, "quiet", "q", false, "say nothing on standard error but errors")
 	f.BoolVarP(&a.flags.verbose, "verbose", "v", false, "log on standard error what happens inside")
@@ -83,4 +79,11 @@ func atLeast(name string) cobra.PositionalArgs {
 		}
 		return nil
 	}
+}
+
+func (a *app) defaultTenant() string {
+	if t := a.env.Getenv("STEPJET_TENANT"); t != "" {
+		return t
+	}
+	return subjects.DefaultTenant
 }

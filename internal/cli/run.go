@@ -60,7 +60,7 @@ func (a *app) run(ctx context.Context, file string, f runFlags) error {
 		a.tellProblems(file, report)
 		return quietly(exitInvalid)
 	}
-	s, err := a.open(ctx, local{tools: f.tools})
+	s, err := a.open(ctx, place{start: always, tools: f.tools})
 	if err != nil {
 		return err
 	}

@@ -58,7 +58,7 @@ which is what "validate --tools" reads.`,
 }
 
 func (a *app) registered(ctx context.Context) ([]kv.Tool, error) {
-	s, err := a.open(ctx, local{})
+	s, err := a.open(ctx, place{start: always, temporary: true})
 	if err != nil {
 		return nil, err
 	}
@@ -182,7 +182,7 @@ absent means {}), and prints the step's result.`,
 			if len(args) == 2 {
 				given = args[1]
 			}
-			return a.call(cmd.Context(), args[0], given, local{tools: tools, temporary: true}, wait)
+			return a.call(cmd.Context(), args[0], given, place{start: always, tools: tools, temporary: true}, wait)
 		}),
 	}
 	c.Flags().StringVar(&tools, "tools", "", "tools `file` for the toolworker in this process; default: the built-in tools")
@@ -190,7 +190,7 @@ absent means {}), and prints the step's result.`,
 	return c
 }
 
-func (a *app) call(ctx context.Context, name, arguments string, where local, wait time.Duration) error {
+func (a *app) call(ctx context.Context, name, arguments string, where place, wait time.Duration) error {
 	raw := []byte(arguments)
 	if arguments == "-" {
 		var err error

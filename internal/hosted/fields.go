@@ -1,18 +1,14 @@
 package hosted
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
-	"math"
 	"slices"
-	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/tool"
 )
 
 // Problems are all that is wrong with a tools file, in the order of their places.
@@ -160,110 +156,8 @@ func clip(s string, limit int) string {
 
 // suggest names the word that was probably meant, or all of them.
 func suggest(s string, words []string) string {
-	best, least := "", math.MaxInt
-	for _, w := range words {
-		if d := distance(plain(s), plain(w)); d < least {
-			best, least = w, d
-		}
-	}
-	if least <= 2 && least < len(s) {
-		return fmt.Sprintf("did you mean %q?", best)
+	if near := tool.NearMiss(s, words...); near != "" {
+		return fmt.Sprintf("did you mean %q?", near)
 	}
 	return "there are " + strings.Join(words, ", ")
-}
-
-func plain(s string) string {
-	return strings.NewReplacer("_", "", "-", "").Replace(strings.ToLower(clip(s, 64)))
-}
-
-// distance counts the edits from a to b.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		diagonal := row[0]
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := diagonal
-			if a[i-1] != b[j-1] {
-				cost++
-			}
-			diagonal = row[j]
-			row[j] = min(cost, row[j]+1, row[j-1]+1)
-		}
-	}
-	return row[len(b)]
-}
-
-// wellFormed notes what makes the file no JSON, and keys given twice, which a decoder would not notice.
-func (p *Problems) wellFormed(raw []byte) bool {
-	if !utf8.Valid(raw) {
-		p.add(fault.InvalidUTF8, "", "", "the file is not UTF-8")
-		return false
-	}
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.UseNumber()
-	if err := p.walk(dec, "", 0); err != nil {
-		p.add(fault.MalformedJSON, "", "", "not valid JSON: %v at %s", err, position(raw, dec.InputOffset()))
-		return false
-	}
-	if _, err := dec.Token(); err != io.EOF {
-		p.add(fault.MalformedJSON, "", "", "something follows the JSON at %s", position(raw, dec.InputOffset()))
-		return false
-	}
-	return true
-}
-
-const maxDepth = 64
-
-func (p *Problems) walk(dec *json.Decoder, path string, depth int) error {
-	token, err := dec.Token()
-	if err != nil {
-		return notEOF(err)
-	}
-	open, ok := token.(json.Delim)
-	if !ok {
-		return nil
-	}
-	if depth >= maxDepth {
-		return fmt.Errorf("nested deeper than %d", maxDepth)
-	}
-	seen := map[string]bool{}
-	for i := 0; dec.More(); i++ {
-		at := under(path, strconv.Itoa(i))
-		if open == '{' {
-			key, err := dec.Token()
-			if err != nil {
-				return notEOF(err)
-			}
-			name, _ := key.(string)
-			at = under(path, name)
-			if seen[name] {
-				p.add(fault.DuplicateKey, at, "", "the key %q is there twice", name)
-			}
-			seen[name] = true
-		}
-		if err := p.walk(dec, at, depth+1); err != nil {
-			return err
-		}
-	}
-	_, err = dec.Token()
-	return notEOF(err)
-}
-
-func notEOF(err error) error {
-	if err == io.EOF {
-		return io.ErrUnexpectedEOF
-	}
-	return err
-}
-
-// position gives line and column of an offset, both from 1.
-func position(raw []byte, offset int64) string {
-	before := raw[:min(offset, int64(len(raw)))]
-	line := bytes.Count(before, []byte("\n")) + 1
-	column := utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:]) + 1
-	return fmt.Sprintf("line %d, column %d", line, column)
 }

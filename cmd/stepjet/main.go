@@ -1,0 +1,29 @@
+// Command stepjet runs tool plans on NATS JetStream; "stepjet help" says how.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/stepjet/stepjet/internal/cli"
+)
+
+// version is set when a release is built: -ldflags "-X main.version=v1.2.3".
+var version string
+
+func main() {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-signals
+		cancel(cli.Interrupted())
+		<-signals // a second one does not wait for an orderly end
+		os.Exit(cli.ExitInterrupt)
+	}()
+	os.Exit(cli.Main(ctx, cli.Env{
+		Args: os.Args[1:], Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv, Version: version,
+	}))
+}

@@ -1,0 +1,60 @@
+package bench
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// clockTick is the unit of the CPU times in /proc, fixed at 100 a second for user space on Linux.
+const clockTick = 10 * time.Millisecond
+
+// CPU gives the CPU time, user and system, that a process has used; zero where /proc doesn't tell.
+func CPU(pid int) time.Duration {
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0
+	}
+	// The second field is the command in brackets and may hold spaces.
+	_, rest, _ := strings.Cut(string(raw), ") ")
+	f := strings.Fields(rest)
+	if len(f) < 13 {
+		return 0
+	}
+	user, _ := strconv.ParseInt(f[11], 10, 64)
+	system, _ := strconv.ParseInt(f[12], 10, 64)
+	return time.Duration(user+system) * clockTick
+}
+
+// PeakMB gives the most resident memory of a process so far, in MiB; zero where /proc doesn't tell.
+func PeakMB(pid int) float64 {
+	kb, _ := strconv.ParseFloat(strings.TrimSuffix(field(fmt.Sprintf("/proc/%d/status", pid), "VmHWM"), " kB"), 64)
+	return kb / 1024
+}
+
+// Machine names what the figures were measured on.
+func Machine() string {
+	model := field("/proc/cpuinfo", "model name")
+	if model == "" {
+		model = runtime.GOARCH
+	}
+	return fmt.Sprintf("%d cores of %s, %s, %s/%s", runtime.NumCPU(), model, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+}
+
+func field(path, name string) string {
+	f, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	for s := bufio.NewScanner(f); s.Scan(); {
+		if key, value, ok := strings.Cut(s.Text(), ":"); ok && strings.TrimSpace(key) == name {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,84 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/dev"
+)
+
+type devFlags struct {
+	listen string
+	tools  string
+	slots  int
+}
+
+func (a *app) devCommand() *cobra.Command {
+	var f devFlags
+	c := &cobra.Command{
+		Use:   "dev",
+		Short: "Run a NATS server, an orchestrator and a toolworker in one process",
+		Long: `Runs all of Stepjet until it is interrupted: a NATS server with JetStream, an orchestrator, and
+a toolworker with the built-in tools or those of --tools. Data stays in a folder, and runs that
+were not over go on with the next start. Any NATS client can connect.
+
+While it runs, the other commands use it without being told.`,
+		Example: `  stepjet dev
+  stepjet dev --tools tools.json --data ./data --listen 127.0.0.1:4333`,
+		Args: exactly(),
+		RunE: a.work(func(cmd *cobra.Command, _ []string) error { return a.dev(cmd.Context(), f) }),
+	}
+	c.Flags().StringVar(&f.listen, "listen", "127.0.0.1:4222", "`address` to take connections on; port 0 picks a free one")
+	c.Flags().StringVar(&f.tools, "tools", "", "tools `file` for the toolworker; default: the built-in tools")
+	c.Flags().IntVar(&f.slots, "slots", 0, "executions of each tool at a time, a `number`; default: 64")
+	return c
+}
+
+func (a *app) dev(ctx context.Context, f devFlags) error {
+	dir, _ := a.flags.dir()
+	if dir == "" {
+		return fault.New(fault.InvalidConfig, "there is no home folder to keep data in").WithHint("name one: --data FOLDER")
+	}
+	stack, err := dev.Start(ctx, dev.Options{Dir: dir, Listen: f.listen, Tools: f.tools, Slots: f.slots, Logger: a.log()})
+	if err != nil {
+		if errors.Is(why(ctx, err), errInterrupt) {
+			return nil
+		}
+		return err
+	}
+	defer stack.Stop()
+	if a.json() {
+		if err := a.printJSON(map[string]string{"url": stack.URL(), "data": stack.Dir()}); err != nil {
+			return err
+		}
+	} else {
+		a.welcome(stack)
+	}
+	select {
+	case err := <-stack.Done():
+		return err
+	case <-ctx.Done():
+		a.say("stopping; what is not over goes on with the next start")
+		return nil
+	}
+}
+
+func (a *app) welcome(stack *dev.Stack) {
+	st := a.errStyle
+	var t table
+	row := func(name, value string) { t.add(cell{text: name, paint: st.dim}, plain(value)) }
+	row("server", stack.URL())
+	row("data", stack.Dir())
+	row("tools", "stepjet tools list")
+	row("run a plan", "stepjet run plan.json")
+	row("or", `nats --server `+stack.URL()+` pub plan.submit.default.order-42 "$(cat plan.json)"`)
+	a.say("%s is up; Ctrl-C stops it", st.bold("Stepjet"))
+	if !a.flags.quiet {
+		t.write(a.stderr, "  ", 0)
+		_, _ = fmt.Fprintln(a.stderr)
+	}
+}

@@ -1,0 +1,203 @@
+// Package dev assembles a whole Stepjet in one process: a NATS server with JetStream, an orchestrator and a toolworker.
+// "stepjet dev" runs it, and the commands that are given no server use it.
+//
+// Safety: a data folder belongs to one process at a time, by a lock that the operating system releases when the process
+// ends, however it ends. What was accepted lies in that folder, so a process that is killed goes on where it was when
+// the next one starts. Liveness: Start returns when plans can be submitted and every tool is registered. Failure: a part
+// that ends by itself ends the whole, and Done says why.
+package dev
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/embedded"
+	"github.com/stepjet/stepjet/kv"
+	"github.com/stepjet/stepjet/orchestrator"
+	"github.com/stepjet/stepjet/worker"
+)
+
+// Options say what to run. The zero value keeps its data in a temporary folder, opens no port and hosts the built-in
+// tools.
+type Options struct {
+	// Dir is the data folder; it is created if absent. Empty: a temporary one, removed by Stop.
+	Dir string
+	// Listen is the address "host:port" to take connections on; port 0 picks a free one. Empty: none.
+	Listen string
+	// Tools is a tools file for the toolworker; empty: the built-in tools.
+	Tools string
+	// Slots is how many executions of each tool run at a time; 0: the worker's default.
+	Slots int
+	// Logger takes what the parts log; nil: nothing is logged.
+	Logger *slog.Logger
+}
+
+// Stack is a running Stepjet.
+type Stack struct {
+	options Options
+	lock    *os.File
+	server  *embedded.Server
+	orch    *part
+	work    *part
+	failed  chan error
+
+	stop sync.Once
+}
+
+// part is one program of the stack, on a connection of its own.
+type part struct {
+	name   string
+	nc     *nats.Conn
+	cancel context.CancelFunc
+	done   chan struct{}
+}
+
+// Start runs everything and returns when it is ready. Errors: InvalidConfig where the folder, the address or the tools
+// file can't be used (InUse tells a folder that another process has), and those of the parts.
+func Start(ctx context.Context, o Options) (*Stack, error) {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	s := &Stack{options: o, failed: make(chan error, 2)}
+	if err := s.start(ctx); err != nil {
+		s.Stop()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *Stack) start(ctx context.Context) (err error) {
+	o := s.options
+	if o.Dir != "" {
+		if s.lock, err = lock(o.Dir); err != nil {
+			return err
+		}
+		_ = os.Remove(filepath.Join(o.Dir, addressFile)) // of a process that was killed
+	}
+	s.server, err = embedded.Start(embedded.Options{Dir: o.Dir, Listen: o.Listen, Logger: o.Logger})
+	if err != nil {
+		return err
+	}
+	if err := s.startOrchestrator(ctx); err != nil {
+		return err
+	}
+	if err := s.startWorker(ctx); err != nil {
+		return err
+	}
+	if o.Dir != "" && o.Listen != "" {
+		if err := publish(o.Dir, s.URL()); err != nil {
+			return fault.Wrap(fault.InvalidConfig, err, "writing to the data folder")
+		}
+	}
+	return nil
+}
+
+func (s *Stack) startOrchestrator(ctx context.Context) error {
+	nc, err := s.Connect(ctx, "orchestrator")
+	if err != nil {
+		return err
+	}
+	orch, err := orchestrator.New(nc, orchestrator.Config{
+		Name: "dev", Logger: s.options.Logger, Store: kv.Config{StepsAsync: true, Logger: s.options.Logger},
+	})
+	if err != nil {
+		nc.Close()
+		return err
+	}
+	s.orch = s.run("orchestrator", nc, orch.Run)
+	return s.await(ctx, orch.Ready())
+}
+
+func (s *Stack) startWorker(ctx context.Context) error {
+	nc, err := s.Connect(ctx, "toolworker")
+	if err != nil {
+		return err
+	}
+	w, err := worker.New(nc, worker.Config{Name: "dev", Slots: s.options.Slots, Logger: s.options.Logger})
+	if err == nil {
+		err = host(w, s.options.Tools)
+	}
+	if err != nil {
+		nc.Close()
+		return err
+	}
+	s.work = s.run("toolworker", nc, w.Run)
+	return s.await(ctx, w.Ready())
+}
+
+// run starts a part, which lives until Stop.
+func (s *Stack) run(name string, nc *nats.Conn, do func(context.Context) error) *part {
+	ctx, cancel := context.WithCancel(context.Background())
+	p := &part{name: name, nc: nc, cancel: cancel, done: make(chan struct{})}
+	go func() {
+		defer close(p.done)
+		err := do(ctx)
+		if ctx.Err() == nil {
+			if err == nil {
+				err = fault.New(fault.Internal, "it ended by itself")
+			}
+			s.failed <- fmt.Errorf("%s: %w", name, err)
+		}
+	}()
+	return p
+}
+
+func (s *Stack) await(ctx context.Context, ready <-chan struct{}) error {
+	select {
+	case <-ready:
+		return nil
+	case err := <-s.failed:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// Connect opens a connection within the process; the caller closes it.
+func (s *Stack) Connect(ctx context.Context, name string) (*nats.Conn, error) {
+	return kv.Connect(ctx, kv.ConnectOptions{InProcess: s.server.InProcess(), Name: "stepjet " + name, Logger: s.options.Logger})
+}
+
+// URL gives the address that others connect to; "" without Listen.
+func (s *Stack) URL() string { return s.server.URL() }
+
+// Dir gives the data folder; "" for a temporary one.
+func (s *Stack) Dir() string { return s.options.Dir }
+
+// Done gives the error of a part that ended by itself; it is never closed.
+func (s *Stack) Done() <-chan error { return s.failed }
+
+// Stop ends the worker, which finishes what it has begun, then the orchestrator, then the server. Runs that are not over
+// go on when the next Stack starts on the same folder.
+func (s *Stack) Stop() {
+	s.stop.Do(func() {
+		s.work.end()
+		s.orch.end()
+		if s.lock != nil {
+			_ = os.Remove(filepath.Join(s.options.Dir, addressFile)) // it may not be there
+		}
+		if s.server != nil {
+			s.server.Shutdown()
+		}
+		if s.lock != nil {
+			_ = s.lock.Close() // which unlocks it
+		}
+	})
+}
+
+// end stops a part and waits until it is over; a part that was never started has none.
+func (p *part) end() {
+	if p == nil {
+		return
+	}
+	p.cancel()
+	<-p.done
+	p.nc.Close()
+}

@@ -1,0 +1,117 @@
+package dev
+
+import (
+	"encoding/json"
+	"errors"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/stepjet/stepjet/fault"
+)
+
+// DefaultDir gives the folder where dev mode keeps its data: STEPJET_DATA, else stepjet in the user's data folder
+// (XDG_DATA_HOME, else ~/.local/share). "" where there is no home to keep anything in.
+func DefaultDir(env func(string) string) string {
+	if d := env("STEPJET_DATA"); d != "" {
+		return d
+	}
+	if d := env("XDG_DATA_HOME"); filepath.IsAbs(d) {
+		return filepath.Join(d, "stepjet")
+	}
+	if home := env("HOME"); filepath.IsAbs(home) {
+		return filepath.Join(home, ".local", "share", "stepjet")
+	}
+	return ""
+}
+
+// Exists reports whether a folder holds the data of dev mode.
+func Exists(dir string) bool {
+	if dir == "" {
+		return false
+	}
+	_, err := os.Stat(filepath.Join(dir, lockFile))
+	return err == nil
+}
+
+const (
+	lockFile    = "stepjet.lock"
+	addressFile = "stepjet.url"
+)
+
+// errInUse is the cause of an error that says another process has the folder.
+var errInUse = errors.New("in use")
+
+// Unusable reports whether Start failed because of the data folder: another process has it, or it can't be written.
+func Unusable(err error) bool {
+	return InUse(err) || errors.Is(err, os.ErrPermission) || errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.ENOSPC)
+}
+
+// InUse reports whether Start failed because another process has the data folder.
+func InUse(err error) bool { return errors.Is(err, errInUse) }
+
+// lock makes a folder this process's own. The lock is the operating system's and ends with the process.
+func lock(dir string) (*os.File, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fault.Wrap(fault.InvalidConfig, err, "making the data folder")
+	}
+	f, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fault.Wrap(fault.InvalidConfig, err, "opening the data folder")
+	}
+	if err := tryLock(f); err != nil {
+		_ = f.Close() // nothing was written
+		inUse := fault.New(fault.InvalidConfig, "the data folder %s is in use by another process", dir).
+			WithHint("connect to that one, or name another folder with --data")
+		inUse.Cause = errInUse
+		return nil, inUse
+	}
+	return f, nil
+}
+
+// address is what a process that listens leaves in its data folder for others to find.
+type address struct {
+	URL string `json:"url"`
+	PID int    `json:"pid"`
+}
+
+func publish(dir, url string) error {
+	b, err := json.Marshal(address{url, os.Getpid()})
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, addressFile), b, 0o600)
+}
+
+// Running gives the address of the Stepjet that runs on a data folder and listens; ok is false where none does.
+func Running(dir string) (url string, ok bool) {
+	if !Exists(dir) {
+		return "", false
+	}
+	b, err := os.ReadFile(filepath.Join(dir, addressFile))
+	if err != nil {
+		return "", false
+	}
+	var a address
+	if json.Unmarshal(b, &a) != nil || !answers(a.URL) {
+		return "", false
+	}
+	return a.URL, true
+}
+
+// answers reports whether anybody listens at an address. A file that a killed process left behind leads nowhere.
+func answers(address string) bool {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" {
+		return false
+	}
+	c, err := net.DialTimeout("tcp", u.Host, time.Second)
+	if err != nil {
+		return false
+	}
+	_ = c.Close() // it was only a knock at the door
+	return true
+}

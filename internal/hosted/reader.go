@@ -1,0 +1,228 @@
+package hosted
+
+import (
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/builtin"
+	"github.com/stepjet/stepjet/tool"
+)
+
+// Limits of what exec and http tools may be given.
+const (
+	defaultOutput = 1 << 20
+	maxOutput     = 64 << 20
+	maxTimeout    = 168 * time.Hour
+)
+
+// definitionFields are those of a tool's definition.
+var definitionFields = []string{"name", "title", "description", "inputSchema", "outputSchema", "annotations", "x-orchestration", "tenants"}
+
+// reader makes a File of its content and notes all problems on the way.
+type reader struct {
+	dir      string
+	getenv   func(string) (string, bool)
+	file     *File
+	names    map[string]string // place of each tool by its name
+	problems Problems
+}
+
+func (r *reader) read(raw []byte) {
+	if !r.problems.wellFormed(raw) {
+		return
+	}
+	top, ok := r.problems.object("", raw, "tools")
+	if !ok {
+		return
+	}
+	var list []json.RawMessage
+	if !top.read("tools", &list, "an array") {
+		if !top.has("tools") {
+			r.problems.wrong("", `write {"tools": [{"builtin": "all"}]}`, "the field \"tools\" is missing")
+		}
+		return
+	}
+	if len(list) == 0 {
+		r.problems.wrong("/tools", `write {"builtin": "all"} for the built-in tools`, "there are no tools")
+	}
+	for i, one := range list {
+		r.entry("/tools/"+strconv.Itoa(i), one)
+	}
+}
+
+// entry reads one element of tools.
+func (r *reader) entry(path string, raw json.RawMessage) {
+	f, ok := r.problems.object(path, raw, append([]string{"builtin", "exec", "http"}, definitionFields...)...)
+	if !ok {
+		return
+	}
+	var kinds []string
+	for _, k := range []string{"builtin", "exec", "http"} {
+		if f.has(k) {
+			kinds = append(kinds, k)
+		}
+	}
+	if len(kinds) != 1 {
+		r.problems.wrong(path, "", "a tool has one of builtin, exec and http, and this one has %d of them", len(kinds))
+		return
+	}
+	if kinds[0] == "builtin" {
+		r.builtin(f)
+		return
+	}
+	def := r.definition(f, raw)
+	if def == nil {
+		def = &tool.Definition{} // so that the rest is checked too
+	}
+	var call caller
+	if kinds[0] == "exec" {
+		call = r.exec(f, def)
+	} else {
+		call = r.http(f, def)
+	}
+	r.add(path, hosted{def, call})
+}
+
+// add takes a tool in, unless its name is taken.
+func (r *reader) add(path string, h hosted) {
+	if h.def.Name == "" {
+		return
+	}
+	if first, taken := r.names[h.def.Name]; taken {
+		r.problems.wrong(path, "", "the tool %q is there already, at %s", h.def.Name, first)
+		return
+	}
+	r.names[h.def.Name] = path
+	r.file.tools = append(r.file.tools, h)
+}
+
+// definition reads the fields of a definition; nil where they are no valid one, which is noted.
+func (r *reader) definition(f fields, raw json.RawMessage) *tool.Definition {
+	values := map[string]json.RawMessage{}
+	for _, name := range definitionFields {
+		if f.has(name) {
+			values[name] = f.values[name]
+		}
+	}
+	raw, err := json.Marshal(values)
+	if err != nil { // they were parts of valid JSON
+		r.problems.wrong(f.path, "", "%v", err)
+		return nil
+	}
+	def, err := tool.ParseDefinition(raw)
+	if err != nil {
+		e := fault.As(err)
+		r.problems.add(e.Code, f.path, e.Hint, "%s", e.Message)
+		return nil
+	}
+	return def
+}
+
+// builtin reads {"builtin": "group or tool"}, with changes to the definition where it is one tool.
+func (r *reader) builtin(f fields) {
+	name, ok := f.text("builtin")
+	if !ok {
+		return
+	}
+	if one, ok := builtin.Lookup(name); ok {
+		if def := r.changed(f, one); def != nil {
+			r.add(f.path, builtinTool(one, *def))
+		}
+		return
+	}
+	group := builtin.Group(name)
+	if name == "all" {
+		group = builtin.All()
+	}
+	if group == nil {
+		words := append([]string{"all"}, builtin.Groups()...)
+		hint := suggest(name, words)
+		for _, t := range builtin.All() {
+			if near := tool.NearMiss(name, t.Definition.Name); near != "" {
+				hint = suggest(name, []string{near})
+			}
+		}
+		r.problems.wrong(f.at("builtin"), hint, "there are no built-in tools %q", name)
+		return
+	}
+	for _, key := range slices.Sorted(maps.Keys(f.values)) {
+		if key != "builtin" && slices.Contains(definitionFields, key) {
+			r.problems.wrong(f.at(key), "name one tool to change it", "a group of built-in tools takes no %s", key)
+		}
+	}
+	for _, t := range group {
+		r.add(f.path, builtinTool(t, *t.Definition))
+	}
+}
+
+// changed gives a built-in tool's definition with what the entry says otherwise.
+func (r *reader) changed(f fields, t builtin.Tool) *tool.Definition {
+	base, err := json.Marshal(t.Definition)
+	var merged map[string]json.RawMessage
+	if err = errors.Join(err, json.Unmarshal(base, &merged)); err != nil {
+		r.problems.wrong(f.path, "", "%v", err)
+		return nil
+	}
+	for _, key := range []string{"inputSchema", "outputSchema", "annotations"} {
+		if f.has(key) {
+			r.problems.wrong(f.at(key), "", "a built-in tool keeps its own %s", key)
+		}
+	}
+	for _, key := range []string{"name", "title", "description", "x-orchestration", "tenants"} {
+		if f.has(key) {
+			merged[key] = f.values[key]
+		}
+	}
+	return r.definition(fields{path: f.path, values: merged, problems: &r.problems}, nil)
+}
+
+// limits reads what exec and http have in common. A timeout beyond the contract's own could never pass.
+func (r *reader) limits(f fields, def *tool.Definition) (timeout time.Duration, output int64) {
+	timeout = time.Duration(f.number("timeout_ms", 0, maxTimeout.Milliseconds())) * time.Millisecond
+	output = f.number("output_limit_bytes", defaultOutput, maxOutput)
+	contract, err := def.Contract()
+	if err == nil && def.Name != "" && contract.Timeout > 0 && timeout > contract.Timeout {
+		r.problems.wrong(f.at("timeout_ms"), "raise timeout_ms of x-orchestration, or lower this one",
+			"%s is longer than the %s that the tool's contract gives one execution", timeout, contract.Timeout)
+	}
+	return timeout, output
+}
+
+// placeholders checks that each argument which a template needs is declared as a scalar that is always there: required,
+// or with a default. optional ones may be absent.
+func (r *reader) placeholders(path string, names []string, def *tool.Definition, optional bool) {
+	if def.Name == "" {
+		return // its schema is not known
+	}
+	p := propertiesOf(def.InputSchema)
+	declared := slices.Sorted(maps.Keys(p.declared))
+	for _, name := range names {
+		one, ok := p.declared[name]
+		switch {
+		case !ok && len(declared) == 0:
+			r.problems.wrong(path, `add it: "inputSchema": {"type": "object", "properties": {…}, "required": […]}`, "the input schema has no property %q", name)
+		case !ok:
+			r.problems.wrong(path, suggest(name, declared), "the input schema has no property %q", name)
+		case !one.scalar():
+			r.problems.wrong(path, "", "the argument %q is no string, number or boolean", name)
+		case !optional && !p.required[name] && len(one.Default) == 0:
+			r.problems.wrong(path, "add it to \"required\", or give it a \"default\"", "the argument %q may be absent", name)
+		}
+	}
+}
+
+// defaults gives those of the input schema, for placeholders.
+func defaults(def *tool.Definition) map[string]json.RawMessage {
+	out := map[string]json.RawMessage{}
+	for name, p := range propertiesOf(def.InputSchema).declared {
+		if len(p.Default) > 0 {
+			out[name] = p.Default
+		}
+	}
+	return out
+}

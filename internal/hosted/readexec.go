@@ -1,0 +1,110 @@
+package hosted
+
+import (
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/stepjet/stepjet/tool"
+)
+
+// inherited are the variables that a program gets from the worker unasked.
+var inherited = []string{"PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR"}
+
+// private are the beginnings of variables that are never passed on: how the worker reaches NATS, and its own settings.
+var private = []string{"NATS_", "STEPJET_"}
+
+// exec reads the exec field of an entry.
+func (r *reader) exec(entry fields, def *tool.Definition) caller {
+	f, ok := r.problems.object(entry.at("exec"), entry.values["exec"],
+		"argv", "allow_dash", "stdin", "timeout_ms", "output_limit_bytes", "env", "dir")
+	if !ok {
+		return nil
+	}
+	p := &program{name: def.Name, defaults: defaults(def), dash: map[string]bool{}}
+	p.timeout, p.limit = r.limits(f, def)
+	p.stdin = f.choice("stdin", "none", "arguments") == "arguments"
+	used := r.argv(f, def, p)
+	for _, name := range f.texts("allow_dash") {
+		if !slices.Contains(used, name) {
+			r.problems.wrong(f.at("allow_dash"), suggest(name, used), "argv has no placeholder {{%s}}", name)
+		}
+		p.dash[name] = true
+	}
+	p.env = r.environment(f)
+	p.dir = r.dir
+	if dir, ok := f.text("dir"); ok {
+		if !filepath.IsAbs(dir) {
+			dir = filepath.Join(r.dir, dir)
+		}
+		p.dir = dir
+	}
+	return p.call
+}
+
+// argv reads the command line and gives the names of its placeholders.
+func (r *reader) argv(f fields, def *tool.Definition, p *program) (used []string) {
+	elements := f.texts("argv")
+	if len(elements) == 0 || elements[0] == "" {
+		r.problems.wrong(f.at("argv"), `for example ["jq", "-r", "--", "{{path}}"]`, "it must name a program")
+		return nil
+	}
+	for i, element := range elements {
+		path := fmt.Sprintf("%s/%d", f.at("argv"), i)
+		t, err := parseTemplate(element, "{{", "}}")
+		if err != nil {
+			r.problems.wrong(path, "", "%v", err)
+			continue
+		}
+		if strings.IndexByte(element, 0) >= 0 {
+			r.problems.wrong(path, "", "it holds a NUL byte")
+		}
+		if i == 0 && len(t.names()) > 0 {
+			r.problems.wrong(path, "write a tool for each program", "the program itself can't be an argument")
+			continue
+		}
+		r.placeholders(path, t.names(), def, false)
+		used = append(used, t.names()...)
+		p.argv = append(p.argv, t)
+	}
+	if _, err := exec.LookPath(elements[0]); err != nil && !strings.ContainsRune(elements[0], filepath.Separator) {
+		r.file.warnings = append(r.file.warnings, fmt.Sprintf("the tool %q can't run: the program %q is not installed", def.Name, elements[0]))
+	}
+	return used
+}
+
+// environment puts the program's variables together: the few that all get, then those of the file.
+func (r *reader) environment(f fields) []string {
+	var env []string
+	pass := func(name string) bool {
+		value, ok := r.getenv(name)
+		if ok {
+			env = append(env, name+"="+value)
+		}
+		return ok
+	}
+	for _, name := range inherited {
+		pass(name)
+	}
+	for i, one := range f.texts("env") {
+		path := fmt.Sprintf("%s/%d", f.at("env"), i)
+		name, _, set := strings.Cut(one, "=")
+		switch {
+		case name == "" || strings.IndexByte(one, 0) >= 0:
+			r.problems.wrong(path, "write NAME=value, or NAME to pass the worker's own on", "%q names no variable", one)
+		case set:
+			env = append(env, one)
+		case r.secret(name):
+			r.problems.wrong(path, "", "%s is the worker's own and not passed on", name)
+		case !pass(name):
+			r.problems.wrong(path, "set it, or write "+name+"=value", "the worker has no variable %s", name)
+		}
+	}
+	return env
+}
+
+func (r *reader) secret(name string) bool {
+	return slices.ContainsFunc(private, func(prefix string) bool { return strings.HasPrefix(strings.ToUpper(name), prefix) })
+}

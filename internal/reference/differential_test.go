@@ -1,0 +1,212 @@
+package reference_test
+
+import (
+	"encoding/json"
+	"flag"
+	"math/rand"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/reference"
+	"github.com/stepjet/stepjet/plan"
+)
+
+var (
+	cases     = flag.Int("cases", 20_000, "random cases of each differential test")
+	firstSeed = flag.Int64("seed", 1, "seed of the first random case; to replay one, set -cases 1 too")
+)
+
+// results are what the dependencies of a step came to.
+type results func(dep int) ([]byte, bool)
+
+// requireSameArguments resolves the arguments of one step both ways and gives the code they fail with, or "".
+func requireSameArguments(t *testing.T, seed int64, doc string, p *plan.Plan, q *reference.Plan, step int, r results) string {
+	t.Helper()
+	got, gotErr := p.Arguments(step, r)
+	want, wantErr := q.Arguments(step, r)
+	if wantErr != nil {
+		require.NotNil(t, gotErr, "seed %d, step %d fails with %s, not with %s: %s", seed, step, wantErr.Code, got, doc)
+		require.Equal(t, wantErr.Code, string(gotErr.Code), "seed %d, step %d: %s", seed, step, doc)
+		return wantErr.Code
+	}
+	require.Nil(t, gotErr, "seed %d, step %d: %s", seed, step, doc)
+	require.Equal(t, string(want), string(got), "seed %d, step %d: %s", seed, step, doc)
+	require.True(t, json.Valid(got), "seed %d, step %d: %s", seed, step, doc)
+	return ""
+}
+
+// accept reads a valid plan both ways.
+func accept(t *testing.T, seed int64, doc string) (*plan.Plan, *reference.Plan) {
+	t.Helper()
+	p, report := plan.Parse([]byte(doc), nil)
+	require.Empty(t, report.Problems, "seed %d: %s", seed, doc)
+	q, err := reference.Parse([]byte(doc))
+	require.NoError(t, err, "seed %d: %s", seed, doc)
+	require.Len(t, p.Steps, len(q.Steps))
+	for i, s := range q.Steps {
+		require.Equal(t, s.ID, p.Steps[i].ID)
+		require.Equal(t, s.Optional, p.Steps[i].Optional)
+		require.ElementsMatch(t, s.Deps, p.Steps[i].Deps, "seed %d, step %d: %s", seed, i, doc)
+	}
+	require.Equal(t, q.Outputs, p.Outputs)
+	return p, q
+}
+
+// Arguments of random plans, with the results that the plans really come to and with some of them missing.
+func TestArgumentsAgree(t *testing.T) {
+	t.Parallel()
+	codes, forms := map[string]int{}, map[string]int{}
+	for seed, n := *firstSeed, 0; n < *cases; seed++ {
+		c := reference.Generate(rand.New(rand.NewSource(seed)), reference.Options{})
+		p, q := accept(t, seed, string(c.Plan))
+		r, err := reference.Run(c.Plan, c.Contracts, c.Call)
+		require.NoError(t, err)
+		for form, count := range c.Forms {
+			forms[form] += count
+		}
+		for step := range q.Steps {
+			real := func(dep int) ([]byte, bool) {
+				s := r.Steps[q.Steps[dep].ID]
+				return s.Result, s.Status == "succeeded"
+			}
+			some := func(dep int) ([]byte, bool) {
+				result, ok := real(dep)
+				return result, ok && (dep+step+int(seed))%3 != 0
+			}
+			codes[requireSameArguments(t, seed, string(c.Plan), p, q, step, real)]++
+			codes[requireSameArguments(t, seed, string(c.Plan), p, q, step, some)]++
+			n += 2
+		}
+	}
+	if *cases < 1000 {
+		return // a replay
+	}
+	for _, code := range []string{"", "unresolved_ref", "invalid_arguments"} {
+		require.Greater(t, codes[code], *cases/500, "code %q", code)
+	}
+	for _, form := range reference.Forms() {
+		require.Greater(t, forms[form], *cases/500, form)
+	}
+}
+
+// crumbs are what random strings are made of: all that means something in a reference, and a little that doesn't.
+var crumbs = []string{
+	"$ref:", "$ref:a", "$ref:b", "${ref:", "${ref:a", "${ref:a}", "$$ref:a", "$", "{", "}", "a", "b", ".", ".x", ".0", ".01", "[0]", "[00]", "[", "]",
+	`["k e.y"]`, `["\u0078"]`, `["`, `"]`, `"`, `\"`, `\`, "||", " || ", "|", " ", "\t", "\n", "\v", "1", "1.0", "null", `"none"`, `"n e"`, "true", "-", ",", ";",
+	":", "!", "?", ")", "'", "é", "\u00a0", "\u2028", "x", "@this", "*", "#", "é", ". ", "\x00", "\x7f", "<", "ref:", "{ref:a}",
+}
+
+func randomText(rng *rand.Rand) string {
+	var b strings.Builder
+	if rng.Intn(2) == 0 {
+		b.WriteString("$ref:a")
+	}
+	for range rng.Intn(7) {
+		b.WriteString(crumbs[rng.Intn(len(crumbs))])
+	}
+	return b.String()
+}
+
+// requireSameVerdict gives one text to both as a value, a key and an object form, and compares what they say, and what
+// they make of it.
+func requireSameVerdict(t *testing.T, seed int64, text, result string) (accepted int) {
+	t.Helper()
+	quoted, err := json.Marshal(text)
+	require.NoError(t, err)
+	for _, arguments := range []string{`{"v":` + string(quoted) + `}`, `{` + string(quoted) + `:1}`, `{"v":{"$ref":` + string(quoted) + `}}`} {
+		doc := `{"steps":[{"id":"a","tool":"x"},{"id":"b","tool":"x","arguments":` + arguments + `},{"id":"c","tool":"x"}]}`
+		q, err := reference.Parse([]byte(doc))
+		p, report := plan.Parse([]byte(doc), nil)
+		if err != nil {
+			require.NotEmpty(t, report.Problems, "seed %d: %s in %s", seed, err, doc)
+			require.Equal(t, strings.Contains(err.Error(), "invalid_ref"), has(report, fault.InvalidRef), "seed %d: %s: %v", seed, doc, report.Problems)
+			continue
+		}
+		require.Empty(t, report.Problems, "seed %d: %s", seed, doc)
+		requireSameArguments(t, seed, doc, p, q, 1, func(int) ([]byte, bool) { return []byte(result), true })
+		requireSameArguments(t, seed, doc, p, q, 1, func(int) ([]byte, bool) { return nil, false })
+		accepted++
+	}
+	return accepted
+}
+
+func has(r plan.Report, code fault.Code) bool {
+	for _, p := range r.Problems {
+		if p.Code == code {
+			return true
+		}
+	}
+	return false
+}
+
+const crumbResult = `{"x":{"0":1.0,"x":"t\"q"},"0":[7,{"x":null}],"k e.y":[ true ,"s"],"01":"s"}`
+
+// Texts that are mostly no good references: both refuse the same ones.
+func TestTextsAgree(t *testing.T) {
+	t.Parallel()
+	accepted := 0
+	for seed := *firstSeed; seed < *firstSeed+int64(*cases); seed++ {
+		rng := rand.New(rand.NewSource(seed))
+		accepted += requireSameVerdict(t, seed, randomText(rng), crumbResult)
+	}
+	if *cases >= 1000 {
+		require.Greater(t, accepted, *cases/10)
+		require.Less(t, accepted, *cases*2)
+	}
+}
+
+// Outputs of tools: valid ones with a byte changed, added or taken away here and there.
+func TestOutputsAgree(t *testing.T) {
+	t.Parallel()
+	counts := map[bool]int{}
+	for seed := *firstSeed; seed < *firstSeed+int64(*cases); seed++ {
+		rng := rand.New(rand.NewSource(seed))
+		c := reference.Generate(rng, reference.Options{Steps: 1})
+		for _, s := range c.Scripts {
+			body := spoil(rng, s.Reply.Body)
+			text := s.Reply.Text || rng.Intn(4) == 0
+			want, wantErr := reference.Convert(body, text)
+			got, gotErr := plan.Output(body, text)
+			require.Equal(t, wantErr == nil, gotErr == nil, "seed %d: %q: %v %v", seed, body, wantErr, gotErr)
+			counts[wantErr == nil]++
+			if wantErr != nil {
+				require.Equal(t, wantErr.Code, string(gotErr.Code))
+				continue
+			}
+			require.Equal(t, string(want), string(got), "seed %d: %q", seed, body)
+		}
+	}
+	if *cases >= 1000 {
+		require.Greater(t, counts[true], *cases/10)
+		require.Greater(t, counts[false], *cases/100)
+	}
+}
+
+func spoil(rng *rand.Rand, body []byte) []byte {
+	out := append([]byte{}, body...)
+	for range rng.Intn(3) {
+		at := rng.Intn(len(out) + 1)
+		odd := []string{"\xff", `"`, `\`, "{", "}", "[", "]", ",", ":", "0", " ", "\n", `\ud800`, `\udc00`, "\x00", "é", "1", "e"}
+		insert := odd[rng.Intn(len(odd))]
+		rest := append([]byte(insert), out[min(len(out), at+rng.Intn(2)):]...)
+		out = append(out[:at:at], rest...)
+	}
+	return out
+}
+
+// FuzzTexts is TestTextsAgree with texts and results that the fuzzer makes up.
+func FuzzTexts(f *testing.F) {
+	for _, s := range []string{"$ref:a", "$ref:a.x || 1", `at ${ref:a["k e.y"]}.`, "$$ref:a", "$ref:a[0].x, $ref:a."} {
+		f.Add(s, crumbResult)
+	}
+	f.Fuzz(func(t *testing.T, text, result string) {
+		value, failure := reference.Convert([]byte(result), false)
+		if failure != nil || len(text) > 900 || strings.ToValidUTF8(text, "") != text {
+			return // a path over 1 KiB and bytes that are no text are refused for other reasons
+		}
+		requireSameVerdict(t, 0, text, string(value))
+	})
+}

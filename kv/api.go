@@ -1,0 +1,139 @@
+package kv
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// apiPrefix is where JetStream's API is.
+const apiPrefix = "$JS.API."
+
+// requestTimeout is how long one request to JetStream's API waits for its answer.
+const requestTimeout = 5 * time.Second
+
+// transient reports whether a request that failed so may succeed in a moment, without anybody doing something: while a
+// leader is elected, a server restarts, or the connection is away.
+func transient(err error) bool {
+	switch apiCode(err) {
+	case codeUnavailable, codeTooManyRequests, codeOffline, codeSequenceInFlight, codeSequenceNotReady, codeDuplicateInFlight:
+		return true
+	case 0:
+	default:
+		return false
+	}
+	for _, e := range []error{
+		nats.ErrTimeout, context.DeadlineExceeded, nats.ErrNoResponders, nats.ErrDisconnected, nats.ErrConnectionReconnecting,
+		nats.ErrReconnectBufExceeded, nats.ErrStaleConnection, errNoAnswer, errDisconnected,
+	} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
+
+// guarded runs a request to a subject (or to some of a prefix that ends in a dot): if the server refuses it, it ends at
+// once, with the refusal instead of a timeout.
+func (s *Store) guarded(ctx context.Context, subject string, request func(context.Context) error) error {
+	return s.denied.guarded(ctx, subject, request)
+}
+
+// request asks JetStream's API once. What the API itself answers as an error is a *jetstream.APIError.
+func (s *Store) request(ctx context.Context, subject string, body []byte) ([]byte, error) {
+	var answer *nats.Msg
+	err := s.guarded(ctx, subject, func(ctx context.Context) (err error) {
+		ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+		defer cancel()
+		answer, err = s.nc.RequestWithContext(ctx, subject, body)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return answer.Data, nil
+}
+
+// ask sends a JSON request to JetStream's API, repeats it while the API can't answer, and reads the answer into out,
+// which may be nil.
+func (s *Store) ask(ctx context.Context, subject string, in, out any) error {
+	body, err := json.Marshal(in)
+	if err != nil {
+		return Fault(err)
+	}
+	return s.retry(ctx, func(ctx context.Context) error {
+		answer, err := s.request(ctx, subject, body)
+		if err != nil {
+			return err
+		}
+		var failed struct {
+			Error *jetstream.APIError `json:"error"`
+		}
+		if err := json.Unmarshal(answer, &failed); err != nil {
+			return err
+		}
+		if failed.Error != nil {
+			return failed.Error
+		}
+		if out == nil {
+			return nil
+		}
+		return json.Unmarshal(answer, out)
+	})
+}
+
+// streamState is what Stepjet reads of STREAM.INFO, which the stream's leader answers.
+type streamState struct {
+	State struct {
+		FirstSeq uint64            `json:"first_seq"`
+		LastSeq  uint64            `json:"last_seq"`
+		Subjects map[string]uint64 `json:"subjects"`
+	} `json:"state"`
+	Cluster *struct {
+		Leader string `json:"leader"`
+	} `json:"cluster"`
+	Total int `json:"total"`
+}
+
+func (i streamState) leader() string {
+	if i.Cluster == nil {
+		return ""
+	}
+	return i.Cluster.Leader
+}
+
+type infoRequest struct {
+	Filter string `json:"subjects_filter,omitempty"`
+	Offset int    `json:"offset,omitempty"`
+}
+
+// streamInfo asks a stream's leader for its state; with a filter also for the subjects that match it, all of them.
+func (s *Store) streamInfo(ctx context.Context, stream, filter string) (streamState, error) {
+	var all streamState
+	for offset := 0; ; {
+		var page streamState
+		if err := s.ask(ctx, apiPrefix+"STREAM.INFO."+stream, infoRequest{filter, offset}, &page); err != nil {
+			return all, err
+		}
+		if offset == 0 {
+			all = page
+		}
+		for subject, n := range page.State.Subjects {
+			all.State.Subjects[subject] = n
+		}
+		offset += len(page.State.Subjects)
+		if len(page.State.Subjects) == 0 || offset >= page.Total {
+			return all, nil
+		}
+	}
+}
+
+// sizeMessage explains that a message is too large.
+func sizeMessage(size int, limit int64) string {
+	return "a message of " + strconv.Itoa(size) + " bytes is over the server's limit of " + strconv.FormatInt(limit, 10)
+}

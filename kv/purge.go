@@ -1,0 +1,71 @@
+package kv
+
+import (
+	"context"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/subjects"
+)
+
+// purgeRequest is JetStream's own: it removes messages on a subject, below a sequence or all but the last few.
+type purgeRequest struct {
+	Subject  string `json:"filter,omitempty"`
+	Sequence uint64 `json:"seq,omitempty"`
+	Keep     uint64 `json:"keep,omitempty"`
+}
+
+func (s *Store) purge(ctx context.Context, stream string, p purgeRequest) error {
+	return s.ask(ctx, apiPrefix+"STREAM.PURGE."+stream, p, nil)
+}
+
+// PurgeRun removes one generation of a run from the ledger: first its plan record, so that nothing fenced by it can be
+// written any more, then all others. A plan of the same id that was submitted since stays. Purging twice is harmless.
+// Errors as those of Read, without NotFound.
+func (s *Store) PurgeRun(ctx context.Context, r subjects.Run, generation uint64) error {
+	stream := subjects.LedgerStream(subjects.LedgerShard(r.Partition(), s.shards))
+	plan := purgeRequest{Subject: subjects.PlanRecord(r, s.shards), Sequence: generation + 1}
+	if err := s.purge(ctx, stream, plan); err != nil {
+		return err
+	}
+	return s.purge(ctx, stream, purgeRequest{Subject: subjects.GenerationFilter(r, generation, s.shards)})
+}
+
+// PurgeSubject removes what lies on a subject, or a filter, of a bucket or step stream. Errors as those of PurgeRun;
+// Internal for a subject of no stream.
+func (s *Store) PurgeSubject(ctx context.Context, subject string) error {
+	stream := subjects.StreamOf(subject)
+	if stream == "" {
+		return fault.New(fault.Internal, "%s is no subject of a stream of Stepjet's", subject)
+	}
+	return s.purge(ctx, stream, purgeRequest{Subject: subject})
+}
+
+// PurgeSteps removes what one generation of a run has waiting for one tool, dispatched (also leased) or scheduled. A
+// purge over several tools at once would leave the slots of leased steps taken, so each tool has its own call. Errors as
+// those of PurgeRun.
+func (s *Store) PurgeSteps(ctx context.Context, r subjects.Run, generation uint64, tool string, shard int) error {
+	for _, kind := range []string{"sched", "step"} { // in this order: a schedule may fire in between
+		p := purgeRequest{Subject: subjects.RunToolFilter(kind, r, generation, tool, shard)}
+		if err := s.purge(ctx, subjects.StepsStream(shard), p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Pending gives the message ids (Attempt.MessageID) of all attempts of a partition that a step stream holds: dispatched,
+// leased or scheduled. Errors as those of PurgeRun.
+func (s *Store) Pending(ctx context.Context, toolShard, partition int) (map[string]bool, error) {
+	filter := subjects.PartitionPendingFilter(partition, toolShard)
+	info, err := s.streamInfo(ctx, subjects.StepsStream(toolShard), filter)
+	if err != nil {
+		return nil, err
+	}
+	pending := make(map[string]bool, len(info.State.Subjects))
+	for subject := range info.State.Subjects {
+		if a, _, ok := subjects.ParseStep(subject); ok {
+			pending[a.MessageID()] = true
+		}
+	}
+	return pending, nil
+}

@@ -1,0 +1,150 @@
+package worker_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/stepjet/stepjet/internal/embedded"
+	"github.com/stepjet/stepjet/kv"
+	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/wire"
+	"github.com/stepjet/stepjet/worker"
+)
+
+// WeatherIn is what the tool takes; its JSON Schema is inferred from it.
+type WeatherIn struct {
+	Location string `json:"location" jsonschema:"the city to look up"`
+}
+
+// WeatherOut is what it returns.
+type WeatherOut struct {
+	Temp float64 `json:"temp"`
+}
+
+// A typed tool is a plain function.
+func ExampleHandle() {
+	demo(func(w *worker.Worker) {
+		worker.Handle(w, "get_weather", func(_ context.Context, in WeatherIn) (WeatherOut, error) {
+			if in.Location != "Tokyo" {
+				return WeatherOut{}, fmt.Errorf("no station in %s", in.Location)
+			}
+			return WeatherOut{Temp: 21.5}, nil
+		}, worker.Description("the temperature in a city"))
+	}, "get_weather", `{"location":"Tokyo"}`, `{"location":"Atlantis"}`, `{"city":"Tokyo"}`)
+	// Output:
+	// {"temp":21.5}
+	// tool_failed: no station in Atlantis (retryable: true)
+	// invalid_arguments (retryable: false)
+}
+
+// An error that can't be helped by trying again is marked so; the step is not retried, whatever its contract says.
+func ExampleTerminal() {
+	errClosed := errors.New("the account is closed")
+	demo(func(w *worker.Worker) {
+		worker.Handle(w, "transfer", func(context.Context, struct{}) (string, error) {
+			return "", worker.Terminal(errClosed)
+		})
+	}, "transfer", `{}`)
+	// Output:
+	// tool_terminal: the account is closed (retryable: false)
+}
+
+// A handler learns from its context which step it runs. The key is the same for every attempt: hand it to whatever has
+// the effect.
+func ExampleInfoFrom() {
+	demo(func(w *worker.Worker) {
+		worker.Handle(w, "charge", func(ctx context.Context, _ struct{}) (map[string]any, error) {
+			info, _ := worker.InfoFrom(ctx)
+			return map[string]any{"attempt": info.Attempt, "run": info.Run, "step": info.Step}, nil
+		})
+	}, "charge", `{}`)
+	// Output:
+	// {"attempt":1,"run":"order-42","step":"s1"}
+}
+
+// Middleware wraps every tool of a worker.
+func ExampleWorker_Use() {
+	demo(func(w *worker.Worker) {
+		w.Use(func(next worker.Handler) worker.Handler {
+			return func(ctx context.Context, args json.RawMessage) (worker.Output, error) {
+				info, _ := worker.InfoFrom(ctx)
+				fmt.Printf("calling %s with %s\n", info.Tool, args)
+				return next(ctx, args)
+			}
+		})
+		worker.Handle(w, "greet", func(context.Context, map[string]any) (string, error) { return "hello", nil })
+	}, "greet", `{"name":"Ada"}`)
+	// Output:
+	// calling greet with {"name":"Ada"}
+	// "hello"
+}
+
+// demo runs a worker on a server of its own and prints what each call came to. The orchestrator's part, which is to
+// register tools, send steps and read records, is played by the example itself.
+func demo(tools func(*worker.Worker), tool string, calls ...string) {
+	ctx, cancel := context.WithCancel(context.Background())
+	srv, err := embedded.Start(embedded.Options{})
+	check(err)
+	defer srv.Shutdown()
+	nc, err := kv.Connect(ctx, kv.ConnectOptions{InProcess: srv.InProcess()})
+	check(err)
+	defer nc.Close()
+	store, err := kv.Setup(ctx, nc, kv.Config{})
+	check(err)
+	defer store.Close()
+	_, err = nc.Subscribe(subjects.RegisterFilter, func(m *nats.Msg) {
+		t, err := store.Register(ctx, m.Data)
+		check(err)
+		body, err := json.Marshal(t)
+		check(err)
+		check(m.Respond(body))
+	})
+	check(err)
+
+	w, err := worker.New(nc, worker.Config{})
+	check(err)
+	tools(w)
+	ended := make(chan error)
+	go func() { ended <- w.Run(ctx) }()
+	<-w.Ready()
+	for i, args := range calls {
+		fmt.Println(call(ctx, store, tool, i+1, args))
+	}
+	cancel()
+	check(<-ended)
+}
+
+// call sends a step and waits for its record.
+func call(ctx context.Context, store *kv.Store, tool string, n int, args string) string {
+	a := subjects.Attempt{Run: subjects.NewRun("default", "order-42"), Generation: 1, Tool: tool, Step: fmt.Sprint("s", n), Number: 1}
+	record := subjects.StepRecord(a, store.Shards())
+	sub, err := store.Conn().SubscribeSync(record)
+	check(err)
+	registered, err := store.Tool(ctx, tool)
+	check(err)
+	h := wire.Step{Result: record, Key: a.Key(), Attempt: a.Number}.Header()
+	store.DispatchAsync(ctx, kv.Dispatch{Attempt: a, Shard: registered.Shard, Header: h, Body: []byte(args)}, check)
+	m, err := sub.NextMsgWithContext(ctx)
+	check(err)
+	r := wire.ParseResult(m.Header, m.Data)
+	if r.Error == nil {
+		return string(r.Body)
+	}
+	text := string(r.Error.Code)
+	if r.Error.Code != "invalid_arguments" {
+		text += ": " + r.Error.Message
+	}
+	return fmt.Sprintf("%s (retryable: %v)", text, r.Error.Retryable)
+}
+
+func check(err error) {
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+}
