@@ -87,7 +87,7 @@ func (c *Client) addArguments(ctx context.Context, doc *outcome.Run) {
 	if len(report.Problems) > 0 || len(p.Steps) != len(doc.Steps) {
 		return
 	}
-	r := results{doc: doc, blob: func(h *outcome.Handle) ([]byte, error) { return c.store.Blob(ctx, h) }}
+	r := newResults(doc, func(h *outcome.Handle) ([]byte, error) { return c.store.Blob(ctx, h) })
 	left := MaxArguments
 	for i := range doc.Steps {
 		s := &doc.Steps[i]
@@ -110,9 +110,9 @@ func (c *Client) addArguments(ctx context.Context, doc *outcome.Run) {
 type results struct {
 	doc    *outcome.Run
 	blob   func(*outcome.Handle) ([]byte, error)
-	kept   map[int][]byte // blobs that were read
-	size   int64          // of kept
-	failed bool           // one could not be read, so that what was computed with it is wrong
+	kept   map[string][]byte // by step id: those of the outcome, and blobs that were read
+	size   int64             // of the blobs
+	failed bool              // one could not be read, so that what was computed with it is wrong
 }
 
 // of gives the result of one step: its own, the one that the outcome holds already, or the blob.
@@ -124,12 +124,7 @@ func (r *results) of(i int) ([]byte, bool) {
 	if s.Result != nil {
 		return s.Result, true
 	}
-	if r.doc.Outcome != nil {
-		if v, ok := r.doc.Outcome.Results.Get(s.ID); ok {
-			return v, true
-		}
-	}
-	if v, ok := r.kept[i]; ok {
+	if v, ok := r.kept[s.ID]; ok {
 		return v, true
 	}
 	v, err := r.fetch(s.Blob)
@@ -137,11 +132,18 @@ func (r *results) of(i int) ([]byte, bool) {
 		r.failed = true
 		return nil, false
 	}
-	if r.kept == nil {
-		r.kept = map[int][]byte{}
-	}
-	r.kept[i] = v
+	r.kept[s.ID] = v
 	return v, true
+}
+
+func newResults(doc *outcome.Run, blob func(*outcome.Handle) ([]byte, error)) *results {
+	r := &results{doc: doc, blob: blob, kept: map[string][]byte{}}
+	if doc.Outcome != nil {
+		for _, v := range doc.Outcome.Results {
+			r.kept[v.Step] = v.JSON
+		}
+	}
+	return r
 }
 
 func (r *results) fetch(h *outcome.Handle) ([]byte, error) {

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -49,6 +50,7 @@ func (c *Client) Submit(ctx context.Context, plan []byte, o SubmitOptions) (*Run
 		switch err := c.sameAsHistory(ctx, name, digest); {
 		case err == nil:
 			return c.attach(name, id, digest), nil
+		case fault.CodeOf(err) == fault.Permission: // who may only submit does; the orchestrator looks as well
 		case fault.CodeOf(err) != fault.NotFound:
 			return nil, err
 		}
@@ -69,7 +71,7 @@ func (c *Client) Run(ctx context.Context, plan []byte, o SubmitOptions) (*outcom
 func (c *Client) create(ctx context.Context, name subjects.Run, id string, plan []byte, digest string, h nats.Header) (*Run, error) {
 	p := c.waits.enter(name) // before the plan is sent: its end may come at once
 	for {
-		decision, _, err := c.store.Create(ctx, c.store.SubmitSubject(name), clone(h), plan, nil)
+		decision, _, err := c.store.Create(ctx, c.store.SubmitSubject(name), clone(h), bytes.Clone(plan), nil)
 		if err != nil {
 			return nil, err
 		}

@@ -95,7 +95,8 @@ type streamState struct {
 		Subjects map[string]uint64 `json:"subjects"`
 	} `json:"state"`
 	Cluster *struct {
-		Leader string `json:"leader"`
+		Leader   string     `json:"leader"`
+		Replicas []struct{} `json:"replicas"`
 	} `json:"cluster"`
 	Total int `json:"total"`
 }

@@ -30,6 +30,12 @@ func (s *Store) PurgeRun(ctx context.Context, r subjects.Run, generation uint64)
 	return s.purge(ctx, stream, purgeRequest{Subject: subjects.GenerationFilter(r, generation, s.shards)})
 }
 
+// PurgeUpTo removes all records of a ledger shard below a sequence; of those that filter matches, if it isn't empty.
+// Errors as those of PurgeRun.
+func (s *Store) PurgeUpTo(ctx context.Context, shard int, filter string, sequence uint64) error {
+	return s.purge(ctx, subjects.LedgerStream(shard), purgeRequest{Subject: filter, Sequence: sequence})
+}
+
 // PurgeSubject removes what lies on a subject, or a filter, of a bucket or step stream. Errors as those of PurgeRun;
 // Internal for a subject of no stream.
 func (s *Store) PurgeSubject(ctx context.Context, subject string) error {
@@ -47,6 +53,16 @@ func (s *Store) PurgeSteps(ctx context.Context, r subjects.Run, generation uint6
 	for _, kind := range []string{"sched", "step"} { // in this order: a schedule may fire in between
 		p := purgeRequest{Subject: subjects.RunToolFilter(kind, r, generation, tool, shard)}
 		if err := s.purge(ctx, subjects.StepsStream(shard), p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// PurgeAttempt removes one attempt, dispatched (also leased) or scheduled. Errors as those of PurgeRun.
+func (s *Store) PurgeAttempt(ctx context.Context, a subjects.Attempt, shard int) error {
+	for _, subject := range []string{subjects.Scheduled(a, shard), subjects.Step(a, shard)} {
+		if err := s.purge(ctx, subjects.StepsStream(shard), purgeRequest{Subject: subject}); err != nil {
 			return err
 		}
 	}

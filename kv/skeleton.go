@@ -12,11 +12,6 @@ import (
 	"github.com/stepjet/stepjet/tool"
 )
 
-// Follow reads partitions of a ledger shard: what is there, then what comes.
-func (s *Store) Follow(ctx context.Context, shard int, partitions []int, each func(Entry), caughtUp func(last uint64), lost func(error)) (stop func(), err error) {
-	return nil, nil
-}
-
 // Dispatch is one attempt to be sent to the workers.
 type Dispatch struct {
 	Attempt subjects.Attempt

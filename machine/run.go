@@ -297,6 +297,9 @@ func (r *Run) Result(step int) *Result {
 // Contract gives the frozen contract of a step's tool.
 func (r *Run) Contract(step int) tool.Contract { return r.start.Contracts[r.plan.Steps[step].Tool] }
 
+// Stopping reports whether nothing new may start any more.
+func (r *Run) Stopping() bool { return r.stopping }
+
 // Open reports whether this attempt of a step is the one to be decided now.
 func (r *Run) Open(step, attempt int) bool {
 	s := &r.steps[step]

@@ -2,6 +2,8 @@ package orchestrator
 
 import (
 	"context"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/stepjet/stepjet/fault"
@@ -53,6 +55,10 @@ func (r *run) attempt(step, number int) subjects.Attempt {
 }
 
 func (r *run) shard(step int) int { return r.start.Tools[r.plan.Steps[step].Tool].Shard }
+
+func (r *run) ackWait(step int) time.Duration {
+	return time.Duration(r.start.Tools[r.plan.Steps[step].Tool].AckWait) * time.Millisecond
+}
 
 // sending is one attempt on its way to a worker: everything that is needed beside the loop.
 type sending struct {
@@ -198,35 +204,68 @@ func (l *loop) recorded(a subjects.Attempt) func(kv.Decision, uint64, error) {
 	}
 }
 
+// withdrawn is an attempt that was decided without its worker.
+type withdrawn struct {
+	attempt subjects.Attempt
+	shard   int
+	err     *fault.Error
+}
+
 // decide creates records for attempts that no worker may decide any more, and only then takes back what is out of them:
 // were the message gone first and this process with it, nobody would decide.
 func (l *loop) decide(r *run, all []machine.Decide) {
-	type out struct {
-		attempt subjects.Attempt
-		shard   int
-		err     *fault.Error
-	}
-	list := make([]out, len(all))
+	list := make([]withdrawn, len(all))
 	for i, d := range all {
-		list[i] = out{r.attempt(d.Step, d.Attempt), r.shard(d.Step), d.Error}
+		list[i] = withdrawn{r.attempt(d.Step, d.Attempt), r.shard(d.Step), d.Error}
 	}
-	trace := r.trace
+	trace, wholeRun := r.trace, r.machine.Stopping()
 	l.job(func(ctx context.Context) {
-		for _, x := range list {
-			h, body := ownRecord(l.o.cfg.Name, x.err, trace)
-			_, _, err := l.store.Create(ctx, subjects.StepRecord(x.attempt, l.store.Shards()), h, body, nil)
-			if err != nil {
-				l.recorded(x.attempt)(0, 0, err)
-				return
-			}
+		if !l.createAll(ctx, list, trace) {
+			return
 		}
 		for _, x := range list {
-			if err := l.store.PurgeAttempt(ctx, x.attempt, x.shard); err != nil && ctx.Err() == nil {
-				l.log.Warn("a withdrawn step could not be removed; its worker's record will be refused", "step", x.attempt.MessageID(), "error", err)
-			}
 			_ = l.o.nc.Publish(subjects.Cancel(x.attempt), nil) // at most once: a worker that misses it wastes its time
 		}
+		l.withdraw(ctx, list, wholeRun)
 	})
+}
+
+// createAll creates the records side by side and waits for all; false if any could not be.
+func (l *loop) createAll(ctx context.Context, list []withdrawn, trace wire.Trace) bool {
+	var left sync.WaitGroup
+	var failed atomic.Bool
+	for _, x := range list {
+		h, body := ownRecord(l.o.cfg.Name, x.err, trace)
+		left.Add(1)
+		l.store.CreateAsync(ctx, subjects.StepRecord(x.attempt, l.store.Shards()), h, body, nil, func(d kv.Decision, seq uint64, err error) {
+			if err != nil {
+				failed.Store(true)
+			}
+			l.recorded(x.attempt)(d, seq, err)
+			left.Done()
+		})
+	}
+	left.Wait()
+	return !failed.Load()
+}
+
+// withdraw takes messages out of the step streams. A run that stops has nothing out that may stay, so its messages go
+// tool by tool; never across tools, which would leave the slots of leased steps taken.
+func (l *loop) withdraw(ctx context.Context, list []withdrawn, wholeRun bool) {
+	done := map[string]bool{}
+	for _, x := range list {
+		var err error
+		switch {
+		case !wholeRun:
+			err = l.store.PurgeAttempt(ctx, x.attempt, x.shard)
+		case !done[x.attempt.Tool]:
+			done[x.attempt.Tool] = true
+			err = l.store.PurgeSteps(ctx, x.attempt.Run, x.attempt.Generation, x.attempt.Tool, x.shard)
+		}
+		if err != nil && ctx.Err() == nil {
+			l.log.Warn("a withdrawn step could not be removed; its worker's record will be refused", "step", x.attempt.MessageID(), "error", err)
+		}
+	}
 }
 
 // stopRun creates the one stop record of a run; the ledger's order decides who was first.

@@ -28,6 +28,7 @@ type startRecord struct {
 type frozenTool struct {
 	Digest   string        `json:"digest"` // of the definition, kept in the registry under it
 	Shard    int           `json:"shard"`
+	AckWait  int64         `json:"ack_wait_ms"` // its lease, in milliseconds
 	Contract tool.Contract `json:"contract"`
 }
 

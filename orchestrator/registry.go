@@ -182,7 +182,7 @@ func (c *catalog) freeze(p *plan.Plan) (map[string]frozenTool, schemas) {
 			continue
 		}
 		k := c.used[name]
-		frozen[name] = frozenTool{Digest: k.Digest, Shard: k.Shard, Contract: k.Contract}
+		frozen[name] = frozenTool{Digest: k.Digest, Shard: k.Shard, AckWait: k.AckWait.Milliseconds(), Contract: k.Contract}
 		s[name] = k.schema
 	}
 	return frozen, s

@@ -36,7 +36,7 @@ type expected struct {
 	dispatch machine.Dispatch
 	attempt  subjects.Attempt
 	shard    int
-	timeout  time.Duration // of one execution
+	patience time.Duration // timeout of one execution and its lease
 	once     bool          // at_most_once
 }
 
@@ -63,7 +63,7 @@ func (l *loop) compare(now time.Time) {
 		for _, d := range l.effects.Dispatch {
 			c := r.machine.Contract(d.Step)
 			byPartition[r.id.Partition()] = append(byPartition[r.id.Partition()], expected{
-				run: r, dispatch: d, attempt: r.attempt(d.Step, d.Attempt), shard: r.shard(d.Step), timeout: c.Timeout, once: c.AtMostOnce,
+				run: r, dispatch: d, attempt: r.attempt(d.Step, d.Attempt), shard: r.shard(d.Step), patience: c.Timeout + r.ackWait(d.Step), once: c.AtMostOnce,
 			})
 		}
 		l.effects.Dispatch = l.effects.Dispatch[:0]
@@ -110,7 +110,7 @@ func (l *loop) claimed(ctx context.Context, x expected) bool {
 	if errors.Is(err, &fault.Error{Code: fault.NotFound}) {
 		return false
 	}
-	if err == nil && time.Since(e.Time) > x.timeout+l.store.AckWait() {
+	if err == nil && time.Since(e.Time) > x.patience {
 		l.fail(x.attempt, fault.New(fault.OutcomeUnknown, "a worker had begun the step and was lost; whether it took effect is not known").
 			WithHint("look at the tool's own system before you run it again"), x.run.trace)
 	}

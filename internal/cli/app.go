@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -24,6 +25,8 @@ type Env struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 	Getenv         func(string) string
+	// Now is the clock of what is printed; nil: time.Now.
+	Now func() time.Time
 	// Version is what "stepjet version" prints; empty: what the build information says.
 	Version string
 }
@@ -36,6 +39,13 @@ type app struct {
 	errStyle       style // of stderr
 	terminal       bool  // stderr is one that can be redrawn
 	flags          flags
+}
+
+func (a *app) now() time.Time {
+	if a.env.Now != nil {
+		return a.env.Now()
+	}
+	return time.Now()
 }
 
 // flags are those that every command has.

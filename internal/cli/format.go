@@ -45,8 +45,8 @@ func size(n int64) string {
 	}
 }
 
-// when writes a time for a list: the clock for today, else the day too. Both are in the reader's time zone.
-func when(t, now time.Time) string {
+// clock writes a time for a list: the clock for today, else the day too. Both are in the reader's time zone.
+func clock(t, now time.Time) string {
 	if t.IsZero() {
 		return ""
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -103,9 +104,9 @@ func (a *app) showRun(doc *outcome.Run) error {
 		t.add(cell{text: name, paint: st.dim}, plain(fmt.Sprintf(format, args...)))
 	}
 	line("tenant", "%s", doc.Tenant)
-	line("submitted", "%s", when(doc.Submitted, time.Now()))
+	line("submitted", "%s", clock(doc.Submitted, a.now()))
 	if !doc.Finished.IsZero() {
-		line("finished", "%s, after %s", when(doc.Finished, time.Now()), tookMS(doc.Stats.ElapsedMS))
+		line("finished", "%s, after %s", clock(doc.Finished, a.now()), tookMS(doc.Stats.ElapsedMS))
 	}
 	if doc.StoppedBy != "" {
 		line("stopped by", "%s", oneLine(doc.StoppedBy))
@@ -117,9 +118,9 @@ func (a *app) showRun(doc *outcome.Run) error {
 	line("plan", "sha256 %s", doc.Digest)
 	t.write(&b, "", 0)
 	if doc.Outcome != nil && len(doc.Outcome.Problems) > 0 {
-		var p bytes.Buffer
+		var p strings.Builder
 		writeProblems(&p, doc.Outcome.Problems, st.red, st)
-		b.Write(bytes.TrimSuffix(p.Bytes(), []byte("\n")))
+		b.WriteString(p.String())
 	}
 	if len(doc.Steps) > 0 {
 		b.WriteByte('\n')

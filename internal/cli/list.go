@@ -65,7 +65,7 @@ func (a *app) list(ctx context.Context, status []string, limit int) error {
 		}
 		return a.printJSON(runs)
 	}
-	return a.showRuns(runs, time.Now())
+	return a.showRuns(runs, a.now())
 }
 
 func (a *app) showRuns(runs []client.Summary, now time.Time) error {
@@ -84,7 +84,7 @@ func (a *app) showRuns(runs []client.Summary, now time.Time) error {
 			steps, spent = fmt.Sprintf("%d/%d", r.Stats.Succeeded, r.Stats.Steps), tookMS(r.Stats.ElapsedMS)
 		}
 		t.add(plain(oneLine(r.Run)), cell{text: string(r.Status), paint: func(text string) string { return st.run(r.Status, text) }},
-			cell{text: steps, right: true}, cell{text: spent, right: true}, plain(when(r.Submitted, now)))
+			cell{text: steps, right: true}, cell{text: spent, right: true}, plain(clock(r.Submitted, now)))
 	}
 	var b bytes.Buffer
 	t.write(&b, "", a.width())

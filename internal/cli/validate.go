@@ -114,6 +114,9 @@ func (a *app) verdict(name string, p *plan.Plan, r plan.Report) error {
 	}
 	writeProblems(&b, r.Problems, st.red, st)
 	writeProblems(&b, r.Warnings, func(s string) string { return st.yellow("warning " + s) }, st)
+	if len(r.Problems)+len(r.Warnings) > 0 {
+		b.WriteByte('\n')
+	}
 	_, err := fmt.Fprint(a.stdout, b.String())
 	return err
 }
@@ -137,8 +140,5 @@ func writeProblems(b *strings.Builder, problems []fault.Problem, paint func(stri
 		if p.Hint != "" {
 			fmt.Fprintf(b, "    %s %s\n", st.dim("hint:"), oneLine(p.Hint))
 		}
-	}
-	if len(problems) > 0 {
-		b.WriteByte('\n')
 	}
 }

@@ -4,7 +4,7 @@
 //	{"tools": [
 //	  {"builtin": "arithmetic"},
 //	  {"name": "json_query", "description": "…", "inputSchema": {…}, "annotations": {…}, "x-orchestration": {…},
-//	   "exec": {"argv": ["jq", "-c", "--", "{{filter}}"], "stdin": "arguments"}},
+//	   "exec": {"argv": ["jq", "-c", "{{filter}}"], "stdin": "arguments"}},
 //	  {"name": "get_city", "description": "…", "inputSchema": {…},
 //	   "http": {"method": "GET", "url": "https://api.example.com/v1/{city}", "query": {"lang": "{lang}"}}}
 //	]}

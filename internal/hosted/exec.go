@@ -62,17 +62,19 @@ func (p *program) call(parent context.Context, args json.RawMessage, info worker
 	return p.output(ctx, parent, err, stdout, stderr)
 }
 
-// output judges how the program ended: by its limits first, then by the caller, then by itself.
+// output judges how the program ended: by its output limit, by itself where it succeeded, by the caller, by its timeout,
+// and else by its exit code. A program that succeeded but left a child holding its output has succeeded.
 func (p *program) output(ctx, parent context.Context, err error, stdout *capture, stderr *tail) (worker.Output, error) {
-	var ours *fault.Error
+	var late *fault.Error
 	switch {
 	case stdout.over:
 		return worker.Output{}, p.tooLarge()
+	case err == nil || errors.Is(err, exec.ErrWaitDelay):
 	case parent.Err() != nil:
 		return worker.Output{}, context.Cause(parent)
-	case err != nil && errors.As(context.Cause(ctx), &ours):
-		return worker.Output{}, withTail(ours, stderr)
-	case err != nil && !errors.Is(err, exec.ErrWaitDelay):
+	case errors.As(context.Cause(ctx), &late):
+		return worker.Output{}, withTail(late, stderr)
+	default:
 		return worker.Output{}, p.failed(err, stderr)
 	}
 	out := bytes.TrimRight(stdout.data.Bytes(), "\r\n")
@@ -97,7 +99,7 @@ func (p *program) tooLarge() *fault.Error {
 func (p *program) failed(err error, stderr *tail) error {
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
-		e := fault.New(fault.ToolFailed, "the program of %q ended with %s", p.name, strings.TrimPrefix(exit.String(), "exit status "))
+		e := fault.New(fault.ToolFailed, "the program of %q ended with %s", p.name, exit) // a signal
 		if code := exit.ExitCode(); code >= 0 {
 			e = fault.New(fault.ToolFailed, "the program of %q ended with exit code %d", p.name, code)
 			e.Details = json.RawMessage(fmt.Sprintf(`{"exit_code":%d}`, code))

@@ -123,7 +123,11 @@ func (f fields) choice(name string, words ...string) string {
 		return words[0]
 	}
 	if !slices.Contains(words, s) {
-		f.problems.wrong(f.at(name), suggest(s, words), "it must be one of %s, not %q", strings.Join(words, ", "), s)
+		hint := ""
+		if near := tool.NearMiss(s, words...); near != "" {
+			hint = suggest(s, words)
+		}
+		f.problems.wrong(f.at(name), hint, "it must be one of %s, not %q", strings.Join(words, ", "), s)
 		return words[0]
 	}
 	return s

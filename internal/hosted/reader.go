@@ -75,7 +75,7 @@ func (r *reader) entry(path string, raw json.RawMessage) {
 		r.builtin(f)
 		return
 	}
-	def := r.definition(f, raw)
+	def := r.definition(f)
 	if def == nil {
 		def = &tool.Definition{} // so that the rest is checked too
 	}
@@ -102,7 +102,7 @@ func (r *reader) add(path string, h hosted) {
 }
 
 // definition reads the fields of a definition; nil where they are no valid one, which is noted.
-func (r *reader) definition(f fields, raw json.RawMessage) *tool.Definition {
+func (r *reader) definition(f fields) *tool.Definition {
 	values := map[string]json.RawMessage{}
 	for _, name := range definitionFields {
 		if f.has(name) {
@@ -178,7 +178,7 @@ func (r *reader) changed(f fields, t builtin.Tool) *tool.Definition {
 			merged[key] = f.values[key]
 		}
 	}
-	return r.definition(fields{path: f.path, values: merged, problems: &r.problems}, nil)
+	return r.definition(fields{path: f.path, values: merged, problems: &r.problems})
 }
 
 // limits reads what exec and http have in common. A timeout beyond the contract's own could never pass.

@@ -26,6 +26,12 @@ func (r *reader) exec(entry fields, def *tool.Definition) caller {
 	p := &program{name: def.Name, defaults: defaults(def), dash: map[string]bool{}}
 	p.timeout, p.limit = r.limits(f, def)
 	p.stdin = f.choice("stdin", "none", "arguments") == "arguments"
+	p.dir = r.dir
+	if dir, ok := f.text("dir"); ok && filepath.IsAbs(dir) {
+		p.dir = dir
+	} else if ok {
+		p.dir = filepath.Join(r.dir, dir)
+	}
 	used := r.argv(f, def, p)
 	for _, name := range f.texts("allow_dash") {
 		if !slices.Contains(used, name) {
@@ -34,13 +40,6 @@ func (r *reader) exec(entry fields, def *tool.Definition) caller {
 		p.dash[name] = true
 	}
 	p.env = r.environment(f)
-	p.dir = r.dir
-	if dir, ok := f.text("dir"); ok {
-		if !filepath.IsAbs(dir) {
-			dir = filepath.Join(r.dir, dir)
-		}
-		p.dir = dir
-	}
 	return p.call
 }
 
@@ -48,7 +47,7 @@ func (r *reader) exec(entry fields, def *tool.Definition) caller {
 func (r *reader) argv(f fields, def *tool.Definition, p *program) (used []string) {
 	elements := f.texts("argv")
 	if len(elements) == 0 || elements[0] == "" {
-		r.problems.wrong(f.at("argv"), `for example ["jq", "-r", "--", "{{path}}"]`, "it must name a program")
+		r.problems.wrong(f.at("argv"), `for example ["jq", "-r", "{{path}}"]`, "it must name a program")
 		return nil
 	}
 	for i, element := range elements {
@@ -69,10 +68,19 @@ func (r *reader) argv(f fields, def *tool.Definition, p *program) (used []string
 		used = append(used, t.names()...)
 		p.argv = append(p.argv, t)
 	}
-	if _, err := exec.LookPath(elements[0]); err != nil && !strings.ContainsRune(elements[0], filepath.Separator) {
-		r.file.warnings = append(r.file.warnings, fmt.Sprintf("the tool %q can't run: the program %q is not installed", def.Name, elements[0]))
+	if !installed(elements[0], p.dir) {
+		r.file.warnings = append(r.file.warnings, fmt.Sprintf("the tool %q can't run: there is no program %q", def.Name, elements[0]))
 	}
 	return used
+}
+
+// installed reports whether a program can be found: by its name, or by its path from dir.
+func installed(program, dir string) bool {
+	if filepath.Base(program) != program && !filepath.IsAbs(program) {
+		program = filepath.Join(dir, program)
+	}
+	_, err := exec.LookPath(program)
+	return err == nil
 }
 
 // environment puts the program's variables together: the few that all get, then those of the file.

@@ -45,9 +45,9 @@ func parseTemplate(s, open, end string) (template, error) {
 	return t, nil
 }
 
-// validName reports whether a placeholder may have this name: letters, digits, "_", "-" and ".".
+// validName reports whether a placeholder may have this name: letters, digits, "_", "-" and ".", the last not first.
 func validName(s string) bool {
-	return s != "" && strings.IndexFunc(s, func(r rune) bool {
+	return s != "" && s[0] != '.' && strings.IndexFunc(s, func(r rune) bool {
 		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' || r == '.')
 	}) < 0
 }

@@ -1,0 +1,190 @@
+package hosted
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/netip"
+	"net/textproto"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/tool"
+)
+
+// http reads the http field of an entry.
+func (r *reader) http(entry fields, def *tool.Definition) caller {
+	f, ok := r.problems.object(entry.at("http"), entry.values["http"],
+		"method", "url", "headers", "query", "body", "allow_private", "timeout_ms", "output_limit_bytes")
+	if !ok {
+		return nil
+	}
+	q := &request{name: def.Name, defaults: defaults(def)}
+	q.timeout, q.limit = r.limits(f, def)
+	q.method = f.choice("method", "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
+	q.body = f.choice("body", "none", "arguments") == "arguments"
+	if q.body && (q.method == http.MethodGet || q.method == http.MethodHead) {
+		r.problems.wrong(f.at("body"), "use query, or another method", "a %s has no body", q.method)
+	}
+	q.query = r.query(f, def)
+	q.header = r.headers(f)
+	private := f.flag("allow_private")
+	host := r.url(f, def, q, private)
+	if r.file.web == nil {
+		r.file.web = newWeb()
+	}
+	own := q.header.Clone()
+	for _, name := range []string{keyHeader, "Traceparent", "Tracestate"} {
+		own.Set(name, "")
+	}
+	g := guard{r.file.web, host, private}
+	q.client = &http.Client{Transport: g, CheckRedirect: g.redirects(own)}
+	return q.call
+}
+
+// url takes the url apart into what arguments can't touch and the path's template. It gives host and port.
+func (r *reader) url(f fields, def *tool.Definition, q *request, private bool) string {
+	text, ok := f.text("url")
+	if !ok {
+		if !f.has("url") {
+			r.problems.wrong(f.path, "", "the field \"url\" is missing")
+		}
+		return ""
+	}
+	at := f.at("url")
+	scheme, rest, ok := strings.Cut(text, "://")
+	if !ok || scheme != "http" && scheme != "https" {
+		r.problems.wrong(at, "for example https://api.example.com/v1/{city}", "it must begin with http:// or https://")
+		return ""
+	}
+	end := strings.IndexAny(rest, "/?#")
+	if end < 0 {
+		end = len(rest)
+	}
+	host, path := rest[:end], rest[end:]
+	path, q.fixed, _ = strings.Cut(path, "?")
+	q.base = scheme + "://" + host
+	switch {
+	case strings.ContainsAny(host, "{}"):
+		r.problems.wrong(at, "write a tool for each host", "host and port can't be arguments")
+		return ""
+	case strings.ContainsAny(q.fixed, "{}"):
+		r.problems.wrong(at, "move it to \"query\"", "arguments in the query belong into the field \"query\"")
+	case strings.Contains(text, "#"):
+		r.problems.wrong(at, "", "a fragment is not sent to the server")
+	}
+	t, err := parseTemplate(path, "{", "}")
+	if err != nil {
+		r.problems.wrong(at, "", "%v", err)
+		return ""
+	}
+	q.path = t
+	r.placeholders(at, t.names(), def, false)
+	r.target(at, q, private)
+	return host
+}
+
+// target checks the URL as it will be sent, with a harmless value in each placeholder.
+func (r *reader) target(at string, q *request, private bool) {
+	path, err := q.path.expand(func(string) (string, error) { return "x", nil })
+	if err == nil {
+		err = dotSegments(path)
+	}
+	if err != nil {
+		r.problems.wrong(at, "", "%s", fault.As(err).Message)
+		return
+	}
+	u, err := url.Parse(q.base + path + "?" + q.fixed)
+	switch {
+	case err != nil:
+		var about *url.Error
+		if errors.As(err, &about) {
+			err = about.Err
+		}
+		r.problems.wrong(at, "", "it is no URL: %v", err)
+		return
+	case u.User != nil:
+		r.problems.wrong(at, "send them in a header, from the environment: ${env:NAME}", "credentials don't belong into the url")
+		return
+	case u.Hostname() == "":
+		r.problems.wrong(at, "", "it names no host")
+		return
+	}
+	if a, err := netip.ParseAddr(u.Hostname()); err == nil && !private && !public(a) {
+		r.problems.wrong(at, "set \"allow_private\": true if the tool is meant to reach it", "%s is not a public address", a)
+	}
+}
+
+func (r *reader) query(f fields, def *tool.Definition) []parameter {
+	var all []parameter
+	values := f.textMap("query")
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		path := under(f.at("query"), name)
+		t, err := parseTemplate(values[name], "{", "}")
+		if err != nil {
+			r.problems.wrong(path, "", "%v", err)
+			continue
+		}
+		_, optional := t.whole()
+		r.placeholders(path, t.names(), def, optional)
+		all = append(all, parameter{name, t})
+	}
+	return all
+}
+
+// ours are the headers that are not the file's to set.
+var ours = []string{"Host", "Content-Length", "Transfer-Encoding", "Connection", "Upgrade", "Te", "Trailer", keyHeader, "Traceparent", "Tracestate"}
+
+func (r *reader) headers(f fields) http.Header {
+	out := http.Header{}
+	values := f.textMap("headers")
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		path, canonical := under(f.at("headers"), name), textproto.CanonicalMIMEHeaderKey(name)
+		if !token(name) {
+			r.problems.wrong(path, "", "%q is no name of a header", name)
+			continue
+		}
+		if slices.Contains(ours, canonical) {
+			r.problems.wrong(path, "leave it out", "the header %s is set by Stepjet", canonical)
+			continue
+		}
+		value, err := r.expandEnv(values[name])
+		if err == nil && strings.ContainsFunc(value, func(c rune) bool { return c < ' ' && c != '\t' || c == 0x7f }) {
+			err = fmt.Errorf("the value holds control characters")
+		}
+		if err != nil {
+			r.problems.wrong(path, "", "%v", err)
+			continue
+		}
+		out.Set(canonical, value)
+	}
+	return out
+}
+
+// token reports whether s may be a header's name (RFC 9110, 5.6.2).
+func token(s string) bool {
+	return s != "" && strings.IndexFunc(s, func(c rune) bool {
+		return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("!#$%&'*+-.^_`|~", c))
+	}) < 0
+}
+
+// expandEnv puts the worker's variables in for ${env:NAME}.
+func (r *reader) expandEnv(s string) (string, error) {
+	t, err := parseTemplate(s, "${env:", "}")
+	if err != nil {
+		return "", err
+	}
+	return t.expand(func(name string) (string, error) {
+		if r.secret(name) {
+			return "", fmt.Errorf("%s is the worker's own and not sent", name)
+		}
+		value, ok := r.getenv(name)
+		if !ok {
+			return "", fmt.Errorf("the worker has no variable %s", name)
+		}
+		return value, nil
+	})
+}

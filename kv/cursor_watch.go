@@ -1,0 +1,158 @@
+package kv
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/stepjet/stepjet/fault"
+)
+
+// watch looks after the cursor until it ends: it owns all that is not a message.
+func (c *Cursor) watch() {
+	defer c.end()
+	status := c.s.nc.StatusChanged(nats.CONNECTED)
+	defer c.s.nc.RemoveStatusListener(status)
+	ticker := time.NewTicker(heartbeat)
+	defer ticker.Stop()
+	c.settled()
+	for silent := 0; ; {
+		var err error
+		select {
+		case <-c.ctx.Done():
+			return
+		case <-c.s.ctx.Done():
+			return
+		case _, open := <-status:
+			if !open { // closed for good; the store's owner ends the cursor
+				status = nil
+				continue
+			}
+			silent, err = 0, c.check(c.ctx)
+		case <-c.broken:
+			silent, err = 0, c.restart()
+		case <-ticker.C:
+			if silent = c.silence(silent); silent >= deadTicks {
+				silent, err = 0, c.restart()
+			}
+		}
+		if err != nil && c.ctx.Err() == nil && !transient(err) {
+			c.lose(err)
+			return
+		}
+		if err != nil {
+			silent = deadTicks // the next tick tries again
+		}
+	}
+}
+
+// settled tells that the snapshot is complete where the consumer had nothing to send for it.
+func (c *Cursor) settled() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.pos.get() >= c.target && c.ctx.Err() == nil {
+		c.catchUp(c.target)
+	}
+}
+
+// silence counts the ticks in which nothing arrived and nothing waits to be handed on.
+func (c *Cursor) silence(ticks int) int {
+	if c.alive.Swap(false) || !c.s.nc.IsConnected() {
+		return 0
+	}
+	if !c.mu.TryLock() { // a callback is running
+		return 0
+	}
+	defer c.mu.Unlock()
+	if waiting, _, err := c.sub.Pending(); err == nil && waiting > 0 {
+		return 0
+	}
+	return ticks + 1
+}
+
+// restart makes a new consumer behind the position, if that is still sound.
+func (c *Cursor) restart() error {
+	if err := c.check(c.ctx); err != nil {
+		return err
+	}
+	old := c.consumer()
+	if err := c.s.retry(c.ctx, c.subscribe); err != nil {
+		return err // the old one stays: it is the proof that check needs
+	}
+	c.drop(old)
+	return nil
+}
+
+func (c *Cursor) consumer() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.name
+}
+
+// check finds out whether what was read is still what the stream holds. The consumer is proof that the server has not
+// restarted.
+func (c *Cursor) check(ctx context.Context) error {
+	at := c.pos.get() // before the stream's end is asked for, since both go on
+	info, err := c.s.streamInfo(ctx, c.stream, "")
+	if err != nil {
+		return err
+	}
+	now := home{c.s.nc.ConnectedServerId(), info.leader()}
+	if now.server == "" || now.leader == "" && c.home.leader != "" {
+		return nats.ErrDisconnected // once more, or no leader is elected: ask again later
+	}
+	if now.server != c.home.server {
+		return lostFault("the connection is to another server, or it was restarted")
+	}
+	if now.leader != c.home.leader {
+		return lostFault("the stream has another leader")
+	}
+	if info.State.LastSeq < at {
+		return lostFault(fmt.Sprintf("the stream ends at %d, but was read up to %d", info.State.LastSeq, at))
+	}
+	err = c.s.ask(ctx, apiPrefix+"CONSUMER.INFO."+c.stream+"."+c.consumer(), struct{}{}, nil)
+	if apiCode(err) == codeConsumerNotFound {
+		return lostFault("the server has forgotten its consumer")
+	}
+	return err
+}
+
+func lostFault(why string) *fault.Error {
+	return fault.New(fault.NotReady, "what was read may not be what is stored: %s", why).WithHint("read it again from the start")
+}
+
+// drop removes a consumer, as a courtesy to the server, which would do so itself in a while.
+func (c *Cursor) drop(name string) {
+	if !c.s.nc.IsConnected() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	_, _ = c.s.request(ctx, apiPrefix+"CONSUMER.DELETE."+c.stream+"."+name, nil)
+}
+
+// lose ends the cursor and says why.
+func (c *Cursor) lose(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ctx.Err() != nil {
+		return
+	}
+	f := Fault(err)
+	c.cancel(f)
+	if c.lost != nil {
+		c.lost(f)
+	}
+}
+
+func (c *Cursor) end() {
+	c.cancel(errStopped())
+	c.mu.Lock()
+	c.epoch++
+	_ = c.sub.Unsubscribe() // fails only when the connection is closed
+	name := c.name
+	c.mu.Unlock()
+	c.drop(name)
+}

@@ -1,0 +1,81 @@
+package kv
+
+import (
+	"strings"
+
+	"github.com/nats-io/nats.go"
+)
+
+// meta is what the reply subject of a message from a consumer tells.
+type meta struct {
+	delivered   uint64 // how often this message was delivered, from 1
+	streamSeq   uint64
+	consumerSeq uint64
+	time        int64 // when the stream stored it, Unix nanoseconds
+	pending     uint64
+}
+
+// parseMeta reads a reply subject: $JS.ACK.<stream>.<consumer>.<delivered>.<stream seq>.<consumer seq>.<time>.<pending>
+// or, from newer servers, the same with <domain>.<account> before the stream and possibly more tokens at the end.
+func parseMeta(reply string) (m meta, ok bool) {
+	rest, ok := strings.CutPrefix(reply, "$JS.ACK.")
+	if !ok {
+		return m, false
+	}
+	skip := 2
+	if strings.Count(rest, ".") >= 8 {
+		skip = 4
+	}
+	for range skip {
+		if _, rest, ok = strings.Cut(rest, "."); !ok {
+			return m, false
+		}
+	}
+	var at int64
+	for _, field := range []*uint64{&m.delivered, &m.streamSeq, &m.consumerSeq, nil, &m.pending} {
+		var token string
+		token, rest, _ = strings.Cut(rest, ".")
+		n, ok := number(token)
+		if !ok {
+			return m, false
+		}
+		if field == nil {
+			at = int64(n)
+		} else {
+			*field = n
+		}
+	}
+	m.time = at
+	return m, true
+}
+
+// number reads a decimal number without allocating an error.
+func number(s string) (n uint64, ok bool) {
+	if s == "" || len(s) > 19 {
+		return 0, false
+	}
+	for i := 0; i < len(s); i++ {
+		c := s[i] - '0'
+		if c > 9 {
+			return 0, false
+		}
+		n = n*10 + uint64(c)
+	}
+	return n, true
+}
+
+// status gives the code of a control message of JetStream's, such as "100" or "409"; "" for a message of somebody's.
+func status(m *nats.Msg) string {
+	if len(m.Data) > 0 || len(m.Header) == 0 || strings.HasPrefix(m.Reply, "$JS.ACK.") {
+		return ""
+	}
+	return first(m.Header, "Status")
+}
+
+// first gives the first value of a header whose name is written exactly so.
+func first(h nats.Header, name string) string {
+	if v := h[name]; len(v) > 0 {
+		return v[0]
+	}
+	return ""
+}

@@ -1,0 +1,62 @@
+package orchestrator_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stepjet/stepjet/client"
+	"github.com/stepjet/stepjet/internal/embedded"
+	"github.com/stepjet/stepjet/internal/natstest"
+	"github.com/stepjet/stepjet/outcome"
+)
+
+func TestRunsGoOnUnderAnotherOwner(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	var runs []*client.Run
+	for i := range 20 {
+		runs = append(runs, s.submit(`{"steps":[{"id":"g","tool":"gate"},{"id":"a","tool":"echo","arguments":{"x":"$ref:g"}}]}`, fmt.Sprint("r", i)))
+		<-s.tools.begun
+	}
+	stops := []func(){s.orchestrator(), s.orchestrator()}
+	stops[0]() // planned: hands over
+	close(s.tools.gate)
+	for _, r := range runs {
+		require.Equal(t, outcome.Succeeded, s.wait(r).Status)
+	}
+	require.Equal(t, 40, s.tools.total(), "no step was executed twice")
+	stops[1]()
+}
+
+func TestARestartReadsTheLedgerAndGoesOn(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	srv := natstest.Start(t, func(o *embedded.Options) { o.Dir = dir })
+	s := &system{t: t, srv: srv}
+	*s = *startOn(t, srv)
+	stop := s.orchestrator()
+	r := s.submit(`{"steps":[{"id":"g","tool":"gate"},{"id":"f","tool":"flaky","depends_on":["g"]},{"id":"a","tool":"echo","arguments":{"x":"$ref:f"}}]}`, "r")
+	<-s.tools.begun
+	stop()
+	close(s.tools.gate)
+	o := s.wait(r)
+	require.Equal(t, outcome.Succeeded, o.Status)
+	got, _ := o.Results.Get("a")
+	require.Equal(t, `{"x":"at last"}`, string(got))
+}
+
+func TestAPlannedStopHandsOverAtOnce(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	stop := s.orchestrator()
+	time.Sleep(0)
+	began := time.Now()
+	stop()
+	for i := range 10 { // whatever partition it is, somebody owns it
+		s.run(`{"steps":[{"id":"a","tool":"echo"}]}`, fmt.Sprint("after", i))
+	}
+	require.Less(t, time.Since(began), 2*time.Second)
+}

@@ -1,0 +1,86 @@
+package plan
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// broken explains why a string that has to be one reference is none. start is where its id begins, end where it stops
+// being a reference.
+func broken(s string, start, end int, why string) piece {
+	p := piece{broken: why}
+	rest := s[min(end, len(s)):]
+	if why == "" {
+		p.broken = unexpected(rest)
+	}
+	p.hint = brokenHint(s[min(start, len(s)):min(end, len(s))], rest)
+	p.broken = fmt.Sprintf("%s is no reference: %s", clip(s), p.broken)
+	return p
+}
+
+// brokenText explains why a reference within text is none. i is where it begins.
+func brokenText(s string, i, start, end int, why string) piece {
+	rest := s[min(end, len(s)):]
+	if why == "" {
+		why = unexpected(rest)
+	}
+	shown := s[i:min(len(s), max(end, start)+8)]
+	p := piece{broken: fmt.Sprintf("%s is no reference: %s", clip(shown), why)}
+	id := s[min(start, len(s)):min(end, len(s))]
+	switch {
+	case id == "":
+		p.hint = "write $ref:<id> or ${ref:<id>}; for the plain text write $$ref:"
+	case strings.HasPrefix(why, "there are no alternatives"):
+		p.hint = "alternatives have to be the whole string: \"$ref:a || $ref:b\"; put the text together in another step"
+	default:
+		p.hint = brokenHint(id, rest)
+	}
+	return p
+}
+
+// unexpected names what follows a reference and can't.
+func unexpected(rest string) string {
+	if rest == "" {
+		return "it ends too early"
+	}
+	r, n := utf8.DecodeRuneInString(rest)
+	if r == '.' && len(rest) > 1 {
+		next, _ := utf8.DecodeRuneInString(rest[1:])
+		return fmt.Sprintf("%q can't follow the dot", next)
+	}
+	if r == '.' {
+		return "a key is expected after the dot"
+	}
+	return fmt.Sprintf("%q can't follow %s", rest[:n], "the reference")
+}
+
+// brokenHint says how to mend a reference that was right up to good.
+func brokenHint(good, rest string) string {
+	const grammar = `a reference is $ref:<id> and a path of .key, [0] and ["any key"]`
+	switch {
+	case good == "":
+		return "write $ref:<id>, as in $ref:step_1.items[0].name"
+	case strings.HasPrefix(rest, "["):
+		return grammar + "; negative indexes, slices and queries don't exist"
+	case strings.HasPrefix(rest, ".@"), strings.HasPrefix(rest, ".#"), strings.HasPrefix(rest, "|"), strings.Contains(clip(rest), "*"),
+		strings.HasPrefix(rest, ".["), strings.HasPrefix(rest, ".{"):
+		return grammar + "; there are no queries, wildcards or modifiers: refer to the whole value, or let a tool pick from it"
+	case strings.HasPrefix(rest, "("):
+		return grammar + "; functions don't exist: let a tool do it"
+	}
+	return fmt.Sprintf("where text follows, write ${ref:%s}; %s", clip(good), grammar)
+}
+
+// clip shortens what somebody else wrote before it goes into a message, at a character's edge.
+func clip(s string) string {
+	const most = 80
+	if len(s) <= most {
+		return strings.ToValidUTF8(s, "\uFFFD")
+	}
+	cut := most
+	for cut > 0 && !utf8.RuneStart(s[cut]) {
+		cut--
+	}
+	return strings.ToValidUTF8(s[:cut], "\uFFFD") + "…"
+}

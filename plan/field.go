@@ -1,0 +1,157 @@
+package plan
+
+import (
+	"fmt"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/tool"
+)
+
+// level is an object of the plan language whose fields are known.
+type level struct {
+	name    string            // as in "a field of …"
+	fields  []string          // in the order of their numbers
+	aliases map[string]string // what models write instead, and the field they mean
+	other   *level            // where a field may have been misplaced from
+}
+
+// The fields of a plan.
+const (
+	planSteps = iota
+	planOutputs
+	planOnFailure
+	planOnMissing
+	planSchedule
+	planTimeout
+)
+
+// The fields of a step.
+const (
+	stepID = iota
+	stepTool
+	stepArguments
+	stepDependsOn
+	stepTimeout
+	stepRetry
+	stepOptional
+)
+
+var (
+	planLevel = &level{
+		name:    "a plan",
+		fields:  []string{"steps", "output_steps", "on_failure", "on_missing", "schedule", "timeout"},
+		aliases: map[string]string{"outputs": "output_steps"},
+	}
+	stepLevel = &level{
+		name:   "a step",
+		fields: []string{"id", "tool", "arguments", "depends_on", "timeout", "retry", "optional"},
+		aliases: map[string]string{
+			"args": "arguments", "params": "arguments", "parameters": "arguments", "input": "arguments", "inputs": "arguments",
+			"depends": "depends_on", "needs": "depends_on", "after": "depends_on", "retries": "retry",
+		},
+	}
+	retryLevel   = &level{name: "retry", fields: []string{"max_attempts", "backoff"}}
+	backoffLevel = &level{name: "backoff", fields: []string{"strategy", "initial_ms", "max_ms", "jitter"}}
+)
+
+func init() { planLevel.other, stepLevel.other = stepLevel, planLevel }
+
+// reserved are the fields of plans and steps that have a meaning one day; until then they are refused, since to ignore
+// them would run something else than what was meant.
+var reserved = map[string]string{
+	"for_each": "write one step for each item",
+	"if":       "every step runs once its inputs are there; decide in a tool, or submit another plan after this one",
+	"when":     "every step runs once its inputs are there; use depends_on for the order",
+	"approval": "ask before the plan is submitted",
+	"version":  "remove it: there is one version",
+	"priority": "remove it",
+	"batch":    "write one step for each call",
+}
+
+// maxFields is more than any level has.
+const maxFields = 8
+
+// members are the values of an object's known fields, as nodes; 0 for those that are absent (the root is no value of a
+// field, so 0 is free).
+type members [maxFields]int32
+
+// fields reads the members of an object of a level, and reports those that it doesn't know. A near miss is an error, but
+// it is read as what it was meant to be, so that the report says nothing about what only seems to be missing.
+func (p *parser) fields(l *level, object int32, path func() string) (m members) {
+	var meant members
+	end := p.tape[object].next
+	for i := object + 1; i < end; {
+		value := i + 1
+		name := p.keyName(i)
+		if f := l.number(name); f >= 0 {
+			if m[f] == 0 { // a second one is a duplicate_key
+				m[f] = value
+			}
+		} else if f := p.unknownField(l, name, path); f >= 0 && meant[f] == 0 {
+			meant[f] = value
+		}
+		i = p.tape[value].next
+	}
+	for f := range l.fields {
+		if m[f] == 0 {
+			m[f] = meant[f]
+		}
+		if m[f] != 0 && p.tape[m[f]].kind == kNull { // a null option means absent
+			m[f] = 0
+		}
+	}
+	return m
+}
+
+func (l *level) number(name string) int {
+	for i, f := range l.fields {
+		if f == name {
+			return i
+		}
+	}
+	return -1
+}
+
+// unknownField reports a field that the level doesn't know, and gives the number of the one that was meant, or -1.
+func (p *parser) unknownField(l *level, name string, path func() string) int {
+	if meant := l.aliases[name]; meant != "" {
+		p.fieldProblem(path, name, fmt.Sprintf("%q is not a field of %s", name, l.name), fmt.Sprintf("write %q", meant))
+		return l.number(meant)
+	}
+	if l.other != nil {
+		if hint := reserved[name]; hint != "" {
+			p.fieldProblem(path, name, fmt.Sprintf("%q is reserved and not available yet", name), hint)
+			return -1
+		}
+		if l.other.number(name) >= 0 {
+			p.fieldProblem(path, name, fmt.Sprintf("%q is a field of %s, not of %s", name, l.other.name, l.name), "move it to "+l.other.name)
+			return -1
+		}
+	}
+	if meant := tool.NearMiss(name, l.fields...); meant != "" {
+		p.fieldProblem(path, name, fmt.Sprintf("%q is not a field of %s", clip(name), l.name), fmt.Sprintf("did you mean %q?", meant))
+		return l.number(meant)
+	}
+	if p.col.wantsWarning() {
+		p.col.warn(string(appendToken([]byte(path()), name)), fmt.Sprintf("%q is not a field of %s; it is ignored", clip(name), l.name))
+	}
+	return -1
+}
+
+func (p *parser) fieldProblem(path func() string, name, message, hint string) {
+	if p.col.wants(fault.UnknownField) {
+		p.col.add(fault.UnknownField, string(appendToken([]byte(path()), name)), message, hint)
+	}
+}
+
+// keyName gives the text of a key.
+func (p *parser) keyName(i int32) string {
+	n := &p.tape[i]
+	if n.flags&fEscaped == 0 {
+		return p.src[n.start+1 : n.end-1]
+	}
+	return string(appendUnescaped(nil, p.src[n.start+1:n.end-1]))
+}
+
+// str gives the text of a string node.
+func (p *parser) str(i int32) string { return p.keyName(i) }

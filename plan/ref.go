@@ -1,0 +1,186 @@
+package plan
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Limits of references (plan language, "limit_exceeded").
+const (
+	// MaxRefs is the most references in the arguments of one step; each alternative counts.
+	MaxRefs = 256
+	// MaxPath is the longest path of a reference, in bytes.
+	MaxPath = 1024
+	// MaxID is the longest step id, in bytes.
+	MaxID = 64
+)
+
+// elem is one element of a path. What it means depends on the value that it goes into (plan language, rule 6).
+type elem struct {
+	key   string // the member of an object; unused for [n]
+	index int    // the item of an array, or one of:
+	isKey bool   // may be a member of an object; [n] may not
+}
+
+const (
+	noIndex   = -1 // never an item
+	hugeIndex = -2 // an item that no array has: the number is beyond int
+)
+
+// ref is a reference: a step and a path into its result.
+type ref struct {
+	id   string
+	path []elem
+	text string // id and path as written
+}
+
+func isIDByte(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || isDigit(c) || c == '_' || c == '-'
+}
+
+// validID reports whether s is a step id: [A-Za-z0-9_-]{1,64}.
+func validID(s string) bool {
+	if s == "" || len(s) > MaxID {
+		return false
+	}
+	for i := 0; i < len(s); i++ {
+		if !isIDByte(s[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// refParser reads references. The paths of all references of a plan lie in one slice.
+type refParser struct{ elems []elem }
+
+// parse reads the longest reference at s[i:], which is id and path without any prefix. end is where it ends; why is set
+// where there is none, or where what follows looks like a path but isn't one.
+func (p *refParser) parse(s string, i int) (r ref, end int, why string) {
+	start := i
+	for i < len(s) && isIDByte(s[i]) {
+		i++
+	}
+	switch r.id = s[start:i]; {
+	case r.id == "":
+		return r, i, "a step's id is expected after the colon"
+	case len(r.id) > MaxID:
+		return r, i, fmt.Sprintf("a step's id has at most %d characters", MaxID)
+	}
+	first := len(p.elems)
+	for i < len(s) && why == "" {
+		next := i
+		switch s[i] {
+		case '.':
+			next = p.dot(s, i)
+		case '[':
+			next, why = p.bracket(s, i)
+		}
+		if next == i {
+			break
+		}
+		i = next
+	}
+	r.path = p.elems[first:len(p.elems):len(p.elems)]
+	r.text = s[start:i]
+	return r, i, why
+}
+
+// dot reads "." key; it gives i itself where there is no key.
+func (p *refParser) dot(s string, i int) int {
+	j := i + 1
+	for j < len(s) && isIDByte(s[j]) {
+		j++
+	}
+	if j == i+1 {
+		return i
+	}
+	key := s[i+1 : j]
+	p.elems = append(p.elems, elem{key: key, index: indexOf(key), isKey: true})
+	return j
+}
+
+// bracket reads "[" index "]" or "[" JSON-string "]".
+func (p *refParser) bracket(s string, i int) (end int, why string) {
+	j := i + 1
+	if j < len(s) && s[j] == '"' {
+		return p.quoted(s, i)
+	}
+	for j < len(s) && isIDByte(s[j]) {
+		j++
+	}
+	n := indexOf(s[i+1 : j])
+	switch {
+	case j == len(s) || s[j] != ']':
+		if closing := strings.IndexByte(s[i:min(len(s), i+MaxPath)], ']'); closing < 0 {
+			return i, "the bracket is not closed"
+		}
+		return i, badIndex
+	case n == noIndex:
+		return i, badIndex
+	}
+	p.elems = append(p.elems, elem{index: n})
+	return j + 1, ""
+}
+
+const badIndex = `in brackets stands an index (0, 1, 2, …) or a key in double quotes (["key"])`
+
+// quoted reads ["key"], where "key" is a JSON string.
+func (p *refParser) quoted(s string, i int) (end int, why string) {
+	j := i + 2
+	for j < len(s) && s[j] != '"' {
+		if s[j] == '\\' {
+			j++
+		}
+		j++
+	}
+	if j >= len(s) {
+		return i, "the quote in the bracket is not closed"
+	}
+	raw := s[i+2 : j]
+	if strings.IndexByte(raw, '\\') < 0 && plainText(raw) {
+		p.elems = append(p.elems, elem{key: raw, index: noIndex, isKey: true})
+	} else {
+		stop, flags, bad := scanString([]byte(raw+`"`), 0)
+		if bad != "" || flags&fBadText != 0 || stop != len(raw) {
+			return i, "the key in the bracket is not a JSON string"
+		}
+		p.elems = append(p.elems, elem{key: string(appendUnescaped(nil, raw)), index: noIndex, isKey: true})
+	}
+	if j+1 >= len(s) || s[j+1] != ']' {
+		p.elems = p.elems[:len(p.elems)-1]
+		return i, "the bracket is not closed"
+	}
+	return j + 2, ""
+}
+
+// plainText reports whether s has no control characters; it is UTF-8 already.
+func plainText(s string) bool {
+	for i := 0; i < len(s); i++ {
+		if s[i] < 0x20 {
+			return false
+		}
+	}
+	return true
+}
+
+// indexOf gives the index that digits stand for, noIndex for anything else (a leading zero too).
+func indexOf(s string) int {
+	if s == "" || s[0] == '0' && len(s) > 1 {
+		return noIndex
+	}
+	for i := 0; i < len(s); i++ {
+		if !isDigit(s[i]) {
+			return noIndex
+		}
+	}
+	n, err := strconv.Atoi(s)
+	if err != nil {
+		return hugeIndex
+	}
+	return n
+}
+
+// pathLength gives the length of the path, in bytes.
+func (r ref) pathLength() int { return len(r.text) - len(r.id) }

@@ -1,0 +1,226 @@
+package plan
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// refPrefix begins a reference in a string.
+const refPrefix = "$ref:"
+
+// piece is a part of a string value, in the order of the text.
+type piece struct {
+	// text is literal text; it is used where refs is empty.
+	text string
+	from int // of text in the string, where it is a part of it (dollars taken away by escapes are not)
+	// refs are the alternatives of a reference; a template's has one.
+	refs []ref
+	// def is the JSON scalar at the end of alternatives; empty for none.
+	def string
+	// broken says why this is no reference, hint how to mend it.
+	broken, hint string
+}
+
+// value is what a string in the arguments stands for.
+type value struct {
+	whole  bool // the one piece is all of it, and its value replaces the string
+	pieces []piece
+}
+
+// mayRefer reports whether a string can hold a reference or an escape at all.
+func mayRefer(s string) bool { return strings.Contains(s, "$ref:") || strings.Contains(s, "${ref:") }
+
+// parseText takes a string apart (plan language, rules 1 to 4).
+func (p *refParser) parseText(s string) value {
+	if !strings.HasPrefix(s, refPrefix) {
+		return value{pieces: p.template(s)}
+	}
+	r, end, why := p.parse(s, len(refPrefix))
+	if why == "" && strings.HasPrefix(s[skipSpace(s, end):], "||") {
+		return value{whole: true, pieces: []piece{p.alternatives(s, r, end)}}
+	}
+	if spaceOutsideQuotes(s) {
+		return value{pieces: p.template(s)}
+	}
+	if why == "" && end == len(s) {
+		return value{whole: true, pieces: []piece{{refs: []ref{r}}}}
+	}
+	return value{whole: true, pieces: []piece{broken(s, len(refPrefix), end, why)}}
+}
+
+// alternatives reads what follows the first reference: || and references, and at last perhaps a scalar.
+func (p *refParser) alternatives(s string, first ref, end int) piece {
+	const grammar = `alternatives are references between ||, and at last perhaps one JSON scalar: "$ref:a.x || $ref:b.y || \"none\""`
+	alt := piece{refs: []ref{first}}
+	for end < len(s) {
+		i := skipSpace(s, end)
+		if !strings.HasPrefix(s[i:], "||") {
+			return piece{broken: "the alternatives don't end with " + clip(s[end:]), hint: grammar}
+		}
+		i = skipSpace(s, i+2)
+		if !strings.HasPrefix(s[i:], refPrefix) {
+			if !isScalar(s[i:]) {
+				return piece{broken: "an alternative is neither a reference nor a JSON scalar: " + clip(s[i:]), hint: grammar}
+			}
+			alt.def = s[i:]
+			return alt
+		}
+		r, next, why := p.parse(s, i+len(refPrefix))
+		if why != "" {
+			return broken(s[i:], len(refPrefix), next-i, why)
+		}
+		alt.refs = append(alt.refs, r)
+		end = next
+	}
+	return alt
+}
+
+// isScalar reports whether s is one JSON string, number, true, false or null, without white space around it.
+func isScalar(s string) bool {
+	if s == "true" || s == "false" || s == "null" {
+		return true
+	}
+	if s == "" {
+		return false
+	}
+	if s[0] == '"' {
+		end, flags, bad := scanString([]byte(s), 1)
+		return bad == "" && end == len(s)-1 && flags&fBadText == 0
+	}
+	end, ok := numberEnd([]byte(s), 0)
+	return ok && end == len(s)
+}
+
+// template finds the references in running text.
+func (p *refParser) template(s string) (out []piece) {
+	literal := 0 // where the text begins that is not in out yet
+	flush := func(end int) {
+		if end > literal {
+			out = append(out, piece{text: s[literal:end], from: literal})
+		}
+	}
+	for i := 0; i < len(s); {
+		next := strings.IndexByte(s[i:], '$')
+		if next < 0 {
+			break
+		}
+		i += next
+		n := dollars(s[i:])
+		rest := s[i+n:]
+		braced := strings.HasPrefix(rest, "{ref:")
+		if !braced && !strings.HasPrefix(rest, "ref:") {
+			i += n
+			continue
+		}
+		flush(i + n/2) // (n-1)/2 for odd n, n/2 for even n: the others escape them
+		i += n
+		if n%2 == 0 {
+			literal = i
+			continue
+		}
+		var found piece
+		if found, i = p.inText(s, i-1, braced); found.broken != "" {
+			found.text = ""
+		}
+		out = append(out, found)
+		literal = i
+	}
+	flush(len(s))
+	return out
+}
+
+// inText reads the reference of a template whose "$" is at i, and gives where the text goes on.
+func (p *refParser) inText(s string, i int, braced bool) (piece, int) {
+	start := i + len(refPrefix)
+	if braced {
+		start++
+	}
+	r, end, why := p.parse(s, start)
+	if braced {
+		switch {
+		case end < len(s) && s[end] == '}' && why == "":
+			return piece{refs: []ref{r}}, end + 1
+		case strings.HasPrefix(s[skipSpace(s, end):], "||"):
+			why = "there are no alternatives (||) within text"
+		case why == "" && end == len(s):
+			why = "${ref: is not closed by }"
+		}
+		return brokenText(s, i, start, end, why), end
+	}
+	if why == "" && endsRef(s[end:]) {
+		return piece{refs: []ref{r}}, end
+	}
+	return brokenText(s, i, start, end, why), end
+}
+
+// endsRef reports whether a bare reference in a template may end before rest.
+func endsRef(rest string) bool {
+	if rest == "" || rest[0] >= utf8.RuneSelf || isSpace(rest[0]) || strings.IndexByte(`,;:!?)]}"'`, rest[0]) >= 0 {
+		return true
+	}
+	return rest[0] == '.' && (len(rest) == 1 || isSpace(rest[1]))
+}
+
+func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }
+
+func skipSpace(s string, i int) int {
+	for i < len(s) && isSpace(s[i]) {
+		i++
+	}
+	return i
+}
+
+func dollars(s string) int {
+	n := 0
+	for n < len(s) && s[n] == '$' {
+		n++
+	}
+	return n
+}
+
+// spaceOutsideQuotes reports whether s has white space outside double quotes.
+func spaceOutsideQuotes(s string) bool {
+	quoted := false
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case c == '"':
+			quoted = !quoted
+		case c == '\\' && quoted:
+			i++
+		case isSpace(c) && !quoted:
+			return true
+		}
+	}
+	return false
+}
+
+// keyText takes a key of an object apart: its text with the escapes taken out, and whether it holds a reference, whole
+// or broken, which no key may.
+func keyText(s string) (text string, refers bool) {
+	if s == "$$ref" {
+		return "$ref", false
+	}
+	if !mayRefer(s) {
+		return s, false
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); {
+		if s[i] != '$' {
+			b.WriteByte(s[i])
+			i++
+			continue
+		}
+		n := dollars(s[i:])
+		rest := s[i+n:]
+		keep := n
+		if strings.HasPrefix(rest, "ref:") || strings.HasPrefix(rest, "{ref:") {
+			if n%2 == 1 {
+				return s, true
+			}
+			keep = n / 2
+		}
+		b.WriteString(s[i : i+keep])
+		i += n
+	}
+	return b.String(), false
+}
