@@ -1,8 +1,6 @@
 # Everything here needs Go and nothing else.
-GO      ?= go
-VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
-LDFLAGS  = -X github.com/stepjet/stepjet/internal/daemon.Version=$(VERSION)
-PLANS    = internal/builtin/testdata/nestful/plans.jsonl
+GO    ?= go
+PLANS  = internal/builtin/testdata/nestful/plans.jsonl
 
 # Packages whose code runs on more than one goroutine are tested with the race detector, the pure ones without: there is
 # nothing to race in them, and their random tests are long.
@@ -13,7 +11,7 @@ PURE = ./fault ./subjects ./wire ./outcome ./tool ./plan ./machine ./internal/re
 all: build
 
 build: ## the three programs, in bin/
-	$(GO) build -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...
+	$(GO) build -buildvcs=auto -o bin/ ./cmd/...
 
 demo: build ## real plans through real workers and a real NATS server, in one process
 	@./bin/stepjet demo $(PLANS)

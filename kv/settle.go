@@ -43,41 +43,40 @@ func (c *create) settle(a ack) (Decision, uint64, error) {
 		case isGone:
 			return Gone, 0, nil
 		case isRefused:
-			return 0, 0, c.refusal(a)
+			return 0, 0, c.s.refusal(&c.msg, a)
 		case isThere:
 			if a.code == codeWrongLastSequence { // it was there, and has been removed since
 				return Decided, 0, nil
 			}
 		case isFull:
 			pause = &full
-			c.s.warnFull(c.stream(), a)
+			c.s.warnFull(subjects.StreamOf(c.s.recordSubject(c.msg.Subject)), a)
 		case isUnknown:
 			unsure = true
 		}
 		if !c.s.pause(c.ctx, pause.next()) {
-			return 0, 0, c.gaveUp(a)
+			return 0, 0, c.s.gaveUp(c.ctx, &c.msg, a)
 		}
-		a = c.again()
+		a = c.s.again(c.ctx, &c.msg)
 	}
 }
 
-// again publishes once more and waits for the answer.
-func (c *create) again() ack {
+// again publishes a message once more and waits for the answer.
+func (s *Store) again(ctx context.Context, m *nats.Msg) ack {
 	select {
-	case c.s.slow <- struct{}{}:
-		defer func() { <-c.s.slow }()
-	case <-c.ctx.Done():
+	case s.slow <- struct{}{}:
+		defer func() { <-s.slow }()
+	case <-ctx.Done():
 		return ack{err: errNoAnswer}
-	case <-c.s.ctx.Done():
+	case <-s.ctx.Done():
 		return ack{err: errNoAnswer}
 	}
 	answer := make(answers, 1)
-	m := nats.Msg{Subject: c.msg.Subject, Header: c.msg.Header, Data: c.msg.Data} // the first may still be in line
-	c.s.pub.send(&m, answer)
+	s.pub.send(&nats.Msg{Subject: m.Subject, Header: m.Header, Data: m.Data}, answer) // m itself may still be in line
 	select {
 	case a := <-answer:
 		return a
-	case <-c.ctx.Done():
+	case <-ctx.Done():
 		return ack{err: errNoAnswer}
 	}
 }
@@ -106,35 +105,32 @@ func (c *create) whose(e *Entry) Decision {
 	return Written
 }
 
-func (c *create) stream() string {
-	return subjects.StreamOf(c.s.recordSubject(c.msg.Subject))
-}
-
 // refusal is the error of an answer that will not change.
-func (c *create) refusal(a ack) *fault.Error {
-	if a.err != nil {
-		f := Fault(a.err)
-		if f.Code == fault.MessageTooLarge {
-			f.Message = sizeMessage(c.msg.Size(), c.s.MaxPayload())
+func (s *Store) refusal(m *nats.Msg, a ack) *fault.Error {
+	if a.err == nil {
+		f := Fault(&jetstream.APIError{Code: 400, ErrorCode: a.code, Description: a.text})
+		if f.Code == fault.StoreFull {
+			f.Message = "no room left in the stream " + subjects.StreamOf(s.recordSubject(m.Subject)) + ": " + a.text
 		}
 		return f
 	}
-	return Fault(&jetstream.APIError{Code: 400, ErrorCode: a.code, Description: a.text})
+	f := Fault(a.err)
+	if f.Code == fault.MessageTooLarge {
+		f.Message = sizeMessage(m.Size(), s.MaxPayload())
+	}
+	return f
 }
 
-// gaveUp is the error of a create whose decision was unknown when its context, or the store, ended.
-func (c *create) gaveUp(a ack) *fault.Error {
-	if c.ctx.Err() == nil {
+// gaveUp is the error of a publish that was not settled when its context, or the store, ended.
+func (s *Store) gaveUp(ctx context.Context, m *nats.Msg, a ack) *fault.Error {
+	if ctx.Err() == nil {
 		return errClosed()
 	}
-	f := c.refusal(a)
-	switch {
-	case f.Code == fault.StoreFull:
-		f.Message = "no room left in the stream " + c.stream() + ": " + a.text
-	case !c.s.nc.IsConnected() || f.Code == fault.Timeout || f.Code == fault.Internal:
-		return c.s.explain(c.ctx, context.Cause(c.ctx))
+	f := s.refusal(m, a)
+	if !s.nc.IsConnected() || f.Code == fault.Timeout || f.Code == fault.Internal {
+		return s.explain(ctx, context.Cause(ctx))
 	}
-	f.Cause = context.Cause(c.ctx)
+	f.Cause = context.Cause(ctx)
 	return f
 }
 

@@ -12,19 +12,6 @@ import (
 	"github.com/stepjet/stepjet/tool"
 )
 
-// Dispatch is one attempt to be sent to the workers.
-type Dispatch struct {
-	Attempt subjects.Attempt
-	Shard   int
-	Header  nats.Header
-	Body    []byte
-	At      time.Time
-	Repair  int
-}
-
-// DispatchAsync stores the attempt in its step stream; retried until stored or ctx ends.
-func (s *Store) DispatchAsync(ctx context.Context, d Dispatch, done func(error)) {}
-
 // Tool is one entry of the registry.
 type Tool struct {
 	Name       string

@@ -77,7 +77,7 @@ type members [maxFields]int32
 
 // fields reads the members of an object of a level, and reports those that it doesn't know. A near miss is an error, but
 // it is read as what it was meant to be, so that the report says nothing about what only seems to be missing.
-func (p *parser) fields(l *level, object int32, path func() string) (m members) {
+func (p *parser) fields(l *level, object int32, at place) (m members) {
 	var meant members
 	end := p.tape[object].next
 	for i := object + 1; i < end; {
@@ -87,7 +87,7 @@ func (p *parser) fields(l *level, object int32, path func() string) (m members) 
 			if m[f] == 0 { // a second one is a duplicate_key
 				m[f] = value
 			}
-		} else if f := p.unknownField(l, name, path); f >= 0 && meant[f] == 0 {
+		} else if f := p.unknownField(l, name, at); f >= 0 && meant[f] == 0 {
 			meant[f] = value
 		}
 		i = p.tape[value].next
@@ -113,34 +113,34 @@ func (l *level) number(name string) int {
 }
 
 // unknownField reports a field that the level doesn't know, and gives the number of the one that was meant, or -1.
-func (p *parser) unknownField(l *level, name string, path func() string) int {
+func (p *parser) unknownField(l *level, name string, at place) int {
 	if meant := l.aliases[name]; meant != "" {
-		p.fieldProblem(path, name, fmt.Sprintf("%q is not a field of %s", name, l.name), fmt.Sprintf("write %q", meant))
+		p.fieldProblem(at, name, fmt.Sprintf("%q is not a field of %s", name, l.name), fmt.Sprintf("write %q", meant))
 		return l.number(meant)
 	}
 	if l.other != nil {
 		if hint := reserved[name]; hint != "" {
-			p.fieldProblem(path, name, fmt.Sprintf("%q is reserved and not available yet", name), hint)
+			p.fieldProblem(at, name, fmt.Sprintf("%q is reserved and not available yet", name), hint)
 			return -1
 		}
 		if l.other.number(name) >= 0 {
-			p.fieldProblem(path, name, fmt.Sprintf("%q is a field of %s, not of %s", name, l.other.name, l.name), "move it to "+l.other.name)
+			p.fieldProblem(at, name, fmt.Sprintf("%q is a field of %s, not of %s", name, l.other.name, l.name), "move it to "+l.other.name)
 			return -1
 		}
 	}
 	if meant := tool.NearMiss(name, l.fields...); meant != "" {
-		p.fieldProblem(path, name, fmt.Sprintf("%q is not a field of %s", clip(name), l.name), fmt.Sprintf("did you mean %q?", meant))
+		p.fieldProblem(at, name, fmt.Sprintf("%q is not a field of %s", clip(name), l.name), fmt.Sprintf("did you mean %q?", meant))
 		return l.number(meant)
 	}
 	if p.col.wantsWarning() {
-		p.col.warn(string(appendToken([]byte(path()), name)), fmt.Sprintf("%q is not a field of %s; it is ignored", clip(name), l.name))
+		p.col.warn(string(appendToken([]byte(at.String()), name)), fmt.Sprintf("%q is not a field of %s; it is ignored", clip(name), l.name))
 	}
 	return -1
 }
 
-func (p *parser) fieldProblem(path func() string, name, message, hint string) {
+func (p *parser) fieldProblem(at place, name, message, hint string) {
 	if p.col.wants(fault.UnknownField) {
-		p.col.add(fault.UnknownField, string(appendToken([]byte(path()), name)), message, hint)
+		p.col.add(fault.UnknownField, string(appendToken([]byte(at.String()), name)), message, hint)
 	}
 }
 

@@ -1,25 +1,46 @@
-// Package plan reads a plan: parses it, reports every problem at once, builds the graph of its steps, and resolves
-// references when a step is to run. It is pure: no I/O, no clock.
+// Package plan reads a plan: it parses the document, reports every problem at once, builds the graph of its steps, and
+// resolves references when a step is to run. The language is described in docs (plan language); where a comment says
+// "rule", it means the numbered rules of its section "References".
+//
+// It is pure: no I/O, no clock. Parse accepts any bytes from anybody: one pass without recursion bounds size, depth and
+// grammar before anything else looks at them, and a refused plan costs no more than its size. A plan that was accepted is
+// immutable; it keeps a copy of its text and shares nothing with the caller. Two parsers of the same bytes and the same
+// tools come to the same plan and the same report, which is what lets any orchestrator take over a run.
 package plan
 
 import (
 	"time"
 
-	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/tool"
 )
 
+// Limits of plans (plan language, "limit_exceeded").
+const (
+	// MaxBytes is the largest plan, in bytes, unless Limits say otherwise: NATS' default max_payload of 1 MiB, less
+	// 16 KiB for headers.
+	MaxBytes = 1_032_192
+	// MaxSteps is the most steps of a plan.
+	MaxSteps = 10_000
+	// MinTimeout and MaxTimeout bound the timeouts of plans and steps.
+	MinTimeout = time.Millisecond
+	MaxTimeout = tool.MaxDuration
+)
+
+// RecursiveTool is the tool name that agents submit plans by; a step must not call it.
+const RecursiveTool = "execute_tool_plan"
+
 // Catalog is the tools that a plan may call.
 type Catalog interface {
-	// Lookup gives a tool's input schema (nil accepts anything) and whether the tool is there.
+	// Lookup gives a tool's input schema (nil accepts any object) and whether there is such a tool for the plan's tenant.
 	Lookup(name string) (schema *tool.Schema, ok bool)
-	// Names gives all tools' names, for hints.
+	// Names gives the names of all those tools, for hints. It is called at most once for each Parse.
 	Names() []string
 }
 
-// Limits bound a plan.
+// Limits bound a plan. Zero fields mean the defaults.
 type Limits struct {
-	MaxBytes int // of the whole plan
+	// MaxBytes is the largest plan in bytes: min(MaxBytes, the server's max_payload − 16 KiB).
+	MaxBytes int
 }
 
 // OnFailure is what a failed step does to the rest of the run.
@@ -27,8 +48,8 @@ type OnFailure uint8
 
 // The values of on_failure.
 const (
-	Continue OnFailure = iota // fail-forward
-	Stop                      // fail-fast
+	Continue OnFailure = iota // fail-forward: everything that doesn't depend on it goes on
+	Stop                      // fail-fast: nothing new starts, and running steps are cancelled
 )
 
 // OnMissing is what a reference to nothing comes to.
@@ -36,8 +57,8 @@ type OnMissing uint8
 
 // The values of on_missing.
 const (
-	MissingNull OnMissing = iota
-	MissingError
+	MissingNull  OnMissing = iota // null
+	MissingError                  // the step fails with unresolved_ref
 )
 
 // Schedule is when a step becomes ready.
@@ -49,56 +70,94 @@ const (
 	Waves                    // once every step of lesser depth is over
 )
 
-// Plan is a valid plan. It is immutable and may be used from many goroutines.
+// Plan is a valid plan. It is immutable and may be used from many goroutines. Slices that it gives out are shared: don't
+// change them.
 type Plan struct {
-	Steps      []Step
-	Outputs    []int // indexes in the order of output_steps; all steps where it names none
-	OnFailure  OnFailure
-	OnMissing  OnMissing
-	Schedule   Schedule
-	Timeout    time.Duration // of the run, from the plan's record; 168 h where it names none
+	// Steps are in the order of the document: 1 to MaxSteps.
+	Steps []Step
+	// Outputs are the indexes of the steps whose results are returned: in the order of output_steps, or all steps where
+	// it names none.
+	Outputs   []int
+	OnFailure OnFailure
+	OnMissing OnMissing
+	Schedule  Schedule
+	// Timeout is the longest that the run may take, counted from the plan's record: 1 ms to 168 h, and 168 h for a plan
+	// that names none.
+	Timeout time.Duration
+	// TimeoutSet says that the plan names a timeout.
 	TimeoutSet bool
-	Depth      int // number of waves
+	// Depth is the number of waves, from 1.
+	Depth int
+
+	ids map[string]int32
 }
 
-// Step is one step of a plan. The slices are shared: don't change them.
+// Step is one step of a plan.
 type Step struct {
-	ID         string
-	Tool       string
-	Deps       []int // steps it waits for: sorted, unique
-	Dependents []int // steps that wait for it: sorted, unique
-	Depth      int   // 0 for a step without dependencies
-	Optional   bool
-	Timeout    time.Duration // from ready until final; 0 for none
-	Retry      *tool.Retry   // nil leaves it to the contract
-	HasRefs    bool          // its arguments hold references
+	// ID is 1 to 64 of [A-Za-z0-9_-] and unique in the plan.
+	ID string
+	// Tool is the name of the tool: 1 to 128 of [A-Za-z0-9_.:/-].
+	Tool string
+	// Deps are the steps that it waits for, by reference or depends_on: indexes, sorted and unique.
+	Deps []int
+	// Dependents are the steps that wait for it: indexes, sorted and unique.
+	Dependents []int
+	// Depth is the wave: 0 for a step without dependencies, else one more than its deepest dependency.
+	Depth int
+	// Optional says that its failure neither skips dependents nor counts in the run's status.
+	Optional bool
+	// Timeout is the longest from ready until final, queue and retries included; 0 for none.
+	Timeout time.Duration
+	// Retry goes before the tool's contract; nil leaves everything to that.
+	Retry *tool.Retry
+	// HasRefs says that its arguments hold references, so that they can be checked against the schema only once resolved.
+	HasRefs bool
+
+	args template
 }
 
-// Report is what is wrong with a plan, and what is odd about it.
-type Report struct {
-	Problems []fault.Problem
-	Warnings []fault.Problem
+// template is a step's arguments, ready to be filled in: head, and behind it each hole's value and the text after it.
+type template struct {
+	head  string
+	holes []hole
+	whole bool // the first hole is all of the arguments
 }
 
-// Parse reads a plan with the default limits. The plan is nil iff the report has problems. A nil catalog skips the
-// checks of tools and schemas.
-func Parse(body []byte, c Catalog) (*Plan, Report) { return ParseLimited(body, c, Limits{}) }
+// hole is one reference in the arguments.
+type hole struct {
+	targets []target // alternatives; the first that is present and not null
+	def     string   // the JSON scalar that ends the alternatives; empty for none
+	text    bool     // goes into a string
+	after   string   // what follows up to the next hole
+}
 
-// ParseLimited is Parse with other limits; zero fields mean the defaults.
-func ParseLimited(body []byte, c Catalog, l Limits) (*Plan, Report) { return nil, Report{} }
+// target is a place in the result of another step.
+type target struct {
+	step int
+	path []elem
+	text string // as written, for messages
+}
 
 // Index gives the position of a step in Steps.
-func (p *Plan) Index(id string) (int, bool) { return 0, false }
-
-// Waves gives the steps by depth, for people to look at.
-func (p *Plan) Waves() [][]int { return nil }
-
-// Arguments gives the resolved arguments of a step. result gives the JSON that a direct dependency came to, ok false
-// where it is missing. Errors: unresolved_ref, too_large, invalid_arguments.
-func (p *Plan) Arguments(step int, result func(dep int) (json []byte, ok bool)) ([]byte, *fault.Error) {
-	return nil, nil
+func (p *Plan) Index(id string) (int, bool) {
+	i, ok := p.ids[id]
+	return int(i), ok
 }
 
-// Output gives the JSON value that a tool's output stands for; text says that its content type was text/plain. It
-// returns body itself where that is JSON already. The error has code tool_terminal.
-func Output(body []byte, text bool) ([]byte, *fault.Error) { return nil, nil }
+// Waves gives the steps by depth, each wave in the order of the document.
+func (p *Plan) Waves() [][]int {
+	sizes := make([]int, p.Depth)
+	for i := range p.Steps {
+		sizes[p.Steps[i].Depth]++
+	}
+	all := make([]int, len(p.Steps))
+	waves := make([][]int, p.Depth)
+	for d, n := range sizes {
+		waves[d], all = all[:0:n], all[n:]
+	}
+	for i := range p.Steps {
+		d := p.Steps[i].Depth
+		waves[d] = append(waves[d], i)
+	}
+	return waves
+}

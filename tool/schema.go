@@ -286,3 +286,6 @@ func (b *budget) end() bool {
 	b.mu.Unlock()
 	return enough
 }
+
+// AcceptsAnyObject reports whether the schema accepts every object for sure, so that there is nothing to check.
+func (s *Schema) AcceptsAnyObject() bool { return s == nil || s.open }

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -113,7 +114,7 @@ func (a *app) show(err error) {
 	case errors.Is(err, errInterrupt), errors.Is(err, errWait):
 		_, _ = fmt.Fprintln(a.stderr, a.errStyle.yellow(err.Error()))
 	case errors.As(err, &f):
-		_, _ = fmt.Fprintf(a.stderr, "%s %s\n", a.errStyle.red(string(f.Code)+":"), oneLine(f.Message))
+		_, _ = fmt.Fprintf(a.stderr, "%s %s\n", a.errStyle.red(string(f.Code)+":"), indented(f.Message))
 		if f.Hint != "" {
 			_, _ = fmt.Fprintf(a.stderr, "  %s %s\n", a.errStyle.dim("hint:"), oneLine(f.Hint))
 		}
@@ -123,6 +124,15 @@ func (a *app) show(err error) {
 			_, _ = fmt.Fprintf(a.stderr, "  %s stepjet help\n", a.errStyle.dim("hint:"))
 		}
 	}
+}
+
+// indented keeps the lines of a text and indents all but the first.
+func indented(text string) string {
+	lines := strings.Split(text, "\n")
+	for i := range lines {
+		lines[i] = oneLine(lines[i])
+	}
+	return strings.Join(lines, "\n  ")
 }
 
 // say prints a line of talk, unless --quiet.

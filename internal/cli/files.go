@@ -4,8 +4,10 @@ import (
 	"errors"
 	"io"
 	"os"
+	"path/filepath"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/hosted"
 	"github.com/stepjet/stepjet/plan"
 	"github.com/stepjet/stepjet/tool"
 )
@@ -81,7 +83,7 @@ func newCatalog(definitions []*tool.Definition) (*catalog, error) {
 	return c, nil
 }
 
-// toolsFile reads a file of tool definitions.
+// toolsFile reads a file of tool definitions: an array in MCP form, or what a toolworker reads.
 func (a *app) toolsFile(name string) ([]*tool.Definition, error) {
 	raw, err := a.readFile(name, maxToolsFile)
 	if err != nil {
@@ -89,6 +91,10 @@ func (a *app) toolsFile(name string) ([]*tool.Definition, error) {
 	}
 	d, err := tool.ParseDefinitions(raw)
 	if err != nil {
+		if f, ferr := hosted.Parse(raw, filepath.Dir(name)); ferr == nil {
+			defer f.Close()
+			return f.Definitions(), nil
+		}
 		f := *fault.As(err)
 		f.Message = shown(name) + ": " + f.Message
 		return nil, &f

@@ -19,6 +19,7 @@ import (
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/embedded"
+	"github.com/stepjet/stepjet/internal/hosted"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/orchestrator"
 	"github.com/stepjet/stepjet/worker"
@@ -46,6 +47,7 @@ type Stack struct {
 	server  *embedded.Server
 	orch    *part
 	work    *part
+	tools   *hosted.File
 	failed  chan error
 
 	stop sync.Once
@@ -105,7 +107,7 @@ func (s *Stack) startOrchestrator(ctx context.Context) error {
 		return err
 	}
 	orch, err := orchestrator.New(nc, orchestrator.Config{
-		Name: "dev", Logger: s.options.Logger, Store: kv.Config{StepsAsync: true, Logger: s.options.Logger},
+		Name: "dev", Logger: s.options.Logger, Store: kv.Config{Logger: s.options.Logger},
 	})
 	if err != nil {
 		nc.Close()
@@ -122,7 +124,7 @@ func (s *Stack) startWorker(ctx context.Context) error {
 	}
 	w, err := worker.New(nc, worker.Config{Name: "dev", Slots: s.options.Slots, Logger: s.options.Logger})
 	if err == nil {
-		err = host(w, s.options.Tools)
+		err = s.host(w)
 	}
 	if err != nil {
 		nc.Close()
@@ -179,6 +181,9 @@ func (s *Stack) Done() <-chan error { return s.failed }
 func (s *Stack) Stop() {
 	s.stop.Do(func() {
 		s.work.end()
+		if s.tools != nil {
+			s.tools.Close()
+		}
 		s.orch.end()
 		if s.lock != nil {
 			_ = os.Remove(filepath.Join(s.options.Dir, addressFile)) // it may not be there

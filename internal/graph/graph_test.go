@@ -1,0 +1,142 @@
+package graph_test
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/graph"
+	"github.com/stepjet/stepjet/plan"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	file := filepath.Join("testdata", name)
+	if *update {
+		require.NoError(t, os.WriteFile(file, []byte(got), 0o644))
+	}
+	want, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Equal(t, string(want), got, "go test ./internal/graph -update, and look at the difference")
+}
+
+func parse(t *testing.T, body string) *plan.Plan {
+	t.Helper()
+	p, report := plan.Parse([]byte(body), nil)
+	require.Empty(t, report.Problems)
+	return p
+}
+
+const small = `{"steps":[
+	{"id":"tokyo","tool":"get_weather"},
+	{"id":"london","tool":"get_weather","optional":true},
+	{"id":"end","tool":"compare_data","arguments":{"a":"$ref:tokyo","b":"$ref:london.temp"}}],
+	"output_steps":["end"]}`
+
+// wide has a wave of 40 steps that one step joins, and names of every length.
+func wide() string {
+	steps := []string{`{"id":"start","tool":"a/very.long:tool-name/that_goes_on_and_on_and_on"}`}
+	var all []string
+	for i := range 40 {
+		id := fmt.Sprintf("item_%d", i)
+		all = append(all, `"`+id+`"`)
+		steps = append(steps, fmt.Sprintf(`{"id":%q,"tool":"echo","depends_on":["start"]}`, id))
+	}
+	steps = append(steps, `{"id":"`+strings.Repeat("j", 64)+`","tool":"join","depends_on":[`+strings.Join(all, ",")+`],"optional":true}`)
+	return `{"steps":[` + strings.Join(steps, ",") + `],"output_steps":["start","` + strings.Repeat("j", 64) + `"],"schedule":"waves","on_failure":"stop"}`
+}
+
+func TestDraw(t *testing.T) {
+	t.Parallel()
+	for _, f := range graph.Formats() {
+		for name, body := range map[string]string{"small": small, "wide": wide()} {
+			text, err := graph.Draw(parse(t, body), f, graph.Options{})
+			require.NoError(t, err)
+			golden(t, name+"."+string(f)+".txt", text)
+			again, err := graph.Draw(parse(t, body), f, graph.Options{})
+			require.NoError(t, err)
+			require.Equal(t, text, again)
+		}
+	}
+	_, err := graph.Draw(parse(t, small), "png", graph.Options{})
+	require.Equal(t, fault.InvalidConfig, fault.CodeOf(err))
+}
+
+func TestTextShowsAllWhenAsked(t *testing.T) {
+	t.Parallel()
+	p := parse(t, wide())
+	folded, err := graph.Draw(p, graph.Text, graph.Options{})
+	require.NoError(t, err)
+	require.Contains(t, folded, "… and 28 more")
+	all, err := graph.Draw(p, graph.Text, graph.Options{All: true})
+	require.NoError(t, err)
+	require.NotContains(t, all, "more")
+	for i := range p.Steps {
+		require.Contains(t, all, p.Steps[i].ID)
+	}
+}
+
+// Lines fit where names do.
+func TestTextKeepsItsWidth(t *testing.T) {
+	t.Parallel()
+	var steps []string
+	for i := range 60 {
+		deps := []string{}
+		for j := max(0, i-9); j < i; j++ {
+			deps = append(deps, fmt.Sprintf(`"step_%d"`, j))
+		}
+		steps = append(steps, fmt.Sprintf(`{"id":"step_%d","tool":"text_concat","depends_on":[%s]}`, i, strings.Join(deps, ",")))
+	}
+	p := parse(t, `{"steps":[`+strings.Join(steps, ",")+`],"output_steps":["step_59"]}`)
+	for _, width := range []int{60, 80, 120} {
+		text, err := graph.Draw(p, graph.Text, graph.Options{Width: width})
+		require.NoError(t, err)
+		for line := range strings.Lines(text) {
+			require.LessOrEqual(t, utf8.RuneCountInString(strings.TrimSuffix(line, "\n")), width, line)
+			require.Equal(t, strings.TrimRight(line, " \n"), strings.TrimSuffix(line, "\n"), "no blanks at the end")
+		}
+	}
+}
+
+func TestPaint(t *testing.T) {
+	t.Parallel()
+	p := parse(t, small)
+	plain, err := graph.Draw(p, graph.Text, graph.Options{})
+	require.NoError(t, err)
+	painted, err := graph.Draw(p, graph.Text, graph.Options{Paint: func(_ graph.Part, s string) string {
+		if s == "" {
+			return s
+		}
+		return "\x1b[2m" + s + "\x1b[0m"
+	}})
+	require.NoError(t, err)
+	require.Equal(t, plain, strings.NewReplacer("\x1b[2m", "", "\x1b[0m", "").Replace(painted))
+}
+
+func TestDescribe(t *testing.T) {
+	t.Parallel()
+	b, err := json.Marshal(graph.Describe(parse(t, small)))
+	require.NoError(t, err)
+	require.JSONEq(t, `{"steps":[
+		{"id":"tokyo","tool":"get_weather","wave":1,"depends_on":[]},
+		{"id":"london","tool":"get_weather","wave":1,"depends_on":[],"optional":true},
+		{"id":"end","tool":"compare_data","wave":2,"depends_on":["tokyo","london"]}],
+		"waves":[["tokyo","london"],["end"]],"outputs":["end"]}`, string(b))
+}
+
+func TestThousands(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[int]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567", -1234: "-1,234"} {
+		require.Equal(t, want, graph.Thousands(n))
+	}
+}

@@ -1,0 +1,170 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/stepjet/stepjet/fault"
+)
+
+// stepDeps reads depends_on and the arguments of a step, once all ids are known.
+func (p *parser) stepDeps(i int) {
+	p.deps = p.deps[:0]
+	if n := p.steps[i].dependsOn; n != 0 {
+		p.dependsOn(i, n)
+	}
+	p.arguments(i, p.steps[i].arguments)
+	if len(p.deps) > 0 {
+		slices.Sort(p.deps)
+		p.plan.Steps[i].Deps = slices.Clone(slices.Compact(p.deps))
+	}
+}
+
+// dependsOn reads the ids that order steps without data.
+func (p *parser) dependsOn(i int, n int32) {
+	at := place{i, "/depends_on"}
+	if k := p.tape[n].kind; k != kArray {
+		p.invalid(at, `write "depends_on": ["a", "b"]`, "must be an array of step ids, but is "+p.shown(n))
+		return
+	}
+	for item, v := 0, n+1; v < p.tape[n].next; item, v = item+1, p.tape[v].next {
+		if p.tape[v].kind != kString {
+			p.itemProblem(fault.InvalidValue, at, item, "", "must be a step's id, but is %s", p.shown(v))
+			continue
+		}
+		id := p.str(v)
+		dep, known := p.plan.ids[id]
+		if !known {
+			if p.col.wants(fault.UnknownRef) {
+				hint := p.idHint(id, "")
+				if plain, ok := strings.CutPrefix(id, refPrefix); ok {
+					hint = fmt.Sprintf("write the id alone: %q", clip(plain))
+				}
+				p.col.add(fault.UnknownRef, string(appendIndex([]byte(at.String()), item)), fmt.Sprintf("there is no step %q", clip(id)), hint)
+			}
+			continue
+		}
+		p.depend(i, int(dep), func() string { return string(appendIndex([]byte(at.String()), item)) })
+	}
+}
+
+// depend notes that step i waits for step dep. A step that waits for itself is reported here, where its place is known,
+// and once.
+func (p *parser) depend(i, dep int, path func() string) {
+	if dep != i {
+		p.deps = append(p.deps, dep)
+		return
+	}
+	if n := len(p.selfLoops); n > 0 && p.selfLoops[n-1] == i {
+		return
+	}
+	p.selfLoops = append(p.selfLoops, i)
+	if !p.col.wants(fault.Cycle) {
+		return
+	}
+	id := p.plan.Steps[i].ID
+	hint := "a step can't wait for itself; its own output is not there yet"
+	if i > 0 && validID(p.plan.Steps[i-1].ID) {
+		hint += fmt.Sprintf(". Off by one? The step before it is %q", p.plan.Steps[i-1].ID)
+	}
+	p.col.add(fault.Cycle, path(), fmt.Sprintf("the step waits for itself: %s -> %s", clip(id), clip(id)), hint)
+}
+
+// idHint suggests a step id; around is written before it.
+func (p *parser) idHint(id, around string) string {
+	ids := p.idList()
+	if near := p.near.nearest(id, ids); near != "" {
+		return fmt.Sprintf("did you mean %q?", around+near)
+	}
+	if len(ids) == 0 {
+		return ""
+	}
+	return "the steps are: " + listSome(ids)
+}
+
+// idList gives the ids of all steps that have a valid one, in their order.
+func (p *parser) idList() []string {
+	if p.ids == nil {
+		for i := range p.plan.Steps {
+			if id := p.plan.Steps[i].ID; validID(id) {
+				p.ids = append(p.ids, id)
+			}
+		}
+	}
+	return p.ids
+}
+
+// arguments reads a step's arguments: an object, a string that holds one, or nothing.
+func (p *parser) arguments(i int, n int32) {
+	s := &p.plan.Steps[i]
+	if n == 0 || p.tape[n].kind == kString && p.tape[n].end-p.tape[n].start == 2 {
+		s.args.head = "{}"
+		p.checkSchema(i, nil)
+		return
+	}
+	w := walker{p: p, step: i, src: p.src, tape: p.tape}
+	switch p.tape[n].kind {
+	case kObject:
+		w.root = n
+	case kString:
+		if !p.innerText(&w, n) {
+			return
+		}
+	default:
+		p.col.addf(fault.InvalidArguments, place{i, "/arguments"}.String(), `write "arguments": {"name": value}`,
+			"arguments must be an object, but are %s", p.tape[n].kind)
+		return
+	}
+	w.compile()
+	p.checkSchema(i, &w)
+}
+
+// innerText scans arguments that are a JSON string holding JSON. It reports false where they don't hold an object.
+func (p *parser) innerText(w *walker, n int32) bool {
+	at := place{w.step, "/arguments"}.String()
+	v := p.tape[n]
+	w.src = p.src[v.start+1 : v.end-1]
+	if v.flags&fEscaped != 0 {
+		p.text = appendUnescaped(p.text[:0], w.src)
+		w.src = string(p.text)
+	} else {
+		p.text = append(p.text[:0], w.src...)
+	}
+	s := newScanner(p.text)
+	defer s.release()
+	s.record, s.tape = true, p.inner[:0]
+	s.limit = MaxDepth - argumentsDepth
+	s.flaw = p.flaw(at)
+	err := s.document()
+	p.inner = s.tape
+	w.tape = p.inner
+	switch {
+	case err != nil && err.deep:
+		p.col.addf(fault.MalformedJSON, at, "flatten the arguments", "the JSON in the string is nested too deep: more than %d in all", MaxDepth)
+		return false
+	case err != nil:
+		p.col.addf(fault.InvalidArguments, at, innerHint(w.src), "the string holds no JSON, at byte %d: %s", err.at, err.message)
+		return false
+	case w.tape[0].kind != kObject:
+		p.col.addf(fault.InvalidArguments, at, innerHint(w.src), "the string must hold an object, but holds %s", w.tape[0].kind)
+		return false
+	}
+	return true
+}
+
+// argumentsDepth is the number of objects and arrays around a step's arguments: the plan, steps and the step.
+const argumentsDepth = 3
+
+func innerHint(text string) string {
+	switch t := strings.TrimSpace(text); {
+	case strings.HasPrefix(t, refPrefix), strings.HasPrefix(t, "${ref:"):
+		ref := strings.TrimSuffix(strings.TrimPrefix(strings.TrimPrefix(t, refPrefix), "${ref:"), "}")
+		return fmt.Sprintf(`arguments as a whole from another step are written {"$ref": %q}`, clip(ref))
+	case strings.HasPrefix(t, "```"):
+		return "send the JSON alone, without the ``` around it"
+	case strings.HasPrefix(t, `"`):
+		return "the object is encoded twice; write it as it is"
+	}
+	return `write "arguments": {"name": value}`
+}

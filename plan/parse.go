@@ -1,0 +1,315 @@
+package plan
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/stepjet/stepjet/fault"
+)
+
+// Parse reads a plan with the default limits. The plan is nil if and only if the report has problems. A nil catalog
+// skips the checks of tools and schemas.
+func Parse(body []byte, c Catalog) (*Plan, Report) { return ParseLimited(body, c, Limits{}) }
+
+// ParseLimited is Parse with other limits.
+func ParseLimited(body []byte, c Catalog, l Limits) (*Plan, Report) {
+	p := &parser{catalog: c, near: suggester{left: maxSuggestWork}}
+	if l.MaxBytes <= 0 {
+		l.MaxBytes = MaxBytes
+	}
+	if len(body) > l.MaxBytes {
+		p.col.addf(fault.LimitExceeded, "", "split it into several plans, or let tools fetch large data themselves",
+			"the plan has %d bytes, at most %d are allowed", len(body), l.MaxBytes)
+		return nil, p.col.report()
+	}
+	if p.scan(body) {
+		p.document()
+	}
+	if p.col.failed() {
+		return nil, p.col.report()
+	}
+	p.plan.link()
+	return p.plan, p.col.report()
+}
+
+// parser is one reading of one plan.
+type parser struct {
+	catalog Catalog
+	src     string
+	tape    []node
+	col     collector
+	near    suggester
+	plan    *Plan
+
+	steps     []stepNodes
+	names     []string // of the catalog, once they were needed
+	ids       []string // of the steps, likewise
+	refs      refParser
+	targets   []target // of all steps, in one slice
+	holes     []hole   // likewise
+	deps      []int    // of the step in hand
+	inner     []node   // tape of arguments that are a string
+	text      []byte   // scratch
+	selfLoops []int    // steps that refer to themselves; reported already
+}
+
+// stepNodes are the parts of a step that are read once all ids are known.
+type stepNodes struct{ arguments, dependsOn int32 }
+
+// place is a JSON pointer that is put together only when somebody asks for it.
+type place struct {
+	step  int    // -1 for the plan itself
+	below string // pointer from there on
+}
+
+var planPlace = place{step: -1}
+
+func (a place) String() string {
+	if a.step < 0 {
+		return a.below
+	}
+	return string(appendIndex([]byte("/steps"), a.step)) + a.below
+}
+
+// in gives the place of a field.
+func (a place) in(field string) place { return place{a.step, a.below + "/" + field} }
+
+// scan reads the text into the tape. It reports false where nothing can be made of it.
+func (p *parser) scan(body []byte) bool {
+	s := newScanner(body)
+	defer s.release()
+	s.record = true
+	s.tape = make([]node, 0, min(len(body)/8+8, 1<<17))
+	s.flaw = p.flaw("")
+	if err := s.document(); err != nil {
+		p.malformed(body, err)
+		return false
+	}
+	p.tape, p.src = s.tape, string(body)
+	if root := p.tape[0].kind; root != kObject {
+		hint := `a plan is an object: {"steps": [{"id": "a", "tool": "…", "arguments": {}}]}`
+		if root == kArray {
+			hint = `put the array into an object: {"steps": […]}`
+		}
+		p.col.addf(fault.MalformedJSON, "", hint, "a plan is one JSON object, but this is %s", root)
+		return false
+	}
+	return true
+}
+
+// flaw gives the reporter of what is wrong but leaves the text readable.
+func (p *parser) flaw(prefix string) func(*scanner, fault.Code, *span) {
+	return func(s *scanner, code fault.Code, key *span) {
+		if !p.col.wants(code) {
+			return
+		}
+		path := s.pointer(prefix, key)
+		if code == fault.DuplicateKey {
+			p.col.add(code, path, fmt.Sprintf("the key %q is used twice in one object", clip(spanText(s.src, *key))), "keep one of the two")
+			return
+		}
+		p.col.add(code, path, "the string is not valid UTF-8, or holds half a surrogate pair", `write the character itself, or both halves: \ud83d\ude00`)
+	}
+}
+
+// malformed says where and why the text is not JSON, and what is usually behind it.
+func (p *parser) malformed(body []byte, err *syntaxError) {
+	if err.deep {
+		p.col.addf(fault.MalformedJSON, "", "flatten the arguments", "the JSON is nested more than %d deep, at %s", MaxDepth, position(body, err.at))
+		return
+	}
+	p.col.addf(fault.MalformedJSON, "", syntaxHint(body, err.at), "not JSON at %s: %s", position(body, err.at), err.message)
+}
+
+// position writes a place in a text as line and column, both from 1, the column in bytes.
+func position(body []byte, at int) string {
+	before := body[:min(at, len(body))]
+	line := bytes.Count(before, []byte{'\n'}) + 1
+	return fmt.Sprintf("line %d, column %d", line, len(before)-bytes.LastIndexByte(before, '\n'))
+}
+
+func syntaxHint(body []byte, at int) string {
+	rest := body[min(at, len(body)):]
+	switch {
+	case len(bytes.TrimSpace(body)) == 0:
+		return `the plan is empty; write {"steps": […]}`
+	case bytes.HasPrefix(body, []byte("\xef\xbb\xbf")):
+		return "remove the byte order mark before the first brace"
+	case bytes.HasPrefix(bytes.TrimSpace(body), []byte("```")):
+		return "send the JSON alone, without the ``` around it"
+	case len(rest) == 0:
+		return "the text is cut off: close all strings, brackets and braces"
+	case rest[0] == '\'':
+		return "JSON takes double quotes only"
+	case bytes.HasPrefix(rest, []byte("//")), bytes.HasPrefix(rest, []byte("/*")), rest[0] == '#':
+		return "JSON has no comments"
+	case rest[0] == '}' || rest[0] == ']':
+		return "is there a comma too many before it, or a bracket of the wrong kind?"
+	case bytes.HasPrefix(rest, []byte("NaN")), bytes.HasPrefix(rest, []byte("Infinity")), bytes.HasPrefix(rest, []byte("-I")):
+		return "JSON has neither NaN nor Infinity; write null or a string"
+	case bytes.HasPrefix(rest, []byte("True")), bytes.HasPrefix(rest, []byte("False")), bytes.HasPrefix(rest, []byte("None")):
+		return "JSON writes true, false and null"
+	case rest[0] < 0x20:
+		return `write \n, \t or \u00XX in a string`
+	}
+	return "send one JSON object (RFC 8259) and nothing else"
+}
+
+// document reads the plan's own fields, and then its steps.
+func (p *parser) document() {
+	p.plan = &Plan{Timeout: MaxTimeout}
+	m := p.fields(planLevel, 0, planPlace)
+	p.plan.OnFailure = OnFailure(p.oneOf(m[planOnFailure], planPlace.in("on_failure"), "continue", "stop"))
+	p.plan.OnMissing = OnMissing(p.oneOf(m[planOnMissing], planPlace.in("on_missing"), "null", "error"))
+	p.plan.Schedule = Schedule(p.oneOf(m[planSchedule], planPlace.in("schedule"), "dataflow", "waves"))
+	if d, ok := p.duration(m[planTimeout], planPlace.in("timeout")); ok {
+		p.plan.Timeout, p.plan.TimeoutSet = d, true
+	}
+	if p.readSteps(m[planSteps]) {
+		p.outputs(m[planOutputs])
+		p.cycles()
+	}
+}
+
+// readSteps reads all steps: first what stands by itself, then what refers to others. It reports false where there is no
+// array of steps.
+func (p *parser) readSteps(n int32) bool {
+	if n == 0 {
+		p.col.addf(fault.EmptyPlan, "", `write {"steps": [{"id": "a", "tool": "…", "arguments": {}}]}`, "the plan has no steps")
+		return false
+	}
+	if k := p.tape[n].kind; k != kArray {
+		p.col.addf(fault.InvalidValue, "/steps", `write "steps": [{"id": "a", "tool": "…", "arguments": {}}]`, "steps must be an array, but is %s", k)
+		return false
+	}
+	count := p.count(n)
+	switch {
+	case count == 0:
+		p.col.addf(fault.EmptyPlan, "/steps", "give it at least one step", "the plan has no steps")
+		return true
+	case count > MaxSteps:
+		p.col.addf(fault.LimitExceeded, "/steps", "split it into several plans; nothing else was checked in the steps",
+			"the plan has %d steps, at most %d are allowed", count, MaxSteps)
+		return false
+	}
+	p.plan.Steps = make([]Step, count)
+	p.steps = make([]stepNodes, count)
+	p.plan.ids = make(map[string]int32, count)
+	i := 0
+	for v := n + 1; v < p.tape[n].next; v = p.tape[v].next {
+		p.step(i, v)
+		i++
+	}
+	for i := range p.plan.Steps {
+		p.stepDeps(i)
+	}
+	return true
+}
+
+// count gives the number of items of an array.
+func (p *parser) count(array int32) (n int) {
+	for v := array + 1; v < p.tape[array].next; v = p.tape[v].next {
+		n++
+	}
+	return n
+}
+
+// outputs reads output_steps; absent, null and empty mean all steps.
+func (p *parser) outputs(n int32) {
+	if n == 0 || p.tape[n].kind == kArray && p.count(n) == 0 {
+		p.plan.Outputs = make([]int, len(p.plan.Steps))
+		for i := range p.plan.Outputs {
+			p.plan.Outputs[i] = i
+		}
+		return
+	}
+	if k := p.tape[n].kind; k != kArray {
+		p.col.addf(fault.InvalidValue, "/output_steps", `write "output_steps": ["a", "b"]`, "output_steps must be an array of step ids, but is %s", k)
+		return
+	}
+	seen := make(map[string]bool, 8)
+	for i, v := 0, n+1; v < p.tape[n].next; i, v = i+1, p.tape[v].next {
+		at := place{-1, "/output_steps"}
+		if p.tape[v].kind != kString {
+			p.itemProblem(fault.InvalidValue, at, i, "", "must be a step's id, but is %s", p.tape[v].kind)
+			continue
+		}
+		id := p.str(v)
+		step, known := p.plan.ids[id]
+		switch {
+		case !known:
+			if p.col.wants(fault.UnknownOutputStep) {
+				p.col.add(fault.UnknownOutputStep, string(appendIndex([]byte(at.below), i)), fmt.Sprintf("there is no step %q", clip(id)), p.idHint(id, ""))
+			}
+		case seen[id]:
+			p.itemProblem(fault.DuplicateOutputStep, at, i, "name each step once", "%q is named twice", clip(id))
+		default:
+			p.plan.Outputs = append(p.plan.Outputs, int(step))
+		}
+		seen[id] = true
+	}
+}
+
+// itemProblem reports a problem of one item of an array.
+func (p *parser) itemProblem(code fault.Code, at place, item int, hint, format string, args ...any) {
+	if p.col.wants(code) {
+		p.col.add(code, string(appendIndex([]byte(at.String()), item)), fmt.Sprintf(format, args...), hint)
+	}
+}
+
+// oneOf reads an option that is one of a few words, and gives its number; the first is the default.
+func (p *parser) oneOf(n int32, at place, words ...string) int {
+	if n == 0 {
+		return 0
+	}
+	if p.tape[n].kind == kString {
+		s := p.str(n)
+		for i, w := range words {
+			if s == w {
+				return i
+			}
+		}
+	}
+	p.invalid(at, "", `must be "`+strings.Join(words, `" or "`)+`", but is `+p.shown(n))
+	return 0
+}
+
+// duration reads a timeout.
+func (p *parser) duration(n int32, at place) (time.Duration, bool) {
+	if n == 0 {
+		return 0, false
+	}
+	const hint = `write a duration as a string: "500ms", "30s", "5m" or "2h"`
+	if p.tape[n].kind != kString {
+		p.invalid(at, hint, "must be a string, but is "+p.shown(n))
+		return 0, false
+	}
+	d, err := time.ParseDuration(p.str(n))
+	if err != nil {
+		p.invalid(at, hint, p.shown(n)+" is not a duration")
+		return 0, false
+	}
+	if d < MinTimeout || d > MaxTimeout {
+		p.invalid(at, hint, "must be 1ms to 168h, but is "+p.shown(n))
+		return 0, false
+	}
+	return d, true
+}
+
+// invalid reports a wrong value of a known field.
+func (p *parser) invalid(at place, hint, message string) {
+	if p.col.wants(fault.InvalidValue) {
+		p.col.add(fault.InvalidValue, at.String(), message, hint)
+	}
+}
+
+// shown gives a value as it stands in the plan, for a message: scalars themselves, others by their kind.
+func (p *parser) shown(n int32) string {
+	v := p.tape[n]
+	if v.kind == kObject || v.kind == kArray {
+		return v.kind.String()
+	}
+	return clip(p.src[v.start:v.end])
+}

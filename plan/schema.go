@@ -1,0 +1,71 @@
+package plan
+
+import (
+	"fmt"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/tool"
+)
+
+// maxHoleBytes bounds the pointers of the holes of one step. Where they are longer, the whole of the schema is left to
+// the time when the step runs.
+const maxHoleBytes = 1 << 20
+
+// schema gives the input schema of a step's tool; nil where there is nothing to check.
+func (p *parser) schema(step int) *tool.Schema {
+	name := p.plan.Steps[step].Tool
+	if p.catalog == nil || name == "" || name == RecursiveTool {
+		return nil
+	}
+	s, _ := p.catalog.Lookup(name)
+	return s
+}
+
+// hole notes for the schema that the value in hand is not known yet.
+func (w *walker) hole(text bool) {
+	if !w.track {
+		return
+	}
+	var b []byte
+	for _, t := range w.path {
+		if t.isKey {
+			b = appendToken(b, t.made)
+		} else {
+			b = appendIndex(b, t.index)
+		}
+	}
+	w.size += len(b)
+	w.holes = append(w.holes, tool.Hole{Pointer: string(b), Text: text})
+}
+
+// checkSchema checks what is known of a step's arguments against its tool's input schema. w is nil for arguments that
+// are absent.
+func (p *parser) checkSchema(step int, w *walker) {
+	schema := p.schema(step)
+	if schema == nil || w != nil && (schema.AcceptsAnyObject() || w.size > maxHoleBytes) {
+		return
+	}
+	var holes []tool.Hole
+	if w != nil {
+		holes = w.holes
+	}
+	p.text = p.plan.Steps[step].args.known(p.text[:0])
+	for _, v := range schema.Check(p.text, holes) {
+		if p.col.wants(fault.InvalidArguments) {
+			at := place{step, "/arguments"}.String() + v.Pointer
+			p.col.add(fault.InvalidArguments, at, fmt.Sprintf("against the input schema of %q: %s", p.plan.Steps[step].Tool, v.Message), "")
+		}
+	}
+}
+
+// known appends what is known of the arguments: null or, in a string, nothing stands for each hole.
+func (t *template) known(dst []byte) []byte {
+	dst = append(dst, t.head...)
+	for i := range t.holes {
+		if !t.holes[i].text {
+			dst = append(dst, "null"...)
+		}
+		dst = append(dst, t.holes[i].after...)
+	}
+	return dst
+}

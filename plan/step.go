@@ -1,0 +1,208 @@
+package plan
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/tool"
+)
+
+// step reads what of a step stands by itself: all but depends_on and arguments.
+func (p *parser) step(i int, n int32) {
+	at := place{step: i}
+	if k := p.tape[n].kind; k != kObject {
+		p.invalid(at, `a step is an object: {"id": "a", "tool": "…", "arguments": {}}`, "a step must be an object, but is "+k.String())
+		return
+	}
+	m := p.fields(stepLevel, n, at)
+	s := &p.plan.Steps[i]
+	p.steps[i] = stepNodes{m[stepArguments], m[stepDependsOn]}
+	p.stepID(i, m[stepID])
+	p.stepTool(i, m[stepTool])
+	s.Timeout, _ = p.duration(m[stepTimeout], at.in("timeout"))
+	s.Retry = p.retry(m[stepRetry], at.in("retry"))
+	if o := m[stepOptional]; o != 0 {
+		switch p.tape[o].kind {
+		case kTrue:
+			s.Optional = true
+		case kFalse:
+		default:
+			p.invalid(at.in("optional"), "", "must be true or false, but is "+p.shown(o))
+		}
+	}
+}
+
+func (p *parser) stepID(i int, n int32) {
+	at := place{step: i}
+	if n == 0 {
+		p.col.addf(fault.InvalidID, at.String(), `give it an id: 1 to 64 of A-Z a-z 0-9 _ -`, "the step has no id")
+		return
+	}
+	if p.tape[n].kind != kString {
+		if p.tape[n].kind == kNumber { // known all the same, so that references to it raise no second problem
+			p.know(i, p.src[p.tape[n].start:p.tape[n].end])
+		}
+		p.invalid(at.in("id"), "write it in quotes", "an id must be a string, but is "+p.shown(n))
+		return
+	}
+	id := p.str(n)
+	p.plan.Steps[i].ID = id
+	if !validID(id) && p.col.wants(fault.InvalidID) {
+		p.col.add(fault.InvalidID, at.in("id").String(), fmt.Sprintf("%q is no step id", clip(id)), idGrammar(id))
+	}
+	if first, taken := p.plan.ids[id]; taken {
+		p.col.addf(fault.DuplicateStep, at.in("id").String(), "give each step an id of its own, and mend the references to it",
+			"the id %q is used by step number %d already", clip(id), first+1)
+		return
+	}
+	p.know(i, id)
+}
+
+func (p *parser) know(i int, id string) {
+	if _, taken := p.plan.ids[id]; !taken {
+		p.plan.ids[id] = int32(i)
+	}
+}
+
+func idGrammar(id string) string {
+	const grammar = "an id is 1 to 64 of A-Z a-z 0-9 _ -"
+	better := strings.Map(func(r rune) rune {
+		if r < 0x80 && isIDByte(byte(r)) {
+			return r
+		}
+		return '_'
+	}, id)
+	if validID(better) {
+		return grammar + fmt.Sprintf(", as in %q", better)
+	}
+	return grammar
+}
+
+func (p *parser) stepTool(i int, n int32) {
+	at := place{step: i}
+	if n == 0 {
+		p.col.addf(fault.InvalidID, at.String(), `say which tool it calls: "tool": "…"`, "the step has no tool")
+		return
+	}
+	at = at.in("tool")
+	if p.tape[n].kind != kString {
+		p.invalid(at, "write the tool's name in quotes", "a tool must be a string, but is "+p.shown(n))
+		return
+	}
+	name := p.str(n)
+	p.plan.Steps[i].Tool = name
+	switch {
+	case name == RecursiveTool:
+		p.col.addf(fault.RecursivePlan, at.String(), "put the steps of the inner plan into this one, or submit it as a plan of its own",
+			"a step can't call %s", RecursiveTool)
+	case !tool.ValidName(name):
+		if p.col.wants(fault.InvalidID) {
+			p.col.add(fault.InvalidID, at.String(), fmt.Sprintf("%q is no tool name", clip(name)), p.toolHint(name, "a tool's name is 1 to 128 of A-Z a-z 0-9 _ . : / -"))
+		}
+	case p.catalog != nil:
+		if _, ok := p.catalog.Lookup(name); !ok && p.col.wants(fault.UnknownTool) {
+			p.col.add(fault.UnknownTool, at.String(), fmt.Sprintf("there is no tool %q", name), p.toolHint(name, ""))
+		}
+	}
+}
+
+// toolHint suggests a tool, or otherwise, or names the tools there are.
+func (p *parser) toolHint(name, otherwise string) string {
+	if p.catalog == nil {
+		return otherwise
+	}
+	if p.names == nil {
+		p.names = p.catalog.Names()
+	}
+	if near := p.near.nearest(name, p.names); near != "" {
+		return fmt.Sprintf("did you mean %q?", near)
+	}
+	switch {
+	case otherwise != "":
+		return otherwise
+	case len(p.names) == 0:
+		return "no tools are registered"
+	}
+	return "there are: " + listSome(p.names)
+}
+
+// retry reads {"max_attempts","backoff"}.
+func (p *parser) retry(n int32, at place) *tool.Retry {
+	if n == 0 {
+		return nil
+	}
+	if p.tape[n].kind != kObject {
+		p.invalid(at, `write "retry": {"max_attempts": 3}`, "must be an object, but is "+p.shown(n))
+		return nil
+	}
+	const (
+		maxAttempts = iota
+		backoff
+	)
+	m := p.fields(retryLevel, n, at)
+	r := &tool.Retry{}
+	if v, ok := p.number(m[maxAttempts], at.in("max_attempts"), 1, tool.MaxAttempts, true); ok {
+		r.MaxAttempts = int(v)
+	}
+	r.Backoff = p.backoff(m[backoff], at.in("backoff"))
+	return r
+}
+
+// backoff reads {"strategy","initial_ms","max_ms","jitter"}.
+func (p *parser) backoff(n int32, at place) *tool.Backoff {
+	if n == 0 {
+		return nil
+	}
+	if p.tape[n].kind != kObject {
+		p.invalid(at, `write "backoff": {"strategy": "exponential", "initial_ms": 500}`, "must be an object, but is "+p.shown(n))
+		return nil
+	}
+	const (
+		strategy = iota
+		initial
+		most
+		jitter
+	)
+	m := p.fields(backoffLevel, n, at)
+	b := &tool.Backoff{}
+	words := []string{tool.Exponential, tool.Linear, tool.Constant, tool.None}
+	if m[strategy] != 0 {
+		b.Strategy = words[p.oneOf(m[strategy], at.in("strategy"), words...)]
+	}
+	limit := float64(tool.MaxDuration.Milliseconds())
+	ok := true
+	millis := func(field int, least float64) time.Duration {
+		v, read := p.number(m[field], at.in(backoffLevel.fields[field]), least, limit, true)
+		ok = ok && (read || m[field] == 0)
+		return time.Duration(v) * time.Millisecond
+	}
+	b.Initial, b.Max = millis(initial, 0), millis(most, 1)
+	b.Jitter, _ = p.number(m[jitter], at.in("jitter"), 0, 1, false)
+	if ok && b.Max > 0 && b.Initial > b.Max {
+		p.invalid(at.in("max_ms"), "", "is less than initial_ms")
+	}
+	return b
+}
+
+// number reads a number from least to most.
+func (p *parser) number(n int32, at place, least, most float64, whole bool) (float64, bool) {
+	if n == 0 {
+		return 0, false
+	}
+	if p.tape[n].kind == kNumber {
+		v, err := strconv.ParseFloat(p.src[p.tape[n].start:p.tape[n].end], 64)
+		if err == nil && v >= least && v <= most && (!whole || v == math.Trunc(v)) {
+			return v, true
+		}
+	}
+	what := "a number"
+	if whole {
+		what = "a whole number"
+	}
+	p.invalid(at, "", fmt.Sprintf("must be %s from %v to %v, but is %s", what, int64(least), int64(most), p.shown(n)))
+	return 0, false
+}

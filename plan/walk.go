@@ -1,0 +1,279 @@
+package plan
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/tool"
+)
+
+// walker goes through the arguments of one step once, finds the references, and cuts the text into a template.
+type walker struct {
+	p    *parser
+	step int
+	src  string // the document that the arguments are part of
+	tape []node // of src
+	root int32
+
+	path  []token
+	cut   cutter
+	refs  int // found so far
+	track bool
+	holes []tool.Hole // for the schema, where track is set
+	size  int         // of their pointers
+	plain bool        // nothing was found: the arguments are as they stand
+
+	// seek, if not 0, turns the walk into a search for the first reference to the step seek-1: its place goes to found,
+	// and nothing is reported.
+	seek  int
+	found string
+}
+
+// token is one step of the way from the arguments to the value in hand.
+type token struct {
+	index int
+	key   string // as it stands in the plan
+	made  string // as it stands in the arguments handed to the tool, where escapes are taken out
+	isKey bool
+}
+
+// compile walks the arguments and stores their template in the step.
+func (w *walker) compile() {
+	p := w.p
+	w.cut = cutter{src: w.src, from: int(w.tape[w.root].start), holes: len(p.holes)}
+	w.track = w.needsHoles()
+	w.value(w.root)
+	w.cut.copyTo(int(w.tape[w.root].end))
+	head := w.cut.finish(p)
+	s := &p.plan.Steps[w.step]
+	s.args.head = head
+	s.args.holes = p.holes[w.cut.holes:len(p.holes):len(p.holes)]
+	s.args.whole = len(s.args.holes) == 1 && head == "" && s.args.holes[0].after == ""
+	s.HasRefs = len(s.args.holes) > 0
+	w.plain = w.cut.untouched()
+	if w.refs > MaxRefs {
+		p.col.addf(fault.LimitExceeded, place{w.step, "/arguments"}.String(), "split the step in two, or let a tool collect the values",
+			"the arguments hold %d references, at most %d are allowed", w.refs, MaxRefs)
+	}
+}
+
+// needsHoles reports whether a schema will be asked about this step.
+func (w *walker) needsHoles() bool {
+	if w.seek != 0 {
+		return false
+	}
+	schema := w.p.schema(w.step)
+	return schema != nil && !schema.AcceptsAnyObject()
+}
+
+// value walks one value.
+func (w *walker) value(n int32) {
+	v := &w.tape[n]
+	switch v.kind {
+	case kString:
+		if v.flags&fDollar != 0 {
+			w.str(n)
+		}
+	case kArray:
+		w.path = append(w.path, token{})
+		top := len(w.path) - 1
+		for c := n + 1; c < v.next; c = w.tape[c].next {
+			w.value(c)
+			w.path[top].index++
+		}
+		w.path = w.path[:top]
+	case kObject:
+		if v.flags&fDollar == 0 || !w.objectForm(n) {
+			w.object(n)
+		}
+	}
+}
+
+func (w *walker) object(n int32) {
+	end := w.tape[n].next
+	w.path = append(w.path, token{isKey: true})
+	top := len(w.path) - 1
+	for k := n + 1; k < end; k = w.tape[k+1].next {
+		v := &w.tape[k+1]
+		if w.tape[k].flags&fDollar != 0 {
+			w.key(k, top)
+		} else if v.kind == kObject || v.kind == kArray || v.flags&fDollar != 0 {
+			key := w.text(k)
+			w.path[top].key, w.path[top].made = key, key
+		}
+		w.value(k + 1)
+	}
+	w.path = w.path[:top]
+}
+
+// text gives the text of a string node.
+func (w *walker) text(n int32) string {
+	v := &w.tape[n]
+	raw := w.src[v.start+1 : v.end-1]
+	if v.flags&fEscaped == 0 {
+		return raw
+	}
+	return string(appendUnescaped(nil, raw))
+}
+
+// key reads a key with a "$" in it: escapes are taken out, references are refused (rule 5).
+func (w *walker) key(n int32, top int) {
+	key := w.text(n)
+	made, refers := keyText(key)
+	w.path[top].key, w.path[top].made = key, made
+	switch {
+	case refers:
+		w.problem(fault.InvalidRef, fmt.Sprintf("a key can't hold a reference: %s", clip(key)), "put references into values; for the plain text write $$ref:")
+	case made != key:
+		v := &w.tape[n]
+		w.cut.copyTo(int(v.start) + 1)
+		w.cut.literal(string(appendEscaped(nil, made)))
+		w.cut.skipTo(int(v.end) - 1)
+	}
+}
+
+// objectForm reads {"$ref": "a.city"} (rule 5). It reports false where the object has no such key.
+func (w *walker) objectForm(n int32) bool {
+	end := w.tape[n].next
+	has := false
+	for k := n + 1; k < end && !has; k = w.tape[k+1].next {
+		has = w.tape[k].flags&fDollar != 0 && w.text(k) == "$ref"
+	}
+	if !has {
+		return false
+	}
+	const form = `write {"$ref": "<id>.<path>"} and nothing else in the object; for a plain key write "$$ref"`
+	value := n + 2
+	switch {
+	case w.tape[value].next != end:
+		w.problem(fault.InvalidRef, `an object with the key "$ref" can't have other keys`, form)
+		w.object(n) // what else is wrong within
+	case w.tape[value].kind != kString:
+		w.problem(fault.InvalidRef, `the value of "$ref" must be a string, but is `+w.tape[value].kind.String(), form)
+	default:
+		text := w.text(value)
+		r, stop, why := w.p.refs.parse(text, 0)
+		found := piece{refs: []ref{r}}
+		if why != "" || stop != len(text) {
+			found = broken(text, 0, stop, why)
+			if strings.HasPrefix(text, refPrefix) {
+				found.hint = fmt.Sprintf(`leave out the prefix: {"$ref": %q}`, clip(text[len(refPrefix):]))
+			}
+		}
+		w.replace(n, found, "/$ref")
+		return true
+	}
+	w.hole(false)
+	return true
+}
+
+// str reads a string with a "$" in it.
+func (w *walker) str(n int32) {
+	text := w.text(n)
+	if !mayRefer(text) {
+		return
+	}
+	v := w.p.refs.parseText(text)
+	if v.whole {
+		w.replace(n, v.pieces[0], "")
+		return
+	}
+	w.template(n, text, v.pieces)
+}
+
+// replace puts a hole in place of a whole value.
+func (w *walker) replace(n int32, found piece, below string) {
+	w.hole(false)
+	at := &w.tape[n]
+	w.cut.copyTo(int(at.start))
+	w.reference(found, false, below)
+	w.cut.skipTo(int(at.end))
+}
+
+// template puts holes into a string. The text between them keeps its bytes, unless the string has escapes of JSON: then
+// it is escaped anew.
+func (w *walker) template(n int32, text string, pieces []piece) {
+	v := &w.tape[n]
+	inside := int(v.start) + 1
+	raw := v.flags&fEscaped == 0
+	w.cut.copyTo(inside)
+	held := false
+	for _, x := range pieces {
+		switch {
+		case x.broken != "" || len(x.refs) > 0:
+			held = true
+			w.reference(x, true, "")
+		case raw:
+			w.cut.skipTo(inside + x.from)
+			w.cut.copyTo(inside + x.from + len(x.text))
+		default:
+			w.cut.literal(string(appendEscaped(nil, x.text)))
+		}
+	}
+	if held {
+		w.hole(true)
+	}
+	w.cut.skipTo(int(v.end) - 1)
+}
+
+// reference resolves the steps of a reference, and cuts a hole for it.
+func (w *walker) reference(x piece, text bool, below string) {
+	p := w.p
+	if x.broken != "" {
+		w.problemAt(below, fault.InvalidRef, x.broken, x.hint)
+		return
+	}
+	first := len(p.targets)
+	for _, r := range x.refs {
+		w.refs++
+		if r.pathLength() > MaxPath {
+			w.problemAt(below, fault.LimitExceeded, fmt.Sprintf("the path of the reference has %d bytes, at most %d are allowed", r.pathLength(), MaxPath), "")
+		}
+		dep, known := p.plan.ids[r.id]
+		if !known {
+			w.unknown(r, below)
+			continue
+		}
+		if w.seek != 0 {
+			if w.found == "" && int(dep) == w.seek-1 {
+				w.found = w.pointer() + below
+			}
+			continue
+		}
+		p.depend(w.step, int(dep), func() string { return w.pointer() + below })
+		p.targets = append(p.targets, target{int(dep), r.path, r.text})
+	}
+	if w.seek == 0 {
+		w.cut.hole(p, hole{targets: p.targets[first:len(p.targets):len(p.targets)], def: x.def, text: text})
+	}
+}
+
+// unknown reports a reference to no step.
+func (w *walker) unknown(r ref, below string) {
+	if w.seek != 0 || !w.p.col.wants(fault.UnknownRef) {
+		return
+	}
+	w.p.col.add(fault.UnknownRef, w.pointer()+below, fmt.Sprintf("there is no step %q", r.id), w.p.idHint(r.id, refPrefix))
+}
+
+func (w *walker) problem(code fault.Code, message, hint string) { w.problemAt("", code, message, hint) }
+
+func (w *walker) problemAt(below string, code fault.Code, message, hint string) {
+	if w.seek == 0 && w.p.col.wants(code) {
+		w.p.col.add(code, w.pointer()+below, message, hint)
+	}
+}
+
+// pointer gives the place of the value in hand, in the plan.
+func (w *walker) pointer() string {
+	b := []byte(place{w.step, "/arguments"}.String())
+	for _, t := range w.path {
+		if t.isKey {
+			b = appendToken(b, t.key)
+		} else {
+			b = appendIndex(b, t.index)
+		}
+	}
+	return string(b)
+}
