@@ -14,7 +14,7 @@ build: ## the three programs, in bin/
 	$(GO) build -buildvcs=auto -o bin/ ./cmd/...
 
 demo: build ## real plans through real workers and a real NATS server, in one process
-	@./bin/stepjet demo $(PLANS)
+	@./bin/stepjet eval --report $(PLANS)
 
 test: vet fmt test-pure test-race ## the whole suite
 

@@ -23,7 +23,7 @@ func (l *loop) finish(r *run) {
 		if ctx.Err() != nil {
 			return
 		}
-		_, created, err := l.store.CreateHistory(ctx, view.id, doc.JSON(), doc.Head())
+		created, err := l.store.CreateHistory(ctx, view.id, doc)
 		if err == nil && !created {
 			doc, err = l.store.History(ctx, view.id) // another owner was first: its word is announced
 		}

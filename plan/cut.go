@@ -9,7 +9,6 @@ type cutter struct {
 	isBuilt bool // built holds the literal in hand, otherwise it is the source from start to end
 	start   int
 	end     int
-	changed bool
 	head    string
 	holes   int // in parser.holes, where those of this step begin
 	cut     int // holes cut so far
@@ -24,12 +23,7 @@ func (c *cutter) copyTo(end int) {
 }
 
 // skipTo leaves the source up to end out.
-func (c *cutter) skipTo(end int) {
-	if end != c.from {
-		c.changed = true
-	}
-	c.from = end
-}
+func (c *cutter) skipTo(end int) { c.from = end }
 
 func (c *cutter) add(start, end int) {
 	switch {
@@ -50,7 +44,6 @@ func (c *cutter) literal(text string) {
 	if text == "" {
 		return
 	}
-	c.changed = true
 	c.build()
 	c.built = append(c.built, text...)
 }
@@ -94,6 +87,3 @@ func (c *cutter) finish(p *parser) string {
 	c.store(p)
 	return c.head
 }
-
-// untouched reports whether the arguments are as they stand in the source.
-func (c *cutter) untouched() bool { return !c.changed && c.cut == 0 }

@@ -22,7 +22,6 @@ type walker struct {
 	track bool
 	holes []tool.Hole // for the schema, where track is set
 	size  int         // of their pointers
-	plain bool        // nothing was found: the arguments are as they stand
 
 	// seek, if not 0, turns the walk into a search for the first reference to the step seek-1: its place goes to found,
 	// and nothing is reported.
@@ -51,7 +50,6 @@ func (w *walker) compile() {
 	s.args.holes = p.holes[w.cut.holes:len(p.holes):len(p.holes)]
 	s.args.whole = len(s.args.holes) == 1 && head == "" && s.args.holes[0].after == ""
 	s.HasRefs = len(s.args.holes) > 0
-	w.plain = w.cut.untouched()
 	if w.refs > MaxRefs {
 		p.col.addf(fault.LimitExceeded, place{w.step, "/arguments"}.String(), "split the step in two, or let a tool collect the values",
 			"the arguments hold %d references, at most %d are allowed", w.refs, MaxRefs)
@@ -222,6 +220,9 @@ func (w *walker) reference(x piece, text bool, below string) {
 	p := w.p
 	if x.broken != "" {
 		w.problemAt(below, fault.InvalidRef, x.broken, x.hint)
+		if w.seek == 0 { // the schema still checks what is around it
+			w.cut.hole(p, hole{text: text})
+		}
 		return
 	}
 	first := len(p.targets)

@@ -25,7 +25,7 @@ const rules = `
 	plan              std fault tool gjson sjson
 	machine           std fault outcome plan tool
 
-	kv                std sys fault subjects wire tool outcome nats sync
+	kv                std sys fault subjects wire tool outcome nats sync gjson
 
 	orchestrator      std sys fault subjects wire outcome tool plan machine kv nats sync
 	worker            std sys fault subjects wire outcome tool plan kv nats sync schemas

@@ -82,7 +82,11 @@ func subjectProblems(s source) (problems []string) {
 		return nil
 	}
 	s.literals(token.STRING, func(text string, pos token.Pos) {
-		if content, err := strconv.Unquote(text); err == nil && subjectLike.MatchString(content) {
+		content, err := strconv.Unquote(text)
+		if s.pkg == "kv" && strings.HasPrefix(content, "$JS.") {
+			return // the server's own protocol, no name of Stepjet's
+		}
+		if err == nil && subjectLike.MatchString(content) {
 			problems = append(problems, fmt.Sprintf("%s: %s belongs into subjects, the only package that builds names", s.at(pos), text))
 		}
 	})
@@ -128,6 +132,9 @@ func TestKnowledgeIsCaught(t *testing.T) {
 		{"worker", `var x = "the step."`, subjectProblems, false},
 		{"worker", "var x = struct{ A int `json:\"step.x\"` }{}", subjectProblems, false},
 		{"client", `var x = "publish to plan.submit.<tenant>.<run>"`, subjectProblems, false},
+		{"kv", `var x = "$JS.API."`, subjectProblems, false},
+		{"kv", `var x = "$KV."`, subjectProblems, true},
+		{"worker", `var x = "$JS.ACK."`, subjectProblems, true},
 		{"subjects", `var x = "plan.submit.*.*"`, subjectProblems, false},
 	}
 	for _, tt := range tests {

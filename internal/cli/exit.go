@@ -88,10 +88,18 @@ func codeOfRun(s outcome.RunStatus) int {
 	}
 }
 
-// why gives the cause of a context's end instead of a bare "context canceled".
+// why gives the cause of a context's end where an error says no more than that it ended.
 func why(ctx context.Context, err error) error {
-	if ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)) {
-		return context.Cause(ctx)
+	if err == nil || ctx.Err() == nil {
+		return err
 	}
-	return err
+	cause := context.Cause(ctx)
+	if cause == errInterrupt || cause == errWait {
+		return cause
+	}
+	var f *fault.Error
+	if errors.As(err, &f) && f.Code != fault.Timeout && f.Code != fault.Cancelled {
+		return err // why it took so long
+	}
+	return cause
 }

@@ -44,7 +44,7 @@ have finished, on any number of workers, and only what was asked for comes back.
 	}
 	add("plans", a.runCommand(), a.submitCommand(), a.validateCommand(), a.graphCommand(), a.evalCommand())
 	add("runs", a.listCommand(), a.getCommand(), a.watchCommand(), a.cancelCommand())
-	add("rest", a.devCommand(), a.toolsCommand(), a.versionCommand())
+	add("rest", a.devCommand(), a.toolsCommand(), a.benchCommand(), a.versionCommand())
 	return root
 }
 

@@ -154,14 +154,14 @@ func usage(c *cobra.Command, err error) error {
 	return fault.Wrap(fault.InvalidConfig, err, "wrong usage").WithHint("see %s --help", c.CommandPath())
 }
 
-// Print writes an error for a person: what happened, and below it what to do.
+// Print writes an error for a person: its code and what happened, and below it what to do.
 func Print(w io.Writer, program string, err error) {
 	var e *fault.Error
 	if !errors.As(err, &e) || error(e) != err {
 		fmt.Fprintf(w, "%s: %v\n", program, err)
 		return
 	}
-	fmt.Fprintf(w, "%s: %s\n", program, e.Message)
+	fmt.Fprintf(w, "%s: %s: %s\n", program, e.Code, e.Message)
 	if e.Hint != "" {
 		fmt.Fprintf(w, "  hint: %s\n", e.Hint)
 	}

@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -85,11 +86,17 @@ var address = regexp.MustCompile(`address=(\S+)`)
 func TestRunAndHealth(t *testing.T) {
 	s, log := newService(), &book{}
 	s.drained = make(chan struct{})
-	var broken error
+	var broken atomic.Pointer[error]
+	check := func() error {
+		if err := broken.Load(); err != nil {
+			return *err
+		}
+		return nil
+	}
 	ctx, cancel := context.WithCancelCause(context.Background())
 	done := make(chan error)
 	go func() {
-		done <- daemon.Run(ctx, daemon.Options{Name: "test", Health: "127.0.0.1:0", Check: func() error { return broken }, Logger: slog.New(slog.NewTextHandler(log, nil))}, s)
+		done <- daemon.Run(ctx, daemon.Options{Name: "test", Health: "127.0.0.1:0", Check: check, Logger: slog.New(slog.NewTextHandler(log, nil))}, s)
 	}()
 	<-s.running
 	url := "http://" + address.FindStringSubmatch(log.String())[1]
@@ -104,9 +111,10 @@ func TestRunAndHealth(t *testing.T) {
 	expect("/readyz", 503, "starting")
 	close(s.ready)
 	expect("/readyz", 200, "ready")
-	broken = errors.New("not connected")
+	lost := errors.New("not connected")
+	broken.Store(&lost)
 	require.Equal(t, "not connected", expect("/readyz", 503, "unavailable")["reason"])
-	broken = nil
+	broken.Store(nil)
 	cancel(daemon.Signal{Signal: syscall.SIGTERM})
 	require.Contains(t, expect("/readyz", 503, "draining")["reason"], "terminated")
 	expect("/healthz", 200, "ok")
@@ -188,8 +196,8 @@ func TestExecute(t *testing.T) {
 	}{
 		{nil, fail(nil), 0, nil},
 		{nil, fail(errors.New("broken")), 1, []string{"program: broken\n"}},
-		{nil, fail(fault.New(fault.Permission, "refused")), 1, []string{"program: refused\n"}},
-		{nil, fail(fault.New(fault.InvalidConfig, "no such file").WithHint("create it")), 2, []string{"program: no such file\n  hint: create it\n"}},
+		{nil, fail(fault.New(fault.Permission, "refused")), 1, []string{"program: permission: refused\n"}},
+		{nil, fail(fault.New(fault.InvalidConfig, "no such file").WithHint("create it")), 2, []string{"program: invalid_config: no such file\n  hint: create it\n"}},
 		{nil, fail(fault.New(fault.InvalidTool, "bad tool")), 2, []string{"bad tool"}},
 		{nil, fail(fmt.Errorf("doing it: %w", fault.New(fault.NoConnection, "no server at x"))), 4, []string{"doing it", "no server at x"}},
 		{[]string{"--n", "x"}, fail(nil), 2, []string{"wrong usage", "--n", "program --help"}},

@@ -13,6 +13,13 @@ const defaultWidth = 80
 // maxColumn bounds the aligned columns of ids and tools: a single long name must not push all others to the right.
 const maxColumn = 28
 
+func wider(column int, name string) int {
+	if len(name) > maxColumn {
+		return column
+	}
+	return max(column, len(name))
+}
+
 type textDrawing struct {
 	plan    *plan.Plan
 	outputs map[int]bool
@@ -33,8 +40,8 @@ func drawText(p *plan.Plan, o Options) string {
 	waves := p.Waves()
 	for _, w := range waves {
 		for _, i := range d.shown(w) {
-			d.id = max(d.id, min(maxColumn, len(p.Steps[i].ID)))
-			d.tool = max(d.tool, min(maxColumn, len(p.Steps[i].Tool)))
+			d.id = wider(d.id, p.Steps[i].ID)
+			d.tool = wider(d.tool, p.Steps[i].Tool)
 		}
 	}
 	d.head(len(waves))
@@ -50,14 +57,17 @@ func (d *textDrawing) head(waves int) {
 	if d.outputs != nil {
 		parts = append(parts, plural(len(d.plan.Outputs), "output"))
 	}
+	d.note(strings.Join(parts, " · "))
 	if d.plan.Schedule == plan.Waves {
-		parts = append(parts, "a wave starts when the one before is over")
+		d.note("a wave starts when the one before is over")
 	}
 	if d.plan.OnFailure == plan.Stop {
-		parts = append(parts, "stops at the first failure")
+		d.note("the first failure stops the run")
 	}
-	d.b.WriteString(d.options.Paint(PartNote, strings.Join(parts, " · ")) + "\n\n")
+	d.b.WriteByte('\n')
 }
+
+func (d *textDrawing) note(text string) { d.b.WriteString(d.options.Paint(PartNote, text) + "\n") }
 
 // shown gives the steps of a wave that are drawn. Folding one step would save nothing, so it takes at least two.
 func (d *textDrawing) shown(wave []int) []int {

@@ -12,7 +12,9 @@ import (
 	"github.com/stepjet/stepjet/worker"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/nats-io/nats-server/v2/server.(*Server).Start.func1"))
+}
 
 // parse reads a file that has to be valid, and closes it at the end.
 func parse(t *testing.T, tools ...string) *File {

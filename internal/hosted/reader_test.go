@@ -52,8 +52,12 @@ func TestBuiltinEntries(t *testing.T) {
 // Each case gives the places and a part of each problem, in order.
 func TestProblems(t *testing.T) {
 	t.Setenv("STEPJET_TEST_TOKEN", "secret")
-	exec := func(s string) string { return `{"tools":[{"name":"x",` + schemaOf("a", "n:number", "o:object") + `,"exec":{` + s + `}}]}` }
-	http := func(s string) string { return `{"tools":[{"name":"x",` + schemaOf("a", "n:number", "o:object") + `,"http":{` + s + `}}]}` }
+	exec := func(s string) string {
+		return `{"tools":[{"name":"x",` + schemaOf("a", "n:number", "o:object") + `,"exec":{` + s + `}}]}`
+	}
+	http := func(s string) string {
+		return `{"tools":[{"name":"x",` + schemaOf("a", "n:number", "o:object") + `,"http":{` + s + `}}]}`
+	}
 	for _, c := range []struct {
 		name, file string
 		want       []string

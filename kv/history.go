@@ -1,0 +1,103 @@
+package kv
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nuid"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/subjects"
+)
+
+// inlineHistory is the largest history document, in bytes, that is kept in its key; a larger one is a blob.
+const inlineHistory = 512 << 10
+
+func historySubject(r subjects.Run) string { return "$KV." + subjects.HistoryBucket + "." + r.Key() }
+
+// CreateHistory writes the document of a finished run, once for as long as it is retained. A document over 512 KiB goes
+// to a blob, and only its head with the handle is kept in the key. created is false where there was a document already.
+// Errors as those of Create, and of PutBlob.
+func (s *Store) CreateHistory(ctx context.Context, r subjects.Run, doc *outcome.Run) (created bool, err error) {
+	body := doc.JSON()
+	if len(body) > inlineHistory || int64(len(body)) > s.MaxPayload()-(16<<10) {
+		head := *doc
+		name := subjects.RunBlobName(r, doc.Generation, "history", nuid.Next())
+		if head.Blob, err = s.PutBlob(ctx, name, body); err != nil {
+			return false, err
+		}
+		body = head.Head()
+	}
+	h := nats.Header{subjects.HeaderVersion: {subjects.Version}}
+	decision, _, err := s.Create(ctx, historySubject(r), h, body, nil)
+	return decision == Written, err
+}
+
+// HistoryHead gives the document of a finished run as it lies in its key: without outcome, plan and steps where it is
+// large. Errors: NotFound, and those of Read.
+func (s *Store) HistoryHead(ctx context.Context, r subjects.Run) (*outcome.Run, error) {
+	e, err := s.Read(ctx, historySubject(r))
+	if err != nil {
+		return nil, err
+	}
+	return parseHistory(e.Data)
+}
+
+// History gives the whole document of a finished run. Errors: NotFound, and those of Read and Blob.
+func (s *Store) History(ctx context.Context, r subjects.Run) (*outcome.Run, error) {
+	run, err := s.HistoryHead(ctx, r)
+	if err != nil || run.Blob == nil {
+		return run, err
+	}
+	doc, err := s.Blob(ctx, run.Blob)
+	if err != nil {
+		f := fault.As(err)
+		return nil, fault.Wrap(fault.Internal, f, "reading the large history document of "+r.Plain())
+	}
+	return parseHistory(doc)
+}
+
+func parseHistory(raw []byte) (*outcome.Run, error) {
+	var run outcome.Run
+	if err := json.Unmarshal(raw, &run); err != nil {
+		return nil, fault.Wrap(fault.Internal, err, "reading a history document")
+	}
+	return &run, nil
+}
+
+// HistoryRuns lists the finished runs of a tenant, in no order. Errors as those of Read.
+func (s *Store) HistoryRuns(ctx context.Context, tenant string) ([]subjects.Run, error) {
+	prefix := "$KV." + subjects.HistoryBucket + "."
+	info, err := s.streamInfo(ctx, "KV_"+subjects.HistoryBucket, prefix+tenant+".*")
+	if err != nil {
+		return nil, err
+	}
+	runs := make([]subjects.Run, 0, len(info.State.Subjects))
+	for subject := range info.State.Subjects {
+		if r, ok := subjects.ParseHistoryKey(strings.TrimPrefix(subject, prefix)); ok {
+			runs = append(runs, r)
+		}
+	}
+	return runs, nil
+}
+
+// ActiveRuns lists the runs of a tenant that have a plan record: those that are not over, and those that ended a moment
+// ago. Errors as those of Read.
+func (s *Store) ActiveRuns(ctx context.Context, tenant string) ([]subjects.Run, error) {
+	var runs []subjects.Run
+	for shard := range s.shards {
+		info, err := s.streamInfo(ctx, subjects.LedgerStream(shard), subjects.ActiveFilter(shard, tenant))
+		if err != nil {
+			return nil, err
+		}
+		for subject := range info.State.Subjects {
+			if rec, ok := subjects.ParseRecord(subject); ok {
+				runs = append(runs, rec.Run)
+			}
+		}
+	}
+	return runs, nil
+}

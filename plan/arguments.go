@@ -1,0 +1,149 @@
+package plan
+
+import (
+	"fmt"
+
+	"github.com/stepjet/stepjet/fault"
+)
+
+// MaxArguments is the largest resolved arguments of a step, in bytes: 64 MiB.
+const MaxArguments = MaxOutput
+
+// fewHoles is the number of holes up to which resolving needs no memory but the result's.
+const fewHoles = 16
+
+// Arguments gives the arguments of a step with all references resolved. result gives the JSON value that a direct
+// dependency came to (see Output), or ok false where it is missing: an optional step that did not succeed. It may be
+// called several times for the same dependency, and must give the same each time.
+//
+// The arguments are a pure function of the plan and those results. Values keep the producer's exact bytes. A result is
+// data: references within it are never resolved. The answer is always a fresh slice.
+//
+// Errors: unresolved_ref for a path into a string, number or boolean, and for a missing value under on_missing: error;
+// too_large for more than MaxArguments bytes, found before anything is built; invalid_arguments where the whole of the
+// arguments is a reference that comes to something else than an object.
+func (p *Plan) Arguments(step int, result func(dep int) (json []byte, ok bool)) ([]byte, *fault.Error) {
+	t := &p.Steps[step].args
+	var few [fewHoles][]byte
+	values := few[:0]
+	size := int64(len(t.head))
+	for i := range t.holes {
+		h := &t.holes[i]
+		v, err := p.resolve(h, result)
+		if err != nil {
+			return nil, err
+		}
+		values = append(values, v)
+		size += int64(filledSize(v, h.text)) + int64(len(h.after))
+	}
+	if size > MaxArguments {
+		return nil, fault.New(fault.TooLarge, "the resolved arguments would have %d bytes, at most %d are allowed", size, MaxArguments).
+			WithHint("let tools hand large data on by a name or an address")
+	}
+	if t.whole && (len(values[0]) == 0 || values[0][0] != '{') {
+		return nil, fault.New(fault.InvalidArguments, "the arguments are %s as a whole, which came to %s and not to an object",
+			refPrefix+t.holes[0].targets[0].text, kindOf(values[0]))
+	}
+	out := make([]byte, 0, size)
+	out = append(out, t.head...)
+	for i := range t.holes {
+		out = appendFilled(out, values[i], t.holes[i].text)
+		out = append(out, t.holes[i].after...)
+	}
+	return out, nil
+}
+
+var null = []byte("null")
+
+// resolve gives the JSON value that goes into a hole.
+func (p *Plan) resolve(h *hole, result func(dep int) ([]byte, bool)) ([]byte, *fault.Error) {
+	several := len(h.targets) > 1 || h.def != ""
+	for i := range h.targets {
+		t := &h.targets[i]
+		value, ok := result(t.step)
+		if !ok {
+			continue
+		}
+		at, stop, f := lookup(value, t.path)
+		switch {
+		case f == isThere && !(several && string(at) == "null"):
+			return at, nil
+		case f == notInto && !several:
+			return nil, p.notInto(t, stop, value)
+		}
+	}
+	switch {
+	case h.def != "":
+		return []byte(h.def), nil
+	case p.OnMissing == MissingError:
+		return nil, p.nothing(h)
+	}
+	return null, nil
+}
+
+// notInto says that a path goes into a value that has no parts.
+func (p *Plan) notInto(t *target, stop int, value []byte) *fault.Error {
+	at, _, _ := lookup(value, t.path[:stop])
+	return fault.New(fault.UnresolvedRef, "%s%s: what is there is %s, which has no %s", refPrefix, clip(t.text), kindOf(at), t.path[stop].shown()).
+		WithHint("refer to the value as a whole, or have step %q return an object", p.Steps[t.step].ID)
+}
+
+// nothing says that a reference found nothing.
+func (p *Plan) nothing(h *hole) *fault.Error {
+	if len(h.targets) > 1 {
+		return fault.New(fault.UnresolvedRef, "none of the %d alternatives of %s%s is there", len(h.targets), refPrefix, clip(h.targets[0].text))
+	}
+	t := h.targets[0]
+	return fault.New(fault.UnresolvedRef, "%s%s: there is nothing, and the plan says on_missing: error", refPrefix, clip(t.text))
+}
+
+func (e elem) shown() string {
+	if e.isKey {
+		return fmt.Sprintf("key %q", clip(e.key))
+	}
+	if e.index == hugeIndex {
+		return "such item"
+	}
+	return fmt.Sprintf("item %d", e.index)
+}
+
+// kindOf names the kind of a JSON value.
+func kindOf(value []byte) string {
+	if len(value) == 0 {
+		return "nothing"
+	}
+	switch value[0] {
+	case '{':
+		return kObject.String()
+	case '[':
+		return kArray.String()
+	case '"':
+		return kString.String()
+	case 't', 'f':
+		return "a boolean"
+	case 'n':
+		return kNull.String()
+	}
+	return kNumber.String()
+}
+
+// filledSize gives the number of bytes that a value takes in a hole: in a string, strings bare and all else as text.
+func filledSize(value []byte, text bool) int {
+	switch {
+	case !text:
+		return len(value)
+	case len(value) >= 2 && value[0] == '"':
+		return len(value) - 2
+	}
+	return escapedSize(value)
+}
+
+func appendFilled(dst, value []byte, text bool) []byte {
+	switch {
+	case !text:
+		return append(dst, value...)
+	case len(value) >= 2 && value[0] == '"':
+		return append(dst, value[1:len(value)-1]...) // its escapes are right in any string
+	}
+	return appendEscaped(dst, value)
+}
