@@ -20,6 +20,7 @@ import (
 	"encoding/json"
 	"log/slog"
 	"sync"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nuid"
@@ -80,7 +81,7 @@ func New(ctx context.Context, nc *nats.Conn, c Config) (*Client, error) {
 	}
 	cl.notify, err = nc.Subscribe(subjects.NotifyFilter(cl.tenant, cl.token), cl.noticed)
 	if err == nil {
-		err = nc.FlushWithContext(ctx)
+		err = flush(ctx, nc)
 	}
 	if err != nil {
 		stop(errClosed)
@@ -89,6 +90,16 @@ func New(ctx context.Context, nc *nats.Conn, c Config) (*Client, error) {
 	}
 	go cl.loop()
 	return cl, nil
+}
+
+// flushWithin bounds a round trip to the server for a caller who gave no bound.
+const flushWithin = 10 * time.Second
+
+// flush returns once the server knows of all subscriptions made before.
+func flush(ctx context.Context, nc *nats.Conn) error {
+	ctx, cancel := context.WithTimeout(ctx, flushWithin)
+	defer cancel()
+	return nc.FlushWithContext(ctx)
 }
 
 // Close ends all waits with an error and frees what the client holds; the connection stays open. Runs go on.

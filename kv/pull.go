@@ -2,7 +2,7 @@ package kv
 
 import (
 	"context"
-	"fmt"
+	"strconv"
 	"sync"
 	"time"
 
@@ -37,177 +37,295 @@ func (d *Delivery) Ack() error { return d.nc.Publish(d.reply, ackBody) }
 // InProgress renews the lease, as a plain publish.
 func (d *Delivery) InProgress() error { return d.nc.Publish(d.reply, progressBody) }
 
-// Pull requests live this long at the server, which says so often that it is there; two silent intervals mean that the
-// request is gone.
+// A pull request lives for pullExpires at the server, which says every pullHeartbeat that it is there; after more than
+// two silent intervals it is taken for lost. After a refusal the next request waits for pullPause.
 const (
 	pullExpires   = 30 * time.Second
 	pullHeartbeat = 5 * time.Second
-	pullTick      = time.Second
-	pullPause     = 250 * time.Millisecond // after the server refused a request
+	pullSilence   = 11 * time.Second
+	pullPause     = 250 * time.Millisecond
 )
 
-// Puller takes a tool's steps. It never asks for more than its free slots: what a worker holds in line counts against
-// the fan-out limit and its lease runs.
+// Puller takes a tool's steps. It never asks for more than its free slots, for a step that waits in a worker counts
+// against the tool's fan-out limit while its lease runs out. Its requests are counted by what came of each: a step is one
+// less to come, a status says how many of a request will not come any more. Where requests may be lost (a new connection,
+// a server that has fallen silent) it turns to a new inbox, so that what was asked for on the old one can't come as well.
 type Puller struct {
 	s     *Store
 	next  string // subject of pull requests
 	slots int
 	each  func(*Delivery)
-	sub   *nats.Subscription
-	inbox string
 	end   context.CancelFunc
 	done  chan struct{}
 
+	calling sync.Mutex // held while each runs
+
 	mu       sync.Mutex
-	free     int // slots
-	asked    int // steps asked for and not here yet
+	line     *line
+	free     int         // slots
+	asked    int         // steps asked for on line and not here yet
+	held     []*Delivery // came without a free slot: two requests crossed
+	open     int         // subscriptions that may still bring steps
 	draining bool
-	heard    time.Time // last sign of life of a request
-	again    time.Time // no request before this
+	heard    time.Time     // last sign of life of a request
+	again    time.Time     // no request before this
+	settled  chan struct{} // closed when draining and no step can come any more
 }
 
-// Pull takes steps of t, at most slots at a time, and calls each with one after the other; each must not block, and each
-// step it got has to be followed by one Release. It goes on through lost connections and a deleted consumer until ctx
-// ends or Drain. Errors: those of a closed connection.
+// line is one inbox.
+type line struct {
+	inbox string
+	sub   *nats.Subscription
+}
+
+// Pull takes steps of t, at most slots at a time, and calls each with them, one after the other. each must not block,
+// and each step that it got has to be followed by one Release, from anywhere. Pulling goes on through lost connections
+// and a deleted consumer until ctx ends or Drain. Errors: NoConnection where the connection is closed for good.
 func (s *Store) Pull(ctx context.Context, t Tool, slots int, each func(*Delivery)) (*Puller, error) {
 	p := &Puller{
-		s: s, slots: max(slots, 1), free: max(slots, 1), each: each, done: make(chan struct{}), inbox: s.nc.NewInbox(), heard: time.Now(),
+		s: s, slots: max(slots, 1), free: max(slots, 1), each: each, done: make(chan struct{}), settled: make(chan struct{}),
 		next: apiPrefix + "CONSUMER.MSG.NEXT." + subjects.StepsStream(t.Shard) + "." + subjects.Durable(t.Name),
 	}
-	sub, err := s.nc.Subscribe(p.inbox, p.message)
-	if err != nil {
+	if err := p.turn(); err != nil {
 		return nil, Fault(err)
 	}
-	p.sub = sub
 	ctx, p.end = context.WithCancel(ctx)
 	if !s.spawn(func() { defer close(p.done); p.watch(ctx) }) {
-		_ = sub.Unsubscribe()
+		_ = p.line.sub.Unsubscribe()
 		return nil, errClosed()
 	}
-	p.ask()
 	return p, nil
+}
+
+// turn opens a new inbox, closes the one before, and asks.
+func (p *Puller) turn() error {
+	p.mu.Lock()
+	old := p.line
+	fresh, err := p.listen()
+	if err != nil {
+		p.mu.Unlock()
+		return err
+	}
+	p.line, p.asked = fresh, 0
+	p.mu.Unlock()
+	if old != nil {
+		_ = old.sub.Drain() // what it has received already is still handed on
+	}
+	p.ask()
+	return nil
+}
+
+// listen opens an inbox. p.mu is held.
+func (p *Puller) listen() (*line, error) {
+	if p.draining {
+		return nil, errClosed()
+	}
+	l := &line{inbox: p.s.nc.NewInbox() + "."}
+	sub, err := p.s.nc.Subscribe(l.inbox+"*", func(m *nats.Msg) { p.message(l, m) })
+	if err != nil {
+		return nil, err
+	}
+	l.sub = sub
+	_ = sub.SetPendingLimits(-1, -1) // bounded by the slots; it fails only on a closed subscription
+	p.open++
+	sub.SetClosedHandler(func(string) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.open--
+		p.settle()
+	})
+	return l, nil
 }
 
 // Release says that one slot is free again.
 func (p *Puller) Release() {
 	p.mu.Lock()
-	p.free++
+	if len(p.held) == 0 {
+		p.free++
+		p.mu.Unlock()
+		p.ask()
+		return
+	}
+	d := p.held[0]
+	p.held = p.held[1:]
+	p.settle()
 	p.mu.Unlock()
-	p.ask()
+	p.s.spawn(func() { p.call(d) }) // not here: the caller may be within each
 }
 
-// ask sends a request for the free slots, where enough of them are not asked for: one at once when nothing is asked for,
-// else half of all, so that a busy worker doesn't send a request for every step.
+// settle notes that Drain has nothing more to wait for. p.mu is held.
+func (p *Puller) settle() {
+	if p.draining && p.open == 0 && len(p.held) == 0 {
+		select {
+		case <-p.settled:
+		default:
+			close(p.settled)
+		}
+	}
+}
+
+// ask sends a request for the free slots that are not asked for: at once where nothing is asked for, otherwise only for
+// half of all slots or more, so that a busy worker does not send a request for every step.
 func (p *Puller) ask() {
 	p.mu.Lock()
 	n := p.free - p.asked
-	if p.draining || n <= 0 || p.asked > 0 && n < (p.slots+1)/2 || time.Now().Before(p.again) {
+	now := time.Now()
+	if p.draining || n <= 0 || p.asked > 0 && n < (p.slots+1)/2 || now.Before(p.again) {
 		p.mu.Unlock()
 		return
 	}
+	if p.asked == 0 {
+		p.heard = now
+	}
 	p.asked += n
+	to := p.line
 	p.mu.Unlock()
-	body := fmt.Appendf(nil, `{"batch":%d,"expires":%d,"idle_heartbeat":%d}`, n, pullExpires, pullHeartbeat)
-	if err := p.s.nc.PublishRequest(p.next, p.inbox, body); err != nil {
-		p.mu.Lock()
-		p.asked -= n
-		p.mu.Unlock()
+	// The size stands in the reply subject too, so that a status that does not tell what is left tells what was asked for.
+	size := strconv.Itoa(n)
+	if err := p.s.nc.PublishRequest(p.next, to.inbox+size, p.request(size)); err != nil {
+		p.unasked(to, n, true)
+	}
+}
+
+func (p *Puller) request(size string) []byte {
+	b := make([]byte, 0, 96)
+	b = append(b, `{"batch":`...)
+	b = append(b, size...)
+	b = append(b, `,"expires":`...)
+	b = strconv.AppendInt(b, int64(pullExpires), 10)
+	b = append(b, `,"idle_heartbeat":`...)
+	b = strconv.AppendInt(b, int64(pullHeartbeat), 10)
+	return append(b, '}')
+}
+
+// unasked notes that n steps asked for on a line will not come, and whether to wait before asking again.
+func (p *Puller) unasked(on *line, n int, wait bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if on != p.line {
+		return
+	}
+	p.asked = max(p.asked-n, 0)
+	if wait {
+		p.again = time.Now().Add(pullPause)
 	}
 }
 
 // message takes a step, or what the server says of a request.
-func (p *Puller) message(m *nats.Msg) {
+func (p *Puller) message(on *line, m *nats.Msg) {
 	if code := status(m); code != "" {
-		p.control(m, code)
+		p.control(on, m, code)
 		return
 	}
-	meta, ok := parseMeta(m.Reply)
+	at, ok := parseMeta(m.Reply)
 	if !ok {
 		return // not from a consumer
 	}
+	d := &Delivery{
+		Subject: m.Subject, Header: m.Header, Data: m.Data, Delivered: int(at.delivered), StreamSeq: at.streamSeq,
+		nc: p.s.nc, reply: m.Reply,
+	}
 	p.mu.Lock()
-	p.heard = time.Now()
-	p.asked = max(p.asked-1, 0)
-	p.free--
-	p.mu.Unlock()
-	p.each(&Delivery{
-		Subject: m.Subject, Header: m.Header, Data: m.Data, Delivered: int(meta.delivered), StreamSeq: meta.streamSeq, nc: p.s.nc, reply: m.Reply,
-	})
-	p.ask()
-}
-
-// control takes a status: 100 is a heartbeat, all others end a request. Nats-Pending-Messages says how much of it was
-// not fulfilled.
-func (p *Puller) control(m *nats.Msg, code string) {
-	p.mu.Lock()
-	p.heard = time.Now()
-	if code == "100" {
+	if on == p.line {
+		p.heard = time.Now()
+		p.asked = max(p.asked-1, 0)
+	}
+	if p.free <= 0 {
+		p.held = append(p.held, d)
 		p.mu.Unlock()
 		return
 	}
-	if n, ok := number(first(m.Header, "Nats-Pending-Messages")); ok {
-		p.asked = max(p.asked-int(n), 0)
-	} else {
-		p.asked = 0
-	}
-	if code != "408" { // not just that its time was over
-		p.again = time.Now().Add(pullPause)
-	}
+	p.free--
 	p.mu.Unlock()
+	p.call(d)
 	p.ask()
 }
 
-// watch asks again where requests were lost: with a connection, a server or a consumer.
+// call hands a step on.
+func (p *Puller) call(d *Delivery) {
+	p.calling.Lock()
+	defer p.calling.Unlock()
+	p.each(d)
+}
+
+// control takes a status: 100 is a heartbeat, all others end a request.
+func (p *Puller) control(on *line, m *nats.Msg, code string) {
+	if code == "100" {
+		p.mu.Lock()
+		p.heard = time.Now()
+		p.mu.Unlock()
+		return
+	}
+	left, ok := number(first(m.Header, "Nats-Pending-Messages"))
+	if !ok {
+		left, _ = number(m.Subject[min(len(on.inbox), len(m.Subject)):])
+	}
+	p.unasked(on, int(min(left, 1<<30)), code != "408") // 408: only its time was over
+	p.ask()
+}
+
+// watch asks again where requests were lost or refused.
 func (p *Puller) watch(ctx context.Context) {
 	statuses := p.s.nc.StatusChanged(nats.CONNECTED)
 	defer p.s.nc.RemoveStatusListener(statuses)
-	tick := time.NewTicker(pullTick)
+	tick := time.NewTicker(pullPause)
 	defer tick.Stop()
 	for {
+		lost := false
 		select {
 		case <-ctx.Done():
+			p.abandon()
 			return
-		case _, ok := <-statuses:
-			if !ok {
-				statuses = nil
+		case _, open := <-statuses:
+			if !open {
+				statuses = nil // closed for good
 				continue
 			}
-			p.forget()
+			lost = true
 		case <-tick.C:
-			p.mu.Lock()
-			silent := p.asked > 0 && time.Since(p.heard) > 2*pullHeartbeat+pullTick
-			p.mu.Unlock()
-			if silent {
-				p.forget()
-			}
-			p.ask()
+			lost = p.silent()
 		}
+		if lost && p.turn() == nil {
+			continue
+		}
+		p.ask()
 	}
 }
 
-// forget takes all requests for lost. Should one still stand, its inbox may bring more than there are slots for a
-// moment; they wait in the worker then.
-func (p *Puller) forget() {
+// silent reports whether requests are out and nothing was heard of them.
+func (p *Puller) silent() bool {
 	p.mu.Lock()
-	p.asked, p.heard = 0, time.Now()
-	p.mu.Unlock()
-	p.ask()
+	defer p.mu.Unlock()
+	if p.asked == 0 || time.Since(p.heard) < pullSilence || !p.s.nc.IsConnected() {
+		return false
+	}
+	p.heard = time.Now()
+	return true
 }
 
-// Drain stops asking. Whatever the server sent before it knew is still handed to each; Drain returns when no more can
-// come, or ctx ends.
+// abandon stops asking and listening. Steps that were not handed on go to other workers when their leases end.
+func (p *Puller) abandon() {
+	p.mu.Lock()
+	p.draining = true
+	sub := p.line.sub
+	p.mu.Unlock()
+	_ = sub.Unsubscribe() // fails only if it is closed already
+}
+
+// Drain stops asking. Whatever the server sent before it knew is still handed to each, as slots become free; Drain
+// returns when no more can come, or ctx ends. More calls do the same.
 func (p *Puller) Drain(ctx context.Context) {
 	p.mu.Lock()
 	p.draining = true
+	sub := p.line.sub
 	p.mu.Unlock()
-	closed := make(chan struct{})
-	p.sub.SetClosedHandler(func(string) { close(closed) })
-	if err := p.sub.Drain(); err == nil {
-		select {
-		case <-closed:
-		case <-ctx.Done():
-		}
+	_ = sub.Drain() // fails only if it is closed already
+	select {
+	case <-p.settled:
+	case <-ctx.Done():
+	case <-p.s.ctx.Done():
 	}
+	_ = sub.Unsubscribe() // it may be waiting for a server that is away
 	p.end()
 	<-p.done
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"sort"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -15,52 +14,13 @@ import (
 	"github.com/stepjet/stepjet/tool"
 )
 
-// Tool is one entry of the registry: a definition, and what follows from it.
-type Tool struct {
-	Name       string           `json:"name"`
-	Definition *tool.Definition `json:"definition"`
-	// Contract has all defaults filled in; Contract.Limit is the consumer's MaxAckPending.
-	Contract tool.Contract `json:"contract"`
-	// Digest is that of the definition, which is also kept under it for runs that froze it.
-	Digest string `json:"digest"`
-	// Shard is the tool's step stream. It is assigned once and never changes.
-	Shard int `json:"shard"`
-	// Tenants that may use the tool; empty: all.
-	Tenants []string `json:"tenants,omitempty"`
-	// AckWait is the lease of its steps.
-	AckWait time.Duration `json:"-"`
-	// Revision is the registry's sequence of this entry.
-	Revision uint64 `json:"revision,omitempty"`
-}
-
-type toolFields Tool
-
-type toolJSON struct {
-	*toolFields
-	AckWaitMS int64 `json:"ack_wait_ms"`
-}
-
-// MarshalJSON writes the entry's form in the registry and in the answer to a registration.
-func (t Tool) MarshalJSON() ([]byte, error) {
-	return json.Marshal(toolJSON{(*toolFields)(&t), t.AckWait.Milliseconds()})
-}
-
-// UnmarshalJSON reads it.
-func (t *Tool) UnmarshalJSON(b []byte) error {
-	in := toolJSON{toolFields: (*toolFields)(t)}
-	if err := json.Unmarshal(b, &in); err != nil {
-		return err
-	}
-	t.AckWait = time.Duration(in.AckWaitMS) * time.Millisecond
-	return nil
-}
-
 // toolsPerShard bounds the consumers of a step stream: an acknowledgement in a work queue visits each of them.
 const toolsPerShard = 100
 
 // Register validates a definition and stores it, keeps it under its digest, and creates the tool's durable consumer or
-// sets its limit anew. Registering what is there already writes nothing. Several may register at once. Errors:
-// InvalidTool with the reason, and those of Create.
+// sets its limit anew. Registering what is there already writes nothing, but a consumer that was deleted is made again.
+// Several may register at once; then one definition stands, and the consumer has its limit. Errors: InvalidTool with the
+// reason, and those of Create.
 func (s *Store) Register(ctx context.Context, raw []byte) (Tool, error) {
 	def, err := tool.ParseDefinition(raw)
 	if err != nil {
@@ -71,55 +31,90 @@ func (s *Store) Register(ctx context.Context, raw []byte) (Tool, error) {
 		return Tool{}, err
 	}
 	t := Tool{Name: def.Name, Definition: def, Contract: contract, Digest: def.Digest(), Tenants: def.Tenants, AckWait: s.cfg.AckWait}
-	for {
-		stored, err := s.registerOnce(ctx, t)
-		if apiCode(err) != codeWrongLastSequence {
-			if err != nil {
-				return Tool{}, s.explain(ctx, err)
+	var stored Tool
+	err = s.retry(ctx, func(ctx context.Context) (err error) {
+		stored, err = s.registerOnce(ctx, t)
+		for wait := (backoff{time.Millisecond, time.Second}); apiCode(err) == codeWrongLastSequence; {
+			// Another registrar was faster, or an answer was lost; the entry that is there is the start of the next try.
+			if !s.pause(ctx, wait.next()) {
+				return context.Cause(ctx)
 			}
-			return stored, nil
+			stored, err = s.registerOnce(ctx, t)
 		}
-		// Another registrar was faster; its entry is the start of the next try.
-		if !s.pause(ctx, time.Millisecond) {
-			return Tool{}, s.explain(ctx, context.Cause(ctx))
-		}
+		return err
+	})
+	if err != nil {
+		return Tool{}, err
 	}
+	return stored, nil
 }
 
 func (s *Store) registerOnce(ctx context.Context, t Tool) (Tool, error) {
-	old, err := s.Tool(ctx, t.Name)
-	switch {
-	case err == nil:
-		t.Shard, t.Revision, t.AckWait = old.Shard, old.Revision, old.AckWait
-	case errors.Is(err, &fault.Error{Code: fault.NotFound}):
-		if t.Shard, err = s.freeShard(ctx); err != nil {
-			return t, err
-		}
-	default:
+	old, err := s.entry(ctx, t.Name)
+	if err != nil {
+		return t, err
+	}
+	if old.Definition != nil {
+		t.Shard, t.AckWait = old.Shard, old.AckWait
+	} else if t.Shard, err = s.freeShard(ctx); err != nil {
 		return t, err
 	}
 	if err := s.keepDefinition(ctx, t); err != nil {
 		return t, err
 	}
-	// The consumer comes before the entry: who reads the entry may pull at once.
-	if err := s.ensureConsumer(ctx, t); err != nil {
-		return t, err
+	if old.Definition == nil || old.Digest != t.Digest {
+		// The consumer comes before the entry, for who reads the entry may pull at once.
+		if err := s.ensureConsumer(ctx, t); err != nil {
+			return t, err
+		}
+		if old, err = s.writeTool(ctx, t, old.Revision); err != nil {
+			return t, err
+		}
 	}
-	if old.Revision > 0 && old.Digest == t.Digest {
-		return old, nil
-	}
-	return s.writeTool(ctx, t)
+	return s.ensureTool(ctx, old)
 }
 
-func (s *Store) writeTool(ctx context.Context, t Tool) (Tool, error) {
-	expect := t.Revision
+// ensureTool makes the consumer what the entry says, and looks again, since another registrar may have changed both in
+// another order.
+func (s *Store) ensureTool(ctx context.Context, t Tool) (Tool, error) {
+	for {
+		if err := s.ensureConsumer(ctx, t); err != nil {
+			return t, err
+		}
+		now, err := s.Tool(ctx, t.Name)
+		if err != nil || now.Revision == t.Revision {
+			return t, err
+		}
+		t = now
+	}
+}
+
+// entry gives what the registry has of a tool. One that is not there, was removed, or can't be read has no Definition;
+// its Revision is what the next write has to expect.
+func (s *Store) entry(ctx context.Context, name string) (Tool, error) {
+	e, err := s.Read(ctx, toolSubject(name))
+	if fault.CodeOf(err) == fault.NotFound {
+		return Tool{}, nil
+	}
+	if err != nil {
+		return Tool{}, err
+	}
+	t, err := parseTool(e.Data, e.Seq, operation(e.Header))
+	if err != nil { // removed, or not written by Stepjet
+		return Tool{Revision: e.Seq}, nil
+	}
+	return t, nil
+}
+
+// writeTool writes an entry in the place of the one with the revision expected; 10071 if that is not the last.
+func (s *Store) writeTool(ctx context.Context, t Tool, expected uint64) (Tool, error) {
 	t.Revision = 0 // it is the message's own sequence
 	body, err := json.Marshal(t)
 	if err != nil {
 		return t, err
 	}
 	msg := &nats.Msg{Subject: toolSubject(t.Name), Data: body}
-	ack, err := s.js.PublishMsg(ctx, msg, jetstream.WithExpectLastSequencePerSubject(expect))
+	ack, err := s.js.PublishMsg(ctx, msg, jetstream.WithExpectLastSequencePerSubject(expected))
 	if err != nil {
 		return t, err
 	}
@@ -127,7 +122,9 @@ func (s *Store) writeTool(ctx context.Context, t Tool) (Tool, error) {
 	return t, nil
 }
 
-func toolSubject(name string) string { return "$KV." + subjects.ToolsBucket + "." + subjects.ToolKey(name) }
+func toolSubject(name string) string {
+	return "$KV." + subjects.ToolsBucket + "." + subjects.ToolKey(name)
+}
 
 func definitionSubject(digest string) string {
 	return "$KV." + subjects.ToolsBucket + "." + subjects.DefinitionKey(digest)
@@ -160,14 +157,21 @@ func (s *Store) freeShard(ctx context.Context) (int, error) {
 	return shard, s.ensureSteps(ctx, shard)
 }
 
+// ensureConsumer makes sure of a tool's durable consumer and its limit, also where somebody deleted it or its stream.
 func (s *Store) ensureConsumer(ctx context.Context, t Tool) error {
 	stream, name, want := subjects.StepsStream(t.Shard), subjects.Durable(t.Name), consumerConfig(t)
 	c, err := s.js.Consumer(ctx, stream, name)
-	switch {
-	case errors.Is(err, jetstream.ErrConsumerNotFound):
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		if err = s.ensureSteps(ctx, t.Shard); err == nil {
+			_, err = s.js.CreateOrUpdateConsumer(ctx, stream, want)
+		}
+		return err
+	}
+	if errors.Is(err, jetstream.ErrConsumerNotFound) {
 		_, err = s.js.CreateOrUpdateConsumer(ctx, stream, want)
 		return err
-	case err != nil:
+	}
+	if err != nil {
 		return err
 	}
 	have := c.CachedInfo().Config
@@ -232,99 +236,4 @@ func readTool(answer *nats.Msg) (Tool, error) {
 		return t, fault.Wrap(fault.Internal, err, "reading an orchestrator's answer")
 	}
 	return t, nil
-}
-
-// Tool gives one tool, from the registry's leader. Errors: NotFound, and those of Read.
-func (s *Store) Tool(ctx context.Context, name string) (Tool, error) {
-	e, err := s.Read(ctx, toolSubject(name))
-	if err != nil {
-		return Tool{}, err
-	}
-	return parseTool(e.Data, e.Seq, first(e.Header, jetstream.MarkerReasonHeader)+first(e.Header, "KV-Operation"))
-}
-
-func parseTool(raw []byte, seq uint64, operation string) (Tool, error) {
-	var t Tool
-	if operation != "" {
-		return t, fault.New(fault.NotFound, "the tool was removed")
-	}
-	if err := json.Unmarshal(raw, &t); err != nil {
-		return t, fault.Wrap(fault.Internal, err, "reading a registry entry")
-	}
-	t.Revision = seq
-	return t, nil
-}
-
-// Tools gives all registered tools, by name. Errors as those of Read.
-func (s *Store) Tools(ctx context.Context) ([]Tool, error) {
-	var all []Tool
-	err := s.watchTools(ctx, func(t Tool, deleted bool) {
-		if !deleted {
-			all = append(all, t)
-		}
-	}, func() bool { return false })
-	sort.Slice(all, func(i, j int) bool { return all[i].Name < all[j].Name })
-	return all, err
-}
-
-// WatchTools reports every tool, then calls ready, then reports every change, all from the calling goroutine, until ctx
-// ends. Errors as those of Read; also where the watch ends for a reason of its own.
-func (s *Store) WatchTools(ctx context.Context, each func(t Tool, deleted bool), ready func()) error {
-	return s.watchTools(ctx, each, func() bool { ready(); return true })
-}
-
-// watchTools goes on after what is there was reported only if initial says so.
-func (s *Store) watchTools(ctx context.Context, each func(Tool, bool), initial func() bool) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	bucket, err := s.js.KeyValue(ctx, subjects.ToolsBucket)
-	if err != nil {
-		return s.explain(ctx, err)
-	}
-	w, err := bucket.Watch(ctx, "*") // tools; definitions have two tokens
-	if err != nil {
-		return s.explain(ctx, err)
-	}
-	defer func() { _ = w.Stop() }()
-	for {
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case e, ok := <-w.Updates():
-			switch {
-			case !ok:
-				return fault.New(fault.NoConnection, "the watch of the tool registry ended")
-			case e == nil:
-				if !initial() {
-					return nil
-				}
-			default:
-				s.reportTool(e, each)
-			}
-		}
-	}
-}
-
-func (s *Store) reportTool(e jetstream.KeyValueEntry, each func(Tool, bool)) {
-	if e.Operation() != jetstream.KeyValuePut {
-		if name, ok := subjects.Decode(e.Key()); ok {
-			each(Tool{Name: name, Revision: e.Revision()}, true)
-		}
-		return
-	}
-	t, err := parseTool(e.Value(), e.Revision(), "")
-	if err != nil {
-		s.cfg.Logger.Error("an entry of the tool registry can't be read and is left out", "key", e.Key(), "error", err)
-		return
-	}
-	each(t, false)
-}
-
-// Definition gives a definition by its digest. Errors: NotFound, InvalidTool, and those of Read.
-func (s *Store) Definition(ctx context.Context, digest string) (*tool.Definition, error) {
-	e, err := s.Read(ctx, definitionSubject(digest))
-	if err != nil {
-		return nil, err
-	}
-	return tool.ParseDefinition(e.Data)
 }

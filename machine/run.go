@@ -138,7 +138,7 @@ func (r *Run) Begin(out *Effects) {
 	}
 }
 
-// Apply reads one record. now decides only whether a retry is already due; the state depends on the records alone.
+// Apply reads one record, which belongs to the machine from then on. now decides only whether a retry is already due; the state depends on the records alone.
 func (r *Run) Apply(rec Record, now time.Time, out *Effects) {
 	r.Begin(out)
 	at, known := slices.BinarySearchFunc(r.log, rec.Seq, func(l Record, seq uint64) int { return cmp.Compare(l.Seq, seq) })

@@ -31,6 +31,8 @@ func brokenText(s string, i, start, end int, why string) piece {
 	switch {
 	case id == "":
 		p.hint = "write $ref:<id> or ${ref:<id>}; for the plain text write $$ref:"
+	case why == unclosed:
+		p.hint = fmt.Sprintf("write ${ref:%s}", clip(id))
 	case strings.HasPrefix(why, "there are no alternatives"):
 		p.hint = "alternatives have to be the whole string: \"$ref:a || $ref:b\"; put the text together in another step"
 	default:
@@ -38,6 +40,9 @@ func brokenText(s string, i, start, end int, why string) piece {
 	}
 	return p
 }
+
+// unclosed is why ${ref:a is no reference.
+const unclosed = "${ref: is not closed by }"
 
 // unexpected names what follows a reference and can't.
 func unexpected(rest string) string {

@@ -17,13 +17,15 @@ func (p *parser) stepDeps(i int) {
 	p.arguments(i, p.steps[i].arguments)
 	if len(p.deps) > 0 {
 		slices.Sort(p.deps)
-		p.plan.Steps[i].Deps = slices.Clone(slices.Compact(p.deps))
+		first := len(p.allDeps)
+		p.allDeps = append(p.allDeps, slices.Compact(p.deps)...)
+		p.plan.Steps[i].Deps = p.allDeps[first:len(p.allDeps):len(p.allDeps)]
 	}
 }
 
 // dependsOn reads the ids that order steps without data.
 func (p *parser) dependsOn(i int, n int32) {
-	at := place{i, "/depends_on"}
+	at := place{step: i}.in("depends_on")
 	if k := p.tape[n].kind; k != kArray {
 		p.invalid(at, `write "depends_on": ["a", "b"]`, "must be an array of step ids, but is "+p.shown(n))
 		return
@@ -87,7 +89,7 @@ func (p *parser) idHint(id, around string) string {
 func (p *parser) idList() []string {
 	if p.ids == nil {
 		for i := range p.plan.Steps {
-			if id := p.plan.Steps[i].ID; validID(id) {
+			if id := p.plan.Steps[i].ID; validID(id) && int(p.plan.ids[id]) == i {
 				p.ids = append(p.ids, id)
 			}
 		}
@@ -112,7 +114,7 @@ func (p *parser) arguments(i int, n int32) {
 			return
 		}
 	default:
-		p.col.addf(fault.InvalidArguments, place{i, "/arguments"}.String(), `write "arguments": {"name": value}`,
+		p.col.addf(fault.InvalidArguments, place{step: i}.in("arguments").String(), `write "arguments": {"name": value}`,
 			"arguments must be an object, but are %s", p.tape[n].kind)
 		return
 	}
@@ -122,7 +124,7 @@ func (p *parser) arguments(i int, n int32) {
 
 // innerText scans arguments that are a JSON string holding JSON. It reports false where they don't hold an object.
 func (p *parser) innerText(w *walker, n int32) bool {
-	at := place{w.step, "/arguments"}.String()
+	at := place{step: w.step}.in("arguments").String()
 	v := p.tape[n]
 	w.src = p.src[v.start+1 : v.end-1]
 	if v.flags&fEscaped != 0 {

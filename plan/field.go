@@ -13,6 +13,7 @@ type level struct {
 	fields  []string          // in the order of their numbers
 	aliases map[string]string // what models write instead, and the field they mean
 	other   *level            // where a field may have been misplaced from
+	move    string            // hint for a field of this level that stands elsewhere
 }
 
 // The fields of a plan.
@@ -39,11 +40,13 @@ const (
 var (
 	planLevel = &level{
 		name:    "a plan",
+		move:    "move it to the top of the plan, beside steps",
 		fields:  []string{"steps", "output_steps", "on_failure", "on_missing", "schedule", "timeout"},
 		aliases: map[string]string{"outputs": "output_steps"},
 	}
 	stepLevel = &level{
 		name:   "a step",
+		move:   "move it into the step that it is for",
 		fields: []string{"id", "tool", "arguments", "depends_on", "timeout", "retry", "optional"},
 		aliases: map[string]string{
 			"args": "arguments", "params": "arguments", "parameters": "arguments", "input": "arguments", "inputs": "arguments",
@@ -124,7 +127,7 @@ func (p *parser) unknownField(l *level, name string, at place) int {
 			return -1
 		}
 		if l.other.number(name) >= 0 {
-			p.fieldProblem(at, name, fmt.Sprintf("%q is a field of %s, not of %s", name, l.other.name, l.name), "move it to "+l.other.name)
+			p.fieldProblem(at, name, fmt.Sprintf("%q is a field of %s, not of %s", name, l.other.name, l.name), l.other.move)
 			return -1
 		}
 	}

@@ -84,7 +84,7 @@ func unwind(from map[int]int, start, last int) []int {
 func (p *parser) placeOf(step, dep int) string {
 	n := p.steps[step]
 	if n.dependsOn != 0 && p.tape[n.dependsOn].kind == kArray {
-		at := place{step, "/depends_on"}.String()
+		at := place{step: step}.in("depends_on").String()
 		for i, v := 0, n.dependsOn+1; v < p.tape[n.dependsOn].next; i, v = i+1, p.tape[v].next {
 			if p.tape[v].kind != kString {
 				continue

@@ -50,7 +50,9 @@ type parser struct {
 	targets   []target // of all steps, in one slice
 	holes     []hole   // likewise
 	deps      []int    // of the step in hand
+	allDeps   []int    // of all steps, in one slice
 	inner     []node   // tape of arguments that are a string
+	path      []token  // scratch of walkers
 	text      []byte   // scratch
 	selfLoops []int    // steps that refer to themselves; reported already
 }
@@ -60,21 +62,35 @@ type stepNodes struct{ arguments, dependsOn int32 }
 
 // place is a JSON pointer that is put together only when somebody asks for it.
 type place struct {
-	step  int    // -1 for the plan itself
-	below string // pointer from there on
+	step   int // -1 for the plan itself
+	fields [3]string
 }
 
 var planPlace = place{step: -1}
 
-func (a place) String() string {
-	if a.step < 0 {
-		return a.below
+// in gives the place of a field, at most three deep.
+func (a place) in(field string) place {
+	for i := range a.fields {
+		if a.fields[i] == "" {
+			a.fields[i] = field
+			break
+		}
 	}
-	return string(appendIndex([]byte("/steps"), a.step)) + a.below
+	return a
 }
 
-// in gives the place of a field.
-func (a place) in(field string) place { return place{a.step, a.below + "/" + field} }
+func (a place) String() string {
+	var b []byte
+	if a.step >= 0 {
+		b = appendIndex([]byte("/steps"), a.step)
+	}
+	for _, f := range a.fields {
+		if f != "" {
+			b = appendToken(b, f)
+		}
+	}
+	return string(b)
+}
 
 // scan reads the text into the tape. It reports false where nothing can be made of it.
 func (p *parser) scan(body []byte) bool {
@@ -202,10 +218,26 @@ func (p *parser) readSteps(n int32) bool {
 		p.step(i, v)
 		i++
 	}
+	p.reserve()
 	for i := range p.plan.Steps {
 		p.stepDeps(i)
 	}
 	return true
+}
+
+// reserve makes room for as many references as there seem to be, so that the slices they lie in need not grow.
+func (p *parser) reserve() {
+	n := 0
+	for i := range p.tape {
+		if p.tape[i].kind == kString && p.tape[i].flags&fDollar != 0 {
+			n++
+		}
+	}
+	if n == 0 {
+		return
+	}
+	p.targets, p.holes, p.refs.elems = make([]target, 0, n), make([]hole, 0, n), make([]elem, 0, n)
+	p.allDeps = make([]int, 0, n)
 }
 
 // count gives the number of items of an array.
@@ -231,9 +263,9 @@ func (p *parser) outputs(n int32) {
 	}
 	seen := make(map[string]bool, 8)
 	for i, v := 0, n+1; v < p.tape[n].next; i, v = i+1, p.tape[v].next {
-		at := place{-1, "/output_steps"}
+		at := planPlace.in("output_steps")
 		if p.tape[v].kind != kString {
-			p.itemProblem(fault.InvalidValue, at, i, "", "must be a step's id, but is %s", p.tape[v].kind)
+			p.itemProblem(fault.InvalidValue, at, i, "", "must be a step's id, but is %s", p.shown(v))
 			continue
 		}
 		id := p.str(v)
@@ -241,7 +273,7 @@ func (p *parser) outputs(n int32) {
 		switch {
 		case !known:
 			if p.col.wants(fault.UnknownOutputStep) {
-				p.col.add(fault.UnknownOutputStep, string(appendIndex([]byte(at.below), i)), fmt.Sprintf("there is no step %q", clip(id)), p.idHint(id, ""))
+				p.col.add(fault.UnknownOutputStep, string(appendIndex([]byte(at.String()), i)), fmt.Sprintf("there is no step %q", clip(id)), p.idHint(id, ""))
 			}
 		case seen[id]:
 			p.itemProblem(fault.DuplicateOutputStep, at, i, "name each step once", "%q is named twice", clip(id))

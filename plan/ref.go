@@ -52,8 +52,20 @@ func validID(s string) bool {
 	return true
 }
 
-// refParser reads references. The paths of all references of a plan lie in one slice.
-type refParser struct{ elems []elem }
+// refParser reads references. The paths of all references of a plan lie in one slice; pieces and their references are
+// good until the next string is taken apart.
+type refParser struct {
+	elems  []elem
+	pieces []piece
+	refs   []ref
+}
+
+// one gives a slice of one reference.
+func (p *refParser) one(r ref) []ref {
+	n := len(p.refs)
+	p.refs = append(p.refs, r)
+	return p.refs[n : n+1 : n+1]
+}
 
 // parse reads the longest reference at s[i:], which is id and path without any prefix. end is where it ends; why is set
 // where there is none, or where what follows looks like a path but isn't one.
@@ -64,7 +76,7 @@ func (p *refParser) parse(s string, i int) (r ref, end int, why string) {
 	}
 	switch r.id = s[start:i]; {
 	case r.id == "":
-		return r, i, "a step's id is expected after the colon"
+		return r, i, "a step's id is expected"
 	case len(r.id) > MaxID:
 		return r, i, fmt.Sprintf("a step's id has at most %d characters", MaxID)
 	}

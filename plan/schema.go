@@ -52,7 +52,7 @@ func (p *parser) checkSchema(step int, w *walker) {
 	p.text = p.plan.Steps[step].args.known(p.text[:0])
 	for _, v := range schema.Check(p.text, holes) {
 		if p.col.wants(fault.InvalidArguments) {
-			at := place{step, "/arguments"}.String() + v.Pointer
+			at := place{step: step}.in("arguments").String() + v.Pointer
 			p.col.add(fault.InvalidArguments, at, fmt.Sprintf("against the input schema of %q: %s", p.plan.Steps[step].Tool, v.Message), "")
 		}
 	}

@@ -30,28 +30,32 @@ type value struct {
 // mayRefer reports whether a string can hold a reference or an escape at all.
 func mayRefer(s string) bool { return strings.Contains(s, "$ref:") || strings.Contains(s, "${ref:") }
 
-// parseText takes a string apart (plan language, rules 1 to 4).
+// parseText takes a string apart (plan language, rules 1 to 4). The value is good until the next call.
 func (p *refParser) parseText(s string) value {
+	p.refs, p.pieces = p.refs[:0], p.pieces[:0]
 	if !strings.HasPrefix(s, refPrefix) {
 		return value{pieces: p.template(s)}
 	}
 	r, end, why := p.parse(s, len(refPrefix))
 	if why == "" && strings.HasPrefix(s[skipSpace(s, end):], "||") {
-		return value{whole: true, pieces: []piece{p.alternatives(s, r, end)}}
+		return value{whole: true, pieces: p.only(p.alternatives(s, r, end))}
 	}
 	if spaceOutsideQuotes(s) {
 		return value{pieces: p.template(s)}
 	}
 	if why == "" && end == len(s) {
-		return value{whole: true, pieces: []piece{{refs: []ref{r}}}}
+		return value{whole: true, pieces: p.only(piece{refs: p.one(r)})}
 	}
-	return value{whole: true, pieces: []piece{broken(s, len(refPrefix), end, why)}}
+	return value{whole: true, pieces: p.only(broken(s, len(refPrefix), end, why))}
 }
+
+// only gives a slice of one piece.
+func (p *refParser) only(x piece) []piece { return append(p.pieces[:0], x) }
 
 // alternatives reads what follows the first reference: || and references, and at last perhaps a scalar.
 func (p *refParser) alternatives(s string, first ref, end int) piece {
 	const grammar = `alternatives are references between ||, and at last perhaps one JSON scalar: "$ref:a.x || $ref:b.y || \"none\""`
-	alt := piece{refs: []ref{first}}
+	alt := piece{refs: p.one(first)}
 	for end < len(s) {
 		i := skipSpace(s, end)
 		if !strings.HasPrefix(s[i:], "||") {
@@ -92,7 +96,8 @@ func isScalar(s string) bool {
 }
 
 // template finds the references in running text.
-func (p *refParser) template(s string) (out []piece) {
+func (p *refParser) template(s string) []piece {
+	out := p.pieces[:0]
 	literal := 0 // where the text begins that is not in out yet
 	flush := func(end int) {
 		if end > literal {
@@ -119,13 +124,12 @@ func (p *refParser) template(s string) (out []piece) {
 			continue
 		}
 		var found piece
-		if found, i = p.inText(s, i-1, braced); found.broken != "" {
-			found.text = ""
-		}
+		found, i = p.inText(s, i-1, braced)
 		out = append(out, found)
 		literal = i
 	}
 	flush(len(s))
+	p.pieces = out
 	return out
 }
 
@@ -139,16 +143,16 @@ func (p *refParser) inText(s string, i int, braced bool) (piece, int) {
 	if braced {
 		switch {
 		case end < len(s) && s[end] == '}' && why == "":
-			return piece{refs: []ref{r}}, end + 1
+			return piece{refs: p.one(r)}, end + 1
 		case strings.HasPrefix(s[skipSpace(s, end):], "||"):
 			why = "there are no alternatives (||) within text"
 		case why == "" && end == len(s):
-			why = "${ref: is not closed by }"
+			why = unclosed
 		}
 		return brokenText(s, i, start, end, why), end
 	}
 	if why == "" && endsRef(s[end:]) {
-		return piece{refs: []ref{r}}, end
+		return piece{refs: p.one(r)}, end
 	}
 	return brokenText(s, i, start, end, why), end
 }

@@ -42,7 +42,9 @@ func (w *walker) compile() {
 	p := w.p
 	w.cut = cutter{src: w.src, from: int(w.tape[w.root].start), holes: len(p.holes)}
 	w.track = w.needsHoles()
+	w.path = p.path[:0]
 	w.value(w.root)
+	p.path = w.path
 	w.cut.copyTo(int(w.tape[w.root].end))
 	head := w.cut.finish(p)
 	s := &p.plan.Steps[w.step]
@@ -51,7 +53,7 @@ func (w *walker) compile() {
 	s.args.whole = len(s.args.holes) == 1 && head == "" && s.args.holes[0].after == ""
 	s.HasRefs = len(s.args.holes) > 0
 	if w.refs > MaxRefs {
-		p.col.addf(fault.LimitExceeded, place{w.step, "/arguments"}.String(), "split the step in two, or let a tool collect the values",
+		p.col.addf(fault.LimitExceeded, place{step: w.step}.in("arguments").String(), "split the step in two, or let a tool collect the values",
 			"the arguments hold %d references, at most %d are allowed", w.refs, MaxRefs)
 	}
 }
@@ -152,7 +154,7 @@ func (w *walker) objectForm(n int32) bool {
 	default:
 		text := w.text(value)
 		r, stop, why := w.p.refs.parse(text, 0)
-		found := piece{refs: []ref{r}}
+		found := piece{refs: w.p.refs.one(r)}
 		if why != "" || stop != len(text) {
 			found = broken(text, 0, stop, why)
 			if strings.HasPrefix(text, refPrefix) {
@@ -268,7 +270,7 @@ func (w *walker) problemAt(below string, code fault.Code, message, hint string) 
 
 // pointer gives the place of the value in hand, in the plan.
 func (w *walker) pointer() string {
-	b := []byte(place{w.step, "/arguments"}.String())
+	b := []byte(place{step: w.step}.in("arguments").String())
 	for _, t := range w.path {
 		if t.isKey {
 			b = appendToken(b, t.key)

@@ -50,6 +50,9 @@ func (s *Schema) Check(value []byte, holes []Hole) []Violation {
 	if s.s == nil {
 		return nil
 	}
+	if s.quick != nil && s.quick.valid(value, holes) {
+		return nil
+	}
 	v, err := decodeBounded(value)
 	if err != nil {
 		return []Violation{{Message: err.Error()}}

@@ -27,6 +27,7 @@ const (
 // goroutines.
 type Schema struct {
 	open   bool // accepts any object: nothing to look at
+	quick  *quick
 	s      *jsonschema.Schema
 	byURL  map[string]*jsonschema.Schema
 	budget *budget // nil where the schema can't make a check much longer than the value
@@ -58,7 +59,7 @@ func CompileSchema(raw json.RawMessage) (*Schema, error) {
 	if err != nil {
 		return nil, invalidSchema("%s", compileMessage(err))
 	}
-	s := &Schema{s: compiled, byURL: map[string]*jsonschema.Schema{}, open: isOpen(doc)}
+	s := &Schema{s: compiled, byURL: map[string]*jsonschema.Schema{}, open: isOpen(doc), quick: newQuick(compiled, doc, 0)}
 	if s.walk(compiled) {
 		s.budget = &budget{}
 		s.budget.install(s.byURL)

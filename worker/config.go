@@ -38,8 +38,8 @@ type Config struct {
 	// DrainTimeout is how long Run lets handlers finish after its context has ended, before it cancels them and leaves
 	// their steps to other workers. Default 30 s.
 	DrainTimeout time.Duration
-	// ArgumentMemory bounds, in bytes, the large arguments (those over 256 KiB) held at once by all executions. What
-	// does not fit waits. Default and least: 64 MiB for one, 256 MiB by default.
+	// ArgumentMemory bounds, in bytes, the large arguments (those over 256 KiB) held at once by all executions; steps
+	// that don't fit wait, with their leases kept. At least 64 MiB, which is what one step may have. Default 256 MiB.
 	ArgumentMemory int64
 	// Logger takes what the worker has to say. Default: nothing.
 	Logger *slog.Logger

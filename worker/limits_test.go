@@ -120,29 +120,24 @@ func TestSlotsBoundExecutions(t *testing.T) {
 	t.Parallel()
 	w := start(t, kv.Config{})
 	w.registrar()
-	var now, most atomic.Int32
-	tool := func(name string, opts ...Option) func(*Worker) {
-		return func(worker *Worker) {
-			Handle(worker, name, func(context.Context, empty) (empty, error) {
-				n := now.Add(1)
-				for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
-				}
-				time.Sleep(time.Millisecond)
-				now.Add(-1)
-				return empty{}, nil
-			}, opts...)
-		}
-	}
-	w.worker(Config{Slots: 50}, tool("a", Slots(3)))
+	g := newGate()
+	w.worker(Config{Slots: 50}, g.tools("slow", Slots(3)))
 	var all []subjects.Attempt
-	for i := range 60 {
-		a := w.attempt("a", "r", fmt.Sprint("s", i))
+	for i := range 10 {
+		a := w.attempt("slow", "r", fmt.Sprint("s", i))
 		w.dispatch(a, `{}`)
 		all = append(all, a)
 	}
+	for range 3 {
+		await(w, g.begun, "the call")
+	}
+	info := w.consumer("slow")
+	require.Equal(t, 3, info.NumAckPending, "no more are taken than there are slots")
+	require.EqualValues(t, 7, info.NumPending)
+	require.Empty(t, g.begun)
+	close(g.open)
 	for _, a := range all {
 		require.Nil(t, w.result(a).Error)
 	}
-	require.EqualValues(t, 3, most.Load())
-	w.settled("a")
+	w.settled("slow")
 }

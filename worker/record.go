@@ -9,7 +9,7 @@ import (
 )
 
 // maxBlob is the largest result or arguments, in bytes.
-const maxBlob = 64 << 20
+const maxBlob = kv.MaxBlob
 
 // record writes the decided result. It waits only where the result is large; the lease is kept until settle.
 func (x *execution) record() {
@@ -83,8 +83,13 @@ func (x *execution) retry(err error) {
 	}()
 }
 
-// shrink makes the record fit a server with an unusually small max_payload. A result does already.
+// shrink makes a record fit that the server finds too large: because of a huge trace context, or of a long error on a
+// server with an unusually small max_payload.
 func (x *execution) shrink() {
+	if x.result.Trace != (wire.Trace{}) {
+		x.result.Trace = wire.Trace{}
+		return
+	}
 	f := x.result.Error
 	if f == nil {
 		f = fault.New(fault.TooLarge, "the result of %d bytes is too large for the server", len(x.result.Body))

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -45,6 +47,7 @@ type world struct {
 	js    nats.JetStreamContext
 	store *kv.Store
 	logs  *logBook
+	steps atomic.Int32 // given out by run
 }
 
 // start sets up a server. AckWait is long unless the test is about leases.
@@ -218,7 +221,7 @@ func (w *world) recorded(a subjects.Attempt) bool {
 // run dispatches one step and gives its record.
 func (w *world) run(tool, args string, edit ...func(*wire.Step)) wire.Result {
 	w.t.Helper()
-	a := w.attempt(tool, "run-of-"+w.t.Name(), "s"+subjects.Encode(tool)[:1]+time.Now().Format("150405000000000"))
+	a := w.attempt(tool, "run-of-"+w.t.Name(), fmt.Sprint("s", w.steps.Add(1)))
 	w.dispatch(a, args, edit...)
 	return w.result(a)
 }

@@ -71,13 +71,13 @@ func Main(ctx context.Context, env Env) int {
 	root.SetIn(env.Stdin)
 	root.SetOut(env.Stdout)
 	root.SetErr(env.Stderr)
-	err := root.ExecuteContext(ctx)
+	cmd, err := root.ExecuteContextC(ctx)
 	if err != nil {
 		var e *failure
 		if !errors.As(err, &e) { // not from a command's own work: cobra found the command line wrong
 			err = usage(err)
 		}
-		a.show(why(ctx, err))
+		a.show(err, cmd.CommandPath())
 	}
 	return codeOf(err)
 }
@@ -96,6 +96,9 @@ func (a *app) work(do func(cmd *cobra.Command, args []string) error) func(*cobra
 		if a.flags.output != "text" && a.flags.output != "json" {
 			return usage(fmt.Errorf("-o %q: text or json", a.flags.output))
 		}
+		if err := a.flags.resolve(cmd.Flags()); err != nil {
+			return usage(err)
+		}
 		if err := do(cmd, args); err != nil {
 			return &failure{why(cmd.Context(), err)}
 		}
@@ -103,8 +106,9 @@ func (a *app) work(do func(cmd *cobra.Command, args []string) error) func(*cobra
 	}
 }
 
-// show prints an error to stderr: code and message on one line, the hint below.
-func (a *app) show(err error) {
+// show prints an error to stderr: code and message on one line, the hint below. command is the one whose help says more
+// about a mistake on the command line.
+func (a *app) show(err error, command string) {
 	var e *exit
 	if errors.As(err, &e) && e.err == nil {
 		return
@@ -121,7 +125,7 @@ func (a *app) show(err error) {
 	default:
 		_, _ = fmt.Fprintf(a.stderr, "%s %s\n", a.errStyle.red("error:"), err)
 		if e != nil && e.code == exitInvalid {
-			_, _ = fmt.Fprintf(a.stderr, "  %s stepjet help\n", a.errStyle.dim("hint:"))
+			_, _ = fmt.Fprintf(a.stderr, "  %s %s --help\n", a.errStyle.dim("hint:"), command)
 		}
 	}
 }

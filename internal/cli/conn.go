@@ -6,58 +6,46 @@ import (
 	"strings"
 
 	"github.com/nats-io/nats.go"
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/stepjet/stepjet/client"
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/config"
 	"github.com/stepjet/stepjet/internal/dev"
 	"github.com/stepjet/stepjet/kv"
 )
 
 // connection is what flags and variables say about where Stepjet is. Flags win over variables, variables over defaults.
 type connection struct {
-	server, creds, nkey string
-	context             string
-	ca, cert, key       string
-	data                string
-	env                 func(string) string
+	config.NATS
+	data string
+	env  func(string) string
 }
 
-func (c *connection) add(f *pflag.FlagSet, env func(string) string) {
+// add declares the flags. --server is another name of --url, the one that the nats command uses.
+func (c *connection) add(root *cobra.Command, env func(string) string) {
 	c.env = env
-	f.StringVarP(&c.server, "server", "s", "", "NATS server `URL`, or several with commas (NATS_URL)")
-	f.StringVar(&c.context, "context", "", "`name` of a context of the nats command (NATS_CONTEXT)")
-	f.StringVar(&c.creds, "creds", "", "credentials `file` (NATS_CREDS)")
-	f.StringVar(&c.nkey, "nkey", "", "nkey seed `file` (NATS_NKEY)")
-	f.StringVar(&c.ca, "tlsca", "", "TLS certificate authorities, a PEM `file` (NATS_CA)")
-	f.StringVar(&c.cert, "tlscert", "", "TLS client certificate, a PEM `file` (NATS_CERT)")
-	f.StringVar(&c.key, "tlskey", "", "TLS client key, a PEM `file` (NATS_KEY)")
-	f.StringVar(&c.data, "data", "", "`folder` for data where no server is given (STEPJET_DATA)")
+	f := root.PersistentFlags()
+	c.Flags(f)
+	f.Lookup("url").Shorthand = "s"
+	f.Lookup("url").Usage = "NATS server, or several separated by commas; --server is the same (env NATS_URL)"
+	f.StringVar(&c.data, "data", "", "`folder` for data where no server is given (env STEPJET_DATA)")
+	root.SetGlobalNormalizationFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		if name == "server" {
+			name = "url"
+		}
+		return pflag.NormalizedName(name)
+	})
 }
 
-// options puts flags and variables together. A server named by a flag is not mixed with a context named by a variable,
-// nor the other way round.
-func (c *connection) options() kv.ConnectOptions {
-	o := kv.ConnectOptions{URL: c.server, Context: c.context}
-	if c.server == "" && c.context == "" {
-		o.URL, o.Context = c.env("NATS_URL"), c.env("NATS_CONTEXT")
-	}
-	or := func(flag, variable string) string {
-		if flag == "" && c.context == "" {
-			return c.env(variable)
-		}
-		return flag
-	}
-	o.Creds, o.NKey = or(c.creds, "NATS_CREDS"), or(c.nkey, "NATS_NKEY")
-	o.CA, o.Cert, o.Key = or(c.ca, "NATS_CA"), or(c.cert, "NATS_CERT"), or(c.key, "NATS_KEY")
-	return o
+// resolve fills in what the flags left open from the environment.
+func (c *connection) resolve(f *pflag.FlagSet) error {
+	return c.FromEnvironment(f, func(name string) (string, bool) { v := c.env(name); return v, v != "" })
 }
 
 // given reports whether a server was named.
-func (c *connection) given() bool {
-	o := c.options()
-	return o.URL != "" || o.Context != ""
-}
+func (c *connection) given() bool { return c.URL != "" || c.Context != "" }
 
 // dir gives the data folder, and whether a flag or a variable names it.
 func (c *connection) dir() (dir string, named bool) {
@@ -71,8 +59,8 @@ func (c *connection) dir() (dir string, named bool) {
 func (c *connection) arguments() string {
 	var b strings.Builder
 	for _, f := range []struct{ name, value string }{
-		{"server", c.server}, {"context", c.context}, {"creds", c.creds}, {"nkey", c.nkey},
-		{"tlsca", c.ca}, {"tlscert", c.cert}, {"tlskey", c.key}, {"data", c.data},
+		{"url", c.URL}, {"context", c.Context}, {"creds", c.Creds}, {"nkey", c.NKey},
+		{"tls-ca", c.CA}, {"tls-cert", c.Cert}, {"tls-key", c.Key}, {"data", c.data},
 	} {
 		if f.value == "" {
 			continue
@@ -118,11 +106,11 @@ type session struct {
 
 // open connects to the server that was named, to a running "stepjet dev", or to one started here.
 func (a *app) open(ctx context.Context, p place) (*session, error) {
-	o := a.flags.connection.options()
+	o := a.flags.Options("stepjet", a.log())
 	if a.flags.given() {
 		if p.tools != "" {
 			return nil, fault.New(fault.InvalidConfig, "--tools is for a toolworker in this process, and a server is given").
-				WithHint("start a toolworker there with these tools, or leave --server away")
+				WithHint("start a toolworker there with these tools, or leave the server away")
 		}
 		return a.connect(ctx, o)
 	}
@@ -142,7 +130,6 @@ func (a *app) open(ctx context.Context, p place) (*session, error) {
 func (a *app) connect(ctx context.Context, o kv.ConnectOptions) (*session, error) {
 	ctx, cancel := a.patience(ctx)
 	defer cancel()
-	o.Name, o.Logger = "stepjet", a.log()
 	nc, err := kv.Connect(ctx, o)
 	if err != nil {
 		return nil, why(ctx, err)

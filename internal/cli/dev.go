@@ -34,7 +34,7 @@ While it runs, the other commands use it without being told.`,
 	}
 	c.Flags().StringVar(&f.listen, "listen", "127.0.0.1:4222", "`address` to take connections on; port 0 picks a free one")
 	c.Flags().StringVar(&f.tools, "tools", "", "tools `file` for the toolworker; default: the built-in tools")
-	c.Flags().IntVar(&f.slots, "slots", 0, "executions of each tool at a time, a `number`; default: 64")
+	c.Flags().IntVar(&f.slots, "slots", 0, "run each tool this `number` of times at once; default: 64")
 	return c
 }
 

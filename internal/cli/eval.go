@@ -38,7 +38,7 @@ temporary folder. Exit code 0 if all answers are right, 1 otherwise.`,
 		Args: exactly("FILE.jsonl"),
 		RunE: a.work(func(cmd *cobra.Command, args []string) error { return a.eval(cmd.Context(), args[0], f) }),
 	}
-	c.Flags().IntVar(&f.inFlight, "in-flight", 64, "plans that run at a time, a `number`")
+	c.Flags().IntVar(&f.inFlight, "in-flight", 64, "run this `number` of plans at a time")
 	c.Flags().StringVar(&f.tools, "tools", "", "tools `file` for the toolworker in this process; default: the built-in tools")
 	c.Flags().BoolVar(&f.report, "report", false, "also draw the deepest plan of the file")
 	return c
@@ -125,7 +125,7 @@ func (a *app) showReport(r *eval.Report, s *session, up time.Duration, d *drawin
 	row("plans", graph.Thousands(r.Total), fmt.Sprintf("in %s", took(r.Elapsed)))
 	row("steps", graph.Thousands(r.Steps), succeededNote(r))
 	row("answers right", graph.Thousands(r.Right), fmt.Sprintf("of %s", graph.Thousands(r.Total)))
-	row("steps per second", graph.Thousands(int(r.StepsPerSecond())), "each a message, a tool call and a record on disk")
+	row("steps per second", graph.Thousands(int(r.StepsPerSecond())), "a message, a call and a record each")
 	row("plan, submit to outcome", took(r.P50), fmt.Sprintf("p50, %s p99", took(r.P99)))
 	t.write(&b, "  ", 0)
 	a.writeDiffered(&b, r)

@@ -37,8 +37,8 @@ attempts, worker, resolved arguments and result of every step.
 		Args: exactly("RUN"),
 		RunE: a.work(func(cmd *cobra.Command, args []string) error { return a.get(cmd.Context(), args[0], f) }),
 	}
-	c.Flags().DurationVar(&f.wait, "wait", 0, "wait until the run is over, for a `duration` at most")
-	c.Flags().StringVar(&f.step, "step", "", "show one step, with its arguments and result as a whole: its `id`")
+	c.Flags().DurationVar(&f.wait, "wait", 0, "wait until the run is over, for this `duration` at most")
+	c.Flags().StringVar(&f.step, "step", "", "show the step of this `id`, with all of its arguments and result")
 	c.Flags().BoolVar(&f.outcome, "outcome", false, "print the outcome alone")
 	return c
 }

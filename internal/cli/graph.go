@@ -25,7 +25,7 @@ at the same time. With -o json prints steps, edges and waves.`,
 		Args: exactly("PLAN"),
 		RunE: a.work(func(_ *cobra.Command, args []string) error { return a.graph(args[0], graph.Format(format), all) }),
 	}
-	c.Flags().StringVarP(&format, "format", "f", string(graph.Text), "`text|mermaid|dot`")
+	c.Flags().StringVarP(&format, "format", "f", string(graph.Text), "draw it as `text|mermaid|dot`")
 	c.Flags().BoolVar(&all, "all", false, "show every step of a long wave")
 	return c
 }

@@ -27,8 +27,8 @@ func (a *app) listCommand() *cobra.Command {
 		Args: exactly(),
 		RunE: a.work(func(cmd *cobra.Command, _ []string) error { return a.list(cmd.Context(), status, limit) }),
 	}
-	c.Flags().StringSliceVar(&status, "status", nil, "only runs of these statuses: running, succeeded, partial, failed, cancelled, expired, rejected")
-	c.Flags().IntVarP(&limit, "limit", "n", 100, "most runs to list, a `number`; 0: all")
+	c.Flags().StringSliceVar(&status, "status", nil, "only runs of these `statuses`: running, succeeded, partial, failed, cancelled, expired, rejected")
+	c.Flags().IntVarP(&limit, "limit", "n", 100, "list this `number` of runs at most; 0: all")
 	return c
 }
 
@@ -104,7 +104,7 @@ prints one event a line; the last one holds the outcome. The exit code is that o
 		Args: exactly("RUN"),
 		RunE: a.work(func(cmd *cobra.Command, args []string) error { return a.watch(cmd.Context(), args[0], wait) }),
 	}
-	c.Flags().DurationVar(&wait, "wait", 0, "longest time to watch, a `duration`")
+	c.Flags().DurationVar(&wait, "wait", 0, "watch for this `duration` at most")
 	return c
 }
 
@@ -152,7 +152,7 @@ is left as it is, with exit code 1.`,
 	if who == "" {
 		who = "stepjet"
 	}
-	c.Flags().StringVar(&by, "by", who, "who cancels, for the record: a `name`")
+	c.Flags().StringVar(&by, "by", who, "`name` of who cancels, for the record")
 	return c
 }
 
@@ -169,7 +169,7 @@ func (a *app) cancel(ctx context.Context, runs []string, by string) error {
 		cancel()
 		if err != nil {
 			if last != nil {
-				a.show(last)
+				a.show(last, "")
 			}
 			last = err
 			continue

@@ -2,6 +2,8 @@ package cli
 
 import (
 	"errors"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -13,6 +15,8 @@ import (
 type seconds = time.Duration
 
 const requestTimeout = 10 * time.Second
+
+func init() { cobra.EnableCommandSorting = false } // commands are listed in the order of use
 
 func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
@@ -26,8 +30,8 @@ have finished, on any number of workers, and only what was asked for comes back.
   stepjet graph plan.json                   its waves
   stepjet dev                               server, orchestrator and toolworker in one process
   stepjet submit --server nats://host plan.json`,
-		SilenceUsage: true, SilenceErrors: true,
-		Args: cobra.NoArgs,
+		SilenceUsage: true, SilenceErrors: true, SuggestionsMinimumDistance: 2,
+		Args: knownCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.CompletionOptions.HiddenDefaultCmd = false
@@ -51,12 +55,24 @@ have finished, on any number of workers, and only what was asked for comes back.
 func (a *app) globalFlags(root *cobra.Command) {
 	f := root.PersistentFlags()
 	f.SortFlags = false
-	f.StringVarP(&a.flags.output, "output", "o", "text", "`text|json`: what to print on standard output")
-	a.flags.connection.add(f, a.env.Getenv)
-	f.StringVar(&a.flags.tenant, "tenant", a.defaultTenant(), "`tenant` that owns the runs (STEPJET_TENANT)")
-	f.DurationVar(&a.flags.timeout, "timeout", requestTimeout, "longest time to connect and for one request, a `duration`")
+	f.StringVarP(&a.flags.output, "output", "o", "text", "print `text|json` on standard output")
+	a.flags.connection.add(root, a.env.Getenv)
+	f.StringVar(&a.flags.tenant, "tenant", a.defaultTenant(), "`tenant` that owns the runs (env STEPJET_TENANT)")
+	f.DurationVar(&a.flags.timeout, "timeout", requestTimeout, "connect, and answer one request, within this `duration`")
 	f.BoolVarP(&a.flags.quiet, "quiet", "q", false, "say nothing on standard error but errors")
 	f.BoolVarP(&a.flags.verbose, "verbose", "v", false, "log on standard error what happens inside")
+}
+
+// knownCommand refuses what is no command, with those that are nearly it.
+func knownCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	message := "there is no command " + strconv.Quote(args[0])
+	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+		message += "; did you mean " + strings.Join(near, " or ") + "?"
+	}
+	return usage(errors.New(message))
 }
 
 // exactly is cobra.ExactArgs with words that name what is missing.

@@ -46,7 +46,7 @@ Exit codes: 0 succeeded, 3 partial, 1 failed, cancelled or expired, 2 invalid pl
 	}
 	c.Flags().StringVar(&f.run, "run", "", "run `id`, the idempotency key; default: a new one")
 	c.Flags().StringVar(&f.tools, "tools", "", "tools `file` for the toolworker in this process; default: the built-in tools")
-	c.Flags().DurationVar(&f.wait, "wait", 0, "longest time to wait for the outcome, a `duration`; default: until it is there")
+	c.Flags().DurationVar(&f.wait, "wait", 0, "wait for this `duration` at most; default: until the outcome is there")
 	return c
 }
 

@@ -24,7 +24,7 @@ func (a *app) toolsCommand() *cobra.Command {
 		Example: `  stepjet tools list
   stepjet tools show divide
   stepjet tools call divide '{"arg_0": 1, "arg_1": 3}'`,
-		Args: exactly(),
+		Args: knownCommand, SuggestionsMinimumDistance: 2,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	c.AddCommand(a.toolsListCommand(), a.toolsShowCommand(), a.toolsCallCommand())
@@ -186,7 +186,7 @@ absent means {}), and prints the step's result.`,
 		}),
 	}
 	c.Flags().StringVar(&tools, "tools", "", "tools `file` for the toolworker in this process; default: the built-in tools")
-	c.Flags().DurationVar(&wait, "wait", 0, "longest time to wait, a `duration`")
+	c.Flags().DurationVar(&wait, "wait", 0, "wait for this `duration` at most")
 	return c
 }
 
@@ -229,10 +229,10 @@ func (a *app) called(out *outcome.Outcome) error {
 		return a.printDocument(raw)
 	}
 	for _, p := range out.Problems {
-		a.show(&fault.Error{Code: p.Code, Message: strings.TrimPrefix(p.Path, "/steps/0") + " " + p.Message, Hint: p.Hint})
+		a.show(&fault.Error{Code: p.Code, Message: strings.TrimPrefix(p.Path, "/steps/0") + " " + p.Message, Hint: p.Hint}, "")
 	}
 	for _, e := range out.Errors {
-		a.show(&fault.Error{Code: e.Code, Message: e.Message, Hint: e.Hint})
+		a.show(&fault.Error{Code: e.Code, Message: e.Message, Hint: e.Hint}, "")
 	}
 	return quietly(codeOfRun(out.Status))
 }

@@ -37,7 +37,8 @@
 //
 // Exit code 0 is success, and the output is standard output without its trailing newlines: JSON where it is valid JSON,
 // else a string. Any other exit code is tool_failed, with the end of standard error in the message. What the program
-// leaves running in its process group is killed when it ends.
+// leaves running in its process group is killed when it ends. A worker that is itself killed (-9) can't do that: its
+// programs run on beside the redelivered step, so one that has effects must make use of STEPJET_KEY.
 //
 // # http
 //

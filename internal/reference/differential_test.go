@@ -92,10 +92,33 @@ func TestArgumentsAgree(t *testing.T) {
 	}
 }
 
+// Arguments of exactly 64 MiB are allowed, one byte more is not; and a chain in which every step doubles what the one
+// before gave is stopped before it explodes.
+func TestTooLargeAgrees(t *testing.T) {
+	t.Parallel()
+	p, q := accept(t, 0, `{"steps":[{"id":"a","tool":"x"},{"id":"b","tool":"x","arguments":{"x":"$ref:a","y":["$ref:a"]}}]}`)
+	half := make([]byte, 0, 32<<20)
+	for _, size := range []int{32<<20 - 7, 32<<20 - 6} { // {"x":,"y":[]} has 13 bytes; one of the two goes over
+		half = append(append(append(half[:0], '"'), strings.Repeat("y", size-2)...), '"')
+		code := requireSameArguments(t, 0, "64 MiB", p, q, 1, func(int) ([]byte, bool) { return half, true })
+		require.Equal(t, map[bool]string{true: "too_large"}[2*size+13 > 64<<20], code)
+	}
+	result := []byte(`"doubled"`)
+	for range 60 {
+		args, failure := p.Arguments(1, func(int) ([]byte, bool) { return result, true })
+		if failure != nil {
+			require.Equal(t, fault.TooLarge, failure.Code)
+			return
+		}
+		result = args
+	}
+	t.Fatal("a chain that doubles was never stopped")
+}
+
 // crumbs are what random strings are made of: all that means something in a reference, and a little that doesn't.
 var crumbs = []string{
 	"$ref:", "$ref:a", "$ref:b", "${ref:", "${ref:a", "${ref:a}", "$$ref:a", "$", "{", "}", "a", "b", ".", ".x", ".0", ".01", "[0]", "[00]", "[", "]",
-	`["k e.y"]`, `["\u0078"]`, `["`, `"]`, `"`, `\"`, `\`, "||", " || ", "|", " ", "\t", "\n", "\v", "1", "1.0", "null", `"none"`, `"n e"`, "true", "-", ",", ";",
+	`["k e.y"]`, `["\u0078"]`, `["\ud800"]`, `"\ud800"`, `["`, `"]`, `"`, `\"`, `\`, "||", " || ", "|", " ", "\t", "\n", "\v", "1", "1.0", "null", `"none"`, `"n e"`, "true", "-", ",", ";",
 	":", "!", "?", ")", "'", "é", "\u00a0", "\u2028", "x", "@this", "*", "#", "é", ". ", "\x00", "\x7f", "<", "ref:", "{ref:a}",
 }
 

@@ -21,7 +21,7 @@ const (
 var (
 	refRE     = regexp.MustCompile(refPattern)
 	segmentRE = regexp.MustCompile(segmentPattern)
-	quotesRE  = regexp.MustCompile(`(?s)"(?:[^"\\]|\\.)*"`)
+	quotesRE  = regexp.MustCompile(`(?s)"(?:[^"\\]|\\.)*"?`) // one that isn't closed goes on to the end
 	prefixRE  = regexp.MustCompile(`(\$+)(ref:|\{ref:)`)
 	spacesRE  = regexp.MustCompile(`^ *`)
 )
@@ -51,7 +51,8 @@ func cutRef(s string) (r ref, rest string, ok bool) {
 		seg := segment{form: part[0], text: strings.Trim(part, ".[]")}
 		if seg.form == '[' && part[1] == '"' {
 			seg = segment{form: '"'}
-			if json.Unmarshal([]byte(part[1:len(part)-1]), &seg.text) != nil {
+			quoted := []byte(part[1 : len(part)-1])
+			if loneSurrogate(quoted) || json.Unmarshal(quoted, &seg.text) != nil {
 				return ref{}, s, false
 			}
 		}
@@ -118,7 +119,7 @@ func parseAlternatives(s string) (phrase, error) {
 		rest, ok := strings.CutPrefix(s, "$ref:")
 		if !ok {
 			p.scalar = []byte(s)
-			if !json.Valid(p.scalar) || strings.ContainsAny(s[:1], "{[ \t\r\n") || strings.HasSuffix(s, " ") {
+			if !scalar(s) {
 				return p, errRef
 			}
 			return p, nil
@@ -136,6 +137,11 @@ func parseAlternatives(s string) (phrase, error) {
 		}
 		s = skipSpaces(s)
 	}
+}
+
+// scalar reports whether s is one JSON string, number, true, false or null, and nothing around it.
+func scalar(s string) bool {
+	return json.Valid([]byte(s)) && !strings.ContainsAny(s[:1], "{[") && strings.Trim(s, " \t\r\n") == s && !loneSurrogate([]byte(s))
 }
 
 // parseTemplate reads text with references in it. It is plain where there are none.

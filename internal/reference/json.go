@@ -171,15 +171,28 @@ func loneSurrogate(raw []byte) bool {
 	return bytes.IndexByte(pairRE.ReplaceAll(marked, nil), 0) >= 0
 }
 
-// encode spells a string as JSON. <, > and & stand for themselves.
+// shortEscapes are the characters of a JSON string that have an escape of their own.
+var shortEscapes = map[rune]string{
+	'"': `\"`, '\\': `\\`, '\b': `\b`, '\f': `\f`, '\n': `\n`, '\r': `\r`, '\t': `\t`,
+}
+
+// encode spells a string as JSON, in its shortest form: only quotes, backslashes and control characters are escaped.
 func encode(s string) []byte {
 	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(s); err != nil {
-		panic(err) // a string can always be encoded
+	b.WriteByte('"')
+	for _, r := range s {
+		short, ok := shortEscapes[r]
+		switch {
+		case ok:
+			b.WriteString(short)
+		case r < 0x20:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		default:
+			b.WriteRune(r)
+		}
 	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+	b.WriteByte('"')
+	return b.Bytes()
 }
 
 // Convert gives the JSON value that a tool's output stands for: text/plain is a string; otherwise JSON is itself, without

@@ -113,7 +113,7 @@ func (g *generator) alternatives(targets []made) string {
 	}
 	if more == 0 || g.Intn(2) == 0 {
 		g.c.Forms["alternatives with scalar"]++
-		scalars := []string{`"none"`, `"a || b"`, "0", "1.0", "true", "1e400", `""`, `"$ref:a"`, `"\u0041"`, "-12345678901234567890"}
+		scalars := []string{"null", `"none"`, `"a || b"`, "0", "1.0", "true", "1e400", `""`, `"$ref:a"`, `"\u0041"`, "-12345678901234567890"}
 		return text + spaces() + "||" + spaces() + pick(g.Rand, scalars)
 	}
 	g.c.Forms["alternatives of references"]++

@@ -131,25 +131,32 @@ func (r *resolver) choose(p phrase) []byte {
 	return r.missing(p.refs[0])
 }
 
-// fill writes a template: strings bare, all else as JSON.
+// fill writes a template: strings bare, all else as JSON. The language leaves open how the new string is spelled. Here a
+// string of a result keeps its spelling, and all else has its shortest form.
 func (r *resolver) fill(p phrase) []byte {
-	text := ""
+	var out bytes.Buffer
+	out.WriteByte('"')
 	for _, part := range p.pieces {
-		if part.ref == nil {
-			text += part.text
-			continue
-		}
-		v, found := r.follow(*part.ref)
-		if found == present && v.kind == '"' {
-			text += v.text
-		} else {
-			text += string(r.replace(*part.ref))
-		}
-		if len(text) > maxArguments {
+		out.Write(r.fillPiece(part))
+		if out.Len() > maxArguments {
 			return r.fail(codeTooLarge, "a template came to more than 64 MiB")
 		}
 	}
-	return encode(text)
+	out.WriteByte('"')
+	return out.Bytes()
+}
+
+// fillPiece gives what stands between the quotes for one piece of a template.
+func (r *resolver) fillPiece(part piece) []byte {
+	quoted := encode(part.text)
+	if part.ref != nil {
+		if v, found := r.follow(*part.ref); found == present && v.kind == '"' {
+			quoted = v.raw
+		} else {
+			quoted = encode(string(r.replace(*part.ref)))
+		}
+	}
+	return quoted[1 : len(quoted)-1]
 }
 
 func (r *resolver) missing(target ref) []byte {

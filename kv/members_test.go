@@ -1,0 +1,99 @@
+package kv_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/require"
+
+	"github.com/stepjet/stepjet/internal/embedded"
+	"github.com/stepjet/stepjet/internal/natstest"
+	"github.com/stepjet/stepjet/kv"
+)
+
+// join gives the lists that a member is told, one after the other.
+func join(t *testing.T, s *kv.Store, id string) (told <-chan []string, leave func()) {
+	t.Helper()
+	lists := make(chan []string, 100)
+	leave, err := s.Join(within(t, 10*time.Second), id, func(members []string) { lists <- members })
+	require.NoError(t, err)
+	return lists, leave
+}
+
+// until waits for a list, whatever others come before.
+func until(t *testing.T, told <-chan []string, want ...string) {
+	t.Helper()
+	for !slices.Equal(receive(t, told, "members"), want) {
+	}
+}
+
+func TestMembersComeAndLeave(t *testing.T) {
+	t.Parallel()
+	srv := natstest.Start(t)
+	a, b := setupOn(t, srv, kv.Config{}), setupOn(t, srv, kv.Config{})
+	toldA, leaveA := join(t, a, "a")
+	require.Equal(t, []string{"a"}, receive(t, toldA, "the own name"))
+	toldB, leaveB := join(t, b, "b")
+	until(t, toldB, "a", "b")
+	until(t, toldA, "a", "b")
+	began := time.Now()
+	leaveB()
+	leaveB() // does nothing
+	until(t, toldA, "a")
+	require.Less(t, time.Since(began), 2*time.Second, "who leaves is gone at once")
+	leaveA()
+
+	toldB, leaveB = join(t, b, "b") // the same name again
+	until(t, toldB, "b")
+	leaveB()
+	js, err := jetstream.New(a.Conn())
+	require.NoError(t, err)
+	bucket, err := js.Stream(within(t, time.Second), "KV_members")
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		info, err := bucket.Info(within(t, time.Second))
+		return err == nil && info.State.Msgs == 0
+	}, 20*time.Second, 50*time.Millisecond, "nothing stays behind of members that left")
+}
+
+func TestAMemberThatDiesIsGoneSoon(t *testing.T) {
+	t.Parallel()
+	srv := natstest.Start(t)
+	a, b := setupOn(t, srv, kv.Config{}), setupOn(t, srv, kv.Config{})
+	told, leave := join(t, a, "a")
+	defer leave()
+	join(t, b, "b")
+	until(t, told, "a", "b")
+	began := time.Now()
+	b.Close() // without leaving, as if it had been killed
+	until(t, told, "a")
+	require.Less(t, time.Since(began), 5*time.Second)
+	require.Greater(t, time.Since(began), 1500*time.Millisecond, "a late renewal is no death")
+}
+
+func TestMembersOutliveTheServer(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	start := func(listen string) *embedded.Server {
+		srv, err := embedded.Start(embedded.Options{Dir: dir, Listen: listen})
+		require.NoError(t, err)
+		t.Cleanup(srv.Shutdown)
+		return srv
+	}
+	srv := start("127.0.0.1:0")
+	a, b := setupOn(t, srv, kv.Config{}), setupOn(t, srv, kv.Config{})
+	told, leave := join(t, a, "a")
+	defer leave()
+	_, leaveB := join(t, b, "b")
+	until(t, told, "a", "b")
+	srv.Shutdown()
+	c := setupOn(t, start(srv.URL()[len("nats://"):]), kv.Config{})
+	_, leaveC := join(t, c, "c")
+	until(t, told, "a", "b", "c")
+	leaveB()
+	until(t, told, "a", "c")
+	leaveC()
+	until(t, told, "a")
+}

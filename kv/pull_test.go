@@ -1,0 +1,138 @@
+package kv_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/require"
+
+	"github.com/stepjet/stepjet/internal/embedded"
+	"github.com/stepjet/stepjet/internal/natstest"
+	"github.com/stepjet/stepjet/kv"
+	"github.com/stepjet/stepjet/subjects"
+)
+
+// definition gives a tool's definition with a fan-out limit.
+func definition(name string, limit int) []byte {
+	b, _ := json.Marshal(map[string]any{
+		"name": name, "description": "a tool", "inputSchema": map[string]any{"type": "object"},
+		"x-orchestration": map[string]any{"mode": "fan-out-bounded", "max_concurrency": limit},
+	})
+	return b
+}
+
+func register(t testing.TB, s *kv.Store, name string, limit int) kv.Tool {
+	t.Helper()
+	tool, err := s.Register(within(t, 20*time.Second), definition(name, limit))
+	require.NoError(t, err)
+	return tool
+}
+
+// attempt names the first attempt of a step.
+func attempt(tool, step string) subjects.Attempt {
+	return subjects.Attempt{Run: subjects.NewRun("t", "r"), Generation: 1, Tool: tool, Step: step, Number: 1}
+}
+
+func dispatch(t testing.TB, s *kv.Store, d kv.Dispatch) {
+	t.Helper()
+	done := make(chan error, 1)
+	s.DispatchAsync(within(t, 20*time.Second), d, func(err error) { done <- err })
+	select {
+	case err := <-done:
+		require.NoError(t, err)
+	case <-time.After(20 * time.Second):
+		require.Fail(t, "the dispatch never came back")
+	}
+}
+
+func pull(t testing.TB, s *kv.Store, tool kv.Tool, slots int) (*kv.Puller, <-chan *kv.Delivery) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	t.Cleanup(cancel)
+	got := make(chan *kv.Delivery, 10_000)
+	p, err := s.Pull(ctx, tool, slots, func(d *kv.Delivery) { got <- d })
+	require.NoError(t, err)
+	return p, got
+}
+
+func pendingAcks(t testing.TB, s *kv.Store, tool kv.Tool) int {
+	t.Helper()
+	js, err := jetstream.New(s.Conn())
+	require.NoError(t, err)
+	c, err := js.Consumer(within(t, 5*time.Second), subjects.StepsStream(tool.Shard), subjects.Durable(tool.Name))
+	require.NoError(t, err)
+	return c.CachedInfo().NumAckPending
+}
+
+func TestAStepGoesToAWorkerWithHeadersAndBody(t *testing.T) {
+	t.Parallel()
+	s := setup(t, kv.Config{})
+	tool := register(t, s, "math.add/v2", 10)
+	p, got := pull(t, s, tool, 4)
+	a := attempt(tool.Name, "one")
+	dispatch(t, s, kv.Dispatch{Attempt: a, Header: nats.Header{subjects.HeaderKey: {a.Key()}}, Body: []byte(`{"x":1}`)})
+	d := receive(t, got, "the step")
+	require.Equal(t, subjects.Step(a, 0), d.Subject)
+	require.Equal(t, `{"x":1}`, string(d.Data))
+	require.Equal(t, a.Key(), d.Header.Get(subjects.HeaderKey))
+	require.Equal(t, 1, d.Delivered)
+	require.NotZero(t, d.StreamSeq)
+	require.NoError(t, d.InProgress())
+	require.NoError(t, d.Ack())
+	p.Release()
+	require.Eventually(t, func() bool { return pendingAcks(t, s, tool) == 0 }, 5*time.Second, time.Millisecond)
+}
+
+func TestPullNeverExceedsItsSlots(t *testing.T) {
+	t.Parallel()
+	for name, reconnects := range map[string]bool{"steady": false, "with lost connections": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pullAll(t, reconnects)
+		})
+	}
+}
+
+// pullAll takes 1000 steps with few slots, releasing some of them at a time.
+func pullAll(t *testing.T, reconnects bool) {
+	srv := natstest.Start(t, func(o *embedded.Options) { o.Listen = "127.0.0.1:0" })
+	ackWait := time.Minute
+	if reconnects {
+		ackWait = 500 * time.Millisecond // steps and acknowledgements on their way are lost with a connection
+	}
+	other := setupOn(t, srv, kv.Config{AckWait: ackWait})
+	s := setupOn(t, srv, kv.Config{AckWait: ackWait})
+	tool := register(t, s, "tool", 1000)
+	const n, slots = 1000, 7
+	for i := range n {
+		dispatch(t, other, kv.Dispatch{Attempt: attempt("tool", fmt.Sprint(i))})
+	}
+	p, got := pull(t, s, tool, slots)
+	seen := map[string]bool{}
+	var held []*kv.Delivery
+	for i := 0; len(seen) < n; i++ {
+		for len(held) < slots && len(seen)+len(held) < n { // until all slots are taken
+			held = append(held, receive(t, got, "a step"))
+		}
+		require.LessOrEqual(t, len(got)+len(held), slots, "a step without a slot")
+		if !reconnects && i%20 == 0 {
+			require.LessOrEqual(t, pendingAcks(t, other, tool), slots, "leases")
+		}
+		if reconnects && i%100 == 50 {
+			require.NoError(t, s.Conn().ForceReconnect())
+		}
+		release := min(1+i%slots, len(held))
+		for _, d := range held[:release] {
+			require.True(t, reconnects || !seen[d.Subject], "delivered again without cause")
+			seen[d.Subject] = true
+			require.NoError(t, d.Ack())
+			p.Release()
+		}
+		held = held[release:]
+	}
+}
