@@ -4,6 +4,7 @@ import (
 	"context"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"github.com/nats-io/nats.go"
 
@@ -57,24 +58,27 @@ func (s *Store) Create(ctx context.Context, subject string, h nats.Header, body 
 		err error
 	}
 	done := make(chan result, 1)
-	s.CreateAsync(ctx, subject, h, body, fence, func(d Decision, seq uint64, err error) { done <- result{d, seq, err} })
+	c := s.create(ctx, subject, h, body, fence, func(d Decision, seq uint64, err error) { done <- result{d, seq, err} })
 	select {
 	case r := <-done:
 		return r.d, r.seq, r.err
 	case <-ctx.Done():
 	}
-	select {
-	case r := <-done: // both came at once: the decision counts
+	if c.settling.Load() { // it has an answer, if not a plain one: it ends with ctx and can say what was wrong
+		r := <-done
 		return r.d, r.seq, r.err
-	default:
-		return 0, 0, s.explain(ctx, context.Cause(ctx))
 	}
+	return 0, 0, s.explain(ctx, context.Cause(ctx))
 }
 
 // CreateAsync is Create without waiting. done is called exactly once, from another goroutine, and must not block: in
 // the common case all of a store's callbacks come one after another, from one goroutine, in the order of the answers.
 // After ctx ended it is called within some seconds.
 func (s *Store) CreateAsync(ctx context.Context, subject string, h nats.Header, body []byte, fence *Fence, done func(Decision, uint64, error)) {
+	s.create(ctx, subject, h, body, fence, done)
+}
+
+func (s *Store) create(ctx context.Context, subject string, h nats.Header, body []byte, fence *Fence, done func(Decision, uint64, error)) *create {
 	if h == nil {
 		h = make(nats.Header, 2)
 	}
@@ -87,6 +91,7 @@ func (s *Store) CreateAsync(ctx context.Context, subject string, h nats.Header, 
 		h[headerExpectSubject] = []string{fence.Subject}
 	}
 	s.pub.send(&c.msg, c)
+	return c
 }
 
 // expectNone is shared by all creates; nobody writes to it.
@@ -94,13 +99,12 @@ var expectNone = []string{"0"}
 
 // create is one create under way.
 type create struct {
-	s      *Store
-	ctx    context.Context
-	msg    nats.Msg
-	fenced bool
-	// unsure is whether an earlier publish of this call may have been stored: then a refusal may be due to ourselves.
-	unsure bool
-	done   func(Decision, uint64, error)
+	s        *Store
+	ctx      context.Context
+	msg      nats.Msg
+	fenced   bool
+	settling atomic.Bool // beyond the first answer
+	done     func(Decision, uint64, error)
 }
 
 // acked takes the first answer. Anything but a plain decision goes on in a goroutine of the store.
@@ -116,6 +120,7 @@ func (c *create) acked(a ack) {
 		c.done(Gone, 0, nil)
 		return
 	}
+	c.settling.Store(true)
 	if !c.s.spawn(func() { c.done(c.settle(a)) }) {
 		go c.done(0, 0, errClosed()) // the store is closed, so it has no goroutine left to call back from
 	}

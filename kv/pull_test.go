@@ -136,3 +136,138 @@ func pullAll(t *testing.T, reconnects bool) {
 		held = held[release:]
 	}
 }
+
+func TestALeaseThatRunsOutGoesToAnother(t *testing.T) {
+	t.Parallel()
+	s := setup(t, kv.Config{AckWait: 300 * time.Millisecond})
+	tool := register(t, s, "tool", 10)
+	_, got := pull(t, s, tool, 2)
+	dispatch(t, s, kv.Dispatch{Attempt: attempt("tool", "a")})
+	first := receive(t, got, "the step")
+	for range 6 { // kept alive for longer than the lease
+		time.Sleep(100 * time.Millisecond)
+		require.NoError(t, first.InProgress())
+	}
+	require.Empty(t, got)
+	again := receive(t, got, "the step again") // not kept alive any more
+	require.Equal(t, 2, again.Delivered)
+	require.Equal(t, first.StreamSeq, again.StreamSeq)
+}
+
+func TestTheLimitHoldsOverAllWorkersAndChangesLive(t *testing.T) {
+	t.Parallel()
+	s := setup(t, kv.Config{})
+	tool := register(t, s, "tool", 3)
+	_, one := pull(t, s, tool, 10)
+	_, two := pull(t, s, tool, 10)
+	for i := range 20 {
+		dispatch(t, s, kv.Dispatch{Attempt: attempt("tool", fmt.Sprint(i))})
+	}
+	leases := func() int { return len(one) + len(two) }
+	require.Eventually(t, func() bool { return leases() == 3 }, 10*time.Second, time.Millisecond)
+	require.Equal(t, 3, pendingAcks(t, s, tool))
+	register(t, s, "tool", 8)
+	require.Eventually(t, func() bool { return leases() == 8 }, 10*time.Second, time.Millisecond)
+	require.Equal(t, 8, pendingAcks(t, s, tool))
+}
+
+func TestPurgedStepsFreeTheirSlots(t *testing.T) {
+	t.Parallel()
+	s := setup(t, kv.Config{})
+	tool := register(t, s, "tool", 2)
+	_, got := pull(t, s, tool, 10)
+	a, b, c := attempt("tool", "a"), attempt("tool", "b"), attempt("tool", "c")
+	other := subjects.Attempt{Run: subjects.NewRun("t", "other"), Generation: 2, Tool: "tool", Step: "a", Number: 1}
+	for _, x := range []subjects.Attempt{a, b, c, other} {
+		dispatch(t, s, kv.Dispatch{Attempt: x})
+	}
+	receive(t, got, "a")
+	receive(t, got, "b")
+	pending, err := s.Pending(within(t, 5*time.Second), tool.Shard, a.Partition())
+	require.NoError(t, err)
+	require.Equal(t, map[string]bool{a.MessageID(): true, b.MessageID(): true, c.MessageID(): true}, pending)
+
+	require.NoError(t, s.PurgeAttempt(within(t, 5*time.Second), a, tool.Shard))
+	require.Equal(t, subjects.Step(c, 0), receive(t, got, "c in the place of a").Subject)
+	require.NoError(t, s.PurgeSteps(within(t, 5*time.Second), a.Run, a.Generation, "tool", tool.Shard))
+	require.Equal(t, subjects.Step(other, 0), receive(t, got, "another run's step").Subject)
+	pending, err = s.Pending(within(t, 5*time.Second), tool.Shard, a.Partition())
+	require.NoError(t, err)
+	require.Empty(t, pending)
+}
+
+func TestPullingOutlivesADeletedConsumerAndStream(t *testing.T) {
+	t.Parallel()
+	s := setup(t, kv.Config{})
+	tool := register(t, s, "tool", 10)
+	_, got := pull(t, s, tool, 4)
+	js, err := jetstream.New(s.Conn())
+	require.NoError(t, err)
+	dispatch(t, s, kv.Dispatch{Attempt: attempt("tool", "a")})
+	require.NoError(t, receive(t, got, "a").Ack())
+
+	require.NoError(t, js.DeleteConsumer(within(t, 5*time.Second), "STEPS_0", "tool"))
+	register(t, s, "tool", 10)
+	dispatch(t, s, kv.Dispatch{Attempt: attempt("tool", "b")})
+	require.NoError(t, receive(t, got, "a step after its consumer was deleted").Ack())
+
+	require.NoError(t, js.DeleteStream(within(t, 5*time.Second), "STEPS_0"))
+	dispatch(t, s, kv.Dispatch{Attempt: attempt("tool", "c")}) // makes the stream again
+	register(t, s, "tool", 10)
+	require.NoError(t, receive(t, got, "a step after its stream was deleted").Ack())
+}
+
+func TestPullingOutlivesTheServer(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	start := func(listen string) *embedded.Server {
+		srv, err := embedded.Start(embedded.Options{Dir: dir, Listen: listen})
+		require.NoError(t, err)
+		t.Cleanup(srv.Shutdown)
+		return srv
+	}
+	srv := start("127.0.0.1:0")
+	s := setupOn(t, srv, kv.Config{})
+	tool := register(t, s, "tool", 10)
+	p, got := pull(t, s, tool, 1)
+	dispatch(t, s, kv.Dispatch{Attempt: attempt("tool", "before")})
+	require.NoError(t, receive(t, got, "a step").Ack())
+	p.Release()
+	require.NoError(t, s.Conn().Flush())
+	srv.Shutdown()
+	start(srv.URL()[len("nats://"):])
+	dispatch(t, s, kv.Dispatch{Attempt: attempt("tool", "after")})
+	require.Equal(t, subjects.Step(attempt("tool", "after"), 0), receive(t, got, "a step after the restart").Subject)
+}
+
+func TestDrainHandsOverWhatIsOnItsWay(t *testing.T) {
+	t.Parallel()
+	s := setup(t, kv.Config{})
+	tool := register(t, s, "tool", 10_000)
+	const n = 500
+	for i := range n {
+		dispatch(t, s, kv.Dispatch{Attempt: attempt("tool", fmt.Sprint(i))})
+	}
+	p, got := pull(t, s, tool, 50)
+	taken := 0
+	for range 120 { // in full swing
+		require.NoError(t, receive(t, got, "a step").Ack())
+		taken++
+		p.Release()
+	}
+	p.Drain(within(t, 10*time.Second))
+	for ; len(got) > 0; taken++ { // what came before Drain returned
+		require.NoError(t, (<-got).Ack())
+		p.Release()
+	}
+	require.Less(t, taken, n)
+	require.Eventually(t, func() bool { return pendingAcks(t, s, tool) == 0 }, 5*time.Second, 10*time.Millisecond,
+		"a step was sent to a worker that did not listen any more")
+	require.Empty(t, got)
+	p.Drain(within(t, time.Second)) // does nothing
+
+	_, rest := pull(t, s, tool, n)
+	for ; taken < n; taken++ {
+		require.Equal(t, 1, receive(t, rest, "the rest").Delivered)
+	}
+}

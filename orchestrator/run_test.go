@@ -1,6 +1,7 @@
 package orchestrator_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -11,10 +12,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/natstest"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/orchestrator"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/tool"
+	"github.com/stepjet/stepjet/worker"
 )
 
 func TestADiamondRuns(t *testing.T) {
@@ -268,16 +272,32 @@ func TestANewerVersionIsLeftAlone(t *testing.T) {
 func TestLostStepsAreDispatchedAgain(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	r := s.submit(`{"steps":[{"id":"g","tool":"gate"}]}`, "lost")
-	<-s.tools.begun
-	later := s.submit(`{"steps":[{"id":"f","tool":"flaky"}]}`, "scheduled")
+	_, err := s.store.Register(ctx(t), []byte(`{"name":"late","x-orchestration":{"retry":{"max_attempts":2}}}`)) // nobody works for it yet
+	require.NoError(t, err)
+	r := s.submit(`{"steps":[{"id":"l","tool":"late"},{"id":"f","tool":"flaky"}]}`, "lost")
 	js, err := s.nc.JetStream()
 	require.NoError(t, err)
-	require.NoError(t, js.PurgeStream(subjects.StepsStream(0)))
-	require.Equal(t, "g", <-s.tools.begun, "the step comes again")
-	close(s.tools.gate)
-	require.Equal(t, outcome.Succeeded, s.wait(r).Status)
-	require.Equal(t, outcome.Succeeded, s.wait(later).Status)
+	waiting := func() bool {
+		ids, err := s.store.Pending(ctx(t), 0, subjects.Partition("lost"))
+		require.NoError(t, err)
+		for id := range ids {
+			if strings.Contains(id, "/l/") {
+				return true
+			}
+		}
+		return false
+	}
+	for range 3 {
+		require.Eventually(t, waiting, 10*time.Second, 10*time.Millisecond, "the step is not there")
+		require.NoError(t, js.PurgeStream(subjects.StepsStream(0))) // with it goes, twice, the scheduled attempt of f
+	}
+	nc := natstest.Connect(t, s.srv)
+	w, err := worker.New(nc, worker.Config{Name: "late", Logger: logger(t)})
+	require.NoError(t, err)
+	worker.Handle(w, "late", func(context.Context, struct{}) (string, error) { return "done", nil }, worker.Contract(tool.Orchestration{Retry: &tool.Retry{MaxAttempts: 2}}))
+	s.background(w.Run, w.Ready())
+	o := s.wait(r)
+	require.Equal(t, outcome.Succeeded, o.Status, "%s", o.JSON())
 }
 
 func TestAFullLedgerDropsNothing(t *testing.T) {

@@ -17,19 +17,24 @@ const fewHoles = 16
 // called several times for the same dependency, and must give the same each time.
 //
 // The arguments are a pure function of the plan and those results. Values keep the producer's exact bytes. A result is
-// data: references within it are never resolved. The answer is always a fresh slice.
+// data: references within it are never resolved. The answer is always a fresh slice. Where the results may be large, a
+// Resolver for the whole run is faster.
 //
 // Errors: unresolved_ref for a path into a string, number or boolean, and for a missing value under on_missing: error;
 // too_large for more than MaxArguments bytes, found before anything is built; invalid_arguments where the whole of the
 // arguments is a reference that comes to something else than an object.
 func (p *Plan) Arguments(step int, result func(dep int) (json []byte, ok bool)) ([]byte, *fault.Error) {
+	return p.arguments(&Resolver{plan: p}, step, result)
+}
+
+func (p *Plan) arguments(r *Resolver, step int, result func(dep int) (json []byte, ok bool)) ([]byte, *fault.Error) {
 	t := &p.Steps[step].args
 	var few [fewHoles][]byte
 	values := few[:0]
 	size := int64(len(t.head))
 	for i := range t.holes {
 		h := &t.holes[i]
-		v, err := p.resolve(h, result)
+		v, err := r.resolve(h, result)
 		if err != nil {
 			return nil, err
 		}
@@ -56,7 +61,7 @@ func (p *Plan) Arguments(step int, result func(dep int) (json []byte, ok bool)) 
 var null = []byte("null")
 
 // resolve gives the JSON value that goes into a hole.
-func (p *Plan) resolve(h *hole, result func(dep int) ([]byte, bool)) ([]byte, *fault.Error) {
+func (r *Resolver) resolve(h *hole, result func(dep int) ([]byte, bool)) ([]byte, *fault.Error) {
 	several := len(h.targets) > 1 || h.def != ""
 	for i := range h.targets {
 		t := &h.targets[i]
@@ -64,32 +69,32 @@ func (p *Plan) resolve(h *hole, result func(dep int) ([]byte, bool)) ([]byte, *f
 		if !ok {
 			continue
 		}
-		at, stop, f := lookup(value, t.path)
+		at, stop, f := r.lookup(t.step, value, t.path)
 		switch {
 		case f == isThere && !(several && string(at) == "null"):
 			return at, nil
 		case f == notInto && !several:
-			return nil, p.notInto(t, stop, value)
+			return nil, r.notInto(t, stop, value)
 		}
 	}
 	switch {
 	case h.def != "":
 		return []byte(h.def), nil
-	case p.OnMissing == MissingError:
-		return nil, p.nothing(h)
+	case r.plan.OnMissing == MissingError:
+		return nil, nothing(h)
 	}
 	return null, nil
 }
 
 // notInto says that a path goes into a value that has no parts.
-func (p *Plan) notInto(t *target, stop int, value []byte) *fault.Error {
-	at, _, _ := lookup(value, t.path[:stop])
+func (r *Resolver) notInto(t *target, stop int, value []byte) *fault.Error {
+	at, _, _ := r.lookup(t.step, value, t.path[:stop])
 	return fault.New(fault.UnresolvedRef, "%s%s: what is there is %s, which has no %s", refPrefix, clip(t.text), kindOf(at), t.path[stop].shown()).
-		WithHint("refer to the value as a whole, or have step %q return an object", p.Steps[t.step].ID)
+		WithHint("refer to the value as a whole, or have step %q return an object", r.plan.Steps[t.step].ID)
 }
 
 // nothing says that a reference found nothing.
-func (p *Plan) nothing(h *hole) *fault.Error {
+func nothing(h *hole) *fault.Error {
 	if len(h.targets) > 1 {
 		return fault.New(fault.UnresolvedRef, "none of the %d alternatives of %s%s is there", len(h.targets), refPrefix, clip(h.targets[0].text))
 	}

@@ -25,7 +25,7 @@ func (p *parser) stepDeps(i int) {
 
 // dependsOn reads the ids that order steps without data.
 func (p *parser) dependsOn(i int, n int32) {
-	at := place{step: i}.in("depends_on")
+	at := p.below(p.stepAt(i), n)
 	if k := p.tape[n].kind; k != kArray {
 		p.invalid(at, `write "depends_on": ["a", "b"]`, "must be an array of step ids, but is "+p.shown(n))
 		return
@@ -114,7 +114,7 @@ func (p *parser) arguments(i int, n int32) {
 			return
 		}
 	default:
-		p.col.addf(fault.InvalidArguments, place{step: i}.in("arguments").String(), `write "arguments": {"name": value}`,
+		p.col.addf(fault.InvalidArguments, p.argumentsAt(i), `write "arguments": {"name": value}`,
 			"arguments must be an object, but are %s", p.tape[n].kind)
 		return
 	}
@@ -122,9 +122,18 @@ func (p *parser) arguments(i int, n int32) {
 	p.checkSchema(i, &w)
 }
 
+// argumentsAt gives the place of a step's arguments, also where there are none.
+func (p *parser) argumentsAt(step int) string {
+	at := p.stepAt(step)
+	if n := p.steps[step].arguments; n != 0 {
+		return p.below(at, n).String()
+	}
+	return at.in("arguments").String()
+}
+
 // innerText scans arguments that are a JSON string holding JSON. It reports false where they don't hold an object.
 func (p *parser) innerText(w *walker, n int32) bool {
-	at := place{step: w.step}.in("arguments").String()
+	at := p.argumentsAt(w.step)
 	v := p.tape[n]
 	w.src = p.src[v.start+1 : v.end-1]
 	if v.flags&fEscaped != 0 {

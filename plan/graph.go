@@ -84,7 +84,7 @@ func unwind(from map[int]int, start, last int) []int {
 func (p *parser) placeOf(step, dep int) string {
 	n := p.steps[step]
 	if n.dependsOn != 0 && p.tape[n.dependsOn].kind == kArray {
-		at := place{step: step}.in("depends_on").String()
+		at := p.below(p.stepAt(step), n.dependsOn).String()
 		for i, v := 0, n.dependsOn+1; v < p.tape[n.dependsOn].next; i, v = i+1, p.tape[v].next {
 			if p.tape[v].kind != kString {
 				continue
@@ -96,16 +96,16 @@ func (p *parser) placeOf(step, dep int) string {
 	}
 	w := walker{p: p, step: step, src: p.src, tape: p.tape, root: n.arguments, seek: dep + 1}
 	if n.arguments != 0 && p.tape[n.arguments].kind == kString {
-		quiet := parser{src: p.src, tape: p.tape} // what is wrong in the string was reported before
+		quiet := parser{src: p.src, tape: p.tape, steps: p.steps, stepsAt: p.stepsAt} // what is wrong in the string was reported before
 		w.root = 0
 		if !quiet.innerText(&w, n.arguments) {
-			return place{step: step}.String()
+			return p.stepAt(step).String()
 		}
 	}
 	w.cut.src = w.src // what is cut is thrown away
 	w.value(w.root)
 	if w.found == "" {
-		return place{step: step}.String()
+		return p.stepAt(step).String()
 	}
 	return w.found
 }

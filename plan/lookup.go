@@ -16,9 +16,9 @@ const (
 
 // lookup follows a path into a JSON value and gives the bytes of what is there, exactly as they stand (rule 6). stop is
 // the number of elements of the path that were followed. It reads the value once up to that place, skipping what it has
-// no need of, and allocates nothing unless a key has escapes. The value is one that Output has passed; of anything else
+// no need of, and allocates nothing unless a key has escapes or the value is large. The value is one that Output has passed; of anything else
 // it makes some value or none, but never reads beyond it.
-func lookup(value []byte, path []elem) (at []byte, stop int, f found) {
+func (r *Resolver) lookup(dep int, value []byte, path []elem) (at []byte, stop int, f found) {
 	i := skipWhite(value, 0)
 	for n := range path {
 		if i >= len(value) {
@@ -30,12 +30,12 @@ func lookup(value []byte, path []elem) (at []byte, stop int, f found) {
 			if !e.isKey {
 				return nil, n, missing
 			}
-			i = member(value, i, e.key)
+			i = r.member(dep, value, i, e.key)
 		case '[':
 			if e.index < 0 {
 				return nil, n, missing
 			}
-			i = item(value, i, e.index)
+			i = r.item(dep, value, i, e.index)
 		case 'n':
 			return nil, n, missing
 		default:
@@ -82,12 +82,7 @@ func item(b []byte, i, n int) int {
 	if i >= len(b) || b[i] == ']' {
 		return -1
 	}
-	for ; n > 0; n-- {
-		if i = nextItem(b, i); i < 0 {
-			return -1
-		}
-	}
-	return i
+	return ahead(b, i, n)
 }
 
 // nextItem gives where the item or member behind the value at i begins, -1 if that is the last one.

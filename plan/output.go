@@ -52,13 +52,8 @@ func check(body []byte, limit int) (first fault.Code, where string, err *syntaxE
 	s := newScanner(body)
 	defer s.release()
 	s.limit = limit
-	s.flaw = func(s *scanner, code fault.Code, key *span) {
-		if first == "" {
-			first, where = code, s.pointer("", key)
-		}
-	}
 	err = s.document()
-	return first, where, err
+	return s.first, s.where, err
 }
 
 func terminal(format string, args ...any) *fault.Error {

@@ -1,10 +1,7 @@
 package plan
 
 import (
-	"bytes"
 	"fmt"
-	"strings"
-	"time"
 
 	"github.com/stepjet/stepjet/fault"
 )
@@ -43,6 +40,7 @@ type parser struct {
 	near    suggester
 	plan    *Plan
 
+	stepsAt   string // pointer of the array of steps
 	steps     []stepNodes
 	names     []string // of the catalog, once they were needed
 	ids       []string // of the steps, likewise
@@ -59,38 +57,6 @@ type parser struct {
 
 // stepNodes are the parts of a step that are read once all ids are known.
 type stepNodes struct{ arguments, dependsOn int32 }
-
-// place is a JSON pointer that is put together only when somebody asks for it.
-type place struct {
-	step   int // -1 for the plan itself
-	fields [3]string
-}
-
-var planPlace = place{step: -1}
-
-// in gives the place of a field, at most three deep.
-func (a place) in(field string) place {
-	for i := range a.fields {
-		if a.fields[i] == "" {
-			a.fields[i] = field
-			break
-		}
-	}
-	return a
-}
-
-func (a place) String() string {
-	var b []byte
-	if a.step >= 0 {
-		b = appendIndex([]byte("/steps"), a.step)
-	}
-	for _, f := range a.fields {
-		if f != "" {
-			b = appendToken(b, f)
-		}
-	}
-	return string(b)
-}
 
 // scan reads the text into the tape. It reports false where nothing can be made of it.
 func (p *parser) scan(body []byte) bool {
@@ -130,57 +96,14 @@ func (p *parser) flaw(prefix string) func(*scanner, fault.Code, *span) {
 	}
 }
 
-// malformed says where and why the text is not JSON, and what is usually behind it.
-func (p *parser) malformed(body []byte, err *syntaxError) {
-	if err.deep {
-		p.col.addf(fault.MalformedJSON, "", "flatten the arguments", "the JSON is nested more than %d deep, at %s", MaxDepth, position(body, err.at))
-		return
-	}
-	p.col.addf(fault.MalformedJSON, "", syntaxHint(body, err.at), "not JSON at %s: %s", position(body, err.at), err.message)
-}
-
-// position writes a place in a text as line and column, both from 1, the column in bytes.
-func position(body []byte, at int) string {
-	before := body[:min(at, len(body))]
-	line := bytes.Count(before, []byte{'\n'}) + 1
-	return fmt.Sprintf("line %d, column %d", line, len(before)-bytes.LastIndexByte(before, '\n'))
-}
-
-func syntaxHint(body []byte, at int) string {
-	rest := body[min(at, len(body)):]
-	switch {
-	case len(bytes.TrimSpace(body)) == 0:
-		return `the plan is empty; write {"steps": […]}`
-	case bytes.HasPrefix(body, []byte("\xef\xbb\xbf")):
-		return "remove the byte order mark before the first brace"
-	case bytes.HasPrefix(bytes.TrimSpace(body), []byte("```")):
-		return "send the JSON alone, without the ``` around it"
-	case len(rest) == 0:
-		return "the text is cut off: close all strings, brackets and braces"
-	case rest[0] == '\'':
-		return "JSON takes double quotes only"
-	case bytes.HasPrefix(rest, []byte("//")), bytes.HasPrefix(rest, []byte("/*")), rest[0] == '#':
-		return "JSON has no comments"
-	case rest[0] == '}' || rest[0] == ']':
-		return "is there a comma too many before it, or a bracket of the wrong kind?"
-	case bytes.HasPrefix(rest, []byte("NaN")), bytes.HasPrefix(rest, []byte("Infinity")), bytes.HasPrefix(rest, []byte("-I")):
-		return "JSON has neither NaN nor Infinity; write null or a string"
-	case bytes.HasPrefix(rest, []byte("True")), bytes.HasPrefix(rest, []byte("False")), bytes.HasPrefix(rest, []byte("None")):
-		return "JSON writes true, false and null"
-	case rest[0] < 0x20:
-		return `write \n, \t or \u00XX in a string`
-	}
-	return "send one JSON object (RFC 8259) and nothing else"
-}
-
 // document reads the plan's own fields, and then its steps.
 func (p *parser) document() {
 	p.plan = &Plan{Timeout: MaxTimeout}
 	m := p.fields(planLevel, 0, planPlace)
-	p.plan.OnFailure = OnFailure(p.oneOf(m[planOnFailure], planPlace.in("on_failure"), "continue", "stop"))
-	p.plan.OnMissing = OnMissing(p.oneOf(m[planOnMissing], planPlace.in("on_missing"), "null", "error"))
-	p.plan.Schedule = Schedule(p.oneOf(m[planSchedule], planPlace.in("schedule"), "dataflow", "waves"))
-	if d, ok := p.duration(m[planTimeout], planPlace.in("timeout")); ok {
+	p.plan.OnFailure = OnFailure(p.oneOf(m[planOnFailure], planPlace, "continue", "stop"))
+	p.plan.OnMissing = OnMissing(p.oneOf(m[planOnMissing], planPlace, "null", "error"))
+	p.plan.Schedule = Schedule(p.oneOf(m[planSchedule], planPlace, "dataflow", "waves"))
+	if d, ok := p.duration(m[planTimeout], planPlace); ok {
 		p.plan.Timeout, p.plan.TimeoutSet = d, true
 	}
 	if p.readSteps(m[planSteps]) {
@@ -196,17 +119,19 @@ func (p *parser) readSteps(n int32) bool {
 		p.col.addf(fault.EmptyPlan, "", `write {"steps": [{"id": "a", "tool": "…", "arguments": {}}]}`, "the plan has no steps")
 		return false
 	}
+	at := p.below(planPlace, n)
+	p.stepsAt = at.String()
 	if k := p.tape[n].kind; k != kArray {
-		p.col.addf(fault.InvalidValue, "/steps", `write "steps": [{"id": "a", "tool": "…", "arguments": {}}]`, "steps must be an array, but is %s", k)
+		p.col.addf(fault.InvalidValue, at.String(), `write "steps": [{"id": "a", "tool": "…", "arguments": {}}]`, "steps must be an array, but is %s", k)
 		return false
 	}
 	count := p.count(n)
 	switch {
 	case count == 0:
-		p.col.addf(fault.EmptyPlan, "/steps", "give it at least one step", "the plan has no steps")
+		p.col.addf(fault.EmptyPlan, at.String(), "give it at least one step", "the plan has no steps")
 		return true
 	case count > MaxSteps:
-		p.col.addf(fault.LimitExceeded, "/steps", "split it into several plans; nothing else was checked in the steps",
+		p.col.addf(fault.LimitExceeded, at.String(), "split it into several plans; nothing else was checked in the steps",
 			"the plan has %d steps, at most %d are allowed", count, MaxSteps)
 		return false
 	}
@@ -257,13 +182,13 @@ func (p *parser) outputs(n int32) {
 		}
 		return
 	}
+	at := p.below(planPlace, n)
 	if k := p.tape[n].kind; k != kArray {
-		p.col.addf(fault.InvalidValue, "/output_steps", `write "output_steps": ["a", "b"]`, "output_steps must be an array of step ids, but is %s", k)
+		p.col.addf(fault.InvalidValue, at.String(), `write "output_steps": ["a", "b"]`, "output_steps must be an array of step ids, but is %s", k)
 		return
 	}
 	seen := make(map[string]bool, 8)
 	for i, v := 0, n+1; v < p.tape[n].next; i, v = i+1, p.tape[v].next {
-		at := planPlace.in("output_steps")
 		if p.tape[v].kind != kString {
 			p.itemProblem(fault.InvalidValue, at, i, "", "must be a step's id, but is %s", p.shown(v))
 			continue
@@ -289,59 +214,4 @@ func (p *parser) itemProblem(code fault.Code, at place, item int, hint, format s
 	if p.col.wants(code) {
 		p.col.add(code, string(appendIndex([]byte(at.String()), item)), fmt.Sprintf(format, args...), hint)
 	}
-}
-
-// oneOf reads an option that is one of a few words, and gives its number; the first is the default.
-func (p *parser) oneOf(n int32, at place, words ...string) int {
-	if n == 0 {
-		return 0
-	}
-	if p.tape[n].kind == kString {
-		s := p.str(n)
-		for i, w := range words {
-			if s == w {
-				return i
-			}
-		}
-	}
-	p.invalid(at, "", `must be "`+strings.Join(words, `" or "`)+`", but is `+p.shown(n))
-	return 0
-}
-
-// duration reads a timeout.
-func (p *parser) duration(n int32, at place) (time.Duration, bool) {
-	if n == 0 {
-		return 0, false
-	}
-	const hint = `write a duration as a string: "500ms", "30s", "5m" or "2h"`
-	if p.tape[n].kind != kString {
-		p.invalid(at, hint, "must be a string, but is "+p.shown(n))
-		return 0, false
-	}
-	d, err := time.ParseDuration(p.str(n))
-	if err != nil {
-		p.invalid(at, hint, p.shown(n)+" is not a duration")
-		return 0, false
-	}
-	if d < MinTimeout || d > MaxTimeout {
-		p.invalid(at, hint, "must be 1ms to 168h, but is "+p.shown(n))
-		return 0, false
-	}
-	return d, true
-}
-
-// invalid reports a wrong value of a known field.
-func (p *parser) invalid(at place, hint, message string) {
-	if p.col.wants(fault.InvalidValue) {
-		p.col.add(fault.InvalidValue, at.String(), message, hint)
-	}
-}
-
-// shown gives a value as it stands in the plan, for a message: scalars themselves, others by their kind.
-func (p *parser) shown(n int32) string {
-	v := p.tape[n]
-	if v.kind == kObject || v.kind == kArray {
-		return v.kind.String()
-	}
-	return clip(p.src[v.start:v.end])
 }

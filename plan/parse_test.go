@@ -166,8 +166,8 @@ func TestNearMissesRaiseNoSecondProblem(t *testing.T) {
 	p, r := plan.Parse([]byte(`{"step":[{"ID":"a","Tool":"get_weather","args":{"location":"Tokyo"}},
 		{"id":"b","tool":"echo","parameters":{"x":"$ref:a","y":"$ref:zz"},"needs":["a"]}],"outputSteps":["b"]}`), corpusTools(t))
 	require.Nil(t, p)
-	require.Equal(t, []string{"unknown_field /step", "unknown_field /outputSteps", "unknown_field /steps/0/ID", "unknown_field /steps/0/Tool",
-		"unknown_field /steps/0/args", "unknown_field /steps/1/parameters", "unknown_field /steps/1/needs", "unknown_ref /steps/1/arguments/y"}, found(r.Problems))
+	require.Equal(t, []string{"unknown_field /step", "unknown_field /outputSteps", "unknown_field /step/0/ID", "unknown_field /step/0/Tool",
+		"unknown_field /step/0/args", "unknown_field /step/1/parameters", "unknown_field /step/1/needs", "unknown_ref /step/1/parameters/y"}, found(r.Problems))
 }
 
 func TestPlanFields(t *testing.T) {

@@ -9,41 +9,6 @@ import (
 // MaxDepth is how deep JSON may nest, in plans and in tools' outputs; the root counts one.
 const MaxDepth = 64
 
-// kind is the kind of a JSON value.
-type kind uint8
-
-const (
-	kObject kind = iota + 1
-	kArray
-	kString
-	kNumber
-	kTrue
-	kFalse
-	kNull
-)
-
-func (k kind) String() string {
-	return [...]string{"nothing", "an object", "an array", "a string", "a number", "true", "false", "null"}[k]
-}
-
-// flag is what the scanner noticed about a value, so that later passes can skip most of them.
-type flag uint8
-
-const (
-	fEscaped flag = 1 << iota // a string with a backslash
-	fDollar                   // a string with a "$", written so or as \u0024; an object with such a key
-	fBadText                  // a string with invalid UTF-8 or a lone surrogate
-)
-
-// node is one value of a scanned document, or one key. They lie in the order of the text, so that the children of node i
-// are i+1 up to next; in an object each key is followed by its value.
-type node struct {
-	start, end int32 // bytes, quotes included
-	next       int32 // index of the first node behind this one and all within it
-	kind       kind
-	flags      flag
-}
-
 // frame is an object or array that is not closed yet.
 type frame struct {
 	node  int32 // on the tape
@@ -80,8 +45,10 @@ type scanner struct {
 	keys   []span // of all open objects
 	dup    keySet
 	// flaw is told of what is wrong but leaves the text readable: invalid_utf8 and duplicate_key. key is set where it
-	// concerns a key of the innermost object.
-	flaw func(s *scanner, code fault.Code, key *span)
+	// concerns a key of the innermost object. Without it, the first flaw and its pointer are kept.
+	flaw  func(s *scanner, code fault.Code, key *span)
+	first fault.Code
+	where string
 }
 
 var scanners = sync.Pool{New: func() any { return &scanner{} }}
@@ -91,7 +58,7 @@ const maxKept = 1 << 12
 
 func newScanner(src []byte) *scanner {
 	s := scanners.Get().(*scanner)
-	s.src, s.i, s.limit, s.record, s.flaw = src, 0, MaxDepth, false, nil
+	s.src, s.i, s.limit, s.record, s.flaw, s.first, s.where = src, 0, MaxDepth, false, nil, "", ""
 	s.stack, s.keys = s.stack[:0], s.keys[:0]
 	return s
 }
@@ -308,8 +275,11 @@ func (s *scanner) add(k kind, start int, flags flag) {
 }
 
 func (s *scanner) report(code fault.Code, key *span) {
-	if s.flaw != nil {
+	switch {
+	case s.flaw != nil:
 		s.flaw(s, code, key)
+	case s.first == "":
+		s.first, s.where = code, s.pointer("", key)
 	}
 }
 

@@ -26,6 +26,13 @@ func (w *walker) hole(text bool) {
 	if !w.track {
 		return
 	}
+	for _, t := range w.path {
+		w.size += len(t.made) + 1
+	}
+	if w.size > maxHoleBytes {
+		w.track = false
+		return
+	}
 	var b []byte
 	for _, t := range w.path {
 		if t.isKey {
@@ -34,7 +41,6 @@ func (w *walker) hole(text bool) {
 			b = appendIndex(b, t.index)
 		}
 	}
-	w.size += len(b)
 	w.holes = append(w.holes, tool.Hole{Pointer: string(b), Text: text})
 }
 
@@ -52,7 +58,7 @@ func (p *parser) checkSchema(step int, w *walker) {
 	p.text = p.plan.Steps[step].args.known(p.text[:0])
 	for _, v := range schema.Check(p.text, holes) {
 		if p.col.wants(fault.InvalidArguments) {
-			at := place{step: step}.in("arguments").String() + v.Pointer
+			at := p.argumentsAt(step) + v.Pointer
 			p.col.add(fault.InvalidArguments, at, fmt.Sprintf("against the input schema of %q: %s", p.plan.Steps[step].Tool, v.Message), "")
 		}
 	}

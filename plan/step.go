@@ -13,7 +13,7 @@ import (
 
 // step reads what of a step stands by itself: all but depends_on and arguments.
 func (p *parser) step(i int, n int32) {
-	at := place{step: i}
+	at := p.stepAt(i)
 	if k := p.tape[n].kind; k != kObject {
 		p.invalid(at, `a step is an object: {"id": "a", "tool": "…", "arguments": {}}`, "a step must be an object, but is "+k.String())
 		return
@@ -23,21 +23,21 @@ func (p *parser) step(i int, n int32) {
 	p.steps[i] = stepNodes{m[stepArguments], m[stepDependsOn]}
 	p.stepID(i, m[stepID])
 	p.stepTool(i, m[stepTool])
-	s.Timeout, _ = p.duration(m[stepTimeout], at.in("timeout"))
-	s.Retry = p.retry(m[stepRetry], at.in("retry"))
+	s.Timeout, _ = p.duration(m[stepTimeout], at)
+	s.Retry = p.retry(m[stepRetry], at)
 	if o := m[stepOptional]; o != 0 {
 		switch p.tape[o].kind {
 		case kTrue:
 			s.Optional = true
 		case kFalse:
 		default:
-			p.invalid(at.in("optional"), "", "must be true or false, but is "+p.shown(o))
+			p.invalid(p.below(at, o), "", "must be true or false, but is "+p.shown(o))
 		}
 	}
 }
 
 func (p *parser) stepID(i int, n int32) {
-	at := place{step: i}
+	at := p.stepAt(i)
 	if n == 0 {
 		p.col.addf(fault.InvalidID, at.String(), `give it an id: 1 to 64 of A-Z a-z 0-9 _ -`, "the step has no id")
 		return
@@ -46,16 +46,16 @@ func (p *parser) stepID(i int, n int32) {
 		if p.tape[n].kind == kNumber { // known all the same, so that references to it raise no second problem
 			p.know(i, p.src[p.tape[n].start:p.tape[n].end])
 		}
-		p.invalid(at.in("id"), "write it in quotes", "an id must be a string, but is "+p.shown(n))
+		p.invalid(p.below(at, n), "write it in quotes", "an id must be a string, but is "+p.shown(n))
 		return
 	}
 	id := p.str(n)
 	p.plan.Steps[i].ID = id
 	if !validID(id) && p.col.wants(fault.InvalidID) {
-		p.col.add(fault.InvalidID, at.in("id").String(), fmt.Sprintf("%q is no step id", clip(id)), idGrammar(id))
+		p.col.add(fault.InvalidID, p.below(at, n).String(), fmt.Sprintf("%q is no step id", clip(id)), idGrammar(id))
 	}
 	if first, taken := p.plan.ids[id]; taken {
-		p.col.addf(fault.DuplicateStep, at.in("id").String(), "give each step an id of its own, and mend the references to it",
+		p.col.addf(fault.DuplicateStep, p.below(at, n).String(), "give each step an id of its own, and mend the references to it",
 			"the id %q is used by step number %d already", clip(id), first+1)
 		return
 	}
@@ -83,12 +83,12 @@ func idGrammar(id string) string {
 }
 
 func (p *parser) stepTool(i int, n int32) {
-	at := place{step: i}
+	at := p.stepAt(i)
 	if n == 0 {
 		p.col.addf(fault.InvalidID, at.String(), `say which tool it calls: "tool": "…"`, "the step has no tool")
 		return
 	}
-	at = at.in("tool")
+	at = p.below(at, n)
 	if p.tape[n].kind != kString {
 		p.invalid(at, "write the tool's name in quotes", "a tool must be a string, but is "+p.shown(n))
 		return
@@ -131,10 +131,11 @@ func (p *parser) toolHint(name, otherwise string) string {
 }
 
 // retry reads {"max_attempts","backoff"}.
-func (p *parser) retry(n int32, at place) *tool.Retry {
+func (p *parser) retry(n int32, parent place) *tool.Retry {
 	if n == 0 {
 		return nil
 	}
+	at := p.below(parent, n)
 	if p.tape[n].kind != kObject {
 		p.invalid(at, `write "retry": {"max_attempts": 3}`, "must be an object, but is "+p.shown(n))
 		return nil
@@ -145,18 +146,19 @@ func (p *parser) retry(n int32, at place) *tool.Retry {
 	)
 	m := p.fields(retryLevel, n, at)
 	r := &tool.Retry{}
-	if v, ok := p.number(m[maxAttempts], at.in("max_attempts"), 1, tool.MaxAttempts, true); ok {
+	if v, ok := p.number(m[maxAttempts], at, 1, tool.MaxAttempts, true); ok {
 		r.MaxAttempts = int(v)
 	}
-	r.Backoff = p.backoff(m[backoff], at.in("backoff"))
+	r.Backoff = p.backoff(m[backoff], at)
 	return r
 }
 
 // backoff reads {"strategy","initial_ms","max_ms","jitter"}.
-func (p *parser) backoff(n int32, at place) *tool.Backoff {
+func (p *parser) backoff(n int32, parent place) *tool.Backoff {
 	if n == 0 {
 		return nil
 	}
+	at := p.below(parent, n)
 	if p.tape[n].kind != kObject {
 		p.invalid(at, `write "backoff": {"strategy": "exponential", "initial_ms": 500}`, "must be an object, but is "+p.shown(n))
 		return nil
@@ -171,25 +173,25 @@ func (p *parser) backoff(n int32, at place) *tool.Backoff {
 	b := &tool.Backoff{}
 	words := []string{tool.Exponential, tool.Linear, tool.Constant, tool.None}
 	if m[strategy] != 0 {
-		b.Strategy = words[p.oneOf(m[strategy], at.in("strategy"), words...)]
+		b.Strategy = words[p.oneOf(m[strategy], at, words...)]
 	}
 	limit := float64(tool.MaxDuration.Milliseconds())
 	ok := true
 	millis := func(field int, least float64) time.Duration {
-		v, read := p.number(m[field], at.in(backoffLevel.fields[field]), least, limit, true)
+		v, read := p.number(m[field], at, least, limit, true)
 		ok = ok && (read || m[field] == 0)
 		return time.Duration(v) * time.Millisecond
 	}
 	b.Initial, b.Max = millis(initial, 0), millis(most, 1)
-	b.Jitter, _ = p.number(m[jitter], at.in("jitter"), 0, 1, false)
+	b.Jitter, _ = p.number(m[jitter], at, 0, 1, false)
 	if ok && b.Max > 0 && b.Initial > b.Max {
-		p.invalid(at.in("max_ms"), "", "is less than initial_ms")
+		p.invalid(p.below(at, m[most]), "", "is less than initial_ms")
 	}
 	return b
 }
 
 // number reads a number from least to most.
-func (p *parser) number(n int32, at place, least, most float64, whole bool) (float64, bool) {
+func (p *parser) number(n int32, parent place, least, most float64, whole bool) (float64, bool) {
 	if n == 0 {
 		return 0, false
 	}
@@ -203,6 +205,6 @@ func (p *parser) number(n int32, at place, least, most float64, whole bool) (flo
 	if whole {
 		what = "a whole number"
 	}
-	p.invalid(at, "", fmt.Sprintf("must be %s from %v to %v, but is %s", what, int64(least), int64(most), p.shown(n)))
+	p.invalid(p.below(parent, n), "", fmt.Sprintf("must be %s from %v to %v, but is %s", what, int64(least), int64(most), p.shown(n)))
 	return 0, false
 }

@@ -53,7 +53,7 @@ func (w *walker) compile() {
 	s.args.whole = len(s.args.holes) == 1 && head == "" && s.args.holes[0].after == ""
 	s.HasRefs = len(s.args.holes) > 0
 	if w.refs > MaxRefs {
-		p.col.addf(fault.LimitExceeded, place{step: w.step}.in("arguments").String(), "split the step in two, or let a tool collect the values",
+		p.col.addf(fault.LimitExceeded, p.argumentsAt(w.step), "split the step in two, or let a tool collect the values",
 			"the arguments hold %d references, at most %d are allowed", w.refs, MaxRefs)
 	}
 }
@@ -270,7 +270,7 @@ func (w *walker) problemAt(below string, code fault.Code, message, hint string) 
 
 // pointer gives the place of the value in hand, in the plan.
 func (w *walker) pointer() string {
-	b := []byte(place{step: w.step}.in("arguments").String())
+	b := []byte(w.p.argumentsAt(w.step))
 	for _, t := range w.path {
 		if t.isKey {
 			b = appendToken(b, t.key)

@@ -122,6 +122,10 @@ func (x *execution) execute() {
 	}
 }
 
+// ownerPatience is how long after the deadline of a step or run its worker still waits for the owner's word. The owner
+// decides such steps and has them cancelled; only where it is away does the worker record the timeout itself.
+const ownerPatience = 2 * time.Second
+
 // startClock arms the timer; it reports false if no time is left.
 func (x *execution) startClock(now time.Time) bool {
 	x.info.Deadline = x.step.Deadline
@@ -136,6 +140,9 @@ func (x *execution) startClock(now time.Time) bool {
 	left := x.info.Deadline.Sub(now)
 	if left <= 0 {
 		return false
+	}
+	if x.info.Deadline.Equal(x.step.Deadline) {
+		left += ownerPatience
 	}
 	x.timer = time.AfterFunc(left, x.timeout)
 	return true

@@ -113,7 +113,8 @@ func TestArgumentMemoryIsBounded(t *testing.T) {
 	w := start(t, kv.Config{})
 	w.registrar()
 	g := newGate()
-	w.worker(Config{ArgumentMemory: maxBlob}, func(worker *Worker) {
+	w.worker(Config{}, func(worker *Worker) {
+		worker.config.ArgumentMemory = 1 << 20 // less than Config takes: the test would need gigabytes
 		Handle(worker, "hold", func(ctx context.Context, in json.RawMessage) (int, error) {
 			info, _ := InfoFrom(ctx)
 			g.begun <- info
@@ -121,7 +122,7 @@ func TestArgumentMemoryIsBounded(t *testing.T) {
 			return len(in), nil
 		})
 	})
-	args := []byte(`{"pad":"` + strings.Repeat("y", maxBlob/2) + `"}`)
+	args := []byte(`{"pad":"` + strings.Repeat("y", 600<<10) + `"}`)
 	var all []subjects.Attempt
 	for _, step := range []string{"s1", "s2"} {
 		a := w.attempt("hold", "r", step)

@@ -334,4 +334,3 @@ func TestRedeliveryJoinsTheExecution(t *testing.T) {
 	w.settled("slow")
 	require.Empty(t, g.begun, "it was executed once")
 }
-

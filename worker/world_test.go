@@ -28,8 +28,8 @@ import (
 func TestMain(m *testing.M) {
 	code := m.Run()
 	if code == 0 {
-		if err := goleak.Find(goleak.IgnoreAnyFunction("github.com/nats-io/nats-server/v2/server.(*Server).Start.func1")); err != nil {
-			println("goroutines left:", err.Error())
+		if err := goleak.Find(); err != nil {
+			_, _ = os.Stderr.WriteString("goroutines left: " + err.Error() + "\n")
 			code = 1
 		}
 	}

@@ -145,7 +145,6 @@ func (b *bench) fanOut(ctx context.Context, width, runs int) (Result, error) {
 	plan := fanOutPlan(width)
 	var total, perStep []float64
 	cpu := b.usage()
-	began := time.Now()
 	for range runs * b.Rounds {
 		start := time.Now()
 		o, err := b.one(ctx, plan)

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 
 	"github.com/stepjet/stepjet/outcome"
 )
@@ -37,7 +38,12 @@ func testMain(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, "building stepjet:", err)
 		return 1
 	}
-	return m.Run()
+	code := m.Run()
+	if err := goleak.Find(); err != nil && code == 0 {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return code
 }
 
 // patience bounds what a test waits for; it is never reached where all is well.
@@ -145,7 +151,7 @@ func TestRunOfTheExamples(t *testing.T) {
 	require.Zero(t, code)
 	var doc outcome.Run
 	require.NoError(t, json.Unmarshal([]byte(stdout), &doc))
-	require.Equal(t, `{"arg_0":21.5,"arg_1":13}`, string(doc.Steps[2].Arguments))
+	require.Equal(t, `{"arg_0": 21.5, "arg_1": 13}`, string(doc.Steps[2].Arguments))
 	stdout, stderr, code := execute(t, data, "", "run", "-o", "json", "--run", "example/partial", examples+"partial.json")
 	require.Equal(t, 3, code)
 	require.Contains(t, stderr, "was there before")

@@ -45,12 +45,12 @@ func size(n int64) string {
 	}
 }
 
-// clock writes a time for a list: the clock for today, else the day too. Both are in the reader's time zone.
+// clock writes a time for a list, in now's time zone: the clock for today, else the day too.
 func clock(t, now time.Time) string {
 	if t.IsZero() {
 		return ""
 	}
-	t, now = t.Local(), now.Local()
+	t = t.In(now.Location())
 	if t.Year() == now.Year() && t.YearDay() == now.YearDay() {
 		return t.Format("15:04:05")
 	}

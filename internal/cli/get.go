@@ -186,7 +186,7 @@ func resultLine(doc *outcome.Run, s *outcome.Step) string {
 	case s.Error != nil:
 		return oneLine(string(s.Error.Code) + ": " + s.Error.Message)
 	case s.Waiting != "":
-		return oneLine(s.Waiting)
+		return "waits for " + oneLine(s.Waiting)
 	}
 	raw := s.Result
 	if raw == nil && doc.Outcome != nil {

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -192,7 +191,6 @@ func TestValidateBoundsWhatItReads(t *testing.T) {
 }
 
 func TestMain(m *testing.M) {
-	time.Local = time.UTC // what is printed does not depend on the machine
 	flag.Parse()
 	os.Exit(testMain(m))
 }

@@ -61,7 +61,7 @@ func TestGoldenGet(t *testing.T) {
 	active := sampleRun()
 	active.Status, active.Outcome, active.Finished, active.Stats = outcome.Running, nil, time.Time{}, outcome.Stats{Steps: 4, Succeeded: 1}
 	active.Submitted = noon.Add(-48 * time.Hour)
-	active.Steps[0].Status, active.Steps[0].Error, active.Steps[0].Waiting = outcome.StepRetrying, nil, "attempt 2 at 12:00:03"
+	active.Steps[0].Status, active.Steps[0].Error, active.Steps[0].Waiting = outcome.StepRetrying, nil, "backoff until 12:00:03.000, then attempt 4"
 	active.Steps[3].Status, active.Steps[3].Error, active.Steps[3].Waiting = outcome.StepWaiting, nil, "tokyo"
 	require.NoError(t, a.showRun(active))
 	fmt.Fprintln(out, "----")
@@ -230,7 +230,7 @@ func TestCut(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, "short", cut("short", 20))
 	require.Equal(t, "a rather…", cut("a rather long text", 9))
-	require.Equal(t, "東京…", cut("東京都東京都", 6)[:len("東京…")])
+	require.Equal(t, "東京都…", cut("東京都東京都", 6), "never less than eight columns")
 	require.LessOrEqual(t, columns(cut(strings.Repeat("東", 40), 20)), 20)
 }
 

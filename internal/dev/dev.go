@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"github.com/nats-io/nats.go"
 
@@ -101,13 +102,16 @@ func (s *Stack) start(ctx context.Context) (err error) {
 	return nil
 }
 
+// lease is short because the only worker lives in this process: after a kill its steps are taken up again that soon.
+const lease = 5 * time.Second
+
 func (s *Stack) startOrchestrator(ctx context.Context) error {
 	nc, err := s.Connect(ctx, "orchestrator")
 	if err != nil {
 		return err
 	}
 	orch, err := orchestrator.New(nc, orchestrator.Config{
-		Name: "dev", Logger: s.options.Logger, Store: kv.Config{Logger: s.options.Logger},
+		Name: "dev", Logger: s.options.Logger, Store: kv.Config{AckWait: lease, Logger: s.options.Logger},
 	})
 	if err != nil {
 		nc.Close()

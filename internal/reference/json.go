@@ -198,14 +198,14 @@ func encode(s string) []byte {
 // Convert gives the JSON value that a tool's output stands for: text/plain is a string; otherwise JSON is itself, without
 // the space around it, and all else is a string; nothing at all is null, whatever its type.
 func Convert(body []byte, text bool) ([]byte, *Err) {
-	if len(body) == 0 {
-		return []byte("null"), nil
-	}
 	if !utf8.Valid(body) {
 		return nil, &Err{Code: codeToolTerminal, Message: errUTF8.Error()}
 	}
-	if text {
+	if text { // also when it is empty: the first rule that fits counts
 		return encode(string(body)), nil
+	}
+	if len(body) == 0 {
+		return []byte("null"), nil
 	}
 	switch v, err := read(body); err {
 	case nil:

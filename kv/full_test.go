@@ -1,0 +1,97 @@
+package kv_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/require"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/kv"
+	"github.com/stepjet/stepjet/subjects"
+)
+
+// limitStream sets a stream's limit in bytes, as an operator would.
+func limitStream(t testing.TB, s *kv.Store, name string, bytes int64) {
+	t.Helper()
+	js, err := jetstream.New(s.Conn())
+	require.NoError(t, err)
+	stream, err := js.Stream(within(t, 5*time.Second), name)
+	require.NoError(t, err)
+	cfg := stream.CachedInfo().Config
+	cfg.MaxBytes = bytes
+	if cfg.Discard == jetstream.DiscardOld && bytes > 0 && !cfg.AllowMsgSchedules {
+		cfg.Discard = jetstream.DiscardNew
+	}
+	_, err = js.UpdateStream(within(t, 5*time.Second), cfg)
+	require.NoError(t, err)
+}
+
+func TestAFullLedgerDropsNothingAndGoesOn(t *testing.T) {
+	t.Parallel()
+	s := setup(t, kv.Config{LedgerMaxBytes: 16 << 10})
+	body := make([]byte, 1000)
+	first := subjects.NewRun("t", "first")
+	g := submit(t, s, first, "{}")
+
+	type result struct {
+		d   kv.Decision
+		err error
+	}
+	const n = 60
+	results := make(chan result, n)
+	a := subjects.Attempt{Run: first, Generation: g, Tool: "tool", Number: 1}
+	for i := range n {
+		a.Step = fmt.Sprint(i)
+		s.CreateAsync(within(t, 60*time.Second), subjects.StepRecord(a, 1), nil, body, nil, func(d kv.Decision, _ uint64, err error) {
+			results <- result{d, err}
+		})
+	}
+	stored := func() int {
+		js, err := jetstream.New(s.Conn())
+		require.NoError(t, err)
+		ledger, err := js.Stream(within(t, 5*time.Second), subjects.LedgerStream(0))
+		require.NoError(t, err)
+		return int(ledger.CachedInfo().State.Msgs) - 1
+	}
+	require.Eventually(t, func() bool { return len(results) == stored() && stored() > 5 }, 10*time.Second, 10*time.Millisecond)
+	require.Less(t, stored(), 20, "the ledger must be full for this test to mean anything")
+
+	// A record that is there is decided though there is no room; one that isn't waits, and says why if it must give up.
+	d, _ := create(t, s, s.SubmitSubject(first), "other", nil)
+	require.Equal(t, kv.Decided, d)
+	a.Step = "late"
+	_, _, err := s.Create(within(t, 300*time.Millisecond), subjects.StepRecord(a, 1), nil, body, nil)
+	require.Equal(t, fault.StoreFull, fault.CodeOf(err))
+	require.ErrorContains(t, err, "KV_runs_0")
+
+	limitStream(t, s, subjects.LedgerStream(0), 64<<20)
+	for range n {
+		r := receive(t, results, "a record")
+		require.NoError(t, r.err)
+		require.Equal(t, kv.Written, r.d)
+	}
+	require.Equal(t, n, stored())
+}
+
+func TestPurgingMakesRoomInAFullLedger(t *testing.T) {
+	t.Parallel()
+	s := setup(t, kv.Config{LedgerMaxBytes: 8 << 10})
+	old := subjects.NewRun("t", "old")
+	g := submit(t, s, old, string(make([]byte, 6000)))
+	waiting := make(chan kv.Decision, 1)
+	s.CreateAsync(within(t, 60*time.Second), s.SubmitSubject(subjects.NewRun("t", "new")), nil, make([]byte, 6000), nil,
+		func(d kv.Decision, _ uint64, err error) {
+			if err != nil {
+				t.Error(err)
+			}
+			waiting <- d
+		})
+	_, _, err := s.Create(within(t, 200*time.Millisecond), s.SubmitSubject(subjects.NewRun("t", "third")), nil, make([]byte, 6000), nil)
+	require.Equal(t, fault.StoreFull, fault.CodeOf(err))
+	require.Empty(t, waiting)
+	require.NoError(t, s.PurgeRun(within(t, 5*time.Second), old, g))
+	require.Equal(t, kv.Written, receive(t, waiting, "the plan that waited"))
+}

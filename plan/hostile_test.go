@@ -1,0 +1,105 @@
+package plan_test
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/plan"
+)
+
+// repeat puts n parts, each with its number, between commas.
+func repeat(n int, form string) string {
+	list := make([]string, n)
+	for i := range list {
+		list[i] = strings.ReplaceAll(form, "%d", fmt.Sprint(i))
+	}
+	return strings.Join(list, ",")
+}
+
+// A refused plan costs no more than its size: neither time nor memory nor an endless report.
+func TestRefusedPlansAreCheap(t *testing.T) {
+	tools := corpusTools(t)
+	long := strings.Repeat("k", 500_000)
+	for name, c := range map[string]struct {
+		body string
+		want []string
+	}{
+		"deep":                   {strings.Repeat("[", 1_000_000), []string{"malformed_json"}},
+		"deep objects":           {strings.Repeat(`{"a":`, 200_000), []string{"malformed_json"}},
+		"deep in string":         {steps(`{"id":"a","tool":"echo","arguments":"` + strings.Repeat("[", 900_000) + `"}`), []string{"malformed_json"}},
+		"unknown refs":           {steps(repeat(9_900, `{"id":"step_%d","tool":"echo","arguments":{"x":"$ref:stip_%d"}}`)), []string{"unknown_ref"}},
+		"unknown tools":          {steps(repeat(9_900, `{"id":"s%d","tool":"ekko%d"}`)), []string{"unknown_tool"}},
+		"unknown outputs":        {`{"steps":[` + repeat(5_000, `{"id":"s%d","tool":"echo"}`) + `],"output_steps":[` + repeat(50_000, `"t%d"`) + `]}`, []string{"unknown_output_step"}},
+		"unknown depends_on":     {steps(`{"id":"a","tool":"echo","depends_on":[` + repeat(90_000, `"t%d"`) + `]}`), []string{"unknown_ref"}},
+		"unknown fields":         {steps(`{"id":"a","tool":"echo",` + repeat(50_000, `"field%d":1`) + `}`), nil},
+		"near misses":            {steps(repeat(9_900, `{"ID":"s%d","tools":"echo","args":{}}`)), []string{"unknown_field"}},
+		"broken refs in one":     {steps(`{"id":"a","tool":"echo","arguments":{"x":[` + repeat(60_000, `"$ref:%d."`) + `]}}`), []string{"invalid_ref"}},
+		"broken refs in text":    {steps(`{"id":"a","tool":"echo","arguments":{"x":"` + strings.Repeat("$ref:a[ ", 100_000) + `"}}`), []string{"invalid_ref"}},
+		"open brackets in text":  {steps(`{"id":"a","tool":"echo","arguments":{"x":"x ` + strings.Repeat(`$ref:a[\"`, 100_000) + `"}}`), []string{"invalid_ref"}},
+		"braces in text":         {steps(`{"id":"a","tool":"echo","arguments":{"x":"` + strings.Repeat("${ref:", 150_000) + `"}}`), []string{"invalid_ref"}},
+		"dollars":                {steps(`{"id":"a","tool":"echo","arguments":{"x":"` + strings.Repeat("$", 900_000) + `ref:"}}`), nil},
+		"dollars and text":       {steps(`{"id":"a","tool":"echo","arguments":{"x":"` + strings.Repeat("$$ ", 300_000) + `$$ref:"}}`), nil},
+		"refs in one string":     {steps(`{"id":"a","tool":"echo"},{"id":"b","tool":"echo","arguments":{"x":"` + strings.Repeat("$ref:a ", 140_000) + `"}}`), []string{"limit_exceeded"}},
+		"alternatives":           {steps(`{"id":"a","tool":"echo"},{"id":"b","tool":"echo","arguments":{"x":"$ref:a` + strings.Repeat("||$ref:a", 120_000) + `"}}`), []string{"limit_exceeded"}},
+		"keys used twice":        {steps(`{"id":"a","tool":"echo","arguments":{` + strings.Repeat(`"k":1,`, 100_000) + `"k":1}}`), []string{"duplicate_key"}},
+		"escaped keys twice":     {steps(`{"id":"a","tool":"echo","arguments":{` + strings.Repeat(`"\u006b":1,`, 80_000) + `"k":1}}`), []string{"duplicate_key"}},
+		"bad text":               {steps(`{"id":"a","tool":"echo","arguments":{"x":[` + repeat(80_000, `"\ud800"`) + `]}}`), []string{"invalid_utf8"}},
+		"all one cycle":          {steps(repeat(9_900, `{"id":"s%d","tool":"echo","depends_on":["s0","s1","s9899"],"arguments":{"x":"$ref:s5"}}`)), []string{"cycle"}},
+		"self references":        {steps(repeat(9_900, `{"id":"s%d","tool":"echo","depends_on":["s%d"],"arguments":{"x":"$ref:s%d"}}`)), []string{"cycle"}},
+		"one id":                 {steps(repeat(9_900, `{"id":"s","tool":"echo"}`)), []string{"duplicate_step"}},
+		"empty steps":            {steps(repeat(9_900, `{}`)), []string{"invalid_id"}},
+		"too many steps":         {steps(repeat(300_000, `{}`)), []string{"limit_exceeded"}},
+		"schema":                 {steps(repeat(9_900, `{"id":"s%d","tool":"add","arguments":{"a":"x","b":"$ref:s%d.x y"}}`)), []string{"cycle", "invalid_arguments"}},
+		"long key, many places":  {steps(`{"id":"a","tool":"add","arguments":{"` + long + `":[` + repeat(20_000, `"$ref:q%d"`) + `]}}`), []string{"limit_exceeded", "unknown_ref"}},
+		"long key, many strings": {steps(`{"id":"a","tool":"echo","arguments":{"` + long + `":[` + repeat(20_000, `"\udc00"`) + `]}}`), []string{"invalid_utf8"}},
+		"long names":             {steps(`{"id":"` + long + `","tool":"` + long[:400_000] + `"}`), []string{"invalid_id"}},
+		"line feeds":             {strings.Repeat("\n", 1_000_000), []string{"malformed_json"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.LessOrEqual(t, len(c.body), plan.MaxBytes)
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			start := time.Now()
+			p, r := plan.Parse([]byte(c.body), tools)
+			took := time.Since(start)
+			runtime.ReadMemStats(&after)
+			if c.want == nil {
+				require.NotNil(t, p, "%v", first(r.Problems))
+			} else {
+				require.Nil(t, p)
+				require.Equal(t, c.want, codes(r.Problems), "%v", first(r.Problems))
+			}
+			require.LessOrEqual(t, len(r.Problems), plan.MaxProblems+20)
+			require.LessOrEqual(t, len(r.Warnings), plan.MaxWarnings+1)
+			size := 0
+			for _, x := range r.Problems {
+				size += len(x.Path) + len(x.Message) + len(x.Hint)
+			}
+			require.Less(t, size, 4<<20, "the report")
+			require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(300<<20), "bytes allocated")
+			require.Less(t, took, 5*time.Second) // some tens of milliseconds, on a machine that has nothing else to do
+		})
+	}
+}
+
+func first(problems []fault.Problem) []fault.Problem { return problems[:min(len(problems), 5)] }
+
+func TestReportsAreCapped(t *testing.T) {
+	t.Parallel()
+	_, r := plan.Parse([]byte(`{"steps":[`+repeat(3000, `{"id":"s%d","tool":"nope"}`)+`,{"id":"x","tool":"echo","arguments":{"x":"$ref:zz"}}],"output_steps":["q","q2"]}`), corpusTools(t))
+	require.Len(t, r.Problems, plan.MaxProblems+3)
+	require.Equal(t, []string{"unknown_output_step", "unknown_ref", "unknown_tool"}, codes(r.Problems), "every code appears")
+	last := r.Problems[len(r.Problems)-1]
+	require.Equal(t, "2001 more problems are not listed", last.Message)
+
+	_, r = plan.Parse([]byte(steps(`{"id":"a","tool":"echo",`+repeat(300, `"field%d":1`)+`}`)), nil)
+	require.Empty(t, r.Problems)
+	require.Len(t, r.Warnings, plan.MaxWarnings+1)
+	require.Equal(t, "200 more unknown fields are not listed", r.Warnings[plan.MaxWarnings].Message)
+}

@@ -1,0 +1,64 @@
+package plan
+
+import (
+	"strings"
+	"time"
+
+	"github.com/stepjet/stepjet/fault"
+)
+
+// oneOf reads an option that is one of a few words, and gives its number; the first is the default.
+func (p *parser) oneOf(n int32, parent place, words ...string) int {
+	if n == 0 {
+		return 0
+	}
+	if p.tape[n].kind == kString {
+		s := p.str(n)
+		for i, w := range words {
+			if s == w {
+				return i
+			}
+		}
+	}
+	p.invalid(p.below(parent, n), "", `must be "`+strings.Join(words, `" or "`)+`", but is `+p.shown(n))
+	return 0
+}
+
+// duration reads a timeout.
+func (p *parser) duration(n int32, parent place) (time.Duration, bool) {
+	if n == 0 {
+		return 0, false
+	}
+	at := p.below(parent, n)
+	const hint = `write a duration as a string: "500ms", "30s", "5m" or "2h"`
+	if p.tape[n].kind != kString {
+		p.invalid(at, hint, "must be a string, but is "+p.shown(n))
+		return 0, false
+	}
+	d, err := time.ParseDuration(p.str(n))
+	if err != nil {
+		p.invalid(at, hint, p.shown(n)+" is not a duration")
+		return 0, false
+	}
+	if d < MinTimeout || d > MaxTimeout {
+		p.invalid(at, hint, "must be 1ms to 168h, but is "+p.shown(n))
+		return 0, false
+	}
+	return d, true
+}
+
+// invalid reports a wrong value of a known field.
+func (p *parser) invalid(at place, hint, message string) {
+	if p.col.wants(fault.InvalidValue) {
+		p.col.add(fault.InvalidValue, at.String(), message, hint)
+	}
+}
+
+// shown gives a value as it stands in the plan, for a message: scalars themselves, others by their kind.
+func (p *parser) shown(n int32) string {
+	v := p.tape[n]
+	if v.kind == kObject || v.kind == kArray {
+		return v.kind.String()
+	}
+	return clip(p.src[v.start:v.end])
+}

@@ -1,0 +1,100 @@
+package plan
+
+import (
+	"github.com/stepjet/stepjet/fault"
+)
+
+// Resolver resolves the arguments of one run's steps, and remembers its way around large results: a fan-out over a list
+// of ten thousand items would otherwise read the list ten thousand times. It is what Plan.Arguments is, faster: the
+// answers are the same.
+//
+// It belongs to one goroutine, and to one set of results: for each dependency, result must give the same bytes on every
+// call.
+type Resolver struct {
+	plan  *Plan
+	ways  map[way]int32   // where a member's value begins
+	items map[way][]int32 // of an array: where each stride-th item begins, as far as it was read
+}
+
+// way is a member of an object, or an array, in a result.
+type way struct {
+	dep int
+	at  int32  // where the object or array begins
+	key string // of the member
+}
+
+const (
+	// worthIt is the number of bytes from which on it is cheaper to remember than to skip them again.
+	worthIt = 8 << 10
+	// stride is the number of items between two places that are remembered.
+	stride = 32
+)
+
+// NewResolver gives a resolver for one run of the plan.
+func (p *Plan) NewResolver() *Resolver { return &Resolver{plan: p} }
+
+// Arguments is Plan.Arguments.
+func (r *Resolver) Arguments(step int, result func(dep int) (json []byte, ok bool)) ([]byte, *fault.Error) {
+	return r.plan.arguments(r, step, result)
+}
+
+// member is member with a memory.
+func (r *Resolver) member(dep int, b []byte, i int, key string) int {
+	if len(b)-i < worthIt {
+		return member(b, i, key)
+	}
+	w := way{dep, int32(i), key}
+	if at, ok := r.ways[w]; ok && int(at) < len(b) {
+		return int(at)
+	}
+	at := member(b, i, key)
+	if at-i >= worthIt {
+		if r.ways == nil {
+			r.ways = map[way]int32{}
+		}
+		r.ways[w] = int32(at)
+	}
+	return at
+}
+
+// item is item with a memory.
+func (r *Resolver) item(dep int, b []byte, i, n int) int {
+	if len(b)-i < worthIt || n < stride {
+		return item(b, i, n)
+	}
+	w := way{dep: dep, at: int32(i)}
+	known := r.items[w]
+	if known == nil {
+		first := item(b, i, 0)
+		if first < 0 {
+			return -1
+		}
+		known = []int32{int32(first)}
+	}
+	have := len(known)
+	for len(known) <= n/stride {
+		at := ahead(b, int(known[len(known)-1]), stride)
+		if at < 0 {
+			break
+		}
+		known = append(known, int32(at))
+	}
+	if len(known) > have {
+		if r.items == nil {
+			r.items = map[way][]int32{}
+		}
+		r.items[w] = known
+	}
+	if len(known) <= n/stride {
+		return -1
+	}
+	return ahead(b, int(known[n/stride]), n%stride)
+}
+
+// ahead gives where the n-th item behind the one at i begins, -1 if there are not so many.
+func ahead(b []byte, i, n int) int {
+	for ; n > 0 && i >= 0; n-- {
+		i = nextItem(b, i)
+	}
+	return i
+}

@@ -1,0 +1,340 @@
+package plan_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stepjet/stepjet/plan"
+)
+
+// The twin: references, read with regular expressions and resolved with encoding/json, slowly and by the letter of the
+// plan language. It shares nothing with the package.
+const (
+	reKey    = `"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"`
+	rePath   = `((?:\.[A-Za-z0-9_-]+|\[(?:0|[1-9][0-9]*)\]|\[` + reKey + `\])*)`
+	reRef    = `([A-Za-z0-9_-]{1,64})` + rePath
+	reSpaces = `[ \t\r\n]*`
+)
+
+var (
+	twinAlternatives = regexp.MustCompile(`^\$ref:` + reRef + reSpaces + `\|\|`)
+	twinNext         = regexp.MustCompile(`^` + reSpaces + `\|\|` + reSpaces + `\$ref:` + reRef)
+	twinLast         = regexp.MustCompile(`^` + reSpaces + `\|\|` + reSpaces + `([^ \t\r\n\[{](?s:.*))$`)
+	twinFirst        = regexp.MustCompile(`^\$ref:` + reRef)
+	twinWhole        = regexp.MustCompile(`^\$ref:` + reRef + `$`)
+	twinQuoted       = regexp.MustCompile(`"(?:[^"\\]|\\(?s:.))*(?:"|\\?$)`)
+	twinMark         = regexp.MustCompile(`(\$+)(ref:|\{ref:)`)
+	twinBare         = regexp.MustCompile(`^` + reRef)
+	twinBraced       = regexp.MustCompile(`^` + reRef + `\}`)
+	twinBareEnd      = regexp.MustCompile(`^(?:$|[ \t\r\n]|[,;:!?)\]}"']|\.(?:$|[ \t\r\n]))`)
+	twinElement      = regexp.MustCompile(`^(?:\.([A-Za-z0-9_-]+)|\[([0-9]+)\]|\[(` + reKey + `)\])`)
+)
+
+// twinError is why a string comes to nothing.
+type twinError string
+
+func (e twinError) Error() string { return string(e) }
+
+const (
+	badRef     = twinError("invalid_ref")
+	badStep    = twinError("unknown_ref")
+	badValue   = twinError("unresolved_ref")
+	noJSONText = twinError("lone surrogate")
+)
+
+// twin resolves references to one step, "a".
+type twin struct{ result json.RawMessage }
+
+// lookup gives the value of a reference; nil for a missing one. scalar says that the path goes into a scalar.
+func (w twin) lookup(id, path string) (value json.RawMessage, scalar bool, err error) {
+	value = w.result
+	for path != "" {
+		m := twinElement.FindStringSubmatch(path)
+		path = path[len(m[0]):]
+		var object map[string]json.RawMessage
+		var array []json.RawMessage
+		key, isKey, isIndex := m[1], m[2] == "", m[2] != "" || m[1] != "" && regexp.MustCompile(`^(0|[1-9][0-9]*)$`).MatchString(m[1])
+		if m[3] != "" {
+			if strings.Contains(strings.ToLower(m[3]), `\ud`) {
+				return nil, false, noJSONText
+			}
+			if err := json.Unmarshal([]byte(m[3]), &key); err != nil {
+				return nil, false, badRef
+			}
+		}
+		switch {
+		case value == nil || string(value) == "null" || scalar:
+			value = nil
+		case json.Unmarshal(value, &object) == nil:
+			if value = object[key]; !isKey {
+				value = nil
+			}
+		case json.Unmarshal(value, &array) == nil:
+			n, tooLarge := strconv.Atoi(m[1] + m[2])
+			if value = nil; isIndex && tooLarge == nil && n < len(array) {
+				value = array[n]
+			}
+		default:
+			scalar = true
+		}
+	}
+	if id != "a" {
+		return nil, false, badStep
+	}
+	return bytes.TrimSpace(value), scalar, nil
+}
+
+// value gives what a string value comes to, as JSON.
+func (w twin) value(s string) (json.RawMessage, error) {
+	if twinAlternatives.MatchString(s) {
+		return w.alternatives(s)
+	}
+	if strings.HasPrefix(s, "$ref:") && !strings.ContainsAny(twinQuoted.ReplaceAllString(s, ""), " \t\r\n") {
+		m := twinWhole.FindStringSubmatch(s)
+		if m == nil {
+			return nil, badRef
+		}
+		v, scalar, err := w.lookup(m[1], m[2])
+		switch {
+		case err != nil:
+			return nil, err
+		case scalar:
+			return nil, badValue
+		case len(v) == 0:
+			return json.RawMessage("null"), nil
+		}
+		return v, nil
+	}
+	text, err := w.template(s)
+	if err != nil {
+		return nil, err
+	}
+	return encode(text), nil
+}
+
+func encode(s string) json.RawMessage {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(s)
+	return bytes.TrimSpace(b.Bytes())
+}
+
+func (w twin) alternatives(s string) (json.RawMessage, error) {
+	type alternative struct{ id, path string }
+	m := twinFirst.FindStringSubmatch(s)
+	all := []alternative{{m[1], m[2]}}
+	s = s[len(m[0]):]
+	var def json.RawMessage
+	for s != "" {
+		if m := twinNext.FindStringSubmatch(s); m != nil {
+			all = append(all, alternative{m[1], m[2]})
+			s = s[len(m[0]):]
+			continue
+		}
+		m := twinLast.FindStringSubmatch(s)
+		if m == nil || !json.Valid([]byte(m[1])) || strings.TrimRight(m[1], " \t\r\n") != m[1] {
+			return nil, badRef
+		}
+		if strings.Contains(strings.ToLower(m[1]), `\ud`) {
+			return nil, noJSONText
+		}
+		def, s = json.RawMessage(m[1]), ""
+	}
+	var found json.RawMessage
+	for _, alt := range all {
+		v, scalar, err := w.lookup(alt.id, alt.path)
+		if err != nil {
+			return nil, err
+		}
+		if found == nil && !scalar && len(v) > 0 && string(v) != "null" {
+			found = v
+		}
+	}
+	if found == nil {
+		found = def
+	}
+	if found == nil {
+		found = json.RawMessage("null")
+	}
+	return found, nil
+}
+
+func (w twin) template(s string) (string, error) {
+	var out strings.Builder
+	var unknown, wrong error
+	for {
+		at := twinMark.FindStringSubmatchIndex(s)
+		if at == nil {
+			break
+		}
+		n := at[3] - at[2]
+		out.WriteString(s[:at[0]] + strings.Repeat("$", n/2))
+		braced := s[at[4]] == '{'
+		if n%2 == 0 {
+			out.WriteString(s[at[4]:at[5]])
+			s = s[at[5]:]
+			continue
+		}
+		s = s[at[5]:]
+		re := twinBare
+		if braced {
+			re = twinBraced
+		}
+		m := re.FindStringSubmatch(s)
+		if m == nil {
+			return "", badRef
+		}
+		s = s[len(m[0]):]
+		if !braced && !twinBareEnd.MatchString(s) && s[0] < 0x80 {
+			return "", badRef
+		}
+		v, scalar, err := w.lookup(m[1], m[2])
+		var text string
+		switch {
+		case err != nil:
+			unknown = err
+		case scalar:
+			wrong = badValue
+		case len(v) == 0:
+			out.WriteString("null")
+		case json.Unmarshal(v, &text) == nil && v[0] == '"':
+			out.WriteString(text)
+		default:
+			out.Write(v)
+		}
+	}
+	if unknown != nil {
+		return "", unknown
+	}
+	return out.String() + s, wrong
+}
+
+// FuzzRef holds the package against the twin: any text as a value of the arguments, any result.
+func FuzzRef(f *testing.F) {
+	for _, s := range []string{
+		"$ref:a", "$ref:a.b.c[0]", `$ref:a["k e.y"][12].z`, "$ref:a.0.00.x-y", "$ref:a.x || $ref:a.y || \"none\"", "$ref:a||1e5", "$ref:a || nul",
+		"It is $ref:a.temp degrees.", "${ref:a.x}${ref:a.y}", "$$ref:a", "$$$ref:a.x, b", "$$$${ref:a}", "$ref:a.", "$ref:b", "$ref:a.x.", "$ref:a\u00e9 b",
+		"$ref:a x || $ref:a", `$ref:a["\u0041"]`, `$ref:a["x y`, `$ref:a.x "a b"`, "costs $5", "$ref:", "x $ref:a.x/y", `$ref:a[01]`, "$ref:a.b\n||\t2", "$ref:a || $ref:a ",
+		"${ref:a", "x ${ref:a }", `$ref:"a b"`, `$ref:a"\"`, `$ref:a"\ "`,
+	} {
+		f.Add(s, []byte(`{"b":{"c":[7]},"x":"t\"\n","y":1.50,"temp":null,"k e.y":[0],"0":{"00":3},"A":true}`))
+		f.Add(s, []byte(`[{"x":1},[2,3],"4"]`))
+		f.Add(s, []byte(`"scalar"`))
+	}
+	f.Fuzz(func(t *testing.T, s string, result []byte) {
+		if !utf8.ValidString(s) || len(s) > 1000 {
+			return
+		}
+		out, fail := plan.Output(result, false)
+		if fail != nil {
+			return
+		}
+		want, why := twin{out}.value(s)
+		if why == noJSONText {
+			return // the twin doesn't tell surrogates apart
+		}
+		body := steps(`{"id":"a","tool":"t"},{"id":"s","tool":"t","arguments":{"v":` + string(encode(s)) + `}}`)
+		p, r := plan.Parse([]byte(body), nil)
+		if p == nil {
+			if len(r.Problems) == 1 && r.Problems[0].Code == "limit_exceeded" {
+				return
+			}
+			require.Error(t, why, "%q: %v", s, r.Problems)
+			require.Contains(t, codes(r.Problems), why.Error(), "%q", s)
+			return
+		}
+		args, err := p.Arguments(1, func(int) ([]byte, bool) { return out, true })
+		if err != nil {
+			require.ErrorIs(t, why, badValue, "%q: %v", s, err)
+			return
+		}
+		require.NoError(t, why, "%q", s)
+		require.True(t, json.Valid(args), "%s", args)
+		var got struct{ V json.RawMessage }
+		require.NoError(t, json.Unmarshal(args, &got))
+		var a, b string // strings may be escaped otherwise; all else keeps its bytes
+		if json.Unmarshal(want, &a) == nil && json.Unmarshal(got.V, &b) == nil {
+			require.Equal(t, a, b, "%q", s)
+			return
+		}
+		require.Equal(t, string(want), string(got.V), "%q", s)
+	})
+}
+
+// FuzzParse: any bytes. A plan is refused with problems that point into it, or it is JSON and its arguments resolve to
+// JSON.
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(diamond))
+	f.Add([]byte(`{"steps":[{"id":"a","tool":"add","arguments":"{\"a\":\"$ref:b\"}","retry":{"backoff":{"initial_ms":1}}},{"id":"b","tool":"echo","depends_on":["a"]}],"output_steps":["c"],"x":1}`))
+	f.Add([]byte(`{"Steps":[{"ID":1,"args":{"$ref":"a","$$ref":2}},7],"timeout":"1s"}`))
+	f.Add([]byte(`{"steps":[{"id":"a","tool":"get_weather","arguments":{"location":"x $ref:a y","z":{"$ref":"a.b"}}}]}`))
+	for _, s := range []string{``, `{`, `[]`, `{"steps":[]}`, "{\"steps\":[\"\xff\"]}", `{"a":1,"a":2}`} {
+		f.Add([]byte(s))
+	}
+	tools := corpusTools(f)
+	f.Fuzz(func(t *testing.T, body []byte) {
+		p, r := plan.Parse(body, tools)
+		require.Equal(t, p == nil, len(r.Problems) > 0)
+		if json.Valid(body) {
+			for _, x := range r.Problems {
+				require.True(t, x.Path == "" || strings.HasPrefix(x.Path, "/"))
+				absent := strings.HasSuffix(x.Path, "/arguments") && x.Code == "invalid_arguments"
+				if !absent && !bytes.Contains(body, []byte("$")) && !bytes.Contains(body, []byte(`\u`)) && utf8.Valid(body) {
+					require.True(t, leadsSomewhere(body, x.Path), "%s: %v", body, x)
+				}
+			}
+		}
+		if p == nil {
+			return
+		}
+		require.True(t, json.Valid(body))
+		for i := range p.Steps {
+			args, err := p.Arguments(i, func(dep int) ([]byte, bool) { return []byte(sample), dep%3 != 2 })
+			if err == nil {
+				require.True(t, json.Valid(args), "%s", args)
+			}
+		}
+	})
+}
+
+// leadsSomewhere follows a pointer, on into strings that hold JSON.
+func leadsSomewhere(doc []byte, path string) bool {
+	for path != "" {
+		token, rest, _ := strings.Cut(path[1:], "/")
+		if path = ""; rest != "" || strings.HasSuffix(token, "/") {
+			path = "/" + rest
+		}
+		token = strings.NewReplacer("~1", "/", "~0", "~").Replace(token)
+		var text string
+		if json.Unmarshal(doc, &text) == nil && len(doc) > 0 && doc[0] != 'n' {
+			doc = []byte(text)
+		}
+		var object map[string]json.RawMessage
+		var array []json.RawMessage
+		switch {
+		case json.Unmarshal(doc, &object) == nil:
+			v, ok := object[token]
+			if !ok {
+				return false
+			}
+			doc = v
+		case json.Unmarshal(doc, &array) == nil:
+			n, err := strconv.Atoi(token)
+			if err != nil || n >= len(array) {
+				return false
+			}
+			doc = array[n]
+		default:
+			return false
+		}
+	}
+	return true
+}
