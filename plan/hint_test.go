@@ -13,7 +13,9 @@ import (
 func TestHints(t *testing.T) {
 	t.Parallel()
 	const a = `{"id":"fetch_page","tool":"echo"},{"id":"s1","tool":"echo"}`
-	ref := func(s string) string { return steps(a + `,{"id":"b","tool":"echo","arguments":{"x":` + quoted(s) + `}}`) }
+	ref := func(s string) string {
+		return steps(a + `,{"id":"b","tool":"echo","arguments":{"x":` + quoted(s) + `}}`)
+	}
 	call := func(s string) string { return steps(`{"id":"b","tool":"` + s + `"}`) }
 	for name, c := range map[string]struct{ plan, says string }{
 		"empty":                {"  ", "the plan is empty"},

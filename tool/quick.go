@@ -210,7 +210,7 @@ var anything = quick{types: tAny}
 // holeAt gives the hole that is the member of the top level.
 func holeAt(holes []Hole, key []byte) *Hole {
 	for i := range holes {
-		if p := holes[i].Pointer; len(p) == len(key)+1 && p[1:] == string(key) && strings.IndexByte(p, '~') < 0 {
+		if p := holes[i].Pointer; len(p) == len(key)+1 && p[0] == '/' && p[1:] == string(key) && strings.IndexByte(p, '~') < 0 {
 			return &holes[i]
 		}
 	}

@@ -146,10 +146,7 @@ func TestOwnClaim(t *testing.T) {
 	t.Parallel()
 	w := start(t, kv.Config{})
 	a := w.attempt("pay", "r", "s1")
-	worker, err := New(w.nc, Config{})
-	require.NoError(t, err)
-	e := newEngine(worker, nil, w.store)
-	t.Cleanup(e.pulse.ticker.Stop)
+	e, f := w.bare(counter("pay", new(atomic.Int32)))
 	mine := claimBody{"mine", 7}
 	claimed := func(a subjects.Attempt) (*execution, bool) {
 		step := w.header(a)
@@ -158,9 +155,7 @@ func TestOwnClaim(t *testing.T) {
 		require.NoError(t, err)
 		_, _, err = w.store.Create(w.ctx(), step.Claim, nats.Header{}, body, nil)
 		require.NoError(t, err)
-		x := e.newExecution(nil, &kv.Delivery{StreamSeq: 7, Delivered: 1}, a, step)
-		x.parts.Store(100) // there is no feed to give a slot back to
-		e.enter(x)
+		x := e.hold(f, a, step)
 		return x, x.claimed(mine)
 	}
 	x, ok := claimed(a)

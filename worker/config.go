@@ -1,7 +1,6 @@
 package worker
 
 import (
-	"io"
 	"log/slog"
 	"os"
 	"strings"
@@ -63,7 +62,7 @@ func (c Config) withDefaults() Config {
 		c.ArgumentMemory = DefaultArgumentMemory
 	}
 	if c.Logger == nil {
-		c.Logger = slog.New(slog.NewTextHandler(io.Discard, &slog.HandlerOptions{Level: slog.Level(100)}))
+		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	return c
 }

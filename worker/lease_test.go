@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"sync"
@@ -198,6 +199,64 @@ func TestLeaseLost(t *testing.T) {
 	require.NoError(t, cutOff.end())
 }
 
+// bare makes an engine without Run, hosting one tool, for what can't be brought about from outside.
+func (w *world) bare(tools func(*Worker)) (*engine, *feed) {
+	w.t.Helper()
+	worker, err := New(w.nc, Config{Logger: w.logs.logger()})
+	require.NoError(w.t, err)
+	tools(worker)
+	hosted, err := worker.begin()
+	require.NoError(w.t, err)
+	e := newEngine(worker, hosted, w.store)
+	w.t.Cleanup(func() { e.pulse.ticker.Stop(); e.halt() })
+	return e, &feed{tool: hosted[0], ackWait: time.Minute, pulling: make(chan struct{})}
+}
+
+// hold makes an execution that has no slot to give back.
+func (e *engine) hold(f *feed, a subjects.Attempt, step wire.Step) *execution {
+	x := e.newExecution(f, &kv.Delivery{StreamSeq: 7, Delivered: 1, Data: []byte(`{}`)}, a, step)
+	x.parts.Store(100)
+	e.enter(x)
+	return x
+}
+
+// After its lease ran out, only a success of the handler is of use: an error would spend an attempt that another worker
+// is at.
+func TestWhatALostLeaseRecords(t *testing.T) {
+	t.Parallel()
+	w := start(t, kv.Config{})
+	for name, c := range map[string]struct {
+		end      func(*execution)
+		err      error
+		recorded bool
+	}{
+		"error":     {func(*execution) {}, errors.New("interrupted"), false},
+		"success":   {func(*execution) {}, nil, true},
+		"timeout":   {(*execution).timeout, nil, false},
+		"cancelled": {(*execution).cancelled, nil, false},
+	} {
+		begun := make(chan struct{})
+		e, f := w.bare(func(worker *Worker) {
+			Handle(worker, "slow", func(ctx context.Context, _ empty) (string, error) {
+				close(begun)
+				<-ctx.Done()
+				return "", c.err
+			})
+		})
+		a := w.attempt("slow", "r", name)
+		x := e.hold(f, a, w.header(a))
+		done := make(chan struct{})
+		go func() { x.run(); close(done) }()
+		<-begun
+		x.lost.Store(true)
+		c.end(x)
+		x.leaseLost()
+		<-done
+		require.True(t, e.open.wait(w.ctx()), name)
+		require.Equal(t, c.recorded, w.recorded(a), name)
+	}
+}
+
 func TestRedeliveryOfARecordedAttempt(t *testing.T) {
 	t.Parallel()
 	w := start(t, kv.Config{})
@@ -233,7 +292,7 @@ func TestRedeliveryIsNotAnAttempt(t *testing.T) {
 	w.dispatch(a, `{}`)
 	w.loseDelivery("t")
 	w.loseDelivery("t")
-	w.worker(Config{}, g.tools("t"))
+	w.worker(Config{MaxDeliveries: 3}, g.tools("t"))
 	require.Nil(t, w.result(a).Error)
 	info := await(w, g.begun, "the call")
 	require.Equal(t, 1, info.Attempt)
@@ -254,6 +313,7 @@ func TestWorkerLost(t *testing.T) {
 	}
 	w.worker(Config{}, tools)
 	r := w.result(a)
+	require.NotNil(t, r.Error)
 	require.Equal(t, fault.WorkerLost, r.Error.Code)
 	require.False(t, r.Error.Retryable)
 	require.Contains(t, r.Error.Message, "5 times")

@@ -124,7 +124,7 @@ func TestGoldenHelp(t *testing.T) {
 	var b strings.Builder
 	for _, args := range []string{
 		"", "run", "submit", "validate", "graph", "eval", "list", "get", "watch", "cancel", "dev", "tools", "tools list",
-		"tools show", "tools call", "version",
+		"tools show", "tools call", "bench", "version",
 	} {
 		text := transcript(t, "", append(strings.Fields(args), "--help")...)
 		if args != "" { // the flags that every command has are shown once
@@ -147,6 +147,9 @@ func TestEveryCommandHasExamples(t *testing.T) {
 	for i := 0; i < len(commands); i++ {
 		c := commands[i]
 		commands = append(commands, c.Commands()...)
+		if c.Hidden {
+			continue // it is for another process, not for a person
+		}
 		require.NotEmpty(t, c.Short, c.CommandPath())
 		require.Contains(t, c.Example, "stepjet", c.CommandPath())
 	}

@@ -18,6 +18,8 @@ type Plan struct {
 	Stop bool
 	// MissingError is on_missing: error.
 	MissingError bool
+	// Waves is schedule: waves.
+	Waves bool
 }
 
 // PlanStep is one step of a plan.
@@ -50,7 +52,7 @@ func Parse(body []byte) (*Plan, error) {
 	if list == nil || list.kind != '[' || len(list.members) == 0 {
 		return nil, fmt.Errorf("a plan has steps")
 	}
-	p := &Plan{Stop: isText(root.option("on_failure"), "stop"), MissingError: isText(root.option("on_missing"), "error")}
+	p := &Plan{Stop: isText(root.option("on_failure"), "stop"), MissingError: isText(root.option("on_missing"), "error"), Waves: isText(root.option("schedule"), "waves")}
 	for _, m := range list.members {
 		s, err := parseStep(m.value)
 		if err != nil {

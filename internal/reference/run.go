@@ -30,6 +30,7 @@ type run struct {
 	plan      *Plan
 	contracts map[string]Contract
 	steps     []Step
+	depths    []int  // of the steps; made by depth
 	decided   []int  // attempts of each step that were decided, by a tool or not
 	status    string // cancelled or expired, from a stop record
 }
@@ -53,7 +54,29 @@ func (r *run) next() int {
 // ready is whether a step could have been dispatched: it isn't over, all its dependencies are, and none blocks it.
 func (r *run) ready(i int) bool {
 	open := func(d int) bool { return !r.over(d) }
+	if r.plan.Waves {
+		for d := range r.steps {
+			if r.depth(d) < r.depth(i) && open(d) {
+				return false
+			}
+		}
+	}
 	return !r.over(i) && !r.blocked(i) && !slices.ContainsFunc(r.plan.Steps[i].Deps, open)
+}
+
+// depth is the length of the longest way to a step from one without dependencies.
+func (r *run) depth(i int) int {
+	if r.depths == nil {
+		r.depths = make([]int, len(r.steps))
+		for range r.steps { // once for each length that a way can have
+			for j, s := range r.plan.Steps {
+				for _, d := range s.Deps {
+					r.depths[j] = max(r.depths[j], r.depths[d]+1)
+				}
+			}
+		}
+	}
+	return r.depths[i]
 }
 
 // blocked is whether a step has to be skipped: a direct dependency that isn't optional failed or was skipped. (One that
@@ -155,12 +178,17 @@ func (r *run) stopsAll(i int) bool {
 }
 
 // stop ends all steps that will not start any more: descendants of failures are skipped, the rest cancelled. Steps that
-// are ready stay open, since a record decides them, unless all is true.
+// were ready stay open, since a record decides them, unless all is true. A step whose last dependency is skipped by this
+// very stop was not: nothing new starts.
 func (r *run) stop(all bool) {
+	was := make([]bool, len(r.steps))
+	for i := range r.steps {
+		was[i] = r.ready(i)
+	}
 	r.skipBlocked()
 	var late []int
 	for i := range r.steps {
-		if !r.over(i) && (all || !r.ready(i)) {
+		if !r.over(i) && (all || !was[i]) {
 			late = append(late, i)
 		}
 	}
