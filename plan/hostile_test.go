@@ -83,7 +83,7 @@ func TestRefusedPlansAreCheap(t *testing.T) {
 			}
 			require.Less(t, size, 4<<20, "the report")
 			require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(300<<20), "bytes allocated")
-			require.Less(t, took, 5*time.Second) // some tens of milliseconds, on a machine that has nothing else to do
+			require.Less(t, took, 20*time.Second) // milliseconds to a tenth of a second, without the race detector and other load
 		})
 	}
 }

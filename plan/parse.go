@@ -42,6 +42,7 @@ type parser struct {
 
 	stepsAt   string // pointer of the array of steps
 	steps     []stepNodes
+	tools     map[string]knownTool
 	names     []string // of the catalog, once they were needed
 	ids       []string // of the steps, likewise
 	refs      refParser

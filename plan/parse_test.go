@@ -253,6 +253,33 @@ func TestLimits(t *testing.T) {
 	require.Equal(t, []string{"limit_exceeded /steps/1/arguments/x"}, found(r.Problems))
 }
 
+// counting is a catalog that counts what it is asked.
+type counting struct {
+	catalog
+	lookups map[string]int
+	names   int
+}
+
+func (c *counting) Lookup(name string) (*tool.Schema, bool) {
+	c.lookups[name]++
+	return c.catalog.Lookup(name)
+}
+
+func (c *counting) Names() []string {
+	c.names++
+	return c.catalog.Names()
+}
+
+// A catalog may change at any time, so a plan is read against one answer for each tool.
+func TestCatalogIsAskedOnce(t *testing.T) {
+	t.Parallel()
+	c := &counting{corpusTools(t), map[string]int{}, 0}
+	_, r := plan.Parse([]byte(steps(`{"id":"a","tool":"add","arguments":{"a":1,"b":2}},{"id":"b","tool":"add","arguments":{"a":1,"b":"$ref:a"}},{"id":"c","tool":"x1"},{"id":"d","tool":"x2"}`)), c)
+	require.Equal(t, []string{"unknown_tool"}, codes(r.Problems))
+	require.Equal(t, map[string]int{"add": 1, "x1": 1, "x2": 1}, c.lookups)
+	require.Equal(t, 1, c.names)
+}
+
 // plan has its own grammar for names, so as not to depend on NATS' names; the two must agree.
 func TestNamesAgreeWithSubjects(t *testing.T) {
 	t.Parallel()

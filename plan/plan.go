@@ -32,6 +32,7 @@ const RecursiveTool = "execute_tool_plan"
 // Catalog is the tools that a plan may call.
 type Catalog interface {
 	// Lookup gives a tool's input schema (nil accepts any object) and whether there is such a tool for the plan's tenant.
+	// It is called once for each name in a plan.
 	Lookup(name string) (schema *tool.Schema, ok bool)
 	// Names gives the names of all those tools, for hints. It is called at most once for each Parse.
 	Names() []string

@@ -29,7 +29,7 @@ func items(n int) []byte {
 // A resolver gives the same as the plan itself, in whatever order the steps come.
 func TestResolverAgreesWithPlan(t *testing.T) {
 	t.Parallel()
-	const n = 2000
+	const n = 400
 	r := rand.New(rand.NewPCG(1, 2))
 	p := parsed(t, fanOut(n, func(int) string {
 		return []string{
@@ -51,13 +51,13 @@ func TestResolverAgreesWithPlan(t *testing.T) {
 // Even results that change under its hands, which they must not, can't make it read beyond them.
 func TestResolverSurvivesChangingResults(t *testing.T) {
 	t.Parallel()
-	p := parsed(t, fanOut(3000, func(i int) string { return fmt.Sprintf(".deep.list[%d].n", i) }))
-	body := items(3000)
+	p := parsed(t, fanOut(1000, func(i int) string { return fmt.Sprintf(".deep.list[%d].n", i) }))
+	body := items(1000)
 	resolver := p.NewResolver()
 	r := rand.New(rand.NewPCG(3, 4))
-	for range 2000 {
+	for range 1000 {
 		require.NotPanics(t, func() {
-			_, _ = resolver.Arguments(1+r.IntN(3000), func(int) ([]byte, bool) { return body[:r.IntN(len(body))], true })
+			_, _ = resolver.Arguments(1+r.IntN(1000), func(int) ([]byte, bool) { return body[:r.IntN(len(body))], true })
 		})
 	}
 }

@@ -17,8 +17,27 @@ func (p *parser) schema(step int) *tool.Schema {
 	if p.catalog == nil || name == "" || name == RecursiveTool {
 		return nil
 	}
-	s, _ := p.catalog.Lookup(name)
+	s, _ := p.lookup(name)
 	return s
+}
+
+// lookup asks the catalog once for each tool, so that a plan is read against one state of it.
+func (p *parser) lookup(name string) (*tool.Schema, bool) {
+	t, known := p.tools[name]
+	if !known {
+		t.schema, t.ok = p.catalog.Lookup(name)
+		if p.tools == nil {
+			p.tools = map[string]knownTool{}
+		}
+		p.tools[name] = t
+	}
+	return t.schema, t.ok
+}
+
+// knownTool is what the catalog said of a tool.
+type knownTool struct {
+	schema *tool.Schema
+	ok     bool
 }
 
 // hole notes for the schema that the value in hand is not known yet.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime/pprof"
 	"strings"
 	"time"
 
@@ -19,6 +20,7 @@ type benchFlags struct {
 	sustain      time.Duration
 	syncAlways   bool
 	embeddedOnly bool
+	cpuProfile   string
 }
 
 func (a *app) benchCommand() *cobra.Command {
@@ -42,6 +44,7 @@ measured is Stepjet and JetStream. Data goes to a temporary folder.`,
 	fl.DurationVar(&f.sustain, "sustain", time.Minute, "`duration` of the sustained load; 0 leaves it out")
 	fl.BoolVar(&f.syncAlways, "sync-always", false, "flush to disk before every acknowledgement")
 	fl.BoolVar(&f.embeddedOnly, "embedded-only", false, "leave the separate processes out")
+	fl.StringVar(&f.cpuProfile, "cpu-profile", "", "write a CPU profile of this process to a `file`")
 	c.AddCommand(a.benchRoleCommand())
 	return c
 }
@@ -63,6 +66,17 @@ func (a *app) bench(ctx context.Context, f benchFlags) error {
 	}
 	defer os.RemoveAll(dir)
 	version, commit := buildOf(a.env.Version)
+	if f.cpuProfile != "" {
+		out, err := os.Create(f.cpuProfile)
+		if err != nil {
+			return err
+		}
+		defer out.Close()
+		if err := pprof.StartCPUProfile(out); err != nil {
+			return err
+		}
+		defer pprof.StopCPUProfile()
+	}
 	report := bench.Report{Time: a.now(), Version: strings.TrimSpace(version + " " + commit), Machine: bench.Machine()}
 	cfg := bench.Config{Rounds: f.rounds, Sustain: f.sustain, Progress: func(line string) { a.say("  %s", line) }}
 	a.say("%s", a.errStyle.bold("one process"))

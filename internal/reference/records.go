@@ -39,13 +39,14 @@ func RunStopped(plan []byte, contracts map[string]Contract, decided []Decided) (
 		if i < 0 || !r.ready(i) {
 			return nil, fmt.Errorf("record %d decides step %q, which was not ready", n, d.Step)
 		}
+		was := r.readySteps()
 		if err := r.record(i, d, stopped); err != nil {
 			return nil, fmt.Errorf("record %d: %w", n, err)
 		}
 		switch {
 		case stopped:
 		case r.stopsAll(i):
-			r.stop(false)
+			r.stop(was)
 			stopped = true
 		default:
 			r.skipBlocked()
@@ -54,7 +55,7 @@ func RunStopped(plan []byte, contracts map[string]Contract, decided []Decided) (
 	if !stopped && r.open() {
 		return nil, fmt.Errorf("steps are open, and nothing stopped the run")
 	}
-	r.stop(true)
+	r.stop(nil)
 	return r.result(), nil
 }
 
@@ -65,7 +66,7 @@ func (r *run) stopRecord(status string, stopped bool) bool {
 	}
 	r.status = status
 	if !stopped {
-		r.stop(false)
+		r.stop(r.readySteps())
 	}
 	return true
 }

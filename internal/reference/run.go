@@ -17,7 +17,7 @@ func Run(plan []byte, contracts map[string]Contract, call Behaviour) (*Result, e
 	for i := r.next(); i >= 0; i = r.next() {
 		r.execute(i, call)
 		if r.stopsAll(i) {
-			r.stop(true)
+			r.stop(nil)
 			break
 		}
 		r.skipBlocked()
@@ -178,23 +178,23 @@ func (r *run) stopsAll(i int) bool {
 }
 
 // stop ends all steps that will not start any more: descendants of failures are skipped, the rest cancelled. Steps that
-// were ready stay open, since a record decides them, unless all is true. A step whose last dependency is skipped by this
-// very stop was not: nothing new starts.
-func (r *run) stop(all bool) {
-	was := make([]bool, len(r.steps))
-	for i := range r.steps {
-		was[i] = r.ready(i)
-	}
+// were ready before the record that stops the run stay open, since a record decides them; was has them, nil for none.
+func (r *run) stop(was []bool) {
 	r.skipBlocked()
-	var late []int
 	for i := range r.steps {
-		if !r.over(i) && (all || !was[i]) {
-			late = append(late, i)
+		if !r.over(i) && (was == nil || !was[i]) {
+			r.cancel(i)
 		}
 	}
-	for _, i := range late {
-		r.cancel(i)
+}
+
+// readySteps tells for each step whether it is ready.
+func (r *run) readySteps() []bool {
+	set := make([]bool, len(r.steps))
+	for i := range r.steps {
+		set[i] = r.ready(i)
 	}
+	return set
 }
 
 // result sums up a run whose steps are all over.
