@@ -58,6 +58,7 @@ func (s *Store) DispatchAsync(ctx context.Context, d Dispatch, done func(error))
 	x := &dispatch{s: s, ctx: ctx, shard: d.Shard, repair: d.Repair > 0, done: done}
 	x.msg = nats.Msg{Subject: subject, Header: h, Data: d.Body}
 	s.pub.send(&x.msg, x)
+	s.passed(d.Shard, len(d.Body))
 }
 
 // dispatch is one dispatch under way.

@@ -2,6 +2,8 @@ package kv_test
 
 import (
 	"context"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -9,6 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/embedded"
+	"github.com/stepjet/stepjet/internal/natstest"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/subjects"
 )
@@ -95,17 +99,29 @@ func TestADispatchThatCanNeverSucceedSaysSo(t *testing.T) {
 	require.Equal(t, fault.MessageTooLarge, fault.CodeOf(receive(t, failed, "the refusal")))
 }
 
-func TestAFullStepStreamIsWaitedFor(t *testing.T) {
+// smallAccount is a server whose account has room for about 100 KiB.
+func smallAccount(o *embedded.Options) {
+	o.ConfigFile = filepath.Join(o.Dir, "nats.conf")
+	conf := `accounts { small { users: [{user: u, password: p}], jetstream { max_file: 100K, max_memory: 100K } } }
+no_auth_user: u`
+	if err := os.WriteFile(o.ConfigFile, []byte(conf), 0o600); err != nil {
+		panic(err)
+	}
+}
+
+func TestADispatchWaitsForRoom(t *testing.T) {
 	t.Parallel()
-	s := setup(t, kv.Config{})
-	limitStream(t, s, "STEPS_0", 1000)
-	a := attempt("tool", "a")
-	dispatched := make(chan error, 1)
-	s.DispatchAsync(within(t, 30*time.Second), kv.Dispatch{Attempt: a, Body: make([]byte, 5000)}, func(err error) { dispatched <- err })
-	short := make(chan error, 1)
-	s.DispatchAsync(within(t, 300*time.Millisecond), kv.Dispatch{Attempt: attempt("tool", "b"), Body: make([]byte, 5000)}, func(err error) { short <- err })
+	s := setupOn(t, natstest.Start(t, smallAccount), kv.Config{})
+	run := subjects.NewRun("t", "large")
+	g := submit(t, s, run, string(make([]byte, 90<<10)))
+	body := make([]byte, 30<<10)
+	dispatched, short := make(chan error, 1), make(chan error, 1)
+	s.DispatchAsync(within(t, 30*time.Second), kv.Dispatch{Attempt: attempt("tool", "a"), Body: body}, func(err error) { dispatched <- err })
+	s.DispatchAsync(within(t, 300*time.Millisecond), kv.Dispatch{Attempt: attempt("tool", "b"), Body: body}, func(err error) { short <- err })
 	require.Equal(t, fault.StoreFull, fault.CodeOf(receive(t, short, "giving up")))
 	require.Empty(t, dispatched)
-	limitStream(t, s, "STEPS_0", -1)
+	_, _, err := s.Create(within(t, 200*time.Millisecond), s.SubmitSubject(subjects.NewRun("t", "x")), nil, body, nil)
+	require.Equal(t, fault.StoreFull, fault.CodeOf(err))
+	require.NoError(t, s.PurgeRun(within(t, 5*time.Second), run, g))
 	require.NoError(t, receive(t, dispatched, "the dispatch"))
 }

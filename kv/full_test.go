@@ -22,9 +22,6 @@ func limitStream(t testing.TB, s *kv.Store, name string, bytes int64) {
 	require.NoError(t, err)
 	cfg := stream.CachedInfo().Config
 	cfg.MaxBytes = bytes
-	if cfg.Discard == jetstream.DiscardOld && bytes > 0 && !cfg.AllowMsgSchedules {
-		cfg.Discard = jetstream.DiscardNew
-	}
 	_, err = js.UpdateStream(within(t, 5*time.Second), cfg)
 	require.NoError(t, err)
 }

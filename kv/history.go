@@ -16,23 +16,29 @@ import (
 // inlineHistory is the largest history document, in bytes, that is kept in its key; a larger one is a blob.
 const inlineHistory = 512 << 10
 
+// historyHeadroom is what a message needs besides its body.
+const historyHeadroom = 16 << 10
+
 func historySubject(r subjects.Run) string { return "$KV." + subjects.HistoryBucket + "." + r.Key() }
 
 // CreateHistory writes the document of a finished run, once for as long as it is retained. A document over 512 KiB goes
 // to a blob, and only its head with the handle is kept in the key. created is false where there was a document already.
 // Errors as those of Create, and of PutBlob.
 func (s *Store) CreateHistory(ctx context.Context, r subjects.Run, doc *outcome.Run) (created bool, err error) {
-	body := doc.JSON()
-	if len(body) > inlineHistory || int64(len(body)) > s.MaxPayload()-(16<<10) {
+	body, blob := doc.JSON(), ""
+	if len(body) > inlineHistory || int64(len(body)) > s.MaxPayload()-historyHeadroom {
 		head := *doc
-		name := subjects.RunBlobName(r, doc.Generation, "history", nuid.Next())
-		if head.Blob, err = s.PutBlob(ctx, name, body); err != nil {
+		blob = subjects.RunBlobName(r, doc.Generation, "history", nuid.Next())
+		if head.Blob, err = s.PutBlob(ctx, blob, body); err != nil {
 			return false, err
 		}
 		body = head.Head()
 	}
 	h := nats.Header{subjects.HeaderVersion: {subjects.Version}}
 	decision, _, err := s.Create(ctx, historySubject(r), h, body, nil)
+	if decision == Decided && blob != "" {
+		s.deleteBlob(ctx, blob) // nobody will ever read it
+	}
 	return decision == Written, err
 }
 
@@ -53,9 +59,11 @@ func (s *Store) History(ctx context.Context, r subjects.Run) (*outcome.Run, erro
 		return run, err
 	}
 	doc, err := s.Blob(ctx, run.Blob)
+	if fault.CodeOf(err) == fault.NotFound { // the key is there, so it is not the run that is unknown
+		return nil, fault.Wrap(fault.Internal, err, "reading the large history document of "+r.Plain())
+	}
 	if err != nil {
-		f := fault.As(err)
-		return nil, fault.Wrap(fault.Internal, f, "reading the large history document of "+r.Plain())
+		return nil, err
 	}
 	return parseHistory(doc)
 }

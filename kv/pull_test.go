@@ -187,8 +187,10 @@ func TestPurgedStepsFreeTheirSlots(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, map[string]bool{a.MessageID(): true, b.MessageID(): true, c.MessageID(): true}, pending)
 
+	began := time.Now()
 	require.NoError(t, s.PurgeAttempt(within(t, 5*time.Second), a, tool.Shard))
 	require.Equal(t, subjects.Step(c, 0), receive(t, got, "c in the place of a").Subject)
+	require.Less(t, time.Since(began), 2*time.Second, "the server must be told that there are free slots")
 	require.NoError(t, s.PurgeSteps(within(t, 5*time.Second), a.Run, a.Generation, "tool", tool.Shard))
 	require.Equal(t, subjects.Step(other, 0), receive(t, got, "another run's step").Subject)
 	pending, err = s.Pending(within(t, 5*time.Second), tool.Shard, a.Partition())

@@ -3,6 +3,8 @@ package kv
 import (
 	"context"
 
+	"github.com/nats-io/nats.go"
+
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/subjects"
 )
@@ -56,7 +58,16 @@ func (s *Store) PurgeSteps(ctx context.Context, r subjects.Run, generation uint6
 			return err
 		}
 	}
+	s.nudge(tool, shard)
 	return nil
+}
+
+// nudge makes a tool's consumer look for something to deliver. A purge frees the slots of the leases it removes, but the
+// server does not tell the consumer: without another event it would leave them unused for seconds. The request has run
+// out before it can be met, and nobody listens for its answer, so it takes nothing.
+func (s *Store) nudge(tool string, shard int) {
+	next := apiPrefix + "CONSUMER.MSG.NEXT." + subjects.StepsStream(shard) + "." + subjects.Durable(tool)
+	_ = s.nc.PublishRequest(next, nats.NewInbox(), []byte(`{"batch":1,"expires":1}`)) // lost, it costs some seconds
 }
 
 // PurgeAttempt removes one attempt, dispatched (also leased) or scheduled. Errors as those of PurgeRun.
@@ -66,6 +77,7 @@ func (s *Store) PurgeAttempt(ctx context.Context, a subjects.Attempt, shard int)
 			return err
 		}
 	}
+	s.nudge(a.Tool, shard)
 	return nil
 }
 

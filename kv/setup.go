@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"strconv"
-	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -26,7 +25,7 @@ func Setup(ctx context.Context, nc *nats.Conn, cfg Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.retry(ctx, func(ctx context.Context) error { return s.guarded(ctx, apiPrefix, s.setup) }); err != nil {
+	if err := s.retry(ctx, func(ctx context.Context) error { return s.withJetStream(ctx, s.setup) }); err != nil {
 		s.Close()
 		return nil, err
 	}
@@ -40,11 +39,23 @@ func Open(ctx context.Context, nc *nats.Conn) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.retry(ctx, func(ctx context.Context) error { return s.guarded(ctx, apiPrefix, s.open) }); err != nil {
+	if err := s.retry(ctx, func(ctx context.Context) error { return s.withJetStream(ctx, s.open) }); err != nil {
 		s.Close()
 		return nil, err
 	}
 	return s, nil
+}
+
+// withJetStream makes the first requests. Where nobody answers on JetStream's API and the server itself says that it has
+// none, waiting for a leader would be in vain.
+func (s *Store) withJetStream(ctx context.Context, request func(context.Context) error) error {
+	err := s.guarded(ctx, apiPrefix, request)
+	if errors.Is(err, nats.ErrNoResponders) && s.nc.IsConnected() {
+		if there, _ := s.nc.ConnectedServerJetStream(); !there {
+			return Fault(jetstream.ErrJetStreamNotEnabled)
+		}
+	}
+	return err
 }
 
 func (s *Store) open(ctx context.Context) error {
@@ -150,31 +161,3 @@ func (s *Store) ensureSteps(ctx context.Context, shard int) error {
 	_, _, err := s.Create(ctx, subjects.Sentinel(shard), nil, nil, nil)
 	return err
 }
-
-// sentinelAge is how many messages may pass behind a sentinel before another takes its place. In between the server
-// keeps account of the gap.
-const sentinelAge = 200_000
-
-// rotateSentinels publishes a new sentinel to each step stream whose own has fallen far behind, and removes the old one.
-func (s *Store) rotateSentinels(ctx context.Context) {
-	for shard := 0; ; shard++ {
-		info, err := s.streamInfo(ctx, subjects.StepsStream(shard), "")
-		if err != nil {
-			return // there are no more, or the server is away; the next round tries again
-		}
-		if info.State.LastSeq-info.State.FirstSeq < sentinelAge {
-			continue
-		}
-		old, err := s.Read(ctx, subjects.Sentinel(shard))
-		if err != nil || info.State.LastSeq-old.Seq < sentinelAge {
-			continue
-		}
-		if _, err := s.js.Publish(ctx, subjects.Sentinel(shard), nil); err != nil {
-			continue
-		}
-		_ = s.purge(ctx, subjects.StepsStream(shard), purgeRequest{Subject: subjects.Sentinel(shard), Keep: 1})
-	}
-}
-
-// tidyInterval is how often a store that was set up (an orchestrator's) looks after its sentinels.
-const tidyInterval = time.Minute

@@ -28,7 +28,8 @@ type Store struct {
 	mu      sync.Mutex // guards closed, and adding to running
 	closed  bool
 	running sync.WaitGroup
-	fullAt  atomic.Int64  // when the log was last told that a stream is full, Unix seconds
+	fullAt  atomic.Int64 // when the log was last told that a stream is full, Unix seconds
+	behind  sentinels
 	slow    chan struct{} // room for creates and dispatches that are not settled by their first answer
 }
 

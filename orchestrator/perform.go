@@ -18,9 +18,11 @@ import (
 // perform carries out the effects gathered in l.effects for a run.
 func (l *loop) perform(r *run, now time.Time) {
 	eff := &l.effects
-	for _, i := range eff.Settled {
-		l.announceStep(r, i)
-	}
+	defer func() { // events come after what somebody waits for
+		for _, i := range eff.Settled {
+			l.announceStep(r, i)
+		}
+	}()
 	if eff.Finished {
 		r.phase = finishing
 		l.timers.set(r, time.Time{})

@@ -33,6 +33,8 @@ type Config struct {
 	InFlight []int
 	// Sustain is how long the sustained measurement lasts; 0 leaves it out.
 	Sustain time.Duration
+	// Only measures the shapes whose names begin so; empty: all.
+	Only string
 	// Progress takes one line for each measurement; nil for none.
 	Progress func(line string)
 }
@@ -83,20 +85,27 @@ func Measure(ctx context.Context, c *client.Client, cfg Config, usage func() tim
 	if _, err := b.runs(ctx, diamond, 200, 16); err != nil { // warm up
 		return nil, err
 	}
-	steps := []func(context.Context) (Result, error){
-		func(ctx context.Context) (Result, error) { return b.chain(ctx, 20) },
-		func(ctx context.Context) (Result, error) { return b.fanOut(ctx, 100, 40) },
-		func(ctx context.Context) (Result, error) { return b.fanOut(ctx, 2000, 2) },
+	type shape struct {
+		name    string
+		measure func(context.Context) (Result, error)
+	}
+	shapes := []shape{
+		{"chain", func(ctx context.Context) (Result, error) { return b.chain(ctx, 20) }},
+		{"fan-out", func(ctx context.Context) (Result, error) { return b.fanOut(ctx, 100, 40) }},
+		{"fan-out", func(ctx context.Context) (Result, error) { return b.fanOut(ctx, 2000, 2) }},
 	}
 	for _, width := range cfg.InFlight {
-		steps = append(steps, func(ctx context.Context) (Result, error) { return b.diamonds(ctx, width) })
+		shapes = append(shapes, shape{"diamonds", func(ctx context.Context) (Result, error) { return b.diamonds(ctx, width) }})
 	}
 	if cfg.Sustain > 0 {
-		steps = append(steps, b.sustained)
+		shapes = append(shapes, shape{"sustained", b.sustained})
 	}
 	var all []Result
-	for _, measure := range steps {
-		r, err := measure(ctx)
+	for _, s := range shapes {
+		if !strings.HasPrefix(s.name, cfg.Only) {
+			continue
+		}
+		r, err := s.measure(ctx)
 		if err != nil {
 			return all, err
 		}

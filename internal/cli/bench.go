@@ -21,6 +21,7 @@ type benchFlags struct {
 	syncAlways   bool
 	embeddedOnly bool
 	cpuProfile   string
+	only         string
 }
 
 func (a *app) benchCommand() *cobra.Command {
@@ -44,6 +45,7 @@ measured is Stepjet and JetStream. Data goes to a temporary folder.`,
 	fl.DurationVar(&f.sustain, "sustain", time.Minute, "`duration` of the sustained load; 0 leaves it out")
 	fl.BoolVar(&f.syncAlways, "sync-always", false, "flush to disk before every acknowledgement")
 	fl.BoolVar(&f.embeddedOnly, "embedded-only", false, "leave the separate processes out")
+	fl.StringVar(&f.only, "only", "", "measure only `shapes` whose names begin so: chain, fan-out, diamonds, sustained")
 	fl.StringVar(&f.cpuProfile, "cpu-profile", "", "write a CPU profile of this process to a `file`")
 	c.AddCommand(a.benchRoleCommand())
 	return c
@@ -78,7 +80,7 @@ func (a *app) bench(ctx context.Context, f benchFlags) error {
 		defer pprof.StopCPUProfile()
 	}
 	report := bench.Report{Time: a.now(), Version: strings.TrimSpace(version + " " + commit), Machine: bench.Machine()}
-	cfg := bench.Config{Rounds: f.rounds, Sustain: f.sustain, Progress: func(line string) { a.say("  %s", line) }}
+	cfg := bench.Config{Rounds: f.rounds, Sustain: f.sustain, Only: f.only, Progress: func(line string) { a.say("  %s", line) }}
 	a.say("%s", a.errStyle.bold("one process"))
 	mode, err := bench.Embedded(ctx, filepath.Join(dir, "embedded"), f.syncAlways, cfg, a.log())
 	if err != nil {

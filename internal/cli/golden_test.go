@@ -124,7 +124,7 @@ func TestGoldenHelp(t *testing.T) {
 	var b strings.Builder
 	for _, args := range []string{
 		"", "run", "submit", "validate", "graph", "eval", "list", "get", "watch", "cancel", "dev", "tools", "tools list",
-		"tools show", "tools call", "bench", "version",
+		"tools show", "tools call", "version",
 	} {
 		text := transcript(t, "", append(strings.Fields(args), "--help")...)
 		if args != "" { // the flags that every command has are shown once

@@ -23,7 +23,7 @@ var (
 	segmentRE = regexp.MustCompile(segmentPattern)
 	quotesRE  = regexp.MustCompile(`(?s)"(?:[^"\\]|\\.)*"?`) // one that isn't closed goes on to the end
 	prefixRE  = regexp.MustCompile(`(\$+)(ref:|\{ref:)`)
-	spacesRE  = regexp.MustCompile(`^ *`)
+	spacesRE  = regexp.MustCompile(`^[ \t\r\n]*`)
 )
 
 var errRef = errors.New("invalid_ref")
@@ -111,8 +111,8 @@ func parse(s string) (phrase, error) {
 
 func skipSpaces(s string) string { return s[len(spacesRE.FindString(s)):] }
 
-// parseAlternatives reads references with || between them; the last may be a scalar. Spaces are free around || and
-// nowhere else.
+// parseAlternatives reads references with || between them; the last may be a scalar. Space is free around || and nowhere
+// else; where the language says "spaces", tabs and line ends are taken to be meant too.
 func parseAlternatives(s string) (phrase, error) {
 	p := phrase{form: alternatives}
 	for {

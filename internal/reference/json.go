@@ -196,7 +196,7 @@ func encode(s string) []byte {
 }
 
 // Convert gives the JSON value that a tool's output stands for: text/plain is a string; otherwise JSON is itself, without
-// the space around it, and all else is a string; nothing at all is null, whatever its type.
+// the space around it, and all else is a string; nothing at all is null, unless it was declared to be text.
 func Convert(body []byte, text bool) ([]byte, *Err) {
 	if !utf8.Valid(body) {
 		return nil, &Err{Code: codeToolTerminal, Message: errUTF8.Error()}

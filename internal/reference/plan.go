@@ -52,7 +52,11 @@ func Parse(body []byte) (*Plan, error) {
 	if list == nil || list.kind != '[' || len(list.members) == 0 {
 		return nil, fmt.Errorf("a plan has steps")
 	}
-	p := &Plan{Stop: isText(root.option("on_failure"), "stop"), MissingError: isText(root.option("on_missing"), "error"), Waves: isText(root.option("schedule"), "waves")}
+	p := &Plan{
+		Stop:         isText(root.option("on_failure"), "stop"),
+		MissingError: isText(root.option("on_missing"), "error"),
+		Waves:        isText(root.option("schedule"), "waves"),
+	}
 	for _, m := range list.members {
 		s, err := parseStep(m.value)
 		if err != nil {

@@ -63,6 +63,8 @@ func TestArguments(t *testing.T) {
 		{`{"x":"$ref:a.s.deeper || $ref:a.nope || \"none\""}`, `{"x":"none"}`, ""},
 		{`{"x":"$ref:a.nil || 1.00"}`, `{"x":1.00}`, ""},
 		{`{"x":"$ref:a.nil || $ref:a.nope"}`, `{"x":null}`, ""},
+		{`{"x":"$ref:a.nil\n||\t0"}`, `{"x":0}`, ""},
+		{`{"x":"$ref:a.n || 1 "}`, "", "rejected"},
 		{`{"x":"$ref:a.n || 1 || 2"}`, "", "rejected"},
 		{`{"x":"$ref:a.n || [1]"}`, "", "rejected"},
 		{`{"x":"$ref:a.n || or"}`, "", "rejected"},
@@ -151,6 +153,7 @@ func TestConvert(t *testing.T) {
 		want string // "" for tool_terminal
 	}{
 		{"", false, "null"},
+		{"", true, `""`},
 		{" {\"a\": 1.0}\n", false, `{"a": 1.0}`},
 		{"1e400", false, "1e400"},
 		{"plain", false, `"plain"`},

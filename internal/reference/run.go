@@ -6,7 +6,7 @@ import (
 )
 
 // Run runs a plan: again and again the first step, in the order of the document, whose dependencies are over. call plays
-// the tools, contracts are by tool name. Under on_failure: stop this is one of the orders that are possible; see Records
+// the tools, contracts are by tool name. Under on_failure: stop this is one of the orders that are possible; see RunStopped
 // for the others. The error is for a plan that isn't acceptable at all.
 func Run(plan []byte, contracts map[string]Contract, call Behaviour) (*Result, error) {
 	p, err := Parse(plan)
@@ -51,7 +51,8 @@ func (r *run) next() int {
 	return -1
 }
 
-// ready is whether a step could have been dispatched: it isn't over, all its dependencies are, and none blocks it.
+// ready is whether a step could have been dispatched: it isn't over, all its dependencies are, and none blocks it. Under
+// schedule: waves every step of lesser depth is over too.
 func (r *run) ready(i int) bool {
 	open := func(d int) bool { return !r.over(d) }
 	if r.plan.Waves {

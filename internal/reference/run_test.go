@@ -167,6 +167,9 @@ func TestRunStopped(t *testing.T) {
 		{"cancelled from outside", stopPlan,
 			[]reference.Decided{decided("a", ok), {Stop: "cancelled"}, {Stop: "expired"}, cancelledByOwner("b"), cancelledByOwner("c")}, "cancelled",
 			map[string]string{"a": "succeeded", "b": "cancelled", "c": "cancelled", "d": "cancelled", "e": "cancelled", "f": "cancelled"}},
+		{"the next wave was not open yet", `{"schedule":"waves","steps":[{"id":"a","tool":"x"},{"id":"b","tool":"x"},{"id":"c","tool":"x","depends_on":["a"]}]}`,
+			[]reference.Decided{decided("a", ok), {Stop: "expired"}, decided("b", ok)}, "expired",
+			map[string]string{"a": "succeeded", "b": "succeeded", "c": "cancelled"}},
 		{"a stop that comes too late", `{"steps":[{"id":"a","tool":"x"}]}`,
 			[]reference.Decided{decided("a", ok), {Stop: "expired"}}, "succeeded", map[string]string{"a": "succeeded"}},
 	}
@@ -191,6 +194,11 @@ func TestRunStoppedRefuses(t *testing.T) {
 		_, err := reference.RunStopped([]byte(stopPlan), nil, records)
 		require.Error(t, err, name)
 	}
+	waves := []byte(`{"schedule":"waves","steps":[{"id":"a","tool":"x"},{"id":"b","tool":"x"},{"id":"c","tool":"x","depends_on":["a"]}]}`)
+	_, err := reference.RunStopped(waves, nil, []reference.Decided{decided("a", ok), decided("c", ok), decided("b", ok)})
+	require.Error(t, err, "c comes in the wave after b")
+	_, err = reference.RunStopped(waves, nil, []reference.Decided{decided("a", ok), decided("b", ok), decided("c", ok)})
+	require.NoError(t, err)
 }
 
 // A failed attempt that has another one left leaves its step open; once the run has stopped it doesn't.
