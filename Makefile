@@ -22,7 +22,7 @@ test-pure:
 	$(GO) test $(PURE)
 
 test-race:
-	$(GO) test -race $(filter-out $(subst ./,github.com/stepjet/stepjet/,$(PURE)),$(shell $(GO) list ./...))
+	$(GO) test -race -timeout 8m $(filter-out $(subst ./,github.com/stepjet/stepjet/,$(PURE)),$(shell $(GO) list ./...))
 
 vet:
 	$(GO) vet ./...

@@ -55,9 +55,9 @@ func (c Config) stepsConfig(shard int) jetstream.StreamConfig {
 // is the leader's.
 func (c Config) historyConfig() jetstream.StreamConfig {
 	return jetstream.StreamConfig{
-		Name:        "KV_" + subjects.HistoryBucket,
+		Name:        subjects.BucketStream(subjects.HistoryBucket),
 		Description: "Stepjet: finished runs",
-		Subjects:    []string{"$KV." + subjects.HistoryBucket + ".>"},
+		Subjects:    []string{subjects.BucketSubject(subjects.HistoryBucket, ">")},
 		Storage:     jetstream.FileStorage, Replicas: c.Replicas, MaxAge: c.Retention,
 		MaxMsgsPerSubject: 1, Discard: jetstream.DiscardNew, DiscardNewPerSubject: true,
 		DenyDelete: true, Duplicates: 100 * time.Millisecond,
@@ -67,9 +67,9 @@ func (c Config) historyConfig() jetstream.StreamConfig {
 // toolsConfig is the tool registry, an ordinary KV bucket.
 func (c Config) toolsConfig() jetstream.StreamConfig {
 	return jetstream.StreamConfig{
-		Name:        "KV_" + subjects.ToolsBucket,
+		Name:        subjects.BucketStream(subjects.ToolsBucket),
 		Description: "Stepjet: tool registry",
-		Subjects:    []string{"$KV." + subjects.ToolsBucket + ".>"},
+		Subjects:    []string{subjects.BucketSubject(subjects.ToolsBucket, ">")},
 		Storage:     jetstream.FileStorage, Replicas: c.Replicas,
 		MaxMsgsPerSubject: 1, Discard: jetstream.DiscardNew,
 		AllowDirect: true, DenyDelete: true, AllowRollup: true, Duplicates: 2 * time.Minute,
@@ -79,9 +79,9 @@ func (c Config) toolsConfig() jetstream.StreamConfig {
 // membersConfig is the bucket of live orchestrators, whose keys expire. A marker tells watchers of each that did.
 func (c Config) membersConfig() jetstream.StreamConfig {
 	return jetstream.StreamConfig{
-		Name:        "KV_" + subjects.MembersBucket,
+		Name:        subjects.BucketStream(subjects.MembersBucket),
 		Description: "Stepjet: live orchestrators",
-		Subjects:    []string{"$KV." + subjects.MembersBucket + ".>"},
+		Subjects:    []string{subjects.BucketSubject(subjects.MembersBucket, ">")},
 		Storage:     jetstream.FileStorage, Replicas: c.Replicas,
 		MaxMsgsPerSubject: 1, Discard: jetstream.DiscardNew,
 		AllowDirect: true, DenyDelete: true, AllowRollup: true, Duplicates: 2 * time.Minute,

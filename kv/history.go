@@ -19,7 +19,9 @@ const inlineHistory = 512 << 10
 // historyHeadroom is what a message needs besides its body.
 const historyHeadroom = 16 << 10
 
-func historySubject(r subjects.Run) string { return "$KV." + subjects.HistoryBucket + "." + r.Key() }
+func historySubject(r subjects.Run) string {
+	return subjects.BucketSubject(subjects.HistoryBucket, r.Key())
+}
 
 // CreateHistory writes the document of a finished run, once for as long as it is retained. A document over 512 KiB goes
 // to a blob, and only its head with the handle is kept in the key. created is false where there was a document already.
@@ -78,7 +80,7 @@ func parseHistory(raw []byte) (*outcome.Run, error) {
 
 // HistoryRuns lists the finished runs of a tenant, in no order. Errors as those of Read.
 func (s *Store) HistoryRuns(ctx context.Context, tenant string) ([]subjects.Run, error) {
-	prefix := "$KV." + subjects.HistoryBucket + "."
+	prefix := subjects.BucketSubject(subjects.HistoryBucket, "")
 	info, err := s.streamInfo(ctx, "KV_"+subjects.HistoryBucket, prefix+tenant+".*")
 	if err != nil {
 		return nil, err

@@ -55,7 +55,7 @@ func (s *Store) Join(ctx context.Context, id string, changed func(members []stri
 	}), nil
 }
 
-const memberPrefix = "$KV." + subjects.MembersBucket + "."
+var memberPrefix = subjects.BucketSubject(subjects.MembersBucket, "")
 
 // membership is one member: what it keeps alive, and whom it knows. Except for news its fields belong to one goroutine.
 type membership struct {

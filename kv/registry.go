@@ -123,11 +123,11 @@ func (s *Store) writeTool(ctx context.Context, t Tool, expected uint64) (Tool, e
 }
 
 func toolSubject(name string) string {
-	return "$KV." + subjects.ToolsBucket + "." + subjects.ToolKey(name)
+	return subjects.BucketSubject(subjects.ToolsBucket, subjects.ToolKey(name))
 }
 
 func definitionSubject(digest string) string {
-	return "$KV." + subjects.ToolsBucket + "." + subjects.DefinitionKey(digest)
+	return subjects.BucketSubject(subjects.ToolsBucket, subjects.DefinitionKey(digest))
 }
 
 // keepDefinition stores the definition under its digest, for runs that froze it.

@@ -44,12 +44,6 @@ type tools struct {
 	begun chan string    // "gate" tells its step
 }
 
-func (s *tools) called(key string) int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.calls[key]
-}
-
 func (s *tools) total() (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -237,3 +237,9 @@ func parseAttempt(r Run, g, tool, step, number string) (Attempt, bool) {
 	}
 	return Attempt{Run: r, Generation: gen, Tool: name, Step: step, Number: n}, true
 }
+
+// BucketStream gives the stream of a KV bucket.
+func BucketStream(bucket string) string { return "KV_" + bucket }
+
+// BucketSubject gives the subject of a key of a KV bucket; the key may be a filter.
+func BucketSubject(bucket, key string) string { return "$KV." + bucket + "." + key }

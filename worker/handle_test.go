@@ -128,7 +128,7 @@ func TestErrors(t *testing.T) {
 		"terminal": func() error { return Terminal(errors.New("no such city")) },
 		"later":    func() error { return RetryAfter(errors.New("429"), 7*time.Second) },
 		"panic":    func() error { panic("boom") },
-		"nil map":  func() error { var m map[string]int; m["a"] = 1; return nil },
+		"nil":      func() error { var p *struct{ err error }; return p.err },
 		"exit":     func() error { runtime.Goexit(); return nil },
 		"wordless": func() error { return unprintable{} },
 	}
@@ -144,7 +144,7 @@ func TestErrors(t *testing.T) {
 		"terminal": {Code: fault.ToolTerminal, Message: "no such city"},
 		"later":    {Code: fault.ToolFailed, Message: "429", Retryable: true, RetryAfter: 7 * time.Second},
 		"panic":    {Code: fault.ToolFailed, Message: "panic: boom", Retryable: true},
-		"nil map":  {Code: fault.ToolFailed, Message: "panic: assignment to entry in nil map", Retryable: true},
+		"nil":      {Code: fault.ToolFailed, Message: "panic: runtime error: invalid memory address or nil pointer dereference", Retryable: true},
 		"exit":     {Code: fault.ToolFailed, Message: "the tool ended its goroutine (runtime.Goexit) instead of returning", Retryable: true},
 		"wordless": {Code: fault.ToolFailed, Message: "the tool failed with a worker.unprintable that can't be printed", Retryable: true},
 	} {
