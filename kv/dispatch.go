@@ -105,7 +105,11 @@ func (d *dispatch) settle(a ack) error {
 		if !d.s.pause(d.ctx, pause.next()) {
 			return d.s.gaveUp(d.ctx, &d.msg, a)
 		}
-		a = d.s.again(d.ctx, &d.msg)
+		next, answered := d.s.again(d.ctx, &d.msg)
+		if !answered {
+			return d.s.gaveUp(d.ctx, &d.msg, a)
+		}
+		a = next
 	}
 	return nil
 }

@@ -159,6 +159,8 @@ func (s *Store) freeShard(ctx context.Context) (int, error) {
 
 // ensureConsumer makes sure of a tool's durable consumer and its limit, also where somebody deleted it or its stream.
 func (s *Store) ensureConsumer(ctx context.Context, t Tool) error {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout) // of several at once some may get no answer; they try again
+	defer cancel()
 	stream, name, want := subjects.StepsStream(t.Shard), subjects.Durable(t.Name), consumerConfig(t)
 	c, err := s.js.Consumer(ctx, stream, name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {

@@ -28,9 +28,10 @@ func (c *create) settle(a ack) (Decision, uint64, error) {
 	unsure := false
 	unknown, full := backoff{unknownPause, maxUnknownPause}, backoff{fullPause, maxFullPause}
 	for {
-		v := verdictOf(a, c.fenced, unsure)
+		v, absent := verdictOf(a, c.fenced, unsure), false
 		if v == isThere || v == isFull {
-			if e, found := c.lookup(); found {
+			var e *Entry
+			if e, absent = c.lookup(); e != nil {
 				return c.whose(e), e.Seq, nil
 			}
 		}
@@ -45,7 +46,7 @@ func (c *create) settle(a ack) (Decision, uint64, error) {
 		case isRefused:
 			return 0, 0, c.s.refusal(&c.msg, a)
 		case isThere:
-			if a.code == codeWrongLastSequence { // it was there, and has been removed since
+			if a.code == codeWrongLastSequence && absent { // it was there, and has been removed since
 				return Decided, 0, nil
 			}
 		case isFull:
@@ -57,27 +58,31 @@ func (c *create) settle(a ack) (Decision, uint64, error) {
 		if !c.s.pause(c.ctx, pause.next()) {
 			return 0, 0, c.s.gaveUp(c.ctx, &c.msg, a)
 		}
-		a = c.s.again(c.ctx, &c.msg)
+		next, answered := c.s.again(c.ctx, &c.msg)
+		if !answered {
+			return 0, 0, c.s.gaveUp(c.ctx, &c.msg, a)
+		}
+		a = next
 	}
 }
 
-// again publishes a message once more and waits for the answer.
-func (s *Store) again(ctx context.Context, m *nats.Msg) ack {
+// again publishes a message once more and waits for the answer; false if ctx or the store ends before.
+func (s *Store) again(ctx context.Context, m *nats.Msg) (ack, bool) {
 	select {
 	case s.slow <- struct{}{}:
 		defer func() { <-s.slow }()
 	case <-ctx.Done():
-		return ack{err: errNoAnswer}
+		return ack{}, false
 	case <-s.ctx.Done():
-		return ack{err: errNoAnswer}
+		return ack{}, false
 	}
 	answer := make(answers, 1)
 	s.pub.send(&nats.Msg{Subject: m.Subject, Header: m.Header, Data: m.Data}, answer) // m itself may still be in line
 	select {
 	case a := <-answer:
-		return a
+		return a, true
 	case <-ctx.Done():
-		return ack{err: errNoAnswer}
+		return ack{}, false
 	}
 }
 
@@ -86,10 +91,10 @@ type answers chan ack
 
 func (a answers) acked(x ack) { a <- x }
 
-// lookup reads the record back from the leader.
-func (c *create) lookup() (*Entry, bool) {
+// lookup reads the record back from the leader. absent is whether the leader said that there is none.
+func (c *create) lookup() (e *Entry, absent bool) {
 	e, err := c.s.Read(c.ctx, c.msg.Subject)
-	return e, err == nil
+	return e, fault.CodeOf(err) == fault.NotFound
 }
 
 // whose tells whether the record that is there is the one this create wrote.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strconv"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -127,27 +128,39 @@ func (s *Store) adopt(cfg jetstream.StreamConfig) (shards int, err error) {
 	return shards, checkLedger(cfg)
 }
 
-// ensureStream gives the stream of that name, as it is, or creates it. Whoever creates it first decides its settings.
+// ensureStream gives the stream of that name, as it is, or creates it. Whoever creates it first decides its settings. Of
+// several that create one stream of a cluster at once, some may get no answer: they look again.
 func (s *Store) ensureStream(ctx context.Context, cfg jetstream.StreamConfig) (jetstream.Stream, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
 	stream, err := s.js.Stream(ctx, cfg.Name)
 	if !errors.Is(err, jetstream.ErrStreamNotFound) {
 		return stream, err
 	}
-	stream, err = s.js.CreateStream(ctx, cfg)
-	if apiCode(err) == codeStreamExists || errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
+	one, cancelOne := context.WithTimeout(ctx, createTimeout)
+	defer cancelOne()
+	stream, err = s.js.CreateStream(one, cfg)
+	if apiCode(err) == codeStreamExists || errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) || errors.Is(err, context.DeadlineExceeded) {
 		return s.js.Stream(ctx, cfg.Name)
 	}
 	return stream, err
 }
 
+// createTimeout is how long the creation of a stream may take before it is looked for.
+const createTimeout = 2 * time.Second
+
 func (s *Store) ensureBlobs(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
 	_, err := s.js.ObjectStore(ctx, subjects.BlobsBucket)
 	if !errors.Is(err, jetstream.ErrBucketNotFound) {
 		return err
 	}
-	_, err = s.js.CreateObjectStore(ctx, s.cfg.blobsConfig())
-	if errors.Is(err, jetstream.ErrBucketExists) || apiCode(err) == codeStreamExists {
-		return nil
+	one, cancelOne := context.WithTimeout(ctx, createTimeout)
+	defer cancelOne()
+	_, err = s.js.CreateObjectStore(one, s.cfg.blobsConfig())
+	if errors.Is(err, jetstream.ErrBucketExists) || apiCode(err) == codeStreamExists || errors.Is(err, context.DeadlineExceeded) {
+		_, err = s.js.ObjectStore(ctx, subjects.BlobsBucket)
 	}
 	return err
 }

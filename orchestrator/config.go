@@ -15,6 +15,8 @@ import (
 type Config struct {
 	// Name is shown in logs and in the records that this orchestrator writes; default: the host's name.
 	Name string
+	// Version is told to those who ping; default: none.
+	Version string
 	// Store says how streams and buckets are created where they are absent.
 	Store kv.Config
 	// Grace is how long the records of a finished run stay in the ledger, so that late records meet them; default 60 s.

@@ -48,7 +48,7 @@ func (l *loop) finished(r *run, doc *outcome.Run, err error) {
 	}
 	l.announceEnd(r.id, r.client, doc)
 	r.phase, r.doneAt = finished, time.Now()
-	r.body, r.plan, r.machine, r.parked, r.start, r.schemas = nil, nil, nil, nil, nil, nil
+	r.body, r.plan, r.machine, r.parked, r.start, r.schemas, r.resolver = nil, nil, nil, nil, nil, nil, nil
 	l.purges.finished(r)
 }
 

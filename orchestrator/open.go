@@ -201,7 +201,7 @@ func (r *run) begin(l *loop) {
 		return
 	}
 	now := time.Now()
-	r.phase = running
+	r.phase, r.resolver = running, r.plan.NewResolver()
 	r.machine = machine.New(r.plan, machine.Start{
 		Key:       r.id.Tenant + "/" + r.id.ID + "/" + strconv.FormatUint(r.generation, 10),
 		Submitted: r.submitted, Started: at.Time, Contracts: r.start.contracts(),

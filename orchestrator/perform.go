@@ -2,6 +2,7 @@ package orchestrator
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -9,7 +10,6 @@ import (
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/machine"
-	"github.com/stepjet/stepjet/plan"
 	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/tool"
 	"github.com/stepjet/stepjet/wire"
@@ -68,15 +68,21 @@ type sending struct {
 	dispatch kv.Dispatch
 	step     wire.Step
 	index    int
-	plan     *plan.Plan
+	resolve  resolver
 	schema   *tool.Schema
-	values   []*machine.Result // of the dependencies, nil where missing; in the order of Deps
+	deps     []int             // of the step, sorted; nil where its arguments hold no references
+	values   []*machine.Result // of them, nil where missing
+}
+
+// resolver gives resolved arguments: a plan, or the resolver of one run.
+type resolver interface {
+	Arguments(step int, result func(dep int) (json []byte, ok bool)) ([]byte, *fault.Error)
 }
 
 // dispatch resolves a step's arguments and sends the attempt to its tool. repair is 0 for the first time.
 func (l *loop) dispatch(r *run, d machine.Dispatch, repair int) {
 	p := &r.plan.Steps[d.Step]
-	s := sending{attempt: r.attempt(d.Step, d.Attempt), index: d.Step, plan: r.plan, schema: r.schemas[p.Tool]}
+	s := sending{attempt: r.attempt(d.Step, d.Attempt), index: d.Step, resolve: r.resolver, schema: r.schemas[p.Tool]}
 	s.dispatch = kv.Dispatch{Attempt: s.attempt, Shard: r.shard(d.Step), At: d.At, Repair: repair}
 	contract := r.machine.Contract(d.Step)
 	s.step = wire.Step{
@@ -90,13 +96,14 @@ func (l *loop) dispatch(r *run, d machine.Dispatch, repair int) {
 	}
 	wait := false // for a blob
 	if p.HasRefs {
-		s.values = make([]*machine.Result, len(p.Deps))
+		s.deps, s.values = p.Deps, make([]*machine.Result, len(p.Deps))
 		for i, dep := range p.Deps {
 			s.values[i] = r.machine.Result(dep)
 			wait = wait || s.values[i] != nil && s.values[i].Handle != nil
 		}
 	}
 	if wait {
+		s.resolve = r.plan // a resolver of a run is for one goroutine
 		l.job(func(ctx context.Context) { l.send(ctx, s) })
 		return
 	}
@@ -141,7 +148,6 @@ func (l *loop) dispatched(a subjects.Attempt) func(error) {
 // arguments resolves a step's arguments and checks them against the frozen schema. An error that isn't ctx's decides the
 // attempt.
 func (l *loop) arguments(ctx context.Context, s sending) ([]byte, *fault.Error) {
-	deps := s.plan.Steps[s.index].Deps
 	values := make([][]byte, len(s.values))
 	for i, res := range s.values {
 		if res == nil {
@@ -156,13 +162,12 @@ func (l *loop) arguments(ctx context.Context, s sending) ([]byte, *fault.Error) 
 			values[i] = v
 		}
 	}
-	args, err := s.plan.Arguments(s.index, func(dep int) ([]byte, bool) {
-		for i, d := range deps {
-			if d == dep && i < len(values) {
-				return values[i], values[i] != nil
-			}
+	args, err := s.resolve.Arguments(s.index, func(dep int) ([]byte, bool) {
+		i, found := slices.BinarySearch(s.deps, dep)
+		if !found {
+			return nil, false
 		}
-		return nil, false
+		return values[i], values[i] != nil
 	})
 	if err != nil {
 		return nil, err

@@ -41,6 +41,8 @@ type run struct {
 	start   *startRecord
 	machine *machine.Run
 	schemas schemas
+	// resolver remembers its way around large results; for the loop only.
+	resolver *plan.Resolver
 
 	recovered bool    // begun by an earlier owner, or by this one before it read the ledger again
 	busy      bool    // a job fetches a blob that the next record needs
@@ -102,7 +104,7 @@ func (l *loop) forget(r *run) {
 	if l.runs[r.id] == r {
 		delete(l.runs, r.id)
 	}
-	r.parked, r.body, r.machine, r.plan = nil, nil, nil, nil
+	r.parked, r.body, r.machine, r.plan, r.resolver = nil, nil, nil, nil, nil
 }
 
 // take takes one record of this generation.

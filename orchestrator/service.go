@@ -75,7 +75,7 @@ func (s *service) refuse(m *nats.Msg, err error) {
 }
 
 func (s *service) ping(m *nats.Msg) {
-	b, _ := json.Marshal(map[string]string{"name": s.o.cfg.Name, "member": s.o.id})
+	b, _ := json.Marshal(map[string]string{"name": s.o.cfg.Name, "member": s.o.id, "version": s.o.cfg.Version})
 	s.reply(m, b)
 }
 

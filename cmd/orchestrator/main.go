@@ -66,7 +66,7 @@ others go on with its runs. The first start creates streams and buckets; what ex
 			return err
 		}
 		defer nc.Close()
-		cfg.Logger = log
+		cfg.Logger, cfg.Version = log, daemon.Version()
 		o, err := orchestrator.New(nc, cfg)
 		if err != nil {
 			return err

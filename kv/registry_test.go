@@ -1,0 +1,242 @@
+package kv_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/require"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/embedded"
+	"github.com/stepjet/stepjet/internal/natstest"
+	"github.com/stepjet/stepjet/kv"
+	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/wire"
+)
+
+func consumer(t testing.TB, s *kv.Store, tool kv.Tool) *jetstream.ConsumerInfo {
+	t.Helper()
+	js, err := jetstream.New(s.Conn())
+	require.NoError(t, err)
+	c, err := js.Consumer(within(t, 5*time.Second), subjects.StepsStream(tool.Shard), subjects.Durable(tool.Name))
+	require.NoError(t, err)
+	return c.CachedInfo()
+}
+
+func TestARegisteredToolCanBeRead(t *testing.T) {
+	t.Parallel()
+	s := setup(t, kv.Config{AckWait: 7 * time.Second})
+	got := register(t, s, "math.add", 5)
+	require.Equal(t, "math.add", got.Name)
+	require.Equal(t, 5, got.Contract.Limit)
+	require.Equal(t, 7*time.Second, got.AckWait)
+	require.Equal(t, got.Definition.Digest(), got.Digest)
+	require.NotZero(t, got.Revision)
+
+	read, err := s.Tool(within(t, time.Second), "math.add")
+	require.NoError(t, err)
+	require.Equal(t, got, read)
+	all, err := s.Tools(within(t, 5*time.Second))
+	require.NoError(t, err)
+	require.Equal(t, []kv.Tool{got}, all)
+	def, err := s.Definition(within(t, time.Second), got.Digest)
+	require.NoError(t, err)
+	require.Equal(t, got.Digest, def.Digest())
+	cfg := consumer(t, s, got).Config
+	require.Equal(t, 5, cfg.MaxAckPending)
+	require.Equal(t, 7*time.Second, cfg.AckWait)
+	require.Equal(t, -1, cfg.MaxDeliver)
+	require.Equal(t, "step.0.math=2Eadd.>", cfg.FilterSubject)
+
+	_, err = s.Tool(within(t, time.Second), "none")
+	require.Equal(t, fault.NotFound, fault.CodeOf(err))
+	_, err = s.Definition(within(t, time.Second), "none")
+	require.Equal(t, fault.NotFound, fault.CodeOf(err))
+	_, err = s.Register(within(t, time.Second), []byte(`{"name":"bad name"}`))
+	require.Equal(t, fault.InvalidTool, fault.CodeOf(err))
+	_, err = s.Register(within(t, time.Second), []byte(`nonsense`))
+	require.Equal(t, fault.InvalidTool, fault.CodeOf(err))
+}
+
+func TestRegisteringTheSameWritesNothing(t *testing.T) {
+	t.Parallel()
+	s := setup(t, kv.Config{})
+	one := register(t, s, "tool", 5)
+	last := lastSequence(t, s, "KV_tools")
+	require.Equal(t, one, register(t, s, "tool", 5))
+	require.Equal(t, last, lastSequence(t, s, "KV_tools"))
+
+	two := register(t, s, "tool", 6)
+	require.Greater(t, two.Revision, one.Revision)
+	require.Equal(t, 6, consumer(t, s, two).Config.MaxAckPending)
+	old, err := s.Definition(within(t, time.Second), one.Digest) // for runs that started with it
+	require.NoError(t, err)
+	require.Equal(t, one.Digest, old.Digest())
+}
+
+func lastSequence(t testing.TB, s *kv.Store, stream string) uint64 {
+	t.Helper()
+	js, err := jetstream.New(s.Conn())
+	require.NoError(t, err)
+	st, err := js.Stream(within(t, 5*time.Second), stream)
+	require.NoError(t, err)
+	return st.CachedInfo().State.LastSeq
+}
+
+func TestRegistrarsAtOnceEndConsistent(t *testing.T) {
+	t.Parallel()
+	srv := natstest.Start(t)
+	var stores []*kv.Store
+	for range 4 {
+		stores = append(stores, setupOn(t, srv, kv.Config{}))
+	}
+	for round := range 5 {
+		var wg sync.WaitGroup
+		for i, s := range stores {
+			wg.Go(func() {
+				if _, err := s.Register(within(t, 20*time.Second), definition("tool", 1+(round+i)%4)); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		stands, err := stores[0].Tool(within(t, 5*time.Second), "tool")
+		require.NoError(t, err)
+		require.Equal(t, stands.Contract.Limit, consumer(t, stores[0], stands).Config.MaxAckPending)
+	}
+}
+
+func TestARemovedOrSpoiltEntryCanBeRegisteredAgain(t *testing.T) {
+	t.Parallel()
+	s := setup(t, kv.Config{})
+	register(t, s, "tool", 5)
+	js, err := jetstream.New(s.Conn())
+	require.NoError(t, err)
+	bucket, err := js.KeyValue(within(t, 5*time.Second), subjects.ToolsBucket)
+	require.NoError(t, err)
+	for what, spoil := range map[string]func() error{
+		"deleted":  func() error { return bucket.Delete(within(t, 5*time.Second), "tool") },
+		"purged":   func() error { return bucket.Purge(within(t, 5*time.Second), "tool") },
+		"nonsense": func() error { return second(bucket.PutString(within(t, 5*time.Second), "tool", "nonsense")) },
+		"empty":    func() error { return second(bucket.PutString(within(t, 5*time.Second), "tool", "{}")) },
+		"another":  func() error { return second(bucket.PutString(within(t, 5*time.Second), "tool", `{"name":"x"}`)) },
+	} {
+		require.NoError(t, spoil(), what)
+		_, err := s.Tool(within(t, time.Second), "tool")
+		require.Error(t, err, what)
+		all, err := s.Tools(within(t, 5*time.Second))
+		require.NoError(t, err, what)
+		require.Empty(t, all, what)
+		require.Equal(t, 5, register(t, s, "tool", 5).Contract.Limit, what)
+	}
+}
+
+func TestToolsSpreadOverStepStreams(t *testing.T) {
+	t.Parallel()
+	s := setup(t, kv.Config{})
+	shards := map[int]int{}
+	for i := range 103 {
+		shards[register(t, s, fmt.Sprint("tool", i), 1).Shard]++
+	}
+	require.Equal(t, map[int]int{0: 100, 1: 3}, shards)
+	require.Equal(t, 1, register(t, s, "tool101", 9).Shard, "a tool stays where it is")
+	late := register(t, s, "late", 3)
+	_, got := pull(t, s, late, 1)
+	a := attempt("late", "x")
+	dispatch(t, s, kv.Dispatch{Attempt: a, Shard: late.Shard})
+	require.Equal(t, subjects.Step(a, 1), receive(t, got, "a step of the second stream").Subject)
+}
+
+type change struct {
+	name    string
+	limit   int
+	deleted bool
+}
+
+func TestWatchingToolsOutlivesTheServer(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	start := func(listen string) *embedded.Server {
+		srv, err := embedded.Start(embedded.Options{Dir: dir, Listen: listen})
+		require.NoError(t, err)
+		t.Cleanup(srv.Shutdown)
+		return srv
+	}
+	srv := start("127.0.0.1:0")
+	s := setupOn(t, srv, kv.Config{})
+	register(t, s, "a", 1)
+	changes, ready, ended := make(chan change, 100), make(chan int, 1), make(chan error, 1)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go func() {
+		ended <- s.WatchTools(ctx, func(t kv.Tool, deleted bool) { changes <- change{t.Name, t.Contract.Limit, deleted} },
+			func() { ready <- len(changes) })
+	}()
+	require.Equal(t, 1, receive(t, ready, "ready"))
+	require.Equal(t, change{"a", 1, false}, receive(t, changes, "a"))
+	register(t, s, "b.c", 2)
+	require.Equal(t, change{"b.c", 2, false}, receive(t, changes, "b.c"))
+	require.NoError(t, s.PurgeSubject(within(t, time.Second), "$KV.tools.x"))
+	js, err := jetstream.New(s.Conn())
+	require.NoError(t, err)
+	bucket, err := js.KeyValue(within(t, 5*time.Second), subjects.ToolsBucket)
+	require.NoError(t, err)
+	require.NoError(t, bucket.Delete(within(t, 5*time.Second), subjects.ToolKey("b.c")))
+	require.Equal(t, change{"b.c", 0, true}, receive(t, changes, "the removal"))
+
+	srv.Shutdown()
+	start(srv.URL()[len("nats://"):])
+	register(t, s, "d", 4)
+	for receive(t, changes, "what was registered after the restart") != (change{"d", 4, false}) {
+	}
+	cancel()
+	require.Error(t, receive(t, ended, "the end"))
+}
+
+func TestAnOrchestratorAnswersRegistrations(t *testing.T) {
+	t.Parallel()
+	srv := natstest.Start(t)
+	s := setupOn(t, srv, kv.Config{})
+	asker, err := kv.Open(within(t, 5*time.Second), natstest.Connect(t, srv))
+	require.NoError(t, err)
+	defer asker.Close()
+	_, err = asker.RequestRegister(within(t, 100*time.Millisecond), definition("tool", 5))
+	require.Equal(t, fault.NotReady, fault.CodeOf(err), "nobody answers")
+
+	asked := make(chan kv.Tool, 1)
+	go func() { // asks before there is somebody who answers
+		tool, err := asker.RequestRegister(within(t, 20*time.Second), definition("tool", 5))
+		if err != nil {
+			t.Error(err)
+		}
+		asked <- tool
+	}()
+	_, err = s.Conn().Subscribe(subjects.RegisterFilter, func(m *nats.Msg) {
+		tool, err := s.Register(within(t, 10*time.Second), m.Data)
+		if err == nil && tool.Contract.Limit == 6 {
+			err = fault.New(fault.InvalidTool, "not this one")
+		}
+		if err != nil {
+			h, body := wire.Result{Error: fault.As(err)}.Message()
+			_ = m.RespondMsg(&nats.Msg{Header: h, Data: body})
+			return
+		}
+		body, _ := json.Marshal(tool)
+		_ = m.Respond(body)
+	})
+	require.NoError(t, err)
+	got := receive(t, asked, "the answer")
+	stored, err := s.Tool(within(t, time.Second), "tool")
+	require.NoError(t, err)
+	require.Equal(t, stored, got)
+	_, err = asker.RequestRegister(within(t, 5*time.Second), definition("tool", 6))
+	require.Equal(t, fault.InvalidTool, fault.CodeOf(err))
+	_, err = asker.RequestRegister(within(t, 5*time.Second), []byte(`{}`))
+	require.Equal(t, fault.InvalidTool, fault.CodeOf(err))
+}

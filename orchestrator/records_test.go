@@ -1,0 +1,97 @@
+package orchestrator
+
+import (
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/kv"
+	"github.com/stepjet/stepjet/machine"
+	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/tool"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// golden compares the body of a record with the file that froze its form. A change here is a change of the protocol.
+func golden(t *testing.T, name string, body []byte) {
+	t.Helper()
+	path := filepath.Join("testdata", name+".golden")
+	if *update {
+		require.NoError(t, os.MkdirAll("testdata", 0o755))
+		require.NoError(t, os.WriteFile(path, append(body, '\n'), 0o644))
+	}
+	want, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, string(want), string(body)+"\n")
+}
+
+func TestRecordForms(t *testing.T) {
+	def, err := tool.ParseDefinition([]byte(`{"name":"get_weather","annotations":{"readOnlyHint":true},"x-orchestration":{"max_concurrency":5,"mode":"fan-out-bounded"}}`))
+	require.NoError(t, err)
+	contract, err := def.Contract()
+	require.NoError(t, err)
+	accepted := &startRecord{
+		Warnings: []fault.Problem{{Code: fault.UnknownField, Path: "/thought", Message: "ignored"}},
+		Tools:    map[string]frozenTool{"get_weather": {Digest: "ab12", Shard: 0, AckWait: 30_000, Contract: contract}},
+	}
+	rejected := &startRecord{Problems: []fault.Problem{{Code: fault.EmptyPlan, Path: "/steps", Message: "no steps", Hint: "add one"}}}
+	for name, s := range map[string]*startRecord{"start_accepted": accepted, "start_rejected": rejected} {
+		body, err := json.Marshal(s)
+		require.NoError(t, err)
+		golden(t, name, body)
+		var back startRecord
+		require.NoError(t, json.Unmarshal(body, &back))
+		require.Equal(t, *s, back)
+	}
+	require.Equal(t, contract, accepted.contracts()["get_weather"])
+	golden(t, "stop", encodeStop(&machine.Stop{Reason: outcome.Cancelled, By: "ann"}))
+	require.Equal(t, &machine.Stop{Reason: outcome.Expired, By: "deadline"}, decodeStop([]byte(`{"reason":"expired","by":"deadline","later":1}`)))
+	require.Equal(t, outcome.Cancelled, decodeStop([]byte(`not json`)).Reason, "a stop record stops, whatever it says")
+}
+
+func TestOwnersShareThePartitions(t *testing.T) {
+	members := []string{"a1", "b2", "c3"}
+	count := map[string]int{}
+	for p := range 64 {
+		o := owner(p, members)
+		count[o]++
+		// A member that goes moves its own share only.
+		if o != "c3" {
+			require.Equal(t, o, owner(p, members[:2]))
+		}
+		require.Equal(t, o, owner(p, []string{"c3", "a1", "b2"}))
+	}
+	for _, m := range members {
+		require.Greater(t, count[m], 10, "%v", count)
+	}
+	require.Empty(t, owner(0, nil))
+}
+
+func TestMailboxHoldsRecordsBackButNoCompletions(t *testing.T) {
+	m := newMailbox()
+	for range mailboxItems + 1 {
+		m.post(func() {})
+	}
+	entered := make(chan struct{})
+	go func() {
+		m.record(entryOf(1), nil)
+		close(entered)
+	}()
+	select {
+	case <-entered:
+		require.Fail(t, "a record went into a full mailbox")
+	case <-time.After(20 * time.Millisecond):
+	}
+	require.Len(t, m.take(nil), mailboxItems+1)
+	<-entered
+	require.Len(t, m.take(nil), 1)
+}
+
+func entryOf(n int) kv.Entry { return kv.Entry{Data: make([]byte, n)} }
