@@ -14,8 +14,28 @@ import (
 // apiPrefix is where JetStream's API is.
 const apiPrefix = "$JS.API."
 
-// requestTimeout is how long one request to JetStream's API waits for its answer.
-const requestTimeout = 5 * time.Second
+// requestTimeout is how long one request to JetStream's API waits for its answer. What only looks is asked again sooner,
+// because a server does not answer for a stream that has no leader yet, though it may have one a moment later.
+const (
+	requestTimeout = 5 * time.Second
+	firstTimeout   = 500 * time.Millisecond
+)
+
+// patience is how long a request that only looks waits for its answer, the first time (0) and later.
+func patience(try int) time.Duration { return min(firstTimeout<<min(try, 8), requestTimeout) }
+
+// patiently asks something of the client library until an answer comes or ctx ends; at most five times.
+func patiently[T any](ctx context.Context, ask func(context.Context) (T, error)) (answer T, err error) {
+	for try := range 5 {
+		one, cancel := context.WithTimeout(ctx, patience(try))
+		answer, err = ask(one)
+		cancel()
+		if !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, nats.ErrTimeout) || ctx.Err() != nil {
+			break
+		}
+	}
+	return answer, err
+}
 
 // transient reports whether a request that failed so may succeed in a moment, without anybody doing something: while a
 // leader is elected, a server restarts, or the connection is away.
@@ -44,11 +64,11 @@ func (s *Store) guarded(ctx context.Context, subject string, request func(contex
 	return s.denied.guarded(ctx, subject, request)
 }
 
-// request asks JetStream's API once. What the API itself answers as an error is a *jetstream.APIError.
-func (s *Store) request(ctx context.Context, subject string, body []byte) ([]byte, error) {
+// request asks JetStream's API once, and waits for at most d. What the API answers may be an error.
+func (s *Store) request(ctx context.Context, d time.Duration, subject string, body []byte) ([]byte, error) {
 	var answer *nats.Msg
 	err := s.guarded(ctx, subject, func(ctx context.Context) (err error) {
-		ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+		ctx, cancel := context.WithTimeout(ctx, d)
 		defer cancel()
 		answer, err = s.nc.RequestWithContext(ctx, subject, body)
 		return err
@@ -59,15 +79,25 @@ func (s *Store) request(ctx context.Context, subject string, body []byte) ([]byt
 	return answer.Data, nil
 }
 
-// ask sends a JSON request to JetStream's API, repeats it while the API can't answer, and reads the answer into out,
-// which may be nil.
+// ask sends a JSON request to JetStream's API, repeats it while the API can't answer, and reads the answer into out.
 func (s *Store) ask(ctx context.Context, subject string, in, out any) error {
+	return s.askFor(ctx, patience, subject, in, out)
+}
+
+// tell is ask for a request that does something: it is given more time before it is repeated.
+func (s *Store) tell(ctx context.Context, subject string, in any) error {
+	return s.askFor(ctx, func(int) time.Duration { return requestTimeout }, subject, in, &struct{}{})
+}
+
+func (s *Store) askFor(ctx context.Context, timeout func(try int) time.Duration, subject string, in, out any) error {
 	body, err := json.Marshal(in)
 	if err != nil {
 		return Fault(err)
 	}
+	try := 0
 	return s.retry(ctx, func(ctx context.Context) error {
-		answer, err := s.request(ctx, subject, body)
+		answer, err := s.request(ctx, timeout(try), subject, body)
+		try++
 		if err != nil {
 			return err
 		}
@@ -79,9 +109,6 @@ func (s *Store) ask(ctx context.Context, subject string, in, out any) error {
 		}
 		if failed.Error != nil {
 			return failed.Error
-		}
-		if out == nil {
-			return nil
 		}
 		return json.Unmarshal(answer, out)
 	})

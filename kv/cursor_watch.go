@@ -112,7 +112,7 @@ func (c *Cursor) check(ctx context.Context) error {
 	if info.State.LastSeq < at {
 		return lostFault(fmt.Sprintf("the stream ends at %d, but was read up to %d", info.State.LastSeq, at))
 	}
-	err = c.s.ask(ctx, apiPrefix+"CONSUMER.INFO."+c.stream+"."+c.consumer(), struct{}{}, nil)
+	err = c.s.ask(ctx, apiPrefix+"CONSUMER.INFO."+c.stream+"."+c.consumer(), struct{}{}, &struct{}{})
 	if apiCode(err) == codeConsumerNotFound {
 		return lostFault("the server has forgotten its consumer")
 	}
@@ -128,9 +128,7 @@ func (c *Cursor) drop(name string) {
 	if !c.s.nc.IsConnected() {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
-	_, _ = c.s.request(ctx, apiPrefix+"CONSUMER.DELETE."+c.stream+"."+name, nil)
+	_, _ = c.s.request(context.Background(), time.Second, apiPrefix+"CONSUMER.DELETE."+c.stream+"."+name, nil)
 }
 
 // lose ends the cursor and says why.

@@ -17,7 +17,7 @@ type purgeRequest struct {
 }
 
 func (s *Store) purge(ctx context.Context, stream string, p purgeRequest) error {
-	return s.ask(ctx, apiPrefix+"STREAM.PURGE."+stream, p, nil)
+	return s.tell(ctx, apiPrefix+"STREAM.PURGE."+stream, p)
 }
 
 // PurgeRun removes one generation of a run from the ledger: first its plan record, so that nothing fenced by it can be

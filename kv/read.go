@@ -38,8 +38,10 @@ func (s *Store) Read(ctx context.Context, subject string) (*Entry, error) {
 	body = strconv.AppendQuote(body, subject)
 	body = append(body, '}')
 	var entry *Entry
+	try := 0
 	err := s.retry(ctx, func(ctx context.Context) error {
-		answer, err := s.request(ctx, apiPrefix+"STREAM.MSG.GET."+stream, body)
+		answer, err := s.request(ctx, patience(try), apiPrefix+"STREAM.MSG.GET."+stream, body)
+		try++
 		if err != nil {
 			return err
 		}

@@ -99,7 +99,7 @@ func (s *Store) entry(ctx context.Context, name string) (Tool, error) {
 	if err != nil {
 		return Tool{}, err
 	}
-	t, err := parseTool(e.Data, e.Seq, operation(e.Header))
+	t, err := parseTool(*e, name)
 	if err != nil { // removed, or not written by Stepjet
 		return Tool{Revision: e.Seq}, nil
 	}
@@ -162,7 +162,7 @@ func (s *Store) ensureConsumer(ctx context.Context, t Tool) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout) // of several at once some may get no answer; they try again
 	defer cancel()
 	stream, name, want := subjects.StepsStream(t.Shard), subjects.Durable(t.Name), consumerConfig(t)
-	c, err := s.js.Consumer(ctx, stream, name)
+	c, err := patiently(ctx, func(ctx context.Context) (jetstream.Consumer, error) { return s.js.Consumer(ctx, stream, name) })
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		if err = s.ensureSteps(ctx, t.Shard); err == nil {
 			_, err = s.js.CreateOrUpdateConsumer(ctx, stream, want)

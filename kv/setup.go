@@ -60,7 +60,7 @@ func (s *Store) withJetStream(ctx context.Context, request func(context.Context)
 }
 
 func (s *Store) open(ctx context.Context) error {
-	stream, err := s.js.Stream(ctx, subjects.LedgerStream(0))
+	stream, err := s.stream(ctx, subjects.LedgerStream(0))
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		return fault.New(fault.NotReady, "Stepjet is not set up in this NATS account").WithHint("start an orchestrator")
 	}
@@ -77,14 +77,14 @@ func (s *Store) bind(ctx context.Context, ledger jetstream.Stream) (err error) {
 		return err
 	}
 	s.cfg.Replicas = cfg.Replicas
-	s.blobs, err = s.js.ObjectStore(ctx, subjects.BlobsBucket)
+	s.blobs, err = s.blobBucket(ctx)
 	return err
 }
 
 // setup makes the ledger's first stream last: once it is there, so is all else.
 func (s *Store) setup(ctx context.Context) error {
 	shards := max(s.cfg.Shards, 1)
-	ledger, err := s.js.Stream(ctx, subjects.LedgerStream(0))
+	ledger, err := s.stream(ctx, subjects.LedgerStream(0))
 	if err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
 		return err
 	}
@@ -129,19 +129,17 @@ func (s *Store) adopt(cfg jetstream.StreamConfig) (shards int, err error) {
 }
 
 // ensureStream gives the stream of that name, as it is, or creates it. Whoever creates it first decides its settings. Of
-// several that create one stream of a cluster at once, some may get no answer: they look again.
+// several that create one stream of a cluster at once, some get no answer: they look again.
 func (s *Store) ensureStream(ctx context.Context, cfg jetstream.StreamConfig) (jetstream.Stream, error) {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
-	stream, err := s.js.Stream(ctx, cfg.Name)
+	stream, err := s.stream(ctx, cfg.Name)
 	if !errors.Is(err, jetstream.ErrStreamNotFound) {
 		return stream, err
 	}
-	one, cancelOne := context.WithTimeout(ctx, createTimeout)
-	defer cancelOne()
+	one, cancel := context.WithTimeout(ctx, createTimeout)
+	defer cancel()
 	stream, err = s.js.CreateStream(one, cfg)
 	if apiCode(err) == codeStreamExists || errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) || errors.Is(err, context.DeadlineExceeded) {
-		return s.js.Stream(ctx, cfg.Name)
+		return s.stream(ctx, cfg.Name)
 	}
 	return stream, err
 }
@@ -150,19 +148,27 @@ func (s *Store) ensureStream(ctx context.Context, cfg jetstream.StreamConfig) (j
 const createTimeout = 2 * time.Second
 
 func (s *Store) ensureBlobs(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
-	_, err := s.js.ObjectStore(ctx, subjects.BlobsBucket)
+	_, err := s.blobBucket(ctx)
 	if !errors.Is(err, jetstream.ErrBucketNotFound) {
 		return err
 	}
-	one, cancelOne := context.WithTimeout(ctx, createTimeout)
-	defer cancelOne()
+	one, cancel := context.WithTimeout(ctx, createTimeout)
+	defer cancel()
 	_, err = s.js.CreateObjectStore(one, s.cfg.blobsConfig())
 	if errors.Is(err, jetstream.ErrBucketExists) || apiCode(err) == codeStreamExists || errors.Is(err, context.DeadlineExceeded) {
-		_, err = s.js.ObjectStore(ctx, subjects.BlobsBucket)
+		_, err = s.blobBucket(ctx)
 	}
 	return err
+}
+
+func (s *Store) stream(ctx context.Context, name string) (jetstream.Stream, error) {
+	return patiently(ctx, func(ctx context.Context) (jetstream.Stream, error) { return s.js.Stream(ctx, name) })
+}
+
+func (s *Store) blobBucket(ctx context.Context) (jetstream.ObjectStore, error) {
+	return patiently(ctx, func(ctx context.Context) (jetstream.ObjectStore, error) {
+		return s.js.ObjectStore(ctx, subjects.BlobsBucket)
+	})
 }
 
 // ensureSteps makes sure of a tool shard's step stream and of its sentinel: a work queue that empties makes the server

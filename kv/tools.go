@@ -3,7 +3,10 @@ package kv
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"maps"
 	"sort"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -60,7 +63,7 @@ func (s *Store) Tool(ctx context.Context, name string) (Tool, error) {
 	if err != nil {
 		return Tool{}, err
 	}
-	return parseTool(e.Data, e.Seq, operation(e.Header))
+	return parseTool(*e, name)
 }
 
 // operation is not empty for a message that stands for a removed key.
@@ -68,84 +71,130 @@ func operation(h nats.Header) string {
 	return first(h, "KV-Operation") + first(h, jetstream.MarkerReasonHeader)
 }
 
-func parseTool(raw []byte, seq uint64, operation string) (Tool, error) {
+// parseTool reads the registry's entry of a tool; NotFound for one that was removed.
+func parseTool(e Entry, name string) (Tool, error) {
 	var t Tool
-	if operation != "" {
-		return t, fault.New(fault.NotFound, "the tool was removed")
+	if operation(e.Header) != "" {
+		return t, fault.New(fault.NotFound, "the tool %s was removed", name)
 	}
-	if err := json.Unmarshal(raw, &t); err != nil {
-		return t, fault.Wrap(fault.Internal, err, "reading a registry entry")
+	if err := json.Unmarshal(e.Data, &t); err != nil {
+		return t, fault.Wrap(fault.Internal, err, "reading the registry's entry of "+name)
 	}
-	if t.Definition == nil || t.Name != t.Definition.Name || t.Shard < 0 || t.Contract.Limit < 1 {
-		return t, fault.New(fault.Internal, "an entry of the tool registry was not written by Stepjet")
+	if t.Definition == nil || t.Name != name || t.Definition.Name != name || t.Shard < 0 || t.Contract.Limit < 1 {
+		return t, fault.New(fault.Internal, "the registry's entry of %s was not written by Stepjet", name)
 	}
-	t.Revision = seq
+	t.Revision = e.Seq
 	return t, nil
 }
 
 // Tools gives all registered tools, by name. Errors as those of Read.
 func (s *Store) Tools(ctx context.Context) ([]Tool, error) {
 	var all []Tool
-	err := s.watchTools(ctx, func(t Tool, deleted bool) {
+	complete := errors.New("complete")
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	err := s.WatchTools(ctx, func(t Tool, deleted bool) {
 		if !deleted {
 			all = append(all, t)
 		}
-	}, func() bool { return false })
+	}, func() { cancel(complete) })
+	if context.Cause(ctx) != complete {
+		return nil, err
+	}
 	sort.Slice(all, func(i, j int) bool { return all[i].Name < all[j].Name })
-	return all, err
+	return all, nil
 }
 
 // WatchTools reports every tool, then calls ready, then reports every change, all from the calling goroutine, until ctx
-// ends. Errors as those of Read; also where the watch ends for a reason of its own.
+// ends. After a lost connection or another server it reads the registry again: then every tool is reported once more,
+// and those that are gone as deleted; ready is called once only. Errors: ctx's, and those of Read.
 func (s *Store) WatchTools(ctx context.Context, each func(t Tool, deleted bool), ready func()) error {
-	return s.watchTools(ctx, each, func() bool { ready(); return true })
+	known := map[string]bool{}
+	for {
+		lost, err := s.watchTools(ctx, known, each, ready)
+		if !lost {
+			return err
+		}
+		ready = func() {}
+		if !s.pause(ctx, unknownPause) {
+			return s.explain(ctx, context.Cause(ctx))
+		}
+	}
 }
 
-// watchTools goes on after what is there was reported only if initial says so.
-func (s *Store) watchTools(ctx context.Context, each func(Tool, bool), initial func() bool) error {
-	ctx, cancel := context.WithCancel(ctx)
+// toolNews is one thing that the registry's cursor tells: an entry, or that the snapshot is complete, or that it was lost.
+type toolNews struct {
+	entry    Entry
+	complete bool
+	lost     bool
+}
+
+const toolPrefix = "$KV." + subjects.ToolsBucket + "."
+
+// watchTools reads the registry until its cursor is lost. known are the tools that were reported and stand.
+func (s *Store) watchTools(ctx context.Context, known map[string]bool, each func(Tool, bool), ready func()) (lost bool, err error) {
+	inner, cancel := context.WithCancel(ctx)
 	defer cancel()
-	bucket, err := s.js.KeyValue(ctx, subjects.ToolsBucket)
-	if err != nil {
-		return s.explain(ctx, err)
+	news := make(chan toolNews)
+	tell := func(n toolNews) {
+		select {
+		case news <- n:
+		case <-inner.Done():
+		}
 	}
-	w, err := bucket.Watch(ctx, "*") // tools; definitions have two tokens
+	_, err = s.newCursor(inner, "KV_"+subjects.ToolsBucket, []string{toolPrefix + "*"}, // definitions have two tokens
+		func(e Entry) { tell(toolNews{entry: e}) },
+		func(uint64) { tell(toolNews{complete: true}) },
+		func(error) { tell(toolNews{lost: true}) })
 	if err != nil {
-		return s.explain(ctx, err)
+		return false, err
 	}
-	defer func() { _ = w.Stop() }()
+	unseen := maps.Clone(known)
 	for {
 		select {
 		case <-ctx.Done():
-			return context.Cause(ctx)
-		case e, ok := <-w.Updates():
+			return false, s.explain(ctx, context.Cause(ctx))
+		case <-s.ctx.Done():
+			return false, errClosed()
+		case n := <-news:
 			switch {
-			case !ok:
-				return fault.New(fault.NoConnection, "the watch of the tool registry ended")
-			case e == nil:
-				if !initial() {
-					return nil
+			case n.lost:
+				return true, nil
+			case n.complete:
+				for name := range unseen { // removed, and the marker with them, while nobody watched
+					delete(known, name)
+					each(Tool{Name: name}, true)
 				}
+				unseen = nil
+				ready()
 			default:
-				s.reportTool(e, each)
+				delete(unseen, s.reportTool(n.entry, known, each))
 			}
 		}
 	}
 }
 
-func (s *Store) reportTool(e jetstream.KeyValueEntry, each func(Tool, bool)) {
-	if e.Operation() != jetstream.KeyValuePut {
-		if name, ok := subjects.Decode(e.Key()); ok {
-			each(Tool{Name: name, Revision: e.Revision()}, true)
+// reportTool reports an entry, and gives the tool's name.
+func (s *Store) reportTool(e Entry, known map[string]bool, each func(Tool, bool)) string {
+	name, ok := subjects.Decode(strings.TrimPrefix(e.Subject, toolPrefix))
+	if !ok {
+		return ""
+	}
+	if operation(e.Header) != "" {
+		if known[name] {
+			delete(known, name)
+			each(Tool{Name: name, Revision: e.Seq}, true)
 		}
-		return
+		return name
 	}
-	t, err := parseTool(e.Value(), e.Revision(), "")
+	t, err := parseTool(e, name)
 	if err != nil {
-		s.cfg.Logger.Error("an entry of the tool registry can't be read and is left out", "key", e.Key(), "error", err)
-		return
+		s.cfg.Logger.Error("an entry of the tool registry can't be read and is left out", "tool", name, "error", err)
+		return name
 	}
+	known[name] = true
 	each(t, false)
+	return name
 }
 
 // Definition gives a definition by its digest. Errors: NotFound, InvalidTool, and those of Read.

@@ -19,7 +19,7 @@ func ExampleStep() {
 	fmt.Println(subjects.StepRecord(a, 1))
 	fmt.Println(a.Key())
 	// Output:
-	// step.0.crm=2Fget.17.acme.order-42.17.user.1
-	// $KV.runs_0.17.acme.order-42.17.step.crm=2Fget.user.1
+	// step.0.crm=2Fget.52.acme.order-42.17.user.1
+	// $KV.runs_0.52.acme.order-42.17.step.crm=2Fget.user.1
 	// acme/order-42/17/user
 }

@@ -199,11 +199,8 @@ func describe(err error) (f *fault.Error) {
 	return failure(err)
 }
 
+// succeed records what the tool returned, if it can be a value: JSON or text, of 64 MiB at most.
 func (x *execution) succeed(out Output) {
-	if len(out.Body) > maxBlob {
-		x.fail(fault.New(fault.TooLarge, "the tool returned %d bytes; a result has at most %d", len(out.Body), maxBlob))
-		return
-	}
 	if _, err := plan.Output(out.Body, out.Text); err != nil {
 		x.fail(err)
 		return
