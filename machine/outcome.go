@@ -127,7 +127,10 @@ func (r *Run) Step(i int, now time.Time) outcome.Step {
 	s, p := &r.steps[i], &r.plan.Steps[i]
 	st := outcome.Step{
 		ID: p.ID, Tool: p.Tool, Status: r.StepStatus(i), Attempts: s.executed, Ready: s.ready, Decided: s.decided,
-		Waiting: r.waitingFor(i, now), Error: r.stepError(i),
+		Error: r.stepError(i),
+	}
+	if !s.state.terminal() {
+		st.Waiting = r.waitingFor(i, now)
 	}
 	if res := s.result; res != nil {
 		st.Worker, st.Started, st.Ended = res.Worker, res.Started, res.Ended

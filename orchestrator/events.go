@@ -2,6 +2,7 @@ package orchestrator
 
 import (
 	"encoding/json"
+	"strconv"
 	"time"
 
 	"github.com/stepjet/stepjet/fault"
@@ -43,15 +44,58 @@ type stepEvent struct {
 }
 
 func (l *loop) announceStep(r *run, i int) {
+	l.publish(subjects.Event(r.id, subjects.EventStep), l.stepEvent(r, i))
+}
+
+// stepEvent writes a stepEvent by hand, since every step has one.
+func (l *loop) stepEvent(r *run, i int) []byte {
 	s := r.machine.Step(i, time.Time{})
-	e := stepEvent{
-		Run: r.id.Plain(), Step: s.ID, Tool: s.Tool, Status: s.Status, Attempt: s.Attempts, Time: s.Decided, Worker: s.Worker, Error: s.Error,
+	if s.Error != nil {
+		b, _ := json.Marshal(stepEvent{
+			Run: r.id.Plain(), Step: s.ID, Tool: s.Tool, Status: s.Status, Attempt: s.Attempts, Time: s.Decided, MS: tookMS(&s), Worker: s.Worker, Error: s.Error,
+		})
+		return b
 	}
-	if !s.Ready.IsZero() {
-		e.MS = float64(s.Decided.Sub(s.Ready).Microseconds()) / 1000
+	b := make([]byte, 0, 256)
+	b = append(b, `{"run":`...)
+	b = appendJSON(b, r.id.Plain())
+	b = append(b, `,"step":"`...) // ids, tools and statuses need no escaping
+	b = append(b, s.ID...)
+	b = append(b, `","tool":"`...)
+	b = append(b, s.Tool...)
+	b = append(b, `","status":"`...)
+	b = append(b, s.Status...)
+	b = append(b, '"')
+	if s.Attempts > 0 {
+		b = append(b, `,"attempt":`...)
+		b = strconv.AppendInt(b, int64(s.Attempts), 10)
 	}
-	b, _ := json.Marshal(e)
-	l.publish(subjects.Event(r.id, subjects.EventStep), b)
+	b = append(b, `,"time":"`...)
+	b = s.Decided.AppendFormat(b, time.RFC3339Nano)
+	b = append(b, '"')
+	if ms := tookMS(&s); ms > 0 {
+		b = append(b, `,"ms":`...)
+		b = strconv.AppendFloat(b, ms, 'f', -1, 64)
+	}
+	if s.Worker != "" {
+		b = append(b, `,"worker":`...)
+		b = appendJSON(b, s.Worker)
+	}
+	return append(b, '}')
+}
+
+// appendJSON writes a string as JSON.
+func appendJSON(b []byte, s string) []byte {
+	quoted, _ := json.Marshal(s) // strings can't fail
+	return append(b, quoted...)
+}
+
+// tookMS gives the time from ready to decided, in milliseconds.
+func tookMS(s *outcome.Step) float64 {
+	if s.Ready.IsZero() {
+		return 0
+	}
+	return float64(s.Decided.Sub(s.Ready).Microseconds()) / 1000
 }
 
 func (l *loop) announceRetry(r *run, d machine.Dispatch) {

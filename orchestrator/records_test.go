@@ -14,6 +14,8 @@ import (
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/machine"
 	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/plan"
+	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/tool"
 )
 
@@ -95,3 +97,19 @@ func TestMailboxHoldsRecordsBackButNoCompletions(t *testing.T) {
 }
 
 func entryOf(n int) kv.Entry { return kv.Entry{Data: make([]byte, n)} }
+
+func TestStepEventsAreWhatTheirStructSays(t *testing.T) {
+	p, _ := plan.Parse([]byte(`{"steps":[{"id":"a","tool":"crm/get"},{"id":"b","tool":"t"}]}`), nil)
+	at := time.Date(2026, 11, 20, 12, 0, 0, 1000, time.UTC)
+	m := machine.New(p, machine.Start{Submitted: at, Started: at})
+	var e machine.Effects
+	m.Apply(machine.Record{Seq: 1, Time: at.Add(1500 * time.Microsecond), Result: &machine.Result{Step: 0, Attempt: 1, Body: []byte(`1`), Worker: `w "1"`}}, at, &e)
+	m.Apply(machine.Record{Seq: 2, Time: at.Add(2 * time.Millisecond), Result: &machine.Result{Step: 1, Attempt: 1, Error: fault.New(fault.ToolTerminal, "x < y"), Worker: "w"}}, at, &e)
+	r := &run{id: subjects.NewRun("acme", "é #1"), plan: p, machine: m}
+	read := func(i int) (s stepEvent) {
+		require.NoError(t, json.Unmarshal((&loop{}).stepEvent(r, i), &s))
+		return s
+	}
+	require.Equal(t, stepEvent{Run: "é #1", Step: "a", Tool: "crm/get", Status: outcome.StepSucceeded, Attempt: 1, Time: at.Add(1500 * time.Microsecond), MS: 1.5, Worker: `w "1"`}, read(0))
+	require.Equal(t, stepEvent{Run: "é #1", Step: "b", Tool: "t", Status: outcome.StepFailed, Attempt: 1, Time: at.Add(2 * time.Millisecond), MS: 2, Worker: "w", Error: fault.New(fault.ToolTerminal, "x < y")}, read(1))
+}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"strconv"
+	"time"
 	"unicode/utf8"
 )
 
@@ -153,12 +154,34 @@ func (r *Run) header(b []byte) []byte {
 	return b[:len(b)-1]
 }
 
+// append writes by hand what encoding/json would write of the struct: a run has up to 10,000 of them.
 func (s *Step) append(b []byte) []byte {
-	type bare Step
-	x := bare(*s)
-	x.Arguments, x.Result = nil, nil
-	b = appendValue(b, x)
-	b = b[:len(b)-1]
+	b = append(b, `{"id":`...)
+	b = appendString(b, s.ID)
+	b = append(b, `,"tool":`...)
+	b = appendString(b, s.Tool)
+	b = append(b, `,"status":`...)
+	b = appendString(b, string(s.Status))
+	if s.Attempts != 0 {
+		b = append(b, `,"attempts":`...)
+		b = strconv.AppendInt(b, int64(s.Attempts), 10)
+	}
+	b = appendTime(b, `,"ready":`, s.Ready)
+	b = appendTime(b, `,"started":`, s.Started)
+	b = appendTime(b, `,"ended":`, s.Ended)
+	b = appendTime(b, `,"decided":`, s.Decided)
+	if s.Worker != "" {
+		b = append(b, `,"worker":`...)
+		b = appendString(b, s.Worker)
+	}
+	if s.Waiting != "" {
+		b = append(b, `,"waiting":`...)
+		b = appendString(b, s.Waiting)
+	}
+	if s.Error != nil {
+		b = append(b, `,"error":`...)
+		b = appendValue(b, s.Error)
+	}
 	if len(s.Arguments) > 0 {
 		b = append(b, `,"arguments":`...)
 		b = append(b, s.Arguments...)
@@ -167,7 +190,26 @@ func (s *Step) append(b []byte) []byte {
 		b = append(b, `,"result":`...)
 		b = append(b, s.Result...)
 	}
+	if s.Bytes != 0 {
+		b = append(b, `,"bytes":`...)
+		b = strconv.AppendInt(b, s.Bytes, 10)
+	}
+	if s.Blob != nil {
+		b = append(b, `,"blob":`...)
+		b = appendValue(b, s.Blob)
+	}
 	return append(b, '}')
+}
+
+// appendTime writes a time that is not zero, behind its key.
+func appendTime(b []byte, key string, t time.Time) []byte {
+	if t.IsZero() {
+		return b
+	}
+	b = append(b, key...)
+	b = append(b, '"')
+	b = t.UTC().AppendFormat(b, time.RFC3339Nano)
+	return append(b, '"')
 }
 
 // appendValue marshals a value that can't fail: structs of this package and package fault, made of strings, numbers and

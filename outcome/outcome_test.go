@@ -2,6 +2,7 @@ package outcome_test
 
 import (
 	"encoding/json"
+	"reflect"
 	"testing"
 	"time"
 
@@ -58,4 +59,23 @@ func TestEmptyOutcomeHasListsNotNull(t *testing.T) {
 	b := (&outcome.Outcome{Run: "r", Status: outcome.Rejected, Problems: []fault.Problem{{Code: fault.EmptyPlan, Path: "/steps", Message: "m"}}}).JSON()
 	require.JSONEq(t, `{"run":"r","status":"rejected","results":{},"errors":[],"problems":[{"code":"empty_plan","path":"/steps","message":"m"}],
 		"stats":{"steps":0,"succeeded":0,"failed":0,"skipped":0,"elapsed_ms":0,"bytes_returned":0,"bytes_kept_out":0,"tokens_kept_out_estimate":0}}`, string(b))
+}
+
+// TestEveryFieldOfAStepIsWritten fills each field in turn, so that a new one can't be forgotten by the writer.
+func TestEveryFieldOfAStepIsWritten(t *testing.T) {
+	at := time.Date(2026, 11, 20, 12, 0, 0, 123456789, time.UTC)
+	full := outcome.Step{
+		ID: "a", Tool: "crm/get", Status: outcome.StepFailed, Attempts: 2, Ready: at, Started: at.Add(1), Ended: at.Add(2), Decided: at.Add(3), Worker: "w \"1\"",
+		Waiting: "b", Error: fault.New(fault.ToolFailed, "x < y"), Arguments: json.RawMessage(`{"n": 1.0}`), Result: json.RawMessage(`[ 1e400 ]`), Bytes: 9,
+		Blob: &outcome.Handle{Name: "n", Size: 1, SHA256: "ab"},
+	}
+	v := reflect.ValueOf(full)
+	for i := range v.NumField() {
+		require.False(t, v.Field(i).IsZero(), "fill in %s", v.Type().Field(i).Name)
+	}
+	run := outcome.Run{Steps: []outcome.Step{full}}
+	var back outcome.Run
+	require.NoError(t, json.Unmarshal(run.JSON(), &back))
+	require.Equal(t, full, back.Steps[0])
+	require.Contains(t, string(run.JSON()), `"arguments":{"n": 1.0},"result":[ 1e400 ],`)
 }

@@ -1,0 +1,63 @@
+package kv_test
+
+import (
+	"context"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stepjet/stepjet/internal/natstest"
+	"github.com/stepjet/stepjet/kv"
+)
+
+// Not parallel: it looks at all goroutines of the process.
+func TestCloseLeavesNoGoroutineBehind(t *testing.T) {
+	srv := natstest.Start(t)
+	own := func() (stacks []string) {
+		buf := make([]byte, 4<<20)
+		for _, stack := range strings.Split(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
+			if strings.Contains(stack, "stepjet/kv.(") {
+				stacks = append(stacks, stack)
+			}
+		}
+		return stacks
+	}
+	for i := range 3 {
+		nc := natstest.Connect(t, srv)
+		s, err := kv.Setup(within(t, 10*time.Second), nc, kv.Config{})
+		require.NoError(t, err)
+		tool := register(t, s, "tool", 5)
+		p, got := pull(t, s, tool, 5)
+		stop, err := s.Follow(context.Background(), 0, allPartitions(), func(kv.Entry) {}, nil, nil)
+		require.NoError(t, err)
+		leave, err := s.Join(within(t, 5*time.Second), "me", func([]string) {})
+		require.NoError(t, err)
+		dispatch(t, s, kv.Dispatch{Attempt: attempt("tool", strconv.Itoa(i))})
+		require.NoError(t, receive(t, got, "a step").Ack())
+		require.NotEmpty(t, own())
+		p.Drain(within(t, 5*time.Second))
+		stop()
+		leave()
+		s.Close()
+		require.Empty(t, own())
+		nc.Close()
+	}
+	for range 20 { // also when nobody stops anything but the store
+		nc := natstest.Connect(t, srv)
+		s, err := kv.Open(within(t, 10*time.Second), nc)
+		require.NoError(t, err)
+		_, err = s.Follow(context.Background(), 0, allPartitions(), func(kv.Entry) {}, nil, nil)
+		require.NoError(t, err)
+		_, err = s.Pull(context.Background(), kv.Tool{Name: "tool"}, 5, func(*kv.Delivery) {})
+		require.NoError(t, err)
+		_, err = s.Join(within(t, 5*time.Second), nc.NewInbox()[7:], func([]string) {})
+		require.NoError(t, err)
+		s.Close()
+		require.Empty(t, own())
+		nc.Close()
+	}
+}
