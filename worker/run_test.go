@@ -159,8 +159,8 @@ func TestVanishedToolIsRegisteredAgain(t *testing.T) {
 	bucket, err := w.js.KeyValue(subjects.ToolsBucket)
 	require.NoError(t, err)
 	info := w.consumer("a")
-	require.NoError(t, bucket.Delete(subjects.ToolKey("a")))
 	require.NoError(t, w.js.DeleteConsumer(info.Stream, info.Name))
+	require.NoError(t, bucket.Delete(subjects.ToolKey("a")))
 	w.eventually(func() bool {
 		_, err := w.store.Tool(context.Background(), "a")
 		return err == nil

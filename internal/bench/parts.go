@@ -51,7 +51,15 @@ func orchestratorConfig(log *slog.Logger) orchestrator.Config {
 // Embedded measures everything in this process, without sockets.
 func Embedded(ctx context.Context, dir string, syncAlways bool, cfg Config, log *slog.Logger) (Mode, error) {
 	mode := Mode{Name: "embedded: one process"}
-	srv, err := embedded.Start(embedded.Options{Dir: dir, SyncAlways: syncAlways})
+	cfg = cfg.withDefaults()
+	floor, err := Floor(ctx, filepath.Join(dir, "floor"), syncAlways, cfg.Rounds)
+	if err != nil {
+		return mode, err
+	}
+	for _, r := range floor {
+		cfg.Progress(r.String())
+	}
+	srv, err := embedded.Start(embedded.Options{Dir: filepath.Join(dir, "jetstream"), SyncAlways: syncAlways})
 	if err != nil {
 		return mode, err
 	}
@@ -95,7 +103,8 @@ func Embedded(ctx context.Context, dir string, syncAlways bool, cfg Config, log 
 	}
 	defer c.Close()
 	self := os.Getpid()
-	mode.Results, err = Measure(ctx, c, cfg, func() time.Duration { return CPU(self) })
+	results, err := Measure(ctx, c, cfg, func() time.Duration { return CPU(self) })
+	mode.Results = append(floor, results...)
 	mode.PeakMB = map[string]float64{"all in one": PeakMB(self)}
 	return mode, err
 }

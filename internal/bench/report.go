@@ -68,11 +68,39 @@ func (r *Report) Markdown() string {
 	b.WriteString("Timings on shared machines vary by tens of per cent from one run to the next.\n\n")
 	b.WriteString("Step times are from ready to decided by the ledger's clock; for chains and the sustained load the run's time divided by its depth. ")
 	b.WriteString("CPU is over all processes, server, worker and client included.\n")
+	r.ratios(&b)
 	r.targets(&b)
 	for _, m := range r.Modes {
 		m.markdown(&b)
 	}
 	return b.String()
+}
+
+// ratios compares Stepjet with JetStream alone, measured in the same run and process.
+func (r *Report) ratios(b *strings.Builder) {
+	if len(r.Modes) == 0 {
+		return
+	}
+	find := func(prefix string) (res Result, ok bool) {
+		for _, res := range r.Modes[0].Results {
+			if strings.HasPrefix(res.Shape, prefix) {
+				return res, true
+			}
+		}
+		return res, false
+	}
+	alone, ok1 := find("floor: JetStream alone, one")
+	many, ok2 := find("floor: JetStream alone, 64")
+	chain, ok3 := find("chain of 20")
+	diamonds, ok4 := find("3000 diamonds, 64")
+	if !ok1 || !ok2 || !ok3 || !ok4 {
+		return
+	}
+	b.WriteString("\n## Against JetStream alone\n\nThe floor is a step's bare way through JetStream in the same process and run: publish, pull, create the record, notice it. ")
+	b.WriteString("Stepjet adds references, the run's plan, start and history, events, and the purge.\n\n| | JetStream alone | Stepjet | ratio |\n|---|---:|---:|---:|\n")
+	fmt.Fprintf(b, "| one after the other, ms a step | %.3f | %.3f | %.2f |\n", alone.StepP50, chain.StepP50, chain.StepP50/alone.StepP50)
+	fmt.Fprintf(b, "| 64 in flight (steps; diamonds of seven), steps/s | %.0f | %.0f | %.2f |\n", many.PerSecond, diamonds.PerSecond, diamonds.PerSecond/many.PerSecond)
+	fmt.Fprintf(b, "| CPU s per 1,000 steps, 64 in flight | %.3f | %.3f | %.2f |\n", many.CPU, diamonds.CPU, diamonds.CPU/many.CPU)
 }
 
 func (r *Report) targets(b *strings.Builder) {
