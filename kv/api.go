@@ -70,6 +70,7 @@ func (s *Store) request(ctx context.Context, d time.Duration, subject string, bo
 	err := s.guarded(ctx, subject, func(ctx context.Context) (err error) {
 		ctx, cancel := context.WithTimeout(ctx, d)
 		defer cancel()
+		defer context.AfterFunc(s.ctx, cancel)()
 		answer, err = s.nc.RequestWithContext(ctx, subject, body)
 		return err
 	})

@@ -73,7 +73,7 @@ func (s *Store) newCursor(ctx context.Context, stream string, filters []string, 
 	c.target = info.State.LastSeq
 	c.home = home{s.nc.ConnectedServerId(), info.leader()}
 	c.remote = info.leader() != "" && len(info.Cluster.Replicas) > 0
-	c.ctx, c.cancel = context.WithCancelCause(ctx)
+	c.ctx, c.cancel = s.bound(ctx)
 	if err := s.retry(ctx, c.subscribe); err != nil {
 		c.cancel(nil)
 		return nil, err

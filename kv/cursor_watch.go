@@ -23,8 +23,6 @@ func (c *Cursor) watch() {
 		select {
 		case <-c.ctx.Done():
 			return
-		case <-c.s.ctx.Done():
-			return
 		case _, open := <-status:
 			if !open { // closed for good; the store's owner ends the cursor
 				status = nil

@@ -55,7 +55,7 @@ type Puller struct {
 	next  string // subject of pull requests
 	slots int
 	each  func(*Delivery)
-	end   context.CancelFunc
+	end   context.CancelCauseFunc
 	done  chan struct{}
 
 	calling sync.Mutex // held while each runs
@@ -89,8 +89,9 @@ func (s *Store) Pull(ctx context.Context, t Tool, slots int, each func(*Delivery
 	if err := p.turn(); err != nil {
 		return nil, Fault(err)
 	}
-	ctx, p.end = context.WithCancel(ctx)
+	ctx, p.end = s.bound(ctx)
 	if !s.spawn(func() { defer close(p.done); p.watch(ctx) }) {
+		p.end(nil)
 		_ = p.line.sub.Unsubscribe()
 		return nil, errClosed()
 	}
@@ -326,6 +327,6 @@ func (p *Puller) Drain(ctx context.Context) {
 	case <-p.s.ctx.Done():
 	}
 	_ = sub.Unsubscribe() // it may be waiting for a server that is away
-	p.end()
+	p.end(nil)
 	<-p.done
 }

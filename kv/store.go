@@ -97,6 +97,16 @@ func (s *Store) spawn(f func()) bool {
 	return true
 }
 
+// bound gives a context that ends with ctx and with the store.
+func (s *Store) bound(ctx context.Context) (context.Context, context.CancelCauseFunc) {
+	inner, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(s.ctx, func() { cancel(errClosed()) })
+	return inner, func(cause error) {
+		stop()
+		cancel(cause)
+	}
+}
+
 func errClosed() *fault.Error {
 	return fault.New(fault.NoConnection, "this program's connection to Stepjet is closed")
 }
@@ -135,6 +145,9 @@ func (s *Store) retry(ctx context.Context, request func(context.Context) error) 
 // explain makes a fault of a request's error. A request that ended because its caller's context did says so, unless the
 // reason is known to be another.
 func (s *Store) explain(ctx context.Context, err error) *fault.Error {
+	if s.ctx.Err() != nil && ctx.Err() == nil {
+		return errClosed()
+	}
 	f := Fault(err)
 	if f.Code != fault.Timeout {
 		return f

@@ -13,8 +13,8 @@ const abandonAfter = time.Second
 // timeout ends an execution whose time has run out. The record doesn't wait for the handler, which may never return.
 func (x *execution) timeout() {
 	if x.lost.Load() {
-		x.cancel(ErrTimeout)
 		x.drop(false) // another worker has the step, and all the time it needs
+		x.cancel(ErrTimeout)
 		return
 	}
 	if x.fail(x.outOfTime()) {
@@ -38,8 +38,8 @@ func (x *execution) outOfTime() *fault.Error {
 // this does.
 func (x *execution) cancelled() {
 	if x.lost.Load() {
-		x.cancel(ErrCancelled)
 		x.drop(false)
+		x.cancel(ErrCancelled)
 		return
 	}
 	if x.fail(fault.New(fault.Cancelled, "the step was cancelled while it ran")) {

@@ -12,6 +12,9 @@ import (
 
 // accept takes a delivery. It is called from the feed's one goroutine and doesn't wait.
 func (e *engine) accept(f *feed, d *kv.Delivery) {
+	if !f.busy.Load() {
+		f.busy.Store(true)
+	}
 	if e.hard.Err() != nil { // Run has given up on the feed's last deliveries
 		f.release()
 		return

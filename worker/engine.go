@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -46,6 +47,7 @@ type feed struct {
 	ackWait time.Duration
 	puller  *kv.Puller
 	pulling chan struct{} // closed once puller is set
+	busy    atomic.Bool   // something has come since the last look
 }
 
 // release gives a slot back.

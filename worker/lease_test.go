@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -104,67 +102,6 @@ func TestHeartbeatKeepsTheLease(t *testing.T) {
 	close(g.open)
 	require.Nil(t, w.result(a).Error)
 	w.settled("slow")
-}
-
-// proxy is a way to the server that can be cut without either side being told.
-type proxy struct {
-	listener net.Listener
-	cut      atomic.Bool
-	mu       sync.Mutex
-	conns    []net.Conn
-}
-
-func newProxy(t *testing.T, to string) *proxy {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	p := &proxy{listener: l}
-	t.Cleanup(p.close)
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			s, err := net.Dial("tcp", to)
-			if err != nil {
-				_ = c.Close()
-				continue
-			}
-			p.mu.Lock()
-			p.conns = append(p.conns, c, s)
-			p.mu.Unlock()
-			go p.copy(c, s)
-			go p.copy(s, c)
-		}
-	}()
-	return p
-}
-
-// copy carries bytes over, or drops them while the way is cut.
-func (p *proxy) copy(to, from net.Conn) {
-	buf := make([]byte, 32<<10)
-	for {
-		n, err := from.Read(buf)
-		if err != nil {
-			_ = to.Close()
-			return
-		}
-		if p.cut.Load() {
-			continue
-		}
-		if _, err := to.Write(buf[:n]); err != nil {
-			return
-		}
-	}
-}
-
-func (p *proxy) close() {
-	_ = p.listener.Close()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, c := range p.conns {
-		_ = c.Close()
-	}
 }
 
 // A worker that is cut off cancels its handlers when their leases have run out; another one takes the step over.
@@ -342,19 +279,22 @@ func TestMaxDeliveries(t *testing.T) {
 func TestServerRestart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	w := start(t, kv.Config{AckWait: 10 * time.Second}, func(o *embedded.Options) { o.Listen, o.Dir = "127.0.0.1:0", dir })
+	w := start(t, kv.Config{AckWait: time.Second}, func(o *embedded.Options) { o.Listen, o.Dir = "127.0.0.1:0", dir })
 	w.registrar()
 	address := w.srv.URL()[len("nats://"):]
 	nc, err := nats.Connect(w.srv.URL(), nats.MaxReconnects(-1), nats.ReconnectWait(20*time.Millisecond))
 	require.NoError(t, err)
 	t.Cleanup(nc.Close)
 	g := newGate()
-	w.launch(nc, Config{}, g.tools("slow")).awaitReady()
+	worker := w.launch(nc, Config{}, g.tools("slow"))
+	worker.awaitReady()
 	a := w.attempt("slow", "r", "s1")
 	w.dispatch(a, `{}`, claims(a))
 	await(w, g.begun, "the call")
 	w.srv.Shutdown()
-	close(g.open) // the result comes while there is no server
+	close(g.open) // the result comes while there is no server, for longer than the lease lasts
+	require.Never(t, func() bool { return w.logs.count("the lease ran out") > 0 }, 2500*time.Millisecond, 50*time.Millisecond,
+		"a result is no longer a handler's to lose")
 	again, err := embedded.Start(embedded.Options{Dir: dir, Listen: address})
 	require.NoError(t, err)
 	t.Cleanup(again.Shutdown)
@@ -370,6 +310,7 @@ func TestServerRestart(t *testing.T) {
 	require.Nil(t, w.result(a).Error)
 	w.settled("slow")
 	require.Empty(t, g.begun, "it was executed once")
+	require.NoError(t, worker.end())
 }
 
 // A server that hands a step out again to the worker that is still at it: there is one execution, one record, and

@@ -15,6 +15,8 @@ import (
 const (
 	// registering bounds how many tools are registered at once.
 	registering = 8
+	// refreshEvery is how long nothing may come for a tool before the worker makes sure that its consumer is still there.
+	refreshEvery = 30 * time.Second
 	// patience is how long nobody may answer before the worker says that it waits.
 	patience = 2 * time.Second
 )
@@ -153,4 +155,39 @@ func (e *engine) endFeed(ctx context.Context, f *feed) {
 	ctx, cancel := context.WithTimeout(ctx, f.ackWait)
 	defer cancel()
 	f.puller.Drain(ctx)
+}
+
+// refresh sees to tools for which nothing has come for a while, until ctx ends: perhaps somebody deleted their consumer.
+func (e *engine) refresh(ctx context.Context) {
+	ticker := time.NewTicker(e.w.refresh)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		for _, h := range e.tools {
+			if f := h.feed.Load(); f != nil && !f.busy.Swap(false) && !h.mending.Load() {
+				e.restore(ctx, h)
+			}
+		}
+	}
+}
+
+// restore has a tool registered as it stands in the registry, which creates what is missing of it and changes nothing
+// else: the definition may be another worker's newer one.
+func (e *engine) restore(ctx context.Context, h *hosted) {
+	ctx, cancel := context.WithTimeout(ctx, e.w.refresh)
+	defer cancel()
+	t, err := e.store.Tool(ctx, h.def.Name)
+	if err == nil {
+		var raw []byte
+		if raw, err = json.Marshal(t.Definition); err == nil {
+			_, err = e.store.RequestRegister(ctx, raw)
+		}
+	}
+	if err != nil {
+		e.log.Debug("an idle tool could not be looked after", "tool", h.def.Name, "error", err)
+	}
 }

@@ -33,6 +33,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	err = e.serveAll(ctx)
 	if err == nil {
 		close(w.ready)
+		e.spawn(func() { e.refresh(ctx) })
 		e.watch(ctx)
 		e.mends.wait(e.hard) // a tool being registered again may just have got a feed, to be drained like the others
 	}

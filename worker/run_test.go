@@ -170,6 +170,27 @@ func TestVanishedToolIsRegisteredAgain(t *testing.T) {
 	require.Equal(t, 1, w.logs.count("has vanished"))
 }
 
+func TestDeletedConsumerIsRestored(t *testing.T) {
+	t.Parallel()
+	w := start(t, kv.Config{})
+	w.registrar()
+	var calls atomic.Int32
+	tools := counter("a", &calls)
+	w.worker(Config{}, func(worker *Worker) {
+		tools(worker)
+		worker.refresh = 50 * time.Millisecond
+	})
+	require.Nil(t, w.run("a", `{}`).Error)
+	newer, err := w.store.Register(w.ctx(), []byte(`{"name":"a","description":"another worker's newer one"}`))
+	require.NoError(t, err)
+	info := w.consumer("a")
+	require.NoError(t, w.js.DeleteConsumer(info.Stream, info.Name))
+	require.Nil(t, w.run("a", `{}`).Error)
+	now, err := w.store.Tool(w.ctx(), "a")
+	require.NoError(t, err)
+	require.Equal(t, newer.Digest, now.Digest, "the registry keeps what it has")
+}
+
 // Workers that come and go while steps arrive: every step gets exactly one record, and none is redelivered.
 func TestStartAndStop(t *testing.T) {
 	t.Parallel()

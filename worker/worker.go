@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/nats-io/nats.go"
 
@@ -38,6 +39,7 @@ type Worker struct {
 	mistakes   []error // of Handle, which returns none: Run does
 	begun      bool
 
+	refresh   time.Duration // refreshEvery, but in tests
 	ready     chan struct{}
 	abandoned atomic.Int64
 }
@@ -64,7 +66,7 @@ func New(nc *nats.Conn, c Config) (*Worker, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
 	}
-	return &Worker{nc: nc, config: c, tools: map[string]*hosted{}, ready: make(chan struct{})}, nil
+	return &Worker{nc: nc, config: c, tools: map[string]*hosted{}, refresh: refreshEvery, ready: make(chan struct{})}, nil
 }
 
 // Name gives the worker's name, as it stands in records.
