@@ -129,7 +129,7 @@ type toolNews struct {
 	lost     bool
 }
 
-const toolPrefix = "$KV." + subjects.ToolsBucket + "."
+var toolPrefix = subjects.BucketSubject(subjects.ToolsBucket, "")
 
 // watchTools reads the registry until its cursor is lost. known are the tools that were reported and stand.
 func (s *Store) watchTools(ctx context.Context, known map[string]bool, each func(Tool, bool), ready func()) (lost bool, err error) {

@@ -134,7 +134,7 @@ func TestAtMostOnceTimeoutIsUnknown(t *testing.T) {
 	g := newGate()
 	w.worker(Config{}, g.tools("pay"))
 	a := w.attempt("pay", "r", "s1")
-	w.dispatch(a, `{}`, claims(a), func(s *wire.Step) { s.Timeout = 20 * time.Millisecond })
+	w.dispatch(a, `{}`, claims(a), func(s *wire.Step) { s.Timeout = 300 * time.Millisecond })
 	r := w.result(a)
 	require.Equal(t, fault.OutcomeUnknown, r.Error.Code)
 	require.False(t, r.Error.Retryable)
