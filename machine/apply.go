@@ -55,28 +55,20 @@ func (r *Run) decide(i int, rec *Record, now time.Time, out *Effects) {
 }
 
 func (r *Run) mayRetry(i int, res *Result) bool {
-	return !r.stopping && res.Error.Retryable && res.Error.Code.Retryable() && res.Attempt < r.maxAttempts(i)
+	most, _ := r.policy(i)
+	return !r.stopping && res.Error.Retryable && res.Error.Code.Retryable() && res.Attempt < most
 }
 
-func (r *Run) maxAttempts(i int) int {
-	c := r.Contract(i)
-	if own := r.plan.Steps[i].Retry; own != nil && own.MaxAttempts > 0 && !c.AtMostOnce {
-		return own.MaxAttempts
-	}
-	return max(c.MaxAttempts, 1)
-}
-
-func (r *Run) backoff(i int) tool.Backoff {
-	if own := r.plan.Steps[i].Retry; own != nil && own.Backoff != nil {
-		return *own.Backoff
-	}
-	return r.Contract(i).Backoff
+// policy gives the most attempts of a step and the pauses between them: the step's own over the frozen contract's.
+func (r *Run) policy(i int) (attempts int, b tool.Backoff) {
+	return r.Contract(i).Policy(r.plan.Steps[i].Retry)
 }
 
 // retry asks for the next attempt at its time, which is a function of the records and the run's identity alone.
 func (r *Run) retry(i int, rec *Record, now time.Time, out *Effects) {
 	s := &r.steps[i]
-	delay := max(r.backoff(i).Delay(rec.Result.Attempt, r.jitter(i, rec.Result.Attempt)), rec.Result.Error.RetryAfter)
+	_, backoff := r.policy(i)
+	delay := max(backoff.Delay(rec.Result.Attempt, r.jitter(i, rec.Result.Attempt)), rec.Result.Error.RetryAfter)
 	s.state, s.attempt, s.at = retrying, rec.Result.Attempt+1, rec.Time.Add(delay)
 	if next, ok := r.early[attemptKey{i, s.attempt}]; ok {
 		r.decide(i, next, now, out)
