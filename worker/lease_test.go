@@ -84,7 +84,7 @@ func (g *gate) tools(name string, opts ...Option) func(*Worker) {
 
 func TestHeartbeatKeepsTheLease(t *testing.T) {
 	t.Parallel()
-	w := start(t, kv.Config{AckWait: time.Second})
+	w := start(t, kv.Config{AckWait: 2 * time.Second})
 	w.registrar()
 	g := newGate()
 	w.worker(Config{}, g.tools("slow"))
@@ -94,7 +94,7 @@ func TestHeartbeatKeepsTheLease(t *testing.T) {
 	select {
 	case <-g.begun:
 		require.Fail(t, "the step was executed twice")
-	case <-time.After(3500 * time.Millisecond): // several leases long
+	case <-time.After(5 * time.Second): // several leases long
 	}
 	info := w.consumer("slow")
 	require.Equal(t, 1, info.NumAckPending)

@@ -63,7 +63,7 @@ func write(path string, b []byte) error {
 func (r *Report) Markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Performance\n\nWritten by `make bench`; the same figures are in [bench/results.json](../bench/results.json).\n\n")
-	fmt.Fprintf(&b, "%s, version %s, %s. No-op tools, file storage, no fsync before the acknowledgement, grace of finished runs %s, so that purging goes on meanwhile. ",
+	fmt.Fprintf(&b, "%s, version %s, %s. No-op tools, file storage, no fsync before the acknowledgement, grace of finished runs %s (a minute by default), so that purging goes on meanwhile. ",
 		r.Time.UTC().Format("2006-01-02 15:04 MST"), r.Version, r.Machine, Grace)
 	b.WriteString("Timings on shared machines vary by tens of per cent from one run to the next.\n\n")
 	b.WriteString("Step times are from ready to decided by the ledger's clock; for chains and the sustained load the run's time divided by its depth. ")

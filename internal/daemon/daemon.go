@@ -129,6 +129,7 @@ func Signals(parent context.Context, force func()) (ctx context.Context, stop fu
 
 // Execute runs a daemon's command with a context that signals end, prints its error, and gives the exit code.
 func Execute(cmd *cobra.Command) int {
+	TuneGC()
 	ctx, stop := Signals(context.Background(), func() { os.Exit(ExitForced) })
 	defer stop()
 	cmd.SilenceUsage, cmd.SilenceErrors = true, true
