@@ -160,8 +160,8 @@ func (o ConnectOptions) options(ctx context.Context) ([]nats.Option, error) {
 
 func (o ConnectOptions) logging() []nats.Option {
 	log := o.Logger
-	if log == nil {
-		return nil
+	if log == nil { // the library would write to standard error
+		return []nats.Option{nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {})}
 	}
 	return []nats.Option{
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {

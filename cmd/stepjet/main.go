@@ -8,14 +8,12 @@ import (
 	"syscall"
 
 	"github.com/stepjet/stepjet/internal/cli"
-	"github.com/stepjet/stepjet/internal/daemon"
 )
 
 // version is set when a release is built: -ldflags "-X main.version=v1.2.3".
 var version string
 
 func main() {
-	daemon.TuneGC()
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/stepjet/stepjet/client"
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/daemon"
 	"github.com/stepjet/stepjet/internal/embedded"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/orchestrator"
@@ -121,6 +122,7 @@ func Role(ctx context.Context, role, url, dir string, log *slog.Logger) error {
 		<-ctx.Done()
 		return nil
 	}
+	daemon.TuneGC() // as the programs do
 	nc, err := kv.Connect(ctx, kv.ConnectOptions{URL: url, Name: role, Logger: log})
 	if err != nil {
 		return err
@@ -148,6 +150,7 @@ func Role(ctx context.Context, role, url, dir string, log *slog.Logger) error {
 func Processes(ctx context.Context, command []string, dir string, syncAlways bool, cfg Config, log *slog.Logger) (Mode, error) {
 	mode := Mode{Name: "separate processes over TCP", PeakMB: map[string]float64{}}
 	parts := map[string]*exec.Cmd{}
+	forgetPeak()
 	defer func() {
 		for _, name := range []string{"worker", "orchestrator", "server"} {
 			if p := parts[name]; p != nil {

@@ -70,6 +70,7 @@ func (r *Report) Markdown() string {
 	b.WriteString("CPU is over all processes, server, worker and client included.\n")
 	r.ratios(&b)
 	r.targets(&b)
+	r.why(&b)
 	for _, m := range r.Modes {
 		m.markdown(&b)
 	}
@@ -127,6 +128,14 @@ func (r *Report) targets(b *strings.Builder) {
 			}
 		}
 	}
+}
+
+// why explains the targets that are missed, as far as this run shows it.
+func (r *Report) why(b *strings.Builder) {
+	b.WriteString("\nThe targets were set on a prototype, on a machine where JetStream alone did 33 to 54 thousand steps a second. ")
+	b.WriteString("Where the floor above is itself near or beyond a target, the target can't be met on this machine. ")
+	b.WriteString("What Stepjet adds to the floor is mostly the run's own writes and reads (plan, start, history, a look into history, the purge), events, and garbage; ")
+	b.WriteString("see the CPU figures, and `stepjet bench --cpu-profile`.\n")
 }
 
 func (m Mode) markdown(b *strings.Builder) {
