@@ -132,8 +132,8 @@ func (r *Report) targets(b *strings.Builder) {
 
 // why explains the targets that are missed, as far as this run shows it.
 func (r *Report) why(b *strings.Builder) {
-	b.WriteString("\nThe targets were set on a prototype, on a machine where JetStream alone did 33 to 54 thousand steps a second. ")
-	b.WriteString("Where the floor above is itself near or beyond a target, the target can't be met on this machine. ")
+	b.WriteString("\nThe targets come from a bare prototype that reached 14 to 44 thousand steps a second with plans of seven steps on two cores. ")
+	b.WriteString("Where the floor above, with nothing orchestrated, is itself near or below a target, no engine on top of it can meet that target in this run. ")
 	b.WriteString("What Stepjet adds to the floor is mostly the run's own writes and reads (plan, start, history, a look into history, the purge), events, and garbage; ")
 	b.WriteString("see the CPU figures, and `stepjet bench --cpu-profile`.\n")
 }
