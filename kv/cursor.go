@@ -29,12 +29,13 @@ type Cursor struct {
 	caughtUp func(last uint64)
 	lost     func(error)
 
-	ctx    context.Context
-	cancel context.CancelCauseFunc
-	home   home
-	broken chan struct{} // a gap was noticed
-	alive  atomic.Bool   // something arrived since the last look
-	pos    position
+	ctx     context.Context
+	cancel  context.CancelCauseFunc
+	home    home
+	broken  chan struct{} // a gap was noticed
+	elected chan struct{} // the stream has another leader
+	alive   atomic.Bool   // something arrived since the last look
+	pos     position
 
 	mu       sync.Mutex // held while a callback runs
 	sub      *nats.Subscription
@@ -64,7 +65,7 @@ const consumerIdle = 30 * time.Second
 func (s *Store) newCursor(ctx context.Context, stream string, filters []string, each func(Entry), caughtUp func(uint64), lost func(error)) (*Cursor, error) {
 	c := &Cursor{
 		s: s, stream: stream, filters: filters, each: each, caughtUp: caughtUp, lost: lost,
-		broken: make(chan struct{}, 1),
+		broken: make(chan struct{}, 1), elected: make(chan struct{}, 1),
 	}
 	info, err := s.streamInfo(ctx, stream, "")
 	if err != nil {

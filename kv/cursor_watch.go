@@ -15,11 +15,11 @@ func (c *Cursor) watch() {
 	defer c.end()
 	status := c.s.nc.StatusChanged(nats.CONNECTED)
 	defer c.s.nc.RemoveStatusListener(status)
+	defer c.hearElections()()
 	ticker := time.NewTicker(heartbeat)
 	defer ticker.Stop()
 	c.settled()
-	for silent := 0; ; {
-		var err error
+	for silent, need := 0, nothing; ; {
 		select {
 		case <-c.ctx.Done():
 			return
@@ -28,22 +28,62 @@ func (c *Cursor) watch() {
 				status = nil
 				continue
 			}
-			silent, err = 0, c.check(c.ctx)
+			need = max(need, aCheck)
+		case <-c.elected:
+			need = max(need, aCheck)
 		case <-c.broken:
-			silent, err = 0, c.restart()
+			need = aRestart
 		case <-ticker.C:
 			if silent = c.silence(silent); silent >= deadTicks {
-				silent, err = 0, c.restart()
+				need = aRestart
 			}
 		}
-		if err != nil && c.ctx.Err() == nil && !transient(err) {
+		if need == nothing {
+			continue
+		}
+		switch err := c.attend(need); {
+		case err == nil:
+			silent, need = 0, nothing
+		case c.ctx.Err() == nil && !transient(err):
 			c.lose(err)
 			return
-		}
-		if err != nil {
-			silent = deadTicks // the next tick tries again
-		}
+		} // else the next tick tries again
 	}
+}
+
+// What a cursor needs.
+const (
+	nothing  = iota
+	aCheck   // whether what was read still stands
+	aRestart // and another consumer
+)
+
+func (c *Cursor) attend(need int) error {
+	if need == aRestart {
+		return c.restart()
+	}
+	return c.check(c.ctx)
+}
+
+// advisoryElected is where a cluster tells that a stream has another leader.
+const advisoryElected = "$JS.EVENT.ADVISORY.STREAM.LEADER_ELECTED."
+
+// hearElections notes when the stream of a cluster gets another leader. Where that can't be heard, what goes wrong with
+// it shows as a gap or as silence.
+func (c *Cursor) hearElections() (stop func()) {
+	if c.home.leader == "" {
+		return func() {}
+	}
+	sub, err := c.s.nc.Subscribe(advisoryElected+c.stream, func(*nats.Msg) {
+		select {
+		case c.elected <- struct{}{}:
+		default:
+		}
+	})
+	if err != nil {
+		return func() {}
+	}
+	return func() { _ = sub.Unsubscribe() } // fails only when the connection is closed
 }
 
 // settled tells that the snapshot is complete where the consumer had nothing to send for it.
