@@ -71,7 +71,7 @@ others go on with its runs. The first start creates streams and buckets; what ex
 		if err != nil {
 			return err
 		}
-		return daemon.Run(cmd.Context(), daemon.Options{Name: "orchestrator", Health: health, Logger: log}, o)
+		return daemon.Run(cmd.Context(), daemon.Options{Name: "orchestrator", Health: health, Check: daemon.Connected(nc), Logger: log}, o)
 	}
 	return cmd
 }

@@ -4,7 +4,6 @@ package main
 import (
 	"os"
 
-	"github.com/nats-io/nats.go"
 	"github.com/spf13/cobra"
 
 	"github.com/stepjet/stepjet/fault"
@@ -102,15 +101,5 @@ func (t *toolworker) run(cmd *cobra.Command) error {
 	if err := file.Register(w); err != nil {
 		return err
 	}
-	return daemon.Run(cmd.Context(), daemon.Options{Name: "toolworker", Health: t.health, Check: connected(nc), Logger: log}, w)
-}
-
-// connected makes the check of the health endpoint: a worker without a server can't work.
-func connected(nc *nats.Conn) func() error {
-	return func() error {
-		if nc.IsConnected() {
-			return nil
-		}
-		return fault.New(fault.NoConnection, "not connected to NATS")
-	}
+	return daemon.Run(cmd.Context(), daemon.Options{Name: "toolworker", Health: t.health, Check: daemon.Connected(nc), Logger: log}, w)
 }

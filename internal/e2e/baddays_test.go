@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -141,4 +143,25 @@ func TestRunWithoutAServer(t *testing.T) {
 	code, out, said = once(t, "", "stepjet", "get", "--data", data, "-o", "json", "big")
 	require.Zero(t, code, said)
 	require.Contains(t, out, `"status":"succeeded"`)
+}
+
+func TestReadinessFollowsTheConnection(t *testing.T) {
+	t.Parallel()
+	srv, url := server(t)
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	address := free.Addr().String()
+	require.NoError(t, free.Close())
+	begin(t, url, "orchestrator", "--health", address).says("msg=ready")
+	status := func() int {
+		r, err := http.Get("http://" + address + "/readyz")
+		if err != nil {
+			return 0
+		}
+		defer r.Body.Close()
+		return r.StatusCode
+	}
+	require.Equal(t, http.StatusOK, status())
+	srv.Shutdown()
+	require.Eventually(t, func() bool { return status() == http.StatusServiceUnavailable }, 10*time.Second, 20*time.Millisecond)
 }
