@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/nats-io/nats.go"
@@ -39,6 +41,8 @@ func TestWhatTheAnswerToACreateMeans(t *testing.T) {
 		{"connection lost", ack{err: errDisconnected}, isUnknown, isUnknown, isUnknown},
 		{"nobody there", ack{err: nats.ErrNoResponders}, isUnknown, isUnknown, isUnknown},
 		{"buffer full while reconnecting", ack{err: nats.ErrReconnectBufExceeded}, isUnknown, isUnknown, isUnknown},
+		{"broken under the write", ack{err: &net.OpError{Op: "write", Err: syscall.EPIPE}}, isUnknown, isUnknown, isUnknown},
+		{"pipe closed under the write", ack{err: io.ErrClosedPipe}, isUnknown, isUnknown, isUnknown},
 		{"closed", ack{err: nats.ErrConnectionClosed}, isRefused, isRefused, isRefused},
 		{"store closed", ack{err: errClosed()}, isRefused, isRefused, isRefused},
 		{"too large", ack{err: nats.ErrMaxPayload}, isRefused, isRefused, isRefused},
@@ -122,7 +126,7 @@ func TestFaultNamesEveryErrorOfNATS(t *testing.T) {
 	}
 	for want, errs := range map[fault.Code][]error{
 		fault.NoConnection: {nats.ErrNoServers, nats.ErrConnectionClosed, nats.ErrDisconnected, nats.ErrConnectionReconnecting,
-			&net.OpError{Op: "dial", Err: errors.New("refused")}, nats.ErrReconnectBufExceeded},
+			&net.OpError{Op: "dial", Err: errors.New("refused")}, io.EOF, nats.ErrReconnectBufExceeded},
 		fault.Permission: {nats.ErrAuthorization, nats.ErrAuthExpired,
 			fmt.Errorf(`%w: Permissions Violation for Publish to "plan.submit.a.b"`, nats.ErrPermissionViolation)},
 		fault.NoJetStream:     {jetstream.ErrJetStreamNotEnabled, jetstream.ErrJetStreamNotEnabledForAccount, api(10039), api(10076)},

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
+	"net"
 	"strconv"
 	"time"
 
@@ -55,7 +57,13 @@ func transient(err error) bool {
 			return true
 		}
 	}
-	return false
+	return broken(err)
+}
+
+// broken reports whether err comes from a connection that broke under a write.
+func broken(err error) bool {
+	var network net.Error
+	return errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrClosedPipe)
 }
 
 // guarded runs a request to a subject (or to some of a prefix that ends in a dot): if the server refuses it, it ends at

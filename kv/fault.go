@@ -3,7 +3,6 @@ package kv
 import (
 	"context"
 	"errors"
-	"net"
 	"regexp"
 
 	"github.com/nats-io/nats.go"
@@ -117,8 +116,7 @@ func codeOf(err error) fault.Code {
 		}
 		return fault.Internal
 	}
-	var network net.Error
-	if errors.As(err, &network) {
+	if broken(err) {
 		return fault.NoConnection
 	}
 	return fault.Internal

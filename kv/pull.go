@@ -67,9 +67,23 @@ type Puller struct {
 	held     []*Delivery // came without a free slot: two requests crossed
 	open     int         // subscriptions that may still bring steps
 	draining bool
+	came     time.Time     // last step
 	heard    time.Time     // last sign of life of a request
 	again    time.Time     // no request before this
 	settled  chan struct{} // closed when draining and no step can come any more
+}
+
+// drainQuiet is how long nothing may have come for a draining puller to close while it has requests out.
+const (
+	drainQuiet = 50 * time.Millisecond
+	drainTick  = 5 * time.Millisecond
+)
+
+// flowing reports whether steps that were asked for are likely to be on their way.
+func (p *Puller) flowing() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.asked > 0 && time.Since(p.came) < drainQuiet && p.s.nc.IsConnected()
 }
 
 // line is one inbox.
@@ -228,7 +242,8 @@ func (p *Puller) message(on *line, m *nats.Msg) {
 	}
 	p.mu.Lock()
 	if on == p.line {
-		p.heard = time.Now()
+		p.came = time.Now()
+		p.heard = p.came
 		p.asked = max(p.asked-1, 0)
 	}
 	if p.free <= 0 {
@@ -315,11 +330,16 @@ func (p *Puller) abandon() {
 
 // Drain stops asking. Whatever the server sent before it knew is still handed to each, as slots become free; Drain
 // returns when no more can come, or ctx ends. More calls do the same.
+//
+// A request can't be taken back. A step that the server sends in the very moment in which the inbox closes is lost to
+// everybody until its lease ends; so while steps are flowing, the inbox closes only after what was asked for has come.
 func (p *Puller) Drain(ctx context.Context) {
 	p.mu.Lock()
 	p.draining = true
 	sub := p.line.sub
 	p.mu.Unlock()
+	for p.flowing() && p.s.pause(ctx, drainTick) {
+	}
 	_ = sub.Drain() // fails only if it is closed already
 	select {
 	case <-p.settled:
