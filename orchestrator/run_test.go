@@ -328,3 +328,18 @@ func TestAFullLedgerDropsNothing(t *testing.T) {
 	require.Equal(t, outcome.Succeeded, o.Status)
 	require.Equal(t, 3, s.tools.total(), "nothing was executed twice")
 }
+
+func TestARegistryThatChangesInMidRunChangesNothing(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	const plan = `{"steps":[{"id":"g","tool":"gate"},{"id":"f","tool":"flaky","depends_on":["g"]}],"output_steps":["f"]}`
+	r := s.submit(plan, "frozen")
+	<-s.tools.begun
+	_, err := s.store.Register(ctx(t), []byte(`{"name":"flaky","description":"now without retries"}`))
+	require.NoError(t, err)
+	close(s.tools.gate)
+	require.Equal(t, outcome.Succeeded, s.wait(r).Status, "three attempts, as the contract said when the run began")
+	after := s.run(plan, "after")
+	require.Equal(t, outcome.Failed, after.Status, "one attempt, as the contract says now")
+	require.Equal(t, 1, after.Errors[0].Attempts)
+}
