@@ -22,9 +22,8 @@ type loop struct {
 
 	jobs *jobs
 
-	members []string
-	owned   [subjects.Partitions]*cursor // nil: not ours
-	gained  func()                       // called after the first ownership
+	owned  [subjects.Partitions]*cursor // nil: not ours
+	gained func()                       // called after the first ownership
 
 	runs   map[subjects.Run]*run
 	timers timers

@@ -45,7 +45,6 @@ func mix(x uint64) uint64 {
 
 // own takes the partitions that the live members leave to this one and lets the others go.
 func (l *loop) own(members []string) {
-	l.members = slices.Clone(members)
 	gained := map[int][]int{} // by ledger shard
 	var lost partitions
 	for p := range l.owned {
