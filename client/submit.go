@@ -3,8 +3,6 @@ package client
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"strings"
 
 	"github.com/nats-io/nats.go"
@@ -13,6 +11,7 @@ import (
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/plan"
 	"github.com/stepjet/stepjet/subjects"
 )
 
@@ -31,7 +30,7 @@ type SubmitOptions struct {
 // Submitting the same bytes under the same id again attaches to the run that is there, finished or not. Errors:
 // Conflict where the id was used for other bytes, InvalidID, MessageTooLarge, StoreFull, Permission, NoConnection, and
 // ctx's own error, after which the plan may or may not have been accepted.
-func (c *Client) Submit(ctx context.Context, plan []byte, o SubmitOptions) (*Run, error) {
+func (c *Client) Submit(ctx context.Context, body []byte, o SubmitOptions) (*Run, error) {
 	id, chosen := o.Run, o.Run != ""
 	if !chosen {
 		id = nuid.Next()
@@ -41,10 +40,10 @@ func (c *Client) Submit(ctx context.Context, plan []byte, o SubmitOptions) (*Run
 		return nil, err
 	}
 	h := c.header(o.Header)
-	if err := c.fits(plan, h); err != nil {
+	if err := c.fits(body, h); err != nil {
 		return nil, err
 	}
-	digest := digestOf(plan)
+	digest := plan.Digest(body)
 	if chosen {
 		// The record of a run that is over is gone after a while, and a create would succeed. Its history decides.
 		switch err := c.sameAsHistory(ctx, name, digest); {
@@ -55,7 +54,7 @@ func (c *Client) Submit(ctx context.Context, plan []byte, o SubmitOptions) (*Run
 			return nil, err
 		}
 	}
-	return c.create(ctx, name, id, plan, digest, h)
+	return c.create(ctx, name, id, body, digest, h)
 }
 
 // Run submits a plan and waits for its outcome.
@@ -96,7 +95,7 @@ func (c *Client) create(ctx context.Context, name subjects.Run, id string, plan 
 func (c *Client) same(ctx context.Context, name subjects.Run, digest string) error {
 	record, err := c.store.Read(ctx, subjects.PlanRecord(name, c.store.Shards()))
 	if err == nil {
-		return compare(name, digestOf(record.Data), digest)
+		return compare(name, plan.Digest(record.Data), digest)
 	}
 	if fault.CodeOf(err) != fault.NotFound {
 		return err
@@ -118,11 +117,6 @@ func compare(name subjects.Run, there, digest string) error {
 	}
 	return fault.New(fault.Conflict, "the run id %q was used for a different plan", name.Plain()).
 		WithHint("choose another run id; the same plan means the same bytes (sha256 %.12s… there, %.12s… here)", there, digest)
-}
-
-func digestOf(plan []byte) string {
-	sum := sha256.Sum256(plan)
-	return hex.EncodeToString(sum[:])
 }
 
 // header gives the headers of a plan: the caller's own ones without any that NATS or Stepjet would act upon, and the

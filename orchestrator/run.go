@@ -1,8 +1,6 @@
 package orchestrator
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"time"
 
 	"github.com/stepjet/stepjet/kv"
@@ -72,7 +70,7 @@ func (l *loop) plan(id subjects.Run, e kv.Entry, from *cursor) {
 		l.forget(old) // purged, and submitted again
 	}
 	r := &run{
-		id: id, generation: e.Seq, lastSeq: e.Seq, submitted: e.Time, touched: time.Now(), body: e.Data, digest: digest(e.Data),
+		id: id, generation: e.Seq, lastSeq: e.Seq, submitted: e.Time, touched: time.Now(), body: e.Data, digest: plan.Digest(e.Data),
 		client: clientToken(e.Header), trace: wire.TraceOf(e.Header), timer: -1,
 	}
 	l.runs[id] = r
@@ -82,11 +80,6 @@ func (l *loop) plan(id subjects.Run, e kv.Entry, from *cursor) {
 	case from.caughtUp:
 		r.open(l)
 	}
-}
-
-func digest(plan []byte) string {
-	sum := sha256.Sum256(plan)
-	return hex.EncodeToString(sum[:])
 }
 
 // leaveAlone keeps hands off a run that a newer Stepjet wrote of. An instance that knows its version goes on with it.

@@ -11,6 +11,7 @@ import (
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/machine"
 	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/plan"
 	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/wire"
 )
@@ -195,7 +196,7 @@ func (s *service) submission(m *nats.Msg) {
 		if r == nil || r.body != nil && bytes.Equal(r.body, m.Data) {
 			return
 		}
-		if d := digest(m.Data); d != r.digest {
+		if d := plan.Digest(m.Data); d != r.digest {
 			s.l.announceConflict(id, clientToken(m.Header), r.digest, d)
 		}
 	})

@@ -219,3 +219,9 @@ func ExampleOutput() {
 	// null true
 	// tool_terminal
 }
+
+func TestTheSamePlanMeansTheSameBytes(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", plan.Digest(nil))
+	require.NotEqual(t, plan.Digest([]byte(`{"steps":[]}`)), plan.Digest([]byte(`{"steps": []}`)))
+}
