@@ -198,6 +198,19 @@ func (s *Step) append(b []byte) []byte {
 		b = append(b, `,"blob":`...)
 		b = appendValue(b, s.Blob)
 	}
+	if s.Reused {
+		b = append(b, `,"reused":true`...)
+	}
+	if len(s.Items) > 0 {
+		b = append(b, `,"items":[`...)
+		for i := range s.Items {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = s.Items[i].append(b)
+		}
+		b = append(b, ']')
+	}
 	return append(b, '}')
 }
 

@@ -120,6 +120,9 @@ type Run struct {
 	Finished  time.Time `json:"finished,omitzero"`
 	// StoppedBy says who cancelled the run, or "deadline".
 	StoppedBy string `json:"stopped_by,omitempty"`
+	// RetryOf is the run whose successes this one took over, RetryFrom the step it was told to begin from.
+	RetryOf   string `json:"retry_of,omitempty"`
+	RetryFrom string `json:"retry_from,omitempty"`
 	Stats     Stats  `json:"stats"`
 	// Blob holds the whole document where it was too large to be kept inline; then Outcome, Plan and Steps are empty.
 	Blob    *Handle         `json:"blob,omitempty"`
@@ -152,4 +155,8 @@ type Step struct {
 	Bytes int64 `json:"bytes,omitempty"`
 	// Blob holds the result where it was too large to be kept inline and the outcome doesn't hold it.
 	Blob *Handle `json:"blob,omitempty"`
+	// Reused is whether the result was taken over from the run that this one tries again.
+	Reused bool `json:"reused,omitempty"`
+	// Items are those of a for_each step, in order; the id of the i-th is "S=i".
+	Items []Step `json:"items,omitempty"`
 }

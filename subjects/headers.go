@@ -7,6 +7,17 @@ const (
 	HeaderVersion = "Stepjet-Version"
 	// HeaderClient, on a submitted plan: the client token to notify. [A-Za-z0-9_-]{1,64}.
 	HeaderClient = "Stepjet-Client"
+	// HeaderContext, on a submitted plan or a step: out-of-band context, a JSON object of strings.
+	HeaderContext = "Stepjet-Context"
+	// HeaderContextSecrets, beside HeaderContext: which of its keys are secret, separated by commas.
+	HeaderContextSecrets = "Stepjet-Context-Secrets"
+	// HeaderContextSteps, on a submitted plan: context for single steps, a JSON object of objects of strings by step id.
+	HeaderContextSteps = "Stepjet-Context-Steps"
+	// HeaderRetryOf, on a submitted plan: the finished run of the same plan whose successes are taken over.
+	HeaderRetryOf = "Stepjet-Retry-Of"
+	// HeaderRetryFrom, beside HeaderRetryOf: the step that is executed again, with all that depends on it, though it
+	// succeeded.
+	HeaderRetryFrom = "Stepjet-Retry-From"
 	// HeaderResult, on a step: the subject that its result is published to.
 	HeaderResult = "Stepjet-Result"
 	// HeaderClaim, on a step of an at_most_once tool: the subject to create before executing.
@@ -19,6 +30,8 @@ const (
 	HeaderTimeout = "Stepjet-Timeout-Ms"
 	// HeaderDeadline, on a step: when the step or its run expires; no result is of use after it.
 	HeaderDeadline = "Stepjet-Deadline"
+	// HeaderStartBy, on a step: after this time no worker may begin it, since it has waited too long for a slot.
+	HeaderStartBy = "Stepjet-Start-By"
 	// HeaderHandle, on a step or a result: the body lies in the bucket "blobs" and this is its handle, as JSON.
 	HeaderHandle = "Stepjet-Handle"
 	// HeaderStatus, on a result: StatusOK or StatusError.

@@ -144,6 +144,22 @@ func Register(tool string) string { return "api.tools.register." + Encode(tool) 
 // RegisterFilter matches all registrations.
 const RegisterFilter = "api.tools.register.*"
 
+// OverrideKey gives the registry key of an operator's override of a tool's contract.
+func OverrideKey(tool string) string { return "override." + Encode(tool) }
+
+// Override gives the subject of a request that sets or clears an operator's override of a tool's contract; any
+// orchestrator answers.
+func Override(tool string) string { return "api.tools.override." + Encode(tool) }
+
+// OverrideFilter matches all requests of Override.
+const OverrideFilter = "api.tools.override.*"
+
+// Remove gives the subject of a request that removes a tool from the registry; any orchestrator answers.
+func Remove(tool string) string { return "api.tools.remove." + Encode(tool) }
+
+// RemoveFilter matches all requests of Remove.
+const RemoveFilter = "api.tools.remove.*"
+
 // PingSubject is answered by any orchestrator; it shows that one is alive.
 const PingSubject = "api.ping"
 

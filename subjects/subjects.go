@@ -16,6 +16,7 @@ const (
 	MembersBucket = "members"
 	HistoryBucket = "history"
 	BlobsBucket   = "blobs"
+	DeadBucket    = "dead"    // dead letters: steps that used up their attempts
 	DoctorQueue   = "stepjet" // queue group of requests that any orchestrator can answer
 )
 

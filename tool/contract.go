@@ -38,6 +38,8 @@ type Contract struct {
 	Backoff Backoff
 	// Timeout is the longest that one execution may take.
 	Timeout time.Duration
+	// WaitTimeout is the longest that an attempt may wait for a slot before it begins; 0 for as long as its step may take.
+	WaitTimeout time.Duration
 	// AtMostOnce forbids a second execution, by whatever cause.
 	AtMostOnce bool
 	// ErrorPropagation is what a failed item of a batch does to the others.
@@ -46,6 +48,8 @@ type Contract struct {
 	Batch *Batch
 	// DependsOn are the tools whose output this tool's input needs.
 	DependsOn []Dependency
+	// Context says which keys of a run's out-of-band context the tool's workers get. Only an operator sets it.
+	Context ContextFilter
 }
 
 // Policy gives how often a step of this tool is attempted and how long to wait in between, where its plan says r (nil
@@ -84,6 +88,7 @@ func (d *Definition) Contract() (Contract, error) {
 		DependsOn:        slices.Clone(o.DependsOn),
 	}
 	c.Limit = o.limit(c.Mode)
+	c.WaitTimeout = time.Duration(o.WaitTimeoutMS) * time.Millisecond
 	if o.TimeoutMS > 0 {
 		c.Timeout = time.Duration(o.TimeoutMS) * time.Millisecond
 	}
@@ -164,21 +169,23 @@ func (a *Annotations) destructive() bool {
 }
 
 type contractJSON struct {
-	Mode             Mode         `json:"mode"`
-	Limit            int          `json:"limit"`
-	MaxAttempts      int          `json:"max_attempts"`
-	Backoff          Backoff      `json:"backoff"`
-	TimeoutMS        int64        `json:"timeout_ms"`
-	AtMostOnce       bool         `json:"at_most_once,omitempty"`
-	ErrorPropagation Propagation  `json:"error_propagation,omitempty"`
-	Batch            *Batch       `json:"batch,omitempty"`
-	DependsOn        []Dependency `json:"depends_on,omitempty"`
+	Mode             Mode          `json:"mode"`
+	Limit            int           `json:"limit"`
+	MaxAttempts      int           `json:"max_attempts"`
+	Backoff          Backoff       `json:"backoff"`
+	TimeoutMS        int64         `json:"timeout_ms"`
+	AtMostOnce       bool          `json:"at_most_once,omitempty"`
+	ErrorPropagation Propagation   `json:"error_propagation,omitempty"`
+	Batch            *Batch        `json:"batch,omitempty"`
+	DependsOn        []Dependency  `json:"depends_on,omitempty"`
+	WaitTimeoutMS    int64         `json:"wait_timeout_ms,omitempty"`
+	Context          ContextFilter `json:"context,omitzero"`
 }
 
 // MarshalJSON writes the contract; durations are milliseconds.
 func (c Contract) MarshalJSON() ([]byte, error) {
 	return json.Marshal(contractJSON{c.Mode, c.Limit, c.MaxAttempts, c.Backoff, c.Timeout.Milliseconds(), c.AtMostOnce,
-		c.ErrorPropagation, c.Batch, c.DependsOn})
+		c.ErrorPropagation, c.Batch, c.DependsOn, c.WaitTimeout.Milliseconds(), c.Context})
 }
 
 // UnmarshalJSON reads what MarshalJSON wrote.
@@ -187,7 +194,10 @@ func (c *Contract) UnmarshalJSON(raw []byte) error {
 	if err := json.Unmarshal(raw, &in); err != nil {
 		return err
 	}
-	*c = Contract{in.Mode, in.Limit, in.MaxAttempts, in.Backoff, time.Duration(in.TimeoutMS) * time.Millisecond,
-		in.AtMostOnce, in.ErrorPropagation, in.Batch, in.DependsOn}
+	*c = Contract{
+		Mode: in.Mode, Limit: in.Limit, MaxAttempts: in.MaxAttempts, Backoff: in.Backoff,
+		Timeout: time.Duration(in.TimeoutMS) * time.Millisecond, WaitTimeout: time.Duration(in.WaitTimeoutMS) * time.Millisecond,
+		AtMostOnce: in.AtMostOnce, ErrorPropagation: in.ErrorPropagation, Batch: in.Batch, DependsOn: in.DependsOn, Context: in.Context,
+	}
 	return nil
 }

@@ -44,7 +44,9 @@ type Orchestration struct {
 	Backoff        *Backoff     `json:"backoff,omitempty"`
 	Retry          *Retry       `json:"retry,omitempty"`
 	// TimeoutMS is the longest that one execution may take, in milliseconds: 1 to 604,800,000 (168 h).
-	TimeoutMS        int64       `json:"timeout_ms,omitempty"`
+	TimeoutMS int64 `json:"timeout_ms,omitempty"`
+	// WaitTimeoutMS is the longest that an attempt may wait for a slot before it begins, in milliseconds: 1 to 604,800,000.
+	WaitTimeoutMS    int64       `json:"wait_timeout_ms,omitempty"`
 	ErrorPropagation Propagation `json:"error_propagation,omitempty"`
 	Batch            *Batch      `json:"batch,omitempty"`
 	Delivery         Delivery    `json:"delivery,omitempty"`
@@ -62,6 +64,8 @@ type Dependency struct {
 type Batch struct {
 	Argument string `json:"argument"`  // the property of the input that takes the array
 	MaxItems int    `json:"max_items"` // at most, 1 to 10,000
+	// MaxWaitMS is the longest that a call waits for the batch to fill, in milliseconds: 0 (DefaultBatchWait) to 60,000.
+	MaxWaitMS int64 `json:"max_wait_ms,omitempty"`
 }
 
 // Retry is how often a step is attempted and how long to wait in between. In a plan it goes before the tool's contract.
@@ -72,10 +76,10 @@ type Retry struct {
 
 var (
 	orchestrationFields = []string{
-		"mode", "max_concurrency", "depends_on", "backoff", "retry", "timeout_ms", "error_propagation", "batch", "delivery",
+		"mode", "max_concurrency", "depends_on", "backoff", "retry", "timeout_ms", "wait_timeout_ms", "error_propagation", "batch", "delivery",
 	}
 	retryFields      = []string{"max_attempts", "backoff"}
-	batchFields      = []string{"argument", "max_items"}
+	batchFields      = []string{"argument", "max_items", "max_wait_ms"}
 	dependencyFields = []string{"tool", "required_fields"}
 )
 
@@ -91,6 +95,7 @@ func (o *Orchestration) UnmarshalJSON(raw []byte) error {
 			string(ParallelSafe), string(SequentialOnly), string(FanOutBounded), string(Dependent))),
 		MaxConcurrency:   int(f.integer("max_concurrency", 1, MaxLimit)),
 		TimeoutMS:        f.integer("timeout_ms", 1, MaxDuration.Milliseconds()),
+		WaitTimeoutMS:    f.integer("wait_timeout_ms", 1, MaxDuration.Milliseconds()),
 		ErrorPropagation: Propagation(f.oneOf("error_propagation", string(FailFast), string(PartialSuccess))),
 		Delivery:         Delivery(f.oneOf("delivery", string(AtLeastOnce), string(AtMostOnce))),
 	}
@@ -128,7 +133,7 @@ func (b *Batch) UnmarshalJSON(raw []byte) error {
 	if err != nil {
 		return err
 	}
-	*b = Batch{Argument: f.str("argument"), MaxItems: int(f.integer("max_items", 1, maxBatch))}
+	*b = Batch{Argument: f.str("argument"), MaxItems: int(f.integer("max_items", 1, maxBatch)), MaxWaitMS: f.integer("max_wait_ms", 0, maxBatchWait.Milliseconds())}
 	return f.err
 }
 

@@ -52,7 +52,9 @@ type Step struct {
 	Attempt  int           // from 1
 	Timeout  time.Duration // of one execution; 0 for none
 	Deadline time.Time     // of step and run; zero for none
+	StartBy  time.Time     // when it is too late to begin; zero for never
 	Handle   *outcome.Handle
+	Context  Context // out-of-band, for the tool's eyes only
 	Trace    Trace
 }
 
@@ -71,6 +73,8 @@ func (s Step) Header() nats.Header {
 		h[subjects.HeaderTimeout] = []string{strconv.FormatInt(s.Timeout.Milliseconds(), 10)}
 	}
 	setTime(h, subjects.HeaderDeadline, s.Deadline)
+	setTime(h, subjects.HeaderStartBy, s.StartBy)
+	s.Context.set(h)
 	setHandle(h, s.Handle)
 	s.Trace.set(h)
 	return h
@@ -80,7 +84,10 @@ func (s Step) Header() nats.Header {
 func ParseStep(h nats.Header) (Step, error) {
 	s := Step{
 		Result: get(h, subjects.HeaderResult), Claim: get(h, subjects.HeaderClaim), Key: get(h, subjects.HeaderKey),
-		Deadline: getTime(h, subjects.HeaderDeadline), Trace: TraceOf(h),
+		Deadline: getTime(h, subjects.HeaderDeadline), StartBy: getTime(h, subjects.HeaderStartBy), Trace: TraceOf(h),
+	}
+	if c, err := ContextOf(h); err == nil { // a foreign message's broken context is none
+		s.Context = c
 	}
 	if s.Result == "" || s.Key == "" {
 		return s, fault.New(fault.Internal, "a step without %s or %s", subjects.HeaderResult, subjects.HeaderKey)
