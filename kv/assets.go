@@ -64,6 +64,19 @@ func (c Config) historyConfig() jetstream.StreamConfig {
 	}
 }
 
+// deadConfig is the bucket of dead letters, an ordinary KV bucket whose keys expire as finished runs do. Letters are
+// created once by the condition that nothing is there; one that was removed leaves a marker, so it does not come back.
+func (c Config) deadConfig() jetstream.StreamConfig {
+	return jetstream.StreamConfig{
+		Name:        subjects.BucketStream(subjects.DeadBucket),
+		Description: "Stepjet: steps that used up their attempts",
+		Subjects:    []string{subjects.BucketSubject(subjects.DeadBucket, ">")},
+		Storage:     jetstream.FileStorage, Replicas: c.Replicas, MaxAge: c.Retention,
+		MaxMsgsPerSubject: 1, Discard: jetstream.DiscardNew,
+		AllowDirect: true, DenyDelete: true, AllowRollup: true, Duplicates: 100 * time.Millisecond,
+	}
+}
+
 // toolsConfig is the tool registry, an ordinary KV bucket.
 func (c Config) toolsConfig() jetstream.StreamConfig {
 	return jetstream.StreamConfig{

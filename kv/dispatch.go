@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -25,6 +26,9 @@ type Dispatch struct {
 	// Repair is 0 for the regular dispatch of an attempt, and counts from 1 those of the sweep, which are refused while
 	// the attempt is pending, leased or scheduled.
 	Repair int
+	// Seq, if not nil, is set to the message's sequence in the step stream before done is called; not where a message of
+	// the same attempt was there already.
+	Seq *atomic.Uint64
 }
 
 const (
@@ -55,7 +59,7 @@ func (s *Store) DispatchAsync(ctx context.Context, d Dispatch, done func(error))
 		h[headerScheduleTarget] = []string{subject}
 		subject = subjects.Scheduled(d.Attempt, d.Shard)
 	}
-	x := &dispatch{s: s, ctx: ctx, shard: d.Shard, repair: d.Repair > 0, done: done}
+	x := &dispatch{s: s, ctx: ctx, shard: d.Shard, repair: d.Repair > 0, seq: d.Seq, done: done}
 	x.msg = nats.Msg{Subject: subject, Header: h, Data: d.Body}
 	s.pub.send(&x.msg, x)
 	s.passed(d.Shard, len(d.Body))
@@ -68,6 +72,7 @@ type dispatch struct {
 	msg    nats.Msg
 	shard  int
 	repair bool
+	seq    *atomic.Uint64
 	done   func(error)
 }
 
@@ -86,6 +91,9 @@ func (d *dispatch) acked(a ack) {
 func (d *dispatch) stored(a ack) bool {
 	if a.err != nil {
 		return false
+	}
+	if a.code == 0 && d.seq != nil && !a.duplicate {
+		d.seq.Store(a.seq)
 	}
 	return a.code == 0 || a.code == codeWrongLastSequence && d.repair
 }

@@ -20,6 +20,8 @@ type Delivery struct {
 	Delivered int
 	// StreamSeq is the sequence of the step's message.
 	StreamSeq uint64
+	// Extra says that it came of Puller.More: it has no slot, so no Release follows it.
+	Extra bool
 
 	nc    *nats.Conn
 	reply string
@@ -62,6 +64,8 @@ type Puller struct {
 
 	mu       sync.Mutex
 	line     *line
+	extra    *line       // of More; nil until its first call
+	until    time.Time   // when the last request of More ends
 	free     int         // slots
 	asked    int         // steps asked for on line and not here yet
 	held     []*Delivery // came without a free slot: two requests crossed
@@ -83,7 +87,11 @@ const (
 func (p *Puller) flowing() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.asked > 0 && time.Since(p.came) < drainQuiet && p.s.nc.IsConnected()
+	if !p.s.nc.IsConnected() {
+		return false
+	}
+	left := time.Until(p.until)
+	return p.asked > 0 && time.Since(p.came) < drainQuiet || left > 0 && left < drainQuiet
 }
 
 // line is one inbox.
@@ -116,7 +124,7 @@ func (s *Store) Pull(ctx context.Context, t Tool, slots int, each func(*Delivery
 func (p *Puller) turn() error {
 	p.mu.Lock()
 	old := p.line
-	fresh, err := p.listen()
+	fresh, err := p.listen(p.message)
 	if err != nil {
 		p.mu.Unlock()
 		return err
@@ -130,13 +138,13 @@ func (p *Puller) turn() error {
 	return nil
 }
 
-// listen opens an inbox. p.mu is held.
-func (p *Puller) listen() (*line, error) {
+// listen opens an inbox, whose messages go to take. p.mu is held.
+func (p *Puller) listen(take func(*line, *nats.Msg)) (*line, error) {
 	if p.draining {
 		return nil, errClosed()
 	}
 	l := &line{inbox: p.s.nc.NewInbox() + "."}
-	sub, err := p.s.nc.Subscribe(l.inbox+"*", func(m *nats.Msg) { p.message(l, m) })
+	sub, err := p.s.nc.Subscribe(l.inbox+"*", func(m *nats.Msg) { take(l, m) })
 	if err != nil {
 		return nil, err
 	}
@@ -232,13 +240,9 @@ func (p *Puller) message(on *line, m *nats.Msg) {
 		p.control(on, m, code)
 		return
 	}
-	at, ok := parseMeta(m.Reply)
-	if !ok {
-		return // not from a consumer
-	}
-	d := &Delivery{
-		Subject: m.Subject, Header: m.Header, Data: m.Data, Delivered: int(at.delivered), StreamSeq: at.streamSeq,
-		nc: p.s.nc, reply: m.Reply,
+	d := p.delivery(m)
+	if d == nil {
+		return
 	}
 	p.mu.Lock()
 	if on == p.line {
@@ -255,6 +259,18 @@ func (p *Puller) message(on *line, m *nats.Msg) {
 	p.mu.Unlock()
 	p.call(d)
 	p.ask()
+}
+
+// delivery reads a step; nil for what is not from a consumer.
+func (p *Puller) delivery(m *nats.Msg) *Delivery {
+	at, ok := parseMeta(m.Reply)
+	if !ok {
+		return nil
+	}
+	return &Delivery{
+		Subject: m.Subject, Header: m.Header, Data: m.Data, Delivered: int(at.delivered), StreamSeq: at.streamSeq,
+		nc: p.s.nc, reply: m.Reply,
+	}
 }
 
 // call hands a step on.
@@ -323,9 +339,19 @@ func (p *Puller) silent() bool {
 func (p *Puller) abandon() {
 	p.mu.Lock()
 	p.draining = true
-	sub := p.line.sub
+	subs := p.subscriptions()
 	p.mu.Unlock()
-	_ = sub.Unsubscribe() // fails only if it is closed already
+	for _, sub := range subs {
+		_ = sub.Unsubscribe() // fails only if it is closed already
+	}
+}
+
+// subscriptions gives those that bring steps. p.mu is held.
+func (p *Puller) subscriptions() []*nats.Subscription {
+	if p.extra == nil {
+		return []*nats.Subscription{p.line.sub}
+	}
+	return []*nats.Subscription{p.line.sub, p.extra.sub}
 }
 
 // Drain stops asking. Whatever the server sent before it knew is still handed to each, as slots become free; Drain
@@ -336,17 +362,21 @@ func (p *Puller) abandon() {
 func (p *Puller) Drain(ctx context.Context) {
 	p.mu.Lock()
 	p.draining = true
-	sub := p.line.sub
+	subs := p.subscriptions()
 	p.mu.Unlock()
 	for p.flowing() && p.s.pause(ctx, drainTick) {
 	}
-	_ = sub.Drain() // fails only if it is closed already
+	for _, sub := range subs {
+		_ = sub.Drain() // fails only if it is closed already
+	}
 	select {
 	case <-p.settled:
 	case <-ctx.Done():
 	case <-p.s.ctx.Done():
 	}
-	_ = sub.Unsubscribe() // it may be waiting for a server that is away
+	for _, sub := range subs {
+		_ = sub.Unsubscribe() // it may be waiting for a server that is away
+	}
 	p.end(nil)
 	<-p.done
 }

@@ -1,6 +1,7 @@
 package kv
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,31 +18,36 @@ import (
 // toolsPerShard bounds the consumers of a step stream: an acknowledgement in a work queue visits each of them.
 const toolsPerShard = 100
 
-// Register validates a definition and stores it, keeps it under its digest, and creates the tool's durable consumer or
-// sets its limit anew. Registering what is there already writes nothing, but a consumer that was deleted is made again.
-// Several may register at once; then one definition stands, and the consumer has its limit. Errors: InvalidTool with the
-// reason, and those of Create.
+// Register validates a definition and stores it, with what an operator's override makes of its contract, keeps it under
+// its digest, and creates the tool's durable consumer or sets its limit anew. Registering what is there already writes
+// nothing, but a consumer that was deleted is made again. Several may register at once; then one definition stands, and
+// the consumer has its limit. Errors: InvalidTool with the reason, and those of Create.
 func (s *Store) Register(ctx context.Context, raw []byte) (Tool, error) {
 	def, err := tool.ParseDefinition(raw)
 	if err != nil {
 		return Tool{}, err
 	}
-	contract, err := def.Contract()
-	if err != nil {
-		return Tool{}, err
-	}
-	t := Tool{Name: def.Name, Definition: def, Contract: contract, Digest: def.Digest(), Tenants: def.Tenants, AckWait: s.cfg.AckWait}
-	var stored Tool
-	err = s.retry(ctx, func(ctx context.Context) (err error) {
-		stored, err = s.registerOnce(ctx, t)
-		for wait := (backoff{time.Millisecond, time.Second}); apiCode(err) == codeWrongLastSequence; {
-			// Another registrar was faster, or an answer was lost; the entry that is there is the start of the next try.
+	return s.settleTool(ctx, def.Name, func(Tool) *tool.Definition { return def })
+}
+
+// settleTool makes the registry's entry of a tool, and its consumer, what a definition and the override of now come to.
+// choose picks the definition, given the entry that is there; with nil there is nothing to do.
+//
+// Whoever sets an override writes it first and then comes here; whoever writes an entry looks at the override once more
+// afterwards. So of two that do so at once at least one sees what the other wrote.
+func (s *Store) settleTool(ctx context.Context, name string, choose func(Tool) *tool.Definition) (stored Tool, err error) {
+	err = s.retry(ctx, func(ctx context.Context) error {
+		for wait := (backoff{time.Millisecond, time.Second}); ; {
+			var settled bool
+			stored, settled, err = s.settleOnce(ctx, name, choose)
+			if settled || err != nil && apiCode(err) != codeWrongLastSequence {
+				return err
+			}
+			// Another was faster, or an answer was lost; what is there now is the start of the next try.
 			if !s.pause(ctx, wait.next()) {
 				return context.Cause(ctx)
 			}
-			stored, err = s.registerOnce(ctx, t)
 		}
-		return err
 	})
 	if err != nil {
 		return Tool{}, err
@@ -49,29 +55,77 @@ func (s *Store) Register(ctx context.Context, raw []byte) (Tool, error) {
 	return stored, nil
 }
 
-func (s *Store) registerOnce(ctx context.Context, t Tool) (Tool, error) {
-	old, err := s.entry(ctx, t.Name)
+func (s *Store) settleOnce(ctx context.Context, name string, choose func(Tool) *tool.Definition) (Tool, bool, error) {
+	old, err := s.entry(ctx, name)
 	if err != nil {
-		return t, err
+		return old, false, err
+	}
+	def := choose(old)
+	if def == nil {
+		return old, true, nil
+	}
+	override, revision, err := s.override(ctx, name)
+	if err != nil {
+		return old, false, err
+	}
+	t, err := s.compose(def, override, old)
+	if err != nil {
+		return t, false, err
+	}
+	if !same(t, old) {
+		if old, err = s.replaceTool(ctx, t, old); err != nil {
+			return t, false, err
+		}
+		if _, now, err := s.override(ctx, name); err != nil || now != revision {
+			return t, false, err
+		}
+	}
+	t, err = s.ensureTool(ctx, old)
+	return t, err == nil, err
+}
+
+// compose gives the entry that a definition and an override come to, in the place that the tool has already.
+func (s *Store) compose(def *tool.Definition, o *tool.Override, old Tool) (Tool, error) {
+	effective, contract, err := o.Apply(def)
+	if err != nil {
+		return Tool{}, err
+	}
+	t := Tool{
+		Name: def.Name, Definition: def, Contract: contract, Digest: def.Digest(), Tenants: effective.Tenants, Override: o,
+		Shard: old.Shard, AckWait: s.cfg.AckWait,
 	}
 	if old.Definition != nil {
-		t.Shard, t.AckWait = old.Shard, old.AckWait
-	} else if t.Shard, err = s.freeShard(ctx); err != nil {
-		return t, err
+		t.AckWait = old.AckWait
+	}
+	return t, nil
+}
+
+// same reports whether an entry is already what it should be.
+func same(t, old Tool) bool {
+	if old.Definition == nil || old.Digest != t.Digest {
+		return false
+	}
+	t.Definition, t.Revision = old.Definition, old.Revision // of one digest, so they mean the same
+	a, err := json.Marshal(t)
+	b, err2 := json.Marshal(old)
+	return err == nil && err2 == nil && bytes.Equal(a, b)
+}
+
+// replaceTool writes an entry in the place of old. The consumer comes first, for who reads the entry may pull at once.
+func (s *Store) replaceTool(ctx context.Context, t, old Tool) (Tool, error) {
+	if old.Definition == nil && !old.removed {
+		var err error
+		if t.Shard, err = s.freeShard(ctx); err != nil {
+			return t, err
+		}
 	}
 	if err := s.keepDefinition(ctx, t); err != nil {
 		return t, err
 	}
-	if old.Definition == nil || old.Digest != t.Digest {
-		// The consumer comes before the entry, for who reads the entry may pull at once.
-		if err := s.ensureConsumer(ctx, t); err != nil {
-			return t, err
-		}
-		if old, err = s.writeTool(ctx, t, old.Revision); err != nil {
-			return t, err
-		}
+	if err := s.ensureConsumer(ctx, t); err != nil {
+		return t, err
 	}
-	return s.ensureTool(ctx, old)
+	return s.writeTool(ctx, t, old.Revision)
 }
 
 // ensureTool makes the consumer what the entry says, and looks again, since another registrar may have changed both in
@@ -101,7 +155,7 @@ func (s *Store) entry(ctx context.Context, name string) (Tool, error) {
 	}
 	t, err := parseTool(*e, name)
 	if err != nil { // removed, or not written by Stepjet
-		return Tool{Revision: e.Seq}, nil
+		return tombstone(*e), nil
 	}
 	return t, nil
 }
@@ -185,7 +239,7 @@ func (s *Store) ensureConsumer(ctx context.Context, t Tool) error {
 	return err
 }
 
-// requestPause is how long a registration waits before it asks again, where no orchestrator answered.
+// requestPause is how long a request to an orchestrator waits before it asks again, where no orchestrator answered.
 const requestPause = 250 * time.Millisecond
 
 // RequestRegister asks an orchestrator to register a tool, until one answers or ctx ends. Errors: InvalidTool with the
@@ -195,22 +249,27 @@ func (s *Store) RequestRegister(ctx context.Context, raw []byte) (Tool, error) {
 	if err != nil {
 		return Tool{}, err
 	}
-	subject := subjects.Register(def.Name)
+	var t Tool
+	return t, s.requestOf(ctx, subjects.Register(def.Name), raw, &t)
+}
+
+// requestOf asks any orchestrator for something that may be done twice, until one answers or ctx ends.
+func (s *Store) requestOf(ctx context.Context, subject string, body []byte, out any) error {
 	warned := false
 	for {
-		answer, err := s.requestMsg(ctx, subject, raw)
+		answer, err := s.requestMsg(ctx, subject, body)
 		if err == nil {
-			return readTool(answer)
+			return readAnswer(answer, out)
 		}
 		if !transient(err) {
-			return Tool{}, s.explain(ctx, err)
+			return s.explain(ctx, err)
 		}
 		if !warned && errors.Is(err, nats.ErrNoResponders) {
 			warned = true
-			s.cfg.Logger.Warn("no orchestrator answers yet; waiting for one", "tool", def.Name)
+			s.cfg.Logger.Warn("no orchestrator answers yet; waiting for one", "request", subject)
 		}
 		if !s.pause(ctx, requestPause) {
-			return Tool{}, fault.New(fault.NotReady, "no orchestrator answered on %s", subject).WithHint("start one against the same NATS server and account")
+			return fault.New(fault.NotReady, "no orchestrator answered on %s", subject).WithHint("start one against the same NATS server and account")
 		}
 	}
 }
@@ -225,17 +284,17 @@ func (s *Store) requestMsg(ctx context.Context, subject string, body []byte) (an
 	return answer, err
 }
 
-func readTool(answer *nats.Msg) (Tool, error) {
-	var t Tool
+// readAnswer reads what an orchestrator answered; an error that it sent is given as it is.
+func readAnswer(answer *nats.Msg, out any) error {
 	if first(answer.Header, subjects.HeaderStatus) == subjects.StatusError {
 		var f fault.Error
 		if err := json.Unmarshal(answer.Data, &f); err != nil {
-			return t, fault.Wrap(fault.Internal, err, "reading an orchestrator's refusal")
+			return fault.Wrap(fault.Internal, err, "reading an orchestrator's refusal")
 		}
-		return t, &f
+		return &f
 	}
-	if err := json.Unmarshal(answer.Data, &t); err != nil {
-		return t, fault.Wrap(fault.Internal, err, "reading an orchestrator's answer")
+	if err := json.Unmarshal(answer.Data, out); err != nil {
+		return fault.Wrap(fault.Internal, err, "reading an orchestrator's answer")
 	}
-	return t, nil
+	return nil
 }

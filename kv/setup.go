@@ -93,7 +93,7 @@ func (s *Store) setup(ctx context.Context) error {
 			return err
 		}
 	}
-	streams := []jetstream.StreamConfig{s.cfg.historyConfig(), s.cfg.toolsConfig(), s.cfg.membersConfig()}
+	streams := []jetstream.StreamConfig{s.cfg.historyConfig(), s.cfg.deadConfig(), s.cfg.toolsConfig(), s.cfg.membersConfig()}
 	for i := 1; i < shards; i++ {
 		streams = append(streams, s.cfg.ledgerConfig(i, shards))
 	}

@@ -21,30 +21,52 @@ import (
 type Tool struct {
 	Name       string           `json:"name"`
 	Definition *tool.Definition `json:"definition"`
-	// Contract has all defaults filled in; Contract.Limit is the consumer's MaxAckPending.
+	// Contract is the effective one: the definition's, with all defaults filled in, under the operator's override.
+	// Contract.Limit is the consumer's MaxAckPending.
 	Contract tool.Contract `json:"contract"`
 	// Digest is that of the definition, which is also kept under it for runs that froze it.
 	Digest string `json:"digest"`
 	// Shard is the tool's step stream. It is assigned once and never changes.
 	Shard int `json:"shard"`
-	// Tenants that may use the tool; empty: all.
+	// Tenants that may use the tool, under the operator's override; empty: all.
 	Tenants []string `json:"tenants,omitempty"`
+	// Override is what an operator set in place of what the definition says; nil where there is nothing.
+	Override *tool.Override `json:"override,omitempty"`
 	// AckWait is the lease of its steps.
 	AckWait time.Duration `json:"-"`
 	// Revision is the registry's sequence of this entry.
 	Revision uint64 `json:"revision,omitempty"`
+
+	removed bool // no tool, but the mark of one that was here, with its shard
+}
+
+// Effective gives the definition as it counts: with the contract and the tenants that the operator's override makes of
+// what was declared.
+func (t Tool) Effective() *tool.Definition {
+	d, _, err := t.Override.Apply(t.Definition)
+	if err != nil { // the registry stores no such thing
+		return t.Definition
+	}
+	return d
 }
 
 type toolFields Tool
 
+// toolJSON adds what a worker needs in order to take steps, so that it has to build no name itself.
 type toolJSON struct {
 	*toolFields
-	AckWaitMS int64 `json:"ack_wait_ms"`
+	AckWaitMS int64  `json:"ack_wait_ms"`
+	Stream    string `json:"stream,omitempty"`   // that the steps lie in
+	Consumer  string `json:"consumer,omitempty"` // to pull them from
+	Cancel    string `json:"cancel,omitempty"`   // to subscribe to
 }
 
 // MarshalJSON writes the entry's form in the registry and in the answer to a registration.
 func (t Tool) MarshalJSON() ([]byte, error) {
-	return json.Marshal(toolJSON{(*toolFields)(&t), t.AckWait.Milliseconds()})
+	return json.Marshal(toolJSON{
+		toolFields: (*toolFields)(&t), AckWaitMS: t.AckWait.Milliseconds(),
+		Stream: subjects.StepsStream(t.Shard), Consumer: subjects.Durable(t.Name), Cancel: subjects.CancelFilter(t.Name),
+	})
 }
 
 // UnmarshalJSON reads it.

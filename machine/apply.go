@@ -3,6 +3,7 @@ package machine
 import (
 	"encoding/binary"
 	"hash/fnv"
+	"strconv"
 	"time"
 
 	"github.com/stepjet/stepjet/fault"
@@ -12,19 +13,19 @@ import (
 )
 
 func (r *Run) applyResult(rec *Record, now time.Time, out *Effects) {
-	i, attempt := rec.Result.Step, rec.Result.Attempt
-	if i < 0 || i >= len(r.steps) {
+	res := rec.Result
+	i, there := r.index(res.Call)
+	if !there && (res.Item == 0 || res.Step < 0 || res.Step >= len(r.plan.Steps)) {
 		return
 	}
-	s := &r.steps[i]
 	switch {
-	case s.state.terminal() || s.state != waiting && attempt < s.attempt:
-	case s.state == waiting || attempt > s.attempt:
+	case there && (r.calls[i].state.terminal() || r.calls[i].state != waiting && res.Attempt < r.calls[i].attempt):
+	case !there || r.calls[i].state == waiting || res.Attempt > r.calls[i].attempt:
 		if r.early == nil {
 			r.early = map[attemptKey]*Record{}
 		}
 		held := *rec
-		r.early[attemptKey{i, attempt}] = &held
+		r.early[attemptKey{res.Call, res.Attempt}] = &held
 	default:
 		r.decide(i, rec, now, out)
 	}
@@ -32,64 +33,87 @@ func (r *Run) applyResult(rec *Record, now time.Time, out *Effects) {
 
 // decide takes the record of the attempt that is out.
 func (r *Run) decide(i int, rec *Record, now time.Time, out *Effects) {
-	s, res := &r.steps[i], rec.Result
+	s, res := &r.calls[i], rec.Result
+	if s.state == spread { // another owner found that the list can't be read: the record stands
+		if s.failure == nil && res.Error != nil {
+			s.failure = res.Error
+			r.haltItems(i, out)
+		}
+		return
+	}
 	s.result = res
 	if !res.ByOwner {
 		s.executed++
 	}
 	switch {
-	case res.Error == nil:
-		r.settle(i, succeeded, rec.Time, out)
-	case r.stopping && res.Error.Code == fault.Cancelled:
-		r.settle(i, cancelled, rec.Time, out)
+	case res.Error == nil && s.state != expanding:
+		r.end(i, succeeded, rec.Time, out)
+	case res.Error == nil: // a for_each step itself is never executed: a record that nobody of ours wrote
+		s.result = &Result{Call: s.Call, Attempt: 1, ByOwner: true, Error: fault.New(fault.ToolTerminal, "a for_each step has no result of its own")}
+		r.fail(i, rec.Time, out)
+	case r.halting(i) && res.Error.Code == fault.Cancelled:
+		r.end(i, cancelled, rec.Time, out)
 	case r.mayRetry(i, res):
 		r.retry(i, rec, now, out)
-	case r.plan.OnFailure == plan.Stop && !r.plan.Steps[i].Optional && !r.stopping:
-		r.failFast = i
-		r.stopping = true
-		r.settle(i, failed, rec.Time, out)
-		r.halt(rec.Time, out)
 	default:
-		r.settle(i, failed, rec.Time, out)
+		r.fail(i, rec.Time, out)
 	}
+}
+
+// end makes a step or an item terminal.
+func (r *Run) end(i int, to state, at time.Time, out *Effects) {
+	if r.calls[i].Item > 0 {
+		r.settleItem(i, to, at, out)
+		return
+	}
+	r.settle(i, to, at, out)
+}
+
+// fail ends a call whose result holds the error, and the run with it where the plan says so.
+func (r *Run) fail(i int, at time.Time, out *Effects) {
+	if r.calls[i].Item > 0 || r.plan.OnFailure != plan.Stop || r.stepOf(i).Optional || r.stopping {
+		r.end(i, failed, at, out)
+		return
+	}
+	r.failFast = i
+	r.stopping = true
+	r.settle(i, failed, at, out)
+	r.halt(at, out)
+}
+
+// halting reports whether a call is to be given up: the run stops, or the for_each step that it is an item of.
+func (r *Run) halting(i int) bool {
+	s := &r.calls[i]
+	return r.stopping || s.Item > 0 && r.calls[s.Step].halted
 }
 
 func (r *Run) mayRetry(i int, res *Result) bool {
 	most, _ := r.policy(i)
-	return !r.stopping && res.Error.Retryable && res.Error.Code.Retryable() && res.Attempt < most
+	return !r.halting(i) && r.calls[i].state != expanding && res.Error.Retryable && res.Error.Code.Retryable() && res.Attempt < most
 }
 
-// policy gives the most attempts of a step and the pauses between them: the step's own over the frozen contract's.
+// policy gives the most attempts of a call and the pauses between them: its step's own over the frozen contract's.
 func (r *Run) policy(i int) (attempts int, b tool.Backoff) {
-	return r.Contract(i).Policy(r.plan.Steps[i].Retry)
+	return r.Contract(r.calls[i].Step).Policy(r.stepOf(i).Retry)
 }
 
 // retry asks for the next attempt at its time, which is a function of the records and the run's identity alone.
 func (r *Run) retry(i int, rec *Record, now time.Time, out *Effects) {
-	s := &r.steps[i]
+	s := &r.calls[i]
 	_, backoff := r.policy(i)
 	delay := max(backoff.Delay(rec.Result.Attempt, r.jitter(i, rec.Result.Attempt)), rec.Result.Error.RetryAfter)
 	s.state, s.attempt, s.at = retrying, rec.Result.Attempt+1, rec.Time.Add(delay)
-	if next, ok := r.early[attemptKey{i, s.attempt}]; ok {
-		r.decide(i, next, now, out)
-		return
-	}
-	if s.expiring { // its deadline passed while the record of the last attempt was on its way
-		r.askDecision(i, out)
-		return
-	}
-	d := Dispatch{Step: i, Attempt: s.attempt}
-	if s.at.After(now) {
-		d.At = s.at
-	}
-	out.Dispatch = append(out.Dispatch, d)
+	r.send(i, s.at, now, out)
 }
 
 // jitter is a seed that every owner computes alike.
 func (r *Run) jitter(i, attempt int) uint64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(r.start.Key))
-	_, _ = h.Write([]byte(r.plan.Steps[i].ID))
+	_, _ = h.Write([]byte(r.stepOf(i).ID))
+	if item := r.calls[i].Item; item > 0 {
+		_, _ = h.Write([]byte("=" + itoa(item-1)))
+	}
 	_, _ = h.Write(binary.LittleEndian.AppendUint64(nil, uint64(attempt)))
 	return h.Sum64()
 }
@@ -106,12 +130,13 @@ func (r *Run) applyStop(rec *Record, out *Effects) {
 	r.halt(rec.Time, out)
 }
 
-// halt lets nothing new start: steps that are not ready are cancelled here, those that are out need a record.
+// halt lets nothing new start: steps that are not ready are cancelled here, those that are out need a record. A for_each
+// step that is not counted yet comes to its end with its items.
 func (r *Run) halt(at time.Time, out *Effects) {
-	for i := range r.steps {
-		switch r.steps[i].state {
+	for i := range r.calls {
+		switch r.calls[i].state {
 		case waiting:
-			r.settle(i, cancelled, at, out)
+			r.end(i, cancelled, at, out)
 		case ready, retrying:
 			r.askDecision(i, out)
 		}
@@ -135,3 +160,5 @@ func (r *Run) cancelledMessage() string {
 	}
 	return "Cancelled"
 }
+
+func itoa(n int) string { return strconv.Itoa(n) }

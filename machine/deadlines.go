@@ -11,10 +11,35 @@ import (
 // Deadline gives the earlier of the run's and the step's deadline, and whether the plan asked for one.
 func (r *Run) Deadline(step int) (time.Time, bool) {
 	d, asked := r.deadline, r.plan.TimeoutSet
-	if s := r.steps[step].deadline; !s.IsZero() && (!asked || s.Before(d)) {
+	if s := r.calls[step].deadline; !s.IsZero() && (!asked || s.Before(d)) {
 		return s, true
 	}
 	return d, asked
+}
+
+// StartBy gives the time after which the attempt of a call that is out may not begin any more; zero for never.
+func (r *Run) StartBy(c Call) time.Time {
+	w := r.Contract(c.Step).WaitTimeout
+	i, ok := r.index(c)
+	if !ok || w == 0 {
+		return time.Time{}
+	}
+	return r.due(i).Add(w)
+}
+
+// due gives the time from which on the attempt of a call that is out could be executed.
+func (r *Run) due(i int) time.Time {
+	if s := &r.calls[i]; s.attempt > 1 {
+		return s.at
+	}
+	return r.calls[i].ready
+}
+
+// LateError is what an attempt is decided with that no worker took in time.
+func (r *Run) LateError(c Call) *fault.Error {
+	err := fault.New(fault.Timeout, "no worker took the step within %s", r.Contract(c.Step).WaitTimeout)
+	err.Retryable = false
+	return err.WithHint("the tool's wait_timeout_ms bounds the wait for a slot; start more workers, raise the tool's limit, or wait longer")
 }
 
 // NextDeadline gives the time of the next Tick that can have an effect. It is never zero before the run is finished.
@@ -35,10 +60,19 @@ func (r *Run) Tick(now time.Time, out *Effects) {
 		return
 	}
 	for len(r.deadlines) > 0 && !r.deadlines[0].at.After(now) {
-		i := heap.Pop(&r.deadlines).(deadline).step
-		if s := &r.steps[i]; s.state == ready || s.state == retrying {
+		d := heap.Pop(&r.deadlines).(deadline)
+		switch s := &r.calls[d.call]; {
+		case d.attempt > 0:
+			if s.state.out() && s.attempt == d.attempt && !s.expiring && !r.halting(d.call) {
+				out.Late = append(out.Late, Dispatch{Call: s.Call, Attempt: s.attempt})
+			}
+		case s.state.out():
 			s.expiring = true
-			r.askDecision(i, out)
+			r.askDecision(d.call, out)
+		case s.state == expanding: // its items will be asked for, once they are known
+			s.expiring = true
+		case s.state == spread:
+			r.expireItems(d.call, out)
 		}
 	}
 	if !r.expiring && !r.stopping && !r.deadline.After(now) {
@@ -47,19 +81,33 @@ func (r *Run) Tick(now time.Time, out *Effects) {
 	}
 }
 
+// expireItems asks for the record of every item of a for_each step whose deadline is over.
+func (r *Run) expireItems(i int, out *Effects) {
+	s := &r.calls[i]
+	s.expiring = true
+	for c := s.first; c < s.first+s.count; c++ {
+		if x := &r.calls[c]; x.state.out() && !x.expiring {
+			x.expiring = true
+			r.askDecision(c, out)
+		}
+	}
+}
+
 // askDecision asks for the record of the attempt that is out, with the reason that no worker may decide it any more.
 func (r *Run) askDecision(i int, out *Effects) {
-	s := &r.steps[i]
+	s := &r.calls[i]
 	var err *fault.Error
 	switch {
 	case r.stopping:
 		err = r.cancelledError()
+	case r.halting(i):
+		err = r.itemCancelledError(i)
 	default:
-		err = fault.New(fault.Timeout, "the step took longer than its timeout of %s, queue and retries included", r.plan.Steps[i].Timeout)
+		err = fault.New(fault.Timeout, "the step took longer than its timeout of %s, queue and retries included", r.stepOf(i).Timeout)
 		err.Retryable = false
 		err.WithHint("give the step a longer timeout, or start fewer at once")
 	}
-	out.Decide = append(out.Decide, Decide{Step: i, Attempt: s.attempt, Error: err})
+	out.Decide = append(out.Decide, Decide{Call: s.Call, Attempt: s.attempt, Error: err})
 }
 
 // Outstanding appends all that should be out now: for an owner that took the run over, and for the sweep.
@@ -67,20 +115,21 @@ func (r *Run) Outstanding(now time.Time, out *Effects) {
 	if r.finished {
 		return
 	}
-	for i := range r.steps {
-		s := &r.steps[i]
-		if s.state != ready && s.state != retrying {
-			continue
-		}
-		if r.stopping || s.expiring {
+	for i := range r.calls {
+		s := &r.calls[i]
+		switch {
+		case s.state == expanding:
+			out.Expand = append(out.Expand, i)
+		case !s.state.out():
+		case r.halting(i) || s.expiring:
 			r.askDecision(i, out)
-			continue
+		default:
+			d := Dispatch{Call: s.Call, Attempt: s.attempt}
+			if s.state == retrying && s.at.After(now) {
+				d.At = s.at
+			}
+			out.Dispatch = append(out.Dispatch, d)
 		}
-		d := Dispatch{Step: i, Attempt: s.attempt}
-		if s.state == retrying && s.at.After(now) {
-			d.At = s.at
-		}
-		out.Dispatch = append(out.Dispatch, d)
 	}
 	if r.expiring && !r.stopping {
 		out.Stop = &Stop{Reason: outcome.Expired, By: "deadline"}
@@ -88,9 +137,12 @@ func (r *Run) Outstanding(now time.Time, out *Effects) {
 }
 
 type deadline struct {
-	at   time.Time
-	step int
+	at      time.Time
+	call    int
+	attempt int // that should have begun; 0: the step should be over
 }
+
+func (d *deadlines) add(x deadline) { heap.Push(d, x) }
 
 type deadlines []deadline
 

@@ -22,9 +22,15 @@ type Stop struct {
 	By     string            // who asked, or "deadline"
 }
 
-// Result decides one attempt of one step.
+// Call is what is handed to a tool and decided: a step, or one item of a for_each step.
+type Call struct {
+	Step int // index into the plan's steps
+	Item int // of a for_each step, counted from 1; 0 for the step itself
+}
+
+// Result decides one attempt of one call.
 type Result struct {
-	Step    int // index into the plan's steps
+	Call
 	Attempt int // from 1
 	// Error is nil for a success.
 	Error *fault.Error
@@ -49,30 +55,38 @@ type Result struct {
 type Effects struct {
 	// Dispatch hands attempts to workers, now or at a time.
 	Dispatch []Dispatch
+	// Expand lists for_each steps whose list is there: its length is to be told by Run.Expand, or the step's own first
+	// attempt is decided with the reason that it has none.
+	Expand []int
+	// Late lists attempts that should have begun by now. One that no worker has taken yet is to be decided with
+	// LateError; one that was taken is left alone.
+	Late []Dispatch
 	// Decide creates records for attempts that no worker may decide any more.
 	Decide []Decide
 	// Stop, if not nil, creates the run's stop record.
 	Stop *Stop
-	// Settled lists the steps that became terminal, for events.
-	Settled []int
+	// Settled lists the steps and items that became terminal, for events.
+	Settled []Call
 	// Finished is set once, when the last step is terminal.
 	Finished bool
 }
 
-// Dispatch asks for one attempt of one step to be handed to a worker.
+// Dispatch asks for one attempt of one call to be handed to a worker.
 type Dispatch struct {
-	Step, Attempt int
-	At            time.Time // zero: now
+	Call
+	Attempt int
+	At      time.Time // zero: now
 }
 
 // Decide asks for the record of an attempt to be created with an error, and for what is out of it to be withdrawn: its
 // message purged, its execution cancelled.
 type Decide struct {
-	Step, Attempt int
-	Error         *fault.Error
+	Call
+	Attempt int
+	Error   *fault.Error
 }
 
 // Reset empties the effects and keeps their memory.
 func (e *Effects) Reset() {
-	*e = Effects{Dispatch: e.Dispatch[:0], Decide: e.Decide[:0], Settled: e.Settled[:0]}
+	*e = Effects{Dispatch: e.Dispatch[:0], Expand: e.Expand[:0], Late: e.Late[:0], Decide: e.Decide[:0], Settled: e.Settled[:0]}
 }

@@ -20,7 +20,7 @@ func Example() {
 		args, _ := p.Arguments(d.Step, func(dep int) ([]byte, bool) { return run.Value(dep), run.Value(dep) != nil })
 		fmt.Println("dispatch", p.Steps[d.Step].ID, string(args))
 		effects.Reset()
-		run.Apply(machine.Record{Seq: seq, Time: now, Result: &machine.Result{Step: d.Step, Attempt: d.Attempt, Body: []byte(`{"n": 1.0}`)}}, now, &effects)
+		run.Apply(machine.Record{Seq: seq, Time: now, Result: &machine.Result{Call: d.Call, Attempt: d.Attempt, Body: []byte(`{"n": 1.0}`)}}, now, &effects)
 	}
 	fmt.Println(run.Status(), string(run.Outcome("r", run.Value).Results[0].JSON))
 	// Output:

@@ -7,17 +7,34 @@ import (
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/plan"
+	"github.com/stepjet/stepjet/subjects"
 )
 
 // Values gives the JSON of a successful step's result; the shell reads it from a blob where the machine holds a handle.
 type Values func(step int) []byte
 
-// Value gives what the machine itself holds of a result: nil where it lies in a blob.
+// Value gives what references to a successful step see, as far as the machine itself holds it: nil where it, or an
+// item's, lies in a blob. That of a for_each step is put together anew at each call.
 func (r *Run) Value(step int) []byte {
-	if res := r.Result(step); res != nil {
+	res := r.Result(Call{Step: step})
+	n, isList := r.Items(step)
+	switch {
+	case res == nil:
+		return nil
+	case !isList:
 		return res.Value
 	}
-	return nil
+	entries := make([]plan.Item, n)
+	for i := range entries {
+		x := r.Decided(Call{step, i + 1})
+		if x.Handle != nil {
+			return nil
+		}
+		entries[i] = plan.Item{Data: x.Value, Error: x.Error}
+	}
+	value, _ := plan.Entries(entries)
+	return value
 }
 
 // Status gives what the run came to, or Running.
@@ -29,14 +46,14 @@ func (r *Run) Status() outcome.RunStatus {
 		return r.stop.Reason
 	}
 	bad := false
-	for i := range r.steps {
-		bad = bad || r.steps[i].state != succeeded && !r.plan.Steps[i].Optional
+	for i := range r.plan.Steps {
+		bad = bad || r.calls[i].state != succeeded && !r.plan.Steps[i].Optional
 	}
 	if !bad {
 		return outcome.Succeeded
 	}
 	for _, o := range r.plan.Outputs {
-		if r.steps[o].state == succeeded {
+		if r.calls[o].state == succeeded {
 			return outcome.Partial
 		}
 	}
@@ -48,14 +65,14 @@ func (r *Run) Status() outcome.RunStatus {
 func (r *Run) Outcome(run string, value Values) *outcome.Outcome {
 	o := &outcome.Outcome{Run: run, Status: r.Status(), Stats: r.Stats()}
 	for _, i := range r.plan.Outputs {
-		if r.steps[i].state == succeeded {
+		if r.calls[i].state == succeeded {
 			o.Results = append(o.Results, outcome.Result{Step: r.plan.Steps[i].ID, JSON: value(i)})
 		}
 	}
-	for i := range r.steps {
+	for i := range r.plan.Steps {
 		if err := r.stepError(i); err != nil {
 			o.Errors = append(o.Errors, outcome.StepError{
-				Step: r.plan.Steps[i].ID, Code: err.Code, Message: err.Message, Hint: err.Hint, Attempts: r.steps[i].executed,
+				Step: r.plan.Steps[i].ID, Code: err.Code, Message: err.Message, Hint: err.Hint, Attempts: r.executed(i),
 			})
 		}
 	}
@@ -64,13 +81,13 @@ func (r *Run) Outcome(run string, value Values) *outcome.Outcome {
 
 // Stats counts steps and bytes so far.
 func (r *Run) Stats() outcome.Stats {
-	st := outcome.Stats{Steps: len(r.steps)}
-	output := make([]bool, len(r.steps))
+	st := outcome.Stats{Steps: len(r.plan.Steps)}
+	output := make([]bool, len(r.plan.Steps))
 	for _, i := range r.plan.Outputs {
 		output[i] = true
 	}
-	for i := range r.steps {
-		switch s := &r.steps[i]; s.state {
+	for i := range r.plan.Steps {
+		switch s := &r.calls[i]; s.state {
 		case succeeded:
 			st.Succeeded++
 			if output[i] {
@@ -91,12 +108,28 @@ func (r *Run) Stats() outcome.Stats {
 	return st
 }
 
-// stepError says why a step did not succeed; nil while it may, and for a success.
+// executed counts the executions of a step, those of its items included.
+func (r *Run) executed(i int) int {
+	s := &r.calls[i]
+	if s.items == nil {
+		return s.executed
+	}
+	n := 0
+	for c := s.first; c < s.first+s.count; c++ {
+		n += r.calls[c].executed
+	}
+	return n
+}
+
+// stepError says why a call did not succeed; nil while it may, and for a success.
 func (r *Run) stepError(i int) *fault.Error {
-	switch s := &r.steps[i]; s.state {
+	switch s := &r.calls[i]; s.state {
 	case failed:
 		return s.result.Error
 	case cancelled:
+		if s.Item > 0 && !r.stopping {
+			return r.itemCancelledError(i)
+		}
 		return r.cancelledError()
 	case skipped:
 		return fault.New(fault.Skipped, "Skipped because dependency '%s' failed", r.plan.Steps[r.spoiler(i)].ID)
@@ -107,7 +140,7 @@ func (r *Run) stepError(i int) *fault.Error {
 // spoiler gives the first direct dependency, in the order of steps, that did not succeed and is not optional.
 func (r *Run) spoiler(i int) int {
 	for _, d := range r.plan.Steps[i].Deps {
-		if s := r.steps[d].state; s.terminal() && s != succeeded && !r.plan.Steps[d].Optional {
+		if s := r.calls[d].state; s.terminal() && s != succeeded && !r.plan.Steps[d].Optional {
 			return d
 		}
 	}
@@ -115,19 +148,30 @@ func (r *Run) spoiler(i int) int {
 }
 
 var statusNames = [...]outcome.StepStatus{
-	waiting: outcome.StepWaiting, ready: outcome.StepReady, retrying: outcome.StepRetrying, succeeded: outcome.StepSucceeded,
-	failed: outcome.StepFailed, skipped: outcome.StepSkipped, cancelled: outcome.StepCancelled,
+	waiting: outcome.StepWaiting, expanding: outcome.StepReady, spread: outcome.StepRunning, ready: outcome.StepReady,
+	retrying: outcome.StepRetrying, succeeded: outcome.StepSucceeded, failed: outcome.StepFailed, skipped: outcome.StepSkipped,
+	cancelled: outcome.StepCancelled,
 }
 
 // StepStatus gives where a step stands.
-func (r *Run) StepStatus(i int) outcome.StepStatus { return statusNames[r.steps[i].state] }
+func (r *Run) StepStatus(i int) outcome.StepStatus { return statusNames[r.calls[i].state] }
 
-// Step gives the full account of one step, without arguments and result.
-func (r *Run) Step(i int, now time.Time) outcome.Step {
-	s, p := &r.steps[i], &r.plan.Steps[i]
+// Step gives the full account of a call, without arguments and result. What a step that is out waits for is for the
+// shell to say.
+func (r *Run) Step(c Call, now time.Time) outcome.Step {
+	i, ok := r.index(c)
+	if !ok {
+		return outcome.Step{}
+	}
+	s, p := &r.calls[i], r.stepOf(i)
 	st := outcome.Step{
 		ID: p.ID, Tool: p.Tool, Status: r.StepStatus(i), Attempts: s.executed, Ready: s.ready, Decided: s.decided,
-		Error: r.stepError(i),
+		Error: r.stepError(i), Reused: s.reused,
+	}
+	if c.Item > 0 {
+		st.ID = subjects.ItemToken(p.ID, c.Item-1)
+	} else {
+		st.Attempts = r.executed(i)
 	}
 	if !s.state.terminal() {
 		st.Waiting = r.waitingFor(i, now)
@@ -144,18 +188,22 @@ func (r *Run) Step(i int, now time.Time) outcome.Step {
 	return st
 }
 
-// waitingFor says what a step that is not over waits for.
+// waitingFor says what a call that is not over waits for, as far as the machine knows: "" for a worker.
 func (r *Run) waitingFor(i int, now time.Time) string {
-	s := &r.steps[i]
+	s := &r.calls[i]
 	switch s.state {
-	case ready:
-		return "a worker of " + r.plan.Steps[i].Tool
 	case retrying:
 		if s.at.After(now) {
 			return fmt.Sprintf("backoff until %s, then attempt %d", s.at.UTC().Format("15:04:05.000"), s.attempt)
 		}
-		return fmt.Sprintf("a worker of %s, attempt %d", r.plan.Steps[i].Tool, s.attempt)
+	case expanding:
+		return "its list to be read"
+	case spread:
+		return fmt.Sprintf("%d of %d items", s.left, s.count)
 	case waiting:
+		if s.Item > 0 {
+			return ""
+		}
 		if open := r.openDeps(i); open != "" {
 			return open
 		}
@@ -170,7 +218,7 @@ func (r *Run) openDeps(i int) string {
 	more := 0
 	for _, d := range r.plan.Steps[i].Deps {
 		switch {
-		case r.steps[d].state.terminal():
+		case r.calls[d].state.terminal():
 		case len(names) < most:
 			names = append(names, r.plan.Steps[d].ID)
 		default:

@@ -90,13 +90,13 @@ func (w *world) execute(m *machine.Run, key [2]int) {
 		return v, v != nil
 	})
 	if err != nil {
-		w.create(machine.Record{Result: &machine.Result{Step: i, Attempt: attempt, Error: err, ByOwner: true}})
+		w.create(machine.Record{Result: &machine.Result{Call: machine.Call{Step: i}, Attempt: attempt, Error: err, ByOwner: true}})
 		return
 	}
 	w.args[i] = args
 	w.executed[key]++
 	reply := w.c.Call(w.plan.Steps[i].ID, w.plan.Steps[i].Tool, args, attempt)
-	res := &machine.Result{Step: i, Attempt: attempt, Body: reply.Body, Text: reply.Text, Worker: "w"}
+	res := &machine.Result{Call: machine.Call{Step: i}, Attempt: attempt, Body: reply.Body, Text: reply.Text, Worker: "w"}
 	if reply.Err != nil {
 		res.Error = &fault.Error{Code: fault.Code(reply.Err.Code), Message: reply.Err.Message, Retryable: reply.Err.Retryable}
 	}
@@ -129,7 +129,7 @@ func (w *world) run(t testing.TB, cancelAt int) *machine.Run {
 		case len(w.asked) > 0:
 			d := w.asked[0]
 			w.asked = w.asked[1:]
-			w.create(machine.Record{Result: &machine.Result{Step: d.Step, Attempt: d.Attempt, Error: d.Error, ByOwner: true}})
+			w.create(machine.Record{Result: &machine.Result{Call: machine.Call{Step: d.Step}, Attempt: d.Attempt, Error: d.Error, ByOwner: true}})
 		case len(w.out) > 0:
 			keys := make([][2]int, 0, len(w.out))
 			for i := range w.plan.Steps {

@@ -2,7 +2,8 @@
 //
 // It is pure: no I/O, no clock, no goroutine; time is an argument. The state of a run is a function of its plan, its
 // start and the set of its records in the order of their ledger sequences, so two owners that read the same ledger reach
-// the same state, and an owner that restarts rebuilds it.
+// the same state, and an owner that restarts rebuilds it. The length of a for_each step's list is told from outside
+// (Expand), but it is itself a function of the plan and the records, so nothing changes in that.
 //
 // Safety. An attempt is decided by one record, because the ledger takes one record a subject. Attempt A+1 is asked for
 // only after A was decided a retryable failure, so a step has at most one success. A step is dispatched only once all
@@ -16,7 +17,6 @@ package machine
 
 import (
 	"cmp"
-	"container/heap"
 	"slices"
 	"time"
 
@@ -34,12 +34,16 @@ type Start struct {
 	Started time.Time
 	// Contracts are those of the tools used, by name.
 	Contracts map[string]tool.Contract
+	// Reused are the results of steps that are not executed, because the run that this one tries again has them.
+	Reused map[int]*Result
 }
 
 type state uint8
 
 const (
 	waiting   state = iota // for dependencies, or for its wave
+	expanding              // a for_each step whose list has not been counted yet
+	spread                 // a for_each step whose items are out
 	ready                  // dispatched, or about to be
 	retrying               // its next attempt waits for its time
 	succeeded              // the rest are terminal
@@ -50,18 +54,25 @@ const (
 
 func (s state) terminal() bool { return s >= succeeded }
 
-// step is the state of one step.
-type step struct {
+// out reports whether an attempt is to be decided by a record.
+func (s state) out() bool { return s == ready || s == retrying }
+
+// call is the state of one step, or of one item of a for_each step.
+type call struct {
+	Call
 	state    state
-	expiring bool // its deadline passed and a record was asked for
-	missing  int  // dependencies that are not terminal
-	attempt  int  // the attempt that is out, or the one that decided
-	executed int  // attempts that a worker decided
+	expiring bool   // its deadline passed and a record was asked for
+	reused   bool   // taken over from an earlier run
+	missing  int    // dependencies that are not terminal
+	attempt  int    // the attempt that is out, or the one that decided
+	executed int    // attempts that a worker decided
+	since    uint64 // the record that made it ready
 	ready    time.Time
 	deadline time.Time
 	at       time.Time // retrying: when the next attempt is due
 	decided  time.Time
 	result   *Result // of the last attempt decided
+	*items           // of a for_each step that is spread
 }
 
 // Run is the state of one run. It is not safe for concurrent use.
@@ -69,8 +80,8 @@ type Run struct {
 	plan  *plan.Plan
 	start Start
 
-	steps     []step
-	remaining int // steps that are not terminal
+	calls     []call // the plan's steps, and behind them the items of its for_each steps
+	remaining int    // steps that are not terminal
 	deadline  time.Time
 
 	// stopping is set by the record that lets nothing new start: a stop, or the failure under on_failure "stop".
@@ -86,12 +97,17 @@ type Run struct {
 
 	log      []Record // in the order of their sequences
 	early    map[attemptKey]*Record
+	counts   map[int]int // of for_each steps: the length of the list, once it was told
+	seq      uint64      // of the record being applied
 	lastTime time.Time
 	begun    bool
 	finished bool
 }
 
-type attemptKey struct{ step, attempt int }
+type attemptKey struct {
+	Call
+	attempt int
+}
 
 // New gives the run before its first step. The caller owns p and must not change it.
 func New(p *plan.Plan, start Start) *Run {
@@ -102,17 +118,17 @@ func New(p *plan.Plan, start Start) *Run {
 
 func (r *Run) reset() {
 	n := len(r.plan.Steps)
-	r.steps = make([]step, n)
+	r.calls = make([]call, n)
 	r.remaining, r.deadline = n, r.start.Submitted.Add(r.plan.Timeout)
 	r.stopping, r.stop, r.failFast, r.expiring = false, nil, -1, false
-	r.wave, r.openAt, r.deadlines, r.early = 0, nil, nil, nil
+	r.wave, r.openAt, r.deadlines, r.early, r.seq = 0, nil, nil, nil, 0
 	r.lastTime, r.begun, r.finished = r.start.Started, false, false
 	if r.plan.Schedule == plan.Waves {
 		r.waves = r.plan.Waves()
 		r.openAt = make([]int, len(r.waves))
 	}
 	for i := range r.plan.Steps {
-		r.steps[i].missing = len(r.plan.Steps[i].Deps)
+		r.calls[i].Step, r.calls[i].missing = i, len(r.plan.Steps[i].Deps)
 		if r.openAt != nil {
 			r.openAt[r.plan.Steps[i].Depth]++
 		}
@@ -125,13 +141,33 @@ func (r *Run) Begin(out *Effects) {
 		return
 	}
 	r.begun = true
-	if r.openAt != nil {
+	r.reuse()
+	switch {
+	case r.remaining == 0:
+		r.finished, out.Finished = true, true
+		return
+	case r.openAt != nil:
 		r.openWave(r.start.Started, out)
 		return
 	}
-	for i := range r.steps {
-		if r.steps[i].missing == 0 && r.steps[i].state == waiting {
+	for i := range r.plan.Steps {
+		if r.calls[i].missing == 0 && r.calls[i].state == waiting {
 			r.makeReady(i, r.start.Started, out)
+		}
+	}
+}
+
+// reuse settles the steps whose results were taken over, before anything else is looked at.
+func (r *Run) reuse() {
+	for i, res := range r.start.Reused {
+		s := &r.calls[i]
+		s.state, s.result, s.reused, s.decided = succeeded, res, true, r.start.Started
+		r.remaining--
+		if r.openAt != nil {
+			r.openAt[r.plan.Steps[i].Depth]--
+		}
+		for _, d := range r.plan.Steps[i].Dependents {
+			r.calls[d].missing--
 		}
 	}
 }
@@ -172,6 +208,7 @@ func (r *Run) apply(rec *Record, now time.Time, out *Effects) {
 	if r.finished {
 		return // a stop after the last deciding record, or a record of a step that was derived
 	}
+	r.seq = rec.Seq
 	if rec.Time.After(r.lastTime) {
 		r.lastTime = rec.Time
 	}
@@ -206,19 +243,40 @@ func (rec *Record) normalise() {
 	}
 }
 
-// makeReady asks for the first attempt of a step whose inputs are there.
+// makeReady asks for the first attempt of a step whose inputs are there, or for the length of its list.
 func (r *Run) makeReady(i int, at time.Time, out *Effects) {
-	s := &r.steps[i]
-	s.state, s.attempt, s.ready = ready, 1, at
-	if t := r.plan.Steps[i].Timeout; t > 0 {
+	s := &r.calls[i]
+	s.state, s.attempt, s.ready, s.since = ready, 1, at, r.seq
+	if t := r.stepOf(i).Timeout; t > 0 && s.Item == 0 {
 		s.deadline = at.Add(t)
-		heap.Push(&r.deadlines, deadline{s.deadline, i})
+		r.deadlines.add(deadline{at: s.deadline, call: i})
 	}
-	if rec, ok := r.early[attemptKey{i, 1}]; ok {
+	if s.Item == 0 && r.stepOf(i).ForEach != nil {
+		r.expandLater(i, at, out)
+		return
+	}
+	r.send(i, at, time.Time{}, out)
+}
+
+// send asks for the attempt of a call that is due now, unless its record is there already.
+func (r *Run) send(i int, due, now time.Time, out *Effects) {
+	s := &r.calls[i]
+	if rec, ok := r.early[attemptKey{s.Call, s.attempt}]; ok {
 		r.decide(i, rec, rec.Time, out)
 		return
 	}
-	out.Dispatch = append(out.Dispatch, Dispatch{Step: i, Attempt: 1})
+	if w := r.Contract(s.Step).WaitTimeout; w > 0 {
+		r.deadlines.add(deadline{at: due.Add(w), call: i, attempt: s.attempt})
+	}
+	if s.expiring { // its deadline passed while the record of the last attempt was on its way
+		r.askDecision(i, out)
+		return
+	}
+	d := Dispatch{Call: s.Call, Attempt: s.attempt}
+	if due.After(now) && !now.IsZero() {
+		d.At = due
+	}
+	out.Dispatch = append(out.Dispatch, d)
 }
 
 // settle makes a step terminal and lets its dependents go on.
@@ -231,19 +289,19 @@ func (r *Run) settle(i int, to state, at time.Time, out *Effects) {
 	for len(work) > 0 {
 		x := work[len(work)-1]
 		work = work[:len(work)-1]
-		s := &r.steps[x.step]
+		s := &r.calls[x.step]
 		if s.state.terminal() {
 			continue
 		}
 		s.state, s.decided = x.to, at
 		r.remaining--
-		out.Settled = append(out.Settled, x.step)
+		out.Settled = append(out.Settled, s.Call)
 		if r.openAt != nil {
 			r.openAt[r.plan.Steps[x.step].Depth]--
 		}
 		spoils := x.to != succeeded && !r.plan.Steps[x.step].Optional
 		for _, d := range r.plan.Steps[x.step].Dependents {
-			dep := &r.steps[d]
+			dep := &r.calls[d]
 			dep.missing--
 			switch {
 			case dep.state != waiting:
@@ -267,7 +325,7 @@ func (r *Run) openWave(at time.Time, out *Effects) {
 		r.wave++ // first, because a record that came early may settle a step here and now
 		opened := false
 		for _, i := range wave {
-			if r.steps[i].state == waiting {
+			if r.calls[i].state == waiting {
 				opened = true
 				r.makeReady(i, at, out)
 			}
@@ -276,30 +334,4 @@ func (r *Run) openWave(at time.Time, out *Effects) {
 			return
 		}
 	}
-}
-
-// Plan gives the run's plan.
-func (r *Run) Plan() *plan.Plan { return r.plan }
-
-// Finished reports whether every step is terminal.
-func (r *Run) Finished() bool { return r.finished }
-
-// Result gives the record of a step's success, or nil.
-func (r *Run) Result(step int) *Result {
-	if r.steps[step].state != succeeded {
-		return nil
-	}
-	return r.steps[step].result
-}
-
-// Contract gives the frozen contract of a step's tool.
-func (r *Run) Contract(step int) tool.Contract { return r.start.Contracts[r.plan.Steps[step].Tool] }
-
-// Stopping reports whether nothing new may start any more.
-func (r *Run) Stopping() bool { return r.stopping }
-
-// Open reports whether this attempt of a step is the one to be decided now.
-func (r *Run) Open(step, attempt int) bool {
-	s := &r.steps[step]
-	return (s.state == ready || s.state == retrying) && s.attempt == attempt
 }

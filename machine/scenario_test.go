@@ -70,11 +70,11 @@ func (s *scenario) command(t *testing.T, d *datadriven.TestData) string {
 	case "plan":
 		return s.begin(t, d)
 	case "ok":
-		rec.Result = &machine.Result{Step: s.index(t, d, name), Attempt: attempt, Body: []byte(d.Input), Worker: "w"}
+		rec.Result = &machine.Result{Call: machine.Call{Step: s.index(t, d, name)}, Attempt: attempt, Body: []byte(d.Input), Worker: "w"}
 	case "fail":
-		rec.Result = &machine.Result{Step: s.index(t, d, name), Attempt: attempt, Error: fault.New(fault.Code(code), "it broke"), Worker: "w"}
+		rec.Result = &machine.Result{Call: machine.Call{Step: s.index(t, d, name)}, Attempt: attempt, Error: fault.New(fault.Code(code), "it broke"), Worker: "w"}
 	case "withdrawn":
-		rec.Result = &machine.Result{Step: s.index(t, d, name), Attempt: attempt, Error: fault.New(fault.Code(code), "decided by the owner"), ByOwner: true}
+		rec.Result = &machine.Result{Call: machine.Call{Step: s.index(t, d, name)}, Attempt: attempt, Error: fault.New(fault.Code(code), "decided by the owner"), ByOwner: true}
 		rec.Result.Error.Retryable = false
 	case "cancel":
 		rec.Stop = &machine.Stop{Reason: outcome.Cancelled, By: value}
@@ -89,7 +89,7 @@ func (s *scenario) command(t *testing.T, d *datadriven.TestData) string {
 	case "waiting":
 		var b strings.Builder
 		for i := range s.plan.Steps {
-			fmt.Fprintf(&b, "%s: %s\n", s.plan.Steps[i].ID, s.run.Step(i, s.now).Waiting)
+			fmt.Fprintf(&b, "%s: %s\n", s.plan.Steps[i].ID, s.run.Step(machine.Call{Step: i}, s.now).Waiting)
 		}
 		return b.String()
 	case "outcome":

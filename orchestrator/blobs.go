@@ -92,12 +92,12 @@ func (l *loop) putBlob(ctx context.Context, name func(unique string) string, dat
 }
 
 // value reads a successful result that lies in a blob, as the JSON it stands for.
-func (l *loop) value(ctx context.Context, res *machine.Result) ([]byte, *fault.Error) {
-	body, err := l.blob(ctx, res.Handle)
+func (l *loop) value(ctx context.Context, h *outcome.Handle, text bool) ([]byte, *fault.Error) {
+	body, err := l.blob(ctx, h)
 	if err != nil {
 		return nil, fault.New(fault.UnresolvedRef, "a referenced result can't be read: %v", err)
 	}
-	return plan.Output(body, res.Text)
+	return plan.Output(body, text)
 }
 
 // fetch reads the blob of a result before the machine sees its record, since what lies in it decides whether it counts
@@ -117,7 +117,7 @@ func (r *run) fetch(l *loop, e entry, rec machine.Record) {
 			rec.Result.Body = body
 			now := time.Now()
 			l.effects.Reset()
-			r.machine.Apply(rec, now, &l.effects)
+			r.record(l, rec, now)
 			r.unpark(l, now)
 			l.perform(r, now)
 		})

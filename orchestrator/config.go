@@ -2,7 +2,9 @@ package orchestrator
 
 import (
 	"log/slog"
+	"maps"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nuid"
@@ -19,6 +21,8 @@ type Config struct {
 	Version string
 	// Store says how streams and buckets are created where they are absent.
 	Store kv.Config
+	// Weights are the shares of tenants where a tool has more to do than fits: 1 for a tenant that isn't named.
+	Weights map[string]int
 	// Grace is how long the records of a finished run stay in the ledger, so that late records meet them; default 60 s.
 	Grace time.Duration
 	// SweepEvery is how often what should be out is compared with what is; default 10 s.
@@ -50,6 +54,8 @@ func (c Config) validate() error {
 	switch {
 	case c.Grace < 0 || c.Grace > 24*time.Hour:
 		return fault.New(fault.InvalidConfig, "grace %s is not between 0 and 24h", c.Grace)
+	case slices.Min(append(slices.Collect(maps.Values(c.Weights)), 1)) < 1:
+		return fault.New(fault.InvalidConfig, "a tenant's weight is less than 1")
 	case c.SweepEvery < 100*time.Millisecond:
 		return fault.New(fault.InvalidConfig, "sweep interval %s is shorter than 100ms", c.SweepEvery)
 	}

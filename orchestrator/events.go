@@ -43,13 +43,13 @@ type stepEvent struct {
 	RetryAt *time.Time         `json:"retry_at,omitempty"`
 }
 
-func (l *loop) announceStep(r *run, i int) {
-	l.publish(subjects.Event(r.id, subjects.EventStep), l.stepEvent(r, i))
+func (l *loop) announceStep(r *run, c machine.Call) {
+	l.publish(subjects.Event(r.id, subjects.EventStep), l.stepEvent(r, c))
 }
 
 // stepEvent writes a stepEvent by hand, since every step has one.
-func (l *loop) stepEvent(r *run, i int) []byte {
-	s := r.machine.Step(i, time.Time{})
+func (l *loop) stepEvent(r *run, c machine.Call) []byte {
+	s := r.machine.Step(c, time.Time{})
 	if s.Error != nil {
 		b, _ := json.Marshal(stepEvent{
 			Run: r.id.Plain(), Step: s.ID, Tool: s.Tool, Status: s.Status, Attempt: s.Attempts, Time: s.Decided, MS: tookMS(&s), Worker: s.Worker, Error: s.Error,
@@ -99,7 +99,7 @@ func tookMS(s *outcome.Step) float64 {
 }
 
 func (l *loop) announceRetry(r *run, d machine.Dispatch) {
-	s := r.machine.Step(d.Step, time.Time{})
+	s := r.machine.Step(d.Call, time.Time{})
 	e := stepEvent{
 		Run: r.id.Plain(), Step: s.ID, Tool: s.Tool, Status: s.Status, Attempt: d.Attempt - 1, Time: r.machine.LastTime(), Worker: s.Worker, Error: s.Error,
 	}

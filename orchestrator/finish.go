@@ -5,8 +5,12 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/tidwall/gjson"
+
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/machine"
 	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/plan"
 	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/wire"
 )
@@ -18,7 +22,12 @@ const documentVersion = 1
 // touched by the loop any more: it ignores what comes after the last deciding record.
 func (l *loop) finish(r *run) {
 	view := *r // what the loop forgets meanwhile, the job still has
+	graves := l.graves(r)
 	l.job(func(ctx context.Context) {
+		if err := l.buryAll(ctx, graves); err != nil { // a dead letter stands before its run is over
+			l.post(func() { l.finished(r, nil, err) })
+			return
+		}
 		doc := l.document(ctx, &view)
 		if ctx.Err() != nil {
 			return
@@ -48,7 +57,8 @@ func (l *loop) finished(r *run, doc *outcome.Run, err error) {
 	}
 	l.announceEnd(r.id, r.client, doc)
 	r.phase, r.doneAt = finished, time.Now()
-	r.body, r.plan, r.machine, r.parked, r.start, r.schemas, r.resolver = nil, nil, nil, nil, nil, nil, nil
+	l.ground(r)
+	r.drop()
 	l.purges.finished(r)
 }
 
@@ -89,6 +99,9 @@ func (l *loop) document(ctx context.Context, r *run) *outcome.Run {
 	}
 	now := time.Now()
 	doc.Status, doc.Stats, doc.StoppedBy, doc.Started = m.Status(), m.Stats(), m.StoppedBy(), m.Started()
+	if u := r.start.Reuse; u != nil {
+		doc.RetryOf, doc.RetryFrom = u.Of, u.From
+	}
 	inOutcome := map[string]bool{}
 	if m.Finished() {
 		doc.Finished = m.LastTime()
@@ -99,12 +112,33 @@ func (l *loop) document(ctx context.Context, r *run) *outcome.Run {
 	}
 	doc.Steps = make([]outcome.Step, len(r.plan.Steps))
 	for i := range doc.Steps {
-		doc.Steps[i] = m.Step(i, now)
-		if res := m.Result(i); res != nil && !inOutcome[doc.Steps[i].ID] {
-			doc.Steps[i].Result, doc.Steps[i].Blob = res.Value, res.Handle
+		doc.Steps[i] = m.Step(machine.Call{Step: i}, now)
+		l.documentItems(r, i, &doc.Steps[i], now)
+		if !inOutcome[doc.Steps[i].ID] {
+			l.documentResult(ctx, r, i, &doc.Steps[i])
 		}
 	}
 	return doc
+}
+
+// documentResult adds the result of a successful step. That of a for_each step is what references to it see.
+func (l *loop) documentResult(ctx context.Context, r *run, i int, st *outcome.Step) {
+	s := r.source(i)
+	st.Result, st.Blob = s.value, s.blob
+	if s.list && r.machine.Finished() {
+		st.Result, _ = l.read(ctx, &s) // too large to be put together: its items are there
+	}
+}
+
+func (l *loop) documentItems(r *run, i int, st *outcome.Step, now time.Time) {
+	n, ok := r.machine.Items(i)
+	if !ok {
+		return
+	}
+	st.Items = make([]outcome.Step, n)
+	for item := range st.Items {
+		st.Items[item] = r.machine.Step(machine.Call{Step: i, Item: item + 1}, now)
+	}
 }
 
 // maxOutcome bounds, in bytes, the results that one outcome may hold.
@@ -114,20 +148,21 @@ func (l *loop) outcome(ctx context.Context, r *run) *outcome.Outcome {
 	total := int64(0)
 	var left []outcome.StepError
 	o := r.machine.Outcome(r.id.Plain(), func(i int) []byte {
-		res := r.machine.Result(i)
+		res := r.machine.Result(machine.Call{Step: i})
 		if total += res.Size; total > maxOutcome {
 			left = append(left, outcome.StepError{Step: r.plan.Steps[i].ID, Code: fault.TooLarge,
 				Message: "the step succeeded, but the outcome would be larger than 60 MiB with its result",
 				Hint:    "name fewer steps in output_steps, or read the result from the run's document"})
 			return nil
 		}
-		if res.Handle == nil {
-			return res.Value
-		}
-		v, err := l.value(ctx, res)
+		s := r.source(i)
+		v, err := l.read(ctx, &s)
 		if err != nil {
 			left = append(left, outcome.StepError{Step: r.plan.Steps[i].ID, Code: fault.TooLarge, Message: err.Message})
 			return nil
+		}
+		if r.plan.Steps[i].ForEach != nil {
+			return envelope(v)
 		}
 		return v
 	})
@@ -143,6 +178,20 @@ func (l *loop) outcome(ctx context.Context, r *run) *outcome.Outcome {
 		o.Results = kept
 	}
 	return o
+}
+
+// envelope gives what the outcome shows of a for_each step: the entries, and how many of each kind there are.
+func envelope(entries []byte) []byte {
+	ok, failed := 0, 0
+	gjson.ParseBytes(entries).ForEach(func(_, e gjson.Result) bool {
+		if e.Get("status").Str == "ok" {
+			ok++
+		} else {
+			failed++
+		}
+		return true
+	})
+	return plan.Envelope(entries, ok, failed)
 }
 
 // planJSON gives the plan as it can stand inside a JSON document; a plan that isn't JSON stands there as a string.

@@ -25,11 +25,12 @@ type loop struct {
 	owned  [subjects.Partitions]*cursor // nil: not ours
 	gained func()                       // called after the first ownership
 
-	runs   map[subjects.Run]*run
-	timers timers
-	sweeps sweeper
-	purges purger
-	blobs  blobCache
+	runs    map[subjects.Run]*run
+	timers  timers
+	sweeps  sweeper
+	purges  purger
+	windows map[string]*window // by tool
+	blobs   blobCache
 
 	effects machine.Effects // scratch
 }
@@ -37,7 +38,7 @@ type loop struct {
 func newLoop(o *Orchestrator, store *kv.Store, reg *registry, ctx context.Context) *loop {
 	l := &loop{
 		o: o, log: o.cfg.Logger, store: store, reg: reg, mail: newMailbox(), ctx: ctx,
-		jobs: newJobs(ctx), runs: map[subjects.Run]*run{},
+		jobs: newJobs(ctx), runs: map[subjects.Run]*run{}, windows: map[string]*window{},
 	}
 	l.gained = sync.OnceFunc(func() { close(o.ready) })
 	return l

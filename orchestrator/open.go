@@ -32,13 +32,13 @@ func (r *run) open(l *loop) {
 	start := r.startEntry()
 	r.recovered = start != nil
 	r.phase = opening
-	body, id, generation := r.body, r.id, r.generation
+	body, id, generation, asked := r.body, r.id, r.generation, extras{r.context, r.unfit, r.retryOf, r.digest}
 	l.job(func(ctx context.Context) {
 		var o opened
 		if start != nil {
 			o = l.resume(ctx, body, start)
 		} else {
-			o = l.inspect(ctx, id, generation, body)
+			o = l.inspect(ctx, id, generation, body, asked)
 		}
 		l.post(func() { r.opened(l, o) })
 	})
@@ -86,13 +86,18 @@ func (l *loop) decodeStart(ctx context.Context, e *entry) (*startRecord, error) 
 }
 
 // inspect meets a plan that has no start yet.
-func (l *loop) inspect(ctx context.Context, id subjects.Run, generation uint64, body []byte) opened {
+func (l *loop) inspect(ctx context.Context, id subjects.Run, generation uint64, body []byte, asked extras) opened {
 	if doc, err := l.store.History(ctx, id); err == nil {
 		return opened{before: doc}
 	} else if !errors.Is(err, &fault.Error{Code: fault.NotFound}) {
 		return opened{err: err}
 	}
 	p, start, s := l.judge(ctx, id, body)
+	if p != nil {
+		if err := l.judgeExtras(ctx, id, generation, p, start, asked); err != nil {
+			return opened{err: err}
+		}
+	}
 	h, data, err := l.encodeStart(ctx, id, generation, start)
 	if err != nil {
 		return opened{err: err}
@@ -204,10 +209,11 @@ func (r *run) begin(l *loop) {
 	r.phase, r.resolver = running, r.plan.NewResolver()
 	r.machine = machine.New(r.plan, machine.Start{
 		Key:       r.id.Tenant + "/" + r.id.ID + "/" + strconv.FormatUint(r.generation, 10),
-		Submitted: r.submitted, Started: at.Time, Contracts: r.start.contracts(),
+		Submitted: r.submitted, Started: at.Time, Contracts: r.start.contracts(), Reused: r.start.Reuse.results(r.plan),
 	})
 	l.effects.Reset()
 	r.machine.Begin(&l.effects)
+	l.expand(r, now)
 	if !r.recovered {
 		l.announceStart(r)
 	}

@@ -2,7 +2,6 @@ package orchestrator
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,8 +18,8 @@ import (
 func (l *loop) perform(r *run, now time.Time) {
 	eff := &l.effects
 	defer func() { // events come after what somebody waits for
-		for _, i := range eff.Settled {
-			l.announceStep(r, i)
+		for _, c := range eff.Settled {
+			l.announceStep(r, c)
 		}
 	}()
 	if eff.Finished {
@@ -28,6 +27,9 @@ func (l *loop) perform(r *run, now time.Time) {
 		l.timers.set(r, time.Time{})
 		l.finish(r)
 		return
+	}
+	for _, c := range eff.Settled {
+		l.bury(r, c)
 	}
 	if r.recovered && len(eff.Dispatch) > 0 {
 		// What an earlier owner may have sent is compared with what is out before anything is sent again.
@@ -39,11 +41,14 @@ func (l *loop) perform(r *run, now time.Time) {
 			if d.Attempt > 1 {
 				l.announceRetry(r, d)
 			}
-			l.dispatch(r, d, 0)
+			l.offer(r, d, 0)
 		}
 	}
 	if len(eff.Decide) > 0 {
 		l.decide(r, eff.Decide)
+	}
+	for _, d := range eff.Late {
+		l.late(r, d)
 	}
 	if eff.Stop != nil {
 		l.stopRun(r, eff.Stop, func(kv.Decision, error) {})
@@ -51,9 +56,13 @@ func (l *loop) perform(r *run, now time.Time) {
 	l.timers.set(r, r.machine.NextDeadline())
 }
 
-func (r *run) attempt(step, number int) subjects.Attempt {
-	s := &r.plan.Steps[step]
-	return subjects.Attempt{Run: r.id, Generation: r.generation, Tool: s.Tool, Step: s.ID, Number: number}
+func (r *run) attempt(c machine.Call, number int) subjects.Attempt {
+	s := &r.plan.Steps[c.Step]
+	a := subjects.Attempt{Run: r.id, Generation: r.generation, Tool: s.Tool, Step: s.ID, Number: number}
+	if c.Item > 0 {
+		a.Step = subjects.ItemToken(s.ID, c.Item-1)
+	}
+	return a
 }
 
 func (r *run) shard(step int) int { return r.start.Tools[r.plan.Steps[step].Tool].Shard }
@@ -67,26 +76,21 @@ type sending struct {
 	attempt  subjects.Attempt
 	dispatch kv.Dispatch
 	step     wire.Step
-	index    int
-	resolve  resolver
-	schema   *tool.Schema
-	deps     []int             // of the step, sorted; nil where its arguments hold no references
-	values   []*machine.Result // of them, nil where missing
+	inputs   inputs
 }
 
-// resolver gives resolved arguments: a plan, or the resolver of one run.
-type resolver interface {
-	Arguments(step int, result func(dep int) (json []byte, ok bool)) ([]byte, *fault.Error)
-}
-
-// dispatch resolves a step's arguments and sends the attempt to its tool. repair is 0 for the first time.
-func (l *loop) dispatch(r *run, d machine.Dispatch, repair int) {
-	p := &r.plan.Steps[d.Step]
-	s := sending{attempt: r.attempt(d.Step, d.Attempt), index: d.Step, resolve: r.resolver, schema: r.schemas[p.Tool]}
+// dispatch resolves a call's arguments and sends the attempt to its tool. repair is 0 for the first time. f, where it is
+// not nil, learns where the message lies.
+func (l *loop) dispatch(r *run, d machine.Dispatch, repair int, f *flight) {
+	s := sending{attempt: r.attempt(d.Call, d.Attempt), inputs: l.inputs(r, d.Call)}
 	s.dispatch = kv.Dispatch{Attempt: s.attempt, Shard: r.shard(d.Step), At: d.At, Repair: repair}
+	if f != nil {
+		s.dispatch.Seq = &f.seq
+	}
 	contract := r.machine.Contract(d.Step)
 	s.step = wire.Step{
-		Result: subjects.StepRecord(s.attempt, l.store.Shards()), Key: s.attempt.Key(), Attempt: d.Attempt, Timeout: contract.Timeout, Trace: r.trace,
+		Result: subjects.StepRecord(s.attempt, l.store.Shards()), Key: s.attempt.Key(), Attempt: d.Attempt, Timeout: contract.Timeout,
+		StartBy: r.machine.StartBy(d.Call), Context: r.context.Of(r.plan.Steps[d.Step].ID).Only(contract.Context.Passes), Trace: r.trace,
 	}
 	if contract.AtMostOnce {
 		s.step.Claim = subjects.ClaimRecord(s.attempt, l.store.Shards())
@@ -94,16 +98,7 @@ func (l *loop) dispatch(r *run, d machine.Dispatch, repair int) {
 	if at, asked := r.machine.Deadline(d.Step); asked {
 		s.step.Deadline = at
 	}
-	wait := false // for a blob
-	if p.HasRefs {
-		s.deps, s.values = p.Deps, make([]*machine.Result, len(p.Deps))
-		for i, dep := range p.Deps {
-			s.values[i] = r.machine.Result(dep)
-			wait = wait || s.values[i] != nil && s.values[i].Handle != nil
-		}
-	}
-	if wait {
-		s.resolve = r.plan // a resolver of a run is for one goroutine
+	if s.inputs.inBlobs {
 		l.job(func(ctx context.Context) { l.send(ctx, s) })
 		return
 	}
@@ -112,7 +107,7 @@ func (l *loop) dispatch(r *run, d machine.Dispatch, repair int) {
 
 // send resolves and publishes. It blocks only where a value or the arguments lie in a blob, and then it is on a job.
 func (l *loop) send(ctx context.Context, s sending) {
-	args, err := l.arguments(ctx, s)
+	args, err := l.arguments(ctx, &s.inputs)
 	if err != nil {
 		if ctx.Err() == nil {
 			l.fail(s.attempt, err, s.step.Trace)
@@ -143,41 +138,6 @@ func (l *loop) dispatched(a subjects.Attempt) func(error) {
 			l.log.Error("a step could not be dispatched; the sweep tries again", "step", a.MessageID(), "tool", a.Tool, "error", err)
 		}
 	}
-}
-
-// arguments resolves a step's arguments and checks them against the frozen schema. An error that isn't ctx's decides the
-// attempt.
-func (l *loop) arguments(ctx context.Context, s sending) ([]byte, *fault.Error) {
-	values := make([][]byte, len(s.values))
-	for i, res := range s.values {
-		if res == nil {
-			continue
-		}
-		values[i] = res.Value
-		if res.Handle != nil {
-			v, err := l.value(ctx, res)
-			if err != nil {
-				return nil, err
-			}
-			values[i] = v
-		}
-	}
-	args, err := s.resolve.Arguments(s.index, func(dep int) ([]byte, bool) {
-		i, found := slices.BinarySearch(s.deps, dep)
-		if !found {
-			return nil, false
-		}
-		return values[i], values[i] != nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	if s.values != nil && s.schema != nil {
-		if bad := s.schema.Check(args, nil); len(bad) > 0 {
-			return nil, invalidArguments(s.attempt.Tool, bad)
-		}
-	}
-	return args, nil
 }
 
 func invalidArguments(name string, bad []tool.Violation) *fault.Error {
@@ -223,7 +183,7 @@ type withdrawn struct {
 func (l *loop) decide(r *run, all []machine.Decide) {
 	list := make([]withdrawn, len(all))
 	for i, d := range all {
-		list[i] = withdrawn{r.attempt(d.Step, d.Attempt), r.shard(d.Step), d.Error}
+		list[i] = withdrawn{r.attempt(d.Call, d.Attempt), r.shard(d.Step), d.Error}
 	}
 	trace, wholeRun := r.trace, r.machine.Stopping()
 	l.job(func(ctx context.Context) {

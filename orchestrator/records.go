@@ -20,6 +20,8 @@ type startRecord struct {
 	// Problems, if any, mean that the plan was rejected.
 	Problems []fault.Problem `json:"problems,omitempty"`
 	Warnings []fault.Problem `json:"warnings,omitempty"`
+	// Reuse, if not nil, is what is taken over from the run that this one tries again.
+	Reuse *reuse `json:"reuse,omitempty"`
 	// Tools are the frozen contracts of the tools used, by name.
 	Tools map[string]frozenTool `json:"tools,omitempty"`
 }
@@ -69,10 +71,10 @@ func ownRecord(name string, err *fault.Error, trace wire.Trace) (nats.Header, []
 	return wire.Result{Error: err, Worker: ownerMark + name, Trace: trace}.Message()
 }
 
-func decodeResult(step int, e entry) *machine.Result {
+func decodeResult(c machine.Call, e entry) *machine.Result {
 	w := wire.ParseResult(e.Header, e.Data)
 	return &machine.Result{
-		Step: step, Attempt: e.rec.Attempt.Number, Error: w.Error, Body: w.Body, Text: w.Text, Handle: w.Handle,
+		Call: c, Attempt: e.rec.Attempt.Number, Error: w.Error, Body: w.Body, Text: w.Text, Handle: w.Handle,
 		ByOwner: strings.HasPrefix(w.Worker, ownerMark), Worker: strings.TrimPrefix(w.Worker, ownerMark), Started: w.Started, Ended: w.Ended,
 	}
 }

@@ -28,6 +28,7 @@ type registry struct {
 type known struct {
 	kv.Tool
 	schema *tool.Schema
+	output *tool.Schema // nil: not declared
 }
 
 // schemas are the input schemas of the tools of one run, by tool name.
@@ -81,11 +82,21 @@ func (g *registry) changed(t kv.Tool, deleted bool) {
 	}
 	g.mu.Lock()
 	if old := g.tools[t.Name]; old == nil || old.Revision <= t.Revision {
-		g.tools[t.Name] = &known{t, schema}
+		g.tools[t.Name] = &known{t, schema, g.outputSchema(t)}
 		g.byDigest[t.Digest] = schema
 		g.names = nil
 	}
 	g.mu.Unlock()
+}
+
+// outputSchema gives the schema of a tool's results; nil where there is none that can be used.
+func (g *registry) outputSchema(t kv.Tool) *tool.Schema {
+	s, err := t.Definition.Output()
+	if err != nil {
+		g.log.Warn("a registered tool has an output schema that can't be used; plans are not checked against it", "tool", t.Name, "error", err)
+		return nil
+	}
+	return s
 }
 
 // refresh reads tools that a plan named and nobody knows from the registry itself; true if any turned up.
@@ -134,13 +145,13 @@ func (c *catalog) find(name string) *known {
 	return k
 }
 
-// Lookup gives the input schema of a tool.
-func (c *catalog) Lookup(name string) (*tool.Schema, bool) {
+// Lookup gives a tool.
+func (c *catalog) Lookup(name string) (plan.Tool, bool) {
 	k := c.find(name)
 	if k == nil {
-		return nil, false
+		return plan.Tool{}, false
 	}
-	return k.schema, true
+	return plan.Tool{Input: k.schema, Output: k.output, DependsOn: k.Contract.DependsOn}, true
 }
 
 // Names gives the names of the tenant's tools, sorted.

@@ -41,6 +41,18 @@ type run struct {
 	schemas schemas
 	// resolver remembers its way around large results; for the loop only.
 	resolver *plan.Resolver
+	context  wire.RunContext // out-of-band, for the tools alone
+	unfit    error           // what is wrong with the context that came with the plan
+	retryOf  retryOf
+
+	// Of for_each steps: their lists, what references to them see, and those that are being read.
+	lists   map[int][][]byte
+	entries map[int][]byte
+	reading map[int]bool
+
+	flights map[machine.Call]*flight // what is out
+	held    int                      // calls that wait for room in a window
+	buried  buried                   // dead letters that stand
 
 	recovered bool    // begun by an earlier owner, or by this one before it read the ledger again
 	busy      bool    // a job fetches a blob that the next record needs
@@ -71,8 +83,9 @@ func (l *loop) plan(id subjects.Run, e kv.Entry, from *cursor) {
 	}
 	r := &run{
 		id: id, generation: e.Seq, lastSeq: e.Seq, submitted: e.Time, touched: time.Now(), body: e.Data, digest: plan.Digest(e.Data),
-		client: clientToken(e.Header), trace: wire.TraceOf(e.Header), timer: -1,
+		client: clientToken(e.Header), trace: wire.TraceOf(e.Header), retryOf: retryOfHeader(e.Header), timer: -1,
 	}
+	r.context, r.unfit = wire.RunContextOf(e.Header)
 	l.runs[id] = r
 	switch {
 	case !wire.Known(e.Header):
@@ -93,11 +106,18 @@ func (l *loop) leaveAlone(r *run) {
 // forget drops a run from memory.
 func (l *loop) forget(r *run) {
 	r.phase = forgotten
+	l.ground(r)
 	l.timers.set(r, time.Time{})
 	if l.runs[r.id] == r {
 		delete(l.runs, r.id)
 	}
-	r.parked, r.body, r.machine, r.plan, r.resolver = nil, nil, nil, nil, nil
+	r.drop()
+}
+
+// drop lets go of what only a run that goes on needs.
+func (r *run) drop() {
+	r.body, r.plan, r.machine, r.parked, r.start, r.schemas, r.resolver = nil, nil, nil, nil, nil, nil, nil
+	r.lists, r.entries, r.reading, r.context, r.buried = nil, nil, nil, wire.RunContext{}, buried{}
 }
 
 // take takes one record of this generation.
@@ -153,11 +173,11 @@ func (r *run) apply(l *loop, e entry, now time.Time) bool {
 	case subjects.StopKind:
 		rec.Stop = decodeStop(e.Data)
 	case subjects.StepKind:
-		i, ok := r.plan.Index(e.rec.Attempt.Step)
-		if !ok || r.plan.Steps[i].Tool != e.rec.Attempt.Tool {
+		c, ok := r.call(e.rec.Attempt)
+		if !ok {
 			return true // a record that no dispatch of ours can have asked for
 		}
-		rec.Result = decodeResult(i, e)
+		rec.Result = decodeResult(c, e)
 		if rec.Result.Handle != nil && rec.Result.Body == nil {
 			r.fetch(l, e, rec)
 			return false
@@ -165,6 +185,29 @@ func (r *run) apply(l *loop, e entry, now time.Time) bool {
 	default:
 		return true
 	}
-	r.machine.Apply(rec, now, &l.effects)
+	r.record(l, rec, now)
 	return true
+}
+
+// record gives a whole record to the machine.
+func (r *run) record(l *loop, rec machine.Record, now time.Time) {
+	r.machine.Apply(rec, now, &l.effects)
+	if rec.Result != nil {
+		l.landed(r, rec.Result)
+	}
+	l.expand(r, now)
+}
+
+// call gives what an attempt is of, and whether this plan has such a call.
+func (r *run) call(a subjects.Attempt) (machine.Call, bool) {
+	id, item, isItem := subjects.SplitItem(a.Step)
+	i, ok := r.plan.Index(id)
+	if !ok || r.plan.Steps[i].Tool != a.Tool || isItem && r.plan.Steps[i].ForEach == nil {
+		return machine.Call{}, false
+	}
+	c := machine.Call{Step: i}
+	if isItem {
+		c.Item = item + 1
+	}
+	return c, true
 }

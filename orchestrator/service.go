@@ -38,6 +38,8 @@ func (s *service) open() error {
 	}{
 		{subjects.PingSubject, subjects.DoctorQueue, s.ping},
 		{subjects.RegisterFilter, subjects.DoctorQueue, s.register},
+		{subjects.OverrideFilter, subjects.DoctorQueue, s.override},
+		{subjects.RemoveFilter, subjects.DoctorQueue, s.remove},
 		{subjects.APIAll, "", s.request},
 		{subjects.IntakeFilter, "", s.submission},
 		{subjects.IntakeShardsFilter, "", s.submission},
@@ -130,7 +132,9 @@ func (s *service) get(m *nats.Msg, id subjects.Run) {
 	}
 	view := *r
 	doc := s.l.document(s.l.ctx, &view)
+	ask := s.l.explain(r, doc)
 	s.l.job(func(ctx context.Context) {
+		s.l.explainRest(ctx, ask)
 		b := doc.JSON()
 		if len(b) > maxReply {
 			handle, err := s.l.putBlob(ctx, func(unique string) string { return subjects.RunBlobName(id, view.generation, "get", unique) }, b)

@@ -60,10 +60,14 @@ func (l *loop) compare(now time.Time) {
 		}
 		l.effects.Reset()
 		r.machine.Outstanding(now, &l.effects)
+		l.expand(r, now)
 		for _, d := range l.effects.Dispatch {
+			if l.waits(r, d) {
+				continue
+			}
 			c := r.machine.Contract(d.Step)
 			byPartition[r.id.Partition()] = append(byPartition[r.id.Partition()], expected{
-				run: r, dispatch: d, attempt: r.attempt(d.Step, d.Attempt), shard: r.shard(d.Step), patience: c.Timeout + r.ackWait(d.Step), once: c.AtMostOnce,
+				run: r, dispatch: d, attempt: r.attempt(d.Call, d.Attempt), shard: r.shard(d.Step), patience: c.Timeout + r.ackWait(d.Step), once: c.AtMostOnce,
 			})
 		}
 		l.effects.Dispatch = l.effects.Dispatch[:0]
@@ -88,7 +92,13 @@ func (l *loop) compareWith(ctx context.Context, partition int, list []expected) 
 			}
 			pending[x.shard] = ids
 		}
-		if ids[x.attempt.MessageID()] || !l.undecided(ctx, x.attempt) {
+		if ids[x.attempt.MessageID()] {
+			if x.dispatch.At.IsZero() {
+				l.post(func() { l.adopt(x.run, x.dispatch) })
+			}
+			continue
+		}
+		if !l.undecided(ctx, x.attempt) {
 			continue
 		}
 		if x.once && l.claimed(ctx, x) {
@@ -118,10 +128,15 @@ func (l *loop) claimed(ctx context.Context, x expected) bool {
 }
 
 func (l *loop) sendAgain(x expected) {
-	if x.run.phase != running || !x.run.machine.Open(x.dispatch.Step, x.dispatch.Attempt) {
+	if x.run.phase != running || !x.run.machine.Open(x.dispatch.Call, x.dispatch.Attempt) {
 		return
 	}
 	x.run.repairs++
 	l.log.Info("dispatching again what was lost", "step", x.attempt.MessageID(), "tool", x.attempt.Tool)
-	l.dispatch(x.run, x.dispatch, x.run.repairs)
+	l.offer(x.run, x.dispatch, x.run.repairs)
+}
+
+// waits reports whether an attempt is held back by this owner, so that nothing of it is to be found anywhere.
+func (l *loop) waits(r *run, d machine.Dispatch) bool {
+	return r.held > 0 && d.Attempt == 1 && d.At.IsZero() && r.flights[d.Call] == nil
 }

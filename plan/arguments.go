@@ -12,7 +12,8 @@ const MaxArguments = MaxOutput
 // fewHoles is the number of holes up to which resolving needs no memory but the result's.
 const fewHoles = 16
 
-// Arguments gives the arguments of a step with all references resolved. result gives the JSON value that a direct
+// Arguments gives the arguments of a step with all references resolved; those of a for_each step are given by
+// ItemArguments, since here there is no item. result gives the JSON value that a direct
 // dependency came to (see Output), or ok false where it is missing: an optional step that did not succeed. It may be
 // called several times for the same dependency, and must give the same each time.
 //
@@ -24,17 +25,32 @@ const fewHoles = 16
 // too_large for more than MaxArguments bytes, found before anything is built; invalid_arguments where the whole of the
 // arguments is a reference that comes to something else than an object.
 func (p *Plan) Arguments(step int, result func(dep int) (json []byte, ok bool)) ([]byte, *fault.Error) {
-	return p.arguments(&Resolver{plan: p}, step, result)
+	r := Resolver{plan: p}
+	return r.Arguments(step, result)
 }
 
-func (p *Plan) arguments(r *Resolver, step int, result func(dep int) (json []byte, ok bool)) ([]byte, *fault.Error) {
-	t := &p.Steps[step].args
+// arguments resolves the arguments of a step; item is nil where there is none.
+func (r *Resolver) arguments(step int, item []byte, result func(dep int) (json []byte, ok bool)) ([]byte, *fault.Error) {
+	t := &r.plan.Steps[step].args
+	out, err := r.fill(t, item, result)
+	if err != nil {
+		return nil, err
+	}
+	if t.whole && (len(out) == 0 || out[0] != '{') {
+		return nil, fault.New(fault.InvalidArguments, "the arguments are %s as a whole, which came to %s and not to an object",
+			refPrefix+t.holes[0].targets[0].text, kindOf(out))
+	}
+	return out, nil
+}
+
+// fill gives a template with all its references resolved, in a fresh slice.
+func (r *Resolver) fill(t *template, item []byte, result func(dep int) (json []byte, ok bool)) ([]byte, *fault.Error) {
 	var few [fewHoles][]byte
 	values := few[:0]
 	size := int64(len(t.head))
 	for i := range t.holes {
 		h := &t.holes[i]
-		v, err := r.resolve(h, result)
+		v, err := r.resolve(h, item, result)
 		if err != nil {
 			return nil, err
 		}
@@ -42,12 +58,8 @@ func (p *Plan) arguments(r *Resolver, step int, result func(dep int) (json []byt
 		size += int64(filledSize(v, h.text)) + int64(len(h.after))
 	}
 	if size > MaxArguments {
-		return nil, fault.New(fault.TooLarge, "the resolved arguments would have %d bytes, at most %d are allowed", size, MaxArguments).
+		return nil, fault.New(fault.TooLarge, "with its references resolved, the step would be given %d bytes, at most %d are allowed", size, MaxArguments).
 			WithHint("let tools hand large data on by a name or an address")
-	}
-	if t.whole && (len(values[0]) == 0 || values[0][0] != '{') {
-		return nil, fault.New(fault.InvalidArguments, "the arguments are %s as a whole, which came to %s and not to an object",
-			refPrefix+t.holes[0].targets[0].text, kindOf(values[0]))
 	}
 	out := make([]byte, 0, size)
 	out = append(out, t.head...)
@@ -61,11 +73,14 @@ func (p *Plan) arguments(r *Resolver, step int, result func(dep int) (json []byt
 var null = []byte("null")
 
 // resolve gives the JSON value that goes into a hole.
-func (r *Resolver) resolve(h *hole, result func(dep int) ([]byte, bool)) ([]byte, *fault.Error) {
+func (r *Resolver) resolve(h *hole, item []byte, result func(dep int) ([]byte, bool)) ([]byte, *fault.Error) {
 	several := len(h.targets) > 1 || h.def != ""
 	for i := range h.targets {
 		t := &h.targets[i]
-		value, ok := result(t.step)
+		value, ok := item, item != nil
+		if t.step != theItem {
+			value, ok = result(t.step)
+		}
 		if !ok {
 			continue
 		}
@@ -89,8 +104,11 @@ func (r *Resolver) resolve(h *hole, result func(dep int) ([]byte, bool)) ([]byte
 // notInto says that a path goes into a value that has no parts.
 func (r *Resolver) notInto(t *target, stop int, value []byte) *fault.Error {
 	at, _, _ := r.lookup(t.step, value, t.path[:stop])
-	return fault.New(fault.UnresolvedRef, "%s%s: what is there is %s, which has no %s", refPrefix, clip(t.text), kindOf(at), t.path[stop].shown()).
-		WithHint("refer to the value as a whole, or have step %q return an object", r.plan.Steps[t.step].ID)
+	err := fault.New(fault.UnresolvedRef, "%s%s: what is there is %s, which has no %s", refPrefix, clip(t.text), kindOf(at), t.path[stop].shown())
+	if t.step == theItem {
+		return err.WithHint("refer to the item as a whole, or have the list hold objects")
+	}
+	return err.WithHint("refer to the value as a whole, or have step %q return an object", r.plan.Steps[t.step].ID)
 }
 
 // nothing says that a reference found nothing.

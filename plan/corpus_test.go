@@ -16,12 +16,12 @@ import (
 	"github.com/stepjet/stepjet/tool"
 )
 
-// catalog is a fixed set of tools.
+// catalog is a fixed set of tools, by their input schemas.
 type catalog map[string]*tool.Schema
 
-func (c catalog) Lookup(name string) (*tool.Schema, bool) {
+func (c catalog) Lookup(name string) (plan.Tool, bool) {
 	s, ok := c[name]
-	return s, ok
+	return plan.Tool{Input: s}, ok
 }
 
 func (c catalog) Names() []string {

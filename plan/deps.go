@@ -8,13 +8,15 @@ import (
 	"github.com/stepjet/stepjet/fault"
 )
 
-// stepDeps reads depends_on and the arguments of a step, once all ids are known.
+// stepDeps reads depends_on, the list and the arguments of a step, once all ids are known.
 func (p *parser) stepDeps(i int) {
 	p.deps = p.deps[:0]
 	if n := p.steps[i].dependsOn; n != 0 {
 		p.dependsOn(i, n)
 	}
-	p.arguments(i, p.steps[i].arguments)
+	p.keepUses(i)
+	refs := p.list(i)
+	p.arguments(i, p.steps[i].arguments, refs)
 	if len(p.deps) > 0 {
 		slices.Sort(p.deps)
 		first := len(p.allDeps)
@@ -97,28 +99,36 @@ func (p *parser) idList() []string {
 	return p.ids
 }
 
-// arguments reads a step's arguments: an object, a string that holds one, or nothing.
-func (p *parser) arguments(i int, n int32) {
+// arguments reads a step's arguments: an object, a string that holds one, or nothing. refs is the number of references
+// that the step has elsewhere.
+func (p *parser) arguments(i int, n int32, refs int) {
 	s := &p.plan.Steps[i]
 	if n == 0 || p.tape[n].kind == kString && p.tape[n].end-p.tape[n].start == 2 {
 		s.args.head = "{}"
 		p.checkSchema(i, nil)
 		return
 	}
-	w := walker{p: p, step: i, src: p.src, tape: p.tape}
+	w := walker{p: p, step: i, src: p.src, tape: p.tape, refs: refs}
+	if s.ForEach != nil {
+		w.item = s.ForEach.As
+	}
 	switch p.tape[n].kind {
 	case kObject:
 		w.root = n
 	case kString:
 		if !p.innerText(&w, n) {
+			p.steps[i].unsure = true
 			return
 		}
 	default:
+		p.steps[i].unsure = true
 		p.col.addf(fault.InvalidArguments, p.argumentsAt(i), `write "arguments": {"name": value}`,
 			"arguments must be an object, but are %s", p.tape[n].kind)
 		return
 	}
-	w.compile()
+	w.track = w.needsHoles()
+	w.compile(&s.args)
+	s.HasRefs = len(s.args.holes) > 0
 	p.checkSchema(i, &w)
 }
 

@@ -35,6 +35,13 @@ const (
 	stepTimeout
 	stepRetry
 	stepOptional
+	stepForEach
+)
+
+// The fields of for_each.
+const (
+	forEachIn = iota
+	forEachAs
 )
 
 var (
@@ -47,12 +54,13 @@ var (
 	stepLevel = &level{
 		name:   "a step",
 		move:   "move it into the step that it is for",
-		fields: []string{"id", "tool", "arguments", "depends_on", "timeout", "retry", "optional"},
+		fields: []string{"id", "tool", "arguments", "depends_on", "timeout", "retry", "optional", "for_each"},
 		aliases: map[string]string{
 			"args": "arguments", "params": "arguments", "parameters": "arguments", "input": "arguments", "inputs": "arguments",
 			"depends": "depends_on", "needs": "depends_on", "after": "depends_on", "retries": "retry",
 		},
 	}
+	forEachLevel = &level{name: "for_each", fields: []string{"in", "as"}}
 	retryLevel   = &level{name: "retry", fields: []string{"max_attempts", "backoff"}}
 	backoffLevel = &level{name: "backoff", fields: []string{"strategy", "initial_ms", "max_ms", "jitter"}}
 )
@@ -62,16 +70,15 @@ func init() { planLevel.other, stepLevel.other = stepLevel, planLevel }
 // reserved are the fields of plans and steps that have a meaning one day; until then they are refused, since to ignore
 // them would run something else than what was meant.
 var reserved = map[string]string{
-	"for_each": "write one step for each item",
 	"if":       "every step runs once its inputs are there; decide in a tool, or submit another plan after this one",
 	"when":     "every step runs once its inputs are there; use depends_on for the order",
 	"approval": "ask before the plan is submitted",
 	"version":  "remove it: there is one version",
 	"priority": "remove it",
-	"batch":    "write one step for each call",
+	"batch":    "a tool's contract says whether it takes batches; for the items of a list use for_each",
 }
 
-// maxFields is more than any level has.
+// maxFields is the most that any level has.
 const maxFields = 8
 
 // members are the values of an object's known fields, as nodes; 0 for those that are absent (the root is no value of a

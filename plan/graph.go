@@ -94,7 +94,13 @@ func (p *parser) placeOf(step, dep int) string {
 			}
 		}
 	}
-	w := walker{p: p, step: step, src: p.src, tape: p.tape, root: n.arguments, seek: dep + 1}
+	if n.in != 0 {
+		w := walker{p: p, step: step, src: p.src, tape: p.tape, root: n.in, list: true}
+		if at := w.seekRef(dep); at != "" {
+			return at
+		}
+	}
+	w := walker{p: p, step: step, src: p.src, tape: p.tape, root: n.arguments}
 	if n.arguments != 0 && p.tape[n.arguments].kind == kString {
 		quiet := parser{src: p.src, tape: p.tape, steps: p.steps, stepsAt: p.stepsAt} // what is wrong in the string was reported before
 		w.root = 0
@@ -102,11 +108,17 @@ func (p *parser) placeOf(step, dep int) string {
 			return p.stepAt(step).String()
 		}
 	}
+	if at := w.seekRef(dep); at != "" {
+		return at
+	}
+	return p.stepAt(step).String()
+}
+
+// seekRef gives the place of the first reference to dep; empty where there is none.
+func (w *walker) seekRef(dep int) string {
+	w.seek = dep + 1
 	w.cut.src = w.src // what is cut is thrown away
 	w.value(w.root)
-	if w.found == "" {
-		return p.stepAt(step).String()
-	}
 	return w.found
 }
 

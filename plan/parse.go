@@ -54,10 +54,17 @@ type parser struct {
 	path      []token  // scratch of walkers
 	text      []byte   // scratch
 	selfLoops []int    // steps that refer to themselves; reported already
+
+	dependent  bool        // some tool depends on another
+	dependents []dependent // steps that call such a tool
 }
 
 // stepNodes are the parts of a step that are read once all ids are known.
-type stepNodes struct{ arguments, dependsOn int32 }
+type stepNodes struct {
+	arguments, dependsOn, tool, forEach, in, as int32
+
+	unsure bool // something is wrong with its references, so that nobody knows where its data comes from
+}
 
 // scan reads the text into the tape. It reports false where nothing can be made of it.
 func (p *parser) scan(body []byte) bool {
@@ -148,6 +155,7 @@ func (p *parser) readSteps(n int32) bool {
 	for i := range p.plan.Steps {
 		p.stepDeps(i)
 	}
+	p.dependencies()
 	return true
 }
 

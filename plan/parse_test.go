@@ -260,7 +260,7 @@ type counting struct {
 	names   int
 }
 
-func (c *counting) Lookup(name string) (*tool.Schema, bool) {
+func (c *counting) Lookup(name string) (plan.Tool, bool) {
 	c.lookups[name]++
 	return c.catalog.Lookup(name)
 }

@@ -31,11 +31,21 @@ const RecursiveTool = "execute_tool_plan"
 
 // Catalog is the tools that a plan may call.
 type Catalog interface {
-	// Lookup gives a tool's input schema (nil accepts any object) and whether there is such a tool for the plan's tenant.
-	// It is called once for each name in a plan.
-	Lookup(name string) (schema *tool.Schema, ok bool)
+	// Lookup gives a tool, and whether there is one of that name for the plan's tenant. It is called once for each name
+	// in a plan.
+	Lookup(name string) (t Tool, ok bool)
 	// Names gives the names of all those tools, for hints. It is called at most once for each Parse.
 	Names() []string
+}
+
+// Tool is what a plan has to know of a tool. It is not changed.
+type Tool struct {
+	// Input is the schema of its arguments; nil accepts any object.
+	Input *tool.Schema
+	// Output is the schema of its results; nil for one that is not declared.
+	Output *tool.Schema
+	// DependsOn are the tools whose output it needs (plan language, "Dependent tools").
+	DependsOn []tool.Dependency
 }
 
 // Limits bound a plan. Zero fields mean the defaults.
@@ -111,20 +121,24 @@ type Step struct {
 	Timeout time.Duration
 	// Retry goes before the tool's contract; nil leaves everything to that.
 	Retry *tool.Retry
-	// HasRefs says that its arguments hold references, so that they can be checked against the schema only once resolved.
+	// HasRefs says that its arguments hold references, to steps or to the item, so that they can be checked against the
+	// schema only once resolved.
 	HasRefs bool
+	// ForEach makes the step run once for each item of a list; nil for a step that runs once.
+	ForEach *ForEach
 
 	args template
 }
 
-// template is a step's arguments, ready to be filled in: head, and behind it each hole's value and the text after it.
+// template is a step's arguments or its list, ready to be filled in: head, and behind it each hole's value and the text
+// after it.
 type template struct {
 	head  string
 	holes []hole
-	whole bool // the first hole is all of the arguments
+	whole bool // the first hole is all of it
 }
 
-// hole is one reference in the arguments.
+// hole is one reference in a template.
 type hole struct {
 	targets []target // alternatives; the first that is present and not null
 	def     string   // the JSON scalar that ends the alternatives; empty for none
@@ -132,9 +146,9 @@ type hole struct {
 	after   string   // what follows up to the next hole
 }
 
-// target is a place in the result of another step.
+// target is a place in the result of another step, or in the item.
 type target struct {
-	step int
+	step int // or theItem
 	path []elem
 	text string // as written, for messages
 }

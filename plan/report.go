@@ -21,7 +21,7 @@ const (
 // Report is what is wrong with a plan, and what is odd about it but harmless.
 type Report struct {
 	// Problems are why the plan is refused, in the order in which they were found: what keeps it from being read, then
-	// the plan's own fields, then step by step, then cycles. At most MaxProblems and one of each code.
+	// the plan's own fields, then step by step, then what dependent tools miss, then cycles. At most MaxProblems and one of each code.
 	Problems []fault.Problem
 	// Warnings are fields that nobody knows; they are ignored. At most MaxWarnings and a note.
 	Warnings []fault.Problem

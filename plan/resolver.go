@@ -35,12 +35,22 @@ func (p *Plan) NewResolver() *Resolver { return &Resolver{plan: p} }
 
 // Arguments is Plan.Arguments.
 func (r *Resolver) Arguments(step int, result func(dep int) (json []byte, ok bool)) ([]byte, *fault.Error) {
-	return r.plan.arguments(r, step, result)
+	return r.arguments(step, nil, result)
 }
 
-// member is member with a memory.
+// Items is Plan.Items.
+func (r *Resolver) Items(step int, result func(dep int) (json []byte, ok bool)) ([][]byte, *fault.Error) {
+	return r.list(step, result)
+}
+
+// ItemArguments is Plan.ItemArguments.
+func (r *Resolver) ItemArguments(step int, item []byte, result func(dep int) (json []byte, ok bool)) ([]byte, *fault.Error) {
+	return r.arguments(step, item, result)
+}
+
+// member is member with a memory; of items, which are others each time, it has none.
 func (r *Resolver) member(dep int, b []byte, i int, key string) int {
-	if len(b)-i < worthIt {
+	if dep == theItem || len(b)-i < worthIt {
 		return member(b, i, key)
 	}
 	w := way{dep, int32(i), key}
@@ -59,7 +69,7 @@ func (r *Resolver) member(dep int, b []byte, i int, key string) int {
 
 // item is item with a memory.
 func (r *Resolver) item(dep int, b []byte, i, n int) int {
-	if len(b)-i < worthIt || n < stride {
+	if dep == theItem || len(b)-i < worthIt || n < stride {
 		return item(b, i, n)
 	}
 	w := way{dep: dep, at: int32(i)}

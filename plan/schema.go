@@ -17,27 +17,28 @@ func (p *parser) schema(step int) *tool.Schema {
 	if p.catalog == nil || name == "" || name == RecursiveTool {
 		return nil
 	}
-	s, _ := p.lookup(name)
-	return s
+	t, _ := p.lookup(name)
+	return t.Input
 }
 
 // lookup asks the catalog once for each tool, so that a plan is read against one state of it.
-func (p *parser) lookup(name string) (*tool.Schema, bool) {
+func (p *parser) lookup(name string) (Tool, bool) {
 	t, known := p.tools[name]
 	if !known {
-		t.schema, t.ok = p.catalog.Lookup(name)
+		t.Tool, t.ok = p.catalog.Lookup(name)
 		if p.tools == nil {
 			p.tools = map[string]knownTool{}
 		}
 		p.tools[name] = t
+		p.dependent = p.dependent || len(t.DependsOn) > 0
 	}
-	return t.schema, t.ok
+	return t.Tool, t.ok
 }
 
 // knownTool is what the catalog said of a tool.
 type knownTool struct {
-	schema *tool.Schema
-	ok     bool
+	Tool
+	ok bool
 }
 
 // hole notes for the schema that the value in hand is not known yet.

@@ -11,7 +11,7 @@ import (
 	"github.com/stepjet/stepjet/tool"
 )
 
-// step reads what of a step stands by itself: all but depends_on and arguments.
+// step reads what of a step stands by itself: all but depends_on, the list of for_each and arguments.
 func (p *parser) step(i int, n int32) {
 	at := p.stepAt(i)
 	if k := p.tape[n].kind; k != kObject {
@@ -20,11 +20,12 @@ func (p *parser) step(i int, n int32) {
 	}
 	m := p.fields(stepLevel, n, at)
 	s := &p.plan.Steps[i]
-	p.steps[i] = stepNodes{m[stepArguments], m[stepDependsOn]}
+	p.steps[i] = stepNodes{arguments: m[stepArguments], dependsOn: m[stepDependsOn], tool: m[stepTool], forEach: m[stepForEach]}
 	p.stepID(i, m[stepID])
 	p.stepTool(i, m[stepTool])
 	s.Timeout, _ = p.duration(m[stepTimeout], at)
 	s.Retry = p.retry(m[stepRetry], at)
+	p.forEach(i)
 	if o := m[stepOptional]; o != 0 {
 		switch p.tape[o].kind {
 		case kTrue:

@@ -8,13 +8,15 @@ import (
 	"github.com/stepjet/stepjet/tool"
 )
 
-// walker goes through the arguments of one step once, finds the references, and cuts the text into a template.
+// walker goes through the arguments or the list of one step once, finds the references, and cuts the text into a template.
 type walker struct {
 	p    *parser
 	step int
 	src  string // the document that the arguments are part of
 	tape []node // of src
 	root int32
+	list bool   // it is the list of a for_each
+	item string // the name of the item; empty where there is none
 
 	path  []token
 	cut   cutter
@@ -29,7 +31,7 @@ type walker struct {
 	found string
 }
 
-// token is one step of the way from the arguments to the value in hand.
+// token is one step of the way from the root to the value in hand.
 type token struct {
 	index int
 	key   string // as it stands in the plan
@@ -37,24 +39,21 @@ type token struct {
 	isKey bool
 }
 
-// compile walks the arguments and stores their template in the step.
-func (w *walker) compile() {
+// compile walks the value and stores its template.
+func (w *walker) compile(into *template) {
 	p := w.p
+	before := w.refs
 	w.cut = cutter{src: w.src, from: int(w.tape[w.root].start), holes: len(p.holes)}
-	w.track = w.needsHoles()
 	w.path = p.path[:0]
 	w.value(w.root)
 	p.path = w.path
 	w.cut.copyTo(int(w.tape[w.root].end))
-	head := w.cut.finish(p)
-	s := &p.plan.Steps[w.step]
-	s.args.head = head
-	s.args.holes = p.holes[w.cut.holes:len(p.holes):len(p.holes)]
-	s.args.whole = len(s.args.holes) == 1 && head == "" && s.args.holes[0].after == ""
-	s.HasRefs = len(s.args.holes) > 0
-	if w.refs > MaxRefs {
-		p.col.addf(fault.LimitExceeded, p.argumentsAt(w.step), "split the step in two, or let a tool collect the values",
-			"the arguments hold %d references, at most %d are allowed", w.refs, MaxRefs)
+	into.head = w.cut.finish(p)
+	into.holes = p.holes[w.cut.holes:len(p.holes):len(p.holes)]
+	into.whole = len(into.holes) == 1 && into.head == "" && into.holes[0].after == ""
+	if w.refs > MaxRefs && before <= MaxRefs {
+		p.col.addf(fault.LimitExceeded, w.rootAt(), "split the step in two, or let a tool collect the values",
+			"the step holds %d references, at most %d are allowed", w.refs, MaxRefs)
 	}
 }
 
@@ -135,14 +134,10 @@ func (w *walker) key(n int32, top int) {
 
 // objectForm reads {"$ref": "a.city"} (rule 5). It reports false where the object has no such key.
 func (w *walker) objectForm(n int32) bool {
-	end := w.tape[n].next
-	has := false
-	for k := n + 1; k < end && !has; k = w.tape[k+1].next {
-		has = w.tape[k].flags&fDollar != 0 && w.text(k) == "$ref"
-	}
-	if !has {
+	if !w.hasRefKey(n) {
 		return false
 	}
+	end := w.tape[n].next
 	const form = `write {"$ref": "<id>.<path>"} and nothing else in the object; for a plain key write "$$ref"`
 	value := n + 2
 	switch {
@@ -166,6 +161,16 @@ func (w *walker) objectForm(n int32) bool {
 	}
 	w.hole(false)
 	return true
+}
+
+// hasRefKey reports whether an object has the key "$ref".
+func (w *walker) hasRefKey(n int32) bool {
+	for k := n + 1; k < w.tape[n].next; k = w.tape[k+1].next {
+		if w.tape[k].flags&fDollar != 0 && w.text(k) == "$ref" {
+			return true
+		}
+	}
+	return false
 }
 
 // str reads a string with a "$" in it.
@@ -221,6 +226,7 @@ func (w *walker) template(n int32, text string, pieces []piece) {
 func (w *walker) reference(x piece, text bool, below string) {
 	p := w.p
 	if x.broken != "" {
+		p.steps[w.step].unsure = true
 		w.problemAt(below, fault.InvalidRef, x.broken, x.hint)
 		if w.seek == 0 { // the schema still checks what is around it
 			w.cut.hole(p, hole{text: text})
@@ -233,6 +239,10 @@ func (w *walker) reference(x piece, text bool, below string) {
 		if r.pathLength() > MaxPath {
 			w.problemAt(below, fault.LimitExceeded, fmt.Sprintf("the path of the reference has %d bytes, at most %d are allowed", r.pathLength(), MaxPath), "")
 		}
+		if w.item != "" && r.id == w.item { // never so while seeking: the plan has cycles, and items are no part of them
+			p.targets = append(p.targets, target{theItem, r.path, r.text})
+			continue
+		}
 		dep, known := p.plan.ids[r.id]
 		if !known {
 			w.unknown(r, below)
@@ -244,20 +254,30 @@ func (w *walker) reference(x piece, text bool, below string) {
 			}
 			continue
 		}
+		if p.plan.Steps[dep].ForEach != nil {
+			w.entry(r, below)
+		}
 		p.depend(w.step, int(dep), func() string { return w.pointer() + below })
 		p.targets = append(p.targets, target{int(dep), r.path, r.text})
 	}
 	if w.seek == 0 {
-		w.cut.hole(p, hole{targets: p.targets[first:len(p.targets):len(p.targets)], def: x.def, text: text})
+		h := hole{targets: p.targets[first:len(p.targets):len(p.targets)], def: x.def, text: text}
+		w.cut.hole(p, h)
+		w.keep(&h, below)
 	}
 }
 
 // unknown reports a reference to no step.
 func (w *walker) unknown(r ref, below string) {
+	w.p.steps[w.step].unsure = true
 	if w.seek != 0 || !w.p.col.wants(fault.UnknownRef) {
 		return
 	}
-	w.p.col.add(fault.UnknownRef, w.pointer()+below, fmt.Sprintf("there is no step %q", r.id), w.p.idHint(r.id, refPrefix))
+	hint := w.p.itemHint(r.id)
+	if hint == "" {
+		hint = w.p.idHint(r.id, refPrefix)
+	}
+	w.p.col.add(fault.UnknownRef, w.pointer()+below, fmt.Sprintf("there is no step %q", r.id), hint)
 }
 
 func (w *walker) problem(code fault.Code, message, hint string) { w.problemAt("", code, message, hint) }
@@ -268,9 +288,17 @@ func (w *walker) problemAt(below string, code fault.Code, message, hint string) 
 	}
 }
 
+// rootAt gives the place of the value that is walked, in the plan.
+func (w *walker) rootAt() string {
+	if w.list {
+		return w.p.listAt(w.step).String()
+	}
+	return w.p.argumentsAt(w.step)
+}
+
 // pointer gives the place of the value in hand, in the plan.
 func (w *walker) pointer() string {
-	b := []byte(w.p.argumentsAt(w.step))
+	b := []byte(w.rootAt())
 	for _, t := range w.path {
 		if t.isKey {
 			b = appendToken(b, t.key)

@@ -13,6 +13,12 @@ func DeadKey(r Run, generation uint64, step string) string {
 // DeadFilter matches the dead letters of a tenant.
 func DeadFilter(tenant string) string { return tenant + ".>" }
 
+// DeadRunFilter matches the dead letters of a run, of all its generations.
+func DeadRunFilter(r Run) string { return r.Key() + ".>" }
+
+// DeadStepFilter matches the dead letters of a step, of all its run's generations.
+func DeadStepFilter(r Run, step string) string { return r.Key() + ".*." + step }
+
 // ParseDeadKey reads a key of DeadKey.
 func ParseDeadKey(key string) (r Run, generation uint64, step string, ok bool) {
 	t := strings.Split(key, ".")

@@ -33,6 +33,9 @@ func PendingFilter(a Attempt, shard int) string { return toolPrefix("*", shard, 
 // ToolFilter matches every dispatched step of a tool.
 func ToolFilter(tool string, shard int) string { return toolPrefix("step", shard, tool) + ">" }
 
+// ToolPendingFilter matches every step of a tool, dispatched or scheduled.
+func ToolPendingFilter(tool string, shard int) string { return toolPrefix("*", shard, tool) + ">" }
+
 // RunToolFilter matches what one generation of a run has waiting for one tool; kind is "step" or "sched".
 func RunToolFilter(kind string, r Run, generation uint64, tool string, shard int) string {
 	return toolPrefix(kind, shard, tool) + strconv.Itoa(r.Partition()) + "." + r.Tenant + "." + r.ID + "." + strconv.FormatUint(generation, 10) + ".>"

@@ -154,7 +154,7 @@ func ParseResult(h nats.Header, body []byte) Result {
 	switch status := get(h, subjects.HeaderStatus); status {
 	case subjects.StatusOK, "":
 	case subjects.StatusError:
-		r.Error = parseError(body)
+		r.Error = ParseError(body)
 		return r
 	default:
 		r.Error = fault.New(fault.ToolTerminal, "the worker sent the unknown status %q", Clip(status, 64)).
@@ -174,10 +174,14 @@ func ParseResult(h nats.Header, body []byte) Result {
 	return r
 }
 
-func parseError(body []byte) *fault.Error {
+// ParseError reads an error as a tool wrote it: the envelope of fault.Error, a JSON string, or whatever else, which
+// becomes the message of a tool_failed. A code outside the set goes into the message. It never fails.
+func ParseError(body []byte) *fault.Error {
 	var e fault.Error
 	if err := json.Unmarshal(body, &e); err != nil || e.Message == "" && e.Code == "" {
-		return fault.New(fault.ToolFailed, "%s", Clip(string(body), 4096))
+		text := string(body)
+		_ = json.Unmarshal(body, &text) // a bare string is the message itself
+		return fault.New(fault.ToolFailed, "%s", Clip(text, 4096))
 	}
 	if !e.Code.OfStep() {
 		// A code of the tool's own: it is kept in the message, so that nothing is lost and the set stays closed.

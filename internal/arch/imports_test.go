@@ -23,11 +23,11 @@ const rules = `
 	wire              std fault subjects outcome nats
 	tool              std fault jsonschema
 	plan              std fault tool gjson sjson
-	machine           std fault outcome plan tool
+	machine           std fault subjects outcome plan tool
 
 	kv                std sys fault subjects wire tool outcome nats sync gjson
 
-	orchestrator      std sys fault subjects wire outcome tool plan machine kv nats sync
+	orchestrator      std sys fault subjects wire outcome tool plan machine kv nats sync gjson
 	worker            std sys fault subjects wire outcome tool plan kv nats sync schemas
 	client            std sys fault subjects wire outcome tool plan kv nats sync
 

@@ -1,0 +1,206 @@
+package kv
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nuid"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/wire"
+)
+
+// DeadLetter is what is kept of a step, or of an item of one, that was executed, failed and used up its attempts: enough
+// to see why, and to make the same call again. The run's out-of-band context is not in it, since that may hold secrets.
+type DeadLetter struct {
+	Run        string `json:"run"` // plain id
+	Tenant     string `json:"tenant"`
+	Generation uint64 `json:"generation"`
+	Step       string `json:"step"` // "S", or "S=i" for an item
+	Tool       string `json:"tool"`
+	Attempts   int    `json:"attempts"`
+	// Error is that of the last attempt.
+	Error *fault.Error `json:"error"`
+	// Key is the idempotency key that all attempts had.
+	Key    string    `json:"key"`
+	Worker string    `json:"worker,omitempty"` // of the last attempt
+	Failed time.Time `json:"failed,omitzero"`  // when the last attempt was recorded
+	// Blob holds the arguments where they are too large to be inline; then Arguments is empty.
+	Blob *outcome.Handle `json:"blob,omitempty"`
+	// Arguments are the resolved arguments, byte for byte those that the tool got.
+	Arguments json.RawMessage `json:"arguments,omitempty"`
+}
+
+// JSON writes the letter; unlike encoding/json, it keeps the exact bytes of the arguments.
+func (d *DeadLetter) JSON() []byte {
+	type fields DeadLetter
+	head := fields(*d)
+	head.Arguments = nil
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if enc.Encode(head) != nil { // only details that are no JSON can do that; the rest still counts
+		head.Error = &fault.Error{Code: d.Error.Code, Message: d.Error.Message, Hint: d.Error.Hint, Retryable: d.Error.Retryable}
+		b.Reset()
+		_ = enc.Encode(head)
+	}
+	if len(d.Arguments) > 0 {
+		b.Truncate(b.Len() - len("}\n"))
+		b.WriteString(`,"arguments":`)
+		b.Write(d.Arguments)
+		b.WriteString("}\n")
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}
+
+// subject gives the place of the letter in its run.
+func (d *DeadLetter) subject(r subjects.Run) string {
+	return subjects.BucketSubject(subjects.DeadBucket, subjects.DeadKey(r, d.Generation, d.Step))
+}
+
+// CreateDead keeps a dead letter, once: created is false where there is one of this step already, or was one that
+// somebody removed, so that it may be called again after a crash. Arguments over 256 KiB, or that the server takes in no
+// message, go to a blob; details of the error are given up where even that is too large. Errors as those of Create and PutBlob.
+func (s *Store) CreateDead(ctx context.Context, r subjects.Run, d *DeadLetter) (created bool, err error) {
+	letter, blob := *d, ""
+	limit := int(s.MaxPayload()) - historyHeadroom
+	body := letter.JSON()
+	if len(letter.Arguments) > wire.InlineLimit || len(body) > limit && len(letter.Arguments) > 0 {
+		blob = subjects.RunBlobName(r, d.Generation, "dead", nuid.Next())
+		if letter.Blob, err = s.PutBlob(ctx, blob, letter.Arguments); err != nil {
+			return false, err
+		}
+		letter.Arguments = nil
+		body = letter.JSON()
+	}
+	if len(body) > limit && letter.Error != nil {
+		short := *letter.Error
+		short.Details, short.Message, short.Hint = nil, wire.Clip(short.Message, 4096), wire.Clip(short.Hint, 4096)
+		letter.Error = &short
+		body = letter.JSON()
+	}
+	h := nats.Header{subjects.HeaderVersion: {subjects.Version}}
+	decision, _, err := s.Create(ctx, letter.subject(r), h, body, nil)
+	if decision == Decided && blob != "" {
+		s.deleteBlob(ctx, blob) // nobody will ever read it
+	}
+	return decision == Written, err
+}
+
+// Dead gives a step's dead letter; of the run's last generation that has one, where generation is 0. Errors: NotFound,
+// also for one that was removed, and those of Read.
+func (s *Store) Dead(ctx context.Context, r subjects.Run, generation uint64, step string) (*DeadLetter, error) {
+	key := subjects.DeadKey(r, generation, step)
+	if generation == 0 {
+		key = subjects.DeadStepFilter(r, step)
+	}
+	e, err := s.Read(ctx, subjects.BucketSubject(subjects.DeadBucket, key))
+	if err == nil && operation(e.Header) != "" || fault.CodeOf(err) == fault.NotFound {
+		return nil, fault.New(fault.NotFound, "the step %s of run %q has no dead letter", step, r.Plain())
+	}
+	if err != nil {
+		return nil, err
+	}
+	return parseDead(e.Data)
+}
+
+func parseDead(raw []byte) (*DeadLetter, error) {
+	var d DeadLetter
+	if err := json.Unmarshal(raw, &d); err != nil {
+		return nil, fault.Wrap(fault.Internal, err, "reading a dead letter")
+	}
+	if d.Error == nil {
+		d.Error = fault.New(fault.Internal, "the dead letter says no error")
+	}
+	return &d, nil
+}
+
+// RemoveDead removes a step's dead letter. It does not come back, whoever may create it again. Errors: NotFound, and
+// those of Read.
+func (s *Store) RemoveDead(ctx context.Context, r subjects.Run, generation uint64, step string) error {
+	if _, err := s.Dead(ctx, r, generation, step); err != nil {
+		return err
+	}
+	subject := subjects.BucketSubject(subjects.DeadBucket, subjects.DeadKey(r, generation, step))
+	return s.retry(ctx, func(ctx context.Context) error {
+		// A marker in its place, as KV clients write it: it expires as the letter would have.
+		_, err := s.js.PublishMsg(ctx, &nats.Msg{Subject: subject, Header: nats.Header{"KV-Operation": {"DEL"}}})
+		return err
+	})
+}
+
+var deadPrefix = subjects.BucketSubject(subjects.DeadBucket, "")
+
+// DeadLetters reports the dead letters of a run, or of all runs of its tenant where the run's id is empty: each once, in
+// the order they were written, from one goroutine. Letters that can't be read are left out and logged. Errors as those
+// of Read.
+func (s *Store) DeadLetters(ctx context.Context, of subjects.Run, each func(*DeadLetter)) error {
+	filter := subjects.DeadFilter(of.Tenant)
+	if of.ID != "" {
+		filter = subjects.DeadRunFilter(of)
+	}
+	seen := map[string]bool{}
+	report := func(e Entry) {
+		if operation(e.Header) != "" || seen[e.Subject] {
+			return
+		}
+		d, err := parseDead(e.Data)
+		if err != nil {
+			s.cfg.Logger.Error("a dead letter can't be read and is left out", "key", strings.TrimPrefix(e.Subject, deadPrefix), "error", err)
+			return
+		}
+		seen[e.Subject] = true
+		each(d)
+	}
+	for {
+		lost, err := s.readAll(ctx, subjects.BucketStream(subjects.DeadBucket), deadPrefix+filter, report)
+		if !lost {
+			return err
+		}
+		if !s.pause(ctx, unknownPause) {
+			return s.explain(ctx, context.Cause(ctx))
+		}
+	}
+}
+
+// readAll reports what lies in a stream now, on the subjects that filter matches; lost says that it has to be read again.
+func (s *Store) readAll(ctx context.Context, stream, filter string, each func(Entry)) (lost bool, err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	complete, gone := errors.New("complete"), errors.New("lost")
+	// Handing over makes sure that nothing is reported after the return.
+	entries := make(chan Entry)
+	_, err = s.newCursor(ctx, stream, []string{filter}, func(e Entry) {
+		select {
+		case entries <- e:
+		case <-ctx.Done():
+		}
+	}, func(uint64) { cancel(complete) }, func(error) { cancel(gone) })
+	if err != nil {
+		return false, err
+	}
+	for {
+		select {
+		case e := <-entries:
+			each(e)
+		case <-ctx.Done():
+			switch cause := context.Cause(ctx); cause {
+			case complete:
+				return false, nil
+			case gone:
+				return true, nil
+			default:
+				return false, s.explain(ctx, cause)
+			}
+		case <-s.ctx.Done():
+			return false, errClosed()
+		}
+	}
+}

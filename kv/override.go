@@ -1,0 +1,140 @@
+package kv
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/tool"
+)
+
+// Overridden is what setting or clearing an override came to.
+type Overridden struct {
+	Name string `json:"name"`
+	// Override is what stands now; nil for none.
+	Override *tool.Override `json:"override,omitempty"`
+	// Tool is the registry's entry under it; nil while no such tool is registered.
+	Tool *Tool `json:"tool,omitempty"`
+}
+
+// Override sets an operator's override of a tool, or clears it where raw is empty. It counts at once: the tool's entry is
+// computed anew and its consumer's limit changed; runs that started before keep the contract they started with. The tool
+// need not exist yet. Setting twice is harmless. Errors: InvalidTool with the reason, where the combination with the
+// definition contradicts itself, and nothing is changed then; InvalidID for what is no tool name; those of Create.
+func (s *Store) Override(ctx context.Context, name string, raw []byte) (Overridden, error) {
+	if !tool.ValidName(name) {
+		return Overridden{}, fault.New(fault.InvalidID, "%q is no tool name", name)
+	}
+	var o *tool.Override
+	if len(raw) > 0 {
+		var err error
+		if o, err = tool.ParseOverride(raw); err != nil {
+			return Overridden{}, err
+		}
+	}
+	old, err := s.entry(ctx, name)
+	if err != nil {
+		return Overridden{}, s.explain(ctx, err)
+	}
+	if old.Definition != nil { // refused before anything is written
+		if _, _, err := o.Apply(old.Definition); err != nil {
+			return Overridden{}, err
+		}
+	}
+	written, err := s.writeOverride(ctx, name, o)
+	if err != nil {
+		return Overridden{}, err
+	}
+	t, err := s.settleTool(ctx, name, func(old Tool) *tool.Definition { return old.Definition })
+	if fault.CodeOf(err) == fault.InvalidTool {
+		s.takeBack(ctx, name, written) // another definition was registered meanwhile, and contradicts it
+	}
+	if err != nil {
+		return Overridden{}, err
+	}
+	result := Overridden{Name: name, Override: o}
+	if t.Definition != nil {
+		result.Tool = &t
+	}
+	return result, nil
+}
+
+// OverrideOf gives the override of a tool, from the registry's leader; nil for none. Errors: those of Read.
+func (s *Store) OverrideOf(ctx context.Context, name string) (*tool.Override, error) {
+	o, _, err := s.override(ctx, name)
+	return o, err
+}
+
+// RequestOverride asks an orchestrator for Override, until one answers or ctx ends. Errors: those of Override; NotReady
+// where none answered before ctx ended.
+func (s *Store) RequestOverride(ctx context.Context, name string, raw []byte) (Overridden, error) {
+	var o Overridden
+	return o, s.requestOf(ctx, subjects.Override(name), raw, &o)
+}
+
+// override gives a tool's override and its sequence; nil and the sequence of its mark, or 0, where there is none. One
+// that can't be read is an error: nobody may be given more than an operator allowed.
+func (s *Store) override(ctx context.Context, name string) (*tool.Override, uint64, error) {
+	e, err := s.Read(ctx, overrideSubject(name))
+	if fault.CodeOf(err) == fault.NotFound {
+		return nil, 0, nil
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	if operation(e.Header) != "" {
+		return nil, e.Seq, nil
+	}
+	o, err := tool.ParseOverride(e.Data)
+	if err != nil {
+		f := fault.As(err)
+		return nil, 0, fault.New(f.Code, "the operator's override of %s can't be read: %s", name, f.Message).
+			WithHint("stepjet tools override %s --clear", name)
+	}
+	return o, e.Seq, nil
+}
+
+// writeOverride stores an override, or the mark of a cleared one, over whatever is there, and gives its sequence. The
+// last one written counts.
+func (s *Store) writeOverride(ctx context.Context, name string, o *tool.Override) (uint64, error) {
+	msg := &nats.Msg{Subject: overrideSubject(name), Header: nats.Header{}}
+	if o == nil {
+		msg.Header[headerOperation] = []string{operationDelete}
+	} else {
+		var err error
+		if msg.Data, err = json.Marshal(o); err != nil {
+			return 0, err
+		}
+	}
+	var seq uint64
+	err := s.retry(ctx, func(ctx context.Context) error {
+		ack, err := s.js.PublishMsg(ctx, msg)
+		if err == nil {
+			seq = ack.Sequence
+		}
+		return err
+	})
+	return seq, err
+}
+
+// takeBack clears the override of a sequence, if it is still the one that stands.
+func (s *Store) takeBack(ctx context.Context, name string, written uint64) {
+	msg := &nats.Msg{Subject: overrideSubject(name), Header: nats.Header{headerOperation: {operationDelete}}}
+	if _, err := s.js.PublishMsg(ctx, msg, jetstream.WithExpectLastSequencePerSubject(written)); err != nil {
+		s.cfg.Logger.Warn("an override that contradicts its tool could not be taken back", "tool", name, "error", err)
+	}
+}
+
+// headerOperation marks, in a KV bucket, a message that stands for a removed key.
+const (
+	headerOperation = "KV-Operation"
+	operationDelete = "DEL"
+)
+
+func overrideSubject(name string) string {
+	return subjects.BucketSubject(subjects.ToolsBucket, subjects.OverrideKey(name))
+}

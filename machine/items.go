@@ -1,0 +1,165 @@
+package machine
+
+import (
+	"slices"
+	"time"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/tool"
+)
+
+// items is what a for_each step knows of its items, which are calls of their own.
+type items struct {
+	first, count int          // where they lie in Run.calls
+	left         int          // that are not terminal
+	halted       bool         // no further attempt begins
+	failure      *fault.Error // what the step fails with, however its items end
+}
+
+// expandLater asks for the length of a for_each step's list, or uses it where it was told before.
+func (r *Run) expandLater(i int, at time.Time, out *Effects) {
+	r.calls[i].state = expanding
+	if rec, ok := r.early[attemptKey{r.calls[i].Call, 1}]; ok {
+		r.decide(i, rec, rec.Time, out)
+		return
+	}
+	if n, known := r.counts[i]; known {
+		r.expand(i, n, at, out)
+		return
+	}
+	out.Expand = append(out.Expand, i)
+}
+
+// Expand tells the length of a for_each step's list, which is a function of the plan and the results of its
+// dependencies. Its items become ready as of the record that made the step ready: records that have come since are
+// applied anew, so that every owner reaches the same state however long it took to count.
+func (r *Run) Expand(step, n int, now time.Time, out *Effects) {
+	if r.counts == nil {
+		r.counts = map[int]int{}
+	}
+	r.counts[step] = n
+	s := &r.calls[step]
+	if s.state != expanding {
+		return
+	}
+	if len(r.log) > 0 && r.log[len(r.log)-1].Seq > s.since {
+		r.replay(now, out)
+		return
+	}
+	r.expand(step, n, s.ready, out)
+	if r.remaining == 0 && !r.finished { // a list without items may have been all that was left
+		r.finished, out.Finished = true, true
+	}
+}
+
+func (r *Run) expand(i, n int, at time.Time, out *Effects) {
+	first := len(r.calls)
+	r.calls = slices.Grow(r.calls, n)[:first+n]
+	s := &r.calls[i]
+	s.state, s.items = spread, &items{first: first, count: n, left: n}
+	if n == 0 {
+		r.gather(i, at, out)
+		return
+	}
+	for item := 1; item <= n; item++ {
+		r.calls[first+item-1] = call{Call: Call{i, item}}
+	}
+	for c := first; c < first+n && !r.calls[i].halted; c++ { // a record that came early may end it here and now
+		r.makeReady(c, at, out)
+	}
+	r.settleUnsent(i, at, out)
+}
+
+// settleUnsent cancels the items of a step that was halted before they became ready.
+func (r *Run) settleUnsent(i int, at time.Time, out *Effects) {
+	s := r.calls[i].items
+	if !s.halted {
+		return
+	}
+	for c := s.first; c < s.first+s.count; c++ {
+		if r.calls[c].state == waiting {
+			r.settleItem(c, cancelled, at, out)
+		}
+	}
+}
+
+// settleItem makes an item terminal, and its step with the last one.
+func (r *Run) settleItem(c int, to state, at time.Time, out *Effects) {
+	x := &r.calls[c]
+	if x.state.terminal() {
+		return
+	}
+	x.state, x.decided = to, at
+	out.Settled = append(out.Settled, x.Call)
+	s := &r.calls[x.Step]
+	s.left--
+	if to == failed && !s.halted && r.Contract(x.Step).ErrorPropagation == tool.FailFast {
+		r.haltItems(x.Step, out)
+	}
+	if s.left == 0 {
+		r.gather(x.Step, at, out)
+	}
+}
+
+// haltItems lets no further attempt of a step's items begin.
+func (r *Run) haltItems(i int, out *Effects) {
+	s := &r.calls[i]
+	s.halted = true
+	for c := s.first; c < s.first+s.count; c++ {
+		if r.calls[c].state.out() {
+			r.askDecision(c, out)
+		}
+	}
+}
+
+// gather ends a for_each step whose items are all terminal. What it comes to depends on how they ended, not on when.
+func (r *Run) gather(i int, at time.Time, out *Effects) {
+	s := &r.calls[i]
+	var size int64
+	worst := s.failure
+	interrupted := false
+	for c := s.first; c < s.first+s.count; c++ {
+		x := &r.calls[c]
+		switch x.state {
+		case succeeded:
+			size += x.result.Size
+		case failed:
+			if worst == nil {
+				worst = itemFailure(x)
+			}
+		case cancelled:
+			interrupted = true
+		}
+	}
+	partial := r.Contract(i).ErrorPropagation != tool.FailFast && s.failure == nil
+	switch {
+	case r.stopping && interrupted:
+		s.result = nil
+		r.settle(i, cancelled, at, out)
+	case worst == nil || partial:
+		s.result = &Result{Call: s.Call, Attempt: 1, Size: size}
+		r.settle(i, succeeded, at, out)
+	default:
+		s.result = &Result{Call: s.Call, Attempt: 1, Error: worst}
+		r.fail(i, at, out)
+	}
+}
+
+// itemFailure is the error of a step of which one item failed.
+func itemFailure(x *call) *fault.Error {
+	err := *x.result.Error
+	err.Message = "item " + itoa(x.Item-1) + ": " + err.Message
+	err.Retryable = false
+	return &err
+}
+
+func (r *Run) itemCancelledError(i int) *fault.Error {
+	s := &r.calls[r.calls[i].Step]
+	for c := s.first; c < s.first+s.count; c++ {
+		if r.calls[c].state == failed {
+			return fault.New(fault.Cancelled, "Cancelled because item %d of the step failed", r.calls[c].Item-1).
+				WithHint("the tool's error_propagation is fail-fast")
+		}
+	}
+	return fault.New(fault.Cancelled, "Cancelled because the step failed")
+}

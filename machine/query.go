@@ -1,0 +1,82 @@
+package machine
+
+import (
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/plan"
+	"github.com/stepjet/stepjet/tool"
+)
+
+// stepOf gives the plan's step that a call belongs to.
+func (r *Run) stepOf(i int) *plan.Step { return &r.plan.Steps[r.calls[i].Step] }
+
+// index gives the position of a call, and whether there is such a call by now.
+func (r *Run) index(c Call) (int, bool) {
+	if c.Step < 0 || c.Step >= len(r.plan.Steps) {
+		return 0, false
+	}
+	if c.Item == 0 {
+		return c.Step, true
+	}
+	s := &r.calls[c.Step]
+	if s.items == nil || c.Item < 1 || c.Item > s.count {
+		return 0, false
+	}
+	return s.first + c.Item - 1, true
+}
+
+// Plan gives the run's plan.
+func (r *Run) Plan() *plan.Plan { return r.plan }
+
+// Finished reports whether every step is terminal.
+func (r *Run) Finished() bool { return r.finished }
+
+// Result gives the record of a call's success, or nil. That of a for_each step has neither value nor handle: its items
+// do.
+func (r *Run) Result(c Call) *Result {
+	i, ok := r.index(c)
+	if !ok || r.calls[i].state != succeeded {
+		return nil
+	}
+	return r.calls[i].result
+}
+
+// Decided gives the record that decided the last attempt of a call, or nil.
+func (r *Run) Decided(c Call) *Result {
+	i, ok := r.index(c)
+	if !ok {
+		return nil
+	}
+	return r.calls[i].result
+}
+
+// Contract gives the frozen contract of a step's tool.
+func (r *Run) Contract(step int) tool.Contract { return r.start.Contracts[r.plan.Steps[step].Tool] }
+
+// Stopping reports whether nothing new may start any more.
+func (r *Run) Stopping() bool { return r.stopping }
+
+// Open reports whether this attempt of a call is the one to be decided now.
+func (r *Run) Open(c Call, attempt int) bool {
+	i, ok := r.index(c)
+	return ok && r.calls[i].state.out() && r.calls[i].attempt == attempt
+}
+
+// Expanding reports whether a for_each step waits for the length of its list.
+func (r *Run) Expanding(step int) bool { return r.calls[step].state == expanding }
+
+// Items gives the number of items of a for_each step, and whether it has been expanded in this run.
+func (r *Run) Items(step int) (n int, ok bool) {
+	if s := &r.calls[step]; s.items != nil {
+		return s.count, true
+	}
+	return 0, false
+}
+
+// Failure gives why a call failed, nil where it did not, and how often a worker executed it.
+func (r *Run) Failure(c Call) (err *fault.Error, attempts int) {
+	i, ok := r.index(c)
+	if !ok || r.calls[i].state != failed {
+		return nil, 0
+	}
+	return r.calls[i].result.Error, r.executed(i)
+}

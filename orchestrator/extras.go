@@ -1,0 +1,61 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/plan"
+	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/wire"
+)
+
+// extras is what came with a plan beside its text.
+type extras struct {
+	context wire.RunContext
+	unfit   error
+	retryOf retryOf
+	digest  string
+}
+
+// judgeExtras adds the problems of what came with a plan, and what is taken over from the run that it tries again. The
+// error is one that may pass.
+func (l *loop) judgeExtras(ctx context.Context, id subjects.Run, generation uint64, p *plan.Plan, start *startRecord, x extras) error {
+	start.Problems = append(start.Problems, contextProblems(p, x)...)
+	if x.retryOf.run == "" || start.rejected() {
+		return nil
+	}
+	reuse, problem, err := l.takeOver(ctx, id, generation, p, x)
+	if err != nil {
+		return err
+	}
+	if problem != nil {
+		start.Problems = append(start.Problems, *problem)
+	}
+	start.Reuse = reuse
+	return nil
+}
+
+// contextProblems finds context that can't be read, and context for steps that the plan doesn't have.
+func contextProblems(p *plan.Plan, x extras) []fault.Problem {
+	if x.unfit != nil {
+		var f *fault.Error
+		if !errors.As(x.unfit, &f) {
+			f = fault.Wrap(fault.InvalidValue, x.unfit, "the context")
+		}
+		return []fault.Problem{{Code: f.Code, Message: f.Message, Hint: f.Hint}}
+	}
+	var problems []fault.Problem
+	for _, step := range slices.Sorted(maps.Keys(x.context.Steps)) {
+		if _, ok := p.Index(step); !ok {
+			problems = append(problems, fault.Problem{
+				Code: fault.InvalidValue, Message: fmt.Sprintf("there is context for the step %q, which the plan doesn't have", wire.Clip(step, 80)),
+				Hint: "context for a single step is given under the step's id",
+			})
+		}
+	}
+	return problems
+}

@@ -1,0 +1,185 @@
+package orchestrator
+
+import (
+	"context"
+	"slices"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/machine"
+	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/plan"
+	"github.com/stepjet/stepjet/tool"
+)
+
+// inputs is all that a call's arguments are made of, for use beside the loop.
+type inputs struct {
+	plan     *plan.Plan
+	resolver *plan.Resolver // of the run; nil where it would be used off the loop
+	call     machine.Call
+	item     []byte // the element of the list, for an item of a for_each step
+	schema   *tool.Schema
+	hasRefs  bool
+	deps     []int    // of the step, sorted; nil where nothing refers to them
+	values   []source // of them
+	inBlobs  bool     // a value has to be read first, which blocks
+}
+
+// source is where the value of a dependency comes from. The zero source is a missing value.
+type source struct {
+	value []byte          // inline
+	blob  *outcome.Handle // or in a blob,
+	text  bool            // whose content is plain text
+	items []source        // or put together from the results of items,
+	fault *fault.Error    // one of which may have failed
+	list  bool            // items is meant, though it may be empty
+}
+
+func (s *source) missing() bool { return s.value == nil && s.blob == nil && !s.list }
+
+// inputs gathers what a call's arguments are made of.
+func (l *loop) inputs(r *run, c machine.Call) inputs {
+	p := &r.plan.Steps[c.Step]
+	in := inputs{plan: r.plan, resolver: r.resolver, call: c, schema: r.schemas[p.Tool], hasRefs: p.HasRefs}
+	if c.Item > 0 {
+		in.item = r.lists[c.Step][c.Item-1]
+	}
+	if p.HasRefs {
+		in.gather(r)
+	}
+	return in
+}
+
+func (in *inputs) gather(r *run) {
+	in.deps = r.plan.Steps[in.call.Step].Deps
+	in.values = make([]source, len(in.deps))
+	for i, dep := range in.deps {
+		in.values[i] = r.source(dep)
+		in.inBlobs = in.inBlobs || in.values[i].inBlobs()
+	}
+	if in.inBlobs {
+		in.resolver = nil // that of a run is for one goroutine
+	}
+}
+
+func (s *source) inBlobs() bool {
+	return s.blob != nil || slices.ContainsFunc(s.items, func(x source) bool { return x.blob != nil })
+}
+
+// source gives where the value of a step comes from: missing where it did not succeed.
+func (r *run) source(step int) source {
+	res := r.machine.Result(machine.Call{Step: step})
+	if res == nil {
+		return source{}
+	}
+	n, isList := r.machine.Items(step)
+	if !isList {
+		return sourceOf(res)
+	}
+	if known := r.entries[step]; known != nil {
+		return source{value: known}
+	}
+	s := source{list: true, items: make([]source, n)}
+	for i := range s.items {
+		s.items[i] = sourceOf(r.machine.Decided(machine.Call{Step: step, Item: i + 1}))
+	}
+	if !s.inBlobs() {
+		if value, err := s.entries(); err == nil { // all who refer to it share it
+			if r.entries == nil {
+				r.entries = map[int][]byte{}
+			}
+			r.entries[step] = value
+			return source{value: value}
+		}
+	}
+	return s
+}
+
+func sourceOf(res *machine.Result) source {
+	switch {
+	case res == nil:
+		return source{}
+	case res.Error != nil:
+		return source{fault: res.Error}
+	}
+	return source{value: res.Value, blob: res.Handle, text: res.Text}
+}
+
+// entries builds what a reference to a for_each step sees, once the values of all items are here.
+func (s *source) entries() ([]byte, *fault.Error) {
+	list := make([]plan.Item, len(s.items))
+	for i := range s.items {
+		list[i] = plan.Item{Data: s.items[i].value, Error: s.items[i].fault}
+	}
+	return plan.Entries(list)
+}
+
+// read gives the JSON value of a source; nil for a missing one.
+func (l *loop) read(ctx context.Context, s *source) ([]byte, *fault.Error) {
+	switch {
+	case s.missing() || s.value != nil:
+		return s.value, nil
+	case !s.list:
+		return l.value(ctx, s.blob, s.text)
+	}
+	whole := source{items: slices.Clone(s.items)}
+	for i := range whole.items {
+		x := &whole.items[i]
+		if x.blob == nil {
+			continue
+		}
+		v, err := l.value(ctx, x.blob, x.text)
+		if err != nil {
+			return nil, err
+		}
+		x.value = v
+	}
+	return whole.entries()
+}
+
+// arguments resolves a call's arguments and checks them against the frozen schema. An error that isn't ctx's decides the
+// attempt.
+func (l *loop) arguments(ctx context.Context, in *inputs) ([]byte, *fault.Error) {
+	result, err := l.results(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	var args []byte
+	switch {
+	case in.call.Item > 0 && in.resolver != nil:
+		args, err = in.resolver.ItemArguments(in.call.Step, in.item, result)
+	case in.call.Item > 0:
+		args, err = in.plan.ItemArguments(in.call.Step, in.item, result)
+	case in.resolver != nil:
+		args, err = in.resolver.Arguments(in.call.Step, result)
+	default:
+		args, err = in.plan.Arguments(in.call.Step, result)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if in.hasRefs && in.schema != nil {
+		if bad := in.schema.Check(args, nil); len(bad) > 0 {
+			return nil, invalidArguments(in.plan.Steps[in.call.Step].Tool, bad)
+		}
+	}
+	return args, nil
+}
+
+// results gives the values of the dependencies, by their steps.
+func (l *loop) results(ctx context.Context, in *inputs) (func(dep int) ([]byte, bool), *fault.Error) {
+	values := make([][]byte, len(in.values))
+	for i := range in.values {
+		v, err := l.read(ctx, &in.values[i])
+		if err != nil {
+			return nil, err
+		}
+		values[i] = v
+	}
+	return func(dep int) ([]byte, bool) {
+		i, found := slices.BinarySearch(in.deps, dep)
+		if !found || i >= len(values) {
+			return nil, false
+		}
+		return values[i], values[i] != nil
+	}, nil
+}

@@ -1,0 +1,77 @@
+package orchestrator
+
+import (
+	"context"
+	"time"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/machine"
+)
+
+// expand reads the lists that the machine asks for in l.effects and tells it how long they are. What lies in a blob is
+// read beside the loop.
+func (l *loop) expand(r *run, now time.Time) {
+	for len(l.effects.Expand) > 0 {
+		step := l.effects.Expand[0]
+		l.effects.Expand = l.effects.Expand[1:]
+		if r.reading[step] || !r.machine.Expanding(step) {
+			continue
+		}
+		in := inputs{plan: r.plan, resolver: r.resolver, call: machine.Call{Step: step}}
+		in.gather(r)
+		if in.inBlobs {
+			l.expandLater(r, in)
+			continue
+		}
+		list, err := l.list(l.ctx, &in)
+		l.expanded(r, step, list, err, now)
+	}
+}
+
+// expandLater reads a list whose parts lie in blobs.
+func (l *loop) expandLater(r *run, in inputs) {
+	step := in.call.Step
+	if r.reading == nil {
+		r.reading = map[int]bool{}
+	}
+	r.reading[step] = true
+	l.job(func(ctx context.Context) {
+		list, err := l.list(ctx, &in)
+		l.post(func() {
+			delete(r.reading, step)
+			if r.phase != running || ctx.Err() != nil {
+				return
+			}
+			now := time.Now()
+			l.effects.Reset()
+			l.expanded(r, step, list, err, now)
+			l.expand(r, now)
+			l.perform(r, now)
+		})
+	})
+}
+
+func (l *loop) list(ctx context.Context, in *inputs) ([][]byte, *fault.Error) {
+	result, err := l.results(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	if in.resolver != nil {
+		return in.resolver.Items(in.call.Step, result)
+	}
+	return in.plan.Items(in.call.Step, result)
+}
+
+// expanded tells the machine of a list, or records that there is none. The record is that of the step's own first
+// attempt, which is never sent.
+func (l *loop) expanded(r *run, step int, list [][]byte, err *fault.Error, now time.Time) {
+	if err != nil {
+		l.fail(r.attempt(machine.Call{Step: step}, 1), err, r.trace)
+		return
+	}
+	if r.lists == nil {
+		r.lists = map[int][][]byte{}
+	}
+	r.lists[step] = list
+	r.machine.Expand(step, len(list), now, &l.effects)
+}

@@ -1,0 +1,170 @@
+package orchestrator
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/machine"
+	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/plan"
+	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/wire"
+)
+
+// retryOf names the finished run that a plan tries again, and the step to begin from.
+type retryOf struct{ run, from string }
+
+func retryOfHeader(h nats.Header) (r retryOf) {
+	if v := h[subjects.HeaderRetryOf]; len(v) > 0 {
+		r.run = v[0]
+	}
+	if v := h[subjects.HeaderRetryFrom]; len(v) > 0 {
+		r.from = v[0]
+	}
+	return r
+}
+
+// reuse is what a run takes over from the one that it tries again. It is frozen in the start record, so that it doesn't
+// matter what becomes of that run.
+type reuse struct {
+	Of    string                  `json:"of"`
+	From  string                  `json:"from,omitempty"`
+	Steps map[string]reusedResult `json:"steps"`
+}
+
+// reusedResult is the result of one step; a value's exact bytes survive as base64.
+type reusedResult struct {
+	Value []byte          `json:"value,omitempty"`
+	Blob  *outcome.Handle `json:"blob,omitempty"`
+	Text  bool            `json:"text,omitempty"`
+	Size  int64           `json:"size"`
+}
+
+// results gives the machine's form.
+func (u *reuse) results(p *plan.Plan) map[int]*machine.Result {
+	if u == nil {
+		return nil
+	}
+	all := make(map[int]*machine.Result, len(u.Steps))
+	for id, x := range u.Steps {
+		if i, ok := p.Index(id); ok {
+			all[i] = &machine.Result{Call: machine.Call{Step: i}, Attempt: 1, Value: x.Value, Handle: x.Blob, Text: x.Text, Size: x.Size, ByOwner: true}
+		}
+	}
+	return all
+}
+
+// takeOver gathers the successes of a finished run. The problem says why there is nothing to take over.
+func (l *loop) takeOver(ctx context.Context, id subjects.Run, generation uint64, p *plan.Plan, x extras) (*reuse, *fault.Problem, error) {
+	source := subjects.NewRun(id.Tenant, x.retryOf.run)
+	doc, err := l.store.History(ctx, source)
+	switch {
+	case fault.CodeOf(err) == fault.NotFound:
+		return nil, &fault.Problem{
+			Code: fault.NotFound, Message: fmt.Sprintf("there is no finished run %q to try again", wire.Clip(x.retryOf.run, 128)),
+			Hint: "a run is kept for its retention once it is over; a run that goes on can't be tried again yet",
+		}, nil
+	case err != nil:
+		return nil, nil, err
+	case doc.Digest != x.digest:
+		return nil, &fault.Problem{
+			Code: fault.Conflict, Message: fmt.Sprintf("the run %q was of another plan", wire.Clip(x.retryOf.run, 128)),
+			Hint: "a run is tried again with the same bytes; submit a changed plan as a run of its own",
+		}, nil
+	}
+	again := map[int]bool{}
+	if x.retryOf.from != "" {
+		from, ok := p.Index(x.retryOf.from)
+		if !ok {
+			return nil, &fault.Problem{
+				Code: fault.InvalidValue, Message: fmt.Sprintf("the plan has no step %q to begin from", wire.Clip(x.retryOf.from, 80)),
+				Hint: "name one of the plan's steps, or none to execute again only what did not succeed",
+			}, nil
+		}
+		descendants(p, from, again)
+	}
+	u := &reuse{Of: x.retryOf.run, From: x.retryOf.from, Steps: map[string]reusedResult{}}
+	err = l.fill(ctx, u, doc, p, again, func(unique string) string { return subjects.RunBlobName(id, generation, "reuse", unique) })
+	return u, nil, err
+}
+
+// descendants marks a step and all that depend on it.
+func descendants(p *plan.Plan, from int, marked map[int]bool) {
+	work := []int{from}
+	for len(work) > 0 {
+		i := work[len(work)-1]
+		work = work[:len(work)-1]
+		if !marked[i] {
+			marked[i] = true
+			work = append(work, p.Steps[i].Dependents...)
+		}
+	}
+}
+
+// reusedInline bounds, in bytes, the results that a start record holds itself; each of the others gets a blob.
+const reusedInline = 16 << 20
+
+// fill takes over the results of all successful steps but those to be executed again. Blobs are copied, since the other
+// run's may expire before this one is over.
+func (l *loop) fill(ctx context.Context, u *reuse, doc *outcome.Run, p *plan.Plan, again map[int]bool, blobName func(string) string) error {
+	inline := 0
+	for i := range doc.Steps {
+		st := &doc.Steps[i]
+		at, ok := p.Index(st.ID)
+		if !ok || again[at] || st.Status != outcome.StepSucceeded {
+			continue
+		}
+		value, err := l.pastResult(ctx, doc, st, p.Steps[at].ForEach != nil)
+		if err != nil {
+			return err
+		}
+		if value == nil {
+			continue // too large to be kept even then: it is executed again
+		}
+		x := reusedResult{Size: int64(len(value))}
+		if inline+len(value) > reusedInline || len(value) > wire.InlineLimit {
+			if x.Blob, err = l.putBlob(ctx, blobName, value); err != nil {
+				return err
+			}
+		} else {
+			inline += len(value)
+			x.Value = value
+		}
+		u.Steps[st.ID] = x
+	}
+	return nil
+}
+
+// pastResult gives the JSON that references to a step of a finished run saw; nil where it isn't to be had any more.
+func (l *loop) pastResult(ctx context.Context, doc *outcome.Run, st *outcome.Step, isList bool) ([]byte, error) {
+	switch {
+	case st.Result != nil:
+		return st.Result, nil
+	case st.Blob != nil:
+		body, err := l.blob(ctx, st.Blob)
+		if err != nil {
+			if ctx.Err() != nil {
+				return nil, err
+			}
+			return nil, nil
+		}
+		return body, nil
+	case doc.Outcome == nil:
+		return nil, nil
+	}
+	raw, ok := doc.Outcome.Results.Get(st.ID)
+	if !ok || !isList {
+		return raw, nil
+	}
+	var in struct {
+		Results json.RawMessage `json:"results"`
+	}
+	if json.Unmarshal(raw, &in) != nil {
+		return nil, nil
+	}
+	return in.Results, nil
+}

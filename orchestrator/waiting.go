@@ -1,0 +1,134 @@
+package orchestrator
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/kv"
+	"github.com/stepjet/stepjet/machine"
+	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/subjects"
+)
+
+// waiter is a call that is ready and not decided: where it stands is for its tool's consumer to say.
+type waiter struct {
+	step  *outcome.Step // in the document, to be filled in
+	tool  string
+	shard int
+	seq   uint64 // of its message; 0 where that is not known
+}
+
+// explain says, in a document of an unfinished run, what each call that is out or held back waits for. What this process
+// knows it says at once; it gives those for whom the server has to be asked.
+func (l *loop) explain(r *run, doc *outcome.Run) (ask []waiter) {
+	if r.machine == nil || r.machine.Finished() {
+		return nil
+	}
+	one := func(c machine.Call, st *outcome.Step) {
+		if st.Waiting != "" || st.Status != outcome.StepReady && st.Status != outcome.StepRetrying {
+			return
+		}
+		tool := r.plan.Steps[c.Step].Tool
+		f, w := r.flights[c], l.windows[tool]
+		if f == nil && st.Status == outcome.StepReady && r.held > 0 && w != nil {
+			st.Waiting = fmt.Sprintf("window full: %d steps of %s are out, %d wait", w.out, tool, w.held)
+			return
+		}
+		x := waiter{step: st, tool: tool, shard: r.shard(c.Step)}
+		if f != nil {
+			x.seq = f.seq.Load()
+		}
+		ask = append(ask, x)
+	}
+	for i := range doc.Steps {
+		if len(doc.Steps[i].Items) == 0 {
+			one(machine.Call{Step: i}, &doc.Steps[i])
+		}
+		for item := range doc.Steps[i].Items {
+			one(machine.Call{Step: i, Item: item + 1}, &doc.Steps[i].Items[item])
+		}
+	}
+	return ask
+}
+
+// explainRest asks the server, once for each tool.
+func (l *loop) explainRest(ctx context.Context, ask []waiter) {
+	type state struct {
+		kv.Lag
+		err error
+	}
+	states := map[string]state{}
+	for _, x := range ask {
+		s, known := states[x.tool]
+		if !known {
+			s.Lag, s.err = l.store.Lag(ctx, x.tool, x.shard)
+			states[x.tool] = s
+		}
+		switch {
+		case fault.CodeOf(s.err) == fault.NotFound:
+			x.step.Waiting = "the consumer of " + x.tool + " is gone; a worker that registers it makes it again"
+		case s.err != nil:
+			x.step.Waiting = "a worker of " + x.tool
+		case x.seq > 0 && x.seq <= s.Given:
+			x.step.Status = outcome.StepRunning
+		default:
+			x.step.Waiting = waitsForWorker(x.tool, s.Lag)
+		}
+	}
+}
+
+// waitsForWorker says why a step that lies in its tool's stream has not been given to a worker.
+func waitsForWorker(tool string, s kv.Lag) string {
+	switch {
+	case s.Leased >= s.Limit:
+		return fmt.Sprintf("fan-out limit %d of %d", s.Leased, s.Limit)
+	case s.Asking > 0:
+		return "a worker of " + tool + ", on its way"
+	case s.Leased == 0:
+		return "no worker of " + tool + " is alive"
+	}
+	return fmt.Sprintf("every worker of %s is busy: %d steps are leased, %d wait", tool, s.Leased, s.Behind)
+}
+
+// late sees to an attempt that should have begun. One that no worker was given is decided; it can't be told from one
+// that is given this very moment, but only one record of either counts.
+func (l *loop) late(r *run, d machine.Dispatch) {
+	c := d.Call
+	decide := func() {
+		if r.phase == running && r.machine.Open(c, d.Attempt) {
+			l.decide(r, []machine.Decide{{Call: c, Attempt: d.Attempt, Error: r.machine.LateError(c)}})
+		}
+	}
+	f, a, shard := r.flights[c], r.attempt(c, d.Attempt), r.shard(c.Step)
+	if f == nil && r.held > 0 && d.Attempt == 1 {
+		decide()
+		return
+	}
+	var seq uint64
+	if f != nil {
+		seq = f.seq.Load()
+	}
+	l.job(func(ctx context.Context) {
+		if !l.given(ctx, a, shard, seq) {
+			l.post(decide)
+		}
+	})
+}
+
+// given reports whether a worker was given an attempt. Where that can't be found out it says so, and leaves the attempt
+// to its other deadlines.
+func (l *loop) given(ctx context.Context, a subjects.Attempt, shard int, seq uint64) bool {
+	if seq == 0 {
+		e, err := l.store.Read(ctx, subjects.Step(a, shard))
+		if err != nil {
+			return true
+		}
+		seq = e.Seq
+	}
+	s, err := l.store.Lag(ctx, a.Tool, shard)
+	if fault.CodeOf(err) == fault.NotFound {
+		return false
+	}
+	return err != nil || seq <= s.Given
+}

@@ -1,0 +1,178 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/tool"
+)
+
+// dependencies checks that the steps take what their tools depend on (plan language, "Dependent tools"). It never refuses
+// a plan whose data may come the right way: where it can't be sure, it says nothing.
+func (p *parser) dependencies() {
+	if len(p.dependents) == 0 {
+		return
+	}
+	f := newFlow(p)
+	for i := range p.dependents {
+		d := &p.dependents[i]
+		if p.steps[d.step].unsure {
+			continue
+		}
+		for _, dep := range p.tools[p.plan.Steps[d.step].Tool].DependsOn {
+			p.dependency(d, dep, f.carriers(dep.Tool))
+		}
+	}
+}
+
+// dependency checks one dependency of a step's tool. carries tells which steps' output may hold what it needs.
+func (p *parser) dependency(d *dependent, dep tool.Dependency, carries []bool) {
+	var direct []use
+	through := false
+	for _, u := range slices.Concat(d.list, d.args) {
+		switch {
+		case u.step == theItem || !carries[u.step]:
+		case p.plan.Steps[u.step].Tool == dep.Tool:
+			direct = append(direct, u)
+		default:
+			through = true
+		}
+	}
+	if len(direct) == 0 && !through {
+		p.nothingTaken(d, dep)
+		return
+	}
+	taken := p.takenFrom(d, dep.Tool)
+	if !through {
+		for _, field := range dep.RequiredFields {
+			if !slices.ContainsFunc(taken, func(t taking) bool { return p.mayHold(t, dep.Tool, field) }) {
+				p.fieldNotTaken(d, dep, field, direct)
+			}
+		}
+	}
+	for _, t := range taken {
+		p.againstOutput(d, dep.Tool, t)
+	}
+}
+
+// taking is one way in which a step takes data straight from a step of another tool.
+type taking struct {
+	use
+	path []elem // from the tool's output
+	any  bool   // goes through a list that is put together: where it comes from is not known for sure
+}
+
+// takenFrom gives what a step takes straight from steps that call a tool, in its arguments or by way of the item.
+func (p *parser) takenFrom(d *dependent, name string) (all []taking) {
+	list := p.straight(d.list, name)
+	whole := p.plan.Steps[d.step].ForEach != nil && p.plan.Steps[d.step].ForEach.in.whole
+	for _, u := range d.args {
+		if u.step != theItem {
+			continue
+		}
+		for _, l := range list {
+			path := slices.Clone(l.path)
+			if whole {
+				path = append(path, elem{index: 0})
+			}
+			all = append(all, taking{u, append(path, u.path...), !whole || !l.only})
+		}
+	}
+	if !whole {
+		for _, l := range list {
+			l.any = true
+			all = append(all, l)
+		}
+	}
+	return append(all, p.straight(d.args, name)...)
+}
+
+// straight gives those references that take data of a tool from a step that calls it. Where that step has a for_each, the
+// path is the one into the data of an entry.
+func (p *parser) straight(uses []use, name string) (all []taking) {
+	for _, u := range uses {
+		if u.step == theItem || p.plan.Steps[u.step].Tool != name {
+			continue
+		}
+		path := u.path
+		if p.plan.Steps[u.step].ForEach != nil && len(path) > 0 {
+			if len(path) > 1 && path[1].key != "data" {
+				continue // an entry's status, index or error
+			}
+			path = path[min(2, len(path)):]
+		}
+		all = append(all, taking{u, path, false})
+	}
+	return all
+}
+
+// mayHold reports whether what is taken may hold a field of the tool's output, as far as anybody can tell.
+func (p *parser) mayHold(t taking, name, field string) bool {
+	if t.any {
+		return true
+	}
+	keys := false
+	for i := range t.path {
+		if t.path[i].isKey && t.path[i].key == field {
+			return true
+		}
+		keys = keys || t.path[i].index == noIndex
+	}
+	if !keys || t.path[len(t.path)-1].index != noIndex {
+		return true // all of it, or an item of something
+	}
+	if slices.ContainsFunc(t.into, func(e tool.Elem) bool { return e.IsKey && e.Key == field }) {
+		return true
+	}
+	if output := p.tools[name].Output; output != nil {
+		there := output.Look(elems(t.path))
+		return len(there.Types) == 0 || slices.Contains(there.Types, "object") || slices.Contains(there.Types, "array")
+	}
+	return soundsLikeMany(t.path[len(t.path)-1].key)
+}
+
+// soundsLikeMany reports whether a key is named like something that has parts.
+func soundsLikeMany(key string) bool {
+	key = strings.ToLower(key)
+	for _, end := range []string{"s", "list", "data", "result", "item", "output", "object", "all"} {
+		if strings.HasSuffix(key, end) {
+			return true
+		}
+	}
+	return false
+}
+
+// againstOutput holds a reference against the schema of what the tool returns, and against what the step's tool takes.
+func (p *parser) againstOutput(d *dependent, name string, t taking) {
+	output := p.tools[name].Output
+	if output == nil || t.any || !t.only {
+		return
+	}
+	path := elems(t.path)
+	there := output.Look(path)
+	if there.Missing {
+		p.notDeclared(name, t, there, output.Look(path[:there.At]).Types)
+		return
+	}
+	if t.text {
+		return // a string in any case; the input schema was asked about that
+	}
+	mine := p.plan.Steps[d.step].Tool
+	wanted := p.tools[mine].Input.Look(t.into).Types
+	if tool.Disjoint(there.Types, wanted) && p.col.wants(fault.InvalidArguments) {
+		p.col.add(fault.InvalidArguments, t.at,
+			fmt.Sprintf("%s%s is %s by the output schema of %q, but %q takes %s here", refPrefix, clip(t.text), oneOfTypes(there.Types), name, mine, oneOfTypes(wanted)),
+			"refer to another field, or let a step between them convert it")
+	}
+}
+
+// elems gives a path as package tool has it.
+func elems(path []elem) []tool.Elem {
+	all := make([]tool.Elem, len(path))
+	for i, e := range path {
+		all[i] = tool.Elem{Key: e.key, Index: e.index, IsKey: e.isKey}
+	}
+	return all
+}

@@ -1,0 +1,161 @@
+package plan
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/stepjet/stepjet/fault"
+)
+
+// ForEach says that a step runs once for each item of a list (plan language, "for_each").
+type ForEach struct {
+	// As is the name of the item in references: a step's id in form, but no step's. "item" where the plan names none.
+	As string
+
+	in template
+}
+
+const (
+	// theItem stands in the place of a step's index where a reference means the item.
+	theItem = -1
+
+	defaultAs = "item"
+)
+
+// forEach reads what of a step's for_each stands by itself: all but the list. A for_each that is wrong still makes the
+// step one, so that references to items and entries raise no second problem.
+func (p *parser) forEach(i int) {
+	n := p.steps[i].forEach
+	if n == 0 {
+		return
+	}
+	f := &ForEach{As: defaultAs}
+	p.plan.Steps[i].ForEach = f
+	at := p.below(p.stepAt(i), n)
+	if k := p.tape[n].kind; k != kObject {
+		p.invalid(at, forEachForm(p.shown(n), k), "must be an object, but is "+p.shown(n))
+		return
+	}
+	m := p.fields(forEachLevel, n, at)
+	p.steps[i].in, p.steps[i].as = m[forEachIn], m[forEachAs]
+	if m[forEachIn] == 0 {
+		p.invalid(at, `write "in": "$ref:<id>.<path>", or a JSON array`, "for_each names no list")
+	}
+	n = m[forEachAs]
+	switch {
+	case n == 0:
+	case p.tape[n].kind != kString:
+		p.invalid(p.below(at, n), `write "as": "item"`, "must be a string, but is "+p.shown(n))
+	default:
+		if f.As = p.str(n); !validID(f.As) {
+			p.invalid(p.below(at, n), strings.Replace(idGrammar(f.As), "an id", "it", 1), fmt.Sprintf("%q is no name for an item", clip(f.As)))
+		}
+	}
+}
+
+// forEachForm says how for_each is written, with the list that stands in its place.
+func forEachForm(shown string, k kind) string {
+	if k != kString {
+		shown = `"$ref:<id>.<path>"`
+	}
+	return fmt.Sprintf(`write "for_each": {"in": %s, "as": "item"}`, shown)
+}
+
+// list reads the list of a for_each, once all ids are known, and gives the number of references in it.
+func (p *parser) list(i int) (refs int) {
+	f := p.plan.Steps[i].ForEach
+	if f == nil {
+		return 0
+	}
+	p.nameTaken(i)
+	n := p.steps[i].in
+	if n == 0 || !p.isList(i, n) {
+		p.steps[i].unsure = true
+		return 0
+	}
+	w := walker{p: p, step: i, src: p.src, tape: p.tape, root: n, list: true}
+	w.compile(&f.in)
+	if f.in.whole && f.in.holes[0].def != "" {
+		p.col.addf(fault.InvalidRef, p.listAt(i).String(), "leave it out; where there is no list, the step fails with unresolved_ref",
+			"the list can't be %s: that is no array", clip(f.in.holes[0].def))
+	}
+	return w.refs
+}
+
+// nameTaken refuses an item of the same name as a step: a reference could mean either.
+func (p *parser) nameTaken(i int) {
+	as := p.plan.Steps[i].ForEach.As
+	step, taken := p.plan.ids[as]
+	if !taken {
+		return
+	}
+	at := p.below(p.stepAt(i), p.steps[i].forEach)
+	if n := p.steps[i].as; n != 0 {
+		at = p.below(at, n)
+	}
+	p.invalid(at, `choose a name that is no step's: "as": "each"`, fmt.Sprintf("the item is named %q, but so is step number %d", clip(as), step+1))
+}
+
+// isList reports whether a value can be the list of a for_each: a reference that is all of a string, the object form, or
+// an array.
+func (p *parser) isList(i int, n int32) bool {
+	const form = `write "in": "$ref:<id>.<path>", or a JSON array, which may hold references`
+	v := &p.tape[n]
+	w := walker{p: p, src: p.src, tape: p.tape}
+	switch {
+	case v.kind == kArray:
+		if count := p.count(n); count > MaxItems {
+			p.col.addf(fault.LimitExceeded, p.listAt(i).String(), "split the step in several", "the list has %d items, at most %d are allowed", count, MaxItems)
+			return false
+		}
+		return true
+	case v.kind == kObject && w.hasRefKey(n):
+		return true
+	case v.kind != kString:
+		p.invalid(p.listAt(i), form, "must be a reference to a list, or an array, but is "+p.shown(n))
+		return false
+	}
+	text := p.str(n)
+	taken := p.refs.parseText(text)
+	if taken.whole {
+		return true
+	}
+	if mayRefer(text) && p.col.wants(fault.InvalidRef) {
+		p.col.add(fault.InvalidRef, p.listAt(i).String(), "the list must be one reference, but this is text: "+clip(text), form)
+	} else if !mayRefer(text) {
+		p.invalid(p.listAt(i), p.listHint(text, form), "must be a reference to a list, or an array, but is "+p.shown(n))
+	}
+	return false
+}
+
+// listHint says how a list is written that is a string without a reference.
+func (p *parser) listHint(text, form string) string {
+	if r, end, why := p.refs.parse(text, 0); why == "" && end == len(text) {
+		if _, known := p.plan.ids[r.id]; known {
+			return fmt.Sprintf("write %q", refPrefix+clip(text))
+		}
+	}
+	if strings.HasPrefix(strings.TrimSpace(text), "[") {
+		return "write the array itself, not a string that holds one"
+	}
+	return form
+}
+
+// listAt gives the place of the list of a for_each.
+func (p *parser) listAt(step int) place {
+	n := &p.steps[step]
+	return p.below(p.below(p.stepAt(step), n.forEach), n.in)
+}
+
+// itemHint says where the name of an item may be used, if id is one.
+func (p *parser) itemHint(id string) string {
+	if p.near.left -= len(p.plan.Steps); p.near.left < 0 {
+		return ""
+	}
+	for i := range p.plan.Steps {
+		if s := &p.plan.Steps[i]; s.ForEach != nil && s.ForEach.As == id {
+			return fmt.Sprintf("%q is an item, known only in the arguments of the for_each step %q", clip(id), clip(s.ID))
+		}
+	}
+	return ""
+}

@@ -1,0 +1,74 @@
+package plan
+
+import (
+	"github.com/stepjet/stepjet/fault"
+)
+
+// MaxItems is the most items of a for_each step's list.
+const MaxItems = 10_000
+
+// Items gives the items of a for_each step's list, each as JSON; an empty list has none. They share memory with the
+// results where the list is a reference as a whole. result is as for Arguments.
+//
+// Errors: those of Arguments; unresolved_ref where the list is null or missing, or is no array, since to do nothing then
+// would hide a mistake; invalid_arguments for more than MaxItems items. The step must be one that has a ForEach.
+func (p *Plan) Items(step int, result func(dep int) (json []byte, ok bool)) ([][]byte, *fault.Error) {
+	r := Resolver{plan: p}
+	return r.Items(step, result)
+}
+
+// ItemArguments is Arguments for one item of a for_each step.
+func (p *Plan) ItemArguments(step int, item []byte, result func(dep int) (json []byte, ok bool)) ([]byte, *fault.Error) {
+	r := Resolver{plan: p}
+	return r.ItemArguments(step, item, result)
+}
+
+// list resolves a step's list and takes it apart.
+func (r *Resolver) list(step int, result func(dep int) (json []byte, ok bool)) ([][]byte, *fault.Error) {
+	t := &r.plan.Steps[step].ForEach.in
+	var value []byte
+	var err *fault.Error
+	if t.whole {
+		value, err = r.resolve(&t.holes[0], nil, result)
+	} else {
+		value, err = r.fill(t, nil, result)
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case len(value) == 0 || value[0] == 'n':
+		return nil, fault.New(fault.UnresolvedRef, "there is no list: %s is null or missing", listText(t)).
+			WithHint("have it come to an array; an empty one is fine")
+	case value[0] != '[':
+		return nil, fault.New(fault.UnresolvedRef, "there is no list: %s is %s", listText(t), kindOf(value)).
+			WithHint("refer to the array within it, or have the step before return one")
+	}
+	items, count := split(value)
+	if count > MaxItems {
+		return nil, fault.New(fault.InvalidArguments, "the list has %d items, at most %d are allowed", count, MaxItems).
+			WithHint("let the tool before return fewer, or in pages")
+	}
+	return items, nil
+}
+
+// listText names a list that is a reference as a whole.
+func listText(t *template) string {
+	if !t.whole {
+		return "it"
+	}
+	return refPrefix + clip(t.holes[0].targets[0].text)
+}
+
+// split gives the items of an array, up to MaxItems, and how many there are.
+func split(array []byte) (items [][]byte, count int) {
+	for i := item(array, 0, 0); i >= 0; i = nextItem(array, i) {
+		end := skipValue(array, i)
+		if end <= i {
+			break
+		}
+		if count++; count <= MaxItems {
+			items = append(items, array[i:end:end])
+		}
+	}
+	return items, count
+}

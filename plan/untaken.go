@@ -1,0 +1,126 @@
+package plan
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/tool"
+)
+
+// nothingTaken reports a step that takes nothing from a tool that its own depends on.
+func (p *parser) nothingTaken(d *dependent, dep tool.Dependency) {
+	if !p.col.wants(fault.MissingDependency) {
+		return
+	}
+	field := ""
+	if len(dep.RequiredFields) > 0 {
+		field = dep.RequiredFields[0]
+	}
+	var ids []string
+	example := ""
+	for i := range p.plan.Steps {
+		if s := &p.plan.Steps[i]; i != d.step && s.Tool == dep.Tool && validID(s.ID) {
+			ids = append(ids, s.ID)
+			if example == "" {
+				example = p.example(i, dep.Tool, field)
+			}
+		}
+	}
+	hint := fmt.Sprintf("add a step that calls %q, and refer to its output, as in %q", dep.Tool, refPrefix+"<id>"+p.exampleTail(dep.Tool, field))
+	if len(ids) > 0 {
+		hint = fmt.Sprintf("%q is called by: %s. Refer to the output, as in %q; depends_on alone hands nothing over", dep.Tool, listSome(ids), example)
+	}
+	p.col.add(fault.MissingDependency, p.toolAt(d.step),
+		fmt.Sprintf("%q needs output of %q, and no reference takes any, straight or through other steps", p.plan.Steps[d.step].Tool, dep.Tool), hint)
+}
+
+// fieldNotTaken reports a step that takes something from a tool, but not what its own needs.
+func (p *parser) fieldNotTaken(d *dependent, dep tool.Dependency, field string, direct []use) {
+	if !p.col.wants(fault.MissingDependency) {
+		return
+	}
+	var taken []string
+	for _, u := range direct {
+		taken = append(taken, refPrefix+clip(u.text))
+	}
+	p.col.add(fault.MissingDependency, p.toolAt(d.step),
+		fmt.Sprintf("%q needs %q of what %q returns; taken is only %s", p.plan.Steps[d.step].Tool, clip(field), dep.Tool, listSome(taken)),
+		fmt.Sprintf("refer to it, as in %q", p.example(direct[0].step, dep.Tool, field)))
+}
+
+// notDeclared reports a reference to something that the tool's output schema has no room for. types are those of the
+// value that the path goes on from.
+func (p *parser) notDeclared(name string, t taking, there tool.Look, types []string) {
+	if !p.col.wants(fault.MissingDependency) {
+		return
+	}
+	e := t.path[there.At]
+	where := "its output"
+	if there.At > 0 {
+		where = strings.TrimPrefix(pathText(t.path[:there.At]), ".")
+	}
+	hint := "refer to the value as a whole"
+	if len(there.Names) > 0 {
+		hint = "there are: " + listSome(there.Names)
+		if near := p.near.nearest(e.key, there.Names); near != "" {
+			hint = fmt.Sprintf("did you mean %q?", near)
+		}
+	}
+	if path, ok := p.tools[name].Output.PathTo(e.key); ok && e.isKey {
+		hint = fmt.Sprintf("it is declared at %s", strings.TrimPrefix(pathText(ownElems(path)), "."))
+	}
+	p.col.add(fault.MissingDependency, t.at, fmt.Sprintf("%s%s can't be there: by the output schema of %q, %s is %s and has no %s",
+		refPrefix, clip(t.text), name, where, oneOfTypes(types), e.shown()), hint)
+}
+
+// example writes a reference that takes a field from a step; an empty field stands for all of its output.
+func (p *parser) example(step int, name, field string) string {
+	s := &p.plan.Steps[step]
+	if s.ForEach != nil {
+		return refPrefix + s.ID + "[0].data" + p.exampleTail(name, field)
+	}
+	return refPrefix + s.ID + p.exampleTail(name, field)
+}
+
+// exampleTail writes a path to a field of a tool's output, by its schema if that says where the field is.
+func (p *parser) exampleTail(name, field string) string {
+	if field == "" {
+		return ""
+	}
+	if path, ok := p.tools[name].Output.PathTo(field); ok {
+		return pathText(ownElems(path))
+	}
+	return pathText([]elem{{key: field, index: noIndex, isKey: true}})
+}
+
+// ownElems gives a path of package tool as one of this package.
+func ownElems(path []tool.Elem) []elem {
+	all := make([]elem, len(path))
+	for i, e := range path {
+		all[i] = elem{key: e.Key, index: e.Index, isKey: e.IsKey}
+	}
+	return all
+}
+
+// toolAt gives the place of a step's tool.
+func (p *parser) toolAt(step int) string { return p.below(p.stepAt(step), p.steps[step].tool).String() }
+
+// typeNames names the types of JSON Schema in a sentence.
+var typeNames = map[string]string{
+	"object": "an object", "array": "an array", "string": "a string", "integer": "an integer", "number": "a number", "boolean": "a boolean",
+}
+
+// oneOfTypes names types in a sentence; none are those of an object, whose schema need not say so.
+func oneOfTypes(types []string) string {
+	if len(types) == 0 {
+		return typeNames["object"]
+	}
+	names := make([]string, len(types))
+	for i, t := range types {
+		if names[i] = typeNames[t]; names[i] == "" {
+			names[i] = t // null
+		}
+	}
+	return strings.Join(names, " or ")
+}
