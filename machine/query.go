@@ -61,6 +61,12 @@ func (r *Run) Open(c Call, attempt int) bool {
 	return ok && r.calls[i].state.out() && r.calls[i].attempt == attempt
 }
 
+// Wanted reports whether this attempt of a call should be executed: it is open, and nobody was asked to decide it.
+func (r *Run) Wanted(c Call, attempt int) bool {
+	i, ok := r.index(c)
+	return ok && r.Open(c, attempt) && !r.calls[i].expiring && !r.halting(i)
+}
+
 // Expanding reports whether a for_each step waits for the length of its list.
 func (r *Run) Expanding(step int) bool { return r.calls[step].state == expanding }
 

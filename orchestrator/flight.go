@@ -76,7 +76,7 @@ func (l *loop) pump(w *window) {
 		}
 		r.held--
 		c := h.dispatch.Call
-		if !r.machine.Open(c, h.dispatch.Attempt) || r.machine.Stopping() {
+		if !r.machine.Wanted(c, h.dispatch.Attempt) {
 			continue
 		}
 		if f := r.flights[c]; f != nil && f.attempt == h.dispatch.Attempt {

@@ -2,6 +2,7 @@ package orchestrator
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -175,6 +176,7 @@ func (l *loop) recorded(a subjects.Attempt) func(kv.Decision, uint64, error) {
 type withdrawn struct {
 	attempt subjects.Attempt
 	shard   int
+	sent    bool // or held back by this owner, so that nothing of it is out
 	err     *fault.Error
 }
 
@@ -183,17 +185,19 @@ type withdrawn struct {
 func (l *loop) decide(r *run, all []machine.Decide) {
 	list := make([]withdrawn, len(all))
 	for i, d := range all {
-		list[i] = withdrawn{r.attempt(d.Call, d.Attempt), r.shard(d.Step), d.Error}
+		held := l.waits(r, machine.Dispatch{Call: d.Call, Attempt: d.Attempt})
+		list[i] = withdrawn{r.attempt(d.Call, d.Attempt), r.shard(d.Step), !held, d.Error}
 	}
 	trace, wholeRun := r.trace, r.machine.Stopping()
 	l.job(func(ctx context.Context) {
 		if !l.createAll(ctx, list, trace) {
 			return
 		}
+		list = slices.DeleteFunc(list, func(x withdrawn) bool { return !x.sent })
+		l.withdraw(ctx, list, wholeRun) // before the cancels: a slot that they free must not go to one of these
 		for _, x := range list {
 			_ = l.o.nc.Publish(subjects.Cancel(x.attempt), nil) // at most once: a worker that misses it wastes its time
 		}
-		l.withdraw(ctx, list, wholeRun)
 	})
 }
 
@@ -217,10 +221,11 @@ func (l *loop) createAll(ctx context.Context, list []withdrawn, trace wire.Trace
 }
 
 // withdraw takes messages out of the step streams. A run that stops has nothing out that may stay, so its messages go
-// tool by tool; never across tools, which would leave the slots of leased steps taken.
+// tool by tool; never across tools, which would leave the slots of leased steps taken. The last comes first, so that a
+// slot that one of them leaves doesn't go to the next.
 func (l *loop) withdraw(ctx context.Context, list []withdrawn, wholeRun bool) {
 	done := map[string]bool{}
-	for _, x := range list {
+	for _, x := range slices.Backward(list) {
 		var err error
 		switch {
 		case !wholeRun:

@@ -128,7 +128,7 @@ func (l *loop) claimed(ctx context.Context, x expected) bool {
 }
 
 func (l *loop) sendAgain(x expected) {
-	if x.run.phase != running || !x.run.machine.Open(x.dispatch.Call, x.dispatch.Attempt) {
+	if x.run.phase != running || !x.run.machine.Wanted(x.dispatch.Call, x.dispatch.Attempt) {
 		return
 	}
 	x.run.repairs++

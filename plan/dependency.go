@@ -156,7 +156,7 @@ func (p *parser) againstOutput(d *dependent, name string, t taking) {
 		p.notDeclared(name, t, there, output.Look(path[:there.At]).Types)
 		return
 	}
-	if t.text {
+	if !t.bare {
 		return // a string in any case; the input schema was asked about that
 	}
 	mine := p.plan.Steps[d.step].Tool

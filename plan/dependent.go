@@ -16,7 +16,7 @@ type use struct {
 	target
 	at   string      // its place in the plan
 	into []tool.Elem // where its value goes, in the arguments or the list
-	text bool        // its value becomes part of a string
+	bare bool        // its value goes there as it is, not into a string
 	only bool        // it has no alternatives
 }
 
@@ -43,7 +43,7 @@ func (w *walker) keep(h *hole, below string) {
 	}
 	at := w.pointer() + below
 	for _, t := range h.targets {
-		u := use{target: t, at: at, into: into, text: h.text, only: len(h.targets) == 1 && h.def == ""}
+		u := use{target: t, at: at, into: into, bare: !h.text, only: len(h.targets) == 1 && h.def == ""}
 		if w.list {
 			d.list = append(d.list, u)
 		} else {

@@ -27,9 +27,9 @@ const (
 // too_large for more than MaxOutput bytes, found before anything is built.
 func Entries(items []Item) ([]byte, *fault.Error) {
 	var failed map[int][]byte
-	size := int64(len("[]"))
+	size := int64(len("[]") + max(0, len(items)-1)) // with the commas
 	for i := range items {
-		size += int64(len(entryIndex) + len(strconv.Itoa(i)) + len(",}"))
+		size += int64(len(entryIndex) + len(strconv.Itoa(i)) + len("}"))
 		if items[i].Error == nil {
 			size += int64(len(entryData) + len(items[i].data()))
 			continue

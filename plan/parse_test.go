@@ -133,7 +133,7 @@ func TestUnknownFields(t *testing.T) {
 		},
 		"step": {
 			errors: []string{"ID", "Id", "i_d", "Tool", "tools", "tol", "tooL", "argument", "Arguments", "args", "params", "parameters", "input", "inputs",
-				"depends", "needs", "after", "retries", "dependsOn", "depend_on", "Retry", "retri", "timeOut", "Optional", "for_each", "if", "when",
+				"depends", "needs", "after", "retries", "dependsOn", "depend_on", "Retry", "retri", "timeOut", "Optional", "forEach", "foreach", "For_Each", "for-each", "foreachs", "if", "when",
 				"approval", "version", "priority", "batch", "steps", "output_steps", "on_failure", "on_missing", "schedule"},
 			warnings: []string{"thought", "description", "ids", "name", "type", "arg", "Args", "outputs", "output", "comment", "onFailure", "iff", "optionally"},
 		},

@@ -220,7 +220,7 @@ func TestReferences(t *testing.T) {
 		{`{"\u0024$ref":"$ref:a.city"}`, `{"$ref":"Tokyo"}`},
 		{`{"$$ref:a":1,"x $${ref:a} $":2}`, `{"$ref:a":1,"x ${ref:a} $":2}`},
 		{`{"x $$$$ref:a":1}`, `{"x $$ref:a":1}`},
-		{`{"$$$ref":1,"$refs":2,"$":3}`, `{"$$$ref":1,"$refs":2,"$":3}`},
+		{`{"$$$ref":1,"$$$$ref":2,"$refs":3,"$":4}`, `{"$$ref":1,"$$$ref":2,"$refs":3,"$":4}`},
 		{`{"$ref:a":1}`, `<invalid_ref>`},
 		{`{"x $ref:a y":1}`, `<invalid_ref>`},
 		{`{"$ref:":1}`, `<invalid_ref>`},

@@ -1,0 +1,177 @@
+package plan_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stepjet/stepjet/plan"
+	"github.com/stepjet/stepjet/tool"
+)
+
+// toolbox is a fixed set of tools.
+type toolbox map[string]plan.Tool
+
+func (b toolbox) Lookup(name string) (plan.Tool, bool) {
+	t, ok := b[name]
+	return t, ok
+}
+
+func (b toolbox) Names() []string { return slices.Sorted(maps.Keys(b)) }
+
+// dependentTools are a search whose output is not declared and one whose is, tools that depend on them, and one that
+// depends on nothing.
+func dependentTools(t testing.TB) toolbox {
+	needs := func(name string, fields ...string) []tool.Dependency {
+		return []tool.Dependency{{Tool: name, RequiredFields: fields}}
+	}
+	return toolbox{
+		"search": {},
+		"find": {Output: schema(t, `{"type":"object","properties":{"count":{"type":"integer"},"query":{"type":"string"},
+			"hits":{"type":"array","items":{"type":"object","properties":{"document_id":{"type":"string"},"score":{"type":"number"},"page":{"type":["integer","null"]}}}},
+			"extra":{"type":"object"},"open":{"type":"object","properties":{"a":{}},"additionalProperties":true}}}`)},
+		"pick":  {},
+		"fetch": {DependsOn: needs("search", "document_id")},
+		"show":  {DependsOn: needs("search")},
+		"load": {DependsOn: needs("find", "document_id"), Input: schema(t, `{"type":"object","properties":{"document_id":{"type":"string"},
+			"n":{"type":"number"},"ids":{"type":"array","items":{"type":"string"}}}}`)},
+		"both": {DependsOn: append(needs("search", "a", "b"), needs("find")...)},
+	}
+}
+
+// What is missing: where it is said, part of the message, and part of the hint. No place means that the plan is fine.
+func TestMissingDependency(t *testing.T) {
+	t.Parallel()
+	tools := dependentTools(t)
+	const search, find = `{"id":"s","tool":"search"},`, `{"id":"f","tool":"find"},`
+	fetch := func(arguments string) string {
+		return steps(search + `{"id":"x","tool":"fetch","arguments":` + arguments + `}`)
+	}
+	load := func(arguments string) string {
+		return steps(find + `{"id":"x","tool":"load","arguments":` + arguments + `}`)
+	}
+	const missing = "missing_dependency /steps/1/tool"
+	for name, c := range map[string]struct{ plan, at, message, hint string }{
+		"no such step":             {steps(`{"id":"x","tool":"fetch","arguments":{"document_id":"7"}}`), "missing_dependency /steps/0/tool", `"fetch" needs output of "search"`, `add a step that calls "search", and refer to its output, as in "$ref:<id>.document_id"`},
+		"nothing taken":            {fetch(`{"document_id":"7"}`), missing, "no reference takes any", `called by: s. Refer to the output, as in "$ref:s.document_id"`},
+		"no arguments":             {steps(search + `{"id":"x","tool":"fetch"}`), missing, "", "$ref:s.document_id"},
+		"depends_on is no data":    {steps(search + `{"id":"x","tool":"fetch","depends_on":["s"]}`), missing, "", "depends_on alone hands nothing over"},
+		"another step's":           {steps(search + `{"id":"p","tool":"pick"},{"id":"x","tool":"fetch","arguments":{"d":"$ref:p.document_id"}}`), "missing_dependency /steps/2/tool", "no reference", ""},
+		"order of others":          {steps(search + `{"id":"p","tool":"pick","depends_on":["s"]},{"id":"x","tool":"fetch","arguments":{"d":"$ref:p.document_id"}}`), "missing_dependency /steps/2/tool", "", ""},
+		"any output will do":       {steps(search + `{"id":"x","tool":"show","arguments":{}}`), missing, `"show" needs output`, `as in "$ref:s"`},
+		"any output is taken":      {steps(search + `{"id":"x","tool":"show","arguments":{"t":"see ${ref:s.title}"}}`), "", "", ""},
+		"an output without tool":   {steps(`{"id":"x","tool":"show","arguments":{}}`), "missing_dependency /steps/0/tool", "", `as in "$ref:<id>"`},
+		"the field":                {fetch(`{"id":"$ref:s.document_id"}`), "", "", ""},
+		"the field in a string":    {steps(search + `{"id":"x","tool":"fetch","arguments":"{\"id\":\"$ref:s.document_id\"}"}`), "", "", ""},
+		"the field, deep":          {fetch(`{"id":["$ref:s.results[0].document_id"]}`), "", "", ""},
+		"the field, on the way":    {fetch(`{"id":"$ref:s.document_id.value"}`), "", "", ""},
+		"the field in a template":  {fetch(`{"url":"https://x/${ref:s.results[0].document_id}"}`), "", "", ""},
+		"the field among others":   {fetch(`{"id":"$ref:s.document_id || $ref:s.title"}`), "", "", ""},
+		"the field as an object":   {fetch(`{"id":{"$ref":"s.document_id"}}`), "", "", ""},
+		"under its own name":       {fetch(`{"document_id":"$ref:s.first"}`), "", "", ""},
+		"under its name, deep":     {fetch(`{"x":[{"document_id":["$ref:s.first"]}]}`), "", "", ""},
+		"the whole output":         {fetch(`{"x":"$ref:s"}`), "", "", ""},
+		"all arguments":            {fetch(`{"$ref":"s"}`), "", "", ""},
+		"an item of it":            {fetch(`{"x":"$ref:s[0]"}`), "", "", ""},
+		"an item of a list":        {fetch(`{"x":"$ref:s.best[0]"}`), "", "", ""},
+		"a list":                   {fetch(`{"x":"$ref:s.documents"}`), "", "", ""},
+		"another field":            {fetch(`{"x":"$ref:s.title"}`), missing, `"fetch" needs "document_id" of what "search" returns; taken is only $ref:s.title`, `"$ref:s.document_id"`},
+		"other fields":             {fetch(`{"x":"$ref:s.title","y":"${ref:s.results[0].score} of 1"}`), missing, "$ref:s.title, $ref:s.results[0].score", ""},
+		"two steps, one good":      {steps(search + `{"id":"s2","tool":"search"},{"id":"x","tool":"fetch","arguments":{"a":"$ref:s.title","b":"$ref:s2.document_id"}}`), "", "", ""},
+		"through another step":     {steps(search + `{"id":"p","tool":"pick","arguments":{"from":"$ref:s"}},{"id":"x","tool":"fetch","arguments":{"d":"$ref:p.id"}}`), "", "", ""},
+		"through two":              {steps(search + `{"id":"p","tool":"pick","arguments":{"from":"$ref:s"}},{"id":"q","tool":"pick","arguments":{"from":"$ref:p"}},{"id":"x","tool":"fetch","arguments":{"d":"$ref:q"}}`), "", "", ""},
+		"forward":                  {steps(`{"id":"x","tool":"fetch","arguments":{"d":"$ref:p"}},{"id":"p","tool":"pick","arguments":{"from":"$ref:s.a"}},{"id":"s","tool":"search"}`), "", "", ""},
+		"another, and through":     {steps(search + `{"id":"p","tool":"pick","arguments":{"from":"$ref:s"}},{"id":"x","tool":"fetch","arguments":{"d":"$ref:p.id","t":"$ref:s.title"}}`), "", "", ""},
+		"broken references":        {fetch(`{"x":"$ref:S.document_id"}`), "unknown_ref /steps/1/arguments/x", "", ""},
+		"broken arguments":         {fetch(`"$ref:s"`), "invalid_arguments /steps/1/arguments", "", ""},
+		"broken upstream":          {steps(`{"id":"p","tool":"pick","arguments":{"x":"$ref:sss"}},{"id":"x","tool":"fetch","arguments":{"d":"$ref:p.id"}}`), "unknown_ref /steps/0/arguments/x", "", ""},
+		"for each":                 {steps(search + `{"id":"x","tool":"fetch","for_each":{"in":"$ref:s.results"},"arguments":{"d":"$ref:item.document_id"}}`), "", "", ""},
+		"for each, whole item":     {steps(search + `{"id":"x","tool":"fetch","for_each":{"in":"$ref:s.ids"},"arguments":{"d":"$ref:item"}}`), "", "", ""},
+		"for each, other field":    {steps(search + `{"id":"x","tool":"fetch","for_each":{"in":"$ref:s.results"},"arguments":{"d":"$ref:item.title"}}`), missing, `taken is only $ref:s.results`, `"$ref:s.document_id"`},
+		"for each, item unused":    {steps(search + `{"id":"x","tool":"fetch","for_each":{"in":"$ref:s.results"},"arguments":{"d":"7"}}`), missing, "", ""},
+		"for each, array":          {steps(search + `{"id":"x","tool":"fetch","for_each":{"in":[{"d":"$ref:s.document_id"}]},"arguments":{"d":"$ref:item.d"}}`), "", "", ""},
+		"for each, through":        {steps(search + `{"id":"p","tool":"pick","arguments":{"x":"$ref:s"}},{"id":"x","tool":"fetch","for_each":{"in":"$ref:p"},"arguments":{"d":"$ref:item"}}`), "", "", ""},
+		"for each, no list":        {steps(search + `{"id":"x","tool":"fetch","for_each":{"in":5},"arguments":{"d":"$ref:item"}}`), "invalid_value /steps/1/for_each/in", "", ""},
+		"many searches":            {steps(`{"id":"s","tool":"search","for_each":{"in":[1]}},{"id":"x","tool":"fetch","arguments":{"d":"$ref:s[0].data.document_id"}}`), "", "", ""},
+		"many searches, all":       {steps(`{"id":"s","tool":"search","for_each":{"in":[1]}},{"id":"x","tool":"fetch","for_each":{"in":"$ref:s"},"arguments":{"d":"$ref:item.data.document_id"}}`), "", "", ""},
+		"many searches, title":     {steps(`{"id":"s","tool":"search","for_each":{"in":[1]}},{"id":"x","tool":"fetch","arguments":{"d":"$ref:s[0].data.title"}}`), missing, "", `"$ref:s[0].data.document_id"`},
+		"many searches, status":    {steps(`{"id":"s","tool":"search","for_each":{"in":[1]}},{"id":"x","tool":"fetch","arguments":{"d":"$ref:s[0].status"}}`), missing, "", ""},
+		"several dependencies":     {steps(search + find + `{"id":"x","tool":"both","arguments":{"a":"$ref:s.a","b":"$ref:s.b","f":"$ref:f"}}`), "", "", ""},
+		"one of two fields":        {steps(search + find + `{"id":"x","tool":"both","arguments":{"v":"$ref:s.a","f":"$ref:f"}}`), "missing_dependency /steps/2/tool", `needs "b"`, ""},
+		"one of two tools":         {steps(search + find + `{"id":"x","tool":"both","arguments":{"v":"$ref:s"}}`), "missing_dependency /steps/2/tool", `output of "find"`, ""},
+		"declared":                 {load(`{"document_id":"$ref:f.hits[0].document_id"}`), "", "", ""},
+		"declared, example":        {load(`{"document_id":"7"}`), missing, "", `as in "$ref:f.hits[0].document_id"`},
+		"declared, open":           {load(`{"document_id":"$ref:f.open.b"}`), "", "", ""},
+		"declared, anything":       {load(`{"document_id":"$ref:f.extra.b"}`), "", "", ""},
+		"declared scalar":          {load(`{"n":"$ref:f.count"}`), missing, "", "$ref:f.hits[0].document_id"},
+		"declared container":       {load(`{"x":"$ref:f.hits"}`), "", "", ""},
+		"not declared":             {load(`{"document_id":"$ref:f.hits[0].docment_id"}`), "missing_dependency /steps/1/arguments/document_id", `by the output schema of "find", hits[0] is an object and has no key "docment_id"`, `did you mean "document_id"?`},
+		"not declared there":       {load(`{"document_id":"$ref:f.document_id"}`), "missing_dependency /steps/1/arguments/document_id", `its output is an object and has no key "document_id"`, "it is declared at hits[0].document_id"},
+		"not declared anywhere":    {load(`{"document_id":"$ref:f.zzzzzzzz"}`), "missing_dependency /steps/1/arguments/document_id", "", "there are: count, extra, hits, open, query"},
+		"not declared, in text":    {load(`{"document_id":"x ${ref:f.docid}"}`), "missing_dependency /steps/1/arguments/document_id", "", ""},
+		"not declared, or else":    {load(`{"document_id":"$ref:f.docid || $ref:f.hits[0].document_id"}`), "", "", ""},
+		"into a scalar":            {load(`{"document_id":"$ref:f.query.document_id"}`), "missing_dependency /steps/1/arguments/document_id", "query is a string and has no key", "hits[0].document_id"},
+		"key into an array":        {load(`{"document_id":"$ref:f.hits.document_id"}`), "missing_dependency /steps/1/arguments/document_id", "hits is an array and has no key", "hits[0].document_id"},
+		"index into an object":     {load(`{"document_id":"$ref:f[0].document_id"}`), "missing_dependency /steps/1/arguments/document_id", "has no item 0", ""},
+		"type":                     {load(`{"document_id":"$ref:f.count"}`), "invalid_arguments /steps/1/arguments/document_id", `$ref:f.count is an integer by the output schema of "find", but "load" takes a string here`, "convert"},
+		"type of an item":          {load(`{"document_id":"$ref:f.query","ids":["$ref:f.hits[0]"]}`), "invalid_arguments /steps/1/arguments/ids/0", "", ""},
+		"integer is a number":      {load(`{"document_id":"$ref:f.query","n":"$ref:f.count"}`), "", "", ""},
+		"one of its types":         {load(`{"document_id":"$ref:f.query","n":"$ref:f.hits[0].page"}`), "", "", ""},
+		"types, into text":         {load(`{"document_id":"no. ${ref:f.count}"}`), "", "", ""},
+		"types, for each":          {steps(find + `{"id":"x","tool":"load","for_each":{"in":"$ref:f.hits"},"arguments":{"document_id":"$ref:item.score"}}`), "invalid_arguments /steps/1/arguments/document_id", `$ref:item.score is a number`, ""},
+		"not declared, for each":   {steps(find + `{"id":"x","tool":"load","for_each":{"in":"$ref:f.hits"},"arguments":{"document_id":"$ref:item.id"}}`), "missing_dependency /steps/1/arguments/document_id", `hits[0] is an object and has no key "id"`, ""},
+		"declared, for each":       {steps(find + `{"id":"x","tool":"load","for_each":{"in":"$ref:f.hits"},"arguments":{"document_id":"$ref:item.document_id"}}`), "", "", ""},
+		"many finds":               {steps(`{"id":"f","tool":"find","for_each":{"in":[1]}},{"id":"x","tool":"load","arguments":{"document_id":"$ref:f[0].data.hits[0].id"}}`), "missing_dependency /steps/1/arguments/document_id", "hits[0] is an object", ""},
+		"only dependents are held": {steps(find + `{"id":"p","tool":"pick","arguments":{"x":"$ref:f.nope"}}`), "", "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, r := plan.Parse([]byte(c.plan), tools)
+			if c.at == "" {
+				require.Empty(t, r.Problems)
+				return
+			}
+			require.Equal(t, []string{c.at}, found(r.Problems), "%v", r.Problems)
+			require.Contains(t, r.Problems[0].Message, c.message)
+			require.Contains(t, r.Problems[0].Hint, c.hint)
+		})
+	}
+}
+
+// Without a catalog nobody knows what depends on what.
+func TestNoDependenciesWithoutTools(t *testing.T) {
+	t.Parallel()
+	_, r := plan.Parse([]byte(steps(`{"id":"x","tool":"fetch"}`)), nil)
+	require.Empty(t, r.Problems)
+}
+
+// Cycles are found all the same, and what depends within them goes round without an end.
+func TestDependenciesInCycles(t *testing.T) {
+	t.Parallel()
+	_, r := plan.Parse([]byte(steps(`{"id":"a","tool":"fetch","arguments":{"x":"$ref:b"}},{"id":"b","tool":"pick","arguments":{"x":"$ref:a"}}`)), dependentTools(t))
+	require.Equal(t, []string{"missing_dependency /steps/0/tool", "cycle /steps/0/arguments/x"}, found(r.Problems))
+}
+
+// dependentLarge gives a search, and n steps that each fetch by way of the one before.
+func dependentLarge(n int) []byte {
+	var b strings.Builder
+	b.WriteString(`{"id":"s0","tool":"search"}`)
+	for i := 1; i < n; i++ {
+		fmt.Fprintf(&b, `,{"id":"s%d","tool":"fetch","arguments":{"document_id":"$ref:s%d.document_id"}}`, i, i-1)
+	}
+	return []byte(steps(b.String()))
+}
+
+func BenchmarkParseDependent10000(b *testing.B) {
+	tools, body := dependentTools(b), dependentLarge(10_000)
+	b.ReportAllocs()
+	for b.Loop() {
+		if p, r := plan.Parse(body, tools); p == nil {
+			b.Fatal(r.Problems)
+		}
+	}
+}
