@@ -96,12 +96,16 @@ func TestAWindowGrowsWhileCallsAreQuickAndShrinksWhenTheyWait(t *testing.T) {
 		w.measured(10*time.Millisecond+200*time.Microsecond, 10*time.Millisecond)
 	}
 	require.Equal(t, 2*firstWindow, w.size)
-	for range w.size { // one in which calls waited for others
+	for !w.steady { // calls wait for others
 		w.measured(40*time.Millisecond, 10*time.Millisecond)
 	}
-	require.Equal(t, firstWindow*3/2, w.size)
-	w.held = 0
+	require.Equal(t, 2*firstWindow*3/4, w.size)
 	before := w.size
+	for range w.size {
+		w.measured(10*time.Millisecond, 10*time.Millisecond)
+	}
+	require.Equal(t, before+before/16, w.size, "now with care")
+	w.held, before = 0, w.size
 	for range 1000 { // nothing is held back: there is no need for more
 		w.measured(time.Millisecond, time.Millisecond)
 	}
@@ -110,7 +114,7 @@ func TestAWindowGrowsWhileCallsAreQuickAndShrinksWhenTheyWait(t *testing.T) {
 
 func TestAWindowIsBounded(t *testing.T) {
 	w := newWindow(1, nil)
-	require.Equal(t, 3, w.size)
+	require.Equal(t, 2, w.size)
 	w.held = 1
 	for range 1000 {
 		w.measured(0, 0)
@@ -119,11 +123,15 @@ func TestAWindowIsBounded(t *testing.T) {
 	for range 100_000 {
 		w.measured(time.Hour, 0)
 	}
-	require.GreaterOrEqual(t, w.size, 1, "it never closes")
+	require.Equal(t, 1, w.size, "it never closes")
 	w = newWindow(65536, nil)
 	w.held = 1
 	for range 100_000 {
 		w.measured(0, 0)
 	}
 	require.Equal(t, maxWindow, w.size)
+	for range 1_000_000 {
+		w.measured(time.Hour, 0)
+	}
+	require.Equal(t, leastWindow, w.size)
 }
