@@ -47,9 +47,7 @@ func (r *Run) Expand(step, n int, now time.Time, out *Effects) {
 		return
 	}
 	r.expand(step, n, s.ready, out)
-	if r.remaining == 0 && !r.finished { // a list without items may have been all that was left
-		r.finished, out.Finished = true, true
-	}
+	r.finishIfOver(out) // a list without items may have been all that was left
 }
 
 func (r *Run) expand(i, n int, at time.Time, out *Effects) {

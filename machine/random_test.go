@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand"
+	"slices"
 	"testing"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/stepjet/stepjet/machine"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/plan"
+	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/tool"
 )
 
@@ -27,13 +29,19 @@ type world struct {
 	start    machine.Start
 	now      time.Time
 	ledger   []machine.Record
-	decided  map[[2]int]bool
+	decided  map[attempt]bool
 	stopped  bool
-	out      map[[2]int]bool // dispatched
+	out      []attempt // dispatched
+	lists    []int     // for_each steps to be counted
 	asked    []machine.Decide
 	stop     *machine.Stop
-	executed map[[2]int]int
-	args     map[int][]byte
+	executed map[attempt]int
+	args     map[machine.Call][]byte
+}
+
+type attempt struct {
+	machine.Call
+	number int
 }
 
 func newWorld(t testing.TB, seed int64, o reference.Options) *world {
@@ -43,19 +51,23 @@ func newWorld(t testing.TB, seed int64, o reference.Options) *world {
 	require.NotNil(t, p, "seed %d: %v\n%s", seed, report.Problems, c.Plan)
 	contracts := map[string]tool.Contract{}
 	for name, k := range c.Contracts {
-		contracts[name] = tool.Contract{MaxAttempts: k.MaxAttempts, Limit: 1}
+		contracts[name] = tool.Contract{MaxAttempts: k.MaxAttempts, Limit: 1, ErrorPropagation: tool.FailFast}
+		if k.PartialSuccess {
+			contracts[name] = tool.Contract{MaxAttempts: k.MaxAttempts, Limit: 1, ErrorPropagation: tool.PartialSuccess}
+		}
 	}
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	return &world{
 		Rand: rng, c: c, plan: p, start: machine.Start{Key: "t/r/1", Submitted: at, Started: at, Contracts: contracts}, now: at,
-		decided: map[[2]int]bool{}, out: map[[2]int]bool{}, executed: map[[2]int]int{}, args: map[int][]byte{},
+		decided: map[attempt]bool{}, executed: map[attempt]int{}, args: map[machine.Call][]byte{},
 	}
 }
 
 func (w *world) take(e *machine.Effects) {
 	for _, d := range e.Dispatch {
-		w.out[[2]int{d.Step, d.Attempt}] = true
+		w.out = append(w.out, attempt{d.Call, d.Attempt})
 	}
+	w.lists = append(w.lists, e.Expand...)
 	w.asked = append(w.asked, e.Decide...)
 	if e.Stop != nil {
 		w.stop = e.Stop
@@ -70,7 +82,7 @@ func (w *world) create(rec machine.Record) bool {
 	case rec.Stop != nil:
 		w.stopped = true
 	default:
-		key := [2]int{rec.Result.Step, rec.Result.Attempt}
+		key := attempt{rec.Result.Call, rec.Result.Attempt}
 		if w.decided[key] {
 			return false
 		}
@@ -83,24 +95,57 @@ func (w *world) create(rec machine.Record) bool {
 }
 
 // execute resolves and runs one dispatched attempt, as orchestrator and worker would.
-func (w *world) execute(m *machine.Run, key [2]int) {
-	i, attempt := key[0], key[1]
-	args, err := w.plan.Arguments(i, func(dep int) ([]byte, bool) {
-		v := m.Value(dep)
-		return v, v != nil
-	})
+func (w *world) execute(m *machine.Run, key attempt) {
+	p, c := &w.plan.Steps[key.Step], key.Call
+	values := valuesOf(m)
+	args, err := []byte(nil), (*fault.Error)(nil)
+	if c.Item == 0 {
+		args, err = w.plan.Arguments(c.Step, values)
+	} else {
+		var list [][]byte
+		if list, err = w.plan.Items(c.Step, values); err == nil {
+			args, err = w.plan.ItemArguments(c.Step, list[c.Item-1], values)
+		}
+	}
 	if err != nil {
-		w.create(machine.Record{Result: &machine.Result{Call: machine.Call{Step: i}, Attempt: attempt, Error: err, ByOwner: true}})
+		w.create(machine.Record{Result: &machine.Result{Call: c, Attempt: key.number, Error: err, ByOwner: true}})
 		return
 	}
-	w.args[i] = args
+	w.args[c] = args
 	w.executed[key]++
-	reply := w.c.Call(w.plan.Steps[i].ID, w.plan.Steps[i].Tool, args, attempt)
-	res := &machine.Result{Call: machine.Call{Step: i}, Attempt: attempt, Body: reply.Body, Text: reply.Text, Worker: "w"}
+	reply := w.c.Call(w.token(c), p.Tool, args, key.number)
+	res := &machine.Result{Call: c, Attempt: key.number, Body: reply.Body, Text: reply.Text, Worker: "w"}
 	if reply.Err != nil {
 		res.Error = &fault.Error{Code: fault.Code(reply.Err.Code), Message: reply.Err.Message, Retryable: reply.Err.Retryable}
 	}
 	w.create(machine.Record{Result: res})
+}
+
+func valuesOf(m *machine.Run) func(dep int) ([]byte, bool) {
+	return func(dep int) ([]byte, bool) {
+		v := m.Value(dep)
+		return v, v != nil
+	}
+}
+
+func (w *world) token(c machine.Call) string {
+	if c.Item == 0 {
+		return w.plan.Steps[c.Step].ID
+	}
+	return subjects.ItemToken(w.plan.Steps[c.Step].ID, c.Item-1)
+}
+
+// expand counts the list of a for_each step, or records that there is none.
+func (w *world) expand(m *machine.Run, step int, e *machine.Effects) {
+	if !m.Expanding(step) {
+		return
+	}
+	list, err := w.plan.Items(step, valuesOf(m))
+	if err != nil {
+		w.create(machine.Record{Result: &machine.Result{Call: machine.Call{Step: step}, Attempt: 1, Error: err, ByOwner: true}})
+		return
+	}
+	m.Expand(step, len(list), w.now, e)
 }
 
 // run drives a machine until the run is over. cancelAt is the number of records before a cancel; negative for none.
@@ -116,40 +161,40 @@ func (w *world) run(t testing.TB, cancelAt int) *machine.Run {
 			w.create(machine.Record{Stop: &machine.Stop{Reason: outcome.Cancelled, By: "test"}})
 		}
 		switch {
-		case read < len(w.ledger) && (w.Intn(3) > 0 || len(w.out)+len(w.asked) == 0):
+		case len(w.lists) > 0 && w.Intn(3) == 0: // sooner or later than the records that come meanwhile
+			step := w.lists[0]
+			w.lists = w.lists[1:]
+			e.Reset()
+			w.expand(m, step, &e)
+			w.take(&e)
+		case read < len(w.ledger) && (w.Intn(3) > 0 || len(w.out)+len(w.asked)+len(w.lists) == 0):
 			e.Reset()
 			m.Apply(copied(w.ledger[read]), w.now, &e)
 			w.take(&e)
 			if w.Intn(4) == 0 { // again: nothing may change
-				before := len(e.Dispatch) + len(e.Decide) + len(e.Settled)
+				before := len(e.Dispatch) + len(e.Decide) + len(e.Settled) + len(e.Expand)
 				m.Apply(copied(w.ledger[w.Intn(read+1)]), w.now, &e)
-				require.Equal(t, before, len(e.Dispatch)+len(e.Decide)+len(e.Settled), "a duplicate record had effects")
+				require.Equal(t, before, len(e.Dispatch)+len(e.Decide)+len(e.Settled)+len(e.Expand), "a duplicate record had effects")
 			}
 			read++
 		case len(w.asked) > 0:
 			d := w.asked[0]
 			w.asked = w.asked[1:]
-			w.create(machine.Record{Result: &machine.Result{Call: machine.Call{Step: d.Step}, Attempt: d.Attempt, Error: d.Error, ByOwner: true}})
+			w.create(machine.Record{Result: &machine.Result{Call: d.Call, Attempt: d.Attempt, Error: d.Error, ByOwner: true}})
 		case len(w.out) > 0:
-			keys := make([][2]int, 0, len(w.out))
-			for i := range w.plan.Steps {
-				for a := 1; a <= 20; a++ {
-					if w.out[[2]int{i, a}] {
-						keys = append(keys, [2]int{i, a})
-					}
-				}
-			}
-			key := keys[w.Intn(len(keys))]
-			delete(w.out, key)
+			i := w.Intn(len(w.out))
+			key := w.out[i]
+			w.out = slices.Delete(w.out, i, i+1)
 			w.execute(m, key)
+		case len(w.lists) > 0:
 		default: // forgotten effects: the sweep
 			e.Reset()
 			m.Outstanding(w.now, &e)
 			w.take(&e)
-			require.True(t, len(w.out)+len(w.asked) > 0, "stuck: %s", w.c.Plan)
+			require.True(t, len(w.out)+len(w.asked)+len(w.lists) > 0, "stuck: %s", w.c.Plan)
 		}
 		if w.Intn(10) == 0 { // a crash: what was asked for is forgotten, state is read anew
-			w.out, w.asked = map[[2]int]bool{}, nil
+			w.out, w.asked, w.lists = nil, nil, nil
 			m = machine.New(w.plan, w.start)
 			e.Reset()
 			m.Begin(&e)
@@ -199,7 +244,7 @@ func (w *world) decidedList() []reference.Decided {
 			continue
 		}
 		r := rec.Result
-		d := reference.Decided{Step: w.plan.Steps[r.Step].ID, ByOwner: r.ByOwner, Reply: reference.Reply{Body: r.Body, Text: r.Text}}
+		d := reference.Decided{Step: w.token(r.Call), ByOwner: r.ByOwner, Reply: reference.Reply{Body: r.Body, Text: r.Text}}
 		if r.Error != nil {
 			d.Reply.Err = &reference.Err{Code: string(r.Error.Code), Message: r.Error.Message, Retryable: r.Error.Retryable}
 		}
@@ -220,6 +265,9 @@ func compare(t testing.TB, what string, w *world, m *machine.Run, want *referenc
 	require.Len(t, got.Errors, len(want.Errors), "%s: %v\n%s", what, got.Errors, w.c.Plan)
 	for i, e := range want.Errors {
 		g := got.Errors[i]
+		if at, _ := w.plan.Index(e.Step); strictMessages && w.plan.Steps[at].ForEach != nil {
+			e.Attempts = g.Attempts // of how many items were executed before one failed fast, the order decides
+		}
 		require.Equal(t, []any{e.Step, e.Code, e.Attempts}, []any{g.Step, string(g.Code), g.Attempts}, "%s: %s", what, w.c.Plan)
 		if e.Code == "skipped" || strictMessages && e.Code == "tool_failed" {
 			require.Equal(t, e.Message, g.Message, "%s: %s", what, w.c.Plan)
@@ -240,7 +288,7 @@ func TestRandomPlansMatchTheReference(t *testing.T) {
 	}
 	counted := map[string]int{}
 	for seed := range int64(n) {
-		o := reference.Options{Steps: 4 + int(seed%25), NoFailures: seed%7 == 0}
+		o := reference.Options{Steps: 4 + int(seed%25), NoFailures: seed%7 == 0, ForEach: seed%2 == 0}
 		w := newWorld(t, seed, o)
 		m := w.run(t, -1)
 		want, err := reference.Run(w.c.Plan, w.c.Contracts, w.c.Call)
@@ -248,7 +296,7 @@ func TestRandomPlansMatchTheReference(t *testing.T) {
 		compare(t, fmt.Sprintf("seed %d", seed), w, m, want, true)
 		for i := range w.plan.Steps {
 			if a := want.Steps[w.plan.Steps[i].ID].Arguments; a != nil {
-				same(t, a, w.args[i], "seed %d: arguments of %s", seed, w.plan.Steps[i].ID)
+				same(t, a, w.args[machine.Call{Step: i}], "seed %d: arguments of %s", seed, w.plan.Steps[i].ID)
 			}
 		}
 		shuffled(t, w, m)
@@ -267,16 +315,33 @@ func shuffled(t testing.TB, w *world, m *machine.Run) {
 	finished := 0
 	records := append(append([]machine.Record{}, w.ledger...), w.ledger[:len(w.ledger)/2]...)
 	w.Shuffle(len(records), func(i, j int) { records[i], records[j] = records[j], records[i] })
-	for _, rec := range records {
-		e.Reset()
-		again.Apply(copied(rec), w.now, &e)
+	again.Begin(&e)
+	for _, rec := range append([]machine.Record{{}}, records...) {
+		if rec.Seq > 0 {
+			e.Reset()
+			again.Apply(copied(rec), w.now, &e)
+		}
+		w.count(again, &e)
 		if e.Finished {
 			finished++
 		}
 	}
-	require.True(t, again.Finished())
+	require.True(t, again.Finished(), "%s", w.c.Plan)
 	require.Equal(t, 1, finished)
 	require.Equal(t, string(m.Outcome("r", m.Value).JSON()), string(again.Outcome("r", again.Value).JSON()))
+}
+
+// count answers at once what is asked of for_each steps, where they have lists.
+func (w *world) count(m *machine.Run, e *machine.Effects) {
+	for lists := slices.Clone(e.Expand); len(lists) > 0; lists = lists[1:] {
+		if !m.Expanding(lists[0]) {
+			continue
+		}
+		if list, err := w.plan.Items(lists[0], valuesOf(m)); err == nil {
+			m.Expand(lists[0], len(list), w.now, e)
+			lists = append(lists, e.Expand...)
+		}
+	}
 }
 
 // TestStoppedRunsMatchTheReference does the same for plans that fail fast and for runs that are cancelled in between.
@@ -288,7 +353,7 @@ func TestStoppedRunsMatchTheReference(t *testing.T) {
 	}
 	counted := map[string]int{}
 	for seed := range int64(n) {
-		w := newWorld(t, 1_000_000+seed, reference.Options{Steps: 4 + int(seed%25), Stop: true})
+		w := newWorld(t, 1_000_000+seed, reference.Options{Steps: 4 + int(seed%25), Stop: true, ForEach: seed%2 == 0})
 		cancelAt := -1
 		if seed%2 == 0 {
 			cancelAt = w.Intn(len(w.plan.Steps) + 1)

@@ -142,18 +142,20 @@ func (r *Run) Begin(out *Effects) {
 	}
 	r.begun = true
 	r.reuse()
-	switch {
-	case r.remaining == 0:
-		r.finished, out.Finished = true, true
-		return
-	case r.openAt != nil:
+	if r.openAt != nil {
 		r.openWave(r.start.Started, out)
-		return
 	}
 	for i := range r.plan.Steps {
-		if r.calls[i].missing == 0 && r.calls[i].state == waiting {
+		if r.openAt == nil && r.calls[i].missing == 0 && r.calls[i].state == waiting {
 			r.makeReady(i, r.start.Started, out)
 		}
+	}
+	r.finishIfOver(out)
+}
+
+func (r *Run) finishIfOver(out *Effects) {
+	if r.remaining == 0 && !r.finished {
+		r.finished, out.Finished = true, true
 	}
 }
 
@@ -218,10 +220,7 @@ func (r *Run) apply(rec *Record, now time.Time, out *Effects) {
 	case rec.Result != nil:
 		r.applyResult(rec, now, out)
 	}
-	if r.remaining == 0 && !r.finished {
-		r.finished = true
-		out.Finished = true
-	}
+	r.finishIfOver(out)
 }
 
 // normalise turns a tool's output into the JSON value it stands for. A pure function of the record, so all owners agree
