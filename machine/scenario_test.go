@@ -12,6 +12,7 @@ import (
 	"github.com/stepjet/stepjet/machine"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/plan"
+	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/tool"
 )
 
@@ -37,7 +38,7 @@ var epoch = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 func (s *scenario) command(t *testing.T, d *datadriven.TestData) string {
 	s.effects.Reset()
 	var name, code, value, wait string
-	attempt, seq := 1, 0
+	attempt, seq, item, count := 1, 0, -1, 0
 	for _, arg := range d.CmdArgs {
 		switch arg.Key {
 		case "step":
@@ -52,6 +53,10 @@ func (s *scenario) command(t *testing.T, d *datadriven.TestData) string {
 			arg.Scan(t, 0, &wait)
 		case "seq":
 			arg.Scan(t, 0, &seq)
+		case "item":
+			arg.Scan(t, 0, &item)
+		case "n":
+			arg.Scan(t, 0, &count)
 		}
 	}
 	if wait != "" {
@@ -70,16 +75,19 @@ func (s *scenario) command(t *testing.T, d *datadriven.TestData) string {
 	case "plan":
 		return s.begin(t, d)
 	case "ok":
-		rec.Result = &machine.Result{Call: machine.Call{Step: s.index(t, d, name)}, Attempt: attempt, Body: []byte(d.Input), Worker: "w"}
+		rec.Result = &machine.Result{Call: machine.Call{Step: s.index(t, d, name), Item: item + 1}, Attempt: attempt, Body: []byte(d.Input), Worker: "w"}
 	case "fail":
-		rec.Result = &machine.Result{Call: machine.Call{Step: s.index(t, d, name)}, Attempt: attempt, Error: fault.New(fault.Code(code), "it broke"), Worker: "w"}
+		rec.Result = &machine.Result{Call: machine.Call{Step: s.index(t, d, name), Item: item + 1}, Attempt: attempt, Error: fault.New(fault.Code(code), "it broke"), Worker: "w"}
 	case "withdrawn":
-		rec.Result = &machine.Result{Call: machine.Call{Step: s.index(t, d, name)}, Attempt: attempt, Error: fault.New(fault.Code(code), "decided by the owner"), ByOwner: true}
+		rec.Result = &machine.Result{Call: machine.Call{Step: s.index(t, d, name), Item: item + 1}, Attempt: attempt, Error: fault.New(fault.Code(code), "decided by the owner"), ByOwner: true}
 		rec.Result.Error.Retryable = false
 	case "cancel":
 		rec.Stop = &machine.Stop{Reason: outcome.Cancelled, By: value}
 	case "expire":
 		rec.Stop = &machine.Stop{Reason: outcome.Expired, By: "deadline"}
+	case "expand":
+		s.run.Expand(s.index(t, d, name), count, s.now, &s.effects)
+		return s.answer()
 	case "tick":
 		s.run.Tick(s.now, &s.effects)
 		return s.answer()
@@ -90,6 +98,11 @@ func (s *scenario) command(t *testing.T, d *datadriven.TestData) string {
 		var b strings.Builder
 		for i := range s.plan.Steps {
 			fmt.Fprintf(&b, "%s: %s\n", s.plan.Steps[i].ID, s.run.Step(machine.Call{Step: i}, s.now).Waiting)
+			n, _ := s.run.Items(i)
+			for item := range n {
+				x := s.run.Step(machine.Call{Step: i, Item: item + 1}, s.now)
+				fmt.Fprintf(&b, "  %s: %s %s\n", x.ID, x.Status, x.Waiting)
+			}
 		}
 		return b.String()
 	case "outcome":
@@ -121,25 +134,43 @@ func (s *scenario) begin(t *testing.T, d *datadriven.TestData) string {
 		if st.Tool == "flaky" {
 			attempts = 3
 		}
-		contracts[st.Tool] = tool.Contract{MaxAttempts: attempts, Backoff: tool.Backoff{Strategy: "constant", Initial: time.Second, Max: time.Second}}
+		contracts[st.Tool] = tool.Contract{ErrorPropagation: propagation[st.Tool], WaitTimeout: waits[st.Tool], MaxAttempts: attempts, Backoff: tool.Backoff{Strategy: "constant", Initial: time.Second, Max: time.Second}}
 	}
 	s.run = machine.New(p, machine.Start{Key: "t/r/1", Submitted: epoch, Started: epoch, Contracts: contracts})
 	s.run.Begin(&s.effects)
 	return s.answer()
 }
 
+// What tools of a name promise, where it isn't the default.
+var (
+	propagation = map[string]tool.Propagation{"partial": tool.PartialSuccess, "fast": tool.FailFast}
+	waits       = map[string]time.Duration{"impatient": 5 * time.Second}
+)
+
 func (s *scenario) answer() string {
 	var b strings.Builder
 	id := func(i int) string { return s.plan.Steps[i].ID }
+	token := func(c machine.Call) string {
+		if c.Item > 0 {
+			return subjects.ItemToken(id(c.Step), c.Item-1)
+		}
+		return id(c.Step)
+	}
+	for _, i := range s.effects.Expand {
+		fmt.Fprintf(&b, "expand %s\n", id(i))
+	}
+	for _, x := range s.effects.Late {
+		fmt.Fprintf(&b, "late %s attempt %d: %s\n", token(x.Call), x.Attempt, s.run.LateError(x.Call))
+	}
 	for _, x := range s.effects.Dispatch {
-		fmt.Fprintf(&b, "dispatch %s attempt %d", id(x.Step), x.Attempt)
+		fmt.Fprintf(&b, "dispatch %s attempt %d", token(x.Call), x.Attempt)
 		if !x.At.IsZero() {
 			fmt.Fprintf(&b, " at +%s", x.At.Sub(epoch))
 		}
 		b.WriteByte('\n')
 	}
 	for _, x := range s.effects.Decide {
-		fmt.Fprintf(&b, "decide %s attempt %d: %s\n", id(x.Step), x.Attempt, x.Error)
+		fmt.Fprintf(&b, "decide %s attempt %d: %s\n", token(x.Call), x.Attempt, x.Error)
 	}
 	if s.effects.Stop != nil {
 		fmt.Fprintf(&b, "stop: %s by %s\n", s.effects.Stop.Reason, s.effects.Stop.By)
