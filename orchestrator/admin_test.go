@@ -147,7 +147,10 @@ func TestARemovedToolsStepsWaitForIt(t *testing.T) {
 	// The second step is dispatched after its tool was removed.
 	r := s.submit(`{"steps":[{"id":"g","tool":"gate"},{"id":"a","tool":"lonely"},{"id":"b","tool":"lonely","depends_on":["g"]}]}`, "waits")
 	<-s.tools.begun
-	require.Eventually(t, func() bool { _, err := s.store.RequestRemove(ctx(t), "lonely", false); return fault.CodeOf(err) == fault.Conflict },
+	require.Eventually(t, func() bool {
+		_, err := s.store.RequestRemove(ctx(t), "lonely", false)
+		return fault.CodeOf(err) == fault.Conflict
+	},
 		20*time.Second, 10*time.Millisecond, "a step of it is pending")
 	removed, err := s.store.RequestRemove(ctx(t), "lonely", true)
 	require.NoError(t, err)

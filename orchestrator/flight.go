@@ -10,20 +10,29 @@ import (
 // flight is one attempt that is out: dispatched, and not decided yet. It takes room in its tool's window.
 type flight struct {
 	attempt int
-	window  *window
-	sent    time.Time
+	line    *line
+	sent    time.Time     // zero where an earlier owner sent it
 	seq     atomic.Uint64 // of its message in the step stream, once that is known
 }
 
-func (l *loop) window(r *run, step int) *window {
+// line gives what a run has of a step's tool.
+func (l *loop) line(r *run, step int) *line {
 	name, limit := r.plan.Steps[step].Tool, r.machine.Contract(step).Limit
+	if x := r.lines[name]; x != nil {
+		x.window.limited(limit)
+		return x
+	}
 	w := l.windows[name]
 	if w == nil {
 		w = newWindow(limit, l.o.cfg.Weights)
 		l.windows[name] = w
 	}
-	w.limit = limit
-	return w
+	if r.lines == nil {
+		r.lines = map[string]*line{}
+	}
+	x := &line{run: r, window: w}
+	r.lines[name] = x
+	return x
 }
 
 // offer dispatches an attempt now, or as soon as its tool's window has room for it. One that is to wait for its time
@@ -39,21 +48,20 @@ func (l *loop) offer(r *run, d machine.Dispatch, repair int) {
 		}
 		return
 	}
-	w := l.window(r, d.Step)
-	if w.held == 0 && w.room() {
-		l.launch(w, r, held{d, repair})
+	x := l.line(r, d.Step)
+	if w := x.window; w.held > 0 || w.out >= w.most() || x.out >= w.share {
+		w.hold(x, held{d, repair})
+		l.pump(w)
 		return
 	}
-	r.held++
-	w.push(r, held{d, repair})
-	l.pump(w)
+	l.launch(x, held{d, repair})
 }
 
 // launch dispatches an attempt that has room.
-func (l *loop) launch(w *window, r *run, h held) {
-	f := &flight{attempt: h.dispatch.Attempt, window: w, sent: time.Now()}
-	r.fly(h.dispatch.Call, f)
-	l.dispatch(r, h.dispatch, h.repair, f)
+func (l *loop) launch(x *line, h held) {
+	f := &flight{attempt: h.dispatch.Attempt, line: x, sent: time.Now()}
+	x.run.fly(h.dispatch.Call, f)
+	l.dispatch(x.run, h.dispatch, h.repair, f)
 }
 
 func (r *run) fly(c machine.Call, f *flight) {
@@ -61,29 +69,31 @@ func (r *run) fly(c machine.Call, f *flight) {
 		r.flights = map[machine.Call]*flight{}
 	}
 	if old := r.flights[c]; old != nil {
-		old.window.out--
+		old.land()
 	}
 	r.flights[c] = f
-	f.window.out++
+	f.line.out++
+	f.line.window.out++
+}
+
+func (f *flight) land() {
+	f.line.out--
+	f.line.window.out--
 }
 
 // pump dispatches what is held back, as far as there is room.
 func (l *loop) pump(w *window) {
-	for w.held > 0 && w.room() {
-		r, h := w.pop()
-		if r.phase != running {
-			continue // over, or not ours any more
-		}
-		r.held--
-		c := h.dispatch.Call
-		if !r.machine.Wanted(c, h.dispatch.Attempt) {
-			continue
+	w.pump(func(x *line, h held) bool {
+		r, c := x.run, h.dispatch.Call
+		if r.phase != running || !r.machine.Wanted(c, h.dispatch.Attempt) {
+			return false // over, given up, or not ours any more
 		}
 		if f := r.flights[c]; f != nil && f.attempt == h.dispatch.Attempt {
-			continue
+			return false
 		}
-		l.launch(w, r, h)
-	}
+		l.launch(x, h)
+		return true
+	})
 }
 
 // landed takes an attempt out of its window, since it was decided.
@@ -93,30 +103,44 @@ func (l *loop) landed(r *run, res *machine.Result) {
 		return
 	}
 	delete(r.flights, res.Call)
-	w := f.window
-	w.out--
-	if !f.sent.IsZero() && !res.ByOwner && !res.Started.IsZero() {
+	f.land()
+	x, w := f.line, f.line.window
+	if w.held == 0 {
+		return
+	}
+	if x.calls.len() > 0 && !f.sent.IsZero() && !res.ByOwner && !res.Started.IsZero() {
 		w.measured(time.Since(f.sent), max(res.Ended.Sub(res.Started), 0))
 	}
+	w.turn(x)
 	l.pump(w)
 }
 
 // adopt notes an attempt that an earlier owner dispatched and that lies in its stream still.
 func (l *loop) adopt(r *run, d machine.Dispatch) {
 	if r.phase == running && r.flights[d.Call] == nil && r.machine.Open(d.Call, d.Attempt) {
-		r.fly(d.Call, &flight{attempt: d.Attempt, window: l.window(r, d.Step)})
+		r.fly(d.Call, &flight{attempt: d.Attempt, line: l.line(r, d.Step)})
 	}
 }
 
 // ground gives the room of all that a run has out back: it is over, or another's.
 func (l *loop) ground(r *run) {
-	var windows []*window
 	for _, f := range r.flights {
-		f.window.out--
-		windows = append(windows, f.window)
+		f.land()
 	}
-	r.flights, r.held = nil, 0
-	for _, w := range windows {
-		l.pump(w)
+	lines := r.lines
+	r.flights, r.lines = nil, nil
+	for _, x := range lines {
+		for ; x.calls.len() > 0; x.calls.pop() {
+			x.window.held--
+		}
+		l.pump(x.window)
 	}
+}
+
+// heldOf tells how many calls of a run wait for room at a step's tool.
+func (r *run) heldOf(step int) int {
+	if x := r.lines[r.plan.Steps[step].Tool]; x != nil {
+		return x.calls.len()
+	}
+	return 0
 }

@@ -305,7 +305,7 @@ func TestWhyAStepWaits(t *testing.T) {
 	says("b", "a")
 	says("f", "backoff until ")
 	says("n=1", "fan-out limit 1 of 1")
-	says("n=5", "window full: 2 steps of one are out, 4 wait")
+	says("n=5", "window full: 2 steps of one are out, 4 of this run's wait")
 	_, status := waiting("n=0")
 	require.Equal(t, outcome.StepRunning, status)
 	close(gate)

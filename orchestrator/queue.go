@@ -2,25 +2,13 @@ package orchestrator
 
 import "github.com/stepjet/stepjet/machine"
 
-// queue holds the calls of one tool that its window has no room for yet, and hands them out fairly: tenants take turns
-// by their weights, the runs of a tenant take turns one by one, and the calls of a run come in their order.
-type queue struct {
-	weights map[string]int // of tenants; 1 where there is none
-	turns   fifo[*tenantQueue]
-	tenants map[string]*tenantQueue
-	held    int
-}
-
-type tenantQueue struct {
-	name string
-	left int // of its turn
-	runs fifo[*runQueue]
-	byID map[*run]*runQueue
-}
-
-type runQueue struct {
-	run   *run
-	calls fifo[held]
+// line is what one run has of one tool: the calls that wait for room, in their order, and how many are out.
+type line struct {
+	run    *run
+	window *window
+	calls  fifo[held]
+	out    int
+	inTurn bool // it stands in the window's turns
 }
 
 // held is a call that waits for room.
@@ -29,48 +17,58 @@ type held struct {
 	repair   int
 }
 
-func (q *queue) push(r *run, h held) {
-	if q.tenants == nil {
-		q.tenants = map[string]*tenantQueue{}
+// turns say whose call is next: tenants take turns by their weights, and the runs of a tenant one by one.
+type turns struct {
+	weights map[string]int // of tenants; 1 where there is none
+	order   fifo[*tenant]
+	tenants map[string]*tenant
+}
+
+type tenant struct {
+	name  string
+	left  int // of its turn
+	lines fifo[*line]
+}
+
+// join lets a line take turns.
+func (t *turns) join(x *line) {
+	if x.inTurn {
+		return
 	}
-	t := q.tenants[r.id.Tenant]
-	if t == nil {
-		t = &tenantQueue{name: r.id.Tenant, left: q.weight(r.id.Tenant), byID: map[*run]*runQueue{}}
-		q.tenants[t.name] = t
-		q.turns.push(t)
-	}
-	of := t.byID[r]
+	x.inTurn = true
+	of := t.tenants[x.run.id.Tenant]
 	if of == nil {
-		of = &runQueue{run: r}
-		t.byID[r] = of
-		t.runs.push(of)
+		of = &tenant{name: x.run.id.Tenant, left: t.weight(x.run.id.Tenant)}
+		if t.tenants == nil {
+			t.tenants = map[string]*tenant{}
+		}
+		t.tenants[of.name] = of
+		t.order.push(of)
 	}
-	of.calls.push(h)
-	q.held++
+	of.lines.push(x)
 }
 
-func (q *queue) weight(tenant string) int { return max(q.weights[tenant], 1) }
+func (t *turns) weight(tenant string) int { return max(t.weights[tenant], 1) }
 
-// pop takes out the call whose turn it is. It must not be called on an empty queue.
-func (q *queue) pop() (*run, held) {
-	t := q.turns.front()
-	of := t.runs.pop()
-	h := of.calls.pop()
-	q.held--
-	if of.calls.len() > 0 {
-		t.runs.push(of)
+// serve gives the line whose turn it is to do, which tells whether the line is to have another turn.
+func (t *turns) serve(do func(*line) (again bool)) {
+	of := t.order.front()
+	x := of.lines.pop()
+	if do(x) {
+		of.lines.push(x)
 	} else {
-		delete(t.byID, of.run)
+		x.inTurn = false
 	}
-	t.left--
+	of.left--
 	switch {
-	case t.runs.len() == 0:
-		q.turns.pop()
-		delete(q.tenants, t.name)
-	case t.left == 0:
-		q.turns.pop()
-		t.left = q.weight(t.name)
-		q.turns.push(t)
+	case of.lines.len() == 0:
+		t.order.pop()
+		delete(t.tenants, of.name)
+	case of.left <= 0:
+		t.order.pop()
+		of.left = t.weight(of.name)
+		t.order.push(of)
 	}
-	return of.run, h
 }
+
+func (t *turns) empty() bool { return t.order.len() == 0 }

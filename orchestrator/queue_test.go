@@ -11,127 +11,157 @@ import (
 	"github.com/stepjet/stepjet/subjects"
 )
 
-func order(q *queue) string {
+// filled is a window without room, so that what is pushed is held.
+func filled(limit int, weights map[string]int) *window {
+	w := newWindow(limit, weights)
+	w.out = w.most()
+	return w
+}
+
+// order empties a window call by call and gives the order.
+func order(w *window) string {
 	var b strings.Builder
-	for q.held > 0 {
-		r, h := q.pop()
-		b.WriteString(r.id.ID)
-		b.WriteByte(byte('0' + h.dispatch.Step))
-		b.WriteByte(' ')
+	for w.held > 0 {
+		w.out = w.most() - 1
+		w.pump(func(x *line, h held) bool {
+			b.WriteString(x.run.id.ID + string(rune('0'+h.dispatch.Step)) + " ")
+			w.out++
+			return true
+		})
 	}
 	return strings.TrimSpace(b.String())
 }
 
-func push(q *queue, r *run, steps ...int) {
+func push(w *window, r *run, steps ...int) {
+	if r.lines == nil {
+		r.lines = map[string]*line{"t": {run: r, window: w}}
+	}
 	for _, s := range steps {
-		q.push(r, held{dispatch: machine.Dispatch{Call: machine.Call{Step: s}}})
+		w.hold(r.lines["t"], held{dispatch: machine.Dispatch{Call: machine.Call{Step: s}}})
 	}
 }
 
 func runOf(tenant, id string) *run { return &run{id: subjects.NewRun(tenant, id)} }
 
 func TestRunsOfATenantTakeTurns(t *testing.T) {
-	q := &queue{}
+	w := filled(64, nil)
 	huge, small := runOf("t", "h"), runOf("t", "s")
-	push(q, huge, 1, 2, 3, 4)
-	push(q, small, 1, 2)
-	require.Equal(t, "h1 s1 h2 s2 h3 h4", order(q))
+	push(w, huge, 1, 2, 3, 4)
+	push(w, small, 1, 2)
+	require.Equal(t, "h1 s1 h2 s2 h3 h4", order(w))
 }
 
 func TestTenantsTakeTurnsWhateverTheirRuns(t *testing.T) {
-	q := &queue{}
+	w := filled(64, nil)
 	a, b, c := runOf("x", "a"), runOf("x", "b"), runOf("y", "c")
-	push(q, a, 1, 2)
-	push(q, b, 1, 2)
-	push(q, c, 1, 2, 3)
-	require.Equal(t, "a1 c1 b1 c2 a2 c3 b2", order(q))
+	push(w, a, 1, 2)
+	push(w, b, 1, 2)
+	push(w, c, 1, 2, 3)
+	require.Equal(t, "a1 c1 b1 c2 a2 c3 b2", order(w))
 }
 
 func TestWeightsGiveLongerTurns(t *testing.T) {
-	q := &queue{weights: map[string]int{"x": 3}}
+	w := filled(64, map[string]int{"x": 3})
 	a, c := runOf("x", "a"), runOf("y", "c")
-	push(q, a, 1, 2, 3, 4, 5)
-	push(q, c, 1, 2, 3)
-	require.Equal(t, "a1 a2 a3 c1 a4 a5 c2 c3", order(q))
+	push(w, a, 1, 2, 3, 4, 5)
+	push(w, c, 1, 2, 3)
+	require.Equal(t, "a1 a2 a3 c1 a4 a5 c2 c3", order(w))
 }
 
 func TestWhoComesLaterWaitsNoLongerThanOneTurn(t *testing.T) {
-	q := &queue{}
-	huge := runOf("x", "h")
+	w := filled(64, nil)
+	huge, small := runOf("x", "h"), runOf("y", "s")
 	for range 9999 {
-		push(q, huge, 1)
+		push(w, huge, 1)
 	}
-	for range 100 {
-		q.pop()
-	}
-	small := runOf("y", "s")
-	push(q, small, 1, 2, 3)
-	var got []int
-	for i := range 10 {
-		if r, _ := q.pop(); r == small {
-			got = append(got, i)
-		}
-	}
-	require.Equal(t, []int{1, 3, 5}, got)
+	push(w, small, 1, 2, 3)
+	require.True(t, strings.HasPrefix(order(w), "h1 s1 h1 s2 h1 s3 h1 h1"))
 }
 
-func TestAQueueLetsGoOfWhatIsThrough(t *testing.T) {
-	q := &queue{}
-	for i := range 1000 {
-		r := runOf("t", "r"+string(rune('a'+i%26)))
-		push(q, r, 1, 2)
-		q.pop()
-		q.pop()
-	}
-	require.Empty(t, q.tenants)
-	require.Zero(t, q.turns.len())
-	require.LessOrEqual(t, len(q.turns.items), 64, "its memory is used again")
-}
-
-func TestAWindowGrowsWhileCallsAreQuickAndShrinksWhenTheyWait(t *testing.T) {
+// TestARunHasNoMoreOutThanItsShare lets a run of one step through beside one that has used its share.
+func TestARunHasNoMoreOutThanItsShare(t *testing.T) {
 	w := newWindow(4096, nil)
-	require.Equal(t, firstWindow, w.size)
-	w.held = 1
-	for range firstWindow { // a round trip without waiting
+	huge, small := runOf("t", "h"), runOf("t", "s")
+	for range 1000 {
+		push(w, huge, 1)
+	}
+	sent := map[*run]int{}
+	send := func(x *line, _ held) bool {
+		sent[x.run]++
+		x.out++
+		w.out++
+		return true
+	}
+	w.pump(send)
+	require.Equal(t, leastShare, sent[huge])
+	push(w, small, 1)
+	w.pump(send)
+	require.Equal(t, 1, sent[small])
+	require.Equal(t, leastShare, sent[huge])
+	huge.lines["t"].out -= 2 // two are decided
+	w.out -= 2
+	w.turn(huge.lines["t"])
+	w.pump(send)
+	require.Equal(t, leastShare+2, sent[huge])
+}
+
+func TestCallsThatNobodyWantsTakeNoRoom(t *testing.T) {
+	w := filled(64, nil)
+	r := runOf("t", "r")
+	push(w, r, 1, 2, 3, 4)
+	w.out = w.most() - 1
+	var sent []int
+	w.pump(func(x *line, h held) bool {
+		if h.dispatch.Step < 3 {
+			return false
+		}
+		sent = append(sent, h.dispatch.Step)
+		w.out++
+		return true
+	})
+	require.Equal(t, []int{3}, sent)
+	require.Equal(t, 1, w.held)
+}
+
+func TestTurnsLetGoOfWhatIsThrough(t *testing.T) {
+	w := filled(64, nil)
+	for i := range 1000 {
+		push(w, runOf("t", "r"+string(rune('a'+i%26))), 1, 2)
+		order(w)
+	}
+	require.Empty(t, w.tenants)
+	require.True(t, w.empty())
+	require.LessOrEqual(t, len(w.order.items), 64, "its memory is used again")
+}
+
+func TestAShareGrowsWhileCallsAreQuickAndShrinksWhenTheyWait(t *testing.T) {
+	w := newWindow(4096, nil)
+	require.Equal(t, leastShare, w.share)
+	for range leastShare { // a round trip without waiting
 		w.measured(10*time.Millisecond+200*time.Microsecond, 10*time.Millisecond)
 	}
-	require.Equal(t, 2*firstWindow, w.size)
+	require.Equal(t, 2*leastShare, w.share)
 	for !w.steady { // calls wait for others
 		w.measured(40*time.Millisecond, 10*time.Millisecond)
 	}
-	require.Equal(t, 2*firstWindow*3/4, w.size)
-	before := w.size
-	for range w.size {
+	require.Equal(t, 2*leastShare*3/4, w.share)
+	before := w.share
+	for range w.share {
 		w.measured(10*time.Millisecond, 10*time.Millisecond)
 	}
-	require.Equal(t, before+before/16, w.size, "now with care")
-	w.held, before = 0, w.size
-	for range 1000 { // nothing is held back: there is no need for more
-		w.measured(time.Millisecond, time.Millisecond)
-	}
-	require.Equal(t, before, w.size)
+	require.Equal(t, before+before/16, w.share, "now with care")
 }
 
-func TestAWindowIsBounded(t *testing.T) {
-	w := newWindow(1, nil)
-	require.Equal(t, 2, w.size)
-	w.held = 1
-	for range 1000 {
-		w.measured(0, 0)
+func TestAShareIsBounded(t *testing.T) {
+	for _, limit := range []int{1, 8, 64, 65536} {
+		w := newWindow(limit, nil)
+		for range 200_000 {
+			w.measured(0, 0)
+		}
+		require.Equal(t, w.most(), w.share)
+		for range 1_000_000 {
+			w.measured(time.Hour, 0)
+		}
+		require.Equal(t, min(limit+1, leastShare), w.share, "it never closes")
 	}
-	require.Equal(t, 2+firstWindow, w.size)
-	for range 100_000 {
-		w.measured(time.Hour, 0)
-	}
-	require.Equal(t, 1, w.size, "it never closes")
-	w = newWindow(65536, nil)
-	w.held = 1
-	for range 100_000 {
-		w.measured(0, 0)
-	}
-	require.Equal(t, maxWindow, w.size)
-	for range 1_000_000 {
-		w.measured(time.Hour, 0)
-	}
-	require.Equal(t, leastWindow, w.size)
 }

@@ -75,7 +75,7 @@ func (g *registry) changed(t kv.Tool, deleted bool) {
 		g.mu.Unlock()
 		return
 	}
-	schema, err := tool.CompileSchema(t.Definition.InputSchema)
+	schema, err := t.Definition.Input()
 	if err != nil {
 		g.log.Error("a registered tool has an input schema that can't be used; the tool is left out", "tool", t.Name, "error", err)
 		return
@@ -227,7 +227,7 @@ func (g *registry) schema(ctx context.Context, digest string) (*tool.Schema, err
 	if err != nil {
 		return nil, err
 	}
-	if s, err = tool.CompileSchema(d.InputSchema); err != nil {
+	if s, err = d.Input(); err != nil {
 		return nil, err
 	}
 	g.mu.Lock()

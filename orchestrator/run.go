@@ -51,7 +51,7 @@ type run struct {
 	reading map[int]bool
 
 	flights map[machine.Call]*flight // what is out
-	held    int                      // calls that wait for room in a window
+	lines   map[string]*line         // by tool: what waits for room
 	buried  buried                   // dead letters that stand
 
 	recovered bool    // begun by an earlier owner, or by this one before it read the ledger again

@@ -138,5 +138,5 @@ func (l *loop) sendAgain(x expected) {
 
 // waits reports whether an attempt is held back by this owner, so that nothing of it is to be found anywhere.
 func (l *loop) waits(r *run, d machine.Dispatch) bool {
-	return r.held > 0 && d.Attempt == 1 && d.At.IsZero() && r.flights[d.Call] == nil
+	return r.heldOf(d.Step) > 0 && d.Attempt == 1 && d.At.IsZero() && r.flights[d.Call] == nil
 }

@@ -31,8 +31,8 @@ func (l *loop) explain(r *run, doc *outcome.Run) (ask []waiter) {
 		}
 		tool := r.plan.Steps[c.Step].Tool
 		f, w := r.flights[c], l.windows[tool]
-		if f == nil && st.Status == outcome.StepReady && r.held > 0 && w != nil {
-			st.Waiting = fmt.Sprintf("window full: %d steps of %s are out, %d wait", w.out, tool, w.held)
+		if f == nil && st.Status == outcome.StepReady && w != nil && r.heldOf(c.Step) > 0 {
+			st.Waiting = fmt.Sprintf("window full: %d steps of %s are out, %d of this run's wait", w.out, tool, r.heldOf(c.Step))
 			return
 		}
 		x := waiter{step: st, tool: tool, shard: r.shard(c.Step)}
@@ -101,7 +101,7 @@ func (l *loop) late(r *run, d machine.Dispatch) {
 		}
 	}
 	f, a, shard := r.flights[c], r.attempt(c, d.Attempt), r.shard(c.Step)
-	if f == nil && r.held > 0 && d.Attempt == 1 {
+	if f == nil && r.heldOf(c.Step) > 0 && d.Attempt == 1 {
 		decide()
 		return
 	}

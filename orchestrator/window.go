@@ -3,61 +3,100 @@ package orchestrator
 import "time"
 
 // window bounds how many calls of one tool this orchestrator has out: dispatched, and not decided yet. What is beyond it
-// waits in a queue that is fair to tenants and runs; once a step lies in the tool's stream it is served in its order, so
-// the fewer lie there, the sooner a small run comes to its turn beside a huge one.
+// is held back and handed out by turns, fair to tenants and runs; once a step lies in the tool's stream it is served in
+// its order, so the fewer lie there, the sooner a small run comes to its turn beside a huge one.
 //
-// The right size depends on how fast the workers are, which nobody declares. So it is found from what can be seen of each
-// call: the time from dispatch to record, less the execution itself, is what the call waited. At first the window grows
-// by one for each call that did not wait long, so it doubles in a round trip; once calls do wait it shrinks by a quarter,
-// and from then on it feels its way, a sixteenth at a time.
+// All of them together may be a little more than the tool's fan-out limit: more could not be leased, and what is beyond
+// keeps the workers busy. Of a run on its own no more may be out than its share. The right share depends on how fast the
+// workers are, which nobody declares, so it is found from what can be seen of each call of a run that is held back: the
+// time from dispatch to record, less the execution itself, is what the call waited. While that is short the share grows,
+// at first by one for each call, so that it doubles in a round trip; once calls do wait it shrinks by a quarter, and from
+// then on it feels its way, a sixteenth at a time.
 type window struct {
-	queue
+	turns
 	limit  int // the tool's fan-out limit, as last seen
-	size   int
+	share  int
 	out    int
-	steady bool // it has been too large once
-	seen   int  // calls measured since the last change of a steady window, or its last judgement
+	held   int
+	steady bool // the share has been too large once
+	seen   int  // calls measured since the share was last judged
 	late   int  // of them, those that waited too long
 }
 
 const (
 	// shortWait is the wait that is never too long, however quick the tool.
 	shortWait = time.Millisecond
-	// firstWindow is a window's size at first, leastWindow what it never goes below, as far as the tool's limit allows
-	// for more, and maxWindow its greatest, whatever the limit.
-	firstWindow = 32
-	leastWindow = 8
-	maxWindow   = 8192
+	// leastShare is a share's size at first, and what it never goes below: with fewer calls out, a quick tool would be
+	// idle for want of work.
+	leastShare = 32
 )
 
 func newWindow(limit int, weights map[string]int) *window {
-	return &window{limit: limit, size: min(firstWindow, limit+1), queue: queue{weights: weights}}
+	w := &window{turns: turns{weights: weights}}
+	w.limited(limit)
+	w.share = min(leastShare, w.most())
+	return w
 }
 
-func (w *window) room() bool { return w.out < w.size }
+// limited takes note of the tool's limit, which may change.
+func (w *window) limited(limit int) { w.limit = limit }
 
-// measured learns from one call: how long it was under way, and how much of that was its execution.
+// most is how many calls may be out together.
+func (w *window) most() int { return w.limit + max(w.limit/4, 1) }
+
+// hold keeps a call back.
+func (w *window) hold(x *line, h held) {
+	x.calls.push(h)
+	w.held++
+	w.turn(x)
+}
+
+// turn lets a line take turns, if there is something that it may send.
+func (w *window) turn(x *line) {
+	if x.calls.len() > 0 && x.out < w.share {
+		w.join(x)
+	}
+}
+
+// pump sends what is held back, as far as there is room. send reports whether the call is out now, or was not wanted
+// any more.
+func (w *window) pump(send func(*line, held) bool) {
+	for w.out < w.most() && !w.empty() {
+		w.serve(func(x *line) bool {
+			for x.calls.len() > 0 && x.out < w.share {
+				w.held--
+				if send(x, x.calls.pop()) {
+					break
+				}
+			}
+			return x.calls.len() > 0 && x.out < w.share
+		})
+	}
+}
+
+// measured learns from one call of a run that is held back: how long it was under way, and how much of that was its
+// execution.
 func (w *window) measured(underWay, execution time.Duration) {
 	wait, enough := underWay-execution, max(shortWait, execution/8)
 	w.seen++
 	if wait > 2*enough {
 		w.late++
-	} else if !w.steady && w.held > 0 && wait <= enough {
-		w.resize(w.size + 1)
+	} else if !w.steady && wait <= enough {
+		w.resize(w.share + 1)
 	}
-	if w.seen < w.size {
+	if w.seen < w.share {
 		return
 	}
 	switch {
 	case w.late > w.seen/2:
 		w.steady = true
-		w.resize(w.size - max(w.size/4, 1))
-	case w.steady && w.held > 0 && w.late <= w.seen/8:
-		w.resize(w.size + max(w.size/16, 1))
+		w.resize(w.share - max(w.share/4, 1))
+	case w.steady && w.late <= w.seen/8:
+		w.resize(w.share + max(w.share/16, 1))
 	}
 	w.seen, w.late = 0, 0
 }
 
 func (w *window) resize(to int) {
-	w.size = max(min(to, 2*w.limit+firstWindow, maxWindow), min(w.limit, leastWindow))
+	w.share = max(min(to, w.most()), min(w.limit+1, leastShare))
 }

@@ -2,7 +2,6 @@ package wire
 
 import (
 	"encoding/json"
-	"log/slog"
 	"maps"
 	"slices"
 	"strings"
@@ -159,7 +158,5 @@ func (c Context) String() string {
 func (c Context) GoString() string { return "wire.Context" + c.String() }
 
 // MarshalJSON writes the entries with secrets hidden: a context that lands in a document by mistake gives nothing away.
+// Both of slog's handlers hide them too, by this and String.
 func (c Context) MarshalJSON() ([]byte, error) { return json.Marshal(c.shown()) }
-
-// LogValue hides secrets from logs.
-func (c Context) LogValue() slog.Value { return slog.StringValue(c.String()) }

@@ -47,7 +47,7 @@ func TestContext(t *testing.T) {
 	require.Empty(t, none.Keys())
 	require.False(t, none.Secret("x"))
 	require.Equal(t, "{}", none.String())
-	require.Equal(t, "s3cr3t", none.Redact("s3cr3t"))
+	require.Nil(t, wire.NewRedactor(none, contextOf(t, map[string]string{"open": "visible", "pin": "123"}, "pin")))
 	require.Equal(t, none, contextOf(t, nil, "token"))
 }
 
@@ -131,28 +131,39 @@ func TestSecretsAreNotShown(t *testing.T) {
 	require.Equal(t, `wire.Context{"token":"[secret]","user":"ann"}`, fmt.Sprintf("%#v", c))
 }
 
-func TestRedact(t *testing.T) {
+func TestRedactor(t *testing.T) {
 	t.Parallel()
-	c := contextOf(t, map[string]string{"a": "pass", "b": "password", "c": "abc", "quoted": `p"w\d`, "number": "12345", "open": "visible"}, "a", "b", "c", "quoted", "number")
-	require.Equal(t, "[secret], [secret]! abc visible", c.Redact("password, pass! abc visible"), "the longest first; nothing under 4 bytes")
+	one := contextOf(t, map[string]string{"a": "pass", "c": "abc", "quoted": `p"w\d`, "open": "visible"}, "a", "c", "quoted")
+	two := contextOf(t, map[string]string{"b": "password", "number": "12345"}, "b", "number")
+	r := wire.NewRedactor(one, two, one)
+	require.Equal(t, "[secret], [secret]! abc visible", r.Text("password, pass! abc visible"), "the longest first; nothing under 4 bytes")
 
+	for text, want := range map[string]string{
+		"ord, then pass": "ord, then [secret]", "sword is it": "[secret] is it", "it is passw": "it is [secret]w", "abc": "abc",
+		"45 sword passwor": "45 sword [secret]wor", "word": "[secret]", "all 1234": "all [secret]", "2345 1234": "[secret] [secret]",
+	} {
+		require.Equal(t, want, r.Excerpt(text), text)
+	}
+
+	var none *wire.Redactor
+	require.Equal(t, "sword", none.Excerpt("sword"))
+	require.Equal(t, "password", none.Text("password"))
 	plain := fault.New(fault.ToolFailed, "no secrets").WithHint("none")
 	plain.Details = json.RawMessage(`{"a": 1.0}`)
-	require.Equal(t, *plain, *c.RedactError(plain))
-	require.Nil(t, c.RedactError(nil))
-	require.Same(t, plain, wire.Context{}.RedactError(plain))
+	require.Same(t, plain, none.Error(plain))
+	require.Equal(t, *plain, *r.Error(plain))
+	require.Nil(t, r.Error(nil))
 
 	e := &fault.Error{
 		Code: fault.ToolFailed, Message: "401 for password", Hint: `try p"w\d`, Retryable: true, RetryAfter: 7, Cause: errors.New("password"),
 		Details: json.RawMessage(`{"sent":"p\"w\\d","hex":"\u0070assword","n":[12345,1.50],"pass":{"x":null}}`),
 	}
-	r := c.RedactError(e)
 	require.Equal(t, fault.Error{
 		Code: fault.ToolFailed, Message: "401 for [secret]", Hint: "try [secret]", Retryable: true, RetryAfter: 7,
 		Details: json.RawMessage(`{"[secret]":{"x":null},"hex":"[secret]","n":["[secret]",1.50],"sent":"[secret]"}`),
-	}, *r)
+	}, *r.Error(e))
 	require.Equal(t, "401 for password", e.Message, "the error given is not changed")
-	broken := c.RedactError(&fault.Error{Details: json.RawMessage(`{"x":"password`)})
+	broken := r.Error(&fault.Error{Details: json.RawMessage(`{"x":"password`)})
 	require.Equal(t, `{"x":"[secret]`, string(broken.Details))
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 
@@ -16,47 +17,85 @@ const Redacted = "[secret]"
 // minSecret is the shortest value, in bytes, that is looked for in texts. Shorter ones would turn up everywhere.
 const minSecret = 4
 
-// Redact gives s with the values of the context's secrets replaced, those of 4 bytes and more.
-func (c Context) Redact(s string) string {
-	if r := c.replacer(); r != nil {
-		return r.Replace(s)
+// Redactor takes the values of secrets out of texts. It may be used from many goroutines; nil changes nothing.
+type Redactor struct {
+	r       *strings.Replacer
+	secrets []string
+}
+
+// NewRedactor makes one for the secrets of some contexts, those of 4 bytes and more; nil where they have none.
+func NewRedactor(contexts ...Context) *Redactor {
+	secrets := map[string]bool{}
+	for _, c := range contexts {
+		for k, v := range c.entries() {
+			if c.Secret(k) && len(v) >= minSecret {
+				secrets[v] = true
+			}
+		}
+	}
+	if len(secrets) == 0 {
+		return nil
+	}
+	longestFirst := func(a, b string) int { return cmp.Compare(len(b), len(a)) } // one may begin with another
+	all := slices.SortedFunc(maps.Keys(secrets), longestFirst)
+	pairs := make([]string, 0, 2*len(all))
+	for _, v := range all {
+		pairs = append(pairs, v, Redacted)
+	}
+	return &Redactor{strings.NewReplacer(pairs...), all}
+}
+
+// Text gives s without secrets.
+func (r *Redactor) Text(s string) string {
+	if r == nil {
+		return s
+	}
+	return r.r.Replace(s)
+}
+
+// Excerpt is Text for what was cut out of a longer text: at its edges it also takes out what is left of a secret that was
+// cut through, where that is 4 bytes and more.
+func (r *Redactor) Excerpt(s string) string {
+	if r == nil {
+		return s
+	}
+	s = r.Text(s)
+	head, tail := 0, 0
+	for _, v := range r.secrets {
+		for n := minSecret; n < len(v); n++ {
+			if strings.HasPrefix(s, v[len(v)-n:]) {
+				head = max(head, n)
+			}
+			if strings.HasSuffix(s, v[:n]) {
+				tail = max(tail, n)
+			}
+		}
+	}
+	if head+tail > len(s) {
+		return Redacted
+	}
+	if head > 0 {
+		s = Redacted + s[head:]
+	}
+	if tail > 0 {
+		s = s[:len(s)-tail] + Redacted
 	}
 	return s
 }
 
-// RedactError gives e with the values of the context's secrets replaced in message, hint and details; e itself where it
-// has none. The cause, which is never sent, is dropped.
-func (c Context) RedactError(e *fault.Error) *fault.Error {
-	r := c.replacer()
+// Error gives e without secrets in message, hint and details; e itself where there are none to look for. The cause, which
+// is never sent, is dropped.
+func (r *Redactor) Error(e *fault.Error) *fault.Error {
 	if r == nil || e == nil {
 		return e
 	}
 	clean := *e
-	clean.Message, clean.Hint, clean.Details, clean.Cause = r.Replace(e.Message), r.Replace(e.Hint), redactJSON(e.Details, r), nil
+	clean.Message, clean.Hint, clean.Details, clean.Cause = r.Text(e.Message), r.Text(e.Hint), redactJSON(e.Details, r), nil
 	return &clean
 }
 
-// replacer replaces all secrets in one pass, a longer one before a shorter that it begins with; nil if there is none.
-func (c Context) replacer() *strings.Replacer {
-	var secrets []string
-	for k, v := range c.entries() {
-		if c.Secret(k) && len(v) >= minSecret {
-			secrets = append(secrets, v)
-		}
-	}
-	if secrets == nil {
-		return nil
-	}
-	slices.SortFunc(secrets, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
-	pairs := make([]string, 0, 2*len(secrets))
-	for _, v := range secrets {
-		pairs = append(pairs, v, Redacted)
-	}
-	return strings.NewReplacer(pairs...)
-}
-
 // redactJSON looks at texts as they read, however they are escaped. Where nothing is found the bytes stay as they are.
-func redactJSON(raw json.RawMessage, r *strings.Replacer) json.RawMessage {
+func redactJSON(raw json.RawMessage, r *Redactor) json.RawMessage {
 	if len(raw) == 0 {
 		return raw
 	}
@@ -64,7 +103,7 @@ func redactJSON(raw json.RawMessage, r *strings.Replacer) json.RawMessage {
 	d.UseNumber()
 	var v any
 	if d.Decode(&v) != nil {
-		return json.RawMessage(r.Replace(string(raw)))
+		return json.RawMessage(r.Text(string(raw)))
 	}
 	found := false
 	v = redactValue(v, r, &found)
@@ -78,9 +117,9 @@ func redactJSON(raw json.RawMessage, r *strings.Replacer) json.RawMessage {
 	return clean
 }
 
-func redactValue(v any, r *strings.Replacer, found *bool) any {
+func redactValue(v any, r *Redactor, found *bool) any {
 	text := func(s string) string {
-		clean := r.Replace(s)
+		clean := r.Text(s)
 		*found = *found || clean != s
 		return clean
 	}

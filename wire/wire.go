@@ -155,6 +155,7 @@ func ParseResult(h nats.Header, body []byte) Result {
 	case subjects.StatusOK, "":
 	case subjects.StatusError:
 		r.Error = ParseError(body)
+		r.Error.Message, r.Error.Hint = Clip(r.Error.Message, 16<<10), Clip(r.Error.Hint, 4096)
 		return r
 	default:
 		r.Error = fault.New(fault.ToolTerminal, "the worker sent the unknown status %q", Clip(status, 64)).
@@ -175,13 +176,13 @@ func ParseResult(h nats.Header, body []byte) Result {
 }
 
 // ParseError reads an error as a tool wrote it: the envelope of fault.Error, a JSON string, or whatever else, which
-// becomes the message of a tool_failed. A code outside the set goes into the message. It never fails.
+// becomes the message of a tool_failed. A code outside the set goes into the message. Texts are as long as they came. It never fails.
 func ParseError(body []byte) *fault.Error {
 	var e fault.Error
 	if err := json.Unmarshal(body, &e); err != nil || e.Message == "" && e.Code == "" {
 		text := string(body)
 		_ = json.Unmarshal(body, &text) // a bare string is the message itself
-		return fault.New(fault.ToolFailed, "%s", Clip(text, 4096))
+		return fault.New(fault.ToolFailed, "%s", text)
 	}
 	if !e.Code.OfStep() {
 		// A code of the tool's own: it is kept in the message, so that nothing is lost and the set stays closed.
@@ -193,7 +194,6 @@ func ParseError(body []byte) *fault.Error {
 			e.Retryable = true
 		}
 	}
-	e.Message, e.Hint = Clip(e.Message, 16<<10), Clip(e.Hint, 4096)
 	return &e
 }
 
