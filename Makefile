@@ -1,4 +1,4 @@
-# Everything here needs Go and nothing else.
+# Everything here needs Go and nothing else, but "make typescript", which needs Node.
 GO    ?= go
 PLANS  = internal/builtin/testdata/nestful/plans.jsonl
 
@@ -6,7 +6,7 @@ PLANS  = internal/builtin/testdata/nestful/plans.jsonl
 # nothing to race in them, and their random tests are long.
 PURE = ./fault ./subjects ./wire ./outcome ./tool ./plan ./machine ./internal/reference ./internal/arch ./internal/graph
 
-.PHONY: all build demo test test-pure test-race vet fmt lint bench clean
+.PHONY: all build demo test test-pure test-race vet fmt lint bench typescript clean
 
 all: build
 
@@ -36,5 +36,9 @@ lint: ## staticcheck, from the module proxy
 bench: build ## writes bench/results.json and docs/performance.md
 	./bin/stepjet bench --json bench/results.json --report docs/performance.md
 
+typescript: build ## the example worker in TypeScript, against the protocol and with a plan
+	cd examples/typescript && npm ci --no-audit --no-fund && npx tsc
+	examples/typescript/check.sh bin/stepjet
+
 clean:
-	rm -rf bin .stepjet
+	rm -rf bin .stepjet examples/typescript/dist examples/typescript/node_modules

@@ -1,9 +1,11 @@
 // Package client is the agent's side of Stepjet: submit a plan, wait for what it comes to, watch it, look it up, cancel
-// it.
+// it, try again what failed.
 //
 // Safety. A plan is accepted once its record lies in the ledger, and that is what Submit waits for. A submit that timed
 // out is unknown, never failed: it is sent again under the same run id, which can't start the run twice. An id that was
-// used for another plan is a conflict, found by comparing digests with the record or with the finished run.
+// used for another plan is a conflict, found by comparing digests with the record or with the finished run. What tries
+// something again (Retry, RetryDead) derives the new run's id from what it tries again, so that asking twice, also after
+// a crash in between, does it once.
 //
 // Liveness. The owner of a run tells the client that submitted it on one subject per client, so that waiting for a
 // thousand runs costs one subscription, one map and one goroutine. Such a notice may be lost or come twice; the outcome
@@ -11,7 +13,7 @@
 // is read again with growing pauses of at most 5 s, and whenever the connection comes back.
 //
 // Failure. Every error is a *fault.Error of the codes no_connection, no_jetstream, permission, not_ready, store_full,
-// message_too_large, conflict, not_found, already_finished, invalid_id; or it is the error of the caller's own context.
+// message_too_large, too_large, limit_exceeded, conflict, not_found, already_finished, invalid_id; or it is the error of the caller's own context.
 package client
 
 import (

@@ -17,7 +17,8 @@ type Event struct {
 	Time time.Time `json:"time,omitzero"`
 	// Steps is, of a start, the number of steps of the plan.
 	Steps int `json:"steps,omitempty"`
-	// Step, Tool and Status say, of a step, which one came to what. Status is terminal, or StepRetrying.
+	// Step, Tool and Status say, of a step, which one came to what. Step is "S=i" for an item of a for_each. Status is
+	// terminal, or StepRetrying.
 	Step   string             `json:"step,omitempty"`
 	Tool   string             `json:"tool,omitempty"`
 	Status outcome.StepStatus `json:"status,omitempty"`

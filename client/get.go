@@ -87,22 +87,49 @@ func (c *Client) addArguments(ctx context.Context, doc *outcome.Run) {
 	if len(report.Problems) > 0 || len(p.Steps) != len(doc.Steps) {
 		return
 	}
-	r := newResults(doc, func(h *outcome.Handle) ([]byte, error) { return c.store.Blob(ctx, h) })
-	left := MaxArguments
+	a := argued{p: p, results: newResults(p, doc, func(h *outcome.Handle) ([]byte, error) { return c.store.Blob(ctx, h) }), left: MaxArguments}
 	for i := range doc.Steps {
 		s := &doc.Steps[i]
-		if s.Attempts == 0 || s.Arguments != nil {
-			continue
+		if p.Steps[i].ForEach != nil {
+			a.items(i, s.Items)
+		} else {
+			a.step(s, func() ([]byte, *fault.Error) { return p.Arguments(i, a.results.of) })
 		}
-		args, err := p.Arguments(i, r.of)
-		if err != nil || r.failed {
-			r.failed = false
-			continue
-		}
-		if left -= len(args); left < 0 {
-			return
-		}
+	}
+}
+
+// argued computes arguments, as long as there is room for them.
+type argued struct {
+	p       *plan.Plan
+	results *results
+	left    int
+}
+
+func (a *argued) step(s *outcome.Step, compute func() ([]byte, *fault.Error)) {
+	if s.Attempts == 0 || s.Arguments != nil || a.left < 0 {
+		return
+	}
+	args, err := compute()
+	if err != nil || a.results.failed {
+		a.results.failed = false
+		return
+	}
+	if a.left -= len(args); a.left >= 0 {
 		s.Arguments = args
+	}
+}
+
+func (a *argued) items(step int, items []outcome.Step) {
+	if len(items) == 0 {
+		return
+	}
+	list, err := a.p.Items(step, a.results.of)
+	if err != nil || a.results.failed || len(list) != len(items) {
+		a.results.failed = false
+		return
+	}
+	for i := range items {
+		a.step(&items[i], func() ([]byte, *fault.Error) { return a.p.ItemArguments(step, list[i], a.results.of) })
 	}
 }
 
@@ -136,14 +163,29 @@ func (r *results) of(i int) ([]byte, bool) {
 	return v, true
 }
 
-func newResults(doc *outcome.Run, blob func(*outcome.Handle) ([]byte, error)) *results {
+func newResults(p *plan.Plan, doc *outcome.Run, blob func(*outcome.Handle) ([]byte, error)) *results {
 	r := &results{doc: doc, blob: blob, kept: map[string][]byte{}}
-	if doc.Outcome != nil {
-		for _, v := range doc.Outcome.Results {
-			r.kept[v.Step] = v.JSON
+	if doc.Outcome == nil {
+		return r
+	}
+	for _, v := range doc.Outcome.Results {
+		r.kept[v.Step] = v.JSON
+		if i, ok := p.Index(v.Step); ok && p.Steps[i].ForEach != nil {
+			r.kept[v.Step] = entriesOf(v.JSON)
 		}
 	}
 	return r
+}
+
+// entriesOf gives what references to a for_each step see of its envelope {"results": […], "summary": {…}}.
+func entriesOf(envelope []byte) []byte {
+	var in struct {
+		Results json.RawMessage `json:"results"`
+	}
+	if json.Unmarshal(envelope, &in) != nil {
+		return nil
+	}
+	return in.Results
 }
 
 func (r *results) fetch(h *outcome.Handle) ([]byte, error) {

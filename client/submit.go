@@ -13,6 +13,7 @@ import (
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/plan"
 	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/wire"
 )
 
 // SubmitOptions say how a plan is submitted. The zero value gives it a run id of its own.
@@ -22,14 +23,20 @@ type SubmitOptions struct {
 	// Header travels with the plan: traceparent, tracestate. Headers of NATS and of Stepjet (Nats-…, Stepjet-…) in it are
 	// left out.
 	Header nats.Header
+	// Context is out-of-band context for the run's tools: who is asking, a correlation id, a credential. It travels in
+	// headers alone and is no part of what makes two plans the same: a submit that attaches to a run changes nothing of
+	// the context which that run was given. At most wire.MaxContext bytes.
+	Context wire.RunContext
+
+	retry retryOf // what the plan tries again
 }
 
 // Submit makes a plan durable and returns a handle on its run. It returns once the ledger holds the plan, and tries
 // again until ctx ends where the answer is unknown or the ledger is full, always under the same run id.
 //
 // Submitting the same bytes under the same id again attaches to the run that is there, finished or not. Errors:
-// Conflict where the id was used for other bytes, InvalidID, MessageTooLarge, StoreFull, Permission, NoConnection, and
-// ctx's own error, after which the plan may or may not have been accepted.
+// Conflict where the id was used for other bytes, InvalidID, LimitExceeded for too much context, MessageTooLarge,
+// StoreFull, Permission, NoConnection, and ctx's own error, after which the plan may or may not have been accepted.
 func (c *Client) Submit(ctx context.Context, body []byte, o SubmitOptions) (*Run, error) {
 	id, chosen := o.Run, o.Run != ""
 	if !chosen {
@@ -39,7 +46,10 @@ func (c *Client) Submit(ctx context.Context, body []byte, o SubmitOptions) (*Run
 	if err != nil {
 		return nil, err
 	}
-	h := c.header(o.Header)
+	h, err := c.header(o)
+	if err != nil {
+		return nil, err
+	}
 	if err := c.fits(body, h); err != nil {
 		return nil, err
 	}
@@ -119,18 +129,22 @@ func compare(name subjects.Run, there, digest string) error {
 		WithHint("choose another run id; the same plan means the same bytes (sha256 %.12s… there, %.12s… here)", there, digest)
 }
 
-// header gives the headers of a plan: the caller's own ones without any that NATS or Stepjet would act upon, and the
-// token that names this client. A message id is never sent: the server would take a second plan for a repetition and
-// answer success without storing it.
-func (c *Client) header(own nats.Header) nats.Header {
+// header gives the headers of a plan: the caller's own ones without any that NATS or Stepjet would act upon, the
+// out-of-band context, and the token that names this client. A message id is never sent: the server would take a second
+// plan for a repetition and answer success without storing it.
+func (c *Client) header(o SubmitOptions) (nats.Header, error) {
 	h := nats.Header{subjects.HeaderVersion: {subjects.Version}, subjects.HeaderClient: {c.token}}
-	for k, v := range own {
+	for k, v := range o.Header {
 		lower := strings.ToLower(k)
 		if !strings.HasPrefix(lower, "nats-") && !strings.HasPrefix(lower, "stepjet-") {
 			h[k] = v
 		}
 	}
-	return h
+	o.retry.set(h)
+	o.Context.Set(h)
+	// What the orchestrator would refuse is refused here, where nothing has been sent yet.
+	_, err := wire.RunContextOf(h)
+	return h, err
 }
 
 func clone(h nats.Header) nats.Header {
@@ -147,15 +161,15 @@ const headerRoom = 512
 // fits refuses a plan that the server would refuse by closing the connection.
 func (c *Client) fits(plan []byte, h nats.Header) error {
 	limit := c.store.MaxPayload()
-	size := int64(len(plan)) + headerRoom
+	headers := int64(headerRoom)
 	for k, v := range h {
 		for _, s := range v {
-			size += int64(len(k) + len(s) + 4)
+			headers += int64(len(k) + len(s) + 4)
 		}
 	}
-	if size <= limit {
+	if int64(len(plan))+headers <= limit {
 		return nil
 	}
-	return fault.New(fault.MessageTooLarge, "the plan has %d bytes, the server takes messages of %d", len(plan), limit).
+	return fault.New(fault.MessageTooLarge, "the plan has %d bytes and its headers %d, the server takes messages of %d", len(plan), headers, limit).
 		WithHint("make the plan smaller, or raise max_payload in the server's configuration")
 }

@@ -20,9 +20,9 @@ type Watcher struct {
 	messages chan *nats.Msg
 	sub      *nats.Subscription
 
-	told  map[string]outcome.StepStatus // steps whose end was reported
-	begun bool                          // the start was reported
-	steps int                           // of the plan; 0 until known
+	told  map[string]bool // steps, and items of steps, whose end was reported
+	over  int             // the steps among them
+	begun bool            // the start was reported
 }
 
 // eventBuffer is the number of events kept for a slow reader; those past it are lost, and made up for at the end.
@@ -34,7 +34,7 @@ func (c *Client) NewWatcher(ctx context.Context, run string) (*Watcher, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Watcher{c: c, name: name, run: run, messages: make(chan *nats.Msg, eventBuffer), told: map[string]outcome.StepStatus{}}
+	w := &Watcher{c: c, name: name, run: run, messages: make(chan *nats.Msg, eventBuffer), told: map[string]bool{}}
 	if w.sub, err = c.nc.ChanSubscribe(subjects.EventFilter(name), w.messages); err != nil {
 		return nil, kv.Fault(err)
 	}
@@ -64,7 +64,7 @@ func (c *Client) Watch(ctx context.Context, run string, each func(Event)) error 
 }
 
 // Follow is Watch for a watcher. A run that is not there yet is waited for. Each step is reported once it is over, even
-// if its event was lost; attempts that failed in between are reported as they are seen.
+// if its event was lost; attempts that failed in between, and the items of a for_each, are reported as they are seen.
 func (w *Watcher) Follow(ctx context.Context, each func(Event)) error {
 	if over, err := w.catchUp(ctx, each); over || err != nil {
 		return err
@@ -107,7 +107,7 @@ func (w *Watcher) take(ctx context.Context, m *nats.Msg, each func(Event)) (over
 		each(e)
 	case subjects.EventEnd:
 		// Where nothing was lost, the event itself is all that is needed.
-		if e.Outcome != nil && len(w.told) == e.Outcome.Stats.Steps {
+		if e.Outcome != nil && w.over == e.Outcome.Stats.Steps {
 			each(e)
 			return true, nil
 		}
@@ -118,17 +118,20 @@ func (w *Watcher) take(ctx context.Context, m *nats.Msg, each func(Event)) (over
 
 func (w *Watcher) start(e Event, each func(Event)) {
 	if !w.begun {
-		w.begun, w.steps = true, e.Steps
+		w.begun = true
 		each(e)
 	}
 }
 
 func (w *Watcher) step(e Event, each func(Event)) {
-	if _, told := w.told[e.Step]; told {
+	if w.told[e.Step] {
 		return
 	}
 	if e.Status.Terminal() {
-		w.told[e.Step] = e.Status
+		w.told[e.Step] = true
+		if _, _, isItem := subjects.SplitItem(e.Step); !isItem {
+			w.over++
+		}
 	}
 	each(e)
 }
@@ -147,13 +150,22 @@ func (w *Watcher) catchUp(ctx context.Context, each func(Event)) (over bool, err
 		w.start(Event{Kind: subjects.EventStart, Run: w.run, Time: doc.Started, Steps: len(doc.Steps)}, each)
 	}
 	for i := range doc.Steps {
-		if s := &doc.Steps[i]; s.Status.Terminal() {
-			w.step(stepEvent(w.run, s), each)
+		s := &doc.Steps[i]
+		for k := range s.Items {
+			w.ended(&s.Items[k], each)
 		}
+		w.ended(s, each)
 	}
 	if doc.Outcome == nil || doc.Status == outcome.Running {
 		return false, nil
 	}
 	each(Event{Kind: subjects.EventEnd, Run: w.run, Time: doc.Finished, Outcome: doc.Outcome})
 	return true, nil
+}
+
+// ended reports a step of the document, or an item of one, if it is over.
+func (w *Watcher) ended(s *outcome.Step, each func(Event)) {
+	if s.Status.Terminal() {
+		w.step(stepEvent(w.run, s), each)
+	}
 }

@@ -91,6 +91,38 @@ func TestFollowMakesUpForLostEvents(t *testing.T) {
 	}
 }
 
+// Items of a for_each are told of too, and don't count as steps: an end with too few steps still is made up for.
+func TestFollowTellsItemsFromSteps(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	watcher, err := w.client.NewWatcher(w.ctx(), "r")
+	require.NoError(t, err)
+	defer watcher.Close()
+	doc := chainDocument()
+	doc.Steps[0].Items = []outcome.Step{
+		{ID: "a=0", Tool: "echo", Status: outcome.StepSucceeded, Attempts: 1}, {ID: "a=1", Tool: "echo", Status: outcome.StepFailed, Attempts: 3},
+	}
+	for _, item := range []string{"a=0", "a=2", "a=3", "a=4"} {
+		w.event("r", subjects.EventStep, `{"run":"r","step":"`+item+`","tool":"echo","status":"succeeded","attempt":1}`)
+	}
+	w.keep(doc)
+	w.event("r", subjects.EventEnd, string(doc.Outcome.JSON()))
+	var seen []string
+	require.NoError(t, watcher.Follow(w.ctx(), func(e client.Event) { seen = append(seen, short(e)) }))
+	for _, step := range []string{"step a=0 succeeded 1", "step a=1 failed 3", "step a succeeded 1", "step c failed 1", "step d skipped 0", "end partial"} {
+		require.Equal(t, 1, count(seen, step), "%s: %v", step, seen)
+	}
+}
+
+func count(all []string, one string) (n int) {
+	for _, s := range all {
+		if s == one {
+			n++
+		}
+	}
+	return n
+}
+
 func TestWatchOfAFinishedRun(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -282,3 +282,49 @@ func TestDrainHandsOverWhatIsOnItsWay(t *testing.T) {
 		require.Equal(t, 1, receive(t, rest, "the rest").Delivered)
 	}
 }
+
+// What More asks for comes without slots, in addition to those that were free, and only within its time.
+func TestMoreThanThereAreSlots(t *testing.T) {
+	t.Parallel()
+	s := setup(t, kv.Config{})
+	tool := register(t, s, "load", 100)
+	p, got := pull(t, s, tool, 1)
+	send := func(step string) {
+		dispatch(t, s, kv.Dispatch{Attempt: attempt(tool.Name, step), Body: []byte(`{}`)})
+	}
+	send("first")
+	require.False(t, receive(t, got, "a step for the slot").Extra)
+	for i := range 5 {
+		send(fmt.Sprint("s", i))
+	}
+	p.More(3, time.Minute)
+	for range 3 {
+		require.True(t, receive(t, got, "a step beyond the slots").Extra)
+	}
+	require.Equal(t, 4, pendingAcks(t, s, tool), "no more than was asked for")
+	p.Release()
+	require.False(t, receive(t, got, "a step for the slot that is free again").Extra)
+	p.More(0, time.Minute)
+	p.More(5, 0)
+	require.Equal(t, 5, pendingAcks(t, s, tool))
+	p.More(1, time.Minute)
+	require.True(t, receive(t, got, "the last step").Extra)
+	p.More(1, 100*time.Millisecond) // nothing comes of it
+	other, ours := pull(t, s, tool, 1)
+	require.Eventually(t, func() bool { return waitingPulls(t, s, tool) == 1 }, 20*time.Second, 5*time.Millisecond, "a request outlives its time")
+	send("late")
+	require.False(t, receive(t, ours, "the step for who waits").Extra)
+	p.Drain(within(t, 20*time.Second))
+	other.Drain(within(t, 20*time.Second))
+	p.More(1, time.Minute) // after the end it does nothing
+	require.Empty(t, got)
+}
+
+func waitingPulls(t testing.TB, s *kv.Store, tool kv.Tool) int {
+	t.Helper()
+	js, err := jetstream.New(s.Conn())
+	require.NoError(t, err)
+	c, err := js.Consumer(within(t, 5*time.Second), subjects.StepsStream(tool.Shard), subjects.Durable(tool.Name))
+	require.NoError(t, err)
+	return c.CachedInfo().NumWaiting
+}

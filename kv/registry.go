@@ -194,21 +194,25 @@ func (s *Store) keepDefinition(ctx context.Context, t Tool) error {
 	return err
 }
 
-// freeShard gives the first step stream that has room for another tool, and makes sure of it.
+// freeShard gives the first step stream that has room for another tool, and makes sure of it. A stream has one consumer
+// for each of its tools; to count them costs the same however many tools there are.
 func (s *Store) freeShard(ctx context.Context) (int, error) {
-	all, err := s.Tools(ctx)
-	if err != nil {
-		return 0, err
+	for shard := 0; ; shard++ {
+		var info struct {
+			State struct {
+				Consumers int `json:"consumer_count"`
+			} `json:"state"`
+		}
+		err := s.ask(ctx, apiPrefix+"STREAM.INFO."+subjects.StepsStream(shard), infoRequest{}, &info)
+		switch {
+		case apiCode(err) == codeStreamNotFound:
+			return shard, s.ensureSteps(ctx, shard)
+		case err != nil:
+			return 0, err
+		case info.State.Consumers < toolsPerShard:
+			return shard, s.ensureSteps(ctx, shard)
+		}
 	}
-	used := map[int]int{}
-	for _, t := range all {
-		used[t.Shard]++
-	}
-	shard := 0
-	for used[shard] >= toolsPerShard {
-		shard++
-	}
-	return shard, s.ensureSteps(ctx, shard)
 }
 
 // ensureConsumer makes sure of a tool's durable consumer and its limit, also where somebody deleted it or its stream.
@@ -237,64 +241,4 @@ func (s *Store) ensureConsumer(ctx context.Context, t Tool) error {
 	have.MaxAckPending = want.MaxAckPending
 	_, err = s.js.UpdateConsumer(ctx, stream, have)
 	return err
-}
-
-// requestPause is how long a request to an orchestrator waits before it asks again, where no orchestrator answered.
-const requestPause = 250 * time.Millisecond
-
-// RequestRegister asks an orchestrator to register a tool, until one answers or ctx ends. Errors: InvalidTool with the
-// reason; NotReady where none answered before ctx ended.
-func (s *Store) RequestRegister(ctx context.Context, raw []byte) (Tool, error) {
-	def, err := tool.ParseDefinition(raw)
-	if err != nil {
-		return Tool{}, err
-	}
-	var t Tool
-	return t, s.requestOf(ctx, subjects.Register(def.Name), raw, &t)
-}
-
-// requestOf asks any orchestrator for something that may be done twice, until one answers or ctx ends.
-func (s *Store) requestOf(ctx context.Context, subject string, body []byte, out any) error {
-	warned := false
-	for {
-		answer, err := s.requestMsg(ctx, subject, body)
-		if err == nil {
-			return readAnswer(answer, out)
-		}
-		if !transient(err) {
-			return s.explain(ctx, err)
-		}
-		if !warned && errors.Is(err, nats.ErrNoResponders) {
-			warned = true
-			s.cfg.Logger.Warn("no orchestrator answers yet; waiting for one", "request", subject)
-		}
-		if !s.pause(ctx, requestPause) {
-			return fault.New(fault.NotReady, "no orchestrator answered on %s", subject).WithHint("start one against the same NATS server and account")
-		}
-	}
-}
-
-func (s *Store) requestMsg(ctx context.Context, subject string, body []byte) (answer *nats.Msg, err error) {
-	err = s.guarded(ctx, subject, func(ctx context.Context) (err error) {
-		ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-		defer cancel()
-		answer, err = s.nc.RequestWithContext(ctx, subject, body)
-		return err
-	})
-	return answer, err
-}
-
-// readAnswer reads what an orchestrator answered; an error that it sent is given as it is.
-func readAnswer(answer *nats.Msg, out any) error {
-	if first(answer.Header, subjects.HeaderStatus) == subjects.StatusError {
-		var f fault.Error
-		if err := json.Unmarshal(answer.Data, &f); err != nil {
-			return fault.Wrap(fault.Internal, err, "reading an orchestrator's refusal")
-		}
-		return &f
-	}
-	if err := json.Unmarshal(answer.Data, out); err != nil {
-		return fault.Wrap(fault.Internal, err, "reading an orchestrator's answer")
-	}
-	return nil
 }

@@ -108,8 +108,8 @@ func (s *Store) pendingOf(ctx context.Context, t Tool) (int, error) {
 	var page streamState
 	request := infoRequest{Filter: subjects.ToolPendingFilter(t.Name, t.Shard)}
 	if err := s.ask(ctx, apiPrefix+"STREAM.INFO."+subjects.StepsStream(t.Shard), request, &page); err != nil {
-		if fault.CodeOf(err) == fault.NotFound {
-			return 0, nil // the whole stream is gone
+		if apiCode(err) == codeStreamNotFound {
+			return 0, nil // with all steps
 		}
 		return 0, err
 	}

@@ -70,8 +70,10 @@ func (g *registry) run(ctx context.Context, owned *sync.WaitGroup) error {
 func (g *registry) changed(t kv.Tool, deleted bool) {
 	if deleted {
 		g.mu.Lock()
-		delete(g.tools, t.Name)
-		g.names = nil
+		if old := g.tools[t.Name]; old != nil && (t.Revision == 0 || t.Revision > old.Revision) { // else it is there again
+			delete(g.tools, t.Name)
+			g.names = nil
+		}
 		g.mu.Unlock()
 		return
 	}

@@ -61,32 +61,26 @@ func (p *parser) dependency(d *dependent, dep tool.Dependency, carries []bool) {
 type taking struct {
 	use
 	path []elem // from the tool's output
-	any  bool   // goes through a list that is put together: where it comes from is not known for sure
+	any  bool   // by way of a list that is put together: what becomes of it is not known
 }
 
 // takenFrom gives what a step takes straight from steps that call a tool, in its arguments or by way of the item.
-func (p *parser) takenFrom(d *dependent, name string) (all []taking) {
+func (p *parser) takenFrom(d *dependent, name string) []taking {
+	all := p.straight(d.args, name)
 	list := p.straight(d.list, name)
-	whole := p.plan.Steps[d.step].ForEach != nil && p.plan.Steps[d.step].ForEach.in.whole
+	switch {
+	case len(list) == 0:
+		return all
+	case !p.plan.Steps[d.step].ForEach.in.whole || !list[0].only:
+		return append(all, taking{use: list[0].use, any: true})
+	}
+	first := append(slices.Clone(list[0].path), elem{index: 0}) // all items are alike, as far as schemas go
 	for _, u := range d.args {
-		if u.step != theItem {
-			continue
-		}
-		for _, l := range list {
-			path := slices.Clone(l.path)
-			if whole {
-				path = append(path, elem{index: 0})
-			}
-			all = append(all, taking{u, append(path, u.path...), !whole || !l.only})
+		if u.step == theItem {
+			all = append(all, taking{use: u, path: slices.Concat(first, u.path)})
 		}
 	}
-	if !whole {
-		for _, l := range list {
-			l.any = true
-			all = append(all, l)
-		}
-	}
-	return append(all, p.straight(d.args, name)...)
+	return all
 }
 
 // straight gives those references that take data of a tool from a step that calls it. Where that step has a for_each, the
@@ -103,7 +97,7 @@ func (p *parser) straight(uses []use, name string) (all []taking) {
 			}
 			path = path[min(2, len(path)):]
 		}
-		all = append(all, taking{u, path, false})
+		all = append(all, taking{use: u, path: path})
 	}
 	return all
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -39,7 +40,8 @@ func dependentTools(t testing.TB) toolbox {
 		"show":  {DependsOn: needs("search")},
 		"load": {DependsOn: needs("find", "document_id"), Input: schema(t, `{"type":"object","properties":{"document_id":{"type":"string"},
 			"n":{"type":"number"},"ids":{"type":"array","items":{"type":"string"}}}}`)},
-		"both": {DependsOn: append(needs("search", "a", "b"), needs("find")...)},
+		"orphan": {DependsOn: needs("gone")},
+		"both":   {DependsOn: append(needs("search", "a", "b"), needs("find")...)},
 	}
 }
 
@@ -56,6 +58,7 @@ func TestMissingDependency(t *testing.T) {
 	}
 	const missing = "missing_dependency /steps/1/tool"
 	for name, c := range map[string]struct{ plan, at, message, hint string }{
+		"no such tool":             {steps(`{"id":"x","tool":"orphan"}`), "missing_dependency /steps/0/tool", "", `there is no tool "gone"`},
 		"no such step":             {steps(`{"id":"x","tool":"fetch","arguments":{"document_id":"7"}}`), "missing_dependency /steps/0/tool", `"fetch" needs output of "search"`, `add a step that calls "search", and refer to its output, as in "$ref:<id>.document_id"`},
 		"nothing taken":            {fetch(`{"document_id":"7"}`), missing, "no reference takes any", `called by: s. Refer to the output, as in "$ref:s.document_id"`},
 		"no arguments":             {steps(search + `{"id":"x","tool":"fetch"}`), missing, "", "$ref:s.document_id"},
@@ -138,6 +141,34 @@ func TestMissingDependency(t *testing.T) {
 			require.Equal(t, []string{c.at}, found(r.Problems), "%v", r.Problems)
 			require.Contains(t, r.Problems[0].Message, c.message)
 			require.Contains(t, r.Problems[0].Hint, c.hint)
+		})
+	}
+}
+
+// Thousands of steps that miss what they depend on cost no more than the plan's size.
+func TestMissingDependenciesAreCheap(t *testing.T) {
+	t.Parallel()
+	tools := dependentTools(t)
+	for name, body := range map[string]string{
+		"no search":     steps(repeat(9_000, `{"id":"s%d","tool":"fetch"}`)),
+		"many searches": steps(repeat(9_000, `{"id":"s%d","tool":"search"}`) + "," + repeat(1_000, `{"id":"f%d","tool":"fetch"}`)),
+		"wrong fields":  steps(`{"id":"s","tool":"search"},` + repeat(9_000, `{"id":"f%d","tool":"fetch","arguments":{"x":"$ref:s.t"}}`)),
+		"undeclared":    steps(`{"id":"s","tool":"find"},` + repeat(9_000, `{"id":"f%d","tool":"load","arguments":{"x":"$ref:s.t%d"}}`)),
+		"one long list": steps(`{"id":"s","tool":"search"},` + repeat(60, `{"id":"f%d","tool":"fetch","for_each":{"in":[`+repeat(128, `"$ref:s.t"`)+`]},"arguments":{"x":[`+repeat(128, `"$ref:item.t"`)+`]}}`)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			require.Less(t, len(body), plan.MaxBytes)
+			start := time.Now()
+			p, r := plan.Parse([]byte(body), tools)
+			require.Less(t, time.Since(start), 20*time.Second) // a tenth of a second and less, without the race detector and other load
+			if name == "one long list" {
+				require.NotNil(t, p, "what goes through a list that is put together may be anything")
+				return
+			}
+			require.Nil(t, p)
+			require.Equal(t, []string{"missing_dependency"}, codes(r.Problems))
+			require.LessOrEqual(t, len(r.Problems), plan.MaxProblems+1)
 		})
 	}
 }

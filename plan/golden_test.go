@@ -26,7 +26,11 @@ func TestReports(t *testing.T) {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			body, err := os.ReadFile(file)
 			require.NoError(t, err)
-			p, r := plan.Parse(body, corpusTools(t))
+			var tools plan.Catalog = corpusTools(t)
+			if strings.HasPrefix(filepath.Base(file), "dependent") {
+				tools = dependentTools(t)
+			}
+			p, r := plan.Parse(body, tools)
 			require.Nil(t, p)
 			var b strings.Builder
 			write(&b, "problem", r.Problems)

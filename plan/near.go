@@ -116,11 +116,13 @@ func abs(n int) int {
 	return n
 }
 
+// maxListed is the most names that a hint lists.
+const maxListed = 12
+
 // listSome writes the first few names, for a hint.
 func listSome(names []string) string {
-	const most = 12
-	if len(names) <= most {
+	if len(names) <= maxListed {
 		return strings.Join(names, ", ")
 	}
-	return strings.Join(names[:most], ", ") + ", …"
+	return strings.Join(names[:maxListed], ", ") + ", …"
 }

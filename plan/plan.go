@@ -32,7 +32,7 @@ const RecursiveTool = "execute_tool_plan"
 // Catalog is the tools that a plan may call.
 type Catalog interface {
 	// Lookup gives a tool, and whether there is one of that name for the plan's tenant. It is called once for each name
-	// in a plan.
+	// in a plan, and for names that those tools depend on.
 	Lookup(name string) (t Tool, ok bool)
 	// Names gives the names of all those tools, for hints. It is called at most once for each Parse.
 	Names() []string

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/plan"
 )
 
@@ -266,6 +268,56 @@ func FuzzRef(f *testing.F) {
 			return
 		}
 		require.Equal(t, string(want), string(got.V), "%q", s)
+		requireSameAsItem(t, s, out, args)
+	})
+}
+
+// requireSameAsItem resolves references to "a" once more, where that is no step but the item of a for_each.
+func requireSameAsItem(t *testing.T, s string, item, want []byte) {
+	t.Helper()
+	p, r := plan.Parse([]byte(steps(`{"id":"s","tool":"t","for_each":{"in":[0],"as":"a"},"arguments":{"v":`+string(encode(s))+`}}`)), nil)
+	require.Empty(t, r.Problems, "%q", s)
+	got, err := p.ItemArguments(0, item, func(int) ([]byte, bool) { panic("there are no other steps") })
+	require.Nil(t, err, "%q", s)
+	require.Equal(t, string(want), string(got), "%q", s)
+}
+
+// FuzzItems takes any list apart, and holds the items against encoding/json.
+func FuzzItems(f *testing.F) {
+	for _, s := range []string{`[]`, ` [ 1 ,"a,]\"",{"x":[2]} ,null]`, `{}`, `"[1]"`, `null`, `[[],[[]]]`, `[`, `[1e400,]`} {
+		f.Add([]byte(s))
+	}
+	p, _ := plan.Parse([]byte(steps(`{"id":"a","tool":"t"},{"id":"s","tool":"t","for_each":{"in":"$ref:a"},"arguments":{"x":"$ref:item"}}`)), nil)
+	f.Fuzz(func(t *testing.T, result []byte) {
+		out, fail := plan.Output(result, false)
+		if fail != nil {
+			return
+		}
+		value := func(int) ([]byte, bool) { return out, true }
+		got, err := p.Items(1, value)
+		var want []json.RawMessage
+		if out[0] != '[' {
+			require.Equal(t, fault.UnresolvedRef, err.Code)
+			return
+		}
+		require.NoError(t, json.Unmarshal(out, &want))
+		if len(want) > plan.MaxItems {
+			require.Equal(t, fault.InvalidArguments, err.Code)
+			return
+		}
+		require.Nil(t, err)
+		require.Len(t, got, len(want))
+		entries := make([]plan.Item, len(want))
+		for i := range want {
+			require.Equal(t, string(want[i]), string(got[i]))
+			args, err := p.ItemArguments(1, got[i], value)
+			require.Nil(t, err)
+			require.Equal(t, `{"x":`+string(want[i])+`}`, string(args))
+			entries[i].Data = got[i]
+		}
+		all, err := plan.Entries(entries)
+		require.Nil(t, err)
+		require.True(t, json.Valid(plan.Envelope(all, len(want), 0)))
 	})
 }
 
@@ -279,11 +331,18 @@ func FuzzParse(f *testing.F) {
 	for _, s := range []string{``, `{`, `[]`, `{"steps":[]}`, "{\"steps\":[\"\xff\"]}", `{"a":1,"a":2}`} {
 		f.Add([]byte(s))
 	}
-	tools := corpusTools(f)
+	f.Add([]byte(each(`{"in":"$ref:list.items || $ref:list","as":"it"}`, `{"x":"$ref:it.a","y":"${ref:list}"}`)))
+	f.Add([]byte(each(`{"in":[1,{"$ref":"list"},"x ${ref:list}"]}`, `"{\"$ref\":\"item\"}"`)))
+	f.Add([]byte(`{"steps":[{"id":"s","tool":"find","for_each":{"in":"x","As":1}},{"id":"l","tool":"load","arguments":{"document_id":"$ref:s[0].data.hits[0].id"}},{"id":"b","Tool":"both","for_each":[]}]}`))
+	f.Add([]byte(`{"steps":[{"id":"f","tool":"find"},{"id":"l","tool":"load","for_each":{"in":"$ref:f.hits"},"arguments":{"n":"$ref:item.document_id"}},{"id":"x","tool":"fetch"}]}`))
+	tools := dependentTools(f)
+	for name, s := range corpusTools(f) {
+		tools[name] = plan.Tool{Input: s}
+	}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		p, r := plan.Parse(body, tools)
 		require.Equal(t, p == nil, len(r.Problems) > 0)
-		if json.Valid(body) {
+		if json.Valid(body) && !slices.Contains(codes(r.Problems), "duplicate_key") {
 			for _, x := range r.Problems {
 				require.True(t, x.Path == "" || strings.HasPrefix(x.Path, "/"))
 				absent := strings.HasSuffix(x.Path, "/arguments") && x.Code == "invalid_arguments"
@@ -296,10 +355,21 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		require.True(t, json.Valid(body))
+		result := func(dep int) ([]byte, bool) { return []byte(sample), dep%3 != 2 }
 		for i := range p.Steps {
-			args, err := p.Arguments(i, func(dep int) ([]byte, bool) { return []byte(sample), dep%3 != 2 })
+			args, err := p.Arguments(i, result)
 			if err == nil {
 				require.True(t, json.Valid(args), "%s", args)
+			}
+			if p.Steps[i].ForEach == nil {
+				continue
+			}
+			items, _ := p.Items(i, result)
+			for _, item := range items[:min(len(items), 3)] {
+				require.True(t, json.Valid(item), "%s", item)
+				if args, err := p.ItemArguments(i, item, result); err == nil {
+					require.True(t, json.Valid(args), "%s", args)
+				}
 			}
 		}
 	})

@@ -20,16 +20,19 @@ func (p *parser) nothingTaken(d *dependent, dep tool.Dependency) {
 	var ids []string
 	example := ""
 	for i := range p.plan.Steps {
-		if s := &p.plan.Steps[i]; i != d.step && s.Tool == dep.Tool && validID(s.ID) {
+		if s := &p.plan.Steps[i]; i != d.step && s.Tool == dep.Tool && validID(s.ID) && len(ids) <= maxListed {
 			ids = append(ids, s.ID)
 			if example == "" {
 				example = p.example(i, dep.Tool, field)
 			}
 		}
 	}
-	hint := fmt.Sprintf("add a step that calls %q, and refer to its output, as in %q", dep.Tool, refPrefix+"<id>"+p.exampleTail(dep.Tool, field))
-	if len(ids) > 0 {
-		hint = fmt.Sprintf("%q is called by: %s. Refer to the output, as in %q; depends_on alone hands nothing over", dep.Tool, listSome(ids), example)
+	hint := fmt.Sprintf("%q is called by: %s. Refer to the output, as in %q; depends_on alone hands nothing over", dep.Tool, listSome(ids), example)
+	if len(ids) == 0 {
+		hint = fmt.Sprintf("there is no tool %q; without it, %q can't be called", dep.Tool, p.plan.Steps[d.step].Tool)
+		if _, registered := p.lookup(dep.Tool); registered {
+			hint = fmt.Sprintf("add a step that calls %q, and refer to its output, as in %q", dep.Tool, refPrefix+"<id>"+p.exampleTail(dep.Tool, field))
+		}
 	}
 	p.col.add(fault.MissingDependency, p.toolAt(d.step),
 		fmt.Sprintf("%q needs output of %q, and no reference takes any, straight or through other steps", p.plan.Steps[d.step].Tool, dep.Tool), hint)
@@ -67,8 +70,8 @@ func (p *parser) notDeclared(name string, t taking, there tool.Look, types []str
 			hint = fmt.Sprintf("did you mean %q?", near)
 		}
 	}
-	if path, ok := p.tools[name].Output.PathTo(e.key); ok && e.isKey {
-		hint = fmt.Sprintf("it is declared at %s", strings.TrimPrefix(pathText(ownElems(path)), "."))
+	if path, ok := p.declaredAt(name, e.key); ok && e.isKey {
+		hint = fmt.Sprintf("it is declared at %s", strings.TrimPrefix(pathText(path), "."))
 	}
 	p.col.add(fault.MissingDependency, t.at, fmt.Sprintf("%s%s can't be there: by the output schema of %q, %s is %s and has no %s",
 		refPrefix, clip(t.text), name, where, oneOfTypes(types), e.shown()), hint)
@@ -88,19 +91,30 @@ func (p *parser) exampleTail(name, field string) string {
 	if field == "" {
 		return ""
 	}
-	if path, ok := p.tools[name].Output.PathTo(field); ok {
-		return pathText(ownElems(path))
+	if path, ok := p.declaredAt(name, field); ok {
+		return pathText(path)
 	}
 	return pathText([]elem{{key: field, index: noIndex, isKey: true}})
 }
 
-// ownElems gives a path of package tool as one of this package.
-func ownElems(path []tool.Elem) []elem {
+// searchWork is what a search in a schema counts among the work of suggestions: it may have thousands of properties.
+const searchWork = 2_000
+
+// declaredAt gives the path to a field in a tool's output, where its schema says one.
+func (p *parser) declaredAt(name, field string) ([]elem, bool) {
+	output := p.tools[name].Output
+	if output == nil {
+		return nil, false
+	}
+	if p.near.left -= searchWork; p.near.left < 0 {
+		return nil, false
+	}
+	path, ok := output.PathTo(field)
 	all := make([]elem, len(path))
 	for i, e := range path {
 		all[i] = elem{key: e.Key, index: e.Index, isKey: e.IsKey}
 	}
-	return all
+	return all, ok
 }
 
 // toolAt gives the place of a step's tool.

@@ -274,7 +274,10 @@ func (w *walker) unknown(r ref, below string) {
 		return
 	}
 	hint := w.p.itemHint(r.id)
-	if hint == "" {
+	switch {
+	case r.id == defaultAs && w.item != "":
+		hint = fmt.Sprintf("the item is named %q here: did you mean %q?", clip(w.item), refPrefix+clip(w.item))
+	case hint == "":
 		hint = w.p.idHint(r.id, refPrefix)
 	}
 	w.p.col.add(fault.UnknownRef, w.pointer()+below, fmt.Sprintf("there is no step %q", r.id), hint)

@@ -38,9 +38,10 @@ type Backoff struct {
 	Strategy Strategy
 	// Initial is the delay after the first attempt.
 	Initial time.Duration
-	// Max caps the delay, jitter included.
+	// Max caps the delay.
 	Max time.Duration
-	// Jitter, 0 to 1, is by what share of itself the delay may be shorter or longer.
+	// Jitter, 0 to 1, is by what share of itself a delay may be shorter: 0.2 gives 80 to 100 % of it, 1 anything from
+	// nothing to all of it ("full jitter").
 	Jitter float64
 }
 
@@ -62,10 +63,10 @@ func (b Backoff) Delay(attempt int, seed uint64) time.Duration {
 	}
 	d = min(d, b.Max)
 	if b.Jitter > 0 {
-		u := float64(mix(seed)>>11) / (1 << 53) // 0 to 1
-		d = time.Duration(float64(d) * (1 + b.Jitter*(2*u-1)))
+		u := float64(mix(seed)>>11) / (1 << 53) // from 0, less than 1
+		d = time.Duration(float64(d) * (1 - b.Jitter*u))
 	}
-	return max(min(d, b.Max), MinDelay)
+	return max(d, MinDelay)
 }
 
 // scale gives d × factor, or limit where that is less.

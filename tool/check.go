@@ -41,6 +41,13 @@ func (s *Schema) Check(value []byte, holes []Hole) []Violation {
 	if s == nil {
 		return nil
 	}
+	if s.single != nil {
+		form, refusal := s.form(value, holes)
+		if refusal != "" {
+			return []Violation{{Message: refusal}}
+		}
+		return form.Check(value, holes)
+	}
 	if s.open && !isHole(holes, "") {
 		if v := bytes.TrimLeft(value, " \t\r\n"); len(v) > 0 && v[0] == '{' {
 			return nil

@@ -76,8 +76,23 @@ func (d *Definition) Contract() (Contract, error) {
 		o = *d.Orchestration
 	}
 	if err := o.check(d); err != nil {
-		return Contract{}, fault.New(fault.InvalidTool, "tool %q: x-orchestration.%s", clip(d.Name), err.Error())
+		return Contract{}, d.contradiction(err)
 	}
+	c := o.contract(d)
+	if err := c.check(); err != nil {
+		return Contract{}, d.contradiction(err)
+	}
+	return c, nil
+}
+
+func (d *Definition) contradiction(err error) *fault.Error {
+	f := fault.New(fault.InvalidTool, "tool %q: x-orchestration.%s", clip(d.Name), err.Error())
+	f.Hint = hintOf(err)
+	return f
+}
+
+// contract fills the defaults in.
+func (o Orchestration) contract(d *Definition) Contract {
 	c := Contract{
 		Mode:             o.mode(d.Annotations),
 		MaxAttempts:      1,
@@ -111,7 +126,7 @@ func (d *Definition) Contract() (Contract, error) {
 		c.Backoff = *b
 	}
 	c.Backoff = c.Backoff.filled()
-	return c, nil
+	return c
 }
 
 // mode gives the declared mode, or the one that the rest of the contract or the hints imply.

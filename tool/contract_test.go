@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/tool"
 )
 
@@ -78,6 +79,7 @@ func TestContractFields(t *testing.T) {
 		"batch":{"argument":"items","max_items":50},"depends_on":[{"tool":"s","required_fields":["id"]}],
 		"backoff":{"strategy":"linear","initial_ms":300,"max_ms":900,"jitter":0.5}}}`)
 	require.Equal(t, 30*time.Second, c.Timeout)
+	require.Zero(t, c.WaitTimeout)
 	require.False(t, c.AtMostOnce)
 	require.Equal(t, tool.PartialSuccess, c.ErrorPropagation)
 	require.Equal(t, &tool.Batch{Argument: "items", MaxItems: 50}, c.Batch)
@@ -96,9 +98,10 @@ func TestContractRoundTrip(t *testing.T) {
 		`{"name":"a"}`,
 		`{"name":"a","x-orchestration":{"delivery":"at_most_once","timeout_ms":1}}`,
 		`{"name":"a","x-orchestration":{"mode":"dependent","depends_on":[{"tool":"b","required_fields":["x","y"]}],
-		  "batch":{"argument":"i","max_items":2},"backoff":{"jitter":0.25,"max_ms":100}}}`,
+		  "batch":{"argument":"i","max_items":2,"max_wait_ms":7},"backoff":{"jitter":0.25,"max_ms":100},"wait_timeout_ms":1500}}`,
 	} {
 		c := contractOf(t, raw)
+		c.Context = tool.ContextFilter{Filter: tool.AllowKeys, Keys: []string{"tenantId"}}
 		b, err := json.Marshal(c)
 		require.NoError(t, err)
 		var again tool.Contract
@@ -140,7 +143,7 @@ func TestContradictions(t *testing.T) {
 		"propagation":           {`{"error_propagation":"ignore"}`, "fail-fast and partial-success"},
 		"batch without name":    {`{"batch":{"max_items":5}}`, "batch.argument: is missing"},
 		"batch without count":   {`{"batch":{"argument":"items"}}`, "batch.max_items: must be 1 to 10000"},
-		"batch of no property":  {`{"batch":{"argument":"list","max_items":5}}`, "no property of the input schema"},
+		"batch misspelt":        {`{"batch":{"argument":"item","max_items":5}}`, `no property of the input schema; did you mean "items"?`},
 		"batch of a string":     {`{"batch":{"argument":"name","max_items":5}}`, "of type string"},
 		"near miss":             {`{"maxConcurrency":5}`, `maxConcurrency: no such field; did you mean "max_concurrency"?`},
 		"near miss by a letter": {`{"timeout_m":5}`, `did you mean "timeout_ms"`},
@@ -160,6 +163,50 @@ func TestContradictions(t *testing.T) {
 		"contradicts destructiveHint")
 }
 
+func TestContradictionsHaveHints(t *testing.T) {
+	t.Parallel()
+	const batch = `"batch":{"argument":"items","max_items":100`
+	for name, c := range map[string]struct{ x, says, hint string }{
+		"batch over the default limit": {`{` + batch + `}}`,
+			"batch.max_items: a batch takes a lease for each of its calls, so max_items 100 needs max_concurrency of at least 100; it is 64", "raise max_concurrency"},
+		"batch over its limit":        {`{"max_concurrency":99,` + batch + `}}`, "it is 99", "lower batch.max_items"},
+		"batch of a sequential tool":  {`{"mode":"sequential-only",` + batch + `}}`, "needs max_concurrency of at least 100; it is 1", "the mode is sequential-only"},
+		"batch wait too long":         {`{"batch":{"argument":"items","max_items":5,"max_wait_ms":60001}}`, "batch.max_wait_ms: must be a whole number from 0 to 60000", ""},
+		"wait over a week":            {`{"wait_timeout_ms":604800001}`, "wait_timeout_ms: must be a whole number from 1 to 604800000", ""},
+		"wait of nothing":             {`{"wait_timeout_ms":0}`, "wait_timeout_ms: must be", ""},
+		"waits less than its batch":   {`{"wait_timeout_ms":20,"batch":{"argument":"items","max_items":5,"max_wait_ms":50}}`, "wait_timeout_ms: 20 is less than the 50 ms", "lower batch.max_wait_ms"},
+		"waits less than the default": {`{"wait_timeout_ms":4,"batch":{"argument":"items","max_items":5}}`, "less than the 5 ms", "raise wait_timeout_ms"},
+		"sequential with a limit":     {`{"mode":"sequential-only","max_concurrency":2}`, "contradicts mode sequential-only", "declare fan-out-bounded"},
+		"dependent on nothing":        {`{"mode":"dependent"}`, "dependent needs depends_on", `"depends_on": [{"tool"`},
+		"field twice":                 {`{"depends_on":[{"tool":"b","required_fields":["id","x","id"]}]}`, `required_fields of "b" names "id" twice`, "once"},
+		"tries of at_most_once":       {`{"delivery":"at_most_once","retry":{"max_attempts":2}}`, "contradicts delivery at_most_once", "at_least_once"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := tool.ParseDefinition([]byte(`{"name":"a","x-orchestration":` + c.x + `}`))
+			require.Equal(t, fault.InvalidTool, fault.CodeOf(err))
+			require.Contains(t, fault.As(err).Message, c.says)
+			require.Contains(t, fault.As(err).Hint, c.hint)
+		})
+	}
+}
+
+// What looks odd but contradicts nothing is taken.
+func TestWhatIsNoContradiction(t *testing.T) {
+	t.Parallel()
+	for name, x := range map[string]string{
+		"batch as large as its limit":      `{"max_concurrency":100,"batch":{"argument":"items","max_items":100}}`,
+		"batch of one, one at a time":      `{"mode":"sequential-only","batch":{"argument":"items","max_items":1}}`,
+		"backoff that never comes to bear": `{"delivery":"at_most_once","backoff":{"initial_ms":500}}`,
+		"dependent by its fields alone":    `{"depends_on":[{"tool":"b","required_fields":["id"]}]}`,
+		"bounded and dependent":            `{"mode":"fan-out-bounded","max_concurrency":3,"depends_on":["b"]}`,
+		"full jitter":                      `{"backoff":{"jitter":1}}`,
+		"waits as long as its batch":       `{"wait_timeout_ms":50,"batch":{"argument":"items","max_items":5,"max_wait_ms":50}}`,
+	} {
+		_, err := tool.ParseDefinition([]byte(`{"name":"a","annotations":{"idempotentHint":false},"x-orchestration":` + x + `}`))
+		require.NoError(t, err, name)
+	}
+}
+
 // A contract built in Go never was parsed, so Contract itself has to check it.
 func TestContractBuiltInGoIsChecked(t *testing.T) {
 	t.Parallel()
@@ -167,11 +214,31 @@ func TestContractBuiltInGoIsChecked(t *testing.T) {
 		{Mode: "x"}, {MaxConcurrency: -1}, {TimeoutMS: -1}, {Delivery: "x"}, {ErrorPropagation: "x"},
 		{Retry: &tool.Retry{MaxAttempts: 99}}, {Backoff: &tool.Backoff{Jitter: math.NaN()}},
 		{Backoff: &tool.Backoff{Initial: -1}}, {Retry: &tool.Retry{Backoff: &tool.Backoff{Strategy: "x"}}},
-		{Batch: &tool.Batch{}}, {DependsOn: []tool.Dependency{{}}},
+		{Batch: &tool.Batch{}}, {DependsOn: []tool.Dependency{{}}}, {WaitTimeoutMS: -1}, {WaitTimeoutMS: tool.MaxDuration.Milliseconds() + 1},
+		{Batch: &tool.Batch{Argument: "i", MaxItems: 2, MaxWaitMS: -1}}, {Batch: &tool.Batch{Argument: "i", MaxItems: 2, MaxWaitMS: 60_001}},
 	} {
 		_, err := (&tool.Definition{Name: "a", Orchestration: &o}).Contract()
 		require.Error(t, err, "%+v", o)
 	}
+}
+
+// The form of a frozen contract is kept in runs, so it is pinned down.
+func TestContractForm(t *testing.T) {
+	t.Parallel()
+	c := contractOf(t, `{"name":"a","x-orchestration":{"wait_timeout_ms":1500,"batch":{"argument":"i","max_items":2,"max_wait_ms":7}}}`)
+	require.Equal(t, 1500*time.Millisecond, c.WaitTimeout)
+	require.Equal(t, 7*time.Millisecond, c.Batch.Wait())
+	require.Equal(t, tool.DefaultBatchWait, tool.Batch{}.Wait())
+	c.Context = tool.ContextFilter{Filter: tool.DenyKeys, Keys: []string{"token"}}
+	b, err := json.Marshal(c)
+	require.NoError(t, err)
+	require.JSONEq(t, `{"mode":"fan-out-bounded","limit":64,"max_attempts":1,"timeout_ms":300000,"wait_timeout_ms":1500,
+		"backoff":{"strategy":"exponential","initial_ms":250,"max_ms":30000},"error_propagation":"fail-fast",
+		"batch":{"argument":"i","max_items":2,"max_wait_ms":7},"context":{"filter":"deny-keys","keys":["token"]}}`, string(b))
+	plain, err := json.Marshal(contractOf(t, `{"name":"a"}`))
+	require.NoError(t, err)
+	require.NotContains(t, string(plain), "context")
+	require.NotContains(t, string(plain), "wait_timeout_ms")
 }
 
 func TestPolicy(t *testing.T) {
@@ -226,7 +293,17 @@ func TestJitterIsDeterministicAndSpread(t *testing.T) {
 		low, high = min(low, d), max(high, d)
 	}
 	require.InDelta(t, 8, low.Seconds(), 0.1)
-	require.InDelta(t, 12, high.Seconds(), 0.1)
+	require.InDelta(t, 10, high.Seconds(), 0.1)
+	require.LessOrEqual(t, high, 10*time.Second, "jitter shortens only")
+	full := tool.Backoff{Strategy: tool.Constant, Initial: 10 * time.Second, Jitter: 1}
+	var sum time.Duration
+	for seed := range uint64(1000) {
+		d := full.Delay(1, seed)
+		require.GreaterOrEqual(t, d, tool.MinDelay)
+		require.LessOrEqual(t, d, 10*time.Second)
+		sum += d
+	}
+	require.InDelta(t, 5, (sum / 1000).Seconds(), 0.3, "full jitter is spread evenly over all of the delay")
 	capped := tool.Backoff{Strategy: tool.Constant, Initial: time.Second, Max: time.Second, Jitter: 1}
 	for seed := range uint64(100) {
 		d := capped.Delay(1, seed)

@@ -1,6 +1,10 @@
 package tool
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"slices"
+	"time"
+)
 
 // check finds what in a contract is out of range or contradicts itself. It checks values too, because a contract may be
 // built in Go and so never have been parsed.
@@ -38,18 +42,52 @@ func (o Orchestration) checkWords(*Definition) error {
 	if o.TimeoutMS < 0 || o.TimeoutMS > MaxDuration.Milliseconds() {
 		return badField("timeout_ms", "must be 1 to %d (168 h)", MaxDuration.Milliseconds())
 	}
+	if o.WaitTimeoutMS < 0 || o.WaitTimeoutMS > MaxDuration.Milliseconds() {
+		return badField("wait_timeout_ms", "must be 1 to %d (168 h)", MaxDuration.Milliseconds())
+	}
 	return nil
+}
+
+// check finds what only shows once the defaults are filled in.
+func (c Contract) check() error {
+	if c.Batch == nil {
+		return nil
+	}
+	if c.Batch.MaxItems > c.Limit {
+		e := badField("batch.max_items", "a batch takes a lease for each of its calls, so max_items %d needs max_concurrency of at least %[1]d; it is %d",
+			c.Batch.MaxItems, c.Limit)
+		if c.Mode == SequentialOnly {
+			return e.withHint("the mode is sequential-only, one call at a time; declare fan-out-bounded, or leave batch out")
+		}
+		return e.withHint("raise max_concurrency, or lower batch.max_items")
+	}
+	if w := c.Batch.Wait(); c.WaitTimeout > 0 && c.WaitTimeout < w {
+		return badField("wait_timeout_ms", "%d is less than the %d ms that a call may wait for its batch to fill", c.WaitTimeout.Milliseconds(), w.Milliseconds()).
+			withHint("raise wait_timeout_ms, or lower batch.max_wait_ms")
+	}
+	return nil
+}
+
+// Wait gives the longest that a call waits for its batch to fill.
+func (b Batch) Wait() time.Duration {
+	if b.MaxWaitMS > 0 {
+		return time.Duration(b.MaxWaitMS) * time.Millisecond
+	}
+	return DefaultBatchWait
 }
 
 func (o Orchestration) checkMode(d *Definition) error {
 	if o.Mode == SequentialOnly && o.MaxConcurrency > 1 {
-		return badField("max_concurrency", "%d contradicts mode sequential-only, which is one call at a time", o.MaxConcurrency)
+		return badField("max_concurrency", "%d contradicts mode sequential-only, which is one call at a time", o.MaxConcurrency).
+			withHint("declare fan-out-bounded, or leave max_concurrency out")
 	}
 	if o.Mode == Dependent && len(o.DependsOn) == 0 {
-		return badField("mode", "dependent needs depends_on: which tools' output does the input need?")
+		return badField("mode", "dependent needs depends_on: which tools' output does the input need?").
+			withHint(`"depends_on": [{"tool": "search_documents", "required_fields": ["document_id"]}]`)
 	}
 	if o.Mode == ParallelSafe && d.Annotations.destructive() {
-		return badField("mode", "parallel-safe contradicts destructiveHint: true; declare fan-out-bounded or sequential-only")
+		return badField("mode", "parallel-safe contradicts destructiveHint: true; declare fan-out-bounded or sequential-only").
+			withHint("if calls beside each other do no harm, say destructiveHint: false")
 	}
 	return nil
 }
@@ -66,9 +104,12 @@ func (o Orchestration) checkDependencies(d *Definition) error {
 			return badField("depends_on", "names %q twice", dep.Tool)
 		}
 		seen[dep.Tool] = true
-		for _, f := range dep.RequiredFields {
+		for i, f := range dep.RequiredFields {
 			if f == "" {
 				return badField("depends_on", "an empty name in required_fields of %q", dep.Tool)
+			}
+			if slices.Contains(dep.RequiredFields[:i], f) {
+				return badField("depends_on", "required_fields of %q names %q twice", dep.Tool, clip(f)).withHint("name each field once")
 			}
 		}
 	}
@@ -88,7 +129,8 @@ func (o Orchestration) checkRetry(*Definition) error {
 		return badField("retry.max_attempts", "must be 1 to %d", MaxAttempts)
 	}
 	if o.Delivery == AtMostOnce && o.Retry.MaxAttempts > 1 {
-		return badField("retry.max_attempts", "%d contradicts delivery at_most_once, which allows one attempt only", o.Retry.MaxAttempts)
+		return badField("retry.max_attempts", "%d contradicts delivery at_most_once, which allows one attempt only", o.Retry.MaxAttempts).
+			withHint("leave retry.max_attempts out, or declare delivery at_least_once")
 	}
 	if b := o.Retry.Backoff; b != nil {
 		if err := b.Validate(); err != nil {
@@ -101,32 +143,63 @@ func (o Orchestration) checkRetry(*Definition) error {
 	return nil
 }
 
-// checkBatch checks that the batch argument is an array of the input, as far as the schema says so plainly.
+// checkBatch checks that the batch argument is an array of the input, as far as the schema says so plainly. A schema
+// without such a property describes the single call.
 func (o Orchestration) checkBatch(d *Definition) error {
-	if o.Batch == nil {
+	b := o.Batch
+	if b == nil {
 		return nil
 	}
-	if o.Batch.Argument == "" {
+	switch {
+	case b.Argument == "":
 		return badField("batch.argument", "is missing: which property of the input takes the items?")
-	}
-	if o.Batch.MaxItems < 1 || o.Batch.MaxItems > maxBatch {
+	case b.MaxItems < 1 || b.MaxItems > maxBatch:
 		return badField("batch.max_items", "must be 1 to %d", maxBatch)
+	case b.MaxWaitMS < 0 || b.MaxWaitMS > maxBatchWait.Milliseconds():
+		return badField("batch.max_wait_ms", "must be 0 to %d", maxBatchWait.Milliseconds())
 	}
-	var schema struct {
-		Properties map[string]json.RawMessage `json:"properties"`
-	}
-	if json.Unmarshal(d.InputSchema, &schema) != nil || schema.Properties == nil {
-		return nil
-	}
-	raw, ok := schema.Properties[o.Batch.Argument]
-	if !ok {
-		return badField("batch.argument", "%q is no property of the input schema", clip(o.Batch.Argument))
-	}
-	var property struct {
-		Type string `json:"type"`
-	}
-	if json.Unmarshal(raw, &property) == nil && property.Type != "" && property.Type != "array" {
-		return badField("batch.argument", "%q is of type %s in the input schema, not an array", clip(o.Batch.Argument), clip(property.Type))
+	types := propertyTypes(d.InputSchema)
+	t, there := types[b.Argument]
+	switch {
+	case there && t != "" && t != "array":
+		return badField("batch.argument", "%q is of type %s in the input schema, not an array", clip(b.Argument), clip(t)).
+			withHint("name the property that takes the items")
+	case !there:
+		if near := nearArray(b.Argument, types); near != "" {
+			return badField("batch.argument", "%q is no property of the input schema; did you mean %q?", clip(b.Argument), near).
+				withHint("a schema of the single call has no array of that name at all")
+		}
 	}
 	return nil
+}
+
+// propertyTypes gives the properties of a schema with their types; "" for one that has no single one.
+func propertyTypes(schema json.RawMessage) map[string]string {
+	var s struct {
+		Properties map[string]json.RawMessage `json:"properties"`
+	}
+	if json.Unmarshal(schema, &s) != nil {
+		return nil
+	}
+	types := make(map[string]string, len(s.Properties))
+	for name, raw := range s.Properties {
+		var p struct {
+			Type string `json:"type"`
+		}
+		_ = json.Unmarshal(raw, &p) // true, false and several types have none
+		types[name] = p.Type
+	}
+	return types
+}
+
+// nearArray gives the array that a batch argument was probably meant to be.
+func nearArray(argument string, types map[string]string) string {
+	var arrays []string
+	for name, t := range types {
+		if t == "array" {
+			arrays = append(arrays, name)
+		}
+	}
+	slices.Sort(arrays)
+	return NearMiss(argument, arrays...)
 }

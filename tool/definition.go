@@ -66,9 +66,21 @@ func ParseDefinition(raw []byte) (*Definition, error) {
 	return d, nil
 }
 
-// ParseDefinitions reads a JSON array of definitions, or an object that has the array under "tools" (the answer to MCP's
-// tools/list). A name used twice is an error. Errors are *fault.Error of code invalid_tool.
-func ParseDefinitions(raw []byte) ([]*Definition, error) {
+// SplitDefinitions takes a document of definitions apart without reading them: a JSON array, an object that has the array
+// under "tools" (the answer to MCP's tools/list), or one definition alone. Errors are *fault.Error of code invalid_tool.
+func SplitDefinitions(raw []byte) ([]json.RawMessage, error) {
+	var one struct {
+		Name     string          `json:"name"`
+		Function json.RawMessage `json:"function"`
+		Tools    json.RawMessage `json:"tools"`
+	}
+	if json.Unmarshal(raw, &one) == nil && one.Tools == nil && (one.Name != "" || one.Function != nil) {
+		return []json.RawMessage{raw}, nil
+	}
+	return splitDefinitions(raw)
+}
+
+func splitDefinitions(raw []byte) ([]json.RawMessage, error) {
 	var list []json.RawMessage
 	if json.Unmarshal(raw, &list) != nil {
 		var in struct {
@@ -81,6 +93,16 @@ func ParseDefinitions(raw []byte) ([]*Definition, error) {
 	}
 	if len(list) > MaxDefinitions {
 		return nil, fault.New(fault.InvalidTool, "%d tools; at most %d at a time", len(list), MaxDefinitions)
+	}
+	return list, nil
+}
+
+// ParseDefinitions reads a JSON array of definitions, or an object that has the array under "tools" (the answer to MCP's
+// tools/list). A name used twice is an error. Errors are *fault.Error of code invalid_tool.
+func ParseDefinitions(raw []byte) ([]*Definition, error) {
+	list, err := splitDefinitions(raw)
+	if err != nil {
+		return nil, err
 	}
 	all := make([]*Definition, 0, len(list))
 	names := make(map[string]int, len(list))
@@ -115,7 +137,7 @@ func (d *Definition) Validate() error {
 				WithHint("a tenant is 1 to 64 of A-Z a-z 0-9 _ -")
 		}
 	}
-	input, err := CompileSchema(d.InputSchema)
+	input, err := d.Input()
 	if err != nil {
 		return d.invalid("inputSchema", err)
 	}

@@ -149,6 +149,21 @@ func TestParseDefinitions(t *testing.T) {
 	require.Empty(t, list)
 }
 
+func TestSplitDefinitions(t *testing.T) {
+	t.Parallel()
+	for raw, n := range map[string]int{
+		`[{"name":"a"},7]`: 2, `{"tools":[{"name":""}]}`: 1, `{"name":"a"}`: 1, `{"type":"function","function":{"name":"a"}}`: 1, `[]`: 0, `{"name":"a","tools":[]}`: 0,
+	} {
+		list, err := tool.SplitDefinitions([]byte(raw))
+		require.NoError(t, err, raw)
+		require.Len(t, list, n, raw)
+	}
+	for _, raw := range []string{``, `7`, `{}`, `{"tools":{}}`} {
+		_, err := tool.SplitDefinitions([]byte(raw))
+		require.Equal(t, fault.InvalidTool, fault.CodeOf(err), raw)
+	}
+}
+
 func TestDigest(t *testing.T) {
 	t.Parallel()
 	a := parse(t, `{"name":"a","inputSchema":{"type":"object","properties":{"x":{"maximum":1.0}}}}`)

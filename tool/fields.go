@@ -10,21 +10,35 @@ import (
 	"time"
 )
 
-// fieldError is what is wrong with one field of a contract.
-type fieldError struct{ field, message string }
+// fieldError is what is wrong with one field of a contract, and what to do about it.
+type fieldError struct{ field, message, hint string }
 
 func (e *fieldError) Error() string { return e.field + ": " + e.message }
 
-func badField(field, format string, args ...any) error {
-	return &fieldError{field, fmt.Sprintf(format, args...)}
+func (e *fieldError) withHint(format string, args ...any) *fieldError {
+	e.hint = fmt.Sprintf(format, args...)
+	return e
+}
+
+func badField(field, format string, args ...any) *fieldError {
+	return &fieldError{field: field, message: fmt.Sprintf(format, args...)}
+}
+
+// hintOf gives the hint of a field error; "" where there is none.
+func hintOf(err error) string {
+	var e *fieldError
+	if errors.As(err, &e) {
+		return e.hint
+	}
+	return ""
 }
 
 // within names the object that a field error arose in.
 func within(object string, err error) error {
 	if e, ok := err.(*fieldError); ok {
-		return &fieldError{object + "." + e.field, e.message}
+		return &fieldError{object + "." + e.field, e.message, e.hint}
 	}
-	return &fieldError{object, err.Error()}
+	return &fieldError{field: object, message: err.Error()}
 }
 
 // fields reads the members of one JSON object, and keeps the first error.

@@ -31,6 +31,9 @@ type Schema struct {
 	s      *jsonschema.Schema
 	byURL  map[string]*jsonschema.Schema
 	budget *budget // nil where the schema can't make a check much longer than the value
+	// Of a tool with a batch, nil for others: the schema of the array form, and the other form.
+	array  *Schema
+	single *single
 }
 
 // CompileSchema compiles a JSON Schema; nil or empty gives one that accepts any object. Nothing outside raw is loaded,
@@ -151,10 +154,14 @@ func (s *Schema) takesObjects() bool {
 	if s.open || s.s == nil {
 		return true
 	}
-	if s.s.Bool != nil {
-		return *s.s.Bool
+	x := s.s
+	for hops := 0; x.Types == nil && x.Ref != nil && hops < maxRefs; hops++ {
+		x = x.Ref
 	}
-	return s.s.Types == nil || contains(s.s.Types.ToStrings(), "object")
+	if x.Bool != nil {
+		return *x.Bool
+	}
+	return x.Types == nil || contains(x.Types.ToStrings(), "object")
 }
 
 func countNodes(v any) int {

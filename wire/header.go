@@ -29,7 +29,11 @@ func setTime(h nats.Header, name string, t time.Time) {
 }
 
 func getTime(h nats.Header, name string) time.Time {
-	t, err := time.Parse(time.RFC3339Nano, get(h, name))
+	v := get(h, name)
+	if v == "" {
+		return time.Time{} // without the error that parsing it would make
+	}
+	t, err := time.Parse(time.RFC3339Nano, v)
 	if err != nil {
 		return time.Time{}
 	}

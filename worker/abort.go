@@ -1,10 +1,12 @@
 package worker
 
 import (
+	"context"
 	"log/slog"
 	"time"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/wire"
 )
 
 // abandonAfter is how long a handler whose context has ended may take to return before it counts as abandoned.
@@ -47,25 +49,38 @@ func (x *execution) cancelled() {
 	}
 }
 
-// giveUp tells the handler that it is over, and looks a while later whether it has listened.
+// giveUp tells the handler that it is over, and looks a while later whether it has listened. In a batch the others go on.
 func (x *execution) giveUp(why error) {
 	x.cancel(why)
-	time.AfterFunc(abandonAfter, x.abandon)
+	if x.feed.gather == nil {
+		time.AfterFunc(abandonAfter, x.abandon)
+	}
 }
 
 // abandon counts a handler that ignores the end of its context.
 func (x *execution) abandon() {
-	if !x.handler.CompareAndSwap(handlerRuns, handlerAbandoned) {
-		return
+	if x.handler.CompareAndSwap(handlerRuns, handlerAbandoned) {
+		x.e.abandoned(x.feed.tool, x.log())
 	}
-	x.e.w.abandoned.Add(1)
-	stuck := int(x.feed.tool.stuck.Add(1))
+}
+
+// abandoned counts a handler that was given up and runs on. It reports whether that was the tool's last slot.
+func (e *engine) abandoned(h *hosted, log *slog.Logger) (last bool) {
+	e.w.abandoned.Add(1)
+	stuck := int(h.stuck.Add(1))
 	level := slog.LevelWarn
-	if stuck >= x.feed.tool.slots {
+	if stuck >= h.slots {
 		level = slog.LevelError
 	}
-	x.log().Log(x.base, level, "a handler runs on after its execution was given up; its slot stays taken until it returns",
-		"taken_slots", stuck, "slots", x.feed.tool.slots)
+	log.Log(context.Background(), level, "a handler runs on after its execution was given up; its slot stays taken until it returns",
+		"taken_slots", stuck, "slots", h.slots)
+	return stuck >= h.slots
+}
+
+func (e *engine) recovered(h *hosted, log *slog.Logger) {
+	e.w.abandoned.Add(-1)
+	h.stuck.Add(-1)
+	log.Info("an abandoned handler has returned; its slot is free again")
 }
 
 // leaseLost ends an execution whose lease this worker could not keep. Nothing is decided: the step is redelivered.
@@ -74,6 +89,9 @@ func (x *execution) leaseLost() {
 	x.log().Warn("the lease ran out; the handler is cancelled and the step left to another worker")
 	x.cancel(ErrLeaseLost)
 }
+
+// redactor knows what no error and no log may hold.
+func (x *execution) redactor() *wire.Redactor { return wire.NewRedactor(x.step.Context) }
 
 func (x *execution) log() *slog.Logger {
 	return x.e.log.With("tool", x.attempt.Tool, "tenant", x.attempt.Tenant, "run", x.attempt.Plain(),

@@ -16,28 +16,32 @@ func (e *engine) accept(f *feed, d *kv.Delivery) {
 		f.busy.Store(true)
 	}
 	if e.hard.Err() != nil { // Run has given up on the feed's last deliveries
-		f.release()
+		f.refuse(d)
 		return
 	}
 	if !wire.Known(d.Header) {
 		// Neither acknowledged nor refused: its lease runs out, and then perhaps a newer worker gets it.
 		e.log.Warn("left a step of a newer version of Stepjet to other workers", "subject", d.Subject, "delivery", d.Delivered)
-		f.release()
+		f.refuse(d)
 		return
 	}
 	a, step, err := e.read(f, d)
 	if err != nil {
 		e.log.Error("removed a message from the step queue that is not Stepjet's", "subject", d.Subject, "reason", err)
 		e.ack(d)
-		f.release()
+		f.refuse(d)
 		return
 	}
 	if e.join(a, d) {
-		f.release()
+		f.refuse(d)
 		return
 	}
 	x := e.newExecution(f, d, a, step)
 	e.enter(x)
+	if f.gather != nil {
+		f.gather.accept(x)
+		return
+	}
 	e.pool.run(x)
 }
 

@@ -22,6 +22,14 @@
 // goroutine keeps its slot until it really returns, so that a worker can't fill up with them. A step that kills its
 // worker is redelivered, and after MaxDeliveries is recorded as worker_lost.
 //
+// # Batches
+//
+// A tool whose contract has a batch is called with the items of many steps at once (HandleBatch), from all runs and tenants.
+// What is said above holds for each of these steps by itself: it has its own lease, claim, clock, cancel and record; only
+// the call and its slot are shared. A step that was in the hands of a worker that was lost is executed alone, so that one
+// that kills its worker can't take others with it. What one step's item failed with goes to other tenants' steps as the
+// bare fact, and without the secrets of anybody's context.
+//
 // # Failure
 //
 // While the ledger is full or NATS can't be reached, finished results are kept, with their leases and slots, until they

@@ -45,6 +45,7 @@ type feed struct {
 	tool    *hosted
 	shard   int
 	ackWait time.Duration
+	gather  *gatherer // nil for a tool that takes no batches
 	puller  *kv.Puller
 	pulling chan struct{} // closed once puller is set
 	busy    atomic.Bool   // something has come since the last look
@@ -54,6 +55,13 @@ type feed struct {
 func (f *feed) release() {
 	<-f.pulling
 	f.puller.Release()
+}
+
+// refuse gives back what a delivery brought that comes to no execution.
+func (f *feed) refuse(d *kv.Delivery) {
+	if !d.Extra {
+		f.release()
+	}
 }
 
 // headroom is what a message needs besides its body: headers, subject, protocol. The same as for plans.

@@ -92,8 +92,14 @@ func failure(err error) *fault.Error {
 	if out.Message == "" {
 		out.Message = fmt.Sprintf("the tool failed without saying why (%T)", err)
 	}
-	out.Message, out.Hint = wire.Clip(out.Message, maxMessage), wire.Clip(out.Hint, 4096)
 	return &out
+}
+
+// clipped gives an error with bounded texts.
+func clipped(f *fault.Error) *fault.Error {
+	short := *f
+	short.Message, short.Hint = wire.Clip(f.Message, maxMessage), wire.Clip(f.Hint, 4096)
+	return &short
 }
 
 // fromFault takes over a fault that a handler returned, itself or wrapped.

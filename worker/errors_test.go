@@ -53,7 +53,7 @@ func TestFailure(t *testing.T) {
 
 func TestFailureIsBounded(t *testing.T) {
 	t.Parallel()
-	f := failure(errors.New(strings.Repeat("x", 10<<20)))
+	f := clipped(failure(errors.New(strings.Repeat("x", 10<<20))))
 	require.Less(t, len(f.Message), maxMessage+8)
 }
 

@@ -2,9 +2,6 @@ package worker
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"runtime/debug"
 	"sync/atomic"
 	"time"
 
@@ -31,6 +28,8 @@ type execution struct {
 	args      []byte
 	heavy     int64 // bytes of argument memory held
 
+	slot   bool   // it has a slot of its own
+	batch  *batch // nil until it is in one that has begun
 	info   Info
 	base   context.Context // ends with cancel
 	cancel context.CancelCauseFunc
@@ -60,11 +59,12 @@ const (
 func (e *engine) newExecution(f *feed, d *kv.Delivery, a subjects.Attempt, step wire.Step) *execution {
 	x := &execution{
 		e: e, feed: f, attempt: a, step: step, seq: d.StreamSeq, delivered: d.Delivered, args: d.Data,
-		taken: time.Now(), leases: []*kv.Delivery{d},
+		taken: time.Now(), leases: []*kv.Delivery{d}, slot: !d.Extra,
 	}
 	x.info = Info{
 		Tenant: a.Tenant, Run: a.Plain(), Generation: a.Generation, Step: a.Step, Tool: a.Tool, Key: step.Key,
 		Attempt: a.Number, Delivery: d.Delivered, Trace: step.Trace, Worker: e.config.Name,
+		Context: step.Context,
 	}
 	x.base, x.cancel = context.WithCancelCause(context.Background())
 	x.ctx = stepContext{x.base, &x.info}
@@ -74,6 +74,10 @@ func (e *engine) newExecution(f *feed, d *kv.Delivery, a subjects.Attempt, step 
 
 // run is what the execution's goroutine does.
 func (x *execution) run() {
+	if g := x.feed.gather; g != nil {
+		g.prepare(x)
+		return
+	}
 	defer x.leave()
 	if x.simple() || x.prepare() {
 		x.execute()
@@ -90,9 +94,7 @@ func (x *execution) leave() {
 		x.e.memory.Release(x.heavy)
 	}
 	if x.handler.Swap(handlerReturned) == handlerAbandoned {
-		x.e.w.abandoned.Add(-1)
-		x.feed.tool.stuck.Add(-1)
-		x.log().Info("an abandoned handler has returned; its slot is free again")
+		x.e.recovered(x.feed.tool, x.log())
 	}
 	x.drop(false) // whoever got here without a decision has none to make
 	x.part()
@@ -100,7 +102,11 @@ func (x *execution) leave() {
 
 // part frees the slot when the second of the two has ended.
 func (x *execution) part() {
-	if x.parts.Add(-1) == 0 {
+	switch {
+	case x.parts.Add(-1) > 0:
+	case x.batch != nil:
+		x.batch.part()
+	case x.slot:
 		x.feed.release()
 	}
 }
@@ -109,7 +115,7 @@ func (x *execution) part() {
 func (x *execution) execute() {
 	now := time.Now()
 	if !x.startClock(now) {
-		x.fail(fault.New(fault.Timeout, "the step's deadline had passed before its execution began"))
+		x.fail(deadlinePassed())
 		return
 	}
 	x.began.Store(now.UnixNano())
@@ -122,9 +128,27 @@ func (x *execution) execute() {
 	}
 }
 
+func deadlinePassed() *fault.Error {
+	return fault.New(fault.Timeout, "the step's deadline had passed before its execution began")
+}
+
 // ownerPatience is how long after the deadline of a step or run its worker still waits for the owner's word. The owner
 // decides such steps and has them cancelled; only where it is away does the worker record the timeout itself.
 const ownerPatience = 2 * time.Second
+
+// late reports whether a step has waited too long for a slot to begin now. One that was handed out before had begun.
+func (x *execution) late(now time.Time) bool {
+	return !x.step.StartBy.IsZero() && x.delivered <= 1 && now.After(x.step.StartBy)
+}
+
+// leaveToOwner gives the owner of the run the time to decide a step that came too late, and then decides it itself.
+func (x *execution) leaveToOwner() {
+	if pause(x.base, time.Until(x.step.StartBy.Add(ownerPatience))) {
+		f := fault.New(fault.Timeout, "the step waited longer than its wait_timeout for a slot")
+		f.Retryable = false
+		x.fail(f.WithHint("start more workers, raise the tool's limit, or let its steps wait longer"))
+	}
+}
 
 // startClock arms the timer; it reports false if no time is left.
 func (x *execution) startClock(now time.Time) bool {
@@ -148,34 +172,7 @@ func (x *execution) startClock(now time.Time) bool {
 	return true
 }
 
-// call runs the handler and takes whatever comes out of it: a result, an error, a panic, or the end of the goroutine.
-func (x *execution) call() {
-	returned := false
-	defer func() {
-		if returned {
-			return
-		}
-		if p := recover(); p != nil {
-			x.log().Error("the tool panicked", "panic", p, "stack", string(debug.Stack()))
-			x.returned(Output{}, panicked(p))
-			return
-		}
-		x.returned(Output{}, errors.New("the tool ended its goroutine (runtime.Goexit) instead of returning"))
-	}()
-	out, err := x.feed.tool.handler(&x.ctx, x.args)
-	returned = true
-	x.returned(out, err)
-}
-
-// panicked makes an error of a panic. Printing the value is the tool's code as well, and may panic again.
-func panicked(p any) (err error) {
-	defer func() {
-		if recover() != nil {
-			err = fmt.Errorf("panic: a %T", p)
-		}
-	}()
-	return fmt.Errorf("panic: %v", p)
-}
+func (x *execution) call() { invoke(x.feed.tool.handler, &x.ctx, x.args, x) }
 
 // returned decides the attempt by what the handler returned.
 func (x *execution) returned(out Output, err error) {
@@ -187,16 +184,6 @@ func (x *execution) returned(out Output, err error) {
 	default:
 		x.fail(describe(err))
 	}
-}
-
-// describe is failure for errors whose own Error method panics.
-func describe(err error) (f *fault.Error) {
-	defer func() {
-		if p := recover(); p != nil {
-			f = fault.New(fault.ToolFailed, "the tool failed with a %T that can't be printed", err)
-		}
-	}()
-	return failure(err)
 }
 
 // succeed records what the tool returned, if it can be a value: JSON or text, of 64 MiB at most.
@@ -223,6 +210,12 @@ func (x *execution) decide(r wire.Result) bool {
 	} else {
 		r.Started = x.taken
 	}
+	if r.Error != nil {
+		r.Error = clipped(x.redactor().Error(r.Error)) // in this order: half a secret would not be found
+	}
+	if g := x.feed.gather; g != nil {
+		g.decided()
+	}
 	x.result = r
 	x.record()
 	return true
@@ -230,7 +223,11 @@ func (x *execution) decide(r wire.Result) bool {
 
 // drop leaves the attempt without a record: somebody else has decided it (ack), or is to.
 func (x *execution) drop(ack bool) {
-	if x.decided.CompareAndSwap(false, true) {
-		x.settle(ack)
+	if !x.decided.CompareAndSwap(false, true) {
+		return
 	}
+	if g := x.feed.gather; g != nil {
+		g.decided()
+	}
+	x.settle(ack)
 }

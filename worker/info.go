@@ -22,6 +22,9 @@ type Info struct {
 	// Deadline is when the execution is given up: the execution timeout or the deadline of step or run, whichever comes
 	// first. Zero for none.
 	Deadline time.Time
+	// Context is the out-of-band context that the submitter gave for the step, as far as the tool may see it. It shows
+	// its secrets to Get alone, not where it is printed, logged or marshalled.
+	Context wire.Context
 	// Trace is the W3C Trace Context that came with the plan.
 	Trace wire.Trace
 	// Worker is the name of this worker.
@@ -30,13 +33,40 @@ type Info struct {
 
 type infoKey struct{}
 
-// InfoFrom gives what is known about the step whose handler was given ctx; ok is false outside of a handler.
+// InfoFrom gives what is known about the step whose handler was given ctx; ok is false outside of a handler. In a batch
+// of several steps only Tool, Deadline and Worker are set; ItemsFrom tells the rest.
 func InfoFrom(ctx context.Context) (info Info, ok bool) {
 	p, ok := ctx.Value(infoKey{}).(*Info)
 	if !ok {
 		return Info{}, false
 	}
 	return *p, true
+}
+
+type itemsKey struct{}
+
+// ItemsFrom gives, in a batch, the step of each item, in the items' order; nil where the tool takes no batches. Items
+// that one step brought have the same Info, key included: the idempotency key of such an item is Key with its place
+// among them. The items may be of different runs and tenants.
+func ItemsFrom(ctx context.Context) []Info {
+	if b, ok := ctx.Value(itemsKey{}).(*batch); ok {
+		return b.stepsOfItems()
+	}
+	return nil
+}
+
+// batchContext is the context of one call with a batch.
+type batchContext struct {
+	stepContext
+	batch *batch
+}
+
+// Value gives the Info and the items, and nothing else of Stepjet's.
+func (c *batchContext) Value(key any) any {
+	if _, ok := key.(itemsKey); ok {
+		return c.batch
+	}
+	return c.stepContext.Value(key)
 }
 
 // stepContext is the context of one execution. It costs one cancel context: the deadline is kept by the execution's own

@@ -11,8 +11,9 @@ type Option func(*settings)
 
 // settings is what options work on: the tool's definition and how it is hosted here.
 type settings struct {
-	def   tool.Definition
-	slots int
+	def      tool.Definition
+	slots    int
+	together func(Info) string
 }
 
 // Title names the tool for people.
@@ -43,3 +44,10 @@ func OutputSchema(schema json.RawMessage) Option {
 
 // Slots overrides Config.Slots for this tool.
 func Slots(n int) Option { return func(s *settings) { s.slots = n } }
+
+// Together lets only those steps into one batch for which key gives the same, besides what must be equal in any case. It
+// is for handlers that use one thing of the steps for the whole call: a credential of their context, their tenant. It
+// must be quick.
+func Together(key func(Info) string) Option {
+	return func(s *settings) { s.together = key }
+}

@@ -6,19 +6,22 @@ import "sync/atomic"
 // them worth keeping: a fresh goroutine spends more on growing its own than Stepjet does on the step.
 const maxIdle = 256
 
-// pool runs each execution in a goroutine of its own, taking an idle one where there is one. It never makes one wait.
+// task is what a pool runs: an execution, or a batch of them.
+type task interface{ run() }
+
+// pool runs each task in a goroutine of its own, taking an idle one where there is one. It never makes one wait.
 type pool struct {
-	next  chan *execution
+	next  chan task
 	stop  chan struct{}
 	idle  atomic.Int32
 	tasks *tally
 }
 
 func newPool(tasks *tally) *pool {
-	return &pool{next: make(chan *execution), stop: make(chan struct{}), tasks: tasks}
+	return &pool{next: make(chan task), stop: make(chan struct{}), tasks: tasks}
 }
 
-func (p *pool) run(x *execution) {
+func (p *pool) run(x task) {
 	select {
 	case p.next <- x:
 	default:
@@ -27,7 +30,7 @@ func (p *pool) run(x *execution) {
 	}
 }
 
-func (p *pool) loop(x *execution) {
+func (p *pool) loop(x task) {
 	defer p.tasks.done()
 	for {
 		x.run()

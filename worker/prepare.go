@@ -16,15 +16,24 @@ import (
 
 // simple reports whether nothing has to be looked up before the handler is called.
 func (x *execution) simple() bool {
-	return x.delivered <= 1 && x.step.Claim == "" && x.step.Handle == nil
+	claim := x.step.Claim != "" && !x.claimsLater()
+	return x.delivered <= 1 && !claim && x.step.Handle == nil && !x.late(x.taken)
 }
+
+// claimsLater reports whether the step is claimed only when its batch begins: one that waits for others may yet be left
+// to another worker. A redelivered step waits for nobody.
+func (x *execution) claimsLater() bool { return x.feed.gather != nil && x.delivered <= 1 }
 
 // prepare does what has to be done before a handler is called. It reports false where it must not be.
 func (x *execution) prepare() bool {
 	if x.delivered > 1 && !x.stillOpen() {
 		return false
 	}
-	if x.step.Claim != "" && !x.claim() {
+	if x.late(x.taken) {
+		x.leaveToOwner()
+		return false
+	}
+	if x.step.Claim != "" && !x.claimsLater() && !x.claim() {
 		return false
 	}
 	if x.delivered > x.e.config.MaxDeliveries {

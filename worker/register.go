@@ -59,6 +59,9 @@ func (e *engine) serve(ctx context.Context, h *hosted) error {
 	if f.ackWait <= 0 {
 		f.ackWait = defaultAckWait
 	}
+	if h.batch != nil {
+		f.gather = newGatherer(e, f, t.Contract)
+	}
 	e.pulse.serve(f.ackWait)
 	if h.cancels == nil {
 		if h.cancels, err = e.w.nc.Subscribe(subjects.CancelFilter(h.def.Name), e.onCancel); err != nil {
@@ -114,8 +117,11 @@ func (e *engine) watchOnce(ctx context.Context) error {
 			return
 		}
 		delete(unseen, t.Name)
-		if f := h.feed.Load(); deleted || f != nil && f.shard != t.Shard {
+		f := h.feed.Load()
+		if deleted || f != nil && f.shard != t.Shard {
 			e.mend(ctx, h)
+		} else if f != nil && f.gather != nil {
+			f.gather.follow(t.Contract)
 		}
 	}
 	ready := func() {
@@ -154,6 +160,14 @@ func (e *engine) mend(ctx context.Context, h *hosted) {
 func (e *engine) endFeed(ctx context.Context, f *feed) {
 	ctx, cancel := context.WithTimeout(ctx, f.ackWait)
 	defer cancel()
+	f.drain(ctx)
+}
+
+// drain asks for no more steps; a batch waits for none either.
+func (f *feed) drain(ctx context.Context) {
+	if f.gather != nil {
+		f.gather.drain()
+	}
 	f.puller.Drain(ctx)
 }
 

@@ -75,7 +75,7 @@ func (e *engine) endFeeds(ctx context.Context) {
 			feeds.add()
 			e.spawn(func() {
 				defer feeds.done()
-				f.puller.Drain(ctx)
+				f.drain(ctx)
 			})
 		}
 	}

@@ -50,6 +50,11 @@ type hosted struct {
 	schema  *tool.Schema
 	handler Handler
 	slots   int
+	batch   *tool.Batch // nil: one step at a time
+
+	propagation tool.Propagation
+	together    func(Info) string                // see Together; may be nil
+	readable    func(item json.RawMessage) error // whether the handler can read an item; may be nil
 
 	cancels *nats.Subscription
 	feed    atomic.Pointer[feed] // nil until it is registered
@@ -113,15 +118,19 @@ func host(s settings, fn Handler) (*hosted, error) {
 	if s.slots < 1 || s.slots > maxSlots {
 		return nil, fault.New(fault.InvalidTool, "tool %q: it has 1 to %d slots, not %d", name, maxSlots, s.slots)
 	}
-	if _, err := s.def.Contract(); err != nil {
+	contract, err := s.def.Contract()
+	if err != nil {
 		return nil, inTool(name, err)
 	}
-	schema, err := tool.CompileSchema(s.def.InputSchema)
+	schema, err := s.def.Input()
 	if err != nil {
 		return nil, inTool(name, err)
 	}
 	def := s.def
-	return &hosted{def: &def, schema: schema, handler: fn, slots: s.slots}, nil
+	return &hosted{
+		def: &def, schema: schema, handler: fn, slots: s.slots, together: s.together,
+		batch: contract.Batch, propagation: contract.ErrorPropagation,
+	}, nil
 }
 
 func inTool(name string, err error) error {

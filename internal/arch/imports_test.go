@@ -24,6 +24,7 @@ const rules = `
 	tool              std fault jsonschema
 	plan              std fault tool gjson sjson
 	machine           std fault subjects outcome plan tool
+	catalog           std fault tool plan
 
 	kv                std sys fault subjects wire tool outcome nats sync gjson
 
@@ -128,7 +129,7 @@ func standard(name string) bool {
 	if strings.Contains(first, ".") {
 		return false
 	}
-	for _, own := range []string{"fault", "subjects", "outcome", "wire", "tool", "plan", "machine", "kv", "orchestrator", "worker", "client", "internal", "cmd"} {
+	for _, own := range []string{"fault", "subjects", "outcome", "wire", "tool", "plan", "machine", "catalog", "kv", "orchestrator", "worker", "client", "internal", "cmd"} {
 		if first == own {
 			return false
 		}

@@ -68,7 +68,7 @@ func codeOf(err error) int {
 	case fault.NoConnection:
 		return exitNoServer
 	case fault.InvalidConfig, fault.InvalidTool, fault.MessageTooLarge, fault.Conflict, fault.InvalidID,
-		fault.MalformedJSON, fault.InvalidUTF8, fault.LimitExceeded, fault.UnknownTool:
+		fault.MalformedJSON, fault.InvalidUTF8, fault.LimitExceeded, fault.InvalidValue, fault.UnknownTool:
 		return exitInvalid
 	}
 	return exitFailed

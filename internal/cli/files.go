@@ -56,31 +56,44 @@ func shown(name string) string {
 
 // catalog is the tools that a plan is checked against.
 type catalog struct {
-	schemas map[string]*tool.Schema
-	names   []string
+	tools map[string]plan.Tool
+	names []string
 }
 
-func (c *catalog) Lookup(name string) (*tool.Schema, bool) {
-	s, ok := c.schemas[name]
-	return s, ok
+func (c *catalog) Lookup(name string) (plan.Tool, bool) {
+	t, ok := c.tools[name]
+	return t, ok
 }
 
 func (c *catalog) Names() []string { return c.names }
 
-// newCatalog compiles the input schemas of definitions. Errors: InvalidTool.
+// newCatalog compiles the schemas of definitions. Errors: InvalidTool.
 func newCatalog(definitions []*tool.Definition) (*catalog, error) {
-	c := &catalog{schemas: make(map[string]*tool.Schema, len(definitions))}
+	c := &catalog{tools: make(map[string]plan.Tool, len(definitions))}
 	for _, d := range definitions {
-		s, err := tool.CompileSchema(d.InputSchema)
+		t, err := planTool(d)
 		if err != nil {
 			return nil, fault.As(err)
 		}
-		if _, twice := c.schemas[d.Name]; !twice {
+		if _, twice := c.tools[d.Name]; !twice {
 			c.names = append(c.names, d.Name)
 		}
-		c.schemas[d.Name] = s
+		c.tools[d.Name] = t
 	}
 	return c, nil
+}
+
+// planTool gives what a plan has to know of a tool.
+func planTool(d *tool.Definition) (t plan.Tool, err error) {
+	if t.Input, err = d.Input(); err != nil {
+		return t, err
+	}
+	if t.Output, err = d.Output(); err != nil {
+		return t, err
+	}
+	c, err := d.Contract()
+	t.DependsOn = c.DependsOn
+	return t, err
 }
 
 // toolsFile reads a file of tool definitions: an array in MCP form, or what a toolworker reads.

@@ -98,6 +98,19 @@ func TestGoldenCommands(t *testing.T) {
 			{"list", "-o", "yaml"},
 			{"tools", "call"},
 			{"get", "--wait", "soon", "r"},
+			{"retry"},
+			{"dead", "retry", "r"},
+			{"dead", "retry", "--all", "r"},
+			{"dead", "retry", "r", "a", "--tool", "x"},
+			{"dead", "shw", "r", "a"},
+			{"run", examples + "weather.json", "--with", "user"},
+			{"run", examples + "weather.json", "--secret", "hunter2"},
+			{"run", examples + "weather.json", "--secret", "hunt er=2"},
+			{"run", examples + "weather.json", "--with", "a user=ada"},
+			{"run", examples + "weather.json", "--with", "Tokyo:user=ada"},
+			{"run", examples + "weather.json", "--secret", "token=@env:ABSENT_TOKEN"},
+			{"run", examples + "weather.json", "--secret", "token=@file:testdata/absent"},
+			{"run", examples + "weather.json", "--with-file", "testdata/tools.json"},
 		},
 		"no_server": {
 			{"list", "--server", "nats://127.0.0.1:1"},
@@ -123,7 +136,8 @@ func TestGoldenHelp(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
 	for _, args := range []string{
-		"", "run", "submit", "validate", "graph", "eval", "list", "get", "watch", "cancel", "dev", "tools", "tools list",
+		"", "run", "submit", "validate", "graph", "eval", "list", "get", "watch", "cancel", "retry",
+		"dead", "dead list", "dead show", "dead retry", "dead remove", "dev", "tools", "tools list",
 		"tools show", "tools call", "version",
 	} {
 		text := transcript(t, "", append(strings.Fields(args), "--help")...)

@@ -55,20 +55,20 @@ func sampleRun() *outcome.Run {
 func TestGoldenGet(t *testing.T) {
 	t.Parallel()
 	a, out, _ := paper("text")
-	require.NoError(t, a.showRun(sampleRun()))
+	require.NoError(t, a.showRun(sampleRun(), false))
 	fmt.Fprintln(out, "----")
 
 	active := sampleRun()
 	active.Status, active.Outcome, active.Finished, active.Stats = outcome.Running, nil, time.Time{}, outcome.Stats{Steps: 4, Succeeded: 1}
 	active.Submitted = noon.Add(-48 * time.Hour)
-	active.Steps[0].Status, active.Steps[0].Error, active.Steps[0].Waiting = outcome.StepRetrying, nil, "backoff until 12:00:03.000, then attempt 4"
+	active.Steps[0].Status, active.Steps[0].Waiting = outcome.StepRetrying, "backoff until 12:00:03.000, then attempt 4"
 	active.Steps[3].Status, active.Steps[3].Error, active.Steps[3].Waiting = outcome.StepWaiting, nil, "tokyo"
-	require.NoError(t, a.showRun(active))
+	require.NoError(t, a.showRun(active, false))
 	fmt.Fprintln(out, "----")
 
 	rejected := &outcome.Run{Run: "bad", Tenant: "acme", Status: outcome.Rejected, Submitted: noon, Digest: "00", Outcome: &outcome.Outcome{
 		Run: "bad", Status: outcome.Rejected, Problems: []fault.Problem{{Code: fault.UnknownTool, Path: "/steps/0/tool", Message: "the tool 'ecko' is not registered", Hint: "did you mean 'echo'?"}}}}
-	require.NoError(t, a.showRun(rejected))
+	require.NoError(t, a.showRun(rejected, false))
 	fmt.Fprintln(out, "----")
 	for i := range 2 {
 		require.NoError(t, a.writeStep(out, &sampleRun().Steps[i]))

@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stepjet/stepjet/client"
-	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/plan"
 	"github.com/stepjet/stepjet/subjects"
@@ -21,6 +20,7 @@ type runFlags struct {
 	run   string
 	tools string
 	wait  time.Duration
+	with  contextFlags
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -40,6 +40,7 @@ Exit codes: 0 succeeded, 3 partial, 1 failed, cancelled or expired, 2 invalid pl
 4 no connection, 124 --wait ran out, 130 interrupted. In the last two cases the run goes on.`,
 		Example: `  stepjet run plan.json
   stepjet run --run order-42 -o json plan.json | jq .results
+  stepjet run --with user=ada --secret token=@env:TOKEN plan.json
   stepjet run --server nats://localhost:4222 --wait 30s plan.json`,
 		Args: exactly("PLAN"),
 		RunE: a.work(func(cmd *cobra.Command, args []string) error { return a.run(cmd.Context(), args[0], f) }),
@@ -47,6 +48,7 @@ Exit codes: 0 succeeded, 3 partial, 1 failed, cancelled or expired, 2 invalid pl
 	c.Flags().StringVar(&f.run, "run", "", "run `id`, the idempotency key; default: a new one")
 	c.Flags().StringVar(&f.tools, "tools", "", "tools `file` for the toolworker in this process; default: the built-in tools")
 	c.Flags().DurationVar(&f.wait, "wait", 0, "wait for this `duration` at most; default: until the outcome is there")
+	f.with.add(c.Flags())
 	return c
 }
 
@@ -60,6 +62,11 @@ func (a *app) run(ctx context.Context, file string, f runFlags) error {
 		a.tellProblems(file, report)
 		return quietly(exitInvalid)
 	}
+	p, _ := plan.Parse(body, nil) // a plan that is invalid is sent all the same, and its problems come back
+	bag, err := a.runContext(&f.with, p)
+	if err != nil {
+		return err
+	}
 	s, err := a.open(ctx, place{start: always, tools: f.tools})
 	if err != nil {
 		return err
@@ -70,7 +77,7 @@ func (a *app) run(ctx context.Context, file string, f runFlags) error {
 	}
 	ctx, cancel := waitFor(ctx, f.wait)
 	defer cancel()
-	out, err := a.runOn(ctx, s, body, f.run)
+	out, err := a.runOn(ctx, s, body, p, client.SubmitOptions{Run: f.run, Context: bag})
 	if err != nil {
 		a.tellLater(s, f.run, err)
 		return why(ctx, err)
@@ -86,30 +93,37 @@ func waitFor(ctx context.Context, wait time.Duration) (context.Context, context.
 	return context.WithTimeoutCause(ctx, wait, errWait)
 }
 
-// runOn submits a plan and follows it to its end.
-func (a *app) runOn(ctx context.Context, s *session, body []byte, id string) (*outcome.Outcome, error) {
-	w, err := s.client.NewWatcher(ctx, id) // before the plan is sent, so that nothing is missed
+// runOn submits a plan and follows it to its end. p is the plan as it was read; nil for one that is invalid.
+func (a *app) runOn(ctx context.Context, s *session, body []byte, p *plan.Plan, o client.SubmitOptions) (*outcome.Outcome, error) {
+	w, err := s.client.NewWatcher(ctx, o.Run) // before the plan is sent, so that nothing is missed
 	if err != nil {
 		return nil, err
 	}
 	defer w.Close()
-	r, err := a.submit(ctx, s, body, id)
+	r, err := a.submitWith(ctx, s, body, o)
 	if err != nil {
 		return nil, err
 	}
-	if r.Attached() {
-		a.say("%s", a.errStyle.dim("the run was there before: "+oneLine(id)))
-	}
-	p, _ := plan.Parse(body, nil)
+	a.tellIfAttached(r)
 	a.tellIfAlone(ctx, s)
-	return a.follow(ctx, w, a.report(id, p))
+	return a.follow(ctx, w, a.report(o.Run, p))
+}
+
+func (a *app) tellIfAttached(r *client.Run) {
+	if r.Attached() {
+		a.say("%s", a.errStyle.dim("the run was there before: "+oneLine(r.ID())))
+	}
 }
 
 // submit sends a plan, for as long as --timeout lasts where the server doesn't answer.
 func (a *app) submit(ctx context.Context, s *session, body []byte, id string) (*client.Run, error) {
+	return a.submitWith(ctx, s, body, client.SubmitOptions{Run: id})
+}
+
+func (a *app) submitWith(ctx context.Context, s *session, body []byte, o client.SubmitOptions) (*client.Run, error) {
 	ctx, cancel := a.patience(ctx)
 	defer cancel()
-	r, err := s.client.Submit(ctx, body, client.SubmitOptions{Run: id})
+	r, err := s.client.Submit(ctx, body, o)
 	return r, why(ctx, err)
 }
 
@@ -192,55 +206,4 @@ func (a *app) summary(out *outcome.Outcome) string {
 		parts = append(parts, fmt.Sprintf("%s kept out of the context (~%d tokens)", size(s.BytesKeptOut), s.TokensKeptOut))
 	}
 	return st.run(out.Status, string(out.Status)) + ": " + strings.Join(parts, ", ")
-}
-
-func (a *app) submitCommand() *cobra.Command {
-	var run string
-	c := &cobra.Command{
-		Use:   "submit PLAN",
-		Short: "Hand over a plan and return at once",
-		Long: `Makes a plan durable on the server and prints its run id. It runs whether or not anybody
-waits. A plan whose form is wrong is not sent: its problems are printed and the exit code is 2.`,
-		Example: `  stepjet submit --run order-42 plan.json
-  stepjet watch $(stepjet submit plan.json)`,
-		Args: exactly("PLAN"),
-		RunE: a.work(func(cmd *cobra.Command, args []string) error { return a.submitOnly(cmd.Context(), args[0], run) }),
-	}
-	c.Flags().StringVar(&run, "run", "", "run `id`, the idempotency key; default: a new one")
-	return c
-}
-
-func (a *app) submitOnly(ctx context.Context, file, run string) error {
-	body, err := a.readFile(file, maxPlanFile)
-	if err != nil {
-		return err
-	}
-	if p, report := plan.Parse(body, nil); p == nil {
-		a.tellProblems(file, report)
-		return quietly(exitInvalid)
-	}
-	s, err := a.open(ctx, remoteOnly)
-	if err != nil {
-		return err
-	}
-	defer s.close()
-	if run == "" {
-		run = nuid.Next()
-	}
-	r, err := a.submit(ctx, s, body, run)
-	if err != nil {
-		if fault.CodeOf(err) == fault.Timeout {
-			a.say("the plan may or may not have been accepted; sending it again is safe:\n  stepjet submit --run %s %s", quote(run), quote(file))
-		}
-		return err
-	}
-	if a.json() {
-		return a.printJSON(struct {
-			Run      string `json:"run"`
-			Tenant   string `json:"tenant"`
-			Attached bool   `json:"attached"` // it was there before
-		}{r.ID(), s.client.Tenant(), r.Attached()})
-	}
-	_, err = fmt.Fprintln(a.stdout, oneLine(r.ID()))
-	return err
 }

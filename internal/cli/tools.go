@@ -20,14 +20,18 @@ import (
 func (a *app) toolsCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "tools",
-		Short: "List, show and call the registered tools",
+		Short: "List, show, call, register, override and export tools",
 		Example: `  stepjet tools list
   stepjet tools show divide
-  stepjet tools call divide '{"arg_0": 1, "arg_1": 3}'`,
+  stepjet tools call divide '{"arg_0": 1, "arg_1": 3}'
+  stepjet tools apply tools.json
+  stepjet tools override divide --set max_concurrency=8
+  stepjet tools export --form openai`,
 		Args: knownCommand, SuggestionsMinimumDistance: 2,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	c.AddCommand(a.toolsListCommand(), a.toolsShowCommand(), a.toolsCallCommand())
+	c.AddCommand(a.toolsListCommand(), a.toolsShowCommand(), a.toolsCallCommand(), a.toolsApplyCommand(), a.toolsOverrideCommand(),
+		a.toolsRemoveCommand(), a.toolsExportCommand())
 	return c
 }
 
@@ -92,7 +96,7 @@ func (a *app) listTools(tools []kv.Tool) error {
 func (a *app) toolsShowCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "show TOOL",
-		Short:   "Show a tool's schemas and its contract with every default",
+		Short:   "Show a tool's schemas and its contract, as declared and as overridden",
 		Example: "  stepjet tools show divide",
 		Args:    exactly("TOOL"),
 		RunE: a.work(func(cmd *cobra.Command, args []string) error {
@@ -125,29 +129,13 @@ func (a *app) showTool(t *kv.Tool) error {
 		return a.printJSON(t)
 	}
 	var b bytes.Buffer
-	st, d, c := a.style, t.Definition, &t.Contract
+	st, d := a.style, t.Definition
 	fmt.Fprintf(&b, "%s\n", st.bold(t.Name))
 	if d.Description != "" {
 		fmt.Fprintf(&b, "%s\n", oneLine(d.Description))
 	}
 	b.WriteByte('\n')
-	var rows table
-	row := func(name, format string, args ...any) {
-		rows.add(cell{text: name, paint: st.dim}, plain(fmt.Sprintf(format, args...)))
-	}
-	row("mode", "%v, at most %d at a time", c.Mode, c.Limit)
-	row("attempts", "%d", c.MaxAttempts)
-	row("timeout", "%s for one attempt", c.Timeout)
-	if c.AtMostOnce {
-		row("delivery", "at most once")
-	} else {
-		row("delivery", "at least once")
-	}
-	if len(t.Tenants) > 0 {
-		row("tenants", "%s", strings.Join(t.Tenants, ", "))
-	}
-	row("digest", "%s", t.Digest)
-	rows.write(&b, "", 0)
+	a.contractRows(t).write(&b, "", 0)
 	for _, part := range []struct {
 		name string
 		raw  json.RawMessage

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"strings"
+
+	"github.com/stepjet/stepjet/wire"
 )
 
 // tailLimit is how much of standard error, or of a response that reports an error, goes into a message, in bytes.
@@ -38,6 +40,7 @@ type tail struct {
 	data  []byte
 	limit int
 	cut   bool
+	clean *wire.Redactor // of the step's secrets; one that is cut through is seen only here
 }
 
 // Write keeps the last bytes.
@@ -57,7 +60,7 @@ func (t *tail) Write(b []byte) (int, error) {
 func (t *tail) String() string {
 	s := printable(string(t.data))
 	if t.cut {
-		return "…" + s
+		return "…" + t.clean.Excerpt(s)
 	}
 	return s
 }

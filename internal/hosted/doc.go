@@ -33,6 +33,8 @@
 //   - env: "NAME=value" sets a variable, "NAME" passes the worker's own on. Nothing else is passed on but PATH, LANG,
 //     LC_ALL, LC_CTYPE, TZ and TMPDIR; NATS_* and STEPJET_* can't be. STEPJET_KEY (the idempotency key), STEPJET_ATTEMPT,
 //     STEPJET_TENANT, STEPJET_RUN, STEPJET_STEP and TRACEPARENT are set for every call.
+//   - context: keys of the run's out-of-band context that the program gets, as STEPJET_CONTEXT_<KEY>: upper-cased, all but
+//     letters and digits as "_". What the run doesn't have is not set. Nothing of the context is passed on unasked.
 //   - dir: working directory, relative to the file's own; the file's own by default.
 //
 // Exit code 0 is success, and the output is standard output without its trailing newlines: JSON where it is valid JSON,
@@ -46,7 +48,9 @@
 //   - url: http or https. {name} in the path stands for an argument, escaped so that it stays within its segment; {{ stands
 //     for a brace. Scheme, host and port can't hold placeholders.
 //   - query: parameters to add; a value that is nothing but {name} is left out where the argument is absent.
-//   - headers: sent as they are; ${env:NAME} is the worker's environment variable, for credentials.
+//   - headers: sent as they are; ${env:NAME} is the worker's environment variable, for credentials. ${context:key} is a
+//     value of the run's out-of-band context: a header that is nothing but it is left out where the run has no such key, in
+//     any other the key must be there. Nothing of the context is sent unasked.
 //   - body: "arguments" (the arguments as JSON) or "none" (default).
 //   - allow_private: also reach loopback, private, link-local and other addresses that are not public. This holds for the
 //     host of the url alone, not for one that it redirects to.
@@ -57,4 +61,11 @@
 // to http; configured headers are not sent to another host, nor is a body. Each request carries Idempotency-Key and, where
 // the plan came with one, traceparent. 2xx is success; 408, 425, 429 and 5xx are tool_failed and may be tried again, not
 // before Retry-After has passed; any other status is tool_terminal.
+//
+// # Batches
+//
+// A tool whose x-orchestration has a batch is given {argument: [item, …], …} as its arguments, of many steps, and answers
+// {"results":[{"index":0,"status":"ok","data":…},{"index":1,"status":"error","error":{"message":…}}],"summary":{…}}. Only
+// steps go together that agree in the context keys which the tool asks for. A call for more than one step has no
+// STEPJET_KEY and no Idempotency-Key, nor any of the other variables that tell of a step.
 package hosted

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -15,6 +16,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/wire"
 	"github.com/stepjet/stepjet/worker"
 )
 
@@ -32,6 +34,7 @@ type program struct {
 	timeout  time.Duration // 0: that of the contract
 	limit    int64         // of standard output, in bytes
 	env      []string
+	context  []string // keys of the run's context to pass on
 	dir      string
 }
 
@@ -49,12 +52,12 @@ func (p *program) call(parent context.Context, args json.RawMessage, info worker
 		defer done()
 	}
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	cmd.Env, cmd.Dir, cmd.WaitDelay = append(p.env[:len(p.env):len(p.env)], infoEnv(info)...), p.dir, lingering
+	cmd.Env, cmd.Dir, cmd.WaitDelay = slices.Concat(p.env, infoEnv(info), contextEnv(p.context, info.Context)), p.dir, lingering
 	if p.stdin {
 		cmd.Stdin = bytes.NewReader(args)
 	}
 	stdout := &capture{limit: p.limit, full: func() { cancel(p.tooLarge()) }}
-	stderr := &tail{limit: tailLimit}
+	stderr := &tail{limit: tailLimit, clean: wire.NewRedactor(info.Context)}
 	cmd.Stdout, cmd.Stderr = stdout, stderr
 	isolate(cmd)
 	err = cmd.Run()
@@ -151,8 +154,11 @@ func (p *program) arguments(raw json.RawMessage) ([]string, error) {
 	return argv, nil
 }
 
-// infoEnv tells the program about its step.
+// infoEnv tells the program about its step; a call for many steps has none.
 func infoEnv(info worker.Info) []string {
+	if info.Key == "" {
+		return nil
+	}
 	env := []string{
 		"STEPJET_TENANT=" + info.Tenant, "STEPJET_RUN=" + info.Run, "STEPJET_STEP=" + info.Step,
 		"STEPJET_KEY=" + info.Key, "STEPJET_ATTEMPT=" + strconv.Itoa(info.Attempt),

@@ -28,6 +28,7 @@ type File struct {
 type hosted struct {
 	def  *tool.Definition
 	call caller
+	uses []string // keys of the run's context that it asks for
 }
 
 // caller executes one kind of tool. Its arguments have been checked against the input schema.
@@ -101,10 +102,9 @@ func (f *File) Warnings() []string { return f.warnings }
 func (f *File) Register(w *worker.Worker) error {
 	for _, t := range f.tools {
 		handler := func(ctx context.Context, args json.RawMessage) (worker.Output, error) {
-			info, _ := worker.InfoFrom(ctx)
-			return t.call(ctx, args, info)
+			return t.call(ctx, args, stepOf(ctx))
 		}
-		if err := w.HandleRaw(t.def, handler); err != nil {
+		if err := w.HandleRaw(t.def, handler, together(t.uses)); err != nil {
 			return err
 		}
 	}
@@ -119,7 +119,7 @@ func (f *File) Close() {
 }
 
 func builtinTool(t builtin.Tool, def tool.Definition) hosted {
-	return hosted{&def, func(ctx context.Context, args json.RawMessage, info worker.Info) (worker.Output, error) {
+	return hosted{def: &def, call: func(ctx context.Context, args json.RawMessage, info worker.Info) (worker.Output, error) {
 		out, err := t.Run(ctx, builtin.Call{Args: args, Attempt: info.Attempt})
 		return worker.Output{Body: out}, err
 	}}

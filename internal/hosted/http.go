@@ -21,18 +21,19 @@ import (
 
 // request is an http tool.
 type request struct {
-	name     string // of the tool
-	method   string
-	base     string // scheme, host and port
-	path     template
-	fixed    string // the query that stands in the url
-	query    []parameter
-	header   http.Header // as configured
-	body     bool
-	defaults map[string]json.RawMessage
-	timeout  time.Duration // 0: that of the contract
-	limit    int64         // of the response's body, in bytes
-	client   *http.Client
+	name      string // of the tool
+	method    string
+	base      string // scheme, host and port
+	path      template
+	fixed     string // the query that stands in the url
+	query     []parameter
+	header    http.Header         // as configured, but for
+	templates map[string]template // those that take something from the run's context
+	body      bool
+	defaults  map[string]json.RawMessage
+	timeout   time.Duration // 0: that of the contract
+	limit     int64         // of the response's body, in bytes
+	client    *http.Client
 }
 
 // parameter is one of query; it is left out where it is nothing but an argument that is absent.
@@ -59,7 +60,7 @@ func (r *request) call(parent context.Context, args json.RawMessage, info worker
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		return worker.Output{}, r.refused(resp, time.Now())
+		return worker.Output{}, r.refused(resp, info.Context, time.Now())
 	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, r.limit+1))
 	if err != nil {
@@ -108,7 +109,7 @@ func (r *request) build(ctx context.Context, raw json.RawMessage, info worker.In
 		return nil, fault.New(fault.InvalidArguments, "the arguments make no URL")
 	}
 	r.headers(req, info)
-	return req, nil
+	return req, r.contextHeaders(req.Header, info.Context)
 }
 
 // segment gives an argument escaped for one segment of a path.

@@ -29,6 +29,7 @@ type reader struct {
 	getenv   func(string) (string, bool)
 	file     *File
 	names    map[string]string // place of each tool by its name
+	uses     []string          // keys of the run's context that the tool being read asks for
 	problems Problems
 }
 
@@ -80,12 +81,13 @@ func (r *reader) entry(path string, raw json.RawMessage) {
 		def = &tool.Definition{} // so that the rest is checked too
 	}
 	var call caller
+	r.uses = nil
 	if kinds[0] == "exec" {
 		call = r.exec(f, def)
 	} else {
 		call = r.http(f, def)
 	}
-	r.add(path, hosted{def, call})
+	r.add(path, hosted{def, call, r.uses})
 }
 
 // add takes a tool in, unless its name is taken.

@@ -19,7 +19,7 @@ var private = []string{"NATS_", "STEPJET_"}
 // exec reads the exec field of an entry.
 func (r *reader) exec(entry fields, def *tool.Definition) caller {
 	f, ok := r.problems.object(entry.at("exec"), entry.values["exec"],
-		"argv", "allow_dash", "stdin", "timeout_ms", "output_limit_bytes", "env", "dir")
+		"argv", "allow_dash", "stdin", "timeout_ms", "output_limit_bytes", "env", "context", "dir")
 	if !ok {
 		return nil
 	}
@@ -40,6 +40,8 @@ func (r *reader) exec(entry fields, def *tool.Definition) caller {
 		p.dash[name] = true
 	}
 	p.env = r.environment(f)
+	p.context = r.contextKeys(f)
+	r.uses = p.context
 	return p.call
 }
 

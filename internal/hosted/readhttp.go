@@ -30,19 +30,27 @@ func (r *reader) http(entry fields, def *tool.Definition) caller {
 		r.problems.wrong(f.at("body"), "use query, or another method", "a %s has no body", q.method)
 	}
 	q.query = r.query(f, def)
-	q.header = r.headers(f)
+	r.headers(f, q)
 	private := f.flag("allow_private")
 	host := r.url(f, def, q, private)
 	if r.file.web == nil {
 		r.file.web = newWeb()
 	}
+	g := guard{r.file.web, host, private}
+	q.client = &http.Client{Transport: g, CheckRedirect: g.redirects(q.own())}
+	return q.call
+}
+
+// own gives the headers that are for the tool's host alone, by their names.
+func (q *request) own() http.Header {
 	own := q.header.Clone()
 	for _, name := range []string{keyHeader, "Traceparent", "Tracestate"} {
 		own.Set(name, "")
 	}
-	g := guard{r.file.web, host, private}
-	q.client = &http.Client{Transport: g, CheckRedirect: g.redirects(own)}
-	return q.call
+	for name := range q.templates {
+		own.Set(name, "")
+	}
+	return own
 }
 
 // url takes the url apart into what arguments can't touch and the path's template. It gives host and port.
@@ -138,8 +146,8 @@ func (r *reader) query(f fields, def *tool.Definition) []parameter {
 // ours are the headers that are not the file's to set.
 var ours = []string{"Host", "Content-Length", "Transfer-Encoding", "Connection", "Upgrade", "Te", "Trailer", keyHeader, "Traceparent", "Tracestate"}
 
-func (r *reader) headers(f fields) http.Header {
-	out := http.Header{}
+func (r *reader) headers(f fields, q *request) {
+	q.header, q.templates = http.Header{}, map[string]template{}
 	values := f.textMap("headers")
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		path, canonical := under(f.at("headers"), name), textproto.CanonicalMIMEHeaderKey(name)
@@ -151,17 +159,27 @@ func (r *reader) headers(f fields) http.Header {
 			r.problems.wrong(path, "leave it out", "the header %s is set by Stepjet", canonical)
 			continue
 		}
-		value, err := r.expandEnv(values[name])
-		if err == nil && strings.ContainsFunc(value, func(c rune) bool { return c < ' ' && c != '\t' || c == 0x7f }) {
+		t, err := r.headerTemplate(values[name])
+		if err == nil && slices.ContainsFunc(t, func(p part) bool { return badHeaderValue(p.text) }) {
 			err = fmt.Errorf("the value holds control characters")
 		}
 		if err != nil {
 			r.problems.wrong(path, "", "%v", err)
 			continue
 		}
-		out.Set(canonical, value)
+		q.set(canonical, t)
+		r.uses = append(r.uses, t.names()...)
 	}
-	return out
+}
+
+// set takes a header: as it is, or as a template where it needs the run's context.
+func (q *request) set(name string, t template) {
+	if len(t.names()) > 0 {
+		q.templates[name] = t
+		return
+	}
+	value, _ := t.expand(nil) // there is nothing to ask for
+	q.header.Set(name, value)
 }
 
 // token reports whether s may be a header's name (RFC 9110, 5.6.2).

@@ -18,6 +18,10 @@ type Options struct {
 	NoFailures bool
 	// Stop allows on_failure: stop.
 	Stop bool
+	// ForEach makes some steps run once for each item of a list. Their items fail by their tools alone, with errors that
+	// are the same whoever reports them, so that what references see is, too. Items of a fail-fast tool fail at most once
+	// in a step, so that the order in which they run doesn't matter, but for the number of attempts of a step that fails.
+	ForEach bool
 }
 
 // Case is a random plan with tools to run it.
@@ -26,7 +30,7 @@ type Case struct {
 	Plan []byte
 	// Contracts has all tools that the plan names.
 	Contracts map[string]Contract
-	// Scripts say what the tools do, by step.
+	// Scripts say what the tools do, by step; "S=i" is for one item of a for_each step, S for all those without one.
 	Scripts map[string]Script
 	// Forms counts what occurs in the plan, by the names of Forms.
 	Forms map[string]int
@@ -47,7 +51,14 @@ const maxEcho = 4 << 10
 
 // Call is a Behaviour.
 func (c Case) Call(step, _ string, args []byte, attempt int) Reply {
-	s := c.Scripts[step]
+	s, own := c.Scripts[step]
+	id, item := splitToken(step)
+	if !own {
+		s = c.Scripts[id]
+	}
+	if _, err := Convert(args, false); s.Echo && item >= 0 && err != nil { // too deep for an output: not the same error everywhere
+		s.Echo, s.Reply = false, Reply{}
+	}
 	switch {
 	case attempt <= len(s.Failures):
 		return Reply{Err: &s.Failures[attempt-1]}
@@ -83,6 +94,9 @@ type generator struct {
 type made struct {
 	id     string
 	result *value
+	tool   string
+	each   bool // it has a for_each
+	items  int  // how many, where that is known; else -1
 }
 
 // Generate makes a plan that is valid. The same source gives the same case.
@@ -94,14 +108,23 @@ func Generate(rng *rand.Rand, o Options) Case {
 	}
 	count := 1 + g.Intn(most)
 	for i := range 1 + g.Intn(4) {
-		g.c.Contracts[fmt.Sprintf("tool.%d/x:y", i)] = Contract{MaxAttempts: 1 + g.Intn(3)}
+		c := Contract{MaxAttempts: 1 + g.Intn(3)}
+		if o.ForEach {
+			c.PartialSuccess = g.Intn(2) == 0
+		}
+		g.c.Contracts[fmt.Sprintf("tool.%d/x:y", i)] = c
 	}
 	shape := shapes[g.Intn(len(shapes))]
 	var documents []string
 	for i := range count {
 		deps := shape(g, i, count)
-		documents = append(documents, g.step(deps))
-		g.script(o)
+		each := o.ForEach && g.Intn(4) == 0
+		documents = append(documents, g.step(deps, each))
+		if each {
+			g.itemScripts(o)
+		} else {
+			g.script(o)
+		}
 	}
 	order := g.order(count)
 	var list []string
@@ -179,15 +202,20 @@ func (g *generator) taken(id string) bool {
 }
 
 // step writes a step that depends on some of those before it, or on none.
-func (g *generator) step(deps []int) string {
+func (g *generator) step(deps []int, each bool) string {
 	id := g.newID()
-	tools := slices.Sorted(maps.Keys(g.c.Contracts))
-	fields := []string{`"id":` + g.spell(id), `"tool":` + g.spell(pick(g.Rand, tools))}
+	tool := pick(g.Rand, slices.Sorted(maps.Keys(g.c.Contracts)))
+	fields := []string{`"id":` + g.spell(id), `"tool":` + g.spell(tool)}
 	var targets []made
 	for _, d := range deps {
 		targets = append(targets, g.steps[d])
 	}
-	fields = append(fields, g.arguments(targets)...)
+	last := made{id: id, tool: tool, each: each}
+	if each {
+		fields = append(fields, g.forEach(&last, targets)...)
+	} else {
+		fields = append(fields, g.arguments(targets)...)
+	}
 	if g.Intn(4) == 0 && len(targets) > 0 {
 		g.c.Forms["depends_on"]++
 		fields = append(fields, `"depends_on":[`+g.spell(pick(g.Rand, targets).id)+`]`)
@@ -208,7 +236,7 @@ func (g *generator) step(deps []int) string {
 		g.c.Forms["unknown field"]++
 		fields = append(fields, `"thought":"see $ref: and ${ref:"`)
 	}
-	g.steps = append(g.steps, made{id: id})
+	g.steps = append(g.steps, last)
 	return g.object(fields)
 }
 

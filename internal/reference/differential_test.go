@@ -3,6 +3,7 @@ package reference_test
 import (
 	"encoding/json"
 	"flag"
+	"fmt"
 	"math/rand"
 	"strings"
 	"testing"
@@ -27,15 +28,45 @@ func requireSameArguments(t *testing.T, seed int64, doc string, p *plan.Plan, q 
 	t.Helper()
 	got, gotErr := p.Arguments(step, r)
 	want, wantErr := q.Arguments(step, r)
+	code := requireSame(t, fmt.Sprintf("seed %d, step %d: %s", seed, step, doc), got, gotErr, want, wantErr)
+	if q.Steps[step].ForEach {
+		requireSameItems(t, seed, doc, p, q, step, r)
+	}
+	return code
+}
+
+// requireSame compares JSON, or the codes of errors, and gives the code.
+func requireSame(t *testing.T, what string, got []byte, gotErr *fault.Error, want []byte, wantErr *reference.Err) string {
+	t.Helper()
 	if wantErr != nil {
-		require.NotNil(t, gotErr, "seed %d, step %d fails with %s, not with %s: %s", seed, step, wantErr.Code, got, doc)
-		require.Equal(t, wantErr.Code, string(gotErr.Code), "seed %d, step %d: %s", seed, step, doc)
+		require.NotNil(t, gotErr, "fails with %s, not with %s: %s", wantErr.Code, got, what)
+		require.Equal(t, wantErr.Code, string(gotErr.Code), what)
 		return wantErr.Code
 	}
-	require.Nil(t, gotErr, "seed %d, step %d: %s", seed, step, doc)
-	require.Equal(t, string(want), string(got), "seed %d, step %d: %s", seed, step, doc)
-	require.True(t, json.Valid(got), "seed %d, step %d: %s", seed, step, doc)
+	require.Nil(t, gotErr, what)
+	require.Equal(t, string(want), string(got), what)
+	require.True(t, json.Valid(got), what)
 	return ""
+}
+
+// requireSameItems takes the list of a for_each step apart both ways, and resolves the arguments of each item.
+func requireSameItems(t *testing.T, seed int64, doc string, p *plan.Plan, q *reference.Plan, step int, r results) {
+	t.Helper()
+	what := fmt.Sprintf("seed %d, step %d: %s", seed, step, doc)
+	got, gotErr := p.Items(step, r)
+	want, wantErr := q.Items(step, r)
+	if wantErr != nil || gotErr != nil {
+		requireSame(t, what, nil, gotErr, nil, wantErr)
+		return
+	}
+	require.Len(t, got, len(want), what)
+	resolver := p.NewResolver()
+	for i := range want {
+		require.Equal(t, string(want[i]), string(got[i]), what)
+		arguments, err := resolver.ItemArguments(step, got[i], r)
+		wanted, wantedErr := q.ItemArguments(step, want[i], r)
+		requireSame(t, what, arguments, err, wanted, wantedErr)
+	}
 }
 
 // accept reads a valid plan both ways.
@@ -50,6 +81,10 @@ func accept(t *testing.T, seed int64, doc string) (*plan.Plan, *reference.Plan) 
 		require.Equal(t, s.ID, p.Steps[i].ID)
 		require.Equal(t, s.Optional, p.Steps[i].Optional)
 		require.ElementsMatch(t, s.Deps, p.Steps[i].Deps, "seed %d, step %d: %s", seed, i, doc)
+		require.Equal(t, s.ForEach, p.Steps[i].ForEach != nil)
+		if s.ForEach {
+			require.Equal(t, s.As, p.Steps[i].ForEach.As)
+		}
 	}
 	require.Equal(t, q.Outputs, p.Outputs)
 	return p, q
@@ -60,7 +95,7 @@ func TestArgumentsAgree(t *testing.T) {
 	t.Parallel()
 	codes, forms := map[string]int{}, map[string]int{}
 	for seed, n := *firstSeed, 0; n < *cases; seed++ {
-		c := reference.Generate(rand.New(rand.NewSource(seed)), reference.Options{})
+		c := reference.Generate(rand.New(rand.NewSource(seed)), reference.Options{ForEach: seed%2 == 0})
 		p, q := accept(t, seed, string(c.Plan))
 		r, err := reference.Run(c.Plan, c.Contracts, c.Call)
 		require.NoError(t, err)
@@ -87,7 +122,7 @@ func TestArgumentsAgree(t *testing.T) {
 	for _, code := range []string{"", "unresolved_ref", "invalid_arguments"} {
 		require.Greater(t, codes[code], *cases/500, "code %q", code)
 	}
-	for _, form := range reference.Forms() {
+	for _, form := range append(reference.Forms(), reference.EachForms()...) {
 		require.Greater(t, forms[form], *cases/500, form)
 	}
 }

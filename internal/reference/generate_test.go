@@ -12,9 +12,9 @@ import (
 // Everything that the generator can make is made, every plan is valid, and runs come to everything that they can.
 func TestGenerate(t *testing.T) {
 	t.Parallel()
-	forms, runs, steps := map[string]int{}, map[string]int{}, map[string]int{}
+	forms, runs, steps, items := map[string]int{}, map[string]int{}, map[string]int{}, map[string]int{}
 	for seed := range int64(2000) {
-		c := reference.Generate(rand.New(rand.NewSource(seed)), reference.Options{Stop: true})
+		c := reference.Generate(rand.New(rand.NewSource(seed)), reference.Options{Stop: true, ForEach: seed%2 == 0})
 		r, err := reference.Run(c.Plan, c.Contracts, c.Call)
 		require.NoError(t, err, "seed %d: %s", seed, c.Plan)
 		for name, n := range c.Forms {
@@ -23,9 +23,12 @@ func TestGenerate(t *testing.T) {
 		runs[r.Status]++
 		for _, s := range r.Steps {
 			steps[s.Status+" "+s.Code]++
+			for _, item := range s.Items {
+				items[item.Status+" "+item.Code]++
+			}
 		}
 	}
-	for _, name := range append(reference.Forms(), "stop") {
+	for _, name := range append(append(reference.Forms(), reference.EachForms()...), "stop") {
 		require.Greater(t, forms[name], 20, name)
 		delete(forms, name)
 	}
@@ -39,6 +42,10 @@ func TestGenerate(t *testing.T) {
 	} {
 		require.Greater(t, steps[status], 20, status)
 	}
+	for _, status := range []string{"succeeded ", "failed tool_failed", "failed tool_terminal", "cancelled cancelled"} {
+		require.Greater(t, items[status], 10, status)
+	}
+	require.Zero(t, items["failed unresolved_ref"], "items fail by their tools alone")
 }
 
 func TestGenerateReplays(t *testing.T) {

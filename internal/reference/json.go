@@ -66,6 +66,12 @@ func read(raw []byte) (*value, error) {
 	return readValue(bytes.TrimSpace(raw), 0)
 }
 
+// maxAround is how many objects and arrays Stepjet itself puts around what a tool returned: an array of entries.
+const maxAround = 2
+
+// readResult is read for what references see, which may be deeper than a tool's output.
+func readResult(raw []byte) (*value, error) { return readValue(bytes.TrimSpace(raw), -maxAround) }
+
 // whyInvalid tells JSON that is too deep even for encoding/json (10,000) from what is no JSON.
 func whyInvalid(raw []byte) error {
 	var skip json.RawMessage

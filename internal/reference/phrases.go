@@ -158,6 +158,12 @@ func (g *generator) oddEscape(targets []made) string {
 func (g *generator) ref(targets []made) string {
 	target := pick(g.Rand, targets)
 	text, at := target.id, target.result
+	if target.each {
+		text, at = g.entry(target)
+		if at == nil {
+			return text
+		}
+	}
 	for range g.Intn(4) {
 		switch {
 		case at != nil && len(at.members) > 0 && g.Intn(8) > 0:

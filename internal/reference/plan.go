@@ -32,6 +32,12 @@ type PlanStep struct {
 	Optional bool
 	// MaxAttempts is its retry.max_attempts; 0 where it names none.
 	MaxAttempts int
+	// ForEach is whether it runs once for each item of a list.
+	ForEach bool
+	// As is what the items are called in its arguments.
+	As string
+
+	in *value // the list
 
 	arguments *value
 }
@@ -101,6 +107,9 @@ func parseStep(v *value) (PlanStep, error) {
 			}
 		}
 	}
+	if err := s.parseForEach(v.option("for_each")); err != nil {
+		return s, err
+	}
 	var err error
 	s.arguments, err = parseArguments(v.option("arguments"))
 	return s, err
@@ -129,9 +138,21 @@ func parseArguments(v *value) (*value, error) {
 
 // link finds the steps that a step depends on.
 func (p *Plan) link(i int, v *value) error {
-	ids, err := references(p.Steps[i].arguments)
+	refs, err := references(p.Steps[i].arguments)
 	if err != nil {
 		return err
+	}
+	if p.Steps[i].ForEach {
+		if refs, err = p.linkForEach(i, refs); err != nil {
+			return err
+		}
+	}
+	var ids []string
+	for _, r := range refs {
+		if d := p.index(r.id); d >= 0 && p.Steps[d].ForEach && !r.intoEntries() {
+			return errRef
+		}
+		ids = append(ids, r.id)
 	}
 	if d := v.option("depends_on"); d != nil {
 		for _, m := range d.members {
@@ -150,45 +171,42 @@ func (p *Plan) link(i int, v *value) error {
 	return nil
 }
 
-// references gives the ids in all references of some arguments.
-func references(v *value) ([]string, error) {
+// references gives all references in some arguments, or in a list.
+func references(v *value) ([]ref, error) {
 	if v.kind == '"' {
 		return referencesOfText(v.text)
 	}
 	if target, is, err := objectForm(v); is {
-		return []string{target.id}, err
+		return []ref{target}, err
 	}
-	var all []string
+	var all []ref
 	for _, m := range v.members {
 		if v.kind == '{' {
 			if _, err := keyText(m.key); err != nil {
 				return nil, err
 			}
 		}
-		ids, err := references(m.value)
+		some, err := references(m.value)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, ids...)
+		all = append(all, some...)
 	}
 	return all, nil
 }
 
-func referencesOfText(s string) ([]string, error) {
+func referencesOfText(s string) ([]ref, error) {
 	p, err := parse(s)
 	if err != nil {
 		return nil, err
 	}
-	var ids []string
-	for _, r := range p.refs {
-		ids = append(ids, r.id)
-	}
+	all := slices.Clone(p.refs)
 	for _, part := range p.pieces {
 		if part.ref != nil {
-			ids = append(ids, part.ref.id)
+			all = append(all, *part.ref)
 		}
 	}
-	return ids, nil
+	return all, nil
 }
 
 // objectForm reads {"$ref": "a.city"}. is tells whether the value has the key $ref at all.
@@ -204,10 +222,12 @@ func objectForm(v *value) (target ref, is bool, err error) {
 	return target, true, err
 }
 
+var escapedKeyRE = regexp.MustCompile(`^\$(\$+ref)$`)
+
 // keyText gives the key that a key in the arguments stands for.
 func keyText(key string) (string, error) {
-	if key == "$$ref" {
-		return "$ref", nil
+	if m := escapedKeyRE.FindStringSubmatch(key); m != nil {
+		return m[1], nil
 	}
 	return parseKey(key)
 }

@@ -4,7 +4,7 @@ import "fmt"
 
 // Decided is one record of a run's ledger that decides something.
 type Decided struct {
-	// Step is the id of the step whose next attempt was decided; empty for a stop record.
+	// Step is the id of the step whose next attempt was decided, "S=i" for an item; empty for a stop record.
 	Step string
 	// Reply is how it was decided.
 	Reply Reply
@@ -29,18 +29,25 @@ func RunStopped(plan []byte, contracts map[string]Contract, decided []Decided) (
 		return nil, err
 	}
 	r := newRun(p, contracts)
+	r.emptyLists()
 	stopped := false
 	for n, d := range decided {
 		if d.Step == "" {
 			stopped = r.stopRecord(d.Stop, stopped) || stopped
 			continue
 		}
-		i := p.index(d.Step)
+		id, item := splitToken(d.Step)
+		i := p.index(id)
 		if i < 0 || !r.ready(i) {
 			return nil, fmt.Errorf("record %d decides step %q, which was not ready", n, d.Step)
 		}
 		was := r.readySteps()
-		if err := r.record(i, d, stopped); err != nil {
+		if item >= 0 {
+			err = r.itemRecord(i, item, d, stopped)
+		} else {
+			err = r.record(i, d, stopped)
+		}
+		if err != nil {
 			return nil, fmt.Errorf("record %d: %w", n, err)
 		}
 		switch {
@@ -50,6 +57,7 @@ func RunStopped(plan []byte, contracts map[string]Contract, decided []Decided) (
 			stopped = true
 		default:
 			r.skipBlocked()
+			r.emptyLists()
 		}
 	}
 	if !stopped && r.open() {
@@ -73,18 +81,34 @@ func (r *run) stopRecord(status string, stopped bool) bool {
 
 // record takes one record of a step that is open.
 func (r *run) record(i int, d Decided, stopped bool) error {
+	s := &r.steps[i]
 	if !d.ByOwner {
-		r.steps[i].Attempts++
+		s.Attempts++
 	}
 	if stopped && d.Reply.Err != nil && d.Reply.Err.Code == codeCancelled {
-		r.cancel(i)
+		s.cancel()
+		return nil
+	}
+	if r.plan.Steps[i].ForEach { // its list came to nothing, or it was given up
+		if d.Reply.Err == nil || !d.ByOwner {
+			return fmt.Errorf("step %q was executed, and not its items", d.Step)
+		}
+		s.fail(d.Reply.Err)
 		return nil
 	}
 	if failure := r.resolve(i); failure != nil && !d.ByOwner {
 		return fmt.Errorf("step %q was executed, though its arguments come to %s", d.Step, failure.Code)
 	}
-	r.decide(i, d.Reply, !stopped)
+	s.decide(d.Reply, r.attemptsLeft(i, stopped))
 	return nil
+}
+
+// attemptsLeft is how many attempts a step may have: once it is stopped, none after the one in hand.
+func (r *run) attemptsLeft(i int, stopped bool) int {
+	if stopped {
+		return 0
+	}
+	return r.attempts(i)
 }
 
 // open is whether some step isn't over.

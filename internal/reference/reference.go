@@ -50,13 +50,15 @@ type Reply struct {
 }
 
 // Behaviour plays all tools: it answers one attempt (counted from 1) of one step. The same call must always get the same
-// answer.
+// answer. For an item of a for_each step the step is "S=i", i counted from 0.
 type Behaviour func(step, tool string, args []byte, attempt int) Reply
 
 // Contract is what this package has to know of a tool's contract.
 type Contract struct {
 	// MaxAttempts is the most attempts of a step that names no number itself. Less than 1 counts as 1.
 	MaxAttempts int
+	// PartialSuccess is error_propagation: partial-success. Otherwise it is fail-fast.
+	PartialSuccess bool
 }
 
 // Step is what one step came to.
@@ -65,12 +67,20 @@ type Step struct {
 	Status string
 	// Code and Message say why it did not succeed.
 	Code, Message string
-	// Attempts counts the decided attempts; 0 for a step that was never dispatched.
+	// Attempts counts the decided attempts; 0 for a step that was never dispatched. Those of a for_each step are its
+	// items' together.
 	Attempts int
-	// Arguments are the resolved arguments; nil for a step that was never dispatched.
+	// Arguments are the resolved arguments; nil for a step that was never dispatched, and for one with a for_each.
 	Arguments []byte
-	// Result is the JSON that the output stands for; nil unless the step succeeded.
+	// Result is the JSON that the output stands for, of a for_each step the array of its entries; nil unless the step
+	// succeeded.
 	Result []byte
+	// Items are those of a for_each step, in order; nil where it never came so far.
+	Items []Step
+
+	decided   int  // attempts, by a tool or not
+	retryable bool // what its error said
+	list      [][]byte
 }
 
 // Output is one step's result among the results of a run.

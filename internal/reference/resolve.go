@@ -14,7 +14,11 @@ var indexRE = regexp.MustCompile(`^(?:0|[1-9][0-9]*)$`)
 // Arguments gives the arguments of a step with every reference replaced. result gives the JSON of a dependency's result,
 // and false where it is missing. What is no reference keeps the bytes of the plan, down to the space between them.
 func (p *Plan) Arguments(step int, result func(dep int) ([]byte, bool)) ([]byte, *Err) {
-	r := resolver{plan: p, result: result}
+	return p.arguments(step, nil, result)
+}
+
+func (p *Plan) arguments(step int, item []byte, result func(dep int) ([]byte, bool)) ([]byte, *Err) {
+	r := resolver{plan: p, result: result, as: p.Steps[step].As, item: item}
 	out := r.resolve(p.Steps[step].arguments)
 	switch {
 	case r.err != nil:
@@ -29,7 +33,9 @@ func (p *Plan) Arguments(step int, result func(dep int) ([]byte, bool)) ([]byte,
 type resolver struct {
 	plan   *Plan
 	result func(dep int) ([]byte, bool)
-	size   int // of all that was put in the place of references so far
+	as     string // what the item is called; empty where there is none
+	item   []byte // nil where it is missing
+	size   int    // of all that was put in the place of references so far
 	err    *Err
 }
 
@@ -176,11 +182,14 @@ const (
 
 // follow goes to the value that a reference names.
 func (r *resolver) follow(target ref) (*value, finding) {
-	raw, ok := r.result(r.plan.index(target.id))
+	raw, ok := r.item, r.item != nil
+	if r.as == "" || target.id != r.as {
+		raw, ok = r.result(r.plan.index(target.id))
+	}
 	if !ok {
 		return nil, absent
 	}
-	v, err := read(raw)
+	v, err := readResult(raw)
 	if err != nil {
 		r.fail(codeToolTerminal, err.Error())
 		return nil, absent

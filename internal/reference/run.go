@@ -31,12 +31,11 @@ type run struct {
 	contracts map[string]Contract
 	steps     []Step
 	depths    []int  // of the steps; made by depth
-	decided   []int  // attempts of each step that were decided, by a tool or not
 	status    string // cancelled or expired, from a stop record
 }
 
 func newRun(p *Plan, contracts map[string]Contract) *run {
-	return &run{plan: p, contracts: contracts, steps: make([]Step, len(p.Steps)), decided: make([]int, len(p.Steps))}
+	return &run{plan: p, contracts: contracts, steps: make([]Step, len(p.Steps))}
 }
 
 func (r *run) over(i int) bool { return r.steps[i].Status != "" }
@@ -113,50 +112,61 @@ func (r *run) skipMessage(i int) string {
 	return ""
 }
 
-func (r *run) cancel(i int) {
-	r.steps[i].Status, r.steps[i].Code = cancelled, codeCancelled
-}
+func (s *Step) cancel() { s.Status, s.Code = cancelled, codeCancelled }
 
-func (r *run) fail(i int, err *Err) {
-	s := &r.steps[i]
-	s.Status, s.Code, s.Message = failed, err.Code, err.Message
+func (s *Step) fail(err *Err) {
+	s.Status, s.Code, s.Message, s.retryable = failed, err.Code, err.Message, err.Retryable
 }
 
 // execute resolves a step's arguments and calls its tool until an attempt is final.
 func (r *run) execute(i int, call Behaviour) {
-	if err := r.resolve(i); err != nil {
-		r.fail(i, err)
+	if r.plan.Steps[i].ForEach {
+		r.executeItems(i, call)
 		return
 	}
-	for !r.over(i) {
-		s := r.plan.Steps[i]
-		reply := call(s.ID, s.Tool, slices.Clone(r.steps[i].Arguments), r.decided[i]+1)
-		r.steps[i].Attempts++
-		r.decide(i, reply, true)
+	s := &r.steps[i]
+	if err := r.resolve(i); err != nil {
+		s.fail(err)
+		return
 	}
+	r.call(s, r.plan.Steps[i].ID, i, call)
+}
+
+// call calls the tool of step i until s, which is that step or one of its items, is over.
+func (r *run) call(s *Step, name string, i int, call Behaviour) {
+	for s.Status == "" {
+		reply := call(name, r.plan.Steps[i].Tool, slices.Clone(s.Arguments), s.decided+1)
+		s.Attempts++
+		s.decide(reply, r.attempts(i))
+	}
+}
+
+// dependency gives what a dependency came to.
+func (r *run) dependency(d int) ([]byte, bool) {
+	return r.steps[d].Result, r.steps[d].Status == succeeded
 }
 
 // resolve fills in a step's arguments. Where that fails, so does the step, and nothing is dispatched.
 func (r *run) resolve(i int) *Err {
-	args, err := r.plan.Arguments(i, func(d int) ([]byte, bool) { return r.steps[d].Result, r.steps[d].Status == succeeded })
+	args, err := r.plan.Arguments(i, r.dependency)
 	r.steps[i].Arguments = args
 	return err
 }
 
-// decide takes the reply to a step's next attempt. A failure that may be tried again, while it is allowed to be, leaves
+// decide takes the reply to the next attempt. A failure that may be tried again, while there are attempts left, leaves
 // the step open.
-func (r *run) decide(i int, reply Reply, mayRetry bool) {
-	s, err := &r.steps[i], reply.Err
-	r.decided[i]++
+func (s *Step) decide(reply Reply, attempts int) {
+	err := reply.Err
+	s.decided++
 	if err == nil {
 		s.Result, err = Convert(reply.Body, reply.Text)
 	}
 	switch {
 	case err == nil:
 		s.Status = succeeded
-	case mayRetry && retryable(err) && r.decided[i] < r.attempts(i):
+	case retryable(err) && s.decided < attempts:
 	default:
-		r.fail(i, err)
+		s.fail(err)
 	}
 }
 
@@ -184,7 +194,7 @@ func (r *run) stop(was []bool) {
 	r.skipBlocked()
 	for i := range r.steps {
 		if !r.over(i) && (was == nil || !was[i]) {
-			r.cancel(i)
+			r.steps[i].cancel()
 		}
 	}
 }

@@ -1,0 +1,103 @@
+package catalog
+
+import (
+	"github.com/stepjet/stepjet/plan"
+	"github.com/stepjet/stepjet/tool"
+)
+
+// Bounds of the enumeration of tools in the schema of plans.
+const (
+	// MaxEnum is the most tools whose names the schema lists; beyond, any name fits it, and the orchestrator judges.
+	MaxEnum = 300
+	// OpenAI's bound on a strict enumeration of more than 250 values, in characters.
+	strictEnum, strictEnumSize = 250, 15_000
+)
+
+// PlanSchema gives the JSON Schema of plans over the given tools; with none, of plans over any. It accepts every plan
+// that package plan accepts, as far as a schema can tell, and tells a model what is possible.
+func PlanSchema(tools []*tool.Definition, o Options) ([]byte, error) {
+	return indent(planSchema(sorted(tools), "The steps, in any order.", o.Strict))
+}
+
+func planSchema(tools []*tool.Definition, steps string, strict bool) object {
+	schema := object{{"type", "object"}, {"properties", object{
+		{"steps", object{{"type", "array"}, {"description", steps}, {"items", stepSchema(tools, strict)}, {"minItems", 1}, {"maxItems", plan.MaxSteps}}},
+		{"output_steps", ids("Ids of the steps whose results come back to you. Name as few as you can. Absent: all of them.")},
+		{"on_failure", choice("stop: end the run at the first failure. Default continue: only what needs the failed step is skipped.", "continue", "stop")},
+		{"on_missing", choice("What a reference to nothing becomes: null (default), or an error of the step.", "null", "error")},
+		{"schedule", choice("dataflow (default): a step starts when its own inputs are there. waves: when all steps of lesser depth are over.", "dataflow", "waves")},
+		{"timeout", duration("Of the whole run, such as 90s, 5m or 2h.")},
+	}}, {"required", []any{"steps"}}}
+	if !strict {
+		return schema
+	}
+	s, _ := strictly(schema) // it can be written so; a test sees to it
+	return s
+}
+
+func stepSchema(tools []*tool.Definition, strict bool) object {
+	arguments := object{{"type", []any{"object", "string", "null"}}, {"description", "The tool's arguments, a JSON object. References may stand in its strings."}}
+	list := object{{"type", []any{"string", "array", "object"}}, {"description", `The list: a reference such as "$ref:search.hits", or an array.`}}
+	if strict { // an object of any properties can't be strict
+		arguments = object{{"type", []any{"string", "null"}}, {"description", "The tool's arguments: a JSON object, written as a string. References may stand in its strings."}}
+		list = object{{"type", "string"}, {"description", `The list, as a reference: "$ref:search.hits".`}}
+	}
+	each := object{{"type", []any{"object", "null"}}, {"description", "Run the step once for each item of a list."}, {"properties", object{
+		{"in", list},
+		{"as", object{{"type", []any{"string", "null"}}, {"description", `The item's name in references. Default "item".`}}},
+	}}, {"required", []any{"in"}}}
+	return object{{"type", "object"}, {"properties", object{
+		{"id", object{{"type", "string"}, {"description", "A short name for references to this step's result, unique in the plan."}, {"pattern", "^[A-Za-z0-9_-]{1,64}$"}}},
+		{"tool", toolSchema(tools, strict)},
+		{"for_each", each},
+		{"arguments", arguments},
+		{"depends_on", ids("Ids of steps to wait for without using their results.")},
+		{"optional", object{{"type", []any{"boolean", "null"}}, {"description", "true: its failure skips no other step; references to it find nothing."}}},
+		{"retry", retrySchema()},
+		{"timeout", duration("Of this step, waiting and retries included.")},
+	}}, {"required", []any{"id", "tool"}}}
+}
+
+// toolSchema is the schema of a step's tool: one of the registered names, where there are not too many.
+func toolSchema(tools []*tool.Definition, strict bool) object {
+	s := object{{"type", "string"}, {"description", "The name of a tool."}}
+	size := 0
+	names := make([]any, len(tools))
+	for i, d := range tools {
+		names[i] = d.Name
+		size += len(d.Name)
+	}
+	if len(names) == 0 || len(names) > MaxEnum || strict && len(names) > strictEnum && size > strictEnumSize {
+		return s
+	}
+	return append(s, member{"enum", names})
+}
+
+func retrySchema() object {
+	backoff := object{{"type", []any{"object", "null"}}, {"description", "How long to wait in between."}, {"properties", object{
+		{"strategy", choice("Default exponential.", tool.Exponential, tool.Linear, tool.Constant, tool.None)},
+		{"initial_ms", object{{"type", []any{"integer", "null"}}}},
+		{"max_ms", object{{"type", []any{"integer", "null"}}}},
+		{"jitter", object{{"type", []any{"number", "null"}}, {"minimum", 0}, {"maximum", 1}}},
+	}}}
+	return object{{"type", []any{"object", "null"}}, {"description", "Instead of what the tool's contract says."}, {"properties", object{
+		{"max_attempts", object{{"type", []any{"integer", "null"}}, {"minimum", 1}, {"maximum", tool.MaxAttempts}}},
+		{"backoff", backoff},
+	}}}
+}
+
+func ids(about string) object {
+	return object{{"type", []any{"array", "null"}}, {"description", about}, {"items", object{{"type", "string"}}}}
+}
+
+func choice(about string, words ...string) object {
+	enum := make([]any, 0, len(words)+1)
+	for _, w := range words {
+		enum = append(enum, w)
+	}
+	return object{{"type", []any{"string", "null"}}, {"description", about}, {"enum", append(enum, nil)}}
+}
+
+func duration(about string) object {
+	return object{{"type", []any{"string", "null"}}, {"description", about}}
+}

@@ -1,0 +1,172 @@
+package client
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/plan"
+	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/wire"
+)
+
+// RetryOptions say how a run is tried again. The zero value executes again what did not succeed.
+type RetryOptions struct {
+	// Run is the id of the new run. Empty: "<run>.2", and after a retry "….2" the next number, "….3". The id follows from
+	// that of the run alone, so that asking twice gives one run; to try again what a retry did not bring about, retry that.
+	Run string
+	// From names a step that is executed again, with all that depends on it, though it succeeded.
+	From string
+	// Context is the out-of-band context of the new run. That of the old one is not kept anywhere.
+	Context wire.RunContext
+	// Header travels with the plan, as with SubmitOptions.
+	Header nats.Header
+}
+
+// retryOf is what a plan says of the run that it tries again.
+type retryOf struct{ run, from string }
+
+func (r retryOf) set(h nats.Header) {
+	if r.run != "" {
+		h[subjects.HeaderRetryOf] = []string{r.run}
+	}
+	if r.from != "" {
+		h[subjects.HeaderRetryFrom] = []string{r.from}
+	}
+}
+
+// Retry runs a finished run again, as a new run of the same plan: it takes over every result that there is and executes
+// what failed, was skipped or was cancelled. Asking again for the same retry attaches to it. Errors: NotFound, also for
+// a step that the plan hasn't got; NotReady for a run that is not over; AlreadyFinished where there is nothing to execute
+// again, or nothing ever ran; Conflict where the new id was used for something else; and those of Submit.
+func (c *Client) Retry(ctx context.Context, run string, o RetryOptions) (*Run, error) {
+	name, err := c.name(run)
+	if err != nil {
+		return nil, err
+	}
+	if strings.TrimSpace(run) != run || strings.ContainsAny(run, "\r\n") {
+		return nil, fault.New(fault.InvalidID, "the run id %q has blanks at its ends or line breaks, which no header carries", run).
+			WithHint("submit the plan again under another id")
+	}
+	doc, err := c.finished(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	if err := retryable(doc, o.From); err != nil {
+		return nil, err
+	}
+	if o.Run == "" {
+		o.Run = nextRun(doc)
+	}
+	if len(o.Run) > subjects.MaxRunID {
+		return nil, fault.New(fault.InvalidID, "the id %q of the new run has %d bytes", o.Run, len(o.Run)).
+			WithHint("choose one of at most %d bytes", subjects.MaxRunID)
+	}
+	of := retryOf{run, o.From}
+	r, err := c.Submit(ctx, doc.Plan, SubmitOptions{Run: o.Run, Header: o.Header, Context: o.Context, retry: of})
+	if err != nil || !r.Attached() {
+		return r, err
+	}
+	return r, c.sameRetry(ctx, r, of)
+}
+
+// finished gives the document of a run that is over, with its plan as it was submitted.
+func (c *Client) finished(ctx context.Context, name subjects.Run) (*outcome.Run, error) {
+	doc, err := c.store.History(ctx, name)
+	if fault.CodeOf(err) == fault.NotFound {
+		if err := c.exists(ctx, name); err != nil {
+			return nil, err
+		}
+		return nil, fault.New(fault.NotReady, "run %q is not over yet", name.Plain()).
+			WithHint("wait for it, or cancel it; what fails in it is retried by itself as often as its tools allow")
+	}
+	if err != nil {
+		return nil, err
+	}
+	if doc.Status != outcome.Rejected && plan.Digest(doc.Plan) != doc.Digest {
+		return nil, fault.New(fault.Internal, "the plan kept of run %q is not the one that ran", name.Plain())
+	}
+	return doc, nil
+}
+
+// retryable says why there is nothing to execute again.
+func retryable(doc *outcome.Run, from string) error {
+	if doc.Status == outcome.Rejected {
+		return fault.New(fault.AlreadyFinished, "run %q was rejected: nothing of it ever ran", doc.Run).
+			WithHint("mend the plan and submit it under another id")
+	}
+	open := false
+	for i := range doc.Steps {
+		if doc.Steps[i].ID == from {
+			return nil
+		}
+		open = open || doc.Steps[i].Status != outcome.StepSucceeded
+	}
+	switch {
+	case from != "":
+		return fault.New(fault.NotFound, "run %q has no step %q", doc.Run, from)
+	case !open:
+		return fault.New(fault.AlreadyFinished, "every step of run %q succeeded: there is nothing to try again", doc.Run).
+			WithHint("name a step to execute it and all that depends on it again: --from STEP")
+	}
+	return nil
+}
+
+// nextRun gives the id of a run's retry. Only the number of a run that is a retry itself is counted on: that of any other
+// is a part of its name.
+func nextRun(doc *outcome.Run) string {
+	if base, number, ok := cutLast(doc.Run, "."); ok && doc.RetryOf != "" {
+		if n, err := strconv.Atoi(number); err == nil && n >= 2 && strconv.Itoa(n) == number {
+			return base + "." + strconv.Itoa(n+1)
+		}
+	}
+	return doc.Run + ".2"
+}
+
+func cutLast(s, sep string) (before, after string, found bool) {
+	i := strings.LastIndex(s, sep)
+	if i < 0 {
+		return s, "", false
+	}
+	return s[:i], s[i+len(sep):], true
+}
+
+// sameRetry makes sure that a run of the same plan that was there before is the retry that was asked for.
+func (c *Client) sameRetry(ctx context.Context, r *Run, of retryOf) error {
+	there, err := c.retryOf(ctx, subjects.NewRun(c.tenant, r.id))
+	if err != nil || there == of {
+		return err
+	}
+	return fault.New(fault.Conflict, "the run id %q was used before, %s", r.id, there).WithHint("choose another id for the retry")
+}
+
+// String says what a run is.
+func (r retryOf) String() string {
+	switch {
+	case r.run == "":
+		return "for a run that is no retry"
+	case r.from == "":
+		return "to retry what failed of " + strconv.Quote(r.run)
+	}
+	return "to retry " + strconv.Quote(r.run) + " from step " + r.from
+}
+
+// retryOf reads what a run tries again: from its plan record, or from history where that is purged.
+func (c *Client) retryOf(ctx context.Context, name subjects.Run) (retryOf, error) {
+	record, err := c.store.Read(ctx, subjects.PlanRecord(name, c.store.Shards()))
+	if err == nil {
+		return retryOf{record.Header.Get(subjects.HeaderRetryOf), record.Header.Get(subjects.HeaderRetryFrom)}, nil
+	}
+	if fault.CodeOf(err) != fault.NotFound {
+		return retryOf{}, err
+	}
+	head, err := c.store.HistoryHead(ctx, name)
+	if err != nil {
+		return retryOf{}, err
+	}
+	return retryOf{head.RetryOf, head.RetryFrom}, nil
+}

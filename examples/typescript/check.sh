@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# Checks the worker against the protocol, then lets it do the steps of a plan. $1 is the stepjet command.
+set -euo pipefail
+stepjet=$(realpath "$1")
+cd "$(dirname "$0")"
+
+lines=$(wc -l < worker.ts)
+if [ "$lines" -gt 40 ]; then echo "worker.ts has $lines lines, more than 40"; exit 1; fi
+
+"$stepjet" conformance worker -- node dist/worker.js
+
+data=$(mktemp -d)
+"$stepjet" dev --data "$data" --listen 127.0.0.1:0 -o json > "$data/address" &
+dev=$!
+worker=
+# The worker goes first, so that it can finish; each has gone when wait returns.
+end() { for pid in $worker $dev; do kill "$pid" 2>/dev/null || true; wait "$pid" 2>/dev/null || true; done; rm -rf "$data"; }
+trap end EXIT
+until [ -s "$data/address" ]; do kill -0 $dev; sleep 0.1; done
+url=$(node -p 'JSON.parse(require("fs").readFileSync(process.argv[1], "utf8")).url' "$data/address")
+NATS_URL=$url node dist/worker.js &
+worker=$!
+until "$stepjet" tools show conformance --url "$url" > "$data/tool" 2>&1; do kill -0 $worker; sleep 0.1; done
+"$stepjet" run --quiet -o json --url "$url" plan.json > "$data/outcome"
+node -e '
+  const outcome = JSON.parse(require("fs").readFileSync(process.argv[1], "utf8"));
+  console.log("a plan through the worker:", JSON.stringify(outcome.results));
+  process.exit(outcome.results?.join === "London slept" ? 0 : 1);' "$data/outcome"

@@ -1,0 +1,172 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/plan"
+	"github.com/stepjet/stepjet/wire"
+)
+
+// contextFlags are the out-of-band context of a run: what its tools get beside their arguments. They can't be named
+// --context, which is the nats command's.
+type contextFlags struct {
+	values  []string // [step:]key=value
+	secrets []string // the same, and the key is secret
+	file    string
+}
+
+func (f *contextFlags) add(fl *pflag.FlagSet) {
+	fl.StringArrayVar(&f.values, "with", nil, "hand `[step:]key=value` to the tools, of all steps or one, beside their arguments")
+	fl.StringArrayVar(&f.secrets, "secret", nil, "as --with, for a value that is secret; `key=@env:NAME` or key=@file:PATH says where it is")
+	fl.StringVar(&f.file, "with-file", "", "JSON `file` with more of it: {\"all\": {…}, \"steps\": {\"id\": {…}}, \"secrets\": [\"key\"]}")
+}
+
+// contextFile is the form of --with-file.
+type contextFile struct {
+	All     map[string]string            `json:"all"`
+	Steps   map[string]map[string]string `json:"steps"`
+	Secrets []string                     `json:"secrets"`
+}
+
+// maxContextFile is the most that is read of a file or a variable for the context: more than any context may hold.
+const maxContextFile = 64 << 10
+
+// runContext reads the flags; they win over the file. Steps are looked for in p, unless it is nil. No error shows a
+// value. Errors: InvalidConfig, and those of wire.NewContext.
+func (a *app) runContext(f *contextFlags, p *plan.Plan) (wire.RunContext, error) {
+	in, err := a.contextFile(f.file)
+	if err != nil {
+		return wire.RunContext{}, err
+	}
+	for _, given := range f.values {
+		if _, err := in.set("--with", given, nil); err != nil {
+			return wire.RunContext{}, err
+		}
+	}
+	for _, given := range f.secrets {
+		key, err := in.set("--secret", given, a.secret)
+		if err != nil {
+			return wire.RunContext{}, err
+		}
+		in.Secrets = append(in.Secrets, key)
+	}
+	return in.context(p)
+}
+
+func (a *app) contextFile(name string) (in contextFile, err error) {
+	in = contextFile{All: map[string]string{}, Steps: map[string]map[string]string{}}
+	if name == "" {
+		return in, nil
+	}
+	raw, err := a.readFile(name, maxContextFile)
+	if err != nil {
+		return in, err
+	}
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.DisallowUnknownFields()
+	if dec.Decode(&in) != nil || dec.More() { // the reason could show a part of a value
+		return in, fault.New(fault.InvalidConfig, "%s holds no context", shown(name)).
+			WithHint(`write {"all": {"key": "value"}, "steps": {"id": {"key": "value"}}, "secrets": ["key"]}; every value is a string`)
+	}
+	if in.All == nil {
+		in.All = map[string]string{}
+	}
+	if in.Steps == nil {
+		in.Steps = map[string]map[string]string{}
+	}
+	return in, nil
+}
+
+// set takes one [step:]key=value; read, where it isn't nil, gives the value that the text stands for.
+func (c *contextFile) set(flag, given string, read func(key, value string) (string, error)) (key string, err error) {
+	name, value, ok := strings.Cut(given, "=")
+	if !ok {
+		return "", usage(errors.New(flag + ": write key=value, or step:key=value")) // it may be the secret alone: not shown
+	}
+	step, key, one := strings.Cut(name, ":")
+	if !one {
+		step, key = "", name
+	}
+	switch {
+	case wire.ValidContextKey(key):
+	case read != nil: // what stands before the "=" may be a part of the secret
+		return "", usage(fmt.Errorf("%s: what stands before = is no key: 1 to %d of A-Z a-z 0-9 _ . -", flag, wire.MaxContextKey))
+	default:
+		return "", usage(fmt.Errorf("%s: %q is no key: 1 to %d of A-Z a-z 0-9 _ . -", flag, wire.Clip(key, 80), wire.MaxContextKey))
+	}
+	if read != nil {
+		if value, err = read(key, value); err != nil {
+			return "", err
+		}
+	}
+	if !one {
+		c.All[key] = value
+		return key, nil
+	}
+	if c.Steps[step] == nil {
+		c.Steps[step] = map[string]string{}
+	}
+	c.Steps[step][key] = value
+	return key, nil
+}
+
+// secret reads a value that may stand elsewhere than on the command line.
+func (a *app) secret(key, value string) (string, error) {
+	if name, ok := strings.CutPrefix(value, "@env:"); ok {
+		if value = a.env.Getenv(name); value == "" {
+			return "", fault.New(fault.InvalidConfig, "the variable %s, for the secret %s, is not set", name, key)
+		}
+		return value, nil
+	}
+	name, ok := strings.CutPrefix(value, "@file:")
+	if !ok {
+		return value, nil
+	}
+	raw, err := a.readFile(name, maxContextFile)
+	if err != nil {
+		return "", err
+	}
+	return strings.TrimSuffix(strings.TrimSuffix(string(raw), "\n"), "\r"), nil
+}
+
+func (c *contextFile) context(p *plan.Plan) (r wire.RunContext, err error) {
+	if r.All, err = wire.NewContext(c.All, c.Secrets...); err != nil {
+		return r, err
+	}
+	for _, id := range slices.Sorted(maps.Keys(c.Steps)) {
+		if p != nil {
+			if _, ok := p.Index(id); !ok {
+				return r, noSuchStep(p, id)
+			}
+		}
+		one, err := wire.NewContext(c.Steps[id], c.Secrets...)
+		if err != nil {
+			return r, err
+		}
+		if r.Steps == nil {
+			r.Steps = map[string]wire.Context{}
+		}
+		r.Steps[id] = one
+	}
+	return r, nil
+}
+
+// noSuchStep says that context was given for a step that the plan hasn't got.
+func noSuchStep(p *plan.Plan, id string) error {
+	f := fault.New(fault.InvalidConfig, "context is given for the step %q, which the plan hasn't got", wire.Clip(id, 80))
+	for i := range p.Steps {
+		if strings.EqualFold(p.Steps[i].ID, id) {
+			return f.WithHint("did you mean %q?", p.Steps[i].ID)
+		}
+	}
+	return f.WithHint("write step:key=value with a step's id, or key=value for all steps")
+}

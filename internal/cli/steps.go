@@ -1,0 +1,256 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/outcome"
+)
+
+// retriedFrom says which run this one tries again.
+func retriedFrom(doc *outcome.Run) string {
+	if doc.RetryFrom == "" {
+		return doc.RetryOf
+	}
+	return doc.RetryOf + ", from step " + doc.RetryFrom
+}
+
+// stepsLine counts a run's steps by where they stand, those that are over first.
+func stepsLine(doc *outcome.Run) string {
+	s, open, reused := doc.Stats, map[outcome.StepStatus]int{}, 0
+	for i := range doc.Steps {
+		open[doc.Steps[i].Status]++
+		if doc.Steps[i].Reused {
+			reused++
+		}
+	}
+	var parts []string
+	for _, n := range []struct {
+		n    int
+		what string
+	}{
+		{s.Succeeded, "succeeded"}, {s.Failed, "failed"}, {s.Skipped, "skipped"}, {s.Cancelled, "cancelled"},
+		{open[outcome.StepRunning], "running"}, {open[outcome.StepReady], "on their way"},
+		{open[outcome.StepRetrying], "retrying"}, {open[outcome.StepWaiting], "waiting"},
+	} {
+		if n.n == 0 {
+			continue
+		}
+		text := fmt.Sprintf("%d %s", n.n, n.what)
+		if n.what == "succeeded" && reused > 0 {
+			text += fmt.Sprintf(" (%d reused)", reused)
+		}
+		parts = append(parts, text)
+	}
+	if len(parts) == 0 {
+		return fmt.Sprint(len(doc.Steps))
+	}
+	return fmt.Sprintf("%d: %s", len(doc.Steps), strings.Join(parts, ", "))
+}
+
+// progressLine draws how much of a run is over. A for_each step counts by its items, once it has any.
+func progressLine(doc *outcome.Run, st style) string {
+	over := 0.0
+	for i := range doc.Steps {
+		s := &doc.Steps[i]
+		switch {
+		case s.Status.Terminal():
+			over++
+		case len(s.Items) > 0:
+			done, _ := itemsOver(s)
+			over += float64(done) / float64(len(s.Items))
+		}
+	}
+	share := over / float64(len(doc.Steps))
+	full := int(share * barWidth)
+	return st.green(strings.Repeat("█", full)+strings.Repeat("░", barWidth-full)) + fmt.Sprintf("  %d %%", int(share*100))
+}
+
+// itemsOver counts the items of a for_each step that are over, and those of them that did not succeed.
+func itemsOver(s *outcome.Step) (over, failed int) {
+	for i := range s.Items {
+		if status := s.Items[i].Status; status.Terminal() {
+			over++
+			if status != outcome.StepSucceeded {
+				failed++
+			}
+		}
+	}
+	return over, failed
+}
+
+// itemsLine says in a few words how far a for_each step is.
+func itemsLine(s *outcome.Step) string {
+	over, failed := itemsOver(s)
+	text := fmt.Sprintf("items %d/%d", over, len(s.Items))
+	if failed > 0 {
+		text += fmt.Sprintf(", %d failed", failed)
+	}
+	return text
+}
+
+// statusOf is a step's status in words.
+func statusOf(s *outcome.Step) string {
+	if s.Reused {
+		return string(s.Status) + ", reused"
+	}
+	return string(s.Status)
+}
+
+// stepTable lists the steps of a run; of one that is not over also what they wait for.
+func (a *app) stepTable(doc *outcome.Run, items bool) *table {
+	st := a.style
+	head := func(s string) cell { return cell{text: s, paint: st.dim} }
+	right := func(s string) cell { return cell{text: s, paint: st.dim, right: true} }
+	top := []cell{head(" "), head("STEP"), head("TOOL"), head("STATUS"), right("TRIES"), right("TOOK"), head("WORKER")}
+	active := doc.Status == outcome.Running
+	if active {
+		top = append(top, head("WAITING"))
+	}
+	t := &table{}
+	t.add(append(top, head("RESULT"))...)
+	for i := range doc.Steps {
+		s := &doc.Steps[i]
+		t.add(a.stepRow(doc, s, "", active)...)
+		if !items {
+			continue
+		}
+		for k := range s.Items {
+			t.add(a.stepRow(doc, &s.Items[k], "  ", active)...)
+		}
+	}
+	return t
+}
+
+func (a *app) stepRow(doc *outcome.Run, s *outcome.Step, indent string, active bool) []cell {
+	color := func(text string) string { return a.style.step(s.Status, text) }
+	tries, spent := "", ""
+	if s.Attempts > 0 {
+		tries = fmt.Sprint(s.Attempts)
+	}
+	if s.Ended.After(s.Started) && !s.Started.IsZero() {
+		spent = took(s.Ended.Sub(s.Started))
+	}
+	row := []cell{
+		{text: mark(s.Status), paint: color}, plain(indent + oneLine(s.ID)), plain(oneLine(s.Tool)), {text: statusOf(s), paint: color},
+		{text: tries, right: true}, {text: spent, right: true}, plain(oneLine(s.Worker)),
+	}
+	if active {
+		row = append(row, cell{text: waitingLine(s), paint: a.style.yellow})
+	}
+	return append(row, plain(resultLine(doc, s)))
+}
+
+// waitingLine says what a step waits for: other steps, by their names, or what stands in its way.
+func waitingLine(s *outcome.Step) string {
+	text := oneLine(s.Waiting)
+	switch {
+	case text == "" || s.Status.Terminal():
+		return ""
+	case s.Status == outcome.StepWaiting, s.Status == outcome.StepRunning,
+		strings.HasPrefix(text, "a worker of "), strings.HasPrefix(text, "its list"):
+		return "for " + text
+	}
+	return text
+}
+
+// maxResultLine bounds what a table shows of a result, in bytes.
+const maxResultLine = 200
+
+// resultLine says in one line what a step came to so far.
+func resultLine(doc *outcome.Run, s *outcome.Step) string {
+	switch {
+	case s.Error != nil && len(s.Items) > 0:
+		return itemsLine(s) + "; " + oneLine(string(s.Error.Code)+": "+s.Error.Message)
+	case s.Error != nil:
+		return oneLine(string(s.Error.Code) + ": " + s.Error.Message)
+	case len(s.Items) > 0:
+		return itemsLine(s)
+	}
+	raw := s.Result
+	if raw == nil && doc.Outcome != nil {
+		raw, _ = doc.Outcome.Results.Get(s.ID)
+	}
+	if raw == nil {
+		if s.Bytes > 0 {
+			return size(s.Bytes)
+		}
+		return ""
+	}
+	if len(raw) > maxResultLine {
+		return oneLine(string(bytes.ToValidUTF8(raw[:maxResultLine], nil))) + "… (" + size(int64(len(raw))) + ")"
+	}
+	return oneLine(string(raw))
+}
+
+// showStep prints one step as a whole; a result that lies in a blob is fetched.
+func (a *app) showStep(ctx context.Context, s *session, doc *outcome.Run, id string) error {
+	step := findStep(doc, id)
+	if step == nil {
+		return fault.New(fault.NotFound, "run %s has no step %q", doc.Run, id)
+	}
+	if step.Result == nil && doc.Outcome != nil {
+		step.Result, _ = doc.Outcome.Results.Get(id)
+	}
+	if step.Result == nil && step.Blob != nil {
+		raw, err := s.client.Blob(ctx, step.Blob)
+		if err != nil {
+			return err
+		}
+		step.Result = raw
+	}
+	if a.json() {
+		return a.printJSON(step)
+	}
+	return a.writeStep(a.stdout, step)
+}
+
+// findStep finds a step, or an item of one; nil for none.
+func findStep(doc *outcome.Run, id string) *outcome.Step {
+	for i := range doc.Steps {
+		s := &doc.Steps[i]
+		if s.ID == id {
+			return s
+		}
+		for k := range s.Items {
+			if s.Items[k].ID == id {
+				return &s.Items[k]
+			}
+		}
+	}
+	return nil
+}
+
+func (a *app) writeStep(w io.Writer, s *outcome.Step) error {
+	var b bytes.Buffer
+	st := a.style
+	fmt.Fprintf(&b, "%s  %s  %s\n", st.bold(oneLine(s.ID)), st.dim(oneLine(s.Tool)), st.step(s.Status, statusOf(s)))
+	if s.Attempts > 0 {
+		by := ""
+		if s.Worker != "" {
+			by = " by " + oneLine(s.Worker)
+		}
+		fmt.Fprintf(&b, "%s%s\n", count(s.Attempts, "attempt"), by)
+	}
+	if len(s.Items) > 0 {
+		fmt.Fprintf(&b, "%s\n", itemsLine(s))
+	}
+	if waits := waitingLine(s); waits != "" {
+		fmt.Fprintf(&b, "waiting: %s\n", waits)
+	}
+	if s.Error != nil {
+		fmt.Fprintf(&b, "\n%s %s\n", st.red(string(s.Error.Code)+":"), oneLine(s.Error.Message))
+		if s.Error.Hint != "" {
+			fmt.Fprintf(&b, "  %s %s\n", st.dim("hint:"), oneLine(s.Error.Hint))
+		}
+		writePart(&b, st, "details", s.Error.Details)
+	}
+	writePart(&b, st, "arguments", s.Arguments)
+	writePart(&b, st, "result", s.Result)
+	_, err := w.Write(b.Bytes())
+	return err
+}

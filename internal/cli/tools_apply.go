@@ -1,0 +1,234 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/hosted"
+	"github.com/stepjet/stepjet/kv"
+	"github.com/stepjet/stepjet/tool"
+)
+
+func (a *app) toolsApplyCommand() *cobra.Command {
+	var dry bool
+	c := &cobra.Command{
+		Use:   "apply FILE…",
+		Short: "Register the tools of one or more files, without a worker",
+		Long: `Registers definitions: a JSON array, {"tools": [...]}, one definition alone, or the tools
+file of a toolworker; "-" is standard input. Steps of a tool wait until a worker hosts it.
+
+Every tool is registered by itself: what is wrong with one holds up no other. Exit code 2 if
+any was refused.`,
+		Example: `  stepjet tools apply tools.json
+  stepjet tools apply --dry-run tools/*.json`,
+		Args: atLeast("FILE"),
+		RunE: a.work(func(cmd *cobra.Command, files []string) error { return a.apply(cmd.Context(), files, dry) }),
+	}
+	c.Flags().BoolVar(&dry, "dry-run", false, "only say what is wrong; no server is needed")
+	return c
+}
+
+// applied is what came of one definition.
+type applied struct {
+	Name    string       `json:"name,omitempty"`
+	Status  string       `json:"status"` // registered, unchanged, changed, refused; valid under --dry-run
+	Changes []string     `json:"changes,omitempty"`
+	Error   *fault.Error `json:"error,omitempty"`
+
+	raw json.RawMessage
+}
+
+func (a *app) apply(ctx context.Context, files []string, dry bool) error {
+	var list []*applied
+	for _, f := range files {
+		more, err := a.definitionsOf(f)
+		if err != nil {
+			return err
+		}
+		list = append(list, more...)
+	}
+	checkApplied(list)
+	if !dry {
+		if err := a.applyAll(ctx, list); err != nil {
+			return err
+		}
+	}
+	return a.showApplied(list)
+}
+
+// definitionsOf takes a file apart. The parts that a toolworker's file has of its own, such as the command line of a
+// program, are no part of what is registered.
+func (a *app) definitionsOf(file string) ([]*applied, error) {
+	raw, err := a.readFile(file, maxToolsFile)
+	if err != nil {
+		return nil, err
+	}
+	parts, err := tool.SplitDefinitions(raw)
+	if err != nil {
+		return nil, named(file, err)
+	}
+	if slices.ContainsFunc(parts, forToolworker) {
+		f, err := hosted.Parse(raw, filepath.Dir(file))
+		if err != nil {
+			return nil, fault.New(fault.InvalidTool, "%s is no tools file of a toolworker:\n%v", shown(file), err)
+		}
+		defer f.Close()
+		parts = parts[:0]
+		for _, d := range f.Definitions() {
+			b, err := json.Marshal(d)
+			if err != nil {
+				return nil, named(file, err)
+			}
+			parts = append(parts, b)
+		}
+	}
+	list := make([]*applied, len(parts))
+	for i := range parts {
+		list[i] = &applied{raw: parts[i]}
+	}
+	return list, nil
+}
+
+func named(file string, err error) *fault.Error {
+	f := *fault.As(err)
+	f.Message = shown(file) + ": " + f.Message
+	return &f
+}
+
+// forToolworker reports whether a part of a file says how a toolworker is to execute a tool.
+func forToolworker(raw json.RawMessage) bool {
+	var m map[string]json.RawMessage
+	if json.Unmarshal(raw, &m) != nil {
+		return false
+	}
+	return m["builtin"] != nil || m["exec"] != nil || m["http"] != nil
+}
+
+// checkApplied refuses what can be refused without a server.
+func checkApplied(list []*applied) {
+	first := map[string]int{}
+	for i, x := range list {
+		d, err := tool.ParseDefinition(x.raw)
+		if err != nil {
+			var name struct{ Name string }
+			_ = json.Unmarshal(x.raw, &name) // for people to find it; there may be none
+			x.refuse(name.Name, err)
+			continue
+		}
+		x.Name, x.Status = d.Name, "valid"
+		if before, twice := first[d.Name]; twice {
+			x.refuse(d.Name, fault.New(fault.InvalidTool, "it is given twice: as number %d and %d", before+1, i+1))
+			continue
+		}
+		first[d.Name] = i
+	}
+}
+
+func (x *applied) refuse(name string, err error) {
+	x.Name, x.Status, x.Error = name, "refused", fault.As(err)
+}
+
+// applyAll registers what is valid.
+func (a *app) applyAll(ctx context.Context, list []*applied) error {
+	s, err := a.open(ctx, existing)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	return a.withStore(ctx, s, func(store *kv.Store) error {
+		for _, x := range list {
+			if x.Status == "refused" {
+				continue
+			}
+			if err := a.applyOne(ctx, store, x); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// withStore opens the store on a session's connection.
+func (a *app) withStore(ctx context.Context, s *session, do func(*kv.Store) error) error {
+	opening, cancel := a.patience(ctx)
+	defer cancel()
+	store, err := kv.Open(opening, s.nc)
+	if err != nil {
+		return why(opening, err)
+	}
+	defer store.Close()
+	return do(store)
+}
+
+func (a *app) applyOne(ctx context.Context, store *kv.Store, x *applied) error {
+	ctx, cancel := a.patience(ctx)
+	defer cancel()
+	before, err := store.Tool(ctx, x.Name)
+	fresh := fault.CodeOf(err) == fault.NotFound
+	if err != nil && !fresh {
+		return why(ctx, err)
+	}
+	after, err := store.RequestRegister(ctx, x.raw)
+	switch {
+	case errors.Is(err, &fault.Error{Code: fault.InvalidTool}):
+		x.refuse(x.Name, err)
+	case err != nil:
+		return why(ctx, err)
+	case fresh:
+		x.Status = "registered"
+	case after.Revision == before.Revision:
+		x.Status = "unchanged"
+	default:
+		x.Status, x.Changes = "changed", changes(&before, &after)
+	}
+	return nil
+}
+
+func (a *app) showApplied(list []*applied) error {
+	refused := slices.ContainsFunc(list, func(x *applied) bool { return x.Status == "refused" })
+	if a.json() {
+		if err := a.printJSON(list); err != nil {
+			return err
+		}
+	} else {
+		a.printApplied(list)
+	}
+	if refused {
+		return quietly(exitInvalid)
+	}
+	return nil
+}
+
+func (a *app) printApplied(list []*applied) {
+	var t table
+	for _, x := range list {
+		paint := a.style.green
+		about := strings.Join(x.Changes, "; ")
+		switch x.Status {
+		case "refused":
+			paint, about = a.style.red, strings.TrimPrefix(x.Error.Message, fmt.Sprintf("tool %q: ", x.Name))
+			if x.Error.Hint != "" {
+				about += "; " + x.Error.Hint
+			}
+		case "unchanged":
+			paint = a.style.dim
+		}
+		t.add(cell{text: x.Status, paint: paint}, plain(oneLine(orDash(x.Name))), plain(oneLine(about)))
+	}
+	t.write(a.stdout, "", 0)
+}
+
+func orDash(s string) string {
+	if s == "" {
+		return "–"
+	}
+	return s
+}

@@ -1,0 +1,152 @@
+package cli
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/stepjet/stepjet/kv"
+	"github.com/stepjet/stepjet/tool"
+)
+
+// part is one part of a tool's contract, in words.
+type part struct{ name, value string }
+
+// terms puts a contract and the tenants into words. Both of two contracts have the same terms.
+func terms(c *tool.Contract, tenants []string) []part {
+	delivery := "at least once"
+	if c.AtMostOnce {
+		delivery = "at most once"
+	}
+	return []part{
+		{"mode", string(c.Mode)},
+		{"limit", fmt.Sprint(c.Limit)},
+		{"attempts", fmt.Sprint(c.MaxAttempts)},
+		{"backoff", backoffWords(c.Backoff)},
+		{"timeout", c.Timeout.String()},
+		{"wait timeout", orNone(c.WaitTimeout)},
+		{"delivery", delivery},
+		{"batch", batchWords(c.Batch)},
+		{"depends on", dependencyWords(c.DependsOn)},
+		{"error propagation", string(c.ErrorPropagation)},
+		{"context", contextWords(c.Context)},
+		{"tenants", cmp.Or(strings.Join(tenants, ", "), "all")},
+	}
+}
+
+func orNone(d time.Duration) string {
+	if d == 0 {
+		return "none"
+	}
+	return d.String()
+}
+
+func backoffWords(b tool.Backoff) string {
+	if b.Strategy == tool.None {
+		return "none"
+	}
+	s := fmt.Sprintf("%s from %s to %s", b.Strategy, b.Initial, b.Max)
+	if b.Jitter > 0 {
+		s += fmt.Sprintf(", jitter %v", b.Jitter)
+	}
+	return s
+}
+
+func batchWords(b *tool.Batch) string {
+	if b == nil {
+		return "none"
+	}
+	return fmt.Sprintf("%d in %q, within %s", b.MaxItems, b.Argument, b.Wait())
+}
+
+func dependencyWords(list []tool.Dependency) string {
+	words := make([]string, len(list))
+	for i, d := range list {
+		words[i] = d.Tool
+		if len(d.RequiredFields) > 0 {
+			words[i] += " (" + strings.Join(d.RequiredFields, ", ") + ")"
+		}
+	}
+	return cmp.Or(strings.Join(words, ", "), "nothing")
+}
+
+func contextWords(f tool.ContextFilter) string {
+	s := string(cmp.Or(f.Filter, tool.PassThrough))
+	if len(f.Keys) > 0 {
+		s += " " + strings.Join(f.Keys, ", ")
+	}
+	return s
+}
+
+// usual are the terms that go without saying where they have these values.
+var usual = map[string]string{
+	"wait timeout": "none", "batch": "none", "depends on": "nothing", "context": "pass-through", "tenants": "all",
+}
+
+// contractRows gives the contract as it counts, and beside it what was declared where an operator has overridden it.
+func (a *app) contractRows(t *kv.Tool) *table {
+	rows := &table{}
+	dim := a.style.dim
+	declared := terms(&t.Contract, t.Tenants)
+	if t.Override != nil {
+		if c, err := t.Definition.Contract(); err == nil {
+			declared = terms(&c, t.Definition.Tenants)
+		}
+	}
+	for i, now := range terms(&t.Contract, t.Tenants) {
+		if usual[now.name] == now.value && declared[i] == now {
+			continue
+		}
+		row := []cell{{text: now.name, paint: dim}, plain(oneLine(now.value))}
+		if declared[i] != now {
+			row = append(row, cell{text: "declared: " + oneLine(declared[i].value), paint: dim})
+		}
+		rows.add(row...)
+	}
+	if t.Override != nil {
+		by := "an operator"
+		if t.Override.By != "" {
+			by = oneLine(t.Override.By)
+		}
+		rows.add(cell{text: "overridden", paint: dim}, plain("by "+by))
+	}
+	rows.add(cell{text: "digest", paint: dim}, plain(t.Digest))
+	return rows
+}
+
+// changes says what differs between two entries of a tool.
+func changes(before, after *kv.Tool) []string {
+	var all []string
+	old := terms(&before.Contract, before.Tenants)
+	for i, now := range terms(&after.Contract, after.Tenants) {
+		if old[i] != now {
+			all = append(all, fmt.Sprintf("%s %s → %s", now.name, old[i].value, now.value))
+		}
+	}
+	b, n := before.Definition, after.Definition
+	for _, p := range []struct {
+		name    string
+		differs bool
+	}{
+		{"title", b.Title != n.Title}, {"description", b.Description != n.Description},
+		{"input schema", !sameJSON(b.InputSchema, n.InputSchema)}, {"output schema", !sameJSON(b.OutputSchema, n.OutputSchema)},
+		{"annotations", !reflect.DeepEqual(b.Annotations, n.Annotations)},
+	} {
+		if p.differs {
+			all = append(all, p.name)
+		}
+	}
+	if len(all) == 0 && before.Digest != after.Digest {
+		all = []string{"other members of the definition"}
+	}
+	return all
+}
+
+func sameJSON(a, b []byte) bool {
+	var x, y any
+	_, _ = json.Unmarshal(a, &x), json.Unmarshal(b, &y) // both were read before; an absent schema is nil
+	return reflect.DeepEqual(x, y)
+}

@@ -1,0 +1,118 @@
+package reference
+
+import (
+	"fmt"
+	"slices"
+)
+
+// executeItems runs a for_each step: item by item, until one fails whose tool is fail-fast.
+func (r *run) executeItems(i int, call Behaviour) {
+	if err := r.spread(i); err != nil {
+		r.steps[i].fail(err)
+		return
+	}
+	for k := range r.steps[i].Items {
+		item := &r.steps[i].Items[k]
+		if r.halted(i) {
+			item.cancel()
+		} else if err := r.resolveItem(i, k); err != nil {
+			item.fail(err)
+		} else {
+			r.call(item, token(r.plan.Steps[i].ID, k), i, call)
+		}
+	}
+	r.gather(i, false)
+}
+
+// spread makes the items of a for_each step.
+func (r *run) spread(i int) *Err {
+	list, err := r.plan.Items(i, r.dependency)
+	if err != nil {
+		return err
+	}
+	r.steps[i].list, r.steps[i].Items = list, make([]Step, len(list))
+	return nil
+}
+
+// resolveItem fills in the arguments of an item.
+func (r *run) resolveItem(i, k int) *Err {
+	args, err := r.plan.ItemArguments(i, r.steps[i].list[k], r.dependency)
+	r.steps[i].Items[k].Arguments = args
+	return err
+}
+
+// halted is whether an item failed in a way that keeps the others from going on.
+func (r *run) halted(i int) bool {
+	return !r.contracts[r.plan.Steps[i].Tool].PartialSuccess && r.firstFailed(i) >= 0
+}
+
+// firstFailed gives the lowest number of an item that failed; -1 where none did.
+func (r *run) firstFailed(i int) int {
+	return slices.IndexFunc(r.steps[i].Items, func(s Step) bool { return s.Status == failed })
+}
+
+// gather ends a for_each step once all its items are over.
+func (r *run) gather(i int, stopped bool) {
+	s := &r.steps[i]
+	s.Attempts = 0
+	interrupted := false
+	for _, item := range s.Items {
+		s.Attempts += item.Attempts
+		if item.Status == "" {
+			return
+		}
+		interrupted = interrupted || item.Status == cancelled
+	}
+	switch first := r.firstFailed(i); {
+	case stopped && interrupted:
+		s.cancel()
+	case r.halted(i):
+		err := s.Items[first]
+		s.fail(&Err{Code: err.Code, Message: fmt.Sprintf("item %d: %s", first, err.Message)})
+	default:
+		s.Status, s.Result = succeeded, entries(s.Items)
+	}
+}
+
+// emptyLists ends the steps that are ready and have no items: there is nothing that a record could decide.
+func (r *run) emptyLists() {
+	for again := true; again; {
+		again = false
+		for i, s := range r.plan.Steps {
+			if !s.ForEach || !r.ready(i) {
+				continue
+			}
+			if list, err := r.plan.Items(i, r.dependency); err == nil && len(list) == 0 {
+				r.gather(i, false)
+				again = true
+			}
+		}
+	}
+}
+
+// itemRecord takes one record of an item that is open.
+func (r *run) itemRecord(i, k int, d Decided, stopped bool) error {
+	s := &r.steps[i]
+	if s.Items == nil {
+		if err := r.spread(i); err != nil {
+			return fmt.Errorf("%q was decided, though the list comes to %s", d.Step, err.Code)
+		}
+	}
+	if k >= len(s.Items) || s.Items[k].Status != "" {
+		return fmt.Errorf("%q was decided, which is no item or over", d.Step)
+	}
+	item := &s.Items[k]
+	if !d.ByOwner {
+		item.Attempts++
+	}
+	ending := stopped || r.halted(i)
+	if ending && d.Reply.Err != nil && d.Reply.Err.Code == codeCancelled {
+		item.cancel()
+	} else if err := r.resolveItem(i, k); err != nil && !d.ByOwner {
+		return fmt.Errorf("%q was executed, though its arguments come to %s", d.Step, err.Code)
+	} else {
+		item.decide(d.Reply, r.attemptsLeft(i, ending))
+	}
+	r.gather(i, stopped)
+	return nil
+}

@@ -1,0 +1,74 @@
+package kv
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/tool"
+)
+
+// requestPause is how long a request to an orchestrator waits before it asks again, where no orchestrator answered.
+const requestPause = 250 * time.Millisecond
+
+// RequestRegister asks an orchestrator to register a tool, until one answers or ctx ends. Errors: InvalidTool with the
+// reason; NotReady where none answered before ctx ended.
+func (s *Store) RequestRegister(ctx context.Context, raw []byte) (Tool, error) {
+	def, err := tool.ParseDefinition(raw)
+	if err != nil {
+		return Tool{}, err
+	}
+	var t Tool
+	return t, s.requestOf(ctx, subjects.Register(def.Name), raw, &t)
+}
+
+// requestOf asks any orchestrator for something that may be done twice, until one answers or ctx ends.
+func (s *Store) requestOf(ctx context.Context, subject string, body []byte, out any) error {
+	warned := false
+	for {
+		answer, err := s.requestMsg(ctx, subject, body)
+		if err == nil {
+			return readAnswer(answer, out)
+		}
+		if !transient(err) {
+			return s.explain(ctx, err)
+		}
+		if !warned && errors.Is(err, nats.ErrNoResponders) {
+			warned = true
+			s.cfg.Logger.Warn("no orchestrator answers yet; waiting for one", "request", subject)
+		}
+		if !s.pause(ctx, requestPause) {
+			return fault.New(fault.NotReady, "no orchestrator answered on %s", subject).WithHint("start one against the same NATS server and account")
+		}
+	}
+}
+
+func (s *Store) requestMsg(ctx context.Context, subject string, body []byte) (answer *nats.Msg, err error) {
+	err = s.guarded(ctx, subject, func(ctx context.Context) (err error) {
+		ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+		defer cancel()
+		answer, err = s.nc.RequestWithContext(ctx, subject, body)
+		return err
+	})
+	return answer, err
+}
+
+// readAnswer reads what an orchestrator answered; an error that it sent is given as it is.
+func readAnswer(answer *nats.Msg, out any) error {
+	if first(answer.Header, subjects.HeaderStatus) == subjects.StatusError {
+		var f fault.Error
+		if err := json.Unmarshal(answer.Data, &f); err != nil {
+			return fault.Wrap(fault.Internal, err, "reading an orchestrator's refusal")
+		}
+		return &f
+	}
+	if err := json.Unmarshal(answer.Data, out); err != nil {
+		return fault.Wrap(fault.Internal, err, "reading an orchestrator's answer")
+	}
+	return nil
+}

@@ -1,0 +1,40 @@
+package kv_test
+
+import (
+	"testing"
+
+	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/stepjet/stepjet/kv"
+)
+
+func TestSigns(t *testing.T) {
+	t.Parallel()
+	tool := kv.Tool{Name: "get", Shard: 3}
+	const ack = "$JS.ACK.STEPS_3.get.2.17.5.1700000000000000000.0"
+	for _, c := range []struct {
+		subject, body string
+		want          kv.Sign
+	}{
+		{ack, "", kv.Sign{Kind: kv.Acked, StreamSeq: 17, Delivered: 2}},
+		{ack, "+ACK", kv.Sign{Kind: kv.Acked, StreamSeq: 17, Delivered: 2}},
+		{ack, `-NAK {"delay": 5}`, kv.Sign{Kind: kv.Naked, StreamSeq: 17, Delivered: 2}},
+		{ack, "+WPI", kv.Sign{Kind: kv.InProgress, StreamSeq: 17, Delivered: 2}},
+		{"$JS.ACK.hub.HASH.STEPS_3.get.1.9.5.1700000000000000000.0", "+TERM why", kv.Sign{Kind: kv.Terminated, StreamSeq: 9, Delivered: 1}},
+		{"$JS.API.CONSUMER.CREATE.STEPS_3.mine.x", "{}", kv.Sign{Kind: kv.Meddled, Call: "CONSUMER.CREATE"}},
+		{"$JS.API.CONSUMER.DURABLE.CREATE.STEPS_3.mine", "{}", kv.Sign{Kind: kv.Meddled, Call: "CONSUMER.DURABLE.CREATE"}},
+		{"$JS.API.STREAM.PURGE.STEPS_3", "", kv.Sign{Kind: kv.Meddled, Call: "STREAM.PURGE"}},
+	} {
+		got, ok := kv.ParseSign(tool, &nats.Msg{Subject: c.subject, Data: []byte(c.body)})
+		require.True(t, ok, c.subject)
+		require.Equal(t, c.want, got)
+	}
+	for _, subject := range []string{
+		"$JS.API.CONSUMER.INFO.STEPS_3.get", "$JS.API.CONSUMER.MSG.NEXT.STEPS_3.get", "$JS.API.CONSUMER.CREATE.STEPS_30.x",
+		"$JS.API.CONSUMER.CREATE.KV_tools.x", "$JS.ACK.STEPS_3.get.x", "$JS.API.STREAM.INFO.STEPS_3",
+	} {
+		_, ok := kv.ParseSign(tool, &nats.Msg{Subject: subject})
+		require.False(t, ok, subject)
+	}
+}
