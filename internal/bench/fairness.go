@@ -17,6 +17,9 @@ import (
 // Fairness compares a small run on an idle system with the same run beside a huge one of another tenant.
 type Fairness struct {
 	Tool string `json:"tool"`
+	// Limit is the tool's fan-out limit, TakesMS how long one execution takes.
+	Limit   int     `json:"limit"`
+	TakesMS float64 `json:"takes_ms"`
 	// Runs is the number of small runs measured on either side.
 	Runs int `json:"runs"`
 	// Milliseconds from submit to outcome.

@@ -47,8 +47,45 @@ measured is Stepjet and JetStream. Data goes to a temporary folder.`,
 	fl.BoolVar(&f.embeddedOnly, "embedded-only", false, "leave the separate processes out")
 	fl.StringVar(&f.only, "only", "", "measure only `shapes` whose names begin so: chain, fan-out, diamonds, sustained")
 	fl.StringVar(&f.cpuProfile, "cpu-profile", "", "write a CPU profile of this process to a `file`")
-	c.AddCommand(a.benchRoleCommand())
+	c.AddCommand(a.benchRoleCommand(), a.benchContractsCommand())
 	return c
+}
+
+func (a *app) benchContractsCommand() *cobra.Command {
+	var report string
+	c := &cobra.Command{
+		Use:   "contracts",
+		Short: "Measure tool contracts at work: limits, fairness, retries, batches, a large registry",
+		Example: `  stepjet bench contracts
+  stepjet bench contracts --report docs/contracts.md`,
+		Args: exactly(),
+		RunE: a.work(func(cmd *cobra.Command, _ []string) error { return a.benchContracts(cmd.Context(), report) }),
+	}
+	c.Flags().StringVar(&report, "report", "", "write the figures between their marks in a Markdown `file`")
+	return c
+}
+
+func (a *app) benchContracts(ctx context.Context, report string) error {
+	dir, err := os.MkdirTemp("", "stepjet-bench-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	figures, err := bench.MeasureContracts(ctx, dir, a.log(), func(part string) { a.say("  %s", part) })
+	if err != nil {
+		return err
+	}
+	version, commit := buildOf(a.env.Version)
+	figures.Time, figures.Version = a.now(), strings.TrimSpace(version+" "+commit)
+	if a.json() {
+		err = a.printJSON(figures)
+	} else {
+		_, err = fmt.Fprint(a.stdout, figures.Markdown())
+	}
+	if err != nil || report == "" {
+		return err
+	}
+	return figures.Insert(report)
 }
 
 // benchRoleCommand is what "stepjet bench" starts as processes of their own.
