@@ -4,9 +4,9 @@ PLANS  = internal/builtin/testdata/nestful/plans.jsonl
 
 # Packages whose code runs on more than one goroutine are tested with the race detector, the pure ones without: there is
 # nothing to race in them, and their random tests are long.
-PURE = ./fault ./subjects ./wire ./outcome ./tool ./plan ./machine ./internal/reference ./internal/arch ./internal/graph
+PURE = ./fault ./subjects ./wire ./outcome ./tool ./plan ./machine ./internal/reference ./internal/arch ./internal/graph ./catalog ./internal/leaselog
 
-.PHONY: all build demo test test-pure test-race vet fmt lint bench typescript clean
+.PHONY: bench-contracts all build demo test test-pure test-race vet fmt lint bench typescript clean
 
 all: build
 
@@ -39,6 +39,9 @@ bench: build ## writes bench/results.json and docs/performance.md
 typescript: build ## the example worker in TypeScript, against the protocol and with a plan
 	cd examples/typescript && npm ci --no-audit --no-fund && npx tsc
 	examples/typescript/check.sh bin/stepjet
+
+bench-contracts: build ## writes the figures of docs/contracts.md
+	./bin/stepjet bench contracts --report docs/contracts.md
 
 clean:
 	rm -rf bin .stepjet examples/typescript/dist examples/typescript/node_modules

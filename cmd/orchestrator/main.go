@@ -19,7 +19,7 @@ func main() { os.Exit(daemon.Execute(command())) }
 var settings = []config.Setting{
 	{Flag: "name", Env: "STEPJET_NAME"}, {Flag: "health", Env: "STEPJET_HEALTH"}, {Flag: "replicas", Env: "STEPJET_REPLICAS"},
 	{Flag: "shards", Env: "STEPJET_SHARDS"}, {Flag: "retention", Env: "STEPJET_RETENTION"}, {Flag: "grace", Env: "STEPJET_GRACE"},
-	{Flag: "ack-wait", Env: "STEPJET_ACK_WAIT"}, {Flag: "ledger-max-bytes", Env: "STEPJET_LEDGER_MAX_BYTES"},
+	{Flag: "weight", Env: "STEPJET_WEIGHT"}, {Flag: "ack-wait", Env: "STEPJET_ACK_WAIT"}, {Flag: "ledger-max-bytes", Env: "STEPJET_LEDGER_MAX_BYTES"},
 }
 
 func command() *cobra.Command {
@@ -50,6 +50,7 @@ others go on with its runs. The first start creates streams and buckets; what ex
 	fs.DurationVar(&cfg.Store.AckWait, "ack-wait", kv.DefaultAckWait, "lease of a step whose worker is silent (env STEPJET_ACK_WAIT)")
 	fs.Int64Var(&cfg.Store.LedgerMaxBytes, "ledger-max-bytes", 0, "most bytes of a ledger shard, where it is created; 0: no bound (env STEPJET_LEDGER_MAX_BYTES)")
 	fs.DurationVar(&cfg.Grace, "grace", time.Minute, "how long a finished run's records stay in the ledger (env STEPJET_GRACE)")
+	fs.StringToIntVar(&cfg.Weights, "weight", nil, "shares of tenants where a tool has more to do than fits, as in acme=3,beta=2 (env STEPJET_WEIGHT; default 1 each)")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err := nats.FromEnvironment(fs, nil); err != nil {
 			return err

@@ -110,3 +110,8 @@ func TestASecondExecutionIsHarmless(t *testing.T) {
 		require.Equal(t, fmt.Sprintf("c-%d", i+1), contact.ID)
 	}
 }
+
+func TestByHand(t *testing.T) {
+	t.Parallel()
+	exampletest.ByHand(t, byHand(), "the CRM holds 54 contacts")
+}

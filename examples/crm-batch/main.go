@@ -19,9 +19,12 @@ var (
 	toolsJSON []byte
 )
 
-func main() {
+func main() { example.Main(byHand()) }
+
+// byHand is what "go run" shows.
+func byHand() example.Example {
 	c := &crm{}
-	example.Main(example.Example{
+	return example.Example{
 		Name:  "crm-batch",
 		About: "Write contacts, all or none. In the first plan two rows have the same address; the second is corrected.",
 		Files: plans,
@@ -36,9 +39,10 @@ func main() {
 			return []string{fmt.Sprintf("Then 50 runs with one contact each came to %d calls of create_contacts; the CRM holds %d contacts.\n",
 				w.Meter.Of("create_contacts").Calls-before, len(after.Contacts))}, err
 		},
-	})
+	}
 }
 
+// createSingly waits until all of submitSingly's runs have succeeded.
 func createSingly(ctx context.Context, c *client.Client, name string, n int) error {
 	runs, err := submitSingly(ctx, c, name, n)
 	if err != nil {

@@ -14,11 +14,14 @@ var (
 	toolsJSON []byte
 )
 
-func main() {
-	example.Main(example.Example{
+func main() { example.Main(byHand()) }
+
+// byHand is what "go run" shows.
+func byHand() example.Example {
+	return example.Example{
 		Name:  "rerank",
 		About: "Three questions: all searches may run at once, the reranker only ever once.",
 		Files: plans,
 		World: example.Options{Host: new(reranker).host(example.MustTools(toolsJSON))},
-	})
+	}
 }

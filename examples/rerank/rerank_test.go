@@ -52,3 +52,8 @@ func TestUnderTheWrongContractCallsOverlap(t *testing.T) {
 	require.Equal(t, outcome.Succeeded, w.Wait(r).Status)
 	require.Greater(t, w.Meter.Of("rerank").Most, 1)
 }
+
+func TestByHand(t *testing.T) {
+	t.Parallel()
+	exampletest.ByHand(t, byHand(), "rerank: 3 calls, never more than 1 at a time")
+}

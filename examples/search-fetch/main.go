@@ -14,12 +14,15 @@ var (
 	toolsJSON []byte
 )
 
-func main() {
-	example.Main(example.Example{
+func main() { example.Main(byHand()) }
+
+// byHand is what "go run" shows.
+func byHand() example.Example {
+	return example.Example{
 		Name:  "search-fetch",
 		About: "Search documents, then fetch each hit. The first plan guesses ids and is refused; the second takes them from the search.",
 		Files: plans,
 		Plans: []string{"plan-bad.json", "plan.json"},
 		World: example.Options{Host: host},
-	})
+	}
 }

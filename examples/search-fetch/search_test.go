@@ -9,7 +9,7 @@ import (
 	"github.com/stepjet/stepjet/client"
 	"github.com/stepjet/stepjet/internal/example"
 	"github.com/stepjet/stepjet/internal/example/exampletest"
-	"github.com/stepjet/stepjet/tool"
+	"github.com/stepjet/stepjet/outcome"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -29,15 +29,26 @@ func TestAGuessedIDIsRefused(t *testing.T) {
 	require.Empty(t, w.Meter.Lines(), "nothing of a refused plan runs")
 }
 
-func TestTheContract(t *testing.T) {
+// Four runs want to fetch twelve documents at once; the contract allows four.
+func TestFetchesAreBounded(t *testing.T) {
 	t.Parallel()
-	w := exampletest.Start(t, example.Options{Host: host})
-	registered, err := w.Client.Tools(exampletest.Context(t))
-	require.NoError(t, err)
-	require.Len(t, registered, 2)
-	fetch, search := registered[0].Contract, registered[1].Contract
-	require.Equal(t, tool.Dependent, fetch.Mode)
-	require.Equal(t, 4, fetch.Limit)
-	require.Equal(t, []tool.Dependency{{Tool: "search_documents", RequiredFields: []string{"document_id"}}}, fetch.DependsOn)
-	require.Equal(t, tool.ParallelLimit, search.Limit)
+	around, open := exampletest.Gate("fetch_document")
+	defer open()
+	w := exampletest.Start(t, example.Options{Host: host, Around: around})
+	var runs []*client.Run
+	for range 4 {
+		runs = append(runs, w.Submit("plan.json", client.SubmitOptions{}))
+	}
+	require.NoError(t, w.Meter.Await(exampletest.Context(t), "fetch_document", 4))
+	require.Contains(t, w.Waiting(runs...), "fan-out limit 4 of 4")
+	open()
+	for _, r := range runs {
+		require.Equal(t, outcome.Succeeded, w.Wait(r).Status)
+	}
+	require.Equal(t, example.Usage{Calls: 12, Most: 4}, w.Meter.Of("fetch_document"))
+}
+
+func TestByHand(t *testing.T) {
+	t.Parallel()
+	exampletest.ByHand(t, byHand(), "fetch_document: 3 calls")
 }

@@ -15,12 +15,15 @@ var (
 	toolsJSON []byte
 )
 
-func main() {
+func main() { example.Main(byHand()) }
+
+// byHand is what "go run" shows.
+func byHand() example.Example {
 	s := stations{silent: "Reykjavik", latency: 100 * time.Millisecond}
-	example.Main(example.Example{
+	return example.Example{
 		Name:  "weather",
 		About: "Ten cities by one for_each step. The station of Reykjavik never answers.",
 		Files: plans,
 		World: example.Options{Host: s.host(example.MustTools(toolsJSON))},
-	})
+	}
 }

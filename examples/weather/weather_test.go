@@ -50,3 +50,8 @@ func TestNeverMoreThanTenAtOnce(t *testing.T) {
 	}
 	require.Equal(t, example.Usage{Calls: 30, Most: 10}, w.Meter.Of("get_weather"))
 }
+
+func TestByHand(t *testing.T) {
+	t.Parallel()
+	exampletest.ByHand(t, byHand(), "get_weather: 10 calls, never more than 10 at a time")
+}

@@ -36,6 +36,7 @@ const rules = `
 	internal/arch
 	internal/*        *
 	cmd/*             std sys fault subjects wire outcome tool plan kv orchestrator worker client internal/* nats sync cobra term
+	examples/*        std sys fault wire outcome tool worker client internal/example
 `
 
 // shortNames are the modules that rules may name. A module that isn't here may be imported by internal/* alone.
@@ -178,6 +179,8 @@ func TestImportsAreCaught(t *testing.T) {
 		{"internal/reference", "github.com/tidwall/gjson", false, true},
 		{"cmd/stepjet", module + "/internal/cli", false, false},
 		{"cmd/stepjet", natsServer + "v2/server", false, true},
+		{"examples/weather", module + "/worker", false, false},
+		{"examples/weather", module + "/internal/embedded", false, true},
 		{"client", "example.com/somebody", false, true},
 		{"elsewhere", "fmt", false, true},
 	}

@@ -1,10 +1,7 @@
 package conformance_test
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,7 +16,6 @@ import (
 	"github.com/nats-io/nuid"
 
 	"github.com/stepjet/stepjet/internal/conformance"
-	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/subjects"
 )
 
@@ -48,7 +44,7 @@ func (w *raw) has(bugs ...string) bool { return slices.Contains(bugs, w.bug) }
 
 const rawSlots = 8
 
-// run is the worker as conformance starts it: each start is a new one.
+// rawWorker is the worker as conformance starts it: each start is a new one.
 func rawWorker(bug string) func(context.Context, *nats.Conn) error {
 	return func(ctx context.Context, nc *nats.Conn) error {
 		w := &raw{bug: bug, nc: nc, running: map[string]context.CancelFunc{}}
@@ -183,8 +179,8 @@ func (w *raw) step(ctx context.Context, m jetstream.Msg) error {
 	if w.has("drops on drain") {
 		return w.abandon(m, h)
 	}
-	status, body, handle, go_on := w.attempt(ctx, m, h, meta, name)
-	if !go_on {
+	status, body, handle, goOn := w.attempt(ctx, m, h, meta, name)
+	if !goOn {
 		return nil
 	}
 	return w.record(m, result, status, body, handle)
@@ -221,8 +217,8 @@ func failure(code, message string) (status string, body []byte) {
 	return "error", body
 }
 
-// attempt looks whether the step is to be executed, and does so. go_on is false where it was acknowledged already.
-func (w *raw) attempt(ctx context.Context, m jetstream.Msg, h nats.Header, meta *jetstream.MsgMetadata, name string) (status string, body []byte, handle string, go_on bool) {
+// attempt looks whether the step is to be executed, and does so. goOn is false where it was acknowledged already.
+func (w *raw) attempt(ctx context.Context, m jetstream.Msg, h nats.Header, meta *jetstream.MsgMetadata, name string) (status string, body []byte, handle string, goOn bool) {
 	if meta.NumDelivered > 1 && !w.has("no look") && w.read(h.Get("Stepjet-Result")) != nil {
 		_ = m.Ack()
 		return
@@ -285,127 +281,4 @@ func (w *raw) read(subject string) []byte {
 		return nil
 	}
 	return m.Data
-}
-
-// execute runs the tool. An empty status means that nothing is to be recorded.
-func (w *raw) execute(ctx context.Context, m jetstream.Msg, h nats.Header, name string) (status string, body []byte, handle string) {
-	args := json.RawMessage(m.Data())
-	if given := h.Get("Stepjet-Handle"); given != "" && !w.has("no handle") {
-		var o outcome.Handle
-		_ = json.Unmarshal([]byte(given), &o)
-		args, _ = w.blobs.GetBytes(ctx, o.Name)
-	} else if len(args) == 0 {
-		args = json.RawMessage(`{"echo":"nothing"}`)
-	}
-	if ms := h.Get("Stepjet-Timeout-Ms"); ms != "" && !w.has("no timeout") {
-		d, _ := time.ParseDuration(ms + "ms")
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, d)
-		defer cancel()
-	}
-	if w.has("shares state") {
-		w.last.Store(&args)
-		time.Sleep(20 * time.Millisecond)
-		args = *w.last.Load()
-	}
-	out, err := execute(ctx, args)
-	switch {
-	case errors.Is(err, context.DeadlineExceeded):
-		status, body = failure("timeout", "too slow")
-		return status, body, ""
-	case err != nil && w.has("ignores errors"):
-		return "", nil, ""
-	case err != nil && w.has("errors are data"):
-		_, body = failure("tool_failed", err.Error())
-		return "ok", body, ""
-	case err != nil && w.has("text errors"):
-		return "error", []byte(err.Error()), ""
-	case err != nil && w.has("nak"):
-		_ = m.Nak()
-		return "", nil, ""
-	case err != nil:
-		status, body = failure("tool_failed", err.Error())
-		return status, body, ""
-	}
-	return w.output(ctx, out, name)
-}
-
-// output spoils or stores what the tool returned.
-func (w *raw) output(ctx context.Context, out []byte, name string) (status string, body []byte, handle string) {
-	var v any
-	switch {
-	case w.has("floats"):
-		_ = json.Unmarshal(out, &v)
-		out, _ = json.Marshal(v)
-	case w.has("latin1"):
-		out = bytes.ReplaceAll(out, []byte("ü"), []byte{0xfc})
-	case w.has("wraps"):
-		out = fmt.Appendf(nil, `{"result":%s}`, out)
-	}
-	if len(out) <= 256<<10 || w.has("inline") {
-		return "ok", out, ""
-	}
-	switch {
-	case w.has("silent on oversize"):
-		return "", nil, ""
-	case w.has("refuses large"):
-		status, body = failure("too_large", "at most 256 KiB")
-		return status, body, ""
-	}
-	sum := sha256.Sum256(out)
-	if w.has("wrong sum") {
-		sum = sha256.Sum256(out[1:])
-	}
-	blob := strings.ReplaceAll(name, ".", "/") + "/" + nuid.Next()
-	if _, err := w.blobs.PutBytes(ctx, blob, out); err != nil {
-		status, body = failure("tool_failed", err.Error())
-		return status, body, ""
-	}
-	h, _ := json.Marshal(outcome.Handle{Name: blob, Size: int64(len(out)), SHA256: hex.EncodeToString(sum[:])})
-	return "ok", nil, string(h)
-}
-
-// record writes the record, however long that takes, and acknowledges.
-func (w *raw) record(m jetstream.Msg, subject, status string, body []byte, handle string) error {
-	h := nats.Header{"Stepjet-Version": {"1"}, "Stepjet-Status": {status}, "Stepjet-Worker": {"raw"}}
-	for _, name := range []string{"traceparent", "Stepjet-Context"} {
-		if v := m.Headers()[name]; v != nil && (name == "traceparent" || w.has("leaks")) {
-			h[name] = v
-		}
-	}
-	if handle != "" {
-		h["Stepjet-Handle"] = []string{handle}
-	}
-	msg := &nats.Msg{Subject: subject, Header: h, Data: body}
-	if w.has("message id") {
-		h["Nats-Msg-Id"] = []string{subject}
-	}
-	var opts []jetstream.PublishOpt
-	if !w.has("no expectation") {
-		opts = append(opts, jetstream.WithExpectLastSequencePerSubject(0))
-	}
-	if w.has("doesn't wait") {
-		h["Nats-Expected-Last-Subject-Sequence"] = []string{"0"}
-		_ = w.nc.PublishMsg(msg)
-		return m.Ack()
-	}
-	for wait := 20 * time.Millisecond; ; wait = min(2*wait, time.Second) {
-		_, err := w.js.PublishMsg(context.Background(), msg, opts...)
-		switch {
-		case err != nil && w.has("dies of refusal"):
-			return err
-		case w.has("no ack"):
-			return nil
-		case err == nil, w.has("acks whatever"), w.read(subject) != nil && !w.has("insists"), w.nc.IsClosed():
-			return m.Ack()
-		}
-		time.Sleep(wait)
-	}
-}
-
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
 }

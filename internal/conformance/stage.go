@@ -30,7 +30,8 @@ type stage struct {
 	registered atomic.Bool // the worker asked to be
 	worker     string      // its name
 	refuses    bool        // it hosts no at_most_once tools
-	stopped    bool        // it takes no steps, or was stopped
+	useless    bool        // it takes no steps
+	stopped    bool        // it was stopped
 	prepared   *prepared
 	runs       []madeRun // to be removed at the end
 	broken     error     // what kept a check from being made
@@ -157,15 +158,15 @@ func (s *stage) make(ctx context.Context, c *check) Check {
 	switch {
 	case len(s.o.Only) > 0 && !c.always && !slices.Contains(s.o.Only, c.name):
 		v.skip("not asked for")
-	case s.stopped && !c.stopped:
+	case s.useless && !c.useless:
 		v.skip("the worker takes no steps")
+	case s.stopped && !c.stopped:
+		v.skip("the worker was stopped")
 	default:
 		c.run(ctx, s, v)
 		out.MS = float64(time.Since(began).Microseconds()) / 1000
 	}
-	if v.fatal {
-		s.stopped = true
-	}
+	s.useless = s.useless || v.fatal
 	out.Status, out.Findings, out.Why = v.status(), v.findings, v.skipped
 	return out
 }

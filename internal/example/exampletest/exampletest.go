@@ -122,3 +122,14 @@ func (w *World) Waiting(runs ...*client.Run) (all []string) {
 	}
 	return all
 }
+
+// ByHand runs an example as its program does, and looks for what it prints.
+func ByHand(t testing.TB, e example.Example, says ...string) {
+	t.Helper()
+	var out strings.Builder
+	require.NoError(t, e.Run(Context(t), &out))
+	require.Contains(t, out.String(), `"run": "`+e.Name)
+	for _, s := range says {
+		require.Contains(t, out.String(), s)
+	}
+}
