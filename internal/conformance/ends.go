@@ -16,7 +16,7 @@ const soon = 2 * time.Second
 func cancel(ctx context.Context, s *stage, v *verdict) {
 	long := 3*s.lease() + soon
 	p := s.step(ctx, "cancel", sleeping(long))
-	if !p.taken(ctx) && !p.taken(ctx) {
+	if !p.taken(ctx, 2) {
 		v.must("send +WPI while the tool runs: a cancel is told to the one who holds the lease", "within two leases there was no sign of a long step%s", s.ended())
 		return
 	}
@@ -84,7 +84,7 @@ func drain(ctx context.Context, s *stage, v *verdict) {
 		return
 	}
 	p := s.step(ctx, "drain", sleeping(3*s.lease()/2))
-	if !p.taken(ctx) && !p.taken(ctx) {
+	if !p.taken(ctx, 2) {
 		v.must("send +WPI while the tool runs", "within two leases there was no sign of a long step%s", s.ended())
 	}
 	naks := len(s.witness.kind(kv.Naked))

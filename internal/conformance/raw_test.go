@@ -117,7 +117,7 @@ func (w *raw) serve(ctx context.Context, consumer jetstream.Consumer) error {
 					return
 				}
 				for m := range got.Messages() {
-					if err := w.step(ctx, m); err != nil {
+					if err := w.step(m); err != nil {
 						failed <- err
 						return
 					}
@@ -148,7 +148,7 @@ func (w *raw) cancelled(m *nats.Msg) {
 }
 
 // step does one step; an error ends the slot.
-func (w *raw) step(ctx context.Context, m jetstream.Msg) error {
+func (w *raw) step(m jetstream.Msg) error {
 	h, meta, t := m.Headers(), must(m.Metadata()), strings.Split(m.Subject(), ".")
 	if h.Get("Stepjet-Version") > "1" && !w.has("any version") {
 		if w.has("acks versions") {
