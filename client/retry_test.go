@@ -89,9 +89,6 @@ func TestRetryRefusals(t *testing.T) {
 	rejected := document("rejected", planA, nil)
 	rejected.Status, rejected.Outcome.Status = outcome.Rejected, outcome.Rejected
 	w.keep(rejected)
-	forged := document("forged", planA, nil)
-	forged.Plan = []byte(planB)
-	w.keep(forged)
 	long := chainDocument()
 	long.Run = strings.Repeat("x", 128)
 	w.keep(long)
@@ -113,7 +110,6 @@ func TestRetryRefusals(t *testing.T) {
 		{"rejected", client.RetryOptions{}, fault.AlreadyFinished, "rejected"},
 		{"done", client.RetryOptions{}, fault.AlreadyFinished, "--from"},
 		{"done", client.RetryOptions{From: "b"}, fault.NotFound, `no step "b"`},
-		{"forged", client.RetryOptions{}, fault.Internal, "not the one that ran"},
 		{"r", client.RetryOptions{}, fault.Conflict, "different plan"},
 		{"r", client.RetryOptions{Run: "mine"}, fault.Conflict, "no retry"},
 		{long.Run, client.RetryOptions{}, fault.InvalidID, "at most 128"},

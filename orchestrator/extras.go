@@ -18,7 +18,7 @@ type extras struct {
 	context wire.RunContext
 	unfit   error
 	retryOf retryOf
-	digest  string
+	body    []byte
 }
 
 // judgeExtras adds the problems of what came with a plan, and what is taken over from the run that it tries again. The

@@ -221,9 +221,10 @@ func TestARetriedRunTakesSuccessesOver(t *testing.T) {
 		}
 		return worker.Output{Body: args}, nil
 	})
-	const plan = `{"steps":[{"id":"a","tool":"echo","arguments":{"n":1.0,"html":"<b>"}},{"id":"big","tool":"big","arguments":{"bytes":300000}},
+	const plan = ` {"steps":[{"id":"a","tool":"echo","arguments":{"n":1.0,"html":"<b>"}},{"id":"big","tool":"big","arguments":{"bytes":300000}},
 		{"id":"each","tool":"echo","for_each":{"in":[1,2]},"arguments":{"i":"$ref:item"}},
-		{"id":"m","tool":"mends","arguments":{"a":"$ref:a","n":"$ref:big.n","e":"$ref:each[1].data.i"}},{"id":"z","tool":"echo","arguments":{"m":"$ref:m"}}]}`
+		{"id":"m","tool":"mends","arguments":{"a":"$ref:a","n":"$ref:big.n","e":"$ref:each[1].data.i"}},{"id":"z","tool":"echo","arguments":{"m":"$ref:m"}}]}
+`
 	o := s.run(plan, "first")
 	require.Equal(t, outcome.Partial, o.Status)
 	before := s.tools.total()

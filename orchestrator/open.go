@@ -32,7 +32,7 @@ func (r *run) open(l *loop) {
 	start := r.startEntry()
 	r.recovered = start != nil
 	r.phase = opening
-	body, id, generation, asked := r.body, r.id, r.generation, extras{r.context, r.unfit, r.retryOf, r.digest}
+	body, id, generation, asked := r.body, r.id, r.generation, extras{r.context, r.unfit, r.retryOf, r.body}
 	l.job(func(ctx context.Context) {
 		var o opened
 		if start != nil {

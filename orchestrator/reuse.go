@@ -1,6 +1,7 @@
 package orchestrator
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -70,7 +71,7 @@ func (l *loop) takeOver(ctx context.Context, id subjects.Run, generation uint64,
 		}, nil
 	case err != nil:
 		return nil, nil, err
-	case doc.Digest != x.digest:
+	case !bytes.Equal(doc.Plan, bytes.TrimSpace(x.body)): // the document keeps no white space around it
 		return nil, &fault.Problem{
 			Code: fault.Conflict, Message: fmt.Sprintf("the run %q was of another plan", wire.Clip(x.retryOf.run, 128)),
 			Hint: "a run is tried again with the same bytes; submit a changed plan as a run of its own",

@@ -61,45 +61,52 @@ func (p *parser) dependency(d *dependent, dep tool.Dependency, carries []bool) {
 type taking struct {
 	use
 	path []elem // from the tool's output
-	any  bool   // by way of a list that is put together: what becomes of it is not known
+	any  bool   // by way of a list that is put together, or with the entries around it: its form is not known
 }
 
 // takenFrom gives what a step takes straight from steps that call a tool, in its arguments or by way of the item.
-func (p *parser) takenFrom(d *dependent, name string) []taking {
-	all := p.straight(d.args, name)
+func (p *parser) takenFrom(d *dependent, name string) (all []taking) {
+	for _, u := range p.straight(d.args, name) {
+		all = p.take(all, u, u.step, u.path)
+	}
 	list := p.straight(d.list, name)
 	switch {
 	case len(list) == 0:
 		return all
 	case !p.plan.Steps[d.step].ForEach.in.whole || !list[0].only:
-		return append(all, taking{use: list[0].use, any: true})
+		return append(all, taking{use: list[0], any: true})
 	}
 	first := append(slices.Clone(list[0].path), elem{index: 0}) // all items are alike, as far as schemas go
 	for _, u := range d.args {
 		if u.step == theItem {
-			all = append(all, taking{use: u, path: slices.Concat(first, u.path)})
+			all = p.take(all, u, list[0].step, slices.Concat(first, u.path))
 		}
 	}
 	return all
 }
 
-// straight gives those references that take data of a tool from a step that calls it. Where that step has a for_each, the
-// path is the one into the data of an entry.
-func (p *parser) straight(uses []use, name string) (all []taking) {
+// straight gives those references that take data of a tool from a step that calls it.
+func (p *parser) straight(uses []use, name string) (all []use) {
 	for _, u := range uses {
-		if u.step == theItem || p.plan.Steps[u.step].Tool != name {
-			continue
+		if u.step != theItem && p.plan.Steps[u.step].Tool == name {
+			all = append(all, u)
 		}
-		path := u.path
-		if p.plan.Steps[u.step].ForEach != nil && len(path) > 0 {
-			if len(path) > 1 && path[1].key != "data" {
-				continue // an entry's status, index or error
-			}
-			path = path[min(2, len(path)):]
-		}
-		all = append(all, taking{use: u, path: path})
 	}
 	return all
+}
+
+// take adds what a reference takes of a step by a path. Where that step has a for_each, the path goes through its entries;
+// what counts is the one into the data of an entry.
+func (p *parser) take(all []taking, u use, step int, path []elem) []taking {
+	switch {
+	case p.plan.Steps[step].ForEach == nil:
+		return append(all, taking{use: u, path: path})
+	case len(path) < 2: // the entries, or a whole one: not of the form that the tool declares
+		return append(all, taking{use: u, any: true})
+	case path[1].key != "data": // an entry's status, index or error
+		return all
+	}
+	return append(all, taking{use: u, path: path[2:]})
 }
 
 // mayHold reports whether what is taken may hold a field of the tool's output, as far as anybody can tell.

@@ -30,9 +30,9 @@ func TestTheRerankerIsNeverCalledTwiceAtOnce(t *testing.T) {
 	require.NoError(t, w.Meter.Await(exampletest.Context(t), "vector_search", 18))
 	open()
 	for _, r := range runs {
-		out := w.Wait(r)
+		out := *w.Wait(r)
 		out.Run = "rerank"
-		exampletest.Check(t, out, "outcome.json")
+		exampletest.Check(t, &out, "outcome.json")
 	}
 	require.Equal(t, example.Usage{Calls: 18, Most: 18}, w.Meter.Of("vector_search"))
 	require.Equal(t, example.Usage{Calls: 18, Most: 1}, w.Meter.Of("rerank"))

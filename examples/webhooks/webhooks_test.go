@@ -50,9 +50,9 @@ func TestTheToolOwnsItsRetries(t *testing.T) {
 	t.Parallel()
 	r := receiving(t)
 	w := start(t, scene(r), example.Options{})
-	out := w.Run("plan.json", client.SubmitOptions{Run: "webhooks", Context: signedWith(secret)})
+	out := *w.Run("plan.json", client.SubmitOptions{Run: "webhooks", Context: signedWith(secret)})
 	out.Stats.BytesKeptOut, out.Stats.TokensKeptOut = 0, 0 // of the subscribers' addresses, whose port differs from run to run
-	exampletest.Check(t, out, "outcome.json")
+	exampletest.Check(t, &out, "outcome.json")
 
 	for _, steady := range []string{"billing", "shipping", "mail", "stock"} {
 		require.Equal(t, []int{http.StatusAccepted}, r.statuses(steady))
