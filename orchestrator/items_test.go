@@ -313,3 +313,64 @@ func TestWhyAStepWaits(t *testing.T) {
 	require.NoError(t, s.client.Cancel(ctx(t), "why", "test"))
 	s.wait(r)
 }
+
+// TestTheOperatorSaysWhatLeavesForATool gives the workers of a tool only the keys of the context that the operator allows.
+func TestTheOperatorSaysWhatLeavesForATool(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	got := make(chan wire.Context, 1)
+	s.host("foreign", nil, func(c context.Context, _ json.RawMessage) (worker.Output, error) {
+		info, _ := worker.InfoFrom(c)
+		got <- info.Context
+		return worker.Output{Body: []byte(`1`)}, nil
+	})
+	all, err := wire.NewContext(map[string]string{"tenantId": "acme", "token": "s3cret", "locale": "de"}, "token")
+	require.NoError(t, err)
+	run := func(filter string) []string {
+		_, err := s.store.RequestOverride(ctx(t), "foreign", fmt.Appendf(nil, `{"context":%s}`, filter))
+		require.NoError(t, err)
+		o, err := s.client.Run(ctx(t), []byte(`{"steps":[{"id":"a","tool":"foreign"}]}`), client.SubmitOptions{Context: wire.RunContext{All: all}})
+		require.NoError(t, err)
+		require.Equal(t, outcome.Succeeded, o.Status, "%s", o.JSON())
+		return (<-got).Keys()
+	}
+	require.Equal(t, []string{"locale", "tenantId", "token"}, run(`{"filter":"pass-through"}`))
+	require.Equal(t, []string{"tenantId"}, run(`{"filter":"allow-keys","keys":["tenantId"]}`))
+	require.Equal(t, []string{"locale", "tenantId"}, run(`{"filter":"deny-keys","keys":["token"]}`))
+	require.Empty(t, run(`{"filter":"none"}`))
+}
+
+// TestAHugeRunLetsASmallOneThrough counts, and measures no time: of a run with a thousand ready steps only some are
+// executed while three chained steps of another tenant come to their turns.
+func TestAHugeRunLetsASmallOneThrough(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	const limit = 8
+	var done atomic.Int64
+	enough := make(chan struct{})
+	s.host("busy", &tool.Orchestration{Mode: tool.FanOutBounded, MaxConcurrency: limit}, func(c context.Context, args json.RawMessage) (worker.Output, error) {
+		if done.Add(1) == 100 {
+			close(enough)
+		}
+		select {
+		case <-time.After(time.Millisecond): // a tool that takes some time; nothing is waited for
+		case <-c.Done():
+		}
+		return worker.Output{Body: []byte(`1`)}, nil
+	})
+	other, err := client.New(ctx(t), s.nc, client.Config{Tenant: "small", Logger: logger(t)})
+	require.NoError(t, err)
+	defer other.Close()
+	items := strings.TrimSuffix(strings.Repeat("1,", 5000), ",")
+	huge := s.submit(`{"steps":[{"id":"all","tool":"busy","for_each":{"in":[`+items+`]}}]}`, "huge")
+	<-enough
+	before := done.Load()
+	o, err := other.Run(ctx(t), []byte(`{"steps":[{"id":"a","tool":"busy"},{"id":"b","tool":"busy","depends_on":["a"]},{"id":"c","tool":"busy","depends_on":["b"]}]}`), client.SubmitOptions{})
+	require.NoError(t, err)
+	require.Equal(t, outcome.Succeeded, o.Status)
+	between := done.Load() - before - 3
+	require.Less(t, between, int64(1000), "%d steps of the huge run were executed meanwhile", between)
+	t.Logf("%d steps of the huge run were executed while the small one ran", between)
+	require.NoError(t, s.client.Cancel(ctx(t), "huge", "test"))
+	s.wait(huge)
+}
