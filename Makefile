@@ -6,7 +6,7 @@ PLANS  = internal/builtin/testdata/nestful/plans.jsonl
 # nothing to race in them, and their random tests are long.
 PURE = ./fault ./subjects ./wire ./outcome ./tool ./plan ./machine ./internal/reference ./internal/arch ./internal/graph ./catalog ./internal/leaselog
 
-.PHONY: bench-contracts all build demo test test-pure test-race vet fmt lint bench typescript clean
+.PHONY: mutants bench-contracts all build demo test test-pure test-race vet fmt lint bench typescript clean
 
 all: build
 
@@ -42,6 +42,9 @@ typescript: build ## the example worker in TypeScript, against the protocol and 
 
 bench-contracts: build ## writes the figures of docs/contracts.md
 	./bin/stepjet bench contracts --report docs/contracts.md
+
+mutants: ## plants one bug at a time and sees the tests catch it; half an hour
+	$(GO) run ./internal/mutation -report docs/mutations.md
 
 clean:
 	rm -rf bin .stepjet examples/typescript/dist examples/typescript/node_modules

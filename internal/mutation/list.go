@@ -1,0 +1,115 @@
+package main
+
+// mutant is one bug: what stands in a file, once, and what takes its place.
+type mutant struct {
+	name, what string
+	file       string
+	old, new   string
+	tests      string // packages
+	run        string // tests of them; empty for all
+}
+
+// mutants are the bugs that the project's promises are about: those that the design names, and others that would be easy
+// to make.
+var mutants = []mutant{
+	{
+		"create-once", "a record that somebody else created first counts as written",
+		"kv/create.go", "		return isDecided\n	case codeSequenceInFlight", "		return isWritten\n	case codeSequenceInFlight", "./kv", "",
+	},
+	{
+		"expect-nothing", "records are created without expecting that there is none",
+		"kv/create.go", "		h[headerExpect] = expectNone\n	} else {", "	} else {", "./kv", "",
+	},
+	{
+		"full-is-decided", "a full ledger (10077) counts as decided",
+		"kv/create.go", "	case codeStoreFailed, codeAccountResources,", "	case codeStoreFailed:\n		return isDecided\n	case codeAccountResources,", "./kv", "",
+	},
+	{
+		"duplicate-is-success", "an answer \"duplicate\" counts as written",
+		"kv/create.go", "		return isThere // the server knows", "		return isWritten // the server knows", "./kv", "",
+	},
+	{
+		"message-id", "a record is sent with a message id",
+		"kv/create.go", "	s.pub.send(&c.msg, c)\n	return c", "	h[headerMsgID] = []string{subject}\n	s.pub.send(&c.msg, c)\n	return c", "./kv ./orchestrator", "",
+	},
+	{
+		"no-fence", "a fence is ignored",
+		"kv/create.go", "	if fence == nil {\n		h[headerExpect]", "	if true {\n		h[headerExpect]", "./kv", "",
+	},
+	{
+		"ack-before-record", "a worker acknowledges before the record stands",
+		"worker/record.go", "	h, body := x.result.Message()\n", "	for _, d := range x.leases {\n		x.e.ack(d)\n	}\n	h, body := x.result.Message()\n", "./worker ./internal/conformance", "",
+	},
+	{
+		"no-claim", "an at_most_once step is executed without a claim",
+		"worker/prepare.go", "	if x.step.Claim != \"\" && !x.claimsLater() && !x.claim() {", "	if false {", "./worker", "Claim|Once",
+	},
+	{
+		"claim-of-another", "a claim that another worker made for the same message counts as one's own",
+		"worker/prepare.go", "	case found && there == mine:", "	case found && there.Seq == mine.Seq:", "./worker", "Claim|Once",
+	},
+	{
+		"redelivered-runs-again", "a redelivered step is executed though it has a record",
+		"worker/prepare.go", "	if x.delivered > 1 && !x.stillOpen() {", "	if false {", "./worker", "",
+	},
+	{
+		"never-lost", "a step that kills its workers is handed out for ever",
+		"worker/prepare.go", "	if x.delivered > x.e.config.MaxDeliveries {", "	if false {", "./worker", "",
+	},
+	{
+		"foreign-result", "a worker publishes to whatever subject a message names",
+		"worker/deliver.go", "	case step.Result != subjects.StepRecord(a, shards):", "	case false:", "./worker", "",
+	},
+	{
+		"newer-version", "a worker executes steps of a newer version",
+		"worker/deliver.go", "	if !wire.Known(d.Header) {", "	if false {", "./worker", "",
+	},
+	{
+		"skipped-dependency", "a step starts once one of its dependencies is over",
+		"machine/run.go", "			case dep.missing == 0 && r.openAt == nil && !r.stopping:", "			case r.openAt == nil && !r.stopping:", "./machine", "",
+	},
+	{
+		"failure-is-data", "a failed dependency does not skip its dependents",
+		"machine/run.go", "			case spoils && x.to != cancelled:", "			case false:", "./machine", "",
+	},
+	{
+		"retry-for-ever", "a step is tried again however often it failed",
+		"machine/apply.go", " && res.Attempt < most", "", "./machine", "",
+	},
+	{
+		"own-jitter", "owners draw jitter from different seeds",
+		"machine/apply.go", "	_, _ = h.Write([]byte(r.start.Key))\n", "	_, _ = h.Write([]byte(r.start.Started.String()))\n", "./machine", "",
+	},
+	{
+		"second-record-counts", "a record of an attempt that was decided before counts",
+		"machine/apply.go", "r.calls[i].state.terminal() || r.calls[i].state != waiting && res.Attempt < r.calls[i].attempt", "r.calls[i].state.terminal()", "./machine", "",
+	},
+	{
+		"late-stop", "a stop after the last deciding record counts",
+		"machine/run.go", "	if r.finished {\n		return // a stop after", "	if r.finished && rec.Stop == nil {\n		return // a stop after", "./machine", "",
+	},
+	{
+		"list-counted-late", "items become ready when the list was counted, not when their step did",
+		"machine/items.go", "		r.replay(now, out)\n		return\n	}\n	r.expand(step", "	}\n	r.expand(step", "./machine", "",
+	},
+	{
+		"fail-fast-goes-on", "a failed item of a fail-fast tool lets the others go on",
+		"machine/items.go", "		r.haltItems(x.Step, out)\n	}\n	if s.left", "	}\n	if s.left", "./machine ./orchestrator", "",
+	},
+	{
+		"secret-in-log", "a context prints its secrets",
+		"wire/context.go", "			v = Redacted\n", "			_ = Redacted\n", "./wire", "",
+	},
+	{
+		"escape", "arguments of a dead letter are read as references",
+		"plan/escape.go", "	e.value(0)\n", "", "./plan", "Escape",
+	},
+	{
+		"duplicate-keys", "an output with a key twice counts as a success",
+		"plan/output.go", "	case first == fault.DuplicateKey:\n		return nil, terminal(\"is JSON with a key used twice in one object, at %q\", clip(where))\n", "", "./plan", "",
+	},
+	{
+		"wildcard-token", "a run id may hold dots and wildcards in its subject",
+		"subjects/token.go", "c == '_' || c == '-'\n}", "c == '_' || c == '-' || c == '.' || c == '*'\n}", "./subjects", "",
+	},
+}

@@ -1,0 +1,188 @@
+// Command mutation plants one bug at a time into a copy of a source file and runs the tests that should notice: proof
+// that they can fail. Nothing of it is in the product: the go command's -overlay puts the changed file in place of the
+// real one for one build.
+//
+//	go run ./internal/mutation                    # all of them
+//	go run ./internal/mutation -only ack          # those whose names hold a word
+//	go run ./internal/mutation -report docs/mutations.md
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+func main() {
+	only := flag.String("only", "", "plant only bugs whose names hold this `word`")
+	report := flag.String("report", "", "write the table to this `file`")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, *only, *report); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		stop()
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, only, report string) error {
+	var results []result
+	missed := 0
+	for _, m := range mutants {
+		if !strings.Contains(m.name, only) {
+			continue
+		}
+		r, err := m.plant(ctx)
+		if err != nil {
+			return fmt.Errorf("%s: %w", m.name, err)
+		}
+		if !r.caught {
+			missed++
+		}
+		fmt.Println(r)
+		results = append(results, r)
+	}
+	if report != "" {
+		if err := os.WriteFile(report, []byte(table(results)), 0o644); err != nil {
+			return err
+		}
+	}
+	if missed > 0 {
+		return fmt.Errorf("%d of %d bugs were noticed by nobody", missed, len(results))
+	}
+	fmt.Printf("all %d bugs were caught\n", len(results))
+	return nil
+}
+
+// result is what the tests said of one bug.
+type result struct {
+	mutant
+	caught bool
+	by     string // the first test that failed
+	took   time.Duration
+}
+
+func (r result) String() string {
+	if r.caught {
+		return fmt.Sprintf("caught  %-40s by %s, %s", r.name, r.by, r.took.Round(100*time.Millisecond))
+	}
+	return fmt.Sprintf("MISSED  %-40s %s", r.name, r.took.Round(100*time.Millisecond))
+}
+
+// mutated gives the source of the mutant's file with the bug in it.
+func (m mutant) mutated() (string, error) {
+	source, err := os.ReadFile(m.file)
+	if err != nil {
+		return "", err
+	}
+	if n := strings.Count(string(source), m.old); n != 1 {
+		return "", fmt.Errorf("what it changes stands %d times in %s, not once: bring the list of bugs up to date", n, m.file)
+	}
+	return strings.Replace(string(source), m.old, m.new, 1), nil
+}
+
+// plant builds with the bug in place and runs the tests.
+func (m mutant) plant(ctx context.Context) (result, error) {
+	source, err := m.mutated()
+	if err != nil {
+		return result{}, err
+	}
+	dir, err := os.MkdirTemp("", "stepjet-mutation-")
+	if err != nil {
+		return result{}, err
+	}
+	defer os.RemoveAll(dir)
+	overlay, err := writeOverlay(dir, m.file, source)
+	if err != nil {
+		return result{}, err
+	}
+	if out, err := exec.CommandContext(ctx, "go", "build", "-overlay", overlay, "./"+filepath.Dir(m.file)).CombinedOutput(); err != nil {
+		return result{}, fmt.Errorf("the bug doesn't compile: %w\n%s", err, out)
+	}
+	args := []string{"test", "-overlay", overlay, "-count=1", "-failfast", "-timeout", "4m"}
+	if m.run != "" {
+		args = append(args, "-run", m.run)
+	}
+	began := time.Now()
+	out, err := exec.CommandContext(ctx, "go", append(args, strings.Fields(m.tests)...)...).CombinedOutput()
+	r := result{mutant: m, caught: err != nil, took: time.Since(began)}
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) || ctx.Err() != nil {
+		return r, errors.Join(err, ctx.Err())
+	}
+	if r.caught {
+		r.by = firstFailure(string(out))
+		err = m.control(ctx, r.by)
+	}
+	return r, err
+}
+
+// control runs the test that failed without the bug: what fails anyway has caught nothing.
+func (m mutant) control(ctx context.Context, test string) error {
+	if !strings.HasPrefix(test, "Test") {
+		test = m.run
+	}
+	parent, _, _ := strings.Cut(test, "/")
+	args := append([]string{"test", "-count=1", "-timeout", "4m", "-run", "^" + parent + "$"}, strings.Fields(m.tests)...)
+	if out, err := exec.CommandContext(ctx, "go", args...).CombinedOutput(); err != nil {
+		return fmt.Errorf("%s fails without the bug, too: %w\n%s", test, err, out)
+	}
+	return nil
+}
+
+func writeOverlay(dir, file, source string) (string, error) {
+	changed := filepath.Join(dir, filepath.Base(file))
+	if err := os.WriteFile(changed, []byte(source), 0o600); err != nil {
+		return "", err
+	}
+	real, err := filepath.Abs(file)
+	if err != nil {
+		return "", err
+	}
+	b, err := json.Marshal(map[string]any{"Replace": map[string]string{real: changed}})
+	if err != nil {
+		return "", err
+	}
+	overlay := filepath.Join(dir, "overlay.json")
+	return overlay, os.WriteFile(overlay, b, 0o600)
+}
+
+// firstFailure gives the name of the first test that failed, or how the run ended.
+func firstFailure(out string) string {
+	for line := range strings.Lines(out) {
+		if name, found := strings.CutPrefix(strings.TrimSpace(line), "--- FAIL: "); found {
+			name, _, _ = strings.Cut(name, " ")
+			return name
+		}
+	}
+	switch {
+	case strings.Contains(out, "panic: test timed out"):
+		return "the time limit"
+	case strings.Contains(out, "panic:"):
+		return "a panic"
+	}
+	return "the test run"
+}
+
+func table(results []result) string {
+	var b strings.Builder
+	b.WriteString("# Bugs that the tests catch\n\nWritten by `make mutants`. Each row is a bug that was planted into the code by itself, for one build, and the first test that failed with it.\n\n")
+	b.WriteString("| bug | in | caught by | seconds |\n|---|---|---|---|\n")
+	for _, r := range results {
+		by := "**nobody**"
+		if r.caught {
+			by = "`" + r.by + "`"
+		}
+		fmt.Fprintf(&b, "| %s | `%s` | %s | %.0f |\n", r.what, r.file, by, r.took.Seconds())
+	}
+	return b.String()
+}
