@@ -6,7 +6,7 @@ PLANS  = internal/builtin/testdata/nestful/plans.jsonl
 # nothing to race in them, and their random tests are long.
 PURE = ./fault ./subjects ./wire ./outcome ./tool ./plan ./machine ./internal/reference ./internal/arch ./internal/graph ./catalog ./internal/leaselog
 
-.PHONY: mutants bench-contracts all build demo test test-pure test-race vet fmt lint bench typescript clean
+.PHONY: mutants bench-contracts all build demo test test-pure test-race vet fmt lint bench chaos typescript clean
 
 all: build
 
@@ -35,6 +35,12 @@ lint: ## staticcheck, from the module proxy
 
 bench: build ## writes bench/results.json and docs/performance.md
 	./bin/stepjet bench --json bench/results.json --report docs/performance.md
+
+SECONDS    = 20
+NAMESPACES = on
+chaos: ## real processes under real faults; writes bench/chaos.json and docs/reliability.md. SCENARIO=a,b SECONDS=60 NAMESPACES=off
+	$(GO) build -o bin/chaos ./internal/chaos/cmd
+	./bin/chaos -scenario "$(SCENARIO)" -seconds $(SECONDS) -namespaces $(NAMESPACES) -keep
 
 typescript: build ## the example worker in TypeScript, against the protocol and with a plan
 	cd examples/typescript && npm ci --no-audit --no-fund && npx tsc

@@ -49,7 +49,7 @@ func (c *Client) request(ctx context.Context, subject string, body []byte, withi
 func (c *Client) requestOnce(ctx context.Context, subject string, body []byte, patience time.Duration) ([]byte, error) {
 	one, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	m, err := c.nc.RequestMsgWithContext(one, &nats.Msg{Subject: subject, Data: body})
+	m, err := c.store.Request(one, subject, body)
 	if err != nil {
 		return nil, err
 	}

@@ -83,7 +83,7 @@ func New(ctx context.Context, nc *nats.Conn, c Config) (*Client, error) {
 	}
 	cl.notify, err = nc.Subscribe(subjects.NotifyFilter(cl.tenant, cl.token), cl.noticed)
 	if err == nil {
-		err = flush(ctx, nc)
+		err = cl.heard(ctx, subjects.NotifyFilter(cl.tenant, cl.token))
 	}
 	if err != nil {
 		stop(errClosed)
@@ -97,11 +97,11 @@ func New(ctx context.Context, nc *nats.Conn, c Config) (*Client, error) {
 // flushWithin bounds a round trip to the server for a caller who gave no bound.
 const flushWithin = 10 * time.Second
 
-// flush returns once the server knows of all subscriptions made before.
-func flush(ctx context.Context, nc *nats.Conn) error {
+// heard returns once the server knows of the subscription to a subject, or has refused it.
+func (c *Client) heard(ctx context.Context, subject string) error {
 	ctx, cancel := context.WithTimeout(ctx, flushWithin)
 	defer cancel()
-	return nc.FlushWithContext(ctx)
+	return c.store.Heard(ctx, subject)
 }
 
 // Close ends all waits with an error and frees what the client holds; the connection stays open. Runs go on.

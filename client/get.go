@@ -155,6 +155,11 @@ func (r *results) of(i int) ([]byte, bool) {
 		return v, true
 	}
 	v, err := r.fetch(s.Blob)
+	if err == nil {
+		if value, bad := plan.Output(v, s.Text); bad == nil {
+			v = value
+		}
+	}
 	if err != nil {
 		r.failed = true
 		return nil, false

@@ -38,7 +38,7 @@ func (c *Client) NewWatcher(ctx context.Context, run string) (*Watcher, error) {
 	if w.sub, err = c.nc.ChanSubscribe(subjects.EventFilter(name), w.messages); err != nil {
 		return nil, kv.Fault(err)
 	}
-	if err := flush(ctx, c.nc); err != nil {
+	if err := c.heard(ctx, subjects.EventFilter(name)); err != nil {
 		w.Close()
 		return nil, kv.Fault(err)
 	}

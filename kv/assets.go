@@ -51,8 +51,8 @@ func (c Config) stepsConfig(shard int) jetstream.StreamConfig {
 	return cfg
 }
 
-// historyConfig is the bucket of finished runs, create-once like the ledger. It has no direct get, so that every read
-// is the leader's.
+// historyConfig is the bucket of finished runs, create-once like the ledger. Stepjet's own reads are the leader's; the
+// direct get is for programs that may read one tenant's runs only (limited.go).
 func (c Config) historyConfig() jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name:        subjects.BucketStream(subjects.HistoryBucket),
@@ -60,7 +60,7 @@ func (c Config) historyConfig() jetstream.StreamConfig {
 		Subjects:    []string{subjects.BucketSubject(subjects.HistoryBucket, ">")},
 		Storage:     jetstream.FileStorage, Replicas: c.Replicas, MaxAge: c.Retention,
 		MaxMsgsPerSubject: 1, Discard: jetstream.DiscardNew, DiscardNewPerSubject: true,
-		DenyDelete: true, Duplicates: 100 * time.Millisecond,
+		AllowDirect: true, DenyDelete: true, Duplicates: 100 * time.Millisecond,
 	}
 }
 

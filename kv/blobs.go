@@ -98,5 +98,8 @@ func (s *Store) readBlob(ctx context.Context, h *outcome.Handle) ([]byte, error)
 	if info.Size > MaxBlob || int64(info.Size) != h.Size {
 		return nil, fault.New(fault.Internal, "the blob %s has %d bytes, its handle says %d", h.Name, info.Size, h.Size)
 	}
+	if s.limited {
+		return s.readChunks(ctx, info)
+	}
 	return s.blobs.GetBytes(ctx, h.Name)
 }

@@ -11,9 +11,11 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nkeys"
 	"github.com/synadia-io/orbit.go/natscontext"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/subjects"
 )
 
 // ConnectOptions say how to reach NATS. The zero value means nats://127.0.0.1:4222 without credentials.
@@ -28,6 +30,9 @@ type ConnectOptions struct {
 	Name string
 	// CA, Cert and Key are PEM files for TLS; empty: the system's roots, and no client certificate.
 	CA, Cert, Key string
+	// InboxPrefix is what the subjects of all answers to this connection begin with, without a dot at the end; empty:
+	// "_INBOX". With one for each user, permissions can keep a user from hearing the answers to others. It begins with "_".
+	InboxPrefix string
 	// InProcess connects to an embedded server without a socket; URL and Context are ignored then.
 	InProcess nats.InProcessConnProvider
 	// Logger takes disconnects, reconnects and asynchronous errors; nil: none.
@@ -90,6 +95,9 @@ func connected(ctx context.Context, nc *nats.Conn, err error, tried string) (*na
 	}
 	f := fault.New(fault.NoConnection, "no NATS server at %s: %v", tried, err).
 		WithHint("start one (nats-server -js), or name another (--server or NATS_URL)")
+	if strings.Contains(err.Error(), "tls: ") || strings.Contains(err.Error(), "tls error") || strings.Contains(err.Error(), "x509: ") {
+		f.Hint = "is the server's certificate of an authority in --tls-ca, and does the server want a certificate of its own authority (--tls-cert, --tls-key)?"
+	}
 	f.Cause = err
 	return nil, f
 }
@@ -140,6 +148,9 @@ func (o ConnectOptions) options(ctx context.Context) ([]nats.Option, error) {
 		opts = append(opts, setServers(o.URL))
 	}
 	if o.Creds != "" {
+		if err := checkCreds(o.Creds); err != nil {
+			return nil, err
+		}
 		opts = append(opts, nats.UserCredentials(o.Creds))
 	}
 	if o.NKey != "" {
@@ -155,7 +166,28 @@ func (o ConnectOptions) options(ctx context.Context) ([]nats.Option, error) {
 	if o.Cert != "" || o.Key != "" {
 		opts = append(opts, nats.ClientCert(o.Cert, o.Key))
 	}
+	if o.InboxPrefix != "" {
+		if !subjects.ReplyAllowed(o.InboxPrefix) {
+			return nil, fault.New(fault.InvalidConfig, "%q is no prefix for inboxes", o.InboxPrefix).
+				WithHint("it begins with _, such as _INBOX.agent: orchestrators answer on no other subjects")
+		}
+		opts = append(opts, nats.CustomInboxPrefix(o.InboxPrefix))
+	}
 	return append(opts, o.logging()...), nil
+}
+
+// checkCreds finds out what is wrong with a file of credentials before a server is asked. It is read again for each
+// connection, so that it can be renewed while a program runs.
+func checkCreds(file string) error {
+	raw, err := os.ReadFile(file)
+	if err == nil {
+		_, err = nkeys.ParseDecoratedUserNKey(raw)
+		clear(raw)
+	}
+	if err != nil {
+		return fault.Wrap(fault.InvalidConfig, err, "reading the credentials "+file)
+	}
+	return nil
 }
 
 func (o ConnectOptions) logging() []nats.Option {

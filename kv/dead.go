@@ -172,6 +172,13 @@ func (s *Store) DeadLetters(ctx context.Context, of subjects.Run, each func(*Dea
 
 // readAll reports what lies in a stream now, on the subjects that filter matches; lost says that it has to be read again.
 func (s *Store) readAll(ctx context.Context, stream, filter string, each func(Entry)) (lost bool, err error) {
+	if s.limited {
+		all, err := s.entries(ctx, stream, filter)
+		for _, e := range all {
+			each(e)
+		}
+		return false, err
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	complete, gone := errors.New("complete"), errors.New("lost")

@@ -148,7 +148,7 @@ func permissionFault(kind, subject string, cause error) *fault.Error {
 		verb = "subscribe to"
 	}
 	f := fault.New(fault.Permission, "this account may not %s %s", verb, subject).
-		WithHint("the server's permissions decide that; see docs/protocol.md for the subjects each role needs")
+		WithHint("the server's permissions decide that; \"stepjet acl\" prints what each role needs")
 	f.Cause = cause
 	return f
 }

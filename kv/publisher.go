@@ -160,11 +160,11 @@ func (p *publisher) answered(m *nats.Msg) {
 
 // refused ends the wait of those whose subject this connection may not publish to.
 func (p *publisher) refused(subject string) {
-	f := p.denied.of(subject)
+	f, deaf := p.denied.of(subject), p.denied.deafness() != nil
 	if f == nil {
 		return
 	}
-	p.fail(func(w wait) bool { return w.subject == subject }, f)
+	p.fail(func(w wait) bool { return deaf || w.subject == subject }, f)
 }
 
 // fail ends the wait of all that which chooses.

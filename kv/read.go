@@ -33,19 +33,15 @@ func (s *Store) Read(ctx context.Context, subject string) (*Entry, error) {
 	if stream == "" {
 		return nil, fault.New(fault.Internal, "%s is no subject of a stream of Stepjet's", subject)
 	}
-	body := make([]byte, 0, len(subject)+24)
-	body = append(body, `{"last_by_subj":`...)
-	body = strconv.AppendQuote(body, subject)
-	body = append(body, '}')
+	read := s.readLeader
+	if s.limited {
+		read = s.readDirect
+	}
 	var entry *Entry
 	try := 0
-	err := s.retry(ctx, func(ctx context.Context) error {
-		answer, err := s.request(ctx, patience(try), apiPrefix+"STREAM.MSG.GET."+stream, body)
+	err := s.retry(ctx, func(ctx context.Context) (err error) {
+		entry, err = read(ctx, patience(try), stream, subject)
 		try++
-		if err != nil {
-			return err
-		}
-		entry, err = parseStored(answer)
 		return err
 	})
 	if err == nil {
@@ -56,6 +52,19 @@ func (s *Store) Read(ctx context.Context, subject string) (*Entry, error) {
 		f.Message = "nothing lies at " + subject
 	}
 	return nil, f
+}
+
+// readLeader asks the stream's leader for the last message on a subject, once.
+func (s *Store) readLeader(ctx context.Context, within time.Duration, stream, subject string) (*Entry, error) {
+	body := make([]byte, 0, len(subject)+24)
+	body = append(body, `{"last_by_subj":`...)
+	body = strconv.AppendQuote(body, subject)
+	body = append(body, '}')
+	answer, err := s.request(ctx, within, apiPrefix+"STREAM.MSG.GET."+stream, body)
+	if err != nil {
+		return nil, err
+	}
+	return parseStored(answer)
 }
 
 // errStored is an answer to MSG.GET that can't be read.

@@ -114,10 +114,14 @@ func same(t, old Tool) bool {
 // replaceTool writes an entry in the place of old. The consumer comes first, for who reads the entry may pull at once.
 func (s *Store) replaceTool(ctx context.Context, t, old Tool) (Tool, error) {
 	if old.Definition == nil && !old.removed {
-		var err error
-		if t.Shard, err = s.freeShard(ctx); err != nil {
+		shard, found, err := s.shardOf(ctx, t.Name) // of one whose entry was lost
+		if err == nil && !found {
+			shard, err = s.freeShard(ctx)
+		}
+		if err != nil {
 			return t, err
 		}
+		t.Shard = shard
 	}
 	if err := s.keepDefinition(ctx, t); err != nil {
 		return t, err
@@ -190,7 +194,17 @@ func (s *Store) keepDefinition(ctx context.Context, t Tool) error {
 	if err != nil {
 		return err
 	}
-	_, _, err = s.Create(ctx, definitionSubject(t.Digest), nil, body, nil)
+	subject := definitionSubject(t.Digest)
+	decision, _, err := s.Create(ctx, subject, nil, body, nil)
+	if err != nil || decision == Written {
+		return err
+	}
+	e, err := s.Read(ctx, subject)
+	if err != nil || operation(e.Header) == "" {
+		return err
+	}
+	// Somebody deleted it; its mark is what lies there.
+	_, err = s.js.PublishMsg(ctx, &nats.Msg{Subject: subject, Data: body}, jetstream.WithExpectLastSequencePerSubject(e.Seq))
 	return err
 }
 

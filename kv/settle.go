@@ -93,7 +93,7 @@ func (a answers) acked(x ack) { a <- x }
 
 // lookup reads the record back from the leader. absent is whether the leader said that there is none.
 func (c *create) lookup() (e *Entry, absent bool) {
-	e, err := c.s.Read(c.ctx, c.msg.Subject)
+	e, err := c.s.settledAbsence(c.ctx, c.msg.Subject)
 	return e, fault.CodeOf(err) == fault.NotFound
 }
 

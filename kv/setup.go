@@ -60,6 +60,7 @@ func (s *Store) withJetStream(ctx context.Context, request func(context.Context)
 }
 
 func (s *Store) open(ctx context.Context) error {
+	s.askLimits(ctx)
 	stream, err := s.stream(ctx, subjects.LedgerStream(0))
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		return fault.New(fault.NotReady, "Stepjet is not set up in this NATS account").WithHint("start an orchestrator")

@@ -21,7 +21,9 @@ type Store struct {
 	shards int
 	blobs  jetstream.ObjectStore
 	pub    *publisher
-	denied *violations
+	// limited: the connection may not read whole streams (limited.go).
+	limited bool
+	denied  *violations
 
 	ctx     context.Context // ends with Close
 	cancel  context.CancelFunc

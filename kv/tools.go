@@ -132,6 +132,9 @@ func (s *Store) Tools(ctx context.Context) ([]Tool, error) {
 // and those that are gone as deleted; ready is called once only. Errors: ctx's, and those of Read.
 func (s *Store) WatchTools(ctx context.Context, each func(t Tool, deleted bool), ready func()) error {
 	known := map[string]bool{}
+	if s.limited {
+		return s.pollTools(ctx, known, each, ready)
+	}
 	for {
 		lost, err := s.watchTools(ctx, known, each, ready)
 		if !lost {
@@ -224,6 +227,9 @@ func (s *Store) Definition(ctx context.Context, digest string) (*tool.Definition
 	e, err := s.Read(ctx, definitionSubject(digest))
 	if err != nil {
 		return nil, err
+	}
+	if operation(e.Header) != "" {
+		return nil, fault.New(fault.NotFound, "the definition %s was deleted", digest)
 	}
 	return tool.ParseDefinition(e.Data)
 }

@@ -1,6 +1,7 @@
 package kv
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -21,6 +22,8 @@ type violations struct {
 	waiting map[*guard]struct{}
 	notify  map[int]func(subject string)
 	next    int
+	inbox   string       // what the connection's own inboxes begin with
+	deaf    *fault.Error // it may not listen to its own inboxes, so that it hears no answers
 }
 
 type refusal struct {
@@ -41,6 +44,7 @@ var connections sync.Map // *nats.Conn → *violations
 func violationsOf(nc *nats.Conn) *violations {
 	fresh := &violations{
 		refused: map[string]*refusal{}, waiting: map[*guard]struct{}{}, notify: map[int]func(string){},
+		inbox: strings.TrimSuffix(cmp.Or(nc.Opts.InboxPrefix, nats.InboxPrefix), ".") + ".",
 	}
 	if v, loaded := connections.LoadOrStore(nc, fresh); loaded {
 		return v.(*violations)
@@ -65,15 +69,19 @@ func (v *violations) note(err error) {
 	if !errors.Is(err, nats.ErrPermissionViolation) {
 		return
 	}
-	subject, _ := violated(err)
+	subject, kind := violated(err)
 	f := Fault(err)
+	deaf := strings.EqualFold(kind, "subscription") && strings.HasPrefix(subject, v.inbox)
 	v.mu.Lock()
+	if deaf {
+		v.deaf = f.WithHint("it hears no answers; give it the prefix of inboxes that its user has (--inbox-prefix)")
+	}
 	if len(v.refused) >= maxRefusals {
 		clear(v.refused)
 	}
 	v.refused[subject] = &refusal{f, time.Now()}
 	for g := range v.waiting {
-		if g.concerns(subject) {
+		if deaf || g.concerns(subject) {
 			g.cancel(f)
 		}
 	}
@@ -87,15 +95,25 @@ func (v *violations) note(err error) {
 	}
 }
 
-// of gives why a subject was refused lately; nil if it was not.
+// of gives why a subject was refused lately, or why nothing is heard of it; nil if it was not.
 func (v *violations) of(subject string) *fault.Error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	if v.deaf != nil {
+		return v.deaf
+	}
 	r, ok := v.refused[subject]
 	if !ok || time.Since(r.at) > refusalMemory {
 		return nil
 	}
 	return r.fault
+}
+
+// deafness gives why the connection hears no answers; nil if it does.
+func (v *violations) deafness() *fault.Error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.deaf
 }
 
 // onRefusal calls f for every subject that is refused from now on, until the function it returns is called.
@@ -135,6 +153,9 @@ func (v *violations) guarded(ctx context.Context, subject string, request func(c
 		delete(v.waiting, g)
 		v.mu.Unlock()
 	}()
+	if f := v.deafness(); f != nil {
+		return f
+	}
 	err := request(inner)
 	if err == nil {
 		return nil

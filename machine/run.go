@@ -306,7 +306,7 @@ func (r *Run) settle(i int, to state, at time.Time, out *Effects) {
 			case dep.state != waiting:
 			case spoils && x.to != cancelled:
 				work = append(work, todo{d, skipped})
-			case dep.missing == 0 && r.openAt == nil && !r.stopping:
+			case dep.missing == 0 && r.openAt == nil && !r.stopping && r.spoiler(d) == d: // else it is still to be skipped
 				r.makeReady(d, at, out)
 			}
 		}

@@ -7,8 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/nats-io/nuid"
-
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/machine"
 	"github.com/stepjet/stepjet/outcome"
@@ -75,19 +73,19 @@ func (l *loop) blob(ctx context.Context, h *outcome.Handle) ([]byte, error) {
 			return nil, err
 		}
 		l.log.Warn("a blob can't be read: trying again", "blob", h.Name, "error", err)
-		pause(ctx, time.Second)
+		l.clock.Pause(ctx, time.Second)
 	}
 }
 
 // putBlob stores a blob under a fresh name, trying until it is stored or ctx ends.
 func (l *loop) putBlob(ctx context.Context, name func(unique string) string, data []byte) (*outcome.Handle, error) {
 	for {
-		h, err := l.store.PutBlob(ctx, name(nuid.Next()), data)
+		h, err := l.store.PutBlob(ctx, name(l.clock.Unique()), data)
 		if err == nil || ctx.Err() != nil {
 			return h, err
 		}
 		l.log.Warn("a blob can't be stored: trying again", "bytes", len(data), "error", err)
-		pause(ctx, time.Second)
+		l.clock.Pause(ctx, time.Second)
 	}
 }
 
@@ -115,7 +113,7 @@ func (r *run) fetch(l *loop, e entry, rec machine.Record) {
 				rec.Result.Error = fault.New(fault.ToolTerminal, "the result's blob can't be read: %v", err)
 			}
 			rec.Result.Body = body
-			now := time.Now()
+			now := l.clock.Now()
 			l.effects.Reset()
 			r.record(l, rec, now)
 			r.unpark(l, now)

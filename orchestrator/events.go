@@ -13,7 +13,7 @@ import (
 
 // publish sends an event: core NATS, at most once. Nothing rests on it.
 func (l *loop) publish(subject string, body []byte) {
-	if err := l.o.nc.Publish(subject, body); err != nil && l.ctx.Err() == nil {
+	if err := l.bus.Publish(subject, body); err != nil && l.ctx.Err() == nil {
 		l.log.Debug("an event was not sent", "subject", subject, "error", err)
 	}
 }

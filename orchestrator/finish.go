@@ -56,7 +56,7 @@ func (l *loop) finished(r *run, doc *outcome.Run, err error) {
 		return
 	}
 	l.announceEnd(r.id, r.client, doc)
-	r.phase, r.doneAt = finished, time.Now()
+	r.phase, r.doneAt = finished, l.clock.Now()
 	l.ground(r)
 	r.drop()
 	l.purges.finished(r)
@@ -67,7 +67,7 @@ func (l *loop) finished(r *run, doc *outcome.Run, err error) {
 func (l *loop) answerAgain(r *run, before *outcome.Run) {
 	if before.Generation == r.generation {
 		// Our own: finished, and this process had not read so far.
-		r.phase, r.doneAt, r.body = finished, time.Now(), nil
+		r.phase, r.doneAt, r.body = finished, l.clock.Now(), nil
 		l.announceEnd(r.id, r.client, before)
 		l.purges.finished(r)
 		return
@@ -97,7 +97,7 @@ func (l *loop) document(ctx context.Context, r *run) *outcome.Run {
 	if m == nil {
 		return doc
 	}
-	now := time.Now()
+	now := l.clock.Now()
 	doc.Status, doc.Stats, doc.StoppedBy, doc.Started = m.Status(), m.Stats(), m.StoppedBy(), m.Started()
 	if u := r.start.Reuse; u != nil {
 		doc.RetryOf, doc.RetryFrom = u.Of, u.From
@@ -124,7 +124,7 @@ func (l *loop) document(ctx context.Context, r *run) *outcome.Run {
 // documentResult adds the result of a successful step. That of a for_each step is what references to it see.
 func (l *loop) documentResult(ctx context.Context, r *run, i int, st *outcome.Step) {
 	s := r.source(i)
-	st.Result, st.Blob = s.value, s.blob
+	st.Result, st.Blob, st.Text = s.value, s.blob, s.text && s.blob != nil
 	if s.list && r.machine.Finished() {
 		st.Result, _ = l.read(ctx, &s) // too large to be put together: its items are there
 	}

@@ -1,6 +1,7 @@
 package orchestrator
 
 import (
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -59,7 +60,7 @@ func (l *loop) offer(r *run, d machine.Dispatch, repair int) {
 
 // launch dispatches an attempt that has room.
 func (l *loop) launch(x *line, h held) {
-	f := &flight{attempt: h.dispatch.Attempt, line: x, sent: time.Now()}
+	f := &flight{attempt: h.dispatch.Attempt, line: x, sent: l.clock.Now()}
 	x.run.fly(h.dispatch.Call, f)
 	l.dispatch(x.run, h.dispatch, h.repair, f)
 }
@@ -109,7 +110,7 @@ func (l *loop) landed(r *run, res *machine.Result) {
 		return
 	}
 	if x.calls.len() > 0 && !f.sent.IsZero() && !res.ByOwner && !res.Started.IsZero() {
-		w.measured(time.Since(f.sent), max(res.Ended.Sub(res.Started), 0))
+		w.measured(l.clock.Now().Sub(f.sent), max(res.Ended.Sub(res.Started), 0))
 	}
 	w.turn(x)
 	l.pump(w)
@@ -129,11 +130,18 @@ func (l *loop) ground(r *run) {
 	}
 	lines := r.lines
 	r.flights, r.lines = nil, nil
-	for _, x := range lines {
+	var waiting []string // tools for which others have something held back
+	for name, x := range lines {
 		for ; x.calls.len() > 0; x.calls.pop() {
 			x.window.held--
 		}
-		l.pump(x.window)
+		if x.window.held > 0 {
+			waiting = append(waiting, name)
+		}
+	}
+	slices.Sort(waiting)
+	for _, name := range waiting {
+		l.pump(lines[name].window)
 	}
 }
 

@@ -42,7 +42,7 @@ func (l *loop) expandLater(r *run, in inputs) {
 			if r.phase != running || ctx.Err() != nil {
 				return
 			}
-			now := time.Now()
+			now := l.clock.Now()
 			l.effects.Reset()
 			l.expanded(r, step, list, err, now)
 			l.expand(r, now)

@@ -55,6 +55,12 @@ func (j *jobs) work() {
 	}
 }
 
+func (j *jobs) together(n int) (done, wait func()) {
+	var left sync.WaitGroup
+	left.Add(n)
+	return left.Done, left.Wait
+}
+
 // close waits until all jobs are done, at most for patience.
 func (j *jobs) close(patience time.Duration) {
 	j.mu.Lock()

@@ -1,8 +1,10 @@
 package orchestrator
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -15,12 +17,14 @@ import (
 type loop struct {
 	o     *Orchestrator
 	log   *slog.Logger
-	store *kv.Store
+	store storage
+	bus   bus
+	clock clock
 	reg   *registry
 	mail  *mailbox
 	ctx   context.Context // of jobs and publishes; ends after the loop
 
-	jobs *jobs
+	jobs runner
 
 	owned  [subjects.Partitions]*cursor // nil: not ours
 	gained func()                       // called after the first ownership
@@ -35,9 +39,9 @@ type loop struct {
 	effects machine.Effects // scratch
 }
 
-func newLoop(o *Orchestrator, store *kv.Store, reg *registry, ctx context.Context) *loop {
+func newLoop(o *Orchestrator, store storage, reg *registry, ctx context.Context) *loop {
 	l := &loop{
-		o: o, log: o.cfg.Logger, store: store, reg: reg, mail: newMailbox(), ctx: ctx,
+		o: o, log: o.cfg.Logger, store: store, bus: o.nc, clock: wall{}, reg: reg, mail: newMailbox(), ctx: ctx,
 		jobs: newJobs(ctx), runs: map[subjects.Run]*run{}, windows: map[string]*window{},
 	}
 	l.gained = sync.OnceFunc(func() { close(o.ready) })
@@ -63,23 +67,29 @@ func (l *loop) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-l.mail.wake:
-			items = l.mail.take(items)
-			for i := range items {
-				if items[i].do != nil {
-					items[i].do()
-				} else {
-					l.record(items[i].from, items[i].entry)
-				}
-				items[i] = item{}
-			}
+			items = l.turn(items)
 		case <-timer.C:
-			l.tick(time.Now())
+			l.tick(l.clock.Now())
 		case <-sweep.C:
-			l.sweep(time.Now())
+			l.sweep(l.clock.Now())
 		case <-purge.C:
-			l.purge(time.Now())
+			l.purge(l.clock.Now())
 		}
 	}
+}
+
+// turn sees to all that waits, and gives the memory back for the next turn.
+func (l *loop) turn(items []item) []item {
+	items = l.mail.take(items)
+	for i := range items {
+		if items[i].do != nil {
+			items[i].do()
+		} else {
+			l.record(items[i].from, items[i].entry)
+		}
+		items[i] = item{}
+	}
+	return items
 }
 
 // close ends cursors and waits for jobs, at most for the time given.
@@ -95,7 +105,7 @@ func (l *loop) job(do func(ctx context.Context)) { l.jobs.add(do) }
 
 // later posts do after a pause: for what failed and is tried again.
 func (l *loop) later(d time.Duration, do func()) {
-	time.AfterFunc(d, func() { l.post(do) })
+	l.clock.AfterFunc(d, func() { l.post(do) })
 }
 
 // record takes one record of the ledger from a cursor.
@@ -129,6 +139,23 @@ func (l *loop) orphan(rec subjects.Record, r *run, from *cursor) {
 	l.purges.orphan(rec.Run, rec.Generation)
 }
 
+// oldestFirst gives the runs that fit, in the order in which they were submitted.
+func (l *loop) oldestFirst(fits func(*run) bool) []*run {
+	var list []*run
+	for _, r := range l.runs {
+		if fits(r) {
+			list = append(list, r)
+		}
+	}
+	slices.SortFunc(list, older)
+	return list
+}
+
+// older puts runs into the order in which they were submitted, as far as there is one.
+func older(a, b *run) int {
+	return cmp.Or(cmp.Compare(a.generation, b.generation), cmp.Compare(a.id.ID, b.id.ID))
+}
+
 // timers wake runs at their deadlines.
 func (l *loop) armTimer(t *time.Timer) {
 	next, ok := l.timers.next()
@@ -136,7 +163,7 @@ func (l *loop) armTimer(t *time.Timer) {
 		t.Reset(time.Hour)
 		return
 	}
-	t.Reset(max(time.Until(next), 0))
+	t.Reset(max(next.Sub(l.clock.Now()), 0))
 }
 
 func (l *loop) tick(now time.Time) {

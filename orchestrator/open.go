@@ -205,7 +205,7 @@ func (r *run) begin(l *loop) {
 		r.open(l) // another owner accepted what we would not have: its word stands
 		return
 	}
-	now := time.Now()
+	now := l.clock.Now()
 	r.phase, r.resolver = running, r.plan.NewResolver()
 	r.machine = machine.New(r.plan, machine.Start{
 		Key:       r.id.Tenant + "/" + r.id.ID + "/" + strconv.FormatUint(r.generation, 10),

@@ -73,6 +73,9 @@ func (o *Orchestrator) Run(ctx context.Context) error {
 		return err
 	}
 	owned.Go(func() { o.watchConnection(work, l) })
+	up := store.NewUpkeep()
+	owned.Go(func() { up.Watch(work) })
+	owned.Go(func() { o.upkeep(work, l, up) })
 	o.cfg.Logger.Info("orchestrator started", "name", o.cfg.Name, "member", o.id)
 	l.run(ctx)
 	// Leaving first lets the others take over while what is in flight lands.

@@ -3,6 +3,7 @@ package orchestrator
 import (
 	"context"
 	"hash/fnv"
+	"maps"
 	"slices"
 	"time"
 
@@ -58,8 +59,8 @@ func (l *loop) own(members []string) {
 		}
 	}
 	l.drop(lost)
-	for shard, list := range gained {
-		l.follow(shard, list)
+	for _, shard := range slices.Sorted(maps.Keys(gained)) {
+		l.follow(shard, gained[shard])
 	}
 	if lost != (partitions{}) || len(gained) > 0 {
 		l.log.Info("ownership changed", "members", len(members), "partitions", l.countOwned())
@@ -108,7 +109,7 @@ func (l *loop) follow(shard int, list []int) {
 			return
 		}
 		l.post(func() {
-			c.stop = func() { go stop() } // stop waits for the callback, which may wait for the loop
+			c.stop = func() { l.job(func(context.Context) { stop() }) } // it waits for the callback, which may wait for the loop
 			if !l.current(c) {
 				c.stop()
 			}
@@ -145,10 +146,8 @@ func (l *loop) drop(lost partitions) {
 			l.owned[p] = nil
 		}
 	}
-	for id, r := range l.runs {
-		if lost[id.Partition()] {
-			l.forget(r)
-		}
+	for _, r := range l.oldestFirst(func(r *run) bool { return lost[r.id.Partition()] }) {
+		l.forget(r)
 	}
 	for _, c := range before {
 		if !l.current(c) {
@@ -184,9 +183,7 @@ func (l *loop) reread() {
 // what is.
 func (l *loop) caughtUp(c *cursor, last uint64) {
 	c.caughtUp, c.last = true, max(c.last, last)
-	for _, r := range l.runs {
-		if l.owned[r.id.Partition()] == c && r.phase == replaying {
-			r.open(l)
-		}
+	for _, r := range l.oldestFirst(func(r *run) bool { return l.owned[r.id.Partition()] == c && r.phase == replaying }) {
+		r.open(l)
 	}
 }

@@ -3,7 +3,6 @@ package orchestrator
 import (
 	"context"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -33,12 +32,16 @@ func (l *loop) perform(r *run, now time.Time) {
 		l.bury(r, c)
 	}
 	if r.recovered && len(eff.Dispatch) > 0 {
-		// What an earlier owner may have sent is compared with what is out before anything is sent again.
-		r.recovered = false
+		// What an earlier owner may have sent is compared with what is out before anything is sent again; while a blob
+		// is fetched, records that decide some of it are still to be read.
+		r.recovered = r.busy
 		l.sweeps.suspect(r)
 		l.sweepSoon()
 	} else {
 		for _, d := range eff.Dispatch {
+			if !r.machine.Wanted(d.Call, d.Attempt) {
+				continue // decided by a record that was read together with the one that asked for it
+			}
 			if d.Attempt > 1 {
 				l.announceRetry(r, d)
 			}
@@ -196,27 +199,26 @@ func (l *loop) decide(r *run, all []machine.Decide) {
 		list = slices.DeleteFunc(list, func(x withdrawn) bool { return !x.sent })
 		l.withdraw(ctx, list, wholeRun) // before the cancels: a slot that they free must not go to one of these
 		for _, x := range list {
-			_ = l.o.nc.Publish(subjects.Cancel(x.attempt), nil) // at most once: a worker that misses it wastes its time
+			_ = l.bus.Publish(subjects.Cancel(x.attempt), nil) // at most once: a worker that misses it wastes its time
 		}
 	})
 }
 
 // createAll creates the records side by side and waits for all; false if any could not be.
 func (l *loop) createAll(ctx context.Context, list []withdrawn, trace wire.Trace) bool {
-	var left sync.WaitGroup
+	done, wait := l.jobs.together(len(list))
 	var failed atomic.Bool
 	for _, x := range list {
 		h, body := ownRecord(l.o.cfg.Name, x.err, trace)
-		left.Add(1)
 		l.store.CreateAsync(ctx, subjects.StepRecord(x.attempt, l.store.Shards()), h, body, nil, func(d kv.Decision, seq uint64, err error) {
 			if err != nil {
 				failed.Store(true)
 			}
 			l.recorded(x.attempt)(d, seq, err)
-			left.Done()
+			done()
 		})
 	}
-	left.Wait()
+	wait()
 	return !failed.Load()
 }
 

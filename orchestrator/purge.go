@@ -1,7 +1,10 @@
 package orchestrator
 
 import (
+	"cmp"
 	"context"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/stepjet/stepjet/subjects"
@@ -105,9 +108,11 @@ func (l *loop) wholeShard(shard int, low *[subjects.Partitions]uint64) (upTo uin
 func (l *loop) purgeRange(shard int, filter string, upTo uint64, in func(*run) bool) {
 	var gone, kept []*run
 	for _, r := range l.purges.over {
-		if in(r) && r.lastSeq < upTo && r.phase == finished {
+		switch {
+		case r.phase != finished: // not ours any more
+		case in(r) && r.lastSeq < upTo:
 			gone = append(gone, r)
-		} else {
+		default:
 			kept = append(kept, r)
 		}
 	}
@@ -121,9 +126,12 @@ func (l *loop) purgeRange(shard int, filter string, upTo uint64, in func(*run) b
 			for _, r := range gone {
 				if err != nil {
 					l.purges.over = append(l.purges.over, r)
-				} else {
-					l.forget(r)
+					continue
 				}
+				if r.lastSeq >= upTo { // a record that came too late for this
+					l.purges.orphan(r.id, r.generation)
+				}
+				l.forget(r)
 			}
 		})
 		if err != nil && ctx.Err() == nil {
@@ -144,7 +152,8 @@ func (l *loop) purgeHeldUp(now time.Time) {
 		return
 	}
 	low := l.lowest()
-	for partition, list := range byPartition {
+	for _, partition := range slices.Sorted(maps.Keys(byPartition)) {
+		list := byPartition[partition]
 		if below(list, low[partition]) >= purgeAtOnce {
 			shard := subjects.LedgerShard(partition, l.store.Shards())
 			l.purgeRange(shard, subjects.PartitionFilter(partition, l.store.Shards()), low[partition],
@@ -189,12 +198,19 @@ func (l *loop) purgeOrphans() {
 			list = append(list, o)
 		}
 	}
+	slices.SortFunc(list, func(a, b orphan) int {
+		return cmp.Or(cmp.Compare(a.generation, b.generation), cmp.Compare(a.id.Key(), b.id.Key()))
+	})
 	l.job(func(ctx context.Context) {
-		for _, o := range list {
+		for i, o := range list {
 			if err := l.store.PurgeRun(ctx, o.id, o.generation); err != nil {
 				if ctx.Err() == nil {
 					l.log.Warn("records without a plan could not be purged", "run", o.id.Plain(), "error", err)
-					l.post(func() { l.purges.orphan(o.id, o.generation) })
+					l.post(func() {
+						for _, o := range list[i:] {
+							l.purges.orphan(o.id, o.generation)
+						}
+					})
 				}
 				return
 			}

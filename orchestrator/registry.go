@@ -16,7 +16,7 @@ import (
 
 // registry keeps the tools in memory: those of now for new plans, and schemas by digest for runs that froze them.
 type registry struct {
-	store *kv.Store
+	store toolStorage
 	log   *slog.Logger
 
 	mu       sync.RWMutex
@@ -34,7 +34,7 @@ type known struct {
 // schemas are the input schemas of the tools of one run, by tool name.
 type schemas map[string]*tool.Schema
 
-func newRegistry(store *kv.Store, log *slog.Logger) *registry {
+func newRegistry(store toolStorage, log *slog.Logger) *registry {
 	return &registry{store: store, log: log, tools: map[string]*known{}, byDigest: map[string]*tool.Schema{}}
 }
 

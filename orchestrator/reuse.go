@@ -153,7 +153,11 @@ func (l *loop) pastResult(ctx context.Context, doc *outcome.Run, st *outcome.Ste
 			}
 			return nil, nil
 		}
-		return body, nil
+		value, bad := plan.Output(body, st.Text)
+		if bad != nil {
+			return nil, nil // no success came of this
+		}
+		return value, nil
 	case doc.Outcome == nil:
 		return nil, nil
 	}

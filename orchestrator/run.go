@@ -79,10 +79,11 @@ func (l *loop) plan(id subjects.Run, e kv.Entry, from *cursor) {
 		if old.generation >= e.Seq {
 			return
 		}
-		l.forget(old) // purged, and submitted again
+		l.forget(old)                       // purged, and submitted again
+		l.purges.orphan(id, old.generation) // of which a purge by sequence may have left some
 	}
 	r := &run{
-		id: id, generation: e.Seq, lastSeq: e.Seq, submitted: e.Time, touched: time.Now(), body: e.Data, digest: plan.Digest(e.Data),
+		id: id, generation: e.Seq, lastSeq: e.Seq, submitted: e.Time, touched: l.clock.Now(), body: e.Data, digest: plan.Digest(e.Data),
 		client: clientToken(e.Header), trace: wire.TraceOf(e.Header), retryOf: retryOfHeader(e.Header), timer: -1,
 	}
 	r.context, r.unfit = wire.RunContextOf(e.Header)
@@ -122,7 +123,7 @@ func (r *run) drop() {
 
 // take takes one record of this generation.
 func (r *run) take(l *loop, rec subjects.Record, e kv.Entry) {
-	now := time.Now()
+	now := l.clock.Now()
 	r.lastSeq, r.touched = max(r.lastSeq, e.Seq), now
 	if rec.Kind == subjects.ClaimKind {
 		return // for workers and the sweep; it decides nothing

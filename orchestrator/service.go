@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"time"
 
 	"github.com/nats-io/nats.go"
 
@@ -61,24 +62,26 @@ func (s *service) close() {
 }
 
 func (s *service) reply(m *nats.Msg, body []byte) {
-	if m.Reply == "" {
+	if !subjects.ReplyAllowed(m.Reply) { // none, or one that this program's rights must not be lent to
 		return
 	}
-	if err := s.o.nc.PublishMsg(&nats.Msg{Subject: m.Reply, Header: versionHeader(), Data: body}); err != nil {
+	if err := s.l.bus.PublishMsg(&nats.Msg{Subject: m.Reply, Header: versionHeader(), Data: body}); err != nil {
 		s.o.cfg.Logger.Warn("an answer could not be sent", "subject", m.Subject, "error", err)
 	}
 }
 
 func (s *service) refuse(m *nats.Msg, err error) {
-	if m.Reply == "" {
+	if !subjects.ReplyAllowed(m.Reply) { // none, or one that this program's rights must not be lent to
 		return
 	}
 	h, body := wire.Result{Error: fault.As(err)}.Message()
-	_ = s.o.nc.PublishMsg(&nats.Msg{Subject: m.Reply, Header: h, Data: body}) // the asker's time-out covers a loss
+	_ = s.l.bus.PublishMsg(&nats.Msg{Subject: m.Reply, Header: h, Data: body}) // the asker's time-out covers a loss
 }
 
 func (s *service) ping(m *nats.Msg) {
-	b, _ := json.Marshal(map[string]string{"name": s.o.cfg.Name, "member": s.o.id, "version": s.o.cfg.Version})
+	b, _ := json.Marshal(map[string]string{
+		"name": s.o.cfg.Name, "member": s.o.id, "version": s.o.cfg.Version, "time": time.Now().UTC().Format(time.RFC3339Nano),
+	})
 	s.reply(m, b)
 }
 

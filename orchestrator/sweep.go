@@ -3,6 +3,8 @@ package orchestrator
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/stepjet/stepjet/fault"
@@ -26,7 +28,7 @@ func (s *sweeper) suspect(r *run) {
 // one comparison.
 func (l *loop) sweepSoon() {
 	if len(l.sweeps.suspects) == 1 {
-		l.post(func() { l.compare(time.Now()) })
+		l.post(func() { l.compare(l.clock.Now()) })
 	}
 }
 
@@ -42,9 +44,13 @@ type expected struct {
 
 // sweep compares what should be out with what is, for every run that has waited for a whole interval.
 func (l *loop) sweep(now time.Time) {
-	for _, r := range l.runs {
-		if r.phase == running && !r.busy && now.Sub(r.touched) >= l.o.cfg.SweepEvery {
+	still := l.oldestFirst(func(r *run) bool { return !r.busy && now.Sub(r.touched) >= l.o.cfg.SweepEvery })
+	for _, r := range still {
+		switch r.phase {
+		case running:
 			l.sweeps.suspect(r)
+		case awaiting: // its start may have come and been purged, all of it, before it was read
+			r.open(l)
 		}
 	}
 	l.compare(now)
@@ -53,8 +59,9 @@ func (l *loop) sweep(now time.Time) {
 // compare starts the comparison of the suspects, a job for each partition.
 func (l *loop) compare(now time.Time) {
 	byPartition := map[int][]expected{}
-	for r := range l.sweeps.suspects {
-		delete(l.sweeps.suspects, r)
+	suspects := slices.SortedFunc(maps.Keys(l.sweeps.suspects), older)
+	clear(l.sweeps.suspects)
+	for _, r := range suspects {
 		if r.phase != running {
 			continue
 		}
@@ -73,15 +80,17 @@ func (l *loop) compare(now time.Time) {
 		l.effects.Dispatch = l.effects.Dispatch[:0]
 		l.perform(r, now) // what is to be decided or stopped: creating it again is harmless
 	}
-	for p, list := range byPartition {
-		l.job(func(ctx context.Context) { l.compareWith(ctx, p, list) })
+	for _, p := range slices.Sorted(maps.Keys(byPartition)) {
+		l.job(func(ctx context.Context) { l.compareWith(ctx, p, byPartition[p]) })
 	}
 }
 
 // compareWith dispatches again what is neither on its way nor decided. The order matters: a worker creates the record
-// before it takes the message away, so an attempt whose message is gone and that has no record after that is lost.
+// before it takes the message away, so an attempt whose message is gone and that has no record after that is lost. And a
+// plan is purged before its records, so if it stands after that, there never was one.
 func (l *loop) compareWith(ctx context.Context, partition int, list []expected) {
 	pending := map[int]map[string]bool{} // by tool shard
+	var lost []expected
 	for _, x := range list {
 		ids, ok := pending[x.shard]
 		if !ok {
@@ -98,10 +107,21 @@ func (l *loop) compareWith(ctx context.Context, partition int, list []expected) 
 			}
 			continue
 		}
-		if !l.undecided(ctx, x.attempt) {
-			continue
+		if l.undecided(ctx, x.attempt) {
+			lost = append(lost, x)
 		}
-		if x.once && l.claimed(ctx, x) {
+	}
+	l.repair(ctx, lost)
+}
+
+// repair sends what was lost again, as far as its run goes on.
+func (l *loop) repair(ctx context.Context, lost []expected) {
+	stands := map[*run]bool{}
+	for _, x := range lost {
+		if _, looked := stands[x.run]; !looked {
+			stands[x.run] = l.stands(ctx, x.run)
+		}
+		if !stands[x.run] || x.once && l.claimed(ctx, x) {
 			continue
 		}
 		l.post(func() { l.sendAgain(x) })
@@ -113,6 +133,27 @@ func (l *loop) undecided(ctx context.Context, a subjects.Attempt) bool {
 	return errors.Is(err, &fault.Error{Code: fault.NotFound})
 }
 
+// stands reports whether a run's plan is still there. Where it isn't, another owner has finished the run and purged it
+// while this one was away.
+func (l *loop) stands(ctx context.Context, r *run) bool {
+	e, err := l.store.Read(ctx, subjects.PlanRecord(r.id, l.store.Shards()))
+	gone := err == nil && e.Seq != r.generation || errors.Is(err, &fault.Error{Code: fault.NotFound})
+	if gone {
+		l.post(func() { l.over(r) })
+	}
+	return err == nil && !gone
+}
+
+// over lets go of a run that came to its end without this owner. What was written for it too late is removed.
+func (l *loop) over(r *run) {
+	if r.phase != running {
+		return
+	}
+	l.log.Info("a run was finished and purged by another owner", "tenant", r.id.Tenant, "run", r.id.Plain())
+	l.forget(r)
+	l.purges.orphan(r.id, r.generation)
+}
+
 // claimed reports whether an at_most_once attempt may have begun. Once nobody can still be at it, nobody will ever know
 // what became of it.
 func (l *loop) claimed(ctx context.Context, x expected) bool {
@@ -120,7 +161,7 @@ func (l *loop) claimed(ctx context.Context, x expected) bool {
 	if errors.Is(err, &fault.Error{Code: fault.NotFound}) {
 		return false
 	}
-	if err == nil && time.Since(e.Time) > x.patience {
+	if err == nil && l.clock.Now().Sub(e.Time) > x.patience {
 		l.fail(x.attempt, fault.New(fault.OutcomeUnknown, "a worker had begun the step and was lost; whether it took effect is not known").
 			WithHint("look at the tool's own system before you run it again"), x.run.trace)
 	}

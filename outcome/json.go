@@ -198,6 +198,9 @@ func (s *Step) append(b []byte) []byte {
 		b = append(b, `,"blob":`...)
 		b = appendValue(b, s.Blob)
 	}
+	if s.Text {
+		b = append(b, `,"text":true`...)
+	}
 	if s.Reused {
 		b = append(b, `,"reused":true`...)
 	}

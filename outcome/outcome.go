@@ -155,6 +155,8 @@ type Step struct {
 	Bytes int64 `json:"bytes,omitempty"`
 	// Blob holds the result where it was too large to be kept inline and the outcome doesn't hold it.
 	Blob *Handle `json:"blob,omitempty"`
+	// Text is whether Blob holds plain text, which stands for a JSON string.
+	Text bool `json:"text,omitempty"`
 	// Reused is whether the result was taken over from the run that this one tries again.
 	Reused bool `json:"reused,omitempty"`
 	// Items are those of a for_each step, in order; the id of the i-th is "S=i".

@@ -186,9 +186,12 @@ type Record struct {
 
 // ParseRecord reads a ledger subject. ok is false where it isn't below a run at all; a subject below a run that this
 // version doesn't know has Kind UnknownRecord.
+//
+// A server stores what is published on a subject with a literal "*". It is below no run: whoever read or purged by such a
+// name would mean every run that it matches.
 func ParseRecord(subject string) (rec Record, ok bool) {
 	rest, found := strings.CutPrefix(subject, "$KV.runs_")
-	if !found {
+	if !found || strings.IndexByte(rest, '*') >= 0 || strings.IndexByte(rest, '>') >= 0 {
 		return rec, false
 	}
 	t := strings.Split(rest, ".") // shard P T R …

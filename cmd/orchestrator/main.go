@@ -25,6 +25,7 @@ var settings = []config.Setting{
 func command() *cobra.Command {
 	var nats config.NATS
 	var logging config.Logging
+	var store config.Store
 	var cfg orchestrator.Config
 	var health string
 	cmd := &cobra.Command{
@@ -35,7 +36,7 @@ func command() *cobra.Command {
 Start as many as you like against one NATS server or cluster: they share the runs among themselves, and when one dies the
 others go on with its runs. The first start creates streams and buckets; what exists is never changed.`,
 		Example: `  orchestrator --url nats://127.0.0.1:4222
-  orchestrator --context prod --replicas 3 --health :8081`,
+  orchestrator --context prod --durability replicated --health :8081`,
 		Args:    cobra.NoArgs,
 		Version: daemon.Version(),
 	}
@@ -44,11 +45,7 @@ others go on with its runs. The first start creates streams and buckets; what ex
 	logging.Flags(fs)
 	fs.StringVar(&cfg.Name, "name", "", "name in logs and records (env STEPJET_NAME; default: the host's)")
 	fs.StringVar(&health, "health", "", "address of /healthz and /readyz (env STEPJET_HEALTH; default: none)")
-	fs.IntVar(&cfg.Store.Replicas, "replicas", 1, "copies of every stream that is created: 1, 3 or 5 (env STEPJET_REPLICAS)")
-	fs.IntVar(&cfg.Store.Shards, "shards", 0, "ledger shards where none exist yet; a divisor of 64 (env STEPJET_SHARDS; default 1)")
-	fs.DurationVar(&cfg.Store.Retention, "retention", 7*24*time.Hour, "how long finished runs are kept, where the bucket is created (env STEPJET_RETENTION)")
-	fs.DurationVar(&cfg.Store.AckWait, "ack-wait", kv.DefaultAckWait, "lease of a step whose worker is silent (env STEPJET_ACK_WAIT)")
-	fs.Int64Var(&cfg.Store.LedgerMaxBytes, "ledger-max-bytes", 0, "most bytes of a ledger shard, where it is created; 0: no bound (env STEPJET_LEDGER_MAX_BYTES)")
+	store.Flags(fs)
 	fs.DurationVar(&cfg.Grace, "grace", time.Minute, "how long a finished run's records stay in the ledger (env STEPJET_GRACE)")
 	fs.StringToIntVar(&cfg.Weights, "weight", nil, "shares of tenants where a tool has more to do than fits, as in acme=3,beta=2 (env STEPJET_WEIGHT; default 1 each)")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -61,13 +58,19 @@ others go on with its runs. The first start creates streams and buckets; what ex
 		if err := config.FromEnvironment(fs, nil, settings...); err != nil {
 			return err
 		}
+		if err := store.FromEnvironment(fs, nil); err != nil {
+			return err
+		}
 		log := daemon.Logger(cmd.ErrOrStderr(), logging.Format, logging.Level)
 		nc, err := kv.Connect(cmd.Context(), nats.Options("stepjet orchestrator", log))
 		if err != nil {
 			return err
 		}
 		defer nc.Close()
-		cfg.Logger, cfg.Version = log, daemon.Version()
+		cfg.Logger, cfg.Version, cfg.Store = log, daemon.Version(), store.Config()
+		if store.Sync() == kv.SyncAlways {
+			log.Info("durability always rests on sync_interval: always in the NATS server; stepjet doctor --monitor checks it")
+		}
 		o, err := orchestrator.New(nc, cfg)
 		if err != nil {
 			return err

@@ -60,7 +60,8 @@ func (c *connection) arguments() string {
 	var b strings.Builder
 	for _, f := range []struct{ name, value string }{
 		{"url", c.URL}, {"context", c.Context}, {"creds", c.Creds}, {"nkey", c.NKey},
-		{"tls-ca", c.CA}, {"tls-cert", c.Cert}, {"tls-key", c.Key}, {"data", c.data},
+		{"tls-ca", c.CA}, {"tls-cert", c.Cert}, {"tls-key", c.Key}, {"inbox-prefix", c.InboxPrefix},
+		{"data", c.data},
 	} {
 		if f.value == "" {
 			continue

@@ -8,13 +8,16 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/config"
 	"github.com/stepjet/stepjet/internal/dev"
+	"github.com/stepjet/stepjet/kv"
 )
 
 type devFlags struct {
 	listen string
 	tools  string
 	slots  int
+	store  config.Store
 }
 
 func (a *app) devCommand() *cobra.Command {
@@ -30,11 +33,17 @@ While it runs, the other commands use it without being told.`,
 		Example: `  stepjet dev
   stepjet dev --tools tools.json --data ./data --listen 127.0.0.1:4333`,
 		Args: exactly(),
-		RunE: a.work(func(cmd *cobra.Command, _ []string) error { return a.dev(cmd.Context(), f) }),
+		RunE: a.work(func(cmd *cobra.Command, _ []string) error {
+			if err := f.store.FromEnvironment(cmd.Flags(), a.lookup); err != nil {
+				return err
+			}
+			return a.dev(cmd.Context(), f)
+		}),
 	}
 	c.Flags().StringVar(&f.listen, "listen", "127.0.0.1:4222", "`address` to take connections on; port 0 picks a free one")
 	c.Flags().StringVar(&f.tools, "tools", "", "tools `file` for the toolworker; default: the built-in tools")
 	c.Flags().IntVar(&f.slots, "slots", 0, "run each tool this `number` of times at once; default: 64")
+	f.store.DurabilityFlag(c.Flags())
 	return c
 }
 
@@ -43,7 +52,13 @@ func (a *app) dev(ctx context.Context, f devFlags) error {
 	if dir == "" {
 		return fault.New(fault.InvalidConfig, "there is no home folder to keep data in").WithHint("name one: --data FOLDER")
 	}
-	stack, err := dev.Start(ctx, dev.Options{Dir: dir, Listen: f.listen, Tools: f.tools, Slots: f.slots, Logger: a.log()})
+	if f.store.Durability == config.DurabilityReplicated {
+		return fault.New(fault.InvalidConfig, "--durability replicated needs a cluster of three, and this is one server").WithHint("default, or always")
+	}
+	stack, err := dev.Start(ctx, dev.Options{
+		Dir: dir, Listen: f.listen, Tools: f.tools, Slots: f.slots, Logger: a.log(),
+		Store: f.store.Config(), SyncAlways: f.store.Sync() == kv.SyncAlways,
+	})
 	if err != nil {
 		if errors.Is(why(ctx, err), errInterrupt) {
 			return nil

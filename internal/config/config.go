@@ -31,6 +31,8 @@ type NATS struct {
 	Context string
 	// CA, Cert and Key are PEM files.
 	CA, Cert, Key string
+	// InboxPrefix is what the subjects of answers begin with; empty: _INBOX.
+	InboxPrefix string
 }
 
 // Logging says what is logged, and how.
@@ -45,6 +47,7 @@ type Logging struct {
 var natsSettings = []Setting{
 	{"url", "NATS_URL"}, {"context", "NATS_CONTEXT"}, {"creds", "NATS_CREDS"}, {"nkey", "NATS_NKEY"},
 	{"tls-ca", "NATS_CA"}, {"tls-cert", "NATS_CERT"}, {"tls-key", "NATS_KEY"},
+	{"inbox-prefix", "NATS_INBOX_PREFIX"},
 }
 
 var logSettings = []Setting{{"log-format", "STEPJET_LOG_FORMAT"}, {"log-level", "STEPJET_LOG_LEVEL"}}
@@ -58,6 +61,7 @@ func (n *NATS) Flags(fs *pflag.FlagSet) {
 	fs.StringVar(&n.CA, "tls-ca", "", "PEM file of the authorities to trust (env NATS_CA)")
 	fs.StringVar(&n.Cert, "tls-cert", "", "PEM file of the client certificate (env NATS_CERT)")
 	fs.StringVar(&n.Key, "tls-key", "", "PEM file of the client certificate's key (env NATS_KEY)")
+	fs.StringVar(&n.InboxPrefix, "inbox-prefix", "", "what the subjects of answers begin with (env NATS_INBOX_PREFIX; default _INBOX)")
 }
 
 // Flags declares the flags of the log.
@@ -119,7 +123,7 @@ func (n *NATS) FromEnvironment(fs *pflag.FlagSet, env Lookup) error {
 // Options gives what kv.Connect takes. name is shown by the server's monitoring.
 func (n NATS) Options(name string, log *slog.Logger) kv.ConnectOptions {
 	return kv.ConnectOptions{
-		URL: n.URL, Creds: n.Creds, NKey: n.NKey, Context: n.Context, CA: n.CA, Cert: n.Cert, Key: n.Key, Name: name, Logger: log,
+		URL: n.URL, Creds: n.Creds, NKey: n.NKey, Context: n.Context, CA: n.CA, Cert: n.Cert, Key: n.Key, InboxPrefix: n.InboxPrefix, Name: name, Logger: log,
 	}
 }
 

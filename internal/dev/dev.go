@@ -37,6 +37,10 @@ type Options struct {
 	Tools string
 	// Slots is how many executions of each tool run at a time; 0: the worker's default.
 	Slots int
+	// Store says how streams are created in a new folder; its AckWait and Logger are dev's own.
+	Store kv.Config
+	// SyncAlways flushes every write to the disk before it is acknowledged.
+	SyncAlways bool
 	// Logger takes what the parts log; nil: nothing is logged.
 	Logger *slog.Logger
 }
@@ -84,7 +88,7 @@ func (s *Stack) start(ctx context.Context) (err error) {
 		}
 		_ = os.Remove(filepath.Join(o.Dir, addressFile)) // of a process that was killed
 	}
-	s.server, err = embedded.Start(embedded.Options{Dir: o.Dir, Listen: o.Listen, Logger: o.Logger})
+	s.server, err = embedded.Start(embedded.Options{Dir: o.Dir, Listen: o.Listen, SyncAlways: o.SyncAlways, Logger: o.Logger})
 	if err != nil {
 		return err
 	}
@@ -110,9 +114,9 @@ func (s *Stack) startOrchestrator(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	orch, err := orchestrator.New(nc, orchestrator.Config{
-		Name: "dev", Logger: s.options.Logger, Store: kv.Config{AckWait: lease, Logger: s.options.Logger},
-	})
+	store := s.options.Store
+	store.AckWait, store.Logger = lease, s.options.Logger
+	orch, err := orchestrator.New(nc, orchestrator.Config{Name: "dev", Logger: s.options.Logger, Store: store})
 	if err != nil {
 		nc.Close()
 		return err

@@ -8,13 +8,16 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
 	"github.com/stepjet/stepjet/client"
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/dev"
+	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/subjects"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -141,4 +144,17 @@ func TestDefaultDir(t *testing.T) {
 	require.Equal(t, "/data/stepjet", dev.DefaultDir(env(map[string]string{"XDG_DATA_HOME": "/data", "HOME": "/home/ada"})))
 	require.Equal(t, "/home/ada/.local/share/stepjet", dev.DefaultDir(env(map[string]string{"XDG_DATA_HOME": "relative", "HOME": "/home/ada"})))
 	require.Empty(t, dev.DefaultDir(env(nil)))
+}
+
+func TestTheDurabilityOfANewFolder(t *testing.T) {
+	t.Parallel()
+	s := start(t, dev.Options{Dir: t.TempDir(), Store: kv.Config{StepsAsync: true}, SyncAlways: true})
+	nc, err := s.Connect(within(t), "test")
+	require.NoError(t, err)
+	defer nc.Close()
+	js, err := jetstream.New(nc)
+	require.NoError(t, err)
+	steps, err := js.Stream(within(t), subjects.StepsStream(0))
+	require.NoError(t, err)
+	require.Equal(t, jetstream.AsyncPersistMode, steps.CachedInfo().Config.PersistMode)
 }

@@ -1,0 +1,49 @@
+package acl
+
+import "github.com/stepjet/stepjet/subjects"
+
+// orchestrate is everything of Stepjet: all of its streams, all that it tells, all that it is asked.
+//
+// It may publish answers on inboxes alone, so that a request that names another subject is answered nowhere; and no
+// plans, since no orchestrator submits one.
+func (g *Grant) orchestrate(s Spec) {
+	g.request(None, subjects.Inboxes, subjects.ImportedReplies, subjects.AllEvents, subjects.AllNotices, subjects.AllCancels, subjects.FlowControl)
+	g.request(One, bound(s.Shards, func(i int) string { return subjects.LedgerFilter(i) })...)
+	for _, bucket := range buckets {
+		g.request(One, subjects.BucketSubject(bucket, ">"))
+	}
+	g.request(One, subjects.BlobsSubjects()...)
+	for i := range s.ToolShards {
+		g.request(One, subjects.StepsSubjects(i)...)
+	}
+	for _, stream := range streams(s) {
+		for _, verb := range []string{"INFO", "CREATE", "UPDATE", "PURGE", "MSG.GET"} { // UPDATE: stepjet doctor --fix
+			g.request(One, subjects.StreamRequest(verb, stream))
+		}
+		for _, verb := range []string{"INFO", "CREATE", "DELETE"} {
+			g.request(One, subjects.ConsumerRequest(verb, stream, ">"))
+		}
+		g.listen(subjects.LeaderElected(stream))
+	}
+	for i := range s.ToolShards {
+		steps := subjects.StepsStream(i)
+		g.request(Many, subjects.ConsumerRequest("MSG.NEXT", steps, "*")) // a nudge after a purge
+		g.request(One, subjects.ConsumersRequest("NAMES", steps), subjects.ConsumersRequest("LIST", steps))
+	}
+	g.request(One, subjects.AccountRequest, subjects.StreamNames)
+	g.request(One, subjects.DirectGet(subjects.BlobsStream(), ">"), subjects.UserInfo)
+	g.listen(subjects.IntakeFilter, subjects.IntakeShardsFilter, subjects.PingSubject, subjects.RegisterFilter,
+		subjects.OverrideFilter, subjects.RemoveFilter, subjects.APIAll)
+}
+
+// buckets are those that orchestrators write.
+var buckets = []string{subjects.HistoryBucket, subjects.DeadBucket, subjects.ToolsBucket, subjects.MembersBucket}
+
+// streams gives all streams of Stepjet.
+func streams(s Spec) []string {
+	all := append(bound(s.Shards, subjects.LedgerStream), bound(s.ToolShards, subjects.StepsStream)...)
+	for _, bucket := range buckets {
+		all = append(all, subjects.BucketStream(bucket))
+	}
+	return append(all, subjects.BlobsStream())
+}

@@ -1,0 +1,218 @@
+package acl_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/stepjet/stepjet/client"
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/acl"
+	"github.com/stepjet/stepjet/kv"
+	"github.com/stepjet/stepjet/subjects"
+)
+
+var (
+	theirs = subjects.NewRun("other", "r")
+	ours   = subjects.NewRun("acme", "r")
+)
+
+func attempt(r subjects.Run, tool string) subjects.Attempt {
+	return subjects.Attempt{Run: r, Generation: 1, Tool: tool, Step: "a", Number: 1}
+}
+
+// nobody gives what no role but those of the streams' own account may publish.
+func nobody() []string {
+	var all []string
+	for _, stream := range []string{"KV_runs_0", "KV_history", "KV_tools", "KV_dead", "KV_members", "OBJ_blobs", "STEPS_0"} {
+		for _, verb := range []string{"MSG.GET", "MSG.DELETE", "CREATE", "UPDATE", "DELETE", "PURGE", "SNAPSHOT", "LEADER.STEPDOWN"} {
+			all = append(all, subjects.StreamRequest(verb, stream))
+		}
+		all = append(all, subjects.ConsumersRequest("CREATE", stream), subjects.ConsumersRequest("LIST", stream), subjects.ConsumersRequest("NAMES", stream))
+		for _, verb := range []string{"CREATE", "DURABLE.CREATE", "DELETE", "PAUSE", "RESET", "UNPIN"} {
+			all = append(all, subjects.ConsumerRequest(verb, stream, "search"))
+		}
+		all = append(all, subjects.ConsumerRequest("CREATE", stream, "mine.$KV.>"), subjects.ConsumerRequest("INFO", stream, "fetch"))
+		if stream != "OBJ_blobs" {
+			all = append(all, subjects.DirectRead(stream))
+		}
+	}
+	for _, r := range []subjects.Run{ours, theirs} {
+		all = append(all,
+			subjects.PlanRecord(r, 1), subjects.StartRecord(r, 1, 1), subjects.StopRecord(r, 1, 1),
+			subjects.BucketSubject(subjects.HistoryBucket, r.Key()), subjects.Event(r, subjects.EventEnd), subjects.Notify(r, "c"),
+			subjects.Step(attempt(r, "search"), 0), subjects.Scheduled(attempt(r, "search"), 0), subjects.Cancel(attempt(r, "search")),
+			subjects.StepRecord(attempt(r, "fetch"), 1)+".more")
+	}
+	return append(all,
+		subjects.BucketSubject(subjects.ToolsBucket, subjects.ToolKey("search")), subjects.BucketSubject(subjects.ToolsBucket, subjects.OverrideKey("search")),
+		subjects.BucketSubject(subjects.MembersBucket, "x"), subjects.Sentinel(0), subjects.AccountRequest, subjects.StreamNames, "$SYS.REQ.SERVER.PING", "anything",
+		subjects.ConsumerRequest("MSG.NEXT", "STEPS_0", "fetch"), "$JS.ACK.STEPS_0.fetch.1.1.1.1.0", "$JS.ACK.d.a.STEPS_0.fetch.1.1.1.1.0",
+		subjects.Register("fetch")+".x", "_INBOX.someone.x")
+}
+
+// forTools gives what only those may publish who administer tools.
+func forTools() []string {
+	return []string{subjects.Register("fetch"), subjects.Override("search"), subjects.Remove("search")}
+}
+
+// ofWorkers gives what only the worker of search may publish.
+func ofWorkers() []string {
+	return []string{
+		subjects.Register("search"), subjects.ConsumerRequest("MSG.NEXT", "STEPS_0", "search"), "$JS.ACK.STEPS_0.search.1.1.1.1.0",
+		subjects.StepRecord(attempt(ours, "search"), 1), subjects.ClaimRecord(attempt(ours, "search"), 1),
+		subjects.DirectGet("KV_runs_0", subjects.StepRecord(attempt(ours, "search"), 1)), "$O.blobs.C.x", "$O.blobs.M.x",
+	}
+}
+
+// about gives what only those may publish who work with runs of a tenant; submitting and cancelling are among it.
+func about(r subjects.Run) (look, act []string) {
+	look = []string{
+		subjects.API(r, subjects.VerbGet), subjects.DirectGet("KV_runs_0", subjects.PlanRecord(r, 1)),
+		subjects.DirectGet("KV_history", subjects.BucketSubject(subjects.HistoryBucket, r.Key())),
+		subjects.DirectGet("KV_dead", subjects.BucketSubject(subjects.DeadBucket, subjects.DeadKey(r, 1, "a"))),
+		subjects.DirectGet("KV_dead", subjects.BucketSubject(subjects.DeadBucket, subjects.DeadStepFilter(r, "a"))),
+	}
+	act = []string{
+		subjects.Submit(r.Tenant, r.ID), subjects.API(r, subjects.VerbCancel),
+		subjects.BucketSubject(subjects.DeadBucket, subjects.DeadKey(r, 1, "a")),
+	}
+	return look, act
+}
+
+// TestWhatARoleMustNotDoIsRefused tries subject by subject, and has the refusal as an error that names it.
+func TestWhatARoleMustNotDoIsRefused(t *testing.T) {
+	t.Parallel()
+	lookOther, actOther := about(theirs)
+	lookOurs, actOurs := about(ours)
+	other := append(lookOther, actOther...)
+	records := []string{subjects.StepRecord(attempt(ours, "fetch"), 1), subjects.ClaimRecord(attempt(theirs, "fetch"), 1),
+		subjects.DirectGet("KV_runs_0", subjects.StepRecord(attempt(ours, "fetch"), 1)), subjects.DirectGet("KV_runs_0", "$KV.runs_0.>")}
+	must := map[string][]string{
+		"worker-search": join(nobody(), forTools(), records, lookOurs, actOurs, other),
+		"agent-acme":    join(nobody(), forTools(), records, ofWorkers(), other),
+		"viewer-acme":   join(nobody(), forTools(), records, ofWorkers(), other, actOurs),
+		"operator-acme": join(nobody(), records, ofWorkers()[1:], other, actOurs),
+	}
+	hear := []string{
+		">", "_INBOX.>", "_INBOX.orchestrator.>", "_R_.>", "$KV.>", "$JS.>", "step.>", "plan.>", "event.>", "notify.>", "cancel.>", "api.>",
+		"event.other.*.*", "notify.other.*.*", "cancel.fetch.>", "plan.submit.acme.*", "$SYS.>",
+	}
+	for name, of := range map[string]shape{"accounts": {}, "one account": {oneAccount: true}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := start(t, of)
+			s.orchestrate(1)
+			for user, list := range must {
+				store, err := kv.Open(s.ctx(), s.trespass(user))
+				require.NoError(t, err)
+				for _, subject := range list {
+					s.refuses(store, user, subject)
+				}
+				for _, filter := range hear {
+					s.keepsFrom(store, user, filter)
+				}
+				store.Close()
+			}
+		})
+	}
+}
+
+func join(lists ...[]string) (all []string) {
+	for _, l := range lists {
+		all = append(all, l...)
+	}
+	return all
+}
+
+// refuses tries a request.
+func (s *system) refuses(store *kv.Store, user, subject string) {
+	s.t.Helper()
+	_, err := store.Request(s.ctx(), subject, []byte("{}"))
+	require.Equal(s.t, fault.Permission, fault.CodeOf(err), "%s on %s: %v", user, subject, err)
+	require.ErrorContains(s.t, err, subject)
+}
+
+// keepsFrom tries a subscription.
+func (s *system) keepsFrom(store *kv.Store, user, filter string) {
+	s.t.Helper()
+	_, err := store.Conn().Subscribe(filter, func(*nats.Msg) {})
+	require.NoError(s.t, err)
+	err = store.Heard(s.ctx(), filter)
+	require.Equal(s.t, fault.Permission, fault.CodeOf(err), "%s listens to %s: %v", user, filter, err)
+	require.ErrorContains(s.t, err, filter)
+}
+
+// TestARefusalReachesTheCallerAsAPermission goes the way of programs, with Stepjet's own packages.
+func TestARefusalReachesTheCallerAsAPermission(t *testing.T) {
+	t.Parallel()
+	s := start(t, shape{})
+	s.orchestrate(1)
+	permission := func(err error, subject string) {
+		t.Helper()
+		require.Equal(t, fault.Permission, fault.CodeOf(err), "%v", err)
+		require.ErrorContains(t, err, subject)
+	}
+	_, err := client.New(s.ctx(), s.trespass("agent-acme"), client.Config{Tenant: "other"})
+	permission(err, "notify.other.")
+
+	viewer, err := client.New(s.ctx(), s.trespass("viewer-acme"), client.Config{Tenant: "acme"})
+	require.NoError(t, err)
+	defer viewer.Close()
+	_, err = viewer.Submit(s.ctx(), []byte(`{"steps":[]}`), client.SubmitOptions{Run: "r"})
+	permission(err, "plan.submit.acme.r")
+	permission(viewer.Cancel(s.ctx(), "r", ""), ".cancel.acme.r")
+
+	store, err := kv.Open(s.ctx(), s.trespass("worker-search"))
+	require.NoError(t, err)
+	defer store.Close()
+	_, err = store.RequestRegister(s.ctx(), []byte(`{"name":"fetch","description":"d","inputSchema":{"type":"object"}}`))
+	permission(err, "api.tools.register.fetch")
+	_, _, err = store.Create(s.ctx(), subjects.StepRecord(attempt(ours, "fetch"), 1), nil, []byte(`"forged"`), nil)
+	permission(err, ".step.fetch.a.1")
+	_, err = store.Read(s.ctx(), subjects.PlanRecord(theirs, 1))
+	permission(err, ".other.r.plan")
+}
+
+// TestNoTwoUsersOfASystemMayDoTheSame reads the grants: what a role may publish, no role of another tenant or tool may.
+func TestNoTwoUsersOfASystemMayDoTheSame(t *testing.T) {
+	t.Parallel()
+	grant := func(s acl.Spec) *acl.Grant {
+		g, err := acl.New(s)
+		require.NoError(t, err)
+		return g
+	}
+	pairs := [][2]*acl.Grant{
+		{grant(acl.Spec{Role: acl.Agent, Tenant: "a"}), grant(acl.Spec{Role: acl.Agent, Tenant: "b"})},
+		{grant(acl.Spec{Role: acl.Worker, Tools: []string{"a"}}), grant(acl.Spec{Role: acl.Worker, Tools: []string{"b"}})},
+	}
+	shared := map[string]bool{ // what everybody may ask: docs/security.md says what that shows
+		subjects.UserInfo: true, subjects.PingSubject: true, subjects.DirectRead("OBJ_blobs"): true,
+		subjects.DirectGet("OBJ_blobs", subjects.BlobMetas): true, subjects.DirectGet("KV_tools", "$KV.tools.*"): true,
+		subjects.BlobChunks: true, subjects.BlobMetas: true,
+	}
+	for _, stream := range []string{"KV_runs_0", "KV_history", "KV_dead", "KV_tools", "OBJ_blobs"} {
+		shared[subjects.StreamRequest("INFO", stream)] = true
+	}
+	for _, p := range pairs {
+		for _, one := range p[0].Publishes() {
+			if !shared[one] {
+				require.NotContains(t, p[1].Publishes(), one)
+			}
+		}
+		require.NotEqual(t, p[0].Inbox, p[1].Inbox)
+	}
+}
+
+func TestWhatIsNoGrant(t *testing.T) {
+	t.Parallel()
+	for _, s := range []acl.Spec{
+		{Role: "king"}, {Role: acl.Worker}, {Role: acl.Worker, Tools: []string{"a b"}}, {Role: acl.Agent, Tenant: "a.>"}, {Role: acl.Agent},
+		{Role: acl.Viewer, Tenant: "*"}, {Role: acl.Orchestrator, Shards: 3},
+	} {
+		_, err := acl.New(s)
+		require.Equal(t, fault.InvalidConfig, fault.CodeOf(err), fmt.Sprint(s))
+	}
+}

@@ -1,0 +1,106 @@
+package acl
+
+import (
+	"strings"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/subjects"
+)
+
+// open is what every program needs in order to find Stepjet: its own permissions, how many ledger shards there are, the
+// object store, and the registry of tools.
+func (g *Grant) open() {
+	tools := subjects.BucketStream(subjects.ToolsBucket)
+	g.request(One,
+		subjects.UserInfo,
+		subjects.StreamRequest("INFO", subjects.LedgerStream(0)), subjects.StreamRequest("INFO", subjects.BlobsStream()),
+		subjects.StreamRequest("INFO", tools), subjects.DirectGet(tools, subjects.BucketSubject(subjects.ToolsBucket, "*")))
+	g.blobs()
+}
+
+// blobs is reading from the object store. What a blob belongs to can't be told from its subjects.
+func (g *Grant) blobs() {
+	g.request(One, subjects.DirectGet(subjects.BlobsStream(), subjects.BlobMetas))
+	g.request(Many, subjects.DirectRead(subjects.BlobsStream()))
+}
+
+// look is reading the runs of one tenant. A whole stream may not be read, only what has the tenant in its subject; the
+// names of what there is come from the stream's state.
+func (g *Grant) look(s Spec) {
+	g.open()
+	history, dead := subjects.BucketStream(subjects.HistoryBucket), subjects.BucketStream(subjects.DeadBucket)
+	g.request(One, bound(s.Shards,
+		func(i int) string {
+			return subjects.DirectGet(subjects.LedgerStream(i), subjects.ActiveFilter(i, s.Tenant))
+		})...)
+	for i := 1; i < s.Shards; i++ { // that of the first is asked for by everybody
+		g.request(One, subjects.StreamRequest("INFO", subjects.LedgerStream(i)))
+	}
+	g.request(One,
+		subjects.StreamRequest("INFO", history), subjects.StreamRequest("INFO", dead),
+		subjects.DirectGet(history, subjects.BucketSubject(subjects.HistoryBucket, s.Tenant+".*")),
+		subjects.DirectGet(dead, subjects.BucketSubject(subjects.DeadBucket, subjects.DeadFilter(s.Tenant))),
+		subjects.TenantAPIFilter(s.Tenant, subjects.VerbGet), subjects.PingSubject)
+	g.listen(subjects.TenantEventFilter(s.Tenant), subjects.TenantNotifyFilter(s.Tenant))
+}
+
+// submit is what an agent does besides looking.
+func (g *Grant) submit(s Spec) {
+	g.request(One, subjects.TenantSubmitFilter(s.Tenant))
+	if s.Shards > 1 {
+		g.request(One, subjects.TenantIntakeFilter(s.Tenant))
+	}
+	g.request(One, subjects.TenantAPIFilter(s.Tenant, subjects.VerbCancel),
+		subjects.BucketSubject(subjects.DeadBucket, subjects.DeadFilter(s.Tenant))) // the mark of a letter that was dealt with
+}
+
+// administer is what an operator does besides looking.
+func (g *Grant) administer() {
+	g.request(One, subjects.RegisterFilter, subjects.OverrideFilter, subjects.RemoveFilter)
+}
+
+// work is hosting tools.
+func (g *Grant) work(s Spec) error {
+	if len(s.Tools) == 0 {
+		return fault.New(fault.InvalidConfig, "a worker hosts tools, and none is named").WithHint("--tool NAME, as often as there are tools")
+	}
+	g.open()
+	var names []string
+	for _, tool := range sorted(s.Tools) {
+		if !subjects.ValidTool(tool) {
+			return fault.New(fault.InvalidConfig, "%q is no name of a tool", tool).WithHint("1 to %d of A-Z a-z 0-9 _ . : / -", subjects.MaxToolName)
+		}
+		names = append(names, subjects.Encode(tool))
+		g.host(tool, s)
+	}
+	g.request(One, subjects.BlobChunks, subjects.BlobMetas)
+	g.User = userOf(names)
+	return nil
+}
+
+// host is hosting one tool: register it, take its steps, record their results.
+func (g *Grant) host(tool string, s Spec) {
+	g.request(One, subjects.Register(tool))
+	// Only a step stream has a consumer of this name: all others are made by orchestrators for themselves, with names
+	// that nobody chose. So the tool's shard, which it gets when it is registered, need not be known.
+	g.request(Many, subjects.ConsumerRequest("MSG.NEXT", "*", subjects.Durable(tool)))
+	g.request(One, subjects.ConsumerRequest("INFO", "*", subjects.Durable(tool))) // stock clients look before they pull
+	g.request(None, subjects.ToolAcks(tool)...)
+	for i := range s.Shards {
+		record, claim := subjects.ToolRecordFilter(tool, i), subjects.ToolClaimFilter(tool, i)
+		g.request(One, record, claim)
+		g.request(One, subjects.DirectGet(subjects.LedgerStream(i), record), subjects.DirectGet(subjects.LedgerStream(i), claim))
+	}
+	g.listen(subjects.CancelFilter(tool))
+}
+
+// userOf names the user of a worker: worker-search, worker-search-fetch, worker-search-and-7-more.
+func userOf(tools []string) string {
+	const longest = 40
+	name := "worker-" + strings.Join(tools, "-")
+	name = strings.ReplaceAll(name, "=", "_")
+	if len(name) > longest {
+		name = name[:longest]
+	}
+	return name
+}

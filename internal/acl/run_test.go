@@ -1,0 +1,181 @@
+package acl_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/require"
+
+	"github.com/stepjet/stepjet/client"
+	"github.com/stepjet/stepjet/kv"
+	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/subjects"
+)
+
+// everything has items, a retry, references, a result and arguments too large for a message, and a tool of each worker.
+const everything = `{"steps":[
+	{"id":"each","tool":"search","for_each":{"in":["a","b","c"],"as":"item"},"arguments":{"text":"$ref:item"}},
+	{"id":"retried","tool":"crm/get","arguments":{"fail":"once"},"retry":{"max_attempts":3,"backoff":{"strategy":"constant","initial_ms":250}}},
+	{"id":"big","tool":"search","arguments":{"size":700000},"depends_on":["each"]},
+	{"id":"passed","tool":"fetch","arguments":{"text":"$ref:big.text"}}],
+	"output_steps":["each","retried","passed"]}`
+
+// shapes are all ways in which a system may be laid out.
+var shapes = map[string]shape{"accounts": {shards: 1}, "accounts, four shards": {shards: 4}, "one account": {shards: 1, oneAccount: true}}
+
+// TestTheWholeSystemRunsUnderItsConfiguration has every program do all that it does, without one complaint in a log.
+func TestTheWholeSystemRunsUnderItsConfiguration(t *testing.T) {
+	t.Parallel()
+	for name, of := range shapes {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := start(t, of)
+			s.orchestrate(of.shards)
+			s.host("worker-search", "search")
+			s.host("worker-crm_2Fget-fetch", "crm/get", "fetch")
+			agent := s.client("agent-acme", "acme")
+			s.runsEverything(agent)
+			s.looks(s.client("viewer-acme", "acme"))
+			s.cancels(agent)
+			s.buries(agent)
+			s.tries(agent)
+			s.administers()
+			s.servesStockClients()
+		})
+	}
+}
+
+// runsEverything runs a plan with all there is, and has what it came to from the event, from the history and by watching.
+func (s *system) runsEverything(c *client.Client) {
+	t := s.t
+	t.Helper()
+	o, err := c.Run(s.ctx(), []byte(everything), client.SubmitOptions{Run: "all"})
+	require.NoError(t, err)
+	require.Equal(t, outcome.Succeeded, o.Status, "%.2000s", o.JSON())
+	passed, _ := o.Results.Get("passed")
+	require.Len(t, passed, 700000+len(`{"text":""}`))
+	again, err := c.Submit(s.ctx(), []byte(everything), client.SubmitOptions{Run: "all"})
+	require.NoError(t, err)
+	require.True(t, again.Attached())
+	o, err = again.Wait(s.ctx())
+	require.NoError(t, err)
+	require.Equal(t, outcome.Succeeded, o.Status)
+}
+
+// looks reads what there is of the run.
+func (s *system) looks(c *client.Client) {
+	t := s.t
+	t.Helper()
+	doc, err := c.Get(s.ctx(), "all")
+	require.NoError(t, err)
+	require.Len(t, doc.Steps, 4)
+	require.Len(t, doc.Steps[3].Arguments, 700000+len(`{"text":""}`), "arguments computed from a result that lies in the object store")
+	runs, err := c.List(s.ctx(), client.ListOptions{})
+	require.NoError(t, err)
+	require.Len(t, runs, 1)
+	tools, err := c.Tools(s.ctx())
+	require.NoError(t, err)
+	require.Len(t, tools, 3)
+	_, err = c.Ping(s.ctx())
+	require.NoError(t, err)
+	var last client.Event
+	require.NoError(t, c.Watch(s.ctx(), "all", func(e client.Event) { last = e }))
+	require.Equal(t, subjects.EventEnd, last.Kind)
+}
+
+// cancels stops a run while it is looked at and watched.
+func (s *system) cancels(c *client.Client) {
+	t := s.t
+	t.Helper()
+	r, err := c.Submit(s.ctx(), []byte(`{"steps":[{"id":"a","tool":"search","arguments":{"hold":true}}]}`), client.SubmitOptions{Run: "long"})
+	require.NoError(t, err)
+	<-s.held
+	doc, err := c.Get(s.ctx(), "long")
+	require.NoError(t, err)
+	require.Equal(t, outcome.Running, doc.Status)
+	require.NoError(t, c.Cancel(s.ctx(), "long", "me"))
+	o, err := r.Wait(s.ctx())
+	require.NoError(t, err)
+	require.Equal(t, outcome.Cancelled, o.Status)
+	waiting, err := c.Attach("long")
+	require.NoError(t, err)
+	_, err = waiting.Wait(s.ctx())
+	require.NoError(t, err)
+}
+
+// buries leaves a dead letter and deals with it.
+func (s *system) buries(c *client.Client) {
+	t := s.t
+	t.Helper()
+	plan := `{"steps":[{"id":"a","tool":"fetch","arguments":{"fail":"always","text":"` + strings.Repeat("x", 300<<10) + `"},"retry":{"max_attempts":1}}]}`
+	o, err := c.Run(s.ctx(), []byte(plan), client.SubmitOptions{Run: "fails"})
+	require.NoError(t, err)
+	require.Equal(t, outcome.Failed, o.Status, "%s", o.JSON())
+	var letters []*kv.DeadLetter
+	require.Eventually(t, func() bool {
+		letters, err = c.DeadLetters(s.ctx(), client.DeadOptions{})
+		return err == nil && len(letters) == 1
+	}, 10*time.Second, 10*time.Millisecond)
+	letter, err := c.DeadLetter(s.ctx(), "fails", "a")
+	require.NoError(t, err)
+	require.Greater(t, len(letter.Arguments), 300<<10)
+	r, err := c.RetryDead(s.ctx(), letter, client.RetryDeadOptions{})
+	require.NoError(t, err)
+	o, err = c.SettleDead(s.ctx(), letter, r)
+	require.NoError(t, err)
+	require.Equal(t, outcome.Failed, o.Status)
+	require.NoError(t, c.RemoveDead(s.ctx(), letter))
+}
+
+// tries runs a failed run again.
+func (s *system) tries(c *client.Client) {
+	s.t.Helper()
+	r, err := c.Retry(s.ctx(), "fails", client.RetryOptions{})
+	require.NoError(s.t, err)
+	o, err := r.Wait(s.ctx())
+	require.NoError(s.t, err)
+	require.Equal(s.t, outcome.Failed, o.Status)
+}
+
+// administers registers, overrides and removes a tool.
+func (s *system) administers() {
+	t := s.t
+	t.Helper()
+	store, err := kv.Open(s.ctx(), s.connect("operator-acme"))
+	require.NoError(t, err)
+	defer store.Close()
+	_, err = store.RequestRegister(s.ctx(), []byte(`{"name":"mine","description":"d","inputSchema":{"type":"object"}}`))
+	require.NoError(t, err)
+	_, err = store.RequestOverride(s.ctx(), "mine", []byte(`{"x-orchestration":{"max_concurrency":2}}`))
+	require.NoError(t, err)
+	_, err = store.RequestRemove(s.ctx(), "mine", false)
+	require.NoError(t, err)
+	tools, err := store.Tools(s.ctx())
+	require.NoError(t, err)
+	require.Len(t, tools, 3)
+}
+
+// servesStockClients has clients without any code of Stepjet's do what docs/protocol.md says.
+func (s *system) servesStockClients() {
+	t := s.t
+	t.Helper()
+	agent, err := jetstream.New(s.connect("agent-acme"))
+	require.NoError(t, err)
+	ack, err := agent.Publish(s.ctx(), subjects.Submit("acme", "stock"), []byte(`{"steps":[{"id":"a","tool":"search","arguments":{"text":"hi"}}]}`))
+	require.NoError(t, err)
+	require.NotZero(t, ack.Sequence)
+	history, err := agent.KeyValue(s.ctx(), subjects.HistoryBucket)
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		e, err := history.Get(s.ctx(), "acme.stock")
+		return err == nil && strings.Contains(string(e.Value()), `"succeeded"`)
+	}, 10*time.Second, 10*time.Millisecond)
+	worker, err := jetstream.New(s.connect("worker-search"))
+	require.NoError(t, err)
+	consumer, err := worker.Consumer(s.ctx(), subjects.StepsStream(0), subjects.Durable("search"))
+	require.NoError(t, err)
+	_, err = consumer.FetchNoWait(1)
+	require.NoError(t, err)
+}

@@ -1,0 +1,189 @@
+package acl_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nkeys"
+	"github.com/stretchr/testify/require"
+
+	"github.com/stepjet/stepjet/client"
+	"github.com/stepjet/stepjet/internal/acl"
+	"github.com/stepjet/stepjet/internal/embedded"
+	"github.com/stepjet/stepjet/internal/natstest"
+	"github.com/stepjet/stepjet/kv"
+	"github.com/stepjet/stepjet/orchestrator"
+	"github.com/stepjet/stepjet/tool"
+	"github.com/stepjet/stepjet/worker"
+)
+
+// system is Stepjet under the printed configuration: each program connects with its own key.
+type system struct {
+	t      *testing.T
+	srv    *embedded.Server
+	seeds  map[string]string // files, by user
+	grants map[string]*acl.Grant
+	held   chan struct{} // a step with "hold" has begun
+	let    chan struct{} // closed, it lets them go on
+}
+
+// shape is how a system is laid out.
+type shape struct {
+	shards     int
+	oneAccount bool // permissions alone
+}
+
+// start runs a server that was told of an orchestrator, the tenants acme and other, and the tools of two workers.
+func start(t *testing.T, of shape) *system {
+	t.Helper()
+	s := &system{t: t, seeds: map[string]string{}, grants: map[string]*acl.Grant{}, held: make(chan struct{}), let: make(chan struct{})}
+	shards := max(of.shards, 1)
+	sys := acl.System{Keys: map[string]string{}, Shards: shards, Listen: "127.0.0.1:0", StoreDir: "ignored"}
+	dir := t.TempDir()
+	for _, spec := range []acl.Spec{
+		{Role: acl.Orchestrator}, {Role: acl.Doctor}, {Role: acl.Agent, Tenant: "acme"}, {Role: acl.Agent, Tenant: "other"}, {Role: acl.Viewer, Tenant: "acme"},
+		{Role: acl.Operator, Tenant: "acme"}, {Role: acl.Worker, Tools: []string{"search"}}, {Role: acl.Worker, Tools: []string{"crm/get", "fetch"}},
+	} {
+		spec.Shards = shards
+		g, err := acl.New(spec)
+		require.NoError(t, err)
+		pair, err := nkeys.CreateUser()
+		require.NoError(t, err)
+		public, err := pair.PublicKey()
+		require.NoError(t, err)
+		seed, err := pair.Seed()
+		require.NoError(t, err)
+		sys.Keys[g.User], s.seeds[g.User], s.grants[g.User] = public, filepath.Join(dir, g.User), g
+		sys.Grants = append(sys.Grants, g)
+		require.NoError(t, os.WriteFile(s.seeds[g.User], seed, 0o600))
+	}
+	text := sys.Config()
+	if of.oneAccount {
+		text = "accounts: { STEPJET: { jetstream: enabled\n" + sys.Users() + "} }\n"
+	}
+	conf := filepath.Join(dir, "nats.conf")
+	require.NoError(t, os.WriteFile(conf, []byte(text), 0o600))
+	s.srv = natstest.Start(t, func(o *embedded.Options) { o.ConfigFile, o.Listen = conf, "127.0.0.1:0" })
+	return s
+}
+
+// connect opens a connection as one of the users.
+func (s *system) connect(user string) *nats.Conn {
+	s.t.Helper()
+	nc, err := kv.Connect(s.ctx(), kv.ConnectOptions{URL: s.srv.URL(), NKey: s.seeds[user], InboxPrefix: s.grants[user].Inbox, Name: user, Logger: s.log(user)})
+	require.NoError(s.t, err)
+	s.t.Cleanup(nc.Close)
+	return nc
+}
+
+// log is for those who may do all that they do: a warning fails the test.
+func (s *system) log(who string) *slog.Logger {
+	return slog.New(slog.NewTextHandler(complaints{s.t}, &slog.HandlerOptions{Level: slog.LevelError})).With("who", who)
+}
+
+// complaints takes the errors that a program logs. A refusal by the server is one of them.
+type complaints struct{ t *testing.T }
+
+func (c complaints) Write(b []byte) (int, error) {
+	c.t.Errorf("a program complains: %s", b)
+	return len(b), nil
+}
+
+func (s *system) ctx() context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	s.t.Cleanup(cancel)
+	return ctx
+}
+
+// trespass connects as a user who is going to try what it may not; nobody is told of what is refused.
+func (s *system) trespass(user string) *nats.Conn {
+	s.t.Helper()
+	nc, err := kv.Connect(s.ctx(), kv.ConnectOptions{URL: s.srv.URL(), NKey: s.seeds[user], InboxPrefix: s.grants[user].Inbox, Name: user})
+	require.NoError(s.t, err)
+	s.t.Cleanup(nc.Close)
+	return nc
+}
+
+// orchestrate runs an orchestrator.
+func (s *system) orchestrate(shards int) {
+	s.t.Helper()
+	cfg := orchestrator.Config{Name: "o", Logger: s.log("orchestrator")}
+	cfg.Store.Shards = shards
+	o, err := orchestrator.New(s.connect("orchestrator"), cfg)
+	require.NoError(s.t, err)
+	s.run(o)
+}
+
+func (s *system) run(p interface {
+	Run(context.Context) error
+	Ready() <-chan struct{}
+}) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- p.Run(ctx) }()
+	s.t.Cleanup(func() {
+		cancel()
+		<-done
+	})
+	select {
+	case <-p.Ready():
+	case err := <-done:
+		done <- err
+		require.NoError(s.t, err)
+	case <-time.After(20 * time.Second):
+		require.Fail(s.t, "not ready")
+	}
+}
+
+type text struct {
+	Text string `json:"text"`
+}
+
+func (s *system) host(user string, tools ...string) {
+	s.t.Helper()
+	w, err := worker.New(s.connect(user), worker.Config{Name: user, Logger: s.log(user)})
+	require.NoError(s.t, err)
+	for _, name := range tools {
+		worker.Handle(w, name, s.handle, worker.Annotations(tool.Annotations{ReadOnlyHint: new(true)}))
+	}
+	s.run(w)
+}
+
+// handle is every tool: it does what its arguments say.
+func (s *system) handle(ctx context.Context, in struct {
+	Text string `json:"text,omitempty"`
+	Size int    `json:"size,omitempty"`
+	Fail string `json:"fail,omitempty"`
+	Hold bool   `json:"hold,omitempty"`
+}) (text, error) {
+	info, _ := worker.InfoFrom(ctx)
+	switch {
+	case in.Fail == "once" && info.Attempt == 1:
+		return text{}, errors.New("try again")
+	case in.Fail == "always":
+		return text{}, errors.New("it fails")
+	case in.Hold:
+		s.held <- struct{}{}
+		select {
+		case <-s.let:
+		case <-ctx.Done():
+			return text{}, ctx.Err()
+		}
+	}
+	return text{in.Text + strings.Repeat("x", in.Size)}, nil
+}
+
+func (s *system) client(user, tenant string) *client.Client {
+	s.t.Helper()
+	c, err := client.New(s.ctx(), s.connect(user), client.Config{Tenant: tenant, Logger: s.log(user)})
+	require.NoError(s.t, err)
+	s.t.Cleanup(c.Close)
+	return c
+}

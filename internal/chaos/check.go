@@ -1,0 +1,283 @@
+package chaos
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/reference"
+	"github.com/stepjet/stepjet/kv"
+	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/plan"
+	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/tool"
+	"github.com/stepjet/stepjet/wire"
+)
+
+// Violation is a promise that was broken.
+type Violation struct {
+	Invariant string `json:"invariant"` // I1 to I10
+	Run       string `json:"run,omitempty"`
+	Text      string `json:"text"`
+}
+
+func (v Violation) String() string { return v.Invariant + " " + v.Run + ": " + v.Text }
+
+// Report is what Check found.
+type Report struct {
+	Violations []Violation
+	Runs       int            // accepted
+	Executions int            // of tools
+	Counts     map[string]int // how often something happened that need not
+}
+
+// What Report.Counts counts.
+const (
+	sometimesRedelivered = "redelivered"      // an attempt was handed out again
+	sometimesRetried     = "retried"          // an attempt followed a failed one
+	sometimesRepeated    = "executed twice"   // the same attempt ran more than once
+	sometimesLate        = "late result"      // a worker came to a result that does not count
+	sometimesUnknown     = "outcome_unknown"  // an at_most_once step was lost with its worker
+	sometimesLost        = "worker_lost"      // a step was given up after too many deliveries
+	sometimesConflict    = "conflict"         // another plan under the same id was refused
+	sometimesAsked       = "asked again"      // an outcome was told more than once
+	sometimesCancelled   = "cancelled"        // a run
+	sometimesSkipped     = "skipped"          // a step
+	sometimesItems       = "items"            // of a for_each
+	sometimesStrict      = "strict"           // a run compared with the sequential reference
+	sometimesReplayed    = "replayed"         // a run derived again from its records
+	sometimesZombie      = "zombie"           // an execution ended when a later run of the same id had begun
+	sometimesLarge       = "large"            // a result kept apart
+	sometimesFrozen      = "frozen"           // a run with another contract than its tools' workers declare
+	sometimesBarrier     = "unknown to agent" // a submit that ended without an answer
+)
+
+type runKey struct{ tenant, id string }
+
+// runView is all that is known of one run.
+type runView struct {
+	key        runKey
+	work       *Work
+	submits    map[string]bool // digests of the plans sent
+	accepted   bool
+	outcomes   []Event
+	executions []Event // begin, effect and end
+	doc        *outcome.Run
+	plans      map[uint64]string // digests of the plan records, by generation
+	records    []record          // of steps and stops, of the last generation, in the ledger's order
+	decided    map[attemptKey]record
+	frozen     map[string]reference.Contract // what its start record says of its tools
+}
+
+type attemptKey struct {
+	gen     uint64
+	step    string
+	attempt int
+}
+
+type record struct {
+	rec    subjects.Record
+	at     time.Time
+	result wire.Result
+}
+
+type checker struct {
+	ev     *Evidence
+	report *Report
+	runs   map[runKey]*runView
+}
+
+// Check verifies I1 to I10.
+func Check(ev *Evidence) *Report {
+	c := &checker{ev: ev, report: &Report{Counts: map[string]int{}}, runs: map[runKey]*runView{}}
+	c.readEvents()
+	c.readLedger()
+	for _, doc := range ev.History {
+		r := c.run(doc.Tenant, doc.Run)
+		if r.doc != nil {
+			c.violation("I1", r, "two documents in the history")
+		}
+		r.doc = doc
+	}
+	for _, r := range c.sorted() {
+		c.checkOutcome(r)
+		c.checkOrphans(r)
+		c.checkRecords(r)
+		c.checkExecutions(r)
+		c.checkDocument(r)
+	}
+	c.checkSightings()
+	c.checkLimits()
+	c.checkQuiet()
+	c.checkSecrets()
+	return c.report
+}
+
+func (c *checker) violation(invariant string, r *runView, format string, args ...any) {
+	v := Violation{Invariant: invariant, Text: fmt.Sprintf(format, args...)}
+	if r != nil {
+		v.Run = r.key.tenant + "/" + r.key.id
+	}
+	c.report.Violations = append(c.report.Violations, v)
+}
+
+func (c *checker) count(what string) { c.report.Counts[what]++ }
+
+func (c *checker) run(tenant, id string) *runView {
+	key := runKey{tenant, id}
+	r := c.runs[key]
+	if r == nil {
+		r = &runView{key: key, work: WorkOf(id), submits: map[string]bool{}, plans: map[uint64]string{}, decided: map[attemptKey]record{}}
+		c.runs[key] = r
+	}
+	return r
+}
+
+func (c *checker) sorted() []*runView {
+	return slices.SortedFunc(maps.Values(c.runs), func(a, b *runView) int {
+		return strings.Compare(a.key.tenant+"/"+a.key.id, b.key.tenant+"/"+b.key.id)
+	})
+}
+
+func (c *checker) readEvents() {
+	for _, e := range c.ev.Events {
+		r := c.run(e.Tenant, e.Run)
+		switch e.Kind {
+		case evSubmit:
+			r.submits[e.Digest] = true
+		case evAccept:
+			c.accept(r, e)
+		case evRefuse:
+			c.refuse(r, e)
+		case evOutcome:
+			r.outcomes = append(r.outcomes, e)
+		case evBegin, evEffect, evEnd:
+			r.executions = append(r.executions, e)
+		}
+	}
+}
+
+func (c *checker) accept(r *runView, e Event) {
+	if r.work == nil || e.Digest != plan.Digest(r.work.Plan) {
+		c.violation("I1", r, "another plan was accepted under the same id")
+		return
+	}
+	if !r.accepted {
+		c.report.Runs++
+	}
+	r.accepted = true
+}
+
+func (c *checker) refuse(r *runView, e Event) {
+	switch {
+	case e.Code == string(fault.Conflict) && r.work != nil && e.Digest != plan.Digest(r.work.Plan):
+		c.count(sometimesConflict)
+	case e.Code == string(fault.Conflict):
+		c.violation("I1", r, "its own plan was refused as a conflict")
+	default:
+		c.count(sometimesBarrier)
+	}
+}
+
+func (c *checker) readLedger() {
+	for _, e := range c.ev.Ledger {
+		rec, ok := subjects.ParseRecord(e.Subject)
+		if !ok || rec.Kind == subjects.UnknownRecord {
+			c.violation("I8", nil, "a record that is none: %s", e.Subject)
+			continue
+		}
+		r := c.run(rec.Run.Tenant, rec.Run.Plain())
+		c.readRecord(r, rec, e)
+	}
+}
+
+func (c *checker) readRecord(r *runView, rec subjects.Record, e kv.Entry) {
+	one := record{rec: rec, at: e.Time}
+	switch rec.Kind {
+	case subjects.PlanKind:
+		r.plans[e.Seq] = plan.Digest(e.Data)
+		return // its headers hold the secret, and must
+	case subjects.StepKind:
+		one.result = wire.ParseResult(e.Header, e.Data)
+		key := attemptKey{rec.Generation, rec.Attempt.Step, rec.Attempt.Number}
+		if _, twice := r.decided[key]; twice {
+			c.violation("I2", r, "attempt %d of step %s has two records", key.attempt, key.step)
+		}
+		r.decided[key] = one
+		r.records = append(r.records, one)
+		if one.result.Handle != nil {
+			c.count(sometimesLarge)
+		}
+	case subjects.StopKind:
+		r.records = append(r.records, one)
+	case subjects.StartKind:
+		r.freeze(e.Data)
+	}
+	c.noSecret("the record "+e.Subject, fmt.Sprint(e.Header)+string(e.Data))
+}
+
+// freeze reads the contracts that a run started with.
+func (r *runView) freeze(start []byte) {
+	var body struct {
+		Tools map[string]struct {
+			Contract tool.Contract `json:"contract"`
+		} `json:"tools"`
+	}
+	if json.Unmarshal(start, &body) != nil || len(body.Tools) == 0 {
+		return
+	}
+	r.frozen = map[string]reference.Contract{}
+	for name, t := range body.Tools {
+		r.frozen[name] = reference.Contract{MaxAttempts: t.Contract.MaxAttempts, PartialSuccess: t.Contract.ErrorPropagation == tool.PartialSuccess}
+	}
+}
+
+// stands reports whether the run's records are still there as far as its document's generation goes.
+func (r *runView) stands() bool {
+	if r.doc == nil {
+		return false
+	}
+	_, ok := r.plans[r.doc.Generation]
+	return ok
+}
+
+// byOwner reports whether a record was written by an orchestrator.
+func (x record) byOwner() bool { return strings.HasPrefix(x.result.Worker, "=") }
+
+// disturbed reports whether some record says what no tool said: then the run need not be what the reference makes of it.
+func (r *runView) disturbed() bool {
+	return slices.ContainsFunc(r.records, func(x record) bool {
+		if x.result.Error == nil {
+			return false
+		}
+		code := x.result.Error.Code
+		return code == fault.WorkerLost || code == fault.OutcomeUnknown || code == fault.Timeout && x.byOwner()
+	})
+}
+
+// decisions gives the records of the document's generation as the reference wants them. ok is false where a result lies
+// in a blob, which is not read for this.
+func (r *runView) decisions() (list []reference.Decided, ok bool) {
+	for _, x := range r.records {
+		if x.rec.Generation != r.doc.Generation {
+			continue
+		}
+		if x.rec.Kind == subjects.StopKind {
+			list = append(list, reference.Decided{Stop: string(outcome.Cancelled)})
+			continue
+		}
+		if x.result.Handle != nil {
+			return nil, false
+		}
+		d := reference.Decided{Step: x.rec.Attempt.Step, ByOwner: x.byOwner(), Reply: reference.Reply{Body: x.result.Body, Text: x.result.Text}}
+		if f := x.result.Error; f != nil {
+			d.Reply.Err = &reference.Err{Code: string(f.Code), Message: f.Message, Retryable: f.Retryable}
+		}
+		list = append(list, d)
+	}
+	return list, true
+}

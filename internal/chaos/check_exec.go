@@ -1,0 +1,260 @@
+package chaos
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/stepjet/stepjet/internal/reference"
+	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/subjects"
+)
+
+// checkExecutions is I3, I7 and, for what the tools could see, I10.
+func (c *checker) checkExecutions(r *runView) {
+	var p *reference.Plan
+	if r.work != nil {
+		p, _ = reference.Parse(r.work.Plan)
+	}
+	began := map[string]map[string]int{} // by key: how often each attempt began
+	for _, e := range r.executions {
+		if e.Kind == evBegin {
+			c.report.Executions++
+			if began[e.Key] == nil {
+				began[e.Key] = map[string]int{}
+			}
+			began[e.Key][fmt.Sprint(e.Attempt)]++
+			c.checkDependencies(r, p, e)
+			if e.Delivery > 1 {
+				c.count(sometimesRedelivered)
+			}
+		}
+		c.checkKnown(r, e)
+		if e.Secret != r.key.tenant+"/"+r.key.id {
+			c.violation("I10", r, "step %s was given the context of %q", e.Step, e.Secret)
+		}
+	}
+	c.checkRepeated(r, began)
+	c.countZombies(r)
+}
+
+// countZombies counts executions that ended when a later run of the same id had begun to execute.
+func (c *checker) countZombies(r *runView) {
+	first := map[uint64]int64{}
+	for _, e := range r.executions {
+		if at, ok := first[e.Generation]; !ok || e.At < at {
+			first[e.Generation] = e.At
+		}
+	}
+	for _, e := range r.executions {
+		for gen, at := range first {
+			if e.Kind == evEnd && gen > e.Generation && at < e.At {
+				c.count(sometimesZombie)
+				break
+			}
+		}
+	}
+}
+
+// checkRepeated is the rule of at_most_once tools: one execution for each key.
+func (c *checker) checkRepeated(r *runView, began map[string]map[string]int) {
+	for key, attempts := range began {
+		total := 0
+		for _, n := range attempts {
+			total += n
+			if n > 1 {
+				c.count(sometimesRepeated)
+			}
+		}
+		if total > 1 && r.work != nil && r.work.Kind == kindOnce {
+			c.violation("I7", r, "an at_most_once step was executed %d times: %s", total, key)
+		}
+	}
+}
+
+// checkKnown is I7: whatever had an effect belongs to an attempt that is decided, of a generation that existed.
+func (c *checker) checkKnown(r *runView, e Event) {
+	if e.Key != fmt.Sprintf("%s/%s/%d/%s", e.Tenant, subjects.Encode(e.Run), e.Generation, e.Step) {
+		c.violation("I7", r, "step %s was given the key %s", e.Step, e.Key)
+	}
+	_, planned := r.plans[e.Generation]
+	if !planned && c.ev.Kept {
+		c.violation("I7", r, "step %s was executed for generation %d, which is not there", e.Step, e.Generation)
+		return
+	}
+	if !planned || r.doc == nil || e.Kind == evBegin {
+		return
+	}
+	x, decided := r.decided[attemptKey{e.Generation, e.Step, e.Attempt}]
+	switch {
+	case !decided:
+		c.violation("I7", r, "attempt %d of step %s had an effect, and no record decides it", e.Attempt, e.Step)
+	case e.Kind == evEnd && !strings.HasPrefix(e.Code, "given up") && x.result.Worker != e.Who:
+		c.count(sometimesLate)
+	}
+}
+
+// checkDependencies is I3: when a step begins, all that it depends on is recorded, and what isn't optional is a success.
+func (c *checker) checkDependencies(r *runView, p *reference.Plan, e Event) {
+	if p == nil || r.plans[e.Generation] == "" {
+		return
+	}
+	id, _, _ := subjects.SplitItem(e.Step)
+	i := slices.IndexFunc(p.Steps, func(s reference.PlanStep) bool { return s.ID == id })
+	if i < 0 {
+		c.violation("I8", r, "the plan has no step %s, and it was executed", e.Step)
+		return
+	}
+	for _, d := range p.Steps[i].Deps {
+		dep := p.Steps[d]
+		succeeded := dep.ForEach || dep.Optional // items that failed may be a success of the whole
+		for key, x := range r.decided {
+			if key.gen != e.Generation || key.step != dep.ID {
+				continue
+			}
+			succeeded = succeeded || x.result.Error == nil && x.at.UnixNano() <= e.At
+		}
+		if !succeeded {
+			c.violation("I3", r, "step %s began before its dependency %s had succeeded", e.Step, dep.ID)
+		}
+		c.checkItems(r, dep, e)
+	}
+}
+
+// checkItems is I3 for a dependency with a for_each: none of its items is decided after what needs it has begun.
+func (c *checker) checkItems(r *runView, dep reference.PlanStep, e Event) {
+	if !dep.ForEach {
+		return
+	}
+	for key, x := range r.decided {
+		if id, _, isItem := subjects.SplitItem(key.step); isItem && id == dep.ID && key.gen == e.Generation && x.at.UnixNano() > e.At {
+			c.violation("I3", r, "step %s began before the item %s was decided", e.Step, key.step)
+		}
+	}
+}
+
+// checkSightings is I2 over time: a record that was seen never changes.
+func (c *checker) checkSightings() {
+	type place struct {
+		subject string
+		seq     uint64
+	}
+	bySubject := map[string]uint64{}
+	seen := map[place]string{}
+	for _, s := range c.ev.Seen {
+		if old, ok := seen[place{s.Subject, s.Seq}]; ok && old != s.Digest {
+			c.violation("I2", nil, "the record %s changed", s.Subject)
+		}
+		seen[place{s.Subject, s.Seq}] = s.Digest
+		rec, _ := subjects.ParseRecord(s.Subject)
+		if old, ok := bySubject[s.Subject]; ok && old != s.Seq && rec.Kind != subjects.PlanKind {
+			c.violation("I2", nil, "the record %s was written twice, at %d and %d", s.Subject, old, s.Seq)
+		}
+		bySubject[s.Subject] = s.Seq
+	}
+	for _, e := range c.ev.Ledger {
+		s := sighting(e)
+		if old, ok := seen[place{e.Subject, e.Seq}]; ok && old != s.Digest {
+			c.violation("I2", nil, "the record %s is not the one that was seen", e.Subject)
+		}
+	}
+}
+
+// checkQuiet is I9.
+func (c *checker) checkQuiet() {
+	for _, a := range c.ev.Stuck {
+		c.violation("I9", nil, "the agent %s did not get all its outcomes in time", a)
+	}
+	for i, p := range c.ev.Pending {
+		if i < 5 {
+			c.violation("I9", nil, "a step message is left over: %s (of %d)", p, len(c.ev.Pending))
+		}
+	}
+	if c.ev.AckPending > 0 {
+		c.violation("I9", nil, "%d leases are left over", c.ev.AckPending)
+	}
+}
+
+// moment is where the number of a tool's leases changes.
+type moment struct {
+	at    int64
+	delta int
+	key   string
+}
+
+// checkLimits is I4. A lease lasts at least as long as an execution that ends in order; where a fault may have cost the
+// lease, it counts up to the fault only. Several executions of one attempt hold one lease.
+func (c *checker) checkLimits() {
+	for name, changes := range c.leases() {
+		slices.SortFunc(changes, func(a, b moment) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.delta, b.delta)) })
+		held := map[string]int{}
+		most := 0
+		for _, m := range changes {
+			if held[m.key] += m.delta; held[m.key] == 0 {
+				delete(held, m.key)
+			}
+			most = max(most, len(held))
+		}
+		if limit := c.ev.Limits[name]; limit > 0 && most > limit {
+			c.violation("I4", nil, "%d leases of %s at a time, and its limit is %d", most, name, limit)
+		}
+		c.report.Counts["most leases of "+name] = most
+	}
+}
+
+// cancelled reports whether something of a run was cancelled. Its steps are taken out of their queue then, which frees
+// their slots a moment before the tools hear of it.
+func (r *runView) cancelled() bool {
+	if r.doc == nil {
+		return false
+	}
+	is := func(s outcome.Step) bool { return s.Status == outcome.StepCancelled }
+	return r.doc.Status == outcome.Cancelled || slices.ContainsFunc(r.doc.Steps, func(s outcome.Step) bool {
+		return is(s) || slices.ContainsFunc(s.Items, is)
+	})
+}
+
+func (c *checker) leases() map[string][]moment {
+	type execution struct {
+		who, key          string
+		attempt, delivery int
+	}
+	open := map[execution]Event{}
+	all := map[string][]moment{}
+	for _, e := range slices.SortedFunc(slices.Values(c.ev.Events), func(a, b Event) int { return cmp.Compare(a.At, b.At) }) {
+		x := execution{e.Who, e.Key, e.Attempt, e.Delivery}
+		switch e.Kind {
+		case evBegin:
+			open[x] = e
+		case evEnd:
+			b, ok := open[x]
+			if !ok || c.run(e.Tenant, e.Run).cancelled() {
+				continue
+			}
+			delete(open, x)
+			key := fmt.Sprint(e.Key, " ", e.Attempt)
+			all[e.Tool] = append(all[e.Tool], moment{b.At, 1, key}, moment{max(b.At, c.leasedUntil(b, e.At)), -1, key})
+		}
+	}
+	return all
+}
+
+// settling is how long after a fault a worker may still begin what had been handed to it before.
+const settling = time.Second
+
+// leasedUntil gives the time up to which an execution surely held its lease.
+func (c *checker) leasedUntil(begin Event, end int64) int64 {
+	for _, f := range c.ev.Faults {
+		at := f.At.UnixNano()
+		switch hit := slices.Contains(f.Workers, "*") || slices.Contains(f.Workers, begin.Who); {
+		case !hit || at >= end:
+		case at >= begin.At:
+			end = at
+		case begin.At < at+int64(settling):
+			return begin.At
+		}
+	}
+	return end
+}

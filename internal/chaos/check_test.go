@@ -1,0 +1,210 @@
+package chaos
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/stepjet/stepjet/kv"
+	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/plan"
+	"github.com/stepjet/stepjet/subjects"
+)
+
+// healthy runs a world without faults and gives its evidence.
+func healthy(t *testing.T) *Evidence {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	self, err := os.Executable()
+	require.NoError(t, err)
+	w, err := newWorld(ctx, loopback{}, t.TempDir(), []string{self}, Shape{Runs: 32, Orchestrators: 1, Workers: 2})
+	t.Cleanup(func() { require.NoError(t, w.close()) })
+	require.NoError(t, err)
+	require.NoError(t, w.startAgents(ctx))
+	stuck, err := w.finish(ctx)
+	require.NoError(t, err)
+	require.Empty(t, stuck)
+	ev, err := w.collect(ctx)
+	require.NoError(t, err)
+	return ev
+}
+
+// forged is evidence to be doctored: what is put into its lists does not change the original.
+type forged struct {
+	*Evidence
+	t *testing.T
+}
+
+func forge(t *testing.T, e *Evidence) *forged {
+	f := *e
+	f.Events, f.Ledger, f.Seen, f.History = slices.Clone(e.Events), slices.Clone(e.Ledger), slices.Clone(e.Seen), slices.Clone(e.History)
+	f.Texts = maps.Clone(e.Texts)
+	return &forged{&f, t}
+}
+
+// event gives the place of the first event that fits.
+func (f *forged) event(fits func(Event) bool) *Event {
+	f.t.Helper()
+	i := slices.IndexFunc(f.Events, fits)
+	require.GreaterOrEqual(f.t, i, 0)
+	return &f.Events[i]
+}
+
+func (f *forged) execution(kind, run, step string) *Event {
+	f.t.Helper()
+	return f.event(func(e Event) bool {
+		return e.Kind == kind && strings.HasPrefix(e.Run, run) && (step == "" || e.Step == step)
+	})
+}
+
+// doc gives a copy of the first document of a run of some kind, in its place.
+func (f *forged) doc(fits func(*outcome.Run) bool) *outcome.Run {
+	f.t.Helper()
+	i := slices.IndexFunc(f.History, fits)
+	require.GreaterOrEqual(f.t, i, 0)
+	d, o := *f.History[i], *f.History[i].Outcome
+	d.Outcome, d.Steps, o.Results = &o, slices.Clone(d.Steps), slices.Clone(o.Results)
+	f.History[i] = &d
+	return &d
+}
+
+func ofKind(kind string) func(*outcome.Run) bool {
+	return func(d *outcome.Run) bool { return strings.HasPrefix(d.Run, kind+"-") }
+}
+
+// step gives the place of the first record of a step of a chain.
+func (f *forged) step(id string) int {
+	f.t.Helper()
+	i := slices.IndexFunc(f.Ledger, func(e kv.Entry) bool {
+		rec, ok := subjects.ParseRecord(e.Subject)
+		return ok && rec.Kind == subjects.StepKind && strings.HasPrefix(rec.Run.Plain(), kindChain) && rec.Attempt.Step == id
+	})
+	require.GreaterOrEqual(f.t, i, 0)
+	return i
+}
+
+// TestEveryInvariantIsChecked breaks each promise in the evidence of a run in which all was well.
+func TestEveryInvariantIsChecked(t *testing.T) {
+	t.Parallel()
+	ev := healthy(t)
+	report := Check(ev)
+	require.Empty(t, report.Violations)
+	require.Equal(t, 64, report.Runs)
+	for _, what := range []string{sometimesStrict, sometimesReplayed, sometimesConflict, sometimesAsked, sometimesSkipped, sometimesItems} {
+		require.Positive(t, report.Counts[what], what)
+	}
+	chain := ofKind(kindChain)
+	for _, tt := range []struct {
+		invariant, says string
+		breaks          func(f *forged)
+	}{
+		{"I1", "no outcome", func(f *forged) { f.History = f.History[1:] }},
+		{"I1", "two documents", func(f *forged) { f.History = append(f.History, f.History[0]) }},
+		{"I1", "told another outcome", func(f *forged) { f.event(func(e Event) bool { return e.Kind == evOutcome }).Digest = "other" }},
+		{"I1", "another plan was accepted", func(f *forged) {
+			e := *f.event(func(e Event) bool { return e.Kind == evAccept })
+			e.Digest = plan.Digest(nil)
+			f.Events = append(f.Events, e)
+		}},
+		{"I1", "not in the ledger", func(f *forged) {
+			f.Ledger = slices.DeleteFunc(f.Ledger, func(e kv.Entry) bool { return strings.HasSuffix(e.Subject, ".plan") })
+		}},
+		{"I2", "two records", func(f *forged) { f.Ledger = append(f.Ledger, f.Ledger[f.step("s3")]) }},
+		{"I2", "after its success", func(f *forged) {
+			e := f.Ledger[f.step("s3")]
+			e.Subject = strings.TrimSuffix(e.Subject, "1") + "2"
+			f.Ledger = append(f.Ledger, e)
+		}},
+		{"I2", "written twice", func(f *forged) {
+			e := f.Ledger[f.step("s3")]
+			f.Seen = append(f.Seen, Sighting{e.Subject, e.Seq - 1, "x"})
+		}},
+		{"I2", "not the one that was seen", func(f *forged) { f.Ledger[f.step("s3")].Data = []byte(`{"v":1} `) }},
+		{"I3", "before its dependency", func(f *forged) {
+			f.execution(evBegin, kindChain, "s9").At = f.execution(evBegin, kindChain, "s1").At
+		}},
+		{"I3", "can't be those of a run", func(f *forged) {
+			a, b := f.step("s3"), f.step("s4")
+			f.Ledger[a], f.Ledger[b] = f.Ledger[b], f.Ledger[a]
+		}},
+		{"I4", "65 leases", func(f *forged) {
+			e := *f.execution(evBegin, kindChain, "s0")
+			e.Tool = "try1_all"
+			for i := range 65 {
+				e.Key = fmt.Sprint("key", i)
+				end := e
+				end.Kind, end.At = evEnd, e.At+1000
+				f.Events = append(f.Events, e, end)
+			}
+		}},
+		{"I5", "is skipped", func(f *forged) { f.doc(chain).Steps[5].Status = outcome.StepSkipped }},
+		{"I5", "is succeeded", func(f *forged) {
+			d := f.doc(func(d *outcome.Run) bool { return d.Stats.Skipped > 0 })
+			i := slices.IndexFunc(d.Steps, func(s outcome.Step) bool { return s.Status == outcome.StepSkipped })
+			d.Steps[i].Status = outcome.StepSucceeded
+		}},
+		{"I6", "the result of step", func(f *forged) { f.doc(chain).Outcome.Results[0].JSON = []byte(`{"v":2}`) }},
+		{"I6", "and the reference to", func(f *forged) { f.doc(chain).Outcome.Status = outcome.Partial }},
+		{"I6", "other arguments", func(f *forged) { f.execution(evBegin, kindChain, "s4").Args = "other" }},
+		{"I7", "no record decides it", func(f *forged) { f.execution(evEffect, kindChain, "s4").Attempt = 7 }},
+		{"I7", "which is not there", func(f *forged) { f.execution(evEffect, kindChain, "s4").Generation = 1 << 40 }},
+		{"I7", "was executed 2 times", func(f *forged) { f.Events = append(f.Events, *f.execution(evBegin, kindOnce, "")) }},
+		{"I8", "nobody submitted", func(f *forged) { f.doc(chain).Run = "random-nobody" }},
+		{"I8", "that nobody sent", func(f *forged) { f.doc(chain).Digest = "other" }},
+		{"I8", "hasn't got", func(f *forged) {
+			e := &f.Ledger[f.step("s3")]
+			e.Subject = strings.Replace(e.Subject, ".s3.", ".sX.", 1)
+		}},
+		{"I9", "left over", func(f *forged) { f.Pending = []string{"some step"} }},
+		{"I9", "leases", func(f *forged) { f.AckPending = 1 }},
+		{"I9", "in time", func(f *forged) { f.Stuck = []string{"a1.1"} }},
+		{"I9", "gave up", func(f *forged) { f.event(func(e Event) bool { return e.Kind == evOutcome }).Code = "timeout" }},
+		{"I10", "w1.log", func(f *forged) { f.Texts["w1.log"] = "calling with " + secretOf("tenant1", "random-1") }},
+		{"I10", "the record", func(f *forged) {
+			e := &f.Ledger[f.step("s3")]
+			e.Header = nats.Header{"X": {secretOf("tenant1", "random-1")}}
+		}},
+		{"I10", "was given the context", func(f *forged) { f.execution(evBegin, kindChain, "s4").Secret = "tenant2/other" }},
+	} {
+		t.Run(tt.invariant+" "+tt.says, func(t *testing.T) {
+			t.Parallel()
+			f := forge(t, ev)
+			tt.breaks(f)
+			require.True(t, slices.ContainsFunc(Check(f.Evidence).Violations, func(v Violation) bool {
+				return v.Invariant == tt.invariant && strings.Contains(v.Text, tt.says)
+			}), "%v", Check(f.Evidence).Violations)
+		})
+	}
+}
+
+// A lease that a fault may have cost counts no longer than up to the fault.
+func TestLeasesEndWithTheirFaults(t *testing.T) {
+	t.Parallel()
+	at := time.Unix(100, 0)
+	ev := &Evidence{Limits: map[string]int{"t": 1}}
+	for i, who := range []string{"w1.1", "w2.1"} {
+		e := Event{Kind: evBegin, Who: who, Tool: "t", Key: fmt.Sprint(i), At: at.Add(time.Duration(i) * time.Second).UnixNano()}
+		end := e
+		end.Kind, end.At = evEnd, at.Add(5*time.Second).UnixNano()
+		ev.Events = append(ev.Events, e, end)
+	}
+	most := func() int {
+		c := &checker{ev: ev, report: &Report{Counts: map[string]int{}}}
+		c.checkLimits()
+		return len(c.report.Violations)
+	}
+	require.Equal(t, 1, most())
+	ev.Faults = []Fault{{Kind: "stopped", At: at.Add(500 * time.Millisecond), Workers: []string{"w1.1"}}}
+	require.Zero(t, most())
+	ev.Faults[0].Workers = []string{"w9.1"}
+	require.Equal(t, 1, most())
+}

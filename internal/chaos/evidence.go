@@ -1,0 +1,221 @@
+package chaos
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/stepjet/stepjet/kv"
+	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/subjects"
+)
+
+// Evidence is all that Check looks at.
+type Evidence struct {
+	Events []Event
+	Faults []Fault
+	// Ledger has the records that stand at the end, in the ledger's order. Kept says that no run has been purged yet.
+	Ledger []kv.Entry
+	Kept   bool
+	// Expires says that finished runs are forgotten after a while, and their ids used again.
+	Expires bool
+	// Seen has every record as it was seen while the system ran, also those that are gone.
+	Seen    []Sighting
+	History []*outcome.Run
+	Dead    []*kv.DeadLetter
+	// Pending are the subjects of step messages that are still there, AckPending the leases.
+	Pending    []string
+	AckPending int
+	// Stuck are the agents that did not finish in time.
+	Stuck []string
+	// Texts are what was said and stored, by the place where it was found: no secret may be in it.
+	Texts map[string]string
+	// Limits are the fan-out limits of the tools.
+	Limits map[string]int
+}
+
+// Fault is something that the harness did.
+type Fault struct {
+	Kind string    `json:"kind"`
+	At   time.Time `json:"at"`
+	// Workers are those whose leases may have run out by it, though they still execute; "*" for all.
+	Workers []string `json:"workers,omitempty"`
+}
+
+// Sighting is a record as it was seen.
+type Sighting struct {
+	Subject string
+	Seq     uint64
+	Digest  string
+}
+
+// watch sees every record of the ledger as it is written.
+type watch struct {
+	mu   sync.Mutex
+	seen map[Sighting]bool
+}
+
+func sighting(e kv.Entry) Sighting {
+	return Sighting{Subject: e.Subject, Seq: e.Seq, Digest: digest(fmt.Append(nil, e.Header, "\n", string(e.Data)))}
+}
+
+// follow watches all shards until ctx ends, reading again where the cursor is lost.
+func (w *watch) follow(ctx context.Context, store *kv.Store, shard int) {
+	var partitions []int
+	for p := range subjects.Partitions {
+		if subjects.LedgerShard(p, store.Shards()) == shard {
+			partitions = append(partitions, p)
+		}
+	}
+	for ctx.Err() == nil {
+		lost := make(chan struct{})
+		stop, err := store.Follow(ctx, shard, partitions, func(e kv.Entry) {
+			s := sighting(e)
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.seen[s] = true
+		}, func(uint64) {}, func(error) { close(lost) })
+		if err != nil {
+			time.Sleep(200 * time.Millisecond)
+			continue
+		}
+		select {
+		case <-lost:
+		case <-ctx.Done():
+		}
+		stop()
+	}
+}
+
+// collect reads everything that the streams and the logs hold.
+func (w *World) collect(ctx context.Context) (*Evidence, error) {
+	e := &Evidence{Faults: w.faults, Kept: w.opts.Grace >= time.Minute, Expires: w.opts.Retention > 0, Texts: map[string]string{}, Limits: limits()}
+	if err := w.collectFiles(e); err != nil {
+		return nil, err
+	}
+	w.seen.mu.Lock()
+	for s := range w.seen.seen {
+		e.Seen = append(e.Seen, s)
+	}
+	w.seen.mu.Unlock()
+	for shard := range w.store.Shards() {
+		if err := w.collectLedger(ctx, shard, e); err != nil {
+			return nil, err
+		}
+	}
+	for _, tenant := range w.tenants() {
+		runs, err := w.store.HistoryRuns(ctx, tenant)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range runs {
+			doc, err := w.store.History(ctx, r)
+			if err != nil {
+				return nil, err
+			}
+			e.History = append(e.History, doc)
+			e.Texts["history of "+r.Plain()] = string(doc.JSON())
+		}
+		err = w.store.DeadLetters(ctx, subjects.Run{Tenant: tenant}, func(d *kv.DeadLetter) {
+			e.Dead = append(e.Dead, d)
+			e.Texts["dead letter of "+d.Run] = string(d.JSON())
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	e.Pending, e.AckPending, err = w.outstanding(ctx)
+	return e, err
+}
+
+func (w *World) collectFiles(e *Evidence) error {
+	logs, err := filepath.Glob(filepath.Join(w.dir, "*.jsonl"))
+	if err != nil {
+		return err
+	}
+	for _, path := range logs {
+		events, err := ReadLog(path)
+		if err != nil {
+			return err
+		}
+		e.Events = append(e.Events, events...)
+	}
+	said, err := filepath.Glob(filepath.Join(w.dir, "*.log"))
+	for _, path := range said {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		e.Texts[filepath.Base(path)] = string(text)
+	}
+	return err
+}
+
+func (w *World) collectLedger(ctx context.Context, shard int, e *Evidence) error {
+	var partitions []int
+	for p := range subjects.Partitions {
+		if subjects.LedgerShard(p, w.store.Shards()) == shard {
+			partitions = append(partitions, p)
+		}
+	}
+	done, lost := make(chan struct{}), make(chan error, 1)
+	stop, err := w.store.Follow(ctx, shard, partitions, func(r kv.Entry) { e.Ledger = append(e.Ledger, r) },
+		func(uint64) { close(done) }, func(err error) { lost <- err })
+	if err != nil {
+		return err
+	}
+	select {
+	case <-done:
+	case err = <-lost:
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	}
+	stop()
+	return err
+}
+
+// outstanding gives what lies in the step streams, but for the sentinels, and how many leases there are.
+func (w *World) outstanding(ctx context.Context) (pending []string, leases int, err error) {
+	js, err := jetstream.New(w.nc)
+	if err != nil {
+		return nil, 0, err
+	}
+	stream, err := js.Stream(ctx, subjects.StepsStream(0))
+	if err != nil {
+		return nil, 0, err
+	}
+	info, err := stream.Info(ctx, jetstream.WithSubjectFilter(">"))
+	if err != nil {
+		return nil, 0, err
+	}
+	for subject := range info.State.Subjects {
+		if subject != subjects.Sentinel(0) && !strings.HasPrefix(subject, subjects.Sentinel(0)+".") {
+			pending = append(pending, subject)
+		}
+	}
+	consumers := stream.ListConsumers(ctx)
+	for c := range consumers.Info() {
+		leases += c.NumAckPending
+	}
+	return pending, leases, consumers.Err()
+}
+
+// dropRecords leaves out what streams and buckets hold of some runs.
+func (e *Evidence) dropRecords(runs map[runKey]bool) {
+	of := func(subject string) bool {
+		rec, _ := subjects.ParseRecord(subject)
+		return runs[runKey{rec.Run.Tenant, rec.Run.Plain()}]
+	}
+	e.Ledger = slices.DeleteFunc(e.Ledger, func(r kv.Entry) bool { return of(r.Subject) })
+	e.Seen = slices.DeleteFunc(e.Seen, func(s Sighting) bool { return of(s.Subject) })
+	e.History = slices.DeleteFunc(e.History, func(d *outcome.Run) bool { return runs[runKey{d.Tenant, d.Run}] })
+	e.Dead = slices.DeleteFunc(e.Dead, func(d *kv.DeadLetter) bool { return runs[runKey{d.Tenant, d.Run}] })
+}

@@ -1,0 +1,136 @@
+package chaos
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+)
+
+type figure func(e *Evidence, r *Report) string
+
+func figures(all ...figure) func(*Evidence, *Report) []string {
+	return func(e *Evidence, r *Report) (texts []string) {
+		for _, f := range all {
+			texts = append(texts, f(e, r))
+		}
+		return texts
+	}
+}
+
+// duplicates counts executions of an attempt beyond the first.
+func duplicates(_ *Evidence, r *Report) string {
+	return fmt.Sprintf("%d attempts executed more than once (%.2f %% of %d executions)", r.Counts[sometimesRepeated],
+		100*float64(r.Counts[sometimesRepeated])/float64(max(r.Executions, 1)), r.Executions)
+}
+
+// attempts counts executions and attempts.
+func attempts(e *Evidence, r *Report) string {
+	steps, most := map[string]int{}, 0
+	for _, x := range e.Events {
+		if x.Kind == evBegin {
+			steps[x.Key]++
+			most = max(most, steps[x.Key])
+		}
+	}
+	return fmt.Sprintf("%.3f executions a step, at most %d; %d redelivered, %d retried", float64(r.Executions)/float64(max(len(steps), 1)), most,
+		r.Counts[sometimesRedelivered], r.Counts[sometimesRetried])
+}
+
+func late(_ *Evidence, r *Report) string {
+	return fmt.Sprintf("%d late results came to nothing", r.Counts[sometimesLate])
+}
+
+func lost(_ *Evidence, r *Report) string {
+	n := 0
+	for _, v := range r.Violations {
+		if v.Invariant == "I1" {
+			n++
+		}
+	}
+	return fmt.Sprintf("%d of %d acknowledged plans lost", n, r.Runs)
+}
+
+// outage is how long after a fault nothing began.
+func outage(kind string) figure { return silence(kind, "outage") }
+
+func silence(kind, name string) figure {
+	return func(e *Evidence, _ *Report) string {
+		var begins []int64
+		for _, x := range e.Events {
+			if x.Kind == evBegin {
+				begins = append(begins, x.At)
+			}
+		}
+		slices.Sort(begins)
+		var spans []time.Duration
+		for _, f := range e.Faults {
+			if f.Kind != kind {
+				continue
+			}
+			// What was on its way when the fault came may still begin; the first gap that follows is the outage.
+			from := f.At.UnixNano()
+			i, _ := slices.BinarySearch(begins, from)
+			longest := int64(0)
+			for last := from; i < len(begins) && last < from+int64(10*time.Second); i++ {
+				longest, last = max(longest, begins[i]-last), begins[i]
+			}
+			if longest > 0 {
+				spans = append(spans, time.Duration(longest))
+			}
+		}
+		return name + " " + quantiles(spans)
+	}
+}
+
+// quantiles says what matters of some spans.
+func quantiles(spans []time.Duration) string {
+	if len(spans) == 0 {
+		return "not measured"
+	}
+	slices.Sort(spans)
+	at := func(q float64) time.Duration {
+		return spans[min(len(spans)-1, int(q*float64(len(spans))))].Round(time.Millisecond)
+	}
+	return fmt.Sprintf("p50 %v, p99 %v, max %v (n=%d)", at(0.5), at(0.99), spans[len(spans)-1].Round(time.Millisecond), len(spans))
+}
+
+// stalls gives, for each fault of a kind, the longest silence of any one run that was under way: from its last sign of
+// life (or the fault, if that came later) to the next.
+func stalls(e *Evidence, kind string) []time.Duration {
+	byRun := map[string][]int64{}
+	for _, x := range e.Events {
+		if x.Kind == evBegin {
+			byRun[x.Tenant+"/"+x.Run] = append(byRun[x.Tenant+"/"+x.Run], x.At)
+		}
+	}
+	for _, list := range byRun {
+		slices.Sort(list)
+	}
+	faults := slices.SortedFunc(slices.Values(e.Faults), func(a, b Fault) int { return cmp.Compare(a.At.UnixNano(), b.At.UnixNano()) })
+	var spans []time.Duration
+	for i, f := range faults {
+		if f.Kind != kind {
+			continue
+		}
+		from, until := f.At.UnixNano(), f.At.Add(20*time.Second).UnixNano()
+		if i+1 < len(faults) {
+			until = faults[i+1].At.UnixNano()
+		}
+		worst := int64(0)
+		for _, list := range byRun {
+			if list[0] > from || list[len(list)-1] <= from {
+				continue // it was not under way
+			}
+			for j := 1; j < len(list) && list[j-1] < until; j++ {
+				if list[j] > from {
+					worst = max(worst, list[j]-max(list[j-1], from))
+				}
+			}
+		}
+		if worst > 0 {
+			spans = append(spans, time.Duration(worst))
+		}
+	}
+	return spans
+}

@@ -1,0 +1,127 @@
+package chaos
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"sync"
+	"time"
+)
+
+// The kinds of events in the logs of agents and workers.
+const (
+	evSubmit  = "submit"  // an agent is about to send a plan
+	evAccept  = "accept"  // the ledger has it
+	evRefuse  = "refuse"  // the submit ended with an error: unknown or refused, see Code
+	evOutcome = "outcome" // the agent was told an outcome
+	evCancel  = "cancel"  // the agent asked for a cancel; Code is the answer
+	evBegin   = "begin"   // a tool was called
+	evEffect  = "effect"  // it did what can't be undone
+	evEnd     = "end"     // it returns
+)
+
+// Event is one line of a log. Which fields are set depends on the kind.
+type Event struct {
+	Kind string `json:"ev"`
+	// At is the wall clock, in Unix nanoseconds. All processes share one machine, and so one clock.
+	At   int64  `json:"at"`
+	Who  string `json:"who"`
+	Run  string `json:"run"`
+	Code string `json:"code,omitempty"`
+
+	// Of a plan: its digest. Of an outcome: its status and the digest of its bytes.
+	Digest string `json:"digest,omitempty"`
+	Status string `json:"status,omitempty"`
+
+	// Of an execution.
+	Tenant     string `json:"tenant,omitempty"`
+	Generation uint64 `json:"gen,omitempty"`
+	Step       string `json:"step,omitempty"`
+	Tool       string `json:"tool,omitempty"`
+	Attempt    int    `json:"attempt,omitempty"`
+	Delivery   int    `json:"delivery,omitempty"`
+	Key        string `json:"key,omitempty"`
+	Args       string `json:"args,omitempty"`   // the digest of the arguments' value
+	Secret     string `json:"secret,omitempty"` // whose secret came along: a run, never the secret itself
+}
+
+// Log is a file of events. Add returns when the event is on the disk; events that wait together share one flush.
+type Log struct {
+	who  string
+	file *os.File
+
+	mu      sync.Mutex
+	pending []byte
+	waiting []chan error
+	busy    bool
+}
+
+// OpenLog opens a log for appending.
+func OpenLog(path, who string) (*Log, error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	return &Log{who: who, file: f}, err
+}
+
+// Add writes an event and waits until it is on the disk. It ends the process if that is impossible: an effect that nobody
+// can know of must not happen.
+func (l *Log) Add(e Event) {
+	e.Who, e.At = l.who, time.Now().UnixNano()
+	line, _ := json.Marshal(e) // strings and numbers: it can't fail
+	done := make(chan error, 1)
+	l.mu.Lock()
+	l.pending = append(append(l.pending, line...), '\n')
+	l.waiting = append(l.waiting, done)
+	first := !l.busy
+	l.busy = true
+	l.mu.Unlock()
+	if first {
+		go l.flush()
+	}
+	if err := <-done; err != nil {
+		panic(err)
+	}
+}
+
+func (l *Log) flush() {
+	for {
+		l.mu.Lock()
+		text, waiting := l.pending, l.waiting
+		l.pending, l.waiting = nil, nil
+		if l.busy = len(waiting) > 0; !l.busy {
+			l.mu.Unlock()
+			return
+		}
+		l.mu.Unlock()
+		_, err := l.file.Write(text)
+		if err == nil {
+			err = l.file.Sync()
+		}
+		for _, w := range waiting {
+			w <- err
+		}
+	}
+}
+
+// ReadLog reads a log. A last line that was cut off by a kill is left out, and a log that is not there has no events.
+func ReadLog(path string) (events []Event, err error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	for s := bufio.NewReader(f); ; {
+		line, err := s.ReadBytes('\n')
+		if err != nil {
+			return events, nil
+		}
+		var e Event
+		if json.Unmarshal(line, &e) == nil { // a line that a killed process cut off is followed by its successor's
+			events = append(events, e)
+		}
+	}
+}

@@ -1,0 +1,174 @@
+package chaos
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/stepjet/stepjet/client"
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/plan"
+	"github.com/stepjet/stepjet/wire"
+)
+
+// agentPatience is how long an agent waits for one outcome: longer than any scenario lasts.
+const agentPatience = 10 * time.Minute
+
+// insistAfter is how long an agent that insists waits before it submits a run again.
+const insistAfter = 5 * time.Second
+
+// agent submits runs and waits for them, some at a time, until it is told to end; then it waits for those it has.
+func (r *Role) agent(ctx context.Context, nc *nats.Conn, log *slog.Logger) error {
+	events, err := OpenLog(r.Log, r.Name)
+	if err != nil {
+		return err
+	}
+	var c *client.Client
+	for c == nil {
+		if c, err = client.New(ctx, nc, client.Config{Tenant: r.Tenant, Logger: log}); err != nil && ctx.Err() != nil {
+			return err
+		}
+		time.Sleep(50 * time.Millisecond) // an orchestrator is still setting up
+	}
+	defer c.Close()
+	ready()
+	a := &agent{role: r, c: c, events: events}
+	var all sync.WaitGroup
+	for range max(r.Parallel, 1) {
+		all.Go(func() { a.submitAll(ctx) })
+	}
+	all.Wait()
+	return nil
+}
+
+type agent struct {
+	role   *Role
+	c      *client.Client
+	events *Log
+	count  atomic.Int64
+}
+
+func (a *agent) submitAll(ctx context.Context) {
+	for ctx.Err() == nil {
+		n := int(a.count.Add(1)) - 1
+		if a.role.Runs > 0 && n >= a.role.Runs {
+			return
+		}
+		id := n
+		if a.role.Reuse > 0 {
+			id %= a.role.Reuse
+		}
+		kind := a.role.Kinds[id%len(a.role.Kinds)]
+		a.one(fmt.Sprintf("%s-%s-%d", kind, a.role.Name, id), n)
+	}
+}
+
+// one submits a run and waits for its outcome. Every eighth run is submitted again once it is over, and every sixteenth
+// with another plan: the first must give the same outcome, the second must be refused.
+func (a *agent) one(run string, n int) {
+	w := WorkOf(run)
+	r := a.submit(run, w.Plan)
+	if r == nil {
+		return
+	}
+	if w.Kind == kindCancel {
+		go a.cancel(run)
+	}
+	for !a.wait(r) {
+		if again := a.submit(run, w.Plan); again != nil {
+			r = again
+		}
+	}
+	if n%8 == 0 {
+		if again := a.submit(run, w.Plan); again != nil {
+			a.wait(again)
+		}
+	}
+	if n%16 == 1 && a.role.Reuse == 0 {
+		a.submit(run, []byte(`{"steps":[{"id":"other","tool":"try1_all"}]}`))
+	}
+}
+
+func (a *agent) submit(run string, body []byte) *client.Run {
+	ctx, cancel := context.WithTimeout(context.Background(), agentPatience)
+	defer cancel()
+	e := Event{Kind: evSubmit, Run: run, Tenant: a.c.Tenant(), Digest: plan.Digest(body)}
+	a.events.Add(e)
+	secret, err := wire.NewContext(map[string]string{secretKey: secretOf(a.c.Tenant(), run)}, secretKey)
+	must(err)
+	r, err := a.c.Submit(ctx, body, client.SubmitOptions{Run: run, Context: wire.RunContext{All: secret}})
+	if err != nil {
+		e.Kind, e.Code = evRefuse, string(fault.CodeOf(err))
+		a.events.Add(e)
+		return nil
+	}
+	e.Kind = evAccept
+	a.events.Add(e)
+	return r
+}
+
+// wait logs the outcome. It reports false where an agent that insists has to submit once more.
+func (a *agent) wait(r *client.Run) (done bool) {
+	patience := agentPatience
+	if a.role.Insist {
+		patience = insistAfter
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	o, err := r.Wait(ctx)
+	switch {
+	case err != nil && a.role.Insist:
+		return false
+	case err != nil:
+		a.events.Add(Event{Kind: evOutcome, Run: r.ID(), Tenant: a.c.Tenant(), Code: string(fault.CodeOf(err))})
+	default:
+		a.events.Add(Event{Kind: evOutcome, Run: r.ID(), Tenant: a.c.Tenant(), Status: string(o.Status), Digest: digest(o.JSON())})
+	}
+	return true
+}
+
+// cancel asks for a cancel at a moment that follows from the run's id.
+func (a *agent) cancel(run string) {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(run))
+	time.Sleep(time.Duration(h.Sum32()%120) * time.Millisecond)
+	ctx, stop := context.WithTimeout(context.Background(), 30*time.Second)
+	defer stop()
+	code := ""
+	if err := a.c.Cancel(ctx, run, a.role.Name); err != nil {
+		code = string(fault.CodeOf(err))
+	}
+	a.events.Add(Event{Kind: evCancel, Run: run, Tenant: a.c.Tenant(), Code: code})
+}
+
+// herd holds many connections of one subscription each, which all reconnect when their server comes back, until it is
+// told to end. It tells how many are connected whenever all are.
+func (r *Role) herd(ctx context.Context) error {
+	var conns []*nats.Conn
+	defer func() {
+		for _, nc := range conns {
+			nc.Close()
+		}
+	}()
+	for range r.Parallel {
+		nc, err := nats.Connect(r.URL, nats.MaxReconnects(-1), nats.ReconnectWait(100*time.Millisecond), nats.ReconnectJitter(200*time.Millisecond, 0),
+			nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
+		if err != nil {
+			return err
+		}
+		conns = append(conns, nc)
+		if _, err := client.New(ctx, nc, client.Config{Tenant: "herd"}); err != nil && !strings.Contains(err.Error(), "not_ready") {
+			return err
+		}
+	}
+	ready()
+	<-ctx.Done()
+	return nil
+}

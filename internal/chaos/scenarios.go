@@ -1,0 +1,10 @@
+package chaos
+
+// Scenarios gives all scenarios, in the order of the table in docs/reliability.md.
+func Scenarios() []Scenario {
+	return []Scenario{
+		orchestratorKill, failover, handover, workerKill, workerStop, natsKill, leaderKill, reconnectHerd,
+		partitionMinority, partitionMajority, orchestratorCutOff, purgeSteps, deleteConsumer, storeFull, largeResults,
+		zombie, registryChange, rollback, poisonStep, cancelRace,
+	}
+}

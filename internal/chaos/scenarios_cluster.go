@@ -1,0 +1,143 @@
+package chaos
+
+import (
+	"context"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/stepjet/stepjet/subjects"
+)
+
+// three is a cluster of three servers that keep everything three times.
+var three = Shape{Servers: 3, Orchestrators: 3, Heal: 90 * time.Second}
+
+// leader gives the node of the server that leads a stream.
+func (h *Harm) leader(ctx context.Context, stream string) (string, error) {
+	js, err := jetstream.New(h.nc)
+	if err != nil {
+		return "", err
+	}
+	for {
+		asking, cancel := context.WithTimeout(ctx, 2*time.Second)
+		s, err := js.Stream(asking, stream)
+		cancel()
+		if err == nil && s.CachedInfo().Cluster != nil && s.CachedInfo().Cluster.Leader != "" {
+			return s.CachedInfo().Cluster.Leader, nil
+		}
+		if err := sleep(ctx, 100*time.Millisecond); err != nil {
+			return "", err
+		}
+	}
+}
+
+var leaderKill = Scenario{
+	Name:    "leader-kill",
+	Fault:   "NATS kill -9, each R3 leader",
+	Correct: "0 acked lost, I1",
+	Shape:   three,
+	Inject: func(ctx context.Context, h *Harm) error {
+		for i := 0; ; i++ {
+			streams := []string{subjects.LedgerStream(0), subjects.StepsStream(0), subjects.BucketStream(subjects.HistoryBucket)}
+			n, err := h.leader(ctx, streams[i%len(streams)])
+			if err == nil {
+				err = h.killed(ctx, "leader killed", n, h.between(500*time.Millisecond, 4*time.Second), "*")
+			}
+			if err == nil {
+				err = sleep(ctx, h.between(2*time.Second, 4*time.Second)) // the three agree again
+			}
+			if err != nil {
+				return err
+			}
+		}
+	},
+	Sometimes: []string{sometimesReplayed, sometimesAsked},
+	Figures:   figures(lost, silence("leader killed", "longest silence after a kill"), attempts),
+}
+
+// apart cuts one server with one orchestrator, worker and agent off from the rest, again and again.
+func apart(pick func(ctx context.Context, h *Harm) (server string, err error)) func(context.Context, *Harm) error {
+	return func(ctx context.Context, h *Harm) error {
+		for {
+			server, err := pick(ctx, h)
+			if err != nil {
+				return err
+			}
+			alone := []string{server, "o1", "w1", "a1"}
+			var rest []string
+			for _, n := range []string{"n1", "n2", "n3", "o2", "o3", "w2", "w3", "a2"} {
+				if n != server {
+					rest = append(rest, n)
+				}
+			}
+			if err := h.parted(ctx, "partition", alone, rest, h.between(4*time.Second, 8*time.Second)); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// parted cuts two sides apart for a while, then lets the system recover for a while.
+func (h *Harm) parted(ctx context.Context, kind string, one, other []string, span time.Duration) error {
+	h.hit(kind, "*")
+	if err := h.net.cut(one, other); err != nil {
+		return err
+	}
+	err := sleep(ctx, span)
+	h.fault(kind+": healed", "*")
+	if err == nil {
+		err = h.net.heal()
+	}
+	if err == nil {
+		err = sleep(ctx, h.between(3*time.Second, 5*time.Second))
+	}
+	return err
+}
+
+var partitionMinority = Scenario{
+	Name:       "partition-minority",
+	Fault:      "partition: a server that leads nothing, with an orchestrator, a worker and an agent",
+	Correct:    "I1, I2, no split-brain effect",
+	Shape:      three,
+	Partitions: true,
+	Inject: apart(func(ctx context.Context, h *Harm) (string, error) {
+		l, err := h.leader(ctx, subjects.LedgerStream(0))
+		for _, n := range []string{"n1", "n2", "n3"} {
+			if n != l {
+				return n, err
+			}
+		}
+		return l, err
+	}),
+	Figures: figures(lost, silence("partition", "longest silence after a cut"), silence("partition: healed", "after healing"), attempts),
+}
+
+var partitionMajority = Scenario{
+	Name:       "partition-majority",
+	Fault:      "partition: the ledger's leader is on the smaller side",
+	Correct:    "I1, I2, no split-brain effect",
+	Shape:      three,
+	Partitions: true,
+	Inject: apart(func(ctx context.Context, h *Harm) (string, error) {
+		return h.leader(ctx, subjects.LedgerStream(0))
+	}),
+	Figures: figures(lost, silence("partition", "longest silence after a cut"), silence("partition: healed", "after healing"), attempts),
+}
+
+var orchestratorCutOff = Scenario{
+	Name:       "orchestrator-cut-off",
+	Fault:      "one orchestrator cut off from all servers for longer than its member key lives",
+	Correct:    "I1, I2; others take over, and two owners do no harm",
+	Shape:      Shape{Orchestrators: 3},
+	Partitions: true,
+	Inject: func(ctx context.Context, h *Harm) error {
+		for i := 0; ; i++ {
+			if err := h.parted(ctx, "cut off", []string{node("o", i%3)}, []string{"n1"}, 6*time.Second); err != nil {
+				return err
+			}
+		}
+	},
+	Figures: func(e *Evidence, r *Report) []string {
+		return []string{"the slowest run went on after " + quantiles(stalls(e, "cut off")), duplicates(e, r)}
+	},
+}

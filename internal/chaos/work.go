@@ -1,0 +1,205 @@
+package chaos
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"math/rand"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/reference"
+	"github.com/stepjet/stepjet/tool"
+)
+
+// The kinds of runs; a run id is "<kind>-<anything>".
+const (
+	kindRandom = "random" // what it comes to is known beforehand
+	kindStop   = "stop"   // it may fail fast, so the order of events has a say
+	kindCancel = "cancel" // its agent cancels it at some moment
+	kindOnce   = "once"   // of tools that may run at most once
+	kindChain  = "chain"  // twenty steps one after the other
+	kindPoison = "poison" // one step kills its worker, every time
+	kindLarge  = "large"  // results too large for a message
+)
+
+// Work is all that follows from a run's id.
+type Work struct {
+	Kind string
+	reference.Case
+}
+
+// Strict reports whether the outcome does not depend on the order of events.
+func (w *Work) Strict() bool {
+	return w.Kind == kindRandom || w.Kind == kindChain || w.Kind == kindLarge
+}
+
+var works sync.Map // *Work by run id
+
+// WorkOf gives the work of a run; nil for an id that no agent of ours makes.
+func WorkOf(run string) *Work {
+	if w, ok := works.Load(run); ok {
+		return w.(*Work)
+	}
+	kind, _, _ := strings.Cut(run, "-")
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(run))
+	rng := rand.New(rand.NewSource(int64(h.Sum64())))
+	w := &Work{Kind: kind}
+	switch kind {
+	case kindRandom, kindOnce:
+		w.Case = generate(rng, kind, reference.Options{Steps: 10, ForEach: true})
+	case kindStop, kindCancel:
+		w.Case = generate(rng, kind, reference.Options{Steps: 12, ForEach: true, Stop: true})
+	case kindChain:
+		w.Case = chain(20, `{"v":1}`)
+	case kindLarge:
+		w.Case = chain(3, `"`+strings.Repeat(run, (300<<10)/len(run))+`"`)
+	case kindPoison:
+		w.Case = poison()
+	default:
+		return nil
+	}
+	works.Store(run, w)
+	return w
+}
+
+// generate makes a random case and gives its tools the names of ours with the same contract.
+func generate(rng *rand.Rand, kind string, o reference.Options) reference.Case {
+	c := reference.Generate(rng, o)
+	names, contracts := map[string]string{}, map[string]reference.Contract{}
+	for name, k := range c.Contracts {
+		if kind == kindOnce {
+			k.MaxAttempts = 1
+		}
+		names[name] = toolName(kind, k)
+		contracts[names[name]] = k
+	}
+	var doc map[string]json.RawMessage
+	var steps []map[string]json.RawMessage
+	must(json.Unmarshal(c.Plan, &doc))
+	must(json.Unmarshal(doc["steps"], &steps))
+	for _, s := range steps {
+		var name string
+		must(json.Unmarshal(s["tool"], &name))
+		s["tool"], _ = json.Marshal(names[name])
+		if kind == kindOnce {
+			delete(s, "retry")
+		}
+	}
+	doc["steps"], _ = json.Marshal(steps)
+	c.Plan, _ = json.Marshal(doc)
+	c.Contracts = contracts
+	for _, s := range c.Scripts {
+		for i, f := range s.Failures {
+			// What a worker makes of it: only these two may be tried again, and others are told so.
+			s.Failures[i].Retryable = f.Retryable && (f.Code == string(fault.ToolFailed) || f.Code == string(fault.Timeout))
+		}
+	}
+	return c
+}
+
+func must(err error) {
+	if err != nil {
+		panic(err) // of a plan that reference.Generate made
+	}
+}
+
+func toolName(kind string, c reference.Contract) string {
+	propagation := "all"
+	if c.PartialSuccess {
+		propagation = "each"
+	}
+	if kind == kindOnce {
+		return "once_" + propagation
+	}
+	return fmt.Sprintf("try%d_%s", c.MaxAttempts, propagation)
+}
+
+func chain(n int, result string) reference.Case {
+	c := reference.Case{Contracts: map[string]reference.Contract{"try3_all": {MaxAttempts: 3}}, Scripts: map[string]reference.Script{}}
+	var steps []string
+	for i := range n {
+		id, args := fmt.Sprint("s", i), `{}`
+		if i > 0 {
+			args = fmt.Sprintf(`{"before":"$ref:s%d"}`, i-1)
+		}
+		steps = append(steps, fmt.Sprintf(`{"id":%q,"tool":"try3_all","arguments":%s}`, id, args))
+		c.Scripts[id] = reference.Script{Reply: reference.Reply{Body: []byte(result)}}
+	}
+	c.Plan = fmt.Appendf(nil, `{"steps":[%s],"output_steps":["s%d"]}`, strings.Join(steps, ","), n-1)
+	return c
+}
+
+// poison is a run of which one step, and all that need it, can't be done.
+func poison() reference.Case {
+	ok := reference.Script{Reply: reference.Reply{Body: []byte(`1`)}}
+	return reference.Case{
+		Plan:      []byte(`{"steps":[{"id":"a","tool":"try1_all"},{"id":"b","tool":"poison","depends_on":["a"]},{"id":"c","tool":"try1_all","depends_on":["b"]},{"id":"d","tool":"try1_all","depends_on":["a"]}]}`),
+		Contracts: map[string]reference.Contract{"try1_all": {MaxAttempts: 1}, "poison": {MaxAttempts: 1}},
+		Scripts:   map[string]reference.Script{"a": ok, "b": ok, "c": ok, "d": ok},
+	}
+}
+
+// definitions are the tools that every worker hosts.
+func definitions() []*tool.Definition {
+	var all []*tool.Definition
+	add := func(name string, attempts, limit int, p tool.Propagation, d tool.Delivery) {
+		all = append(all, &tool.Definition{
+			Name: name, Description: "Does what the run's id says.",
+			Orchestration: &tool.Orchestration{
+				Mode: tool.FanOutBounded, MaxConcurrency: limit, Retry: &tool.Retry{MaxAttempts: attempts},
+				Backoff: &tool.Backoff{Strategy: tool.Constant, Initial: 250 * time.Millisecond}, ErrorPropagation: p, Delivery: d, TimeoutMS: 60_000,
+			},
+		})
+	}
+	for attempts, limit := range map[int]int{1: 64, 2: 8, 3: 32} {
+		add(fmt.Sprintf("try%d_all", attempts), attempts, limit, tool.FailFast, tool.AtLeastOnce)
+		add(fmt.Sprintf("try%d_each", attempts), attempts, limit, tool.PartialSuccess, tool.AtLeastOnce)
+	}
+	add("once_all", 1, 16, tool.FailFast, tool.AtMostOnce)
+	add("once_each", 1, 16, tool.PartialSuccess, tool.AtMostOnce)
+	add("poison", 1, 2, tool.FailFast, tool.AtLeastOnce)
+	return all
+}
+
+// limits gives the fan-out limit of each tool.
+func limits() map[string]int {
+	m := map[string]int{}
+	for _, d := range definitions() {
+		m[d.Name] = d.Orchestration.MaxConcurrency
+	}
+	return m
+}
+
+// pauseOf is how long a tool takes for an attempt: mostly some milliseconds, now and then a fifth of a second. The steps
+// of a chain are all quick, so that a silence of theirs means something.
+func pauseOf(run, key string, attempt int) time.Duration {
+	h := fnv.New32a()
+	fmt.Fprint(h, key, attempt)
+	n := h.Sum32()
+	if n%23 == 0 && !strings.HasPrefix(run, kindChain) {
+		return 200 * time.Millisecond
+	}
+	return time.Duration(n%16) * time.Millisecond
+}
+
+// valueDigest is a digest of a JSON value that does not depend on how it is written.
+func valueDigest(raw []byte) string {
+	var v any
+	d := json.NewDecoder(strings.NewReader(string(raw)))
+	d.UseNumber()
+	if d.Decode(&v) == nil {
+		raw, _ = json.Marshal(v)
+	}
+	return digest(raw)
+}
+
+func digest(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:12])
+}

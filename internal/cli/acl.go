@@ -1,0 +1,167 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/acl"
+	"github.com/stepjet/stepjet/subjects"
+)
+
+// access is what the flags of "acl" say.
+type access struct {
+	tools, tenants     []string
+	shards, toolShards int
+	form, keys         string
+	listen, store      string
+}
+
+func (a *app) aclCommand() *cobra.Command {
+	x := &access{}
+	c := &cobra.Command{
+		Use:   "acl",
+		Short: "Print NATS configuration that gives each program no more than it needs",
+		Long: `Prints configuration of a NATS server in which each program may use the subjects that its role
+needs, and no others. "acl system" prints a whole one: an account for the orchestrators and their
+streams, one for the agents and one for the viewers of each tenant, and one for each worker.
+docs/security.md says who may what, why, and what is not protected.
+
+Programs are started with the key of their user and with the --inbox-prefix of their user.`,
+		Example: `  stepjet acl system --tenant acme --tool search --tool crm/get,crm/put --keys keys > nats.conf
+  stepjet acl worker --tool search --tool fetch
+  stepjet acl agent --tenant acme --form user`,
+		Args: knownCommand, SuggestionsMinimumDistance: 2,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	f := c.PersistentFlags()
+	f.SortFlags = false
+	f.IntVar(&x.shards, "shards", 1, "ledger shards of the deployment")
+	f.IntVar(&x.toolShards, "tool-shards", 0, "step streams that orchestrators may make, one for each 100 tools (default 4)")
+	f.StringVar(&x.keys, "keys", "", "`folder` for the users' nkey seeds; those that are there are used, others are made")
+	c.AddCommand(a.aclSystemCommand(x))
+	for _, role := range []struct {
+		name  acl.Role
+		short string
+	}{
+		{acl.Orchestrator, "Print what orchestrators may do"},
+		{acl.Doctor, "Print what \"stepjet doctor\" may do"},
+		{acl.Agent, "Print what the agents of a tenant may do: submit, wait, look, cancel"},
+		{acl.Viewer, "Print what those may do who look at a tenant's runs"},
+		{acl.Operator, "Print what those may do who also register, override and remove tools"},
+		{acl.Worker, "Print what the worker of some tools may do"},
+	} {
+		c.AddCommand(a.aclRoleCommand(x, role.name, role.short))
+	}
+	return c
+}
+
+func (a *app) aclRoleCommand(x *access, role acl.Role, short string) *cobra.Command {
+	c := &cobra.Command{
+		Use: string(role), Short: short, Args: exactly(),
+		RunE: a.work(func(_ *cobra.Command, _ []string) error {
+			g, err := acl.New(acl.Spec{Role: role, Tenant: a.flags.tenant, Tools: x.hosted(), Shards: x.shards, ToolShards: x.toolShards})
+			if err != nil {
+				return err
+			}
+			return a.printRole(x, g)
+		}),
+	}
+	c.Flags().StringVar(&x.form, "form", "account", "`account|user`: an account of its own, or a user's permissions where all of Stepjet is in one account")
+	if role == acl.Worker {
+		c.Flags().StringArrayVar(&x.tools, "tool", nil, "`tool` that the worker hosts; may be repeated, or list several with commas")
+	}
+	return c
+}
+
+// hosted gives all tools that are named.
+func (x *access) hosted() (all []string) {
+	for _, list := range x.tools {
+		all = append(all, strings.Split(list, ",")...)
+	}
+	return all
+}
+
+// printRole prints the configuration of one role.
+func (a *app) printRole(x *access, g *acl.Grant) error {
+	sys := acl.System{Grants: []*acl.Grant{g}, Shards: x.shards}
+	if err := a.giveKeys(x, &sys); err != nil {
+		return err
+	}
+	switch {
+	case x.form != "account" && x.form != "user":
+		return usage(fmt.Errorf("--form %q: account or user", x.form))
+	case a.json():
+		return a.printJSON(g)
+	case x.form == "user" || !g.Imports(): // which is in the account that the others import from
+		_, _ = fmt.Fprint(a.stdout, sys.Users())
+	default:
+		_, _ = fmt.Fprint(a.stdout, sys.Accounts())
+	}
+	if x.form == "user" && g.Imports() {
+		a.say("%s in one account with others the server publishes answers wherever the asker says, with nobody's rights checked", a.errStyle.yellow("note:"))
+	}
+	return nil
+}
+
+func (a *app) aclSystemCommand(x *access) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "system",
+		Short: "Print the whole configuration of a NATS server for Stepjet",
+		Example: `  stepjet acl system --tenant acme --tenant beta --tool search --tool crm/get,crm/put --keys keys > nats.conf
+  nats-server -c nats.conf
+  orchestrator --nkey keys/orchestrator.nk --inbox-prefix _INBOX.orchestrator`,
+		Args: exactly(),
+		RunE: a.work(func(_ *cobra.Command, _ []string) error {
+			grants, err := x.system()
+			if err != nil {
+				return err
+			}
+			sys := acl.System{Grants: grants, Shards: x.shards, Listen: x.listen, StoreDir: x.store}
+			if err := a.giveKeys(x, &sys); err != nil {
+				return err
+			}
+			if a.json() {
+				return a.printJSON(grants)
+			}
+			_, err = fmt.Fprint(a.stdout, sys.Config())
+			return err
+		}),
+	}
+	f := c.Flags()
+	f.SortFlags = false
+	f.StringArrayVar(&x.tenants, "tenant", []string{subjects.DefaultTenant}, "`tenant` whose agents and viewers get an account each; may be repeated")
+	f.StringArrayVar(&x.tools, "tool", nil, "`tools` of a worker, with commas where it hosts several; repeated for each further worker")
+	f.StringVar(&x.listen, "listen", "127.0.0.1:4222", "`address` that the server listens on")
+	f.StringVar(&x.store, "store", "jetstream", "`folder` of the server's streams")
+	return c
+}
+
+// system gives the grants of a whole system.
+func (x *access) system() ([]*acl.Grant, error) {
+	specs := []acl.Spec{{Role: acl.Orchestrator}, {Role: acl.Doctor}}
+	for _, tenant := range x.tenants {
+		for _, role := range []acl.Role{acl.Agent, acl.Viewer, acl.Operator} {
+			specs = append(specs, acl.Spec{Role: role, Tenant: tenant})
+		}
+	}
+	for _, tools := range x.tools {
+		specs = append(specs, acl.Spec{Role: acl.Worker, Tools: strings.Split(tools, ",")})
+	}
+	var grants []*acl.Grant
+	for _, spec := range specs {
+		spec.Shards, spec.ToolShards = x.shards, x.toolShards
+		g, err := acl.New(spec)
+		if err != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(grants, func(other *acl.Grant) bool { return other.User == g.User }) {
+			return nil, fault.New(fault.InvalidConfig, "two users would be called %s", g.User).WithHint("name each tenant and each worker once")
+		}
+		grants = append(grants, g)
+	}
+	return grants, nil
+}

@@ -1,0 +1,171 @@
+package kv
+
+import (
+	"context"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/stepjet/stepjet/fault"
+)
+
+// Health is what a check says of what it looked at.
+type Health string
+
+// The kinds of Health.
+const (
+	Healthy Health = "ok"
+	// Notable is as it may be, but somebody who looks wants to know it.
+	Notable Health = "note"
+	// Broken costs users something, now or soon.
+	Broken Health = "problem"
+)
+
+// Finding is what one check found.
+type Finding struct {
+	// Check is the name of the check, such as "consumer"; About names what it looked at, where there are several.
+	Check  string `json:"check"`
+	About  string `json:"about,omitempty"`
+	Health Health `json:"health"`
+	// Expected is what Stepjet needs, Found what there is.
+	Expected string `json:"expected,omitempty"`
+	Found    string `json:"found"`
+	// Means is what that costs the users.
+	Means string `json:"means,omitempty"`
+	// Fix is what mending does, where Fixable; otherwise the very command or line of configuration that a person writes.
+	Fix     string `json:"fix,omitempty"`
+	Fixable bool   `json:"fixable,omitempty"`
+	// Mended says that Fix was done; Failure why it could not be.
+	Mended  bool   `json:"mended,omitempty"`
+	Failure string `json:"failure,omitempty"`
+}
+
+// Report is what an examination found, in the order of the checks.
+type Report struct {
+	Findings []Finding `json:"findings"`
+}
+
+// Problems gives the findings that are Broken and were not mended.
+func (r *Report) Problems() (all []Finding) {
+	for _, f := range r.Findings {
+		if f.Health == Broken && !f.Mended {
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+// ExamineOptions say what an examination compares with, and whether it mends.
+type ExamineOptions struct {
+	// Want is how things should be set up. Zero fields ask for nothing: what exists is taken as it is, and the defaults of
+	// Config count for what is absent.
+	Want Config
+	// Sync is what the operator asks of the server's flushing; SyncUnknown asks for nothing.
+	Sync Sync
+	// Seen is what is known of the server's flushing, from its monitoring. JetStream's API does not tell it.
+	Seen Sync
+	// Mend does what each Fixable finding says.
+	Mend bool
+	// Stale is how long an unfinished run may go without a record before it is looked into; 0: one minute.
+	Stale time.Duration
+	// Tenant is the one under which the way of plans is probed; empty: "default". Nothing is stored.
+	Tenant string
+}
+
+// Examine checks all that Stepjet rests on in one JetStream account, from the server's settings to the runs under way,
+// and mends what it can if that is asked for. Nothing has to be set up before; with Mend it is afterwards. Each check
+// works on what the one before has mended, so a second examination shows what is left. It reads every entry of the
+// registry and the start of every active run, and at most 1,000 runs closely. A check that can't look is a finding too.
+// Errors: InvalidConfig; NoJetStream, NoConnection and Permission where there is nothing to look at.
+func Examine(ctx context.Context, nc *nats.Conn, o ExamineOptions) (*Report, error) {
+	filled := o.Want.withDefaults()
+	if err := filled.validate(); err != nil {
+		return nil, err
+	}
+	if o.Stale == 0 {
+		o.Stale = time.Minute
+	}
+	s, err := newStore(nc, filled)
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	d := &doctor{s: s, o: o, report: &Report{}}
+	if err := s.retry(ctx, func(ctx context.Context) error { return s.withJetStream(ctx, d.account) }); err != nil {
+		return nil, err
+	}
+	for _, c := range []struct {
+		name string
+		look func(context.Context) error
+	}{
+		{"server", d.server}, {"max-payload", d.maxPayload}, {"jetstream", d.jetStream}, {"stream", d.streams},
+		{"replica", d.replicas}, {"durability", d.durability}, {"intake", d.intake}, {"sentinel", d.sentinels}, {"registry", d.registry},
+		{"consumer", d.consumers}, {"orphan-consumer", d.orphanConsumers}, {"frozen-tool", d.frozenTools},
+		{"orphan-records", d.orphanRecords}, {"orchestrator", d.orchestrators}, {"worker", d.workers},
+		{"run", d.staleRuns}, {"redelivery", d.redeliveries}, {"room", d.room}, {"clock", d.clocks}, {"dead-letters", d.deadLetters},
+		{"blobs", d.blobs},
+	} {
+		d.check, d.worst = c.name, 0
+		if err := s.guarded(ctx, apiPrefix, c.look); err != nil {
+			if ctx.Err() != nil {
+				return d.report, s.explain(ctx, err)
+			}
+			d.blind(s.explain(ctx, err))
+		}
+	}
+	return d.report, nil
+}
+
+// blind reports that a check could not look. A missing permission is no sickness of the account's.
+func (d *doctor) blind(f *fault.Error) {
+	x := Finding{Health: Broken, Found: "could not look: " + f.Message, Fix: f.Hint}
+	if f.Code == fault.Permission {
+		x.Health, x.Means = Notable, "with these credentials the doctor does not know"
+	}
+	d.add(x, nil)
+}
+
+// doctor is one examination. What a check learns, later ones use.
+type doctor struct {
+	s      *Store
+	o      ExamineOptions
+	report *Report
+	check  string // the one at work
+	worst  int    // how many findings it has that are not Healthy
+
+	storage    accountStorage
+	shards     int // of the ledger; 0 where the ledger can't be used
+	stepShards int
+	assets     []asset
+	tools      []Tool
+	removed    map[string]int // shards of removed tools
+	kept       map[string]keptDefinition
+	queues     map[queueKey]toolQueue // consumers of the step streams
+	skews      []skew
+	members    int // live orchestrators
+	active     []activeRun
+}
+
+// add reports a finding, and mends it where that was asked for.
+func (d *doctor) add(f Finding, mend func() error) {
+	f.Check = d.check
+	if f.Health != Healthy {
+		d.worst++
+	}
+	f.Fixable = mend != nil
+	if mend != nil && d.o.Mend {
+		if err := mend(); err != nil {
+			f.Failure = fault.As(Fault(err)).Message
+		} else {
+			f.Mended = true
+		}
+	}
+	d.report.Findings = append(d.report.Findings, f)
+}
+
+// fine reports that all of a check is well, unless it has said otherwise.
+func (d *doctor) fine(found string) {
+	if d.worst == 0 {
+		d.add(Finding{Health: Healthy, Found: found}, nil)
+	}
+}

@@ -1,0 +1,113 @@
+package kv
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/stepjet/stepjet/subjects"
+)
+
+// plan finds out what should be there: as many ledger shards as the ledger says, a step stream for every tool shard, and
+// copies and retention as they are, unless something else is asked for.
+func (d *doctor) plan(ctx context.Context) error {
+	found := map[string]*jetstream.StreamInfo{}
+	shards, err := d.findLedger(ctx, found)
+	if err != nil {
+		return err
+	}
+	cfg := d.s.cfg
+	d.adoptSettings(ctx, &cfg, found)
+	d.s.cfg = cfg
+	add := func(want jetstream.StreamConfig, role, lost string) {
+		if err == nil {
+			var info *jetstream.StreamInfo
+			info, err = d.look(ctx, want.Name)
+			d.assets = append(d.assets, asset{want, role, lost, info})
+		}
+	}
+	add(cfg.historyConfig(), "finished runs", "outcomes can't be stored: no run ends")
+	add(cfg.deadConfig(), "dead letters", "steps that used up their attempts leave no trace to try again from")
+	add(cfg.toolsConfig(), "tool registry", "no tool is known: every plan is rejected")
+	add(cfg.membersConfig(), "live orchestrators", "no orchestrator can take partitions: no run goes on")
+	add(cfg.blobsStream(), "large values", "results and arguments over 256 KiB can't be stored")
+	if d.stepShards, err = d.countSteps(ctx); err != nil {
+		return err
+	}
+	for i := range d.stepShards {
+		add(cfg.stepsConfig(i), "steps on their way", "no step of its tools reaches a worker")
+	}
+	for i := shards - 1; i >= 0; i-- {
+		add(cfg.ledgerConfig(i, shards), "ledger", "no plan of its partitions is taken")
+	}
+	return err
+}
+
+// findLedger tells the number of ledger shards by those that are there, else by what is asked for.
+func (d *doctor) findLedger(ctx context.Context, found map[string]*jetstream.StreamInfo) (shards int, err error) {
+	for i := range subjects.Partitions {
+		info, err := d.look(ctx, subjects.LedgerStream(i))
+		if err != nil {
+			return 0, err
+		}
+		if info == nil {
+			if i > 0 { // shard 0 is made last, so it may be absent beside others
+				break
+			}
+			continue
+		}
+		found[info.Config.Name] = info
+		if n, err := strconv.Atoi(info.Config.Metadata[metaShards]); shards == 0 && err == nil && n > 0 && subjects.Partitions%n == 0 {
+			shards = n
+		}
+	}
+	if shards > 0 && d.o.Want.Shards > 0 && shards != d.o.Want.Shards {
+		d.add(Finding{
+			About: "ledger", Health: Broken, Expected: plural(d.o.Want.Shards, "ledger shard"), Found: plural(shards, "ledger shard"),
+			Means: "an orchestrator that is told " + strconv.Itoa(d.o.Want.Shards) + " refuses to start",
+			Fix:   "--shards " + strconv.Itoa(shards) + ", or leave it out; a ledger can't be split, so more shards need another account",
+		}, nil)
+	}
+	if shards == 0 {
+		shards = max(d.s.cfg.Shards, 1)
+	}
+	return shards, nil
+}
+
+// adoptSettings takes what nobody asked for from what is there.
+func (d *doctor) adoptSettings(ctx context.Context, cfg *Config, found map[string]*jetstream.StreamInfo) {
+	if info, err := d.look(ctx, subjects.BucketStream(subjects.HistoryBucket)); err == nil && info != nil {
+		found[info.Config.Name] = info
+		if d.o.Want.Retention == 0 && info.Config.MaxAge > 0 {
+			cfg.Retention = info.Config.MaxAge
+		}
+	}
+	if d.o.Want.Replicas == 0 {
+		for _, info := range found {
+			cfg.Replicas = max(cfg.Replicas, info.Config.Replicas)
+		}
+	}
+}
+
+// countSteps counts step streams, at least the first. A hole below one that is there counts.
+func (d *doctor) countSteps(ctx context.Context) (n int, err error) {
+	n = 1
+	for i, holes := 0, 0; holes < 2; i++ {
+		info, err := d.look(ctx, subjects.StepsStream(i))
+		if err != nil {
+			return n, err
+		}
+		if info != nil {
+			n, holes = i+1, 0
+		} else {
+			holes++
+		}
+	}
+	// A tool that is registered in a shard whose stream was deleted.
+	tools, err := d.registeredShards(ctx)
+	if err != nil {
+		return n, err
+	}
+	return max(n, tools), nil
+}

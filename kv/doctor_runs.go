@@ -1,0 +1,207 @@
+package kv
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/wire"
+)
+
+// maxLook is how many runs are looked at closely, and maxNamed how many a finding names.
+const maxLook, maxNamed = 1000, 5
+
+// activeRun is a run with a start record.
+type activeRun struct {
+	run        subjects.Run
+	generation uint64
+	tools      map[string]frozenTool
+}
+
+// frozenTool is what a start record keeps of a tool; package orchestrator writes it.
+type frozenTool struct {
+	Digest  string `json:"digest"`
+	Shard   int    `json:"shard"`
+	AckWait int64  `json:"ack_wait_ms"`
+}
+
+// frozenTools looks whether every tool that an active run froze is registered, in the same shard and with its definition.
+func (d *doctor) frozenTools(ctx context.Context) error {
+	if err := d.readStarts(ctx); err != nil {
+		return err
+	}
+	byName := map[string]Tool{}
+	for _, t := range d.tools {
+		byName[t.Name] = t
+	}
+	told := map[string]bool{}
+	for _, r := range d.active {
+		for name, frozen := range r.tools {
+			t, registered := byName[name]
+			key := fmt.Sprint(name, frozen.Shard, frozen.Digest)
+			if registered && t.Shard == frozen.Shard && t.Digest == frozen.Digest || told[key] {
+				continue
+			}
+			over, err := d.over(ctx, r.run)
+			if err != nil {
+				return err
+			}
+			if !over {
+				told[key] = true
+				d.frozen(ctx, name, frozen, t, registered, r.run)
+			}
+		}
+	}
+	d.fine(fmt.Sprintf("%s in the ledger; all tools that they need are there", plural(len(d.active), "started run")))
+	return nil
+}
+
+func (d *doctor) frozen(ctx context.Context, name string, f frozenTool, t Tool, registered bool, r subjects.Run) {
+	needed := "run " + r.Plain() + " of tenant " + r.Tenant + " needs it"
+	def, err := d.s.Definition(ctx, f.Digest) // any error but absence is another check's matter
+	_, removed := d.removed[name]
+	x := Finding{About: name, Health: Broken, Expected: "the tool as its runs froze it, in " + subjects.StepsStream(f.Shard)}
+	switch {
+	case fault.CodeOf(err) == fault.NotFound:
+		x.Found, x.Means = "its definition "+f.Digest+" is kept no more; "+needed, "an orchestrator that takes the run over can't go on with it"
+		x.Fix = "stepjet tools apply FILE with that very definition, or stepjet cancel " + r.Plain() + " --tenant " + r.Tenant
+		d.add(x, nil)
+	case registered && t.Shard != f.Shard:
+		x.Found, x.Means = "it is in "+subjects.StepsStream(t.Shard)+" now; "+needed, "its workers do not look where the steps of these runs lie"
+		x.Fix = "stepjet cancel " + r.Plain() + " --tenant " + r.Tenant + ", then stepjet retry it"
+		d.add(x, nil)
+	case !registered && removed:
+		x.Health, x.Found, x.Means = Notable, "the tool was removed; "+needed, "steps of it wait until it is registered again, or their time is over"
+		x.Fix = "start a worker of it, or stepjet cancel " + r.Plain() + " --tenant " + r.Tenant
+		d.add(x, nil)
+	case !registered && def != nil:
+		x.Found, x.Means = "no such tool is registered; "+needed, "steps of it wait for a worker that is not known"
+		x.Fix = "registers the definition that the run froze"
+		d.add(x, func() error { return d.restore(ctx, def, f.Shard, time.Duration(f.AckWait)*time.Millisecond) })
+	}
+}
+
+// readStarts reads the start record of every run in the ledger.
+func (d *doctor) readStarts(ctx context.Context) error {
+	for shard := range d.shards {
+		lost := true
+		for lost {
+			var err error
+			all := d.active
+			lost, err = d.s.readAll(ctx, subjects.LedgerStream(shard), subjects.StartFilter(shard), func(e Entry) {
+				if r, ok := d.started(ctx, e); ok {
+					all = append(all, r)
+				}
+			})
+			if err != nil {
+				return err
+			}
+			if !lost {
+				d.active = all
+			}
+		}
+	}
+	return nil
+}
+
+func (d *doctor) started(ctx context.Context, e Entry) (r activeRun, ok bool) {
+	rec, ok := subjects.ParseRecord(e.Subject)
+	if !ok || rec.Kind != subjects.StartKind || !wire.Known(e.Header) {
+		return r, false
+	}
+	body := e.Data
+	if h := wire.ParseResult(e.Header, body).Handle; h != nil && d.s.blobs != nil {
+		var err error
+		if body, err = d.s.Blob(ctx, h); err != nil {
+			return r, false
+		}
+	}
+	var start struct {
+		Tools map[string]frozenTool `json:"tools"`
+	}
+	err := json.Unmarshal(body, &start)
+	return activeRun{rec.Run, rec.Generation, start.Tools}, err == nil
+}
+
+// over reports whether a run has its outcome; its records then only wait to be removed.
+func (d *doctor) over(ctx context.Context, r subjects.Run) (bool, error) {
+	_, err := d.s.HistoryHead(ctx, r)
+	if fault.CodeOf(err) == fault.NotFound {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// orphanRecords looks for generations whose plan record is gone. An orchestrator removes them when it reads the ledger
+// anew, so some are left by one that died in the middle of a purge.
+func (d *doctor) orphanRecords(ctx context.Context) error {
+	count, looked := 0, 0
+	for shard := range d.shards {
+		info, err := d.s.streamInfo(ctx, subjects.LedgerStream(shard), subjects.LedgerFilter(shard))
+		if err != nil {
+			return err
+		}
+		plans, generations := map[subjects.Run]bool{}, map[subjects.Run]map[uint64]bool{}
+		for subject := range info.State.Subjects {
+			rec, ok := subjects.ParseRecord(subject)
+			switch {
+			case !ok:
+			case rec.Kind == subjects.PlanKind:
+				plans[rec.Run] = true
+			case rec.Generation > 0:
+				if generations[rec.Run] == nil {
+					generations[rec.Run] = map[uint64]bool{}
+				}
+				generations[rec.Run][rec.Generation] = true
+			}
+		}
+		for r, all := range generations {
+			if plans[r] && len(all) == 1 { // it may be another's, so it is looked at, but not for thousands
+				if looked++; looked > maxLook {
+					continue
+				}
+			}
+			n, err := d.orphansOf(ctx, r, all)
+			if err != nil {
+				return err
+			}
+			count += n
+		}
+	}
+	d.fine("none")
+	return nil
+}
+
+func (d *doctor) orphansOf(ctx context.Context, r subjects.Run, generations map[uint64]bool) (n int, err error) {
+	plan, err := d.s.Read(ctx, subjects.PlanRecord(r, d.shards))
+	if err != nil && fault.CodeOf(err) != fault.NotFound {
+		return 0, err
+	}
+	for _, g := range slices.Sorted(maps.Keys(generations)) {
+		if plan != nil && g >= plan.Seq {
+			continue
+		}
+		// It may have been in the middle of being purged.
+		filter := subjects.GenerationFilter(r, g, d.shards)
+		stream := subjects.LedgerStream(subjects.LedgerShard(r.Partition(), d.shards))
+		still, err := d.s.streamInfo(ctx, stream, filter)
+		if err != nil {
+			return n, err
+		}
+		if len(still.State.Subjects) == 0 {
+			continue
+		}
+		n++
+		d.add(Finding{
+			About: "run " + r.Plain() + " of tenant " + r.Tenant, Health: Notable, Expected: "records of runs whose plan is there",
+			Found: fmt.Sprintf("%s of generation %d, whose plan is gone", plural(len(still.State.Subjects), "record"), g),
+			Means: "they take room; no run uses them", Fix: "removes them",
+		}, func() error { return d.s.PurgeSubject(ctx, filter) })
+	}
+	return n, nil
+}

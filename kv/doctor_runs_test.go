@@ -1,0 +1,112 @@
+package kv_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/require"
+
+	"github.com/stepjet/stepjet/kv"
+	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/subjects"
+)
+
+func TestRunsAndToolsThatNobodyServes(t *testing.T) {
+	t.Parallel()
+	s := setup(t, kv.Config{})
+	run := subjects.NewRun("acme", "order-42")
+	g := submit(t, s, run, `{"steps":[]}`)
+	gone := register(t, s, "gone", 2)
+	start := fmt.Sprintf(`{"tools":{"gone":{"digest":%q,"shard":%d,"ack_wait_ms":4000}}}`, gone.Digest, gone.Shard)
+	create(t, s, subjects.StartRecord(run, g, 1), start, nil)
+	busy := register(t, s, "busy", 2)
+	dispatch(t, s, kv.Dispatch{Attempt: attempt("busy", "a"), Shard: busy.Shard})
+	js, err := jetstream.New(s.Conn())
+	require.NoError(t, err)
+	bucket, err := js.KeyValue(ctx(t), "tools")
+	require.NoError(t, err)
+	require.NoError(t, bucket.Delete(ctx(t), "gone"))
+	require.NoError(t, js.DeleteConsumer(ctx(t), "STEPS_0", "gone"))
+
+	r, err := kv.Examine(ctx(t), s.Conn(), kv.ExamineOptions{Stale: time.Nanosecond})
+	require.NoError(t, err)
+	require.Contains(t, finding(t, r, "orchestrator", "").Fix, "orchestrator --url")
+	require.Contains(t, finding(t, r, "worker", "busy").Found, "1 waiting step")
+	require.Contains(t, finding(t, r, "run", "run order-42 of tenant acme").Means, "no orchestrator is alive")
+	f := finding(t, r, "frozen-tool", "gone")
+	require.Contains(t, f.Found, "run order-42 of tenant acme needs it")
+	require.True(t, f.Fixable)
+
+	r, err = kv.Examine(ctx(t), s.Conn(), kv.ExamineOptions{Mend: true})
+	require.NoError(t, err)
+	require.True(t, finding(t, r, "frozen-tool", "gone").Mended)
+	back, err := s.Tool(ctx(t), "gone")
+	require.NoError(t, err)
+	require.Equal(t, gone.Digest, back.Digest)
+	require.Equal(t, 4*time.Second, back.AckWait)
+	require.Equal(t, 2, consumer(t, s, back).Config.MaxAckPending)
+}
+
+func TestWhatTheOwnerSaysOfARun(t *testing.T) {
+	t.Parallel()
+	p := admit(t, kv.Config{})
+	run := subjects.NewRun("acme", "order-42")
+	submit(t, p.Store, run, `{"steps":[]}`)
+	f := finding(t, p.examine(kv.ExamineOptions{Stale: time.Nanosecond}), "run", "run order-42")
+	require.Equal(t, kv.Broken, f.Health)
+	require.Contains(t, f.Means, "its owner does not answer")
+	require.Empty(t, unwell(p.examine(kv.ExamineOptions{})), "it has just begun")
+
+	doc, err := json.Marshal(&outcome.Run{Status: outcome.Running, Steps: []outcome.Step{{ID: "a", Status: outcome.StepReady, Waiting: "window full"}}})
+	require.NoError(t, err)
+	_, err = p.Conn().Subscribe(subjects.API(run, subjects.VerbGet), func(m *nats.Msg) { _ = m.Respond(doc) })
+	require.NoError(t, err)
+	f = finding(t, p.examine(kv.ExamineOptions{Stale: time.Nanosecond}), "run", "run order-42")
+	require.Equal(t, kv.Notable, f.Health)
+	require.Contains(t, f.Found, "a: window full")
+
+	_, err = p.CreateHistory(ctx(t), run, finished(run, 10))
+	require.NoError(t, err)
+	require.Empty(t, unwell(p.examine(kv.ExamineOptions{Stale: time.Nanosecond})), "it is over")
+}
+
+func TestStepsThatComeBack(t *testing.T) {
+	t.Parallel()
+	p := admit(t, kv.Config{AckWait: 200 * time.Millisecond})
+	lame := register(t, p.Store, "lame", 1)
+	_, delivered := pull(t, p.Store, lame, 2)
+	dispatch(t, p.Store, kv.Dispatch{Attempt: attempt("lame", "a"), Shard: lame.Shard})
+	receive(t, delivered, "a step")
+	receive(t, delivered, "the step again")
+	f := finding(t, p.examine(kv.ExamineOptions{}), "redelivery", "lame")
+	require.Equal(t, kv.Broken, f.Health, "its only slot")
+	require.Contains(t, f.Found, "1 of 1 leased step")
+}
+
+func TestNotesAboutClocksLettersAndRoom(t *testing.T) {
+	t.Parallel()
+	s := setup(t, kv.Config{LedgerMaxBytes: 10_000})
+	told, _ := join(t, s, "one")
+	until(t, told, "one")
+	_, err := s.Conn().Subscribe(subjects.PingSubject, func(m *nats.Msg) {
+		body, _ := json.Marshal(map[string]any{"name": "fast", "time": time.Now().Add(time.Hour)})
+		_ = m.Respond(body)
+	})
+	require.NoError(t, err)
+	run := subjects.NewRun("acme", "order-42")
+	_, err = s.CreateDead(ctx(t), run, letterOf(run, "a"))
+	require.NoError(t, err)
+	submit(t, s, run, strings.Repeat("x", 9_000))
+	r, err := kv.Examine(ctx(t), s.Conn(), kv.ExamineOptions{})
+	require.NoError(t, err)
+	f := finding(t, r, "clock", "orchestrator fast")
+	require.Equal(t, kv.Broken, f.Health)
+	require.Contains(t, f.Found, "before this machine's")
+	require.Contains(t, finding(t, r, "dead-letters", "").Found, "1 step")
+	require.Contains(t, finding(t, r, "room", "KV_runs_0").Fix, "--max-bytes=20000")
+}

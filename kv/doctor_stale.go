@@ -1,0 +1,129 @@
+package kv
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/subjects"
+)
+
+// staleRuns looks into runs that are not over, have had no record for long and have nothing on its way to a worker.
+// Whether a step of theirs was lost only their owner can tell; it compares by itself, again and again.
+func (d *doctor) staleRuns(ctx context.Context) error {
+	if d.shards == 0 || d.info(subjects.BucketStream(subjects.HistoryBucket)) == nil {
+		return nil
+	}
+	runs, err := d.s.ActiveRuns(ctx, "*")
+	if err != nil {
+		return err
+	}
+	pending, err := d.pendingRuns(ctx)
+	if err != nil {
+		return err
+	}
+	stale, named := 0, 0
+	for _, r := range runs[:min(len(runs), maxLook)] {
+		if pending[r] {
+			continue
+		}
+		idle, err := d.idle(ctx, r)
+		if err != nil {
+			return err
+		}
+		if idle < d.o.Stale {
+			continue
+		}
+		if stale++; named < maxNamed {
+			named++
+			d.stale(ctx, r, idle)
+		}
+	}
+	if stale > named {
+		d.add(Finding{Health: Broken, Found: fmt.Sprintf("%d more runs like these", stale-named)}, nil)
+	}
+	d.fine(fmt.Sprintf("%s in the ledger, none without a sign of life for %v", plural(len(runs), "run"), d.o.Stale))
+	return nil
+}
+
+// idle gives how long an unfinished run has had no record; 0 for one that is over.
+func (d *doctor) idle(ctx context.Context, r subjects.Run) (time.Duration, error) {
+	last, err := d.s.Read(ctx, subjects.RunFilter(r, d.shards))
+	if fault.CodeOf(err) == fault.NotFound {
+		return 0, nil
+	}
+	if err != nil || time.Since(last.Time) < d.o.Stale {
+		return 0, err
+	}
+	over, err := d.over(ctx, r)
+	if over || err != nil {
+		return 0, err
+	}
+	return time.Since(last.Time), nil
+}
+
+// pendingRuns gives the runs that have a step in a step stream: dispatched, leased or scheduled.
+func (d *doctor) pendingRuns(ctx context.Context) (map[subjects.Run]bool, error) {
+	pending := map[subjects.Run]bool{}
+	for shard := range d.stepShards {
+		if d.info(subjects.StepsStream(shard)) == nil {
+			continue
+		}
+		info, err := d.s.streamInfo(ctx, subjects.StepsStream(shard), subjects.AllSteps(shard))
+		if err != nil {
+			return nil, err
+		}
+		for subject := range info.State.Subjects {
+			if a, _, ok := subjects.ParseStep(subject); ok {
+				pending[a.Run] = true
+			}
+		}
+	}
+	return pending, nil
+}
+
+// stale reports one run, with what its owner says of it.
+func (d *doctor) stale(ctx context.Context, r subjects.Run, idle time.Duration) {
+	f := Finding{
+		About: "run " + r.Plain() + " of tenant " + r.Tenant, Health: Broken, Expected: "a step on its way, or a record within " + d.o.Stale.String(),
+		Found: fmt.Sprintf("no record for %v, and no step on its way", idle.Round(time.Second)),
+		Fix:   "stepjet get " + r.Plain() + " --tenant " + r.Tenant,
+	}
+	waiting, err := d.waiting(ctx, r)
+	switch {
+	case d.members == 0:
+		f.Means, f.Fix = "no orchestrator is alive, so nothing goes on", startOrchestrator
+	case err != nil:
+		f.Means = "its owner does not answer; after three seconds without a sign of life another takes the run over"
+	case waiting != "":
+		f.Health, f.Found = Notable, f.Found+"; its owner says: "+waiting
+		f.Means = "it goes on when that is over"
+	default:
+		f.Means = "a step may have been lost; the sweep of its owner sends it again within its interval (10 s unless set otherwise)"
+	}
+	d.add(f, nil)
+}
+
+// waiting asks the owner of a run what its first unfinished step waits for.
+func (d *doctor) waiting(ctx context.Context, r subjects.Run) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, pingPatience)
+	defer cancel()
+	answer, err := d.s.nc.RequestWithContext(ctx, subjects.API(r, subjects.VerbGet), nil)
+	if err != nil {
+		return "", err
+	}
+	var doc outcome.Run
+	if err := readAnswer(answer, &doc); err != nil {
+		return "", err
+	}
+	var all []string
+	for _, st := range doc.Steps {
+		if st.Waiting != "" && st.Status != outcome.StepWaiting && len(all) < maxNamed {
+			all = append(all, st.ID+": "+st.Waiting)
+		}
+	}
+	return strings.Join(all, "; "), nil
+}

@@ -1,0 +1,166 @@
+package kv
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/stepjet/stepjet/subjects"
+)
+
+// asset is one stream that Stepjet needs, and what is there of it.
+type asset struct {
+	want jetstream.StreamConfig
+	role string
+	lost string                // what its absence costs
+	info *jetstream.StreamInfo // nil where it is absent
+}
+
+func isNoStream(err error) bool { return errors.Is(err, jetstream.ErrStreamNotFound) }
+
+// streams looks at every stream and bucket: whether it is there, and whether it has the settings that Stepjet's promises
+// rest on. The ledger's first stream is mended last, as setup makes it last.
+func (d *doctor) streams(ctx context.Context) error {
+	if err := d.plan(ctx); err != nil {
+		return err
+	}
+	absent := 0
+	for i := range d.assets {
+		if d.assets[i].info == nil {
+			absent++
+		}
+	}
+	for i := range d.assets {
+		a := &d.assets[i]
+		if a.info == nil {
+			d.absent(ctx, a, absent == len(d.assets))
+		} else {
+			d.drifted(ctx, a)
+		}
+	}
+	d.fine(fmt.Sprintf("%d, each with the settings it needs", len(d.assets)))
+	return d.settled(ctx)
+}
+
+// settled looks again at what was mended, and binds to the ledger.
+func (d *doctor) settled(ctx context.Context) (err error) {
+	for i := range d.assets {
+		a := &d.assets[i]
+		if a.info, err = d.look(ctx, a.want.Name); err != nil {
+			return err
+		}
+	}
+	d.shards = 0
+	if ledger := d.info(subjects.LedgerStream(0)); ledger != nil && checkLedger(ledger.Config) == nil {
+		if n, err := strconv.Atoi(ledger.Config.Metadata[metaShards]); err == nil && n >= 1 && subjects.Partitions%n == 0 {
+			d.shards, d.s.shards = n, n
+		}
+	}
+	d.s.blobs, err = d.s.blobBucket(ctx)
+	if errors.Is(err, jetstream.ErrBucketNotFound) {
+		err = nil
+	}
+	return err
+}
+
+// info gives what is there of a stream; nil for nothing.
+func (d *doctor) info(stream string) *jetstream.StreamInfo {
+	for i := range d.assets {
+		if d.assets[i].want.Name == stream {
+			return d.assets[i].info
+		}
+	}
+	return nil
+}
+
+// absent reports a stream that is not there; nothing says that none is, so that this account was never set up.
+func (d *doctor) absent(ctx context.Context, a *asset, nothing bool) {
+	f := Finding{
+		About: a.want.Name, Health: Broken, Expected: "a stream for " + a.role, Found: "no such stream", Means: a.lost,
+		Fix: "creates it",
+	}
+	if nothing {
+		f.Means = "Stepjet is not set up in this account"
+	}
+	d.add(f, func() error { return d.make(ctx, a) })
+}
+
+// make creates an asset and what belongs to it.
+func (d *doctor) make(ctx context.Context, a *asset) error {
+	if shard, ok := stepShard(a.want.Name); ok {
+		return d.s.ensureSteps(ctx, shard)
+	}
+	if a.want.Name == d.s.cfg.blobsStream().Name {
+		return d.s.ensureBlobs(ctx)
+	}
+	_, err := d.s.ensureStream(ctx, a.want)
+	return err
+}
+
+func stepShard(stream string) (int, bool) { return subjects.ParseStepsStream(stream) }
+
+// drifted reports settings that are not what they should be.
+func (d *doctor) drifted(ctx context.Context, a *asset) {
+	have := a.info.Config
+	all := differences(a.want, have)
+	if len(all) == 0 {
+		return
+	}
+	var expected, found, means, firm []string
+	update := have
+	for _, x := range all {
+		expected = append(expected, x.name+" "+x.want)
+		found = append(found, x.name+" "+x.have)
+		if x.means != "" {
+			means = append(means, x.means)
+		}
+		if x.set == nil {
+			firm = append(firm, x.name)
+		} else {
+			x.set(&update)
+		}
+	}
+	f := Finding{
+		About: a.want.Name, Health: Broken, Expected: strings.Join(expected, ", "), Found: strings.Join(found, ", "),
+		Means: strings.Join(dedupe(means), "; "), Fix: "sets it as expected, without touching what the stream holds",
+	}
+	if len(firm) > 0 {
+		f.Fix = fmt.Sprintf("the server can't change %s of a stream that exists: %s", strings.Join(firm, " and "), remake(a.want.Name))
+		d.add(f, nil)
+		return
+	}
+	d.add(f, func() error {
+		_, err := d.s.js.UpdateStream(ctx, update)
+		return err
+	})
+}
+
+// remake says how a person replaces a stream.
+func remake(name string) string {
+	if _, steps := stepShard(name); steps {
+		return "nats stream rm " + name + ", then stepjet doctor --fix; the sweep sends again what was on its way"
+	}
+	return "let all runs end, stop the orchestrators, nats stream rm " + name + ", then stepjet doctor --fix; what it holds goes with it"
+}
+
+func dedupe(list []string) (once []string) {
+	seen := map[string]bool{}
+	for _, s := range list {
+		if !seen[s] {
+			seen[s] = true
+			once = append(once, s)
+		}
+	}
+	return once
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return strconv.Itoa(n) + " " + what + "s"
+}

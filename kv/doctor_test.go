@@ -1,0 +1,226 @@
+package kv_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/require"
+
+	"github.com/stepjet/stepjet/internal/embedded"
+	"github.com/stepjet/stepjet/internal/natstest"
+	"github.com/stepjet/stepjet/kv"
+	"github.com/stepjet/stepjet/subjects"
+)
+
+// patient is an account that is well: set up, with an orchestrator that answers and a tool that a worker asks for.
+type patient struct {
+	*kv.Store
+	t   *testing.T
+	js  jetstream.JetStream
+	srv *embedded.Server
+	kv.Tool
+}
+
+func admit(t *testing.T, cfg kv.Config) *patient {
+	t.Helper()
+	srv := natstest.Start(t)
+	p := &patient{t: t, srv: srv, Store: setupOn(t, srv, cfg)}
+	var err error
+	p.js, err = jetstream.New(p.Conn())
+	require.NoError(t, err)
+	p.Tool = register(t, p.Store, "echo", 8)
+	told, _ := join(t, p.Store, "one")
+	until(t, told, "one")
+	answer(t, p.Conn())
+	puller, _ := pull(t, p.Store, p.Tool, 1)
+	t.Cleanup(func() { puller.Drain(context.Background()) })
+	require.Eventually(t, func() bool { return waitingPulls(t, p.Store, p.Tool) > 0 }, 5*time.Second, 5*time.Millisecond)
+	return p
+}
+
+// answer plays an orchestrator that is asked who it is.
+func answer(t *testing.T, nc *nats.Conn) {
+	t.Helper()
+	_, err := nc.Subscribe(subjects.PingSubject, func(m *nats.Msg) {
+		body, _ := json.Marshal(map[string]any{"name": "one", "version": "v1", "time": time.Now()})
+		_ = m.Respond(body)
+	})
+	require.NoError(t, err)
+	require.NoError(t, nc.Flush())
+}
+
+func (p *patient) examine(o kv.ExamineOptions) *kv.Report {
+	p.t.Helper()
+	r, err := kv.Examine(within(p.t, 20*time.Second), natstest.Connect(p.t, p.srv), o)
+	require.NoError(p.t, err)
+	return r
+}
+
+// finding gives the one finding of a check about something that is not healthy.
+func finding(t *testing.T, r *kv.Report, check, about string) kv.Finding {
+	t.Helper()
+	for _, f := range r.Findings {
+		if f.Check == check && strings.Contains(f.About, about) && f.Health != kv.Healthy {
+			return f
+		}
+	}
+	require.Fail(t, "no finding", "%s %s in %+v", check, about, r.Findings)
+	return kv.Finding{}
+}
+
+// unwell gives "check: about" of all that is not healthy.
+func unwell(r *kv.Report) (all []string) {
+	for _, f := range r.Findings {
+		if f.Health != kv.Healthy {
+			all = append(all, strings.TrimSpace(f.Check+": "+f.About+" "+string(f.Health)))
+		}
+	}
+	return all
+}
+
+func TestAHealthyAccount(t *testing.T) {
+	t.Parallel()
+	p := admit(t, kv.Config{})
+	r := p.examine(kv.ExamineOptions{})
+	require.Empty(t, unwell(r), "%+v", r.Findings)
+	require.Empty(t, r.Problems())
+	seen := map[string]bool{}
+	for _, f := range r.Findings {
+		require.NotEmpty(t, f.Found, f.Check)
+		seen[f.Check] = true
+	}
+	require.Len(t, seen, 21, "every check says something")
+	before := streams(t, p.js)
+	p.examine(kv.ExamineOptions{Mend: true})
+	require.Equal(t, before, streams(t, p.js), "there was nothing to mend")
+}
+
+// Each thing that can break is found by name, explained, mended, and then well again.
+func TestWhatBreaksIsFoundAndMended(t *testing.T) {
+	t.Parallel()
+	steps := subjects.StepsStream(0)
+	for _, c := range []struct {
+		name, check, about string
+		harm               func(p *patient)
+	}{
+		{"deleted consumer", "consumer", "echo", func(p *patient) { require.NoError(p.t, p.js.DeleteConsumer(ctx(p.t), steps, "echo")) }},
+		{"changed limit", "consumer", "echo", func(p *patient) {
+			p.editConsumer(func(c *jetstream.ConsumerConfig) { c.MaxAckPending = 999 })
+		}},
+		{"changed lease", "consumer", "echo", func(p *patient) { p.editConsumer(func(c *jetstream.ConsumerConfig) { c.AckWait = time.Hour }) }},
+		{"deliveries bounded", "consumer", "echo", func(p *patient) { p.editConsumer(func(c *jetstream.ConsumerConfig) { c.MaxDeliver = 3 }) }},
+		{"changed filter", "consumer", "echo", func(p *patient) {
+			p.editConsumer(func(c *jetstream.ConsumerConfig) { c.FilterSubject = subjects.ToolFilter("other", 0) })
+		}},
+		{"another kind of consumer", "consumer", "echo", func(p *patient) {
+			require.NoError(p.t, p.js.DeleteConsumer(ctx(p.t), steps, "echo"))
+			_, err := p.js.CreateConsumer(ctx(p.t), steps, jetstream.ConsumerConfig{Durable: "echo", FilterSubject: subjects.ToolFilter("echo", 0), MaxAckPending: 8, AckWait: 30 * time.Second, MaxWaiting: 3})
+			require.NoError(p.t, err)
+		}},
+		{"paused consumer", "consumer", "echo", func(p *patient) {
+			_, err := p.js.PauseConsumer(ctx(p.t), steps, "echo", time.Now().Add(time.Hour))
+			require.NoError(p.t, err)
+		}},
+		{"purged steps", "sentinel", steps, func(p *patient) {
+			st, err := p.js.Stream(ctx(p.t), steps)
+			require.NoError(p.t, err)
+			require.NoError(p.t, st.Purge(ctx(p.t)))
+		}},
+		{"deleted steps", "stream", steps, func(p *patient) { p.deleteStream(steps) }},
+		{"deleted history", "stream", "KV_history", func(p *patient) { p.deleteStream("KV_history") }},
+		{"deleted dead letters", "stream", "KV_dead", func(p *patient) { p.deleteStream("KV_dead") }},
+		{"deleted blobs", "stream", "OBJ_blobs", func(p *patient) { p.deleteStream("OBJ_blobs") }},
+		{"deleted ledger", "stream", "KV_runs_0", func(p *patient) { p.deleteStream("KV_runs_0") }},
+		{"ledger that takes a second record", "stream", "KV_runs_0", func(p *patient) {
+			p.editStream("KV_runs_0", func(c *jetstream.StreamConfig) {
+				c.DiscardNewPerSubject, c.Discard, c.MaxMsgsPerSubject = false, jetstream.DiscardOld, 5
+			})
+		}},
+		{"ledger that expires", "stream", "KV_runs_0", func(p *patient) { p.editStream("KV_runs_0", func(c *jetstream.StreamConfig) { c.MaxAge = time.Hour }) }},
+		{"ledger that takes no plans", "stream", "KV_runs_0", func(p *patient) {
+			p.editStream("KV_runs_0", func(c *jetstream.StreamConfig) { c.Subjects, c.SubjectTransform = c.Subjects[:1], nil })
+		}},
+		{"bounded steps", "stream", steps, func(p *patient) { p.editStream(steps, func(c *jetstream.StreamConfig) { c.MaxBytes = 1 << 20 }) }},
+		{"short blobs", "stream", "OBJ_blobs", func(p *patient) { p.editStream("OBJ_blobs", func(c *jetstream.StreamConfig) { c.MaxAge = time.Hour }) }},
+		{"lost registration", "orphan-consumer", "echo", func(p *patient) {
+			bucket, err := p.js.KeyValue(ctx(p.t), "tools")
+			require.NoError(p.t, err)
+			require.NoError(p.t, bucket.Purge(ctx(p.t), "echo"))
+		}},
+		{"unreadable registration", "registry", "echo", func(p *patient) {
+			bucket, err := p.js.KeyValue(ctx(p.t), "tools")
+			require.NoError(p.t, err)
+			_, err = bucket.Put(ctx(p.t), "echo", []byte("{"))
+			require.NoError(p.t, err)
+		}},
+		{"lost definition", "registry", "echo", func(p *patient) {
+			bucket, err := p.js.KeyValue(ctx(p.t), "tools")
+			require.NoError(p.t, err)
+			require.NoError(p.t, bucket.Purge(ctx(p.t), "def."+p.Digest))
+		}},
+		{"leftover of a removal", "orphan-consumer", "gone", func(p *patient) {
+			gone := register(p.t, p.Store, "gone", 2)
+			_, err := p.RemoveTool(ctx(p.t), "gone", true)
+			require.NoError(p.t, err)
+			_, err = p.js.CreateConsumer(ctx(p.t), steps, jetstream.ConsumerConfig{Durable: "gone", FilterSubject: subjects.ToolFilter("gone", gone.Shard), AckPolicy: jetstream.AckExplicitPolicy})
+			require.NoError(p.t, err)
+		}},
+		{"records without a plan", "orphan-records", "run r of tenant t", func(p *patient) {
+			d, _ := create(p.t, p.Store, subjects.StartRecord(subjects.NewRun("t", "r"), 7, 1), "{}", nil)
+			require.Equal(p.t, kv.Written, d)
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			p := admit(t, kv.Config{})
+			c.harm(p)
+			found := finding(t, p.examine(kv.ExamineOptions{}), c.check, c.about)
+			require.NotEmpty(t, found.Means, "%+v", found)
+			require.NotEmpty(t, found.Fix)
+			require.True(t, found.Fixable, "%+v", found)
+			require.False(t, found.Mended, "nobody asked for it")
+
+			mended := p.examine(kv.ExamineOptions{Mend: true})
+			f := finding(t, mended, c.check, c.about)
+			require.True(t, f.Mended, "%+v", f)
+			require.Empty(t, mended.Problems(), "%+v", mended.Problems())
+
+			after := unwell(p.examine(kv.ExamineOptions{}))
+			for _, left := range after { // a worker of this test does not register again
+				require.Equal(t, "worker:  note", left, "%v", after)
+			}
+		})
+	}
+}
+
+func ctx(t testing.TB) context.Context { return within(t, 10*time.Second) }
+
+func (p *patient) deleteStream(name string) {
+	p.t.Helper()
+	require.NoError(p.t, p.js.DeleteStream(ctx(p.t), name))
+}
+
+func (p *patient) editStream(name string, change func(*jetstream.StreamConfig)) {
+	p.t.Helper()
+	st, err := p.js.Stream(ctx(p.t), name)
+	require.NoError(p.t, err)
+	cfg := st.CachedInfo().Config
+	change(&cfg)
+	_, err = p.js.UpdateStream(ctx(p.t), cfg)
+	require.NoError(p.t, err)
+}
+
+func (p *patient) editConsumer(change func(*jetstream.ConsumerConfig)) {
+	p.t.Helper()
+	c, err := p.js.Consumer(ctx(p.t), subjects.StepsStream(p.Shard), subjects.Durable(p.Name))
+	require.NoError(p.t, err)
+	cfg := c.CachedInfo().Config
+	change(&cfg)
+	_, err = p.js.UpdateConsumer(ctx(p.t), subjects.StepsStream(p.Shard), cfg)
+	require.NoError(p.t, err)
+}

@@ -1,0 +1,135 @@
+package kv
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/tool"
+)
+
+// keptDefinition is a definition that is kept under its digest.
+type keptDefinition struct {
+	def *tool.Definition
+	seq uint64
+}
+
+// broken is an entry of the registry that nobody can read.
+type brokenEntry struct{ key, tool, override, reason string }
+
+// readRegistry reads all of the registry.
+func (d *doctor) readRegistry(ctx context.Context) (bad []brokenEntry, digests map[string]bool, err error) {
+	d.tools, d.removed, d.kept, digests = nil, map[string]int{}, map[string]keptDefinition{}, map[string]bool{}
+	lost := true
+	for lost && err == nil {
+		lost, err = d.s.readAll(ctx, subjects.BucketStream(subjects.ToolsBucket), toolPrefix+">", func(e Entry) {
+			key := strings.TrimPrefix(e.Subject, toolPrefix)
+			name, digest, override, ok := subjects.ParseToolsKey(key)
+			switch {
+			case operation(e.Header) != "":
+				if t := tombstone(e); ok && name != "" && t.removed {
+					d.removed[name] = t.Shard
+				}
+			case !ok:
+				bad = append(bad, brokenEntry{key: key, reason: "it is no name of Stepjet's"})
+			case digest != "":
+				digests[digest] = true
+				def, err := tool.ParseDefinition(e.Data)
+				if err != nil {
+					bad = append(bad, brokenEntry{key: key, reason: err.Error()})
+				} else if e.Seq > d.kept[def.Name].seq {
+					d.kept[def.Name] = keptDefinition{def, e.Seq}
+				}
+			case override != "":
+				if _, err := tool.ParseOverride(e.Data); err != nil {
+					bad = append(bad, brokenEntry{key: key, override: override, reason: err.Error()})
+				}
+			default:
+				t, err := parseTool(e, name)
+				if err != nil {
+					bad = append(bad, brokenEntry{key: key, tool: name, reason: err.Error()})
+				} else {
+					d.tools = append(d.tools, t)
+				}
+			}
+		})
+	}
+	slices.SortFunc(d.tools, func(a, b Tool) int { return strings.Compare(a.Name, b.Name) })
+	return bad, digests, err
+}
+
+// registeredShards gives how many step streams the registered tools need.
+func (d *doctor) registeredShards(ctx context.Context) (n int, err error) {
+	if info, err := d.look(ctx, subjects.BucketStream(subjects.ToolsBucket)); err != nil || info == nil {
+		return 0, err
+	}
+	_, _, err = d.readRegistry(ctx)
+	for _, t := range d.tools {
+		n = max(n, t.Shard+1)
+	}
+	return n, err
+}
+
+// registry looks at every entry: whether it can be read, and whether its definition is kept for runs that froze it.
+func (d *doctor) registry(ctx context.Context) error {
+	if d.info(subjects.BucketStream(subjects.ToolsBucket)) == nil {
+		return nil // said already
+	}
+	bad, digests, err := d.readRegistry(ctx)
+	if err != nil {
+		return err
+	}
+	for _, b := range bad {
+		d.unreadable(ctx, b)
+	}
+	for _, t := range d.tools {
+		if !digests[t.Digest] {
+			d.add(Finding{
+				About: t.Name, Health: Broken, Expected: "its definition kept under " + t.Digest, Found: "nothing is kept there",
+				Means: "runs that froze this definition can't go on under another orchestrator", Fix: "keeps it again",
+			}, func() error { return d.s.keepDefinition(ctx, t) })
+		}
+	}
+	d.fine(fmt.Sprintf("%s, each readable and with its definition kept", plural(len(d.tools), "tool")))
+	if d.worst > 0 && d.o.Mend {
+		_, _, err = d.readRegistry(ctx)
+	}
+	return err
+}
+
+func (d *doctor) unreadable(ctx context.Context, b brokenEntry) {
+	f := Finding{About: b.key, Health: Broken, Expected: "an entry that Stepjet wrote", Found: b.reason, Fix: "nats kv del tools " + b.key}
+	switch {
+	case b.override != "":
+		f.Means = "the tool can't be registered again, since nobody may be given more than an operator allowed"
+		f.Fix = "stepjet tools override " + b.override + " --clear"
+	case b.tool != "":
+		f.Means = "plans that name the tool are rejected"
+		if k, ok := d.kept[b.tool]; ok {
+			f.Fix = "registers the definition that was kept last"
+			d.add(f, func() error { return d.restore(ctx, k.def, d.shardOf(ctx, b.tool), 0) })
+			return
+		}
+		f.Fix = "start a worker of the tool, or stepjet tools apply FILE"
+	}
+	d.add(f, nil)
+}
+
+// shardOf gives where a tool's consumer is; 0 where there is none.
+func (d *doctor) shardOf(ctx context.Context, name string) int {
+	if shard, ok, err := d.s.shardOf(ctx, name); err == nil && ok {
+		return shard
+	}
+	return 0
+}
+
+func (d *doctor) restore(ctx context.Context, def *tool.Definition, shard int, ackWait time.Duration) error {
+	restored, err := d.s.Restore(ctx, def, shard, ackWait)
+	if err == nil && !restored {
+		_, err = d.s.Tool(ctx, def.Name)
+	}
+	return err
+}

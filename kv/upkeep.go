@@ -1,0 +1,243 @@
+package kv
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/subjects"
+)
+
+// Upkeep mends, while a system runs, what somebody took from under it: streams and buckets, sentinels, consumers of tools,
+// and registrations that were deleted and not removed (RemoveTool leaves a mark). Its cost while all is well is a list of
+// the streams' names and one of each step stream's consumers.
+//
+// Every act is create-once or names the sequence that it replaces, so that several that mend the same do no harm; the
+// caller shares the work out by partition all the same.
+type Upkeep struct {
+	s *Store
+
+	mu    sync.Mutex
+	known map[string]Tool // as the registry last had them
+	lost  map[string]Tool // that vanished from it
+
+	strange map[queueKey]bool // consumers of no tool, at the check before
+}
+
+// NewUpkeep makes an Upkeep. Check does nothing about tools before Watch has read the registry.
+func (s *Store) NewUpkeep() *Upkeep {
+	return &Upkeep{s: s, lost: map[string]Tool{}, strange: map[queueKey]bool{}}
+}
+
+// Watch follows the registry until ctx ends, and reads it anew where that can't go on: to know what was there once.
+func (u *Upkeep) Watch(ctx context.Context) {
+	for ctx.Err() == nil {
+		seen := map[string]Tool{}
+		ready := false
+		_ = u.s.WatchTools(ctx, func(t Tool, deleted bool) { // why it ended does not matter: it is watched again
+			if ready {
+				u.changed(t, deleted)
+			} else if !deleted {
+				seen[t.Name] = t
+			}
+		}, func() {
+			ready = true
+			u.read(seen)
+		})
+		u.s.pause(ctx, requestPause)
+	}
+}
+
+// read takes the whole registry; what was known before and is not in it has vanished.
+func (u *Upkeep) read(all map[string]Tool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for name, t := range u.known {
+		if _, there := all[name]; !there {
+			u.lost[name] = t
+		}
+	}
+	for name := range all {
+		delete(u.lost, name)
+	}
+	u.known = all
+}
+
+func (u *Upkeep) changed(t Tool, deleted bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if !deleted {
+		u.known[t.Name] = t
+		delete(u.lost, t.Name)
+		return
+	}
+	if old, ok := u.known[t.Name]; ok {
+		u.lost[t.Name] = old
+		delete(u.known, t.Name)
+	}
+}
+
+// Check compares what should be there with what is, mends it, and says what it mended, in a person's words. mine tells
+// which partitions are the caller's to look after: a tool belongs to the partition of its name, what all share to the
+// first. What could not be mended is in the error, and is tried by the next check.
+func (u *Upkeep) Check(ctx context.Context, mine func(partition int) bool) (mended []string, err error) {
+	u.mu.Lock()
+	known, lost, read := make(map[string]Tool, len(u.known)), make(map[string]Tool, len(u.lost)), u.known != nil
+	for n, t := range u.known {
+		known[n] = t
+	}
+	for n, t := range u.lost {
+		lost[n] = t
+	}
+	u.mu.Unlock()
+	c := &upkeep{u: u, s: u.s, mine: mine, known: known}
+	if mine(0) {
+		c.streams(ctx)
+	}
+	if read {
+		c.registrations(ctx, lost)
+		c.consumers(ctx)
+	}
+	return c.mended, errors.Join(c.failed...)
+}
+
+// upkeep is one check.
+type upkeep struct {
+	u      *Upkeep
+	s      *Store
+	mine   func(partition int) bool
+	known  map[string]Tool
+	mended []string
+	failed []error
+}
+
+// did notes what an act came to.
+func (c *upkeep) did(what string, err error) {
+	if err != nil {
+		c.failed = append(c.failed, fault.Wrap(fault.As(Fault(err)).Code, err, what))
+		return
+	}
+	c.mended = append(c.mended, what)
+}
+
+func (c *upkeep) shards() (n int) {
+	n = 1
+	for _, t := range c.known {
+		n = max(n, t.Shard+1)
+	}
+	return n
+}
+
+// streams makes what is absent of streams and buckets. A ledger shard that was deleted comes back empty.
+func (c *upkeep) streams(ctx context.Context) {
+	there, err := c.s.names(ctx, apiPrefix+"STREAM.NAMES", "streams")
+	if err != nil {
+		c.failed = append(c.failed, err)
+		return
+	}
+	cfg := c.s.cfg
+	all := []jetstream.StreamConfig{cfg.historyConfig(), cfg.deadConfig(), cfg.toolsConfig(), cfg.membersConfig()}
+	for i := range c.s.shards {
+		all = append(all, cfg.ledgerConfig(i, c.s.shards))
+	}
+	for _, want := range all {
+		if !there[want.Name] {
+			_, err := c.s.ensureStream(ctx, want)
+			c.did("created the stream "+want.Name+", which was gone", err)
+		}
+	}
+	if !there[subjects.BlobsStream()] {
+		c.did("created the object store "+subjects.BlobsBucket+", which was gone", c.s.ensureBlobs(ctx))
+	}
+	for i := range c.shards() {
+		if !there[subjects.StepsStream(i)] {
+			c.did("created the stream "+subjects.StepsStream(i)+", which was gone", c.s.ensureSteps(ctx, i))
+		} else if _, err := c.s.Read(ctx, subjects.Sentinel(i)); fault.CodeOf(err) == fault.NotFound {
+			c.did("put a sentinel into "+subjects.StepsStream(i)+", which was purged", c.s.ensureSteps(ctx, i))
+		}
+	}
+}
+
+func (c *upkeep) owns(tool string) bool { return c.mine(subjects.Partition(subjects.Encode(tool))) }
+
+// registrations puts back those that vanished without a mark.
+func (c *upkeep) registrations(ctx context.Context, lost map[string]Tool) {
+	for name, t := range lost {
+		if !c.owns(name) {
+			continue
+		}
+		restored, err := c.s.Restore(ctx, t.Definition, t.Shard, t.AckWait)
+		if err != nil || restored {
+			c.did("registered the tool "+name+" again, whose entry was gone", err)
+		}
+		if err == nil {
+			c.u.mu.Lock()
+			delete(c.u.lost, name)
+			c.u.mu.Unlock()
+		}
+	}
+}
+
+// consumers makes those that tools lack, and looks after those that no tool has, once they have been there for a while.
+func (c *upkeep) consumers(ctx context.Context) {
+	owned := map[queueKey]bool{}
+	strange := map[queueKey]bool{}
+	there := map[queueKey]bool{}
+	for shard := range c.shards() {
+		names, err := c.s.names(ctx, apiPrefix+"CONSUMER.NAMES."+subjects.StepsStream(shard), "consumers")
+		if err != nil {
+			if apiCode(err) != codeStreamNotFound {
+				c.failed = append(c.failed, err)
+				return
+			}
+			continue
+		}
+		for name := range names {
+			there[queueKey{shard, name}] = true
+		}
+	}
+	for name, t := range c.known {
+		key := queueKey{t.Shard, subjects.Durable(name)}
+		owned[key] = true
+		if !there[key] && c.owns(name) {
+			c.did("created the consumer of "+name+", which was gone", c.s.ensureConsumer(ctx, t))
+		}
+	}
+	for key := range there {
+		if !owned[key] {
+			strange[key] = true
+			if c.u.strange[key] {
+				c.adopt(ctx, key)
+			}
+		}
+	}
+	c.u.strange = strange
+}
+
+// adopt registers again the tool of a consumer that is in no registry, or takes away what a removal left.
+func (c *upkeep) adopt(ctx context.Context, key queueKey) {
+	name, ok := subjects.ToolOfDurable(key.durable)
+	if !ok || !c.owns(name) {
+		return
+	}
+	e, err := c.s.entry(ctx, name)
+	if err != nil || e.Definition != nil {
+		return // registered this moment
+	}
+	if e.removed {
+		err := c.s.js.DeleteConsumer(ctx, subjects.StepsStream(key.shard), key.durable)
+		c.did("deleted the consumer of "+name+", which was removed", err)
+		return
+	}
+	def, err := c.s.keptDefinition(ctx, name)
+	if def == nil || err != nil {
+		return // a worker that hosts it registers it
+	}
+	restored, err := c.s.Restore(ctx, def, key.shard, 0)
+	if err != nil || restored {
+		c.did("registered the tool "+name+" again, whose entry was gone", err)
+	}
+}

@@ -1,0 +1,198 @@
+package kv_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/require"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/kv"
+	"github.com/stepjet/stepjet/subjects"
+)
+
+func everything(int) bool { return true }
+
+// keeper is an account with an Upkeep that knows its tools.
+type keeper struct {
+	*kv.Store
+	t  *testing.T
+	js jetstream.JetStream
+	up *kv.Upkeep
+}
+
+func keep(t *testing.T, cfg kv.Config) *keeper {
+	t.Helper()
+	return keepOn(t, setup(t, cfg))
+}
+
+// until checks until it says that it mended something, and gives all that it said.
+func (k *keeper) until(mended string) {
+	k.t.Helper()
+	var said []string
+	require.Eventually(k.t, func() bool {
+		now, _ := k.up.Check(ctx(k.t), everything)
+		said = append(said, now...)
+		for _, s := range said {
+			if s == mended {
+				return true
+			}
+		}
+		return false
+	}, 10*time.Second, 10*time.Millisecond, "%q", mended)
+}
+
+// well says that a check finds nothing to do, after one that may have been needed.
+func (k *keeper) well() {
+	k.t.Helper()
+	require.Eventually(k.t, func() bool {
+		mended, err := k.up.Check(ctx(k.t), everything)
+		return err == nil && len(mended) == 0
+	}, 10*time.Second, 10*time.Millisecond)
+}
+
+func TestUpkeepMendsWhatWasTaken(t *testing.T) {
+	t.Parallel()
+	k := keep(t, kv.Config{Shards: 2})
+	echo := register(t, k.Store, "echo", 8)
+	k.well()
+	before := streams(t, k.js)
+	require.NoError(t, k.js.DeleteConsumer(ctx(t), "STEPS_0", "echo"))
+	k.until("created the consumer of echo, which was gone")
+	require.Equal(t, 8, consumer(t, k.Store, echo).Config.MaxAckPending)
+
+	require.NoError(t, k.js.DeleteStream(ctx(t), "STEPS_0"))
+	k.until("created the stream STEPS_0, which was gone")
+	k.well()
+	consumer(t, k.Store, echo)
+	_, err := k.Read(ctx(t), subjects.Sentinel(0))
+	require.NoError(t, err)
+
+	require.NoError(t, k.PurgeSubject(ctx(t), subjects.Sentinel(0)))
+	k.until("put a sentinel into STEPS_0, which was purged")
+	for _, name := range []string{"KV_history", "KV_dead", "KV_members", "OBJ_blobs", "KV_runs_1"} {
+		require.NoError(t, k.js.DeleteStream(ctx(t), name))
+	}
+	k.well()
+	require.Equal(t, before, streams(t, k.js))
+}
+
+func TestUpkeepRegistersAgainWhatWasDeleted(t *testing.T) {
+	t.Parallel()
+	k := keep(t, kv.Config{})
+	register(t, k.Store, "echo", 8)
+	override(t, k.Store, "echo", `{"x-orchestration": {"max_concurrency": 3}}`)
+	k.well()
+	bucket, err := k.js.KeyValue(ctx(t), "tools")
+	require.NoError(t, err)
+	require.NoError(t, bucket.Delete(ctx(t), "echo"))
+	k.until("registered the tool echo again, whose entry was gone")
+	back, err := k.Tool(ctx(t), "echo")
+	require.NoError(t, err)
+	require.Equal(t, 3, back.Contract.Limit, "under the operator's override")
+	k.well()
+
+	// The whole registry, with the definitions that were kept.
+	require.NoError(t, k.js.DeleteStream(ctx(t), "KV_tools"))
+	k.until("registered the tool echo again, whose entry was gone")
+	again, err := k.Tool(ctx(t), "echo")
+	require.NoError(t, err)
+	require.Equal(t, back.Digest, again.Digest)
+	_, err = k.Definition(ctx(t), back.Digest)
+	require.NoError(t, err)
+}
+
+func TestUpkeepRegistersWhatItNeverSaw(t *testing.T) {
+	t.Parallel()
+	s := setup(t, kv.Config{})
+	echo := register(t, s, "echo", 8)
+	js, err := jetstream.New(s.Conn())
+	require.NoError(t, err)
+	bucket, err := js.KeyValue(ctx(t), "tools")
+	require.NoError(t, err)
+	require.NoError(t, bucket.Purge(ctx(t), "echo"))
+	k := keepOn(t, s) // started after the loss: the consumer and the kept definition tell
+	k.until("registered the tool echo again, whose entry was gone")
+	back, err := s.Tool(ctx(t), "echo")
+	require.NoError(t, err)
+	require.Equal(t, echo.Digest, back.Digest)
+}
+
+func keepOn(t *testing.T, s *kv.Store) *keeper {
+	t.Helper()
+	js, err := jetstream.New(s.Conn())
+	require.NoError(t, err)
+	k := &keeper{t: t, Store: s, js: js, up: s.NewUpkeep()}
+	work, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		k.up.Watch(work)
+	}()
+	t.Cleanup(func() { cancel(); <-done })
+	return k
+}
+
+func TestUpkeepLeavesWhatWasRemoved(t *testing.T) {
+	t.Parallel()
+	k := keep(t, kv.Config{})
+	register(t, k.Store, "echo", 8)
+	k.well()
+	_, err := k.RemoveTool(ctx(t), "echo", false)
+	require.NoError(t, err)
+	k.well()
+	_, err = k.Tool(ctx(t), "echo")
+	require.Equal(t, fault.NotFound, fault.CodeOf(err))
+
+	_, err = k.js.CreateConsumer(ctx(t), "STEPS_0", jetstream.ConsumerConfig{Durable: "echo", FilterSubject: subjects.ToolFilter("echo", 0), AckPolicy: jetstream.AckExplicitPolicy})
+	require.NoError(t, err)
+	k.until("deleted the consumer of echo, which was removed")
+}
+
+func TestUpkeepDoesOnlyItsOwnShare(t *testing.T) {
+	t.Parallel()
+	k := keep(t, kv.Config{})
+	register(t, k.Store, "echo", 8)
+	k.well()
+	require.NoError(t, k.js.DeleteConsumer(ctx(t), "STEPS_0", "echo"))
+	mine := subjects.Partition("echo")
+	mended, err := k.up.Check(ctx(t), func(p int) bool { return p != mine })
+	require.NoError(t, err)
+	require.Empty(t, mended)
+	mended, err = k.up.Check(ctx(t), func(p int) bool { return p == mine })
+	require.NoError(t, err)
+	require.Equal(t, []string{"created the consumer of echo, which was gone"}, mended)
+}
+
+// A tool whose entry was lost gets its place back, wherever room is now.
+func TestALostEntryKeepsItsShard(t *testing.T) {
+	t.Parallel()
+	k := keep(t, kv.Config{})
+	def := definition("echo", 4)
+	first := register(t, k.Store, "first", 1)
+	parsed, err := k.Definition(ctx(t), first.Digest)
+	require.NoError(t, err)
+	require.NotNil(t, parsed)
+	echo, err := k.Register(ctx(t), def)
+	require.NoError(t, err)
+	restored, err := k.Restore(ctx(t), echo.Definition, 1, 0)
+	require.NoError(t, err)
+	require.False(t, restored, "it is there")
+	bucket, err := k.js.KeyValue(ctx(t), "tools")
+	require.NoError(t, err)
+	require.NoError(t, bucket.Purge(ctx(t), "echo"))
+	require.NoError(t, k.js.DeleteConsumer(ctx(t), "STEPS_0", "echo"))
+	restored, err = k.Restore(ctx(t), echo.Definition, 1, time.Minute)
+	require.NoError(t, err)
+	require.True(t, restored)
+	back, err := k.Tool(ctx(t), "echo")
+	require.NoError(t, err)
+	require.Equal(t, 1, back.Shard)
+	require.Equal(t, time.Minute, back.AckWait)
+	require.NoError(t, bucket.Purge(ctx(t), "echo"))
+	again, err := k.Register(ctx(t), def)
+	require.NoError(t, err)
+	require.Equal(t, 1, again.Shard, "where its consumer is")
+}

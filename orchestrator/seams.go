@@ -1,0 +1,85 @@
+package orchestrator
+
+import (
+	"context"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nuid"
+
+	"github.com/stepjet/stepjet/kv"
+	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/tool"
+)
+
+// Everything that the loop and its jobs touch outside of memory goes through the interfaces of this file, so that tests
+// can run the very same logic in one goroutine, in virtual time, against a world that fails wherever it can.
+
+// storage is what the loop needs of kv.Store; what each method promises stands there.
+type storage interface {
+	Shards() int
+	Follow(ctx context.Context, shard int, partitions []int, each func(kv.Entry), caughtUp func(last uint64), lost func(error)) (stop func(), err error)
+	Read(ctx context.Context, subject string) (*kv.Entry, error)
+	Create(ctx context.Context, subject string, h nats.Header, body []byte, fence *kv.Fence) (kv.Decision, uint64, error)
+	CreateAsync(ctx context.Context, subject string, h nats.Header, body []byte, fence *kv.Fence, done func(kv.Decision, uint64, error))
+	PurgeRun(ctx context.Context, r subjects.Run, generation uint64) error
+	PurgeUpTo(ctx context.Context, shard int, filter string, sequence uint64) error
+
+	DispatchAsync(ctx context.Context, d kv.Dispatch, done func(error))
+	Pending(ctx context.Context, toolShard, partition int) (map[string]bool, error)
+	PurgeAttempt(ctx context.Context, a subjects.Attempt, shard int) error
+	PurgeSteps(ctx context.Context, r subjects.Run, generation uint64, tool string, shard int) error
+	Lag(ctx context.Context, tool string, shard int) (kv.Lag, error)
+
+	History(ctx context.Context, r subjects.Run) (*outcome.Run, error)
+	CreateHistory(ctx context.Context, r subjects.Run, doc *outcome.Run) (created bool, err error)
+	CreateDead(ctx context.Context, r subjects.Run, d *kv.DeadLetter) (created bool, err error)
+	PutBlob(ctx context.Context, name string, data []byte) (*outcome.Handle, error)
+	Blob(ctx context.Context, h *outcome.Handle) ([]byte, error)
+
+	toolStorage
+}
+
+// toolStorage is what the registry needs of kv.Store.
+type toolStorage interface {
+	WatchTools(ctx context.Context, changed func(t kv.Tool, deleted bool), ready func()) error
+	Tool(ctx context.Context, name string) (kv.Tool, error)
+	Definition(ctx context.Context, digest string) (*tool.Definition, error)
+}
+
+var _ storage = (*kv.Store)(nil)
+
+// bus is core NATS: events, cancels and answers, each at most once.
+type bus interface {
+	Publish(subject string, body []byte) error
+	PublishMsg(m *nats.Msg) error
+}
+
+// runner runs jobs beside the loop.
+type runner interface {
+	add(do func(ctx context.Context))
+	// together lets a job wait until done was called n times, from anywhere.
+	together(n int) (done, wait func())
+	close(patience time.Duration)
+}
+
+// clock is the time of this process, which may be wrong.
+type clock interface {
+	Now() time.Time
+	// AfterFunc calls do after a pause, from anywhere.
+	AfterFunc(d time.Duration, do func())
+	// Pause waits on a job, until ctx ends at the latest.
+	Pause(ctx context.Context, d time.Duration)
+	// Unique gives a name that nobody has given or will give.
+	Unique() string
+}
+
+// wall is the clock of the machine.
+type wall struct{}
+
+func (wall) Now() time.Time                       { return time.Now() }
+func (wall) AfterFunc(d time.Duration, do func()) { time.AfterFunc(d, do) }
+func (wall) Unique() string                       { return nuid.Next() }
+
+func (wall) Pause(ctx context.Context, d time.Duration) { pause(ctx, d) }

@@ -1,0 +1,135 @@
+package orchestrator
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stepjet/stepjet/kv"
+	"github.com/stepjet/stepjet/machine"
+	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/subjects"
+)
+
+// bug is one that is seeded into a world. The code that is tested has no switch for it: what stands around it does wrong
+// what it would do wrong.
+type bug int
+
+const (
+	none bug = iota
+	unknownIsDecided
+	fullIsDecided
+	overwrite
+	startWithoutFence
+	claimWithoutFence
+	ignoreGeneration
+	followLiveRegistry
+	skipRecords
+	dispatchEarly
+	dispatchTwice
+	sweepBlindly
+	withdrawFirst
+	leakSlots
+	noDeadLetters
+	purgeNewerToo
+	purgeTooFar
+	noClaim
+	ackFirst
+	leaseMore
+)
+
+var bugs = map[bug]string{
+	unknownIsDecided:   "take a write without an answer for decided",
+	fullIsDecided:      "take the refusal of a full store for decided",
+	overwrite:          "let records be written twice",
+	startWithoutFence:  "start a run without looking whether its plan still stands",
+	claimWithoutFence:  "claim without looking whether the plan still stands",
+	ignoreGeneration:   "read the records of an earlier run of the same id as this one's",
+	followLiveRegistry: "follow the registry of now, not the frozen contracts",
+	skipRecords:        "lose a record on the way from the ledger",
+	dispatchEarly:      "dispatch a step before its dependencies are over",
+	dispatchTwice:      "dispatch the next attempt before the last one is decided",
+	sweepBlindly:       "sweep without reading back",
+	withdrawFirst:      "take a step back before it is decided",
+	leakSlots:          "don't give back the room of a step that is over",
+	noDeadLetters:      "write no dead letters",
+	purgeNewerToo:      "purge a newer plan together with the old one",
+	purgeTooFar:        "purge more than what is over",
+	noClaim:            "execute an at_most_once tool without a claim",
+	ackFirst:           "acknowledge before recording",
+	leaseMore:          "lease more than the limit",
+}
+
+// TestSeededBugsAreCaught proves that the simulation is good for something.
+func TestSeededBugsAreCaught(t *testing.T) {
+	const most = 5000
+	for b := unknownIsDecided; b <= leaseMore; b++ {
+		name := bugs[b]
+		t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
+			for seed := range int64(most) {
+				if _, err := simulate(seed, b, false); err != nil {
+					t.Logf("caught by seed %d: %.200v", seed, err)
+					return
+				}
+			}
+			require.Fail(t, "not caught", "%s: in %d worlds", name, most)
+		})
+	}
+}
+
+// sabotage does wrong, after a turn of the loop, what no answer of the world can make it do wrong.
+func (o *orch) sabotage() {
+	switch o.w.bug {
+	case dispatchEarly, dispatchTwice:
+	case leakSlots:
+		for _, w := range o.l.windows {
+			if w.out > 0 && o.w.chance(10) {
+				w.out++
+			}
+		}
+		return
+	default:
+		return
+	}
+	for _, r := range o.l.oldestFirst(func(r *run) bool { return r.phase == running && !r.busy }) {
+		for i := range r.plan.Steps {
+			status := r.machine.StepStatus(i)
+			d := machine.Dispatch{Call: machine.Call{Step: i}, Attempt: 1}
+			if o.w.bug == dispatchTwice {
+				d.Attempt = 2
+			}
+			early := o.w.bug == dispatchEarly && status == outcome.StepWaiting
+			twice := o.w.bug == dispatchTwice && status == outcome.StepReady
+			if (early || twice) && r.plan.Steps[i].ForEach == nil && o.w.chance(10) {
+				o.l.dispatch(r, d, 0, nil)
+			}
+		}
+	}
+}
+
+// spoil does wrong to a record on its way from the ledger; nil for one that is lost.
+func (w *world) spoil(e kv.Entry) *kv.Entry {
+	rec, _ := subjects.ParseRecord(e.Subject)
+	switch {
+	case w.bug == skipRecords && rec.Kind == subjects.StepKind && w.chance(20):
+		return nil
+	case w.bug == ignoreGeneration && rec.Kind == subjects.StepKind:
+		if plan := w.streamOf(e.Subject).bySubj[subjects.PlanRecord(rec.Run, len(w.shards))]; plan != nil {
+			a := rec.Attempt
+			a.Generation = plan.Seq
+			e.Subject = subjects.StepRecord(a, len(w.shards))
+		}
+	case w.bug == followLiveRegistry && rec.Kind == subjects.StartKind:
+		var start startRecord
+		if json.Unmarshal(e.Data, &start) == nil && !start.rejected() {
+			for name, frozen := range start.Tools {
+				frozen.Contract = w.knobs.tools[name].Contract
+				start.Tools[name] = frozen
+			}
+			e.Data, _ = json.Marshal(start)
+		}
+	}
+	return &e
+}

@@ -1,0 +1,243 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/stepjet/stepjet/kv"
+	"github.com/stepjet/stepjet/subjects"
+)
+
+// orch is an orchestrator of the simulated world: the real loop, with everything around it played.
+type orch struct {
+	*process
+	l       *loop
+	svc     *service
+	items   []item
+	awake   bool      // a turn of the loop is planned
+	armed   time.Time // what the timer is set to
+	arming  int
+	members []string // whom it takes for alive
+	jobs    *simJobs
+	lives   int // how often it was started anew
+}
+
+const (
+	simGrace = 2 * time.Second
+	simSweep = time.Second
+)
+
+func (w *world) newOrch(name string, life int) *orch {
+	o := &orch{process: &process{w: w, name: name + "." + strconv.Itoa(life)}, lives: life}
+	o.offset = w.skew()
+	log := slog.New(slog.DiscardHandler)
+	if w.tracing {
+		log = slog.New(&traceHandler{w: w, name: o.name})
+	}
+	cfg := Config{Name: o.name, Grace: simGrace, SweepEvery: simSweep, Logger: log}.withDefaults()
+	store := &simStore{p: o.process, w: w}
+	ctx, cancel := context.WithCancelCause(context.Background())
+	reg := newRegistry(store, log)
+	for _, name := range simTools {
+		if t, there := w.tool(name); there && (w.healed || !w.chance(w.knobs.ignorant)) {
+			reg.changed(t, false)
+		}
+	}
+	or := &Orchestrator{cfg: cfg, id: o.name, ready: make(chan struct{})}
+	o.l = newLoop(or, store, reg, ctx)
+	o.jobs = &simJobs{p: o.process, ctx: ctx, most: w.knobs.jobs}
+	o.l.bus, o.l.clock, o.l.jobs = simBus{o.process}, &simClock{process: o.process}, o.jobs
+	o.svc = &service{o: or, l: o.l}
+	o.settled = o.settle
+	o.died = func() { cancel(errStopped); w.buried(o) }
+	o.tick(simSweep, func() { o.l.sweep(o.clock()) })
+	o.tick(purgeEvery, func() { o.l.purge(o.clock()) })
+	w.log("%s STARTS, its clock off by %v", o.name, o.offset)
+	return o
+}
+
+func (o *orch) tick(every time.Duration, do func()) {
+	o.after(every, func() {
+		do()
+		o.tick(every, do)
+	})
+}
+
+// settle plans the loop's next turn and its timer after anything that happened to the process.
+func (o *orch) settle() {
+	if !o.awake && len(o.l.mail.items) > 0 {
+		o.awake = true
+		o.after(o.w.upTo(100*time.Microsecond), func() {
+			o.awake = false
+			o.items = o.l.turn(o.items)
+			o.sabotage()
+		})
+	}
+	next, _ := o.l.timers.next()
+	if next.Equal(o.armed) {
+		return
+	}
+	o.armed = next
+	o.arming++
+	if arming := o.arming; !next.IsZero() {
+		o.after(max(next.Sub(o.clock()), 0)+time.Microsecond, func() {
+			if o.arming == arming {
+				o.armed = time.Time{}
+				o.l.tick(o.clock())
+			}
+		})
+	}
+}
+
+// tell lets the orchestrator know who is alive, as far as anybody knows.
+func (o *orch) tell(members []string) {
+	if slices.Equal(members, o.members) {
+		return
+	}
+	o.members = members
+	o.after(o.w.latency(), func() {
+		now := o.members // whatever was on the way before
+		o.w.log("%s is told of the members %v", o.name, now)
+		o.l.post(func() { o.l.own(now) })
+	})
+}
+
+// cancel is the request of somebody who wants a run to end.
+func (o *orch) cancel(id subjects.Run) {
+	o.after(o.w.latency(), func() {
+		o.svc.request(&nats.Msg{Subject: subjects.API(id, subjects.VerbCancel), Reply: "answer." + id.ID, Data: []byte(`{"by":"ann"}`)})
+	})
+}
+
+// get is the request of somebody who looks.
+func (o *orch) get(id subjects.Run) {
+	o.after(o.w.latency(), func() {
+		o.svc.request(&nats.Msg{Subject: subjects.API(id, subjects.VerbGet), Reply: "looked." + id.ID})
+	})
+}
+
+// simJobs runs jobs as coroutines.
+type simJobs struct {
+	p       *process
+	ctx     context.Context
+	most    int
+	working int
+	queue   []func(context.Context)
+}
+
+func (j *simJobs) add(do func(context.Context)) {
+	if j.working == j.most {
+		j.queue = append(j.queue, do)
+		return
+	}
+	j.working++
+	j.p.after(j.p.w.upTo(100*time.Microsecond), func() {
+		j.p.spawn(func() {
+			for {
+				do(j.ctx)
+				if len(j.queue) == 0 {
+					j.working--
+					return
+				}
+				do, j.queue = j.queue[0], j.queue[1:]
+			}
+		})
+	})
+}
+
+func (j *simJobs) together(n int) (done, wait func()) {
+	var wake func()
+	done = func() {
+		if n--; n == 0 && wake != nil {
+			wake()
+		}
+	}
+	return done, func() {
+		if n > 0 {
+			j.p.await(func(w func()) { wake = w })
+		}
+	}
+}
+
+func (j *simJobs) close(time.Duration) {}
+
+type simClock struct {
+	*process
+	names int
+}
+
+func (c *simClock) Now() time.Time                           { return c.clock() }
+func (c *simClock) AfterFunc(d time.Duration, do func())     { c.after(d, do) }
+func (c *simClock) Pause(_ context.Context, d time.Duration) { c.sleep(d) }
+func (c *simClock) Unique() string {
+	c.names++
+	return c.name + "-" + strconv.Itoa(c.names)
+}
+
+// simBus carries events, cancels and answers.
+type simBus struct{ p *process }
+
+func (b simBus) Publish(subject string, body []byte) error {
+	w := b.p.w
+	if b.p.dead {
+		return nil
+	}
+	w.truths.published(subject, body)
+	if a, ok := subjects.ParseCancel(subject); ok {
+		for _, h := range w.hands {
+			h.hear(a)
+		}
+	}
+	return nil
+}
+
+func (b simBus) PublishMsg(m *nats.Msg) error {
+	if !b.p.dead {
+		b.p.w.truths.answered(m)
+	}
+	return nil
+}
+
+// traceHandler puts what an orchestrator logs into the trace.
+type traceHandler struct {
+	slog.Handler
+	w    *world
+	name string
+}
+
+func (h *traceHandler) Enabled(context.Context, slog.Level) bool { return true }
+func (h *traceHandler) Handle(_ context.Context, r slog.Record) error {
+	var b strings.Builder
+	r.Attrs(func(a slog.Attr) bool {
+		fmt.Fprintf(&b, " %s=%v", a.Key, a.Value)
+		return true
+	})
+	h.w.log("%s says: %s%s", h.name, r.Message, b.String())
+	return nil
+}
+
+var errCursorLost = errors.New("the cursor was lost")
+
+// loseCursor makes an orchestrator read the ledger again.
+func (o *orch) loseCursor() {
+	for _, s := range o.w.shards {
+		for _, c := range slices.Clone(s.cursors) {
+			if c.p == o.process {
+				c.break_(errCursorLost)
+			}
+		}
+	}
+}
+
+func (w *world) tool(name string) (kv.Tool, bool) {
+	t, there := w.knobs.tools[name]
+	return t, there
+}

@@ -1,0 +1,314 @@
+package orchestrator
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/kv"
+	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/tool"
+)
+
+// simStore is kv.Store as one process sees it, over the simulated servers. What kv does with answers that say nothing is
+// done here in the same way: publish again, and read back.
+type simStore struct {
+	p *process
+	w *world
+}
+
+var _ storage = (*simStore)(nil)
+
+func (s *simStore) Shards() int { return len(s.w.shards) }
+
+// do makes a request and waits for its answer.
+func (s *simStore) do(what string, land func()) (err error) {
+	s.p.await(func(wake func()) {
+		s.p.ask(what, func() func() { land(); return wake }, func() {
+			err = fault.New(fault.Timeout, "no answer")
+			wake()
+		})
+	})
+	return err
+}
+
+// creating is one create under way.
+type creating struct {
+	s       *simStore
+	subject string
+	header  nats.Header
+	body    []byte
+	fence   *kv.Fence
+	unsure  bool
+	done    func(kv.Decision, uint64, error)
+}
+
+func (s *simStore) CreateAsync(_ context.Context, subject string, h nats.Header, body []byte, fence *kv.Fence, done func(kv.Decision, uint64, error)) {
+	c := &creating{s: s, subject: subject, header: h, body: body, fence: fence, done: done}
+	if s.w.bug == startWithoutFence && strings.HasSuffix(subject, ".start") {
+		c.fence = nil
+	}
+	if s.w.bug == claimWithoutFence && strings.HasSuffix(subject, ".claim") {
+		c.fence = nil
+	}
+	if rec, ok := subjects.ParseRecord(subject); ok && s.w.bug == withdrawFirst && bytes.Contains(body, []byte("its timeout of")) {
+		s.p.ask("withdraw", func() func() {
+			s.w.steps.withdraw(subjects.Step(rec.Attempt, 0))
+			return func() { s.p.after(time.Second, c.publish) }
+		}, c.publish)
+		return
+	}
+	c.publish()
+}
+
+func (s *simStore) Create(ctx context.Context, subject string, h nats.Header, body []byte, fence *kv.Fence) (d kv.Decision, seq uint64, err error) {
+	s.p.await(func(wake func()) {
+		s.CreateAsync(ctx, subject, h, body, fence, func(x kv.Decision, n uint64, e error) {
+			d, seq, err = x, n, e
+			wake()
+		})
+	})
+	return d, seq, err
+}
+
+func (c *creating) publish() {
+	c.s.p.ask("create "+c.subject, func() func() {
+		a, seq := c.s.w.streamOf(c.subject).create(c.subject, c.header, c.body, c.fence)
+		return func() { c.acked(a, seq) }
+	}, func() { c.acked(unknown, 0) })
+}
+
+func (c *creating) acked(a answer, seq uint64) {
+	switch {
+	case a == stored:
+		c.done(kv.Written, seq, nil)
+	case a == wrongLast && c.fence != nil:
+		c.done(kv.Gone, 0, nil)
+	case a == wrongLast && !c.unsure:
+		c.done(kv.Decided, seq, nil)
+	case a == unknown && c.s.w.bug == unknownIsDecided, a == noRoom && c.s.w.bug == fullIsDecided:
+		c.done(kv.Decided, 0, nil)
+	case a == unknown:
+		c.unsure = true
+		c.again()
+	default:
+		c.lookup(a)
+	}
+}
+
+func (c *creating) again() {
+	c.s.p.after(2*time.Millisecond+c.s.w.upTo(time.Second), c.publish)
+}
+
+// lookup reads the record back from the leader.
+func (c *creating) lookup(a answer) {
+	c.s.p.ask("read back "+c.subject, func() func() {
+		e := c.s.w.streamOf(c.subject).bySubj[c.subject]
+		return func() {
+			switch {
+			case e != nil && bytes.Equal(e.Data, c.body) && maps.EqualFunc(e.Header, c.header, slices.Equal):
+				c.s.w.stats["own record found after a lost answer"]++
+				c.done(kv.Written, e.Seq, nil)
+			case e != nil:
+				c.done(kv.Decided, e.Seq, nil)
+			case a == wrongLast: // it was there, and has been removed since
+				c.done(kv.Decided, 0, nil)
+			default:
+				c.again()
+			}
+		}
+	}, c.again)
+}
+
+func (s *simStore) DispatchAsync(_ context.Context, d kv.Dispatch, done func(error)) {
+	s.p.ask("dispatch "+d.Attempt.MessageID(), func() func() {
+		a, seq := s.w.steps.dispatch(&d, s.p)
+		return func() {
+			if a == noRoom {
+				s.p.after(50*time.Millisecond, func() { s.DispatchAsync(nil, d, done) }) //nolint:staticcheck // not used
+				return
+			}
+			if seq > 0 && d.Seq != nil {
+				d.Seq.Store(seq)
+			}
+			done(nil)
+		}
+	}, func() { s.DispatchAsync(nil, d, done) }) //nolint:staticcheck // not used
+}
+
+func (s *simStore) Follow(_ context.Context, shard int, partitions []int, each func(kv.Entry), caughtUp func(uint64), lost func(error)) (func(), error) {
+	var c *simCursor
+	err := s.do("follow", func() {
+		st := s.w.ledger(shard)
+		c = &simCursor{p: s.p, s: st, next: 1, target: st.seq, each: each, caughtUp: caughtUp, lost: lost}
+		if len(partitions) < subjects.Partitions/len(s.w.shards) {
+			for _, p := range partitions {
+				c.filters = append(c.filters, strings.TrimSuffix(subjects.PartitionFilter(p, len(s.w.shards)), ">"))
+			}
+		}
+		st.cursors = append(st.cursors, c)
+		c.kick()
+	})
+	if err != nil {
+		if c != nil {
+			c.stop()
+		}
+		return nil, err
+	}
+	return c.stop, nil
+}
+
+func (s *simStore) Read(_ context.Context, subject string) (*kv.Entry, error) {
+	var found *kv.Entry
+	err := s.do("read "+subject, func() {
+		if strings.HasPrefix(subject, "step.") {
+			for _, m := range s.w.steps.all {
+				if m.subject == subject {
+					found = &kv.Entry{Subject: subject, Seq: m.seq}
+				}
+			}
+			return
+		}
+		if e := s.w.streamOf(subject).bySubj[subject]; e != nil {
+			entry := *e
+			found = &entry
+		}
+		s.w.truths.readBack(s.p, subject, found != nil)
+	})
+	if err == nil && (found == nil || s.w.bug == sweepBlindly && strings.Contains(subject, ".step.")) {
+		err = fault.New(fault.NotFound, "nothing lies at %s", subject)
+	}
+	return found, err
+}
+
+func (s *simStore) PurgeRun(_ context.Context, r subjects.Run, generation uint64) error {
+	st := s.w.ledger(subjects.LedgerShard(r.Partition(), s.Shards()))
+	plan, rest := subjects.PlanRecord(r, s.Shards()), strings.TrimSuffix(subjects.GenerationFilter(r, generation, s.Shards()), ">")
+	below := generation + 1
+	if s.w.bug == purgeNewerToo {
+		below = 0
+	}
+	if err := s.do("purge the plan of "+r.ID, func() { st.purge(below, func(subject string) bool { return subject == plan }) }); err != nil {
+		return err
+	}
+	return s.do("purge the records of "+r.ID, func() { st.purge(0, func(subject string) bool { return strings.HasPrefix(subject, rest) }) })
+}
+
+func (s *simStore) PurgeUpTo(_ context.Context, shard int, filter string, sequence uint64) error {
+	if s.w.bug == purgeTooFar {
+		sequence += 2
+	}
+	return s.do("purge up to "+strconv.FormatUint(sequence, 10), func() {
+		s.w.log("%s purges shard %d %s below %d", s.p.name, shard, filter, sequence)
+		s.w.ledger(shard).purge(sequence, func(subject string) bool { return strings.HasPrefix(subject, strings.TrimSuffix(filter, ">")) })
+	})
+}
+
+func (s *simStore) Pending(_ context.Context, _, partition int) (ids map[string]bool, err error) {
+	err = s.do("pending", func() { ids = s.w.steps.pending(partition) })
+	return ids, err
+}
+
+func (s *simStore) PurgeAttempt(_ context.Context, a subjects.Attempt, shard int) error {
+	for _, subject := range []string{subjects.Scheduled(a, shard), subjects.Step(a, shard)} {
+		if err := s.do("withdraw "+a.MessageID(), func() { s.w.steps.withdraw(subject) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *simStore) PurgeSteps(_ context.Context, r subjects.Run, generation uint64, tool string, shard int) error {
+	for _, kind := range []string{"sched", "step"} {
+		filter := subjects.RunToolFilter(kind, r, generation, tool, shard)
+		if err := s.do("withdraw "+filter, func() { s.w.steps.purge(filter) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *simStore) Lag(_ context.Context, tool string, _ int) (lag kv.Lag, err error) {
+	err = s.do("lag", func() {
+		c := s.w.steps.consumers[tool]
+		lag = kv.Lag{Limit: c.limit, Leased: len(c.leases), Given: c.given}
+	})
+	return lag, err
+}
+
+func historyKey(r subjects.Run) string {
+	return subjects.BucketSubject(subjects.HistoryBucket, r.Key())
+}
+
+func (s *simStore) History(ctx context.Context, r subjects.Run) (*outcome.Run, error) {
+	e, err := s.Read(ctx, historyKey(r))
+	if err != nil {
+		return nil, err
+	}
+	var doc outcome.Run
+	if err := json.Unmarshal(e.Data, &doc); err != nil {
+		panic(err)
+	}
+	return &doc, nil
+}
+
+func (s *simStore) CreateHistory(ctx context.Context, r subjects.Run, doc *outcome.Run) (bool, error) {
+	body := doc.JSON()
+	s.w.truths.offered(r, doc, body, s.p)
+	d, _, err := s.Create(ctx, historyKey(r), versionHeader(), body, nil)
+	return d == kv.Written, err
+}
+
+func (s *simStore) CreateDead(ctx context.Context, r subjects.Run, d *kv.DeadLetter) (bool, error) {
+	if s.w.bug == noDeadLetters {
+		return true, s.do("write no dead letter", func() {})
+	}
+	key := subjects.BucketSubject(subjects.DeadBucket, subjects.DeadKey(r, d.Generation, d.Step))
+	decision, _, err := s.Create(ctx, key, versionHeader(), d.JSON(), nil)
+	return decision == kv.Written, err
+}
+
+func (s *simStore) PutBlob(_ context.Context, name string, data []byte) (*outcome.Handle, error) {
+	if err := s.do("store the blob "+name, func() { s.w.blobs[name] = data }); err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(data)
+	return &outcome.Handle{Name: name, Size: int64(len(data)), SHA256: hex.EncodeToString(sum[:])}, nil
+}
+
+func (s *simStore) Blob(_ context.Context, h *outcome.Handle) (data []byte, err error) {
+	there := false
+	err = s.do("read the blob "+h.Name, func() { data, there = s.w.blobs[h.Name] })
+	if err == nil && !there {
+		err = fault.New(fault.NotFound, "no blob %s", h.Name)
+	}
+	return data, err
+}
+
+func (s *simStore) WatchTools(context.Context, func(kv.Tool, bool), func()) error {
+	panic("the world tells its owners of tools")
+}
+
+func (s *simStore) Tool(_ context.Context, name string) (t kv.Tool, err error) {
+	there := false
+	err = s.do("read the tool "+name, func() { t, there = s.w.tool(name) })
+	if err == nil && !there {
+		err = fault.New(fault.NotFound, "no tool %s", name)
+	}
+	return t, err
+}
+
+func (s *simStore) Definition(context.Context, string) (*tool.Definition, error) {
+	return &tool.Definition{Name: "any"}, s.do("read a definition", func() {})
+}

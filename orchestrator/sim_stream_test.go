@@ -1,0 +1,189 @@
+package orchestrator
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/stepjet/stepjet/kv"
+	"github.com/stepjet/stepjet/subjects"
+)
+
+// stream is a shard of the ledger or a bucket: at most one message a subject, each written once.
+type stream struct {
+	w       *world
+	name    string
+	seq     uint64
+	all     []*kv.Entry // in order
+	bySubj  map[string]*kv.Entry
+	cursors []*simCursor
+	full    time.Duration // no room until then
+}
+
+// answer is what the server says to a write.
+type answer int
+
+const (
+	stored    answer = iota
+	wrongLast        // 10071: a record is there, or the fence's isn't
+	noRoom           // 10077: a record is there, or the stream is full
+	unknown          // nobody said anything
+)
+
+func newStream(w *world, name string) *stream {
+	return &stream{w: w, name: name, bySubj: map[string]*kv.Entry{}}
+}
+
+// create is what the server does with a create; the checks are made in its order.
+func (s *stream) create(subject string, h nats.Header, body []byte, fence *kv.Fence) (answer, uint64) {
+	there := s.bySubj[subject]
+	switch {
+	case fence == nil && there != nil && s.w.bug != overwrite:
+		return wrongLast, there.Seq
+	case fence != nil && (s.bySubj[fence.Subject] == nil || s.bySubj[fence.Subject].Seq != fence.Seq):
+		return wrongLast, 0
+	case s.w.now < s.full:
+		s.w.stats["refused by a full store"]++
+		return noRoom, 0
+	case there != nil && s.w.bug != overwrite:
+		return noRoom, 0
+	}
+	s.seq++
+	e := &kv.Entry{Subject: subject, Seq: s.seq, Time: s.w.time(), Header: h, Data: body}
+	s.all = append(s.all, e)
+	s.bySubj[subject] = e
+	s.w.log("%s %d: %s %s", s.name, e.Seq, subject, clip(body))
+	s.w.truths.written(s, e)
+	for _, c := range s.cursors {
+		c.kick()
+	}
+	return stored, s.seq
+}
+
+func clip(body []byte) string {
+	if len(body) > 100 {
+		return string(body[:100]) + "…"
+	}
+	return string(body)
+}
+
+// purge removes what lies below a sequence (0: everything) and matches.
+func (s *stream) purge(below uint64, matches func(subject string) bool) {
+	var gone []*kv.Entry
+	s.all = slices.DeleteFunc(s.all, func(e *kv.Entry) bool {
+		if below > 0 && e.Seq >= below || !matches(e.Subject) {
+			return false
+		}
+		gone = append(gone, e)
+		return true
+	})
+	for _, e := range gone {
+		if s.bySubj[e.Subject] == e {
+			delete(s.bySubj, e.Subject)
+		}
+	}
+	for _, e := range gone {
+		s.w.truths.purged(s, e)
+	}
+}
+
+func (w *world) ledger(shard int) *stream { return w.shards[shard] }
+
+// streamOf gives the stream of a record's subject.
+func (w *world) streamOf(subject string) *stream {
+	name := subjects.StreamOf(subject)
+	if s := w.buckets[name]; s != nil {
+		return s
+	}
+	for i := range w.shards {
+		if name == subjects.LedgerStream(i) {
+			return w.shards[i]
+		}
+	}
+	panic("no stream of " + subject)
+}
+
+// simCursor reads partitions of a ledger shard for one owner. What it has sent arrives in its order, also after it was
+// purged; what was purged before it came there is never seen.
+type simCursor struct {
+	p         *process
+	s         *stream
+	filters   []string // none: all
+	next      uint64
+	target    uint64
+	each      func(kv.Entry)
+	caughtUp  func(uint64)
+	lost      func(error)
+	caught    bool
+	stopped   bool
+	underWay  bool
+	inbox     []func() // on the way to the process
+	lastThere time.Duration
+}
+
+func (c *simCursor) kick() {
+	if c.underWay || c.stopped {
+		return
+	}
+	c.underWay = true
+	w := c.p.w
+	lag := w.upTo(300 * time.Microsecond)
+	if !w.healed && w.chance(w.knobs.slow*3) {
+		lag += w.upTo(2 * time.Second)
+		w.stats["a cursor lagged"]++
+	}
+	w.at(lag, c.send)
+}
+
+func (c *simCursor) send() {
+	c.underWay = false
+	if c.stopped || c.p.dead {
+		return
+	}
+	at, _ := slices.BinarySearchFunc(c.s.all, c.next, func(e *kv.Entry, seq uint64) int { return int(e.Seq) - int(seq) })
+	for _, e := range c.s.all[at:] {
+		if len(c.filters) == 0 || slices.ContainsFunc(c.filters, func(f string) bool { return strings.HasPrefix(e.Subject, f) }) {
+			if entry := c.p.w.spoil(*e); entry != nil {
+				c.deliver(func() { c.each(*entry) })
+			}
+		}
+	}
+	c.next = c.s.seq + 1
+	if !c.caught {
+		c.caught = true
+		target := c.target
+		c.deliver(func() { c.caughtUp(target) })
+	}
+}
+
+func (c *simCursor) deliver(do func()) {
+	w := c.p.w
+	c.inbox = append(c.inbox, do)
+	c.lastThere = max(c.lastThere, w.now+w.latency())
+	w.at(c.lastThere-w.now, func() {
+		c.p.enter(func() {
+			first := c.inbox[0]
+			c.inbox = c.inbox[1:]
+			if !c.stopped {
+				first()
+			}
+		})
+	})
+}
+
+func (c *simCursor) stop() {
+	c.stopped = true
+	c.s.cursors = slices.DeleteFunc(c.s.cursors, func(x *simCursor) bool { return x == c })
+}
+
+// break_ is what the owner hears when it can't be told any more whether what it has read is what the ledger holds.
+func (c *simCursor) break_(err error) {
+	c.p.after(c.p.w.latency(), func() {
+		if !c.stopped {
+			c.stop()
+			c.lost(err)
+		}
+	})
+}

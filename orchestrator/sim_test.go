@@ -1,0 +1,120 @@
+package orchestrator
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+var (
+	simSeed  = flag.Int64("seed", -1, "simulate the world of this one seed and print all that happens in it")
+	simSeeds = flag.Int("seeds", 0, "simulate so many worlds; 0 for what fits into a test run")
+	simFrom  = flag.Int("from", 0, "the first seed")
+)
+
+// simulate lets one world live.
+func simulate(seed int64, b bug, tracing bool) (*world, error) {
+	w := newWorld(seed, b, tracing)
+	return w, w.live()
+}
+
+// report lets a world that went wrong live again, and tells what happened in it.
+func report(seed int64, b bug) string {
+	w, err := simulate(seed, b, true)
+	const most = 400
+	lines := w.trace
+	if len(lines) > most && *simSeed < 0 {
+		lines = append([]string{fmt.Sprintf("… %d lines; all with -seed %d", len(lines)-most, seed)}, lines[len(lines)-most:]...)
+	}
+	return fmt.Sprintf("seed %d: %v\n%s\nseed %d: %v", seed, err, strings.Join(lines, "\n"), seed, err)
+}
+
+// TestSimulatedWorlds runs the real loop against random worlds that fail wherever they can: see world.
+func TestSimulatedWorlds(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(400))
+	if *simSeed >= 0 {
+		t.Log(report(*simSeed, none))
+		return
+	}
+	n := usualSeeds
+	if *simSeeds > 0 {
+		n = *simSeeds
+	}
+	total, failed := simulateAll(*simFrom, n, none)
+	if len(failed) > 0 {
+		t.Fatalf("%d of %d worlds went wrong: %v\n%s", len(failed), n, failed[:min(len(failed), 20)], report(failed[0], none))
+	}
+	t.Logf("%d worlds\n%s", n, total)
+	for _, f := range simFaults {
+		require.NotZero(t, total["fault: "+f.name], "a fault that never happened: %s", f.name)
+	}
+	for _, what := range sometimes {
+		require.NotZero(t, total[what], "it never happened: %s", what)
+	}
+}
+
+// simulateAll lets worlds live side by side, and gives what happened in all and which went wrong, lowest first.
+func simulateAll(from, n int, b bug) (stats, []int64) {
+	total := stats{}
+	var failed []int64
+	var mu sync.Mutex
+	var next atomic.Int64
+	next.Store(int64(from))
+	began := time.Now()
+	var all sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		all.Go(func() {
+			for {
+				seed := next.Add(1) - 1
+				if seed >= int64(from+n) {
+					return
+				}
+				w, err := simulate(seed, b, false)
+				mu.Lock()
+				total.add(w.stats)
+				if err != nil {
+					if b == none {
+						fmt.Fprintf(os.Stderr, "%d: %.160s\n", seed, strings.ReplaceAll(err.Error(), "\n", " "))
+					}
+					failed = append(failed, seed)
+				}
+				if total["world"]%50_000 == 0 {
+					fmt.Fprintf(os.Stderr, "%d worlds, %d wrong, %v\n", total["world"], len(failed), time.Since(began).Round(time.Second))
+				}
+				stop := len(failed) >= 20
+				mu.Unlock()
+				if stop {
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	slices.Sort(failed)
+	return total, failed
+}
+
+// sometimes are conditions without which a simulation would prove little.
+var sometimes = []string{
+	"lost request", "lost answer", "crash before a request", "crash after a request",
+}
+
+// TestASeedIsReplayed: the same seed, the same world, event by event.
+func TestASeedIsReplayed(t *testing.T) {
+	for seed := range int64(50) {
+		a, err := simulate(seed, none, true)
+		b, again := simulate(seed, none, true)
+		require.Equal(t, a.trace, b.trace, "seed %d", seed)
+		require.Equal(t, err == nil, again == nil)
+	}
+}

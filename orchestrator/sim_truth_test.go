@@ -1,0 +1,340 @@
+package orchestrator
+
+import (
+	"bytes"
+	"encoding/json"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/reference"
+	"github.com/stepjet/stepjet/kv"
+	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/plan"
+	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/tool"
+	"github.com/stepjet/stepjet/wire"
+)
+
+// truths is what really happened, as an observer of all servers and workers sees it. It is kept apart from what is
+// tested, and the invariants are checked on it whenever something is added.
+type truths struct {
+	w       *world
+	cases   map[string]reference.Case // by digest of the plan
+	runs    map[genKey]*truth
+	order   []*truth
+	history map[subjects.Run]*past
+	dead    map[string]bool // dead letters, by key
+}
+
+type genKey struct {
+	run subjects.Run
+	gen uint64
+}
+
+// past is what history holds of a run id.
+type past struct {
+	gen     uint64
+	outcome []byte
+	expired bool
+}
+
+// truth is one accepted plan.
+type truth struct {
+	id        subjects.Run
+	gen       uint64
+	body      []byte
+	digest    string
+	plan      *plan.Plan // nil where it isn't valid
+	start     *startRecord
+	gone      bool // its plan record was purged
+	stopped   bool
+	disturbed bool // something besides the tools had a say
+	reused    bool
+	hinted    bool // an item's error has a hint, which references see and the reference interpreter doesn't
+
+	decided    []reference.Decided
+	records    map[string]map[int]*fault.Error // by step token and attempt; nil for a success
+	succeeded  map[string]bool
+	final      map[string]bool // no further attempt can come
+	out        map[string]map[int]bool
+	effects    map[string]int
+	args       map[string][]byte
+	readBacks  map[string]time.Duration // by process and subject: when there was no record
+	planChecks map[string]time.Duration // by process: when the plan stood
+	document   []byte
+}
+
+func newTruths(w *world) truths {
+	return truths{
+		w: w, cases: map[string]reference.Case{}, runs: map[genKey]*truth{}, history: map[subjects.Run]*past{}, dead: map[string]bool{},
+	}
+}
+
+func (t *truths) of(id subjects.Run, gen uint64) *truth { return t.runs[genKey{id, gen}] }
+
+// written takes note of a message that a ledger shard or a bucket has stored.
+func (t *truths) written(s *stream, e *kv.Entry) {
+	t.checkI10(e.Subject, e.Data)
+	switch {
+	case s == t.w.buckets[subjects.BucketStream(subjects.HistoryBucket)]:
+		t.historyWritten(e)
+	case s == t.w.buckets[subjects.BucketStream(subjects.DeadBucket)]:
+		t.dead[e.Subject] = true
+	default:
+		rec, ok := subjects.ParseRecord(e.Subject)
+		if !ok {
+			t.w.violate("I8", "a record of no kind: %s", e.Subject)
+			return
+		}
+		t.recorded(rec, e)
+	}
+}
+
+func (t *truths) recorded(rec subjects.Record, e *kv.Entry) {
+	if rec.Kind == subjects.PlanKind {
+		x := &truth{
+			id: rec.Run, gen: e.Seq, body: e.Data, digest: plan.Digest(e.Data), records: map[string]map[int]*fault.Error{},
+			succeeded: map[string]bool{}, final: map[string]bool{}, out: map[string]map[int]bool{}, effects: map[string]int{},
+			args: map[string][]byte{}, readBacks: map[string]time.Duration{}, planChecks: map[string]time.Duration{},
+		}
+		x.plan, _ = plan.Parse(e.Data, nil)
+		t.runs[genKey{rec.Run, e.Seq}] = x
+		t.order = append(t.order, x)
+		return
+	}
+	x := t.of(rec.Run, rec.Generation)
+	switch {
+	case x == nil:
+		t.w.violate("I8", "a record of a plan that nobody submitted: %s", e.Subject)
+	case x.gone && rec.Kind != subjects.StepKind:
+		t.w.violate("I1", "%s was written, though the run was over and its plan purged", e.Subject)
+	case x.gone:
+		t.w.stats["late record of a purged run"]++
+	case rec.Kind == subjects.StartKind:
+		x.started(e)
+	case rec.Kind == subjects.StopKind:
+		x.stopped = true
+		x.decided = append(x.decided, reference.Decided{Stop: string(decodeStop(e.Data).Reason)})
+		t.w.stats["stop record"]++
+	case rec.Kind == subjects.StepKind:
+		t.stepRecorded(x, rec.Attempt, e)
+	}
+}
+
+func (x *truth) started(e *kv.Entry) {
+	x.start = &startRecord{}
+	if err := json.Unmarshal(e.Data, x.start); err != nil {
+		panic(err)
+	}
+	x.reused = x.start.Reuse != nil
+	if x.reused {
+		for id := range x.start.Reuse.Steps {
+			x.succeeded[id] = true
+		}
+	}
+}
+
+// stepRecorded checks I2 and I8, and takes note of the record that decided an attempt.
+func (t *truths) stepRecorded(x *truth, a subjects.Attempt, e *kv.Entry) {
+	i, known := x.stepOf(a)
+	if !known || x.start == nil || x.start.rejected() {
+		t.w.violate("I8", "a record of a step that the plan doesn't have, or before it was started: %s", e.Subject)
+		return
+	}
+	r := wire.ParseResult(e.Header, e.Data)
+	if r.Handle != nil {
+		r.Body = t.w.blobs[r.Handle.Name]
+	}
+	owner := strings.HasPrefix(r.Worker, ownerMark)
+	if r.Error == nil {
+		if _, err := plan.Output(r.Body, r.Text); err != nil {
+			r.Error = err
+		}
+	}
+	t.checkI2(x, a, r.Error, i)
+	if x.records[a.Step] == nil {
+		x.records[a.Step] = map[int]*fault.Error{}
+	}
+	x.records[a.Step][a.Number] = r.Error
+	most, _ := x.contract(i).Policy(x.plan.Steps[i].Retry)
+	switch {
+	case r.Error == nil:
+		x.succeeded[a.Step], x.final[a.Step] = true, true
+	case !r.Error.Retryable || !r.Error.Code.Retryable() || a.Number >= most:
+		x.final[a.Step] = true
+	}
+	if owner && (r.Error.Code == fault.Timeout || r.Error.Code == fault.Cancelled || r.Error.Code == fault.OutcomeUnknown) {
+		x.disturbed = true
+	}
+	d := reference.Decided{Step: a.Step, ByOwner: owner, Reply: reference.Reply{Body: r.Body, Text: r.Text}}
+	if w := wire.ParseResult(e.Header, e.Data); w.Error != nil {
+		d.Reply.Err = &reference.Err{Code: string(w.Error.Code), Message: w.Error.Message, Retryable: w.Error.Retryable && !x.contract(i).AtMostOnce}
+	}
+	if _, _, isItem := subjects.SplitItem(a.Step); isItem && r.Error != nil && r.Error.Hint != "" {
+		x.hinted = true
+	}
+	x.decided = append(x.decided, d)
+}
+
+func (x *truth) stepOf(a subjects.Attempt) (int, bool) {
+	if x.plan == nil {
+		return 0, false
+	}
+	id, _, isItem := subjects.SplitItem(a.Step)
+	i, ok := x.plan.Index(id)
+	return i, ok && x.plan.Steps[i].Tool == a.Tool && (!isItem || x.plan.Steps[i].ForEach != nil)
+}
+
+func (x *truth) contract(step int) tool.Contract {
+	return x.start.Tools[x.plan.Steps[step].Tool].Contract
+}
+
+// historyWritten takes note of the outcome that counts.
+func (t *truths) historyWritten(e *kv.Entry) {
+	var doc outcome.Run
+	if err := json.Unmarshal(e.Data, &doc); err != nil {
+		panic(err)
+	}
+	id := subjects.NewRun(doc.Tenant, doc.Run)
+	x := t.of(id, doc.Generation)
+	if x == nil {
+		t.w.violate("I8", "history holds a run that nobody submitted: %s", e.Data)
+		return
+	}
+	t.checkI1(x, &doc)
+	t.checkDead(x, &doc)
+	t.history[id] = &past{gen: doc.Generation, outcome: doc.Outcome.JSON()}
+	t.w.stats["run "+string(doc.Status)]++
+}
+
+// offered is a document that an owner wants to write. Whoever finishes a run comes to the same.
+func (t *truths) offered(id subjects.Run, doc *outcome.Run, body []byte, by *process) {
+	x := t.of(id, doc.Generation)
+	switch {
+	case x == nil:
+		t.w.violate("I8", "%s finished a run that nobody submitted: %s", by.name, body)
+	case x.gone:
+		t.w.stats["finished again after it was purged"]++
+	case x.document == nil:
+		x.document = body
+		t.checkDocument(x, doc)
+	case !bytes.Equal(x.document, body):
+		t.w.violate("I1", "two owners came to different ends:\n%s\n%s", x.document, body)
+	default:
+		t.w.stats["finished by two owners"]++
+	}
+}
+
+// published is an event.
+func (t *truths) published(subject string, body []byte) {
+	t.checkI10(subject, body)
+	if id, kind, ok := subjects.ParseEvent(subject); ok && kind == subjects.EventEnd {
+		h := t.history[id]
+		if h == nil || !bytes.Equal(h.outcome, body) && !h.expired {
+			t.w.violate("I1", "the end of %s was announced as %s, but history says %+v", id.ID, body, h)
+		}
+	}
+}
+
+func (t *truths) answered(m *nats.Msg) {
+	t.checkI10(m.Subject, m.Data)
+	r := wire.ParseResult(m.Header, m.Data)
+	switch {
+	case r.Error == nil:
+		t.w.stats["answer to a request"]++
+	case r.Error.Code == fault.AlreadyFinished:
+		t.w.stats["cancel that came too late"]++
+	}
+}
+
+// readBack takes note of what an owner has looked at before it repairs something.
+func (t *truths) readBack(p *process, subject string, found bool) {
+	rec, ok := subjects.ParseRecord(subject)
+	if !ok {
+		return
+	}
+	if rec.Kind == subjects.PlanKind {
+		for _, x := range t.order {
+			if x.id == rec.Run && !x.gone {
+				x.planChecks[p.name] = t.w.now
+			}
+		}
+		return
+	}
+	if x := t.of(rec.Run, rec.Generation); x != nil && rec.Kind == subjects.StepKind && !found {
+		x.readBacks[p.name+subject] = t.w.now
+	}
+}
+
+// purged takes note of a message that was removed.
+func (t *truths) purged(_ *stream, e *kv.Entry) {
+	rec, ok := subjects.ParseRecord(e.Subject)
+	if !ok {
+		return
+	}
+	t.w.log("purged %s", e.Subject)
+	if rec.Kind == subjects.PlanKind {
+		x := t.of(rec.Run, e.Seq)
+		x.gone = true
+		t.checkKept(x)
+		return
+	}
+	if x := t.of(rec.Run, rec.Generation); x != nil && !x.gone {
+		t.w.violate("I2", "%s was purged, though its plan stands", e.Subject)
+	}
+}
+
+// disturb notes that more than the tools had a say in a run.
+func (t *truths) disturb(a subjects.Attempt) {
+	if x := t.of(a.Run, a.Generation); x != nil {
+		x.disturbed = true
+	}
+}
+
+// call plays the tool.
+func (t *truths) call(a subjects.Attempt, args []byte) reference.Reply {
+	x := t.of(a.Run, a.Generation)
+	if x == nil {
+		return reference.Reply{}
+	}
+	return t.cases[x.digest].Call(a.Step, a.Tool, bytes.Clone(args), a.Number)
+}
+
+// acked is a message that its worker gives back.
+func (t *truths) acked(m *message) {
+	a := m.attempt
+	x := t.of(a.Run, a.Generation)
+	if x == nil || x.gone {
+		return
+	}
+	_, decided := x.records[a.Step][a.Number]
+	claim := t.w.streamOf(subjects.ClaimRecord(a, len(t.w.shards))).bySubj[subjects.ClaimRecord(a, len(t.w.shards))]
+	if decided {
+		return
+	}
+	if claim != nil {
+		var c claimBody
+		if json.Unmarshal(claim.Data, &c); c.Seq != m.seq {
+			return // claimed for another message: this one is dropped
+		}
+	}
+	t.w.violate("I2", "the step %s was acknowledged before it was recorded", a.MessageID())
+}
+
+// effect is a tool at work.
+func (t *truths) effect(m *message, step *wire.Step, args []byte, h *hand) {
+	t.w.stats["effect"]++
+	t.w.log("%s EXECUTES %s", h.name, m.attempt.MessageID())
+	t.checkI7(m.attempt, step, args)
+	for _, secret := range []string{simSecret} {
+		if v, ok := step.Context.Get("token"); ok && v != secret {
+			t.w.violate("I10", "another secret: %s", v)
+		}
+	}
+}
+
+func attemptKey(a subjects.Attempt) string { return a.Step + "/" + strconv.Itoa(a.Number) }
