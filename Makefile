@@ -6,7 +6,7 @@ PLANS  = internal/builtin/testdata/nestful/plans.jsonl
 # nothing to race in them, and their random tests are long.
 PURE = ./fault ./subjects ./wire ./outcome ./tool ./plan ./machine ./internal/reference ./internal/arch ./internal/graph ./catalog ./internal/leaselog
 
-.PHONY: mutants bench-contracts all build demo test test-pure test-race vet fmt lint bench chaos typescript clean
+.PHONY: sim mutants bench-contracts all build demo test test-pure test-race vet fmt lint bench chaos typescript clean
 
 all: build
 
@@ -20,6 +20,7 @@ test: vet fmt test-pure test-race ## the whole suite
 
 test-pure:
 	$(GO) test $(PURE)
+	$(GO) test -run 'Simulated|Seeded|Replayed' ./orchestrator
 
 test-race:
 	$(GO) test -race -timeout 8m $(filter-out $(subst ./,github.com/stepjet/stepjet/,$(PURE)),$(shell $(GO) list ./...))
@@ -35,6 +36,11 @@ lint: ## staticcheck, from the module proxy
 
 bench: build ## writes bench/results.json and docs/performance.md
 	./bin/stepjet bench --json bench/results.json --report docs/performance.md
+
+SEEDS = 1000000
+FROM  = 0
+sim: ## the orchestrator's logic in SEEDS simulated worlds, on all cores; one world with its trace: go test ./orchestrator -run Simulated -v -seed N
+	$(GO) test ./orchestrator -run TestSimulatedWorlds -timeout 0 -v -seeds $(SEEDS) -from $(FROM)
 
 SECONDS    = 20
 NAMESPACES = on

@@ -10,58 +10,61 @@ import (
 	"github.com/stepjet/stepjet/subjects"
 )
 
-// readChunks reads a blob for a limited store: by direct gets of many messages instead of a consumer (limited.go).
+// chunks reads a blob for a limited store: by direct gets of many messages instead of a consumer (limited.go).
+type chunks struct {
+	s       *Store
+	sub     *nats.Subscription
+	subject string // of the chunks
+	from    uint64 // sequence to go on from
+	left    uint32 // chunks to come
+	data    []byte
+}
+
 func (s *Store) readChunks(ctx context.Context, info *jetstream.ObjectInfo) ([]byte, error) {
-	data := make([]byte, 0, info.Size)
-	inbox := s.nc.NewInbox()
-	sub, err := s.nc.SubscribeSync(inbox)
+	sub, err := s.nc.SubscribeSync(s.nc.NewInbox())
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = sub.Unsubscribe() }() // a closed connection has none left to end
-	request := subjects.DirectRead(subjects.BlobsStream())
-	chunks := strconv.Quote(subjects.BlobChunksOf(info.NUID))
-	for from, left := uint64(1), info.Chunks; left > 0; {
-		// The server sends as much as it likes of what was asked for, and says so at the end.
-		body := `{"seq":` + strconv.FormatUint(from, 10) + `,"next_by_subj":` + chunks + `,"batch":` + strconv.Itoa(int(left)) + `}`
-		before := left
-		err := s.guarded(ctx, request, func(ctx context.Context) error {
-			if err := s.nc.PublishRequest(request, inbox, []byte(body)); err != nil {
-				return err
-			}
-			for {
-				m, err := sub.NextMsgWithContext(ctx)
-				if err != nil {
-					return err
-				}
-				if st := status(m); st == "204" {
-					return nil
-				} else if st != "" {
-					return chunkError(m, st)
-				}
-				e, err := parseDirect(m)
-				if err != nil {
-					return err
-				}
-				data, from, left = append(data, e.Data...), e.Seq+1, left-1
-			}
-		})
-		if err != nil {
+	c := &chunks{s: s, sub: sub, subject: subjects.BlobChunksOf(info.NUID), from: 1, left: info.Chunks, data: make([]byte, 0, info.Size)}
+	for c.left > 0 { // the server sends as much as it likes of what was asked for
+		before := c.left
+		if err := s.guarded(ctx, subjects.DirectRead(subjects.BlobsStream()), c.more); err != nil {
 			return nil, err
 		}
-		if left == before {
+		if c.left == before {
 			return nil, jetstream.ErrObjectNotFound // not all of it; perhaps a replica that lags behind
 		}
 	}
-	return data, nil
+	return c.data, nil
 }
 
-func chunkError(m *nats.Msg, st string) error {
-	switch {
-	case st == "404":
-		return jetstream.ErrObjectNotFound
-	case m.Header.Get("Status") == "503":
-		return nats.ErrNoResponders
+// more asks once and takes what comes.
+func (c *chunks) more(ctx context.Context) error {
+	body := `{"seq":` + strconv.FormatUint(c.from, 10) + `,"next_by_subj":` + strconv.Quote(c.subject) + `,"batch":` + strconv.Itoa(int(c.left)) + `}`
+	if err := c.s.nc.PublishRequest(subjects.DirectRead(subjects.BlobsStream()), c.sub.Subject, []byte(body)); err != nil {
+		return err
 	}
-	return errStored
+	for {
+		m, err := c.sub.NextMsgWithContext(ctx)
+		if err != nil {
+			return err
+		}
+		switch status(m) {
+		case "":
+		case "204": // the end of what it sends
+			return nil
+		case "404":
+			return jetstream.ErrObjectNotFound
+		case "503":
+			return nats.ErrNoResponders
+		default:
+			return errStored
+		}
+		e, err := parseDirect(m)
+		if err != nil {
+			return err
+		}
+		c.data, c.from, c.left = append(c.data, e.Data...), e.Seq+1, c.left-1
+	}
 }

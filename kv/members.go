@@ -107,7 +107,14 @@ func (m *membership) write(ctx context.Context, h nats.Header) error {
 
 // leave puts a marker in the key's place, which tells the others at once and expires as the key would have.
 func (m *membership) leave(ctx context.Context) {
-	_ = m.write(ctx, nats.Header{"KV-Operation": {"DEL"}}) // if that fails, the key expires
+	marker := nats.Header{"KV-Operation": {"DEL"}}
+	if apiCode(m.write(ctx, marker)) != codeWrongLastSequence {
+		return // if it failed, the key expires
+	}
+	if e, err := m.s.Read(ctx, m.subject); err == nil { // a renewal was on its way, and nobody waited for its answer
+		m.seq = e.Seq
+		_ = m.write(ctx, marker)
+	}
 }
 
 // follow reads the keys that are there, then all changes, into news.

@@ -2,10 +2,6 @@ package orchestrator
 
 import (
 	"encoding/json"
-	"strings"
-	"testing"
-
-	"github.com/stretchr/testify/require"
 
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/machine"
@@ -60,23 +56,6 @@ var bugs = map[bug]string{
 	noClaim:            "execute an at_most_once tool without a claim",
 	ackFirst:           "acknowledge before recording",
 	leaseMore:          "lease more than the limit",
-}
-
-// TestSeededBugsAreCaught proves that the simulation is good for something.
-func TestSeededBugsAreCaught(t *testing.T) {
-	const most = 5000
-	for b := unknownIsDecided; b <= leaseMore; b++ {
-		name := bugs[b]
-		t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
-			for seed := range int64(most) {
-				if _, err := simulate(seed, b, false); err != nil {
-					t.Logf("caught by seed %d: %.200v", seed, err)
-					return
-				}
-			}
-			require.Fail(t, "not caught", "%s: in %d worlds", name, most)
-		})
-	}
 }
 
 // sabotage does wrong, after a turn of the loop, what no answer of the world can make it do wrong.

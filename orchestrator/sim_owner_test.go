@@ -28,6 +28,7 @@ type orch struct {
 	members []string // whom it takes for alive
 	jobs    *simJobs
 	lives   int // how often it was started anew
+	leaving bool
 }
 
 const (
@@ -66,6 +67,9 @@ func (w *world) newOrch(name string, life int) *orch {
 
 func (o *orch) tick(every time.Duration, do func()) {
 	o.after(every, func() {
+		if o.leaving {
+			return
+		}
 		do()
 		o.tick(every, do)
 	})
@@ -73,10 +77,16 @@ func (o *orch) tick(every time.Duration, do func()) {
 
 // settle plans the loop's next turn and its timer after anything that happened to the process.
 func (o *orch) settle() {
+	if o.leaving {
+		return
+	}
 	if !o.awake && len(o.l.mail.items) > 0 {
 		o.awake = true
 		o.after(o.w.upTo(100*time.Microsecond), func() {
 			o.awake = false
+			if o.leaving {
+				return
+			}
 			o.items = o.l.turn(o.items)
 			o.sabotage()
 		})
@@ -95,6 +105,17 @@ func (o *orch) settle() {
 			}
 		})
 	}
+}
+
+// stop ends the orchestrator in order: the loop at once, its jobs a little later.
+func (o *orch) stop() {
+	o.after(0, func() {
+		o.leaving = true
+		for _, c := range o.l.cursors() {
+			c.stop()
+		}
+		o.after(stopPatience, func() { o.kill("in order") })
+	})
 }
 
 // tell lets the orchestrator know who is alive, as far as anybody knows.

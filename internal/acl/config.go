@@ -1,7 +1,6 @@
 package acl
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -238,44 +237,4 @@ func (s System) user(w *writer, g *Grant, publishes []string) {
 	w.list("publish", publishes)
 	w.list("subscribe", g.Subscribes())
 	w.close("} }")
-}
-
-// writer writes lines, indented.
-type writer struct {
-	strings.Builder
-	depth int
-}
-
-func (w *writer) line(format string, args ...any) {
-	text := fmt.Sprintf(format, args...)
-	if text != "" {
-		text = strings.Repeat("  ", w.depth) + text
-	}
-	w.WriteString(text + "\n")
-}
-
-func (w *writer) open(format string, args ...any) {
-	w.line(format, args...)
-	w.depth++
-}
-
-func (w *writer) close(text string) {
-	w.depth--
-	w.line("%s", text)
-}
-
-func (w *writer) list(name string, list []string) {
-	w.open("%s: { allow: [", name)
-	for _, s := range sorted(list) {
-		w.line("%s", strconv.Quote(s))
-	}
-	w.close("] }")
-}
-
-func quoted(list []string) string {
-	var all []string
-	for _, s := range list {
-		all = append(all, strconv.Quote(s))
-	}
-	return strings.Join(all, ", ")
 }

@@ -23,7 +23,8 @@ const everything = `{"steps":[
 	"output_steps":["each","retried","passed"]}`
 
 // shapes are all ways in which a system may be laid out.
-var shapes = map[string]shape{"accounts": {shards: 1}, "accounts, four shards": {shards: 4}, "one account": {shards: 1, oneAccount: true}}
+var shapes = map[string]shape{"accounts": {shards: 1}, "accounts, four shards": {shards: 4}, "one account": {shards: 1, oneAccount: true},
+	"accounts, three servers": {shards: 1, cluster: true}}
 
 // TestTheWholeSystemRunsUnderItsConfiguration has every program do all that it does, without one complaint in a log.
 func TestTheWholeSystemRunsUnderItsConfiguration(t *testing.T) {
@@ -155,6 +156,15 @@ func (s *system) administers() {
 	tools, err := store.Tools(s.ctx())
 	require.NoError(t, err)
 	require.Len(t, tools, 3)
+	// A worker that hosts a tool notices that it is gone, and registers it again.
+	before, err := store.Tool(s.ctx(), "search")
+	require.NoError(t, err)
+	_, err = store.RequestRemove(s.ctx(), "search", true)
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		now, err := store.Tool(s.ctx(), "search")
+		return err == nil && now.Revision > before.Revision
+	}, 15*time.Second, 20*time.Millisecond)
 }
 
 // servesStockClients has clients without any code of Stepjet's do what docs/protocol.md says.

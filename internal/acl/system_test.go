@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -27,7 +28,9 @@ import (
 // system is Stepjet under the printed configuration: each program connects with its own key.
 type system struct {
 	t      *testing.T
-	srv    *embedded.Server
+	urls   []string // of the servers
+	next   atomic.Int64
+	shape  shape
 	seeds  map[string]string // files, by user
 	grants map[string]*acl.Grant
 	held   chan struct{} // a step with "hold" has begun
@@ -38,12 +41,13 @@ type system struct {
 type shape struct {
 	shards     int
 	oneAccount bool // permissions alone
+	cluster    bool // three servers, three replicas
 }
 
 // start runs a server that was told of an orchestrator, the tenants acme and other, and the tools of two workers.
 func start(t *testing.T, of shape) *system {
 	t.Helper()
-	s := &system{t: t, seeds: map[string]string{}, grants: map[string]*acl.Grant{}, held: make(chan struct{}), let: make(chan struct{})}
+	s := &system{t: t, shape: of, seeds: map[string]string{}, grants: map[string]*acl.Grant{}, held: make(chan struct{}), let: make(chan struct{})}
 	shards := max(of.shards, 1)
 	sys := acl.System{Keys: map[string]string{}, Shards: shards, Listen: "127.0.0.1:0", StoreDir: "ignored"}
 	dir := t.TempDir()
@@ -70,14 +74,24 @@ func start(t *testing.T, of shape) *system {
 	}
 	conf := filepath.Join(dir, "nats.conf")
 	require.NoError(t, os.WriteFile(conf, []byte(text), 0o600))
-	s.srv = natstest.Start(t, func(o *embedded.Options) { o.ConfigFile, o.Listen = conf, "127.0.0.1:0" })
+	configured := func(o *embedded.Options) { o.ConfigFile, o.Listen = conf, "127.0.0.1:0" }
+	if of.cluster {
+		for _, srv := range natstest.StartCluster(t, 3, configured) {
+			s.urls = append(s.urls, srv.URL())
+		}
+	} else {
+		s.urls = []string{natstest.Start(t, configured).URL()}
+	}
 	return s
 }
+
+// url gives the servers in turn, so that programs sit on different ones.
+func (s *system) url() string { return s.urls[int(s.next.Add(1))%len(s.urls)] }
 
 // connect opens a connection as one of the users.
 func (s *system) connect(user string) *nats.Conn {
 	s.t.Helper()
-	nc, err := kv.Connect(s.ctx(), kv.ConnectOptions{URL: s.srv.URL(), NKey: s.seeds[user], InboxPrefix: s.grants[user].Inbox, Name: user, Logger: s.log(user)})
+	nc, err := kv.Connect(s.ctx(), kv.ConnectOptions{URL: s.url(), NKey: s.seeds[user], InboxPrefix: s.grants[user].Inbox, Name: user, Logger: s.log(user)})
 	require.NoError(s.t, err)
 	s.t.Cleanup(nc.Close)
 	return nc
@@ -105,7 +119,7 @@ func (s *system) ctx() context.Context {
 // trespass connects as a user who is going to try what it may not; nobody is told of what is refused.
 func (s *system) trespass(user string) *nats.Conn {
 	s.t.Helper()
-	nc, err := kv.Connect(s.ctx(), kv.ConnectOptions{URL: s.srv.URL(), NKey: s.seeds[user], InboxPrefix: s.grants[user].Inbox, Name: user})
+	nc, err := kv.Connect(s.ctx(), kv.ConnectOptions{URL: s.url(), NKey: s.seeds[user], InboxPrefix: s.grants[user].Inbox, Name: user})
 	require.NoError(s.t, err)
 	s.t.Cleanup(nc.Close)
 	return nc
@@ -116,6 +130,9 @@ func (s *system) orchestrate(shards int) {
 	s.t.Helper()
 	cfg := orchestrator.Config{Name: "o", Logger: s.log("orchestrator")}
 	cfg.Store.Shards = shards
+	if s.shape.cluster {
+		cfg.Store.Replicas = 3
+	}
 	o, err := orchestrator.New(s.connect("orchestrator"), cfg)
 	require.NoError(s.t, err)
 	s.run(o)

@@ -94,7 +94,11 @@ func (n *namespaces) wrap(node string, argv []string) []string {
 	return append([]string{"ip", "netns", "exec", n.prefix + node}, argv...)
 }
 
-// cut gives the nodes of both sides routes into nowhere, so that packets are lost without a word, as when a cable is cut.
+// nowhere is a hardware address that nobody has.
+const nowhere = "02:00:00:00:00:01"
+
+// cut gives the nodes of both sides a wrong hardware address of each other, so that packets are lost without a word to
+// who sends them, as when a cable is cut somewhere on the way. (A route into nowhere would tell the sender.)
 func (n *namespaces) cut(one, other []string) error {
 	for _, a := range one {
 		for _, b := range other {
@@ -102,7 +106,7 @@ func (n *namespaces) cut(one, other []string) error {
 				if slices.Contains(n.cuts, c) {
 					continue
 				}
-				if err := ip("-n " + n.prefix + c[0] + " route add blackhole " + c[1] + "/32"); err != nil {
+				if err := ip("-n " + n.prefix + c[0] + " neigh replace " + c[1] + " lladdr " + nowhere + " nud permanent dev eth0"); err != nil {
 					return err
 				}
 				n.cuts = append(n.cuts, c)
@@ -114,7 +118,7 @@ func (n *namespaces) cut(one, other []string) error {
 
 func (n *namespaces) heal() (err error) {
 	for _, c := range n.cuts {
-		err = errors.Join(err, ip("-n "+n.prefix+c[0]+" route del blackhole "+c[1]+"/32"))
+		err = errors.Join(err, ip("-n "+n.prefix+c[0]+" neigh del "+c[1]+" dev eth0"))
 	}
 	n.cuts = nil
 	return err

@@ -86,6 +86,9 @@ func (a *agent) one(run string, n int) {
 			r = again
 		}
 	}
+	if a.role.Reuse > 0 {
+		time.Sleep(200 * time.Millisecond) // most of the time the run that is asked for is the last one
+	}
 	if n%8 == 0 {
 		if again := a.submit(run, w.Plan); again != nil {
 			a.wait(again)

@@ -4,7 +4,7 @@ package chaos
 func Scenarios() []Scenario {
 	return []Scenario{
 		orchestratorKill, failover, handover, workerKill, workerStop, natsKill, leaderKill, reconnectHerd,
-		partitionMinority, partitionMajority, orchestratorCutOff, purgeSteps, deleteConsumer, storeFull, largeResults,
+		partitionMinority, partitionMajority, serverGone, orchestratorCutOff, purgeSteps, deleteConsumer, storeFull, largeResults,
 		zombie, registryChange, rollback, poisonStep, cancelRace,
 	}
 }

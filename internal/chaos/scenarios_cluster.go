@@ -141,3 +141,29 @@ var orchestratorCutOff = Scenario{
 		return []string{"the slowest run went on after " + quantiles(stalls(e, "cut off")), duplicates(e, r)}
 	},
 }
+
+var serverGone = Scenario{
+	Name:       "server-gone",
+	Fault:      "one server of three goes silent for 30 s: nobody is told, no connection is closed",
+	Correct:    "I1, I2; everybody goes over to the others",
+	Shape:      three,
+	Partitions: true,
+	Seconds:    70,
+	Inject: func(ctx context.Context, h *Harm) error {
+		for i := 0; ; i++ {
+			server := node("n", i%3)
+			var rest []string
+			for _, n := range []string{"n1", "n2", "n3", "o1", "o2", "o3", "w1", "w2", "w3", "a1", "a2"} {
+				if n != server {
+					rest = append(rest, n)
+				}
+			}
+			if err := h.parted(ctx, "silent", []string{server}, rest, 30*time.Second); err != nil {
+				return err
+			}
+		}
+	},
+	Figures: func(e *Evidence, r *Report) []string {
+		return []string{lost(e, r), "the slowest run went on after " + quantiles(stalls(e, "silent"))}
+	},
+}

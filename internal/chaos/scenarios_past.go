@@ -15,14 +15,14 @@ var zombie = Scenario{
 	Correct: "other generation: ignored and removed",
 	Shape: Shape{
 		Kinds: []string{kindRandom, kindCancel, kindOnce, kindRandom}, Reuse: 16, Grace: 500 * time.Millisecond,
-		Retention: 6 * time.Second, AckWait: time.Second, Settle: 2 * time.Second, Workers: 4,
+		Retention: 20 * time.Second, AckWait: time.Second, Settle: 18 * time.Second, Workers: 4,
 	},
-	Seconds: 40,
+	Seconds: 90,
 	Inject: loop(100*time.Millisecond, 500*time.Millisecond, func(ctx context.Context, h *Harm, i int) error {
 		n := node("w", i%4)
 		h.hit("worker stopped", n)
 		h.part(n).halt()
-		err := sleep(ctx, 9*time.Second) // its runs are over, purged and forgotten meanwhile, and begun anew
+		err := sleep(ctx, 40*time.Second) // its runs are over, purged and forgotten meanwhile, and begun anew
 		h.woken(n)
 		return err
 	}),

@@ -44,24 +44,24 @@ Programs are started with the key of their user and with the --inbox-prefix of t
 	f.StringVar(&x.keys, "keys", "", "`folder` for the users' nkey seeds; those that are there are used, others are made")
 	c.AddCommand(a.aclSystemCommand(x))
 	for _, role := range []struct {
-		name  acl.Role
-		short string
+		name           acl.Role
+		short, example string
 	}{
-		{acl.Orchestrator, "Print what orchestrators may do"},
-		{acl.Doctor, "Print what \"stepjet doctor\" may do"},
-		{acl.Agent, "Print what the agents of a tenant may do: submit, wait, look, cancel"},
-		{acl.Viewer, "Print what those may do who look at a tenant's runs"},
-		{acl.Operator, "Print what those may do who also register, override and remove tools"},
-		{acl.Worker, "Print what the worker of some tools may do"},
+		{acl.Orchestrator, "Print what orchestrators may do", "--shards 4"},
+		{acl.Doctor, "Print what \"stepjet doctor\" may do", "--keys keys"},
+		{acl.Agent, "Print what the agents of a tenant may do: submit, wait, look, cancel", "--tenant acme"},
+		{acl.Viewer, "Print what those may do who look at a tenant's runs", "--tenant acme -o json"},
+		{acl.Operator, "Print what those may do who also register, override and remove tools", "--tenant acme --form user"},
+		{acl.Worker, "Print what the worker of some tools may do", "--tool search --tool fetch"},
 	} {
-		c.AddCommand(a.aclRoleCommand(x, role.name, role.short))
+		c.AddCommand(a.aclRoleCommand(x, role.name, role.short, role.example))
 	}
 	return c
 }
 
-func (a *app) aclRoleCommand(x *access, role acl.Role, short string) *cobra.Command {
+func (a *app) aclRoleCommand(x *access, role acl.Role, short, example string) *cobra.Command {
 	c := &cobra.Command{
-		Use: string(role), Short: short, Args: exactly(),
+		Use: string(role), Short: short, Args: exactly(), Example: "  stepjet acl " + string(role) + " " + example,
 		RunE: a.work(func(_ *cobra.Command, _ []string) error {
 			g, err := acl.New(acl.Spec{Role: role, Tenant: a.flags.tenant, Tools: x.hosted(), Shards: x.shards, ToolShards: x.toolShards})
 			if err != nil {

@@ -56,7 +56,7 @@ func (s *Store) Flags(fs *pflag.FlagSet) {
 	s.DurabilityFlag(fs)
 	fs.IntVar(&s.Replicas, "replicas", 0, "copies of every new stream: 1, 3 or 5 (env STEPJET_REPLICAS; default: by --durability)")
 	fs.IntVar(&s.Shards, "shards", 0, "ledger shards where none exist yet; a divisor of 64 (env STEPJET_SHARDS; default 1)")
-	fs.StringVar(&s.Steps, "steps", "", "store steps `sync|async`, before or after the ack (env STEPJET_STEPS; default: by --durability)")
+	fs.StringVar(&s.Steps, "steps", "", "store steps `sync|async`: before or after the ack (env STEPJET_STEPS)")
 	fs.DurationVar(&s.Retention, "retention", 0, "how long finished runs are kept (env STEPJET_RETENTION; default 168h)")
 	fs.DurationVar(&s.AckWait, "ack-wait", 0, "lease of a step whose worker is silent (env STEPJET_ACK_WAIT; default 30s)")
 	fs.Int64Var(&s.LedgerMaxBytes, "ledger-max-bytes", 0, "most bytes of a new ledger shard; 0: no bound (env STEPJET_LEDGER_MAX_BYTES)")

@@ -42,12 +42,12 @@ func Connect(t testing.TB, srv *embedded.Server, opts ...nats.Option) *nats.Conn
 
 // StartCluster runs n servers with JetStream as one cluster over the loopback interface and waits until it has a
 // leader that sees all of them. They are shut down when the test ends.
-func StartCluster(t testing.TB, n int) []*embedded.Server {
+func StartCluster(t testing.TB, n int, opts ...func(*embedded.Options)) []*embedded.Server {
 	t.Helper()
 	var servers []*embedded.Server
 	var err error
 	for range 5 { // another process may take a port between choosing and using it
-		if servers, err = startMembers(t, n); err == nil {
+		if servers, err = startMembers(t, n, opts); err == nil {
 			break
 		}
 	}
@@ -63,7 +63,7 @@ func StartCluster(t testing.TB, n int) []*embedded.Server {
 	return servers
 }
 
-func startMembers(t testing.TB, n int) ([]*embedded.Server, error) {
+func startMembers(t testing.TB, n int, opts []func(*embedded.Options)) ([]*embedded.Server, error) {
 	addrs := freeAddresses(t, n)
 	var routes []string
 	for _, a := range addrs {
@@ -71,9 +71,11 @@ func startMembers(t testing.TB, n int) ([]*embedded.Server, error) {
 	}
 	var servers []*embedded.Server
 	for i, a := range addrs {
-		s, err := embedded.Start(embedded.Options{
-			Dir: t.TempDir(), Name: fmt.Sprintf("n%d", i+1), Cluster: "test", ClusterListen: a, Routes: routes,
-		})
+		o := embedded.Options{Dir: t.TempDir(), Name: fmt.Sprintf("n%d", i+1), Cluster: "test", ClusterListen: a, Routes: routes}
+		for _, f := range opts {
+			f(&o)
+		}
+		s, err := embedded.Start(o)
 		if err != nil {
 			for _, started := range servers {
 				started.Shutdown()
