@@ -66,7 +66,7 @@ var mutants = []mutant{
 	},
 	{
 		"skipped-dependency", "a step starts once one of its dependencies is over",
-		"machine/run.go", "			case dep.missing == 0 && r.openAt == nil && !r.stopping:", "			case r.openAt == nil && !r.stopping:", "./machine", "",
+		"machine/run.go", "			case dep.missing == 0 && r.openAt == nil && !r.stopping && r.spoiler(d) == d:", "			case r.openAt == nil && !r.stopping && r.spoiler(d) == d:", "./machine", "",
 	},
 	{
 		"failure-is-data", "a failed dependency does not skip its dependents",
@@ -111,5 +111,38 @@ var mutants = []mutant{
 	{
 		"wildcard-token", "a run id may hold dots and wildcards in its subject",
 		"subjects/token.go", "c == '_' || c == '-'\n}", "c == '_' || c == '-' || c == '.' || c == '*'\n}", "./subjects", "",
+	},
+	{
+		"skipped-is-dispatched", "a step that is about to be skipped is dispatched",
+		"machine/run.go", " && !r.stopping && r.spoiler(d) == d:", " && !r.stopping:", "./machine", "",
+	},
+	{
+		"ignored-generation", "records of an earlier run of the same id count",
+		"orchestrator/loop.go", "	if r == nil || r.generation != rec.Generation {", "	if r == nil {", "./orchestrator", "",
+	},
+	{
+		"blind-sweep", "the sweep sends again what is not pending, without looking for a record",
+		"orchestrator/sweep.go", "		if l.undecided(ctx, x.attempt) {", "		if true {", "./orchestrator", "",
+	},
+	{
+		"live-contract", "a run follows the registry as it is now",
+		"orchestrator/perform.go", "	contract := r.machine.Contract(d.Step)", "	contract := l.reg.tools[r.plan.Steps[d.Step].Tool].Contract", "./orchestrator", "",
+	},
+	{
+		"unfenced-start", "a run is started though its plan is gone",
+		"orchestrator/open.go", "	fence := &kv.Fence{Subject: subjects.PlanRecord(id, l.store.Shards()), Seq: generation}", "	fence := (*kv.Fence)(nil)", "./orchestrator", "",
+	},
+	{
+		"unburied", "a run is over before its dead letters are written",
+		"orchestrator/finish.go", "l.buryAll(ctx, graves)", "l.buryAll(ctx, graves[:0])", "./orchestrator", "",
+	},
+	{
+		"given-up-is-sent", "what was given up goes out when there is room for it",
+		"orchestrator/flight.go", "r.phase != running || !r.machine.Wanted(c, h.dispatch.Attempt)", "r.phase != running", "./orchestrator", "",
+	},
+	{
+		"leased-purged", "leased steps are purged in one request, which makes the server forget others' leases",
+		"kv/purge.go", "	return s.takeOut(ctx, shard, tool, subjects.RunToolFilter(\"step\", r, generation, tool, shard))",
+		"	return s.purge(ctx, subjects.StepsStream(shard), purgeRequest{Subject: subjects.RunToolFilter(\"step\", r, generation, tool, shard)})", "./kv", "",
 	},
 }
