@@ -3,6 +3,7 @@ package orchestrator
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"time"
 
 	"github.com/tidwall/gjson"
@@ -18,17 +19,24 @@ import (
 // documentVersion is the version of the history document's form.
 const documentVersion = 1
 
+// view is the run as it is now, for a job: what the loop forgets or works out meanwhile, it doesn't share.
+func (r *run) view() *run {
+	v := *r
+	v.entries = maps.Clone(r.entries)
+	return &v
+}
+
 // finish writes the history document of a run whose last step is decided, then tells whoever waits. The machine isn't
 // touched by the loop any more: it ignores what comes after the last deciding record.
 func (l *loop) finish(r *run) {
-	view := *r // what the loop forgets meanwhile, the job still has
+	view := r.view()
 	graves := l.graves(r)
 	l.job(func(ctx context.Context) {
 		if err := l.buryAll(ctx, graves); err != nil { // a dead letter stands before its run is over
 			l.post(func() { l.finished(r, nil, err) })
 			return
 		}
-		doc := l.document(ctx, &view)
+		doc := l.document(ctx, view)
 		if ctx.Err() != nil {
 			return
 		}

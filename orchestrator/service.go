@@ -133,22 +133,31 @@ func (s *service) get(m *nats.Msg, id subjects.Run) {
 		s.refuse(m, notActive(id))
 		return
 	}
-	view := *r
-	doc := s.l.document(s.l.ctx, &view)
-	ask := s.l.explain(r, doc)
+	if r.phase == finishing { // its machine rests, and its results may have to be read
+		view := r.view()
+		s.l.job(func(ctx context.Context) { s.answer(ctx, m, id, view, s.l.document(ctx, view)) })
+		return
+	}
+	doc := s.l.document(s.l.ctx, r)
+	ask, view := s.l.explain(r, doc), r.view()
 	s.l.job(func(ctx context.Context) {
 		s.l.explainRest(ctx, ask)
-		b := doc.JSON()
-		if len(b) > maxReply {
-			handle, err := s.l.putBlob(ctx, func(unique string) string { return subjects.RunBlobName(id, view.generation, "get", unique) }, b)
-			if err != nil {
-				return
-			}
-			doc.Blob = handle
-			b = doc.Head()
-		}
-		s.reply(m, b)
+		s.answer(ctx, m, id, view, doc)
 	})
+}
+
+// answer sends a document, by way of a blob where it is large.
+func (s *service) answer(ctx context.Context, m *nats.Msg, id subjects.Run, view *run, doc *outcome.Run) {
+	b := doc.JSON()
+	if len(b) > maxReply {
+		handle, err := s.l.putBlob(ctx, func(unique string) string { return subjects.RunBlobName(id, view.generation, "get", unique) }, b)
+		if err != nil {
+			return
+		}
+		doc.Blob = handle
+		b = doc.Head()
+	}
+	s.reply(m, b)
 }
 
 func notActive(id subjects.Run) *fault.Error {

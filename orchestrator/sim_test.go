@@ -60,12 +60,18 @@ func TestSimulatedWorlds(t *testing.T) {
 	if n < 10_000 {
 		return // too few to expect everything
 	}
+	var never []string
 	for _, f := range simFaults {
-		require.NotZero(t, total["fault: "+f.name], "a fault that never happened: %s", f.name)
+		if total["fault: "+f.name] == 0 {
+			never = append(never, f.name)
+		}
 	}
 	for _, what := range sometimes {
-		require.NotZero(t, total[what], "it never happened: %s", what)
+		if total[what] == 0 {
+			never = append(never, what)
+		}
 	}
+	require.Empty(t, never, "what never happened was not tried")
 }
 
 // simulateAll lets worlds live side by side, and gives what happened in all and which went wrong, lowest first.
@@ -117,7 +123,7 @@ var sometimes = []string{
 	"late write refused", "late record of a purged run", "a step that nobody survived", "a worker heard of a cancel", "result in a blob",
 	"an attempt claimed by a worker that was lost", "an attempt claimed for another message", "claim of a run that was over refused",
 	"a sleeping orchestrator was taken for dead", "finished by two owners", "finished again after it was purged", "effect after its run was purged",
-	"a plan submitted while its run goes on", "a plan submitted again while its workers slept", "cancel that came too late", "stop record",
+	"a plan submitted while its run goes on", "a plan submitted again while its workers slept", "stop record",
 	"run succeeded", "run partial", "run failed", "run cancelled", "run expired", "run rejected",
 	"compared with the records", "compared with the tools",
 }

@@ -246,7 +246,7 @@ func (t *truths) answered(m *nats.Msg) {
 	switch {
 	case r.Error == nil:
 		t.w.stats["answer to a request"]++
-	case r.Error.Code == fault.AlreadyFinished:
+	case strings.Contains(string(m.Data), string(fault.AlreadyFinished)):
 		t.w.stats["cancel that came too late"]++
 	}
 }
