@@ -136,7 +136,7 @@ func (s *simStore) DispatchAsync(_ context.Context, d kv.Dispatch, done func(err
 		a, seq := s.w.steps.dispatch(&d, s.p)
 		return func() {
 			if a == noRoom {
-				s.p.after(50*time.Millisecond, func() { s.DispatchAsync(nil, d, done) }) //nolint:staticcheck // not used
+				s.p.after(50*time.Millisecond, func() { s.DispatchAsync(context.Background(), d, done) })
 				return
 			}
 			if seq > 0 && d.Seq != nil {
@@ -144,7 +144,7 @@ func (s *simStore) DispatchAsync(_ context.Context, d kv.Dispatch, done func(err
 			}
 			done(nil)
 		}
-	}, func() { s.DispatchAsync(nil, d, done) }) //nolint:staticcheck // not used
+	}, func() { s.DispatchAsync(context.Background(), d, done) })
 }
 
 func (s *simStore) Follow(_ context.Context, shard int, partitions []int, each func(kv.Entry), caughtUp func(uint64), lost func(error)) (func(), error) {

@@ -3,7 +3,6 @@ package orchestrator
 import (
 	"bytes"
 	"encoding/json"
-	"strconv"
 	"strings"
 	"time"
 
@@ -336,5 +335,3 @@ func (t *truths) effect(m *message, step *wire.Step, args []byte, h *hand) {
 		}
 	}
 }
-
-func attemptKey(a subjects.Attempt) string { return a.Step + "/" + strconv.Itoa(a.Number) }

@@ -1,6 +1,7 @@
 package orchestrator
 
 import (
+	"context"
 	"encoding/json"
 	"strconv"
 	"time"
@@ -173,7 +174,7 @@ func (h *hand) answer(m *message, step *wire.Step, r wire.Result, disturbed bool
 		name := m.attempt.BlobName(h.name + strconv.Itoa(int(h.w.number)))
 		var handle *outcome.Handle
 		for err := error(fault.New(fault.Timeout, "")); err != nil; {
-			handle, err = h.store.PutBlob(nil, name, r.Body) //nolint:staticcheck // not used
+			handle, err = h.store.PutBlob(context.Background(), name, r.Body)
 		}
 		r.Handle, r.Body = handle, nil
 		h.w.stats["result in a blob"]++
@@ -182,7 +183,7 @@ func (h *hand) answer(m *message, step *wire.Step, r wire.Result, disturbed bool
 		h.w.truths.disturb(m.attempt)
 	}
 	head, body := r.Message()
-	d, _, _ := h.store.Create(nil, step.Result, head, body, nil) //nolint:staticcheck // not used
+	d, _, _ := h.store.Create(context.Background(), step.Result, head, body, nil)
 	if d == kv.Decided {
 		h.w.stats["late write refused"]++
 	}
@@ -200,7 +201,7 @@ func (h *hand) ack(m *message) {
 // found reads a record until there is an answer.
 func (h *hand) found(subject string) *kv.Entry {
 	for {
-		e, err := h.store.Read(nil, subject) //nolint:staticcheck // not used
+		e, err := h.store.Read(context.Background(), subject)
 		if err == nil || fault.CodeOf(err) == fault.NotFound {
 			return e
 		}
@@ -218,7 +219,7 @@ func (h *hand) claim(m *message, step *wire.Step) bool {
 	mine := claimBody{h.name + "/" + strconv.Itoa(h.nonces), m.seq}
 	body, _ := json.Marshal(mine)
 	plan := subjects.PlanRecord(m.attempt.Run, h.store.Shards())
-	d, _, _ := h.store.Create(nil, step.Claim, versionHeader(), body, &kv.Fence{Subject: plan, Seq: m.attempt.Generation}) //nolint:staticcheck // not used
+	d, _, _ := h.store.Create(context.Background(), step.Claim, versionHeader(), body, &kv.Fence{Subject: plan, Seq: m.attempt.Generation})
 	switch d {
 	case kv.Written:
 		return true
