@@ -45,6 +45,11 @@ const dialTimeout = 5 * time.Second
 // reconnectBuffer holds what is published during an outage, in bytes; beyond it a publish fails and is tried again.
 const reconnectBuffer = 8 << 20
 
+// pingEvery is how often a server is asked whether it is still there. One that went silent without closing its connections
+// (a machine that lost its power, a cable) is given up after the third interval; with the library's two minutes every
+// client of it would stand still for as long as six.
+const pingEvery = 3 * time.Second
+
 // Connect opens a connection. The first attempt must succeed; from then on it reconnects for ever, so that a server may
 // be away for any time. Errors: NoConnection names the URL tried, Permission where the credentials are refused,
 // InvalidConfig where a file or a context can't be read.
@@ -140,7 +145,7 @@ func (o ConnectOptions) options(ctx context.Context) ([]nats.Option, error) {
 	opts := []nats.Option{
 		nats.Name(o.Name), nats.Timeout(timeout), nats.MaxReconnects(-1), nats.ReconnectWait(250 * time.Millisecond),
 		nats.ReconnectJitter(250*time.Millisecond, 500*time.Millisecond), nats.ReconnectBufSize(reconnectBuffer),
-		nats.PermissionErrOnSubscribe(true),
+		nats.PermissionErrOnSubscribe(true), nats.PingInterval(pingEvery),
 	}
 	if o.Context == "" { // a context may bring its own dialer
 		opts = append(opts, nats.SetCustomDialer(dialer{ctx}))

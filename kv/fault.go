@@ -19,6 +19,7 @@ const (
 	codeInsufficient      jetstream.ErrorCode = 10023
 	codeMemoryExceeded    jetstream.ErrorCode = 10028
 	codeMessageNotFound   jetstream.ErrorCode = 10037
+	codeSequenceNotFound  jetstream.ErrorCode = 10043
 	codeNoAccount         jetstream.ErrorCode = 10039
 	codeStorageExceeded   jetstream.ErrorCode = 10047
 	codeMessageTooLarge   jetstream.ErrorCode = 10054

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/nats-io/nats.go"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/subjects"
@@ -49,21 +50,64 @@ func (s *Store) PurgeSubject(ctx context.Context, subject string) error {
 }
 
 // PurgeSteps removes what one generation of a run has waiting for one tool, dispatched (also leased) or scheduled. Errors
-// as those of PurgeRun.
-//
-// The slots of leased steps come free at once or when their workers, who hear of the end in another way, acknowledge
-// them; at the latest when the leases run out. (Of several removed together the server, 2.15.2, forgets the leases only
-// if nothing behind the stream's first message was acknowledged yet; over several tools at once it never does, so each
-// tool has its own call.)
+// as those of PurgeRun. The slots of leased steps come free at once, though their workers go on until they hear of the end.
 func (s *Store) PurgeSteps(ctx context.Context, r subjects.Run, generation uint64, tool string, shard int) error {
-	for _, kind := range []string{"sched", "step"} { // in this order: a schedule may fire in between
-		p := purgeRequest{Subject: subjects.RunToolFilter(kind, r, generation, tool, shard)}
-		if err := s.purge(ctx, subjects.StepsStream(shard), p); err != nil {
-			return err
-		}
+	// In this order: a schedule may fire in between. Nothing that is scheduled can be leased.
+	p := purgeRequest{Subject: subjects.RunToolFilter("sched", r, generation, tool, shard)}
+	if err := s.purge(ctx, subjects.StepsStream(shard), p); err != nil {
+		return err
+	}
+	return s.takeOut(ctx, shard, tool, subjects.RunToolFilter("step", r, generation, tool, shard))
+}
+
+// removers are how many messages are removed at a time.
+const removers = 16
+
+// takeOut removes the messages of a tool that a filter matches from a step stream, one by one. A purge would be a single
+// request. But where that removes leased messages, the server (2.15.2) moves its consumer's floor past earlier leases, and
+// forgets these with the next acknowledgement: a step whose worker dies then is never handed out again, though it still
+// lies in the stream, where the sweep sees it.
+func (s *Store) takeOut(ctx context.Context, shard int, tool, filter string) error {
+	stream := subjects.StepsStream(shard)
+	info, err := s.streamInfo(ctx, stream, filter)
+	if err != nil {
+		return err
+	}
+	var all errgroup.Group
+	all.SetLimit(removers)
+	for subject, n := range info.State.Subjects {
+		all.Go(func() error {
+			for range n {
+				if err := s.removeLast(ctx, stream, subject); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	if err := all.Wait(); err != nil {
+		return err
 	}
 	s.nudge(tool, shard)
 	return nil
+}
+
+// removeLast removes the last message on a subject, if there is one.
+func (s *Store) removeLast(ctx context.Context, stream, subject string) error {
+	e, err := s.Read(ctx, subject)
+	if err == nil {
+		err = s.tell(ctx, apiPrefix+"STREAM.MSG.DELETE."+stream, deleteRequest{e.Seq, true})
+	}
+	if apiCode(err) == codeSequenceNotFound || fault.CodeOf(err) == fault.NotFound {
+		return nil // acknowledged meanwhile
+	}
+	return err
+}
+
+// deleteRequest is JetStream's own: it removes one message.
+type deleteRequest struct {
+	Seq     uint64 `json:"seq"`
+	NoErase bool   `json:"no_erase"`
 }
 
 // nudge makes a tool's consumer look for something to deliver. A purge frees the slots of the leases it removes, but the
@@ -76,13 +120,10 @@ func (s *Store) nudge(tool string, shard int) {
 
 // PurgeAttempt removes one attempt, dispatched (also leased) or scheduled. Errors as those of PurgeRun.
 func (s *Store) PurgeAttempt(ctx context.Context, a subjects.Attempt, shard int) error {
-	for _, subject := range []string{subjects.Scheduled(a, shard), subjects.Step(a, shard)} {
-		if err := s.purge(ctx, subjects.StepsStream(shard), purgeRequest{Subject: subject}); err != nil {
-			return err
-		}
+	if err := s.purge(ctx, subjects.StepsStream(shard), purgeRequest{Subject: subjects.Scheduled(a, shard)}); err != nil {
+		return err
 	}
-	s.nudge(a.Tool, shard)
-	return nil
+	return s.takeOut(ctx, shard, a.Tool, subjects.Step(a, shard))
 }
 
 // Pending gives the message ids (Attempt.MessageID) of all attempts of a partition that a step stream holds: dispatched,

@@ -1,7 +1,6 @@
 package chaos
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -10,11 +9,9 @@ import (
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/reference"
-	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/plan"
 	"github.com/stepjet/stepjet/subjects"
-	"github.com/stepjet/stepjet/tool"
 	"github.com/stepjet/stepjet/wire"
 )
 
@@ -181,103 +178,4 @@ func (c *checker) refuse(r *runView, e Event) {
 	default:
 		c.count(sometimesBarrier)
 	}
-}
-
-func (c *checker) readLedger() {
-	for _, e := range c.ev.Ledger {
-		rec, ok := subjects.ParseRecord(e.Subject)
-		if !ok || rec.Kind == subjects.UnknownRecord {
-			c.violation("I8", nil, "a record that is none: %s", e.Subject)
-			continue
-		}
-		r := c.run(rec.Run.Tenant, rec.Run.Plain())
-		c.readRecord(r, rec, e)
-	}
-}
-
-func (c *checker) readRecord(r *runView, rec subjects.Record, e kv.Entry) {
-	one := record{rec: rec, at: e.Time}
-	switch rec.Kind {
-	case subjects.PlanKind:
-		r.plans[e.Seq] = plan.Digest(e.Data)
-		return // its headers hold the secret, and must
-	case subjects.StepKind:
-		one.result = wire.ParseResult(e.Header, e.Data)
-		key := attemptKey{rec.Generation, rec.Attempt.Step, rec.Attempt.Number}
-		if _, twice := r.decided[key]; twice {
-			c.violation("I2", r, "attempt %d of step %s has two records", key.attempt, key.step)
-		}
-		r.decided[key] = one
-		r.records = append(r.records, one)
-		if one.result.Handle != nil {
-			c.count(sometimesLarge)
-		}
-	case subjects.StopKind:
-		r.records = append(r.records, one)
-	case subjects.StartKind:
-		r.freeze(e.Data)
-	}
-	c.noSecret("the record "+e.Subject, fmt.Sprint(e.Header)+string(e.Data))
-}
-
-// freeze reads the contracts that a run started with.
-func (r *runView) freeze(start []byte) {
-	var body struct {
-		Tools map[string]struct {
-			Contract tool.Contract `json:"contract"`
-		} `json:"tools"`
-	}
-	if json.Unmarshal(start, &body) != nil || len(body.Tools) == 0 {
-		return
-	}
-	r.frozen = map[string]reference.Contract{}
-	for name, t := range body.Tools {
-		r.frozen[name] = reference.Contract{MaxAttempts: t.Contract.MaxAttempts, PartialSuccess: t.Contract.ErrorPropagation == tool.PartialSuccess}
-	}
-}
-
-// stands reports whether the run's records are still there as far as its document's generation goes.
-func (r *runView) stands() bool {
-	if r.doc == nil {
-		return false
-	}
-	_, ok := r.plans[r.doc.Generation]
-	return ok
-}
-
-// byOwner reports whether a record was written by an orchestrator.
-func (x record) byOwner() bool { return strings.HasPrefix(x.result.Worker, "=") }
-
-// disturbed reports whether some record says what no tool said: then the run need not be what the reference makes of it.
-func (r *runView) disturbed() bool {
-	return slices.ContainsFunc(r.records, func(x record) bool {
-		if x.result.Error == nil {
-			return false
-		}
-		code := x.result.Error.Code
-		return code == fault.WorkerLost || code == fault.OutcomeUnknown || code == fault.Timeout && x.byOwner()
-	})
-}
-
-// decisions gives the records of the document's generation as the reference wants them. ok is false where a result lies
-// in a blob, which is not read for this.
-func (r *runView) decisions() (list []reference.Decided, ok bool) {
-	for _, x := range r.records {
-		if x.rec.Generation != r.doc.Generation {
-			continue
-		}
-		if x.rec.Kind == subjects.StopKind {
-			list = append(list, reference.Decided{Stop: string(outcome.Cancelled)})
-			continue
-		}
-		if x.result.Handle != nil {
-			return nil, false
-		}
-		d := reference.Decided{Step: x.rec.Attempt.Step, ByOwner: x.byOwner(), Reply: reference.Reply{Body: x.result.Body, Text: x.result.Text}}
-		if f := x.result.Error; f != nil {
-			d.Reply.Err = &reference.Err{Code: string(f.Code), Message: f.Message, Retryable: f.Retryable}
-		}
-		list = append(list, d)
-	}
-	return list, true
 }
