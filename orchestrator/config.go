@@ -54,6 +54,10 @@ func (c Config) validate() error {
 	switch {
 	case c.Grace < 0 || c.Grace > 24*time.Hour:
 		return fault.New(fault.InvalidConfig, "grace %s is not between 0 and 24h", c.Grace)
+	case c.Store.Retention > 0 && c.Store.Retention < c.Grace+purgeAtLast:
+		// A plan that is sent again while its records are still there would wait for a history that is gone.
+		return fault.New(fault.InvalidConfig, "finished runs are kept for %s, which is shorter than their records may stay: grace %s and %s", c.Store.Retention, c.Grace, purgeAtLast).
+			WithHint("keep finished runs for longer, or make the grace shorter")
 	case slices.Min(append(slices.Collect(maps.Values(c.Weights)), 1)) < 1:
 		return fault.New(fault.InvalidConfig, "a tenant's weight is less than 1")
 	case c.SweepEvery < 100*time.Millisecond:

@@ -51,9 +51,7 @@ func lost(_ *Evidence, r *Report) string {
 	return fmt.Sprintf("%d of %d acknowledged plans lost", n, r.Runs)
 }
 
-// outage is how long after a fault nothing began.
-func outage(kind string) figure { return silence(kind, "outage") }
-
+// silence is how long after a fault nothing began.
 func silence(kind, name string) figure {
 	return func(e *Evidence, _ *Report) string {
 		var begins []int64
