@@ -27,7 +27,7 @@ func (g *Grant) orchestrate(s Spec) {
 	}
 	for i := range s.ToolShards {
 		steps := subjects.StepsStream(i)
-		g.request(One, subjects.StreamRequest("MSG.DELETE", steps)) // what a stop takes back, also while it is leased
+		g.request(One, subjects.StreamRequest("MSG.DELETE", steps))       // what a stop takes back, also while it is leased
 		g.request(Many, subjects.ConsumerRequest("MSG.NEXT", steps, "*")) // a nudge after a purge
 		g.request(One, subjects.ConsumersRequest("NAMES", steps), subjects.ConsumersRequest("LIST", steps))
 	}
