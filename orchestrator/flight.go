@@ -106,6 +106,7 @@ func (l *loop) landed(r *run, res *machine.Result) {
 	delete(r.flights, res.Call)
 	f.land()
 	x, w := f.line, f.line.window
+	w.decided(x)
 	if w.held == 0 {
 		return
 	}

@@ -93,16 +93,16 @@ func TestARunHasNoMoreOutThanItsShare(t *testing.T) {
 		return true
 	}
 	w.pump(send)
-	require.Equal(t, leastShare, sent[huge])
+	require.Equal(t, aloneShare, sent[huge])
 	push(w, small, 1)
 	w.pump(send)
 	require.Equal(t, 1, sent[small])
-	require.Equal(t, leastShare, sent[huge])
+	require.Equal(t, aloneShare, sent[huge])
 	huge.lines["t"].out -= 2 // two are decided
 	w.out -= 2
 	w.turn(huge.lines["t"])
 	w.pump(send)
-	require.Equal(t, leastShare+2, sent[huge])
+	require.Equal(t, aloneShare+2, sent[huge])
 }
 
 func TestCallsThatNobodyWantsTakeNoRoom(t *testing.T) {
@@ -136,15 +136,15 @@ func TestTurnsLetGoOfWhatIsThrough(t *testing.T) {
 
 func TestAShareGrowsWhileCallsAreQuickAndShrinksWhenTheyWait(t *testing.T) {
 	w := newWindow(4096, nil)
-	require.Equal(t, leastShare, w.share)
-	for range leastShare { // a round trip without waiting
+	require.Equal(t, aloneShare, w.share)
+	for range aloneShare { // a round trip without waiting
 		w.measured(10*time.Millisecond+200*time.Microsecond, 10*time.Millisecond)
 	}
-	require.Equal(t, 2*leastShare, w.share)
+	require.Equal(t, 2*aloneShare, w.share)
 	for !w.steady { // calls wait for others
 		w.measured(40*time.Millisecond, 10*time.Millisecond)
 	}
-	require.Equal(t, 2*leastShare*3/4, w.share)
+	require.Equal(t, 2*aloneShare*3/4, w.share)
 	before := w.share
 	for range w.share {
 		w.measured(10*time.Millisecond, 10*time.Millisecond)
@@ -154,14 +154,30 @@ func TestAShareGrowsWhileCallsAreQuickAndShrinksWhenTheyWait(t *testing.T) {
 
 func TestAShareIsBounded(t *testing.T) {
 	for _, limit := range []int{1, 8, 64, 65536} {
-		w := newWindow(limit, nil)
-		for range 200_000 {
-			w.measured(0, 0)
+		for crowd, least := range map[int]int{0: aloneShare, crowdFor: leastShare} {
+			w := newWindow(limit, nil)
+			w.crowd = crowd
+			for range 200_000 {
+				w.measured(0, 0)
+			}
+			require.Equal(t, w.most(), w.share)
+			for range 1_000_000 {
+				w.measured(time.Hour, 0)
+			}
+			require.Equal(t, min(limit+1, w.most(), least), w.share, "it never closes")
 		}
-		require.Equal(t, w.most(), w.share)
-		for range 1_000_000 {
-			w.measured(time.Hour, 0)
-		}
-		require.Equal(t, min(limit+1, leastShare), w.share, "it never closes")
 	}
+}
+
+func TestARunIsAloneAfterManyCallsOfItsOwn(t *testing.T) {
+	w := newWindow(4096, nil)
+	a, b := &line{window: w, out: 1}, &line{window: w}
+	w.decided(a)
+	require.Zero(t, w.crowd)
+	w.decided(b) // beside a, which goes on
+	require.Equal(t, crowdFor, w.crowd)
+	for range crowdFor + 1 {
+		w.decided(a) // b is over
+	}
+	require.Zero(t, w.crowd)
 }

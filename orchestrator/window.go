@@ -21,20 +21,26 @@ type window struct {
 	steady bool // the share has been too large once
 	seen   int  // calls measured since the share was last judged
 	late   int  // of them, those that waited too long
+
+	last  *line // whose call was decided last
+	crowd int   // counts down the calls decided since two in a row were of different runs; 0: one run is alone
 }
 
 const (
 	// shortWait is the wait that is never too long, however quick the tool.
 	shortWait = time.Millisecond
-	// leastShare is a share's size at first, and what it never goes below: with fewer calls out, a quick tool would be
-	// idle for want of work.
-	leastShare = 32
+	// aloneShare is a share's size at first, and what it doesn't go below while one run has the tool to itself: with fewer
+	// calls out, a quick tool would be idle for want of work. leastShare is what it doesn't go below beside others.
+	aloneShare = 128
+	leastShare = 16
+	// crowdFor is how many calls of one run in a row make it one that is alone.
+	crowdFor = 1024
 )
 
 func newWindow(limit int, weights map[string]int) *window {
 	w := &window{turns: turns{weights: weights}}
 	w.limited(limit)
-	w.share = min(leastShare, w.most())
+	w.share = min(aloneShare, w.most())
 	return w
 }
 
@@ -74,10 +80,21 @@ func (w *window) pump(send func(*line, held) bool) {
 	}
 }
 
+// decided notes whose call was decided, to know whether a run has the tool to itself.
+func (w *window) decided(x *line) {
+	switch {
+	case w.last != nil && w.last != x && w.last.out+w.last.calls.len() > 0: // not merely the one before it
+		w.crowd = crowdFor
+	case w.crowd > 0:
+		w.crowd--
+	}
+	w.last = x
+}
+
 // measured learns from one call of a run that is held back: how long it was under way, and how much of that was its
 // execution.
 func (w *window) measured(underWay, execution time.Duration) {
-	wait, enough := underWay-execution, max(shortWait, execution/8)
+	wait, enough := underWay-execution, max(shortWait, execution/4)
 	w.seen++
 	if wait > 2*enough {
 		w.late++
@@ -98,5 +115,9 @@ func (w *window) measured(underWay, execution time.Duration) {
 }
 
 func (w *window) resize(to int) {
-	w.share = max(min(to, w.most()), min(w.limit+1, leastShare))
+	least := aloneShare
+	if w.crowd > 0 {
+		least = leastShare
+	}
+	w.share = max(min(to, w.most()), min(w.limit+1, least))
 }
