@@ -21,7 +21,7 @@ type grave struct {
 
 // buried are the calls of a run whose dead letters stand, as far as this process knows. Writing one again does no harm.
 type buried struct {
-	mu    *sync.Mutex
+	mu    sync.Mutex
 	calls map[machine.Call]bool
 }
 
@@ -32,7 +32,7 @@ func (b *buried) add(c machine.Call) {
 }
 
 func (b *buried) has(c machine.Call) bool {
-	if b.mu == nil {
+	if b == nil {
 		return false
 	}
 	b.mu.Lock()
@@ -50,7 +50,7 @@ func (l *loop) bury(r *run, c machine.Call) {
 
 // graves gives those of a run that is over that are not known to be written yet.
 func (l *loop) graves(r *run) []*grave {
-	if r.machine == nil || r.machine.Stats().Failed == 0 && len(r.lists) == 0 {
+	if r.machine == nil { // rejected
 		return nil
 	}
 	var all []*grave
@@ -81,13 +81,12 @@ func (l *loop) grave(r *run, c machine.Call) *grave {
 			return nil // no worker ever had it
 		}
 	}
-	if r.buried.mu == nil {
-		r.buried = buried{mu: &sync.Mutex{}, calls: map[machine.Call]bool{}}
+	if r.buried == nil {
+		r.buried = &buried{calls: map[machine.Call]bool{}}
 	}
 	res, a := r.machine.Decided(c), r.attempt(c, 1)
-	note := r.buried
 	return &grave{
-		id: r.id, call: c, inputs: l.inputs(r, c), note: &note,
+		id: r.id, call: c, inputs: l.inputs(r, c), note: r.buried,
 		letter: kv.DeadLetter{
 			Run: r.id.Plain(), Tenant: r.id.Tenant, Generation: r.generation, Step: a.Step, Tool: a.Tool, Attempts: attempts,
 			Error: err, Worker: res.Worker, Failed: r.machine.Step(c, r.submitted).Decided, Key: a.Key(),

@@ -20,7 +20,7 @@ type flight struct {
 func (l *loop) line(r *run, step int) *line {
 	name, limit := r.plan.Steps[step].Tool, r.machine.Contract(step).Limit
 	if x := r.lines[name]; x != nil {
-		x.window.limited(limit)
+		x.window.limit = limit
 		return x
 	}
 	w := l.windows[name]

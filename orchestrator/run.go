@@ -52,7 +52,7 @@ type run struct {
 
 	flights map[machine.Call]*flight // what is out
 	lines   map[string]*line         // by tool: what waits for room
-	buried  buried                   // dead letters that stand
+	buried  *buried                  // dead letters that stand
 
 	recovered bool    // begun by an earlier owner, or by this one before it read the ledger again
 	busy      bool    // a job fetches a blob that the next record needs
@@ -118,7 +118,7 @@ func (l *loop) forget(r *run) {
 // drop lets go of what only a run that goes on needs.
 func (r *run) drop() {
 	r.body, r.plan, r.machine, r.parked, r.start, r.schemas, r.resolver = nil, nil, nil, nil, nil, nil, nil
-	r.lists, r.entries, r.reading, r.context, r.buried = nil, nil, nil, wire.RunContext{}, buried{}
+	r.lists, r.entries, r.reading, r.context, r.buried = nil, nil, nil, wire.RunContext{}, nil
 }
 
 // take takes one record of this generation.

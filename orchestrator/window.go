@@ -38,14 +38,10 @@ const (
 )
 
 func newWindow(limit int, weights map[string]int) *window {
-	w := &window{turns: turns{weights: weights}}
-	w.limited(limit)
+	w := &window{turns: turns{weights: weights}, limit: limit}
 	w.share = min(aloneShare, w.most())
 	return w
 }
-
-// limited takes note of the tool's limit, which may change.
-func (w *window) limited(limit int) { w.limit = limit }
 
 // most is how many calls may be out together.
 func (w *window) most() int { return w.limit + max(w.limit/4, 1) }
