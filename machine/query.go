@@ -49,8 +49,8 @@ func (r *Run) Decided(c Call) *Result {
 	return r.calls[i].result
 }
 
-// Contract gives the frozen contract of a step's tool.
-func (r *Run) Contract(step int) tool.Contract { return r.start.Contracts[r.plan.Steps[step].Tool] }
+// Contract gives the frozen contract of a step's tool. It must not be changed.
+func (r *Run) Contract(step int) *tool.Contract { return r.contracts[step] }
 
 // Stopping reports whether nothing new may start any more.
 func (r *Run) Stopping() bool { return r.stopping }

@@ -77,8 +77,9 @@ type call struct {
 
 // Run is the state of one run. It is not safe for concurrent use.
 type Run struct {
-	plan  *plan.Plan
-	start Start
+	plan      *plan.Plan
+	start     Start
+	contracts []*tool.Contract // of the steps' tools: each step asks for its own several times
 
 	calls     []call // the plan's steps, and behind them the items of its for_each steps
 	remaining int    // steps that are not terminal
@@ -111,9 +112,24 @@ type attemptKey struct {
 
 // New gives the run before its first step. The caller owns p and must not change it.
 func New(p *plan.Plan, start Start) *Run {
-	r := &Run{plan: p, start: start}
+	r := &Run{plan: p, start: start, contracts: contractsOf(p, start.Contracts)}
 	r.reset()
 	return r
+}
+
+// contractsOf gives the contract of each step's tool.
+func contractsOf(p *plan.Plan, byTool map[string]tool.Contract) []*tool.Contract {
+	shared := make(map[string]*tool.Contract, len(byTool))
+	of := make([]*tool.Contract, len(p.Steps))
+	for i := range p.Steps {
+		name := p.Steps[i].Tool
+		if shared[name] == nil {
+			c := byTool[name]
+			shared[name] = &c
+		}
+		of[i] = shared[name]
+	}
+	return of
 }
 
 func (r *Run) reset() {
