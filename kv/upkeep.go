@@ -3,6 +3,7 @@ package kv
 import (
 	"context"
 	"errors"
+	"maps"
 	"sync"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -85,13 +86,7 @@ func (u *Upkeep) changed(t Tool, deleted bool) {
 // first. What could not be mended is in the error, and is tried by the next check.
 func (u *Upkeep) Check(ctx context.Context, mine func(partition int) bool) (mended []string, err error) {
 	u.mu.Lock()
-	known, lost, read := make(map[string]Tool, len(u.known)), make(map[string]Tool, len(u.lost)), u.known != nil
-	for n, t := range u.known {
-		known[n] = t
-	}
-	for n, t := range u.lost {
-		lost[n] = t
-	}
+	known, lost, read := maps.Clone(u.known), maps.Clone(u.lost), u.known != nil
 	u.mu.Unlock()
 	c := &upkeep{u: u, s: u.s, mine: mine, known: known}
 	if mine(0) {

@@ -3,7 +3,6 @@ package machine
 import (
 	"encoding/binary"
 	"hash/fnv"
-	"strconv"
 	"time"
 
 	"github.com/stepjet/stepjet/fault"
@@ -110,10 +109,7 @@ func (r *Run) retry(i int, rec *Record, now time.Time, out *Effects) {
 func (r *Run) jitter(i, attempt int) uint64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(r.start.Key))
-	_, _ = h.Write([]byte(r.stepOf(i).ID))
-	if item := r.calls[i].Item; item > 0 {
-		_, _ = h.Write([]byte("=" + itoa(item-1)))
-	}
+	_, _ = h.Write([]byte(r.token(i)))
 	_, _ = h.Write(binary.LittleEndian.AppendUint64(nil, uint64(attempt)))
 	return h.Sum64()
 }
@@ -160,5 +156,3 @@ func (r *Run) cancelledMessage() string {
 	}
 	return "Cancelled"
 }
-
-func itoa(n int) string { return strconv.Itoa(n) }

@@ -2,6 +2,7 @@ package machine
 
 import (
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/stepjet/stepjet/fault"
@@ -146,7 +147,7 @@ func (r *Run) gather(i int, at time.Time, out *Effects) {
 // itemFailure is the error of a step of which one item failed.
 func itemFailure(x *call) *fault.Error {
 	err := *x.result.Error
-	err.Message = "item " + itoa(x.Item-1) + ": " + err.Message
+	err.Message = "item " + strconv.Itoa(x.Item-1) + ": " + err.Message
 	err.Retryable = false
 	return &err
 }

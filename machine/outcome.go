@@ -8,7 +8,6 @@ import (
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/plan"
-	"github.com/stepjet/stepjet/subjects"
 )
 
 // Values gives the JSON of a successful step's result; the shell reads it from a blob where the machine holds a handle.
@@ -165,12 +164,10 @@ func (r *Run) Step(c Call, now time.Time) outcome.Step {
 	}
 	s, p := &r.calls[i], r.stepOf(i)
 	st := outcome.Step{
-		ID: p.ID, Tool: p.Tool, Status: r.StepStatus(i), Attempts: s.executed, Ready: s.ready, Decided: s.decided,
+		ID: r.token(i), Tool: p.Tool, Status: r.StepStatus(i), Attempts: s.executed, Ready: s.ready, Decided: s.decided,
 		Error: r.stepError(i), Reused: s.reused,
 	}
-	if c.Item > 0 {
-		st.ID = subjects.ItemToken(p.ID, c.Item-1)
-	} else {
+	if c.Item == 0 {
 		st.Attempts = r.executed(i)
 	}
 	if !s.state.terminal() {

@@ -3,11 +3,20 @@ package machine
 import (
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/plan"
+	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/tool"
 )
 
 // stepOf gives the plan's step that a call belongs to.
 func (r *Run) stepOf(i int) *plan.Step { return &r.plan.Steps[r.calls[i].Step] }
+
+// token names a call in subjects and documents: the step's id, or S=i for an item.
+func (r *Run) token(i int) string {
+	if item := r.calls[i].Item; item > 0 {
+		return subjects.ItemToken(r.stepOf(i).ID, item-1)
+	}
+	return r.stepOf(i).ID
+}
 
 // index gives the position of a call, and whether there is such a call by now.
 func (r *Run) index(c Call) (int, bool) {
