@@ -80,7 +80,7 @@ func (l *Log) Add(e Event) {
 		go l.flush()
 	}
 	if err := <-done; err != nil {
-		panic(err)
+		panic(err) // evidence that can't be written must not pass for evidence that there was none
 	}
 }
 

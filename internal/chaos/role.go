@@ -68,7 +68,7 @@ func Main() bool {
 	}
 	var r Role
 	if err := json.Unmarshal([]byte(text), &r); err != nil {
-		panic(err)
+		panic(err) // the harness wrote it
 	}
 	go func() {
 		_, _ = io.Copy(io.Discard, os.Stdin)
