@@ -33,12 +33,13 @@ func (r *run) open(l *loop) {
 	r.recovered = start != nil
 	r.phase = opening
 	body, id, generation, asked := r.body, r.id, r.generation, extras{r.context, r.unfit, r.retryOf, r.body}
+	isNew := r.live && isNew(r.id, r.submitted)
 	l.job(func(ctx context.Context) {
 		var o opened
 		if start != nil {
 			o = l.resume(ctx, body, start)
 		} else {
-			o = l.inspect(ctx, id, generation, body, asked)
+			o = l.inspect(ctx, id, generation, body, asked, isNew)
 		}
 		l.post(func() { r.opened(l, o) })
 	})
@@ -86,11 +87,13 @@ func (l *loop) decodeStart(ctx context.Context, e *entry) (*startRecord, error) 
 }
 
 // inspect meets a plan that has no start yet.
-func (l *loop) inspect(ctx context.Context, id subjects.Run, generation uint64, body []byte, asked extras) opened {
-	if doc, err := l.store.History(ctx, id); err == nil {
-		return opened{before: doc}
-	} else if !errors.Is(err, &fault.Error{Code: fault.NotFound}) {
-		return opened{err: err}
+func (l *loop) inspect(ctx context.Context, id subjects.Run, generation uint64, body []byte, asked extras, isNew bool) opened {
+	if !isNew {
+		if doc, err := l.store.History(ctx, id); err == nil {
+			return opened{before: doc}
+		} else if !errors.Is(err, &fault.Error{Code: fault.NotFound}) {
+			return opened{err: err}
+		}
 	}
 	p, start, s := l.judge(ctx, id, body)
 	if p != nil {
@@ -106,7 +109,10 @@ func (l *loop) inspect(ctx context.Context, id subjects.Run, generation uint64, 
 	// The fence and the record are one write: an owner that slept through the end of the run can't start it again.
 	fence := &kv.Fence{Subject: subjects.PlanRecord(id, l.store.Shards()), Seq: generation}
 	decision, _, err := l.store.Create(ctx, subject, h, data, fence)
-	return opened{plan: p, schemas: s, gone: err == nil && decision == kv.Gone, err: err}
+	if err != nil || decision != kv.Written {
+		start = nil // the stored one counts
+	}
+	return opened{plan: p, schemas: s, start: start, gone: err == nil && decision == kv.Gone, err: err}
 }
 
 // judge validates a plan against the registry as it is now and freezes what the run needs of it.
@@ -174,8 +180,9 @@ func (r *run) opened(l *loop, o opened) {
 				r.open(l)
 			}
 		})
-	case o.gone:
+	case o.gone: // another ran it, and purged perhaps only the half of it
 		l.forget(r)
+		l.purges.orphan(r.id, r.generation)
 	case o.before != nil:
 		l.answerAgain(r, o.before)
 	default:

@@ -17,6 +17,7 @@ import (
 // owns all of its partitions, else of a partition.
 type purger struct {
 	done    []*run // finished, by the time they were; in grace
+	young   []*run // past their grace, but too young to go
 	over    []*run // past their grace, still in the ledger
 	orphans map[orphan]bool
 }
@@ -34,6 +35,7 @@ const (
 	orphansATick = 2_000
 )
 
+// finished notes that a run is over, and begins its grace.
 func (p *purger) finished(r *run) { p.done = append(p.done, r) }
 
 // orphan notes records whose plan is gone. Those that don't fit come up again when the ledger is read anew.
@@ -50,13 +52,20 @@ func (p *purger) orphan(id subjects.Run, generation uint64) {
 func (l *loop) purge(now time.Time) {
 	p := &l.purges
 	for len(p.done) > 0 && now.Sub(p.done[0].doneAt) >= l.o.cfg.Grace {
-		if p.done[0].phase == finished {
-			p.done[0].over = true
-			p.over = append(p.over, p.done[0])
-		}
+		p.young = append(p.young, p.done[0])
 		p.done[0] = nil
 		p.done = p.done[1:]
 	}
+	p.young = slices.DeleteFunc(p.young, func(r *run) bool {
+		if now.Sub(r.doneAt) < r.stays() {
+			return false
+		}
+		if r.phase == finished {
+			r.over = true
+			p.over = append(p.over, r)
+		}
+		return true
+	})
 	l.purgeOrphans()
 	if len(p.over) == 0 {
 		return

@@ -175,15 +175,16 @@ func (c *catalog) Names() []string {
 	return mine
 }
 
-// missing gives the names that were asked for and aren't there.
+// missing gives names that were asked for and aren't there, sorted.
 func (c *catalog) missing() []string {
 	var names []string
 	for name, k := range c.used {
-		if k == nil && len(names) < maxRefresh {
+		if k == nil {
 			names = append(names, name)
 		}
 	}
-	return names
+	sort.Strings(names)
+	return names[:min(len(names), maxRefresh)]
 }
 
 // freeze gives what a run keeps of the tools of its plan.

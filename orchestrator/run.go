@@ -54,6 +54,7 @@ type run struct {
 	lines   map[string]*line         // by tool: what waits for room
 	buried  *buried                  // dead letters that stand
 
+	live      bool    // its plan came while this process followed the ledger, not with what lay there
 	recovered bool    // begun by an earlier owner, or by this one before it read the ledger again
 	busy      bool    // a job fetches a blob that the next record needs
 	parked    []entry // records that wait for a phase or a blob, in ledger order
@@ -92,6 +93,7 @@ func (l *loop) plan(id subjects.Run, e kv.Entry, from *cursor) {
 	case !wire.Known(e.Header):
 		l.leaveAlone(r)
 	case from.caughtUp:
+		r.live = true
 		r.open(l)
 	}
 }

@@ -126,19 +126,34 @@ func (x *truth) over(step int) bool {
 	return !open && !slices.ContainsFunc(p.Deps, func(d int) bool { return !x.over(d) })
 }
 
-// items reports whether an item of a for_each step that was sent is open, and whether one failed.
+// items reports whether an item of a for_each step that was sent is open, and whether one has failed for good and thereby
+// its step. Then no item of it is tried again: those are open that have an attempt without a record.
 func (x *truth) items(step int) (open, failed bool) {
-	for token := range x.out {
-		if id, _, isItem := subjects.SplitItem(token); isItem && id == x.plan.Steps[step].ID {
-			open = open || !x.final[token]
-		}
-	}
+	failFast := x.contract(step).ErrorPropagation == tool.FailFast
 	for token := range x.final {
-		if id, _, isItem := subjects.SplitItem(token); isItem && id == x.plan.Steps[step].ID {
-			failed = failed || !x.succeeded[token]
+		failed = failed || failFast && x.itemOf(token, step) && !x.succeeded[token]
+	}
+	for token := range x.out {
+		if x.itemOf(token, step) && !x.final[token] {
+			open = open || !failed || x.undecided(token)
 		}
 	}
 	return open, failed
+}
+
+func (x *truth) itemOf(token string, step int) bool {
+	id, _, isItem := subjects.SplitItem(token)
+	return isItem && id == x.plan.Steps[step].ID
+}
+
+// undecided reports whether an attempt is out that has no record.
+func (x *truth) undecided(token string) bool {
+	for number := range x.out[token] {
+		if _, decided := x.records[token][number]; !decided {
+			return true
+		}
+	}
+	return false
 }
 
 // spoils reports whether a step is known not to have succeeded, so that its dependents are skipped.
@@ -147,7 +162,7 @@ func (x *truth) spoils(step int) bool {
 	if p.Optional {
 		return false
 	}
-	if p.ForEach != nil && x.contract(step).ErrorPropagation == tool.FailFast {
+	if p.ForEach != nil {
 		if open, failed := x.items(step); failed && !open {
 			return true
 		}

@@ -104,18 +104,7 @@ var simFaults = []struct {
 	}},
 	{"an orchestrator sleeps", func(w *world) bool {
 		o := w.anyOwner()
-		o.asleep = w.now + pickOne(w, w.upTo(300*time.Millisecond), w.upTo(12*time.Second))
-		w.at(3500*time.Millisecond, func() { // the others take it for dead meanwhile
-			if w.now < o.asleep {
-				w.stats["a sleeping orchestrator was taken for dead"]++
-				for _, x := range w.owners {
-					if x != o && !x.dead {
-						x.tell(slices.DeleteFunc(slices.Clone(x.members), func(m string) bool { return m == o.name }))
-					}
-				}
-				w.at(max(o.asleep-w.now, 0)+w.upTo(time.Second), w.views)
-			}
-		})
+		w.sleep(o, pickOne(w, w.upTo(300*time.Millisecond), w.upTo(12*time.Second)))
 		return !o.dead
 	}},
 	{"two orchestrators own the same", func(w *world) bool {
@@ -247,6 +236,37 @@ var simFaults = []struct {
 		w.submit(subjects.NewRun("t", fmt.Sprintf("again%d", w.number)), x.body, nats.Header{subjects.HeaderRetryOf: {x.id.Plain()}})
 		return true
 	}},
+}
+
+// sleep lets an orchestrator stand still. The others take it for dead after a while.
+func (w *world) sleep(o *orch, d time.Duration) {
+	o.asleep = w.now + d
+	w.at(3500*time.Millisecond, func() {
+		if w.now < o.asleep {
+			w.stats["a sleeping orchestrator was taken for dead"]++
+			for _, x := range w.owners {
+				if x != o && !x.dead {
+					x.tell(slices.DeleteFunc(slices.Clone(x.members), func(m string) bool { return m == o.name }))
+				}
+			}
+			w.at(max(o.asleep-w.now, 0)+w.upTo(time.Second), w.views)
+		}
+	})
+}
+
+// doze lets an orchestrator fall asleep between its look at a plan and the start that follows from it: long enough, at
+// times, for another to run and to purge all of it.
+func (w *world) doze(p *process) bool {
+	if !w.knobs.dozy || w.now > w.knobs.faults || !w.chance(4) {
+		return false
+	}
+	for _, o := range w.owners {
+		if o.process == p {
+			w.stats["an orchestrator slept before a start"]++
+			w.sleep(o, 8*time.Second+w.upTo(20*time.Second))
+		}
+	}
+	return true
 }
 
 // expire removes a run from history, which happens long after anybody is at it.

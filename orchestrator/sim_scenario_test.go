@@ -2,6 +2,7 @@ package orchestrator
 
 import (
 	"bytes"
+	"fmt"
 	"math/rand"
 	"strconv"
 	"sync"
@@ -19,14 +20,15 @@ import (
 
 // knobs say how bad a world is: of so many chances one is taken, and 0 is never.
 type knobs struct {
-	loss     int // of a request or its answer
-	slow     int // messages
-	crash    int // of the process that makes a request
-	die      int // of a worker, at each of the points that matter
-	long     int // executions
-	blobs    int // results that lie in blobs
-	ignorant int // owners that don't know a tool yet
-	jobs     int // how many jobs run beside each other
+	loss     int  // of a request or its answer
+	slow     int  // messages
+	crash    int  // of the process that makes a request
+	die      int  // of a worker, at each of the points that matter
+	long     int  // executions
+	blobs    int  // results that lie in blobs
+	ignorant int  // owners that don't know a tool yet
+	dozy     bool // owners fall asleep before a start
+	jobs     int  // how many jobs run beside each other
 	faults   time.Duration
 	between  time.Duration // faults
 	tools    map[string]kv.Tool
@@ -46,7 +48,7 @@ func newWorld(seed int64, b bug, tracing bool) *world {
 	w.truths, w.steps = newTruths(w), newQueue(w)
 	w.knobs = knobs{
 		loss: pickOne(w, 0, 0, 100, 10), slow: pickOne(w, 0, 100, 20, 5), crash: pickOne(w, 0, 0, 200, 40), die: pickOne(w, 0, 0, 50, 8, 3),
-		long: pickOne(w, 0, 10, 3), blobs: pickOne(w, 0, 4), ignorant: pickOne(w, 0, 3), jobs: pickOne(w, 1, 3, 64),
+		long: pickOne(w, 0, 10, 3), blobs: pickOne(w, 0, 4), ignorant: pickOne(w, 0, 3), dozy: w.chance(8), jobs: pickOne(w, 1, 3, 64),
 		faults: pickOne(w, 0, 400*time.Millisecond, 2*time.Second, 8*time.Second, 25*time.Second), tools: map[string]kv.Tool{},
 	}
 	w.knobs.between = max(2*w.knobs.faults/time.Duration(pickOne(w, 4, 10, 30)), 1)
@@ -106,7 +108,19 @@ func (w *world) skew() time.Duration {
 }
 
 // submitNew submits a random plan.
-func (w *world) submitNew(id string) { w.submit(subjects.NewRun("t", id), w.newPlan(), nil) }
+func (w *world) submitNew(id string) {
+	if w.chance(4) {
+		id = w.dated()
+	}
+	w.submit(subjects.NewRun("t", id), w.newPlan(), nil)
+}
+
+// dated makes a run id that tells when it was made, by a clock that may be wrong.
+func (w *world) dated() string {
+	off := pickOne(w, 0, 0, time.Duration(w.Intn(8000)-4000)*time.Millisecond, time.Duration(w.Intn(40)-20)*time.Second)
+	ms := w.time().Add(off).UnixMilli()
+	return fmt.Sprintf("%08x-%04x-7%03x-8000-%012x", ms>>16, ms&0xffff, w.Intn(1<<12), w.Int63n(1<<48))
+}
 
 func (w *world) newPlan() []byte {
 	c := generated(w.seed/generatedFor, w.Int63n(generatedPlans))

@@ -56,8 +56,14 @@ type creating struct {
 
 func (s *simStore) CreateAsync(_ context.Context, subject string, h nats.Header, body []byte, fence *kv.Fence, done func(kv.Decision, uint64, error)) {
 	c := &creating{s: s, subject: subject, header: h, body: body, fence: fence, done: done}
-	if s.w.bug == startWithoutFence && strings.HasSuffix(subject, ".start") {
-		c.fence = nil
+	if strings.HasSuffix(subject, ".start") {
+		if s.w.bug == startWithoutFence {
+			c.fence = nil
+		}
+		if s.w.doze(s.p) {
+			s.p.after(0, c.publish) // when it is awake again
+			return
+		}
 	}
 	if s.w.bug == claimWithoutFence && strings.HasSuffix(subject, ".claim") {
 		c.fence = nil
