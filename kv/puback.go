@@ -8,10 +8,13 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
+// NoResponders reports whether a message is the server's word that nobody listens to what a request was published on.
+func NoResponders(m *nats.Msg) bool { return len(m.Data) == 0 && first(m.Header, "Status") == "503" }
+
 // parseAck reads JetStream's answer to a publish. {"stream":"KV_runs_0","seq":12} is read by hand, all else (errors,
 // duplicates, domains) by a decoder.
 func parseAck(m *nats.Msg) ack {
-	if len(m.Data) == 0 && m.Header.Get("Status") == "503" {
+	if NoResponders(m) {
 		return ack{err: nats.ErrNoResponders}
 	}
 	if seq, ok := plainAck(m.Data); ok {

@@ -12,8 +12,10 @@ import (
 )
 
 // publish sends an event: core NATS, at most once. Nothing rests on it.
-func (l *loop) publish(subject string, body []byte) {
-	if err := l.bus.Publish(subject, body); err != nil && l.ctx.Err() == nil {
+func (l *loop) publish(subject string, body []byte) { l.sent(subject, l.bus.Publish(subject, body)) }
+
+func (l *loop) sent(subject string, err error) {
+	if err != nil && l.ctx.Err() == nil {
 		l.log.Debug("an event was not sent", "subject", subject, "error", err)
 	}
 }
@@ -25,8 +27,10 @@ type startEvent struct {
 }
 
 func (l *loop) announceStart(r *run) {
-	b, _ := json.Marshal(startEvent{r.id.Plain(), len(r.plan.Steps), r.machine.Started()})
-	l.publish(subjects.Event(r.id, subjects.EventStart), b)
+	l.tell(r, subjects.Event(r.id, subjects.EventStart), func() []byte {
+		b, _ := json.Marshal(startEvent{r.id.Plain(), len(r.plan.Steps), r.machine.Started()})
+		return b
+	})
 }
 
 // stepEvent tells that a step was decided, or is to be tried again.
@@ -44,7 +48,7 @@ type stepEvent struct {
 }
 
 func (l *loop) announceStep(r *run, c machine.Call) {
-	l.publish(subjects.Event(r.id, subjects.EventStep), l.stepEvent(r, c))
+	l.tell(r, subjects.Event(r.id, subjects.EventStep), func() []byte { return l.stepEvent(r, c) })
 }
 
 // stepEvent writes a stepEvent by hand, since every step has one.
@@ -99,6 +103,10 @@ func tookMS(s *outcome.Step) float64 {
 }
 
 func (l *loop) announceRetry(r *run, d machine.Dispatch) {
+	l.tell(r, subjects.Event(r.id, subjects.EventStep), func() []byte { return l.retryEvent(r, d) })
+}
+
+func (l *loop) retryEvent(r *run, d machine.Dispatch) []byte {
 	s := r.machine.Step(d.Call, time.Time{})
 	e := stepEvent{
 		Run: r.id.Plain(), Step: s.ID, Tool: s.Tool, Status: s.Status, Attempt: d.Attempt - 1, Time: r.machine.LastTime(), Worker: s.Worker, Error: s.Error,
@@ -107,7 +115,7 @@ func (l *loop) announceRetry(r *run, d machine.Dispatch) {
 		e.RetryAt = &d.At
 	}
 	b, _ := json.Marshal(e)
-	l.publish(subjects.Event(r.id, subjects.EventStep), b)
+	return b
 }
 
 // conflictProblem says that a run id belongs to another plan.

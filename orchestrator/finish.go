@@ -66,6 +66,7 @@ func (l *loop) finished(r *run, doc *outcome.Run, err error) {
 	l.announceEnd(r.id, r.client, doc)
 	r.phase, r.doneAt = finished, l.clock.Now()
 	l.ground(r)
+	l.unheard(r)
 	r.drop()
 	l.purges.finished(r)
 }

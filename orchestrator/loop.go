@@ -36,13 +36,17 @@ type loop struct {
 	windows map[string]*window // by tool
 	blobs   blobCache
 
+	listeners map[uint64]*run // runs that may have some, by the token of their audience
+	lastToken uint64
+	answers   string // prefix of the subjects on which the server says that there are none
+
 	effects machine.Effects // scratch
 }
 
 func newLoop(o *Orchestrator, store storage, reg *registry, ctx context.Context) *loop {
 	l := &loop{
 		o: o, log: o.cfg.Logger, store: store, bus: o.nc, clock: wall{}, reg: reg, mail: newMailbox(), ctx: ctx,
-		jobs: newJobs(ctx), runs: map[subjects.Run]*run{}, windows: map[string]*window{},
+		jobs: newJobs(ctx), runs: map[subjects.Run]*run{}, windows: map[string]*window{}, listeners: map[uint64]*run{},
 	}
 	l.gained = sync.OnceFunc(func() { close(o.ready) })
 	return l

@@ -60,6 +60,11 @@ func (o *Orchestrator) Run(ctx context.Context) error {
 		return err
 	}
 	l := newLoop(o, store, reg, work)
+	hush, err := l.hearNobody(o.nc)
+	if err != nil {
+		return err
+	}
+	defer hush()
 	svc := newService(o, l, store)
 	if err := svc.open(); err != nil {
 		svc.close()

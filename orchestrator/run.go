@@ -54,6 +54,8 @@ type run struct {
 	lines   map[string]*line         // by tool: what waits for room
 	buried  *buried                  // dead letters that stand
 
+	audience audience // of its events
+
 	live      bool    // its plan came while this process followed the ledger, not with what lay there
 	recovered bool    // begun by an earlier owner, or by this one before it read the ledger again
 	busy      bool    // a job fetches a blob that the next record needs
@@ -114,6 +116,7 @@ func (l *loop) forget(r *run) {
 	if l.runs[r.id] == r {
 		delete(l.runs, r.id)
 	}
+	l.unheard(r)
 	r.drop()
 }
 

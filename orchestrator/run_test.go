@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/require"
 
+	"github.com/stepjet/stepjet/client"
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/natstest"
 	"github.com/stepjet/stepjet/kv"
@@ -342,4 +343,28 @@ func TestARegistryThatChangesInMidRunChangesNothing(t *testing.T) {
 	after := s.run(plan, "after")
 	require.Equal(t, outcome.Failed, after.Status, "one attempt, as the contract says now")
 	require.Equal(t, 1, after.Errors[0].Attempts)
+}
+
+// TestWhoReadsARunHearsOfAllThatFollows: nobody listens at first, so no events are sent. Reading the run changes that.
+func TestWhoReadsARunHearsOfAllThatFollows(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	const width = 40
+	steps := `{"id":"hold","tool":"gate"}`
+	for i := range width {
+		steps += fmt.Sprintf(`,{"id":"s%d","tool":"echo","arguments":{},"depends_on":["hold"]}`, i)
+	}
+	_, err := s.client.Submit(ctx(t), []byte(`{"steps":[`+steps+`]}`), client.SubmitOptions{Run: "watched"})
+	require.NoError(t, err)
+	require.Equal(t, "hold", <-s.tools.begun)
+	sub, err := s.nc.SubscribeSync(subjects.Event(subjects.NewRun("default", "watched"), subjects.EventStep))
+	require.NoError(t, err)
+	require.NoError(t, s.nc.Flush())
+	_, err = s.client.Get(ctx(t), "watched")
+	require.NoError(t, err)
+	close(s.tools.gate)
+	for range width + 1 {
+		_, err := sub.NextMsgWithContext(ctx(t))
+		require.NoError(t, err)
+	}
 }

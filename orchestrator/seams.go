@@ -54,6 +54,8 @@ var _ storage = (*kv.Store)(nil)
 type bus interface {
 	Publish(subject string, body []byte) error
 	PublishMsg(m *nats.Msg) error
+	// PublishRequest publishes with a reply subject, on which the server says where nobody listens.
+	PublishRequest(subject, reply string, body []byte) error
 }
 
 // runner runs jobs beside the loop.

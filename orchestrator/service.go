@@ -138,6 +138,7 @@ func (s *service) get(m *nats.Msg, id subjects.Run) {
 		s.l.job(func(ctx context.Context) { s.answer(ctx, m, id, view, s.l.document(ctx, view)) })
 		return
 	}
+	r.audience.arrived()
 	doc := s.l.document(s.l.ctx, r)
 	ask, view := s.l.explain(r, doc), r.view()
 	s.l.job(func(ctx context.Context) {

@@ -220,6 +220,16 @@ func (b simBus) Publish(subject string, body []byte) error {
 	return nil
 }
 
+func (b simBus) PublishRequest(subject, reply string, body []byte) error {
+	for _, o := range b.p.w.owners {
+		if o.process == b.p && b.p.w.chance(2) {
+			token, _ := strconv.ParseUint(reply, 36, 64)
+			o.after(b.p.w.latency(), func() { o.l.post(func() { o.l.nobody(token) }) })
+		}
+	}
+	return b.Publish(subject, body)
+}
+
 func (b simBus) PublishMsg(m *nats.Msg) error {
 	if !b.p.dead {
 		b.p.w.truths.answered(m)
