@@ -116,7 +116,8 @@ func (p *publisher) register(m *nats.Msg, to receiver) uint64 {
 }
 
 func (p *publisher) publish(m *nats.Msg, token uint64) {
-	m.Reply = p.inbox + strconv.FormatUint(token, 36)
+	var reply [64]byte
+	m.Reply = string(strconv.AppendUint(append(reply[:0], p.inbox...), token, 36))
 	if err := p.nc.PublishMsg(m); err != nil {
 		if w, ok := p.take(token); ok {
 			w.to.acked(ack{err: err})

@@ -42,7 +42,7 @@ func StepFilter(shard int) string { return LedgerPrefix(shard) + "*.*.*.*.step.*
 func LedgerFilter(shard int) string { return LedgerPrefix(shard) + ">" }
 
 // RunFilter matches all records of a run, of all its generations.
-func RunFilter(r Run, shards int) string { return runPrefix(r, shards) + ">" }
+func RunFilter(r Run, shards int) string { return string(make(name, 0, room).ledger(r, shards)) + ">" }
 
 // ParseToolsKey reads a key of the registry bucket: of a tool, of a definition kept under its digest, or of an override.
 func ParseToolsKey(key string) (tool, digest, override string, ok bool) {

@@ -2,7 +2,6 @@ package subjects
 
 import (
 	"strconv"
-	"strings"
 )
 
 // StepsStream gives the work-queue stream of a tool shard.
@@ -17,28 +16,44 @@ func StepsSubjects(shard int) []string {
 // Sentinel gives the subject of the message that keeps a step stream from ever being empty. No consumer takes it.
 func Sentinel(shard int) string { return "sentinel." + strconv.Itoa(shard) }
 
-func toolPrefix(kind string, shard int, tool string) string {
-	return kind + "." + strconv.Itoa(shard) + "." + Encode(tool) + "."
+// tool writes what the subjects of a tool's steps begin with.
+func (n name) tool(kind string, shard int, tool string) name {
+	return n.text(kind, ".").int(shard).text(".").token(tool).text(".")
+}
+
+// step writes the subject of an attempt in a step stream.
+func (n name) step(kind string, a *Attempt, shard int) name {
+	return n.tool(kind, shard, a.Tool).int(a.Partition()).text(".").run(a.Run).text(".").attempt(a)
 }
 
 // Step gives the subject that an attempt is dispatched to.
-func Step(a Attempt, shard int) string { return toolPrefix("step", shard, a.Tool) + a.tail() }
+func Step(a Attempt, shard int) string {
+	return string(make(name, 0, room).step("step", &a, shard))
+}
 
 // Scheduled gives the subject under which an attempt waits for its time.
-func Scheduled(a Attempt, shard int) string { return toolPrefix("sched", shard, a.Tool) + a.tail() }
+func Scheduled(a Attempt, shard int) string {
+	return string(make(name, 0, room).step("sched", &a, shard))
+}
 
 // PendingFilter matches an attempt whether it is dispatched or scheduled.
-func PendingFilter(a Attempt, shard int) string { return toolPrefix("*", shard, a.Tool) + a.tail() }
+func PendingFilter(a Attempt, shard int) string {
+	return string(make(name, 0, room).step("*", &a, shard))
+}
 
 // ToolFilter matches every dispatched step of a tool.
-func ToolFilter(tool string, shard int) string { return toolPrefix("step", shard, tool) + ">" }
+func ToolFilter(tool string, shard int) string {
+	return string(make(name, 0, room).tool("step", shard, tool).text(">"))
+}
 
 // ToolPendingFilter matches every step of a tool, dispatched or scheduled.
-func ToolPendingFilter(tool string, shard int) string { return toolPrefix("*", shard, tool) + ">" }
+func ToolPendingFilter(tool string, shard int) string {
+	return string(make(name, 0, room).tool("*", shard, tool).text(">"))
+}
 
 // RunToolFilter matches what one generation of a run has waiting for one tool; kind is "step" or "sched".
 func RunToolFilter(kind string, r Run, generation uint64, tool string, shard int) string {
-	return toolPrefix(kind, shard, tool) + strconv.Itoa(r.Partition()) + "." + r.Tenant + "." + r.ID + "." + strconv.FormatUint(generation, 10) + ".>"
+	return string(make(name, 0, room).tool(kind, shard, tool).int(r.Partition()).text(".").run(r).text(".").uint(generation).text(".>"))
 }
 
 // PartitionPendingFilter matches what a partition has in a step stream, dispatched or scheduled.
@@ -48,8 +63,8 @@ func PartitionPendingFilter(partition, shard int) string {
 
 // ParseStep reads a subject of a step stream: step or sched.
 func ParseStep(subject string) (a Attempt, shard int, ok bool) {
-	t := strings.Split(subject, ".") // kind shard tool P T R G S A
-	if len(t) != 9 || t[0] != "step" && t[0] != "sched" {
+	var t [9]string // kind shard tool P T R G S A
+	if split(subject, t[:]) != 9 || t[0] != "step" && t[0] != "sched" {
 		return a, 0, false
 	}
 	shard, err := strconv.Atoi(t[1])
@@ -61,19 +76,17 @@ func ParseStep(subject string) (a Attempt, shard int, ok bool) {
 }
 
 // Cancel gives the subject that tells workers to stop an attempt; CancelFilter matches all of a tool.
-func Cancel(a Attempt) string { return "cancel." + Encode(a.Tool) + "." + a.cancelTail() }
+func Cancel(a Attempt) string {
+	return string(make(name, 0, room).text("cancel.").token(a.Tool).text(".").run(a.Run).text(".").attempt(&a))
+}
 
 // CancelFilter matches the cancellations of a tool.
 func CancelFilter(tool string) string { return "cancel." + Encode(tool) + ".>" }
 
-func (a Attempt) cancelTail() string {
-	return a.Tenant + "." + a.ID + "." + strconv.FormatUint(a.Generation, 10) + "." + a.Step + "." + strconv.Itoa(a.Number)
-}
-
 // ParseCancel reads a subject of Cancel.
 func ParseCancel(subject string) (Attempt, bool) {
-	t := strings.Split(subject, ".") // cancel tool T R G S A
-	if len(t) != 7 || t[0] != "cancel" {
+	var t [7]string // cancel tool T R G S A
+	if split(subject, t[:]) != 7 || t[0] != "cancel" {
 		return Attempt{}, false
 	}
 	return parseAttempt(Run{t[2], t[3]}, t[4], t[1], t[5], t[6])
@@ -95,8 +108,8 @@ func EventFilter(r Run) string { return Event(r, "*") }
 
 // ParseEvent reads a subject of Event.
 func ParseEvent(subject string) (r Run, kind string, ok bool) {
-	t := strings.Split(subject, ".")
-	if len(t) != 4 || t[0] != "event" {
+	var t [4]string
+	if split(subject, t[:]) != 4 || t[0] != "event" {
 		return r, "", false
 	}
 	return Run{t[1], t[2]}, t[3], true
@@ -110,8 +123,8 @@ func NotifyFilter(tenant, client string) string { return "notify." + tenant + ".
 
 // ParseNotify reads a subject of Notify.
 func ParseNotify(subject string) (r Run, ok bool) {
-	t := strings.Split(subject, ".")
-	if len(t) != 4 || t[0] != "notify" {
+	var t [4]string
+	if split(subject, t[:]) != 4 || t[0] != "notify" {
 		return r, false
 	}
 	return Run{t[1], t[3]}, true
@@ -133,8 +146,8 @@ const APIAll = "api.*.*.*.*"
 
 // ParseAPI reads a subject of API.
 func ParseAPI(subject string) (r Run, verb string, ok bool) {
-	t := strings.Split(subject, ".")
-	if len(t) != 5 || t[0] != "api" {
+	var t [5]string
+	if split(subject, t[:]) != 5 || t[0] != "api" {
 		return r, "", false
 	}
 	r = Run{t[3], t[4]}

@@ -96,12 +96,19 @@ type Attempt struct {
 
 // Key gives the idempotency key handed to the tool, the same for all attempts: T/R/G/S.
 func (a Attempt) Key() string {
-	return a.Tenant + "/" + a.ID + "/" + strconv.FormatUint(a.Generation, 10) + "/" + a.Step
+	return string(make(name, 0, room).key(&a))
+}
+
+// key writes T/R/G/S.
+func (n name) key(a *Attempt) name {
+	return n.text(a.Tenant, "/", a.ID, "/").uint(a.Generation).text("/", a.Step)
 }
 
 // MessageID gives the id that dedupes the dispatch of the attempt: T/R/G/S/A. It is a help, never what correctness
 // rests on.
-func (a Attempt) MessageID() string { return a.Key() + "/" + strconv.Itoa(a.Number) }
+func (a Attempt) MessageID() string {
+	return string(make(name, 0, room).key(&a).text("/").int(a.Number))
+}
 
 // BlobName gives the name of a blob that belongs to the attempt; unique is a fresh nuid.
 func (a Attempt) BlobName(unique string) string { return a.MessageID() + "/" + unique }
@@ -111,37 +118,40 @@ func RunBlobName(r Run, generation uint64, kind, unique string) string {
 	return r.Tenant + "/" + r.ID + "/" + strconv.FormatUint(generation, 10) + "/=" + kind + "/" + unique
 }
 
-// tail is P.T.R.G.S.A, the end of the subjects of step, sched and cancel.
-func (a Attempt) tail() string {
-	return strconv.Itoa(a.Partition()) + "." + a.Tenant + "." + a.ID + "." + strconv.FormatUint(a.Generation, 10) + "." + a.Step + "." + strconv.Itoa(a.Number)
-}
-
 // The ledger's subjects. All take the number of shards the deployment has.
 
 // PlanRecord gives the subject of a run's plan record.
-func PlanRecord(r Run, shards int) string { return runPrefix(r, shards) + "plan" }
+func PlanRecord(r Run, shards int) string {
+	return string(make(name, 0, room).ledger(r, shards).text("plan"))
+}
 
 // StartRecord gives the subject of a generation's start record.
 func StartRecord(r Run, generation uint64, shards int) string {
-	return genPrefix(r, generation, shards) + "start"
+	return string(make(name, 0, room).generation(r, generation, shards).text("start"))
 }
 
 // StopRecord gives the subject of a generation's stop record.
 func StopRecord(r Run, generation uint64, shards int) string {
-	return genPrefix(r, generation, shards) + "stop"
+	return string(make(name, 0, room).generation(r, generation, shards).text("stop"))
 }
 
 // StepRecord gives the subject of the record that decides an attempt.
 func StepRecord(a Attempt, shards int) string {
-	return genPrefix(a.Run, a.Generation, shards) + "step." + Encode(a.Tool) + "." + a.Step + "." + strconv.Itoa(a.Number)
+	return string(make(name, 0, room).stepRecord(&a, shards))
 }
 
 // ClaimRecord gives the subject of an attempt's claim.
-func ClaimRecord(a Attempt, shards int) string { return StepRecord(a, shards) + ".claim" }
+func ClaimRecord(a Attempt, shards int) string {
+	return string(make(name, 0, room).stepRecord(&a, shards).text(".claim"))
+}
+
+func (n name) stepRecord(a *Attempt, shards int) name {
+	return n.generation(a.Run, a.Generation, shards).text("step.").token(a.Tool).text(".", a.Step, ".").int(a.Number)
+}
 
 // GenerationFilter matches all records of a generation but the plan.
 func GenerationFilter(r Run, generation uint64, shards int) string {
-	return genPrefix(r, generation, shards) + ">"
+	return string(make(name, 0, room).generation(r, generation, shards).text(">"))
 }
 
 // PartitionFilter matches all records of a partition.
@@ -154,13 +164,15 @@ func ActiveFilter(shard int, tenant string) string {
 	return LedgerPrefix(shard) + "*." + tenant + ".*.plan"
 }
 
-func runPrefix(r Run, shards int) string {
+// ledger writes what all records of a run begin with.
+func (n name) ledger(r Run, shards int) name {
 	p := r.Partition()
-	return LedgerPrefix(LedgerShard(p, shards)) + strconv.Itoa(p) + "." + r.Tenant + "." + r.ID + "."
+	return n.text("$KV.runs_").int(LedgerShard(p, shards)).text(".").int(p).text(".").run(r).text(".")
 }
 
-func genPrefix(r Run, g uint64, shards int) string {
-	return runPrefix(r, shards) + strconv.FormatUint(g, 10) + "."
+// generation writes what all records of a generation but the plan begin with.
+func (n name) generation(r Run, g uint64, shards int) name {
+	return n.ledger(r, shards).uint(g).text(".")
 }
 
 // RecordKind is the kind of a ledger record.
@@ -194,12 +206,13 @@ func ParseRecord(subject string) (rec Record, ok bool) {
 	if !found || strings.IndexByte(rest, '*') >= 0 || strings.IndexByte(rest, '>') >= 0 {
 		return rec, false
 	}
-	t := strings.Split(rest, ".") // shard P T R …
-	if len(t) < 5 {
+	var t [10]string // shard P T R …
+	tokens := split(rest, t[:])
+	if tokens < 5 {
 		return rec, false
 	}
 	rec.Run = Run{t[2], t[3]}
-	if len(t) == 5 && t[4] == "plan" {
+	if tokens == 5 && t[4] == "plan" {
 		rec.Kind = PlanKind
 		return rec, true
 	}
@@ -209,17 +222,17 @@ func ParseRecord(subject string) (rec Record, ok bool) {
 	}
 	rec.Generation = g
 	switch {
-	case len(t) == 6 && t[5] == "start":
+	case tokens == 6 && t[5] == "start":
 		rec.Kind = StartKind
-	case len(t) == 6 && t[5] == "stop":
+	case tokens == 6 && t[5] == "stop":
 		rec.Kind = StopKind
-	case len(t) == 9 && t[5] == "step", len(t) == 10 && t[5] == "step" && t[9] == "claim":
+	case tokens == 9 && t[5] == "step", tokens == 10 && t[5] == "step" && t[9] == "claim":
 		a, ok := parseAttempt(rec.Run, t[4], t[6], t[7], t[8])
 		if !ok {
 			return rec, true
 		}
 		rec.Attempt, rec.Kind = a, StepKind
-		if len(t) == 10 {
+		if tokens == 10 {
 			rec.Kind = ClaimKind
 		}
 	}

@@ -3,7 +3,6 @@ package subjects
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"hash/fnv"
 	"regexp"
 	"strings"
 )
@@ -109,9 +108,11 @@ const Partitions = 64
 
 // Partition gives the partition of an encoded run id: what the server's {{partition(64,n)}} computes of that token.
 func Partition(run string) int {
-	h := fnv.New32a()
-	_, _ = h.Write([]byte(run))
-	return int(h.Sum32() % Partitions)
+	h := uint32(2166136261) // FNV-1a; hash/fnv would allocate
+	for i := range len(run) {
+		h = (h ^ uint32(run[i])) * 16777619
+	}
+	return int(h % Partitions)
 }
 
 // Durable gives the name of a tool's durable consumer: the encoded tool name, or a hash where that is too long.

@@ -127,6 +127,9 @@ func (c Context) Over(below Context) Context {
 
 // Only gives the entries whose key is wanted.
 func (c Context) Only(want func(key string) bool) Context {
+	if c.Len() == 0 {
+		return Context{}
+	}
 	some := bag{map[string]string{}, map[string]bool{}}
 	for k, v := range c.entries() {
 		if want(k) {

@@ -63,6 +63,9 @@ func getHandle(h nats.Header) (*outcome.Handle, error) {
 }
 
 func isText(contentType string) bool {
+	if contentType == "" {
+		return false
+	}
 	t, _, err := mime.ParseMediaType(contentType)
 	return err == nil && strings.EqualFold(t, "text/plain")
 }
