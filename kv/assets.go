@@ -16,6 +16,10 @@ const metaShards = "stepjet-shards"
 // memberTTL is how long a member's key outlives its last renewal.
 const memberTTL = 3 * time.Second
 
+// maxRecord bounds a record of the ledger, headers included, in bytes: the largest plan with its headers. Orchestrators
+// read records into their memory, and a worker of another make may write what a server with a large max_payload takes.
+const maxRecord = 1 << 20
+
 // ledgerConfig is the stream of a ledger shard. Create-once is enforced by the server: a subject takes one message and
 // refuses the second. All that lets a message around that (rollup, message TTL, schedules, deletes) is off. It binds as
 // a KV bucket.
@@ -29,7 +33,7 @@ func (c Config) ledgerConfig(shard, shards int) jetstream.StreamConfig {
 			Destination: subjects.ShardIntakeTarget(shard, shards),
 		},
 		Storage: jetstream.FileStorage, Replicas: c.Replicas, MaxBytes: orUnlimited(c.LedgerMaxBytes),
-		MaxMsgsPerSubject: 1, Discard: jetstream.DiscardNew, DiscardNewPerSubject: true,
+		MaxMsgSize: maxRecord, MaxMsgsPerSubject: 1, Discard: jetstream.DiscardNew, DiscardNewPerSubject: true,
 		AllowDirect: true, DenyDelete: true, Duplicates: 100 * time.Millisecond,
 		Metadata: map[string]string{metaShards: strconv.Itoa(shards)},
 	}

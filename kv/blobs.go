@@ -1,9 +1,11 @@
 package kv
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"io"
 	"time"
 
 	"github.com/stepjet/stepjet/fault"
@@ -99,7 +101,23 @@ func (s *Store) readBlob(ctx context.Context, h *outcome.Handle) ([]byte, error)
 		return nil, fault.New(fault.Internal, "the blob %s has %d bytes, its handle says %d", h.Name, info.Size, h.Size)
 	}
 	if s.limited {
-		return s.readChunks(ctx, info)
+		return s.readChunks(ctx, info, h)
 	}
-	return s.blobs.GetBytes(ctx, h.Name)
+	result, err := s.blobs.Get(ctx, h.Name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = result.Close() }() // what was read says whether all is well
+	var data bytes.Buffer
+	if _, err := data.ReadFrom(io.LimitReader(result, h.Size+1)); err != nil {
+		return nil, err
+	}
+	if int64(data.Len()) > h.Size { // somebody else than a client library wrote it
+		return nil, moreThanItSays(h)
+	}
+	return data.Bytes(), nil
+}
+
+func moreThanItSays(h *outcome.Handle) *fault.Error {
+	return fault.New(fault.Internal, "the blob %s has more than the %d bytes that its handle says", h.Name, h.Size)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/subjects"
 )
 
@@ -18,15 +19,17 @@ type chunks struct {
 	from    uint64 // sequence to go on from
 	left    uint32 // chunks to come
 	data    []byte
+	handle  *outcome.Handle
 }
 
-func (s *Store) readChunks(ctx context.Context, info *jetstream.ObjectInfo) ([]byte, error) {
+func (s *Store) readChunks(ctx context.Context, info *jetstream.ObjectInfo, h *outcome.Handle) ([]byte, error) {
 	sub, err := s.nc.SubscribeSync(s.nc.NewInbox())
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = sub.Unsubscribe() }() // a closed connection has none left to end
-	c := &chunks{s: s, sub: sub, subject: subjects.BlobChunksOf(info.NUID), from: 1, left: info.Chunks, data: make([]byte, 0, info.Size)}
+	c := &chunks{s: s, sub: sub, subject: subjects.BlobChunksOf(info.NUID), from: 1, left: info.Chunks, handle: h}
+	c.data = make([]byte, 0, h.Size)
 	for c.left > 0 { // the server sends as much as it likes of what was asked for
 		before := c.left
 		if err := s.guarded(ctx, subjects.DirectRead(subjects.BlobsStream()), c.more); err != nil {
@@ -64,6 +67,9 @@ func (c *chunks) more(ctx context.Context) error {
 		e, err := parseDirect(m)
 		if err != nil {
 			return err
+		}
+		if int64(len(c.data)+len(e.Data)) > c.handle.Size {
+			return moreThanItSays(c.handle)
 		}
 		c.data, c.from, c.left = append(c.data, e.Data...), e.Seq+1, c.left-1
 	}

@@ -64,6 +64,8 @@ type ExamineOptions struct {
 	Sync Sync
 	// Seen is what is known of the server's flushing, from its monitoring. JetStream's API does not tell it.
 	Seen Sync
+	// Ailing is what the servers' monitoring says is wrong with them, such as a stream that could not be written to.
+	Ailing []string
 	// Mend does what each Fixable finding says.
 	Mend bool
 	// Stale is how long an unfinished run may go without a record before it is looked into; 0: one minute.

@@ -55,6 +55,13 @@ func (d *doctor) server(context.Context) error {
 			Means: "retries with a pause can't be scheduled, and streams can't be created", Fix: "upgrade nats-server on every node",
 		}, nil)
 	}
+	for _, wrong := range d.o.Ailing {
+		d.add(Finding{
+			Health: Broken, About: "health", Expected: "a server that is well", Found: wrong,
+			Means: "a stream that could not be written to takes nothing more, not even when there is room again; runs wait meanwhile",
+			Fix:   "make room on the disk of that server if it is full, then restart it; nothing of Stepjet's needs a restart",
+		}, nil)
+	}
 	found := "nats-server " + version + " at " + d.s.nc.ConnectedUrlRedacted()
 	if cluster := d.s.nc.ConnectedClusterName(); cluster != "" {
 		found += ", cluster " + cluster

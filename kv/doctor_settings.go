@@ -83,7 +83,11 @@ func limitDifferences(want, have jetstream.StreamConfig) (all []difference) {
 	const drops = "messages that are needed are dropped or refused"
 	differs(&all, "max_age", "what it holds expires too early or too late", want.MaxAge, have.MaxAge, func(c *jetstream.StreamConfig) { c.MaxAge = want.MaxAge })
 	differs(&all, "max_msgs", drops, none(want.MaxMsgs), none(have.MaxMsgs), func(c *jetstream.StreamConfig) { c.MaxMsgs = -1 })
-	differs(&all, "max_msg_size", drops, none(int64(want.MaxMsgSize)), none(int64(have.MaxMsgSize)), func(c *jetstream.StreamConfig) { c.MaxMsgSize = -1 })
+	means := drops
+	if want.MaxMsgSize > 0 {
+		means = "the orchestrators' memory takes records as large as somebody writes them, or plans are refused"
+	}
+	differs(&all, "max_msg_size", means, none(int64(want.MaxMsgSize)), none(int64(have.MaxMsgSize)), func(c *jetstream.StreamConfig) { c.MaxMsgSize = int32(none(int64(want.MaxMsgSize))) })
 	differs(&all, "max_consumers", "a tool or an orchestrator gets no consumer", none(int64(want.MaxConsumers)), none(int64(have.MaxConsumers)), nil)
 	_, steps := stepShard(want.Name)
 	if steps || want.MaxBytes > 0 {

@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/embedded"
+	"github.com/stepjet/stepjet/internal/natstest"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/subjects"
 )
@@ -91,4 +93,28 @@ func TestPurgingMakesRoomInAFullLedger(t *testing.T) {
 	require.Empty(t, waiting)
 	require.NoError(t, s.PurgeRun(within(t, 5*time.Second), old, g))
 	require.Equal(t, kv.Written, receive(t, waiting, "the plan that waited"))
+}
+
+// JetStream's own limit below the size of the disk: writes are refused with a reason, and go on when there is room.
+func TestAServerWithoutRoomDropsNothingAndGoesOn(t *testing.T) {
+	t.Parallel()
+	nc := natstest.Connect(t, natstest.Start(t, func(o *embedded.Options) { o.MaxStore = 1 << 20 }))
+	s, err := kv.Setup(within(t, 10*time.Second), nc, kv.Config{})
+	require.NoError(t, err)
+	t.Cleanup(s.Close)
+	js, err := jetstream.New(nc)
+	require.NoError(t, err)
+	_, err = js.CreateStream(within(t, 5*time.Second), jetstream.StreamConfig{Name: "OTHER", Subjects: []string{"other"}})
+	require.NoError(t, err)
+	for full := false; !full; {
+		_, err = js.Publish(within(t, 5*time.Second), "other", make([]byte, 100<<10))
+		full = err != nil
+	}
+	_, _, err = s.Create(within(t, time.Second), s.SubmitSubject(subjects.NewRun("t", "hasty")), nil, []byte("{}"), nil)
+	require.Equal(t, fault.StoreFull, fault.CodeOf(err))
+	waiting := make(chan error, 1)
+	s.CreateAsync(within(t, 30*time.Second), s.SubmitSubject(subjects.NewRun("t", "patient")), nil, []byte("{}"), nil,
+		func(_ kv.Decision, _ uint64, err error) { waiting <- err })
+	require.NoError(t, js.DeleteStream(within(t, 5*time.Second), "OTHER"))
+	require.NoError(t, receive(t, waiting, "the plan that waited"))
 }

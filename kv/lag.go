@@ -20,6 +20,8 @@ type Lag struct {
 	Behind uint64
 	// Given is the sequence in the step stream up to which steps have been given to workers.
 	Given uint64
+	// Floor is the sequence up to which the server takes all steps for acknowledged: it gives none of them to anybody.
+	Floor uint64
 }
 
 // Lag asks for the state of a tool's durable consumer. It is for people who look and for a step that waits too long, not
@@ -41,6 +43,6 @@ func (s *Store) Lag(ctx context.Context, tool string, shard int) (Lag, error) {
 	}
 	return Lag{
 		Limit: info.Config.MaxAckPending, Leased: info.NumAckPending, Asking: info.NumWaiting, Behind: info.NumPending,
-		Given: info.Delivered.Stream,
+		Given: info.Delivered.Stream, Floor: info.AckFloor.Stream,
 	}, nil
 }

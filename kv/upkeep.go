@@ -13,8 +13,9 @@ import (
 )
 
 // Upkeep mends, while a system runs, what somebody took from under it: streams and buckets, sentinels, consumers of tools,
-// and registrations that were deleted and not removed (RemoveTool leaves a mark). Its cost while all is well is a list of
-// the streams' names and one of each step stream's consumers.
+// and registrations that were deleted and not removed (RemoveTool leaves a mark). It takes away what a power cut left in a
+// queue where no worker is given it. Its cost while all is well is a list of the streams' names, one of each step stream's
+// consumers, and a message of each tool's queue.
 //
 // Every act is create-once or names the sequence that it replaces, so that several that mend the same do no harm; the
 // caller shares the work out by partition all the same.
@@ -25,12 +26,13 @@ type Upkeep struct {
 	known map[string]Tool // as the registry last had them
 	lost  map[string]Tool // that vanished from it
 
-	strange map[queueKey]bool // consumers of no tool, at the check before
+	strange map[queueKey]bool   // consumers of no tool, at the check before
+	oldest  map[queueKey]uint64 // the sequence of each tool's first message then
 }
 
 // NewUpkeep makes an Upkeep. Check does nothing about tools before Watch has read the registry.
 func (s *Store) NewUpkeep() *Upkeep {
-	return &Upkeep{s: s, lost: map[string]Tool{}, strange: map[queueKey]bool{}}
+	return &Upkeep{s: s, lost: map[string]Tool{}, strange: map[queueKey]bool{}, oldest: map[queueKey]uint64{}}
 }
 
 // Watch follows the registry until ctx ends, and reads it anew where that can't go on: to know what was there once.
@@ -95,6 +97,7 @@ func (u *Upkeep) Check(ctx context.Context, mine func(partition int) bool) (mend
 	if read {
 		c.registrations(ctx, lost)
 		c.consumers(ctx)
+		c.stranded(ctx)
 	}
 	return c.mended, errors.Join(c.failed...)
 }

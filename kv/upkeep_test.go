@@ -196,3 +196,30 @@ func TestALostEntryKeepsItsShard(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 1, again.Shard, "where its consumer is")
 }
+
+// A purge by hand makes the server forget a lease (TestTakingBackALeasedStepForgetsNoOtherLease has the details). The step
+// still lies in the stream, and nobody is given it.
+func TestUpkeepRemovesWhatNoWorkerIsGiven(t *testing.T) {
+	t.Parallel()
+	k := keep(t, kv.Config{AckWait: 400 * time.Millisecond})
+	tool := register(t, k.Store, "tool", 10)
+	k.well()
+	_, got := pull(t, k.Store, tool, 10)
+	of := func(run string) subjects.Attempt {
+		return subjects.Attempt{Run: subjects.NewRun("t", run), Generation: 1, Tool: "tool", Step: "a", Number: 1}
+	}
+	leased := map[string]*kv.Delivery{}
+	for _, run := range []string{"forgotten", "purged", "done", "alive"} {
+		dispatch(t, k.Store, kv.Dispatch{Attempt: of(run)})
+		leased[run] = receive(t, got, run)
+	}
+	require.NoError(t, k.PurgeSubject(ctx(t), subjects.Step(of("purged"), tool.Shard)))
+	require.NoError(t, leased["done"].Ack())
+	k.until("removed 1 messages from the queue of tool that no worker would have been given")
+	_, err := k.Read(ctx(t), subjects.Step(of("forgotten"), tool.Shard))
+	require.Equal(t, fault.NotFound, fault.CodeOf(err))
+	require.Equal(t, subjects.Step(of("alive"), tool.Shard), receive(t, got, "a lease that ran out").Subject)
+	k.well()
+	_, err = k.Read(ctx(t), subjects.Step(of("alive"), tool.Shard))
+	require.NoError(t, err, "what is leased stays")
+}

@@ -98,6 +98,14 @@ func (l *loop) value(ctx context.Context, h *outcome.Handle, text bool) ([]byte,
 	return plan.Output(body, text)
 }
 
+// unreadable is what a step fails with whose result lies in a blob that can't be read.
+func unreadable(err error) *fault.Error {
+	if fault.CodeOf(err) == fault.TooLarge {
+		return fault.New(fault.TooLarge, "the result is too large: %v", err).WithHint("return a part of it, or a place to fetch it from")
+	}
+	return fault.New(fault.ToolTerminal, "the result's blob can't be read: %v", err)
+}
+
 // fetch reads the blob of a result before the machine sees its record, since what lies in it decides whether it counts
 // as a success. Later records of the run wait.
 func (r *run) fetch(l *loop, e entry, rec machine.Record) {
@@ -110,7 +118,7 @@ func (r *run) fetch(l *loop, e entry, rec machine.Record) {
 				return
 			}
 			if err != nil {
-				rec.Result.Error = fault.New(fault.ToolTerminal, "the result's blob can't be read: %v", err)
+				rec.Result.Error = unreadable(err)
 			}
 			rec.Result.Body = body
 			now := l.clock.Now()

@@ -24,7 +24,8 @@ const maxTolerated = 1 << 18
 func Output(body []byte, text bool) ([]byte, *fault.Error) {
 	switch {
 	case len(body) > MaxOutput:
-		return nil, fault.New(fault.TooLarge, "the output has %d bytes, at most %d are allowed", len(body), MaxOutput)
+		return nil, fault.New(fault.TooLarge, "the output has %d bytes, at most %d are allowed", len(body), MaxOutput).
+			WithHint("return a part of it, or a place to fetch it from")
 	case text:
 		return quote(body)
 	case len(body) == 0:
@@ -67,7 +68,8 @@ func quote(text []byte) ([]byte, *fault.Error) {
 	}
 	size := escapedSize(text) + 2
 	if size > MaxOutput {
-		return nil, fault.New(fault.TooLarge, "the output has %d bytes as a JSON string, at most %d are allowed", size, MaxOutput)
+		return nil, fault.New(fault.TooLarge, "the output has %d bytes as a JSON string, at most %d are allowed", size, MaxOutput).
+			WithHint("return a part of it, or a place to fetch it from")
 	}
 	b := make([]byte, 0, size)
 	b = append(b, '"')

@@ -73,6 +73,7 @@ func TestResultThatIsTooLarge(t *testing.T) {
 	})
 	r := w.run("huge", `{}`)
 	require.Equal(t, fault.TooLarge, r.Error.Code)
+	require.NotEmpty(t, r.Error.Hint)
 	require.False(t, r.Error.Retryable)
 }
 

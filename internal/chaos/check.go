@@ -30,6 +30,7 @@ type Report struct {
 	Runs       int            // accepted
 	Executions int            // of tools
 	Counts     map[string]int // how often something happened that need not
+	Lost       Loss           // where nothing is purged
 }
 
 // What Report.Counts counts.
@@ -108,6 +109,7 @@ func Check(ev *Evidence) *Report {
 		c.checkDocument(r)
 	}
 	c.checkSightings()
+	c.checkLoss()
 	c.checkLimits()
 	c.checkQuiet()
 	c.checkSecrets()

@@ -165,6 +165,9 @@ func (c *checker) checkQuiet() {
 	for _, a := range c.ev.Stuck {
 		c.violation("I9", nil, "the agent %s did not get all its outcomes in time", a)
 	}
+	for _, n := range c.ev.Broken {
+		c.violation("I9", nil, "the process %s had to be started again", n)
+	}
 	for i, p := range c.ev.Pending {
 		if i < 5 {
 			c.violation("I9", nil, "a step message is left over: %s (of %d)", p, len(c.ev.Pending))

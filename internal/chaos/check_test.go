@@ -164,6 +164,12 @@ func TestEveryInvariantIsChecked(t *testing.T) {
 			e := &f.Ledger[f.step("s3")]
 			e.Subject = strings.Replace(e.Subject, ".s3.", ".sX.", 1)
 		}},
+		{"I1", "was accepted, and is gone", func(f *forged) {
+			i := slices.IndexFunc(f.Ledger, func(e kv.Entry) bool { return strings.HasSuffix(e.Subject, ".plan") })
+			f.Ledger[i].Time = f.Ledger[i].Time.Add(time.Hour) // another one, sent again
+		}},
+		{"I2", "was seen, and is gone", func(f *forged) { i := f.step("s3"); f.Ledger = slices.Delete(f.Ledger, i, i+1) }},
+		{"I9", "started again", func(f *forged) { f.Broken = []string{"w1"} }},
 		{"I9", "left over", func(f *forged) { f.Pending = []string{"some step"} }},
 		{"I9", "leases", func(f *forged) { f.AckPending = 1 }},
 		{"I9", "in time", func(f *forged) { f.Stuck = []string{"a1.1"} }},
@@ -184,6 +190,18 @@ func TestEveryInvariantIsChecked(t *testing.T) {
 			}), "found %.2000v", Check(f.Evidence).Violations)
 		})
 	}
+	t.Run("a loss that is allowed for", func(t *testing.T) {
+		t.Parallel()
+		f := forge(t, ev)
+		i := f.step("s3")
+		gone := recordRun(f.Ledger[i].Subject)
+		f.Ledger = slices.Delete(f.Ledger, i, i+1)
+		forgive(f.Evidence)
+		report := Check(f.Evidence)
+		require.Empty(t, report.Violations)
+		require.Equal(t, 31, report.Runs, "%v is left out", gone)
+		require.Equal(t, 1, report.Counts[sometimesPowerLoss])
+	})
 }
 
 // A lease that a fault may have cost counts no longer than up to the fault.

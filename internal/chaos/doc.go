@@ -2,7 +2,8 @@
 //
 // NATS servers, orchestrators, workers and agents are processes of their own: in network namespaces where the harness
 // runs as root with the command ip at hand, else on ports of the loopback interface. Agents and workers keep logs that are
-// flushed to the disk line by line. A Scenario injects one kind of fault again and again; then everything is healed, the
+// flushed to the disk line by line. For power cuts and full disks a server's store lies on a block device of its own, which
+// needs root. A Scenario injects one kind of fault again and again; then everything is healed, the
 // agents finish what they began, and Check reads the logs, the ledger, the history, the dead letters and the step streams
 // and verifies the invariants I1 to I10.
 //

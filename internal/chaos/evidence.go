@@ -35,6 +35,10 @@ type Evidence struct {
 	AckPending int
 	// Stuck are the agents that did not finish in time.
 	Stuck []string
+	// Broken are processes that had to be started again, where none should.
+	Broken []string
+	// Lost is what was lost and then left out, where a scenario allows for it.
+	Lost *Loss
 	// Texts are what was said and stored, by the place where it was found: no secret may be in it.
 	Texts map[string]string
 	// Limits are the fan-out limits of the tools.
@@ -208,12 +212,21 @@ func (w *World) outstanding(ctx context.Context) (pending []string, leases int, 
 	return pending, leases, consumers.Err()
 }
 
+// forget leaves out everything about some runs.
+func (e *Evidence) forget(runs map[runKey]bool) {
+	e.Events = slices.DeleteFunc(e.Events, func(x Event) bool { return runs[runKey{x.Tenant, x.Run}] })
+	e.dropRecords(runs)
+}
+
+// recordRun gives the run that a record is of.
+func recordRun(subject string) runKey {
+	rec, _ := subjects.ParseRecord(subject)
+	return runKey{rec.Run.Tenant, rec.Run.Plain()}
+}
+
 // dropRecords leaves out what streams and buckets hold of some runs.
 func (e *Evidence) dropRecords(runs map[runKey]bool) {
-	of := func(subject string) bool {
-		rec, _ := subjects.ParseRecord(subject)
-		return runs[runKey{rec.Run.Tenant, rec.Run.Plain()}]
-	}
+	of := func(subject string) bool { return runs[recordRun(subject)] }
 	e.Ledger = slices.DeleteFunc(e.Ledger, func(r kv.Entry) bool { return of(r.Subject) })
 	e.Seen = slices.DeleteFunc(e.Seen, func(s Sighting) bool { return of(s.Subject) })
 	e.History = slices.DeleteFunc(e.History, func(d *outcome.Run) bool { return runs[runKey{d.Tenant, d.Run}] })

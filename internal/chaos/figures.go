@@ -81,6 +81,28 @@ func silence(kind, name string) figure {
 	}
 }
 
+// resumed is how long after a fault the first step began, where no other fault came before.
+func resumed(kind, name string) figure {
+	return func(e *Evidence, _ *Report) string {
+		var begins []int64
+		for _, x := range e.Events {
+			if x.Kind == evBegin {
+				begins = append(begins, x.At)
+			}
+		}
+		slices.Sort(begins)
+		var spans []time.Duration
+		for n, f := range e.Faults {
+			i, _ := slices.BinarySearch(begins, f.At.UnixNano())
+			if f.Kind != kind || i == len(begins) || n+1 < len(e.Faults) && begins[i] > e.Faults[n+1].At.UnixNano() {
+				continue
+			}
+			spans = append(spans, time.Duration(begins[i]-f.At.UnixNano()))
+		}
+		return name + " " + quantiles(spans)
+	}
+}
+
 // quantiles says what matters of some spans.
 func quantiles(spans []time.Duration) string {
 	if len(spans) == 0 {

@@ -64,6 +64,9 @@ func OpenLog(path, who string) (*Log, error) {
 	return &Log{who: who, file: f}, err
 }
 
+// Close closes the file. Nothing may be added any more.
+func (l *Log) Close() { _ = l.file.Close() } // every event was flushed when Add returned
+
 // Add writes an event and waits until it is on the disk. It ends the process if that is impossible: an effect that nobody
 // can know of must not happen.
 func (l *Log) Add(e Event) {

@@ -33,6 +33,9 @@ func begin(net network, node string, command []string, role Role, stderr string)
 	if err != nil {
 		return nil, err
 	}
+	if role.Disk != "" {
+		command = mounting(command)
+	}
 	argv := net.wrap(node, command)
 	p := &process{role: role, cmd: exec.Command(argv[0], argv[1:]...), ready: make(chan struct{}), gone: make(chan struct{})}
 	p.cmd.Env = append(os.Environ(), roleVariable+"="+string(env), "GORACE=")

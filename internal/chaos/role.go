@@ -36,8 +36,9 @@ type Role struct {
 	URL        string // of all servers, separated by commas
 	Log        string // the file of events of a worker or agent
 
-	// Of a server.
+	// Of a server. Disk is an image to be mounted at its folder; empty: the folder is one as any other.
 	Server embedded.Options
+	Disk   string
 
 	// Of an orchestrator.
 	Store      kv.Config
@@ -92,15 +93,7 @@ func ready() { fmt.Println("ready") }
 
 func (r *Role) play(ctx context.Context, log *slog.Logger) error {
 	if r.Kind == roleServer {
-		r.Server.Logger = log
-		srv, err := embedded.Start(r.Server)
-		if err != nil {
-			return err
-		}
-		ready()
-		<-ctx.Done()
-		srv.Shutdown()
-		return nil
+		return r.server(ctx, log)
 	}
 	if r.Kind == roleHerd {
 		return r.herd(ctx)
@@ -124,6 +117,23 @@ func (r *Role) play(ctx context.Context, log *slog.Logger) error {
 		return r.agent(ctx, nc, log)
 	}
 	return fault.New(fault.InvalidConfig, "no such role: %s", r.Kind)
+}
+
+func (r *Role) server(ctx context.Context, log *slog.Logger) error {
+	if r.Disk != "" {
+		if err := mountDisk(r.Disk, r.Server.Dir); err != nil {
+			return err
+		}
+	}
+	r.Server.Logger = log
+	srv, err := embedded.Start(r.Server)
+	if err != nil {
+		return err
+	}
+	ready()
+	<-ctx.Done()
+	srv.Shutdown()
+	return nil
 }
 
 // connect opens the connection, as the programs do; with a Point, through a wire that watches for its moment. A server

@@ -74,15 +74,15 @@ func (a *agent) submitAll(ctx context.Context) {
 // with another plan: the first must give the same outcome, the second must be refused.
 func (a *agent) one(run string, n int) {
 	w := WorkOf(run)
-	r := a.submit(run, w.Plan)
-	if r == nil {
+	r, err := a.submit(context.Background(), run, w.Plan)
+	if err != nil {
 		return
 	}
 	if w.Kind == kindCancel {
 		go a.cancel(run)
 	}
 	for !a.wait(r) {
-		if again := a.submit(run, w.Plan); again != nil {
+		if again, err := a.submit(context.Background(), run, w.Plan); err == nil {
 			r = again
 		}
 	}
@@ -90,17 +90,18 @@ func (a *agent) one(run string, n int) {
 		time.Sleep(200 * time.Millisecond) // most of the time the run that is asked for is the last one
 	}
 	if n%8 == 0 {
-		if again := a.submit(run, w.Plan); again != nil {
+		if again, err := a.submit(context.Background(), run, w.Plan); err == nil {
 			a.wait(again)
 		}
 	}
 	if n%16 == 1 && a.role.Reuse == 0 {
-		a.submit(run, []byte(`{"steps":[{"id":"other","tool":"try1_all"}]}`))
+		_, _ = a.submit(context.Background(), run, []byte(`{"steps":[{"id":"other","tool":"try1_all"}]}`))
 	}
 }
 
-func (a *agent) submit(run string, body []byte) *client.Run {
-	ctx, cancel := context.WithTimeout(context.Background(), agentPatience)
+// submit logs what it is about to send, and what came of it.
+func (a *agent) submit(ctx context.Context, run string, body []byte) (*client.Run, error) {
+	ctx, cancel := context.WithTimeout(ctx, agentPatience)
 	defer cancel()
 	e := Event{Kind: evSubmit, Run: run, Tenant: a.c.Tenant(), Digest: plan.Digest(body)}
 	a.events.Add(e)
@@ -110,11 +111,11 @@ func (a *agent) submit(run string, body []byte) *client.Run {
 	if err != nil {
 		e.Kind, e.Code = evRefuse, string(fault.CodeOf(err))
 		a.events.Add(e)
-		return nil
+		return nil, err
 	}
 	e.Kind = evAccept
 	a.events.Add(e)
-	return r
+	return r, nil
 }
 
 // wait logs the outcome. It reports false where an agent that insists has to submit once more.

@@ -28,6 +28,8 @@ type Scenario struct {
 	Inject func(ctx context.Context, h *Harm) error
 	// Attend goes on with Inject until the agents have finished.
 	Attend bool
+	// Unbroken says that orchestrators, workers and agents have to live through it: none may be started again.
+	Unbroken bool
 	// Sometimes are counts that must not be zero, or the scenario has shown nothing.
 	Sometimes []string
 	// Figures gives the figures asked for; nil: none.
@@ -172,6 +174,9 @@ func (h *Harm) suffer(ctx context.Context, s Scenario, o Settings) (*Evidence, e
 		return nil, err
 	}
 	ev.Stuck = stuck
+	if s.Unbroken {
+		ev.Broken = h.broken()
+	}
 	if s.Relax != nil {
 		s.Relax(ev)
 	}

@@ -4,7 +4,8 @@ package chaos
 func Scenarios() []Scenario {
 	return []Scenario{
 		orchestratorKill, failover, handover, workerKill, workerStop, natsKill, leaderKill, reconnectHerd,
-		partitionMinority, partitionMajority, serverGone, orchestratorCutOff, purgeSteps, deleteConsumer, storeFull, largeResults,
-		zombie, registryChange, rollback, poisonStep, cancelRace,
+		partitionMinority, partitionMajority, serverGone, orchestratorCutOff, purgeSteps, deleteConsumer, storeFull, diskFull, largeResults,
+		zombie, registryChange, rollback,
+		powerCutDefault, powerCutAlways, powerCutAlwaysOne, poisonStep, cancelRace,
 	}
 }

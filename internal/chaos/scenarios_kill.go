@@ -120,9 +120,10 @@ var workerStop = Scenario{
 }
 
 var natsKill = Scenario{
-	Name:    "nats-kill",
-	Fault:   "NATS kill -9, R1",
-	Correct: "0 acked lost, I1",
+	Name:     "nats-kill",
+	Fault:    "NATS kill -9, R1",
+	Correct:  "0 acked lost, I1",
+	Unbroken: true,
 	Inject: func(ctx context.Context, h *Harm) error {
 		for {
 			if err := h.killed(ctx, "nats killed", "n1", h.between(0, 2*time.Second), "*"); err != nil {

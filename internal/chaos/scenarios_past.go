@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 )
 
@@ -90,8 +89,7 @@ func forget(e *Evidence) {
 		}
 	}
 	active(e, touched)
-	e.Events = slices.DeleteFunc(e.Events, func(x Event) bool { return touched[runKey{x.Tenant, x.Run}] })
-	e.dropRecords(touched)
+	e.forget(touched)
 }
 
 // active adds the runs that were under way when a snapshot was taken, though nothing was heard of them for a while.

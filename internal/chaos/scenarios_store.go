@@ -77,9 +77,10 @@ func repair(kind string) func(e *Evidence, r *Report) []string {
 }
 
 var storeFull = Scenario{
-	Name:    "store-full",
-	Fault:   "ledger full in mid-run",
-	Correct: "backpressure, no result dropped, connection survives, goes on when there is room",
+	Name:     "store-full",
+	Fault:    "ledger full in mid-run",
+	Correct:  "backpressure, no result dropped, connection survives, goes on when there is room",
+	Unbroken: true,
 	Inject: loop(time.Second, 2*time.Second, func(ctx context.Context, h *Harm, _ int) error {
 		s, js, err := h.stream(ctx, subjects.LedgerStream(0))
 		if err != nil {

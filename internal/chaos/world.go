@@ -10,6 +10,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/stepjet/stepjet/internal/config"
 	"github.com/stepjet/stepjet/internal/embedded"
 	"github.com/stepjet/stepjet/kv"
 )
@@ -31,7 +32,8 @@ type Shape struct {
 	MaxDeliveries int           // default 100: what is killed by chance is not taken for poison
 	LedgerMax     int64
 	MaxStore      int64
-	SyncAlways    bool
+	Disk          int64         // bytes of a disk of its own for each server; 0: none
+	Durability    config.Store  // the dial; the servers flush as it says
 	Retention     time.Duration // of finished runs; default 7 days
 	Settle        time.Duration // how long to wait, once all is quiet, before anything is looked at
 	Heal          time.Duration // how long everything may take after the faults are over; default 60 s
@@ -62,6 +64,13 @@ func (s Shape) withDefaults() Shape {
 		s.Kinds = []string{kindRandom, kindRandom, kindStop, kindChain, kindRandom, kindCancel, kindOnce, kindRandom}
 	}
 	return s
+}
+
+// store says how the streams are set up.
+func (s Shape) store() kv.Config {
+	dial := s.Durability
+	dial.Replicas, dial.AckWait, dial.LedgerMaxBytes, dial.Retention = s.Servers, s.AckWait, s.LedgerMax, s.Retention
+	return dial.Config()
 }
 
 // World is a running system and the hand that harms it.
@@ -98,10 +107,7 @@ func newWorld(ctx context.Context, net network, dir string, command []string, o 
 		return w, err
 	}
 	for i := range w.opts.Orchestrators {
-		err := w.start(ctx, node("o", i), Role{
-			Kind: roleOrchestrator, Grace: w.opts.Grace, SweepEvery: w.opts.SweepEvery,
-			Store: kv.Config{Replicas: w.opts.Servers, AckWait: w.opts.AckWait, LedgerMaxBytes: w.opts.LedgerMax, Retention: w.opts.Retention},
-		})
+		err := w.start(ctx, node("o", i), Role{Kind: roleOrchestrator, Grace: w.opts.Grace, SweepEvery: w.opts.SweepEvery, Store: w.opts.store()})
 		if err != nil {
 			return w, err
 		}
@@ -147,7 +153,7 @@ func (w *World) startServers(ctx context.Context) error {
 		}
 		o := embedded.Options{
 			Dir: filepath.Join(w.dir, node("n", i)), Listen: fmt.Sprintf("%s:%d", host, port), Name: node("n", i),
-			SyncAlways: w.opts.SyncAlways, MaxStore: w.opts.MaxStore,
+			SyncAlways: w.opts.Durability.Sync() == kv.SyncAlways, MaxStore: w.opts.MaxStore,
 		}
 		if w.opts.Servers > 1 {
 			_, route, err := w.net.address(node("n", i))
@@ -166,7 +172,14 @@ func (w *World) startServers(ctx context.Context) error {
 	w.url = strings.Join(urls, ",")
 	for i, o := range all {
 		o.Routes = routes
-		if err := w.start(ctx, node("n", i), Role{Kind: roleServer, Server: o}); err != nil {
+		r := Role{Kind: roleServer, Server: o}
+		if w.opts.Disk > 0 {
+			r.Disk = o.Dir + ".disk"
+			if err := newDisk(r.Disk, w.opts.Disk); err != nil {
+				return err
+			}
+		}
+		if err := w.start(ctx, node("n", i), r); err != nil {
 			return err
 		}
 	}

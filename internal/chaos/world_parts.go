@@ -55,6 +55,26 @@ func (w *World) role(node string) Role {
 	return w.roles[node]
 }
 
+// recast changes the role that a node plays from its next start on.
+func (w *World) recast(node string, r Role) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.roles[node] = r
+}
+
+// broken gives the nodes, but for servers, that were started more than once.
+func (w *World) broken() (nodes []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for node, r := range w.roles {
+		if r.Kind != roleServer && w.lives[node] > 1 {
+			nodes = append(nodes, node)
+		}
+	}
+	slices.Sort(nodes)
+	return nodes
+}
+
 func (w *World) part(node string) *process {
 	w.mu.Lock()
 	defer w.mu.Unlock()

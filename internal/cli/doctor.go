@@ -49,7 +49,7 @@ Exit codes: 0 all is well (with --fix: now), 1 there are problems, 4 no connecti
 	}
 	fs := c.Flags()
 	fs.BoolVar(&f.fix, "fix", false, "mend what can be mended")
-	fs.StringVar(&f.monitor, "monitor", "", "`URL` of a server's monitoring, or several; shows sync_interval (env STEPJET_MONITOR)")
+	fs.StringVar(&f.monitor, "monitor", "", "`URL` of a server's monitoring, or several: sync_interval, health (env STEPJET_MONITOR)")
 	fs.DurationVar(&f.stale, "stale", time.Minute, "look into runs without a sign of life for this `duration`")
 	f.store.Flags(fs)
 	return c
@@ -78,11 +78,11 @@ func (a *app) doctor(ctx context.Context, f doctorFlags) error {
 	if f.monitor == "" {
 		f.monitor = a.env.Getenv("STEPJET_MONITOR")
 	}
-	seen, err := a.flushing(ctx, f.monitor)
+	seen, ailing, err := a.monitored(ctx, f.monitor)
 	if err != nil {
 		return err
 	}
-	o := kv.ExamineOptions{Want: f.store.Config(), Sync: f.store.Sync(), Seen: seen, Mend: f.fix, Stale: f.stale, Tenant: a.flags.tenant}
+	o := kv.ExamineOptions{Want: f.store.Config(), Sync: f.store.Sync(), Seen: seen, Ailing: ailing, Mend: f.fix, Stale: f.stale, Tenant: a.flags.tenant}
 	o.Want.Logger = a.log()
 	report, err := kv.Examine(ctx, nc, o)
 	if err != nil {

@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"strings"
 	"sync"
@@ -274,6 +277,25 @@ func TestDoctorReadsTheMonitoring(t *testing.T) {
 	_, stderr, code := command(t, "", "doctor", "--server", natstest.Start(t, func(o *embedded.Options) { o.Listen = "127.0.0.1:0" }).URL(), "--monitor", "http://127.0.0.1:1")
 	require.Equal(t, exitInvalid, code)
 	require.Contains(t, stderr, "127.0.0.1:1")
+}
+
+func TestDoctorTellsWhatAServerSaysOfItsHealth(t *testing.T) {
+	t.Parallel()
+	const wrong = "JetStream stream '$G > KV_runs_0' write error: no space left on device"
+	monitor := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/healthz" {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			_, _ = fmt.Fprintf(w, `{"status":"error","status_code":503,"errors":[{"type":"STREAM","error":%q}]}`, wrong)
+			return
+		}
+		_, _ = fmt.Fprint(w, `{"config":{"sync_always":true}}`)
+	}))
+	t.Cleanup(monitor.Close)
+	url := natstest.Start(t, func(o *embedded.Options) { o.Listen = "127.0.0.1:0" }).URL()
+	stdout, _, code := command(t, "", "doctor", "-o", "json", "--server", url, "--monitor", monitor.URL)
+	require.Equal(t, exitFailed, code)
+	require.Contains(t, stdout, wrong)
+	require.Contains(t, stdout, "then restart it")
 }
 
 func TestDoctorWithoutAServer(t *testing.T) {

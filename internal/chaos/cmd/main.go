@@ -44,8 +44,8 @@ func run() int {
 			continue
 		}
 		row, err := chaos.Run(ctx, s, o)
-		if err != nil {
-			return failed(errors.Join(fmt.Errorf("scenario %s", s.Name), err))
+		if err != nil { // what the others showed is kept
+			return failed(errors.Join(fmt.Errorf("scenario %s", s.Name), err, write(rows, *results, *doc)))
 		}
 		row.Machine, row.Commit = chaos.Machine(), chaos.Commit()
 		row.Print(os.Stdout)
