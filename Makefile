@@ -41,8 +41,9 @@ fmt:
 lint: ## staticcheck, from the module proxy
 	$(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...
 
-bench: build ## writes bench/results.json and docs/performance.md
-	./bin/stepjet bench --json bench/results.json --report docs/performance.md
+BENCH_FLAGS =
+bench: build ## Stepjet against JetStream alone; writes bench/*.json and docs/performance.md. PART=separate BENCH_FLAGS='--rounds 3 --sustain 10s'
+	./bin/stepjet bench $(PART) --figures bench --report docs/performance.md $(BENCH_FLAGS)
 
 SEEDS = 1000000
 FROM  = 0
