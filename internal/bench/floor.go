@@ -24,6 +24,10 @@ const (
 	floorDurable = "floor"
 )
 
+func floorOwn(stream string) bool {
+	return stream == floorQueue || strings.HasPrefix(stream, floorRecords) || strings.HasSuffix(stream, "_"+floorBlobs)
+}
+
 // floorName names a step: floor.q.<kind>.<shard>.<run>.<step>.<attempt> in the queue, the same with r for its record.
 func floorName(letter, kind string, shard, run, step, attempt int) string {
 	b := make([]byte, 0, 64)
@@ -183,6 +187,8 @@ func (f *floor) drive(ctx context.Context, s Shape, lasting time.Duration) ([]ti
 		return nil, err
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
+	case <-time.After(lasting + 2*time.Minute):
+		return nil, fault.New(fault.Internal, "the floor is stuck at %s: %d runs under way, %d over", s.Name, len(l.open), len(l.times))
 	}
 }
 

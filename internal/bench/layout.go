@@ -25,10 +25,6 @@ type Layout struct {
 	Always bool
 	// Shards of the ledger.
 	Shards int
-	// Slow is how long the tool "slow" takes; zero leaves it out.
-	Slow time.Duration
-	// Grace of finished runs; zero for Grace.
-	Grace time.Duration
 }
 
 // Layouts are those that "stepjet bench" measures, in their order.
@@ -45,13 +41,6 @@ func (l Layout) shards() int { return max(l.Shards, 1) }
 func (l Layout) nodes() int { return max(l.Nodes, 1) }
 
 func (l Layout) replicas() int { return l.nodes() }
-
-func (l Layout) grace() time.Duration {
-	if l.Grace > 0 {
-		return l.Grace
-	}
-	return Grace
-}
 
 // store is what the durability dial makes of the layout.
 func (l Layout) store() kv.Config {

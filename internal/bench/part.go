@@ -51,7 +51,14 @@ func Parts() []Part {
 			return f, err
 		}})
 	}
-	return all
+	return append(all,
+		Part{"large", "one run of 10,000 steps at a time: a fan-out with join, a chain", groupScale, measureLarge},
+		Part{"curve", "cost of a step with 1 to 100,000 runs in flight", groupScale, measureCurve},
+		Part{"inflight", "100,000 runs that wait for a tool", groupScale, measureInFlight},
+		Part{"backlog", "a million steps that wait, and a restart on them", groupScale, measureBacklog},
+		Part{"retained", "speed beside 100,000 finished runs", groupScale, measureRetained},
+		Part{"orchestrators", "what a second and third orchestrator cost", groupScale, measureOrchestrators},
+	)
 }
 
 // PartNames gives the names of all parts and groups.

@@ -31,6 +31,9 @@ func (w *world) start(r role) (*process, error) {
 	p.cmd = exec.Command(w.Command[0], append(append([]string(nil), w.Command[1:]...), string(spec))...)
 	p.cmd.Stderr = os.Stderr
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // an interrupt at the terminal is for the parent
+	if _, err := p.cmd.StdinPipe(); err != nil {            // it closes with this process, however that ends
+		return nil, err
+	}
 	out, err := p.cmd.StdoutPipe()
 	if err != nil {
 		return nil, err
@@ -50,19 +53,29 @@ func (w *world) start(r role) (*process, error) {
 }
 
 // stop ends a process and keeps what it has used.
-func (w *world) stop(name string) {
+func (w *world) stop(name string) { w.remove(name, (*process).term) }
+
+// kill ends a process without a word.
+func (w *world) kill(name string) { w.remove(name, (*process).kill) }
+
+func (w *world) remove(name string, end func(*process)) {
 	p := w.procs[name]
 	w.spent += CPU(p.pid())
 	w.peaks[name] = max(w.peaks[name], PeakMB(p.pid()))
-	p.term()
+	end(p)
 	delete(w.procs, name)
+}
+
+func (p *process) kill() {
+	_ = p.cmd.Process.Kill() // it may have ended
+	<-p.gone
 }
 
 func (p *process) pid() int { return p.cmd.Process.Pid }
 
 // says waits for a line that is as wanted.
 func (p *process) says(ctx context.Context, wanted func(string) bool) error {
-	timeout := time.After(30 * time.Second)
+	timeout := time.After(60 * time.Second)
 	for {
 		select {
 		case line := <-p.lines:
@@ -85,7 +98,6 @@ func (p *process) term() {
 	select {
 	case <-p.gone:
 	case <-time.After(20 * time.Second):
-		_ = p.cmd.Process.Kill()
-		<-p.gone
+		p.kill()
 	}
 }

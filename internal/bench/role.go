@@ -5,10 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"runtime/pprof"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -35,7 +38,8 @@ type role struct {
 	Layout     Layout
 	URL        string   // of the server; not for a server
 	Dir        string   // of a server's store
-	Routes     []string // to the other servers
+	Route      string   // of a server in a cluster, and
+	Routes     []string // those of all its members
 	Profiles   Profiles
 	NoFloor    bool
 }
@@ -77,12 +81,18 @@ func create(dir, name string) (*os.File, error) {
 	return os.Create(filepath.Join(dir, name))
 }
 
-// Role runs one part in a process of its own, until ctx ends.
+// Role runs one part in a process of its own, until ctx ends or the parent is gone, which closes the standard input.
 func Role(ctx context.Context, spec string, log *slog.Logger) error {
 	var r role
 	if err := json.Unmarshal([]byte(spec), &r); err != nil {
 		return fault.Wrap(fault.InvalidConfig, err, "reading what to do")
 	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin) // it ends, that is what counts
+		cancel()
+	}()
 	end, err := r.Profiles.begin(r.Layout.Part + "-" + r.Name)
 	if err != nil {
 		return err
@@ -117,7 +127,7 @@ func Role(ctx context.Context, spec string, log *slog.Logger) error {
 			return err
 		}
 	}
-	w, err := newWorker(nc, r.Layout, log)
+	w, err := newWorker(nc, log)
 	if err != nil {
 		return err
 	}
@@ -125,17 +135,17 @@ func Role(ctx context.Context, spec string, log *slog.Logger) error {
 }
 
 func (r role) serve(ctx context.Context) error {
-	o := embedded.Options{Dir: r.Dir, Listen: "127.0.0.1:0", SyncAlways: r.Layout.Always, Name: r.Name, Routes: r.Routes}
-	if r.Layout.nodes() > 1 {
-		o.Cluster = "bench"
+	o := embedded.Options{Dir: r.Dir, Listen: "127.0.0.1:0", SyncAlways: r.Layout.Always, Name: r.Name}
+	if r.Route != "" {
+		o.Cluster, o.ClusterListen, o.Routes = "bench", strings.TrimPrefix(r.Route, "nats://"), r.Routes
 	}
 	srv, err := embedded.Start(o)
 	if err != nil {
 		return err
 	}
 	defer srv.Shutdown()
-	fmt.Println(srv.URL(), srv.ClusterURL()) // the parent reads it
-	if r.Layout.nodes() > 1 {
+	fmt.Println(srv.URL()) // the parent reads it
+	if r.Route != "" {
 		go func() {
 			for !srv.LeadsCluster(r.Layout.nodes()) && ctx.Err() == nil {
 				time.Sleep(20 * time.Millisecond)
@@ -148,7 +158,7 @@ func (r role) serve(ctx context.Context) error {
 }
 
 func runOrchestrator(ctx context.Context, nc *nats.Conn, l Layout, name string, log *slog.Logger) error {
-	orc, err := orchestrator.New(nc, orchestrator.Config{Name: name, Grace: l.grace(), Logger: log, Store: l.store()})
+	orc, err := orchestrator.New(nc, orchestrator.Config{Name: name, Grace: Grace, Logger: log, Store: l.store()})
 	if err != nil {
 		return err
 	}
@@ -156,22 +166,22 @@ func runOrchestrator(ctx context.Context, nc *nats.Conn, l Layout, name string, 
 }
 
 // newWorker hosts the tools that the shapes call.
-func newWorker(nc *nats.Conn, l Layout, log *slog.Logger) (*worker.Worker, error) {
-	slots := Slots
-	if l.Slow > 0 {
-		slots = toolLimit
-	}
-	w, err := worker.New(nc, worker.Config{Name: "bench", Slots: slots, Logger: log})
+func newWorker(nc *nats.Conn, log *slog.Logger) (*worker.Worker, error) {
+	w, err := worker.New(nc, worker.Config{Name: "bench", Slots: Slots + gatedLimit, Logger: log})
 	if err != nil {
 		return nil, err
 	}
-	tools := map[string]worker.Handler{Tool: taking(0), flakyTool: flaky, bulkTool: bulk()}
-	if l.Slow > 0 {
-		tools[slowTool] = taking(l.Slow)
+	gated, err := gated(nc)
+	if err != nil {
+		return nil, err
 	}
-	for name, h := range tools {
+	for name, h := range map[string]worker.Handler{Tool: taking(0), flakyTool: flaky, bulkTool: bulk(), gatedTool: gated} {
 		d := definition(name, toolLimit)
-		if name == flakyTool {
+		switch name {
+		case gatedTool:
+			d = definition(name, gatedLimit)
+			d.Orchestration.TimeoutMS = time.Hour.Milliseconds()
+		case flakyTool:
 			d.Orchestration.Retry = &tool.Retry{MaxAttempts: 3}
 			d.Orchestration.Backoff = &tool.Backoff{Strategy: tool.Constant, Initial: retryPause, Max: retryPause}
 		}
@@ -180,6 +190,23 @@ func newWorker(nc *nats.Conn, l Layout, log *slog.Logger) (*worker.Worker, error
 		}
 	}
 	return w, nil
+}
+
+// gated holds executions until a message comes on the gate's subject, and none from then on.
+func gated(nc *nats.Conn) (worker.Handler, error) {
+	open := make(chan struct{})
+	var once sync.Once
+	if _, err := nc.Subscribe(gate, func(*nats.Msg) { once.Do(func() { close(open) }) }); err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, args json.RawMessage) (worker.Output, error) {
+		select {
+		case <-open:
+			return worker.Output{Body: args}, nil
+		case <-ctx.Done():
+			return worker.Output{}, context.Cause(ctx)
+		}
+	}, nil
 }
 
 // flaky fails the first attempt of one step in ten, the same ones always.

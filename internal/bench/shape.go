@@ -16,10 +16,12 @@ const (
 	flakyTool = "flaky"
 	// bulkTool gives a result of as many bytes as its argument says.
 	bulkTool = "bulk"
-	// slowTool takes the layout's time.
-	slowTool = "slow"
+	// gatedTool ends when the gate is opened for all.
+	gatedTool = "gated"
+	gate      = "bench.gate"
 
 	toolLimit  = 4096
+	gatedLimit = 64
 	failOneIn  = 10
 	retryPause = 250 * time.Millisecond
 )

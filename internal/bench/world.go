@@ -3,12 +3,10 @@ package bench
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"maps"
 	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -82,7 +80,7 @@ func newWorld(ctx context.Context, env Env, l Layout, noFloor bool) (w *world, e
 		return w, err
 	}
 	if !noFloor {
-		if err := setUpFloor(w.ctx, nc, l); err != nil {
+		if err := errors.Join(setUpFloor(w.ctx, nc, l), w.gather(true)); err != nil {
 			return w, err
 		}
 	}
@@ -92,46 +90,7 @@ func newWorld(ctx context.Context, env Env, l Layout, noFloor bool) (w *world, e
 	if w.client, err = w.awaitClient(nc); err != nil {
 		return w, err
 	}
-	return w, w.gather()
-}
-
-func (w *world) startServers() error {
-	if !w.layout.Separate {
-		srv, err := embedded.Start(embedded.Options{Dir: w.dir, SyncAlways: w.layout.Always})
-		w.srv = srv
-		return err
-	}
-	var routes []string
-	var first *process
-	for i := range w.layout.nodes() {
-		name := roleServer
-		if w.layout.nodes() > 1 {
-			name = fmt.Sprintf("%s-%d", roleServer, i+1)
-		}
-		p, err := w.start(role{Role: roleServer, Name: name, Dir: filepath.Join(w.dir, name), Routes: routes})
-		if err != nil {
-			return err
-		}
-		var route string
-		var url string
-		if err := p.says(w.ctx, func(line string) bool { n, _ := fmt.Sscan(line, &url, &route); return n > 0 }); err != nil {
-			return err
-		}
-		routes = append(routes, route)
-		if first == nil {
-			first, w.url = p, url
-		}
-	}
-	if w.layout.nodes() == 1 {
-		return nil
-	}
-	led := make(chan error, w.layout.nodes())
-	for name, p := range w.procs {
-		if name != roleServer {
-			go func() { led <- p.says(w.ctx, func(line string) bool { return line == "leads" }) }()
-		}
-	}
-	return <-led
+	return w, w.gather(false)
 }
 
 func (w *world) connect(name string) (*nats.Conn, error) {
@@ -169,7 +128,7 @@ func (w *world) startWorker() error {
 	if err != nil {
 		return err
 	}
-	worker, err := newWorker(nc, w.layout, w.Log)
+	worker, err := newWorker(nc, w.Log)
 	if err != nil {
 		return err
 	}
@@ -191,7 +150,7 @@ func (w *world) awaitClient(nc *nats.Conn) (*client.Client, error) {
 		c, err := client.New(ctx, nc, client.Config{})
 		if err == nil {
 			var tools []kv.Tool
-			if tools, err = c.Tools(ctx); err == nil && len(tools) >= 3 {
+			if tools, err = c.Tools(ctx); err == nil && len(tools) >= 4 {
 				return c, nil
 			}
 			c.Close()
@@ -204,39 +163,6 @@ func (w *world) awaitClient(nc *nats.Conn) (*client.Client, error) {
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
-}
-
-// gather moves the leaders of all streams and consumers to the node that the programs are connected to, so that neither
-// Stepjet nor the floor is lucky.
-func (w *world) gather() error {
-	if w.layout.nodes() == 1 {
-		return nil
-	}
-	nc := w.conns[0]
-	body := []byte(`{"placement":{"preferred":"` + nc.ConnectedServerName() + `"}}`)
-	move := func(subject string) error {
-		_, err := nc.RequestWithContext(w.ctx, jetstream.DefaultAPIPrefix+subject, body)
-		return err
-	}
-	streams := w.js.ListStreams(w.ctx)
-	for s := range streams.Info() {
-		if err := move("STREAM.LEADER.STEPDOWN." + s.Config.Name); err != nil {
-			return err
-		}
-		stream, err := w.js.Stream(w.ctx, s.Config.Name)
-		if err != nil {
-			return err
-		}
-		for c := range stream.ListConsumers(w.ctx).Info() {
-			if c.Config.Durable == "" {
-				continue
-			}
-			if err := move("CONSUMER.LEADER.STEPDOWN." + s.Config.Name + "." + c.Name); err != nil {
-				return err
-			}
-		}
-	}
-	return streams.Err()
 }
 
 // usage is the CPU time that all processes have used, those that ended included.
@@ -258,6 +184,15 @@ func (w *world) memory() map[string]float64 {
 	all[name] = PeakMB(os.Getpid())
 	for name, p := range w.procs {
 		all[name] = max(all[name], PeakMB(p.pid()))
+	}
+	return all
+}
+
+// resident is the memory that each process holds now, in MiB.
+func (w *world) resident() map[string]float64 {
+	all := map[string]float64{}
+	for name, p := range w.procs {
+		all[name] = ResidentMB(p.pid())
 	}
 	return all
 }
