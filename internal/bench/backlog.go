@@ -60,10 +60,10 @@ func measureBacklog(ctx context.Context, env Env, cfg Config, s Stamp) (any, err
 	}
 	b.StartedIn = time.Since(start).Seconds()
 	w.Progress(fmt.Sprintf("%d runs of %d steps: %.0f plans/s, all started %.1f s later; memory %s", b.Runs, backlogWidth, b.SubmitPerSecond, b.StartedIn, mib(w.memory())))
-	if err := b.restart(ctx, w, runs); err != nil {
+	cpu := w.usage()
+	if start, err = b.restart(ctx, w, runs); err != nil {
 		return nil, err
 	}
-	cpu, start := w.usage(), time.Now()
 	if err := succeeded(ctx, runs); err != nil {
 		return nil, err
 	}
@@ -74,19 +74,20 @@ func measureBacklog(ctx context.Context, env Env, cfg Config, s Stamp) (any, err
 	return b, nil
 }
 
-// restart kills the orchestrator and starts another, and the worker. It returns once every partition is answered for.
-func (b *Backlog) restart(ctx context.Context, w *world, runs []*client.Run) error {
+// restart kills the orchestrator and starts another, and the worker. It returns once every partition is answered for, and
+// says when the new one was started.
+func (b *Backlog) restart(ctx context.Context, w *world, runs []*client.Run) (start time.Time, err error) {
 	w.kill(roleOrchestrator)
 	before, err := w.dispatched()
 	if err != nil {
-		return err
+		return start, err
 	}
 	if err := w.startWorker(); err != nil {
-		return err
+		return start, err
 	}
-	start := time.Now()
+	start = time.Now()
 	if err := w.startOrchestrator(successor); err != nil {
-		return err
+		return start, err
 	}
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
@@ -120,7 +121,7 @@ func (b *Backlog) restart(ctx context.Context, w *world, runs []*client.Run) err
 	})
 	err = g.Wait()
 	w.Progress(fmt.Sprintf("restarted: first dispatch after %.2f s, all partitions after %.2f s", b.FirstDispatch, b.AllAnswered))
-	return err
+	return start, err
 }
 
 // oneOfEach gives the last run of each partition.

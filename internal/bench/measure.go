@@ -58,7 +58,8 @@ func (w *world) floorRound(ctx context.Context, f *floor, s Shape, lasting time.
 	return got, f.clear(ctx)
 }
 
-// stepjetRound measures Stepjet once. CPU is counted until its finished runs are purged.
+// stepjetRound measures Stepjet once. CPU is counted until its finished runs are purged; without what is used anyway while
+// they wait for that.
 func (w *world) stepjetRound(ctx context.Context, s Shape, lasting time.Duration) (Figures, error) {
 	cpu, steps := w.usage(), 0
 	got, err := w.timed(s, func() (runs, perStep []float64, err error) {
@@ -69,11 +70,20 @@ func (w *world) stepjetRound(ctx context.Context, s Shape, lasting time.Duration
 	if err != nil {
 		return got, err
 	}
-	if err := w.purged(time.Minute); err != nil {
+	ended := time.Now()
+	if err := w.purged(3 * time.Minute); err != nil {
 		return got, err
 	}
-	got.CPU = (w.usage() - cpu).Seconds() / float64(steps) * 1000
+	idle := time.Duration(w.idle * float64(time.Since(ended)))
+	got.CPU = (w.usage() - cpu - idle).Seconds() / float64(steps) * 1000
 	return got, nil
+}
+
+// rest measures what all processes use while there is nothing to do.
+func (w *world) rest(d time.Duration) {
+	cpu := w.usage()
+	time.Sleep(d)
+	w.idle = (w.usage() - cpu).Seconds() / d.Seconds()
 }
 
 // drive takes runs of a shape through Stepjet: as many as the shape says, or as fit into a time.

@@ -58,6 +58,7 @@ func Parts() []Part {
 		Part{"backlog", "a million steps that wait, and a restart on them", groupScale, measureBacklog},
 		Part{"retained", "speed beside 100,000 finished runs", groupScale, measureRetained},
 		Part{"orchestrators", "what a second and third orchestrator cost", groupScale, measureOrchestrators},
+		Part{"core", "reads Go benchmarks of the pure packages from standard input: make bench-core", groupCore, readCore},
 	)
 }
 

@@ -47,6 +47,8 @@ type LayoutFigures struct {
 	SustainedFor float64 `json:"sustained_seconds,omitempty"`
 	// PeakMB is the most resident memory, in MiB, by process.
 	PeakMB map[string]float64 `json:"peak_memory_mib"`
+	// Idle is the CPU seconds that all processes use a second with nothing to do.
+	Idle float64 `json:"idle_cpu"`
 	// Disk is what a write with a flush costs where the store lies.
 	Disk Disk `json:"disk"`
 }
@@ -75,6 +77,8 @@ func Ratios(ctx context.Context, env Env, l Layout, cfg Config) (*LayoutFigures,
 	if _, err := r.round(ctx, diamondShape(16, 200), 0); err != nil { // warm up
 		return nil, err
 	}
+	w.rest(3 * time.Second)
+	all.Idle = w.idle
 	for _, s := range Shapes(cfg.Scale) {
 		if !strings.HasPrefix(s.Name, cfg.Only) {
 			continue

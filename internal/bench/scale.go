@@ -137,7 +137,7 @@ func measureOrchestrators(ctx context.Context, env Env, cfg Config, s Stamp) (an
 	}
 	defer w.close()
 	o := &Orchestrators{Stamp: s, Rounds: cfg.Rounds}
-	shape := diamondShape(64, max(int(3000*cfg.Scale), 64))
+	shape, lasting := diamondShape(64, 0), time.Duration(float64(30*time.Second)*cfg.Scale)
 	rounds := map[int][]Figures{}
 	name := func(n int) string { return fmt.Sprintf("%s %d", roleOrchestrator, n) }
 	if _, err := w.stepjetRound(ctx, diamondShape(64, 300), 0); err != nil {
@@ -155,7 +155,7 @@ func measureOrchestrators(ctx context.Context, env Env, cfg Config, s Stamp) (an
 				return nil, err
 			}
 			time.Sleep(settle)
-			f, err := w.stepjetRound(ctx, shape, 0)
+			f, err := w.stepjetRound(ctx, shape, lasting)
 			if err != nil {
 				return nil, err
 			}

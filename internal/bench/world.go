@@ -50,6 +50,7 @@ type world struct {
 	procs  map[string]*process
 	conns  []*nats.Conn
 	spent  time.Duration // CPU of processes that ended
+	idle   float64       // CPU seconds a second with nothing to do
 	peaks  map[string]float64
 
 	client *client.Client
