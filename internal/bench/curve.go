@@ -44,6 +44,7 @@ func measureCurve(ctx context.Context, env Env, cfg Config, s Stamp) (any, error
 	if _, err := r.round(ctx, diamondShape(64, 500), 0); err != nil {
 		return nil, err
 	}
+	w.rest(2 * time.Second)
 	c := &Curve{Stamp: s}
 	for _, n := range []int{1, 3, 10, 30, 100, 300, 1000, 3000, 10_000, 30_000, 100_000} {
 		if float64(n) > curveMost*cfg.Scale && n > 1 {

@@ -141,6 +141,10 @@ func median(rounds []Figures, of func(Figures) float64) float64 {
 	for i, r := range rounds {
 		values[i] = of(r)
 	}
+	slices.Sort(values)
+	if n := len(values); n%2 == 0 && n > 0 {
+		return (values[n/2-1] + values[n/2]) / 2
+	}
 	return quantile(values, 0.5)
 }
 

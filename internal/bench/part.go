@@ -27,6 +27,8 @@ type Part struct {
 	Name, Help string
 	// Group of parts that are measured together.
 	Group string
+	// Within is how long the part may take, by far.
+	Within time.Duration
 	// Measure gives figures that can be written as JSON.
 	Measure func(ctx context.Context, env Env, cfg Config, s Stamp) (any, error)
 }
@@ -43,7 +45,7 @@ const (
 func Parts() []Part {
 	var all []Part
 	for _, l := range Layouts {
-		all = append(all, Part{l.Part, l.Title, groupLayouts, func(ctx context.Context, env Env, cfg Config, s Stamp) (any, error) {
+		all = append(all, Part{l.Part, l.Title, groupLayouts, 20 * time.Minute, func(ctx context.Context, env Env, cfg Config, s Stamp) (any, error) {
 			f, err := Ratios(ctx, env, l, cfg)
 			if f != nil {
 				f.Stamp = s
@@ -52,13 +54,13 @@ func Parts() []Part {
 		}})
 	}
 	return append(all,
-		Part{"large", "one run of 10,000 steps at a time: a fan-out with join, a chain", groupScale, measureLarge},
-		Part{"curve", "cost of a step with 1 to 100,000 runs in flight", groupScale, measureCurve},
-		Part{"inflight", "100,000 runs that wait for a tool", groupScale, measureInFlight},
-		Part{"backlog", "a million steps that wait, and a restart on them", groupScale, measureBacklog},
-		Part{"retained", "speed beside 100,000 finished runs", groupScale, measureRetained},
-		Part{"orchestrators", "what a second and third orchestrator cost", groupScale, measureOrchestrators},
-		Part{"core", "reads Go benchmarks of the pure packages from standard input: make bench-core", groupCore, readCore},
+		Part{"large", "one run of 10,000 steps at a time: a fan-out with join, a chain", groupScale, 15 * time.Minute, measureLarge},
+		Part{"curve", "cost of a step with 1 to 100,000 runs in flight", groupScale, 15 * time.Minute, measureCurve},
+		Part{"inflight", "100,000 runs that wait for a tool", groupScale, 15 * time.Minute, measureInFlight},
+		Part{"backlog", "a million steps that wait, and a restart on them", groupScale, 15 * time.Minute, measureBacklog},
+		Part{"retained", "speed beside 100,000 finished runs", groupScale, 15 * time.Minute, measureRetained},
+		Part{"orchestrators", "what a second and third orchestrator cost", groupScale, 15 * time.Minute, measureOrchestrators},
+		Part{"core", "reads Go benchmarks of the pure packages from standard input: make bench-core", groupCore, 15 * time.Minute, readCore},
 	)
 }
 

@@ -17,7 +17,7 @@ func (l *Large) markdown(b *strings.Builder) {
 	if l == nil {
 		return
 	}
-	fmt.Fprintf(b, "\n### Runs of 10,000 steps\n\n%s; medians of %d runs, one at a time.\n", l.stamp(), l.Rounds)
+	fmt.Fprintf(b, "\n### Runs of %s steps\n\n%s; medians of %d runs, one at a time.\n", whole(l.Steps), l.stamp(), l.Rounds)
 	table(b, 1, "shape", "ms a run", "ms a step", "steps/s", "CPU s per 1,000 steps")
 	row(b, "fan-out with join", number(l.Wide.RunMS), "", number(l.Wide.Rate), number(l.Wide.CPU))
 	row(b, "chain", number(l.Long.RunMS), number(l.Long.StepMS), number(l.Long.Rate), number(l.Long.CPU))

@@ -22,6 +22,7 @@ func scaleLayout(part string) Layout {
 type Large struct {
 	Stamp
 	Rounds int     `json:"rounds"`
+	Steps  int     `json:"steps_a_run"`
 	Wide   Figures `json:"fan_out"`
 	Long   Figures `json:"chain"`
 	// PeakMB is the most resident memory, in MiB, by process.
@@ -37,12 +38,13 @@ func measureLarge(ctx context.Context, env Env, cfg Config, s Stamp) (any, error
 		return nil, err
 	}
 	defer w.close()
+	w.rest(2 * time.Second)
 	l := &Large{Stamp: s, Rounds: min(cfg.Rounds, 3)}
-	steps := max(int(largest*min(cfg.Scale, 1)), 10)
+	l.Steps = max(int(largest*min(cfg.Scale, 1)), 10)
 	for _, x := range []struct {
 		shape Shape
 		into  *Figures
-	}{{fanOutShape(steps-1, l.Rounds), &l.Wide}, {chainShape(steps, l.Rounds), &l.Long}} {
+	}{{fanOutShape(l.Steps-1, l.Rounds), &l.Wide}, {chainShape(l.Steps, l.Rounds), &l.Long}} {
 		if *x.into, err = w.stepjetRound(ctx, x.shape, 0); err != nil {
 			return nil, err
 		}
@@ -79,6 +81,7 @@ func measureRetained(ctx context.Context, env Env, cfg Config, s Stamp) (any, er
 		}
 		defer w.close()
 		worlds[i] = w
+		w.rest(2 * time.Second)
 	}
 	r := &Retained{Stamp: s, Rounds: cfg.Rounds, Runs: max(int(retainedRuns*cfg.Scale), 100)}
 	if _, err := worlds[1].stepjetRound(ctx, diamondShape(256, r.Runs), 0); err != nil {
@@ -155,6 +158,7 @@ func measureOrchestrators(ctx context.Context, env Env, cfg Config, s Stamp) (an
 				return nil, err
 			}
 			time.Sleep(settle)
+			w.rest(2 * time.Second)
 			f, err := w.stepjetRound(ctx, shape, lasting)
 			if err != nil {
 				return nil, err

@@ -41,17 +41,18 @@ type world struct {
 	noFloor bool
 	dir     string
 
-	ctx    context.Context
-	end    context.CancelFunc
-	parts  sync.WaitGroup // in this process
-	broken chan error     // the end of a part
-	srv    *embedded.Server
-	url    string
-	procs  map[string]*process
-	conns  []*nats.Conn
-	spent  time.Duration // CPU of processes that ended
-	idle   float64       // CPU seconds a second with nothing to do
-	peaks  map[string]float64
+	ctx      context.Context
+	end      context.CancelFunc
+	parts    sync.WaitGroup // in this process
+	broken   chan error     // the end of a part
+	srv      *embedded.Server
+	url      string
+	procs    map[string]*process
+	conns    []*nats.Conn
+	profiled func() error  // ends the profiling of this process
+	spent    time.Duration // CPU of processes that ended
+	idle     float64       // CPU seconds a second with nothing to do
+	peaks    map[string]float64
 
 	client *client.Client
 	js     jetstream.JetStream
@@ -70,6 +71,13 @@ func newWorld(ctx context.Context, env Env, l Layout, noFloor bool) (w *world, e
 		return w, err
 	}
 	forgetPeak()
+	name := "client"
+	if !l.Separate {
+		name = "all"
+	}
+	if w.profiled, err = env.Profiles.begin(l.Part + "-" + name); err != nil {
+		return w, err
+	}
 	if err := w.startServers(); err != nil {
 		return w, err
 	}
@@ -224,6 +232,11 @@ func (w *world) purged(within time.Duration) error {
 }
 
 func (w *world) close() {
+	if w.profiled != nil {
+		if err := w.profiled(); err != nil {
+			w.Log.Error("no profile", "error", err)
+		}
+	}
 	if w.client != nil {
 		w.client.Close()
 	}

@@ -2,12 +2,14 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"os"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/bench"
 )
 
@@ -75,28 +77,40 @@ func (a *app) bench(ctx context.Context, f benchFlags, names []string) error {
 		Command: []string{self, "bench", "role"}, Dir: dir, Log: a.log(), Profiles: f.profiles, Stdin: a.env.Stdin,
 		Progress: func(line string) { a.say("  %s", line) },
 	}
-	version, commit := buildOf(a.env.Version)
+	var failed []error
 	for _, p := range parts {
 		a.say("%s", a.errStyle.bold(p.Name))
-		stamp := bench.Stamp{Time: a.now().UTC(), Version: strings.TrimSpace(version + " " + commit), Machine: bench.Machine()}
-		figures, err := p.Measure(ctx, env, f.cfg, stamp)
-		if err != nil {
-			return err
-		}
-		if a.json() {
-			if err := a.printJSON(figures); err != nil {
+		if err := a.benchPart(ctx, env, f, p); err != nil {
+			if ctx.Err() != nil {
 				return err
 			}
+			a.say("%s: %v", a.errStyle.bold(p.Name), err) // the others are measured all the same
+			failed = append(failed, fault.Wrap(fault.CodeOf(err), err, "measuring "+p.Name))
 		}
-		if f.figures == "" {
-			continue
-		}
-		if err := bench.Keep(f.figures, p.Name, figures); err != nil {
+	}
+	if f.report != "" {
+		failed = append(failed, bench.WriteReport(f.figures, f.report))
+	}
+	return errors.Join(failed...)
+}
+
+// benchPart measures one part and keeps its figures.
+func (a *app) benchPart(ctx context.Context, env bench.Env, f benchFlags, p bench.Part) error {
+	version, commit := buildOf(a.env.Version)
+	stamp := bench.Stamp{Time: a.now().UTC(), Version: strings.TrimSpace(version + " " + commit), Machine: bench.Machine()}
+	ctx, cancel := context.WithTimeoutCause(ctx, p.Within, fault.New(fault.Timeout, "measuring %s took more than %s", p.Name, p.Within))
+	defer cancel()
+	figures, err := p.Measure(ctx, env, f.cfg, stamp)
+	if err != nil {
+		return err
+	}
+	if a.json() {
+		if err := a.printJSON(figures); err != nil {
 			return err
 		}
 	}
-	if f.report == "" {
+	if f.figures == "" {
 		return nil
 	}
-	return bench.WriteReport(f.figures, f.report)
+	return bench.Keep(f.figures, p.Name, figures)
 }
