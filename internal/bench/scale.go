@@ -82,6 +82,7 @@ func measureRetained(ctx context.Context, env Env, cfg Config, s Stamp) (any, er
 		defer w.close()
 		worlds[i] = w
 		w.rest(2 * time.Second)
+		env.Profiles = Profiles{} // this process and the names of profiles are the first one's
 	}
 	r := &Retained{Stamp: s, Rounds: cfg.Rounds, Runs: max(int(retainedRuns*cfg.Scale), 100)}
 	if _, err := worlds[1].stepjetRound(ctx, diamondShape(256, r.Runs), 0); err != nil {
