@@ -33,7 +33,7 @@ Tools do nothing, so what is measured is Stepjet and JetStream. Data goes to a t
   stepjet bench embedded --only chain            one shape
   stepjet bench scale                            what is large; takes a while
   stepjet bench separate --no-floor --cpu-profile profiles
-  stepjet bench report                           write the report from the figures kept`,
+  stepjet bench report --figures bench --report docs/performance.md`,
 		ValidArgs: bench.PartNames(),
 		RunE:      a.work(func(cmd *cobra.Command, args []string) error { return a.bench(cmd.Context(), f, args) }),
 	}
@@ -61,8 +61,13 @@ func (a *app) benchRoleCommand() *cobra.Command {
 
 func (a *app) bench(ctx context.Context, f benchFlags, names []string) error {
 	parts, err := bench.Choose(names)
-	if err != nil {
+	switch {
+	case err != nil:
 		return usage(err)
+	case f.report != "" && f.figures == "":
+		return usage(errors.New("--report needs --figures, the folder of what it reports"))
+	case f.figures != "" && (f.cfg.Only != "" || f.cfg.NoFloor):
+		return usage(errors.New("--only and --no-floor measure less than a part, whose figures --figures would replace"))
 	}
 	dir, err := os.MkdirTemp("", "stepjet-bench-")
 	if err != nil {
