@@ -8,7 +8,7 @@ PURE = ./fault ./subjects ./wire ./outcome ./tool ./plan ./machine ./internal/re
 
 # What these measure or play against a clock (leases, heartbeats, outages) needs the machine for itself: one at a time, and
 # without the race detector, which the same code meets elsewhere.
-TIMED = ./internal/conformance ./internal/chaos
+TIMED = ./internal/conformance ./internal/chaos ./internal/bench
 
 .PHONY: test-timed sim mutants bench-contracts all build demo test test-pure test-race vet fmt lint bench bench-scale bench-core chaos typescript clean
 

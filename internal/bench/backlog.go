@@ -29,6 +29,8 @@ type Backlog struct {
 	// Drained is steps a second from the restart to the last outcome.
 	Drained float64 `json:"drained_steps_per_second"`
 	CPU     float64 `json:"drained_cpu_seconds_per_1000_steps"`
+	// Failed is why it did not come to its end.
+	Failed string `json:"failed,omitempty"`
 	// PeakMB is the most resident memory, in MiB, by process; of the orchestrator before its restart and after it.
 	PeakMB map[string]float64 `json:"peak_memory_mib"`
 }
@@ -47,31 +49,39 @@ func measureBacklog(ctx context.Context, env Env, cfg Config, s Stamp) (any, err
 	defer w.close()
 	b := &Backlog{Stamp: s, Runs: max(int(backlogRuns*cfg.Scale), 100)}
 	b.Steps = b.Runs * backlogWidth
+	if b.Failed, err = w.attempt(ctx, b.measure(ctx, w)); err != nil {
+		return nil, err
+	}
+	b.PeakMB = w.memory()
+	w.Progress("peak: " + mib(b.PeakMB))
+	return b, nil
+}
+
+func (b *Backlog) measure(ctx context.Context, w *world) error {
 	w.stop(roleWorker)
 	start := time.Now()
 	runs, err := w.submitted(ctx, wideOf(Tool, backlogWidth), b.Runs)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	b.SubmitPerSecond = float64(b.Runs) / time.Since(start).Seconds()
 	start = time.Now()
 	if err := w.records(ctx, uint64(2*b.Runs), 5*time.Minute); err != nil {
-		return nil, err
+		return err
 	}
 	b.StartedIn = time.Since(start).Seconds()
 	w.Progress(fmt.Sprintf("%d runs of %d steps: %.0f plans/s, all started %.1f s later; memory %s", b.Runs, backlogWidth, b.SubmitPerSecond, b.StartedIn, mib(w.memory())))
 	cpu := w.usage()
 	if start, err = b.restart(ctx, w, runs); err != nil {
-		return nil, err
+		return fault.Wrap(fault.CodeOf(err), err, "the restart on the backlog")
 	}
 	if err := succeeded(ctx, runs); err != nil {
-		return nil, err
+		return err
 	}
 	b.Drained = float64(b.Steps) / time.Since(start).Seconds()
 	b.CPU = (w.usage() - cpu).Seconds() / float64(b.Steps) * 1000
-	b.PeakMB = w.memory()
-	w.Progress(fmt.Sprintf("drained: %.0f steps/s, %.3f CPU s/1,000; peak %s", b.Drained, b.CPU, mib(b.PeakMB)))
-	return b, nil
+	w.Progress(fmt.Sprintf("drained: %.0f steps/s, %.3f CPU s/1,000", b.Drained, b.CPU))
+	return nil
 }
 
 // restart kills the orchestrator and starts another, and the worker. It returns once every partition is answered for, and
@@ -155,9 +165,21 @@ func (w *world) records(ctx context.Context, want uint64, within time.Duration) 
 	}
 }
 
+// attempt tells why something did not come to its end: that it doesn't is a figure too, unless somebody ended it.
+func (w *world) attempt(ctx context.Context, err error) (failed string, ended error) {
+	if err == nil {
+		return "", nil
+	}
+	if ctx.Err() != nil && fault.CodeOf(context.Cause(ctx)) != fault.Timeout {
+		return "", err
+	}
+	w.Progress(err.Error())
+	return err.Error(), nil
+}
+
 func wait(ctx context.Context, d time.Duration, until time.Time) error {
 	if time.Now().After(until) {
-		return fault.New(fault.Timeout, "it takes too long")
+		return fault.New(fault.Timeout, "it took longer than it may")
 	}
 	select {
 	case <-time.After(d):

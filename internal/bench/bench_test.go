@@ -24,16 +24,24 @@ func testEnv(t *testing.T) Env {
 // Every shape comes to its end on either side, under flushes and several shards too.
 func TestFloorAndStepjetInTurns(t *testing.T) {
 	t.Parallel()
-	for name, l := range map[string]Layout{
-		"default": {Part: "embedded", Title: "one process"},
-		"always":  {Part: "embedded", Title: "one process", Always: true, Shards: 4},
+	for name, tt := range map[string]struct {
+		layout Layout
+		config Config
+		shapes int
+	}{
+		"every shape":        {Layouts[0], Config{Scale: 0.02, Sustain: 600 * time.Millisecond}, len(Shapes(1)) + 1},
+		"flushed and shards": {Layout{Part: "flushed", Always: true, Shards: 4}, Config{Scale: 0.01, Only: "diamonds"}, 4},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := Ratios(t.Context(), testEnv(t), l, Config{Rounds: 1, Scale: 0.02, Sustain: 600 * time.Millisecond})
+			tt.config.Rounds = 1
+			got, err := Ratios(t.Context(), testEnv(t), tt.layout, tt.config)
 			require.NoError(t, err)
-			require.Len(t, got.Pairs, len(Shapes(1)))
-			for _, p := range append(got.Pairs, *got.Sustained) {
+			if got.Sustained != nil {
+				got.Pairs = append(got.Pairs, *got.Sustained)
+			}
+			require.Len(t, got.Pairs, tt.shapes)
+			for _, p := range got.Pairs {
 				require.Positive(t, p.Floor.RunMS, p.Shape)
 				require.Positive(t, p.Stepjet.RunMS, p.Shape)
 				require.Positive(t, p.Stepjet.Rate, p.Shape)

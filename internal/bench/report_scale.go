@@ -41,6 +41,10 @@ func (f *InFlight) markdown(b *strings.Builder) {
 		return
 	}
 	fmt.Fprintf(b, "\n### %s runs that wait\n\n%s. Each has done one step and waits for a tool that holds its 64 leases.\n\n", whole(f.Runs), f.stamp())
+	failed(b, f.Failed, f.PeakMB)
+	if f.Failed != "" {
+		return
+	}
 	fmt.Fprintf(b, "- Their plans were accepted at %s a second.\n- Resident memory before them: %s; with them: %s; peak in the end: %s.\n", number(f.SubmitPerSecond), mib(f.Before), mib(f.With), mib(f.PeakMB))
 	fmt.Fprintf(b, "- Diamonds, 64 in flight, before them: %s steps/s, %s CPU s per 1,000 steps; beside them: %s steps/s, %s (without purging on either side).\n",
 		number(f.Idle.Rate), number(f.Idle.CPU), number(f.Beside.Rate), number(f.Beside.CPU))
@@ -52,10 +56,20 @@ func (x *Backlog) markdown(b *strings.Builder) {
 		return
 	}
 	fmt.Fprintf(b, "\n### A backlog of %s steps\n\n%s. %s runs of %d steps that are all ready, submitted while no worker is there.\n\n", whole(x.Steps), x.stamp(), whole(x.Runs), backlogWidth)
+	failed(b, x.Failed, x.PeakMB)
 	fmt.Fprintf(b, "- Their plans were accepted at %s a second; %s s after the last one all runs were started.\n", number(x.SubmitPerSecond), number(x.StartedIn))
+	if x.Failed != "" {
+		return
+	}
 	fmt.Fprintf(b, "- The orchestrator was killed (-9), another started: first dispatch after %s s, every partition answered for after %s s. A dead orchestrator's share moves on after 3 s, so those are in it.\n",
 		number(x.FirstDispatch), number(x.AllAnswered))
 	fmt.Fprintf(b, "- From that start to the last outcome: %s steps/s, %s CPU s per 1,000 steps.\n- Peak memory: %s.\n", number(x.Drained), number(x.CPU), mib(x.PeakMB))
+}
+
+func failed(b *strings.Builder, why string, peak map[string]float64) {
+	if why != "" {
+		fmt.Fprintf(b, "**It did not come to its end**: %s. Peak memory: %s.\n\n", why, mib(peak))
+	}
 }
 
 func (r *Retained) markdown(b *strings.Builder) {
