@@ -5,6 +5,7 @@ import (
 	"net"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -69,32 +70,55 @@ func (w *world) gather(floor bool) error {
 	if w.layout.nodes() == 1 {
 		return nil
 	}
-	nc := w.conns[0]
-	body := []byte(`{"placement":{"preferred":"` + nc.ConnectedServerName() + `"}}`)
-	move := func(subject string) error {
-		_, err := nc.RequestWithContext(w.ctx, jetstream.DefaultAPIPrefix+subject, body)
-		return err
-	}
+	node := w.conns[0].ConnectedServerName()
 	streams := w.js.ListStreams(w.ctx)
 	for s := range streams.Info() {
 		if floorOwn(s.Config.Name) != floor {
 			continue
 		}
-		if err := move("STREAM.LEADER.STEPDOWN." + s.Config.Name); err != nil {
-			return err
-		}
 		stream, err := w.js.Stream(w.ctx, s.Config.Name)
 		if err != nil {
+			return err
+		}
+		if err := w.lead("STREAM.LEADER.STEPDOWN."+s.Config.Name, node, func() (*jetstream.ClusterInfo, error) {
+			info, err := stream.Info(w.ctx)
+			if err != nil {
+				return nil, err
+			}
+			return info.Cluster, nil
+		}); err != nil {
 			return err
 		}
 		for c := range stream.ListConsumers(w.ctx).Info() {
 			if c.Config.Durable == "" {
 				continue
 			}
-			if err := move("CONSUMER.LEADER.STEPDOWN." + s.Config.Name + "." + c.Name); err != nil {
+			if err := w.lead("CONSUMER.LEADER.STEPDOWN."+s.Config.Name+"."+c.Name, node, func() (*jetstream.ClusterInfo, error) {
+				consumer, err := stream.Consumer(w.ctx, c.Name)
+				if err != nil {
+					return nil, err
+				}
+				return consumer.CachedInfo().Cluster, nil
+			}); err != nil {
 				return err
 			}
 		}
 	}
 	return streams.Err()
+}
+
+// lead asks a leader to step down in favour of a node, until that leads.
+func (w *world) lead(request, node string, look func() (*jetstream.ClusterInfo, error)) error {
+	body := []byte(`{"placement":{"preferred":"` + node + `"}}`)
+	for until := time.Now().Add(time.Minute); ; {
+		if at, err := look(); err == nil && at != nil && at.Leader == node { // none answers during an election
+			return nil
+		}
+		if _, err := w.conns[0].RequestWithContext(w.ctx, jetstream.DefaultAPIPrefix+request, body); err != nil {
+			return err
+		}
+		if err := wait(w.ctx, 250*time.Millisecond, until); err != nil {
+			return fault.Wrap(fault.CodeOf(err), err, "gathering leaders: "+request)
+		}
+	}
 }
