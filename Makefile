@@ -8,9 +8,9 @@ PURE = ./fault ./subjects ./wire ./outcome ./tool ./plan ./machine ./internal/re
 
 # What these measure or play against a clock (leases, heartbeats, outages) needs the machine for itself: one at a time, and
 # without the race detector, which the same code meets elsewhere.
-TIMED = ./internal/conformance ./internal/chaos
+TIMED = ./internal/conformance ./internal/chaos ./internal/bench
 
-.PHONY: test-timed sim mutants bench-contracts all build demo test test-pure test-race vet fmt lint bench chaos typescript clean
+.PHONY: test-timed sim mutants bench-contracts all build demo test test-pure test-race vet fmt lint bench bench-scale bench-core chaos typescript clean
 
 all: build
 
@@ -41,8 +41,17 @@ fmt:
 lint: ## staticcheck, from the module proxy
 	$(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...
 
-bench: build ## writes bench/results.json and docs/performance.md
-	./bin/stepjet bench --json bench/results.json --report docs/performance.md
+BENCH_FLAGS =
+bench: build ## Stepjet against JetStream alone, in turns; writes bench/*.json and docs/performance.md. PART=separate BENCH_FLAGS='--rounds 3 --sustain 10s'
+	./bin/stepjet bench $(PART) --figures bench --report docs/performance.md $(BENCH_FLAGS)
+	$(if $(PART),,$(MAKE) bench-core)
+
+bench-scale: build ## what is large; half an hour. PART=backlog
+	./bin/stepjet bench $(or $(PART),scale) --figures bench --report docs/performance.md $(BENCH_FLAGS)
+
+bench-core: build ## the pure packages by themselves
+	$(GO) test -run '^$$' -bench '^BenchmarkCore' -benchmem ./plan ./machine > bin/core.txt
+	./bin/stepjet bench core --figures bench --report docs/performance.md < bin/core.txt
 
 SEEDS = 1000000
 FROM  = 0

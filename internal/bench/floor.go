@@ -2,146 +2,248 @@ package bench
 
 import (
 	"context"
-	"fmt"
-	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/stepjet/stepjet/internal/embedded"
-	"github.com/stepjet/stepjet/kv"
-	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/fault"
 )
 
-// Floor measures what JetStream alone takes for one step, in this process: publish to the work queue, pull, create the
-// record, notice it through an ordered consumer. Nothing is orchestrated, parsed, purged or announced.
-func Floor(ctx context.Context, dir string, syncAlways bool, rounds int) ([]Result, error) {
-	f, stop, err := newFloor(ctx, dir, syncAlways)
-	if err != nil {
-		return nil, err
-	}
-	defer stop()
-	const alone, many = 2_000, 10_000
-	if err := f.run(ctx, alone, 1); err != nil { // warm up
-		return nil, err
-	}
-	one, err := f.measure(ctx, "floor: JetStream alone, one at a time", rounds, alone, 1)
-	if err != nil {
-		return nil, err
-	}
-	more, err := f.measure(ctx, "floor: JetStream alone, 64 in flight", rounds, many, 64)
-	return []Result{one, more}, err
+// The floor is a step's bare way through JetStream: publish to a work queue, pull, create the record once, acknowledge,
+// notice the record through an ordered consumer. Its streams lie beside Stepjet's on the same server, with the same
+// replicas, shards and ways of storing, and no more settings than that way needs. There is no plan, no run, no history,
+// no event, no purge, no message id; arguments are fixed and results are not looked at.
+const (
+	floorQueue   = "FLOOR_QUEUE"
+	floorRecords = "FLOOR_RECORDS_" // and the shard
+	floorDurable = "floor"
+)
+
+func floorOwn(stream string) bool {
+	return stream == floorQueue || strings.HasPrefix(stream, floorRecords) || strings.HasSuffix(stream, "_"+floorBlobs)
 }
 
-type floor struct {
-	store *kv.Store
-	tool  kv.Tool
-	seen  chan struct{}
-	next  int
+// floorName names a step: floor.q.<kind>.<shard>.<run>.<step>.<attempt> in the queue, the same with r for its record.
+func floorName(letter, kind string, shard, run, step, attempt int) string {
+	b := make([]byte, 0, 64)
+	b = append(b, "floor."...)
+	b = append(b, letter...)
+	b = append(b, '.')
+	b = append(b, kind...)
+	for _, n := range [...]int{shard, run, step, attempt} {
+		b = append(b, '.')
+		b = strconv.AppendInt(b, int64(n), 10)
+	}
+	return string(b)
 }
 
-func newFloor(ctx context.Context, dir string, syncAlways bool) (f *floor, stop func(), err error) {
-	srv, err := embedded.Start(embedded.Options{Dir: dir, SyncAlways: syncAlways})
+type floorStep struct {
+	kind                      string
+	shard, run, step, attempt int
+}
+
+func parseFloor(subject string) (s floorStep, ok bool) {
+	rest := subject[min(len("floor.q."), len(subject)):]
+	s.kind, rest, ok = strings.Cut(rest, ".")
+	for _, n := range [...]*int{&s.shard, &s.run, &s.step, &s.attempt} {
+		var digits string
+		digits, rest, _ = strings.Cut(rest, ".")
+		var err error
+		if *n, err = strconv.Atoi(digits); err != nil {
+			return s, false
+		}
+	}
+	return s, ok
+}
+
+// setUpFloor creates the floor's streams.
+func setUpFloor(ctx context.Context, nc *nats.Conn, l Layout) error {
+	js, err := jetstream.New(nc)
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	var closers []func()
-	stop = func() {
-		cancel() // first: the puller lives as long as its context
-		for i := len(closers) - 1; i >= 0; i-- {
-			closers[i]()
-		}
-		srv.Shutdown()
+	queue := jetstream.StreamConfig{
+		Name: floorQueue, Subjects: []string{"floor.q.>", "floor.later.>", "floor.sentinel"}, Retention: jetstream.WorkQueuePolicy,
+		Storage: jetstream.FileStorage, Replicas: l.replicas(), AllowMsgSchedules: true, AllowMsgTTL: true, AllowRollup: true,
 	}
-	defer func() {
-		if err != nil {
-			stop()
-		}
-	}()
-	stores := [2]*kv.Store{}
-	for i := range stores {
-		nc, err := kv.Connect(ctx, kv.ConnectOptions{InProcess: srv.InProcess(), Name: "floor"})
-		if err != nil {
-			return nil, nil, err
-		}
-		closers = append(closers, nc.Close)
-		if stores[i], err = kv.Setup(ctx, nc, kv.Config{StepsAsync: true}); err != nil {
-			return nil, nil, err
-		}
-		closers = append(closers, stores[i].Close)
+	if l.store().StepsAsync {
+		queue.PersistMode = jetstream.AsyncPersistMode
 	}
-	f = &floor{store: stores[0], seen: make(chan struct{}, 1024)}
-	if f.tool, err = f.store.Register(ctx, []byte(`{"name":"noop","x-orchestration":{"mode":"fan-out-bounded","max_concurrency":4096}}`)); err != nil {
-		return nil, nil, err
-	}
-	if err = f.work(ctx, stores[1]); err != nil {
-		return nil, nil, err
-	}
-	all := make([]int, subjects.Partitions)
-	for i := range all {
-		all[i] = i
-	}
-	end, err := f.store.Follow(ctx, 0, all, func(kv.Entry) { f.seen <- struct{}{} }, func(uint64) {}, func(error) {})
-	if err == nil {
-		closers = append(closers, end)
-	}
-	return f, stop, err
-}
-
-// work takes steps and records them, as a worker does, without running anything.
-func (f *floor) work(ctx context.Context, s *kv.Store) error {
-	started := make(chan struct{})
-	var p *kv.Puller
-	p, err := s.Pull(ctx, f.tool, Slots, func(d *kv.Delivery) {
-		<-started
-		h := nats.Header{subjects.HeaderVersion: {subjects.Version}, subjects.HeaderStatus: {subjects.StatusOK}}
-		s.CreateAsync(ctx, d.Header.Get(subjects.HeaderResult), h, d.Data, nil, func(kv.Decision, uint64, error) {
-			_ = d.Ack()
-			p.Release()
+	configs := []jetstream.StreamConfig{queue}
+	for i := range l.shards() {
+		n := strconv.Itoa(i)
+		configs = append(configs, jetstream.StreamConfig{
+			Name: floorRecords + n, Subjects: []string{"floor.r.*." + n + ".>"}, Storage: jetstream.FileStorage, Replicas: l.replicas(),
+			MaxMsgsPerSubject: 1, Discard: jetstream.DiscardNew, DiscardNewPerSubject: true, // create-once
 		})
-	})
-	close(started)
+	}
+	for _, cfg := range configs {
+		if _, err := js.CreateStream(ctx, cfg); err != nil {
+			return fault.Wrap(fault.Internal, err, "creating the floor's stream "+cfg.Name)
+		}
+	}
+	// A work queue that empties has its file removed; one message that nobody takes keeps it.
+	if _, err := js.Publish(ctx, "floor.sentinel", nil); err != nil {
+		return err
+	}
+	if _, err := js.CreateConsumer(ctx, floorQueue, jetstream.ConsumerConfig{
+		Durable: floorDurable, AckPolicy: jetstream.AckExplicitPolicy, FilterSubject: "floor.q.>", MaxAckPending: toolLimit, MaxDeliver: -1,
+	}); err != nil {
+		return err
+	}
+	_, err = js.CreateObjectStore(ctx, jetstream.ObjectStoreConfig{Bucket: floorBlobs, Storage: jetstream.FileStorage, Replicas: l.replicas()})
 	return err
 }
 
-// run takes so many steps through, so many at a time.
-func (f *floor) run(ctx context.Context, steps, inFlight int) error {
-	out := 0
-	for done := 0; done < steps; {
-		for ; out < inFlight && done+out < steps; out++ {
-			f.next++
-			a := subjects.Attempt{Run: subjects.NewRun("floor", fmt.Sprint(f.next/20)), Generation: 1, Tool: f.tool.Name, Step: fmt.Sprint("s", f.next%20), Number: 1}
-			h := nats.Header{subjects.HeaderVersion: {subjects.Version}, subjects.HeaderResult: {subjects.StepRecord(a, 1)}}
-			f.store.DispatchAsync(ctx, kv.Dispatch{Attempt: a, Header: h, Body: []byte(`{"x":1}`)}, func(error) {})
+// floor drives shapes through JetStream alone: one hard-wired count of what each step still waits for.
+type floor struct {
+	*bare
+	shards int
+	failed chan error
+
+	mu   sync.Mutex // held for each record
+	load *load
+	runs int // so far, so that no name is used twice
+}
+
+// load is a shape under way.
+type load struct {
+	shape    Shape
+	more     func() bool // whether another run begins
+	open     map[int]*floorRun
+	times    []time.Duration
+	finished chan struct{}
+}
+
+// floorRun is a run under way: for each step, how many it still waits for.
+type floorRun struct {
+	waits []int32
+	left  int
+	began time.Time
+}
+
+// floorBody stands for resolved arguments.
+var floorBody = []byte(`{"x":1}`)
+
+func newFloor(ctx context.Context, nc *nats.Conn, l Layout) (*floor, error) {
+	f := &floor{shards: l.shards(), failed: make(chan error, 1)}
+	var err error
+	if f.bare, err = newBare(nc, f.fails); err != nil {
+		return nil, err
+	}
+	for i := range f.shards {
+		if err := f.follow(ctx, floorRecords+strconv.Itoa(i), f.recorded); err != nil {
+			return nil, err
 		}
-		select {
-		case <-f.seen:
-			done++
-			out--
-		case <-ctx.Done():
-			return context.Cause(ctx)
+	}
+	return f, nil
+}
+
+func (f *floor) fails(err error) {
+	select {
+	case f.failed <- err:
+	default: // the first is enough
+	}
+}
+
+// clear removes the records of earlier rounds.
+func (f *floor) clear(ctx context.Context) error {
+	for i := range f.shards {
+		s, err := f.js.Stream(ctx, floorRecords+strconv.Itoa(i))
+		if err != nil {
+			return err
+		}
+		if err := s.Purge(ctx); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-func (f *floor) measure(ctx context.Context, name string, rounds, steps, inFlight int) (Result, error) {
-	var times []float64
-	self := os.Getpid()
-	cpu := CPU(self)
-	for range rounds {
-		start := time.Now()
-		if err := f.run(ctx, steps, inFlight); err != nil {
-			return Result{}, err
+// drive takes runs of a shape through, and gives how long each took. It goes on until so many runs are through, or, where
+// lasting isn't zero, for so long.
+func (f *floor) drive(ctx context.Context, s Shape, lasting time.Duration) ([]time.Duration, error) {
+	l := &load{shape: s, open: map[int]*floorRun{}, finished: make(chan struct{})}
+	f.mu.Lock()
+	last, until := f.runs+s.Runs, time.Now().Add(lasting)
+	l.more = func() bool { return f.runs < last }
+	if lasting > 0 {
+		l.more = func() bool { return time.Now().Before(until) }
+	}
+	f.load = l
+	for len(l.open) < s.InFlight && l.more() {
+		f.begin(l)
+	}
+	f.mu.Unlock()
+	select {
+	case <-l.finished:
+		return l.times, nil
+	case err := <-f.failed:
+		return nil, err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	case <-time.After(lasting + 2*time.Minute):
+		return nil, fault.New(fault.Internal, "the floor is stuck at %s: %d runs under way, %d over", s.Name, len(l.open), len(l.times))
+	}
+}
+
+func (f *floor) begin(l *load) {
+	r := &floorRun{waits: slices.Clone(l.shape.graph.waits), left: l.shape.Steps, began: time.Now()}
+	l.open[f.runs] = r
+	for step, n := range r.waits {
+		if n == 0 {
+			f.send(l, f.runs, step)
 		}
-		times = append(times, ms(time.Since(start)))
 	}
-	r := Result{Shape: name, Rounds: rounds, MS: quantile(times, 0.5), CPU: (CPU(self) - cpu).Seconds() / float64(rounds*steps) * 1000}
-	r.PerSecond = float64(steps) / r.MS * 1000
-	if inFlight == 1 {
-		r.StepP50 = r.MS / float64(steps)
-		r.StepP99 = quantile(times, 0.99) / float64(steps)
+	f.runs++
+}
+
+func (f *floor) send(l *load, run, step int) {
+	f.publish(&nats.Msg{Subject: floorName("q", l.shape.floorKind(step), run%f.shards, run, step, 1), Data: floorBody}, nil)
+}
+
+// recorded takes a record, and publishes what waited for it alone.
+func (f *floor) recorded(m *nats.Msg) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	at, ok := parseFloor(m.Subject)
+	l := f.load
+	if !ok || l == nil || l.open[at.run] == nil {
+		f.fails(fault.New(fault.Internal, "a record of the floor that nobody waits for: %s", m.Subject))
+		return
 	}
-	return r, nil
+	if len(m.Data) == 1 && m.Data[0] == floorError {
+		f.later(at)
+		return
+	}
+	r := l.open[at.run]
+	for _, next := range l.shape.graph.next[at.step] {
+		if r.waits[next]--; r.waits[next] == 0 {
+			f.send(l, at.run, next)
+		}
+	}
+	if r.left--; r.left > 0 {
+		return
+	}
+	l.times = append(l.times, time.Since(r.began))
+	delete(l.open, at.run)
+	if l.more() {
+		f.begin(l)
+	} else if len(l.open) == 0 {
+		close(l.finished)
+	}
+}
+
+// later schedules the second attempt of a step.
+func (f *floor) later(at floorStep) {
+	subject := floorName("q", at.kind, at.shard, at.run, at.step, at.attempt+1)
+	f.publish(&nats.Msg{Subject: "floor.later" + strings.TrimPrefix(subject, "floor.q"), Data: floorBody, Header: nats.Header{
+		"Nats-Schedule":        {"@at " + time.Now().Add(retryPause).UTC().Format(time.RFC3339Nano)},
+		"Nats-Schedule-Target": {subject},
+	}}, nil)
 }

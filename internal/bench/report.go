@@ -1,169 +1,158 @@
 package bench
 
 import (
-	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
-	"sort"
 	"strings"
-	"time"
+
+	"github.com/stepjet/stepjet/fault"
 )
 
-// Report is one run of the benchmarks: bench/results.json.
-type Report struct {
-	Time    time.Time `json:"time"`
-	Version string    `json:"version"`
-	Machine string    `json:"machine"`
-	Modes   []Mode    `json:"modes"`
+// The lines between which the figures stand in docs/performance.md. What is outside of them is written by hand.
+const (
+	benchBegin = "<!-- bench: written by make bench, make bench-scale and make bench-core -->"
+	benchEnd   = "<!-- bench: end -->"
+)
+
+// figures are all that are kept.
+type figures struct {
+	layouts       []*LayoutFigures
+	large         *Large
+	curve         *Curve
+	inflight      *InFlight
+	backlog       *Backlog
+	retained      *Retained
+	orchestrators *Orchestrators
+	core          *Core
 }
 
-// target is what the project wants of a shape: the figure to look at and its bound.
-type target struct {
-	shape    string // prefix
-	what     string
-	value    func(Result) float64
-	embedded float64
-	separate float64
-	atLeast  bool
+// WriteReport puts the figures that are kept in a folder between their marks in a document, and draws the plot beside it.
+func WriteReport(folder, path string) error {
+	f, err := readFigures(folder)
+	if err != nil {
+		return err
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	before, rest, found := strings.Cut(string(text), benchBegin)
+	_, after, closed := strings.Cut(rest, benchEnd)
+	if !found || !closed {
+		return fault.New(fault.InvalidConfig, "%s has no marks for the figures", path).WithHint("it needs the lines %s and %s", benchBegin, benchEnd)
+	}
+	if f.curve != nil {
+		if err := write(filepath.Join(filepath.Dir(path), plotFile), []byte(f.curve.plot())); err != nil {
+			return err
+		}
+	}
+	return write(path, []byte(before+benchBegin+"\n\n"+f.markdown()+"\n"+benchEnd+after))
 }
 
-var targets = []target{
-	{"chain of 20", "step p50, ms", func(r Result) float64 { return r.StepP50 }, 0.10, 0.30, false},
-	{"fan-out of 100", "run, ms", func(r Result) float64 { return r.MS }, 5, 5, false},
-	{"fan-out of 2000", "run, ms", func(r Result) float64 { return r.MS }, 60, 60, false},
-	{"3000 diamonds, 64", "steps/s", func(r Result) float64 { return r.PerSecond }, 25_000, 20_000, true},
+func readFigures(folder string) (*figures, error) {
+	f := &figures{}
+	for _, l := range Layouts {
+		x := &LayoutFigures{}
+		there, err := kept(folder, l.Part, x)
+		if err != nil {
+			return nil, err
+		}
+		if there {
+			f.layouts = append(f.layouts, x)
+		}
+	}
+	return f, firstError(
+		readInto(folder, "large", &f.large), readInto(folder, "curve", &f.curve), readInto(folder, "inflight", &f.inflight),
+		readInto(folder, "backlog", &f.backlog), readInto(folder, "retained", &f.retained),
+		readInto(folder, "orchestrators", &f.orchestrators), readInto(folder, "core", &f.core),
+	)
 }
 
-// Write stores the report as JSON and, with its figures against the targets, as Markdown. An empty path leaves one out.
-func (r *Report) Write(jsonPath, markdownPath string) error {
-	if jsonPath != "" {
-		b, err := json.MarshalIndent(r, "", "  ")
+func readInto[T any](folder, part string, to **T) error {
+	x := new(T)
+	there, err := kept(folder, part, x)
+	if there && err == nil {
+		*to = x
+	}
+	return err
+}
+
+func firstError(all ...error) error {
+	for _, err := range all {
 		if err != nil {
 			return err
 		}
-		if err := write(jsonPath, append(b, '\n')); err != nil {
-			return err
-		}
 	}
-	if markdownPath == "" {
-		return nil
-	}
-	return write(markdownPath, []byte(r.Markdown()))
+	return nil
 }
 
-func write(path string, b []byte) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return err
-	}
-	return os.WriteFile(path, b, 0o644)
-}
-
-// Markdown gives the report for people.
-func (r *Report) Markdown() string {
+func (f *figures) markdown() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# Performance\n\nWritten by `make bench`; the same figures are in [bench/results.json](../bench/results.json).\n\n")
-	fmt.Fprintf(&b, "%s, version %s, %s. No-op tools, file storage, no fsync before the acknowledgement, grace of finished runs %s (a minute by default), so that purging goes on meanwhile. ",
-		r.Time.UTC().Format("2006-01-02 15:04 MST"), r.Version, r.Machine, Grace)
-	b.WriteString("Timings on shared machines vary by tens of per cent from one run to the next.\n\n")
-	b.WriteString("Step times are from ready to decided by the ledger's clock; for chains and the sustained load the run's time divided by its depth. ")
-	b.WriteString("CPU is over all processes, server, worker and client included.\n")
-	r.ratios(&b)
-	r.targets(&b)
-	r.why(&b)
-	for _, m := range r.Modes {
-		m.markdown(&b)
-	}
+	f.ratios(&b)
+	f.targets(&b)
+	f.peers(&b)
+	f.absolute(&b)
+	f.scale(&b)
+	f.pure(&b)
 	return b.String()
 }
 
-// ratios compares Stepjet with JetStream alone, measured in the same run and process.
-func (r *Report) ratios(b *strings.Builder) {
-	if len(r.Modes) == 0 {
-		return
-	}
-	find := func(prefix string) (res Result, ok bool) {
-		for _, res := range r.Modes[0].Results {
-			if strings.HasPrefix(res.Shape, prefix) {
-				return res, true
-			}
-		}
-		return res, false
-	}
-	alone, ok1 := find("floor: JetStream alone, one")
-	many, ok2 := find("floor: JetStream alone, 64")
-	chain, ok3 := find("chain of 20")
-	diamonds, ok4 := find("3000 diamonds, 64")
-	if !ok1 || !ok2 || !ok3 || !ok4 {
-		return
-	}
-	b.WriteString("\n## Against JetStream alone\n\nThe floor is a step's bare way through JetStream in the same process and run: publish, pull, create the record, notice it. ")
-	b.WriteString("Stepjet adds references, the run's plan, start and history, events, and the purge.\n\n| | JetStream alone | Stepjet | ratio |\n|---|---:|---:|---:|\n")
-	fmt.Fprintf(b, "| one after the other, ms a step | %.3f | %.3f | %.2f |\n", alone.StepP50, chain.StepP50, chain.StepP50/alone.StepP50)
-	fmt.Fprintf(b, "| 64 in flight (steps; diamonds of seven), steps/s | %.0f | %.0f | %.2f |\n", many.PerSecond, diamonds.PerSecond, diamonds.PerSecond/many.PerSecond)
-	fmt.Fprintf(b, "| CPU s per 1,000 steps, 64 in flight | %.3f | %.3f | %.2f |\n", many.CPU, diamonds.CPU, diamonds.CPU/many.CPU)
+// stamp says when and where figures were measured.
+func (s Stamp) stamp() string {
+	return fmt.Sprintf("%s, %s, %s", s.Time.UTC().Format("2006-01-02 15:04 MST"), s.Version, s.Machine)
 }
 
-func (r *Report) targets(b *strings.Builder) {
-	b.WriteString("\n## Against the targets\n\n| mode | shape | figure | measured | target | |\n|---|---|---|---:|---:|---|\n")
-	for i, m := range r.Modes {
-		for _, t := range targets {
-			for _, res := range m.Results {
-				if !strings.HasPrefix(res.Shape, t.shape) {
-					continue
-				}
-				bound := t.separate
-				if i == 0 {
-					bound = t.embedded
-				}
-				v, sign, verdict := t.value(res), "≤", "met"
-				missed := v > bound
-				if t.atLeast {
-					sign, missed = "≥", v < bound
-				}
-				if missed {
-					verdict = "**missed**"
-				}
-				fmt.Fprintf(b, "| %s | %s | %s | %s | %s %s | %s |\n", m.Name, res.Shape, t.what, number(v), sign, number(bound), verdict)
-			}
+// table writes one with a header; columns from right on are numbers.
+func table(b *strings.Builder, right int, header ...string) {
+	b.WriteString("\n| " + strings.Join(header, " | ") + " |\n|")
+	for i := range header {
+		if i < right {
+			b.WriteString("---|")
+		} else {
+			b.WriteString("---:|")
 		}
 	}
+	b.WriteByte('\n')
 }
 
-// why explains the targets that are missed, as far as this run shows it.
-func (r *Report) why(b *strings.Builder) {
-	b.WriteString("\nThe targets come from a bare prototype that reached 14 to 44 thousand steps a second with plans of seven steps on two cores. ")
-	b.WriteString("Where the floor above, with nothing orchestrated, is itself near or below a target, no engine on top of it can meet that target in this run. ")
-	b.WriteString("What Stepjet adds to the floor is mostly the run's own writes and reads (plan, start, history, a look into history, the purge), events, and garbage; ")
-	b.WriteString("see the CPU figures, and `stepjet bench --cpu-profile`.\n")
-}
-
-func (m Mode) markdown(b *strings.Builder) {
-	fmt.Fprintf(b, "\n## %s\n\n| shape | time, ms | step p50, ms | step p99, ms | steps/s | CPU s per 1,000 steps |\n|---|---:|---:|---:|---:|---:|\n", strings.ToUpper(m.Name[:1])+m.Name[1:])
-	for _, r := range m.Results {
-		fmt.Fprintf(b, "| %s | %s | %.3f | %.3f | %.0f | %.3f |\n", r.Shape, number(r.MS), r.StepP50, r.StepP99, r.PerSecond, r.CPU)
-	}
-	names := make([]string, 0, len(m.PeakMB))
-	for name := range m.PeakMB {
-		names = append(names, name)
-	}
-	sort.Strings(names)
-	b.WriteString("\nPeak memory:")
-	for i, name := range names {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		fmt.Fprintf(b, " %s %.0f MiB", name, m.PeakMB[name])
-	}
-	b.WriteString(".\n")
+func row(b *strings.Builder, cells ...string) {
+	b.WriteString("| " + strings.Join(cells, " | ") + " |\n")
 }
 
 func number(v float64) string {
 	switch {
 	case v >= 1000:
-		return fmt.Sprintf("%.0f", v)
+		return whole(int(math.Round(v)))
 	case v >= 10:
 		return fmt.Sprintf("%.1f", v)
+	case v >= 1:
+		return fmt.Sprintf("%.2f", v)
 	}
 	return fmt.Sprintf("%.3f", v)
+}
+
+func (f *figures) layout(part string) *LayoutFigures {
+	for _, l := range f.layouts {
+		if l.Layout.Part == part {
+			return l
+		}
+	}
+	return nil
+}
+
+func (l *LayoutFigures) pair(prefix string) *Pair {
+	if l == nil {
+		return nil
+	}
+	if prefix == "sustained" {
+		return l.Sustained
+	}
+	for i := range l.Pairs {
+		if strings.HasPrefix(l.Pairs[i].Shape, prefix) {
+			return &l.Pairs[i]
+		}
+	}
+	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"github.com/nats-io/nats.go"
 
@@ -16,6 +17,9 @@ import (
 	"github.com/stepjet/stepjet/orchestrator"
 	"github.com/stepjet/stepjet/worker"
 )
+
+// contractsGrace is the grace of finished runs where contracts are measured.
+const contractsGrace = 5 * time.Second
 
 // stage is a server and an orchestrator in this process.
 type stage struct {
@@ -39,7 +43,7 @@ func newStage(ctx context.Context, dir string, log *slog.Logger) (*stage, error)
 	if err != nil {
 		return s, err
 	}
-	orc, err := orchestrator.New(nc, orchestratorConfig(log))
+	orc, err := orchestrator.New(nc, orchestrator.Config{Name: "bench", Grace: contractsGrace, Logger: log, Store: kv.Config{StepsAsync: true}})
 	if err != nil {
 		return s, err
 	}

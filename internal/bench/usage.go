@@ -3,9 +3,11 @@ package bench
 import (
 	"bufio"
 	"fmt"
+	"maps"
 	"os"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -32,9 +34,23 @@ func CPU(pid int) time.Duration {
 }
 
 // PeakMB gives the most resident memory of a process so far, in MiB; zero where /proc doesn't tell.
-func PeakMB(pid int) float64 {
-	kb, _ := strconv.ParseFloat(strings.TrimSuffix(field(fmt.Sprintf("/proc/%d/status", pid), "VmHWM"), " kB"), 64)
+func PeakMB(pid int) float64 { return memoryMB(pid, "VmHWM") }
+
+// ResidentMB gives the resident memory of a process, in MiB; zero where /proc doesn't tell.
+func ResidentMB(pid int) float64 { return memoryMB(pid, "VmRSS") }
+
+func memoryMB(pid int, name string) float64 {
+	kb, _ := strconv.ParseFloat(strings.TrimSuffix(field(fmt.Sprintf("/proc/%d/status", pid), name), " kB"), 64)
 	return kb / 1024
+}
+
+// mib tells the memory of several processes.
+func mib(by map[string]float64) string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(by)) {
+		parts = append(parts, fmt.Sprintf("%s %.0f MiB", name, by[name]))
+	}
+	return strings.Join(parts, ", ")
 }
 
 // forgetPeak lets this process's peak memory count from now on: before, it held a server and all the rest.

@@ -2,147 +2,120 @@ package cli
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"os"
-	"path/filepath"
-	"runtime/pprof"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/bench"
 )
 
 type benchFlags struct {
-	json, report string
-	rounds       int
-	sustain      time.Duration
-	syncAlways   bool
-	embeddedOnly bool
-	cpuProfile   string
-	only         string
+	figures, report string
+	cfg             bench.Config
+	profiles        bench.Profiles
 }
 
 func (a *app) benchCommand() *cobra.Command {
 	var f benchFlags
 	c := &cobra.Command{
-		Use:   "bench",
-		Short: "Measure chains, fan-outs and many small plans on this machine",
-		Long: `Measures a chain of 20 steps, fan-outs of 100 and of 2,000 with a join, and 3,000 plans of seven
-steps with 16, 64 and 256 in flight: first with everything in this process, then with server,
-orchestrator and worker as processes of their own over TCP. Tools do nothing, so what is
-measured is Stepjet and JetStream. Data goes to a temporary folder.`,
-		Example: `  stepjet bench --sustain 0
-  stepjet bench --json results.json --report performance.md`,
-		Args: exactly(),
-		RunE: a.work(func(cmd *cobra.Command, _ []string) error { return a.bench(cmd.Context(), f) }),
+		Use:   "bench [PART...]",
+		Short: "Measure Stepjet against JetStream alone, on this machine",
+		Long: `Measures the same shapes of load with JetStream alone and with Stepjet, in turns on one server:
+chains, fan-outs with a join, many small plans at once, failures with retries, large results.
+Tools do nothing, so what is measured is Stepjet and JetStream. Data goes to a temporary folder.
+
+` + bench.PartsHelp(),
+		Example: `  stepjet bench                                  the layouts, every shape
+  stepjet bench embedded --only chain            one shape
+  stepjet bench scale                            what is large; takes a while
+  stepjet bench separate --no-floor --cpu-profile profiles
+  stepjet bench report --figures bench --report docs/performance.md`,
+		ValidArgs: bench.PartNames(),
+		RunE:      a.work(func(cmd *cobra.Command, args []string) error { return a.bench(cmd.Context(), f, args) }),
 	}
 	fl := c.Flags()
-	fl.StringVar(&f.json, "json", "", "write the figures to a JSON `file`")
-	fl.StringVar(&f.report, "report", "", "write the figures to a Markdown `file`")
-	fl.IntVar(&f.rounds, "rounds", 5, "rounds of each shape, a `number`; the median counts")
-	fl.DurationVar(&f.sustain, "sustain", time.Minute, "`duration` of the sustained load; 0 leaves it out")
-	fl.BoolVar(&f.syncAlways, "sync-always", false, "flush to disk before every acknowledgement")
-	fl.BoolVar(&f.embeddedOnly, "embedded-only", false, "leave the separate processes out")
-	fl.StringVar(&f.only, "only", "", "measure only `shapes` whose names begin so: chain, fan-out, diamonds, sustained")
-	fl.StringVar(&f.cpuProfile, "cpu-profile", "", "write a CPU profile of this process to a `file`")
+	fl.StringVar(&f.figures, "figures", "", "keep the figures in a `folder`, one JSON file for each part")
+	fl.StringVar(&f.report, "report", "", "write the kept figures between their marks in a Markdown `file`")
+	fl.IntVar(&f.cfg.Rounds, "rounds", 5, "rounds of each shape, a `number`; medians count")
+	fl.Float64Var(&f.cfg.Scale, "scale", 1, "a `factor` for the runs of a round, and the size of what is large")
+	fl.DurationVar(&f.cfg.Sustain, "sustain", time.Minute, "`duration` of the sustained load; 0 leaves it out")
+	fl.StringVar(&f.cfg.Only, "only", "", "measure only `shapes` whose names begin so: chain, fan-out, diamonds, sustained")
+	fl.BoolVar(&f.cfg.NoFloor, "no-floor", false, "leave JetStream alone out; for profiles")
+	fl.StringVar(&f.profiles.CPU, "cpu-profile", "", "write a CPU profile of each process to a `folder`")
+	fl.StringVar(&f.profiles.Memory, "mem-profile", "", "write a profile of allocations of each process to a `folder`")
 	c.AddCommand(a.benchRoleCommand(), a.benchContractsCommand())
 	return c
-}
-
-func (a *app) benchContractsCommand() *cobra.Command {
-	var report string
-	c := &cobra.Command{
-		Use:   "contracts",
-		Short: "Measure tool contracts at work: limits, fairness, retries, batches, a large registry",
-		Example: `  stepjet bench contracts
-  stepjet bench contracts --report docs/contracts.md`,
-		Args: exactly(),
-		RunE: a.work(func(cmd *cobra.Command, _ []string) error { return a.benchContracts(cmd.Context(), report) }),
-	}
-	c.Flags().StringVar(&report, "report", "", "write the figures between their marks in a Markdown `file`")
-	return c
-}
-
-func (a *app) benchContracts(ctx context.Context, report string) error {
-	dir, err := os.MkdirTemp("", "stepjet-bench-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
-	figures, err := bench.MeasureContracts(ctx, dir, a.log(), func(part string) { a.say("  %s", part) })
-	if err != nil {
-		return err
-	}
-	version, commit := buildOf(a.env.Version)
-	figures.Time, figures.Version = a.now(), strings.TrimSpace(version+" "+commit)
-	if a.json() {
-		err = a.printJSON(figures)
-	} else {
-		_, err = fmt.Fprint(a.stdout, figures.Markdown())
-	}
-	if err != nil || report == "" {
-		return err
-	}
-	return figures.Insert(report)
 }
 
 // benchRoleCommand is what "stepjet bench" starts as processes of their own.
 func (a *app) benchRoleCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "role ROLE URL FOLDER", Hidden: true, Args: exactly("ROLE", "URL", "FOLDER"),
-		RunE: a.work(func(cmd *cobra.Command, args []string) error {
-			return bench.Role(cmd.Context(), args[0], args[1], args[2], a.log())
-		}),
+		Use: "role DESCRIPTION", Hidden: true, Args: exactly("DESCRIPTION"),
+		RunE: a.work(func(cmd *cobra.Command, args []string) error { return bench.Role(cmd.Context(), args[0], a.log()) }),
 	}
 }
 
-func (a *app) bench(ctx context.Context, f benchFlags) error {
+func (a *app) bench(ctx context.Context, f benchFlags, names []string) error {
+	parts, err := bench.Choose(names)
+	switch {
+	case err != nil:
+		return usage(err)
+	case f.report != "" && f.figures == "":
+		return usage(errors.New("--report needs --figures, the folder of what it reports"))
+	case f.figures != "" && (f.cfg.Only != "" || f.cfg.NoFloor):
+		return usage(errors.New("--only and --no-floor measure less than a part, whose figures --figures would replace"))
+	}
 	dir, err := os.MkdirTemp("", "stepjet-bench-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	version, commit := buildOf(a.env.Version)
-	if f.cpuProfile != "" {
-		out, err := os.Create(f.cpuProfile)
-		if err != nil {
-			return err
-		}
-		defer out.Close()
-		if err := pprof.StartCPUProfile(out); err != nil {
-			return err
-		}
-		defer pprof.StopCPUProfile()
-	}
-	report := bench.Report{Time: a.now(), Version: strings.TrimSpace(version + " " + commit), Machine: bench.Machine()}
-	cfg := bench.Config{Rounds: f.rounds, Sustain: f.sustain, Only: f.only, Progress: func(line string) { a.say("  %s", line) }}
-	a.say("%s", a.errStyle.bold("one process"))
-	mode, err := bench.Embedded(ctx, filepath.Join(dir, "embedded"), f.syncAlways, cfg, a.log())
+	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
-	report.Modes = append(report.Modes, mode)
-	if !f.embeddedOnly {
-		self, err := os.Executable()
-		if err != nil {
-			return err
+	env := bench.Env{
+		Command: []string{self, "bench", "role"}, Dir: dir, Log: a.log(), Profiles: f.profiles, Stdin: a.env.Stdin,
+		Progress: func(line string) { a.say("  %s", line) },
+	}
+	var failed []error
+	for _, p := range parts {
+		a.say("%s", a.errStyle.bold(p.Name))
+		if err := a.benchPart(ctx, env, f, p); err != nil {
+			if ctx.Err() != nil {
+				return err
+			}
+			a.say("%s: %v", a.errStyle.bold(p.Name), err) // the others are measured all the same
+			failed = append(failed, fault.Wrap(fault.CodeOf(err), err, "measuring "+p.Name))
 		}
-		a.say("%s", a.errStyle.bold("separate processes over TCP"))
-		mode, err := bench.Processes(ctx, []string{self, "bench", "role"}, dir, f.syncAlways, cfg, a.log())
-		if err != nil {
-			return err
-		}
-		report.Modes = append(report.Modes, mode)
+	}
+	if f.report != "" {
+		failed = append(failed, bench.WriteReport(f.figures, f.report))
+	}
+	return errors.Join(failed...)
+}
+
+// benchPart measures one part and keeps its figures.
+func (a *app) benchPart(ctx context.Context, env bench.Env, f benchFlags, p bench.Part) error {
+	version, commit := buildOf(a.env.Version)
+	stamp := bench.Stamp{Time: a.now().UTC(), Version: strings.TrimSpace(version + " " + commit), Machine: bench.Machine()}
+	ctx, cancel := context.WithTimeoutCause(ctx, p.Within, fault.New(fault.Timeout, "measuring %s took more than %s", p.Name, p.Within))
+	defer cancel()
+	figures, err := p.Measure(ctx, env, f.cfg, stamp)
+	if err != nil {
+		return err
 	}
 	if a.json() {
-		err = a.printJSON(report)
-	} else {
-		_, err = fmt.Fprint(a.stdout, report.Markdown())
+		if err := a.printJSON(figures); err != nil {
+			return err
+		}
 	}
-	if err != nil {
-		return err
+	if f.figures == "" {
+		return nil
 	}
-	return report.Write(f.json, f.report)
+	return bench.Keep(f.figures, p.Name, figures)
 }

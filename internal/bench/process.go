@@ -1,0 +1,103 @@
+package bench
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"syscall"
+	"time"
+
+	"github.com/stepjet/stepjet/fault"
+)
+
+// process is a part of a world in a process of its own.
+type process struct {
+	role  role
+	cmd   *exec.Cmd
+	lines chan string // what it prints
+	gone  chan struct{}
+}
+
+// start runs a role.
+func (w *world) start(r role) (*process, error) {
+	r.Layout, r.URL, r.Profiles, r.NoFloor = w.layout, w.url, w.Profiles, w.noFloor
+	spec, err := json.Marshal(r)
+	if err != nil {
+		return nil, err
+	}
+	p := &process{role: r, lines: make(chan string, 16), gone: make(chan struct{})}
+	p.cmd = exec.Command(w.Command[0], append(append([]string(nil), w.Command[1:]...), string(spec))...)
+	p.cmd.Stderr = os.Stderr
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // an interrupt at the terminal is for the parent
+	if _, err := p.cmd.StdinPipe(); err != nil {            // it closes with this process, however that ends
+		return nil, err
+	}
+	out, err := p.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := p.cmd.Start(); err != nil {
+		return nil, err
+	}
+	go func() {
+		for s := bufio.NewScanner(out); s.Scan(); {
+			p.lines <- s.Text()
+		}
+		_ = p.cmd.Wait() // how it ended, it says itself
+		close(p.gone)
+	}()
+	w.procs[r.Name] = p
+	return p, nil
+}
+
+// stop ends a process and keeps what it has used.
+func (w *world) stop(name string) { w.remove(name, (*process).term) }
+
+// kill ends a process without a word.
+func (w *world) kill(name string) { w.remove(name, (*process).kill) }
+
+func (w *world) remove(name string, end func(*process)) {
+	p := w.procs[name]
+	w.spent += CPU(p.pid())
+	w.peaks[name] = max(w.peaks[name], PeakMB(p.pid()))
+	end(p)
+	delete(w.procs, name)
+}
+
+func (p *process) kill() {
+	_ = p.cmd.Process.Kill() // it may have ended
+	<-p.gone
+}
+
+func (p *process) pid() int { return p.cmd.Process.Pid }
+
+// says waits for a line that is as wanted.
+func (p *process) says(ctx context.Context, wanted func(string) bool) error {
+	timeout := time.After(60 * time.Second)
+	for {
+		select {
+		case line := <-p.lines:
+			if wanted(line) {
+				return nil
+			}
+		case <-p.gone:
+			return fault.New(fault.Internal, "the process %s ended", p.role.Name)
+		case <-timeout:
+			return fault.New(fault.Internal, "the process %s does not say that it is ready", p.role.Name)
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// term asks a process to end, and ends it where it doesn't.
+func (p *process) term() {
+	_ = p.cmd.Process.Signal(syscall.SIGTERM) // it may have ended
+	select {
+	case <-p.gone:
+	case <-time.After(20 * time.Second):
+		p.kill()
+	}
+}
