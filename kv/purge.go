@@ -126,6 +126,16 @@ func (s *Store) PurgeAttempt(ctx context.Context, a subjects.Attempt, shard int)
 	return s.takeOut(ctx, shard, a.Tool, subjects.Step(a, shard))
 }
 
+// Stored gives the subjects of a ledger shard that a filter matches and that hold a record, as the stream's leader has
+// them. Errors as those of PurgeRun.
+func (s *Store) Stored(ctx context.Context, shard int, filter string) (map[string]uint64, error) {
+	info, err := s.streamInfo(ctx, subjects.LedgerStream(shard), filter)
+	if err != nil {
+		return nil, err
+	}
+	return info.State.Subjects, nil
+}
+
 // Pending gives the message ids (Attempt.MessageID) of all attempts of a partition that a step stream holds: dispatched,
 // leased or scheduled. Errors as those of PurgeRun.
 func (s *Store) Pending(ctx context.Context, toolShard, partition int) (map[string]bool, error) {

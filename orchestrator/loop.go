@@ -47,6 +47,7 @@ func newLoop(o *Orchestrator, store storage, reg *registry, ctx context.Context)
 	l := &loop{
 		o: o, log: o.cfg.Logger, store: store, bus: o.nc, clock: wall{}, reg: reg, mail: newMailbox(), ctx: ctx,
 		jobs: newJobs(ctx), runs: map[subjects.Run]*run{}, windows: map[string]*window{}, listeners: map[uint64]*run{},
+		sweeps: sweeper{reads: readsAtMost},
 	}
 	l.gained = sync.OnceFunc(func() { close(o.ready) })
 	return l

@@ -15,7 +15,12 @@ import (
 // sweeper holds the runs whose effects may have been lost: those taken over from another owner.
 type sweeper struct {
 	suspects map[*run]bool
+	// reads is how many records or plans of a partition are read one by one. Where there are more, as after the restart of
+	// an orchestrator with a backlog, all that lie in the partition are listed instead.
+	reads int
 }
+
+const readsAtMost = 32
 
 func (s *sweeper) suspect(r *run) {
 	if s.suspects == nil {
@@ -90,7 +95,7 @@ func (l *loop) compare(now time.Time) {
 // plan is purged before its records, so if it stands after that, there never was one.
 func (l *loop) compareWith(ctx context.Context, partition int, list []expected) {
 	pending := map[int]map[string]bool{} // by tool shard
-	var lost []expected
+	var missing []expected
 	for _, x := range list {
 		ids, ok := pending[x.shard]
 		if !ok {
@@ -107,34 +112,100 @@ func (l *loop) compareWith(ctx context.Context, partition int, list []expected) 
 			}
 			continue
 		}
-		if l.undecided(ctx, x.attempt) {
-			lost = append(lost, x)
+		missing = append(missing, x)
+	}
+	l.repair(ctx, partition, l.undecided(ctx, partition, missing))
+}
+
+// undecided gives those attempts of a partition that have no record.
+func (l *loop) undecided(ctx context.Context, partition int, list []expected) (open []expected) {
+	shards := l.store.Shards()
+	if len(list) <= l.sweeps.reads {
+		for _, x := range list {
+			_, err := l.store.Read(ctx, subjects.StepRecord(x.attempt, shards))
+			if errors.Is(err, &fault.Error{Code: fault.NotFound}) {
+				open = append(open, x)
+			}
+		}
+		return open
+	}
+	there, err := l.store.Stored(ctx, subjects.LedgerShard(partition, shards), subjects.PartitionFilter(partition, shards))
+	if err != nil {
+		l.log.Warn("the sweep can't see what is recorded", "partition", partition, "error", err)
+		return nil
+	}
+	for _, x := range list {
+		if there[subjects.StepRecord(x.attempt, shards)] == 0 {
+			open = append(open, x)
 		}
 	}
-	l.repair(ctx, lost)
+	return open
 }
 
 // repair sends what was lost again, as far as its run goes on.
-func (l *loop) repair(ctx context.Context, lost []expected) {
-	stands := map[*run]bool{}
+func (l *loop) repair(ctx context.Context, partition int, lost []expected) {
+	if len(lost) == 0 {
+		return
+	}
+	stands := l.standing(ctx, partition, lost)
+	again := 0
 	for _, x := range lost {
-		if _, looked := stands[x.run]; !looked {
-			stands[x.run] = l.stands(ctx, x.run)
-		}
 		if !stands[x.run] || x.once && l.claimed(ctx, x) {
 			continue
 		}
+		again++
 		l.post(func() { l.sendAgain(x) })
+	}
+	if again > 0 {
+		l.log.Info("dispatching again what is not on its way", "partition", partition, "steps", again)
 	}
 }
 
-func (l *loop) undecided(ctx context.Context, a subjects.Attempt) bool {
-	_, err := l.store.Read(ctx, subjects.StepRecord(a, l.store.Shards()))
-	return errors.Is(err, &fault.Error{Code: fault.NotFound})
+// standing gives the runs whose plans are still there. Where one isn't, another owner has finished the run and purged it
+// while this one was away.
+func (l *loop) standing(ctx context.Context, partition int, lost []expected) map[*run]bool {
+	stands := map[*run]bool{}
+	var runs []*run
+	for _, x := range lost {
+		if _, known := stands[x.run]; !known {
+			stands[x.run] = false
+			runs = append(runs, x.run)
+		}
+	}
+	if len(runs) > l.sweeps.reads {
+		return l.listed(ctx, partition, stands)
+	}
+	for _, r := range runs {
+		stands[r] = l.stands(ctx, r)
+	}
+	return stands
 }
 
-// stands reports whether a run's plan is still there. Where it isn't, another owner has finished the run and purged it
-// while this one was away.
+// listed is standing for many runs: by a list of the partition's plans. It can't tell a plan from one that was submitted
+// under the same id since; the cursor brings that one, and whatever is dispatched of the other until then is an attempt
+// that was decided before: it has the same idempotency key, and its record is refused.
+func (l *loop) listed(ctx context.Context, partition int, stands map[*run]bool) map[*run]bool {
+	shards := l.store.Shards()
+	plans, err := l.store.Stored(ctx, subjects.LedgerShard(partition, shards), subjects.PartitionPlans(partition, shards))
+	if err != nil {
+		l.log.Warn("the sweep can't see which plans stand", "partition", partition, "error", err)
+		return nil
+	}
+	var gone []*run
+	for r := range stands {
+		stands[r] = plans[subjects.PlanRecord(r.id, shards)] > 0
+		if !stands[r] {
+			gone = append(gone, r)
+		}
+	}
+	slices.SortFunc(gone, older)
+	for _, r := range gone {
+		l.post(func() { l.over(r) })
+	}
+	return stands
+}
+
+// stands reads one run's plan.
 func (l *loop) stands(ctx context.Context, r *run) bool {
 	e, err := l.store.Read(ctx, subjects.PlanRecord(r.id, l.store.Shards()))
 	gone := err == nil && e.Seq != r.generation || errors.Is(err, &fault.Error{Code: fault.NotFound})
@@ -173,7 +244,7 @@ func (l *loop) sendAgain(x expected) {
 		return
 	}
 	x.run.repairs++
-	l.log.Info("dispatching again what was lost", "step", x.attempt.MessageID(), "tool", x.attempt.Tool)
+	l.log.Debug("dispatching again what was lost", "step", x.attempt.MessageID(), "tool", x.attempt.Tool)
 	l.offer(x.run, x.dispatch, x.run.repairs)
 }
 

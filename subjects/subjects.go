@@ -159,6 +159,11 @@ func PartitionFilter(partition, shards int) string {
 	return LedgerPrefix(LedgerShard(partition, shards)) + strconv.Itoa(partition) + ".>"
 }
 
+// PartitionPlans matches the plan records of a partition.
+func PartitionPlans(partition, shards int) string {
+	return LedgerPrefix(LedgerShard(partition, shards)) + strconv.Itoa(partition) + ".*.*.plan"
+}
+
 // ActiveFilter matches the plan records of a tenant ("*" for all) in one ledger shard.
 func ActiveFilter(shard int, tenant string) string {
 	return LedgerPrefix(shard) + "*." + tenant + ".*.plan"
