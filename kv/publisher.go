@@ -64,10 +64,12 @@ type wait struct {
 // window is how many messages of one store are on their way at most.
 const window = 4096
 
-// sweepInterval and sweepTicks bound the wait for an answer: 5 s, give or take one interval.
+// sweepInterval and sweepTicks bound the wait for an answer: 2 s, give or take one interval. What was sent to a leader that
+// fell silent is lost, and waiting for it any longer is waiting beyond the election of another. Where the servers are slow
+// instead, no more than maxSlow publishes are repeated at a time.
 const (
 	sweepInterval = 500 * time.Millisecond
-	sweepTicks    = 10
+	sweepTicks    = 4
 )
 
 func newPublisher(nc *nats.Conn, denied *violations) (*publisher, error) {

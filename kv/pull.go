@@ -43,8 +43,8 @@ func (d *Delivery) InProgress() error { return d.nc.Publish(d.reply, progressBod
 // two silent intervals it is taken for lost. After a refusal the next request waits for pullPause.
 const (
 	pullExpires   = 30 * time.Second
-	pullHeartbeat = 5 * time.Second
-	pullSilence   = 11 * time.Second
+	pullHeartbeat = 2 * time.Second
+	pullSilence   = 4500 * time.Millisecond
 	pullPause     = 250 * time.Millisecond
 )
 

@@ -54,6 +54,7 @@ type run struct {
 	lines   map[string]*line         // by tool: what waits for room
 	buried  *buried                  // dead letters that stand
 
+	opener    *cursor // whose replay found it, while it is being opened
 	recovered bool    // begun by an earlier owner, or by this one before it read the ledger again
 	busy      bool    // a job fetches a blob that the next record needs
 	parked    []entry // records that wait for a phase or a blob, in ledger order
@@ -107,6 +108,7 @@ func (l *loop) leaveAlone(r *run) {
 // forget drops a run from memory.
 func (l *loop) forget(r *run) {
 	r.phase = forgotten
+	l.leftOpening(r)
 	l.ground(r)
 	l.timers.set(r, time.Time{})
 	if l.runs[r.id] == r {

@@ -127,8 +127,16 @@ func (o *orch) tell(members []string) {
 	o.after(o.w.latency(), func() {
 		now := o.members // whatever was on the way before
 		o.w.log("%s is told of the members %v", o.name, now)
-		o.l.post(func() { o.l.own(now) })
+		o.l.post(func() { o.l.own(serving(now)) })
 	})
+}
+
+// serving makes members of names. All of them serve whatever is theirs, so that ownership passes at once.
+func serving(names []string) (all []kv.Member) {
+	for _, name := range names {
+		all = append(all, kv.Member{ID: name, Serves: ^uint64(0)})
+	}
+	return all
 }
 
 // cancel is the request of somebody who wants a run to end.

@@ -139,7 +139,7 @@ func TestASeedIsReplayed(t *testing.T) {
 }
 
 // rare bugs show about once in ten thousand worlds: the search for them begins near one that is known.
-var rare = map[bug]int64{startWithoutFence: 6000}
+var rare = map[bug]int64{startWithoutFence: 18000}
 
 // TestSeededBugsAreCaught proves that the simulation is good for something.
 func TestSeededBugsAreCaught(t *testing.T) {

@@ -142,6 +142,9 @@ func (c *checker) sorted() []*runView {
 
 func (c *checker) readEvents() {
 	for _, e := range c.ev.Events {
+		if e.Kind == evBare {
+			continue
+		}
 		r := c.run(e.Tenant, e.Run)
 		switch e.Kind {
 		case evSubmit:

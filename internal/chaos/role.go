@@ -28,6 +28,7 @@ const (
 	roleWorker       = "worker"
 	roleAgent        = "agent"
 	roleHerd         = "herd"
+	roleBare         = "bare"
 )
 
 // Role is what one process does.
@@ -102,8 +103,11 @@ func (r *Role) play(ctx context.Context, log *slog.Logger) error {
 		srv.Shutdown()
 		return nil
 	}
-	if r.Kind == roleHerd {
+	switch r.Kind {
+	case roleHerd:
 		return r.herd(ctx)
+	case roleBare:
+		return r.bare(ctx, log)
 	}
 	nc, err := r.connect(ctx, log)
 	if err != nil {

@@ -96,7 +96,7 @@ var failover = Scenario{
 		return h.killed(ctx, "orchestrator killed", node("o", i%3), 100*time.Millisecond)
 	}),
 	Figures: func(e *Evidence, r *Report) []string {
-		return []string{"the slowest run resumed after " + quantiles(stalls(e, "orchestrator killed")), duplicates(e, r)}
+		return []string{"the slowest chain resumed after " + quantiles(stallsOf(e, "orchestrator killed", evBegin, kindChain)), duplicates(e, r)}
 	},
 }
 
@@ -118,7 +118,7 @@ var handover = Scenario{
 		return h.again(ctx, n)
 	}),
 	Figures: func(e *Evidence, r *Report) []string {
-		return []string{"the slowest run resumed after " + quantiles(stalls(e, "orchestrator stopped")), duplicates(e, r)}
+		return []string{"the slowest chain resumed after " + quantiles(stallsOf(e, "orchestrator stopped", evBegin, kindChain)), duplicates(e, r)}
 	},
 }
 
