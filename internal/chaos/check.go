@@ -43,6 +43,9 @@ const (
 	sometimesConflict    = "conflict"         // another plan under the same id was refused
 	sometimesAsked       = "asked again"      // an outcome was told more than once
 	sometimesCancelled   = "cancelled"        // a run
+	sometimesExpired     = "expired"          // a run, by its deadline
+	sometimesOverdue     = "overdue"          // a step, by its own
+	sometimesInTime      = "in time"          // a run with a deadline came to its end before
 	sometimesSkipped     = "skipped"          // a step
 	sometimesItems       = "items"            // of a for_each
 	sometimesStrict      = "strict"           // a run compared with the sequential reference
@@ -80,6 +83,7 @@ type record struct {
 	rec    subjects.Record
 	at     time.Time
 	result wire.Result
+	stop   string // of a stop record: the status that it gives the run
 }
 
 type checker struct {
