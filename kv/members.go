@@ -67,7 +67,8 @@ type Membership struct {
 	touch chan struct{} // own was changed
 
 	// What follows belongs to one goroutine, run.
-	seq      uint64 // of the own key
+	seq      uint64    // of the own key
+	written  time.Time // when it was last renewed
 	news     chan memberNews
 	seen     map[string]*sighted
 	complete bool // the first reading is over
@@ -79,7 +80,8 @@ type Membership struct {
 // Join keeps a member's key alive until Leave is called, and reports the live members, sorted by their ids: once when they
 // are known, then whenever anything of them changes, from one goroutine. A member that leaves is gone at once, one whose
 // process dies within two seconds, since it is not connected any more; one that falls silent after 3 s, by the server's
-// notice that its key expired or because its renewals ceased. But while the own connection is away nobody is taken for gone.
+// notice that its key expired or because its renewals ceased. But while the own key can't be renewed,
+// nobody is taken for gone for want of renewals.
 // Ids are unique to a process. Errors as those of Create.
 func (s *Store) Join(ctx context.Context, id string, changed func(members []Member)) (*Membership, error) {
 	m := &Membership{
@@ -166,7 +168,7 @@ func (m *Membership) write(ctx context.Context, h nats.Header) error {
 	}
 	ack, err := m.s.js.PublishMsg(ctx, &nats.Msg{Subject: m.subject, Header: h, Data: body}, jetstream.WithExpectLastSequencePerSubject(m.seq))
 	if err == nil {
-		m.seq = ack.Sequence
+		m.seq, m.written = ack.Sequence, time.Now()
 	}
 	return err
 }

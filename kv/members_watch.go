@@ -120,13 +120,13 @@ func (m *Membership) hear(ctx context.Context, n memberNews) {
 	m.report()
 }
 
-// expire forgets those of whom nothing was heard. Where this process itself did not run or was cut off it has no right to
-// say so: everybody is given time to be heard of again.
+// expire forgets those of whom nothing was heard. Where this process itself did not run, or can't renew its own key, it has
+// no right to say so: everybody is given time to be heard of again.
 func (m *Membership) expire() {
 	now := time.Now()
 	asleep := now.Sub(m.looked) > 2*memberRescan
 	m.looked = now
-	if asleep || !m.s.nc.IsConnected() {
+	if asleep || now.Sub(m.written) > 2*memberRenewal || !m.s.nc.IsConnected() {
 		for _, x := range m.seen {
 			x.renewed, x.heard, x.deaf = now, now, time.Time{}
 		}

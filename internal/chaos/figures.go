@@ -143,8 +143,8 @@ func worstOf(byRun map[string][]int64, from, until int64) (worst int64) {
 }
 
 // compared says how long the slowest run stood still, and how long a bare use of JetStream did in the same faults.
-func compared(kind string) figure {
+func compared(kind, before string) figure {
 	return func(e *Evidence, _ *Report) string {
-		return fmt.Sprintf("the slowest run went on after %s; bare JetStream after %s", quantiles(stalls(e, kind)), quantiles(stallsOf(e, kind, evBare, "")))
+		return before + fmt.Sprintf("the slowest run went on after %s, bare JetStream after %s", quantiles(stalls(e, kind)), quantiles(stallsOf(e, kind, evBare, "")))
 	}
 }

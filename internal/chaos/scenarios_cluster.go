@@ -125,7 +125,7 @@ var leaderKill = Scenario{
 	},
 	Sometimes: []string{sometimesReplayed, sometimesAsked},
 	Seconds:   60,
-	Figures:   figures(lost, compared("leader killed"), attempts),
+	Figures:   figures(lost, compared("leader killed", ""), attempts),
 }
 
 // apart cuts one server with one orchestrator, worker and agent off from the rest, again and again.
@@ -186,7 +186,7 @@ var partitionMinority = Scenario{
 		return l, err
 	}),
 	Seconds: 60,
-	Figures: figures(lost, compared("partition"), attempts),
+	Figures: figures(lost, compared("partition", ""), compared("partition: healed", "once it was healed, "), attempts),
 }
 
 var partitionMajority = Scenario{
@@ -199,7 +199,7 @@ var partitionMajority = Scenario{
 		return h.leader(ctx, subjects.LedgerStream(0))
 	}),
 	Seconds: 60,
-	Figures: figures(lost, compared("partition"), attempts),
+	Figures: figures(lost, compared("partition", ""), compared("partition: healed", "once it was healed, "), attempts),
 }
 
 var orchestratorCutOff = Scenario{
@@ -241,5 +241,5 @@ var serverGone = Scenario{
 			}
 		}
 	},
-	Figures: figures(lost, compared("silent"), attempts),
+	Figures: figures(lost, compared("silent", ""), compared("silent: healed", "once it was back, "), attempts),
 }
