@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/stepjet/stepjet/kv"
+	"github.com/stepjet/stepjet/subjects"
 )
 
 // bare uses JetStream without Stepjet, beside it and in the same faults: what stands still here is not Stepjet's doing. Each
@@ -67,7 +68,7 @@ func (l *lane) make(ctx context.Context, replicas int) (err error) {
 const bareTry = 500 * time.Millisecond
 
 func (l *lane) run(ctx context.Context) {
-	next := "$JS.API.CONSUMER.MSG.NEXT." + l.name + ".all"
+	next := subjects.ConsumerRequest("MSG.NEXT", l.name, "all")
 	for ctx.Err() == nil {
 		once := func(subject string, body []byte) (*nats.Msg, error) {
 			trying, cancel := context.WithTimeout(ctx, bareTry)
