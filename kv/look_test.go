@@ -3,6 +3,7 @@ package kv
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,10 +15,9 @@ import (
 func TestLookingAgainWaitsForAll(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		asked := 0
+		var asked atomic.Int64
 		slow := func(ctx context.Context) (int, error) {
-			asked++
-			n := asked
+			n := int(asked.Add(1))
 			select {
 			case <-ctx.Done():
 				return 0, ctx.Err()
@@ -32,7 +32,7 @@ func TestLookingAgainWaitsForAll(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, 2, got, "the first of those asked this time")
 		require.Equal(t, 1800*time.Millisecond, time.Since(began))
-		require.Equal(t, 5, asked)
+		require.EqualValues(t, 5, asked.Load())
 	})
 }
 
