@@ -146,7 +146,7 @@ func (m *Membership) self() Member {
 // renew writes the key anew, with a new time to live. It names the sequence that it replaces, so that two processes of
 // one id would notice; where another sequence is there (the key expired, or an answer was lost) it goes on from that.
 func (m *Membership) renew(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, memberRenewal)
+	ctx, cancel := context.WithTimeout(ctx, 2*memberRenewal)
 	defer cancel()
 	err := m.write(ctx, nats.Header{})
 	if apiCode(err) != codeWrongLastSequence {
