@@ -16,27 +16,63 @@ import (
 // apiPrefix is where JetStream's API is.
 const apiPrefix = "$JS.API."
 
-// requestTimeout is how long one request to JetStream's API waits for its answer. What only looks is asked again sooner,
-// because a server does not answer for a stream that has no leader yet, though it may have one a moment later.
+// requestTimeout is how long one request to JetStream's API waits for its answer. What only looks is asked again every
+// firstTimeout, because a server does not answer for a stream that has no leader yet, though it may have one a moment later.
 const (
 	requestTimeout = 5 * time.Second
 	firstTimeout   = 500 * time.Millisecond
 )
 
-// patience is how long a request that only looks waits for its answer, the first time (0) and later.
-func patience(try int) time.Duration { return min(firstTimeout<<min(try, 8), requestTimeout) }
-
-// patiently asks something of the client library until an answer comes or ctx ends; at most five times.
+// patiently asks something that may be asked any number of times until an answer comes or ctx ends, for some seconds.
 func patiently[T any](ctx context.Context, ask func(context.Context) (T, error)) (answer T, err error) {
-	for try := range 5 {
-		one, cancel := context.WithTimeout(ctx, patience(try))
-		answer, err = ask(one)
-		cancel()
-		if !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, nats.ErrTimeout) || ctx.Err() != nil {
+	for try := range 3 {
+		answer, err = look(ctx, try, ask)
+		if !unanswered(err) || ctx.Err() != nil {
 			break
 		}
 	}
 	return answer, err
+}
+
+func unanswered(err error) bool {
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout)
+}
+
+// look asks something that only looks. Who asks for the first time (try 0) gives up after firstTimeout. From then on it is
+// asked every firstTimeout without giving up on what was asked before, up to requestTimeout: whether nobody is there to
+// answer or somebody is slow, nothing is lost by waiting for too long or too short a time.
+func look[T any](ctx context.Context, try int, ask func(context.Context) (T, error)) (T, error) {
+	if try == 0 {
+		ctx, cancel := context.WithTimeout(ctx, firstTimeout)
+		defer cancel()
+		return ask(ctx)
+	}
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	type result struct {
+		answer T
+		err    error
+	}
+	results := make(chan result, requestTimeout/firstTimeout+1)
+	next := time.NewTicker(firstTimeout)
+	defer next.Stop()
+	for open := 0; ; {
+		open++
+		go func() {
+			answer, err := ask(ctx)
+			results <- result{answer, err}
+		}()
+		for waiting := true; waiting; {
+			select {
+			case r := <-results:
+				if open--; !unanswered(r.err) || open == 0 {
+					return r.answer, r.err
+				}
+			case <-next.C:
+				waiting = ctx.Err() != nil
+			}
+		}
+	}
 }
 
 // transient reports whether a request that failed so may succeed in a moment, without anybody doing something: while a
@@ -90,22 +126,26 @@ func (s *Store) request(ctx context.Context, d time.Duration, subject string, bo
 
 // ask sends a JSON request to JetStream's API, repeats it while the API can't answer, and reads the answer into out.
 func (s *Store) ask(ctx context.Context, subject string, in, out any) error {
-	return s.askFor(ctx, patience, subject, in, out)
+	return s.askBy(ctx, func(ctx context.Context, try int, body []byte) ([]byte, error) {
+		return look(ctx, try, func(ctx context.Context) ([]byte, error) { return s.request(ctx, requestTimeout, subject, body) })
+	}, in, out)
 }
 
 // tell is ask for a request that does something: it is given more time before it is repeated.
 func (s *Store) tell(ctx context.Context, subject string, in any) error {
-	return s.askFor(ctx, func(int) time.Duration { return requestTimeout }, subject, in, &struct{}{})
+	return s.askBy(ctx, func(ctx context.Context, _ int, body []byte) ([]byte, error) {
+		return s.request(ctx, requestTimeout, subject, body)
+	}, in, &struct{}{})
 }
 
-func (s *Store) askFor(ctx context.Context, timeout func(try int) time.Duration, subject string, in, out any) error {
+func (s *Store) askBy(ctx context.Context, send func(ctx context.Context, try int, body []byte) ([]byte, error), in, out any) error {
 	body, err := json.Marshal(in)
 	if err != nil {
 		return Fault(err)
 	}
 	try := 0
 	return s.retry(ctx, func(ctx context.Context) error {
-		answer, err := s.request(ctx, timeout(try), subject, body)
+		answer, err := send(ctx, try, body)
 		try++
 		if err != nil {
 			return err

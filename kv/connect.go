@@ -46,9 +46,9 @@ const dialTimeout = 5 * time.Second
 const reconnectBuffer = 8 << 20
 
 // pingEvery is how often a server is asked whether it is still there. One that went silent without closing its connections
-// (a machine that lost its power, a cable) is given up after the third interval; with the library's two minutes every
-// client of it would stand still for as long as six.
-const pingEvery = 3 * time.Second
+// (a machine that lost its power, a cable) is given up after the third interval: about when the cluster elects other leaders
+// for what it led, which takes 4 to 9 s. With the library's two minutes every client of it would stand still for as long as six.
+const pingEvery = 1500 * time.Millisecond
 
 // Connect opens a connection. The first attempt must succeed; from then on it reconnects for ever, so that a server may
 // be away for any time. Errors: NoConnection names the URL tried, Permission where the credentials are refused,

@@ -60,6 +60,10 @@ const (
 // consumerIdle is how long the server keeps a cursor's consumer while the connection is away.
 const consumerIdle = 30 * time.Second
 
+// createPatience is how long the creation of a consumer waits for its answer before it is tried again: a cluster does not
+// answer while the stream has no leader.
+const createPatience = 2 * time.Second
+
 // newCursor starts a cursor. The callbacks are called one after another, never two at a time, and may block: then the
 // server holds its messages back. caughtUp and lost are called at most once.
 func (s *Store) newCursor(ctx context.Context, stream string, filters []string, each func(Entry), caughtUp func(uint64), lost func(error)) (*Cursor, error) {
@@ -132,7 +136,10 @@ func (c *Cursor) subscribe(ctx context.Context) error {
 	if epoch > 1 && c.name != "" {
 		cfg.DeliverPolicy, cfg.OptStartSeq = jetstream.DeliverByStartSequencePolicy, c.pos.get()+1
 	}
-	consumer, err := c.s.js.CreatePushConsumer(ctx, c.stream, cfg)
+	// A consumer whose creation is not answered in time goes when nobody listens to it.
+	creating, cancel := context.WithTimeout(ctx, createPatience)
+	defer cancel()
+	consumer, err := c.s.js.CreatePushConsumer(creating, c.stream, cfg)
 	if err != nil {
 		_ = sub.Unsubscribe()
 		return err

@@ -150,9 +150,23 @@ func (c *Cursor) check(ctx context.Context) error {
 	if info.State.LastSeq < at {
 		return lostFault(fmt.Sprintf("the stream ends at %d, but was read up to %d", info.State.LastSeq, at))
 	}
-	err = c.s.ask(ctx, apiPrefix+"CONSUMER.INFO."+c.stream+"."+c.consumer(), struct{}{}, &struct{}{})
-	if apiCode(err) == codeConsumerNotFound {
+	return c.checkConsumer(ctx)
+}
+
+// consumerPatience is how long nobody may answer for the consumer when the stream's leader does.
+const consumerPatience = 2 * time.Second
+
+// checkConsumer asks for the consumer. In a cluster it may live on another server than the stream's leader; where that
+// server fell silent there is no telling how long it will be silent.
+func (c *Cursor) checkConsumer(ctx context.Context) error {
+	limited, cancel := context.WithTimeout(ctx, consumerPatience)
+	defer cancel()
+	err := c.s.ask(limited, apiPrefix+"CONSUMER.INFO."+c.stream+"."+c.consumer(), struct{}{}, &struct{}{})
+	switch {
+	case apiCode(err) == codeConsumerNotFound:
 		return lostFault("the server has forgotten its consumer")
+	case err != nil && limited.Err() != nil && ctx.Err() == nil && c.s.nc.IsConnected():
+		return lostFault("nobody answers for its consumer")
 	}
 	return err
 }

@@ -21,8 +21,8 @@ const (
 // orchestrators looks for member keys, which live orchestrators renew, and whether one of them answers.
 func (d *doctor) orchestrators(ctx context.Context) error {
 	if d.info(subjects.BucketStream(subjects.MembersBucket)) != nil {
-		lost := true
-		for lost {
+		// A key that is renewed in the very moment in which it is read is seen by the next reading.
+		for tries, lost := 0, true; lost || d.members == 0 && tries < 3; tries++ {
 			d.members = 0
 			var err error
 			lost, err = d.s.readAll(ctx, subjects.BucketStream(subjects.MembersBucket), memberPrefix+">", func(e Entry) {

@@ -71,8 +71,8 @@ const (
 )
 
 // readDirect asks for the last message on a subject, once, by a request that names it.
-func (s *Store) readDirect(ctx context.Context, within time.Duration, stream, subject string) (*Entry, error) {
-	ctx, cancel := context.WithTimeout(ctx, within)
+func (s *Store) readDirect(ctx context.Context, stream, subject string) (*Entry, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	defer context.AfterFunc(s.ctx, cancel)()
 	answer, err := s.Request(ctx, subjects.DirectGet(stream, subject), nil)

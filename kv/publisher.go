@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -48,8 +49,10 @@ type publisher struct {
 	waits  map[uint64]wait
 	line   queue
 	next   uint64
-	tick   uint32 // of the sweep
-	epoch  uint32 // counts lost connections
+	tick   uint32      // of the sweep
+	quiet  uint32      // ticks since the last answer; for the sweep alone
+	alive  atomic.Bool // an answer came since the last tick
+	epoch  uint32      // counts lost connections
 	closed bool
 }
 
@@ -64,10 +67,13 @@ type wait struct {
 // window is how many messages of one store are on their way at most.
 const window = 4096
 
-// sweepInterval and sweepTicks bound the wait for an answer: 5 s, give or take one interval.
+// sweepInterval and sweepTicks bound the wait for an answer: 5 s, give or take one interval, or quietTicks (2 s) where no
+// answer to anything has come for as long. What was sent to a leader that fell silent is lost, and waiting for it any longer
+// may be waiting beyond the election of another. A server that is merely slow goes on answering.
 const (
 	sweepInterval = 500 * time.Millisecond
 	sweepTicks    = 10
+	quietTicks    = 4
 )
 
 func newPublisher(nc *nats.Conn, denied *violations) (*publisher, error) {
@@ -150,6 +156,7 @@ func (p *publisher) take(token uint64) (wait, bool) {
 
 // answered takes an answer of the server.
 func (p *publisher) answered(m *nats.Msg) {
+	p.alive.Store(true)
 	token, err := strconv.ParseUint(m.Subject[min(len(p.inbox), len(m.Subject)):], 36, 64)
 	if err != nil {
 		return
@@ -213,8 +220,14 @@ func (p *publisher) expire() {
 	now := p.tick
 	busy := len(p.waits) > 0
 	p.mu.Unlock()
+	patience := uint32(sweepTicks)
+	if p.quiet++; p.alive.Swap(false) {
+		p.quiet = 0
+	} else if p.quiet >= quietTicks {
+		patience = quietTicks
+	}
 	if busy && p.nc.IsConnected() {
-		p.fail(func(w wait) bool { return now-w.tick > sweepTicks }, errNoAnswer)
+		p.fail(func(w wait) bool { return now-w.tick > patience }, errNoAnswer)
 	}
 }
 

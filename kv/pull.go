@@ -40,11 +40,13 @@ func (d *Delivery) Ack() error { return d.nc.Publish(d.reply, ackBody) }
 func (d *Delivery) InProgress() error { return d.nc.Publish(d.reply, progressBody) }
 
 // A pull request lives for pullExpires at the server, which says every pullHeartbeat that it is there; after more than
-// two silent intervals it is taken for lost. After a refusal the next request waits for pullPause.
+// two silent intervals it is taken for lost. After a refusal the next request waits for pullPause. A request doesn't live
+// long, for while a server of a cluster is silent, the others go on sending steps to who asked through it: each of them is
+// lost until its lease ends.
 const (
-	pullExpires   = 30 * time.Second
-	pullHeartbeat = 5 * time.Second
-	pullSilence   = 11 * time.Second
+	pullExpires   = 5 * time.Second
+	pullHeartbeat = 2 * time.Second
+	pullSilence   = 4500 * time.Millisecond
 	pullPause     = 250 * time.Millisecond
 )
 

@@ -40,7 +40,7 @@ func (s *Store) Read(ctx context.Context, subject string) (*Entry, error) {
 	var entry *Entry
 	try := 0
 	err := s.retry(ctx, func(ctx context.Context) (err error) {
-		entry, err = read(ctx, patience(try), stream, subject)
+		entry, err = look(ctx, try, func(ctx context.Context) (*Entry, error) { return read(ctx, stream, subject) })
 		try++
 		return err
 	})
@@ -55,12 +55,12 @@ func (s *Store) Read(ctx context.Context, subject string) (*Entry, error) {
 }
 
 // readLeader asks the stream's leader for the last message on a subject, once.
-func (s *Store) readLeader(ctx context.Context, within time.Duration, stream, subject string) (*Entry, error) {
+func (s *Store) readLeader(ctx context.Context, stream, subject string) (*Entry, error) {
 	body := make([]byte, 0, len(subject)+24)
 	body = append(body, `{"last_by_subj":`...)
 	body = strconv.AppendQuote(body, subject)
 	body = append(body, '}')
-	answer, err := s.request(ctx, within, apiPrefix+"STREAM.MSG.GET."+stream, body)
+	answer, err := s.request(ctx, requestTimeout, apiPrefix+"STREAM.MSG.GET."+stream, body)
 	if err != nil {
 		return nil, err
 	}

@@ -40,12 +40,14 @@ func (s *Store) nextStep(ctx context.Context, t Tool, from uint64) (seq uint64, 
 	try := 0
 	err = s.retry(ctx, func(ctx context.Context) error {
 		body := fmt.Appendf(nil, `{"seq":%d,"next_by_subj":%s}`, from, strconv.Quote(subjects.ToolFilter(t.Name, t.Shard)))
-		answer, err := s.request(ctx, patience(try), apiPrefix+"STREAM.MSG.GET."+stream, body)
+		e, err := look(ctx, try, func(ctx context.Context) (*Entry, error) {
+			answer, err := s.request(ctx, requestTimeout, apiPrefix+"STREAM.MSG.GET."+stream, body)
+			if err != nil {
+				return nil, err
+			}
+			return parseStored(answer)
+		})
 		try++
-		if err != nil {
-			return err
-		}
-		e, err := parseStored(answer)
 		if err == nil {
 			seq = e.Seq
 		}

@@ -76,7 +76,8 @@ func (l *loop) finished(r *run, doc *outcome.Run, err error) {
 func (l *loop) answerAgain(r *run, before *outcome.Run) {
 	if before.Generation == r.generation {
 		// Our own: finished, and this process had not read so far.
-		r.phase, r.doneAt, r.body = finished, l.clock.Now(), nil
+		r.phase, r.doneAt = finished, l.clock.Now()
+		r.drop()
 		l.announceEnd(r.id, r.client, before)
 		l.purges.finished(r)
 		return

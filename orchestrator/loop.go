@@ -28,6 +28,11 @@ type loop struct {
 
 	owned  [subjects.Partitions]*cursor // nil: not ours
 	gained func()                       // called after the first ownership
+	// served has a bit for each partition whose runs are at hand; serves is told when that changes. released is called when
+	// this orchestrator is leaving and has nothing that somebody else doesn't serve.
+	served   uint64
+	serves   func(uint64)
+	released func()
 
 	runs    map[subjects.Run]*run
 	timers  timers
@@ -48,6 +53,7 @@ func newLoop(o *Orchestrator, store storage, reg *registry, ctx context.Context)
 		o: o, log: o.cfg.Logger, store: store, bus: o.nc, clock: wall{}, reg: reg, mail: newMailbox(), ctx: ctx,
 		jobs: newJobs(ctx), runs: map[subjects.Run]*run{}, windows: map[string]*window{}, listeners: map[uint64]*run{},
 		sweeps: sweeper{reads: readsAtMost},
+		serves: func(uint64) {}, released: func() {},
 	}
 	l.gained = sync.OnceFunc(func() { close(o.ready) })
 	return l

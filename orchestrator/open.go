@@ -34,10 +34,16 @@ func (r *run) open(l *loop) {
 	r.phase = opening
 	body, id, generation, asked := r.body, r.id, r.generation, extras{r.context, r.unfit, r.retryOf, r.body}
 	isNew := r.live && isNew(r.id, r.submitted)
+	quiet := r.opener != nil && r.quiet(l.clock.Now())
 	l.job(func(ctx context.Context) {
 		var o opened
 		if start != nil {
-			o = l.resume(ctx, body, start)
+			if quiet {
+				o.before = l.ended(ctx, id, generation)
+			}
+			if o.before == nil {
+				o = l.resume(ctx, body, start)
+			}
 		} else {
 			o = l.inspect(ctx, id, generation, body, asked, isNew)
 		}
@@ -168,6 +174,7 @@ func (l *loop) encodeStart(ctx context.Context, id subjects.Run, generation uint
 
 // opened takes a job's findings back into the loop.
 func (r *run) opened(l *loop, o opened) {
+	l.leftOpening(r)
 	if r.phase != opening {
 		return // forgotten, or left alone, meanwhile
 	}

@@ -70,26 +70,54 @@ func (o *Orchestrator) Run(ctx context.Context) error {
 		svc.close()
 		return err
 	}
-	leave, err := store.Join(work, o.id, func(members []string) {
+	member, err := store.Join(work, o.id, func(members []kv.Member) {
 		l.post(func() { l.own(members) })
 	})
 	if err != nil {
 		svc.close()
 		return err
 	}
+	l.post(func() { l.serves = member.Serve; member.Serve(l.served) })
+	looping, endLoop := context.WithCancel(work)
+	defer endLoop()
+	owned.Go(func() { handOver(ctx, looping, l, member, endLoop) })
 	owned.Go(func() { o.watchConnection(work, l) })
 	up := store.NewUpkeep()
 	owned.Go(func() { up.Watch(work) })
 	owned.Go(func() { o.upkeep(work, l, up) })
 	o.cfg.Logger.Info("orchestrator started", "name", o.cfg.Name, "member", o.id)
-	l.run(ctx)
-	// Leaving first lets the others take over while what is in flight lands.
-	leave()
+	l.run(looping)
+	// Leaving first lets the others take over, if they have not, while what is in flight lands.
+	member.Leave()
 	svc.close()
 	l.close(stopPatience)
 	o.cfg.Logger.Info("orchestrator stopped", "name", o.cfg.Name)
 	return nil
 }
+
+// handOver, once ctx ends, lets the loop go on until the other orchestrators have its runs at hand, at most for a while.
+func handOver(ctx, looping context.Context, l *loop, member *kv.Membership, end func()) {
+	select {
+	case <-ctx.Done():
+	case <-looping.Done():
+		return
+	}
+	if !l.o.nc.IsConnected() {
+		end() // nobody would hear of it
+		return
+	}
+	l.post(func() { l.released = end })
+	member.Retire()
+	select {
+	case <-looping.Done():
+	case <-time.After(handOverPatience):
+		end()
+	}
+}
+
+// handOverPatience bounds how long a stop waits until others have taken over. Those that had not by then do so all the
+// same; only their runs stand still meanwhile.
+const handOverPatience = 5 * time.Second
 
 var errStopped = errors.New("the orchestrator was stopped")
 

@@ -10,6 +10,7 @@ import (
 	"github.com/stepjet/stepjet/client"
 	"github.com/stepjet/stepjet/internal/embedded"
 	"github.com/stepjet/stepjet/internal/natstest"
+	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/outcome"
 )
 
@@ -59,4 +60,30 @@ func TestAPlannedStopHandsOverAtOnce(t *testing.T) {
 		s.run(`{"steps":[{"id":"a","tool":"echo"}]}`, fmt.Sprint("after", i))
 	}
 	require.Less(t, time.Since(began), 2*time.Second)
+}
+
+// A run goes on while others read its records: whoever had it lets go only when they say that they have it.
+func TestAPartitionIsKeptUntilItsNextOwnerServesIt(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	nc := natstest.Connect(t, s.srv)
+	reading, err := kv.Open(t.Context(), nc)
+	require.NoError(t, err)
+	t.Cleanup(reading.Close)
+	other, err := reading.Join(t.Context(), "slow", func([]kv.Member) {})
+	require.NoError(t, err)
+	t.Cleanup(other.Leave)
+	for i := range 20 { // of every partition, also those that are the other's
+		s.run(`{"steps":[{"id":"a","tool":"echo"}]}`, fmt.Sprint("kept", i))
+	}
+}
+
+// It waits for others to take over no longer than it must.
+func TestTheLastOrchestratorStopsAtOnce(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	stop := s.orchestrator()
+	began := time.Now()
+	stop()
+	require.Less(t, time.Since(began), 4*time.Second, "the other has nothing to read")
 }

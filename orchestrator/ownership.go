@@ -18,6 +18,8 @@ type cursor struct {
 	stop       func()
 	caughtUp   bool
 	last       uint64 // sequence of the last record read
+	closed     []*run // found in the replay, still to be opened
+	opening    int    // how many of them are being opened
 }
 
 // owner gives the member that owns a partition: the one with the highest hash of both (rendezvous hashing), so that a
@@ -44,17 +46,27 @@ func mix(x uint64) uint64 {
 	return x ^ x>>33
 }
 
-// own takes the partitions that the live members leave to this one and lets the others go.
-func (l *loop) own(members []string) {
+// own takes the partitions that the live members leave to this one. One that is another's now is let go of when that other
+// has its runs at hand and says so; until then this one goes on with them, so that no run stands still while its records
+// are read elsewhere. Both may be at work on a run for a moment, which does no harm.
+func (l *loop) own(members []kv.Member) {
+	var staying []string
+	serves := map[string]uint64{}
+	for _, m := range members {
+		if !m.Leaving {
+			staying = append(staying, m.ID)
+			serves[m.ID] = m.Serves
+		}
+	}
 	gained := map[int][]int{} // by ledger shard
 	var lost partitions
 	for p := range l.owned {
-		mine := owner(p, members) == l.o.id
+		next := owner(p, staying)
 		switch {
-		case mine && l.owned[p] == nil:
+		case next == l.o.id && l.owned[p] == nil:
 			shard := subjects.LedgerShard(p, l.store.Shards())
 			gained[shard] = append(gained[shard], p)
-		case !mine && l.owned[p] != nil:
+		case next != l.o.id && l.owned[p] != nil && serves[next]>>p&1 == 1:
 			lost[p] = true
 		}
 	}
@@ -65,8 +77,11 @@ func (l *loop) own(members []string) {
 	if lost != (partitions{}) || len(gained) > 0 {
 		l.log.Info("ownership changed", "members", len(members), "partitions", l.countOwned())
 	}
-	if slices.Contains(members, l.o.id) {
+	l.tellServed()
+	if slices.Contains(staying, l.o.id) {
 		l.gained()
+	} else if len(staying) == 0 || l.countOwned() == 0 {
+		l.released()
 	}
 }
 
@@ -176,14 +191,5 @@ func (l *loop) restart(c *cursor) {
 func (l *loop) reread() {
 	for _, c := range l.cursors() {
 		l.restart(c)
-	}
-}
-
-// caughtUp ends the replay of what was there: the runs found so far are opened, and what should be out is compared with
-// what is.
-func (l *loop) caughtUp(c *cursor, last uint64) {
-	c.caughtUp, c.last = true, max(c.last, last)
-	for _, r := range l.oldestFirst(func(r *run) bool { return l.owned[r.id.Partition()] == c && r.phase == replaying }) {
-		r.open(l)
 	}
 }

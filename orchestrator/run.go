@@ -57,6 +57,7 @@ type run struct {
 	audience audience // of its events
 
 	live      bool    // its plan came while this process followed the ledger, not with what lay there
+	opener    *cursor // whose replay found it, while it is being opened
 	recovered bool    // begun by an earlier owner, or by this one before it read the ledger again
 	busy      bool    // a job fetches a blob that the next record needs
 	parked    []entry // records that wait for a phase or a blob, in ledger order
@@ -111,6 +112,7 @@ func (l *loop) leaveAlone(r *run) {
 // forget drops a run from memory.
 func (l *loop) forget(r *run) {
 	r.phase = forgotten
+	l.leftOpening(r)
 	l.ground(r)
 	l.timers.set(r, time.Time{})
 	if l.runs[r.id] == r {

@@ -93,6 +93,10 @@ func (t *truths) dispatched(m *message, repair int, by *process) {
 	t.w.stats["dispatch by the sweep"]++
 	record := subjects.StepRecord(a, len(t.w.shards))
 	looked, ok := x.readBacks[by.name+record]
+	prefix := strings.TrimSuffix(subjects.PartitionFilter(a.Partition(), len(t.w.shards)), ">")
+	if at, listed := t.lists[by.name+prefix]; listed && (!ok || at < looked) { // a message may come long after that
+		looked, ok = at, true
+	}
 	if e := t.w.streamOf(record).bySubj[record]; !ok || e != nil && e.Time.Sub(epoch) < looked {
 		t.w.violate("I7", "the sweep sent %s again without looking for its record", a.MessageID())
 	}

@@ -55,9 +55,13 @@ func (w *world) newOrch(name string, life int) *orch {
 	or := &Orchestrator{cfg: cfg, id: o.name, ready: make(chan struct{})}
 	o.l = newLoop(or, store, reg, ctx)
 	o.jobs = &simJobs{p: o.process, ctx: ctx, most: w.knobs.jobs}
+	o.l.sweeps.reads = w.knobs.reads
 	o.l.bus, o.l.clock, o.l.jobs = simBus{o.process}, &simClock{process: o.process}, o.jobs
 	o.svc = &service{o: or, l: o.l}
 	o.settled = o.settle
+	if w.patient() {
+		o.l.serves = func(uint64) { o.serves() }
+	}
 	o.died = func() { cancel(errStopped); w.buried(o) }
 	o.tick(simSweep, func() { o.l.sweep(o.clock()) })
 	o.tick(purgeEvery, func() { o.l.purge(o.clock()) })
@@ -124,11 +128,41 @@ func (o *orch) tell(members []string) {
 		return
 	}
 	o.members = members
+	o.told()
+}
+
+// told lets what is known of the members arrive.
+func (o *orch) told() {
 	o.after(o.w.latency(), func() {
-		now := o.members // whatever was on the way before
+		now := o.w.serving(o.members) // whatever was on the way before
 		o.w.log("%s is told of the members %v", o.name, now)
 		o.l.post(func() { o.l.own(now) })
 	})
+}
+
+// serves passes on what an orchestrator has at hand, in worlds in which the others hear of it.
+func (o *orch) serves() {
+	for _, x := range o.w.owners {
+		if x != o && slices.Contains(x.members, o.name) {
+			x.told()
+		}
+	}
+}
+
+// patient is whether a partition is kept until its next owner has its runs at hand: in every other world. In the rest all
+// serve whatever is theirs, so that ownership passes at once.
+func (w *world) patient() bool { return w.seed%2 == 1 }
+
+// serving makes members of names.
+func (w *world) serving(names []string) (all []kv.Member) {
+	for _, name := range names {
+		m := kv.Member{ID: name, Serves: ^uint64(0)}
+		if i := slices.IndexFunc(w.owners, func(o *orch) bool { return o.name == name }); i >= 0 && w.patient() {
+			m.Serves = w.owners[i].l.served
+		}
+		all = append(all, m)
+	}
+	return all
 }
 
 // cancel is the request of somebody who wants a run to end.

@@ -198,6 +198,21 @@ func (s *simStore) Read(_ context.Context, subject string) (*kv.Entry, error) {
 	return found, err
 }
 
+func (s *simStore) Stored(_ context.Context, shard int, filter string) (there map[string]uint64, err error) {
+	err = s.do("list "+filter, func() {
+		there = map[string]uint64{}
+		prefix, plans := strings.CutSuffix(filter, "*.*.plan")
+		prefix = strings.TrimSuffix(prefix, ">")
+		for subject := range s.w.ledger(shard).bySubj {
+			if strings.HasPrefix(subject, prefix) && (!plans || strings.HasSuffix(subject, ".plan")) && s.w.bug != sweepBlindly {
+				there[subject] = 1
+			}
+		}
+		s.w.truths.listed(s.p, prefix, there)
+	})
+	return there, err
+}
+
 func (s *simStore) PurgeRun(_ context.Context, r subjects.Run, generation uint64) error {
 	st := s.w.ledger(subjects.LedgerShard(r.Partition(), s.Shards()))
 	plan, rest := subjects.PlanRecord(r, s.Shards()), strings.TrimSuffix(subjects.GenerationFilter(r, generation, s.Shards()), ">")

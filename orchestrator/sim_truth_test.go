@@ -26,7 +26,8 @@ type truths struct {
 	runs    map[genKey]*truth
 	order   []*truth
 	history map[subjects.Run]*past
-	dead    map[string]bool // dead letters, by key
+	dead    map[string]bool          // dead letters, by key
+	lists   map[string]time.Duration // by process and prefix: when it first listed a partition
 }
 
 type genKey struct {
@@ -69,7 +70,7 @@ type truth struct {
 
 func newTruths(w *world) truths {
 	return truths{
-		w: w, cases: map[string]reference.Case{}, runs: map[genKey]*truth{}, history: map[subjects.Run]*past{}, dead: map[string]bool{},
+		w: w, cases: map[string]reference.Case{}, runs: map[genKey]*truth{}, history: map[subjects.Run]*past{}, dead: map[string]bool{}, lists: map[string]time.Duration{},
 	}
 }
 
@@ -266,6 +267,18 @@ func (t *truths) readBack(p *process, subject string, found bool) {
 	}
 	if x := t.of(rec.Run, rec.Generation); x != nil && rec.Kind == subjects.StepKind && !found {
 		x.readBacks[p.name+subject] = t.w.now
+	}
+}
+
+// listed is readBack for all records that begin with a prefix; of plans, those that are there.
+func (t *truths) listed(p *process, prefix string, there map[string]uint64) {
+	if _, before := t.lists[p.name+prefix]; !before {
+		t.lists[p.name+prefix] = t.w.now
+	}
+	for _, x := range t.order {
+		if plan := subjects.PlanRecord(x.id, len(t.w.shards)); there[plan] > 0 {
+			t.readBack(p, plan, true)
+		}
 	}
 }
 

@@ -243,6 +243,13 @@ func (l *loop) sendAgain(x expected) {
 	if x.run.phase != running || !x.run.machine.Wanted(x.dispatch.Call, x.dispatch.Attempt) {
 		return
 	}
+	if x.run.flights[x.dispatch.Call] == nil && x.dispatch.At.IsZero() {
+		// This owner has not sent it, and the one before most likely had not either. Should it send it this very moment, the
+		// stream takes only one of two regular dispatches.
+		l.log.Debug("dispatching what an earlier owner did not", "step", x.attempt.MessageID(), "tool", x.attempt.Tool)
+		l.offer(x.run, x.dispatch, 0)
+		return
+	}
 	x.run.repairs++
 	l.log.Debug("dispatching again what was lost", "step", x.attempt.MessageID(), "tool", x.attempt.Tool)
 	l.offer(x.run, x.dispatch, x.run.repairs)

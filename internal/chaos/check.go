@@ -44,6 +44,9 @@ const (
 	sometimesConflict    = "conflict"         // another plan under the same id was refused
 	sometimesAsked       = "asked again"      // an outcome was told more than once
 	sometimesCancelled   = "cancelled"        // a run
+	sometimesExpired     = "expired"          // a run, by its deadline
+	sometimesOverdue     = "overdue"          // a step, by its own
+	sometimesInTime      = "in time"          // a run with a deadline came to its end before
 	sometimesSkipped     = "skipped"          // a step
 	sometimesItems       = "items"            // of a for_each
 	sometimesStrict      = "strict"           // a run compared with the sequential reference
@@ -81,6 +84,7 @@ type record struct {
 	rec    subjects.Record
 	at     time.Time
 	result wire.Result
+	stop   string // of a stop record: the status that it gives the run
 }
 
 type checker struct {
@@ -144,6 +148,9 @@ func (c *checker) sorted() []*runView {
 
 func (c *checker) readEvents() {
 	for _, e := range c.ev.Events {
+		if e.Kind == evBare {
+			continue
+		}
 		r := c.run(e.Tenant, e.Run)
 		switch e.Kind {
 		case evSubmit:

@@ -36,14 +36,17 @@ func (c *checker) checkLimits() {
 	}
 }
 
-// cancelled reports whether something of a run was cancelled. Its steps are taken out of their queue then, which frees
+// withdrawn reports whether steps of a run were taken out of their queue: it was stopped, or they were overdue. That frees
 // their slots a moment before the tools hear of it.
-func (r *runView) cancelled() bool {
+func (r *runView) withdrawn() bool {
 	if r.doc == nil {
 		return false
 	}
+	if slices.ContainsFunc(r.records, record.overdue) {
+		return true
+	}
 	is := func(s outcome.Step) bool { return s.Status == outcome.StepCancelled }
-	return r.doc.Status == outcome.Cancelled || slices.ContainsFunc(r.doc.Steps, func(s outcome.Step) bool {
+	return r.doc.Status == outcome.Cancelled || r.doc.Status == outcome.Expired || slices.ContainsFunc(r.doc.Steps, func(s outcome.Step) bool {
 		return is(s) || slices.ContainsFunc(s.Items, is)
 	})
 }
@@ -62,7 +65,7 @@ func (c *checker) leases() map[string][]moment {
 			open[x] = e
 		case evEnd:
 			b, ok := open[x]
-			if !ok || c.run(e.Tenant, e.Run).cancelled() {
+			if !ok || c.run(e.Tenant, e.Run).withdrawn() {
 				continue
 			}
 			delete(open, x)

@@ -6,10 +6,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tidwall/gjson"
+
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/reference"
 	"github.com/stepjet/stepjet/kv"
-	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/plan"
 	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/tool"
@@ -46,6 +47,7 @@ func (c *checker) readRecord(r *runView, rec subjects.Record, e kv.Entry) {
 			c.count(sometimesLarge)
 		}
 	case subjects.StopKind:
+		one.stop = gjson.GetBytes(e.Data, "reason").Str
 		r.records = append(r.records, one)
 	case subjects.StartKind:
 		r.freeze(e.Data)
@@ -81,6 +83,11 @@ func (r *runView) stands() bool {
 // byOwner reports whether a record was written by an orchestrator.
 func (x record) byOwner() bool { return strings.HasPrefix(x.result.Worker, "=") }
 
+// overdue reports whether a record says that a step was not done by its deadline.
+func (x record) overdue() bool {
+	return x.result.Error != nil && x.result.Error.Code == fault.Timeout && x.byOwner()
+}
+
 // disturbed reports whether some record says what no tool said: then the run need not be what the reference makes of it.
 func (r *runView) disturbed() bool {
 	return slices.ContainsFunc(r.records, func(x record) bool {
@@ -88,7 +95,7 @@ func (r *runView) disturbed() bool {
 			return false
 		}
 		code := x.result.Error.Code
-		return code == fault.WorkerLost || code == fault.OutcomeUnknown || code == fault.Timeout && x.byOwner()
+		return code == fault.WorkerLost || code == fault.OutcomeUnknown || x.overdue()
 	})
 }
 
@@ -100,7 +107,7 @@ func (r *runView) decisions() (list []reference.Decided, ok bool) {
 			continue
 		}
 		if x.rec.Kind == subjects.StopKind {
-			list = append(list, reference.Decided{Stop: string(outcome.Cancelled)})
+			list = append(list, reference.Decided{Stop: x.stop})
 			continue
 		}
 		if x.result.Handle != nil {

@@ -82,6 +82,9 @@ func (c *checker) checkRecords(r *runView) {
 		if x.result.Error != nil {
 			c.countCode(x.result.Error.Code)
 		}
+		if x.overdue() {
+			c.count(sometimesOverdue)
+		}
 		if r.work != nil && !r.has(s.id) {
 			c.violation("I8", r, "the record of a step %s that the plan hasn't got", s.id)
 		}
@@ -112,8 +115,13 @@ func (c *checker) checkDocument(r *runView) {
 		}
 		return
 	}
-	if r.doc.Status == outcome.Cancelled {
+	switch {
+	case r.doc.Status == outcome.Cancelled:
 		c.count(sometimesCancelled)
+	case r.doc.Status == outcome.Expired:
+		c.count(sometimesExpired)
+	case r.work.Kind == kindLate:
+		c.count(sometimesInTime)
 	}
 	c.checkSkipped(r)
 	contracts := r.work.Contracts

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -117,10 +118,14 @@ func quantiles(spans []time.Duration) string {
 
 // stalls gives, for each fault of a kind, the longest silence of any one run that was under way: from its last sign of
 // life (or the fault, if that came later) to the next.
-func stalls(e *Evidence, kind string) []time.Duration {
+func stalls(e *Evidence, kind string) []time.Duration { return stallsOf(e, kind, evBegin, "") }
+
+// stallsOf is stalls of the runs of one kind. Of those whose steps are all quick and succeed, every silence is an outage;
+// others are silent as well while a retry waits for its time.
+func stallsOf(e *Evidence, kind, event, run string) []time.Duration {
 	byRun := map[string][]int64{}
 	for _, x := range e.Events {
-		if x.Kind == evBegin {
+		if x.Kind == event && strings.HasPrefix(x.Run, run) {
 			byRun[x.Tenant+"/"+x.Run] = append(byRun[x.Tenant+"/"+x.Run], x.At)
 		}
 	}
@@ -133,24 +138,35 @@ func stalls(e *Evidence, kind string) []time.Duration {
 		if f.Kind != kind {
 			continue
 		}
-		from, until := f.At.UnixNano(), f.At.Add(20*time.Second).UnixNano()
+		until := f.At.Add(20 * time.Second)
 		if i+1 < len(faults) {
-			until = faults[i+1].At.UnixNano()
+			until = faults[i+1].At
 		}
-		worst := int64(0)
-		for _, list := range byRun {
-			if list[0] > from || list[len(list)-1] <= from {
-				continue // it was not under way
-			}
-			for j := 1; j < len(list) && list[j-1] < until; j++ {
-				if list[j] > from {
-					worst = max(worst, list[j]-max(list[j-1], from))
-				}
-			}
-		}
-		if worst > 0 {
+		if worst := worstOf(byRun, f.At.UnixNano(), until.UnixNano()); worst > 0 {
 			spans = append(spans, time.Duration(worst))
 		}
 	}
 	return spans
+}
+
+// worstOf gives the longest silence, of any run that was under way at from, that began before until.
+func worstOf(byRun map[string][]int64, from, until int64) (worst int64) {
+	for _, list := range byRun {
+		if list[0] > from || list[len(list)-1] <= from {
+			continue // it was not under way
+		}
+		for j := 1; j < len(list) && list[j-1] < until; j++ {
+			if list[j] > from {
+				worst = max(worst, list[j]-max(list[j-1], from))
+			}
+		}
+	}
+	return worst
+}
+
+// compared says how long the slowest run stood still, and how long a bare use of JetStream did in the same faults.
+func compared(kind, before string) figure {
+	return func(e *Evidence, _ *Report) string {
+		return before + fmt.Sprintf("the slowest run went on after %s, bare JetStream after %s", quantiles(stalls(e, kind)), quantiles(stallsOf(e, kind, evBare, "")))
+	}
 }

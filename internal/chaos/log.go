@@ -20,6 +20,7 @@ const (
 	evBegin   = "begin"   // a tool was called
 	evEffect  = "effect"  // it did what can't be undone
 	evEnd     = "end"     // it returns
+	evBare    = "bare"    // a message passed through JetStream without Stepjet
 )
 
 // Event is one line of a log. Which fields are set depends on the kind.

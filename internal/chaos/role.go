@@ -28,6 +28,7 @@ const (
 	roleWorker       = "worker"
 	roleAgent        = "agent"
 	roleHerd         = "herd"
+	roleBare         = "bare"
 )
 
 // Role is what one process does.
@@ -95,8 +96,11 @@ func (r *Role) play(ctx context.Context, log *slog.Logger) error {
 	if r.Kind == roleServer {
 		return r.server(ctx, log)
 	}
-	if r.Kind == roleHerd {
+	switch r.Kind {
+	case roleHerd:
 		return r.herd(ctx)
+	case roleBare:
+		return r.bare(ctx, log)
 	}
 	nc, err := r.connect(ctx, log)
 	if err != nil {

@@ -83,6 +83,25 @@ var cancelRace = Scenario{
 	},
 }
 
+var deadlineRace = Scenario{
+	Name:    "deadline-race",
+	Fault:   "deadlines of runs and steps racing every event, beside kills of workers and orchestrators",
+	Correct: "one winner",
+	Shape:   Shape{Kinds: []string{kindLate, kindLate, kindLate, kindRandom}, Orchestrators: 3},
+	Inject: loop(time.Second, 3*time.Second, func(ctx context.Context, h *Harm, i int) error {
+		if i%2 == 0 {
+			return h.killed(ctx, "orchestrator killed", node("o", i/2%3), h.between(0, time.Second))
+		}
+		n := node("w", i/2%3)
+		return h.killed(ctx, "worker killed", n, h.between(0, time.Second), n)
+	}),
+	Sometimes: []string{sometimesExpired, sometimesOverdue, sometimesInTime},
+	Figures: func(e *Evidence, r *Report) []string {
+		return []string{fmt.Sprintf("%d runs expired, %d with deadlines came to their end before, %d steps were overdue",
+			r.Counts[sometimesExpired], r.Counts[sometimesInTime], r.Counts[sometimesOverdue]), attempts(e, r)}
+	},
+}
+
 // chains are runs that are under way at any moment, so that every silence is seen.
 var chains = Shape{Kinds: []string{kindChain, kindChain, kindChain, kindRandom}, Orchestrators: 3, Parallel: 15}
 
@@ -96,7 +115,7 @@ var failover = Scenario{
 		return h.killed(ctx, "orchestrator killed", node("o", i%3), 100*time.Millisecond)
 	}),
 	Figures: func(e *Evidence, r *Report) []string {
-		return []string{"the slowest run resumed after " + quantiles(stalls(e, "orchestrator killed")), duplicates(e, r)}
+		return []string{"the slowest chain resumed after " + quantiles(stallsOf(e, "orchestrator killed", evBegin, kindChain)), duplicates(e, r)}
 	},
 }
 
@@ -118,7 +137,7 @@ var handover = Scenario{
 		return h.again(ctx, n)
 	}),
 	Figures: func(e *Evidence, r *Report) []string {
-		return []string{"the slowest run resumed after " + quantiles(stalls(e, "orchestrator stopped")), duplicates(e, r)}
+		return []string{"the slowest chain resumed after " + quantiles(stallsOf(e, "orchestrator stopped", evBegin, kindChain)), duplicates(e, r)}
 	},
 }
 

@@ -25,6 +25,7 @@ const (
 	kindChain  = "chain"  // twenty steps one after the other
 	kindPoison = "poison" // one step kills its worker, every time
 	kindLarge  = "large"  // results too large for a message
+	kindLate   = "late"   // its run, and some of its steps, have deadlines that they may just meet or just miss
 )
 
 // Work is all that follows from a run's id.
@@ -57,6 +58,8 @@ func WorkOf(run string) *Work {
 		w.Case = generate(rng, kind, reference.Options{Steps: 12, ForEach: true, Stop: true})
 	case kindChain:
 		w.Case = chain(20, `{"v":1}`)
+	case kindLate:
+		w.Case = hurried(rng, generate(rng, kind, reference.Options{Steps: 10, ForEach: true, Stop: true}))
 	case kindLarge:
 		w.Case = chain(3, `"`+strings.Repeat(run, (300<<10)/len(run))+`"`)
 	case kindPoison:
@@ -100,6 +103,26 @@ func generate(rng *rand.Rand, kind string, o reference.Options) reference.Case {
 			s.Failures[i].Retryable = f.Retryable && (f.Code == string(fault.ToolFailed) || f.Code == string(fault.Timeout))
 		}
 	}
+	return c
+}
+
+// hurried gives a case deadlines about as long as what they bound takes.
+func hurried(rng *rand.Rand, c reference.Case) reference.Case {
+	var doc map[string]json.RawMessage
+	var steps []map[string]json.RawMessage
+	must(json.Unmarshal(c.Plan, &doc))
+	must(json.Unmarshal(doc["steps"], &steps))
+	within := func(most int) json.RawMessage { return fmt.Appendf(nil, `"%dms"`, 5+rng.Intn(most)) }
+	for _, s := range steps {
+		if rng.Intn(4) == 0 {
+			s["timeout"] = within(120)
+		}
+	}
+	if rng.Intn(3) > 0 {
+		doc["timeout"] = within(500)
+	}
+	doc["steps"], _ = json.Marshal(steps)
+	c.Plan, _ = json.Marshal(doc)
 	return c
 }
 

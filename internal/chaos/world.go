@@ -21,6 +21,7 @@ type Shape struct {
 	Orchestrators int // default 2
 	Workers       int // default 3
 	Agents        int // default 2, each a tenant of its own
+	Bare          int // lanes of JetStream without Stepjet, to compare with
 	Parallel      int // runs at a time of each agent; default 8
 	Runs          int // of each agent; 0: until the faults are over
 	Kinds         []string
@@ -117,8 +118,16 @@ func newWorld(ctx context.Context, net network, dir string, command []string, o 
 			return w, err
 		}
 	}
+	if w.opts.Bare > 0 {
+		if err := w.start(ctx, bareNode, Role{Kind: roleBare, Parallel: w.opts.Bare}); err != nil {
+			return w, err
+		}
+	}
 	return w, w.connect(ctx)
 }
+
+// bareNode is where JetStream is used without Stepjet.
+const bareNode = "b1"
 
 func node(kind string, i int) string { return fmt.Sprint(kind, i+1) }
 

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"os"
 	"strconv"
+	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 
@@ -91,6 +92,11 @@ func (o Options) listen(opts *server.Options) error {
 	return err
 }
 
+// clusterPing is how often members ask each other whether they are there. One that fell silent is given up after the third
+// interval; until then the others go on sending it what its clients had asked for, and once it is back, TCP takes as long as
+// it was silent to try a connection again that nobody has closed.
+const clusterPing = 2 * time.Second
+
 func (o Options) cluster(opts *server.Options) error {
 	if o.Cluster == "" {
 		return nil
@@ -103,7 +109,10 @@ func (o Options) cluster(opts *server.Options) error {
 	if err != nil {
 		return err
 	}
-	opts.Cluster = server.ClusterOpts{Name: o.Cluster, Host: host, Port: port, PoolSize: -1}
+	opts.Cluster = server.ClusterOpts{
+		Name: o.Cluster, Host: host, Port: port, PoolSize: -1,
+		PingInterval: clusterPing, MaxPingsOut: 2, // as docs/operations.md says for clusters
+	}
 	for _, r := range o.Routes {
 		u, err := url.Parse(r)
 		if err != nil {

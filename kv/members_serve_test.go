@@ -1,0 +1,89 @@
+package kv_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/require"
+
+	"github.com/stepjet/stepjet/internal/natstest"
+	"github.com/stepjet/stepjet/kv"
+	"github.com/stepjet/stepjet/subjects"
+)
+
+// members joins and gives all that it is told.
+func members(t *testing.T, s *kv.Store, id string) (*kv.Membership, <-chan []kv.Member) {
+	t.Helper()
+	told := make(chan []kv.Member, 100)
+	m, err := s.Join(within(t, 10*time.Second), id, func(all []kv.Member) { told <- all })
+	require.NoError(t, err)
+	t.Cleanup(m.Leave)
+	return m, told
+}
+
+func awaitMembers(t *testing.T, told <-chan []kv.Member, want ...kv.Member) {
+	t.Helper()
+	for {
+		got := receive(t, told, "members")
+		if len(got) == len(want) {
+			same := true
+			for i := range got {
+				same = same && got[i] == want[i]
+			}
+			if same {
+				return
+			}
+		}
+	}
+}
+
+func TestAMemberTellsWhatItServesAndThatItLeaves(t *testing.T) {
+	t.Parallel()
+	srv := natstest.Start(t)
+	a, _ := members(t, setupOn(t, srv, kv.Config{}), "a")
+	_, told := members(t, setupOn(t, srv, kv.Config{}), "b")
+	awaitMembers(t, told, kv.Member{ID: "a"}, kv.Member{ID: "b"})
+	a.Serve(1<<63 | 5)
+	awaitMembers(t, told, kv.Member{ID: "a", Serves: 1<<63 | 5}, kv.Member{ID: "b"})
+	a.Retire()
+	awaitMembers(t, told, kv.Member{ID: "a", Serves: 1<<63 | 5, Leaving: true}, kv.Member{ID: "b"})
+	a.Leave()
+	awaitMembers(t, told, kv.Member{ID: "b"})
+}
+
+// One that says nothing of what it serves takes over at once, as all did before there was anything to be said.
+func TestAnOlderMemberServesAll(t *testing.T) {
+	t.Parallel()
+	srv := natstest.Start(t)
+	s := setupOn(t, srv, kv.Config{})
+	_, told := members(t, s, "a")
+	js, err := jetstream.New(s.Conn())
+	require.NoError(t, err)
+	key := subjects.BucketSubject(subjects.MembersBucket, "old")
+	_, err = js.PublishMsg(within(t, 5*time.Second), &nats.Msg{Subject: key, Header: nats.Header{"Nats-TTL": {"3s"}}})
+	require.NoError(t, err)
+	awaitMembers(t, told, kv.Member{ID: "a"}, kv.Member{ID: "old", Serves: ^uint64(0)})
+}
+
+// Of a process that dies the connection closes: that is known long before its key expires.
+func TestAMemberWhoseConnectionClosesIsGoneSoon(t *testing.T) {
+	t.Parallel()
+	srv := natstest.Start(t)
+	s := setupOn(t, srv, kv.Config{})
+	_, told := members(t, s, "a")
+	nc, err := nats.Connect("", nats.InProcessServer(srv.InProcess()))
+	require.NoError(t, err)
+	dying, err := kv.Setup(within(t, 10*time.Second), nc, kv.Config{})
+	require.NoError(t, err)
+	t.Cleanup(dying.Close)
+	_, err = dying.Join(within(t, 10*time.Second), "b", func([]kv.Member) {})
+	require.NoError(t, err)
+	awaitMembers(t, told, kv.Member{ID: "a"}, kv.Member{ID: "b"})
+	nc.Close()
+	awaitMembers(t, told, kv.Member{ID: "a"})
+	e, err := s.Read(within(t, 5*time.Second), subjects.BucketSubject(subjects.MembersBucket, "b"))
+	require.NoError(t, err)
+	require.NotEmpty(t, e.Data, "its key stands still")
+}
