@@ -138,7 +138,9 @@ type doctor struct {
 	stepShards int
 	assets     []asset
 	tools      []Tool
-	removed    map[string]int // shards of removed tools
+	removed    map[string]int  // shards of removed tools
+	newer      []string        // keys of the registry that a newer version wrote
+	foreign    map[string]bool // consumers of tools among them
 	kept       map[string]keptDefinition
 	queues     map[queueKey]toolQueue // consumers of the step streams
 	skews      []skew

@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/wire"
 )
 
 const (
@@ -85,7 +86,7 @@ type memberNews struct {
 func (m *membership) renew(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, memberTTL)
 	defer cancel()
-	err := m.write(ctx, nats.Header{})
+	err := m.write(ctx, wire.Versioned())
 	if apiCode(err) != codeWrongLastSequence {
 		return err
 	}
@@ -93,7 +94,7 @@ func (m *membership) renew(ctx context.Context) error {
 	if e, err := m.s.Read(ctx, m.subject); err == nil {
 		m.seq = e.Seq
 	}
-	return m.write(ctx, nats.Header{})
+	return m.write(ctx, wire.Versioned())
 }
 
 func (m *membership) write(ctx context.Context, h nats.Header) error {
@@ -107,7 +108,7 @@ func (m *membership) write(ctx context.Context, h nats.Header) error {
 
 // leave puts a marker in the key's place, which tells the others at once and expires as the key would have.
 func (m *membership) leave(ctx context.Context) {
-	marker := nats.Header{"KV-Operation": {"DEL"}}
+	marker := deletion()
 	if apiCode(m.write(ctx, marker)) != codeWrongLastSequence {
 		return // if it failed, the key expires
 	}

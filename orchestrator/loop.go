@@ -41,7 +41,7 @@ type loop struct {
 
 func newLoop(o *Orchestrator, store storage, reg *registry, ctx context.Context) *loop {
 	l := &loop{
-		o: o, log: o.cfg.Logger, store: store, bus: o.nc, clock: wall{}, reg: reg, mail: newMailbox(), ctx: ctx,
+		o: o, log: o.cfg.Logger, store: store, bus: connBus{o.nc}, clock: wall{}, reg: reg, mail: newMailbox(), ctx: ctx,
 		jobs: newJobs(ctx), runs: map[subjects.Run]*run{}, windows: map[string]*window{},
 	}
 	l.gained = sync.OnceFunc(func() { close(o.ready) })

@@ -19,6 +19,7 @@ import (
 // opened is what a job found out about a run.
 type opened struct {
 	before  *outcome.Run // a run of this id has finished already
+	newer   bool         // it was finished by a newer Stepjet
 	start   *startRecord // read from a start record that lay in a blob
 	plan    *plan.Plan
 	schemas schemas
@@ -89,6 +90,8 @@ func (l *loop) decodeStart(ctx context.Context, e *entry) (*startRecord, error) 
 func (l *loop) inspect(ctx context.Context, id subjects.Run, generation uint64, body []byte, asked extras) opened {
 	if doc, err := l.store.History(ctx, id); err == nil {
 		return opened{before: doc}
+	} else if fault.CodeOf(err) == fault.NewerVersion {
+		return opened{newer: true}
 	} else if !errors.Is(err, &fault.Error{Code: fault.NotFound}) {
 		return opened{err: err}
 	}
@@ -150,7 +153,7 @@ func (l *loop) encodeStart(ctx context.Context, id subjects.Run, generation uint
 		return nil, nil, fault.Wrap(fault.Internal, err, "writing a start record")
 	}
 	if len(body) <= wire.InlineLimit {
-		return versionHeader(), body, nil
+		return wire.Versioned(), body, nil
 	}
 	handle, err := l.putBlob(ctx, func(unique string) string { return subjects.RunBlobName(id, generation, "start", unique) }, body)
 	if err != nil {
@@ -174,6 +177,8 @@ func (r *run) opened(l *loop, o opened) {
 				r.open(l)
 			}
 		})
+	case o.newer:
+		l.leaveAlone(r)
 	case o.gone:
 		l.forget(r)
 	case o.before != nil:
