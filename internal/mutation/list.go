@@ -141,4 +141,16 @@ var mutants = []mutant{
 		"kv/purge.go", "	return s.takeOut(ctx, shard, tool, subjects.RunToolFilter(\"step\", r, generation, tool, shard))",
 		"	return s.purge(ctx, subjects.StepsStream(shard), purgeRequest{Subject: subjects.RunToolFilter(\"step\", r, generation, tool, shard)})", "./kv", "",
 	},
+	{
+		"newer-overwritten", "a registry entry of a newer version is written over",
+		"kv/registry.go", "	case fault.NewerVersion:\n		return Tool{}, err\n	}", "	}", "./kv", "Newer|Forms",
+	},
+	{
+		"unknown-dropped", "what a newer version added to a registry entry is lost by writing it anew",
+		"kv/registry.go", "AckWait: s.cfg.AckWait, unknown: old.unknown,", "AckWait: s.cfg.AckWait,", "./kv", "Unknown|Forms",
+	},
+	{
+		"newer-requests", "requests of a newer version are carried out",
+		"orchestrator/service.go", "			if wire.Known(m.Header) {", "			if true {", "./orchestrator", "Newer",
+	},
 }
