@@ -46,13 +46,16 @@ func Known(h nats.Header) bool {
 	if v == "" || v == subjects.Version {
 		return true
 	}
-	major, _, _ := strings.Cut(v, ".")
-	n, err := strconv.ParseUint(major, 10, 32)
+	n, err := major(v)
 	return err == nil && n <= ours
 }
 
-// ours is the version of the messages of package subjects, as a number.
-var ours, _ = strconv.ParseUint(subjects.Version, 10, 32)
+var ours, _ = major(subjects.Version)
+
+func major(version string) (uint64, error) {
+	number, _, _ := strings.Cut(version, ".")
+	return strconv.ParseUint(number, 10, 32)
+}
 
 // Versioned gives the headers of a message that has no others than its version.
 func Versioned() nats.Header { return nats.Header{subjects.HeaderVersion: {subjects.Version}} }

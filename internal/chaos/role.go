@@ -33,6 +33,7 @@ const (
 // Role is what one process does.
 type Role struct {
 	Kind, Name string
+	Version    string // of the program; empty: this one
 	URL        string // of all servers, separated by commas
 	Log        string // the file of events of a worker or agent
 
