@@ -35,6 +35,7 @@ type loop struct {
 	purges  purger
 	windows map[string]*window // by tool
 	blobs   blobCache
+	larges  larges
 
 	effects machine.Effects // scratch
 }

@@ -211,7 +211,7 @@ func (r *run) begin(l *loop) {
 		return
 	}
 	now := l.clock.Now()
-	r.phase, r.resolver = running, r.plan.NewResolver()
+	r.phase, r.resolver = running, r.plan.NewResolver().Limit(wire.InlineLimit)
 	r.machine = machine.New(r.plan, machine.Start{
 		Key:       r.id.Tenant + "/" + r.id.ID + "/" + strconv.FormatUint(r.generation, 10),
 		Submitted: r.submitted, Started: at.Time, Contracts: r.start.contracts(), Reused: r.start.Reuse.results(r.plan),

@@ -90,12 +90,12 @@ const LaterField = ` + "`" + laterField + "`" + `
 	{"wire/wire.go", "		body, err := json.Marshal(r.Error)\n", "		body, err := json.Marshal(r.Error)\n		body = Later(body)\n"},
 	{"orchestrator/open.go", "	body, err = json.Marshal(start)\n", "	body, err = json.Marshal(start)\n	body = wire.Later(body)\n"},
 	{"orchestrator/records.go", "	return b\n", "	return wire.Later(b)\n"},
-	{"orchestrator/finish.go", "		created, err := l.store.CreateHistory(ctx, view.id, doc)\n", `		if doc.Outcome != nil {
+	{"orchestrator/finish.go", "		created, err := l.storeDocument(ctx, view.id, doc)\n", `		if doc.Outcome != nil {
 			var later outcome.Outcome
 			_ = json.Unmarshal(wire.Later(doc.Outcome.JSON()), &later)
 			doc.Outcome = &later
 		}
-		created, err := l.store.CreateHistory(ctx, view.id, doc)
+		created, err := l.storeDocument(ctx, view.id, doc)
 `},
 	{"kv/registry.go", "	msg := &nats.Msg{Subject: toolSubject(t.Name), Header: wire.Versioned(), Data: body}\n", "	msg := &nats.Msg{Subject: toolSubject(t.Name), Header: wire.Versioned(), Data: wire.Later(body)}\n"},
 	{"kv/history.go", "	body, blob := doc.JSON(), \"\"\n", "	body, blob := wire.Later(doc.JSON()), \"\"\n"},
