@@ -4,7 +4,7 @@ import "context"
 
 // largeRoom is the memory, in bytes, that jobs may take together for large values. What a plan or a tool makes large waits
 // its turn; the other runs' jobs don't wait with it.
-const largeRoom = 256 << 20
+const largeRoom = 128 << 20
 
 // larges are the jobs that wait for memory, in the order they came. They belong to the loop.
 type larges struct {

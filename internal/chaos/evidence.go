@@ -39,6 +39,8 @@ type Evidence struct {
 	Texts map[string]string
 	// Later is what became of a newer version's fields in the registry.
 	Later *laterWatch
+	// Memory is what a scenario found out about it.
+	Memory string
 	// Found are violations that a scenario finds by itself.
 	Found []Violation
 	// Counts are of what a scenario counts by itself.
@@ -102,7 +104,7 @@ func (w *watch) follow(ctx context.Context, store *kv.Store, shard int) {
 
 // collect reads everything that the streams and the logs hold.
 func (w *World) collect(ctx context.Context) (*Evidence, error) {
-	e := &Evidence{Faults: w.faults, Kept: w.opts.Grace >= time.Minute, Expires: w.opts.Retention > 0, Texts: map[string]string{}, Limits: limits(), Later: w.later}
+	e := &Evidence{Faults: w.faults, Kept: w.opts.Grace >= time.Minute, Expires: w.opts.Retention > 0, Texts: map[string]string{}, Limits: limits(), Later: w.later, Memory: w.memory}
 	if err := w.collectFiles(e); err != nil {
 		return nil, err
 	}

@@ -28,6 +28,7 @@ const (
 	roleWorker       = "worker"
 	roleAgent        = "agent"
 	roleHerd         = "herd"
+	roleBomber       = "bomber"
 )
 
 // Role is what one process does.
@@ -123,6 +124,8 @@ func (r *Role) play(ctx context.Context, log *slog.Logger) error {
 		return r.worker(ctx, nc, log)
 	case roleAgent:
 		return r.agent(ctx, nc, log)
+	case roleBomber:
+		return r.bomber(ctx, nc, log)
 	}
 	return fault.New(fault.InvalidConfig, "no such role: %s", r.Kind)
 }

@@ -5,6 +5,6 @@ func Scenarios() []Scenario {
 	return []Scenario{
 		orchestratorKill, failover, handover, workerKill, workerStop, natsKill, leaderKill, reconnectHerd,
 		partitionMinority, partitionMajority, serverGone, orchestratorCutOff, purgeSteps, deleteConsumer, storeFull, largeResults,
-		zombie, registryChange, rollback, poisonStep, cancelRace, rollingUpgrade,
+		zombie, registryChange, rollback, poisonStep, cancelRace, rollingUpgrade, planBombs,
 	}
 }

@@ -84,8 +84,10 @@ type World struct {
 	store *kv.Store
 	seen  *watch
 	later *laterWatch
-	end   context.CancelFunc
-	tasks sync.WaitGroup
+
+	memory string // what a scenario says of it
+	end    context.CancelFunc
+	tasks  sync.WaitGroup
 }
 
 // startPatience bounds the time that a process may take until it does its work.

@@ -102,7 +102,7 @@ var mutants = []mutant{
 	},
 	{
 		"duplicate-keys", "an output with a key twice counts as a success",
-		"plan/output.go", "	case first == fault.DuplicateKey:\n		return nil, terminal(\"is JSON with a key used twice in one object, at %q\", clip(where))\n", "", "./plan", "",
+		"plan/output.go", "	case first == fault.DuplicateKey:\n		return nil, terminal(\"is JSON with a key used twice in one object, at %q\", clip(where)).WithHint(\"return each key once\")\n", "", "./plan", "",
 	},
 	{
 		"wildcard-token", "a run id may hold dots and wildcards in its subject",
