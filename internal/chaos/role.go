@@ -105,7 +105,7 @@ func (r *Role) play(ctx context.Context, log *slog.Logger) error {
 		return nil
 	}
 	if r.Kind == roleHerd {
-		return r.herd(ctx)
+		return r.herd(ctx, log)
 	}
 	nc, err := r.connect(ctx, log)
 	if err != nil {

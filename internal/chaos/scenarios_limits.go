@@ -177,3 +177,50 @@ func (e *Evidence) dropTenant(tenant string) {
 	}
 	e.dropRecords(runs)
 }
+
+// herdSize is how many clients come back at once.
+const herdSize = 1000
+
+var reconnectHerd = Scenario{
+	Name:    "herd",
+	Fault:   "1,000 clients reconnect at once after NATS was killed, and each submits a run",
+	Correct: "bounded memory, every client gets its outcome, recovery without a restart",
+	Shape:   Shape{Parallel: 4, Heal: 2 * time.Minute},
+	Inject: func(ctx context.Context, h *Harm) error {
+		if err := h.start(ctx, herdNode, Role{Kind: roleHerd, Parallel: herdSize, Tenant: h.tenants()[0]}); err != nil {
+			return err
+		}
+		server := int64(0)
+		err := loop(4*time.Second, 6*time.Second, func(ctx context.Context, h *Harm, _ int) error {
+			server = max(server, peakRSS(h.part("n1")))
+			return h.killed(ctx, "nats killed", "n1", time.Second, "*")
+		})(ctx, h)
+		for _, n := range []string{"o1", "o2", "w1", "w2", "w3", herdNode} {
+			if !h.part(n).alive() || h.lives[n] != 1 {
+				return fault.New(fault.Internal, "%s did not outlive the herd", n)
+			}
+		}
+		h.memory = fmt.Sprintf("peak RSS of an orchestrator %d MiB, of the NATS server %d MiB", h.orchestrators()>>20, max(server, peakRSS(h.part("n1")))>>20)
+		return err
+	},
+	Figures: func(e *Evidence, r *Report) []string {
+		back, got := 0, 0
+		for _, x := range e.Events {
+			if strings.HasPrefix(x.Run, kindSingle) {
+				switch {
+				case x.Kind == evAccept:
+					back++
+				case x.Kind == evOutcome && x.Code == "":
+					got++
+				}
+			}
+		}
+		return []string{
+			fmt.Sprintf("%d of %d runs of clients that came back got their outcome", got, back), e.Memory, lost(e, r),
+			silence("nats killed: back", "silence after the server is back")(e, r),
+		}
+	},
+}
+
+// herdNode is where all clients of the herd are.
+const herdNode = "h1"

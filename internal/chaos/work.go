@@ -25,6 +25,7 @@ const (
 	kindChain  = "chain"  // twenty steps one after the other
 	kindPoison = "poison" // one step kills its worker, every time
 	kindLarge  = "large"  // results too large for a message
+	kindSingle = "single" // one step
 )
 
 // Work is all that follows from a run's id.
@@ -35,7 +36,7 @@ type Work struct {
 
 // Strict reports whether the outcome does not depend on the order of events.
 func (w *Work) Strict() bool {
-	return w.Kind == kindRandom || w.Kind == kindChain || w.Kind == kindLarge
+	return w.Kind == kindRandom || w.Kind == kindChain || w.Kind == kindLarge || w.Kind == kindSingle
 }
 
 var works sync.Map // *Work by run id
@@ -57,6 +58,8 @@ func WorkOf(run string) *Work {
 		w.Case = generate(rng, kind, reference.Options{Steps: 12, ForEach: true, Stop: true})
 	case kindChain:
 		w.Case = chain(20, `{"v":1}`)
+	case kindSingle:
+		w.Case = chain(1, `{"v":1}`)
 	case kindLarge:
 		w.Case = chain(3, `"`+strings.Repeat(run, (300<<10)/len(run))+`"`)
 	case kindPoison:

@@ -115,8 +115,12 @@ func (w *World) finish(ctx context.Context) (stuck []string, err error) {
 	until := time.Now().Add(w.opts.Heal)
 	var all sync.WaitGroup
 	var mu sync.Mutex
+	nodes := []string{herdNode}
 	for i := range w.opts.Agents {
-		p := w.part(node("a", i))
+		nodes = append(nodes, node("a", i))
+	}
+	for _, n := range nodes {
+		p := w.part(n)
 		if p == nil {
 			continue
 		}
