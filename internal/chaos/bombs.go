@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/tool"
 	"github.com/stepjet/stepjet/worker"
 )
@@ -154,8 +155,8 @@ func bombs(brief bool) []bomb {
 		{name: "long-errors", plan: planOf(steps(times(600, 60), `{"id":"s%d","tool":"`+toolFail+`","arguments":{"n":200000}}`), `"s0"`), want: fault.ToolTerminal},
 		{name: "huge-outcome", plan: planOf(megabytes, outputs), want: fault.TooLarge},
 		byStranger("stranger-no-text", nil, "\xff\xfe not JSON", fault.ToolTerminal),
-		byStranger("stranger-error", nats.Header{"Stepjet-Status": {"error"}}, "{\"code\":17,", fault.ToolFailed),
-		byStranger("stranger-handle", nats.Header{"Stepjet-Handle": {"{\"name\":"}}, "", fault.ToolTerminal),
+		byStranger("stranger-error", nats.Header{subjects.HeaderStatus: {subjects.StatusError}}, "{\"code\":17,", fault.ToolFailed),
+		byStranger("stranger-handle", nats.Header{subjects.HeaderHandle: {"{\"name\":"}}, "", fault.ToolTerminal),
 	}
 }
 

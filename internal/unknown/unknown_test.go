@@ -16,7 +16,6 @@ type outer struct {
 	*inner
 	A      int `json:"a"`
 	Hidden int `json:"-"`
-	own    int //nolint:unused // a field that is in no JSON
 }
 
 func TestUnknownFields(t *testing.T) {
