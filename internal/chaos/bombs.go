@@ -151,7 +151,7 @@ func bombs(brief bool) []bomb {
 		{name: "million-keys", plan: planOf(`{"id":"k","tool":"`+toolKeys+`","arguments":{"n":1000000}},{"id":"a","tool":"`+toolEcho+`","arguments":{"x":"$ref:k.k999999","y":"$ref:k.k0"}}`, `"a"`)},
 		one("huge-number", toolDigit, 1_000_000, ""),
 		one("no-text", toolBytes, 1_000_000, fault.ToolTerminal),
-		{name: "many-results", plan: planOf(steps(times(400, 40), `{"id":"s%d","tool":"`+toolText+`","arguments":{"n":250000}}`), `"s0"`)},
+		{name: "many-results", plan: planOf(steps(times(400, 300), `{"id":"s%d","tool":"`+toolText+`","arguments":{"n":250000}}`), `"s0"`)},
 		{name: "long-errors", plan: planOf(steps(times(600, 60), `{"id":"s%d","tool":"`+toolFail+`","arguments":{"n":200000}}`), `"s0"`), want: fault.ToolTerminal},
 		{name: "huge-outcome", plan: planOf(megabytes, outputs), want: fault.TooLarge},
 		byStranger("stranger-no-text", nil, "\xff\xfe not JSON", fault.ToolTerminal),

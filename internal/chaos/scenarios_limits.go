@@ -58,7 +58,7 @@ func (h *Harm) bombard(ctx context.Context, brief bool) error {
 		h.hit("bomb")
 		began := time.Now()
 		if err := h.explode(ctx, c, b); err != nil {
-			return fault.Wrap(fault.Internal, err, "the bomb "+b.name)
+			return fault.New(fault.Internal, "the bomb %s: %v", b.name, err)
 		}
 		h.say("   %s: %v, orchestrators at most %d MiB", b.name, time.Since(began).Round(time.Millisecond), h.orchestrators()>>20)
 	}
@@ -108,8 +108,8 @@ func (h *Harm) explode(ctx context.Context, c *client.Client, b bomb) error {
 		}
 	}
 	o, err := r.Wait(ctx)
-	if err != nil {
-		return err
+	if err != nil { // not as it is: a deadline of its own would pass for the end of the scenario
+		return fault.New(fault.Timeout, "no outcome within %v: %v", bombPatience, err)
 	}
 	if b.want == "" {
 		if o.Status != outcome.Succeeded {
