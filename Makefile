@@ -71,8 +71,9 @@ typescript: build ## the example worker in TypeScript, against the protocol and 
 bench-contracts: build ## writes the figures of docs/contracts.md
 	./bin/stepjet bench contracts --report docs/contracts.md
 
-mutants: ## plants one bug at a time and sees the tests catch it; half an hour
-	$(GO) run ./internal/mutation -report docs/mutations.md
+ONLY =
+mutants: ## plants one bug at a time and sees the tests catch it; half an hour. ONLY=ack,claim for some, MISSING=-missing to go on
+	$(GO) run ./internal/mutation -report docs/mutations.md -results bench/mutations.json -only "$(ONLY)" $(MISSING)
 
 clean:
 	rm -rf bin .stepjet examples/typescript/dist examples/typescript/node_modules

@@ -31,6 +31,7 @@ import (
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/wire"
 )
 
 // Config is what a client needs besides its connection. The zero value is the tenant "default", without a log.
@@ -121,7 +122,7 @@ func (c *Client) Tenant() string { return c.tenant }
 func (c *Client) noticed(m *nats.Msg) {
 	r, ok := subjects.ParseNotify(m.Subject)
 	switch {
-	case !ok:
+	case !ok || !wire.Known(m.Header):
 	case isConflict(m.Data):
 		// It says that a plan sent under this id is not the run's plan. That may be true of another submit than the one
 		// that is waited for; the history knows.

@@ -13,6 +13,7 @@ import (
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/wire"
 )
 
 // Run is a run that was submitted or attached to. It may be used from many goroutines.
@@ -58,7 +59,11 @@ func (r *Run) Wait(ctx context.Context) (*outcome.Outcome, error) {
 
 // listen subscribes to the end of a run that somebody else submitted, so that its outcome comes at once too.
 func (c *Client) listen(p *pending) (*nats.Subscription, error) {
-	sub, err := c.nc.Subscribe(subjects.Event(p.run, subjects.EventEnd), func(m *nats.Msg) { c.waits.resolve(p.run.ID, m.Data) })
+	sub, err := c.nc.Subscribe(subjects.Event(p.run, subjects.EventEnd), func(m *nats.Msg) {
+		if wire.Known(m.Header) { // else the history tells
+			c.waits.resolve(p.run.ID, m.Data)
+		}
+	})
 	if err != nil {
 		return nil, kv.Fault(err)
 	}
@@ -86,15 +91,11 @@ func (c *Client) outcome(ctx context.Context, p *pending) (*outcome.Outcome, err
 
 // parseOutcome reads an announced outcome; ok is false for its short form and for what is none at all.
 func parseOutcome(raw []byte) (out *outcome.Outcome, ok bool) {
-	var in struct {
-		outcome.Outcome
-		Results *outcome.Results `json:"results"`
-	}
-	if json.Unmarshal(raw, &in) != nil || in.Results == nil {
+	out = &outcome.Outcome{}
+	if json.Unmarshal(raw, out) != nil || out.Results == nil {
 		return nil, false
 	}
-	in.Outcome.Results = *in.Results
-	return &in.Outcome, true
+	return out, true
 }
 
 func outcomeOf(run *outcome.Run) (*outcome.Outcome, error) {
@@ -163,7 +164,7 @@ func (c *Client) readOne(p *pending) {
 			}
 		})
 	case err == nil: // it is on its way
-	case code == fault.Permission, code == fault.NotFound && p.foreign.Load():
+	case code == fault.Permission, code == fault.NewerVersion, code == fault.NotFound && p.foreign.Load():
 		c.waits.finish(p, func() { p.err = err })
 	case code != fault.NotFound && !errors.Is(err, context.Canceled):
 		c.log.Warn("the history can't be read; it is tried again", "run", p.run.Plain(), "error", err)

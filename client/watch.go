@@ -10,6 +10,7 @@ import (
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/wire"
 )
 
 // Watcher follows one run. It is made before the run is submitted, so that nothing is missed; Close it after use.
@@ -95,7 +96,7 @@ func (w *Watcher) Follow(ctx context.Context, each func(Event)) error {
 // take reports one message, if it says anything new.
 func (w *Watcher) take(ctx context.Context, m *nats.Msg, each func(Event)) (over bool, err error) {
 	e, ok := parseEvent(m.Subject, m.Data)
-	if !ok {
+	if !ok || !wire.Known(m.Header) {
 		return false, nil
 	}
 	switch e.Kind {

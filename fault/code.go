@@ -49,6 +49,7 @@ const (
 	NotFound        Code = "not_found"         // no such run, tool or record
 	AlreadyFinished Code = "already_finished"  // the run had ended before
 	NotReady        Code = "not_ready"         // Stepjet isn't set up here, or no orchestrator answers
+	NewerVersion    Code = "newer_version"     // written by a Stepjet newer than this program, which leaves it alone
 	InvalidTool     Code = "invalid_tool"      // a tool definition that contradicts itself
 	InvalidConfig   Code = "invalid_config"    // a program's own settings
 	Internal        Code = "internal"          // anything else; a defect

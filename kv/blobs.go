@@ -8,8 +8,11 @@ import (
 	"io"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
+
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/wire"
 )
 
 // MaxBlob is the largest blob, in bytes (design: plan language, "too_large").
@@ -36,7 +39,7 @@ func (s *Store) PutBlob(ctx context.Context, name string, data []byte) (*outcome
 	err := s.retry(ctx, func(ctx context.Context) error {
 		ctx, cancel := blobTime(ctx, len(data))
 		defer cancel()
-		_, err := s.blobs.PutBytes(ctx, name, data)
+		_, err := s.blobs.Put(ctx, jetstream.ObjectMeta{Name: name, Headers: wire.Versioned()}, bytes.NewReader(data))
 		return err
 	})
 	if err != nil {
@@ -56,7 +59,7 @@ func (s *Store) deleteBlob(ctx context.Context, name string) {
 // Blob reads what a handle stands for. Size and SHA-256 are checked, the size also before reading, so that a handle can't
 // make a reader take more than it says. Whether a handle may be used where it came from is the caller's to decide, by its
 // name. Errors: NotFound, TooLarge for a handle that says more than 64 MiB, Internal where the bytes are not those that
-// it names, NoConnection, Timeout.
+// it names, NewerVersion, NoConnection, Timeout.
 func (s *Store) Blob(ctx context.Context, h *outcome.Handle) ([]byte, error) {
 	if h == nil || h.Name == "" {
 		return nil, fault.New(fault.NotFound, "a handle without a name")
@@ -96,6 +99,9 @@ func (s *Store) readBlob(ctx context.Context, h *outcome.Handle) ([]byte, error)
 	info, err := s.blobs.GetInfo(ctx, h.Name)
 	if err != nil {
 		return nil, err
+	}
+	if !wire.Known(info.Headers) {
+		return nil, wire.Newer("the blob " + h.Name)
 	}
 	if info.Size > MaxBlob || int64(info.Size) != h.Size {
 		return nil, fault.New(fault.Internal, "the blob %s has %d bytes, its handle says %d", h.Name, info.Size, h.Size)

@@ -86,8 +86,7 @@ func (s *Store) CreateDead(ctx context.Context, r subjects.Run, d *DeadLetter) (
 		letter.Error = &short
 		body = letter.JSON()
 	}
-	h := nats.Header{subjects.HeaderVersion: {subjects.Version}}
-	decision, _, err := s.Create(ctx, letter.subject(r), h, body, nil)
+	decision, _, err := s.Create(ctx, letter.subject(r), wire.Versioned(), body, nil)
 	if decision == Decided && blob != "" {
 		s.deleteBlob(ctx, blob) // nobody will ever read it
 	}
@@ -95,7 +94,7 @@ func (s *Store) CreateDead(ctx context.Context, r subjects.Run, d *DeadLetter) (
 }
 
 // Dead gives a step's dead letter; of the run's last generation that has one, where generation is 0. Errors: NotFound,
-// also for one that was removed, and those of Read.
+// also for one that was removed, NewerVersion, and those of Read.
 func (s *Store) Dead(ctx context.Context, r subjects.Run, generation uint64, step string) (*DeadLetter, error) {
 	key := subjects.DeadKey(r, generation, step)
 	if generation == 0 {
@@ -108,12 +107,15 @@ func (s *Store) Dead(ctx context.Context, r subjects.Run, generation uint64, ste
 	if err != nil {
 		return nil, err
 	}
-	return parseDead(e.Data)
+	return parseDead(*e)
 }
 
-func parseDead(raw []byte) (*DeadLetter, error) {
+func parseDead(e Entry) (*DeadLetter, error) {
+	if !wire.Known(e.Header) {
+		return nil, wire.Newer("the dead letter " + strings.TrimPrefix(e.Subject, deadPrefix))
+	}
 	var d DeadLetter
-	if err := json.Unmarshal(raw, &d); err != nil {
+	if err := json.Unmarshal(e.Data, &d); err != nil {
 		return nil, fault.Wrap(fault.Internal, err, "reading a dead letter")
 	}
 	if d.Error == nil {
@@ -131,7 +133,7 @@ func (s *Store) RemoveDead(ctx context.Context, r subjects.Run, generation uint6
 	subject := subjects.BucketSubject(subjects.DeadBucket, subjects.DeadKey(r, generation, step))
 	return s.retry(ctx, func(ctx context.Context) error {
 		// A marker in its place, as KV clients write it: it expires as the letter would have.
-		_, err := s.js.PublishMsg(ctx, &nats.Msg{Subject: subject, Header: nats.Header{"KV-Operation": {"DEL"}}})
+		_, err := s.js.PublishMsg(ctx, &nats.Msg{Subject: subject, Header: deletion()})
 		return err
 	})
 }
@@ -151,7 +153,7 @@ func (s *Store) DeadLetters(ctx context.Context, of subjects.Run, each func(*Dea
 		if operation(e.Header) != "" || seen[e.Subject] {
 			return
 		}
-		d, err := parseDead(e.Data)
+		d, err := parseDead(e)
 		if err != nil {
 			s.cfg.Logger.Error("a dead letter can't be read and is left out", "key", strings.TrimPrefix(e.Subject, deadPrefix), "error", err)
 			return

@@ -102,7 +102,7 @@ func Examine(ctx context.Context, nc *nats.Conn, o ExamineOptions) (*Report, err
 	}{
 		{"server", d.server}, {"max-payload", d.maxPayload}, {"jetstream", d.jetStream}, {"stream", d.streams},
 		{"replica", d.replicas}, {"durability", d.durability}, {"intake", d.intake}, {"sentinel", d.sentinels}, {"registry", d.registry},
-		{"consumer", d.consumers}, {"orphan-consumer", d.orphanConsumers}, {"frozen-tool", d.frozenTools},
+		{"consumer", d.consumers}, {"orphan-consumer", d.orphanConsumers}, {"frozen-tool", d.frozenTools}, {"stuck-step", d.stuckSteps},
 		{"orphan-records", d.orphanRecords}, {"orchestrator", d.orchestrators}, {"worker", d.workers},
 		{"run", d.staleRuns}, {"redelivery", d.redeliveries}, {"room", d.room}, {"clock", d.clocks}, {"dead-letters", d.deadLetters},
 		{"blobs", d.blobs},
@@ -140,7 +140,9 @@ type doctor struct {
 	stepShards int
 	assets     []asset
 	tools      []Tool
-	removed    map[string]int // shards of removed tools
+	removed    map[string]int  // shards of removed tools
+	newer      []string        // keys of the registry that a newer version wrote
+	foreign    map[string]bool // consumers of tools among them
 	kept       map[string]keptDefinition
 	queues     map[queueKey]toolQueue // consumers of the step streams
 	skews      []skew

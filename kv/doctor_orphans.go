@@ -20,7 +20,7 @@ func (d *doctor) orphanConsumers(ctx context.Context) error {
 		byName[subjects.Durable(t.Name)] = t
 	}
 	for key, info := range d.queues {
-		if !owned[key] {
+		if !owned[key] && !d.foreign[key.durable] {
 			d.orphan(ctx, key, info, byName)
 		}
 	}

@@ -111,7 +111,7 @@ func (d *doctor) stale(ctx context.Context, r subjects.Run, idle time.Duration) 
 func (d *doctor) waiting(ctx context.Context, r subjects.Run) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, pingPatience)
 	defer cancel()
-	answer, err := d.s.nc.RequestWithContext(ctx, subjects.API(r, subjects.VerbGet), nil)
+	answer, err := d.s.Request(ctx, subjects.API(r, subjects.VerbGet), nil)
 	if err != nil {
 		return "", err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/tool"
+	"github.com/stepjet/stepjet/wire"
 )
 
 // keptDefinition is a definition that is kept under its digest.
@@ -23,12 +24,16 @@ type brokenEntry struct{ key, tool, override, reason string }
 // readRegistry reads all of the registry.
 func (d *doctor) readRegistry(ctx context.Context) (bad []brokenEntry, digests map[string]bool, err error) {
 	d.tools, d.removed, d.kept, digests = nil, map[string]int{}, map[string]keptDefinition{}, map[string]bool{}
+	d.newer, d.foreign = nil, map[string]bool{}
 	lost := true
 	for lost && err == nil {
 		lost, err = d.s.readAll(ctx, subjects.BucketStream(subjects.ToolsBucket), toolPrefix+">", func(e Entry) {
 			key := strings.TrimPrefix(e.Subject, toolPrefix)
 			name, digest, override, ok := subjects.ParseToolsKey(key)
 			switch {
+			case !wire.Known(e.Header):
+				d.newer = append(d.newer, key)
+				d.foreign[subjects.Durable(name)] = name != ""
 			case operation(e.Header) != "":
 				if t := tombstone(e); ok && name != "" && t.removed {
 					d.removed[name] = t.Shard
@@ -44,7 +49,7 @@ func (d *doctor) readRegistry(ctx context.Context) (bad []brokenEntry, digests m
 					d.kept[def.Name] = keptDefinition{def, e.Seq}
 				}
 			case override != "":
-				if _, err := tool.ParseOverride(e.Data); err != nil {
+				if _, err := tool.ReadOverride(e.Data); err != nil {
 					bad = append(bad, brokenEntry{key: key, override: override, reason: err.Error()})
 				}
 			default:
@@ -84,6 +89,12 @@ func (d *doctor) registry(ctx context.Context) error {
 	}
 	for _, b := range bad {
 		d.unreadable(ctx, b)
+	}
+	for _, key := range d.newer {
+		d.add(Finding{
+			About: key, Health: Notable, Expected: "an entry that this version can read", Found: "it was written by a newer version of Stepjet",
+			Means: "orchestrators and workers of this version leave it alone", Fix: "upgrade them, and this program",
+		}, nil)
 	}
 	for _, t := range d.tools {
 		if !digests[t.Digest] {

@@ -5,12 +5,12 @@ import (
 	"encoding/json"
 	"strings"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nuid"
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/wire"
 )
 
 // inlineHistory is the largest history document, in bytes, that is kept in its key; a larger one is a blob.
@@ -36,8 +36,7 @@ func (s *Store) CreateHistory(ctx context.Context, r subjects.Run, doc *outcome.
 		}
 		body = head.Head()
 	}
-	h := nats.Header{subjects.HeaderVersion: {subjects.Version}}
-	decision, _, err := s.Create(ctx, historySubject(r), h, body, nil)
+	decision, _, err := s.Create(ctx, historySubject(r), wire.Versioned(), body, nil)
 	if decision == Decided && blob != "" {
 		s.deleteBlob(ctx, blob) // nobody will ever read it
 	}
@@ -45,16 +44,19 @@ func (s *Store) CreateHistory(ctx context.Context, r subjects.Run, doc *outcome.
 }
 
 // HistoryHead gives the document of a finished run as it lies in its key: without outcome, plan and steps where it is
-// large. Errors: NotFound, and those of Read.
+// large. Errors: NotFound, NewerVersion, and those of Read.
 func (s *Store) HistoryHead(ctx context.Context, r subjects.Run) (*outcome.Run, error) {
 	e, err := s.Read(ctx, historySubject(r))
 	if err != nil {
 		return nil, err
 	}
+	if !wire.Known(e.Header) {
+		return nil, wire.Newer("the outcome of " + r.Plain())
+	}
 	return parseHistory(e.Data)
 }
 
-// History gives the whole document of a finished run. Errors: NotFound, and those of Read and Blob.
+// History gives the whole document of a finished run. Errors: NotFound, NewerVersion, and those of Read and Blob.
 func (s *Store) History(ctx context.Context, r subjects.Run) (*outcome.Run, error) {
 	run, err := s.HistoryHead(ctx, r)
 	if err != nil || run.Blob == nil {

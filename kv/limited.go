@@ -14,6 +14,7 @@ import (
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/wire"
 )
 
 // A worker or an agent under the least privilege may read only what its own tools and its own tenant are about. The
@@ -75,7 +76,7 @@ func (s *Store) readDirect(ctx context.Context, stream, subject string) (*Entry,
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	defer context.AfterFunc(s.ctx, cancel)()
-	answer, err := s.Request(ctx, subjects.DirectGet(stream, subject), nil)
+	answer, err := s.exchange(ctx, &nats.Msg{Subject: subjects.DirectGet(stream, subject)})
 	if err != nil {
 		return nil, err
 	}
@@ -199,10 +200,20 @@ func (s *Store) reportChanges(now []Entry, seen map[string]uint64, known map[str
 }
 
 // Request asks an orchestrator something once. Unlike the connection's own method it ends at once, with an error that
-// names the subject, where the server refuses the request. Errors: Permission, and those of the connection.
+// names the subject, where the server refuses the request. Errors: Permission, NewerVersion for an answer that this
+// version can't read, and those of the connection.
 func (s *Store) Request(ctx context.Context, subject string, body []byte) (answer *nats.Msg, err error) {
-	err = s.guarded(ctx, subject, func(ctx context.Context) (err error) {
-		answer, err = s.nc.RequestWithContext(ctx, subject, body)
+	answer, err = s.exchange(ctx, &nats.Msg{Subject: subject, Header: wire.Versioned(), Data: body})
+	if err == nil && !wire.Known(answer.Header) {
+		return nil, wire.Newer("the answer on " + subject)
+	}
+	return answer, err
+}
+
+// exchange sends a request and waits for its answer.
+func (s *Store) exchange(ctx context.Context, m *nats.Msg) (answer *nats.Msg, err error) {
+	err = s.guarded(ctx, m.Subject, func(ctx context.Context) (err error) {
+		answer, err = s.nc.RequestMsgWithContext(ctx, m)
 		return err
 	})
 	return answer, err

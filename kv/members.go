@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/wire"
 )
 
 const (
@@ -148,7 +149,7 @@ func (m *Membership) self() Member {
 func (m *Membership) renew(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*memberRenewal)
 	defer cancel()
-	err := m.write(ctx, nats.Header{})
+	err := m.write(ctx, wire.Versioned())
 	if apiCode(err) != codeWrongLastSequence {
 		return err
 	}
@@ -156,7 +157,7 @@ func (m *Membership) renew(ctx context.Context) error {
 	if e, err := m.s.Read(ctx, m.subject); err == nil {
 		m.seq = e.Seq
 	}
-	return m.write(ctx, nats.Header{})
+	return m.write(ctx, wire.Versioned())
 }
 
 func (m *Membership) write(ctx context.Context, h nats.Header) error {
@@ -175,7 +176,7 @@ func (m *Membership) write(ctx context.Context, h nats.Header) error {
 
 // leave puts a marker in the key's place, which tells the others at once and expires as the key would have.
 func (m *Membership) leave(ctx context.Context) {
-	marker := nats.Header{"KV-Operation": {"DEL"}}
+	marker := deletion()
 	if apiCode(m.write(ctx, marker)) != codeWrongLastSequence {
 		return // if it failed, the key expires
 	}

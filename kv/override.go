@@ -10,6 +10,7 @@ import (
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/tool"
+	"github.com/stepjet/stepjet/wire"
 )
 
 // Overridden is what setting or clearing an override came to.
@@ -89,7 +90,10 @@ func (s *Store) override(ctx context.Context, name string) (*tool.Override, uint
 	if operation(e.Header) != "" {
 		return nil, e.Seq, nil
 	}
-	o, err := tool.ParseOverride(e.Data)
+	if !wire.Known(e.Header) {
+		return nil, 0, wire.Newer("the operator's override of " + name)
+	}
+	o, err := tool.ReadOverride(e.Data)
 	if err != nil {
 		f := fault.As(err)
 		return nil, 0, fault.New(f.Code, "the operator's override of %s can't be read: %s", name, f.Message).
@@ -101,7 +105,7 @@ func (s *Store) override(ctx context.Context, name string) (*tool.Override, uint
 // writeOverride stores an override, or the mark of a cleared one, over whatever is there, and gives its sequence. The
 // last one written counts.
 func (s *Store) writeOverride(ctx context.Context, name string, o *tool.Override) (uint64, error) {
-	msg := &nats.Msg{Subject: overrideSubject(name), Header: nats.Header{}}
+	msg := &nats.Msg{Subject: overrideSubject(name), Header: wire.Versioned()}
 	if o == nil {
 		msg.Header[headerOperation] = []string{operationDelete}
 	} else {
@@ -123,7 +127,7 @@ func (s *Store) writeOverride(ctx context.Context, name string, o *tool.Override
 
 // takeBack clears the override of a sequence, if it is still the one that stands.
 func (s *Store) takeBack(ctx context.Context, name string, written uint64) {
-	msg := &nats.Msg{Subject: overrideSubject(name), Header: nats.Header{headerOperation: {operationDelete}}}
+	msg := &nats.Msg{Subject: overrideSubject(name), Header: deletion()}
 	if _, err := s.js.PublishMsg(ctx, msg, jetstream.WithExpectLastSequencePerSubject(written)); err != nil {
 		s.cfg.Logger.Warn("an override that contradicts its tool could not be taken back", "tool", name, "error", err)
 	}
@@ -134,6 +138,13 @@ const (
 	headerOperation = "KV-Operation"
 	operationDelete = "DEL"
 )
+
+// deletion gives the headers of the mark of a removed key.
+func deletion() nats.Header {
+	h := wire.Versioned()
+	h[headerOperation] = []string{operationDelete}
+	return h
+}
 
 func overrideSubject(name string) string {
 	return subjects.BucketSubject(subjects.ToolsBucket, subjects.OverrideKey(name))

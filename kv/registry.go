@@ -13,6 +13,7 @@ import (
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/tool"
+	"github.com/stepjet/stepjet/wire"
 )
 
 // toolsPerShard bounds the consumers of a step stream: an acknowledgement in a work queue visits each of them.
@@ -92,7 +93,7 @@ func (s *Store) compose(def *tool.Definition, o *tool.Override, old Tool) (Tool,
 	}
 	t := Tool{
 		Name: def.Name, Definition: def, Contract: contract, Digest: def.Digest(), Tenants: effective.Tenants, Override: o,
-		Shard: old.Shard, AckWait: s.cfg.AckWait,
+		Shard: old.Shard, AckWait: s.cfg.AckWait, unknown: old.unknown,
 	}
 	if old.Definition != nil {
 		t.AckWait = old.AckWait
@@ -148,7 +149,7 @@ func (s *Store) ensureTool(ctx context.Context, t Tool) (Tool, error) {
 }
 
 // entry gives what the registry has of a tool. One that is not there, was removed, or can't be read has no Definition;
-// its Revision is what the next write has to expect.
+// its Revision is what the next write has to expect. Errors: NewerVersion for one that is not to be written over.
 func (s *Store) entry(ctx context.Context, name string) (Tool, error) {
 	e, err := s.Read(ctx, toolSubject(name))
 	if fault.CodeOf(err) == fault.NotFound {
@@ -158,10 +159,13 @@ func (s *Store) entry(ctx context.Context, name string) (Tool, error) {
 		return Tool{}, err
 	}
 	t, err := parseTool(*e, name)
-	if err != nil { // removed, or not written by Stepjet
-		return tombstone(*e), nil
+	switch fault.CodeOf(err) {
+	case "":
+		return t, nil
+	case fault.NewerVersion:
+		return Tool{}, err
 	}
-	return t, nil
+	return tombstone(*e), nil // removed, or not written by Stepjet
 }
 
 // writeTool writes an entry in the place of the one with the revision expected; 10071 if that is not the last.
@@ -171,7 +175,7 @@ func (s *Store) writeTool(ctx context.Context, t Tool, expected uint64) (Tool, e
 	if err != nil {
 		return t, err
 	}
-	msg := &nats.Msg{Subject: toolSubject(t.Name), Data: body}
+	msg := &nats.Msg{Subject: toolSubject(t.Name), Header: wire.Versioned(), Data: body}
 	ack, err := s.js.PublishMsg(ctx, msg, jetstream.WithExpectLastSequencePerSubject(expected))
 	if err != nil {
 		return t, err
@@ -195,7 +199,7 @@ func (s *Store) keepDefinition(ctx context.Context, t Tool) error {
 		return err
 	}
 	subject := definitionSubject(t.Digest)
-	decision, _, err := s.Create(ctx, subject, nil, body, nil)
+	decision, _, err := s.Create(ctx, subject, wire.Versioned(), body, nil)
 	if err != nil || decision == Written {
 		return err
 	}
@@ -204,7 +208,7 @@ func (s *Store) keepDefinition(ctx context.Context, t Tool) error {
 		return err
 	}
 	// Somebody deleted it; its mark is what lies there.
-	_, err = s.js.PublishMsg(ctx, &nats.Msg{Subject: subject, Data: body}, jetstream.WithExpectLastSequencePerSubject(e.Seq))
+	_, err = s.js.PublishMsg(ctx, &nats.Msg{Subject: subject, Header: wire.Versioned(), Data: body}, jetstream.WithExpectLastSequencePerSubject(e.Seq))
 	return err
 }
 

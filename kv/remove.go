@@ -81,7 +81,7 @@ func (s *Store) markRemoved(ctx context.Context, t Tool) error {
 	if err != nil {
 		return err
 	}
-	msg := &nats.Msg{Subject: toolSubject(t.Name), Header: nats.Header{headerOperation: {operationDelete}}, Data: body}
+	msg := &nats.Msg{Subject: toolSubject(t.Name), Header: deletion(), Data: body}
 	_, err = s.js.PublishMsg(ctx, msg, jetstream.WithExpectLastSequencePerSubject(t.Revision))
 	if apiCode(err) != codeWrongLastSequence {
 		return err

@@ -49,13 +49,9 @@ func (s *Store) requestOf(ctx context.Context, subject string, body []byte, out 
 }
 
 func (s *Store) requestMsg(ctx context.Context, subject string, body []byte) (answer *nats.Msg, err error) {
-	err = s.guarded(ctx, subject, func(ctx context.Context) (err error) {
-		ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-		defer cancel()
-		answer, err = s.nc.RequestWithContext(ctx, subject, body)
-		return err
-	})
-	return answer, err
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	return s.Request(ctx, subject, body)
 }
 
 // readAnswer reads what an orchestrator answered; an error that it sent is given as it is.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/tool"
+	"github.com/stepjet/stepjet/wire"
 )
 
 // Restore registers a definition again whose entry is gone or can't be read, in the shard where its steps are, under the
@@ -78,7 +79,7 @@ func (s *Store) keptDefinition(ctx context.Context, name string) (def *tool.Defi
 	lost := true
 	for seq := uint64(0); lost && err == nil; {
 		lost, err = s.readAll(ctx, subjects.BucketStream(subjects.ToolsBucket), definitionSubject("*"), func(e Entry) {
-			if d, err := tool.ParseDefinition(e.Data); err == nil && d.Name == name && e.Seq > seq {
+			if d, err := tool.ParseDefinition(e.Data); err == nil && wire.Known(e.Header) && d.Name == name && e.Seq > seq {
 				def, seq = d, e.Seq
 			}
 		})

@@ -4,7 +4,10 @@ import (
 	"context"
 	"sync"
 
+	"github.com/nats-io/nats.go"
+
 	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/wire"
 )
 
 // A work queue whose newest block of messages empties makes the server remove that block's file and create another,
@@ -47,7 +50,7 @@ func (s *Store) passed(shard, size int) {
 func (s *Store) renewSentinel(ctx context.Context, shard int) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	if _, err := s.js.Publish(ctx, subjects.Sentinel(shard), nil); err == nil {
+	if _, err := s.js.PublishMsg(ctx, &nats.Msg{Subject: subjects.Sentinel(shard), Header: wire.Versioned()}); err == nil {
 		_ = s.purge(ctx, subjects.StepsStream(shard), purgeRequest{Subject: subjects.Sentinel(shard), Keep: 1})
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/wire"
 )
 
 // Setup creates what is absent of Stepjet's streams and buckets and binds to them. Several orchestrators may do so at
@@ -178,6 +179,6 @@ func (s *Store) ensureSteps(ctx context.Context, shard int) error {
 	if _, err := s.ensureStream(ctx, s.cfg.stepsConfig(shard)); err != nil {
 		return err
 	}
-	_, _, err := s.Create(ctx, subjects.Sentinel(shard), nil, nil, nil)
+	_, _, err := s.Create(ctx, subjects.Sentinel(shard), wire.Versioned(), nil, nil)
 	return err
 }

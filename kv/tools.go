@@ -13,8 +13,10 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/unknown"
 	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/tool"
+	"github.com/stepjet/stepjet/wire"
 )
 
 // Tool is one entry of the registry: a definition, and what follows from it.
@@ -37,7 +39,8 @@ type Tool struct {
 	// Revision is the registry's sequence of this entry.
 	Revision uint64 `json:"revision,omitempty"`
 
-	removed bool // no tool, but the mark of one that was here, with its shard
+	removed bool           // no tool, but the mark of one that was here, with its shard
+	unknown unknown.Fields // of the entry, from a newer version
 }
 
 // Effective gives the definition as it counts: with the contract and the tenants that the operator's override makes of
@@ -61,13 +64,17 @@ type toolJSON struct {
 	Cancel    string `json:"cancel,omitempty"`   // to subscribe to
 }
 
-// MarshalJSON writes the entry's form in the registry and in the answer to a registration.
+// MarshalJSON writes the entry's form in the registry and in the answer to a registration. Fields of a newer version that
+// were read are written again.
 func (t Tool) MarshalJSON() ([]byte, error) {
-	return json.Marshal(toolJSON{
+	b, err := json.Marshal(toolJSON{
 		toolFields: (*toolFields)(&t), AckWaitMS: t.AckWait.Milliseconds(),
 		Stream: subjects.StepsStream(t.Shard), Consumer: subjects.Durable(t.Name), Cancel: subjects.CancelFilter(t.Name),
 	})
+	return t.unknown.Into(b), err
 }
+
+var toolNames = unknown.NamesOf(toolJSON{})
 
 // UnmarshalJSON reads it.
 func (t *Tool) UnmarshalJSON(b []byte) error {
@@ -76,6 +83,7 @@ func (t *Tool) UnmarshalJSON(b []byte) error {
 		return err
 	}
 	t.AckWait = time.Duration(in.AckWaitMS) * time.Millisecond
+	t.unknown = unknown.Of(b, toolNames)
 	return nil
 }
 
@@ -93,9 +101,12 @@ func operation(h nats.Header) string {
 	return first(h, "KV-Operation") + first(h, jetstream.MarkerReasonHeader)
 }
 
-// parseTool reads the registry's entry of a tool; NotFound for one that was removed.
+// parseTool reads the registry's entry of a tool; NotFound for one that was removed, NewerVersion for one to leave alone.
 func parseTool(e Entry, name string) (Tool, error) {
 	var t Tool
+	if !wire.Known(e.Header) {
+		return t, wire.Newer("the registry's entry of " + name)
+	}
 	if operation(e.Header) != "" {
 		return t, fault.New(fault.NotFound, "the tool %s was removed", name)
 	}
@@ -222,7 +233,7 @@ func (s *Store) reportTool(e Entry, known map[string]bool, each func(Tool, bool)
 	return name
 }
 
-// Definition gives a definition by its digest. Errors: NotFound, InvalidTool, and those of Read.
+// Definition gives a definition by its digest. Errors: NotFound, InvalidTool, NewerVersion, and those of Read.
 func (s *Store) Definition(ctx context.Context, digest string) (*tool.Definition, error) {
 	e, err := s.Read(ctx, definitionSubject(digest))
 	if err != nil {
@@ -230,6 +241,9 @@ func (s *Store) Definition(ctx context.Context, digest string) (*tool.Definition
 	}
 	if operation(e.Header) != "" {
 		return nil, fault.New(fault.NotFound, "the definition %s was deleted", digest)
+	}
+	if !wire.Known(e.Header) {
+		return nil, wire.Newer("the definition " + digest)
 	}
 	return tool.ParseDefinition(e.Data)
 }

@@ -127,13 +127,15 @@ func conflictProblem(id subjects.Run, before, now string) fault.Problem {
 	}
 }
 
+type conflictEvent struct {
+	Run      string          `json:"run"`
+	Problems []fault.Problem `json:"problems"`
+}
+
 // announceConflict tells watchers, and the client that sent the other plan. The stored outcome stays.
 func (l *loop) announceConflict(id subjects.Run, client, before, now string) {
 	problem := conflictProblem(id, before, now)
-	b, _ := json.Marshal(struct {
-		Run      string          `json:"run"`
-		Problems []fault.Problem `json:"problems"`
-	}{id.Plain(), []fault.Problem{problem}})
+	b, _ := json.Marshal(conflictEvent{id.Plain(), []fault.Problem{problem}})
 	l.publish(subjects.Event(id, subjects.EventConflict), b)
 	if client != "" {
 		o := outcome.Outcome{Run: id.Plain(), Status: outcome.Rejected, Problems: []fault.Problem{problem}}

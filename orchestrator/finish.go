@@ -31,7 +31,7 @@ func (r *run) view() *run {
 func (l *loop) finish(r *run) {
 	view := r.view()
 	graves := l.graves(r)
-	l.job(func(ctx context.Context) {
+	l.large(view.weight(), func(ctx context.Context) {
 		if err := l.buryAll(ctx, graves); err != nil { // a dead letter stands before its run is over
 			l.post(func() { l.finished(r, nil, err) })
 			return
@@ -40,7 +40,7 @@ func (l *loop) finish(r *run) {
 		if ctx.Err() != nil {
 			return
 		}
-		created, err := l.store.CreateHistory(ctx, view.id, doc)
+		created, err := l.storeDocument(ctx, view.id, doc)
 		if err == nil && !created {
 			doc, err = l.store.History(ctx, view.id) // another owner was first: its word is announced
 		}
@@ -121,12 +121,15 @@ func (l *loop) document(ctx context.Context, r *run) *outcome.Run {
 		}
 	}
 	doc.Steps = make([]outcome.Step, len(r.plan.Steps))
+	room := room{results: max(maxInline-int(doc.Stats.BytesReturned), 0), errors: maxErrors}
 	for i := range doc.Steps {
 		doc.Steps[i] = m.Step(machine.Call{Step: i}, now)
 		l.documentItems(r, i, &doc.Steps[i], now)
 		if !inOutcome[doc.Steps[i].ID] {
 			l.documentResult(ctx, r, i, &doc.Steps[i])
+			l.fit(ctx, r, &doc.Steps[i], &room)
 		}
+		room.fitErrors(&doc.Steps[i])
 	}
 	return doc
 }
@@ -152,7 +155,7 @@ func (l *loop) documentItems(r *run, i int, st *outcome.Step, now time.Time) {
 }
 
 // maxOutcome bounds, in bytes, the results that one outcome may hold.
-const maxOutcome = 60 << 20
+const maxOutcome = 56 << 20
 
 func (l *loop) outcome(ctx context.Context, r *run) *outcome.Outcome {
 	total := int64(0)
@@ -161,7 +164,7 @@ func (l *loop) outcome(ctx context.Context, r *run) *outcome.Outcome {
 		res := r.machine.Result(machine.Call{Step: i})
 		if total += res.Size; total > maxOutcome {
 			left = append(left, outcome.StepError{Step: r.plan.Steps[i].ID, Code: fault.TooLarge,
-				Message: "the step succeeded, but the outcome would be larger than 60 MiB with its result",
+				Message: "the step succeeded, but the outcome would be larger than 56 MiB with its result",
 				Hint:    "name fewer steps in output_steps, or read the result from the run's document"})
 			return nil
 		}
@@ -177,6 +180,7 @@ func (l *loop) outcome(ctx context.Context, r *run) *outcome.Outcome {
 		return v
 	})
 	o.Warnings = r.start.Warnings
+	fitTexts(o.Errors)
 	if len(left) > 0 {
 		o.Errors = append(o.Errors, left...)
 		kept := o.Results[:0]
@@ -215,7 +219,7 @@ func planJSON(body []byte) json.RawMessage {
 
 func (l *loop) announceEnd(id subjects.Run, client string, doc *outcome.Run) {
 	var body []byte
-	if doc.Outcome != nil {
+	if doc.Outcome != nil && doc.Stats.BytesReturned <= wire.InlineLimit {
 		body = doc.Outcome.JSON()
 	}
 	if body == nil || len(body) > wire.InlineLimit {

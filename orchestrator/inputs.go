@@ -121,6 +121,10 @@ func (l *loop) read(ctx context.Context, s *source) ([]byte, *fault.Error) {
 	case !s.list:
 		return l.value(ctx, s.blob, s.text)
 	}
+	if size := s.size(); size > plan.MaxOutput {
+		return nil, fault.New(fault.TooLarge, "the results of all items would have about %d bytes together, at most %d are allowed", size, plan.MaxOutput).
+			WithHint("let the tool return less for each item, or hand large data on by a name or an address")
+	}
 	whole := source{items: slices.Clone(s.items)}
 	for i := range whole.items {
 		x := &whole.items[i]
@@ -139,11 +143,10 @@ func (l *loop) read(ctx context.Context, s *source) ([]byte, *fault.Error) {
 // arguments resolves a call's arguments and checks them against the frozen schema. An error that isn't ctx's decides the
 // attempt.
 func (l *loop) arguments(ctx context.Context, in *inputs) ([]byte, *fault.Error) {
-	result, err := l.results(ctx, in)
-	if err != nil {
-		return nil, err
-	}
+	x := reader{l: l, ctx: ctx, in: in}
+	result := x.result
 	var args []byte
+	var err *fault.Error
 	switch {
 	case in.call.Item > 0 && in.resolver != nil:
 		args, err = in.resolver.ItemArguments(in.call.Step, in.item, result)
@@ -153,6 +156,9 @@ func (l *loop) arguments(ctx context.Context, in *inputs) ([]byte, *fault.Error)
 		args, err = in.resolver.Arguments(in.call.Step, result)
 	default:
 		args, err = in.plan.Arguments(in.call.Step, result)
+	}
+	if x.err != nil {
+		return nil, x.err
 	}
 	if err != nil {
 		return nil, err
@@ -165,21 +171,62 @@ func (l *loop) arguments(ctx context.Context, in *inputs) ([]byte, *fault.Error)
 	return args, nil
 }
 
-// results gives the values of the dependencies, by their steps.
-func (l *loop) results(ctx context.Context, in *inputs) (func(dep int) ([]byte, bool), *fault.Error) {
-	values := make([][]byte, len(in.values))
-	for i := range in.values {
-		v, err := l.read(ctx, &in.values[i])
-		if err != nil {
-			return nil, err
-		}
-		values[i] = v
+// reader gives the values of the dependencies when they are asked for. Of those that lie in blobs it holds one at a time.
+type reader struct {
+	l    *loop
+	ctx  context.Context
+	in   *inputs
+	held int // which value is held, plus one
+	data []byte
+	err  *fault.Error // why one could not be read
+}
+
+func (x *reader) result(dep int) ([]byte, bool) {
+	i, found := slices.BinarySearch(x.in.deps, dep)
+	if !found || i >= len(x.in.values) || x.err != nil {
+		return nil, false
 	}
-	return func(dep int) ([]byte, bool) {
-		i, found := slices.BinarySearch(in.deps, dep)
-		if !found || i >= len(values) {
+	s := &x.in.values[i]
+	switch {
+	case s.value != nil || s.missing():
+		return s.value, s.value != nil
+	case x.held != i+1:
+		x.held, x.data = 0, nil
+		if x.data, x.err = x.l.read(x.ctx, s); x.err != nil {
 			return nil, false
 		}
-		return values[i], values[i] != nil
-	}, nil
+		x.held = i + 1
+	}
+	return x.data, x.data != nil
+}
+
+// size gives about how many bytes a source has.
+func (s *source) size() (n int64) {
+	n = int64(len(s.value))
+	if s.blob != nil {
+		n += s.blob.Size
+	}
+	for i := range s.items {
+		n += s.items[i].size() + 40 // with what stands around it
+	}
+	return n
+}
+
+// most bounds the bytes that the arguments may come to, or the list of a for_each step, with the largest value that is read
+// for them.
+func (in *inputs) most(list bool) int64 {
+	largest, item := int64(0), len(in.item)
+	if list {
+		item = -1
+	}
+	most := in.plan.Most(in.call.Step, item, func(dep int) int64 {
+		i, found := slices.BinarySearch(in.deps, dep)
+		if !found || i >= len(in.values) {
+			return 0
+		}
+		n := in.values[i].size()
+		largest = max(largest, n)
+		return n
+	})
+	return min(most, plan.MaxArguments) + min(largest, plan.MaxOutput)
 }

@@ -24,18 +24,23 @@ func (l *loop) expand(r *run, now time.Time) {
 			continue
 		}
 		list, err := l.list(l.ctx, &in)
+		if err != nil && err.Code == fault.TooLarge { // for here
+			in.resolver = nil
+			l.expandLater(r, in)
+			continue
+		}
 		l.expanded(r, step, list, err, now)
 	}
 }
 
-// expandLater reads a list whose parts lie in blobs.
+// expandLater reads a list that is large, or whose parts lie in blobs.
 func (l *loop) expandLater(r *run, in inputs) {
 	step := in.call.Step
 	if r.reading == nil {
 		r.reading = map[int]bool{}
 	}
 	r.reading[step] = true
-	l.job(func(ctx context.Context) {
+	l.large(in.most(true), func(ctx context.Context) {
 		list, err := l.list(ctx, &in)
 		l.post(func() {
 			delete(r.reading, step)
@@ -52,14 +57,15 @@ func (l *loop) expandLater(r *run, in inputs) {
 }
 
 func (l *loop) list(ctx context.Context, in *inputs) ([][]byte, *fault.Error) {
-	result, err := l.results(ctx, in)
-	if err != nil {
-		return nil, err
-	}
+	x := reader{l: l, ctx: ctx, in: in}
 	if in.resolver != nil {
-		return in.resolver.Items(in.call.Step, result)
+		return in.resolver.Items(in.call.Step, x.result)
 	}
-	return in.plan.Items(in.call.Step, result)
+	list, err := in.plan.Items(in.call.Step, x.result)
+	if x.err != nil {
+		return nil, x.err
+	}
+	return list, err
 }
 
 // expanded tells the machine of a list, or records that there is none. The record is that of the step's own first

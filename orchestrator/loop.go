@@ -40,6 +40,7 @@ type loop struct {
 	purges  purger
 	windows map[string]*window // by tool
 	blobs   blobCache
+	larges  larges
 
 	listeners map[uint64]*run // runs that may have some, by the token of their audience
 	lastToken uint64
@@ -50,7 +51,7 @@ type loop struct {
 
 func newLoop(o *Orchestrator, store storage, reg *registry, ctx context.Context) *loop {
 	l := &loop{
-		o: o, log: o.cfg.Logger, store: store, bus: o.nc, clock: wall{}, reg: reg, mail: newMailbox(), ctx: ctx,
+		o: o, log: o.cfg.Logger, store: store, bus: connBus{o.nc}, clock: wall{}, reg: reg, mail: newMailbox(), ctx: ctx,
 		jobs: newJobs(ctx), runs: map[subjects.Run]*run{}, windows: map[string]*window{}, listeners: map[uint64]*run{},
 		sweeps: sweeper{reads: readsAtMost},
 		serves: func(uint64) {}, released: func() {},

@@ -19,6 +19,7 @@ import (
 // opened is what a job found out about a run.
 type opened struct {
 	before  *outcome.Run // a run of this id has finished already
+	newer   bool         // it was finished by a newer Stepjet
 	start   *startRecord // read from a start record that lay in a blob
 	plan    *plan.Plan
 	schemas schemas
@@ -97,6 +98,8 @@ func (l *loop) inspect(ctx context.Context, id subjects.Run, generation uint64, 
 	if !isNew {
 		if doc, err := l.store.History(ctx, id); err == nil {
 			return opened{before: doc}
+		} else if fault.CodeOf(err) == fault.NewerVersion {
+			return opened{newer: true}
 		} else if !errors.Is(err, &fault.Error{Code: fault.NotFound}) {
 			return opened{err: err}
 		}
@@ -162,7 +165,7 @@ func (l *loop) encodeStart(ctx context.Context, id subjects.Run, generation uint
 		return nil, nil, fault.Wrap(fault.Internal, err, "writing a start record")
 	}
 	if len(body) <= wire.InlineLimit {
-		return versionHeader(), body, nil
+		return wire.Versioned(), body, nil
 	}
 	handle, err := l.putBlob(ctx, func(unique string) string { return subjects.RunBlobName(id, generation, "start", unique) }, body)
 	if err != nil {
@@ -187,6 +190,8 @@ func (r *run) opened(l *loop, o opened) {
 				r.open(l)
 			}
 		})
+	case o.newer:
+		l.leaveAlone(r)
 	case o.gone: // another ran it, and purged perhaps only the half of it
 		l.forget(r)
 		l.purges.orphan(r.id, r.generation)
@@ -220,7 +225,7 @@ func (r *run) begin(l *loop) {
 		return
 	}
 	now := l.clock.Now()
-	r.phase, r.resolver = running, r.plan.NewResolver()
+	r.phase, r.resolver = running, r.plan.NewResolver().Limit(wire.InlineLimit)
 	r.machine = machine.New(r.plan, machine.Start{
 		Key:       r.id.Tenant + "/" + r.id.ID + "/" + strconv.FormatUint(r.generation, 10),
 		Submitted: r.submitted, Started: at.Time, Contracts: r.start.contracts(), Reused: r.start.Reuse.results(r.plan),

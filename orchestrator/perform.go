@@ -103,15 +103,25 @@ func (l *loop) dispatch(r *run, d machine.Dispatch, repair int, f *flight) {
 		s.step.Deadline = at
 	}
 	if s.inputs.inBlobs {
-		l.job(func(ctx context.Context) { l.send(ctx, s) })
+		l.sendBeside(s)
 		return
 	}
 	l.send(l.ctx, s)
 }
 
-// send resolves and publishes. It blocks only where a value or the arguments lie in a blob, and then it is on a job.
+// sendBeside resolves and publishes beside the loop what lies in blobs, or has to go into one.
+func (l *loop) sendBeside(s sending) {
+	s.inputs.resolver = nil // that of a run is for one goroutine
+	l.large(s.inputs.most(false), func(ctx context.Context) { l.send(ctx, s) })
+}
+
+// send resolves and publishes. On the loop, where the inputs have a resolver, nothing large is built.
 func (l *loop) send(ctx context.Context, s sending) {
 	args, err := l.arguments(ctx, &s.inputs)
+	if err != nil && err.Code == fault.TooLarge && s.inputs.resolver != nil {
+		l.sendBeside(s)
+		return
+	}
 	if err != nil {
 		if ctx.Err() == nil {
 			l.fail(s.attempt, err, s.step.Trace)
@@ -119,7 +129,7 @@ func (l *loop) send(ctx context.Context, s sending) {
 		return
 	}
 	if len(args) > wire.InlineLimit {
-		l.job(func(ctx context.Context) { l.sendLarge(ctx, s, args) })
+		l.sendLarge(ctx, s, args)
 		return
 	}
 	s.dispatch.Header, s.dispatch.Body = s.step.Header(), args
@@ -246,7 +256,7 @@ func (l *loop) withdraw(ctx context.Context, list []withdrawn, wholeRun bool) {
 func (l *loop) stopRun(r *run, s *machine.Stop, done func(kv.Decision, error)) {
 	subject := subjects.StopRecord(r.id, r.generation, l.store.Shards())
 	fence := &kv.Fence{Subject: subjects.PlanRecord(r.id, l.store.Shards()), Seq: r.generation}
-	l.store.CreateAsync(l.ctx, subject, versionHeader(), encodeStop(s), fence, func(d kv.Decision, _ uint64, err error) {
+	l.store.CreateAsync(l.ctx, subject, wire.Versioned(), encodeStop(s), fence, func(d kv.Decision, _ uint64, err error) {
 		if err != nil && l.ctx.Err() == nil {
 			l.log.Error("a run could not be stopped", "run", r.id.Plain(), "error", err)
 		}

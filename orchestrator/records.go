@@ -88,7 +88,3 @@ func clientToken(h nats.Header) string {
 	}
 	return ""
 }
-
-func versionHeader() nats.Header {
-	return nats.Header{subjects.HeaderVersion: {subjects.Version}}
-}

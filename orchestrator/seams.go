@@ -11,6 +11,7 @@ import (
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/tool"
+	"github.com/stepjet/stepjet/wire"
 )
 
 // Everything that the loop and its jobs touch outside of memory goes through the interfaces of this file, so that tests
@@ -51,12 +52,25 @@ type toolStorage interface {
 
 var _ storage = (*kv.Store)(nil)
 
-// bus is core NATS: events, cancels and answers, each at most once.
+// bus is core NATS: events, cancels and answers, each at most once. Publish says the version of the message's form.
 type bus interface {
 	Publish(subject string, body []byte) error
 	PublishMsg(m *nats.Msg) error
 	// PublishRequest publishes with a reply subject, on which the server says where nobody listens.
 	PublishRequest(subject, reply string, body []byte) error
+}
+
+// connBus is a connection as a bus.
+type connBus struct{ *nats.Conn }
+
+var eventHeader = wire.Versioned() // read only
+
+func (b connBus) Publish(subject string, body []byte) error {
+	return b.PublishMsg(&nats.Msg{Subject: subject, Header: eventHeader, Data: body})
+}
+
+func (b connBus) PublishRequest(subject, reply string, body []byte) error {
+	return b.PublishMsg(&nats.Msg{Subject: subject, Reply: reply, Header: eventHeader, Data: body})
 }
 
 // runner runs jobs beside the loop.

@@ -46,7 +46,11 @@ func (s *service) open() error {
 		{subjects.IntakeShardsFilter, "", s.submission},
 	}
 	for _, h := range handlers {
-		sub, err := s.o.nc.QueueSubscribe(h.subject, h.queue, h.handle)
+		sub, err := s.o.nc.QueueSubscribe(h.subject, h.queue, func(m *nats.Msg) {
+			if wire.Known(m.Header) { // else it is for a newer orchestrator, if there is one
+				h.handle(m)
+			}
+		})
 		if err != nil {
 			return kv.Fault(err)
 		}
@@ -65,7 +69,7 @@ func (s *service) reply(m *nats.Msg, body []byte) {
 	if !subjects.ReplyAllowed(m.Reply) { // none, or one that this program's rights must not be lent to
 		return
 	}
-	if err := s.l.bus.PublishMsg(&nats.Msg{Subject: m.Reply, Header: versionHeader(), Data: body}); err != nil {
+	if err := s.l.bus.PublishMsg(&nats.Msg{Subject: m.Reply, Header: wire.Versioned(), Data: body}); err != nil {
 		s.o.cfg.Logger.Warn("an answer could not be sent", "subject", m.Subject, "error", err)
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/tool"
+	"github.com/stepjet/stepjet/wire"
 )
 
 // simStore is kv.Store as one process sees it, over the simulated servers. What kv does with answers that say nothing is
@@ -287,7 +288,7 @@ func (s *simStore) History(ctx context.Context, r subjects.Run) (*outcome.Run, e
 func (s *simStore) CreateHistory(ctx context.Context, r subjects.Run, doc *outcome.Run) (bool, error) {
 	body := doc.JSON()
 	s.w.truths.offered(r, doc, body, s.p)
-	d, _, err := s.Create(ctx, historyKey(r), versionHeader(), body, nil)
+	d, _, err := s.Create(ctx, historyKey(r), wire.Versioned(), body, nil)
 	return d == kv.Written, err
 }
 
@@ -296,7 +297,7 @@ func (s *simStore) CreateDead(ctx context.Context, r subjects.Run, d *kv.DeadLet
 		return true, s.do("write no dead letter", func() {})
 	}
 	key := subjects.BucketSubject(subjects.DeadBucket, subjects.DeadKey(r, d.Generation, d.Step))
-	decision, _, err := s.Create(ctx, key, versionHeader(), d.JSON(), nil)
+	decision, _, err := s.Create(ctx, key, wire.Versioned(), d.JSON(), nil)
 	return decision == kv.Written, err
 }
 

@@ -219,7 +219,7 @@ func (h *hand) claim(m *message, step *wire.Step) bool {
 	mine := claimBody{h.name + "/" + strconv.Itoa(h.nonces), m.seq}
 	body, _ := json.Marshal(mine)
 	plan := subjects.PlanRecord(m.attempt.Run, h.store.Shards())
-	d, _, _ := h.store.Create(context.Background(), step.Claim, versionHeader(), body, &kv.Fence{Subject: plan, Seq: m.attempt.Generation})
+	d, _, _ := h.store.Create(context.Background(), step.Claim, wire.Versioned(), body, &kv.Fence{Subject: plan, Seq: m.attempt.Generation})
 	switch d {
 	case kv.Written:
 		return true

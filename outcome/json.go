@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"time"
 	"unicode/utf8"
+
+	"github.com/stepjet/stepjet/internal/unknown"
 )
 
 // The writers of this file exist because encoding/json compacts and HTML-escapes what a Marshaler returns: results must
@@ -40,7 +42,30 @@ func (o *Outcome) append(b []byte) []byte {
 	}
 	b = append(b, `,"stats":`...)
 	b = o.Stats.append(b)
+	b = append(b, o.unknown...)
 	return append(b, '}')
+}
+
+var outcomeNames, runNames = unknown.NamesOf(Outcome{}), unknown.NamesOf(Run{})
+
+// UnmarshalJSON reads what JSON writes, and keeps fields that this version doesn't know.
+func (o *Outcome) UnmarshalJSON(b []byte) error {
+	type plain Outcome // without this method
+	if err := json.Unmarshal(b, (*plain)(o)); err != nil {
+		return err
+	}
+	o.unknown = unknown.Of(b, outcomeNames)
+	return nil
+}
+
+// UnmarshalJSON reads what JSON and Head write, and keeps fields of the document itself that this version doesn't know.
+func (r *Run) UnmarshalJSON(b []byte) error {
+	type plain Run // without this method
+	if err := json.Unmarshal(b, (*plain)(r)); err != nil {
+		return err
+	}
+	r.unknown = unknown.Of(b, runNames)
+	return nil
 }
 
 // MarshalJSON writes one object in the order of the slice.
@@ -73,7 +98,7 @@ func (r *Results) UnmarshalJSON(b []byte) error {
 	if _, err := dec.Token(); err != nil {
 		return err
 	}
-	*r = nil
+	*r = Results{} // an object without keys is not nil, unlike none
 	for dec.More() {
 		key, err := dec.Token()
 		if err != nil {
@@ -151,7 +176,7 @@ func (r *Run) header(b []byte) []byte {
 	h := head(*r)
 	h.Outcome, h.Plan, h.Steps = nil, nil, nil
 	b = appendValue(b, h)
-	return b[:len(b)-1]
+	return append(b[:len(b)-1], r.unknown...)
 }
 
 // append writes by hand what encoding/json would write of the struct: a run has up to 10,000 of them.

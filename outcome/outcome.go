@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/unknown"
 )
 
 // RunStatus is what a run came to, or where it stands.
@@ -52,6 +53,8 @@ type Outcome struct {
 	Problems []fault.Problem `json:"problems,omitempty"`
 	Warnings []fault.Problem `json:"warnings,omitempty"`
 	Stats    Stats           `json:"stats"`
+
+	unknown unknown.Fields // of a newer version: they are written as they were read
 }
 
 // Result is the raw JSON that one step returned.
@@ -129,6 +132,8 @@ type Run struct {
 	Outcome *Outcome        `json:"outcome,omitempty"`
 	Plan    json.RawMessage `json:"plan,omitempty"`
 	Steps   []Step          `json:"steps,omitempty"`
+
+	unknown unknown.Fields // of a newer version: they are written as they were read
 }
 
 // Step is one step of a Run document.

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"bytes"
 	"fmt"
 
 	"github.com/stepjet/stepjet/fault"
@@ -47,7 +48,10 @@ func (r *Resolver) arguments(step int, item []byte, result func(dep int) (json [
 func (r *Resolver) fill(t *template, item []byte, result func(dep int) (json []byte, ok bool)) ([]byte, *fault.Error) {
 	var few [fewHoles][]byte
 	values := few[:0]
-	size := int64(len(t.head))
+	size, most := int64(len(t.head)), int64(MaxArguments)
+	if r.most > 0 {
+		most = r.most
+	}
 	for i := range t.holes {
 		h := &t.holes[i]
 		v, err := r.resolve(h, item, result)
@@ -56,10 +60,12 @@ func (r *Resolver) fill(t *template, item []byte, result func(dep int) (json []b
 		}
 		values = append(values, v)
 		size += int64(filledSize(v, h.text)) + int64(len(h.after))
+		if size > most { // nothing more is read
+			return nil, tooLarge(size, most)
+		}
 	}
-	if size > MaxArguments {
-		return nil, fault.New(fault.TooLarge, "with its references resolved, the step would be given %d bytes, at most %d are allowed", size, MaxArguments).
-			WithHint("let tools hand large data on by a name or an address")
+	if size > most {
+		return nil, tooLarge(size, most)
 	}
 	out := make([]byte, 0, size)
 	out = append(out, t.head...)
@@ -69,6 +75,40 @@ func (r *Resolver) fill(t *template, item []byte, result func(dep int) (json []b
 	}
 	return out, nil
 }
+
+func tooLarge(size, most int64) *fault.Error {
+	return fault.New(fault.TooLarge, "with its references resolved, the step would be given %d bytes or more, at most %d are allowed", size, most).
+		WithHint("let tools hand large data on by a name or an address")
+}
+
+// Most bounds the size, in bytes, of a step's resolved arguments, or of the list of a for_each step where item is negative,
+// by the sizes of its dependencies' results and of the item.
+func (p *Plan) Most(step, item int, size func(dep int) int64) int64 {
+	t := &p.Steps[step].args
+	if item < 0 {
+		t = &p.Steps[step].ForEach.in
+	}
+	sum := int64(len(t.head))
+	for i := range t.holes {
+		h := &t.holes[i]
+		most := int64(max(len(h.def), len(null)))
+		for k := range h.targets {
+			if h.targets[k].step == theItem {
+				most = max(most, int64(item))
+			} else {
+				most = max(most, size(h.targets[k].step))
+			}
+		}
+		if h.text {
+			most *= 2 // every byte may need an escape
+		}
+		sum += most + int64(len(h.after))
+	}
+	return sum
+}
+
+// aPart is the size from which on a small part of a result is copied out of it, so that the rest need not be kept.
+const aPart = 256 << 10
 
 var null = []byte("null")
 
@@ -87,6 +127,9 @@ func (r *Resolver) resolve(h *hole, item []byte, result func(dep int) ([]byte, b
 		at, stop, f := r.lookup(t.step, value, t.path)
 		switch {
 		case f == isThere && !(several && string(at) == "null"):
+			if len(value) > aPart && len(at) < len(value)/2 {
+				at = bytes.Clone(at)
+			}
 			return at, nil
 		case f == notInto && !several:
 			return nil, r.notInto(t, stop, value)

@@ -4,8 +4,25 @@ import (
 	"github.com/stepjet/stepjet/fault"
 )
 
-// MaxItems is the most items of a for_each step's list.
-const MaxItems = 10_000
+const (
+	// MaxItems is the most items of a for_each step's list.
+	MaxItems = 10_000
+	// MaxAllItems is the most items that all lists of a plan may have: in a plan of more than 100 for_each steps each may
+	// have its share of them.
+	MaxAllItems = 1_000_000
+)
+
+// mostItems gives how many items each list of the plan may have. It depends on the plan alone, so that all who read a list
+// judge alike.
+func (p *Plan) mostItems() int {
+	lists := 0
+	for i := range p.Steps {
+		if p.Steps[i].ForEach != nil {
+			lists++
+		}
+	}
+	return min(MaxItems, MaxAllItems/max(lists, 1))
+}
 
 // Items gives the items of a for_each step's list, each as JSON; an empty list has none. They share memory with the
 // results where the list is a reference as a whole. result is as for Arguments.
@@ -44,8 +61,8 @@ func (r *Resolver) list(step int, result func(dep int) (json []byte, ok bool)) (
 			WithHint("refer to the array within it, or have the step before return one")
 	}
 	items, count := split(value)
-	if count > MaxItems {
-		return nil, fault.New(fault.InvalidArguments, "the list has %d items, at most %d are allowed", count, MaxItems).
+	if most := r.plan.mostItems(); count > most {
+		return nil, fault.New(fault.InvalidArguments, "the list has %d items, at most %d are allowed", count, most).
 			WithHint("let the tool before return fewer, or in pages")
 	}
 	return items, nil

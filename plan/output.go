@@ -34,16 +34,16 @@ func Output(body []byte, text bool) ([]byte, *fault.Error) {
 	first, where, err := check(body, MaxDepth)
 	if err != nil && err.deep {
 		if _, _, again := check(body, maxTolerated); again == nil || again.deep {
-			return nil, terminal("is JSON nested more than %d deep", MaxDepth)
+			return nil, terminal("is JSON nested more than %d deep", MaxDepth).WithHint("return flatter data, or the inner part as a string")
 		}
 	}
 	switch {
 	case err != nil:
 		return quote(body)
 	case first == fault.DuplicateKey:
-		return nil, terminal("is JSON with a key used twice in one object, at %q", clip(where))
+		return nil, terminal("is JSON with a key used twice in one object, at %q", clip(where)).WithHint("return each key once")
 	case first == fault.InvalidUTF8:
-		return nil, terminal("is JSON with text that is not valid UTF-8 or half a surrogate pair, at %q", clip(where))
+		return nil, terminal("is JSON with text that is not valid UTF-8 or half a surrogate pair, at %q", clip(where)).WithHint("return text as UTF-8")
 	}
 	return trimWhite(body), nil
 }

@@ -12,6 +12,7 @@ import (
 // call.
 type Resolver struct {
 	plan  *Plan
+	most  int64           // bytes of arguments; 0 for MaxArguments
 	ways  map[way]int32   // where a member's value begins
 	items map[way][]int32 // of an array: where each stride-th item begins, as far as it was read
 }
@@ -32,6 +33,13 @@ const (
 
 // NewResolver gives a resolver for one run of the plan.
 func (p *Plan) NewResolver() *Resolver { return &Resolver{plan: p} }
+
+// Limit has the resolver answer too_large for more than so many bytes, before anything is built: for a caller that has
+// another place for what is large.
+func (r *Resolver) Limit(bytes int64) *Resolver {
+	r.most = bytes
+	return r
+}
 
 // Arguments is Plan.Arguments.
 func (r *Resolver) Arguments(step int, result func(dep int) (json []byte, ok bool)) ([]byte, *fault.Error) {

@@ -22,6 +22,9 @@ type Override struct {
 	Tenants []string `json:"tenants,omitzero"`
 	// By is who set it, for people to read.
 	By string `json:"by,omitempty"`
+	// Extra are fields that this version doesn't know, of an override that was set by a newer one; they are kept as they
+	// came.
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // MaxOverride is the largest override, in bytes.
@@ -39,11 +42,46 @@ func ParseOverride(raw []byte) (*Override, error) {
 	if _, err := decodeExact(raw); err != nil {
 		return nil, fault.New(fault.InvalidTool, "the override is not valid: %s", err.Error())
 	}
-	o := &Override{}
-	if err := o.read(raw); err != nil {
-		return nil, fault.New(fault.InvalidTool, "the override is not valid: %s", err.Error()).WithHint("%s", hintOf(err))
+	o, err := ReadOverride(raw)
+	if err != nil {
+		return nil, err
+	}
+	if err := o.known(); err != nil {
+		return nil, notValid(err)
 	}
 	return o, nil
+}
+
+// ReadOverride reads an override that stands in the registry. What a newer version has put into it beside the fields of
+// this one is kept, and counts for nothing. Errors as those of ParseOverride.
+func ReadOverride(raw []byte) (*Override, error) {
+	o := &Override{}
+	if err := o.read(raw); err != nil {
+		return nil, notValid(err)
+	}
+	return o, nil
+}
+
+func notValid(err error) error {
+	return fault.New(fault.InvalidTool, "the override is not valid: %s", err.Error()).WithHint("%s", hintOf(err))
+}
+
+// known reports a field that nobody knows.
+func (o *Override) known() error {
+	for _, name := range slices.Sorted(maps.Keys(o.Extra)) {
+		return badField(name, "no such field").withHint("an override has x-orchestration, context, tenants and by")
+	}
+	if o.Orchestration == nil {
+		return nil
+	}
+	var x Orchestration
+	if err := x.UnmarshalJSON(o.Orchestration); err != nil {
+		return within("x-orchestration", err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(x.Extra)) {
+		return badField("x-orchestration."+name, "no such field").withHint("the fields are %s", listed(orchestrationFields))
+	}
+	return nil
 }
 
 func (o *Override) read(raw []byte) error {
@@ -51,17 +89,18 @@ func (o *Override) read(raw []byte) error {
 	if err != nil {
 		return err
 	}
-	for _, name := range slices.Sorted(maps.Keys(f.raw)) {
-		if !contains(overrideFields, name) {
-			return badField(name, "no such field").withHint("an override has x-orchestration, context, tenants and by")
-		}
-	}
 	o.Orchestration = f.raw["x-orchestration"]
 	o.By = f.text("by")
 	f.decode("context", &o.Context, "an object")
 	f.decode("tenants", &o.Tenants, "an array of strings")
 	if f.err != nil {
 		return f.err
+	}
+	for _, name := range overrideFields {
+		delete(f.raw, name)
+	}
+	if len(f.raw) > 0 {
+		o.Extra = f.raw
 	}
 	return o.check()
 }
@@ -72,9 +111,6 @@ func (o *Override) check() error {
 		var x Orchestration
 		if err := x.UnmarshalJSON(o.Orchestration); err != nil {
 			return within("x-orchestration", err)
-		}
-		for _, name := range slices.Sorted(maps.Keys(x.Extra)) {
-			return badField("x-orchestration."+name, "no such field").withHint("the fields are %s", listed(orchestrationFields))
 		}
 		if x.Batch != nil && x.Batch.Argument != "" {
 			return badField("x-orchestration.batch.argument", "is the worker's own and can't be overridden").
@@ -176,7 +212,13 @@ func mergePatch(base, patch []byte) ([]byte, error) {
 	return json.Marshal(b)
 }
 
-// UnmarshalJSON reads what ParseOverride reads, with the same errors but for their code.
+// MarshalJSON writes the object, with the fields of Extra among its own.
+func (o Override) MarshalJSON() ([]byte, error) {
+	type plain Override // without this method
+	return withExtra(plain(o), o.Extra)
+}
+
+// UnmarshalJSON reads what ReadOverride reads, with the same errors but for their code.
 func (o *Override) UnmarshalJSON(raw []byte) error {
 	*o = Override{}
 	return o.read(raw)

@@ -8,6 +8,7 @@ package wire
 import (
 	"encoding/json"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -38,10 +39,30 @@ func TraceOf(h nats.Header) Trace {
 	return Trace{get(h, subjects.HeaderTraceparent), get(h, subjects.HeaderTracestate)}
 }
 
-// Known reports whether this version of Stepjet can read the message: its version is absent or not higher than ours.
+// Known reports whether this version of Stepjet can read the message: its version is absent or not higher than ours. Of a
+// version with a dot, such as 1.2, only the number before it counts: what is new behind it may be ignored.
 func Known(h nats.Header) bool {
 	v := get(h, subjects.HeaderVersion)
-	return v == "" || v == subjects.Version
+	if v == "" || v == subjects.Version {
+		return true
+	}
+	n, err := major(v)
+	return err == nil && n <= ours
+}
+
+var ours, _ = major(subjects.Version)
+
+func major(version string) (uint64, error) {
+	number, _, _ := strings.Cut(version, ".")
+	return strconv.ParseUint(number, 10, 32)
+}
+
+// Versioned gives the headers of a message that has no others than its version.
+func Versioned() nats.Header { return nats.Header{subjects.HeaderVersion: {subjects.Version}} }
+
+// Newer is the error for what a newer version of Stepjet has written.
+func Newer(what string) *fault.Error {
+	return fault.New(fault.NewerVersion, "%s was written by a newer version of Stepjet", what).WithHint("upgrade this program; what is there is left as it is")
 }
 
 // Step is what a worker gets with a step, besides the arguments.

@@ -3,8 +3,6 @@ package wire_test
 import (
 	"flag"
 	"os"
-	"path/filepath"
-	"sort"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/wiretest"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/wire"
@@ -22,35 +21,42 @@ var update = flag.Bool("update", false, "write the golden files anew")
 
 var at = time.Date(2026, 11, 20, 12, 0, 0, 1500, time.UTC)
 
-// golden compares a message with the file that froze its form. A change here is a change of the protocol.
-func golden(t *testing.T, name string, h nats.Header, body []byte) {
+// golden freezes a message and sees that it survives decoding and encoding.
+func golden(t *testing.T, name string, h nats.Header, body []byte, fate wiretest.Fate, recode func(nats.Msg) nats.Msg) {
 	t.Helper()
-	var b strings.Builder
-	keys := make([]string, 0, len(h))
-	for k := range h {
-		keys = append(keys, k)
+	wiretest.RoundTrip(t, *update, name, nats.Msg{Header: h, Data: body}, fate, recode)
+}
+
+func recodeStep(t *testing.T) func(nats.Msg) nats.Msg {
+	return func(m nats.Msg) nats.Msg {
+		s, err := wire.ParseStep(m.Header)
+		require.NoError(t, err)
+		return nats.Msg{Header: s.Header(), Data: m.Data}
 	}
-	sort.Strings(keys)
-	for _, k := range keys {
-		b.WriteString(k + ": " + strings.Join(h[k], ", ") + "\n")
-	}
-	b.WriteString("\n" + string(body) + "\n")
-	path := filepath.Join("testdata", name+".golden")
-	if *update {
-		require.NoError(t, os.WriteFile(path, []byte(b.String()), 0o644))
-	}
-	want, err := os.ReadFile(path)
+}
+
+func recodeResult(m nats.Msg) nats.Msg {
+	h, body := wire.ParseResult(m.Header, m.Data).Message()
+	return nats.Msg{Header: h, Data: body}
+}
+
+func TestEveryKindHasAGoldenFile(t *testing.T) {
+	files, err := os.ReadDir("testdata")
 	require.NoError(t, err)
-	require.Equal(t, string(want), b.String())
+	var names []string
+	for _, f := range files {
+		names = append(names, strings.TrimSuffix(f.Name(), ".golden"))
+	}
+	require.Equal(t, wiretest.Kinds, names)
 }
 
 func TestStepForms(t *testing.T) {
 	a := subjects.Attempt{Run: subjects.NewRun("acme", "order-42"), Generation: 17, Tool: "get_weather", Step: "tokyo", Number: 2}
 	s := wire.Step{Result: subjects.StepRecord(a, 1), Key: a.Key(), Attempt: 2, Timeout: 5 * time.Minute, Trace: wire.Trace{Parent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}}
-	golden(t, "step", s.Header(), []byte(`{"location":"Tokyo"}`))
+	golden(t, "step", s.Header(), []byte(`{"location":"Tokyo"}`), wiretest.Opaque, recodeStep(t))
 	s.Claim, s.Deadline, s.Trace.State = subjects.ClaimRecord(a, 1), at, "vendor=1"
 	s.Handle = &outcome.Handle{Name: a.BlobName("X1"), Size: 300_000, SHA256: "ab12"}
-	golden(t, "step_full", s.Header(), nil)
+	golden(t, "step_full", s.Header(), nil, wiretest.Opaque, recodeStep(t))
 	back, err := wire.ParseStep(s.Header())
 	require.NoError(t, err)
 	require.Equal(t, s, back)
@@ -59,22 +65,22 @@ func TestStepForms(t *testing.T) {
 func TestResultForms(t *testing.T) {
 	ok := wire.Result{Body: []byte(`{"temp": 21}`), Worker: "w1", Started: at, Ended: at.Add(time.Millisecond)}
 	h, body := ok.Message()
-	golden(t, "result_ok", h, body)
+	golden(t, "result_ok", h, body, wiretest.Opaque, recodeResult)
 	require.Equal(t, ok, wire.ParseResult(h, body))
 
 	text := wire.Result{Body: []byte("sunny"), Text: true, Worker: "w1"}
 	h, body = text.Message()
-	golden(t, "result_text", h, body)
+	golden(t, "result_text", h, body, wiretest.Opaque, recodeResult)
 	require.Equal(t, text, wire.ParseResult(h, body))
 
 	large := wire.Result{Handle: &outcome.Handle{Name: "n", Size: 2 << 20, SHA256: "cd"}}
 	h, body = large.Message()
-	golden(t, "result_handle", h, body)
+	golden(t, "result_handle", h, body, wiretest.Opaque, recodeResult)
 	require.Equal(t, large, wire.ParseResult(h, body))
 
 	failed := wire.Result{Worker: "w1", Error: &fault.Error{Code: fault.ToolFailed, Message: "503 from upstream", Retryable: true, RetryAfter: 2 * time.Second, Details: []byte(`{"status":503}`)}}
 	h, body = failed.Message()
-	golden(t, "result_error", h, body)
+	golden(t, "result_error", h, body, wiretest.Ignored, recodeResult)
 	require.Equal(t, failed, wire.ParseResult(h, body))
 }
 
@@ -110,5 +116,9 @@ func TestStepsThatAreNotOurs(t *testing.T) {
 	_, err = wire.ParseStep(nats.Header{subjects.HeaderResult: {"x"}, subjects.HeaderKey: {"k"}, subjects.HeaderAttempt: {"0"}})
 	require.Error(t, err)
 	require.True(t, wire.Known(nil))
-	require.False(t, wire.Known(nats.Header{subjects.HeaderVersion: {"2"}}))
+	for version, known := range map[string]bool{"": true, "1": true, "0": true, "1.7": true, "2": false, "2.0": false, "10": false, "x": false, "-1": false, "1x": false} {
+		require.Equal(t, known, wire.Known(nats.Header{subjects.HeaderVersion: {version}}), version)
+	}
+	require.True(t, wire.Known(wire.Versioned()))
+	require.Equal(t, fault.NewerVersion, wire.Newer("it").Code)
 }

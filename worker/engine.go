@@ -98,7 +98,7 @@ func (e *engine) spawn(f func()) {
 // onCancel hears of a cancelled attempt. Every worker of the tool hears it; mostly it is another's.
 func (e *engine) onCancel(m *nats.Msg) {
 	a, ok := subjects.ParseCancel(m.Subject)
-	if !ok {
+	if !ok || !wire.Known(m.Header) {
 		return
 	}
 	e.mu.Lock()

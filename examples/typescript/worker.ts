@@ -18,7 +18,7 @@ async function execute(m: JsMsg, field: (name: string) => string, cancelled: Abo
 }
 async function step(m: JsMsg) {
   const field = (name: string) => m.headers?.get(`Stepjet-${name}`) ?? "", result = field("Result"), stop = new AbortController();
-  if (Number(field("Version")) > 1) return; else if (!result) return m.ack(); // a newer worker's, and nobody's
+  if (parseInt(field("Version")) > 1) return; else if (!result) return m.ack(); // a newer worker's, and nobody's
   const id = m.subject.split(".").slice(4).join("."), beat = setInterval(() => m.working(), reg.ack_wait_ms / 3), h = headers();
   const recorded = () => jsm.streams.getMessage(`KV_${result.split(".")[1]}`, { last_by_subj: result }).catch(() => null);
   if (m.info.deliveryCount === 1 || !(await recorded())) {

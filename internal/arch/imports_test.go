@@ -19,20 +19,21 @@ import (
 const rules = `
 	fault             std
 	subjects          std
-	outcome           std fault
+	outcome           std fault internal/unknown
 	wire              std fault subjects outcome nats
 	tool              std fault jsonschema
 	plan              std fault tool gjson sjson
 	machine           std fault subjects outcome plan tool
 	catalog           std fault tool plan
 
-	kv                std sys fault subjects wire tool outcome nats sync gjson
+	kv                std sys fault subjects wire tool outcome internal/unknown nats sync gjson
 
 	orchestrator      std sys fault subjects wire outcome tool plan machine kv nats sync gjson
 	worker            std sys fault subjects wire outcome tool plan kv nats sync schemas
 	client            std sys fault subjects wire outcome tool plan kv nats sync
 
 	internal/reference std math/rand
+	internal/unknown  std gjson
 	internal/arch
 	internal/*        *
 	cmd/*             std sys fault subjects wire outcome tool plan kv orchestrator worker client internal/* nats sync cobra term

@@ -51,6 +51,7 @@ const (
 	sometimesItems       = "items"            // of a for_each
 	sometimesStrict      = "strict"           // a run compared with the sequential reference
 	sometimesReplayed    = "replayed"         // a run derived again from its records
+	sometimesBack        = "message back"     // an acknowledged step came back with a killed server
 	sometimesZombie      = "zombie"           // an execution ended when a later run of the same id had begun
 	sometimesLarge       = "large"            // a result kept apart
 	sometimesFrozen      = "frozen"           // a run with another contract than its tools' workers declare

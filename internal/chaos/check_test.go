@@ -26,7 +26,7 @@ func healthy(t *testing.T) *Evidence {
 	defer cancel()
 	self, err := os.Executable()
 	require.NoError(t, err)
-	w, err := newWorld(ctx, loopback{}, t.TempDir(), []string{self}, Shape{Runs: 16, Orchestrators: 1, Workers: 2})
+	w, err := newWorld(ctx, loopback{}, t.TempDir(), []string{self}, nil, Shape{Runs: 16, Orchestrators: 1, Workers: 2})
 	t.Cleanup(func() { require.NoError(t, w.close()) })
 	require.NoError(t, err)
 	require.NoError(t, w.startAgents(ctx))

@@ -41,6 +41,14 @@ type Evidence struct {
 	Lost *Loss
 	// Texts are what was said and stored, by the place where it was found: no secret may be in it.
 	Texts map[string]string
+	// Later is what became of a newer version's fields in the registry.
+	Later *laterWatch
+	// Memory is what a scenario found out about it.
+	Memory string
+	// Found are violations that a scenario finds by itself.
+	Found []Violation
+	// Counts are of what a scenario counts by itself.
+	Counts map[string]int
 	// Limits are the fan-out limits of the tools.
 	Limits map[string]int
 }
@@ -100,7 +108,7 @@ func (w *watch) follow(ctx context.Context, store *kv.Store, shard int) {
 
 // collect reads everything that the streams and the logs hold.
 func (w *World) collect(ctx context.Context) (*Evidence, error) {
-	e := &Evidence{Faults: w.faults, Kept: w.opts.Grace >= time.Minute, Expires: w.opts.Retention > 0, Texts: map[string]string{}, Limits: limits()}
+	e := &Evidence{Faults: w.faults, Kept: w.opts.Grace >= time.Minute, Expires: w.opts.Retention > 0, Texts: map[string]string{}, Limits: limits(), Later: w.later, Memory: w.memory}
 	if err := w.collectFiles(e); err != nil {
 		return nil, err
 	}

@@ -29,11 +29,13 @@ const (
 	roleAgent        = "agent"
 	roleHerd         = "herd"
 	roleBare         = "bare"
+	roleBomber       = "bomber"
 )
 
 // Role is what one process does.
 type Role struct {
 	Kind, Name string
+	Version    string // of the program; empty: this one
 	URL        string // of all servers, separated by commas
 	Log        string // the file of events of a worker or agent
 
@@ -98,7 +100,7 @@ func (r *Role) play(ctx context.Context, log *slog.Logger) error {
 	}
 	switch r.Kind {
 	case roleHerd:
-		return r.herd(ctx)
+		return r.herd(ctx, log)
 	case roleBare:
 		return r.bare(ctx, log)
 	}
@@ -119,6 +121,8 @@ func (r *Role) play(ctx context.Context, log *slog.Logger) error {
 		return r.worker(ctx, nc, log)
 	case roleAgent:
 		return r.agent(ctx, nc, log)
+	case roleBomber:
+		return r.bomber(ctx, nc, log)
 	}
 	return fault.New(fault.InvalidConfig, "no such role: %s", r.Kind)
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"hash/fnv"
 	"log/slog"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -150,29 +149,4 @@ func (a *agent) cancel(run string) {
 		code = string(fault.CodeOf(err))
 	}
 	a.events.Add(Event{Kind: evCancel, Run: run, Tenant: a.c.Tenant(), Code: code})
-}
-
-// herd holds many connections of one subscription each, which all reconnect when their server comes back, until it is
-// told to end. It tells how many are connected whenever all are.
-func (r *Role) herd(ctx context.Context) error {
-	var conns []*nats.Conn
-	defer func() {
-		for _, nc := range conns {
-			nc.Close()
-		}
-	}()
-	for range r.Parallel {
-		nc, err := nats.Connect(r.URL, nats.MaxReconnects(-1), nats.ReconnectWait(100*time.Millisecond), nats.ReconnectJitter(200*time.Millisecond, 0),
-			nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
-		if err != nil {
-			return err
-		}
-		conns = append(conns, nc)
-		if _, err := client.New(ctx, nc, client.Config{Tenant: "herd"}); err != nil && !strings.Contains(err.Error(), "not_ready") {
-			return err
-		}
-	}
-	ready()
-	<-ctx.Done()
-	return nil
 }

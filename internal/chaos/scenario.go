@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand"
 	"os"
 	"path/filepath"
@@ -22,6 +23,8 @@ type Scenario struct {
 	Shape   Shape
 	// Seconds is the least time that its figures need; 0: any.
 	Seconds int
+	// Versions are other versions that it needs, to be built.
+	Versions []string
 	// Partitions says that it needs network namespaces.
 	Partitions bool
 	// Inject harms the world, again and again, until ctx ends.
@@ -119,7 +122,13 @@ func Run(ctx context.Context, s Scenario, o Settings) (row Row, err error) {
 	} else if s.Partitions {
 		return row, fault.New(fault.InvalidConfig, "the scenario %s needs network namespaces", s.Name)
 	}
-	w, err := newWorld(ctx, net, dir, o.Command, s.Shape)
+	var others map[string][]string
+	if len(s.Versions) > 0 {
+		if others, err = buildVersions(ctx, dir, s.Versions); err != nil {
+			return row, err
+		}
+	}
+	w, err := newWorld(ctx, net, dir, o.Command, others, s.Shape)
 	defer func() { err = errors.Join(err, w.close()) }()
 	if err != nil {
 		return row, err
@@ -209,6 +218,8 @@ func (h *Harm) heal(ctx context.Context) error {
 
 func (row *Row) judge(s Scenario, ev *Evidence, injections int, brief bool) {
 	r := Check(ev)
+	r.Violations = append(r.Violations, ev.Found...)
+	maps.Copy(r.Counts, ev.Counts)
 	row.Injections, row.Runs, row.Executions, row.Violations, row.Counts = injections, r.Runs, r.Executions, r.Violations, r.Counts
 	for _, what := range append([]string{sometimesStrict}, s.Sometimes...) {
 		if r.Counts[what] == 0 && !brief {

@@ -140,18 +140,3 @@ var handover = Scenario{
 		return []string{"the slowest chain resumed after " + quantiles(stallsOf(e, "orchestrator stopped", evBegin, kindChain)), duplicates(e, r)}
 	},
 }
-
-var reconnectHerd = Scenario{
-	Name:    "herd",
-	Fault:   "1,000 clients reconnect at once after NATS was killed",
-	Correct: "recovery without a restart",
-	Inject: func(ctx context.Context, h *Harm) error {
-		if err := h.start(ctx, "h1", Role{Kind: roleHerd, Parallel: 1000}); err != nil {
-			return err
-		}
-		return loop(2*time.Second, 4*time.Second, func(ctx context.Context, h *Harm, _ int) error {
-			return h.killed(ctx, "nats killed", "n1", time.Second, "*")
-		})(ctx, h)
-	},
-	Figures: figures(lost, silence("nats killed: back", "silence after the server is back")),
-}

@@ -26,6 +26,7 @@ const (
 	kindPoison = "poison" // one step kills its worker, every time
 	kindLarge  = "large"  // results too large for a message
 	kindLate   = "late"   // its run, and some of its steps, have deadlines that they may just meet or just miss
+	kindSingle = "single" // one step
 )
 
 // Work is all that follows from a run's id.
@@ -36,7 +37,7 @@ type Work struct {
 
 // Strict reports whether the outcome does not depend on the order of events.
 func (w *Work) Strict() bool {
-	return w.Kind == kindRandom || w.Kind == kindChain || w.Kind == kindLarge
+	return w.Kind == kindRandom || w.Kind == kindChain || w.Kind == kindLarge || w.Kind == kindSingle
 }
 
 var works sync.Map // *Work by run id
@@ -60,6 +61,8 @@ func WorkOf(run string) *Work {
 		w.Case = chain(20, `{"v":1}`)
 	case kindLate:
 		w.Case = hurried(rng, generate(rng, kind, reference.Options{Steps: 10, ForEach: true, Stop: true}))
+	case kindSingle:
+		w.Case = chain(1, `{"v":1}`)
 	case kindLarge:
 		w.Case = chain(3, `"`+strings.Repeat(run, (300<<10)/len(run))+`"`)
 	case kindPoison:

@@ -17,13 +17,14 @@ import (
 
 // Shape says what a world consists of. Zero fields take the defaults.
 type Shape struct {
-	Servers       int // 1 or 3; 3 keep every stream three times
-	Orchestrators int // default 2
-	Workers       int // default 3
-	Agents        int // default 2, each a tenant of its own
-	Bare          int // lanes of JetStream without Stepjet, to compare with
-	Parallel      int // runs at a time of each agent; default 8
-	Runs          int // of each agent; 0: until the faults are over
+	Servers       int    // 1 or 3; 3 keep every stream three times
+	Version       string // of orchestrators and workers at the start; empty: this program's
+	Orchestrators int    // default 2
+	Workers       int    // default 3
+	Agents        int    // default 2, each a tenant of its own
+	Bare          int    // lanes of JetStream without Stepjet, to compare with
+	Parallel      int    // runs at a time of each agent; default 8
+	Runs          int    // of each agent; 0: until the faults are over
 	Kinds         []string
 	Reuse         int           // run ids of each agent; 0: no id is used twice
 	Insist        bool          // agents submit again what takes long
@@ -79,6 +80,7 @@ type World struct {
 	opts    Shape
 	dir     string
 	command []string
+	others  map[string][]string // commands of other versions
 	net     network
 	url     string
 
@@ -91,30 +93,36 @@ type World struct {
 	nc    *nats.Conn
 	store *kv.Store
 	seen  *watch
-	end   context.CancelFunc
-	tasks sync.WaitGroup
+	later *laterWatch
+
+	memory string // what a scenario says of it
+	end    context.CancelFunc
+	tasks  sync.WaitGroup
 }
 
 // startPatience bounds the time that a process may take until it does its work.
 const startPatience = 60 * time.Second
 
 // newWorld starts a system and waits until all of it works. The world is returned even with an error, to be closed.
-func newWorld(ctx context.Context, net network, dir string, command []string, o Shape) (*World, error) {
+func newWorld(ctx context.Context, net network, dir string, command []string, others map[string][]string, o Shape) (*World, error) {
 	w := &World{
-		opts: o.withDefaults(), dir: dir, command: command, net: net, parts: map[string]*process{}, lives: map[string]int{},
-		roles: map[string]Role{}, seen: &watch{seen: map[Sighting]bool{}},
+		opts: o.withDefaults(), dir: dir, command: command, others: others, net: net, parts: map[string]*process{}, lives: map[string]int{},
+		roles: map[string]Role{}, seen: &watch{seen: map[Sighting]bool{}}, later: &laterWatch{has: map[string]bool{}},
 	}
 	if err := w.startServers(ctx); err != nil {
 		return w, err
 	}
 	for i := range w.opts.Orchestrators {
-		err := w.start(ctx, node("o", i), Role{Kind: roleOrchestrator, Grace: w.opts.Grace, SweepEvery: w.opts.SweepEvery, Store: w.opts.store()})
+		err := w.start(ctx, node("o", i), Role{
+			Kind: roleOrchestrator, Version: w.opts.Version, Grace: w.opts.Grace, SweepEvery: w.opts.SweepEvery,
+			Store: w.opts.store(),
+		})
 		if err != nil {
 			return w, err
 		}
 	}
 	for i := range w.opts.Workers {
-		if err := w.start(ctx, node("w", i), Role{Kind: roleWorker, MaxDeliveries: w.opts.MaxDeliveries}); err != nil {
+		if err := w.start(ctx, node("w", i), Role{Kind: roleWorker, Version: w.opts.Version, MaxDeliveries: w.opts.MaxDeliveries}); err != nil {
 			return w, err
 		}
 	}

@@ -36,7 +36,11 @@ func (w *World) launch(node string, r Role) (*process, error) {
 	w.lives[node]++
 	r.Name = fmt.Sprintf("%s.%d", node, w.lives[node])
 	r.URL, r.Log = w.url, filepath.Join(w.dir, node+".jsonl")
-	p, err := begin(w.net, node, w.command, r, filepath.Join(w.dir, node+".log"))
+	command := w.command
+	if r.Version != "" {
+		command = w.others[r.Version]
+	}
+	p, err := begin(w.net, node, command, r, filepath.Join(w.dir, node+".log"))
 	if err != nil {
 		return nil, err
 	}
@@ -47,6 +51,15 @@ func (w *World) launch(node string, r Role) (*process, error) {
 // again starts what ran on a node once more.
 func (w *World) again(ctx context.Context, node string) error {
 	return w.start(ctx, node, w.role(node))
+}
+
+// setVersion lets a node be of another version when it is started again.
+func (w *World) setVersion(node, version string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	r := w.roles[node]
+	r.Version = version
+	w.roles[node] = r
 }
 
 func (w *World) role(node string) Role {
@@ -111,6 +124,9 @@ func (w *World) connect(ctx context.Context) error {
 	for shard := range w.store.Shards() {
 		w.tasks.Go(func() { w.seen.follow(watching, w.store, shard) })
 	}
+	if len(w.others) > 0 {
+		return w.later.follow(watching, w)
+	}
 	return nil
 }
 
@@ -119,8 +135,12 @@ func (w *World) finish(ctx context.Context) (stuck []string, err error) {
 	until := time.Now().Add(w.opts.Heal)
 	var all sync.WaitGroup
 	var mu sync.Mutex
+	nodes := []string{herdNode}
 	for i := range w.opts.Agents {
-		p := w.part(node("a", i))
+		nodes = append(nodes, node("a", i))
+	}
+	for _, n := range nodes {
+		p := w.part(n)
 		if p == nil {
 			continue
 		}

@@ -102,7 +102,7 @@ var mutants = []mutant{
 	},
 	{
 		"duplicate-keys", "an output with a key twice counts as a success",
-		"plan/output.go", "	case first == fault.DuplicateKey:\n		return nil, terminal(\"is JSON with a key used twice in one object, at %q\", clip(where))\n", "", "./plan", "",
+		"plan/output.go", "	case first == fault.DuplicateKey:\n		return nil, terminal(\"is JSON with a key used twice in one object, at %q\", clip(where)).WithHint(\"return each key once\")\n", "", "./plan", "",
 	},
 	{
 		"wildcard-token", "a run id may hold dots and wildcards in its subject",
@@ -140,5 +140,17 @@ var mutants = []mutant{
 		"leased-purged", "leased steps are purged in one request, which makes the server forget others' leases",
 		"kv/purge.go", "	return s.takeOut(ctx, shard, tool, subjects.RunToolFilter(\"step\", r, generation, tool, shard))",
 		"	return s.purge(ctx, subjects.StepsStream(shard), purgeRequest{Subject: subjects.RunToolFilter(\"step\", r, generation, tool, shard)})", "./kv", "",
+	},
+	{
+		"newer-overwritten", "a registry entry of a newer version is written over",
+		"kv/registry.go", "	case fault.NewerVersion:\n		return Tool{}, err\n	}", "	}", "./kv", "Newer|Forms",
+	},
+	{
+		"unknown-dropped", "what a newer version added to a registry entry is lost by writing it anew",
+		"kv/registry.go", "AckWait: s.cfg.AckWait, unknown: old.unknown,", "AckWait: s.cfg.AckWait,", "./kv", "Unknown|Forms",
+	},
+	{
+		"newer-requests", "requests of a newer version are carried out",
+		"orchestrator/service.go", "			if wire.Known(m.Header) {", "			if true {", "./orchestrator", "Newer",
 	},
 }

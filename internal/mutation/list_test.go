@@ -4,6 +4,7 @@ import (
 	"go/parser"
 	"go/token"
 	"os"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -24,6 +25,31 @@ func TestBugsFit(t *testing.T) {
 		require.NotEqual(t, m.old, m.new, m.name)
 	}
 	require.GreaterOrEqual(t, len(mutants), 20)
+}
+
+func TestResultsAreKept(t *testing.T) {
+	o := options{results: t.TempDir() + "/results.json", report: t.TempDir() + "/report.md"}
+	all, err := readKept(o.results)
+	require.NoError(t, err)
+	require.Contains(t, all.table(), "0 caught, 0 noticed by nobody, "+strconv.Itoa(len(mutants))+" not planted yet")
+	all[mutants[0].name] = kept{Caught: true, By: "TestA", Seconds: 3, Commit: "ab12"}
+	all[mutants[1].name] = kept{}
+	all["not-on-the-list"] = kept{}
+	require.NoError(t, all.write(o))
+	back, err := readKept(o.results)
+	require.NoError(t, err)
+	require.Equal(t, all, back)
+	text, err := os.ReadFile(o.report)
+	require.NoError(t, err)
+	require.Contains(t, string(text), "| `TestA` | 3 | ab12 |")
+	require.Contains(t, string(text), "1 caught, 1 noticed by nobody, "+strconv.Itoa(len(mutants)-2)+" not planted yet")
+	require.NotContains(t, string(text), "not-on-the-list")
+}
+
+func TestWanted(t *testing.T) {
+	require.True(t, options{}.wanted(mutant{name: "a"}))
+	require.True(t, options{only: "x,b"}.wanted(mutant{name: "abc"}))
+	require.False(t, options{only: "x,y"}.wanted(mutant{name: "abc"}))
 }
 
 func TestFirstFailure(t *testing.T) {

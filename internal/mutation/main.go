@@ -3,8 +3,11 @@
 // real one for one build.
 //
 //	go run ./internal/mutation                    # all of them
-//	go run ./internal/mutation -only ack          # those whose names hold a word
-//	go run ./internal/mutation -report docs/mutations.md
+//	go run ./internal/mutation -only ack,claim    # those whose names hold one of these words
+//	go run ./internal/mutation -report docs/mutations.md -results bench/mutations.json -missing
+//
+// What came of each is kept in a file at once, so that a run that was broken off goes on with -missing, and the report is
+// of all of them, whenever each was planted.
 package main
 
 import (
@@ -17,50 +20,66 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
 
 func main() {
-	only := flag.String("only", "", "plant only bugs whose names hold this `word`")
-	report := flag.String("report", "", "write the table to this `file`")
+	var o options
+	flag.StringVar(&o.only, "only", "", "plant only bugs whose names hold one of these `words`, separated by commas")
+	flag.StringVar(&o.report, "report", "", "write the table to this `file`")
+	flag.StringVar(&o.results, "results", "", "keep what came of each bug in this `file`, and write the table of all that it holds")
+	flag.BoolVar(&o.missing, "missing", false, "plant only bugs that the file of results says nothing of")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, *only, *report); err != nil {
+	if err := run(ctx, o); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		stop()
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, only, report string) error {
-	var results []result
-	missed := 0
+type options struct {
+	only, report, results string
+	missing               bool
+}
+
+// wanted reports whether a bug is among those asked for.
+func (o options) wanted(m mutant) bool {
+	return o.only == "" || slices.ContainsFunc(strings.Split(o.only, ","), func(word string) bool { return strings.Contains(m.name, word) })
+}
+
+func run(ctx context.Context, o options) error {
+	known, err := readKept(o.results)
+	if err != nil {
+		return err
+	}
+	planted, missed := 0, 0
 	for _, m := range mutants {
-		if !strings.Contains(m.name, only) {
+		if _, done := known[m.name]; !o.wanted(m) || o.missing && done {
 			continue
 		}
 		r, err := m.plant(ctx)
 		if err != nil {
 			return fmt.Errorf("%s: %w", m.name, err)
 		}
+		planted++
 		if !r.caught {
 			missed++
 		}
 		fmt.Println(r)
-		results = append(results, r)
-	}
-	if report != "" {
-		if err := os.WriteFile(report, []byte(table(results)), 0o644); err != nil {
+		known[m.name] = r.kept()
+		if err := known.write(o); err != nil {
 			return err
 		}
 	}
 	if missed > 0 {
-		return fmt.Errorf("%d of %d bugs were noticed by nobody", missed, len(results))
+		return fmt.Errorf("%d of %d bugs were noticed by nobody", missed, planted)
 	}
-	fmt.Printf("all %d bugs were caught\n", len(results))
-	return nil
+	fmt.Printf("all %d bugs were caught\n", planted)
+	return known.write(o)
 }
 
 // result is what the tests said of one bug.
@@ -171,18 +190,4 @@ func firstFailure(out string) string {
 		return "a panic"
 	}
 	return "the test run"
-}
-
-func table(results []result) string {
-	var b strings.Builder
-	b.WriteString("# Bugs that the tests catch\n\nWritten by `make mutants`. Each row is a bug that was planted into the code by itself, for one build, and the first test that failed with it.\n\n")
-	b.WriteString("| bug | in | caught by | seconds |\n|---|---|---|---|\n")
-	for _, r := range results {
-		by := "**nobody**"
-		if r.caught {
-			by = "`" + r.by + "`"
-		}
-		fmt.Fprintf(&b, "| %s | `%s` | %s | %.0f |\n", r.what, r.file, by, r.took.Seconds())
-	}
-	return b.String()
 }

@@ -1,0 +1,185 @@
+package chaos
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/subjects"
+)
+
+// rollingUpgrade begins with a system of the old version under load. Processes are stopped or killed and come back as the
+// old or today's version, in any order, until all are today's; then the same with today's and a newer one.
+var rollingUpgrade = Scenario{
+	Name:     "rolling-upgrade",
+	Fault:    "rolling upgrade and downgrade under load: " + oldCommit + " with today's version, then today's with one whose messages have more fields; SIGTERM and kill -9",
+	Correct:  "no unknown field is lost, no error",
+	Shape:    Shape{Orchestrators: 3, Version: versionOld},
+	Versions: []string{versionOld, versionNewer},
+	Seconds:  60,
+	Inject: func(ctx context.Context, h *Harm) error {
+		half := time.Now()
+		if end, ok := ctx.Deadline(); ok {
+			half = half.Add(time.Until(end) / 2)
+		}
+		if err := h.mix(ctx, half, versionOld, ""); err != nil {
+			return err
+		}
+		return h.mix(ctx, time.Now().Add(time.Hour), "", versionNewer)
+	},
+	Sometimes: []string{sometimesRetried, sometimesCancelled, sometimesReplayed, sometimesConflict, sometimesAsked, sometimesLater, sometimesKept},
+	Relax:     upgraded,
+	Figures: func(e *Evidence, r *Report) []string {
+		errors := 0
+		for _, x := range e.Events {
+			if isError(x) {
+				errors++
+			}
+		}
+		return []string{
+			fmt.Sprintf("%d errors", errors), fmt.Sprintf("%d unknown fields lost", len(e.Found)),
+			fmt.Sprintf("%d outcomes and %d registry entries with a newer version's field, %d of them written by today's", r.Counts[sometimesLater], e.Later.entries, e.Later.kept),
+			duplicates(e, r),
+		}
+	},
+}
+
+const (
+	sometimesLater = "outcome with a field of a newer version"
+	sometimesKept  = "such a field kept in the registry by a version that doesn't know it"
+)
+
+// newerBeside is the second half of rollingUpgrade alone: it needs no history.
+var newerBeside = Scenario{
+	Name: "newer-beside", Fault: rollingUpgrade.Fault, Correct: rollingUpgrade.Correct,
+	Shape: Shape{Orchestrators: 2, Workers: 2}, Versions: []string{versionNewer},
+	Inject: func(ctx context.Context, h *Harm) error {
+		return h.mix(ctx, time.Now().Add(time.Hour), "", versionNewer)
+	},
+	Relax: upgraded,
+}
+
+// mix replaces processes by those of either version until a moment comes; then all become those of the second.
+func (h *Harm) mix(ctx context.Context, until time.Time, one, other string) error {
+	var nodes []string
+	for i := range h.opts.Orchestrators {
+		nodes = append(nodes, node("o", i))
+	}
+	for i := range h.opts.Workers {
+		nodes = append(nodes, node("w", i))
+	}
+	for i := 0; time.Now().Before(until); i++ {
+		version := []string{one, other}[h.Intn(2)]
+		if err := h.replace(ctx, nodes[h.Intn(len(nodes))], version, h.Intn(2) == 0); err != nil {
+			return err
+		}
+		if i%2 == 1 {
+			name := fmt.Sprintf("try%d_all", 1+h.Intn(3)) // whoever answers writes the registry's entry anew
+			if _, err := h.store.RequestOverride(ctx, name, fmt.Appendf(nil, `{"by":"upgrade %d"}`, i)); err != nil {
+				return err
+			}
+		}
+		if err := sleep(ctx, h.between(100*time.Millisecond, 600*time.Millisecond)); err != nil {
+			return err
+		}
+	}
+	for _, n := range nodes {
+		if h.role(n).Version != other {
+			if err := h.replace(ctx, n, other, true); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// replace ends a node's process, gently or not, and starts it in a version.
+func (h *Harm) replace(ctx context.Context, n, version string, gently bool) error {
+	var workers []string
+	if strings.HasPrefix(n, "w") {
+		workers = []string{n}
+	}
+	h.hit("replaced", workers...)
+	if !gently {
+		h.part(n).kill()
+	} else if err := h.part(n).term(30 * time.Second); err != nil {
+		return err
+	}
+	h.setVersion(n, version)
+	return h.again(ctx, n)
+}
+
+// isError reports an answer to an agent that is neither an outcome nor the conflict that it asked for.
+func isError(x Event) bool {
+	switch x.Kind {
+	case evRefuse:
+		return x.Code != string(fault.Conflict)
+	case evOutcome:
+		return x.Code != ""
+	}
+	return false
+}
+
+// upgraded looks for what an upgrade may cost: errors that agents got, and fields that were there and are not any more.
+func upgraded(e *Evidence) {
+	for _, x := range e.Events {
+		if isError(x) {
+			e.Found = append(e.Found, Violation{Invariant: "upgrade", Run: x.Tenant + "/" + x.Run, Text: x.Kind + " with the error " + x.Code})
+		}
+	}
+	e.Found = append(e.Found, e.Later.lost...)
+	e.Counts = map[string]int{sometimesKept: e.Later.kept}
+	for _, doc := range e.History {
+		if doc.Outcome != nil && strings.Contains(string(doc.Outcome.JSON()), laterField) {
+			e.Counts[sometimesLater]++
+		}
+	}
+}
+
+// laterWatch sees every entry of the registry as it is stored.
+type laterWatch struct {
+	mu      sync.Mutex
+	has     map[string]bool // the tool's entry has the newer version's field
+	entries int             // with it
+	kept    int             // of which were written by a version that doesn't know it
+	lost    []Violation
+}
+
+// follow reads the registry's entries in their order, also those that another took the place of since.
+func (l *laterWatch) follow(ctx context.Context, w *World) error {
+	js, err := jetstream.New(w.nc)
+	if err != nil {
+		return err
+	}
+	c, err := js.OrderedConsumer(ctx, subjects.BucketStream(subjects.ToolsBucket), jetstream.OrderedConsumerConfig{
+		FilterSubjects: []string{subjects.BucketSubject(subjects.ToolsBucket, "*")}, DeliverPolicy: jetstream.DeliverNewPolicy,
+	})
+	if err != nil {
+		return err
+	}
+	consuming, err := c.Consume(func(m jetstream.Msg) { l.entry(m) })
+	if err == nil {
+		context.AfterFunc(ctx, consuming.Stop)
+	}
+	return err
+}
+
+func (l *laterWatch) entry(m jetstream.Msg) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	has := strings.Contains(string(m.Data()), laterField)
+	if has {
+		l.entries++
+		if m.Headers().Get(subjects.HeaderVersion) == subjects.Version {
+			l.kept++
+		}
+	} else if l.has[m.Subject()] {
+		l.lost = append(l.lost, Violation{Invariant: "upgrade", Text: "a field of a newer version was lost from " + m.Subject()})
+	}
+	l.has[m.Subject()] = l.has[m.Subject()] || has
+}

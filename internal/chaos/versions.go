@@ -1,0 +1,160 @@
+package chaos
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/stepjet/stepjet/fault"
+)
+
+// The versions of Stepjet that a scenario can mix. Version "" is this program.
+const (
+	// versionOld is the source as it was at oldCommit.
+	versionOld = "old"
+	// versionNewer is today's source, whose messages say a higher minor version and carry fields that today's don't know.
+	versionNewer = "newer"
+)
+
+// oldCommit is where the old version is built from. Its harness has to give a run the same work as today's, so it moves
+// on when package reference makes other plans of the same seeds.
+const oldCommit = "edc53df"
+
+// laterField is what the newer version adds to objects.
+const laterField = `"later_field":{"x":[1.0]}`
+
+const harness = "./internal/chaos/cmd"
+
+// buildVersions builds the versions named in dir, and gives the command of each.
+func buildVersions(ctx context.Context, dir string, names []string) (map[string][]string, error) {
+	commands := map[string][]string{}
+	top, err := output(ctx, "", "go", "list", "-m", "-f", "{{.Dir}}")
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		program := filepath.Join(dir, name)
+		commands[name] = []string{program}
+		switch name {
+		case versionOld:
+			err = buildOld(ctx, top, dir, program)
+		case versionNewer:
+			err = buildNewer(ctx, top, dir, program)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return commands, nil
+}
+
+func buildOld(ctx context.Context, top, dir, program string) error {
+	tree := filepath.Join(dir, "old-source")
+	if err := os.MkdirAll(tree, 0o700); err != nil {
+		return err
+	}
+	archive := filepath.Join(dir, "old.tar")
+	if _, err := output(ctx, top, "git", "archive", "-o", archive, oldCommit); err != nil {
+		return err
+	}
+	if _, err := output(ctx, tree, "tar", "-xf", archive); err != nil {
+		return err
+	}
+	_, err := output(ctx, tree, "go", "build", "-buildvcs=false", "-o", program, harness)
+	return err
+}
+
+// edit changes a file of today's source to what it might be in a newer version: each old, which stands there once, to new.
+type edit struct{ file, old, new string }
+
+// newerSource adds a field to whatever is written as an object, and a header to whatever has headers.
+var newerSource = []edit{
+	{"subjects/headers.go", `const Version = "1"`, `const Version = "1.1"`},
+	{"wire/wire.go", "// Known reports", `// Later is a field of a newer version.
+func Later(b []byte) []byte {
+	if len(b) < 3 || b[0] != '{' || strings.Contains(string(b), LaterField) {
+		return b
+	}
+	return append([]byte("{"+LaterField+","), b[1:]...)
+}
+
+const LaterField = ` + "`" + laterField + "`" + `
+
+// Known reports`},
+	{"wire/wire.go", "func Versioned() nats.Header { return nats.Header{", `func Versioned() nats.Header { return nats.Header{"Stepjet-Later": {"x"}, `},
+	{"wire/wire.go", "	h := nats.Header{\n		subjects.HeaderVersion: {subjects.Version},\n", "	h := nats.Header{\n		\"Stepjet-Later\": {\"x\"}, subjects.HeaderVersion: {subjects.Version},\n"},
+	{"wire/wire.go", "		body, err := json.Marshal(r.Error)\n", "		body, err := json.Marshal(r.Error)\n		body = Later(body)\n"},
+	{"orchestrator/open.go", "	body, err = json.Marshal(start)\n", "	body, err = json.Marshal(start)\n	body = wire.Later(body)\n"},
+	{"orchestrator/records.go", "	return b\n", "	return wire.Later(b)\n"},
+	{"orchestrator/finish.go", "		created, err := l.storeDocument(ctx, view.id, doc)\n", `		if doc.Outcome != nil {
+			var later outcome.Outcome
+			_ = json.Unmarshal(wire.Later(doc.Outcome.JSON()), &later)
+			doc.Outcome = &later
+		}
+		created, err := l.storeDocument(ctx, view.id, doc)
+`},
+	{"kv/registry.go", "	msg := &nats.Msg{Subject: toolSubject(t.Name), Header: wire.Versioned(), Data: body}\n", "	msg := &nats.Msg{Subject: toolSubject(t.Name), Header: wire.Versioned(), Data: wire.Later(body)}\n"},
+	{"kv/history.go", "	body, blob := doc.JSON(), \"\"\n", "	body, blob := wire.Later(doc.JSON()), \"\"\n"},
+	{"kv/dead.go", "	body := letter.JSON()\n", "	body := wire.Later(letter.JSON())\n"},
+	{"worker/prepare.go", "	body, _ := json.Marshal(mine)", "	body, _ := json.Marshal(mine)\n	body = wire.Later(body)"},
+	{"worker/prepare.go", `	"github.com/stepjet/stepjet/subjects"` + "\n", `	"github.com/stepjet/stepjet/subjects"` + "\n	" + `"github.com/stepjet/stepjet/wire"` + "\n"},
+}
+
+// overlaid gives the changed files of newerSource.
+func overlaid(top string) (map[string][]byte, error) {
+	files := map[string][]byte{}
+	for _, e := range newerSource {
+		text, ok := files[e.file]
+		if !ok {
+			var err error
+			if text, err = os.ReadFile(filepath.Join(top, e.file)); err != nil {
+				return nil, err
+			}
+		}
+		if n := bytes.Count(text, []byte(e.old)); n != 1 {
+			return nil, fault.New(fault.Internal, "what the newer version changes stands %d times in %s, not once: %q", n, e.file, e.old)
+		}
+		files[e.file] = bytes.Replace(text, []byte(e.old), []byte(e.new), 1)
+	}
+	return files, nil
+}
+
+func buildNewer(ctx context.Context, top, dir, program string) error {
+	files, err := overlaid(top)
+	if err != nil {
+		return err
+	}
+	replace := map[string]string{}
+	for name, text := range files {
+		changed := filepath.Join(dir, strings.ReplaceAll(name, "/", "_"))
+		if err := os.WriteFile(changed, text, 0o600); err != nil {
+			return err
+		}
+		replace[filepath.Join(top, name)] = changed
+	}
+	overlay := filepath.Join(dir, "overlay.json")
+	text, err := json.Marshal(map[string]any{"Replace": replace})
+	if err == nil {
+		err = os.WriteFile(overlay, text, 0o600)
+	}
+	if err == nil {
+		_, err = output(ctx, top, "go", "build", "-buildvcs=false", "-overlay", overlay, "-o", program, harness)
+	}
+	return err
+}
+
+// output runs a command of the build, and gives what it printed.
+func output(ctx context.Context, dir string, argv ...string) (string, error) {
+	c := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	var stderr bytes.Buffer
+	c.Dir, c.Stderr = dir, &stderr
+	out, err := c.Output()
+	if err != nil {
+		return "", fault.Wrap(fault.Internal, err, strings.Join(argv, " ")+": "+stderr.String())
+	}
+	return strings.TrimSpace(string(out)), nil
+}

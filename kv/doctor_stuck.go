@@ -1,0 +1,109 @@
+package kv
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/subjects"
+)
+
+const (
+	// stuckPause lies between two looks: what is stuck is so in both.
+	stuckPause = 500 * time.Millisecond
+	// stuckMost bounds the messages of a tool that are looked at.
+	stuckMost = 1000
+)
+
+// stuckSteps looks for messages in the step streams that are neither waiting for a worker nor leased: their consumer
+// believes that they are done, and will never deliver them.
+func (d *doctor) stuckSteps(ctx context.Context) error {
+	suspects := map[string][]string{} // by tool
+	for _, t := range d.tools {
+		found, err := d.passedOver(ctx, t)
+		if err != nil {
+			return err
+		}
+		if len(found) > 0 {
+			suspects[t.Name] = found
+		}
+	}
+	if len(suspects) == 0 {
+		d.fine("none")
+		return nil
+	}
+	if !d.s.pause(ctx, stuckPause) {
+		return context.Cause(ctx)
+	}
+	for _, t := range d.tools {
+		if len(suspects[t.Name]) == 0 {
+			continue
+		}
+		now, err := d.passedOver(ctx, t)
+		if err != nil {
+			return err
+		}
+		stuck := slices.DeleteFunc(now, func(s string) bool { return !slices.Contains(suspects[t.Name], s) })
+		if len(stuck) > 0 {
+			d.add(Finding{
+				About: t.Name, Health: Broken, Expected: "every step waiting for a worker, or leased",
+				Found: fmt.Sprintf("%s that the consumer believes to be done, the first of them %s", plural(len(stuck), "step"), stuck[0]),
+				Means: "no worker will ever get them, and their runs wait", Fix: "takes them out of the stream; the sweep of the run's owner sends them again",
+			}, func() error { return d.takeOut(ctx, stuck) })
+		}
+	}
+	d.fine("none")
+	return nil
+}
+
+// passedOver gives the subjects of a tool's messages that its consumer has passed over.
+func (d *doctor) passedOver(ctx context.Context, t Tool) (all []string, err error) {
+	c, err := d.s.js.Consumer(ctx, subjects.StepsStream(t.Shard), subjects.Durable(t.Name))
+	if err != nil {
+		return nil, nil // said already
+	}
+	info, err := d.s.streamInfo(ctx, subjects.StepsStream(t.Shard), consumerConfig(t).FilterSubject)
+	if err != nil {
+		return nil, err
+	}
+	state := c.CachedInfo()
+	if len(info.State.Subjects) <= int(state.NumPending)+state.NumAckPending {
+		return nil, nil
+	}
+	passed := state.AckFloor.Stream
+	if state.NumAckPending == 0 {
+		passed = state.Delivered.Stream
+	}
+	looked := 0
+	for subject := range info.State.Subjects {
+		if looked++; looked > stuckMost {
+			break
+		}
+		e, err := d.s.Read(ctx, subject)
+		if fault.CodeOf(err) == fault.NotFound {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if e.Seq <= passed {
+			all = append(all, subject)
+		}
+	}
+	slices.Sort(all)
+	return all, nil
+}
+
+// takeOut removes messages that nobody has.
+func (d *doctor) takeOut(ctx context.Context, all []string) error {
+	for _, subject := range all {
+		if a, shard, ok := subjects.ParseStep(subject); ok {
+			if err := d.s.PurgeAttempt(ctx, a, shard); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

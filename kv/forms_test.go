@@ -1,0 +1,277 @@
+package kv
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/natstest"
+	"github.com/stepjet/stepjet/internal/wiretest"
+	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/tool"
+	"github.com/stepjet/stepjet/wire"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// world is a store with the raw messages that it keeps.
+type world struct {
+	t *testing.T
+	s *Store
+}
+
+func newForms(t *testing.T) world {
+	t.Parallel()
+	s, err := Setup(context.Background(), natstest.Connect(t, natstest.Start(t)), Config{})
+	require.NoError(t, err)
+	t.Cleanup(s.Close)
+	return world{t, s}
+}
+
+func (w world) ctx() context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	w.t.Cleanup(cancel)
+	return ctx
+}
+
+// stored gives what lies on a subject, without what depends on when it was written.
+func (w world) stored(subject string) nats.Msg {
+	w.t.Helper()
+	e, err := w.s.Read(w.ctx(), subject)
+	require.NoError(w.t, err)
+	for name := range e.Header {
+		if strings.HasPrefix(name, "Nats-") {
+			delete(e.Header, name)
+		}
+	}
+	return nats.Msg{Header: e.Header, Data: e.Data}
+}
+
+// put writes what a Stepjet of another version might have written.
+func (w world) put(subject string, m nats.Msg) {
+	w.t.Helper()
+	_, err := w.s.js.PublishMsg(w.ctx(), &nats.Msg{Subject: subject, Header: m.Header, Data: m.Data})
+	require.NoError(w.t, err)
+}
+
+const (
+	formsTool     = "get_weather"
+	formsOverride = `{"x-orchestration":{"max_concurrency":8},"context":{"filter":"none"},"tenants":["acme"],"by":"ann"}`
+	formsDef      = `{"name":"get_weather","description":"Weather.","inputSchema":{"type":"object"},"_meta":{"icon": 1.0}}`
+)
+
+// register gives the registry's entry of an overridden tool.
+func (w world) register() Tool {
+	w.t.Helper()
+	_, err := w.s.Register(w.ctx(), []byte(formsDef))
+	require.NoError(w.t, err)
+	o, err := w.s.Override(w.ctx(), formsTool, []byte(formsOverride))
+	require.NoError(w.t, err)
+	return *o.Tool
+}
+
+func TestRegistryForms(t *testing.T) {
+	w := newForms(t)
+	entry := w.register()
+	asTool := func(m nats.Msg) nats.Msg {
+		parsed, err := parseTool(Entry{Header: m.Header, Data: m.Data}, formsTool)
+		require.NoError(t, err)
+		parsed.Revision = 0
+		b, err := json.Marshal(parsed)
+		require.NoError(t, err)
+		return nats.Msg{Header: wire.Versioned(), Data: b}
+	}
+	wiretest.RoundTrip(t, *update, "tool", w.stored(toolSubject(formsTool)), wiretest.Kept, asTool)
+	wiretest.RoundTrip(t, *update, "override", w.stored(overrideSubject(formsTool)), wiretest.Kept, func(m nats.Msg) nats.Msg {
+		o, err := tool.ReadOverride(m.Data)
+		require.NoError(t, err)
+		b, err := json.Marshal(o)
+		require.NoError(t, err)
+		return nats.Msg{Header: wire.Versioned(), Data: b}
+	})
+	wiretest.RoundTrip(t, *update, "definition", w.stored(definitionSubject(entry.Digest)), wiretest.Kept, func(m nats.Msg) nats.Msg {
+		d, err := tool.ParseDefinition(m.Data)
+		require.NoError(t, err)
+		b, err := json.Marshal(d)
+		require.NoError(t, err)
+		return nats.Msg{Header: wire.Versioned(), Data: b}
+	})
+	_, err := w.s.Override(w.ctx(), formsTool, nil)
+	require.NoError(t, err)
+	wiretest.RoundTrip(t, *update, "cleared_override", w.stored(overrideSubject(formsTool)), wiretest.Ignored, func(m nats.Msg) nats.Msg {
+		require.NotEmpty(t, operation(m.Header))
+		return nats.Msg{Header: deletion()}
+	})
+	_, err = w.s.RemoveTool(w.ctx(), formsTool, false)
+	require.NoError(t, err)
+	wiretest.RoundTrip(t, *update, "removed_tool", w.stored(toolSubject(formsTool)), wiretest.Ignored, func(m nats.Msg) nats.Msg {
+		mark := tombstone(Entry{Header: m.Header, Data: m.Data})
+		require.True(t, mark.removed)
+		b, err := json.Marshal(tombstoneJSON{mark.Shard})
+		require.NoError(t, err)
+		return nats.Msg{Header: deletion(), Data: b}
+	})
+}
+
+func TestDocumentForms(t *testing.T) {
+	w := newForms(t)
+	at := time.Date(2026, 11, 20, 12, 0, 0, 1500, time.UTC)
+	r := subjects.NewRun("acme", "order #42")
+	doc := &outcome.Run{
+		Version: 1, Run: r.Plain(), Tenant: r.Tenant, Generation: 7, Digest: "ab", Status: outcome.Partial, Submitted: at, Started: at, Finished: at,
+		StoppedBy: "ann", RetryOf: "order-41", RetryFrom: "a", Stats: outcome.Stats{Steps: 2, Succeeded: 1, Failed: 1},
+		Outcome: &outcome.Outcome{Run: r.Plain(), Status: outcome.Partial, Results: outcome.Results{{Step: "a", JSON: []byte(`{"t": 1.0}`)}}, Errors: []outcome.StepError{{Step: "b", Code: fault.Timeout, Message: "late"}}},
+		Plan:    []byte(`{"steps": []}`),
+		Steps: []outcome.Step{
+			{ID: "a", Tool: formsTool, Status: outcome.StepSucceeded, Attempts: 1, Ready: at, Started: at, Ended: at, Decided: at, Worker: "w1", Bytes: 10, Reused: true},
+			{ID: "b", Tool: formsTool, Status: outcome.StepFailed, Error: fault.New(fault.Timeout, "late"), Items: []outcome.Step{{ID: "b=0", Tool: formsTool, Status: outcome.StepSkipped}}},
+		},
+	}
+	_, err := w.s.CreateHistory(w.ctx(), r, doc)
+	require.NoError(t, err)
+	whole := func(m nats.Msg) nats.Msg {
+		read, err := parseHistory(m.Data)
+		require.NoError(t, err)
+		return nats.Msg{Header: wire.Versioned(), Data: read.JSON()}
+	}
+	wiretest.RoundTrip(t, *update, "history", w.stored(historySubject(r)), wiretest.Kept, whole)
+	doc.Blob = &outcome.Handle{Name: "acme/order=20=2342/7/history/X", Size: 600_000, SHA256: "cd"}
+	wiretest.RoundTrip(t, *update, "history_head", nats.Msg{Header: wire.Versioned(), Data: doc.Head()}, wiretest.Kept, whole)
+
+	letter := &DeadLetter{
+		Run: r.Plain(), Tenant: r.Tenant, Generation: 7, Step: "b=0", Tool: formsTool, Attempts: 3, Error: fault.New(fault.Timeout, "late"),
+		Key: "k", Worker: "w1", Failed: at, Arguments: []byte(`{"x": 1.0}`),
+	}
+	_, err = w.s.CreateDead(w.ctx(), r, letter)
+	require.NoError(t, err)
+	// Calling a dead letter again reads its arguments and writes a plan of its own; the letter stays or goes as a whole.
+	wiretest.RoundTrip(t, *update, "dead_letter", w.stored(letter.subject(r)), wiretest.Ignored, func(m nats.Msg) nats.Msg {
+		d, err := parseDead(Entry{Header: m.Header, Data: m.Data})
+		require.NoError(t, err)
+		return nats.Msg{Header: wire.Versioned(), Data: d.JSON()}
+	})
+	member := &Membership{s: w.s, id: "m1", subject: memberPrefix + "m1", own: Member{ID: "m1", Serves: 6, Leaving: true}}
+	require.NoError(t, member.renew(w.ctx()))
+	wiretest.RoundTrip(t, *update, "member", w.stored(member.subject), wiretest.Ignored, func(m nats.Msg) nats.Msg {
+		var b memberBody
+		require.NoError(t, json.Unmarshal(m.Data, &b))
+		body, err := json.Marshal(b)
+		require.NoError(t, err)
+		return nats.Msg{Header: wire.Versioned(), Data: body}
+	})
+	same := func(nats.Msg) nats.Msg { return nats.Msg{Header: wire.Versioned()} } // its subject says all
+	h, err := w.s.PutBlob(w.ctx(), "acme/order/7/a/1/X", []byte("bytes"))
+	require.NoError(t, err)
+	info, err := w.s.blobs.GetInfo(w.ctx(), h.Name)
+	require.NoError(t, err)
+	wiretest.RoundTrip(t, *update, "blob", nats.Msg{Header: info.Headers}, wiretest.Ignored, same)
+	sentinel := w.stored(subjects.Sentinel(0))
+	require.True(t, wire.Known(sentinel.Header))
+}
+
+// TestUnknownFieldsOutliveAnOlderVersion: what a newer orchestrator has put into an entry and an override stays there when
+// this one registers a tool or sets something else.
+func TestUnknownFieldsOutliveAnOlderVersion(t *testing.T) {
+	w := newForms(t)
+	w.register()
+	add := func(subject string) {
+		m := w.stored(subject)
+		m.Data = append([]byte("{"+wiretest.Later+","), m.Data[1:]...)
+		w.put(subject, m)
+	}
+	add(toolSubject(formsTool))
+	add(overrideSubject(formsTool))
+	last := w.lastOfTools()
+	_, err := w.s.Register(w.ctx(), []byte(formsDef))
+	require.NoError(t, err)
+	require.Contains(t, string(w.stored(toolSubject(formsTool)).Data), wiretest.Later)
+	_, err = w.s.Register(w.ctx(), []byte(formsDef))
+	require.NoError(t, err)
+	require.LessOrEqual(t, w.lastOfTools(), last+1, "the override's field comes into the entry once, and then all is as it should be")
+	_, err = w.s.Register(w.ctx(), []byte(strings.Replace(formsDef, "Weather.", "The weather.", 1)))
+	require.NoError(t, err)
+	text := string(w.stored(toolSubject(formsTool)).Data)
+	require.Equal(t, 2, strings.Count(text, wiretest.Later), "its own, and that of the override: %s", text)
+	require.Contains(t, text, `"_meta":{"icon":1.0}`)
+	require.Contains(t, string(w.stored(overrideSubject(formsTool)).Data), wiretest.Later)
+	o, err := w.s.Override(w.ctx(), formsTool, []byte(`{"by":"bob"}`))
+	require.NoError(t, err)
+	require.Contains(t, string(w.stored(toolSubject(formsTool)).Data), wiretest.Later)
+	require.Equal(t, "bob", o.Tool.Override.By)
+	_, err = w.s.Override(w.ctx(), formsTool, []byte(`{"later_field":1}`))
+	require.Equal(t, fault.InvalidTool, fault.CodeOf(err), "an operator means what is written")
+}
+
+func (w world) lastOfTools() uint64 {
+	w.t.Helper()
+	info, err := w.s.streamInfo(w.ctx(), subjects.BucketStream(subjects.ToolsBucket), "")
+	require.NoError(w.t, err)
+	return info.State.LastSeq
+}
+
+// TestANewerVersionIsLeftAlone: nothing that has a higher version is read, and nothing of it is written over.
+func TestANewerVersionIsLeftAlone(t *testing.T) {
+	w := newForms(t)
+	entry := w.register()
+	r := subjects.NewRun("acme", "r")
+	_, err := w.s.CreateHistory(w.ctx(), r, &outcome.Run{Version: 1, Run: "r", Tenant: "acme"})
+	require.NoError(t, err)
+	other := subjects.NewRun("acme", "other")
+	newer := nats.Msg{Header: nats.Header{subjects.HeaderVersion: {"2"}}, Data: []byte(`{"entirely":"different"}`)}
+	letter := (&DeadLetter{Generation: 7, Step: "s"}).subject(other)
+	for _, subject := range []string{historySubject(other), letter} {
+		w.put(subject, newer)
+	}
+	refused := func(err error) {
+		t.Helper()
+		require.Equal(t, fault.NewerVersion, fault.CodeOf(err), "%v", err)
+		require.NotEmpty(t, fault.As(err).Hint)
+	}
+	refused(second(w.s.History(w.ctx(), other)))
+	refused(second(w.s.Dead(w.ctx(), other, 7, "s")))
+	require.NoError(t, w.s.DeadLetters(w.ctx(), subjects.Run{Tenant: "acme"}, func(*DeadLetter) { require.Fail(t, "it was read") }))
+	created, err := w.s.CreateHistory(w.ctx(), other, &outcome.Run{Run: "other"})
+	require.NoError(t, err)
+	require.False(t, created)
+
+	w.put(overrideSubject(formsTool), newer)
+	refused(second(w.s.OverrideOf(w.ctx(), formsTool)))
+	refused(second(w.s.Register(w.ctx(), []byte(strings.Replace(formsDef, "Weather.", "Rain.", 1)))))
+	w.put(overrideSubject(formsTool), nats.Msg{Header: deletion()})
+	w.put(toolSubject(formsTool), newer)
+	refused(second(w.s.Tool(w.ctx(), formsTool)))
+	refused(second(w.s.Register(w.ctx(), []byte(formsDef))))
+	refused(second(w.s.Override(w.ctx(), formsTool, []byte(`{"by":"ann"}`))))
+	restored, err := w.s.Restore(w.ctx(), entry.Definition, 0, 0)
+	require.False(t, restored)
+	refused(err)
+	require.Equal(t, string(newer.Data), string(w.stored(toolSubject(formsTool)).Data))
+	tools, err := w.s.Tools(w.ctx())
+	require.NoError(t, err)
+	require.Empty(t, tools)
+
+	report, err := Examine(w.ctx(), w.s.Conn(), ExamineOptions{Mend: true})
+	require.NoError(t, err)
+	noted := 0
+	for _, f := range report.Findings {
+		if f.About == subjects.ToolKey(formsTool) {
+			require.Equal(t, Notable, f.Health, "%+v", f)
+			noted++
+		}
+		if f.Check == "orphan-consumer" {
+			require.Equal(t, Healthy, f.Health, "%+v", f)
+		}
+	}
+	require.Equal(t, 1, noted)
+	require.Equal(t, string(newer.Data), string(w.stored(toolSubject(formsTool)).Data), "nor does the doctor touch it")
+}
+
+func second[T any](_ T, err error) error { return err }

@@ -1,0 +1,136 @@
+package orchestrator
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/wiretest"
+	"github.com/stepjet/stepjet/kv"
+	"github.com/stepjet/stepjet/machine"
+	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/tool"
+	"github.com/stepjet/stepjet/wire"
+)
+
+var formsAt = time.Date(2026, 11, 20, 12, 0, 0, 1500, time.UTC)
+
+func versioned(body []byte) nats.Msg { return nats.Msg{Header: wire.Versioned(), Data: body} }
+
+// as decodes a body into a new T and encodes it again.
+func as[T any](t *testing.T) func(nats.Msg) nats.Msg {
+	return func(m nats.Msg) nats.Msg {
+		v := new(T)
+		require.NoError(t, json.Unmarshal(m.Data, v))
+		return versioned(written(t, v))
+	}
+}
+
+func written(t *testing.T, v any) []byte {
+	t.Helper()
+	b, err := json.Marshal(v)
+	require.NoError(t, err)
+	return b
+}
+
+// TestPlanForm: a plan is never written again. What a newer client says in a header is there for who knows it.
+func TestPlanForm(t *testing.T) {
+	t.Parallel()
+	all, err := wire.NewContext(map[string]string{"user": "ann", "token": "t"}, "token")
+	require.NoError(t, err)
+	step, err := wire.NewContext(map[string]string{"locale": "fr"})
+	require.NoError(t, err)
+	header := func(client string, r retryOf, c wire.RunContext, tr wire.Trace) nats.Header {
+		h := wire.Versioned()
+		h[subjects.HeaderClient], h[subjects.HeaderRetryOf], h[subjects.HeaderRetryFrom] = []string{client}, []string{r.run}, []string{r.from}
+		h[subjects.HeaderTraceparent], h[subjects.HeaderTracestate] = []string{tr.Parent}, []string{tr.State}
+		c.Set(h)
+		return h
+	}
+	m := nats.Msg{
+		Header: header("agent-1", retryOf{"order-41", "tokyo"}, wire.RunContext{All: all, Steps: map[string]wire.Context{"tokyo": step}},
+			wire.Trace{Parent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", State: "vendor=1"}),
+		Data: []byte(`{"steps": [{"id":"tokyo","tool":"get_weather","arguments":{"location":"Tokyo"}}]}`),
+	}
+	wiretest.RoundTrip(t, *update, "plan", m, wiretest.Opaque, func(m nats.Msg) nats.Msg {
+		c, err := wire.RunContextOf(m.Header)
+		require.NoError(t, err)
+		return nats.Msg{Header: header(clientToken(m.Header), retryOfHeader(m.Header), c, wire.TraceOf(m.Header)), Data: m.Data}
+	})
+}
+
+func TestRecordsOfARun(t *testing.T) {
+	t.Parallel()
+	def, err := tool.ParseDefinition([]byte(`{"name":"get_weather","annotations":{"readOnlyHint":true},"x-orchestration":{"max_concurrency":5,"mode":"fan-out-bounded"}}`))
+	require.NoError(t, err)
+	contract, err := def.Contract()
+	require.NoError(t, err)
+	start := startRecord{
+		Warnings: []fault.Problem{{Code: fault.UnknownField, Path: "/thought", Message: "ignored"}},
+		Reuse:    &reuse{Of: "order-41", From: "tokyo", Steps: map[string]reusedResult{"a": {Value: []byte(`1.0`), Size: 3}, "b": {Blob: &outcome.Handle{Name: "n", Size: 9, SHA256: "cd"}, Size: 9}}},
+		Tools:    map[string]frozenTool{"get_weather": {Digest: "ab12", Shard: 1, AckWait: 30_000, Contract: contract}},
+	}
+	wiretest.RoundTrip(t, *update, "start", versioned(written(t, start)), wiretest.Ignored, as[startRecord](t))
+	rejected := startRecord{Problems: []fault.Problem{{Code: fault.EmptyPlan, Path: "/steps", Message: "no steps", Hint: "add one"}}}
+	wiretest.RoundTrip(t, *update, "start_rejected", versioned(written(t, rejected)), wiretest.Ignored, as[startRecord](t))
+	stop := versioned(encodeStop(&machine.Stop{Reason: outcome.Cancelled, By: "ann"}))
+	wiretest.RoundTrip(t, *update, "stop", stop, wiretest.Ignored, func(m nats.Msg) nats.Msg { return versioned(encodeStop(decodeStop(m.Data))) })
+}
+
+func TestEventForms(t *testing.T) {
+	t.Parallel()
+	at := formsAt.Add(time.Second)
+	failed := &fault.Error{Code: fault.ToolFailed, Message: "503 from upstream", Retryable: true, RetryAfter: time.Second}
+	wiretest.RoundTrip(t, *update, "start_event", versioned(written(t, startEvent{"order-42", 3, formsAt})), wiretest.Ignored, as[startEvent](t))
+	step := stepEvent{Run: "order-42", Step: "tokyo", Tool: "get_weather", Status: outcome.StepSucceeded, Attempt: 1, Time: formsAt, MS: 1.5, Worker: "w1"}
+	wiretest.RoundTrip(t, *update, "step_event", versioned(written(t, step)), wiretest.Ignored, as[stepEvent](t))
+	retry := stepEvent{Run: "order-42", Step: "tokyo=3", Tool: "get_weather", Status: outcome.StepRetrying, Attempt: 1, Time: formsAt, Worker: "w1", Error: failed, RetryAt: &at}
+	wiretest.RoundTrip(t, *update, "retry_event", versioned(written(t, retry)), wiretest.Ignored, as[stepEvent](t))
+	problem := conflictProblem(subjects.NewRun("acme", "order-42"), "ab12", "cd34")
+	wiretest.RoundTrip(t, *update, "conflict_event", versioned(written(t, conflictEvent{"order-42", []fault.Problem{problem}})), wiretest.Ignored, as[conflictEvent](t))
+	end := outcome.Outcome{
+		Run: "order-42", Status: outcome.Partial, Results: outcome.Results{{Step: "b", JSON: []byte(`{"t": 21.0}`)}, {Step: "a", JSON: []byte(`1`)}},
+		Errors:   []outcome.StepError{{Step: "c", Code: fault.ToolFailed, Message: "503", Hint: "later", Attempts: 3}},
+		Warnings: []fault.Problem{{Code: fault.UnknownField, Path: "/thought", Message: "ignored"}},
+		Stats:    outcome.Stats{Steps: 3, Succeeded: 2, Failed: 1, ElapsedMS: 12.4, BytesReturned: 12},
+	}
+	recode := func(m nats.Msg) nats.Msg {
+		var o outcome.Outcome
+		require.NoError(t, json.Unmarshal(m.Data, &o))
+		return versioned(o.JSON())
+	}
+	// An orchestrator announces an outcome that another one has stored.
+	wiretest.RoundTrip(t, *update, "end_event", versioned(end.JSON()), wiretest.Kept, recode)
+	notice := outcome.Outcome{Run: "order-42", Status: outcome.Rejected, Results: outcome.Results{}, Problems: []fault.Problem{problem}}
+	wiretest.RoundTrip(t, *update, "notice", versioned(notice.JSON()), wiretest.Kept, recode)
+}
+
+func TestRequestsAndAnswers(t *testing.T) {
+	t.Parallel()
+	wiretest.RoundTrip(t, *update, "request", versioned(written(t, cancelRequest{"ann"})), wiretest.Ignored, as[cancelRequest](t))
+	wiretest.RoundTrip(t, *update, "ping_answer", versioned(written(t, map[string]string{"name": "o1", "member": "m1", "version": "v1"})), wiretest.Kept, as[map[string]json.RawMessage](t))
+	running := outcome.Run{
+		Version: 1, Run: "order-42", Tenant: "acme", Generation: 17, Digest: "ab", Status: outcome.Running, Submitted: formsAt, Plan: []byte(`{"steps": []}`),
+		Steps: []outcome.Step{{ID: "s1", Tool: "get_weather", Status: outcome.StepRunning, Ready: formsAt, Waiting: "with a worker"}},
+	}
+	wiretest.RoundTrip(t, *update, "get_answer", versioned(running.JSON()), wiretest.Kept, func(m nats.Msg) nats.Msg {
+		var r outcome.Run
+		require.NoError(t, json.Unmarshal(m.Data, &r))
+		return versioned(r.JSON())
+	})
+	h, body := wire.Result{Error: fault.New(fault.InvalidTool, "no name").WithHint("give it one")}.Message()
+	wiretest.RoundTrip(t, *update, "refusal", nats.Msg{Header: h, Data: body}, wiretest.Ignored, func(m nats.Msg) nats.Msg {
+		var f fault.Error
+		require.NoError(t, json.Unmarshal(m.Data, &f))
+		h, body := wire.Result{Error: &f}.Message()
+		return nats.Msg{Header: h, Data: body}
+	})
+	o, err := tool.ReadOverride([]byte(`{"x-orchestration":{"max_concurrency":8},"by":"ann"}`))
+	require.NoError(t, err)
+	wiretest.RoundTrip(t, *update, "override_answer", versioned(written(t, kv.Overridden{Name: "get_weather", Override: o})), wiretest.Ignored, as[kv.Overridden](t))
+}
