@@ -61,12 +61,45 @@ func (l *loop) sweep(now time.Time) {
 	l.compare(now)
 }
 
+// compareAtOnce is about how many attempts are compared together; where there are more, the other partitions wait until
+// these are done.
+const compareAtOnce = 1 << 16
+
 // compare starts the comparison of the suspects, a job for each partition.
 func (l *loop) compare(now time.Time) {
-	byPartition := map[int][]expected{}
-	suspects := slices.SortedFunc(maps.Keys(l.sweeps.suspects), older)
+	suspects := map[int][]*run{}
+	for r := range l.sweeps.suspects {
+		suspects[r.id.Partition()] = append(suspects[r.id.Partition()], r)
+	}
 	clear(l.sweeps.suspects)
-	for _, r := range suspects {
+	attempts, jobs := 0, 0
+	done := func() {
+		if jobs--; jobs == 0 && len(l.sweeps.suspects) > 0 {
+			l.compare(l.clock.Now())
+		}
+	}
+	for _, p := range slices.Sorted(maps.Keys(suspects)) {
+		if attempts >= compareAtOnce {
+			for _, r := range suspects[p] {
+				l.sweeps.suspect(r)
+			}
+			continue
+		}
+		slices.SortFunc(suspects[p], older)
+		if list := l.outstanding(suspects[p], now); len(list) > 0 {
+			attempts += len(list)
+			jobs++
+			l.job(func(ctx context.Context) {
+				l.compareWith(ctx, p, list)
+				l.post(done)
+			})
+		}
+	}
+}
+
+// outstanding gives what should be out of some runs.
+func (l *loop) outstanding(runs []*run, now time.Time) (list []expected) {
+	for _, r := range runs {
 		if r.phase != running {
 			continue
 		}
@@ -78,16 +111,14 @@ func (l *loop) compare(now time.Time) {
 				continue
 			}
 			c := r.machine.Contract(d.Step)
-			byPartition[r.id.Partition()] = append(byPartition[r.id.Partition()], expected{
+			list = append(list, expected{
 				run: r, dispatch: d, attempt: r.attempt(d.Call, d.Attempt), shard: r.shard(d.Step), patience: c.Timeout + r.ackWait(d.Step), once: c.AtMostOnce,
 			})
 		}
 		l.effects.Dispatch = l.effects.Dispatch[:0]
 		l.perform(r, now) // what is to be decided or stopped: creating it again is harmless
 	}
-	for _, p := range slices.Sorted(maps.Keys(byPartition)) {
-		l.job(func(ctx context.Context) { l.compareWith(ctx, p, byPartition[p]) })
-	}
+	return list
 }
 
 // compareWith dispatches again what is neither on its way nor decided. The order matters: a worker creates the record
@@ -95,7 +126,7 @@ func (l *loop) compare(now time.Time) {
 // plan is purged before its records, so if it stands after that, there never was one.
 func (l *loop) compareWith(ctx context.Context, partition int, list []expected) {
 	pending := map[int]map[string]bool{} // by tool shard
-	var missing []expected
+	var missing, there []expected
 	for _, x := range list {
 		ids, ok := pending[x.shard]
 		if !ok {
@@ -108,12 +139,17 @@ func (l *loop) compareWith(ctx context.Context, partition int, list []expected) 
 		}
 		if ids[x.attempt.MessageID()] {
 			if x.dispatch.At.IsZero() {
-				l.post(func() { l.adopt(x.run, x.dispatch) })
+				there = append(there, x)
 			}
 			continue
 		}
 		missing = append(missing, x)
 	}
+	l.post(func() {
+		for i := range there {
+			l.adopt(there[i].run, there[i].dispatch)
+		}
+	})
 	l.repair(ctx, partition, l.undecided(ctx, partition, missing))
 }
 
@@ -148,17 +184,16 @@ func (l *loop) repair(ctx context.Context, partition int, lost []expected) {
 		return
 	}
 	stands := l.standing(ctx, partition, lost)
-	again := 0
-	for _, x := range lost {
-		if !stands[x.run] || x.once && l.claimed(ctx, x) {
-			continue
+	lost = slices.DeleteFunc(lost, func(x expected) bool { return !stands[x.run] || x.once && l.claimed(ctx, x) })
+	if len(lost) == 0 {
+		return
+	}
+	l.log.Info("dispatching again what is not on its way", "partition", partition, "steps", len(lost))
+	l.post(func() {
+		for _, x := range lost {
+			l.sendAgain(x)
 		}
-		again++
-		l.post(func() { l.sendAgain(x) })
-	}
-	if again > 0 {
-		l.log.Info("dispatching again what is not on its way", "partition", partition, "steps", again)
-	}
+	})
 }
 
 // standing gives the runs whose plans are still there. Where one isn't, another owner has finished the run and purged it

@@ -30,7 +30,7 @@ const rules = `
 
 	orchestrator      std sys fault subjects wire outcome tool plan machine kv nats sync gjson
 	worker            std sys fault subjects wire outcome tool plan kv nats sync schemas
-	client            std sys fault subjects wire outcome tool plan kv nats sync
+	client            std sys fault subjects wire outcome tool plan kv nats sync uuid
 
 	internal/reference std math/rand
 	internal/unknown  std gjson
@@ -48,6 +48,7 @@ var shortNames = map[string][]string{
 	"gjson":      {"github.com/tidwall/gjson"},
 	"sjson":      {"github.com/tidwall/sjson"},
 	"sync":       {"golang.org/x/sync"},
+	"uuid":       {"github.com/google/uuid"},
 	"term":       {"golang.org/x/term"},
 	"cobra":      {"github.com/spf13/cobra", "github.com/spf13/pflag"},
 }

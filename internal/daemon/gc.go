@@ -2,7 +2,9 @@ package daemon
 
 import (
 	"os"
+	"runtime"
 	"runtime/debug"
+	"runtime/metrics"
 )
 
 const (
@@ -22,5 +24,22 @@ func TuneGC() {
 	}
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(softMemory)
+		afterCollection(raiseLimit)
 	}
+}
+
+// raiseLimit keeps the limit at half more than what is live: closer to it, the collector would hardly do anything else.
+func raiseLimit() {
+	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(live)
+	debug.SetMemoryLimit(max(softMemory, int64(live[0].Value.Uint64()/2*3)))
+}
+
+// afterCollection calls do after each garbage collection, from now on.
+func afterCollection(do func()) {
+	type leaf struct{ _ *int } // has a pointer, so it is collected by itself
+	runtime.AddCleanup(&leaf{}, func(do func()) {
+		do()
+		afterCollection(do)
+	}, do)
 }

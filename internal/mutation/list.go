@@ -118,7 +118,7 @@ var mutants = []mutant{
 	},
 	{
 		"blind-sweep", "the sweep sends again what is not pending, without looking for a record",
-		"orchestrator/sweep.go", "		if l.undecided(ctx, x.attempt) {", "		if true {", "./orchestrator", "",
+		"orchestrator/sweep.go", "	l.repair(ctx, partition, l.undecided(ctx, partition, missing))", "	l.repair(ctx, partition, missing)", "./orchestrator", "",
 	},
 	{
 		"live-contract", "a run follows the registry as it is now",
