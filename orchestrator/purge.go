@@ -20,6 +20,7 @@ type purger struct {
 	young   []*run // past their grace, but too young to go
 	over    []*run // past their grace, still in the ledger
 	orphans map[orphan]bool
+	busy    bool // orphans are being purged
 }
 
 type orphan struct {
@@ -33,6 +34,8 @@ const (
 	purgeAtLast  = 15 * time.Second // runs that a longer one holds up this long past their grace go one by one
 	maxOrphans   = 100_000
 	orphansATick = 2_000
+	purgeQuick   = time.Millisecond // a purge that takes longer is followed by a pause,
+	purgeRest    = 9                // so many times as long
 )
 
 // finished notes that a run is over, and begins its grace.
@@ -149,38 +152,35 @@ func (l *loop) purgeRange(shard int, filter string, upTo uint64, in func(*run) b
 	})
 }
 
-// purgeHeldUp sees to runs that a longer one keeps from going with the rest.
+// purgeHeldUp sees to runs that a longer one, or another owner's, keeps from going with the rest: with all others of their
+// partition that are over where those are many, else one by one.
 func (l *loop) purgeHeldUp(now time.Time) {
-	byPartition := map[int][]*run{}
+	overdue := func(r *run) bool { return now.Sub(r.doneAt) >= l.o.cfg.Grace+purgeAtLast }
+	byPartition, late := map[int][]*run{}, map[int]bool{}
 	for _, r := range l.purges.over {
-		if now.Sub(r.doneAt) >= l.o.cfg.Grace+purgeAtLast {
-			byPartition[r.id.Partition()] = append(byPartition[r.id.Partition()], r)
-		}
-	}
-	if len(byPartition) == 0 {
-		return
+		p := r.id.Partition()
+		byPartition[p] = append(byPartition[p], r)
+		late[p] = late[p] || overdue(r)
 	}
 	low := l.lowest()
 	for _, partition := range slices.Sorted(maps.Keys(byPartition)) {
 		list := byPartition[partition]
-		if below(list, low[partition]) >= purgeAtOnce {
+		switch {
+		case !late[partition]:
+		case below(list, low[partition]) >= purgeAtOnce:
 			shard := subjects.LedgerShard(partition, l.store.Shards())
 			l.purgeRange(shard, subjects.PartitionFilter(partition, l.store.Shards()), low[partition],
 				func(r *run) bool { return r.id.Partition() == partition })
-			continue
-		}
-		for _, r := range list {
-			l.purges.orphan(r.id, r.generation)
-			l.forget(r)
-		}
-	}
-	kept := l.purges.over[:0]
-	for _, r := range l.purges.over {
-		if r.phase == finished {
-			kept = append(kept, r)
+		default:
+			for _, r := range list {
+				if overdue(r) && len(l.purges.orphans) < orphansATick {
+					l.purges.orphan(r.id, r.generation)
+					l.forget(r)
+				}
+			}
 		}
 	}
-	l.purges.over = kept
+	l.purges.over = slices.DeleteFunc(l.purges.over, func(r *run) bool { return r.phase != finished })
 }
 
 func below(list []*run, seq uint64) (n int) {
@@ -192,9 +192,11 @@ func below(list []*run, seq uint64) (n int) {
 	return n
 }
 
-// purgeOrphans removes generations one by one.
+// purgeOrphans removes generations one by one. For each purge the server counts anew what every cursor of the stream has
+// still to read, which takes the longer the more the stream holds. So one is made after the other, and the more time they
+// take, the longer are the pauses: what is left in the ledger for a while harms nobody, a server that does nothing else does.
 func (l *loop) purgeOrphans() {
-	if len(l.purges.orphans) == 0 {
+	if len(l.purges.orphans) == 0 || l.purges.busy {
 		return
 	}
 	var list []orphan
@@ -210,8 +212,11 @@ func (l *loop) purgeOrphans() {
 	slices.SortFunc(list, func(a, b orphan) int {
 		return cmp.Or(cmp.Compare(a.generation, b.generation), cmp.Compare(a.id.Key(), b.id.Key()))
 	})
+	l.purges.busy = true
 	l.job(func(ctx context.Context) {
+		defer l.post(func() { l.purges.busy = false })
 		for i, o := range list {
+			began := l.clock.Now()
 			if err := l.store.PurgeRun(ctx, o.id, o.generation); err != nil {
 				if ctx.Err() == nil {
 					l.log.Warn("records without a plan could not be purged", "run", o.id.Plain(), "error", err)
@@ -222,6 +227,9 @@ func (l *loop) purgeOrphans() {
 					})
 				}
 				return
+			}
+			if took := l.clock.Now().Sub(began); took > purgeQuick {
+				l.clock.Pause(ctx, min(purgeRest*took, time.Second))
 			}
 		}
 	})
