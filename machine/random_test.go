@@ -49,11 +49,11 @@ func newWorld(t testing.TB, seed int64, o reference.Options) *world {
 	c := reference.Generate(rng, o)
 	p, report := plan.Parse(c.Plan, nil)
 	require.NotNil(t, p, "seed %d: %v\n%s", seed, report.Problems, c.Plan)
-	contracts := map[string]tool.Contract{}
+	contracts := map[string]*tool.Contract{}
 	for name, k := range c.Contracts {
-		contracts[name] = tool.Contract{MaxAttempts: k.MaxAttempts, Limit: 1, ErrorPropagation: tool.FailFast}
+		contracts[name] = &tool.Contract{MaxAttempts: k.MaxAttempts, Limit: 1, ErrorPropagation: tool.FailFast}
 		if k.PartialSuccess {
-			contracts[name] = tool.Contract{MaxAttempts: k.MaxAttempts, Limit: 1, ErrorPropagation: tool.PartialSuccess}
+			contracts[name] = &tool.Contract{MaxAttempts: k.MaxAttempts, Limit: 1, ErrorPropagation: tool.PartialSuccess}
 		}
 	}
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)

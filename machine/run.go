@@ -32,8 +32,8 @@ type Start struct {
 	Submitted time.Time
 	// Started is the time of the start record: steps without dependencies are ready then.
 	Started time.Time
-	// Contracts are those of the tools used, by name.
-	Contracts map[string]tool.Contract
+	// Contracts are those of the tools used, by name. Nobody changes them any more.
+	Contracts map[string]*tool.Contract
 	// Reused are the results of steps that are not executed, because the run that this one tries again has them.
 	Reused map[int]*Result
 }
@@ -118,16 +118,12 @@ func New(p *plan.Plan, start Start) *Run {
 }
 
 // contractsOf gives the contract of each step's tool.
-func contractsOf(p *plan.Plan, byTool map[string]tool.Contract) []*tool.Contract {
-	shared := make(map[string]*tool.Contract, len(byTool))
+func contractsOf(p *plan.Plan, byTool map[string]*tool.Contract) []*tool.Contract {
 	of := make([]*tool.Contract, len(p.Steps))
 	for i := range p.Steps {
-		name := p.Steps[i].Tool
-		if shared[name] == nil {
-			c := byTool[name]
-			shared[name] = &c
+		if of[i] = byTool[p.Steps[i].Tool]; of[i] == nil {
+			of[i] = &tool.Contract{}
 		}
-		of[i] = shared[name]
 	}
 	return of
 }

@@ -128,13 +128,13 @@ func (s *scenario) begin(t *testing.T, d *datadriven.TestData) string {
 		d.Fatalf(t, "%v", report.Problems)
 	}
 	*s = scenario{plan: p, now: epoch}
-	contracts := map[string]tool.Contract{}
+	contracts := map[string]*tool.Contract{}
 	for _, st := range p.Steps {
 		attempts := 1
 		if st.Tool == "flaky" {
 			attempts = 3
 		}
-		contracts[st.Tool] = tool.Contract{ErrorPropagation: propagation[st.Tool], WaitTimeout: waits[st.Tool], MaxAttempts: attempts, Backoff: tool.Backoff{Strategy: "constant", Initial: time.Second, Max: time.Second}}
+		contracts[st.Tool] = &tool.Contract{ErrorPropagation: propagation[st.Tool], WaitTimeout: waits[st.Tool], MaxAttempts: attempts, Backoff: tool.Backoff{Strategy: "constant", Initial: time.Second, Max: time.Second}}
 	}
 	s.run = machine.New(p, machine.Start{Key: "t/r/1", Submitted: epoch, Started: epoch, Contracts: contracts})
 	s.run.Begin(&s.effects)

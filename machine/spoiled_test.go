@@ -20,7 +20,7 @@ func TestWhatIsToBeSkippedIsNeverDispatched(t *testing.T) {
 	p, report := plan.Parse([]byte(`{"steps":[{"id":"last","tool":"t","depends_on":["fails","optional"]},{"id":"fails","tool":"t"},
 		{"id":"optional","tool":"t","optional":true,"depends_on":["fails"]}]}`), nil)
 	require.NotNil(t, p, "%v", report)
-	m := machine.New(p, machine.Start{Key: "t/r/1", Contracts: map[string]tool.Contract{"t": {MaxAttempts: 1, Limit: 1}}})
+	m := machine.New(p, machine.Start{Key: "t/r/1", Contracts: map[string]*tool.Contract{"t": {MaxAttempts: 1, Limit: 1}}})
 	var e machine.Effects
 	m.Begin(&e)
 	e.Reset()

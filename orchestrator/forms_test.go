@@ -73,7 +73,7 @@ func TestRecordsOfARun(t *testing.T) {
 	start := startRecord{
 		Warnings: []fault.Problem{{Code: fault.UnknownField, Path: "/thought", Message: "ignored"}},
 		Reuse:    &reuse{Of: "order-41", From: "tokyo", Steps: map[string]reusedResult{"a": {Value: []byte(`1.0`), Size: 3}, "b": {Blob: &outcome.Handle{Name: "n", Size: 9, SHA256: "cd"}, Size: 9}}},
-		Tools:    map[string]frozenTool{"get_weather": {Digest: "ab12", Shard: 1, AckWait: 30_000, Contract: contract}},
+		Tools:    map[string]*frozenTool{"get_weather": {Digest: "ab12", Shard: 1, AckWait: 30_000, Contract: contract}},
 	}
 	wiretest.RoundTrip(t, *update, "start", versioned(written(t, start)), wiretest.Ignored, as[startRecord](t))
 	rejected := startRecord{Problems: []fault.Problem{{Code: fault.EmptyPlan, Path: "/steps", Message: "no steps", Hint: "add one"}}}

@@ -23,7 +23,7 @@ type startRecord struct {
 	// Reuse, if not nil, is what is taken over from the run that this one tries again.
 	Reuse *reuse `json:"reuse,omitempty"`
 	// Tools are the frozen contracts of the tools used, by name.
-	Tools map[string]frozenTool `json:"tools,omitempty"`
+	Tools map[string]*frozenTool `json:"tools,omitempty"`
 }
 
 // frozenTool is what a run keeps of a tool for as long as it runs, whatever the registry says later.
@@ -36,10 +36,10 @@ type frozenTool struct {
 
 func (s *startRecord) rejected() bool { return len(s.Problems) > 0 }
 
-func (s *startRecord) contracts() map[string]tool.Contract {
-	c := make(map[string]tool.Contract, len(s.Tools))
+func (s *startRecord) contracts() map[string]*tool.Contract {
+	c := make(map[string]*tool.Contract, len(s.Tools))
 	for name, t := range s.Tools {
-		c[name] = t.Contract
+		c[name] = &t.Contract
 	}
 	return c
 }

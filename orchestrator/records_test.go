@@ -41,7 +41,7 @@ func TestRecordForms(t *testing.T) {
 	require.NoError(t, err)
 	accepted := &startRecord{
 		Warnings: []fault.Problem{{Code: fault.UnknownField, Path: "/thought", Message: "ignored"}},
-		Tools:    map[string]frozenTool{"get_weather": {Digest: "ab12", Shard: 0, AckWait: 30_000, Contract: contract}},
+		Tools:    map[string]*frozenTool{"get_weather": {Digest: "ab12", Shard: 0, AckWait: 30_000, Contract: contract}},
 	}
 	rejected := &startRecord{Problems: []fault.Problem{{Code: fault.EmptyPlan, Path: "/steps", Message: "no steps", Hint: "add one"}}}
 	for name, s := range map[string]*startRecord{"start_accepted": accepted, "start_rejected": rejected} {
@@ -52,7 +52,7 @@ func TestRecordForms(t *testing.T) {
 		require.NoError(t, json.Unmarshal(body, &back))
 		require.Equal(t, *s, back)
 	}
-	require.Equal(t, contract, accepted.contracts()["get_weather"])
+	require.Equal(t, &contract, accepted.contracts()["get_weather"])
 	golden(t, "stop", encodeStop(&machine.Stop{Reason: outcome.Cancelled, By: "ann"}))
 	require.Equal(t, &machine.Stop{Reason: outcome.Expired, By: "deadline"}, decodeStop([]byte(`{"reason":"expired","by":"deadline","later":1}`)))
 	require.Equal(t, outcome.Cancelled, decodeStop([]byte(`not json`)).Reason, "a stop record stops, whatever it says")

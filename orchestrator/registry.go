@@ -29,6 +29,7 @@ type known struct {
 	kv.Tool
 	schema *tool.Schema
 	output *tool.Schema // nil: not declared
+	frozen *frozenTool  // what every run that begins now keeps of it
 }
 
 // schemas are the input schemas of the tools of one run, by tool name.
@@ -84,7 +85,8 @@ func (g *registry) changed(t kv.Tool, deleted bool) {
 	}
 	g.mu.Lock()
 	if old := g.tools[t.Name]; old == nil || old.Revision <= t.Revision {
-		g.tools[t.Name] = &known{t, schema, g.outputSchema(t)}
+		frozen := &frozenTool{Digest: t.Digest, Shard: t.Shard, AckWait: t.AckWait.Milliseconds(), Contract: t.Contract}
+		g.tools[t.Name] = &known{t, schema, g.outputSchema(t), frozen}
 		g.byDigest[t.Digest] = schema
 		g.names = nil
 	}
@@ -188,15 +190,15 @@ func (c *catalog) missing() []string {
 }
 
 // freeze gives what a run keeps of the tools of its plan.
-func (c *catalog) freeze(p *plan.Plan) (map[string]frozenTool, schemas) {
-	frozen, s := map[string]frozenTool{}, schemas{}
+func (c *catalog) freeze(p *plan.Plan) (map[string]*frozenTool, schemas) {
+	frozen, s := map[string]*frozenTool{}, schemas{}
 	for i := range p.Steps {
 		name := p.Steps[i].Tool
 		if _, done := frozen[name]; done {
 			continue
 		}
 		k := c.used[name]
-		frozen[name] = frozenTool{Digest: k.Digest, Shard: k.Shard, AckWait: k.AckWait.Milliseconds(), Contract: k.Contract}
+		frozen[name] = k.frozen
 		s[name] = k.schema
 	}
 	return frozen, s

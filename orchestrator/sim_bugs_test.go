@@ -105,7 +105,6 @@ func (w *world) spoil(e kv.Entry) *kv.Entry {
 		if json.Unmarshal(e.Data, &start) == nil && !start.rejected() {
 			for name, frozen := range start.Tools {
 				frozen.Contract = w.knobs.tools[name].Contract
-				start.Tools[name] = frozen
 			}
 			e.Data, _ = json.Marshal(start)
 		}
