@@ -14,7 +14,7 @@ import (
 //
 // Plans that lay in the ledger already when this process began to follow it are always looked up: they say nothing of
 // the time since.
-const freshFor = 5 * time.Second
+const freshFor = time.Second
 
 // isNew reports whether no run of an id can have been purged before a plan of it was stored.
 func isNew(id subjects.Run, stored time.Time) bool {

@@ -160,7 +160,7 @@ func badName(id subjects.Run) *fault.Problem {
 }
 
 func (l *loop) encodeStart(ctx context.Context, id subjects.Run, generation uint64, start *startRecord) (h map[string][]string, body []byte, err error) {
-	body, err = json.Marshal(start)
+	body, err = start.encode()
 	if err != nil {
 		return nil, nil, fault.Wrap(fault.Internal, err, "writing a start record")
 	}

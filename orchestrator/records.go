@@ -2,12 +2,15 @@ package orchestrator
 
 import (
 	"encoding/json"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/nats-io/nats.go"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/machine"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/subjects"
@@ -32,6 +35,33 @@ type frozenTool struct {
 	Shard    int           `json:"shard"`
 	AckWait  int64         `json:"ack_wait_ms"` // its lease, in milliseconds
 	Contract tool.Contract `json:"contract"`
+
+	form []byte // as JSON, where it was written before
+}
+
+// freeze gives the form in which runs keep a tool of the registry.
+func freeze(t *kv.Tool) *frozenTool {
+	f := &frozenTool{Digest: t.Digest, Shard: t.Shard, AckWait: t.AckWait.Milliseconds(), Contract: t.Contract}
+	f.form, _ = json.Marshal(f) // without it, encode says what is wrong
+	return f
+}
+
+// encode writes the record. Nearly always it is made of tools that were written before.
+func (s *startRecord) encode() ([]byte, error) {
+	if len(s.Problems)+len(s.Warnings) > 0 || s.Reuse != nil || len(s.Tools) == 0 {
+		return json.Marshal(s)
+	}
+	b := []byte(`{"tools":{`)
+	for i, name := range slices.Sorted(maps.Keys(s.Tools)) {
+		if s.Tools[name].form == nil {
+			return json.Marshal(s)
+		}
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(append(appendJSON(b, name), ':'), s.Tools[name].form...)
+	}
+	return append(b, "}}"...), nil
 }
 
 func (s *startRecord) rejected() bool { return len(s.Problems) > 0 }

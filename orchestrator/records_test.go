@@ -45,7 +45,7 @@ func TestRecordForms(t *testing.T) {
 	}
 	rejected := &startRecord{Problems: []fault.Problem{{Code: fault.EmptyPlan, Path: "/steps", Message: "no steps", Hint: "add one"}}}
 	for name, s := range map[string]*startRecord{"start_accepted": accepted, "start_rejected": rejected} {
-		body, err := json.Marshal(s)
+		body, err := s.encode()
 		require.NoError(t, err)
 		golden(t, name, body)
 		var back startRecord
@@ -112,4 +112,17 @@ func TestStepEventsAreWhatTheirStructSays(t *testing.T) {
 	}
 	require.Equal(t, stepEvent{Run: "é #1", Step: "a", Tool: "crm/get", Status: outcome.StepSucceeded, Attempt: 1, Time: at.Add(1500 * time.Microsecond), MS: 1.5, Worker: `w "1"`}, read(0))
 	require.Equal(t, stepEvent{Run: "é #1", Step: "b", Tool: "t", Status: outcome.StepFailed, Attempt: 1, Time: at.Add(2 * time.Millisecond), MS: 2, Worker: "w", Error: fault.New(fault.ToolTerminal, "x < y")}, read(1))
+}
+
+func TestAStartIsWrittenFromFormsOfItsTools(t *testing.T) {
+	var s startRecord
+	s.Tools = map[string]*frozenTool{}
+	for _, name := range []string{"b", "a<b>", "a"} {
+		s.Tools[name] = freeze(&kv.Tool{Name: name, Digest: "d" + name, Shard: 1, AckWait: time.Second, Contract: tool.Contract{MaxAttempts: 3, Limit: 2}})
+	}
+	want, err := json.Marshal(s)
+	require.NoError(t, err)
+	got, err := s.encode()
+	require.NoError(t, err)
+	require.Equal(t, string(want), string(got))
 }

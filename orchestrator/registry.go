@@ -85,8 +85,7 @@ func (g *registry) changed(t kv.Tool, deleted bool) {
 	}
 	g.mu.Lock()
 	if old := g.tools[t.Name]; old == nil || old.Revision <= t.Revision {
-		frozen := &frozenTool{Digest: t.Digest, Shard: t.Shard, AckWait: t.AckWait.Milliseconds(), Contract: t.Contract}
-		g.tools[t.Name] = &known{t, schema, g.outputSchema(t), frozen}
+		g.tools[t.Name] = &known{t, schema, g.outputSchema(t), freeze(&t)}
 		g.byDigest[t.Digest] = schema
 		g.names = nil
 	}
