@@ -76,7 +76,7 @@ func (d *doctor) durability(context.Context) error {
 			Fix:   "--shards 8 where the ledger is created; one that exists can't be split, so that is another account",
 		}, nil)
 	}
-	if d.o.Want.StepsAsync && !async {
+	if d.o.Want.StepsAsync && d.o.Sync == SyncAlways && !async {
 		d.add(Finding{
 			About: "steps", Health: Notable, Expected: "step streams that acknowledge before they write", Found: "they write first",
 			Means: "nothing is lost by it; with sync_interval: always a step costs two more flushes", Fix: "the server can't change it: " + remake(subjects.StepsStream(0)),

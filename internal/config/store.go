@@ -126,10 +126,10 @@ func (s *Store) replicas() int {
 	return s.Replicas
 }
 
-// Config gives what kv is told. Steps are derived from the ledger, so under always, where each flush counts, they are
-// stored without one.
+// Config gives what kv is told. Steps are derived from the ledger, and sent again where a killed server loses some, so
+// without copies they are stored after the acknowledgement.
 func (s *Store) Config() kv.Config {
-	async := s.Steps == StepsAsync || s.Steps == "" && s.Durability == DurabilityAlways && s.replicas() <= 1
+	async := s.Steps == StepsAsync || s.Steps == "" && s.replicas() <= 1
 	return kv.Config{
 		Replicas: s.replicas(), Shards: s.Shards, StepsAsync: async,
 		Retention: s.Retention, AckWait: s.AckWait, LedgerMaxBytes: s.LedgerMaxBytes,

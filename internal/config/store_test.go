@@ -30,8 +30,8 @@ func TestTheDurabilityDial(t *testing.T) {
 		want kv.Config
 		sync kv.Sync
 	}{
-		{nil, nil, kv.Config{}, kv.SyncUnknown},
-		{[]string{"--durability", "default"}, nil, kv.Config{Replicas: 1}, kv.SyncUnknown},
+		{nil, nil, kv.Config{StepsAsync: true}, kv.SyncUnknown},
+		{[]string{"--durability", "default"}, nil, kv.Config{Replicas: 1, StepsAsync: true}, kv.SyncUnknown},
 		{[]string{"--durability", "always"}, nil, kv.Config{Replicas: 1, StepsAsync: true}, kv.SyncAlways},
 		{[]string{"--durability", "always", "--shards", "8"}, nil, kv.Config{Replicas: 1, Shards: 8, StepsAsync: true}, kv.SyncAlways},
 		{[]string{"--durability", "always", "--steps", "sync"}, nil, kv.Config{Replicas: 1}, kv.SyncAlways},
