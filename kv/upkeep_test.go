@@ -155,7 +155,8 @@ func TestUpkeepDoesOnlyItsOwnShare(t *testing.T) {
 	t.Parallel()
 	k := keep(t, kv.Config{})
 	register(t, k.Store, "echo", 8)
-	k.well()
+	require.NoError(t, k.js.DeleteConsumer(ctx(t), "STEPS_0", "echo"))
+	k.until("created the consumer of echo, which was gone") // so it knows the tool
 	require.NoError(t, k.js.DeleteConsumer(ctx(t), "STEPS_0", "echo"))
 	mine := subjects.Partition("echo")
 	mended, err := k.up.Check(ctx(t), func(p int) bool { return p != mine })
