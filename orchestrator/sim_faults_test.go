@@ -212,6 +212,18 @@ var simFaults = []struct {
 		w.submit(x.id, x.body, nil)
 		return true
 	}},
+	{"a plan again, long after", func(w *world) bool {
+		x := w.anyRun()
+		if x == nil || w.knobs.faults < 8*time.Second {
+			return false
+		}
+		w.at(2*time.Second+w.upTo(8*time.Second), func() {
+			if len(w.truths.order) <= 8 {
+				w.submit(x.id, x.body, nil)
+			}
+		})
+		return true
+	}},
 	{"another plan under the same id", func(w *world) bool {
 		x := w.anyRun()
 		if x == nil || len(w.truths.order) > 6 {

@@ -115,6 +115,9 @@ func (t *truths) recorded(rec subjects.Record, e *kv.Entry) {
 	case x.gone:
 		t.w.stats["late record of a purged run"]++
 	case rec.Kind == subjects.StartKind:
+		if h := t.history[x.id]; h != nil && !h.expired {
+			t.w.violate("I1", "%s/%d was started, though the history has the run", x.id.ID, x.gen)
+		}
 		x.started(e)
 	case rec.Kind == subjects.StopKind:
 		x.stopped = true

@@ -121,6 +121,14 @@ var mutants = []mutant{
 		"orchestrator/sweep.go", "	l.repair(ctx, partition, l.undecided(ctx, partition, missing))", "	l.repair(ctx, partition, missing)", "./orchestrator", "",
 	},
 	{
+		"old-is-new", "a plan under an id that was used before is taken for new, since the id says when it was made",
+		"orchestrator/fresh.go", "	return dated && stored.Sub(made).Abs() < freshFor", "	return dated && stored.Sub(made).Abs() < time.Hour*24", "./orchestrator", "",
+	},
+	{
+		"gone-too-soon", "a run is purged while its id still counts as new",
+		"orchestrator/fresh.go", "	return min(made.Add(3*freshFor).Sub(r.submitted), maxAhead)", "	return min(made.Sub(made), maxAhead)", "./orchestrator", "",
+	},
+	{
 		"live-contract", "a run follows the registry as it is now",
 		"orchestrator/perform.go", "	contract := r.machine.Contract(d.Step)", "	contract := r.machine.Contract(d.Step)\n	if now := l.reg.tools[r.plan.Steps[d.Step].Tool]; now != nil {\n		contract = &now.Contract\n	}", "./orchestrator", "",
 	},
