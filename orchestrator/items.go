@@ -51,6 +51,7 @@ func (l *loop) expandLater(r *run, in inputs) {
 			l.effects.Reset()
 			l.expanded(r, step, list, err, now)
 			l.expand(r, now)
+			r.unpark(l, now)
 			l.perform(r, now)
 		})
 	})

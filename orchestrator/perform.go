@@ -34,7 +34,7 @@ func (l *loop) perform(r *run, now time.Time) {
 	if r.recovered && len(eff.Dispatch) > 0 {
 		// What an earlier owner may have sent is compared with what is out before anything is sent again; while a blob
 		// is fetched, records that decide some of it are still to be read.
-		r.recovered = r.busy
+		r.recovered = r.blind()
 		l.sweeps.suspect(r)
 		l.sweepSoon()
 	} else {

@@ -150,7 +150,7 @@ func (r *run) take(l *loop, rec subjects.Record, e kv.Entry) {
 			r.begin(l)
 		}
 	case running:
-		if r.busy {
+		if r.blind() {
 			r.parked = append(r.parked, entry{rec, e})
 			return
 		}
@@ -161,9 +161,14 @@ func (r *run) take(l *loop, rec subjects.Record, e kv.Entry) {
 	}
 }
 
+// blind reports whether something is being read that the next record has to wait for: the value of the one before it, or
+// how long a list is. Applied without that, a record would be taken for early, and what follows from those after it would
+// be done as if it were not there.
+func (r *run) blind() bool { return r.busy || len(r.reading) > 0 }
+
 // unpark applies what was parked until a blob has to be fetched or nothing is left. Effects gather in l.effects.
 func (r *run) unpark(l *loop, now time.Time) {
-	for len(r.parked) > 0 && !r.busy {
+	for len(r.parked) > 0 && !r.blind() {
 		next := r.parked[0]
 		r.parked = r.parked[1:]
 		r.apply(l, next, now)

@@ -49,7 +49,7 @@ type expected struct {
 
 // sweep compares what should be out with what is, for every run that has waited for a whole interval.
 func (l *loop) sweep(now time.Time) {
-	still := l.oldestFirst(func(r *run) bool { return !r.busy && now.Sub(r.touched) >= l.o.cfg.SweepEvery })
+	still := l.oldestFirst(func(r *run) bool { return !r.blind() && now.Sub(r.touched) >= l.o.cfg.SweepEvery })
 	for _, r := range still {
 		switch r.phase {
 		case running:
