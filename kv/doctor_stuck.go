@@ -6,14 +6,13 @@ import (
 	"slices"
 	"time"
 
-	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/subjects"
 )
 
 const (
 	// stuckPause lies between two looks: what is stuck is so in both.
 	stuckPause = 500 * time.Millisecond
-	// stuckMost bounds the messages of a tool that are looked at.
+	// stuckMost bounds the stuck messages of a tool that are counted.
 	stuckMost = 1000
 )
 
@@ -60,39 +59,20 @@ func (d *doctor) stuckSteps(ctx context.Context) error {
 
 // passedOver gives the subjects of a tool's messages that its consumer has passed over.
 func (d *doctor) passedOver(ctx context.Context, t Tool) (all []string, err error) {
-	c, err := d.s.js.Consumer(ctx, subjects.StepsStream(t.Shard), subjects.Durable(t.Name))
+	lag, err := d.s.Lag(ctx, t.Name, t.Shard)
 	if err != nil {
 		return nil, nil // said already
 	}
-	info, err := d.s.streamInfo(ctx, subjects.StepsStream(t.Shard), consumerConfig(t).FilterSubject)
-	if err != nil {
-		return nil, err
+	passed := lag.Floor
+	if lag.Leased == 0 {
+		passed = lag.Given
 	}
-	state := c.CachedInfo()
-	if len(info.State.Subjects) <= int(state.NumPending)+state.NumAckPending {
-		return nil, nil
+	for e, err := range d.s.stepsUpTo(ctx, t, passed) {
+		if err != nil || len(all) == stuckMost {
+			return all, err
+		}
+		all = append(all, e.Subject)
 	}
-	passed := state.AckFloor.Stream
-	if state.NumAckPending == 0 {
-		passed = state.Delivered.Stream
-	}
-	looked := 0
-	for subject := range info.State.Subjects {
-		if looked++; looked > stuckMost {
-			break
-		}
-		e, err := d.s.Read(ctx, subject)
-		if fault.CodeOf(err) == fault.NotFound {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		if e.Seq <= passed {
-			all = append(all, subject)
-		}
-	}
-	slices.Sort(all)
 	return all, nil
 }
 

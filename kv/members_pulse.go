@@ -39,7 +39,7 @@ func (m *Membership) listen(ctx context.Context) error {
 		return err
 	}
 	heard, err := m.s.nc.Subscribe(m.pulse.answers+"*", func(a *nats.Msg) {
-		deaf := status(a) == "503"
+		deaf := NoResponders(a)
 		m.note(ctx, memberNews{id: a.Subject[len(m.pulse.answers):], deaf: deaf, answered: !deaf})
 	})
 	m.pulse.subs = []*nats.Subscription{asked}

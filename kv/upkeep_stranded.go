@@ -3,6 +3,7 @@ package kv
 import (
 	"context"
 	"fmt"
+	"iter"
 	"strconv"
 
 	"github.com/stepjet/stepjet/fault"
@@ -21,26 +22,30 @@ func (c *upkeep) stranded(ctx context.Context) {
 		if !c.owns(name) {
 			continue
 		}
-		oldest, err := c.s.nextStep(ctx, t, 1)
+		oldest := uint64(0) // where there is none, or it isn't known
+		e, err := c.s.nextStep(ctx, t, 1)
+		if e != nil {
+			oldest = e.Seq
+		}
 		key := queueKey{t.Shard, name}
 		if err != nil || c.u.oldest[key] != oldest {
-			c.u.oldest[key] = oldest // 0 where there is none, or it isn't known
+			c.u.oldest[key] = oldest
 			continue
 		}
-		n, err := c.s.removeStranded(ctx, t, oldest)
+		n, err := c.s.removeStranded(ctx, t)
 		if err != nil || n > 0 {
 			c.did(fmt.Sprintf("removed %d messages from the queue of %s that no worker would have been given", n, name), err)
 		}
 	}
 }
 
-// nextStep gives the sequence of a tool's first message from some sequence on; 0 where there is none.
-func (s *Store) nextStep(ctx context.Context, t Tool, from uint64) (seq uint64, err error) {
+// nextStep gives a tool's first message from some sequence on; nil where there is none.
+func (s *Store) nextStep(ctx context.Context, t Tool, from uint64) (e *Entry, err error) {
 	stream := subjects.StepsStream(t.Shard)
 	try := 0
-	err = s.retry(ctx, func(ctx context.Context) error {
+	err = s.retry(ctx, func(ctx context.Context) (err error) {
 		body := fmt.Appendf(nil, `{"seq":%d,"next_by_subj":%s}`, from, strconv.Quote(subjects.ToolFilter(t.Name, t.Shard)))
-		e, err := look(ctx, try, func(ctx context.Context) (*Entry, error) {
+		e, err = look(ctx, try, func(ctx context.Context) (*Entry, error) {
 			answer, err := s.request(ctx, requestTimeout, apiPrefix+"STREAM.MSG.GET."+stream, body)
 			if err != nil {
 				return nil, err
@@ -48,33 +53,56 @@ func (s *Store) nextStep(ctx context.Context, t Tool, from uint64) (seq uint64, 
 			return parseStored(answer)
 		})
 		try++
-		if err == nil {
-			seq = e.Seq
-		}
 		return err
 	})
 	if apiCode(err) == codeMessageNotFound {
-		return 0, nil
+		return nil, nil
 	}
-	return seq, err
+	return e, err
 }
 
-// removeStranded removes a tool's messages from a sequence on up to its consumer's floor.
-func (s *Store) removeStranded(ctx context.Context, t Tool, seq uint64) (n int, err error) {
+// stepsUpTo gives a tool's messages up to a sequence, one request each.
+func (s *Store) stepsUpTo(ctx context.Context, t Tool, last uint64) iter.Seq2[*Entry, error] {
+	return func(yield func(*Entry, error) bool) {
+		for from := uint64(1); ; {
+			e, err := s.nextStep(ctx, t, from)
+			if err == nil && (e == nil || e.Seq > last) || !yield(e, err) || err != nil {
+				return
+			}
+			from = e.Seq + 1
+		}
+	}
+}
+
+// removeStep removes a message of a tool's queue; false where it was acknowledged, and taken away, a moment before.
+func (s *Store) removeStep(ctx context.Context, t Tool, seq uint64) (removed bool, err error) {
+	err = s.tell(ctx, apiPrefix+"STREAM.MSG.DELETE."+subjects.StepsStream(t.Shard), deleteRequest{seq, true})
+	if apiCode(err) == codeSequenceNotFound {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// removeStranded removes a tool's messages up to its consumer's floor.
+func (s *Store) removeStranded(ctx context.Context, t Tool) (n int, err error) {
 	lag, err := s.Lag(ctx, t.Name, t.Shard)
-	for err == nil && seq > 0 && seq <= lag.Floor {
-		err = s.tell(ctx, apiPrefix+"STREAM.MSG.DELETE."+subjects.StepsStream(t.Shard), deleteRequest{seq, true})
-		if apiCode(err) == codeSequenceNotFound { // acknowledged, and taken away a moment later
-			err = nil
-		} else if err == nil {
+	if fault.CodeOf(err) == fault.NotFound { // no consumer: the next check makes one
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	for e, err := range s.stepsUpTo(ctx, t, lag.Floor) {
+		if err != nil {
+			return n, err
+		}
+		removed, err := s.removeStep(ctx, t, e.Seq)
+		if err != nil {
+			return n, err
+		}
+		if removed {
 			n++
 		}
-		if err == nil {
-			seq, err = s.nextStep(ctx, t, seq+1)
-		}
 	}
-	if fault.CodeOf(err) == fault.NotFound { // no consumer: the next check makes one
-		err = nil
-	}
-	return n, err
+	return n, nil
 }

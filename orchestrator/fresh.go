@@ -16,10 +16,10 @@ import (
 // the time since.
 const freshFor = time.Second
 
-// isNew reports whether no run of an id can have been purged before a plan of it was stored.
-func isNew(id subjects.Run, stored time.Time) bool {
-	made, dated := subjects.MadeAt(id.ID)
-	return dated && stored.Sub(made).Abs() < freshFor
+// isNew reports whether no run of its id can have been purged before this one's plan was stored.
+func (r *run) isNew() bool {
+	made, dated := subjects.MadeAt(r.id.ID)
+	return r.live && dated && r.submitted.Sub(made).Abs() < freshFor
 }
 
 // maxAhead bounds how long an id from the future keeps its run: the clock of whoever made it may be wrong by years. If

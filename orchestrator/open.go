@@ -34,7 +34,7 @@ func (r *run) open(l *loop) {
 	r.recovered = start != nil
 	r.phase = opening
 	body, id, generation, asked := r.body, r.id, r.generation, extras{r.context, r.unfit, r.retryOf, r.body}
-	isNew := r.live && isNew(r.id, r.submitted)
+	isNew := r.isNew()
 	quiet := r.opener != nil && r.quiet(l.clock.Now())
 	l.job(func(ctx context.Context) {
 		var o opened

@@ -156,6 +156,9 @@ func (l *loop) purgeRange(shard int, filter string, upTo uint64, in func(*run) b
 // partition that are over where those are many, else one by one.
 func (l *loop) purgeHeldUp(now time.Time) {
 	overdue := func(r *run) bool { return now.Sub(r.doneAt) >= l.o.cfg.Grace+purgeAtLast }
+	if !slices.ContainsFunc(l.purges.over, overdue) {
+		return
+	}
 	byPartition, late := map[int][]*run{}, map[int]bool{}
 	for _, r := range l.purges.over {
 		p := r.id.Partition()

@@ -52,16 +52,22 @@ func lost(_ *Evidence, r *Report) string {
 	return fmt.Sprintf("%d of %d acknowledged plans lost", n, r.Runs)
 }
 
+// begins are the times at which executions began, sorted.
+func begins(e *Evidence) []int64 {
+	var all []int64
+	for _, x := range e.Events {
+		if x.Kind == evBegin {
+			all = append(all, x.At)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
 // silence is how long after a fault nothing began.
 func silence(kind, name string) figure {
 	return func(e *Evidence, _ *Report) string {
-		var begins []int64
-		for _, x := range e.Events {
-			if x.Kind == evBegin {
-				begins = append(begins, x.At)
-			}
-		}
-		slices.Sort(begins)
+		begins := begins(e)
 		var spans []time.Duration
 		for _, f := range e.Faults {
 			if f.Kind != kind {
@@ -85,13 +91,7 @@ func silence(kind, name string) figure {
 // resumed is how long after a fault the first step began, where no other fault came before.
 func resumed(kind, name string) figure {
 	return func(e *Evidence, _ *Report) string {
-		var begins []int64
-		for _, x := range e.Events {
-			if x.Kind == evBegin {
-				begins = append(begins, x.At)
-			}
-		}
-		slices.Sort(begins)
+		begins := begins(e)
 		var spans []time.Duration
 		for n, f := range e.Faults {
 			i, _ := slices.BinarySearch(begins, f.At.UnixNano())

@@ -102,24 +102,25 @@ var powerCutDefault = Scenario{
 	Figures:   figures(losses, resumed("power back", fmt.Sprintf("first step after the power was back (lost runs are sent again after %v)", insistAfter))),
 }
 
-var powerCutAlways = Scenario{
-	Name:      "power-cut-always",
-	Fault:     "power cut under NATS with sync_interval: always, 8 ledger shards",
-	Correct:   "nothing acknowledged is lost",
-	Shape:     Shape{Disk: diskSize, Durability: config.Store{Durability: config.DurabilityAlways, Shards: 8}},
-	Unbroken:  true,
-	Inject:    cuts,
-	Sometimes: []string{sometimesReplayed},
-	Figures:   figures(losses, resumed("power back", "first step after the power was back"), attempts),
-}
+var (
+	powerCutAlways    = flushedPowerCut("power-cut-always", 8)
+	powerCutAlwaysOne = flushedPowerCut("power-cut-always-1", 1)
+)
 
-var powerCutAlwaysOne = Scenario{
-	Name:      "power-cut-always-1",
-	Fault:     "power cut under NATS with sync_interval: always, 1 ledger shard",
-	Correct:   "nothing acknowledged is lost",
-	Shape:     Shape{Disk: diskSize, Durability: config.Store{Durability: config.DurabilityAlways, Shards: 1}},
-	Unbroken:  true,
-	Inject:    cuts,
-	Sometimes: []string{sometimesReplayed},
-	Figures:   figures(losses, resumed("power back", "first step after the power was back"), attempts),
+// flushedPowerCut is a power cut under a server that flushes before it acknowledges.
+func flushedPowerCut(name string, shards int) Scenario {
+	many := "s"
+	if shards == 1 {
+		many = ""
+	}
+	return Scenario{
+		Name:      name,
+		Fault:     fmt.Sprintf("power cut under NATS with sync_interval: always, %d ledger shard%s", shards, many),
+		Correct:   "nothing acknowledged is lost",
+		Shape:     Shape{Disk: diskSize, Durability: config.Store{Durability: config.DurabilityAlways, Shards: shards}},
+		Unbroken:  true,
+		Inject:    cuts,
+		Sometimes: []string{sometimesReplayed},
+		Figures:   figures(losses, resumed("power back", "first step after the power was back"), attempts),
+	}
 }

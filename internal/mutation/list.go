@@ -122,7 +122,7 @@ var mutants = []mutant{
 	},
 	{
 		"old-is-new", "a plan under an id that was used before is taken for new, since the id says when it was made",
-		"orchestrator/fresh.go", "	return dated && stored.Sub(made).Abs() < freshFor", "	return dated && stored.Sub(made).Abs() < time.Hour*24", "./orchestrator", "",
+		"orchestrator/fresh.go", "	return r.live && dated && r.submitted.Sub(made).Abs() < freshFor", "	return r.live && dated && r.submitted.Sub(made).Abs() < time.Hour*24", "./orchestrator", "",
 	},
 	{
 		"gone-too-soon", "a run is purged while its id still counts as new",
