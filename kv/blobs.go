@@ -36,17 +36,20 @@ func (s *Store) PutBlob(ctx context.Context, name string, data []byte) (*outcome
 	if len(data) > MaxBlob {
 		return nil, fault.New(fault.TooLarge, "a value of %d bytes is over the limit of %d", len(data), MaxBlob)
 	}
+	var sum []byte
 	err := s.retry(ctx, func(ctx context.Context) error {
 		ctx, cancel := blobTime(ctx, len(data))
 		defer cancel()
-		_, err := s.blobs.Put(ctx, jetstream.ObjectMeta{Name: name, Headers: wire.Versioned()}, bytes.NewReader(data))
+		info, err := s.blobs.Put(ctx, jetstream.ObjectMeta{Name: name, Headers: wire.Versioned()}, bytes.NewReader(data))
+		if err == nil {
+			sum, err = jetstream.DecodeObjectDigest(info.Digest) // what it has counted anyway
+		}
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	sum := sha256.Sum256(data)
-	return &outcome.Handle{Name: name, Size: int64(len(data)), SHA256: hex.EncodeToString(sum[:])}, nil
+	return &outcome.Handle{Name: name, Size: int64(len(data)), SHA256: hex.EncodeToString(sum)}, nil
 }
 
 // deleteBlob removes a blob that nobody has a handle of. What it can't remove expires.

@@ -242,6 +242,10 @@ func (rec *Record) normalise() {
 	if res == nil || res.Error != nil || res.Value != nil {
 		return
 	}
+	if res.Handle != nil && res.Handle.Checked && res.Body == nil {
+		res.Size = res.Handle.Size
+		return
+	}
 	value, err := plan.Output(res.Body, res.Text)
 	res.Body = nil
 	if err != nil {

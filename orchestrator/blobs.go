@@ -4,13 +4,17 @@ import (
 	"container/list"
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/machine"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/plan"
+	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/wire"
 )
 
 // blobCache keeps large values that several steps may refer to. Blobs never change under their name.
@@ -89,13 +93,33 @@ func (l *loop) putBlob(ctx context.Context, name func(unique string) string, dat
 	}
 }
 
-// value reads a successful result that lies in a blob, as the JSON it stands for.
+// value reads a successful result that lies in a blob, as the JSON it stands for. One that was said to be checked may
+// turn out to be none only now.
 func (l *loop) value(ctx context.Context, h *outcome.Handle, text bool) ([]byte, *fault.Error) {
 	body, err := l.blob(ctx, h)
 	if err != nil {
 		return nil, fault.New(fault.UnresolvedRef, "a referenced result can't be read: %v", err)
 	}
-	return plan.Output(body, text)
+	value, bad := plan.Output(body, text)
+	if bad != nil {
+		return nil, fault.New(fault.UnresolvedRef, "a referenced result is no value, though its worker says that it has checked it: %s", bad.Message).
+			WithHint("the worker of that step must not set checked in its handle without checking")
+	}
+	return value, nil
+}
+
+// usable says what is wrong with the handle of an attempt's result. A worker may name no blob but its own attempt's: else a
+// forged record could bring another tenant's bytes into an outcome.
+func usable(h *outcome.Handle, a subjects.Attempt) *fault.Error {
+	switch own := a.BlobName(""); {
+	case !strings.HasPrefix(h.Name, own):
+		return fault.New(fault.ToolTerminal, "the result lies in the blob %q, which is not this attempt's", wire.Clip(h.Name, 256)).
+			WithHint("a worker names the blob of a result %s<anything unique>", own)
+	case h.Size > kv.MaxBlob:
+		return fault.New(fault.TooLarge, "the result is said to have %d bytes; the limit is %d", h.Size, kv.MaxBlob).
+			WithHint("return a part of it, or a place to fetch it from")
+	}
+	return nil
 }
 
 // unreadable is what a step fails with whose result lies in a blob that can't be read.
@@ -106,8 +130,8 @@ func unreadable(err error) *fault.Error {
 	return fault.New(fault.ToolTerminal, "the result's blob can't be read: %v", err)
 }
 
-// fetch reads the blob of a result before the machine sees its record, since what lies in it decides whether it counts
-// as a success. Later records of the run wait.
+// fetch reads the blob of a result that nobody has checked before the machine sees its record, since what lies in it
+// decides whether it counts as a success. Later records of the run wait.
 func (r *run) fetch(l *loop, e entry, rec machine.Record) {
 	r.busy = true
 	l.job(func(ctx context.Context) {

@@ -171,7 +171,7 @@ func (l *loop) outcome(ctx context.Context, r *run) *outcome.Outcome {
 		s := r.source(i)
 		v, err := l.read(ctx, &s)
 		if err != nil {
-			left = append(left, outcome.StepError{Step: r.plan.Steps[i].ID, Code: fault.TooLarge, Message: err.Message})
+			left = append(left, outcome.StepError{Step: r.plan.Steps[i].ID, Code: err.Code, Message: err.Message, Hint: err.Hint})
 			return nil
 		}
 		if r.plan.Steps[i].ForEach != nil {

@@ -26,11 +26,14 @@ func TestRecordsWrittenByHandCanNotBloatTheOrchestrator(t *testing.T) {
 	s := startOn(t, natstest.Start(t, func(o *embedded.Options) { o.MaxPayload = 8 << 20 }))
 	_, err := s.store.RequestRegister(ctx(t), []byte(`{"name":"raw"}`))
 	require.NoError(t, err)
+	secret, err := s.store.PutBlob(ctx(t), "acme/secret/1/a/1/x", []byte(`{"password":"hunter2"}`))
+	require.NoError(t, err)
 	records := map[string]nats.Msg{
 		"bytes":  {Data: bytes.Repeat([]byte{0xff}, 900<<10)},
 		"depth":  {Data: []byte(strings.Repeat("[", 400<<10) + strings.Repeat("]", 400<<10))},
 		"keys":   {Data: []byte(`{"a":1,"a":2}`)},
 		"handle": {Header: nats.Header{subjects.HeaderHandle: {fmt.Sprintf(`{"name":"default/raw/1/handle/1/x","size":%d,"sha256":"00"}`, kv.MaxBlob+1)}}},
+		"stolen": {Header: nats.Header{subjects.HeaderHandle: {fmt.Sprintf(`{"name":"acme/secret/1/a/1/x","size":%d,"sha256":%q,"checked":true}`, secret.Size, secret.SHA256)}}},
 		"gone":   {Header: nats.Header{subjects.HeaderHandle: {`{"name":"default/raw/1/gone/1/x","size":10,"sha256":"00"}`}}},
 		"fine":   {Data: []byte(`{"v":1}`)},
 	}
@@ -71,7 +74,7 @@ func TestRecordsWrittenByHandCanNotBloatTheOrchestrator(t *testing.T) {
 	require.Equal(t, outcome.Partial, o.Status)
 	require.Equal(t, map[string]fault.Code{
 		"bytes": fault.ToolTerminal, "depth": fault.ToolTerminal, "keys": fault.ToolTerminal,
-		"handle": fault.TooLarge, "gone": fault.ToolTerminal, "reader": fault.Skipped,
+		"handle": fault.TooLarge, "gone": fault.ToolTerminal, "stolen": fault.ToolTerminal, "reader": fault.Skipped,
 	}, codes)
 	fine, ok := o.Results.Get("fine")
 	require.True(t, ok)

@@ -103,6 +103,11 @@ func ownRecord(name string, err *fault.Error, trace wire.Trace) (nats.Header, []
 
 func decodeResult(c machine.Call, e entry) *machine.Result {
 	w := wire.ParseResult(e.Header, e.Data)
+	if w.Handle != nil {
+		if w.Error = usable(w.Handle, e.rec.Attempt); w.Error != nil {
+			w.Handle = nil
+		}
+	}
 	return &machine.Result{
 		Call: c, Attempt: e.rec.Attempt.Number, Error: w.Error, Body: w.Body, Text: w.Text, Handle: w.Handle,
 		ByOwner: strings.HasPrefix(w.Worker, ownerMark), Worker: strings.TrimPrefix(w.Worker, ownerMark), Started: w.Started, Ended: w.Ended,

@@ -191,7 +191,7 @@ func (r *run) apply(l *loop, e entry, now time.Time) bool {
 			return true // a record that no dispatch of ours can have asked for
 		}
 		rec.Result = decodeResult(c, e)
-		if rec.Result.Handle != nil && rec.Result.Body == nil {
+		if h := rec.Result.Handle; h != nil && !h.Checked {
 			r.fetch(l, e, rec)
 			return false
 		}

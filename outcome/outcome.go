@@ -106,6 +106,9 @@ type Handle struct {
 	Name   string `json:"name"`
 	Size   int64  `json:"size"`
 	SHA256 string `json:"sha256"` // hex
+	// Checked says that whoever stored it has seen that it is a value: JSON as plan.Output takes it, or text where the
+	// result says so. Of a result that isn't checked the orchestrator has to read it all before anything goes on.
+	Checked bool `json:"checked,omitempty"`
 }
 
 // Run is the full document of a run, kept in history and shown by "stepjet get". Times are those of the ledger's

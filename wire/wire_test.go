@@ -78,6 +78,11 @@ func TestResultForms(t *testing.T) {
 	golden(t, "result_handle", h, body, wiretest.Opaque, recodeResult)
 	require.Equal(t, large, wire.ParseResult(h, body))
 
+	large.Handle.Checked = true
+	h, body = large.Message()
+	golden(t, "result_handle_checked", h, body, wiretest.Opaque, recodeResult)
+	require.Equal(t, large, wire.ParseResult(h, body))
+
 	failed := wire.Result{Worker: "w1", Error: &fault.Error{Code: fault.ToolFailed, Message: "503 from upstream", Retryable: true, RetryAfter: 2 * time.Second, Details: []byte(`{"status":503}`)}}
 	h, body = failed.Message()
 	golden(t, "result_error", h, body, wiretest.Ignored, recodeResult)

@@ -28,6 +28,7 @@ func (x *execution) upload() bool {
 	for {
 		handle, err := x.e.store.PutBlob(x.e.hard, name, x.result.Body)
 		if err == nil {
+			handle.Checked = true // by succeed
 			x.result.Handle, x.result.Body = handle, nil
 			return true
 		}

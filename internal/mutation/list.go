@@ -125,6 +125,10 @@ var mutants = []mutant{
 		"orchestrator/fresh.go", "	return r.live && dated && r.submitted.Sub(made).Abs() < freshFor", "	return r.live && dated && r.submitted.Sub(made).Abs() < time.Hour*24", "./orchestrator", "",
 	},
 	{
+		"anybodys-blob", "a result may lie in a blob of another run, or of another tenant",
+		"orchestrator/blobs.go", "	case !strings.HasPrefix(h.Name, own):", "	case own == h.Name && !strings.HasPrefix(h.Name, own):", "./orchestrator", "",
+	},
+	{
 		"gone-too-soon", "a run is purged while its id still counts as new",
 		"orchestrator/fresh.go", "	return min(made.Add(3*freshFor).Sub(r.submitted), maxAhead)", "	return min(made.Sub(made), maxAhead)", "./orchestrator", "",
 	},
