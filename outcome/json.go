@@ -142,7 +142,7 @@ func (s Stats) append(b []byte) []byte {
 
 // JSON writes the document of a run; plan and results keep their exact bytes.
 func (r *Run) JSON() []byte {
-	b := r.header(make([]byte, 0, 1024+len(r.Plan)+160*len(r.Steps)))
+	b := r.header(make([]byte, 0, r.size()))
 	if r.Outcome != nil {
 		b = append(b, `,"outcome":`...)
 		b = r.Outcome.append(b)
@@ -162,6 +162,20 @@ func (r *Run) JSON() []byte {
 		b = append(b, ']')
 	}
 	return append(b, '}')
+}
+
+// size is about how many bytes JSON writes, so that results of megabytes are copied once.
+func (r *Run) size() int {
+	n := 2048 + len(r.Plan)
+	if r.Outcome != nil {
+		for i := range r.Outcome.Results {
+			n += 64 + len(r.Outcome.Results[i].JSON)
+		}
+	}
+	for i := range r.Steps {
+		n += 256 + len(r.Steps[i].Result)
+	}
+	return n
 }
 
 // Head writes the same document without outcome, plan and steps: what stays in the key when the rest is a blob.
