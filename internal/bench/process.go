@@ -20,6 +20,9 @@ type process struct {
 	gone  chan struct{}
 }
 
+// serverEnv is what deploy/README.md advises for nats-server.
+var serverEnv = []string{"GOGC=400", "GOMEMLIMIT=2GiB"}
+
 // start runs a role.
 func (w *world) start(r role) (*process, error) {
 	r.Layout, r.URL, r.Profiles, r.NoFloor = w.layout, w.url, w.Profiles, w.noFloor
@@ -30,6 +33,9 @@ func (w *world) start(r role) (*process, error) {
 	p := &process{role: r, lines: make(chan string, 16), gone: make(chan struct{})}
 	p.cmd = exec.Command(w.Command[0], append(append([]string(nil), w.Command[1:]...), string(spec))...)
 	p.cmd.Stderr = os.Stderr
+	if r.Role == roleServer {
+		p.cmd.Env = append(os.Environ(), serverEnv...)
+	}
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // an interrupt at the terminal is for the parent
 	if _, err := p.cmd.StdinPipe(); err != nil {            // it closes with this process, however that ends
 		return nil, err
