@@ -10,12 +10,14 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/daemon"
 	"github.com/stepjet/stepjet/internal/embedded"
 )
 
 // startServers starts the layout's NATS servers; of a cluster, w.url is the first node's.
 func (w *world) startServers() error {
 	if !w.layout.Separate {
+		daemon.TuneGC() // as "stepjet dev" does
 		srv, err := embedded.Start(embedded.Options{Dir: w.dir, SyncAlways: w.layout.Always})
 		w.srv = srv
 		return err

@@ -12,6 +12,7 @@ import (
 	"github.com/stepjet/stepjet/client"
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/config"
+	"github.com/stepjet/stepjet/internal/daemon"
 	"github.com/stepjet/stepjet/internal/dev"
 	"github.com/stepjet/stepjet/kv"
 )
@@ -156,6 +157,7 @@ func (a *app) startHere(ctx context.Context, p place, dir string, named bool) (*
 		dir = ""
 	}
 	o := dev.Options{Dir: dir, Tools: p.tools, Logger: a.log()}
+	daemon.TuneGC()
 	stack, err := dev.Start(ctx, o)
 	if err != nil && dir != "" && !named && dev.Unusable(err) {
 		a.say("%s the data folder can't be used, so nothing is kept: %v", a.errStyle.yellow("note:"), fault.As(err).Message)

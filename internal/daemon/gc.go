@@ -16,8 +16,8 @@ const (
 	softMemory = 768 << 20
 )
 
-// TuneGC sets the garbage collector for orchestrator and toolworker, unless the environment variables GOGC and GOMEMLIMIT
-// say otherwise. A process with a NATS server in it has a larger heap and is better left alone.
+// TuneGC sets the garbage collector for a program that does Stepjet's work and nothing else, unless the environment
+// variables GOGC and GOMEMLIMIT say otherwise. A program that merely has Stepjet in it sets its own.
 func TuneGC() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
