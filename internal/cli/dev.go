@@ -9,6 +9,7 @@ import (
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/config"
+	"github.com/stepjet/stepjet/internal/daemon"
 	"github.com/stepjet/stepjet/internal/dev"
 	"github.com/stepjet/stepjet/kv"
 )
@@ -55,6 +56,7 @@ func (a *app) dev(ctx context.Context, f devFlags) error {
 	if f.store.Durability == config.DurabilityReplicated {
 		return fault.New(fault.InvalidConfig, "--durability replicated needs a cluster of three, and this is one server").WithHint("default, or always")
 	}
+	daemon.TuneGC()
 	stack, err := dev.Start(ctx, dev.Options{
 		Dir: dir, Listen: f.listen, Tools: f.tools, Slots: f.slots, Logger: a.log(),
 		Store: f.store.Config(), SyncAlways: f.store.Sync() == kv.SyncAlways,
