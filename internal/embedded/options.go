@@ -46,7 +46,8 @@ type Options struct {
 
 // server gives the options in the server's own form.
 func (o Options) server() (*server.Options, error) {
-	opts := &server.Options{}
+	// Every step has subjects of its own, so what the server remembers of who listens to one is never asked for again.
+	opts := &server.Options{NoSublistCache: true}
 	if o.ConfigFile != "" {
 		parsed, err := server.ProcessConfigFile(o.ConfigFile)
 		if err != nil {
