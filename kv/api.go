@@ -165,13 +165,15 @@ func (s *Store) askBy(ctx context.Context, send func(ctx context.Context, try in
 
 // streamState is what Stepjet reads of STREAM.INFO, which the stream's leader answers.
 type streamState struct {
-	State struct {
+	Created string `json:"created"`
+	State   struct {
 		FirstSeq uint64            `json:"first_seq"`
 		LastSeq  uint64            `json:"last_seq"`
 		Subjects map[string]uint64 `json:"subjects"`
 	} `json:"state"`
 	Cluster *struct {
 		Leader   string     `json:"leader"`
+		Since    string     `json:"leader_since"`
 		Replicas []struct{} `json:"replicas"`
 	} `json:"cluster"`
 	Total int `json:"total"`

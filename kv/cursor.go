@@ -2,6 +2,7 @@ package kv
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -24,7 +25,7 @@ import (
 type Cursor struct {
 	s        *Store
 	stream   string
-	filters  []string
+	filters  atomic.Pointer[[]string]
 	each     func(Entry)
 	caughtUp func(last uint64)
 	lost     func(error)
@@ -32,9 +33,10 @@ type Cursor struct {
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
 	home    home
-	broken  chan struct{} // a gap was noticed
-	elected chan struct{} // the stream has another leader
-	alive   atomic.Bool   // something arrived since the last look
+	life    atomic.Pointer[string] // of the stream, see Life
+	broken  chan struct{}          // a gap was noticed, or the filters are others
+	elected chan struct{}          // the stream has another leader
+	alive   atomic.Bool            // something arrived since the last look
 	pos     position
 
 	mu       sync.Mutex // held while a callback runs
@@ -68,7 +70,7 @@ const createPatience = 2 * time.Second
 // server holds its messages back. caughtUp and lost are called at most once.
 func (s *Store) newCursor(ctx context.Context, stream string, filters []string, each func(Entry), caughtUp func(uint64), lost func(error)) (*Cursor, error) {
 	c := &Cursor{
-		s: s, stream: stream, filters: filters, each: each, caughtUp: caughtUp, lost: lost,
+		s: s, stream: stream, each: each, caughtUp: caughtUp, lost: lost,
 		broken: make(chan struct{}, 1), elected: make(chan struct{}, 1),
 	}
 	info, err := s.streamInfo(ctx, stream, "")
@@ -77,6 +79,8 @@ func (s *Store) newCursor(ctx context.Context, stream string, filters []string, 
 	}
 	c.target = info.State.LastSeq
 	c.home = home{s.nc.ConnectedServerId(), info.leader()}
+	c.filters.Store(&filters)
+	c.live(c.home.server, info)
 	c.remote = info.leader() != "" && len(info.Cluster.Replicas) > 0
 	c.ctx, c.cancel = s.bound(ctx)
 	if err := s.retry(ctx, c.subscribe); err != nil {
@@ -129,7 +133,7 @@ func (c *Cursor) subscribe(ctx context.Context) error {
 		return err
 	}
 	cfg := jetstream.ConsumerConfig{
-		DeliverSubject: inbox, DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy, FilterSubjects: c.filters,
+		DeliverSubject: inbox, DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy, FilterSubjects: *c.filters.Load(),
 		AckPolicy: jetstream.AckNonePolicy, FlowControl: true, IdleHeartbeat: heartbeat,
 		MemoryStorage: true, Replicas: 1, InactiveThreshold: consumerIdle,
 	}
@@ -181,9 +185,26 @@ func (c *Cursor) handle(epoch int, m *nats.Msg) {
 	}
 }
 
+// narrow reads less from now on: another consumer takes over behind what was handed on. Until it does, messages come that
+// the new filters don't match.
+func (c *Cursor) narrow(filters []string) {
+	if slices.Equal(*c.filters.Swap(&filters), filters) {
+		return
+	}
+	c.renew()
+}
+
+// Position gives the sequence up to which everything that the cursor reads was handed on. Where nothing of its own comes it
+// follows the stream's end about a second late.
+func (c *Cursor) Position() uint64 { return c.pos.get() }
+
 // gap ignores the consumer from now on and asks for another.
 func (c *Cursor) gap() {
 	c.epoch++
+	c.renew()
+}
+
+func (c *Cursor) renew() {
 	select {
 	case c.broken <- struct{}{}:
 	default:

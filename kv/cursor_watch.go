@@ -150,7 +150,11 @@ func (c *Cursor) check(ctx context.Context) error {
 	if info.State.LastSeq < at {
 		return lostFault(fmt.Sprintf("the stream ends at %d, but was read up to %d", info.State.LastSeq, at))
 	}
-	return c.checkConsumer(ctx)
+	if err := c.checkConsumer(ctx); err != nil {
+		return err
+	}
+	c.live(now.server, info) // the leader may have been elected again meanwhile; what was read stands
+	return nil
 }
 
 // consumerPatience is how long nobody may answer for the consumer when the stream's leader does.

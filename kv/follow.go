@@ -20,12 +20,35 @@ import (
 //
 // Following ends when ctx does. Errors: InvalidConfig for partitions that are not the shard's, NotReady, NoConnection,
 // Timeout.
-func (s *Store) Follow(ctx context.Context, shard int, partitions []int, each func(Entry), caughtUp func(last uint64), lost func(error)) (stop func(), err error) {
+func (s *Store) Follow(ctx context.Context, shard int, partitions []int, each func(Entry), caughtUp func(last uint64), lost func(error)) (Following, error) {
 	c, err := s.OpenCursor(ctx, shard, partitions, each, caughtUp, lost)
 	if err != nil {
 		return nil, err
 	}
-	return c.Stop, nil
+	return following{c, shard}, nil
+}
+
+// Following is a cursor over partitions of a ledger shard. No method waits for a callback.
+type Following interface {
+	// Stop ends it.
+	Stop()
+	// Keep makes it read only these of its partitions from now on. What it reads of the others until that is done comes too.
+	Keep(partitions []int)
+	// Position gives the sequence up to which every record of its partitions was given to each.
+	Position() uint64
+	// Life names the life of the ledger that was read (Mark.Life).
+	Life() string
+}
+
+type following struct {
+	*Cursor
+	shard int
+}
+
+func (f following) Keep(partitions []int) {
+	if filters, err := f.s.partitionFilters(f.shard, partitions); err == nil { // else none is left: it is about to be stopped
+		f.narrow(filters)
+	}
 }
 
 // OpenCursor is Follow for those who want to know how far the cursor is (Cursor.Passed).

@@ -42,9 +42,10 @@ const servesAll = ^uint64(0)
 
 // memberBody is what lies in a member's key.
 type memberBody struct {
-	Serves  string `json:"serves"`            // Member.Serves in hex
-	Leaving bool   `json:"leaving,omitempty"` // Member.Leaving
-	Pulse   string `json:"pulse,omitempty"`   // where it listens for as long as it is connected
+	Serves  string     `json:"serves"`            // Member.Serves in hex
+	Leaving bool       `json:"leaving,omitempty"` // Member.Leaving
+	Pulse   string     `json:"pulse,omitempty"`   // where it listens for as long as it is connected
+	Marks   []markBody `json:"marks,omitempty"`
 }
 
 func (b memberBody) member(id string) Member {
@@ -65,6 +66,8 @@ type Membership struct {
 
 	mu    sync.Mutex
 	own   Member
+	marks []Mark        // own
+	heard []Mark        // of the others
 	touch chan struct{} // own was changed
 
 	// What follows belongs to one goroutine, run.
@@ -124,6 +127,20 @@ func (m *Membership) Serve(partitions uint64) { m.tell(func(own *Member) { own.S
 // Retire tells the others that this member is about to leave. It does not wait.
 func (m *Membership) Retire() { m.tell(func(own *Member) { own.Leaving = true }) }
 
+// Mark tells the others of marks, with the next renewal of the key, within a second. It does not wait.
+func (m *Membership) Mark(marks []Mark) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.marks = marks
+}
+
+// Marks gives what the others last told.
+func (m *Membership) Marks() []Mark {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.heard
+}
+
 // Leave removes the key and returns once changed is not called any more; it must not be called from within changed. More
 // calls do nothing.
 func (m *Membership) Leave() { m.stop() }
@@ -144,6 +161,17 @@ func (m *Membership) self() Member {
 	return m.own
 }
 
+// body is what the own key says.
+func (m *Membership) body() memberBody {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	b := memberBody{Serves: strconv.FormatUint(m.own.Serves, 16), Leaving: m.own.Leaving, Pulse: m.pulse.subject}
+	for _, mark := range m.marks {
+		b.Marks = append(b.Marks, mark.body())
+	}
+	return b
+}
+
 // renew writes the key anew, with a new time to live. It names the sequence that it replaces, so that two processes of
 // one id would notice; where another sequence is there (the key expired, or an answer was lost) it goes on from that.
 func (m *Membership) renew(ctx context.Context) error {
@@ -162,8 +190,7 @@ func (m *Membership) renew(ctx context.Context) error {
 
 func (m *Membership) write(ctx context.Context, h nats.Header) error {
 	h[headerTTL] = []string{strconv.Itoa(int(memberTTL/time.Second)) + "s"}
-	own := m.self()
-	body, err := json.Marshal(memberBody{Serves: strconv.FormatUint(own.Serves, 16), Leaving: own.Leaving, Pulse: m.pulse.subject})
+	body, err := json.Marshal(m.body())
 	if err != nil {
 		return Fault(err)
 	}

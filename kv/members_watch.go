@@ -16,7 +16,8 @@ import (
 // sighted is what is known of one member.
 type sighted struct {
 	Member
-	pulse   string    // where it listens
+	pulse   string // where it listens
+	marks   []markBody
 	renewed time.Time // when its key was last seen written, by the own clock
 	heard   time.Time // last sign of life: a renewal or an answer
 	deaf    time.Time // since when nobody listens there; zero: somebody does
@@ -115,7 +116,7 @@ func (m *Membership) hear(ctx context.Context, n memberNews) {
 	default:
 		var body memberBody
 		_ = json.Unmarshal(n.body, &body) // an older member writes nothing
-		m.seen[n.id] = &sighted{Member: body.member(n.id), pulse: body.Pulse, renewed: now, heard: now}
+		m.seen[n.id] = &sighted{Member: body.member(n.id), pulse: body.Pulse, marks: body.Marks, renewed: now, heard: now}
 	}
 	m.report()
 }
@@ -149,9 +150,25 @@ func (m *Membership) report() {
 			all = append(all, x.Member)
 		}
 	}
+	m.heed()
 	slices.SortFunc(all, func(a, b Member) int { return strings.Compare(a.ID, b.ID) })
 	if !slices.Equal(all, m.told) {
 		m.told = all
 		m.changed(slices.Clone(all))
 	}
+}
+
+// heed keeps the others' marks at hand.
+func (m *Membership) heed() {
+	var all []Mark
+	for id, x := range m.seen {
+		if id != m.id {
+			for _, b := range x.marks {
+				all = append(all, b.mark())
+			}
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.heard = all
 }

@@ -33,12 +33,6 @@ func (s *Store) PurgeRun(ctx context.Context, r subjects.Run, generation uint64)
 	return s.purge(ctx, stream, purgeRequest{Subject: subjects.GenerationFilter(r, generation, s.shards)})
 }
 
-// PurgeUpTo removes all records of a ledger shard below a sequence; of those that filter matches, if it isn't empty.
-// Errors as those of PurgeRun.
-func (s *Store) PurgeUpTo(ctx context.Context, shard int, filter string, sequence uint64) error {
-	return s.purge(ctx, subjects.LedgerStream(shard), purgeRequest{Subject: filter, Sequence: sequence})
-}
-
 // PurgeSubject removes what lies on a subject, or a filter, of a bucket or step stream. Errors as those of PurgeRun;
 // Internal for a subject of no stream.
 func (s *Store) PurgeSubject(ctx context.Context, subject string) error {

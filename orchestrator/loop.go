@@ -30,8 +30,13 @@ type loop struct {
 	gained func()                       // called after the first ownership
 	// served has a bit for each partition whose runs are at hand; serves is told when that changes. released is called when
 	// this orchestrator is leaving and has nothing that somebody else doesn't serve.
-	served   uint64
-	serves   func(uint64)
+	served uint64
+	serves func(uint64)
+	// others is how many orchestrators there are besides this one. mark tells them how far this one's runs are over, marks
+	// gives what they told.
+	others   int
+	mark     func([]kv.Mark)
+	marks    func() []kv.Mark
 	released func()
 
 	runs    map[subjects.Run]*run
@@ -54,7 +59,7 @@ func newLoop(o *Orchestrator, store storage, reg *registry, ctx context.Context)
 		o: o, log: o.cfg.Logger, store: store, bus: connBus{o.nc}, clock: wall{}, reg: reg, mail: newMailbox(), ctx: ctx,
 		jobs: newJobs(ctx), runs: map[subjects.Run]*run{}, windows: map[string]*window{}, listeners: map[uint64]*run{},
 		sweeps: sweeper{reads: readsAtMost},
-		serves: func(uint64) {}, released: func() {},
+		serves: func(uint64) {}, released: func() {}, mark: func([]kv.Mark) {}, marks: func() []kv.Mark { return nil },
 	}
 	l.gained = sync.OnceFunc(func() { close(o.ready) })
 	return l

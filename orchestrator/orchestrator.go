@@ -77,7 +77,10 @@ func (o *Orchestrator) Run(ctx context.Context) error {
 		svc.close()
 		return err
 	}
-	l.post(func() { l.serves = member.Serve; member.Serve(l.served) })
+	l.post(func() {
+		l.serves, l.mark, l.marks = member.Serve, member.Mark, member.Marks
+		member.Serve(l.served)
+	})
 	looping, endLoop := context.WithCancel(work)
 	defer endLoop()
 	owned.Go(func() { handOver(ctx, looping, l, member, endLoop) })

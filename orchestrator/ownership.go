@@ -15,11 +15,32 @@ import (
 type cursor struct {
 	shard      int
 	partitions []int
-	stop       func()
+	reading    kv.Following // nil until it has begun
 	caughtUp   bool
 	last       uint64 // sequence of the last record read
 	closed     []*run // found in the replay, still to be opened
 	opening    int    // how many of them are being opened
+}
+
+// stop ends the reading.
+func (c *cursor) stop() {
+	if c.reading != nil {
+		c.reading.Stop()
+	}
+}
+
+// keep leaves what the loop still owns of the cursor's partitions to be read, and nothing else: what is delivered to two
+// owners costs the server and both of them.
+func (l *loop) keep(c *cursor) {
+	mine := slices.DeleteFunc(slices.Clone(c.partitions), func(p int) bool { return l.owned[p] != c })
+	switch {
+	case c.reading == nil:
+	case len(mine) == 0:
+		c.stop()
+	case len(mine) < len(c.partitions):
+		c.reading.Keep(mine)
+		c.partitions = mine
+	}
 }
 
 // owner gives the member that owns a partition: the one with the highest hash of both (rendezvous hashing), so that a
@@ -70,6 +91,7 @@ func (l *loop) own(members []kv.Member) {
 			lost[p] = true
 		}
 	}
+	l.others = max(len(members)-1, 0)
 	l.drop(lost)
 	for _, shard := range slices.Sorted(maps.Keys(gained)) {
 		l.follow(shard, gained[shard])
@@ -106,12 +128,12 @@ func pause(ctx context.Context, d time.Duration) {
 
 // follow opens a cursor over partitions that are ours from now on.
 func (l *loop) follow(shard int, list []int) {
-	c := &cursor{shard: shard, partitions: list, stop: func() {}}
+	c := &cursor{shard: shard, partitions: list}
 	for _, p := range list {
 		l.owned[p] = c
 	}
 	l.job(func(ctx context.Context) {
-		stop, err := l.store.Follow(ctx, shard, list,
+		reading, err := l.store.Follow(ctx, shard, list,
 			func(e kv.Entry) { l.mail.record(e, c) },
 			func(last uint64) { l.post(func() { l.caughtUp(c, last) }) },
 			func(err error) {
@@ -124,17 +146,10 @@ func (l *loop) follow(shard int, list []int) {
 			return
 		}
 		l.post(func() {
-			c.stop = func() { l.job(func(context.Context) { stop() }) } // it waits for the callback, which may wait for the loop
-			if !l.current(c) {
-				c.stop()
-			}
+			c.reading = reading
+			l.keep(c)
 		})
 	})
-}
-
-// current reports whether any partition is still read by this cursor.
-func (l *loop) current(c *cursor) bool {
-	return slices.ContainsFunc(c.partitions, func(p int) bool { return l.owned[p] == c })
 }
 
 func (l *loop) cursors() []*cursor {
@@ -165,9 +180,7 @@ func (l *loop) drop(lost partitions) {
 		l.forget(r)
 	}
 	for _, c := range before {
-		if !l.current(c) {
-			c.stop()
-		}
+		l.keep(c)
 	}
 }
 

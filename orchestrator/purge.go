@@ -13,14 +13,15 @@ import (
 // purger removes finished runs from the ledger after their grace.
 //
 // Removing runs one by one costs two requests each. Records lie in the order they were written, so where every run that
-// began before some sequence is over, all records below it go in one request: of the whole shard where this orchestrator
-// owns all of its partitions, else of a partition.
+// began before some sequence is over, all records below it go in one request: of the whole shard where the marks of its
+// owners (marks.go) say so, else of a partition.
 type purger struct {
 	done    []*run // finished, by the time they were; in grace
 	young   []*run // past their grace, but too young to go
 	over    []*run // past their grace, still in the ledger
 	orphans map[orphan]bool
 	busy    bool // orphans are being purged
+	ticks   int
 }
 
 type orphan struct {
@@ -70,54 +71,25 @@ func (l *loop) purge(now time.Time) {
 		return true
 	})
 	l.purgeOrphans()
-	if len(p.over) == 0 {
+	l.advance()
+	own := l.ownMarks()
+	l.mark(own)
+	// Each owner makes the request, in its turn, and forgets its own runs after it: so nobody needs to know whether another
+	// did, and so many owners make no more requests than one.
+	if p.ticks++; len(p.over) == 0 || p.ticks%(1+l.others) != 0 {
 		return
 	}
-	low := l.lowest()
+	all := slices.Concat(own, l.marks())
 	for shard := range l.store.Shards() {
-		if upTo, whole := l.wholeShard(shard, low); whole {
-			for i := shard; i < subjects.Partitions; i += l.store.Shards() {
-				low[i] = upTo
-			}
-			l.purgeRange(shard, "", upTo, func(r *run) bool { return subjects.LedgerShard(r.id.Partition(), l.store.Shards()) == shard })
+		if life, upTo, whole := l.wholeShard(shard, all); whole {
+			l.purgeRange(shard, "", upTo, life, func(r *run) bool { return subjects.LedgerShard(r.id.Partition(), l.store.Shards()) == shard })
 		}
 	}
 	l.purgeHeldUp(now)
 }
 
-// lowest gives, by partition, the lowest sequence that must stay: the plan of its first run that isn't over, or what its
-// cursor has not read yet.
-func (l *loop) lowest() *[subjects.Partitions]uint64 {
-	var low [subjects.Partitions]uint64
-	for i, c := range l.owned {
-		if c != nil && c.caughtUp {
-			low[i] = c.last + 1
-		}
-	}
-	for id, r := range l.runs {
-		if i := id.Partition(); !r.over && r.generation < low[i] {
-			low[i] = r.generation
-		}
-	}
-	return &low
-}
-
-// wholeShard gives the lowest sequence of a shard that must stay, where all its partitions are owned here.
-func (l *loop) wholeShard(shard int, low *[subjects.Partitions]uint64) (upTo uint64, whole bool) {
-	for i := shard; i < subjects.Partitions; i += l.store.Shards() {
-		if low[i] == 0 {
-			return 0, false
-		}
-		// Partitions of one cursor have read equally far; an idle one doesn't hold the others up.
-		if upTo == 0 || low[i] < upTo {
-			upTo = low[i]
-		}
-	}
-	return upTo, true
-}
-
 // purgeRange removes all records below a sequence and forgets the runs that lay wholly there.
-func (l *loop) purgeRange(shard int, filter string, upTo uint64, in func(*run) bool) {
+func (l *loop) purgeRange(shard int, filter string, upTo uint64, life string, in func(*run) bool) {
 	var gone, kept []*run
 	for _, r := range l.purges.over {
 		switch {
@@ -133,7 +105,7 @@ func (l *loop) purgeRange(shard int, filter string, upTo uint64, in func(*run) b
 	}
 	l.purges.over = kept
 	l.job(func(ctx context.Context) {
-		err := l.store.PurgeUpTo(ctx, shard, filter, upTo)
+		err := l.store.PurgeUpTo(ctx, shard, filter, upTo, life)
 		l.post(func() {
 			for _, r := range gone {
 				if err != nil {
@@ -152,8 +124,8 @@ func (l *loop) purgeRange(shard int, filter string, upTo uint64, in func(*run) b
 	})
 }
 
-// purgeHeldUp sees to runs that a longer one, or another owner's, keeps from going with the rest: with all others of their
-// partition that are over where those are many, else one by one.
+// purgeHeldUp sees to runs that a longer one, or an owner that tells no marks, keeps from going with the rest: with all others
+// of their partition that are over where those are many, else one by one.
 func (l *loop) purgeHeldUp(now time.Time) {
 	overdue := func(r *run) bool { return now.Sub(r.doneAt) >= l.o.cfg.Grace+purgeAtLast }
 	if !slices.ContainsFunc(l.purges.over, overdue) {
@@ -172,7 +144,7 @@ func (l *loop) purgeHeldUp(now time.Time) {
 		case !late[partition]:
 		case below(list, low[partition]) >= purgeAtOnce:
 			shard := subjects.LedgerShard(partition, l.store.Shards())
-			l.purgeRange(shard, subjects.PartitionFilter(partition, l.store.Shards()), low[partition],
+			l.purgeRange(shard, subjects.PartitionFilter(partition, l.store.Shards()), low[partition], l.owned[partition].reading.Life(),
 				func(r *run) bool { return r.id.Partition() == partition })
 		default:
 			for _, r := range list {

@@ -20,13 +20,13 @@ import (
 // storage is what the loop needs of kv.Store; what each method promises stands there.
 type storage interface {
 	Shards() int
-	Follow(ctx context.Context, shard int, partitions []int, each func(kv.Entry), caughtUp func(last uint64), lost func(error)) (stop func(), err error)
+	Follow(ctx context.Context, shard int, partitions []int, each func(kv.Entry), caughtUp func(last uint64), lost func(error)) (kv.Following, error)
 	Read(ctx context.Context, subject string) (*kv.Entry, error)
 	Stored(ctx context.Context, shard int, filter string) (map[string]uint64, error)
 	Create(ctx context.Context, subject string, h nats.Header, body []byte, fence *kv.Fence) (kv.Decision, uint64, error)
 	CreateAsync(ctx context.Context, subject string, h nats.Header, body []byte, fence *kv.Fence, done func(kv.Decision, uint64, error))
 	PurgeRun(ctx context.Context, r subjects.Run, generation uint64) error
-	PurgeUpTo(ctx context.Context, shard int, filter string, sequence uint64) error
+	PurgeUpTo(ctx context.Context, shard int, filter string, sequence uint64, life string) error
 
 	DispatchAsync(ctx context.Context, d kv.Dispatch, done func(error))
 	Pending(ctx context.Context, toolShard, partition int) (map[string]bool, error)

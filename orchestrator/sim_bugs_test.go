@@ -31,6 +31,7 @@ const (
 	noDeadLetters
 	purgeNewerToo
 	purgeTooFar
+	markUnread
 	noClaim
 	ackFirst
 	leaseMore
@@ -53,6 +54,7 @@ var bugs = map[bug]string{
 	noDeadLetters:      "write no dead letters",
 	purgeNewerToo:      "purge a newer plan together with the old one",
 	purgeTooFar:        "purge more than what is over",
+	markUnread:         "tell the others that what was not read is over",
 	noClaim:            "execute an at_most_once tool without a claim",
 	ackFirst:           "acknowledge before recording",
 	leaseMore:          "lease more than the limit",

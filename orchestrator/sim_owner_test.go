@@ -58,6 +58,7 @@ func (w *world) newOrch(name string, life int) *orch {
 	o.l.sweeps.reads = w.knobs.reads
 	o.l.bus, o.l.clock, o.l.jobs = simBus{o.process}, &simClock{process: o.process}, o.jobs
 	o.svc = &service{o: or, l: o.l}
+	o.l.mark, o.l.marks = w.hearMarks, func() []kv.Mark { return slices.Clone(w.marks) }
 	o.settled = o.settle
 	if w.patient() {
 		o.l.serves = func(uint64) { o.serves() }
@@ -147,6 +148,27 @@ func (o *orch) serves() {
 			x.told()
 		}
 	}
+}
+
+// hearMarks lets everybody know of marks some time later, and for ever: they are true for ever, also those of the dead.
+func (w *world) hearMarks(marks []kv.Mark) {
+	w.at(w.latency()+w.upTo(time.Second), func() {
+		w.marks = append(w.marks, marks...)
+		if n := len(w.marks); n > 100 {
+			w.marks = slices.Clone(w.marks[n-100:])
+		}
+	})
+}
+
+// shared is whether several orchestrators have partitions.
+func (w *world) shared() bool {
+	n := 0
+	for _, o := range w.owners {
+		if o.l.countOwned() > 0 {
+			n++
+		}
+	}
+	return n > 1
 }
 
 // patient is whether a partition is kept until its next owner has its runs at hand: in every other world. In the rest all

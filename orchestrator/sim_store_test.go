@@ -154,15 +154,13 @@ func (s *simStore) DispatchAsync(_ context.Context, d kv.Dispatch, done func(err
 	}, func() { s.DispatchAsync(context.Background(), d, done) })
 }
 
-func (s *simStore) Follow(_ context.Context, shard int, partitions []int, each func(kv.Entry), caughtUp func(uint64), lost func(error)) (func(), error) {
+func (s *simStore) Follow(_ context.Context, shard int, partitions []int, each func(kv.Entry), caughtUp func(uint64), lost func(error)) (kv.Following, error) {
 	var c *simCursor
 	err := s.do("follow", func() {
 		st := s.w.ledger(shard)
 		c = &simCursor{p: s.p, s: st, next: 1, target: st.seq, each: each, caughtUp: caughtUp, lost: lost}
 		if len(partitions) < subjects.Partitions/len(s.w.shards) {
-			for _, p := range partitions {
-				c.filters = append(c.filters, strings.TrimSuffix(subjects.PartitionFilter(p, len(s.w.shards)), ">"))
-			}
+			c.filter(partitions)
 		}
 		st.cursors = append(st.cursors, c)
 		c.kick()
@@ -173,7 +171,7 @@ func (s *simStore) Follow(_ context.Context, shard int, partitions []int, each f
 		}
 		return nil, err
 	}
-	return c.stop, nil
+	return simFollowing{c}, nil
 }
 
 func (s *simStore) Read(_ context.Context, subject string) (*kv.Entry, error) {
@@ -227,7 +225,10 @@ func (s *simStore) PurgeRun(_ context.Context, r subjects.Run, generation uint64
 	return s.do("purge the records of "+r.ID, func() { st.purge(0, func(subject string) bool { return strings.HasPrefix(subject, rest) }) })
 }
 
-func (s *simStore) PurgeUpTo(_ context.Context, shard int, filter string, sequence uint64) error {
+func (s *simStore) PurgeUpTo(_ context.Context, shard int, filter string, sequence uint64, _ string) error {
+	if filter == "" && s.w.shared() {
+		s.w.stats["a shared shard was purged"]++
+	}
 	if s.w.bug == purgeTooFar {
 		sequence += 2
 	}

@@ -120,6 +120,7 @@ type simCursor struct {
 	stopped   bool
 	underWay  bool
 	inbox     []func() // on the way to the process
+	handed    uint64   // what the process got all of
 	lastThere time.Duration
 }
 
@@ -151,6 +152,8 @@ func (c *simCursor) send() {
 		}
 	}
 	c.next = c.s.seq + 1
+	end := c.s.seq
+	c.deliver(func() { c.handed = end })
 	if !c.caught {
 		c.caught = true
 		target := c.target
@@ -171,6 +174,33 @@ func (c *simCursor) deliver(do func()) {
 			}
 		})
 	})
+}
+
+// simFollowing is a cursor as its owner sees it.
+type simFollowing struct{ c *simCursor }
+
+func (f simFollowing) Stop() { f.c.stop() }
+
+// Keep takes effect some time later: another consumer has to be made.
+func (f simFollowing) Keep(partitions []int) {
+	f.c.p.after(f.c.p.w.latency(), func() { f.c.filter(partitions) })
+}
+
+func (f simFollowing) Position() uint64 {
+	if f.c.p.w.bug == markUnread {
+		return f.c.s.seq
+	}
+	return f.c.handed
+}
+
+func (f simFollowing) Life() string { return "since " + f.c.s.name }
+
+// filter lets the cursor read these partitions alone.
+func (c *simCursor) filter(partitions []int) {
+	c.filters = nil
+	for _, p := range partitions {
+		c.filters = append(c.filters, strings.TrimSuffix(subjects.PartitionFilter(p, len(c.p.w.shards)), ">"))
+	}
 }
 
 func (c *simCursor) stop() {

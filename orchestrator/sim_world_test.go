@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/stepjet/stepjet/kv"
 )
 
 // world is the simulated world: everything that happens in it is an event at a virtual time, and every choice comes from
@@ -31,6 +33,7 @@ type world struct {
 	steps   *queue
 	owners  []*orch
 	hands   []*hand
+	marks   []kv.Mark // what owners told of how far they are
 	stats   stats
 	truths  truths
 

@@ -88,7 +88,7 @@ func (w *watch) follow(ctx context.Context, store *kv.Store, shard int) {
 	}
 	for ctx.Err() == nil {
 		lost := make(chan struct{})
-		stop, err := store.Follow(ctx, shard, partitions, func(e kv.Entry) {
+		reading, err := store.Follow(ctx, shard, partitions, func(e kv.Entry) {
 			s := sighting(e)
 			w.mu.Lock()
 			defer w.mu.Unlock()
@@ -102,7 +102,7 @@ func (w *watch) follow(ctx context.Context, store *kv.Store, shard int) {
 		case <-lost:
 		case <-ctx.Done():
 		}
-		stop()
+		reading.Stop()
 	}
 }
 
@@ -179,7 +179,7 @@ func (w *World) collectLedger(ctx context.Context, shard int, e *Evidence) error
 		}
 	}
 	done, lost := make(chan struct{}), make(chan error, 1)
-	stop, err := w.store.Follow(ctx, shard, partitions, func(r kv.Entry) { e.Ledger = append(e.Ledger, r) },
+	reading, err := w.store.Follow(ctx, shard, partitions, func(r kv.Entry) { e.Ledger = append(e.Ledger, r) },
 		func(uint64) { close(done) }, func(err error) { lost <- err })
 	if err != nil {
 		return err
@@ -190,7 +190,7 @@ func (w *World) collectLedger(ctx context.Context, shard int, e *Evidence) error
 	case <-ctx.Done():
 		err = context.Cause(ctx)
 	}
-	stop()
+	reading.Stop()
 	return err
 }
 

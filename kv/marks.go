@@ -1,0 +1,139 @@
+package kv
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/subjects"
+)
+
+// Mark says of some partitions of a ledger shard that every record below a sequence belongs to a run that is over and
+// past its grace, or to none. Records are never changed and sequences only grow, so a mark is true for ever, whoever owns
+// the partitions later, with one exception: a server that loses power may come back with the end of its file missing, and
+// then gives the same sequences once more. So a mark names the life of the ledger that it is about, and holds for that alone.
+type Mark struct {
+	Shard      int
+	Life       string // of the ledger shard: since its server started, or in a cluster its leader was elected
+	Partitions uint64 // a bit for each
+	Below      uint64 // sequence of the first record that the mark says nothing about
+}
+
+// markBody is a mark in a member's key.
+type markBody struct {
+	Shard      int    `json:"shard"`
+	Life       string `json:"life"`
+	Partitions string `json:"partitions"` // in hex
+	Below      uint64 `json:"below"`
+}
+
+func (m Mark) body() markBody {
+	return markBody{m.Shard, m.Life, strconv.FormatUint(m.Partitions, 16), m.Below}
+}
+
+// mark reads a mark; what can't be read is a mark of no partitions.
+func (b markBody) mark() Mark {
+	set, err := strconv.ParseUint(b.Partitions, 16, 64)
+	if err != nil {
+		set = 0
+	}
+	return Mark{b.Shard, b.Life, set, b.Below}
+}
+
+// lifeOf names the life of a stream, as the connection to a server and the stream's state tell it. A server's id is new each
+// time it starts; in a cluster a stream goes on without a server, and what could cost it its end brings an election. A stream
+// that somebody deleted and made again is another.
+func lifeOf(server string, info streamState) string {
+	if info.leader() == "" {
+		return server + " " + info.Created
+	}
+	return info.leader() + " " + info.Cluster.Since + " " + info.Created
+}
+
+// live notes the life of the stream in which all that the cursor has handed on stands.
+func (c *Cursor) live(server string, info streamState) {
+	life := lifeOf(server, info)
+	c.life.Store(&life)
+}
+
+// Life names the life of the stream that was read (Mark.Life).
+func (c *Cursor) Life() string { return *c.life.Load() }
+
+// PurgeUpTo removes all records of a ledger shard below a sequence, or those of them that filter matches if it isn't empty,
+// in one life of the ledger: in another nothing is removed. The request goes out once, over a connection that ends with the
+// server it leads to, so that however long this process sleeps before it sends it, it can't reach the next server.
+// (In a cluster it can reach another leader, if that is elected between the look at who leads and the request; one that has
+// all that was acknowledged, unless most of its servers lost power.)
+// Errors: NotReady in another life; Timeout and NoConnection, after which it may have been carried out; Permission.
+func (s *Store) PurgeUpTo(ctx context.Context, shard int, filter string, sequence uint64, life string) error {
+	stream := subjects.LedgerStream(shard)
+	nc, err := s.mortalConn()
+	if err != nil {
+		return err
+	}
+	info, err := s.streamInfo(ctx, stream, "")
+	if err != nil {
+		return err
+	}
+	if now := lifeOf(nc.ConnectedServerId(), info); now != life {
+		return fault.New(fault.NotReady, "the ledger's server was started, or its leader elected, since it was read: then %q, now %q", life, now)
+	}
+	body, err := json.Marshal(purgeRequest{Subject: filter, Sequence: sequence})
+	if err != nil {
+		return Fault(err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	answer, err := nc.RequestWithContext(ctx, apiPrefix+"STREAM.PURGE."+stream, body)
+	if err != nil {
+		return s.explain(ctx, err)
+	}
+	var failed struct {
+		Error *jetstream.APIError `json:"error"`
+	}
+	if err := json.Unmarshal(answer.Data, &failed); err != nil {
+		return Fault(fmt.Errorf("reading the answer to a purge: %w", err))
+	}
+	if failed.Error != nil {
+		return Fault(failed.Error)
+	}
+	return nil
+}
+
+// mortalConn gives a connection like the store's own, which ends when it breaks: what was published on it, or is about to
+// be, reaches the server that it was opened to or none. nats.go keeps what is published while it reconnects for the next
+// server.
+func (s *Store) mortalConn() (*nats.Conn, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.closed:
+		return nil, errClosed()
+	case s.mortal != nil && s.mortal.IsConnected():
+		return s.mortal, nil
+	}
+	o := s.nc.Opts
+	o.AllowReconnect, o.RetryOnFailedConnect, o.Timeout = false, false, firstTimeout
+	o.ConnectedCB, o.ClosedCB, o.DisconnectedErrCB, o.DisconnectedCB, o.ReconnectedCB = nil, nil, nil, nil, nil //nolint:staticcheck // set by whoever made it
+	o.AsyncErrorCB = func(*nats.Conn, *nats.Subscription, error) {}
+	nc, err := o.Connect()
+	if err != nil {
+		return nil, Fault(err)
+	}
+	s.mortal = nc
+	return nc, nil
+}
+
+// closeMortal ends the connection for purges.
+func (s *Store) closeMortal() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mortal != nil {
+		s.mortal.Close()
+	}
+}

@@ -1,0 +1,88 @@
+package orchestrator
+
+import (
+	"slices"
+
+	"github.com/stepjet/stepjet/kv"
+	"github.com/stepjet/stepjet/subjects"
+)
+
+// Where several orchestrators share a ledger shard, each tells the others with its member key how far the runs of its
+// partitions are over (kv.Mark). Whoever has marks of all partitions of a shard may remove everything below the lowest.
+//
+// That needs no agreement, since a mark once true stays true: what is over stays over, what was read is read, and whoever
+// owns a partition later finds nothing of it below the mark that goes on. So it does not matter how old a mark is, whether
+// whoever told it sleeps, is dead or owns the partition no more, nor how late the request comes that rests on it. Only a
+// ledger that lost its end gives sequences twice; a mark names the life of the ledger that it is about, and PurgeUpTo
+// removes nothing in another.
+
+// advance lets cursors note how far they have looked where none of their own records came. What they handed on before has
+// gone through the mailbox by the time that the note has.
+func (l *loop) advance() {
+	for _, c := range l.cursors() {
+		if c.caughtUp && c.reading != nil {
+			at := c.reading.Position()
+			l.post(func() { c.last = max(c.last, at) })
+		}
+	}
+}
+
+// lowest gives, by partition, the lowest sequence that must stay: the plan of its first run that isn't over, or what its
+// cursor has not read yet; 0 where that isn't known.
+func (l *loop) lowest() *[subjects.Partitions]uint64 {
+	var low [subjects.Partitions]uint64
+	for i, c := range l.owned {
+		if c != nil && c.caughtUp && c.reading != nil {
+			low[i] = c.last + 1
+		}
+	}
+	for id, r := range l.runs {
+		if i := id.Partition(); !r.over && r.generation < low[i] {
+			low[i] = r.generation
+		}
+	}
+	return &low
+}
+
+// ownMarks gives a mark for each shard with partitions of ours, and for each of its lives where cursors have read several.
+func (l *loop) ownMarks() (all []kv.Mark) {
+	for p, below := range l.lowest() {
+		if below == 0 {
+			continue
+		}
+		shard, life := subjects.LedgerShard(p, l.store.Shards()), l.owned[p].reading.Life()
+		i := slices.IndexFunc(all, func(m kv.Mark) bool { return m.Shard == shard && m.Life == life })
+		if i < 0 {
+			i = len(all)
+			all = append(all, kv.Mark{Shard: shard, Life: life, Below: below})
+		}
+		all[i].Partitions |= 1 << p
+		all[i].Below = min(all[i].Below, below)
+	}
+	return all
+}
+
+// wholeShard gives the lowest sequence of a shard that must stay, in one life of the ledger, if there are marks of all its
+// partitions. Of a partition that changes hands there may be two: either is true.
+func (l *loop) wholeShard(shard int, marks []kv.Mark) (life string, upTo uint64, whole bool) {
+	i := slices.IndexFunc(l.owned[:], func(c *cursor) bool { return c != nil && c.shard == shard && c.reading != nil })
+	if i < 0 {
+		return "", 0, false
+	}
+	life = l.owned[i].reading.Life()
+	for p := shard; p < subjects.Partitions; p += l.store.Shards() {
+		var below uint64
+		for _, m := range marks {
+			if m.Shard == shard && m.Life == life && m.Partitions>>p&1 == 1 {
+				below = max(below, m.Below)
+			}
+		}
+		if below == 0 {
+			return "", 0, false
+		}
+		if upTo == 0 || below < upTo {
+			upTo = below
+		}
+	}
+	return life, upTo, true
+}
