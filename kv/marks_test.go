@@ -1,0 +1,161 @@
+package kv_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/require"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/embedded"
+	"github.com/stepjet/stepjet/internal/natstest"
+	"github.com/stepjet/stepjet/kv"
+	"github.com/stepjet/stepjet/subjects"
+)
+
+// follow reads all partitions until the test ends, and returns when it has read what is there.
+func follow(t *testing.T, s *kv.Store) (kv.Following, *reader) {
+	t.Helper()
+	r := newReader()
+	ctx, cancel := context.WithCancel(context.Background())
+	t.Cleanup(cancel)
+	f, err := s.Follow(ctx, 0, allPartitions(), r.each, r.caught, func(err error) { r.lost <- err })
+	require.NoError(t, err)
+	receive(t, r.caughtUp, "caughtUp")
+	return f, r
+}
+
+// What is not kept doesn't come any more, and of the rest nothing is missing or comes twice, whenever the change is made.
+func TestAFollowerKeepsSomePartitionsOnly(t *testing.T) {
+	t.Parallel()
+	s := setup(t, kv.Config{})
+	f, r := follow(t, s)
+	kept := []int{}
+	for p := range subjects.Partitions {
+		if p%3 == 0 {
+			kept = append(kept, p)
+		}
+	}
+	var want []uint64
+	write := func(from, to int) {
+		for i := from; i < to; i++ {
+			run := subjects.NewRun("t", fmt.Sprint(i))
+			if g := submit(t, s, run, "{}"); run.Partition()%3 == 0 {
+				want = append(want, g)
+			}
+		}
+	}
+	write(0, 100)
+	f.Keep(kept)
+	write(100, 400) // while the change is made
+	js, err := jetstream.New(s.Conn())
+	require.NoError(t, err)
+	stream, err := js.Stream(within(t, 5*time.Second), subjects.LedgerStream(0))
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		var filters []int
+		for c := range stream.ListConsumers(within(t, 5*time.Second)).Info() {
+			filters = append(filters, len(c.Config.FilterSubjects))
+		}
+		return len(filters) == 1 && filters[0] == len(kept)
+	}, 10*time.Second, 10*time.Millisecond, "one consumer, of what is kept")
+	write(400, 500)
+	last, err := s.LastSequence(within(t, 5*time.Second), 0)
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return f.Position() >= last }, 10*time.Second, time.Millisecond)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var got []uint64
+	for i, seq := range r.seqs {
+		require.True(t, i == 0 || seq > r.seqs[i-1], "in order, and none twice")
+		if run, ok := runOf(t, s, seq); ok && run.Partition()%3 == 0 {
+			got = append(got, seq)
+		} else {
+			require.Less(t, seq, last-99, "of what is not kept nothing comes once the change is made")
+		}
+	}
+	require.Equal(t, want, got)
+	require.Empty(t, r.lost)
+}
+
+func runOf(t *testing.T, s *kv.Store, seq uint64) (subjects.Run, bool) {
+	t.Helper()
+	js, err := jetstream.New(s.Conn())
+	require.NoError(t, err)
+	stream, err := js.Stream(within(t, 5*time.Second), subjects.LedgerStream(0))
+	require.NoError(t, err)
+	m, err := stream.GetMsg(within(t, 5*time.Second), seq)
+	require.NoError(t, err)
+	rec, ok := subjects.ParseRecord(m.Subject)
+	return rec.Run, ok
+}
+
+// A server that lost the end of its file in a power cut gives sequences once more. What was known of them before, however
+// late it is made use of, removes nothing.
+func TestAPurgeHoldsForOneLifeOfTheLedger(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	options := func(o *embedded.Options) { o.Dir, o.Listen = dir, "127.0.0.1:0" }
+	srv := natstest.Start(t, options)
+	s := setupOn(t, srv, kv.Config{})
+	f, r := follow(t, s)
+	for i := range 5 {
+		submit(t, s, subjects.NewRun("t", fmt.Sprint(i)), "{}")
+	}
+	life := f.Life()
+	require.NoError(t, s.PurgeUpTo(within(t, 5*time.Second), 0, "", 3, life))
+	count := func() int {
+		left, err := s.Stored(within(t, 10*time.Second), 0, subjects.LedgerFilter(0))
+		require.NoError(t, err)
+		return len(left)
+	}
+	require.Equal(t, 3, count())
+
+	url := srv.URL()
+	srv.Shutdown()
+	natstest.Start(t, options, func(o *embedded.Options) { o.Listen = url[len("nats://"):] })
+	receive(t, r.lost, "the cursor's loss")
+	err := s.PurgeUpTo(within(t, 10*time.Second), 0, "", 5, life)
+	require.Equal(t, fault.NotReady, fault.CodeOf(err), "%v", err)
+	require.Equal(t, 3, count())
+	again, _ := follow(t, s)
+	require.NotEqual(t, life, again.Life())
+	require.NoError(t, s.PurgeUpTo(within(t, 10*time.Second), 0, "", 5, again.Life()))
+	require.Equal(t, 1, count())
+}
+
+// A ledger that somebody deleted and made again counts from 1.
+func TestALedgerMadeAgainHasALifeOfItsOwn(t *testing.T) {
+	t.Parallel()
+	srv := natstest.Start(t)
+	s := setupOn(t, srv, kv.Config{})
+	f, _ := follow(t, s)
+	js, err := jetstream.New(s.Conn())
+	require.NoError(t, err)
+	require.NoError(t, js.DeleteStream(within(t, 5*time.Second), subjects.LedgerStream(0)))
+	other := setupOn(t, srv, kv.Config{}) // makes it again
+	for i := range 3 {
+		submit(t, other, subjects.NewRun("t", fmt.Sprint(i)), "{}")
+	}
+	require.Equal(t, fault.NotReady, fault.CodeOf(s.PurgeUpTo(within(t, 5*time.Second), 0, "", 100, f.Life())))
+	left, err := other.Stored(within(t, 5*time.Second), 0, subjects.LedgerFilter(0))
+	require.NoError(t, err)
+	require.Len(t, left, 3)
+}
+
+func TestMembersHearEachOthersMarks(t *testing.T) {
+	t.Parallel()
+	srv := natstest.Start(t)
+	a, _ := members(t, setupOn(t, srv, kv.Config{}), "a")
+	b, _ := members(t, setupOn(t, srv, kv.Config{}), "b")
+	marks := []kv.Mark{{Shard: 0, Life: "x", Partitions: 1<<63 | 5, Below: 1 << 40}}
+	a.Mark(marks)
+	require.Eventually(t, func() bool { return len(b.Marks()) == 1 }, 10*time.Second, 10*time.Millisecond)
+	require.Equal(t, marks, b.Marks())
+	require.Empty(t, a.Marks(), "nobody hears himself")
+	a.Leave()
+	require.Eventually(t, func() bool { return len(b.Marks()) == 0 }, 10*time.Second, 10*time.Millisecond)
+}
