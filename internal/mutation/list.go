@@ -149,6 +149,18 @@ var mutants = []mutant{
 		"orchestrator/flight.go", "r.phase != running || !r.machine.Wanted(c, h.dispatch.Attempt)", "r.phase != running", "./orchestrator", "",
 	},
 	{
+		"mark-of-another-life", "what was known of the ledger before its server restarted is purged after it",
+		"kv/marks.go", "	if now := lifeOf(nc.ConnectedServerId(), info); now != life {", "	if now := lifeOf(nc.ConnectedServerId(), info); now == \"\" {", "./kv", "Life",
+	},
+	{
+		"mark-not-all", "a shared shard is purged though an owner has told nothing",
+		"orchestrator/marks.go", "		if below == 0 {\n			return \"\", 0, false\n		}\n		if upTo", "		if below == 0 {\n			continue\n		}\n		if upTo", "./orchestrator", "Marks|Shared|Sim",
+	},
+	{
+		"mark-the-highest", "a shared shard is purged below the highest mark, not the lowest",
+		"orchestrator/marks.go", "below < upTo {\n			upTo = below", "below > upTo {\n			upTo = below", "./orchestrator", "Marks|Shared|Sim",
+	},
+	{
 		"leased-purged", "leased steps are purged in one request, which makes the server forget others' leases",
 		"kv/purge.go", "	return s.takeOut(ctx, shard, tool, subjects.RunToolFilter(\"step\", r, generation, tool, shard))",
 		"	return s.purge(ctx, subjects.StepsStream(shard), purgeRequest{Subject: subjects.RunToolFilter(\"step\", r, generation, tool, shard)})", "./kv", "",
