@@ -113,6 +113,7 @@ type attemptKey struct {
 // New gives the run before its first step. The caller owns p and must not change it.
 func New(p *plan.Plan, start Start) *Run {
 	r := &Run{plan: p, start: start, contracts: contractsOf(p, start.Contracts)}
+	r.start.Contracts = nil // each step's is at hand
 	r.reset()
 	return r
 }

@@ -51,18 +51,18 @@ func (l *loop) offer(r *run, d machine.Dispatch, repair int) {
 	}
 	x := l.line(r, d.Step)
 	if w := x.window; w.held > 0 || w.out >= w.most() || x.out >= w.share {
-		w.hold(x, held{d, repair})
+		w.hold(x, holding(d, repair))
 		l.pump(w)
 		return
 	}
-	l.launch(x, held{d, repair})
+	l.launch(x, d, repair)
 }
 
 // launch dispatches an attempt that has room.
-func (l *loop) launch(x *line, h held) {
-	f := &flight{attempt: h.dispatch.Attempt, line: x, sent: l.clock.Now()}
-	x.run.fly(h.dispatch.Call, f)
-	l.dispatch(x.run, h.dispatch, h.repair, f)
+func (l *loop) launch(x *line, d machine.Dispatch, repair int) {
+	f := &flight{attempt: d.Attempt, line: x, sent: l.clock.Now()}
+	x.run.fly(d.Call, f)
+	l.dispatch(x.run, d, repair, f)
 }
 
 func (r *run) fly(c machine.Call, f *flight) {
@@ -85,14 +85,14 @@ func (f *flight) land() {
 // pump dispatches what is held back, as far as there is room.
 func (l *loop) pump(w *window) {
 	w.pump(func(x *line, h held) bool {
-		r, c := x.run, h.dispatch.Call
-		if r.phase != running || !r.machine.Wanted(c, h.dispatch.Attempt) {
+		r, d := x.run, h.dispatch()
+		if r.phase != running || !r.machine.Wanted(d.Call, d.Attempt) {
 			return false // over, given up, or not ours any more
 		}
-		if f := r.flights[c]; f != nil && f.attempt == h.dispatch.Attempt {
+		if f := r.flights[d.Call]; f != nil && f.attempt == d.Attempt {
 			return false
 		}
-		l.launch(x, h)
+		l.launch(x, d, int(h.repair))
 		return true
 	})
 }

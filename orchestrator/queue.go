@@ -11,10 +11,16 @@ type line struct {
 	inTurn bool // it stands in the window's turns
 }
 
-// held is a call that waits for room.
-type held struct {
-	dispatch machine.Dispatch
-	repair   int
+// held is a call that waits for room: a dispatch for now, and how often it was sent again. It is small because of a backlog
+// there may be millions.
+type held struct{ step, item, attempt, repair int32 }
+
+func holding(d machine.Dispatch, repair int) held {
+	return held{int32(d.Step), int32(d.Item), int32(d.Attempt), int32(repair)}
+}
+
+func (h held) dispatch() machine.Dispatch {
+	return machine.Dispatch{Call: machine.Call{Step: int(h.step), Item: int(h.item)}, Attempt: int(h.attempt)}
 }
 
 // turns say whose call is next: tenants take turns by their weights, and the runs of a tenant one by one.

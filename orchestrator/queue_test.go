@@ -24,7 +24,7 @@ func order(w *window) string {
 	for w.held > 0 {
 		w.out = w.most() - 1
 		w.pump(func(x *line, h held) bool {
-			b.WriteString(x.run.id.ID + string(rune('0'+h.dispatch.Step)) + " ")
+			b.WriteString(x.run.id.ID + string(rune('0'+h.step)) + " ")
 			w.out++
 			return true
 		})
@@ -37,7 +37,7 @@ func push(w *window, r *run, steps ...int) {
 		r.lines = map[string]*line{"t": {run: r, window: w}}
 	}
 	for _, s := range steps {
-		w.hold(r.lines["t"], held{dispatch: machine.Dispatch{Call: machine.Call{Step: s}}})
+		w.hold(r.lines["t"], holding(machine.Dispatch{Call: machine.Call{Step: s}}, 0))
 	}
 }
 
@@ -112,10 +112,10 @@ func TestCallsThatNobodyWantsTakeNoRoom(t *testing.T) {
 	w.out = w.most() - 1
 	var sent []int
 	w.pump(func(x *line, h held) bool {
-		if h.dispatch.Step < 3 {
+		if h.step < 3 {
 			return false
 		}
-		sent = append(sent, h.dispatch.Step)
+		sent = append(sent, int(h.step))
 		w.out++
 		return true
 	})

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"slices"
 	"sort"
+	"strings"
 	"sync"
 
 	"github.com/stepjet/stepjet/fault"
@@ -23,7 +25,21 @@ type registry struct {
 	tools    map[string]*known
 	names    []string                // sorted; nil when it has to be made again
 	byDigest map[string]*tool.Schema // of definitions; immutable, so they are never wrong
+	sets     map[string]frozenSet    // what runs froze last, by the names of the tools
 }
+
+// frozenSet is what runs keep of the tools of their plans: the same for all that call the same tools, as long as nobody
+// registers one of them anew. It is never changed.
+type frozenSet struct {
+	tools   map[string]*frozenTool
+	schemas schemas
+}
+
+// maxSets and maxSet bound the sets that are remembered, and the tools of each.
+const (
+	maxSets = 1024
+	maxSet  = 64
+)
 
 type known struct {
 	kv.Tool
@@ -36,7 +52,7 @@ type known struct {
 type schemas map[string]*tool.Schema
 
 func newRegistry(store toolStorage, log *slog.Logger) *registry {
-	return &registry{store: store, log: log, tools: map[string]*known{}, byDigest: map[string]*tool.Schema{}}
+	return &registry{store: store, log: log, tools: map[string]*known{}, byDigest: map[string]*tool.Schema{}, sets: map[string]frozenSet{}}
 }
 
 // run follows the registry until ctx ends; it returns once what is there has been read.
@@ -190,17 +206,34 @@ func (c *catalog) missing() []string {
 
 // freeze gives what a run keeps of the tools of its plan.
 func (c *catalog) freeze(p *plan.Plan) (map[string]*frozenTool, schemas) {
-	frozen, s := map[string]*frozenTool{}, schemas{}
+	var key strings.Builder // the names as they come, each once; no name holds a space
+	fresh := frozenSet{map[string]*frozenTool{}, schemas{}}
 	for i := range p.Steps {
 		name := p.Steps[i].Tool
-		if _, done := frozen[name]; done {
-			continue
+		if fresh.tools[name] == nil {
+			fresh.tools[name], fresh.schemas[name] = c.used[name].frozen, c.used[name].schema
+			key.WriteString(name + " ")
 		}
-		k := c.used[name]
-		frozen[name] = k.frozen
-		s[name] = k.schema
 	}
-	return frozen, s
+	set := c.g.share(key.String(), fresh)
+	return set.tools, set.schemas
+}
+
+// share gives a set that an earlier run froze, if it is the same as this one.
+func (g *registry) share(key string, fresh frozenSet) frozenSet {
+	if len(fresh.tools) > maxSet {
+		return fresh
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if set, there := g.sets[key]; there && maps.Equal(set.tools, fresh.tools) && maps.Equal(set.schemas, fresh.schemas) {
+		return set
+	}
+	if len(g.sets) >= maxSets {
+		clear(g.sets)
+	}
+	g.sets[key] = fresh
+	return fresh
 }
 
 // schemasFor gives the schemas that a run froze, by their digests.

@@ -28,6 +28,7 @@ func ParseLimited(body []byte, c Catalog, l Limits) (*Plan, Report) {
 		return nil, p.col.report()
 	}
 	p.plan.link()
+	p.plan.slim()
 	return p.plan, p.col.report()
 }
 

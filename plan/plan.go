@@ -9,6 +9,7 @@
 package plan
 
 import (
+	"slices"
 	"time"
 
 	"github.com/stepjet/stepjet/tool"
@@ -100,7 +101,7 @@ type Plan struct {
 	// Depth is the number of waves, from 1.
 	Depth int
 
-	ids map[string]int32
+	ids map[string]int32 // nil for few steps
 }
 
 // Step is one step of a plan.
@@ -155,8 +156,23 @@ type target struct {
 
 // Index gives the position of a step in Steps.
 func (p *Plan) Index(id string) (int, bool) {
-	i, ok := p.ids[id]
-	return int(i), ok
+	if p.ids != nil {
+		i, ok := p.ids[id]
+		return int(i), ok
+	}
+	i := slices.IndexFunc(p.Steps, func(s Step) bool { return s.ID == id })
+	return max(i, 0), i >= 0
+}
+
+// fewSteps are looked through for an id. Small plans are what there may be hundreds of thousands of in memory, and a map
+// takes a quarter of what the steps themselves do.
+const fewSteps = 16
+
+// slim lets go of what only larger plans need once they are read.
+func (p *Plan) slim() {
+	if len(p.Steps) <= fewSteps {
+		p.ids = nil
+	}
 }
 
 // Waves gives the steps by depth, each wave in the order of the document.
