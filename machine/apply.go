@@ -101,8 +101,8 @@ func (r *Run) retry(i int, rec *Record, now time.Time, out *Effects) {
 	s := &r.calls[i]
 	_, backoff := r.policy(i)
 	delay := max(backoff.Delay(rec.Result.Attempt, r.jitter(i, rec.Result.Attempt)), rec.Result.Error.RetryAfter)
-	s.state, s.attempt, s.at = retrying, rec.Result.Attempt+1, rec.Time.Add(delay)
-	r.send(i, s.at, now, out)
+	s.state, s.attempt, s.at = retrying, rec.Result.Attempt+1, instantOf(rec.Time.Add(delay))
+	r.send(i, s.at.time(), now, out)
 }
 
 // jitter is a seed that every owner computes alike.

@@ -11,7 +11,7 @@ import (
 // Deadline gives the earlier of the run's and the step's deadline, and whether the plan asked for one.
 func (r *Run) Deadline(step int) (time.Time, bool) {
 	d, asked := r.deadline, r.plan.TimeoutSet
-	if s := r.calls[step].deadline; !s.IsZero() && (!asked || s.Before(d)) {
+	if s := r.calls[step].deadline.time(); !s.IsZero() && (!asked || s.Before(d)) {
 		return s, true
 	}
 	return d, asked
@@ -30,9 +30,9 @@ func (r *Run) StartBy(c Call) time.Time {
 // due gives the time from which on the attempt of a call that is out could be executed.
 func (r *Run) due(i int) time.Time {
 	if s := &r.calls[i]; s.attempt > 1 {
-		return s.at
+		return s.at.time()
 	}
-	return r.calls[i].ready
+	return r.calls[i].ready.time()
 }
 
 // LateError is what an attempt is decided with that no worker took in time.
@@ -125,8 +125,8 @@ func (r *Run) Outstanding(now time.Time, out *Effects) {
 			r.askDecision(i, out)
 		default:
 			d := Dispatch{Call: s.Call, Attempt: s.attempt}
-			if s.state == retrying && s.at.After(now) {
-				d.At = s.at
+			if at := s.at.time(); s.state == retrying && at.After(now) {
+				d.At = at
 			}
 			out.Dispatch = append(out.Dispatch, d)
 		}

@@ -47,7 +47,7 @@ func (r *Run) Expand(step, n int, now time.Time, out *Effects) {
 		r.replay(now, out)
 		return
 	}
-	r.expand(step, n, s.ready, out)
+	r.expand(step, n, s.ready.time(), out)
 	r.finishIfOver(out) // a list without items may have been all that was left
 }
 
@@ -88,7 +88,7 @@ func (r *Run) settleItem(c int, to state, at time.Time, out *Effects) {
 	if x.state.terminal() {
 		return
 	}
-	x.state, x.decided = to, at
+	x.state, x.decided = to, instantOf(at)
 	out.Settled = append(out.Settled, x.Call)
 	s := &r.calls[x.Step]
 	s.left--

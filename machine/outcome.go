@@ -164,7 +164,7 @@ func (r *Run) Step(c Call, now time.Time) outcome.Step {
 	}
 	s, p := &r.calls[i], r.stepOf(i)
 	st := outcome.Step{
-		ID: r.token(i), Tool: p.Tool, Status: r.StepStatus(i), Attempts: s.executed, Ready: s.ready, Decided: s.decided,
+		ID: r.token(i), Tool: p.Tool, Status: r.StepStatus(i), Attempts: s.executed, Ready: s.ready.time(), Decided: s.decided.time(),
 		Error: r.stepError(i), Reused: s.reused,
 	}
 	if c.Item == 0 {
@@ -190,8 +190,8 @@ func (r *Run) waitingFor(i int, now time.Time) string {
 	s := &r.calls[i]
 	switch s.state {
 	case retrying:
-		if s.at.After(now) {
-			return fmt.Sprintf("backoff until %s, then attempt %d", s.at.UTC().Format("15:04:05.000"), s.attempt)
+		if at := s.at.time(); at.After(now) {
+			return fmt.Sprintf("backoff until %s, then attempt %d", at.Format("15:04:05.000"), s.attempt)
 		}
 	case expanding:
 		return "its list to be read"

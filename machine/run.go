@@ -63,14 +63,14 @@ type call struct {
 	state    state
 	expiring bool   // its deadline passed and a record was asked for
 	reused   bool   // taken over from an earlier run
-	missing  int    // dependencies that are not terminal
+	missing  int32  // dependencies that are not terminal
 	attempt  int    // the attempt that is out, or the one that decided
 	executed int    // attempts that a worker decided
 	since    uint64 // the record that made it ready
-	ready    time.Time
-	deadline time.Time
-	at       time.Time // retrying: when the next attempt is due
-	decided  time.Time
+	ready    instant
+	deadline instant
+	at       instant // retrying: when the next attempt is due
+	decided  instant
 	result   *Result // of the last attempt decided
 	*items           // of a for_each step that is spread
 }
@@ -141,7 +141,7 @@ func (r *Run) reset() {
 		r.openAt = make([]int, len(r.waves))
 	}
 	for i := range r.plan.Steps {
-		r.calls[i].Step, r.calls[i].missing = i, len(r.plan.Steps[i].Deps)
+		r.calls[i].Step, r.calls[i].missing = i, int32(len(r.plan.Steps[i].Deps))
 		if r.openAt != nil {
 			r.openAt[r.plan.Steps[i].Depth]++
 		}
@@ -176,7 +176,7 @@ func (r *Run) finishIfOver(out *Effects) {
 func (r *Run) reuse() {
 	for i, res := range r.start.Reused {
 		s := &r.calls[i]
-		s.state, s.result, s.reused, s.decided = succeeded, res, true, r.start.Started
+		s.state, s.result, s.reused, s.decided = succeeded, res, true, instantOf(r.start.Started)
 		r.remaining--
 		if r.openAt != nil {
 			r.openAt[r.plan.Steps[i].Depth]--
@@ -262,10 +262,11 @@ func (rec *Record) normalise() {
 // makeReady asks for the first attempt of a step whose inputs are there, or for the length of its list.
 func (r *Run) makeReady(i int, at time.Time, out *Effects) {
 	s := &r.calls[i]
-	s.state, s.attempt, s.ready, s.since = ready, 1, at, r.seq
+	s.state, s.attempt, s.ready, s.since = ready, 1, instantOf(at), r.seq
 	if t := r.stepOf(i).Timeout; t > 0 && s.Item == 0 {
-		s.deadline = at.Add(t)
-		r.deadlines.add(deadline{at: s.deadline, call: i})
+		by := at.Add(t)
+		s.deadline = instantOf(by)
+		r.deadlines.add(deadline{at: by, call: i})
 	}
 	if s.Item == 0 && r.stepOf(i).ForEach != nil {
 		r.expandLater(i, at, out)
@@ -309,7 +310,7 @@ func (r *Run) settle(i int, to state, at time.Time, out *Effects) {
 		if s.state.terminal() {
 			continue
 		}
-		s.state, s.decided = x.to, at
+		s.state, s.decided = x.to, instantOf(at)
 		r.remaining--
 		out.Settled = append(out.Settled, s.Call)
 		if r.openAt != nil {
