@@ -118,6 +118,7 @@ func (s *Store) mortalConn() (*nats.Conn, error) {
 		return s.mortal, nil
 	}
 	o := s.nc.Opts
+	o.Name += ", purges"
 	o.AllowReconnect, o.RetryOnFailedConnect, o.Timeout = false, false, firstTimeout
 	o.ConnectedCB, o.ClosedCB, o.DisconnectedErrCB, o.DisconnectedCB, o.ReconnectedCB = nil, nil, nil, nil, nil //nolint:staticcheck // set by whoever made it
 	o.AsyncErrorCB = func(*nats.Conn, *nats.Subscription, error) {}

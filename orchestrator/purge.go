@@ -31,6 +31,7 @@ type orphan struct {
 
 const (
 	purgeEvery   = time.Second
+	purgeTurns   = 5                // at most so many intervals are between an owner's purges
 	purgeAtOnce  = 32               // so many runs of a partition make one request for all worth it
 	purgeAtLast  = 15 * time.Second // runs that a longer one holds up this long past their grace go one by one
 	maxOrphans   = 100_000
@@ -71,12 +72,15 @@ func (l *loop) purge(now time.Time) {
 		return true
 	})
 	l.purgeOrphans()
+	// Each of several owners makes the requests, at its own times, and forgets its own runs after them: so nobody needs to know
+	// whether another did, and all make no more requests than one.
+	if p.ticks++; p.ticks%min(1+l.others, purgeTurns) != 0 || l.others+len(p.over) == 0 {
+		return
+	}
 	l.advance()
 	own := l.ownMarks()
 	l.mark(own)
-	// Each owner makes the request, in its turn, and forgets its own runs after it: so nobody needs to know whether another
-	// did, and so many owners make no more requests than one.
-	if p.ticks++; len(p.over) == 0 || p.ticks%(1+l.others) != 0 {
+	if len(p.over) == 0 {
 		return
 	}
 	all := slices.Concat(own, l.marks())
