@@ -35,7 +35,7 @@ type Cursor struct {
 	home    home
 	life    atomic.Pointer[string] // of the stream, see Life
 	broken  chan struct{}          // a gap was noticed, or the filters are others
-	elected chan struct{}          // the stream has another leader
+	elected chan struct{}          // the stream has another leader, or may have
 	alive   atomic.Bool            // something arrived since the last look
 	pos     position
 
@@ -197,6 +197,14 @@ func (c *Cursor) narrow(filters []string) {
 // Position gives the sequence up to which everything that the cursor reads was handed on. Where nothing of its own comes it
 // follows the stream's end about a second late.
 func (c *Cursor) Position() uint64 { return c.pos.get() }
+
+// Check makes the cursor look soon whether what was read still stands.
+func (c *Cursor) Check() {
+	select {
+	case c.elected <- struct{}{}:
+	default:
+	}
+}
 
 // gap ignores the consumer from now on and asks for another.
 func (c *Cursor) gap() {

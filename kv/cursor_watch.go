@@ -74,12 +74,7 @@ func (c *Cursor) hearElections() (stop func()) {
 	if c.home.leader == "" {
 		return func() {}
 	}
-	sub, err := c.s.nc.Subscribe(advisoryElected+c.stream, func(*nats.Msg) {
-		select {
-		case c.elected <- struct{}{}:
-		default:
-		}
-	})
+	sub, err := c.s.nc.Subscribe(advisoryElected+c.stream, func(*nats.Msg) { c.Check() })
 	if err != nil {
 		return func() {}
 	}

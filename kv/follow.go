@@ -36,6 +36,8 @@ type Following interface {
 	Keep(partitions []int)
 	// Position gives the sequence up to which every record of its partitions was given to each.
 	Position() uint64
+	// Check makes it look soon whether what was read still stands, and what the ledger's life is.
+	Check()
 	// Life names the life of the ledger that was read (Mark.Life).
 	Life() string
 }

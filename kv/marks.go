@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/stepjet/stepjet/fault"
@@ -72,7 +71,7 @@ func (c *Cursor) Life() string { return *c.life.Load() }
 // Errors: NotReady in another life; Timeout and NoConnection, after which it may have been carried out; Permission.
 func (s *Store) PurgeUpTo(ctx context.Context, shard int, filter string, sequence uint64, life string) error {
 	stream := subjects.LedgerStream(shard)
-	nc, err := s.mortalConn()
+	nc, err := s.mortal.conn(s.nc)
 	if err != nil {
 		return err
 	}
@@ -103,38 +102,4 @@ func (s *Store) PurgeUpTo(ctx context.Context, shard int, filter string, sequenc
 		return Fault(failed.Error)
 	}
 	return nil
-}
-
-// mortalConn gives a connection like the store's own, which ends when it breaks: what was published on it, or is about to
-// be, reaches the server that it was opened to or none. nats.go keeps what is published while it reconnects for the next
-// server.
-func (s *Store) mortalConn() (*nats.Conn, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch {
-	case s.closed:
-		return nil, errClosed()
-	case s.mortal != nil && s.mortal.IsConnected():
-		return s.mortal, nil
-	}
-	o := s.nc.Opts
-	o.Name += ", purges"
-	o.AllowReconnect, o.RetryOnFailedConnect, o.Timeout = false, false, firstTimeout
-	o.ConnectedCB, o.ClosedCB, o.DisconnectedErrCB, o.DisconnectedCB, o.ReconnectedCB = nil, nil, nil, nil, nil //nolint:staticcheck // set by whoever made it
-	o.AsyncErrorCB = func(*nats.Conn, *nats.Subscription, error) {}
-	nc, err := o.Connect()
-	if err != nil {
-		return nil, Fault(err)
-	}
-	s.mortal = nc
-	return nc, nil
-}
-
-// closeMortal ends the connection for purges.
-func (s *Store) closeMortal() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.mortal != nil {
-		s.mortal.Close()
-	}
 }

@@ -32,7 +32,7 @@ type Store struct {
 	running sync.WaitGroup
 	fullAt  atomic.Int64 // when the log was last told that a stream is full, Unix seconds
 	behind  sentinels
-	mortal  *nats.Conn    // for purges; nil until the first
+	mortal  mortal
 	slow    chan struct{} // room for creates and dispatches that are not settled by their first answer
 }
 
@@ -83,7 +83,7 @@ func (s *Store) Close() {
 		s.pub.close()
 	}
 	s.running.Wait()
-	s.closeMortal()
+	s.mortal.close()
 }
 
 // spawn runs f in a goroutine that Close waits for; false, without running it, if the store is closed.

@@ -27,6 +27,15 @@ func (l *loop) advance() {
 	}
 }
 
+// check lets the cursors of a shard look whether what they read still stands.
+func (l *loop) check(shard int) {
+	for _, c := range l.cursors() {
+		if c.shard == shard && c.reading != nil {
+			c.reading.Check()
+		}
+	}
+}
+
 // lowest gives, by partition, the lowest sequence that must stay: the plan of its first run that isn't over, or what its
 // cursor has not read yet; 0 where that isn't known.
 func (l *loop) lowest() *[subjects.Partitions]uint64 {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/subjects"
 )
 
@@ -34,6 +35,7 @@ const (
 	purgeTurns   = 5                // at most so many intervals are between an owner's purges
 	purgeAtOnce  = 32               // so many runs of a partition make one request for all worth it
 	purgeAtLast  = 15 * time.Second // runs that a longer one holds up this long past their grace go one by one
+	purgeByOne   = time.Minute      // and this long after, all do: purges of many don't succeed
 	maxOrphans   = 100_000
 	orphansATick = 2_000
 	purgeQuick   = time.Millisecond // a purge that takes longer is followed by a pause,
@@ -122,6 +124,9 @@ func (l *loop) purgeRange(shard int, filter string, upTo uint64, life string, in
 				l.forget(r)
 			}
 		})
+		if fault.CodeOf(err) == fault.NotReady { // perhaps a leader was elected unheard
+			l.post(func() { l.check(shard) })
+		}
 		if err != nil && ctx.Err() == nil {
 			l.log.Warn("finished runs could not be purged; they are tried again", "runs", len(gone), "error", err)
 		}
@@ -131,22 +136,24 @@ func (l *loop) purgeRange(shard int, filter string, upTo uint64, life string, in
 // purgeHeldUp sees to runs that a longer one, or an owner that tells no marks, keeps from going with the rest: with all others
 // of their partition that are over where those are many, else one by one.
 func (l *loop) purgeHeldUp(now time.Time) {
-	overdue := func(r *run) bool { return now.Sub(r.doneAt) >= l.o.cfg.Grace+purgeAtLast }
+	late := func(r *run, by time.Duration) bool { return now.Sub(r.doneAt) >= l.o.cfg.Grace+by }
+	overdue := func(r *run) bool { return late(r, purgeAtLast) }
 	if !slices.ContainsFunc(l.purges.over, overdue) {
 		return
 	}
-	byPartition, late := map[int][]*run{}, map[int]bool{}
+	byPartition, wanted, refused := map[int][]*run{}, map[int]bool{}, map[int]bool{}
 	for _, r := range l.purges.over {
 		p := r.id.Partition()
 		byPartition[p] = append(byPartition[p], r)
-		late[p] = late[p] || overdue(r)
+		wanted[p] = wanted[p] || overdue(r)
+		refused[p] = refused[p] || late(r, purgeByOne)
 	}
 	low := l.lowest()
 	for _, partition := range slices.Sorted(maps.Keys(byPartition)) {
 		list := byPartition[partition]
 		switch {
-		case !late[partition]:
-		case below(list, low[partition]) >= purgeAtOnce:
+		case !wanted[partition]:
+		case below(list, low[partition]) >= purgeAtOnce && !refused[partition]:
 			shard := subjects.LedgerShard(partition, l.store.Shards())
 			l.purgeRange(shard, subjects.PartitionFilter(partition, l.store.Shards()), low[partition], l.owned[partition].reading.Life(),
 				func(r *run) bool { return r.id.Partition() == partition })

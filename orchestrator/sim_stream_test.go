@@ -193,6 +193,8 @@ func (f simFollowing) Position() uint64 {
 	return f.c.handed
 }
 
+func (f simFollowing) Check() {}
+
 func (f simFollowing) Life() string { return "since " + f.c.s.name }
 
 // filter lets the cursor read these partitions alone.
