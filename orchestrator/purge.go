@@ -23,6 +23,7 @@ type purger struct {
 	orphans map[orphan]bool
 	busy    bool // orphans are being purged
 	ticks   int
+	refused int // purges in a row that the ledger's life refused
 }
 
 type orphan struct {
@@ -35,7 +36,7 @@ const (
 	purgeTurns   = 5                // at most so many intervals are between an owner's purges
 	purgeAtOnce  = 32               // so many runs of a partition make one request for all worth it
 	purgeAtLast  = 15 * time.Second // runs that a longer one holds up this long past their grace go one by one
-	purgeByOne   = time.Minute      // and this long after, all do: purges of many don't succeed
+	purgeRefused = 30               // and so do all after so many purges of many in a row that were refused
 	maxOrphans   = 100_000
 	orphansATick = 2_000
 	purgeQuick   = time.Millisecond // a purge that takes longer is followed by a pause,
@@ -113,6 +114,12 @@ func (l *loop) purgeRange(shard int, filter string, upTo uint64, life string, in
 	l.job(func(ctx context.Context) {
 		err := l.store.PurgeUpTo(ctx, shard, filter, upTo, life)
 		l.post(func() {
+			if fault.CodeOf(err) == fault.NotReady { // perhaps a leader was elected unheard
+				l.purges.refused++
+				l.check(shard)
+			} else if err == nil {
+				l.purges.refused = 0
+			}
 			for _, r := range gone {
 				if err != nil {
 					l.purges.over = append(l.purges.over, r)
@@ -124,9 +131,6 @@ func (l *loop) purgeRange(shard int, filter string, upTo uint64, life string, in
 				l.forget(r)
 			}
 		})
-		if fault.CodeOf(err) == fault.NotReady { // perhaps a leader was elected unheard
-			l.post(func() { l.check(shard) })
-		}
 		if err != nil && ctx.Err() == nil {
 			l.log.Warn("finished runs could not be purged; they are tried again", "runs", len(gone), "error", err)
 		}
@@ -136,24 +140,22 @@ func (l *loop) purgeRange(shard int, filter string, upTo uint64, life string, in
 // purgeHeldUp sees to runs that a longer one, or an owner that tells no marks, keeps from going with the rest: with all others
 // of their partition that are over where those are many, else one by one.
 func (l *loop) purgeHeldUp(now time.Time) {
-	late := func(r *run, by time.Duration) bool { return now.Sub(r.doneAt) >= l.o.cfg.Grace+by }
-	overdue := func(r *run) bool { return late(r, purgeAtLast) }
+	overdue := func(r *run) bool { return now.Sub(r.doneAt) >= l.o.cfg.Grace+purgeAtLast }
 	if !slices.ContainsFunc(l.purges.over, overdue) {
 		return
 	}
-	byPartition, wanted, refused := map[int][]*run{}, map[int]bool{}, map[int]bool{}
+	byPartition, late := map[int][]*run{}, map[int]bool{}
 	for _, r := range l.purges.over {
 		p := r.id.Partition()
 		byPartition[p] = append(byPartition[p], r)
-		wanted[p] = wanted[p] || overdue(r)
-		refused[p] = refused[p] || late(r, purgeByOne)
+		late[p] = late[p] || overdue(r)
 	}
 	low := l.lowest()
 	for _, partition := range slices.Sorted(maps.Keys(byPartition)) {
 		list := byPartition[partition]
 		switch {
-		case !wanted[partition]:
-		case below(list, low[partition]) >= purgeAtOnce && !refused[partition]:
+		case !late[partition]:
+		case below(list, low[partition]) >= purgeAtOnce && l.purges.refused < purgeRefused:
 			shard := subjects.LedgerShard(partition, l.store.Shards())
 			l.purgeRange(shard, subjects.PartitionFilter(partition, l.store.Shards()), low[partition], l.owned[partition].reading.Life(),
 				func(r *run) bool { return r.id.Partition() == partition })
