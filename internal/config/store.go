@@ -126,12 +126,12 @@ func (s *Store) replicas() int {
 	return s.Replicas
 }
 
-// Config gives what kv is told. Steps are derived from the ledger, and sent again where a killed server loses some, so
+// Config gives what kv is told. Where every write is flushed, those that wait for the same flush go together. Steps are derived from the ledger, and sent again where a killed server loses some, so
 // without copies they are stored after the acknowledgement.
 func (s *Store) Config() kv.Config {
 	async := s.Steps == StepsAsync || s.Steps == "" && s.replicas() <= 1
 	return kv.Config{
-		Replicas: s.replicas(), Shards: s.Shards, StepsAsync: async,
+		Replicas: s.replicas(), Shards: s.Shards, StepsAsync: async, GroupCommit: s.Durability == DurabilityAlways && s.replicas() <= 1,
 		Retention: s.Retention, AckWait: s.AckWait, LedgerMaxBytes: s.LedgerMaxBytes,
 	}
 }

@@ -30,11 +30,23 @@ var mutants = []mutant{
 	},
 	{
 		"message-id", "a record is sent with a message id",
-		"kv/create.go", "	s.pub.send(&c.msg, c)\n	return c", "	h[headerMsgID] = []string{subject}\n	s.pub.send(&c.msg, c)\n	return c", "./kv ./orchestrator", "",
+		"kv/create.go", "	if g := s.groupOf(subject); g != nil {", "	h[headerMsgID] = []string{subject}\n	if g := s.groupOf(subject); g != nil {", "./kv ./orchestrator", "",
 	},
 	{
 		"no-fence", "a fence is ignored",
 		"kv/create.go", "	if fence == nil {\n		h[headerExpect]", "	if true {\n		h[headerExpect]", "./kv", "",
+	},
+	{
+		"batch-refused", "a batch that was refused counts as written for each of its members",
+		"kv/group.go", "	whole := a.err == nil && a.code == 0 && !a.duplicate && a.count == len(b.members)", "	whole := a.err == nil", "./kv", "Batch|Own|Forbidden",
+	},
+	{
+		"batch-decided", "a batch that was refused counts as decided for each of its members",
+		"kv/group.go", "		x.to.acked(ack{err: errApart})", "		x.to.acked(a)", "./kv", "Batch|Own|Cut",
+	},
+	{
+		"batch-in-parts", "a server that stores a batch one by one is believed to have stored all of it",
+		"kv/group.go", " && a.count == len(b.members)", "", "./kv", "Batch",
 	},
 	{
 		"ack-before-record", "a worker acknowledges before the record stands",
@@ -146,7 +158,7 @@ var mutants = []mutant{
 	},
 	{
 		"given-up-is-sent", "what was given up goes out when there is room for it",
-		"orchestrator/flight.go", "r.phase != running || !r.machine.Wanted(c, h.dispatch.Attempt)", "r.phase != running", "./orchestrator", "",
+		"orchestrator/flight.go", "r.phase != running || !r.machine.Wanted(d.Call, d.Attempt)", "r.phase != running", "./orchestrator", "",
 	},
 	{
 		"mark-of-another-life", "what was known of the ledger before its server restarted is purged after it",
