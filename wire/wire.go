@@ -58,7 +58,7 @@ func major(version string) (uint64, error) {
 }
 
 // Versioned gives the headers of a message that has no others than its version.
-func Versioned() nats.Header { return nats.Header{subjects.HeaderVersion: {subjects.Version}} }
+func Versioned() nats.Header { return nats.Header{subjects.HeaderVersion: ourVersion} }
 
 // Newer is the error for what a newer version of Stepjet has written.
 func Newer(what string) *fault.Error {
