@@ -26,7 +26,8 @@ type outbox struct {
 	mu      sync.Mutex
 	room    sync.Cond
 	waiting []byte
-	bounded time.Time // when writes of the system were last given a deadline
+	busy    bool      // a write of the system is under way
+	bounded time.Time // when these were last given a deadline
 	closed  bool
 	err     error
 }
@@ -34,12 +35,14 @@ type outbox struct {
 const (
 	// outboxRoom is how many bytes may wait before a write does.
 	outboxRoom = 1 << 20
+	// outboxLarge is the size, in bytes, from which on a write is not copied.
+	outboxLarge = 32 << 10
 	// outboxKept is the largest buffer, in bytes, that is kept for what comes next.
 	outboxKept = 256 << 10
 	// writeWithin bounds one write of the system, as nats.go would; at least half of it.
 	writeWithin = time.Minute
 	// closeWithin bounds the last one.
-	closeWithin = 250 * time.Millisecond
+	closeWithin = time.Second
 	// yieldWithin is how long the turns of all others may take; where they take longer, because tools keep the processors
 	// busy, the next hasty writes don't wait for them.
 	yieldWithin = 5 * time.Millisecond
@@ -56,11 +59,13 @@ func newOutbox(c net.Conn) *outbox {
 // SetWriteDeadline does nothing: the goroutine bounds its writes itself.
 func (b *outbox) SetWriteDeadline(time.Time) error { return nil }
 
-// Write leaves p to be written.
+// Write leaves p to be written. What is large is written before it returns, behind all that waits: to copy it would cost
+// more than the waiting.
 func (b *outbox) Write(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for len(b.waiting) >= outboxRoom && b.err == nil && !b.closed {
+	large := len(p) >= outboxLarge
+	for (len(b.waiting) >= outboxRoom || large && (b.busy || len(b.waiting) > 0)) && b.err == nil && !b.closed {
 		b.room.Wait()
 	}
 	switch {
@@ -68,10 +73,31 @@ func (b *outbox) Write(p []byte) (int, error) {
 		return 0, b.err
 	case b.closed:
 		return 0, net.ErrClosed
+	case large:
+		return b.write(p)
 	}
 	b.waiting = append(b.waiting, p...)
 	b.signal()
 	return len(p), nil
+}
+
+// write is one write of the system, during which b.mu, which is held, is not.
+func (b *outbox) write(p []byte) (n int, err error) {
+	if now := time.Now(); !b.closed && now.Sub(b.bounded) > writeWithin/2 {
+		b.bounded = now
+		_ = b.Conn.SetWriteDeadline(now.Add(writeWithin)) // a closed connection says so when it is written to
+	}
+	b.busy = true
+	b.mu.Unlock()
+	n, err = b.Conn.Write(p)
+	b.mu.Lock()
+	b.busy = false
+	if err != nil {
+		b.err, b.waiting = err, nil
+		_ = b.Conn.Close() // it is of no more use
+	}
+	b.room.Broadcast()
+	return n, err
 }
 
 func (b *outbox) signal() {
@@ -83,23 +109,30 @@ func (b *outbox) signal() {
 
 func (b *outbox) run() {
 	defer close(b.done)
-	var written []byte
+	var empty []byte
 	for range b.wake {
 		b.yield()
-		next, last := b.take(written)
-		if len(next) > 0 {
-			if _, err := b.Conn.Write(next); err != nil {
-				b.fail(err)
-				return
-			}
-		}
-		if last {
+		next, more := b.send(empty)
+		if !more {
 			return
 		}
-		if written = next; cap(written) > outboxKept {
-			written = nil
+		if empty = next[:0]; cap(next) > outboxKept {
+			empty = nil
 		}
 	}
+}
+
+// send writes what waits, and gives its buffer back; empty takes its place meanwhile. more: something may come after it.
+func (b *outbox) send(empty []byte) (sent []byte, more bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	sent, b.waiting = b.waiting, empty
+	if len(sent) > 0 {
+		if _, err := b.write(sent); err != nil {
+			return sent, false
+		}
+	}
+	return sent, !b.closed || len(b.waiting) > 0
 }
 
 // yield lets whatever can run add to what waits.
@@ -113,27 +146,6 @@ func (b *outbox) yield() {
 	if time.Since(began) > yieldWithin {
 		b.haste = hasty
 	}
-}
-
-// take swaps what waits for an empty buffer, and bounds its writing; last: nothing will come after it.
-func (b *outbox) take(empty []byte) (next []byte, last bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	next, b.waiting = b.waiting, empty[:0]
-	b.room.Broadcast()
-	if now := time.Now(); !b.closed && now.Sub(b.bounded) > writeWithin/2 {
-		b.bounded = now
-		_ = b.Conn.SetWriteDeadline(now.Add(writeWithin)) // a closed connection says so when it is written to
-	}
-	return next, b.closed
-}
-
-func (b *outbox) fail(err error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.err, b.waiting = err, nil
-	b.room.Broadcast()
-	_ = b.Conn.Close() // it is of no more use
 }
 
 // Close sees what waits off, within closeWithin, and closes the connection.
