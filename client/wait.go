@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"time"
 
@@ -92,7 +91,7 @@ func (c *Client) outcome(ctx context.Context, p *pending) (*outcome.Outcome, err
 // parseOutcome reads an announced outcome; ok is false for its short form and for what is none at all.
 func parseOutcome(raw []byte) (out *outcome.Outcome, ok bool) {
 	out = &outcome.Outcome{}
-	if json.Unmarshal(raw, out) != nil || out.Results == nil {
+	if out.UnmarshalJSON(raw) != nil || out.Results == nil {
 		return nil, false
 	}
 	return out, true

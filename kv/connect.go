@@ -66,7 +66,7 @@ func Connect(ctx context.Context, o ConnectOptions) (*nats.Conn, error) {
 	var nc *nats.Conn
 	switch {
 	case o.InProcess != nil:
-		nc, err = nats.Connect("", append(opts, nats.InProcessServer(o.InProcess))...)
+		nc, err = nats.Connect("", append(opts, nats.InProcessServer(inside{o.InProcess}))...)
 		tried = "the embedded server"
 	case o.Context != "":
 		nc, _, err = natscontext.Connect(o.Context, opts...)
@@ -222,9 +222,13 @@ type dialer struct{ ctx context.Context }
 
 // Dial is called by nats.go for each connection.
 func (d dialer) Dial(network, address string) (net.Conn, error) {
-	nd := net.Dialer{Timeout: dialTimeout}
-	if d.ctx.Err() != nil {
-		return nd.DialContext(context.WithoutCancel(d.ctx), network, address)
+	nd, ctx := net.Dialer{Timeout: dialTimeout}, d.ctx
+	if ctx.Err() != nil {
+		ctx = context.WithoutCancel(ctx)
 	}
-	return nd.DialContext(d.ctx, network, address)
+	c, err := nd.DialContext(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	return newOutbox(c), nil
 }

@@ -194,8 +194,12 @@ func (p *Puller) settle() {
 func (p *Puller) ask() {
 	p.mu.Lock()
 	n := p.free - p.asked
-	now := time.Now()
-	if p.draining || n <= 0 || p.asked > 0 && n < (p.slots+1)/2 || now.Before(p.again) {
+	if p.draining || n <= 0 || p.asked > 0 && n < (p.slots+1)/2 {
+		p.mu.Unlock()
+		return
+	}
+	now := time.Now() // which costs more than all else here
+	if now.Before(p.again) {
 		p.mu.Unlock()
 		return
 	}

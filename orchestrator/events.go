@@ -26,10 +26,16 @@ type startEvent struct {
 	Time  time.Time `json:"time"`
 }
 
+// announceStart writes a startEvent by hand, since every run has one.
 func (l *loop) announceStart(r *run) {
 	l.tell(r, subjects.Event(r.id, subjects.EventStart), func() []byte {
-		b, _ := json.Marshal(startEvent{r.id.Plain(), len(r.plan.Steps), r.machine.Started()})
-		return b
+		b := append(make([]byte, 0, 128), `{"run":`...)
+		b = appendJSON(b, r.id.Plain())
+		b = append(b, `,"steps":`...)
+		b = strconv.AppendInt(b, int64(len(r.plan.Steps)), 10)
+		b = append(b, `,"time":"`...)
+		b = r.machine.Started().AppendFormat(b, time.RFC3339Nano)
+		return append(b, `"}`...)
 	})
 }
 
@@ -90,6 +96,9 @@ func (l *loop) stepEvent(r *run, c machine.Call) []byte {
 
 // appendJSON writes a string as JSON.
 func appendJSON(b []byte, s string) []byte {
+	if subjects.Encode(s) == s { // nothing in it needs quoting
+		return append(append(append(b, '"'), s...), '"')
+	}
 	quoted, _ := json.Marshal(s) // strings can't fail
 	return append(b, quoted...)
 }

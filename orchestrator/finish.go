@@ -96,7 +96,7 @@ func (l *loop) answerAgain(r *run, before *outcome.Run) {
 func (l *loop) document(ctx context.Context, r *run) *outcome.Run {
 	doc := &outcome.Run{
 		Version: documentVersion, Run: r.id.Plain(), Tenant: r.id.Tenant, Generation: r.generation, Digest: r.digest,
-		Status: outcome.Running, Submitted: r.submitted, Plan: planJSON(r.body),
+		Status: outcome.Running, Submitted: r.submitted, Plan: r.planJSON(),
 	}
 	if r.start != nil && r.start.rejected() {
 		doc.Status, doc.Finished = outcome.Rejected, r.submitted
@@ -209,11 +209,11 @@ func envelope(entries []byte) []byte {
 }
 
 // planJSON gives the plan as it can stand inside a JSON document; a plan that isn't JSON stands there as a string.
-func planJSON(body []byte) json.RawMessage {
-	if body == nil || json.Valid(body) {
-		return body
+func (r *run) planJSON() json.RawMessage {
+	if r.body == nil || r.plan != nil || json.Valid(r.body) { // a plan that could be parsed is
+		return r.body
 	}
-	s, _ := json.Marshal(wire.Clip(string(body), 64<<10)) // strings can't fail
+	s, _ := json.Marshal(wire.Clip(string(r.body), 64<<10)) // strings can't fail
 	return s
 }
 

@@ -3,7 +3,6 @@ package orchestrator
 import (
 	"encoding/json"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -114,11 +113,9 @@ func decodeResult(c machine.Call, e entry) *machine.Result {
 	}
 }
 
-var clientRE = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
-
 // clientToken gives the token to notify. Only a plain token counts, since it becomes part of a subject of ours.
 func clientToken(h nats.Header) string {
-	if v := h[subjects.HeaderClient]; len(v) > 0 && clientRE.MatchString(v[0]) {
+	if v := h[subjects.HeaderClient]; len(v) > 0 && subjects.ValidClient(v[0]) {
 		return v[0]
 	}
 	return ""

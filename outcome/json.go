@@ -48,16 +48,6 @@ func (o *Outcome) append(b []byte) []byte {
 
 var outcomeNames, runNames = unknown.NamesOf(Outcome{}), unknown.NamesOf(Run{})
 
-// UnmarshalJSON reads what JSON writes, and keeps fields that this version doesn't know.
-func (o *Outcome) UnmarshalJSON(b []byte) error {
-	type plain Outcome // without this method
-	if err := json.Unmarshal(b, (*plain)(o)); err != nil {
-		return err
-	}
-	o.unknown = unknown.Of(b, outcomeNames)
-	return nil
-}
-
 // UnmarshalJSON reads what JSON and Head write, and keeps fields of the document itself that this version doesn't know.
 func (r *Run) UnmarshalJSON(b []byte) error {
 	type plain Run // without this method
@@ -173,7 +163,7 @@ func (r *Run) size() int {
 		}
 	}
 	for i := range r.Steps {
-		n += 256 + len(r.Steps[i].Result)
+		n += 320 + len(r.Steps[i].Result) // most of it times
 	}
 	return n
 }
@@ -184,13 +174,44 @@ func (r *Run) Head() []byte { return append(r.header(nil), '}') }
 // MarshalJSON serves embedding into other documents, where encoding/json may compact white space.
 func (r *Run) MarshalJSON() ([]byte, error) { return r.JSON(), nil }
 
-// header writes the scalar fields without the closing brace.
+// header writes the scalar fields without the closing brace: by hand what encoding/json would write of them, since every
+// run has them.
 func (r *Run) header(b []byte) []byte {
-	type head Run
-	h := head(*r)
-	h.Outcome, h.Plan, h.Steps = nil, nil, nil
-	b = appendValue(b, h)
-	return append(b[:len(b)-1], r.unknown...)
+	b = append(b, `{"version":`...)
+	b = strconv.AppendInt(b, int64(r.Version), 10)
+	b = append(b, `,"run":`...)
+	b = appendString(b, r.Run)
+	b = append(b, `,"tenant":`...)
+	b = appendString(b, r.Tenant)
+	b = append(b, `,"generation":`...)
+	b = strconv.AppendUint(b, r.Generation, 10)
+	b = append(b, `,"digest":`...)
+	b = appendString(b, r.Digest)
+	b = append(b, `,"status":`...)
+	b = appendString(b, string(r.Status))
+	b = append(b, `,"submitted":"`...)
+	b = r.Submitted.UTC().AppendFormat(b, time.RFC3339Nano)
+	b = append(b, '"')
+	b = appendTime(b, `,"started":`, r.Started)
+	b = appendTime(b, `,"finished":`, r.Finished)
+	b = appendText(b, `,"stopped_by":`, r.StoppedBy)
+	b = appendText(b, `,"retry_of":`, r.RetryOf)
+	b = appendText(b, `,"retry_from":`, r.RetryFrom)
+	b = append(b, `,"stats":`...)
+	b = r.Stats.append(b)
+	if r.Blob != nil {
+		b = append(b, `,"blob":`...)
+		b = appendValue(b, r.Blob)
+	}
+	return append(b, r.unknown...)
+}
+
+// appendText writes a string that is not empty, behind its key.
+func appendText(b []byte, key, s string) []byte {
+	if s == "" {
+		return b
+	}
+	return appendString(append(b, key...), s)
 }
 
 // append writes by hand what encoding/json would write of the struct: a run has up to 10,000 of them.

@@ -72,7 +72,7 @@ func (p *parser) scan(body []byte) bool {
 	s := newScanner(body)
 	defer s.release()
 	s.record = true
-	s.tape = make([]node, 0, min(len(body)/8+8, 1<<17))
+	s.tape = make([]node, 0, min(len(body)/6+8, 1<<17)) // compact plans have a value for each six or seven bytes
 	s.flaw = p.flaw("")
 	if err := s.document(); err != nil {
 		p.malformed(body, err)

@@ -99,6 +99,9 @@ func (a Attempt) Key() string {
 	return string(make(name, 0, room).key(&a))
 }
 
+// HasKey reports whether s is the attempt's Key, without making it.
+func (a Attempt) HasKey(s string) bool { return string(make(name, 0, room).key(&a)) == s }
+
 // key writes T/R/G/S.
 func (n name) key(a *Attempt) name {
 	return n.text(a.Tenant, "/", a.ID, "/").uint(a.Generation).text("/", a.Step)
@@ -138,6 +141,11 @@ func StopRecord(r Run, generation uint64, shards int) string {
 // StepRecord gives the subject of the record that decides an attempt.
 func StepRecord(a Attempt, shards int) string {
 	return string(make(name, 0, room).stepRecord(&a, shards))
+}
+
+// IsStepRecord reports whether subject is an attempt's StepRecord, without making it.
+func IsStepRecord(subject string, a Attempt, shards int) bool {
+	return string(make(name, 0, room).stepRecord(&a, shards)) == subject
 }
 
 // ClaimRecord gives the subject of an attempt's claim.

@@ -3,7 +3,6 @@ package subjects
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"regexp"
 	"strings"
 )
 
@@ -13,29 +12,44 @@ const (
 	MaxToolName = 128
 	MaxRunID    = 128
 	MaxTenant   = 64
+	maxClient   = 64
 	maxDurable  = 200 // the server's own limit is 255
 )
 
 // DefaultTenant is the tenant of those who name none.
 const DefaultTenant = "default"
 
-var (
-	tenantRE = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
-	stepRE   = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
-	toolRE   = regexp.MustCompile(`^[A-Za-z0-9_.:/-]{1,128}$`)
-)
-
 // ValidTenant reports whether s is a tenant: [A-Za-z0-9_-]{1,64}.
-func ValidTenant(s string) bool { return tenantRE.MatchString(s) }
+func ValidTenant(s string) bool { return word(s, MaxTenant) }
 
 // ValidStepID reports whether s is a step id: [A-Za-z0-9_-]{1,64}.
-func ValidStepID(s string) bool { return stepRE.MatchString(s) }
+func ValidStepID(s string) bool { return word(s, MaxStepID) }
 
 // ValidTool reports whether s is a tool name: 1 to 128 of [A-Za-z0-9_.:/-].
-func ValidTool(s string) bool { return toolRE.MatchString(s) }
+func ValidTool(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; !plain(c) && c != '.' && c != ':' && c != '/' {
+			return false
+		}
+	}
+	return s != "" && len(s) <= MaxToolName
+}
 
 // ValidRun reports whether s is a run id: 1 to 128 bytes of any kind.
 func ValidRun(s string) bool { return len(s) >= 1 && len(s) <= MaxRunID }
+
+// ValidClient reports whether s is a client's token: [A-Za-z0-9_-]{1,64}.
+func ValidClient(s string) bool { return word(s, maxClient) }
+
+// word reports whether s is 1 to most of the bytes that stand for themselves.
+func word(s string, most int) bool {
+	for i := range len(s) {
+		if !plain(s[i]) {
+			return false
+		}
+	}
+	return s != "" && len(s) <= most
+}
 
 const upperHex = "0123456789ABCDEF"
 

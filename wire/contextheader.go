@@ -13,13 +13,13 @@ import (
 )
 
 // set writes the context into the headers of a step, or of a plan.
-func (c Context) set(h nats.Header) {
+func (c Context) set(h *header) {
 	if c.Len() == 0 {
 		return
 	}
 	b, _ := json.Marshal(c.entries()) // strings can't fail
-	h[subjects.HeaderContext] = []string{string(b)}
-	setSecrets(h, c)
+	h.set(subjects.HeaderContext, string(b))
+	setSecrets(h.Header, c)
 }
 
 // setSecrets names the secret keys of some contexts.
@@ -66,7 +66,10 @@ func (r RunContext) Of(step string) Context { return r.Steps[step].Over(r.All) }
 
 // Set writes the context into the headers of a submitted plan. A key that is secret anywhere is so everywhere.
 func (r RunContext) Set(h nats.Header) {
-	r.All.set(h)
+	if r.All.Len() == 0 && len(r.Steps) == 0 {
+		return
+	}
+	r.All.set(&header{Header: h})
 	all := []Context{r.All}
 	steps := map[string]map[string]string{}
 	for id, c := range r.Steps {

@@ -14,6 +14,28 @@ import (
 	"github.com/stepjet/stepjet/subjects"
 )
 
+// header is the headers of a message being written. Their values lie in one slice, so that they cost one allocation
+// together. More than eight of them would cost a larger map.
+type header struct {
+	nats.Header
+	values []string
+}
+
+func newHeader() header {
+	h := header{make(nats.Header, 8), make([]string, 0, 8)}
+	h.Header[subjects.HeaderVersion] = ourVersion
+	return h
+}
+
+// ourVersion is shared by all messages; nobody writes to it.
+var ourVersion = []string{subjects.Version}
+
+func (h *header) set(name, value string) {
+	n := len(h.values)
+	h.values = append(h.values, value)
+	h.Header[name] = h.values[n : n+1 : n+1]
+}
+
 // get reads a header by its exact name; the canonicalising Get of net/textproto costs more and would also match others.
 func get(h nats.Header, name string) string {
 	if v := h[name]; len(v) > 0 {
@@ -22,9 +44,9 @@ func get(h nats.Header, name string) string {
 	return ""
 }
 
-func setTime(h nats.Header, name string, t time.Time) {
+func (h *header) setTime(name string, t time.Time) {
 	if !t.IsZero() {
-		h[name] = []string{t.UTC().Format(time.RFC3339Nano)}
+		h.set(name, t.UTC().Format(time.RFC3339Nano))
 	}
 }
 
@@ -40,10 +62,10 @@ func getTime(h nats.Header, name string) time.Time {
 	return t
 }
 
-func setHandle(h nats.Header, handle *outcome.Handle) {
+func (h *header) setHandle(handle *outcome.Handle) {
 	if handle != nil {
 		b, _ := json.Marshal(handle) // three plain fields: it can't fail
-		h[subjects.HeaderHandle] = []string{string(b)}
+		h.set(subjects.HeaderHandle, string(b))
 	}
 }
 

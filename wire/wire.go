@@ -25,12 +25,12 @@ const InlineLimit = 256 << 10
 // Trace carries W3C Trace Context along, unread.
 type Trace struct{ Parent, State string }
 
-func (t Trace) set(h nats.Header) {
+func (t Trace) set(h *header) {
 	if t.Parent != "" {
-		h[subjects.HeaderTraceparent] = []string{t.Parent}
+		h.set(subjects.HeaderTraceparent, t.Parent)
 	}
 	if t.State != "" {
-		h[subjects.HeaderTracestate] = []string{t.State}
+		h.set(subjects.HeaderTracestate, t.State)
 	}
 }
 
@@ -58,7 +58,7 @@ func major(version string) (uint64, error) {
 }
 
 // Versioned gives the headers of a message that has no others than its version.
-func Versioned() nats.Header { return nats.Header{subjects.HeaderVersion: {subjects.Version}} }
+func Versioned() nats.Header { return nats.Header{subjects.HeaderVersion: ourVersion} }
 
 // Newer is the error for what a newer version of Stepjet has written.
 func Newer(what string) *fault.Error {
@@ -81,24 +81,22 @@ type Step struct {
 
 // Header writes the headers of a step.
 func (s Step) Header() nats.Header {
-	h := nats.Header{
-		subjects.HeaderVersion: {subjects.Version},
-		subjects.HeaderResult:  {s.Result},
-		subjects.HeaderKey:     {s.Key},
-		subjects.HeaderAttempt: {strconv.Itoa(s.Attempt)},
-	}
+	h := newHeader()
+	h.set(subjects.HeaderResult, s.Result)
+	h.set(subjects.HeaderKey, s.Key)
+	h.set(subjects.HeaderAttempt, strconv.Itoa(s.Attempt))
 	if s.Claim != "" {
-		h[subjects.HeaderClaim] = []string{s.Claim}
+		h.set(subjects.HeaderClaim, s.Claim)
 	}
 	if s.Timeout > 0 {
-		h[subjects.HeaderTimeout] = []string{strconv.FormatInt(s.Timeout.Milliseconds(), 10)}
+		h.set(subjects.HeaderTimeout, strconv.FormatInt(s.Timeout.Milliseconds(), 10))
 	}
-	setTime(h, subjects.HeaderDeadline, s.Deadline)
-	setTime(h, subjects.HeaderStartBy, s.StartBy)
-	s.Context.set(h)
-	setHandle(h, s.Handle)
-	s.Trace.set(h)
-	return h
+	h.setTime(subjects.HeaderDeadline, s.Deadline)
+	h.setTime(subjects.HeaderStartBy, s.StartBy)
+	s.Context.set(&h)
+	h.setHandle(s.Handle)
+	s.Trace.set(&h)
+	return h.Header
 }
 
 // ParseStep reads the headers of a step. The error says what a foreign message lacks.
@@ -138,31 +136,35 @@ type Result struct {
 
 // Message writes a result as headers and body.
 func (r Result) Message() (nats.Header, []byte) {
-	h := nats.Header{subjects.HeaderVersion: {subjects.Version}, subjects.HeaderStatus: {subjects.StatusOK}}
-	if r.Worker != "" {
-		h[subjects.HeaderWorker] = []string{r.Worker}
-	}
-	setTime(h, subjects.HeaderStarted, r.Started)
-	setTime(h, subjects.HeaderEnded, r.Ended)
-	r.Trace.set(h)
+	h := newHeader()
+	status := subjects.StatusOK
 	if r.Error != nil {
-		h[subjects.HeaderStatus] = []string{subjects.StatusError}
+		status = subjects.StatusError
+	}
+	h.set(subjects.HeaderStatus, status)
+	if r.Worker != "" {
+		h.set(subjects.HeaderWorker, r.Worker)
+	}
+	h.setTime(subjects.HeaderStarted, r.Started)
+	h.setTime(subjects.HeaderEnded, r.Ended)
+	r.Trace.set(&h)
+	if r.Error != nil {
 		body, err := json.Marshal(r.Error)
 		if err != nil || len(body) > InlineLimit { // details that are no JSON, or huge: the rest still counts
 			short := *r.Error
 			short.Details, short.Message, short.Hint = nil, Clip(short.Message, 4096), Clip(short.Hint, 4096)
 			body, _ = json.Marshal(&short)
 		}
-		return h, body
+		return h.Header, body
 	}
 	if r.Text {
-		h[subjects.HeaderContentType] = []string{"text/plain"}
+		h.set(subjects.HeaderContentType, "text/plain")
 	}
 	if r.Handle != nil {
-		setHandle(h, r.Handle)
-		return h, nil
+		h.setHandle(r.Handle)
+		return h.Header, nil
 	}
-	return h, r.Body
+	return h.Header, r.Body
 }
 
 // ParseResult reads a result. It never fails: what can't be read becomes a terminal error of the attempt, because the

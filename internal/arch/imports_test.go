@@ -19,7 +19,7 @@ import (
 const rules = `
 	fault             std
 	subjects          std
-	outcome           std fault internal/unknown
+	outcome           std fault internal/unknown gjson
 	wire              std fault subjects outcome nats
 	tool              std fault jsonschema
 	plan              std fault tool gjson sjson

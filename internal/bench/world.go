@@ -218,9 +218,12 @@ func (w *world) ledger() (records uint64, err error) {
 	return records, nil
 }
 
+// look is the pause between two looks at the ledger: looking counts as Stepjet's CPU.
+const look = 100 * time.Millisecond
+
 // purged waits until the ledger is empty: the finished runs are past their grace and gone.
 func (w *world) purged(within time.Duration) error {
-	for until := time.Now().Add(within); ; time.Sleep(20 * time.Millisecond) {
+	for until := time.Now().Add(within); ; time.Sleep(look) {
 		n, err := w.ledger()
 		if err != nil || n == 0 {
 			return err
