@@ -126,7 +126,11 @@ func (b *outbox) run() {
 func (b *outbox) send(empty []byte) (sent []byte, more bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	for b.busy { // a large write is under way; what came after it stays behind it
+		b.room.Wait()
+	}
 	sent, b.waiting = b.waiting, empty
+	b.room.Broadcast()
 	if len(sent) > 0 {
 		if _, err := b.write(sent); err != nil {
 			return sent, false
