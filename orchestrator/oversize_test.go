@@ -47,12 +47,12 @@ func TestRecordsWrittenByHandCanNotBloatTheOrchestrator(t *testing.T) {
 	require.NoError(t, err)
 	queue, err := js.PullSubscribe(subjects.ToolFilter("raw", 0), "raw", nats.Bind(subjects.StepsStream(0), "raw"))
 	require.NoError(t, err)
-	got, err := queue.Fetch(len(records), nats.MaxWait(10*time.Second))
-	require.NoError(t, err)
-	require.Len(t, got, len(records))
-	for _, m := range got {
+	for range records {
+		one, err := queue.Fetch(1, nats.MaxWait(10*time.Second)) // of several it gives those that have come
+		require.NoError(t, err)
+		m := one[0]
 		place := m.Header.Get(subjects.HeaderResult)
-		_, err := js.PublishMsg(&nats.Msg{Subject: place, Data: make([]byte, 2<<20)})
+		_, err = js.PublishMsg(&nats.Msg{Subject: place, Data: make([]byte, 2<<20)})
 		require.ErrorContains(t, err, "message size exceeds maximum allowed", "the ledger takes no giants")
 		a, _, ok := subjects.ParseStep(m.Subject)
 		require.True(t, ok)
