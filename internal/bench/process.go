@@ -21,7 +21,7 @@ type process struct {
 }
 
 // serverEnv is what deploy/README.md advises for nats-server.
-var serverEnv = []string{"GOGC=400", "GOMEMLIMIT=2GiB"}
+var serverEnv = []string{"GOGC=400", "GOMEMLIMIT=8GiB"}
 
 // start runs a role.
 func (w *world) start(r role) (*process, error) {
