@@ -86,7 +86,7 @@ const LaterField = ` + "`" + laterField + "`" + `
 
 // Known reports`},
 	{"wire/wire.go", "func Versioned() nats.Header { return nats.Header{", `func Versioned() nats.Header { return nats.Header{"Stepjet-Later": {"x"}, `},
-	{"wire/wire.go", "	h := nats.Header{\n		subjects.HeaderVersion: {subjects.Version},\n", "	h := nats.Header{\n		\"Stepjet-Later\": {\"x\"}, subjects.HeaderVersion: {subjects.Version},\n"},
+	{"wire/header.go", "	h.Header[subjects.HeaderVersion] = ourVersion\n", "	h.Header[subjects.HeaderVersion] = ourVersion\n	h.Header[\"Stepjet-Later\"] = []string{\"x\"}\n"},
 	{"wire/wire.go", "		body, err := json.Marshal(r.Error)\n", "		body, err := json.Marshal(r.Error)\n		body = Later(body)\n"},
 	{"orchestrator/open.go", "	body, err = start.encode()\n", "	body, err = start.encode()\n	body = wire.Later(body)\n"},
 	{"orchestrator/records.go", "	return b\n", "	return wire.Later(b)\n"},
