@@ -127,11 +127,11 @@ func (s *Store) replicas() int {
 }
 
 // Config gives what kv is told. Where every write is flushed, those that wait for the same flush go together. Steps are derived from the ledger, and sent again where a killed server loses some, so
-// without copies they are stored after the acknowledgement.
+// without copies they are stored after the acknowledgement. GroupCommit stays off (docs/adr/0009).
 func (s *Store) Config() kv.Config {
 	async := s.Steps == StepsAsync || s.Steps == "" && s.replicas() <= 1
 	return kv.Config{
-		Replicas: s.replicas(), Shards: s.Shards, StepsAsync: async, GroupCommit: s.Durability == DurabilityAlways && s.replicas() <= 1,
+		Replicas: s.replicas(), Shards: s.Shards, StepsAsync: async,
 		Retention: s.Retention, AckWait: s.AckWait, LedgerMaxBytes: s.LedgerMaxBytes,
 	}
 }

@@ -32,9 +32,9 @@ func TestTheDurabilityDial(t *testing.T) {
 	}{
 		{nil, nil, kv.Config{StepsAsync: true}, kv.SyncUnknown},
 		{[]string{"--durability", "default"}, nil, kv.Config{Replicas: 1, StepsAsync: true}, kv.SyncUnknown},
-		{[]string{"--durability", "always"}, nil, kv.Config{Replicas: 1, StepsAsync: true, GroupCommit: true}, kv.SyncAlways},
-		{[]string{"--durability", "always", "--shards", "8"}, nil, kv.Config{Replicas: 1, Shards: 8, StepsAsync: true, GroupCommit: true}, kv.SyncAlways},
-		{[]string{"--durability", "always", "--steps", "sync"}, nil, kv.Config{Replicas: 1, GroupCommit: true}, kv.SyncAlways},
+		{[]string{"--durability", "always"}, nil, kv.Config{Replicas: 1, StepsAsync: true}, kv.SyncAlways},
+		{[]string{"--durability", "always", "--shards", "8"}, nil, kv.Config{Replicas: 1, Shards: 8, StepsAsync: true}, kv.SyncAlways},
+		{[]string{"--durability", "always", "--steps", "sync"}, nil, kv.Config{Replicas: 1}, kv.SyncAlways},
 		{[]string{"--durability", "always", "--replicas", "3"}, nil, kv.Config{Replicas: 3}, kv.SyncAlways},
 		{[]string{"--durability", "replicated"}, nil, kv.Config{Replicas: 3}, kv.SyncUnknown},
 		{[]string{"--durability", "replicated", "--replicas", "5"}, nil, kv.Config{Replicas: 5}, kv.SyncUnknown},
@@ -82,5 +82,5 @@ func TestTheDialAlone(t *testing.T) {
 	s.DurabilityFlag(fs)
 	env := map[string]string{"STEPJET_DURABILITY": "always", "STEPJET_REPLICAS": "3"}
 	require.NoError(t, s.FromEnvironment(fs, func(name string) (string, bool) { v, ok := env[name]; return v, ok }))
-	require.Equal(t, kv.Config{Replicas: 1, StepsAsync: true, GroupCommit: true}, s.Config(), "what is not declared is not read")
+	require.Equal(t, kv.Config{Replicas: 1, StepsAsync: true}, s.Config(), "what is not declared is not read")
 }
