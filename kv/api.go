@@ -87,7 +87,7 @@ func transient(err error) bool {
 	}
 	for _, e := range []error{
 		nats.ErrTimeout, context.DeadlineExceeded, nats.ErrNoResponders, nats.ErrDisconnected, nats.ErrConnectionReconnecting,
-		nats.ErrReconnectBufExceeded, nats.ErrStaleConnection, errNoAnswer, errDisconnected, errApart,
+		nats.ErrReconnectBufExceeded, nats.ErrStaleConnection, errNoAnswer, errDisconnected,
 	} {
 		if errors.Is(err, e) {
 			return true

@@ -34,14 +34,10 @@ func (c Config) ledgerConfig(shard, shards int) jetstream.StreamConfig {
 		},
 		Storage: jetstream.FileStorage, Replicas: c.Replicas, MaxBytes: orUnlimited(c.LedgerMaxBytes),
 		MaxMsgSize: maxRecord, MaxMsgsPerSubject: 1, Discard: jetstream.DiscardNew, DiscardNewPerSubject: true,
-		AllowDirect: true, DenyDelete: true, Duplicates: 100 * time.Millisecond, AllowAtomicPublish: c.batches(),
+		AllowDirect: true, DenyDelete: true, Duplicates: 100 * time.Millisecond,
 		Metadata: map[string]string{metaShards: strconv.Itoa(shards)},
 	}
 }
-
-// batches tells whether the streams of records are made to take atomic batches. A batch is checked message by message as
-// single ones are, so it lets nothing around create-once either.
-func (c Config) batches() bool { return c.GroupCommit && c.Replicas == 1 }
 
 // stepsConfig is the work queue of a tool shard.
 func (c Config) stepsConfig(shard int) jetstream.StreamConfig {
@@ -68,7 +64,7 @@ func (c Config) historyConfig() jetstream.StreamConfig {
 		Subjects:    []string{subjects.BucketSubject(subjects.HistoryBucket, ">")},
 		Storage:     jetstream.FileStorage, Replicas: c.Replicas, MaxAge: c.Retention,
 		MaxMsgsPerSubject: 1, Discard: jetstream.DiscardNew, DiscardNewPerSubject: true,
-		AllowDirect: true, DenyDelete: true, Duplicates: 100 * time.Millisecond, AllowAtomicPublish: c.batches(),
+		AllowDirect: true, DenyDelete: true, Duplicates: 100 * time.Millisecond,
 	}
 }
 

@@ -26,9 +26,6 @@ type Config struct {
 	// StepsAsync lets step streams of one replica acknowledge before they write (PersistMode async). What they hold is
 	// derived and repaired by the sweep, so nothing is lost with it; with sync_interval always it saves two flushes a step.
 	StepsAsync bool
-	// GroupCommit lets the ledger and the history take atomic batches, and with one replica makes creates that wait for the
-	// same flush go as one (group.go). It is for servers with sync_interval always; others are slower with it.
-	GroupCommit bool
 	// Logger takes warnings, such as a store that is full; nil: none.
 	Logger *slog.Logger
 }

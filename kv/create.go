@@ -90,11 +90,7 @@ func (s *Store) create(ctx context.Context, subject string, h nats.Header, body 
 		h[headerExpect] = []string{strconv.FormatUint(fence.Seq, 10)}
 		h[headerExpectSubject] = []string{fence.Subject}
 	}
-	if g := s.groupOf(subject); g != nil {
-		g.send(&c.msg, c)
-	} else {
-		s.pub.send(&c.msg, c)
-	}
+	s.pub.send(&c.msg, c)
 	return c
 }
 

@@ -10,7 +10,6 @@
 //	stored                                      Written
 //	10071 wrong last sequence                   Decided; Gone where the create was fenced
 //	duplicate, 10164, no answer, no leader      unknown: asked again, or read back from the leader
-//	a batch that was not stored as a whole      unknown, for each of its members (group.go)
 //	10077 and other limits                      Decided if the record is there; otherwise the store is full: it waits
 //
 // Unknown is never taken for success. Reads that decide go to a stream's leader, never to a replica.

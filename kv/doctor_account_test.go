@@ -219,26 +219,6 @@ func TestFlushingIsComparedWithWhatIsAsked(t *testing.T) {
 	require.Equal(t, []string{"durability: ledger shards note"}, unwell(r))
 }
 
-func TestWhatCouldBeFlushedTogether(t *testing.T) {
-	t.Parallel()
-	p := admit(t, kv.Config{})
-	require.Empty(t, unwell(p.examine(kv.ExamineOptions{})), "who asks for nothing is told nothing")
-	want := kv.Config{GroupCommit: true}
-	for _, name := range []string{"KV_runs_0", "KV_history"} {
-		f := finding(t, p.examine(kv.ExamineOptions{Want: want}), "durability", name)
-		require.Equal(t, kv.Notable, f.Health)
-		require.True(t, f.Fixable)
-	}
-	require.True(t, finding(t, p.examine(kv.ExamineOptions{Want: want, Mend: true}), "durability", "KV_runs_0").Mended)
-	require.Empty(t, unwell(p.examine(kv.ExamineOptions{Want: want})))
-	for name, c := range streams(t, p.js) {
-		require.Equal(t, strings.HasPrefix(name, "KV_runs_") || name == "KV_history", c.AllowAtomicPublish, name)
-	}
-	require.Empty(t, unwell(p.examine(kv.ExamineOptions{})), "it stays, where nothing is asked for")
-	made := streams(t, admit(t, kv.Config{GroupCommit: true}).js)
-	require.True(t, made["KV_runs_0"].AllowAtomicPublish)
-}
-
 func ExampleCanLose() {
 	for _, what := range kv.CanLose(3, kv.SyncAlways) {
 		fmt.Println(what)

@@ -58,7 +58,7 @@ func (d *doctor) replicas(context.Context) error {
 }
 
 // durability says what is in force and what that can lose, and compares it with what is asked for.
-func (d *doctor) durability(ctx context.Context) error {
+func (d *doctor) durability(context.Context) error {
 	ledger := d.info(subjects.LedgerStream(0))
 	if ledger == nil || d.shards == 0 {
 		return nil
@@ -68,7 +68,6 @@ func (d *doctor) durability(ctx context.Context) error {
 		async = steps.Config.PersistMode == jetstream.AsyncPersistMode
 	}
 	d.syncAsked()
-	d.batches(ctx)
 	d.copies(ledger.Config.Replicas)
 	if d.o.Sync == SyncAlways && d.shards == 1 {
 		d.add(Finding{
@@ -97,28 +96,6 @@ func (d *doctor) durability(ctx context.Context) error {
 		Means: strings.Join(CanLose(ledger.Config.Replicas, d.o.Seen), "; "),
 	}, nil)
 	return nil
-}
-
-// batches says where records could be flushed together, and are not.
-func (d *doctor) batches(ctx context.Context) {
-	if !d.o.Want.GroupCommit {
-		return
-	}
-	for _, a := range d.assets {
-		if !a.want.AllowAtomicPublish || a.info == nil || a.info.Config.AllowAtomicPublish || a.info.Config.Replicas > 1 {
-			continue
-		}
-		update := a.info.Config
-		update.AllowAtomicPublish = true
-		d.add(Finding{
-			About: a.want.Name, Health: Notable, Expected: "allow_atomic", Found: "not set",
-			Means: "nothing is lost by it; records that wait for the disk at the same time are flushed one by one",
-			Fix:   "sets it; programs use it from their next start on",
-		}, func() error {
-			_, err := d.s.js.UpdateStream(ctx, update)
-			return err
-		})
-	}
 }
 
 // syncAsked compares how the server flushes with what is asked of it.

@@ -33,7 +33,6 @@ const (
 	codeSequenceNotReady  jetstream.ErrorCode = 10163
 	codeSequenceInFlight  jetstream.ErrorCode = 10164
 	codeTooManyRequests   jetstream.ErrorCode = 10167
-	codeNoBatches         jetstream.ErrorCode = 10174
 	codeOffline           jetstream.ErrorCode = 10194
 )
 
@@ -67,7 +66,7 @@ var faultOfError = []struct {
 	{jetstream.ErrKeyNotFound, fault.NotFound}, {jetstream.ErrMsgNotFound, fault.NotFound},
 	{jetstream.ErrObjectNotFound, fault.NotFound},
 	{jetstream.ErrBucketNotFound, fault.NotReady}, {jetstream.ErrStreamNotFound, fault.NotReady},
-	{nats.ErrNoResponders, fault.NotReady}, {errApart, fault.NotReady},
+	{nats.ErrNoResponders, fault.NotReady},
 	{nats.ErrTimeout, fault.Timeout}, {context.DeadlineExceeded, fault.Timeout}, {context.Canceled, fault.Cancelled},
 }
 

@@ -30,15 +30,7 @@ func limitStream(t testing.TB, s *kv.Store, name string, bytes int64) {
 
 func TestAFullLedgerDropsNothingAndGoesOn(t *testing.T) {
 	t.Parallel()
-	t.Run("one by one", func(t *testing.T) { t.Parallel(); fullLedger(t, kv.Config{LedgerMaxBytes: 16 << 10}) })
-	t.Run("together", func(t *testing.T) {
-		t.Parallel()
-		fullLedger(t, kv.Config{LedgerMaxBytes: 16 << 10, GroupCommit: true})
-	})
-}
-
-func fullLedger(t *testing.T, cfg kv.Config) {
-	s := setup(t, cfg)
+	s := setup(t, kv.Config{LedgerMaxBytes: 16 << 10})
 	body := make([]byte, 1000)
 	first := subjects.NewRun("t", "first")
 	g := submit(t, s, first, "{}")

@@ -23,7 +23,6 @@ func parseAck(m *nats.Msg) ack {
 	var full struct {
 		Error     *jetstream.APIError `json:"error"`
 		Seq       uint64              `json:"seq"`
-		Count     int                 `json:"count"`
 		Duplicate bool                `json:"duplicate"`
 	}
 	if json.Unmarshal(m.Data, &full) != nil || full.Error == nil && full.Seq == 0 {
@@ -36,7 +35,7 @@ func parseAck(m *nats.Msg) ack {
 		}
 		return ack{code: code, text: full.Error.Description}
 	}
-	return ack{seq: full.Seq, count: full.Count, duplicate: full.Duplicate}
+	return ack{seq: full.Seq, duplicate: full.Duplicate}
 }
 
 var (

@@ -21,7 +21,6 @@ var (
 // ack is what a publish came to: stored at seq, or one of the others.
 type ack struct {
 	seq       uint64
-	count     int                 // of an atomic batch: how many messages were stored, seq is the last one's
 	duplicate bool                // the server says it had this message id before; it stored nothing now
 	code      jetstream.ErrorCode // JetStream refused it
 	text      string              // its words
@@ -275,15 +274,6 @@ type queue struct {
 func (q *queue) len() int { return len(q.items) - q.head }
 
 func (q *queue) push(x queued) { q.items = append(q.items, x) }
-
-// first takes the first n, which there are.
-func (q *queue) first(n int) []queued {
-	all := make([]queued, n)
-	for i := range all {
-		all[i], _ = q.pop()
-	}
-	return all
-}
 
 func (q *queue) pop() (queued, bool) {
 	if q.head == len(q.items) {

@@ -48,11 +48,6 @@ func TestThousandsAtOnceAreAllDecided(t *testing.T) {
 
 func TestARestartInTheMiddleLosesAndDoublesNothing(t *testing.T) {
 	t.Parallel()
-	t.Run("one by one", func(t *testing.T) { t.Parallel(); restartInTheMiddle(t, kv.Config{}) })
-	t.Run("together", func(t *testing.T) { t.Parallel(); restartInTheMiddle(t, together) })
-}
-
-func restartInTheMiddle(t *testing.T, cfg kv.Config) {
 	dir := t.TempDir()
 	start := func(listen string) *embedded.Server {
 		srv, err := embedded.Start(embedded.Options{Dir: dir, Listen: listen})
@@ -61,7 +56,7 @@ func restartInTheMiddle(t *testing.T, cfg kv.Config) {
 		return srv
 	}
 	srv := start("127.0.0.1:0")
-	s := setupOn(t, srv, cfg)
+	s := setupOn(t, srv, kv.Config{})
 	const n = 6000
 	var decided atomic.Int64
 	done := make(chan struct{})

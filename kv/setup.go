@@ -79,9 +79,6 @@ func (s *Store) bind(ctx context.Context, ledger jetstream.Stream) (err error) {
 		return err
 	}
 	s.cfg.Replicas = cfg.Replicas
-	for shard := range s.shards { // the first one's word counts for all
-		s.groupUp(subjects.LedgerBucket(shard), cfg)
-	}
 	s.blobs, err = s.blobBucket(ctx)
 	return err
 }
@@ -103,12 +100,8 @@ func (s *Store) setup(ctx context.Context) error {
 		streams = append(streams, s.cfg.ledgerConfig(i, shards))
 	}
 	for _, cfg := range streams {
-		stream, err := s.ensureStream(ctx, cfg)
-		if err != nil {
+		if _, err := s.ensureStream(ctx, cfg); err != nil {
 			return err
-		}
-		if cfg.Name == subjects.BucketStream(subjects.HistoryBucket) {
-			s.groupUp(subjects.HistoryBucket, stream.CachedInfo().Config)
 		}
 	}
 	if err := errors.Join(s.ensureBlobs(ctx), s.ensureSteps(ctx, 0)); err != nil {

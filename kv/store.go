@@ -33,8 +33,7 @@ type Store struct {
 	fullAt  atomic.Int64 // when the log was last told that a stream is full, Unix seconds
 	behind  sentinels
 	mortal  mortal
-	groups  map[string]*group // by bucket, of those whose creates may go together
-	slow    chan struct{}     // room for creates and dispatches that are not settled by their first answer
+	slow    chan struct{} // room for creates and dispatches that are not settled by their first answer
 }
 
 // maxSlow is how many publishes may be read back or repeated at a time; after a reconnect there may be thousands.
@@ -67,13 +66,7 @@ func (s *Store) MaxPayload() int64 { return s.nc.MaxPayload() }
 
 // Inflight gives how many creates and dispatches wait for their first answer. Beyond some thousands, a caller that can
 // wait should: they are kept in memory.
-func (s *Store) Inflight() int {
-	n := s.pub.inflight()
-	for _, g := range s.groups {
-		n += g.waiting()
-	}
-	return n
-}
+func (s *Store) Inflight() int { return s.pub.inflight() }
 
 // SubmitSubject gives the subject that a Go client publishes (or Creates) a plan to.
 func (s *Store) SubmitSubject(r subjects.Run) string { return subjects.SubmitTo(r, s.shards) }

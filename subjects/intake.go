@@ -50,19 +50,6 @@ func ParseSubmit(subject string) (Run, bool) {
 	return Run{}, false
 }
 
-// StoredIn gives the KV bucket that a subject of a bucket, or one that a plan is published to, is stored in, where there
-// are shards ledger shards; "" for any other subject.
-func StoredIn(subject string, shards int) string {
-	if rest, ok := strings.CutPrefix(subject, "$KV."); ok {
-		bucket, _, _ := strings.Cut(rest, ".")
-		return bucket
-	}
-	if r, ok := ParseSubmit(subject); ok {
-		return LedgerBucket(LedgerShard(r.Partition(), shards))
-	}
-	return ""
-}
-
 // StreamOf gives the stream that a subject of a bucket or of a step stream is stored in; "" for any other subject.
 func StreamOf(subject string) string {
 	if rest, ok := strings.CutPrefix(subject, "$KV."); ok {

@@ -126,8 +126,8 @@ func (s *Store) replicas() int {
 	return s.Replicas
 }
 
-// Config gives what kv is told. Where every write is flushed, those that wait for the same flush go together. Steps are derived from the ledger, and sent again where a killed server loses some, so
-// without copies they are stored after the acknowledgement. GroupCommit stays off (docs/adr/0009).
+// Config gives what kv is told. Steps are derived from the ledger, and sent again where a killed server loses some, so
+// without copies they are stored after the acknowledgement.
 func (s *Store) Config() kv.Config {
 	async := s.Steps == StepsAsync || s.Steps == "" && s.replicas() <= 1
 	return kv.Config{

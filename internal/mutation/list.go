@@ -30,23 +30,11 @@ var mutants = []mutant{
 	},
 	{
 		"message-id", "a record is sent with a message id",
-		"kv/create.go", "	if g := s.groupOf(subject); g != nil {", "	h[headerMsgID] = []string{subject}\n	if g := s.groupOf(subject); g != nil {", "./kv ./orchestrator", "",
+		"kv/create.go", "	s.pub.send(&c.msg, c)\n	return c", "	h[headerMsgID] = []string{subject}\n	s.pub.send(&c.msg, c)\n	return c", "./kv ./orchestrator", "",
 	},
 	{
 		"no-fence", "a fence is ignored",
 		"kv/create.go", "	if fence == nil {\n		h[headerExpect]", "	if true {\n		h[headerExpect]", "./kv", "",
-	},
-	{
-		"batch-refused", "a batch that was refused counts as written for each of its members",
-		"kv/group.go", "	whole := a.err == nil && a.code == 0 && !a.duplicate && a.count == len(b.members)", "	whole := a.err == nil", "./kv", "Batch|Own|Forbidden",
-	},
-	{
-		"batch-decided", "a batch that was refused counts as decided for each of its members",
-		"kv/group.go", "		x.to.acked(ack{err: errApart})", "		x.to.acked(a)", "./kv", "Batch|Own|Cut",
-	},
-	{
-		"batch-in-parts", "a server that stores a batch one by one is believed to have stored all of it",
-		"kv/group.go", " && a.count == len(b.members)", "", "./kv", "Batch",
 	},
 	{
 		"ack-before-record", "a worker acknowledges before the record stands",
