@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"strconv"
@@ -150,17 +151,22 @@ func (s *Store) askBy(ctx context.Context, send func(ctx context.Context, try in
 		if err != nil {
 			return err
 		}
-		var failed struct {
-			Error *jetstream.APIError `json:"error"`
-		}
-		if err := json.Unmarshal(answer, &failed); err != nil {
-			return err
-		}
-		if failed.Error != nil {
-			return failed.Error
-		}
-		return json.Unmarshal(answer, out)
+		return apiAnswer(answer, out)
 	})
+}
+
+// apiAnswer reads what the API answered into out, or gives the error that it answered with.
+func apiAnswer(answer []byte, out any) error {
+	var failed struct {
+		Error *jetstream.APIError `json:"error"`
+	}
+	if err := json.Unmarshal(answer, &failed); err != nil {
+		return fmt.Errorf("reading the API's answer: %w", err)
+	}
+	if failed.Error != nil {
+		return failed.Error
+	}
+	return json.Unmarshal(answer, out)
 }
 
 // streamState is what Stepjet reads of STREAM.INFO, which the stream's leader answers.

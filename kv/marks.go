@@ -3,10 +3,7 @@ package kv
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"strconv"
-
-	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/subjects"
@@ -92,14 +89,8 @@ func (s *Store) PurgeUpTo(ctx context.Context, shard int, filter string, sequenc
 	if err != nil {
 		return s.explain(ctx, err)
 	}
-	var failed struct {
-		Error *jetstream.APIError `json:"error"`
-	}
-	if err := json.Unmarshal(answer.Data, &failed); err != nil {
-		return Fault(fmt.Errorf("reading the answer to a purge: %w", err))
-	}
-	if failed.Error != nil {
-		return Fault(failed.Error)
+	if err := apiAnswer(answer.Data, &struct{}{}); err != nil {
+		return Fault(err)
 	}
 	return nil
 }

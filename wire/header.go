@@ -64,7 +64,7 @@ func getTime(h nats.Header, name string) time.Time {
 
 func (h *header) setHandle(handle *outcome.Handle) {
 	if handle != nil {
-		b, _ := json.Marshal(handle) // three plain fields: it can't fail
+		b, _ := json.Marshal(handle) // plain fields: it can't fail
 		h.set(subjects.HeaderHandle, string(b))
 	}
 }
