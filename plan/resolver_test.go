@@ -3,11 +3,13 @@ package plan_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/plan"
 )
 
@@ -93,4 +95,26 @@ func ExamplePlan_NewResolver() {
 	// Output:
 	// {"id": "x"} true
 	// {"id": "y"} true
+}
+
+// What is picked out of a large result is copied, the result is not: a reference to its last item allocates the arguments
+// and a place for each 32 items before it.
+func TestAReferenceIntoALargeResultCopiesOnlyWhatItNames(t *testing.T) { // not parallel: it counts what this process allocates
+	const n = 20_000
+	p := parsed(t, fanOut(1, func(int) string { return fmt.Sprintf(".deep.list[%d].n", n-1) }))
+	body := items(n)
+	require.Greater(t, len(body), 1<<20)
+	result := func(int) ([]byte, bool) { return body, true }
+	allocated := func(arguments func(int, func(int) ([]byte, bool)) ([]byte, *fault.Error)) uint64 {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		got, err := arguments(1, result)
+		runtime.ReadMemStats(&after)
+		require.Nil(t, err)
+		require.Equal(t, fmt.Sprintf(`{"v":%d}`, n-1), string(got))
+		return after.TotalAlloc - before.TotalAlloc
+	}
+	const places = n / 32 * 4 * 4 // four bytes each, and a slice that grows is allocated some times over
+	require.Less(t, allocated(p.Arguments), uint64(places+1<<10))
+	require.Less(t, allocated(p.NewResolver().Arguments), uint64(places+1<<10))
 }
