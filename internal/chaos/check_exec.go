@@ -160,11 +160,13 @@ func (c *checker) checkSightings() {
 	}
 }
 
-// cameBack reports whether a message is of a decided attempt, and a server was killed: it may keep a consumer's
+// cameBack reports whether a message is of a decided attempt, and a server went and came back: it may keep a consumer's
 // acknowledgement and forget that it removed the message. Nobody is given it; the doctor finds it.
 func (c *checker) cameBack(subject string) bool {
 	a, _, ok := subjects.ParseStep(subject)
-	if !ok || !slices.ContainsFunc(c.ev.Faults, func(f Fault) bool { return strings.HasSuffix(f.Kind, "killed: back") }) {
+	if !ok || !slices.ContainsFunc(c.ev.Faults, func(f Fault) bool {
+		return slices.Contains([]string{natsKilled + isBack, leaderKilled + isBack, natsRestarted + isBack}, f.Kind)
+	}) {
 		return false
 	}
 	_, decided := c.run(a.Tenant, a.Plain()).decided[attemptKey{a.Generation, a.Step, a.Number}]

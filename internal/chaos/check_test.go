@@ -190,6 +190,21 @@ func TestEveryInvariantIsChecked(t *testing.T) {
 			}), "found %.2000v", Check(f.Evidence).Violations)
 		})
 	}
+	for kind, allowed := range map[string]bool{natsKilled + isBack: true, natsRestarted + isBack: true, "worker killed" + isBack: false, natsKilled: false} {
+		t.Run("a step message that came back, "+kind, func(t *testing.T) {
+			t.Parallel()
+			f := forge(t, ev)
+			rec, ok := subjects.ParseRecord(f.Ledger[f.step("s3")].Subject)
+			require.True(t, ok)
+			f.Pending = []string{subjects.Step(rec.Attempt, 0)}
+			f.Faults = append(slices.Clone(f.Faults), Fault{Kind: kind, At: time.Now()})
+			report := Check(f.Evidence)
+			require.Equal(t, allowed, len(report.Violations) == 0, "%v", report.Violations)
+			require.Equal(t, allowed, report.Counts[sometimesBack] == 1)
+			f.AckPending = 1 // it is leased, so somebody was given it
+			require.NotEmpty(t, Check(f.Evidence).Violations)
+		})
+	}
 	t.Run("a loss that is allowed for", func(t *testing.T) {
 		t.Parallel()
 		f := forge(t, ev)

@@ -87,7 +87,8 @@ func (p *process) kill() {
 	<-p.gone
 }
 
-// term asks the process to end, and says whether it did in time. One that did not is killed.
+// term asks the process to end, and says whether it did in time. One that did not writes to its log what it was about
+// (Go does on SIGQUIT), and is killed.
 func (p *process) term(patience time.Duration) error {
 	p.cont()
 	_ = p.cmd.Process.Signal(syscall.SIGTERM)
@@ -95,6 +96,11 @@ func (p *process) term(patience time.Duration) error {
 	case <-p.gone:
 		return nil
 	case <-time.After(patience):
+		_ = p.cmd.Process.Signal(syscall.SIGQUIT)
+		select {
+		case <-p.gone:
+		case <-time.After(2 * time.Second):
+		}
 		p.kill()
 		return fault.New(fault.Timeout, "the process %s did not end within %v", p.role.Name, patience)
 	}

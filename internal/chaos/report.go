@@ -94,13 +94,18 @@ func Machine() string {
 	return fmt.Sprintf("%d cores of %s, %s, %s", runtime.NumCPU(), model, runtime.Version(), runtime.GOOS)
 }
 
-// Commit gives the version of the code in the current folder.
+// Commit gives the version of the code in the current folder, with a + where something was changed since. Documents and
+// figures do not count: each scenario writes them.
 func Commit() string {
-	out, err := exec.Command("git", "describe", "--always", "--dirty=+").Output()
+	out, err := exec.Command("git", "describe", "--always").Output()
 	if err != nil {
 		return "unknown"
 	}
-	return strings.TrimSpace(string(out))
+	commit := strings.TrimSpace(string(out))
+	if exec.Command("git", "diff", "--quiet", "HEAD", "--", ":/", ":(top,exclude)docs", ":(top,exclude)bench").Run() != nil {
+		commit += "+"
+	}
+	return commit
 }
 
 // Print writes a row for a person who waits for it.

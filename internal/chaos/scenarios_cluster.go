@@ -110,7 +110,7 @@ var leaderKill = Scenario{
 			streams := []string{subjects.LedgerStream(0), subjects.StepsStream(0), subjects.BucketStream(subjects.HistoryBucket)}
 			n, err := h.leader(ctx, streams[i%len(streams)])
 			if err == nil {
-				err = h.killed(ctx, "leader killed", n, h.between(500*time.Millisecond, 4*time.Second), "*")
+				err = h.killed(ctx, leaderKilled, n, h.between(500*time.Millisecond, 4*time.Second), "*")
 			}
 			if err == nil {
 				err = h.agreed(ctx)
@@ -125,7 +125,7 @@ var leaderKill = Scenario{
 	},
 	Sometimes: []string{sometimesReplayed, sometimesAsked},
 	Seconds:   60,
-	Figures:   figures(lost, compared("leader killed", ""), attempts),
+	Figures:   figures(lost, compared(leaderKilled, ""), attempts),
 }
 
 // apart cuts one server with one orchestrator, worker and agent off from the rest, again and again.

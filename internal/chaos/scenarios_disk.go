@@ -53,6 +53,8 @@ func (h *Harm) probe(ctx context.Context, n int) error {
 const (
 	probePatience = 2 * time.Second
 	probed        = "probe: "
+	endPatience   = 20 * time.Second
+	didNotEnd     = "nats did not end"
 )
 
 var diskFull = Scenario{
@@ -74,20 +76,20 @@ var diskFull = Scenario{
 		}
 		// Whether NATS takes writes again by itself, is what this pause is for.
 		waited := sleep(ctx, 3*time.Second)
-		h.fault("nats restarted", "*")
+		h.fault(natsRestarted, "*")
 		if i%2 == 0 {
 			h.part("n1").kill()
-		} else if err := h.part("n1").term(20 * time.Second); err != nil {
-			return err
+		} else if h.part("n1").term(endPatience) != nil {
+			h.fault(didNotEnd) // killed, as whoever runs it would
 		}
 		if err := h.again(context.WithoutCancel(ctx), "n1"); err != nil {
 			return err
 		}
-		h.fault("nats back")
+		h.fault(natsRestarted+isBack, "*")
 		return waited
 	}),
 	Sometimes: []string{sometimesReplayed},
-	Figures:   figures(losses, byItself, told, resumed("nats back", "first step after NATS was started anew"), attempts),
+	Figures:   figures(losses, byItself, told, ended, resumed(natsRestarted+isBack, "first step after NATS was started anew"), attempts),
 }
 
 // byItself counts the times that steps went on once there was room, before NATS was started anew.
@@ -104,6 +106,17 @@ func byItself(e *Evidence, _ *Report) string {
 		}
 	}
 	return fmt.Sprintf("NATS took plans again by itself %d of %d times", went, times)
+}
+
+// ended counts the times that NATS did not end when it was asked to.
+func ended(e *Evidence, _ *Report) string {
+	n := 0
+	for _, f := range e.Faults {
+		if f.Kind == didNotEnd {
+			n++
+		}
+	}
+	return fmt.Sprintf("asked to end with SIGTERM, NATS had not %d times after %v and was killed", n, endPatience)
 }
 
 // told counts what probes were told while the disk was full.

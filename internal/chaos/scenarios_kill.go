@@ -5,6 +5,15 @@ import (
 	"time"
 )
 
+// The faults after which a server may have forgotten something, and what is added to the kind of a fault once who was
+// killed is back.
+const (
+	natsKilled    = "nats killed"
+	leaderKilled  = "leader killed"
+	natsRestarted = "nats restarted"
+	isBack        = ": back"
+)
+
 // killed kills a node as kill -9 does, lets some time pass, and starts it again.
 func (h *Harm) killed(ctx context.Context, kind, node string, down time.Duration, workers ...string) error {
 	h.hit(kind, workers...)
@@ -17,7 +26,7 @@ func (h *Harm) killed(ctx context.Context, kind, node string, down time.Duration
 	}
 	// What a worker was handed before its server was killed, and which waited for the server to be back, begins now; the
 	// server may have forgotten these leases.
-	h.fault(kind+": back", workers...)
+	h.fault(kind+isBack, workers...)
 	return nil
 }
 
@@ -128,7 +137,7 @@ var natsKill = Scenario{
 	Unbroken: true,
 	Inject: func(ctx context.Context, h *Harm) error {
 		for {
-			if err := h.killed(ctx, "nats killed", "n1", h.between(0, 2*time.Second), "*"); err != nil {
+			if err := h.killed(ctx, natsKilled, "n1", h.between(0, 2*time.Second), "*"); err != nil {
 				return err
 			}
 			if err := sleep(ctx, h.between(500*time.Millisecond, 2*time.Second)); err != nil {
@@ -137,5 +146,5 @@ var natsKill = Scenario{
 		}
 	},
 	Sometimes: []string{sometimesReplayed, sometimesAsked},
-	Figures:   figures(lost, silence("nats killed: back", "silence after the server is back"), attempts),
+	Figures:   figures(lost, silence(natsKilled+isBack, "silence after the server is back"), attempts),
 }

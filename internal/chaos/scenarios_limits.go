@@ -193,7 +193,7 @@ var reconnectHerd = Scenario{
 		server := int64(0)
 		err := loop(4*time.Second, 6*time.Second, func(ctx context.Context, h *Harm, _ int) error {
 			server = max(server, peakRSS(h.part("n1")))
-			return h.killed(ctx, "nats killed", "n1", time.Second, "*")
+			return h.killed(ctx, natsKilled, "n1", time.Second, "*")
 		})(ctx, h)
 		for _, n := range []string{"o1", "o2", "w1", "w2", "w3", herdNode} {
 			if !h.part(n).alive() || h.lives[n] != 1 {
@@ -217,7 +217,7 @@ var reconnectHerd = Scenario{
 		}
 		return []string{
 			fmt.Sprintf("%d of %d runs of clients that came back got their outcome", got, back), e.Memory, lost(e, r),
-			silence("nats killed: back", "silence after the server is back")(e, r),
+			silence(natsKilled+isBack, "silence after the server is back")(e, r),
 		}
 	},
 }
