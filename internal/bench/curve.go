@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Point is one of the curve of costs.
+// Point is one of the curve of costs, medians of its rounds.
 type Point struct {
 	// InFlight is how many runs were under way at a time at most; Mean is their mean number.
 	InFlight int     `json:"in_flight"`
@@ -19,12 +19,17 @@ type Point struct {
 // Curve is the cost of a step against the runs in flight, of JetStream alone and of Stepjet: a file of bench/.
 type Curve struct {
 	Stamp
+	Rounds int                `json:"rounds"`
 	Points []Point            `json:"points"`
 	PeakMB map[string]float64 `json:"peak_memory_mib"`
 }
 
-// curveMost is the most runs in flight of the curve.
-const curveMost = 100_000
+// curveMost is the most runs in flight of the curve; curveRounds is how often each point is measured at most, since a
+// round takes minutes.
+const (
+	curveMost   = 100_000
+	curveRounds = 3
+)
 
 // measureCurve lets more and more runs be under way at a time, all of them at work.
 func measureCurve(ctx context.Context, env Env, cfg Config, s Stamp) (any, error) {
@@ -45,29 +50,39 @@ func measureCurve(ctx context.Context, env Env, cfg Config, s Stamp) (any, error
 		return nil, err
 	}
 	w.rest(2 * time.Second)
-	c := &Curve{Stamp: s}
-	for _, n := range []int{1, 3, 10, 30, 100, 300, 1000, 3000, 10_000, 30_000, 100_000} {
-		if float64(n) > curveMost*cfg.Scale && n > 1 {
-			break
+	c := &Curve{Stamp: s, Rounds: min(cfg.Rounds, curveRounds)}
+	points := curvePoints(cfg.Scale)
+	floors, figures := make([][]Figures, len(points)), make([][]Figures, len(points))
+	for range c.Rounds { // from few to many in each: the machine's moods are no part of the curve
+		for i, n := range points {
+			start := time.Now()
+			both, err := r.round(ctx, curveShape(n), 0)
+			if err != nil {
+				return nil, err
+			}
+			floors[i], figures[i] = append(floors[i], both[0]), append(figures[i], both[1])
+			w.Progress(fmt.Sprintf("%6d in flight: %s; floor %.3f CPU; %.0f s", n, both[1], both[0].CPU, time.Since(start).Seconds()))
 		}
-		// Enough of them for a second or two, and for the number under way to be reached.
-		shape := diamondShape(n, max(n+n/4, min(500*n, 5000)))
-		start := time.Now()
-		both, busy, err := r.point(ctx, shape)
-		if err != nil {
-			return nil, err
-		}
-		p := Point{InFlight: n, Mean: busy, Runs: shape.Runs, Floor: both[0], Figures: both[1]}
-		w.Progress(fmt.Sprintf("%6d in flight (mean %.0f): %s; floor %.3f CPU; %.0f s", n, p.Mean, p.Figures, p.Floor.CPU, time.Since(start).Seconds()))
-		c.Points = append(c.Points, p)
+	}
+	for i, n := range points {
+		s, f := curveShape(n), medians(figures[i])
+		// Little's law: as many as come a second, times how long each stays. The median stands for the mean.
+		busy := f.Rate / float64(s.Steps) * f.RunMS / 1000
+		c.Points = append(c.Points, Point{InFlight: n, Mean: busy, Runs: s.Runs, Floor: medians(floors[i]), Figures: f})
 	}
 	c.PeakMB = w.memory()
 	return c, nil
 }
 
-// point measures either side, and how many runs were under way on average.
-func (r *rival) point(ctx context.Context, s Shape) (both [2]Figures, mean float64, err error) {
-	both, err = r.round(ctx, s, 0)
-	// Little's law: as many as come a second, times how long each stays. The median stands for the mean.
-	return both, both[1].Rate / float64(s.Steps) * both[1].RunMS / 1000, err
+// curvePoints gives how many runs are under way at each point.
+func curvePoints(scale float64) (points []int) {
+	for _, n := range []int{1, 3, 10, 30, 100, 300, 1000, 3000, 10_000, 30_000, curveMost} {
+		if n == 1 || float64(n) <= curveMost*scale {
+			points = append(points, n)
+		}
+	}
+	return points
 }
+
+// curveShape is enough runs for a second or two, and for the number under way to be reached.
+func curveShape(n int) Shape { return diamondShape(n, max(n+n/4, min(500*n, 5000))) }
