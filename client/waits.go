@@ -31,8 +31,10 @@ type pending struct {
 	reads   int  // since it was queued
 }
 
-// pauses are the times between two reads of the history for one run. The last one is repeated.
-var pauses = []time.Duration{250 * time.Millisecond, 500 * time.Millisecond, time.Second, 2 * time.Second, 4 * time.Second, 5 * time.Second}
+// pauses are the times between two reads of the history for one run. The last one is repeated. A notice is lost with a
+// connection, after which all is read at once, or with an orchestrator, whose share moves on after seconds; so the first
+// read need not come while most runs still go on.
+var pauses = []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 5 * time.Second}
 
 // read is a run whose history is to be read at a time.
 type read struct {

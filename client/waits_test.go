@@ -41,7 +41,7 @@ func TestReadsAreSpreadOut(t *testing.T) {
 	w.join(p, start) // two waiters, one entry
 	var gaps []time.Duration
 	last := start
-	for now := start; len(gaps) < 8; now = now.Add(10 * time.Millisecond) {
+	for now := start; len(gaps) < len(pauses)+2; now = now.Add(10 * time.Millisecond) {
 		for _, q := range w.due(now, 100) {
 			gaps = append(gaps, now.Sub(last))
 			last = now
