@@ -28,7 +28,7 @@ func (c *Curve) markdown(b *strings.Builder) {
 	if c == nil {
 		return
 	}
-	fmt.Fprintf(b, "\n### Cost of a step against the runs in flight\n\n%s. Diamonds of seven steps, all of them at work, client included; medians of %d rounds.\n\n![CPU seconds per 1,000 steps against the runs in flight](%s)\n", c.stamp(), max(c.Rounds, 1), plotFile)
+	fmt.Fprintf(b, "\n### Cost of a step against the runs in flight\n\n%s. Diamonds of seven steps, all of them at work, client included; medians of %d rounds.\n\n![CPU seconds per 1,000 steps against the runs in flight](%s)\n", c.stamp(), c.Rounds, plotFile)
 	table(b, 0, "runs in flight", "CPU s per 1,000 steps", "JetStream alone", "ratio", "steps/s", "ms a run, median")
 	for _, p := range c.Points {
 		row(b, whole(p.InFlight), number(p.Figures.CPU), number(p.Floor.CPU), fmt.Sprintf("%.2f", over(p.Figures.CPU, p.Floor.CPU)), number(p.Figures.Rate), number(p.Figures.RunMS))

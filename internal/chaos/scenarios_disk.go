@@ -110,21 +110,21 @@ func byItself(e *Evidence, _ *Report) string {
 
 // ended counts the times that NATS did not end when it was asked to.
 func ended(e *Evidence, _ *Report) string {
-	n := 0
-	for _, f := range e.Faults {
-		if f.Kind == didNotEnd {
-			n++
-		}
-	}
-	return fmt.Sprintf("asked to end with SIGTERM, NATS had not %d times after %v and was killed", n, endPatience)
+	return fmt.Sprintf("asked to end with SIGTERM, NATS had not %d times after %v and was killed", faultKinds(e)[didNotEnd], endPatience)
 }
 
-// told counts what probes were told while the disk was full.
-func told(e *Evidence, _ *Report) string {
+// faultKinds counts the faults of each kind.
+func faultKinds(e *Evidence) map[string]int {
 	n := map[string]int{}
 	for _, f := range e.Faults {
 		n[f.Kind]++
 	}
+	return n
+}
+
+// told counts what probes were told while the disk was full.
+func told(e *Evidence, _ *Report) string {
+	n := faultKinds(e)
 	var kinds []string
 	for _, kind := range slices.Sorted(maps.Keys(n)) {
 		if code, ok := strings.CutPrefix(kind, probed); ok {
