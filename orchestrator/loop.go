@@ -40,6 +40,7 @@ type loop struct {
 	released func()
 
 	runs    map[subjects.Run]*run
+	oldest  [subjects.Partitions]oldest
 	timers  timers
 	sweeps  sweeper
 	purges  purger

@@ -173,7 +173,7 @@ func (l *loop) drop(lost partitions) {
 	before := l.cursors()
 	for p := range lost {
 		if lost[p] {
-			l.owned[p] = nil
+			l.owned[p], l.oldest[p] = nil, oldest{}
 		}
 	}
 	for _, r := range l.oldestFirst(func(r *run) bool { return lost[r.id.Partition()] }) {

@@ -92,6 +92,7 @@ func (l *loop) plan(id subjects.Run, e kv.Entry, from *cursor) {
 	}
 	r.context, r.unfit = wire.RunContextOf(e.Header)
 	l.runs[id] = r
+	l.oldest[id.Partition()].add(r)
 	switch {
 	case !wire.Known(e.Header):
 		l.leaveAlone(r)

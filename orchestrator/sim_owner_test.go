@@ -65,9 +65,27 @@ func (w *world) newOrch(name string, life int) *orch {
 	}
 	o.died = func() { cancel(errStopped); w.buried(o) }
 	o.tick(simSweep, func() { o.l.sweep(o.clock()) })
-	o.tick(purgeEvery, func() { o.l.purge(o.clock()) })
+	o.tick(purgeEvery, func() {
+		o.ordered()
+		o.l.purge(o.clock())
+	})
 	w.log("%s STARTS, its clock off by %v", o.name, o.offset)
 	return o
+}
+
+// ordered sees that what is known of the first run of each partition is so, for all before it may be purged.
+func (o *orch) ordered() {
+	var first [subjects.Partitions]uint64
+	for id, r := range o.l.runs {
+		if p := id.Partition(); !r.over && (first[p] == 0 || r.generation < first[p]) {
+			first[p] = r.generation
+		}
+	}
+	for p := range first {
+		if seq, _ := o.l.oldest[p].first(); seq != first[p] {
+			o.w.violate("order", "%s takes plan %d for the first of partition %d that goes on; it is %d", o.name, seq, p, first[p])
+		}
+	}
 }
 
 func (o *orch) tick(every time.Duration, do func()) {
