@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unique"
 
 	"github.com/nats-io/nats.go"
 
@@ -109,14 +110,18 @@ func decodeResult(c machine.Call, e entry) *machine.Result {
 	}
 	return &machine.Result{
 		Call: c, Attempt: e.rec.Attempt.Number, Error: w.Error, Body: w.Body, Text: w.Text, Handle: w.Handle,
-		ByOwner: strings.HasPrefix(w.Worker, ownerMark), Worker: strings.TrimPrefix(w.Worker, ownerMark), Started: w.Started, Ended: w.Ended,
+		ByOwner: strings.HasPrefix(w.Worker, ownerMark), Worker: interned(strings.TrimPrefix(w.Worker, ownerMark)), Started: w.Started, Ended: w.Ended,
 	}
 }
 
 // clientToken gives the token to notify. Only a plain token counts, since it becomes part of a subject of ours.
 func clientToken(h nats.Header) string {
 	if v := h[subjects.HeaderClient]; len(v) > 0 && subjects.ValidClient(v[0]) {
-		return v[0]
+		return interned(v[0])
 	}
 	return ""
 }
+
+// interned gives a header's value to keep: those of a message are parts of one string that holds all of them. Equal ones, such
+// as the names of workers, are one.
+func interned(value string) string { return unique.Make(value).Value() }

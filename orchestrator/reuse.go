@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/nats-io/nats.go"
 
@@ -21,10 +22,10 @@ type retryOf struct{ run, from string }
 
 func retryOfHeader(h nats.Header) (r retryOf) {
 	if v := h[subjects.HeaderRetryOf]; len(v) > 0 {
-		r.run = v[0]
+		r.run = strings.Clone(v[0])
 	}
 	if v := h[subjects.HeaderRetryFrom]; len(v) > 0 {
-		r.from = v[0]
+		r.from = strings.Clone(v[0])
 	}
 	return r
 }

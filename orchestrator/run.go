@@ -88,7 +88,7 @@ func (l *loop) plan(id subjects.Run, e kv.Entry, from *cursor) {
 	}
 	r := &run{
 		id: id, generation: e.Seq, lastSeq: e.Seq, submitted: e.Time, touched: l.clock.Now(), body: e.Data, digest: plan.Digest(e.Data),
-		client: clientToken(e.Header), trace: wire.TraceOf(e.Header), retryOf: retryOfHeader(e.Header), timer: -1,
+		client: clientToken(e.Header), trace: wire.TraceOf(e.Header).Clone(), retryOf: retryOfHeader(e.Header), timer: -1,
 	}
 	r.context, r.unfit = wire.RunContextOf(e.Header)
 	l.runs[id] = r

@@ -34,6 +34,9 @@ func (t Trace) set(h *header) {
 	}
 }
 
+// Clone gives the same trace without keeping the headers alive from which it was read.
+func (t Trace) Clone() Trace { return Trace{strings.Clone(t.Parent), strings.Clone(t.State)} }
+
 // TraceOf reads the trace context of a message.
 func TraceOf(h nats.Header) Trace {
 	return Trace{get(h, subjects.HeaderTraceparent), get(h, subjects.HeaderTracestate)}
