@@ -13,8 +13,14 @@ import (
 	"github.com/stepjet/stepjet/subjects"
 )
 
-// loop holds all state of an orchestrator. Everything in it runs on one goroutine; jobs and callbacks post to it.
+// loop holds all state of an orchestrator. One goroutine at a time works on it, the one that holds turning: the loop's own,
+// which takes what jobs and callbacks have posted, or one that brings a record while nobody else is at work.
 type loop struct {
+	turning sync.Mutex
+	stopped bool
+	armed   time.Time // when the loop's own goroutine looks after deadlines next
+	items   []item    // scratch
+
 	o     *Orchestrator
 	log   *slog.Logger
 	store storage
@@ -71,34 +77,47 @@ func (l *loop) post(do func()) { l.mail.post(do) }
 
 // run works until ctx ends.
 func (l *loop) run(ctx context.Context) {
-	defer l.mail.close()
-	timer := time.NewTimer(time.Hour)
+	defer l.end()
+	timer := time.NewTimer(0)
 	defer timer.Stop()
 	sweep := time.NewTicker(l.o.cfg.SweepEvery)
 	defer sweep.Stop()
 	purge := time.NewTicker(purgeEvery)
 	defer purge.Stop()
-	var items []item
 	for {
-		l.armTimer(timer)
+		var work func(time.Time)
 		select {
 		case <-ctx.Done():
 			return
 		case <-l.mail.wake:
-			items = l.turn(items)
+			work = func(time.Time) { l.turn() }
 		case <-timer.C:
-			l.tick(l.clock.Now())
+			work = func(now time.Time) {
+				l.armed = time.Time{}
+				l.tick(now)
+			}
 		case <-sweep.C:
-			l.sweep(l.clock.Now())
+			work = l.sweep
 		case <-purge.C:
-			l.purge(l.clock.Now())
+			work = l.purge
 		}
+		l.turning.Lock()
+		work(l.clock.Now())
+		l.armTimer(timer)
+		l.turning.Unlock()
 	}
 }
 
-// turn sees to all that waits, and gives the memory back for the next turn.
-func (l *loop) turn(items []item) []item {
-	items = l.mail.take(items)
+func (l *loop) end() {
+	l.turning.Lock()
+	l.stopped = true
+	l.turning.Unlock()
+	l.mail.close()
+}
+
+// turn sees to all that waits.
+func (l *loop) turn() {
+	items := l.mail.take(l.items)
 	for i := range items {
 		if items[i].do != nil {
 			items[i].do()
@@ -107,7 +126,25 @@ func (l *loop) turn(items []item) []item {
 		}
 		items[i] = item{}
 	}
-	return items
+	l.items = items
+}
+
+// hear takes a record from a cursor's goroutine. That sees to it itself where nobody else is at work: to wake another one
+// takes longer than most records do.
+func (l *loop) hear(e kv.Entry, from *cursor) {
+	if !l.turning.TryLock() {
+		l.mail.record(e, from)
+		return
+	}
+	defer l.turning.Unlock()
+	if l.stopped {
+		return
+	}
+	l.turn() // what came before
+	l.record(from, e)
+	if next, ok := l.timers.next(); ok && next.Before(l.armed) {
+		l.mail.signal()
+	}
 }
 
 // close ends cursors and waits for jobs, at most for the time given.
@@ -174,14 +211,18 @@ func older(a, b *run) int {
 	return cmp.Or(cmp.Compare(a.generation, b.generation), cmp.Compare(a.id.ID, b.id.ID))
 }
 
-// timers wake runs at their deadlines.
+// armTimer lets the loop's own goroutine wake at the next deadline of a run, or earlier.
 func (l *loop) armTimer(t *time.Timer) {
+	now := l.clock.Now()
 	next, ok := l.timers.next()
 	if !ok {
-		t.Reset(time.Hour)
+		next = now.Add(time.Hour)
+	}
+	if l.armed.After(now) && !next.Before(l.armed) {
 		return
 	}
-	t.Reset(max(next.Sub(l.clock.Now()), 0))
+	l.armed = next
+	t.Reset(max(next.Sub(now), 0))
 }
 
 func (l *loop) tick(now time.Time) {

@@ -204,6 +204,18 @@ var simFaults = []struct {
 		w.submitNew("x" + strconv.Itoa(w.Intn(1000)))
 		return true
 	}},
+	{"another run, which is read late, while no other goes on", func(w *world) bool {
+		if len(w.truths.order) > 12 || slices.ContainsFunc(w.truths.order, func(x *truth) bool { return w.truths.history[x.id] == nil }) {
+			return false
+		}
+		for _, s := range w.shards {
+			for _, c := range s.cursors {
+				c.late = true
+			}
+		}
+		w.submitNew("late" + strconv.Itoa(w.Intn(1000)))
+		return true
+	}},
 	{"the same plan again", func(w *world) bool {
 		x := w.anyRun()
 		if x == nil || len(w.truths.order) > 6 {

@@ -21,7 +21,6 @@ type orch struct {
 	*process
 	l       *loop
 	svc     *service
-	items   []item
 	awake   bool      // a turn of the loop is planned
 	armed   time.Time // what the timer is set to
 	arming  int
@@ -54,6 +53,7 @@ func (w *world) newOrch(name string, life int) *orch {
 	}
 	or := &Orchestrator{cfg: cfg, id: o.name, ready: make(chan struct{})}
 	o.l = newLoop(or, store, reg, ctx)
+	store.turning = &o.l.turning
 	o.jobs = &simJobs{p: o.process, ctx: ctx, most: w.knobs.jobs}
 	o.l.sweeps.reads = w.knobs.reads
 	o.l.bus, o.l.clock, o.l.jobs = simBus{o.process}, &simClock{process: o.process}, o.jobs
@@ -105,12 +105,16 @@ func (o *orch) settle() {
 	}
 	if !o.awake && len(o.l.mail.items) > 0 {
 		o.awake = true
-		o.after(o.w.upTo(100*time.Microsecond), func() {
+		busy := 100 * time.Microsecond
+		if o.w.chance(20) {
+			busy = 20 * time.Millisecond
+		}
+		o.after(o.w.upTo(busy), func() {
 			o.awake = false
 			if o.leaving {
 				return
 			}
-			o.items = o.l.turn(o.items)
+			o.l.turn()
 			o.sabotage()
 		})
 	}
