@@ -13,14 +13,8 @@ import (
 	"github.com/stepjet/stepjet/subjects"
 )
 
-// loop holds all state of an orchestrator. One goroutine at a time works on it, the one that holds turning: the loop's own,
-// which takes what jobs and callbacks have posted, or one that brings a record while nobody else is at work.
+// loop holds all state of an orchestrator. Everything in it runs on one goroutine; jobs and callbacks post to it.
 type loop struct {
-	turning sync.Mutex
-	stopped bool
-	armed   time.Time // when the loop's own goroutine looks after deadlines next
-	items   []item    // scratch
-
 	o     *Orchestrator
 	log   *slog.Logger
 	store storage
@@ -77,47 +71,34 @@ func (l *loop) post(do func()) { l.mail.post(do) }
 
 // run works until ctx ends.
 func (l *loop) run(ctx context.Context) {
-	defer l.end()
-	timer := time.NewTimer(0)
+	defer l.mail.close()
+	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	sweep := time.NewTicker(l.o.cfg.SweepEvery)
 	defer sweep.Stop()
 	purge := time.NewTicker(purgeEvery)
 	defer purge.Stop()
+	var items []item
 	for {
-		var work func(time.Time)
+		l.armTimer(timer)
 		select {
 		case <-ctx.Done():
 			return
 		case <-l.mail.wake:
-			work = func(time.Time) { l.turn() }
+			items = l.turn(items)
 		case <-timer.C:
-			work = func(now time.Time) {
-				l.armed = time.Time{}
-				l.tick(now)
-			}
+			l.tick(l.clock.Now())
 		case <-sweep.C:
-			work = l.sweep
+			l.sweep(l.clock.Now())
 		case <-purge.C:
-			work = l.purge
+			l.purge(l.clock.Now())
 		}
-		l.turning.Lock()
-		work(l.clock.Now())
-		l.armTimer(timer)
-		l.turning.Unlock()
 	}
 }
 
-func (l *loop) end() {
-	l.turning.Lock()
-	l.stopped = true
-	l.turning.Unlock()
-	l.mail.close()
-}
-
-// turn sees to all that waits.
-func (l *loop) turn() {
-	items := l.mail.take(l.items)
+// turn sees to all that waits, and gives the memory back for the next turn.
+func (l *loop) turn(items []item) []item {
+	items = l.mail.take(items)
 	for i := range items {
 		if items[i].do != nil {
 			items[i].do()
@@ -126,25 +107,7 @@ func (l *loop) turn() {
 		}
 		items[i] = item{}
 	}
-	l.items = items
-}
-
-// hear takes a record from a cursor's goroutine. That sees to it itself where nobody else is at work: to wake another one
-// takes longer than most records do.
-func (l *loop) hear(e kv.Entry, from *cursor) {
-	if !l.turning.TryLock() {
-		l.mail.record(e, from)
-		return
-	}
-	defer l.turning.Unlock()
-	if l.stopped {
-		return
-	}
-	l.turn() // what came before
-	l.record(from, e)
-	if next, ok := l.timers.next(); ok && next.Before(l.armed) {
-		l.mail.signal()
-	}
+	return items
 }
 
 // close ends cursors and waits for jobs, at most for the time given.
@@ -211,18 +174,14 @@ func older(a, b *run) int {
 	return cmp.Or(cmp.Compare(a.generation, b.generation), cmp.Compare(a.id.ID, b.id.ID))
 }
 
-// armTimer lets the loop's own goroutine wake at the next deadline of a run, or earlier.
+// timers wake runs at their deadlines.
 func (l *loop) armTimer(t *time.Timer) {
-	now := l.clock.Now()
 	next, ok := l.timers.next()
 	if !ok {
-		next = now.Add(time.Hour)
-	}
-	if l.armed.After(now) && !next.Before(l.armed) {
+		t.Reset(time.Hour)
 		return
 	}
-	l.armed = next
-	t.Reset(max(next.Sub(now), 0))
+	t.Reset(max(next.Sub(l.clock.Now()), 0))
 }
 
 func (l *loop) tick(now time.Time) {

@@ -134,7 +134,7 @@ func (l *loop) follow(shard int, list []int) {
 	}
 	l.job(func(ctx context.Context) {
 		reading, err := l.store.Follow(ctx, shard, list,
-			func(e kv.Entry) { l.hear(e, c) },
+			func(e kv.Entry) { l.mail.record(e, c) },
 			func(last uint64) { l.post(func() { l.caughtUp(c, last) }) },
 			func(err error) {
 				l.log.Warn("the ledger's cursor was lost: reading again", "shard", shard, "error", err)

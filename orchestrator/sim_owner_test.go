@@ -21,6 +21,7 @@ type orch struct {
 	*process
 	l       *loop
 	svc     *service
+	items   []item
 	awake   bool      // a turn of the loop is planned
 	armed   time.Time // what the timer is set to
 	arming  int
@@ -53,7 +54,6 @@ func (w *world) newOrch(name string, life int) *orch {
 	}
 	or := &Orchestrator{cfg: cfg, id: o.name, ready: make(chan struct{})}
 	o.l = newLoop(or, store, reg, ctx)
-	store.turning = &o.l.turning
 	o.jobs = &simJobs{p: o.process, ctx: ctx, most: w.knobs.jobs}
 	o.l.sweeps.reads = w.knobs.reads
 	o.l.bus, o.l.clock, o.l.jobs = simBus{o.process}, &simClock{process: o.process}, o.jobs
@@ -114,7 +114,7 @@ func (o *orch) settle() {
 			if o.leaving {
 				return
 			}
-			o.l.turn()
+			o.items = o.l.turn(o.items)
 			o.sabotage()
 		})
 	}

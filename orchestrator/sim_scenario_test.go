@@ -30,7 +30,6 @@ type knobs struct {
 	dozy     bool // owners fall asleep before a start
 	reads    int  // how much a sweep reads before it lists
 	jobs     int  // how many jobs run beside each other
-	idle     int  // loops that have nothing to do when a record comes
 	faults   time.Duration
 	between  time.Duration // faults
 	tools    map[string]kv.Tool
@@ -50,7 +49,7 @@ func newWorld(seed int64, b bug, tracing bool) *world {
 	w.truths, w.steps = newTruths(w), newQueue(w)
 	w.knobs = knobs{
 		loss: pickOne(w, 0, 0, 100, 10), slow: pickOne(w, 0, 100, 20, 5), crash: pickOne(w, 0, 0, 200, 40), die: pickOne(w, 0, 0, 50, 8, 3),
-		long: pickOne(w, 0, 10, 3), blobs: pickOne(w, 0, 4), ignorant: pickOne(w, 0, 3), dozy: w.chance(8), reads: pickOne(w, readsAtMost, 0, 1), jobs: pickOne(w, 1, 3, 64), idle: pickOne(w, 0, 1, 3),
+		long: pickOne(w, 0, 10, 3), blobs: pickOne(w, 0, 4), ignorant: pickOne(w, 0, 3), dozy: w.chance(8), reads: pickOne(w, readsAtMost, 0, 1), jobs: pickOne(w, 1, 3, 64),
 		faults: pickOne(w, 0, 400*time.Millisecond, 2*time.Second, 8*time.Second, 25*time.Second), tools: map[string]kv.Tool{},
 	}
 	w.knobs.between = max(2*w.knobs.faults/time.Duration(pickOne(w, 4, 10, 30)), 1)

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -26,9 +25,8 @@ import (
 // simStore is kv.Store as one process sees it, over the simulated servers. What kv does with answers that say nothing is
 // done here in the same way: publish again, and read back.
 type simStore struct {
-	p       *process
-	w       *world
-	turning *sync.Mutex // of the loop
+	p *process
+	w *world
 }
 
 var _ storage = (*simStore)(nil)
@@ -160,7 +158,7 @@ func (s *simStore) Follow(_ context.Context, shard int, partitions []int, each f
 	var c *simCursor
 	err := s.do("follow", func() {
 		st := s.w.ledger(shard)
-		c = &simCursor{p: s.p, s: st, next: 1, target: st.seq, each: each, turning: s.turning, caughtUp: caughtUp, lost: lost}
+		c = &simCursor{p: s.p, s: st, next: 1, target: st.seq, each: each, caughtUp: caughtUp, lost: lost}
 		if len(partitions) < subjects.Partitions/len(s.w.shards) {
 			c.filter(partitions)
 		}

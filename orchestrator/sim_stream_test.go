@@ -3,7 +3,6 @@ package orchestrator
 import (
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -115,8 +114,7 @@ type simCursor struct {
 	next      uint64
 	target    uint64
 	each      func(kv.Entry)
-	turning   *sync.Mutex // of the loop
-	late      bool        // it lags behind with what comes next
+	late      bool // it lags behind with what comes next
 	caughtUp  func(uint64)
 	lost      func(error)
 	caught    bool
@@ -151,7 +149,7 @@ func (c *simCursor) send() {
 	for _, e := range c.s.all[at:] {
 		if len(c.filters) == 0 || slices.ContainsFunc(c.filters, func(f string) bool { return strings.HasPrefix(e.Subject, f) }) {
 			if entry := c.p.w.spoil(*e); entry != nil {
-				c.deliver(func() { c.bring(*entry) })
+				c.deliver(func() { c.each(*entry) })
 			}
 		}
 	}
@@ -163,15 +161,6 @@ func (c *simCursor) send() {
 		target := c.target
 		c.deliver(func() { c.caughtUp(target) })
 	}
-}
-
-// bring hands a record on, while somebody else is at work or not.
-func (c *simCursor) bring(e kv.Entry) {
-	if !c.p.w.chance(c.p.w.knobs.idle) {
-		c.turning.Lock()
-		defer c.turning.Unlock()
-	}
-	c.each(e)
 }
 
 func (c *simCursor) deliver(do func()) {
