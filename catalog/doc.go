@@ -85,7 +85,7 @@ func Meta(f Form, tools []*tool.Definition, o Options) ([]byte, error) {
 	if f == OpenAI || f == OpenAIResponses { // where a description is short, the guide stands beside the steps
 		t.description, steps = purpose, guide
 	}
-	t.schema = planSchema(tools, steps, t.strict)
+	t.schema = modelSchema(tools, steps, t.strict)
 	return indent(t.write(f))
 }
 

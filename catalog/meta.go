@@ -14,13 +14,59 @@ const (
 )
 
 // PlanSchema gives the JSON Schema of plans over the given tools; with none, of plans over any. It accepts every plan
-// that package plan accepts, as far as a schema can tell, and tells a model what is possible.
+// that package plan accepts, as far as a schema can tell. What Meta gives to a model is shorter: it leaves out what a model
+// has no use for (schedule, backoff, null for what may be absent).
 func PlanSchema(tools []*tool.Definition, o Options) ([]byte, error) {
 	return indent(planSchema(sorted(tools), "The steps, in any order.", o.Strict))
 }
 
+// forModel gives a schema of plans without what a model has no use for.
+func forModel(schema object) object {
+	out := object{}
+	for _, m := range schema {
+		switch v := m.value.(type) {
+		case object:
+			if m.name == "properties" {
+				v = v.without("schedule").without("backoff")
+			}
+			m.value = forModel(v)
+		case []any:
+			kept := []any{}
+			for _, x := range v {
+				if x != nil && !(m.name == "type" && (x == "null" || x == "string" && len(v) > 1 && v[0] == "object")) {
+					kept = append(kept, x)
+				}
+			}
+			if m.value = kept; m.name == "type" && len(kept) == 1 {
+				m.value = kept[0]
+			}
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
 func planSchema(tools []*tool.Definition, steps string, strict bool) object {
-	schema := object{{"type", "object"}, {"properties", object{
+	schema := plainPlanSchema(tools, steps, strict)
+	if !strict {
+		return schema
+	}
+	s, _ := strictly(schema) // it can be written so; a test checks it
+	return s
+}
+
+// modelSchema is the schema of plans that a model is given.
+func modelSchema(tools []*tool.Definition, steps string, strict bool) object {
+	schema := forModel(plainPlanSchema(tools, steps, strict))
+	if !strict {
+		return schema
+	}
+	s, _ := strictly(schema) // likewise
+	return s
+}
+
+func plainPlanSchema(tools []*tool.Definition, steps string, strict bool) object {
+	return object{{"type", "object"}, {"properties", object{
 		{"steps", object{{"type", "array"}, {"description", steps}, {"items", stepSchema(tools, strict)}, {"minItems", 1}, {"maxItems", plan.MaxSteps}}},
 		{"output_steps", ids("Ids of the steps whose results come back to you. Name as few as you can. Absent: all of them.")},
 		{"on_failure", choice("stop: end the run at the first failure. Default continue: only what needs the failed step is skipped.", "continue", "stop")},
@@ -28,11 +74,6 @@ func planSchema(tools []*tool.Definition, steps string, strict bool) object {
 		{"schedule", choice("dataflow (default): a step starts when its own inputs are there. waves: when all steps of lesser depth are over.", "dataflow", "waves")},
 		{"timeout", duration("Of the whole run, such as 90s, 5m or 2h.")},
 	}}, {"required", []any{"steps"}}}
-	if !strict {
-		return schema
-	}
-	s, _ := strictly(schema) // it can be written so; a test sees to it
-	return s
 }
 
 func stepSchema(tools []*tool.Definition, strict bool) object {

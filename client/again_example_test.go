@@ -64,7 +64,7 @@ func try(ctx context.Context, use func(ctx context.Context, agent *client.Client
 }
 
 const shopPlan = `{"steps": [
-	{"id": "total", "tool": "add", "arguments": {"arg_0": 40, "arg_1": 2}},
+	{"id": "total", "tool": "add", "arguments": {"a": 40, "b": 2}},
 	{"id": "pay", "tool": "charge", "arguments": {"amount": "$ref:total.result"}}
 ], "output_steps": ["pay"]}`
 

@@ -30,6 +30,7 @@ import (
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/seal"
 	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/wire"
 )
@@ -38,6 +39,9 @@ import (
 type Config struct {
 	// Tenant owns all runs of this client: [A-Za-z0-9_-]{1,64}; empty: "default".
 	Tenant string
+	// SealTo is the public key that secrets are sealed to, in its text form. Empty: the key that an orchestrator has
+	// published, if any. Who gives it need not believe what the registry says.
+	SealTo string
 	// Logger takes what the client does unasked: lost connections, reads that failed. nil: nothing is logged.
 	Logger *slog.Logger
 }
@@ -52,6 +56,8 @@ type Client struct {
 	waits  *waits
 	notify *nats.Subscription
 
+	sealing sealing
+
 	closing sync.Once
 	stop    context.CancelCauseFunc
 	ctx     context.Context // ends with Close
@@ -62,7 +68,7 @@ type Client struct {
 var errClosed = fault.New(fault.NoConnection, "the client was closed")
 
 // New opens a client on a connection, which stays the caller's own. Close it when it is of no more use. Errors:
-// InvalidConfig (tenant), NotReady where no orchestrator has set Stepjet up there, NoJetStream, Permission, NoConnection.
+// InvalidConfig (tenant, key), NotReady where no orchestrator has set Stepjet up there, NoJetStream, Permission, NoConnection.
 func New(ctx context.Context, nc *nats.Conn, c Config) (*Client, error) {
 	if c.Tenant == "" {
 		c.Tenant = subjects.DefaultTenant
@@ -73,6 +79,13 @@ func New(ctx context.Context, nc *nats.Conn, c Config) (*Client, error) {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
+	var pinned *seal.Public
+	if c.SealTo != "" {
+		var err error
+		if pinned, err = seal.ParsePublic(c.SealTo); err != nil {
+			return nil, err
+		}
+	}
 	store, err := kv.Open(ctx, nc)
 	if err != nil {
 		return nil, err
@@ -82,6 +95,7 @@ func New(ctx context.Context, nc *nats.Conn, c Config) (*Client, error) {
 		store: store, nc: nc, tenant: c.Tenant, token: nuid.Next(), log: c.Logger,
 		waits: newWaits(), ctx: life, stop: stop, done: make(chan struct{}),
 	}
+	cl.sealing.pinned = pinned
 	cl.notify, err = nc.Subscribe(subjects.NotifyFilter(cl.tenant, cl.token), cl.noticed)
 	if err == nil {
 		err = cl.heard(ctx, subjects.NotifyFilter(cl.tenant, cl.token))

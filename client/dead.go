@@ -101,8 +101,11 @@ func (c *Client) RemoveDead(ctx context.Context, d *kv.DeadLetter) error {
 
 // RetryDeadOptions say how the call of a dead letter is made again.
 type RetryDeadOptions struct {
-	// Context is out-of-band context for the call. That of the run that failed is not kept anywhere.
+	// Context is out-of-band context for the call. The values of that of the run that failed are not kept anywhere, its
+	// keys are: RetryDead refuses to leave one out.
 	Context wire.RunContext
+	// LessContext allows keys to be left out that the call had.
+	LessContext bool
 	// Header travels with the plan, as with SubmitOptions.
 	Header nats.Header
 }
@@ -113,10 +116,13 @@ type RetryDeadOptions struct {
 // The id of the run follows from the letter: while a retry is under way, and after it succeeded, asking again attaches to
 // it; only after one that did not succeed is another begun. The tool gets a new idempotency key, since its last attempt
 // under the old one is decided. Errors: NotFound where the arguments are no longer kept, TooLarge where they don't fit
-// into a plan, and those of Submit.
+// into a plan, InvalidConfig for context that is missing, and those of Submit.
 func (c *Client) RetryDead(ctx context.Context, d *kv.DeadLetter, o RetryDeadOptions) (*Run, error) {
 	letter, err := c.wholeDead(ctx, d)
 	if err != nil {
+		return nil, err
+	}
+	if err := sameKeys(letter.Context, o.Context, o.LessContext); err != nil {
 		return nil, err
 	}
 	body, err := deadPlan(letter)
@@ -128,12 +134,12 @@ func (c *Client) RetryDead(ctx context.Context, d *kv.DeadLetter, o RetryDeadOpt
 		name := subjects.NewRun(c.tenant, id)
 		head, err := c.store.HistoryHead(ctx, name)
 		switch {
-		case fault.CodeOf(err) == fault.NotFound:
+		case fault.CodeOf(err) == fault.NotFound, err == nil && head.Status == outcome.Rejected: // a rejected one leaves its id free
 			return c.Submit(ctx, body, SubmitOptions{Run: id, Header: o.Header, Context: o.Context})
 		case err != nil:
 			return nil, err
 		case head.Status == outcome.Succeeded:
-			return c.attach(name, id, head.Digest), nil
+			return c.attach(name, id, head.Digest, 0), nil
 		}
 		if err := c.forgetDead(ctx, name, d.Step); err != nil {
 			return nil, err

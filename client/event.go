@@ -18,16 +18,22 @@ type Event struct {
 	// Steps is, of a start, the number of steps of the plan.
 	Steps int `json:"steps,omitempty"`
 	// Step, Tool and Status say, of a step, which one came to what. Step is "S=i" for an item of a for_each. Status is
-	// terminal, or StepRetrying.
+	// terminal, or StepRetrying; or, of a step that is not over when the run is looked at, StepReady or StepRunning, which a
+	// watcher tells when it changes.
 	Step   string             `json:"step,omitempty"`
 	Tool   string             `json:"tool,omitempty"`
 	Status outcome.StepStatus `json:"status,omitempty"`
-	// Attempt is the attempt that was decided, from 1; 0 for a step that never ran.
+	// Attempt is the attempt that was decided, from 1; 0 for a step that never ran, and for a for_each step as a whole.
 	Attempt int `json:"attempt,omitempty"`
-	// MS is how long the attempt ran, in milliseconds; 0 where it isn't known.
-	MS     float64      `json:"ms,omitempty"`
-	Worker string       `json:"worker,omitempty"`
-	Error  *fault.Error `json:"error,omitempty"`
+	// MS is how long the attempt executed, QueuedMS the rest of the time from ready to decided, in milliseconds; 0 where
+	// it isn't known.
+	MS       float64 `json:"ms,omitempty"`
+	QueuedMS float64 `json:"queued_ms,omitempty"`
+	// Worker is who executed the attempt.
+	Worker string `json:"worker,omitempty"`
+	// Waiting says what a step that is not over waits for: a worker, the tool's limit, the end of a backoff.
+	Waiting string       `json:"waiting,omitempty"`
+	Error   *fault.Error `json:"error,omitempty"`
 	// RetryAt is when the next attempt is due.
 	RetryAt time.Time `json:"retry_at,omitzero"`
 	// Outcome is, of an end, all that the run came to.
@@ -63,8 +69,9 @@ func stepEvent(run string, s *outcome.Step) Event {
 		Kind: subjects.EventStep, Run: run, Time: s.Decided, Step: s.ID, Tool: s.Tool, Status: s.Status,
 		Attempt: s.Attempts, Worker: s.Worker, Error: s.Error,
 	}
-	if !s.Started.IsZero() && s.Ended.After(s.Started) {
-		e.MS = float64(s.Ended.Sub(s.Started).Microseconds()) / 1000
+	e.QueuedMS, e.MS = s.TookMS()
+	if len(s.Items) > 0 {
+		e.Attempt = 0 // its items have attempts, it has none of its own
 	}
 	return e
 }

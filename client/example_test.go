@@ -33,7 +33,7 @@ func Example() {
 	}
 	defer agent.Close()
 	plan := []byte(`{"steps": [
-		{"id": "half", "tool": "divide", "arguments": {"arg_0": 9, "arg_1": 2}},
+		{"id": "half", "tool": "divide", "arguments": {"a": 9, "b": 2}},
 		{"id": "text", "tool": "text_concat", "arguments": {"parts": ["Half of nine is $ref:half.result."]}}
 	], "output_steps": ["text"]}`)
 	out, err := agent.Run(ctx, plan, client.SubmitOptions{Run: "order-42"})

@@ -32,8 +32,8 @@ func (c *Client) Get(ctx context.Context, run string) (*outcome.Run, error) {
 }
 
 func (c *Client) get(ctx context.Context, name subjects.Run, within time.Duration) (*outcome.Run, error) {
-	doc, err := c.store.History(ctx, name)
-	if fault.CodeOf(err) != fault.NotFound {
+	doc, active, err := c.latest(ctx, name)
+	if active == 0 && fault.CodeOf(err) != fault.NotFound {
 		return doc, err
 	}
 	doc, err = c.ask(ctx, name, within)
@@ -41,8 +41,12 @@ func (c *Client) get(ctx context.Context, name subjects.Run, within time.Duratio
 		return doc, err
 	}
 	// It may have ended between the two.
-	doc, err = c.store.History(ctx, name)
-	if fault.CodeOf(err) == fault.NotFound {
+	doc, active, err = c.latest(ctx, name)
+	switch {
+	case active > 0:
+		return nil, fault.New(fault.NotReady, "the plan of run %q was stored a moment ago, and no orchestrator has read it yet", name.Plain()).
+			WithHint("ask again in a moment; a plan of the same id before it was rejected")
+	case fault.CodeOf(err) == fault.NotFound:
 		return nil, notFound(name)
 	}
 	return doc, err

@@ -114,6 +114,12 @@ func (c *Client) summaries(ctx context.Context, runs []subjects.Run, status []ou
 
 func (c *Client) summary(ctx context.Context, r subjects.Run) (Summary, error) {
 	head, err := c.store.HistoryHead(ctx, r)
+	if err == nil && head.Status == outcome.Rejected {
+		// A later plan may go on under its id.
+		if record, err := c.store.Read(ctx, subjects.PlanRecord(r, c.store.Shards())); err == nil && record.Seq > head.Generation {
+			return active(r, record.Time), nil
+		}
+	}
 	if err == nil {
 		return Summary{
 			Run: head.Run, Tenant: r.Tenant, Status: head.Status, Submitted: head.Submitted, Finished: head.Finished, Stats: head.Stats,
@@ -126,5 +132,9 @@ func (c *Client) summary(ctx context.Context, r subjects.Run) (Summary, error) {
 	if err != nil {
 		return Summary{}, err
 	}
-	return Summary{Run: r.Plain(), Tenant: r.Tenant, Status: outcome.Running, Submitted: record.Time}, nil
+	return active(r, record.Time), nil
+}
+
+func active(r subjects.Run, submitted time.Time) Summary {
+	return Summary{Run: r.Plain(), Tenant: r.Tenant, Status: outcome.Running, Submitted: submitted}
 }

@@ -27,7 +27,7 @@ const leftByNATS = "github.com/nats-io/nats.go/jetstream.(*jetStream).resetPendi
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.IgnoreTopFunction(leftByNATS)) }
 
 // patience bounds what a test waits for; it is never reached where all is well.
-const patience = 20 * time.Second
+const patience = 2 * time.Minute
 
 // world is a server that Stepjet was set up on, with a client and without an orchestrator: a test plays its part.
 type world struct {

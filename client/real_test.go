@@ -23,7 +23,7 @@ func real(t *testing.T) (context.Context, *client.Client, *nats.Conn) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)
-	stack, err := dev.Start(ctx, dev.Options{Dir: t.TempDir()})
+	stack, err := dev.Start(ctx, dev.Options{Dir: t.TempDir(), Tools: "../examples/tools.json"})
 	require.NoError(t, err)
 	t.Cleanup(stack.Stop)
 	nc, err := stack.Connect(ctx, "test")
@@ -47,7 +47,7 @@ func TestRealRun(t *testing.T) {
 	require.NoError(t, err)
 	var steps []string
 	require.NoError(t, watcher.Follow(ctx, func(e client.Event) {
-		if e.Kind == subjects.EventStep {
+		if e.Kind == subjects.EventStep && e.Status.Terminal() {
 			steps = append(steps, e.Step+" "+string(e.Status))
 		}
 	}))
@@ -127,7 +127,7 @@ func TestRealManyAtOnce(t *testing.T) {
 	errs := make(chan error, n)
 	for i := range n {
 		wg.Go(func() {
-			plan := fmt.Sprintf(`{"steps":[{"id":"a","tool":"add","arguments":{"arg_0":%d,"arg_1":1}},{"id":"b","tool":"add","arguments":{"arg_0":"$ref:a.result","arg_1":1}}],"output_steps":["b"]}`, i)
+			plan := fmt.Sprintf(`{"steps":[{"id":"a","tool":"add","arguments":{"a":%d,"b":1}},{"id":"b","tool":"add","arguments":{"a":"$ref:a.result","b":1}}],"output_steps":["b"]}`, i)
 			out, err := cl.Run(ctx, []byte(plan), client.SubmitOptions{})
 			if err == nil && !strings.Contains(string(out.JSON()), fmt.Sprintf(`{"result":%d}`, i+2)) {
 				err = fmt.Errorf("plan %d: %s", i, out.JSON())

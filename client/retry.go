@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -15,13 +16,17 @@ import (
 
 // RetryOptions say how a run is tried again. The zero value executes again what did not succeed.
 type RetryOptions struct {
-	// Run is the id of the new run. Empty: "<run>.2", and after a retry "….2" the next number, "….3". The id follows from
-	// that of the run alone, so that asking twice gives one run; to try again what a retry did not bring about, retry that.
+	// Run is the id of the new run. Empty: "<run>.2", and after a retry "….2" the next number, "….3"; with From that of
+	// the step behind it, "<run>.2.from-<step>". The id follows from that of the run and From alone, so that asking twice
+	// makes one run; to try again what a retry did not bring about, retry that.
 	Run string
 	// From names a step that is executed again, with all that depends on it, though it succeeded.
 	From string
-	// Context is the out-of-band context of the new run. That of the old one is not kept anywhere.
+	// Context is the out-of-band context of the new run. The values of the old one are not kept anywhere, its keys are: Retry
+	// refuses to leave one out.
 	Context wire.RunContext
+	// LessContext allows keys to be left out that the old run had.
+	LessContext bool
 	// Header travels with the plan, as with SubmitOptions.
 	Header nats.Header
 }
@@ -39,9 +44,12 @@ func (r retryOf) set(h nats.Header) {
 }
 
 // Retry runs a finished run again, as a new run of the same plan: it takes over every result that there is and executes
-// what failed, was skipped or was cancelled. Asking again for the same retry attaches to it. Errors: NotFound, also for
+// what failed, was skipped or was cancelled. Of a for_each step the items count one by one: those that succeeded are taken over if its
+// list has the same bytes again, and what depends on a step with failed entries is executed again. What is executed has a new idempotency
+// key; its worker is told the one it had as well. Asking again for the same retry attaches to it. Errors: NotFound, also for
 // a step that the plan hasn't got; NotReady for a run that is not over; AlreadyFinished where there is nothing to execute
-// again, or nothing ever ran; Conflict where the new id was used for something else; and those of Submit.
+// again, or nothing ever ran; Conflict where the new id was used for something else; InvalidConfig for context that is
+// missing, which Missing tells; and those of Submit.
 func (c *Client) Retry(ctx context.Context, run string, o RetryOptions) (*Run, error) {
 	name, err := c.name(run)
 	if err != nil {
@@ -58,8 +66,11 @@ func (c *Client) Retry(ctx context.Context, run string, o RetryOptions) (*Run, e
 	if err := retryable(doc, o.From); err != nil {
 		return nil, err
 	}
+	if err := sameKeys(doc.Context, o.Context, o.LessContext); err != nil {
+		return nil, err
+	}
 	if o.Run == "" {
-		o.Run = nextRun(doc)
+		o.Run = nextRun(doc, o.From)
 	}
 	if len(o.Run) > subjects.MaxRunID {
 		return nil, fault.New(fault.InvalidID, "the id %q of the new run has %d bytes", o.Run, len(o.Run)).
@@ -75,8 +86,8 @@ func (c *Client) Retry(ctx context.Context, run string, o RetryOptions) (*Run, e
 
 // finished gives the document of a run that is over, with its plan as it was submitted.
 func (c *Client) finished(ctx context.Context, name subjects.Run) (*outcome.Run, error) {
-	doc, err := c.store.History(ctx, name)
-	if fault.CodeOf(err) == fault.NotFound {
+	doc, active, err := c.latest(ctx, name)
+	if active > 0 || fault.CodeOf(err) == fault.NotFound {
 		if err := c.exists(ctx, name); err != nil {
 			return nil, err
 		}
@@ -89,18 +100,24 @@ func (c *Client) finished(ctx context.Context, name subjects.Run) (*outcome.Run,
 	return doc, nil // its plan has lost the white space around it, which makes another digest, and no difference
 }
 
+// failedEntries reports whether a for_each step succeeded with entries that failed, so that these are tried again. In a document
+// of before, which doesn't say of what list they were, they can't be.
+func failedEntries(st *outcome.Step) bool {
+	return st.List != "" && slices.ContainsFunc(st.Items, func(x outcome.Step) bool { return x.Status != outcome.StepSucceeded })
+}
+
 // retryable says why there is nothing to execute again.
 func retryable(doc *outcome.Run, from string) error {
 	if doc.Status == outcome.Rejected {
 		return fault.New(fault.AlreadyFinished, "run %q was rejected: nothing of it ever ran", doc.Run).
-			WithHint("mend the plan and submit it under another id")
+			WithHint("mend the plan and submit it again; its run id is free")
 	}
 	open := false
 	for i := range doc.Steps {
 		if doc.Steps[i].ID == from {
 			return nil
 		}
-		open = open || doc.Steps[i].Status != outcome.StepSucceeded
+		open = open || doc.Steps[i].Status != outcome.StepSucceeded || failedEntries(&doc.Steps[i])
 	}
 	switch {
 	case from != "":
@@ -112,15 +129,19 @@ func retryable(doc *outcome.Run, from string) error {
 	return nil
 }
 
-// nextRun gives the id of a run's retry. Only the number of a run that is a retry itself is counted on: that of any other
-// is a part of its name.
-func nextRun(doc *outcome.Run) string {
+// nextRun returns the id of a run's retry. Only the number of a run that is a retry itself is counted on: that of any other
+// is a part of its name. A retry from a step is another run than one without, so it has another id.
+func nextRun(doc *outcome.Run, from string) string {
+	next := doc.Run + ".2"
 	if base, number, ok := cutLast(doc.Run, "."); ok && doc.RetryOf != "" {
 		if n, err := strconv.Atoi(number); err == nil && n >= 2 && strconv.Itoa(n) == number {
-			return base + "." + strconv.Itoa(n+1)
+			next = base + "." + strconv.Itoa(n+1)
 		}
 	}
-	return doc.Run + ".2"
+	if from != "" {
+		next += ".from-" + from
+	}
+	return next
 }
 
 func cutLast(s, sep string) (before, after string, found bool) {

@@ -51,16 +51,21 @@ func TestRetrySubmitsTheSamePlanAgain(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "r.2", again.ID())
 		require.True(t, again.Attached())
-		_, err = w.client.Retry(w.ctx(), "r", client.RetryOptions{From: "a"})
+		_, err = w.client.Retry(w.ctx(), "r", client.RetryOptions{Run: "r.2", From: "a"})
 		require.Equal(t, fault.Conflict, fault.CodeOf(err), "%v", err)
 		require.ErrorContains(t, err, `to retry what failed of "r"`)
 		then()
 	}
+	// A retry from a step is another run than one without, and has another id.
+	from, err := w.client.Retry(w.ctx(), "r", client.RetryOptions{From: "a"})
+	require.NoError(t, err)
+	require.Equal(t, "r.2.from-a", from.ID())
+	require.False(t, from.Attached())
 	// The retry of a retry.
 	r, err = w.client.Retry(w.ctx(), "r.2", client.RetryOptions{From: "b"})
 	require.NoError(t, err)
-	require.Equal(t, "r.3", r.ID())
-	e = w.record("r.3")
+	require.Equal(t, "r.3.from-b", r.ID())
+	e = w.record("r.3.from-b")
 	require.Equal(t, "r.2", e.Header.Get(subjects.HeaderRetryOf))
 	require.Equal(t, "b", e.Header.Get(subjects.HeaderRetryFrom))
 }
@@ -124,4 +129,21 @@ func TestRetryRefusals(t *testing.T) {
 	r, err = w.client.Retry(w.ctx(), long.Run, client.RetryOptions{Run: "short"})
 	require.NoError(t, err)
 	require.Equal(t, "short", r.ID())
+}
+
+// TestRetryOfFailedEntries: a run that succeeded has something to try again where items of it failed.
+func TestRetryOfFailedEntries(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for run, list := range map[string]string{"listed": strings.Repeat("ab", 32), "before": ""} {
+		doc := document(run, planA, resultA)
+		doc.Steps[0].List = list
+		doc.Steps[0].Items = []outcome.Step{{ID: "a=0", Tool: "echo", Status: outcome.StepSucceeded}, {ID: "a=1", Tool: "echo", Status: outcome.StepFailed}}
+		w.keep(doc)
+	}
+	r, err := w.client.Retry(w.ctx(), "listed", client.RetryOptions{})
+	require.NoError(t, err)
+	require.Equal(t, "listed.2", r.ID())
+	_, err = w.client.Retry(w.ctx(), "before", client.RetryOptions{})
+	require.Equal(t, fault.AlreadyFinished, fault.CodeOf(err), "its document doesn't say of what list they are: %v", err)
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/nats-io/nats.go"
@@ -21,11 +22,12 @@ type SubmitOptions struct {
 	// Run is the run id, the idempotency key: 1 to 128 bytes of any kind. Empty: a new one, a UUID of version 7.
 	Run string
 	// Header travels with the plan: traceparent, tracestate. Headers of NATS and of Stepjet (Nats-…, Stepjet-…) in it are
-	// left out.
+	// left out, and a trace context that is not valid.
 	Header nats.Header
 	// Context is out-of-band context for the run's tools: who is asking, a correlation id, a credential. It travels in
 	// headers alone and is no part of what makes two plans the same: a submit that attaches to a run changes nothing of
-	// the context which that run was given. At most wire.MaxContext bytes.
+	// the context which that run was given. At most wire.MaxContext bytes. Secrets are sealed to the key of SealingKey,
+	// where there is one: only workers and orchestrators can read them then.
 	Context wire.RunContext
 
 	retry retryOf // what the plan tries again
@@ -34,7 +36,8 @@ type SubmitOptions struct {
 // Submit makes a plan durable and returns a handle on its run. It returns once the ledger holds the plan, and tries
 // again until ctx ends where the answer is unknown or the ledger is full, always under the same run id.
 //
-// Submitting the same bytes under the same id again attaches to the run that is there, finished or not. Errors:
+// Submitting the same bytes under the same id again attaches to the run that is there, finished or not. An id whose run was
+// rejected is free for any plan; the same bytes get the same rejection again for 10 s. Errors:
 // Conflict where the id was used for other bytes, InvalidID, LimitExceeded for too much context, MessageTooLarge,
 // StoreFull, Permission, NoConnection, and ctx's own error, after which the plan may or may not have been accepted.
 func (c *Client) Submit(ctx context.Context, body []byte, o SubmitOptions) (*Run, error) {
@@ -50,6 +53,9 @@ func (c *Client) Submit(ctx context.Context, body []byte, o SubmitOptions) (*Run
 	if err != nil {
 		return nil, err
 	}
+	if o.Context, err = c.sealed(ctx, name, o.Context); err != nil {
+		return nil, err
+	}
 	h, err := c.header(o)
 	if err != nil {
 		return nil, err
@@ -62,7 +68,7 @@ func (c *Client) Submit(ctx context.Context, body []byte, o SubmitOptions) (*Run
 		// The record of a run that is over is gone after a while, and a create would succeed. Its history decides.
 		switch err := c.sameAsHistory(ctx, name, digest); {
 		case err == nil:
-			return c.attach(name, id, digest), nil
+			return c.attach(name, id, digest, 0), nil
 		case fault.CodeOf(err) == fault.Permission: // who may only submit does; the orchestrator looks as well
 		case fault.CodeOf(err) != fault.NotFound:
 			return nil, err
@@ -84,43 +90,54 @@ func (c *Client) Run(ctx context.Context, plan []byte, o SubmitOptions) (*outcom
 func (c *Client) create(ctx context.Context, name subjects.Run, id string, plan []byte, digest string, h nats.Header) (*Run, error) {
 	p := c.waits.enter(name) // before the plan is sent: its end may come at once
 	for {
-		decision, _, err := c.store.Create(ctx, c.store.SubmitSubject(name), clone(h), bytes.Clone(plan), nil)
+		decision, seq, err := c.store.Create(ctx, c.store.SubmitSubject(name), clone(h), bytes.Clone(plan), nil)
 		if err != nil {
 			return nil, err
 		}
 		if decision == kv.Written {
-			c.waits.planned(p, digest)
-			return &Run{c: c, p: p, id: id}, nil
+			return &Run{c: c, p: c.waits.planned(p, digest, seq), id: id}, nil
 		}
-		switch err := c.same(ctx, name, digest); {
+		generation, err := c.same(ctx, name, digest)
+		switch {
 		case err == nil:
-			return c.attach(name, id, digest), nil
+			return c.attach(name, id, digest, generation), nil
 		case fault.CodeOf(err) != fault.NotFound:
 			return nil, err
 		}
-		// The record was there and is gone, and no history holds the run: it was purged by hand. Try again.
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
+		// The record was there and is gone or about to go: its run was rejected, or purged by hand. Try again.
+		if err := pause(ctx, leavingPause); err != nil {
+			return nil, err
 		}
 	}
 }
 
-// same compares a digest with the run that is there: nil for the same plan, Conflict for another, NotFound for none.
-func (c *Client) same(ctx context.Context, name subjects.Run, digest string) error {
+// leavingPause is between two tries to submit a plan while a rejected one of its id is being removed.
+const leavingPause = 10 * time.Millisecond
+
+// same compares a digest with the run that is there: nil for the same plan, with the sequence of its record where that stands;
+// Conflict for another, NotFound for none or one that leaves its id free.
+func (c *Client) same(ctx context.Context, name subjects.Run, digest string) (generation uint64, err error) {
 	record, err := c.store.Read(ctx, subjects.PlanRecord(name, c.store.Shards()))
 	if err == nil {
-		return compare(name, plan.Digest(record.Data), digest)
+		err = compare(name, plan.Digest(record.Data), digest)
+		if err != nil && c.leaving(ctx, name, record.Seq) {
+			err = notFound(name)
+		}
+		return record.Seq, err
 	}
 	if fault.CodeOf(err) != fault.NotFound {
-		return err
+		return 0, err
 	}
-	return c.sameAsHistory(ctx, name, digest)
+	return 0, c.sameAsHistory(ctx, name, digest)
 }
 
 func (c *Client) sameAsHistory(ctx context.Context, name subjects.Run, digest string) error {
 	head, err := c.store.HistoryHead(ctx, name)
 	if err != nil {
 		return err
+	}
+	if head.Status == outcome.Rejected {
+		return notFound(name) // its id is free; whether the same bytes are judged anew is the orchestrator's to say
 	}
 	return compare(name, head.Digest, digest)
 }
@@ -144,6 +161,7 @@ func (c *Client) header(o SubmitOptions) (nats.Header, error) {
 			h[k] = v
 		}
 	}
+	wire.TraceOf(h).Set(h)
 	o.retry.set(h)
 	o.Context.Set(h)
 	// What the orchestrator would refuse is refused here, where nothing has been sent yet.

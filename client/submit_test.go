@@ -40,6 +40,20 @@ func TestSubmitMakesThePlanDurable(t *testing.T) {
 	}
 }
 
+// A trace that is not valid would be dropped by whoever reads the plan: it need not lie in the ledger.
+func TestSubmitLeavesOutWhatIsNoTrace(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	_, err := w.client.Submit(w.ctx(), []byte(planA), client.SubmitOptions{Run: "r", Header: nats.Header{
+		"traceparent": {strings.Repeat("x", 60_000)}, "tracestate": {"a=b"}, "other": {"stays"},
+	}})
+	require.NoError(t, err)
+	h := w.record("r").Header
+	require.NotContains(t, h, "traceparent")
+	require.NotContains(t, h, "tracestate")
+	require.Equal(t, []string{"stays"}, h["other"])
+}
+
 func TestSubmitGeneratesRunIDs(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -26,6 +26,14 @@ type Run struct {
 // ID gives the run id as its submitter wrote it.
 func (r *Run) ID() string { return r.id }
 
+// Generation gives the sequence in the acknowledgement of the plan, where it is known: 0 for a run that was attached to by
+// its id alone. An outcome with a lower one, whose status is rejected, is of an earlier plan.
+func (r *Run) Generation() uint64 {
+	r.c.waits.mu.Lock()
+	defer r.c.waits.mu.Unlock()
+	return r.p.generation
+}
+
 // Attached reports whether the run was there before: this client's submit did not start it.
 func (r *Run) Attached() bool { return r.attached }
 
@@ -151,13 +159,19 @@ func (c *Client) reread(due []*pending) {
 func (c *Client) readOne(p *pending) {
 	ctx, cancel := context.WithTimeout(c.ctx, readAtMost)
 	defer cancel()
-	run, err := c.store.History(ctx, p.run)
+	run, active, err := c.latest(ctx, p.run)
 	if fault.CodeOf(err) == fault.NotFound && p.foreign.Load() {
 		err = c.exists(ctx, p.run)
 	}
 	switch code := fault.CodeOf(err); {
+	case active > 0:
+		c.waits.raise(p, active)
+	case err == nil && run != nil && c.waits.earlier(p, run):
 	case err == nil && run != nil:
 		c.waits.finish(p, func() {
+			if run.Status == outcome.Rejected {
+				p.rejection = run.Generation
+			}
 			if p.out, p.err = outcomeOf(run); p.err == nil && p.digest != "" {
 				p.err = compare(p.run, run.Digest, p.digest)
 			}
@@ -195,13 +209,13 @@ func (c *Client) Attach(run string) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.attach(name, run, ""), nil
+	return c.attach(name, run, "", 0), nil
 }
 
-// attach enters a run; digest is that of the plan that was submitted for it, or empty.
-func (c *Client) attach(name subjects.Run, id, digest string) *Run {
-	p := c.waits.enter(name)
-	c.waits.planned(p, digest)
+// attach enters a run; digest is that of the plan that was submitted for it, or empty, generation the sequence of its record,
+// or 0.
+func (c *Client) attach(name subjects.Run, id, digest string, generation uint64) *Run {
+	p := c.waits.planned(c.waits.enter(name), digest, generation)
 	p.foreign.Store(true)
 	return &Run{c: c, p: p, id: id, attached: true}
 }

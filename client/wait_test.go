@@ -120,7 +120,7 @@ func TestWaitForARejectedPlan(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	r := w.submit("r")
-	rejected := outcome.Outcome{Run: "r", Status: outcome.Rejected, Problems: []fault.Problem{{Code: fault.UnknownTool, Path: "/steps/0/tool", Message: "no tool"}}}
+	rejected := outcome.Outcome{Run: "r", Status: outcome.Rejected, Generation: r.Generation(), Problems: []fault.Problem{{Code: fault.UnknownTool, Path: "/steps/0/tool", Message: "no tool"}}}
 	w.announce("r", rejected.JSON())
 	out, err := r.Wait(w.ctx())
 	require.NoError(t, err)

@@ -25,10 +25,16 @@ type pending struct {
 	foreign atomic.Bool
 
 	// Guarded by waits.mu.
-	digest  string // of the plan that was submitted; "" where only the id is known
-	waiters int
-	queued  bool // it stands in a queue, or the loop has it in hand
-	reads   int  // since it was queued
+	digest     string // of the plan that was submitted; "" where only the id is known
+	generation uint64 // of that plan: a rejection with a lower one is of an earlier plan; 0 where it isn't known
+	rejection  uint64 // the generation of the rejection that it came to, if it is one
+	early      []byte // a rejection that was announced before the plan's acknowledgement came, and its generation
+	earlyOf    uint64
+	odd        int // reads that found an earlier plan's rejection, and no plan
+	waiters    int
+	queued     bool // it stands in a queue, or the loop has it in hand
+	reads      int  // since it was queued
+	hasty      bool // its end may have been announced already
 }
 
 // pauses are the times between two reads of the history for one run. The last one is repeated. A notice is lost with a
@@ -65,19 +71,15 @@ func (w *waits) enter(run subjects.Run) *pending {
 	if p := w.runs[run.ID].Value(); p != nil {
 		return p
 	}
+	return w.add(run)
+}
+
+// add makes a new entry. w.mu is held.
+func (w *waits) add(run subjects.Run) *pending {
 	p := &pending{run: run, done: make(chan struct{})}
 	w.runs[run.ID] = weak.Make(p)
 	runtime.AddCleanup(p, w.forget, run.ID)
 	return p
-}
-
-// planned keeps the digest of the plan that an entry is waited for with.
-func (w *waits) planned(p *pending, digest string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if digest != "" {
-		p.digest = digest
-	}
 }
 
 // forget removes an entry that nobody holds any more.
@@ -89,20 +91,31 @@ func (w *waits) forget(id string) {
 	}
 }
 
-// resolve hands the announced outcome of a run to whoever waits; a run that is not known here is ignored.
+// resolve hands the announced outcome of a run to whoever waits; a run that is not known here is ignored. So is the
+// rejection of an earlier plan of its id.
 func (w *waits) resolve(id string, raw []byte) {
 	w.mu.Lock()
 	p := w.runs[id].Value()
 	w.mu.Unlock()
-	if p != nil {
-		w.finish(p, func() { p.raw = raw })
+	if p == nil {
+		return
 	}
+	if generation, rejected := rejectionOf(raw); rejected {
+		w.reject(p, generation, raw)
+		return
+	}
+	w.finish(p, func() { p.raw = raw })
 }
 
 // finish sets what the run came to; the first caller wins.
 func (w *waits) finish(p *pending, set func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.end(p, set)
+}
+
+// end is finish where w.mu is held.
+func (w *waits) end(p *pending, set func()) {
 	select {
 	case <-p.done:
 		return
@@ -115,21 +128,22 @@ func (w *waits) finish(p *pending, set func()) {
 	}
 }
 
-// join counts a waiter and sees to it that the history is read now and then, at once for a foreign run.
+// join counts a waiter and sees to it that the history is read now and then, at once for a run whose end may not be told.
 func (w *waits) join(p *pending, now time.Time) {
 	w.mu.Lock()
 	p.waiters++
 	first := !p.queued
 	p.queued = true
 	at := now.Add(pauses[0])
-	if p.foreign.Load() {
+	soon := p.foreign.Load() || p.hasty
+	if soon {
 		at = now
 	}
 	if first {
 		w.queues[0] = append(w.queues[0], read{p, at})
 	}
 	w.mu.Unlock()
-	if first && p.foreign.Load() {
+	if first && soon {
 		w.wake()
 	}
 }

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -21,9 +22,15 @@ type Watcher struct {
 	messages chan *nats.Msg
 	sub      *nats.Subscription
 
-	told  map[string]bool // steps, and items of steps, whose end was reported
-	over  int             // the steps among them
-	begun bool            // the start was reported
+	told  map[string]bool   // steps, and items of steps, whose end was reported
+	stand map[string]string // where steps that are not over were last seen: status and what they wait for
+	over  int               // the steps among them
+	begun bool              // the start was reported
+	// patient is whether some time has passed: what is out at the first look has most often just been sent.
+	patient bool
+
+	generation uint64 // of the plan that is watched, where it is known
+	odd        int    // reads that found an earlier plan's rejection
 }
 
 // eventBuffer is the number of events kept for a slow reader; those past it are lost, and made up for at the end.
@@ -35,7 +42,7 @@ func (c *Client) NewWatcher(ctx context.Context, run string) (*Watcher, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Watcher{c: c, name: name, run: run, messages: make(chan *nats.Msg, eventBuffer), told: map[string]bool{}}
+	w := &Watcher{c: c, name: name, run: run, messages: make(chan *nats.Msg, eventBuffer), told: map[string]bool{}, stand: map[string]string{}}
 	if w.sub, err = c.nc.ChanSubscribe(subjects.EventFilter(name), w.messages); err != nil {
 		return nil, kv.Fault(err)
 	}
@@ -46,11 +53,15 @@ func (c *Client) NewWatcher(ctx context.Context, run string) (*Watcher, error) {
 	return w, nil
 }
 
+// Of says which plan is watched: what is left of an earlier one of the same id, which was rejected, is not reported.
+func (w *Watcher) Of(r *Run) { w.generation = r.Generation() }
+
 // Close ends the subscription.
 func (w *Watcher) Close() { _ = w.sub.Unsubscribe() } // a closed connection has none left to end
 
 // Watch reports what happens to a run until it is over: first what has happened already, then what comes. The last event
-// has the kind EventEnd and the whole outcome. each is called from this goroutine. Errors: NotFound, ctx's own, those of
+// has the kind EventEnd and the whole outcome. Now and then the run is looked at, and what a step that is out waits for is
+// reported where that has changed. each is called from this goroutine. Errors: NotFound, ctx's own, those of
 // Get.
 func (c *Client) Watch(ctx context.Context, run string, each func(Event)) error {
 	w, err := c.NewWatcher(ctx, run)
@@ -70,6 +81,7 @@ func (w *Watcher) Follow(ctx context.Context, each func(Event)) error {
 	if over, err := w.catchUp(ctx, each); over || err != nil {
 		return err
 	}
+	w.patient = true
 	reads := 0
 	t := time.NewTimer(pauses[0])
 	defer t.Stop()
@@ -93,6 +105,28 @@ func (w *Watcher) Follow(ctx context.Context, each func(Event)) error {
 	}
 }
 
+// errBegun ends a watch that is only to see whether a plan was rejected.
+var errBegun = errors.New("the run has begun")
+
+// Judged waits until the plan was judged. It gives the outcome if the run is over by then, as that of a rejected plan always is, and
+// nil for a run that has begun. Errors as those of Follow.
+func (w *Watcher) Judged(ctx context.Context) (out *outcome.Outcome, err error) {
+	ctx, begun := context.WithCancelCause(ctx)
+	defer begun(nil)
+	err = w.Follow(ctx, func(e Event) {
+		switch e.Kind {
+		case subjects.EventStart, subjects.EventStep:
+			begun(errBegun)
+		case subjects.EventEnd:
+			out = e.Outcome
+		}
+	})
+	if errors.Is(err, errBegun) {
+		err = nil
+	}
+	return out, err
+}
+
 // take reports one message, if it says anything new.
 func (w *Watcher) take(ctx context.Context, m *nats.Msg, each func(Event)) (over bool, err error) {
 	e, ok := parseEvent(m.Subject, m.Data)
@@ -108,7 +142,7 @@ func (w *Watcher) take(ctx context.Context, m *nats.Msg, each func(Event)) (over
 		each(e)
 	case subjects.EventEnd:
 		// Where nothing was lost, the event itself is all that is needed.
-		if e.Outcome != nil && w.over == e.Outcome.Stats.Steps {
+		if e.Outcome != nil && e.Outcome.Status != outcome.Rejected && w.over == e.Outcome.Stats.Steps {
 			each(e)
 			return true, nil
 		}
@@ -147,15 +181,20 @@ func (w *Watcher) catchUp(ctx context.Context, each func(Event)) (over bool, err
 		}
 		return false, err
 	}
+	if doc.Status == outcome.Rejected && doc.Generation < w.generation {
+		if w.odd++; w.odd < oddReads {
+			return false, nil
+		}
+	}
 	if doc.Status != outcome.Rejected && len(doc.Steps) > 0 {
 		w.start(Event{Kind: subjects.EventStart, Run: w.run, Time: doc.Started, Steps: len(doc.Steps)}, each)
 	}
 	for i := range doc.Steps {
 		s := &doc.Steps[i]
 		for k := range s.Items {
-			w.ended(&s.Items[k], each)
+			w.seen(&s.Items[k], each)
 		}
-		w.ended(s, each)
+		w.seen(s, each)
 	}
 	if doc.Outcome == nil || doc.Status == outcome.Running {
 		return false, nil
@@ -164,9 +203,20 @@ func (w *Watcher) catchUp(ctx context.Context, each func(Event)) (over bool, err
 	return true, nil
 }
 
-// ended reports a step of the document, or an item of one, if it is over.
-func (w *Watcher) ended(s *outcome.Step, each func(Event)) {
-	if s.Status.Terminal() {
+// seen reports a step of the document, or an item of one, if it is over, or where it stands if that has changed. What
+// waits for other steps, or for its own items, says nothing that the plan doesn't.
+func (w *Watcher) seen(s *outcome.Step, each func(Event)) {
+	switch {
+	case s.Status.Terminal():
 		w.step(stepEvent(w.run, s), each)
+	case s.Status == outcome.StepWaiting || len(s.Items) > 0 || w.told[s.ID] || !w.patient:
+	case s.Status == outcome.StepReady && s.Waiting == "": // not known yet
+	default:
+		if now := string(s.Status) + " " + s.Waiting; w.stand[s.ID] != now {
+			w.stand[s.ID] = now
+			e := stepEvent(w.run, s)
+			e.QueuedMS, e.MS, e.Waiting = 0, 0, s.Waiting // it isn't over
+			each(e)
+		}
 	}
 }

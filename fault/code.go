@@ -21,6 +21,7 @@ const (
 	Cycle               Code = "cycle"                 // a step waits for itself
 	UnknownOutputStep   Code = "unknown_output_step"   // output_steps names no step
 	DuplicateOutputStep Code = "duplicate_output_step" // output_steps names a step twice
+	ImpossibleRef       Code = "impossible_ref"        // leads to nothing, or to a value of the wrong type, by declared schemas
 	MissingDependency   Code = "missing_dependency"    // the tool's contract wants another tool's output
 	LimitExceeded       Code = "limit_exceeded"        // too large, too many
 	Conflict            Code = "conflict"              // the run id was used for a different plan
@@ -35,8 +36,10 @@ const (
 	TooLarge       Code = "too_large"       // resolved arguments or a result over their limit
 	WorkerLost     Code = "worker_lost"     // the step's worker died again and again
 	OutcomeUnknown Code = "outcome_unknown" // an at_most_once tool may or may not have run
+	Sealed         Code = "sealed"          // the worker can't open the step's secrets
 	Cancelled      Code = "cancelled"       // the run was cancelled, expired, or failed fast
 	Skipped        Code = "skipped"         // a dependency did not succeed
+	InvalidRecord  Code = "invalid_record"  // the attempt's record is of a version above its run's, or of none
 )
 
 // Errors of the way there: between a program and NATS, or within Stepjet.
@@ -61,7 +64,7 @@ func (c Code) Retryable() bool { return c == ToolFailed || c == Timeout }
 // stepCodes are the codes that a record of a step may carry.
 var stepCodes = map[Code]bool{
 	ToolFailed: true, ToolTerminal: true, Timeout: true, InvalidArguments: true, UnresolvedRef: true, TooLarge: true,
-	WorkerLost: true, OutcomeUnknown: true, Cancelled: true, Skipped: true,
+	WorkerLost: true, OutcomeUnknown: true, Sealed: true, Cancelled: true, Skipped: true,
 }
 
 // OfStep reports whether a step's record may carry this code. What a worker sends beyond them is read as ToolFailed.

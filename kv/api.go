@@ -173,6 +173,7 @@ func apiAnswer(answer []byte, out any) error {
 type streamState struct {
 	Created string `json:"created"`
 	State   struct {
+		Messages uint64            `json:"messages"`
 		FirstSeq uint64            `json:"first_seq"`
 		LastSeq  uint64            `json:"last_seq"`
 		Subjects map[string]uint64 `json:"subjects"`

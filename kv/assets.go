@@ -77,7 +77,7 @@ func (c Config) deadConfig() jetstream.StreamConfig {
 		Subjects:    []string{subjects.BucketSubject(subjects.DeadBucket, ">")},
 		Storage:     jetstream.FileStorage, Replicas: c.Replicas, MaxAge: c.Retention,
 		MaxMsgsPerSubject: 1, Discard: jetstream.DiscardNew,
-		AllowDirect: true, DenyDelete: true, AllowRollup: true, Duplicates: 100 * time.Millisecond,
+		AllowDirect: true, DenyDelete: true, Duplicates: 100 * time.Millisecond,
 	}
 }
 
@@ -89,11 +89,13 @@ func (c Config) toolsConfig() jetstream.StreamConfig {
 		Subjects:    []string{subjects.BucketSubject(subjects.ToolsBucket, ">")},
 		Storage:     jetstream.FileStorage, Replicas: c.Replicas,
 		MaxMsgsPerSubject: 1, Discard: jetstream.DiscardNew,
-		AllowDirect: true, DenyDelete: true, AllowRollup: true, Duplicates: 2 * time.Minute,
+		AllowDirect: true, DenyDelete: true, Duplicates: 2 * time.Minute,
 	}
 }
 
-// membersConfig is the bucket of live orchestrators, whose keys expire. A marker tells watchers of each that did.
+// membersConfig is the bucket of live orchestrators, whose keys expire. A marker tells watchers of each that did. The
+// server turns rollups on where there are such markers, as it does where there are schedules: so here, and into a step
+// stream, nobody but orchestrators may publish.
 func (c Config) membersConfig() jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name:        subjects.BucketStream(subjects.MembersBucket),
@@ -106,11 +108,31 @@ func (c Config) membersConfig() jetstream.StreamConfig {
 	}
 }
 
-// blobsConfig is the object store. Blobs outlive the longest run and its retention.
-func (c Config) blobsConfig() jetstream.ObjectStoreConfig {
-	return jetstream.ObjectStoreConfig{
-		Bucket: subjects.BlobsBucket, Description: "Stepjet: large arguments, results and documents",
-		TTL: c.Retention + longestRun + time.Hour, Storage: jetstream.FileStorage, Replicas: c.Replicas,
+// GatherLease is how long the lease of a gathering worker outlives its last renewal.
+const GatherLease = 3 * time.Second
+
+// gatherConfig is the bucket of the workers that gather batches, one key for each such tool. Workers write it, so nothing is
+// on by which a message reaches further than its own subject: keys expire by the age of the whole stream, not by a TTL
+// of their own, which would bring delete markers and with them rollup.
+func (c Config) gatherConfig() jetstream.StreamConfig {
+	return jetstream.StreamConfig{
+		Name:        subjects.BucketStream(subjects.GatherBucket),
+		Description: "Stepjet: which worker gathers a tool's batches",
+		Subjects:    []string{subjects.BucketSubject(subjects.GatherBucket, "*")},
+		Storage:     jetstream.MemoryStorage, Replicas: c.Replicas, MaxAge: GatherLease,
+		MaxMsgsPerSubject: 1, Discard: jetstream.DiscardOld, MaxMsgSize: 4096,
+		AllowDirect: true, DenyDelete: true, Duplicates: 100 * time.Millisecond,
+	}
+}
+
+// blobsConfig is the object store; it binds as one of client libraries. Blobs outlive the longest run and its retention.
+func (c Config) blobsConfig() jetstream.StreamConfig {
+	return jetstream.StreamConfig{
+		Name:        subjects.BlobsStream(),
+		Description: "Stepjet: large arguments, results and documents",
+		Subjects:    subjects.BlobsSubjects(),
+		Storage:     jetstream.FileStorage, Replicas: c.Replicas, MaxAge: c.Retention + longestRun + time.Hour,
+		Discard: jetstream.DiscardNew, AllowDirect: true,
 	}
 }
 
@@ -120,6 +142,16 @@ func consumerConfig(t Tool) jetstream.ConsumerConfig {
 		Durable: subjects.Durable(t.Name), Description: "Stepjet tool " + t.Name,
 		AckPolicy: jetstream.AckExplicitPolicy, AckWait: t.AckWait, MaxDeliver: -1, MaxAckPending: t.Contract.Limit,
 		MaxWaiting: maxWaiting, FilterSubject: subjects.ToolFilter(t.Name, t.Shard),
+	}
+}
+
+// keeperConfig is the consumer of a step stream that nobody pulls from. A worker writes the number of the message that it
+// acknowledges itself, and a work queue removes what no consumer is interested in: without the keeper, with a forged number,
+// sentinels and scheduled retries of every tool.
+func keeperConfig(shard int) jetstream.ConsumerConfig {
+	return jetstream.ConsumerConfig{
+		Durable: subjects.Keeper, Description: "Stepjet: keeps what waits for its time",
+		AckPolicy: jetstream.AckExplicitPolicy, MaxAckPending: 1, MaxWaiting: 1, FilterSubjects: subjects.KeeperFilters(shard),
 	}
 }
 

@@ -1,17 +1,17 @@
 package kv
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"io"
+	"encoding/json"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/wire"
 )
 
@@ -36,27 +36,23 @@ func (s *Store) PutBlob(ctx context.Context, name string, data []byte) (*outcome
 	if len(data) > MaxBlob {
 		return nil, fault.New(fault.TooLarge, "a value of %d bytes is over the limit of %d", len(data), MaxBlob)
 	}
-	var sum []byte
+	o := newObject(s, name, data)
 	err := s.retry(ctx, func(ctx context.Context) error {
 		ctx, cancel := blobTime(ctx, len(data))
 		defer cancel()
-		info, err := s.blobs.Put(ctx, jetstream.ObjectMeta{Name: name, Headers: wire.Versioned()}, bytes.NewReader(data))
-		if err == nil {
-			sum, err = jetstream.DecodeObjectDigest(info.Digest) // what it has counted anyway
-		}
-		return err
+		return o.put(ctx)
 	})
 	if err != nil {
+		o.remove(context.WithoutCancel(ctx))
 		return nil, err
 	}
-	return &outcome.Handle{Name: name, Size: int64(len(data)), SHA256: hex.EncodeToString(sum)}, nil
+	return o.handle(), nil
 }
 
 // deleteBlob removes a blob that nobody has a handle of. What it can't remove expires.
-func (s *Store) deleteBlob(ctx context.Context, name string) {
-	if err := s.blobs.Delete(ctx, name); err != nil {
-		s.cfg.Logger.Debug("a blob could not be removed; it will expire", "name", name, "error", err)
-	}
+func (s *Store) deleteBlob(ctx context.Context, h *outcome.Handle) {
+	o := &object{s: s, name: h.Name, nuid: h.NUID}
+	o.remove(ctx)
 }
 
 // Blob reads what a handle stands for. Size and SHA-256 are checked, the size also before reading, so that a handle can't
@@ -69,6 +65,9 @@ func (s *Store) Blob(ctx context.Context, h *outcome.Handle) ([]byte, error) {
 	}
 	if h.Size > MaxBlob {
 		return nil, fault.New(fault.TooLarge, "the blob %s is said to have %d bytes; the limit is %d", h.Name, h.Size, MaxBlob)
+	}
+	if h.NUID != "" && !subjects.ValidObject(h.NUID) || h.Chunks < 0 || int64(h.Chunks) > h.Size {
+		return nil, fault.New(fault.Internal, "the handle of the blob %s names no chunks", wire.Clip(h.Name, 256))
 	}
 	data, err := s.findBlob(ctx, h)
 	if err != nil {
@@ -96,35 +95,41 @@ func (s *Store) findBlob(ctx context.Context, h *outcome.Handle) (data []byte, e
 	}
 }
 
+// readBlob reads the chunks that a handle names, and never asks what the object store says of the name: anybody who may
+// write blobs may say something else of it. Only a handle of before names no chunks.
 func (s *Store) readBlob(ctx context.Context, h *outcome.Handle) ([]byte, error) {
 	ctx, cancel := blobTime(ctx, int(h.Size))
 	defer cancel()
-	info, err := s.blobs.GetInfo(ctx, h.Name)
+	if h.NUID != "" {
+		return s.readChunks(ctx, h.NUID, uint32(h.Chunks), h)
+	}
+	info, err := s.blobInfo(ctx, h.Name)
 	if err != nil {
 		return nil, err
 	}
-	if !wire.Known(info.Headers) {
-		return nil, wire.Newer("the blob " + h.Name)
-	}
-	if info.Size > MaxBlob || int64(info.Size) != h.Size {
+	if info.Size > MaxBlob || int64(info.Size) != h.Size || !subjects.ValidObject(info.NUID) || uint64(info.Chunks) > info.Size {
 		return nil, fault.New(fault.Internal, "the blob %s has %d bytes, its handle says %d", h.Name, info.Size, h.Size)
 	}
-	if s.limited {
-		return s.readChunks(ctx, info, h)
-	}
-	result, err := s.blobs.Get(ctx, h.Name)
+	return s.readChunks(ctx, info.NUID, info.Chunks, h)
+}
+
+// blobInfo gives what the object store says of a name.
+func (s *Store) blobInfo(ctx context.Context, name string) (*jetstream.ObjectInfo, error) {
+	e, err := s.readDirect(ctx, subjects.BlobsStream(), subjects.BlobMetaOf(name))
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = result.Close() }() // what was read says whether all is well
-	var data bytes.Buffer
-	if _, err := data.ReadFrom(io.LimitReader(result, h.Size+1)); err != nil {
-		return nil, err
+	var info jetstream.ObjectInfo
+	if err := json.Unmarshal(e.Data, &info); err != nil {
+		return nil, fault.New(fault.Internal, "what the object store says of the blob %s can't be read", name)
 	}
-	if int64(data.Len()) > h.Size { // somebody else than a client library wrote it
-		return nil, moreThanItSays(h)
+	if info.Deleted {
+		return nil, jetstream.ErrObjectNotFound
 	}
-	return data.Bytes(), nil
+	if !wire.Known(info.Headers) {
+		return nil, wire.Newer("the blob " + name)
+	}
+	return &info, nil
 }
 
 func moreThanItSays(h *outcome.Handle) *fault.Error {

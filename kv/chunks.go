@@ -9,9 +9,11 @@ import (
 
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/wire"
 )
 
-// chunks reads a blob for a limited store: by direct gets of many messages instead of a consumer (limited.go).
+// chunks reads a blob: by direct gets of many messages, which need no consumer (limited.go). Of what lies on the chunks'
+// subject the first are the object's own; whoever may write blobs can add others only behind them.
 type chunks struct {
 	s       *Store
 	sub     *nats.Subscription
@@ -22,13 +24,13 @@ type chunks struct {
 	handle  *outcome.Handle
 }
 
-func (s *Store) readChunks(ctx context.Context, info *jetstream.ObjectInfo, h *outcome.Handle) ([]byte, error) {
+func (s *Store) readChunks(ctx context.Context, nuid string, n uint32, h *outcome.Handle) ([]byte, error) {
 	sub, err := s.nc.SubscribeSync(s.nc.NewInbox())
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = sub.Unsubscribe() }() // a closed connection has none left to end
-	c := &chunks{s: s, sub: sub, subject: subjects.BlobChunksOf(info.NUID), from: 1, left: info.Chunks, handle: h}
+	c := &chunks{s: s, sub: sub, subject: subjects.BlobChunksOf(nuid), from: 1, left: n, handle: h}
 	c.data = make([]byte, 0, h.Size)
 	for c.left > 0 { // the server sends as much as it likes of what was asked for
 		before := c.left
@@ -67,6 +69,9 @@ func (c *chunks) more(ctx context.Context) error {
 		e, err := parseDirect(m)
 		if err != nil {
 			return err
+		}
+		if !wire.Known(e.Header) {
+			return wire.Newer("the blob " + c.handle.Name)
 		}
 		if int64(len(c.data)+len(e.Data)) > c.handle.Size {
 			return moreThanItSays(c.handle)

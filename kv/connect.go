@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"net"
 	"net/url"
 	"os"
 	"strings"
@@ -35,6 +34,8 @@ type ConnectOptions struct {
 	InboxPrefix string
 	// InProcess connects to an embedded server without a socket; URL and Context are ignored then.
 	InProcess nats.InProcessConnProvider
+	// Wait is how long Connect goes on trying where there is no server yet; 0: each server is tried once.
+	Wait time.Duration
 	// Logger takes disconnects, reconnects and asynchronous errors; nil: none.
 	Logger *slog.Logger
 }
@@ -50,10 +51,34 @@ const reconnectBuffer = 8 << 20
 // for what it led, which takes 4 to 9 s. With the library's two minutes every client of it would stand still for as long as six.
 const pingEvery = 1500 * time.Millisecond
 
-// Connect opens a connection. The first attempt must succeed; from then on it reconnects for ever, so that a server may
-// be away for any time. Errors: NoConnection names the URL tried, Permission where the credentials are refused,
+// Connect opens a connection. The first attempt must succeed within o.Wait; from then on it reconnects for ever, so that a server may
+// be away for any time, also one that refuses credentials for a while which it took before. Errors: NoConnection names the URL tried, Permission where the credentials are refused,
 // InvalidConfig where a file or a context can't be read.
 func Connect(ctx context.Context, o ConnectOptions) (*nats.Conn, error) {
+	until, said := time.Now().Add(o.Wait), time.Time{}
+	for wait := connectPause; ; wait = min(2*wait, 8*connectPause) {
+		nc, err := o.connect(ctx)
+		left := time.Until(until)
+		if err == nil || fault.CodeOf(err) != fault.NoConnection || left <= 0 || ctx.Err() != nil {
+			return nc, err
+		}
+		if o.Logger != nil && time.Since(said) >= connectReport {
+			said = time.Now()
+			o.Logger.Warn("waiting for NATS", "error", err, "at_most", left.Round(time.Second))
+		}
+		select {
+		case <-time.After(min(wait, left)):
+		case <-ctx.Done():
+			return nil, Fault(context.Cause(ctx))
+		}
+	}
+}
+
+// connectPause is the first pause between two attempts to find a server, connectReport how often it is said that there is none.
+const connectPause, connectReport = 250 * time.Millisecond, 10 * time.Second
+
+// connect tries each server once.
+func (o ConnectOptions) connect(ctx context.Context) (*nats.Conn, error) {
 	opts, err := o.options(ctx)
 	if err != nil {
 		return nil, err
@@ -66,7 +91,7 @@ func Connect(ctx context.Context, o ConnectOptions) (*nats.Conn, error) {
 	var nc *nats.Conn
 	switch {
 	case o.InProcess != nil:
-		nc, err = nats.Connect("", append(opts, nats.InProcessServer(inside{o.InProcess}))...)
+		nc, err = nats.Connect("", append(opts, nats.InProcessServer(&inside{server: o.InProcess}))...)
 		tried = "the embedded server"
 	case o.Context != "":
 		nc, _, err = natscontext.Connect(o.Context, opts...)
@@ -99,7 +124,7 @@ func connected(ctx context.Context, nc *nats.Conn, err error, tried string) (*na
 		return nil, fault.Wrap(fault.InvalidConfig, err, "reading the credentials or certificates")
 	}
 	f := fault.New(fault.NoConnection, "no NATS server at %s: %v", tried, err).
-		WithHint("start one (nats-server -js), or name another (--server or NATS_URL)")
+		WithHint("start one (stepjet dev, or nats-server -js), or name another (--server or NATS_URL)")
 	if strings.Contains(err.Error(), "tls: ") || strings.Contains(err.Error(), "tls error") || strings.Contains(err.Error(), "x509: ") {
 		f.Hint = "is the server's certificate of an authority in --tls-ca, and does the server want a certificate of its own authority (--tls-cert, --tls-key)?"
 	}
@@ -145,11 +170,10 @@ func (o ConnectOptions) options(ctx context.Context) ([]nats.Option, error) {
 	opts := []nats.Option{
 		nats.Name(o.Name), nats.Timeout(timeout), nats.MaxReconnects(-1), nats.ReconnectWait(250 * time.Millisecond),
 		nats.ReconnectJitter(250*time.Millisecond, 500*time.Millisecond), nats.ReconnectBufSize(reconnectBuffer),
-		nats.PermissionErrOnSubscribe(true), nats.PingInterval(pingEvery),
+		nats.PermissionErrOnSubscribe(true), nats.PingInterval(pingEvery), nats.IgnoreAuthErrorAbort(),
 	}
-	if o.Context == "" { // a context may bring its own dialer
-		opts = append(opts, nats.SetCustomDialer(dialer{ctx}))
-	} else if o.URL != "" {
+	opts = append(opts, dialing(ctx))
+	if o.Context != "" && o.URL != "" {
 		opts = append(opts, setServers(o.URL))
 	}
 	if o.Creds != "" {
@@ -215,20 +239,4 @@ func (o ConnectOptions) logging() []nats.Option {
 			log.Error("NATS error", "error", err)
 		}),
 	}
-}
-
-// dialer lets the first connection end with the caller's context. Later ones, which reconnect, outlive it.
-type dialer struct{ ctx context.Context }
-
-// Dial is called by nats.go for each connection.
-func (d dialer) Dial(network, address string) (net.Conn, error) {
-	nd, ctx := net.Dialer{Timeout: dialTimeout}, d.ctx
-	if ctx.Err() != nil {
-		ctx = context.WithoutCancel(ctx)
-	}
-	c, err := nd.DialContext(ctx, network, address)
-	if err != nil {
-		return nil, err
-	}
-	return newOutbox(c), nil
 }

@@ -61,7 +61,7 @@ func TestConnectInEveryWay(t *testing.T) {
 		"in process, URL too":  {InProcess: natstest.Start(t).InProcess(), URL: "nats://127.0.0.1:1"},
 		"logger, nothing else": {InProcess: natstest.Start(t).InProcess(), Logger: slog.New(slog.DiscardHandler)},
 	} {
-		nc, err := kv.Connect(within(t, 10*time.Second), o)
+		nc, err := kv.Connect(within(t, 2*time.Minute), o)
 		require.NoError(t, err, name)
 		require.NoError(t, nc.Flush(), name)
 		nc.Close()
@@ -89,7 +89,7 @@ func TestAConnectionThatFailsSaysWhatWasTried(t *testing.T) {
 		"context, no server": {kv.ConnectOptions{Context: writeFile(t, "c.json", `{"url":"nats://127.0.0.1:1"}`)}, fault.NoConnection,
 			"nats://127.0.0.1:1"},
 	} {
-		_, err := kv.Connect(within(t, 10*time.Second), c.o)
+		_, err := kv.Connect(within(t, 2*time.Minute), c.o)
 		require.Equal(t, c.code, fault.CodeOf(err), "%s: %v", name, err)
 		require.ErrorContains(t, err, c.says, name)
 		require.NotContains(t, err.Error(), "topsecret", name)
@@ -136,16 +136,16 @@ func TestAConnectionComesBackAndSaysSo(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(srv.Shutdown)
 	var log lines
-	nc, err := kv.Connect(within(t, 5*time.Second), kv.ConnectOptions{
+	nc, err := kv.Connect(within(t, 2*time.Minute), kv.ConnectOptions{
 		URL: srv.URL(), Logger: slog.New(slog.NewTextHandler(&log, nil)),
 	})
 	require.NoError(t, err)
 	defer nc.Close()
-	s, err := kv.Setup(within(t, 5*time.Second), nc, kv.Config{})
+	s, err := kv.Setup(within(t, 2*time.Minute), nc, kv.Config{})
 	require.NoError(t, err)
 	defer s.Close()
 	srv.Shutdown()
-	require.Eventually(t, func() bool { return !nc.IsConnected() }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return !nc.IsConnected() }, 2*time.Minute, time.Millisecond)
 	_, err = s.Read(within(t, 100*time.Millisecond), "$KV.runs_0.x")
 	require.Equal(t, fault.NoConnection, fault.CodeOf(err))
 	_, _, err = s.Create(within(t, 100*time.Millisecond), "$KV.runs_0.x", nil, nil, nil)
@@ -153,7 +153,7 @@ func TestAConnectionComesBackAndSaysSo(t *testing.T) {
 
 	written := make(chan error, 1) // meant while the server is away, written when it is back
 	go func() {
-		_, _, err := s.Create(within(t, 30*time.Second), "$KV.runs_0.meanwhile", nil, []byte("x"), nil)
+		_, _, err := s.Create(within(t, 2*time.Minute), "$KV.runs_0.meanwhile", nil, []byte("x"), nil)
 		written <- err
 	}()
 	again, err := embedded.Start(embedded.Options{Dir: dir, Listen: srv.URL()[len("nats://"):]})
@@ -162,5 +162,5 @@ func TestAConnectionComesBackAndSaysSo(t *testing.T) {
 	require.NoError(t, receive(t, written, "the record"))
 	require.Contains(t, log.String(), "disconnected from NATS")
 	// The handler that logs runs beside the write.
-	require.Eventually(t, func() bool { return strings.Contains(log.String(), "reconnected to NATS") }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return strings.Contains(log.String(), "reconnected to NATS") }, 2*time.Minute, time.Millisecond)
 }

@@ -27,6 +27,16 @@ func within(t testing.TB, d time.Duration) context.Context {
 	return ctx
 }
 
+// emptied takes a key out of the registry, as an operator of JetStream could.
+func emptied(t testing.TB, js jetstream.JetStream, key string) error {
+	t.Helper()
+	st, err := js.Stream(within(t, 2*time.Minute), subjects.BucketStream(subjects.ToolsBucket))
+	if err != nil {
+		return err
+	}
+	return st.Purge(within(t, 2*time.Minute), jetstream.WithPurgeSubject(subjects.BucketSubject(subjects.ToolsBucket, key)))
+}
+
 // setup gives a store on a server of the test's own.
 func setup(t testing.TB, cfg kv.Config) *kv.Store {
 	t.Helper()
@@ -35,7 +45,7 @@ func setup(t testing.TB, cfg kv.Config) *kv.Store {
 
 func setupOn(t testing.TB, srv *embedded.Server, cfg kv.Config) *kv.Store {
 	t.Helper()
-	s, err := kv.Setup(within(t, 30*time.Second), natstest.Connect(t, srv), cfg)
+	s, err := kv.Setup(within(t, 2*time.Minute), natstest.Connect(t, srv), cfg)
 	require.NoError(t, err)
 	t.Cleanup(s.Close)
 	return s
@@ -43,7 +53,7 @@ func setupOn(t testing.TB, srv *embedded.Server, cfg kv.Config) *kv.Store {
 
 func create(t testing.TB, s *kv.Store, subject, body string, fence *kv.Fence) (kv.Decision, uint64) {
 	t.Helper()
-	d, seq, err := s.Create(within(t, 20*time.Second), subject, nil, []byte(body), fence)
+	d, seq, err := s.Create(within(t, 2*time.Minute), subject, nil, []byte(body), fence)
 	require.NoError(t, err)
 	return d, seq
 }
@@ -82,7 +92,7 @@ func TestHeadersAreKept(t *testing.T) {
 	s := setup(t, kv.Config{})
 	r := subjects.NewRun("acme", "x")
 	h := nats.Header{subjects.HeaderClient: {"tok"}, "X-Odd": {"a, b", "c"}}
-	_, _, err := s.Create(within(t, 5*time.Second), s.SubmitSubject(r), h, []byte("{}"), nil)
+	_, _, err := s.Create(within(t, 2*time.Minute), s.SubmitSubject(r), h, []byte("{}"), nil)
 	require.NoError(t, err)
 	e, err := s.Read(within(t, time.Second), s.SubmitSubject(r))
 	require.NoError(t, err)
@@ -112,7 +122,7 @@ func oneOfMany(t *testing.T, stores []*kv.Store, n int) {
 		var wg sync.WaitGroup
 		for i := range n {
 			wg.Go(func() {
-				d, _, err := stores[i%len(stores)].Create(within(t, 30*time.Second), subject, nil, fmt.Appendf(nil, "%d", i), fence)
+				d, _, err := stores[i%len(stores)].Create(within(t, 2*time.Minute), subject, nil, fmt.Appendf(nil, "%d", i), fence)
 				if err != nil || d != kv.Written && d != kv.Decided {
 					t.Errorf("writer %d: %v %v", i, d, err)
 				}
@@ -124,7 +134,7 @@ func oneOfMany(t *testing.T, stores []*kv.Store, n int) {
 		}
 		wg.Wait()
 		require.EqualValues(t, 1, written.Load())
-		e, err := stores[0].Read(within(t, 5*time.Second), subject)
+		e, err := stores[0].Read(within(t, 2*time.Minute), subject)
 		require.NoError(t, err)
 		require.Equal(t, fmt.Sprint(winner.Load()), string(e.Data))
 	}
@@ -145,7 +155,7 @@ func TestAFenceKeepsOutWhatComesTooLate(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, e.Seq, seq)
 
-	require.NoError(t, s.PurgeRun(within(t, 5*time.Second), r, g))
+	require.NoError(t, s.PurgeRun(within(t, 2*time.Minute), r, g))
 	d, _ = create(t, s, start, "zombie", fence)
 	require.Equal(t, kv.Gone, d)
 	again := submit(t, s, r, "second")
@@ -155,7 +165,7 @@ func TestAFenceKeepsOutWhatComesTooLate(t *testing.T) {
 	_, err = s.Read(within(t, time.Second), start)
 	require.Equal(t, fault.NotFound, fault.CodeOf(err))
 
-	require.NoError(t, s.PurgeRun(within(t, 5*time.Second), r, g)) // late: must not touch the resubmission
+	require.NoError(t, s.PurgeRun(within(t, 2*time.Minute), r, g)) // late: must not touch the resubmission
 	e, err = s.Read(within(t, time.Second), subjects.PlanRecord(r, 1))
 	require.NoError(t, err)
 	require.Equal(t, "second", string(e.Data))
@@ -170,7 +180,7 @@ func TestTwoWritersOnThreeReplicasLeaveOne(t *testing.T) {
 	}
 	js, err := jetstream.New(stores[0].Conn())
 	require.NoError(t, err)
-	ledger, err := js.Stream(within(t, 5*time.Second), subjects.LedgerStream(0))
+	ledger, err := js.Stream(within(t, 2*time.Minute), subjects.LedgerStream(0))
 	require.NoError(t, err)
 	require.Len(t, ledger.CachedInfo().Cluster.Replicas, 2)
 	oneOfMany(t, stores, 60)

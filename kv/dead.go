@@ -18,7 +18,7 @@ import (
 )
 
 // DeadLetter is what is kept of a step, or of an item of one, that was executed, failed and used up its attempts: enough
-// to see why, and to make the same call again. The run's out-of-band context is not in it, since that may hold secrets.
+// to see why, and to make the same call again. Of the run's out-of-band context only the keys are in it, since that may hold secrets.
 type DeadLetter struct {
 	Run        string `json:"run"` // plain id
 	Tenant     string `json:"tenant"`
@@ -32,6 +32,8 @@ type DeadLetter struct {
 	Key    string    `json:"key"`
 	Worker string    `json:"worker,omitempty"` // of the last attempt
 	Failed time.Time `json:"failed,omitzero"`  // when the last attempt was recorded
+	// Context names the keys of the out-of-band context that its tool was given, never their values.
+	Context []outcome.ContextKey `json:"context,omitempty"`
 	// Blob holds the arguments where they are too large to be inline; then Arguments is empty.
 	Blob *outcome.Handle `json:"blob,omitempty"`
 	// Arguments are the resolved arguments, byte for byte those that the tool got.
@@ -69,12 +71,12 @@ func (d *DeadLetter) subject(r subjects.Run) string {
 // somebody removed, so that it may be called again after a crash. Arguments over 256 KiB, or that the server takes in no
 // message, go to a blob; details of the error are given up where even that is too large. Errors as those of Create and PutBlob.
 func (s *Store) CreateDead(ctx context.Context, r subjects.Run, d *DeadLetter) (created bool, err error) {
-	letter, blob := *d, ""
+	letter := *d
 	limit := int(s.MaxPayload()) - historyHeadroom
 	body := letter.JSON()
 	if len(letter.Arguments) > wire.InlineLimit || len(body) > limit && len(letter.Arguments) > 0 {
-		blob = subjects.RunBlobName(r, d.Generation, "dead", nuid.Next())
-		if letter.Blob, err = s.PutBlob(ctx, blob, letter.Arguments); err != nil {
+		name := subjects.RunBlobName(r, d.Generation, "dead", nuid.Next())
+		if letter.Blob, err = s.PutBlob(ctx, name, letter.Arguments); err != nil {
 			return false, err
 		}
 		letter.Arguments = nil
@@ -87,8 +89,8 @@ func (s *Store) CreateDead(ctx context.Context, r subjects.Run, d *DeadLetter) (
 		body = letter.JSON()
 	}
 	decision, _, err := s.Create(ctx, letter.subject(r), wire.Versioned(), body, nil)
-	if decision == Decided && blob != "" {
-		s.deleteBlob(ctx, blob) // nobody will ever read it
+	if decision == Decided && letter.Blob != d.Blob {
+		s.deleteBlob(ctx, letter.Blob) // nobody will ever read it
 	}
 	return decision == Written, err
 }

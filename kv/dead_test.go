@@ -31,7 +31,7 @@ func letterOf(r subjects.Run, step string) *kv.DeadLetter {
 
 func dead(t *testing.T, s *kv.Store, of subjects.Run) (steps []string) {
 	t.Helper()
-	require.NoError(t, s.DeadLetters(within(t, 10*time.Second), of, func(d *kv.DeadLetter) { steps = append(steps, d.Run+" "+d.Step) }))
+	require.NoError(t, s.DeadLetters(within(t, 2*time.Minute), of, func(d *kv.DeadLetter) { steps = append(steps, d.Run+" "+d.Step) }))
 	return steps
 }
 
@@ -42,28 +42,28 @@ func TestADeadLetterIsKeptOnceAndExactly(t *testing.T) {
 	_, err := s.Dead(within(t, time.Second), r, 7, "pay=3")
 	require.Equal(t, fault.NotFound, fault.CodeOf(err))
 	first := letterOf(r, "pay=3")
-	created, err := s.CreateDead(within(t, 5*time.Second), r, first)
+	created, err := s.CreateDead(within(t, 2*time.Minute), r, first)
 	require.NoError(t, err)
 	require.True(t, created)
 	again := letterOf(r, "pay=3")
 	again.Attempts = 9
-	created, err = s.CreateDead(within(t, 5*time.Second), r, again)
+	created, err = s.CreateDead(within(t, 2*time.Minute), r, again)
 	require.NoError(t, err)
 	require.False(t, created)
 	for _, generation := range []uint64{7, 0} {
-		got, err := s.Dead(within(t, 5*time.Second), r, generation, "pay=3")
+		got, err := s.Dead(within(t, 2*time.Minute), r, generation, "pay=3")
 		require.NoError(t, err)
 		require.Equal(t, first, got)
 		require.Equal(t, string(first.JSON()), string(got.JSON()))
 	}
-	_, err = s.Dead(within(t, 5*time.Second), r, 8, "pay=3")
+	_, err = s.Dead(within(t, 2*time.Minute), r, 8, "pay=3")
 	require.Equal(t, fault.NotFound, fault.CodeOf(err))
 
 	js, err := jetstream.New(s.Conn()) // any NATS client can read it
 	require.NoError(t, err)
-	bucket, err := js.KeyValue(within(t, 5*time.Second), subjects.DeadBucket)
+	bucket, err := js.KeyValue(within(t, 2*time.Minute), subjects.DeadBucket)
 	require.NoError(t, err)
-	entry, err := bucket.Get(within(t, 5*time.Second), subjects.DeadKey(r, 7, "pay=3"))
+	entry, err := bucket.Get(within(t, 2*time.Minute), subjects.DeadKey(r, 7, "pay=3"))
 	require.NoError(t, err)
 	require.Equal(t, `{"run":"order 42","tenant":"acme","generation":7,"step":"pay=3","tool":"get weather","attempts":3,`+
 		`"error":{"code":"timeout","message":"it took \u003ctoo\u003e long","retryable":true},"key":"acme/order=2042/7/pay=3","worker":"w-1",`+
@@ -75,14 +75,14 @@ func TestARemovedDeadLetterStaysAway(t *testing.T) {
 	s := setup(t, kv.Config{})
 	r := subjects.NewRun("acme", "r")
 	require.Equal(t, fault.NotFound, fault.CodeOf(s.RemoveDead(within(t, time.Second), r, 7, "a")))
-	_, err := s.CreateDead(within(t, 5*time.Second), r, letterOf(r, "a"))
+	_, err := s.CreateDead(within(t, 2*time.Minute), r, letterOf(r, "a"))
 	require.NoError(t, err)
-	require.NoError(t, s.RemoveDead(within(t, 5*time.Second), r, 7, "a"))
+	require.NoError(t, s.RemoveDead(within(t, 2*time.Minute), r, 7, "a"))
 	require.Equal(t, fault.NotFound, fault.CodeOf(s.RemoveDead(within(t, time.Second), r, 7, "a")))
-	_, err = s.Dead(within(t, 5*time.Second), r, 0, "a")
+	_, err = s.Dead(within(t, 2*time.Minute), r, 0, "a")
 	require.Equal(t, fault.NotFound, fault.CodeOf(err))
 	// An orchestrator that took the run over does it once more.
-	created, err := s.CreateDead(within(t, 5*time.Second), r, letterOf(r, "a"))
+	created, err := s.CreateDead(within(t, 2*time.Minute), r, letterOf(r, "a"))
 	require.NoError(t, err)
 	require.False(t, created)
 	require.Empty(t, dead(t, s, subjects.Run{Tenant: "acme"}))
@@ -94,13 +94,13 @@ func TestDeadLettersOfATenantAndOfARun(t *testing.T) {
 	all, a, b := subjects.Run{Tenant: "acme"}, subjects.NewRun("acme", "a/1"), subjects.NewRun("acme", "b")
 	require.Empty(t, dead(t, s, all))
 	for _, l := range []*kv.DeadLetter{letterOf(a, "x"), letterOf(b, "y=0"), letterOf(a, "z"), letterOf(subjects.NewRun("other", "a/1"), "x")} {
-		_, err := s.CreateDead(within(t, 5*time.Second), subjects.NewRun(l.Tenant, l.Run), l)
+		_, err := s.CreateDead(within(t, 2*time.Minute), subjects.NewRun(l.Tenant, l.Run), l)
 		require.NoError(t, err)
 	}
 	require.Equal(t, []string{"a/1 x", "b y=0", "a/1 z"}, dead(t, s, all))
 	require.Equal(t, []string{"a/1 x", "a/1 z"}, dead(t, s, a))
 	require.Empty(t, dead(t, s, subjects.NewRun("acme", "a")))
-	require.Eventually(t, func() bool { return len(dead(t, s, all)) == 0 }, 15*time.Second, 200*time.Millisecond, "they expire")
+	require.Eventually(t, func() bool { return len(dead(t, s, all)) == 0 }, 2*time.Minute, 200*time.Millisecond, "they expire")
 }
 
 func TestAnEntryOfStrangersIsLeftOut(t *testing.T) {
@@ -108,14 +108,14 @@ func TestAnEntryOfStrangersIsLeftOut(t *testing.T) {
 	s := setup(t, kv.Config{})
 	js, err := jetstream.New(s.Conn())
 	require.NoError(t, err)
-	bucket, err := js.KeyValue(within(t, 5*time.Second), subjects.DeadBucket)
+	bucket, err := js.KeyValue(within(t, 2*time.Minute), subjects.DeadBucket)
 	require.NoError(t, err)
-	require.NoError(t, second(bucket.PutString(within(t, 5*time.Second), "acme.r.1.a", "not json")))
-	require.NoError(t, second(bucket.PutString(within(t, 5*time.Second), "acme.r.1.b", `{"run":"r","step":"b"}`)))
+	require.NoError(t, second(bucket.PutString(within(t, 2*time.Minute), "acme.r.1.a", "not json")))
+	require.NoError(t, second(bucket.PutString(within(t, 2*time.Minute), "acme.r.1.b", `{"run":"r","step":"b"}`)))
 	require.Equal(t, []string{"r b"}, dead(t, s, subjects.Run{Tenant: "acme"}))
-	_, err = s.Dead(within(t, 5*time.Second), subjects.NewRun("acme", "r"), 1, "a")
+	_, err = s.Dead(within(t, 2*time.Minute), subjects.NewRun("acme", "r"), 1, "a")
 	require.Equal(t, fault.Internal, fault.CodeOf(err))
-	d, err := s.Dead(within(t, 5*time.Second), subjects.NewRun("acme", "r"), 1, "b")
+	d, err := s.Dead(within(t, 2*time.Minute), subjects.NewRun("acme", "r"), 1, "b")
 	require.NoError(t, err)
 	require.Equal(t, fault.Internal, d.Error.Code, "nobody has to ask whether there is one")
 }
@@ -126,9 +126,9 @@ func TestALargeDeadLetterGoesToABlob(t *testing.T) {
 	usual := setup(t, kv.Config{})
 	large := letterOf(subjects.NewRun("acme", "r"), "a")
 	large.Arguments = json.RawMessage(`{"x": "` + strings.Repeat("x", 300<<10) + `"}`)
-	_, err := usual.CreateDead(within(t, 10*time.Second), subjects.NewRun("acme", "r"), large)
+	_, err := usual.CreateDead(within(t, 2*time.Minute), subjects.NewRun("acme", "r"), large)
 	require.NoError(t, err)
-	kept, err := usual.Dead(within(t, 5*time.Second), subjects.NewRun("acme", "r"), 7, "a")
+	kept, err := usual.Dead(within(t, 2*time.Minute), subjects.NewRun("acme", "r"), 7, "a")
 	require.NoError(t, err)
 	require.Empty(t, kept.Arguments, "lists stay cheap")
 	require.EqualValues(t, len(large.Arguments), kept.Blob.Size)
@@ -139,35 +139,35 @@ func TestALargeDeadLetterGoesToABlob(t *testing.T) {
 	l := letterOf(r, "a")
 	l.Arguments = json.RawMessage(arguments)
 	l.Error.Details = json.RawMessage(strconv.Quote(strings.Repeat("d", 50<<10)))
-	created, err := s.CreateDead(within(t, 10*time.Second), r, l)
+	created, err := s.CreateDead(within(t, 2*time.Minute), r, l)
 	require.NoError(t, err)
 	require.True(t, created)
 	require.Equal(t, arguments, string(l.Arguments), "the caller's letter is the caller's")
-	got, err := s.Dead(within(t, 5*time.Second), r, 7, "a")
+	got, err := s.Dead(within(t, 2*time.Minute), r, 7, "a")
 	require.NoError(t, err)
 	require.Empty(t, got.Arguments)
 	require.Equal(t, l.Error.Message, got.Error.Message)
 	require.Empty(t, got.Error.Details)
-	data, err := s.Blob(within(t, 10*time.Second), got.Blob)
+	data, err := s.Blob(within(t, 2*time.Minute), got.Blob)
 	require.NoError(t, err)
 	require.Equal(t, arguments, string(data))
 
-	created, err = s.CreateDead(within(t, 10*time.Second), r, l)
+	created, err = s.CreateDead(within(t, 2*time.Minute), r, l)
 	require.NoError(t, err)
 	require.False(t, created)
 	js, err := jetstream.New(s.Conn())
 	require.NoError(t, err)
-	blobs, err := js.ObjectStore(within(t, 5*time.Second), subjects.BlobsBucket)
+	blobs, err := js.ObjectStore(within(t, 2*time.Minute), subjects.BlobsBucket)
 	require.NoError(t, err)
-	list, err := blobs.List(within(t, 5*time.Second))
+	list, err := blobs.List(within(t, 2*time.Minute))
 	require.NoError(t, err)
 	require.Len(t, list, 1, "the blob of the second is gone")
 
 	known := letterOf(r, "b") // the step's own arguments were a blob already
 	known.Arguments, known.Blob = nil, &outcome.Handle{Name: "acme/r/7/b/1/x", Size: 9, SHA256: "s"}
-	_, err = s.CreateDead(within(t, 10*time.Second), r, known)
+	_, err = s.CreateDead(within(t, 2*time.Minute), r, known)
 	require.NoError(t, err)
-	got, err = s.Dead(within(t, 5*time.Second), r, 7, "b")
+	got, err = s.Dead(within(t, 2*time.Minute), r, 7, "b")
 	require.NoError(t, err)
 	require.Equal(t, known, got)
 }

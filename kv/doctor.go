@@ -70,6 +70,8 @@ type ExamineOptions struct {
 	Mend bool
 	// Stale is how long an unfinished run may go without a record before it is looked into; 0: one minute.
 	Stale time.Duration
+	// HoldsKey reports whether the user's key file holds a key that secrets are sealed to; nil: no file was named.
+	HoldsKey func(id string) bool
 	// Tenant is the one under which the way of plans is probed; empty: "default". Nothing is stored.
 	Tenant string
 }
@@ -104,7 +106,7 @@ func Examine(ctx context.Context, nc *nats.Conn, o ExamineOptions) (*Report, err
 		{"replica", d.replicas}, {"durability", d.durability}, {"intake", d.intake}, {"sentinel", d.sentinels}, {"registry", d.registry},
 		{"consumer", d.consumers}, {"orphan-consumer", d.orphanConsumers}, {"frozen-tool", d.frozenTools}, {"stuck-step", d.stuckSteps},
 		{"orphan-records", d.orphanRecords}, {"orchestrator", d.orchestrators}, {"worker", d.workers},
-		{"run", d.staleRuns}, {"redelivery", d.redeliveries}, {"room", d.room}, {"clock", d.clocks}, {"dead-letters", d.deadLetters},
+		{"run", d.staleRuns}, {"redelivery", d.redeliveries}, {"room", d.room}, {"clock", d.clocks}, {"dead-letters", d.deadLetters}, {"secrets", d.secrets},
 		{"blobs", d.blobs},
 	} {
 		d.check, d.worst = c.name, 0
@@ -112,6 +114,7 @@ func Examine(ctx context.Context, nc *nats.Conn, o ExamineOptions) (*Report, err
 			if ctx.Err() != nil {
 				return d.report, s.explain(ctx, err)
 			}
+			d.unseen = d.unseen || c.name == "stream"
 			d.blind(s.explain(ctx, err))
 		}
 	}
@@ -132,11 +135,14 @@ type doctor struct {
 	s      *Store
 	o      ExamineOptions
 	report *Report
-	check  string // the one at work
-	worst  int    // how many findings it has that are not Healthy
+	check  string  // the one at work
+	keys   *string // ids of those that the orchestrator which answers opens secrets with; nil: not known
+	worst  int     // how many findings it has that are not Healthy
 
 	storage    accountStorage
-	shards     int // of the ledger; 0 where the ledger can't be used
+	unseen     bool            // these credentials do not show the streams, so that nothing follows from what was not found
+	names      map[string]bool // of all streams; nil where these credentials may not list them
+	shards     int             // of the ledger; 0 where the ledger can't be used
 	stepShards int
 	assets     []asset
 	tools      []Tool

@@ -135,29 +135,29 @@ func TestAClusterGetsItsCopies(t *testing.T) {
 	t.Parallel()
 	servers := natstest.StartCluster(t, 3)
 	nc := natstest.Connect(t, servers[0])
-	s, err := kv.Setup(within(t, 30*time.Second), nc, kv.Config{})
+	s, err := kv.Setup(within(t, 2*time.Minute), nc, kv.Config{})
 	require.NoError(t, err)
 	defer s.Close()
-	r, err := kv.Examine(within(t, 30*time.Second), nc, kv.ExamineOptions{})
+	r, err := kv.Examine(within(t, 2*time.Minute), nc, kv.ExamineOptions{})
 	require.NoError(t, err)
 	require.Contains(t, finding(t, r, "durability", "replicas").Fix, "--durability replicated")
 
 	want := kv.Config{Replicas: 3}
-	r, err = kv.Examine(within(t, 60*time.Second), nc, kv.ExamineOptions{Want: want, Mend: true})
+	r, err = kv.Examine(within(t, 2*time.Minute), nc, kv.ExamineOptions{Want: want, Mend: true})
 	require.NoError(t, err)
 	f := finding(t, r, "stream", "KV_runs_0")
 	require.Contains(t, f.Expected, "replicas 3")
 	require.True(t, f.Mended, "%+v", f)
 	require.Eventually(t, func() bool {
-		r, err = kv.Examine(within(t, 30*time.Second), nc, kv.ExamineOptions{Want: want})
+		r, err = kv.Examine(within(t, 2*time.Minute), nc, kv.ExamineOptions{Want: want})
 		return err == nil && !strings.Contains(strings.Join(unwell(r), " "), "stream: ") && !strings.Contains(strings.Join(unwell(r), " "), "replica: ")
-	}, 60*time.Second, 100*time.Millisecond, "%v", unwell(r))
+	}, 2*time.Minute, 100*time.Millisecond, "%v", unwell(r))
 
 	servers[2].Shutdown()
 	require.Eventually(t, func() bool {
-		r, err = kv.Examine(within(t, 30*time.Second), nc, kv.ExamineOptions{Want: want})
+		r, err = kv.Examine(within(t, 2*time.Minute), nc, kv.ExamineOptions{Want: want})
 		return err == nil && strings.Contains(strings.Join(unwell(r), " "), "replica: ")
-	}, 60*time.Second, 100*time.Millisecond)
+	}, 2*time.Minute, 100*time.Millisecond)
 }
 
 // What credentials do not allow is told as that, and not as a sickness.

@@ -38,6 +38,11 @@ func (d *doctor) orchestrators(ctx context.Context) error {
 	f := Finding{Health: Broken, Expected: "one orchestrator or more, alive and answering"}
 	name, err := d.ping(ctx)
 	switch {
+	case d.unseen && err == nil:
+		d.add(Finding{Health: Notable, Found: name + " answers; what others there are these credentials do not show"}, nil)
+		return nil
+	case d.unseen:
+		return err
 	case d.members == 0 && err != nil:
 		f.Found, f.Means, f.Fix = "none is alive", "accepted plans wait, and no step is sent; nothing is lost", startOrchestrator
 	case d.members == 0:
@@ -69,10 +74,12 @@ func (d *doctor) ping(ctx context.Context) (string, error) {
 	var who struct {
 		Name, Version string
 		Time          time.Time
+		Keys          *string
 	}
 	if err := json.Unmarshal(answer.Data, &who); err != nil {
 		return "", err
 	}
+	d.keys = who.Keys
 	d.sawTime("orchestrator "+who.Name, who.Time, sent, time.Now())
 	return strings.TrimSpace(who.Name + " " + who.Version), nil
 }
@@ -179,7 +186,7 @@ func (d *doctor) blobs(context.Context) error {
 	found := fmt.Sprintf("%s of large values, the oldest of them kept for %v", bytesText(info.State.Bytes), info.Config.MaxAge)
 	if info.Config.MaxAge > 0 && info.Config.MaxAge < d.s.cfg.Retention+longestRun {
 		d.add(Finding{
-			Health: Broken, Expected: fmt.Sprintf("kept for %v: the retention and the longest run", d.s.cfg.blobsConfig().TTL), Found: found,
+			Health: Broken, Expected: fmt.Sprintf("kept for %v: the retention and the longest run", d.s.cfg.blobsConfig().MaxAge), Found: found,
 			Means: "outcomes that are still kept lose their large values",
 		}, nil)
 	}

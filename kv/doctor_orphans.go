@@ -20,7 +20,7 @@ func (d *doctor) orphanConsumers(ctx context.Context) error {
 		byName[subjects.Durable(t.Name)] = t
 	}
 	for key, info := range d.queues {
-		if !owned[key] && !d.foreign[key.durable] {
+		if !owned[key] && !d.foreign[key.durable] && key.durable != subjects.Keeper {
 			d.orphan(ctx, key, info, byName)
 		}
 	}
@@ -74,11 +74,30 @@ func (d *doctor) orphan(ctx context.Context, key queueKey, info toolQueue, byNam
 	}
 }
 
+// keeper looks for the consumer that keeps what waits for its time from forged acknowledgements.
+func (d *doctor) keeper(ctx context.Context, shard int) error {
+	stream := subjects.StepsStream(shard)
+	_, err := patiently(ctx, func(ctx context.Context) (jetstream.Consumer, error) {
+		return d.s.js.Consumer(ctx, stream, subjects.Keeper)
+	})
+	if !errors.Is(err, jetstream.ErrConsumerNotFound) {
+		return err
+	}
+	d.add(Finding{
+		About: stream, Health: Notable, Expected: "the consumer " + subjects.Keeper + ", from which nobody pulls", Found: "no such consumer",
+		Means: "a worker that forges acknowledgements removes scheduled retries of other tools until the sweep sends them again", Fix: "creates it",
+	}, func() error { return d.s.ensureKeeper(ctx, shard) })
+	return nil
+}
+
 // sentinels looks for the message that keeps a step stream from emptying.
 func (d *doctor) sentinels(ctx context.Context) error {
 	for shard := range d.stepShards {
 		if d.info(subjects.StepsStream(shard)) == nil {
 			continue
+		}
+		if err := d.keeper(ctx, shard); err != nil {
+			return err
 		}
 		_, err := d.s.Read(ctx, subjects.Sentinel(shard))
 		if err == nil {

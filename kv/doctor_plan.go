@@ -13,6 +13,9 @@ import (
 // copies and retention as they are, unless something else is asked for.
 func (d *doctor) plan(ctx context.Context) error {
 	found := map[string]*jetstream.StreamInfo{}
+	if names, err := d.s.names(ctx, subjects.StreamNames, "streams"); err == nil {
+		d.names = names
+	}
 	shards, err := d.findLedger(ctx, found)
 	if err != nil {
 		return err
@@ -31,7 +34,8 @@ func (d *doctor) plan(ctx context.Context) error {
 	add(cfg.deadConfig(), "dead letters", "steps that used up their attempts leave no trace to try again from")
 	add(cfg.toolsConfig(), "tool registry", "no tool is known: every plan is rejected")
 	add(cfg.membersConfig(), "live orchestrators", "no orchestrator can take partitions: no run goes on")
-	add(cfg.blobsStream(), "large values", "results and arguments over 256 KiB can't be stored")
+	add(cfg.gatherConfig(), "gathering workers", "every worker gathers batches for itself, so they are smaller")
+	add(cfg.blobsConfig(), "large values", "results and arguments over 256 KiB can't be stored")
 	if d.stepShards, err = d.countSteps(ctx); err != nil {
 		return err
 	}
@@ -47,7 +51,7 @@ func (d *doctor) plan(ctx context.Context) error {
 // findLedger tells the number of ledger shards by those that are there, else by what is asked for.
 func (d *doctor) findLedger(ctx context.Context, found map[string]*jetstream.StreamInfo) (shards int, err error) {
 	for i := range subjects.Partitions {
-		info, err := d.look(ctx, subjects.LedgerStream(i))
+		info, err := d.probe(ctx, subjects.LedgerStream(i))
 		if err != nil {
 			return 0, err
 		}
@@ -75,6 +79,15 @@ func (d *doctor) findLedger(ctx context.Context, found map[string]*jetstream.Str
 	return shards, nil
 }
 
+// probe looks at a stream that may be beyond the last. Permissions name those that are to be there; so it asks about none
+// that the list of all streams lacks, which would be refused.
+func (d *doctor) probe(ctx context.Context, stream string) (*jetstream.StreamInfo, error) {
+	if d.names != nil && !d.names[stream] {
+		return nil, nil
+	}
+	return d.look(ctx, stream)
+}
+
 // adoptSettings takes what nobody asked for from what is there.
 func (d *doctor) adoptSettings(ctx context.Context, cfg *Config, found map[string]*jetstream.StreamInfo) {
 	if info, err := d.look(ctx, subjects.BucketStream(subjects.HistoryBucket)); err == nil && info != nil {
@@ -94,7 +107,7 @@ func (d *doctor) adoptSettings(ctx context.Context, cfg *Config, found map[strin
 func (d *doctor) countSteps(ctx context.Context) (n int, err error) {
 	n = 1
 	for i, holes := 0, 0; holes < 2; i++ {
-		info, err := d.look(ctx, subjects.StepsStream(i))
+		info, err := d.probe(ctx, subjects.StepsStream(i))
 		if err != nil {
 			return n, err
 		}

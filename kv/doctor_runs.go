@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/wire"
 )
@@ -47,7 +48,7 @@ func (d *doctor) frozenTools(ctx context.Context) error {
 			if registered && t.Shard == frozen.Shard && t.Digest == frozen.Digest || told[key] {
 				continue
 			}
-			over, err := d.over(ctx, r.run)
+			over, err := d.over(ctx, r.run, r.generation)
 			if err != nil {
 				return err
 			}
@@ -111,11 +112,11 @@ func (d *doctor) readStarts(ctx context.Context) error {
 
 func (d *doctor) started(ctx context.Context, e Entry) (r activeRun, ok bool) {
 	rec, ok := subjects.ParseRecord(e.Subject)
-	if !ok || rec.Kind != subjects.StartKind || !wire.Known(e.Header) {
+	if !ok || rec.Kind != subjects.StartKind || !wire.KnownStart(e.Header) {
 		return r, false
 	}
 	body := e.Data
-	if h := wire.ParseResult(e.Header, body).Handle; h != nil && d.s.blobs != nil {
+	if h := wire.ParseResult(e.Header, body).Handle; h != nil && d.info(subjects.BlobsStream()) != nil {
 		var err error
 		if body, err = d.s.Blob(ctx, h); err != nil {
 			return r, false
@@ -128,13 +129,14 @@ func (d *doctor) started(ctx context.Context, e Entry) (r activeRun, ok bool) {
 	return activeRun{rec.Run, rec.Generation, start.Tools}, err == nil
 }
 
-// over reports whether a run has its outcome; its records then only wait to be removed.
-func (d *doctor) over(ctx context.Context, r subjects.Run) (bool, error) {
-	_, err := d.s.HistoryHead(ctx, r)
+// over reports whether a run has its outcome; its records then only wait to be removed. An earlier run of the id that was
+// rejected is none of it.
+func (d *doctor) over(ctx context.Context, r subjects.Run, generation uint64) (bool, error) {
+	head, err := d.s.HistoryHead(ctx, r)
 	if fault.CodeOf(err) == fault.NotFound {
 		return false, nil
 	}
-	return err == nil, err
+	return err == nil && (head.Status != outcome.Rejected || head.Generation >= generation), err
 }
 
 // orphanRecords looks for generations whose plan record is gone. An orchestrator removes them when it reads the ledger

@@ -5,8 +5,6 @@ import (
 	"slices"
 
 	"github.com/nats-io/nats.go/jetstream"
-
-	"github.com/stepjet/stepjet/subjects"
 )
 
 // difference is a setting of a stream that is not what it should be.
@@ -60,7 +58,7 @@ func createOnceDifferences(want, have jetstream.StreamConfig) (all []difference)
 	}
 	differs(&all, "deny_delete", "single records could be deleted", want.DenyDelete, have.DenyDelete, deny)
 	differs(&all, "deny_purge", "finished runs can't be removed", want.DenyPurge, have.DenyPurge, nil)
-	differs(&all, "allow_rollup", "records could be replaced, or keys not purged", want.AllowRollup, have.AllowRollup, func(c *jetstream.StreamConfig) { c.AllowRollup = want.AllowRollup })
+	differs(&all, "allow_rollup", "by a header, whoever may write one message removes all others", want.AllowRollup, have.AllowRollup, func(c *jetstream.StreamConfig) { c.AllowRollup = want.AllowRollup })
 	var ttl, schedules func(*jetstream.StreamConfig)
 	if want.AllowMsgTTL {
 		ttl = func(c *jetstream.StreamConfig) { c.AllowMsgTTL = true }
@@ -133,13 +131,4 @@ func sameSet(a, b []string) bool {
 	slices.Sort(a)
 	slices.Sort(b)
 	return slices.Equal(a, b)
-}
-
-// blobsStream is the stream beneath the object store, as the client library makes it.
-func (c Config) blobsStream() jetstream.StreamConfig {
-	o := c.blobsConfig()
-	return jetstream.StreamConfig{
-		Name: subjects.BlobsStream(), Description: o.Description, Subjects: subjects.BlobsSubjects(),
-		MaxAge: o.TTL, Storage: o.Storage, Replicas: o.Replicas, Discard: jetstream.DiscardNew, AllowRollup: true, AllowDirect: true,
-	}
 }

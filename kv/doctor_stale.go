@@ -58,7 +58,11 @@ func (d *doctor) idle(ctx context.Context, r subjects.Run) (time.Duration, error
 	if err != nil || time.Since(last.Time) < d.o.Stale {
 		return 0, err
 	}
-	over, err := d.over(ctx, r)
+	generation := last.Seq
+	if rec, ok := subjects.ParseRecord(last.Subject); ok && rec.Generation > 0 {
+		generation = rec.Generation
+	}
+	over, err := d.over(ctx, r, generation)
 	if over || err != nil {
 		return 0, err
 	}

@@ -60,11 +60,7 @@ func (d *doctor) settled(ctx context.Context) (err error) {
 			d.shards, d.s.shards = n, n
 		}
 	}
-	d.s.blobs, err = d.s.blobBucket(ctx)
-	if errors.Is(err, jetstream.ErrBucketNotFound) {
-		err = nil
-	}
-	return err
+	return nil
 }
 
 // info gives what is there of a stream; nil for nothing.
@@ -93,9 +89,6 @@ func (d *doctor) absent(ctx context.Context, a *asset, nothing bool) {
 func (d *doctor) make(ctx context.Context, a *asset) error {
 	if shard, ok := stepShard(a.want.Name); ok {
 		return d.s.ensureSteps(ctx, shard)
-	}
-	if a.want.Name == d.s.cfg.blobsStream().Name {
-		return d.s.ensureBlobs(ctx)
 	}
 	_, err := d.s.ensureStream(ctx, a.want)
 	return err
@@ -127,6 +120,9 @@ func (d *doctor) drifted(ctx context.Context, a *asset) {
 	f := Finding{
 		About: a.want.Name, Health: Broken, Expected: strings.Join(expected, ", "), Found: strings.Join(found, ", "),
 		Means: strings.Join(dedupe(means), "; "), Fix: "sets it as expected, without touching what the stream holds",
+	}
+	if a.want.Name == subjects.BlobsStream() && have.AllowRollup {
+		f.Fix += "; upgrade every worker and orchestrator first: those of before can store nothing over 256 KiB then (error 10111)"
 	}
 	if len(firm) > 0 {
 		f.Fix = fmt.Sprintf("the server can't change %s of a stream that exists: %s", strings.Join(firm, " and "), remake(a.want.Name))

@@ -80,7 +80,7 @@ func (d *doctor) passedOver(ctx context.Context, t Tool) (all []string, err erro
 func (d *doctor) takeOut(ctx context.Context, all []string) error {
 	for _, subject := range all {
 		if a, shard, ok := subjects.ParseStep(subject); ok {
-			if err := d.s.PurgeAttempt(ctx, a, shard); err != nil {
+			if err := d.s.dropAttempt(ctx, a, shard); err != nil {
 				return err
 			}
 		}

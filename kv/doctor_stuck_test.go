@@ -24,7 +24,7 @@ func TestTheDoctorFindsStepsThatNobodyWillGet(t *testing.T) {
 		return subjects.Attempt{Run: subjects.NewRun("t", run), Generation: 1, Tool: "tool", Step: "a", Number: 1}
 	}
 	look := func(mend bool) kv.Finding {
-		r, err := kv.Examine(within(t, 20*time.Second), s.Conn(), kv.ExamineOptions{Mend: mend})
+		r, err := kv.Examine(within(t, 2*time.Minute), s.Conn(), kv.ExamineOptions{Mend: mend})
 		require.NoError(t, err)
 		for _, f := range r.Findings {
 			if f.Check == "stuck-step" {
@@ -55,7 +55,7 @@ func TestTheDoctorFindsStepsThatNobodyWillGet(t *testing.T) {
 		require.NoError(t, js.PurgeStream(subjects.StepsStream(0), &nats.StreamPurgeRequest{Subject: subjects.Step(of(fmt.Sprint("purged", n)), 0)}))
 		require.NoError(t, leased[fmt.Sprint("done", n)].Ack())
 		forgotten = append(forgotten, subjects.Step(of(fmt.Sprint("forgotten", n)), 0))
-		require.Eventually(t, func() bool { return queue().NumAckPending == len(forgotten) }, 10*time.Second, 10*time.Millisecond)
+		require.Eventually(t, func() bool { return queue().NumAckPending == len(forgotten) }, 2*time.Minute, 10*time.Millisecond)
 		forgot = queue().AckFloor.Stream > 0
 	}
 	f := look(true)

@@ -39,7 +39,7 @@ func admit(t *testing.T, cfg kv.Config) *patient {
 	answer(t, p.Conn())
 	puller, _ := pull(t, p.Store, p.Tool, 1)
 	t.Cleanup(func() { puller.Drain(context.Background()) })
-	require.Eventually(t, func() bool { return waitingPulls(t, p.Store, p.Tool) > 0 }, 5*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return waitingPulls(t, p.Store, p.Tool) > 0 }, 2*time.Minute, 5*time.Millisecond)
 	return p
 }
 
@@ -56,7 +56,7 @@ func answer(t *testing.T, nc *nats.Conn) {
 
 func (p *patient) examine(o kv.ExamineOptions) *kv.Report {
 	p.t.Helper()
-	r, err := kv.Examine(within(p.t, 20*time.Second), natstest.Connect(p.t, p.srv), o)
+	r, err := kv.Examine(within(p.t, 2*time.Minute), natstest.Connect(p.t, p.srv), o)
 	require.NoError(p.t, err)
 	return r
 }
@@ -94,7 +94,7 @@ func TestAHealthyAccount(t *testing.T) {
 		require.NotEmpty(t, f.Found, f.Check)
 		seen[f.Check] = true
 	}
-	require.Len(t, seen, 22, "every check says something")
+	require.Len(t, seen, 23, "every check says something")
 	before := streams(t, p.js)
 	p.examine(kv.ExamineOptions{Mend: true})
 	require.Equal(t, before, streams(t, p.js), "there was nothing to mend")
@@ -147,10 +147,11 @@ func TestWhatBreaksIsFoundAndMended(t *testing.T) {
 		}},
 		{"bounded steps", "stream", steps, func(p *patient) { p.editStream(steps, func(c *jetstream.StreamConfig) { c.MaxBytes = 1 << 20 }) }},
 		{"short blobs", "stream", "OBJ_blobs", func(p *patient) { p.editStream("OBJ_blobs", func(c *jetstream.StreamConfig) { c.MaxAge = time.Hour }) }},
+		{"blobs that a header removes", "stream", "OBJ_blobs", func(p *patient) { p.editStream("OBJ_blobs", func(c *jetstream.StreamConfig) { c.AllowRollup = true }) }},
+		{"dead letters that a header removes", "stream", "KV_dead", func(p *patient) { p.editStream("KV_dead", func(c *jetstream.StreamConfig) { c.AllowRollup = true }) }},
+		{"a registry that a header removes", "stream", "KV_tools", func(p *patient) { p.editStream("KV_tools", func(c *jetstream.StreamConfig) { c.AllowRollup = true }) }},
 		{"lost registration", "orphan-consumer", "echo", func(p *patient) {
-			bucket, err := p.js.KeyValue(ctx(p.t), "tools")
-			require.NoError(p.t, err)
-			require.NoError(p.t, bucket.Purge(ctx(p.t), "echo"))
+			require.NoError(p.t, emptied(p.t, p.js, "echo"))
 		}},
 		{"unreadable registration", "registry", "echo", func(p *patient) {
 			bucket, err := p.js.KeyValue(ctx(p.t), "tools")
@@ -159,9 +160,7 @@ func TestWhatBreaksIsFoundAndMended(t *testing.T) {
 			require.NoError(p.t, err)
 		}},
 		{"lost definition", "registry", "echo", func(p *patient) {
-			bucket, err := p.js.KeyValue(ctx(p.t), "tools")
-			require.NoError(p.t, err)
-			require.NoError(p.t, bucket.Purge(ctx(p.t), "def."+p.Digest))
+			require.NoError(p.t, emptied(p.t, p.js, "def."+p.Digest))
 		}},
 		{"leftover of a removal", "orphan-consumer", "gone", func(p *patient) {
 			gone := register(p.t, p.Store, "gone", 2)
@@ -198,7 +197,7 @@ func TestWhatBreaksIsFoundAndMended(t *testing.T) {
 	}
 }
 
-func ctx(t testing.TB) context.Context { return within(t, 10*time.Second) }
+func ctx(t testing.TB) context.Context { return within(t, 2*time.Minute) }
 
 func (p *patient) deleteStream(name string) {
 	p.t.Helper()
@@ -223,4 +222,17 @@ func (p *patient) editConsumer(change func(*jetstream.ConsumerConfig)) {
 	change(&cfg)
 	_, err = p.js.UpdateConsumer(ctx(p.t), subjects.StepsStream(p.Shard), cfg)
 	require.NoError(p.t, err)
+}
+
+// A registry that was emptied is no empty registry: plans wait for it.
+func TestTheDoctorSeesThatTheRegistryWasEmptied(t *testing.T) {
+	t.Parallel()
+	p := admit(t, kv.Config{})
+	tools, err := p.js.Stream(within(t, 2*time.Minute), "KV_tools")
+	require.NoError(t, err)
+	require.NoError(t, tools.Purge(within(t, 2*time.Minute)))
+	f := finding(t, p.examine(kv.ExamineOptions{}), "registry", "KV_tools")
+	require.Equal(t, kv.Broken, f.Health)
+	require.Contains(t, f.Found, "emptied")
+	require.Contains(t, f.Fix, "stepjet tools apply")
 }

@@ -104,6 +104,13 @@ func (d *doctor) registry(ctx context.Context) error {
 			}, func() error { return d.s.keepDefinition(ctx, t) })
 		}
 	}
+	if info := d.info(subjects.BucketStream(subjects.ToolsBucket)); info.State.Msgs == 0 && info.State.LastSeq > 0 {
+		d.add(Finding{
+			About: subjects.BucketStream(subjects.ToolsBucket), Health: Broken, Expected: "the tools that were registered",
+			Found: fmt.Sprintf("nothing, though %d messages were stored: the registry was emptied", info.State.LastSeq),
+			Means: "plans are not judged: they wait until tools are registered", Fix: "start workers of the tools, or stepjet tools apply FILE",
+		}, nil)
+	}
 	d.fine(fmt.Sprintf("%s, each readable and with its definition kept", plural(len(d.tools), "tool")))
 	if d.worst > 0 && d.o.Mend {
 		_, _, err = d.readRegistry(ctx)

@@ -18,7 +18,7 @@ func ExampleStore_Create() {
 		return
 	}
 	defer server.Shutdown()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	nc, err := kv.Connect(ctx, kv.ConnectOptions{InProcess: server.InProcess()})
 	if err != nil {
@@ -52,7 +52,7 @@ func ExampleStore_Create() {
 
 // Fault tells what an error of NATS means, and what to do next.
 func ExampleFault() {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	_, err := kv.Connect(ctx, kv.ConnectOptions{URL: "nats://127.0.0.1:1"})
 	fmt.Println(kv.Fault(err).Code)

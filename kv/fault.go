@@ -29,6 +29,7 @@ const (
 	codeNotEnabled        jetstream.ErrorCode = 10076
 	codeStoreFailed       jetstream.ErrorCode = 10077
 	codeHeaderTooLarge    jetstream.ErrorCode = 10097
+	codeRollupDenied      jetstream.ErrorCode = 10111
 	codeDuplicateInFlight jetstream.ErrorCode = 10158
 	codeSequenceNotReady  jetstream.ErrorCode = 10163
 	codeSequenceInFlight  jetstream.ErrorCode = 10164

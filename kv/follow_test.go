@@ -63,7 +63,7 @@ func receive[T any](t *testing.T, from <-chan T, what string) T {
 	select {
 	case x := <-from:
 		return x
-	case <-time.After(10 * time.Second):
+	case <-time.After(2 * time.Minute):
 		require.Fail(t, "never came: "+what)
 		panic("unreachable")
 	}
@@ -90,7 +90,7 @@ func TestFollowGivesTheSnapshotThenWhatComes(t *testing.T) {
 	for i := range 50 {
 		submit(t, s, subjects.NewRun("t", fmt.Sprint("live", i)), fmt.Sprint(50+i))
 	}
-	require.Eventually(t, func() bool { return r.count() == 100 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return r.count() == 100 }, 2*time.Minute, time.Millisecond)
 	for i := range 100 {
 		require.EqualValues(t, i+1, r.seqs[i])
 		require.Equal(t, fmt.Sprint(i), r.bodies[i])
@@ -130,15 +130,15 @@ func TestFollowReadsItsOwnPartitionsOnly(t *testing.T) {
 		}
 	}
 	require.Positive(t, foreign)
-	last, err := s.LastSequence(within(t, 5*time.Second), 0)
+	last, err := s.LastSequence(within(t, 2*time.Minute), 0)
 	require.NoError(t, err)
 	require.EqualValues(t, 40, last)
-	require.NoError(t, cursor.Passed(within(t, 5*time.Second), last)) // though the last records were not its own
+	require.NoError(t, cursor.Passed(within(t, 2*time.Minute), last)) // though the last records were not its own
 	require.Equal(t, 40-foreign, own.count())
 	require.Error(t, cursor.Passed(within(t, 50*time.Millisecond), last+1))
 
 	cursor.Stop()
-	require.Eventually(t, func() bool { return cursor.Passed(within(t, time.Second), last+1) != nil }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return cursor.Passed(within(t, time.Second), last+1) != nil }, 2*time.Minute, time.Millisecond)
 	submit(t, s, run, "{}")
 	require.Equal(t, 40-foreign, own.count())
 
@@ -154,7 +154,7 @@ func TestASlowReaderHoldsTheServerBack(t *testing.T) {
 	body := make([]byte, 900<<10)
 	const n = 80 // 72 MB, well over what may be under way
 	for i := range n {
-		_, _, err := s.Create(within(t, 10*time.Second), s.SubmitSubject(subjects.NewRun("t", fmt.Sprint(i))), nil, body, nil)
+		_, _, err := s.Create(within(t, 2*time.Minute), s.SubmitSubject(subjects.NewRun("t", fmt.Sprint(i))), nil, body, nil)
 		require.NoError(t, err)
 	}
 	before := s.Conn().Stats().InBytes
@@ -174,7 +174,7 @@ func TestASlowReaderHoldsTheServerBack(t *testing.T) {
 		rested := now == last && now > before
 		last = now
 		return rested
-	}, 10*time.Second, 300*time.Millisecond)
+	}, 2*time.Minute, 300*time.Millisecond)
 	require.Less(t, last-before, uint64(40<<20))
 	close(hold)
 	for range n {
@@ -194,13 +194,13 @@ func TestALostConnectionLosesNoRecord(t *testing.T) {
 	go func() {
 		defer close(done)
 		for i := range n {
-			if _, _, err := writer.Create(within(t, 20*time.Second), writer.SubmitSubject(subjects.NewRun("t", fmt.Sprint(i))), nil, nil, nil); err != nil {
+			if _, _, err := writer.Create(within(t, 2*time.Minute), writer.SubmitSubject(subjects.NewRun("t", fmt.Sprint(i))), nil, nil, nil); err != nil {
 				t.Error(err)
 			}
 		}
 	}()
 	for i := range 3 { // the connection is cut in the middle of it, again and again
-		require.Eventually(t, func() bool { return r.count() > (i+1)*n/6 || len(r.lost) > 0 }, 20*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { return r.count() > (i+1)*n/6 || len(r.lost) > 0 }, 2*time.Minute, time.Millisecond)
 		select {
 		case err := <-r.lost:
 			require.NoError(t, err)
@@ -209,7 +209,7 @@ func TestALostConnectionLosesNoRecord(t *testing.T) {
 		require.NoError(t, s.Conn().ForceReconnect())
 	}
 	<-done
-	require.Eventually(t, func() bool { return r.count() >= n || len(r.lost) > 0 }, 20*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return r.count() >= n || len(r.lost) > 0 }, 2*time.Minute, time.Millisecond)
 	for i := range n {
 		require.EqualValues(t, i+1, r.seqs[i])
 	}
@@ -243,7 +243,7 @@ func TestAfterARestartTheLedgerIsReadAgain(t *testing.T) {
 	require.EqualValues(t, 2, receive(t, again.caughtUp, "caughtUp after the restart"))
 	require.Equal(t, []uint64{1, 2}, again.seqs)
 	submit(t, s, subjects.NewRun("t", "live"), "{}")
-	require.Eventually(t, func() bool { return again.count() == 3 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return again.count() == 3 }, 2*time.Minute, time.Millisecond)
 	require.Equal(t, 1, r.count(), "a lost cursor hands nothing on")
 }
 
@@ -255,10 +255,10 @@ func TestADeletedConsumerLosesTheCursor(t *testing.T) {
 	receive(t, r.caughtUp, "caughtUp")
 	js, err := jetstream.New(s.Conn())
 	require.NoError(t, err)
-	ledger, err := js.Stream(within(t, 5*time.Second), subjects.LedgerStream(0))
+	ledger, err := js.Stream(within(t, 2*time.Minute), subjects.LedgerStream(0))
 	require.NoError(t, err)
-	for name := range ledger.ConsumerNames(within(t, 5*time.Second)).Name() {
-		require.NoError(t, ledger.DeleteConsumer(within(t, 5*time.Second), name))
+	for name := range ledger.ConsumerNames(within(t, 2*time.Minute)).Name() {
+		require.NoError(t, ledger.DeleteConsumer(within(t, 2*time.Minute), name))
 	}
 	require.Error(t, receive(t, r.lost, "lost"))
 }
@@ -271,7 +271,7 @@ func TestADeletedLedgerLosesTheCursor(t *testing.T) {
 	receive(t, r.caughtUp, "caughtUp")
 	js, err := jetstream.New(s.Conn())
 	require.NoError(t, err)
-	require.NoError(t, js.DeleteStream(within(t, 5*time.Second), subjects.LedgerStream(0)))
+	require.NoError(t, js.DeleteStream(within(t, 2*time.Minute), subjects.LedgerStream(0)))
 	require.Error(t, receive(t, r.lost, "lost"))
 }
 
@@ -284,7 +284,7 @@ func TestFollowOnThreeReplicas(t *testing.T) {
 		require.Equal(t, kv.Written, d)
 		r := newReader()
 		r.open(t, s, allPartitions())
-		last, err := s.LastSequence(within(t, 5*time.Second), 0)
+		last, err := s.LastSequence(within(t, 2*time.Minute), 0)
 		require.NoError(t, err)
 		require.Equal(t, last, receive(t, r.caughtUp, "caughtUp"))
 		require.EqualValues(t, last, r.atCaught)

@@ -37,7 +37,7 @@ func newForms(t *testing.T) world {
 }
 
 func (w world) ctx() context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	w.t.Cleanup(cancel)
 	return ctx
 }
@@ -170,9 +170,13 @@ func TestDocumentForms(t *testing.T) {
 	same := func(nats.Msg) nats.Msg { return nats.Msg{Header: wire.Versioned()} } // its subject says all
 	h, err := w.s.PutBlob(w.ctx(), "acme/order/7/a/1/X", []byte("bytes"))
 	require.NoError(t, err)
-	info, err := w.s.blobs.GetInfo(w.ctx(), h.Name)
+	info, err := w.s.blobInfo(w.ctx(), h.Name)
 	require.NoError(t, err)
 	wiretest.RoundTrip(t, *update, "blob", nats.Msg{Header: info.Headers}, wiretest.Ignored, same)
+	chunk, err := w.s.readDirect(w.ctx(), subjects.BlobsStream(), subjects.BlobChunksOf(h.NUID))
+	require.NoError(t, err)
+	delete(chunk.Header, headerExpect)
+	wiretest.RoundTrip(t, *update, "blob", nats.Msg{Header: chunk.Header}, wiretest.Ignored, same)
 	sentinel := w.stored(subjects.Sentinel(0))
 	require.True(t, wire.Known(sentinel.Header))
 }

@@ -20,11 +20,11 @@ func limitStream(t testing.TB, s *kv.Store, name string, bytes int64) {
 	t.Helper()
 	js, err := jetstream.New(s.Conn())
 	require.NoError(t, err)
-	stream, err := js.Stream(within(t, 5*time.Second), name)
+	stream, err := js.Stream(within(t, 2*time.Minute), name)
 	require.NoError(t, err)
 	cfg := stream.CachedInfo().Config
 	cfg.MaxBytes = bytes
-	_, err = js.UpdateStream(within(t, 5*time.Second), cfg)
+	_, err = js.UpdateStream(within(t, 2*time.Minute), cfg)
 	require.NoError(t, err)
 }
 
@@ -44,18 +44,18 @@ func TestAFullLedgerDropsNothingAndGoesOn(t *testing.T) {
 	a := subjects.Attempt{Run: first, Generation: g, Tool: "tool", Number: 1}
 	for i := range n {
 		a.Step = fmt.Sprint(i)
-		s.CreateAsync(within(t, 60*time.Second), subjects.StepRecord(a, 1), nil, body, nil, func(d kv.Decision, _ uint64, err error) {
+		s.CreateAsync(within(t, 2*time.Minute), subjects.StepRecord(a, 1), nil, body, nil, func(d kv.Decision, _ uint64, err error) {
 			results <- result{d, err}
 		})
 	}
 	stored := func() int {
 		js, err := jetstream.New(s.Conn())
 		require.NoError(t, err)
-		ledger, err := js.Stream(within(t, 5*time.Second), subjects.LedgerStream(0))
+		ledger, err := js.Stream(within(t, 2*time.Minute), subjects.LedgerStream(0))
 		require.NoError(t, err)
 		return int(ledger.CachedInfo().State.Msgs) - 1
 	}
-	require.Eventually(t, func() bool { return len(results) == stored() && stored() > 5 }, 10*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return len(results) == stored() && stored() > 5 }, 2*time.Minute, 10*time.Millisecond)
 	require.Less(t, stored(), 20, "the ledger must be full for this test to mean anything")
 
 	// A record that is there is decided though there is no room; one that isn't waits, and says why if it must give up.
@@ -81,7 +81,7 @@ func TestPurgingMakesRoomInAFullLedger(t *testing.T) {
 	old := subjects.NewRun("t", "old")
 	g := submit(t, s, old, string(make([]byte, 6000)))
 	waiting := make(chan kv.Decision, 1)
-	s.CreateAsync(within(t, 60*time.Second), s.SubmitSubject(subjects.NewRun("t", "new")), nil, make([]byte, 6000), nil,
+	s.CreateAsync(within(t, 2*time.Minute), s.SubmitSubject(subjects.NewRun("t", "new")), nil, make([]byte, 6000), nil,
 		func(d kv.Decision, _ uint64, err error) {
 			if err != nil {
 				t.Error(err)
@@ -91,7 +91,7 @@ func TestPurgingMakesRoomInAFullLedger(t *testing.T) {
 	_, _, err := s.Create(within(t, 200*time.Millisecond), s.SubmitSubject(subjects.NewRun("t", "third")), nil, make([]byte, 6000), nil)
 	require.Equal(t, fault.StoreFull, fault.CodeOf(err))
 	require.Empty(t, waiting)
-	require.NoError(t, s.PurgeRun(within(t, 5*time.Second), old, g))
+	require.NoError(t, s.PurgeRun(within(t, 2*time.Minute), old, g))
 	require.Equal(t, kv.Written, receive(t, waiting, "the plan that waited"))
 }
 
@@ -99,22 +99,22 @@ func TestPurgingMakesRoomInAFullLedger(t *testing.T) {
 func TestAServerWithoutRoomDropsNothingAndGoesOn(t *testing.T) {
 	t.Parallel()
 	nc := natstest.Connect(t, natstest.Start(t, func(o *embedded.Options) { o.MaxStore = 1 << 20 }))
-	s, err := kv.Setup(within(t, 10*time.Second), nc, kv.Config{})
+	s, err := kv.Setup(within(t, 2*time.Minute), nc, kv.Config{})
 	require.NoError(t, err)
 	t.Cleanup(s.Close)
 	js, err := jetstream.New(nc)
 	require.NoError(t, err)
-	_, err = js.CreateStream(within(t, 5*time.Second), jetstream.StreamConfig{Name: "OTHER", Subjects: []string{"other"}})
+	_, err = js.CreateStream(within(t, 2*time.Minute), jetstream.StreamConfig{Name: "OTHER", Subjects: []string{"other"}})
 	require.NoError(t, err)
 	for full := false; !full; {
-		_, err = js.Publish(within(t, 5*time.Second), "other", make([]byte, 100<<10))
+		_, err = js.Publish(within(t, 2*time.Minute), "other", make([]byte, 100<<10))
 		full = err != nil
 	}
 	_, _, err = s.Create(within(t, time.Second), s.SubmitSubject(subjects.NewRun("t", "hasty")), nil, []byte("{}"), nil)
 	require.Equal(t, fault.StoreFull, fault.CodeOf(err))
 	waiting := make(chan error, 1)
-	s.CreateAsync(within(t, 30*time.Second), s.SubmitSubject(subjects.NewRun("t", "patient")), nil, []byte("{}"), nil,
+	s.CreateAsync(within(t, 2*time.Minute), s.SubmitSubject(subjects.NewRun("t", "patient")), nil, []byte("{}"), nil,
 		func(_ kv.Decision, _ uint64, err error) { waiting <- err })
-	require.NoError(t, js.DeleteStream(within(t, 5*time.Second), "OTHER"))
+	require.NoError(t, js.DeleteStream(within(t, 2*time.Minute), "OTHER"))
 	require.NoError(t, receive(t, waiting, "the plan that waited"))
 }

@@ -23,37 +23,52 @@ func historySubject(r subjects.Run) string {
 	return subjects.BucketSubject(subjects.HistoryBucket, r.Key())
 }
 
-// CreateHistory writes the document of a finished run, once for as long as it is retained. A document over 512 KiB goes
-// to a blob, and only its head with the handle is kept in the key. created is false where there was a document already.
+// CreateHistory writes the document of a finished run, once for as long as it is retained (PurgeHistory makes room again). A document over 512 KiB goes
+// to a blob, and only its head with the handle is kept in the key, and the outcome where that is small. created is false where there was a document already.
 // Errors as those of Create, and of PutBlob.
 func (s *Store) CreateHistory(ctx context.Context, r subjects.Run, doc *outcome.Run) (created bool, err error) {
-	body, blob := doc.JSON(), ""
+	body := doc.JSON()
+	var blob *outcome.Handle
 	if len(body) > inlineHistory || int64(len(body)) > s.MaxPayload()-historyHeadroom {
 		head := *doc
-		blob = subjects.RunBlobName(r, doc.Generation, "history", nuid.Next())
-		if head.Blob, err = s.PutBlob(ctx, blob, body); err != nil {
+		if blob, err = s.PutBlob(ctx, subjects.RunBlobName(r, doc.Generation, "history", nuid.Next()), body); err != nil {
 			return false, err
 		}
-		body = head.Head()
+		head.Blob = blob
+		body = head.HeadWithOutcome()
 	}
 	decision, _, err := s.Create(ctx, historySubject(r), wire.Versioned(), body, nil)
-	if decision == Decided && blob != "" {
+	if decision == Decided && blob != nil {
 		s.deleteBlob(ctx, blob) // nobody will ever read it
 	}
 	return decision == Written, err
 }
 
-// HistoryHead gives the document of a finished run as it lies in its key: without outcome, plan and steps where it is
-// large. Errors: NotFound, NewerVersion, and those of Read.
+// HistoryHead gives the document of a finished run as it lies in its key: without plan and steps where it is large, and
+// without an outcome that is large itself. Errors: NotFound, NewerVersion, and those of Read.
 func (s *Store) HistoryHead(ctx context.Context, r subjects.Run) (*outcome.Run, error) {
+	head, _, err := s.HistoryAt(ctx, r)
+	return head, err
+}
+
+// HistoryAt is HistoryHead, with the sequence at which the document lies in its bucket.
+func (s *Store) HistoryAt(ctx context.Context, r subjects.Run) (*outcome.Run, uint64, error) {
 	e, err := s.Read(ctx, historySubject(r))
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	if !wire.Known(e.Header) {
-		return nil, wire.Newer("the outcome of " + r.Plain())
+		return nil, 0, wire.Newer("the outcome of " + r.Plain())
 	}
-	return parseHistory(e.Data)
+	head, err := parseHistory(e.Data)
+	return head, e.Seq, err
+}
+
+// PurgeHistory removes what lies in a run's key up to a sequence: a rejection, to make room for the outcome of a later plan.
+// What was written since stays, however late the request comes. The document's blob, where it has one, goes when its time
+// is over: somebody may be about to read it. Errors as those of Read, without NotFound.
+func (s *Store) PurgeHistory(ctx context.Context, r subjects.Run, upTo uint64) error {
+	return s.purge(ctx, subjects.BucketStream(subjects.HistoryBucket), purgeRequest{Subject: historySubject(r), Sequence: upTo + 1})
 }
 
 // History gives the whole document of a finished run. Errors: NotFound, NewerVersion, and those of Read and Blob.

@@ -41,12 +41,12 @@ func TestAFinishedRunIsKeptOnce(t *testing.T) {
 	_, err := s.History(within(t, time.Second), r)
 	require.Equal(t, fault.NotFound, fault.CodeOf(err))
 	doc := finished(r, 100)
-	created, err := s.CreateHistory(within(t, 5*time.Second), r, doc)
+	created, err := s.CreateHistory(within(t, 2*time.Minute), r, doc)
 	require.NoError(t, err)
 	require.True(t, created)
 	other := finished(r, 50)
 	other.Status = outcome.Failed
-	created, err = s.CreateHistory(within(t, 5*time.Second), r, other)
+	created, err = s.CreateHistory(within(t, 2*time.Minute), r, other)
 	require.NoError(t, err)
 	require.False(t, created)
 	got, err := s.History(within(t, time.Second), r)
@@ -55,13 +55,13 @@ func TestAFinishedRunIsKeptOnce(t *testing.T) {
 
 	js, err := jetstream.New(s.Conn()) // any NATS client can read it, none can change it
 	require.NoError(t, err)
-	bucket, err := js.KeyValue(within(t, 5*time.Second), subjects.HistoryBucket)
+	bucket, err := js.KeyValue(within(t, 2*time.Minute), subjects.HistoryBucket)
 	require.NoError(t, err)
-	entry, err := bucket.Get(within(t, 5*time.Second), r.Key())
+	entry, err := bucket.Get(within(t, 2*time.Minute), r.Key())
 	require.NoError(t, err)
 	require.Equal(t, string(doc.JSON()), string(entry.Value()))
-	require.Error(t, second(bucket.PutString(within(t, 5*time.Second), r.Key(), "x")))
-	require.Error(t, bucket.Delete(within(t, 5*time.Second), r.Key()))
+	require.Error(t, second(bucket.PutString(within(t, 2*time.Minute), r.Key(), "x")))
+	require.Error(t, bucket.Delete(within(t, 2*time.Minute), r.Key()))
 }
 
 func TestALargeRunGoesToABlob(t *testing.T) {
@@ -69,7 +69,7 @@ func TestALargeRunGoesToABlob(t *testing.T) {
 	s := setup(t, kv.Config{})
 	r := subjects.NewRun("acme", "large")
 	doc := finished(r, 3<<20)
-	created, err := s.CreateHistory(within(t, 10*time.Second), r, doc)
+	created, err := s.CreateHistory(within(t, 2*time.Minute), r, doc)
 	require.NoError(t, err)
 	require.True(t, created)
 	head, err := s.HistoryHead(within(t, time.Second), r)
@@ -77,23 +77,26 @@ func TestALargeRunGoesToABlob(t *testing.T) {
 	require.NotNil(t, head.Blob)
 	require.Nil(t, head.Outcome)
 	require.Equal(t, doc.Digest, head.Digest)
-	got, err := s.History(within(t, 10*time.Second), r)
+	got, err := s.History(within(t, 2*time.Minute), r)
 	require.NoError(t, err)
 	require.Equal(t, string(doc.JSON()), string(got.JSON()))
 
-	created, err = s.CreateHistory(within(t, 10*time.Second), r, finished(r, 2<<20))
+	created, err = s.CreateHistory(within(t, 2*time.Minute), r, finished(r, 2<<20))
 	require.NoError(t, err)
 	require.False(t, created)
 	js, err := jetstream.New(s.Conn())
 	require.NoError(t, err)
-	blobs, err := js.ObjectStore(within(t, 5*time.Second), subjects.BlobsBucket)
+	blobs, err := js.ObjectStore(within(t, 2*time.Minute), subjects.BlobsBucket)
 	require.NoError(t, err)
-	list, err := blobs.List(within(t, 5*time.Second))
+	list, err := blobs.List(within(t, 2*time.Minute))
 	require.NoError(t, err)
 	require.Len(t, list, 1, "the blob of the refused document is gone")
 
-	require.NoError(t, blobs.Delete(within(t, 5*time.Second), head.Blob.Name))
-	_, err = s.History(within(t, 5*time.Second), r)
+	objects, err := js.Stream(within(t, 2*time.Minute), subjects.BlobsStream())
+	require.NoError(t, err)
+	require.EqualValues(t, head.Blob.Chunks+1, objects.CachedInfo().State.Msgs, "with its chunks")
+	require.NoError(t, objects.Purge(within(t, 2*time.Minute), jetstream.WithPurgeSubject(subjects.BlobChunksOf(head.Blob.NUID))))
+	_, err = s.History(within(t, 2*time.Minute), r)
 	require.Equal(t, fault.Internal, fault.CodeOf(err), "the run is known, its document lost")
 }
 
@@ -101,7 +104,7 @@ func TestASmallServerKeepsLargeDocumentsInBlobs(t *testing.T) {
 	t.Parallel()
 	s := setupOn(t, natstest.Start(t, func(o *embedded.Options) { o.MaxPayload = 200 << 10 }), kv.Config{})
 	r := subjects.NewRun("acme", "x")
-	_, err := s.CreateHistory(within(t, 10*time.Second), r, finished(r, 300<<10))
+	_, err := s.CreateHistory(within(t, 2*time.Minute), r, finished(r, 300<<10))
 	require.NoError(t, err)
 	head, err := s.HistoryHead(within(t, time.Second), r)
 	require.NoError(t, err)
@@ -113,17 +116,17 @@ func TestHistoryListsATenantsRunsUntilTheyExpire(t *testing.T) {
 	s := setup(t, kv.Config{Retention: 2 * time.Second})
 	a, b, other := subjects.NewRun("acme", "a/b"), subjects.NewRun("acme", "b"), subjects.NewRun("other", "a")
 	for _, r := range []subjects.Run{a, b, other} {
-		_, err := s.CreateHistory(within(t, 5*time.Second), r, finished(r, 1))
+		_, err := s.CreateHistory(within(t, 2*time.Minute), r, finished(r, 1))
 		require.NoError(t, err)
 	}
-	runs, err := s.HistoryRuns(within(t, 5*time.Second), "acme")
+	runs, err := s.HistoryRuns(within(t, 2*time.Minute), "acme")
 	require.NoError(t, err)
 	require.ElementsMatch(t, []subjects.Run{a, b}, runs)
 	require.Eventually(t, func() bool {
-		runs, err := s.HistoryRuns(within(t, 5*time.Second), "acme")
+		runs, err := s.HistoryRuns(within(t, 2*time.Minute), "acme")
 		return err == nil && len(runs) == 0
-	}, 15*time.Second, 100*time.Millisecond)
-	_, err = s.History(within(t, 5*time.Second), a)
+	}, 2*time.Minute, 100*time.Millisecond)
+	_, err = s.History(within(t, 2*time.Minute), a)
 	require.Equal(t, fault.NotFound, fault.CodeOf(err))
 }
 
@@ -135,10 +138,10 @@ func TestBlobs(t *testing.T) {
 		data[i] = byte(rand.Uint32())
 	}
 	for name, data := range map[string][]byte{"large": data, "small": []byte("x"), "empty": {}} {
-		h, err := s.PutBlob(within(t, 10*time.Second), "t/r/1/s/1/"+name, data)
+		h, err := s.PutBlob(within(t, 2*time.Minute), "t/r/1/s/1/"+name, data)
 		require.NoError(t, err, name)
 		require.EqualValues(t, len(data), h.Size)
-		got, err := s.Blob(within(t, 10*time.Second), h)
+		got, err := s.Blob(within(t, 2*time.Minute), h)
 		require.NoError(t, err, name)
 		require.True(t, bytes.Equal(data, got), name)
 	}
@@ -147,7 +150,7 @@ func TestBlobs(t *testing.T) {
 func TestAHandleIsNotBelieved(t *testing.T) {
 	t.Parallel()
 	s := setup(t, kv.Config{})
-	good, err := s.PutBlob(within(t, 10*time.Second), "t/r/1/s/1/x", []byte("hello"))
+	good, err := s.PutBlob(within(t, 2*time.Minute), "t/r/1/s/1/x", []byte("hello"))
 	require.NoError(t, err)
 	with := func(change func(*outcome.Handle)) *outcome.Handle {
 		h := *good
@@ -158,18 +161,99 @@ func TestAHandleIsNotBelieved(t *testing.T) {
 		h    *outcome.Handle
 		code fault.Code
 	}{
-		"none":           {nil, fault.NotFound},
-		"no name":        {&outcome.Handle{}, fault.NotFound},
-		"absent":         {with(func(h *outcome.Handle) { h.Name = "t/r/1/s/1/y" }), fault.NotFound},
-		"size too small": {with(func(h *outcome.Handle) { h.Size = 4 }), fault.Internal},
-		"size negative":  {with(func(h *outcome.Handle) { h.Size = -5 }), fault.Internal},
-		"size huge":      {with(func(h *outcome.Handle) { h.Size = 1 << 40 }), fault.TooLarge},
-		"other bytes":    {with(func(h *outcome.Handle) { h.SHA256 = strings.Repeat("0", 64) }), fault.Internal},
-		"no digest":      {with(func(h *outcome.Handle) { h.SHA256 = "" }), fault.Internal},
+		"none":            {nil, fault.NotFound},
+		"no name":         {&outcome.Handle{}, fault.NotFound},
+		"absent":          {with(func(h *outcome.Handle) { h.NUID = "absent" }), fault.NotFound},
+		"absent, before":  {with(func(h *outcome.Handle) { h.Name, h.NUID, h.Chunks = "t/r/1/s/1/y", "", 0 }), fault.NotFound},
+		"too many":        {with(func(h *outcome.Handle) { h.Chunks = 2 }), fault.NotFound},
+		"more than bytes": {with(func(h *outcome.Handle) { h.Chunks = 6 }), fault.Internal},
+		"negative":        {with(func(h *outcome.Handle) { h.Chunks = -1 }), fault.Internal},
+		"all chunks":      {with(func(h *outcome.Handle) { h.NUID = "*" }), fault.Internal},
+		"size too small":  {with(func(h *outcome.Handle) { h.Size = 4 }), fault.Internal},
+		"size negative":   {with(func(h *outcome.Handle) { h.Size = -5 }), fault.Internal},
+		"size huge":       {with(func(h *outcome.Handle) { h.Size = 1 << 40 }), fault.TooLarge},
+		"other bytes":     {with(func(h *outcome.Handle) { h.SHA256 = strings.Repeat("0", 64) }), fault.Internal},
+		"no digest":       {with(func(h *outcome.Handle) { h.SHA256 = "" }), fault.Internal},
 	} {
-		_, err := s.Blob(within(t, 10*time.Second), c.h)
+		_, err := s.Blob(within(t, 2*time.Minute), c.h)
 		require.Equal(t, c.code, fault.CodeOf(err), "%s: %v", what, err)
 	}
 	_, err = s.PutBlob(context.Background(), "t/r/1/s/1/z", make([]byte, kv.MaxBlob+1))
 	require.Equal(t, fault.TooLarge, fault.CodeOf(err))
+}
+
+// What is too large for the key leaves there what most readers want: the outcome, or of a rejection at least its first
+// problems.
+func TestTheHeadOfALargeDocumentTellsTheOutcome(t *testing.T) {
+	t.Parallel()
+	s := setup(t, kv.Config{})
+	plan, err := json.Marshal(strings.Repeat("x", 1<<20))
+	require.NoError(t, err)
+	problems := func(n int) (all []fault.Problem) {
+		for range n {
+			all = append(all, fault.Problem{Code: fault.UnknownRef, Path: "/steps/0", Message: strings.Repeat("m", 1000)})
+		}
+		return all
+	}
+	rejected := func(n int) *outcome.Run {
+		return &outcome.Run{
+			Version: 1, Status: outcome.Rejected, Generation: 7, Plan: plan,
+			Outcome: &outcome.Outcome{Status: outcome.Rejected, Problems: problems(n), Warnings: problems(1)},
+		}
+	}
+	head := func(id string, doc *outcome.Run) *outcome.Run {
+		r := subjects.NewRun("acme", id)
+		doc.Run = id
+		_, err := s.CreateHistory(within(t, 2*time.Minute), r, doc)
+		require.NoError(t, err)
+		head, err := s.HistoryHead(within(t, 2*time.Minute), r)
+		require.NoError(t, err)
+		require.NotNil(t, head.Blob)
+		require.Empty(t, head.Plan)
+		whole, err := s.History(within(t, 2*time.Minute), r)
+		require.NoError(t, err)
+		require.Equal(t, doc.Outcome.Problems, whole.Outcome.Problems)
+		return head
+	}
+	one := rejected(1)
+	require.Equal(t, one.Outcome.Problems, head("one", one).Outcome.Problems)
+	many := head("many", rejected(400)).Outcome.Problems
+	require.Greater(t, len(many), 200)
+	require.Less(t, len(many), 260)
+	require.Equal(t, problems(1)[0], many[0])
+	require.Contains(t, many[len(many)-1].Message, "more problems")
+
+	good := finished(subjects.NewRun("acme", "good"), 100)
+	good.Plan = plan
+	require.Equal(t, good.Outcome.JSON(), head("good", good).Outcome.JSON())
+	require.Nil(t, head("large", finished(subjects.NewRun("acme", "large"), 600<<10)).Outcome)
+}
+
+// TestARejectionGivesWay: what is written after the sequence that was read stays, however late the request comes.
+func TestARejectionGivesWay(t *testing.T) {
+	t.Parallel()
+	s := setup(t, kv.Config{})
+	r := subjects.NewRun("acme", "order 42")
+	rejected := finished(r, 10)
+	rejected.Status = outcome.Rejected
+	_, err := s.CreateHistory(within(t, 2*time.Minute), r, rejected)
+	require.NoError(t, err)
+	_, err = s.CreateHistory(within(t, 2*time.Minute), subjects.NewRun("acme", "other"), finished(r, 10))
+	require.NoError(t, err)
+	head, seq, err := s.HistoryAt(within(t, 2*time.Minute), r)
+	require.NoError(t, err)
+	require.Equal(t, outcome.Rejected, head.Status)
+	require.NoError(t, s.PurgeHistory(within(t, 2*time.Minute), r, seq))
+	_, err = s.HistoryHead(within(t, 2*time.Minute), r)
+	require.Equal(t, fault.NotFound, fault.CodeOf(err))
+
+	later := finished(r, 20)
+	created, err := s.CreateHistory(within(t, 2*time.Minute), r, later)
+	require.NoError(t, err)
+	require.True(t, created)
+	require.NoError(t, s.PurgeHistory(within(t, 2*time.Minute), r, seq), "once more, too late")
+	got, err := s.History(within(t, 2*time.Minute), r)
+	require.NoError(t, err)
+	require.Equal(t, string(later.JSON()), string(got.JSON()))
+	require.NoError(t, second(s.History(within(t, 2*time.Minute), subjects.NewRun("acme", "other"))), "no other key is touched")
 }

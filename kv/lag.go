@@ -7,7 +7,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/stepjet/stepjet/fault"
-	"github.com/stepjet/stepjet/subjects"
 )
 
 // Lag is where a tool's workers stand, as the server sees it.
@@ -27,22 +26,24 @@ type Lag struct {
 // Lag asks for the state of a tool's durable consumer. It is for people who look and for a step that waits too long, not
 // for loops: the server takes a lock for it. Errors: NotFound where the consumer or its stream is gone, and those of Read.
 func (s *Store) Lag(ctx context.Context, tool string, shard int) (Lag, error) {
-	info, err := patiently(ctx, func(ctx context.Context) (*jetstream.ConsumerInfo, error) {
-		c, err := s.js.Consumer(ctx, subjects.StepsStream(shard), subjects.Durable(tool))
-		if err != nil {
-			return nil, err
-		}
-		return c.CachedInfo(), nil
-	})
-	if errors.Is(err, jetstream.ErrConsumerNotFound) || errors.Is(err, jetstream.ErrStreamNotFound) {
-		return Lag{}, fault.New(fault.NotFound, "the tool %s has no consumer", tool).
-			WithHint("register it again: start a worker of it, or apply its definition")
-	}
+	info, err := s.consumer(ctx, tool, shard)
 	if err != nil {
-		return Lag{}, s.explain(ctx, err)
+		return Lag{}, err
 	}
 	return Lag{
 		Limit: info.Config.MaxAckPending, Leased: info.NumAckPending, Asking: info.NumWaiting, Behind: info.NumPending,
 		Given: info.Delivered.Stream, Floor: info.AckFloor.Stream,
 	}, nil
+}
+
+// noConsumer explains an error of looking for a tool's consumer.
+func (s *Store) noConsumer(ctx context.Context, tool string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, jetstream.ErrConsumerNotFound), errors.Is(err, jetstream.ErrStreamNotFound):
+		return fault.New(fault.NotFound, "the tool %s has no consumer", tool).
+			WithHint("register it again: start a worker of it, or apply its definition")
+	}
+	return s.explain(ctx, err)
 }

@@ -78,7 +78,7 @@ func TestALimitChangesUnderWorkWithoutLoss(t *testing.T) {
 	require.NoError(t, err)
 	var wg sync.WaitGroup
 	for range workers {
-		c, err := js.Consumer(within(t, 10*time.Second), subjects.StepsStream(entry.Shard), subjects.Durable("tool"))
+		c, err := js.Consumer(within(t, 2*time.Minute), subjects.StepsStream(entry.Shard), subjects.Durable("tool"))
 		require.NoError(t, err)
 		wg.Go(func() {
 			for finished.Load() < steps {

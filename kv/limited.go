@@ -83,7 +83,8 @@ func (s *Store) readDirect(ctx context.Context, stream, subject string) (*Entry,
 	return parseDirect(answer)
 }
 
-// parseDirect reads a stored message as DIRECT.GET sends it.
+// parseDirect reads a stored message as DIRECT.GET sends it. The server adds its headers behind those that the message was
+// stored with, which may be of the same names.
 func parseDirect(m *nats.Msg) (*Entry, error) {
 	switch status(m) {
 	case "":
@@ -92,9 +93,9 @@ func parseDirect(m *nats.Msg) (*Entry, error) {
 	default:
 		return nil, errStored
 	}
-	seq, ok := number(first(m.Header, headerSequence))
-	at, err := time.Parse(time.RFC3339Nano, first(m.Header, headerTime))
-	e := &Entry{Subject: first(m.Header, headerSubject), Seq: seq, Time: at, Header: m.Header, Data: m.Data}
+	seq, ok := number(last(m.Header, headerSequence))
+	at, err := time.Parse(time.RFC3339Nano, last(m.Header, headerTime))
+	e := &Entry{Subject: last(m.Header, headerSubject), Seq: seq, Time: at, Header: m.Header, Data: m.Data}
 	if !ok || err != nil || e.Subject == "" {
 		return nil, errStored
 	}

@@ -53,19 +53,19 @@ func TestAFollowerKeepsSomePartitionsOnly(t *testing.T) {
 	write(100, 400) // while the change is made
 	js, err := jetstream.New(s.Conn())
 	require.NoError(t, err)
-	stream, err := js.Stream(within(t, 5*time.Second), subjects.LedgerStream(0))
+	stream, err := js.Stream(within(t, 2*time.Minute), subjects.LedgerStream(0))
 	require.NoError(t, err)
 	require.Eventually(t, func() bool {
 		var filters []int
-		for c := range stream.ListConsumers(within(t, 5*time.Second)).Info() {
+		for c := range stream.ListConsumers(within(t, 2*time.Minute)).Info() {
 			filters = append(filters, len(c.Config.FilterSubjects))
 		}
 		return len(filters) == 1 && filters[0] == len(kept)
-	}, 10*time.Second, 10*time.Millisecond, "one consumer, of what is kept")
+	}, 2*time.Minute, 10*time.Millisecond, "one consumer, of what is kept")
 	write(400, 500)
-	last, err := s.LastSequence(within(t, 5*time.Second), 0)
+	last, err := s.LastSequence(within(t, 2*time.Minute), 0)
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { return f.Position() >= last }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return f.Position() >= last }, 2*time.Minute, time.Millisecond)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var got []uint64
@@ -85,9 +85,9 @@ func runOf(t *testing.T, s *kv.Store, seq uint64) (subjects.Run, bool) {
 	t.Helper()
 	js, err := jetstream.New(s.Conn())
 	require.NoError(t, err)
-	stream, err := js.Stream(within(t, 5*time.Second), subjects.LedgerStream(0))
+	stream, err := js.Stream(within(t, 2*time.Minute), subjects.LedgerStream(0))
 	require.NoError(t, err)
-	m, err := stream.GetMsg(within(t, 5*time.Second), seq)
+	m, err := stream.GetMsg(within(t, 2*time.Minute), seq)
 	require.NoError(t, err)
 	rec, ok := subjects.ParseRecord(m.Subject)
 	return rec.Run, ok
@@ -106,9 +106,9 @@ func TestAPurgeHoldsForOneLifeOfTheLedger(t *testing.T) {
 		submit(t, s, subjects.NewRun("t", fmt.Sprint(i)), "{}")
 	}
 	life := f.Life()
-	require.NoError(t, s.PurgeUpTo(within(t, 5*time.Second), 0, "", 3, life))
+	require.NoError(t, s.PurgeUpTo(within(t, 2*time.Minute), 0, "", 3, life))
 	count := func() int {
-		left, err := s.Stored(within(t, 10*time.Second), 0, subjects.LedgerFilter(0))
+		left, err := s.Stored(within(t, 2*time.Minute), 0, subjects.LedgerFilter(0))
 		require.NoError(t, err)
 		return len(left)
 	}
@@ -118,12 +118,12 @@ func TestAPurgeHoldsForOneLifeOfTheLedger(t *testing.T) {
 	srv.Shutdown()
 	natstest.Start(t, options, func(o *embedded.Options) { o.Listen = url[len("nats://"):] })
 	receive(t, r.lost, "the cursor's loss")
-	err := s.PurgeUpTo(within(t, 10*time.Second), 0, "", 5, life)
+	err := s.PurgeUpTo(within(t, 2*time.Minute), 0, "", 5, life)
 	require.Equal(t, fault.NotReady, fault.CodeOf(err), "%v", err)
 	require.Equal(t, 3, count())
 	again, _ := follow(t, s)
 	require.NotEqual(t, life, again.Life())
-	require.NoError(t, s.PurgeUpTo(within(t, 10*time.Second), 0, "", 5, again.Life()))
+	require.NoError(t, s.PurgeUpTo(within(t, 2*time.Minute), 0, "", 5, again.Life()))
 	require.Equal(t, 1, count())
 }
 
@@ -135,13 +135,13 @@ func TestALedgerMadeAgainHasALifeOfItsOwn(t *testing.T) {
 	f, _ := follow(t, s)
 	js, err := jetstream.New(s.Conn())
 	require.NoError(t, err)
-	require.NoError(t, js.DeleteStream(within(t, 5*time.Second), subjects.LedgerStream(0)))
+	require.NoError(t, js.DeleteStream(within(t, 2*time.Minute), subjects.LedgerStream(0)))
 	other := setupOn(t, srv, kv.Config{}) // makes it again
 	for i := range 3 {
 		submit(t, other, subjects.NewRun("t", fmt.Sprint(i)), "{}")
 	}
-	require.Equal(t, fault.NotReady, fault.CodeOf(s.PurgeUpTo(within(t, 5*time.Second), 0, "", 100, f.Life())))
-	left, err := other.Stored(within(t, 5*time.Second), 0, subjects.LedgerFilter(0))
+	require.Equal(t, fault.NotReady, fault.CodeOf(s.PurgeUpTo(within(t, 2*time.Minute), 0, "", 100, f.Life())))
+	left, err := other.Stored(within(t, 2*time.Minute), 0, subjects.LedgerFilter(0))
 	require.NoError(t, err)
 	require.Len(t, left, 3)
 }
@@ -153,9 +153,9 @@ func TestMembersHearEachOthersMarks(t *testing.T) {
 	b, _ := members(t, setupOn(t, srv, kv.Config{}), "b")
 	marks := []kv.Mark{{Shard: 0, Life: "x", Partitions: 1<<63 | 5, Below: 1 << 40}}
 	a.Mark(marks)
-	require.Eventually(t, func() bool { return len(b.Marks()) == 1 }, 10*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return len(b.Marks()) == 1 }, 2*time.Minute, 10*time.Millisecond)
 	require.Equal(t, marks, b.Marks())
 	require.Empty(t, a.Marks(), "nobody hears himself")
 	a.Leave()
-	require.Eventually(t, func() bool { return len(b.Marks()) == 0 }, 10*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return len(b.Marks()) == 0 }, 2*time.Minute, 10*time.Millisecond)
 }

@@ -66,9 +66,11 @@ type Membership struct {
 
 	mu    sync.Mutex
 	own   Member
-	marks []Mark        // own
-	heard []Mark        // of the others
-	touch chan struct{} // own was changed
+	marks []Mark // own
+	heard []Mark // of the others
+	// stored is when the server stored the own key, and came when this process heard of it.
+	stored, came time.Time
+	touch        chan struct{} // own was changed
 
 	// What follows belongs to one goroutine, run.
 	seq      uint64    // of the own key
@@ -139,6 +141,17 @@ func (m *Membership) Marks() []Mark {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.heard
+}
+
+// Stored gives when the server stored the own key, by the server's clock, and how long ago this process heard of that: the time
+// that servers have, for who must not trust the own clock. It is zero before the first word of it.
+func (m *Membership) Stored() (at time.Time, ago time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.stored.IsZero() {
+		return time.Time{}, 0
+	}
+	return m.stored, time.Since(m.came)
 }
 
 // Leave removes the key and returns once changed is not called any more; it must not be called from within changed. More

@@ -16,7 +16,7 @@ import (
 // A member that leaves while a renewal of its key is on its way tells so all the same.
 func TestAMemberLeavesBesideItsRenewal(t *testing.T) {
 	t.Parallel()
-	ctx := within(t, 20*time.Second)
+	ctx := within(t, 2*time.Minute)
 	nc := natstest.Connect(t, natstest.Start(t))
 	s, err := kv.Setup(ctx, nc, kv.Config{})
 	require.NoError(t, err)

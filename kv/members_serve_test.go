@@ -17,7 +17,7 @@ import (
 func members(t *testing.T, s *kv.Store, id string) (*kv.Membership, <-chan []kv.Member) {
 	t.Helper()
 	told := make(chan []kv.Member, 100)
-	m, err := s.Join(within(t, 10*time.Second), id, func(all []kv.Member) { told <- all })
+	m, err := s.Join(within(t, 2*time.Minute), id, func(all []kv.Member) { told <- all })
 	require.NoError(t, err)
 	t.Cleanup(m.Leave)
 	return m, told
@@ -62,7 +62,7 @@ func TestAnOlderMemberServesAll(t *testing.T) {
 	js, err := jetstream.New(s.Conn())
 	require.NoError(t, err)
 	key := subjects.BucketSubject(subjects.MembersBucket, "old")
-	_, err = js.PublishMsg(within(t, 5*time.Second), &nats.Msg{Subject: key, Header: nats.Header{"Nats-TTL": {"3s"}}})
+	_, err = js.PublishMsg(within(t, 2*time.Minute), &nats.Msg{Subject: key, Header: nats.Header{"Nats-TTL": {"3s"}}})
 	require.NoError(t, err)
 	awaitMembers(t, told, kv.Member{ID: "a"}, kv.Member{ID: "old", Serves: ^uint64(0)})
 }
@@ -75,15 +75,31 @@ func TestAMemberWhoseConnectionClosesIsGoneSoon(t *testing.T) {
 	_, told := members(t, s, "a")
 	nc, err := nats.Connect("", nats.InProcessServer(srv.InProcess()))
 	require.NoError(t, err)
-	dying, err := kv.Setup(within(t, 10*time.Second), nc, kv.Config{})
+	dying, err := kv.Setup(within(t, 2*time.Minute), nc, kv.Config{})
 	require.NoError(t, err)
 	t.Cleanup(dying.Close)
-	_, err = dying.Join(within(t, 10*time.Second), "b", func([]kv.Member) {})
+	_, err = dying.Join(within(t, 2*time.Minute), "b", func([]kv.Member) {})
 	require.NoError(t, err)
 	awaitMembers(t, told, kv.Member{ID: "a"}, kv.Member{ID: "b"})
 	nc.Close()
 	awaitMembers(t, told, kv.Member{ID: "a"})
-	e, err := s.Read(within(t, 5*time.Second), subjects.BucketSubject(subjects.MembersBucket, "b"))
+	e, err := s.Read(within(t, 2*time.Minute), subjects.BucketSubject(subjects.MembersBucket, "b"))
 	require.NoError(t, err)
 	require.NotEmpty(t, e.Data, "its key stands still")
+}
+
+// A member knows the servers' time by its own key, whatever its own clock shows.
+func TestAMemberKnowsWhenItsKeyWasStored(t *testing.T) {
+	t.Parallel()
+	srv := natstest.Start(t)
+	began := time.Now()
+	a, told := members(t, setupOn(t, srv, kv.Config{}), "a")
+	awaitMembers(t, told, kv.Member{ID: "a"})
+	first, ago := a.Stored()
+	require.WithinRange(t, first, began.Add(-time.Second), time.Now())
+	require.Less(t, ago, time.Minute)
+	require.Eventually(t, func() bool { // with each renewal anew
+		now, _ := a.Stored()
+		return now.After(first)
+	}, 2*time.Minute, 10*time.Millisecond)
 }

@@ -17,7 +17,7 @@ import (
 func join(t *testing.T, s *kv.Store, id string) (told <-chan []string, leave func()) {
 	t.Helper()
 	lists := make(chan []string, 100)
-	m, err := s.Join(within(t, 10*time.Second), id, func(members []kv.Member) {
+	m, err := s.Join(within(t, 2*time.Minute), id, func(members []kv.Member) {
 		var ids []string
 		for _, x := range members {
 			ids = append(ids, x.ID)
@@ -61,7 +61,7 @@ func TestMembersComeAndLeave(t *testing.T) {
 	require.Eventually(t, func() bool {
 		info, err := bucket.Info(within(t, time.Second))
 		return err == nil && info.State.Msgs == 0
-	}, 20*time.Second, 50*time.Millisecond, "nothing stays behind of members that left")
+	}, 2*time.Minute, 50*time.Millisecond, "nothing stays behind of members that left")
 }
 
 func TestAMemberThatDiesIsGoneSoon(t *testing.T) {

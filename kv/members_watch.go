@@ -27,8 +27,9 @@ type sighted struct {
 type memberNews struct {
 	id       string
 	body     []byte // of its key
-	gone     bool   // it left
-	expired  bool   // its key did
+	stored   time.Time
+	gone     bool // it left
+	expired  bool // its key did
 	complete bool
 	lost     bool
 	answered bool // it answered a pulse
@@ -39,7 +40,7 @@ type memberNews struct {
 func (m *Membership) follow(ctx context.Context) error {
 	_, err := m.s.newCursor(ctx, "KV_"+subjects.MembersBucket, []string{memberPrefix + ">"},
 		func(e Entry) {
-			n := memberNews{id: strings.TrimPrefix(e.Subject, memberPrefix), body: e.Data}
+			n := memberNews{id: strings.TrimPrefix(e.Subject, memberPrefix), body: e.Data, stored: e.Time}
 			n.expired = first(e.Header, jetstream.MarkerReasonHeader) != ""
 			n.gone = !n.expired && operation(e.Header) != ""
 			m.note(ctx, n)
@@ -116,9 +117,18 @@ func (m *Membership) hear(ctx context.Context, n memberNews) {
 	default:
 		var body memberBody
 		_ = json.Unmarshal(n.body, &body) // an older member writes nothing
+		if n.id == m.id {
+			m.storedAt(n.stored, now)
+		}
 		m.seen[n.id] = &sighted{Member: body.member(n.id), pulse: body.Pulse, marks: body.Marks, renewed: now, heard: now}
 	}
 	m.report()
+}
+
+func (m *Membership) storedAt(at, came time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.stored, m.came = at, came
 }
 
 // expire forgets those of whom nothing was heard. Where this process itself did not run, or can't renew its own key, it has

@@ -72,6 +72,14 @@ func status(m *nats.Msg) string {
 	return first(m.Header, "Status")
 }
 
+// last gives the last value of a header whose name is written exactly so.
+func last(h nats.Header, name string) string {
+	if v := h[name]; len(v) > 0 {
+		return v[len(v)-1]
+	}
+	return ""
+}
+
 // first gives the first value of a header whose name is written exactly so.
 func first(h nats.Header, name string) string {
 	if v := h[name]; len(v) > 0 {

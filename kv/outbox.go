@@ -5,8 +5,6 @@ import (
 	"runtime"
 	"sync"
 	"time"
-
-	"github.com/nats-io/nats.go"
 )
 
 // outbox is a connection that is written to by a goroutine of its own. nats.go writes while it holds the lock that whoever
@@ -164,14 +162,12 @@ func (b *outbox) Close() error {
 	return b.Conn.Close()
 }
 
-// inside gives connections to an embedded server, each with an outbox.
-type inside struct{ server nats.InProcessConnProvider }
-
-// InProcessConn is called by nats.go for each connection.
-func (i inside) InProcessConn() (net.Conn, error) {
-	c, err := i.server.InProcessConn()
-	if err != nil {
-		return nil, err
-	}
-	return newOutbox(c), nil
+// abandon closes the connection at once; what waits is lost.
+func (b *outbox) abandon() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.closed, b.waiting = true, nil
+	_ = b.Conn.Close() // of no more use, whatever it says
+	b.room.Broadcast()
+	b.signal()
 }

@@ -16,6 +16,10 @@ import (
 // Overridden is what setting or clearing an override came to.
 type Overridden struct {
 	Name string `json:"name"`
+	// Tenant is the one for whose runs alone it counts; empty: for all.
+	Tenant string `json:"tenant,omitempty"`
+	// Revision is the registry's sequence of a tenant's override.
+	Revision uint64 `json:"revision,omitempty"`
 	// Override is what stands now; nil for none.
 	Override *tool.Override `json:"override,omitempty"`
 	// Tool is the registry's entry under it; nil while no such tool is registered.

@@ -37,11 +37,11 @@ func TestThousandsAtOnceAreAllDecided(t *testing.T) {
 	}
 	select {
 	case <-done:
-	case <-time.After(60 * time.Second):
+	case <-time.After(2 * time.Minute):
 		require.Fail(t, "not all were decided", "%d", written.Load())
 	}
 	require.Zero(t, s.Inflight())
-	last, err := s.LastSequence(within(t, 5*time.Second), 0)
+	last, err := s.LastSequence(within(t, 2*time.Minute), 0)
 	require.NoError(t, err)
 	require.EqualValues(t, n, last)
 }
@@ -72,7 +72,7 @@ func TestARestartInTheMiddleLosesAndDoublesNothing(t *testing.T) {
 	}()
 	for i := range n {
 		a.Step = fmt.Sprint(i)
-		s.CreateAsync(within(t, 60*time.Second), subjects.StepRecord(a, 1), nil, fmt.Append(nil, i), nil, func(d kv.Decision, _ uint64, err error) {
+		s.CreateAsync(within(t, 2*time.Minute), subjects.StepRecord(a, 1), nil, fmt.Append(nil, i), nil, func(d kv.Decision, _ uint64, err error) {
 			if d != kv.Written || err != nil { // also those whose answer was lost are found to be ours
 				t.Errorf("%v %v", d, err)
 			}
@@ -87,10 +87,10 @@ func TestARestartInTheMiddleLosesAndDoublesNothing(t *testing.T) {
 	<-restarted
 	select {
 	case <-done:
-	case <-time.After(60 * time.Second):
+	case <-time.After(2 * time.Minute):
 		require.Fail(t, "not all were decided", "%d", decided.Load())
 	}
-	last, err := s.LastSequence(within(t, 5*time.Second), 0)
+	last, err := s.LastSequence(within(t, 2*time.Minute), 0)
 	require.NoError(t, err)
 	require.EqualValues(t, n, last)
 }
@@ -98,7 +98,7 @@ func TestARestartInTheMiddleLosesAndDoublesNothing(t *testing.T) {
 func TestAMessageTooLargeIsRefusedAndTheConnectionLives(t *testing.T) {
 	t.Parallel()
 	s := setup(t, kv.Config{})
-	_, _, err := s.Create(within(t, 5*time.Second), "$KV.runs_0.x", nil, make([]byte, 1<<20+1), nil)
+	_, _, err := s.Create(within(t, 2*time.Minute), "$KV.runs_0.x", nil, make([]byte, 1<<20+1), nil)
 	require.Equal(t, fault.MessageTooLarge, fault.CodeOf(err))
 	require.ErrorContains(t, err, "1048576")
 	d, _ := create(t, s, "$KV.runs_0.x", "y", nil)
@@ -110,7 +110,7 @@ func TestACreateWithoutAStreamEndsWithItsContext(t *testing.T) {
 	s := setup(t, kv.Config{})
 	_, _, err := s.Create(within(t, 100*time.Millisecond), "$KV.nowhere.x", nil, nil, nil)
 	require.Equal(t, fault.NotReady, fault.CodeOf(err))
-	_, _, err = s.Create(within(t, 5*time.Second), "no such subject", nil, nil, nil)
+	_, _, err = s.Create(within(t, 2*time.Minute), "no such subject", nil, nil, nil)
 	require.Equal(t, fault.Internal, fault.CodeOf(err))
 	_, err = s.Read(within(t, time.Second), "nowhere")
 	require.Equal(t, fault.Internal, fault.CodeOf(err))
@@ -129,17 +129,17 @@ func TestAStepStreamNeverRunsEmpty(t *testing.T) {
 	s := setupOn(t, srv, kv.Config{}) // a second setup adds no sentinel
 	js, err := jetstream.New(s.Conn())
 	require.NoError(t, err)
-	steps, err := js.Stream(within(t, 5*time.Second), "STEPS_0")
+	steps, err := js.Stream(within(t, 2*time.Minute), "STEPS_0")
 	require.NoError(t, err)
 	require.EqualValues(t, 1, steps.CachedInfo().State.Msgs)
 	first := steps.CachedInfo().State.FirstSeq
 	for i := range 40 { // enough for another sentinel
 		a := attempt("tool", fmt.Sprint(i))
 		dispatch(t, s, kv.Dispatch{Attempt: a, Body: make([]byte, 100<<10)})
-		require.NoError(t, s.PurgeAttempt(within(t, 5*time.Second), a, 0))
+		require.NoError(t, s.PurgeAttempt(within(t, 2*time.Minute), a, 0))
 	}
 	require.Eventually(t, func() bool {
-		info, err := steps.Info(within(t, 5*time.Second))
+		info, err := steps.Info(within(t, 2*time.Minute))
 		return err == nil && info.State.Msgs == 1 && info.State.FirstSeq > first
-	}, 10*time.Second, 10*time.Millisecond)
+	}, 2*time.Minute, 10*time.Millisecond)
 }

@@ -22,6 +22,10 @@ type Delivery struct {
 	StreamSeq uint64
 	// Extra says that it came of Puller.More: it has no slot, so no Release follows it.
 	Extra bool
+	// Asked is a moment before the request was sent that it came of: it was handed out later than that.
+	Asked time.Time
+	// Held is when it was put aside for want of a free slot; zero where it was not. Nobody kept its lease meanwhile.
+	Held time.Time
 
 	nc    *nats.Conn
 	reply string
@@ -38,17 +42,6 @@ func (d *Delivery) Ack() error { return d.nc.Publish(d.reply, ackBody) }
 
 // InProgress renews the lease, as a plain publish.
 func (d *Delivery) InProgress() error { return d.nc.Publish(d.reply, progressBody) }
-
-// A pull request lives for pullExpires at the server, which says every pullHeartbeat that it is there; after more than
-// two silent intervals it is taken for lost. After a refusal the next request waits for pullPause. A request doesn't live
-// long, for while a server of a cluster is silent, the others go on sending steps to who asked through it: each of them is
-// lost until its lease ends.
-const (
-	pullExpires   = 5 * time.Second
-	pullHeartbeat = 2 * time.Second
-	pullSilence   = 4500 * time.Millisecond
-	pullPause     = 250 * time.Millisecond
-)
 
 // Puller takes a tool's steps. It never asks for more than its free slots, for a step that waits in a worker counts
 // against the tool's fan-out limit while its lease runs out. Its requests are counted by what came of each: a step is one
@@ -69,6 +62,7 @@ type Puller struct {
 	extra    *line       // of More; nil until its first call
 	until    time.Time   // when the last request of More ends
 	free     int         // slots
+	most     int         // that may be asked for at a time
 	asked    int         // steps asked for on line and not here yet
 	held     []*Delivery // came without a free slot: two requests crossed
 	open     int         // subscriptions that may still bring steps
@@ -76,6 +70,8 @@ type Puller struct {
 	came     time.Time     // last step
 	heard    time.Time     // last sign of life of a request
 	again    time.Time     // no request before this
+	silence  time.Duration // after which the last request is taken for lost
+	lost     func()        // is told that there is no consumer to ask
 	settled  chan struct{} // closed when draining and no step can come any more
 }
 
@@ -98,23 +94,32 @@ func (p *Puller) flowing() bool {
 
 // line is one inbox.
 type line struct {
-	inbox string
-	sub   *nats.Subscription
+	inbox  string
+	opened time.Time // before anything was asked for on it
+	sub    *nats.Subscription
 }
 
 // Pull takes steps of t, at most slots at a time, and calls each with them, one after the other. each must not block,
 // and each step that it got has to be followed by one Release, from anywhere. Pulling goes on through lost connections
 // and a deleted consumer until ctx ends or Drain. Errors: NoConnection where the connection is closed for good.
 func (s *Store) Pull(ctx context.Context, t Tool, slots int, each func(*Delivery)) (*Puller, error) {
+	return s.PullUpTo(ctx, t, slots, max(slots, 1), each)
+}
+
+// PullUpTo is Pull for who asks for no more than most steps at a time, until it says otherwise by Limit.
+func (s *Store) PullUpTo(ctx context.Context, t Tool, slots, most int, each func(*Delivery)) (*Puller, error) {
 	p := &Puller{
-		s: s, slots: max(slots, 1), free: max(slots, 1), each: each, done: make(chan struct{}), settled: make(chan struct{}),
+		s: s, slots: max(slots, 1), free: max(slots, 1), most: most, each: each, done: make(chan struct{}), settled: make(chan struct{}),
+		came: time.Now(), lost: func() {},
 		next: apiPrefix + "CONSUMER.MSG.NEXT." + subjects.StepsStream(t.Shard) + "." + subjects.Durable(t.Name),
 	}
 	if err := p.turn(); err != nil {
 		return nil, Fault(err)
 	}
 	ctx, p.end = s.bound(ctx)
-	if !s.spawn(func() { defer close(p.done); p.watch(ctx) }) {
+	s.pullers.Add(1)
+	if !s.spawn(func() { defer close(p.done); defer s.pullers.Add(-1); p.watch(ctx) }) {
+		s.pullers.Add(-1)
 		p.end(nil)
 		_ = p.line.sub.Unsubscribe()
 		return nil, errClosed()
@@ -145,7 +150,7 @@ func (p *Puller) listen(take func(*line, *nats.Msg)) (*line, error) {
 	if p.draining {
 		return nil, errClosed()
 	}
-	l := &line{inbox: p.s.nc.NewInbox() + "."}
+	l := &line{inbox: p.s.nc.NewInbox() + ".", opened: time.Now()}
 	sub, err := p.s.nc.Subscribe(l.inbox+"*", func(m *nats.Msg) { take(l, m) })
 	if err != nil {
 		return nil, err
@@ -193,7 +198,7 @@ func (p *Puller) settle() {
 // half of all slots or more, so that a busy worker does not send a request for every step.
 func (p *Puller) ask() {
 	p.mu.Lock()
-	n := p.free - p.asked
+	n := min(p.free, p.most) - p.asked
 	if p.draining || n <= 0 || p.asked > 0 && n < (p.slots+1)/2 {
 		p.mu.Unlock()
 		return
@@ -207,24 +212,18 @@ func (p *Puller) ask() {
 		p.heard = now
 	}
 	p.asked += n
+	expires, heartbeat := pullExpires, pullHeartbeat
+	p.silence = pullSilence
+	if p.s.pullers.Load() > manyPullers && now.Sub(p.came) > idleAfter {
+		expires, heartbeat, p.silence = idleExpires, idleHeartbeat, idleSilence
+	}
 	to := p.line
 	p.mu.Unlock()
 	// The size stands in the reply subject too, so that a status that does not tell what is left tells what was asked for.
 	size := strconv.Itoa(n)
-	if err := p.s.nc.PublishRequest(p.next, to.inbox+size, p.request(size)); err != nil {
+	if err := p.s.nc.PublishRequest(p.next, to.inbox+size, pullRequest(size, expires, heartbeat)); err != nil {
 		p.unasked(to, n, true)
 	}
-}
-
-func (p *Puller) request(size string) []byte {
-	b := make([]byte, 0, 96)
-	b = append(b, `{"batch":`...)
-	b = append(b, size...)
-	b = append(b, `,"expires":`...)
-	b = strconv.AppendInt(b, int64(pullExpires), 10)
-	b = append(b, `,"idle_heartbeat":`...)
-	b = strconv.AppendInt(b, int64(pullHeartbeat), 10)
-	return append(b, '}')
 }
 
 // unasked notes that n steps asked for on a line will not come, and whether to wait before asking again.
@@ -246,7 +245,7 @@ func (p *Puller) message(on *line, m *nats.Msg) {
 		p.control(on, m, code)
 		return
 	}
-	d := p.delivery(m)
+	d := p.delivery(on, m)
 	if d == nil {
 		return
 	}
@@ -257,6 +256,7 @@ func (p *Puller) message(on *line, m *nats.Msg) {
 		p.asked = max(p.asked-1, 0)
 	}
 	if p.free <= 0 {
+		d.Held = time.Now()
 		p.held = append(p.held, d)
 		p.mu.Unlock()
 		return
@@ -268,14 +268,14 @@ func (p *Puller) message(on *line, m *nats.Msg) {
 }
 
 // delivery reads a step; nil for what is not from a consumer.
-func (p *Puller) delivery(m *nats.Msg) *Delivery {
+func (p *Puller) delivery(on *line, m *nats.Msg) *Delivery {
 	at, ok := parseMeta(m.Reply)
 	if !ok {
 		return nil
 	}
 	return &Delivery{
 		Subject: m.Subject, Header: m.Header, Data: m.Data, Delivered: int(at.delivered), StreamSeq: at.streamSeq,
-		nc: p.s.nc, reply: m.Reply,
+		Asked: on.opened, nc: p.s.nc, reply: m.Reply,
 	}
 }
 
@@ -286,27 +286,15 @@ func (p *Puller) call(d *Delivery) {
 	p.each(d)
 }
 
-// control takes a status: 100 is a heartbeat, all others end a request.
-func (p *Puller) control(on *line, m *nats.Msg, code string) {
-	if code == "100" {
-		p.mu.Lock()
-		p.heard = time.Now()
-		p.mu.Unlock()
-		return
-	}
-	left, ok := number(first(m.Header, "Nats-Pending-Messages"))
-	if !ok {
-		left, _ = number(m.Subject[min(len(on.inbox), len(m.Subject)):])
-	}
-	p.unasked(on, int(min(left, 1<<30)), code != "408") // 408: only its time was over
-	p.ask()
-}
-
 // watch asks again where requests were lost or refused.
 func (p *Puller) watch(ctx context.Context) {
 	statuses := p.s.nc.StatusChanged(nats.CONNECTED)
 	defer p.s.nc.RemoveStatusListener(statuses)
-	tick := time.NewTicker(pullPause)
+	every := pullPause
+	if p.s.pullers.Load() > manyPullers {
+		every = idleTick
+	}
+	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
 		lost := false
@@ -334,7 +322,7 @@ func (p *Puller) watch(ctx context.Context) {
 func (p *Puller) silent() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.asked == 0 || time.Since(p.heard) < pullSilence || !p.s.nc.IsConnected() {
+	if p.asked == 0 || time.Since(p.heard) < p.silence || !p.s.nc.IsConnected() {
 		return false
 	}
 	p.heard = time.Now()

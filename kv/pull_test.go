@@ -28,7 +28,7 @@ func definition(name string, limit int) []byte {
 
 func register(t testing.TB, s *kv.Store, name string, limit int) kv.Tool {
 	t.Helper()
-	tool, err := s.Register(within(t, 20*time.Second), definition(name, limit))
+	tool, err := s.Register(within(t, 2*time.Minute), definition(name, limit))
 	require.NoError(t, err)
 	return tool
 }
@@ -41,11 +41,11 @@ func attempt(tool, step string) subjects.Attempt {
 func dispatch(t testing.TB, s *kv.Store, d kv.Dispatch) {
 	t.Helper()
 	done := make(chan error, 1)
-	s.DispatchAsync(within(t, 20*time.Second), d, func(err error) { done <- err })
+	s.DispatchAsync(within(t, 2*time.Minute), d, func(err error) { done <- err })
 	select {
 	case err := <-done:
 		require.NoError(t, err)
-	case <-time.After(20 * time.Second):
+	case <-time.After(2 * time.Minute):
 		require.Fail(t, "the dispatch never came back")
 	}
 }
@@ -64,7 +64,7 @@ func pendingAcks(t testing.TB, s *kv.Store, tool kv.Tool) int {
 	t.Helper()
 	js, err := jetstream.New(s.Conn())
 	require.NoError(t, err)
-	c, err := js.Consumer(within(t, 5*time.Second), subjects.StepsStream(tool.Shard), subjects.Durable(tool.Name))
+	c, err := js.Consumer(within(t, 2*time.Minute), subjects.StepsStream(tool.Shard), subjects.Durable(tool.Name))
 	require.NoError(t, err)
 	return c.CachedInfo().NumAckPending
 }
@@ -85,7 +85,7 @@ func TestAStepGoesToAWorkerWithHeadersAndBody(t *testing.T) {
 	require.NoError(t, d.InProgress())
 	require.NoError(t, d.Ack())
 	p.Release()
-	require.Eventually(t, func() bool { return pendingAcks(t, s, tool) == 0 }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return pendingAcks(t, s, tool) == 0 }, 2*time.Minute, time.Millisecond)
 }
 
 func TestPullNeverExceedsItsSlots(t *testing.T) {
@@ -121,7 +121,7 @@ func pullAll(t *testing.T, reconnects bool) {
 		}
 		require.LessOrEqual(t, len(got)+len(held), slots, "a step without a slot")
 		if !reconnects && i%20 == 0 { // once the acknowledgements have arrived
-			require.Eventually(t, func() bool { return pendingAcks(t, other, tool) <= slots }, 5*time.Second, time.Millisecond)
+			require.Eventually(t, func() bool { return pendingAcks(t, other, tool) <= slots }, 2*time.Minute, time.Millisecond)
 		}
 		if reconnects && i%100 == 50 {
 			require.NoError(t, s.Conn().ForceReconnect())
@@ -164,14 +164,15 @@ func TestTheLimitHoldsOverAllWorkersAndChangesLive(t *testing.T) {
 		dispatch(t, s, kv.Dispatch{Attempt: attempt("tool", fmt.Sprint(i))})
 	}
 	leases := func() int { return len(one) + len(two) }
-	require.Eventually(t, func() bool { return leases() == 3 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return leases() == 3 }, 2*time.Minute, time.Millisecond)
 	require.Equal(t, 3, pendingAcks(t, s, tool))
 	register(t, s, "tool", 8)
-	require.Eventually(t, func() bool { return leases() == 8 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return leases() == 8 }, 2*time.Minute, time.Millisecond)
 	require.Equal(t, 8, pendingAcks(t, s, tool))
 }
 
-func TestPurgedStepsFreeTheirSlots(t *testing.T) {
+// TestOnlyWhatNoWorkerHasIsTakenBack: a leased step keeps its place in the limit, since its handler may be at work still.
+func TestOnlyWhatNoWorkerHasIsTakenBack(t *testing.T) {
 	t.Parallel()
 	s := setup(t, kv.Config{})
 	tool := register(t, s, "tool", 2)
@@ -181,25 +182,26 @@ func TestPurgedStepsFreeTheirSlots(t *testing.T) {
 	for _, x := range []subjects.Attempt{a, b, c, other} {
 		dispatch(t, s, kv.Dispatch{Attempt: x})
 	}
-	receive(t, got, "a")
-	leased := []*kv.Delivery{receive(t, got, "b")}
-	pending, err := s.Pending(within(t, 5*time.Second), tool.Shard, a.Partition())
-	require.NoError(t, err)
-	require.Equal(t, map[string]bool{a.MessageID(): true, b.MessageID(): true, c.MessageID(): true}, pending)
-
-	began := time.Now()
-	require.NoError(t, s.PurgeAttempt(within(t, 5*time.Second), a, tool.Shard))
-	leased = append(leased, receive(t, got, "c in the place of a"))
-	require.Equal(t, subjects.Step(c, 0), leased[1].Subject)
-	require.Less(t, time.Since(began), 2*time.Second, "the server must be told that there are free slots")
-	require.NoError(t, s.PurgeSteps(within(t, 5*time.Second), a.Run, a.Generation, "tool", tool.Shard))
-	for _, d := range leased {
-		require.NoError(t, d.Ack())
+	leased := []*kv.Delivery{receive(t, got, "a"), receive(t, got, "b")}
+	pending := func() map[string]bool {
+		p, err := s.Pending(within(t, 5*time.Second), tool.Shard, a.Partition())
+		require.NoError(t, err)
+		return p
 	}
+	require.Equal(t, map[string]bool{a.MessageID(): true, b.MessageID(): true, c.MessageID(): true}, pending())
+	require.NoError(t, s.PurgeAttempt(within(t, 5*time.Second), a, tool.Shard))
+	require.True(t, pending()[a.MessageID()], "a worker has it")
+	require.NoError(t, s.PurgeSteps(within(t, 5*time.Second), a.Run, a.Generation, "tool", tool.Shard))
+	require.Equal(t, map[string]bool{a.MessageID(): true, b.MessageID(): true}, pending(), "nobody had the third")
+	require.Empty(t, got, "no place came free")
+	began := time.Now()
+	require.NoError(t, leased[0].Ack())
 	require.Equal(t, subjects.Step(other, 0), receive(t, got, "another run's step").Subject)
-	pending, err = s.Pending(within(t, 5*time.Second), tool.Shard, a.Partition())
+	require.Less(t, time.Since(began), 2*time.Second, "the consumer goes on at once")
+	require.NoError(t, leased[1].Ack())
+	info, err := s.Lag(within(t, 5*time.Second), "tool", tool.Shard)
 	require.NoError(t, err)
-	require.Empty(t, pending)
+	require.LessOrEqual(t, info.Leased, 2)
 }
 
 func TestPullingOutlivesADeletedConsumerAndStream(t *testing.T) {
@@ -212,18 +214,18 @@ func TestPullingOutlivesADeletedConsumerAndStream(t *testing.T) {
 	dispatch(t, s, kv.Dispatch{Attempt: attempt("tool", "a")})
 	require.NoError(t, receive(t, got, "a").Ack())
 
-	require.NoError(t, js.DeleteConsumer(within(t, 5*time.Second), "STEPS_0", "tool"))
+	require.NoError(t, js.DeleteConsumer(within(t, 2*time.Minute), "STEPS_0", "tool"))
 	register(t, s, "tool", 10)
 	dispatch(t, s, kv.Dispatch{Attempt: attempt("tool", "b")})
 	require.NoError(t, receive(t, got, "a step after its consumer was deleted").Ack())
 
-	require.NoError(t, js.DeleteStream(within(t, 5*time.Second), "STEPS_0"))
+	require.NoError(t, js.DeleteStream(within(t, 2*time.Minute), "STEPS_0"))
 	dispatch(t, s, kv.Dispatch{Attempt: attempt("tool", "c")}) // makes the stream again
 	register(t, s, "tool", 10)
 	select { // where the server did not say that the consumer is gone, it shows by its silence
 	case d := <-got:
 		require.NoError(t, d.Ack())
-	case <-time.After(30 * time.Second):
+	case <-time.After(2 * time.Minute):
 		require.Fail(t, "no step after its stream was deleted")
 	}
 }
@@ -266,13 +268,13 @@ func TestDrainHandsOverWhatIsOnItsWay(t *testing.T) {
 		taken++
 		p.Release()
 	}
-	p.Drain(within(t, 10*time.Second))
+	p.Drain(within(t, 2*time.Minute))
 	for ; len(got) > 0; taken++ { // what came before Drain returned
 		require.NoError(t, (<-got).Ack())
 		p.Release()
 	}
 	require.Less(t, taken, n)
-	require.Eventually(t, func() bool { return pendingAcks(t, s, tool) == 0 }, 5*time.Second, 10*time.Millisecond,
+	require.Eventually(t, func() bool { return pendingAcks(t, s, tool) == 0 }, 2*time.Minute, 10*time.Millisecond,
 		"a step was sent to a worker that did not listen any more")
 	require.Empty(t, got)
 	p.Drain(within(t, time.Second)) // does nothing
@@ -312,12 +314,12 @@ func TestMoreThanThereAreSlots(t *testing.T) {
 	other, ours := pull(t, s, tool, 1)
 	p.More(1, 2*time.Second) // nothing comes of it
 	for _, n := range []int{2, 1} {
-		require.Eventually(t, func() bool { return waitingPulls(t, s, tool) == n }, 20*time.Second, 5*time.Millisecond, "%d requests", n)
+		require.Eventually(t, func() bool { return waitingPulls(t, s, tool) == n }, 2*time.Minute, 5*time.Millisecond, "%d requests", n)
 	}
 	send("late")
 	require.False(t, receive(t, ours, "the step for who waits").Extra)
-	p.Drain(within(t, 20*time.Second))
-	other.Drain(within(t, 20*time.Second))
+	p.Drain(within(t, 2*time.Minute))
+	other.Drain(within(t, 2*time.Minute))
 	p.More(1, time.Minute) // after the end it does nothing
 	require.Empty(t, got)
 }
@@ -326,7 +328,7 @@ func waitingPulls(t testing.TB, s *kv.Store, tool kv.Tool) int {
 	t.Helper()
 	js, err := jetstream.New(s.Conn())
 	require.NoError(t, err)
-	c, err := js.Consumer(within(t, 5*time.Second), subjects.StepsStream(tool.Shard), subjects.Durable(tool.Name))
+	c, err := js.Consumer(within(t, 2*time.Minute), subjects.StepsStream(tool.Shard), subjects.Durable(tool.Name))
 	require.NoError(t, err)
 	return c.CachedInfo().NumWaiting
 }

@@ -22,13 +22,26 @@ const toolsPerShard = 100
 // Register validates a definition and stores it, with what an operator's override makes of its contract, keeps it under
 // its digest, and creates the tool's durable consumer or sets its limit anew. Registering what is there already writes
 // nothing, but a consumer that was deleted is made again. Several may register at once; then one definition stands, and
-// the consumer has its limit. Errors: InvalidTool with the reason, and those of Create.
+// the consumer has its limit. The tool that it returns has the definition's warnings. Errors: InvalidTool with the reason,
+// and those of Create.
 func (s *Store) Register(ctx context.Context, raw []byte) (Tool, error) {
 	def, err := tool.ParseDefinition(raw)
 	if err != nil {
 		return Tool{}, err
 	}
-	return s.settleTool(ctx, def.Name, func(Tool) *tool.Definition { return def })
+	t, err := s.settleTool(ctx, def.Name, func(Tool) *tool.Definition { return def })
+	t.Warnings = def.Warnings()
+	return t, err
+}
+
+// RestoreTool makes what is missing of a tool as the registry has it, such as its consumer, and changes nothing else.
+// Errors: NotFound where the registry doesn't have it, and those of Create.
+func (s *Store) RestoreTool(ctx context.Context, name string) (Tool, error) {
+	t, err := s.settleTool(ctx, name, func(now Tool) *tool.Definition { return now.Definition })
+	if err == nil && t.Definition == nil {
+		err = fault.New(fault.NotFound, "there is no tool %q in the registry", name)
+	}
+	return t, err
 }
 
 // settleTool makes the registry's entry of a tool, and its consumer, what a definition and the override of now come to.
@@ -115,10 +128,7 @@ func same(t, old Tool) bool {
 // replaceTool writes an entry in the place of old. The consumer comes first, for who reads the entry may pull at once.
 func (s *Store) replaceTool(ctx context.Context, t, old Tool) (Tool, error) {
 	if old.Definition == nil && !old.removed {
-		shard, found, err := s.shardOf(ctx, t.Name) // of one whose entry was lost
-		if err == nil && !found {
-			shard, err = s.freeShard(ctx)
-		}
+		shard, err := s.place(ctx, t.Name)
 		if err != nil {
 			return t, err
 		}
@@ -127,7 +137,7 @@ func (s *Store) replaceTool(ctx context.Context, t, old Tool) (Tool, error) {
 	if err := s.keepDefinition(ctx, t); err != nil {
 		return t, err
 	}
-	if err := s.ensureConsumer(ctx, t); err != nil {
+	if err := s.makeConsumer(ctx, t, old); err != nil {
 		return t, err
 	}
 	return s.writeTool(ctx, t, old.Revision)
@@ -212,25 +222,16 @@ func (s *Store) keepDefinition(ctx context.Context, t Tool) error {
 	return err
 }
 
-// freeShard gives the first step stream that has room for another tool, and makes sure of it. A stream has one consumer
-// for each of its tools; to count them costs the same however many tools there are.
-func (s *Store) freeShard(ctx context.Context) (int, error) {
-	for shard := 0; ; shard++ {
-		var info struct {
-			State struct {
-				Consumers int `json:"consumer_count"`
-			} `json:"state"`
-		}
-		err := s.ask(ctx, apiPrefix+"STREAM.INFO."+subjects.StepsStream(shard), infoRequest{}, &info)
-		switch {
-		case apiCode(err) == codeStreamNotFound:
-			return shard, s.ensureSteps(ctx, shard)
-		case err != nil:
-			return 0, err
-		case info.State.Consumers < toolsPerShard:
-			return shard, s.ensureSteps(ctx, shard)
+// makeConsumer is ensureConsumer for a tool that most likely has none yet.
+func (s *Store) makeConsumer(ctx context.Context, t, old Tool) error {
+	if old.Definition == nil {
+		one, cancel := context.WithTimeout(ctx, createTimeout)
+		defer cancel()
+		if _, err := s.js.CreateConsumer(one, subjects.StepsStream(t.Shard), consumerConfig(t)); err == nil {
+			return nil
 		}
 	}
+	return s.ensureConsumer(ctx, t) // which says what is wrong
 }
 
 // ensureConsumer makes sure of a tool's durable consumer and its limit, also where somebody deleted it or its stream.

@@ -24,7 +24,7 @@ func consumer(t testing.TB, s *kv.Store, tool kv.Tool) *jetstream.ConsumerInfo {
 	t.Helper()
 	js, err := jetstream.New(s.Conn())
 	require.NoError(t, err)
-	c, err := js.Consumer(within(t, 5*time.Second), subjects.StepsStream(tool.Shard), subjects.Durable(tool.Name))
+	c, err := js.Consumer(within(t, 2*time.Minute), subjects.StepsStream(tool.Shard), subjects.Durable(tool.Name))
 	require.NoError(t, err)
 	return c.CachedInfo()
 }
@@ -42,7 +42,7 @@ func TestARegisteredToolCanBeRead(t *testing.T) {
 	read, err := s.Tool(within(t, time.Second), "math.add")
 	require.NoError(t, err)
 	require.Equal(t, got, read)
-	all, err := s.Tools(within(t, 5*time.Second))
+	all, err := s.Tools(within(t, 2*time.Minute))
 	require.NoError(t, err)
 	require.Equal(t, []kv.Tool{got}, all)
 	def, err := s.Definition(within(t, time.Second), got.Digest)
@@ -84,7 +84,7 @@ func lastSequence(t testing.TB, s *kv.Store, stream string) uint64 {
 	t.Helper()
 	js, err := jetstream.New(s.Conn())
 	require.NoError(t, err)
-	st, err := js.Stream(within(t, 5*time.Second), stream)
+	st, err := js.Stream(within(t, 2*time.Minute), stream)
 	require.NoError(t, err)
 	return st.CachedInfo().State.LastSeq
 }
@@ -100,13 +100,13 @@ func TestRegistrarsAtOnceEndConsistent(t *testing.T) {
 		var wg sync.WaitGroup
 		for i, s := range stores {
 			wg.Go(func() {
-				if _, err := s.Register(within(t, 20*time.Second), definition("tool", 1+(round+i)%4)); err != nil {
+				if _, err := s.Register(within(t, 2*time.Minute), definition("tool", 1+(round+i)%4)); err != nil {
 					t.Error(err)
 				}
 			})
 		}
 		wg.Wait()
-		stands, err := stores[0].Tool(within(t, 5*time.Second), "tool")
+		stands, err := stores[0].Tool(within(t, 2*time.Minute), "tool")
 		require.NoError(t, err)
 		require.Equal(t, stands.Contract.Limit, consumer(t, stores[0], stands).Config.MaxAckPending)
 	}
@@ -118,19 +118,19 @@ func TestARemovedOrSpoiltEntryCanBeRegisteredAgain(t *testing.T) {
 	register(t, s, "tool", 5)
 	js, err := jetstream.New(s.Conn())
 	require.NoError(t, err)
-	bucket, err := js.KeyValue(within(t, 5*time.Second), subjects.ToolsBucket)
+	bucket, err := js.KeyValue(within(t, 2*time.Minute), subjects.ToolsBucket)
 	require.NoError(t, err)
 	for what, spoil := range map[string]func() error{
-		"deleted":  func() error { return bucket.Delete(within(t, 5*time.Second), "tool") },
-		"purged":   func() error { return bucket.Purge(within(t, 5*time.Second), "tool") },
-		"nonsense": func() error { return second(bucket.PutString(within(t, 5*time.Second), "tool", "nonsense")) },
-		"empty":    func() error { return second(bucket.PutString(within(t, 5*time.Second), "tool", "{}")) },
-		"another":  func() error { return second(bucket.PutString(within(t, 5*time.Second), "tool", `{"name":"x"}`)) },
+		"deleted":  func() error { return bucket.Delete(within(t, 2*time.Minute), "tool") },
+		"purged":   func() error { return emptied(t, js, "tool") },
+		"nonsense": func() error { return second(bucket.PutString(within(t, 2*time.Minute), "tool", "nonsense")) },
+		"empty":    func() error { return second(bucket.PutString(within(t, 2*time.Minute), "tool", "{}")) },
+		"another":  func() error { return second(bucket.PutString(within(t, 2*time.Minute), "tool", `{"name":"x"}`)) },
 	} {
 		require.NoError(t, spoil(), what)
 		_, err := s.Tool(within(t, time.Second), "tool")
 		require.Error(t, err, what)
-		all, err := s.Tools(within(t, 5*time.Second))
+		all, err := s.Tools(within(t, 2*time.Minute))
 		require.NoError(t, err, what)
 		require.Empty(t, all, what)
 		require.Equal(t, 5, register(t, s, "tool", 5).Contract.Limit, what)
@@ -185,9 +185,9 @@ func TestWatchingToolsOutlivesTheServer(t *testing.T) {
 	require.NoError(t, s.PurgeSubject(within(t, time.Second), "$KV.tools.x"))
 	js, err := jetstream.New(s.Conn())
 	require.NoError(t, err)
-	bucket, err := js.KeyValue(within(t, 5*time.Second), subjects.ToolsBucket)
+	bucket, err := js.KeyValue(within(t, 2*time.Minute), subjects.ToolsBucket)
 	require.NoError(t, err)
-	require.NoError(t, bucket.Delete(within(t, 5*time.Second), subjects.ToolKey("b.c")))
+	require.NoError(t, bucket.Delete(within(t, 2*time.Minute), subjects.ToolKey("b.c")))
 	require.Equal(t, change{"b.c", 0, true}, receive(t, changes, "the removal"))
 
 	srv.Shutdown()
@@ -203,7 +203,7 @@ func TestAnOrchestratorAnswersRegistrations(t *testing.T) {
 	t.Parallel()
 	srv := natstest.Start(t)
 	s := setupOn(t, srv, kv.Config{})
-	asker, err := kv.Open(within(t, 5*time.Second), natstest.Connect(t, srv))
+	asker, err := kv.Open(within(t, 2*time.Minute), natstest.Connect(t, srv))
 	require.NoError(t, err)
 	defer asker.Close()
 	_, err = asker.RequestRegister(within(t, 100*time.Millisecond), definition("tool", 5))
@@ -211,14 +211,14 @@ func TestAnOrchestratorAnswersRegistrations(t *testing.T) {
 
 	asked := make(chan kv.Tool, 1)
 	go func() { // asks before there is somebody who answers
-		tool, err := asker.RequestRegister(within(t, 20*time.Second), definition("tool", 5))
+		tool, err := asker.RequestRegister(within(t, 2*time.Minute), definition("tool", 5))
 		if err != nil {
 			t.Error(err)
 		}
 		asked <- tool
 	}()
 	_, err = s.Conn().Subscribe(subjects.RegisterFilter, func(m *nats.Msg) {
-		tool, err := s.Register(within(t, 10*time.Second), m.Data)
+		tool, err := s.Register(within(t, 2*time.Minute), m.Data)
 		if err == nil && tool.Contract.Limit == 6 {
 			err = fault.New(fault.InvalidTool, "not this one")
 		}
@@ -235,8 +235,44 @@ func TestAnOrchestratorAnswersRegistrations(t *testing.T) {
 	stored, err := s.Tool(within(t, time.Second), "tool")
 	require.NoError(t, err)
 	require.Equal(t, stored, got)
-	_, err = asker.RequestRegister(within(t, 5*time.Second), definition("tool", 6))
+	_, err = asker.RequestRegister(within(t, 2*time.Minute), definition("tool", 6))
 	require.Equal(t, fault.InvalidTool, fault.CodeOf(err))
-	_, err = asker.RequestRegister(within(t, 5*time.Second), []byte(`{}`))
+	_, err = asker.RequestRegister(within(t, 2*time.Minute), []byte(`{}`))
 	require.Equal(t, fault.InvalidTool, fault.CodeOf(err))
+}
+
+// What is missing of a tool is made as the registry has it, whoever asks.
+func TestARestoredToolKeepsItsDefinition(t *testing.T) {
+	t.Parallel()
+	s := setup(t, kv.Config{})
+	_, err := s.RestoreTool(within(t, 2*time.Minute), "tool")
+	require.Equal(t, fault.NotFound, fault.CodeOf(err))
+	put, err := s.Register(within(t, 2*time.Minute), []byte(`{"name":"tool","description":"newer","inputSchema":{"type":"object"}}`))
+	require.NoError(t, err)
+	js, err := jetstream.New(s.Conn())
+	require.NoError(t, err)
+	require.NoError(t, js.DeleteConsumer(within(t, 2*time.Minute), subjects.StepsStream(put.Shard), subjects.Durable("tool")))
+	again, err := s.RestoreTool(within(t, 2*time.Minute), "tool")
+	require.NoError(t, err)
+	require.Equal(t, put.Digest, again.Digest)
+	consumer(t, s, again)
+}
+
+// An output schema that can't be used keeps no tool out: whoever registers it is told, and the registry keeps no word of it.
+func TestABrokenOutputSchemaIsAWarningOfTheRegistration(t *testing.T) {
+	t.Parallel()
+	s := setup(t, kv.Config{})
+	raw := []byte(`{"name":"odd","outputSchema":{"properties":{"n":{"type":"any"}}}}`)
+	for range 2 { // the second finds all as it should be
+		got, err := s.Register(within(t, time.Minute), raw)
+		require.NoError(t, err)
+		require.Len(t, got.Warnings, 1)
+		require.Equal(t, "/outputSchema/properties/n/type", got.Warnings[0].Path)
+		read, err := s.Tool(within(t, time.Minute), "odd")
+		require.NoError(t, err)
+		require.Empty(t, read.Warnings)
+		require.Equal(t, got.Revision, read.Revision)
+		_, err = s.Definition(within(t, time.Minute), got.Digest)
+		require.NoError(t, err, "runs that froze it have to read it")
+	}
 }

@@ -59,6 +59,7 @@ func (s *Store) remove(ctx context.Context, t Tool, r *Removed) error {
 	if c, err := s.js.Consumer(ctx, subjects.StepsStream(t.Shard), subjects.Durable(t.Name)); err == nil {
 		r.Waiting = c.CachedInfo().NumWaiting
 	}
+	defer s.places.forget()
 	err := s.js.DeleteConsumer(ctx, subjects.StepsStream(t.Shard), subjects.Durable(t.Name))
 	if err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) && !errors.Is(err, jetstream.ErrStreamNotFound) {
 		return err

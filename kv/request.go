@@ -27,6 +27,14 @@ func (s *Store) RequestRegister(ctx context.Context, raw []byte) (Tool, error) {
 	return t, s.requestOf(ctx, subjects.Register(def.Name), raw, &t)
 }
 
+// RequestRestore asks an orchestrator to make what is missing of a tool, as the registry has it now: by a registration without
+// a body. A worker that asked with the definition it has read might put back what another worker's has just replaced.
+// Errors: NotFound; InvalidTool from an orchestrator that doesn't know this; NotReady.
+func (s *Store) RequestRestore(ctx context.Context, name string) (Tool, error) {
+	var t Tool
+	return t, s.requestOf(ctx, subjects.Register(name), nil, &t)
+}
+
 // requestOf asks any orchestrator for something that may be done twice, until one answers or ctx ends.
 func (s *Store) requestOf(ctx context.Context, subject string, body []byte, out any) error {
 	warned := false

@@ -31,6 +31,7 @@ func Setup(ctx context.Context, nc *nats.Conn, cfg Config) (*Store, error) {
 		s.Close()
 		return nil, err
 	}
+	s.setupGather(ctx)
 	return s, nil
 }
 
@@ -69,18 +70,17 @@ func (s *Store) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return s.bind(ctx, stream)
+	return s.bind(stream)
 }
 
 // bind reads how the ledger was set up, and checks that it keeps its promise.
-func (s *Store) bind(ctx context.Context, ledger jetstream.Stream) (err error) {
+func (s *Store) bind(ledger jetstream.Stream) (err error) {
 	cfg := ledger.CachedInfo().Config
 	if s.shards, err = s.adopt(cfg); err != nil {
 		return err
 	}
 	s.cfg.Replicas = cfg.Replicas
-	s.blobs, err = s.blobBucket(ctx)
-	return err
+	return nil
 }
 
 // setup makes the ledger's first stream last: once it is there, so is all else.
@@ -95,7 +95,7 @@ func (s *Store) setup(ctx context.Context) error {
 			return err
 		}
 	}
-	streams := []jetstream.StreamConfig{s.cfg.historyConfig(), s.cfg.deadConfig(), s.cfg.toolsConfig(), s.cfg.membersConfig()}
+	streams := []jetstream.StreamConfig{s.cfg.historyConfig(), s.cfg.deadConfig(), s.cfg.toolsConfig(), s.cfg.membersConfig(), s.cfg.blobsConfig()}
 	for i := 1; i < shards; i++ {
 		streams = append(streams, s.cfg.ledgerConfig(i, shards))
 	}
@@ -104,7 +104,7 @@ func (s *Store) setup(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := errors.Join(s.ensureBlobs(ctx), s.ensureSteps(ctx, 0)); err != nil {
+	if err := s.ensureSteps(ctx, 0); err != nil {
 		return err
 	}
 	if ledger, err = s.ensureStream(ctx, s.cfg.ledgerConfig(0, shards)); err != nil {
@@ -113,7 +113,22 @@ func (s *Store) setup(ctx context.Context) error {
 	if _, err := s.adopt(ledger.CachedInfo().Config); err != nil {
 		return err // another process was faster, with another number of shards
 	}
-	return s.bind(ctx, ledger)
+	return s.bind(ledger)
+}
+
+// setupGather makes the bucket without which batches are smaller, and nothing else. It may be refused by permissions that are
+// older than it.
+func (s *Store) setupGather(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, createTimeout)
+	defer cancel()
+	cfg := s.cfg.gatherConfig()
+	err := s.guarded(ctx, apiPrefix+"STREAM.", func(ctx context.Context) error {
+		_, err := s.ensureStream(ctx, cfg)
+		return err
+	})
+	if err != nil {
+		s.cfg.Logger.Warn("there is no bucket for the workers that gather batches; every worker gathers for itself", "stream", cfg.Name, "error", Fault(err))
+	}
 }
 
 // adopt reads how many shards an existing ledger has, and compares that with what was asked for.
@@ -149,34 +164,25 @@ func (s *Store) ensureStream(ctx context.Context, cfg jetstream.StreamConfig) (j
 // createTimeout is how long the creation of a stream may take before it is looked for.
 const createTimeout = 2 * time.Second
 
-func (s *Store) ensureBlobs(ctx context.Context) error {
-	_, err := s.blobBucket(ctx)
-	if !errors.Is(err, jetstream.ErrBucketNotFound) {
-		return err
-	}
-	one, cancel := context.WithTimeout(ctx, createTimeout)
-	defer cancel()
-	_, err = s.js.CreateObjectStore(one, s.cfg.blobsConfig())
-	if errors.Is(err, jetstream.ErrBucketExists) || apiCode(err) == codeStreamExists || errors.Is(err, context.DeadlineExceeded) {
-		_, err = s.blobBucket(ctx)
-	}
-	return err
-}
-
 func (s *Store) stream(ctx context.Context, name string) (jetstream.Stream, error) {
 	return patiently(ctx, func(ctx context.Context) (jetstream.Stream, error) { return s.js.Stream(ctx, name) })
 }
 
-func (s *Store) blobBucket(ctx context.Context) (jetstream.ObjectStore, error) {
-	return patiently(ctx, func(ctx context.Context) (jetstream.ObjectStore, error) {
-		return s.js.ObjectStore(ctx, subjects.BlobsBucket)
-	})
+// ensureKeeper makes sure of the consumer that keeps what no tool's consumer takes.
+func (s *Store) ensureKeeper(ctx context.Context, shard int) error {
+	one, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	_, err := s.js.CreateOrUpdateConsumer(one, subjects.StepsStream(shard), keeperConfig(shard))
+	return err
 }
 
 // ensureSteps makes sure of a tool shard's step stream and of its sentinel: a work queue that empties makes the server
 // remove its file and create another, which doubles the time of a step.
 func (s *Store) ensureSteps(ctx context.Context, shard int) error {
 	if _, err := s.ensureStream(ctx, s.cfg.stepsConfig(shard)); err != nil {
+		return err
+	}
+	if err := s.ensureKeeper(ctx, shard); err != nil {
 		return err
 	}
 	_, _, err := s.Create(ctx, subjects.Sentinel(shard), wire.Versioned(), nil, nil)

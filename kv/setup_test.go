@@ -26,7 +26,7 @@ func TestSetupByManyAtOnceMakesOneOfEach(t *testing.T) {
 		nc := natstest.Connect(t, srv)
 		wg.Go(func() {
 			// Their settings differ; whoever is first decides.
-			s, err := kv.Setup(within(t, 20*time.Second), nc, kv.Config{Retention: time.Duration(i+1) * time.Hour})
+			s, err := kv.Setup(within(t, 2*time.Minute), nc, kv.Config{Retention: time.Duration(i+1) * time.Hour})
 			if err != nil {
 				t.Error(err)
 				return
@@ -39,12 +39,12 @@ func TestSetupByManyAtOnceMakesOneOfEach(t *testing.T) {
 	js, err := jetstream.New(nc)
 	require.NoError(t, err)
 	before := streams(t, js)
-	require.Len(t, before, 7)
+	require.Len(t, before, 8)
 	s := setupOn(t, srv, kv.Config{Retention: 99 * time.Hour, AckWait: time.Second})
 	require.Equal(t, before, streams(t, js), "what exists is not changed")
 	require.Equal(t, 1, s.Shards())
 
-	opened, err := kv.Open(within(t, 5*time.Second), nc)
+	opened, err := kv.Open(within(t, 2*time.Minute), nc)
 	require.NoError(t, err)
 	defer opened.Close()
 	require.Equal(t, 1, opened.Shards())
@@ -56,7 +56,7 @@ func TestSetupByManyAtOnceMakesOneOfEach(t *testing.T) {
 func streams(t *testing.T, js jetstream.JetStream) map[string]jetstream.StreamConfig {
 	t.Helper()
 	all := map[string]jetstream.StreamConfig{}
-	lister := js.ListStreams(within(t, 5*time.Second))
+	lister := js.ListStreams(within(t, 2*time.Minute))
 	for info := range lister.Info() {
 		all[info.Config.Name] = info.Config
 	}
@@ -69,7 +69,7 @@ func TestTheLedgerIsABucketThatTakesEachPlanOnce(t *testing.T) {
 	s := setup(t, kv.Config{})
 	js, err := jetstream.New(s.Conn())
 	require.NoError(t, err)
-	ctx := within(t, 10*time.Second)
+	ctx := within(t, 2*time.Minute)
 
 	ack, err := js.Publish(ctx, "plan.submit.acme.order-42", []byte(`{"steps":[]}`)) // any NATS client
 	require.NoError(t, err)
@@ -126,7 +126,7 @@ func TestSeveralShards(t *testing.T) {
 		d, _ := create(t, s, subjects.StartRecord(r, g, 4), "{}", &kv.Fence{Subject: subjects.PlanRecord(r, 4), Seq: g})
 		require.Equal(t, kv.Written, d)
 	}
-	runs, err := s.ActiveRuns(within(t, 5*time.Second), "t")
+	runs, err := s.ActiveRuns(within(t, 2*time.Minute), "t")
 	require.NoError(t, err)
 	require.Len(t, runs, 40)
 	total := uint64(0)
@@ -136,13 +136,13 @@ func TestSeveralShards(t *testing.T) {
 		require.NotZero(t, last)
 		total += last
 		caughtUp := make(chan uint64, 1)
-		_, err = s.Follow(within(t, 5*time.Second), shard, []int{shard, shard + 4}, func(kv.Entry) {}, func(last uint64) { caughtUp <- last }, nil)
+		_, err = s.Follow(within(t, 2*time.Minute), shard, []int{shard, shard + 4}, func(kv.Entry) {}, func(last uint64) { caughtUp <- last }, nil)
 		require.NoError(t, err)
 		require.Equal(t, last, receive(t, caughtUp, "caughtUp"))
 	}
 	require.EqualValues(t, 80, total)
 	require.Equal(t, 4, setupOn(t, srv, kv.Config{}).Shards(), "adopted")
-	_, err = kv.Setup(within(t, 5*time.Second), natstest.Connect(t, srv), kv.Config{Shards: 2})
+	_, err = kv.Setup(within(t, 2*time.Minute), natstest.Connect(t, srv), kv.Config{Shards: 2})
 	require.Equal(t, fault.InvalidConfig, fault.CodeOf(err))
 }
 
@@ -151,19 +151,19 @@ func TestSetupRefusesWhatIsNotALedger(t *testing.T) {
 	srv := natstest.Start(t)
 	js, err := jetstream.New(natstest.Connect(t, srv))
 	require.NoError(t, err)
-	_, err = js.CreateKeyValue(within(t, 5*time.Second), jetstream.KeyValueConfig{Bucket: subjects.LedgerBucket(0)})
+	_, err = js.CreateKeyValue(within(t, 2*time.Minute), jetstream.KeyValueConfig{Bucket: subjects.LedgerBucket(0)})
 	require.NoError(t, err)
-	_, err = kv.Setup(within(t, 5*time.Second), natstest.Connect(t, srv), kv.Config{})
+	_, err = kv.Setup(within(t, 2*time.Minute), natstest.Connect(t, srv), kv.Config{})
 	require.Equal(t, fault.InvalidConfig, fault.CodeOf(err))
-	_, err = kv.Open(within(t, 5*time.Second), natstest.Connect(t, srv))
+	_, err = kv.Open(within(t, 2*time.Minute), natstest.Connect(t, srv))
 	require.Equal(t, fault.InvalidConfig, fault.CodeOf(err))
-	stream, err := js.Stream(within(t, 5*time.Second), subjects.LedgerStream(0))
+	stream, err := js.Stream(within(t, 2*time.Minute), subjects.LedgerStream(0))
 	require.NoError(t, err)
 	cfg := stream.CachedInfo().Config
 	cfg.Metadata = map[string]string{"stepjet-shards": "1"}
-	_, err = js.UpdateStream(within(t, 5*time.Second), cfg)
+	_, err = js.UpdateStream(within(t, 2*time.Minute), cfg)
 	require.NoError(t, err)
-	_, err = kv.Open(within(t, 5*time.Second), natstest.Connect(t, srv))
+	_, err = kv.Open(within(t, 2*time.Minute), natstest.Connect(t, srv))
 	require.Equal(t, fault.InvalidConfig, fault.CodeOf(err))
 	require.ErrorContains(t, err, "KV_runs_0")
 }
@@ -182,14 +182,14 @@ func TestSetupRefusesBadSettings(t *testing.T) {
 
 func TestWithoutSetupOrJetStream(t *testing.T) {
 	t.Parallel()
-	_, err := kv.Open(within(t, 5*time.Second), natstest.Connect(t, natstest.Start(t)))
+	_, err := kv.Open(within(t, 2*time.Minute), natstest.Connect(t, natstest.Start(t)))
 	require.Equal(t, fault.NotReady, fault.CodeOf(err))
 
 	bare := natstest.Connect(t, natstest.Start(t, func(o *embedded.Options) { o.NoJetStream = true }))
 	began := time.Now()
-	_, err = kv.Open(within(t, 10*time.Second), bare)
+	_, err = kv.Open(within(t, 2*time.Minute), bare)
 	require.Equal(t, fault.NoJetStream, fault.CodeOf(err))
-	_, err = kv.Setup(within(t, 10*time.Second), bare, kv.Config{})
+	_, err = kv.Setup(within(t, 2*time.Minute), bare, kv.Config{})
 	require.Equal(t, fault.NoJetStream, fault.CodeOf(err))
 	require.Less(t, time.Since(began), 5*time.Second)
 }
@@ -209,15 +209,15 @@ func TestAMissingPermissionNamesTheSubjectAtOnce(t *testing.T) {
 	setupOn(t, srv, kv.Config{})
 	began := time.Now()
 	agent := natstest.Connect(t, srv, nats.UserInfo("agent", "b"))
-	s, err := kv.Open(within(t, 5*time.Second), agent)
+	s, err := kv.Open(within(t, 2*time.Minute), agent)
 	require.NoError(t, err)
 	defer s.Close()
 	r := subjects.NewRun("acme", "x")
-	_, _, err = s.Create(within(t, 10*time.Second), s.SubmitSubject(r), nil, nil, nil)
+	_, _, err = s.Create(within(t, 2*time.Minute), s.SubmitSubject(r), nil, nil, nil)
 	require.Equal(t, fault.Permission, fault.CodeOf(err))
 	require.ErrorContains(t, err, "publish to plan.submit.acme.x")
 
-	_, err = kv.Open(within(t, 10*time.Second), natstest.Connect(t, srv, nats.UserInfo("nobody", "c")))
+	_, err = kv.Open(within(t, 2*time.Minute), natstest.Connect(t, srv, nats.UserInfo("nobody", "c")))
 	require.Equal(t, fault.Permission, fault.CodeOf(err))
 	require.ErrorContains(t, err, "$JS.API.STREAM.INFO.KV_runs_0")
 	require.Less(t, time.Since(began), 4*time.Second, "not after a timeout")
@@ -230,7 +230,7 @@ func TestThreeReplicasAreSetUpByAllAtOnce(t *testing.T) {
 	for _, srv := range servers {
 		nc := natstest.Connect(t, srv)
 		wg.Go(func() {
-			s, err := kv.Setup(within(t, 30*time.Second), nc, kv.Config{Replicas: 3})
+			s, err := kv.Setup(within(t, 2*time.Minute), nc, kv.Config{Replicas: 3})
 			if err != nil {
 				t.Error(err)
 				return
@@ -239,15 +239,15 @@ func TestThreeReplicasAreSetUpByAllAtOnce(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	s, err := kv.Open(within(t, 5*time.Second), natstest.Connect(t, servers[1]))
+	s, err := kv.Open(within(t, 2*time.Minute), natstest.Connect(t, servers[1]))
 	require.NoError(t, err)
 	defer s.Close()
-	h, err := s.PutBlob(within(t, 10*time.Second), "t/r/1/s/1/x", []byte("on three"))
+	h, err := s.PutBlob(within(t, 2*time.Minute), "t/r/1/s/1/x", []byte("on three"))
 	require.NoError(t, err)
 	for _, srv := range servers { // whichever replica answers
-		reader, err := kv.Open(within(t, 5*time.Second), natstest.Connect(t, srv))
+		reader, err := kv.Open(within(t, 2*time.Minute), natstest.Connect(t, srv))
 		require.NoError(t, err)
-		got, err := reader.Blob(within(t, 10*time.Second), h)
+		got, err := reader.Blob(within(t, 2*time.Minute), h)
 		require.NoError(t, err)
 		require.Equal(t, "on three", string(got))
 		reader.Close()

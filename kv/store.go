@@ -19,7 +19,6 @@ type Store struct {
 	js     jetstream.JetStream
 	cfg    Config
 	shards int
-	blobs  jetstream.ObjectStore
 	pub    *publisher
 	// limited: the connection may not read whole streams (limited.go).
 	limited bool
@@ -33,6 +32,8 @@ type Store struct {
 	fullAt  atomic.Int64 // when the log was last told that a stream is full, Unix seconds
 	behind  sentinels
 	mortal  mortal
+	places  places
+	pullers atomic.Int64  // that are at work
 	slow    chan struct{} // room for creates and dispatches that are not settled by their first answer
 }
 

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
-	"sort"
+	"slices"
 	"strings"
 	"time"
 
@@ -38,6 +38,8 @@ type Tool struct {
 	AckWait time.Duration `json:"-"`
 	// Revision is the registry's sequence of this entry.
 	Revision uint64 `json:"revision,omitempty"`
+	// Warnings say what of the definition is of no use. They are of the answer to a registration and in no entry.
+	Warnings []fault.Problem `json:"warnings,omitempty"`
 
 	removed bool           // no tool, but the mark of one that was here, with its shard
 	unknown unknown.Fields // of the entry, from a newer version
@@ -120,22 +122,41 @@ func parseTool(e Entry, name string) (Tool, error) {
 	return t, nil
 }
 
+// RegistryEmptied reports whether the registry held something once and holds nothing now, not even a mark of what was removed:
+// somebody purged it. Errors as those of Read.
+func (s *Store) RegistryEmptied(ctx context.Context) (emptied bool, err error) {
+	var info struct {
+		State struct {
+			Messages uint64 `json:"messages"`
+			LastSeq  uint64 `json:"last_seq"`
+		} `json:"state"`
+	}
+	err = s.retry(ctx, func(ctx context.Context) error {
+		return s.ask(ctx, apiPrefix+"STREAM.INFO."+subjects.BucketStream(subjects.ToolsBucket), infoRequest{}, &info)
+	})
+	return err == nil && info.State.Messages == 0 && info.State.LastSeq > 0, err
+}
+
 // Tools gives all registered tools, by name. Errors as those of Read.
-func (s *Store) Tools(ctx context.Context) ([]Tool, error) {
-	var all []Tool
+func (s *Store) Tools(ctx context.Context) ([]Tool, error) { return listTools(ctx, s.WatchTools) }
+
+// listTools collects what a watch reports until it is ready.
+func listTools(ctx context.Context, watch func(context.Context, func(Tool, bool), func()) error) ([]Tool, error) {
+	there := map[string]Tool{} // what is read again after the connection was lost is reported again
 	complete := errors.New("complete")
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	err := s.WatchTools(ctx, func(t Tool, deleted bool) {
-		if !deleted {
-			all = append(all, t)
+	err := watch(ctx, func(t Tool, deleted bool) {
+		if deleted {
+			delete(there, t.Name)
+		} else {
+			there[t.Name] = t
 		}
 	}, func() { cancel(complete) })
 	if context.Cause(ctx) != complete {
 		return nil, err
 	}
-	sort.Slice(all, func(i, j int) bool { return all[i].Name < all[j].Name })
-	return all, nil
+	return slices.SortedFunc(maps.Values(there), func(a, b Tool) int { return strings.Compare(a.Name, b.Name) }), nil
 }
 
 // WatchTools reports every tool, then calls ready, then reports every change, all from the calling goroutine, until ctx

@@ -137,7 +137,7 @@ func (c *upkeep) streams(ctx context.Context) {
 		return
 	}
 	cfg := c.s.cfg
-	all := []jetstream.StreamConfig{cfg.historyConfig(), cfg.deadConfig(), cfg.toolsConfig(), cfg.membersConfig()}
+	all := []jetstream.StreamConfig{cfg.historyConfig(), cfg.deadConfig(), cfg.toolsConfig(), cfg.membersConfig(), cfg.blobsConfig()}
 	for i := range c.s.shards {
 		all = append(all, cfg.ledgerConfig(i, c.s.shards))
 	}
@@ -146,9 +146,6 @@ func (c *upkeep) streams(ctx context.Context) {
 			_, err := c.s.ensureStream(ctx, want)
 			c.did("created the stream "+want.Name+", which was gone", err)
 		}
-	}
-	if !there[subjects.BlobsStream()] {
-		c.did("created the object store "+subjects.BlobsBucket+", which was gone", c.s.ensureBlobs(ctx))
 	}
 	for i := range c.shards() {
 		if !there[subjects.StepsStream(i)] {
@@ -196,6 +193,10 @@ func (c *upkeep) consumers(ctx context.Context) {
 		for name := range names {
 			there[queueKey{shard, name}] = true
 		}
+		if !names[subjects.Keeper] {
+			c.did("created the keeper of "+subjects.StepsStream(shard)+", which was not there", c.s.ensureKeeper(ctx, shard))
+		}
+		delete(there, queueKey{shard, subjects.Keeper})
 	}
 	for name, t := range c.known {
 		key := queueKey{t.Shard, subjects.Durable(name)}

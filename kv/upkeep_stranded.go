@@ -18,8 +18,9 @@ import (
 // stranded removes such messages. What they were about and is not decided yet the sweep then sends again. A tool costs one
 // request as long as its oldest message is another one than at the check before.
 func (c *upkeep) stranded(ctx context.Context) {
+	idle := c.idle(ctx)
 	for name, t := range c.known {
-		if !c.owns(name) {
+		if !c.owns(name) || idle[t.Shard] {
 			continue
 		}
 		oldest := uint64(0) // where there is none, or it isn't known
@@ -72,6 +73,16 @@ func (s *Store) stepsUpTo(ctx context.Context, t Tool, last uint64) iter.Seq2[*E
 			from = e.Seq + 1
 		}
 	}
+}
+
+// idle gives the step streams that hold nothing but their sentinel.
+func (c *upkeep) idle(ctx context.Context) map[int]bool {
+	idle := map[int]bool{}
+	for shard := range c.shards() {
+		info, err := c.s.streamInfo(ctx, subjects.StepsStream(shard), "")
+		idle[shard] = err == nil && info.State.Messages <= 1
+	}
+	return idle
 }
 
 // removeStep removes a message of a tool's queue; false where it was acknowledged, and taken away, a moment before.

@@ -31,6 +31,28 @@ func (r *Run) expandLater(i int, at time.Time, out *Effects) {
 	out.Expand = append(out.Expand, i)
 }
 
+// TakeOver tells, before Expand, of items of a for_each step that are not executed because the run that this one tries again has
+// their results, by item from 1. Which those are follows from the run's start and the list, so every owner tells the same.
+func (r *Run) TakeOver(step int, results map[int]*Result) {
+	if r.taken == nil {
+		r.taken = map[int]map[int]*Result{}
+	}
+	r.taken[step] = results
+}
+
+// takeOver settles the items of a step whose results were taken over, before any other becomes ready.
+func (r *Run) takeOver(i int, at time.Time) {
+	s := r.calls[i].items
+	for item, res := range r.taken[i] {
+		if item < 1 || item > s.count {
+			continue
+		}
+		x := &r.calls[s.first+item-1]
+		x.state, x.result, x.reused, x.decided = succeeded, res, true, instantOf(at)
+		s.left--
+	}
+}
+
 // Expand tells the length of a for_each step's list, which is a function of the plan and the results of its
 // dependencies. Its items become ready as of the record that made the step ready: records that have come since are
 // applied anew, so that every owner reaches the same state however long it took to count.
@@ -63,8 +85,15 @@ func (r *Run) expand(i, n int, at time.Time, out *Effects) {
 	for item := 1; item <= n; item++ {
 		r.calls[first+item-1] = call{Call: Call{i, item}}
 	}
+	r.takeOver(i, at)
+	if s.left == 0 {
+		r.gather(i, at, out)
+		return
+	}
 	for c := first; c < first+n && !r.calls[i].halted; c++ { // a record that came early may end it here and now
-		r.makeReady(c, at, out)
+		if r.calls[c].state == waiting {
+			r.makeReady(c, at, out)
+		}
 	}
 	r.settleUnsent(i, at, out)
 }

@@ -102,6 +102,12 @@ func (r *Run) Stats() outcome.Stats {
 			st.Cancelled++
 		}
 	}
+	for i := len(r.plan.Steps); i < len(r.calls); i++ {
+		st.Items++
+		if r.calls[i].state.terminal() && r.calls[i].state != succeeded {
+			st.ItemsFailed++
+		}
+	}
 	st.TokensKeptOut = st.BytesKeptOut / 4
 	st.ElapsedMS = float64(r.lastTime.Sub(r.start.Submitted).Microseconds()) / 1000
 	return st
@@ -174,7 +180,10 @@ func (r *Run) Step(c Call, now time.Time) outcome.Step {
 		st.Waiting = r.waitingFor(i, now)
 	}
 	if res := s.result; res != nil {
-		st.Worker, st.Started, st.Ended = res.Worker, res.Started, res.Ended
+		if !res.ByOwner { // no worker decided it: an orchestrator is none
+			st.Worker = res.Worker
+		}
+		st.Started, st.Ended = res.Started, res.Ended
 		if s.state == succeeded {
 			st.Bytes = res.Size
 		}

@@ -61,6 +61,12 @@ func (r *Run) Decided(c Call) *Result {
 // Contract gives the frozen contract of a step's tool. It must not be changed.
 func (r *Run) Contract(step int) *tool.Contract { return r.contracts[step] }
 
+// MostAttempts gives how many attempts a step, or each of its items, may have. No later one is ever out.
+func (r *Run) MostAttempts(step int) int {
+	n, _ := r.policy(step)
+	return max(n, 1)
+}
+
 // Stopping reports whether nothing new may start any more.
 func (r *Run) Stopping() bool { return r.stopping }
 

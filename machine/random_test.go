@@ -67,7 +67,11 @@ func (w *world) take(e *machine.Effects) {
 	for _, d := range e.Dispatch {
 		w.out = append(w.out, attempt{d.Call, d.Attempt})
 	}
-	w.lists = append(w.lists, e.Expand...)
+	for _, step := range e.Expand {
+		if !slices.Contains(w.lists, step) { // every list that was counted has the rest asked for again
+			w.lists = append(w.lists, step)
+		}
+	}
 	w.asked = append(w.asked, e.Decide...)
 	if e.Stop != nil {
 		w.stop = e.Stop

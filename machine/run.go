@@ -98,8 +98,9 @@ type Run struct {
 
 	log      []Record // in the order of their sequences
 	early    map[attemptKey]*Record
-	counts   map[int]int // of for_each steps: the length of the list, once it was told
-	seq      uint64      // of the record being applied
+	counts   map[int]int             // of for_each steps: the length of the list, once it was told
+	taken    map[int]map[int]*Result // of for_each steps: the results of items that are taken over, by item from 1
+	seq      uint64                  // of the record being applied
 	lastTime time.Time
 	begun    bool
 	finished bool

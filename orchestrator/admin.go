@@ -46,8 +46,31 @@ func (s *service) administer(m *nats.Msg, filter string, do func(ctx context.Con
 		s.refuse(m, fault.New(fault.InvalidID, "%s names no tool", m.Subject))
 		return
 	}
+	s.beside(m, func(ctx context.Context) (any, error) { return do(ctx, tool) })
+}
+
+// overrideForTenant sets or clears what a tenant overrides of a tool for its own runs. The permissions of the server say
+// who may ask for which tenant.
+func (s *service) overrideForTenant(m *nats.Msg) {
+	tenant, tool, ok := subjects.ParseTenantOverride(m.Subject)
+	if !ok {
+		s.refuse(m, fault.New(fault.InvalidID, "%s names no tenant and tool", m.Subject))
+		return
+	}
+	s.beside(m, func(ctx context.Context) (any, error) {
+		o, err := s.store.TenantOverride(ctx, tenant, tool, m.Data)
+		if err != nil {
+			return nil, err
+		}
+		s.l.reg.narrow(tenant, tool, o.Override, o.Revision)
+		return o, nil
+	})
+}
+
+// beside does a request beside the loop and answers it.
+func (s *service) beside(m *nats.Msg, do func(ctx context.Context) (any, error)) {
 	s.l.job(func(ctx context.Context) {
-		answer, err := do(ctx, tool)
+		answer, err := do(ctx)
 		if err != nil {
 			s.refuse(m, err)
 			return

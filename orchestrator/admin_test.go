@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stepjet/stepjet/catalog"
+	"github.com/stepjet/stepjet/client"
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/natstest"
 	"github.com/stepjet/stepjet/kv"
@@ -126,6 +127,54 @@ func TestAnOverrideReachesPlansAtOnce(t *testing.T) {
 	require.Equal(t, outcome.Succeeded, s.run(`{"steps":[{"id":"a","tool":"echo"}]}`, "accepted").Status)
 }
 
+// What a tenant overrides counts for its own runs, and for nobody else's; nothing that all share changes.
+func TestATenantsOverrideIsItsOwn(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	_, err := s.store.RequestRegister(ctx(t), []byte(`{"name":"narrow","x-orchestration":{"retry":{"max_attempts":3},"max_concurrency":5}}`))
+	require.NoError(t, err)
+	before, err := s.store.Tool(ctx(t), "narrow")
+	require.NoError(t, err)
+	o, err := s.store.RequestTenantOverride(ctx(t), "default", "narrow", []byte(`{"x-orchestration":{"wait_timeout_ms":250},"context":{"filter":"none"},"by":"ann"}`))
+	require.NoError(t, err)
+	require.Equal(t, 250*time.Millisecond, o.Tool.Contract.WaitTimeout)
+	after, err := s.store.Tool(ctx(t), "narrow")
+	require.NoError(t, err)
+	require.Equal(t, before.Revision, after.Revision, "the entry is everybody's")
+	all, err := s.store.TenantOverrides(ctx(t), "default")
+	require.NoError(t, err)
+	require.Equal(t, "ann", all["narrow"].By)
+	none, err := s.store.TenantOverrides(ctx(t), "other")
+	require.NoError(t, err)
+	require.Empty(t, none)
+
+	// Nobody hosts the tool. A run of the tenant gives up waiting, one of another tenant goes on waiting.
+	const plan = `{"steps":[{"id":"a","tool":"narrow","retry":{"max_attempts":1}}]}`
+	other, err := client.New(ctx(t), s.nc, client.Config{Tenant: "other"})
+	require.NoError(t, err)
+	defer other.Close()
+	theirs, err := other.Submit(ctx(t), []byte(plan), client.SubmitOptions{Run: "theirs"})
+	require.NoError(t, err)
+	out := s.run(plan, "own")
+	require.Equal(t, outcome.Failed, out.Status)
+	require.Equal(t, fault.Timeout, out.Errors[0].Code, "%+v", out.Errors)
+	doc, err := other.Get(ctx(t), theirs.ID())
+	require.NoError(t, err)
+	require.Equal(t, outcome.Running, doc.Status)
+	require.NoError(t, other.Cancel(ctx(t), theirs.ID(), "me"))
+
+	_, err = s.store.RequestTenantOverride(ctx(t), "default", "narrow", []byte(`{"x-orchestration":{"max_concurrency":1}}`))
+	require.Equal(t, fault.InvalidTool, fault.CodeOf(err))
+	_, err = s.store.RequestTenantOverride(ctx(t), "default", "narrow", nil)
+	require.NoError(t, err)
+	waits := s.submit(plan, "waits")
+	require.Never(t, func() bool { // many times as long as it waited under the override
+		doc, err := s.client.Get(ctx(t), waits.ID())
+		return err == nil && doc.Status == outcome.Failed
+	}, 1500*time.Millisecond, 100*time.Millisecond)
+	require.NoError(t, s.client.Cancel(ctx(t), waits.ID(), "me"))
+}
+
 // A removed tool is unknown to new plans. Its steps of runs under way wait, and are executed once it is registered again.
 func TestARemovedToolsStepsWaitForIt(t *testing.T) {
 	t.Parallel()
@@ -139,7 +188,7 @@ func TestARemovedToolsStepsWaitForIt(t *testing.T) {
 	require.Equal(t, fault.NotFound, fault.CodeOf(err))
 	require.Eventually(t, func() bool { // the registry's watch is beside it
 		return s.run(`{"steps":[{"id":"a","tool":"lonely"}],"timeout":"50ms"}`, fmt.Sprint("new", time.Now().UnixNano())).Status == outcome.Rejected
-	}, 20*time.Second, 10*time.Millisecond)
+	}, 2*time.Minute, 10*time.Millisecond)
 	again, err := s.store.RequestRegister(ctx(t), raw)
 	require.NoError(t, err)
 	require.Equal(t, entry.Shard, again.Shard)
@@ -151,7 +200,7 @@ func TestARemovedToolsStepsWaitForIt(t *testing.T) {
 		_, err := s.store.RequestRemove(ctx(t), "lonely", false)
 		return fault.CodeOf(err) == fault.Conflict
 	},
-		20*time.Second, 10*time.Millisecond, "a step of it is pending")
+		2*time.Minute, 10*time.Millisecond, "a step of it is pending")
 	removed, err := s.store.RequestRemove(ctx(t), "lonely", true)
 	require.NoError(t, err)
 	require.Equal(t, kv.Removed{Name: "lonely", Pending: 1}, removed)
@@ -163,7 +212,7 @@ func TestARemovedToolsStepsWaitForIt(t *testing.T) {
 		}
 		a, _, _ := subjects.ParseStep(e.Subject)
 		return a.Step == "b"
-	}, 20*time.Second, 10*time.Millisecond, "it is dispatched all the same")
+	}, 2*time.Minute, 10*time.Millisecond, "it is dispatched all the same")
 
 	w, err := worker.New(natstest.Connect(t, s.srv), worker.Config{Name: "late", Logger: logger(t)})
 	require.NoError(t, err)
@@ -180,7 +229,7 @@ func TestRequestsThatMakeNoSense(t *testing.T) {
 	for subject, body := range map[string]string{
 		"api.tools.override.=zz": "{}", "api.tools.remove.=zz": "", subjects.Remove("echo"): "nonsense", subjects.Override("echo"): "nonsense",
 	} {
-		m, err := s.nc.Request(subject, []byte(body), 10*time.Second)
+		m, err := s.nc.Request(subject, []byte(body), 2*time.Minute)
 		require.NoError(t, err, subject)
 		require.Equal(t, subjects.StatusError, m.Header.Get(subjects.HeaderStatus), subject)
 	}

@@ -157,5 +157,5 @@ func (s *system) quiet() {
 			}
 		}
 		return true
-	}, 10*time.Second, 50*time.Millisecond)
+	}, 2*time.Minute, 50*time.Millisecond)
 }

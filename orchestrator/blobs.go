@@ -60,20 +60,23 @@ func (c *blobCache) put(name string, data []byte) {
 	}
 }
 
-// blob reads a blob, trying for as long as its store doesn't answer. The error is not_found, or ctx's.
+// blob reads a blob, trying for as long as its store doesn't answer. The error says what is wrong with the blob itself, or is
+// ctx's.
 func (l *loop) blob(ctx context.Context, h *outcome.Handle) ([]byte, error) {
-	if data, ok := l.blobs.get(h.Name); ok {
+	key := h.Name + " " + h.NUID + " " + h.SHA256 // a name alone says nothing of its bytes
+	if data, ok := l.blobs.get(key); ok {
 		return data, nil
 	}
 	for {
 		data, err := l.store.Blob(ctx, h)
 		switch {
 		case err == nil:
-			l.blobs.put(h.Name, data)
+			l.blobs.put(key, data)
 			return data, nil
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
-		case errors.Is(err, &fault.Error{Code: fault.NotFound}), errors.Is(err, &fault.Error{Code: fault.TooLarge}), errors.Is(err, &fault.Error{Code: fault.Internal}):
+		case errors.Is(err, &fault.Error{Code: fault.NotFound}), errors.Is(err, &fault.Error{Code: fault.TooLarge}), errors.Is(err, &fault.Error{Code: fault.Internal}),
+			errors.Is(err, &fault.Error{Code: fault.NewerVersion}): // whoever hosts a tool may say so of a blob
 			return nil, err
 		}
 		l.log.Warn("a blob can't be read: trying again", "blob", h.Name, "error", err)
@@ -124,8 +127,12 @@ func usable(h *outcome.Handle, a subjects.Attempt) *fault.Error {
 
 // unreadable is what a step fails with whose result lies in a blob that can't be read.
 func unreadable(err error) *fault.Error {
-	if fault.CodeOf(err) == fault.TooLarge {
+	switch fault.CodeOf(err) {
+	case fault.TooLarge:
 		return fault.New(fault.TooLarge, "the result is too large: %v", err).WithHint("return a part of it, or a place to fetch it from")
+	case fault.NewerVersion:
+		return fault.New(fault.InvalidRecord, "the result's blob can't be read: %s", fault.As(err).Message).
+			WithHint("a worker writes blobs in the version of the step that it was given")
 	}
 	return fault.New(fault.ToolTerminal, "the result's blob can't be read: %v", err)
 }
@@ -145,7 +152,7 @@ func (r *run) fetch(l *loop, e entry, rec machine.Record) {
 				rec.Result.Error = unreadable(err)
 			}
 			rec.Result.Body = body
-			now := l.clock.Now()
+			now := l.timeOf(r)
 			l.effects.Reset()
 			r.record(l, rec, now)
 			r.unpark(l, now)

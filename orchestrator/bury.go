@@ -89,7 +89,7 @@ func (l *loop) grave(r *run, c machine.Call) *grave {
 		id: r.id, call: c, inputs: l.inputs(r, c), note: r.buried,
 		letter: kv.DeadLetter{
 			Run: r.id.Plain(), Tenant: r.id.Tenant, Generation: r.generation, Step: a.Step, Tool: a.Tool, Attempts: attempts,
-			Error: err, Worker: res.Worker, Failed: r.machine.Step(c, r.submitted).Decided, Key: a.Key(),
+			Context: l.contextOf(r, c.Step).Keys(), Error: err, Worker: res.Worker, Failed: r.machine.Step(c, r.submitted).Decided, Key: a.Key(),
 		},
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/kv"
+	"github.com/stepjet/stepjet/seal"
 )
 
 // Config is what an orchestrator may be told. The zero value is a good one.
@@ -27,6 +28,9 @@ type Config struct {
 	Grace time.Duration
 	// SweepEvery is how often what should be out is compared with what is; default 10 s.
 	SweepEvery time.Duration
+	// SecretsKey are the keys that the secrets of runs are sealed to. The newest is published for submitters; all of them
+	// serve to take secrets out of errors. nil: secrets are not sealed, and those that are stay unknown here.
+	SecretsKey *seal.Keyring
 	// Logger takes what an operator should know; default: nothing is logged.
 	Logger *slog.Logger
 }

@@ -47,7 +47,8 @@ type stepEvent struct {
 	Status  outcome.StepStatus `json:"status"`
 	Attempt int                `json:"attempt,omitempty"`
 	Time    time.Time          `json:"time"`
-	MS      float64            `json:"ms,omitempty"` // from ready to decided
+	MS      float64            `json:"ms,omitempty"`        // of the execution
+	Queued  float64            `json:"queued_ms,omitempty"` // the rest of the time from ready to decided
 	Worker  string             `json:"worker,omitempty"`
 	Error   *fault.Error       `json:"error,omitempty"`
 	RetryAt *time.Time         `json:"retry_at,omitempty"`
@@ -60,9 +61,14 @@ func (l *loop) announceStep(r *run, c machine.Call) {
 // stepEvent writes a stepEvent by hand, since every step has one.
 func (l *loop) stepEvent(r *run, c machine.Call) []byte {
 	s := r.machine.Step(c, time.Time{})
+	queued, ran := s.TookMS()
+	if _, isList := r.machine.Items(c.Step); isList && c.Item == 0 {
+		s.Attempts = 0 // its items have attempts, it has none of its own
+	}
 	if s.Error != nil {
 		b, _ := json.Marshal(stepEvent{
-			Run: r.id.Plain(), Step: s.ID, Tool: s.Tool, Status: s.Status, Attempt: s.Attempts, Time: s.Decided, MS: tookMS(&s), Worker: s.Worker, Error: s.Error,
+			Run: r.id.Plain(), Step: s.ID, Tool: s.Tool, Status: s.Status, Attempt: s.Attempts, Time: s.Decided,
+			MS: ran, Queued: queued, Worker: s.Worker, Error: s.Error,
 		})
 		return b
 	}
@@ -83,9 +89,13 @@ func (l *loop) stepEvent(r *run, c machine.Call) []byte {
 	b = append(b, `,"time":"`...)
 	b = s.Decided.AppendFormat(b, time.RFC3339Nano)
 	b = append(b, '"')
-	if ms := tookMS(&s); ms > 0 {
+	if ran > 0 {
 		b = append(b, `,"ms":`...)
-		b = strconv.AppendFloat(b, ms, 'f', -1, 64)
+		b = strconv.AppendFloat(b, ran, 'f', -1, 64)
+	}
+	if queued > 0 {
+		b = append(b, `,"queued_ms":`...)
+		b = strconv.AppendFloat(b, queued, 'f', -1, 64)
 	}
 	if s.Worker != "" {
 		b = append(b, `,"worker":`...)
@@ -101,14 +111,6 @@ func appendJSON(b []byte, s string) []byte {
 	}
 	quoted, _ := json.Marshal(s) // strings can't fail
 	return append(b, quoted...)
-}
-
-// tookMS gives the time from ready to decided, in milliseconds.
-func tookMS(s *outcome.Step) float64 {
-	if s.Ready.IsZero() {
-		return 0
-	}
-	return float64(s.Decided.Sub(s.Ready).Microseconds()) / 1000
 }
 
 func (l *loop) announceRetry(r *run, d machine.Dispatch) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/plan"
@@ -13,12 +14,14 @@ import (
 	"github.com/stepjet/stepjet/wire"
 )
 
-// extras is what came with a plan beside its text.
+// extras is a plan with what came with it.
 type extras struct {
-	context wire.RunContext
-	unfit   error
-	retryOf retryOf
-	body    []byte
+	context   wire.RunContext
+	unfit     error
+	retryOf   retryOf
+	body      []byte
+	digest    string
+	submitted time.Time
 }
 
 // judgeExtras adds the problems of what came with a plan, and what is taken over from the run that it tries again. The

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/tidwall/gjson"
@@ -40,16 +41,20 @@ func (l *loop) finish(r *run) {
 		if ctx.Err() != nil {
 			return
 		}
-		created, err := l.storeDocument(ctx, view.id, doc)
-		if err == nil && !created {
-			doc, err = l.store.History(ctx, view.id) // another owner was first: its word is announced
+		stands, err := l.stand(ctx, view.id, doc)
+		if err == nil && view.rejected {
+			l.dismiss(ctx, view.id, view.generation)
 		}
-		l.post(func() { l.finished(r, doc, err) })
+		l.post(func() { l.finished(r, stands, err) })
 	})
 }
 
+// finished takes up what a run came to: doc is the document that stands, nil where that is none of this run's any more.
 func (l *loop) finished(r *run, doc *outcome.Run, err error) {
 	if r.phase != finishing {
+		if doc != nil && err == nil && r.rejected {
+			l.announceEnd(r.id, r.client, doc) // its id was so free that the next plan came before this
+		}
 		return
 	}
 	if err != nil {
@@ -63,7 +68,18 @@ func (l *loop) finished(r *run, doc *outcome.Run, err error) {
 		}
 		return
 	}
-	l.announceEnd(r.id, r.client, doc)
+	if doc != nil {
+		l.announceEnd(r.id, r.client, doc)
+	}
+	if r.rejected { // it has left the ledger
+		l.forget(r)
+		return
+	}
+	if doc == nil {
+		l.forget(r)
+		l.purges.orphan(r.id, r.generation)
+		return
+	}
 	r.phase, r.doneAt = finished, l.clock.Now()
 	l.ground(r)
 	l.unheard(r)
@@ -74,17 +90,18 @@ func (l *loop) finished(r *run, doc *outcome.Run, err error) {
 // answerAgain meets a plan whose run id has finished before: the same plan gets the same outcome, another a conflict.
 // Either way the new plan record goes.
 func (l *loop) answerAgain(r *run, before *outcome.Run) {
-	if before.Generation == r.generation {
+	switch {
+	case before.Generation == r.generation && before.Status != outcome.Rejected:
 		// Our own: finished, and this process had not read so far.
 		r.phase, r.doneAt = finished, l.clock.Now()
 		r.drop()
 		l.announceEnd(r.id, r.client, before)
 		l.purges.finished(r)
 		return
-	}
-	if before.Digest == r.digest {
+	case before.Generation > r.generation: // this one was over before that could be submitted
+	case before.Digest == r.digest:
 		l.announceEnd(r.id, r.client, before)
-	} else {
+	default:
 		l.announceConflict(r.id, r.client, before.Digest, r.digest)
 	}
 	id, generation := r.id, r.generation
@@ -96,18 +113,20 @@ func (l *loop) answerAgain(r *run, before *outcome.Run) {
 func (l *loop) document(ctx context.Context, r *run) *outcome.Run {
 	doc := &outcome.Run{
 		Version: documentVersion, Run: r.id.Plain(), Tenant: r.id.Tenant, Generation: r.generation, Digest: r.digest,
-		Status: outcome.Running, Submitted: r.submitted, Plan: r.planJSON(),
+		Status: outcome.Running, Submitted: r.submitted, Plan: r.planJSON(), Context: r.context.Keys(),
 	}
 	if r.start != nil && r.start.rejected() {
-		doc.Status, doc.Finished = outcome.Rejected, r.submitted
-		doc.Outcome = &outcome.Outcome{Run: doc.Run, Status: outcome.Rejected, Problems: r.start.Problems, Warnings: r.start.Warnings}
+		doc.Status, doc.Finished = outcome.Rejected, r.judged
+		doc.Outcome = &outcome.Outcome{
+			Run: doc.Run, Status: outcome.Rejected, Generation: r.generation, Problems: r.start.Problems, Warnings: r.start.Warnings,
+		}
 		return doc
 	}
 	m := r.machine
 	if m == nil {
 		return doc
 	}
-	now := l.clock.Now()
+	now := l.timeOf(r)
 	doc.Status, doc.Stats, doc.StoppedBy, doc.Started = m.Status(), m.Stats(), m.StoppedBy(), m.Started()
 	if u := r.start.Reuse; u != nil {
 		doc.RetryOf, doc.RetryFrom = u.Of, u.From
@@ -128,6 +147,9 @@ func (l *loop) document(ctx context.Context, r *run) *outcome.Run {
 		if !inOutcome[doc.Steps[i].ID] {
 			l.documentResult(ctx, r, i, &doc.Steps[i])
 			l.fit(ctx, r, &doc.Steps[i], &room)
+		}
+		if m.Finished() {
+			l.documentCalls(ctx, r, i, &doc.Steps[i], inOutcome[doc.Steps[i].ID], &room)
 		}
 		room.fitErrors(&doc.Steps[i])
 	}
@@ -179,7 +201,8 @@ func (l *loop) outcome(ctx context.Context, r *run) *outcome.Outcome {
 		}
 		return v
 	})
-	o.Warnings = r.start.Warnings
+	o.Generation = r.generation
+	o.Warnings = append(slices.Clip(r.start.Warnings), l.foundNothing(ctx, r)...)
 	fitTexts(o.Errors)
 	if len(left) > 0 {
 		o.Errors = append(o.Errors, left...)
@@ -223,7 +246,7 @@ func (l *loop) announceEnd(id subjects.Run, client string, doc *outcome.Run) {
 		body = doc.Outcome.JSON()
 	}
 	if body == nil || len(body) > wire.InlineLimit {
-		body = doc.Head()
+		body = doc.HeadWithOutcome()
 	}
 	l.publish(subjects.Event(id, subjects.EventEnd), body)
 	if client != "" {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stepjet/stepjet/machine"
+	"github.com/stepjet/stepjet/tool"
 )
 
 // flight is one attempt that is out: dispatched, and not decided yet. It takes room in its tool's window.
@@ -14,24 +15,26 @@ type flight struct {
 	line    *line
 	sent    time.Time     // zero where an earlier owner sent it
 	seq     atomic.Uint64 // of its message in the step stream, once that is known
+	bytes   int64         // of its arguments; those that an earlier owner sent are not counted
+	landed  bool
 }
 
 // line gives what a run has of a step's tool.
 func (l *loop) line(r *run, step int) *line {
-	name, limit := r.plan.Steps[step].Tool, r.machine.Contract(step).Limit
+	name, frozen := r.plan.Steps[step].Tool, r.machine.Contract(step)
 	if x := r.lines[name]; x != nil {
-		x.window.limit = limit
 		return x
 	}
 	w := l.windows[name]
 	if w == nil {
-		w = newWindow(limit, l.o.cfg.Weights)
+		w = newWindow(l.reg.limit(name, frozen.Limit), l.o.cfg.Weights)
 		l.windows[name] = w
 	}
 	if r.lines == nil {
 		r.lines = map[string]*line{}
 	}
-	x := &line{run: r, window: w}
+	x := &line{run: r, window: w, single: frozen.Mode == tool.SequentialOnly}
+	l.loaded(x)
 	r.lines[name] = x
 	return x
 }
@@ -50,7 +53,7 @@ func (l *loop) offer(r *run, d machine.Dispatch, repair int) {
 		return
 	}
 	x := l.line(r, d.Step)
-	if w := x.window; w.held > 0 || w.out >= w.most() || x.out >= w.share {
+	if w := x.window; w.held > 0 || w.out >= w.most() || x.full() || x.overfull() != nil {
 		w.hold(x, holding(d, repair))
 		l.pump(w)
 		return
@@ -80,6 +83,8 @@ func (r *run) fly(c machine.Call, f *flight) {
 func (f *flight) land() {
 	f.line.out--
 	f.line.window.out--
+	f.add(-f.bytes)
+	f.landed = true
 }
 
 // pump dispatches what is held back, as far as there is room.
@@ -107,6 +112,7 @@ func (l *loop) landed(r *run, res *machine.Result) {
 	f.land()
 	x, w := f.line, f.line.window
 	w.decided(x)
+	l.eased(x)
 	if w.held == 0 {
 		return
 	}
@@ -114,6 +120,19 @@ func (l *loop) landed(r *run, res *machine.Result) {
 		w.measured(l.clock.Now().Sub(f.sent), max(res.Ended.Sub(res.Started), 0))
 	}
 	w.turn(x)
+	l.pump(w)
+}
+
+// limited lets the limit of a tool count that the registry has now, for runs that began under another one too: a limit is
+// the tool's, and the consumer that all of them share has it already.
+func (l *loop) limited(name string) {
+	w := l.windows[name]
+	if w == nil || !w.limitTo(l.reg.limit(name, w.limit)) {
+		return
+	}
+	for _, r := range l.oldestFirst(func(r *run) bool { return r.lines[name] != nil }) {
+		w.turn(r.lines[name])
+	}
 	l.pump(w)
 }
 
@@ -130,12 +149,13 @@ func (l *loop) ground(r *run) {
 		f.land()
 	}
 	lines := r.lines
-	r.flights, r.lines = nil, nil
+	r.flights, r.lines, r.burden = nil, nil, nil
 	var waiting []string // tools for which others have something held back
 	for name, x := range lines {
 		for ; x.calls.len() > 0; x.calls.pop() {
 			x.window.held--
 		}
+		l.unloaded(x)
 		if x.window.held > 0 {
 			waiting = append(waiting, name)
 		}
@@ -143,6 +163,9 @@ func (l *loop) ground(r *run) {
 	slices.Sort(waiting)
 	for _, name := range waiting {
 		l.pump(lines[name].window)
+	}
+	if of := l.burdens[r.id.Tenant]; of != nil {
+		of.wake(l.pump)
 	}
 }
 

@@ -3,6 +3,7 @@ package orchestrator
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/machine"
@@ -165,10 +166,29 @@ func (l *loop) arguments(ctx context.Context, in *inputs) ([]byte, *fault.Error)
 	}
 	if in.hasRefs && in.schema != nil {
 		if bad := in.schema.Check(args, nil); len(bad) > 0 {
-			return nil, invalidArguments(in.plan.Steps[in.call.Step].Tool, bad)
+			return nil, in.explained(invalidArguments(in.plan.Steps[in.call.Step].Tool, bad), bad, result)
 		}
 	}
 	return args, nil
+}
+
+// maxExplained is the most places of which an error says where their values came from.
+const maxExplained = 3
+
+// explained adds to an error which references the wrong values came from.
+func (in *inputs) explained(err *fault.Error, bad []tool.Violation, result func(int) ([]byte, bool)) *fault.Error {
+	resolver := in.resolver
+	if resolver == nil {
+		resolver = in.plan.NewResolver()
+	}
+	for _, v := range bad[:min(len(bad), maxExplained)] {
+		why := resolver.Explain(in.call.Step, in.item, v.Pointer, result)
+		if why != "" && !strings.Contains(err.Message, why) {
+			err.Message += " " + why + ";"
+		}
+	}
+	err.Message = strings.TrimSuffix(err.Message, ";")
+	return err
 }
 
 // reader gives the values of the dependencies when they are asked for. Of those that lie in blobs it holds one at a time.

@@ -47,7 +47,7 @@ func (l *loop) expandLater(r *run, in inputs) {
 			if r.phase != running || ctx.Err() != nil {
 				return
 			}
-			now := l.clock.Now()
+			now := l.timeOf(r)
 			l.effects.Reset()
 			l.expanded(r, step, list, err, now)
 			l.expand(r, now)
@@ -80,5 +80,6 @@ func (l *loop) expanded(r *run, step int, list [][]byte, err *fault.Error, now t
 		r.lists = map[int][][]byte{}
 	}
 	r.lists[step] = list
+	r.takeOver(step, list)
 	r.machine.Expand(step, len(list), now, &l.effects)
 }

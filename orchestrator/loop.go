@@ -26,6 +26,9 @@ type loop struct {
 
 	jobs runner
 
+	shardTimes []shardTime
+	pulse      func() (at time.Time, ago time.Duration) // when the server stored the own member key; zero where it is not known
+
 	owned  [subjects.Partitions]*cursor // nil: not ours
 	gained func()                       // called after the first ownership
 	// served has a bit for each partition whose runs are at hand; serves is told when that changes. released is called when
@@ -39,14 +42,17 @@ type loop struct {
 	marks    func() []kv.Mark
 	released func()
 
-	runs    map[subjects.Run]*run
-	oldest  [subjects.Partitions]oldest
-	timers  timers
-	sweeps  sweeper
-	purges  purger
-	windows map[string]*window // by tool
-	blobs   blobCache
-	larges  larges
+	runs     map[subjects.Run]*run
+	oldest   [subjects.Partitions]oldest
+	timers   timers
+	sweeps   sweeper
+	purges   purger
+	windows  map[string]*window // by tool
+	burdens  map[string]*burden // by tenant
+	bounds   bounds
+	blobs    blobCache
+	saidLost time.Time // when the log was last told that the registry lost its tools
+	larges   larges
 
 	listeners map[uint64]*run // runs that may have some, by the token of their audience
 	lastToken uint64
@@ -58,11 +64,13 @@ type loop struct {
 func newLoop(o *Orchestrator, store storage, reg *registry, ctx context.Context) *loop {
 	l := &loop{
 		o: o, log: o.cfg.Logger, store: store, bus: connBus{o.nc}, clock: wall{}, reg: reg, mail: newMailbox(), ctx: ctx,
-		jobs: newJobs(ctx), runs: map[subjects.Run]*run{}, windows: map[string]*window{}, listeners: map[uint64]*run{},
+		jobs: newJobs(ctx), runs: map[subjects.Run]*run{}, windows: map[string]*window{}, burdens: map[string]*burden{}, bounds: shipped, listeners: map[uint64]*run{},
 		sweeps: sweeper{reads: readsAtMost},
+		pulse:  func() (time.Time, time.Duration) { return time.Time{}, 0 },
 		serves: func(uint64) {}, released: func() {}, mark: func([]kv.Mark) {}, marks: func() []kv.Mark { return nil },
 	}
 	l.gained = sync.OnceFunc(func() { close(o.ready) })
+	reg.follow(func(name string) { l.post(func() { l.limited(name) }) })
 	return l
 }
 
@@ -87,7 +95,7 @@ func (l *loop) run(ctx context.Context) {
 		case <-l.mail.wake:
 			items = l.turn(items)
 		case <-timer.C:
-			l.tick(l.clock.Now())
+			l.tick()
 		case <-sweep.C:
 			l.sweep(l.clock.Now())
 		case <-purge.C:
@@ -130,6 +138,9 @@ func (l *loop) later(d time.Duration, do func()) {
 func (l *loop) record(from *cursor, e kv.Entry) {
 	rec, ok := subjects.ParseRecord(e.Subject)
 	if !ok {
+		if rec.Kind == subjects.MisplacedRecord {
+			l.purges.stray(e)
+		}
 		return
 	}
 	if p := rec.Run.Partition(); l.owned[p] != from {
@@ -142,19 +153,13 @@ func (l *loop) record(from *cursor, e kv.Entry) {
 	}
 	r := l.runs[rec.Run]
 	if r == nil || r.generation != rec.Generation {
-		l.orphan(rec, r, from)
+		l.orphan(rec, r, e)
 		return
 	}
-	r.take(l, rec, e)
-}
-
-// orphan is a record of a generation whose plan doesn't stand: a zombie's, or what a purge left when its process died.
-// While a cursor replays what is there, the plan can't be missing and come later: it has the lowest sequence of its run.
-func (l *loop) orphan(rec subjects.Record, r *run, from *cursor) {
-	if rec.Generation == 0 || r != nil && rec.Generation > r.generation {
-		return // unknown kinds are left alone
+	if from.caughtUp {
+		l.heard(r, from.shard, e.Time)
 	}
-	l.purges.orphan(rec.Run, rec.Generation)
+	r.take(l, rec, e)
 }
 
 // oldestFirst gives the runs that fit, in the order in which they were submitted.
@@ -181,14 +186,16 @@ func (l *loop) armTimer(t *time.Timer) {
 		t.Reset(time.Hour)
 		return
 	}
-	t.Reset(max(next.Sub(l.clock.Now()), 0))
+	t.Reset(max(next-l.clock.Mono(), 0))
 }
 
-func (l *loop) tick(now time.Time) {
-	for r := l.timers.due(now); r != nil; r = l.timers.due(now) {
+func (l *loop) tick() {
+	mono := l.clock.Mono()
+	for r := l.timers.due(mono); r != nil; r = l.timers.due(mono) {
 		if r.phase != running {
 			continue
 		}
+		now := r.time.at(mono)
 		l.effects.Reset()
 		r.machine.Tick(now, &l.effects)
 		l.perform(r, now)

@@ -45,7 +45,7 @@ func (s *system) sharedBy(orchestrators int) {
 			wide = wide || c.Config.FilterSubject != "" || len(c.Config.FilterSubjects) == 1 && orchestrators > 1
 		}
 		return filters == subjects.Partitions && !wide
-	}, 20*time.Second, 20*time.Millisecond)
+	}, 2*time.Minute, 20*time.Millisecond)
 }
 
 // Owners that share a ledger shard remove what is over in requests for all of it, also what others own, and nothing of a run
@@ -70,7 +70,7 @@ func TestOwnersOfASharedShardPurgeItTogether(t *testing.T) {
 	for i := range 40 {
 		s.run(`{"steps":[{"id":"a","tool":"echo"}]}`, fmt.Sprint("beside", i))
 	}
-	require.Never(t, func() bool { return s.records("long") < 2 }, 4*time.Second, 100*time.Millisecond)
+	require.Never(t, func() bool { return s.records("long") < 2 }, 2*time.Minute, 100*time.Millisecond)
 	require.GreaterOrEqual(t, whole.Load(), before)
 	close(s.tools.gate)
 	require.Equal(t, outcome.Succeeded, s.wait(long).Status)

@@ -24,6 +24,7 @@ type opened struct {
 	plan    *plan.Plan
 	schemas schemas
 	gone    bool // the plan doesn't stand any more
+	wait    bool // the registry lost its tools: nobody can say yet whether the plan is valid
 	err     error
 }
 
@@ -33,9 +34,9 @@ func (r *run) open(l *loop) {
 	start := r.startEntry()
 	r.recovered = start != nil
 	r.phase = opening
-	body, id, generation, asked := r.body, r.id, r.generation, extras{r.context, r.unfit, r.retryOf, r.body}
+	id, generation, asked := r.id, r.generation, extras{r.context, r.unfit, r.retryOf, r.body, r.digest, r.submitted}
 	isNew := r.isNew()
-	quiet := r.opener != nil && r.quiet(l.clock.Now())
+	quiet := r.opener != nil && r.quiet(l.timeOf(r))
 	l.job(func(ctx context.Context) {
 		var o opened
 		if start != nil {
@@ -43,10 +44,10 @@ func (r *run) open(l *loop) {
 				o.before = l.ended(ctx, id, generation)
 			}
 			if o.before == nil {
-				o = l.resume(ctx, body, start)
+				o = l.resume(ctx, asked.body, start)
 			}
 		} else {
-			o = l.inspect(ctx, id, generation, body, asked, isNew)
+			o = l.inspect(ctx, id, generation, asked, isNew)
 		}
 		l.post(func() { r.opened(l, o) })
 	})
@@ -94,21 +95,27 @@ func (l *loop) decodeStart(ctx context.Context, e *entry) (*startRecord, error) 
 }
 
 // inspect meets a plan that has no start yet.
-func (l *loop) inspect(ctx context.Context, id subjects.Run, generation uint64, body []byte, asked extras, isNew bool) opened {
+func (l *loop) inspect(ctx context.Context, id subjects.Run, generation uint64, asked extras, isNew bool) opened {
+	var rejected *outcome.Run
 	if !isNew {
-		if doc, err := l.store.History(ctx, id); err == nil {
+		doc, err := l.store.History(ctx, id)
+		switch {
+		case err == nil && free(doc, generation):
+			rejected = doc
+		case err == nil:
 			return opened{before: doc}
-		} else if fault.CodeOf(err) == fault.NewerVersion {
+		case fault.CodeOf(err) == fault.NewerVersion:
 			return opened{newer: true}
-		} else if !errors.Is(err, &fault.Error{Code: fault.NotFound}) {
+		case !errors.Is(err, &fault.Error{Code: fault.NotFound}):
 			return opened{err: err}
 		}
 	}
-	p, start, s := l.judge(ctx, id, body)
-	if p != nil {
-		if err := l.judgeExtras(ctx, id, generation, p, start, asked); err != nil {
-			return opened{err: err}
-		}
+	p, start, s, err := l.verdict(ctx, id, generation, asked, rejected)
+	switch {
+	case err != nil:
+		return opened{err: err}
+	case start == nil:
+		return opened{wait: true}
 	}
 	h, data, err := l.encodeStart(ctx, id, generation, start)
 	if err != nil {
@@ -124,7 +131,8 @@ func (l *loop) inspect(ctx context.Context, id subjects.Run, generation uint64, 
 	return opened{plan: p, schemas: s, start: start, gone: err == nil && decision == kv.Gone, err: err}
 }
 
-// judge validates a plan against the registry as it is now and freezes what the run needs of it.
+// judge validates a plan against the registry as it is now and freezes what the run needs of it. There is no start where the
+// registry has lost tools that the plan names.
 func (l *loop) judge(ctx context.Context, id subjects.Run, body []byte) (*plan.Plan, *startRecord, schemas) {
 	if problem := badName(id); problem != nil {
 		return nil, &startRecord{Problems: []fault.Problem{*problem}}, nil
@@ -137,6 +145,9 @@ func (l *loop) judge(ctx context.Context, id subjects.Run, body []byte) (*plan.P
 		p, report = plan.Parse(body, catalog)
 	}
 	start := &startRecord{Problems: report.Problems, Warnings: report.Warnings}
+	if p == nil && unknownTools(report.Problems) && l.reg.lost(ctx, catalog.missing()) {
+		return nil, nil, nil
+	}
 	if p == nil {
 		return nil, start, nil
 	}
@@ -165,13 +176,14 @@ func (l *loop) encodeStart(ctx context.Context, id subjects.Run, generation uint
 		return nil, nil, fault.Wrap(fault.Internal, err, "writing a start record")
 	}
 	if len(body) <= wire.InlineLimit {
-		return wire.Versioned(), body, nil
+		return map[string][]string{subjects.HeaderVersion: {start.version()}}, body, nil
 	}
 	handle, err := l.putBlob(ctx, func(unique string) string { return subjects.RunBlobName(id, generation, "start", unique) }, body)
 	if err != nil {
 		return nil, nil, err
 	}
 	hdr, _ := wire.Result{Handle: handle}.Message()
+	hdr[subjects.HeaderVersion] = []string{start.version()}
 	return hdr, nil, nil
 }
 
@@ -185,11 +197,10 @@ func (r *run) opened(l *loop, o opened) {
 	case l.ctx.Err() != nil:
 	case o.err != nil:
 		l.log.Error("can't open a run: trying again", "tenant", r.id.Tenant, "run", r.id.Plain(), "error", o.err)
-		l.later(time.Second, func() {
-			if r.phase == opening {
-				r.open(l)
-			}
-		})
+		r.openLater(l)
+	case o.wait:
+		l.sayLost()
+		r.openLater(l)
 	case o.newer:
 		l.leaveAlone(r)
 	case o.gone: // another ran it, and purged perhaps only the half of it
@@ -206,6 +217,14 @@ func (r *run) opened(l *loop, o opened) {
 	}
 }
 
+func (r *run) openLater(l *loop) {
+	l.later(time.Second, func() {
+		if r.phase == opening {
+			r.open(l)
+		}
+	})
+}
+
 // begin follows the start record, whoever wrote it.
 func (r *run) begin(l *loop) {
 	at := r.startEntry()
@@ -216,6 +235,10 @@ func (r *run) begin(l *loop) {
 		}
 	}
 	if r.start.rejected() {
+		r.rejected, r.judged = true, at.Time
+		if !r.start.Since.IsZero() {
+			r.judged = r.start.Since
+		}
 		r.phase = finishing
 		l.finish(r)
 		return
@@ -224,7 +247,8 @@ func (r *run) begin(l *loop) {
 		r.open(l) // another owner accepted what we would not have: its word stands
 		return
 	}
-	now := l.clock.Now()
+	now := l.timeOf(r)
+	r.version = wire.RunVersion(at.Header)
 	r.phase, r.resolver = running, r.plan.NewResolver().Limit(wire.InlineLimit)
 	r.machine = machine.New(r.plan, machine.Start{
 		Key:       r.id.Tenant + "/" + r.id.ID + "/" + strconv.FormatUint(r.generation, 10),

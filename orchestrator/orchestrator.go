@@ -55,6 +55,7 @@ func (o *Orchestrator) Run(ctx context.Context) error {
 	defer owned.Wait()
 	defer endWork(errStopped)
 
+	o.publishKey(work, store, owned.Go)
 	reg := newRegistry(store, o.cfg.Logger)
 	if err := reg.run(work, &owned); err != nil {
 		return err
@@ -78,7 +79,7 @@ func (o *Orchestrator) Run(ctx context.Context) error {
 		return err
 	}
 	l.post(func() {
-		l.serves, l.mark, l.marks = member.Serve, member.Mark, member.Marks
+		l.serves, l.mark, l.marks, l.pulse = member.Serve, member.Mark, member.Marks, member.Stored
 		member.Serve(l.served)
 	})
 	looping, endLoop := context.WithCancel(work)

@@ -81,12 +81,13 @@ type sending struct {
 	dispatch kv.Dispatch
 	step     wire.Step
 	inputs   inputs
+	flight   *flight // nil for one that waits for its time
 }
 
 // dispatch resolves a call's arguments and sends the attempt to its tool. repair is 0 for the first time. f, where it is
 // not nil, learns where the message lies.
 func (l *loop) dispatch(r *run, d machine.Dispatch, repair int, f *flight) {
-	s := sending{attempt: r.attempt(d.Call, d.Attempt), inputs: l.inputs(r, d.Call)}
+	s := sending{attempt: r.attempt(d.Call, d.Attempt), inputs: l.inputs(r, d.Call), flight: f}
 	s.dispatch = kv.Dispatch{Attempt: s.attempt, Shard: r.shard(d.Step), At: d.At, Repair: repair}
 	if f != nil {
 		s.dispatch.Seq = &f.seq
@@ -94,7 +95,8 @@ func (l *loop) dispatch(r *run, d machine.Dispatch, repair int, f *flight) {
 	contract := r.machine.Contract(d.Step)
 	s.step = wire.Step{
 		Result: subjects.StepRecord(s.attempt, l.store.Shards()), Key: s.attempt.Key(), Attempt: d.Attempt, Timeout: contract.Timeout,
-		StartBy: r.machine.StartBy(d.Call), Context: r.context.Of(r.plan.Steps[d.Step].ID).Only(contract.Context.Passes), Trace: r.trace,
+		Retried:    r.retriedKey(d.Call),
+		Definition: r.start.Tools[s.attempt.Tool].Digest, StartBy: r.machine.StartBy(d.Call), Context: l.contextOf(r, d.Step).All, Trace: r.trace,
 	}
 	if contract.AtMostOnce {
 		s.step.Claim = subjects.ClaimRecord(s.attempt, l.store.Shards())
@@ -103,37 +105,44 @@ func (l *loop) dispatch(r *run, d machine.Dispatch, repair int, f *flight) {
 		s.step.Deadline = at
 	}
 	if s.inputs.inBlobs {
-		l.sendBeside(s)
+		l.weigh(f, l.sendBeside(s))
 		return
 	}
-	l.send(l.ctx, s)
+	l.weigh(f, l.send(l.ctx, s))
 }
 
-// sendBeside resolves and publishes beside the loop what lies in blobs, or has to go into one.
-func (l *loop) sendBeside(s sending) {
+// sendBeside resolves and publishes beside the loop what lies in blobs, or has to go into one. It gives the bytes that this
+// takes at most.
+func (l *loop) sendBeside(s sending) int64 {
 	s.inputs.resolver = nil // that of a run is for one goroutine
-	l.large(s.inputs.most(false), func(ctx context.Context) { l.send(ctx, s) })
+	most := s.inputs.most(false)
+	l.large(most, func(ctx context.Context) {
+		bytes := l.send(ctx, s)
+		l.post(func() { l.weigh(s.flight, bytes) })
+	})
+	return most
 }
 
-// send resolves and publishes. On the loop, where the inputs have a resolver, nothing large is built.
-func (l *loop) send(ctx context.Context, s sending) {
+// send resolves and publishes, and gives the bytes that are out for it. On the loop, where the inputs have a resolver, nothing
+// large is built.
+func (l *loop) send(ctx context.Context, s sending) int64 {
 	args, err := l.arguments(ctx, &s.inputs)
 	if err != nil && err.Code == fault.TooLarge && s.inputs.resolver != nil {
-		l.sendBeside(s)
-		return
+		return l.sendBeside(s)
 	}
 	if err != nil {
 		if ctx.Err() == nil {
 			l.fail(s.attempt, err, s.step.Trace)
 		}
-		return
+		return 0
 	}
 	if len(args) > wire.InlineLimit {
 		l.sendLarge(ctx, s, args)
-		return
+		return int64(len(args))
 	}
 	s.dispatch.Header, s.dispatch.Body = s.step.Header(), args
 	l.store.DispatchAsync(l.ctx, s.dispatch, l.dispatched(s.attempt))
+	return int64(len(args))
 }
 
 func (l *loop) sendLarge(ctx context.Context, s sending, args []byte) {
@@ -162,13 +171,20 @@ func invalidArguments(name string, bad []tool.Violation) *fault.Error {
 			err.Message += " …"
 			break
 		}
-		at := v.Pointer
-		if at == "" {
-			at = "the arguments"
-		}
-		err.Message += " " + at + ": " + v.Message + ";"
+		err.Message += " " + placeOf(v) + ": " + v.Message + ";"
 	}
-	return err.WithHint("a referenced result has another form than the tool expects; refer to the field that fits, or convert it with a step between")
+	hint := "a referenced result has another form than the tool expects; refer to the field that fits, or convert it with a step between"
+	if i := slices.IndexFunc(bad, func(v tool.Violation) bool { return v.Hint != "" }); i >= 0 {
+		hint = "what would fit at " + placeOf(bad[i]) + ": " + bad[i].Hint + "; " + hint
+	}
+	return err.WithHint("%s", hint)
+}
+
+func placeOf(v tool.Violation) string {
+	if v.Pointer == "" {
+		return "the arguments"
+	}
+	return v.Pointer
 }
 
 // fail records that an attempt failed before any worker had it.

@@ -1,7 +1,6 @@
 package orchestrator
 
 import (
-	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -21,14 +20,10 @@ type purger struct {
 	young   []*run // past their grace, but too young to go
 	over    []*run // past their grace, still in the ledger
 	orphans map[orphan]bool
-	busy    bool // orphans are being purged
+	strays  map[stray]bool
+	busy    bool // orphans or strays are being purged
 	ticks   int
 	refused int // purges in a row that the ledger's life refused
-}
-
-type orphan struct {
-	id         subjects.Run
-	generation uint64
 }
 
 const (
@@ -37,24 +32,10 @@ const (
 	purgeAtOnce  = 32               // so many runs of a partition make one request for all worth it
 	purgeAtLast  = 15 * time.Second // runs that a longer one holds up this long past their grace go one by one
 	purgeRefused = 30               // and so do all after so many purges of many in a row that were refused
-	maxOrphans   = 100_000
-	orphansATick = 2_000
-	purgeQuick   = time.Millisecond // a purge that takes longer is followed by a pause,
-	purgeRest    = 9                // so many times as long
 )
 
 // finished notes that a run is over, and begins its grace.
 func (p *purger) finished(r *run) { p.done = append(p.done, r) }
-
-// orphan notes records whose plan is gone. Those that don't fit come up again when the ledger is read anew.
-func (p *purger) orphan(id subjects.Run, generation uint64) {
-	if p.orphans == nil {
-		p.orphans = map[orphan]bool{}
-	}
-	if len(p.orphans) < maxOrphans {
-		p.orphans[orphan{id, generation}] = true
-	}
-}
 
 // purge removes what is past its grace.
 func (l *loop) purge(now time.Time) {
@@ -178,47 +159,4 @@ func below(list []*run, seq uint64) (n int) {
 		}
 	}
 	return n
-}
-
-// purgeOrphans removes generations one by one. For each purge the server counts anew what every cursor of the stream has
-// still to read, which takes the longer the more the stream holds. So one is made after the other, and the more time they
-// take, the longer are the pauses: what is left in the ledger for a while harms nobody, a server that does nothing else does.
-func (l *loop) purgeOrphans() {
-	if len(l.purges.orphans) == 0 || l.purges.busy {
-		return
-	}
-	var list []orphan
-	for o := range l.purges.orphans {
-		if len(list) == orphansATick {
-			break
-		}
-		delete(l.purges.orphans, o)
-		if r := l.runs[o.id]; r == nil || r.generation != o.generation {
-			list = append(list, o)
-		}
-	}
-	slices.SortFunc(list, func(a, b orphan) int {
-		return cmp.Or(cmp.Compare(a.generation, b.generation), cmp.Compare(a.id.Key(), b.id.Key()))
-	})
-	l.purges.busy = true
-	l.job(func(ctx context.Context) {
-		defer l.post(func() { l.purges.busy = false })
-		for i, o := range list {
-			began := l.clock.Now()
-			if err := l.store.PurgeRun(ctx, o.id, o.generation); err != nil {
-				if ctx.Err() == nil {
-					l.log.Warn("records without a plan could not be purged", "run", o.id.Plain(), "error", err)
-					l.post(func() {
-						for _, o := range list[i:] {
-							l.purges.orphan(o.id, o.generation)
-						}
-					})
-				}
-				return
-			}
-			if took := l.clock.Now().Sub(began); took > purgeQuick {
-				l.clock.Pause(ctx, min(purgeRest*took, time.Second))
-			}
-		}
-	})
 }

@@ -9,6 +9,18 @@ type line struct {
 	calls  fifo[held]
 	out    int
 	inTurn bool // it stands in the window's turns
+	single bool // the run began while the tool was sequential-only
+
+	ofRun, ofTenant *burden
+	light           int64 // how many bytes a call may have that doesn't wait for bytes
+	weight          func(held) int64
+	awaitsBytes     bool // it stands in a burden's queue
+}
+
+// full reports whether the run may have no more of the tool out for now. A run that began with a tool that took one call at
+// a time keeps to that: of its own calls no two are out together, also once the tool takes many.
+func (x *line) full() bool {
+	return x.out >= x.window.share || x.single && x.window.limit > 1 && x.out > 0
 }
 
 // held is a call that waits for room: a dispatch for now, and how often it was sent again. It is small because of a backlog

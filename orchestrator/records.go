@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 	"unique"
 
 	"github.com/nats-io/nats.go"
@@ -23,10 +24,22 @@ type startRecord struct {
 	// Problems, if any, mean that the plan was rejected.
 	Problems []fault.Problem `json:"problems,omitempty"`
 	Warnings []fault.Problem `json:"warnings,omitempty"`
+	// Since is when the plan was first rejected, where it came again soon after and these problems are those of then.
+	Since time.Time `json:"since,omitzero"`
 	// Reuse, if not nil, is what is taken over from the run that this one tries again.
 	Reuse *reuse `json:"reuse,omitempty"`
 	// Tools are the frozen contracts of the tools used, by name.
 	Tools map[string]*frozenTool `json:"tools,omitempty"`
+
+	later bool // the id had a rejected run before, to be replaced: an older orchestrator must not end this one
+}
+
+// version gives the version of the record's form: what only newer orchestrators do right, older ones leave alone.
+func (s *startRecord) version() string {
+	if s.later || s.Reuse != nil && len(s.Reuse.Items) > 0 {
+		return subjects.StartVersion
+	}
+	return subjects.Version
 }
 
 // frozenTool is what a run keeps of a tool for as long as it runs, whatever the registry says later.
@@ -101,8 +114,13 @@ func ownRecord(name string, err *fault.Error, trace wire.Trace) (nats.Header, []
 	return wire.Result{Error: err, Worker: ownerMark + name, Trace: trace}.Message()
 }
 
-func decodeResult(c machine.Call, e entry) *machine.Result {
-	w := wire.ParseResult(e.Header, e.Data)
+// decodeResult reads the record of an attempt. It never fails: the record stands and decides. redactor
+// gives what takes the secrets of the run out of its error.
+func decodeResult(c machine.Call, e entry, version uint64, redactor func() *wire.Redactor) *machine.Result {
+	if bad := wire.AboveRun(e.Header, version); bad != nil {
+		return &machine.Result{Call: c, Attempt: e.rec.Attempt.Number, Error: bad}
+	}
+	w := wire.ParseCleanResult(e.Header, e.Data, redactor)
 	if w.Handle != nil {
 		if w.Error = usable(w.Handle, e.rec.Attempt); w.Error != nil {
 			w.Handle = nil

@@ -103,15 +103,15 @@ func TestStepEventsAreWhatTheirStructSays(t *testing.T) {
 	at := time.Date(2026, 11, 20, 12, 0, 0, 1000, time.UTC)
 	m := machine.New(p, machine.Start{Submitted: at, Started: at})
 	var e machine.Effects
-	m.Apply(machine.Record{Seq: 1, Time: at.Add(1500 * time.Microsecond), Result: &machine.Result{Call: machine.Call{Step: 0}, Attempt: 1, Body: []byte(`1`), Worker: `w "1"`}}, at, &e)
+	m.Apply(machine.Record{Seq: 1, Time: at.Add(1500 * time.Microsecond), Result: &machine.Result{Call: machine.Call{Step: 0}, Attempt: 1, Body: []byte(`1`), Worker: `w "1"`, Started: at, Ended: at.Add(time.Millisecond)}}, at, &e)
 	m.Apply(machine.Record{Seq: 2, Time: at.Add(2 * time.Millisecond), Result: &machine.Result{Call: machine.Call{Step: 1}, Attempt: 1, Error: fault.New(fault.ToolTerminal, "x < y"), Worker: "w"}}, at, &e)
 	r := &run{id: subjects.NewRun("acme", "é #1"), plan: p, machine: m}
 	read := func(i int) (s stepEvent) {
 		require.NoError(t, json.Unmarshal((&loop{}).stepEvent(r, machine.Call{Step: i}), &s))
 		return s
 	}
-	require.Equal(t, stepEvent{Run: "é #1", Step: "a", Tool: "crm/get", Status: outcome.StepSucceeded, Attempt: 1, Time: at.Add(1500 * time.Microsecond), MS: 1.5, Worker: `w "1"`}, read(0))
-	require.Equal(t, stepEvent{Run: "é #1", Step: "b", Tool: "t", Status: outcome.StepFailed, Attempt: 1, Time: at.Add(2 * time.Millisecond), MS: 2, Worker: "w", Error: fault.New(fault.ToolTerminal, "x < y")}, read(1))
+	require.Equal(t, stepEvent{Run: "é #1", Step: "a", Tool: "crm/get", Status: outcome.StepSucceeded, Attempt: 1, Time: at.Add(1500 * time.Microsecond), MS: 1, Queued: 0.5, Worker: `w "1"`}, read(0))
+	require.Equal(t, stepEvent{Run: "é #1", Step: "b", Tool: "t", Status: outcome.StepFailed, Attempt: 1, Time: at.Add(2 * time.Millisecond), Queued: 2, Worker: "w", Error: fault.New(fault.ToolTerminal, "x < y")}, read(1))
 }
 
 func TestAStartIsWrittenFromFormsOfItsTools(t *testing.T) {

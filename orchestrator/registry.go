@@ -9,6 +9,7 @@ import (
 	"sort"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/kv"
@@ -26,6 +27,9 @@ type registry struct {
 	names    []string                // sorted; nil when it has to be made again
 	byDigest map[string]*tool.Schema // of definitions; immutable, so they are never wrong
 	sets     map[string]frozenSet    // what runs froze last, by the names of the tools
+	news     func(name string)       // is told which tool may have another limit now
+	vanished map[string]time.Time    // tools that went without a mark of their removal, and when
+	narrowed map[tenantTool]*narrowed
 }
 
 // frozenSet is what runs keep of the tools of their plans: the same for all that call the same tools, as long as nobody
@@ -52,13 +56,31 @@ type known struct {
 type schemas map[string]*tool.Schema
 
 func newRegistry(store toolStorage, log *slog.Logger) *registry {
-	return &registry{store: store, log: log, tools: map[string]*known{}, byDigest: map[string]*tool.Schema{}, sets: map[string]frozenSet{}}
+	return &registry{store: store, log: log, tools: map[string]*known{}, byDigest: map[string]*tool.Schema{}, sets: map[string]frozenSet{}, news: func(string) {}, vanished: map[string]time.Time{}, narrowed: map[tenantTool]*narrowed{}}
+}
+
+// follow lets news be told of each tool that is registered from now on; news must not wait.
+func (g *registry) follow(news func(name string)) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.news = news
+}
+
+// limit gives the fan-out limit of a tool as the registry has it now; frozen where it isn't known.
+func (g *registry) limit(name string, frozen int) int {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	if k := g.tools[name]; k != nil {
+		return k.Contract.Limit
+	}
+	return frozen
 }
 
 // run follows the registry until ctx ends; it returns once what is there has been read.
 func (g *registry) run(ctx context.Context, owned *sync.WaitGroup) error {
-	ready := make(chan struct{})
+	ready, tenants := make(chan struct{}), make(chan struct{})
 	failed := make(chan error, 1)
+	owned.Go(func() { g.followTenants(ctx, tenants, failed) })
 	owned.Go(func() {
 		var once sync.Once
 		for ctx.Err() == nil {
@@ -74,14 +96,16 @@ func (g *registry) run(ctx context.Context, owned *sync.WaitGroup) error {
 			pause(ctx, followPause)
 		}
 	})
-	select {
-	case <-ready:
-		return nil
-	case err := <-failed:
-		return err
-	case <-ctx.Done():
-		return context.Cause(ctx)
+	for _, read := range []<-chan struct{}{ready, tenants} {
+		select {
+		case <-read:
+		case err := <-failed:
+			return err
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
 	}
+	return nil
 }
 
 func (g *registry) changed(t kv.Tool, deleted bool) {
@@ -90,6 +114,9 @@ func (g *registry) changed(t kv.Tool, deleted bool) {
 		if old := g.tools[t.Name]; old != nil && (t.Revision == 0 || t.Revision > old.Revision) { // else it is there again
 			delete(g.tools, t.Name)
 			g.names = nil
+			if t.Revision == 0 {
+				g.vanished[t.Name] = time.Now()
+			}
 		}
 		g.mu.Unlock()
 		return
@@ -104,8 +131,11 @@ func (g *registry) changed(t kv.Tool, deleted bool) {
 		g.tools[t.Name] = &known{t, schema, g.outputSchema(t), freeze(&t)}
 		g.byDigest[t.Digest] = schema
 		g.names = nil
+		delete(g.vanished, t.Name)
 	}
+	news := g.news
 	g.mu.Unlock()
+	news(t.Name)
 }
 
 // outputSchema gives the schema of a tool's results; nil where there is none that can be used.
@@ -160,6 +190,7 @@ func (c *catalog) find(name string) *known {
 	if k != nil && len(k.Tenants) > 0 && !slices.Contains(k.Tenants, c.tenant) {
 		k = nil
 	}
+	k = c.g.as(c.tenant, k)
 	c.used[name] = k
 	return k
 }

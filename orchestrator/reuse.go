@@ -36,6 +36,11 @@ type reuse struct {
 	Of    string                  `json:"of"`
 	From  string                  `json:"from,omitempty"`
 	Steps map[string]reusedResult `json:"steps"`
+	// Items are what is taken over of for_each steps that are executed again, by step. An orchestrator that doesn't know of it would
+	// execute all of their items; so the start record has a version that it leaves alone.
+	Items map[string]*reusedItems `json:"items,omitempty"`
+	// Keys are the idempotency keys that steps which are executed again had in that run, or in the one before it.
+	Keys map[string]string `json:"keys,omitempty"`
 }
 
 // reusedResult is the result of one step; a value's exact bytes survive as base64.
@@ -54,7 +59,7 @@ func (u *reuse) results(p *plan.Plan) map[int]*machine.Result {
 	all := make(map[int]*machine.Result, len(u.Steps))
 	for id, x := range u.Steps {
 		if i, ok := p.Index(id); ok {
-			all[i] = &machine.Result{Call: machine.Call{Step: i}, Attempt: 1, Value: x.Value, Handle: x.Blob, Text: x.Text, Size: x.Size, ByOwner: true}
+			all[i] = x.result(machine.Call{Step: i})
 		}
 	}
 	return all
@@ -63,6 +68,12 @@ func (u *reuse) results(p *plan.Plan) map[int]*machine.Result {
 // takeOver gathers the successes of a finished run. The problem says why there is nothing to take over.
 func (l *loop) takeOver(ctx context.Context, id subjects.Run, generation uint64, p *plan.Plan, x extras) (*reuse, *fault.Problem, error) {
 	source := subjects.NewRun(id.Tenant, x.retryOf.run)
+	if !source.Valid() { // it becomes a part of subjects, of which the server takes no endless ones
+		return nil, &fault.Problem{
+			Code: fault.InvalidID, Message: fmt.Sprintf("%q is no run id", wire.Clip(x.retryOf.run, 80)),
+			Hint: fmt.Sprintf("%s names a finished run: 1 to %d bytes", subjects.HeaderRetryOf, subjects.MaxRunID),
+		}, nil
+	}
 	doc, err := l.store.History(ctx, source)
 	switch {
 	case fault.CodeOf(err) == fault.NotFound:
@@ -78,7 +89,7 @@ func (l *loop) takeOver(ctx context.Context, id subjects.Run, generation uint64,
 			Hint: "a run is tried again with the same bytes; submit a changed plan as a run of its own",
 		}, nil
 	}
-	again := map[int]bool{}
+	again := unfinished(doc, p)
 	if x.retryOf.from != "" {
 		from, ok := p.Index(x.retryOf.from)
 		if !ok {
@@ -110,33 +121,56 @@ func descendants(p *plan.Plan, from int, marked map[int]bool) {
 // reusedInline bounds, in bytes, the results that a start record holds itself; each of the others gets a blob.
 const reusedInline = 16 << 20
 
-// fill takes over the results of all successful steps but those to be executed again. Blobs are copied, since the other
-// run's may expire before this one is over.
+// filler takes results over into a start record: the first ones inline, each of the others in a blob. Blobs are copied,
+// since the other run's may expire before this one is over.
+type filler struct {
+	l        *loop
+	ctx      context.Context
+	blobName func(string) string
+	inline   int
+}
+
+func (f *filler) take(value []byte) (x reusedResult, err error) {
+	x.Size = int64(len(value))
+	if f.inline+len(value) > reusedInline || len(value) > wire.InlineLimit {
+		x.Blob, err = f.l.putBlob(f.ctx, f.blobName, value)
+		return x, err
+	}
+	f.inline += len(value)
+	x.Value = value
+	return x, nil
+}
+
+// fill takes over the results of all successful steps but those to be executed again, and of those what they allow.
 func (l *loop) fill(ctx context.Context, u *reuse, doc *outcome.Run, p *plan.Plan, again map[int]bool, blobName func(string) string) error {
-	inline := 0
+	f := &filler{l: l, ctx: ctx, blobName: blobName}
 	for i := range doc.Steps {
 		st := &doc.Steps[i]
 		at, ok := p.Index(st.ID)
-		if !ok || again[at] || st.Status != outcome.StepSucceeded {
+		if !ok {
 			continue
 		}
-		value, err := l.pastResult(ctx, doc, st, p.Steps[at].ForEach != nil)
-		if err != nil {
-			return err
-		}
-		if value == nil {
-			continue // too large to be kept even then: it is executed again
-		}
-		x := reusedResult{Size: int64(len(value))}
-		if inline+len(value) > reusedInline || len(value) > wire.InlineLimit {
-			if x.Blob, err = l.putBlob(ctx, blobName, value); err != nil {
+		isList := p.Steps[at].ForEach != nil
+		if isList && (again[at] || st.Status != outcome.StepSucceeded || failedEntries(st)) {
+			if err := l.fillItems(f, u, doc, st, !again[at]); err != nil {
 				return err
 			}
-		} else {
-			inline += len(value)
-			x.Value = value
+			continue
 		}
-		u.Steps[st.ID] = x
+		var value []byte
+		var err error
+		if !again[at] && st.Status == outcome.StepSucceeded {
+			if value, err = l.pastResult(ctx, doc, st, isList); err != nil {
+				return err
+			}
+		}
+		if value == nil { // to be executed again, also what is too large to be kept even then
+			u.keep(st.ID, keyOf(doc, st))
+			continue
+		}
+		if u.Steps[st.ID], err = f.take(value); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -37,21 +37,25 @@ type run struct {
 
 	plan    *plan.Plan // from the job that opened it; nil where it was rejected
 	start   *startRecord
+	version uint64 // of the start
 	machine *machine.Run
 	schemas schemas
 	// resolver remembers its way around large results; for the loop only.
 	resolver *plan.Resolver
 	context  wire.RunContext // out-of-band, for the tools alone
-	unfit    error           // what is wrong with the context that came with the plan
+	clean    cleaner
+	unfit    error // what is wrong with the context that came with the plan
 	retryOf  retryOf
 
 	// Of for_each steps: their lists, what references to them see, and those that are being read.
 	lists   map[int][][]byte
 	entries map[int][]byte
 	reading map[int]bool
+	same    map[int]bool // whose list is the one that the run which this one tries again had
 
 	flights map[machine.Call]*flight // what is out
 	lines   map[string]*line         // by tool: what waits for room
+	burden  *burden                  // the bytes that are out
 	buried  *buried                  // dead letters that stand
 
 	audience audience // of its events
@@ -62,14 +66,18 @@ type run struct {
 	busy      bool    // a job fetches a blob that the next record needs
 	parked    []entry // records that wait for a phase or a blob, in ledger order
 
+	time    ledgerTime
 	lastSeq uint64    // of its last record
 	touched time.Time // when the last record came, for the sweep
-	doneAt  time.Time // when it was finished, for the grace
-	over    bool      // past its grace: its records may go
-	repairs int       // how often the sweep sent something of it again
+	// rejected is that the plan was, judged when: the ledger's time.
+	rejected bool
+	judged   time.Time
+	doneAt   time.Time // when it was finished, for the grace
+	over     bool      // past its grace: its records may go
+	repairs  int       // how often the sweep sent something of it again
 
-	timer int // position in the heap of timers, -1 for none
-	wake  time.Time
+	timer int           // position in the heap of timers, -1 for none
+	wake  time.Duration // by the monotonic clock
 }
 
 type entry struct {
@@ -93,11 +101,17 @@ func (l *loop) plan(id subjects.Run, e kv.Entry, from *cursor) {
 	r.context, r.unfit = wire.RunContextOf(e.Header)
 	l.runs[id] = r
 	l.oldest[id.Partition()].add(r)
+	_, malformed := wire.Version(e.Header)
 	switch {
-	case !wire.Known(e.Header):
+	case malformed == nil && !wire.KnownPlan(e.Header):
 		l.leaveAlone(r)
-	case from.caughtUp:
+		return
+	case malformed != nil:
+		r.unfit = malformed
+	}
+	if from.caughtUp {
 		r.live = true
+		l.heard(r, from.shard, e.Time)
 		r.open(l)
 	}
 }
@@ -126,22 +140,30 @@ func (l *loop) forget(r *run) {
 // drop lets go of what only a run that goes on needs.
 func (r *run) drop() {
 	r.body, r.plan, r.machine, r.parked, r.start, r.schemas, r.resolver = nil, nil, nil, nil, nil, nil, nil
-	r.lists, r.entries, r.reading, r.context, r.buried = nil, nil, nil, wire.RunContext{}, nil
+	r.lists, r.entries, r.reading, r.context, r.clean, r.buried = nil, nil, nil, wire.RunContext{}, cleaner{}, nil
 }
 
-// take takes one record of this generation.
+// take takes one record of this generation. Only who is an orchestrator may write beside "step.": what a newer one has written
+// there makes this one leave the run alone. Below "step." whoever hosts a tool may write, so nothing there does.
 func (r *run) take(l *loop, rec subjects.Record, e kv.Entry) {
-	now := l.clock.Now()
-	r.lastSeq, r.touched = max(r.lastSeq, e.Seq), now
-	if rec.Kind == subjects.ClaimKind {
-		return // for workers and the sweep; it decides nothing
-	}
-	if rec.Kind == subjects.UnknownRecord || !wire.Known(e.Header) {
-		if r.phase != finishing && r.phase != finished {
-			l.leaveAlone(r)
+	r.lastSeq = max(r.lastSeq, e.Seq)
+	switch rec.Kind {
+	case subjects.ClaimKind, subjects.StrayRecord:
+		return // claims are for workers and the sweep; they decide nothing
+	case subjects.StepKind:
+		if r.plan != nil && !r.has(rec.Attempt) {
+			return
 		}
-		return
+	default:
+		known := wire.Known(e.Header) || rec.Kind == subjects.StartKind && wire.KnownStart(e.Header)
+		if rec.Kind == subjects.UnknownRecord || !known {
+			if r.phase != finishing && r.phase != finished {
+				l.leaveAlone(r)
+			}
+			return
+		}
 	}
+	r.touched = l.clock.Now()
 	switch r.phase {
 	case replaying, opening:
 		r.parked = append(r.parked, entry{rec, e})
@@ -155,6 +177,7 @@ func (r *run) take(l *loop, rec subjects.Record, e kv.Entry) {
 			r.parked = append(r.parked, entry{rec, e})
 			return
 		}
+		now := l.timeOf(r)
 		l.effects.Reset()
 		if r.apply(l, entry{rec, e}, now) {
 			l.perform(r, now)
@@ -191,7 +214,7 @@ func (r *run) apply(l *loop, e entry, now time.Time) bool {
 		if !ok {
 			return true // a record that no dispatch of ours can have asked for
 		}
-		rec.Result = decodeResult(c, e)
+		rec.Result = decodeResult(c, e, r.version, func() *wire.Redactor { return r.redactor(l) })
 		if h := rec.Result.Handle; h != nil && !h.Checked {
 			r.fetch(l, e, rec)
 			return false
@@ -212,11 +235,20 @@ func (r *run) record(l *loop, rec machine.Record, now time.Time) {
 	l.expand(r, now)
 }
 
+// has reports whether a plan has a call that such an attempt may be of, now or later.
+func (r *run) has(a subjects.Attempt) bool {
+	_, ok := r.call(a)
+	return ok
+}
+
 // call gives what an attempt is of, and whether this plan has such a call.
 func (r *run) call(a subjects.Attempt) (machine.Call, bool) {
 	id, item, isItem := subjects.SplitItem(a.Step)
 	i, ok := r.plan.Index(id)
-	if !ok || r.plan.Steps[i].Tool != a.Tool || isItem && r.plan.Steps[i].ForEach == nil {
+	if !ok || r.plan.Steps[i].Tool != a.Tool || isItem && (r.plan.Steps[i].ForEach == nil || item >= plan.MaxItems) {
+		return machine.Call{}, false
+	}
+	if r.machine != nil && a.Number > r.machine.MostAttempts(i) {
 		return machine.Call{}, false
 	}
 	c := machine.Call{Step: i}

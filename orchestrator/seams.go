@@ -26,6 +26,7 @@ type storage interface {
 	Create(ctx context.Context, subject string, h nats.Header, body []byte, fence *kv.Fence) (kv.Decision, uint64, error)
 	CreateAsync(ctx context.Context, subject string, h nats.Header, body []byte, fence *kv.Fence, done func(kv.Decision, uint64, error))
 	PurgeRun(ctx context.Context, r subjects.Run, generation uint64) error
+	PurgeRecord(ctx context.Context, subject string, seq uint64) error
 	PurgeUpTo(ctx context.Context, shard int, filter string, sequence uint64, life string) error
 
 	DispatchAsync(ctx context.Context, d kv.Dispatch, done func(error))
@@ -35,7 +36,9 @@ type storage interface {
 	Lag(ctx context.Context, tool string, shard int) (kv.Lag, error)
 
 	History(ctx context.Context, r subjects.Run) (*outcome.Run, error)
+	HistoryAt(ctx context.Context, r subjects.Run) (*outcome.Run, uint64, error)
 	CreateHistory(ctx context.Context, r subjects.Run, doc *outcome.Run) (created bool, err error)
+	PurgeHistory(ctx context.Context, r subjects.Run, upTo uint64) error
 	CreateDead(ctx context.Context, r subjects.Run, d *kv.DeadLetter) (created bool, err error)
 	PutBlob(ctx context.Context, name string, data []byte) (*outcome.Handle, error)
 	Blob(ctx context.Context, h *outcome.Handle) ([]byte, error)
@@ -46,7 +49,9 @@ type storage interface {
 // toolStorage is what the registry needs of kv.Store.
 type toolStorage interface {
 	WatchTools(ctx context.Context, changed func(t kv.Tool, deleted bool), ready func()) error
+	WatchTenantOverrides(ctx context.Context, each func(tenant, name string, o *tool.Override, revision uint64), ready func()) error
 	Tool(ctx context.Context, name string) (kv.Tool, error)
+	RegistryEmptied(ctx context.Context) (bool, error)
 	Definition(ctx context.Context, digest string) (*tool.Definition, error)
 }
 
@@ -81,9 +86,12 @@ type runner interface {
 	close(patience time.Duration)
 }
 
-// clock is the time of this process, which may be wrong.
+// clock is the time of this process.
 type clock interface {
+	// Now is for durations in this process alone: as a time of day it may be wrong by any amount.
 	Now() time.Time
+	// Mono counts from some moment on, and nobody sets it. It may stand still while the machine is suspended.
+	Mono() time.Duration
 	// AfterFunc calls do after a pause, from anywhere.
 	AfterFunc(d time.Duration, do func())
 	// Pause waits on a job, until ctx ends at the latest.
@@ -95,7 +103,10 @@ type clock interface {
 // wall is the clock of the machine.
 type wall struct{}
 
+var began = time.Now() // of which only the monotonic part counts
+
 func (wall) Now() time.Time                       { return time.Now() }
+func (wall) Mono() time.Duration                  { return time.Since(began) }
 func (wall) AfterFunc(d time.Duration, do func()) { time.AfterFunc(d, do) }
 func (wall) Unique() string                       { return nuid.Next() }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -40,14 +41,19 @@ func (s *service) open() error {
 		{subjects.PingSubject, subjects.DoctorQueue, s.ping},
 		{subjects.RegisterFilter, subjects.DoctorQueue, s.register},
 		{subjects.OverrideFilter, subjects.DoctorQueue, s.override},
+		{subjects.TenantOverrideFilter, subjects.DoctorQueue, s.overrideForTenant},
 		{subjects.RemoveFilter, subjects.DoctorQueue, s.remove},
 		{subjects.APIAll, "", s.request},
 		{subjects.IntakeFilter, "", s.submission},
 		{subjects.IntakeShardsFilter, "", s.submission},
 	}
+	known := func(m *nats.Msg) bool {
+		_, plan := subjects.ParseSubmit(m.Subject)
+		return wire.Known(m.Header) || plan && wire.KnownPlan(m.Header)
+	}
 	for _, h := range handlers {
 		sub, err := s.o.nc.QueueSubscribe(h.subject, h.queue, func(m *nats.Msg) {
-			if wire.Known(m.Header) { // else it is for a newer orchestrator, if there is one
+			if known(m) { // else it is for a newer orchestrator, if there is one
 				h.handle(m)
 			}
 		})
@@ -83,7 +89,12 @@ func (s *service) refuse(m *nats.Msg, err error) {
 }
 
 func (s *service) ping(m *nats.Msg) {
+	var keys []string
+	for _, k := range s.o.cfg.SecretsKey.Keys() {
+		keys = append(keys, k.Public.ID())
+	}
 	b, _ := json.Marshal(map[string]string{
+		"keys": strings.Join(keys, ","), // that it can open secrets with
 		"name": s.o.cfg.Name, "member": s.o.id, "version": s.o.cfg.Version, "time": time.Now().UTC().Format(time.RFC3339Nano),
 	})
 	s.reply(m, b)
@@ -91,7 +102,7 @@ func (s *service) ping(m *nats.Msg) {
 
 func (s *service) register(m *nats.Msg) {
 	s.l.job(func(ctx context.Context) {
-		t, err := s.store.Register(ctx, m.Data)
+		t, err := s.registered(ctx, m)
 		if err == nil && subjects.Register(t.Name) != m.Subject {
 			err = fault.New(fault.InvalidTool, "the definition of %s came under the subject %s", t.Name, m.Subject)
 		}
@@ -107,6 +118,14 @@ func (s *service) register(m *nats.Msg) {
 		}
 		s.reply(m, b)
 	})
+}
+
+// registered registers the definition of a request; one without a body restores the tool as it stands.
+func (s *service) registered(ctx context.Context, m *nats.Msg) (kv.Tool, error) {
+	if name, ok := subjects.ParseRegister(m.Subject); ok && len(m.Data) == 0 {
+		return s.store.RestoreTool(ctx, name)
+	}
+	return s.store.Register(ctx, m.Data)
 }
 
 // request hands a request about a run to the loop, which knows whether the run is ours.
@@ -170,6 +189,12 @@ func notActive(id subjects.Run) *fault.Error {
 		WithHint("a finished run is read from history; it is kept there for its retention")
 }
 
+// leftAlone is the answer to who wants something of a run that this version can't read.
+func leftAlone(id subjects.Run) *fault.Error {
+	return fault.New(fault.NewerVersion, "run '%s' was written by a newer version of Stepjet, so this orchestrator leaves it alone; it was not cancelled", id.Plain()).
+		WithHint("upgrade the orchestrators: one that knows the run's version goes on with it, and can cancel it")
+}
+
 type cancelRequest struct {
 	By string `json:"by"`
 }
@@ -189,6 +214,9 @@ func (s *service) cancel(m *nats.Msg, id subjects.Run) {
 		return
 	case r.phase == finishing || r.phase == finished:
 		s.refuse(m, fault.New(fault.AlreadyFinished, "run '%s' had finished already", id.Plain()))
+		return
+	case r.phase == foreign:
+		s.refuse(m, leftAlone(id))
 		return
 	}
 	stop := &machine.Stop{Reason: outcome.Cancelled, By: wire.Clip(req.By, 128)}
@@ -214,7 +242,7 @@ func (s *service) submission(m *nats.Msg) {
 	}
 	s.l.post(func() {
 		r := s.l.runs[id]
-		if r == nil || r.body != nil && bytes.Equal(r.body, m.Data) {
+		if r == nil || r.rejected || r.body != nil && bytes.Equal(r.body, m.Data) { // of a rejected run, the id is free
 			return
 		}
 		if d := plan.Digest(m.Data); d != r.digest {

@@ -35,6 +35,10 @@ const (
 	noClaim
 	ackFirst
 	leaseMore
+	ownClock
+	refusedIsStored
+	replaceNewerToo
+	repeatItems
 )
 
 var bugs = map[bug]string{
@@ -58,6 +62,10 @@ var bugs = map[bug]string{
 	noClaim:            "execute an at_most_once tool without a claim",
 	ackFirst:           "acknowledge before recording",
 	leaseMore:          "lease more than the limit",
+	ownClock:           "go by a clock that may jump",
+	refusedIsStored:    "take an outcome for stored that was refused",
+	replaceNewerToo:    "remove a later outcome together with the rejection in its way",
+	repeatItems:        "execute items again whose results were taken over",
 }
 
 // sabotage does wrong, after a turn of the loop, what no answer of the world can make it do wrong.
@@ -101,6 +109,14 @@ func (w *world) spoil(e kv.Entry) *kv.Entry {
 			a := rec.Attempt
 			a.Generation = plan.Seq
 			e.Subject = subjects.StepRecord(a, len(w.shards))
+		}
+	case w.bug == repeatItems && rec.Kind == subjects.StartKind:
+		var start startRecord
+		if json.Unmarshal(e.Data, &start) == nil && start.Reuse != nil {
+			for _, x := range start.Reuse.Items {
+				x.Results = nil
+			}
+			e.Data, _ = json.Marshal(start)
 		}
 	case w.bug == followLiveRegistry && rec.Kind == subjects.StartKind:
 		var start startRecord

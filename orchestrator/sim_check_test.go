@@ -2,10 +2,15 @@ package orchestrator
 
 import (
 	"bytes"
+	"encoding/json"
+	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/kv"
+	"github.com/stepjet/stepjet/machine"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/tool"
@@ -21,18 +26,65 @@ func (t *truths) checkI1(x *truth, doc *outcome.Run) {
 		t.w.violate("I1", "an outcome that is none: %s", doc.Status)
 	case doc.Digest != x.digest:
 		t.w.violate("I1", "the outcome of another plan: %s, not %s", doc.Digest, x.digest)
-	case x.gone:
+	case x.outcome != nil && !bytes.Equal(x.outcome, doc.Outcome.JSON()):
+		t.w.violate("I1", "%s/%d has two outcomes", x.id.ID, x.gen)
+	case x.gone && x.outcome == nil:
 		t.w.violate("I1", "%s/%d, which was over and purged, got an outcome", x.id.ID, x.gen)
 	}
-	if h := t.history[x.id]; h != nil && !h.expired {
+	if h := t.history[x.id]; h != nil && !h.expired && !h.removed {
 		t.w.violate("I1", "%s has two outcomes", x.id.ID)
 	}
 }
 
+// hasOutcome reports whether somebody who submitted a plan, and takes no earlier rejection for its outcome, finds one.
+func (t *truths) hasOutcome(x *truth) bool {
+	h := t.history[x.id]
+	return h != nil && !h.removed && (h.gen >= x.gen || !h.rejected())
+}
+
 // checkKept: a plan is purged only once an outcome stands.
 func (t *truths) checkKept(x *truth) {
-	if t.history[x.id] == nil {
+	if !t.hasOutcome(x) {
 		t.w.violate("I1", "the plan %s/%d was purged without an outcome", x.id.ID, x.gen)
+	}
+}
+
+// historyPurged checks that nothing leaves the history but what expires, and a rejection that a later plan replaces.
+func (t *truths) historyPurged(e *kv.Entry) {
+	var doc outcome.Run
+	_ = json.Unmarshal(e.Data, &doc)
+	h := t.history[subjects.NewRun(doc.Tenant, doc.Run)]
+	if h == nil || h.expired {
+		return
+	}
+	later := slices.ContainsFunc(t.order, func(x *truth) bool { return x.id == subjects.NewRun(doc.Tenant, doc.Run) && x.gen > h.gen && !x.gone })
+	if !h.rejected() || !later {
+		t.w.violate("I1", "the outcome of %s/%d was removed from the history", doc.Run, doc.Generation)
+	}
+	h.removed = true
+	t.w.stats["a rejection that gave way to a later outcome"]++
+}
+
+// checkFree: what is begun has an id that is free, and what was rejected a moment ago is rejected for the same reasons.
+func (t *truths) checkFree(x *truth) {
+	h := t.history[x.id]
+	if h == nil || h.expired {
+		return
+	}
+	_, dated := subjects.MadeAt(x.id.ID)
+	young := h.doc.Digest == x.digest && x.submitted.Sub(h.doc.Finished).Abs() < 10*time.Second
+	switch {
+	case !h.rejected() || h.gen >= x.gen || h.removed:
+		t.w.violate("I1", "%s/%d was started, though the history has the run", x.id.ID, x.gen)
+	case dated: // perhaps not looked up
+	case young && !reflect.DeepEqual(x.start.Problems, h.doc.Outcome.Problems):
+		t.w.violate("I1", "%s/%d was judged anew %v after its rejection", x.id.ID, x.gen, x.submitted.Sub(h.doc.Finished))
+	case young && !x.start.Since.Equal(h.doc.Finished), !young && !x.start.Since.IsZero():
+		t.w.violate("I1", "%s/%d says that it was rejected at %v, and not at %v", x.id.ID, x.gen, x.start.Since, h.doc.Finished)
+	case young:
+		t.w.stats["a rejection given again"]++
+	default:
+		t.w.stats["judged again after its rejection"]++
 	}
 }
 
@@ -50,6 +102,9 @@ func (t *truths) checkI2(x *truth, a subjects.Attempt, err *fault.Error, step in
 }
 
 func (t *truths) checkAttempt(invariant string, x *truth, a subjects.Attempt, step int) {
+	if x.early {
+		return
+	}
 	most, _ := x.contract(step).Policy(x.plan.Steps[step].Retry)
 	if a.Number > most {
 		t.w.violate(invariant, "%s: the frozen contract allows %d attempts", a.MessageID(), most)
@@ -107,6 +162,9 @@ func (t *truths) dispatched(m *message, repair int, by *process) {
 
 // checkI3: all dependencies are over, and those that are not optional have succeeded.
 func (t *truths) checkI3(x *truth, a subjects.Attempt, step int) {
+	if x.early {
+		return
+	}
 	for _, d := range x.plan.Steps[step].Deps {
 		if !x.over(d) || !x.plan.Steps[d].Optional && x.spoils(d) {
 			t.w.violate("I3", "%s was dispatched before its dependency %s", a.MessageID(), x.plan.Steps[d].ID)
@@ -245,5 +303,12 @@ func (t *truths) checkDead(x *truth, doc *outcome.Run) {
 func (t *truths) checkI10(where string, body []byte) {
 	if strings.Contains(string(body), simSecret) {
 		t.w.violate("I10", "a secret at %s: %s", where, body)
+	}
+}
+
+// checkExpired sees that nobody takes a run for expired before it is, whatever the clocks of orchestrators show.
+func (t *truths) checkExpired(x *truth, s *machine.Stop, at time.Time) {
+	if s.Reason == outcome.Expired && x.plan != nil && at.Before(x.submitted.Add(x.plan.Timeout)) {
+		t.w.violate("time", "%s expired after %v, though it had %v", x.id.ID, at.Sub(x.submitted), x.plan.Timeout)
 	}
 }

@@ -1,6 +1,7 @@
 package orchestrator
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strconv"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/stepjet/stepjet/plan"
 	"github.com/stepjet/stepjet/subjects"
 )
 
@@ -134,7 +136,7 @@ var simFaults = []struct {
 		o.after(0, func() { o.l.post(o.l.reread) })
 		return !o.dead
 	}},
-	{"an orchestrator's clock steps", func(w *world) bool { w.anyOwner().offset = w.skew(); return true }},
+	{"an orchestrator's clock steps", func(w *world) bool { w.anyOwner().offset = w.jump(); return true }},
 	{"a worker's clock steps", func(w *world) bool { w.anyHand().offset = w.skew(); return true }},
 	{"a worker is killed", func(w *world) bool {
 		h := w.anyHand()
@@ -252,6 +254,22 @@ var simFaults = []struct {
 		w.submit(x.id, w.newPlan(), nil)
 		return true
 	}},
+	{"the id of a rejected run is used again, by several", func(w *world) bool {
+		x := w.anyRun()
+		if x == nil || len(w.truths.order) > 6 || w.truths.history[x.id] == nil || !w.truths.history[x.id].rejected() {
+			return false
+		}
+		for range 1 + w.Intn(3) {
+			body := x.body
+			if w.chance(2) {
+				body = w.newPlan()
+			}
+			w.at(pickOne(w, w.upTo(20*time.Millisecond), w.upTo(time.Second), 10*time.Second+w.upTo(3*time.Second)), func() {
+				w.submit(x.id, body, nil)
+			})
+		}
+		return true
+	}},
 	{"a finished run is tried again", func(w *world) bool {
 		x := w.anyRun()
 		if x == nil || w.truths.history[x.id] == nil || len(w.truths.order) > 6 {
@@ -278,7 +296,8 @@ func (w *world) sleep(o *orch, d time.Duration) {
 	})
 }
 
-// doze lets an orchestrator fall asleep between its look at a plan and the start that follows from it: long enough, at
+// doze lets an orchestrator fall asleep between a look and what follows from it, the start of a plan or the end of the
+// rejection before it: long enough, at
 // times, for another to run and to purge all of it.
 func (w *world) doze(p *process) bool {
 	if !w.knobs.dozy || w.now > w.knobs.faults || !w.chance(4) {
@@ -296,7 +315,7 @@ func (w *world) doze(p *process) bool {
 // expire removes a run from history, which happens long after anybody is at it.
 func (w *world) expire(id subjects.Run) bool {
 	h := w.truths.history[id]
-	if h == nil || w.lastKill > 0 && w.now-w.lastKill < 4*time.Second {
+	if h == nil || h.removed || w.lastKill > 0 && w.now-w.lastKill < 4*time.Second {
 		return false
 	}
 	for _, x := range w.truths.order {
@@ -331,6 +350,30 @@ func (w *world) haunt() {
 		}
 		w.again(x)
 	})
+}
+
+// quarrel lets several submitters have the same run id in mind, with plans that are good, plans that never will be, and
+// one that is good as soon as its tool is there. Each sends its own again and again.
+func (w *world) quarrel() {
+	w.knobs.faults = max(w.knobs.faults, 2*time.Second)
+	w.knobs.dozy = w.knobs.dozy || w.chance(2)
+	bad := func(as string) []byte {
+		body := w.newPlan()
+		renamed := bytes.ReplaceAll(body, []byte("tool.0/x:y"), []byte(as))
+		w.truths.cases[plan.Digest(renamed)] = w.truths.cases[plan.Digest(body)]
+		return renamed
+	}
+	plans := [][]byte{bad("gone"), bad("gone"), bad(simTools[len(simTools)-1]), w.newPlan()}
+	id := subjects.NewRun("t", pickOne(w, "shared", w.dated()))
+	var again func()
+	again = func() {
+		if w.now > w.knobs.faults || len(w.truths.order) > 12 {
+			return
+		}
+		w.submit(id, plans[pickOne(w, 0, 0, 0, 1, 1, 2, 2, 3)], nil)
+		w.at(pickOne(w, w.upTo(5*time.Millisecond), w.upTo(200*time.Millisecond), w.upTo(3*time.Second), 10*time.Second), again)
+	}
+	w.at(w.upTo(100*time.Millisecond), again)
 }
 
 // again submits a run's plan anew as soon as nothing is left of it.

@@ -48,9 +48,37 @@ func (t *truths) checkDocument(x *truth, doc *outcome.Run) {
 		t.w.violate("I8", "%s has an outcome and was never begun", x.id.ID)
 		return
 	}
+	if x.early { // whether two owners come to the same is looked at all the same
+		t.w.stats["not compared"]++
+		return
+	}
 	t.checkI5(x, doc)
 	if !x.reused {
 		t.checkI6(x, doc)
+		return
+	}
+	t.checkTakenOver(x, doc)
+}
+
+// checkTakenOver: an item that succeeded in the run that this one tries again is not executed again, if its list is the same. If not,
+// nothing is taken over by its place.
+func (t *truths) checkTakenOver(x *truth, doc *outcome.Run) {
+	for i := range doc.Steps {
+		st := &doc.Steps[i]
+		from := x.start.Reuse.Items[st.ID]
+		if from == nil || st.Ready.IsZero() { // nothing of it, or never reached
+			continue
+		}
+		for k := range st.Items {
+			_, want := from.Results[k]
+			want = want && st.List == from.List
+			if st.Items[k].Reused != want || want && len(x.out[st.Items[k].ID]) > 0 {
+				t.w.violate("I7", "item %s of %s: taken over %t, its list is the same %t, sent %v", st.Items[k].ID, x.id.ID, st.Items[k].Reused, st.List == from.List, x.out[st.Items[k].ID])
+			}
+			if want {
+				t.w.stats["an item taken over"]++
+			}
+		}
 	}
 }
 

@@ -22,8 +22,8 @@ type orch struct {
 	l       *loop
 	svc     *service
 	items   []item
-	awake   bool      // a turn of the loop is planned
-	armed   time.Time // what the timer is set to
+	awake   bool          // a turn of the loop is planned
+	armed   time.Duration // by the monotonic clock; -1: nothing. What the timer is set to
 	arming  int
 	members []string // whom it takes for alive
 	jobs    *simJobs
@@ -38,7 +38,7 @@ const (
 
 func (w *world) newOrch(name string, life int) *orch {
 	o := &orch{process: &process{w: w, name: name + "." + strconv.Itoa(life)}, lives: life}
-	o.offset = w.skew()
+	o.offset = w.jump()
 	log := slog.New(slog.DiscardHandler)
 	if w.tracing {
 		log = slog.New(&traceHandler{w: w, name: o.name})
@@ -55,19 +55,20 @@ func (w *world) newOrch(name string, life int) *orch {
 	or := &Orchestrator{cfg: cfg, id: o.name, ready: make(chan struct{})}
 	o.l = newLoop(or, store, reg, ctx)
 	o.jobs = &simJobs{p: o.process, ctx: ctx, most: w.knobs.jobs}
-	o.l.sweeps.reads = w.knobs.reads
-	o.l.bus, o.l.clock, o.l.jobs = simBus{o.process}, &simClock{process: o.process}, o.jobs
+	o.l.sweeps.reads, o.l.bounds = w.knobs.reads, w.knobs.bounds
+	o.l.bus, o.l.clock, o.l.jobs = simBus{o.process}, &simClock{process: o.process, wrong: o.offset}, o.jobs
 	o.svc = &service{o: or, l: o.l}
 	o.l.mark, o.l.marks = w.hearMarks, func() []kv.Mark { return slices.Clone(w.marks) }
+	o.l.pulse = func() (time.Time, time.Duration) { return w.time().Add(-time.Second), w.upTo(time.Second) }
 	o.settled = o.settle
 	if w.patient() {
 		o.l.serves = func(uint64) { o.serves() }
 	}
 	o.died = func() { cancel(errStopped); w.buried(o) }
-	o.tick(simSweep, func() { o.l.sweep(o.clock()) })
+	o.tick(simSweep, func() { o.l.sweep(o.l.clock.Now()) })
 	o.tick(purgeEvery, func() {
 		o.ordered()
-		o.l.purge(o.clock())
+		o.l.purge(o.l.clock.Now())
 	})
 	w.log("%s STARTS, its clock off by %v", o.name, o.offset)
 	return o
@@ -118,17 +119,20 @@ func (o *orch) settle() {
 			o.sabotage()
 		})
 	}
-	next, _ := o.l.timers.next()
-	if next.Equal(o.armed) {
+	next, there := o.l.timers.next()
+	if !there {
+		next = -1
+	}
+	if next == o.armed {
 		return
 	}
 	o.armed = next
 	o.arming++
-	if arming := o.arming; !next.IsZero() {
-		o.after(max(next.Sub(o.clock()), 0)+time.Microsecond, func() {
+	if arming := o.arming; there {
+		o.after(max(next-o.l.clock.Mono(), 0)+time.Microsecond, func() {
 			if o.arming == arming {
-				o.armed = time.Time{}
-				o.l.tick(o.clock())
+				o.armed = -1
+				o.l.tick()
 			}
 		})
 	}
@@ -271,9 +275,18 @@ func (j *simJobs) close(time.Duration) {}
 type simClock struct {
 	*process
 	names int
+	wrong time.Duration // how far Now is off, for good: it is for durations
 }
 
-func (c *simClock) Now() time.Time                           { return c.clock() }
+func (c *simClock) Now() time.Time { return c.w.time().Add(c.wrong) }
+
+func (c *simClock) Mono() time.Duration {
+	if c.w.bug == ownClock {
+		return c.w.now + c.offset
+	}
+	return c.w.now
+}
+
 func (c *simClock) AfterFunc(d time.Duration, do func())     { c.after(d, do) }
 func (c *simClock) Pause(_ context.Context, d time.Duration) { c.sleep(d) }
 func (c *simClock) Unique() string {

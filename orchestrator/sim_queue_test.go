@@ -130,14 +130,24 @@ func (q *queue) purge(filter string) {
 	}
 }
 
-// withdraw takes one attempt back, for its owner.
-func (q *queue) withdraw(subject string) {
+// withdraw takes back, for an owner, what lies on a subject or under a prefix and was given to no worker.
+func (q *queue) withdraw(filter string) {
+	prefix, wild := strings.CutSuffix(filter, ">")
+	var gone []*message
 	for _, m := range q.all {
-		if m.subject == subject {
+		switch {
+		case m.subject != filter && !(wild && strings.HasPrefix(m.subject, prefix)):
+		case m.delivered > 0:
+			q.w.stats["a leased step was left to its worker"]++
+		default:
 			q.w.truths.withdrawn(m.attempt)
+			gone = append(gone, m)
 		}
 	}
-	q.purge(subject)
+	for _, m := range gone {
+		q.w.log("STEPS: %s withdrawn", m.subject)
+		q.remove(m)
+	}
 }
 
 func (q *queue) pending(partition int) map[string]bool {

@@ -9,7 +9,7 @@ import (
 func (w *world) restless() string {
 	for _, x := range w.truths.order {
 		switch {
-		case w.truths.history[x.id] == nil:
+		case !w.truths.hasOutcome(x):
 			return fmt.Sprintf("%s/%d has no outcome", x.id.ID, x.gen)
 		case !x.gone:
 			return fmt.Sprintf("%s/%d lies in the ledger still: %s", x.id.ID, x.gen, w.known(x))
@@ -59,6 +59,9 @@ func (o *orch) restless() string {
 		if w.out != 0 || w.held != 0 {
 			return fmt.Sprintf("%d calls of %s take room and %d are held back, of no run", w.out, name, w.held)
 		}
+	}
+	for tenant := range o.l.burdens {
+		return "bytes of " + tenant + " are counted, of no run"
 	}
 	switch {
 	case len(o.l.timers.heap) > 0:

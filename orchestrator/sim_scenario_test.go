@@ -20,16 +20,17 @@ import (
 
 // knobs say how bad a world is: of so many chances one is taken, and 0 is never.
 type knobs struct {
-	loss     int  // of a request or its answer
-	slow     int  // messages
-	crash    int  // of the process that makes a request
-	die      int  // of a worker, at each of the points that matter
-	long     int  // executions
-	blobs    int  // results that lie in blobs
-	ignorant int  // owners that don't know a tool yet
-	dozy     bool // owners fall asleep before a start
-	reads    int  // how much a sweep reads before it lists
-	jobs     int  // how many jobs run beside each other
+	loss     int    // of a request or its answer
+	slow     int    // messages
+	crash    int    // of the process that makes a request
+	die      int    // of a worker, at each of the points that matter
+	long     int    // executions
+	blobs    int    // results that lie in blobs
+	ignorant int    // owners that don't know a tool yet
+	dozy     bool   // owners fall asleep before a start
+	reads    int    // how much a sweep reads before it lists
+	jobs     int    // how many jobs run beside each other
+	bounds   bounds // of bytes
 	faults   time.Duration
 	between  time.Duration // faults
 	tools    map[string]kv.Tool
@@ -50,7 +51,7 @@ func newWorld(seed int64, b bug, tracing bool) *world {
 	w.knobs = knobs{
 		loss: pickOne(w, 0, 0, 100, 10), slow: pickOne(w, 0, 100, 20, 5), crash: pickOne(w, 0, 0, 200, 40), die: pickOne(w, 0, 0, 50, 8, 3),
 		long: pickOne(w, 0, 10, 3), blobs: pickOne(w, 0, 4), ignorant: pickOne(w, 0, 3), dozy: w.chance(8), reads: pickOne(w, readsAtMost, 0, 1), jobs: pickOne(w, 1, 3, 64),
-		faults: pickOne(w, 0, 400*time.Millisecond, 2*time.Second, 8*time.Second, 25*time.Second), tools: map[string]kv.Tool{},
+		faults: pickOne(w, 0, 400*time.Millisecond, 2*time.Second, 8*time.Second, 25*time.Second), tools: map[string]kv.Tool{}, bounds: []bounds{shipped, {run: 1, tenant: 5}, {run: 40, tenant: 60, light: 8}}[seed%3],
 	}
 	w.knobs.between = max(2*w.knobs.faults/time.Duration(pickOne(w, 4, 10, 30)), 1)
 	for i := range 1 + w.Intn(2) {
@@ -60,7 +61,7 @@ func newWorld(seed int64, b bug, tracing bool) *world {
 		w.buckets[subjects.BucketStream(bucket)] = newStream(w, bucket)
 	}
 	for i, name := range simTools {
-		if i == 0 || !w.chance(20) { // a plan may name a tool that nobody has
+		if i == 0 || !w.chance(12) { // a plan may name a tool that nobody has
 			w.register(name, 1)
 		}
 	}
@@ -77,6 +78,12 @@ func newWorld(seed int64, b bug, tracing bool) *world {
 	w.plague()
 	if w.chance(8) {
 		w.haunt()
+	}
+	if w.chance(6) {
+		w.quarrel()
+	}
+	if seed%4 == 3 {
+		w.forgeries()
 	}
 	return w
 }
@@ -106,6 +113,11 @@ func (w *world) register(name string, revision uint64) {
 // skew is how far a clock is off.
 func (w *world) skew() time.Duration {
 	return pickOne(w, 0, 0, time.Duration(w.Intn(200)-100)*time.Millisecond, time.Duration(w.Intn(6000)-3000)*time.Millisecond)
+}
+
+// jump is how far the clock of an orchestrator may be off, which does not matter.
+func (w *world) jump() time.Duration {
+	return pickOne(w, w.skew(), time.Duration(w.Intn(1200)-600)*time.Second)
 }
 
 // submitNew submits a random plan.

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -225,6 +226,12 @@ func (s *simStore) PurgeRun(_ context.Context, r subjects.Run, generation uint64
 	return s.do("purge the records of "+r.ID, func() { st.purge(0, func(subject string) bool { return strings.HasPrefix(subject, rest) }) })
 }
 
+func (s *simStore) PurgeRecord(_ context.Context, subject string, seq uint64) error {
+	return s.do("purge "+subject, func() {
+		s.w.streamOf(subject).purge(seq+1, func(x string) bool { return x == subject })
+	})
+}
+
 func (s *simStore) PurgeUpTo(_ context.Context, shard int, filter string, sequence uint64, _ string) error {
 	if filter == "" && s.w.shared() {
 		s.w.stats["a shared shard was purged"]++
@@ -255,7 +262,7 @@ func (s *simStore) PurgeAttempt(_ context.Context, a subjects.Attempt, shard int
 func (s *simStore) PurgeSteps(_ context.Context, r subjects.Run, generation uint64, tool string, shard int) error {
 	for _, kind := range []string{"sched", "step"} {
 		filter := subjects.RunToolFilter(kind, r, generation, tool, shard)
-		if err := s.do("withdraw "+filter, func() { s.w.steps.purge(filter) }); err != nil {
+		if err := s.do("withdraw "+filter, func() { s.w.steps.withdraw(filter) }); err != nil {
 			return err
 		}
 	}
@@ -275,22 +282,40 @@ func historyKey(r subjects.Run) string {
 }
 
 func (s *simStore) History(ctx context.Context, r subjects.Run) (*outcome.Run, error) {
+	doc, _, err := s.HistoryAt(ctx, r)
+	return doc, err
+}
+
+func (s *simStore) HistoryAt(ctx context.Context, r subjects.Run) (*outcome.Run, uint64, error) {
 	e, err := s.Read(ctx, historyKey(r))
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	var doc outcome.Run
 	if err := json.Unmarshal(e.Data, &doc); err != nil {
 		panic(err)
 	}
-	return &doc, nil
+	return &doc, e.Seq, nil
+}
+
+func (s *simStore) PurgeHistory(_ context.Context, r subjects.Run, upTo uint64) error {
+	if s.w.bug == replaceNewerToo {
+		upTo = math.MaxInt64
+	}
+	history := s.w.streamOf(historyKey(r))
+	if s.w.doze(s.p) {
+		s.p.await(func(wake func()) { s.p.after(0, wake) }) // when it is awake again
+	}
+	return s.do("make room for a later outcome of "+r.ID, func() {
+		history.purge(upTo+1, func(subject string) bool { return subject == historyKey(r) })
+	})
 }
 
 func (s *simStore) CreateHistory(ctx context.Context, r subjects.Run, doc *outcome.Run) (bool, error) {
 	body := doc.JSON()
 	s.w.truths.offered(r, doc, body, s.p)
 	d, _, err := s.Create(ctx, historyKey(r), wire.Versioned(), body, nil)
-	return d == kv.Written, err
+	return d == kv.Written || d == kv.Decided && s.w.bug == refusedIsStored, err
 }
 
 func (s *simStore) CreateDead(ctx context.Context, r subjects.Run, d *kv.DeadLetter) (bool, error) {
@@ -320,6 +345,12 @@ func (s *simStore) Blob(_ context.Context, h *outcome.Handle) (data []byte, err 
 }
 
 func (s *simStore) WatchTools(context.Context, func(kv.Tool, bool), func()) error {
+	panic("the world tells its owners of tools")
+}
+
+func (s *simStore) RegistryEmptied(context.Context) (bool, error) { return false, nil }
+
+func (s *simStore) WatchTenantOverrides(context.Context, func(string, string, *tool.Override, uint64), func()) error {
 	panic("the world tells its owners of tools")
 }
 

@@ -125,6 +125,9 @@ var sometimes = []string{
 	"a sleeping orchestrator was taken for dead", "an orchestrator slept before a start", "finished by two owners", "finished again after it was purged", "effect after its run was purged",
 	"a plan submitted while its run goes on", "a plan submitted again while its workers slept", "stop record",
 	"run succeeded", "run partial", "run failed", "run cancelled", "run expired", "run rejected",
+	"a rejection that gave way to a later outcome", "a rejection given again", "judged again after its rejection", "announced again after a later plan came",
+	"a leased step was left to its worker", "a redelivered step of a run that was over",
+	"an item taken over", "a forged record", "a forged record of another version decided an attempt",
 	"compared with the records", "compared with the tools", "a shared shard was purged",
 }
 
@@ -141,7 +144,7 @@ func TestASeedIsReplayed(t *testing.T) {
 // TestSeededBugsAreCaught proves that the simulation is good for something.
 func TestSeededBugsAreCaught(t *testing.T) {
 	const most = 5000
-	for b := unknownIsDecided; b <= leaseMore; b++ {
+	for b := unknownIsDecided; b <= repeatItems; b++ {
 		name := bugs[b]
 		t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
 			for seed := range int64(most) {

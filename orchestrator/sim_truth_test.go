@@ -38,14 +38,19 @@ type genKey struct {
 // past is what history holds of a run id.
 type past struct {
 	gen     uint64
-	outcome []byte
+	doc     *outcome.Run
 	expired bool
+	removed bool // to make room for a later outcome
 }
+
+// rejected reports whether the id is free all the same.
+func (h *past) rejected() bool { return h.doc.Status == outcome.Rejected }
 
 // truth is one accepted plan.
 type truth struct {
 	id        subjects.Run
 	gen       uint64
+	submitted time.Time
 	body      []byte
 	digest    string
 	plan      *plan.Plan // nil where it isn't valid
@@ -54,6 +59,7 @@ type truth struct {
 	stopped   bool
 	disturbed bool // something besides the tools had a say
 	reused    bool
+	early     bool // a record was forged before its attempt was out
 	hinted    bool // an item's error has a hint, which references see and the reference interpreter doesn't
 
 	decided    []reference.Decided
@@ -66,6 +72,7 @@ type truth struct {
 	readBacks  map[string]time.Duration // by process and subject: when there was no record
 	planChecks map[string]time.Duration // by process: when the plan stood
 	document   []byte
+	outcome    []byte // that history was given
 }
 
 func newTruths(w *world) truths {
@@ -86,18 +93,21 @@ func (t *truths) written(s *stream, e *kv.Entry) {
 		t.dead[e.Subject] = true
 	default:
 		rec, ok := subjects.ParseRecord(e.Subject)
-		if !ok {
+		switch {
+		case e.Header[forgedHeader] != nil:
+			t.forged(rec, e)
+		case !ok:
 			t.w.violate("I8", "a record of no kind: %s", e.Subject)
-			return
+		default:
+			t.recorded(rec, e)
 		}
-		t.recorded(rec, e)
 	}
 }
 
 func (t *truths) recorded(rec subjects.Record, e *kv.Entry) {
 	if rec.Kind == subjects.PlanKind {
 		x := &truth{
-			id: rec.Run, gen: e.Seq, body: e.Data, digest: plan.Digest(e.Data), records: map[string]map[int]*fault.Error{},
+			id: rec.Run, gen: e.Seq, submitted: e.Time, body: e.Data, digest: plan.Digest(e.Data), records: map[string]map[int]*fault.Error{},
 			succeeded: map[string]bool{}, final: map[string]bool{}, out: map[string]map[int]bool{}, effects: map[string]int{},
 			args: map[string][]byte{}, readBacks: map[string]time.Duration{}, planChecks: map[string]time.Duration{},
 		}
@@ -115,12 +125,11 @@ func (t *truths) recorded(rec subjects.Record, e *kv.Entry) {
 	case x.gone:
 		t.w.stats["late record of a purged run"]++
 	case rec.Kind == subjects.StartKind:
-		if h := t.history[x.id]; h != nil && !h.expired {
-			t.w.violate("I1", "%s/%d was started, though the history has the run", x.id.ID, x.gen)
-		}
 		x.started(e)
+		t.checkFree(x)
 	case rec.Kind == subjects.StopKind:
 		x.stopped = true
+		t.checkExpired(x, decodeStop(e.Data), e.Time)
 		x.decided = append(x.decided, reference.Decided{Stop: string(decodeStop(e.Data).Reason)})
 		t.w.stats["stop record"]++
 	case rec.Kind == subjects.StepKind:
@@ -210,7 +219,8 @@ func (t *truths) historyWritten(e *kv.Entry) {
 	}
 	t.checkI1(x, &doc)
 	t.checkDead(x, &doc)
-	t.history[id] = &past{gen: doc.Generation, outcome: doc.Outcome.JSON()}
+	t.history[id] = &past{gen: doc.Generation, doc: &doc}
+	x.outcome = doc.Outcome.JSON()
 	t.w.stats["run "+string(doc.Status)]++
 }
 
@@ -236,9 +246,12 @@ func (t *truths) offered(id subjects.Run, doc *outcome.Run, body []byte, by *pro
 func (t *truths) published(subject string, body []byte) {
 	t.checkI10(subject, body)
 	if id, kind, ok := subjects.ParseEvent(subject); ok && kind == subjects.EventEnd {
-		h := t.history[id]
-		if h == nil || !bytes.Equal(h.outcome, body) && !h.expired {
-			t.w.violate("I1", "the end of %s was announced as %s, but history says %+v", id.ID, body, h)
+		var o outcome.Outcome
+		_ = o.UnmarshalJSON(body)
+		if x := t.of(id, o.Generation); x == nil || !bytes.Equal(x.outcome, body) {
+			t.w.violate("I1", "the end of %s was announced as %s, which is not what history was given", id.ID, body)
+		} else if h := t.history[id]; h.gen > x.gen || h.removed {
+			t.w.stats["announced again after a later plan came"]++
 		}
 	}
 }
@@ -287,16 +300,20 @@ func (t *truths) listed(p *process, prefix string, there map[string]uint64) {
 
 // purged takes note of a message that was removed.
 func (t *truths) purged(_ *stream, e *kv.Entry) {
+	t.w.log("purged %s", e.Subject)
 	rec, ok := subjects.ParseRecord(e.Subject)
 	if !ok {
+		t.historyPurged(e)
 		return
 	}
-	t.w.log("purged %s", e.Subject)
 	if rec.Kind == subjects.PlanKind {
 		x := t.of(rec.Run, e.Seq)
 		x.gone = true
 		t.checkKept(x)
 		return
+	}
+	if e.Seq < rec.Generation {
+		return // forged before there was such a plan
 	}
 	if x := t.of(rec.Run, rec.Generation); x != nil && !x.gone {
 		t.w.violate("I2", "%s was purged, though its plan stands", e.Subject)
@@ -323,7 +340,7 @@ func (t *truths) call(a subjects.Attempt, args []byte) reference.Reply {
 func (t *truths) acked(m *message) {
 	a := m.attempt
 	x := t.of(a.Run, a.Generation)
-	if x == nil || x.gone {
+	if x == nil || x.gone || x.early {
 		return
 	}
 	_, decided := x.records[a.Step][a.Number]

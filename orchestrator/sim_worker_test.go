@@ -103,7 +103,7 @@ func (h *hand) work(m *message, delivered int, cancelled *bool) {
 		h.w.violate("I8", "a step that can't be read: %v", err)
 		return
 	}
-	if delivered > 1 && h.found(step.Result) != nil {
+	if delivered > 1 && (h.found(step.Result) != nil || !h.stands(m)) {
 		h.ack(m)
 		return
 	}
@@ -209,6 +209,17 @@ func (h *hand) found(subject string) *kv.Entry {
 			return e
 		}
 	}
+}
+
+// stands looks whether the run of a step that was handed out before goes on: where it was cancelled and its worker died, the step
+// may come long after the end.
+func (h *hand) stands(m *message) bool {
+	e := h.found(subjects.PlanRecord(m.attempt.Run, h.store.Shards()))
+	if e == nil || e.Seq != m.attempt.Generation {
+		h.w.stats["a redelivered step of a run that was over"]++
+		return false
+	}
+	return true
 }
 
 type claimBody struct {

@@ -33,7 +33,7 @@ func (s *sweeper) suspect(r *run) {
 // one comparison.
 func (l *loop) sweepSoon() {
 	if len(l.sweeps.suspects) == 1 {
-		l.post(func() { l.compare(l.clock.Now()) })
+		l.post(l.compare)
 	}
 }
 
@@ -45,6 +45,7 @@ type expected struct {
 	shard    int
 	patience time.Duration // timeout of one execution and its lease
 	once     bool          // at_most_once
+	now      time.Time     // of the ledger, when this was asked
 }
 
 // sweep compares what should be out with what is, for every run that has waited for a whole interval.
@@ -58,7 +59,7 @@ func (l *loop) sweep(now time.Time) {
 			r.open(l)
 		}
 	}
-	l.compare(now)
+	l.compare()
 }
 
 // compareAtOnce is about how many attempts are compared together; where there are more, the other partitions wait until
@@ -66,7 +67,7 @@ func (l *loop) sweep(now time.Time) {
 const compareAtOnce = 1 << 16
 
 // compare starts the comparison of the suspects, a job for each partition.
-func (l *loop) compare(now time.Time) {
+func (l *loop) compare() {
 	suspects := map[int][]*run{}
 	for r := range l.sweeps.suspects {
 		suspects[r.id.Partition()] = append(suspects[r.id.Partition()], r)
@@ -75,7 +76,7 @@ func (l *loop) compare(now time.Time) {
 	attempts, jobs := 0, 0
 	done := func() {
 		if jobs--; jobs == 0 && len(l.sweeps.suspects) > 0 {
-			l.compare(l.clock.Now())
+			l.compare()
 		}
 	}
 	for _, p := range slices.Sorted(maps.Keys(suspects)) {
@@ -86,7 +87,7 @@ func (l *loop) compare(now time.Time) {
 			continue
 		}
 		slices.SortFunc(suspects[p], older)
-		if list := l.outstanding(suspects[p], now); len(list) > 0 {
+		if list := l.outstanding(suspects[p]); len(list) > 0 {
 			attempts += len(list)
 			jobs++
 			l.job(func(ctx context.Context) {
@@ -98,11 +99,12 @@ func (l *loop) compare(now time.Time) {
 }
 
 // outstanding gives what should be out of some runs.
-func (l *loop) outstanding(runs []*run, now time.Time) (list []expected) {
+func (l *loop) outstanding(runs []*run) (list []expected) {
 	for _, r := range runs {
 		if r.phase != running {
 			continue
 		}
+		now := l.timeOf(r)
 		l.effects.Reset()
 		r.machine.Outstanding(now, &l.effects)
 		l.expand(r, now)
@@ -112,7 +114,7 @@ func (l *loop) outstanding(runs []*run, now time.Time) (list []expected) {
 			}
 			c := r.machine.Contract(d.Step)
 			list = append(list, expected{
-				run: r, dispatch: d, attempt: r.attempt(d.Call, d.Attempt), shard: r.shard(d.Step), patience: c.Timeout + r.ackWait(d.Step), once: c.AtMostOnce,
+				run: r, dispatch: d, attempt: r.attempt(d.Call, d.Attempt), shard: r.shard(d.Step), patience: c.Timeout + r.ackWait(d.Step), once: c.AtMostOnce, now: now,
 			})
 		}
 		l.effects.Dispatch = l.effects.Dispatch[:0]
@@ -267,7 +269,7 @@ func (l *loop) claimed(ctx context.Context, x expected) bool {
 	if errors.Is(err, &fault.Error{Code: fault.NotFound}) {
 		return false
 	}
-	if err == nil && l.clock.Now().Sub(e.Time) > x.patience {
+	if err == nil && x.now.Sub(e.Time) > x.patience {
 		l.fail(x.attempt, fault.New(fault.OutcomeUnknown, "a worker had begun the step and was lost; whether it took effect is not known").
 			WithHint("look at the tool's own system before you run it again"), x.run.trace)
 	}

@@ -96,7 +96,7 @@ func (s *system) orchestrator() (stop func()) {
 func (s *system) worker() (stop func()) {
 	s.t.Helper()
 	nc := natstest.Connect(s.t, s.srv)
-	w, err := worker.New(nc, worker.Config{Name: "w", Logger: logger(s.t)})
+	w, err := worker.New(nc, worker.Config{Name: "w", Logger: logger(s.t), SecretsKey: s.config.SecretsKey})
 	require.NoError(s.t, err)
 	s.tools.register(s.t, w)
 	return s.background(w.Run, w.Ready())
@@ -118,7 +118,7 @@ func (s *system) background(run func(context.Context) error, ready <-chan struct
 		done <- nil
 		require.NoError(s.t, err)
 		require.Fail(s.t, "a part ended before it was ready")
-	case <-time.After(20 * time.Second):
+	case <-time.After(2 * time.Minute):
 		require.Fail(s.t, "a part did not become ready")
 	}
 	return stop
@@ -186,7 +186,7 @@ func (x *tools) register(t testing.TB, w *worker.Worker) {
 }
 
 func ctx(t testing.TB) context.Context {
-	c, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	c, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	t.Cleanup(cancel)
 	return c
 }
@@ -226,7 +226,7 @@ func (s *system) history(tenant, id string) *outcome.Run {
 		}
 		doc = d
 		return true
-	}, 10*time.Second, 10*time.Millisecond, "no outcome in history")
+	}, 2*time.Minute, 10*time.Millisecond, "no outcome in history")
 	return doc
 }
 

@@ -5,35 +5,38 @@ import (
 	"time"
 )
 
-// timers is a heap of runs by their next deadline. A run stands in it at most once.
+// timers is a heap of runs by their next deadline, as the monotonic clock will show it. A run stands in it at most once.
 type timers struct{ heap timerHeap }
 
-// set moves a run to a time; the zero time removes it.
+// set moves a run to a time of the ledger; the zero time removes it.
 func (t *timers) set(r *run, at time.Time) {
-	switch {
-	case r.timer >= 0 && at.IsZero():
-		heap.Remove(&t.heap, r.timer)
-	case r.timer >= 0:
-		if !r.wake.Equal(at) {
-			r.wake = at
-			heap.Fix(&t.heap, r.timer)
+	if at.IsZero() {
+		if r.timer >= 0 {
+			heap.Remove(&t.heap, r.timer)
 		}
-	case !at.IsZero():
-		r.wake = at
+		return
+	}
+	wake := r.time.when(at)
+	switch {
+	case r.timer < 0:
+		r.wake = wake
 		heap.Push(&t.heap, r)
+	case r.wake != wake:
+		r.wake = wake
+		heap.Fix(&t.heap, r.timer)
 	}
 }
 
-func (t *timers) next() (time.Time, bool) {
+func (t *timers) next() (time.Duration, bool) {
 	if len(t.heap) == 0 {
-		return time.Time{}, false
+		return 0, false
 	}
 	return t.heap[0].wake, true
 }
 
 // due takes out the first run whose time has come.
-func (t *timers) due(now time.Time) *run {
-	if len(t.heap) == 0 || t.heap[0].wake.After(now) {
+func (t *timers) due(mono time.Duration) *run {
+	if len(t.heap) == 0 || t.heap[0].wake > mono {
 		return nil
 	}
 	return heap.Pop(&t.heap).(*run)
@@ -42,7 +45,7 @@ func (t *timers) due(now time.Time) *run {
 type timerHeap []*run
 
 func (h timerHeap) Len() int           { return len(h) }
-func (h timerHeap) Less(i, j int) bool { return h[i].wake.Before(h[j].wake) }
+func (h timerHeap) Less(i, j int) bool { return h[i].wake < h[j].wake }
 func (h timerHeap) Swap(i, j int) {
 	h[i], h[j] = h[j], h[i]
 	h[i].timer, h[j].timer = i, j

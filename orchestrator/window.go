@@ -7,14 +7,14 @@ import "time"
 // its order, so the fewer lie there, the sooner a small run comes to its turn beside a huge one.
 //
 // All of them together may be a little more than the tool's fan-out limit: more could not be leased, and what is beyond
-// keeps the workers busy. Of a run on its own no more may be out than its share. The right share depends on how fast the
+// keeps the workers busy. What is out of a run or of a tenant has a bound in bytes besides (see burden). Of a run on its own no more may be out than its share. The right share depends on how fast the
 // workers are, which nobody declares, so it is found from what can be seen of each call of a run that is held back: the
 // time from dispatch to record, less the execution itself, is what the call waited. While that is short the share grows,
 // at first by one for each call, so that it doubles in a round trip; once calls do wait it shrinks by a quarter, and from
 // then on it feels its way, a sixteenth at a time.
 type window struct {
 	turns
-	limit  int // the tool's fan-out limit, as last seen
+	limit  int // the tool's fan-out limit in the registry now, whatever the runs began with
 	share  int
 	out    int
 	held   int
@@ -46,6 +46,16 @@ func newWindow(limit int, weights map[string]int) *window {
 // most is how many calls may be out together.
 func (w *window) most() int { return w.limit + max(w.limit/4, 1) }
 
+// limitTo sets the tool's limit; false where it is that already.
+func (w *window) limitTo(limit int) bool {
+	if limit == w.limit {
+		return false
+	}
+	w.limit = limit
+	w.resize(w.share)
+	return true
+}
+
 // hold keeps a call back.
 func (w *window) hold(x *line, h held) {
 	x.calls.push(h)
@@ -55,7 +65,7 @@ func (w *window) hold(x *line, h held) {
 
 // turn lets a line take turns, if there is something that it may send.
 func (w *window) turn(x *line) {
-	if x.calls.len() > 0 && x.out < w.share {
+	if x.calls.len() > 0 && !x.stopped() {
 		w.join(x)
 	}
 }
@@ -65,13 +75,13 @@ func (w *window) turn(x *line) {
 func (w *window) pump(send func(*line, held) bool) {
 	for w.out < w.most() && !w.empty() {
 		w.serve(func(x *line) bool {
-			for x.calls.len() > 0 && x.out < w.share {
+			for x.calls.len() > 0 && !x.stopped() {
 				w.held--
 				if send(x, x.calls.pop()) {
 					break
 				}
 			}
-			return x.calls.len() > 0 && x.out < w.share
+			return x.calls.len() > 0 && !x.stopped()
 		})
 	}
 }

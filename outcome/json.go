@@ -7,6 +7,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/unknown"
 )
 
@@ -24,6 +25,10 @@ func (o *Outcome) append(b []byte) []byte {
 	b = appendString(b, o.Run)
 	b = append(b, `,"status":`...)
 	b = appendString(b, string(o.Status))
+	if o.Generation > 0 {
+		b = append(b, `,"generation":`...)
+		b = strconv.AppendUint(b, o.Generation, 10)
+	}
 	b = append(b, `,"results":`...)
 	b = o.Results.append(b)
 	b = append(b, `,"errors":`...)
@@ -120,6 +125,12 @@ func (s Stats) append(b []byte) []byte {
 	if s.Cancelled > 0 {
 		field("cancelled", int64(s.Cancelled))
 	}
+	if s.Items > 0 {
+		field("items", int64(s.Items))
+	}
+	if s.ItemsFailed > 0 {
+		field("items_failed", int64(s.ItemsFailed))
+	}
 	b = append(b, `"elapsed_ms":`...)
 	b = strconv.AppendFloat(b, s.ElapsedMS, 'f', -1, 64)
 	b = append(b, ',')
@@ -171,6 +182,45 @@ func (r *Run) size() int {
 // Head writes the same document without outcome, plan and steps: what stays in the key when the rest is a blob.
 func (r *Run) Head() []byte { return append(r.header(nil), '}') }
 
+// HeadLimit is the largest outcome, in bytes, that stands beside a document's head.
+const HeadLimit = 256 << 10
+
+// HeadWithOutcome writes the head and the outcome, where that is small: so its reader needs the blob for plan and steps
+// alone. Of a rejection whose problems are too many for that it has the first ones, since they are all that a rejected
+// run came to.
+func (r *Run) HeadWithOutcome() []byte {
+	o := r.Outcome
+	if o == nil {
+		return r.Head()
+	}
+	body := o.JSON()
+	if len(body) > HeadLimit {
+		if o.Status != Rejected {
+			return r.Head()
+		}
+		body = o.firstProblems().JSON()
+	}
+	return append(append(append(r.header(nil), `,"outcome":`...), body...), '}')
+}
+
+// firstProblems gives a rejection with as many problems as fit into HeadLimit, and one that says how many are missing.
+func (o *Outcome) firstProblems() *Outcome {
+	const room = HeadLimit - 4096 // for all else
+	short, size := *o, 0
+	short.Warnings, short.Problems = nil, nil
+	for i := range o.Problems {
+		if size += len(appendValue(nil, o.Problems[i])) + 1; size > room {
+			short.Problems = append(short.Problems, fault.Problem{
+				Code: o.Problems[i].Code, Message: strconv.Itoa(len(o.Problems)-i) + " more problems stand in the whole document",
+				Hint: "read the blob that this document names, or mend the problems before this one first",
+			})
+			break
+		}
+		short.Problems = append(short.Problems, o.Problems[i])
+	}
+	return &short
+}
+
 // MarshalJSON serves embedding into other documents, where encoding/json may compact white space.
 func (r *Run) MarshalJSON() ([]byte, error) { return r.JSON(), nil }
 
@@ -197,6 +247,10 @@ func (r *Run) header(b []byte) []byte {
 	b = appendText(b, `,"stopped_by":`, r.StoppedBy)
 	b = appendText(b, `,"retry_of":`, r.RetryOf)
 	b = appendText(b, `,"retry_from":`, r.RetryFrom)
+	if len(r.Context) > 0 {
+		b = append(b, `,"context":`...)
+		b = appendValue(b, r.Context)
+	}
 	b = append(b, `,"stats":`...)
 	b = r.Stats.append(b)
 	if r.Blob != nil {
@@ -264,6 +318,8 @@ func (s *Step) append(b []byte) []byte {
 	if s.Reused {
 		b = append(b, `,"reused":true`...)
 	}
+	b = appendText(b, `,"list":`, s.List)
+	b = appendText(b, `,"retried_key":`, s.RetriedKey)
 	if len(s.Items) > 0 {
 		b = append(b, `,"items":[`...)
 		for i := range s.Items {

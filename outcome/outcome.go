@@ -46,13 +46,16 @@ func (s StepStatus) Terminal() bool {
 
 // Outcome is what goes back to the agent: only the results asked for, and every error.
 type Outcome struct {
-	Run      string          `json:"run"`
-	Status   RunStatus       `json:"status"`
-	Results  Results         `json:"results"`
-	Errors   []StepError     `json:"errors"`
-	Problems []fault.Problem `json:"problems,omitempty"`
-	Warnings []fault.Problem `json:"warnings,omitempty"`
-	Stats    Stats           `json:"stats"`
+	Run    string    `json:"run"`
+	Status RunStatus `json:"status"`
+	// Generation is that of the plan which came to this: the sequence in the acknowledgement of its submission. A rejected run
+	// leaves its id to a later plan, so whoever submitted that one doesn't take the rejection for its own. 0: not known.
+	Generation uint64          `json:"generation,omitempty"`
+	Results    Results         `json:"results"`
+	Errors     []StepError     `json:"errors"`
+	Problems   []fault.Problem `json:"problems,omitempty"`
+	Warnings   []fault.Problem `json:"warnings,omitempty"`
+	Stats      Stats           `json:"stats"`
 
 	unknown unknown.Fields // of a newer version: they are written as they were read
 }
@@ -92,6 +95,10 @@ type Stats struct {
 	Failed    int `json:"failed"`
 	Skipped   int `json:"skipped"`
 	Cancelled int `json:"cancelled,omitempty"`
+	// Items counts those of all for_each steps, ItemsFailed those of them that did not succeed. A step that tolerates
+	// failed items succeeds all the same.
+	Items       int `json:"items,omitempty"`
+	ItemsFailed int `json:"items_failed,omitempty"`
 	// ElapsedMS is the time from the plan's record to the record that decided the last step, in milliseconds.
 	ElapsedMS float64 `json:"elapsed_ms"`
 	// BytesReturned counts the bytes of the results in the outcome, BytesKeptOut those of all other successful steps.
@@ -109,6 +116,10 @@ type Handle struct {
 	// Checked says that whoever stored it has seen that it is a value: JSON as plan.Output takes it, or text where the
 	// result says so. Of a result that isn't checked the orchestrator has to read it all before anything goes on.
 	Checked bool `json:"checked,omitempty"`
+	// NUID and Chunks say which messages of the object store hold it: the first so many of the chunks of that name. Without
+	// a NUID, in a handle of before, what the store says of Name counts.
+	NUID   string `json:"nuid,omitempty"`
+	Chunks int    `json:"chunks,omitempty"`
 }
 
 // Run is the full document of a run, kept in history and shown by "stepjet get". Times are those of the ledger's
@@ -129,7 +140,9 @@ type Run struct {
 	// RetryOf is the run whose successes this one took over, RetryFrom the step it was told to begin from.
 	RetryOf   string `json:"retry_of,omitempty"`
 	RetryFrom string `json:"retry_from,omitempty"`
-	Stats     Stats  `json:"stats"`
+	// Context names the keys of the out-of-band context that came with the plan, never their values.
+	Context []ContextKey `json:"context,omitempty"`
+	Stats   Stats        `json:"stats"`
 	// Blob holds the whole document where it was too large to be kept inline; then Outcome, Plan and Steps are empty.
 	Blob    *Handle         `json:"blob,omitempty"`
 	Outcome *Outcome        `json:"outcome,omitempty"`
@@ -137,6 +150,14 @@ type Run struct {
 	Steps   []Step          `json:"steps,omitempty"`
 
 	unknown unknown.Fields // of a newer version: they are written as they were read
+}
+
+// ContextKey names one value of out-of-band context.
+type ContextKey struct {
+	Key string `json:"key"`
+	// Step is the one step that was given it; empty: all were.
+	Step   string `json:"step,omitempty"`
+	Secret bool   `json:"secret,omitempty"`
 }
 
 // Step is one step of a Run document.
@@ -167,6 +188,11 @@ type Step struct {
 	Text bool `json:"text,omitempty"`
 	// Reused is whether the result was taken over from the run that this one tries again.
 	Reused bool `json:"reused,omitempty"`
+	// List is the SHA-256, in hex, of the list that a for_each step was executed once for each item of, written as a JSON array without
+	// white space between its elements: an item's id is a place in it.
+	List string `json:"list,omitempty"`
+	// RetriedKey is the idempotency key that the call had in the run which this one tries again, where it was not reached in this one.
+	RetriedKey string `json:"retried_key,omitempty"`
 	// Items are those of a for_each step, in order; the id of the i-th is "S=i".
 	Items []Step `json:"items,omitempty"`
 }

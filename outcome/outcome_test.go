@@ -14,7 +14,7 @@ import (
 
 func sample() *outcome.Outcome {
 	return &outcome.Outcome{
-		Run: "order-42 \"é\"", Status: outcome.Partial,
+		Run: "order-42 \"é\"", Status: outcome.Partial, Generation: 18446744073709551615,
 		Results: outcome.Results{{Step: "z", JSON: json.RawMessage(`{ "n": 12345678901234567890, "h": "<b>" }`)}, {Step: "a", JSON: json.RawMessage(`1.0`)}},
 		Errors:  []outcome.StepError{{Step: "s1", Code: fault.ToolFailed, Message: "a < b", Attempts: 3}},
 		Stats:   outcome.Stats{Steps: 3, Succeeded: 2, Failed: 1, ElapsedMS: 12.4, BytesReturned: 42},
@@ -22,7 +22,7 @@ func sample() *outcome.Outcome {
 }
 
 func TestOutcomeKeepsBytesAndOrder(t *testing.T) {
-	const want = `{"run":"order-42 \"é\"","status":"partial","results":{"z":{ "n": 12345678901234567890, "h": "<b>" },"a":1.0},` +
+	const want = `{"run":"order-42 \"é\"","status":"partial","generation":18446744073709551615,"results":{"z":{ "n": 12345678901234567890, "h": "<b>" },"a":1.0},` +
 		`"errors":[{"step":"s1","code":"tool_failed","message":"a < b","attempts":3}],` +
 		`"stats":{"steps":3,"succeeded":2,"failed":1,"skipped":0,"elapsed_ms":12.4,"bytes_returned":42,"bytes_kept_out":0,"tokens_kept_out_estimate":0}}`
 	require.Equal(t, want, string(sample().JSON()))
@@ -67,7 +67,7 @@ func TestEveryFieldOfAStepIsWritten(t *testing.T) {
 	full := outcome.Step{
 		ID: "a", Tool: "crm/get", Status: outcome.StepFailed, Attempts: 2, Ready: at, Started: at.Add(1), Ended: at.Add(2), Decided: at.Add(3), Worker: "w \"1\"",
 		Waiting: "b", Error: fault.New(fault.ToolFailed, "x < y"), Arguments: json.RawMessage(`{"n": 1.0}`), Result: json.RawMessage(`[ 1e400 ]`), Bytes: 9,
-		Blob: &outcome.Handle{Name: "n", Size: 1, SHA256: "ab"}, Text: true, Reused: true,
+		Blob: &outcome.Handle{Name: "n", Size: 1, SHA256: "ab"}, Text: true, Reused: true, List: "ef", RetriedKey: "t/r/1/a",
 		Items: []outcome.Step{{ID: "a=0", Tool: "crm/get", Status: outcome.StepSucceeded, Bytes: 1}, {ID: "a=1", Tool: "crm/get", Status: outcome.StepRunning}},
 	}
 	v := reflect.ValueOf(full)

@@ -42,6 +42,9 @@ func readPlain(b []byte) (o Outcome, ok bool) {
 			var s string
 			s, ok = text(value)
 			o.Status = RunStatus(s)
+		case "generation": // older ones have none
+			seen--
+			o.Generation, ok = number(value)
 		case "results":
 			o.Results, ok = readResults(value)
 		case "errors":
@@ -81,6 +84,11 @@ func text(v gjson.Result) (string, bool) {
 	return v.Str, true
 }
 
+func number(v gjson.Result) (uint64, bool) {
+	n, err := strconv.ParseUint(v.Raw, 10, 64)
+	return n, err == nil
+}
+
 func readResults(v gjson.Result) (Results, bool) {
 	all := Results{}
 	ok := members(v, func(step string, value gjson.Result) bool {
@@ -109,6 +117,10 @@ func readStats(v gjson.Result) (s Stats, ok bool) {
 			s.Skipped = int(n)
 		case "cancelled":
 			s.Cancelled = int(n)
+		case "items":
+			s.Items = int(n)
+		case "items_failed":
+			s.ItemsFailed = int(n)
 		case "bytes_returned":
 			s.BytesReturned = n
 		case "bytes_kept_out":

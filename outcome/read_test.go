@@ -24,7 +24,7 @@ func slowly(b []byte) (o Outcome, err error) {
 // TestPlainOutcomesAreReadAsEncodingJSONReadsThem compares the two readers on what is written, and on what isn't.
 func TestPlainOutcomesAreReadAsEncodingJSONReadsThem(t *testing.T) {
 	t.Parallel()
-	const usual = `{"run":"r","status":"succeeded","results":{"a": {"x": [1.0, "é\n"]} ,"b":null},"errors":[],"stats":{"steps":7,"cancelled":1,"elapsed_ms":1.5e3,"bytes_kept_out":-0}}`
+	const usual = `{"run":"r","status":"succeeded","generation":17,"results":{"a": {"x": [1.0, "é\n"]} ,"b":null},"errors":[],"stats":{"steps":7,"cancelled":1,"elapsed_ms":1.5e3,"bytes_kept_out":-0}}`
 	plain, ok := readPlain([]byte(usual))
 	require.True(t, ok)
 	want, err := slowly([]byte(usual))
@@ -89,7 +89,7 @@ func TestHeadIsWrittenAsEncodingJSONWouldWriteIt(t *testing.T) {
 	at := time.Date(2026, 11, 20, 12, 0, 0, 120_000_000, time.UTC)
 	full := Run{
 		Version: 1, Run: "order \"42\"", Tenant: "acme", Generation: 7, Digest: "ab", Status: Cancelled, Submitted: at, Started: at.Add(1), Finished: at.Add(2),
-		StoppedBy: "é", RetryOf: "r1", RetryFrom: "a", Blob: &Handle{Name: "n", Size: 1, SHA256: "cd"},
+		StoppedBy: "é", RetryOf: "r1", RetryFrom: "a", Context: []ContextKey{{Key: "token", Step: "s", Secret: true}, {Key: "user"}}, Blob: &Handle{Name: "n", Size: 1, SHA256: "cd"},
 		Stats: Stats{Steps: 9, Succeeded: 1, Failed: 2, Skipped: 3, Cancelled: 4, ElapsedMS: 12.5, BytesReturned: 5, BytesKeptOut: 6, TokensKeptOut: 7},
 	}
 	type head Run // without the methods

@@ -48,13 +48,11 @@ func (r *Resolver) arguments(step int, item []byte, result func(dep int) (json [
 func (r *Resolver) fill(t *template, item []byte, result func(dep int) (json []byte, ok bool)) ([]byte, *fault.Error) {
 	var few [fewHoles][]byte
 	values := few[:0]
-	size, most := int64(len(t.head)), int64(MaxArguments)
-	if r.most > 0 {
-		most = r.most
-	}
+	size, most := int64(len(t.head)), r.limit()
+	r.left = maxGoneThrough
 	for i := range t.holes {
 		h := &t.holes[i]
-		v, err := r.resolve(h, item, result)
+		v, err := r.resolve(h, item, most-size, result)
 		if err != nil {
 			return nil, err
 		}
@@ -74,6 +72,14 @@ func (r *Resolver) fill(t *template, item []byte, result func(dep int) (json []b
 		out = append(out, t.holes[i].after...)
 	}
 	return out, nil
+}
+
+// limit gives the most bytes of arguments.
+func (r *Resolver) limit() int64 {
+	if r.most > 0 {
+		return r.most
+	}
+	return MaxArguments
 }
 
 func tooLarge(size, most int64) *fault.Error {
@@ -112,8 +118,12 @@ const aPart = 256 << 10
 
 var null = []byte("null")
 
-// resolve gives the JSON value that goes into a hole.
-func (r *Resolver) resolve(h *hole, item []byte, result func(dep int) ([]byte, bool)) ([]byte, *fault.Error) {
+// maxGoneThrough is how many bytes of results the references of one step may go through together: each that has a path
+// counts all of the result that it goes into. A plan of a few lines could otherwise have 64 MiB read thousands of times.
+const maxGoneThrough = 256 * MaxOutput
+
+// resolve gives the JSON value that goes into a hole. room is how many bytes of it there is room for.
+func (r *Resolver) resolve(h *hole, item []byte, room int64, result func(dep int) ([]byte, bool)) ([]byte, *fault.Error) {
 	several := len(h.targets) > 1 || h.def != ""
 	for i := range h.targets {
 		t := &h.targets[i]
@@ -124,7 +134,19 @@ func (r *Resolver) resolve(h *hole, item []byte, result func(dep int) ([]byte, b
 		if !ok {
 			continue
 		}
+		if len(t.path) > 0 {
+			if r.left -= int64(len(value)); r.left < 0 {
+				return nil, fault.New(fault.TooLarge, "the step's references go through more than %d bytes of results together", int64(maxGoneThrough)).
+					WithHint("refer to less of what is large, or split the step")
+			}
+		}
 		at, stop, f := r.lookup(t.step, value, t.path)
+		if f == isMany {
+			var err *fault.Error
+			if at, stop, f, err = r.project(t, at, stop, several, room); err != nil {
+				return nil, err
+			}
+		}
 		switch {
 		case f == isThere && !(several && string(at) == "null"):
 			if len(value) > aPart && len(at) < len(value)/2 {
@@ -132,21 +154,20 @@ func (r *Resolver) resolve(h *hole, item []byte, result func(dep int) ([]byte, b
 			}
 			return at, nil
 		case f == notInto && !several:
-			return nil, r.notInto(t, stop, value)
+			return nil, r.notInto(t, stop, at)
 		}
 	}
 	switch {
 	case h.def != "":
 		return []byte(h.def), nil
 	case r.plan.OnMissing == MissingError:
-		return nil, nothing(h)
+		return nil, r.nothing(h, item, result)
 	}
 	return null, nil
 }
 
 // notInto says that a path goes into a value that has no parts.
-func (r *Resolver) notInto(t *target, stop int, value []byte) *fault.Error {
-	at, _, _ := r.lookup(t.step, value, t.path[:stop])
+func (r *Resolver) notInto(t *target, stop int, at []byte) *fault.Error {
 	err := fault.New(fault.UnresolvedRef, "%s%s: what is there is %s, which has no %s", refPrefix, clip(t.text), kindOf(at), t.path[stop].shown())
 	if t.step == theItem {
 		return err.WithHint("refer to the item as a whole, or have the list hold objects")
@@ -154,21 +175,15 @@ func (r *Resolver) notInto(t *target, stop int, value []byte) *fault.Error {
 	return err.WithHint("refer to the value as a whole, or have step %q return an object", r.plan.Steps[t.step].ID)
 }
 
-// nothing says that a reference found nothing.
-func nothing(h *hole) *fault.Error {
-	if len(h.targets) > 1 {
-		return fault.New(fault.UnresolvedRef, "none of the %d alternatives of %s%s is there", len(h.targets), refPrefix, clip(h.targets[0].text))
-	}
-	t := h.targets[0]
-	return fault.New(fault.UnresolvedRef, "%s%s: there is nothing, and the plan says on_missing: error", refPrefix, clip(t.text))
-}
-
 func (e elem) shown() string {
 	if e.isKey {
 		return fmt.Sprintf("key %q", clip(e.key))
 	}
-	if e.index == hugeIndex {
+	switch e.index {
+	case hugeIndex:
 		return "such item"
+	case everyItem:
+		return "items"
 	}
 	return fmt.Sprintf("item %d", e.index)
 }

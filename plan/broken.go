@@ -62,15 +62,17 @@ func unexpected(rest string) string {
 
 // brokenHint says how to mend a reference that was right up to good.
 func brokenHint(good, rest string) string {
-	const grammar = `a reference is $ref:<id> and a path of .key, [0] and ["any key"]`
+	const grammar = `a reference is $ref:<id> and a path of .key, [0], [*] and ["any key"]`
 	switch {
 	case good == "":
 		return "write $ref:<id>, as in $ref:step_1.items[0].name"
-	case strings.HasPrefix(rest, "["):
+	case strings.HasPrefix(rest, "[") && !strings.HasPrefix(rest, "[*"):
 		return grammar + "; negative indexes, slices and queries don't exist"
-	case strings.HasPrefix(rest, ".@"), strings.HasPrefix(rest, ".#"), strings.HasPrefix(rest, "|"), strings.Contains(clip(rest), "*"),
+	case strings.Contains(clip(rest), "*"):
+		return grammar + "; for what every item of an array has, write [*], as in $ref:s.items[*].name"
+	case strings.HasPrefix(rest, ".@"), strings.HasPrefix(rest, ".#"), strings.HasPrefix(rest, "|"),
 		strings.HasPrefix(rest, ".["), strings.HasPrefix(rest, ".{"):
-		return grammar + "; there are no queries, wildcards or modifiers: refer to the whole value, or let a tool pick from it"
+		return grammar + "; there are no queries or modifiers: refer to the whole value, or let a tool pick from it"
 	case strings.HasPrefix(rest, "("):
 		return grammar + "; functions don't exist: let a tool do it"
 	}

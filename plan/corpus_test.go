@@ -16,12 +16,21 @@ import (
 	"github.com/stepjet/stepjet/tool"
 )
 
-// catalog is a fixed set of tools, by their input schemas.
+// catalog is a fixed set of tools, by their input schemas; outputs are schemas of what some of them return.
 type catalog map[string]*tool.Schema
+
+var outputs = map[string]string{
+	"make_pair": `{"type":"object","properties":{"n":{"type":"number"},"label":{"type":"string"}},"additionalProperties":false}`,
+	"shout":     `{"type":"string"}`,
+}
 
 func (c catalog) Lookup(name string) (plan.Tool, bool) {
 	s, ok := c[name]
-	return plan.Tool{Input: s}, ok
+	t := plan.Tool{Input: s}
+	if raw := outputs[name]; raw != "" {
+		t.Output, _ = tool.CompileSchema([]byte(raw))
+	}
+	return t, ok
 }
 
 func (c catalog) Names() []string {
@@ -46,6 +55,8 @@ func corpusTools(t testing.TB) catalog {
 		"echo":        schema(t, `{"type":"object"}`),
 		"add":         schema(t, `{"type":"object","properties":{"a":{"type":"number"},"b":{"type":"number"}},"required":["a","b"]}`),
 		"get_weather": schema(t, `{"type":"object","properties":{"location":{"type":"string"}},"required":["location"]}`),
+		"make_pair":   schema(t, `{"type":"object"}`),
+		"shout":       schema(t, `{"type":"object","properties":{"text":{"type":"string"}},"required":["text"]}`),
 	}
 }
 

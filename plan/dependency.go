@@ -1,11 +1,9 @@
 package plan
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
-	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/tool"
 )
 
@@ -51,9 +49,6 @@ func (p *parser) dependency(d *dependent, dep tool.Dependency, carries []bool) {
 				p.fieldNotTaken(d, dep, field, direct)
 			}
 		}
-	}
-	for _, t := range taken {
-		p.againstOutput(d, dep.Tool, t)
 	}
 }
 
@@ -143,30 +138,6 @@ func soundsLikeMany(key string) bool {
 		}
 	}
 	return false
-}
-
-// againstOutput holds a reference against the schema of what the tool returns, and against what the step's tool takes.
-func (p *parser) againstOutput(d *dependent, name string, t taking) {
-	output := p.tools[name].Output
-	if output == nil || t.any || !t.only {
-		return
-	}
-	path := elems(t.path)
-	there := output.Look(path)
-	if there.Missing {
-		p.notDeclared(name, t, there, output.Look(path[:there.At]).Types)
-		return
-	}
-	if !t.bare {
-		return // a string in any case; the input schema was asked about that
-	}
-	mine := p.plan.Steps[d.step].Tool
-	wanted := p.tools[mine].Input.Look(t.into).Types
-	if tool.Disjoint(there.Types, wanted) && p.col.wants(fault.InvalidArguments) {
-		p.col.add(fault.InvalidArguments, t.at,
-			fmt.Sprintf("%s%s is %s by the output schema of %q, but %q takes %s here", refPrefix, clip(t.text), oneOfTypes(there.Types), name, mine, oneOfTypes(wanted)),
-			"refer to another field, or let a step between them convert it")
-	}
 }
 
 // elems gives a path as package tool has it.

@@ -34,13 +34,7 @@ func (w *walker) keep(h *hole, below string) {
 		return
 	}
 	d := &w.p.dependents[last]
-	into := make([]tool.Elem, len(w.path))
-	for i, t := range w.path {
-		into[i] = tool.Elem{Key: t.made, Index: t.index, IsKey: t.isKey}
-		if t.isKey {
-			into[i].Index = noIndex
-		}
-	}
+	into := w.into()
 	at := w.pointer() + below
 	for _, t := range h.targets {
 		u := use{target: t, at: at, into: into, bare: !h.text, only: len(h.targets) == 1 && h.def == ""}

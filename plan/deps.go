@@ -1,8 +1,10 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/stepjet/stepjet/fault"
@@ -29,7 +31,11 @@ func (p *parser) stepDeps(i int) {
 func (p *parser) dependsOn(i int, n int32) {
 	at := p.below(p.stepAt(i), n)
 	if k := p.tape[n].kind; k != kArray {
-		p.invalid(at, `write "depends_on": ["a", "b"]`, "must be an array of step ids, but is "+p.shown(n))
+		hint := `write "depends_on": ["a", "b"]`
+		if k == kString {
+			hint = `write "depends_on": ` + listOfIDs(p.str(n))
+		}
+		p.invalid(at, hint, "must be an array of step ids, but is "+p.shown(n))
 		return
 	}
 	for item, v := 0, n+1; v < p.tape[n].next; item, v = item+1, p.tape[v].next {
@@ -41,9 +47,11 @@ func (p *parser) dependsOn(i int, n int32) {
 		dep, known := p.plan.ids[id]
 		if !known {
 			if p.col.wants(fault.UnknownRef) {
-				hint := p.idHint(id, "")
+				hint := p.idHint(i, id, strconv.Quote)
 				if plain, ok := strings.CutPrefix(id, refPrefix); ok {
-					hint = fmt.Sprintf("write the id alone: %q", clip(plain))
+					hint = fmt.Sprintf("write the id alone: %q", p.idAlone(plain))
+				} else if f, is := p.refs.foreign(id, p.knownStep); is {
+					hint = fmt.Sprintf("write the id alone: %q", f.id)
 				}
 				p.col.add(fault.UnknownRef, string(appendIndex([]byte(at.String()), item)), fmt.Sprintf("there is no step %q", clip(id)), hint)
 			}
@@ -51,6 +59,14 @@ func (p *parser) dependsOn(i int, n int32) {
 		}
 		p.depend(i, int(dep), func() string { return string(appendIndex([]byte(at.String()), item)) })
 	}
+}
+
+// idAlone gives the id that a reference begins with.
+func (p *parser) idAlone(text string) string {
+	if r, _, why := p.refs.parse(text, 0); why == "" {
+		return r.id
+	}
+	return clip(text)
 }
 
 // depend notes that step i waits for step dep. A step that waits for itself is reported here, where its place is known,
@@ -75,16 +91,44 @@ func (p *parser) depend(i, dep int, path func() string) {
 	p.col.add(fault.Cycle, path(), fmt.Sprintf("the step waits for itself: %s -> %s", clip(id), clip(id)), hint)
 }
 
-// idHint suggests a step id; around is written before it.
-func (p *parser) idHint(id, around string) string {
+// idHint suggests ids of steps in the place of one that there is not: those of the steps before the step in hand first, and
+// never its own; -1 for no step. write says how an id is written there.
+func (p *parser) idHint(step int, id string, write func(string) string) string {
 	ids := p.idList()
-	if near := p.near.nearest(id, ids); near != "" {
-		return fmt.Sprintf("did you mean %q?", around+near)
+	if near := p.nearIDs(step, id, ids, nil); len(near) > 0 {
+		return didYouMean(near, write)
 	}
 	if len(ids) == 0 {
 		return ""
 	}
 	return "the steps are: " + listSome(ids)
+}
+
+// nearIDs gives the ids most like one, those for which fits reports false last.
+func (p *parser) nearIDs(step int, id string, ids []string, fits func(id string) bool) []string {
+	near := p.near.nearest(id, ids)
+	if step >= 0 {
+		own := p.plan.Steps[step].ID
+		near = slices.DeleteFunc(near, func(n string) bool { return n == own })
+		slices.SortStableFunc(near, func(a, b string) int { // the list is in the order of steps
+			return cmp.Compare(p.after(step, a), p.after(step, b))
+		})
+	}
+	if fits == nil {
+		return near
+	}
+	if good := slices.DeleteFunc(slices.Clone(near), func(n string) bool { return !fits(n) }); len(good) > 0 {
+		return good
+	}
+	return near
+}
+
+// after is 0 for a step before the one in hand, 1 for one behind it.
+func (p *parser) after(step int, id string) int {
+	if int(p.plan.ids[id]) < step {
+		return 0
+	}
+	return 1
 }
 
 // idList gives the ids of all steps that have a valid one, in their order.

@@ -64,6 +64,8 @@ func pathText(path []elem) string {
 			b = append(b, `"]`...)
 		case e.index == hugeIndex:
 			b = append(b, "[…]"...)
+		case e.isEvery():
+			b = append(b, "[*]"...)
 		default:
 			b = append(strconv.AppendInt(append(b, '['), int64(e.index), 10), ']')
 		}

@@ -6,9 +6,9 @@ import (
 	"github.com/stepjet/stepjet/fault"
 )
 
-// Escape gives arguments that mean exactly a JSON object, whatever texts in it look like references: what Arguments makes
-// of them is that object again (plan language, rules 4 and 5). All that needs no escape keeps its bytes; the object itself
-// is given back where nothing needs one.
+// Escape gives arguments that mean exactly a JSON object, whatever texts in it look like references and whatever steps the
+// plan has: what Arguments makes of them is that object again (plan language, rules 4, 5, 9 and 10). All that needs no
+// escape keeps its bytes; the object itself is given back where nothing needs one.
 //
 // Errors: malformed_json for what is no JSON or deeper than arguments may be (MaxDepth less the plan around them),
 // duplicate_key, invalid_utf8, and invalid_arguments for what is no object.
@@ -26,7 +26,10 @@ func Escape(json []byte) ([]byte, error) {
 		return nil, fault.New(fault.InvalidArguments, "arguments are an object, but this is %s", s.tape[0].kind)
 	}
 	e := escaper{src: json, tape: s.tape}
-	e.value(0)
+	e.value(0, 1)
+	if e.deepest > s.limit {
+		return nil, fault.New(fault.MalformedJSON, "the object is nested too deep to be written as arguments").WithHint("flatten it")
+	}
 	if e.out == nil {
 		return json, nil
 	}
@@ -39,23 +42,43 @@ type escaper struct {
 	tape []node
 	out  []byte
 	from int // what of the source is not in out yet
+
+	deepest int // object that was put around a string
+	refs    refParser
 }
 
-func (e *escaper) value(n int32) {
+// value goes through a value that would be nested so deep if it had parts.
+func (e *escaper) value(n int32, depth int) {
 	v := &e.tape[n]
 	switch v.kind {
 	case kString:
-		e.text(n, escapeText)
+		if !e.verbatim(n, depth) {
+			e.text(n, escapeText)
+		}
 	case kArray:
 		for c := n + 1; c < v.next; c = e.tape[c].next {
-			e.value(c)
+			e.value(c, depth+1)
 		}
 	case kObject:
 		for k := n + 1; k < v.next; k = e.tape[k+1].next {
 			e.text(k, escapeKey)
-			e.value(k + 1)
+			e.value(k+1, depth+1)
 		}
 	}
+}
+
+// verbatim writes {"$text": …} for a string that would be another language's reference, were there such a step.
+func (e *escaper) verbatim(n int32, depth int) bool {
+	v := &e.tape[n]
+	text := spanText(e.src, span{v.start + 1, v.end - 1, v.flags})
+	if f, is := e.refs.foreign(text, func(string) bool { return true }); !is || f.digits {
+		return false
+	}
+	e.out = append(append(e.out, e.src[e.from:v.start]...), `{"$text":`...)
+	e.out = append(append(e.out, e.src[v.start:v.end]...), '}')
+	e.from = int(v.end)
+	e.deepest = max(e.deepest, depth)
+	return true
 }
 
 func (e *escaper) text(n int32, escape func(string) string) {
@@ -74,7 +97,7 @@ func (e *escaper) text(n int32, escape func(string) string) {
 
 // escapeKey gives the key that stands for s in arguments.
 func escapeKey(s string) string {
-	if n := dollars(s); n > 0 && s[n:] == "ref" {
+	if n := dollars(s); n > 0 && (s[n:] == "ref" || s[n:] == "text") {
 		return "$" + s
 	}
 	return escapeText(s)

@@ -28,12 +28,14 @@ func TestEscape(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ object, want string }{
 		{`{}`, `{}`},
-		{` {"a" : [1.0, "$5", "ref:", "$refs", "$ref", "$$ref"]} `, ` {"a" : [1.0, "$5", "ref:", "$refs", "$ref", "$$ref"]} `},
+		{` {"a" : [1.0, "$5", "ref:", "$ refs $", "see $ref", "$$ref"]} `, ` {"a" : [1.0, "$5", "ref:", {"$text":"$ refs $"}, "see $ref", "$$ref"]} `},
+		{`{"a":["{{a.x}}","ref:a","{{$ref:a}}"],"$text":"b"}`, `{"a":[{"$text":"{{a.x}}"},{"$text":"ref:a"},{"$text":"{{$ref:a}}"}],"$$text":"b"}`},
+		{`{"$text":{"$$text":"$ref"}}`, `{"$$text":{"$$$text":{"$text":"$ref"}}}`},
 		{`{"a":"$ref:b"}`, `{"a":"$$ref:b"}`},
 		{`{"a":"see ${ref:b}, $ref:c and $$$ref:d $"}`, `{"a":"see $${ref:b}, $$ref:c and $$$$$$ref:d $"}`},
 		{`{"a":"$ref:a || 1"}`, `{"a":"$$ref:a || 1"}`},
 		{`{"$ref":"b"}`, `{"$$ref":"b"}`},
-		{`{"$ref":{"$ref":1,"$$ref":2,"$$$ref":3},"x":[{"$ref":"$ref"}]}`, `{"$$ref":{"$$ref":1,"$$$ref":2,"$$$$ref":3},"x":[{"$$ref":"$ref"}]}`},
+		{`{"$ref":{"$ref":1,"$$ref":2,"$$$ref":3},"x":[{"$ref":"ref"}]}`, `{"$$ref":{"$$ref":1,"$$$ref":2,"$$$$ref":3},"x":[{"$$ref":"ref"}]}`},
 		{`{"$ref:a":1,"x ${ref:":2,"$$ref:":3,"$":4}`, `{"$$ref:a":1,"x $${ref:":2,"$$$$ref:":3,"$":4}`},
 		{`{"a":"\u0024ref:b \/ é\u00e9"}`, `{"a":"$$ref:b / éé"}`},
 		{`{"\u0024ref":"\"$ref:\n"}`, `{"$$ref":"\"$$ref:\n"}`},
@@ -62,6 +64,8 @@ func TestEscapeRefuses(t *testing.T) {
 		_, err := plan.Escape([]byte(text))
 		require.Equal(t, code, fault.As(err).Code, text)
 	}
+	_, err := plan.Escape([]byte(`{"a":` + nested(60, `"{{x}}"`) + `}`)) // an object has to stand around the text
+	require.Equal(t, fault.MalformedJSON, fault.As(err).Code)
 	deepest := `{"a":` + nested(60, `"$ref:x"`) + `}`
 	got, err := plan.Escape([]byte(deepest))
 	require.NoError(t, err)
@@ -97,7 +101,7 @@ func decoded(t *testing.T, text []byte) (v any) {
 // Objects made of all that means something in a reference.
 func TestEscapeKeepsEveryObject(t *testing.T) {
 	t.Parallel()
-	crumbs := []string{"$", "$$", "$ref", "$ref:", "${ref:", "ref:", "{ref:", "a", "}", " ", "||", ".x", `"`, `\`, "é", "\n", "[0]", "ref"}
+	crumbs := []string{"$", "$$", "$ref", "$ref:", "${ref:", "ref:", "{ref:", "a", "}", " ", "||", ".x", `"`, `\`, "é", "\n", "[0]", "ref", "$text", "{{", "}}", "<a>", "#", "steps."}
 	r := rand.New(rand.NewPCG(5, 6))
 	text := func() string {
 		s := ""

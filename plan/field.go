@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/tool"
@@ -12,6 +13,7 @@ type level struct {
 	name    string            // as in "a field of …"
 	fields  []string          // in the order of their numbers
 	aliases map[string]string // what models write instead, and the field they mean
+	labels  []label           // likewise, where that field is absent
 	other   *level            // where a field may have been misplaced from
 	move    string            // hint for a field of this level that stands elsewhere
 }
@@ -52,13 +54,11 @@ var (
 		aliases: map[string]string{"outputs": "output_steps"},
 	}
 	stepLevel = &level{
-		name:   "a step",
-		move:   "move it into the step that it is for",
-		fields: []string{"id", "tool", "arguments", "depends_on", "timeout", "retry", "optional", "for_each"},
-		aliases: map[string]string{
-			"args": "arguments", "params": "arguments", "parameters": "arguments", "input": "arguments", "inputs": "arguments",
-			"depends": "depends_on", "needs": "depends_on", "after": "depends_on", "retries": "retry",
-		},
+		name:    "a step",
+		move:    "move it into the step that it is for",
+		fields:  []string{"id", "tool", "arguments", "depends_on", "timeout", "retry", "optional", "for_each"},
+		aliases: stepAliases,
+		labels:  stepLabels,
 	}
 	forEachLevel = &level{name: "for_each", fields: []string{"in", "as"}}
 	retryLevel   = &level{name: "retry", fields: []string{"max_attempts", "backoff"}}
@@ -89,6 +89,7 @@ type members [maxFields]int32
 // it is read as what it was meant to be, so that the report says nothing about what only seems to be missing.
 func (p *parser) fields(l *level, object int32, at place) (m members) {
 	var meant members
+	var labels []int32
 	end := p.tape[object].next
 	for i := object + 1; i < end; {
 		value := i + 1
@@ -97,7 +98,9 @@ func (p *parser) fields(l *level, object int32, at place) (m members) {
 			if m[f] == 0 { // a second one is a duplicate_key
 				m[f] = value
 			}
-		} else if f := p.unknownField(l, name, at); f >= 0 && meant[f] == 0 {
+		} else if slices.ContainsFunc(l.labels, func(x label) bool { return x.name == name }) {
+			labels = append(labels, i)
+		} else if f := p.unknownField(l, i, at); f >= 0 && meant[f] == 0 {
 			meant[f] = value
 		}
 		i = p.tape[value].next
@@ -110,6 +113,7 @@ func (p *parser) fields(l *level, object int32, at place) (m members) {
 			m[f] = 0
 		}
 	}
+	p.byLabels(l, labels, &m, at)
 	return m
 }
 
@@ -123,10 +127,10 @@ func (l *level) number(name string) int {
 }
 
 // unknownField reports a field that the level doesn't know, and gives the number of the one that was meant, or -1.
-func (p *parser) unknownField(l *level, name string, at place) int {
+func (p *parser) unknownField(l *level, key int32, at place) int {
+	name := p.keyName(key)
 	if meant := l.aliases[name]; meant != "" {
-		p.fieldProblem(at, name, fmt.Sprintf("%q is not a field of %s", name, l.name), fmt.Sprintf("write %q", meant))
-		return l.number(meant)
+		return p.meantField(l, key, meant, at)
 	}
 	if l.other != nil {
 		if hint := reserved[name]; hint != "" {
@@ -134,18 +138,50 @@ func (p *parser) unknownField(l *level, name string, at place) int {
 			return -1
 		}
 		if l.other.number(name) >= 0 {
-			p.fieldProblem(at, name, fmt.Sprintf("%q is a field of %s, not of %s", name, l.other.name, l.name), l.other.move)
+			p.fieldProblem(at, name, fmt.Sprintf("%q is a field of %s, not of %s", name, l.other.name, l.name), p.moveHint(l, name, key+1))
 			return -1
 		}
 	}
 	if meant := tool.NearMiss(name, l.fields...); meant != "" {
-		p.fieldProblem(at, name, fmt.Sprintf("%q is not a field of %s", clip(name), l.name), fmt.Sprintf("did you mean %q?", meant))
-		return l.number(meant)
+		return p.meantField(l, key, meant, at)
 	}
-	if p.col.wantsWarning() {
-		p.col.warn(string(appendToken([]byte(at.String()), name)), fmt.Sprintf("%q is not a field of %s; it is ignored", clip(name), l.name))
-	}
+	p.foreign(l, key, at)
 	return -1
+}
+
+// meantField reports a field that stands for another one, and gives that one's number if the value can be read as its own.
+func (p *parser) meantField(l *level, key int32, meant string, at place) int {
+	name := p.keyName(key)
+	hint, read := p.aliasHint(l, name, meant, key+1)
+	p.fieldProblem(at, name, fmt.Sprintf("%q is not a field of %s", clip(name), l.name), hint)
+	if !read {
+		return -1
+	}
+	return l.number(meant)
+}
+
+// moveHint says where a field of the other level belongs.
+func (p *parser) moveHint(l *level, name string, value int32) string {
+	if p.tape[value].kind == kNull {
+		return "leave it out"
+	}
+	if name == "on_failure" && p.tape[value].kind == kString && p.str(value) == "continue" {
+		return `write "optional": true if others can do without this step; "on_failure" stands beside "steps", and "continue" is its default`
+	}
+	return l.other.move + ": " + p.written(name, value)
+}
+
+// foreign warns of a field that nobody knows. It is remembered: it may be what makes something else go wrong.
+func (p *parser) foreign(l *level, key int32, at place) {
+	name := p.keyName(key)
+	warning := -1
+	if p.col.wantsWarning() {
+		warning = len(p.col.Warnings)
+		p.col.warn(fault.UnknownField, string(appendToken([]byte(at.String()), name)), fmt.Sprintf("%q is not a field of %s; it is ignored", clip(name), l.name), "")
+	}
+	if l == planLevel || l == stepLevel {
+		p.strangers = append(p.strangers, stranger{key: key, warning: warning})
+	}
 }
 
 func (p *parser) fieldProblem(at place, name, message, hint string) {

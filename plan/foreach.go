@@ -116,6 +116,10 @@ func (p *parser) isList(i int, n int32) bool {
 		return false
 	}
 	text := p.str(n)
+	w.step = i
+	if f, is := p.refs.foreign(text, w.known); is && !f.digits && !w.refersTo(f.id) {
+		return true // the walker says what is wrong with it
+	}
 	taken := p.refs.parseText(text)
 	if taken.whole {
 		return true

@@ -214,7 +214,7 @@ func TestItems(t *testing.T) {
 		{`"$ref:a.temp"`, `<unresolved_ref> there is no list: $ref:a.temp is a number`},
 		{`"$ref:a.no"`, `<unresolved_ref> there is no list: $ref:a.no is null or missing`},
 		{`"$ref:b"`, `<unresolved_ref> there is no list: $ref:b is null or missing`},
-		{`"$ref:gone.items"`, `<unresolved_ref> there is no list: $ref:gone.items is null or missing`},
+		{`"$ref:gone.items"`, `<unresolved_ref> there is no list: $ref:gone.items found nothing; step "gone" did not succeed`},
 		{`"$ref:a.city.x"`, `<unresolved_ref> $ref:a.city.x: what is there is a string, which has no key "x"`},
 	} {
 		require.Equal(t, c.want, listItems(t, c.in, ""), c.in)

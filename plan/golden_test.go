@@ -48,7 +48,14 @@ func TestReports(t *testing.T) {
 
 func write(b *strings.Builder, kind string, list []fault.Problem) {
 	for _, p := range list {
-		fmt.Fprintf(b, "%s %s at %q\n    %s\n", kind, p.Code, p.Path, p.Message)
+		fmt.Fprintf(b, "%s %s at %q", kind, p.Code, p.Path)
+		if p.Step != "" {
+			fmt.Fprintf(b, " of step %s", p.Step)
+		}
+		if p.Count > 0 {
+			fmt.Fprintf(b, ", in %d places: %q", p.Count, p.Paths)
+		}
+		fmt.Fprintf(b, "\n    %s\n", p.Message)
 		if p.Hint != "" {
 			fmt.Fprintf(b, "    hint: %s\n", p.Hint)
 		}

@@ -92,7 +92,7 @@ func first(problems []fault.Problem) []fault.Problem { return problems[:min(len(
 
 func TestReportsAreCapped(t *testing.T) {
 	t.Parallel()
-	_, r := plan.Parse([]byte(`{"steps":[`+repeat(3000, `{"id":"s%d","tool":"nope"}`)+`,{"id":"x","tool":"echo","arguments":{"x":"$ref:zz"}}],"output_steps":["q","q2"]}`), corpusTools(t))
+	_, r := plan.Parse([]byte(`{"steps":[`+repeat(3000, `{"id":"s%d","tool":"nope%d"}`)+`,{"id":"x","tool":"echo","arguments":{"x":"$ref:zz"}}],"output_steps":["q","q2"]}`), corpusTools(t))
 	require.Len(t, r.Problems, plan.MaxProblems+3)
 	require.Equal(t, []string{"unknown_output_step", "unknown_ref", "unknown_tool"}, codes(r.Problems), "every code appears")
 	last := r.Problems[len(r.Problems)-1]
@@ -101,5 +101,50 @@ func TestReportsAreCapped(t *testing.T) {
 	_, r = plan.Parse([]byte(steps(`{"id":"a","tool":"echo",`+repeat(300, `"field%d":1`)+`}`)), nil)
 	require.Empty(t, r.Problems)
 	require.Len(t, r.Warnings, plan.MaxWarnings+1)
-	require.Equal(t, "200 more unknown fields are not listed", r.Warnings[plan.MaxWarnings].Message)
+	require.Equal(t, "200 more warnings are not listed", r.Warnings[plan.MaxWarnings].Message)
+}
+
+// Problems that differ only in their place are one: ten thousand equal ones do not hide what else is wrong.
+func TestEqualProblemsAreOne(t *testing.T) {
+	t.Parallel()
+	_, r := plan.Parse([]byte(`{"steps":[`+repeat(9_998, `{"id":"s%d","tool":"nope"}`)+`,{"id":"x","tool":"echo","arguments":{"x":"$ref:zz"}},{"id":"y","tool":"echo","arguments":{"x":"$ref:zz"}}]}`), corpusTools(t))
+	require.Len(t, r.Problems, 2)
+	p := r.Problems[0]
+	require.Equal(t, 9_998, p.Count)
+	require.Equal(t, 9_998, p.Places())
+	require.Equal(t, "/steps/0/tool", p.Path)
+	require.Equal(t, "s0", p.Step, "the step of the first place")
+	require.Equal(t, []string{"/steps/0/tool", "/steps/1/tool", "/steps/2/tool", "/steps/3/tool", "/steps/4/tool"}, p.Paths)
+	require.Equal(t, 2, r.Problems[1].Count)
+	require.Equal(t, "x", r.Problems[1].Step)
+
+	_, r = plan.Parse([]byte(steps(`{"id":"a","tool":"nope"},{"id":"b","tool":"other"}`)), corpusTools(t))
+	require.Len(t, r.Problems, 2, "what is worded otherwise stands by itself")
+	require.Zero(t, r.Problems[0].Count)
+	require.Nil(t, r.Problems[0].Paths)
+	require.Equal(t, "b", r.Problems[1].Step)
+
+	_, r = plan.Parse([]byte(`{"steps":[{"id":"a b","tool":"nope"}],"on_failure":"x"}`), corpusTools(t))
+	require.Empty(t, r.Problems[0].Step, "of the plan itself")
+	require.Empty(t, r.Problems[1].Step, "an id that is none")
+}
+
+// Thousands of steps, each of which asks a schema for as much as one may, are stopped together.
+func TestSchemasOfAllStepsShareTheirSteps(t *testing.T) {
+	t.Parallel()
+	tools := catalog{"t": schema(t, `{"type":"object","properties":{"x":{"allOf":[`+repeat(100, `{"contains":{"const":%d}}`)+`]}}}`)}
+	step := `{"id":"s%d","tool":"t","arguments":{"x":[` + repeat(100, `%d`) + `]}}`
+	p, r := plan.Parse([]byte(steps(strings.ReplaceAll(step, "s%d", "one"))), tools)
+	require.NotNil(t, p, "%v", r.Problems)
+	start := time.Now()
+	all := make([]string, 2_000)
+	for i := range all {
+		all[i] = strings.ReplaceAll(step, "s%d", fmt.Sprintf("s%d", i))
+	}
+	p, r = plan.Parse([]byte(steps(strings.Join(all, ","))), tools)
+	require.Nil(t, p)
+	require.Equal(t, []string{"invalid_arguments"}, codes(r.Problems))
+	require.Contains(t, r.Problems[0].Message, "too many steps")
+	require.Contains(t, r.Problems[0].Hint, "simplify the tool's schema")
+	require.Less(t, time.Since(start), 60*time.Second) // a few seconds at most
 }

@@ -46,7 +46,8 @@ func (r *Resolver) list(step int, result func(dep int) (json []byte, ok bool)) (
 	var value []byte
 	var err *fault.Error
 	if t.whole {
-		value, err = r.resolve(&t.holes[0], nil, result)
+		r.left = maxGoneThrough
+		value, err = r.resolve(&t.holes[0], nil, r.limit(), result)
 	} else {
 		value, err = r.fill(t, nil, result)
 	}
@@ -54,7 +55,13 @@ func (r *Resolver) list(step int, result func(dep int) (json []byte, ok bool)) (
 	case err != nil:
 		return nil, err
 	case len(value) == 0 || value[0] == 'n':
-		return nil, fault.New(fault.UnresolvedRef, "there is no list: %s is null or missing", listText(t)).
+		why := listText(t) + " is null or missing"
+		if t.whole {
+			if saw, missed := r.missed(&t.holes[0], nil, result); missed {
+				why = listText(t) + " found nothing; " + saw
+			}
+		}
+		return nil, fault.New(fault.UnresolvedRef, "there is no list: %s", why).
 			WithHint("have it come to an array; an empty one is fine")
 	case value[0] != '[':
 		return nil, fault.New(fault.UnresolvedRef, "there is no list: %s is %s", listText(t), kindOf(value)).

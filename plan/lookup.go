@@ -11,11 +11,13 @@ type found uint8
 const (
 	isThere found = iota // a value, perhaps null
 	missing              // nothing there
-	notInto              // the path goes into a string, a number or a boolean
+	notInto              // the path goes into a string, a number or a boolean, or [*] into an object
+	isMany               // an array whose items the path goes on with (rule 8)
 )
 
-// lookup follows a path into a JSON value and gives the bytes of what is there, exactly as they stand (rule 6). stop is
-// the number of elements of the path that were followed. It reads the value once up to that place, skipping what it has
+// lookup follows a path into a JSON value and gives the bytes of what is there, exactly as they stand (rule 6), up to the
+// first [*]. stop is the number of elements of the path that were followed; where it goes no further, at begins with the
+// value that it stopped at. It reads the value once up to that place, skipping what it has
 // no need of, and allocates nothing unless a key has escapes or the value is large. The value is one that Output has passed; of anything else
 // it makes some value or none, but never reads beyond it.
 func (r *Resolver) lookup(dep int, value []byte, path []elem) (at []byte, stop int, f found) {
@@ -24,25 +26,31 @@ func (r *Resolver) lookup(dep int, value []byte, path []elem) (at []byte, stop i
 		if i >= len(value) {
 			return nil, n, missing
 		}
-		e := &path[n]
+		e, from := &path[n], i
 		switch value[i] {
 		case '{':
-			if !e.isKey {
-				return nil, n, missing
+			switch {
+			case e.isEvery():
+				return value[i:], n, notInto
+			case !e.isKey:
+				return value[i:], n, missing
 			}
 			i = r.member(dep, value, i, e.key)
 		case '[':
-			if e.index < 0 {
-				return nil, n, missing
+			switch {
+			case e.isEvery():
+				return value[i:skipValue(value, i)], n, isMany
+			case e.index < 0:
+				return value[i:], n, missing
 			}
 			i = r.item(dep, value, i, e.index)
 		case 'n':
-			return nil, n, missing
+			return value[i:], n, missing
 		default:
-			return nil, n, notInto
+			return value[i:], n, notInto
 		}
 		if i < 0 {
-			return nil, n, missing
+			return value[from:], n, missing
 		}
 	}
 	end := skipValue(value, i)

@@ -2,6 +2,8 @@ package plan
 
 import (
 	"strings"
+
+	"github.com/stepjet/stepjet/tool"
 )
 
 // suggester finds the name that was probably meant. Its whole work is bounded, so that a plan of thousands of wrong
@@ -11,109 +13,31 @@ type suggester struct{ left int }
 // maxSuggestWork is the number of names that one report may be compared with.
 const maxSuggestWork = 200_000
 
-// nearest gives the name most like s, or "": one that is equal but for case, "_" and "-", else one at most two edits
-// away (one for short names), else one that holds s or is held by it.
-func (g *suggester) nearest(s string, names []string) string {
-	if s == "" || len(s) > maxNearName {
-		return ""
-	}
+// nearest gives the names most like s (tool.Nearest); none once the bound is reached.
+func (g *suggester) nearest(s string, names []string) []string {
 	if g.left -= len(names); g.left < 0 {
-		return ""
+		return nil
 	}
-	best, distance := "", 3
-	if len(s) <= 4 {
-		distance = 2
-	}
-	part := ""
-	for _, n := range names {
-		if n == s || len(n) > maxNearName {
-			continue
-		}
-		if sameLetters(n, s) {
-			return n
-		}
-		if d := edits(s, n, distance); d < distance {
-			best, distance = n, d
-		}
-		if part == "" && min(len(n), len(s)) >= 4 && (strings.Contains(n, s) || strings.Contains(s, n)) {
-			part = n
-		}
-	}
-	if best == "" {
-		return part
-	}
-	return best
+	return tool.Nearest(s, names)
 }
 
-// maxNearName is the longest name that is compared.
-const maxNearName = 128
-
-// sameLetters reports whether two names are equal but for case, "_" and "-".
-func sameLetters(a, b string) bool {
-	i, j := 0, 0
-	for {
-		for i < len(a) && (a[i] == '_' || a[i] == '-') {
-			i++
+// didYouMean asks for one of some names, each as it would be written.
+func didYouMean(names []string, write func(string) string) string {
+	var b strings.Builder
+	b.WriteString("did you mean ")
+	for i, n := range names {
+		switch {
+		case i == maxListed:
+			b.WriteString(", …?")
+			return b.String()
+		case i > 0 && i == len(names)-1:
+			b.WriteString(" or ")
+		case i > 0:
+			b.WriteString(", ")
 		}
-		for j < len(b) && (b[j] == '_' || b[j] == '-') {
-			j++
-		}
-		if i == len(a) || j == len(b) {
-			return i == len(a) && j == len(b)
-		}
-		if lower(a[i]) != lower(b[j]) {
-			return false
-		}
-		i++
-		j++
+		b.WriteString(write(n))
 	}
-}
-
-func lower(c byte) byte {
-	if c >= 'A' && c <= 'Z' {
-		return c + 'a' - 'A'
-	}
-	return c
-}
-
-// edits gives the number of bytes to insert, remove or exchange, or two neighbours to swap, to make b of a; limit where
-// it is that many or more.
-func edits(a, b string, limit int) int {
-	if abs(len(a)-len(b)) >= limit {
-		return limit
-	}
-	var rows [3][maxNearName + 1]int
-	before, prev, row := &rows[0], &rows[1], &rows[2]
-	for j := 0; j <= len(b); j++ {
-		prev[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		row[0] = i
-		least := i
-		for j := 1; j <= len(b); j++ {
-			d := prev[j-1]
-			if a[i-1] != b[j-1] {
-				d = min(d, prev[j], row[j-1]) + 1
-				if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-					d = min(d, before[j-2]+1)
-				}
-			}
-			row[j] = d
-			least = min(least, d)
-		}
-		if least >= limit {
-			return limit
-		}
-		before, prev, row = prev, row, before
-	}
-	return min(prev[len(b)], limit)
-}
-
-func abs(n int) int {
-	if n < 0 {
-		return -n
-	}
-	return n
+	return b.String() + "?"
 }
 
 // maxListed is the most names that a hint lists.

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"strings"
 	"time"
 
@@ -20,7 +21,7 @@ func (p *parser) oneOf(n int32, parent place, words ...string) int {
 			}
 		}
 	}
-	p.invalid(p.below(parent, n), "", `must be "`+strings.Join(words, `" or "`)+`", but is `+p.shown(n))
+	p.invalid(p.below(parent, n), p.wordHint(n, words), `must be "`+strings.Join(words, `" or "`)+`", but is `+p.shown(n))
 	return 0
 }
 
@@ -32,7 +33,11 @@ func (p *parser) duration(n int32, parent place) (time.Duration, bool) {
 	at := p.below(parent, n)
 	const hint = `write a duration as a string: "500ms", "30s", "5m" or "2h"`
 	if p.tape[n].kind != kString {
-		p.invalid(at, hint, "must be a string, but is "+p.shown(n))
+		seconds := hint
+		if p.tape[n].kind == kNumber {
+			seconds = fmt.Sprintf(`write "%ss" for %[1]s seconds, "%[1]sms" for milliseconds`, p.shown(n))
+		}
+		p.invalid(at, seconds, "must be a string, but is "+p.shown(n))
 		return 0, false
 	}
 	d, err := time.ParseDuration(p.str(n))

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"strconv"
 
 	"github.com/stepjet/stepjet/fault"
 )
@@ -12,24 +13,24 @@ func Parse(body []byte, c Catalog) (*Plan, Report) { return ParseLimited(body, c
 
 // ParseLimited is Parse with other limits.
 func ParseLimited(body []byte, c Catalog, l Limits) (*Plan, Report) {
-	p := &parser{catalog: c, near: suggester{left: maxSuggestWork}}
+	p := &parser{catalog: c, near: suggester{left: maxSuggestWork}, schemaSteps: maxSchemaSteps + schemaStepsPerByte*len(body)}
 	if l.MaxBytes <= 0 {
 		l.MaxBytes = MaxBytes
 	}
 	if len(body) > l.MaxBytes {
 		p.col.addf(fault.LimitExceeded, "", "split it into several plans, or let tools fetch large data themselves",
 			"the plan has %d bytes, at most %d are allowed", len(body), l.MaxBytes)
-		return nil, p.col.report()
+		return nil, p.report()
 	}
 	if p.scan(body) {
 		p.document()
 	}
 	if p.col.failed() {
-		return nil, p.col.report()
+		return nil, p.report()
 	}
 	p.plan.link()
 	p.plan.slim()
-	return p.plan, p.col.report()
+	return p.plan, p.report()
 }
 
 // parser is one reading of one plan.
@@ -39,9 +40,13 @@ type parser struct {
 	tape    []node
 	col     collector
 	near    suggester
-	plan    *Plan
+	// schemaSteps is what is left of the steps that all checks against schemas may take.
+	schemaSteps int
+	plan        *Plan
 
-	stepsAt   string // pointer of the array of steps
+	inside    map[int32]string // values that were read as a step's own, and the object in it that they stand in
+	strangers []stranger       // fields of the plan and its steps that nobody knows
+	stepsAt   string           // pointer of the array of steps
 	steps     []stepNodes
 	tools     map[string]knownTool
 	names     []string // of the catalog, once they were needed
@@ -56,15 +61,25 @@ type parser struct {
 	text      []byte   // scratch
 	selfLoops []int    // steps that refer to themselves; reported already
 
+	right   map[string]bool // whom the references of the step rightOf−1 refer to, once that was asked for
+	rightOf int
+
 	dependent  bool        // some tool depends on another
 	dependents []dependent // steps that call such a tool
+}
+
+// stranger is a field that nobody knows.
+type stranger struct {
+	key     int32
+	warning int // its warning's place in the report; -1 where it has none
 }
 
 // stepNodes are the parts of a step that are read once all ids are known.
 type stepNodes struct {
 	arguments, dependsOn, tool, forEach, in, as int32
 
-	unsure bool // something is wrong with its references, so that nobody knows where its data comes from
+	strangers [2]int32 // from and up to which of the strangers are its own
+	unsure    bool     // something is wrong with its references, so that nobody knows where its data comes from
 }
 
 // scan reads the text into the tape. It reports false where nothing can be made of it.
@@ -108,6 +123,9 @@ func (p *parser) flaw(prefix string) func(*scanner, fault.Code, *span) {
 // document reads the plan's own fields, and then its steps.
 func (p *parser) document() {
 	p.plan = &Plan{Timeout: MaxTimeout}
+	if p.wrapped() {
+		return
+	}
 	m := p.fields(planLevel, 0, planPlace)
 	p.plan.OnFailure = OnFailure(p.oneOf(m[planOnFailure], planPlace, "continue", "stop"))
 	p.plan.OnMissing = OnMissing(p.oneOf(m[planOnMissing], planPlace, "null", "error"))
@@ -125,13 +143,17 @@ func (p *parser) document() {
 // array of steps.
 func (p *parser) readSteps(n int32) bool {
 	if n == 0 {
-		p.col.addf(fault.EmptyPlan, "", `write {"steps": [{"id": "a", "tool": "…", "arguments": {}}]}`, "the plan has no steps")
+		hint := `write {"steps": [{"id": "a", "tool": "…", "arguments": {}}]}`
+		if key, ok := p.seemsSteps(); ok {
+			hint = fmt.Sprintf(`write "steps" for %q`, key)
+		}
+		p.col.addf(fault.EmptyPlan, "", hint, "the plan has no steps")
 		return false
 	}
 	at := p.below(planPlace, n)
 	p.stepsAt = at.String()
 	if k := p.tape[n].kind; k != kArray {
-		p.col.addf(fault.InvalidValue, at.String(), `write "steps": [{"id": "a", "tool": "…", "arguments": {}}]`, "steps must be an array, but is %s", k)
+		p.col.addf(fault.InvalidValue, at.String(), p.stepsHint(n), "steps must be an array, but is %s", k)
 		return false
 	}
 	count := p.count(n)
@@ -194,7 +216,11 @@ func (p *parser) outputs(n int32) {
 	}
 	at := p.below(planPlace, n)
 	if k := p.tape[n].kind; k != kArray {
-		p.col.addf(fault.InvalidValue, at.String(), `write "output_steps": ["a", "b"]`, "output_steps must be an array of step ids, but is %s", k)
+		hint := `write "output_steps": ["a", "b"]`
+		if k == kString {
+			hint = `write "output_steps": ` + listOfIDs(p.str(n))
+		}
+		p.col.addf(fault.InvalidValue, at.String(), hint, "output_steps must be an array of step ids, but is %s", k)
 		return
 	}
 	seen := make(map[string]bool, 8)
@@ -208,7 +234,7 @@ func (p *parser) outputs(n int32) {
 		switch {
 		case !known:
 			if p.col.wants(fault.UnknownOutputStep) {
-				p.col.add(fault.UnknownOutputStep, string(appendIndex([]byte(at.String()), i)), fmt.Sprintf("there is no step %q", clip(id)), p.idHint(id, ""))
+				p.col.add(fault.UnknownOutputStep, string(appendIndex([]byte(at.String()), i)), fmt.Sprintf("there is no step %q", clip(id)), p.idHint(-1, id, strconv.Quote))
 			}
 		case seen[id]:
 			p.itemProblem(fault.DuplicateOutputStep, at, i, "name each step once", "%q is named twice", clip(id))

@@ -14,11 +14,16 @@ import (
 	"github.com/stepjet/stepjet/tool"
 )
 
-// found gives problems as "code path", in their order.
+// found gives problems as "code path", in their order; one that stands in several places by each that it lists.
 func found(problems []fault.Problem) []string {
 	list := []string{}
 	for _, p := range problems {
-		list = append(list, string(p.Code)+" "+p.Path)
+		if p.Count == 0 {
+			p.Paths = []string{p.Path}
+		}
+		for _, path := range p.Paths {
+			list = append(list, string(p.Code)+" "+path)
+		}
 	}
 	return list
 }
@@ -133,9 +138,10 @@ func TestUnknownFields(t *testing.T) {
 		},
 		"step": {
 			errors: []string{"ID", "Id", "i_d", "Tool", "tools", "tol", "tooL", "argument", "Arguments", "args", "params", "parameters", "input", "inputs",
-				"depends", "needs", "after", "retries", "dependsOn", "depend_on", "Retry", "retri", "timeOut", "Optional", "forEach", "foreach", "For_Each", "for-each", "foreachs", "if", "when",
+				"depends", "dependencies", "deps", "dep", "needs", "requires", "prerequisites", "wait_for", "after", "retries", "on_error", "continue_on_error", "dependsOn", "depend_on", "Retry", "retri", "timeOut", "Optional", "forEach", "foreach", "For_Each", "for-each", "foreachs", "if", "when",
 				"approval", "version", "priority", "batch", "steps", "output_steps", "on_failure", "on_missing", "schedule"},
-			warnings: []string{"thought", "description", "ids", "name", "type", "arg", "Args", "outputs", "output", "comment", "onFailure", "iff", "optionally"},
+			warnings: []string{"thought", "description", "ids", "name", "type", "arg", "Args", "outputs", "output", "comment", "onFailure", "iff", "optionally", "tool_name", "function", "action", "step_id",
+				"Needs", "waitfor", "priorities"},
 		},
 		"retry":   {errors: []string{"maxAttempts", "max_attempt", "MAX_ATTEMPTS", "back_off", "backof"}, warnings: []string{"attempts", "if", "version", "timeout", "args", "id"}},
 		"backoff": {errors: []string{"initialMs", "max_m", "Strategy", "jiter", "maxms"}, warnings: []string{"initial", "max", "factor", "batch", "steps"}},

@@ -24,7 +24,12 @@ func (a place) in(field string) place {
 }
 
 // below gives the place of a field's value, under the name that the plan gives it.
-func (p *parser) below(a place, n int32) place { return a.in(p.keyName(n - 1)) }
+func (p *parser) below(a place, n int32) place {
+	if object := p.inside[n]; object != "" {
+		a = a.in(object)
+	}
+	return a.in(p.keyName(n - 1))
+}
 
 func (a place) String() string {
 	var b []byte

@@ -9,7 +9,7 @@ import (
 // Limits of references (plan language, "limit_exceeded").
 const (
 	// MaxRefs is the most references in the arguments of one step; each alternative counts.
-	MaxRefs = 256
+	MaxRefs = 4096
 	// MaxPath is the longest path of a reference, in bytes.
 	MaxPath = 1024
 	// MaxID is the longest step id, in bytes.
@@ -18,7 +18,7 @@ const (
 
 // elem is one element of a path. What it means depends on the value that it goes into (plan language, rule 6).
 type elem struct {
-	key   string // the member of an object; unused for [n]
+	key   string // the member of an object; unused for [n] and [*]
 	index int    // the item of an array, or one of:
 	isKey bool   // may be a member of an object; [n] may not
 }
@@ -26,7 +26,10 @@ type elem struct {
 const (
 	noIndex   = -1 // never an item
 	hugeIndex = -2 // an item that no array has: the number is beyond int
+	everyItem = -3 // [*]: goes on with each item (rule 8)
 )
+
+func (e *elem) isEvery() bool { return e.index == everyItem }
 
 // ref is a reference: a step and a path into its result.
 type ref struct {
@@ -113,11 +116,15 @@ func (p *refParser) dot(s string, i int) int {
 	return j
 }
 
-// bracket reads "[" index "]" or "[" JSON-string "]".
+// bracket reads "[" index "]", "[" JSON-string "]" or "[*]".
 func (p *refParser) bracket(s string, i int) (end int, why string) {
 	j := i + 1
 	if j < len(s) && s[j] == '"' {
 		return p.quoted(s, i)
+	}
+	if strings.HasPrefix(s[j:], "*]") {
+		p.elems = append(p.elems, elem{index: everyItem})
+		return j + 2, ""
 	}
 	for j < len(s) && isIDByte(s[j]) {
 		j++
@@ -136,7 +143,7 @@ func (p *refParser) bracket(s string, i int) (end int, why string) {
 	return j + 1, ""
 }
 
-const badIndex = `in brackets stands an index (0, 1, 2, …) or a key in double quotes (["key"])`
+const badIndex = `in brackets stands an index (0, 1, 2, …), * for every item, or a key in double quotes (["key"])`
 
 // quoted reads ["key"], where "key" is a JSON string.
 func (p *refParser) quoted(s string, i int) (end int, why string) {

@@ -199,7 +199,83 @@ func TestReferences(t *testing.T) {
 		{`"costs $5, $$ and $refund, $ref, ${x} and $$ref:b"`, `"costs $5, $$ and $refund, $ref, ${x} and $ref:b"`},
 		{`"$ref:a.city costs $$ref:x"`, `"Tokyo costs $ref:x"`},
 		{`"$"`, `"$"`},
-		{`"$Ref:a"`, `"$Ref:a"`},
+
+		// Rule 8: projections.
+		{`"$ref:a.list[*].id"`, `<unresolved_ref>`},
+		{`"$ref:a.list[*].id || 1"`, `["x"]`},
+		{`"$ref:a.list[*]"`, `[10,{"id":"x"},[1, 2],null,"5"]`},
+		{`"$ref:a.list[2][*]"`, `[1,2]`},
+		{`"$ref:a.list[2][*].x || 3"`, `[]`},
+		{`"$ref:a.deep.a.b[*].c[*]"`, `[7]`},
+		{`"$ref:a.deep.a.b[*].c"`, `[[ 7 ]]`},
+		{`"$ref:a.deep.a.b[*].nope"`, `[]`},
+		{`"$ref:a.no[*].x"`, `null`},
+		{`"$ref:gone[*]"`, `null`},
+		{`"$ref:b[*]"`, `null`},
+		{`"$ref:a.no[*] || 1"`, `1`},
+		{`"$ref:a.o[*]"`, `<unresolved_ref>`},
+		{`"$ref:a.city[*]"`, `<unresolved_ref>`},
+		{`"$ref:a.o[*] || $ref:a.city"`, `"Tokyo"`},
+		{`"$ref:a.list[*].id.x"`, `<unresolved_ref>`},
+		{`"$ref:a.list[*].id.x || 1"`, `[]`},
+		{`"$ref:a.list[*][*]"`, `<unresolved_ref>`},
+		{`"$ref:a.list[*][*] || 1"`, `[1,2]`},
+		{`"ids: $ref:a.deep.a.b[*].c."`, `"ids: [[ 7 ]]."`},
+		{`"${ref:a.list[2][*]}"`, `"[1,2]"`},
+		{`{"$ref":"a.deep.a.b[*].c"}`, `[[ 7 ]]`},
+		{`"$ref:a.list.*"`, `<invalid_ref>`},
+		{`"$ref:a.list[ * ]"`, `<invalid_ref>`},
+		{`"$ref:a.list[**]"`, `<invalid_ref>`},
+		{`"$ref:a.list[*"`, `<invalid_ref>`},
+		{`"$ref:a.list[\"*\"]"`, `null`},
+
+		// Rule 9: verbatim text.
+		{`{"$text":"{{a.x}} and $ref:zz \u00e9\/"}`, `"{{a.x}} and $ref:zz \u00e9\/"`},
+		{`[ { "\u0024text" : "$$ref:a" } ]`, `[ "$$ref:a" ]`},
+		{`{"$text":""}`, `""`},
+		{`{"$text":{"$search":"$ref:a.city"}}`, `{"$text":{"$search":"Tokyo"}}`},
+		{`{"$text":"$ref:a.city","x":1}`, `{"$text":"Tokyo","x":1}`},
+		{`{"$text":null}`, `{"$text":null}`},
+		{`{"$$text":"$ref:a.city"}`, `{"$text":"Tokyo"}`},
+		{`{"$$$text":1,"$texts":2}`, `{"$$text":1,"$texts":2}`},
+
+		// Rule 10: foreign forms.
+		{`"$Ref:a"`, `<invalid_ref>`},
+		{`"{{a.x}}"`, `<invalid_ref>`},
+		{`" {{ steps.a.list[0] }}\n"`, `<invalid_ref>`},
+		{`"${{a}}"`, `<invalid_ref>`},
+		{`"${a[\"k e.y\"]}"`, `<invalid_ref>`},
+		{`"{a.x}"`, `<invalid_ref>`},
+		{`"[[a.list[*].id]]"`, `<invalid_ref>`},
+		{`"<a.x>"`, `<invalid_ref>`},
+		{`"%a%"`, `<invalid_ref>`},
+		{`"$a.x$"`, `<invalid_ref>`},
+		{`"$a.x"`, `<invalid_ref>`},
+		{`"$.a.x"`, `<invalid_ref>`},
+		{`"#a"`, `<invalid_ref>`},
+		{`"@ a.x"`, `<invalid_ref>`},
+		{`"$steps.a.x"`, `<invalid_ref>`},
+		{`"ref:a"`, `<invalid_ref>`},
+		{`"REF: a.x"`, `<invalid_ref>`},
+		{`"$ref.a.x"`, `<invalid_ref>`},
+		{`"$REF a"`, `<invalid_ref>`},
+		{`"$REF:steps.a.x"`, `<invalid_ref>`},
+		{`"\u007ba}"`, `<invalid_ref>`},
+		{`"{{$ref:a.x}}"`, `<invalid_ref>`},
+		{`"< $ref:a.list[*].id >"`, `<invalid_ref>`},
+		{`"$$ref:a$"`, `"$ref:a$"`},
+		{`"$ref:steps.a.x"`, `<unknown_ref>`},
+		{`"{{zz.x}}"`, `"{{zz.x}}"`},
+		{`"{{a.x}"`, `"{{a.x}"`},
+		{`"a.x"`, `"a.x"`},
+		{`"(a.x)"`, `"(a.x)"`},
+		{`"{{a.x y}}"`, `"{{a.x y}}"`},
+		{`["$a.x","$ref:a.city"]`, `["$a.x","Tokyo"]`},
+		{`["{{$ref:a.city}}","${ref:a.city}"]`, `["{{Tokyo}}","Tokyo"]`},
+		{`["{{$ref:a.city}}","{{$ref:a.temp}}"]`, `<invalid_ref>`},
+		{`["{{a.x}}",{"$text":"$ref:a"},"$$ref:a","$ref:b"]`, `<invalid_ref>`},
+		{`["{{a.x}}",{"$ref":"a.city"}]`, `["{{a.x}}","Tokyo"]`},
+		{`"use {{a.x}} here"`, `"use {{a.x}} here"`},
 
 		// Rule 5: the object form and keys.
 		{`{"$ref":"a.city"}`, `"Tokyo"`},
@@ -341,6 +417,25 @@ func TestManyHoles(t *testing.T) {
 	require.Equal(t, `{"x":[`+strings.Join(want, ",")+`]}`, string(args))
 }
 
+// References may go through 16 GiB of results together: what they find is no measure of it.
+func TestManyWaysThroughALot(t *testing.T) {
+	t.Parallel()
+	value := []byte(`{"a":1,"pad":"` + strings.Repeat("x", plan.MaxOutput-16) + `"}`)
+	require.Len(t, value, plan.MaxOutput)
+	for refs, code := range map[int]fault.Code{256: "", 257: fault.TooLarge} {
+		list := strings.TrimSuffix(strings.Repeat(`"$ref:a.a",`, refs), ",")
+		p := parsed(t, steps(`{"id":"a","tool":"t"},{"id":"s","tool":"t","arguments":{"x":[`+list+`]}}`))
+		_, err := p.Arguments(1, func(int) ([]byte, bool) { return value, true })
+		if code == "" {
+			require.Nil(t, err)
+			continue
+		}
+		require.NotNil(t, err)
+		require.Equal(t, code, err.Code)
+		require.NotEmpty(t, err.Hint)
+	}
+}
+
 // Whatever a store hands back, Arguments must neither panic nor read beyond it.
 func TestDamagedResults(t *testing.T) {
 	t.Parallel()
@@ -361,7 +456,7 @@ func TestUnresolvedMessages(t *testing.T) {
 	for step, says := range map[int]string{
 		1: `$ref:a.city.name: what is there is a string, which has no key "name"`,
 		2: `$ref:a.temp[3]: what is there is a number, which has no item 3`,
-		3: `$ref:a.zip: there is nothing, and the plan says on_missing: error`,
+		3: `$ref:a.zip found nothing, and the plan says on_missing: error; step "a" returned an object with the keys city, temp, big, huge, yes, no, text, list, o, deep`,
 	} {
 		_, err := p.Arguments(step, results)
 		require.NotNil(t, err)

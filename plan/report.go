@@ -1,7 +1,10 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
+	"strconv"
+	"strings"
 
 	"github.com/stepjet/stepjet/fault"
 )
@@ -16,14 +19,17 @@ const (
 	MaxWarnings = 100
 
 	maxReportBytes = 1 << 20 // of all messages, paths and hints
+	maxWorded      = 30_000  // problems that are put into words to see whether they are the same as one before
 )
 
 // Report is what is wrong with a plan, and what is odd about it but harmless.
 type Report struct {
 	// Problems are why the plan is refused, in the order in which they were found: what keeps it from being read, then
-	// the plan's own fields, then step by step, then what dependent tools miss, then cycles. At most MaxProblems and one of each code.
+	// the plan's own fields, then step by step, then what dependent tools miss, then cycles. Those that differ only in their
+	// place are one, with its paths. At most MaxProblems and one of each code.
 	Problems []fault.Problem
-	// Warnings are fields that nobody knows; they are ignored. At most MaxWarnings and a note.
+	// Warnings are fields that nobody knows, which are ignored, and what only looks like a reference. At most MaxWarnings
+	// and a note.
 	Warnings []fault.Problem
 }
 
@@ -32,15 +38,24 @@ type Report struct {
 type collector struct {
 	Report
 	listed  map[fault.Code]bool
+	same    map[wording]int // where in Problems what was worded so stands
+	worded  int
 	bytes   int
 	dropped int
-	last    fault.Code // of the last one dropped
-	ignored int        // warnings dropped
+	blamed  map[int]bool // warnings that are part of a problem now
+	last    fault.Code   // of the last one dropped
+	ignored int          // warnings dropped
+}
+
+// wording is a problem without its place.
+type wording struct {
+	code          fault.Code
+	message, hint string
 }
 
 // wants reports whether a further problem of this code is listed; if not, it counts as reported.
 func (c *collector) wants(code fault.Code) bool {
-	if len(c.Problems) < MaxProblems && c.bytes < maxReportBytes || !c.listed[code] {
+	if len(c.Problems) < MaxProblems && c.bytes < maxReportBytes && c.worded < maxWorded || !c.listed[code] {
 		return true
 	}
 	c.dropped++
@@ -50,10 +65,17 @@ func (c *collector) wants(code fault.Code) bool {
 
 func (c *collector) add(code fault.Code, path, message, hint string) {
 	if c.listed == nil {
-		c.listed = map[fault.Code]bool{}
+		c.listed, c.same = map[fault.Code]bool{}, map[wording]int{}
 	}
-	c.listed[code] = true
-	c.bytes += len(path) + len(message) + len(hint)
+	c.worded++
+	c.bytes += len(path) // also of one that is not kept: it was put together
+	w := wording{code, message, hint}
+	if i, twice := c.same[w]; twice {
+		c.Problems[i].Again(path)
+		return
+	}
+	c.listed[code], c.same[w] = true, len(c.Problems)
+	c.bytes += len(message) + len(hint)
 	c.Problems = append(c.Problems, fault.Problem{Code: code, Path: path, Message: message, Hint: hint})
 }
 
@@ -75,19 +97,75 @@ func (c *collector) wantsWarning() bool {
 	return false
 }
 
-func (c *collector) warn(path, message string) {
-	c.Warnings = append(c.Warnings, fault.Problem{Code: fault.UnknownField, Path: path, Message: message})
+func (c *collector) warn(code fault.Code, path, message, hint string) {
+	c.Warnings = append(c.Warnings, fault.Problem{Code: code, Path: path, Message: message, Hint: hint})
 }
 
 // report closes the report.
+func (p *parser) report() Report {
+	r := p.col.report()
+	for i := range r.Problems {
+		r.Problems[i].Step = p.stepOf(r.Problems[i].Path)
+	}
+	for i := range r.Warnings {
+		r.Warnings[i].Step = p.stepOf(r.Warnings[i].Path)
+	}
+	return r
+}
+
+// stepOf gives the id of the step that a pointer leads into, if it has a valid one.
+func (p *parser) stepOf(path string) string {
+	rest, in := strings.CutPrefix(path, p.stepsAt+"/")
+	if !in || p.stepsAt == "" {
+		return ""
+	}
+	number, _, _ := strings.Cut(rest, "/")
+	i, err := strconv.Atoi(number)
+	if err != nil || i >= len(p.plan.Steps) || !validID(p.plan.Steps[i].ID) {
+		return ""
+	}
+	return p.plan.Steps[i].ID
+}
+
+// blame takes a warning away: what it tells of is the cause of a problem, whose hint says so.
+func (c *collector) blame(warning int) {
+	if warning < 0 {
+		return
+	}
+	if c.blamed == nil {
+		c.blamed = map[int]bool{}
+	}
+	c.blamed[warning] = true
+}
+
+// blameAt takes the warnings of a place away, and gives the hint of the first.
+func (c *collector) blameAt(path string) (hint string) {
+	for i, w := range c.Warnings {
+		if w.Path == path {
+			c.blame(i)
+			hint = cmp.Or(hint, w.Hint)
+		}
+	}
+	return hint
+}
+
 func (c *collector) report() Report {
+	if len(c.blamed) > 0 {
+		kept := c.Warnings[:0]
+		for i, w := range c.Warnings {
+			if !c.blamed[i] {
+				kept = append(kept, w)
+			}
+		}
+		c.Warnings, c.blamed = kept, nil
+	}
 	if c.dropped > 0 {
 		c.Problems = append(c.Problems, fault.Problem{Code: c.last, Message: fmt.Sprintf("%d more problems are not listed", c.dropped),
-			Hint: "mend the ones listed first; most of the others are of the same kind"})
+			Hint: "mend the ones listed first; most of the others are of the same kind", Count: c.dropped})
 		c.dropped = 0
 	}
 	if c.ignored > 0 {
-		c.Warnings = append(c.Warnings, fault.Problem{Code: fault.UnknownField, Message: fmt.Sprintf("%d more unknown fields are not listed", c.ignored)})
+		c.Warnings = append(c.Warnings, fault.Problem{Code: fault.UnknownField, Message: fmt.Sprintf("%d more warnings are not listed", c.ignored)})
 		c.ignored = 0
 	}
 	return c.Report

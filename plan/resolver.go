@@ -12,9 +12,12 @@ import (
 // call.
 type Resolver struct {
 	plan  *Plan
-	most  int64           // bytes of arguments; 0 for MaxArguments
-	ways  map[way]int32   // where a member's value begins
-	items map[way][]int32 // of an array: where each stride-th item begins, as far as it was read
+	most  int64             // bytes of arguments; 0 for MaxArguments
+	ways  map[way]int32     // where a member's value begins; -1 where there is none
+	items map[way][]int32   // of an array: where each stride-th item begins, as far as it was read
+	lists map[string][]byte // of a projection, by the reference as written: what it comes to
+	kept  int               // bytes of lists
+	left  int64             // bytes that the references of the step in hand may still go through
 }
 
 // way is a member of an object, or an array, in a result.
@@ -66,7 +69,7 @@ func (r *Resolver) member(dep int, b []byte, i int, key string) int {
 		return int(at)
 	}
 	at := member(b, i, key)
-	if at-i >= worthIt {
+	if at < 0 || at-i >= worthIt {
 		if r.ways == nil {
 			r.ways = map[way]int32{}
 		}

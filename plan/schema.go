@@ -11,6 +11,12 @@ import (
 // the time when the step runs.
 const maxHoleBytes = 1 << 20
 
+// Steps of checking arguments against schemas that one plan may take together: so many, and as many for each of its bytes.
+const (
+	maxSchemaSteps     = 16 << 20
+	schemaStepsPerByte = 8
+)
+
 // schema gives the input schema of a step's tool; nil where there is nothing to check.
 func (p *parser) schema(step int) *tool.Schema {
 	name := p.plan.Steps[step].Tool
@@ -76,10 +82,11 @@ func (p *parser) checkSchema(step int, w *walker) {
 		holes = w.holes
 	}
 	p.text = p.plan.Steps[step].args.known(p.text[:0])
-	for _, v := range schema.Check(p.text, holes) {
+	for _, v := range schema.CheckWithin(p.text, holes, &p.schemaSteps) {
 		if p.col.wants(fault.InvalidArguments) {
 			at := p.argumentsAt(step) + v.Pointer
-			p.col.add(fault.InvalidArguments, at, fmt.Sprintf("against the input schema of %q: %s", p.plan.Steps[step].Tool, v.Message), "")
+			hint := p.argumentHint(step, w, v)
+			p.col.add(fault.InvalidArguments, at, fmt.Sprintf("against the input schema of %q: %s", p.plan.Steps[step].Tool, v.Message), hint)
 		}
 	}
 }

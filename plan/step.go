@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -18,9 +19,10 @@ func (p *parser) step(i int, n int32) {
 		p.invalid(at, `a step is an object: {"id": "a", "tool": "…", "arguments": {}}`, "a step must be an object, but is "+k.String())
 		return
 	}
+	from := int32(len(p.strangers))
 	m := p.fields(stepLevel, n, at)
 	s := &p.plan.Steps[i]
-	p.steps[i] = stepNodes{arguments: m[stepArguments], dependsOn: m[stepDependsOn], tool: m[stepTool], forEach: m[stepForEach]}
+	p.steps[i] = stepNodes{strangers: [2]int32{from, int32(len(p.strangers))}, arguments: m[stepArguments], dependsOn: m[stepDependsOn], tool: m[stepTool], forEach: m[stepForEach]}
 	p.stepID(i, m[stepID])
 	p.stepTool(i, m[stepTool])
 	s.Timeout, _ = p.duration(m[stepTimeout], at)
@@ -32,7 +34,7 @@ func (p *parser) step(i int, n int32) {
 			s.Optional = true
 		case kFalse:
 		default:
-			p.invalid(p.below(at, o), "", "must be true or false, but is "+p.shown(o))
+			p.invalid(p.below(at, o), p.boolHint(o), "must be true or false, but is "+p.shown(o))
 		}
 	}
 }
@@ -40,14 +42,18 @@ func (p *parser) step(i int, n int32) {
 func (p *parser) stepID(i int, n int32) {
 	at := p.stepAt(i)
 	if n == 0 {
-		p.col.addf(fault.InvalidID, at.String(), `give it an id: 1 to 64 of A-Z a-z 0-9 _ -`, "the step has no id")
+		p.col.addf(fault.InvalidID, at.String(), p.idFrom(i), "the step has no id")
 		return
 	}
 	if p.tape[n].kind != kString {
 		if p.tape[n].kind == kNumber { // known all the same, so that references to it raise no second problem
 			p.know(i, p.src[p.tape[n].start:p.tape[n].end])
 		}
-		p.invalid(p.below(at, n), "write it in quotes", "an id must be a string, but is "+p.shown(n))
+		hint := "write it in quotes"
+		if p.tape[n].kind == kNumber {
+			hint = fmt.Sprintf(`write "id": "%s"`, p.shown(n))
+		}
+		p.invalid(p.below(at, n), hint, "an id must be a string, but is "+p.shown(n))
 		return
 	}
 	id := p.str(n)
@@ -86,12 +92,19 @@ func idGrammar(id string) string {
 func (p *parser) stepTool(i int, n int32) {
 	at := p.stepAt(i)
 	if n == 0 {
-		p.col.addf(fault.InvalidID, at.String(), `say which tool it calls: "tool": "…"`, "the step has no tool")
+		p.col.addf(fault.InvalidID, at.String(), p.toolFrom(i), "the step has no tool")
 		return
 	}
 	at = p.below(at, n)
 	if p.tape[n].kind != kString {
-		p.invalid(at, "write the tool's name in quotes", "a tool must be a string, but is "+p.shown(n))
+		hint := "write the tool's name in quotes"
+		if name, arguments := p.calledIn(n); name != 0 {
+			hint = "write " + p.written("tool", name)
+			if arguments != 0 {
+				hint += ", " + p.written("arguments", arguments)
+			}
+		}
+		p.invalid(at, hint, "a tool must be a string, but is "+p.shown(n))
 		return
 	}
 	name := p.str(n)
@@ -117,10 +130,10 @@ func (p *parser) toolHint(name, otherwise string) string {
 		return otherwise
 	}
 	if p.names == nil {
-		p.names = p.catalog.Names()
+		p.names = slices.Sorted(slices.Values(p.catalog.Names()))
 	}
-	if near := p.near.nearest(name, p.names); near != "" {
-		return fmt.Sprintf("did you mean %q?", near)
+	if near := p.near.nearest(name, p.names); len(near) > 0 {
+		return didYouMean(near, strconv.Quote)
 	}
 	switch {
 	case otherwise != "":
@@ -138,7 +151,11 @@ func (p *parser) retry(n int32, parent place) *tool.Retry {
 	}
 	at := p.below(parent, n)
 	if p.tape[n].kind != kObject {
-		p.invalid(at, `write "retry": {"max_attempts": 3}`, "must be an object, but is "+p.shown(n))
+		hint := `write "retry": {"max_attempts": 3}`
+		if p.tape[n].kind == kNumber {
+			hint = p.retriesHint(n)
+		}
+		p.invalid(at, hint, "must be an object, but is "+p.shown(n))
 		return nil
 	}
 	const (
@@ -206,6 +223,6 @@ func (p *parser) number(n int32, parent place, least, most float64, whole bool) 
 	if whole {
 		what = "a whole number"
 	}
-	p.invalid(p.below(parent, n), "", fmt.Sprintf("must be %s from %v to %v, but is %s", what, int64(least), int64(most), p.shown(n)))
+	p.invalid(p.below(parent, n), p.numberHint(n, least, most, whole), fmt.Sprintf("must be %s from %v to %v, but is %s", what, int64(least), int64(most), p.shown(n)))
 	return 0, false
 }

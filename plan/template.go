@@ -201,7 +201,7 @@ func spaceOutsideQuotes(s string) bool {
 // keyText takes a key of an object apart: its text with the escapes taken out, and whether it holds a reference, whole
 // or broken, which no key may.
 func keyText(s string) (text string, refers bool) {
-	if n := dollars(s); n > 1 && s[n:] == "ref" {
+	if n := dollars(s); n > 1 && (s[n:] == "ref" || s[n:] == "text") {
 		return s[1:], false
 	}
 	if !mayRefer(s) {

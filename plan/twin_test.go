@@ -20,9 +20,13 @@ import (
 // plan language. It shares nothing with the package.
 const (
 	reKey    = `"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"`
-	rePath   = `((?:\.[A-Za-z0-9_-]+|\[(?:0|[1-9][0-9]*)\]|\[` + reKey + `\])*)`
+	rePath   = `((?:\.[A-Za-z0-9_-]+|\[(?:0|[1-9][0-9]*)\]|\[` + reKey + `\]|\[\*\])*)`
 	reRef    = `([A-Za-z0-9_-]{1,64})` + rePath
 	reSpaces = `[ \t\r\n]*`
+	reStep   = `[as]` // there are no others, and neither is a number
+	// A reference that other languages' marks may stand around, and a right one.
+	reForeign = reSpaces + `(?:steps\.)?` + reStep + rePath + reSpaces
+	reMarked  = reSpaces + `\$ref:` + reStep + rePath + reSpaces
 )
 
 var (
@@ -36,7 +40,11 @@ var (
 	twinBare         = regexp.MustCompile(`^` + reRef)
 	twinBraced       = regexp.MustCompile(`^` + reRef + `\}`)
 	twinBareEnd      = regexp.MustCompile(`^(?:$|[ \t\r\n]|[,;:!?)\]}"']|\.(?:$|[ \t\r\n]))`)
-	twinElement      = regexp.MustCompile(`^(?:\.([A-Za-z0-9_-]+)|\[([0-9]+)\]|\[(` + reKey + `)\])`)
+	twinElement      = regexp.MustCompile(`^(?:\.([A-Za-z0-9_-]+)|\[([0-9]+)\]|\[(` + reKey + `)\]|\[(\*)\])`)
+	twinForeign      = regexp.MustCompile(`^(?:\{\{` + reForeign + `\}\}|\$\{\{` + reForeign + `\}\}|\$\{` + reForeign + `\}|\{` + reForeign + `\}|\[\[` + reForeign + `\]\]|<` + reForeign +
+		`>|%` + reForeign + `%|\$` + reForeign + `\$|(?:\$\.?|#|@|(?i:ref:|\$ref[. ])|\$(?:R(?i:ef)|r(?:E(?i:f)|eF)):)` + reForeign + `)$`)
+	twinMarked = regexp.MustCompile(`^(?:\{\{` + reMarked + `\}\}|\$\{\{` + reMarked + `\}\}|\$\{` + reMarked + `\}|\{` + reMarked + `\}|\[\[` + reMarked + `\]\]|<` + reMarked + `>|%` + reMarked + `%)$`)
+	twinDigits = regexp.MustCompile(`^[^A-Za-z0-9]*[0-9]+(?:\.[0-9]+|\[[0-9]+\])*[^A-Za-z0-9]*$`)
 )
 
 // twinError is why a string comes to nothing.
@@ -54,15 +62,23 @@ const (
 // twin resolves references to one step, "a".
 type twin struct{ result json.RawMessage }
 
-// lookup gives the value of a reference; nil for a missing one. scalar says that the path goes into a scalar.
-func (w twin) lookup(id, path string) (value json.RawMessage, scalar bool, err error) {
-	value = w.result
+// lookup gives the value of a reference; nil for a missing one. scalar says that the path goes into a scalar, which among
+// alternatives counts as missing.
+func (w twin) lookup(id, path string, among bool) (value json.RawMessage, scalar bool, err error) {
+	value, scalar, err = w.follow(w.result, path, among)
+	if err == nil && id != "a" {
+		err = badStep
+	}
+	return bytes.TrimSpace(value), scalar, err
+}
+
+func (w twin) follow(value json.RawMessage, path string, among bool) (_ json.RawMessage, scalar bool, err error) {
 	for path != "" {
 		m := twinElement.FindStringSubmatch(path)
 		path = path[len(m[0]):]
 		var object map[string]json.RawMessage
 		var array []json.RawMessage
-		key, isKey, isIndex := m[1], m[2] == "", m[2] != "" || m[1] != "" && regexp.MustCompile(`^(0|[1-9][0-9]*)$`).MatchString(m[1])
+		key, isKey, isIndex := m[1], m[1]+m[3] != "" || m[0] == "[\"\"]", m[2] != "" || m[1] != "" && regexp.MustCompile(`^(0|[1-9][0-9]*)$`).MatchString(m[1])
 		if m[3] != "" {
 			if strings.Contains(strings.ToLower(m[3]), `\ud`) {
 				return nil, false, noJSONText
@@ -71,14 +87,18 @@ func (w twin) lookup(id, path string) (value json.RawMessage, scalar bool, err e
 				return nil, false, badRef
 			}
 		}
+		every := m[4] != ""
+		if every && !scalar && value != nil && json.Unmarshal(value, &array) == nil && array != nil {
+			return w.every(array, path, among)
+		}
 		switch {
 		case value == nil || string(value) == "null" || scalar:
 			value = nil
-		case json.Unmarshal(value, &object) == nil:
+		case !every && json.Unmarshal(value, &object) == nil:
 			if value = object[key]; !isKey {
 				value = nil
 			}
-		case json.Unmarshal(value, &array) == nil:
+		case !every && json.Unmarshal(value, &array) == nil:
 			n, tooLarge := strconv.Atoi(m[1] + m[2])
 			if value = nil; isIndex && tooLarge == nil && n < len(array) {
 				value = array[n]
@@ -87,14 +107,35 @@ func (w twin) lookup(id, path string) (value json.RawMessage, scalar bool, err e
 			scalar = true
 		}
 	}
-	if id != "a" {
-		return nil, false, badStep
-	}
 	return bytes.TrimSpace(value), scalar, nil
+}
+
+// every is what a path comes to that goes on with each item of an array.
+func (w twin) every(array []json.RawMessage, path string, among bool) (_ json.RawMessage, scalar bool, err error) {
+	var found []string
+	for _, item := range append(array, nil) { // a broken path is one without items too
+		v, into, err := w.follow(bytes.TrimSpace(item), path, among)
+		if err != nil || into && !among {
+			return nil, into, err
+		}
+		if strings.Contains(path, "[*]") && len(v) > 0 && !into {
+			v = bytes.TrimSuffix(bytes.TrimPrefix(v, []byte("[")), []byte("]")) // a list in the list
+		}
+		if len(v) > 0 && !into {
+			found = append(found, string(v))
+		}
+	}
+	return json.RawMessage("[" + strings.Join(found, ",") + "]"), false, nil
 }
 
 // value gives what a string value comes to, as JSON.
 func (w twin) value(s string) (json.RawMessage, error) {
+	if trimmed := strings.Trim(s, " \t\r\n"); (twinForeign.MatchString(trimmed) || twinMarked.MatchString(trimmed)) && !twinDigits.MatchString(trimmed) {
+		if strings.Contains(strings.ToLower(s), `\ud`) {
+			return nil, noJSONText
+		}
+		return nil, badRef
+	}
 	if twinAlternatives.MatchString(s) {
 		return w.alternatives(s)
 	}
@@ -103,7 +144,7 @@ func (w twin) value(s string) (json.RawMessage, error) {
 		if m == nil {
 			return nil, badRef
 		}
-		v, scalar, err := w.lookup(m[1], m[2])
+		v, scalar, err := w.lookup(m[1], m[2], false)
 		switch {
 		case err != nil:
 			return nil, err
@@ -152,7 +193,7 @@ func (w twin) alternatives(s string) (json.RawMessage, error) {
 	}
 	var found json.RawMessage
 	for _, alt := range all {
-		v, scalar, err := w.lookup(alt.id, alt.path)
+		v, scalar, err := w.lookup(alt.id, alt.path, true)
 		if err != nil {
 			return nil, err
 		}
@@ -198,7 +239,7 @@ func (w twin) template(s string) (string, error) {
 		if !braced && !twinBareEnd.MatchString(s) && s[0] < 0x80 {
 			return "", badRef
 		}
-		v, scalar, err := w.lookup(m[1], m[2])
+		v, scalar, err := w.lookup(m[1], m[2], false)
 		var text string
 		switch {
 		case err != nil:
@@ -224,7 +265,7 @@ func FuzzRef(f *testing.F) {
 	for _, s := range []string{
 		"$ref:a", "$ref:a.b.c[0]", `$ref:a["k e.y"][12].z`, "$ref:a.0.00.x-y", "$ref:a.x || $ref:a.y || \"none\"", "$ref:a||1e5", "$ref:a || nul",
 		"It is $ref:a.temp degrees.", "${ref:a.x}${ref:a.y}", "$$ref:a", "$$$ref:a.x, b", "$$$${ref:a}", "$ref:a.", "$ref:b", "$ref:a.x.", "$ref:a\u00e9 b",
-		"$ref:a x || $ref:a", `$ref:a["\u0041"]`, `$ref:a["x y`, `$ref:a.x "a b"`, "costs $5", "$ref:", "x $ref:a.x/y", `$ref:a[01]`, "$ref:a.b\n||\t2", "$ref:a || $ref:a ",
+		"$ref:a x || $ref:a", `$ref:a["\u0041"]`, `$ref:a["x y`, `$ref:a.x "a b"`, "costs $5", "$ref:", "x $ref:a.x/y", `$ref:a[01]`, "$ref:a[*].x", "$ref:a.b.c[*]", "$ref:a[*][*] || 1", "t $ref:a[*].x!", "{{a.x}}", "$a.x$", "< $ref:a >", "$REF:a", "#s", "%steps.a%", "$ref:a.b\n||\t2", "$ref:a || $ref:a ",
 		"${ref:a", "x ${ref:a }", `$ref:"a b"`, `$ref:a"\"`, `$ref:a"\ "`,
 	} {
 		f.Add(s, []byte(`{"b":{"c":[7]},"x":"t\"\n","y":1.50,"temp":null,"k e.y":[0],"0":{"00":3},"A":true}`))

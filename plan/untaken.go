@@ -52,31 +52,6 @@ func (p *parser) fieldNotTaken(d *dependent, dep tool.Dependency, field string, 
 		fmt.Sprintf("refer to it, as in %q", p.example(direct[0].step, dep.Tool, field)))
 }
 
-// notDeclared reports a reference to something that the tool's output schema has no room for. types are those of the
-// value that the path goes on from.
-func (p *parser) notDeclared(name string, t taking, there tool.Look, types []string) {
-	if !p.col.wants(fault.MissingDependency) {
-		return
-	}
-	e := t.path[there.At]
-	where := "its output"
-	if there.At > 0 {
-		where = strings.TrimPrefix(pathText(t.path[:there.At]), ".")
-	}
-	hint := "refer to the value as a whole"
-	if len(there.Names) > 0 {
-		hint = "there are: " + listSome(there.Names)
-		if near := p.near.nearest(e.key, there.Names); near != "" {
-			hint = fmt.Sprintf("did you mean %q?", near)
-		}
-	}
-	if path, ok := p.declaredAt(name, e.key); ok && e.isKey {
-		hint = fmt.Sprintf("it is declared at %s", strings.TrimPrefix(pathText(path), "."))
-	}
-	p.col.add(fault.MissingDependency, t.at, fmt.Sprintf("%s%s can't be there: by the output schema of %q, %s is %s and has no %s",
-		refPrefix, clip(t.text), name, where, oneOfTypes(types), e.shown()), hint)
-}
-
 // example writes a reference that takes a field from a step; an empty field stands for all of its output.
 func (p *parser) example(step int, name, field string) string {
 	s := &p.plan.Steps[step]

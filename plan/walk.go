@@ -23,6 +23,7 @@ type walker struct {
 	refs  int // found so far
 	track bool
 	holes []tool.Hole // for the schema, where track is set
+	texts []held      // the first reference of each text in them
 	size  int         // of their pointers
 
 	// seek, if not 0, turns the walk into a search for the first reference to the step seek-1: its place goes to found,
@@ -71,7 +72,7 @@ func (w *walker) value(n int32) {
 	v := &w.tape[n]
 	switch v.kind {
 	case kString:
-		if v.flags&fDollar != 0 {
+		if v.flags&(fDollar|fEscaped) != 0 || w.suspicious(v) {
 			w.str(n)
 		}
 	case kArray:
@@ -83,7 +84,7 @@ func (w *walker) value(n int32) {
 		}
 		w.path = w.path[:top]
 	case kObject:
-		if v.flags&fDollar == 0 || !w.objectForm(n) {
+		if v.flags&fDollar == 0 || !w.textForm(n) && !w.objectForm(n) {
 			w.object(n)
 		}
 	}
@@ -97,7 +98,7 @@ func (w *walker) object(n int32) {
 		v := &w.tape[k+1]
 		if w.tape[k].flags&fDollar != 0 {
 			w.key(k, top)
-		} else if v.kind == kObject || v.kind == kArray || v.flags&fDollar != 0 {
+		} else if v.kind == kObject || v.kind == kArray || v.kind == kString {
 			key := w.text(k)
 			w.path[top].key, w.path[top].made = key, key
 		}
@@ -173,16 +174,61 @@ func (w *walker) hasRefKey(n int32) bool {
 	return false
 }
 
-// str reads a string with a "$" in it.
+// textForm reads {"$text": "{{a.x}}"}, which is that string and nothing else (rule 9). It reports false where the object is
+// anything else.
+func (w *walker) textForm(n int32) bool {
+	key, value, only := w.onlyKey(n)
+	if only && key == "$text" && w.tape[value].kind == kString {
+		at, text := &w.tape[n], &w.tape[value]
+		if n == w.root && !w.list {
+			w.problem(fault.InvalidArguments, "arguments must be an object, but this is a text", `write "arguments": {"name": {"$text": "…"}}`)
+		}
+		w.cut.copyTo(int(at.start))
+		w.cut.skipTo(int(text.start))
+		w.cut.copyTo(int(text.end))
+		w.cut.skipTo(int(at.end))
+		return true
+	}
+	for k := n + 1; k < w.tape[n].next; k = w.tape[k+1].next {
+		if w.tape[k].flags&fDollar != 0 && w.text(k) == "$text" {
+			w.warn("/$text", fault.InvalidRef, `an object with "$text" and anything else than one string is data`,
+				`for a plain text write {"$text": "…"} and nothing else in the object; for the key write "$$text"`)
+			break
+		}
+	}
+	return false
+}
+
+// suspicious reports whether a string without "$" and escapes has to be looked into all the same.
+func (w *walker) suspicious(v *node) bool {
+	for _, c := range []byte(w.src[v.start+1 : v.end-1]) {
+		if suspects[c] {
+			return true
+		}
+	}
+	return false
+}
+
+// str reads a string that may hold references, or what looks like some.
 func (w *walker) str(n int32) {
 	text := w.text(n)
+	if w.seek == 0 && w.foreignString(text) {
+		w.replace(n, piece{}, "")
+		return
+	}
 	if !mayRefer(text) {
+		if w.seek == 0 {
+			w.within(text, nil)
+		}
 		return
 	}
 	v := w.p.refs.parseText(text)
 	if v.whole {
 		w.replace(n, v.pieces[0], "")
 		return
+	}
+	if w.seek == 0 {
+		w.within(text, v.pieces)
 	}
 	w.template(n, text, v.pieces)
 }
@@ -218,6 +264,7 @@ func (w *walker) template(n int32, text string, pieces []piece) {
 	}
 	if held {
 		w.hole(true)
+		w.remember(pieces)
 	}
 	w.cut.skipTo(int(v.end) - 1)
 }
@@ -245,7 +292,7 @@ func (w *walker) reference(x piece, text bool, below string) {
 		}
 		dep, known := p.plan.ids[r.id]
 		if !known {
-			w.unknown(r, below)
+			w.unknown(r, text, below)
 			continue
 		}
 		if w.seek != 0 {
@@ -264,23 +311,26 @@ func (w *walker) reference(x piece, text bool, below string) {
 		h := hole{targets: p.targets[first:len(p.targets):len(p.targets)], def: x.def, text: text}
 		w.cut.hole(p, h)
 		w.keep(&h, below)
+		if len(h.targets) == 1 && len(x.refs) == 1 && x.def == "" {
+			w.typed(&h.targets[0], text, below)
+		}
 	}
 }
 
 // unknown reports a reference to no step.
-func (w *walker) unknown(r ref, below string) {
+func (w *walker) unknown(r ref, text bool, below string) {
 	w.p.steps[w.step].unsure = true
 	if w.seek != 0 || !w.p.col.wants(fault.UnknownRef) {
 		return
 	}
-	hint := w.p.itemHint(r.id)
-	switch {
-	case r.id == defaultAs && w.item != "":
-		hint = fmt.Sprintf("the item is named %q here: did you mean %q?", clip(w.item), refPrefix+clip(w.item))
-	case hint == "":
-		hint = w.p.idHint(r.id, refPrefix)
+	w.p.col.add(fault.UnknownRef, w.pointer()+below, fmt.Sprintf("there is no step %q", r.id), w.unknownHint(r, text, below))
+}
+
+// warn reports what is odd but harmless.
+func (w *walker) warn(below string, code fault.Code, message, hint string) {
+	if w.seek == 0 && w.p.col.wantsWarning() {
+		w.p.col.warn(code, w.pointer()+below, message, hint)
 	}
-	w.p.col.add(fault.UnknownRef, w.pointer()+below, fmt.Sprintf("there is no step %q", r.id), hint)
 }
 
 func (w *walker) problem(code fault.Code, message, hint string) { w.problemAt("", code, message, hint) }

@@ -1,6 +1,9 @@
 package subjects
 
-import "strings"
+import (
+	"encoding/base64"
+	"strings"
+)
 
 // What a program may publish and subscribe to is decided by the NATS server, by subjects. The filters here are those that
 // a role needs beyond what other files of this package build for one run, tool or step.
@@ -55,6 +58,14 @@ const (
 
 // BlobChunksOf matches the chunks of the blob that an object's nuid names.
 func BlobChunksOf(nuid string) string { return "$O." + BlobsBucket + ".C." + nuid }
+
+// BlobMetaOf gives the subject of what the object store says of a name.
+func BlobMetaOf(name string) string {
+	return "$O." + BlobsBucket + ".M." + base64.URLEncoding.EncodeToString([]byte(name))
+}
+
+// ValidObject reports whether a word names the chunks of an object, so that it matches those of no other.
+func ValidObject(nuid string) bool { return word(nuid, 64) }
 
 // Everything that only an orchestrator publishes or listens to.
 const (

@@ -44,10 +44,17 @@ func LedgerFilter(shard int) string { return LedgerPrefix(shard) + ">" }
 // RunFilter matches all records of a run, of all its generations.
 func RunFilter(r Run, shards int) string { return string(make(name, 0, room).ledger(r, shards)) + ">" }
 
+// SealingKey is the key of the registry bucket that holds the public key which secrets are sealed to. It is no tool's,
+// whose encoded names have hex digits behind "=", and has one token, as what every role may read.
+const SealingKey = "=secrets"
+
 // ParseToolsKey reads a key of the registry bucket: of a tool, of a definition kept under its digest, or of an override.
 func ParseToolsKey(key string) (tool, digest, override string, ok bool) {
 	if rest, is := strings.CutPrefix(key, "def."); is {
 		return "", rest, "", rest != ""
+	}
+	if _, tool, is := ParseTenantOverrideKey(key); is {
+		return "", "", tool, true
 	}
 	if rest, is := strings.CutPrefix(key, "override."); is {
 		override, ok = Decode(rest)

@@ -11,6 +11,9 @@ const (
 	HeaderContext = "Stepjet-Context"
 	// HeaderContextSecrets, beside HeaderContext: which of its keys are secret, separated by commas.
 	HeaderContextSecrets = "Stepjet-Context-Secrets"
+	// HeaderContextSealed, beside HeaderContext: which of its keys have a sealed value, separated by commas. They are
+	// secret. The message has SealedVersion.
+	HeaderContextSealed = "Stepjet-Context-Sealed"
 	// HeaderContextSteps, on a submitted plan: context for single steps, a JSON object of objects of strings by step id.
 	HeaderContextSteps = "Stepjet-Context-Steps"
 	// HeaderRetryOf, on a submitted plan: the finished run of the same plan whose successes are taken over.
@@ -20,10 +23,14 @@ const (
 	HeaderRetryFrom = "Stepjet-Retry-From"
 	// HeaderResult, on a step: the subject that its result is published to.
 	HeaderResult = "Stepjet-Result"
+	// HeaderDefinition, on a step: the digest of the tool's definition that the run started with.
+	HeaderDefinition = "Stepjet-Definition"
 	// HeaderClaim, on a step of an at_most_once tool: the subject to create before executing.
 	HeaderClaim = "Stepjet-Claim"
 	// HeaderKey, on a step: the idempotency key, the same for all attempts.
 	HeaderKey = "Stepjet-Key"
+	// HeaderRetriedKey, on a step of a run that tries another one again: the key that the step had in that one, if it had any.
+	HeaderRetriedKey = "Stepjet-Retried-Key"
 	// HeaderAttempt, on a step: the attempt's number, from 1.
 	HeaderAttempt = "Stepjet-Attempt"
 	// HeaderTimeout, on a step: the longest one execution may take, in milliseconds.
@@ -50,6 +57,14 @@ const (
 
 // Version is the version of messages that this Stepjet writes. A reader leaves higher ones alone.
 const Version = "1"
+
+// StartVersion is the version of a start record that an orchestrator which knows only Version must leave alone: it would end the
+// run otherwise than one that knows what the record says.
+const StartVersion = "2"
+
+// SealedVersion is the version of a plan or a step with sealed values in its context. All else of it is as in Version:
+// whoever does not know of sealed values would hand them to the tool as they are, and so has to leave it alone.
+const SealedVersion = "2"
 
 // Values of HeaderStatus.
 const (

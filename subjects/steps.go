@@ -2,6 +2,7 @@ package subjects
 
 import (
 	"strconv"
+	"strings"
 )
 
 // StepsStream gives the work-queue stream of a tool shard.
@@ -11,6 +12,15 @@ func StepsStream(shard int) string { return "STEPS_" + strconv.Itoa(shard) }
 func StepsSubjects(shard int) []string {
 	s := strconv.Itoa(shard)
 	return []string{"step." + s + ".>", "sched." + s + ".>", Sentinel(shard)}
+}
+
+// Keeper names the consumer of a step stream that nobody pulls from: what it is interested in, no acknowledgement of another
+// consumer's removes. It is no name of a tool's durable.
+const Keeper = "=keeper"
+
+// KeeperFilters gives what the keeper of a step stream is interested in: all that no tool's consumer takes.
+func KeeperFilters(shard int) []string {
+	return []string{"sched." + strconv.Itoa(shard) + ".>", Sentinel(shard)}
 }
 
 // Sentinel gives the subject of the message that keeps a step stream from ever being empty. No consumer takes it.
@@ -71,7 +81,11 @@ func ParseStep(subject string) (a Attempt, shard int, ok bool) {
 	if err != nil {
 		return a, 0, false
 	}
-	a, ok = parseAttempt(Run{t[4], t[5]}, t[6], t[2], t[7], t[8])
+	g, ok := canonical(t[6])
+	if !ok {
+		return a, 0, false
+	}
+	a, ok = parseAttempt(Run{t[4], t[5]}, g, t[2], t[7], t[8])
 	return a, shard, ok
 }
 
@@ -89,7 +103,11 @@ func ParseCancel(subject string) (Attempt, bool) {
 	if split(subject, t[:]) != 7 || t[0] != "cancel" {
 		return Attempt{}, false
 	}
-	return parseAttempt(Run{t[2], t[3]}, t[4], t[1], t[5], t[6])
+	g, ok := canonical(t[4])
+	if !ok {
+		return Attempt{}, false
+	}
+	return parseAttempt(Run{t[2], t[3]}, g, t[1], t[5], t[6])
 }
 
 // The kinds of events, the last token of Event.
@@ -157,11 +175,24 @@ func ParseAPI(subject string) (r Run, verb string, ok bool) {
 // Register gives the subject of a request that registers a tool; any orchestrator answers. The definition is the body.
 func Register(tool string) string { return "api.tools.register." + Encode(tool) }
 
+// ParseRegister returns the tool of a registration's subject.
+func ParseRegister(subject string) (tool string, ok bool) {
+	token, ok := strings.CutPrefix(subject, "api.tools.register.")
+	if !ok {
+		return "", false
+	}
+	tool, ok = Decode(token)
+	return tool, ok && ValidTool(tool)
+}
+
 // RegisterFilter matches all registrations.
 const RegisterFilter = "api.tools.register.*"
 
 // OverrideKey gives the registry key of an operator's override of a tool's contract.
 func OverrideKey(tool string) string { return "override." + Encode(tool) }
+
+// Gather gives the subject of the lease of the worker that gathers a tool's batches.
+func Gather(tool string) string { return BucketSubject(GatherBucket, Encode(tool)) }
 
 // Override gives the subject of a request that sets or clears an operator's override of a tool's contract; any
 // orchestrator answers.
@@ -169,6 +200,48 @@ func Override(tool string) string { return "api.tools.override." + Encode(tool) 
 
 // OverrideFilter matches all requests of Override.
 const OverrideFilter = "api.tools.override.*"
+
+// TenantOverrideKey gives the registry key of what a tenant overrides of a tool for its own runs, TenantOverrideKeys matches
+// all of them.
+func TenantOverrideKey(tenant, tool string) string { return "override." + tenant + "." + Encode(tool) }
+
+// TenantOverrideKeys is described at TenantOverrideKey.
+const TenantOverrideKeys = "override.*.*"
+
+// ParseTenantOverrideKey reads a key of TenantOverrideKey.
+func ParseTenantOverrideKey(key string) (tenant, tool string, ok bool) {
+	rest, ok := strings.CutPrefix(key, "override.")
+	if !ok {
+		return "", "", false
+	}
+	if tenant, rest, ok = strings.Cut(rest, "."); !ok || !ValidTenant(tenant) {
+		return "", "", false
+	}
+	tool, ok = Decode(rest)
+	return tenant, tool, ok
+}
+
+// TenantOverride gives the subject of a request that sets or clears what a tenant overrides of a tool for its own runs;
+// tool may be "*". Any orchestrator answers.
+func TenantOverride(tenant, tool string) string {
+	if tool != "*" {
+		tool = Encode(tool)
+	}
+	return "api.tools.tenant." + tenant + ".override." + tool
+}
+
+// TenantOverrideFilter matches all requests of TenantOverride.
+const TenantOverrideFilter = "api.tools.tenant.*.override.*"
+
+// ParseTenantOverride reads a subject of TenantOverride.
+func ParseTenantOverride(subject string) (tenant, tool string, ok bool) {
+	t := strings.Split(subject, ".")
+	if len(t) != 6 || !ValidTenant(t[3]) {
+		return "", "", false
+	}
+	tool, ok = Decode(t[5])
+	return t[3], tool, ok
+}
 
 // Remove gives the subject of a request that removes a tool from the registry; any orchestrator answers.
 func Remove(tool string) string { return "api.tools.remove." + Encode(tool) }
@@ -185,3 +258,19 @@ func ToolKey(tool string) string { return Encode(tool) }
 // DefinitionKey gives the registry key under which a definition is kept by its digest, create-once. Encoded tool names
 // hold no dot, so the two kinds of keys can't meet.
 func DefinitionKey(digest string) string { return "def." + digest }
+
+// DefinitionFilter matches the keys of all definitions.
+const DefinitionFilter = "def.*"
+
+// ValidDigest reports whether s is the digest of a definition: a SHA-256 in lower-case hex.
+func ValidDigest(s string) bool {
+	if len(s) != 64 {
+		return false
+	}
+	for i := range len(s) {
+		if c := s[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+			return false
+		}
+	}
+	return true
+}

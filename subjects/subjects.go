@@ -16,6 +16,7 @@ const (
 	MembersBucket = "members"
 	HistoryBucket = "history"
 	BlobsBucket   = "blobs"
+	GatherBucket  = "gather"  // which worker of a tool gathers its batches
 	DeadBucket    = "dead"    // dead letters: steps that used up their attempts
 	DoctorQueue   = "stepjet" // queue group of requests that any orchestrator can answer
 )
@@ -186,86 +187,6 @@ func (n name) ledger(r Run, shards int) name {
 // generation writes what all records of a generation but the plan begin with.
 func (n name) generation(r Run, g uint64, shards int) name {
 	return n.ledger(r, shards).uint(g).text(".")
-}
-
-// RecordKind is the kind of a ledger record.
-type RecordKind uint8
-
-// The kinds of records. Unknown is one that a newer Stepjet wrote.
-const (
-	UnknownRecord RecordKind = iota
-	PlanKind
-	StartKind
-	StopKind
-	StepKind
-	ClaimKind
-)
-
-// Record is a parsed ledger subject.
-type Record struct {
-	Kind       RecordKind
-	Run        Run
-	Generation uint64  // 0 for a plan: there it is the record's own sequence
-	Attempt    Attempt // of StepKind and ClaimKind
-}
-
-// ParseRecord reads a ledger subject. ok is false where it isn't below a run at all; a subject below a run that this
-// version doesn't know has Kind UnknownRecord.
-//
-// A server stores what is published on a subject with a literal "*". It is below no run: whoever read or purged by such a
-// name would mean every run that it matches.
-func ParseRecord(subject string) (rec Record, ok bool) {
-	rest, found := strings.CutPrefix(subject, "$KV.runs_")
-	if !found || strings.IndexByte(rest, '*') >= 0 || strings.IndexByte(rest, '>') >= 0 {
-		return rec, false
-	}
-	var t [10]string // shard P T R …
-	tokens := split(rest, t[:])
-	if tokens < 5 {
-		return rec, false
-	}
-	rec.Run = Run{t[2], t[3]}
-	if tokens == 5 && t[4] == "plan" {
-		rec.Kind = PlanKind
-		return rec, true
-	}
-	g, err := strconv.ParseUint(t[4], 10, 64)
-	if err != nil {
-		return rec, true
-	}
-	rec.Generation = g
-	switch {
-	case tokens == 6 && t[5] == "start":
-		rec.Kind = StartKind
-	case tokens == 6 && t[5] == "stop":
-		rec.Kind = StopKind
-	case tokens == 9 && t[5] == "step", tokens == 10 && t[5] == "step" && t[9] == "claim":
-		a, ok := parseAttempt(rec.Run, t[4], t[6], t[7], t[8])
-		if !ok {
-			return rec, true
-		}
-		rec.Attempt, rec.Kind = a, StepKind
-		if tokens == 10 {
-			rec.Kind = ClaimKind
-		}
-	}
-	return rec, true
-}
-
-func parseAttempt(r Run, g, tool, step, number string) (Attempt, bool) {
-	gen, err := strconv.ParseUint(g, 10, 64)
-	if err != nil {
-		return Attempt{}, false
-	}
-	n, err := strconv.Atoi(number)
-	if err != nil || n < 1 {
-		return Attempt{}, false
-	}
-	name, ok := Decode(tool)
-	if !ok || step == "" {
-		return Attempt{}, false
-	}
-	return Attempt{Run: r, Generation: gen, Tool: name, Step: step, Number: n}, true
 }
 
 // BucketStream gives the stream of a KV bucket.

@@ -1,6 +1,7 @@
 package subjects_test
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 	"testing/quick"
@@ -105,10 +106,25 @@ func TestWhatIsNotOursDoesNotParse(t *testing.T) {
 		_, ok := subjects.ParseRecord(s)
 		require.False(t, ok, s)
 	}
-	for _, s := range []string{"$KV.runs_0.1.t.r.x", "$KV.runs_0.1.t.r.5.later", "$KV.runs_0.1.t.r.5.step.a.b.0", "$KV.runs_0.1.t.r.5.step.a.b.1.other", "$KV.runs_0.1.t.r.5.step.=41.b.1"} {
-		rec, ok := subjects.ParseRecord(s)
+	place := "$KV.runs_0." + strconv.Itoa(subjects.Partition("r")) + ".t.r."
+	for s, kind := range map[string]subjects.RecordKind{
+		"x": subjects.UnknownRecord, "5.later": subjects.UnknownRecord, "5.later.step.a.b.1": subjects.UnknownRecord, "07.start": subjects.UnknownRecord,
+		"5.step": subjects.StrayRecord, "5.step.a.b.0": subjects.StrayRecord, "5.step.a.b.1.other": subjects.StrayRecord, "5.step.=41.b.1": subjects.StrayRecord,
+		"5.step.a.b.01": subjects.StrayRecord, "5.step.a.b.+1": subjects.StrayRecord, "5.step.a.b.99999999999999999999": subjects.StrayRecord,
+		"5.step.a.b.1.claim.x": subjects.StrayRecord, "5.step.a.b.1.claim": subjects.ClaimKind, "5.step.a.b.1": subjects.StepKind,
+	} {
+		rec, ok := subjects.ParseRecord(place + s)
 		require.True(t, ok, s)
-		require.Equal(t, subjects.UnknownRecord, rec.Kind, s)
+		require.Equal(t, kind, rec.Kind, s)
+	}
+	for _, s := range []string{
+		place + "05.step.a.b.1", place + "0.step.a.b.1", place + "x.step.a.b.1", place + "+5.step.a.b.1", place + "99999999999999999999.step.a.b.1",
+		place + "5.step.a.*.1", place + "5.step.a.b.>", place + "5.step.a..1", place + "5.step.a.b.", "$KV.runs_0.64.t.r.5.step.a.b.1", "$KV.runs_0.x.t.r.5.start", "$KV.runs_0.0" + strings.TrimPrefix(place, "$KV.runs_0.") + "plan",
+		"$KV.runs_0." + strconv.Itoa((subjects.Partition("r")+1)%subjects.Partitions) + ".t.r.5.step.a.b.1",
+	} {
+		rec, ok := subjects.ParseRecord(s)
+		require.False(t, ok, s)
+		require.Equal(t, subjects.MisplacedRecord, rec.Kind, s)
 	}
 	_, _, ok := subjects.ParseAPI("api.63.get.t.order-42") // another run's partition
 	require.Equal(t, subjects.Partition("order-42") == 63, ok)

@@ -147,8 +147,8 @@ func (b *Backoff) UnmarshalJSON(raw []byte) error {
 		Max:      f.millis("max_ms", 1),
 		Jitter:   f.number("jitter"),
 	}
-	if f.err != nil {
-		return f.err
+	if err := f.err(); err != nil {
+		return err
 	}
 	return b.Validate()
 }

@@ -28,6 +28,12 @@ type Violation struct {
 	Pointer string
 	// Message says what is wrong, in one sentence for a model or a person.
 	Message string
+	// Hint says what to write instead, with what stands there now; "" where nobody can tell.
+	Hint string
+	// Text says that the part is a hole of text (see Hole): what is wrong with it is that it is text.
+	Text bool
+	// Missing is the name of the property that the part lacks; "" for anything else.
+	Missing string
 }
 
 // Check gives the violations of the schema by value, at most MaxViolations, sorted by pointer. value is JSON.
@@ -37,7 +43,16 @@ type Violation struct {
 // (anyOf, oneOf, not, if, contains, uniqueItems, enum, const, unevaluated…). Violations that are certain whatever the
 // hole becomes are kept: a wrong type elsewhere, a missing or superfluous property, and a type other than string for a
 // hole that is text. An empty answer therefore means "valid" only where there are no holes.
+//
+// The work of a check is bounded in steps, which depend on schema and value alone. One that takes more is a violation of
+// the whole value.
 func (s *Schema) Check(value []byte, holes []Hole) []Violation {
+	steps := maxSteps
+	return s.CheckWithin(value, holes, &steps)
+}
+
+// CheckWithin is Check for one of several values that share an allowance of steps, from which it takes what it uses.
+func (s *Schema) CheckWithin(value []byte, holes []Hole, steps *int) []Violation {
 	if s == nil {
 		return nil
 	}
@@ -46,7 +61,7 @@ func (s *Schema) Check(value []byte, holes []Hole) []Violation {
 		if refusal != "" {
 			return []Violation{{Message: refusal}}
 		}
-		return form.Check(value, holes)
+		return form.CheckWithin(value, holes, steps)
 	}
 	if s.open && !isHole(holes, "") {
 		if v := bytes.TrimLeft(value, " \t\r\n"); len(v) > 0 && v[0] == '{' {
@@ -64,19 +79,17 @@ func (s *Schema) Check(value []byte, holes []Hole) []Violation {
 	if err != nil {
 		return []Violation{{Message: err.Error()}}
 	}
-	return s.validate(v, len(value), holes)
+	return s.validate(v, len(value), holes, steps)
 }
 
 // validate runs the validator and picks what is certain from its tree of errors.
-func (s *Schema) validate(v any, size int, holes []Hole) (list []Violation) {
-	if s.budget != nil {
-		s.budget.start(size)
-		defer func() {
-			if !s.budget.end() {
-				list = []Violation{{Message: "the schema takes too long to check against this value"}}
-			}
-		}()
-	}
+func (s *Schema) validate(v any, size int, holes []Hole, steps *int) (list []Violation) {
+	s.budget.start(size, *steps)
+	defer func() {
+		if !s.budget.end(steps) {
+			list = []Violation{{Message: tooManySteps, Hint: "hand over less at once, or simplify the tool's schema: fewer branches, contains, patterns and values of enum"}}
+		}
+	}()
 	defer func() { // the validator is not ours, and a value from anywhere must not end the process
 		if r := recover(); r != nil {
 			list = []Violation{{Message: fmt.Sprintf("the schema can't be checked against this value: %v", r)}}
@@ -90,7 +103,8 @@ func (s *Schema) validate(v any, size int, holes []Hole) (list []Violation) {
 	if !ok {
 		return []Violation{{Message: err.Error()}}
 	}
-	f := finder{s: s, holes: holes}
+	f := finder{s: s, holes: holes, root: v}
+	f.index()
 	f.visit(invalid, nil)
 	slices.SortFunc(f.found, func(a, b Violation) int {
 		return cmp.Or(strings.Compare(a.Pointer, b.Pointer), strings.Compare(a.Message, b.Message))
@@ -98,11 +112,16 @@ func (s *Schema) validate(v any, size int, holes []Hole) (list []Violation) {
 	return slices.Compact(f.found)
 }
 
+const tooManySteps = "the schema takes too many steps to check against this value"
+
 // finder walks a tree of validation errors.
 type finder struct {
-	s     *Schema
-	holes []Hole
-	found []Violation
+	s         *Schema
+	holes     []Hole
+	byPointer map[string]*Hole
+	sorted    []string // their pointers
+	root      any      // the whole value
+	found     []Violation
 }
 
 // visit collects the certain violations of e and its causes. condition is where the outermost "if" around e was decided;
@@ -131,27 +150,37 @@ func (f *finder) visit(e *jsonschema.ValidationError, condition *string) {
 		}
 	case *kind.Required:
 		if f.certain(e, at, condition) {
-			for _, name := range k.Missing {
-				f.add(at, f.s.missing(e.SchemaURL, name))
-			}
+			f.required(e, at, k.Missing)
 		}
 		return
 	case *kind.AdditionalProperties:
 		if f.certain(e, at, condition) {
-			for _, name := range k.Properties {
-				f.add(at+"/"+escapePointer(name), f.s.superfluous(e.SchemaURL, name))
-			}
+			f.superfluous(e, at, k.Properties)
 		}
 		return
 	}
 	if f.certain(e, at, condition) {
-		f.add(at, f.s.message(e))
+		f.broken(e, at)
 	}
 }
 
-func (f *finder) add(at, message string) {
+// broken adds what is wrong with a value.
+func (f *finder) broken(e *jsonschema.ValidationError, at string) {
+	v := Violation{Pointer: at, Message: f.s.message(e)}
+	value, there := f.at(e.InstanceLocation)
+	switch {
+	case isHole(f.holes, at):
+		v.Text = true
+	case there && !f.holeWithin(at):
+		v.Message += notGiven(e, value)
+		v.Hint = f.hint(e, value)
+	}
+	f.add(v)
+}
+
+func (f *finder) add(v Violation) {
 	if len(f.found) < MaxViolations {
-		f.found = append(f.found, Violation{at, message})
+		f.found = append(f.found, v)
 	}
 }
 
@@ -163,10 +192,7 @@ func (f *finder) certain(e *jsonschema.ValidationError, at string, condition *st
 	if condition != nil && f.holeWithin(*condition) {
 		return false
 	}
-	for _, h := range f.holes {
-		if within := at == h.Pointer || strings.HasPrefix(at, h.Pointer+"/"); !within {
-			continue
-		}
+	if h, within := f.around(at); within {
 		// Nothing is known of what is in the hole, but that text is a string, and that "false" refuses everything.
 		switch k := e.ErrorKind.(type) {
 		case *kind.Type:
@@ -193,14 +219,38 @@ func unevaluated(url string) bool {
 	return strings.HasSuffix(url, "/unevaluatedProperties") || strings.HasSuffix(url, "/unevaluatedItems")
 }
 
+// index makes the holes quick to find: there may be thousands, and as many violations.
+func (f *finder) index() {
+	if len(f.holes) == 0 {
+		return
+	}
+	f.byPointer, f.sorted = make(map[string]*Hole, len(f.holes)), make([]string, len(f.holes))
+	for i := range f.holes {
+		f.byPointer[f.holes[i].Pointer], f.sorted[i] = &f.holes[i], f.holes[i].Pointer
+	}
+	slices.Sort(f.sorted)
+}
+
+// around gives the hole that a pointer leads to or into.
+func (f *finder) around(at string) (*Hole, bool) {
+	for {
+		if h := f.byPointer[at]; h != nil {
+			return h, true
+		}
+		if at == "" {
+			return nil, false
+		}
+		at = parent(at)
+	}
+}
+
 // holeWithin reports whether a hole is at or below a pointer.
 func (f *finder) holeWithin(at string) bool {
-	for _, h := range f.holes {
-		if h.Pointer == at || strings.HasPrefix(h.Pointer, at+"/") {
-			return true
-		}
+	if f.byPointer[at] != nil {
+		return true
 	}
-	return false
+	i, _ := slices.BinarySearch(f.sorted, at+"/")
+	return i < len(f.sorted) && strings.HasPrefix(f.sorted[i], at+"/")
 }
 
 func isHole(holes []Hole, at string) bool {

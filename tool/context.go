@@ -80,8 +80,8 @@ func (f *ContextFilter) UnmarshalJSON(raw []byte) error {
 	}
 	*f = ContextFilter{Filter: FilterMode(in.str("filter"))}
 	in.decode("keys", &f.Keys, "an array of strings")
-	if in.err != nil {
-		return in.err
+	if err := in.err(); err != nil {
+		return err
 	}
 	return f.Validate()
 }

@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"slices"
 	"time"
-
-	"github.com/stepjet/stepjet/fault"
 )
 
 // Bounds and defaults of contracts (plan language, "Contracts" and "retry").
@@ -85,10 +83,8 @@ func (d *Definition) Contract() (Contract, error) {
 	return c, nil
 }
 
-func (d *Definition) contradiction(err error) *fault.Error {
-	f := fault.New(fault.InvalidTool, "tool %q: x-orchestration.%s", clip(d.Name), err.Error())
-	f.Hint = hintOf(err)
-	return f
+func (d *Definition) contradiction(err error) error {
+	return together(d.Name, fieldFaults(d.Name, "/x-orchestration", err))
 }
 
 // contract fills the defaults in.

@@ -9,14 +9,13 @@ import (
 // check finds what in a contract is out of range or contradicts itself. It checks values too, because a contract may be
 // built in Go and so never have been parsed.
 func (o Orchestration) check(d *Definition) error {
+	var all fieldErrors
 	for _, c := range []func(*Definition) error{
 		o.checkWords, o.checkMode, o.checkDependencies, o.checkRetry, o.checkBatch,
 	} {
-		if err := c(d); err != nil {
-			return err
-		}
+		all = append(all, fieldsOf(c(d))...)
 	}
-	return nil
+	return all.error()
 }
 
 // checkWords checks ranges and enumerations.

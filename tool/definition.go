@@ -1,9 +1,12 @@
 package tool
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
+	"strings"
 
 	"github.com/stepjet/stepjet/fault"
 )
@@ -54,11 +57,15 @@ type Annotations struct {
 //   - OpenAI: {"type":"function","function":{"name","description","parameters"}}, and the flat form without "function"
 //
 // x-orchestration may stand in the definition, in "function" or in the input schema (seed 003), but not differ between
-// them. Errors are *fault.Error of code invalid_tool.
+// them. Errors are *fault.Error of code invalid_tool; they name all that is wrong, and Flaws is their cause. An output
+// schema that can't be used is no error, see Warnings.
 func ParseDefinition(raw []byte) (*Definition, error) {
 	d := &Definition{}
 	if err := d.UnmarshalJSON(raw); err != nil {
-		return nil, err
+		if d.Name == "" && d.InputSchema == nil { // nothing of it could be read
+			return nil, err
+		}
+		return nil, together(d.Name, append(partsOf(err), d.flawedSchemas()...))
 	}
 	if err := d.Validate(); err != nil {
 		return nil, err
@@ -98,7 +105,8 @@ func splitDefinitions(raw []byte) ([]json.RawMessage, error) {
 }
 
 // ParseDefinitions reads a JSON array of definitions, or an object that has the array under "tools" (the answer to MCP's
-// tools/list). A name used twice is an error. Errors are *fault.Error of code invalid_tool.
+// tools/list). A name used twice is an error. Errors are *fault.Error of code invalid_tool, which name all that is wrong
+// with all of the definitions, one definition a line; Flaws is their cause, with places such as /tools/1/inputSchema.
 func ParseDefinitions(raw []byte) ([]*Definition, error) {
 	list, err := splitDefinitions(raw)
 	if err != nil {
@@ -106,56 +114,87 @@ func ParseDefinitions(raw []byte) ([]*Definition, error) {
 	}
 	all := make([]*Definition, 0, len(list))
 	names := make(map[string]int, len(list))
+	var wrong []string
+	var flaws Flaws
+	base := "/"
+	if bytes.TrimLeft(raw, " \t\r\n")[0] == '{' {
+		base = "/tools/"
+	}
 	for i, r := range list {
 		d, err := ParseDefinition(r)
 		if err != nil {
-			e := fault.As(err)
-			return nil, &fault.Error{Code: e.Code, Message: "tool number " + itoa(i+1) + ": " + e.Message, Hint: e.Hint, Cause: err}
+			wrong = append(wrong, "tool number "+itoa(i+1)+": "+fault.As(err).Message)
+			flaws = append(flaws, FlawsOf(err).under(base+itoa(i))...)
+			continue
 		}
 		if first, twice := names[d.Name]; twice {
-			return nil, fault.New(fault.InvalidTool, "tools number %d and %d are both named %q", first+1, i+1, d.Name)
+			wrong = append(wrong, fmt.Sprintf("tools number %d and %d are both named %q", first+1, i+1, d.Name))
+			flaws = append(flaws, fault.Problem{Code: fault.InvalidTool, Path: base + itoa(i) + "/name", Message: wrong[len(wrong)-1]})
+			continue
 		}
 		names[d.Name] = i
 		all = append(all, d)
+	}
+	if len(flaws) > 0 {
+		return nil, flaws.fault(strings.Join(wrong, "\n"))
 	}
 	return all, nil
 }
 
 // Validate checks a definition that was put together in Go as ParseDefinition does. Errors are *fault.Error of code
-// invalid_tool.
+// invalid_tool; they name all that is wrong, and Flaws is their cause.
 func (d *Definition) Validate() error {
+	var wrong []*fault.Error
 	if !ValidName(d.Name) {
-		return fault.New(fault.InvalidTool, "%q is no tool name", clip(d.Name)).
-			WithHint("a name is 1 to %d of A-Z a-z 0-9 _ . : / -", MaxName)
+		hint := "a name is 1 to " + itoa(MaxName) + " of A-Z a-z 0-9 _ . : / -"
+		l := Flaws{{Code: fault.InvalidTool, Path: "/name", Message: quoted(clip(d.Name)) + " is no tool name", Hint: hint}}
+		wrong = append(wrong, l.fault(l[0].Message))
 	}
 	if len(d.Tenants) > maxTenants {
-		return fault.New(fault.InvalidTool, "tool %q: more than %d tenants", d.Name, maxTenants)
+		wrong = append(wrong, ofTool(d.Name, "/tenants", fmt.Sprintf("more than %d tenants", maxTenants), ""))
 	}
-	for _, t := range d.Tenants {
+	for i, t := range d.Tenants {
 		if !validTenant(t) {
-			return fault.New(fault.InvalidTool, "tool %q: %q is no tenant", d.Name, clip(t)).
-				WithHint("a tenant is 1 to 64 of A-Z a-z 0-9 _ -")
+			wrong = append(wrong, ofTool(d.Name, "/tenants/"+itoa(i), quoted(clip(t))+" is no tenant", "a tenant is 1 to 64 of A-Z a-z 0-9 _ -"))
+			break
 		}
 	}
+	wrong = append(wrong, d.flawedSchemas()...)
+	if _, err := d.Contract(); err != nil {
+		wrong = append(wrong, partsOf(err)...)
+	}
+	return together(d.Name, wrong)
+}
+
+// partsOf gives an error as one part of a definition's.
+func partsOf(err error) []*fault.Error { return []*fault.Error{fault.As(err)} }
+
+// flawedSchemas says what is wrong with the schema of the arguments, without which there is no tool.
+func (d *Definition) flawedSchemas() []*fault.Error {
 	input, err := d.Input()
 	if err != nil {
-		return d.invalid("inputSchema", err)
+		return partsOf(d.invalid("inputSchema", err))
 	}
 	if !input.takesObjects() {
-		return fault.New(fault.InvalidTool, `tool %q: inputSchema: arguments are always an object, so "type" has to be "object"`, d.Name)
+		return []*fault.Error{ofTool(d.Name, "/inputSchema", `arguments are always an object, so "type" has to be "object"`,
+			`write "type": "object", and what the tool takes under "properties"`)}
 	}
-	if len(d.OutputSchema) > 0 {
-		if _, err := CompileSchema(d.OutputSchema); err != nil {
-			return d.invalid("outputSchema", err)
-		}
+	return nil
+}
+
+// Warnings says what of a valid definition is of no use: an output schema that is none. Such a tool is called as one
+// without an output schema is: plans and results are not checked against it.
+func (d *Definition) Warnings() []fault.Problem {
+	if len(d.OutputSchema) == 0 {
+		return nil
 	}
-	_, err = d.Contract()
-	return err
+	_, err := CompileSchema(d.OutputSchema)
+	return FlawsOf(err).under("/outputSchema")
 }
 
 func (d *Definition) invalid(part string, err error) error {
-	e := fault.As(err)
-	return &fault.Error{Code: fault.InvalidTool, Message: "tool " + quoted(d.Name) + ": " + part + ": " + e.Message, Hint: e.Hint, Cause: err}
+	prefix := "tool " + quoted(clip(d.Name)) + ": " + part + ": "
+	return FlawsOf(err).under("/" + part).fault(prefix + fault.As(err).Message)
 }
 
 // AllowedFor reports whether a tenant may use the tool.

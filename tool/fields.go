@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -24,27 +25,73 @@ func badField(field, format string, args ...any) *fieldError {
 	return &fieldError{field: field, message: fmt.Sprintf(format, args...)}
 }
 
-// hintOf gives the hint of a field error; "" where there is none.
+// fieldErrors are several of one object.
+type fieldErrors []*fieldError
+
+func (l fieldErrors) Error() string {
+	texts := make([]string, len(l))
+	for i, e := range l {
+		texts[i] = e.Error()
+	}
+	return strings.Join(texts, "; ")
+}
+
+// error gives one error of all; nil of none.
+func (l fieldErrors) error() error {
+	switch len(l) {
+	case 0:
+		return nil
+	case 1:
+		return l[0]
+	}
+	return l
+}
+
+// fieldsOf gives the field errors that an error consists of; nil where it has none.
+func fieldsOf(err error) fieldErrors {
+	var several fieldErrors
+	if errors.As(err, &several) {
+		return several
+	}
+	var one *fieldError
+	if errors.As(err, &one) {
+		return fieldErrors{one}
+	}
+	return nil
+}
+
+// hintOf gives the first hint of a field error; "" where there is none.
 func hintOf(err error) string {
-	var e *fieldError
-	if errors.As(err, &e) {
-		return e.hint
+	for _, e := range fieldsOf(err) {
+		if e.hint != "" {
+			return e.hint
+		}
 	}
 	return ""
 }
 
 // within names the object that a field error arose in.
 func within(object string, err error) error {
-	if e, ok := err.(*fieldError); ok {
-		return &fieldError{object + "." + e.field, e.message, e.hint}
+	var list fieldErrors
+	for _, e := range fieldsOf(err) {
+		list = append(list, &fieldError{object + "." + e.field, e.message, e.hint})
 	}
-	return &fieldError{field: object, message: err.Error()}
+	if len(list) == 0 {
+		list = fieldErrors{{field: object, message: err.Error()}}
+	}
+	return list.error()
 }
 
-// fields reads the members of one JSON object, and keeps the first error.
+// fields reads the members of one JSON object, and keeps the first error of each.
 type fields struct {
-	raw map[string]json.RawMessage
-	err error
+	raw  map[string]json.RawMessage
+	errs fieldErrors
+}
+
+// err gives what was wrong so far, in the order of the names.
+func (f *fields) err() error {
+	slices.SortStableFunc(f.errs, func(a, b *fieldError) int { return strings.Compare(a.field, b.field) })
+	return f.errs.error()
 }
 
 // readFields takes an object apart. A near miss of a known name is an error that says which was meant: a contract whose
@@ -56,7 +103,7 @@ func readFields(raw []byte, known ...string) (*fields, error) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.raw)) {
 		if k := NearMiss(name, known...); k != "" {
-			return nil, badField(name, "no such field; did you mean %q?", k)
+			f.fail(name, "no such field; did you mean %q?", k)
 		}
 		if string(f.raw[name]) == "null" {
 			delete(f.raw, name)
@@ -66,8 +113,8 @@ func readFields(raw []byte, known ...string) (*fields, error) {
 }
 
 func (f *fields) fail(name, format string, args ...any) {
-	if f.err == nil {
-		f.err = badField(name, format, args...)
+	if !slices.ContainsFunc(f.errs, func(e *fieldError) bool { return e.field == name }) {
+		f.errs = append(f.errs, badField(name, format, args...))
 	}
 }
 
@@ -78,10 +125,11 @@ func (f *fields) decode(name string, target any, want string) bool {
 		return false
 	}
 	if err := json.Unmarshal(raw, target); err != nil {
-		var e *fieldError
-		if errors.As(err, &e) { // from an UnmarshalJSON of this package
-			f.fail(name+"."+e.field, "%s", e.message)
-		} else {
+		list := fieldsOf(err) // from an UnmarshalJSON of this package
+		for _, e := range list {
+			f.errs = append(f.errs, &fieldError{name + "." + e.field, e.message, e.hint})
+		}
+		if len(list) == 0 {
 			f.fail(name, "must be %s", want)
 		}
 		return false

@@ -39,14 +39,14 @@ func (d *Definition) UnmarshalJSON(raw []byte) error {
 	f.decode("annotations", &d.Annotations, "an object of hints that are true or false")
 	f.decode("tenants", &d.Tenants, "an array of strings")
 	d.Orchestration = f.orchestration(d.InputSchema)
-	if f.err != nil {
-		return fault.New(fault.InvalidTool, "tool %s: %s", quoted(clip(d.Name)), f.err.Error())
-	}
 	maps.DeleteFunc(f.raw, func(name string, _ json.RawMessage) bool {
 		return contains(definitionFields, name) || contains(inputAliases, name) || contains(outputAliases, name) || name == "type"
 	})
 	if len(f.raw) > 0 {
 		d.Extra = f.raw
+	}
+	if err := f.err(); err != nil {
+		return together(d.Name, fieldFaults(d.Name, "", err))
 	}
 	return nil
 }
@@ -66,6 +66,7 @@ func definitionObject(raw []byte) (*fields, error) {
 	if err != nil {
 		return nil, within("function", err)
 	}
+	g.errs = append(g.errs, f.errs...)
 	for _, name := range definitionFields {
 		outer, ok := f.raw[name]
 		if !ok {
@@ -140,5 +141,5 @@ func (a *Annotations) UnmarshalJSON(raw []byte) error {
 	} {
 		f.decode(name, target, "true or false")
 	}
-	return f.err
+	return f.err()
 }

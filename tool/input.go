@@ -126,3 +126,14 @@ func hasKey(value []byte, key string) bool {
 	}
 	return false
 }
+
+// Form gives the schema that arguments are held against, which have the key of a tool's batch or don't.
+func (s *Schema) Form(has func(key string) bool) *Schema {
+	switch {
+	case s == nil || s.single == nil:
+		return s
+	case has(s.single.argument):
+		return s.array
+	}
+	return s.single.schema
+}

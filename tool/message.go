@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/big"
-	"slices"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -113,28 +112,6 @@ func (s *Schema) missing(url, name string) string {
 		m += " (" + strings.Join(about, ": ") + ")"
 	}
 	return m
-}
-
-// superfluous says that a property isn't known, and which are.
-func (s *Schema) superfluous(url, name string) string {
-	m := fmt.Sprintf("there is no property %q", clip(name))
-	x := s.byURL[url]
-	if x == nil || len(x.Properties) == 0 {
-		return m
-	}
-	known := make([]string, 0, len(x.Properties))
-	for p := range x.Properties {
-		known = append(known, p)
-	}
-	slices.Sort(known)
-	if near := NearMiss(name, known...); near != "" {
-		return m + fmt.Sprintf("; did you mean %q?", clip(near))
-	}
-	const most = 12
-	if len(known) > most {
-		return m + "; there are " + quotedList(known[:most]) + " and others"
-	}
-	return m + "; there is " + quotedList(known)
 }
 
 func (s *Schema) property(url, name string) *jsonschema.Schema {

@@ -107,7 +107,7 @@ func (o *Orchestration) UnmarshalJSON(raw []byte) error {
 	if len(f.raw) > 0 {
 		o.Extra = f.raw
 	}
-	return f.err
+	return f.err()
 }
 
 // MarshalJSON writes the object, with the fields of Extra among its own.
@@ -124,7 +124,7 @@ func (r *Retry) UnmarshalJSON(raw []byte) error {
 	}
 	*r = Retry{MaxAttempts: int(f.integer("max_attempts", 1, MaxAttempts))}
 	f.decode("backoff", &r.Backoff, "an object")
-	return f.err
+	return f.err()
 }
 
 // UnmarshalJSON reads {"argument","max_items"}; both are needed.
@@ -134,7 +134,7 @@ func (b *Batch) UnmarshalJSON(raw []byte) error {
 		return err
 	}
 	*b = Batch{Argument: f.str("argument"), MaxItems: int(f.integer("max_items", 1, maxBatch)), MaxWaitMS: f.integer("max_wait_ms", 0, maxBatchWait.Milliseconds())}
-	return f.err
+	return f.err()
 }
 
 // UnmarshalJSON reads {"tool","required_fields"}; a plain string stands for the tool alone.
@@ -150,7 +150,7 @@ func (d *Dependency) UnmarshalJSON(raw []byte) error {
 	}
 	*d = Dependency{Tool: f.str("tool")}
 	f.decode("required_fields", &d.RequiredFields, "an array of strings")
-	return f.err
+	return f.err()
 }
 
 // withExtra marshals v, an object, and adds the members of extra that it doesn't have itself.

@@ -93,8 +93,8 @@ func (o *Override) read(raw []byte) error {
 	o.By = f.text("by")
 	f.decode("context", &o.Context, "an object")
 	f.decode("tenants", &o.Tenants, "an array of strings")
-	if f.err != nil {
-		return f.err
+	if err := f.err(); err != nil {
+		return err
 	}
 	for _, name := range overrideFields {
 		delete(f.raw, name)

@@ -14,7 +14,10 @@ import (
 type patterns struct {
 	size int
 	done map[string]*regexp.Regexp // each is asked for twice: by the meta-schema, and to be used
+	told bool                      // that they are too large, all together
 }
+
+const patternsAre = "patterns are RE2, without look-around and back-references: "
 
 func (p *patterns) compile(raw string) (jsonschema.Regexp, error) {
 	if re := p.done[raw]; re != nil {
@@ -34,7 +37,7 @@ func (p *patterns) compile(raw string) (jsonschema.Regexp, error) {
 func (p *patterns) compileNew(s string) (*regexp.Regexp, error) {
 	tree, err := syntax.Parse(s, syntax.Perl)
 	if err != nil {
-		return nil, fmt.Errorf("patterns are RE2, without look-around and back-references: %s", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
+		return nil, fmt.Errorf(patternsAre+"%s", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
 	}
 	if p.size += patternSize(tree, MaxPatternSize); p.size > MaxPatternSize {
 		return nil, fmt.Errorf("the patterns are too large, at most %d instructions are allowed", MaxPatternSize)
@@ -83,4 +86,46 @@ func isHex(s string) bool {
 		}
 	}
 	return true
+}
+
+// Kinds of what ECMA 262 has and RE2 lacks, by how they begin.
+var lacking = []struct{ begins, name, hint string }{
+	{"(?=", "a look-ahead", `write each condition as a pattern of its own: "allOf": [{"pattern": "…"}, {"pattern": "…"}]`},
+	{"(?!", "a negative look-ahead", `write what must not match beside it: "not": {"pattern": "…"}`},
+	{"(?<=", "a look-behind", "write what stands before as part of the pattern"},
+	{"(?<!", "a negative look-behind", `write what must not match beside it: "not": {"pattern": "…"}`},
+	{"(?>", "an atomic group", "write (?: in its place"},
+	{`\k<`, "a back-reference", "write out what may be repeated, or leave the check to the tool"},
+}
+
+// unsupported names what in a pattern RE2 doesn't have, and says what to write instead; "" for none of the usual ones.
+func unsupported(raw string) (message, hint string) {
+	class := false
+	for i := 0; i < len(raw); i++ {
+		for _, l := range lacking {
+			if !class && strings.HasPrefix(raw[i:], l.begins) {
+				return fmt.Sprintf("the pattern has %s, %s…%s, and patterns, which are RE2, can't have that", l.name, l.begins, closing(l.begins)), l.hint
+			}
+		}
+		switch c := raw[i]; {
+		case c == '\\' && i+1 < len(raw):
+			if d := raw[i+1]; !class && d >= '1' && d <= '9' {
+				return fmt.Sprintf(`the pattern has a back-reference, \%c, and patterns, which are RE2, can't have that`, d),
+					"write out what may be repeated, or leave the check to the tool"
+			}
+			i++
+		case c == '[':
+			class = true
+		case c == ']':
+			class = false
+		}
+	}
+	return "", ""
+}
+
+func closing(begins string) string {
+	if begins[0] == '(' {
+		return ")"
+	}
+	return ">"
 }

@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
-	"sync"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
@@ -30,7 +28,7 @@ type Schema struct {
 	quick  *quick
 	s      *jsonschema.Schema
 	byURL  map[string]*jsonschema.Schema
-	budget *budget // nil where the schema can't make a check much longer than the value
+	budget *budget // nil where there is nothing to check
 	// Of a tool with a batch, nil for others: the schema of the array form, and the other form.
 	array  *Schema
 	single *single
@@ -38,7 +36,8 @@ type Schema struct {
 
 // CompileSchema compiles a JSON Schema; nil or empty gives one that accepts any object. Nothing outside raw is loaded,
 // be it file or URL: a "$ref" that leads out of raw is an error, but for the published meta-schemas. Patterns are RE2:
-// look-around and back-references are refused. Errors are *fault.Error of code invalid_tool.
+// look-around and back-references are refused. Errors are *fault.Error of code invalid_tool; they name all that is wrong,
+// and Flaws is their cause.
 func CompileSchema(raw json.RawMessage) (*Schema, error) {
 	if len(raw) == 0 {
 		return &Schema{open: true}, nil
@@ -60,19 +59,21 @@ func CompileSchema(raw json.RawMessage) (*Schema, error) {
 	}
 	compiled, err := compile(doc)
 	if err != nil {
-		return nil, invalidSchema("%s", compileMessage(err))
+		flaws := schemaFlaws(doc, err)
+		return nil, flaws.fault(notValidSchema + flaws.Error())
 	}
 	s := &Schema{s: compiled, byURL: map[string]*jsonschema.Schema{}, open: isOpen(doc), quick: newQuick(compiled, doc, 0)}
-	if s.walk(compiled) {
-		s.budget = &budget{}
-		s.budget.install(s.byURL)
-	}
+	s.walk(compiled)
+	s.budget = &budget{}
+	s.budget.install(s.byURL)
 	return s, nil
 }
 
 func invalidSchema(format string, args ...any) *fault.Error {
-	return fault.New(fault.InvalidTool, "the schema is not valid: "+format, args...)
+	return fault.New(fault.InvalidTool, notValidSchema+format, args...)
 }
+
+const notValidSchema = "the schema is not valid: "
 
 // schemaURL names the schema within the compiler; it is never loaded.
 const (
@@ -101,20 +102,6 @@ type noLoader struct{}
 
 func (noLoader) Load(string) (any, error) {
 	return nil, errors.New("a schema has to stand alone; nothing is loaded from outside")
-}
-
-// compileMessage says why a schema doesn't compile without the compiler's own URLs.
-func compileMessage(err error) string {
-	var meta *jsonschema.SchemaValidationError
-	var invalid *jsonschema.ValidationError
-	if errors.As(err, &meta) && errors.As(meta.Err, &invalid) {
-		leaf := invalid
-		for len(leaf.Causes) > 0 { // one of them is enough to go on
-			leaf = leaf.Causes[len(leaf.Causes)-1]
-		}
-		return "at " + quoted(pointer(leaf.InstanceLocation)) + ": " + (&Schema{}).message(leaf)
-	}
-	return strings.ReplaceAll(strings.ReplaceAll(err.Error(), schemaURL, ""), schemaHost, "")
 }
 
 // isOpen reports whether a schema accepts every object for sure.
@@ -181,9 +168,8 @@ func countNodes(v any) int {
 	return n
 }
 
-// walk visits every subschema once, and reports whether one refers to another by name. Only then can the same subschema
-// be reached on several ways at once, and checking take longer than the product of schema and value.
-func (s *Schema) walk(root *jsonschema.Schema) (refs bool) {
+// walk visits every subschema once.
+func (s *Schema) walk(root *jsonschema.Schema) {
 	todo := []*jsonschema.Schema{root}
 	for len(todo) > 0 {
 		x := todo[len(todo)-1]
@@ -192,16 +178,12 @@ func (s *Schema) walk(root *jsonschema.Schema) (refs bool) {
 			continue
 		}
 		s.byURL[x.Location] = x
-		if x.Ref != nil || x.RecursiveRef != nil || x.DynamicRef != nil {
-			refs = true
-			todo = append(todo, x.Ref, x.RecursiveRef)
-			if x.DynamicRef != nil {
-				todo = append(todo, x.DynamicRef.Ref)
-			}
+		todo = append(todo, x.Ref, x.RecursiveRef)
+		if x.DynamicRef != nil {
+			todo = append(todo, x.DynamicRef.Ref)
 		}
 		todo = children(x, todo)
 	}
-	return refs
 }
 
 // children appends the subschemas that a schema holds.
@@ -235,64 +217,6 @@ func appendAny(list []*jsonschema.Schema, v any) []*jsonschema.Schema {
 		return append(list, v...)
 	}
 	return list
-}
-
-// budget bounds the work of one check. A schema of a few lines can ask for 2^64 evaluations, as in a chain of
-// definitions that each refer twice to the next. The validator offers no way to stop it, but asks every subschema's
-// format first, and goes no deeper where that fails.
-type budget struct {
-	mu   sync.Mutex // held during a check: the formats know no other
-	left int
-}
-
-var errBudget = errors.New("too many steps")
-
-func (b *budget) install(all map[string]*jsonschema.Schema) {
-	for _, s := range all {
-		if s.Bool != nil {
-			continue
-		}
-		own := s.Format
-		f := &jsonschema.Format{Name: "budget", Validate: func(v any) error { return b.spend(v) }}
-		if own != nil {
-			f.Name = own.Name
-			f.Validate = func(v any) error {
-				if err := b.spend(v); err != nil {
-					return err
-				}
-				return own.Validate(v)
-			}
-		}
-		s.Format = f
-	}
-}
-
-func (b *budget) spend(v any) error {
-	cost := 1
-	switch v := v.(type) {
-	case map[string]any:
-		cost += len(v)
-	case []any:
-		cost += len(v)
-	}
-	if b.left -= cost; b.left < 0 {
-		return errBudget
-	}
-	return nil
-}
-
-// start begins a check of a value of so many bytes: enough for many evaluations of each of its parts, and about a
-// second of work for the largest plan.
-func (b *budget) start(size int) {
-	b.mu.Lock()
-	b.left = 100_000 + 8*size
-}
-
-// end ends the check and reports whether the budget was enough.
-func (b *budget) end() bool {
-	enough := b.left >= 0
-	b.mu.Unlock()
-	return enough
 }
 
 // AcceptsAnyObject reports whether the schema accepts every object for sure, so that there is nothing to check.

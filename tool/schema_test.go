@@ -38,21 +38,21 @@ func TestCheckMessages(t *testing.T) {
 		want          []string
 	}{
 		"valid":             {props(`{"x":{"type":"string"}}`), `{"x":"a"}`, nil},
-		"wrong type":        {props(`{"x":{"type":"string"}}`), `{"x":5}`, []string{"/x: must be a string, not a number"}},
-		"two types":         {props(`{"x":{"type":["integer","null"]}}`), `{"x":"5"}`, []string{"/x: must be null or an integer, not a string"}},
+		"wrong type":        {props(`{"x":{"type":"string"}}`), `{"x":5}`, []string{"/x: must be a string, not a number: 5"}},
+		"two types":         {props(`{"x":{"type":["integer","null"]}}`), `{"x":"5"}`, []string{`/x: must be null or an integer, not a string: "5"`}},
 		"not an object":     {`{"type":"object"}`, `[1]`, []string{": must be an object"}},
 		"missing":           {`{"required":["x","y"],"properties":{"x":{"type":"string","description":"The city"}}}`, `{}`, []string{`: the required property "x" is missing (string: The city)`, `: the required property "y" is missing`}},
 		"missing by $ref":   {`{"required":["x"],"properties":{"x":{"$ref":"#/$defs/u"}},"$defs":{"u":{"type":"string","enum":["C","F"]}}}`, `{}`, []string{`: the required property "x" is missing (string: one of "C", "F")`}},
-		"superfluous":       {`{"properties":{"city":{},"unit":{}},"additionalProperties":false}`, `{"citty":1,"zzzz":2}`, []string{`/citty: there is no property "citty"; did you mean "city"?`, `/zzzz: there is no property "zzzz"; there is "city" and "unit"`}},
-		"enum":              {props(`{"x":{"enum":["a",1,null]}}`), `{"x":"b"}`, []string{`/x: must be one of "a", 1, null`}},
-		"const":             {props(`{"x":{"const":{"a":1}}}`), `{"x":{}}`, []string{`/x: must be {"a":1}`}},
-		"minimum":           {props(`{"x":{"minimum":0.5}}`), `{"x":0.25}`, []string{"/x: must be at least 0.5"}},
-		"maximum":           {props(`{"x":{"maximum":10}}`), `{"x":11}`, []string{"/x: must be at most 10"}},
-		"exclusive":         {props(`{"x":{"exclusiveMinimum":0,"exclusiveMaximum":0}}`), `{"x":0}`, []string{"/x: must be less than 0", "/x: must be more than 0"}},
-		"multiple":          {props(`{"x":{"multipleOf":3}}`), `{"x":4}`, []string{"/x: must be a multiple of 3"}},
+		"superfluous":       {`{"properties":{"city":{},"unit":{}},"additionalProperties":false}`, `{"citty":1,"zzzz":2}`, []string{`/citty: there is no property "citty"; there is "city" and "unit"`, `/zzzz: there is no property "zzzz"; there is "city" and "unit"`}},
+		"enum":              {props(`{"x":{"enum":["a",1,null]}}`), `{"x":"b"}`, []string{`/x: must be one of "a", 1, null, but is "b"`}},
+		"const":             {props(`{"x":{"const":{"a":1}}}`), `{"x":{}}`, []string{`/x: must be {"a":1}, but is {}`}},
+		"minimum":           {props(`{"x":{"minimum":0.5}}`), `{"x":0.25}`, []string{"/x: must be at least 0.5, but is 0.25"}},
+		"maximum":           {props(`{"x":{"maximum":10}}`), `{"x":11}`, []string{"/x: must be at most 10, but is 11"}},
+		"exclusive":         {props(`{"x":{"exclusiveMinimum":0,"exclusiveMaximum":0}}`), `{"x":0}`, []string{"/x: must be less than 0, but is 0", "/x: must be more than 0, but is 0"}},
+		"multiple":          {props(`{"x":{"multipleOf":3}}`), `{"x":4}`, []string{"/x: must be a multiple of 3, but is 4"}},
 		"length":            {props(`{"x":{"minLength":3},"y":{"maxLength":1}}`), `{"x":"é","y":"éé"}`, []string{"/x: has 1 characters, at least 3 are needed", "/y: has 2 characters, at most 1 are allowed"}},
-		"pattern":           {props(`{"x":{"pattern":"^[a-z]+$"}}`), `{"x":"A"}`, []string{"/x: does not match the pattern ^[a-z]+$"}},
-		"items":             {props(`{"x":{"items":{"type":"integer"},"minItems":1}}`), `{"x":[1,"2",3.0,3.5]}`, []string{"/x/1: must be an integer, not a string", "/x/3: must be an integer, not a number"}},
+		"pattern":           {props(`{"x":{"pattern":"^[a-z]+$"}}`), `{"x":"A"}`, []string{`/x: does not match the pattern ^[a-z]+$, but is "A"`}},
+		"items":             {props(`{"x":{"items":{"type":"integer"},"minItems":1}}`), `{"x":[1,"2",3.0,3.5]}`, []string{`/x/1: must be an integer, not a string: "2"`, "/x/3: must be an integer, not a number: 3.5"}},
 		"counts":            {props(`{"x":{"minItems":2},"y":{"maxItems":0},"z":{"minProperties":1}}`), `{"x":[],"y":[1],"z":{}}`, []string{"/x: has 0 items, at least 2 are needed", "/y: has 1 items, at most 0 are allowed", "/z: has 0 properties, at least 1 are needed"}},
 		"max properties":    {`{"maxProperties":0}`, `{"x":1}`, []string{": has 1 properties, at most 0 are allowed"}},
 		"unique":            {props(`{"x":{"uniqueItems":true}}`), `{"x":[1,2,1.0]}`, []string{"/x: items 0 and 2 are equal, but all must differ"}},
@@ -60,7 +60,7 @@ func TestCheckMessages(t *testing.T) {
 		"min contains":      {props(`{"x":{"contains":{"type":"string"},"minContains":2,"maxContains":3}}`), `{"x":["a"]}`, []string{`/x: 1 items fit the schema under "contains", at least 2 must`}},
 		"max contains":      {props(`{"x":{"contains":{"type":"string"},"maxContains":1}}`), `{"x":["a","b"]}`, []string{`/x: 2 items fit the schema under "contains", at most 1 may`}},
 		"any of":            {props(`{"x":{"anyOf":[{"type":"string"},{"type":"null"}]}}`), `{"x":1}`, []string{"/x: fits none of the alternatives of anyOf: must be a string, not a number; or must be null, not a number"}},
-		"any of one":        {props(`{"x":{"anyOf":[{"type":"string"}]}}`), `{"x":1}`, []string{"/x: must be a string, not a number"}},
+		"any of one":        {props(`{"x":{"anyOf":[{"type":"string"}]}}`), `{"x":1}`, []string{"/x: must be a string, not a number: 1"}},
 		"any of objects":    {`{"anyOf":[{"required":["a"]},{"properties":{"b":{"type":"string"}},"required":["b"]},{"additionalProperties":false}]}`, `{"b":1}`, []string{`: fits none of the alternatives of anyOf: the required property "a" is missing; or /b must be a string, not a number; or there is no property "b"`}},
 		"one of none":       {props(`{"x":{"oneOf":[{"type":"string"},{"type":"null"}]}}`), `{"x":1}`, []string{"/x: fits none of the alternatives of oneOf: must be a string, not a number; or must be null, not a number"}},
 		"one of two":        {props(`{"x":{"oneOf":[{"type":"number"},{"minimum":0}]}}`), `{"x":1}`, []string{"/x: fits alternatives 0 and 1 of oneOf, but may fit only one"}},
@@ -73,14 +73,14 @@ func TestCheckMessages(t *testing.T) {
 		"property names":    {`{"propertyNames":{"pattern":"^a"}}`, `{"b":1}`, []string{`: "b" is not allowed as a property's name`}},
 		"additional items":  {`{"$schema":"http://json-schema.org/draft-07/schema#","properties":{"x":{"items":[{}],"additionalItems":false}}}`, `{"x":[1,2,3]}`, []string{"/x: has 2 items too many"}},
 		"unevaluated":       {`{"properties":{"a":{}},"unevaluatedProperties":false}`, `{"a":1,"b":1}`, []string{"/b: is not allowed here"}},
-		"format, draft 7":   {`{"$schema":"http://json-schema.org/draft-07/schema#","properties":{"x":{"format":"date"}}}`, `{"x":"yesterday"}`, []string{"/x: is not a valid date"}},
+		"format, draft 7":   {`{"$schema":"http://json-schema.org/draft-07/schema#","properties":{"x":{"format":"date"}}}`, `{"x":"yesterday"}`, []string{`/x: is not a valid date, but is "yesterday"`}},
 		"format, 2020":      {props(`{"x":{"format":"date"}}`), `{"x":"yesterday"}`, nil},
 		"meta-schema":       {props(`{"x":{"$ref":"https://json-schema.org/draft/2020-12/schema"}}`), `{"x":{"type":"string"}}`, nil},
-		"pointer is quoted": {props(`{"a/b~c":{"type":"string"}}`), `{"a/b~c":1}`, []string{"/a~1b~0c: must be a string, not a number"}},
+		"pointer is quoted": {props(`{"a/b~c":{"type":"string"}}`), `{"a/b~c":1}`, []string{"/a~1b~0c: must be a string, not a number: 1"}},
 		"escapes in value":  {props(`{"x":{"const":"é\n"}}`), `{"x":"\u00e9\n"}`, nil},
 		"ecma escape":       {props(`{"x":{"pattern":"^\\u00e9\\/$"}}`), `{"x":"é/"}`, nil},
 		"self reference":    {`{"$ref":"#"}`, `{}`, []string{": can't be checked: the schema refers to itself without end"}},
-		"recursive":         {`{"type":"object","properties":{"n":{"$ref":"#"},"v":{"type":"integer"}}}`, `{"n":{"n":{"v":"x"}}}`, []string{"/n/n/v: must be an integer, not a string"}},
+		"recursive":         {`{"type":"object","properties":{"n":{"$ref":"#"},"v":{"type":"integer"}}}`, `{"n":{"n":{"v":"x"}}}`, []string{`/n/n/v: must be an integer, not a string: "x"`}},
 		"malformed":         {props(`{"x":{}}`), `{"x":`, []string{": the JSON ends too early, at byte 5"}},
 		"true":              {`true`, `{"x":1}`, nil},
 		"empty":             {`{}`, `{"x":1}`, nil},
@@ -135,7 +135,7 @@ func TestHoles(t *testing.T) {
 		want          []string
 	}{
 		"at the hole":              {object, `{"s":null}`, hole("/s"), nil},
-		"elsewhere":                {object, `{"s":null,"n":"x"}`, hole("/s"), []string{"/n: must be a number, not a string"}},
+		"elsewhere":                {object, `{"s":null,"n":"x"}`, hole("/s"), []string{`/n: must be a number, not a string: "x"`}},
 		"missing beside":           {object, `{"n":null}`, hole("/n"), []string{`: the required property "s" is missing (string)`}},
 		"missing around":           {object, `{"s":"abc","o":{"l":null}}`, hole("/o/l"), []string{`/o: the required property "k" is missing (integer)`}},
 		"superfluous":              {object, `{"s":"abc","o":{"k":1,"z":null}}`, hole("/o/z"), []string{`/o/z: there is no property "z"; there is "k" and "l"`}},
@@ -144,11 +144,11 @@ func TestHoles(t *testing.T) {
 		"text too short":           {object, `{"s":""}`, text("/s"), nil},
 		"text where object":        {object, `{"s":"abc","o":""}`, text("/o"), []string{"/o: must be an object, not a string"}},
 		"the whole":                {object, `null`, hole(""), nil},
-		"item":                     {object, `{"s":"abc","a":[null,"x"]}`, hole("/a/0"), []string{"/a/1: must be an integer, not a string"}},
+		"item":                     {object, `{"s":"abc","a":[null,"x"]}`, hole("/a/0"), []string{`/a/1: must be an integer, not a string: "x"`}},
 		"unique with hole":         {object, `{"s":"abc","a":[null,null]}`, hole("/a/0"), []string{"/a/1: must be an integer, not null"}},
 		"too many items":           {object, `{"s":"abc","a":[null,1,2]}`, hole("/a/0"), []string{"/a: has 3 items, at most 2 are allowed"}},
 		"no value will do":         {object, `{"s":"abc","no":null}`, hole("/no"), []string{"/no: is not allowed here"}},
-		"like-named neighbour":     {object, `{"s":1,"s2":null}`, hole("/s2"), []string{"/s: must be a string, not a number"}},
+		"like-named neighbour":     {object, `{"s":1,"s2":null}`, hole("/s2"), []string{"/s: must be a string, not a number: 1"}},
 		"any of above":             {`{"anyOf":[{"properties":{"x":{"type":"integer"}}},{"required":["y"]}]}`, `{"x":null}`, hole("/x"), nil},
 		"any of elsewhere":         {`{"properties":{"x":{},"y":{"anyOf":[{"type":"integer"},{"type":"null"}]}}}`, `{"x":null,"y":""}`, hole("/x"), []string{"/y: fits none of the alternatives of anyOf: must be an integer, not a string; or must be null, not a string"}},
 		"any of one above":         {`{"anyOf":[{"properties":{"x":{"type":"integer"}}}]}`, `{"x":null}`, hole("/x"), nil},
@@ -208,9 +208,9 @@ func TestSchemasThatAreRefused(t *testing.T) {
 		"http":            {`{"$ref":"http://127.0.0.1:1/x"}`, "stand alone"},
 		"file":            {`{"$ref":"/etc/passwd"}`, "stand alone"},
 		"custom meta":     {`{"$schema":"http://127.0.0.1:1/meta"}`, "stand alone"},
-		"nowhere":         {`{"$ref":"#/$defs/x"}`, "not found"},
-		"anchor":          {`{"$ref":"#x"}`, "not found"},
-		"look-ahead":      {`{"properties":{"x":{"pattern":"(?=a)"}}}`, "without look-around"},
+		"nowhere":         {`{"$ref":"#/$defs/x"}`, "leads to nothing"},
+		"anchor":          {`{"$ref":"#x"}`, "names no"},
+		"look-ahead":      {`{"properties":{"x":{"pattern":"(?=a)"}}}`, "has a look-ahead"},
 		"huge pattern":    {`{"properties":{"x":{"pattern":"((a{100}){10}b){500}"}}}`, ""},
 		"many patterns":   {`{"allOf":[` + patterns.String() + `true]}`, "too large"},
 		"too many nodes":  {`{"allOf":[` + strings.Repeat(`{},`, tool.MaxSchemaNodes) + `true]}`, "at most 8192"},
@@ -259,11 +259,66 @@ func TestCheckEndsWhateverTheSchemaAsks(t *testing.T) {
 			t.Parallel()
 			s := compile(t, c.schema)
 			start := time.Now()
-			require.Equal(t, []string{": the schema takes too long to check against this value"}, lines(s.Check([]byte(c.value), nil)))
+			require.Equal(t, []string{": the schema takes too many steps to check against this value"}, lines(s.Check([]byte(c.value), nil)))
 			require.Less(t, time.Since(start), 20*time.Second)
 			require.Equal(t, []string{": must be an object"}, lines(compile(t, ``).Check([]byte(`1`), nil)))
 		})
 	}
+}
+
+// Without any reference, too, a short schema can ask for more than anybody should wait for. The verdict counts steps, and
+// so is the same whatever else the machine has to do.
+func TestCheckCountsSteps(t *testing.T) {
+	t.Parallel()
+	many := func(n int, format string) string {
+		all := make([]string, n)
+		for i := range all {
+			all[i] = fmt.Sprintf(format, i)
+		}
+		return strings.Join(all, ",")
+	}
+	list := func(n int, item string) string { return "[" + strings.Repeat(item+",", n-1) + item + "]" }
+	for name, c := range map[string]struct{ schema, value string }{
+		"contains":     {`{"allOf":[` + many(200, `{"contains":{"const":%d}}`) + `]}`, list(100_000, `"x"`)},
+		"types":        {`{"anyOf":[` + many(200, `{"contains":{"type":"string","maxLength":%d}}`) + `]}`, list(100_000, `1`)},
+		"enum":         {`{"items":{"enum":[` + many(20_000, `%d`) + `]}}`, list(50_000, `19999`)},
+		"pattern":      {`{"items":{"pattern":"^(a?){500}(a?){500}a$"}}`, list(2, `"`+strings.Repeat("a", 400_000)+`"`)},
+		"names":        {`{"patternProperties":{` + many(100, `"^(a|b){20}%d":{}`) + `}}`, `{` + many(20_000, `"k%d":1`) + `}`},
+		"unique":       {`{"allOf":[` + many(300, `{"uniqueItems":true,"title":"%d"}`) + `]}`, list(100, list(1_000, `1`))},
+		"alternatives": {`{"items":{"oneOf":[` + many(1_000, `{"type":"object","required":["k%d"]}`) + `]}}`, list(50_000, `{}`)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := compile(t, c.schema)
+			require.Less(t, len(c.value), 1<<20)
+			start := time.Now()
+			for range 2 {
+				require.Equal(t, []string{": the schema takes too many steps to check against this value"}, lines(s.Check([]byte(c.value), nil)))
+			}
+			t.Log(time.Since(start) / 2)
+			require.Less(t, time.Since(start), 60*time.Second) // a second and less, without the race detector and other load
+		})
+	}
+	fits := compile(t, `{"items":{"anyOf":[{"type":"object","properties":{"a":{"enum":[1,2,3]},"b":{"type":"string","pattern":"^x+$"}},"required":["a"]},{"type":"null"}]},"uniqueItems":false}`)
+	require.Empty(t, fits.Check([]byte(list(40_000, `{"a":3,"b":"xxx"}`)), nil), "what tools have is far from the limit")
+	steps := 3
+	require.NotEmpty(t, fits.CheckWithin([]byte(`[{"a":1}]`), nil, &steps))
+	require.LessOrEqual(t, steps, 0)
+}
+
+// Thousands of references, each in the place of a value of another type, are told apart quickly.
+func TestCheckWithManyHoles(t *testing.T) {
+	t.Parallel()
+	s := compile(t, `{"type":"object","properties":{"x":{"type":"array","items":{"type":"number"}},"y":{"type":"string"}}}`)
+	var b strings.Builder
+	holes := make([]tool.Hole, 4096)
+	for i := range holes {
+		holes[i] = tool.Hole{Pointer: fmt.Sprintf("/x/%d", i)}
+		b.WriteString("null,")
+	}
+	start := time.Now()
+	require.Equal(t, []string{`/x/4096: must be a number, not a string: "z"`, "/y: must be a string, not a number: 5"}, lines(s.Check([]byte(`{"x":[`+b.String()+`"z"],"y":5}`), holes)))
+	require.Less(t, time.Since(start), 10*time.Second)
 }
 
 // A schema with references shares its budget between goroutines; each check must still have one of its own.

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -23,12 +24,16 @@ type Context struct {
 type bag struct {
 	values map[string]string
 	secret map[string]bool
+	sealed map[string]bool // whose values are sealed; secret too
 }
 
 // Limits of a run's context.
 const (
 	// MaxContext is the most bytes of all keys and values, those for single steps included.
 	MaxContext = 8 << 10
+	// MaxContextHeader is the most bytes of each of its headers. JSON writes a control character in six bytes, and each
+	// step carries the header.
+	MaxContextHeader = 16 << 10
 	// MaxContextKey is the longest key: 1 to 64 of [A-Za-z0-9_.-].
 	MaxContextKey = 64
 )
@@ -36,7 +41,12 @@ const (
 // NewContext makes a context of values, of which the keys named are secret. The error names the key that is outside the
 // grammar or whose value is no text (invalid_value), or the limit that was passed (limit_exceeded); it holds no value.
 func NewContext(values map[string]string, secrets ...string) (Context, error) {
-	size := 0
+	return newContext(values, secrets, nil)
+}
+
+// newContext also takes the keys whose values are sealed. Of such a value what is sealed in it counts.
+func newContext(values map[string]string, secrets, sealed []string) (Context, error) {
+	size, written := 0, 0
 	for _, k := range slices.Sorted(maps.Keys(values)) {
 		if !ValidContextKey(k) {
 			return Context{}, fault.New(fault.InvalidValue, "%q is no context key", Clip(k, 80)).
@@ -45,15 +55,30 @@ func NewContext(values map[string]string, secrets ...string) (Context, error) {
 		if !utf8.ValidString(values[k]) {
 			return Context{}, fault.New(fault.InvalidValue, "the value of the context key %q is not UTF-8", k)
 		}
-		size += len(k) + len(values[k])
+		plain := len(values[k])
+		if slices.Contains(sealed, k) {
+			if plain = sealedSize(values[k]); plain < 0 {
+				return Context{}, notSealed(k)
+			}
+		}
+		size += len(k) + plain
+		written += len(k) + jsonSize(values[k]) + len(`"":"",`)
 	}
 	if size > MaxContext {
 		return Context{}, overContext(size)
 	}
-	b := bag{values: maps.Clone(values), secret: map[string]bool{}}
+	if written > MaxContextHeader {
+		return Context{}, overHeader(written)
+	}
+	b := bag{values: maps.Clone(values), secret: map[string]bool{}, sealed: map[string]bool{}}
 	for _, k := range secrets {
 		if _, ok := values[k]; ok { // else it is the mark of a key that a step may bring
 			b.secret[k] = true
+		}
+	}
+	for _, k := range sealed {
+		if _, ok := values[k]; ok {
+			b.secret[k], b.sealed[k] = true, true
 		}
 	}
 	return b.context(), nil
@@ -64,11 +89,43 @@ func overContext(size int) error {
 		WithHint("hand large values over by reference")
 }
 
-// put adds an entry while the bag is filled.
-func (b bag) put(k, v string, secret bool) {
+func overHeader(written int) error {
+	return fault.New(fault.LimitExceeded, "the context has %d bytes as JSON, at most %d are allowed", written, MaxContextHeader).
+		WithHint("it has too many control characters, quotes or backslashes; encode such values, for example as base64")
+}
+
+// jsonSize gives the bytes of a string as JSON, without its quotes.
+func jsonSize(s string) (n int) {
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c == '"' || c == '\\':
+			n += 2
+		case c < ' ', strings.HasPrefix(s[i:], "\u2028"), strings.HasPrefix(s[i:], "\u2029"):
+			n += 6
+		default:
+			n++
+		}
+	}
+	return n
+}
+
+// plainJSON writes strings without the escapes that only HTML needs, which are six bytes each.
+func plainJSON(v any) []byte {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(v) // strings can't fail
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}
+
+// put adds an entry of another context while the bag is filled.
+func (b bag) put(k, v string, from Context) {
 	b.values[k] = v
-	if secret {
+	if from.Secret(k) {
 		b.secret[k] = true
+	}
+	if from.Sealed(k) {
+		b.sealed[k] = true
 	}
 }
 
@@ -116,10 +173,10 @@ func (c Context) Over(below Context) Context {
 	if c.Len() == 0 {
 		return below
 	}
-	both := bag{maps.Clone((*c.bag).values), maps.Clone((*c.bag).secret)}
+	both := bag{maps.Clone((*c.bag).values), maps.Clone((*c.bag).secret), maps.Clone((*c.bag).sealed)}
 	for k, v := range below.entries() {
 		if _, ok := both.values[k]; !ok {
-			both.put(k, v, below.Secret(k))
+			both.put(k, v, below)
 		}
 	}
 	return both.context()
@@ -130,10 +187,10 @@ func (c Context) Only(want func(key string) bool) Context {
 	if c.Len() == 0 {
 		return Context{}
 	}
-	some := bag{map[string]string{}, map[string]bool{}}
+	some := bag{map[string]string{}, map[string]bool{}, map[string]bool{}}
 	for k, v := range c.entries() {
 		if want(k) {
-			some.put(k, v, c.Secret(k))
+			some.put(k, v, c)
 		}
 	}
 	return some.context()
@@ -153,8 +210,7 @@ func (c Context) shown() map[string]string {
 
 // String gives the entries as JSON with secrets hidden.
 func (c Context) String() string {
-	b, _ := json.Marshal(c.shown()) // strings can't fail
-	return string(b)
+	return string(plainJSON(c.shown()))
 }
 
 // GoString hides secrets from %#v too.

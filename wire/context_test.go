@@ -64,6 +64,10 @@ func TestContextLimits(t *testing.T) {
 		"not ASCII":     {map[string]string{"é": "v"}, fault.InvalidValue},
 		"not UTF-8":     {map[string]string{"a": "s3cr3t\xff"}, fault.InvalidValue},
 		"one too large": {map[string]string{"k": strings.Repeat("s3cr3t", wire.MaxContext)}, fault.LimitExceeded},
+		"quoted fits":   {map[string]string{"k": strings.Repeat(`"\`, wire.MaxContext/2-20)}, ""},
+		"text fits":     {map[string]string{"k": strings.Repeat("<—>", wire.MaxContext/5-1)}, ""},
+		"control":       {map[string]string{"k": strings.Repeat("\x01", wire.MaxContext/2)}, fault.LimitExceeded},
+		"separators":    {map[string]string{"k": strings.Repeat("\u2028\x02", wire.MaxContext/5)}, fault.LimitExceeded},
 		"just fits":     {map[string]string{"k": strings.Repeat("v", wire.MaxContext-1)}, ""},
 		"all of them":   {map[string]string{"Az09_.-": "v", strings.Repeat("k", 64): ""}, ""},
 	} {
@@ -193,6 +197,7 @@ func TestContextTravelsInHeaders(t *testing.T) {
 func TestBrokenContexts(t *testing.T) {
 	t.Parallel()
 	big := strings.Repeat("v", wire.MaxContext/2)
+	ctl := strings.Repeat("\\u0001", wire.MaxContextHeader/6/2)
 	for name, c := range map[string]struct {
 		all, steps string
 		code       fault.Code
@@ -204,6 +209,7 @@ func TestBrokenContexts(t *testing.T) {
 		"steps flat":      {``, `{"s":"x"}`, fault.InvalidValue},
 		"steps' bad key":  {``, `{"s":{"":"x"}}`, fault.InvalidValue},
 		"together":        {`{"a":"` + big + `"}`, `{"s":{"a":"` + big + `"}}`, fault.LimitExceeded},
+		"as JSON":         {`{"a":"` + ctl + `"}`, `{"s":{"b":"` + ctl + `"}}`, fault.LimitExceeded},
 		"together, steps": {``, `{"s":{"a":"` + big + `"},"t":{"a":"` + big + `"}}`, fault.LimitExceeded},
 		"fine":            {`{"a":"x"}`, `{"s":{"a":"x"}}`, ""},
 	} {

@@ -9,6 +9,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/subjects"
 )
 
@@ -17,24 +18,36 @@ func (c Context) set(h *header) {
 	if c.Len() == 0 {
 		return
 	}
-	b, _ := json.Marshal(c.entries()) // strings can't fail
-	h.set(subjects.HeaderContext, string(b))
+	h.set(subjects.HeaderContext, string(plainJSON(c.entries())))
 	setSecrets(h.Header, c)
 }
 
-// setSecrets names the secret keys of some contexts.
+// setSecrets names the secret keys of some contexts, and those whose values are sealed. Who does not know of these must
+// leave the message alone: so its version says.
 func setSecrets(h nats.Header, all ...Context) {
-	secrets := map[string]bool{}
+	if keys := named(Context.Secret, all); keys != "" {
+		h[subjects.HeaderContextSecrets] = []string{keys}
+	}
+	if keys := named(Context.Sealed, all); keys != "" {
+		h[subjects.HeaderContextSealed] = []string{keys}
+		h[subjects.HeaderVersion] = sealedVersion
+	}
+}
+
+// sealedVersion is shared by all messages; nobody writes to it.
+var sealedVersion = []string{subjects.SealedVersion}
+
+// named gives the keys that any of the contexts has something to say of, separated by commas.
+func named(is func(Context, string) bool, all []Context) string {
+	keys := map[string]bool{}
 	for _, c := range all {
 		for _, k := range c.Keys() {
-			if c.Secret(k) {
-				secrets[k] = true
+			if is(c, k) {
+				keys[k] = true
 			}
 		}
 	}
-	if len(secrets) > 0 {
-		h[subjects.HeaderContextSecrets] = []string{strings.Join(slices.Sorted(maps.Keys(secrets)), ",")}
-	}
+	return strings.Join(slices.Sorted(maps.Keys(keys)), ",")
 }
 
 // ContextOf reads the context of a message. The error, invalid_value or limit_exceeded, says what is wrong with it.
@@ -48,11 +61,11 @@ func ContextOf(h nats.Header) (Context, error) {
 		return Context{}, fault.New(fault.InvalidValue, "%s holds no JSON object of strings", subjects.HeaderContext).
 			WithHint(`write {"key": "value"}; every value is a string`)
 	}
-	return NewContext(values, contextSecrets(h)...)
+	return newContext(values, keysIn(h, subjects.HeaderContextSecrets), keysIn(h, subjects.HeaderContextSealed))
 }
 
-func contextSecrets(h nats.Header) []string {
-	return strings.FieldsFunc(get(h, subjects.HeaderContextSecrets), func(r rune) bool { return r == ',' || r == ' ' })
+func keysIn(h nats.Header, name string) []string {
+	return strings.FieldsFunc(get(h, name), func(r rune) bool { return r == ',' || r == ' ' })
 }
 
 // RunContext is the context of a whole run: what holds for all steps, and what only some get.
@@ -63,6 +76,21 @@ type RunContext struct {
 
 // Of gives the context of one step: its own entries win.
 func (r RunContext) Of(step string) Context { return r.Steps[step].Over(r.All) }
+
+// Keys names what there is, in order, without any value.
+func (r RunContext) Keys() []outcome.ContextKey {
+	var all []outcome.ContextKey
+	add := func(step string, c Context) {
+		for _, k := range c.Keys() {
+			all = append(all, outcome.ContextKey{Key: k, Step: step, Secret: c.Secret(k)})
+		}
+	}
+	add("", r.All)
+	for _, id := range slices.Sorted(maps.Keys(r.Steps)) {
+		add(id, r.Steps[id])
+	}
+	return all
+}
 
 // Set writes the context into the headers of a submitted plan. A key that is secret anywhere is so everywhere.
 func (r RunContext) Set(h nats.Header) {
@@ -79,8 +107,7 @@ func (r RunContext) Set(h nats.Header) {
 		}
 	}
 	if len(steps) > 0 {
-		b, _ := json.Marshal(steps) // strings can't fail
-		h[subjects.HeaderContextSteps] = []string{string(b)}
+		h[subjects.HeaderContextSteps] = []string{string(plainJSON(steps))}
 	}
 	setSecrets(h, all...)
 }
@@ -100,26 +127,34 @@ func RunContextOf(h nats.Header) (r RunContext, err error) {
 		return RunContext{}, fault.New(fault.InvalidValue, "%s holds no JSON object of objects of strings", subjects.HeaderContextSteps).
 			WithHint(`write {"step": {"key": "value"}}`)
 	}
-	size := r.All.size()
+	size, written := r.All.size()
 	r.Steps = make(map[string]Context, len(steps))
 	for _, id := range slices.Sorted(maps.Keys(steps)) {
-		c, err := NewContext(steps[id], contextSecrets(h)...)
+		c, err := newContext(steps[id], keysIn(h, subjects.HeaderContextSecrets), keysIn(h, subjects.HeaderContextSealed))
 		if err != nil {
 			return RunContext{}, err
 		}
 		r.Steps[id] = c
-		size += c.size()
+		n, w := c.size()
+		size, written = size+n, written+w
 	}
 	if size > MaxContext {
 		return RunContext{}, overContext(size)
 	}
+	if written > MaxContextHeader {
+		return RunContext{}, overHeader(written)
+	}
 	return r, nil
 }
 
-// size gives the bytes of keys and values.
-func (c Context) size() (n int) {
+// size gives the bytes of keys and values, as they are and as JSON.
+func (c Context) size() (plain, written int) {
 	for k, v := range c.entries() {
-		n += len(k) + len(v)
+		plain += len(k) + len(v)
+		if c.Sealed(k) {
+			plain += sealedSize(v) - len(v)
+		}
+		written += len(k) + jsonSize(v) + len(`"":"",`)
 	}
-	return n
+	return plain, written
 }

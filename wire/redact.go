@@ -28,7 +28,7 @@ func NewRedactor(contexts ...Context) *Redactor {
 	secrets := map[string]bool{}
 	for _, c := range contexts {
 		for k, v := range c.entries() {
-			if c.Secret(k) && len(v) >= minSecret {
+			if c.Secret(k) && !c.Sealed(k) && len(v) >= minSecret {
 				secrets[v] = true
 			}
 		}

@@ -8,7 +8,6 @@ package wire
 import (
 	"encoding/json"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -22,64 +21,20 @@ import (
 // itself. What is larger goes through the object store and leaves a handle.
 const InlineLimit = 256 << 10
 
-// Trace carries W3C Trace Context along, unread.
-type Trace struct{ Parent, State string }
-
-func (t Trace) set(h *header) {
-	if t.Parent != "" {
-		h.set(subjects.HeaderTraceparent, t.Parent)
-	}
-	if t.State != "" {
-		h.set(subjects.HeaderTracestate, t.State)
-	}
-}
-
-// Clone gives the same trace without keeping the headers alive from which it was read.
-func (t Trace) Clone() Trace { return Trace{strings.Clone(t.Parent), strings.Clone(t.State)} }
-
-// TraceOf reads the trace context of a message.
-func TraceOf(h nats.Header) Trace {
-	return Trace{get(h, subjects.HeaderTraceparent), get(h, subjects.HeaderTracestate)}
-}
-
-// Known reports whether this version of Stepjet can read the message: its version is absent or not higher than ours. Of a
-// version with a dot, such as 1.2, only the number before it counts: what is new behind it may be ignored.
-func Known(h nats.Header) bool {
-	v := get(h, subjects.HeaderVersion)
-	if v == "" || v == subjects.Version {
-		return true
-	}
-	n, err := major(v)
-	return err == nil && n <= ours
-}
-
-var ours, _ = major(subjects.Version)
-
-func major(version string) (uint64, error) {
-	number, _, _ := strings.Cut(version, ".")
-	return strconv.ParseUint(number, 10, 32)
-}
-
-// Versioned gives the headers of a message that has no others than its version.
-func Versioned() nats.Header { return nats.Header{subjects.HeaderVersion: ourVersion} }
-
-// Newer is the error for what a newer version of Stepjet has written.
-func Newer(what string) *fault.Error {
-	return fault.New(fault.NewerVersion, "%s was written by a newer version of Stepjet", what).WithHint("upgrade this program; what is there is left as it is")
-}
-
 // Step is what a worker gets with a step, besides the arguments.
 type Step struct {
-	Result   string        // subject that the result is published to
-	Claim    string        // subject of the claim; empty for at_least_once tools
-	Key      string        // idempotency key
-	Attempt  int           // from 1
-	Timeout  time.Duration // of one execution; 0 for none
-	Deadline time.Time     // of step and run; zero for none
-	StartBy  time.Time     // when it is too late to begin; zero for never
-	Handle   *outcome.Handle
-	Context  Context // out-of-band, for the tool's eyes only
-	Trace    Trace
+	Result     string        // subject that the result is published to
+	Claim      string        // subject of the claim; empty for at_least_once tools
+	Key        string        // idempotency key
+	Retried    string        // that of the same step in the run which this one tries again; empty for none
+	Attempt    int           // from 1
+	Definition string        // digest of the definition that the run started with; empty from an older orchestrator
+	Timeout    time.Duration // of one execution; 0 for none
+	Deadline   time.Time     // of step and run; zero for none
+	StartBy    time.Time     // when it is too late to begin; zero for never
+	Handle     *outcome.Handle
+	Context    Context // out-of-band, for the tool's eyes only
+	Trace      Trace
 }
 
 // Header writes the headers of a step.
@@ -88,6 +43,12 @@ func (s Step) Header() nats.Header {
 	h.set(subjects.HeaderResult, s.Result)
 	h.set(subjects.HeaderKey, s.Key)
 	h.set(subjects.HeaderAttempt, strconv.Itoa(s.Attempt))
+	if s.Retried != "" {
+		h.set(subjects.HeaderRetriedKey, s.Retried)
+	}
+	if s.Definition != "" {
+		h.set(subjects.HeaderDefinition, s.Definition)
+	}
 	if s.Claim != "" {
 		h.set(subjects.HeaderClaim, s.Claim)
 	}
@@ -105,7 +66,7 @@ func (s Step) Header() nats.Header {
 // ParseStep reads the headers of a step. The error says what a foreign message lacks.
 func ParseStep(h nats.Header) (Step, error) {
 	s := Step{
-		Result: get(h, subjects.HeaderResult), Claim: get(h, subjects.HeaderClaim), Key: get(h, subjects.HeaderKey),
+		Result: get(h, subjects.HeaderResult), Claim: get(h, subjects.HeaderClaim), Key: get(h, subjects.HeaderKey), Retried: get(h, subjects.HeaderRetriedKey),
 		Deadline: getTime(h, subjects.HeaderDeadline), StartBy: getTime(h, subjects.HeaderStartBy), Trace: TraceOf(h),
 	}
 	if c, err := ContextOf(h); err == nil { // a foreign message's broken context is none
@@ -119,6 +80,9 @@ func ParseStep(h nats.Header) (Step, error) {
 		return s, fault.New(fault.Internal, "a step with %s %q", subjects.HeaderAttempt, get(h, subjects.HeaderAttempt))
 	}
 	s.Attempt = n
+	if d := get(h, subjects.HeaderDefinition); subjects.ValidDigest(d) { // of anything else nobody keeps a definition
+		s.Definition = d
+	}
 	if ms, err := strconv.ParseInt(get(h, subjects.HeaderTimeout), 10, 64); err == nil && ms > 0 {
 		s.Timeout = time.Duration(ms) * time.Millisecond
 	}
@@ -173,6 +137,12 @@ func (r Result) Message() (nats.Header, []byte) {
 // ParseResult reads a result. It never fails: what can't be read becomes a terminal error of the attempt, because the
 // record stands and decides.
 func ParseResult(h nats.Header, body []byte) Result {
+	return ParseCleanResult(h, body, func() *Redactor { return nil })
+}
+
+// ParseCleanResult is ParseResult without the secrets in the error that a redactor takes out. That is asked for only
+// where there is an error, and looks at it before it is shortened: half a secret would not be found.
+func ParseCleanResult(h nats.Header, body []byte, redactor func() *Redactor) Result {
 	r := Result{
 		Worker:  Clip(get(h, subjects.HeaderWorker), 256),
 		Started: getTime(h, subjects.HeaderStarted), Ended: getTime(h, subjects.HeaderEnded), Trace: TraceOf(h),
@@ -180,7 +150,7 @@ func ParseResult(h nats.Header, body []byte) Result {
 	switch status := get(h, subjects.HeaderStatus); status {
 	case subjects.StatusOK, "":
 	case subjects.StatusError:
-		r.Error = ParseError(body)
+		r.Error = redactor().Error(ParseError(body))
 		r.Error.Message, r.Error.Hint = Clip(r.Error.Message, 16<<10), Clip(r.Error.Hint, 4096)
 		return r
 	default:

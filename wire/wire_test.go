@@ -45,7 +45,9 @@ func TestEveryKindHasAGoldenFile(t *testing.T) {
 	require.NoError(t, err)
 	var names []string
 	for _, f := range files {
-		names = append(names, strings.TrimSuffix(f.Name(), ".golden"))
+		if name, is := strings.CutSuffix(f.Name(), ".golden"); is {
+			names = append(names, name)
+		}
 	}
 	require.Equal(t, wiretest.Kinds, names)
 }
@@ -53,7 +55,9 @@ func TestEveryKindHasAGoldenFile(t *testing.T) {
 func TestStepForms(t *testing.T) {
 	a := subjects.Attempt{Run: subjects.NewRun("acme", "order-42"), Generation: 17, Tool: "get_weather", Step: "tokyo", Number: 2}
 	s := wire.Step{Result: subjects.StepRecord(a, 1), Key: a.Key(), Attempt: 2, Timeout: 5 * time.Minute, Trace: wire.Trace{Parent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}}
+	s.Definition = strings.Repeat("0af7", 16)
 	golden(t, "step", s.Header(), []byte(`{"location":"Tokyo"}`), wiretest.Opaque, recodeStep(t))
+	s.Retried = "acme/order-41/9/tokyo"
 	s.Claim, s.Deadline, s.Trace.State = subjects.ClaimRecord(a, 1), at, "vendor=1"
 	s.Handle = &outcome.Handle{Name: a.BlobName("X1"), Size: 300_000, SHA256: "ab12"}
 	golden(t, "step_full", s.Header(), nil, wiretest.Opaque, recodeStep(t))
@@ -123,6 +127,9 @@ func TestStepsThatAreNotOurs(t *testing.T) {
 	require.True(t, wire.Known(nil))
 	for version, known := range map[string]bool{"": true, "1": true, "0": true, "1.7": true, "2": false, "2.0": false, "10": false, "x": false, "-1": false, "1x": false} {
 		require.Equal(t, known, wire.Known(nats.Header{subjects.HeaderVersion: {version}}), version)
+	}
+	for version, known := range map[string]bool{"": true, "1": true, "2": true, "2.1": true, "3": false, "x": false} {
+		require.Equal(t, known, wire.KnownStart(nats.Header{subjects.HeaderVersion: {version}}), version)
 	}
 	require.True(t, wire.Known(wire.Versioned()))
 	require.Equal(t, fault.NewerVersion, wire.Newer("it").Code)

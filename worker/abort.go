@@ -91,7 +91,15 @@ func (x *execution) leaseLost() {
 }
 
 // redactor knows what no error and no log may hold.
-func (x *execution) redactor() *wire.Redactor { return wire.NewRedactor(x.step.Context) }
+func (x *execution) redactor() *wire.Redactor { return wire.NewRedactor(x.context()) }
+
+// context is the step's out-of-band context, as far as it could be opened.
+func (x *execution) context() wire.Context {
+	if c := x.opened.Load(); c != nil {
+		return *c
+	}
+	return x.step.Context
+}
 
 func (x *execution) log() *slog.Logger {
 	return x.e.log.With("tool", x.attempt.Tool, "tenant", x.attempt.Tenant, "run", x.attempt.Plain(),

@@ -84,6 +84,7 @@ func (b *batch) admit(now time.Time) bool {
 	for _, x := range steps {
 		x.batch = b
 		x.began.Store(now.UnixNano())
+		x.atWork()
 		b.unhook = append(b.unhook, context.AfterFunc(x.base, func() { b.ended(context.Cause(x.base)) }))
 	}
 	return true
@@ -95,7 +96,7 @@ func (x *execution) waiting() bool { return !x.decided.Load() && x.base.Err() ==
 // admitted reports whether a step of a batch may begin now. One that may not goes its own way.
 func (x *execution) admitted(now time.Time) bool {
 	switch {
-	case !x.waiting():
+	case !x.waiting() || x.lapsed(now):
 		x.leave()
 	case x.late(now):
 		x.e.spawn(func() { defer x.leave(); x.leaveToOwner() })
@@ -112,7 +113,7 @@ func (x *execution) admitted(now time.Time) bool {
 func (b *batch) describe() {
 	contexts := make([]wire.Context, len(b.steps))
 	for i, x := range b.steps {
-		contexts[i] = x.step.Context
+		contexts[i] = x.context()
 	}
 	b.secrets = wire.NewRedactor(contexts...)
 	b.info = b.steps[0].info
@@ -146,6 +147,9 @@ func (b *batch) call() {
 
 // returned decides every step by what the handler returned for its items.
 func (b *batch) returned(out Output, err error) {
+	for _, x := range b.steps {
+		x.workDone()
+	}
 	if err != nil {
 		f := b.secrets.Error(describe(err))
 		for _, x := range b.steps {

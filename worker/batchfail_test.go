@@ -149,7 +149,7 @@ func TestFailuresOfABatch(t *testing.T) {
 		"goexit":   {func(context.Context, batchCall) ([]ItemResult[string], error) { runtime.Goexit(); return nil, nil }, nil, fault.Error{Code: fault.ToolFailed, Message: "the tool ended its goroutine (runtime.Goexit) instead of returning", Retryable: true}},
 		"timeout":  {hang, brief, fault.Error{Code: fault.Timeout, Message: "the execution took longer than 300ms", Retryable: true}},
 		"too few":  {func(_ context.Context, c batchCall) ([]ItemResult[string], error) { return made(c)[1:], nil }, nil, fault.Error{Code: fault.ToolTerminal, Message: "the tool's answer to a batch can't be used: it has 2 results for 3 items", Hint: expected}},
-		"deadline": {hang, func(s *wire.Step) { s.Deadline = time.Now().Add(time.Second) }, fault.Error{Code: fault.Timeout, Message: "the execution took longer than its deadline allowed", Retryable: true}},
+		"deadline": {hang, func(s *wire.Step) { s.Deadline = time.Now().Add(10 * time.Second) }, fault.Error{Code: fault.Timeout, Message: "the execution took longer than its deadline allowed", Retryable: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

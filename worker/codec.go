@@ -118,8 +118,12 @@ func checkArguments(schema *tool.Schema, args []byte) *fault.Error {
 	if len(found) == 0 {
 		return nil
 	}
+	return fault.New(fault.InvalidArguments, "the arguments don't fit the tool's input schema: %s", violations(found)).WithHint("%s", found[0].Hint)
+}
+
+// violations lists the first violations of a schema.
+func violations(found []tool.Violation) string {
 	var b strings.Builder
-	b.WriteString("the arguments don't fit the tool's input schema: ")
 	for i, v := range found {
 		if i == shownViolations {
 			b.WriteString("; …")
@@ -133,5 +137,5 @@ func checkArguments(schema *tool.Schema, args []byte) *fault.Error {
 		}
 		b.WriteString(v.Message)
 	}
-	return fault.New(fault.InvalidArguments, "%s", b.String())
+	return b.String()
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nuid"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/seal"
 )
 
 // Defaults and bounds of Config.
@@ -40,6 +41,9 @@ type Config struct {
 	// ArgumentMemory bounds, in bytes, the large arguments (those over 256 KiB) held at once by all executions; steps
 	// that don't fit wait, with their leases kept. At least 64 MiB, which is what one step may have. Default 256 MiB.
 	ArgumentMemory int64
+	// SecretsKey are the keys that open the secrets of runs which were submitted sealed. A step with such secrets fails
+	// without them. Load a file with seal.Load; nil: none.
+	SecretsKey *seal.Keyring
 	// Logger takes what the worker has to say. Default: nothing.
 	Logger *slog.Logger
 }

@@ -19,7 +19,7 @@ func (e *engine) accept(f *feed, d *kv.Delivery) {
 		f.refuse(d)
 		return
 	}
-	if !wire.Known(d.Header) {
+	if !wire.KnownStep(d.Header) {
 		// Neither acknowledged nor refused: its lease runs out, and then perhaps a newer worker gets it.
 		e.log.Warn("left a step of a newer version of Stepjet to other workers", "subject", d.Subject, "delivery", d.Delivered)
 		f.refuse(d)
@@ -37,7 +37,11 @@ func (e *engine) accept(f *feed, d *kv.Delivery) {
 		return
 	}
 	x := e.newExecution(f, d, a, step)
-	e.enter(x)
+	if x.doubted = e.doubtful(f, d, x.taken); x.doubted {
+		e.open.add() // and in no map: a delivery that can be trusted must not join it
+	} else {
+		e.enter(x)
+	}
 	if f.gather != nil {
 		f.gather.accept(x)
 		return

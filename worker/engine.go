@@ -27,15 +27,19 @@ type engine struct {
 	pool   *pool
 	pulse  *pulse
 
-	hard context.Context // ends when nothing more is to be written
-	halt context.CancelFunc
+	promises promises
+
+	serving context.Context // ends when no more steps are to be taken
+	hard    context.Context // ends when nothing more is to be written
+	halt    context.CancelFunc
 
 	mu   sync.Mutex
 	live map[subjects.Attempt]*execution // guarded by mu, as are their leases
 
-	open  tally // executions without a decision, or whose record isn't written yet
-	tasks tally // goroutines
-	mends tally // tools being registered again
+	open     tally         // executions without a decision, or whose record isn't written yet
+	tasks    tally         // goroutines
+	mends    tally         // tools being registered again
+	restores chan struct{} // room for tools whose consumers are being made again
 
 	lonely sync.Once // "no orchestrator answers" is said once
 }
@@ -47,8 +51,9 @@ type feed struct {
 	ackWait time.Duration
 	gather  *gatherer // nil for a tool that takes no batches
 	puller  *kv.Puller
-	pulling chan struct{} // closed once puller is set
-	busy    atomic.Bool   // something has come since the last look
+	pulling chan struct{}             // closed once puller is set
+	busy    atomic.Bool               // something has come since the last look
+	woken   atomic.Pointer[time.Time] // what was asked for before may be older than its lease; nil: nothing is
 }
 
 // release gives a slot back.
@@ -71,7 +76,7 @@ func newEngine(w *Worker, tools []*hosted, store *kv.Store) *engine {
 	e := &engine{
 		w: w, config: w.config, log: w.config.Logger.With("worker", w.config.Name), tools: tools, store: store,
 		inline: inlineLimit(store.MaxPayload()), memory: semaphore.NewWeighted(w.config.ArgumentMemory),
-		pulse: newPulse(), live: map[subjects.Attempt]*execution{},
+		pulse: newPulse(), live: map[subjects.Attempt]*execution{}, restores: make(chan struct{}, registering),
 	}
 	e.pool = newPool(&e.tasks)
 	e.hard, e.halt = context.WithCancel(context.Background())

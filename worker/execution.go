@@ -26,12 +26,15 @@ type execution struct {
 	seq       uint64 // of the message in its step stream
 	delivered int
 	args      []byte
-	heavy     int64 // bytes of argument memory held
+	doubted   bool     // its lease may have run out before it came (doubtful)
+	promise   *promise // of the run's definition, where that is not this worker's
+	heavy     int64    // bytes of argument memory held
 
 	slot   bool   // it has a slot of its own
 	batch  *batch // nil until it is in one that has begun
 	info   Info
-	base   context.Context // ends with cancel
+	opened atomic.Pointer[wire.Context] // the step's context, once its secrets are opened
+	base   context.Context              // ends with cancel
 	cancel context.CancelCauseFunc
 	ctx    stepContext
 	timer  *time.Timer // execution timeout; touched by the execution's goroutine alone
@@ -41,6 +44,7 @@ type execution struct {
 	decided atomic.Bool
 	lost    atomic.Bool // the lease ran out: only a success is still offered
 	handler atomic.Int32
+	owing   atomic.Int32
 	parts   atomic.Int32
 
 	result wire.Result // belongs to whoever decided
@@ -62,7 +66,7 @@ func (e *engine) newExecution(f *feed, d *kv.Delivery, a subjects.Attempt, step 
 		taken: time.Now(), leases: []*kv.Delivery{d}, slot: !d.Extra,
 	}
 	x.info = Info{
-		Tenant: a.Tenant, Run: a.Plain(), Generation: a.Generation, Step: a.Step, Tool: a.Tool, Key: step.Key,
+		Tenant: a.Tenant, Run: a.Plain(), Generation: a.Generation, Step: a.Step, Tool: a.Tool, Key: step.Key, RetriedKey: step.Retried,
 		Attempt: a.Number, Delivery: d.Delivered, Trace: step.Trace, Worker: e.config.Name,
 		Context: step.Context,
 	}
@@ -96,6 +100,7 @@ func (x *execution) leave() {
 	if x.handler.Swap(handlerReturned) == handlerAbandoned {
 		x.e.recovered(x.feed.tool, x.log())
 	}
+	x.workDone()
 	x.drop(false) // whoever got here without a decision has none to make
 	x.part()
 }
@@ -114,12 +119,15 @@ func (x *execution) part() {
 // execute calls the handler within the time it has.
 func (x *execution) execute() {
 	now := time.Now()
+	if x.base.Err() != nil || x.lapsed(now) {
+		return // it is left to the next delivery
+	}
 	if !x.startClock(now) {
 		x.fail(deadlinePassed())
 		return
 	}
 	x.began.Store(now.UnixNano())
-	if f := checkArguments(x.feed.tool.schema, x.args); f != nil {
+	if f := x.unfitArguments(); f != nil {
 		x.fail(f)
 		return
 	}
@@ -172,10 +180,14 @@ func (x *execution) startClock(now time.Time) bool {
 	return true
 }
 
-func (x *execution) call() { invoke(x.feed.tool.handler, &x.ctx, x.args, x) }
+func (x *execution) call() {
+	x.atWork()
+	invoke(x.feed.tool.handler, &x.ctx, x.args, x)
+}
 
 // returned decides the attempt by what the handler returned.
 func (x *execution) returned(out Output, err error) {
+	x.workDone()
 	switch {
 	case err == nil:
 		x.succeed(out)
@@ -188,8 +200,12 @@ func (x *execution) returned(out Output, err error) {
 
 // succeed records what the tool returned, if it can be a value: JSON or text, of 64 MiB at most.
 func (x *execution) succeed(out Output) {
-	if _, err := plan.Output(out.Body, out.Text); err != nil {
-		x.fail(err)
+	value, f := plan.Output(out.Body, out.Text)
+	if f == nil {
+		f = x.brokenPromise(value)
+	}
+	if f != nil {
+		x.fail(f)
 		return
 	}
 	x.decide(wire.Result{Body: out.Body, Text: out.Text})

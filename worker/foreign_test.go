@@ -22,15 +22,17 @@ func TestNewerVersionIsLeft(t *testing.T) {
 	w.worker(Config{Slots: 1}, counter("count", &calls))
 	newer, known := w.attempt("count", "r", "newer"), w.attempt("count", "r", "known")
 	h := w.header(newer).Header()
-	h[subjects.HeaderVersion] = []string{"2"}
+	h[subjects.HeaderVersion] = []string{"3"}
 	w.send(kv.Dispatch{Attempt: newer, Shard: w.shard("count"), Header: h, Body: []byte(`{}`)})
 	w.eventually(func() bool { return w.logs.count("newer version") >= 2 }, "not delivered and redelivered")
 	w.dispatch(known, `{}`)
 	require.Nil(t, w.result(known).Error, "it takes no slot")
 	require.EqualValues(t, 1, calls.Load())
 	require.False(t, w.recorded(newer))
-	info := w.consumer("count")
-	require.Equal(t, 1, info.NumAckPending+int(info.NumPending), "it stays in the queue")
+	w.eventually(func() bool { // the other one is acknowledged after its record
+		info := w.consumer("count")
+		return info.NumAckPending+int(info.NumPending) == 1
+	}, "it stays in the queue")
 	require.Less(t, w.logs.count("newer version"), 10, "no spinning")
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/stepjet/stepjet/fault"
@@ -22,6 +23,10 @@ type gatherer struct {
 	batch       tool.Batch
 	propagation tool.Propagation
 
+	turn  *turn
+	gate  sync.Mutex   // held while it is decided how many steps may be asked for
+	calls atomic.Int32 // under way
+
 	mu      sync.Mutex
 	open    map[string]*batch // take more steps, by what those must have in common
 	waiting []*batch          // have not begun, the oldest first
@@ -36,6 +41,7 @@ type gatherer struct {
 // newGatherer makes one for a feed; c is the tool's contract as it stands in the registry.
 func newGatherer(e *engine, f *feed, c tool.Contract) *gatherer {
 	g := &gatherer{e: e, f: f, batch: *f.tool.batch, propagation: f.tool.propagation, open: map[string]*batch{}}
+	g.turn = newTurn(g)
 	g.follow(c)
 	return g
 }
@@ -103,7 +109,7 @@ func (g *gatherer) offer(x *execution, prepared int) {
 
 // read checks a step's arguments and finds its items.
 func (g *gatherer) read(x *execution) (call, *fault.Error) {
-	if f := checkArguments(g.f.tool.schema, x.args); f != nil {
+	if f := x.unfitArguments(); f != nil {
 		return call{}, f
 	}
 	b, _ := g.settings()
@@ -144,6 +150,7 @@ func (g *gatherer) join(x *execution, c call, prepared int) {
 		key += "\x00" + together(x.info)
 	}
 	var opened *batch
+	alone := g.turn.closed() // whoever else has the turn gathers; what comes here nevertheless doesn't wait
 	g.change(func() {
 		g.coming -= prepared
 		if x.slot {
@@ -163,7 +170,7 @@ func (g *gatherer) join(x *execution, c call, prepared int) {
 			opened = b
 		}
 		b.steps, b.calls, b.items = append(b.steps, x), append(b.calls, c), b.items+len(c.items)
-		if b.items >= g.batch.MaxItems {
+		if alone || b.items >= g.batch.MaxItems {
 			b.due = true
 		}
 	})
@@ -201,12 +208,69 @@ func (g *gatherer) change(do func()) {
 	g.mu.Lock()
 	do()
 	begun, free := g.deal()
+	full := len(g.open) == 0 && slices.ContainsFunc(begun, func(b *batch) bool { return b.items >= g.batch.MaxItems })
 	g.mu.Unlock()
+	g.calls.Add(int32(len(begun)))
+	if len(begun) > 0 {
+		g.turn.began(full, free+g.free())
+	}
 	for _, b := range begun {
 		g.e.pool.run(b)
 	}
 	for range free {
 		g.f.release()
+	}
+	g.regulate()
+}
+
+// regulate says how many steps may be asked for: the first of a batch, where no other is open and it is this worker's turn.
+// What comes after the first is asked for by more.
+func (g *gatherer) regulate() {
+	select {
+	case <-g.f.pulling:
+	default:
+		return
+	}
+	g.gate.Lock()
+	defer g.gate.Unlock()
+	n, closed := 1, g.turn.closed()
+	g.mu.Lock()
+	switch {
+	case g.apart:
+		n = g.f.tool.slots
+	case closed || len(g.open) > 0:
+		n = 0
+	}
+	g.mu.Unlock()
+	g.f.puller.Limit(n)
+}
+
+// free gives the number of slots that nothing has taken.
+func (g *gatherer) free() int {
+	select {
+	case <-g.f.pulling:
+		return g.f.puller.Free()
+	default:
+		return 0
+	}
+}
+
+// hasten lets open batches wait for no more: what would join them goes to another worker.
+func (g *gatherer) hasten() {
+	g.change(func() {
+		for _, b := range g.open {
+			b.due = true
+		}
+	})
+}
+
+// take takes a slot for a batch whose steps brought none.
+func (g *gatherer) take() bool {
+	select {
+	case <-g.f.pulling:
+		return g.f.puller.Take()
+	default:
+		return false
 	}
 }
 
@@ -215,10 +279,14 @@ func (g *gatherer) change(do func()) {
 func (g *gatherer) deal() (begun []*batch, free int) {
 	complete := g.drained || g.coming == 0 && g.out >= g.limit
 	g.waiting = slices.DeleteFunc(g.waiting, func(b *batch) bool {
-		if g.spare == 0 || !b.due && !complete {
+		switch {
+		case !b.due && !complete:
+			return false
+		case g.spare > 0:
+			g.spare--
+		case !g.take():
 			return false
 		}
-		g.spare--
 		g.close(b)
 		begun = append(begun, b)
 		return true
@@ -248,10 +316,17 @@ func (g *gatherer) decided() {
 }
 
 // give takes back the slot of a batch.
-func (g *gatherer) give() { g.change(func() { g.spare++ }) }
+func (g *gatherer) give() {
+	g.calls.Add(-1)
+	g.change(func() { g.spare++ })
+	g.turn.wake()
+}
 
 // drain lets all batches begin that wait for more steps.
-func (g *gatherer) drain() { g.change(func() { g.drained = true }) }
+func (g *gatherer) drain() {
+	g.change(func() { g.drained = true })
+	g.turn.end()
+}
 
 // leaveToOthers gives up the steps that wait for a slot, without a decision: their leases run out.
 func (g *gatherer) leaveToOthers() {

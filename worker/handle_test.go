@@ -175,11 +175,11 @@ func TestInfo(t *testing.T) {
 	a := w.attempt("look", "order 42/é", "s1")
 	a.Number = 3
 	soon := time.Now().Add(20 * time.Second).UTC().Truncate(time.Millisecond)
-	w.dispatch(a, `{}`, func(s *wire.Step) { s.Deadline = soon })
+	w.dispatch(a, `{}`, func(s *wire.Step) { s.Deadline, s.Retried = soon, "acme/order=2042/7/s1" })
 	require.Nil(t, w.result(a).Error)
 	info := <-got
 	require.Equal(t, Info{
-		Tenant: "acme", Run: "order 42/é", Generation: a.Generation, Step: "s1", Tool: "look", Key: a.Key(),
+		Tenant: "acme", Run: "order 42/é", Generation: a.Generation, Step: "s1", Tool: "look", Key: a.Key(), RetriedKey: "acme/order=2042/7/s1",
 		Attempt: 3, Delivery: 1, Deadline: soon, Worker: "w1",
 	}, info)
 

@@ -16,16 +16,20 @@ const defaultAckWait = 30 * time.Second
 type pulse struct {
 	ticker    *time.Ticker
 	shortest  atomic.Int64 // the shortest lease of any tool, as a time.Duration
-	confirmed time.Time    // of pulse's goroutine
+	confirmed atomic.Pointer[time.Time]
 	leases    []*kv.Delivery
 	late      []*execution
 }
 
 func newPulse() *pulse {
-	p := &pulse{ticker: time.NewTicker(defaultAckWait / 3), confirmed: time.Now()}
+	p := &pulse{ticker: time.NewTicker(defaultAckWait / 3)}
+	p.confirm(time.Now())
 	p.shortest.Store(int64(defaultAckWait))
 	return p
 }
+
+// confirm notes that the server has answered a ping that was sent after at.
+func (p *pulse) confirm(at time.Time) { p.confirmed.Store(&at) }
 
 // serve makes the pulse quick enough for a tool's lease.
 func (p *pulse) serve(ackWait time.Duration) {
@@ -75,7 +79,11 @@ func (e *engine) renew(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(p.shortest.Load())/3)
 	defer cancel()
 	if e.w.nc.FlushWithContext(ctx) == nil {
-		p.confirmed = now
+		stale := e.distrust(time.Now()) // before this answer makes what came earlier look fresh
+		p.confirm(now)
+		for _, f := range stale {
+			e.spawn(func() { e.review(f) })
+		}
 	}
 }
 
@@ -88,11 +96,7 @@ func (e *engine) loseLate() {
 		if x.decided.Load() {
 			continue // what is left is to record it; a redelivery joins in that
 		}
-		since := x.taken
-		if p.confirmed.After(since) {
-			since = p.confirmed
-		}
-		if now.Sub(since) < x.feed.ackWait-x.feed.ackWait/12 {
+		if !x.lapsed(now) {
 			continue
 		}
 		delete(e.live, a) // a redelivery begins anew

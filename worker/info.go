@@ -17,6 +17,9 @@ type Info struct {
 	// Key is the idempotency key: the same for all attempts and deliveries of the step, different for all others. Hand
 	// it to whatever has the effect.
 	Key string
+	// RetriedKey is, in a run that tries another one again, the key that the same step had in that one: its effect may have
+	// happened under it, without a result that anybody saw. Empty where the step had none there.
+	RetriedKey string
 	// Attempt counts from 1. Delivery counts how often this attempt was handed out, from 1.
 	Attempt, Delivery int
 	// Deadline is when the execution is given up: the execution timeout or the deadline of step or run, whichever comes

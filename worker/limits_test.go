@@ -44,10 +44,10 @@ func TestTimeout(t *testing.T) {
 	w.settled("wait")
 }
 
-// A handler that ignores its context: the record and the lease don't wait for it, its slot does.
+// A handler that ignores its context: the record doesn't wait for it, the lease for so long as one lasts, its slot for ever.
 func TestAbandonedHandler(t *testing.T) {
 	t.Parallel()
-	w := start(t, kv.Config{})
+	w := start(t, kv.Config{AckWait: 3 * time.Second})
 	w.registrar()
 	release, calls := make(chan struct{}), atomic.Int32{}
 	worker := w.worker(Config{}, func(worker *Worker) {
@@ -61,7 +61,9 @@ func TestAbandonedHandler(t *testing.T) {
 	first, second := w.attempt("stubborn", "r", "s1"), w.attempt("stubborn", "r", "s2")
 	w.dispatch(first, `{}`, func(s *wire.Step) { s.Timeout = 300 * time.Millisecond })
 	require.Equal(t, fault.Timeout, w.result(first).Error.Code)
+	require.Equal(t, 1, w.consumer("stubborn").NumAckPending, "the step keeps its place in the limit")
 	w.settled("stubborn")
+	require.Equal(t, 1, w.logs.count("a handler is at work long after its step was decided"))
 	w.eventually(func() bool { return worker.Abandoned() == 1 }, "the execution is not counted")
 	w.eventually(func() bool { return w.logs.count("a handler runs on after its execution was given up") == 1 }, "it is not logged")
 	require.Contains(t, w.logs.String(), "level=ERROR", "no slot is left")

@@ -11,13 +11,15 @@ import (
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/kv"
+	"github.com/stepjet/stepjet/seal"
 	"github.com/stepjet/stepjet/subjects"
 )
 
 // simple reports whether nothing has to be looked up before the handler is called.
 func (x *execution) simple() bool {
 	claim := x.step.Claim != "" && !x.claimsLater()
-	return x.delivered <= 1 && !claim && x.step.Handle == nil && !x.late(x.taken)
+	plain := x.step.Handle == nil && !x.step.Context.AnySealed() && !x.otherwise()
+	return !x.doubted && x.delivered <= 1 && !claim && plain && !x.late(x.taken)
 }
 
 // claimsLater reports whether the step is claimed only when its batch begins: one that waits for others may yet be left
@@ -26,6 +28,10 @@ func (x *execution) claimsLater() bool { return x.feed.gather != nil && x.delive
 
 // prepare does what has to be done before a handler is called. It reports false where it must not be.
 func (x *execution) prepare() bool {
+	if x.doubted {
+		x.leaveDoubted()
+		return false
+	}
 	if x.delivered > 1 && !x.stillOpen() {
 		return false
 	}
@@ -33,7 +39,13 @@ func (x *execution) prepare() bool {
 		x.leaveToOwner()
 		return false
 	}
+	if x.delivered <= 1 && !x.unseal() { // before the claim: who can't do it has not begun
+		return false
+	}
 	if x.step.Claim != "" && !x.claimsLater() && !x.claim() {
+		return false
+	}
+	if x.delivered > 1 && !x.unseal() { // after it: another worker may have begun
 		return false
 	}
 	if x.delivered > x.e.config.MaxDeliveries {
@@ -41,10 +53,29 @@ func (x *execution) prepare() bool {
 			WithHint("look for what in this step kills its worker: memory, a crash, an exit"))
 		return false
 	}
-	return x.step.Handle == nil || x.fetch()
+	return (!x.otherwise() || x.learn()) && (x.step.Handle == nil || x.fetch())
 }
 
-// stillOpen reports whether a redelivered attempt has no record yet. One that has is acknowledged and dropped.
+// unseal opens the secrets of the step for its handler. Where that can't be done the step fails: left to its lease it
+// would come back to workers like this one.
+func (x *execution) unseal() bool {
+	if !x.step.Context.AnySealed() {
+		return true
+	}
+	opened, err := x.step.Context.Open(func(key, value string) (string, error) {
+		return x.e.config.SecretsKey.Open(seal.About(x.attempt.Tenant, x.attempt.ID, key), value)
+	})
+	if err != nil {
+		x.fail(fault.As(err))
+		return false
+	}
+	x.opened.Store(&opened)
+	x.info.Context = opened
+	return true
+}
+
+// stillOpen reports whether a redelivered attempt has no record yet, and its run is not over. One that is not open is acknowledged
+// and dropped.
 func (x *execution) stillOpen() bool {
 	found, err := x.exists(x.step.Result)
 	if err != nil {
@@ -53,7 +84,25 @@ func (x *execution) stillOpen() bool {
 	if found {
 		x.drop(true)
 	}
-	return !found
+	return !found && (x.step.Claim != "" || x.runStands())
+}
+
+// runStands finds out whether a run is over, whose records are removed soon after: a step that was cancelled stays in its queue
+// while its worker has it, and where that worker died it may come to another long after. Nobody who hosts a tool may read
+// plans; but a claim is refused where the plan is gone. It decides nothing for a tool that may run more than once.
+func (x *execution) runStands() bool {
+	body, _ := json.Marshal(claimBody{nuid.Next(), x.seq}) // a string and a number: it can't fail
+	fence := &kv.Fence{Subject: subjects.PlanRecord(x.attempt.Run, x.e.store.Shards()), Seq: x.attempt.Generation}
+	var decision kv.Decision
+	err := x.again("looking whether the run is over", nil, func() (err error) {
+		h := nats.Header{subjects.HeaderVersion: {subjects.Version}, subjects.HeaderWorker: {x.e.config.Name}}
+		decision, _, err = x.e.store.Create(x.base, subjects.ClaimRecord(x.attempt, x.e.store.Shards()), h, body, fence)
+		return err
+	})
+	if err == nil && decision == kv.Gone {
+		x.drop(true)
+	}
+	return err == nil && decision != kv.Gone
 }
 
 // exists reads a record's subject from the leader, again and again until there is an answer or the execution ends.

@@ -100,13 +100,13 @@ func (x *execution) shrink() {
 	x.result.Error, x.result.Body = &short, nil
 }
 
-// settle ends the execution's decision: the lease is given back (ack) or left to run out.
+// settle ends the execution's decision: the lease is given back (ack), now or when the handler has returned, or left to run out.
 func (x *execution) settle(ack bool) {
-	leases := x.e.forget(x)
-	if ack {
-		for _, d := range leases {
-			x.e.ack(d)
-		}
+	switch {
+	case !ack:
+		x.e.forget(x)
+	case !x.owe():
+		x.acknowledge()
 	}
 	x.part()
 	x.e.open.done()

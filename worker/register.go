@@ -17,6 +17,10 @@ const (
 	registering = 8
 	// refreshEvery is how long nothing may come for a tool before the worker makes sure that its consumer is still there.
 	refreshEvery = 30 * time.Second
+	// refreshing bounds for how many tools it makes sure each time.
+	refreshing = 16
+	// restorePause is how long a tool whose consumer was gone is left alone after it was registered again.
+	restorePause = 250 * time.Millisecond
 	// patience is how long nobody may answer before the worker says that it waits.
 	patience = 2 * time.Second
 )
@@ -68,11 +72,19 @@ func (e *engine) serve(ctx context.Context, h *hosted) error {
 			return kv.Fault(err)
 		}
 	}
-	f.puller, err = e.store.Pull(e.hard, t, h.slots, func(d *kv.Delivery) { e.accept(f, d) })
+	most := h.slots
+	if f.gather != nil {
+		most = 0 // until it knows whose turn it is
+	}
+	f.puller, err = e.store.PullUpTo(e.hard, t, h.slots, most, func(d *kv.Delivery) { e.accept(f, d) })
 	if err != nil {
 		return err
 	}
+	f.puller.Lost(func() { e.consumerGone(e.serving, h) })
 	close(f.pulling)
+	if f.gather != nil {
+		e.spawn(func() { f.gather.turn.run(e.hard) })
+	}
 	h.feed.Store(f)
 	e.log.Info("taking steps", "tool", h.def.Name, "slots", h.slots, "limit", t.Contract.Limit)
 	return nil
@@ -90,7 +102,12 @@ func (e *engine) register(ctx context.Context, h *hosted) (kv.Tool, error) {
 		})
 	})
 	defer note.Stop()
-	return e.store.RequestRegister(ctx, raw)
+	t, err := e.store.RequestRegister(ctx, raw)
+	for _, warning := range t.Warnings {
+		e.log.Warn("the tool was registered, but a part of its definition is of no use", "tool", h.def.Name,
+			"place", warning.Path, "problem", warning.Message, "hint", warning.Hint)
+	}
+	return t, err
 }
 
 // watch registers tools again that vanish from the registry, or that were put into another shard, until ctx ends.
@@ -175,13 +192,16 @@ func (f *feed) drain(ctx context.Context) {
 func (e *engine) refresh(ctx context.Context) {
 	ticker := time.NewTicker(e.w.refresh)
 	defer ticker.Stop()
-	for {
+	for next := 0; ; {
 		select {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
 		}
-		for _, h := range e.tools {
+		// Some at a time: a consumer that is gone is noticed by who asks it (consumerGone); this is for what that can't see.
+		for range min(refreshing, len(e.tools)) {
+			h := e.tools[next%len(e.tools)]
+			next++
 			if f := h.feed.Load(); f != nil && !f.busy.Swap(false) && !h.mending.Load() {
 				e.restore(ctx, h)
 			}
@@ -189,16 +209,38 @@ func (e *engine) refresh(ctx context.Context) {
 	}
 }
 
+// consumerGone has a tool registered again at once whose consumer somebody deleted. It does not wait.
+func (e *engine) consumerGone(ctx context.Context, h *hosted) {
+	if h.mending.Load() || !h.restoring.CompareAndSwap(false, true) {
+		return
+	}
+	e.spawn(func() {
+		defer h.restoring.Store(false)
+		select {
+		case e.restores <- struct{}{}:
+			defer func() { <-e.restores }()
+		case <-ctx.Done():
+			return
+		}
+		e.log.Warn("the tool's consumer is gone; registering the tool again", "tool", h.def.Name)
+		e.restore(ctx, h)
+		pause(ctx, restorePause)
+	})
+}
+
 // restore has a tool registered as it stands in the registry, which creates what is missing of it and changes nothing
 // else: the definition may be another worker's newer one.
 func (e *engine) restore(ctx context.Context, h *hosted) {
 	ctx, cancel := context.WithTimeout(ctx, e.w.refresh)
 	defer cancel()
-	t, err := e.store.Tool(ctx, h.def.Name)
-	if err == nil {
-		var raw []byte
-		if raw, err = json.Marshal(t.Definition); err == nil {
-			_, err = e.store.RequestRegister(ctx, raw)
+	_, err := e.store.RequestRestore(ctx, h.def.Name)
+	if fault.CodeOf(err) == fault.InvalidTool { // an orchestrator of before
+		var t kv.Tool
+		if t, err = e.store.Tool(ctx, h.def.Name); err == nil {
+			var raw []byte
+			if raw, err = json.Marshal(t.Definition); err == nil {
+				_, err = e.store.RequestRegister(ctx, raw)
+			}
 		}
 	}
 	if err != nil {

@@ -30,6 +30,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	e := newEngine(w, tools, store)
 	quiet, hush := context.WithCancel(context.Background())
 	e.spawn(func() { e.beat(quiet) })
+	e.serving = ctx
 	err = e.serveAll(ctx)
 	if err == nil {
 		close(w.ready)

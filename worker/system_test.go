@@ -14,6 +14,7 @@ import (
 
 	"github.com/stepjet/stepjet/client"
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/embedded"
 	"github.com/stepjet/stepjet/internal/natstest"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/orchestrator"
@@ -27,6 +28,7 @@ import (
 // whole is a server with an orchestrator, a worker and a client: what a worker says as the rest of Stepjet hears it.
 type whole struct {
 	t      *testing.T
+	srv    *embedded.Server
 	nc     *nats.Conn
 	client *client.Client
 	store  *kv.Store
@@ -34,9 +36,14 @@ type whole struct {
 
 func startWhole(t *testing.T, tools func(*worker.Worker)) *whole {
 	t.Helper()
+	return startWholeWith(t, kv.Config{}, tools)
+}
+
+func startWholeWith(t *testing.T, store kv.Config, tools func(*worker.Worker)) *whole {
+	t.Helper()
 	srv := natstest.Start(t)
-	s := &whole{t: t, nc: natstest.Connect(t, srv)}
-	o, err := orchestrator.New(natstest.Connect(t, srv), orchestrator.Config{Name: "o"})
+	s := &whole{t: t, srv: srv, nc: natstest.Connect(t, srv)}
+	o, err := orchestrator.New(natstest.Connect(t, srv), orchestrator.Config{Name: "o", Store: store})
 	require.NoError(t, err)
 	s.background(o.Run, o.Ready())
 	w, err := worker.New(natstest.Connect(t, srv), worker.Config{Name: "w"})
@@ -69,7 +76,7 @@ func (s *whole) background(run func(context.Context) error, ready <-chan struct{
 }
 
 func (s *whole) ctx() context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	s.t.Cleanup(cancel)
 	return ctx
 }
@@ -134,7 +141,7 @@ func TestRetryAfterHoldsNoLease(t *testing.T) {
 	a := s.submit("first", `{"steps":[{"id":"a","tool":"busy"}]}`)
 	<-failed
 	require.Equal(t, outcome.Succeeded, s.wait(s.submit("second", `{"steps":[{"id":"b","tool":"busy"}]}`)).Status)
-	require.Eventually(t, func() bool { return s.leases("busy") == 0 }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return s.leases("busy") == 0 }, 2*time.Minute, time.Millisecond)
 	mu.Lock()
 	require.Len(t, runs, 2, "no lease is held while the first waits for its second attempt")
 	mu.Unlock()

@@ -47,6 +47,7 @@ type Worker struct {
 // hosted is one tool of a worker.
 type hosted struct {
 	def     *tool.Definition
+	digest  string // of def
 	schema  *tool.Schema
 	handler Handler
 	slots   int
@@ -56,10 +57,11 @@ type hosted struct {
 	together    func(Info) string                // see Together; may be nil
 	readable    func(item json.RawMessage) error // whether the handler can read an item; may be nil
 
-	cancels *nats.Subscription
-	feed    atomic.Pointer[feed] // nil until it is registered
-	mending atomic.Bool          // it is being registered again
-	stuck   atomic.Int32         // abandoned executions
+	cancels   *nats.Subscription
+	feed      atomic.Pointer[feed] // nil until it is registered
+	mending   atomic.Bool          // it is being registered again
+	restoring atomic.Bool          // its consumer is being made again
+	stuck     atomic.Int32         // abandoned executions
 }
 
 // New makes a worker on a connection, which stays the caller's. Errors have code invalid_config.
@@ -128,7 +130,7 @@ func host(s settings, fn Handler) (*hosted, error) {
 	}
 	def := s.def
 	return &hosted{
-		def: &def, schema: schema, handler: fn, slots: s.slots, together: s.together,
+		def: &def, digest: def.Digest(), schema: schema, handler: fn, slots: s.slots, together: s.together,
 		batch: contract.Batch, propagation: contract.ErrorPropagation,
 	}, nil
 }

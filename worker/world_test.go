@@ -26,6 +26,13 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if url := os.Getenv(processURL); url != "" {
+		if err := workerProcess(url); err != nil {
+			_, _ = os.Stderr.WriteString(err.Error() + "\n")
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
 	code := m.Run()
 	if code == 0 {
 		if err := goleak.Find(); err != nil {
@@ -37,7 +44,7 @@ func TestMain(m *testing.M) {
 }
 
 // patient bounds every wait of a test; nothing takes that long unless it is broken.
-const patient = 30 * time.Second
+const patient = 2 * time.Minute
 
 // world is a server with Stepjet's assets, and the test in the role of the orchestrator.
 type world struct {

@@ -2,9 +2,11 @@
 package main
 
 import (
+	"context"
 	"os"
 	"time"
 
+	natsgo "github.com/nats-io/nats.go"
 	"github.com/spf13/cobra"
 
 	"github.com/stepjet/stepjet/internal/config"
@@ -19,7 +21,9 @@ func main() { os.Exit(daemon.Execute(command())) }
 var settings = []config.Setting{
 	{Flag: "name", Env: "STEPJET_NAME"}, {Flag: "health", Env: "STEPJET_HEALTH"}, {Flag: "replicas", Env: "STEPJET_REPLICAS"},
 	{Flag: "shards", Env: "STEPJET_SHARDS"}, {Flag: "retention", Env: "STEPJET_RETENTION"}, {Flag: "grace", Env: "STEPJET_GRACE"},
+	{Flag: "sweep-every", Env: "STEPJET_SWEEP_EVERY"},
 	{Flag: "weight", Env: "STEPJET_WEIGHT"}, {Flag: "ack-wait", Env: "STEPJET_ACK_WAIT"}, {Flag: "ledger-max-bytes", Env: "STEPJET_LEDGER_MAX_BYTES"},
+	config.SecretsKeySetting,
 }
 
 func command() *cobra.Command {
@@ -27,6 +31,7 @@ func command() *cobra.Command {
 	var logging config.Logging
 	var store config.Store
 	var cfg orchestrator.Config
+	var secrets config.SecretsKey
 	var health string
 	cmd := &cobra.Command{
 		Use:   "orchestrator",
@@ -42,11 +47,15 @@ others go on with its runs. The first start creates streams and buckets; what ex
 	}
 	fs := cmd.Flags()
 	nats.Flags(fs)
+	nats.WaitFlag(fs)
 	logging.Flags(fs)
 	fs.StringVar(&cfg.Name, "name", "", "name in logs and records (env STEPJET_NAME; default: the host's)")
 	fs.StringVar(&health, "health", "", "address of /healthz and /readyz (env STEPJET_HEALTH; default: none)")
 	store.Flags(fs)
+	secrets.Flag(fs)
 	fs.DurationVar(&cfg.Grace, "grace", time.Minute, "how long a finished run's records stay in the ledger (env STEPJET_GRACE)")
+	fs.DurationVar(&cfg.SweepEvery, "sweep-every", 10*time.Second,
+		"how often what should be on its way is compared with what is, and what is gone is mended (env STEPJET_SWEEP_EVERY; 100ms or more)")
 	fs.StringToIntVar(&cfg.Weights, "weight", nil, "shares of tenants where a tool has more to do than fits, as in acme=3,beta=2 (env STEPJET_WEIGHT; default 1 each)")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err := nats.FromEnvironment(fs, nil); err != nil {
@@ -62,20 +71,22 @@ others go on with its runs. The first start creates streams and buckets; what ex
 			return err
 		}
 		log := daemon.Logger(cmd.ErrOrStderr(), logging.Format, logging.Level)
-		nc, err := kv.Connect(cmd.Context(), nats.Options("stepjet orchestrator", log))
+		keys, err := secrets.Load()
 		if err != nil {
 			return err
 		}
-		defer nc.Close()
+		cfg.SecretsKey = keys
 		cfg.Logger, cfg.Version, cfg.Store = log, daemon.Version(), store.Config()
 		if store.Sync() == kv.SyncAlways {
 			log.Info("durability always rests on sync_interval: always in the NATS server; stepjet doctor --monitor checks it")
 		}
-		o, err := orchestrator.New(nc, cfg)
-		if err != nil {
-			return err
-		}
-		return daemon.Run(cmd.Context(), daemon.Options{Name: "orchestrator", Health: health, Check: daemon.Connected(nc), Logger: log}, o)
+		s := daemon.NewRemote(
+			func(ctx context.Context) (*natsgo.Conn, error) {
+				return kv.Connect(ctx, nats.Options("stepjet orchestrator", log))
+			},
+			func(nc *natsgo.Conn) (daemon.Service, error) { return orchestrator.New(nc, cfg) },
+		)
+		return daemon.Run(cmd.Context(), daemon.Options{Name: "orchestrator", Health: health, Check: s.Check, Logger: log}, s)
 	}
 	return cmd
 }

@@ -2,8 +2,10 @@
 package main
 
 import (
+	"context"
 	"os"
 
+	"github.com/nats-io/nats.go"
 	"github.com/spf13/cobra"
 
 	"github.com/stepjet/stepjet/fault"
@@ -19,7 +21,7 @@ func main() { os.Exit(daemon.Execute(command())) }
 // settings are those of a toolworker that have an environment variable beside their flag.
 var settings = []config.Setting{
 	{Flag: "name", Env: "STEPJET_NAME"}, {Flag: "tools", Env: "STEPJET_TOOLS"}, {Flag: "slots", Env: "STEPJET_SLOTS"},
-	{Flag: "drain-timeout", Env: "STEPJET_DRAIN_TIMEOUT"}, {Flag: "health", Env: "STEPJET_HEALTH"},
+	{Flag: "drain-timeout", Env: "STEPJET_DRAIN_TIMEOUT"}, {Flag: "health", Env: "STEPJET_HEALTH"}, config.SecretsKeySetting,
 }
 
 // toolworker is what flags and environment say.
@@ -27,6 +29,7 @@ type toolworker struct {
 	nats          config.NATS
 	logging       config.Logging
 	worker        worker.Config
+	secrets       config.SecretsKey
 	tools, health string
 }
 
@@ -37,8 +40,8 @@ func command() *cobra.Command {
 		Short: "Hosts tools: the built-in ones, or those of a file",
 		Long: `Hosts tools: takes their steps from JetStream, executes them, and records what came of it.
 
-Without --tools it hosts the built-in tools: arithmetic, text, JSON, and a few for demonstrations. A tools file adds programs
-to execute and HTTP requests to send; deploy/tools.json is an example.
+Without --tools it hosts the built-in tools: arithmetic, text and JSON. A tools file adds programs to execute and HTTP
+requests to send; deploy/tools.json is an example.
 
 Start as many as you like. On SIGTERM or SIGINT a worker takes no more steps and finishes those it has.
 
@@ -50,7 +53,9 @@ Exit codes: 0 ok, 1 failed, 2 wrong flags, environment or tools file, 4 no conne
 	}
 	fs := cmd.Flags()
 	t.nats.Flags(fs)
+	t.nats.WaitFlag(fs)
 	t.logging.Flags(fs)
+	t.secrets.Flag(fs)
 	fs.StringVar(&t.worker.Name, "name", "", "name in logs and records (env STEPJET_NAME; default: the host's and a random part)")
 	fs.StringVar(&t.tools, "tools", "", "tools file (env STEPJET_TOOLS; default: the built-in tools)")
 	fs.IntVar(&t.worker.Slots, "slots", worker.DefaultSlots, "most executions of each tool at a time (env STEPJET_SLOTS)")
@@ -88,18 +93,22 @@ func (t *toolworker) run(cmd *cobra.Command) error {
 	for _, warning := range file.Warnings() {
 		log.Warn(warning, "file", t.tools)
 	}
-	nc, err := kv.Connect(cmd.Context(), t.nats.Options("stepjet toolworker", log))
+	keys, err := t.secrets.Load()
 	if err != nil {
 		return err
 	}
-	defer nc.Close()
+	t.worker.SecretsKey = keys
 	t.worker.Logger = log
-	w, err := worker.New(nc, t.worker)
-	if err != nil {
-		return err
-	}
-	if err := file.Register(w); err != nil {
-		return err
-	}
-	return daemon.Run(cmd.Context(), daemon.Options{Name: "toolworker", Health: t.health, Check: daemon.Connected(nc), Logger: log}, w)
+	s := daemon.NewRemote(
+		func(ctx context.Context) (*nats.Conn, error) {
+			return kv.Connect(ctx, t.nats.Options("stepjet toolworker", log))
+		},
+		func(nc *nats.Conn) (daemon.Service, error) {
+			w, err := worker.New(nc, t.worker)
+			if err != nil {
+				return nil, err
+			}
+			return w, file.Register(w)
+		})
+	return daemon.Run(cmd.Context(), daemon.Options{Name: "toolworker", Health: t.health, Check: s.Check, Logger: log}, s)
 }

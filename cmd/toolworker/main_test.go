@@ -54,9 +54,9 @@ func TestExitCodes(t *testing.T) {
 	}{
 		{"help", nil, []string{"--help"}, 0, []string{"--tools", "STEPJET_TOOLS", "NATS_URL", "4 no connection"}},
 		{"version", nil, []string{"--version"}, 0, []string{"toolworker version"}},
-		{"no server", nil, []string{"--url", "nats://127.0.0.1:1"}, 4, []string{"no_connection", "127.0.0.1:1"}},
-		{"no server of the environment", []string{"NATS_URL=nats://me:s3cret@127.0.0.1:2"}, nil, 4, []string{"127.0.0.1:2"}},
-		{"a flag wins", []string{"NATS_URL=nats://127.0.0.1:2"}, []string{"--url", "nats://127.0.0.1:1"}, 4, []string{"127.0.0.1:1"}},
+		{"no server", nil, []string{"--wait-for-nats", "0", "--url", "nats://127.0.0.1:1"}, 4, []string{"no_connection", "127.0.0.1:1"}},
+		{"no server of the environment", []string{"NATS_URL=nats://me:s3cret@127.0.0.1:2", "STEPJET_WAIT_FOR_NATS=100ms"}, nil, 4, []string{"127.0.0.1:2"}},
+		{"a flag wins", []string{"NATS_URL=nats://127.0.0.1:2"}, []string{"--wait-for-nats", "0", "--url", "nats://127.0.0.1:1"}, 4, []string{"127.0.0.1:1"}},
 		{"unknown flag", nil, []string{"--tool", "x"}, 2, []string{"--tool", "toolworker --help"}},
 		{"argument", nil, []string{"tools.json"}, 2, []string{"tools.json"}},
 		{"slots", nil, []string{"--slots", "0"}, 2, []string{"--slots is 0"}},
@@ -122,7 +122,7 @@ func (r *running) says(pattern string) []string {
 		defer r.mu.Unlock()
 		found = re.FindStringSubmatch(r.log.String())
 		return found != nil
-	}, 30*time.Second, 5*time.Millisecond, "it never said %s", pattern)
+	}, 2*time.Minute, 5*time.Millisecond, "it never said %s", pattern)
 	return found
 }
 
@@ -168,7 +168,7 @@ func TestRunsStepsAndDrains(t *testing.T) {
 
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	got, err := c.Run(ctx, []byte(`{"steps":[{"id":"a","tool":"power","arguments":{"arg_0":2,"arg_1":100}},{"id":"b","tool":"text_concat","arguments":{"parts":["=","$ref:a.result"]}}],"output_steps":["b"]}`), client.SubmitOptions{})
+	got, err := c.Run(ctx, []byte(`{"steps":[{"id":"a","tool":"power","arguments":{"base":2,"exponent":100}},{"id":"b","tool":"text_concat","arguments":{"parts":["=","$ref:a.result"]}}],"output_steps":["b"]}`), client.SubmitOptions{})
 	require.NoError(t, err)
 	require.Equal(t, outcome.Succeeded, got.Status, "%v", got.Errors)
 	b, _ := got.Results.Get("b")
@@ -176,7 +176,7 @@ func TestRunsStepsAndDrains(t *testing.T) {
 
 	run, err := c.Submit(ctx, []byte(`{"steps":[{"id":"s","tool":"slow"}]}`), client.SubmitOptions{Run: "slow"})
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { _, err := os.Stat(started); return err == nil }, 30*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { _, err := os.Stat(started); return err == nil }, 2*time.Minute, 5*time.Millisecond)
 	require.NoError(t, w.cmd.Process.Signal(syscall.SIGTERM))
 	require.NoError(t, <-w.done)
 	require.Contains(t, w.says(`"msg":"stopping","cause":"([^"]+)"`)[1], "terminated")

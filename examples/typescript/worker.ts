@@ -1,31 +1,83 @@
+import { createHash, randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import { jetstream, jetstreamManager, type JsMsg } from "@nats-io/jetstream";
-import { connect, headers } from "@nats-io/transport-node";
+import { jetstream, JetStreamApiError, jetstreamManager, type JsMsg } from "@nats-io/jetstream";
+import { connect, headers, type MsgHdrs } from "@nats-io/transport-node";
 const definition = JSON.stringify({ name: "conformance", description: "Does as it is told.", inputSchema: { type: "object" } });
-async function tool(args: { echo?: unknown; fail?: string; sleep_ms?: number; bytes?: number }, signal: AbortSignal) {
-  await sleep(args.sleep_ms ?? 0, undefined, { signal });
-  return args.fail ? Promise.reject(new Error(args.fail)) : args.bytes ? "x".repeat(args.bytes - 2) : args.echo;
+type Args = { echo?: unknown; fail?: string; sleep_ms?: unknown; bytes?: unknown; tell?: string };
+async function tool(args: Args, signal: AbortSignal) {
+  await sleep(num(args.sleep_ms), undefined, { signal });
+  if (args.tell) nc.publish(args.tell);
+  return args.fail ? Promise.reject(new Error(args.fail)) : args.bytes ? "x".repeat(num(args.bytes) - 2) : args.echo;
 }
-const failure = (code: string, message: string, retryable?: boolean) => ["error", JSON.stringify({ code, message, retryable })] as const;
-async function execute(m: JsMsg, field: (name: string) => string, cancelled: AbortSignal) {
+// Numbers stay the digits that they came as: they are strings with a mark while they are here.
+const mark = (text: string) => text.replace(/"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*/g, (s) => (s[0] === '"' ? s : `"\\u0000#${s}"`));
+const unmark = (text: string) => text.replace(/"\\u0000#([^"]*)"/g, "$1"), num = (x: unknown) => Number(String(x ?? "\0#0").slice(2));
+
+type Answer = readonly [status: "ok" | "error", body: string | Uint8Array, handle?: string];
+const failure = (code: string, message: string, retryable?: boolean): Answer => ["error", JSON.stringify({ code, message, retryable })];
+async function claim(m: JsMsg, subject: string): Promise<Answer | "mine" | "drop"> {
+  const [kv, runs, p, t, r, g] = subject.split("."), h = headers(), nonce = randomUUID();
+  Object.entries({ "Stepjet-Version": "1", "Nats-Expected-Last-Subject-Sequence": g!,
+    "Nats-Expected-Last-Subject-Sequence-Subject": [kv, runs, p, t, r, "plan"].join(".") }).forEach(([name, value]) => h.set(name, value));
+  for (let wait = 50; ; wait = Math.min(2 * wait, 5000)) {
+    const refused = await js.publish(subject, JSON.stringify({ nonce, seq: m.seq }), { headers: h }).then(() => null, (e) => e);
+    if (!refused) return "mine"; else if (refused instanceof JetStreamApiError && refused.code === 10071) return "drop"; // the run is over
+    const there = (await last(subject))?.json<{ nonce: string; seq: number }>();
+    if (there?.nonce === nonce) return "mine"; else if (there && there.seq !== m.seq) return "drop";
+    if (there) return failure("outcome_unknown", "a worker began this step and was lost");
+    await sleep(wait);
+  }
+}
+async function large(out: Uint8Array, name: string): Promise<Answer> {
+  const nuid = randomUUID().replaceAll("-", ""), size = out.length, chunks = Math.ceil(size / 131_072), sha = createHash("sha256").update(out);
+  for (let i = 0; i < chunks; i++) await js.publish(`$O.blobs.C.${nuid}`, out.subarray(i * 131_072, (i + 1) * 131_072));
+  const digest = `SHA-256=${sha.copy().digest("base64").replaceAll("+", "-").replaceAll("/", "_")}`;
+  await js.publish(`$O.blobs.M.${Buffer.from(name).toString("base64").replaceAll("+", "-").replaceAll("/", "_")}`,
+    JSON.stringify({ name, bucket: "blobs", nuid, size, chunks, digest, mtime: new Date().toISOString() }));
+  return ["ok", "", JSON.stringify({ name, size, sha256: sha.digest("hex"), nuid, chunks })];
+}
+async function fetched(handle: { nuid: string; size: number }) {
+  const parts: Uint8Array[] = [];
+  for (let seq = 1, size = 0; size < handle.size; ) {
+    const c = await jsm.streams.getMessage("OBJ_blobs", { seq, next_by_subj: `$O.blobs.C.${handle.nuid}` } as object as { seq: number });
+    parts.push(c!.data), (size += c!.data.length), (seq = c!.seq + 1);
+  }
+  return Buffer.concat(parts).toString();
+}
+async function execute(m: JsMsg, field: (name: string) => string, id: string, cancelled: AbortSignal): Promise<Answer | "drop"> {
+  const claimed = field("Claim") ? await claim(m, field("Claim")) : "mine";
+  if (claimed !== "mine") return claimed;
   if (m.info.deliveryCount > 5) return failure("worker_lost", "five workers had this step, and none survived it");
   if (m.info.deliveryCount === 1 && Date.parse(field("Start-By")) < Date.now()) return failure("timeout", "no worker was free", false);
-  if (field("Claim") || field("Handle")) return failure("tool_terminal", "this worker takes neither claims nor arguments over 256 KiB");
-  const timeout = AbortSignal.timeout(Number(field("Timeout-Ms") || 2 ** 31 - 1));
-  const work = async () => JSON.stringify(await tool(m.json(), AbortSignal.any([cancelled, timeout]))) ?? "null";
-  return work().then((out) => (Buffer.byteLength(out) > 262_144 ? failure("too_large", "over 256 KiB") : (["ok", out] as const)),
-    (e) => failure(timeout.aborted ? "timeout" : "tool_failed", String(e).slice(0, 4096)));
+  const late = Date.parse(field("Deadline") || "9999-01-01") + 2000 - Date.now(), limit = Math.min(Number(field("Timeout-Ms") || Infinity), late);
+  const timeout = AbortSignal.timeout(Math.max(0, Math.min(limit, 2 ** 31 - 1))), bag = JSON.parse(field("Context") || "{}");
+  const secrets = field("Context-Secrets").split(",").map((key) => bag[key]).filter((s) => Buffer.byteLength(s ?? "") >= 4);
+  try {
+    const args = JSON.parse(mark(field("Handle") ? await fetched(JSON.parse(field("Handle"))) : m.string()));
+    const out = Buffer.from(unmark(JSON.stringify(await tool(args, AbortSignal.any([cancelled, timeout]))) ?? "null"));
+    return out.length > 262_144 ? await large(out, `${id.replaceAll(".", "/")}/${randomUUID()}`) : ["ok", out];
+  } catch (e) {
+    const code = timeout.aborted ? (field("Claim") ? "outcome_unknown" : "timeout") : "tool_failed";
+    return failure(code, secrets.reduce((text, s) => text.replaceAll(s, "[secret]"), String(e)).slice(0, 4096));
+  }
 }
+const last = (subject: string) => jsm.streams.getMessage(`KV_${subject.split(".")[1]}`, { last_by_subj: subject }).catch(() => null);
 async function step(m: JsMsg) {
   const field = (name: string) => m.headers?.get(`Stepjet-${name}`) ?? "", result = field("Result"), stop = new AbortController();
-  if (parseInt(field("Version")) > 1) return; else if (!result) return m.ack(); // a newer worker's, and nobody's
-  const id = m.subject.split(".").slice(4).join("."), beat = setInterval(() => m.working(), reg.ack_wait_ms / 3), h = headers();
-  const recorded = () => jsm.streams.getMessage(`KV_${result.split(".")[1]}`, { last_by_subj: result }).catch(() => null);
-  if (m.info.deliveryCount === 1 || !(await recorded())) {
-    const [status, body] = await execute(m, field, running.set(id, stop) && stop.signal), expect = { lastSubjectSequence: 0 };
-    Object.entries({ Version: "1", Status: status, Worker: "node" }).forEach(([name, value]) => h.set(`Stepjet-${name}`, value));
-    const create = () => js.publish(result, body, { headers: h, expect }).then((ack) => !ack.duplicate, () => false);
-    for (let wait = 50; !(await create()) && !(await recorded()); wait = Math.min(2 * wait, 5000)) await sleep(wait);
+  if (parseInt(field("Version")) > 1) return; // a newer worker's
+  const [, , t, p, ...rest] = m.subject.split("."), id = rest.join("."), own = [p, ...rest.slice(0, 3), "step", t, ...rest.slice(3)].join(".");
+  if (!/^\$KV\.runs_\d+\./.test(result) || result.split(".").slice(2).join(".") !== own || !field("Key") || !+field("Attempt")) return m.ack(); // nobody's
+  m.working();
+  const beat = setInterval(() => m.working(), reg.ack_wait_ms / 3), h: MsgHdrs = headers();
+  if (m.info.deliveryCount === 1 || !(await last(result))) {
+    const answer = await execute(m, field, id, running.set(id, stop) && stop.signal), expect = { lastSubjectSequence: 0 };
+    if (answer !== "drop") {
+      Object.entries({ Version: "1", Status: answer[0], Worker: "node" }).forEach(([name, value]) => h.set(`Stepjet-${name}`, value));
+      if (answer[2]) h.set("Stepjet-Handle", answer[2]);
+      for (const name of ["traceparent", "tracestate"]) if (m.headers?.get(name)) h.set(name, m.headers.get(name));
+      const create = () => js.publish(result, answer[1], { headers: h, expect }).then((ack) => !ack.duplicate, () => false);
+      for (let wait = 50; !(await create()) && !(await last(result)); wait = Math.min(2 * wait, 5000)) await sleep(wait);
+    }
   }
   m.ack(), clearInterval(beat), running.delete(id);
 }

@@ -29,7 +29,8 @@ const (
 	Viewer Role = "viewer"
 	// Worker hosts some tools.
 	Worker Role = "worker"
-	// Operator is a viewer that registers, overrides and removes tools.
+	// Operator of a tenant is a viewer that overrides tools for its tenant's runs. Without a tenant it is one of the cluster,
+	// who registers, overrides and removes tools for all.
 	Operator Role = "operator"
 	// Doctor examines and mends: it is an orchestrator that may also publish plans, to see that they arrive.
 	Doctor Role = "doctor"
@@ -38,7 +39,7 @@ const (
 // Spec says what a grant is for.
 type Spec struct {
 	Role Role
-	// Tenant is that of an agent, a viewer or an operator.
+	// Tenant is that of an agent, a viewer or an operator; empty for an operator of the cluster.
 	Tenant string
 	// Tools are those of a worker.
 	Tools []string
@@ -98,6 +99,10 @@ func New(s Spec) (*Grant, error) {
 			return nil, err
 		}
 	case Agent, Viewer, Operator:
+		if s.Role == Operator && s.Tenant == "" {
+			g.administer()
+			break
+		}
 		if !subjects.ValidTenant(s.Tenant) {
 			return nil, fault.New(fault.InvalidConfig, "%q is no tenant", s.Tenant).WithHint("1 to %d of A-Z a-z 0-9 _ -", subjects.MaxTenant)
 		}
@@ -107,7 +112,7 @@ func New(s Spec) (*Grant, error) {
 			g.submit(s)
 		}
 		if s.Role == Operator {
-			g.administer()
+			g.request(One, subjects.TenantOverride(s.Tenant, "*"))
 		}
 	default:
 		return nil, fault.New(fault.InvalidConfig, "%q is no role", s.Role)

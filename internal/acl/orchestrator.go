@@ -27,18 +27,20 @@ func (g *Grant) orchestrate(s Spec) {
 	}
 	for i := range s.ToolShards {
 		steps := subjects.StepsStream(i)
-		g.request(One, subjects.StreamRequest("MSG.DELETE", steps))       // what a stop takes back, also while it is leased
+		g.request(One, subjects.StreamRequest("MSG.DELETE", steps))       // what a stop takes back
+		g.request(One, subjects.ConsumerRequest("PAUSE", steps, "*"))     // while it does
 		g.request(Many, subjects.ConsumerRequest("MSG.NEXT", steps, "*")) // a nudge after a purge
 		g.request(One, subjects.ConsumersRequest("NAMES", steps), subjects.ConsumersRequest("LIST", steps))
 	}
 	g.request(One, subjects.AccountRequest, subjects.StreamNames)
 	g.request(One, subjects.DirectGet(subjects.BlobsStream(), ">"), subjects.UserInfo)
+	g.request(Many, subjects.DirectRead(subjects.BlobsStream()))
 	g.listen(subjects.IntakeFilter, subjects.IntakeShardsFilter, subjects.PingSubject, subjects.RegisterFilter,
-		subjects.OverrideFilter, subjects.RemoveFilter, subjects.APIAll)
+		subjects.OverrideFilter, subjects.TenantOverrideFilter, subjects.RemoveFilter, subjects.APIAll)
 }
 
 // buckets are those that orchestrators write.
-var buckets = []string{subjects.HistoryBucket, subjects.DeadBucket, subjects.ToolsBucket, subjects.MembersBucket}
+var buckets = []string{subjects.HistoryBucket, subjects.DeadBucket, subjects.ToolsBucket, subjects.MembersBucket, subjects.GatherBucket}
 
 // streams gives all streams of Stepjet.
 func streams(s Spec) []string {

@@ -26,7 +26,7 @@ func attempt(r subjects.Run, tool string) subjects.Attempt {
 // nobody gives what no role but those of the streams' own account may publish.
 func nobody() []string {
 	var all []string
-	for _, stream := range []string{"KV_runs_0", "KV_history", "KV_tools", "KV_dead", "KV_members", "OBJ_blobs", "STEPS_0"} {
+	for _, stream := range []string{"KV_runs_0", "KV_history", "KV_tools", "KV_dead", "KV_members", "KV_gather", "OBJ_blobs", "STEPS_0"} {
 		for _, verb := range []string{"MSG.GET", "MSG.DELETE", "CREATE", "UPDATE", "DELETE", "PURGE", "SNAPSHOT", "LEADER.STEPDOWN"} {
 			all = append(all, subjects.StreamRequest(verb, stream))
 		}
@@ -50,18 +50,18 @@ func nobody() []string {
 		subjects.BucketSubject(subjects.ToolsBucket, subjects.ToolKey("search")), subjects.BucketSubject(subjects.ToolsBucket, subjects.OverrideKey("search")),
 		subjects.BucketSubject(subjects.MembersBucket, "x"), subjects.Sentinel(0), subjects.AccountRequest, subjects.StreamNames, "$SYS.REQ.SERVER.PING", "anything",
 		subjects.ConsumerRequest("MSG.NEXT", "STEPS_0", "fetch"), "$JS.ACK.STEPS_0.fetch.1.1.1.1.0", "$JS.ACK.d.a.STEPS_0.fetch.1.1.1.1.0",
-		subjects.Register("fetch")+".x", "_INBOX.someone.x")
+		subjects.Gather("fetch"), subjects.DirectGet("KV_gather", subjects.Gather("fetch")), subjects.Register("fetch")+".x", "_INBOX.someone.x")
 }
 
 // forTools gives what only those may publish who administer tools.
 func forTools() []string {
-	return []string{subjects.Register("fetch"), subjects.Override("search"), subjects.Remove("search")}
+	return []string{subjects.Register("fetch"), subjects.Override("search"), subjects.Remove("search"), subjects.TenantOverride("other", "fetch")}
 }
 
 // ofWorkers gives what only the worker of search may publish.
 func ofWorkers() []string {
 	return []string{
-		subjects.Register("search"), subjects.ConsumerRequest("MSG.NEXT", "STEPS_0", "search"), "$JS.ACK.STEPS_0.search.1.1.1.1.0",
+		subjects.Register("search"), subjects.Gather("search"), subjects.ConsumerRequest("MSG.NEXT", "STEPS_0", "search"), "$JS.ACK.STEPS_0.search.1.1.1.1.0",
 		subjects.StepRecord(attempt(ours, "search"), 1), subjects.ClaimRecord(attempt(ours, "search"), 1),
 		subjects.DirectGet("KV_runs_0", subjects.StepRecord(attempt(ours, "search"), 1)), "$O.blobs.C.x", "$O.blobs.M.x",
 	}
@@ -94,7 +94,8 @@ func TestWhatARoleMustNotDoIsRefused(t *testing.T) {
 		"worker-search": join(nobody(), forTools(), records, lookOurs, actOurs, other),
 		"agent-acme":    join(nobody(), forTools(), records, ofWorkers(), other),
 		"viewer-acme":   join(nobody(), forTools(), records, ofWorkers(), other, actOurs),
-		"operator-acme": join(nobody(), records, ofWorkers()[1:], other, actOurs),
+		"operator-acme": join(nobody(), forTools(), records, ofWorkers(), other, actOurs, []string{subjects.TenantOverride("other", "search")}),
+		"operator":      join(nobody(), records, ofWorkers()[1:], other, lookOurs, actOurs),
 	}
 	hear := []string{
 		">", "_INBOX.>", "_INBOX.orchestrator.>", "_R_.>", "$KV.>", "$JS.>", "step.>", "plan.>", "event.>", "notify.>", "cancel.>", "api.>",
@@ -191,6 +192,7 @@ func TestNoTwoUsersOfASystemMayDoTheSame(t *testing.T) {
 	shared := map[string]bool{ // what everybody may ask: docs/security.md says what that shows
 		subjects.UserInfo: true, subjects.PingSubject: true, subjects.DirectRead("OBJ_blobs"): true,
 		subjects.DirectGet("OBJ_blobs", subjects.BlobMetas): true, subjects.DirectGet("KV_tools", "$KV.tools.*"): true,
+		subjects.DirectGet("KV_tools", "$KV.tools.def.*"): true,
 		subjects.BlobChunks: true, subjects.BlobMetas: true,
 	}
 	for _, stream := range []string{"KV_runs_0", "KV_history", "KV_dead", "KV_tools", "OBJ_blobs"} {

@@ -40,7 +40,7 @@ func (g *Grant) look(s Spec) {
 		subjects.StreamRequest("INFO", history), subjects.StreamRequest("INFO", dead),
 		subjects.DirectGet(history, subjects.BucketSubject(subjects.HistoryBucket, s.Tenant+".*")),
 		subjects.DirectGet(dead, subjects.BucketSubject(subjects.DeadBucket, subjects.DeadFilter(s.Tenant))),
-		subjects.TenantAPIFilter(s.Tenant, subjects.VerbGet), subjects.PingSubject)
+		subjects.TenantAPIFilter(s.Tenant, subjects.VerbGet), subjects.PingSubject, tenantOverrides(s.Tenant))
 	g.listen(subjects.TenantEventFilter(s.Tenant), subjects.TenantNotifyFilter(s.Tenant))
 }
 
@@ -54,9 +54,17 @@ func (g *Grant) submit(s Spec) {
 		subjects.BucketSubject(subjects.DeadBucket, subjects.DeadFilter(s.Tenant))) // the mark of a letter that was dealt with
 }
 
-// administer is what an operator does besides looking.
+// administer is what an operator of the cluster does. It looks at no runs.
 func (g *Grant) administer() {
-	g.request(One, subjects.RegisterFilter, subjects.OverrideFilter, subjects.RemoveFilter)
+	g.open()
+	g.request(One, subjects.RegisterFilter, subjects.OverrideFilter, subjects.TenantOverrideFilter, subjects.RemoveFilter, subjects.PingSubject,
+		tenantOverrides("*"))
+}
+
+// tenantOverrides is reading what a tenant overrides.
+func tenantOverrides(tenant string) string {
+	key := subjects.BucketSubject(subjects.ToolsBucket, subjects.TenantOverrideKey(tenant, ""))
+	return subjects.DirectGet(subjects.BucketStream(subjects.ToolsBucket), key+"*")
 }
 
 // work is hosting tools.
@@ -74,6 +82,8 @@ func (g *Grant) work(s Spec) error {
 		g.host(tool, s)
 	}
 	g.request(One, subjects.BlobChunks, subjects.BlobMetas)
+	tools := subjects.BucketStream(subjects.ToolsBucket) // what results are held against where a run started with another definition
+	g.request(One, subjects.DirectGet(tools, subjects.BucketSubject(subjects.ToolsBucket, subjects.DefinitionFilter)))
 	g.User = userOf(names)
 	return nil
 }
@@ -91,7 +101,9 @@ func (g *Grant) host(tool string, s Spec) {
 		g.request(One, record, claim)
 		g.request(One, subjects.DirectGet(subjects.LedgerStream(i), record), subjects.DirectGet(subjects.LedgerStream(i), claim))
 	}
-	g.listen(subjects.CancelFilter(tool))
+	lease := subjects.Gather(tool)
+	g.request(One, lease, subjects.DirectGet(subjects.BucketStream(subjects.GatherBucket), lease))
+	g.listen(subjects.CancelFilter(tool), lease)
 }
 
 // userOf names the user of a worker: worker-search, worker-search-fetch, worker-search-and-7-more.

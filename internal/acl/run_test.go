@@ -12,6 +12,7 @@ import (
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/wire"
 )
 
 // everything has items, a retry, references, a result and arguments too large for a message, and a tool of each worker.
@@ -44,6 +45,8 @@ func TestTheWholeSystemRunsUnderItsConfiguration(t *testing.T) {
 			s.tries(agent)
 			s.administers()
 			s.servesStockClients()
+			s.rollsOut(agent)
+			s.gathers()
 		})
 	}
 }
@@ -52,7 +55,12 @@ func TestTheWholeSystemRunsUnderItsConfiguration(t *testing.T) {
 func (s *system) runsEverything(c *client.Client) {
 	t := s.t
 	t.Helper()
-	o, err := c.Run(s.ctx(), []byte(everything), client.SubmitOptions{Run: "all"})
+	secret, err := wire.NewContext(map[string]string{"token": "s3cr3t"}, "token")
+	require.NoError(t, err)
+	key, err := c.SealingKey(s.ctx())
+	require.NoError(t, err)
+	require.Equal(t, s.keys.Newest().String(), key.String(), "an agent reads what secrets are sealed to")
+	o, err := c.Run(s.ctx(), []byte(everything), client.SubmitOptions{Run: "all", Context: wire.RunContext{All: secret}})
 	require.NoError(t, err)
 	require.Equal(t, outcome.Succeeded, o.Status, "%.2000s", o.JSON())
 	passed, _ := o.Results.Get("passed")
@@ -118,7 +126,7 @@ func (s *system) buries(c *client.Client) {
 	require.Eventually(t, func() bool {
 		letters, err = c.DeadLetters(s.ctx(), client.DeadOptions{})
 		return err == nil && len(letters) == 1
-	}, 10*time.Second, 10*time.Millisecond)
+	}, 2*time.Minute, 10*time.Millisecond)
 	letter, err := c.DeadLetter(s.ctx(), "fails", "a")
 	require.NoError(t, err)
 	require.Greater(t, len(letter.Arguments), 300<<10)
@@ -144,9 +152,20 @@ func (s *system) tries(c *client.Client) {
 func (s *system) administers() {
 	t := s.t
 	t.Helper()
-	store, err := kv.Open(s.ctx(), s.connect("operator-acme"))
+	own, err := kv.Open(s.ctx(), s.connect("operator-acme"))
+	require.NoError(t, err)
+	defer own.Close()
+	_, err = own.RequestTenantOverride(s.ctx(), "acme", "search", []byte(`{"x-orchestration":{"timeout_ms":60000}}`))
+	require.NoError(t, err)
+	all, err := own.TenantOverrides(s.ctx(), "acme")
+	require.NoError(t, err)
+	require.Len(t, all, 1)
+	store, err := kv.Open(s.ctx(), s.connect("operator"))
 	require.NoError(t, err)
 	defer store.Close()
+	all, err = store.TenantOverrides(s.ctx(), "acme")
+	require.NoError(t, err)
+	require.Len(t, all, 1)
 	_, err = store.RequestRegister(s.ctx(), []byte(`{"name":"mine","description":"d","inputSchema":{"type":"object"}}`))
 	require.NoError(t, err)
 	_, err = store.RequestOverride(s.ctx(), "mine", []byte(`{"x-orchestration":{"max_concurrency":2}}`))
@@ -164,7 +183,7 @@ func (s *system) administers() {
 	require.Eventually(t, func() bool {
 		now, err := store.Tool(s.ctx(), "search")
 		return err == nil && now.Revision > before.Revision
-	}, 15*time.Second, 20*time.Millisecond)
+	}, 2*time.Minute, 20*time.Millisecond)
 }
 
 // servesStockClients has clients without any code of Stepjet's do what docs/protocol.md says.
@@ -181,7 +200,7 @@ func (s *system) servesStockClients() {
 	require.Eventually(t, func() bool {
 		e, err := history.Get(s.ctx(), "acme.stock")
 		return err == nil && strings.Contains(string(e.Value()), `"succeeded"`)
-	}, 10*time.Second, 10*time.Millisecond)
+	}, 2*time.Minute, 10*time.Millisecond)
 	worker, err := jetstream.New(s.connect("worker-search"))
 	require.NoError(t, err)
 	consumer, err := worker.Consumer(s.ctx(), subjects.StepsStream(0), subjects.Durable("search"))

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -21,6 +22,7 @@ import (
 	"github.com/stepjet/stepjet/internal/natstest"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/orchestrator"
+	"github.com/stepjet/stepjet/seal"
 	"github.com/stepjet/stepjet/tool"
 	"github.com/stepjet/stepjet/worker"
 )
@@ -33,6 +35,7 @@ type system struct {
 	shape  shape
 	seeds  map[string]string // files, by user
 	grants map[string]*acl.Grant
+	keys   *seal.Keyring
 	held   chan struct{} // a step with "hold" has begun
 	let    chan struct{} // closed, it lets them go on
 }
@@ -42,18 +45,22 @@ type shape struct {
 	shards     int
 	oneAccount bool // permissions alone
 	cluster    bool // three servers, three replicas
+	witness    bool // a user beside them who may do everything in the streams' account
 }
 
 // start runs a server that was told of an orchestrator, the tenants acme and other, and the tools of two workers.
 func start(t *testing.T, of shape) *system {
 	t.Helper()
 	s := &system{t: t, shape: of, seeds: map[string]string{}, grants: map[string]*acl.Grant{}, held: make(chan struct{}), let: make(chan struct{})}
+	key, err := seal.NewKey(time.Now())
+	require.NoError(t, err)
+	s.keys = seal.NewKeyring(key)
 	shards := max(of.shards, 1)
 	sys := acl.System{Keys: map[string]string{}, Shards: shards, Listen: "127.0.0.1:0", StoreDir: "ignored"}
 	dir := t.TempDir()
 	for _, spec := range []acl.Spec{
 		{Role: acl.Orchestrator}, {Role: acl.Doctor}, {Role: acl.Agent, Tenant: "acme"}, {Role: acl.Agent, Tenant: "other"}, {Role: acl.Viewer, Tenant: "acme"},
-		{Role: acl.Operator, Tenant: "acme"}, {Role: acl.Worker, Tools: []string{"search"}}, {Role: acl.Worker, Tools: []string{"crm/get", "fetch"}},
+		{Role: acl.Operator, Tenant: "acme"}, {Role: acl.Operator}, {Role: acl.Worker, Tools: []string{"search"}}, {Role: acl.Worker, Tools: []string{"crm/get", "fetch"}},
 	} {
 		spec.Shards = shards
 		g, err := acl.New(spec)
@@ -71,6 +78,9 @@ func start(t *testing.T, of shape) *system {
 	text := sys.Config()
 	if of.oneAccount {
 		text = "accounts: { STEPJET: { jetstream: enabled\n" + sys.Users() + "} }\n"
+	}
+	if of.witness {
+		text = strings.Replace(text, "users: [", `users: [ { user: "witness", password: "sees all" }`, 1)
 	}
 	conf := filepath.Join(dir, "nats.conf")
 	require.NoError(t, os.WriteFile(conf, []byte(text), 0o600))
@@ -111,7 +121,7 @@ func (c complaints) Write(b []byte) (int, error) {
 }
 
 func (s *system) ctx() context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	s.t.Cleanup(cancel)
 	return ctx
 }
@@ -125,52 +135,67 @@ func (s *system) trespass(user string) *nats.Conn {
 	return nc
 }
 
-// orchestrate runs an orchestrator.
-func (s *system) orchestrate(shards int) {
+// witness connects as one who may do everything.
+func (s *system) witness() *nats.Conn {
 	s.t.Helper()
-	cfg := orchestrator.Config{Name: "o", Logger: s.log("orchestrator")}
+	nc, err := nats.Connect(s.url(), nats.UserInfo("witness", "sees all"), nats.NoEcho()) // it overhears others, not itself
+	require.NoError(s.t, err)
+	s.t.Cleanup(nc.Close)
+	return nc
+}
+
+// orchestrate runs an orchestrator, orchestrating one that can be stopped.
+func (s *system) orchestrate(shards int) { s.orchestrating(shards) }
+
+func (s *system) orchestrating(shards int) (stop func()) {
+	s.t.Helper()
+	cfg := orchestrator.Config{Name: "o", Logger: s.log("orchestrator"), SecretsKey: s.keys}
 	cfg.Store.Shards = shards
 	if s.shape.cluster {
 		cfg.Store.Replicas = 3
 	}
 	o, err := orchestrator.New(s.connect("orchestrator"), cfg)
 	require.NoError(s.t, err)
-	s.run(o)
+	return s.run(o)
 }
 
 func (s *system) run(p interface {
 	Run(context.Context) error
 	Ready() <-chan struct{}
-}) {
+}) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- p.Run(ctx) }()
-	s.t.Cleanup(func() {
+	stop = sync.OnceFunc(func() {
 		cancel()
 		<-done
 	})
+	s.t.Cleanup(stop)
 	select {
 	case <-p.Ready():
 	case err := <-done:
 		done <- err
 		require.NoError(s.t, err)
-	case <-time.After(20 * time.Second):
+	case <-time.After(2 * time.Minute):
 		require.Fail(s.t, "not ready")
 	}
+	return stop
 }
 
 type text struct {
 	Text string `json:"text"`
 }
 
-func (s *system) host(user string, tools ...string) {
+func (s *system) host(user string, tools ...string) { s.hosting(user, tools...) }
+
+func (s *system) hosting(user string, tools ...string) (stop func()) {
 	s.t.Helper()
-	w, err := worker.New(s.connect(user), worker.Config{Name: user, Logger: s.log(user)})
+	w, err := worker.New(s.connect(user), worker.Config{Name: user, Logger: s.log(user), SecretsKey: s.keys})
 	require.NoError(s.t, err)
 	for _, name := range tools {
 		worker.Handle(w, name, s.handle, worker.Annotations(tool.Annotations{ReadOnlyHint: new(true)}))
 	}
-	s.run(w)
+	return s.run(w)
 }
 
 // handle is every tool: it does what its arguments say.
@@ -184,6 +209,12 @@ func (s *system) handle(ctx context.Context, in struct {
 	switch {
 	case in.Fail == "once" && info.Attempt == 1:
 		return text{}, errors.New("try again")
+	case in.Fail == "until let":
+		select {
+		case <-s.let:
+		default:
+			return text{}, errors.New("not yet")
+		}
 	case in.Fail == "always":
 		return text{}, errors.New("it fails")
 	case in.Hold:

@@ -26,17 +26,19 @@ const rules = `
 	machine           std fault subjects outcome plan tool
 	catalog           std fault tool plan
 
+	seal              std sys fault
+
 	kv                std sys fault subjects wire tool outcome internal/unknown nats sync gjson
 
-	orchestrator      std sys fault subjects wire outcome tool plan machine kv nats sync gjson
-	worker            std sys fault subjects wire outcome tool plan kv nats sync schemas
-	client            std sys fault subjects wire outcome tool plan kv nats sync uuid
+	orchestrator      std sys fault subjects wire outcome tool plan machine kv seal nats sync gjson
+	worker            std sys fault subjects wire outcome tool plan kv seal nats sync schemas
+	client            std sys fault subjects wire outcome tool plan kv seal nats sync uuid
 
 	internal/reference std math/rand
 	internal/unknown  std gjson
 	internal/arch
 	internal/*        *
-	cmd/*             std sys fault subjects wire outcome tool plan kv orchestrator worker client internal/* nats sync cobra term
+	cmd/*             std sys fault subjects wire outcome tool plan kv orchestrator worker client seal internal/* nats sync cobra term
 	examples/*        std sys fault wire outcome tool worker client internal/example
 `
 

@@ -13,14 +13,16 @@ import (
 
 // Contracts are the figures that show tool contracts at work: docs/contracts.md.
 type Contracts struct {
-	Time     time.Time      `json:"time"`
-	Version  string         `json:"version"`
-	Machine  string         `json:"machine"`
-	Leases   []Leases       `json:"leases"`
-	Retrying Retrying       `json:"retrying"`
-	Fairness []Fairness     `json:"fairness"`
-	Batches  []Batches      `json:"batches"`
-	Registry RegistryFigure `json:"registry"`
+	Time     time.Time  `json:"time"`
+	Version  string     `json:"version"`
+	Machine  string     `json:"machine"`
+	Leases   []Leases   `json:"leases"`
+	Retrying Retrying   `json:"retrying"`
+	Fairness []Fairness `json:"fairness"`
+	Batches  []Batches  `json:"batches"`
+	// Gathering is of the same tool with several workers.
+	Gathering []Gathering    `json:"gathering"`
+	Registry  RegistryFigure `json:"registry"`
 }
 
 // Leases is how many executions of a limited tool there were at a time, from the complete log of all workers.
@@ -79,7 +81,8 @@ func MeasureContracts(ctx context.Context, dir string, log *slog.Logger, progres
 		name    string
 		measure func(*Contracts) error
 	}{
-		{"fairness", s.fairness}, {"leases", s.leases}, {"retrying", s.retrying}, {"batches", s.batches}, {"registry", s.registry},
+		{"fairness", s.fairness}, {"leases", s.leases}, {"retrying", s.retrying}, {"batches", s.batches}, {"gathering", s.gathering},
+		{"registry", s.registry},
 	} {
 		progress(part.name)
 		if err := part.measure(c); err != nil {

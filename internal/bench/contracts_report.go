@@ -49,6 +49,7 @@ func (c *Contracts) Markdown() string {
 	for _, x := range c.Batches {
 		fmt.Fprintf(&b, "| %d | %d | %d | %.1f | %.3f | %.3f |\n", x.Runs, x.Steps, x.Calls, float64(x.Steps)/float64(max(x.Calls, 1)), x.Seconds, x.Single)
 	}
+	c.gatheringText(&b)
 	r := c.Registry
 	fmt.Fprintf(&b, "\n**A large registry.** %d tools in %d step streams: %.1f ms to register one, %.0f ms to list all; exported as OpenAI tools %.0f kB, the `execute_tool_plan` tool that names them all %.0f kB.\n",
 		r.Tools, r.Streams, r.RegisterMS, r.ListMS, r.ExportKB, r.MetaKB)

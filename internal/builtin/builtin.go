@@ -1,4 +1,5 @@
-// Package builtin holds the tools that come with Stepjet: arithmetic, text, JSON, and a few for demonstrations.
+// Package builtin holds the tools that come with Stepjet: arithmetic, text and JSON; and, where they are asked for, two for
+// demonstrations and those of the NESTFUL data set.
 //
 // Each is a definition and a function of its arguments. They know nothing of NATS, keep no state, and are bounded: a
 // plan can't make one compute or return more than the limits below, whatever it sends. What can't be helped by trying
@@ -31,7 +32,7 @@ type Call struct {
 
 // Tool is one built-in tool.
 type Tool struct {
-	// Group is the name under which a tools file asks for it and its like: arithmetic, text, json or demo.
+	// Group is the name under which a tools file asks for it and its like: arithmetic, text, json, demo or nestful.
 	Group string
 	// Definition is what is registered. It is shared: copy it before changing it.
 	Definition *tool.Definition
@@ -39,19 +40,24 @@ type Tool struct {
 	Run func(ctx context.Context, c Call) ([]byte, error)
 }
 
-// all is built once; the order is that of the groups, then of their tables.
-var all = slices.Concat(arithmeticTools(), textTools(), jsonTools(), demoTools())
+// all is built once; the order is that of the groups, then of their tables. Behind it come the tools that are hosted only
+// where a tools file asks for them: those for demonstrations, and a data set's, whose names are not what people expect.
+var (
+	all   = slices.Concat(arithmeticTools(), textTools(), jsonTools())
+	asked = slices.Concat(demoTools(), nestfulTools())
+)
 
-// All gives every built-in tool, group by group.
+// All gives the built-in tools that are hosted where nothing else is said, group by group.
 func All() []Tool { return slices.Clone(all) }
 
-// Groups gives the names of the groups in order.
-func Groups() []string { return []string{"arithmetic", "text", "json", "demo"} }
+// Groups gives the names of the groups in order. The last two are hosted only where a tools file names them or one of
+// their tools.
+func Groups() []string { return []string{"arithmetic", "text", "json", "demo", "nestful"} }
 
 // Group gives the tools of a group; nil where there is no such group.
 func Group(name string) []Tool {
 	var out []Tool
-	for _, t := range all {
+	for _, t := range slices.Concat(all, asked) {
 		if t.Group == name {
 			out = append(out, t)
 		}
@@ -59,9 +65,9 @@ func Group(name string) []Tool {
 	return out
 }
 
-// Lookup gives the tool of a name, and whether there is one.
+// Lookup gives the tool of a name, and whether there is one. Of a name in several groups it is the first one's.
 func Lookup(name string) (Tool, bool) {
-	for _, t := range all {
+	for _, t := range slices.Concat(all, asked) {
 		if t.Definition.Name == name {
 			return t, true
 		}

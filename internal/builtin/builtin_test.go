@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -38,7 +39,7 @@ func run(t *testing.T, name, args string) (string, error) {
 func TestDefinitions(t *testing.T) {
 	t.Parallel()
 	names := map[string]bool{}
-	for _, tl := range All() {
+	for _, tl := range slices.Concat(All(), Group("demo")) {
 		d := tl.Definition
 		require.True(t, subjects.ValidTool(d.Name), d.Name)
 		require.False(t, names[d.Name], d.Name)
@@ -59,12 +60,16 @@ func TestDefinitions(t *testing.T) {
 			require.NoError(t, err, "%s", schema)
 		}
 	}
-	total := 0
 	for _, g := range Groups() {
 		require.NotEmpty(t, Group(g))
-		total += len(Group(g))
+		for _, tl := range Group(g) {
+			hosted := slices.ContainsFunc(All(), func(x Tool) bool { return x.Definition == tl.Definition })
+			require.Equal(t, g != "demo" && g != "nestful", hosted, "%s is hosted where nothing is said, or where it is asked for", tl.Definition.Name)
+		}
 	}
-	require.Len(t, All(), total)
+	for _, name := range []string{"fail", "sleep", "reminder"} { // nobody calls them by chance
+		require.False(t, slices.ContainsFunc(All(), func(x Tool) bool { return x.Definition.Name == name }))
+	}
 	require.Nil(t, Group("nothing"))
 }
 
@@ -260,7 +265,7 @@ func TestFailUntil(t *testing.T) {
 
 func ExampleLookup() {
 	add, _ := Lookup("add")
-	out, _ := add.Run(context.Background(), Call{Args: json.RawMessage(`{"arg_0": 12345678901234567890, "arg_1": 1}`)})
+	out, _ := add.Run(context.Background(), Call{Args: json.RawMessage(`{"a": 12345678901234567890, "b": 1}`)})
 	fmt.Println(string(out))
 	// Output: {"result":12345678901234567891}
 }

@@ -1,7 +1,6 @@
 package builtin
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"time"
@@ -14,8 +13,6 @@ import (
 const maxSleep = 3_600_000
 
 func demoTools() []Tool {
-	echo := define("demo", "echo", "Returns its arguments as they are.", `{"type":"object"}`, `{"type":"object"}`,
-		func(c Call) ([]byte, error) { return bytes.Clone(c.Args), nil })
 	sleep := define("demo", "sleep", "Waits for some milliseconds. Ends early when the run is cancelled.",
 		object(`"ms":{"type":"integer","minimum":0,"maximum":3600000}`, `"ms"`), countResult, nil)
 	sleep.Run = runSleep
@@ -23,7 +20,7 @@ func demoTools() []Tool {
 	fail := define("demo", "fail", "Fails with the given message; with until_attempt, every attempt before that one fails and that one succeeds.",
 		object(`"message":{"type":"string"},"terminal":{"type":"boolean","description":"true: not to be tried again"},`+
 			`"until_attempt":{"type":"integer","minimum":1,"description":"number of the first attempt that succeeds"}`, ``), countResult, runFail)
-	return []Tool{echo, sleep, fail}
+	return []Tool{sleep, fail}
 }
 
 func runSleep(ctx context.Context, c Call) ([]byte, error) {

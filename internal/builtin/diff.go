@@ -11,7 +11,7 @@ import (
 
 const diffResult = `{"type":"object","properties":{"result":{"type":"object","properties":{"equal":{"type":"boolean"},` +
 	`"changes":{"type":"array","items":{"type":"object","properties":{"op":{"enum":["add","remove","replace"]},` +
-	`"path":{"type":"string"},"from":{},"to":{}},"required":["op","path"]}}},"required":["equal","changes"]}},"required":["result"]}`
+	`"path":{"type":"string"},"from":{},"to":{}},"required":["op","path"]}}},"required":["equal","changes"]}},"required":["result"],"additionalProperties":false}`
 
 // differ walks two values side by side and writes what differs. It stops once the list is over the output limit: a
 // long key above many differences would repeat in each path.

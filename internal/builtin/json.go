@@ -18,23 +18,25 @@ const (
 	maxDepth = 256     // nesting of arguments
 )
 
-const anyResult = `{"type":"object","properties":{"result":{}},"required":["result"]}`
+const anyResult = `{"type":"object","properties":{"result":{}},"required":["result"],"additionalProperties":false}`
 
 func jsonTools() []Tool {
 	const objects = `{"type":"array","items":{"type":"object"}`
 	return []Tool{
+		define("json", "echo", "Returns its arguments as they are.", `{"type":"object"}`, `{"type":"object"}`,
+			func(c Call) ([]byte, error) { return bytes.Clone(c.Args), nil }),
 		jsonTool("json_get", "Returns the part of a value that a JSON pointer (RFC 6901) names, or the default where there is none.",
 			object(`"value":{},"pointer":{"type":"string","description":"for example /items/0/name; empty for the whole value"},"default":{"description":"returned where the pointer finds nothing; without it that is an error"}`, `"value","pointer"`), anyResult, jsonGet),
 		jsonTool("json_keys", "Lists the keys of an object in their order.",
 			object(`"value":{"type":"object"}`, `"value"`), stringsResult, jsonKeys),
 		jsonTool("json_values", "Lists the values of an object in their order.",
-			object(`"value":{"type":"object"}`, `"value"`), `{"type":"object","properties":{"result":{"type":"array"}},"required":["result"]}`, jsonValues),
+			object(`"value":{"type":"object"}`, `"value"`), `{"type":"object","properties":{"result":{"type":"array"}},"required":["result"],"additionalProperties":false}`, jsonValues),
 		jsonTool("json_length", "Counts the members of an object, the items of an array or the characters of a string.",
 			object(`"value":{"type":["object","array","string"]}`, `"value"`), countResult, jsonLength),
 		jsonTool("json_pick", "Returns an object with the given keys of another and nothing else; absent keys are left out.",
-			object(`"value":{"type":"object"},"keys":{"type":"array","items":{"type":"string"}}`, `"value","keys"`), `{"type":"object","properties":{"result":{"type":"object"}},"required":["result"]}`, jsonPick),
+			object(`"value":{"type":"object"},"keys":{"type":"array","items":{"type":"string"}}`, `"value","keys"`), `{"type":"object","properties":{"result":{"type":"object"}},"required":["result"],"additionalProperties":false}`, jsonPick),
 		jsonTool("json_merge", "Merges objects: for a key that several have, the last one's value counts. With deep, objects under the same key are merged in turn.",
-			object(`"values":`+objects+`},"deep":{"type":"boolean"}`, `"values"`), `{"type":"object","properties":{"result":{"type":"object"}},"required":["result"]}`, jsonMerge),
+			object(`"values":`+objects+`},"deep":{"type":"boolean"}`, `"values"`), `{"type":"object","properties":{"result":{"type":"object"}},"required":["result"],"additionalProperties":false}`, jsonMerge),
 		jsonTool("json_equal", "Says whether two values are equal; the order of keys and the way a number is written do not matter.",
 			object(`"a":{},"b":{}`, `"a","b"`), boolResult, jsonEqual),
 		jsonTool("json_diff", "Compares two values and lists what to add, remove and replace to get from a to b, with JSON pointers.",

@@ -43,7 +43,7 @@ func (p nestfulPlan) run(t *testing.T) string {
 		}
 		raw, err := json.Marshal(args)
 		require.NoError(t, err)
-		tool, ok := Lookup(step.Tool)
+		tool, ok := nestfulTool(step.Tool)
 		require.True(t, ok, step.Tool)
 		out, err := tool.Run(context.Background(), Call{Args: raw})
 		require.NoError(t, err, "%s: %s(%s)", p.Name, step.Tool, raw)
@@ -96,11 +96,11 @@ func TestEveryNestfulToolIsThere(t *testing.T) {
 	}
 	require.NoError(t, json.Unmarshal(data, &tools))
 	require.Len(t, tools, 17)
-	require.Len(t, Group("arithmetic"), 17)
+	require.Len(t, Group("nestful"), 17)
 	for _, want := range tools {
-		tool, ok := Lookup(want.Name)
+		tool, ok := nestfulTool(want.Name)
 		require.True(t, ok, want.Name)
-		require.Equal(t, "arithmetic", tool.Group)
+		require.Equal(t, "nestful", tool.Group)
 		var schema struct {
 			Properties map[string]struct{ Type string }
 			Required   []string

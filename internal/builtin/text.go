@@ -12,10 +12,10 @@ import (
 )
 
 const (
-	stringResult  = `{"type":"object","properties":{"result":{"type":"string"}},"required":["result"]}`
-	stringsResult = `{"type":"object","properties":{"result":{"type":"array","items":{"type":"string"}}},"required":["result"]}`
-	countResult   = `{"type":"object","properties":{"result":{"type":"integer","minimum":0}},"required":["result"]}`
-	boolResult    = `{"type":"object","properties":{"result":{"type":"boolean"}},"required":["result"]}`
+	stringResult  = `{"type":"object","properties":{"result":{"type":"string"}},"required":["result"],"additionalProperties":false}`
+	stringsResult = `{"type":"object","properties":{"result":{"type":"array","items":{"type":"string"}}},"required":["result"],"additionalProperties":false}`
+	countResult   = `{"type":"object","properties":{"result":{"type":"integer","minimum":0}},"required":["result"],"additionalProperties":false}`
+	boolResult    = `{"type":"object","properties":{"result":{"type":"boolean"}},"required":["result"],"additionalProperties":false}`
 	scalars       = `{"type":"array","items":{"type":["string","number","boolean","null"]}`
 )
 

@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/plan"
 	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/tool"
 	"github.com/stepjet/stepjet/worker"
@@ -133,7 +134,10 @@ func bombs(brief bool) []bomb {
 	wide := times(9_999, 1_500)
 	var ids, refs []string
 	for i := range wide {
-		ids, refs = append(ids, fmt.Sprintf(`"s%d"`, i)), append(refs, fmt.Sprintf(`"$ref:s%d"`, i))
+		ids = append(ids, fmt.Sprintf(`"s%d"`, i))
+	}
+	for i := range max(wide, plan.MaxRefs+1) {
+		refs = append(refs, fmt.Sprintf(`"$ref:s%d"`, i%wide))
 	}
 	kilobytes := steps(wide, `{"id":"s%d","tool":"`+toolText+`","arguments":{"n":2000}}`)
 	megabytes := steps(100, `{"id":"s%d","tool":"`+toolText+`","arguments":{"n":1000000}}`)
@@ -142,10 +146,11 @@ func bombs(brief bool) []bomb {
 		{name: "doubling", plan: planOf(doubling, `"s24"`), want: fault.TooLarge},
 		{name: "wide-join", plan: planOf(kilobytes+`,{"id":"end","tool":"`+toolEcho+`","depends_on":[`+strings.Join(ids, ",")+`]}`, `"end"`)},
 		{name: "wide-references", plan: planOf(kilobytes+`,{"id":"end","tool":"`+toolEcho+`","arguments":{"all":[`+strings.Join(refs, ",")+`]}}`, `"end"`), want: fault.LimitExceeded},
+		{name: "most-references", plan: planOf(textStep("a", 12_000)+","+join("end", plan.MaxRefs, "a"), `"end"`)},
 		{name: "megabytes-joined", plan: joins(times(8, 2), 1_000_000, 60)},
 		{name: "kilobytes-joined", plan: joins(times(96, 16), 200_000, 40)},
 		{name: "too-many-megabytes", plan: planOf(megabytes+`,{"id":"end","tool":"`+toolEcho+`","arguments":{"all":[`+strings.Join(refs[:100], ",")+`]}}`, `"end"`), want: fault.TooLarge},
-		{name: "giant-list", plan: planOf(`{"id":"l","tool":"`+toolList+`","arguments":{"n":5000000}},{"id":"e","tool":"`+toolEcho+`","for_each":{"in":"$ref:l"},"arguments":{"x":"$item"}}`, `"e"`), want: fault.InvalidArguments},
+		{name: "giant-list", plan: planOf(`{"id":"l","tool":"`+toolList+`","arguments":{"n":5000000}},{"id":"e","tool":"`+toolEcho+`","for_each":{"in":"$ref:l"},"arguments":{"x":"$ref:item"}}`, `"e"`), want: fault.InvalidArguments},
 		{name: "deep-plan", plan: planOf(`{"id":"a","tool":"`+toolEcho+`","arguments":{"x":`+strings.Repeat("[", 200_000)+strings.Repeat("]", 200_000)+`}}`, `"a"`), want: fault.MalformedJSON},
 		one("deep-result", toolDeep, 1_000_000, fault.ToolTerminal),
 		{name: "million-keys", plan: planOf(`{"id":"k","tool":"`+toolKeys+`","arguments":{"n":1000000}},{"id":"a","tool":"`+toolEcho+`","arguments":{"x":"$ref:k.k999999","y":"$ref:k.k0"}}`, `"a"`)},

@@ -92,11 +92,13 @@ type checker struct {
 	ev     *Evidence
 	report *Report
 	runs   map[runKey]*runView
+
+	rejected rejections
 }
 
 // Check verifies I1 to I10.
 func Check(ev *Evidence) *Report {
-	c := &checker{ev: ev, report: &Report{Counts: map[string]int{}}, runs: map[runKey]*runView{}}
+	c := &checker{ev: ev, report: &Report{Counts: map[string]int{}}, runs: map[runKey]*runView{}, rejected: ev.rejected()}
 	c.readEvents()
 	c.readLedger()
 	for _, doc := range ev.History {

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"time"
-
-	"github.com/stepjet/stepjet/outcome"
 )
 
 // moment is where the number of a tool's leases changes.
@@ -36,21 +34,6 @@ func (c *checker) checkLimits() {
 	}
 }
 
-// withdrawn reports whether steps of a run were taken out of their queue: it was stopped, or they were overdue. That frees
-// their slots a moment before the tools hear of it.
-func (r *runView) withdrawn() bool {
-	if r.doc == nil {
-		return false
-	}
-	if slices.ContainsFunc(r.records, record.overdue) {
-		return true
-	}
-	is := func(s outcome.Step) bool { return s.Status == outcome.StepCancelled }
-	return r.doc.Status == outcome.Cancelled || r.doc.Status == outcome.Expired || slices.ContainsFunc(r.doc.Steps, func(s outcome.Step) bool {
-		return is(s) || slices.ContainsFunc(s.Items, is)
-	})
-}
-
 func (c *checker) leases() map[string][]moment {
 	type execution struct {
 		who, key          string
@@ -65,7 +48,7 @@ func (c *checker) leases() map[string][]moment {
 			open[x] = e
 		case evEnd:
 			b, ok := open[x]
-			if !ok || c.run(e.Tenant, e.Run).withdrawn() {
+			if !ok {
 				continue
 			}
 			delete(open, x)

@@ -23,7 +23,7 @@ func (c *checker) checkOutcome(r *runView) {
 	if r.accepted && r.doc == nil && !c.ev.Expires {
 		c.violation("I1", r, "accepted, and it has no outcome")
 	}
-	if r.accepted && c.ev.Kept && len(r.plans) == 0 {
+	if r.accepted && c.ev.Kept && len(r.plans) == 0 && (r.doc == nil || r.doc.Status != outcome.Rejected) {
 		c.violation("I1", r, "the accepted plan is not in the ledger any more")
 	}
 	if r.doc != nil && !r.submits[r.doc.Digest] {
@@ -35,6 +35,8 @@ func (c *checker) checkOutcome(r *runView) {
 		case o.Code != "":
 			c.violation("I9", r, "its agent gave up waiting: %s", o.Code)
 		case r.doc == nil || r.doc.Outcome == nil || c.ev.Expires: // it may have been the run before
+		case o.rejects() && o.Generation < r.doc.Generation: // and another end took its place
+			c.violation("I6", r, "its agent was told that a valid plan was rejected")
 		case o.Digest != digest(r.doc.Outcome.JSON()):
 			c.violation("I1", r, "its agent was told another outcome (%s) than the history holds (%s)", o.Status, r.doc.Status)
 		}
@@ -44,8 +46,13 @@ func (c *checker) checkOutcome(r *runView) {
 	}
 }
 
-// checkOrphans is I8 and I9: no record is left of a generation that has no plan.
+// checkOrphans is I8 and I9: no record is left of a generation that has no plan, and no plan that was rejected.
 func (c *checker) checkOrphans(r *runView) {
+	for gen := range r.plans {
+		if c.rejected[r.key][gen] {
+			c.violation("I8", r, "the plan of generation %d was rejected, and it is left", gen)
+		}
+	}
 	for _, x := range r.records {
 		if _, ok := r.plans[x.rec.Generation]; !ok {
 			c.violation("I8", r, "a record is left of generation %d, whose plan is gone", x.rec.Generation)

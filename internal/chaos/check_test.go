@@ -77,6 +77,24 @@ func (f *forged) doc(fits func(*outcome.Run) bool) *outcome.Run {
 	return &d
 }
 
+// reject makes the evidence what it is where a run was rejected: its plan and its start were seen, and are gone.
+func (f *forged) reject(d *outcome.Run) *outcome.Run {
+	d.Status, d.Outcome.Status = outcome.Rejected, outcome.Rejected
+	run := runKey{d.Tenant, d.Run}
+	f.Ledger = slices.DeleteFunc(f.Ledger, func(e kv.Entry) bool { return recordRun(e.Subject) == run })
+	f.Seen = slices.DeleteFunc(f.Seen, func(s Sighting) bool {
+		rec, _ := subjects.ParseRecord(s.Subject)
+		return recordRun(s.Subject) == run && rec.Kind != subjects.PlanKind && rec.Kind != subjects.StartKind
+	})
+	f.Events = slices.DeleteFunc(f.Events, func(e Event) bool { return e.Run == d.Run && e.Step != "" })
+	for i := range f.Events {
+		if e := &f.Events[i]; e.Kind == evOutcome && e.Run == d.Run && e.Tenant == d.Tenant {
+			e.Status, e.Digest = string(d.Status), digest(d.Outcome.JSON())
+		}
+	}
+	return d
+}
+
 func ofKind(kind string) func(*outcome.Run) bool {
 	return func(d *outcome.Run) bool { return strings.HasPrefix(d.Run, kind+"-") }
 }
@@ -152,6 +170,16 @@ func TestEveryInvariantIsChecked(t *testing.T) {
 			i := slices.IndexFunc(d.Steps, func(s outcome.Step) bool { return s.Status == outcome.StepSkipped })
 			d.Steps[i].Status = outcome.StepSucceeded
 		}},
+		{"I6", "a valid plan was rejected", func(f *forged) { f.doc(chain).Status = outcome.Rejected }},
+		{"I6", "told that a valid plan was rejected", func(f *forged) {
+			e := f.event(func(e Event) bool { return e.Kind == evOutcome })
+			e.Status, e.Digest, e.Generation = string(outcome.Rejected), "other", e.Generation-1
+		}},
+		{"I8", "was rejected, and it is left", func(f *forged) { f.doc(chain).Status = outcome.Rejected }},
+		{"I1", "its plan was accepted, and is gone", func(f *forged) {
+			f.reject(f.doc(chain)).Generation-- // the rejection of an earlier plan explains nothing
+		}},
+		{"I2", ".plan was seen, and is gone", func(f *forged) { f.reject(f.doc(chain)).Generation-- }},
 		{"I6", "the result of step", func(f *forged) { f.doc(chain).Outcome.Results[0].JSON = []byte(`{"v":2}`) }},
 		{"I6", "and the reference to", func(f *forged) { f.doc(chain).Outcome.Status = outcome.Partial }},
 		{"I6", "other arguments", func(f *forged) { f.execution(evBegin, kindChain, "s4").Args = "other" }},
@@ -205,6 +233,15 @@ func TestEveryInvariantIsChecked(t *testing.T) {
 			require.NotEmpty(t, Check(f.Evidence).Violations)
 		})
 	}
+	t.Run("a rejected plan is gone", func(t *testing.T) {
+		t.Parallel()
+		f := forge(t, ev)
+		f.reject(f.doc(chain))
+		report := Check(f.Evidence)
+		require.Len(t, report.Violations, 1, "%v", report.Violations)
+		require.Contains(t, report.Violations[0].Text, "a valid plan was rejected")
+		require.Zero(t, report.Lost.total())
+	})
 	t.Run("a loss that is allowed for", func(t *testing.T) {
 		t.Parallel()
 		f := forge(t, ev)

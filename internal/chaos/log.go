@@ -36,7 +36,7 @@ type Event struct {
 	Digest string `json:"digest,omitempty"`
 	Status string `json:"status,omitempty"`
 
-	// Of an execution.
+	// Of an execution; the generation of an accepted plan and of an outcome, too, where it is known.
 	Tenant     string `json:"tenant,omitempty"`
 	Generation uint64 `json:"gen,omitempty"`
 	Step       string `json:"step,omitempty"`

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/subjects"
 )
 
@@ -20,8 +21,51 @@ type Loss struct {
 	Told     int
 }
 
+// rejections are the generations of plans that were rejected.
+type rejections map[runKey]map[uint64]bool
+
+// rejected gives those that the history tells of, and those that somebody was told of before a later plan's end took their
+// place in it. Their plans and starts leave the ledger at once; nothing else of them was ever there.
+func (e *Evidence) rejected() rejections {
+	all, last := rejections{}, map[runKey]uint64{}
+	add := func(k runKey, generation uint64) {
+		if all[k] == nil {
+			all[k] = map[uint64]bool{}
+		}
+		all[k][generation] = true
+	}
+	for _, d := range e.History {
+		k := runKey{d.Tenant, d.Run}
+		last[k] = d.Generation
+		if d.Status == outcome.Rejected {
+			add(k, d.Generation)
+		}
+	}
+	for _, x := range e.Events {
+		if k := (runKey{x.Tenant, x.Run}); x.rejects() && x.Generation < last[k] {
+			add(k, x.Generation)
+		}
+	}
+	return all
+}
+
+// rejects reports whether an agent was told that its plan was rejected.
+func (x Event) rejects() bool { return x.Kind == evOutcome && x.Status == string(outcome.Rejected) }
+
+// ofRejected reports whether a record is the plan or the start of a plan that was rejected.
+func (all rejections) ofRejected(s Sighting) bool {
+	switch rec, _ := subjects.ParseRecord(s.Subject); rec.Kind {
+	case subjects.PlanKind:
+		return all[recordRun(s.Subject)][s.Seq]
+	case subjects.StartKind:
+		return all[recordRun(s.Subject)][rec.Generation]
+	}
+	return false
+}
+
 // loss compares what was acknowledged with what is there. It means something only while nothing is purged.
 func (e *Evidence) loss() (l Loss) {
+	rejected := e.rejected()
 	planned := map[runKey]int64{} // when the plan that stands was stored
 	stands := map[Sighting]bool{}
 	for _, r := range e.Ledger {
@@ -31,25 +75,25 @@ func (e *Evidence) loss() (l Loss) {
 		}
 	}
 	for _, s := range e.Seen {
-		if l.Seen++; !stands[s] {
+		if l.Seen++; !stands[s] && !rejected.ofRejected(s) {
 			l.Records = append(l.Records, s.Subject)
 		}
 	}
-	told := map[runKey]string{} // the outcome in the history
+	told, last := map[runKey]string{}, map[runKey]uint64{} // the outcome in the history, and its generation
 	for _, d := range e.History {
-		if d.Outcome != nil {
-			told[runKey{d.Tenant, d.Run}] = digest(d.Outcome.JSON())
+		if k := (runKey{d.Tenant, d.Run}); d.Outcome != nil {
+			told[k], last[k] = digest(d.Outcome.JSON()), d.Generation
 		}
 	}
 	for _, x := range e.Events {
 		k := runKey{x.Tenant, x.Run}
 		switch at, ok := planned[k]; {
 		case x.Kind == evAccept:
-			if l.Accepted++; !ok || at > x.At {
+			if l.Accepted++; (!ok || at > x.At) && !rejected[k][x.Generation] {
 				l.Plans = append(l.Plans, k)
 			}
 		case x.Kind == evOutcome && x.Code == "":
-			if l.Told++; told[k] != x.Digest {
+			if l.Told++; told[k] != x.Digest && !(x.rejects() && x.Generation < last[k]) {
 				l.Outcomes = append(l.Outcomes, k)
 			}
 		}

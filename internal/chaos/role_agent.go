@@ -112,7 +112,7 @@ func (a *agent) submit(ctx context.Context, run string, body []byte) (*client.Ru
 		a.events.Add(e)
 		return nil, err
 	}
-	e.Kind = evAccept
+	e.Kind, e.Generation = evAccept, r.Generation()
 	a.events.Add(e)
 	return r, nil
 }
@@ -132,7 +132,9 @@ func (a *agent) wait(r *client.Run) (done bool) {
 	case err != nil:
 		a.events.Add(Event{Kind: evOutcome, Run: r.ID(), Tenant: a.c.Tenant(), Code: string(fault.CodeOf(err))})
 	default:
-		a.events.Add(Event{Kind: evOutcome, Run: r.ID(), Tenant: a.c.Tenant(), Status: string(o.Status), Digest: digest(o.JSON())})
+		a.events.Add(Event{
+			Kind: evOutcome, Run: r.ID(), Tenant: a.c.Tenant(), Generation: o.Generation, Status: string(o.Status), Digest: digest(o.JSON()),
+		})
 	}
 	return true
 }

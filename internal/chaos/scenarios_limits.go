@@ -175,6 +175,11 @@ func (e *Evidence) dropTenant(tenant string) {
 	for _, s := range e.Seen {
 		note(s.Subject)
 	}
+	for _, d := range e.History { // a plan that was rejected may be gone before it was seen
+		if d.Tenant == tenant {
+			runs[runKey{tenant, d.Run}] = true
+		}
+	}
 	e.dropRecords(runs)
 }
 

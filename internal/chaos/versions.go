@@ -74,7 +74,7 @@ type edit struct{ file, old, new string }
 // newerSource adds a field to whatever is written as an object, and a header to whatever has headers.
 var newerSource = []edit{
 	{"subjects/headers.go", `const Version = "1"`, `const Version = "1.1"`},
-	{"wire/wire.go", "// Known reports", `// Later is a field of a newer version.
+	{"wire/version.go", "// Known reports", `// Later is a field of a newer version.
 func Later(b []byte) []byte {
 	if len(b) < 3 || b[0] != '{' || strings.Contains(string(b), LaterField) {
 		return b
@@ -85,20 +85,20 @@ func Later(b []byte) []byte {
 const LaterField = ` + "`" + laterField + "`" + `
 
 // Known reports`},
-	{"wire/wire.go", "func Versioned() nats.Header { return nats.Header{", `func Versioned() nats.Header { return nats.Header{"Stepjet-Later": {"x"}, `},
+	{"wire/version.go", "func Versioned() nats.Header { return nats.Header{", `func Versioned() nats.Header { return nats.Header{"Stepjet-Later": {"x"}, `},
 	{"wire/header.go", "	h.Header[subjects.HeaderVersion] = ourVersion\n", "	h.Header[subjects.HeaderVersion] = ourVersion\n	h.Header[\"Stepjet-Later\"] = []string{\"x\"}\n"},
 	{"wire/wire.go", "		body, err := json.Marshal(r.Error)\n", "		body, err := json.Marshal(r.Error)\n		body = Later(body)\n"},
 	{"orchestrator/open.go", "	body, err = start.encode()\n", "	body, err = start.encode()\n	body = wire.Later(body)\n"},
 	{"orchestrator/records.go", "	return b\n", "	return wire.Later(b)\n"},
-	{"orchestrator/finish.go", "		created, err := l.storeDocument(ctx, view.id, doc)\n", `		if doc.Outcome != nil {
+	{"orchestrator/finish.go", "		stands, err := l.stand(ctx, view.id, doc)\n", `		if doc.Outcome != nil {
 			var later outcome.Outcome
 			_ = json.Unmarshal(wire.Later(doc.Outcome.JSON()), &later)
 			doc.Outcome = &later
 		}
-		created, err := l.storeDocument(ctx, view.id, doc)
+		stands, err := l.stand(ctx, view.id, doc)
 `},
 	{"kv/registry.go", "	msg := &nats.Msg{Subject: toolSubject(t.Name), Header: wire.Versioned(), Data: body}\n", "	msg := &nats.Msg{Subject: toolSubject(t.Name), Header: wire.Versioned(), Data: wire.Later(body)}\n"},
-	{"kv/history.go", "	body, blob := doc.JSON(), \"\"\n", "	body, blob := wire.Later(doc.JSON()), \"\"\n"},
+	{"kv/history.go", "	body := doc.JSON()\n", "	body := wire.Later(doc.JSON())\n"},
 	{"kv/dead.go", "	body := letter.JSON()\n", "	body := wire.Later(letter.JSON())\n"},
 	{"worker/prepare.go", "	body, _ := json.Marshal(mine)", "	body, _ := json.Marshal(mine)\n	body = wire.Later(body)"},
 	{"worker/prepare.go", `	"github.com/stepjet/stepjet/subjects"` + "\n", `	"github.com/stepjet/stepjet/subjects"` + "\n	" + `"github.com/stepjet/stepjet/wire"` + "\n"},

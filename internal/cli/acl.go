@@ -51,7 +51,7 @@ Programs are started with the key of their user and with the --inbox-prefix of t
 		{acl.Doctor, "Print what \"stepjet doctor\" may do", "--keys keys"},
 		{acl.Agent, "Print what the agents of a tenant may do: submit, wait, look, cancel", "--tenant acme"},
 		{acl.Viewer, "Print what those may do who look at a tenant's runs", "--tenant acme -o json"},
-		{acl.Operator, "Print what those may do who also register, override and remove tools", "--tenant acme --form user"},
+		{acl.Operator, "Print what those may do who register, override and remove tools; with --tenant, who override them for its runs alone", "--tenant acme --form user"},
 		{acl.Worker, "Print what the worker of some tools may do", "--tool search --tool fetch"},
 	} {
 		c.AddCommand(a.aclRoleCommand(x, role.name, role.short, role.example))
@@ -62,8 +62,12 @@ Programs are started with the key of their user and with the --inbox-prefix of t
 func (a *app) aclRoleCommand(x *access, role acl.Role, short, example string) *cobra.Command {
 	c := &cobra.Command{
 		Use: string(role), Short: short, Args: exactly(), Example: "  stepjet acl " + string(role) + " " + example,
-		RunE: a.work(func(_ *cobra.Command, _ []string) error {
-			g, err := acl.New(acl.Spec{Role: role, Tenant: a.flags.tenant, Tools: x.hosted(), Shards: x.shards, ToolShards: x.toolShards})
+		RunE: a.work(func(cmd *cobra.Command, _ []string) error {
+			tenant := a.flags.tenant
+			if role == acl.Operator && !cmd.Flags().Changed("tenant") {
+				tenant = "" // of the cluster
+			}
+			g, err := acl.New(acl.Spec{Role: role, Tenant: tenant, Tools: x.hosted(), Shards: x.shards, ToolShards: x.toolShards})
 			if err != nil {
 				return err
 			}
@@ -142,7 +146,7 @@ func (a *app) aclSystemCommand(x *access) *cobra.Command {
 
 // system gives the grants of a whole system.
 func (x *access) system() ([]*acl.Grant, error) {
-	specs := []acl.Spec{{Role: acl.Orchestrator}, {Role: acl.Doctor}}
+	specs := []acl.Spec{{Role: acl.Orchestrator}, {Role: acl.Doctor}, {Role: acl.Operator}}
 	for _, tenant := range x.tenants {
 		for _, role := range []acl.Role{acl.Agent, acl.Viewer, acl.Operator} {
 			specs = append(specs, acl.Spec{Role: role, Tenant: tenant})

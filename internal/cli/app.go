@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/config"
 )
 
 // Env is what the command gets from its process.
@@ -54,6 +55,8 @@ type flags struct {
 	connection
 	output  string // text or json
 	tenant  string
+	secrets config.SecretsKey // what opens secrets, for what runs in this process
+	sealTo  string
 	timeout seconds
 	verbose bool
 	quiet   bool
@@ -114,6 +117,10 @@ func (a *app) show(err error, command string) {
 		return
 	}
 	var f *fault.Error
+	if a.json() {
+		a.showJSON(err, codeOf(err))
+		return
+	}
 	switch {
 	case errors.Is(err, errInterrupt), errors.Is(err, errWait):
 		_, _ = fmt.Fprintln(a.stderr, a.errStyle.yellow(err.Error()))
@@ -128,6 +135,34 @@ func (a *app) show(err error, command string) {
 			_, _ = fmt.Fprintf(a.stderr, "  %s %s --help\n", a.errStyle.dim("hint:"), command)
 		}
 	}
+}
+
+// showJSON prints an error as one JSON document, where the output is for programs.
+func (a *app) showJSON(err error, code int) {
+	e := struct {
+		Code    string          `json:"code"`
+		Message string          `json:"message"`
+		Hint    string          `json:"hint,omitempty"`
+		Details json.RawMessage `json:"details,omitempty"`
+		Exit    int             `json:"exit_code"`
+	}{Code: "error", Message: err.Error(), Exit: code}
+	var f *fault.Error
+	switch {
+	case errors.Is(err, errInterrupt):
+		e.Code = "interrupted"
+	case errors.Is(err, errWait):
+		e.Code = "wait_ran_out"
+	case errors.As(err, &f):
+		e.Code, e.Message, e.Hint, e.Details = string(f.Code), f.Message, f.Hint, f.Details
+	case code == exitInvalid:
+		e.Code = "usage"
+	}
+	b, err := json.Marshal(e)
+	if err != nil { // details of a peer that are no JSON
+		e.Details = nil
+		b, _ = json.Marshal(e)
+	}
+	_, _ = fmt.Fprintf(a.stderr, "%s\n", b)
 }
 
 // indented keeps the lines of a text and indents all but the first.

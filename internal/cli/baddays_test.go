@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -140,7 +141,7 @@ func TestLiveEndsWithTheLastState(t *testing.T) {
 	var screen shared
 	l := newLive(&screen, style{}, newProgress("r", parsed(t, progressPlan), time.Now()))
 	l.event(client.Event{Kind: subjects.EventStart, Steps: 5})
-	require.Eventually(t, func() bool { return strings.Contains(screen.String(), "running") }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return strings.Contains(screen.String(), "queued") }, patience, time.Millisecond)
 	for _, id := range []string{"tokyo", "london", "paris", "compare", "note"} {
 		l.event(client.Event{Kind: subjects.EventStep, Step: id, Status: outcome.StepSucceeded, MS: 1})
 	}
@@ -177,4 +178,54 @@ func TestInterruptedEval(t *testing.T) {
 	waitForLine(t, p, "taking steps")
 	require.NoError(t, p.Process.Signal(os.Interrupt))
 	require.Equal(t, 130, p.end(t), p.errs.String())
+}
+
+// A run that waits says for what, and a thousand steps that wait for the same say it a few times.
+func TestPlainLinesOfWhatWaits(t *testing.T) {
+	t.Parallel()
+	var b bytes.Buffer
+	l := &lines{w: &b}
+	for i := range 1000 {
+		l.event(client.Event{Kind: subjects.EventStep, Step: fmt.Sprint("s", i), Tool: "pay", Status: outcome.StepReady,
+			Waiting: fmt.Sprintf("fan-out limit 8 of 8, %d wait", i)})
+	}
+	l.event(client.Event{Kind: subjects.EventStep, Step: "x", Tool: "pay", Status: outcome.StepRunning})
+	l.event(client.Event{Kind: subjects.EventStep, Step: "y", Tool: "pay", Status: outcome.StepSucceeded, MS: 2, QueuedMS: 5000})
+	require.Equal(t, `queued     s0  pay  fan-out limit 8 of 8, 0 wait
+queued     s1  pay  fan-out limit 8 of 8, 1 wait
+queued     s2  pay  fan-out limit 8 of 8, 2 wait
+queued     s3  pay  fan-out limit 8 of 8, 3 wait
+queued     s4  pay  fan-out limit 8 of 8, 4 wait
+queued     pay  more of them
+running    x  pay
+succeeded  y  pay  2.00 ms after 5.00 s queued
+`, b.String())
+}
+
+// Under -o json whatever ends a command is one JSON document on standard error.
+func TestErrorsForPrograms(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		args []string
+		exit int
+		code string
+	}{
+		{[]string{"get", "nobody", "--server", "nats://127.0.0.1:1"}, 4, "no_connection"},
+		{[]string{"get"}, 2, "usage"},
+		{[]string{"tools", "apply", "testdata/tools/absent.json"}, 2, "invalid_config"},
+	} {
+		var out, errs bytes.Buffer
+		code := Main(t.Context(), Env{Args: append(tt.args, "-o", "json"), Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs,
+			Getenv: func(string) string { return "" }})
+		require.Equal(t, tt.exit, code, errs.String())
+		var e struct {
+			Code, Message, Hint string
+			Exit                int `json:"exit_code"`
+		}
+		require.NoError(t, json.Unmarshal(errs.Bytes(), &e), errs.String())
+		require.Equal(t, tt.code, e.Code)
+		require.Equal(t, tt.exit, e.Exit)
+		require.NotEmpty(t, e.Message)
+		require.Empty(t, out.String())
+	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/stepjet/stepjet/internal/programs"
 	"github.com/stepjet/stepjet/outcome"
 )
 
@@ -32,10 +33,8 @@ func testMain(m *testing.M) int {
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	binary = filepath.Join(dir, "stepjet")
-	build := exec.Command("go", "build", "-o", binary, "../../cmd/stepjet")
-	build.Stderr = os.Stderr
-	if err := build.Run(); err != nil {
-		fmt.Fprintln(os.Stderr, "building stepjet:", err)
+	if err := programs.Build(dir, "./cmd/stepjet"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	code := m.Run()
@@ -47,7 +46,7 @@ func testMain(m *testing.M) int {
 }
 
 // patience bounds what a test waits for; it is never reached where all is well.
-const patience = time.Minute
+const patience = 2 * time.Minute
 
 // process is the real command with an environment of its own.
 type process struct {
@@ -78,7 +77,8 @@ func start(t *testing.T, data, stdin string, args ...string) *process {
 	t.Helper()
 	p := &process{Cmd: exec.Command(binary, args...)}
 	p.Stdout, p.Stderr, p.Stdin = &p.out, &p.errs, strings.NewReader(stdin)
-	p.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Dir(data), "STEPJET_DATA=" + data, "TMPDIR=" + os.TempDir()}
+	p.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Dir(data), "STEPJET_DATA=" + data, "TMPDIR=" + os.TempDir(),
+		"STEPJET_TOOLS=" + examples + "../tools.json"}
 	require.NoError(t, p.Start())
 	late := time.AfterFunc(patience, func() { _ = p.Process.Kill() })
 	t.Cleanup(func() {
@@ -151,7 +151,7 @@ func TestRunOfTheExamples(t *testing.T) {
 	require.Zero(t, code)
 	var doc outcome.Run
 	require.NoError(t, json.Unmarshal([]byte(stdout), &doc))
-	require.Equal(t, `{"arg_0": 21.5, "arg_1": 13}`, string(doc.Steps[2].Arguments))
+	require.Equal(t, `{"a": 21.5, "b": 13}`, string(doc.Steps[2].Arguments))
 	stdout, stderr, code := execute(t, data, "", "run", "-o", "json", "--run", "example/partial", examples+"partial.json")
 	require.Equal(t, 3, code)
 	require.Contains(t, stderr, "was there before")
@@ -168,6 +168,11 @@ func TestRunOfInvalidPlans(t *testing.T) {
 	o := decode(t, stdout)
 	require.Equal(t, outcome.Rejected, o.Status)
 	require.GreaterOrEqual(t, len(o.Problems), 5)
+	require.Contains(t, stdout, "unknown_tool")
+	require.NotContains(t, stderr, "unknown_tool", "problems are printed once")
+	stdout, stderr, code = execute(t, folder(t), "", "run", "testdata/plans/invalid.json")
+	require.Equal(t, 2, code)
+	require.Empty(t, stdout, "for people they stand on standard error, and there alone")
 	require.Contains(t, stderr, "unknown_tool")
 
 	_, stderr, code = execute(t, folder(t), `{"steps":[{"id":"a","tool":"echo","arguments":"`+strings.Repeat("x", 2<<20)+`"}]}`, "run", "-")
@@ -186,7 +191,7 @@ func TestRunThatFails(t *testing.T) {
 	require.Contains(t, stderr, "Skipped because dependency 'a' failed")
 }
 
-const slowPlan = `{"steps":[{"id":"a","tool":"sleep","arguments":{"ms":3000}},{"id":"b","tool":"add","arguments":{"arg_0":"$ref:a.result","arg_1":1}}]}`
+const slowPlan = `{"steps":[{"id":"a","tool":"sleep","arguments":{"ms":3000}},{"id":"b","tool":"add","arguments":{"a":"$ref:a.result","b":1}}]}`
 
 // The wait of a client ends; the run doesn't. The next process on the same folder goes on with it.
 func TestWaitRunsOut(t *testing.T) {
@@ -236,7 +241,7 @@ func waitForLine(t *testing.T, p *process, text string) {
 
 func TestEvalOfTheNestfulPlans(t *testing.T) {
 	t.Parallel()
-	stdout, stderr, code := execute(t, folder(t), "", "eval", "-o", "json", "../builtin/testdata/nestful/plans.jsonl")
+	stdout, stderr, code := execute(t, folder(t), "", "eval", "--tools", examples+"../nestful.json", "-o", "json", "../builtin/testdata/nestful/plans.jsonl")
 	require.Equal(t, 0, code, stdout+stderr)
 	var r struct {
 		Total, Right, Steps int
@@ -255,8 +260,8 @@ func TestEvalThatDiffers(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "cases.jsonl")
 	require.NoError(t, os.WriteFile(file, []byte(
-		`{"name":"right","plan":{"steps":[{"id":"a","tool":"add","arguments":{"arg_0":1,"arg_1":2}}]},"answer":3.0}`+"\n"+
-			`{"name":"wrong","plan":{"steps":[{"id":"a","tool":"add","arguments":{"arg_0":1,"arg_1":2}}]},"answer":4.0}`+"\n"+
+		`{"name":"right","plan":{"steps":[{"id":"a","tool":"add","arguments":{"a":1,"b":2}}]},"answer":3.0}`+"\n"+
+			`{"name":"wrong","plan":{"steps":[{"id":"a","tool":"add","arguments":{"a":1,"b":2}}]},"answer":4.0}`+"\n"+
 			`{"name":"invalid","plan":{"steps":[{"id":"a","tool":"ad"}]},"answer":4.0}`+"\n"), 0o600))
 	stdout, stderr, code := execute(t, folder(t), "", "eval", "--report", file)
 	require.Equal(t, 1, code, stderr)
@@ -272,13 +277,13 @@ func TestEvalThatDiffers(t *testing.T) {
 func TestToolsHere(t *testing.T) {
 	t.Parallel()
 	data := folder(t)
-	stdout, stderr, code := execute(t, data, "", "tools", "call", "-q", "-o", "json", "divide", `{"arg_0": 1, "arg_1": 4}`)
+	stdout, stderr, code := execute(t, data, "", "tools", "call", "-q", "-o", "json", "divide", `{"a": 1, "b": 4}`)
 	require.Equal(t, 0, code, stderr)
 	require.JSONEq(t, `{"result":0.25}`, stdout)
-	_, stderr, code = execute(t, data, "", "tools", "call", "divide", `{"arg_0": 1}`)
+	_, stderr, code = execute(t, data, "", "tools", "call", "divide", `{"a": 1}`)
 	require.Equal(t, 2, code)
 	require.Contains(t, stderr, "invalid_arguments")
-	_, stderr, code = execute(t, data, "", "tools", "call", "divide", `{"arg_0": 1, "arg_1": 0}`)
+	_, stderr, code = execute(t, data, "", "tools", "call", "divide", `{"a": 1, "b": 0}`)
 	require.Equal(t, 1, code)
 	require.Contains(t, stderr, "tool_terminal")
 	_, _, code = execute(t, data, "", "tools", "call", "divide", `{`)
@@ -292,7 +297,7 @@ func TestToolsHere(t *testing.T) {
 	require.Equal(t, 0, code, stdout+stderr) // what is listed is what validate reads
 	stdout, _, code = execute(t, data, "", "tools", "show", "divide")
 	require.Zero(t, code)
-	require.Contains(t, stdout, "arg_0")
+	require.Contains(t, stdout, "a")
 	_, stderr, code = execute(t, data, "", "tools", "show", "Divide")
 	require.Equal(t, 1, code)
 	require.Contains(t, stderr, "did you mean divide?")
@@ -304,18 +309,6 @@ func glob(t *testing.T, pattern string) []string {
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
 	return files
-}
-
-func TestTwoAtOnceInOneFolder(t *testing.T) {
-	t.Parallel()
-	data := folder(t)
-	p := start(t, data, slowPlan, "run", "--run", "slow", "-")
-	waitForLine(t, p, "started")
-	// STEPJET_DATA names the folder, so nothing else will do.
-	_, stderr, code := execute(t, data, "", "run", examples+"weather.json")
-	require.Equal(t, 2, code)
-	require.Contains(t, stderr, "in use")
-	require.Equal(t, 0, p.end(t), p.errs.String())
 }
 
 func TestNoConnectionExitsWith4(t *testing.T) {

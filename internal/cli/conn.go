@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"path/filepath"
 	"strings"
 
 	"github.com/nats-io/nats.go"
@@ -90,19 +89,21 @@ type place struct {
 	start     when
 	tools     string // tools file for a toolworker in this process
 	temporary bool   // keep nothing, unless a folder is named
+	bare      bool   // no client of a tenant: for what operators of the cluster may do too
 }
 
 var (
 	remoteOnly = place{start: never}
 	existing   = place{start: ifKept}
+	registry   = place{start: ifKept, bare: true}
 )
 
 // session is an open way to Stepjet.
 type session struct {
 	client    *client.Client
 	nc        *nats.Conn
-	local     *dev.Stack // nil for a server elsewhere
-	temporary bool       // nothing stays when the session is closed
+	local     interface{ Stop() } // what this process has of Stepjet; nil for a server elsewhere
+	temporary bool                // nothing stays when the session is closed
 	where     string
 }
 
@@ -114,22 +115,33 @@ func (a *app) open(ctx context.Context, p place) (*session, error) {
 			return nil, fault.New(fault.InvalidConfig, "--tools is for a toolworker in this process, and a server is given").
 				WithHint("start a toolworker there with these tools, or leave the server away")
 		}
-		return a.connect(ctx, o)
+		return a.connect(ctx, p, o)
 	}
 	dir, named := a.flags.dir()
 	if url, running := dev.Running(dir); running && p.tools == "" {
 		o.URL = url
-		return a.connect(ctx, o)
+		return a.connect(ctx, p, o)
+	}
+	if p.tools == "" { // also of a command that only goes on with what is there: its runs need the tools that they had
+		p.tools = a.hostedTools()
 	}
 	switch {
-	case p.start == always, p.start == ifKept && (named || dev.Exists(dir)):
-		return a.startHere(ctx, p, dir, named)
+	case p.temporary && !named:
+		return a.startTemporary(ctx, p)
+	case p.start == always, p.start == ifKept && (named || dev.Exists(dir)), dev.Busy(dir):
+		return a.join(ctx, p, dir)
 	default:
-		return a.connect(ctx, o) // the default address: it may be there, and if not, the error names it
+		return a.connect(ctx, p, o) // the default address: it may be there, and if not, the error names it
 	}
 }
 
-func (a *app) connect(ctx context.Context, o kv.ConnectOptions) (*session, error) {
+// hostedTools gives the tools file that the environment names; empty for the built-in tools.
+func (a *app) hostedTools() string {
+	file, _ := a.lookup("STEPJET_TOOLS")
+	return file
+}
+
+func (a *app) connect(ctx context.Context, p place, o kv.ConnectOptions) (*session, error) {
 	ctx, cancel := a.patience(ctx)
 	defer cancel()
 	nc, err := kv.Connect(ctx, o)
@@ -137,12 +149,15 @@ func (a *app) connect(ctx context.Context, o kv.ConnectOptions) (*session, error
 		return nil, why(ctx, err)
 	}
 	s := &session{nc: nc, where: nc.ConnectedUrlRedacted()}
-	return s, s.attach(ctx, a)
+	return s, s.attach(ctx, a, p)
 }
 
 // attach opens the client of a session; if it fails, the session is closed.
-func (s *session) attach(ctx context.Context, a *app) (err error) {
-	s.client, err = client.New(ctx, s.nc, client.Config{Tenant: a.flags.tenant, Logger: a.log()})
+func (s *session) attach(ctx context.Context, a *app, p place) (err error) {
+	if p.bare {
+		return nil
+	}
+	s.client, err = client.New(ctx, s.nc, client.Config{Tenant: a.flags.tenant, SealTo: a.flags.sealTo, Logger: a.log()})
 	if err != nil {
 		s.close()
 		return why(ctx, err)
@@ -150,38 +165,62 @@ func (s *session) attach(ctx context.Context, a *app) (err error) {
 	return nil
 }
 
-// startHere starts everything in this process. A folder that nobody named is only a convenience: where it can't be used,
-// a temporary one does.
-func (a *app) startHere(ctx context.Context, p place, dir string, named bool) (*session, error) {
-	if p.temporary && !named {
-		dir = ""
-	}
-	o := dev.Options{Dir: dir, Tools: p.tools, Logger: a.log()}
+// startTemporary starts everything in this process, for work that leaves nothing to keep.
+func (a *app) startTemporary(ctx context.Context, p place) (*session, error) {
 	daemon.TuneGC()
-	stack, err := dev.Start(ctx, o)
-	if err != nil && dir != "" && !named && dev.Unusable(err) {
-		a.say("%s the data folder can't be used, so nothing is kept: %v", a.errStyle.yellow("note:"), fault.As(err).Message)
-		o.Dir = ""
-		stack, err = dev.Start(ctx, o)
+	keys, err := a.keys()
+	if err != nil {
+		return nil, err
 	}
+	stack, err := dev.Start(ctx, dev.Options{Tools: p.tools, SecretsKey: keys, Logger: a.log()})
 	if err != nil {
 		return nil, why(ctx, err)
 	}
-	s := &session{local: stack, temporary: o.Dir == "", where: o.Dir}
+	s := &session{local: stack, temporary: true}
 	if s.nc, err = stack.Connect(ctx, "cli"); err != nil {
 		s.close()
 		return nil, why(ctx, err)
 	}
-	if o.Dir != "" {
-		if abs, err := filepath.Abs(o.Dir); err == nil {
-			s.where = abs
-		}
-		a.say("%s", a.errStyle.dim("no server given: running in this process, data in "+s.where))
+	return s, s.attach(ctx, a, p)
+}
+
+// join works on a data folder: together with the process that has it, or by starting everything in this one. There is no
+// way back to a folder that nobody keeps, since a run id that ran there would run again elsewhere.
+func (a *app) join(ctx context.Context, p place, dir string) (*session, error) {
+	if dir == "" {
+		return nil, fault.New(fault.InvalidConfig, "there is no home folder to keep data in").
+			WithHint("name one: --data FOLDER, or STEPJET_DATA; or a server: --server URL")
 	}
-	if err := s.attach(ctx, a); err != nil {
+	daemon.TuneGC()
+	keys, err := a.keys()
+	if err != nil {
 		return nil, err
 	}
-	return s, nil
+	o := dev.Options{Dir: dir, Tools: p.tools, SecretsKey: keys, Logger: a.log()}
+	shared, err := dev.Join(ctx, o, p.start == always, func() { a.tellWaiting(dir) })
+	if dev.Unusable(err) {
+		f := fault.As(err)
+		f.Hint = "name another folder: --data FOLDER, or STEPJET_DATA; or a server: --server URL"
+		return nil, f
+	}
+	if err != nil {
+		return nil, why(ctx, err)
+	}
+	s := &session{local: shared, where: shared.Dir()}
+	if s.nc, err = shared.Connect(ctx, "cli"); err != nil {
+		s.close()
+		return nil, why(ctx, err)
+	}
+	how := "joining the Stepjet that runs there"
+	if shared.Here() {
+		how = "running in this process"
+	}
+	a.say("%s", a.errStyle.dim("no server given: "+how+", data in "+s.where))
+	return s, s.attach(ctx, a, p)
+}
+
+func (a *app) tellWaiting(dir string) {
+	a.say("%s", a.errStyle.dim("another stepjet has the data folder "+dir+": waiting for it"))
 }
 
 func (s *session) close() {

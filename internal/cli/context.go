@@ -26,7 +26,7 @@ type contextFlags struct {
 
 func (f *contextFlags) add(fl *pflag.FlagSet) {
 	fl.StringArrayVar(&f.values, "with", nil, "hand `[step:]key=value` to the tools, of all steps or one, beside their arguments")
-	fl.StringArrayVar(&f.secrets, "secret", nil, "as --with, for a value that is secret; `key=@env:NAME` or key=@file:PATH says where it is")
+	fl.StringArrayVar(&f.secrets, "secret", nil, "a secret: `key` (in STEPJET_SECRET_KEY, or asked for), key=@env:NAME, key=@file:PATH")
 	fl.StringVar(&f.file, "with-file", "", "JSON `file` with more of it: {\"all\": {…}, \"steps\": {\"id\": {…}}, \"secrets\": [\"key\"]}")
 }
 
@@ -52,12 +52,22 @@ func (a *app) runContext(f *contextFlags, p *plan.Plan) (wire.RunContext, error)
 			return wire.RunContext{}, err
 		}
 	}
+	open := false // a value stands on the command line
 	for _, given := range f.secrets {
+		if !strings.Contains(given, "=") && wire.ValidContextKey(afterStep(given)) {
+			given += "=@ask:"
+		}
+		_, value, _ := strings.Cut(given, "=")
+		open = open || !strings.HasPrefix(value, "@env:") && !strings.HasPrefix(value, "@file:") && value != "@ask:"
 		key, err := in.set("--secret", given, a.secret)
 		if err != nil {
 			return wire.RunContext{}, err
 		}
 		in.Secrets = append(in.Secrets, key)
+	}
+	if open {
+		a.say("%s a secret on the command line is read by whoever lists processes, and stays in the shell's history; write --secret KEY, KEY=@env:NAME or KEY=@file:PATH",
+			a.errStyle.yellow("warning:"))
 	}
 	return in.context(p)
 }
@@ -126,6 +136,9 @@ func (a *app) secret(key, value string) (string, error) {
 			return "", fault.New(fault.InvalidConfig, "the variable %s, for the secret %s, is not set", name, key)
 		}
 		return value, nil
+	}
+	if value == "@ask:" {
+		return a.ask(key)
 	}
 	name, ok := strings.CutPrefix(value, "@file:")
 	if !ok {

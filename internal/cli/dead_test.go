@@ -127,13 +127,16 @@ func TestDeadLettersAndRetries(t *testing.T) {
 	require.Contains(t, stderr, "dead list")
 
 	// The till is still closed: one at a time, then all.
-	stdout, stderr, code = execute(t, data, "", "dead", "retry", "order-42", "pay", "-o", "json")
+	_, stderr, code = execute(t, data, "", "dead", "retry", "order-42", "pay", "-o", "json")
+	require.Equal(t, 2, code, "what its tool was given beside the arguments is not kept")
+	require.Contains(t, stderr, "add --secret token --with user=VALUE")
+	stdout, stderr, code = execute(t, data, "", "dead", "retry", "order-42", "pay", "-o", "json", "--less-context")
 	require.Equal(t, 1, code, stderr)
 	require.Equal(t, "dead/order-42/pay/"+fmt.Sprint(letters0(t, data))+"/1", decode(t, stdout).Run)
 	<-users
 	require.Equal(t, 2, list())
 	open.Store(true)
-	stdout, stderr, code = execute(t, data, "", "dead", "retry", "--all", "--with", "user=bob")
+	stdout, stderr, code = execute(t, data, "", "dead", "retry", "--all", "--with", "user=bob", "--less-context")
 	require.Equal(t, 0, code, stdout+stderr)
 	require.Equal(t, 2, strings.Count(stdout, "succeeded  order-42"), stdout)
 	require.Contains(t, stderr, "2 of 2 dead letters succeeded")
@@ -144,14 +147,18 @@ func TestDeadLettersAndRetries(t *testing.T) {
 	require.Contains(t, stderr, "no dead letters")
 
 	// The run as a whole: what succeeded is reused.
-	stdout, stderr, code = execute(t, data, "", "retry", "order-42", "-o", "json", "--secret", "token=@env:HOME")
+	_, stderr, code = execute(t, data, "", "retry", "order-42", "--secret", "token=@env:HOME", "--with", "user=ada")
+	require.Equal(t, 2, code)
+	require.Contains(t, stderr, "add --with tip:user=VALUE;", "what one step had for itself is asked for by its name")
+	bagAgain := []string{"--secret", "token=@env:HOME", "--with", "user=", "--with", "tip:user="}
+	stdout, stderr, code = execute(t, data, "", append([]string{"retry", "order-42", "-o", "json"}, bagAgain...)...)
 	require.Equal(t, 0, code, stderr)
 	o := decode(t, stdout)
 	require.Equal(t, "order-42.2", o.Run)
 	require.JSONEq(t, `{"p":{"n":1.50}}`, string(o.Results[0].JSON))
 	require.Equal(t, " "+filepath.Dir(data), <-users)
 	<-users
-	stdout, stderr, code = execute(t, data, "", "retry", "order-42", "-o", "json", "--detach")
+	stdout, stderr, code = execute(t, data, "", "retry", "order-42", "-o", "json", "--detach", "--less-context")
 	require.Equal(t, 0, code, stderr)
 	require.JSONEq(t, `{"run":"order-42.2","tenant":"default","attached":true}`, stdout)
 	stdout, _, code = execute(t, data, "", "get", "order-42.2")
@@ -161,7 +168,7 @@ func TestDeadLettersAndRetries(t *testing.T) {
 	_, stderr, code = execute(t, data, "", "retry", "order-42.2")
 	require.Equal(t, 1, code)
 	require.Contains(t, stderr, "--from STEP")
-	_, stderr, code = execute(t, data, "", "retry", "order-42.2", "--from", "pay", "--id", "third")
+	_, stderr, code = execute(t, data, "", append([]string{"retry", "order-42.2", "--from", "pay", "--id", "third"}, bagAgain...)...)
 	require.Zero(t, code, stderr)
 	<-users
 	require.Empty(t, users, "tip was not called again")

@@ -31,7 +31,8 @@ letter is removed once its retry has succeeded; one whose retry fails stays and 
 
 The retry's run id follows from the letter, so that typing the command twice, or again after it was
 interrupted, makes the call once. With --detach the letter stays: the command, typed once more,
-only looks what became of it. Out-of-band context is not kept with a letter: give it again.
+only looks what became of it. Of out-of-band context only the keys are kept with a letter: the
+command names those that have to be given again.
 
 For one letter prints the outcome and ends as "run" does. For more, prints a line for each; the exit
 code is 0 if all succeeded, else 1.`,
@@ -67,9 +68,10 @@ func (a *app) retryDead(ctx context.Context, args []string, f *deadRetryFlags) e
 		return err
 	}
 	defer s.close()
+	a.tellIfOpen(ctx, s, bag)
 	ctx, cancel := waitFor(ctx, f.wait)
 	defer cancel()
-	o := client.RetryDeadOptions{Context: bag}
+	o := client.RetryDeadOptions{Context: bag, LessContext: f.less}
 	if len(letters) == 1 && !f.all {
 		return a.retryDeadOne(ctx, s, letters[0], o, f.detach)
 	}
@@ -103,7 +105,7 @@ func (a *app) submitDead(ctx context.Context, s *session, d *kv.DeadLetter, o cl
 	ctx, cancel := a.patience(ctx)
 	defer cancel()
 	r, err := s.client.RetryDead(ctx, d, o)
-	return r, why(ctx, err)
+	return r, again(why(ctx, err))
 }
 
 func (a *app) retryDeadOne(ctx context.Context, s *session, d *kv.DeadLetter, o client.RetryDeadOptions, detach bool) error {
@@ -112,7 +114,7 @@ func (a *app) retryDeadOne(ctx context.Context, s *session, d *kv.DeadLetter, o 
 		return err
 	}
 	if detach {
-		return a.handedOver(s, r)
+		return a.handedOver(ctx, s, r)
 	}
 	a.tellIfAttached(r)
 	if _, err := a.followRun(ctx, s, r); err != nil {

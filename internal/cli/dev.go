@@ -38,11 +38,14 @@ While it runs, the other commands use it without being told.`,
 			if err := f.store.FromEnvironment(cmd.Flags(), a.lookup); err != nil {
 				return err
 			}
+			if f.tools == "" {
+				f.tools = a.hostedTools()
+			}
 			return a.dev(cmd.Context(), f)
 		}),
 	}
 	c.Flags().StringVar(&f.listen, "listen", "127.0.0.1:4222", "`address` to take connections on; port 0 picks a free one")
-	c.Flags().StringVar(&f.tools, "tools", "", "tools `file` for the toolworker; default: the built-in tools")
+	c.Flags().StringVar(&f.tools, "tools", "", "tools `file` for the toolworker (env STEPJET_TOOLS; default: the built-in tools)")
 	c.Flags().IntVar(&f.slots, "slots", 0, "run each tool this `number` of times at once; default: 64")
 	f.store.DurabilityFlag(c.Flags())
 	return c
@@ -56,11 +59,15 @@ func (a *app) dev(ctx context.Context, f devFlags) error {
 	if f.store.Durability == config.DurabilityReplicated {
 		return fault.New(fault.InvalidConfig, "--durability replicated needs a cluster of three, and this is one server").WithHint("default, or always")
 	}
+	keys, err := a.keys()
+	if err != nil {
+		return err
+	}
 	daemon.TuneGC()
-	stack, err := dev.Start(ctx, dev.Options{
-		Dir: dir, Listen: f.listen, Tools: f.tools, Slots: f.slots, Logger: a.log(),
+	stack, err := dev.StartWhenFree(ctx, dev.Options{
+		Dir: dir, Listen: f.listen, Tools: f.tools, Slots: f.slots, SecretsKey: keys, Logger: a.log(),
 		Store: f.store.Config(), SyncAlways: f.store.Sync() == kv.SyncAlways,
-	})
+	}, func() { a.tellWaiting(dir) })
 	if err != nil {
 		if errors.Is(why(ctx, err), errInterrupt) {
 			return nil

@@ -84,6 +84,11 @@ func (a *app) doctor(ctx context.Context, f doctorFlags) error {
 	}
 	o := kv.ExamineOptions{Want: f.store.Config(), Sync: f.store.Sync(), Seen: seen, Ailing: ailing, Mend: f.fix, Stale: f.stale, Tenant: a.flags.tenant}
 	o.Want.Logger = a.log()
+	if keys, err := a.keys(); err != nil {
+		return err
+	} else if keys != nil {
+		o.HoldsKey = keys.Has
+	}
 	report, err := kv.Examine(ctx, nc, o)
 	if err != nil {
 		return why(ctx, err)

@@ -16,6 +16,7 @@ import (
 	natsserver "github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/stepjet/stepjet/client"
@@ -24,6 +25,7 @@ import (
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/orchestrator"
 	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/tool"
 	"github.com/stepjet/stepjet/worker"
 )
@@ -58,7 +60,7 @@ func (w *ward) part(run func(context.Context) error, ready <-chan struct{}) (sto
 	w.t.Cleanup(stop)
 	select {
 	case <-ready:
-	case <-time.After(20 * time.Second):
+	case <-time.After(2 * time.Minute):
 		require.Fail(w.t, "a part did not become ready")
 	}
 	return stop
@@ -102,7 +104,7 @@ func (w *ward) client() *client.Client {
 }
 
 func (w *ward) within() context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	w.t.Cleanup(cancel)
 	return ctx
 }
@@ -135,7 +137,7 @@ func (w *ward) harm() {
 	require.NoError(w.t, w.js.DeleteConsumer(ctx, "STEPS_0", "pass"))
 	bucket, err := w.js.KeyValue(ctx, "tools")
 	require.NoError(w.t, err)
-	require.NoError(w.t, bucket.Purge(ctx, "gate"))
+	require.NoError(w.t, bucket.Delete(ctx, "gate"))
 	st, err := w.js.Stream(ctx, "STEPS_0")
 	require.NoError(w.t, err)
 	require.NoError(w.t, st.Purge(ctx))
@@ -149,7 +151,7 @@ func (w *ward) leased() {
 	require.Eventually(w.t, func() bool {
 		c, err := w.js.Consumer(w.within(), "STEPS_0", "gate")
 		return err == nil && c.CachedInfo().NumAckPending == 1
-	}, 10*time.Second, 10*time.Millisecond)
+	}, 2*time.Minute, 10*time.Millisecond)
 }
 
 func TestDoctorMendsWhatWasTakenFromUnderARun(t *testing.T) {
@@ -186,7 +188,7 @@ func TestDoctorMendsWhatWasTakenFromUnderARun(t *testing.T) {
 	out, err := run.Wait(w.within())
 	require.NoError(t, err)
 	require.Equal(t, outcome.Succeeded, out.Status)
-	require.Eventually(t, func() bool { _, code = w.doctor(); return code == 0 }, 10*time.Second, 50*time.Millisecond)
+	require.Eventually(t, func() bool { _, code = w.doctor(); return code == 0 }, 2*time.Minute, 50*time.Millisecond)
 }
 
 // documented says that docs/operations.md explains every check.
@@ -229,7 +231,7 @@ func TestARunSurvivesWhatIsTakenFromUnderIt(t *testing.T) {
 			require.Eventually(t, func() bool {
 				d, code := w.doctor()
 				return code == 0 && d.Healthy
-			}, 15*time.Second, 50*time.Millisecond)
+			}, 2*time.Minute, 50*time.Millisecond)
 		})
 	}
 }
@@ -309,4 +311,24 @@ func TestDoctorWithoutAServer(t *testing.T) {
 	_, stderr, code = command(t, "", "dev", "--durability", "replicated")
 	require.Equal(t, exitInvalid, code)
 	require.Contains(t, stderr, "cluster")
+}
+
+// TestCancelOfARunThatIsLeftAlone: whoever asks is told that nothing was cancelled, and why.
+func TestCancelOfARunThatIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	w := newWard(t)
+	w.orchestrator()
+	m := &nats.Msg{Subject: subjects.Submit("default", "later"), Header: nats.Header{subjects.HeaderVersion: {"9"}}, Data: []byte(`{"steps":[{"id":"e","tool":"pass"}]}`)}
+	_, err := w.js.PublishMsg(w.within(), m)
+	require.NoError(t, err)
+	require.EventuallyWithT(t, func(c *assert.CollectT) { // once the owner has read the plan
+		var out, errs bytes.Buffer
+		code := Main(w.within(), Env{
+			Args: []string{"cancel", "later", "--server", w.srv.URL()}, Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs, Getenv: nowhere(w.t),
+		})
+		assert.NotZero(c, code)
+		assert.Empty(c, out.String())
+		assert.Contains(c, errs.String(), "leaves it alone")
+		assert.Contains(c, errs.String(), "upgrade the orchestrators")
+	}, 2*time.Minute, 50*time.Millisecond)
 }

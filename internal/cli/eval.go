@@ -33,13 +33,13 @@ rounded as the answer was published, anything else as JSON. A result {"result": 
 
 Where no server is given, everything starts in this process, as for "run", with its data in a
 temporary folder. Exit code 0 if all answers are right, 1 otherwise.`,
-		Example: `  stepjet eval plans.jsonl
+		Example: `  stepjet eval --tools examples/nestful.json plans.jsonl
   stepjet eval --in-flight 256 -o json plans.jsonl | jq .differed`,
 		Args: exactly("FILE.jsonl"),
 		RunE: a.work(func(cmd *cobra.Command, args []string) error { return a.eval(cmd.Context(), args[0], f) }),
 	}
 	c.Flags().IntVar(&f.inFlight, "in-flight", 64, "run this `number` of plans at a time")
-	c.Flags().StringVar(&f.tools, "tools", "", "tools `file` for the toolworker in this process; default: the built-in tools")
+	c.Flags().StringVar(&f.tools, "tools", "", "tools `file` for the toolworker here (env STEPJET_TOOLS; default: the built-in tools)")
 	c.Flags().BoolVar(&f.report, "report", false, "also draw the deepest plan of the file")
 	return c
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/hosted"
@@ -88,9 +89,7 @@ func planTool(d *tool.Definition) (t plan.Tool, err error) {
 	if t.Input, err = d.Input(); err != nil {
 		return t, err
 	}
-	if t.Output, err = d.Output(); err != nil {
-		return t, err
-	}
+	t.Output, _ = d.Output() // one that can't be used is none; whoever read the definition was told
 	c, err := d.Contract()
 	t.DependsOn = c.DependsOn
 	return t, err
@@ -104,15 +103,57 @@ func (a *app) toolsFile(name string) ([]*tool.Definition, error) {
 	}
 	d, err := tool.ParseDefinitions(raw)
 	if err != nil {
-		if f, ferr := hosted.Parse(raw, filepath.Dir(name)); ferr == nil {
-			defer f.Close()
-			return f.Definitions(), nil
+		if parts, _ := tool.SplitDefinitions(raw); !slices.ContainsFunc(parts, forToolworker) {
+			return nil, flawed(name, err)
 		}
-		f := *fault.As(err)
-		f.Message = shown(name) + ": " + f.Message
-		return nil, &f
+		f, err := a.toolworkerFile(name, raw)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		return f.Definitions(), nil
+	}
+	for _, one := range d {
+		a.warnOf(one)
 	}
 	return d, nil
+}
+
+// flawed names a file with tools that are not valid; several flaws stand one a line, each with what to write.
+func flawed(file string, err error) *fault.Error {
+	flaws := tool.FlawsOf(err)
+	if len(flaws) < 2 {
+		return named(file, err)
+	}
+	return fault.New(fault.InvalidTool, "%s has tools that are not valid:\n%v", shown(file), hosted.Problems(flaws))
+}
+
+// toolworkerFile reads the tools file of a toolworker, and passes on what it warns of.
+func (a *app) toolworkerFile(name string, raw []byte) (*hosted.File, error) {
+	f, err := hosted.Parse(raw, filepath.Dir(name))
+	if err != nil {
+		return nil, fault.New(fault.InvalidTool, "%s is no tools file of a toolworker:\n%v", shown(name), err)
+	}
+	for _, warning := range f.Warnings() {
+		a.say("%s %s", a.errStyle.yellow("warning"), oneLine(warning))
+	}
+	return f, nil
+}
+
+// warnOf says what of a definition is of no use.
+func (a *app) warnOf(d *tool.Definition) {
+	for _, w := range d.Warnings() {
+		a.say("%s %s", a.errStyle.yellow("warning"), oneLine(warningText(d.Name, w)))
+	}
+}
+
+// warningText is a warning of a definition in one line.
+func warningText(name string, w fault.Problem) string {
+	text := name + ", " + w.Path + ": " + w.Message
+	if w.Hint != "" {
+		text += "; " + w.Hint
+	}
+	return text + "; plans and results are not checked against it"
 }
 
 // asCatalog keeps a nil pointer from becoming a catalog without tools.

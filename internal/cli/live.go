@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -38,8 +39,9 @@ func (a *app) report(run string, p *plan.Plan) reporter {
 
 // lines writes one line for each event.
 type lines struct {
-	w  io.Writer
-	st style
+	w     io.Writer
+	st    style
+	alike map[string]int // steps told of that stood alike: the same tool, status and reason
 }
 
 func (l *lines) close() {}
@@ -49,7 +51,9 @@ func (l *lines) event(e client.Event) {
 	case subjects.EventStart:
 		_, _ = fmt.Fprintf(l.w, "started    %s  %s\n", oneLine(e.Run), count(e.Steps, "step"))
 	case subjects.EventStep:
-		_, _ = fmt.Fprintln(l.w, l.step(e))
+		if e.Status.Terminal() || !e.RetryAt.IsZero() || l.fewAlike(e) {
+			_, _ = fmt.Fprintln(l.w, l.step(e))
+		}
 	case subjects.EventConflict:
 		for _, p := range e.Problems {
 			_, _ = fmt.Fprintf(l.w, "%s  %s\n", l.st.red("conflict "), oneLine(p.Message))
@@ -58,17 +62,60 @@ func (l *lines) event(e client.Event) {
 }
 
 func (l *lines) step(e client.Event) string {
-	parts := []string{l.st.step(e.Status, fmt.Sprintf("%-9s", e.Status)), e.Step, l.st.dim(e.Tool)}
-	if e.MS > 0 {
-		parts = append(parts, tookMS(e.MS))
+	parts := []string{l.st.step(e.Status, fmt.Sprintf("%-9s", inWords(e.Status))), e.Step, l.st.dim(e.Tool)}
+	if times := spent(e.QueuedMS, e.MS); times != "" {
+		parts = append(parts, times)
 	}
-	if e.Attempt > 1 || e.Status == outcome.StepRetrying {
+	if e.Attempt > 1 || e.Status == outcome.StepRetrying && e.Attempt > 0 {
 		parts = append(parts, fmt.Sprintf("attempt %d", e.Attempt))
+	}
+	if e.Waiting != "" {
+		parts = append(parts, oneLine(e.Waiting))
+	}
+	if !e.RetryAt.IsZero() {
+		parts = append(parts, "again at "+e.RetryAt.Local().Format("15:04:05.000"))
 	}
 	if e.Error != nil {
 		parts = append(parts, oneLine(string(e.Error.Code)+": "+e.Error.Message))
 	}
 	return strings.Join(parts, "  ")
+}
+
+// mostAlike is how many steps are told of that stand alike. A thousand that wait for the same worker say it no better.
+const mostAlike = 5
+
+func (l *lines) fewAlike(e client.Event) bool {
+	if l.alike == nil {
+		l.alike = map[string]int{}
+	}
+	key := e.Tool + " " + string(e.Status) + " " + digits.ReplaceAllString(e.Waiting, "0")
+	l.alike[key]++
+	if l.alike[key] == mostAlike+1 {
+		_, _ = fmt.Fprintf(l.w, "%s  %s  more of them\n", l.st.step(e.Status, fmt.Sprintf("%-9s", inWords(e.Status))), l.st.dim(e.Tool))
+	}
+	return l.alike[key] <= mostAlike
+}
+
+var digits = regexp.MustCompile("[0-9]+")
+
+// inWords is a status as people say it: a step that is ready has been sent, and no worker is known to have it.
+func inWords(s outcome.StepStatus) string {
+	if s == outcome.StepReady {
+		return "queued"
+	}
+	return string(s)
+}
+
+// spent says how long a step executed, and how long it was queued before where that is most of it.
+func spent(queuedMS, ranMS float64) string {
+	text := ""
+	if ranMS > 0 {
+		text = tookMS(ranMS)
+	}
+	if queuedMS >= 100 && queuedMS > ranMS {
+		text = strings.TrimLeft(text+" after "+tookMS(queuedMS)+" queued", " ")
+	}
+	return text
 }
 
 // redrawEvery keeps the drawing smooth without being work.

@@ -28,6 +28,8 @@ type stepView struct {
 	status  outcome.StepStatus
 	attempt int
 	ms      float64
+	queued  float64
+	waiting string    // what a step that is sent waits for, as last heard
 	since   time.Time // when it became ready, by the reader's clock
 	retryAt time.Time
 	why     string
@@ -48,7 +50,7 @@ func (g *progress) apply(e client.Event, now time.Time) {
 		g.begun = true
 	case subjects.EventStep:
 		g.begun = true
-		g.step(e)
+		g.step(e, now)
 	case subjects.EventEnd:
 		g.over, g.end = true, now
 	}
@@ -57,13 +59,16 @@ func (g *progress) apply(e client.Event, now time.Time) {
 	}
 }
 
-func (g *progress) step(e client.Event) {
+func (g *progress) step(e client.Event, now time.Time) {
 	i, ok := g.plan.Index(e.Step)
 	if !ok {
 		return
 	}
 	s := &g.steps[i]
-	s.status, s.attempt, s.ms, s.retryAt = e.Status, e.Attempt, e.MS, e.RetryAt
+	s.status, s.attempt, s.ms, s.queued, s.retryAt, s.waiting = e.Status, e.Attempt, e.MS, e.QueuedMS, e.RetryAt, e.Waiting
+	if s.since.IsZero() {
+		s.since = now
+	}
 	if e.Error != nil {
 		s.why = oneLine(e.Error.Message)
 	}
@@ -155,17 +160,21 @@ func (g *progress) state(i int, now time.Time) string {
 	s := &g.steps[i]
 	switch s.status {
 	case outcome.StepSucceeded:
-		text := ""
-		if s.ms > 0 {
-			text = tookMS(s.ms)
-		}
+		text := spent(s.queued, s.ms)
 		if s.attempt > 1 {
 			text = strings.TrimLeft(fmt.Sprintf("%s  attempt %d", text, s.attempt), " ")
 		}
 		return text
-	case outcome.StepReady:
-		return "running  " + took(now.Sub(s.since).Truncate(100*time.Millisecond))
+	case outcome.StepReady, outcome.StepRunning:
+		text := inWords(s.status) + "  " + took(now.Sub(s.since).Truncate(100*time.Millisecond))
+		if s.waiting != "" {
+			text += "  " + oneLine(s.waiting)
+		}
+		return text
 	case outcome.StepRetrying:
+		if s.retryAt.IsZero() && s.waiting != "" {
+			return oneLine(s.waiting)
+		}
 		text := fmt.Sprintf("attempt %d failed: %s", s.attempt, s.why)
 		if wait := s.retryAt.Sub(now); wait > 0 {
 			text = fmt.Sprintf("again in %s, %s", took(wait.Truncate(100*time.Millisecond)), text)
@@ -208,10 +217,12 @@ func (g *progress) waveLines(st style, rows int) []string {
 	}
 	var t table
 	for n := first; n < min(first+rows, len(g.waves)); n++ {
-		done, failed, running := 0, 0, 0
+		done, failed, running, queued := 0, 0, 0, 0
 		for _, i := range g.waves[n] {
 			switch status := g.steps[i].status; {
 			case status == outcome.StepReady:
+				queued++
+			case status == outcome.StepRunning:
 				running++
 			case status.Terminal():
 				done++
@@ -222,11 +233,13 @@ func (g *progress) waveLines(st style, rows int) []string {
 		}
 		full := barWidth * done / len(g.waves[n])
 		note := ""
-		if running > 0 {
-			note = fmt.Sprintf("%d running", running)
-		}
-		if failed > 0 {
-			note = strings.TrimLeft(fmt.Sprintf("%s  %d not succeeded", note, failed), " ")
+		for _, x := range []struct {
+			n    int
+			what string
+		}{{running, "running"}, {queued, "queued"}, {failed, "not succeeded"}} {
+			if x.n > 0 {
+				note = strings.TrimLeft(fmt.Sprintf("%s  %d %s", note, x.n, x.what), " ")
+			}
 		}
 		t.add(cell{text: fmt.Sprintf("wave %d", n+1), paint: st.dim},
 			cell{text: strings.Repeat("█", full) + strings.Repeat("░", barWidth-full), paint: st.green},

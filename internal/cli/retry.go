@@ -17,6 +17,7 @@ type againFlags struct {
 	wait   time.Duration
 	detach bool
 	with   contextFlags
+	less   bool // less context than there was
 }
 
 func (f *againFlags) add(c *cobra.Command) {
@@ -24,6 +25,7 @@ func (f *againFlags) add(c *cobra.Command) {
 	c.Flags().DurationVar(&f.wait, "wait", 0, "wait for this `duration` at most; default: until the outcome is there")
 	c.Flags().StringVar(&f.tools, "tools", "", "tools `file` for the toolworker in this process; default: the built-in tools")
 	f.with.add(c.Flags())
+	c.Flags().BoolVar(&f.less, "less-context", false, "do without context that it had and that is not given again")
 }
 
 func (a *app) retryCommand() *cobra.Command {
@@ -36,9 +38,15 @@ func (a *app) retryCommand() *cobra.Command {
 what failed, was skipped or was cancelled is executed again. With --from also a step that
 succeeded is, and all that depends on it.
 
-The new run's id is RUN.2, and that of the retry of RUN.2 is RUN.3: it follows from RUN, so that
-typing the command twice gives one new run. To try again what a retry did not bring about, retry
-the retry. Out-of-band context is not kept with a run: give it again.
+Of a for_each step, items that succeeded are taken over one by one, as long as its list has the
+same bytes. A step that succeeded though some of its items failed is tried again too, and what
+depends on it.
+
+The new run's id is RUN.2, and that of the retry of RUN.2 is RUN.3; with --from STEP it is
+RUN.2.from-STEP. It follows from RUN and STEP, so that typing the command twice makes one new
+run. To try again what a retry did not bring about, retry the retry. Of out-of-band context
+(--with, --secret) only the keys are kept with a run: the command names those that have to be
+given again.
 
 Prints the outcome and ends with the exit codes of "run".`,
 		Example: `  stepjet retry order-42
@@ -59,6 +67,7 @@ func (a *app) retry(ctx context.Context, run string, o client.RetryOptions, f *a
 	if o.Context, err = a.runContext(&f.with, nil); err != nil {
 		return err
 	}
+	o.LessContext = f.less
 	s, err := a.open(ctx, place{start: ifKept, tools: f.tools})
 	if err != nil {
 		return err
@@ -69,7 +78,7 @@ func (a *app) retry(ctx context.Context, run string, o client.RetryOptions, f *a
 		return err
 	}
 	if f.detach {
-		return a.handedOver(s, r)
+		return a.handedOver(ctx, s, r)
 	}
 	a.tellIfAttached(r)
 	ctx, cancel := waitFor(ctx, f.wait)
@@ -88,8 +97,9 @@ func (a *app) retry(ctx context.Context, run string, o client.RetryOptions, f *a
 func (a *app) retryOnce(ctx context.Context, s *session, run string, o client.RetryOptions) (*client.Run, error) {
 	ctx, cancel := a.patience(ctx)
 	defer cancel()
+	a.tellIfOpen(ctx, s, o.Context)
 	r, err := s.client.Retry(ctx, run, o)
-	return r, why(ctx, err)
+	return r, again(why(ctx, err))
 }
 
 // followRun tells of a run that was submitted until it is over.
@@ -99,6 +109,7 @@ func (a *app) followRun(ctx context.Context, s *session, r *client.Run) (*outcom
 		return nil, err
 	}
 	defer w.Close()
+	w.Of(r)
 	a.tellIfAlone(ctx, s)
 	return a.follow(ctx, w, a.report(r.ID(), a.planOf(ctx, s, r)))
 }

@@ -48,7 +48,7 @@ have finished, on any number of workers, and only what was asked for comes back.
 	}
 	add("plans", a.runCommand(), a.submitCommand(), a.validateCommand(), a.graphCommand(), a.evalCommand())
 	add("runs", a.listCommand(), a.getCommand(), a.watchCommand(), a.cancelCommand(), a.retryCommand(), a.deadCommand())
-	add("rest", a.devCommand(), a.doctorCommand(), a.toolsCommand(), a.benchCommand(), a.conformanceCommand(), a.aclCommand(), a.versionCommand())
+	add("rest", a.devCommand(), a.doctorCommand(), a.toolsCommand(), a.benchCommand(), a.conformanceCommand(), a.aclCommand(), a.keysCommand(), a.versionCommand())
 	return root
 }
 
@@ -58,6 +58,8 @@ func (a *app) globalFlags(root *cobra.Command) {
 	f.StringVarP(&a.flags.output, "output", "o", "text", "print `text|json` on standard output")
 	a.flags.connection.add(root, a.env.Getenv)
 	f.StringVar(&a.flags.tenant, "tenant", a.defaultTenant(), "`tenant` that owns the runs (env STEPJET_TENANT)")
+	a.flags.secrets.Flag(f)
+	f.StringVar(&a.flags.sealTo, "seal-to", a.env.Getenv("STEPJET_SEAL_TO"), "seal secrets to this public `key`, not to the published one (env STEPJET_SEAL_TO)")
 	f.DurationVar(&a.flags.timeout, "timeout", requestTimeout, "connect, and answer one request, within this `duration`")
 	f.BoolVarP(&a.flags.quiet, "quiet", "q", false, "say nothing on standard error but errors")
 	f.BoolVarP(&a.flags.verbose, "verbose", "v", false, "log on standard error what happens inside")

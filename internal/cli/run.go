@@ -33,7 +33,9 @@ document, on standard output. "-" is standard input.
 
 Where no server is given (--server, --context or their variables), and no "stepjet dev" is
 running, everything a run needs starts in this process: a NATS server with its data in a
-folder, an orchestrator, and a toolworker with the built-in tools or those of --tools.
+folder, an orchestrator, and a toolworker with the built-in tools or those of --tools. Commands
+that use a folder at the same time work together: the first has the folder, the others join it,
+and one of them goes on when it ends or is killed. So a --run runs once there too.
 
 The same --run with the same plan never runs twice: it gives the outcome of the first.
 Exit codes: 0 succeeded, 3 partial, 1 failed, cancelled or expired, 2 invalid plan,
@@ -46,7 +48,7 @@ Exit codes: 0 succeeded, 3 partial, 1 failed, cancelled or expired, 2 invalid pl
 		RunE: a.work(func(cmd *cobra.Command, args []string) error { return a.run(cmd.Context(), args[0], f) }),
 	}
 	c.Flags().StringVar(&f.run, "run", "", "run `id`, the idempotency key; default: a new one")
-	c.Flags().StringVar(&f.tools, "tools", "", "tools `file` for the toolworker in this process; default: the built-in tools")
+	c.Flags().StringVar(&f.tools, "tools", "", "tools `file` for the toolworker here (env STEPJET_TOOLS; default: the built-in tools)")
 	c.Flags().DurationVar(&f.wait, "wait", 0, "wait for this `duration` at most; default: until the outcome is there")
 	f.with.add(c.Flags())
 	return c
@@ -104,6 +106,7 @@ func (a *app) runOn(ctx context.Context, s *session, body []byte, p *plan.Plan, 
 	if err != nil {
 		return nil, err
 	}
+	w.Of(r)
 	a.tellIfAttached(r)
 	a.tellIfAlone(ctx, s)
 	return a.follow(ctx, w, a.report(o.Run, p))
@@ -123,20 +126,23 @@ func (a *app) submit(ctx context.Context, s *session, body []byte, id string) (*
 func (a *app) submitWith(ctx context.Context, s *session, body []byte, o client.SubmitOptions) (*client.Run, error) {
 	ctx, cancel := a.patience(ctx)
 	defer cancel()
+	a.tellIfOpen(ctx, s, o.Context)
 	r, err := s.client.Submit(ctx, body, o)
 	return r, why(ctx, err)
 }
 
 // tellIfAlone says that a run will wait, where no orchestrator answers.
-func (a *app) tellIfAlone(ctx context.Context, s *session) {
-	if s.local != nil || a.flags.quiet {
-		return
+func (a *app) tellIfAlone(ctx context.Context, s *session) (alone bool) {
+	if s.local != nil {
+		return false
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	if _, err := s.client.Ping(ctx); err != nil && context.Cause(ctx) == context.DeadlineExceeded {
 		a.say("%s no orchestrator answers; the plan is stored and runs as soon as there is one", a.errStyle.yellow("warning:"))
+		return true
 	}
+	return false
 }
 
 // follow tells of a run until it is over.
@@ -174,16 +180,23 @@ func quote(s string) string {
 
 // outcome prints what a run came to and ends the command with the status's exit code.
 func (a *app) outcome(out *outcome.Outcome) error {
+	if out.Status == outcome.Rejected && !a.json() { // once: the document would say it again
+		a.tellRejected(out)
+		return quietly(exitInvalid)
+	}
 	if err := a.printDocument(out.JSON()); err != nil {
 		return err
 	}
-	if out.Status == outcome.Rejected {
-		var b strings.Builder
-		writeProblems(&b, out.Problems, a.errStyle.red, a.errStyle)
-		a.say("%s", strings.TrimSuffix(b.String(), "\n"))
-	}
 	a.say("%s", a.summary(out))
 	return quietly(codeOfRun(out.Status))
+}
+
+// tellRejected says what is wrong with a plan.
+func (a *app) tellRejected(out *outcome.Outcome) {
+	var b strings.Builder
+	writeProblems(&b, out.Problems, a.errStyle.red, a.errStyle)
+	a.say("%s", strings.TrimSuffix(b.String(), "\n"))
+	a.say("%s", a.summary(out))
 }
 
 // summary says in one line what a run came to.
@@ -200,6 +213,9 @@ func (a *app) summary(out *outcome.Outcome) string {
 		if n.n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n.n, n.what))
 		}
+	}
+	if s.ItemsFailed > 0 {
+		parts = append(parts, st.yellow(fmt.Sprintf("%d of %s failed", s.ItemsFailed, count(s.Items, "item"))))
 	}
 	parts = append(parts, tookMS(s.ElapsedMS))
 	if s.BytesKeptOut > 0 {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/stepjet/stepjet/fault"
@@ -129,20 +130,49 @@ func (a *app) stepTable(doc *outcome.Run, items bool) *table {
 func (a *app) stepRow(doc *outcome.Run, s *outcome.Step, indent string, active bool) []cell {
 	color := func(text string) string { return a.style.step(s.Status, text) }
 	tries, spent := "", ""
-	if s.Attempts > 0 {
-		tries = fmt.Sprint(s.Attempts)
+	if n := triesOf(s); n > 0 {
+		tries = fmt.Sprint(n)
 	}
-	if s.Ended.After(s.Started) && !s.Started.IsZero() {
-		spent = took(s.Ended.Sub(s.Started))
+	if _, ran := s.Took(); ran > 0 {
+		spent = took(ran)
 	}
 	row := []cell{
 		{text: mark(s.Status), paint: color}, plain(indent + oneLine(s.ID)), plain(oneLine(s.Tool)), {text: statusOf(s), paint: color},
-		{text: tries, right: true}, {text: spent, right: true}, plain(oneLine(s.Worker)),
+		{text: tries, right: true}, {text: spent, right: true}, plain(workersOf(s)),
 	}
 	if active {
 		row = append(row, cell{text: waitingLine(s), paint: a.style.yellow})
 	}
 	return append(row, plain(resultLine(doc, s)))
+}
+
+// triesOf counts the attempts of a step; of a for_each step, those of the item that had the most.
+func triesOf(s *outcome.Step) int {
+	if len(s.Items) == 0 {
+		return s.Attempts
+	}
+	most := 0
+	for i := range s.Items {
+		most = max(most, s.Items[i].Attempts)
+	}
+	return most
+}
+
+// workersOf names who executed a step, or its items.
+func workersOf(s *outcome.Step) string {
+	if len(s.Items) == 0 {
+		return oneLine(s.Worker)
+	}
+	var names []string
+	for i := range s.Items {
+		if w := oneLine(s.Items[i].Worker); w != "" && !slices.Contains(names, w) {
+			names = append(names, w)
+		}
+	}
+	if len(names) > 2 {
+		return fmt.Sprintf("%s and %d more", names[0], len(names)-1)
+	}
+	return strings.Join(names, ", ")
 }
 
 // waitingLine says what a step waits for: other steps, by their names, or what stands in its way.
@@ -229,12 +259,12 @@ func (a *app) writeStep(w io.Writer, s *outcome.Step) error {
 	var b bytes.Buffer
 	st := a.style
 	fmt.Fprintf(&b, "%s  %s  %s\n", st.bold(oneLine(s.ID)), st.dim(oneLine(s.Tool)), st.step(s.Status, statusOf(s)))
-	if s.Attempts > 0 {
-		by := ""
-		if s.Worker != "" {
-			by = " by " + oneLine(s.Worker)
+	if n := triesOf(s); n > 0 {
+		by := workersOf(s)
+		if by != "" {
+			by = " by " + by
 		}
-		fmt.Fprintf(&b, "%s%s\n", count(s.Attempts, "attempt"), by)
+		fmt.Fprintf(&b, "%s%s\n", count(n, "attempt"), by)
 	}
 	if len(s.Items) > 0 {
 		fmt.Fprintf(&b, "%s\n", itemsLine(s))

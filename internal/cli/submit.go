@@ -3,12 +3,14 @@ package cli
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/nats-io/nuid"
 	"github.com/spf13/cobra"
 
 	"github.com/stepjet/stepjet/client"
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/plan"
 )
 
@@ -17,9 +19,10 @@ func (a *app) submitCommand() *cobra.Command {
 	var with contextFlags
 	c := &cobra.Command{
 		Use:   "submit PLAN",
-		Short: "Hand over a plan and return at once",
-		Long: `Makes a plan durable on the server and prints its run id. It runs whether or not anybody
-waits. A plan whose form is wrong is not sent: its problems are printed and the exit code is 2.`,
+		Short: "Hand over a plan and return once it is accepted",
+		Long: `Makes a plan durable on the server, waits until an orchestrator has judged it, and prints its
+run id. It runs whether or not anybody waits. A plan whose form is wrong is not sent. Of one that
+is rejected the problems are printed, and the exit code is 2: its run id is free for a better one.`,
 		Example: `  stepjet submit --run order-42 plan.json
   stepjet submit --with user=ada --secret token=@env:TOKEN plan.json
   stepjet watch $(stepjet submit plan.json)`,
@@ -60,11 +63,41 @@ func (a *app) submitOnly(ctx context.Context, file, run string, with *contextFla
 		}
 		return err
 	}
-	return a.handedOver(s, r)
+	return a.handedOver(ctx, s, r)
 }
 
-// handedOver prints the id of a run that goes on without this command.
-func (a *app) handedOver(s *session, r *client.Run) error {
+// judgeWithin is how long a plan that was handed over is watched for a rejection, where an orchestrator is alive. It is judged
+// in milliseconds, unless its partition is just being taken over by another owner.
+const judgeWithin = 15 * time.Second
+
+// judged waits until a plan was rejected or its run has begun, and gives the outcome if it is there already. Nil, too, where nobody
+// is there to judge it.
+func (a *app) judged(ctx context.Context, s *session, r *client.Run) *outcome.Outcome {
+	ctx, cancel := context.WithTimeout(ctx, judgeWithin)
+	defer cancel()
+	w, err := s.client.NewWatcher(ctx, r.ID())
+	if err != nil {
+		return nil // who may submit may perhaps not watch
+	}
+	defer w.Close()
+	w.Of(r)
+	soon, enough := context.WithTimeout(ctx, time.Second)
+	defer enough()
+	out, err := w.Judged(soon)
+	if err != nil && soon.Err() != nil && ctx.Err() == nil && !a.tellIfAlone(ctx, s) {
+		out, err = w.Judged(ctx)
+	}
+	if err != nil && context.Cause(ctx) == context.DeadlineExceeded {
+		a.say("%s the plan is stored and was not judged within %v; see: stepjet get %s", a.errStyle.yellow("warning:"), judgeWithin, quote(r.ID()))
+	}
+	return out
+}
+
+// handedOver prints the id of a run that goes on without this command; of a plan that was rejected, its problems.
+func (a *app) handedOver(ctx context.Context, s *session, r *client.Run) error {
+	if out := a.judged(ctx, s, r); out != nil && out.Status == outcome.Rejected {
+		return a.outcome(out)
+	}
 	if a.json() {
 		return a.printJSON(struct {
 			Run      string `json:"run"`

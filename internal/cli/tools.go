@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/tool"
 )
 
 func (a *app) toolsCommand() *cobra.Command {
@@ -23,7 +25,7 @@ func (a *app) toolsCommand() *cobra.Command {
 		Short: "List, show, call, register, override and export tools",
 		Example: `  stepjet tools list
   stepjet tools show divide
-  stepjet tools call divide '{"arg_0": 1, "arg_1": 3}'
+  stepjet tools call divide '{"a": 1, "b": 3}'
   stepjet tools apply tools.json
   stepjet tools override divide --set max_concurrency=8
   stepjet tools export --form openai`,
@@ -62,15 +64,34 @@ which is what "validate --tools" reads.`,
 }
 
 func (a *app) registered(ctx context.Context) ([]kv.Tool, error) {
-	s, err := a.open(ctx, place{start: always, temporary: true})
+	tools, _, err := a.registeredAs(ctx)
+	return tools, err
+}
+
+// registeredAs gives the tools that plans of the tenant may call, and what the tenant itself overrides of them.
+func (a *app) registeredAs(ctx context.Context) (tools []kv.Tool, own map[string]*tool.Override, err error) {
+	s, err := a.open(ctx, place{start: always, temporary: true, bare: true})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer s.close()
-	ctx, cancel := a.patience(ctx)
-	defer cancel()
-	tools, err := s.client.Tools(ctx)
-	return tools, why(ctx, err)
+	err = a.withStore(ctx, s, func(store *kv.Store) error {
+		ctx, cancel := a.patience(ctx)
+		defer cancel()
+		if tools, err = store.Tools(ctx); err != nil {
+			return why(ctx, err)
+		}
+		tools = slices.DeleteFunc(tools, func(t kv.Tool) bool { return len(t.Tenants) > 0 && !slices.Contains(t.Tenants, a.flags.tenant) })
+		own, err = store.TenantOverrides(ctx, a.flags.tenant)
+		if fault.CodeOf(err) == fault.Permission { // of a role of before, or of another tenant's
+			err = nil
+		}
+		return why(ctx, err)
+	})
+	for i := range tools {
+		tools[i].Contract = own[tools[i].Name].Narrow(tools[i].Contract)
+	}
+	return tools, own, err
 }
 
 func (a *app) listTools(tools []kv.Tool) error {
@@ -100,13 +121,13 @@ func (a *app) toolsShowCommand() *cobra.Command {
 		Example: "  stepjet tools show divide",
 		Args:    exactly("TOOL"),
 		RunE: a.work(func(cmd *cobra.Command, args []string) error {
-			tools, err := a.registered(cmd.Context())
+			tools, own, err := a.registeredAs(cmd.Context())
 			if err != nil {
 				return err
 			}
 			for i := range tools {
 				if tools[i].Name == args[0] {
-					return a.showTool(&tools[i])
+					return a.showTool(&tools[i], own[args[0]])
 				}
 			}
 			return noTool(args[0], tools)
@@ -124,9 +145,9 @@ func noTool(name string, tools []kv.Tool) error {
 	return f.WithHint("stepjet tools list names all")
 }
 
-func (a *app) showTool(t *kv.Tool) error {
+func (a *app) showTool(t *kv.Tool, own *tool.Override) error {
 	if a.json() {
-		return a.printJSON(t)
+		return a.printTool(t, own)
 	}
 	var b bytes.Buffer
 	st, d := a.style, t.Definition
@@ -135,7 +156,11 @@ func (a *app) showTool(t *kv.Tool) error {
 		fmt.Fprintf(&b, "%s\n", oneLine(d.Description))
 	}
 	b.WriteByte('\n')
-	a.contractRows(t).write(&b, "", 0)
+	rows := a.contractRows(t)
+	if own != nil {
+		a.tenantRow(rows, own)
+	}
+	rows.write(&b, "", 0)
 	for _, part := range []struct {
 		name string
 		raw  json.RawMessage
@@ -152,6 +177,23 @@ func (a *app) showTool(t *kv.Tool) error {
 	return err
 }
 
+// printTool prints the registry's entry, with what the tenant overrides of it.
+func (a *app) printTool(t *kv.Tool, own *tool.Override) error {
+	if own == nil {
+		return a.printJSON(t)
+	}
+	raw, err := json.Marshal(t)
+	if err != nil {
+		return err
+	}
+	var fields map[string]any
+	if err := json.Unmarshal(raw, &fields); err != nil {
+		return err
+	}
+	fields["tenant_override"] = own
+	return a.printJSON(fields)
+}
+
 func (a *app) toolsCallCommand() *cobra.Command {
 	var tools string
 	var wait time.Duration
@@ -160,7 +202,7 @@ func (a *app) toolsCallCommand() *cobra.Command {
 		Short: "Call one tool and print its result",
 		Long: `Runs a plan of one step: the tool with the arguments, a JSON object ("-" reads standard input,
 absent means {}), and prints the step's result.`,
-		Example: `  stepjet tools call divide '{"arg_0": 1, "arg_1": 3}'`,
+		Example: `  stepjet tools call divide '{"a": 1, "b": 3}'`,
 		Args:    atLeast("TOOL"),
 		RunE: a.work(func(cmd *cobra.Command, args []string) error {
 			if len(args) > 2 {
@@ -189,8 +231,8 @@ func (a *app) call(ctx context.Context, name, arguments string, where place, wai
 	if !json.Valid(raw) {
 		return fault.New(fault.InvalidConfig, "the arguments are no JSON").WithHint("a JSON object in single quotes: '{\"location\": \"Tokyo\"}'")
 	}
-	tool, _ := json.Marshal(name) // strings can't fail
-	body := fmt.Appendf(nil, `{"steps":[{"id":"call","tool":%s,"arguments":%s}]}`, tool, raw)
+	called, _ := json.Marshal(name) // strings can't fail
+	body := fmt.Appendf(nil, `{"steps":[{"id":"call","tool":%s,"arguments":%s}]}`, called, raw)
 	s, err := a.open(ctx, where)
 	if err != nil {
 		return err

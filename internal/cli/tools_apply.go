@@ -5,14 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/stepjet/stepjet/fault"
-	"github.com/stepjet/stepjet/internal/hosted"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/tool"
 )
@@ -25,8 +24,9 @@ func (a *app) toolsApplyCommand() *cobra.Command {
 		Long: `Registers definitions: a JSON array, {"tools": [...]}, one definition alone, or the tools
 file of a toolworker; "-" is standard input. Steps of a tool wait until a worker hosts it.
 
-Every tool is registered by itself: what is wrong with one holds up no other. Exit code 2 if
-any was refused.`,
+Every tool is registered by itself: what is wrong with one holds up no other. All that is
+wrong with all of them is said at once; an output schema that can't be used is a warning, the
+tool is registered without it. Exit code 2 if any was refused.`,
 		Example: `  stepjet tools apply tools.json
   stepjet tools apply --dry-run tools/*.json`,
 		Args: atLeast("FILE"),
@@ -42,6 +42,9 @@ type applied struct {
 	Status  string       `json:"status"` // registered, unchanged, changed, refused; valid under --dry-run
 	Changes []string     `json:"changes,omitempty"`
 	Error   *fault.Error `json:"error,omitempty"`
+	// Problems are all that is wrong with the definition, Warnings what of it is of no use.
+	Problems []fault.Problem `json:"problems,omitempty"`
+	Warnings []fault.Problem `json:"warnings,omitempty"`
 
 	raw json.RawMessage
 }
@@ -76,9 +79,9 @@ func (a *app) definitionsOf(file string) ([]*applied, error) {
 		return nil, named(file, err)
 	}
 	if slices.ContainsFunc(parts, forToolworker) {
-		f, err := hosted.Parse(raw, filepath.Dir(file))
+		f, err := a.toolworkerFile(file, raw)
 		if err != nil {
-			return nil, fault.New(fault.InvalidTool, "%s is no tools file of a toolworker:\n%v", shown(file), err)
+			return nil, err
 		}
 		defer f.Close()
 		parts = parts[:0]
@@ -123,7 +126,7 @@ func checkApplied(list []*applied) {
 			x.refuse(name.Name, err)
 			continue
 		}
-		x.Name, x.Status = d.Name, "valid"
+		x.Name, x.Status, x.Warnings = d.Name, "valid", d.Warnings()
 		if before, twice := first[d.Name]; twice {
 			x.refuse(d.Name, fault.New(fault.InvalidTool, "it is given twice: as number %d and %d", before+1, i+1))
 			continue
@@ -133,26 +136,28 @@ func checkApplied(list []*applied) {
 }
 
 func (x *applied) refuse(name string, err error) {
-	x.Name, x.Status, x.Error = name, "refused", fault.As(err)
+	x.Name, x.Status, x.Error, x.Problems = name, "refused", fault.As(err), tool.FlawsOf(err)
 }
+
+// applying bounds how many tools are registered at once.
+const applying = 8
 
 // applyAll registers what is valid.
 func (a *app) applyAll(ctx context.Context, list []*applied) error {
-	s, err := a.open(ctx, existing)
+	s, err := a.open(ctx, registry)
 	if err != nil {
 		return err
 	}
 	defer s.close()
 	return a.withStore(ctx, s, func(store *kv.Store) error {
+		group, ctx := errgroup.WithContext(ctx)
+		group.SetLimit(applying)
 		for _, x := range list {
-			if x.Status == "refused" {
-				continue
-			}
-			if err := a.applyOne(ctx, store, x); err != nil {
-				return err
+			if x.Status != "refused" {
+				group.Go(func() error { return a.applyOne(ctx, store, x) })
 			}
 		}
-		return nil
+		return group.Wait()
 	})
 }
 
@@ -177,6 +182,7 @@ func (a *app) applyOne(ctx context.Context, store *kv.Store, x *applied) error {
 		return why(ctx, err)
 	}
 	after, err := store.RequestRegister(ctx, x.raw)
+	x.Warnings = after.Warnings
 	switch {
 	case errors.Is(err, &fault.Error{Code: fault.InvalidTool}):
 		x.refuse(x.Name, err)
@@ -210,20 +216,41 @@ func (a *app) showApplied(list []*applied) error {
 func (a *app) printApplied(list []*applied) {
 	var t table
 	for _, x := range list {
-		paint := a.style.green
-		about := strings.Join(x.Changes, "; ")
+		paint, about := a.style.green, []string{strings.Join(x.Changes, "; ")}
 		switch x.Status {
 		case "refused":
-			paint, about = a.style.red, strings.TrimPrefix(x.Error.Message, fmt.Sprintf("tool %q: ", x.Name))
-			if x.Error.Hint != "" {
-				about += "; " + x.Error.Hint
-			}
+			paint, about = a.style.red, x.refusal()
 		case "unchanged":
 			paint = a.style.dim
 		}
-		t.add(cell{text: x.Status, paint: paint}, plain(oneLine(orDash(x.Name))), plain(oneLine(about)))
+		t.add(cell{text: x.Status, paint: paint}, plain(oneLine(orDash(x.Name))), plain(oneLine(about[0])))
+		for _, more := range about[1:] {
+			t.add(plain(""), plain(""), plain(oneLine(more)))
+		}
+		for _, w := range x.Warnings {
+			t.add(cell{text: "warning", paint: a.style.yellow}, plain(""), plain(oneLine(warningText(x.Name, w))))
+		}
 	}
 	t.write(a.stdout, "", 0)
+}
+
+// refusal says why a definition was refused, one flaw a line where there are several.
+func (x *applied) refusal() []string {
+	flaws := x.Problems
+	if len(flaws) < 2 {
+		flaws = []fault.Problem{{Message: strings.TrimPrefix(x.Error.Message, fmt.Sprintf("tool %q: ", x.Name)), Hint: x.Error.Hint}}
+	}
+	lines := make([]string, len(flaws))
+	for i, f := range flaws {
+		lines[i] = f.Message
+		if f.Path != "" {
+			lines[i] = f.Path + ": " + f.Message
+		}
+		if f.Hint != "" {
+			lines[i] += "; " + f.Hint
+		}
+	}
+	return lines
 }
 
 func orDash(s string) string {

@@ -117,6 +117,12 @@ func (a *app) contractRows(t *kv.Tool) *table {
 	return rows
 }
 
+// tenantRow says that a contract is one tenant's.
+func (a *app) tenantRow(rows *table, o *tool.Override) {
+	by := cmp.Or(oneLine(o.By), "an operator")
+	rows.add(cell{text: "for " + a.flags.tenant, paint: a.style.dim}, plain("overridden by "+by))
+}
+
 // changes says what differs between two entries of a tool.
 func changes(before, after *kv.Tool) []string {
 	var all []string

@@ -2,10 +2,12 @@ package cli
 
 import (
 	"context"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	forms "github.com/stepjet/stepjet/catalog"
+	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/tool"
 )
 
@@ -19,7 +21,7 @@ type exporting struct {
 func (a *app) toolsExportCommand() *cobra.Command {
 	e := &exporting{}
 	c := &cobra.Command{
-		Use:   "export",
+		Use:   "export [TOOL]...",
 		Short: "Print the tools in the form that a model's API takes",
 		Long: `Prints the tools that plans of this tenant may call, in the form of an API: openai (chat
 completions), openai-responses, anthropic or mcp. A name that the form doesn't allow is changed
@@ -27,12 +29,14 @@ in a way that never changes again; the description has the real one.
 
 --meta prints execute_tool_plan instead: the tool by which a model hands in a whole plan, with
 a schema of plans and a guide to writing good ones over these tools. Plans use the real names.
---guide prints that guide alone, for a system prompt.`,
+--guide prints that guide alone, for a system prompt.
+
+Names, or beginnings of names with a * behind them, choose some of the tools.`,
 		Example: `  stepjet tools export --form openai > tools.json
   stepjet tools export --form anthropic --meta
-  stepjet tools export --guide --tools definitions.json`,
-		Args: exactly(),
-		RunE: a.work(func(cmd *cobra.Command, _ []string) error { return a.export(cmd.Context(), e) }),
+  stepjet tools export --guide --tools definitions.json
+  stepjet tools export --guide search 'crm/*'`,
+		RunE: a.work(func(cmd *cobra.Command, names []string) error { return a.export(cmd.Context(), e, names) }),
 	}
 	f := c.Flags()
 	f.SortFlags = false
@@ -45,8 +49,11 @@ a schema of plans and a guide to writing good ones over these tools. Plans use t
 	return c
 }
 
-func (a *app) export(ctx context.Context, e *exporting) error {
+func (a *app) export(ctx context.Context, e *exporting, names []string) error {
 	tools, err := a.exportable(ctx, e.tools)
+	if err == nil {
+		tools, err = chosen(tools, names)
+	}
 	if err != nil {
 		return err
 	}
@@ -80,4 +87,29 @@ func (a *app) exportable(ctx context.Context, file string) ([]*tool.Definition, 
 		tools[i] = registered[i].Effective()
 	}
 	return tools, nil
+}
+
+// chosen gives the tools that are named, in their order; all where none is.
+func chosen(tools []*tool.Definition, names []string) (some []*tool.Definition, err error) {
+	if len(names) == 0 {
+		return tools, nil
+	}
+	used := map[string]bool{}
+	for _, d := range tools {
+		fits := false
+		for _, name := range names {
+			if prefix, some := strings.CutSuffix(name, "*"); name == d.Name || some && strings.HasPrefix(d.Name, prefix) {
+				fits, used[name] = true, true
+			}
+		}
+		if fits {
+			some = append(some, d)
+		}
+	}
+	for _, name := range names {
+		if !used[name] {
+			return nil, fault.New(fault.NotFound, "there is no tool %q for this tenant", name).WithHint("stepjet tools list shows those that there are")
+		}
+	}
+	return some, nil
 }

@@ -19,7 +19,7 @@ type overriding struct {
 	set              []string
 	context, tenants string
 	file, by         string
-	clear            bool
+	clear, only      bool
 }
 
 func (a *app) toolsOverrideCommand() *cobra.Command {
@@ -36,9 +36,14 @@ null takes a declared field away. --context-filter says which keys of a run's co
 for the tool's workers: pass-through, none, allow-keys=a,b or deny-keys=a,b. An empty --tenants
 opens the tool to all.
 
-What contradicts the declared contract is refused, and changes nothing.`,
+What contradicts the declared contract is refused, and changes nothing.
+
+With --tenant-only it counts for the runs of --tenant alone, and may only take away: fewer attempts
+(retry.max_attempts), shorter times (timeout_ms, wait_timeout_ms), fewer keys of the context.
+Everything else is shared by all tenants. Such an override stands beside one for all.`,
 		Example: `  stepjet tools override search --set max_concurrency=8 --set retry.max_attempts=5
   stepjet tools override crm.write --tenants acme --context-filter allow-keys=tenantId,locale
+  stepjet tools override search --tenant acme --tenant-only --set timeout_ms=5000
   stepjet tools override search --clear`,
 		Args: exactly("TOOL"),
 		RunE: a.work(func(cmd *cobra.Command, args []string) error {
@@ -46,7 +51,7 @@ What contradicts the declared contract is refused, and changes nothing.`,
 			if err != nil {
 				return err
 			}
-			return a.override(cmd.Context(), args[0], raw)
+			return a.override(cmd.Context(), args[0], raw, o.only)
 		}),
 	}
 	f := c.Flags()
@@ -56,6 +61,7 @@ What contradicts the declared contract is refused, and changes nothing.`,
 	f.StringVar(&o.tenants, "tenants", "", "`tenants` that may use the tool, separated by commas")
 	f.StringVar(&o.file, "file", "", "`file` that holds the override as JSON; - is standard input")
 	f.StringVar(&o.by, "by", "", "`who` sets it, for others to read (default: the user's name)")
+	f.BoolVar(&o.only, "tenant-only", false, "for the runs of --tenant alone")
 	f.BoolVar(&o.clear, "clear", false, "go back to what the worker declares")
 	return c
 }
@@ -158,8 +164,8 @@ func setField(x map[string]any, s string) error {
 	return nil
 }
 
-func (a *app) override(ctx context.Context, name string, raw []byte) error {
-	s, err := a.open(ctx, existing)
+func (a *app) override(ctx context.Context, name string, raw []byte, only bool) error {
+	s, err := a.open(ctx, registry)
 	if err != nil {
 		return err
 	}
@@ -168,7 +174,11 @@ func (a *app) override(ctx context.Context, name string, raw []byte) error {
 	err = a.withStore(ctx, s, func(store *kv.Store) error {
 		asking, cancel := a.patience(ctx)
 		defer cancel()
-		o, err = store.RequestOverride(asking, name, raw)
+		if only {
+			o, err = store.RequestTenantOverride(asking, a.flags.tenant, name, raw)
+		} else {
+			o, err = store.RequestOverride(asking, name, raw)
+		}
 		return why(asking, err)
 	})
 	if err != nil {
@@ -181,7 +191,11 @@ func (a *app) override(ctx context.Context, name string, raw []byte) error {
 		a.say("%s is not registered yet; the override counts as soon as it is", name)
 		return nil
 	}
-	a.contractRows(o.Tool).write(a.stdout, "", 0)
+	rows := a.contractRows(o.Tool)
+	if only && o.Override != nil {
+		a.tenantRow(rows, o.Override)
+	}
+	rows.write(a.stdout, "", 0)
 	return nil
 }
 
@@ -209,7 +223,7 @@ func (a *app) remove(ctx context.Context, name string, force bool) error {
 	if !tool.ValidName(name) {
 		return fault.New(fault.InvalidID, "%q is no tool name", name)
 	}
-	s, err := a.open(ctx, existing)
+	s, err := a.open(ctx, registry)
 	if err != nil {
 		return err
 	}

@@ -21,6 +21,12 @@ func TestGoldenToolCommands(t *testing.T) {
 		{"tools", "apply", "--dry-run", toolFiles + "mixed.json"},
 		{"tools", "apply", "--dry-run", "-o", "json", toolFiles + "changed.json", toolFiles + "worker.json"},
 		{"tools", "apply", "--dry-run", "testdata/plans/invalid.json"},
+		{"tools", "apply", "--dry-run", toolFiles + "flaws.json", toolFiles + "output.json"},
+		{"tools", "apply", "--dry-run", "-o", "json", toolFiles + "flaws.json", toolFiles + "output.json"},
+		{"tools", "export", "--tools", toolFiles + "flaws.json"},
+		{"tools", "export", "--tools", toolFiles + "output.json"},
+		{"validate", "--tools", toolFiles + "flaws.json", examples + "weather.json"},
+		{"validate", "--tools", toolFiles + "output.json", examples + "weather.json"},
 		{"tools", "apply"},
 		{"tools", "apply", toolFiles + "absent.json"},
 		{"tools", "apply", "--server", "nats://127.0.0.1:1", toolFiles + "changed.json"},
@@ -37,6 +43,8 @@ func TestGoldenToolCommands(t *testing.T) {
 		{"tools", "export", "--meta", "--guide"},
 		{"tools", "export", "--form", "openai", "--tools", toolFiles + "changed.json"},
 		{"tools", "export", "--guide", "--tools", "testdata/tools.json"},
+		{"tools", "export", "--guide", "--tools", "testdata/tools.json", "nothing", "compare*"},
+		{"tools", "export", "--form", "mcp", "--tools", "testdata/tools.json", "get_weather"},
 	} {
 		b.WriteString(transcript(t, "", args...))
 	}

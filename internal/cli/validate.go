@@ -8,6 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/dev"
+	"github.com/stepjet/stepjet/internal/hosted"
 	"github.com/stepjet/stepjet/plan"
 	"github.com/stepjet/stepjet/tool"
 )
@@ -21,7 +23,8 @@ func (a *app) validateCommand() *cobra.Command {
 to mend it. "-" is standard input. Nothing runs.
 
 Tools and their arguments are checked against --tools, a JSON array of definitions in MCP
-form, or against the registry where a server is given; with neither they are not checked.
+form, or against the registry where a server is given or a "stepjet dev" is running; with
+neither against the built-in tools, which are those that "stepjet run" has then.
 
 Exit code 2 if any plan is invalid.`,
 		Example: `  stepjet validate plan.json
@@ -38,9 +41,6 @@ func (a *app) validate(ctx context.Context, files []string, tools string) error 
 	known, err := a.knownTools(ctx, tools)
 	if err != nil {
 		return err
-	}
-	if known == nil {
-		a.say("%s tools and their arguments are not checked: give --tools FILE or a server", a.errStyle.yellow("warning:"))
 	}
 	bad := 0
 	for _, name := range files {
@@ -65,7 +65,8 @@ func (a *app) validate(ctx context.Context, files []string, tools string) error 
 	return nil
 }
 
-// knownTools gives what to check against: a file, else the registry of a server that was named, else nil.
+// knownTools returns what to check against: a file, else the registry of a server that was named or of a "stepjet dev" that
+// runs, else the tools that "stepjet run" would have in this process.
 func (a *app) knownTools(ctx context.Context, file string) (*catalog, error) {
 	if file != "" {
 		d, err := a.toolsFile(file)
@@ -74,8 +75,10 @@ func (a *app) knownTools(ctx context.Context, file string) (*catalog, error) {
 		}
 		return newCatalog(d)
 	}
-	if !a.flags.given() {
-		return nil, nil
+	dir, _ := a.flags.dir()
+	if _, running := dev.Running(dir); !running && !a.flags.given() {
+		a.say("%s", a.errStyle.dim("no server given: checked against the built-in tools; --tools FILE names others"))
+		return newCatalog(hosted.Builtin().Definitions())
 	}
 	s, err := a.open(ctx, remoteOnly)
 	if err != nil {
@@ -135,6 +138,12 @@ func writeProblems(b *strings.Builder, problems []fault.Problem, paint func(stri
 		place := p.Path
 		if place == "" {
 			place = "(the whole plan)"
+		}
+		if p.Step != "" {
+			place += " (" + p.Step + ")"
+		}
+		if n := p.Places() - 1; n > 0 && p.Path != "" {
+			place += fmt.Sprintf(" and %s", count(n, "more place"))
 		}
 		fmt.Fprintf(b, "\n  %s  %s\n    %s\n", paint(string(p.Code)), st.bold(oneLine(place)), oneLine(p.Message))
 		if p.Hint != "" {

@@ -11,6 +11,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -33,6 +34,8 @@ type NATS struct {
 	CA, Cert, Key string
 	// InboxPrefix is what the subjects of answers begin with; empty: _INBOX.
 	InboxPrefix string
+	// Wait is how long a program waits for a server when it starts.
+	Wait time.Duration
 }
 
 // Logging says what is logged, and how.
@@ -63,6 +66,13 @@ func (n *NATS) Flags(fs *pflag.FlagSet) {
 	fs.StringVar(&n.Key, "tls-key", "", "PEM file of the client certificate's key (env NATS_KEY)")
 	fs.StringVar(&n.InboxPrefix, "inbox-prefix", "", "what the subjects of answers begin with (env NATS_INBOX_PREFIX; default _INBOX)")
 }
+
+// WaitFlag declares how long a daemon waits for a server, whichever of both was started first.
+func (n *NATS) WaitFlag(fs *pflag.FlagSet) {
+	fs.DurationVar(&n.Wait, waitSetting.Flag, time.Minute, "how long to wait for a NATS server at the start; 0: not at all (env "+waitSetting.Env+")")
+}
+
+var waitSetting = Setting{"wait-for-nats", "STEPJET_WAIT_FOR_NATS"}
 
 // Flags declares the flags of the log.
 func (l *Logging) Flags(fs *pflag.FlagSet) {
@@ -107,6 +117,9 @@ func (n *NATS) FromEnvironment(fs *pflag.FlagSet, env Lookup) error {
 			open = append(open, s)
 		}
 	}
+	if fs.Lookup(waitSetting.Flag) != nil {
+		open = append(open, waitSetting)
+	}
 	if err := FromEnvironment(fs, env, open...); err != nil {
 		return err
 	}
@@ -123,7 +136,7 @@ func (n *NATS) FromEnvironment(fs *pflag.FlagSet, env Lookup) error {
 // Options gives what kv.Connect takes. name is shown by the server's monitoring.
 func (n NATS) Options(name string, log *slog.Logger) kv.ConnectOptions {
 	return kv.ConnectOptions{
-		URL: n.URL, Creds: n.Creds, NKey: n.NKey, Context: n.Context, CA: n.CA, Cert: n.Cert, Key: n.Key, InboxPrefix: n.InboxPrefix, Name: name, Logger: log,
+		URL: n.URL, Creds: n.Creds, NKey: n.NKey, Context: n.Context, CA: n.CA, Cert: n.Cert, Key: n.Key, InboxPrefix: n.InboxPrefix, Name: name, Logger: log, Wait: n.Wait,
 	}
 }
 

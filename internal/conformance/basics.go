@@ -75,6 +75,9 @@ func record(ctx context.Context, s *stage, v *verdict) {
 	}
 }
 
+// maxWorkerName is the longest name of a worker that is kept, in bytes.
+const maxWorkerName = 256
+
 // recordHeaders checks what the worker added to its output.
 func recordHeaders(v *verdict, m published) {
 	if m.Reply == "" {
@@ -96,8 +99,11 @@ func recordHeaders(v *verdict, m published) {
 	if got := header(m.Header, subjects.HeaderStatus); got == "" {
 		v.should("set it to "+subjects.StatusOK, "%s is missing", subjects.HeaderStatus)
 	}
-	if header(m.Header, subjects.HeaderWorker) == "" {
+	switch n := len(header(m.Header, subjects.HeaderWorker)); {
+	case n == 0:
 		v.should("name the worker, so that people can tell who did it", "%s is missing", subjects.HeaderWorker)
+	case n > maxWorkerName:
+		v.must("give it a name of at most 256 bytes: a longer one is cut off, and no two such workers can be told apart", "%s has %d bytes", subjects.HeaderWorker, n)
 	}
 	for _, name := range []string{subjects.HeaderStarted, subjects.HeaderEnded} {
 		if at := header(m.Header, name); at != "" {

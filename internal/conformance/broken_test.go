@@ -67,9 +67,20 @@ func TestBrokenWorkersAreCaught(t *testing.T) {
 		{"errors are data", "error", failed, "as a success"},
 		{"text errors", "error", warned, "no envelope"},
 		{"nak", "error", failed, "-NAK"},
+		{"first attempts", "attempt", failed, "second attempt"},
+		{"attempt one", "attempt", failed, "as that of the first"},
+		{"remembers steps", "attempt", failed, "has no record"},
+		{"tells secrets", "secrets", failed, "holds a secret"},
+		{"long name", "record", failed, "has 300 bytes"},
+		{"no deadline", "deadline", failed, "was not ended"},
+		{"runs on", "stops", failed, "after its time was over"},
+		{"runs on", "stops", failed, "had been cancelled"},
+		{"constant nonce", "claim", failed, "the same nonce"},
+		{"fetches ahead", "waiting", failed, "lost their lease"},
 		{"inline", "large-result", failed, "in the ledger itself"},
 		{"wrong sum", "large-result", failed, "can't be read"},
 		{"refuses large", "large-result", warned, "too_large"},
+		{"no chunks", "large-result", warned, "names no chunks"},
 		{"silent on oversize", "large-result", failed, "leaves no record"},
 		{"inline", "huge-result", failed, "leaves no record"},
 		{"silent on oversize", "huge-result", failed, "leaves no record"},
@@ -126,6 +137,14 @@ func TestBrokenWorkersAreCaught(t *testing.T) {
 			}
 		})
 	}
+}
+
+// To publish a record again is no second execution: it is what a worker does that got no answer.
+func TestARecordPublishedTwiceIsNoSecondExecution(t *testing.T) {
+	t.Parallel()
+	r := drive(t, rawWorker("publishes twice"), quick("heartbeat", "burst"))
+	require.Equal(t, conformance.Passed, find(t, r, "heartbeat").Status, "%v", find(t, r, "heartbeat").Findings)
+	require.Equal(t, conformance.Passed, find(t, r, "burst").Status, "%v", find(t, r, "burst").Findings)
 }
 
 // "nak" and its like show up in what the worker said to JetStream, whichever check provoked it.

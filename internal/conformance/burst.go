@@ -20,9 +20,10 @@ func burst(ctx context.Context, s *stage, v *verdict) {
 		n = 20 * limit
 	}
 	r := s.newRun(ctx, "burst")
-	all := make([]*probe, n)
+	all, heard := make([]*probe, n), make([]*ear, n)
 	for i := range all {
-		all[i] = s.stepOf(ctx, r, subjects.ItemToken("loop", i), fmt.Sprintf(`{"sleep_ms":%d,"echo":%d}`, burstSleep.Milliseconds(), i))
+		heard[i] = s.told()
+		all[i] = s.stepOf(ctx, r, subjects.ItemToken("loop", i), heard[i].tell(fmt.Sprintf(`{"sleep_ms":%d,"echo":%d}`, burstSleep.Milliseconds(), i)))
 	}
 	leases := 0
 	done := until(ctx, s.o.Patience+time.Duration(n)*burstSleep, func() bool {
@@ -33,7 +34,7 @@ func burst(ctx context.Context, s *stage, v *verdict) {
 		leases = max(leases, c.NumAckPending)
 		return c.NumAckPending == 0 && c.NumPending == 0
 	})
-	s.burstResults(ctx, v, all)
+	s.burstResults(ctx, v, all, heard)
 	if !done {
 		v.must("take the next step as soon as a slot is free, whatever became of the last one", "after %v not all of %d steps were acknowledged%s",
 			s.o.Patience+time.Duration(n)*burstSleep, n, s.ended())
@@ -54,7 +55,7 @@ func (s *stage) limit(ctx context.Context) int {
 }
 
 // burstResults looks for steps that were lost, done twice, or mixed up.
-func (s *stage) burstResults(ctx context.Context, v *verdict, all []*probe) {
+func (s *stage) burstResults(ctx context.Context, v *verdict, all []*probe, heard []*ear) {
 	missing, twice, wrong := 0, 0, 0
 	for i, p := range all {
 		r, ok := p.result(ctx)
@@ -64,7 +65,7 @@ func (s *stage) burstResults(ctx context.Context, v *verdict, all []*probe) {
 		case r.Error != nil || !sameJSON(r.Body, fmt.Append(nil, i)):
 			wrong++
 		}
-		if len(s.witness.offered(p.record())) > 1 {
+		if s.executions(p, heard[i].count()) > 1 {
 			twice++
 		}
 	}

@@ -48,6 +48,16 @@ func claim(ctx context.Context, s *stage, v *verdict) {
 	if header(claims[0].Header, headerExpect) == "" {
 		v.must("create the claim like a result, with "+headerExpect, "the claim has no %s", headerExpect)
 	}
+	again := s.probe(s.newRun(ctx, "claim"), "s1")
+	again.send(ctx, again.header(func(w *wire.Step) { w.Claim = again.claim() }), []byte(`{"echo":"another"}`))
+	again.await(ctx, s.o.Patience)
+	if more := s.witness.offered(again.claim()); len(more) > 0 {
+		var other claimBody
+		if json.Unmarshal(more[0].Data, &other) == nil && other.Nonce == body.Nonce {
+			v.must("make a new random nonce for each claim that you try to create: by it you tell your own claim from that of a worker that had the step before you",
+				"two claims have the same nonce %q", wire.Clip(body.Nonce, 60))
+		}
+	}
 	s.zombie(ctx, v)
 }
 

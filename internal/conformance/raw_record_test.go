@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -34,13 +35,21 @@ func (w *raw) execute(ctx context.Context, m jetstream.Msg, h nats.Header, name 
 		ctx, cancel = context.WithTimeout(ctx, d)
 		defer cancel()
 	}
+	if at, err := time.Parse(time.RFC3339Nano, h.Get("Stepjet-Deadline")); err == nil && !w.has("no deadline") {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, at.Add(2*time.Second))
+		defer cancel()
+	}
 	if w.has("shares state") {
 		shared := args
 		w.last.Store(&shared)
 		time.Sleep(20 * time.Millisecond)
 		args = *w.last.Load()
 	}
-	out, err := execute(ctx, args)
+	out, err := w.call(ctx, args)
+	if err != nil && !w.has("tells secrets") {
+		err = redacted(err, h)
+	}
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		status, body = failure("timeout", "too slow")
@@ -60,6 +69,40 @@ func (w *raw) execute(ctx context.Context, m jetstream.Msg, h nats.Header, name 
 		return status, body, ""
 	}
 	return w.output(ctx, out, name)
+}
+
+// call runs the tool, and with a bug lets it run on.
+func (w *raw) call(ctx context.Context, args json.RawMessage) (out []byte, err error) {
+	if !w.has("runs on") {
+		return execute(ctx, w.nc, args)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		out, err = execute(context.Background(), w.nc, args)
+	}()
+	select {
+	case <-done:
+		return out, err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// redacted removes the secrets of a step from an error.
+func redacted(err error, h nats.Header) error {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	bag := map[string]string{}
+	_ = json.Unmarshal([]byte(h.Get("Stepjet-Context")), &bag)
+	text := err.Error()
+	for _, key := range strings.Split(h.Get("Stepjet-Context-Secrets"), ",") {
+		if len(bag[key]) >= 4 {
+			text = strings.ReplaceAll(text, bag[key], "[secret]")
+		}
+	}
+	return errors.New(text)
 }
 
 // output spoils or stores what the tool returned.
@@ -89,17 +132,40 @@ func (w *raw) output(ctx context.Context, out []byte, name string) (status strin
 		sum = sha256.Sum256(out[1:])
 	}
 	blob := strings.ReplaceAll(name, ".", "/") + "/" + nuid.Next()
-	if _, err := w.blobs.PutBytes(ctx, blob, out); err != nil {
+	object := nuid.Next()
+	chunks, err := w.put(ctx, blob, object, out)
+	if err != nil {
 		status, body = failure("tool_failed", err.Error())
 		return status, body, ""
 	}
-	h, _ := json.Marshal(outcome.Handle{Name: blob, Size: int64(len(out)), SHA256: hex.EncodeToString(sum[:])})
-	return "ok", nil, string(h)
+	h := outcome.Handle{Name: blob, Size: int64(len(out)), SHA256: hex.EncodeToString(sum[:]), NUID: object, Chunks: chunks}
+	if w.has("no chunks") {
+		h.NUID, h.Chunks = "", 0
+	}
+	header, _ := json.Marshal(h)
+	return "ok", nil, string(header)
+}
+
+// put stores an object: its chunks, then what is to be said of its name.
+func (w *raw) put(ctx context.Context, name, object string, out []byte) (chunks int, err error) {
+	for rest := out; len(rest) > 0; chunks++ {
+		n := min(len(rest), 128<<10)
+		if _, err := w.js.Publish(ctx, "$O.blobs.C."+object, rest[:n]); err != nil {
+			return 0, err
+		}
+		rest = rest[n:]
+	}
+	info := fmt.Sprintf(`{"name":%q,"bucket":"blobs","nuid":%q,"size":%d,"chunks":%d}`, name, object, len(out), chunks)
+	_, err = w.js.Publish(ctx, "$O.blobs.M."+base64.URLEncoding.EncodeToString([]byte(name)), []byte(info))
+	return chunks, err
 }
 
 // record writes the record, however long that takes, and acknowledges.
 func (w *raw) record(m jetstream.Msg, subject, status string, body []byte, handle string) error {
 	h := nats.Header{"Stepjet-Version": {"1"}, "Stepjet-Status": {status}, "Stepjet-Worker": {"raw"}}
+	if w.has("long name") {
+		h["Stepjet-Worker"] = []string{strings.Repeat("raw", 100)}
+	}
 	for _, name := range []string{"traceparent", "Stepjet-Context"} {
 		if v := m.Headers()[name]; v != nil && (name == "traceparent" || w.has("leaks")) {
 			h[name] = v
@@ -120,6 +186,9 @@ func (w *raw) record(m jetstream.Msg, subject, status string, body []byte, handl
 		h["Nats-Expected-Last-Subject-Sequence"] = []string{"0"}
 		_ = w.nc.PublishMsg(msg)
 		return m.Ack()
+	}
+	if w.has("publishes twice") {
+		_, _ = w.js.PublishMsg(context.Background(), msg, opts...)
 	}
 	for wait := 20 * time.Millisecond; ; wait = min(2*wait, time.Second) {
 		_, err := w.js.PublishMsg(context.Background(), msg, opts...)

@@ -30,6 +30,7 @@ type raw struct {
 	last    atomic.Pointer[json.RawMessage]
 	mu      sync.Mutex
 	running map[string]context.CancelFunc
+	done    sync.Map // keys of steps
 }
 
 // registration is what a worker reads of the answer to its registration.
@@ -104,6 +105,9 @@ func (w *raw) serve(ctx context.Context, consumer jetstream.Consumer) error {
 	if w.has("hoards") {
 		n, batch = 2, 16
 	}
+	if w.has("fetches ahead") {
+		n, batch = 1, 6
+	}
 	for range n {
 		slots.Go(func() {
 			for ctx.Err() == nil {
@@ -161,6 +165,15 @@ func (w *raw) step(m jetstream.Msg) error {
 		if w.has("dies of foreign") {
 			return errors.New("Cannot read properties of undefined")
 		}
+		return m.Ack()
+	}
+	if w.has("first attempts") && h.Get("Stepjet-Attempt") != "1" {
+		return m.Ack()
+	}
+	if w.has("attempt one") {
+		result = result[:strings.LastIndexByte(result, '.')] + ".1"
+	}
+	if _, done := w.done.LoadOrStore(h.Get("Stepjet-Key"), true); done && w.has("remembers steps") {
 		return m.Ack()
 	}
 	if w.has("ack first") {
@@ -251,6 +264,9 @@ func (w *raw) attempt(ctx context.Context, m jetstream.Msg, h nats.Header, meta 
 // claim gives "" for the worker's own claim.
 func (w *raw) claim(subject string, seq uint64) string {
 	nonce := nuid.Next()
+	if w.has("constant nonce") {
+		nonce = "raw"
+	}
 	body := fmt.Appendf(nil, `{"nonce":%q,"seq":%d}`, nonce, seq)
 	if w.has("claim body") {
 		body = []byte("mine")

@@ -99,6 +99,9 @@ func (s *stage) blob(ctx context.Context, v *verdict, p *probe, r wire.Result, s
 	if prefix := p.attempt.MessageID() + "/"; !strings.HasPrefix(r.Handle.Name, prefix) {
 		v.must("name it <T>/<R>/<G>/<S>/<A>/<anything unique>: only so may others read it", "the blob is called %q instead of %s…", r.Handle.Name, prefix)
 	}
+	if r.Handle.NUID == "" {
+		v.should("say in the handle under which nuid its chunks lie, and how many they are", "%s names no chunks: whoever may write blobs may say something else of this one's name", subjects.HeaderHandle)
+	}
 	body, err := s.store.Blob(ctx, r.Handle)
 	if err != nil {
 		v.must("upload it completely before you publish the record; size and sha256 (in hex) are those of the blob's bytes",

@@ -44,10 +44,11 @@ type arguments struct {
 	Fail    string          `json:"fail"`
 	SleepMS int             `json:"sleep_ms"`
 	Bytes   int             `json:"bytes"`
+	Tell    string          `json:"tell"`
 }
 
 // execute is the tool conformance.
-func execute(ctx context.Context, raw json.RawMessage) ([]byte, error) {
+func execute(ctx context.Context, nc *nats.Conn, raw json.RawMessage) ([]byte, error) {
 	var a arguments
 	if err := json.Unmarshal(raw, &a); err != nil {
 		return nil, err
@@ -60,6 +61,9 @@ func execute(ctx context.Context, raw json.RawMessage) ([]byte, error) {
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}
+	}
+	if a.Tell != "" {
+		_ = nc.Publish(a.Tell, nil)
 	}
 	switch {
 	case a.Fail != "":
@@ -154,7 +158,7 @@ func stepjets(ctx context.Context, nc *nats.Conn) error {
 	}
 	def := &tool.Definition{Name: conformance.DefaultTool, Description: "Does what its arguments say.", InputSchema: json.RawMessage(`{"type":"object"}`)}
 	err = w.HandleRaw(def, func(ctx context.Context, args json.RawMessage) (worker.Output, error) {
-		body, err := execute(ctx, args)
+		body, err := execute(ctx, nc, args)
 		return worker.Output{Body: body}, err
 	})
 	if err != nil {

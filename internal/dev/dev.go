@@ -3,8 +3,9 @@
 //
 // Safety: a data folder belongs to one process at a time, by a lock that the operating system releases when the process
 // ends, however it ends. What was accepted lies in that folder, so a process that is killed goes on where it was when
-// the next one starts. Liveness: Start returns when plans can be submitted and every tool is registered. Failure: a part
-// that ends by itself ends the whole, and Done says why.
+// the next one starts. Others that want the same folder join the process that has it (Join), and one of them takes it over
+// when that process ends: so all of them see one ledger, and a run id runs once. Liveness: Start returns when plans can be
+// submitted and every tool is registered. Failure: a part that ends by itself ends the whole, and Done says why.
 package dev
 
 import (
@@ -20,10 +21,9 @@ import (
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/embedded"
-	"github.com/stepjet/stepjet/internal/hosted"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/orchestrator"
-	"github.com/stepjet/stepjet/worker"
+	"github.com/stepjet/stepjet/seal"
 )
 
 // Options say what to run. The zero value keeps its data in a temporary folder, opens no port and hosts the built-in
@@ -35,10 +35,14 @@ type Options struct {
 	Listen string
 	// Tools is a tools file for the toolworker; empty: the built-in tools.
 	Tools string
+	// NoWorker leaves the toolworker out.
+	NoWorker bool
 	// Slots is how many executions of each tool run at a time; 0: the worker's default.
 	Slots int
 	// Store says how streams are created in a new folder; its AckWait and Logger are dev's own.
 	Store kv.Config
+	// SecretsKey opens the secrets of runs; nil: they are not sealed.
+	SecretsKey *seal.Keyring
 	// SyncAlways flushes every write to the disk before it is acknowledged.
 	SyncAlways bool
 	// Logger takes what the parts log; nil: nothing is logged.
@@ -51,8 +55,8 @@ type Stack struct {
 	lock    *os.File
 	server  *embedded.Server
 	orch    *part
-	work    *part
-	tools   *hosted.File
+	work    *host
+	door    *door
 	failed  chan error
 
 	stop sync.Once
@@ -80,6 +84,29 @@ func Start(ctx context.Context, o Options) (*Stack, error) {
 	return s, nil
 }
 
+// StartWhenFree is Start, for a folder that another process may have just now: it waits until that one ends, unless it
+// listens for everybody, as another "stepjet dev" does. waiting is called once before it waits.
+func StartWhenFree(ctx context.Context, o Options, waiting func()) (*Stack, error) {
+	for told := false; ; told = true {
+		s, err := Start(ctx, o)
+		if err == nil || !InUse(err) {
+			return s, err
+		}
+		if url, running := Running(o.Dir); running {
+			return nil, fault.Wrap(fault.InvalidConfig, errInUse, "a Stepjet at "+url+" has the data folder "+o.Dir).
+				WithHint("the other commands use it without being told; for one beside it name another folder with --data")
+		}
+		if !told {
+			waiting()
+		}
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-time.After(lookEvery):
+		}
+	}
+}
+
 func (s *Stack) start(ctx context.Context) (err error) {
 	o := s.options
 	if o.Dir != "" {
@@ -95,18 +122,33 @@ func (s *Stack) start(ctx context.Context) (err error) {
 	if err := s.startOrchestrator(ctx); err != nil {
 		return err
 	}
-	if err := s.startWorker(ctx); err != nil {
-		return err
-	}
-	if o.Dir != "" && o.Listen != "" {
-		if err := publish(o.Dir, s.URL()); err != nil {
-			return fault.Wrap(fault.InvalidConfig, err, "writing to the data folder")
+	if !o.NoWorker {
+		if s.work, err = startHost(ctx, s.Connect, o, s.failed); err != nil {
+			return err
 		}
+	}
+	if o.Dir == "" {
+		return nil
+	}
+	return s.publish()
+}
+
+// publish leaves in the data folder how others reach this process: at its address, or through a socket of the file system.
+func (s *Stack) publish() (err error) {
+	a := address{URL: s.URL(), PID: os.Getpid()}
+	if a.URL == "" {
+		if s.door, err = openDoor(s.server.InProcess()); err != nil {
+			return fault.Wrap(fault.InvalidConfig, err, "opening a socket for other commands")
+		}
+		a.Socket = s.door.path()
+	}
+	if err := a.write(s.options.Dir); err != nil {
+		return fault.Wrap(fault.InvalidConfig, err, "writing to the data folder")
 	}
 	return nil
 }
 
-// lease is short because the only worker lives in this process: after a kill its steps are taken up again that soon.
+// lease is short because all workers run on this machine: after a kill their steps are taken up again that soon.
 const lease = 5 * time.Second
 
 func (s *Stack) startOrchestrator(ctx context.Context) error {
@@ -116,34 +158,17 @@ func (s *Stack) startOrchestrator(ctx context.Context) error {
 	}
 	store := s.options.Store
 	store.AckWait, store.Logger = lease, s.options.Logger
-	orch, err := orchestrator.New(nc, orchestrator.Config{Name: "dev", Logger: s.options.Logger, Store: store})
+	orch, err := orchestrator.New(nc, orchestrator.Config{Name: "dev", Logger: s.options.Logger, Store: store, SecretsKey: s.options.SecretsKey})
 	if err != nil {
 		nc.Close()
 		return err
 	}
-	s.orch = s.run("orchestrator", nc, orch.Run)
-	return s.await(ctx, orch.Ready())
+	s.orch = runPart("orchestrator", nc, orch.Run, s.failed)
+	return await(ctx, orch.Ready(), s.failed)
 }
 
-func (s *Stack) startWorker(ctx context.Context) error {
-	nc, err := s.Connect(ctx, "toolworker")
-	if err != nil {
-		return err
-	}
-	w, err := worker.New(nc, worker.Config{Name: "dev", Slots: s.options.Slots, Logger: s.options.Logger})
-	if err == nil {
-		err = s.host(w)
-	}
-	if err != nil {
-		nc.Close()
-		return err
-	}
-	s.work = s.run("toolworker", nc, w.Run)
-	return s.await(ctx, w.Ready())
-}
-
-// run starts a part, which lives until Stop.
-func (s *Stack) run(name string, nc *nats.Conn, do func(context.Context) error) *part {
+// runPart starts a part, which lives until it is ended.
+func runPart(name string, nc *nats.Conn, do func(context.Context) error, failed chan<- error) *part {
 	ctx, cancel := context.WithCancel(context.Background())
 	p := &part{name: name, nc: nc, cancel: cancel, done: make(chan struct{})}
 	go func() {
@@ -153,17 +178,17 @@ func (s *Stack) run(name string, nc *nats.Conn, do func(context.Context) error) 
 			if err == nil {
 				err = fault.New(fault.Internal, "it ended by itself")
 			}
-			s.failed <- fmt.Errorf("%s: %w", name, err)
+			failed <- fmt.Errorf("%s: %w", name, err)
 		}
 	}()
 	return p
 }
 
-func (s *Stack) await(ctx context.Context, ready <-chan struct{}) error {
+func await(ctx context.Context, ready <-chan struct{}, failed <-chan error) error {
 	select {
 	case <-ready:
 		return nil
-	case err := <-s.failed:
+	case err := <-failed:
 		return err
 	case <-ctx.Done():
 		return context.Cause(ctx)
@@ -188,14 +213,12 @@ func (s *Stack) Done() <-chan error { return s.failed }
 // go on when the next Stack starts on the same folder.
 func (s *Stack) Stop() {
 	s.stop.Do(func() {
-		s.work.end()
-		if s.tools != nil {
-			s.tools.Close()
-		}
-		s.orch.end()
-		if s.lock != nil {
+		if s.lock != nil { // before all else, so that nobody joins what is about to end
 			_ = os.Remove(filepath.Join(s.options.Dir, addressFile)) // it may not be there
 		}
+		s.work.end()
+		s.orch.end()
+		s.door.close()
 		if s.server != nil {
 			s.server.Shutdown()
 		}

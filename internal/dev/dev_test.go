@@ -54,7 +54,7 @@ func TestItRunsPlansAndKeepsThem(t *testing.T) {
 	for i := range 3 {
 		s := start(t, dev.Options{Dir: dir})
 		require.True(t, dev.Exists(dir))
-		r, err := connect(t, s).Submit(within(t), []byte(`{"steps":[{"id":"a","tool":"add","arguments":{"arg_0":1,"arg_1":2}}]}`), client.SubmitOptions{Run: "r"})
+		r, err := connect(t, s).Submit(within(t), []byte(`{"steps":[{"id":"a","tool":"add","arguments":{"a":1,"b":2}}]}`), client.SubmitOptions{Run: "r"})
 		require.NoError(t, err)
 		require.Equal(t, i > 0, r.Attached())
 		out, err := r.Wait(within(t))
@@ -72,8 +72,9 @@ func TestAFolderHasOneOwner(t *testing.T) {
 	_, err := dev.Start(within(t), dev.Options{Dir: dir})
 	require.Equal(t, fault.InvalidConfig, fault.CodeOf(err))
 	require.True(t, dev.InUse(err), "%v", err)
-	require.True(t, dev.Unusable(err))
+	require.True(t, dev.Busy(dir))
 	s.Stop()
+	require.False(t, dev.Busy(dir))
 	start(t, dev.Options{Dir: dir})
 }
 

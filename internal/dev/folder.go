@@ -45,9 +45,9 @@ const (
 // errInUse is the cause of an error that says another process has the folder.
 var errInUse = errors.New("in use")
 
-// Unusable reports whether Start failed because of the data folder: another process has it, or it can't be written.
+// Unusable reports whether Start failed because nothing can be written to the data folder.
 func Unusable(err error) bool {
-	return InUse(err) || errors.Is(err, os.ErrPermission) || errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.ENOSPC)
+	return errors.Is(err, os.ErrPermission) || errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.ENOSPC)
 }
 
 // InUse reports whether Start failed because another process has the data folder.
@@ -65,41 +65,62 @@ func lock(dir string) (*os.File, error) {
 	if err := tryLock(f); err != nil {
 		_ = f.Close() // nothing was written
 		inUse := fault.New(fault.InvalidConfig, "the data folder %s is in use by another process", dir).
-			WithHint("connect to that one, or name another folder with --data")
+			WithHint("commands without --server join that one; for a Stepjet beside it name another folder with --data")
 		inUse.Cause = errInUse
 		return nil, inUse
 	}
 	return f, nil
 }
 
-// address is what a process that listens leaves in its data folder for others to find.
+// address is what the process that has a data folder leaves there for others to find.
 type address struct {
-	URL string `json:"url"`
-	PID int    `json:"pid"`
+	URL    string `json:"url,omitempty"`    // where it listens for everybody
+	Socket string `json:"socket,omitempty"` // otherwise: a socket of this user's own
+	PID    int    `json:"pid"`
 }
 
-func publish(dir, url string) error {
-	b, err := json.Marshal(address{url, os.Getpid()})
+func (a address) write(dir string) error {
+	b, err := json.Marshal(a)
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(dir, addressFile), b, 0o600)
+	// In one step: whoever reads the file finds all of it, or none.
+	part := filepath.Join(dir, addressFile+".new")
+	if err := os.WriteFile(part, b, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(part, filepath.Join(dir, addressFile))
 }
 
-// Running gives the address of the Stepjet that runs on a data folder and listens; ok is false where none does.
-func Running(dir string) (url string, ok bool) {
+// readAddress reads what the process that has a folder left there. A file that a killed process left leads nowhere.
+func readAddress(dir string) (a address, ok bool) {
 	if !Exists(dir) {
-		return "", false
+		return a, false
 	}
 	b, err := os.ReadFile(filepath.Join(dir, addressFile))
-	if err != nil {
-		return "", false
-	}
-	var a address
-	if json.Unmarshal(b, &a) != nil || !answers(a.URL) {
+	return a, err == nil && json.Unmarshal(b, &a) == nil
+}
+
+// Running gives the address of the Stepjet that runs on a data folder and listens, such as "stepjet dev"; ok is false
+// where none does.
+func Running(dir string) (url string, ok bool) {
+	a, ok := readAddress(dir)
+	if !ok || !answers(a.URL) {
 		return "", false
 	}
 	return a.URL, true
+}
+
+// Busy reports whether a process has a data folder now, whether or not it listens.
+func Busy(dir string) bool {
+	if !Exists(dir) {
+		return false
+	}
+	f, err := lock(dir)
+	if err == nil {
+		_ = f.Close() // which unlocks it
+	}
+	return InUse(err)
 }
 
 // answers reports whether anybody listens at an address. A file that a killed process left behind leads nowhere.

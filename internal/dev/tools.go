@@ -1,22 +1,67 @@
 package dev
 
 import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/nats-io/nats.go"
+
 	"github.com/stepjet/stepjet/internal/hosted"
 	"github.com/stepjet/stepjet/worker"
 )
 
-// host gives a worker the tools of a file, or the built-in ones.
-func (s *Stack) host(w *worker.Worker) error {
-	s.tools = hosted.Builtin()
-	if s.options.Tools != "" {
-		f, err := hosted.Load(s.options.Tools)
+// host is a toolworker in this process, with the tools of a file or the built-in ones.
+type host struct {
+	*part
+	tools *hosted.File
+}
+
+// connector opens a connection that is shown under a name.
+type connector func(ctx context.Context, name string) (*nats.Conn, error)
+
+// startHost returns when its tools are registered. Errors: InvalidConfig for a tools file that can't be used, and those
+// of the worker.
+func startHost(ctx context.Context, connect connector, o Options, failed chan error) (*host, error) {
+	h := &host{tools: hosted.Builtin()}
+	if o.Tools != "" {
+		f, err := hosted.Load(o.Tools)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		s.tools = f
+		h.tools = f
 		for _, warning := range f.Warnings() {
-			s.options.Logger.Warn(warning, "file", s.options.Tools)
+			o.Logger.Warn(warning, "file", o.Tools)
 		}
 	}
-	return s.tools.Register(w)
+	nc, err := connect(ctx, "toolworker")
+	if err != nil {
+		h.tools.Close()
+		return nil, err
+	}
+	name := fmt.Sprintf("local-%d", os.Getpid()) // several processes may work on one folder
+	w, err := worker.New(nc, worker.Config{Name: name, Slots: o.Slots, Logger: o.Logger, SecretsKey: o.SecretsKey})
+	if err == nil {
+		err = h.tools.Register(w)
+	}
+	if err != nil {
+		nc.Close()
+		h.tools.Close()
+		return nil, err
+	}
+	h.part = runPart("toolworker", nc, w.Run, failed)
+	if err := await(ctx, w.Ready(), failed); err != nil {
+		h.end()
+		return nil, err
+	}
+	return h, nil
+}
+
+// end stops the worker, which finishes what it has begun.
+func (h *host) end() {
+	if h == nil {
+		return
+	}
+	h.part.end()
+	h.tools.Close()
 }

@@ -49,12 +49,35 @@ const onePlan = `{"steps":[{"id":"a","tool":"echo","arguments":{"x":1}}]}`
 func TestNoServer(t *testing.T) {
 	t.Parallel()
 	const nowhere = "nats://127.0.0.1:1"
-	for _, args := range [][]string{{"orchestrator"}, {"toolworker"}, {"stepjet", "submit", planFile(t, onePlan)}, {"stepjet", "list"}} {
+	for _, args := range [][]string{{"orchestrator", "--wait-for-nats=0"}, {"toolworker", "--wait-for-nats=0"}, {"stepjet", "submit", planFile(t, onePlan)}, {"stepjet", "list"}} {
 		code, _, said := once(t, nowhere, args[0], args[1:]...)
 		require.Equal(t, 4, code, "%v: %s", args, said)
 		require.Contains(t, said, "no_connection")
 		require.Contains(t, said, "127.0.0.1:1")
 	}
+}
+
+// Whichever is started first: daemons wait for their server, say so, answer on their health endpoint, and still end when asked to.
+func TestDaemonsWaitForTheirServer(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	address := l.Addr().String()
+	require.NoError(t, l.Close())
+	o, w := begin(t, "nats://"+address, "orchestrator", "--health", "127.0.0.1:0"), begin(t, "nats://"+address, "toolworker")
+	impatient := begin(t, "nats://"+address, "orchestrator")
+	o.says("health endpoint")
+	for _, p := range []*process{o, w, impatient} {
+		p.says("waiting for NATS")
+	}
+	require.Zero(t, impatient.stop())
+	srv, _ := server(t, func(o *embedded.Options) { o.Listen = address })
+	o.says("msg=ready")
+	w.says("msg=ready")
+	_, c := connect(t, srv)
+	out, err := c.Run(within(t, 2*time.Minute), []byte(onePlan), client.SubmitOptions{})
+	require.NoError(t, err)
+	require.Equal(t, outcome.Succeeded, out.Status)
 }
 
 func TestAServerWithoutJetStream(t *testing.T) {
@@ -115,12 +138,12 @@ func TestToolsThatMisbehave(t *testing.T) {
 	begin(t, url, "orchestrator").says("ready")
 	tools := filepath.Join(t.TempDir(), "tools.json")
 	require.NoError(t, os.WriteFile(tools, []byte(`{"tools":[
-		{"builtin":"demo"},
+		{"builtin":"echo"},
 		{"name":"megabytes","description":"prints without end","exec":{"argv":["/bin/sh","-c","while :; do echo yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy; done"],"output_limit_bytes":100000}},
 		{"name":"never","description":"never returns","exec":{"argv":["/bin/sh","-c","sleep 1000"],"timeout_ms":500}}]}`), 0o600))
 	begin(t, url, "toolworker", "--tools", tools).says("ready")
 	_, c := connect(t, srv)
-	o, err := c.Run(within(t, 30*time.Second), []byte(`{"steps":[{"id":"m","tool":"megabytes"},{"id":"n","tool":"never"},{"id":"e","tool":"echo","arguments":{"ok":true}}]}`), client.SubmitOptions{})
+	o, err := c.Run(within(t, 2*time.Minute), []byte(`{"steps":[{"id":"m","tool":"megabytes"},{"id":"n","tool":"never"},{"id":"e","tool":"echo","arguments":{"ok":true}}]}`), client.SubmitOptions{})
 	require.NoError(t, err)
 	require.Equal(t, outcome.Partial, o.Status)
 	codes := map[string]string{}
@@ -163,5 +186,5 @@ func TestReadinessFollowsTheConnection(t *testing.T) {
 	}
 	require.Equal(t, http.StatusOK, status())
 	srv.Shutdown()
-	require.Eventually(t, func() bool { return status() == http.StatusServiceUnavailable }, 10*time.Second, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return status() == http.StatusServiceUnavailable }, 2*time.Minute, 20*time.Millisecond)
 }

@@ -15,18 +15,18 @@ import (
 // work takes a while, branches, joins and has one step that fails.
 const work = `{"steps":[
 	{"id":"a","tool":"sleep","arguments":{"ms":%d}},
-	{"id":"b","tool":"add","arguments":{"arg_0":2,"arg_1":3},"depends_on":["a"]},
-	{"id":"c","tool":"multiply","arguments":{"arg_0":"$ref:b.result","arg_1":%d},"depends_on":["a"]},
-	{"id":"d","tool":"divide","arguments":{"arg_0":"$ref:c.result","arg_1":0}},
-	{"id":"e","tool":"add","arguments":{"arg_0":"$ref:d.result","arg_1":1}},
+	{"id":"b","tool":"add","arguments":{"a":2,"b":3},"depends_on":["a"]},
+	{"id":"c","tool":"multiply","arguments":{"a":"$ref:b.result","b":%d},"depends_on":["a"]},
+	{"id":"d","tool":"divide","arguments":{"a":"$ref:c.result","b":0}},
+	{"id":"e","tool":"add","arguments":{"a":"$ref:d.result","b":1}},
 	{"id":"f","tool":"sleep","arguments":{"ms":20},"depends_on":["c"]},
-	{"id":"g","tool":"subtract","arguments":{"arg_0":"$ref:c.result","arg_1":"$ref:b.result"},"depends_on":["f"]}],
+	{"id":"g","tool":"subtract","arguments":{"a":"$ref:c.result","b":"$ref:b.result"},"depends_on":["f"]}],
 	"output_steps":["g","e"]}`
 
 func submitWork(t *testing.T, c *client.Client, n int) []*client.Run {
 	var runs []*client.Run
 	for i := range n {
-		r, err := c.Submit(within(t, 30*time.Second), fmt.Appendf(nil, work, 20+i%50, i), client.SubmitOptions{Run: fmt.Sprint("run-", i)})
+		r, err := c.Submit(within(t, 2*time.Minute), fmt.Appendf(nil, work, 20+i%50, i), client.SubmitOptions{Run: fmt.Sprint("run-", i)})
 		require.NoError(t, err)
 		runs = append(runs, r)
 	}
@@ -45,7 +45,7 @@ func checkWork(t *testing.T, c *client.Client, runs []*client.Run) {
 		require.Len(t, o.Errors, 2)
 		require.Equal(t, "d", o.Errors[0].Step)
 		require.Equal(t, "Skipped because dependency 'd' failed", o.Errors[1].Message)
-		doc, err := c.Get(within(t, 10*time.Second), r.ID())
+		doc, err := c.Get(within(t, 2*time.Minute), r.ID())
 		require.NoError(t, err)
 		for _, s := range doc.Steps {
 			require.LessOrEqual(t, s.Attempts, 1, "step %s of %s: a redelivery is not an attempt", s.ID, r.ID())
@@ -99,19 +99,19 @@ func TestAWorkerDrainsOnSIGTERM(t *testing.T) {
 	first := begin(t, url, "toolworker", "--name", "first")
 	first.says("ready")
 	nc, c := connect(t, srv)
-	r, err := c.Submit(within(t, 10*time.Second), []byte(`{"steps":[{"id":"a","tool":"sleep","arguments":{"ms":1500}}]}`), client.SubmitOptions{Run: "slow"})
+	r, err := c.Submit(within(t, 2*time.Minute), []byte(`{"steps":[{"id":"a","tool":"sleep","arguments":{"ms":1500}}]}`), client.SubmitOptions{Run: "slow"})
 	require.NoError(t, err)
 	js, err := nc.JetStream()
 	require.NoError(t, err)
 	require.Eventually(t, func() bool {
 		info, err := js.ConsumerInfo(subjects.StepsStream(0), subjects.Durable("sleep"))
 		return err == nil && info.NumAckPending == 1
-	}, 10*time.Second, 10*time.Millisecond, "the worker did not take the step")
+	}, 2*time.Minute, 10*time.Millisecond, "the worker did not take the step")
 	require.Zero(t, first.stop())
-	o, err := r.Wait(within(t, 10*time.Second))
+	o, err := r.Wait(within(t, 2*time.Minute))
 	require.NoError(t, err)
 	require.Equal(t, outcome.Succeeded, o.Status)
-	doc, err := c.Get(within(t, 10*time.Second), "slow")
+	doc, err := c.Get(within(t, 2*time.Minute), "slow")
 	require.NoError(t, err)
 	require.Equal(t, 1, doc.Steps[0].Attempts)
 	require.Equal(t, "first", doc.Steps[0].Worker)

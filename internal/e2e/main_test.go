@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -22,6 +23,7 @@ import (
 	"github.com/stepjet/stepjet/client"
 	"github.com/stepjet/stepjet/internal/embedded"
 	"github.com/stepjet/stepjet/internal/natstest"
+	"github.com/stepjet/stepjet/internal/programs"
 )
 
 // bin is where TestMain builds the programs.
@@ -31,12 +33,10 @@ func TestMain(m *testing.M) {
 	dir, err := os.MkdirTemp("", "stepjet-e2e-")
 	if err == nil {
 		bin = dir
-		build := exec.Command("go", "build", "-o", dir+string(filepath.Separator), "../../cmd/...")
-		build.Stderr = os.Stderr
-		err = build.Run()
+		err = programs.Build(dir, "./cmd/orchestrator", "./cmd/toolworker", "./cmd/stepjet")
 	}
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "building the programs:", err)
+		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 	code := m.Run()
@@ -58,7 +58,7 @@ type process struct {
 func begin(t testing.TB, url, program string, args ...string) *process {
 	t.Helper()
 	p := &process{t: t, cmd: exec.Command(filepath.Join(bin, program), args...), line: make(chan string, 1000), gone: make(chan struct{})}
-	p.cmd.Env = append(os.Environ(), "NATS_URL="+url)
+	p.cmd.Env = append(os.Environ(), "NATS_URL="+url, "STEPJET_TOOLS=../../examples/tools.json") // with those for demonstrations
 	out, err := p.cmd.StderrPipe()
 	require.NoError(t, err)
 	require.NoError(t, p.cmd.Start())
@@ -93,7 +93,7 @@ func (p *process) read(out io.Reader) {
 // says waits for a line of the log.
 func (p *process) says(what string) {
 	p.t.Helper()
-	deadline := time.After(30 * time.Second)
+	deadline := time.After(2 * time.Minute)
 	for {
 		select {
 		case line := <-p.line:
@@ -120,7 +120,7 @@ func (p *process) stop() int {
 	require.NoError(p.t, p.cmd.Process.Signal(syscall.SIGTERM))
 	select {
 	case <-p.gone:
-	case <-time.After(30 * time.Second):
+	case <-time.After(2 * time.Minute):
 		require.Fail(p.t, "the process did not end")
 	}
 	return p.cmd.ProcessState.ExitCode()
@@ -129,7 +129,7 @@ func (p *process) stop() int {
 // server is a real NATS server on a port of the loopback interface, its store on disk.
 func server(t testing.TB, change ...func(*embedded.Options)) (*embedded.Server, string) {
 	t.Helper()
-	change = append(change, func(o *embedded.Options) { o.Listen = "127.0.0.1:0" })
+	change = slices.Insert(change, 0, func(o *embedded.Options) { o.Listen = "127.0.0.1:0" })
 	srv := natstest.Start(t, change...)
 	return srv, srv.URL()
 }

@@ -26,7 +26,7 @@ func connect(t *testing.T, s *embedded.Server) *nats.Conn {
 }
 
 func context5(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }

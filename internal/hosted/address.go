@@ -17,40 +17,46 @@ func prefixes(list ...string) []netip.Prefix {
 }
 
 // notPublic are the networks of the IANA special-purpose registries that are not reachable from everywhere, or that lead
-// to such. What IPv6 addresses carry of IPv4 is looked at by itself (carried).
+// to such, and the public addresses under which clouds have services for the machine itself. What IPv6 addresses carry of IPv4 is looked at by itself (carried).
 var notPublic = prefixes(
-	"0.0.0.0/8",       // this network
-	"10.0.0.0/8",      // private
-	"100.64.0.0/10",   // carrier-grade NAT
-	"127.0.0.0/8",     // loopback
-	"169.254.0.0/16",  // link-local; the metadata of clouds
-	"172.16.0.0/12",   // private
-	"192.0.0.0/24",    // protocol assignments
-	"192.0.2.0/24",    // documentation
-	"192.88.99.0/24",  // 6to4 relays
-	"192.168.0.0/16",  // private
-	"198.18.0.0/15",   // benchmarks
-	"198.51.100.0/24", // documentation
-	"203.0.113.0/24",  // documentation
-	"224.0.0.0/4",     // multicast
-	"240.0.0.0/4",     // reserved, broadcast
-	"2001::/23",       // protocol assignments; Teredo
-	"2001:db8::/32",   // documentation
-	"3fff::/20",       // documentation
-	"5f00::/16",       // segment routing
+	"0.0.0.0/8",        // this network
+	"10.0.0.0/8",       // private
+	"100.64.0.0/10",    // carrier-grade NAT
+	"127.0.0.0/8",      // loopback
+	"161.26.0.0/16",    // services inside of IBM's cloud
+	"166.8.0.0/14",     // the same
+	"168.63.129.16/32", // Azure's platform: DNS, health, and what its agents ask for certificates
+	"169.254.0.0/16",   // link-local; the metadata of clouds
+	"172.16.0.0/12",    // private
+	"192.0.0.0/24",     // protocol assignments
+	"192.0.2.0/24",     // documentation
+	"192.88.99.0/24",   // 6to4 relays
+	"192.168.0.0/16",   // private
+	"198.18.0.0/15",    // benchmarks
+	"198.51.100.0/24",  // documentation
+	"203.0.113.0/24",   // documentation
+	"224.0.0.0/4",      // multicast
+	"240.0.0.0/4",      // reserved, broadcast
+	"2001::/23",        // protocol assignments; Teredo
+	"2001:db8::/32",    // documentation
+	"3fff::/20",        // documentation
+	"5f00::/16",        // segment routing
 )
 
 // global is where public IPv6 addresses lie; loopback, unique local, link-local, site-local, multicast and discard-only
 // ones lie elsewhere.
 var global = netip.MustParsePrefix("2000::/3")
 
+// nat64 is the one network outside of global whose addresses lead to public ones: those that they carry.
+var nat64 = netip.MustParsePrefix("64:ff9b::/96")
+
 // carriers are the IPv6 networks whose addresses stand for an IPv4 address, and at which byte they hold it.
 var carriers = []struct {
 	prefix netip.Prefix
 	at     int
 }{
-	{netip.MustParsePrefix("64:ff9b::/96"), 12}, // NAT64
-	{netip.MustParsePrefix("2002::/16"), 2},     // 6to4
+	{nat64, 12},
+	{netip.MustParsePrefix("2002::/16"), 2}, // 6to4
 }
 
 // public reports whether an address may be reached by a tool that must not reach private ones.
@@ -59,10 +65,10 @@ func public(a netip.Addr) bool {
 		return false
 	}
 	a = a.Unmap() // ::ffff:10.0.0.1 is 10.0.0.1
-	if v4, ok := carried(a); ok {
-		return public(v4)
+	if v4, ok := carried(a); ok && !public(v4) {
+		return false
 	}
-	if a.Is6() && !global.Contains(a) {
+	if a.Is6() && !global.Contains(a) && !nat64.Contains(a) {
 		return false
 	}
 	for _, p := range notPublic {
@@ -82,6 +88,9 @@ func carried(a netip.Addr) (netip.Addr, bool) {
 		if c.prefix.Contains(a) {
 			return netip.AddrFrom4([4]byte(b[c.at : c.at+4])), true
 		}
+	}
+	if b[8]&^2 == 0 && b[9] == 0 && b[10] == 0x5e && b[11] == 0xfe { // ISATAP, in any network
+		return netip.AddrFrom4([4]byte(b[12:])), true
 	}
 	return a, false
 }

@@ -31,7 +31,7 @@ printf '],"summary":{"ok":%d,"error":0}}' $n`
 func TestExecBatch(t *testing.T) {
 	t.Parallel()
 	srv := natstest.Start(t)
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	t.Cleanup(cancel)
 	o, err := orchestrator.New(natstest.Connect(t, srv), orchestrator.Config{Name: "o"})
 	require.NoError(t, err)

@@ -14,8 +14,9 @@
 //
 // # builtin
 //
-// The name of a group (arithmetic, text, json, demo, or all), or of one tool. One tool may be given another name, title,
-// description, tenants or x-orchestration than it has.
+// The name of a group (arithmetic, text, json, or all for these three; demo, nestful), or of one tool. One tool may be given
+// another name, title, description, tenants or x-orchestration than it has. The tools of demo (sleep, fail) and nestful (a
+// data set's, some of which bear the names of those in arithmetic) are hosted only where a file names them.
 //
 // # exec
 //
@@ -31,7 +32,7 @@
 //   - output_limit_bytes: of standard output, 1 MiB by default, 64 MiB at most. A program that prints more is killed and
 //     the step fails with too_large.
 //   - env: "NAME=value" sets a variable, "NAME" passes the worker's own on. Nothing else is passed on but PATH, LANG,
-//     LC_ALL, LC_CTYPE, TZ and TMPDIR; NATS_* and STEPJET_* can't be. STEPJET_KEY (the idempotency key), STEPJET_ATTEMPT,
+//     LC_ALL, LC_CTYPE, TZ and TMPDIR; NATS_* and STEPJET_* can't be. STEPJET_KEY (the idempotency key), STEPJET_RETRIED_KEY (what it had in the run that this one retries, if any), STEPJET_ATTEMPT,
 //     STEPJET_TENANT, STEPJET_RUN, STEPJET_STEP and TRACEPARENT are set for every call.
 //   - context: keys of the run's out-of-band context that the program gets, as STEPJET_CONTEXT_<KEY>: upper-cased, all but
 //     letters and digits as "_". What the run doesn't have is not set. Nothing of the context is passed on unasked.

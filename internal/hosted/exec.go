@@ -60,8 +60,10 @@ func (p *program) call(parent context.Context, args json.RawMessage, info worker
 	stderr := &tail{limit: tailLimit, clean: wire.NewRedactor(info.Context)}
 	cmd.Stdout, cmd.Stderr = stdout, stderr
 	isolate(cmd)
-	err = cmd.Run()
+	left := newFamily(cmd)
+	err = left.run(cmd)
 	killGroup(cmd) // what the program left running
+	left.end()     // and what left its group
 	return p.output(ctx, parent, err, stdout, stderr)
 }
 
@@ -163,11 +165,15 @@ func infoEnv(info worker.Info) []string {
 		"STEPJET_TENANT=" + info.Tenant, "STEPJET_RUN=" + info.Run, "STEPJET_STEP=" + info.Step,
 		"STEPJET_KEY=" + info.Key, "STEPJET_ATTEMPT=" + strconv.Itoa(info.Attempt),
 	}
-	if info.Trace.Parent != "" {
-		env = append(env, "TRACEPARENT="+info.Trace.Parent)
+	if info.RetriedKey != "" {
+		env = append(env, "STEPJET_RETRIED_KEY="+info.RetriedKey)
 	}
-	if info.Trace.State != "" {
-		env = append(env, "TRACESTATE="+info.Trace.State)
+	trace := info.Trace.Valid()
+	if trace.Parent != "" {
+		env = append(env, "TRACEPARENT="+trace.Parent)
+	}
+	if trace.State != "" {
+		env = append(env, "TRACESTATE="+trace.State)
 	}
 	for i, e := range env { // a run id may be any bytes, an environment may not hold NUL
 		env[i] = strings.ReplaceAll(e, "\x00", "")

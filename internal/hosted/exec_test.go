@@ -148,7 +148,8 @@ func TestExecEnvironment(t *testing.T) {
 	t.Setenv("SOME_TOKEN", "secret")
 	t.Setenv("PASSED_ON", "value")
 	t.Setenv("TZ", "UTC")
-	info := worker.Info{Tenant: "acme", Run: "r\x00 1", Step: "s", Key: "acme/r/7/s", Attempt: 2, Trace: wire.Trace{Parent: "00-p", State: "a=b"}}
+	const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+	info := worker.Info{Tenant: "acme", Run: "r\x00 1", Step: "s", Key: "acme/r/7/s", Attempt: 2, Trace: wire.Trace{Parent: parent, State: "a=b"}}
 	out, err := invoke(context.Background(), parse(t, `{"name":"x","exec":{"argv":["env"],"env":["A=1=2","PASSED_ON","STEPJET_KEY=forged"]}}`), `{}`, info)
 	require.NoError(t, err)
 	got := map[string]string{}
@@ -156,12 +157,12 @@ func TestExecEnvironment(t *testing.T) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
 		got[name] = value
 	}
-	for _, harmless := range []string{"LANG", "LC_ALL", "LC_CTYPE", "TMPDIR", "PWD", "SHLVL", "_"} {
+	for _, harmless := range []string{"LANG", "LC_ALL", "LC_CTYPE", "TMPDIR", "PWD", "SHLVL", "_", "STEPJET_EXEC"} {
 		delete(got, harmless)
 	}
 	require.Equal(t, map[string]string{
 		"PATH": os.Getenv("PATH"), "TZ": "UTC", "A": "1=2", "PASSED_ON": "value", "STEPJET_TENANT": "acme", "STEPJET_RUN": "r 1", "STEPJET_STEP": "s",
-		"STEPJET_KEY": "acme/r/7/s", "STEPJET_ATTEMPT": "2", "TRACEPARENT": "00-p", "TRACESTATE": "a=b",
+		"STEPJET_KEY": "acme/r/7/s", "STEPJET_ATTEMPT": "2", "TRACEPARENT": parent, "TRACESTATE": "a=b",
 	}, got)
 }
 
@@ -206,7 +207,7 @@ func gone(t *testing.T, pid int) {
 			return strings.HasPrefix(state, "Z") || strings.HasPrefix(state, "X")
 		}
 		return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH)
-	}, 10*time.Second, 5*time.Millisecond)
+	}, 2*time.Minute, 5*time.Millisecond)
 }
 
 func pidFrom(t *testing.T, path string) int {
@@ -219,7 +220,7 @@ func pidFrom(t *testing.T, path string) int {
 		}
 		pid, err = strconv.Atoi(strings.TrimSpace(string(raw)))
 		return err == nil
-	}, 10*time.Second, 5*time.Millisecond)
+	}, 2*time.Minute, 5*time.Millisecond)
 	return pid
 }
 

@@ -8,10 +8,12 @@ import (
 	"syscall"
 )
 
-// isolate gives the program a process group of its own and lets the end of its context kill all of it.
+// isolate gives the program a process group of its own and lets the end of its context kill all of it, and on
+// Linux also what has left the group.
 func isolate(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error {
+		killTree(cmd.Process.Pid) // what has left the group is still beneath the program
 		if err := syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL); err != nil {
 			return os.ErrProcessDone
 		}

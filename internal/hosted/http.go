@@ -10,7 +10,6 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
-	"regexp"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -161,12 +160,6 @@ func (r *request) parameters(args arguments) (string, error) {
 	return r.fixed + added, nil
 }
 
-// Traces that go on are well-formed; anything else a client may have put there is left out (W3C Trace Context).
-var (
-	traceparent = regexp.MustCompile(`^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}(-[!-~]{0,200})?$`)
-	tracestate  = regexp.MustCompile(`^[ -~]{1,512}$`)
-)
-
 const keyHeader = "Idempotency-Key"
 
 func (r *request) headers(req *http.Request, info worker.Info) {
@@ -181,11 +174,12 @@ func (r *request) headers(req *http.Request, info worker.Info) {
 	if info.Key != "" {
 		req.Header.Set(keyHeader, info.Key)
 	}
-	if traceparent.MatchString(info.Trace.Parent) {
-		req.Header.Set("traceparent", info.Trace.Parent)
-		if tracestate.MatchString(info.Trace.State) {
-			req.Header.Set("tracestate", info.Trace.State)
-		}
+	trace := info.Trace.Valid()
+	if trace.Parent != "" {
+		req.Header.Set("traceparent", trace.Parent)
+	}
+	if trace.State != "" {
+		req.Header.Set("tracestate", trace.State)
 	}
 }
 

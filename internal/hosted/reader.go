@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/builtin"
 	"github.com/stepjet/stepjet/tool"
 )
@@ -118,9 +117,14 @@ func (r *reader) definition(f fields) *tool.Definition {
 	}
 	def, err := tool.ParseDefinition(raw)
 	if err != nil {
-		e := fault.As(err)
-		r.problems.add(e.Code, f.path, e.Hint, "%s", e.Message)
+		for _, flaw := range tool.FlawsOf(err) {
+			r.problems.add(flaw.Code, f.path+flaw.Path, flaw.Hint, "%s", flaw.Message)
+		}
 		return nil
+	}
+	for _, w := range def.Warnings() {
+		w.Path = f.path + w.Path
+		r.file.warnings = append(r.file.warnings, Problems{w}.Error()+"; results of the tool "+strconv.Quote(def.Name)+" are not checked")
 	}
 	return def
 }

@@ -34,7 +34,7 @@ func TestBuiltinEntries(t *testing.T) {
 	t.Parallel()
 	require.Len(t, Builtin().Definitions(), len(builtin.All()))
 	require.Equal(t, names(Builtin()), names(parse(t, `{"builtin":"all"}`)))
-	require.Len(t, parse(t, `{"builtin":"arithmetic"}`).Definitions(), 17)
+	require.Len(t, parse(t, `{"builtin":"nestful"}`).Definitions(), 17)
 	f := parse(t, `{"builtin":"add"}`, `{"builtin":"add","name":"plus","description":"Sum.","tenants":["acme"],"x-orchestration":{"mode":"sequential-only"}}`)
 	require.Equal(t, []string{"add", "plus"}, names(f))
 	original, _ := builtin.Lookup("add")
@@ -76,18 +76,18 @@ func TestProblems(t *testing.T) {
 		{"twice", `{"tools":[{"builtin":"add","builtin":"add"}]}`, []string{"/tools/0/builtin twice"}},
 		{"same name", `{"tools":[{"builtin":"arithmetic"},{"builtin":"add"}]}`, []string{`/tools/1 "add" is there already, at /tools/0`}},
 		{"unknown builtin", `{"tools":[{"builtin":"arithmatic"},{"builtin":"text_uper"},{"builtin":"magic"}]}`,
-			[]string{`/tools/0/builtin did you mean "arithmetic"`, `/tools/1/builtin did you mean "text_upper"`, "/tools/2/builtin there are all, arithmetic, text, json, demo"}},
+			[]string{`/tools/0/builtin did you mean "arithmetic"`, `/tools/1/builtin did you mean "text_upper"`, "/tools/2/builtin there are all, arithmetic, text, json, demo, nestful"}},
 		{"changed group", `{"tools":[{"builtin":"text","name":"x"}]}`, []string{"/tools/0/name takes no name"}},
 		{"changed schema", `{"tools":[{"builtin":"add","inputSchema":{}}]}`, []string{"/tools/0/inputSchema keeps its own"}},
 		{"no kind", `{"tools":[{"name":"x"}]}`, []string{"/tools/0 0 of them"}},
 		{"two kinds", `{"tools":[{"name":"x","exec":{"argv":["ls"]},"http":{"url":"https://example.com"}}]}`, []string{"/tools/0 2 of them"}},
 		{"unknown field", `{"tools":[{"name":"x","input_schema":{},"exe":{},"exec":{"argv":["ls"],"timeout":1}}]}`,
 			[]string{`/tools/0/exe did you mean "exec"`, `/tools/0/input_schema did you mean "inputSchema"`, "/tools/0/exec/timeout there are argv"}},
-		{"bad name", `{"tools":[{"name":"a b","exec":{"argv":["ls"]}}]}`, []string{"/tools/0 a b"}},
-		{"contract", `{"tools":[{"name":"x","x-orchestration":{"mode":"whatever"},"exec":{"argv":["ls"]}}]}`, []string{"/tools/0 mode"}},
-		{"schema", `{"tools":[{"name":"x","inputSchema":{"type":5},"exec":{"argv":["ls"]}}]}`, []string{"/tools/0 inputSchema"}},
+		{"bad name", `{"tools":[{"name":"a b","exec":{"argv":["ls"]}}]}`, []string{"/tools/0/name a b"}},
+		{"contract", `{"tools":[{"name":"x","x-orchestration":{"mode":"whatever"},"exec":{"argv":["ls"]}}]}`, []string{"/tools/0/x-orchestration/mode whatever"}},
+		{"schema", `{"tools":[{"name":"x","inputSchema":{"type":5},"exec":{"argv":["ls"]}}]}`, []string{"/tools/0/inputSchema/type has to be the name of a type"}},
 		{"everything at once", `{"tools":[5,{"name":"a b","exec":{"argv":[],"stdin":"argument","timeout_ms":0}},{"name":"y","http":{"method":"PACH"}}]}`,
-			[]string{"/tools/0 the number 5", "/tools/1 a b", "/tools/1/exec/timeout_ms between 1", `/tools/1/exec/stdin did you mean "arguments"`, "/tools/1/exec/argv name a program",
+			[]string{"/tools/0 the number 5", "/tools/1/name a b", "/tools/1/exec/timeout_ms between 1", `/tools/1/exec/stdin did you mean "arguments"`, "/tools/1/exec/argv name a program",
 				`/tools/2/http/method did you mean "PATCH"`, `/tools/2/http "url" is missing`}},
 
 		{"argv type", exec(`"argv":"ls"`), []string{"/tools/0/exec/argv an array of strings", "/tools/0/exec/argv name a program"}},
@@ -163,6 +163,30 @@ func TestWarnings(t *testing.T) {
 	f := parse(t, `{"name":"x","exec":{"argv":["surely-no-such-program"]}}`, `{"name":"y","exec":{"argv":["./neither"]}}`)
 	require.Len(t, f.Warnings(), 2)
 	require.Contains(t, f.Warnings()[0], "surely-no-such-program")
+
+	f = parse(t, `{"name":"x","exec":{"argv":["true"]},"outputSchema":{"type":"any"}}`)
+	require.Len(t, f.Definitions(), 1)
+	require.Len(t, f.Warnings(), 1)
+	require.Contains(t, f.Warnings()[0], `/tools/0/outputSchema/type: "any" is no type`)
+}
+
+func TestAllFlawsOfAllToolsAreSaidAtOnce(t *testing.T) {
+	t.Parallel()
+	const file = `{"tools":[
+		{"name":"x","exec":{"argv":["true"]},"inputSchema":{"properties":{"a":{"type":"any"},"b":{"required":true}}},"x-orchestration":{"mode":"quick"}},
+		{"builtin":"add","x-orchestration":{"max_concurrency":-1}},
+		{"name":"z z","http":{"url":"ftp://x"},"inputSchema":{"properties":null}}]}`
+	for range 20 {
+		_, err := Parse([]byte(file), t.TempDir())
+		var problems Problems
+		require.ErrorAs(t, err, &problems)
+		places := []string{}
+		for _, p := range problems {
+			places = append(places, p.Path)
+		}
+		require.Equal(t, []string{"/tools/0/x-orchestration/mode", "/tools/0/inputSchema/properties/a/type", "/tools/0/inputSchema/properties/b/required",
+			"/tools/1/x-orchestration/max_concurrency", "/tools/2/name", "/tools/2/inputSchema/properties", "/tools/2/http/url"}, places)
+	}
 }
 
 func FuzzParse(f *testing.F) {

@@ -62,7 +62,7 @@ var mutants = []mutant{
 	},
 	{
 		"newer-version", "a worker executes steps of a newer version",
-		"worker/deliver.go", "	if !wire.Known(d.Header) {", "	if false {", "./worker", "",
+		"worker/deliver.go", "	if !wire.KnownStep(d.Header) {", "	if false {", "./worker", "",
 	},
 	{
 		"skipped-dependency", "a step starts once one of its dependencies is over",
@@ -98,7 +98,7 @@ var mutants = []mutant{
 	},
 	{
 		"escape", "arguments of a dead letter are read as references",
-		"plan/escape.go", "	e.value(0)\n", "", "./plan", "Escape",
+		"plan/escape.go", "	e.value(0, 1)\n", "", "./plan", "Escape",
 	},
 	{
 		"duplicate-keys", "an output with a key twice counts as a success",
@@ -162,7 +162,7 @@ var mutants = []mutant{
 	},
 	{
 		"leased-purged", "leased steps are purged in one request, which makes the server forget others' leases",
-		"kv/purge.go", "	return s.takeOut(ctx, shard, tool, subjects.RunToolFilter(\"step\", r, generation, tool, shard))",
+		"kv/withdraw.go", "	return s.takeOut(ctx, shard, tool, subjects.RunToolFilter(\"step\", r, generation, tool, shard))",
 		"	return s.purge(ctx, subjects.StepsStream(shard), purgeRequest{Subject: subjects.RunToolFilter(\"step\", r, generation, tool, shard)})", "./kv", "",
 	},
 	{
@@ -175,6 +175,62 @@ var mutants = []mutant{
 	},
 	{
 		"newer-requests", "requests of a newer version are carried out",
-		"orchestrator/service.go", "			if wire.Known(m.Header) {", "			if true {", "./orchestrator", "Newer",
+		"orchestrator/service.go", "			if known(m) {", "			if true {", "./orchestrator", "Newer",
+	},
+	{
+		"stray-freezes", "a record below step. that is of no attempt makes the owner leave the run alone",
+		"orchestrator/run.go", "	case subjects.ClaimKind, subjects.StrayRecord:\n", "	case subjects.ClaimKind:\n", "./orchestrator", "TestNobodyFreezes",
+	},
+	{
+		"any-version-counts", "a record of a version above its run's is read all the same",
+		"orchestrator/records.go", "wire.AboveRun(e.Header, version); bad != nil", "wire.AboveRun(e.Header, version); bad == nil && false", "./orchestrator", "TestARecordThatNobody",
+	},
+	{
+		"stray-keeps-sweep-away", "records without effect postpone the sweep of their run",
+		"orchestrator/run.go", "		if r.plan != nil && !r.has(rec.Attempt) {\n			return", "		if r.plan != nil && !r.has(rec.Attempt) {\n			r.touched = l.clock.Now()\n			return", "./orchestrator", "TestRecordsWithoutEffect",
+	},
+	{
+		"orphan-of-the-future", "a record of a generation that is still to come is purged with every older plan of its id",
+		"orchestrator/orphans.go", "	case rec.Generation >= e.Seq || r != nil", "	case r != nil", "./orchestrator", "TestSimulatedWorlds",
+	},
+	{
+		"two-names", "a number with a leading zero names the same attempt",
+		"subjects/record.go", " || token[0] == '0' && len(token) > 1", "", "./subjects", "",
+	},
+	{
+		"cancelled-in-vain", "the cancel of a run that is left alone says that it was cancelled",
+		"orchestrator/service.go", "	case r.phase == foreign:\n		s.refuse(m, leftAlone(id))\n		return\n", "", "./orchestrator", "TestARunThatIsLeftAlone",
+	},
+	{
+		"leased-taken-back", "a step that its worker has is taken out of the queue when its run stops",
+		"kv/withdraw.go", "|| err == nil && e.Seq <= given {", "|| err == nil && given < 0*e.Seq {", "./kv", "TestOnlyWhatNoWorkerHas",
+	},
+	{
+		"ack-at-work", "a step that was decided without its handler is acknowledged while that is at work",
+		"worker/owing.go", "	if !x.owing.CompareAndSwap(handlerAt, ackOwed) {", "	if true {", "./orchestrator ./worker", "TestLimitsHoldWhen|TestAbandonedHandler",
+	},
+	{
+		"deaf-for-ever", "a deaf handler holds a place in its tool's limit for ever",
+		"worker/owing.go", "		if x.owing.CompareAndSwap(ackOwed, owesNothing) {\n			x.log()", "		if false {\n			x.log()", "./worker", "TestAbandonedHandler",
+	},
+	{
+		"last-item-fails", "a for_each step fails with its last failed item",
+		"machine/items.go", "			if worst == nil {\n				worst = itemFailure(x)", "			if worst == nil || s.failure == nil {\n				worst = itemFailure(x)", "./machine", "TestAListFails",
+	},
+	{
+		"retry-by-own-clock", "the next attempt is due by the clock of who reads the record",
+		"machine/apply.go", "instantOf(rec.Time.Add(delay))", "instantOf(now.Add(delay))", "./machine", "TestARetryIsDue",
+	},
+	{
+		"stop-asked-once", "a run's stop is asked for once",
+		"machine/deadlines.go", "	if r.expiring && !r.stopping {\n		out.Stop", "	if false {\n		out.Stop", "./machine", "TestAStopIsAsked",
+	},
+	{
+		"halted-goes-on", "an item of a for_each step that has failed is tried again",
+		"machine/apply.go", "	return !r.halting(i) && r.calls[i].state != expanding", "	return r.calls[i].state != expanding", "./machine", "TestItemsThatWere",
+	},
+	{
+		"expiry-asked-twice", "a stop is asked for although it stands",
+		"machine/deadlines.go", "	if r.expiring && !r.stopping {\n		out.Stop", "	if r.expiring {\n		out.Stop", "./machine", "TestAStopIsAsked",
 	},
 }

@@ -19,7 +19,7 @@ func TestEachTestHasItsOwnServer(t *testing.T) {
 
 func TestAClusterReplicates(t *testing.T) {
 	t.Parallel()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	servers := natstest.StartCluster(t, 3)
 	js, err := jetstream.New(natstest.Connect(t, servers[2]))

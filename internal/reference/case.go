@@ -75,8 +75,8 @@ func Forms() []string {
 	return []string{
 		"whole", "alternatives of references", "alternatives with scalar", "template bare", "template braced",
 		"object form", "object form as arguments", "escape even", "escape odd", "escape even braced", "escape odd braced",
-		"key escape", "key $$ref",
-		"no path", "path .key", "path .digits", "path [index]", "path [string]",
+		"key escape", "key $$ref", "key $$text", "verbatim", "$text as data", "foreign beside a right one",
+		"no path", "path .key", "path .digits", "path [index]", "path [string]", "path [*]",
 		"arguments absent", "arguments empty", "arguments object", "arguments string", "forward reference",
 		"depends_on", "optional", "on_missing error", "output_steps", "waves", "retry", "null option", "unknown field",
 		"echo", "text output", "JSON output", "empty output", "invalid output", "transient failure", "permanent failure",
@@ -99,7 +99,7 @@ type made struct {
 	items  int  // how many, where that is known; else -1
 }
 
-// Generate makes a plan that is valid. The same source gives the same case.
+// Generate makes a plan that is valid where its tools are there and declare no types. The same source gives the same case.
 func Generate(rng *rand.Rand, o Options) Case {
 	g := &generator{Rand: rng, c: Case{Contracts: map[string]Contract{}, Scripts: map[string]Script{}, Forms: map[string]int{}}}
 	most := o.Steps

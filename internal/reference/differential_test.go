@@ -4,7 +4,10 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"maps"
 	"math/rand"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -29,6 +32,9 @@ func requireSameArguments(t *testing.T, seed int64, doc string, p *plan.Plan, q 
 	got, gotErr := p.Arguments(step, r)
 	want, wantErr := q.Arguments(step, r)
 	code := requireSame(t, fmt.Sprintf("seed %d, step %d: %s", seed, step, doc), got, gotErr, want, wantErr)
+	if wantErr == nil && !q.Steps[step].ForEach {
+		requireSameNothing(t, doc, p, q, step, nil, r)
+	}
 	if q.Steps[step].ForEach {
 		requireSameItems(t, seed, doc, p, q, step, r)
 	}
@@ -66,7 +72,66 @@ func requireSameItems(t *testing.T, seed int64, doc string, p *plan.Plan, q *ref
 		arguments, err := resolver.ItemArguments(step, got[i], r)
 		wanted, wantedErr := q.ItemArguments(step, want[i], r)
 		requireSame(t, what, arguments, err, wanted, wantedErr)
+		if wantedErr == nil {
+			requireSameNothing(t, doc, p, q, step, want[i], r)
+		}
 	}
+}
+
+// requireSameNothing compares which references found nothing, and has each found again at its place in the plan.
+func requireSameNothing(t *testing.T, doc string, p *plan.Plan, q *reference.Plan, step int, item []byte, r results) {
+	t.Helper()
+	var got []string
+	for _, n := range p.NewResolver().Nothing(step, item, r) {
+		got = append(got, n.Reference)
+		if text, plainKeys := valueAt(t, []byte(doc), n.At); plainKeys {
+			require.Contains(t, text, n.Reference, "%s in %s", n.At, doc)
+		}
+		require.NotEmpty(t, n.Saw)
+	}
+	require.Equal(t, q.Nothing(step, item, r), got, "step %d of %s", step, doc)
+}
+
+// valueAt gives the text at a pointer, on into strings that hold JSON, its escapes undone; that of an object form is in it.
+// The pointer is one into what the tool is given: behind a key with an escape nothing is found.
+func valueAt(t *testing.T, doc []byte, pointer string) (found string, plainKeys bool) {
+	t.Helper()
+	read := func(text string) (v any) {
+		d := json.NewDecoder(strings.NewReader(text))
+		d.UseNumber()
+		require.NoError(t, d.Decode(&v), "%s", text)
+		return v
+	}
+	v := read(string(doc))
+	if pointer == "" {
+		if form, is := v.(map[string]any); is {
+			v = form["$ref"]
+		}
+		text, is := v.(string)
+		require.True(t, is, "%s", doc)
+		return text, true
+	}
+	token, rest, more := strings.Cut(pointer[1:], "/")
+	if more {
+		rest = "/" + rest
+	}
+	token = strings.NewReplacer("~1", "/", "~0", "~").Replace(token)
+	if text, is := v.(string); is {
+		v = read(text)
+	}
+	switch x := v.(type) {
+	case map[string]any:
+		if v = x[token]; v == nil {
+			return "", false
+		}
+	case []any:
+		i, err := strconv.Atoi(token)
+		require.NoError(t, err)
+		v = x[i]
+	}
+	raw, err := json.Marshal(v)
+	require.NoError(t, err)
+	return valueAt(t, raw, rest)
 }
 
 // accept reads a valid plan both ways.
@@ -88,6 +153,23 @@ func accept(t *testing.T, seed int64, doc string) (*plan.Plan, *reference.Plan) 
 	}
 	require.Equal(t, q.Outputs, p.Outputs)
 	return p, q
+}
+
+// open has tools that take any object and declare nothing of what they return.
+type open map[string]reference.Contract
+
+func (c open) Lookup(name string) (plan.Tool, bool) { _, ok := c[name]; return plan.Tool{}, ok }
+
+func (c open) Names() []string { return slices.Sorted(maps.Keys(c)) }
+
+// What a for_each step comes to is known without a declaration: no plan may refer to it in vain.
+func TestGeneratedPlansAreValidForTheirTools(t *testing.T) {
+	t.Parallel()
+	for seed := range int64(5000) {
+		c := reference.Generate(rand.New(rand.NewSource(seed)), reference.Options{ForEach: true, Stop: seed%2 == 0})
+		_, report := plan.Parse(c.Plan, open(c.Contracts))
+		require.Empty(t, report.Problems, "seed %d: %s", seed, c.Plan)
+	}
 }
 
 // Arguments of random plans, with the results that the plans really come to and with some of them missing.
@@ -159,18 +241,33 @@ func TestDoublingIsStopped(t *testing.T) {
 var crumbs = []string{
 	"$ref:", "$ref:a", "$ref:b", "${ref:", "${ref:a", "${ref:a}", "$$ref:a", "$", "{", "}", "a", "b", ".", ".x", ".0", ".01", "[0]", "[00]", "[", "]",
 	`["k e.y"]`, `["\u0078"]`, `["\ud800"]`, `"\ud800"`, `["`, `"]`, `"`, `\"`, `\`, "||", " || ", "|", " ", "\t", "\n", "\v", "1", "1.0", "null", `"none"`, `"n e"`, "true", "-", ",", ";",
-	":", "!", "?", ")", "'", "é", "\u00a0", "\u2028", "x", "@this", "*", "#", "é", ". ", "\x00", "\x7f", "<", "ref:", "{ref:a}",
+	":", "!", "?", ")", "'", "é", "\u00a0", "\u2028", "x", "@this", "*", "#", "é", ". ", "\x00", "\x7f", "<", "ref:", "{ref:a}", "[*]", "{{", "}}", "${", "[[", "]]", ">", "%", "#", "@", "$.", "steps.", "$REF ", "$Ref.", "5",
 }
 
 func randomText(rng *rand.Rand) string {
 	var b strings.Builder
-	if rng.Intn(2) == 0 {
+	switch rng.Intn(5) {
+	case 0, 1:
 		b.WriteString("$ref:a")
+	case 2:
+		return foreignText(rng)
 	}
 	for range rng.Intn(7) {
 		b.WriteString(crumbs[rng.Intn(len(crumbs))])
 	}
 	return b.String()
+}
+
+// foreignText is something like another language's reference.
+func foreignText(rng *rand.Rand) string {
+	of := func(from ...string) string { return from[rng.Intn(len(from))] }
+	open := of("{{", "${{", "${", "{", "[[", "<", "%", "$", "$.", "#", "@", "$steps.", "ref:", "Ref:", "$ref.", "$REF ", "$rEf:", "$ref:", "(")
+	shut := map[string]string{"{{": "}}", "${{": "}}", "${": "}", "{": "}", "[[": "]]", "<": ">", "%": "%", "$": "$"}[open]
+	if rng.Intn(4) == 0 {
+		shut = of("", "}", "}}", "$", "x")
+	}
+	inner := of("", "", "steps.", "$ref:", "steps.steps.") + of("a", "b", "c", "z", "5") + of("", ".x", "[0]", "[*].x", ".0", `["k e.y"]`, "..", " x", "||")
+	return of("", "", " ", "\n", "see ") + open + of("", "", " ") + inner + of("", "", "\t") + shut + of("", "", " ", ".")
 }
 
 // requireSameVerdict gives one text to both as a value, a key and an object form, and compares what they say, and what

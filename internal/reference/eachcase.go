@@ -3,6 +3,7 @@ package reference
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -11,7 +12,7 @@ func EachForms() []string {
 	return []string{
 		"for_each reference", "for_each object form", "for_each alternatives", "for_each array", "for_each empty", "for_each as",
 		"item whole", "item template", "item path", "item object form", "item arguments",
-		"entries whole", "entry", "entry data", "entry other", "item failure",
+		"entries whole", "entry", "entry data", "entry other", "entries projected", "item failure",
 	}
 }
 
@@ -27,7 +28,7 @@ func (g *generator) forEach(last *made, targets []made) []string {
 	all := []string{`"for_each":` + g.object(fields)}
 	var parts []string
 	for _, i := range g.Perm(len(trickyKeys))[:g.Intn(4)] {
-		if key := trickyKeys[i]; !strings.HasPrefix(key, "$ref") {
+		if key := trickyKeys[i]; !strings.HasPrefix(key, "$") {
 			parts = append(parts, g.space()+g.spell(key)+":"+g.itemArgument(as, targets))
 		}
 	}
@@ -58,7 +59,7 @@ func (g *generator) list(last *made, targets []made) string {
 	}
 	target := pick(g.Rand, arrays)
 	if g.Intn(12) == 0 {
-		target = g.ref(targets) // an array or not
+		target = g.refTo("array", targets) // or to something else that nobody knows beforehand
 	}
 	switch g.Intn(4) {
 	case 0:
@@ -134,6 +135,10 @@ func (g *generator) entry(target made) (string, *value) {
 		return target.id, nil
 	}
 	text := target.id + g.index(g.Intn(max(target.items, 1)+g.Intn(2)))
+	if g.Intn(3) == 0 {
+		g.c.Forms["entries projected"]++
+		text = target.id + "[*]"
+	}
 	switch g.Intn(4) {
 	case 0:
 		g.c.Forms["entry"]++
@@ -144,6 +149,32 @@ func (g *generator) entry(target made) (string, *value) {
 	}
 	g.c.Forms["entry data"]++
 	return text + pick(g.Rand, []string{".data", `["data"]`}), target.result
+}
+
+// refTo writes a reference that may lead to a value of a kind; empty for any. A plan is refused where none can, and what a
+// for_each step comes to is known. What tools return is declared nowhere, so it may be anything.
+func (g *generator) refTo(kind string, targets []made) string {
+	for {
+		text := g.ref(targets)
+		r, _, _ := cutRef(text)
+		i := slices.IndexFunc(targets, func(m made) bool { return m.id == r.id })
+		if known := kindOfEntries(r.path); kind == "" || !targets[i].each || known == "" || known == kind {
+			return text
+		}
+	}
+}
+
+// kindOfEntries gives the type of what a path leads to in the list of a for_each step; empty where that isn't known.
+func kindOfEntries(path []segment) string {
+	switch {
+	case len(path) == 0 || path[0].form == '*':
+		return "array"
+	case len(path) == 1:
+		return "object"
+	case path[1].text == "index" || path[1].text == "status":
+		return "scalar"
+	}
+	return ""
 }
 
 // itemScripts makes up what the tool does with the items of the step made last. Their outputs are valid.

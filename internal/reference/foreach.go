@@ -63,10 +63,10 @@ func (r ref) intoEntries() bool {
 	if len(r.path) == 0 {
 		return true
 	}
-	if r.path[0].form == '"' || !indexRE.MatchString(r.path[0].text) {
+	if r.path[0].form != '*' && (r.path[0].form == '"' || !indexRE.MatchString(r.path[0].text)) {
 		return false
 	}
-	return len(r.path) == 1 || r.path[1].form != '[' && slices.Contains([]string{"index", "status", "data", "error"}, r.path[1].text)
+	return len(r.path) == 1 || r.path[1].form != '[' && r.path[1].form != '*' && slices.Contains([]string{"index", "status", "data", "error"}, r.path[1].text)
 }
 
 // Items gives the items of a for_each step's list.

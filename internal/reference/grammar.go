@@ -14,7 +14,8 @@ const (
 	indexPattern   = `\[(?:0|[1-9][0-9]*)\]`
 	stringPattern  = `"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9A-Fa-f]{4}))*"`
 	quotedPattern  = `\[` + stringPattern + `\]`
-	segmentPattern = dotPattern + `|` + indexPattern + `|` + quotedPattern
+	everyPattern   = `\[\*\]`
+	segmentPattern = dotPattern + `|` + indexPattern + `|` + quotedPattern + `|` + everyPattern
 	refPattern     = `^(` + idPattern + `)((?:` + segmentPattern + `)*)`
 )
 
@@ -31,12 +32,13 @@ var errRef = errors.New("invalid_ref")
 // ref is a reference: a step and the way into its result.
 type ref struct {
 	id   string
+	text string // as written
 	path []segment
 }
 
-// segment is one part of a path: .text, [text] or ["text"].
+// segment is one part of a path: .text, [text], ["text"] or [*].
 type segment struct {
-	form byte // '.', '[' or '"'
+	form byte // '.', '[', '"' or '*'
 	text string
 }
 
@@ -46,7 +48,7 @@ func cutRef(s string) (r ref, rest string, ok bool) {
 	if m == nil {
 		return ref{}, s, false
 	}
-	r.id = m[1]
+	r.id, r.text = m[1], m[0]
 	for _, part := range segmentRE.FindAllString(m[2], -1) {
 		seg := segment{form: part[0], text: strings.Trim(part, ".[]")}
 		if seg.form == '[' && part[1] == '"' {
@@ -55,6 +57,9 @@ func cutRef(s string) (r ref, rest string, ok bool) {
 			if loneSurrogate(quoted) || json.Unmarshal(quoted, &seg.text) != nil {
 				return ref{}, s, false
 			}
+		}
+		if part == "[*]" {
+			seg.form = '*'
 		}
 		r.path = append(r.path, seg)
 	}

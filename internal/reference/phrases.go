@@ -22,7 +22,7 @@ func (g *generator) arguments(targets []made) []string {
 	text := ""
 	if len(targets) > 0 && n < 2 {
 		g.c.Forms["object form as arguments"]++
-		text = g.objectForm(targets)
+		text = g.objectForm("object", targets)
 	} else {
 		text = g.argumentObject(3, targets)
 	}
@@ -42,6 +42,9 @@ func (g *generator) argumentObject(depth int, targets []made) string {
 		case key == "$ref":
 			g.c.Forms["key $$ref"]++
 			key = "$$ref"
+		case key == "$text":
+			g.c.Forms["key $$text"]++
+			key = "$$text"
 		case strings.HasPrefix(key, "$ref:"):
 			g.c.Forms["key escape"]++
 			key = "$" + key + pick(g.Rand, []string{"", "$$$${ref:", " $$ref:"})
@@ -65,12 +68,30 @@ func (g *generator) argument(depth int, targets []made) string {
 		return "[" + strings.Join(parts, ",") + "]"
 	case n == 4:
 		return pick(g.Rand, []string{"null", "true", "false", pick(g.Rand, trickyNumbers)})
+	case n == 5 && g.Intn(3) == 0:
+		return g.verbatim(targets)
 	case n == 5:
 		return g.spell(pick(g.Rand, plainTexts))
 	case n == 6 || len(targets) == 0:
 		return g.spell(g.escaped())
 	}
 	return g.reference(targets)
+}
+
+// verbatim writes a text that stands for itself, or an object that only looks like one.
+func (g *generator) verbatim(targets []made) string {
+	text := g.spell(pick(g.Rand, append(foreignTexts("a"), "$ref:nope", "${ref:", "$$ref:a")))
+	if g.Intn(4) == 0 {
+		g.c.Forms["$text as data"]++
+		return `{"$text":` + pick(g.Rand, []string{"{}", `{"$search":"coffee"}`, "null", `["$text"]`, `"t","more":1`}) + "}"
+	}
+	if g.Intn(4) == 0 && len(targets) > 0 {
+		g.c.Forms["foreign beside a right one"]++
+		id := pick(g.Rand, targets).id
+		return "[" + g.spell("$ref:"+id) + "," + g.spell(pick(g.Rand, foreignTexts(id))) + "]"
+	}
+	g.c.Forms["verbatim"]++
+	return "{" + g.space() + g.spell("$text") + g.space() + ":" + text + g.space() + "}"
 }
 
 // escaped is text that would be a reference if it weren't for the dollars before it.
@@ -91,16 +112,16 @@ func (g *generator) reference(targets []made) string {
 		g.c.Forms["whole"]++
 		return g.spell("$ref:" + g.ref(targets))
 	case 2:
-		return g.objectForm(targets)
+		return g.objectForm("", targets)
 	case 3, 4:
 		return g.spell(g.alternatives(targets))
 	}
 	return g.spell(g.template(targets))
 }
 
-func (g *generator) objectForm(targets []made) string {
+func (g *generator) objectForm(kind string, targets []made) string {
 	g.c.Forms["object form"]++
-	return "{" + g.space() + g.spell("$ref") + g.space() + ":" + g.space() + g.spell(g.ref(targets)) + g.space() + "}"
+	return "{" + g.space() + g.spell("$ref") + g.space() + ":" + g.space() + g.spell(g.refTo(kind, targets)) + g.space() + "}"
 }
 
 // alternatives writes references with || between them, and perhaps a scalar at the end.
@@ -168,7 +189,10 @@ func (g *generator) ref(targets []made) string {
 		switch {
 		case at != nil && len(at.members) > 0 && g.Intn(8) > 0:
 			i := g.Intn(len(at.members))
-			if at.kind == '[' {
+			if at.kind == '[' && g.Intn(3) == 0 {
+				g.c.Forms["path [*]"]++
+				text += "[*]"
+			} else if at.kind == '[' {
 				text += g.index(i)
 			} else {
 				text += g.key(at.members[i].key)

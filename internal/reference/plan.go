@@ -130,7 +130,7 @@ func parseArguments(v *value) (*value, error) {
 		}
 		v = inner
 	}
-	if v.kind != '{' {
+	if v.kind != '{' || verbatim(v) != nil {
 		return nil, fmt.Errorf("arguments are an object")
 	}
 	return v, nil
@@ -138,6 +138,9 @@ func parseArguments(v *value) (*value, error) {
 
 // link finds the steps that a step depends on.
 func (p *Plan) link(i int, v *value) error {
+	if err := p.noForeign(i); err != nil {
+		return err
+	}
 	refs, err := references(p.Steps[i].arguments)
 	if err != nil {
 		return err
@@ -175,6 +178,9 @@ func (p *Plan) link(i int, v *value) error {
 func references(v *value) ([]ref, error) {
 	if v.kind == '"' {
 		return referencesOfText(v.text)
+	}
+	if verbatim(v) != nil {
+		return nil, nil
 	}
 	if target, is, err := objectForm(v); is {
 		return []ref{target}, err
@@ -222,7 +228,7 @@ func objectForm(v *value) (target ref, is bool, err error) {
 	return target, true, err
 }
 
-var escapedKeyRE = regexp.MustCompile(`^\$(\$+ref)$`)
+var escapedKeyRE = regexp.MustCompile(`^\$(\$+(?:ref|text))$`)
 
 // keyText gives the key that a key in the arguments stands for.
 func keyText(key string) (string, error) {

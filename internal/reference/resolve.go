@@ -3,7 +3,9 @@ package reference
 import (
 	"bytes"
 	"regexp"
+	"slices"
 	"strconv"
+	"strings"
 )
 
 // maxArguments is the most bytes that resolved arguments may have: 64 MiB.
@@ -15,6 +17,14 @@ var indexRE = regexp.MustCompile(`^(?:0|[1-9][0-9]*)$`)
 // and false where it is missing. What is no reference keeps the bytes of the plan, down to the space between them.
 func (p *Plan) Arguments(step int, result func(dep int) ([]byte, bool)) ([]byte, *Err) {
 	return p.arguments(step, nil, result)
+}
+
+// Nothing gives the references in a step's arguments that find nothing, as written and in their order; item is nil for a
+// step without for_each.
+func (p *Plan) Nothing(step int, item []byte, result func(dep int) ([]byte, bool)) []string {
+	r := resolver{plan: p, result: result, as: p.Steps[step].As, item: item}
+	r.resolve(p.Steps[step].arguments)
+	return r.lost
 }
 
 func (p *Plan) arguments(step int, item []byte, result func(dep int) ([]byte, bool)) ([]byte, *Err) {
@@ -33,9 +43,10 @@ func (p *Plan) arguments(step int, item []byte, result func(dep int) ([]byte, bo
 type resolver struct {
 	plan   *Plan
 	result func(dep int) ([]byte, bool)
-	as     string // what the item is called; empty where there is none
-	item   []byte // nil where it is missing
-	size   int    // of all that was put in the place of references so far
+	as     string   // what the item is called; empty where there is none
+	item   []byte   // nil where it is missing
+	lost   []string // references in whose place null stands, as written
+	size   int      // of all that was put in the place of references so far
 	err    *Err
 }
 
@@ -62,6 +73,9 @@ func (r *resolver) resolve(v *value) []byte {
 	case '"':
 		return r.resolveText(v)
 	case '[', '{':
+		if text := verbatim(v); text != nil {
+			return text.raw
+		}
 		if target, is, _ := objectForm(v); is {
 			return r.limited(r.replace(target))
 		}
@@ -113,7 +127,7 @@ func (r *resolver) resolveText(v *value) []byte {
 
 // replace gives what a lone reference stands for.
 func (r *resolver) replace(target ref) []byte {
-	switch v, found := r.follow(target); found {
+	switch v, found := r.follow(target, false); found {
 	case present:
 		return v.raw
 	case absent:
@@ -127,7 +141,7 @@ func (r *resolver) replace(target ref) []byte {
 // A scalar is always there: a null at the end is no missing value.
 func (r *resolver) choose(p phrase) []byte {
 	for _, target := range p.refs {
-		if v, found := r.follow(target); found == present && v.kind != 'n' {
+		if v, found := r.follow(target, true); found == present && v.kind != 'n' {
 			return v.raw
 		}
 	}
@@ -156,7 +170,7 @@ func (r *resolver) fill(p phrase) []byte {
 func (r *resolver) fillPiece(part piece) []byte {
 	quoted := encode(part.text)
 	if part.ref != nil {
-		if v, found := r.follow(*part.ref); found == present && v.kind == '"' {
+		if v, found := r.follow(*part.ref, false); found == present && v.kind == '"' {
 			quoted = v.raw
 		} else {
 			quoted = encode(string(r.replace(*part.ref)))
@@ -169,6 +183,7 @@ func (r *resolver) missing(target ref) []byte {
 	if r.plan.MissingError {
 		return r.fail(codeUnresolvedRef, "a reference to step "+target.id+" found nothing")
 	}
+	r.lost = append(r.lost, target.text)
 	return []byte("null")
 }
 
@@ -177,11 +192,11 @@ type finding int
 const (
 	present finding = iota
 	absent
-	intoScalar // the path goes on where a string, a number or a boolean is
+	intoScalar // the path goes on where a string, a number or a boolean is, or with [*] where an object is
 )
 
-// follow goes to the value that a reference names.
-func (r *resolver) follow(target ref) (*value, finding) {
+// follow goes to the value that a reference names. among is whether it has alternatives.
+func (r *resolver) follow(target ref, among bool) (*value, finding) {
 	raw, ok := r.item, r.item != nil
 	if r.as == "" || target.id != r.as {
 		raw, ok = r.result(r.plan.index(target.id))
@@ -194,23 +209,55 @@ func (r *resolver) follow(target ref) (*value, finding) {
 		r.fail(codeToolTerminal, err.Error())
 		return nil, absent
 	}
-	for _, s := range target.path {
-		switch v.kind {
-		case '{':
-			if v = v.key(s); v == nil {
-				return nil, absent
-			}
-		case '[':
-			if v = v.item(s); v == nil {
-				return nil, absent
-			}
-		case 'n':
+	found, f := v.follow(target.path, among)
+	if f != present {
+		return nil, f
+	}
+	if !slices.ContainsFunc(target.path, func(s segment) bool { return s.form == '*' }) {
+		return found[0], present
+	}
+	var list []string
+	for _, v := range found {
+		list = append(list, string(v.raw))
+	}
+	return &value{kind: '[', raw: []byte("[" + strings.Join(list, ",") + "]")}, present
+}
+
+// follow goes along a path: to one value, or behind a [*] to any number of them.
+func (v *value) follow(path []segment, among bool) ([]*value, finding) {
+	for i, s := range path {
+		if s.form == '*' && v.kind == '[' {
+			return v.every(path[i+1:], among)
+		}
+		switch {
+		case v.kind == 'n':
 			return nil, absent
+		case v.kind == '{' && s.form != '*':
+			v = v.key(s)
+		case v.kind == '[':
+			v = v.item(s)
 		default:
 			return nil, intoScalar
 		}
+		if v == nil {
+			return nil, absent
+		}
 	}
-	return v, present
+	return []*value{v}, present
+}
+
+// every goes along a path from each item. What is missing is left out. So is, among alternatives, what goes into a scalar,
+// since there it counts as missing.
+func (v *value) every(path []segment, among bool) ([]*value, finding) {
+	var all []*value
+	for _, m := range v.members {
+		found, f := m.value.follow(path, among)
+		if f == intoScalar && !among {
+			return nil, f
+		}
+		all = append(all, found...)
+	}
+	return all, present
 }
 
 // key is what a segment names in an object: [n] is for arrays only.

@@ -10,7 +10,7 @@ import (
 var (
 	trickyKeys = []string{
 		"x", "temp", "id", "0", "1", "01", "10", "-", "a-b", "_", "a.b", "k e.y", "", "ключ", `q"uote`, `back\slash`, "#", "*",
-		"@this", "a|b", "😀", "line\nbreak", "]", "[0]", "$ref", "$ref:x", "null", "\u2028", "<&>", "\x01",
+		"@this", "a|b", "😀", "line\nbreak", "]", "[0]", "$ref", "$text", "$ref:x", "null", "\u2028", "<&>", "\x01",
 	}
 	trickyNumbers = []string{
 		"0", "-0", "1.0", "1.50", "42", "-7", "12345678901234567890", "1e400", "-1E+5", "5e-324", "0.1", "1e0", "-0.0",
@@ -21,10 +21,19 @@ var (
 	}
 	// plainTexts hold no reference and no escape: they must come through as they are.
 	plainTexts = []string{
-		"", " ", "costs $5", "$refund", "$ ref:a", "ref:a", "{ref:a}", "${x}", "$", "$$", "$ref", "$Ref:a", "$re", "a$", "||", "$ref ",
+		"", " ", "costs $5", "$refund", "$ ref:a", "a ref:a", "{ref:a}", "${x}", "$", "$$", "see $ref", "$Ref:b", "$re", "a$", "||", "{{a b}}",
 		"$(ref:a)", "$ {ref:a}", "{\"$ref\":1}", "\u2028 \x7f\b", "<&>", "日本 😀", "\\$", "\"$\"",
 	}
 )
+
+// foreignTexts are another language's references to a step.
+func foreignTexts(id string) []string {
+	return []string{
+		"{{" + id + "}}", "${{ " + id + ".x }}", "${" + id + "[0]}", "{steps." + id + "}", "[[" + id + "[*]]]", "<" + id + ".x>", "%" + id + ".x%",
+		"$" + id + ".x$", " $" + id + ".x ", "$." + id + ".x", "#" + id + ".x", "@" + id + `["x"]`, "$steps." + id + ".x", "ref:" + id + ".x", "$ref." + id + ".x",
+		"$REF " + id + ".x", "$Ref: " + id + ".x",
+	}
+}
 
 // space is what may stand between the parts of JSON: mostly nothing.
 func (g *generator) space() string {

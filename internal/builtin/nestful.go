@@ -9,7 +9,7 @@ import (
 	"github.com/stepjet/stepjet/fault"
 )
 
-// operation is one arithmetic tool: what it says of itself, and how it computes.
+// operation is one tool of the NESTFUL data set: what it says of itself, and how it computes.
 type operation struct {
 	name, description string
 	args              []string // what each argument means, in order: arg_0, arg_1
@@ -37,15 +37,15 @@ var operations = []operation{
 	{"volume_cylinder", "Returns the volume of a cylinder: pi * r**2 * h.", []string{"radius r", "height h"}, volumeCylinder},
 }
 
-func arithmeticTools() []Tool {
+func nestfulTools() []Tool {
 	tools := make([]Tool, 0, len(operations))
 	for _, op := range operations {
-		tools = append(tools, define("arithmetic", op.name, op.description, op.schema(), numberResult, op.run))
+		tools = append(tools, define("nestful", op.name, op.description, op.schema(), numberResult, op.run))
 	}
 	return tools
 }
 
-const numberResult = `{"type":"object","properties":{"result":{"type":"number"}},"required":["result"]}`
+const numberResult = `{"type":"object","properties":{"result":{"type":"number"}},"required":["result"],"additionalProperties":false}`
 
 func (op operation) schema() string {
 	var properties, names []string

@@ -14,9 +14,19 @@ import (
 	"github.com/stepjet/stepjet/fault"
 )
 
-// calc runs an arithmetic tool on literals and gives the literal that comes out.
+// nestfulTool gives a tool of the data set; several bear the name of one with other arguments.
+func nestfulTool(name string) (Tool, bool) {
+	for _, t := range Group("nestful") {
+		if t.Definition.Name == name {
+			return t, true
+		}
+	}
+	return Tool{}, false
+}
+
+// calc runs a tool of the data set on literals and gives the literal that comes out.
 func calc(name string, args ...string) (string, error) {
-	tool, _ := Lookup(name)
+	tool, _ := nestfulTool(name)
 	var b strings.Builder
 	for i, a := range args {
 		if i > 0 {
@@ -101,7 +111,7 @@ func TestWrongArithmeticArguments(t *testing.T) {
 		_, err := calc("add", args...)
 		require.Equal(t, fault.InvalidArguments, fault.CodeOf(err), "%v", args)
 	}
-	tool, _ := Lookup("add")
+	tool, _ := nestfulTool("add")
 	_, err := tool.Run(context.Background(), Call{Args: []byte(`[]`)})
 	require.Equal(t, fault.InvalidArguments, fault.CodeOf(err))
 }

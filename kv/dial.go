@@ -1,0 +1,92 @@
+package kv
+
+import (
+	"context"
+	"net"
+	"sync"
+
+	"github.com/nats-io/nats.go"
+)
+
+// latest is the connection that was last made for one nats.Conn, which has one at a time. While it reconnects, nats.go drops a
+// connection over which the server's greeting or its word on the credentials did not come, and does not close it. The
+// system's own are closed when their memory is collected; an outbox has a goroutine that keeps it. So whoever makes the next
+// closes the one before.
+type latest struct {
+	mu   sync.Mutex
+	last *outbox
+}
+
+func (l *latest) next(c net.Conn) net.Conn {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.drop()
+	l.last = newOutbox(c)
+	return l.last
+}
+
+// dropLast closes the connection before, which is given up by the time that another is asked for.
+func (l *latest) dropLast() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.drop()
+}
+
+func (l *latest) drop() {
+	if l.last != nil {
+		l.last.abandon()
+		l.last = nil
+	}
+}
+
+// dialing makes the connections of one nats.Conn, through the dialer that the settings brought, if they did.
+func dialing(ctx context.Context) nats.Option {
+	return func(o *nats.Options) error {
+		o.CustomDialer = &dialer{ctx: ctx, inner: o.CustomDialer}
+		return nil
+	}
+}
+
+// dialer lets the first connection end with the caller's context. Later ones, which reconnect, outlive it.
+type dialer struct {
+	latest
+	ctx   context.Context
+	inner nats.CustomDialer // of a context of the nats command; nil: the system's
+}
+
+// Dial is called by nats.go for each connection.
+func (d *dialer) Dial(network, address string) (net.Conn, error) {
+	d.dropLast() // first: its descriptor may be the one that is needed
+	c, err := d.dial(network, address)
+	if err != nil {
+		return nil, err
+	}
+	return d.next(c), nil
+}
+
+func (d *dialer) dial(network, address string) (net.Conn, error) {
+	if d.inner != nil {
+		return d.inner.Dial(network, address)
+	}
+	nd, ctx := net.Dialer{Timeout: dialTimeout}, d.ctx
+	if ctx.Err() != nil {
+		ctx = context.WithoutCancel(ctx)
+	}
+	return nd.DialContext(ctx, network, address)
+}
+
+// inside gives connections to an embedded server.
+type inside struct {
+	latest
+	server nats.InProcessConnProvider
+}
+
+// InProcessConn is called by nats.go for each connection.
+func (i *inside) InProcessConn() (net.Conn, error) {
+	i.dropLast()
+	c, err := i.server.InProcessConn()
+	if err != nil {
+		return nil, err
+	}
+	return i.next(c), nil
+}

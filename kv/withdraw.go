@@ -1,0 +1,209 @@
+package kv
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/subjects"
+)
+
+// What is decided without its worker is taken out of its queue, so that nobody executes it. That is done only to what no worker
+// has been given: a message that is leased stays, for with it the server would give its slot to the next step while the handler
+// is still at work. Its worker hears of the cancel and acknowledges it when the handler has returned. Where the worker is
+// dead the lease runs out, and whoever gets the message next finds its attempt decided.
+
+// PurgeSteps removes what one generation of a run has waiting for one tool, dispatched or scheduled, and leaves what is leased.
+// Errors as those of PurgeRun.
+func (s *Store) PurgeSteps(ctx context.Context, r subjects.Run, generation uint64, tool string, shard int) error {
+	// In this order: a schedule may fire in between. Nothing that is scheduled can be leased.
+	p := purgeRequest{Subject: subjects.RunToolFilter("sched", r, generation, tool, shard)}
+	if err := s.purge(ctx, subjects.StepsStream(shard), p); err != nil {
+		return err
+	}
+	return s.takeOut(ctx, shard, tool, subjects.RunToolFilter("step", r, generation, tool, shard))
+}
+
+// PurgeAttempt removes one attempt, dispatched or scheduled, unless it is leased. Errors as those of PurgeRun.
+func (s *Store) PurgeAttempt(ctx context.Context, a subjects.Attempt, shard int) error {
+	if err := s.purge(ctx, subjects.StepsStream(shard), purgeRequest{Subject: subjects.Scheduled(a, shard)}); err != nil {
+		return err
+	}
+	return s.takeOut(ctx, shard, a.Tool, subjects.Step(a, shard))
+}
+
+const (
+	// removers are how many messages are removed at a time.
+	removers = 16
+	// pauseFor is how long a tool's consumer hands nothing out while messages are taken from under it, where nobody lets it go on
+	// before: a process that dies holds the tool up for so long.
+	pauseFor = time.Second
+	// pauseUse is how much of that is used, from before it was asked for.
+	pauseUse = 700 * time.Millisecond
+)
+
+// takeOut removes the messages of a tool that a filter matches and that no worker has been given, one by one.
+func (s *Store) takeOut(ctx context.Context, shard int, tool, filter string) error {
+	info, err := s.streamInfo(ctx, subjects.StepsStream(shard), filter)
+	if err != nil || len(info.State.Subjects) == 0 {
+		return err
+	}
+	all := slices.Collect(maps.Keys(info.State.Subjects))
+	for len(all) > 0 {
+		if all, err = s.takeSome(ctx, shard, tool, all); err != nil {
+			return err
+		}
+	}
+	s.nudge(tool, shard)
+	return nil
+}
+
+// takeSome removes as many as may be while the tool's consumer is paused, and gives the others. The consumer hands its messages out
+// in the order of the stream: so what lies above the last that it has delivered was never given to anybody.
+func (s *Store) takeSome(ctx context.Context, shard int, tool string, all []string) (left []string, err error) {
+	if lag, err := s.Lag(ctx, tool, shard); err == nil { // most often everything is leased, and nobody has to wait
+		if all, err = s.above(ctx, all, lag.Given); err != nil || len(all) == 0 {
+			return nil, err
+		}
+	}
+	until := time.Now().Add(pauseUse)
+	given, resume, err := s.pauseTool(ctx, tool, shard)
+	if fault.CodeOf(err) == fault.NotFound {
+		given, resume, err = 0, func() {}, nil // there is nobody to give them to
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer resume()
+	var group errgroup.Group
+	group.SetLimit(removers)
+	var mu sync.Mutex
+	for _, subject := range all {
+		group.Go(func() error {
+			if time.Now().After(until) {
+				mu.Lock()
+				defer mu.Unlock()
+				left = append(left, subject)
+				return nil
+			}
+			return s.removeAbove(ctx, subjects.StepsStream(shard), subject, given)
+		})
+	}
+	return left, group.Wait()
+}
+
+// above gives those of some subjects whose last message lies above a sequence.
+func (s *Store) above(ctx context.Context, all []string, given uint64) ([]string, error) {
+	is := make([]atomic.Bool, len(all))
+	var group errgroup.Group
+	group.SetLimit(removers)
+	for i, subject := range all {
+		group.Go(func() error {
+			e, err := s.Read(ctx, subject)
+			if fault.CodeOf(err) == fault.NotFound {
+				return nil // acknowledged meanwhile
+			}
+			is[i].Store(err == nil && e.Seq > given)
+			return err
+		})
+	}
+	err := group.Wait()
+	var waiting []string
+	for i := range is {
+		if is[i].Load() {
+			waiting = append(waiting, all[i])
+		}
+	}
+	return waiting, err
+}
+
+// pauseTool lets a tool's consumer hand nothing out for a moment, and gives the sequence up to which it has. The time is the
+// server's, which this machine's clock need not agree with. Several may pause a tool at once: whoever did so last lets it
+// go on. Errors: NotFound where the tool has no consumer, and those of Read.
+func (s *Store) pauseTool(ctx context.Context, tool string, shard int) (given uint64, resume func(), err error) {
+	stream, durable := subjects.StepsStream(shard), subjects.Durable(tool)
+	info, err := s.consumer(ctx, tool, shard)
+	if err != nil {
+		return 0, nil, err
+	}
+	until := info.TimeStamp.Add(pauseFor)
+	if _, err := s.js.PauseConsumer(ctx, stream, durable, until); err != nil {
+		// A server that can't, or permissions of before: what is handed out in this moment may be taken back from its worker.
+		return info.Delivered.Stream, func() {}, ctx.Err()
+	}
+	last := info.Delivered.Stream
+	for { // in a cluster it is paused a moment after that was promised, and what is on its way then comes a moment later
+		if info, err = s.consumer(ctx, tool, shard); err != nil {
+			return 0, nil, err
+		}
+		if given = info.Delivered.Stream; given == last && info.Paused {
+			break
+		}
+		if !info.Paused && info.TimeStamp.After(until) {
+			return 0, nil, fault.New(fault.NotReady, "the consumer of %s was paused too late", tool)
+		}
+		last = given
+	}
+	return given, func() {
+		if now, err := s.consumer(ctx, tool, shard); err == nil && now.Config.PauseUntil != nil && now.Config.PauseUntil.Equal(until) {
+			_, _ = s.js.ResumeConsumer(ctx, stream, durable) // lost, the pause ends by itself
+		}
+	}, nil
+}
+
+// removeAbove removes the messages on a subject that lie above a sequence, the last one first.
+func (s *Store) removeAbove(ctx context.Context, stream, subject string, given uint64) error {
+	for {
+		e, err := s.Read(ctx, subject)
+		if fault.CodeOf(err) == fault.NotFound || err == nil && e.Seq <= given {
+			return nil
+		}
+		if err == nil {
+			err = s.tell(ctx, apiPrefix+"STREAM.MSG.DELETE."+stream, deleteRequest{e.Seq, true})
+		}
+		if err != nil && apiCode(err) != codeSequenceNotFound { // else it was acknowledged meanwhile
+			return err
+		}
+	}
+}
+
+// dropAttempt removes an attempt that no worker will ever be given, wherever it lies.
+func (s *Store) dropAttempt(ctx context.Context, a subjects.Attempt, shard int) error {
+	if err := s.removeAbove(ctx, subjects.StepsStream(shard), subjects.Step(a, shard), 0); err != nil {
+		return err
+	}
+	return s.purge(ctx, subjects.StepsStream(shard), purgeRequest{Subject: subjects.Scheduled(a, shard)})
+}
+
+// deleteRequest is JetStream's own: it removes one message.
+type deleteRequest struct {
+	Seq     uint64 `json:"seq"`
+	NoErase bool   `json:"no_erase"`
+}
+
+// nudge makes a tool's consumer look for something to deliver. The request has run out before it can be met, and nobody
+// listens for its answer, so it takes nothing.
+func (s *Store) nudge(tool string, shard int) {
+	next := apiPrefix + "CONSUMER.MSG.NEXT." + subjects.StepsStream(shard) + "." + subjects.Durable(tool)
+	_ = s.nc.PublishRequest(next, nats.NewInbox(), []byte(`{"batch":1,"expires":1}`)) // lost, it costs some seconds
+}
+
+// consumer gives the state of a tool's durable consumer. Errors: NotFound where it or its stream is gone, and those of Read.
+func (s *Store) consumer(ctx context.Context, tool string, shard int) (*jetstream.ConsumerInfo, error) {
+	info, err := patiently(ctx, func(ctx context.Context) (*jetstream.ConsumerInfo, error) {
+		c, err := s.js.Consumer(ctx, subjects.StepsStream(shard), subjects.Durable(tool))
+		if err != nil {
+			return nil, err
+		}
+		return c.CachedInfo(), nil
+	})
+	return info, s.noConsumer(ctx, tool, err)
+}

@@ -1,0 +1,127 @@
+package orchestrator
+
+import "github.com/stepjet/stepjet/machine"
+
+// A window counts calls. What calls cost the server, its disk and the workers' memory is their bytes, so those that are
+// out are counted too, over all tools: of each run, and of each tenant. Where a bound is reached, only a call of few bytes
+// goes still; the others wait in their lines until something of theirs is decided.
+
+// bounds are for the arguments that are out, in bytes. A call goes while less than a bound is out, so that one which is
+// larger than the bound itself goes too, and what is out together may be more by one call.
+type bounds struct{ run, tenant, light int64 }
+
+// shipped are the bounds of a real orchestrator. 16 MiB of a run keep a round trip of a server that writes 100 MB/s under a
+// fifth of a second, and are 64 calls of the largest arguments that travel in a message. 64 MiB of a tenant are half of the
+// memory that large values may take (largeRoom), so no tenant takes all of it. Calls of a KiB wait for no bytes: 10,000 of
+// them are less than one run's bound.
+var shipped = bounds{run: 16 << 20, tenant: 64 << 20, light: 1 << 10}
+
+// burden is the bytes that a run, or a tenant, has out.
+type burden struct {
+	of      string // whose, for people
+	bytes   int64
+	most    int64
+	waiting fifo[*line] // refused for bytes; there are some only while the bound is reached
+	lines   int         // that refer to it
+}
+
+func (b *burden) full() bool { return b != nil && b.bytes >= b.most }
+
+// overfull gives the burden whose bound is reached, that of the run before that of the tenant; nil: none is.
+func (x *line) overfull() *burden {
+	switch {
+	case x.ofRun.full():
+		return x.ofRun
+	case x.ofTenant.full():
+		return x.ofTenant
+	}
+	return nil
+}
+
+// stopped reports whether the first call of a line, which has some, may not go now. Where that is for bytes, the line waits
+// for them.
+func (x *line) stopped() bool {
+	if x.full() {
+		return true
+	}
+	b := x.overfull()
+	if b == nil || x.weight(x.calls.front()) <= x.light {
+		return false
+	}
+	if !x.awaitsBytes {
+		x.awaitsBytes = true
+		b.waiting.push(x)
+	}
+	return true
+}
+
+// loaded lets a line take part in the burdens of its run and its tenant.
+func (l *loop) loaded(x *line) {
+	r := x.run
+	if r.burden == nil {
+		r.burden = &burden{of: "run", most: l.bounds.run}
+	}
+	of := l.burdens[r.id.Tenant]
+	if of == nil {
+		of = &burden{of: "tenant", most: l.bounds.tenant}
+		l.burdens[r.id.Tenant] = of
+	}
+	of.lines++
+	x.ofRun, x.ofTenant, x.light = r.burden, of, l.bounds.light
+	x.weight = func(h held) int64 {
+		if r.phase != running {
+			return 0 // it is not sent: nobody wants it any more
+		}
+		return l.weightOf(r, h.dispatch().Call)
+	}
+}
+
+// weightOf bounds a call's bytes before its arguments are built.
+func (l *loop) weightOf(r *run, c machine.Call) int64 {
+	in := l.inputs(r, c)
+	return in.most(false)
+}
+
+// weigh notes how many bytes a flight has, as soon as that is known or known better.
+func (l *loop) weigh(f *flight, bytes int64) {
+	if f == nil || f.landed {
+		return
+	}
+	shrunk := bytes < f.bytes
+	f.add(bytes - f.bytes)
+	if shrunk { // never while a window is pumped: what is sent there had no bytes before
+		l.eased(f.line)
+	}
+}
+
+func (f *flight) add(bytes int64) {
+	f.bytes += bytes
+	for _, b := range []*burden{f.line.ofRun, f.line.ofTenant} {
+		if b != nil {
+			b.bytes += bytes
+		}
+	}
+}
+
+// eased lets those go on that waited for bytes, as far as there is room: the tenant's other runs before the run that made
+// room. It must not be called while a window is pumped.
+func (l *loop) eased(x *line) {
+	x.ofTenant.wake(l.pump)
+	x.ofRun.wake(l.pump)
+}
+
+func (b *burden) wake(pump func(*window)) {
+	for n := b.waiting.len(); n > 0 && !b.full(); n-- {
+		x := b.waiting.pop()
+		x.awaitsBytes = false
+		x.window.turn(x)
+		pump(x.window)
+	}
+}
+
+// unloaded takes a line of a run that is over, or another's, out of its tenant's burden.
+func (l *loop) unloaded(x *line) {
+	if x.ofTenant.lines--; x.ofTenant.lines == 0 {
+		delete(l.burdens, x.run.id.Tenant)
+	}
+}

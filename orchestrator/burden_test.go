@@ -1,0 +1,121 @@
+package orchestrator
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stepjet/stepjet/machine"
+)
+
+// scales is a loop of which only the bytes that are out matter.
+type scales struct {
+	*loop
+	out []*flight // in the order in which they were sent
+}
+
+func newScales(b bounds) *scales {
+	return &scales{loop: &loop{burdens: map[string]*burden{}, bounds: b}}
+}
+
+// hold gives a run calls of some bytes each, and sends what may go.
+func (s *scales) hold(r *run, w *window, tool string, bytes ...int64) *line {
+	x := &line{run: r, window: w}
+	s.loaded(x)
+	x.weight = func(h held) int64 { return bytes[h.step] }
+	if r.lines == nil {
+		r.lines = map[string]*line{}
+	}
+	r.lines[tool] = x
+	for i := range bytes {
+		w.hold(x, holding(machine.Dispatch{Call: machine.Call{Step: i}, Attempt: len(s.out) + 1}, 0))
+	}
+	s.send(w)
+	return x
+}
+
+func (s *scales) send(w *window) {
+	w.pump(func(x *line, h held) bool {
+		f := &flight{line: x}
+		x.run.fly(machine.Call{Step: len(s.out)}, f)
+		s.weigh(f, x.weight(h))
+		s.out = append(s.out, f)
+		return true
+	})
+}
+
+// decided lands a call and sends what there is room for.
+func (s *scales) decided(f *flight) {
+	f.land()
+	f.line.ofTenant.wake(s.send)
+	f.line.ofRun.wake(s.send)
+	f.line.window.turn(f.line)
+	s.send(f.line.window)
+}
+
+// whose gives the runs of the calls that were sent after the first n.
+func (s *scales) whose(n int) (ids string) {
+	for _, f := range s.out[n:] {
+		ids += f.line.run.id.ID
+	}
+	return ids
+}
+
+func TestARunHasNoMoreBytesOutThanItsBound(t *testing.T) {
+	s := newScales(bounds{run: 100, tenant: 1000, light: 1})
+	w := newWindow(4096, nil)
+	x := s.hold(runOf("t", "h"), w, "a", 40, 40, 40, 40, 40)
+	require.Len(t, s.out, 3, "calls go as long as less than the bound is out")
+	require.EqualValues(t, 120, x.ofRun.bytes)
+	s.decided(s.out[0])
+	require.Len(t, s.out, 4)
+	s.out[1].add(-30) // it is found to be smaller
+	x.ofTenant.wake(s.send)
+	x.ofRun.wake(s.send)
+	require.Len(t, s.out, 5)
+	require.EqualValues(t, 130, x.ofRun.bytes)
+	require.Zero(t, w.held)
+}
+
+func TestACallLargerThanTheBoundGoes(t *testing.T) {
+	s := newScales(bounds{run: 100, tenant: 100, light: 1})
+	w := newWindow(4096, nil)
+	s.hold(runOf("t", "h"), w, "a", 500, 500)
+	require.Len(t, s.out, 1)
+	s.decided(s.out[0])
+	require.Len(t, s.out, 2)
+}
+
+func TestACallOfFewBytesWaitsForNone(t *testing.T) {
+	s := newScales(bounds{run: 100, tenant: 100, light: 2})
+	r := runOf("t", "h")
+	s.hold(r, newWindow(4096, nil), "a", 500, 500)
+	s.hold(r, newWindow(4096, nil), "b", 2, 2, 3, 2)
+	require.Len(t, s.out, 3, "a run's tool keeps the order of its calls")
+	s.decided(s.out[0])
+	require.Len(t, s.out, 4, "both tools wait, and the first is over the bound again")
+	s.hold(runOf("t", "other"), newWindow(4096, nil), "b", 2)
+	require.Len(t, s.out, 5)
+}
+
+// TestRoomInBytesWakesOtherTools lets lines of other windows, and other runs of the tenant, go on when a call is decided.
+func TestRoomInBytesWakesOtherTools(t *testing.T) {
+	s := newScales(bounds{run: 100, tenant: 150, light: 1})
+	a, b := newWindow(4096, nil), newWindow(4096, nil)
+	h := runOf("t", "h")
+	s.hold(h, a, "a", 100, 100)
+	s.hold(h, b, "b", 100)
+	s.hold(runOf("t", "i"), b, "b", 100, 100)
+	s.hold(runOf("t", "j"), a, "a", 100)
+	s.hold(runOf("u", "k"), a, "a", 100)
+	require.Equal(t, "hik", s.whose(0), "another tenant's run has bounds of its own")
+	for n := 0; n < len(s.out); n++ {
+		s.decided(s.out[n])
+	}
+	require.Equal(t, "jhih", s.whose(3), "one after the other, who waited longest before who made room")
+	require.Zero(t, a.held+b.held)
+	for _, x := range []*line{s.out[0].line, s.out[1].line} {
+		require.Zero(t, x.ofRun.bytes)
+		require.Zero(t, x.ofTenant.bytes)
+	}
+}

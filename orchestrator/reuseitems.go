@@ -1,0 +1,251 @@
+package orchestrator
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"strconv"
+
+	"github.com/stepjet/stepjet/machine"
+	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/plan"
+	"github.com/stepjet/stepjet/subjects"
+)
+
+// A for_each step that did not come to its end, or some of whose entries failed, is tried again item by item: what an item
+// came to is taken over, so that its effect is not repeated. "S=3" names a place in a list. Only while the list has the same
+// bytes is it the same call.
+
+// reusedItems is what is taken over of a for_each step, if its list is the same again.
+type reusedItems struct {
+	List  string `json:"list"` // SHA-256 in hex
+	Count int    `json:"count"`
+	// Results are those of items that succeeded, Keys the idempotency keys of those that didn't; by item, from 0.
+	Results map[int]reusedResult `json:"results,omitempty"`
+	Keys    map[int]string       `json:"keys,omitempty"`
+}
+
+// listDigest gives the SHA-256 of a list as a JSON array, without white space between its elements.
+func listDigest(list [][]byte) string {
+	h := sha256.New()
+	sep := "["
+	for _, element := range list {
+		_, _ = h.Write([]byte(sep)) // hashes take everything
+		_, _ = h.Write(element)
+		sep = ","
+	}
+	if len(list) == 0 {
+		_, _ = h.Write([]byte(sep))
+	}
+	_, _ = h.Write([]byte("]"))
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// failedEntries reports whether a for_each step succeeded though some of its items didn't. Of one whose list isn't known, as in
+// documents of before, nothing could be taken over: it counts as a success as a whole.
+func failedEntries(st *outcome.Step) bool {
+	if st.List == "" {
+		return false
+	}
+	for i := range st.Items {
+		if st.Items[i].Status != outcome.StepSucceeded {
+			return true
+		}
+	}
+	return false
+}
+
+// unfinished marks all that depends on a for_each step which succeeded with failed entries: that step is tried again, so what was
+// made of its entries is out of date.
+func unfinished(doc *outcome.Run, p *plan.Plan) map[int]bool {
+	marked := map[int]bool{}
+	for i := range doc.Steps {
+		st := &doc.Steps[i]
+		if at, ok := p.Index(st.ID); ok && st.Status == outcome.StepSucceeded && failedEntries(st) {
+			for _, d := range p.Steps[at].Dependents {
+				descendants(p, d, marked)
+			}
+		}
+	}
+	return marked
+}
+
+// keyOf gives the idempotency key that a call had in a finished run, or in the one that this one tried again; "" for none.
+func keyOf(doc *outcome.Run, st *outcome.Step) string {
+	if st.Ready.IsZero() || st.Reused {
+		return st.RetriedKey
+	}
+	return doc.Tenant + "/" + subjects.NewRun(doc.Tenant, doc.Run).ID + "/" + strconv.FormatUint(doc.Generation, 10) + "/" + st.ID
+}
+
+func (u *reuse) keep(token, key string) {
+	if key == "" {
+		return
+	}
+	if u.Keys == nil {
+		u.Keys = map[string]string{}
+	}
+	u.Keys[token] = key
+}
+
+// fillItems takes over what the items of a for_each step came to; where results is false, only the keys that they had.
+func (l *loop) fillItems(f *filler, u *reuse, doc *outcome.Run, st *outcome.Step, results bool) error {
+	if st.List == "" || len(st.Items) == 0 {
+		return nil
+	}
+	values, err := l.pastItems(f, doc, st, results)
+	if err != nil {
+		return err
+	}
+	x := &reusedItems{List: st.List, Count: len(st.Items), Results: map[int]reusedResult{}, Keys: map[int]string{}}
+	for i := range st.Items {
+		if values[i] != nil {
+			if x.Results[i], err = f.take(values[i]); err != nil {
+				return err
+			}
+		} else if key := keyOf(doc, &st.Items[i]); key != "" {
+			x.Keys[i] = key
+		}
+	}
+	if u.Items == nil {
+		u.Items = map[string]*reusedItems{}
+	}
+	u.Items[st.ID] = x
+	return nil
+}
+
+// pastItems gives the results of the successful items of a finished for_each step, nil for all others: from the step's own
+// result, or where it has none from the items.
+func (l *loop) pastItems(f *filler, doc *outcome.Run, st *outcome.Step, wanted bool) ([][]byte, error) {
+	values := make([][]byte, len(st.Items))
+	if !wanted {
+		return values, nil
+	}
+	whole, err := l.pastResult(f.ctx, doc, st, true)
+	if err != nil {
+		return nil, err
+	}
+	var entries []struct {
+		Status string          `json:"status"`
+		Data   json.RawMessage `json:"data"`
+	}
+	_ = json.Unmarshal(whole, &entries) // without them each item is asked
+	for i := range st.Items {
+		x := &st.Items[i]
+		switch {
+		case x.Status != outcome.StepSucceeded:
+		case x.Result == nil && x.Blob == nil && len(entries) == len(st.Items) && entries[i].Status == "ok":
+			values[i] = entries[i].Data
+		case x.Result != nil || x.Blob != nil:
+			if values[i], err = l.pastResult(f.ctx, doc, x, false); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return values, nil
+}
+
+// documentCalls adds what a retry of this run needs to know of a step: the list of a for_each step, what its items came to where
+// the step itself has no result, and which keys calls had in an earlier run that this one didn't reach.
+func (l *loop) documentCalls(ctx context.Context, r *run, i int, st *outcome.Step, inOutcome bool, room *room) {
+	if st.Ready.IsZero() && !st.Reused {
+		st.RetriedKey = r.retriedKey(machine.Call{Step: i})
+	}
+	_, expanded := r.machine.Items(i)
+	switch {
+	case expanded:
+		st.List = listDigest(r.lists[i])
+	case st.Status != outcome.StepSucceeded:
+		st.List, st.Items = r.unreached(i, st.Status)
+	}
+	alone := expanded && !inOutcome && st.Result == nil && st.Blob == nil
+	for item := range st.Items {
+		x, c := &st.Items[item], machine.Call{Step: i, Item: item + 1}
+		if expanded && x.Ready.IsZero() && !x.Reused {
+			x.RetriedKey = r.retriedKey(c)
+		}
+		if alone && x.Status == outcome.StepSucceeded {
+			s := sourceOf(r.machine.Result(c))
+			x.Result, x.Blob, x.Text = s.value, s.blob, s.text && s.blob != nil
+		}
+		l.fit(ctx, r, x, room)
+	}
+}
+
+// results gives the machine's form, by item from 1.
+func (x *reusedItems) results(step int) map[int]*machine.Result {
+	all := make(map[int]*machine.Result, len(x.Results))
+	for i, res := range x.Results {
+		all[i+1] = res.result(machine.Call{Step: step, Item: i + 1})
+	}
+	return all
+}
+
+func (x reusedResult) result(c machine.Call) *machine.Result {
+	return &machine.Result{Call: c, Attempt: 1, Value: x.Value, Handle: x.Blob, Text: x.Text, Size: x.Size, ByOwner: true}
+}
+
+// items gives what is taken over of a for_each step; nil for nothing.
+func (u *reuse) items(id string) *reusedItems {
+	if u == nil {
+		return nil
+	}
+	return u.Items[id]
+}
+
+// sameList gives what is taken over of a for_each step whose list is known by now, if that is the one of before.
+func (r *run) sameList(step int) *reusedItems {
+	x := r.start.Reuse.items(r.plan.Steps[step].ID)
+	if x == nil || !r.same[step] {
+		return nil
+	}
+	return x
+}
+
+// takeOver tells the machine which items of a list are not executed. It comes before the length of the list.
+func (r *run) takeOver(step int, list [][]byte) {
+	x := r.start.Reuse.items(r.plan.Steps[step].ID)
+	if x == nil || x.Count != len(list) || x.List != listDigest(list) {
+		return
+	}
+	if r.same == nil {
+		r.same = map[int]bool{}
+	}
+	r.same[step] = true
+	r.machine.TakeOver(step, x.results(step))
+}
+
+// retriedKey gives the idempotency key that a call had in the run that this one tries again; "" for none.
+func (r *run) retriedKey(c machine.Call) string {
+	switch {
+	case r.start.Reuse == nil:
+		return ""
+	case c.Item == 0:
+		return r.start.Reuse.Keys[r.plan.Steps[c.Step].ID]
+	}
+	if x := r.sameList(c.Step); x != nil {
+		return x.Keys[c.Item-1]
+	}
+	return ""
+}
+
+// unreached gives the items of a for_each step that this run never came to, as they were taken over: for the retry of this one.
+func (r *run) unreached(step int, status outcome.StepStatus) (list string, items []outcome.Step) {
+	x := r.start.Reuse.items(r.plan.Steps[step].ID)
+	if x == nil {
+		return "", nil
+	}
+	items = make([]outcome.Step, x.Count)
+	for i := range items {
+		st := &items[i]
+		st.ID, st.Tool, st.Status = subjects.ItemToken(r.plan.Steps[step].ID, i), r.plan.Steps[step].Tool, status
+		if res, ok := x.Results[i]; ok {
+			st.Status, st.Reused, st.Result, st.Blob, st.Bytes = outcome.StepSucceeded, true, res.Value, res.Blob, res.Size
+			st.Text = res.Text && res.Blob != nil
+		} else {
+			st.RetriedKey = x.Keys[i]
+		}
+	}
+	return x.List, items
+}

@@ -1,0 +1,79 @@
+package orchestrator
+
+import (
+	"context"
+	"time"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/kv"
+	"github.com/stepjet/stepjet/seal"
+	"github.com/stepjet/stepjet/wire"
+)
+
+// publishKey lets submitters know the newest key that this orchestrator holds, so that they seal secrets to it. It tries
+// until that stands or ctx ends; the first try is over when it returns.
+func (o *Orchestrator) publishKey(ctx context.Context, store *kv.Store, later func(func())) {
+	keys := o.cfg.SecretsKey.Keys()
+	if len(keys) == 0 {
+		return
+	}
+	newest := keys[len(keys)-1]
+	try := func() bool {
+		there, err := store.PublishSealingKey(ctx, kv.SealingKey{ID: newest.Public.ID(), Public: newest.Public.String(), Created: newest.Created})
+		switch {
+		case err != nil && ctx.Err() == nil:
+			o.cfg.Logger.Error("the key that secrets are sealed to could not be published; it is tried again", "key", newest.Public.ID(), "error", err)
+		case err == nil && !o.cfg.SecretsKey.Has(there.ID):
+			o.cfg.Logger.Warn("secrets are sealed to a newer key than this orchestrator holds; it can't take them out of errors", "key", there.ID)
+		}
+		return err == nil
+	}
+	if try() {
+		return
+	}
+	later(func() {
+		for !try() {
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(publishAgain):
+			}
+		}
+	})
+}
+
+const publishAgain = 10 * time.Second
+
+// contextOf gives the out-of-band context that the tool of a step gets: for all of that step, which is why it is All.
+func (l *loop) contextOf(r *run, step int) wire.RunContext {
+	return wire.RunContext{All: r.context.Of(r.plan.Steps[step].ID).Only(r.machine.Contract(step).Context.Passes)}
+}
+
+// cleaner takes the secrets of a run out of what its workers say of failures: a second line behind the workers, of which
+// one may not do so. It is made when the first error comes, since most runs have none.
+type cleaner struct {
+	made bool
+	r    *wire.Redactor
+}
+
+// redactor gives the run's; nil where it has no secrets.
+func (r *run) redactor(l *loop) *wire.Redactor {
+	if r.clean.made {
+		return r.clean.r
+	}
+	r.clean.made = true
+	keys := l.o.cfg.SecretsKey
+	opened, err := r.context.Open(func(key, value string) (string, error) {
+		return keys.Open(seal.About(r.id.Tenant, r.id.ID, key), value)
+	})
+	if err != nil {
+		l.log.Warn("the secrets of a run can't be taken out of its errors", "tenant", r.id.Tenant, "run", r.id.Plain(), "error", fault.As(err).Message)
+		opened = r.context // what is not sealed of them can
+	}
+	all := []wire.Context{opened.All}
+	for _, c := range opened.Steps {
+		all = append(all, c)
+	}
+	r.clean.r = wire.NewRedactor(all...)
+	return r.clean.r
+}

@@ -1,0 +1,75 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/stepjet/stepjet/tool"
+)
+
+// argumentHint says what to write for an argument that breaks its tool's schema. w is nil where there are no arguments.
+func (p *parser) argumentHint(step int, w *walker, v tool.Violation) string {
+	warned := p.col.blameAt(p.argumentsAt(step) + v.Pointer) // what was warned of there is why it is wrong
+	switch {
+	case v.Text && w != nil:
+		return textHint(v.Pointer, w)
+	case warned != "":
+		return warned
+	}
+	if v.Missing != "" && v.Pointer == "" {
+		if hint := p.besideArguments(step, w, v.Missing); hint != "" {
+			return hint
+		}
+	}
+	return v.Hint
+}
+
+// besideArguments says that an argument stands beside the arguments, if a field that nobody knows seems to be it.
+func (p *parser) besideArguments(step int, w *walker, missing string) string {
+	all := p.strangersOf(step)
+	names := make([]string, len(all))
+	for i, s := range all {
+		names[i] = p.keyName(s.key)
+	}
+	i := slices.Index(names, missing)
+	if i < 0 {
+		near := p.near.nearest(missing, names)
+		if len(near) != 1 {
+			return ""
+		}
+		i = slices.Index(names, near[0])
+	}
+	p.col.blame(all[i].warning)
+	into := `write "arguments": {` + p.written(missing, all[i].key+1) + `}`
+	if w != nil && w.tape[w.root].next > w.root+1 { // there are others
+		into = "add " + p.written(missing, all[i].key+1) + ` to "arguments"`
+	}
+	return fmt.Sprintf("%s; %q stands beside it, where it is ignored", into, clip(names[i]))
+}
+
+// textHint says what to write where something else than text is taken, and a reference stands within text.
+func textHint(pointer string, w *walker) string {
+	for _, t := range w.texts {
+		if t.pointer == pointer {
+			return fmt.Sprintf("write %q alone, with nothing around it; where something is to be made of it first, let a step do that and refer to its result",
+				refPrefix+clip(t.ref))
+		}
+	}
+	return "write the reference alone, with nothing around it"
+}
+
+// held is a reference within text.
+type held struct{ pointer, ref string }
+
+// remember keeps the first reference of a text that the schema is asked about.
+func (w *walker) remember(pieces []piece) {
+	if !w.track || len(w.holes) == 0 {
+		return
+	}
+	for _, x := range pieces {
+		if len(x.refs) > 0 {
+			w.texts = append(w.texts, held{w.holes[len(w.holes)-1].Pointer, x.refs[0].text})
+			return
+		}
+	}
+}

@@ -1,0 +1,282 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/tool"
+)
+
+// source is where the value of a reference comes from, as far as it is declared.
+type source struct {
+	tool  string      // whose output it is part of
+	there tool.Place  // what its output schema says
+	path  []tool.Elem // in its output
+	skip  int         // how many elements the reference's own path has before path; negative where the list's come first
+}
+
+// typed holds a reference against what its producer declares and against what its own tool takes (impossible_ref). It is
+// asked of references without alternatives.
+func (w *walker) typed(t *target, text bool, below string) {
+	p := w.p
+	if p.catalog == nil {
+		return
+	}
+	from, known := w.source(t)
+	if !known {
+		return
+	}
+	if from.there.Impossible || from.there.Undeclared {
+		w.notThere(t, &from, below)
+		return
+	}
+	if text || p.plan.Steps[w.step].Tool == "" {
+		return
+	}
+	if into := w.destination(); !from.there.MayFit(into) {
+		w.doesNotFit(t, &from, into, below)
+	}
+}
+
+// source finds out what is declared of what a reference leads to.
+func (w *walker) source(t *target) (source, bool) {
+	p := w.p
+	step, path := t.step, t.path
+	if step == theItem {
+		list := &p.plan.Steps[w.step].ForEach.in
+		if !list.whole || len(list.holes[0].targets) != 1 || list.holes[0].def != "" {
+			return source{}, false
+		}
+		of := &list.holes[0].targets[0]
+		step, path = of.step, ofAnyItem(of.path, t.path)
+	}
+	s := &p.plan.Steps[step]
+	output := p.outputOf(step)
+	if s.ForEach == nil {
+		if output == nil {
+			return source{}, false
+		}
+		from := source{tool: s.Tool, path: elems(path), skip: len(t.path) - len(path)}
+		from.there = output.Find(from.path)
+		from.there.Optional = from.there.Optional || s.Optional
+		return from, true
+	}
+	from := source{tool: s.Tool, skip: len(t.path) - len(path)}
+	switch {
+	case len(path) == 0:
+		from.there = tool.TypePlace("array", s.Optional)
+		return from, true
+	case path[0].index == noIndex: // refused by entry
+		return source{}, false
+	case len(path) == 1:
+		from.there = tool.TypePlace("object", true)
+	case path[1].key == "index":
+		from.there = tool.TypePlace("integer", true)
+	case path[1].key == "status":
+		from.there = tool.TypePlace("string", true)
+	case path[1].key != "data" || output == nil:
+		if !path[0].isEvery() {
+			return source{}, false
+		}
+	default:
+		from.path = elems(path[2:])
+		from.skip += 2
+		from.there = output.Find(from.path)
+		from.there.Optional = true
+	}
+	if path[0].isEvery() && !from.there.Impossible && !from.there.Undeclared {
+		from.there = from.there.Listed()
+	}
+	return from, true
+}
+
+// ofAnyItem is the way to an item's part from the result that the list is part of.
+func ofAnyItem(list, item []elem) []elem {
+	path := slices.Clone(list)
+	every := false
+	for i := range path {
+		if path[i].isEvery() {
+			path[i].index, every = tool.AnyItem, true
+		}
+	}
+	if !every {
+		path = append(path, elem{index: tool.AnyItem})
+	}
+	return append(path, item...)
+}
+
+// outputOf gives the output schema of a step's tool; nil where none is declared.
+func (p *parser) outputOf(step int) *tool.Schema {
+	name := p.plan.Steps[step].Tool
+	if name == "" || name == RecursiveTool {
+		return nil
+	}
+	t, _ := p.lookup(name)
+	return t.Output
+}
+
+// destination is the place in the input schema of the step's tool that the value in hand goes to.
+func (w *walker) destination() tool.Place {
+	if w.list {
+		if len(w.path) > 0 {
+			return tool.Place{}
+		}
+		return tool.TypePlace("array", false)
+	}
+	schema := w.p.schema(w.step)
+	if schema.AcceptsAnyObject() {
+		if len(w.path) == 0 {
+			return tool.TypePlace("object", false)
+		}
+		return tool.Place{}
+	}
+	return schema.Form(w.hasArgument).Find(w.into())
+}
+
+// hasArgument reports whether the arguments that are walked have a key.
+func (w *walker) hasArgument(key string) bool {
+	for k := w.root + 1; k < w.tape[w.root].next; k = w.tape[k+1].next {
+		if made, _ := keyText(w.text(k)); made == key {
+			return true
+		}
+	}
+	return false
+}
+
+// into gives the way to the value in hand, in the arguments or the list.
+func (w *walker) into() []tool.Elem {
+	into := make([]tool.Elem, len(w.path))
+	for i, t := range w.path {
+		into[i] = tool.Elem{Key: t.made, Index: t.index, IsKey: t.isKey}
+		if t.isKey {
+			into[i].Index = noIndex
+		}
+	}
+	return into
+}
+
+// notThere reports a reference to something that the producer's output schema rules out, or doesn't declare.
+func (w *walker) notThere(t *target, from *source, below string) {
+	there := &from.there
+	if there.At+from.skip < 0 {
+		return // the reference to the list is to blame, and is judged by itself
+	}
+	if there.Impossible && !w.p.col.wants(fault.ImpossibleRef) || there.Undeclared && !w.p.col.wantsWarning() {
+		return
+	}
+	e := from.path[there.At]
+	shown := elem{key: e.Key, index: e.Index, isKey: e.IsKey}
+	what := "what " + quotedTool(from.tool) + " returns"
+	if there.At > 0 {
+		what = fmt.Sprintf("%s of what %s returns", strings.TrimPrefix(elemText(from.path[:there.At]), "."), quotedTool(from.tool))
+	}
+	at := there.At + from.skip // in the reference's own path
+	hint := ""
+	switch {
+	case len(there.Names) > 0:
+		hint = w.insteadOf(t, at, e.Key, there.Names)
+	case slices.Equal(there.Types, []string{"array"}) && e.IsKey:
+		hint = fmt.Sprintf("write %q for one item, or [*] for all", refPrefix+w.idOf(t)+pathText(t.path[:at])+"[0]"+pathText(t.path[at:]))
+	default:
+		hint = fmt.Sprintf("write %q", refPrefix+w.idOf(t)+pathText(t.path[:at]))
+	}
+	if path, ok := w.p.declaredAt(from.tool, e.Key); ok && e.IsKey && from.skip == 0 && !strings.HasPrefix(hint, "did you mean") {
+		hint = fmt.Sprintf("did you mean %q?", refPrefix+w.idOf(t)+pathText(path))
+	}
+	if there.Undeclared {
+		w.p.col.warn(fault.ImpossibleRef, w.pointer()+below,
+			fmt.Sprintf("%s%s: %s has no %s by its output schema, which allows more than it declares", refPrefix, clip(t.text), what, shown.shown()), hint)
+		return
+	}
+	w.p.col.add(fault.ImpossibleRef, w.pointer()+below,
+		fmt.Sprintf("%s%s can never be there: %s is %s and has no %s", refPrefix, clip(t.text), what, oneOfTypes(there.Types), shown.shown()), hint)
+}
+
+// fewNames is the most names of an object that a hint writes as whole references.
+const fewNames = 2
+
+// insteadOf says which of an object's keys to write in the place of one that it doesn't have.
+func (w *walker) insteadOf(t *target, at int, key string, names []string) string {
+	write := func(key string) string {
+		return fmt.Sprintf("%q", refPrefix+w.idOf(t)+pathText(t.path[:at])+pathText([]elem{{key: key, index: noIndex, isKey: true}})+pathText(t.path[at+1:]))
+	}
+	if near := w.p.near.nearest(key, names); len(near) > 0 {
+		return didYouMean(near, write)
+	}
+	if len(names) > fewNames {
+		return "there are: " + listSome(names)
+	}
+	all := make([]string, len(names))
+	for i, n := range names {
+		all[i] = write(n)
+	}
+	return "write " + strings.Join(all, " or ")
+}
+
+func quotedTool(name string) string { return fmt.Sprintf("%q", clip(name)) }
+
+// idOf gives the id that a reference is written with.
+func (w *walker) idOf(t *target) string {
+	if t.step == theItem {
+		return w.item
+	}
+	return w.p.plan.Steps[t.step].ID
+}
+
+// elemText writes a path of package tool.
+func elemText(path []tool.Elem) string {
+	all := make([]elem, len(path))
+	for i, e := range path {
+		all[i] = elem{key: e.Key, index: e.Index, isKey: e.IsKey}
+		if e.Index == tool.AnyItem {
+			all[i].index = 0
+		}
+	}
+	return pathText(all)
+}
+
+// doesNotFit reports a reference to a value that the step's tool can't take where it goes.
+func (w *walker) doesNotFit(t *target, from *source, into tool.Place, below string) {
+	if !w.p.col.wants(fault.ImpossibleRef) {
+		return
+	}
+	own := refPrefix + clip(t.text)
+	is, takes := from.there.Kinds(), into.Kinds()
+	where := quotedTool(w.p.plan.Steps[w.step].Tool) + " takes"
+	if w.list {
+		where = "a for_each takes"
+	}
+	message := fmt.Sprintf("%s is %s, as %q declares, but %s %s here", own, oneOfTypes(is), from.tool, where, oneOfTypes(takes))
+	if len(is) == 0 || len(takes) == 0 || !tool.Disjoint(is, takes) {
+		message = fmt.Sprintf("no value of %s, as %q declares it, fits what %s here", own, from.tool, where)
+	}
+	w.p.col.add(fault.ImpossibleRef, w.pointer()+below, message, w.fitHint(t, from, into, is, takes))
+}
+
+// fitHint says which part of a value fits, or how it is turned into what does.
+func (w *walker) fitHint(t *target, from *source, into tool.Place, is, takes []string) string {
+	const most = 5
+	fields := from.there.Fields(into, most)
+	if len(fields) > 0 {
+		var all []string
+		for _, f := range fields {
+			if len(f) == len(fields[0]) {
+				path := ""
+				for _, key := range f {
+					path += pathText([]elem{{key: key, index: noIndex, isKey: true}})
+				}
+				all = append(all, fmt.Sprintf("%q", refPrefix+t.text+path))
+			}
+		}
+		return "write " + strings.Join(all, " or ")
+	}
+	switch {
+	case slices.Equal(is, []string{"array"}) && !slices.Contains(takes, "object"):
+		return fmt.Sprintf("write %q for one item, or run the step once for each: \"for_each\": {\"in\": %q}", refPrefix+t.text+"[0]", refPrefix+t.text)
+	case slices.Contains(takes, "string") && len(is) > 0 && !slices.Contains(is, "object"):
+		return fmt.Sprintf("write \"${ref:%s}\" for it as text", t.text)
+	}
+	return "refer to another value, or let a step between them convert it"
+}

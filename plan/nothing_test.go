@@ -1,0 +1,67 @@
+package plan_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stepjet/stepjet/plan"
+)
+
+// References that find nothing are told with their places and what was there instead, and never with a value.
+func TestNothing(t *testing.T) {
+	t.Parallel()
+	p := parsed(t, steps(`{"id":"a","tool":"t"},{"id":"b","tool":"t"},{"id":"gone","tool":"t"},{"id":"s","tool":"t","arguments":{
+		"found":"$ref:a.x","null":"$ref:a.null","key":"$ref:a.y","deep":[{"$ref":"a.in.y.z"}],"text":"is $ref:a.x and ${ref:b[7]}","other":"$ref:gone || $ref:a.y",
+		"default":"$ref:a.y || null","list":"$ref:a.list[*].y","none":"$ref:a.y[*]","a/b":{"whole":"$ref:gone"}}}`))
+	result := func(dep int) ([]byte, bool) {
+		return []byte([]string{`{"x":"secret","list":[{"x":1}],"null":null,"in":{"secret":"s"}}`, `["secret"]`}[min(dep, 1)]), dep < 2
+	}
+	var got []string
+	for _, n := range p.NewResolver().Nothing(3, nil, result) {
+		got = append(got, fmt.Sprintf("%s %s: %s", n.At, n.Reference, n.Saw))
+	}
+	const keys = `step "a" returned an object with the keys x, list, null, in`
+	require.Equal(t, []string{
+		"/steps/3/arguments/key a.y: " + keys,
+		"/steps/3/arguments/deep/0 a.in.y.z: $ref:a.in is an object with the keys secret",
+		`/steps/3/arguments/text b[7]: step "b" returned an array`,
+		"/steps/3/arguments/other gone: " + keys,
+		"/steps/3/arguments/none a.y[*]: " + keys,
+		`/steps/3/arguments/a~1b/whole gone: step "gone" did not succeed`,
+	}, got)
+
+	each := parsed(t, steps(`{"id":"a","tool":"t"},{"id":"s","tool":"t","for_each":{"in":"$ref:a"},"arguments":"{\"v\":\"$ref:item.y\"}"}`))
+	found := each.NewResolver().Nothing(1, []byte(`{"x":1}`), nil)
+	require.Equal(t, []plan.Nothing{{Reference: "item.y", At: "/steps/1/arguments/v", Saw: "the item is an object with the keys x"}}, found)
+}
+
+func TestAnOutlineIsBounded(t *testing.T) {
+	t.Parallel()
+	p := parsed(t, steps(`{"id":"a","tool":"t"},{"id":"s","tool":"t","arguments":{"x":"$ref:a.nope"}}`))
+	long := `{` + repeat(1000, `"%d`+strings.Repeat("é", 100)+`":{"deep":[1]}`) + `}`
+	found := p.NewResolver().Nothing(1, nil, func(int) ([]byte, bool) { return []byte(long), true })
+	require.Less(t, len(found[0].Saw), 1000)
+	require.True(t, strings.HasSuffix(found[0].Saw, ", …"), found[0].Saw)
+}
+
+// What a wrong value came from is said by the reference, and not only by its place.
+func TestExplain(t *testing.T) {
+	t.Parallel()
+	p := parsed(t, steps(`{"id":"a","tool":"t"},{"id":"s","tool":"t","arguments":{"arg_0":"$ref:a.y","arg_1":["$ref:a"],"arg_2":5,"arg_3":"$ref:a.list[*].n","arg_4":"$ref:a.y || 1"}}`))
+	result := func(int) ([]byte, bool) { return []byte(`{"x":1,"list":[{"n":1}],"text":"t"}`), true }
+	for at, want := range map[string]string{
+		"/arg_0":      `/arg_0 is null because $ref:a.y found nothing; step "a" returned an object with the keys x, list, text`,
+		"/arg_1":      "",
+		"/arg_1/0":    "$ref:a came to an object with the keys x, list, text",
+		"/arg_1/0/x":  "$ref:a came to an object with the keys x, list, text",
+		"/arg_2":      "",
+		"/arg_3/0":    "$ref:a.list[*].n came to an array",
+		"/arg_4":      "$ref:a.y came to a number",
+		"/arg_0thing": "",
+	} {
+		require.Equal(t, want, p.NewResolver().Explain(1, nil, at, result), at)
+	}
+}

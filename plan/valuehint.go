@@ -1,0 +1,123 @@
+package plan
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// What to write for a wrong value of a known field.
+
+// boolHint says how true or false is written that stands there as something else.
+func (p *parser) boolHint(n int32) string {
+	word := strings.ToLower(strings.Trim(p.shown(n), `" `))
+	switch word {
+	case "true", "yes", "1", "on":
+		return "write true, without quotes"
+	case "false", "no", "0", "off":
+		return "write false, without quotes"
+	}
+	return "write true or false"
+}
+
+// numberHint says which number to write.
+func (p *parser) numberHint(n int32, least, most float64, whole bool) string {
+	text := strings.Trim(p.shown(n), `" `)
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil || math.IsNaN(v) {
+		return ""
+	}
+	v = min(max(v, least), most)
+	if whole {
+		v = math.Round(v)
+	}
+	number := strconv.FormatFloat(v, 'f', -1, 64)
+	if p.tape[n].kind == kString {
+		return fmt.Sprintf("write %s, without quotes", number)
+	}
+	return "write " + number
+}
+
+// wordHint says which word of an option to write.
+func (p *parser) wordHint(n int32, words []string) string {
+	if p.tape[n].kind == kString {
+		if near := p.near.nearest(strings.TrimSpace(p.str(n)), words); len(near) == 1 {
+			return fmt.Sprintf("write %q", near[0])
+		}
+	}
+	return fmt.Sprintf("write %q or leave it out: that is the default", words[0])
+}
+
+// stepsHint says how steps are written that are no array.
+func (p *parser) stepsHint(n int32) string {
+	const form = `write "steps": [{"id": "a", "tool": "…", "arguments": {}}]`
+	switch v := p.tape[n]; {
+	case v.kind == kString && strings.HasPrefix(strings.TrimSpace(p.str(n)), "["):
+		return `write the array itself and not a string that holds it: "steps": [{"id": …`
+	case v.kind == kObject && p.fieldOf(n, "tool") != 0:
+		return `put the step into an array: "steps": [{…}]`
+	case v.kind == kObject && v.next > n+1:
+		return fmt.Sprintf(`write an array, with each key as the step's id: "steps": [{"id": %s, …}, …]`, quoteJSON(clip(p.keyName(n+1))))
+	}
+	return form
+}
+
+// likeSteps are what models call the list of steps.
+var likeSteps = map[string]bool{
+	"tasks": true, "calls": true, "actions": true, "nodes": true, "tool_calls": true, "toolCalls": true, "functions": true, "workflow": true,
+	"plan": true, "tools": true, "operations": true, "stages": true, "jobs": true, "execution_plan": true, "sequence": true,
+}
+
+// seemsSteps gives the field of the plan that seems to hold its steps, under another name, and takes its warning into the
+// problem.
+func (p *parser) seemsSteps() (string, bool) {
+	for _, s := range p.strangers {
+		if name := p.keyName(s.key); likeSteps[name] && p.tape[s.key+1].kind == kArray {
+			p.col.blame(s.warning)
+			return name, true
+		}
+	}
+	return "", false
+}
+
+// strangersOf gives the fields of a step that nobody knows.
+func (p *parser) strangersOf(i int) []stranger {
+	own := p.steps[i].strangers
+	return p.strangers[own[0]:own[1]]
+}
+
+// idFrom says what id to give a step that has none.
+func (p *parser) idFrom(i int) string {
+	for _, s := range p.strangersOf(i) {
+		switch name := p.keyName(s.key); strings.ToLower(name) {
+		case "name", "step", "key", "label", "ref", "alias", "node", "as", "uid", "identifier", "task":
+			if v := p.tape[s.key+1]; v.kind == kString && validID(p.str(s.key+1)) {
+				p.col.blame(s.warning)
+				return fmt.Sprintf("write %s; %q is not known", p.written("id", s.key+1), name)
+			} else if v.kind == kNumber {
+				p.col.blame(s.warning)
+				return fmt.Sprintf(`write "id": "%s"; %q is not known`, p.shown(s.key+1), name)
+			}
+		}
+	}
+	id := "step_" + strconv.Itoa(i+1)
+	if _, taken := p.plan.ids[id]; taken {
+		return "give it an id: 1 to 64 of A-Z a-z 0-9 _ -"
+	}
+	return fmt.Sprintf(`give it an id, such as "id": %q: 1 to 64 of A-Z a-z 0-9 _ -`, id)
+}
+
+// toolFrom says which tool to write in a step that names none.
+func (p *parser) toolFrom(i int) string {
+	for _, s := range p.strangersOf(i) {
+		if p.tape[s.key+1].kind != kString || p.catalog == nil {
+			continue
+		}
+		if _, known := p.lookup(p.str(s.key + 1)); known {
+			p.col.blame(s.warning)
+			return fmt.Sprintf("write %s; %q is not known", p.written("tool", s.key+1), clip(p.keyName(s.key)))
+		}
+	}
+	return `say which tool it calls: "tool": "…"`
+}

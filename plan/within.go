@@ -1,0 +1,126 @@
+package plan
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/stepjet/stepjet/fault"
+)
+
+// suspects are the bytes at which another language's reference within longer text may begin: those of the marks and
+// prefixes, and the colon of "ref:".
+var suspects = func() (t [256]bool) {
+	for _, c := range "{[<%$#@:" {
+		t[c] = true
+	}
+	return t
+}()
+
+// within warns of what looks like a reference within longer text and is none: another language's, or an expression
+// behind a right one.
+func (w *walker) within(text string, pieces []piece) {
+	if at := expression(pieces); at > 0 {
+		w.warn("", fault.InvalidRef, fmt.Sprintf("%s is text with a reference in it: nothing is computed", clip(text)),
+			"refer to the value alone, and let a tool do the rest")
+		return
+	}
+	for i := 0; i < len(text); i++ {
+		if !suspects[text[i]] {
+			continue
+		}
+		if from, end, ref := w.p.refs.foreignAt(text, i, w.known); ref != "" {
+			w.warn("", fault.InvalidRef, fmt.Sprintf("%s within the text stays as it is: it is no reference", clip(text[from:end])),
+				fmt.Sprintf("write ${ref:%s} if the value is meant", clip(ref)))
+			return
+		}
+	}
+}
+
+// foreignAt finds another language's reference within text: from its mark or prefix at i on, or, where a colon is there,
+// around it. ref is its id and path, empty where there is none, or nothing but digits.
+func (p *refParser) foreignAt(s string, i int, known func(id string) bool) (from, end int, ref string) {
+	for _, m := range marks {
+		if strings.HasPrefix(s[i:], m.open) {
+			if stop, ref := p.refAt(s, skipSpace(s, i+len(m.open)), known); ref != "" {
+				if stop = skipSpace(s, stop); strings.HasPrefix(s[stop:], m.close) {
+					return i, stop + len(m.close), ref
+				}
+			}
+		}
+	}
+	from, start := i, i+1
+	switch {
+	case s[i] == ':':
+		if i < 3 || !strings.EqualFold(s[i-3:i], "ref") {
+			return 0, 0, ""
+		}
+		from = i - 3
+		if from > 0 && s[from-1] == '$' {
+			from--
+		}
+		if s[from:i+1] == refPrefix {
+			return 0, 0, ""
+		}
+	case strings.HasPrefix(s[i:], "$."):
+		start++
+	case s[i] == '$' && foreignWord(s[i:]) == 5 && s[i+4] != ':':
+		start += 4
+	case strings.IndexByte("$#@", s[i]) < 0:
+		return 0, 0, ""
+	}
+	if from > 0 && (isIDByte(s[from-1]) || s[from-1] == '$' || s[from-1] == '{') {
+		return 0, 0, ""
+	}
+	if end, ref = p.refAt(s, start, known); ref == "" || s[i] != ':' && isID(ref) {
+		return 0, 0, "" // @anna and #1 are much else
+	}
+	return from, end, ref
+}
+
+func isID(ref string) bool { return !strings.ContainsAny(ref, ".[") }
+
+// refAt reads the longest id and path at s[i:], with or without "steps." before them.
+func (p *refParser) refAt(s string, i int, known func(id string) bool) (end int, ref string) {
+	if rest, ok := strings.CutPrefix(s[i:], stepsPrefix); ok {
+		if end, ref = p.refAt(rest, 0, known); ref != "" {
+			return end + len(s) - len(rest), ref
+		}
+	}
+	if i >= len(s) || !isIDByte(s[i]) {
+		return 0, ""
+	}
+	r, end, why := p.parse(s, i)
+	p.forget(r)
+	if why != "" || !known(r.id) || allDigits(strings.NewReplacer(".", "", "[", "", "]", "").Replace(r.text)) {
+		return 0, ""
+	}
+	return end, r.text
+}
+
+// expression reports, as a number above 0, where an operator or a filter follows a reference that the text begins with.
+func expression(pieces []piece) int {
+	if len(pieces) < 2 || len(pieces[0].refs) == 0 || len(pieces[1].refs) > 0 {
+		return 0
+	}
+	text := pieces[1].text
+	i := skipSpace(text, 0)
+	for _, op := range [...]string{"==", "!=", "<=", ">=", "&&", "??", "+", "-", "*", "/", "%", "^", "|", "<", ">"} {
+		if i == 0 || !strings.HasPrefix(text[i:], op) {
+			continue
+		}
+		rest := text[i+len(op):]
+		behind := trimSpace(rest)
+		switch {
+		case behind == "" && len(pieces) > 2 && len(pieces[2].refs) > 0:
+			return i // another reference
+		case behind == "" || behind == rest && op != "|":
+			return 0
+		case op == "-" && !isDigit(behind[0]): // a dash
+			return 0
+		case isIDByte(behind[0]) || strings.IndexByte(`"'(`, behind[0]) >= 0:
+			return i
+		}
+		return 0
+	}
+	return 0
+}

@@ -1,0 +1,6 @@
+//go:build unix
+
+package seal
+
+// modes: a file's mode says who may read it.
+const modes = true

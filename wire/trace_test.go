@@ -1,0 +1,74 @@
+package wire_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/wire"
+)
+
+const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+
+func traceOf(parents, states []string) wire.Trace {
+	return wire.TraceOf(nats.Header{subjects.HeaderTraceparent: parents, subjects.HeaderTracestate: states})
+}
+
+// What a plan's submitter puts there is copied to every step: only what the specification allows, and so little, goes on.
+func TestTraceIsValidOrDropped(t *testing.T) {
+	t.Parallel()
+	for _, good := range []string{parent, "01" + parent[2:], "cc" + parent[2:] + "-what-later-versions-add"} {
+		require.Equal(t, wire.Trace{Parent: good, State: "a=b"}, traceOf([]string{good}, []string{"a=b"}), good)
+	}
+	for _, bad := range []string{
+		"", "00-x", "ff" + parent[2:], strings.ToUpper(parent), parent + "-more", parent + " ", " " + parent, parent[:54], strings.ReplaceAll(parent, "-", "_"),
+		"00-00000000000000000000000000000000-b7ad6b7169203331-01", "00-0af7651916cd43dd8448eb211c80319c-0000000000000000-01", "0é-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331",
+		"01" + parent[2:] + "more", "01" + parent[2:] + "-a b", "01" + parent[2:] + "-" + strings.Repeat("x", 60_000), strings.Repeat("x", 60_000),
+	} {
+		require.Zero(t, traceOf([]string{bad}, []string{"a=b"}), "%.80s", bad)
+	}
+	require.Zero(t, traceOf([]string{parent, parent}, nil), "which of the two?")
+	require.Zero(t, traceOf(nil, []string{"a=b"}), "a state of nothing")
+}
+
+func TestTracestateIsValidOrDropped(t *testing.T) {
+	t.Parallel()
+	members := func(n int) string {
+		all := make([]string, n)
+		for i := range all {
+			all[i] = string([]byte{'a' + byte(i%26), 'a' + byte(i/26)}) + "=1"
+		}
+		return strings.Join(all, ",")
+	}
+	for _, good := range []string{
+		"vendor=1", "a=b,c=d", "a=b, c=d", "a=b,,c=d", "1a@v=x", "a_-*/9=~!x y", members(32), "k=" + strings.Repeat("v", 256),
+	} {
+		require.Equal(t, wire.Trace{Parent: parent, State: good}, traceOf([]string{parent}, []string{good}), good)
+	}
+	for _, bad := range []string{
+		"a", "=b", "a=", "A=b", "1a=b", "a@=b", "@v=b", "a@1v=b", "a=b,a=c", "a=b=c", "a=b\x01", "a=é", members(33), "k=" + strings.Repeat("v", 257),
+		"a@" + strings.Repeat("v", 15) + "=1", strings.Repeat("a=b,", 200), strings.Repeat(",", 513), strings.Repeat("x", 60_000),
+	} {
+		require.Equal(t, wire.Trace{Parent: parent}, traceOf([]string{parent}, []string{bad}), "%.80s", bad)
+	}
+	require.Equal(t, "a=b,c=d", traceOf([]string{parent}, []string{"a=b", "c=d"}).State, "several headers are one list")
+	require.Equal(t, wire.Trace{Parent: parent}, traceOf([]string{parent}, make([]string, 5000)))
+}
+
+// Neither a step nor a result is ever written with a trace that is not valid, wherever it came from.
+func TestWhatIsWrittenHasNoInvalidTrace(t *testing.T) {
+	t.Parallel()
+	huge := wire.Trace{Parent: strings.Repeat("x", 60_000), State: strings.Repeat("y", 60_000)}
+	h := wire.Step{Result: "r", Key: "k", Attempt: 1, Trace: huge}.Header()
+	require.NotContains(t, h, subjects.HeaderTraceparent)
+	require.NotContains(t, h, subjects.HeaderTracestate)
+	h, _ = wire.Result{Trace: huge}.Message()
+	require.NotContains(t, h, subjects.HeaderTraceparent)
+	huge.Parent = parent
+	h, _ = wire.Result{Trace: huge}.Message()
+	require.Equal(t, []string{parent}, h[subjects.HeaderTraceparent])
+	require.NotContains(t, h, subjects.HeaderTracestate)
+}

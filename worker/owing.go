@@ -1,0 +1,48 @@
+package worker
+
+import "time"
+
+// A step is acknowledged once its record stands and its handler has returned. Where it was decided without the handler, by a
+// timeout or a cancel, that may be long before the handler returns, if it ever does. The acknowledgement frees the step's slot
+// for the next step of the tool, so until then the lease is kept: else more handlers would be at work than the tool's limit.
+
+// The states of an execution's acknowledgement.
+const (
+	owesNothing int32 = iota // no handler is at work: it is sent once the record stands
+	handlerAt                // a handler is at work
+	ackOwed                  // and its record stands: the acknowledgement waits for it
+)
+
+// atWork notes that the handler is about to be called.
+func (x *execution) atWork() { x.owing.Store(handlerAt) }
+
+// workDone notes that the handler has returned, and sends the acknowledgement that waits for it.
+func (x *execution) workDone() {
+	if x.owing.Swap(owesNothing) == ackOwed {
+		x.acknowledge()
+	}
+}
+
+// owe lets the acknowledgement wait for the handler; false where none is at work. A handler that is deaf must not hold a limit of 1
+// for ever: the wait ends a lease after the time that the execution could have taken.
+func (x *execution) owe() bool {
+	if !x.owing.CompareAndSwap(handlerAt, ackOwed) {
+		return false
+	}
+	wait := max(time.Until(time.Unix(0, x.began.Load()).Add(x.step.Timeout)), 0) + x.feed.ackWait
+	time.AfterFunc(wait, func() {
+		if x.owing.CompareAndSwap(ackOwed, owesNothing) {
+			x.log().Error("a handler is at work long after its step was decided; the step is acknowledged, so one more than the tool's limit may be at work now",
+				"waited", wait)
+			x.acknowledge()
+		}
+	})
+	return true
+}
+
+// acknowledge sends the acknowledgement of all that the execution holds.
+func (x *execution) acknowledge() {
+	for _, d := range x.e.forget(x) {
+		x.e.ack(d)
+	}
+}
