@@ -102,10 +102,19 @@ func (w *world) person(run, step string, edit ...func(*wire.Step)) subjects.Atte
 	return a
 }
 
+// people dispatches a step for each of n contacts, all at once.
 func (w *world) people(run string, n int) (all []subjects.Attempt) {
 	w.t.Helper()
+	a, shard := w.attempt(create, run, ""), w.shard(create)
+	sent := make(chan error, n)
 	for i := range n {
-		all = append(all, w.person(run, fmt.Sprint("s", i)))
+		a.Step = fmt.Sprint("s", i)
+		step := w.header(a)
+		w.store.DispatchAsync(w.ctx(), kv.Dispatch{Attempt: a, Shard: shard, Header: step.Header(), Body: []byte(`{"email":"` + a.Step + `"}`)}, func(err error) { sent <- err })
+		all = append(all, a)
+	}
+	for range n {
+		require.NoError(w.t, <-sent)
 	}
 	return all
 }

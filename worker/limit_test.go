@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"runtime"
+	"sync"
 	"testing"
 	"time"
 
@@ -36,13 +37,18 @@ func TestLimitsHoldOverAllWorkers(t *testing.T) {
 	w := start(t, kv.Config{StepsAsync: true})
 	w.registrar()
 	var log leaselog.Log
-	work := func(ctx context.Context, _ empty) (empty, error) {
+	open := make(chan struct{})
+	work := func(context.Context, empty) (empty, error) {
+		<-open
 		for range 10 { // let others run, so that executions beside each other are seen
 			runtime.Gosched()
 		}
 		return empty{}, nil
 	}
-	b := &batched{}
+	b := &batched{do: func(_ context.Context, c batchCall) ([]ItemResult[string], error) {
+		<-open
+		return made(c), nil
+	}}
 	tools := func(worker *Worker) {
 		Handle(worker, "search", work, Contract(tool.Orchestration{Mode: tool.FanOutBounded, MaxConcurrency: 8}))
 		Handle(worker, "write", work, Contract(tool.Orchestration{Mode: tool.SequentialOnly}))
@@ -62,9 +68,19 @@ func TestLimitsHoldOverAllWorkers(t *testing.T) {
 	send("search", `{}`, 1, 1000)
 	send("write", `{}`, 5, 40)
 	send(create, `{"email":"a"}`, 5, 40)
+	var workers []*running
 	for i := range 10 {
-		w.launch(w.nc, Config{Name: fmt.Sprint("w", i)}, noted(&log, tools))
+		workers = append(workers, w.launch(w.nc, Config{Name: fmt.Sprint("w", i)}, noted(&log, tools)))
 	}
+	release := sync.OnceFunc(func() { close(open) })
+	t.Cleanup(release)
+	for _, r := range workers {
+		r.awaitReady()
+	}
+	for _, name := range []string{"search", "write"} { // all that have no step of it ask for one
+		w.eventually(func() bool { return w.consumer(name).NumWaiting >= len(workers)-1 }, "they don't ask for %s", name)
+	}
+	release()
 	for _, name := range []string{"search", "write", create} {
 		w.settled(name)
 	}
@@ -73,19 +89,19 @@ func TestLimitsHoldOverAllWorkers(t *testing.T) {
 	}
 	for name, limit := range map[string]int{"search": 8, "write": 1, create: 8} {
 		entries := log.Entries(name)
-		workers, steps := map[string]int{}, 0
+		parts, steps := map[string]int{}, 0
 		for _, e := range entries {
 			require.False(t, e.Open)
-			workers[e.Worker]++
+			parts[e.Worker]++
 			steps += e.Steps
 		}
 		most := leaselog.Max(entries)
 		require.LessOrEqual(t, most, limit, name)
 		require.Equal(t, map[string]int{"search": 1000, "write": 200, create: 200}[name], steps, "each step once")
-		require.Greater(t, len(workers), 1, "many workers had a part in it")
+		require.Greater(t, len(parts), 1, "many workers had a part in it")
 		if limit > 1 {
 			require.Greater(t, most, 1, "there was something to bound")
 		}
-		t.Logf("%s: %d steps in %d calls by %d workers, at most %d at a time (limit %d)", name, steps, len(entries), len(workers), most, limit)
+		t.Logf("%s: %d steps in %d calls by %d workers, at most %d at a time (limit %d)", name, steps, len(entries), len(parts), most, limit)
 	}
 }
