@@ -1,7 +1,9 @@
 package kv
 
 import (
+	"encoding/json"
 	"strings"
+	"time"
 
 	"github.com/nats-io/nats.go"
 
@@ -17,6 +19,9 @@ type Sign struct {
 	Delivered int
 	// Call, of Meddled: the request to JetStream's API, such as CONSUMER.CREATE.
 	Call string
+	// Expires and Heartbeat, of Pulled: how long the request lives at the server, 0 for ever, and how often the server says that it does,
+	// 0 for never.
+	Expires, Heartbeat time.Duration
 }
 
 // SignKind is a kind of Sign.
@@ -29,6 +34,7 @@ const (
 	InProgress                     // +WPI
 	Terminated                     // +TERM
 	Meddled                        // it wants to create, change, pause or delete a consumer or a stream
+	Pulled                         // it asks for steps, and waits for them
 )
 
 const ackPrefix = "$JS.ACK."
@@ -58,6 +64,9 @@ func ParseSign(t Tool, m *nats.Msg) (Sign, bool) {
 		return Sign{Kind: kind, StreamSeq: at.streamSeq, Delivered: int(at.delivered)}, ok && kind != 0
 	}
 	stream := subjects.StepsStream(t.Shard)
+	if m.Subject == apiPrefix+"CONSUMER.MSG.NEXT."+stream+"."+subjects.Durable(t.Name) {
+		return parsePull(m.Data)
+	}
 	for _, call := range meddling {
 		rest, ok := strings.CutPrefix(m.Subject, apiPrefix+call+".")
 		if name, _, _ := strings.Cut(rest, "."); ok && name == stream {
@@ -65,4 +74,16 @@ func ParseSign(t Tool, m *nats.Msg) (Sign, bool) {
 		}
 	}
 	return Sign{}, false
+}
+
+// parsePull reads a request for steps; false for one that doesn't wait, which the server answers at once. A body that is no object is
+// the number of steps alone.
+func parsePull(body []byte) (Sign, bool) {
+	var pull struct {
+		Expires   time.Duration `json:"expires"`
+		Heartbeat time.Duration `json:"idle_heartbeat"`
+		NoWait    bool          `json:"no_wait"`
+	}
+	_ = json.Unmarshal(body, &pull) // a number leaves all as it is
+	return Sign{Kind: Pulled, Expires: pull.Expires, Heartbeat: pull.Heartbeat}, !pull.NoWait || pull.Expires > 0
 }

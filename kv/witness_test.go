@@ -2,6 +2,7 @@ package kv_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/require"
@@ -24,6 +25,10 @@ func TestSigns(t *testing.T) {
 		{"$JS.ACK.hub.HASH.STEPS_3.get.1.9.5.1700000000000000000.0", "+TERM why", kv.Sign{Kind: kv.Terminated, StreamSeq: 9, Delivered: 1}},
 		{"$JS.API.CONSUMER.CREATE.STEPS_3.mine.x", "{}", kv.Sign{Kind: kv.Meddled, Call: "CONSUMER.CREATE"}},
 		{"$JS.API.CONSUMER.DURABLE.CREATE.STEPS_3.mine", "{}", kv.Sign{Kind: kv.Meddled, Call: "CONSUMER.DURABLE.CREATE"}},
+		{"$JS.API.CONSUMER.MSG.NEXT.STEPS_3.get", "", kv.Sign{Kind: kv.Pulled}},
+		{"$JS.API.CONSUMER.MSG.NEXT.STEPS_3.get", "5", kv.Sign{Kind: kv.Pulled}},
+		{"$JS.API.CONSUMER.MSG.NEXT.STEPS_3.get", `{"batch":1,"expires":9000000000,"idle_heartbeat":2000000000}`,
+			kv.Sign{Kind: kv.Pulled, Expires: 9 * time.Second, Heartbeat: 2 * time.Second}},
 		{"$JS.API.STREAM.PURGE.STEPS_3", "", kv.Sign{Kind: kv.Meddled, Call: "STREAM.PURGE"}},
 	} {
 		got, ok := kv.ParseSign(tool, &nats.Msg{Subject: c.subject, Data: []byte(c.body)})
@@ -31,10 +36,12 @@ func TestSigns(t *testing.T) {
 		require.Equal(t, c.want, got)
 	}
 	for _, subject := range []string{
-		"$JS.API.CONSUMER.INFO.STEPS_3.get", "$JS.API.CONSUMER.MSG.NEXT.STEPS_3.get", "$JS.API.CONSUMER.CREATE.STEPS_30.x",
+		"$JS.API.CONSUMER.INFO.STEPS_3.get", "$JS.API.CONSUMER.MSG.NEXT.STEPS_3.other", "$JS.API.CONSUMER.CREATE.STEPS_30.x",
 		"$JS.API.CONSUMER.CREATE.KV_tools.x", "$JS.ACK.STEPS_3.get.x", "$JS.API.STREAM.INFO.STEPS_3",
 	} {
 		_, ok := kv.ParseSign(tool, &nats.Msg{Subject: subject})
 		require.False(t, ok, subject)
 	}
+	_, ok := kv.ParseSign(tool, &nats.Msg{Subject: "$JS.API.CONSUMER.MSG.NEXT.STEPS_3.get", Data: []byte(`{"batch":1,"no_wait":true}`)})
+	require.False(t, ok, "it is answered at once")
 }

@@ -1,11 +1,12 @@
 import { createHash, randomUUID } from "node:crypto";
+import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { jetstream, JetStreamApiError, jetstreamManager, type JsMsg } from "@nats-io/jetstream";
 import { connect, headers, type MsgHdrs } from "@nats-io/transport-node";
 const definition = JSON.stringify({ name: "conformance", description: "Does as it is told.", inputSchema: { type: "object" } });
-type Args = { echo?: unknown; fail?: string; sleep_ms?: unknown; bytes?: unknown; tell?: string };
+type Args = { echo?: unknown; fail?: string; sleep_ms?: unknown; deaf?: boolean; bytes?: unknown; tell?: string };
 async function tool(args: Args, signal: AbortSignal) {
-  await sleep(num(args.sleep_ms), undefined, { signal });
+  await sleep(num(args.sleep_ms), undefined, args.deaf ? {} : { signal });
   if (args.tell) nc.publish(args.tell);
   return args.fail ? Promise.reject(new Error(args.fail)) : args.bytes ? "x".repeat(num(args.bytes) - 2) : args.echo;
 }
@@ -15,13 +16,13 @@ const unmark = (text: string) => text.replace(/"\\u0000#([^"]*)"/g, "$1"), num =
 
 type Answer = readonly [status: "ok" | "error", body: string | Uint8Array, handle?: string];
 const failure = (code: string, message: string, retryable?: boolean): Answer => ["error", JSON.stringify({ code, message, retryable })];
-async function claim(m: JsMsg, subject: string): Promise<Answer | "mine" | "drop"> {
+async function claim(m: JsMsg, subject: string): Promise<Answer | "mine" | "drop" | "over"> {
   const [kv, runs, p, t, r, g] = subject.split("."), h = headers(), nonce = randomUUID();
   Object.entries({ "Stepjet-Version": "1", "Nats-Expected-Last-Subject-Sequence": g!,
     "Nats-Expected-Last-Subject-Sequence-Subject": [kv, runs, p, t, r, "plan"].join(".") }).forEach(([name, value]) => h.set(name, value));
   for (let wait = 50; ; wait = Math.min(2 * wait, 5000)) {
     const refused = await js.publish(subject, JSON.stringify({ nonce, seq: m.seq }), { headers: h }).then(() => null, (e) => e);
-    if (!refused) return "mine"; else if (refused instanceof JetStreamApiError && refused.code === 10071) return "drop"; // the run is over
+    if (!refused) return "mine"; else if (refused instanceof JetStreamApiError && refused.code === 10071) return "over"; // the run is
     const there = (await last(subject))?.json<{ nonce: string; seq: number }>();
     if (there?.nonce === nonce) return "mine"; else if (there && there.seq !== m.seq) return "drop";
     if (there) return failure("outcome_unknown", "a worker began this step and was lost");
@@ -44,9 +45,9 @@ async function fetched(handle: { nuid: string; size: number }) {
   }
   return Buffer.concat(parts).toString();
 }
-async function execute(m: JsMsg, field: (name: string) => string, id: string, cancelled: AbortSignal): Promise<Answer | "drop"> {
-  const claimed = field("Claim") ? await claim(m, field("Claim")) : "mine";
-  if (claimed !== "mine") return claimed;
+async function execute(m: JsMsg, field: (name: string) => string, id: string, cancelled: AbortSignal, work: Work): Promise<Answer | "drop" | "over"> {
+  const claimed = field("Claim") || m.info.deliveryCount > 1 ? await claim(m, `${field("Result")}.claim`) : "mine";
+  if (claimed === "over" || (field("Claim") && claimed !== "mine")) return claimed;
   if (m.info.deliveryCount > 5) return failure("worker_lost", "five workers had this step, and none survived it");
   if (m.info.deliveryCount === 1 && Date.parse(field("Start-By")) < Date.now()) return failure("timeout", "no worker was free", false);
   const late = Date.parse(field("Deadline") || "9999-01-01") + 2000 - Date.now(), limit = Math.min(Number(field("Timeout-Ms") || Infinity), late);
@@ -54,24 +55,29 @@ async function execute(m: JsMsg, field: (name: string) => string, id: string, ca
   const secrets = field("Context-Secrets").split(",").map((key) => bag[key]).filter((s) => Buffer.byteLength(s ?? "") >= 4);
   try {
     const args = JSON.parse(mark(field("Handle") ? await fetched(JSON.parse(field("Handle"))) : m.string()));
-    const out = Buffer.from(unmark(JSON.stringify(await tool(args, AbortSignal.any([cancelled, timeout]))) ?? "null"));
+    const stop = AbortSignal.any([cancelled, timeout]);
+    stop.throwIfAborted();
+    const tooled = tool(args, stop), given = once(stop, "abort").then(() => stop.throwIfAborted());
+    work.over = Promise.race([tooled.catch(() => null), sleep(Math.min(limit + reg.ack_wait_ms, 2 ** 31 - 1), null, { ref: false })]); // a deaf tool holds its slot no longer
+    const out = Buffer.from(unmark(JSON.stringify(await Promise.race([tooled, given])) ?? "null"));
     return out.length > 262_144 ? await large(out, `${id.replaceAll(".", "/")}/${randomUUID()}`) : ["ok", out];
   } catch (e) {
     const code = timeout.aborted ? (field("Claim") ? "outcome_unknown" : "timeout") : "tool_failed";
     return failure(code, secrets.reduce((text, s) => text.replaceAll(s, "[secret]"), String(e)).slice(0, 4096));
   }
 }
+type Work = { over?: Promise<unknown> }; // done when the tool has returned, or a lease after its time
 const last = (subject: string) => jsm.streams.getMessage(`KV_${subject.split(".")[1]}`, { last_by_subj: subject }).catch(() => null);
 async function step(m: JsMsg) {
   const field = (name: string) => m.headers?.get(`Stepjet-${name}`) ?? "", result = field("Result"), stop = new AbortController();
-  if (parseInt(field("Version")) > 1) return; // a newer worker's
+  if ((field("Version") || "1").split(".")[0] !== "1") return; // a newer worker's
   const [, , t, p, ...rest] = m.subject.split("."), id = rest.join("."), own = [p, ...rest.slice(0, 3), "step", t, ...rest.slice(3)].join(".");
   if (!/^\$KV\.runs_\d+\./.test(result) || result.split(".").slice(2).join(".") !== own || !field("Key") || !+field("Attempt")) return m.ack(); // nobody's
   m.working();
-  const beat = setInterval(() => m.working(), reg.ack_wait_ms / 3), h: MsgHdrs = headers();
+  const beat = setInterval(() => m.working(), reg.ack_wait_ms / 3), h: MsgHdrs = headers(), work: Work = {};
   if (m.info.deliveryCount === 1 || !(await last(result))) {
-    const answer = await execute(m, field, id, running.set(id, stop) && stop.signal), expect = { lastSubjectSequence: 0 };
-    if (answer !== "drop") {
+    const answer = await execute(m, field, id, running.set(id, stop) && stop.signal, work), expect = { lastSubjectSequence: 0 };
+    if (answer !== "drop" && answer !== "over") {
       Object.entries({ Version: "1", Status: answer[0], Worker: "node" }).forEach(([name, value]) => h.set(`Stepjet-${name}`, value));
       if (answer[2]) h.set("Stepjet-Handle", answer[2]);
       for (const name of ["traceparent", "tracestate"]) if (m.headers?.get(name)) h.set(name, m.headers.get(name));
@@ -79,6 +85,7 @@ async function step(m: JsMsg) {
       for (let wait = 50; !(await create()) && !(await last(result)); wait = Math.min(2 * wait, 5000)) await sleep(wait);
     }
   }
+  await work.over; // until then the slot is the tool's
   m.ack(), clearInterval(beat), running.delete(id);
 }
 const nc = await connect({ servers: process.env.NATS_URL, maxReconnectAttempts: -1 }), js = jetstream(nc), jsm = await jetstreamManager(nc);

@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/stepjet/stepjet/fault"
@@ -52,6 +53,55 @@ func timeout(ctx context.Context, s *stage, v *verdict) {
 	}
 }
 
+// holds gives up tools that go on to their end, whatever they are told: their steps keep their slots for as long, within a bound.
+func holds(ctx context.Context, s *stage, v *verdict) {
+	const limit = 300 * time.Millisecond
+	lease, forever := s.lease(), limit+s.lease()+2*soon
+	timedOut, endless, cancelled := s.told(), s.told(), s.told()
+	bounded := func(w *wire.Step) { w.Timeout = limit }
+	sent := time.Now()
+	one := s.step(ctx, "holds", timedOut.tell(deaf(limit+lease/2)), bounded)
+	two := s.step(ctx, "holds", endless.tell(deaf(forever)), bounded)
+	three := s.step(ctx, "holds", cancelled.tell(deaf(3*lease/2)))
+	three.taken(ctx, 2)
+	three.decide(ctx, wire.Result{Error: fault.New(fault.Cancelled, "the run was cancelled")})
+	_ = s.nc.Publish(subjects.Cancel(three.attempt), nil) // a closed connection shows soon enough
+	if _, ok := two.await(ctx, time.Until(sent.Add(limit+soon))); !ok {
+		v.must("answer with the error timeout after "+subjects.HeaderTimeout+", whether the tool listens or not", "a tool that doesn't listen was waited for: the step that ran out of time was not ended")
+	}
+	const advice = "acknowledge a step that you gave up once its tool has stopped: what you hold is its place in the fan-out limit"
+	if early := one.ackedAtWork(ctx, timedOut); early != nil && early.at.Before(sent.Add(limit+lease)) {
+		v.must(advice, "a step that had run out of time was acknowledged while its tool was at work")
+	}
+	if three.ackedAtWork(ctx, cancelled) != nil {
+		v.must(advice, "a cancelled step was acknowledged while its tool was at work")
+	}
+	until(ctx, time.Until(sent.Add(forever+s.o.Patience)), func() bool { return two.acked() && endless.count() > 0 })
+	switch a, ended := two.acknowledgement(), endless.heard(); {
+	case a == nil, len(ended) > 0 && ended[0].place < a.place:
+		v.must("one lease after its time acknowledge a step whose tool doesn't stop, and log it: it must not hold a limit of 1 for ever", "a tool that ran on for %v after its time held its slot for as long", (forever - limit).Round(100*time.Millisecond))
+	case a.at.Before(sent.Add(limit + lease)):
+		v.must(advice, "a step that had run out of time was acknowledged less than a lease after, while its tool was at work")
+	}
+	s.quiet(ctx, lease)
+}
+
+// deaf are arguments that keep the tool busy, whatever becomes of its step.
+func deaf(d time.Duration) string {
+	return fmt.Sprintf(`{"sleep_ms":%d,"deaf":true,"echo":"slept"}`, d.Milliseconds())
+}
+
+// ackedAtWork gives the acknowledgement that came before the tool told that it was done; nil where it came after, or where the tool was
+// stopped all the same and so tells nothing.
+func (p *probe) ackedAtWork(ctx context.Context, heard *ear) *sign {
+	until(ctx, 2*p.s.lease()+p.s.o.Patience, func() bool { return p.acked() })
+	a := p.acknowledgement()
+	if a == nil || !until(ctx, 2*p.s.lease(), func() bool { return heard.count() > 0 }) || heard.heard()[0].place < a.place {
+		return nil
+	}
+	return a
+}
+
 func startBy(ctx context.Context, s *stage, v *verdict) {
 	p := s.step(ctx, "startby", `{"echo":"too late"}`, func(w *wire.Step) { w.StartBy = time.Now().Add(-time.Minute) })
 	const advice = "don't begin a step after its " + subjects.HeaderStartBy + ": answer with the error timeout and \"retryable\": false"
@@ -61,6 +111,24 @@ func startBy(ctx context.Context, s *stage, v *verdict) {
 	}
 	if r, ok := p.result(ctx); ok && r.Error == nil {
 		v.must(advice, "it executed a step a minute too late")
+	}
+}
+
+// longPull is how long a request for steps may live without heartbeats: while one that was lost is waited for, nothing is taken.
+const longPull = 5 * time.Second
+
+func pulls(_ context.Context, s *stage, v *verdict) {
+	const advice = `ask with "idle_heartbeat", and ask anew after two silent intervals: a request is lost with a server, a leader or a connection that hangs`
+	for _, p := range s.witness.kind(kv.Pulled) {
+		switch {
+		case p.Heartbeat > 0:
+		case p.Expires == 0:
+			v.must(advice, "it asks for steps with a request that has no end and no heartbeat: once it is lost, the worker takes no step any more")
+			return
+		case p.Expires > longPull:
+			v.should(advice, "it asks for steps with a request that lives for %v without a heartbeat, and would notice only then that it was lost", p.Expires)
+			return
+		}
 	}
 }
 

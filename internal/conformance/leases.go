@@ -153,6 +153,10 @@ func version(ctx context.Context, s *stage, v *verdict) {
 	h := p.header()
 	h[subjects.HeaderVersion] = []string{subjects.Version + "0"}
 	p.send(ctx, h, []byte(`{"echo":"not for you"}`))
+	junk := s.probe(s.newRun(ctx, "version"), "s1")
+	h = junk.header()
+	h[subjects.HeaderVersion] = []string{"junk"}
+	junk.send(ctx, h, []byte(`{"echo":"for nobody"}`))
 	const advice = "where " + subjects.HeaderVersion + " is higher than " + subjects.Version +
 		", return without executing, recording, acknowledging or refusing: when the lease runs out a newer worker gets it"
 	until(ctx, 5*s.lease()/4, func() bool { _, ok := p.result(ctx); return ok || p.acked() })
@@ -168,6 +172,13 @@ func version(ctx context.Context, s *stage, v *verdict) {
 		}
 	}
 	s.alive(ctx, v, "a step of a higher version")
-	s.note(s.store.PurgeSubject(ctx, subjects.Step(p.attempt, s.tool.Shard)))
+	if _, ok := junk.result(ctx); ok {
+		v.must("take a "+subjects.HeaderVersion+" that is no number for a higher one", "it executed a step of the version junk")
+	} else if junk.acked() {
+		v.must("take a "+subjects.HeaderVersion+" that is no number for a higher one", "it acknowledged a step of the version junk, which is lost now")
+	}
+	for _, p := range []*probe{p, junk} {
+		s.note(s.store.PurgeSubject(ctx, subjects.Step(p.attempt, s.tool.Shard)))
+	}
 	s.quiet(ctx, 2*s.lease())
 }

@@ -19,8 +19,29 @@ import (
 	"github.com/stepjet/stepjet/outcome"
 )
 
+// work is the tool's, which may go on after its step has been given up.
+type work struct {
+	returned chan struct{} // nil: it wasn't called
+	latest   time.Time     // when it need not be waited for any more
+}
+
+// wait waits for the tool to return, but not for ever.
+func (x *work) wait(w *raw) {
+	if x.returned == nil || w.has("runs on", "acks at once") {
+		return
+	}
+	late := time.After(time.Until(x.latest))
+	if w.has("holds for ever") {
+		late = nil
+	}
+	select {
+	case <-x.returned:
+	case <-late:
+	}
+}
+
 // execute runs the tool. An empty status means that nothing is to be recorded.
-func (w *raw) execute(ctx context.Context, m jetstream.Msg, h nats.Header, name string) (status string, body []byte, handle string) {
+func (w *raw) execute(ctx context.Context, m jetstream.Msg, h nats.Header, name string, x *work) (status string, body []byte, handle string) {
 	args := json.RawMessage(m.Data())
 	if given := h.Get("Stepjet-Handle"); given != "" && !w.has("no handle") {
 		var o outcome.Handle
@@ -34,6 +55,7 @@ func (w *raw) execute(ctx context.Context, m jetstream.Msg, h nats.Header, name 
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, d)
 		defer cancel()
+		x.latest = time.Now().Add(d + time.Duration(w.reg.AckWaitMS)*time.Millisecond)
 	}
 	if at, err := time.Parse(time.RFC3339Nano, h.Get("Stepjet-Deadline")); err == nil && !w.has("no deadline") {
 		var cancel context.CancelFunc
@@ -46,7 +68,7 @@ func (w *raw) execute(ctx context.Context, m jetstream.Msg, h nats.Header, name 
 		time.Sleep(20 * time.Millisecond)
 		args = *w.last.Load()
 	}
-	out, err := w.call(ctx, args)
+	out, err := w.call(ctx, args, x)
 	if err != nil && !w.has("tells secrets") {
 		err = redacted(err, h)
 	}
@@ -71,20 +93,31 @@ func (w *raw) execute(ctx context.Context, m jetstream.Msg, h nats.Header, name 
 	return w.output(ctx, out, name)
 }
 
-// call runs the tool, and with a bug lets it run on.
-func (w *raw) call(ctx context.Context, args json.RawMessage) (out []byte, err error) {
-	if !w.has("runs on") {
-		return execute(ctx, w.nc, args)
+// call runs the tool until it returns or is given up. With a bug it isn't told of that.
+func (w *raw) call(ctx context.Context, args json.RawMessage, x *work) ([]byte, error) {
+	type answer struct {
+		out []byte
+		err error
 	}
-	done := make(chan struct{})
+	told := ctx
+	if w.has("runs on") {
+		told = context.Background()
+	}
+	x.returned = make(chan struct{})
+	done := make(chan answer, 1)
 	go func() {
-		defer close(done)
-		out, err = execute(context.Background(), w.nc, args)
+		defer close(x.returned)
+		out, err := execute(told, w.nc, args)
+		done <- answer{out, err}
 	}()
+	givenUp := ctx.Done()
+	if w.has("waits for tools") {
+		givenUp = nil
+	}
 	select {
-	case <-done:
-		return out, err
-	case <-ctx.Done():
+	case a := <-done:
+		return a.out, a.err
+	case <-givenUp:
 		return nil, context.Cause(ctx)
 	}
 }
@@ -161,7 +194,7 @@ func (w *raw) put(ctx context.Context, name, object string, out []byte) (chunks 
 }
 
 // record writes the record, however long that takes, and acknowledges.
-func (w *raw) record(m jetstream.Msg, subject, status string, body []byte, handle string) error {
+func (w *raw) record(m jetstream.Msg, subject, status string, body []byte, handle string, x *work) error {
 	h := nats.Header{"Stepjet-Version": {"1"}, "Stepjet-Status": {status}, "Stepjet-Worker": {"raw"}}
 	if w.has("long name") {
 		h["Stepjet-Worker"] = []string{strings.Repeat("raw", 100)}
@@ -198,6 +231,7 @@ func (w *raw) record(m jetstream.Msg, subject, status string, body []byte, handl
 		case w.has("no ack"):
 			return nil
 		case err == nil, w.has("acks whatever"), w.read(subject) != nil && !w.has("insists"), w.nc.IsClosed():
+			x.wait(w)
 			return m.Ack()
 		}
 		time.Sleep(wait)

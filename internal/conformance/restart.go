@@ -19,7 +19,7 @@ const maxDeliveries = 5
 
 // prepared are steps that other workers had before, made while the one under test is stopped.
 type prepared struct {
-	poisoned, redelivered, lost, elsewhere *probe
+	poisoned, redelivered, over, lost, elsewhere *probe
 }
 
 // again stops the worker, prepares the steps and starts it again, once for all checks that need it. It says why not.
@@ -49,6 +49,9 @@ func (s *stage) prepare(ctx context.Context) *prepared {
 	}
 	p.redelivered = s.step(ctx, "redelivered", `{"echo":"again"}`)
 	p.redelivered.decide(ctx, wire.Result{Body: []byte(`"the first worker's"`)})
+	p.over = s.probe(s.newRun(ctx, "over"), "s1")
+	p.over.attempt.Generation++ // of no run that there is
+	p.over.send(ctx, p.over.header(), []byte(`{"echo":"a zombie"}`))
 	claims := func(p *probe) {
 		p.send(ctx, p.header(func(w *wire.Step) { w.Claim = p.claim() }), []byte(`{"echo":"executed"}`))
 	}
@@ -57,7 +60,7 @@ func (s *stage) prepare(ctx context.Context) *prepared {
 	claims(p.elsewhere)
 	p.lost.claimed(ctx, p.lost.seq)
 	p.elsewhere.claimed(ctx, p.elsewhere.seq+1_000_000)
-	s.lose(ctx, 4)
+	s.lose(ctx, 5)
 	return p
 }
 
@@ -103,6 +106,12 @@ func redelivered(ctx context.Context, s *stage, v *verdict) {
 	}
 	if len(s.witness.offered(p.record())) > 0 {
 		v.should(advice, "it executed a step that was done already")
+	}
+	if !all.over.settled(ctx, s.o.Patience) {
+		v.must(advice, "a redelivered step whose run is over was not acknowledged%s", s.ended())
+	} else if len(s.witness.offered(all.over.record())) > 0 {
+		v.should("where the record is absent, create one at "+subjects.HeaderResult+" with .claim behind it, as a claim: error 10071 says that the run is over; acknowledge then, and run nothing",
+			"it executed a redelivered step of a run that is over")
 	}
 }
 

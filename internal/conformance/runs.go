@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nuid"
 
@@ -20,34 +19,20 @@ import (
 // tool ran, and none of a tool that was given up.
 const telling = "_CONFORMANCE."
 
-// ear listens to one subject of telling.
+// ear is one subject of telling.
 type ear struct {
+	s       *stage
 	subject string
-	sub     *nats.Subscription
 }
 
-// told opens a subject for steps to tell on.
-func (s *stage) told() *ear {
-	e := &ear{subject: telling + nuid.Next()}
-	var err error
-	if e.sub, err = s.nc.SubscribeSync(e.subject); err == nil {
-		err = s.nc.Flush()
-	}
-	if err != nil {
-		s.note(kv.Fault(err))
-	}
-	return e
-}
+// told makes a subject for steps to tell on.
+func (s *stage) told() *ear { return &ear{s, telling + nuid.Next()} }
 
-// count gives how often it was told so far, and closes the subject.
-func (e *ear) count() int {
-	n, _, err := e.sub.Pending()
-	_ = e.sub.Unsubscribe() // it fails only on a closed connection
-	if err != nil {
-		return 0
-	}
-	return n
-}
+// heard gives what was told so far.
+func (e *ear) heard() []tell { return e.s.witness.told(e.subject) }
+
+// count gives how often it was told so far.
+func (e *ear) count() int { return len(e.heard()) }
 
 // tell adds the subject to arguments.
 func (e *ear) tell(args string) string {

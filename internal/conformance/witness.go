@@ -20,6 +20,13 @@ type witness struct {
 	mu      sync.Mutex
 	signs   []sign
 	records []published
+	tells   map[string][]tell
+}
+
+// tell is a tool's word that it ran to its end.
+type tell struct {
+	place int
+	at    time.Time
 }
 
 // sign is a sign with its place in the order of all that was heard.
@@ -41,7 +48,7 @@ const ears = 1 << 16
 
 // listen subscribes; stop ends it.
 func (w *witness) listen(nc *nats.Conn, t kv.Tool, shards int) (stop func(), err error) {
-	all := kv.SignSubjects(t)
+	all := append(kv.SignSubjects(t), telling+">")
 	for shard := range shards {
 		all = append(all, subjects.LedgerPrefix(shard)+">")
 	}
@@ -93,6 +100,13 @@ func ownInbox(nc *nats.Conn) string {
 func (w *witness) hear(t kv.Tool, m *nats.Msg, place int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if strings.HasPrefix(m.Subject, telling) {
+		if w.tells == nil {
+			w.tells = map[string][]tell{}
+		}
+		w.tells[m.Subject] = append(w.tells[m.Subject], tell{place, time.Now()})
+		return
+	}
 	if _, ok := subjects.ParseRecord(m.Subject); ok {
 		if header(m.Header, subjects.HeaderWorker) != myself {
 			w.records = append(w.records, published{m, place, time.Now()})
@@ -102,6 +116,13 @@ func (w *witness) hear(t kv.Tool, m *nats.Msg, place int) {
 	if s, ok := kv.ParseSign(t, m); ok {
 		w.signs = append(w.signs, sign{s, place, time.Now()})
 	}
+}
+
+// told gives what tools told on a subject.
+func (w *witness) told(subject string) []tell {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.tells[subject]
 }
 
 // about gives the signs about one message of the step stream.

@@ -44,6 +44,7 @@ type arguments struct {
 	Fail    string          `json:"fail"`
 	SleepMS int             `json:"sleep_ms"`
 	Bytes   int             `json:"bytes"`
+	Deaf    bool            `json:"deaf"`
 	Tell    string          `json:"tell"`
 }
 
@@ -56,9 +57,13 @@ func execute(ctx context.Context, nc *nats.Conn, raw json.RawMessage) ([]byte, e
 	if a.SleepMS > 0 {
 		t := time.NewTimer(time.Duration(a.SleepMS) * time.Millisecond)
 		defer t.Stop()
+		stopped := ctx.Done()
+		if a.Deaf {
+			stopped = nil
+		}
 		select {
 		case <-t.C:
-		case <-ctx.Done():
+		case <-stopped:
 			return nil, context.Cause(ctx)
 		}
 	}
