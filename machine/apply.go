@@ -30,6 +30,14 @@ func (r *Run) applyResult(rec *Record, now time.Time, out *Effects) {
 	}
 }
 
+// waited gives the record of an attempt that came before the attempt was out, nil where none did. It waits no longer.
+func (r *Run) waited(c Call, attempt int) *Record {
+	key := attemptKey{c, attempt}
+	rec := r.early[key]
+	delete(r.early, key)
+	return rec
+}
+
 // decide takes the record of the attempt that is out.
 func (r *Run) decide(i int, rec *Record, now time.Time, out *Effects) {
 	s, res := &r.calls[i], rec.Result

@@ -79,6 +79,7 @@ func (r *Run) Tick(now time.Time, out *Effects) {
 		r.expiring = true
 		out.Stop = &Stop{Reason: outcome.Expired, By: "deadline"}
 	}
+	r.withhold(out)
 }
 
 // expireItems asks for the record of every item of a for_each step whose deadline is over.
@@ -134,6 +135,7 @@ func (r *Run) Outstanding(now time.Time, out *Effects) {
 	if r.expiring && !r.stopping {
 		out.Stop = &Stop{Reason: outcome.Expired, By: "deadline"}
 	}
+	r.withhold(out)
 }
 
 type deadline struct {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/plan"
 	"github.com/stepjet/stepjet/tool"
 )
 
@@ -20,7 +21,7 @@ type items struct {
 // expandLater asks for the length of a for_each step's list, or uses it where it was told before.
 func (r *Run) expandLater(i int, at time.Time, out *Effects) {
 	r.calls[i].state = expanding
-	if rec, ok := r.early[attemptKey{r.calls[i].Call, 1}]; ok {
+	if rec := r.waited(r.calls[i].Call, 1); rec != nil {
 		r.decide(i, rec, rec.Time, out)
 		return
 	}
@@ -65,12 +66,29 @@ func (r *Run) Expand(step, n int, now time.Time, out *Effects) {
 	if s.state != expanding {
 		return
 	}
-	if len(r.log) > 0 && r.log[len(r.log)-1].Seq > s.since {
+	if r.uncertain() || len(r.log) > 0 && r.log[len(r.log)-1].Seq > s.since {
 		r.replay(now, out)
 		return
 	}
 	r.expand(step, n, s.ready.time(), out)
 	r.finishIfOver(out) // a list without items may have been all that was left
+	r.withhold(out)
+}
+
+// uncertain reports whether the run may have stopped by records that are here already: a list hasn't been counted, and
+// records wait for calls that aren't out, so another owner had counted it and gone on. One of them may be the failure that
+// stopped the run, and then all that became ready since never did.
+func (r *Run) uncertain() bool {
+	return r.plan.OnFailure == plan.Stop && len(r.early) > 0 &&
+		slices.ContainsFunc(r.calls[:len(r.plan.Steps)], func(s call) bool { return s.state == expanding })
+}
+
+// withhold takes back what would have an effect on a call as long as it isn't certain that the call is out. All of it is
+// asked for once the lists are counted.
+func (r *Run) withhold(out *Effects) {
+	if r.uncertain() {
+		out.Dispatch, out.Late, out.Decide = out.Dispatch[:0], out.Late[:0], out.Decide[:0]
+	}
 }
 
 func (r *Run) expand(i, n int, at time.Time, out *Effects) {

@@ -3,6 +3,7 @@ package machine_test
 import (
 	"bytes"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"math/rand"
 	"slices"
@@ -19,6 +20,8 @@ import (
 	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/tool"
 )
+
+var worlds = flag.Int("worlds", 4000, "random runs of each kind")
 
 // world plays ledger, workers and owner around a machine: records are created once, dispatched attempts are executed in
 // random order, effects are forgotten or carried out twice.
@@ -286,7 +289,7 @@ func compare(t testing.TB, what string, w *world, m *machine.Run, want *referenc
 // and compares with the sequential twin.
 func TestRandomPlansMatchTheReference(t *testing.T) {
 	t.Parallel()
-	n := 4000
+	n := *worlds
 	if testing.Short() {
 		n = 500
 	}
@@ -351,7 +354,7 @@ func (w *world) count(m *machine.Run, e *machine.Effects) {
 // TestStoppedRunsMatchTheReference does the same for plans that fail fast and for runs that are cancelled in between.
 func TestStoppedRunsMatchTheReference(t *testing.T) {
 	t.Parallel()
-	n := 4000
+	n := *worlds
 	if testing.Short() {
 		n = 500
 	}

@@ -7,7 +7,8 @@
 //
 // Safety. An attempt is decided by one record, because the ledger takes one record a subject. Attempt A+1 is asked for
 // only after A was decided a retryable failure, so a step has at most one success. A step is dispatched only once all
-// its dependencies are terminal and the non-optional ones have succeeded.
+// its dependencies are terminal and the non-optional ones have succeeded. As long as a list isn't counted whose records are
+// there already, nothing is asked for in a plan that stops with its first failure: it may have stopped.
 //
 // Liveness. Outstanding lists at any time what should be out; whoever compares it with what is out repairs what was lost.
 //
@@ -196,18 +197,20 @@ func (r *Run) Apply(rec Record, now time.Time, out *Effects) {
 		return
 	}
 	rec.normalise()
-	inOrder := at == len(r.log)
+	inOrder, uncertain := at == len(r.log), r.uncertain()
 	r.log = slices.Insert(r.log, at, rec)
 	if inOrder {
 		r.apply(&r.log[at], now, out)
-		return
 	}
-	r.replay(now, out)
+	if !inOrder || uncertain && !r.uncertain() { // what was withheld is to be asked for
+		r.replay(now, out)
+	}
+	r.withhold(out)
 }
 
 // replay computes the state anew from all records in their order, then asks for all that should be out.
 func (r *Run) replay(now time.Time, out *Effects) {
-	wasFinished := r.finished
+	wasFinished := r.finished && !out.Finished
 	r.reset()
 	var scratch Effects
 	r.Begin(&scratch)
@@ -279,7 +282,7 @@ func (r *Run) makeReady(i int, at time.Time, out *Effects) {
 // send asks for the attempt of a call that is due now, unless its record is there already.
 func (r *Run) send(i int, due, now time.Time, out *Effects) {
 	s := &r.calls[i]
-	if rec, ok := r.early[attemptKey{s.Call, s.attempt}]; ok {
+	if rec := r.waited(s.Call, s.attempt); rec != nil {
 		r.decide(i, rec, rec.Time, out)
 		return
 	}

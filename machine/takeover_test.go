@@ -73,3 +73,47 @@ func TestItemsThatAreTakenOver(t *testing.T) {
 	require.Len(t, e.Dispatch, 1)
 	require.Equal(t, 1, e.Dispatch[0].Step)
 }
+
+// TestNothingNewIsSentWhileAListMayHaveStoppedTheRun: an owner that takes over reads the failed item of a list that it has yet
+// to count. Whether that stopped the run it learns with the length, so what became ready since is not sent before.
+func TestNothingNewIsSentWhileAListMayHaveStoppedTheRun(t *testing.T) {
+	t.Parallel()
+	const text = `{"on_failure":"stop","steps":[{"id":"a","tool":"t"},{"id":"b","tool":"t","depends_on":["a"]},
+		{"id":"c","tool":"t","depends_on":["b"]},{"id":"s","tool":"t","depends_on":["a"],"for_each":{"in":[1,2]},"arguments":{}}]}`
+	decided := func(seq uint64, step, item int, err *fault.Error) machine.Record {
+		return machine.Record{Seq: seq, Time: began, Result: &machine.Result{Call: machine.Call{Step: step, Item: item}, Attempt: 1, Body: []byte("1"), Error: err}}
+	}
+	takeOver := func(item *fault.Error) (*machine.Run, *machine.Effects) {
+		e := &machine.Effects{}
+		m := of(t, text, tool.Contract{MaxAttempts: 1, Limit: 9, ErrorPropagation: tool.FailFast, WaitTimeout: time.Minute}, e)
+		e.Reset()
+		m.Apply(decided(1, 0, 0, nil), began, e)
+		require.Equal(t, []int{3}, e.Expand)
+		require.Len(t, e.Dispatch, 1, "nothing says that somebody else has counted the list")
+		for _, rec := range []machine.Record{decided(2, 3, 1, item), decided(3, 3, 2, item), decided(4, 1, 0, nil)} {
+			e.Reset()
+			m.Apply(rec, began, e)
+			require.Empty(t, e.Dispatch)
+		}
+		e.Reset()
+		m.Outstanding(began, e)
+		require.Equal(t, []int{3}, e.Expand)
+		require.Empty(t, e.Dispatch, "nor does the sweep send it")
+		e.Reset()
+		m.Tick(began.Add(2*time.Minute), e)
+		require.Empty(t, e.Late)
+		m.Expand(3, 2, began, e)
+		return m, e
+	}
+
+	m, e := takeOver(fault.New(fault.ToolTerminal, "no"))
+	require.Empty(t, e.Dispatch, "the list failed before its dependency had succeeded")
+	require.True(t, m.Finished())
+	require.Equal(t, outcome.StepCancelled, m.StepStatus(2))
+
+	m, e = takeOver(nil)
+	require.Equal(t, []machine.Dispatch{{Call: machine.Call{Step: 2}, Attempt: 1}}, e.Dispatch, "the list is over, and nothing was lost")
+	e.Reset()
+	m.Tick(began.Add(2*time.Minute), e)
+	require.Len(t, e.Late, 1, "nor was its wait")
+}

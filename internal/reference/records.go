@@ -1,9 +1,6 @@
 package reference
 
-import (
-	"fmt"
-	"slices"
-)
+import "fmt"
 
 // Decided is one record of a run's ledger that decides something.
 type Decided struct {
@@ -22,8 +19,7 @@ type Decided struct {
 // has a say: those with on_failure: stop, and those that were cancelled or expired. The first final failure of a step
 // that isn't optional (under on_failure: stop), or the first stop record while a step was still open, stops the run:
 // descendants of failures are skipped, all else that wasn't ready is cancelled, no attempt is tried again, and a ready
-// step is whatever its record says, cancelled where it has none. In a plan with lists, a record of a step that is over by
-// then counts for nothing.
+// step is whatever its record says, cancelled where it has none.
 //
 // The error says that the records can't be those of a run: a step was decided twice, or before its dependencies, or was
 // executed without arguments, or steps are open at the end of a run that nothing stopped.
@@ -34,7 +30,7 @@ func RunStopped(plan []byte, contracts map[string]Contract, decided []Decided) (
 	}
 	r := newRun(p, contracts)
 	r.emptyLists()
-	stopped, each := false, slices.ContainsFunc(p.Steps, func(s PlanStep) bool { return s.ForEach })
+	stopped := false
 	for n, d := range decided {
 		if d.Step == "" {
 			stopped = r.stopRecord(d.Stop, stopped) || stopped
@@ -42,9 +38,6 @@ func RunStopped(plan []byte, contracts map[string]Contract, decided []Decided) (
 		}
 		id, item := splitToken(d.Step)
 		i := p.index(id)
-		if i >= 0 && stopped && r.over(i) && each {
-			continue // an owner that had yet to count a list, and so didn't know that the run had stopped, let it begin: too late
-		}
 		if i < 0 || !r.ready(i) {
 			return nil, fmt.Errorf("record %d decides step %q, which was not ready", n, d.Step)
 		}
