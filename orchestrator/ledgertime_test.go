@@ -5,6 +5,10 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/stepjet/stepjet/kv"
+	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/wire"
 )
 
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
@@ -61,4 +65,24 @@ func TestARunThatWasReadAnewHasTheTimeOfItsShard(t *testing.T) {
 	require.Equal(t, noon.Add(3*time.Second), l.timeOf(first), "others' records are no news of this run")
 	l.heard(first, 0, noon.Add(2*time.Minute))
 	require.Equal(t, noon.Add(2*time.Minute), l.timeOf(first))
+}
+
+// A record that lay in the ledger says when it was written, and nothing of how long ago that is.
+func TestARecordThatLayInTheLedgerIsNoNewsOfTheTime(t *testing.T) {
+	w := newWorld(1, none, false)
+	l := w.newOrch("o", 0).l
+	l.pulse = func() (time.Time, time.Duration) { return noon.Add(time.Hour), 0 }
+	r := runOf("t", "r")
+	r.generation, r.phase = 7, opening
+	l.runs[r.id] = r
+	shards := l.store.Shards()
+	c := &cursor{shard: subjects.LedgerShard(r.id.Partition(), shards)}
+	l.owned[r.id.Partition()] = c
+	start := kv.Entry{Subject: subjects.StartRecord(r.id, r.generation, shards), Seq: 8, Time: noon, Header: wire.Versioned()}
+	l.record(c, start)
+	require.Equal(t, noon.Add(time.Hour), l.timeOf(r))
+	c.caughtUp = true
+	start.Seq, start.Time = 9, noon.Add(2*time.Hour)
+	l.record(c, start)
+	require.Equal(t, noon.Add(2*time.Hour), l.timeOf(r))
 }

@@ -1,7 +1,11 @@
 package orchestrator_test
 
 import (
+	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,6 +16,9 @@ import (
 	"github.com/stepjet/stepjet/internal/natstest"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/tool"
+	"github.com/stepjet/stepjet/worker"
 )
 
 func TestRunsGoOnUnderAnotherOwner(t *testing.T) {
@@ -86,4 +93,43 @@ func TestTheLastOrchestratorStopsAtOnce(t *testing.T) {
 	began := time.Now()
 	stop()
 	require.Less(t, time.Since(began), 4*time.Second, "the other has nothing to read")
+}
+
+// What waits for its next attempt is in nobody's hands: an owner that takes it over counts it in no tool's limit either.
+func TestARetryThatWaitsTakesNoPlaceAfterATakeover(t *testing.T) {
+	t.Parallel()
+	s := bare(t)
+	stop := s.orchestrator()
+	w, err := worker.New(natstest.Connect(t, s.srv), worker.Config{Name: "w", Logger: logger(t)})
+	require.NoError(t, err)
+	o := &tool.Orchestration{Mode: tool.SequentialOnly, Retry: &tool.Retry{MaxAttempts: 2}, Backoff: &tool.Backoff{Strategy: tool.Constant, Initial: 10 * time.Minute, Max: 10 * time.Minute}}
+	require.NoError(t, w.HandleRaw(&tool.Definition{Name: "one", Orchestration: o}, func(ctx context.Context, args json.RawMessage) (worker.Output, error) {
+		if info, _ := worker.InfoFrom(ctx); info.Run != "after" {
+			return worker.Output{}, errors.New("not now")
+		}
+		return worker.Output{Body: args}, nil
+	}))
+	s.background(w.Run, w.Ready())
+	for i := range 4 {
+		s.submit(`{"steps":[{"id":"a","tool":"one"}]}`, fmt.Sprint("waits", i))
+	}
+	steps, err := s.store.Tool(ctx(t), "one")
+	require.NoError(t, err)
+	pending := func() int {
+		n := 0
+		for i := range subjects.Partitions {
+			ids, err := s.store.Pending(ctx(t), steps.Shard, i)
+			require.NoError(t, err)
+			for id := range ids {
+				if strings.HasSuffix(id, "/2") {
+					n++
+				}
+			}
+		}
+		return n
+	}
+	require.Eventually(t, func() bool { return pending() == 4 }, 2*time.Minute, 20*time.Millisecond, "retries that wait")
+	stop()
+	s.orchestrator()
+	require.Equal(t, outcome.Succeeded, s.run(`{"steps":[{"id":"a","tool":"one"}]}`, "after").Status)
 }

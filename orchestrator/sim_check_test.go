@@ -232,6 +232,19 @@ func (x *truth) spoils(step int) bool {
 	return x.final[p.ID] && !x.succeeded[p.ID] || slices.ContainsFunc(p.Deps, x.spoils)
 }
 
+// checkPatience sees that an owner takes the worker that claimed a step for lost only once nobody can be at it any more.
+func (t *truths) checkPatience(x *truth, a subjects.Attempt, step int, at time.Time) {
+	t.w.stats["an attempt whose claim outlived its worker"]++
+	claim := t.w.streamOf(subjects.ClaimRecord(a, len(t.w.shards))).bySubj[subjects.ClaimRecord(a, len(t.w.shards))]
+	if x.early || claim == nil {
+		return
+	}
+	lease := time.Duration(x.start.Tools[a.Tool].AckWait) * time.Millisecond
+	if had := at.Sub(claim.Time); had <= x.contract(step).Timeout+lease {
+		t.w.violate("I7", "%s was taken for lost %v after it was claimed", a.MessageID(), had)
+	}
+}
+
 // withdrawn: a step is taken back only once it is decided; else nobody might decide it.
 func (t *truths) withdrawn(a subjects.Attempt) {
 	x := t.of(a.Run, a.Generation)

@@ -168,6 +168,9 @@ func (t *truths) stepRecorded(x *truth, a subjects.Attempt, e *kv.Entry) {
 		}
 	}
 	t.checkI2(x, a, r.Error, i)
+	if owner && r.Error.Code == fault.OutcomeUnknown {
+		t.checkPatience(x, a, i, e.Time)
+	}
 	if x.records[a.Step] == nil {
 		x.records[a.Step] = map[int]*fault.Error{}
 	}

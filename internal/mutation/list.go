@@ -233,4 +233,104 @@ var mutants = []mutant{
 		"expiry-asked-twice", "a stop is asked for although it stands",
 		"machine/deadlines.go", "	if r.expiring && !r.stopping {\n		out.Stop", "	if r.expiring {\n		out.Stop", "./machine", "TestAStopIsAsked",
 	},
+	{
+		"impatient-sweep", "the sweep takes the worker of a claimed step for lost without its patience",
+		"orchestrator/sweep.go", "x.now.Sub(e.Time) > x.patience", "x.now.Sub(e.Time) > 0*x.patience", "./orchestrator", "TestSimulatedWorlds",
+	},
+	{
+		"unreadable-is-open", "a record that the sweep could not read counts as none",
+		"orchestrator/sweep.go", "			if errors.Is(err, &fault.Error{Code: fault.NotFound}) {\n				open", "			if err != nil {\n				open", "./orchestrator", "TestSimulatedWorlds",
+	},
+	{
+		"unread-plan-stands", "a plan that the sweep could not read counts as one that stands",
+		"orchestrator/sweep.go", "	return err == nil && !gone", "	return !gone", "./orchestrator", "TestSimulatedWorlds",
+	},
+	{
+		"waits-in-a-slot", "a retry that waits for its time takes a place in its tool's limit, after a takeover",
+		"orchestrator/sweep.go", "			if x.dispatch.At.IsZero() {\n				there", "			if true {\n				there", "./orchestrator", "TestARetryThatWaits",
+	},
+	{
+		"taken-over-blindly", "an owner that takes over sends again whatever should be out",
+		"orchestrator/perform.go", "	if r.recovered && len(eff.Dispatch) > 0 {", "	if r.recovered && false {", "./orchestrator", "TestSimulatedWorlds",
+	},
+	{
+		"blind-to-lists", "records are applied while the list that they are of is being read",
+		"orchestrator/run.go", "return r.busy || len(r.reading) > 0", "return r.busy", "./orchestrator", "TestSimulatedWorlds",
+	},
+	{
+		"let-go-too-soon", "a partition is let go of before its next owner has its runs",
+		"orchestrator/ownership.go", " && serves[next]>>p&1 == 1:", ":", "./orchestrator", "TestAPartitionIsKept",
+	},
+	{
+		"leaver-takes-over", "who is about to leave takes partitions over",
+		"orchestrator/ownership.go", "		if !m.Leaving {\n			staying", "		if true {\n			staying", "./orchestrator ./kv", "Leav|HandsOver|Member",
+	},
+	{
+		"another-generations-end", "the history of an earlier run of the same id ends a run that is taken over",
+		"orchestrator/takeover.go", "err != nil || doc.Generation != generation", "err != nil || doc.Generation == 0*generation", "./orchestrator", "TestSimulatedWorlds",
+	},
+	{
+		"lost-rooms", "a run that is another's now keeps its places in the limits",
+		"orchestrator/flight.go", "	for _, f := range r.flights {\n		f.land()\n	}\n	lines", "	lines", "./orchestrator", "TestSimulatedWorlds",
+	},
+	{
+		"old-record-is-now", "a record that lay in the ledger counts as news of its time",
+		"orchestrator/loop.go", "	if from.caughtUp {\n		l.heard(r", "	if from != nil {\n		l.heard(r", "./orchestrator", "TestARecordThatLay",
+	},
+	{
+		"time-goes-back", "a record that comes late takes the time of its run back",
+		"orchestrator/ledgertime.go", "t.zero = max(t.zero, record.UnixNano()-int64(came))", "t.zero = record.UnixNano() - int64(came)", "./orchestrator", "TestTheTimeOf",
+	},
+	{
+		"clock-for-ever", "the clock of a server that led a shard once counts for ever",
+		"orchestrator/ledgertime.go", "if came-t.since > shardTimeKept {", "if came-t.since > shardTimeKept && t.since < 0 {", "./orchestrator", "TestTheTimeOf",
+	},
+	{
+		"woken-buries", "an orchestrator that stood still declares the others dead",
+		"kv/members_watch.go", "	if asleep || now.Sub", "	if asleep && false || now.Sub", "./kv", "TestAMemberThatStoodStill",
+	},
+	{
+		"unheard-buries", "an orchestrator that can't renew its own key declares the others dead",
+		"kv/members_watch.go", " || now.Sub(m.written) > 2*memberRenewal", "", "./kv", "TestAMemberThatStoodStill",
+	},
+	{
+		"reconnect-is-death", "an orchestrator that connects to another server counts as dead at once",
+		"kv/members_pulse.go", "now.Sub(x.deaf) >= pulseGone && now", "now.Sub(x.deaf) >= 0*pulseGone && now", "./kv", "TestAMember",
+	},
+	{
+		"wait-from-the-first", "the wait for a slot of a later attempt counts from the first one",
+		"machine/deadlines.go", "s.attempt > 1 {", "s.attempt > 1<<30 {", "./machine", "",
+	},
+	{
+		"retry-after-ignored", "a tool's own word when it may be tried again counts for nothing",
+		"machine/apply.go", "max(backoff.Delay(rec.Result.Attempt, r.jitter(i, rec.Result.Attempt)), rec.Result.Error.RetryAfter)", "backoff.Delay(rec.Result.Attempt, r.jitter(i, rec.Result.Attempt))", "./machine", "",
+	},
+	{
+		"one-clump", "all items of a list are tried again at the same moment",
+		"machine/apply.go", "	_, _ = h.Write([]byte(r.token(i)))\n", "", "./machine", "",
+	},
+	{
+		"unread-list-succeeds", "a list that could not be read is a success where items may fail",
+		"machine/items.go", " && s.failure == nil\n", "\n", "./machine", "",
+	},
+	{
+		"interrupted-list", "a list of which one item failed counts as cancelled, since the others were",
+		"machine/items.go", "	case r.stopping && interrupted:", "	case interrupted:", "./machine", "",
+	},
+	{
+		"stop-leaves-retries", "what waits for its next attempt goes on when the run stops",
+		"machine/apply.go", "		case ready, retrying:", "		case ready:", "./machine", "",
+	},
+	{
+		"later-stop-counts", "the second stop record gives the run its status",
+		"machine/apply.go", "	if r.stop != nil {\n		return\n	}\n	r.stop", "	r.stop", "./machine", "",
+	},
+	{
+		"sent-in-doubt", "a step is sent though a list that is yet to be counted may have stopped the run",
+		"machine/items.go", "	if r.uncertain() {\n", "	if r.uncertain() && len(r.calls) == 0 {\n", "./machine", "TestStoppedRuns|TestNothingNew",
+	},
+	{
+		"doubt-for-ever", "what was withheld for a list that is yet to be counted is forgotten",
+		"machine/items.go", "	if r.uncertain() || len(r.log) > 0 && r.log[len(r.log)-1].Seq > s.since {", "	if len(r.log) > 0 && r.log[len(r.log)-1].Seq > s.since && !r.uncertain() {", "./machine", "",
+	},
 }
