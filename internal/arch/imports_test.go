@@ -34,6 +34,8 @@ const rules = `
 	worker            std sys fault subjects wire outcome tool plan kv seal nats sync schemas
 	client            std sys fault subjects wire outcome tool plan kv seal nats sync uuid
 
+	stepjettest       std sys outcome worker client internal/dev nats
+
 	internal/reference std math/rand
 	internal/unknown  std gjson
 	internal/arch
