@@ -29,6 +29,7 @@ var commands = map[string][]asked{
 	"tools apply":    {{[]string{"operator"}, "tools apply FILE:tools.json"}},
 	"tools override": {{[]string{"operator"}, "tools override search --set max_concurrency=8"}, {[]string{"operator-acme"}, "tools override search --tenant-only --set timeout_ms=60000"}},
 	"tools export":   {{[]string{"agent-acme", "viewer-acme", "operator-acme", "operator"}, "tools export --form openai"}, {[]string{"agent-acme"}, "tools export --form anthropic --meta"}},
+	"tools list":     {{[]string{"operator-acme", "operator", "agent-acme", "viewer-acme"}, "tools list"}},
 	"doctor":         {{[]string{"doctor"}, "doctor"}},
 	"validate":       {}, "keys new": {}, "graph": {}, "dev": {}, "eval": {}, "acl system": {}, "conformance worker": {}, "version": {}, "bench": {},
 }
@@ -36,7 +37,7 @@ var commands = map[string][]asked{
 // others are not in the README, and work under their roles all the same.
 var others = []asked{
 	{[]string{"agent-acme"}, "submit FILE:plan.json --run submitted"}, {[]string{"agent-acme", "viewer-acme"}, "watch read-me"},
-	{[]string{"operator-acme", "operator"}, "tools list"}, {[]string{"operator-acme", "operator", "viewer-acme"}, "tools show search"},
+	{[]string{"operator-acme", "operator", "viewer-acme"}, "tools show search"},
 	{[]string{"operator"}, "tools remove mine"}, {[]string{"doctor"}, "doctor --fix"},
 }
 

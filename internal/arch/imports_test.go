@@ -41,6 +41,7 @@ const rules = `
 	internal/arch
 	internal/*        *
 	cmd/*             std sys fault subjects wire outcome tool plan kv orchestrator worker client seal internal/* nats sync cobra term
+	examples/readme/* std sys worker client nats
 	examples/*        std sys fault wire outcome tool worker client internal/example
 `
 
