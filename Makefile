@@ -25,6 +25,7 @@ test: vet fmt test-pure test-race test-timed ## the whole suite
 test-pure:
 	$(GO) test -timeout 40m $(PURE)
 	$(GO) test -timeout 40m -run 'Simulated|Seeded|Replayed|BytesOut' ./orchestrator
+	$(GO) test -timeout 40m -run 'Header' ./internal/acl
 
 test-race:
 	$(GO) test -race -timeout 40m $(filter-out $(subst ./,github.com/stepjet/stepjet/,$(PURE) $(TIMED)),$(shell $(GO) list ./...))

@@ -156,7 +156,7 @@ func TestSubmitSaysWhenTheStoreIsFull(t *testing.T) {
 	plan := append([]byte(planA), bytes.Repeat([]byte(" "), 40<<10)...)
 	_, err = cl.Submit(ctx, plan, client.SubmitOptions{Run: "first"})
 	require.NoError(t, err)
-	short, cancel := context.WithTimeout(ctx, time.Second)
+	short, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
 	_, err = cl.Submit(short, plan, client.SubmitOptions{Run: "second"})
 	require.Equal(t, fault.StoreFull, fault.CodeOf(err), "%v", err)

@@ -65,11 +65,5 @@ func TestCloseLeavesNoGoroutineBehind(t *testing.T) {
 // ended waits for goroutines that are just returning.
 func ended(t *testing.T, own func() []string) {
 	t.Helper()
-	for range 200 {
-		if len(own()) == 0 {
-			return
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
-	require.Empty(t, own())
+	require.Eventually(t, func() bool { return len(own()) == 0 }, 2*time.Minute, 5*time.Millisecond, "goroutines of the store go on")
 }

@@ -20,6 +20,9 @@ import (
 )
 
 // within gives a context that ends with the test, after d at the latest.
+// refusal is how long something may take that is refused until its time is over: long enough for the first refusal.
+const refusal = 2 * time.Second
+
 func within(t testing.TB, d time.Duration) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), d)
@@ -76,14 +79,14 @@ func TestARecordIsWrittenOnce(t *testing.T) {
 	d, seq := create(t, s, s.SubmitSubject(r), `{"steps":[1]}`, nil)
 	require.Equal(t, kv.Decided, d)
 	require.Equal(t, g, seq)
-	e, err := s.Read(within(t, time.Second), subjects.PlanRecord(r, 1))
+	e, err := s.Read(within(t, 2*time.Minute), subjects.PlanRecord(r, 1))
 	require.NoError(t, err)
 	require.Equal(t, `{"steps":[]}`, string(e.Data))
 	require.Equal(t, g, e.Seq)
 	require.Equal(t, subjects.PlanRecord(r, 1), e.Subject)
 	require.WithinDuration(t, time.Now(), e.Time, 5*time.Second)
 
-	_, err = s.Read(within(t, time.Second), subjects.StartRecord(r, g, 1))
+	_, err = s.Read(within(t, 2*time.Minute), subjects.StartRecord(r, g, 1))
 	require.Equal(t, fault.NotFound, fault.CodeOf(err))
 }
 
@@ -94,7 +97,7 @@ func TestHeadersAreKept(t *testing.T) {
 	h := nats.Header{subjects.HeaderClient: {"tok"}, "X-Odd": {"a, b", "c"}}
 	_, _, err := s.Create(within(t, 2*time.Minute), s.SubmitSubject(r), h, []byte("{}"), nil)
 	require.NoError(t, err)
-	e, err := s.Read(within(t, time.Second), s.SubmitSubject(r))
+	e, err := s.Read(within(t, 2*time.Minute), s.SubmitSubject(r))
 	require.NoError(t, err)
 	require.Equal(t, []string{"tok"}, e.Header[subjects.HeaderClient])
 	require.Equal(t, []string{"a, b", "c"}, e.Header["X-Odd"])
@@ -151,7 +154,7 @@ func TestAFenceKeepsOutWhatComesTooLate(t *testing.T) {
 	require.Equal(t, kv.Written, d)
 	d, seq := create(t, s, start, "other", fence)
 	require.Equal(t, kv.Decided, d)
-	e, err := s.Read(within(t, time.Second), start)
+	e, err := s.Read(within(t, 2*time.Minute), start)
 	require.NoError(t, err)
 	require.Equal(t, e.Seq, seq)
 
@@ -162,11 +165,11 @@ func TestAFenceKeepsOutWhatComesTooLate(t *testing.T) {
 	require.Greater(t, again, g)
 	d, _ = create(t, s, start, "zombie", fence)
 	require.Equal(t, kv.Gone, d)
-	_, err = s.Read(within(t, time.Second), start)
+	_, err = s.Read(within(t, 2*time.Minute), start)
 	require.Equal(t, fault.NotFound, fault.CodeOf(err))
 
 	require.NoError(t, s.PurgeRun(within(t, 2*time.Minute), r, g)) // late: must not touch the resubmission
-	e, err = s.Read(within(t, time.Second), subjects.PlanRecord(r, 1))
+	e, err = s.Read(within(t, 2*time.Minute), subjects.PlanRecord(r, 1))
 	require.NoError(t, err)
 	require.Equal(t, "second", string(e.Data))
 }

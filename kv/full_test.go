@@ -62,7 +62,7 @@ func TestAFullLedgerDropsNothingAndGoesOn(t *testing.T) {
 	d, _ := create(t, s, s.SubmitSubject(first), "other", nil)
 	require.Equal(t, kv.Decided, d)
 	a.Step = "late"
-	_, _, err := s.Create(within(t, 300*time.Millisecond), subjects.StepRecord(a, 1), nil, body, nil)
+	_, _, err := s.Create(within(t, refusal), subjects.StepRecord(a, 1), nil, body, nil)
 	require.Equal(t, fault.StoreFull, fault.CodeOf(err))
 	require.ErrorContains(t, err, "KV_runs_0")
 
@@ -88,7 +88,7 @@ func TestPurgingMakesRoomInAFullLedger(t *testing.T) {
 			}
 			waiting <- d
 		})
-	_, _, err := s.Create(within(t, 200*time.Millisecond), s.SubmitSubject(subjects.NewRun("t", "third")), nil, make([]byte, 6000), nil)
+	_, _, err := s.Create(within(t, refusal), s.SubmitSubject(subjects.NewRun("t", "third")), nil, make([]byte, 6000), nil)
 	require.Equal(t, fault.StoreFull, fault.CodeOf(err))
 	require.Empty(t, waiting)
 	require.NoError(t, s.PurgeRun(within(t, 2*time.Minute), old, g))
@@ -110,7 +110,7 @@ func TestAServerWithoutRoomDropsNothingAndGoesOn(t *testing.T) {
 		_, err = js.Publish(within(t, 2*time.Minute), "other", make([]byte, 100<<10))
 		full = err != nil
 	}
-	_, _, err = s.Create(within(t, time.Second), s.SubmitSubject(subjects.NewRun("t", "hasty")), nil, []byte("{}"), nil)
+	_, _, err = s.Create(within(t, refusal), s.SubmitSubject(subjects.NewRun("t", "hasty")), nil, []byte("{}"), nil)
 	require.Equal(t, fault.StoreFull, fault.CodeOf(err))
 	waiting := make(chan error, 1)
 	s.CreateAsync(within(t, 2*time.Minute), s.SubmitSubject(subjects.NewRun("t", "patient")), nil, []byte("{}"), nil,

@@ -18,6 +18,7 @@ import (
 // leases checks that there are never more of them than the limit in force. A limit counts for what is delivered after
 // the server confirmed it: the consumer's sequence then is the limit's first.
 type leases struct {
+	many   chan struct{} // closed once so many were active that a later limit bounds something; none ends before
 	mu     sync.Mutex
 	active map[uint64]bool // by the consumer's sequence
 	limits []limitFrom
@@ -43,6 +44,9 @@ func (l *leases) begin(seq uint64, setting int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.active[seq] = true
+	if len(l.active) == 17 && l.most[l.limits[0].limit] < 17 {
+		close(l.many)
+	}
 	last := l.limits[len(l.limits)-1]
 	limit := max(last.limit, setting)
 	if seq <= last.from { // delivered before the change, read after it
@@ -71,7 +75,7 @@ func TestALimitChangesUnderWorkWithoutLoss(t *testing.T) {
 	for i := range steps {
 		dispatch(t, s, kv.Dispatch{Attempt: attempt("tool", fmt.Sprint("s", i))})
 	}
-	l := &leases{active: map[uint64]bool{}, limits: []limitFrom{{0, 64}}, most: map[int]int{}, done: map[string]int{}}
+	l := &leases{many: make(chan struct{}), active: map[uint64]bool{}, limits: []limitFrom{{0, 64}}, most: map[int]int{}, done: map[string]int{}}
 	var setting, finished atomic.Int64
 	progress := make(chan struct{}, steps)
 	js, err := jetstream.New(natstest.Connect(t, srv))
@@ -87,7 +91,6 @@ func TestALimitChangesUnderWorkWithoutLoss(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				var calls sync.WaitGroup
 				for m := range batch.Messages() {
 					meta, err := m.Metadata()
 					if err != nil {
@@ -95,7 +98,8 @@ func TestALimitChangesUnderWorkWithoutLoss(t *testing.T) {
 						return
 					}
 					l.begin(meta.Sequence.Consumer, int(setting.Load()))
-					calls.Go(func() {
+					wg.Go(func() {
+						<-l.many
 						time.Sleep(time.Duration(meta.Sequence.Stream%4) * time.Millisecond) // the tool's own work
 						l.end(meta.Sequence.Consumer, m.Subject())
 						if err := m.Ack(); err != nil {
@@ -105,7 +109,6 @@ func TestALimitChangesUnderWorkWithoutLoss(t *testing.T) {
 						progress <- struct{}{}
 					})
 				}
-				calls.Wait()
 			}
 		})
 	}

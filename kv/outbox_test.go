@@ -87,9 +87,7 @@ func TestAnOutboxHoldsBackWhoWritesMoreThanFits(t *testing.T) {
 	}
 	require.Eventually(t, full, 2*time.Minute, time.Millisecond)
 	require.Less(t, len(written), 2*outboxRoom/(outboxLarge-1)+4) // as much may be under way besides
-	began := time.Now()
-	require.NoError(t, b.Close()) // though nobody reads
-	require.Less(t, time.Since(began), 5*time.Second)
+	require.NoError(t, b.Close())                                 // though nobody reads
 	require.ErrorIs(t, <-ended, net.ErrClosed)
 }
 

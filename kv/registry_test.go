@@ -39,13 +39,13 @@ func TestARegisteredToolCanBeRead(t *testing.T) {
 	require.Equal(t, got.Definition.Digest(), got.Digest)
 	require.NotZero(t, got.Revision)
 
-	read, err := s.Tool(within(t, time.Second), "math.add")
+	read, err := s.Tool(within(t, 2*time.Minute), "math.add")
 	require.NoError(t, err)
 	require.Equal(t, got, read)
 	all, err := s.Tools(within(t, 2*time.Minute))
 	require.NoError(t, err)
 	require.Equal(t, []kv.Tool{got}, all)
-	def, err := s.Definition(within(t, time.Second), got.Digest)
+	def, err := s.Definition(within(t, 2*time.Minute), got.Digest)
 	require.NoError(t, err)
 	require.Equal(t, got.Digest, def.Digest())
 	cfg := consumer(t, s, got).Config
@@ -54,13 +54,13 @@ func TestARegisteredToolCanBeRead(t *testing.T) {
 	require.Equal(t, -1, cfg.MaxDeliver)
 	require.Equal(t, "step.0.math=2Eadd.>", cfg.FilterSubject)
 
-	_, err = s.Tool(within(t, time.Second), "none")
+	_, err = s.Tool(within(t, 2*time.Minute), "none")
 	require.Equal(t, fault.NotFound, fault.CodeOf(err))
-	_, err = s.Definition(within(t, time.Second), "none")
+	_, err = s.Definition(within(t, 2*time.Minute), "none")
 	require.Equal(t, fault.NotFound, fault.CodeOf(err))
-	_, err = s.Register(within(t, time.Second), []byte(`{"name":"bad name"}`))
+	_, err = s.Register(within(t, 2*time.Minute), []byte(`{"name":"bad name"}`))
 	require.Equal(t, fault.InvalidTool, fault.CodeOf(err))
-	_, err = s.Register(within(t, time.Second), []byte(`nonsense`))
+	_, err = s.Register(within(t, 2*time.Minute), []byte(`nonsense`))
 	require.Equal(t, fault.InvalidTool, fault.CodeOf(err))
 }
 
@@ -75,7 +75,7 @@ func TestRegisteringTheSameWritesNothing(t *testing.T) {
 	two := register(t, s, "tool", 6)
 	require.Greater(t, two.Revision, one.Revision)
 	require.Equal(t, 6, consumer(t, s, two).Config.MaxAckPending)
-	old, err := s.Definition(within(t, time.Second), one.Digest) // for runs that started with it
+	old, err := s.Definition(within(t, 2*time.Minute), one.Digest) // for runs that started with it
 	require.NoError(t, err)
 	require.Equal(t, one.Digest, old.Digest())
 }
@@ -128,7 +128,7 @@ func TestARemovedOrSpoiltEntryCanBeRegisteredAgain(t *testing.T) {
 		"another":  func() error { return second(bucket.PutString(within(t, 2*time.Minute), "tool", `{"name":"x"}`)) },
 	} {
 		require.NoError(t, spoil(), what)
-		_, err := s.Tool(within(t, time.Second), "tool")
+		_, err := s.Tool(within(t, 2*time.Minute), "tool")
 		require.Error(t, err, what)
 		all, err := s.Tools(within(t, 2*time.Minute))
 		require.NoError(t, err, what)
@@ -182,7 +182,7 @@ func TestWatchingToolsOutlivesTheServer(t *testing.T) {
 	require.Equal(t, change{"a", 1, false}, receive(t, changes, "a"))
 	register(t, s, "b.c", 2)
 	require.Equal(t, change{"b.c", 2, false}, receive(t, changes, "b.c"))
-	require.NoError(t, s.PurgeSubject(within(t, time.Second), "$KV.tools.x"))
+	require.NoError(t, s.PurgeSubject(within(t, 2*time.Minute), "$KV.tools.x"))
 	js, err := jetstream.New(s.Conn())
 	require.NoError(t, err)
 	bucket, err := js.KeyValue(within(t, 2*time.Minute), subjects.ToolsBucket)
@@ -232,7 +232,7 @@ func TestAnOrchestratorAnswersRegistrations(t *testing.T) {
 	})
 	require.NoError(t, err)
 	got := receive(t, asked, "the answer")
-	stored, err := s.Tool(within(t, time.Second), "tool")
+	stored, err := s.Tool(within(t, 2*time.Minute), "tool")
 	require.NoError(t, err)
 	require.Equal(t, stored, got)
 	_, err = asker.RequestRegister(within(t, 2*time.Minute), definition("tool", 6))

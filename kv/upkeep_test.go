@@ -198,7 +198,7 @@ func TestALostEntryKeepsItsShard(t *testing.T) {
 // still lies in the stream, and nobody is given it.
 func TestUpkeepRemovesWhatNoWorkerIsGiven(t *testing.T) {
 	t.Parallel()
-	k := keep(t, kv.Config{AckWait: 400 * time.Millisecond})
+	k := keep(t, kv.Config{AckWait: 4 * time.Second})
 	tool := register(t, k.Store, "tool", 10)
 	k.well()
 	_, got := pull(t, k.Store, tool, 10)

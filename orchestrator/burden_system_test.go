@@ -39,7 +39,7 @@ func TestBytesOutAreBounded(t *testing.T) {
 	gate := make(chan struct{})
 	w, err := worker.New(natstest.Connect(t, s.srv), worker.Config{Name: "strong", Logger: logger(t), Slots: 8})
 	require.NoError(t, err)
-	def := &tool.Definition{Name: "heavy", Orchestration: &tool.Orchestration{Mode: tool.FanOutBounded, MaxConcurrency: 1024}}
+	def := &tool.Definition{Name: "heavy", Orchestration: &tool.Orchestration{Mode: tool.FanOutBounded, MaxConcurrency: 1024, TimeoutMS: patient.TimeoutMS}}
 	require.NoError(t, w.HandleRaw(def, func(ctx context.Context, _ json.RawMessage) (worker.Output, error) {
 		select {
 		case <-gate:
@@ -63,7 +63,7 @@ func TestBytesOutAreBounded(t *testing.T) {
 		}
 		slices.Sort(took)
 		t.Logf("%s: p50 %s, most %s", kind, took[n/2], took[n-1])
-		return took[n-1]
+		return took[n/2]
 	}
 	alone := small("alone", 30)
 

@@ -67,6 +67,7 @@ func (c *crowd) add(run string, n int) {
 
 // host starts a worker with many slots for a tool of this name.
 func (c *crowd) host(s *system, name string, o *tool.Orchestration) {
+	o.TimeoutMS = patient.TimeoutMS
 	w, err := worker.New(natstest.Connect(s.t, s.srv), worker.Config{Name: "roomy", Logger: logger(s.t), Slots: 64})
 	require.NoError(s.t, err)
 	require.NoError(s.t, w.HandleRaw(&tool.Definition{Name: name, Orchestration: o}, func(ctx context.Context, args json.RawMessage) (worker.Output, error) {

@@ -125,7 +125,7 @@ func TestAConflictLeavesTheOutcome(t *testing.T) {
 	conflict := func() {
 		t.Helper()
 		require.NoError(t, s.nc.Publish("plan.submit.default.r", []byte(second)))
-		m, err := conflicts.NextMsg(10 * time.Second)
+		m, err := conflicts.NextMsg(2 * time.Minute)
 		require.NoError(t, err)
 		require.Contains(t, string(m.Data), `"code":"conflict"`)
 	}

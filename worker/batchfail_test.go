@@ -24,7 +24,7 @@ import (
 // raw hosts a tool that is called with the array as it is; the answer is what do makes of the arguments.
 func rawBatch(t testing.TB, max int, schema string, do func(ctx context.Context, args string) (string, error), opts ...Option) func(*Worker) {
 	def := &tool.Definition{Name: create, InputSchema: json.RawMessage(schema), Orchestration: &tool.Orchestration{
-		MaxConcurrency: 100, ErrorPropagation: tool.PartialSuccess, Batch: &tool.Batch{Argument: "contacts", MaxItems: max, MaxWaitMS: 200},
+		MaxConcurrency: 100, ErrorPropagation: tool.PartialSuccess, Batch: &tool.Batch{Argument: "contacts", MaxItems: max, MaxWaitMS: gathering.Milliseconds()},
 	}}
 	return func(worker *Worker) {
 		require.NoError(t, worker.HandleRaw(def, func(ctx context.Context, args json.RawMessage) (Output, error) {

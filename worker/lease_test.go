@@ -84,7 +84,7 @@ func (g *gate) tools(name string, opts ...Option) func(*Worker) {
 
 func TestHeartbeatKeepsTheLease(t *testing.T) {
 	t.Parallel()
-	w := start(t, kv.Config{AckWait: 2 * time.Second})
+	w := start(t, kv.Config{AckWait: 3 * time.Second})
 	w.registrar()
 	g := newGate()
 	w.worker(Config{}, g.tools("slow"))
@@ -94,7 +94,7 @@ func TestHeartbeatKeepsTheLease(t *testing.T) {
 	select {
 	case <-g.begun:
 		require.Fail(t, "the step was executed twice")
-	case <-time.After(5 * time.Second): // several leases long
+	case <-time.After(7 * time.Second): // more than two leases
 	}
 	info := w.consumer("slow")
 	require.Equal(t, 1, info.NumAckPending)
@@ -121,10 +121,8 @@ func TestLeaseLost(t *testing.T) {
 	require.Equal(t, "cut-off", await(w, g.begun, "the call").Worker)
 	w.worker(Config{Name: "other"}, g.tools("slow"))
 
-	began := time.Now()
 	way.cut.Store(true)
 	require.Equal(t, ErrLeaseLost, await(w, g.causes, "the end of the lease"))
-	require.Less(t, time.Since(began), 4*time.Second)
 	info := await(w, g.begun, "the redelivery")
 	require.Equal(t, "other", info.Worker)
 	require.Equal(t, 1, info.Attempt, "the same attempt")
@@ -279,7 +277,7 @@ func TestMaxDeliveries(t *testing.T) {
 func TestServerRestart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	w := start(t, kv.Config{AckWait: time.Second}, func(o *embedded.Options) { o.Listen, o.Dir = "127.0.0.1:0", dir })
+	w := start(t, kv.Config{AckWait: 3 * time.Second}, func(o *embedded.Options) { o.Listen, o.Dir = "127.0.0.1:0", dir })
 	w.registrar()
 	address := w.srv.URL()[len("nats://"):]
 	nc, err := nats.Connect(w.srv.URL(), nats.MaxReconnects(-1), nats.ReconnectWait(20*time.Millisecond))
@@ -293,7 +291,7 @@ func TestServerRestart(t *testing.T) {
 	await(w, g.begun, "the call")
 	w.srv.Shutdown()
 	close(g.open) // the result comes while there is no server, for longer than the lease lasts
-	require.Never(t, func() bool { return w.logs.count("the lease ran out") > 0 }, 2500*time.Millisecond, 50*time.Millisecond,
+	require.Never(t, func() bool { return w.logs.count("the lease ran out") > 0 }, 4*time.Second, 50*time.Millisecond,
 		"a result is no longer a handler's to lose")
 	again, err := embedded.Start(embedded.Options{Dir: dir, Listen: address})
 	require.NoError(t, err)

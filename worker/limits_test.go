@@ -33,7 +33,7 @@ func TestTimeout(t *testing.T) {
 	require.True(t, r.Error.Retryable)
 	require.Equal(t, ErrTimeout, await(w, causes, "the cause"))
 
-	r = w.run("wait", `{}`, func(s *wire.Step) { s.Deadline = time.Now().Add(2 * time.Second) })
+	r = w.run("wait", `{}`, func(s *wire.Step) { s.Deadline = time.Now().Add(4 * time.Second) })
 	require.Equal(t, fault.Timeout, r.Error.Code, "the step's deadline bounds it as well")
 	require.Contains(t, r.Error.Message, "deadline")
 	require.Equal(t, ErrTimeout, await(w, causes, "the cause"))

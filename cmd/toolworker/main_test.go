@@ -166,7 +166,7 @@ func TestRunsStepsAndDrains(t *testing.T) {
 	w.says(`"msg":"ready"`)
 	require.Equal(t, http.StatusOK, readiness(t, address))
 
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	got, err := c.Run(ctx, []byte(`{"steps":[{"id":"a","tool":"power","arguments":{"base":2,"exponent":100}},{"id":"b","tool":"text_concat","arguments":{"parts":["=","$ref:a.result"]}}],"output_steps":["b"]}`), client.SubmitOptions{})
 	require.NoError(t, err)

@@ -24,7 +24,7 @@ import (
 // once runs a program to its end and gives exit code, stdout and stderr.
 func once(t testing.TB, url, program string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, filepath.Join(bin, program), args...)
 	cmd.Env = append(os.Environ(), "NATS_URL="+url, "NO_COLOR=1")
@@ -171,11 +171,9 @@ func TestRunWithoutAServer(t *testing.T) {
 func TestReadinessFollowsTheConnection(t *testing.T) {
 	t.Parallel()
 	srv, url := server(t)
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	address := free.Addr().String()
-	require.NoError(t, free.Close())
-	begin(t, url, "orchestrator", "--health", address).says("msg=ready")
+	o := begin(t, url, "orchestrator", "--health", "127.0.0.1:0")
+	_, address, _ := strings.Cut(o.says("health endpoint"), "address=")
+	o.says("msg=ready")
 	status := func() int {
 		r, err := http.Get("http://" + address + "/readyz")
 		if err != nil {

@@ -37,7 +37,7 @@ func submitWork(t *testing.T, c *client.Client, n int) []*client.Run {
 func checkWork(t *testing.T, c *client.Client, runs []*client.Run) {
 	t.Helper()
 	for i, r := range runs {
-		o, err := r.Wait(within(t, time.Minute))
+		o, err := r.Wait(within(t, 5*time.Minute))
 		require.NoError(t, err)
 		require.Equal(t, outcome.Partial, o.Status, "%s", o.JSON())
 		got, _ := o.Results.Get("g")

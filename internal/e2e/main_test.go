@@ -90,20 +90,20 @@ func (p *process) read(out io.Reader) {
 	close(p.gone)
 }
 
-// says waits for a line of the log.
-func (p *process) says(what string) {
+// says waits for a line of the log, and gives it.
+func (p *process) says(what string) string {
 	p.t.Helper()
 	deadline := time.After(2 * time.Minute)
 	for {
 		select {
 		case line := <-p.line:
 			if strings.Contains(line, what) {
-				return
+				return line
 			}
 		case <-p.gone:
-			require.Fail(p.t, "the process ended before it said "+what)
+			require.FailNow(p.t, "the process ended before it said "+what)
 		case <-deadline:
-			require.Fail(p.t, "the process did not say "+what)
+			require.FailNow(p.t, "the process did not say "+what)
 		}
 	}
 }

@@ -19,7 +19,7 @@ type Backup struct {
 }
 
 // backupPatience bounds each answer of the server.
-const backupPatience = 10 * time.Second
+const backupPatience = 2 * time.Minute
 
 // BackUp copies a stream while it is in use, without its consumers.
 func BackUp(t testing.TB, nc *nats.Conn, stream string) Backup {
