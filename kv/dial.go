@@ -75,6 +75,18 @@ func (d *dialer) dial(network, address string) (net.Conn, error) {
 	return nd.DialContext(ctx, network, address)
 }
 
+// apart gives the settings of a nats.Conn to another one: with what makes connections shared, each new connection of the one
+// would close that of the other.
+func apart(o nats.Options) nats.Options {
+	if d, ok := o.CustomDialer.(*dialer); ok {
+		o.CustomDialer = &dialer{ctx: d.ctx, inner: d.inner}
+	}
+	if i, ok := o.InProcessServer.(*inside); ok {
+		o.InProcessServer = &inside{server: i.server}
+	}
+	return o
+}
+
 // inside gives connections to an embedded server.
 type inside struct {
 	latest

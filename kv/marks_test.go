@@ -127,6 +127,28 @@ func TestAPurgeHoldsForOneLifeOfTheLedger(t *testing.T) {
 	require.Equal(t, 1, count())
 }
 
+// The programs' own connections are made otherwise than those of most tests. A purge goes out over one of its own and leaves
+// them alone.
+func TestAPurgeLeavesTheProgramsConnectionAlone(t *testing.T) {
+	t.Parallel()
+	srv := natstest.Start(t, func(o *embedded.Options) { o.Listen = "127.0.0.1:0" })
+	for name, o := range map[string]kv.ConnectOptions{"over TCP": {URL: srv.URL()}, "in process": {InProcess: srv.InProcess()}} {
+		nc, err := kv.Connect(within(t, 2*time.Minute), o)
+		require.NoError(t, err)
+		t.Cleanup(nc.Close)
+		s, err := kv.Setup(within(t, 2*time.Minute), nc, kv.Config{})
+		require.NoError(t, err)
+		t.Cleanup(s.Close)
+		f, r := follow(t, s)
+		for range 3 {
+			require.NoError(t, s.PurgeUpTo(within(t, 2*time.Minute), 0, "", 1, f.Life()), name)
+			require.NoError(t, nc.Flush(), name)
+		}
+		require.Zero(t, nc.Stats().Reconnects, name)
+		require.Empty(t, r.lost, name)
+	}
+}
+
 // A ledger that somebody deleted and made again counts from 1.
 func TestALedgerMadeAgainHasALifeOfItsOwn(t *testing.T) {
 	t.Parallel()

@@ -28,7 +28,7 @@ func (m *mortal) conn(like *nats.Conn) (*nats.Conn, error) {
 	case m.nc != nil:
 		m.nc.Close()
 	}
-	o := like.Opts
+	o := apart(like.Opts)
 	o.Name += ", purges"
 	o.AllowReconnect, o.RetryOnFailedConnect = false, false
 	o.ConnectedCB, o.ClosedCB, o.ReconnectedCB = nil, nil, nil
