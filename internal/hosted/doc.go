@@ -32,8 +32,9 @@
 //   - output_limit_bytes: of standard output, 1 MiB by default, 64 MiB at most. A program that prints more is killed and
 //     the step fails with too_large.
 //   - env: "NAME=value" sets a variable, "NAME" passes the worker's own on. Nothing else is passed on but PATH, LANG,
-//     LC_ALL, LC_CTYPE, TZ and TMPDIR; NATS_* and STEPJET_* can't be. STEPJET_KEY (the idempotency key), STEPJET_RETRIED_KEY (what it had in the run that this one retries, if any), STEPJET_ATTEMPT,
-//     STEPJET_TENANT, STEPJET_RUN, STEPJET_STEP and TRACEPARENT are set for every call.
+//     LC_ALL, LC_CTYPE, TZ and TMPDIR; NATS_* and STEPJET_* can't be. STEPJET_KEY (the idempotency key),
+//     STEPJET_RETRIED_KEY (what the step had in the run that this one retries, if any), STEPJET_ATTEMPT, STEPJET_TENANT,
+//     STEPJET_RUN, STEPJET_STEP and TRACEPARENT are set for every call.
 //   - context: keys of the run's out-of-band context that the program gets, as STEPJET_CONTEXT_<KEY>: upper-cased, all but
 //     letters and digits as "_". What the run doesn't have is not set. Nothing of the context is passed on unasked.
 //   - dir: working directory, relative to the file's own; the file's own by default.
@@ -59,8 +60,8 @@
 //
 // Addresses are checked when a connection is made, after names were resolved, so that a name can't lead to a private
 // address at the second look. Proxies of the environment are not used. At most 5 redirects are followed, none from https
-// to http; configured headers are not sent to another host, nor is a body. Each request carries Idempotency-Key and, where
-// the plan came with one, traceparent. 2xx is success; 408, 425, 429 and 5xx are tool_failed and may be tried again, not
+// to http; configured headers are not sent to another host, nor is a body. Each request carries Idempotency-Key, in a run that
+// retries another Stepjet-Retried-Key (what the step had there, if any) and, where the plan came with one, traceparent. 2xx is success; 408, 425, 429 and 5xx are tool_failed and may be tried again, not
 // before Retry-After has passed; any other status is tool_terminal.
 //
 // # Batches
@@ -68,5 +69,5 @@
 // A tool whose x-orchestration has a batch is given {argument: [item, …], …} as its arguments, of many steps, and answers
 // {"results":[{"index":0,"status":"ok","data":…},{"index":1,"status":"error","error":{"message":…}}],"summary":{…}}. Only
 // steps go together that agree in the context keys which the tool asks for. A call for more than one step has no
-// STEPJET_KEY and no Idempotency-Key, nor any of the other variables that tell of a step.
+// STEPJET_KEY and no Idempotency-Key, nor any of the other variables and headers that tell of a step.
 package hosted

@@ -149,7 +149,7 @@ func TestExecEnvironment(t *testing.T) {
 	t.Setenv("PASSED_ON", "value")
 	t.Setenv("TZ", "UTC")
 	const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
-	info := worker.Info{Tenant: "acme", Run: "r\x00 1", Step: "s", Key: "acme/r/7/s", Attempt: 2, Trace: wire.Trace{Parent: parent, State: "a=b"}}
+	info := worker.Info{Tenant: "acme", Run: "r\x00 1", Step: "s", Key: "acme/r/7/s", RetriedKey: "acme/q/3/s", Attempt: 2, Trace: wire.Trace{Parent: parent, State: "a=b"}}
 	out, err := invoke(context.Background(), parse(t, `{"name":"x","exec":{"argv":["env"],"env":["A=1=2","PASSED_ON","STEPJET_KEY=forged"]}}`), `{}`, info)
 	require.NoError(t, err)
 	got := map[string]string{}
@@ -162,7 +162,7 @@ func TestExecEnvironment(t *testing.T) {
 	}
 	require.Equal(t, map[string]string{
 		"PATH": os.Getenv("PATH"), "TZ": "UTC", "A": "1=2", "PASSED_ON": "value", "STEPJET_TENANT": "acme", "STEPJET_RUN": "r 1", "STEPJET_STEP": "s",
-		"STEPJET_KEY": "acme/r/7/s", "STEPJET_ATTEMPT": "2", "TRACEPARENT": parent, "TRACESTATE": "a=b",
+		"STEPJET_KEY": "acme/r/7/s", "STEPJET_RETRIED_KEY": "acme/q/3/s", "STEPJET_ATTEMPT": "2", "TRACEPARENT": parent, "TRACESTATE": "a=b",
 	}, got)
 }
 

@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/worker"
 )
 
@@ -160,6 +161,9 @@ func (r *request) parameters(args arguments) (string, error) {
 	return r.fixed + added, nil
 }
 
+// ownHeaders are those that tell of the step; no tools file sets them, and no other host is told.
+var ownHeaders = []string{keyHeader, subjects.HeaderRetriedKey, "Traceparent", "Tracestate"}
+
 const keyHeader = "Idempotency-Key"
 
 func (r *request) headers(req *http.Request, info worker.Info) {
@@ -173,6 +177,9 @@ func (r *request) headers(req *http.Request, info worker.Info) {
 	}
 	if info.Key != "" {
 		req.Header.Set(keyHeader, info.Key)
+		if info.RetriedKey != "" {
+			req.Header.Set(subjects.HeaderRetriedKey, info.RetriedKey)
+		}
 	}
 	trace := info.Trace.Valid()
 	if trace.Parent != "" {

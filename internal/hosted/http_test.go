@@ -45,7 +45,7 @@ func TestHTTPRequest(t *testing.T) {
 		_, _ = io.WriteString(w, ` {"ok": 1.0}`)
 	})
 	const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
-	info := worker.Info{Key: "acme/r/7/s", Trace: wire.Trace{Parent: parent, State: "a=b"}}
+	info := worker.Info{Key: "acme/r/7/s", RetriedKey: "acme/q/3/s", Trace: wire.Trace{Parent: parent, State: "a=b"}}
 	f := webTool(t, s, "/v1/{city}/n/{n}?fixed=1", `,"method":"POST","body":"arguments","query":{"q":"{q}","lit":"a&b {{x","opt":"{q}-{n}"},"headers":{"authorization":"Bearer ${env:STEPJETTEST_TOKEN}","X-A":"b"}`, "city", "n:number", "q")
 	const args = `{"city":"São Paulo/Zona ?#%2e&x=1","n":1.50,"q":"ü&=+"}`
 	out, err := invoke(context.Background(), f, args, info)
@@ -61,6 +61,7 @@ func TestHTTPRequest(t *testing.T) {
 	require.Equal(t, "Bearer t0ken", got.Header.Get("Authorization"))
 	require.Equal(t, "b", got.Header.Get("X-A"))
 	require.Equal(t, "acme/r/7/s", got.Header.Get("Idempotency-Key"))
+	require.Equal(t, "acme/q/3/s", got.Header.Get("Stepjet-Retried-Key"))
 	require.Equal(t, parent, got.Header.Get("Traceparent"))
 	require.Equal(t, "a=b", got.Header.Get("Tracestate"))
 
@@ -68,6 +69,7 @@ func TestHTTPRequest(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, got.Header.Get("Traceparent"))
 	require.Empty(t, got.Header.Get("X"))
+	require.NotContains(t, got.Header, "Stepjet-Retried-Key", "it tries nothing again")
 }
 
 func TestHTTPOptionalQuery(t *testing.T) {
@@ -258,12 +260,11 @@ func TestHTTPRedirects(t *testing.T) {
 func TestRedirectToAnotherHostCarriesNothing(t *testing.T) {
 	t.Parallel()
 	g := guard{host: "api.example.com"}
-	own := http.Header{"X-Key": nil, "Authorization": nil, "Idempotency-Key": nil}
-	check := g.redirects(own)
+	check := g.redirects((&request{header: http.Header{"X-Key": nil, "Authorization": nil}}).own())
 	request := func(url string) *http.Request {
 		r, err := http.NewRequest(http.MethodGet, url, nil)
 		require.NoError(t, err)
-		r.Header = http.Header{"X-Key": {"s"}, "Authorization": {"s"}, "Idempotency-Key": {"k"}, "Accept": {"a"}, "Referer": {"https://api.example.com/?key=s"}}
+		r.Header = http.Header{"X-Key": {"s"}, "Authorization": {"s"}, "Idempotency-Key": {"k"}, "Stepjet-Retried-Key": {"k"}, "Accept": {"a"}, "Referer": {"https://api.example.com/?key=s"}}
 		return r
 	}
 	via := []*http.Request{request("https://api.example.com/")}
@@ -273,6 +274,7 @@ func TestRedirectToAnotherHostCarriesNothing(t *testing.T) {
 		require.Equal(t, keeps, r.Header.Get("X-Key") != "", url)
 		require.Equal(t, keeps, r.Header.Get("Authorization") != "", url)
 		require.Equal(t, keeps, r.Header.Get("Idempotency-Key") != "", url)
+		require.Equal(t, keeps, r.Header.Get("Stepjet-Retried-Key") != "", url)
 		require.Empty(t, r.Header.Get("Referer"))
 		require.Equal(t, "a", r.Header.Get("Accept"))
 	}

@@ -44,7 +44,7 @@ func (r *reader) http(entry fields, def *tool.Definition) caller {
 // own gives the headers that are for the tool's host alone, by their names.
 func (q *request) own() http.Header {
 	own := q.header.Clone()
-	for _, name := range []string{keyHeader, "Traceparent", "Tracestate"} {
+	for _, name := range ownHeaders {
 		own.Set(name, "")
 	}
 	for name := range q.templates {
@@ -143,8 +143,8 @@ func (r *reader) query(f fields, def *tool.Definition) []parameter {
 	return all
 }
 
-// ours are the headers that are not the file's to set.
-var ours = []string{"Host", "Content-Length", "Transfer-Encoding", "Connection", "Upgrade", "Te", "Trailer", keyHeader, "Traceparent", "Tracestate"}
+// ours are the headers that are, with ownHeaders, not the file's to set.
+var ours = []string{"Host", "Content-Length", "Transfer-Encoding", "Connection", "Upgrade", "Te", "Trailer"}
 
 func (r *reader) headers(f fields, q *request) {
 	q.header, q.templates = http.Header{}, map[string]template{}
@@ -155,7 +155,7 @@ func (r *reader) headers(f fields, q *request) {
 			r.problems.wrong(path, "", "%q is no name of a header", name)
 			continue
 		}
-		if slices.Contains(ours, canonical) {
+		if slices.Contains(ours, canonical) || slices.Contains(ownHeaders, canonical) {
 			r.problems.wrong(path, "leave it out", "the header %s is set by Stepjet", canonical)
 			continue
 		}
