@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/stepjet/stepjet/fault"
@@ -137,73 +135,4 @@ func (d *doctor) over(ctx context.Context, r subjects.Run, generation uint64) (b
 		return false, nil
 	}
 	return err == nil && (head.Status != outcome.Rejected || head.Generation >= generation), err
-}
-
-// orphanRecords looks for generations whose plan record is gone. An orchestrator removes them when it reads the ledger
-// anew, so some are left by one that died in the middle of a purge.
-func (d *doctor) orphanRecords(ctx context.Context) error {
-	count, looked := 0, 0
-	for shard := range d.shards {
-		info, err := d.s.streamInfo(ctx, subjects.LedgerStream(shard), subjects.LedgerFilter(shard))
-		if err != nil {
-			return err
-		}
-		plans, generations := map[subjects.Run]bool{}, map[subjects.Run]map[uint64]bool{}
-		for subject := range info.State.Subjects {
-			rec, ok := subjects.ParseRecord(subject)
-			switch {
-			case !ok:
-			case rec.Kind == subjects.PlanKind:
-				plans[rec.Run] = true
-			case rec.Generation > 0:
-				if generations[rec.Run] == nil {
-					generations[rec.Run] = map[uint64]bool{}
-				}
-				generations[rec.Run][rec.Generation] = true
-			}
-		}
-		for r, all := range generations {
-			if plans[r] && len(all) == 1 { // it may be another's, so it is looked at, but not for thousands
-				if looked++; looked > maxLook {
-					continue
-				}
-			}
-			n, err := d.orphansOf(ctx, r, all)
-			if err != nil {
-				return err
-			}
-			count += n
-		}
-	}
-	d.fine("none")
-	return nil
-}
-
-func (d *doctor) orphansOf(ctx context.Context, r subjects.Run, generations map[uint64]bool) (n int, err error) {
-	plan, err := d.s.Read(ctx, subjects.PlanRecord(r, d.shards))
-	if err != nil && fault.CodeOf(err) != fault.NotFound {
-		return 0, err
-	}
-	for _, g := range slices.Sorted(maps.Keys(generations)) {
-		if plan != nil && g >= plan.Seq {
-			continue
-		}
-		// It may have been in the middle of being purged.
-		filter := subjects.GenerationFilter(r, g, d.shards)
-		stream := subjects.LedgerStream(subjects.LedgerShard(r.Partition(), d.shards))
-		still, err := d.s.streamInfo(ctx, stream, filter)
-		if err != nil {
-			return n, err
-		}
-		if len(still.State.Subjects) == 0 {
-			continue
-		}
-		n++
-		d.add(Finding{
-			About: "run " + r.Plain() + " of tenant " + r.Tenant, Health: Notable, Expected: "records of runs whose plan is there",
-			Found: fmt.Sprintf("%s of generation %d, whose plan is gone", plural(len(still.State.Subjects), "record"), g),
-			Means: "they take room; no run uses them", Fix: "removes them",
-		}, func() error { return d.s.PurgeSubject(ctx, filter) })
-	}
-	return n, nil
 }

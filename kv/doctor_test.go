@@ -3,6 +3,7 @@ package kv_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -173,6 +174,22 @@ func TestWhatBreaksIsFoundAndMended(t *testing.T) {
 			d, _ := create(p.t, p.Store, subjects.StartRecord(subjects.NewRun("t", "r"), 7, 1), "{}", nil)
 			require.Equal(p.t, kv.Written, d)
 		}},
+		{"records in a partition that is none", "orphan-records", "KV_runs_0", func(p *patient) {
+			p.forge("$KV.runs_0.99.t.r.3.step.echo.a.1", "$KV.runs_0.64.t.r.3.step.echo.a.1.claim", "$KV.runs_0.x.t.r.3.step.echo.a.1")
+		}},
+		{"records in another run's partition", "orphan-records", "KV_runs_0", func(p *patient) {
+			r := subjects.NewRun("t", "r")
+			p.forge(strings.Replace(subjects.StepRecord(subjects.Attempt{Run: r, Generation: 3, Tool: "echo", Step: "a", Number: 1}, 1),
+				fmt.Sprintf(".%d.t.", r.Partition()), fmt.Sprintf(".%d.t.", (r.Partition()+1)%subjects.Partitions), 1))
+		}},
+		{"records of names that no run has", "orphan-records", "run =41 of tenant t%", func(p *patient) {
+			p.forge(fmt.Sprintf("$KV.runs_0.%d.t%%.=41.3.step.echo.a.1", subjects.Run{Tenant: "t%", ID: "=41"}.Partition()))
+		}},
+		{"records of a generation that no plan has", "orphan-records", "run r of tenant t", func(p *patient) {
+			r := subjects.NewRun("t", "r")
+			p.forge(subjects.PlanRecord(r, 1))
+			p.forge(subjects.StepRecord(subjects.Attempt{Run: r, Generation: 1 << 50, Tool: "echo", Step: "a", Number: 1}, 1))
+		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -198,6 +215,15 @@ func TestWhatBreaksIsFoundAndMended(t *testing.T) {
 }
 
 func ctx(t testing.TB) context.Context { return within(t, 2*time.Minute) }
+
+// forge publishes records as whoever hosts a tool may, with names of its own choice.
+func (p *patient) forge(all ...string) {
+	p.t.Helper()
+	for _, subject := range all {
+		_, err := p.js.Publish(ctx(p.t), subject, []byte("{}"))
+		require.NoError(p.t, err, subject)
+	}
+}
 
 func (p *patient) deleteStream(name string) {
 	p.t.Helper()
@@ -235,4 +261,32 @@ func TestTheDoctorSeesThatTheRegistryWasEmptied(t *testing.T) {
 	require.Equal(t, kv.Broken, f.Health)
 	require.Contains(t, f.Found, "emptied")
 	require.Contains(t, f.Fix, "stepjet tools apply")
+}
+
+// A record may lie in a shard where its run's owner never looks, and on a subject that stands for others: that is said, and nobody
+// else's record is purged for it.
+func TestRecordsThatNobodyReads(t *testing.T) {
+	t.Parallel()
+	p := admit(t, kv.Config{Shards: 4})
+	r := subjects.NewRun("t", "r")
+	of := func(shard int) string {
+		return fmt.Sprintf("$KV.runs_%d.%d.t.r.3.step.echo.a.1", shard, r.Partition())
+	}
+	p.forge(subjects.PlanRecord(r, 4))
+	own := subjects.LedgerShard(r.Partition(), 4)
+	wrong, other := (own+1)%4, (own+2)%4
+	p.forge(of(wrong), fmt.Sprintf("$KV.runs_%d.99.t.r.3.step.echo.a.1", wrong))
+	star := fmt.Sprintf("$KV.runs_%d.*.*.*.3.step.echo.a.1", other)
+	p.forge(star)
+
+	found := finding(t, p.examine(kv.ExamineOptions{Mend: true}), "orphan-records", subjects.LedgerStream(wrong))
+	require.Contains(t, found.Found, "2 records")
+	require.True(t, found.Mended, "%+v", found)
+	after := p.examine(kv.ExamineOptions{})
+	require.NotContains(t, unwell(after), "orphan-records: "+subjects.LedgerStream(wrong))
+	left := finding(t, after, "orphan-records", subjects.LedgerStream(other))
+	require.Contains(t, left.Found, star)
+	require.False(t, left.Fixable)
+	_, err := p.Read(ctx(t), subjects.PlanRecord(r, 4))
+	require.NoError(t, err)
 }

@@ -66,3 +66,29 @@ func TestAWorkerCanNotFreezeARunOfOthers(t *testing.T) {
 	}, 2*time.Minute, 500*time.Millisecond, "left: %v", &left)
 	require.Equal(t, fault.NotFound, fault.CodeOf(s.client("agent-other", "other").Cancel(s.ctx(), "nothing", "me")))
 }
+
+// TestTheDoctorRemovesWhatNoOwnerReads: an orchestrator reads the partitions that it owns. What a worker writes beside them is counted,
+// and removed under the printed role.
+func TestTheDoctorRemovesWhatNoOwnerReads(t *testing.T) {
+	t.Parallel()
+	s := start(t, shape{shards: 4})
+	s.orchestrate(4)
+	s.host("worker-search", "search")
+	s.host("worker-crm_2Fget-fetch", "crm/get", "fetch")
+	nc := s.trespass("worker-search")
+	run := subjects.NewRun("other", "theirs")
+	for _, place := range []string{"99", strconv.Itoa(run.Partition())} {
+		subject := subjects.LedgerPrefix((subjects.LedgerShard(run.Partition(), 4)+1)%4) + place + ".other.theirs.3.step.search.a.1"
+		m, err := nc.Request(subject, []byte(`{}`), 2*time.Minute)
+		require.NoError(t, err)
+		require.Contains(t, string(m.Data), `"seq"`, "the server stores it")
+	}
+	said, code := s.types("doctor", t.TempDir(), "doctor")
+	require.Zero(t, code, said)
+	require.Contains(t, said, "2 records where no run has any")
+	said, code = s.types("doctor", t.TempDir(), "doctor --fix")
+	require.Zero(t, code, said)
+	said, code = s.types("doctor", t.TempDir(), "doctor")
+	require.Zero(t, code, said)
+	require.NotContains(t, said, "where no run has any")
+}
