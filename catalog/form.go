@@ -104,7 +104,7 @@ func (t exported) mcp(o object) object {
 		o = append(object{o[0], {"title", t.def.Title}}, o[1:]...)
 	}
 	o = append(o, member{"inputSchema", t.schema})
-	if len(t.def.OutputSchema) > 0 && len(t.def.Warnings()) == 0 { // a client refuses the tool for one that is none
+	if len(t.def.OutputSchema) > 0 && len(t.def.OutputFlaws()) == 0 { // a client refuses the tool for one that is none
 		o = append(o, member{"outputSchema", t.def.OutputSchema})
 	}
 	if t.def.Annotations != nil {

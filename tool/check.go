@@ -58,8 +58,8 @@ func (s *Schema) CheckWithin(value []byte, holes []Hole, steps *int) []Violation
 	}
 	if s.single != nil {
 		form, refusal := s.form(value, holes)
-		if refusal != "" {
-			return []Violation{{Message: refusal}}
+		if refusal != nil {
+			return refusal
 		}
 		return form.CheckWithin(value, holes, steps)
 	}

@@ -323,3 +323,21 @@ func TestNearMiss(t *testing.T) {
 		require.Equal(t, want, tool.NearMiss(name, known...), name)
 	}
 }
+
+// Where the schema has nothing but an array of another name, it is hardly that of one item.
+func TestAStrayBatchArgumentIsWarnedOf(t *testing.T) {
+	t.Parallel()
+	of := func(properties string) []fault.Problem {
+		d, err := tool.ParseDefinition([]byte(`{"name":"a","x-orchestration":{"batch":{"argument":"records","max_items":5}},"inputSchema":{"type":"object","properties":` + properties + `}}`))
+		require.NoError(t, err)
+		return d.Warnings()
+	}
+	w := of(`{"contacts":{"type":"array"}}`)
+	require.Len(t, w, 1)
+	require.Equal(t, "/x-orchestration/batch/argument", w[0].Path)
+	require.Contains(t, w[0].Message, `"records" is no property of the input schema`)
+	require.Equal(t, `did you mean "contacts"?`, w[0].Hint)
+	for _, fine := range []string{`{"records":{"type":"array"}}`, `{"email":{"type":"string"}}`, `{"email":{"type":"string"},"tags":{"type":"array"}}`, `{}`} {
+		require.Empty(t, of(fine), fine)
+	}
+}

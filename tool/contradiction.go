@@ -2,8 +2,11 @@ package tool
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"time"
+
+	"github.com/stepjet/stepjet/fault"
 )
 
 // check finds what in a contract is out of range or contradicts itself. It checks values too, because a contract may be
@@ -167,6 +170,25 @@ func (o Orchestration) checkBatch(d *Definition) error {
 		if near := nearArray(b.Argument, types); near != "" {
 			return badField("batch.argument", "%q is no property of the input schema; did you mean %q?", clip(b.Argument), near).
 				withHint("a schema of the single call has no array of that name at all")
+		}
+	}
+	return nil
+}
+
+// strayBatch warns of a batch argument that no property has, where the schema is plainly that of the array and not of one item: all
+// that it has is an array of another name. Steps are calls for one item then, whatever array they bring.
+func (d *Definition) strayBatch() []fault.Problem {
+	if d.Orchestration == nil || d.Orchestration.Batch == nil {
+		return nil
+	}
+	argument, types := d.Orchestration.Batch.Argument, propertyTypes(d.InputSchema)
+	for name, t := range types {
+		if len(types) == 1 && t == "array" && name != argument {
+			return []fault.Problem{{
+				Code: fault.InvalidTool, Path: "/x-orchestration/batch/argument",
+				Message: fmt.Sprintf("%q is no property of the input schema, which so describes one item: a step with %q is a call for one item", clip(argument), clip(name)),
+				Hint:    fmt.Sprintf("did you mean %q?", clip(name)),
+			}}
 		}
 	}
 	return nil

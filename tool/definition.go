@@ -182,9 +182,15 @@ func (d *Definition) flawedSchemas() []*fault.Error {
 	return nil
 }
 
-// Warnings says what of a valid definition is of no use: an output schema that is none. Such a tool is called as one
-// without an output schema is: plans and results are not checked against it.
+// Warnings says what of a valid definition is of no use: an output schema that is none (OutputFlaws), and a batch whose array can't be
+// the one that the input schema has.
 func (d *Definition) Warnings() []fault.Problem {
+	return append(d.OutputFlaws(), d.strayBatch()...)
+}
+
+// OutputFlaws says why the output schema is none. A tool with such a one is called as one without is: plans and results are not
+// checked against it.
+func (d *Definition) OutputFlaws() []fault.Problem {
 	if len(d.OutputSchema) == 0 {
 		return nil
 	}

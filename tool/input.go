@@ -96,12 +96,77 @@ func itemsDoc(raw json.RawMessage, argument string) any {
 	return doc
 }
 
-// form gives the schema that these arguments are meant for; refusal says why there is none.
-func (s *Schema) form(value []byte, holes []Hole) (schema *Schema, refusal string) {
-	if isHole(holes, "") || hasKey(value, s.single.argument) {
-		return s.array, ""
+// form gives the schema that these arguments are meant for, or says why there is none.
+func (s *Schema) form(value []byte, holes []Hole) (schema *Schema, refusal []Violation) {
+	one := s.single
+	switch {
+	case isHole(holes, "") || hasKey(value, one.argument):
+		return s.array, nil
+	case one.refusal != "":
+		refusal = []Violation{{Message: one.refusal}}
+		if key := one.misspelt(value, holes); key != "" {
+			refusal[0].Hint = fmt.Sprintf("did you mean %q where %q stands?", one.argument, clip(key))
+		}
+	default:
+		if key := one.misspelt(value, holes); key != "" {
+			refusal = []Violation{{
+				Pointer: "/" + pointerEscaper.Replace(key),
+				Message: fmt.Sprintf("one item has no property %q, and without the array %q this is a call for one item", clip(key), clip(one.argument)),
+				Hint:    fmt.Sprintf("did you mean %q?", one.argument),
+			}}
+		}
 	}
-	return s.single.schema, s.single.refusal
+	return one.schema, refusal
+}
+
+// misspelt gives a key that was probably meant to be the array's; "" for none: it is like the array's name, an item has no such property,
+// and an array stands there, or a reference that may come to one.
+func (o *single) misspelt(value []byte, holes []Hole) string {
+	declared, known := o.schema.declared()
+	if !known {
+		return ""
+	}
+	d := decoder{b: value}
+	if d.next() != '{' {
+		return ""
+	}
+	d.i++
+	for d.next() == '"' {
+		key, err := d.str()
+		if err != nil || d.next() != ':' {
+			return ""
+		}
+		d.i++
+		like, least := likeness(key, o.argument), sharesStart
+		if d.next() != '[' {
+			if least = holdsOther + 1; len(declared) == 0 || !isHole(holes, "/"+pointerEscaper.Replace(key)) {
+				least = like + 1
+			}
+		}
+		if like >= least && declared[key] == nil {
+			return key
+		}
+		if _, err := d.value(1); err != nil {
+			return ""
+		}
+		if d.next() == ',' {
+			d.i++
+		}
+	}
+	return ""
+}
+
+// declared gives the properties that the schema of an item names; known is false where it branches, so that there may be others.
+func (s *Schema) declared() (properties map[string]*jsonschema.Schema, known bool) {
+	if s.s == nil {
+		return nil, true
+	}
+	x := s.s
+	for hops := 0; x.Ref != nil && x.Properties == nil && hops < maxRefs; hops++ {
+		x = x.Ref
+	}
+	branches := x.Ref != nil || len(x.AllOf)+len(x.AnyOf)+len(x.OneOf)+len(x.PatternProperties) > 0 || x.If != nil || x.DynamicRef != nil
+	return x.Properties, !branches
 }
 
 // hasKey reports whether value is an object with a key; true for what is no object, so that the schema says so.

@@ -53,6 +53,37 @@ func TestInputOfABatchTakesBothForms(t *testing.T) {
 	}
 }
 
+// Without the array's name arguments are those of one item. So a slip in it would have the tool called for one item that has nothing
+// of what an item needs, and its answer taken for that of all.
+func TestAMisspeltArrayOfABatchIsNoItem(t *testing.T) {
+	t.Parallel()
+	const optional = `{"type":"object","properties":{"contacts":{"type":"array","items":{"type":"object","properties":{"email":{"type":"string"},"content":{"type":"array"}}}}}}`
+	const required = `{"type":"object","properties":{"contacts":{"type":"array","items":{"type":"object"}},"workspace":{"type":"string"}},"required":["contacts","workspace"]}`
+	of := func(schema string) *tool.Schema {
+		d := parse(t, `{"name":"a","x-orchestration":{"batch":{"argument":"contacts","max_items":5}},"inputSchema":`+schema+`}`)
+		s, err := d.Input()
+		require.NoError(t, err)
+		return s
+	}
+	for value, key := range map[string]string{
+		`{"contact":[{"email":"a"}]}`: "contact", `{"workspace":"x","contcats":[]}`: "contcats", `{"contact_list":[]}`: "contact_list", `{"Contacts":null}`: "Contacts",
+	} {
+		found := of(optional).Check([]byte(value), []tool.Hole{{Pointer: "/Contacts"}})
+		require.Len(t, found, 1, value)
+		require.Equal(t, "/"+key, found[0].Pointer)
+		require.Contains(t, found[0].Message, `one item has no property "`+key+`", and without the array "contacts"`)
+		require.Equal(t, `did you mean "contacts"?`, found[0].Hint)
+		found = of(required).Check([]byte(`{"contcats":[],"workspace":"x"}`), nil)
+		require.Len(t, found, 1)
+		require.Equal(t, `did you mean "contacts" where "contcats" stands?`, found[0].Hint)
+	}
+	for _, single := range []string{`{"email":"a"}`, `{"contact":"a"}`, `{"content":[1]}`, `{"numbers":[1]}`, `{"contact_type":null}`, `{}`} {
+		require.Empty(t, of(optional).Check([]byte(single), []tool.Hole{{Pointer: "/contact_type"}}), single)
+	}
+	branches := of(`{"type":"object","properties":{"contacts":{"type":"array","items":{"anyOf":[{"properties":{"contact":{"type":"array"}}}]}}}}`)
+	require.Empty(t, branches.Check([]byte(`{"contact":[]}`), nil), "an item may have such a property")
+}
+
 func TestInputWithoutASingleCall(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ schema, says string }{

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/hosted"
@@ -152,6 +153,9 @@ func warningText(name string, w fault.Problem) string {
 	text := name + ", " + w.Path + ": " + w.Message
 	if w.Hint != "" {
 		text += "; " + w.Hint
+	}
+	if !strings.HasPrefix(w.Path, "/outputSchema") {
+		return text
 	}
 	return text + "; plans and results are not checked against it"
 }

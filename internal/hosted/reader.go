@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/stepjet/stepjet/internal/builtin"
@@ -123,8 +124,11 @@ func (r *reader) definition(f fields) *tool.Definition {
 		return nil
 	}
 	for _, w := range def.Warnings() {
-		w.Path = f.path + w.Path
-		r.file.warnings = append(r.file.warnings, Problems{w}.Error()+"; results of the tool "+strconv.Quote(def.Name)+" are not checked")
+		text, ofOutput := "", strings.HasPrefix(w.Path, "/outputSchema")
+		if w.Path = f.path + w.Path; ofOutput {
+			text = "; results of the tool " + strconv.Quote(def.Name) + " are not checked"
+		}
+		r.file.warnings = append(r.file.warnings, Problems{w}.Error()+text)
 	}
 	return def
 }
