@@ -5,7 +5,10 @@ import (
 	"sync"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nuid"
 
+	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/wire"
 )
@@ -14,6 +17,11 @@ import (
 // which doubles the time of a step. A sentinel, a message that no consumer takes, keeps a step stream from emptying; it
 // has to lie in the newest block, so another takes its place whenever a part of a block has passed behind it. Blocks of
 // work queues have 4 MiB.
+//
+// It also tells that the stream lost what lay in it. Its body names a life of the stream: whoever puts a sentinel where there is
+// none makes up a name, and one that takes another's place has the same. So wherever the name is a new one, there was
+// a moment at which the stream had no sentinel: it was purged, or deleted, or went back to a time before. Who looks later than
+// somebody has put the next one there still sees that.
 
 // sentinelBytes of steps pass before the sentinel is renewed.
 const sentinelBytes = 1 << 20
@@ -45,12 +53,40 @@ func (s *Store) passed(shard, size int) {
 	}
 }
 
-// renewSentinel publishes a new sentinel before it removes the old ones, so that there always is one. If either fails,
-// steps are slower until the next time.
+// renewSentinel publishes a new sentinel before it removes the old ones, so that there always is one. If anything fails, or the old
+// one is gone, steps are slower until the next time.
 func (s *Store) renewSentinel(ctx context.Context, shard int) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	if _, err := s.js.PublishMsg(ctx, &nats.Msg{Subject: subjects.Sentinel(shard), Header: wire.Versioned()}); err == nil {
-		_ = s.purge(ctx, subjects.StepsStream(shard), purgeRequest{Subject: subjects.Sentinel(shard), Keep: 1})
+	old, err := s.Read(ctx, subjects.Sentinel(shard))
+	if err != nil {
+		return
 	}
+	next := &nats.Msg{Subject: old.Subject, Header: wire.Versioned(), Data: old.Data}
+	if _, err := s.js.PublishMsg(ctx, next, jetstream.WithExpectLastSequencePerSubject(old.Seq)); err == nil {
+		_ = s.purge(ctx, subjects.StepsStream(shard), purgeRequest{Subject: old.Subject, Keep: 1})
+	}
+}
+
+// ensureSentinel puts a sentinel, of a new life, into a step stream that has none.
+func (s *Store) ensureSentinel(ctx context.Context, shard int) error {
+	_, _, err := s.Create(ctx, subjects.Sentinel(shard), wire.Versioned(), []byte(nuid.Next()), nil)
+	return err
+}
+
+// stepsLife gives the life of a step stream. Where the stream or its sentinel is gone, it begins one and says so. Errors as those of
+// Read.
+func (s *Store) stepsLife(ctx context.Context, shard int) (life string, began bool, err error) {
+	e, err := s.Read(ctx, subjects.Sentinel(shard))
+	if fault.CodeOf(err) == fault.NotFound || apiCode(err) == codeStreamNotFound {
+		if err := s.ensureSteps(ctx, shard); err != nil {
+			return "", false, err
+		}
+		began = true
+		e, err = s.Read(ctx, subjects.Sentinel(shard))
+	}
+	if err != nil {
+		return "", began, err
+	}
+	return string(e.Data), began, nil
 }

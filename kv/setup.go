@@ -11,7 +11,6 @@ import (
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/subjects"
-	"github.com/stepjet/stepjet/wire"
 )
 
 // Setup creates what is absent of Stepjet's streams and buckets and binds to them. Several orchestrators may do so at
@@ -185,6 +184,5 @@ func (s *Store) ensureSteps(ctx context.Context, shard int) error {
 	if err := s.ensureKeeper(ctx, shard); err != nil {
 		return err
 	}
-	_, _, err := s.Create(ctx, subjects.Sentinel(shard), wire.Versioned(), nil, nil)
-	return err
+	return s.ensureSentinel(ctx, shard)
 }

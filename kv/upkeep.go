@@ -28,11 +28,13 @@ type Upkeep struct {
 
 	strange map[queueKey]bool   // consumers of no tool, at the check before
 	oldest  map[queueKey]uint64 // the sequence of each tool's first message then
+
+	lives map[int]string // of the step streams, at the look before
 }
 
 // NewUpkeep makes an Upkeep. Check does nothing about tools before Watch has read the registry.
 func (s *Store) NewUpkeep() *Upkeep {
-	return &Upkeep{s: s, lost: map[string]Tool{}, strange: map[queueKey]bool{}, oldest: map[queueKey]uint64{}}
+	return &Upkeep{s: s, lost: map[string]Tool{}, strange: map[queueKey]bool{}, oldest: map[queueKey]uint64{}, lives: map[int]string{}}
 }
 
 // Watch follows the registry until ctx ends, and reads it anew where that can't go on: to know what was there once.
@@ -83,6 +85,28 @@ func (u *Upkeep) changed(t Tool, deleted bool) {
 	}
 }
 
+// Look gives the step streams that lost all that lay in them since the look before: they were purged, deleted, or went back to a
+// time before. It costs one request for each step stream. A stream or sentinel that is gone it puts back. Of streams that could not be
+// looked at, the error tells.
+func (u *Upkeep) Look(ctx context.Context) (lost []int, err error) {
+	u.mu.Lock()
+	shards := shardsOf(u.known)
+	u.mu.Unlock()
+	for shard := range shards {
+		life, began, bad := u.s.stepsLife(ctx, shard)
+		was, known := u.lives[shard]
+		if began || bad == nil && known && was != life {
+			lost = append(lost, shard)
+		}
+		if bad == nil {
+			u.lives[shard] = life
+		} else {
+			err = errors.Join(err, bad)
+		}
+	}
+	return lost, err
+}
+
 // Check compares what should be there with what is, mends it, and says what it mended, in a person's words. mine tells
 // which partitions are the caller's to look after: a tool belongs to the partition of its name, what all share to the
 // first. What could not be mended is in the error, and is tried by the next check.
@@ -121,9 +145,12 @@ func (c *upkeep) did(what string, err error) {
 	c.mended = append(c.mended, what)
 }
 
-func (c *upkeep) shards() (n int) {
+func (c *upkeep) shards() int { return shardsOf(c.known) }
+
+// shardsOf tells how many step streams some tools have.
+func shardsOf(tools map[string]Tool) (n int) {
 	n = 1
-	for _, t := range c.known {
+	for _, t := range tools {
 		n = max(n, t.Shard+1)
 	}
 	return n
@@ -150,8 +177,6 @@ func (c *upkeep) streams(ctx context.Context) {
 	for i := range c.shards() {
 		if !there[subjects.StepsStream(i)] {
 			c.did("created the stream "+subjects.StepsStream(i)+", which was gone", c.s.ensureSteps(ctx, i))
-		} else if _, err := c.s.Read(ctx, subjects.Sentinel(i)); fault.CodeOf(err) == fault.NotFound {
-			c.did("put a sentinel into "+subjects.StepsStream(i)+", which was purged", c.s.ensureSteps(ctx, i))
 		}
 	}
 }

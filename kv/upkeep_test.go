@@ -2,6 +2,7 @@ package kv_test
 
 import (
 	"context"
+	"strconv"
 	"testing"
 	"time"
 
@@ -70,13 +71,57 @@ func TestUpkeepMendsWhatWasTaken(t *testing.T) {
 	_, err := k.Read(ctx(t), subjects.Sentinel(0))
 	require.NoError(t, err)
 
-	require.NoError(t, k.PurgeSubject(ctx(t), subjects.Sentinel(0)))
-	k.until("put a sentinel into STEPS_0, which was purged")
 	for _, name := range []string{"KV_history", "KV_dead", "KV_members", "OBJ_blobs", "KV_runs_1"} {
 		require.NoError(t, k.js.DeleteStream(ctx(t), name))
 	}
 	k.well()
 	require.Equal(t, before, streams(t, k.js))
+}
+
+// A look finds out that a step stream lost what lay in it, also where somebody has put a sentinel there again since, and not
+// where a sentinel was renewed.
+func TestALookFindsLostSteps(t *testing.T) {
+	t.Parallel()
+	k := keep(t, kv.Config{})
+	echo := register(t, k.Store, "echo", 8)
+	look := func() []int {
+		lost, err := k.up.Look(ctx(t))
+		require.NoError(t, err)
+		return lost
+	}
+	sentinel := func() uint64 {
+		e, err := k.Read(ctx(t), subjects.Sentinel(0))
+		require.NoError(t, err)
+		return e.Seq
+	}
+	require.Empty(t, look())
+	require.Empty(t, look())
+
+	before := sentinel()
+	for i := range 40 { // a part of a block
+		dispatch(t, k.Store, kv.Dispatch{Attempt: attempt(echo.Name, strconv.Itoa(i)), Body: make([]byte, 60<<10)})
+	}
+	require.Eventually(t, func() bool { return sentinel() != before }, 2*time.Minute, 5*time.Millisecond, "no other sentinel took its place")
+	require.Empty(t, look())
+
+	steps, err := k.js.Stream(ctx(t), "STEPS_0")
+	require.NoError(t, err)
+	require.NoError(t, steps.Purge(ctx(t)))
+	require.Equal(t, []int{0}, look())
+	sentinel()
+	require.Empty(t, look())
+
+	require.NoError(t, steps.Purge(ctx(t)))
+	again, err := kv.Setup(ctx(t), k.Conn(), kv.Config{})
+	require.NoError(t, err)
+	again.Close()
+	require.Equal(t, []int{0}, look())
+	require.Empty(t, look())
+
+	require.NoError(t, k.js.DeleteStream(ctx(t), "STEPS_0"))
+	require.Equal(t, []int{0}, look())
+	sentinel()
+	require.Empty(t, look())
 }
 
 func TestUpkeepRegistersAgainWhatWasDeleted(t *testing.T) {

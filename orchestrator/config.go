@@ -14,6 +14,12 @@ import (
 	"github.com/stepjet/stepjet/seal"
 )
 
+// What Config says where it is zero.
+const (
+	DefaultGrace      = time.Minute
+	DefaultSweepEvery = 10 * time.Second
+)
+
 // Config is what an orchestrator may be told. The zero value is a good one.
 type Config struct {
 	// Name is shown in logs and in the records that this orchestrator writes; default: the host's name.
@@ -40,10 +46,10 @@ func (c Config) withDefaults() Config {
 		c.Name, _ = os.Hostname()
 	}
 	if c.Grace == 0 {
-		c.Grace = time.Minute
+		c.Grace = DefaultGrace
 	}
 	if c.SweepEvery == 0 {
-		c.SweepEvery = 10 * time.Second
+		c.SweepEvery = DefaultSweepEvery
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)

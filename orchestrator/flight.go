@@ -113,11 +113,15 @@ func (l *loop) landed(r *run, res *machine.Result) {
 	x, w := f.line, f.line.window
 	w.decided(x)
 	l.eased(x)
+	executed, execution := !res.ByOwner && !res.Started.IsZero(), max(res.Ended.Sub(res.Started), 0)
+	if executed {
+		w.took(execution)
+	}
 	if w.held == 0 {
 		return
 	}
-	if x.calls.len() > 0 && !f.sent.IsZero() && !res.ByOwner && !res.Started.IsZero() {
-		w.measured(l.clock.Now().Sub(f.sent), max(res.Ended.Sub(res.Started), 0))
+	if x.calls.len() > 0 && !f.sent.IsZero() && executed {
+		w.measured(l.clock.Now().Sub(f.sent), execution)
 	}
 	w.turn(x)
 	l.pump(w)

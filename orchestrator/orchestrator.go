@@ -89,6 +89,7 @@ func (o *Orchestrator) Run(ctx context.Context) error {
 	up := store.NewUpkeep()
 	owned.Go(func() { up.Watch(work) })
 	owned.Go(func() { o.upkeep(work, l, up) })
+	owned.Go(func() { o.lookAtSteps(work, l, up) })
 	o.cfg.Logger.Info("orchestrator started", "name", o.cfg.Name, "member", o.id)
 	l.run(looping)
 	// Leaving first lets the others take over, if they have not, while what is in flight lands.

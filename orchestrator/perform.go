@@ -35,7 +35,7 @@ func (l *loop) perform(r *run, now time.Time) {
 		// What an earlier owner may have sent is compared with what is out before anything is sent again; while a blob
 		// is fetched, records that decide some of it are still to be read.
 		r.recovered = r.blind()
-		l.sweeps.suspect(r)
+		l.sweeps.suspect(r, longGone)
 		l.sweepSoon()
 	} else {
 		for _, d := range eff.Dispatch {
@@ -141,7 +141,7 @@ func (l *loop) send(ctx context.Context, s sending) int64 {
 		return int64(len(args))
 	}
 	s.dispatch.Header, s.dispatch.Body = s.step.Header(), args
-	l.store.DispatchAsync(l.ctx, s.dispatch, l.dispatched(s.attempt))
+	l.store.DispatchAsync(l.ctx, s.dispatch, l.dispatched(&s))
 	return int64(len(args))
 }
 
@@ -152,14 +152,29 @@ func (l *loop) sendLarge(ctx context.Context, s sending, args []byte) {
 	}
 	s.step.Handle = handle
 	s.dispatch.Header = s.step.Header()
-	l.store.DispatchAsync(ctx, s.dispatch, l.dispatched(s.attempt))
+	l.store.DispatchAsync(ctx, s.dispatch, l.dispatched(&s))
 }
 
-func (l *loop) dispatched(a subjects.Attempt) func(error) {
+func (l *loop) dispatched(s *sending) func(error) {
+	a, f := s.attempt, s.flight
+	if s.dispatch.Repair > 0 {
+		f = nil
+	}
 	return func(err error) {
-		if err != nil && l.ctx.Err() == nil {
+		switch {
+		case err != nil && l.ctx.Err() == nil:
 			l.log.Error("a step could not be dispatched; the sweep tries again", "step", a.MessageID(), "tool", a.Tool, "error", err)
+		case err == nil && f != nil && f.seq.Load() == 0:
+			l.post(func() { l.sentBefore(f) })
 		}
+	}
+}
+
+// sentBefore compares the run of an attempt that its stream did not take, since it had one of it before: whether that is there still.
+func (l *loop) sentBefore(f *flight) {
+	if r := f.line.run; !f.landed && r.phase == running && !r.blind() {
+		l.sweeps.suspect(r, longGone)
+		l.sweepSoon()
 	}
 }
 

@@ -164,7 +164,17 @@ var simFaults = []struct {
 			return false
 		}
 		w.steps.purge(">")
+		for _, o := range w.owners {
+			if !w.chance(4) {
+				o.stepsLost(w.upTo(lookEvery))
+			}
+		}
 		return true
+	}},
+	{"an orchestrator takes the step stream for purged", func(w *world) bool {
+		o := w.anyOwner()
+		o.stepsLost(0)
+		return !o.dead
 	}},
 	{"the server forgets message ids", func(w *world) bool { clear(w.steps.ids); return true }},
 	{"a run is cancelled", func(w *world) bool {

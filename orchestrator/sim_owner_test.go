@@ -31,10 +31,7 @@ type orch struct {
 	leaving bool
 }
 
-const (
-	simGrace = 2 * time.Second
-	simSweep = time.Second
-)
+const simGrace = 2 * time.Second
 
 func (w *world) newOrch(name string, life int) *orch {
 	o := &orch{process: &process{w: w, name: name + "." + strconv.Itoa(life)}, lives: life}
@@ -43,7 +40,7 @@ func (w *world) newOrch(name string, life int) *orch {
 	if w.tracing {
 		log = slog.New(&traceHandler{w: w, name: o.name})
 	}
-	cfg := Config{Name: o.name, Grace: simGrace, SweepEvery: simSweep, Logger: log}.withDefaults()
+	cfg := Config{Name: o.name, Grace: simGrace, SweepEvery: w.knobs.sweep, Logger: log}.withDefaults()
 	store := &simStore{p: o.process, w: w}
 	ctx, cancel := context.WithCancelCause(context.Background())
 	reg := newRegistry(store, log)
@@ -65,7 +62,7 @@ func (w *world) newOrch(name string, life int) *orch {
 		o.l.serves = func(uint64) { o.serves() }
 	}
 	o.died = func() { cancel(errStopped); w.buried(o) }
-	o.tick(simSweep, func() { o.l.sweep(o.l.clock.Now()) })
+	o.tick(w.knobs.sweep, func() { o.l.sweep(o.l.clock.Now()) })
 	o.tick(purgeEvery, func() {
 		o.ordered()
 		o.l.purge(o.l.clock.Now())
@@ -218,6 +215,11 @@ func (o *orch) cancel(id subjects.Run) {
 	o.after(o.w.latency(), func() {
 		o.svc.request(&nats.Msg{Subject: subjects.API(id, subjects.VerbCancel), Reply: "answer." + id.ID, Data: []byte(`{"by":"ann"}`)})
 	})
+}
+
+// stepsLost lets the orchestrator notice, after a while, that the step stream lost what lay in it.
+func (o *orch) stepsLost(after time.Duration) {
+	o.after(after, func() { o.l.post(o.l.stepsLost) })
 }
 
 // get is the request of somebody who looks.

@@ -20,16 +20,17 @@ import (
 
 // knobs say how bad a world is: of so many chances one is taken, and 0 is never.
 type knobs struct {
-	loss     int    // of a request or its answer
-	slow     int    // messages
-	crash    int    // of the process that makes a request
-	die      int    // of a worker, at each of the points that matter
-	long     int    // executions
-	blobs    int    // results that lie in blobs
-	ignorant int    // owners that don't know a tool yet
-	dozy     bool   // owners fall asleep before a start
-	reads    int    // how much a sweep reads before it lists
-	jobs     int    // how many jobs run beside each other
+	loss     int  // of a request or its answer
+	slow     int  // messages
+	crash    int  // of the process that makes a request
+	die      int  // of a worker, at each of the points that matter
+	long     int  // executions
+	blobs    int  // results that lie in blobs
+	ignorant int  // owners that don't know a tool yet
+	dozy     bool // owners fall asleep before a start
+	reads    int  // how much a sweep reads before it lists
+	jobs     int  // how many jobs run beside each other
+	sweep    time.Duration
 	bounds   bounds // of bytes
 	faults   time.Duration
 	between  time.Duration // faults
@@ -50,7 +51,7 @@ func newWorld(seed int64, b bug, tracing bool) *world {
 	w.truths, w.steps = newTruths(w), newQueue(w)
 	w.knobs = knobs{
 		loss: pickOne(w, 0, 0, 100, 10), slow: pickOne(w, 0, 100, 20, 5), crash: pickOne(w, 0, 0, 200, 40), die: pickOne(w, 0, 0, 50, 8, 3),
-		long: pickOne(w, 0, 10, 3), blobs: pickOne(w, 0, 4), ignorant: pickOne(w, 0, 3), dozy: w.chance(8), reads: pickOne(w, readsAtMost, 0, 1), jobs: pickOne(w, 1, 3, 64),
+		long: pickOne(w, 0, 10, 3), blobs: pickOne(w, 0, 4), ignorant: pickOne(w, 0, 3), dozy: w.chance(8), reads: pickOne(w, readsAtMost, 0, 1), jobs: pickOne(w, 1, 3, 64), sweep: pickOne(w, time.Second, time.Second, 8*time.Second),
 		faults: pickOne(w, 0, 400*time.Millisecond, 2*time.Second, 8*time.Second, 25*time.Second), tools: map[string]kv.Tool{}, bounds: []bounds{shipped, {run: 1, tenant: 5}, {run: 40, tenant: 60, light: 8}}[seed%3],
 	}
 	w.knobs.between = max(2*w.knobs.faults/time.Duration(pickOne(w, 4, 10, 30)), 1)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -12,9 +13,15 @@ import (
 	"github.com/stepjet/stepjet/subjects"
 )
 
-// sweeper holds the runs whose effects may have been lost: those taken over from another owner.
+// sweeper holds the runs whose effects may have been lost: those taken over from another owner, those that have waited for long,
+// and all of them after a step stream lost what lay in it.
 type sweeper struct {
-	suspects map[*run]bool
+	// suspects has, for each, how long what lay in a step stream may be taken for gone. A worker may be at a step whose message is
+	// gone, and goes on; the longer that is ago, the fewer are.
+	suspects map[*run]time.Duration
+	soon     bool                      // a comparison is posted
+	busy     [subjects.Partitions]bool // being compared
+	attempts int                       // in these comparisons
 	// reads is how many records or plans of a partition are read one by one. Where there are more, as after the restart of
 	// an orchestrator with a backlog, all that lie in the partition are listed instead.
 	reads int
@@ -22,17 +29,21 @@ type sweeper struct {
 
 const readsAtMost = 32
 
-func (s *sweeper) suspect(r *run) {
+// longGone is longer than any worker is at a step.
+const longGone = time.Duration(math.MaxInt64)
+
+func (s *sweeper) suspect(r *run, gone time.Duration) {
 	if s.suspects == nil {
-		s.suspects = map[*run]bool{}
+		s.suspects = map[*run]time.Duration{}
 	}
-	s.suspects[r] = true
+	s.suspects[r] = max(s.suspects[r], gone)
 }
 
 // sweepSoon compares the suspects once the loop has read what waits for it, so that many runs taken over together make
 // one comparison.
 func (l *loop) sweepSoon() {
-	if len(l.sweeps.suspects) == 1 {
+	if !l.sweeps.soon {
+		l.sweeps.soon = true
 		l.post(l.compare)
 	}
 }
@@ -54,7 +65,7 @@ func (l *loop) sweep(now time.Time) {
 	for _, r := range still {
 		switch r.phase {
 		case running:
-			l.sweeps.suspect(r)
+			l.sweeps.suspect(r, longGone)
 		case awaiting: // its start may have come and been purged, all of it, before it was read
 			r.open(l)
 		}
@@ -62,44 +73,88 @@ func (l *loop) sweep(now time.Time) {
 	l.compare()
 }
 
+// lookEvery is how often is looked whether a step stream lost what lay in it.
+const lookEvery = time.Second
+
+// stepsLost compares all runs, after a step stream lost what lay in it, instead of waiting for the turn of each. What a worker had
+// been given is not repeated before that worker is likely to be done: it is compared again and again, at longer and longer
+// intervals up to that of the sweep, each time with the tools that have been seen to take less.
+func (l *loop) stepsLost() {
+	for gone := lookEvery; gone < l.o.cfg.SweepEvery; gone *= 2 {
+		l.later(gone, func() {
+			for _, r := range l.runs {
+				if r.phase == running && !r.blind() {
+					l.sweeps.suspect(r, gone)
+				}
+			}
+			l.sweepSoon()
+		})
+	}
+}
+
+// tooSoon reports whether an attempt is not to be looked for yet, where what lay in the stream is gone for so long: its message may
+// be on its way there still, or a worker at it.
+func (l *loop) tooSoon(r *run, d machine.Dispatch, gone time.Duration) bool {
+	if gone == longGone || !d.At.IsZero() { // no worker is given what waits for its time
+		return false
+	}
+	if f := r.flights[d.Call]; f != nil && f.attempt == d.Attempt {
+		stored := f.sent.IsZero() || f.seq.Load() > 0
+		return !stored || f.line.window.slowest > gone
+	}
+	if d.Attempt == 1 {
+		return true // it was not sent yet
+	}
+	w := l.windows[r.plan.Steps[d.Step].Tool] // a retry whose time has come takes no room
+	return w != nil && w.slowest > gone
+}
+
 // compareAtOnce is about how many attempts are compared together; where there are more, the other partitions wait until
 // these are done.
 const compareAtOnce = 1 << 16
 
-// compare starts the comparison of the suspects, a job for each partition.
+// compare starts the comparison of the suspects, a job for each partition. Two of one partition would send the same again, so
+// that the second waits for the first.
 func (l *loop) compare() {
+	s := &l.sweeps
+	all := s.suspects
+	s.suspects, s.soon = nil, false
 	suspects := map[int][]*run{}
-	for r := range l.sweeps.suspects {
+	for r := range all {
 		suspects[r.id.Partition()] = append(suspects[r.id.Partition()], r)
 	}
-	clear(l.sweeps.suspects)
-	attempts, jobs := 0, 0
-	done := func() {
-		if jobs--; jobs == 0 && len(l.sweeps.suspects) > 0 {
-			l.compare()
-		}
-	}
 	for _, p := range slices.Sorted(maps.Keys(suspects)) {
-		if attempts >= compareAtOnce {
+		if s.busy[p] || s.attempts >= compareAtOnce {
 			for _, r := range suspects[p] {
-				l.sweeps.suspect(r)
+				s.suspect(r, all[r])
 			}
 			continue
 		}
 		slices.SortFunc(suspects[p], older)
-		if list := l.outstanding(suspects[p]); len(list) > 0 {
-			attempts += len(list)
-			jobs++
-			l.job(func(ctx context.Context) {
-				l.compareWith(ctx, p, list)
-				l.post(done)
-			})
+		list := l.outstanding(suspects[p], all)
+		if len(list) == 0 {
+			continue
 		}
+		s.busy[p] = true
+		s.attempts += len(list)
+		l.job(func(ctx context.Context) {
+			l.compareWith(ctx, p, list)
+			l.post(func() { l.compared(p, len(list)) })
+		})
 	}
 }
 
-// outstanding gives what should be out of some runs.
-func (l *loop) outstanding(runs []*run) (list []expected) {
+// compared ends the comparison of a partition. Once all are done, those that waited have their turn.
+func (l *loop) compared(partition, attempts int) {
+	s := &l.sweeps
+	s.busy[partition] = false
+	if s.attempts -= attempts; s.attempts == 0 && len(s.suspects) > 0 {
+		l.sweepSoon()
+	}
+}
+
+// outstanding gives what should be out of some runs, as far as it may be looked for.
+func (l *loop) outstanding(runs []*run, gone map[*run]time.Duration) (list []expected) {
 	for _, r := range runs {
 		if r.phase != running {
 			continue
@@ -109,7 +164,7 @@ func (l *loop) outstanding(runs []*run) (list []expected) {
 		r.machine.Outstanding(now, &l.effects)
 		l.expand(r, now)
 		for _, d := range l.effects.Dispatch {
-			if l.waits(r, d) {
+			if l.waits(r, d) || l.tooSoon(r, d, gone[r]) {
 				continue
 			}
 			c := r.machine.Contract(d.Step)

@@ -33,6 +33,26 @@ func (o *Orchestrator) upkeep(ctx context.Context, l *loop, u *kv.Upkeep) {
 	}
 }
 
+// lookAtSteps lets the loop know when a step stream lost what lay in it.
+func (o *Orchestrator) lookAtSteps(ctx context.Context, l *loop, u *kv.Upkeep) {
+	ticker := time.NewTicker(lookEvery)
+	defer ticker.Stop()
+	for ctx.Err() == nil {
+		lost, err := u.Look(ctx)
+		if len(lost) > 0 {
+			o.cfg.Logger.Warn("step streams lost what lay in them: it is compared with what should be out", "shards", lost)
+			l.post(l.stepsLost)
+		}
+		if err != nil && ctx.Err() == nil {
+			o.cfg.Logger.Warn("can't see whether step streams lost what lay in them", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+		case <-ticker.C:
+		}
+	}
+}
+
 // ownedNow asks the loop which partitions are owned; false if ctx ends first.
 func (l *loop) ownedNow(ctx context.Context) (owned partitions, ok bool) {
 	answer := make(chan partitions, 1)

@@ -22,6 +22,8 @@ type window struct {
 	seen   int  // calls measured since the share was last judged
 	late   int  // of them, those that waited too long
 
+	slowest time.Duration // execution seen lately
+
 	last  *line // whose call was decided last
 	crowd int   // counts down the calls decided since two in a row were of different runs; 0: one run is alone
 }
@@ -118,6 +120,11 @@ func (w *window) measured(underWay, execution time.Duration) {
 		w.resize(w.share + max(w.share/16, 1))
 	}
 	w.seen, w.late = 0, 0
+}
+
+// took notes how long an execution was.
+func (w *window) took(execution time.Duration) {
+	w.slowest = max(execution, w.slowest-w.slowest/64)
 }
 
 func (w *window) resize(to int) {

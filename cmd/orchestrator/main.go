@@ -53,8 +53,8 @@ others go on with its runs. The first start creates streams and buckets; what ex
 	fs.StringVar(&health, "health", "", "address of /healthz and /readyz (env STEPJET_HEALTH; default: none)")
 	store.Flags(fs)
 	secrets.Flag(fs)
-	fs.DurationVar(&cfg.Grace, "grace", time.Minute, "how long a finished run's records stay in the ledger (env STEPJET_GRACE)")
-	fs.DurationVar(&cfg.SweepEvery, "sweep-every", 10*time.Second,
+	fs.DurationVar(&cfg.Grace, "grace", orchestrator.DefaultGrace, "how long a finished run's records stay in the ledger (env STEPJET_GRACE)")
+	fs.DurationVar(&cfg.SweepEvery, "sweep-every", orchestrator.DefaultSweepEvery,
 		"how often what should be on its way is compared with what is, and what is gone is mended (env STEPJET_SWEEP_EVERY; 100ms or more)")
 	fs.StringToIntVar(&cfg.Weights, "weight", nil, "shares of tenants where a tool has more to do than fits, as in acme=3,beta=2 (env STEPJET_WEIGHT; default 1 each)")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
