@@ -4,7 +4,6 @@ package main
 import (
 	"context"
 	"os"
-	"time"
 
 	natsgo "github.com/nats-io/nats.go"
 	"github.com/spf13/cobra"
@@ -77,6 +76,9 @@ others go on with its runs. The first start creates streams and buckets; what ex
 		}
 		cfg.SecretsKey = keys
 		cfg.Logger, cfg.Version, cfg.Store = log, daemon.Version(), store.Config()
+		if _, err := orchestrator.New(nil, cfg); err != nil { // before a server is waited for
+			return err
+		}
 		if store.Sync() == kv.SyncAlways {
 			log.Info("durability always rests on sync_interval: always in the NATS server; stepjet doctor --monitor checks it")
 		}
