@@ -232,7 +232,7 @@ func (l *loop) decide(r *run, all []machine.Decide) {
 		held := l.waits(r, machine.Dispatch{Call: d.Call, Attempt: d.Attempt})
 		list[i] = withdrawn{r.attempt(d.Call, d.Attempt), r.shard(d.Step), !held, d.Error}
 	}
-	trace, wholeRun := r.trace, r.machine.Stopping()
+	trace, wholeRun := r.trace, l.isWhole(r, all)
 	l.job(func(ctx context.Context) {
 		if !l.createAll(ctx, list, trace) {
 			return
@@ -243,6 +243,17 @@ func (l *loop) decide(r *run, all []machine.Decide) {
 			_ = l.bus.Publish(subjects.Cancel(x.attempt), nil) // at most once: a worker that misses it wastes its time
 		}
 	})
+}
+
+// isWhole reports whether a run stops and some attempts are all that it has out. Of others, what one of them asked for may not have
+// been decided yet.
+func (l *loop) isWhole(r *run, all []machine.Decide) bool {
+	if len(all) == 1 || !r.machine.Stopping() {
+		return false
+	}
+	var out machine.Effects
+	r.machine.Outstanding(l.timeOf(r), &out)
+	return len(out.Decide) == len(all)
 }
 
 // createAll creates the records side by side and waits for all; false if any could not be.
