@@ -13,7 +13,7 @@ import (
 type flight struct {
 	attempt int
 	line    *line
-	sent    time.Time     // zero where an earlier owner sent it
+	sent    time.Time     // the last time; zero where an earlier owner sent it
 	seq     atomic.Uint64 // of its message in the step stream, once that is known
 	bytes   int64         // of its arguments; those that an earlier owner sent are not counted
 	landed  bool
@@ -48,6 +48,8 @@ func (l *loop) offer(r *run, d machine.Dispatch, repair int) {
 	}
 	if f := r.flights[d.Call]; f != nil && f.attempt == d.Attempt {
 		if repair > 0 {
+			f.sent = l.clock.Now()
+			f.seq.Store(0)
 			l.dispatch(r, d, repair, f)
 		}
 		return

@@ -51,11 +51,22 @@ func TestRunsGoOnAfterTheirStepsWerePurged(t *testing.T) {
 			w, err := worker.New(natstest.Connect(t, s.srv), worker.Config{Name: "narrow", Logger: logger(t)})
 			require.NoError(t, err)
 			begun, gate := make(chan struct{}, 1), make(chan struct{})
-			var first, failures atomic.Int32
+			var first, failures, shy atomic.Int32
 			one := &tool.Orchestration{Mode: tool.SequentialOnly}
 			require.NoError(t, w.HandleRaw(&tool.Definition{Name: "one", Orchestration: one}, func(_ context.Context, args json.RawMessage) (worker.Output, error) {
 				if first.Add(1) == 1 {
 					begun <- struct{}{}
+					<-gate
+				}
+				return worker.Output{Body: args}, nil
+			}))
+			again := &tool.Orchestration{Mode: tool.SequentialOnly, Retry: retrying.Retry, Backoff: retrying.Backoff}
+			require.NoError(t, w.HandleRaw(&tool.Definition{Name: "shy", Orchestration: again}, func(ctx context.Context, args json.RawMessage) (worker.Output, error) {
+				info, _ := worker.InfoFrom(ctx)
+				switch shy.Add(1); {
+				case info.Step == "e" && info.Attempt == 1:
+					return worker.Output{}, errors.New("not yet")
+				case info.Step == "f":
 					<-gate
 				}
 				return worker.Output{Body: args}, nil
@@ -68,12 +79,13 @@ func TestRunsGoOnAfterTheirStepsWerePurged(t *testing.T) {
 				return worker.Output{Body: args}, nil
 			}))
 			s.background(w.Run, w.Ready())
-			// Of the sequential tool one step is at work and two wait; a retry waits for its time.
-			r := s.submit(`{"steps":[{"id":"a","tool":"one"},{"id":"b","tool":"one"},{"id":"c","tool":"one"},{"id":"d","tool":"later"}]}`, "purged")
+			// Of one sequential tool a step is at work and two wait, of the other a retry whose time has come; another one waits for its time.
+			r := s.submit(`{"steps":[{"id":"a","tool":"one"},{"id":"b","tool":"one"},{"id":"c","tool":"one"},{"id":"d","tool":"later"},{"id":"e","tool":"shy"},{"id":"f","tool":"shy"}]}`, "purged")
 			<-begun
 			require.Eventually(t, func() bool {
 				return failures.Load() == 1 && s.lies(subjects.Scheduled(s.attemptOf(r.ID(), r.Generation(), "later", "d", 2), 0))
 			}, time.Minute, 5*time.Millisecond)
+			require.Eventually(t, func() bool { return s.lies(subjects.Step(s.attemptOf(r.ID(), r.Generation(), "shy", "e", 2), 0)) }, time.Minute, 5*time.Millisecond)
 			js, err := jetstream.New(s.nc)
 			require.NoError(t, err)
 			lose(s, js)
@@ -81,6 +93,7 @@ func TestRunsGoOnAfterTheirStepsWerePurged(t *testing.T) {
 			o := s.wait(r)
 			require.Equal(t, outcome.Succeeded, o.Status, string(o.JSON()))
 			require.EqualValues(t, 2, failures.Load())
+			require.LessOrEqual(t, shy.Load(), int32(4))
 			require.LessOrEqual(t, first.Load(), int32(4), fmt.Sprint("at most what was at work is repeated"))
 		})
 	}

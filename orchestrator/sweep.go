@@ -19,6 +19,7 @@ type sweeper struct {
 	// suspects has, for each, how long what lay in a step stream may be taken for gone. A worker may be at a step whose message is
 	// gone, and goes on; the longer that is ago, the fewer are.
 	suspects map[*run]time.Duration
+	noticed  time.Time                 // when a step stream was last seen to have lost what lay in it
 	soon     bool                      // a comparison is posted
 	busy     [subjects.Partitions]bool // being compared
 	attempts int                       // in these comparisons
@@ -80,8 +81,13 @@ const lookEvery = time.Second
 // been given is not repeated before that worker is likely to be done: it is compared again and again, at longer and longer
 // intervals up to that of the sweep, each time with the tools that have been seen to take less.
 func (l *loop) stepsLost() {
+	noticed := l.clock.Now()
+	l.sweeps.noticed = noticed
 	for gone := lookEvery; gone < l.o.cfg.SweepEvery; gone *= 2 {
 		l.later(gone, func() {
+			if l.sweeps.noticed != noticed {
+				return // it was lost once more since
+			}
 			for _, r := range l.runs {
 				if r.phase == running && !r.blind() {
 					l.sweeps.suspect(r, gone)
@@ -92,15 +98,15 @@ func (l *loop) stepsLost() {
 	}
 }
 
-// tooSoon reports whether an attempt is not to be looked for yet, where what lay in the stream is gone for so long: its message may
-// be on its way there still, or a worker at it.
+// tooSoon reports whether an attempt is not to be looked for yet, where what lay in the stream is gone for so long: its message was sent
+// since, may be on its way there still, or a worker may be at it.
 func (l *loop) tooSoon(r *run, d machine.Dispatch, gone time.Duration) bool {
 	if gone == longGone || !d.At.IsZero() { // no worker is given what waits for its time
 		return false
 	}
 	if f := r.flights[d.Call]; f != nil && f.attempt == d.Attempt {
-		stored := f.sent.IsZero() || f.seq.Load() > 0
-		return !stored || f.line.window.slowest > gone
+		lost := f.sent.IsZero() || f.seq.Load() > 0 && f.sent.Before(l.sweeps.noticed)
+		return !lost || f.line.window.slowest > gone
 	}
 	if d.Attempt == 1 {
 		return true // it was not sent yet

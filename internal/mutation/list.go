@@ -117,6 +117,22 @@ var mutants = []mutant{
 		"orchestrator/loop.go", "	if r == nil || r.generation != rec.Generation {", "	if r == nil {", "./orchestrator", "",
 	},
 	{
+		"life-of-its-own", "a sentinel that takes another's place begins a new life of its stream",
+		"kv/sentinel.go", "Header: wire.Versioned(), Data: old.Data}", "Header: wire.Versioned()}", "./kv", "TestALook",
+	},
+	{
+		"mended-unseen", "a purge is not noticed where somebody has put another sentinel there since",
+		"kv/upkeep.go", "		if began || bad == nil && known && was != life {", "		if began {", "./kv", "TestALook",
+	},
+	{
+		"lost-at-work", "after a purge, steps are sent again that a worker may be at",
+		"orchestrator/sweep.go", "		return !lost || f.line.window.slowest > gone\n", "		return !lost\n", "./orchestrator", "TestWhatAWorkerMayBeAt",
+	},
+	{
+		"known-is-there", "an attempt that its stream has had before counts as being there",
+		"orchestrator/perform.go", "		case err == nil && f != nil && f.seq.Load() == 0:", "		case err == nil && f != nil && false:", "./orchestrator", "TestRunsGoOnAfter",
+	},
+	{
 		"blind-sweep", "the sweep sends again what is not pending, without looking for a record",
 		"orchestrator/sweep.go", "	l.repair(ctx, partition, l.undecided(ctx, partition, missing))", "	l.repair(ctx, partition, missing)", "./orchestrator", "",
 	},
