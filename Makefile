@@ -61,9 +61,10 @@ sim: ## the orchestrator's logic in SEEDS simulated worlds, on all cores; one wo
 
 SECONDS    = 20
 NAMESPACES = on
-chaos: ## real processes under real faults; writes bench/chaos.json and docs/reliability.md. SCENARIO=a,b SECONDS=60 NAMESPACES=off
+SETTINGS   = both
+chaos: ## real processes under real faults; writes bench/chaos.json and docs/reliability.md. SCENARIO=a,b SECONDS=60 NAMESPACES=off SETTINGS=shipped
 	$(GO) build -o bin/chaos ./internal/chaos/cmd
-	./bin/chaos -scenario "$(SCENARIO)" -seconds $(SECONDS) -namespaces $(NAMESPACES) -keep
+	./bin/chaos -scenario "$(SCENARIO)" -seconds $(SECONDS) -namespaces $(NAMESPACES) -settings "$(SETTINGS)" -keep
 
 typescript: build ## the example worker in TypeScript, against the protocol and with a plan
 	cd examples/typescript && npm ci --no-audit --no-fund && npx tsc

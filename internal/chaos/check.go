@@ -70,6 +70,7 @@ type runView struct {
 	executions []Event // begin, effect and end
 	doc        *outcome.Run
 	plans      map[uint64]string // digests of the plan records, by generation
+	standing   map[uint64]bool   // of them, those that are there at the end
 	records    []record          // of steps and stops, of the last generation, in the ledger's order
 	decided    map[attemptKey]record
 	frozen     map[string]reference.Contract // what its start record says of its tools
@@ -86,6 +87,7 @@ type record struct {
 	at     time.Time
 	result wire.Result
 	stop   string // of a stop record: the status that it gives the run
+	purged bool   // with its run
 }
 
 type checker struct {
@@ -137,7 +139,7 @@ func (c *checker) run(tenant, id string) *runView {
 	key := runKey{tenant, id}
 	r := c.runs[key]
 	if r == nil {
-		r = &runView{key: key, work: WorkOf(id), submits: map[string]bool{}, plans: map[uint64]string{}, decided: map[attemptKey]record{}}
+		r = &runView{key: key, work: WorkOf(id), submits: map[string]bool{}, plans: map[uint64]string{}, standing: map[uint64]bool{}, decided: map[attemptKey]record{}}
 		c.runs[key] = r
 	}
 	return r

@@ -1,6 +1,7 @@
 package chaos
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -17,28 +18,46 @@ import (
 	"github.com/stepjet/stepjet/wire"
 )
 
+// readLedger reads what stands and what was purged with its run, in the order of the ledger.
 func (c *checker) readLedger() {
+	type entry struct {
+		kv.Entry
+		purged bool
+	}
+	var all []entry
 	for _, e := range c.ev.Ledger {
+		all = append(all, entry{e, false})
+	}
+	for _, e := range c.ev.Purged {
+		all = append(all, entry{e, true})
+	}
+	if len(c.ev.Purged) > 0 {
+		slices.SortStableFunc(all, func(a, b entry) int { return cmp.Compare(a.Seq, b.Seq) })
+	}
+	for _, e := range all {
 		rec, ok := subjects.ParseRecord(e.Subject)
 		if !ok || rec.Kind == subjects.UnknownRecord {
 			c.violation("I8", nil, "a record that is none: %s", e.Subject)
 			continue
 		}
 		r := c.run(rec.Run.Tenant, rec.Run.Plain())
-		c.readRecord(r, rec, e)
+		c.readRecord(r, rec, e.Entry, e.purged)
 	}
 }
 
-func (c *checker) readRecord(r *runView, rec subjects.Record, e kv.Entry) {
-	one := record{rec: rec, at: e.Time}
+func (c *checker) readRecord(r *runView, rec subjects.Record, e kv.Entry, purged bool) {
+	one := record{rec: rec, at: e.Time, purged: purged}
 	switch rec.Kind {
 	case subjects.PlanKind:
 		r.plans[e.Seq] = plan.Digest(e.Data)
+		r.standing[e.Seq] = !purged
 		return // its headers hold the secret, and must
 	case subjects.StepKind:
 		one.result = wire.ParseResult(e.Header, e.Data)
 		key := attemptKey{rec.Generation, rec.Attempt.Step, rec.Attempt.Number}
-		if _, twice := r.decided[key]; twice {
+		if _, twice := r.decided[key]; twice && len(c.ev.Purged) > 0 {
+			return // a zombie's, written once its run was purged: it was removed again
+		} else if twice {
 			c.violation("I2", r, "attempt %d of step %s has two records", key.attempt, key.step)
 		}
 		r.decided[key] = one

@@ -48,13 +48,13 @@ func (c *checker) checkOutcome(r *runView) {
 
 // checkOrphans is I8 and I9: no record is left of a generation that has no plan, and no plan that was rejected.
 func (c *checker) checkOrphans(r *runView) {
-	for gen := range r.plans {
-		if c.rejected[r.key][gen] {
+	for gen, stands := range r.standing {
+		if stands && c.rejected[r.key][gen] {
 			c.violation("I8", r, "the plan of generation %d was rejected, and it is left", gen)
 		}
 	}
 	for _, x := range r.records {
-		if _, ok := r.plans[x.rec.Generation]; !ok {
+		if !x.purged && !r.standing[x.rec.Generation] {
 			c.violation("I8", r, "a record is left of generation %d, whose plan is gone", x.rec.Generation)
 			return
 		}

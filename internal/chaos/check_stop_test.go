@@ -24,7 +24,7 @@ func TestARunEndsAsItsStopRecordSays(t *testing.T) {
 		r.plans[1] = ""
 		c.readRecord(r, must1(subjects.ParseRecord(subjects.StopRecord(run, 1, 1))), kv.Entry{
 			Subject: subjects.StopRecord(run, 1, 1), Seq: 2, Data: []byte(`{"reason":"` + reason + `","by":"somebody"}`),
-		})
+		}, false)
 		r.doc = &outcome.Run{Tenant: "t", Run: id, Generation: 1, Status: outcome.Expired, Outcome: &outcome.Outcome{Status: outcome.Expired}}
 		r.doc.Steps, r.doc.Outcome.Errors = unbegun(t, r.work)
 		c.checkDocument(r)

@@ -120,6 +120,15 @@ func TestEveryInvariantIsChecked(t *testing.T) {
 	for _, what := range []string{sometimesStrict, sometimesReplayed, sometimesConflict, sometimesAsked, sometimesSkipped, sometimesItems} {
 		require.Positive(t, report.Counts[what], what)
 	}
+	// What was purged with its run says as much as what stands.
+	gone := forge(t, ev)
+	gone.Ledger, gone.Purged, gone.Kept = nil, ev.Ledger, false
+	after := Check(gone.Evidence)
+	require.Empty(t, after.Violations)
+	for what, n := range report.Counts {
+		require.Equal(t, n, after.Counts[what], what)
+	}
+
 	chain := ofKind(kindChain)
 	for _, tt := range []struct {
 		invariant, says string

@@ -26,8 +26,10 @@ type Evidence struct {
 	Kept   bool
 	// Expires says that finished runs are forgotten after a while, and their ids used again.
 	Expires bool
-	// Seen has every record as it was seen while the system ran, also those that are gone.
+	// Seen has every record as it was seen while the system ran, also those that are gone. Purged has those of them that went with
+	// their runs, where these stayed for long enough to be seen.
 	Seen    []Sighting
+	Purged  []kv.Entry
 	History []*outcome.Run
 	Dead    []*kv.DeadLetter
 	// Pending are the subjects of step messages that are still there, AckPending the leases.
@@ -71,7 +73,7 @@ type Sighting struct {
 // watch sees every record of the ledger as it is written.
 type watch struct {
 	mu   sync.Mutex
-	seen map[Sighting]bool
+	seen map[Sighting]kv.Entry
 }
 
 func sighting(e kv.Entry) Sighting {
@@ -92,7 +94,7 @@ func (w *watch) follow(ctx context.Context, store *kv.Store, shard int) {
 			s := sighting(e)
 			w.mu.Lock()
 			defer w.mu.Unlock()
-			w.seen[s] = true
+			w.seen[s] = e
 		}, func(uint64) {}, func(error) { close(lost) })
 		if err != nil {
 			time.Sleep(200 * time.Millisecond)
@@ -106,22 +108,21 @@ func (w *watch) follow(ctx context.Context, store *kv.Store, shard int) {
 	}
 }
 
+// reading is longer than it takes to read it all.
+const reading = 15 * time.Second
+
 // collect reads everything that the streams and the logs hold.
 func (w *World) collect(ctx context.Context) (*Evidence, error) {
-	e := &Evidence{Faults: w.faults, Kept: w.opts.Grace >= time.Minute, Expires: w.opts.Retention > 0, Texts: map[string]string{}, Limits: limits(), Later: w.later, Memory: w.memory}
+	e := &Evidence{Faults: w.faults, Kept: time.Since(w.began)+reading < w.opts.Grace, Expires: w.opts.Retention > 0, Texts: map[string]string{}, Limits: limits(), Later: w.later, Memory: w.memory}
 	if err := w.collectFiles(e); err != nil {
 		return nil, err
 	}
-	w.seen.mu.Lock()
-	for s := range w.seen.seen {
-		e.Seen = append(e.Seen, s)
-	}
-	w.seen.mu.Unlock()
 	for shard := range w.store.Shards() {
 		if err := w.collectLedger(ctx, shard, e); err != nil {
 			return nil, err
 		}
 	}
+	w.collectSeen(e)
 	for _, tenant := range w.tenants() {
 		runs, err := w.store.HistoryRuns(ctx, tenant)
 		if err != nil {
@@ -146,6 +147,22 @@ func (w *World) collect(ctx context.Context) (*Evidence, error) {
 	var err error
 	e.Pending, e.AckPending, err = w.outstanding(ctx)
 	return e, err
+}
+
+// collectSeen gives what was seen while the system ran, and what of it was purged since.
+func (w *World) collectSeen(e *Evidence) {
+	w.seen.mu.Lock()
+	defer w.seen.mu.Unlock()
+	stands := map[Sighting]bool{}
+	for _, r := range e.Ledger {
+		stands[sighting(r)] = true
+	}
+	for s, r := range w.seen.seen {
+		e.Seen = append(e.Seen, s)
+		if !stands[s] && !e.Kept && w.opts.Grace >= time.Minute {
+			e.Purged = append(e.Purged, r)
+		}
+	}
 }
 
 func (w *World) collectFiles(e *Evidence) error {
@@ -236,6 +253,7 @@ func recordRun(subject string) runKey {
 func (e *Evidence) dropRecords(runs map[runKey]bool) {
 	of := func(subject string) bool { return runs[recordRun(subject)] }
 	e.Ledger = slices.DeleteFunc(e.Ledger, func(r kv.Entry) bool { return of(r.Subject) })
+	e.Purged = slices.DeleteFunc(e.Purged, func(r kv.Entry) bool { return of(r.Subject) })
 	e.Seen = slices.DeleteFunc(e.Seen, func(s Sighting) bool { return of(s.Subject) })
 	e.History = slices.DeleteFunc(e.History, func(d *outcome.Run) bool { return runs[runKey{d.Tenant, d.Run}] })
 	e.Dead = slices.DeleteFunc(e.Dead, func(d *kv.DeadLetter) bool { return runs[runKey{d.Tenant, d.Run}] })

@@ -17,8 +17,8 @@ import (
 	"github.com/stepjet/stepjet/fault"
 )
 
-// Keep puts rows into the file of all results, in the place of earlier ones of the same scenarios, and gives all rows in
-// the order of the scenarios.
+// Keep puts rows into the file of all results, in the place of earlier ones of the same scenarios and settings, and gives all rows in
+// the order of the scenarios, each with the shipped settings last.
 func Keep(path string, rows []Row) ([]Row, error) {
 	var all []Row
 	text, err := os.ReadFile(path)
@@ -29,10 +29,14 @@ func Keep(path string, rows []Row) ([]Row, error) {
 		return nil, err
 	}
 	for _, row := range rows {
-		all = append(slices.DeleteFunc(all, func(r Row) bool { return r.Scenario == row.Scenario }), row)
+		all = append(slices.DeleteFunc(all, func(r Row) bool { return r.Scenario == row.Scenario && r.Shipped == row.Shipped }), row)
 	}
 	place := func(r Row) int {
-		return slices.IndexFunc(Scenarios(), func(s Scenario) bool { return s.Name == r.Scenario })
+		at := 2 * slices.IndexFunc(Scenarios(), func(s Scenario) bool { return s.Name == r.Scenario })
+		if r.Shipped {
+			at++
+		}
+		return at
 	}
 	slices.SortStableFunc(all, func(a, b Row) int { return place(a) - place(b) })
 	text, err = json.MarshalIndent(all, "", "  ")
@@ -64,20 +68,40 @@ func WriteTable(path string, rows []Row) error {
 
 func table(rows []Row) string {
 	var b strings.Builder
-	b.WriteString("\n| scenario | fault | injections | runs checked | executions | violations | figures | when, commit |\n|---|---|---:|---:|---:|---:|---|---|\n")
+	b.WriteString("\n| scenario | fault | settings | injections | runs checked | executions | violations | figures | when, commit |\n|---|---|---|---:|---:|---:|---:|---|---|\n")
 	for _, r := range rows {
-		where := ""
+		where, settings := "", r.Settings.String()
+		if r.Shipped {
+			settings = "**shipped**: " + settings
+		}
 		if !r.Namespaces {
 			where = ", loopback"
 		}
-		fmt.Fprintf(&b, "| %s | %s | %d | %d | %d | %d | %s | %s, %s, %d s%s |\n", r.Scenario, r.Fault, r.Injections, r.Runs, r.Executions, len(r.Violations),
-			strings.Join(r.Figures, "; "), r.When.Format("2006-01-02"), r.Commit, r.Seconds, where)
+		fmt.Fprintf(&b, "| %s | %s | %s | %d | %d | %d | %d | %s | %s, %s, %d s%s%s |\n", r.Scenario, r.Fault, settings, r.Injections, r.Runs, r.Executions, len(r.Violations),
+			strings.Join(r.Figures, "; "), r.When.Format("2006-01-02"), r.Commit, r.Seconds, where, r.loaded())
 	}
 	if len(rows) > 0 {
 		fmt.Fprintf(&b, "\nMachine: %s.\n", rows[len(rows)-1].Machine)
 	}
 	b.WriteString("\n")
 	return b.String()
+}
+
+// loaded says what else the machine had to do; nothing where that is not known.
+func (r Row) loaded() string {
+	if r.Load == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", load %.1f before", r.Load)
+}
+
+// load gives how many processes wanted the machine's cores in the last minute; 0 where that is not known.
+func load() (average float64) {
+	text, err := os.ReadFile("/proc/loadavg")
+	if err == nil {
+		_, _ = fmt.Sscan(string(text), &average) // nothing there: not known
+	}
+	return average
 }
 
 // Machine names the machine, and Commit the version of the code, with + where it was changed since.
@@ -110,7 +134,7 @@ func Commit() string {
 
 // Print writes a row for a person who waits for it.
 func (r Row) Print(out io.Writer) {
-	fmt.Fprintf(out, "%s: %d injections, %d runs, %d executions, %d violations\n", r.Scenario, r.Injections, r.Runs, r.Executions, len(r.Violations))
+	fmt.Fprintf(out, "%s (%v): %d injections, %d runs, %d executions, %d violations\n", r.Scenario, r.Settings, r.Injections, r.Runs, r.Executions, len(r.Violations))
 	for _, f := range r.Figures {
 		fmt.Fprintln(out, "  ", f)
 	}

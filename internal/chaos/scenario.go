@@ -21,8 +21,10 @@ type Scenario struct {
 	Fault   string // as in the table of docs/reliability.md
 	Correct string // what has to happen
 	Shape   Shape
-	// Seconds is the least time that its figures need; 0: any.
-	Seconds int
+	// Seconds is the least time that its figures need, Shipped that with the programs' own settings; 0: any.
+	Seconds, Shipped int
+	// Own says that it is about settings of its own, so that it is not run with the shipped ones.
+	Own bool
 	// Versions are other versions that it needs, to be built.
 	Versions []string
 	// Partitions says that it needs network namespaces.
@@ -69,6 +71,8 @@ type Settings struct {
 	// Namespaces makes a network of its own for each scenario; otherwise everything is on the loopback interface.
 	Namespaces bool
 	Seed       int64
+	// Shipped runs the programs with their own settings, instead of those with which a short run meets many repairs.
+	Shipped bool
 	// Brief is for runs too short to show all that a scenario sometimes shows.
 	Brief bool
 	// Keep leaves logs and stores of a scenario with violations where they are.
@@ -79,6 +83,8 @@ type Settings struct {
 // Row is what came of a scenario.
 type Row struct {
 	Scenario   string         `json:"scenario"`
+	Shipped    bool           `json:"shipped"` // the programs had their own settings
+	Settings   Tuning         `json:"settings"`
 	Fault      string         `json:"fault"`
 	Correct    string         `json:"correct"`
 	Seconds    int            `json:"seconds"`
@@ -90,6 +96,7 @@ type Row struct {
 	Counts     map[string]int `json:"counts"`
 	Namespaces bool           `json:"namespaces"`
 	Machine    string         `json:"machine"`
+	Load       float64        `json:"load"` // of the machine, over the minute before the faults began
 	Commit     string         `json:"commit"`
 	When       time.Time      `json:"when"`
 }
@@ -98,6 +105,9 @@ type Row struct {
 func Run(ctx context.Context, s Scenario, o Settings) (row Row, err error) {
 	if o.Seconds == 0 {
 		o.Seconds = 20
+	}
+	if o.Shipped {
+		s.Shape, s.Seconds = s.Shape.asShipped(), max(s.Seconds, s.Shipped)
 	}
 	if !o.Brief {
 		o.Seconds = max(o.Seconds, s.Seconds)
@@ -133,7 +143,7 @@ func Run(ctx context.Context, s Scenario, o Settings) (row Row, err error) {
 	if err != nil {
 		return row, err
 	}
-	row = Row{Scenario: s.Name, Fault: s.Fault, Correct: s.Correct, Seconds: o.Seconds, Namespaces: o.Namespaces, When: time.Now().UTC().Truncate(time.Second)}
+	row = Row{Scenario: s.Name, Shipped: o.Shipped, Settings: w.opts.Tuning, Load: load(), Fault: s.Fault, Correct: s.Correct, Seconds: o.Seconds, Namespaces: o.Namespaces, When: time.Now().UTC().Truncate(time.Second)}
 	h := &Harm{World: w, Rand: rand.New(rand.NewSource(o.Seed)), say: say}
 	ev, err := h.suffer(ctx, s, o)
 	if err != nil {

@@ -61,7 +61,7 @@ var diskFull = Scenario{
 	Name:     "disk-full",
 	Fault:    "the disk under NATS is full for some seconds, then there is room again and NATS is started anew",
 	Correct:  "backpressure or a typed error, nothing dropped, all goes on without a restart of ours",
-	Shape:    Shape{Disk: diskSize, MaxStore: 1 << 40},
+	Shape:    Shape{Disk: diskSize, Whole: true, MaxStore: 1 << 40},
 	Unbroken: true,
 	Inject: loop(2*time.Second, 4*time.Second, func(ctx context.Context, h *Harm, i int) error {
 		h.hit("disk full", "*")

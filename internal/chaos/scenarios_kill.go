@@ -96,6 +96,7 @@ var workerKill = Scenario{
 			}
 		}
 	},
+	Shipped:   60,
 	Sometimes: []string{sometimesRedelivered, sometimesRepeated, sometimesUnknown, sometimesRetried},
 	Figures:   figures(attempts, duplicates),
 }
@@ -110,7 +111,7 @@ var workerStop = Scenario{
 	Name:    "worker-stop",
 	Fault:   "worker SIGSTOP for 3× AckWait, then CONT",
 	Correct: "late record refused, I2",
-	Shape:   Shape{AckWait: time.Second},
+	Shape:   Shape{Tuning: Tuning{AckWait: time.Second}},
 	Inject: func(ctx context.Context, h *Harm) error {
 		for i := 0; ; i++ {
 			n := node("w", i%3)
@@ -126,6 +127,7 @@ var workerStop = Scenario{
 			}
 		}
 	},
+	Shipped:   190, // two of them
 	Sometimes: []string{sometimesRedelivered, sometimesLate},
 	Figures:   figures(late, attempts),
 }

@@ -172,7 +172,7 @@ func (e *Evidence) dropTenant(tenant string) {
 	for _, r := range e.Ledger {
 		note(r.Subject)
 	}
-	for _, s := range e.Seen {
+	for _, s := range e.Seen { // and with them what was purged
 		note(s.Subject)
 	}
 	for _, d := range e.History { // a plan that was rejected may be gone before it was seen

@@ -31,7 +31,7 @@ var poisonStep = Scenario{
 	Name:    "poison",
 	Fault:   "poison step: it kills its worker's process every time",
 	Correct: "terminal error after N deliveries, slot freed",
-	Shape:   Shape{Kinds: []string{kindRandom, kindPoison, kindRandom, kindRandom}, Parallel: 3, Workers: 4, AckWait: time.Second, MaxDeliveries: 3},
+	Shape:   Shape{Kinds: []string{kindRandom, kindPoison, kindRandom, kindRandom}, Parallel: 3, Workers: 4, Tuning: Tuning{AckWait: time.Second, MaxDeliveries: 3}, Heal: 12 * time.Minute},
 	Inject: func(ctx context.Context, h *Harm) error {
 		for {
 			for i := range h.opts.Workers {

@@ -12,9 +12,10 @@ var zombie = Scenario{
 	Name:    "zombie",
 	Fault:   "zombie worker or late cancel after its run was purged and the id submitted again",
 	Correct: "other generation: ignored and removed",
+	Own:     true,
 	Shape: Shape{
-		Kinds: []string{kindRandom, kindCancel, kindOnce, kindRandom}, Reuse: 16, Grace: 500 * time.Millisecond,
-		Retention: 20 * time.Second, AckWait: time.Second, Settle: 18 * time.Second, Workers: 4,
+		Kinds: []string{kindRandom, kindCancel, kindOnce, kindRandom}, Reuse: 16, Tuning: Tuning{AckWait: time.Second, Grace: 500 * time.Millisecond},
+		Retention: 20 * time.Second, Settle: 18 * time.Second, Workers: 4,
 	},
 	Seconds: 90,
 	Inject: loop(100*time.Millisecond, 500*time.Millisecond, func(ctx context.Context, h *Harm, i int) error {
@@ -35,7 +36,7 @@ var rollback = Scenario{
 	Name:    "rollback",
 	Fault:   "power loss rolls the ledger back below a cursor",
 	Correct: "noticed, memory dropped, read again",
-	Shape:   Shape{Insist: true},
+	Shape:   Shape{Insist: true, Whole: true},
 	Inject: loop(2*time.Second, 3*time.Second, func(ctx context.Context, h *Harm, _ int) error {
 		store := filepath.Join(h.dir, "n1")
 		backup := filepath.Join(h.dir, "n1.backup")

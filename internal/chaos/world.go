@@ -1,6 +1,7 @@
 package chaos
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -13,6 +14,8 @@ import (
 	"github.com/stepjet/stepjet/internal/config"
 	"github.com/stepjet/stepjet/internal/embedded"
 	"github.com/stepjet/stepjet/kv"
+	"github.com/stepjet/stepjet/orchestrator"
+	"github.com/stepjet/stepjet/worker"
 )
 
 // Shape says what a world consists of. Zero fields take the defaults.
@@ -26,20 +29,71 @@ type Shape struct {
 	Parallel      int    // runs at a time of each agent; default 8
 	Runs          int    // of each agent; 0: until the faults are over
 	Kinds         []string
-	Reuse         int           // run ids of each agent; 0: no id is used twice
-	Insist        bool          // agents submit again what takes long
-	AckWait       time.Duration // default 2 s
-	Grace         time.Duration // default 1 h: the ledger still has everything when it is checked
-	SweepEvery    time.Duration // default 1 s
-	MaxDeliveries int           // default 100: what is killed by chance is not taken for poison
-	LedgerMax     int64
-	MaxStore      int64
-	Disk          int64         // bytes of a disk of its own for each server; 0: none
-	Durability    config.Store  // the dial; the servers flush as it says
-	Retention     time.Duration // of finished runs; default 7 days
-	Settle        time.Duration // how long to wait, once all is quiet, before anything is looked at
-	Heal          time.Duration // how long everything may take after the faults are over; default 60 s
+	Reuse         int  // run ids of each agent; 0: no id is used twice
+	Insist        bool // agents submit again what takes long
+	Tuning
+	Whole      bool // the ledger keeps everything until it is checked, under shipped settings too
+	LedgerMax  int64
+	MaxStore   int64
+	Disk       int64         // bytes of a disk of its own for each server; 0: none
+	Durability config.Store  // the dial; the servers flush as it says
+	Retention  time.Duration // of finished runs; default 7 days
+	Settle     time.Duration // how long to wait, once all is quiet, before anything is looked at
+	Heal       time.Duration // how long everything may take after the faults are over; default 60 s
 }
+
+// Tuning are those settings of the programs that say how soon something is mended, or given up.
+type Tuning struct {
+	SweepEvery    time.Duration `json:"sweep_every"`
+	AckWait       time.Duration `json:"ack_wait"`
+	MaxDeliveries int           `json:"max_deliveries"`
+	Grace         time.Duration `json:"grace"`
+}
+
+// quick lets a short run meet many repairs, takes nothing that is killed by chance for poison, and keeps everything in the ledger until it
+// is checked.
+var quick = Tuning{SweepEvery: time.Second, AckWait: 2 * time.Second, MaxDeliveries: 100, Grace: time.Hour}
+
+// shipped is what the programs do where nobody tells them otherwise.
+var shipped = Tuning{
+	SweepEvery: orchestrator.DefaultSweepEvery, AckWait: kv.DefaultAckWait, MaxDeliveries: worker.DefaultMaxDeliveries, Grace: orchestrator.DefaultGrace,
+}
+
+func (t Tuning) String() string {
+	return fmt.Sprintf("sweep %s, lease %s, %d deliveries, grace %s", short(t.SweepEvery), short(t.AckWait), t.MaxDeliveries, short(t.Grace))
+}
+
+// short writes 1m for a minute.
+func short(d time.Duration) string {
+	for _, unit := range []struct {
+		of   time.Duration
+		name string
+	}{{time.Hour, "h"}, {time.Minute, "m"}, {time.Second, "s"}} {
+		if d >= unit.of && d%unit.of == 0 {
+			return fmt.Sprint(int64(d/unit.of), unit.name)
+		}
+	}
+	return d.String()
+}
+
+// or gives the settings with those of another where they say nothing.
+func (t Tuning) or(other Tuning) Tuning {
+	return Tuning{
+		cmp.Or(t.SweepEvery, other.SweepEvery), cmp.Or(t.AckWait, other.AckWait), cmp.Or(t.MaxDeliveries, other.MaxDeliveries), cmp.Or(t.Grace, other.Grace),
+	}
+}
+
+// asShipped gives the shape with the programs' own settings. What waits for a lease waits for longer then.
+func (s Shape) asShipped() Shape {
+	s.Tuning, s.Heal = shipped, max(s.Heal, shippedHeal)
+	if s.Whole {
+		s.Grace = quick.Grace
+	}
+	return s
+}
+
+// shippedHeal is time for what was killed once more after the faults were over, and for its lease.
+const shippedHeal = 4 * time.Minute
 
 func (s Shape) withDefaults() Shape {
 	set := func(field *int, value int) {
@@ -52,16 +106,13 @@ func (s Shape) withDefaults() Shape {
 	set(&s.Workers, 3)
 	set(&s.Agents, 2)
 	set(&s.Parallel, 8)
-	set(&s.MaxDeliveries, 100)
 	span := func(field *time.Duration, value time.Duration) {
 		if *field == 0 {
 			*field = value
 		}
 	}
-	span(&s.AckWait, 2*time.Second)
-	span(&s.Grace, time.Hour)
-	span(&s.SweepEvery, time.Second)
 	span(&s.Heal, time.Minute)
+	s.Tuning = s.Tuning.or(quick)
 	if len(s.Kinds) == 0 {
 		s.Kinds = []string{kindRandom, kindRandom, kindStop, kindChain, kindRandom, kindCancel, kindOnce, kindRandom}
 	}
@@ -87,6 +138,7 @@ type World struct {
 	mu     sync.Mutex
 	parts  map[string]*process // by node
 	lives  map[string]int      // how often each node was started
+	began  time.Time           // when the agents did
 	roles  map[string]Role     // as the node was started first
 	faults []Fault
 
@@ -107,7 +159,7 @@ const startPatience = 60 * time.Second
 func newWorld(ctx context.Context, net network, dir string, command []string, others map[string][]string, o Shape) (*World, error) {
 	w := &World{
 		opts: o.withDefaults(), dir: dir, command: command, others: others, net: net, parts: map[string]*process{}, lives: map[string]int{},
-		roles: map[string]Role{}, seen: &watch{seen: map[Sighting]bool{}}, later: &laterWatch{has: map[string]bool{}},
+		roles: map[string]Role{}, seen: &watch{seen: map[Sighting]kv.Entry{}}, later: &laterWatch{has: map[string]bool{}},
 	}
 	if err := w.startServers(ctx); err != nil {
 		return w, err
@@ -141,6 +193,7 @@ func node(kind string, i int) string { return fmt.Sprint(kind, i+1) }
 
 // startAgents lets the agents begin.
 func (w *World) startAgents(ctx context.Context) error {
+	w.began = time.Now()
 	for i, tenant := range w.tenants() {
 		err := w.start(ctx, node("a", i), Role{
 			Kind: roleAgent, Kinds: w.opts.Kinds, Parallel: w.opts.Parallel, Runs: w.opts.Runs, Tenant: tenant,

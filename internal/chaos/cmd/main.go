@@ -26,6 +26,7 @@ func run() int {
 	seconds := flag.Int("seconds", 20, "how long each injects its faults")
 	seed := flag.Int64("seed", time.Now().UnixNano(), "of the injections' random choices")
 	namespaces := flag.String("namespaces", "on", "on: processes in network namespaces (needs root and ip); off: on the loopback interface")
+	settings := flag.String("settings", "both", "of the programs; shipped: their own; quick: those with which a short run meets many repairs; both")
 	results := flag.String("json", "bench/chaos.json", "file of all results; empty: none")
 	doc := flag.String("doc", "docs/reliability.md", "document whose table is written anew; empty: none")
 	keep := flag.Bool("keep", false, "keep logs and stores of scenarios with violations")
@@ -43,14 +44,19 @@ func run() int {
 		if *scenario != "" && !strings.Contains(","+*scenario+",", ","+s.Name+",") {
 			continue
 		}
-		row, err := chaos.Run(ctx, s, o)
-		if err != nil { // what the others showed is kept
-			return failed(errors.Join(fmt.Errorf("scenario %s", s.Name), err, write(rows, *results, *doc)))
+		for _, o.Shipped = range []bool{false, true} {
+			if o.Shipped && (s.Own || *settings == "quick") || !o.Shipped && *settings == "shipped" {
+				continue
+			}
+			row, err := chaos.Run(ctx, s, o)
+			if err != nil { // what the others showed is kept
+				return failed(errors.Join(fmt.Errorf("scenario %s", s.Name), err, write(rows, *results, *doc)))
+			}
+			row.Machine, row.Commit = chaos.Machine(), chaos.Commit()
+			row.Print(os.Stdout)
+			bad = bad || len(row.Violations) > 0
+			rows = append(rows, row)
 		}
-		row.Machine, row.Commit = chaos.Machine(), chaos.Commit()
-		row.Print(os.Stdout)
-		bad = bad || len(row.Violations) > 0
-		rows = append(rows, row)
 	}
 	if err := write(rows, *results, *doc); err != nil {
 		return failed(err)
