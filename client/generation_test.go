@@ -21,7 +21,7 @@ func (w *world) reject(run, plan string, generation uint64) *outcome.Run {
 	doc := document(run, plan, nil)
 	doc.Generation, doc.Status = generation, outcome.Rejected
 	doc.Outcome = &outcome.Outcome{Run: run, Status: outcome.Rejected, Generation: generation, Results: outcome.Results{}, Problems: noTool}
-	created, err := w.store.CreateHistory(w.ctx(), subjects.NewRun("default", run), doc)
+	created, err := w.store.CreateHistory(w.ctx(), subjects.NewRun("default", run), "", doc)
 	require.NoError(w.t, err)
 	require.True(w.t, created)
 	return doc
@@ -36,7 +36,7 @@ func (w *world) replace(run, plan string, generation uint64) *outcome.Run {
 	require.NoError(w.t, w.store.PurgeHistory(w.ctx(), name, seq))
 	doc := document(run, plan, resultA)
 	doc.Generation, doc.Outcome.Generation = generation, generation
-	created, err := w.store.CreateHistory(w.ctx(), name, doc)
+	created, err := w.store.CreateHistory(w.ctx(), name, "", doc)
 	require.NoError(w.t, err)
 	require.True(w.t, created)
 	return doc

@@ -76,7 +76,7 @@ func (w *world) record(run string) *kv.Entry {
 func (w *world) finish(run, plan string, results outcome.Results) *outcome.Run {
 	w.t.Helper()
 	doc := document(run, plan, results)
-	created, err := w.store.CreateHistory(w.ctx(), subjects.NewRun("default", run), doc)
+	created, err := w.store.CreateHistory(w.ctx(), subjects.NewRun("default", run), "", doc)
 	require.NoError(w.t, err)
 	require.True(w.t, created)
 	return doc

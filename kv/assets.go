@@ -125,12 +125,13 @@ func (c Config) gatherConfig() jetstream.StreamConfig {
 	}
 }
 
-// blobsConfig is the object store; it binds as one of client libraries. Blobs outlive the longest run and its retention.
-func (c Config) blobsConfig() jetstream.StreamConfig {
+// blobsConfig is a bucket of the object store, a declared tenant's or, without a name, that of all others; it binds as one of
+// client libraries. Blobs outlive the longest run and its retention.
+func (c Config) blobsConfig(bucket string) jetstream.StreamConfig {
 	return jetstream.StreamConfig{
-		Name:        subjects.BlobsStream(),
+		Name:        subjects.BlobsStream(bucket),
 		Description: "Stepjet: large arguments, results and documents",
-		Subjects:    subjects.BlobsSubjects(),
+		Subjects:    subjects.BlobsSubjects(bucket),
 		Storage:     jetstream.FileStorage, Replicas: c.Replicas, MaxAge: c.Retention + longestRun + time.Hour,
 		Discard: jetstream.DiscardNew, AllowDirect: true,
 	}

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -30,13 +31,17 @@ func blobTime(ctx context.Context, size int) (context.Context, context.CancelFun
 	return context.WithTimeout(ctx, blobPatience+time.Duration(size/blobRate)*time.Second)
 }
 
-// PutBlob stores data under a name that is never used again, and gives the handle that travels in its place. Errors:
-// TooLarge over 64 MiB, StoreFull, NoConnection, Timeout.
-func (s *Store) PutBlob(ctx context.Context, name string, data []byte) (*outcome.Handle, error) {
+// PutBlob stores data under a name that is never used again, in the bucket of the name's tenant where it has one (BucketOf, or
+// what a step says), else in that of all others, which is none. It gives the handle that travels in place of the data. Errors:
+// TooLarge over 64 MiB, StoreFull, Permission for a program that may not write there, NoConnection, Timeout.
+func (s *Store) PutBlob(ctx context.Context, bucket, name string, data []byte) (*outcome.Handle, error) {
 	if len(data) > MaxBlob {
 		return nil, fault.New(fault.TooLarge, "a value of %d bytes is over the limit of %d", len(data), MaxBlob)
 	}
-	o := newObject(s, name, data)
+	if !ofTenant(bucket, name) {
+		return nil, anothersBucket(bucket, name)
+	}
+	o := newObject(s, bucket, name, data)
 	err := s.retry(ctx, func(ctx context.Context) error {
 		ctx, cancel := blobTime(ctx, len(data))
 		defer cancel()
@@ -51,13 +56,23 @@ func (s *Store) PutBlob(ctx context.Context, name string, data []byte) (*outcome
 
 // deleteBlob removes a blob that nobody has a handle of. What it can't remove expires.
 func (s *Store) deleteBlob(ctx context.Context, h *outcome.Handle) {
-	o := &object{s: s, name: h.Name, nuid: h.NUID}
+	o := &object{s: s, bucket: h.Bucket, name: h.Name, nuid: h.NUID}
 	o.remove(ctx)
+}
+
+// ofTenant reports whether a bucket may hold a blob: a blob's name begins with its tenant.
+func ofTenant(bucket, name string) bool {
+	tenant, _, _ := strings.Cut(name, "/")
+	return subjects.OwnBlobs(bucket, tenant)
+}
+
+func anothersBucket(bucket, name string) *fault.Error {
+	return fault.New(fault.Internal, "the blob %s is said to lie in the bucket %q, which is not its tenant's", wire.Clip(name, 256), wire.Clip(bucket, 80))
 }
 
 // Blob reads what a handle stands for. Size and SHA-256 are checked, the size also before reading, so that a handle can't
 // make a reader take more than it says. Whether a handle may be used where it came from is the caller's to decide, by its
-// name. Errors: NotFound, TooLarge for a handle that says more than 64 MiB, Internal where the bytes are not those that
+// name, which also says in which buckets it may lie: a handle that names another is believed by nobody. Errors: NotFound, TooLarge for a handle that says more than 64 MiB, Internal where the bytes are not those that
 // it names, NewerVersion, NoConnection, Timeout.
 func (s *Store) Blob(ctx context.Context, h *outcome.Handle) ([]byte, error) {
 	if h == nil || h.Name == "" {
@@ -65,6 +80,9 @@ func (s *Store) Blob(ctx context.Context, h *outcome.Handle) ([]byte, error) {
 	}
 	if h.Size > MaxBlob {
 		return nil, fault.New(fault.TooLarge, "the blob %s is said to have %d bytes; the limit is %d", h.Name, h.Size, MaxBlob)
+	}
+	if !ofTenant(h.Bucket, h.Name) {
+		return nil, anothersBucket(h.Bucket, h.Name)
 	}
 	if h.NUID != "" && !subjects.ValidObject(h.NUID) || h.Chunks < 0 || int64(h.Chunks) > h.Size {
 		return nil, fault.New(fault.Internal, "the handle of the blob %s names no chunks", wire.Clip(h.Name, 256))
@@ -103,7 +121,7 @@ func (s *Store) readBlob(ctx context.Context, h *outcome.Handle) ([]byte, error)
 	if h.NUID != "" {
 		return s.readChunks(ctx, h.NUID, uint32(h.Chunks), h)
 	}
-	info, err := s.blobInfo(ctx, h.Name)
+	info, err := s.blobInfo(ctx, h.Bucket, h.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -114,8 +132,8 @@ func (s *Store) readBlob(ctx context.Context, h *outcome.Handle) ([]byte, error)
 }
 
 // blobInfo gives what the object store says of a name.
-func (s *Store) blobInfo(ctx context.Context, name string) (*jetstream.ObjectInfo, error) {
-	e, err := s.readDirect(ctx, subjects.BlobsStream(), subjects.BlobMetaOf(name))
+func (s *Store) blobInfo(ctx context.Context, bucket, name string) (*jetstream.ObjectInfo, error) {
+	e, err := s.readDirect(ctx, subjects.BlobsStream(bucket), subjects.BlobMetaOf(bucket, name))
 	if err != nil {
 		return nil, err
 	}

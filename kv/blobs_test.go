@@ -35,7 +35,7 @@ func newShelf(t *testing.T) shelf {
 
 func (s shelf) put(name string, data []byte) *outcome.Handle {
 	s.t.Helper()
-	h, err := s.PutBlob(s.t.Context(), name, data)
+	h, err := s.PutBlob(s.t.Context(), "", name, data)
 	require.NoError(s.t, err)
 	return h
 }
@@ -48,7 +48,7 @@ func (s shelf) publish(subject string, body []byte, h nats.Header) error {
 // counted gives how many messages of the object store a filter matches.
 func (s shelf) counted(filter string) (n uint64) {
 	s.t.Helper()
-	info, err := s.streamInfo(s.t.Context(), subjects.BlobsStream(), filter)
+	info, err := s.streamInfo(s.t.Context(), subjects.BlobsStream(""), filter)
 	require.NoError(s.t, err)
 	for _, of := range info.State.Subjects {
 		n += of
@@ -81,12 +81,12 @@ func TestABlobIsReadNoFurtherThanItsHandleSays(t *testing.T) {
 
 	before := *h
 	before.NUID, before.Chunks = "", 0
-	stored, err := s.blobInfo(t.Context(), name)
+	stored, err := s.blobInfo(t.Context(), "", name)
 	require.NoError(t, err)
 	stored.Size = 10
 	body, err := json.Marshal(stored)
 	require.NoError(t, err)
-	require.NoError(t, s.publish(subjects.BlobMetaOf(name), body, nil))
+	require.NoError(t, s.publish(subjects.BlobMetaOf("", name), body, nil))
 	_, err = s.Blob(t.Context(), &before)
 	require.ErrorContains(t, err, "its handle says", "the description contradicts a handle of before")
 }
@@ -98,13 +98,13 @@ func TestAHandleIsReadWhateverIsSaidOfItsName(t *testing.T) {
 	data := bytes.Repeat([]byte("genuine "), 200<<10)
 	h := s.put("t/r/1/s/1/x", data)
 	other := s.put("t/r/1/s/2/x", []byte("forged"))
-	forged, err := s.blobInfo(t.Context(), other.Name)
+	forged, err := s.blobInfo(t.Context(), "", other.Name)
 	require.NoError(t, err)
 	forged.Name = h.Name
 	body, err := json.Marshal(forged)
 	require.NoError(t, err)
-	require.NoError(t, s.publish(subjects.BlobMetaOf(h.Name), body, nil), "the server takes a second description")
-	require.NoError(t, s.publish(subjects.BlobChunksOf(h.NUID), []byte("more"), nil))
+	require.NoError(t, s.publish(subjects.BlobMetaOf("", h.Name), body, nil), "the server takes a second description")
+	require.NoError(t, s.publish(subjects.BlobChunksOf("", h.NUID), []byte("more"), nil))
 	got, err := s.Blob(t.Context(), h)
 	require.NoError(t, err)
 	require.True(t, bytes.Equal(data, got))
@@ -137,7 +137,7 @@ func TestALostAnswerLeavesNoChunkTwice(t *testing.T) {
 	for i := range data {
 		data[i] = byte(i >> 16)
 	}
-	o := newObject(s.Store, "t/r/1/s/1/x", data)
+	o := newObject(s.Store, "", "t/r/1/s/1/x", data)
 	for range 5 {
 		sent, chunks, last := o.sent, o.chunks, o.last
 		if end := min(sent+chunkSize, len(data)); end > sent {
@@ -146,9 +146,9 @@ func TestALostAnswerLeavesNoChunkTwice(t *testing.T) {
 		}
 		require.Equal(t, []any{sent, chunks, last}, []any{o.sent, o.chunks, o.last}, "it knows nothing of the answer")
 		require.NoError(t, o.put(t.Context()))
-		require.EqualValues(t, 4, s.counted(subjects.BlobChunksOf(o.nuid)))
+		require.EqualValues(t, 4, s.counted(subjects.BlobChunksOf("", o.nuid)))
 	}
-	require.EqualValues(t, 1, s.counted(subjects.BlobMetaOf(o.name)))
+	require.EqualValues(t, 1, s.counted(subjects.BlobMetaOf("", o.name)))
 	got, err := s.Blob(t.Context(), o.handle())
 	require.NoError(t, err)
 	require.True(t, bytes.Equal(data, got))
@@ -159,9 +159,9 @@ func TestWhoWritesBetweenTheChunksSpoilsNothing(t *testing.T) {
 	t.Parallel()
 	s := newShelf(t)
 	data := bytes.Repeat([]byte("y"), chunkSize+1)
-	o := newObject(s.Store, "t/r/1/s/1/x", data)
+	o := newObject(s.Store, "", "t/r/1/s/1/x", data)
 	first := o.nuid
-	require.NoError(t, s.publish(subjects.BlobChunksOf(first), []byte("meddled"), nil))
+	require.NoError(t, s.publish(subjects.BlobChunksOf("", first), []byte("meddled"), nil))
 	require.NoError(t, o.put(t.Context()))
 	require.NotEqual(t, first, o.nuid)
 	got, err := s.Blob(t.Context(), o.handle())
@@ -188,7 +188,7 @@ func TestNoHeaderRemovesWhatOthersStored(t *testing.T) {
 	s := newShelf(t)
 	for _, subject := range []string{
 		subjects.PlanRecord(subjects.NewRun("t", "r"), 1), subjects.BucketSubject(subjects.HistoryBucket, "t.r"), subjects.BucketSubject(subjects.DeadBucket, "t.r.1.s"),
-		subjects.BucketSubject(subjects.ToolsBucket, "x"), subjects.BlobChunksOf("x"), subjects.BlobMetaOf("x"), subjects.Submit("t", "other"),
+		subjects.BucketSubject(subjects.ToolsBucket, "x"), subjects.BlobChunksOf("", "x"), subjects.BlobMetaOf("", "x"), subjects.Submit("t", "other"),
 	} {
 		for _, kind := range []string{"all", "sub"} {
 			err := s.publish(subject, []byte("x"), nats.Header{"Nats-Rollup": {kind}})

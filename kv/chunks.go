@@ -30,11 +30,11 @@ func (s *Store) readChunks(ctx context.Context, nuid string, n uint32, h *outcom
 		return nil, err
 	}
 	defer func() { _ = sub.Unsubscribe() }() // a closed connection has none left to end
-	c := &chunks{s: s, sub: sub, subject: subjects.BlobChunksOf(nuid), from: 1, left: n, handle: h}
+	c := &chunks{s: s, sub: sub, subject: subjects.BlobChunksOf(h.Bucket, nuid), from: 1, left: n, handle: h}
 	c.data = make([]byte, 0, h.Size)
 	for c.left > 0 { // the server sends as much as it likes of what was asked for
 		before := c.left
-		if err := s.guarded(ctx, subjects.DirectRead(subjects.BlobsStream()), c.more); err != nil {
+		if err := s.guarded(ctx, subjects.DirectRead(subjects.BlobsStream(h.Bucket)), c.more); err != nil {
 			return nil, err
 		}
 		if c.left == before {
@@ -47,7 +47,7 @@ func (s *Store) readChunks(ctx context.Context, nuid string, n uint32, h *outcom
 // more asks once and takes what comes.
 func (c *chunks) more(ctx context.Context) error {
 	body := `{"seq":` + strconv.FormatUint(c.from, 10) + `,"next_by_subj":` + strconv.Quote(c.subject) + `,"batch":` + strconv.Itoa(int(c.left)) + `}`
-	if err := c.s.nc.PublishRequest(subjects.DirectRead(subjects.BlobsStream()), c.sub.Subject, []byte(body)); err != nil {
+	if err := c.s.nc.PublishRequest(subjects.DirectRead(subjects.BlobsStream(c.handle.Bucket)), c.sub.Subject, []byte(body)); err != nil {
 		return err
 	}
 	for {

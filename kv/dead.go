@@ -69,14 +69,15 @@ func (d *DeadLetter) subject(r subjects.Run) string {
 
 // CreateDead keeps a dead letter, once: created is false where there is one of this step already, or was one that
 // somebody removed, so that it may be called again after a crash. Arguments over 256 KiB, or that the server takes in no
-// message, go to a blob; details of the error are given up where even that is too large. Errors as those of Create and PutBlob.
-func (s *Store) CreateDead(ctx context.Context, r subjects.Run, d *DeadLetter) (created bool, err error) {
+// message, go to a blob, in the bucket of the run's large values; details of the error are given up where even that is too large.
+// Errors as those of Create and PutBlob.
+func (s *Store) CreateDead(ctx context.Context, r subjects.Run, bucket string, d *DeadLetter) (created bool, err error) {
 	letter := *d
 	limit := int(s.MaxPayload()) - historyHeadroom
 	body := letter.JSON()
 	if len(letter.Arguments) > wire.InlineLimit || len(body) > limit && len(letter.Arguments) > 0 {
 		name := subjects.RunBlobName(r, d.Generation, "dead", nuid.Next())
-		if letter.Blob, err = s.PutBlob(ctx, name, letter.Arguments); err != nil {
+		if letter.Blob, err = s.PutBlob(ctx, bucket, name, letter.Arguments); err != nil {
 			return false, err
 		}
 		letter.Arguments = nil
@@ -88,7 +89,7 @@ func (s *Store) CreateDead(ctx context.Context, r subjects.Run, d *DeadLetter) (
 		letter.Error = &short
 		body = letter.JSON()
 	}
-	decision, _, err := s.Create(ctx, letter.subject(r), wire.Versioned(), body, nil)
+	decision, _, err := s.Create(ctx, letter.subject(r), wire.VersionedBy(letter.Blob), body, nil)
 	if decision == Decided && letter.Blob != d.Blob {
 		s.deleteBlob(ctx, letter.Blob) // nobody will ever read it
 	}
@@ -113,7 +114,7 @@ func (s *Store) Dead(ctx context.Context, r subjects.Run, generation uint64, ste
 }
 
 func parseDead(e Entry) (*DeadLetter, error) {
-	if !wire.Known(e.Header) {
+	if !wire.KnownBucket(e.Header) {
 		return nil, wire.Newer("the dead letter " + strings.TrimPrefix(e.Subject, deadPrefix))
 	}
 	var d DeadLetter

@@ -42,12 +42,12 @@ func TestADeadLetterIsKeptOnceAndExactly(t *testing.T) {
 	_, err := s.Dead(within(t, 2*time.Minute), r, 7, "pay=3")
 	require.Equal(t, fault.NotFound, fault.CodeOf(err))
 	first := letterOf(r, "pay=3")
-	created, err := s.CreateDead(within(t, 2*time.Minute), r, first)
+	created, err := s.CreateDead(within(t, 2*time.Minute), r, "", first)
 	require.NoError(t, err)
 	require.True(t, created)
 	again := letterOf(r, "pay=3")
 	again.Attempts = 9
-	created, err = s.CreateDead(within(t, 2*time.Minute), r, again)
+	created, err = s.CreateDead(within(t, 2*time.Minute), r, "", again)
 	require.NoError(t, err)
 	require.False(t, created)
 	for _, generation := range []uint64{7, 0} {
@@ -75,14 +75,14 @@ func TestARemovedDeadLetterStaysAway(t *testing.T) {
 	s := setup(t, kv.Config{})
 	r := subjects.NewRun("acme", "r")
 	require.Equal(t, fault.NotFound, fault.CodeOf(s.RemoveDead(within(t, 2*time.Minute), r, 7, "a")))
-	_, err := s.CreateDead(within(t, 2*time.Minute), r, letterOf(r, "a"))
+	_, err := s.CreateDead(within(t, 2*time.Minute), r, "", letterOf(r, "a"))
 	require.NoError(t, err)
 	require.NoError(t, s.RemoveDead(within(t, 2*time.Minute), r, 7, "a"))
 	require.Equal(t, fault.NotFound, fault.CodeOf(s.RemoveDead(within(t, 2*time.Minute), r, 7, "a")))
 	_, err = s.Dead(within(t, 2*time.Minute), r, 0, "a")
 	require.Equal(t, fault.NotFound, fault.CodeOf(err))
 	// An orchestrator that took the run over does it once more.
-	created, err := s.CreateDead(within(t, 2*time.Minute), r, letterOf(r, "a"))
+	created, err := s.CreateDead(within(t, 2*time.Minute), r, "", letterOf(r, "a"))
 	require.NoError(t, err)
 	require.False(t, created)
 	require.Empty(t, dead(t, s, subjects.Run{Tenant: "acme"}))
@@ -95,7 +95,7 @@ func TestDeadLettersOfATenantAndOfARun(t *testing.T) {
 	require.Empty(t, dead(t, s, all))
 	for _, l := range []*kv.DeadLetter{letterOf(a, "x"), letterOf(b, "y=0"), letterOf(a, "z"), letterOf(subjects.NewRun("other", "a/1"), "x")} {
 		for _, s := range []*kv.Store{s, brief} {
-			_, err := s.CreateDead(within(t, 2*time.Minute), subjects.NewRun(l.Tenant, l.Run), l)
+			_, err := s.CreateDead(within(t, 2*time.Minute), subjects.NewRun(l.Tenant, l.Run), "", l)
 			require.NoError(t, err)
 		}
 	}
@@ -128,7 +128,7 @@ func TestALargeDeadLetterGoesToABlob(t *testing.T) {
 	usual := setup(t, kv.Config{})
 	large := letterOf(subjects.NewRun("acme", "r"), "a")
 	large.Arguments = json.RawMessage(`{"x": "` + strings.Repeat("x", 300<<10) + `"}`)
-	_, err := usual.CreateDead(within(t, 2*time.Minute), subjects.NewRun("acme", "r"), large)
+	_, err := usual.CreateDead(within(t, 2*time.Minute), subjects.NewRun("acme", "r"), "", large)
 	require.NoError(t, err)
 	kept, err := usual.Dead(within(t, 2*time.Minute), subjects.NewRun("acme", "r"), 7, "a")
 	require.NoError(t, err)
@@ -141,7 +141,7 @@ func TestALargeDeadLetterGoesToABlob(t *testing.T) {
 	l := letterOf(r, "a")
 	l.Arguments = json.RawMessage(arguments)
 	l.Error.Details = json.RawMessage(strconv.Quote(strings.Repeat("d", 50<<10)))
-	created, err := s.CreateDead(within(t, 2*time.Minute), r, l)
+	created, err := s.CreateDead(within(t, 2*time.Minute), r, "", l)
 	require.NoError(t, err)
 	require.True(t, created)
 	require.Equal(t, arguments, string(l.Arguments), "the caller's letter is the caller's")
@@ -154,7 +154,7 @@ func TestALargeDeadLetterGoesToABlob(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, arguments, string(data))
 
-	created, err = s.CreateDead(within(t, 2*time.Minute), r, l)
+	created, err = s.CreateDead(within(t, 2*time.Minute), r, "", l)
 	require.NoError(t, err)
 	require.False(t, created)
 	js, err := jetstream.New(s.Conn())
@@ -167,7 +167,7 @@ func TestALargeDeadLetterGoesToABlob(t *testing.T) {
 
 	known := letterOf(r, "b") // the step's own arguments were a blob already
 	known.Arguments, known.Blob = nil, &outcome.Handle{Name: "acme/r/7/b/1/x", Size: 9, SHA256: "s"}
-	_, err = s.CreateDead(within(t, 2*time.Minute), r, known)
+	_, err = s.CreateDead(within(t, 2*time.Minute), r, "", known)
 	require.NoError(t, err)
 	got, err = s.Dead(within(t, 2*time.Minute), r, 7, "b")
 	require.NoError(t, err)

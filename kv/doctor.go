@@ -104,7 +104,7 @@ func Examine(ctx context.Context, nc *nats.Conn, o ExamineOptions) (*Report, err
 	}{
 		{"server", d.server}, {"max-payload", d.maxPayload}, {"jetstream", d.jetStream}, {"stream", d.streams},
 		{"replica", d.replicas}, {"durability", d.durability}, {"intake", d.intake}, {"sentinel", d.sentinels}, {"registry", d.registry},
-		{"consumer", d.consumers}, {"orphan-consumer", d.orphanConsumers}, {"frozen-tool", d.frozenTools}, {"stuck-step", d.stuckSteps},
+		{"consumer", d.consumers}, {"orphan-consumer", d.orphanConsumers}, {"frozen-tool", d.frozenTools}, {"tenant", d.tenantBuckets}, {"stuck-step", d.stuckSteps},
 		{"orphan-records", d.orphanRecords}, {"orchestrator", d.orchestrators}, {"worker", d.workers},
 		{"run", d.staleRuns}, {"redelivery", d.redeliveries}, {"room", d.room}, {"clock", d.clocks}, {"dead-letters", d.deadLetters}, {"secrets", d.secrets},
 		{"blobs", d.blobs},

@@ -179,23 +179,36 @@ func (d *doctor) deadLetters(context.Context) error {
 const blobsShare = 0.5
 
 func (d *doctor) blobs(context.Context) error {
-	info := d.info(subjects.BlobsStream())
-	if info == nil {
+	var found []string
+	total := uint64(0)
+	for i := range d.assets {
+		info := d.assets[i].info
+		tenant, own := subjects.TenantOfBlobs(d.assets[i].want.Name)
+		if info == nil || !own && d.assets[i].want.Name != subjects.BlobsStream("") {
+			continue
+		}
+		text := fmt.Sprintf("%s of large values, the oldest of them kept for %v", bytesText(info.State.Bytes), info.Config.MaxAge)
+		if own {
+			text = tenant + ": " + text
+		}
+		total += info.State.Bytes
+		found = append(found, text)
+		if info.Config.MaxAge > 0 && info.Config.MaxAge < d.s.cfg.Retention+longestRun {
+			d.add(Finding{
+				About: tenant, Health: Broken, Expected: fmt.Sprintf("kept for %v: the retention and the longest run", d.assets[i].want.MaxAge), Found: text,
+				Means: "outcomes that are still kept lose their large values",
+			}, nil)
+		}
+	}
+	if found == nil {
 		return nil
 	}
-	found := fmt.Sprintf("%s of large values, the oldest of them kept for %v", bytesText(info.State.Bytes), info.Config.MaxAge)
-	if info.Config.MaxAge > 0 && info.Config.MaxAge < d.s.cfg.Retention+longestRun {
+	if d.storage.limit > 0 && float64(total) > blobsShare*float64(d.storage.limit) {
 		d.add(Finding{
-			Health: Broken, Expected: fmt.Sprintf("kept for %v: the retention and the longest run", d.s.cfg.blobsConfig().MaxAge), Found: found,
-			Means: "outcomes that are still kept lose their large values",
-		}, nil)
-	}
-	if d.storage.limit > 0 && float64(info.State.Bytes) > blobsShare*float64(d.storage.limit) {
-		d.add(Finding{
-			Health: Notable, Expected: "less than half of what the account may store", Found: found,
+			Health: Notable, Expected: "less than half of what the account may store", Found: strings.Join(found, "; "),
 			Means: "they may fill the account; then everything waits", Fix: "a shorter --retention where it is set up, or a higher limit",
 		}, nil)
 	}
-	d.fine(found)
+	d.fine(strings.Join(found, "; "))
 	return nil
 }

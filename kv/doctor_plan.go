@@ -35,7 +35,7 @@ func (d *doctor) plan(ctx context.Context) error {
 	add(cfg.toolsConfig(), "tool registry", "no tool is known: every plan is rejected")
 	add(cfg.membersConfig(), "live orchestrators", "no orchestrator can take partitions: no run goes on")
 	add(cfg.gatherConfig(), "gathering workers", "every worker gathers batches for itself, so they are smaller")
-	add(cfg.blobsConfig(), "large values", "results and arguments over 256 KiB can't be stored")
+	add(cfg.blobsConfig(""), "large values", "results and arguments over 256 KiB can't be stored")
 	if d.stepShards, err = d.countSteps(ctx); err != nil {
 		return err
 	}

@@ -20,6 +20,7 @@ type activeRun struct {
 	run        subjects.Run
 	generation uint64
 	tools      map[string]frozenTool
+	bucket     string // of its large values; empty: blobs
 }
 
 // frozenTool is what a start record keeps of a tool; package orchestrator writes it.
@@ -114,17 +115,18 @@ func (d *doctor) started(ctx context.Context, e Entry) (r activeRun, ok bool) {
 		return r, false
 	}
 	body := e.Data
-	if h := wire.ParseResult(e.Header, body).Handle; h != nil && d.info(subjects.BlobsStream()) != nil {
+	if h := wire.ParseResult(e.Header, body).Handle; h != nil && (d.names[subjects.BlobsStream(h.Bucket)] || d.info(subjects.BlobsStream(h.Bucket)) != nil) {
 		var err error
 		if body, err = d.s.Blob(ctx, h); err != nil {
 			return r, false
 		}
 	}
 	var start struct {
-		Tools map[string]frozenTool `json:"tools"`
+		Tools  map[string]frozenTool `json:"tools"`
+		Bucket string                `json:"bucket"`
 	}
 	err := json.Unmarshal(body, &start)
-	return activeRun{rec.Run, rec.Generation, start.Tools}, err == nil
+	return activeRun{rec.Run, rec.Generation, start.Tools, start.Bucket}, err == nil
 }
 
 // over reports whether a run has its outcome; its records then only wait to be removed. An earlier run of the id that was

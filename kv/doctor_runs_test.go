@@ -70,7 +70,7 @@ func TestWhatTheOwnerSaysOfARun(t *testing.T) {
 	require.Equal(t, kv.Notable, f.Health)
 	require.Contains(t, f.Found, "a: window full")
 
-	_, err = p.CreateHistory(ctx(t), run, finished(run, 10))
+	_, err = p.CreateHistory(ctx(t), run, "", finished(run, 10))
 	require.NoError(t, err)
 	require.Empty(t, unwell(p.examine(kv.ExamineOptions{Stale: time.Nanosecond})), "it is over")
 }
@@ -99,7 +99,7 @@ func TestNotesAboutClocksLettersAndRoom(t *testing.T) {
 	})
 	require.NoError(t, err)
 	run := subjects.NewRun("acme", "order-42")
-	_, err = s.CreateDead(ctx(t), run, letterOf(run, "a"))
+	_, err = s.CreateDead(ctx(t), run, "", letterOf(run, "a"))
 	require.NoError(t, err)
 	submit(t, s, run, strings.Repeat("x", 9_000))
 	r, err := kv.Examine(ctx(t), s.Conn(), kv.ExamineOptions{})

@@ -121,7 +121,7 @@ func (d *doctor) drifted(ctx context.Context, a *asset) {
 		About: a.want.Name, Health: Broken, Expected: strings.Join(expected, ", "), Found: strings.Join(found, ", "),
 		Means: strings.Join(dedupe(means), "; "), Fix: "sets it as expected, without touching what the stream holds",
 	}
-	if a.want.Name == subjects.BlobsStream() && have.AllowRollup {
+	if _, own := subjects.TenantOfBlobs(a.want.Name); have.AllowRollup && (own || a.want.Name == subjects.BlobsStream("")) {
 		f.Fix += "; upgrade every worker and orchestrator first: those of before can store nothing over 256 KiB then (error 10111)"
 	}
 	if len(firm) > 0 {

@@ -95,7 +95,7 @@ func TestAHealthyAccount(t *testing.T) {
 		require.NotEmpty(t, f.Found, f.Check)
 		seen[f.Check] = true
 	}
-	require.Len(t, seen, 23, "every check says something")
+	require.Len(t, seen, 24, "every check says something")
 	before := streams(t, p.js)
 	p.examine(kv.ExamineOptions{Mend: true})
 	require.Equal(t, before, streams(t, p.js), "there was nothing to mend")

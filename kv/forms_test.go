@@ -135,7 +135,7 @@ func TestDocumentForms(t *testing.T) {
 			{ID: "b", Tool: formsTool, Status: outcome.StepFailed, Error: fault.New(fault.Timeout, "late"), Items: []outcome.Step{{ID: "b=0", Tool: formsTool, Status: outcome.StepSkipped}}},
 		},
 	}
-	_, err := w.s.CreateHistory(w.ctx(), r, doc)
+	_, err := w.s.CreateHistory(w.ctx(), r, "", doc)
 	require.NoError(t, err)
 	whole := func(m nats.Msg) nats.Msg {
 		read, err := parseHistory(m.Data)
@@ -150,7 +150,7 @@ func TestDocumentForms(t *testing.T) {
 		Run: r.Plain(), Tenant: r.Tenant, Generation: 7, Step: "b=0", Tool: formsTool, Attempts: 3, Error: fault.New(fault.Timeout, "late"),
 		Key: "k", Worker: "w1", Failed: at, Arguments: []byte(`{"x": 1.0}`),
 	}
-	_, err = w.s.CreateDead(w.ctx(), r, letter)
+	_, err = w.s.CreateDead(w.ctx(), r, "", letter)
 	require.NoError(t, err)
 	// Calling a dead letter again reads its arguments and writes a plan of its own; the letter stays or goes as a whole.
 	wiretest.RoundTrip(t, *update, "dead_letter", w.stored(letter.subject(r)), wiretest.Ignored, func(m nats.Msg) nats.Msg {
@@ -168,12 +168,12 @@ func TestDocumentForms(t *testing.T) {
 		return nats.Msg{Header: wire.Versioned(), Data: body}
 	})
 	same := func(nats.Msg) nats.Msg { return nats.Msg{Header: wire.Versioned()} } // its subject says all
-	h, err := w.s.PutBlob(w.ctx(), "acme/order/7/a/1/X", []byte("bytes"))
+	h, err := w.s.PutBlob(w.ctx(), "", "acme/order/7/a/1/X", []byte("bytes"))
 	require.NoError(t, err)
-	info, err := w.s.blobInfo(w.ctx(), h.Name)
+	info, err := w.s.blobInfo(w.ctx(), "", h.Name)
 	require.NoError(t, err)
 	wiretest.RoundTrip(t, *update, "blob", nats.Msg{Header: info.Headers}, wiretest.Ignored, same)
-	chunk, err := w.s.readDirect(w.ctx(), subjects.BlobsStream(), subjects.BlobChunksOf(h.NUID))
+	chunk, err := w.s.readDirect(w.ctx(), subjects.BlobsStream(""), subjects.BlobChunksOf("", h.NUID))
 	require.NoError(t, err)
 	delete(chunk.Header, headerExpect)
 	wiretest.RoundTrip(t, *update, "blob", nats.Msg{Header: chunk.Header}, wiretest.Ignored, same)
@@ -226,7 +226,7 @@ func TestANewerVersionIsLeftAlone(t *testing.T) {
 	w := newForms(t)
 	entry := w.register()
 	r := subjects.NewRun("acme", "r")
-	_, err := w.s.CreateHistory(w.ctx(), r, &outcome.Run{Version: 1, Run: "r", Tenant: "acme"})
+	_, err := w.s.CreateHistory(w.ctx(), r, "", &outcome.Run{Version: 1, Run: "r", Tenant: "acme"})
 	require.NoError(t, err)
 	other := subjects.NewRun("acme", "other")
 	newer := nats.Msg{Header: nats.Header{subjects.HeaderVersion: {"2"}}, Data: []byte(`{"entirely":"different"}`)}
@@ -242,7 +242,7 @@ func TestANewerVersionIsLeftAlone(t *testing.T) {
 	refused(second(w.s.History(w.ctx(), other)))
 	refused(second(w.s.Dead(w.ctx(), other, 7, "s")))
 	require.NoError(t, w.s.DeadLetters(w.ctx(), subjects.Run{Tenant: "acme"}, func(*DeadLetter) { require.Fail(t, "it was read") }))
-	created, err := w.s.CreateHistory(w.ctx(), other, &outcome.Run{Run: "other"})
+	created, err := w.s.CreateHistory(w.ctx(), other, "", &outcome.Run{Run: "other"})
 	require.NoError(t, err)
 	require.False(t, created)
 

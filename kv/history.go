@@ -25,19 +25,19 @@ func historySubject(r subjects.Run) string {
 
 // CreateHistory writes the document of a finished run, once for as long as it is retained (PurgeHistory makes room again). A document over 512 KiB goes
 // to a blob, and only its head with the handle is kept in the key, and the outcome where that is small. created is false where there was a document already.
-// Errors as those of Create, and of PutBlob.
-func (s *Store) CreateHistory(ctx context.Context, r subjects.Run, doc *outcome.Run) (created bool, err error) {
+// bucket is that of the run's large values, as for PutBlob. Errors as those of Create, and of PutBlob.
+func (s *Store) CreateHistory(ctx context.Context, r subjects.Run, bucket string, doc *outcome.Run) (created bool, err error) {
 	body := doc.JSON()
 	var blob *outcome.Handle
 	if len(body) > inlineHistory || int64(len(body)) > s.MaxPayload()-historyHeadroom {
 		head := *doc
-		if blob, err = s.PutBlob(ctx, subjects.RunBlobName(r, doc.Generation, "history", nuid.Next()), body); err != nil {
+		if blob, err = s.PutBlob(ctx, bucket, subjects.RunBlobName(r, doc.Generation, "history", nuid.Next()), body); err != nil {
 			return false, err
 		}
 		head.Blob = blob
 		body = head.HeadWithOutcome()
 	}
-	decision, _, err := s.Create(ctx, historySubject(r), wire.Versioned(), body, nil)
+	decision, _, err := s.Create(ctx, historySubject(r), wire.VersionedBy(blob), body, nil)
 	if decision == Decided && blob != nil {
 		s.deleteBlob(ctx, blob) // nobody will ever read it
 	}
@@ -57,7 +57,7 @@ func (s *Store) HistoryAt(ctx context.Context, r subjects.Run) (*outcome.Run, ui
 	if err != nil {
 		return nil, 0, err
 	}
-	if !wire.Known(e.Header) {
+	if !wire.KnownBucket(e.Header) {
 		return nil, 0, wire.Newer("the outcome of " + r.Plain())
 	}
 	head, err := parseHistory(e.Data)

@@ -41,12 +41,12 @@ func TestAFinishedRunIsKeptOnce(t *testing.T) {
 	_, err := s.History(within(t, 2*time.Minute), r)
 	require.Equal(t, fault.NotFound, fault.CodeOf(err))
 	doc := finished(r, 100)
-	created, err := s.CreateHistory(within(t, 2*time.Minute), r, doc)
+	created, err := s.CreateHistory(within(t, 2*time.Minute), r, "", doc)
 	require.NoError(t, err)
 	require.True(t, created)
 	other := finished(r, 50)
 	other.Status = outcome.Failed
-	created, err = s.CreateHistory(within(t, 2*time.Minute), r, other)
+	created, err = s.CreateHistory(within(t, 2*time.Minute), r, "", other)
 	require.NoError(t, err)
 	require.False(t, created)
 	got, err := s.History(within(t, 2*time.Minute), r)
@@ -69,7 +69,7 @@ func TestALargeRunGoesToABlob(t *testing.T) {
 	s := setup(t, kv.Config{})
 	r := subjects.NewRun("acme", "large")
 	doc := finished(r, 3<<20)
-	created, err := s.CreateHistory(within(t, 2*time.Minute), r, doc)
+	created, err := s.CreateHistory(within(t, 2*time.Minute), r, "", doc)
 	require.NoError(t, err)
 	require.True(t, created)
 	head, err := s.HistoryHead(within(t, 2*time.Minute), r)
@@ -81,7 +81,7 @@ func TestALargeRunGoesToABlob(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, string(doc.JSON()), string(got.JSON()))
 
-	created, err = s.CreateHistory(within(t, 2*time.Minute), r, finished(r, 2<<20))
+	created, err = s.CreateHistory(within(t, 2*time.Minute), r, "", finished(r, 2<<20))
 	require.NoError(t, err)
 	require.False(t, created)
 	js, err := jetstream.New(s.Conn())
@@ -92,10 +92,10 @@ func TestALargeRunGoesToABlob(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, list, 1, "the blob of the refused document is gone")
 
-	objects, err := js.Stream(within(t, 2*time.Minute), subjects.BlobsStream())
+	objects, err := js.Stream(within(t, 2*time.Minute), subjects.BlobsStream(""))
 	require.NoError(t, err)
 	require.EqualValues(t, head.Blob.Chunks+1, objects.CachedInfo().State.Msgs, "with its chunks")
-	require.NoError(t, objects.Purge(within(t, 2*time.Minute), jetstream.WithPurgeSubject(subjects.BlobChunksOf(head.Blob.NUID))))
+	require.NoError(t, objects.Purge(within(t, 2*time.Minute), jetstream.WithPurgeSubject(subjects.BlobChunksOf("", head.Blob.NUID))))
 	_, err = s.History(within(t, 2*time.Minute), r)
 	require.Equal(t, fault.Internal, fault.CodeOf(err), "the run is known, its document lost")
 }
@@ -104,7 +104,7 @@ func TestASmallServerKeepsLargeDocumentsInBlobs(t *testing.T) {
 	t.Parallel()
 	s := setupOn(t, natstest.Start(t, func(o *embedded.Options) { o.MaxPayload = 200 << 10 }), kv.Config{})
 	r := subjects.NewRun("acme", "x")
-	_, err := s.CreateHistory(within(t, 2*time.Minute), r, finished(r, 300<<10))
+	_, err := s.CreateHistory(within(t, 2*time.Minute), r, "", finished(r, 300<<10))
 	require.NoError(t, err)
 	head, err := s.HistoryHead(within(t, 2*time.Minute), r)
 	require.NoError(t, err)
@@ -117,7 +117,7 @@ func TestHistoryListsATenantsRunsUntilTheyExpire(t *testing.T) {
 	a, b, other := subjects.NewRun("acme", "a/b"), subjects.NewRun("acme", "b"), subjects.NewRun("other", "a")
 	for _, r := range []subjects.Run{a, b, other} {
 		for _, s := range []*kv.Store{s, brief} {
-			_, err := s.CreateHistory(within(t, 2*time.Minute), r, finished(r, 1))
+			_, err := s.CreateHistory(within(t, 2*time.Minute), r, "", finished(r, 1))
 			require.NoError(t, err)
 		}
 	}
@@ -140,7 +140,7 @@ func TestBlobs(t *testing.T) {
 		data[i] = byte(rand.Uint32())
 	}
 	for name, data := range map[string][]byte{"large": data, "small": []byte("x"), "empty": {}} {
-		h, err := s.PutBlob(within(t, 2*time.Minute), "t/r/1/s/1/"+name, data)
+		h, err := s.PutBlob(within(t, 2*time.Minute), "", "t/r/1/s/1/"+name, data)
 		require.NoError(t, err, name)
 		require.EqualValues(t, len(data), h.Size)
 		got, err := s.Blob(within(t, 2*time.Minute), h)
@@ -152,7 +152,7 @@ func TestBlobs(t *testing.T) {
 func TestAHandleIsNotBelieved(t *testing.T) {
 	t.Parallel()
 	s := setup(t, kv.Config{})
-	good, err := s.PutBlob(within(t, 2*time.Minute), "t/r/1/s/1/x", []byte("hello"))
+	good, err := s.PutBlob(within(t, 2*time.Minute), "", "t/r/1/s/1/x", []byte("hello"))
 	require.NoError(t, err)
 	with := func(change func(*outcome.Handle)) *outcome.Handle {
 		h := *good
@@ -180,7 +180,7 @@ func TestAHandleIsNotBelieved(t *testing.T) {
 		_, err := s.Blob(within(t, 2*time.Minute), c.h)
 		require.Equal(t, c.code, fault.CodeOf(err), "%s: %v", what, err)
 	}
-	_, err = s.PutBlob(context.Background(), "t/r/1/s/1/z", make([]byte, kv.MaxBlob+1))
+	_, err = s.PutBlob(context.Background(), "", "t/r/1/s/1/z", make([]byte, kv.MaxBlob+1))
 	require.Equal(t, fault.TooLarge, fault.CodeOf(err))
 }
 
@@ -206,7 +206,7 @@ func TestTheHeadOfALargeDocumentTellsTheOutcome(t *testing.T) {
 	head := func(id string, doc *outcome.Run) *outcome.Run {
 		r := subjects.NewRun("acme", id)
 		doc.Run = id
-		_, err := s.CreateHistory(within(t, 2*time.Minute), r, doc)
+		_, err := s.CreateHistory(within(t, 2*time.Minute), r, "", doc)
 		require.NoError(t, err)
 		head, err := s.HistoryHead(within(t, 2*time.Minute), r)
 		require.NoError(t, err)
@@ -238,9 +238,9 @@ func TestARejectionGivesWay(t *testing.T) {
 	r := subjects.NewRun("acme", "order 42")
 	rejected := finished(r, 10)
 	rejected.Status = outcome.Rejected
-	_, err := s.CreateHistory(within(t, 2*time.Minute), r, rejected)
+	_, err := s.CreateHistory(within(t, 2*time.Minute), r, "", rejected)
 	require.NoError(t, err)
-	_, err = s.CreateHistory(within(t, 2*time.Minute), subjects.NewRun("acme", "other"), finished(r, 10))
+	_, err = s.CreateHistory(within(t, 2*time.Minute), subjects.NewRun("acme", "other"), "", finished(r, 10))
 	require.NoError(t, err)
 	head, seq, err := s.HistoryAt(within(t, 2*time.Minute), r)
 	require.NoError(t, err)
@@ -250,7 +250,7 @@ func TestARejectionGivesWay(t *testing.T) {
 	require.Equal(t, fault.NotFound, fault.CodeOf(err))
 
 	later := finished(r, 20)
-	created, err := s.CreateHistory(within(t, 2*time.Minute), r, later)
+	created, err := s.CreateHistory(within(t, 2*time.Minute), r, "", later)
 	require.NoError(t, err)
 	require.True(t, created)
 	require.NoError(t, s.PurgeHistory(within(t, 2*time.Minute), r, seq), "once more, too late")

@@ -205,7 +205,7 @@ func (s *Store) reportChanges(now []Entry, seen map[string]uint64, known map[str
 // version can't read, and those of the connection.
 func (s *Store) Request(ctx context.Context, subject string, body []byte) (answer *nats.Msg, err error) {
 	answer, err = s.exchange(ctx, &nats.Msg{Subject: subject, Header: wire.Versioned(), Data: body})
-	if err == nil && !wire.Known(answer.Header) {
+	if err == nil && !wire.KnownBucket(answer.Header) {
 		return nil, wire.Newer("the answer on " + subject)
 	}
 	return answer, err

@@ -46,6 +46,7 @@ type memberBody struct {
 	Leaving bool       `json:"leaving,omitempty"` // Member.Leaving
 	Pulse   string     `json:"pulse,omitempty"`   // where it listens for as long as it is connected
 	Marks   []markBody `json:"marks,omitempty"`
+	Tenants string     `json:"tenants,omitempty"` // which declared tenants it knows, as a digest
 }
 
 func (b memberBody) member(id string) Member {
@@ -54,6 +55,13 @@ func (b memberBody) member(id string) Member {
 		set = servesAll
 	}
 	return Member{ID: id, Serves: set, Leaving: b.Leaving}
+}
+
+// memberKnows gives which declared tenants a member says that it knows.
+func memberKnows(key []byte) string {
+	var b memberBody
+	_ = json.Unmarshal(key, &b) // of what can't be read, nothing
+	return b.Tenants
 }
 
 // Membership is the own place among the members.
@@ -178,7 +186,7 @@ func (m *Membership) self() Member {
 func (m *Membership) body() memberBody {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	b := memberBody{Serves: strconv.FormatUint(m.own.Serves, 16), Leaving: m.own.Leaving, Pulse: m.pulse.subject}
+	b := memberBody{Serves: strconv.FormatUint(m.own.Serves, 16), Leaving: m.own.Leaving, Pulse: m.pulse.subject, Tenants: m.s.knows()}
 	for _, mark := range m.marks {
 		b.Marks = append(b.Marks, mark.body())
 	}

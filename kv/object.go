@@ -2,6 +2,7 @@ package kv
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -31,10 +32,11 @@ const chunkSize = 512 << 10
 // this is the last on their subject. So a chunk whose answer was lost is neither missing nor there twice, and what a full
 // store has refused is continued where it stopped.
 type object struct {
-	s    *Store
-	name string
-	data []byte
-	sum  [sha256.Size]byte
+	s      *Store
+	bucket string // empty: blobs
+	name   string
+	data   []byte
+	sum    [sha256.Size]byte
 
 	nuid   string
 	sent   int    // bytes that are stored
@@ -42,8 +44,8 @@ type object struct {
 	last   uint64 // the sequence of the last one
 }
 
-func newObject(s *Store, name string, data []byte) *object {
-	return &object{s: s, name: name, data: data, sum: sha256.Sum256(data), nuid: freshObject()}
+func newObject(s *Store, bucket, name string, data []byte) *object {
+	return &object{s: s, bucket: bucket, name: name, data: data, sum: sha256.Sum256(data), nuid: freshObject()}
 }
 
 // freshObject names the chunks of an object. No other name can be told from it, as with nuid.Next, whose next one somebody
@@ -52,7 +54,9 @@ func freshObject() string { return nuid.New().Next() }
 
 // handle gives what travels in place of the bytes.
 func (o *object) handle() *outcome.Handle {
-	return &outcome.Handle{Name: o.name, Size: int64(len(o.data)), SHA256: hex.EncodeToString(o.sum[:]), NUID: o.nuid, Chunks: o.chunks}
+	return &outcome.Handle{
+		Name: o.name, Size: int64(len(o.data)), SHA256: hex.EncodeToString(o.sum[:]), NUID: o.nuid, Chunks: o.chunks, Bucket: o.bucket,
+	}
 }
 
 // errMeddled says that somebody else has written to the subject of an object's chunks.
@@ -79,7 +83,7 @@ func (o *object) put(ctx context.Context) error {
 
 // chunk writes one chunk behind the last, and gives its sequence.
 func (o *object) chunk(ctx context.Context, part []byte) (uint64, error) {
-	msg := &nats.Msg{Subject: subjects.BlobChunksOf(o.nuid), Header: wire.Versioned(), Data: part}
+	msg := &nats.Msg{Subject: subjects.BlobChunksOf(o.bucket, o.nuid), Header: wire.Versioned(), Data: part}
 	ack, err := o.publish(ctx, msg, jetstream.WithExpectLastSequencePerSubject(o.last))
 	if err == nil {
 		return ack.Sequence, nil
@@ -89,7 +93,7 @@ func (o *object) chunk(ctx context.Context, part []byte) (uint64, error) {
 	}
 	// An answer was lost, if it is not somebody else's.
 	for wait := (backoff{20 * time.Millisecond, time.Second}); ; {
-		e, err := o.s.readDirect(ctx, subjects.BlobsStream(), msg.Subject)
+		e, err := o.s.readDirect(ctx, subjects.BlobsStream(o.bucket), msg.Subject)
 		switch {
 		case err == nil && e.Seq > o.last && bytes.Equal(e.Data, part):
 			return e.Seq, nil
@@ -119,14 +123,14 @@ func (o *object) publish(ctx context.Context, msg *nats.Msg, opts ...jetstream.P
 func (o *object) describe(ctx context.Context) error {
 	info := jetstream.ObjectInfo{
 		ObjectMeta: jetstream.ObjectMeta{Name: o.name, Headers: wire.Versioned(), Opts: &jetstream.ObjectMetaOptions{ChunkSize: chunkSize}},
-		Bucket:     subjects.BlobsBucket, NUID: o.nuid, Size: uint64(len(o.data)), Chunks: uint32(o.chunks),
+		Bucket:     cmp.Or(o.bucket, subjects.BlobsBucket), NUID: o.nuid, Size: uint64(len(o.data)), Chunks: uint32(o.chunks),
 		Digest: "SHA-256=" + base64.URLEncoding.EncodeToString(o.sum[:]),
 	}
 	body, err := json.Marshal(info)
 	if err != nil {
 		return fault.Wrap(fault.Internal, err, "describing a blob")
 	}
-	msg := &nats.Msg{Subject: subjects.BlobMetaOf(o.name), Header: wire.Versioned(), Data: body}
+	msg := &nats.Msg{Subject: subjects.BlobMetaOf(o.bucket, o.name), Header: wire.Versioned(), Data: body}
 	_, err = o.publish(ctx, msg, jetstream.WithExpectLastSequencePerSubject(0))
 	if apiCode(err) == codeWrongLastSequence {
 		return nil // by an earlier try; or somebody else took the name, by which no handle is read
@@ -142,8 +146,8 @@ func (o *object) remove(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	for _, subject := range []string{subjects.BlobMetaOf(o.name), subjects.BlobChunksOf(o.nuid)} {
-		err := o.s.purge(ctx, subjects.BlobsStream(), purgeRequest{Subject: subject})
+	for _, subject := range []string{subjects.BlobMetaOf(o.bucket, o.name), subjects.BlobChunksOf(o.bucket, o.nuid)} {
+		err := o.s.purge(ctx, subjects.BlobsStream(o.bucket), purgeRequest{Subject: subject})
 		if err != nil {
 			o.s.cfg.Logger.Debug("a blob could not be removed; it will expire", "name", o.name, "error", err)
 			return

@@ -30,6 +30,11 @@ func Setup(ctx context.Context, nc *nats.Conn, cfg Config) (*Store, error) {
 		s.Close()
 		return nil, err
 	}
+	if err := s.learnTenants(ctx); err != nil {
+		s.Close()
+		return nil, err
+	}
+	s.spawn(s.followTenants)
 	s.setupGather(ctx)
 	return s, nil
 }
@@ -94,7 +99,7 @@ func (s *Store) setup(ctx context.Context) error {
 			return err
 		}
 	}
-	streams := []jetstream.StreamConfig{s.cfg.historyConfig(), s.cfg.deadConfig(), s.cfg.toolsConfig(), s.cfg.membersConfig(), s.cfg.blobsConfig()}
+	streams := []jetstream.StreamConfig{s.cfg.historyConfig(), s.cfg.deadConfig(), s.cfg.toolsConfig(), s.cfg.membersConfig(), s.cfg.blobsConfig("")}
 	for i := 1; i < shards; i++ {
 		streams = append(streams, s.cfg.ledgerConfig(i, shards))
 	}

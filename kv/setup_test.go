@@ -242,7 +242,7 @@ func TestThreeReplicasAreSetUpByAllAtOnce(t *testing.T) {
 	s, err := kv.Open(within(t, 2*time.Minute), natstest.Connect(t, servers[1]))
 	require.NoError(t, err)
 	defer s.Close()
-	h, err := s.PutBlob(within(t, 2*time.Minute), "t/r/1/s/1/x", []byte("on three"))
+	h, err := s.PutBlob(within(t, 2*time.Minute), "", "t/r/1/s/1/x", []byte("on three"))
 	require.NoError(t, err)
 	for _, srv := range servers { // whichever replica answers
 		reader, err := kv.Open(within(t, 2*time.Minute), natstest.Connect(t, srv))

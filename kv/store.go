@@ -33,6 +33,7 @@ type Store struct {
 	behind  sentinels
 	mortal  mortal
 	places  places
+	tenants tenants
 	pullers atomic.Int64  // that are at work
 	slow    chan struct{} // room for creates and dispatches that are not settled by their first answer
 }

@@ -164,7 +164,7 @@ func (c *upkeep) streams(ctx context.Context) {
 		return
 	}
 	cfg := c.s.cfg
-	all := []jetstream.StreamConfig{cfg.historyConfig(), cfg.deadConfig(), cfg.toolsConfig(), cfg.membersConfig(), cfg.blobsConfig()}
+	all := []jetstream.StreamConfig{cfg.historyConfig(), cfg.deadConfig(), cfg.toolsConfig(), cfg.membersConfig(), cfg.blobsConfig("")}
 	for i := range c.s.shards {
 		all = append(all, cfg.ledgerConfig(i, c.s.shards))
 	}

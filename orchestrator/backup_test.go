@@ -28,7 +28,7 @@ func copied(shards int) (streams []string) {
 	for _, bucket := range []string{subjects.HistoryBucket, subjects.DeadBucket, subjects.ToolsBucket} {
 		streams = append(streams, subjects.BucketStream(bucket))
 	}
-	return append(streams, subjects.BlobsStream())
+	return append(streams, subjects.BlobsStream(""))
 }
 
 // Runs go on while the streams are copied one after another, in the order of docs/operations.md. What is restored from the

@@ -63,7 +63,7 @@ func (c *blobCache) put(name string, data []byte) {
 // blob reads a blob, trying for as long as its store doesn't answer. The error says what is wrong with the blob itself, or is
 // ctx's.
 func (l *loop) blob(ctx context.Context, h *outcome.Handle) ([]byte, error) {
-	key := h.Name + " " + h.NUID + " " + h.SHA256 // a name alone says nothing of its bytes
+	key := h.Bucket + " " + h.Name + " " + h.NUID + " " + h.SHA256 // a name alone says nothing of its bytes
 	if data, ok := l.blobs.get(key); ok {
 		return data, nil
 	}
@@ -84,14 +84,14 @@ func (l *loop) blob(ctx context.Context, h *outcome.Handle) ([]byte, error) {
 	}
 }
 
-// putBlob stores a blob under a fresh name, trying until it is stored or ctx ends.
-func (l *loop) putBlob(ctx context.Context, name func(unique string) string, data []byte) (*outcome.Handle, error) {
+// putBlob stores a blob under a fresh name, in the bucket of its run, trying until it is stored or ctx ends.
+func (l *loop) putBlob(ctx context.Context, bucket string, name func(unique string) string, data []byte) (*outcome.Handle, error) {
 	for {
-		h, err := l.store.PutBlob(ctx, name(l.clock.Unique()), data)
+		h, err := l.store.PutBlob(ctx, bucket, name(l.clock.Unique()), data)
 		if err == nil || ctx.Err() != nil {
 			return h, err
 		}
-		l.log.Warn("a blob can't be stored: trying again", "bytes", len(data), "error", err)
+		l.log.Warn("a blob can't be stored: trying again", "bytes", len(data), "bucket", bucket, "error", err)
 		l.clock.Pause(ctx, time.Second)
 	}
 }
@@ -112,12 +112,17 @@ func (l *loop) value(ctx context.Context, h *outcome.Handle, text bool) ([]byte,
 }
 
 // usable says what is wrong with the handle of an attempt's result. A worker may name no blob but its own attempt's: else a
-// forged record could bring another tenant's bytes into an outcome.
-func usable(h *outcome.Handle, a subjects.Attempt) *fault.Error {
+// forged record could bring another tenant's bytes into an outcome. It lies in the bucket of the run, or in that of all tenants
+// that are not declared: a worker of before writes there.
+func usable(h *outcome.Handle, a subjects.Attempt, bucket string) *fault.Error {
 	switch own := a.BlobName(""); {
 	case !strings.HasPrefix(h.Name, own):
 		return fault.New(fault.ToolTerminal, "the result lies in the blob %q, which is not this attempt's", wire.Clip(h.Name, 256)).
 			WithHint("a worker names the blob of a result %s<anything unique>", own)
+	case h.Bucket != "" && h.Bucket != bucket:
+		return fault.New(fault.ToolTerminal, "the result lies in the bucket %q, which is not its run's", wire.Clip(h.Bucket, 80)).
+			WithHint("a worker puts a result into the bucket that %s of the step names, and says so in its handle; without it into %s",
+				subjects.HeaderBucket, subjects.BlobsBucket)
 	case h.Size > kv.MaxBlob:
 		return fault.New(fault.TooLarge, "the result is said to have %d bytes; the limit is %d", h.Size, kv.MaxBlob).
 			WithHint("return a part of it, or a place to fetch it from")

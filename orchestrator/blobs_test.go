@@ -16,7 +16,7 @@ import (
 func TestALargeResultIsReadOnlyByWhoNeedsIt(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	reads, err := s.nc.SubscribeSync(subjects.DirectRead(subjects.BlobsStream())) // each reader of an object asks once
+	reads, err := s.nc.SubscribeSync(subjects.DirectRead(subjects.BlobsStream(""))) // each reader of an object asks once
 	require.NoError(t, err)
 	count := func() (n int) {
 		for _, err := reads.NextMsg(200 * time.Millisecond); err != nats.ErrTimeout; _, err = reads.NextMsg(200 * time.Millisecond) {

@@ -13,6 +13,7 @@ import (
 // grave is a call that used up its attempts, and what its dead letter is made of.
 type grave struct {
 	id     subjects.Run
+	bucket string
 	letter kv.DeadLetter
 	inputs inputs
 	note   *buried
@@ -86,7 +87,7 @@ func (l *loop) grave(r *run, c machine.Call) *grave {
 	}
 	res, a := r.machine.Decided(c), r.attempt(c, 1)
 	return &grave{
-		id: r.id, call: c, inputs: l.inputs(r, c), note: r.buried,
+		id: r.id, bucket: r.bucket(), call: c, inputs: l.inputs(r, c), note: r.buried,
 		letter: kv.DeadLetter{
 			Run: r.id.Plain(), Tenant: r.id.Tenant, Generation: r.generation, Step: a.Step, Tool: a.Tool, Attempts: attempts,
 			Context: l.contextOf(r, c.Step).Keys(), Error: err, Worker: res.Worker, Failed: r.machine.Step(c, r.submitted).Decided, Key: a.Key(),
@@ -102,7 +103,7 @@ func (l *loop) buryAll(ctx context.Context, graves []*grave) error {
 		} else if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if _, err := l.store.CreateDead(ctx, g.id, &g.letter); err != nil {
+		if _, err := l.store.CreateDead(ctx, g.id, g.bucket, &g.letter); err != nil {
 			if ctx.Err() == nil {
 				l.log.Warn("a dead letter could not be written; it is tried again when the run is over", "run", g.letter.Run, "step", g.letter.Step, "error", err)
 			}

@@ -31,7 +31,7 @@ func (l *loop) judgeExtras(ctx context.Context, id subjects.Run, generation uint
 	if x.retryOf.run == "" || start.rejected() {
 		return nil
 	}
-	reuse, problem, err := l.takeOver(ctx, id, generation, p, x)
+	reuse, problem, err := l.takeOver(ctx, id, generation, p, start.Bucket, x)
 	if err != nil {
 		return err
 	}

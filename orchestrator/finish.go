@@ -41,7 +41,7 @@ func (l *loop) finish(r *run) {
 		if ctx.Err() != nil {
 			return
 		}
-		stands, err := l.stand(ctx, view.id, doc)
+		stands, err := l.stand(ctx, view.id, view.bucket(), doc)
 		if err == nil && view.rejected {
 			l.dismiss(ctx, view.id, view.generation)
 		}

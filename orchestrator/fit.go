@@ -34,7 +34,7 @@ func (l *loop) fit(ctx context.Context, r *run, st *outcome.Step, room *room) {
 	}
 	if r.machine.Finished() {
 		name := func(unique string) string { return subjects.RunBlobName(r.id, r.generation, "result", unique) }
-		if st.Blob, _ = l.putBlob(ctx, name, st.Result); st.Blob == nil {
+		if st.Blob, _ = l.putBlob(ctx, r.bucket(), name, st.Result); st.Blob == nil {
 			return // only when stopping: the next owner writes the document
 		}
 		st.Text = false
@@ -72,13 +72,13 @@ func fitTexts(errors []outcome.StepError) {
 }
 
 // storeDocument writes the document, without what its items came to one by one where it is too large with that.
-func (l *loop) storeDocument(ctx context.Context, id subjects.Run, doc *outcome.Run) (created bool, err error) {
-	created, err = l.store.CreateHistory(ctx, id, doc)
+func (l *loop) storeDocument(ctx context.Context, id subjects.Run, bucket string, doc *outcome.Run) (created bool, err error) {
+	created, err = l.store.CreateHistory(ctx, id, bucket, doc)
 	if fault.CodeOf(err) == fault.TooLarge {
 		for i := range doc.Steps {
 			doc.Steps[i].Items = nil
 		}
-		created, err = l.store.CreateHistory(ctx, id, doc)
+		created, err = l.store.CreateHistory(ctx, id, bucket, doc)
 	}
 	return created, err
 }

@@ -178,7 +178,7 @@ func (l *loop) encodeStart(ctx context.Context, id subjects.Run, generation uint
 	if len(body) <= wire.InlineLimit {
 		return map[string][]string{subjects.HeaderVersion: {start.version()}}, body, nil
 	}
-	handle, err := l.putBlob(ctx, func(unique string) string { return subjects.RunBlobName(id, generation, "start", unique) }, body)
+	handle, err := l.putBlob(ctx, start.Bucket, func(unique string) string { return subjects.RunBlobName(id, generation, "start", unique) }, body)
 	if err != nil {
 		return nil, nil, err
 	}

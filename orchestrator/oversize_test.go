@@ -26,7 +26,7 @@ func TestRecordsWrittenByHandCanNotBloatTheOrchestrator(t *testing.T) {
 	s := startOn(t, natstest.Start(t, func(o *embedded.Options) { o.MaxPayload = 8 << 20 }))
 	_, err := s.store.RequestRegister(ctx(t), []byte(`{"name":"raw"}`))
 	require.NoError(t, err)
-	secret, err := s.store.PutBlob(ctx(t), "acme/secret/1/a/1/x", []byte(`{"password":"hunter2"}`))
+	secret, err := s.store.PutBlob(ctx(t), "", "acme/secret/1/a/1/x", []byte(`{"password":"hunter2"}`))
 	require.NoError(t, err)
 	records := map[string]nats.Msg{
 		"bytes":  {Data: bytes.Repeat([]byte{0xff}, 900<<10)},

@@ -97,6 +97,7 @@ func (l *loop) dispatch(r *run, d machine.Dispatch, repair int, f *flight) {
 		Result: subjects.StepRecord(s.attempt, l.store.Shards()), Key: s.attempt.Key(), Attempt: d.Attempt, Timeout: contract.Timeout,
 		Retried:    r.retriedKey(d.Call),
 		Definition: r.start.Tools[s.attempt.Tool].Digest, StartBy: r.machine.StartBy(d.Call), Context: l.contextOf(r, d.Step).All, Trace: r.trace,
+		Bucket: r.bucket(),
 	}
 	if contract.AtMostOnce {
 		s.step.Claim = subjects.ClaimRecord(s.attempt, l.store.Shards())
@@ -146,7 +147,7 @@ func (l *loop) send(ctx context.Context, s sending) int64 {
 }
 
 func (l *loop) sendLarge(ctx context.Context, s sending, args []byte) {
-	handle, err := l.putBlob(ctx, s.attempt.BlobName, args)
+	handle, err := l.putBlob(ctx, s.step.Bucket, s.attempt.BlobName, args)
 	if err != nil {
 		return // only when stopping: the next owner sends it
 	}

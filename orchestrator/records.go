@@ -30,12 +30,18 @@ type startRecord struct {
 	Reuse *reuse `json:"reuse,omitempty"`
 	// Tools are the frozen contracts of the tools used, by name.
 	Tools map[string]*frozenTool `json:"tools,omitempty"`
+	// Bucket is where large values of the run go; empty: where those of all tenants go that are not declared. An orchestrator that
+	// doesn't know of it would look for results there; so the start record has a version that it leaves alone.
+	Bucket string `json:"bucket,omitempty"`
 
 	later bool // the id had a rejected run before, to be replaced: an older orchestrator must not end this one
 }
 
 // version gives the version of the record's form: what only newer orchestrators do right, older ones leave alone.
 func (s *startRecord) version() string {
+	if s.Bucket != "" {
+		return subjects.BucketVersion
+	}
 	if s.later || s.Reuse != nil && len(s.Reuse.Items) > 0 {
 		return subjects.StartVersion
 	}
@@ -74,7 +80,11 @@ func (s *startRecord) encode() ([]byte, error) {
 		}
 		b = append(append(appendJSON(b, name), ':'), s.Tools[name].form...)
 	}
-	return append(b, "}}"...), nil
+	b = append(b, '}')
+	if s.Bucket != "" {
+		b = appendJSON(append(b, `,"bucket":`...), s.Bucket)
+	}
+	return append(b, '}'), nil
 }
 
 func (s *startRecord) rejected() bool { return len(s.Problems) > 0 }
@@ -115,14 +125,14 @@ func ownRecord(name string, err *fault.Error, trace wire.Trace) (nats.Header, []
 }
 
 // decodeResult reads the record of an attempt. It never fails: the record stands and decides. redactor
-// gives what takes the secrets of the run out of its error.
-func decodeResult(c machine.Call, e entry, version uint64, redactor func() *wire.Redactor) *machine.Result {
+// gives what takes the secrets of the run out of its error, bucket is where large values of the run lie.
+func decodeResult(c machine.Call, e entry, version uint64, bucket string, redactor func() *wire.Redactor) *machine.Result {
 	if bad := wire.AboveRun(e.Header, version); bad != nil {
 		return &machine.Result{Call: c, Attempt: e.rec.Attempt.Number, Error: bad}
 	}
 	w := wire.ParseCleanResult(e.Header, e.Data, redactor)
 	if w.Handle != nil {
-		if w.Error = usable(w.Handle, e.rec.Attempt); w.Error != nil {
+		if w.Error = usable(w.Handle, e.rec.Attempt, bucket); w.Error != nil {
 			w.Handle = nil
 		}
 	}

@@ -33,14 +33,15 @@ func sameAgain(doc *outcome.Run, digest string, submitted time.Time) bool {
 
 // verdict is judge and judgeExtras together. before is the rejection that stands under the run id; nil where there is none.
 func (l *loop) verdict(ctx context.Context, id subjects.Run, generation uint64, asked extras, before *outcome.Run) (*plan.Plan, *startRecord, schemas, error) {
+	bucket := l.store.BucketOf(id.Tenant)
 	if before != nil && sameAgain(before, asked.digest, asked.submitted) {
-		return nil, &startRecord{Problems: before.Outcome.Problems, Warnings: before.Outcome.Warnings, Since: before.Finished, later: true}, nil, nil
+		return nil, &startRecord{Bucket: bucket, Problems: before.Outcome.Problems, Warnings: before.Outcome.Warnings, Since: before.Finished, later: true}, nil, nil
 	}
 	p, start, s := l.judge(ctx, id, asked.body)
 	if start == nil {
 		return nil, nil, nil, nil // it can't be judged yet
 	}
-	start.later = before != nil
+	start.later, start.Bucket = before != nil, bucket
 	if p == nil {
 		return nil, start, nil, nil
 	}
@@ -53,9 +54,9 @@ func (l *loop) verdict(ctx context.Context, id subjects.Run, generation uint64, 
 //
 // The rejection of an earlier plan is removed up to its own sequence, so that nothing newer goes with it, and the document
 // is created like any other: of all who do so at once, one writes it.
-func (l *loop) stand(ctx context.Context, id subjects.Run, doc *outcome.Run) (*outcome.Run, error) {
+func (l *loop) stand(ctx context.Context, id subjects.Run, bucket string, doc *outcome.Run) (*outcome.Run, error) {
 	for ctx.Err() == nil {
-		if created, err := l.storeDocument(ctx, id, doc); err != nil || created {
+		if created, err := l.storeDocument(ctx, id, bucket, doc); err != nil || created {
 			return doc, err
 		}
 		there, seq, err := l.store.HistoryAt(ctx, id)

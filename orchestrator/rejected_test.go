@@ -68,7 +68,7 @@ func TestTheSameBytesAreJudgedAnewLater(t *testing.T) {
 			Submitted: rejected.Add(-time.Minute), Finished: rejected, Plan: json.RawMessage(mended),
 			Outcome: &outcome.Outcome{Run: id.Plain(), Status: outcome.Rejected, Problems: []fault.Problem{{Code: fault.UnknownTool, Message: "not yet"}}},
 		}
-		_, err := s.store.CreateHistory(ctx(t), id, doc)
+		_, err := s.store.CreateHistory(ctx(t), id, "", doc)
 		require.NoError(t, err)
 		o := s.run(mended, id.Plain())
 		require.Equal(t, c.want, o.Status, "%v old", c.age)

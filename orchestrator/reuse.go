@@ -66,7 +66,7 @@ func (u *reuse) results(p *plan.Plan) map[int]*machine.Result {
 }
 
 // takeOver gathers the successes of a finished run. The problem says why there is nothing to take over.
-func (l *loop) takeOver(ctx context.Context, id subjects.Run, generation uint64, p *plan.Plan, x extras) (*reuse, *fault.Problem, error) {
+func (l *loop) takeOver(ctx context.Context, id subjects.Run, generation uint64, p *plan.Plan, bucket string, x extras) (*reuse, *fault.Problem, error) {
 	source := subjects.NewRun(id.Tenant, x.retryOf.run)
 	if !source.Valid() { // it becomes a part of subjects, of which the server takes no endless ones
 		return nil, &fault.Problem{
@@ -101,7 +101,8 @@ func (l *loop) takeOver(ctx context.Context, id subjects.Run, generation uint64,
 		descendants(p, from, again)
 	}
 	u := &reuse{Of: x.retryOf.run, From: x.retryOf.from, Steps: map[string]reusedResult{}}
-	err = l.fill(ctx, u, doc, p, again, func(unique string) string { return subjects.RunBlobName(id, generation, "reuse", unique) })
+	f := &filler{l: l, ctx: ctx, bucket: bucket, blobName: func(unique string) string { return subjects.RunBlobName(id, generation, "reuse", unique) }}
+	err = l.fill(ctx, u, doc, p, again, f)
 	return u, nil, err
 }
 
@@ -126,6 +127,7 @@ const reusedInline = 16 << 20
 type filler struct {
 	l        *loop
 	ctx      context.Context
+	bucket   string
 	blobName func(string) string
 	inline   int
 }
@@ -133,7 +135,7 @@ type filler struct {
 func (f *filler) take(value []byte) (x reusedResult, err error) {
 	x.Size = int64(len(value))
 	if f.inline+len(value) > reusedInline || len(value) > wire.InlineLimit {
-		x.Blob, err = f.l.putBlob(f.ctx, f.blobName, value)
+		x.Blob, err = f.l.putBlob(f.ctx, f.bucket, f.blobName, value)
 		return x, err
 	}
 	f.inline += len(value)
@@ -142,8 +144,7 @@ func (f *filler) take(value []byte) (x reusedResult, err error) {
 }
 
 // fill takes over the results of all successful steps but those to be executed again, and of those what they allow.
-func (l *loop) fill(ctx context.Context, u *reuse, doc *outcome.Run, p *plan.Plan, again map[int]bool, blobName func(string) string) error {
-	f := &filler{l: l, ctx: ctx, blobName: blobName}
+func (l *loop) fill(ctx context.Context, u *reuse, doc *outcome.Run, p *plan.Plan, again map[int]bool, f *filler) error {
 	for i := range doc.Steps {
 		st := &doc.Steps[i]
 		at, ok := p.Index(st.ID)

@@ -80,6 +80,14 @@ type run struct {
 	wake  time.Duration // by the monotonic clock
 }
 
+// bucket gives where large values of the run go, once it has a start.
+func (r *run) bucket() string {
+	if r.start == nil {
+		return ""
+	}
+	return r.start.Bucket
+}
+
 type entry struct {
 	rec subjects.Record
 	kv.Entry
@@ -214,7 +222,7 @@ func (r *run) apply(l *loop, e entry, now time.Time) bool {
 		if !ok {
 			return true // a record that no dispatch of ours can have asked for
 		}
-		rec.Result = decodeResult(c, e, r.version, func() *wire.Redactor { return r.redactor(l) })
+		rec.Result = decodeResult(c, e, r.version, r.bucket(), func() *wire.Redactor { return r.redactor(l) })
 		if h := rec.Result.Handle; h != nil && !h.Checked {
 			r.fetch(l, e, rec)
 			return false

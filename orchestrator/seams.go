@@ -37,10 +37,11 @@ type storage interface {
 
 	History(ctx context.Context, r subjects.Run) (*outcome.Run, error)
 	HistoryAt(ctx context.Context, r subjects.Run) (*outcome.Run, uint64, error)
-	CreateHistory(ctx context.Context, r subjects.Run, doc *outcome.Run) (created bool, err error)
+	CreateHistory(ctx context.Context, r subjects.Run, bucket string, doc *outcome.Run) (created bool, err error)
 	PurgeHistory(ctx context.Context, r subjects.Run, upTo uint64) error
-	CreateDead(ctx context.Context, r subjects.Run, d *kv.DeadLetter) (created bool, err error)
-	PutBlob(ctx context.Context, name string, data []byte) (*outcome.Handle, error)
+	CreateDead(ctx context.Context, r subjects.Run, bucket string, d *kv.DeadLetter) (created bool, err error)
+	BucketOf(tenant string) string
+	PutBlob(ctx context.Context, bucket, name string, data []byte) (*outcome.Handle, error)
 	Blob(ctx context.Context, h *outcome.Handle) ([]byte, error)
 
 	toolStorage

@@ -71,11 +71,13 @@ func (s *service) close() {
 	}
 }
 
-func (s *service) reply(m *nats.Msg, body []byte) {
+func (s *service) reply(m *nats.Msg, body []byte) { s.replyBy(m, wire.Versioned(), body) }
+
+func (s *service) replyBy(m *nats.Msg, h nats.Header, body []byte) {
 	if !subjects.ReplyAllowed(m.Reply) { // none, or one that this program's rights must not be lent to
 		return
 	}
-	if err := s.l.bus.PublishMsg(&nats.Msg{Subject: m.Reply, Header: wire.Versioned(), Data: body}); err != nil {
+	if err := s.l.bus.PublishMsg(&nats.Msg{Subject: m.Reply, Header: h, Data: body}); err != nil {
 		s.o.cfg.Logger.Warn("an answer could not be sent", "subject", m.Subject, "error", err)
 	}
 }
@@ -174,14 +176,18 @@ func (s *service) get(m *nats.Msg, id subjects.Run) {
 func (s *service) answer(ctx context.Context, m *nats.Msg, id subjects.Run, view *run, doc *outcome.Run) {
 	b := doc.JSON()
 	if len(b) > maxReply {
-		handle, err := s.l.putBlob(ctx, func(unique string) string { return subjects.RunBlobName(id, view.generation, "get", unique) }, b)
+		bucket := s.l.store.BucketOf(id.Tenant)
+		if view.start != nil {
+			bucket = view.bucket()
+		}
+		handle, err := s.l.putBlob(ctx, bucket, func(unique string) string { return subjects.RunBlobName(id, view.generation, "get", unique) }, b)
 		if err != nil {
 			return
 		}
 		doc.Blob = handle
 		b = doc.Head()
 	}
-	s.reply(m, b)
+	s.replyBy(m, wire.VersionedBy(doc.Blob), b)
 }
 
 func notActive(id subjects.Run) *fault.Error {

@@ -311,14 +311,14 @@ func (s *simStore) PurgeHistory(_ context.Context, r subjects.Run, upTo uint64) 
 	})
 }
 
-func (s *simStore) CreateHistory(ctx context.Context, r subjects.Run, doc *outcome.Run) (bool, error) {
+func (s *simStore) CreateHistory(ctx context.Context, r subjects.Run, _ string, doc *outcome.Run) (bool, error) {
 	body := doc.JSON()
 	s.w.truths.offered(r, doc, body, s.p)
 	d, _, err := s.Create(ctx, historyKey(r), wire.Versioned(), body, nil)
 	return d == kv.Written || d == kv.Decided && s.w.bug == refusedIsStored, err
 }
 
-func (s *simStore) CreateDead(ctx context.Context, r subjects.Run, d *kv.DeadLetter) (bool, error) {
+func (s *simStore) CreateDead(ctx context.Context, r subjects.Run, _ string, d *kv.DeadLetter) (bool, error) {
 	if s.w.bug == noDeadLetters {
 		return true, s.do("write no dead letter", func() {})
 	}
@@ -327,15 +327,26 @@ func (s *simStore) CreateDead(ctx context.Context, r subjects.Run, d *kv.DeadLet
 	return decision == kv.Written, err
 }
 
-func (s *simStore) PutBlob(_ context.Context, name string, data []byte) (*outcome.Handle, error) {
+// BucketOf has the tenant be declared in every other world.
+func (s *simStore) BucketOf(tenant string) string {
+	if s.w.seed%2 == 0 {
+		return subjects.BlobsOf(tenant)
+	}
+	return ""
+}
+
+func (s *simStore) PutBlob(_ context.Context, bucket, name string, data []byte) (*outcome.Handle, error) {
 	if err := s.do("store the blob "+name, func() { s.w.blobs[name] = data }); err != nil {
 		return nil, err
 	}
 	sum := sha256.Sum256(data)
-	return &outcome.Handle{Name: name, Size: int64(len(data)), SHA256: hex.EncodeToString(sum[:])}, nil
+	return &outcome.Handle{Name: name, Size: int64(len(data)), SHA256: hex.EncodeToString(sum[:]), Bucket: bucket}, nil
 }
 
 func (s *simStore) Blob(_ context.Context, h *outcome.Handle) (data []byte, err error) {
+	if tenant, _, _ := strings.Cut(h.Name, "/"); !subjects.OwnBlobs(h.Bucket, tenant) {
+		panic("a handle of " + h.Name + " names the bucket " + h.Bucket)
+	}
 	there := false
 	err = s.do("read the blob "+h.Name, func() { data, there = s.w.blobs[h.Name] })
 	if err == nil && !there {

@@ -175,7 +175,7 @@ func (h *hand) answer(m *message, step *wire.Step, r wire.Result, disturbed bool
 		name := m.attempt.BlobName(h.name + strconv.Itoa(int(h.w.number)))
 		var handle *outcome.Handle
 		for err := error(fault.New(fault.Timeout, "")); err != nil; {
-			handle, err = h.store.PutBlob(context.Background(), name, r.Body)
+			handle, err = h.store.PutBlob(context.Background(), step.Bucket, name, r.Body)
 		}
 		_, bad := plan.Output(r.Body, r.Text)
 		handle.Checked = bad == nil && h.w.chance(2) // a worker in another language may leave that to the owner

@@ -108,7 +108,7 @@ type Stats struct {
 	TokensKeptOut int64 `json:"tokens_kept_out_estimate"`
 }
 
-// Handle says where a large value lies: an object of the bucket "blobs".
+// Handle says where a large value lies: an object of the object store.
 type Handle struct {
 	Name   string `json:"name"`
 	Size   int64  `json:"size"`
@@ -120,6 +120,8 @@ type Handle struct {
 	// a NUID, in a handle of before, what the store says of Name counts.
 	NUID   string `json:"nuid,omitempty"`
 	Chunks int    `json:"chunks,omitempty"`
+	// Bucket is that of the run's own tenant, where it is a declared one; empty for "blobs". Any other is believed by nobody.
+	Bucket string `json:"bucket,omitempty"`
 }
 
 // Run is the full document of a run, kept in history and shown by "stepjet get". Times are those of the ledger's

@@ -50,18 +50,18 @@ func ToolRecordFilter(tool string, shard int) string {
 // ToolClaimFilter is described at ToolRecordFilter.
 func ToolClaimFilter(tool string, shard int) string { return ToolRecordFilter(tool, shard) + ".claim" }
 
-// BlobChunks and BlobMetas match what the object store holds.
-const (
-	BlobChunks = "$O." + BlobsBucket + ".C.>"
-	BlobMetas  = "$O." + BlobsBucket + ".M.*"
-)
+// BlobChunks and BlobMetas match what a bucket of large values holds.
+func BlobChunks(bucket string) string { return blobs(bucket) + ".C.>" }
+
+// BlobMetas is described at BlobChunks.
+func BlobMetas(bucket string) string { return blobs(bucket) + ".M.*" }
 
 // BlobChunksOf matches the chunks of the blob that an object's nuid names.
-func BlobChunksOf(nuid string) string { return "$O." + BlobsBucket + ".C." + nuid }
+func BlobChunksOf(bucket, nuid string) string { return blobs(bucket) + ".C." + nuid }
 
 // BlobMetaOf gives the subject of what the object store says of a name.
-func BlobMetaOf(name string) string {
-	return "$O." + BlobsBucket + ".M." + base64.URLEncoding.EncodeToString([]byte(name))
+func BlobMetaOf(bucket, name string) string {
+	return blobs(bucket) + ".M." + base64.URLEncoding.EncodeToString([]byte(name))
 }
 
 // ValidObject reports whether a word names the chunks of an object, so that it matches those of no other.

@@ -5,12 +5,37 @@ import (
 	"strings"
 )
 
-// BlobsStream gives the stream of the object store, BlobsSubjects what it takes, as every client makes an object store.
-func BlobsStream() string { return "OBJ_" + BlobsBucket }
+// BlobsOf gives the bucket of a declared tenant's large values. Those of all other tenants lie in BlobsBucket. A tenant is
+// made of what a bucket's name may hold, so its name stands there as it is.
+func BlobsOf(tenant string) string { return BlobsBucket + "-" + tenant }
 
-// BlobsSubjects gives the subjects of the object store: of chunks and of descriptions.
-func BlobsSubjects() []string {
-	return []string{"$O." + BlobsBucket + ".C.>", "$O." + BlobsBucket + ".M.>"}
+// OwnBlobs reports whether large values of a tenant may lie in a bucket; none is BlobsBucket. Whoever reads a handle asks: it may
+// say anything, and another tenant's values are nobody else's.
+func OwnBlobs(bucket, tenant string) bool {
+	return bucket == "" || bucket == BlobsOf(tenant) && ValidTenant(tenant)
+}
+
+// BlobsStream gives the stream of a bucket of large values, BlobsSubjects what it takes, as every client makes an object store.
+func BlobsStream(bucket string) string { return "OBJ_" + orBlobs(bucket) }
+
+// BlobsSubjects gives the subjects of a bucket of large values: of chunks and of descriptions.
+func BlobsSubjects(bucket string) []string {
+	return []string{blobs(bucket) + ".C.>", blobs(bucket) + ".M.>"}
+}
+
+// TenantOfBlobs gives the tenant that a stream holds the large values of; false where it is no declared tenant's.
+func TenantOfBlobs(stream string) (tenant string, ok bool) {
+	tenant, ok = strings.CutPrefix(stream, BlobsStream(BlobsOf("")))
+	return tenant, ok && ValidTenant(tenant)
+}
+
+func blobs(bucket string) string { return "$O." + orBlobs(bucket) }
+
+func orBlobs(bucket string) string {
+	if bucket == "" {
+		return BlobsBucket
+	}
+	return bucket
 }
 
 // ParseStepsStream gives the tool shard of a step stream.

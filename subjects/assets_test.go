@@ -24,7 +24,7 @@ func TestNamesOfAssetsParseBack(t *testing.T) {
 	require.Equal(t, "crm/get.user", name)
 	_, ok = subjects.ToolOfDurable("h=00")
 	require.False(t, ok)
-	require.Equal(t, "OBJ_blobs", subjects.BlobsStream())
+	require.Equal(t, "OBJ_blobs", subjects.BlobsStream(""))
 }
 
 func TestRegistryKeysParseBack(t *testing.T) {

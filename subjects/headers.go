@@ -39,8 +39,10 @@ const (
 	HeaderDeadline = "Stepjet-Deadline"
 	// HeaderStartBy, on a step: after this time no worker may begin it, since it has waited too long for a slot.
 	HeaderStartBy = "Stepjet-Start-By"
-	// HeaderHandle, on a step or a result: the body lies in the bucket "blobs" and this is its handle, as JSON.
+	// HeaderHandle, on a step or a result: the body lies in the object store and this is its handle, as JSON.
 	HeaderHandle = "Stepjet-Handle"
+	// HeaderBucket, on a step of a declared tenant: the bucket that a large result is put into. Without it: BlobsBucket.
+	HeaderBucket = "Stepjet-Bucket"
 	// HeaderStatus, on a result: StatusOK or StatusError.
 	HeaderStatus = "Stepjet-Status"
 	// HeaderWorker, on a result: the name of who wrote it.
@@ -65,6 +67,10 @@ const StartVersion = "2"
 // SealedVersion is the version of a plan or a step with sealed values in its context. All else of it is as in Version:
 // whoever does not know of sealed values would hand them to the tool as they are, and so has to leave it alone.
 const SealedVersion = "2"
+
+// BucketVersion is the version of what a reader that knows only lower ones would look for in BlobsBucket: a message whose
+// handle names a declared tenant's bucket, and the start of a run whose results lie in one.
+const BucketVersion = "3"
 
 // Values of HeaderStatus.
 const (

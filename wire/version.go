@@ -7,6 +7,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/subjects"
 )
 
@@ -14,22 +15,29 @@ import (
 // version with a dot, such as 1.2, only the number before it counts: what is new behind it may be ignored.
 func Known(h nats.Header) bool { return known(h, ours) }
 
-// KnownStart is Known for a start record, of which there are two versions.
-func KnownStart(h nats.Header) bool { return known(h, ourStart) }
+// KnownStart is Known for a start record, of which there are three versions.
+func KnownStart(h nats.Header) bool { return known(h, ourBucket) }
 
 // KnownPlan is Known for a plan, which may have sealed values in its context.
 func KnownPlan(h nats.Header) bool { return known(h, ourSealed) }
 
-// KnownStep is Known for a step, which may have them too.
-func KnownStep(h nats.Header) bool { return known(h, ourSealed) }
+// KnownStep is Known for a step, which may have them too, and arguments in a declared tenant's bucket.
+func KnownStep(h nats.Header) bool { return known(h, ourBucket) }
+
+// KnownBucket is Known for what may have a handle that names a declared tenant's bucket: an outcome, a dead letter, an answer. Of
+// these there is no version between.
+func KnownBucket(h nats.Header) bool {
+	n, err := Version(h)
+	return err == nil && (n <= ours || n == ourBucket)
+}
 
 func known(h nats.Header, most uint64) bool {
 	n, err := Version(h)
 	return err == nil && n <= most
 }
 
-// RunVersion gives the version of the records of a run, by the headers of its start. A start of version 2 is that of a run whose
-// other records are of version 1.
+// RunVersion gives the version of the records of a run, by the headers of its start. A start of version 2 or 3 is that of a run
+// whose other records are of version 1.
 func RunVersion(start nats.Header) uint64 {
 	n, _ := Version(start) // it is known, or the run would be left alone
 	return min(n, ours)
@@ -68,8 +76,8 @@ func AboveRun(h nats.Header, run uint64) *fault.Error {
 
 var (
 	ours, _      = major(subjects.Version)
-	ourStart, _  = major(subjects.StartVersion)
 	ourSealed, _ = major(subjects.SealedVersion)
+	ourBucket, _ = major(subjects.BucketVersion)
 )
 
 // unsaid is the version of what says none.
@@ -82,6 +90,18 @@ func major(version string) (uint64, error) {
 
 // Versioned gives the headers of a message that has no others than its version.
 func Versioned() nats.Header { return nats.Header{subjects.HeaderVersion: ourVersion} }
+
+// VersionedBy gives the headers of a message that may have a handle: whoever does not know of buckets must leave one alone whose
+// handle names one.
+func VersionedBy(handle *outcome.Handle) nats.Header {
+	if handle == nil || handle.Bucket == "" {
+		return Versioned()
+	}
+	return nats.Header{subjects.HeaderVersion: bucketVersion}
+}
+
+// bucketVersion is shared by all messages; nobody writes to it.
+var bucketVersion = []string{subjects.BucketVersion}
 
 // Newer is the error for what a newer version of Stepjet has written.
 func Newer(what string) *fault.Error {

@@ -33,6 +33,7 @@ type Step struct {
 	Deadline   time.Time     // of step and run; zero for none
 	StartBy    time.Time     // when it is too late to begin; zero for never
 	Handle     *outcome.Handle
+	Bucket     string  // that a large result is put into; empty for that of all tenants that are not declared
 	Context    Context // out-of-band, for the tool's eyes only
 	Trace      Trace
 }
@@ -58,7 +59,12 @@ func (s Step) Header() nats.Header {
 	h.setTime(subjects.HeaderDeadline, s.Deadline)
 	h.setTime(subjects.HeaderStartBy, s.StartBy)
 	s.Context.set(&h)
-	h.setHandle(s.Handle)
+	if s.Bucket != "" {
+		h.set(subjects.HeaderBucket, s.Bucket)
+	}
+	if h.setHandle(s.Handle); s.Handle != nil && s.Handle.Bucket != "" {
+		h.Header[subjects.HeaderVersion] = bucketVersion
+	}
 	s.Trace.set(&h)
 	return h.Header
 }
@@ -68,6 +74,7 @@ func ParseStep(h nats.Header) (Step, error) {
 	s := Step{
 		Result: get(h, subjects.HeaderResult), Claim: get(h, subjects.HeaderClaim), Key: get(h, subjects.HeaderKey), Retried: get(h, subjects.HeaderRetriedKey),
 		Deadline: getTime(h, subjects.HeaderDeadline), StartBy: getTime(h, subjects.HeaderStartBy), Trace: TraceOf(h),
+		Bucket: get(h, subjects.HeaderBucket),
 	}
 	if c, err := ContextOf(h); err == nil { // a foreign message's broken context is none
 		s.Context = c

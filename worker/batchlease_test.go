@@ -228,7 +228,7 @@ func TestLargeArgumentsInABatch(t *testing.T) {
 	w.register(b.tools(2, long))
 	small, large := w.person("r", "small"), w.attempt(create, "r", "large")
 	email := strings.Repeat("x", wire.InlineLimit)
-	handle, err := w.store.PutBlob(w.ctx(), large.BlobName("args"), []byte(`{"email":"`+email+`"}`))
+	handle, err := w.store.PutBlob(w.ctx(), "", large.BlobName("args"), []byte(`{"email":"`+email+`"}`))
 	require.NoError(t, err)
 	w.dispatch(large, "", func(s *wire.Step) { s.Handle = handle })
 	w.worker(Config{}, b.tools(2, long))

@@ -70,6 +70,10 @@ func (e *engine) read(f *feed, d *kv.Delivery) (a subjects.Attempt, step wire.St
 		err = foreign(subjects.HeaderClaim, step.Claim)
 	case step.Handle != nil && !ofRun(step.Handle.Name, a):
 		err = foreign(subjects.HeaderHandle, step.Handle.Name)
+	case step.Handle != nil && !subjects.OwnBlobs(step.Handle.Bucket, a.Tenant):
+		err = foreign(subjects.HeaderHandle, "the bucket "+step.Handle.Bucket)
+	case !subjects.OwnBlobs(step.Bucket, a.Tenant):
+		err = foreign(subjects.HeaderBucket, step.Bucket)
 	case step.Handle != nil && step.Handle.Size > maxBlob:
 		err = foreign(subjects.HeaderHandle, "a blob of "+strconv.FormatInt(step.Handle.Size, 10)+" bytes")
 	}

@@ -22,7 +22,7 @@ func TestNewerVersionIsLeft(t *testing.T) {
 	w.worker(Config{Slots: 1}, counter("count", &calls))
 	newer, known := w.attempt("count", "r", "newer"), w.attempt("count", "r", "known")
 	h := w.header(newer).Header()
-	h[subjects.HeaderVersion] = []string{"3"}
+	h[subjects.HeaderVersion] = []string{"4"}
 	w.send(kv.Dispatch{Attempt: newer, Shard: w.shard("count"), Header: h, Body: []byte(`{}`)})
 	w.eventually(func() bool { return w.logs.count("newer version") >= 2 }, "not delivered and redelivered")
 	w.dispatch(known, `{}`)
@@ -44,7 +44,7 @@ func TestForeignMessages(t *testing.T) {
 	var calls atomic.Int32
 	w.worker(Config{}, counter("count", &calls))
 	a, victim := w.attempt("count", "r", "s1"), w.attempt("count", "victim", "s1")
-	stolen, err := w.store.PutBlob(w.ctx(), victim.BlobName("x"), []byte(`{"secret":1}`))
+	stolen, err := w.store.PutBlob(w.ctx(), "", victim.BlobName("x"), []byte(`{"secret":1}`))
 	require.NoError(t, err)
 	edits := map[string]func(*wire.Step){
 		"result of another step": func(s *wire.Step) { s.Result = subjects.StepRecord(victim, 1) },

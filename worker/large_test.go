@@ -86,7 +86,7 @@ func TestLargeArguments(t *testing.T) {
 	})
 	a := w.attempt("measure", "r", "s1")
 	args := `{"size":1,"pad":"` + strings.Repeat("y", 3<<20) + `"}`
-	handle, err := w.store.PutBlob(w.ctx(), a.BlobName("args"), []byte(args))
+	handle, err := w.store.PutBlob(w.ctx(), "", a.BlobName("args"), []byte(args))
 	require.NoError(t, err)
 	w.dispatch(a, "", func(s *wire.Step) { s.Handle = handle })
 	r := w.result(a)
@@ -127,7 +127,7 @@ func TestArgumentMemoryIsBounded(t *testing.T) {
 	var all []subjects.Attempt
 	for _, step := range []string{"s1", "s2"} {
 		a := w.attempt("hold", "r", step)
-		handle, err := w.store.PutBlob(w.ctx(), a.BlobName("args"), args)
+		handle, err := w.store.PutBlob(w.ctx(), "", a.BlobName("args"), args)
 		require.NoError(t, err)
 		w.dispatch(a, "", func(s *wire.Step) { s.Handle = handle })
 		all = append(all, a)

@@ -213,7 +213,11 @@ func (x *execution) fetch() bool {
 		return true
 	}
 	if blobLost(err) {
-		x.fail(fault.New(fault.ToolTerminal, "the arguments, kept apart for their size, can't be read: %v", err))
+		f := fault.New(fault.ToolTerminal, "the arguments, kept apart for their size, can't be read: %v", err)
+		if fault.CodeOf(err) == fault.Permission {
+			f.Hint = x.permit()
+		}
+		x.fail(f)
 	}
 	return false
 }
@@ -221,7 +225,7 @@ func (x *execution) fetch() bool {
 // blobLost reports whether a blob can't be had by waiting.
 func blobLost(err error) bool {
 	switch fault.CodeOf(err) {
-	case fault.NotFound, fault.Internal, fault.TooLarge:
+	case fault.NotFound, fault.Internal, fault.TooLarge, fault.Permission:
 		return true
 	}
 	return false

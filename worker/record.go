@@ -1,10 +1,13 @@
 package worker
 
 import (
+	"cmp"
+
 	"github.com/nats-io/nuid"
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/kv"
+	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/wire"
 )
 
@@ -20,13 +23,14 @@ func (x *execution) record() {
 	x.publish()
 }
 
-// upload puts a large result into the object store and leaves a handle in its place. It reports false if the worker
-// ended before there was room.
+// upload puts a large result into the object store and leaves a handle in its place, or the error of a step whose bucket is
+// closed to this worker: the tool has run, and must not run again for that. It reports false if the worker ended before there
+// was room.
 func (x *execution) upload() bool {
 	name := x.attempt.BlobName(nuid.Next())
 	wait := firstWait
 	for {
-		handle, err := x.e.store.PutBlob(x.e.hard, name, x.result.Body)
+		handle, err := x.e.store.PutBlob(x.e.hard, x.step.Bucket, name, x.result.Body)
 		if err == nil {
 			handle.Checked = true // by succeed
 			x.result.Handle, x.result.Body = handle, nil
@@ -35,12 +39,29 @@ func (x *execution) upload() bool {
 		if x.e.hard.Err() != nil {
 			return false
 		}
+		if fault.CodeOf(err) == fault.Permission {
+			x.result.Error = fault.New(fault.ToolTerminal, "the result of %d bytes can't be stored: the worker may not write into the bucket %s",
+				len(x.result.Body), x.bucket()).WithHint("%s", x.permit())
+			return true
+		}
 		x.log().Warn("a large result can't be stored yet; it is kept", "bytes", len(x.result.Body), "error", err, "wait", wait)
 		if !pause(x.e.hard, wait) {
 			return false
 		}
 		wait = min(2*wait, lastWait)
 	}
+}
+
+// bucket names where large values of the step's run lie.
+func (x *execution) bucket() string { return cmp.Or(x.step.Bucket, subjects.BlobsBucket) }
+
+// permit says what whoever runs the worker does about a bucket that is closed to it.
+func (x *execution) permit() string {
+	if x.step.Bucket == "" {
+		return "give the worker's user the permissions that stepjet acl worker prints"
+	}
+	return "the tenant " + x.attempt.Tenant + " has a bucket of its own: give the worker's user the permissions that stepjet acl worker prints with --declared " +
+		x.attempt.Tenant
 }
 
 // publish offers the record to the ledger; recorded hears what became of it.

@@ -41,6 +41,11 @@ type Spec struct {
 	Role Role
 	// Tenant is that of an agent, a viewer or an operator; empty for an operator of the cluster.
 	Tenant string
+	// Declared are tenants with a bucket of their own: of an agent, a viewer or an operator its own tenant or none, of a worker
+	// those that it serves, of an orchestrator and a doctor all of them.
+	Declared []string
+	// Shared says that a worker serves tenants without a bucket as well. One that serves none of the others does.
+	Shared bool
 	// Tools are those of a worker.
 	Tools []string
 	// Shards is the number of ledger shards; 0: 1.
@@ -87,12 +92,21 @@ func New(s Spec) (*Grant, error) {
 	if subjects.Partitions%s.Shards != 0 {
 		return nil, fault.New(fault.InvalidConfig, "%d ledger shards: the number divides %d", s.Shards, subjects.Partitions)
 	}
+	for _, tenant := range s.Declared {
+		if err := checkTenant(tenant); err != nil {
+			return nil, err
+		}
+	}
+	s.Declared = sorted(s.Declared)
 	g := &Grant{Role: s.Role, User: string(s.Role)}
 	switch s.Role {
 	case Orchestrator, Doctor:
 		g.orchestrate(s)
 		if s.Role == Doctor {
 			g.request(One, subjects.IntakeFilter, subjects.IntakeShardsFilter, subjects.PingSubject)
+			for _, tenant := range s.Declared { // stepjet tenant remove
+				g.request(One, subjects.StreamRequest("DELETE", subjects.BlobsStream(subjects.BlobsOf(tenant))))
+			}
 		}
 	case Worker:
 		if err := g.work(s); err != nil {
@@ -103,8 +117,8 @@ func New(s Spec) (*Grant, error) {
 			g.administer()
 			break
 		}
-		if !subjects.ValidTenant(s.Tenant) {
-			return nil, fault.New(fault.InvalidConfig, "%q is no tenant", s.Tenant).WithHint("1 to %d of A-Z a-z 0-9 _ -", subjects.MaxTenant)
+		if err := checkTenant(s.Tenant); err != nil {
+			return nil, err
 		}
 		g.User += "-" + s.Tenant
 		g.look(s)
@@ -119,6 +133,13 @@ func New(s Spec) (*Grant, error) {
 	}
 	g.Inbox = subjects.InboxPrefix(g.User)
 	return g, nil
+}
+
+func checkTenant(name string) error {
+	if subjects.ValidTenant(name) {
+		return nil
+	}
+	return fault.New(fault.InvalidConfig, "%q is no tenant", name).WithHint("1 to %d of A-Z a-z 0-9 _ -", subjects.MaxTenant)
 }
 
 func orDefault(n, otherwise int) int {

@@ -245,7 +245,7 @@ func (l *listener) take() []string {
 // TestNoHeaderDoesMoreThanItsSubject tries them all, and has what others stored stand afterwards.
 func TestNoHeaderDoesMoreThanItsSubject(t *testing.T) {
 	t.Parallel()
-	for name, of := range map[string]shape{"accounts": {witness: true}, "one account": {oneAccount: true, witness: true}} {
+	for name, of := range map[string]shape{"accounts, declared tenants": {witness: true, declared: true}, "one account": {oneAccount: true, witness: true}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := start(t, of)

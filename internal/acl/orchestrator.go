@@ -12,7 +12,11 @@ func (g *Grant) orchestrate(s Spec) {
 	for _, bucket := range buckets {
 		g.request(One, subjects.BucketSubject(bucket, ">"))
 	}
-	g.request(One, subjects.BlobsSubjects()...)
+	for _, bucket := range s.allBuckets() {
+		g.request(One, subjects.BlobsSubjects(bucket)...)
+		g.request(One, subjects.DirectGet(subjects.BlobsStream(bucket), ">"))
+		g.request(Many, subjects.DirectRead(subjects.BlobsStream(bucket)))
+	}
 	for i := range s.ToolShards {
 		g.request(One, subjects.StepsSubjects(i)...)
 	}
@@ -32,9 +36,7 @@ func (g *Grant) orchestrate(s Spec) {
 		g.request(Many, subjects.ConsumerRequest("MSG.NEXT", steps, "*")) // a nudge after a purge
 		g.request(One, subjects.ConsumersRequest("NAMES", steps), subjects.ConsumersRequest("LIST", steps))
 	}
-	g.request(One, subjects.AccountRequest, subjects.StreamNames)
-	g.request(One, subjects.DirectGet(subjects.BlobsStream(), ">"), subjects.UserInfo)
-	g.request(Many, subjects.DirectRead(subjects.BlobsStream()))
+	g.request(One, subjects.AccountRequest, subjects.StreamNames, subjects.UserInfo)
 	g.listen(subjects.IntakeFilter, subjects.IntakeShardsFilter, subjects.PingSubject, subjects.RegisterFilter,
 		subjects.OverrideFilter, subjects.TenantOverrideFilter, subjects.RemoveFilter, subjects.APIAll)
 }
@@ -48,5 +50,14 @@ func streams(s Spec) []string {
 	for _, bucket := range buckets {
 		all = append(all, subjects.BucketStream(bucket))
 	}
-	return append(all, subjects.BlobsStream())
+	for _, bucket := range s.allBuckets() {
+		all = append(all, subjects.BlobsStream(bucket))
+	}
+	return all
+}
+
+// allBuckets gives those of all declared tenants, and the one of all others.
+func (s Spec) allBuckets() []string {
+	s.Shared = true
+	return s.buckets()
 }

@@ -2,6 +2,7 @@ package acl_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/nats-io/nats.go"
@@ -95,7 +96,7 @@ func TestWhatARoleMustNotDoIsRefused(t *testing.T) {
 		"agent-acme":    join(nobody(), forTools(), records, ofWorkers(), other),
 		"viewer-acme":   join(nobody(), forTools(), records, ofWorkers(), other, actOurs),
 		"operator-acme": join(nobody(), forTools(), records, ofWorkers(), other, actOurs, []string{subjects.TenantOverride("other", "search")}),
-		"operator":      join(nobody(), records, ofWorkers()[1:], other, lookOurs, actOurs),
+		"operator":      join(nobody(), records, ofWorkers()[1:], other, lookOurs, actOurs, bucketOf("")),
 	}
 	hear := []string{
 		">", "_INBOX.>", "_INBOX.orchestrator.>", "_R_.>", "$KV.>", "$JS.>", "step.>", "plan.>", "event.>", "notify.>", "cancel.>", "api.>",
@@ -188,19 +189,24 @@ func TestNoTwoUsersOfASystemMayDoTheSame(t *testing.T) {
 	pairs := [][2]*acl.Grant{
 		{grant(acl.Spec{Role: acl.Agent, Tenant: "a"}), grant(acl.Spec{Role: acl.Agent, Tenant: "b"})},
 		{grant(acl.Spec{Role: acl.Worker, Tools: []string{"a"}}), grant(acl.Spec{Role: acl.Worker, Tools: []string{"b"}})},
+		{grant(acl.Spec{Role: acl.Agent, Tenant: "a", Declared: []string{"a", "b"}}), grant(acl.Spec{Role: acl.Agent, Tenant: "b", Declared: []string{"b"}})},
+		{grant(acl.Spec{Role: acl.Viewer, Tenant: "a", Declared: []string{"a"}}), grant(acl.Spec{Role: acl.Operator, Tenant: "b", Declared: []string{"b"}})},
+		{grant(acl.Spec{Role: acl.Agent, Tenant: "a", Declared: []string{"a"}}), grant(acl.Spec{Role: acl.Agent, Tenant: "b"})},
+		{grant(acl.Spec{Role: acl.Worker, Tools: []string{"a"}, Declared: []string{"a"}}), grant(acl.Spec{Role: acl.Worker, Tools: []string{"b"}, Declared: []string{"b"}})},
 	}
+	const declaredPairs = 2    // from here on one of the two has a bucket of its own
 	shared := map[string]bool{ // what everybody may ask: docs/security.md says what that shows
 		subjects.UserInfo: true, subjects.PingSubject: true, subjects.DirectRead("OBJ_blobs"): true,
-		subjects.DirectGet("OBJ_blobs", subjects.BlobMetas): true, subjects.DirectGet("KV_tools", "$KV.tools.*"): true,
+		subjects.DirectGet("OBJ_blobs", subjects.BlobMetas("")): true, subjects.DirectGet("KV_tools", "$KV.tools.*"): true,
 		subjects.DirectGet("KV_tools", "$KV.tools.def.*"): true,
-		subjects.BlobChunks: true, subjects.BlobMetas: true,
+		subjects.BlobChunks(""):                           true, subjects.BlobMetas(""): true,
 	}
 	for _, stream := range []string{"KV_runs_0", "KV_history", "KV_dead", "KV_tools", "OBJ_blobs"} {
 		shared[subjects.StreamRequest("INFO", stream)] = true
 	}
-	for _, p := range pairs {
+	for i, p := range pairs {
 		for _, one := range p[0].Publishes() {
-			if !shared[one] {
+			if blob := strings.Contains(one, "blobs"); !shared[one] || blob && i >= declaredPairs {
 				require.NotContains(t, p[1].Publishes(), one)
 			}
 		}

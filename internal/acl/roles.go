@@ -1,33 +1,54 @@
 package acl
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/subjects"
 )
 
-// open is what every program needs in order to find Stepjet: its own permissions, how many ledger shards there are, the
-// object store, and the registry of tools.
+// open is what every program needs in order to find Stepjet: its own permissions, how many ledger shards there are, and the
+// registry of tools.
 func (g *Grant) open() {
 	tools := subjects.BucketStream(subjects.ToolsBucket)
 	g.request(One,
 		subjects.UserInfo,
-		subjects.StreamRequest("INFO", subjects.LedgerStream(0)), subjects.StreamRequest("INFO", subjects.BlobsStream()),
+		subjects.StreamRequest("INFO", subjects.LedgerStream(0)),
 		subjects.StreamRequest("INFO", tools), subjects.DirectGet(tools, subjects.BucketSubject(subjects.ToolsBucket, "*")))
-	g.blobs()
 }
 
-// blobs is reading from the object store. What a blob belongs to can't be told from its subjects.
-func (g *Grant) blobs() {
-	g.request(One, subjects.DirectGet(subjects.BlobsStream(), subjects.BlobMetas))
-	g.request(Many, subjects.DirectRead(subjects.BlobsStream()))
+// blobs is reading from a bucket of large values. What a blob belongs to can't be told from its subjects, so it is the whole
+// bucket. Stock clients look for the stream before they read.
+func (g *Grant) blobs(bucket string) {
+	g.request(One, subjects.StreamRequest("INFO", subjects.BlobsStream(bucket)), subjects.DirectGet(subjects.BlobsStream(bucket), subjects.BlobMetas(bucket)))
+	g.request(Many, subjects.DirectRead(subjects.BlobsStream(bucket)))
+}
+
+// bucketOf gives the bucket of a tenant; none is that of all tenants that are not declared.
+func (s Spec) bucketOf(tenant string) string {
+	if slices.Contains(s.Declared, tenant) {
+		return subjects.BlobsOf(tenant)
+	}
+	return ""
+}
+
+// buckets gives those of the tenants that a worker serves.
+func (s Spec) buckets() (all []string) {
+	if s.Shared || len(s.Declared) == 0 {
+		all = append(all, "")
+	}
+	for _, tenant := range s.Declared {
+		all = append(all, subjects.BlobsOf(tenant))
+	}
+	return all
 }
 
 // look is reading the runs of one tenant. A whole stream may not be read, only what has the tenant in its subject; the
 // names of what there is come from the stream's state.
 func (g *Grant) look(s Spec) {
 	g.open()
+	g.blobs(s.bucketOf(s.Tenant))
 	history, dead := subjects.BucketStream(subjects.HistoryBucket), subjects.BucketStream(subjects.DeadBucket)
 	g.request(One, bound(s.Shards,
 		func(i int) string {
@@ -81,7 +102,10 @@ func (g *Grant) work(s Spec) error {
 		names = append(names, subjects.Encode(tool))
 		g.host(tool, s)
 	}
-	g.request(One, subjects.BlobChunks, subjects.BlobMetas)
+	for _, bucket := range s.buckets() {
+		g.blobs(bucket)
+		g.request(One, subjects.BlobChunks(bucket), subjects.BlobMetas(bucket))
+	}
 	tools := subjects.BucketStream(subjects.ToolsBucket) // what results are held against where a run started with another definition
 	g.request(One, subjects.DirectGet(tools, subjects.BucketSubject(subjects.ToolsBucket, subjects.DefinitionFilter)))
 	g.User = userOf(names)

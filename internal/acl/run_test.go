@@ -25,7 +25,8 @@ const everything = `{"steps":[
 
 // shapes are all ways in which a system may be laid out.
 var shapes = map[string]shape{"accounts": {shards: 1}, "accounts, four shards": {shards: 4}, "one account": {shards: 1, oneAccount: true},
-	"accounts, three servers": {shards: 1, cluster: true}}
+	"accounts, three servers": {shards: 1, cluster: true}, "accounts, declared tenants": {shards: 1, declared: true},
+	"one account, declared tenants": {shards: 1, oneAccount: true, declared: true}}
 
 // TestTheWholeSystemRunsUnderItsConfiguration has every program do all that it does, without one complaint in a log.
 func TestTheWholeSystemRunsUnderItsConfiguration(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -46,6 +47,7 @@ type shape struct {
 	oneAccount bool // permissions alone
 	cluster    bool // three servers, three replicas
 	witness    bool // a user beside them who may do everything in the streams' account
+	declared   bool // acme and other have buckets of their own; the worker of search serves acme alone
 }
 
 // start runs a server that was told of an orchestrator, the tenants acme and other, and the tools of two workers.
@@ -63,6 +65,9 @@ func start(t *testing.T, of shape) *system {
 		{Role: acl.Operator, Tenant: "acme"}, {Role: acl.Operator}, {Role: acl.Worker, Tools: []string{"search"}}, {Role: acl.Worker, Tools: []string{"crm/get", "fetch"}},
 	} {
 		spec.Shards = shards
+		if of.declared {
+			spec.Declared = declaredFor(spec)
+		}
 		g, err := acl.New(spec)
 		require.NoError(t, err)
 		pair, err := nkeys.CreateUser()
@@ -93,6 +98,17 @@ func start(t *testing.T, of shape) *system {
 		s.urls = []string{natstest.Start(t, configured).URL()}
 	}
 	return s
+}
+
+// declaredFor gives the tenants whose buckets a role is given.
+func declaredFor(spec acl.Spec) []string {
+	switch {
+	case spec.Tenant != "":
+		return []string{spec.Tenant}
+	case slices.Contains(spec.Tools, "search"):
+		return []string{"acme"}
+	}
+	return []string{"acme", "other"}
 }
 
 // url gives the servers in turn, so that programs sit on different ones.
@@ -156,7 +172,20 @@ func (s *system) orchestrating(shards int) (stop func()) {
 	}
 	o, err := orchestrator.New(s.connect("orchestrator"), cfg)
 	require.NoError(s.t, err)
-	return s.run(o)
+	stop = s.run(o)
+	if s.shape.declared {
+		s.declare("acme", "other")
+	}
+	return stop
+}
+
+// declare does what a person does: stepjet tenant add, as the doctor.
+func (s *system) declare(tenants ...string) {
+	s.t.Helper()
+	for _, tenant := range tenants {
+		said, code := s.types("doctor", "", "tenant add "+tenant)
+		require.Zero(s.t, code, said)
+	}
 }
 
 func (s *system) run(p interface {
@@ -190,7 +219,13 @@ func (s *system) host(user string, tools ...string) { s.hosting(user, tools...) 
 
 func (s *system) hosting(user string, tools ...string) (stop func()) {
 	s.t.Helper()
-	w, err := worker.New(s.connect(user), worker.Config{Name: user, Logger: s.log(user), SecretsKey: s.keys})
+	return s.hosts(s.connect(user), tools...)
+}
+
+func (s *system) hosts(nc *nats.Conn, tools ...string) (stop func()) {
+	s.t.Helper()
+	user := nc.Opts.Name
+	w, err := worker.New(nc, worker.Config{Name: user, Logger: s.log(user), SecretsKey: s.keys})
 	require.NoError(s.t, err)
 	for _, name := range tools {
 		worker.Handle(w, name, s.handle, worker.Annotations(tool.Annotations{ReadOnlyHint: new(true)}))

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/acl"
@@ -15,6 +16,7 @@ import (
 // access is what the flags of "acl" say.
 type access struct {
 	tools, tenants     []string
+	declared           []string
 	shards, toolShards int
 	form, keys         string
 	listen, store      string
@@ -30,9 +32,14 @@ needs, and no others. "acl system" prints a whole one: an account for the orches
 streams, one for the agents and one for the viewers of each tenant, and one for each worker.
 docs/security.md says who may what, why, and what is not protected.
 
-Programs are started with the key of their user and with the --inbox-prefix of their user.`,
+Programs are started with the key of their user and with the --inbox-prefix of their user.
+
+--declared T stands in place of --tenant T where T has a bucket of its own for large values
+("stepjet tenant add T" makes it): then its users, and the workers that serve it, may read that
+bucket and not the one that all other tenants share.`,
 		Example: `  stepjet acl system --tenant acme --tool search --tool crm/get,crm/put --keys keys > nats.conf
   stepjet acl worker --tool search --tool fetch
+  stepjet acl worker --tool search --declared acme
   stepjet acl agent --tenant acme --form user`,
 		Args: knownCommand, SuggestionsMinimumDistance: 2,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -41,7 +48,8 @@ Programs are started with the key of their user and with the --inbox-prefix of t
 	f.SortFlags = false
 	f.IntVar(&x.shards, "shards", 1, "ledger shards of the deployment")
 	f.IntVar(&x.toolShards, "tool-shards", 0, "step streams that orchestrators may make, one for each 100 tools (default 4)")
-	f.StringVar(&x.keys, "keys", "", "`folder` for the users' nkey seeds; those that are there are used, others are made")
+	f.StringSliceVar(&x.declared, "declared", nil, "`tenant` with a bucket of its own (stepjet tenant add), in place of --tenant; may be repeated")
+	x.keysFlag(f)
 	c.AddCommand(a.aclSystemCommand(x))
 	for _, role := range []struct {
 		name           acl.Role
@@ -63,22 +71,41 @@ func (a *app) aclRoleCommand(x *access, role acl.Role, short, example string) *c
 	c := &cobra.Command{
 		Use: string(role), Short: short, Args: exactly(), Example: "  stepjet acl " + string(role) + " " + example,
 		RunE: a.work(func(cmd *cobra.Command, _ []string) error {
-			tenant := a.flags.tenant
-			if role == acl.Operator && !cmd.Flags().Changed("tenant") {
-				tenant = "" // of the cluster
+			tenant, named := a.flags.tenant, cmd.Flags().Changed("tenant")
+			switch {
+			case role == acl.Agent || role == acl.Viewer || role == acl.Operator:
+				if len(x.declared) > 1 || len(x.declared) == 1 && named && tenant != x.declared[0] {
+					return usage(fmt.Errorf("--tenant or --declared: %s is of one tenant", role))
+				}
+				if len(x.declared) == 1 {
+					tenant = x.declared[0]
+				} else if role == acl.Operator && !named {
+					tenant = "" // of the cluster
+				}
 			}
-			g, err := acl.New(acl.Spec{Role: role, Tenant: tenant, Tools: x.hosted(), Shards: x.shards, ToolShards: x.toolShards})
+			g, err := acl.New(acl.Spec{
+				Role: role, Tenant: tenant, Declared: x.declared, Shared: len(x.tenants) > 0, Tools: x.hosted(), Shards: x.shards, ToolShards: x.toolShards,
+			})
 			if err != nil {
 				return err
 			}
-			return a.printRole(x, g)
+			return a.printGrants(x, []*acl.Grant{g})
 		}),
 	}
-	c.Flags().StringVar(&x.form, "form", "account", "`account|user`: an account of its own, or a user's permissions where all of Stepjet is in one account")
+	x.formFlag(c)
 	if role == acl.Worker {
+		c.Flags().StringSliceVar(&x.tenants, "tenant", nil, "`tenant` without a bucket of its own that the worker serves beside those of --declared; may be repeated")
 		c.Flags().StringArrayVar(&x.tools, "tool", nil, "`tool` that the worker hosts; may be repeated, or list several with commas")
 	}
 	return c
+}
+
+func (x *access) formFlag(c *cobra.Command) {
+	c.Flags().StringVar(&x.form, "form", "account", "`account|user`: an account of its own, or a user's permissions where all of Stepjet is in one account")
+}
+
+func (x *access) keysFlag(f *pflag.FlagSet) {
+	f.StringVar(&x.keys, "keys", "", "`folder` for the users' nkey seeds; those that are there are used, others are made")
 }
 
 // hosted gives all tools that are named.
@@ -89,23 +116,25 @@ func (x *access) hosted() (all []string) {
 	return all
 }
 
-// printRole prints the configuration of one role.
-func (a *app) printRole(x *access, g *acl.Grant) error {
-	sys := acl.System{Grants: []*acl.Grant{g}, Shards: x.shards}
+// printGrants prints the configuration of some roles, which are all in the account of the streams or all in others.
+func (a *app) printGrants(x *access, grants []*acl.Grant) error {
+	sys, imports := acl.System{Grants: grants, Shards: x.shards}, grants[0].Imports()
 	if err := a.giveKeys(x, &sys); err != nil {
 		return err
 	}
 	switch {
 	case x.form != "account" && x.form != "user":
 		return usage(fmt.Errorf("--form %q: account or user", x.form))
+	case a.json() && len(grants) == 1:
+		return a.printJSON(grants[0])
 	case a.json():
-		return a.printJSON(g)
-	case x.form == "user" || !g.Imports(): // which is in the account that the others import from
+		return a.printJSON(grants)
+	case x.form == "user" || !imports: // which is in the account that the others import from
 		_, _ = fmt.Fprint(a.stdout, sys.Users())
 	default:
 		_, _ = fmt.Fprint(a.stdout, sys.Accounts())
 	}
-	if x.form == "user" && g.Imports() {
+	if x.form == "user" && imports {
 		a.say("%s in one account with others the server publishes answers wherever the asker says, with nobody's rights checked", a.errStyle.yellow("note:"))
 	}
 	return nil
@@ -119,7 +148,10 @@ func (a *app) aclSystemCommand(x *access) *cobra.Command {
   nats-server -c nats.conf
   orchestrator --nkey keys/orchestrator.nk --inbox-prefix _INBOX.orchestrator`,
 		Args: exactly(),
-		RunE: a.work(func(_ *cobra.Command, _ []string) error {
+		RunE: a.work(func(cmd *cobra.Command, _ []string) error {
+			if len(x.declared) > 0 && !cmd.Flags().Changed("tenant") {
+				x.tenants = nil
+			}
 			grants, err := x.system()
 			if err != nil {
 				return err
@@ -131,8 +163,13 @@ func (a *app) aclSystemCommand(x *access) *cobra.Command {
 			if a.json() {
 				return a.printJSON(grants)
 			}
-			_, err = fmt.Fprint(a.stdout, sys.Config())
-			return err
+			if _, err = fmt.Fprint(a.stdout, sys.Config()); err != nil {
+				return err
+			}
+			for _, tenant := range x.declared {
+				a.say("once an orchestrator runs: stepjet tenant add %s, as the user doctor", tenant)
+			}
+			return nil
 		}),
 	}
 	f := c.Flags()
@@ -147,7 +184,7 @@ func (a *app) aclSystemCommand(x *access) *cobra.Command {
 // system gives the grants of a whole system.
 func (x *access) system() ([]*acl.Grant, error) {
 	specs := []acl.Spec{{Role: acl.Orchestrator}, {Role: acl.Doctor}, {Role: acl.Operator}}
-	for _, tenant := range x.tenants {
+	for _, tenant := range append(slices.Clone(x.tenants), x.declared...) {
 		for _, role := range []acl.Role{acl.Agent, acl.Viewer, acl.Operator} {
 			specs = append(specs, acl.Spec{Role: role, Tenant: tenant})
 		}
@@ -157,7 +194,7 @@ func (x *access) system() ([]*acl.Grant, error) {
 	}
 	var grants []*acl.Grant
 	for _, spec := range specs {
-		spec.Shards, spec.ToolShards = x.shards, x.toolShards
+		spec.Shards, spec.ToolShards, spec.Declared, spec.Shared = x.shards, x.toolShards, x.declared, len(x.tenants) > 0
 		g, err := acl.New(spec)
 		if err != nil {
 			return nil, err

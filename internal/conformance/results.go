@@ -117,7 +117,7 @@ func (s *stage) blob(ctx context.Context, v *verdict, p *probe, r wire.Result, s
 func largeArguments(ctx context.Context, s *stage, v *verdict) {
 	p := s.probe(s.newRun(ctx, "arguments"), "s1")
 	args := `{"echo":"read","unused":"` + strings.Repeat("x", wire.InlineLimit) + `"}`
-	handle, err := s.store.PutBlob(ctx, p.attempt.BlobName(nuid.Next()), []byte(args))
+	handle, err := s.store.PutBlob(ctx, "", p.attempt.BlobName(nuid.Next()), []byte(args))
 	if err != nil {
 		s.note(err)
 		return

@@ -1,0 +1,46 @@
+package kv
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/stepjet/stepjet/subjects"
+)
+
+// tenantBuckets looks at the buckets of declared tenants: whether each has the settings of the one that all others share, and
+// whether runs need one that is gone. What is declared is told by nothing but the buckets, so one that no run needs and that
+// somebody deleted is not missed.
+func (d *doctor) tenantBuckets(ctx context.Context) error {
+	all := declared(d.names)
+	for _, tenant := range all {
+		want := d.s.cfg.blobsConfig(subjects.BlobsOf(tenant))
+		info, err := d.look(ctx, want.Name) // refused where the doctor's permissions are older than the declaration
+		if err != nil {
+			return err
+		}
+		if info != nil {
+			d.assets = append(d.assets, asset{want, "large values of the tenant " + tenant, "", info})
+			d.drifted(ctx, &d.assets[len(d.assets)-1])
+		}
+	}
+	told := map[string]bool{}
+	for _, r := range d.active {
+		if r.bucket == "" || told[r.bucket] || d.names == nil || d.names[subjects.BlobsStream(r.bucket)] {
+			continue
+		}
+		over, err := d.over(ctx, r.run, r.generation)
+		if err != nil {
+			return err
+		}
+		if over {
+			continue
+		}
+		told[r.bucket] = true
+		d.add(Finding{
+			About: r.run.Tenant, Health: Broken, Expected: "the bucket " + r.bucket, Found: "no such bucket; run " + r.run.Plain() + " of the tenant started with it",
+			Means: "what the run had stored over 256 KiB is gone, and more of it waits", Fix: "stepjet tenant add " + r.run.Tenant,
+		}, nil)
+	}
+	d.fine(fmt.Sprintf("%s with a bucket of its own", plural(len(all), "tenant")))
+	return nil
+}

@@ -1,0 +1,225 @@
+package kv
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/subjects"
+)
+
+// A tenant is declared by its bucket: that it exists is all there is to it, so nothing can disagree with it. Orchestrators ask
+// for the names of the buckets once a second, since no run may wait for a request about its tenant, and say in their member
+// keys which ones they know. Whoever declares a tenant waits until all of them do.
+
+// declaredEvery is how often an orchestrator asks which tenants are declared.
+const declaredEvery = time.Second
+
+// tenants are those that are declared, as an orchestrator last heard.
+type tenants struct {
+	mu    sync.Mutex
+	known map[string]bool
+}
+
+// BucketOf gives the bucket for the large values of a run of a tenant that starts now; empty for that of all tenants that are not
+// declared. Only an orchestrator's store (Setup) knows.
+func (s *Store) BucketOf(tenant string) string {
+	s.tenants.mu.Lock()
+	defer s.tenants.mu.Unlock()
+	if s.tenants.known[tenant] {
+		return subjects.BlobsOf(tenant)
+	}
+	return ""
+}
+
+// Tenants gives the names of the declared tenants, sorted. Errors: Permission for a program that may not list streams, and those
+// of the connection.
+func (s *Store) Tenants(ctx context.Context) (all []string, err error) {
+	var names map[string]bool
+	err = s.retry(ctx, func(ctx context.Context) (err error) {
+		names, err = s.names(ctx, subjects.StreamNames, "streams")
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return declared(names), nil
+}
+
+// declared gives the tenants whose buckets are among the names of streams, sorted.
+func declared(streams map[string]bool) (all []string) {
+	for name := range streams {
+		if tenant, ok := subjects.TenantOfBlobs(name); ok {
+			all = append(all, tenant)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// learnTenants asks once which tenants are declared.
+func (s *Store) learnTenants(ctx context.Context) error {
+	all, err := s.Tenants(ctx)
+	if err != nil {
+		return err
+	}
+	known := make(map[string]bool, len(all))
+	for _, t := range all {
+		known[t] = true
+	}
+	s.tenants.mu.Lock()
+	defer s.tenants.mu.Unlock()
+	s.tenants.known = known
+	return nil
+}
+
+// followTenants asks again and again. What can't be asked leaves what was known.
+func (s *Store) followTenants() {
+	for s.pause(s.ctx, declaredEvery) {
+		if err := s.learnTenants(s.ctx); err != nil && s.ctx.Err() == nil {
+			s.cfg.Logger.Debug("can't ask which tenants are declared; it is asked again", "error", err)
+		}
+	}
+}
+
+// knows is a digest of the declared tenants that this store knows, for others to compare; empty for none.
+func (s *Store) knows() string {
+	s.tenants.mu.Lock()
+	defer s.tenants.mu.Unlock()
+	return tenantsDigest(slices.Sorted(maps.Keys(s.tenants.known)))
+}
+
+func tenantsDigest(sorted []string) string {
+	if len(sorted) == 0 {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(strings.Join(sorted, " ")))
+	return hex.EncodeToString(sum[:8])
+}
+
+// TenantBucket is what a declared tenant's bucket holds.
+type TenantBucket struct {
+	Tenant   string    `json:"tenant"`
+	Bucket   string    `json:"bucket"`
+	Declared time.Time `json:"declared"`
+	// Bytes and Messages are those of large values, in chunks and with what the store says of each.
+	Bytes    uint64 `json:"bytes"`
+	Messages uint64 `json:"messages"`
+}
+
+// TenantBucket looks at a tenant's bucket. Errors: NotFound for a tenant that is not declared, Permission.
+func (s *Store) TenantBucket(ctx context.Context, tenant string) (*TenantBucket, error) {
+	var info *jetstream.StreamInfo
+	err := s.retry(ctx, func(ctx context.Context) error {
+		return s.guarded(ctx, subjects.StreamRequest("INFO", tenantStream(tenant)), func(ctx context.Context) error {
+			st, err := s.stream(ctx, tenantStream(tenant))
+			if err == nil {
+				info = st.CachedInfo()
+			}
+			return err
+		})
+	})
+	if isNoStream(err) || fault.CodeOf(err) == fault.NotReady {
+		return nil, fault.New(fault.NotFound, "the tenant %s has no bucket of its own", tenant).WithHint("stepjet tenant add %s", tenant)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &TenantBucket{tenant, subjects.BlobsOf(tenant), info.Created, info.State.Bytes, info.State.Msgs}, nil
+}
+
+func tenantStream(tenant string) string { return subjects.BlobsStream(subjects.BlobsOf(tenant)) }
+
+// Declare makes the bucket of a tenant, with the settings of the bucket that all others share, and returns once every live
+// orchestrator knows of it: what is submitted from then on has its large values there. made is false for a tenant that was declared
+// before. Errors: InvalidConfig for what is no tenant, NotReady where Stepjet is not set up, Permission; Timeout after ctx, naming
+// an orchestrator that does not know of it.
+func (s *Store) Declare(ctx context.Context, tenant string) (made bool, err error) {
+	if !subjects.ValidTenant(tenant) {
+		return false, fault.New(fault.InvalidConfig, "%q is no tenant", tenant).WithHint("1 to %d of A-Z a-z 0-9 _ -", subjects.MaxTenant)
+	}
+	err = s.retry(ctx, func(ctx context.Context) error {
+		return s.guarded(ctx, apiPrefix+"STREAM.", func(ctx context.Context) (err error) {
+			made, err = s.makeBucket(ctx, tenant)
+			return err
+		})
+	})
+	if err != nil {
+		return false, err
+	}
+	return made, s.allKnow(ctx)
+}
+
+func (s *Store) makeBucket(ctx context.Context, tenant string) (made bool, err error) {
+	_, err = s.stream(ctx, tenantStream(tenant))
+	if err == nil || !isNoStream(err) {
+		return false, err
+	}
+	shared, err := s.stream(ctx, subjects.BlobsStream(""))
+	if err != nil {
+		return false, err
+	}
+	own, cfg := s.cfg.blobsConfig(subjects.BlobsOf(tenant)), shared.CachedInfo().Config
+	cfg.Name, cfg.Subjects, cfg.AllowRollup = own.Name, own.Subjects, own.AllowRollup // in a deployment of before they are still on
+	_, err = s.ensureStream(ctx, cfg)
+	return err == nil, err
+}
+
+// allKnow waits until every live orchestrator knows the declared tenants as they are.
+func (s *Store) allKnow(ctx context.Context) error {
+	behind := ""
+	for {
+		all, err := s.Tenants(ctx)
+		if err == nil {
+			behind, err = s.behindOn(ctx, tenantsDigest(all))
+		}
+		switch {
+		case err == nil && behind == "":
+			return nil
+		case err != nil && fault.CodeOf(err) != fault.Timeout:
+			return err
+		}
+		if !s.pause(ctx, declaredEvery/4) {
+			return fault.New(fault.Timeout, "the orchestrator %s does not say that it knows of the tenant's bucket", behind).
+				WithHint("upgrade all orchestrators: one of before puts large values of all tenants into %s", subjects.BlobsBucket)
+		}
+	}
+}
+
+// behindOn names a live orchestrator that knows other tenants than those of a digest; empty for none.
+func (s *Store) behindOn(ctx context.Context, digest string) (id string, err error) {
+	lost, err := s.readAll(ctx, subjects.BucketStream(subjects.MembersBucket), memberPrefix+">", func(e Entry) {
+		if operation(e.Header) == "" && first(e.Header, jetstream.MarkerReasonHeader) == "" && memberKnows(e.Data) != digest {
+			id = strings.TrimPrefix(e.Subject, memberPrefix)
+		}
+	})
+	if lost && err == nil {
+		id = "that was to be asked"
+	}
+	return id, err
+}
+
+// Undeclare removes a tenant's bucket with all that it holds. Runs that are going on must be over: their values would be gone, and
+// what is still to be stored would have no place. Errors: NotFound for a tenant that is not declared, Permission.
+func (s *Store) Undeclare(ctx context.Context, tenant string) error {
+	if _, err := s.TenantBucket(ctx, tenant); err != nil {
+		return err
+	}
+	return s.retry(ctx, func(ctx context.Context) error {
+		return s.guarded(ctx, apiPrefix+"STREAM.", func(ctx context.Context) error {
+			err := s.js.DeleteStream(ctx, tenantStream(tenant))
+			if isNoStream(err) {
+				return nil
+			}
+			return err
+		})
+	})
+}
