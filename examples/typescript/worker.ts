@@ -29,18 +29,18 @@ async function claim(m: JsMsg, subject: string): Promise<Answer | "mine" | "drop
     await sleep(wait);
   }
 }
-async function large(out: Uint8Array, name: string): Promise<Answer> {
+async function large(out: Uint8Array, name: string, bucket?: string): Promise<Answer> {
   const nuid = randomUUID().replaceAll("-", ""), size = out.length, chunks = Math.ceil(size / 131_072), sha = createHash("sha256").update(out);
-  for (let i = 0; i < chunks; i++) await js.publish(`$O.blobs.C.${nuid}`, out.subarray(i * 131_072, (i + 1) * 131_072));
+  for (let i = 0; i < chunks; i++) await js.publish(`$O.${bucket ?? "blobs"}.C.${nuid}`, out.subarray(i * 131_072, (i + 1) * 131_072));
   const digest = `SHA-256=${sha.copy().digest("base64").replaceAll("+", "-").replaceAll("/", "_")}`;
-  await js.publish(`$O.blobs.M.${Buffer.from(name).toString("base64").replaceAll("+", "-").replaceAll("/", "_")}`,
-    JSON.stringify({ name, bucket: "blobs", nuid, size, chunks, digest, mtime: new Date().toISOString() }));
-  return ["ok", "", JSON.stringify({ name, size, sha256: sha.digest("hex"), nuid, chunks })];
+  await js.publish(`$O.${bucket ?? "blobs"}.M.${Buffer.from(name).toString("base64").replaceAll("+", "-").replaceAll("/", "_")}`,
+    JSON.stringify({ name, bucket: bucket ?? "blobs", nuid, size, chunks, digest, mtime: new Date().toISOString() }));
+  return ["ok", "", JSON.stringify({ name, size, sha256: sha.digest("hex"), nuid, chunks, bucket })];
 }
-async function fetched(handle: { nuid: string; size: number }) {
+async function fetched({ nuid, size: all, bucket = "blobs" }: { nuid: string; size: number; bucket?: string }) {
   const parts: Uint8Array[] = [];
-  for (let seq = 1, size = 0; size < handle.size; ) {
-    const c = await jsm.streams.getMessage("OBJ_blobs", { seq, next_by_subj: `$O.blobs.C.${handle.nuid}` } as object as { seq: number });
+  for (let seq = 1, size = 0; size < all; ) {
+    const c = await jsm.streams.getMessage(`OBJ_${bucket}`, { seq, next_by_subj: `$O.${bucket}.C.${nuid}` } as object as { seq: number });
     parts.push(c!.data), (size += c!.data.length), (seq = c!.seq + 1);
   }
   return Buffer.concat(parts).toString();
@@ -60,7 +60,7 @@ async function execute(m: JsMsg, field: (name: string) => string, id: string, ca
     const tooled = tool(args, stop), given = once(stop, "abort").then(() => stop.throwIfAborted());
     work.over = Promise.race([tooled.catch(() => null), sleep(Math.min(limit + reg.ack_wait_ms, 2 ** 31 - 1), null, { ref: false })]); // a deaf tool holds its slot no longer
     const out = Buffer.from(unmark(JSON.stringify(await Promise.race([tooled, given])) ?? "null"));
-    return out.length > 262_144 ? await large(out, `${id.replaceAll(".", "/")}/${randomUUID()}`) : ["ok", out];
+    return out.length > 262_144 ? await large(out, `${id.replaceAll(".", "/")}/${randomUUID()}`, field("Bucket") || undefined) : ["ok", out];
   } catch (e) {
     const code = timeout.aborted ? (field("Claim") ? "outcome_unknown" : "timeout") : "tool_failed";
     return failure(code, secrets.reduce((text, s) => text.replaceAll(s, "[secret]"), String(e)).slice(0, 4096));
@@ -70,7 +70,8 @@ type Work = { over?: Promise<unknown> }; // done when the tool has returned, or 
 const last = (subject: string) => jsm.streams.getMessage(`KV_${subject.split(".")[1]}`, { last_by_subj: subject }).catch(() => null);
 async function step(m: JsMsg) {
   const field = (name: string) => m.headers?.get(`Stepjet-${name}`) ?? "", result = field("Result"), stop = new AbortController();
-  if ((field("Version") || "1").split(".")[0] !== "1") return; // a newer worker's
+  const version = (field("Version") || "1").split(".")[0]!; // 3: a bucket; 2, and what is sealed, a newer worker's
+  if (version !== "1" && (version !== "3" || field("Context-Sealed"))) return;
   const [, , t, p, ...rest] = m.subject.split("."), id = rest.join("."), own = [p, ...rest.slice(0, 3), "step", t, ...rest.slice(3)].join(".");
   if (!/^\$KV\.runs_\d+\./.test(result) || result.split(".").slice(2).join(".") !== own || !field("Key") || !+field("Attempt")) return m.ack(); // nobody's
   m.working();
