@@ -122,11 +122,15 @@ var mutants = []mutant{
 	},
 	{
 		"mended-unseen", "a purge is not noticed where somebody has put another sentinel there since",
-		"kv/upkeep.go", "		if began || bad == nil && known && was != life {", "		if began {", "./kv", "TestALook",
+		"kv/upkeep.go", "		if began || bad == nil && known && was != life {", "		if began || bad == nil && known && was != life && was == life {", "./kv", "TestALook",
 	},
 	{
 		"lost-at-work", "after a purge, steps are sent again that a worker may be at",
 		"orchestrator/sweep.go", "		return !lost || f.line.window.slowest > gone\n", "		return !lost\n", "./orchestrator", "TestWhatAWorkerMayBeAt",
+	},
+	{
+		"part-takes-all", "of a run that stops all messages are taken back where some of them are decided",
+		"orchestrator/perform.go", "	return len(out.Decide) == len(all)\n", "	return true\n", "./orchestrator", "TestMessagesAreTakenBackTogether",
 	},
 	{
 		"known-is-there", "an attempt that its stream has had before counts as being there",
