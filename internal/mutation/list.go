@@ -353,4 +353,28 @@ var mutants = []mutant{
 		"doubt-for-ever", "what was withheld for a list that is yet to be counted is forgotten",
 		"machine/items.go", "	if r.uncertain() || len(r.log) > 0 && r.log[len(r.log)-1].Seq > s.since {", "	if len(r.log) > 0 && r.log[len(r.log)-1].Seq > s.since && !r.uncertain() {", "./machine", "",
 	},
+	{
+		"bucket-believed", "the bucket that a worker's handle names is believed as it stands",
+		"orchestrator/blobs.go", "	case h.Bucket != \"\" && h.Bucket != bucket:", "	case false:", "./orchestrator", "TestAHandleBrings",
+	},
+	{
+		"anybodys-bucket", "a blob is read from, and put into, whatever bucket somebody names",
+		"kv/blobs.go", "	return subjects.OwnBlobs(bucket, tenant)", "	return tenant != \"\"", "./kv", "TestAHandleIsReadFrom",
+	},
+	{
+		"large-results-are-shared", "a worker puts the large results of a declared tenant where all tenants may read",
+		"worker/record.go", "PutBlob(x.e.hard, x.step.Bucket, name", "PutBlob(x.e.hard, \"\", name", "./orchestrator", "TestAllThatADeclared",
+	},
+	{
+		"declared-reads-shared", "users of a declared tenant may read the bucket of all others too",
+		"internal/acl/roles.go", "	g.blobs(s.bucketOf(s.Tenant))", "	g.blobs(s.bucketOf(s.Tenant))\n	g.blobs(\"\")", "./internal/acl", "TestABucketIs",
+	},
+	{
+		"declared-too-early", "a tenant counts as declared before all orchestrators know of it",
+		"kv/tenants.go", "	return made, s.allKnow(ctx)", "	return made, nil", "./kv", "TestADeclaredTenantHas",
+	},
+	{
+		"bucket-of-the-day", "an orchestrator of before goes on with a run whose results lie in a declared tenant's bucket",
+		"orchestrator/records.go", "	if s.Bucket != \"\" {\n		return subjects.BucketVersion", "	if false {\n		return subjects.BucketVersion", "./orchestrator", "TestAllThatADeclared",
+	},
 }
