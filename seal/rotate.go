@@ -6,17 +6,22 @@ import "time"
 // a finished one is kept for 168 h.
 const Keep = 2 * 168 * time.Hour
 
-// Rotate gives the keys with a new one behind them, and without those that had been replaced for longer than keep.
+// Rotate gives the keys with a new one behind them, and without those that have been replaced for as long as keep: with 0
+// the new one alone is left.
 func Rotate(keys []Key, now time.Time, keep time.Duration) ([]Key, error) {
-	var kept []Key
-	for i, k := range keys {
-		if i == len(keys)-1 || now.Sub(keys[i+1].Created) <= keep {
-			kept = append(kept, k)
-		}
-	}
 	fresh, err := NewKey(now)
 	if err != nil {
 		return nil, err
 	}
-	return append(kept, fresh), nil
+	var left []Key
+	for i, k := range keys {
+		replaced := now // the last one is, by fresh
+		if i < len(keys)-1 {
+			replaced = keys[i+1].Created
+		}
+		if max(0, now.Sub(replaced)) < keep { // another machine's clock may be ahead
+			left = append(left, k)
+		}
+	}
+	return append(left, fresh), nil
 }

@@ -252,10 +252,23 @@ func TestRotateDropsWhatIsLongReplaced(t *testing.T) {
 		require.NoError(t, err)
 	}
 	require.Len(t, keys, 3)
+	keys, err = seal.Rotate(keys, at(24*time.Hour+seal.Keep-time.Second), seal.Keep)
+	require.NoError(t, err)
+	require.Len(t, keys, 4, "the first was replaced almost so long ago")
 	keys, err = seal.Rotate(keys, at(24*time.Hour+seal.Keep), seal.Keep)
 	require.NoError(t, err)
-	require.Len(t, keys, 4, "the first was replaced just so long ago")
-	keys, err = seal.Rotate(keys, at(25*time.Hour+seal.Keep), seal.Keep)
-	require.NoError(t, err)
 	require.Len(t, keys, 4, "the first is gone")
+	for _, now := range []time.Time{at(30*time.Hour + seal.Keep), at(0)} { // also by a clock that is behind
+		alone, err := seal.Rotate(keys, now, 0)
+		require.NoError(t, err)
+		require.Len(t, alone, 1, "with 0 no old key is kept, least of all the one that is replaced now")
+		require.NotContains(t, ids(keys), alone[0].Public.ID())
+	}
+}
+
+func ids(keys []seal.Key) (all []string) {
+	for _, k := range keys {
+		all = append(all, k.Public.ID())
+	}
+	return all
 }

@@ -44,8 +44,8 @@ func (a *app) ask(key string) (string, error) {
 	in, ok := a.env.Stdin.(*os.File)
 	if !ok || !term.IsTerminal(int(in.Fd())) {
 		// What was named is not shown: it may be the secret itself, by mistake.
-		return "", usage(errors.New("--secret: of a key alone the value is in the variable STEPJET_SECRET_KEY, which is not set, and there is no terminal to ask at; " +
-			"write key=@env:NAME or key=@file:PATH"))
+		return "", usage(errors.New("--secret: a key alone has its value in the variable STEPJET_SECRET_ and the key in capitals (token: STEPJET_SECRET_TOKEN), which is not set, " +
+			"and there is no terminal to ask at; write key=@env:NAME or key=@file:PATH"))
 	}
 	_, _ = fmt.Fprintf(a.stderr, "%s: ", key)
 	value, err := term.ReadPassword(int(in.Fd()))

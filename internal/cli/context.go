@@ -26,7 +26,7 @@ type contextFlags struct {
 
 func (f *contextFlags) add(fl *pflag.FlagSet) {
 	fl.StringArrayVar(&f.values, "with", nil, "hand `[step:]key=value` to the tools, of all steps or one, beside their arguments")
-	fl.StringArrayVar(&f.secrets, "secret", nil, "a secret: `key` (in STEPJET_SECRET_KEY, or asked for), key=@env:NAME, key=@file:PATH")
+	fl.StringArrayVar(&f.secrets, "secret", nil, "a secret: `key` (in STEPJET_SECRET_<KEY>, or asked for), key=@env:NAME, key=@file:PATH")
 	fl.StringVar(&f.file, "with-file", "", "JSON `file` with more of it: {\"all\": {…}, \"steps\": {\"id\": {…}}, \"secrets\": [\"key\"]}")
 }
 

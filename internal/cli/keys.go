@@ -72,7 +72,8 @@ func (a *app) keysRotateCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "rotate FILE", Short: "Add a new key to a file, and drop those that were replaced long ago",
 		Long: `Adds a new key, to which secrets are sealed once an orchestrator was started with the file. The
-old ones stay, since what was sealed to them is still to be opened: a run lasts 168 h at most.`,
+old ones stay, since what was sealed to them is still to be opened: a run lasts 168 h at most.
+With --keep 0s the new key is the only one: for a file that others have got hold of.`,
 		Example: "  stepjet keys rotate secrets.key", Args: exactly("FILE"),
 		RunE: a.work(func(_ *cobra.Command, args []string) error {
 			ring, err := seal.Load(args[0])

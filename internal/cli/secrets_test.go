@@ -104,7 +104,8 @@ func TestARetryAsksForItsSecrets(t *testing.T) {
 	require.Contains(t, stdout, "r.2")
 	_, stderr, code = execute(t, data, "", "retry", "r", "--tools", tools, "--secret", "hunter2")
 	require.Equal(t, 2, code)
-	require.Contains(t, stderr, "STEPJET_SECRET_KEY")
+	require.Contains(t, stderr, "token: STEPJET_SECRET_TOKEN")
+	require.NotContains(t, stderr, "STEPJET_SECRET_KEY", "nobody reads that")
 	require.NotContains(t, stderr, "hunter2", "it may be the secret, by mistake")
 }
 
@@ -122,4 +123,9 @@ func TestKeysRotate(t *testing.T) {
 	stdout, stderr, code := execute(t, data, "", "keys", "rotate", keys)
 	require.Zero(t, code, stderr)
 	require.Equal(t, 3, strings.Count(stdout, "\n"), stdout)
+	replaced := strings.Fields(stdout)[3]
+	stdout, stderr, code = execute(t, data, "", "keys", "rotate", "--keep", "0s", keys)
+	require.Zero(t, code, stderr)
+	require.Equal(t, 2, strings.Count(stdout, "\n"), "the new key alone: %s", stdout)
+	require.NotContains(t, stdout, replaced)
 }
