@@ -123,6 +123,11 @@ func (w *World) collect(ctx context.Context) (*Evidence, error) {
 		}
 	}
 	w.collectSeen(e)
+	if w.opts.Grace >= time.Minute && !e.Kept {
+		if err := w.purging(ctx, e); err != nil {
+			return nil, err
+		}
+	}
 	for _, tenant := range w.tenants() {
 		runs, err := w.store.HistoryRuns(ctx, tenant)
 		if err != nil {
@@ -148,6 +153,51 @@ func (w *World) collect(ctx context.Context) (*Evidence, error) {
 	e.Pending, e.AckPending, err = w.outstanding(ctx)
 	return e, err
 }
+
+// purging moves those records that are gone by now from what stands to what was purged, until no record is left whose plan is gone: a
+// purge takes first what lies lowest, and that is a plan. What is left after a grace and some time is left for good.
+func (w *World) purging(ctx context.Context, e *Evidence) error {
+	for until := time.Now().Add(w.opts.Grace + purgePatience); time.Now().Before(until); {
+		plans, left := map[runKey]map[uint64]bool{}, map[int]bool{}
+		for _, r := range e.Ledger {
+			if rec, _ := subjects.ParseRecord(r.Subject); rec.Kind == subjects.PlanKind {
+				if plans[recordRun(r.Subject)] == nil {
+					plans[recordRun(r.Subject)] = map[uint64]bool{}
+				}
+				plans[recordRun(r.Subject)][r.Seq] = true
+			}
+		}
+		for _, r := range e.Ledger {
+			if rec, ok := subjects.ParseRecord(r.Subject); ok && rec.Kind != subjects.PlanKind && !plans[recordRun(r.Subject)][rec.Generation] {
+				left[subjects.LedgerShard(rec.Run.Partition(), w.store.Shards())] = true
+			}
+		}
+		if len(left) == 0 {
+			return nil
+		}
+		if err := sleep(ctx, time.Second); err != nil {
+			return err
+		}
+		for shard := range left {
+			there, err := w.store.Stored(ctx, shard, subjects.LedgerFilter(shard))
+			if err != nil {
+				return err
+			}
+			e.Ledger = slices.DeleteFunc(e.Ledger, func(r kv.Entry) bool {
+				rec, ok := subjects.ParseRecord(r.Subject)
+				gone := ok && subjects.LedgerShard(rec.Run.Partition(), w.store.Shards()) == shard && there[r.Subject] == 0
+				if gone {
+					e.Purged = append(e.Purged, r)
+				}
+				return gone
+			})
+		}
+	}
+	return nil
+}
+
+// purgePatience is how long a purge may take beyond the grace.
+const purgePatience = 45 * time.Second
 
 // collectSeen gives what was seen while the system ran, and what of it was purged since.
 func (w *World) collectSeen(e *Evidence) {

@@ -186,7 +186,7 @@ func (h *Harm) suffer(ctx context.Context, s Scenario, o Settings) (*Evidence, e
 	if err := sleep(ctx, h.opts.Settle); err != nil {
 		return nil, err
 	}
-	reading, cancel := context.WithTimeout(ctx, time.Minute)
+	reading, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
 	ev, err := h.collect(reading)
 	if err != nil {
