@@ -51,7 +51,10 @@ func (c *checker) readRecord(r *runView, rec subjects.Record, e kv.Entry, purged
 	case subjects.PlanKind:
 		r.plans[e.Seq] = plan.Digest(e.Data)
 		r.standing[e.Seq] = !purged
-		return // its headers hold the secret, and must
+		if header := e.Header[subjects.HeaderVersion]; len(header) == 0 || header[0] != subjects.SealedVersion {
+			return // its headers hold the secret, and must
+		}
+		c.count(sometimesSealed)
 	case subjects.StepKind:
 		one.result = wire.ParseResult(e.Header, e.Data)
 		key := attemptKey{rec.Generation, rec.Attempt.Step, rec.Attempt.Number}

@@ -16,6 +16,7 @@ import (
 	"github.com/stepjet/stepjet/internal/embedded"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/orchestrator"
+	"github.com/stepjet/stepjet/seal"
 )
 
 // roleVariable holds, as JSON, the role that a process of the harness plays.
@@ -50,6 +51,9 @@ type Role struct {
 
 	// Of a worker.
 	MaxDeliveries int
+
+	// Keys is the file of the keys that an orchestrator or a worker opens sealed secrets with; "" for none.
+	Keys string
 
 	// Of an agent: the kinds of runs, how many at a time, in all (0: until told to end), and its tenant.
 	Kinds    []string
@@ -111,7 +115,11 @@ func (r *Role) play(ctx context.Context, log *slog.Logger) error {
 	defer nc.Close()
 	switch r.Kind {
 	case roleOrchestrator:
-		o, err := orchestrator.New(nc, orchestrator.Config{Name: r.Name, Grace: r.Grace, SweepEvery: r.SweepEvery, Store: r.Store, Logger: log})
+		keys, err := r.keyring()
+		if err != nil {
+			return err
+		}
+		o, err := orchestrator.New(nc, orchestrator.Config{Name: r.Name, Grace: r.Grace, SweepEvery: r.SweepEvery, Store: r.Store, SecretsKey: keys, Logger: log})
 		if err != nil {
 			return err
 		}
@@ -125,6 +133,13 @@ func (r *Role) play(ctx context.Context, log *slog.Logger) error {
 		return r.bomber(ctx, nc, log)
 	}
 	return fault.New(fault.InvalidConfig, "no such role: %s", r.Kind)
+}
+
+func (r *Role) keyring() (*seal.Keyring, error) {
+	if r.Keys == "" {
+		return nil, nil
+	}
+	return seal.Load(r.Keys)
 }
 
 func (r *Role) server(ctx context.Context, log *slog.Logger) error {

@@ -21,7 +21,11 @@ func (r *Role) worker(ctx context.Context, nc *nats.Conn, log *slog.Logger) erro
 	if err != nil {
 		return err
 	}
-	w, err := worker.New(nc, worker.Config{Name: r.Name, MaxDeliveries: r.MaxDeliveries, DrainTimeout: 10 * time.Second, Logger: log})
+	keys, err := r.keyring()
+	if err != nil {
+		return err
+	}
+	w, err := worker.New(nc, worker.Config{Name: r.Name, MaxDeliveries: r.MaxDeliveries, DrainTimeout: 10 * time.Second, SecretsKey: keys, Logger: log})
 	if err != nil {
 		return err
 	}

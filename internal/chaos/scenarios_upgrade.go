@@ -50,8 +50,9 @@ var rollingUpgrade = Scenario{
 }
 
 const (
-	sometimesLater = "outcome with a field of a newer version"
-	sometimesKept  = "such a field kept in the registry by a version that doesn't know it"
+	sometimesLater  = "outcome with a field of a newer version"
+	sometimesSealed = "plan with sealed secrets"
+	sometimesKept   = "such a field kept in the registry by a version that doesn't know it"
 )
 
 // newerBeside is the second half of rollingUpgrade alone: it needs no history.
@@ -62,6 +63,28 @@ var newerBeside = Scenario{
 		return h.mix(ctx, time.Now().Add(time.Hour), "", versionNewer)
 	},
 	Relax: upgraded,
+}
+
+// sealedBeside has agents seal their secrets while orchestrators and workers are replaced by such as know nothing of that. These leave
+// the runs and the steps to others; no tool is handed what was sealed, and nothing waits any more once they are gone.
+var sealedBeside = Scenario{
+	Name:     "sealed-beside-old",
+	Fault:    "sealed secrets, while orchestrators and workers become " + unsealedCommit + ", which knows nothing of them, and today's again; SIGTERM and kill -9",
+	Correct:  "left to others, no tool is handed a ciphertext, no secret in clear text",
+	Shape:    Shape{Orchestrators: 3, Sealed: true, Kinds: []string{kindRandom, kindChain, kindOnce}},
+	Versions: []string{versionUnsealed},
+	Seconds:  40,
+	Inject: func(ctx context.Context, h *Harm) error {
+		until := time.Now()
+		if end, ok := ctx.Deadline(); ok {
+			until = until.Add(time.Until(end) / 2)
+		}
+		return h.mix(ctx, until, versionUnsealed, "")
+	},
+	Sometimes: []string{sometimesSealed, sometimesRedelivered},
+	Figures: func(e *Evidence, r *Report) []string {
+		return []string{fmt.Sprintf("%d plans with sealed secrets", r.Counts[sometimesSealed]), duplicates(e, r)}
+	},
 }
 
 // mix replaces processes by those of either version until a moment comes; then all become those of the second.

@@ -16,6 +16,8 @@ import (
 const (
 	// versionOld is the source as it was at oldCommit.
 	versionOld = "old"
+	// versionUnsealed is the source as it was at unsealedCommit.
+	versionUnsealed = "unsealed"
 	// versionNewer is today's source, whose messages say a higher minor version and carry fields that today's don't know.
 	versionNewer = "newer"
 )
@@ -23,6 +25,9 @@ const (
 // oldCommit is where the old version is built from. Its harness has to give a run the same work as today's, so it moves
 // on when package reference makes other plans of the same seeds.
 const oldCommit = "edc53df"
+
+// unsealedCommit is the last that knew nothing of sealed secrets.
+const unsealedCommit = "57dfac7"
 
 // laterField is what the newer version adds to objects.
 const laterField = `"later_field":{"x":[1.0]}`
@@ -41,7 +46,9 @@ func buildVersions(ctx context.Context, dir string, names []string) (map[string]
 		commands[name] = []string{program}
 		switch name {
 		case versionOld:
-			err = buildOld(ctx, top, dir, program)
+			err = buildOld(ctx, top, dir, program, oldCommit)
+		case versionUnsealed:
+			err = buildOld(ctx, top, dir, program, unsealedCommit)
 		case versionNewer:
 			err = buildNewer(ctx, top, dir, program)
 		}
@@ -52,13 +59,13 @@ func buildVersions(ctx context.Context, dir string, names []string) (map[string]
 	return commands, nil
 }
 
-func buildOld(ctx context.Context, top, dir, program string) error {
-	tree := filepath.Join(dir, "old-source")
+func buildOld(ctx context.Context, top, dir, program, commit string) error {
+	tree := filepath.Join(dir, commit)
 	if err := os.MkdirAll(tree, 0o700); err != nil {
 		return err
 	}
-	archive := filepath.Join(dir, "old.tar")
-	if _, err := output(ctx, top, "git", "archive", "-o", archive, oldCommit); err != nil {
+	archive := filepath.Join(dir, commit+".tar")
+	if _, err := output(ctx, top, "git", "archive", "-o", archive, commit); err != nil {
 		return err
 	}
 	if _, err := output(ctx, tree, "tar", "-xf", archive); err != nil {

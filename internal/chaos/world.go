@@ -15,6 +15,7 @@ import (
 	"github.com/stepjet/stepjet/internal/embedded"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/orchestrator"
+	"github.com/stepjet/stepjet/seal"
 	"github.com/stepjet/stepjet/worker"
 )
 
@@ -37,6 +38,7 @@ type Shape struct {
 	MaxStore   int64
 	Disk       int64         // bytes of a disk of its own for each server; 0: none
 	Durability config.Store  // the dial; the servers flush as it says
+	Sealed     bool          // orchestrators and workers of today's version hold a key, so agents seal their secrets
 	Retention  time.Duration // of finished runs; default 7 days
 	Settle     time.Duration // how long to wait, once all is quiet, before anything is looked at
 	Heal       time.Duration // how long everything may take after the faults are over; default 60 s
@@ -164,17 +166,21 @@ func newWorld(ctx context.Context, net network, dir string, command []string, ot
 	if err := w.startServers(ctx); err != nil {
 		return w, err
 	}
+	keys, err := w.keyFile()
+	if err != nil {
+		return w, err
+	}
 	for i := range w.opts.Orchestrators {
 		err := w.start(ctx, node("o", i), Role{
 			Kind: roleOrchestrator, Version: w.opts.Version, Grace: w.opts.Grace, SweepEvery: w.opts.SweepEvery,
-			Store: w.opts.store(),
+			Store: w.opts.store(), Keys: keys,
 		})
 		if err != nil {
 			return w, err
 		}
 	}
 	for i := range w.opts.Workers {
-		if err := w.start(ctx, node("w", i), Role{Kind: roleWorker, Version: w.opts.Version, MaxDeliveries: w.opts.MaxDeliveries}); err != nil {
+		if err := w.start(ctx, node("w", i), Role{Kind: roleWorker, Version: w.opts.Version, MaxDeliveries: w.opts.MaxDeliveries, Keys: keys}); err != nil {
 			return w, err
 		}
 	}
@@ -184,6 +190,19 @@ func newWorld(ctx context.Context, net network, dir string, command []string, ot
 		}
 	}
 	return w, w.connect(ctx)
+}
+
+// keyFile writes the file of the key that secrets are sealed to; "" where none are.
+func (w *World) keyFile() (string, error) {
+	if !w.opts.Sealed {
+		return "", nil
+	}
+	key, err := seal.NewKey(time.Now())
+	if err != nil {
+		return "", err
+	}
+	file := filepath.Join(w.dir, "secrets.key")
+	return file, seal.Create(file, []seal.Key{key})
 }
 
 // bareNode is where JetStream is used without Stepjet.
