@@ -2,11 +2,16 @@ package kv
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/wire"
 )
 
 // secrets looks whether the secrets of runs are sealed, and whether who has to open them holds the key.
@@ -38,6 +43,55 @@ func (d *doctor) secrets(ctx context.Context) error {
 			Means: "it can't take secrets out of the errors of workers that leave them in", Fix: "start it with the key file of the others: --secrets-key FILE",
 		}, nil)
 	}
+	if err := d.keylessWorkers(ctx, key.ID); err != nil {
+		return err
+	}
 	d.fine("sealed to " + key.ID + ", made " + key.Created.Format(time.DateOnly))
 	return nil
 }
+
+// keylessWorkers asks the orchestrators which workers said, when they registered, that they do not hold the key. Each knows of those that
+// it answered; a worker that is idle is heard of by all in some minutes.
+func (d *doctor) keylessWorkers(ctx context.Context, key string) error {
+	asked, all := map[string]bool{}, map[string]Keyless{}
+	for range min(4*d.members, maxPings) {
+		answer, err := d.s.requestMsg(ctx, subjects.PingSubject, nil)
+		if err != nil {
+			return nil // the check of orchestrators says it
+		}
+		var who struct {
+			Member  string
+			Keyless []Keyless
+		}
+		if json.Unmarshal(answer.Data, &who) != nil {
+			continue
+		}
+		asked[who.Member] = true
+		for _, w := range who.Keyless {
+			if w.Heard.After(all[w.Worker].Heard) {
+				all[w.Worker] = w
+			}
+		}
+		if len(asked) == d.members {
+			break
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	var names []string
+	for _, name := range slices.Sorted(maps.Keys(all))[:min(len(all), maxNamed)] {
+		names = append(names, fmt.Sprintf("%s (%s, heard of at %s)", wire.Clip(name, 80), all[name].Tool, all[name].Heard.Format("15:04:05")))
+	}
+	if len(all) > maxNamed {
+		names = append(names, fmt.Sprintf("and %d more", len(all)-maxNamed))
+	}
+	d.add(Finding{
+		Health: Notable, Expected: "workers that hold the key " + key, Found: plural(len(all), "worker") + " without it: " + strings.Join(names, ", "),
+		Means: "steps with secrets that they take fail with sealed", Fix: "start them with the orchestrators' key file: --secrets-key FILE",
+	}, nil)
+	return nil
+}
+
+// maxPings bounds how often orchestrators are asked, of which any may answer.
+const maxPings = 40

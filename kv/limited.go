@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -204,7 +205,14 @@ func (s *Store) reportChanges(now []Entry, seen map[string]uint64, known map[str
 // names the subject, where the server refuses the request. Errors: Permission, NewerVersion for an answer that this
 // version can't read, and those of the connection.
 func (s *Store) Request(ctx context.Context, subject string, body []byte) (answer *nats.Msg, err error) {
-	answer, err = s.exchange(ctx, &nats.Msg{Subject: subject, Header: wire.Versioned(), Data: body})
+	return s.requestBy(ctx, subject, nil, body)
+}
+
+// requestBy is Request with headers that say who asks.
+func (s *Store) requestBy(ctx context.Context, subject string, by nats.Header, body []byte) (answer *nats.Msg, err error) {
+	h := wire.Versioned()
+	maps.Copy(h, by)
+	answer, err = s.exchange(ctx, &nats.Msg{Subject: subject, Header: h, Data: body})
 	if err == nil && !wire.KnownBucket(answer.Header) {
 		return nil, wire.Newer("the answer on " + subject)
 	}

@@ -1,9 +1,11 @@
 package kv
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -25,6 +27,29 @@ func (s *Store) RequestRegister(ctx context.Context, raw []byte) (Tool, error) {
 	}
 	var t Tool
 	return t, s.requestOf(ctx, subjects.Register(def.Name), raw, &t)
+}
+
+// Introduce has the store's registrations say which worker they are of, and the ids of the keys with which it opens sealed secrets then.
+// It is called before the first of them.
+func (s *Store) Introduce(worker string, keys func() []string) {
+	s.by = func() nats.Header {
+		return nats.Header{subjects.HeaderWorker: {worker}, subjects.HeaderKeys: {cmp.Or(strings.Join(keys(), ","), noKeys)}}
+	}
+}
+
+// noKeys is what a worker says that holds none. One that says nothing may be older than the question.
+const noKeys = "none"
+
+// Introduced reads what a registration says of its worker; ok is false where it says nothing.
+func Introduced(h nats.Header) (worker string, keys []string, ok bool) {
+	worker, said := first(h, subjects.HeaderWorker), first(h, subjects.HeaderKeys)
+	if worker == "" || said == "" {
+		return "", nil, false
+	}
+	if said != noKeys {
+		keys = strings.Split(said, ",")
+	}
+	return worker, keys, true
 }
 
 // RequestRestore asks an orchestrator to make what is missing of a tool, as the registry has it now: by a registration without
@@ -59,7 +84,11 @@ func (s *Store) requestOf(ctx context.Context, subject string, body []byte, out 
 func (s *Store) requestMsg(ctx context.Context, subject string, body []byte) (answer *nats.Msg, err error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	return s.Request(ctx, subject, body)
+	var by nats.Header
+	if _, ok := subjects.ParseRegister(subject); ok && s.by != nil {
+		by = s.by()
+	}
+	return s.requestBy(ctx, subject, by, body)
 }
 
 // readAnswer reads what an orchestrator answered; an error that it sent is given as it is.

@@ -20,6 +20,13 @@ type SealingKey struct {
 	Created time.Time `json:"created"`
 }
 
+// Keyless is a worker that registered a tool, and said that it does not hold the key that secrets are sealed to.
+type Keyless struct {
+	Worker string    `json:"worker"`
+	Tool   string    `json:"tool"`
+	Heard  time.Time `json:"heard"`
+}
+
 var sealingSubject = subjects.BucketSubject(subjects.ToolsBucket, subjects.SealingKey)
 
 // SealingKey gives the key that is published; NotFound where there is none. Other errors: those of Read.

@@ -34,8 +34,9 @@ type Store struct {
 	mortal  mortal
 	places  places
 	tenants tenants
-	pullers atomic.Int64  // that are at work
-	slow    chan struct{} // room for creates and dispatches that are not settled by their first answer
+	by      func() nats.Header // who asks for registrations, see Introduce; nil: it isn't said
+	pullers atomic.Int64       // that are at work
+	slow    chan struct{}      // room for creates and dispatches that are not settled by their first answer
 }
 
 // maxSlow is how many publishes may be read back or repeated at a time; after a reconnect there may be thousands.

@@ -2,7 +2,13 @@ package orchestrator
 
 import (
 	"context"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
 	"time"
+
+	"github.com/nats-io/nats.go"
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/kv"
@@ -76,4 +82,61 @@ func (r *run) redactor(l *loop) *wire.Redactor {
 	}
 	r.clean.r = wire.NewRedactor(all...)
 	return r.clean.r
+}
+
+// keyless are the workers that were heard of lately, by their registrations, and can't open what submitters seal.
+type keyless struct {
+	mu    sync.Mutex
+	heard map[string]kv.Keyless // by worker
+}
+
+const (
+	maxKeyless  = 100
+	keylessTime = time.Hour // a worker that is idle registers again every half minute
+)
+
+// introduced notes whether a worker that registers a tool holds the key that this orchestrator has secrets sealed to, and gives what it
+// is to be told.
+func (s *service) introduced(m *nats.Msg, tool string) []fault.Problem {
+	newest := s.o.cfg.SecretsKey.Newest()
+	worker, keys, said := kv.Introduced(m.Header)
+	if newest == nil || !said {
+		return nil
+	}
+	worker = wire.Clip(worker, maxWorkerName)
+	if !s.keyless.note(kv.Keyless{Worker: worker, Tool: tool, Heard: time.Now().UTC()}, slices.Contains(keys, newest.ID())) {
+		return nil
+	}
+	return []fault.Problem{{
+		Code: fault.Sealed, Message: "secrets are sealed to the key " + newest.ID() + ", which this worker does not hold: steps that bring some fail here",
+		Hint: "start the workers of this tool with --secrets-key FILE, or worker.Config.SecretsKey",
+	}}
+}
+
+// maxWorkerName bounds what is kept of a worker's name.
+const maxWorkerName = 256
+
+// note keeps a worker, or forgets it where it holds the key; it reports whether it lacks it.
+func (k *keyless) note(w kv.Keyless, holds bool) (lacks bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if holds {
+		delete(k.heard, w.Worker)
+		return false
+	}
+	if k.heard == nil {
+		k.heard = map[string]kv.Keyless{}
+	}
+	if _, known := k.heard[w.Worker]; known || len(k.heard) < maxKeyless {
+		k.heard[w.Worker] = w
+	}
+	return true
+}
+
+// list gives those that were heard of lately, by their names, and forgets the others.
+func (k *keyless) list(now time.Time) []kv.Keyless {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	maps.DeleteFunc(k.heard, func(_ string, w kv.Keyless) bool { return now.Sub(w.Heard) > keylessTime })
+	return slices.SortedFunc(maps.Values(k.heard), func(a, b kv.Keyless) int { return strings.Compare(a.Worker, b.Worker) })
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/stepjet/stepjet/client"
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/natstest"
+	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/orchestrator"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/seal"
@@ -127,6 +128,39 @@ func TestAStepForAWorkerWithoutTheKeyFails(t *testing.T) {
 	require.Equal(t, fault.Sealed, o.Errors[0].Code)
 	require.Contains(t, o.Errors[0].Hint, "--secrets-key")
 	require.Equal(t, 1, o.Errors[0].Attempts, "trying again does not help")
+}
+
+// A worker says when it registers which keys it holds. Before any step fails of it, the doctor names those that lack the published one.
+func TestTheDoctorNamesWorkersWithoutTheKey(t *testing.T) {
+	t.Parallel()
+	keys := newRing(t)
+	s := start(t, func(c *orchestrator.Config) { c.SecretsKey = keys })
+	said := tapped(t, natstest.Connect(t, s.srv))
+	found := func() (about, registry string) {
+		r, err := kv.Examine(ctx(t), s.nc, kv.ExamineOptions{})
+		require.NoError(t, err)
+		for _, f := range r.Findings {
+			if f.Check == "secrets" && f.Health == kv.Notable {
+				about += f.Found + f.Fix
+			} else if f.Check == "registry" {
+				registry += f.About
+			}
+		}
+		return about, registry
+	}
+	s.teller(nil)
+	about, registry := found()
+	require.Contains(t, about, "teller (tell, ")
+	require.Contains(t, about, "--secrets-key FILE")
+	require.Empty(t, registry, "the published key is no tool's entry, and none of a newer version")
+	s.teller(keys)
+	about, _ = found()
+	require.NotContains(t, about, "teller")
+	for line := range strings.Lines(said()) {
+		if strings.HasPrefix(line, "api.tools.register.tell ") {
+			require.Regexp(t, `Stepjet-Secrets-Keys:\[(none|`+keys.Newest().ID()+`)\]`, line, "ids alone")
+		}
+	}
 }
 
 // A ciphertext that somebody took from another run is none in this one.

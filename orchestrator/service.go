@@ -27,6 +27,7 @@ type service struct {
 	l     *loop
 	store *kv.Store
 	subs  []*nats.Subscription
+	keyless
 }
 
 func newService(o *Orchestrator, l *loop, store *kv.Store) *service {
@@ -95,8 +96,8 @@ func (s *service) ping(m *nats.Msg) {
 	for _, k := range s.o.cfg.SecretsKey.Keys() {
 		keys = append(keys, k.Public.ID())
 	}
-	b, _ := json.Marshal(map[string]string{
-		"keys": strings.Join(keys, ","), // that it can open secrets with
+	b, _ := json.Marshal(map[string]any{
+		"keys": strings.Join(keys, ","), "keyless": s.keyless.list(time.Now()), // that it can open secrets with, and who can't
 		"name": s.o.cfg.Name, "member": s.o.id, "version": s.o.cfg.Version, "time": time.Now().UTC().Format(time.RFC3339Nano),
 	})
 	s.reply(m, b)
@@ -113,6 +114,7 @@ func (s *service) register(m *nats.Msg) {
 			return
 		}
 		s.l.reg.changed(t, false)
+		t.Warnings = append(t.Warnings, s.introduced(m, t.Name)...)
 		b, err := json.Marshal(t)
 		if err != nil {
 			s.refuse(m, err)

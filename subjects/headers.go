@@ -45,7 +45,10 @@ const (
 	HeaderBucket = "Stepjet-Bucket"
 	// HeaderStatus, on a result: StatusOK or StatusError.
 	HeaderStatus = "Stepjet-Status"
-	// HeaderWorker, on a result: the name of who wrote it.
+	// HeaderKeys, on the registration of a tool, beside HeaderWorker: the ids of the keys with which the worker opens sealed secrets,
+	// separated by commas; "none" where it holds none.
+	HeaderKeys = "Stepjet-Secrets-Keys"
+	// HeaderWorker, on a result or a registration: the name of the worker.
 	HeaderWorker = "Stepjet-Worker"
 	// HeaderStarted and HeaderEnded, on a result: when the execution began and ended, by the worker's clock.
 	HeaderStarted = "Stepjet-Started"

@@ -41,7 +41,8 @@ type engine struct {
 	mends    tally         // tools being registered again
 	restores chan struct{} // room for tools whose consumers are being made again
 
-	lonely sync.Once // "no orchestrator answers" is said once
+	lonely   sync.Once // "no orchestrator answers" is said once
+	unsealed sync.Once // so is that the worker lacks the key that secrets are sealed to
 }
 
 // feed is one tool's stream of steps. A tool that vanished from the registry gets a new one.

@@ -43,6 +43,14 @@ func (w *Worker) openStore(ctx context.Context) (*kv.Store, error) {
 	}
 }
 
+// keyIDs gives the ids of the keys that open sealed secrets here.
+func (w *Worker) keyIDs() (ids []string) {
+	for _, k := range w.config.SecretsKey.Keys() {
+		ids = append(ids, k.Public.ID())
+	}
+	return ids
+}
+
 // serveAll registers every tool and begins to take its steps.
 func (e *engine) serveAll(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
@@ -104,6 +112,10 @@ func (e *engine) register(ctx context.Context, h *hosted) (kv.Tool, error) {
 	defer note.Stop()
 	t, err := e.store.RequestRegister(ctx, raw)
 	for _, warning := range t.Warnings {
+		if warning.Code == fault.Sealed { // it is about the worker
+			e.unsealed.Do(func() { e.log.Warn(warning.Message, "hint", warning.Hint) })
+			continue
+		}
 		e.log.Warn("the tool was registered, but a part of its definition is of no use", "tool", h.def.Name,
 			"place", warning.Path, "problem", warning.Message, "hint", warning.Hint)
 	}
