@@ -3,7 +3,8 @@ GO    ?= go
 PLANS  = internal/builtin/testdata/nestful/plans.jsonl
 
 # Packages whose code runs on more than one goroutine are tested with the race detector, the pure ones without: there is
-# nothing to race in them, and their random tests are long. The time-outs are for a machine that is busy with other things.
+# nothing to race in them, and their random tests are long. The others wait more than they work, so several go on at a time,
+# whatever the number of cores. The time-outs are for a machine that is busy with other things.
 PURE = ./fault ./subjects ./wire ./outcome ./tool ./plan ./machine ./internal/reference ./internal/arch ./internal/graph ./catalog ./internal/leaselog
 
 # What these measure or play against a clock (leases, heartbeats, outages) needs the machine for itself: one at a time, and
@@ -28,7 +29,7 @@ test-pure:
 	$(GO) test -timeout 40m -run 'Header' ./internal/acl
 
 test-race:
-	$(GO) test -race -timeout 40m $(filter-out $(subst ./,github.com/stepjet/stepjet/,$(PURE) $(TIMED)),$(shell $(GO) list ./...))
+	$(GO) test -race -parallel 4 -timeout 40m $(filter-out $(subst ./,github.com/stepjet/stepjet/,$(PURE) $(TIMED)),$(shell $(GO) list ./...))
 
 test-timed:
 	$(GO) test -p 1 -timeout 40m $(TIMED)

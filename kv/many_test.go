@@ -27,7 +27,7 @@ func requests(t *testing.T, s *kv.Store) func() int64 {
 // What a tool costs to register, and what it costs when nothing happens, does not grow with the number of tools.
 func TestManyToolsCostNoMoreThanFewEach(t *testing.T) {
 	t.Parallel()
-	const shards, perShard = 5, 100
+	const shards, perShard = 3, 100
 	k := keepOn(t, setupOn(t, natstest.Start(t), kv.Config{}))
 	asked := requests(t, k.Store)
 	for i := range shards * perShard {

@@ -188,7 +188,7 @@ func TestARemovedToolsStepsWaitForIt(t *testing.T) {
 	require.Equal(t, fault.NotFound, fault.CodeOf(err))
 	require.Eventually(t, func() bool { // the registry's watch is beside it
 		return s.run(`{"steps":[{"id":"a","tool":"lonely"}],"timeout":"50ms"}`, fmt.Sprint("new", time.Now().UnixNano())).Status == outcome.Rejected
-	}, 2*time.Minute, 10*time.Millisecond)
+	}, patience, 10*time.Millisecond)
 	again, err := s.store.RequestRegister(ctx(t), raw)
 	require.NoError(t, err)
 	require.Equal(t, entry.Shard, again.Shard)
@@ -200,7 +200,7 @@ func TestARemovedToolsStepsWaitForIt(t *testing.T) {
 		_, err := s.store.RequestRemove(ctx(t), "lonely", false)
 		return fault.CodeOf(err) == fault.Conflict
 	},
-		2*time.Minute, 10*time.Millisecond, "a step of it is pending")
+		patience, 10*time.Millisecond, "a step of it is pending")
 	removed, err := s.store.RequestRemove(ctx(t), "lonely", true)
 	require.NoError(t, err)
 	require.Equal(t, kv.Removed{Name: "lonely", Pending: 1}, removed)
@@ -212,7 +212,7 @@ func TestARemovedToolsStepsWaitForIt(t *testing.T) {
 		}
 		a, _, _ := subjects.ParseStep(e.Subject)
 		return a.Step == "b"
-	}, 2*time.Minute, 10*time.Millisecond, "it is dispatched all the same")
+	}, patience, 10*time.Millisecond, "it is dispatched all the same")
 
 	w, err := worker.New(natstest.Connect(t, s.srv), worker.Config{Name: "late", Logger: logger(t)})
 	require.NoError(t, err)
@@ -229,7 +229,7 @@ func TestRequestsThatMakeNoSense(t *testing.T) {
 	for subject, body := range map[string]string{
 		"api.tools.override.=zz": "{}", "api.tools.remove.=zz": "", subjects.Remove("echo"): "nonsense", subjects.Override("echo"): "nonsense",
 	} {
-		m, err := s.nc.Request(subject, []byte(body), 2*time.Minute)
+		m, err := s.nc.Request(subject, []byte(body), patience)
 		require.NoError(t, err, subject)
 		require.Equal(t, subjects.StatusError, m.Header.Get(subjects.HeaderStatus), subject)
 	}

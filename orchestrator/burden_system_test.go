@@ -67,7 +67,7 @@ func TestBytesOutAreBounded(t *testing.T) {
 	}
 	alone := small("alone", 30)
 
-	const runs, items = 6, 100
+	const runs, items = 3, 100
 	var large []*client.Run
 	for i := range runs {
 		large = append(large, s.submit(heavy(items), fmt.Sprint("large", i)))
@@ -85,11 +85,11 @@ func TestBytesOutAreBounded(t *testing.T) {
 		return n
 	}
 	const most = (64<<20)/800_000 + 1 // of the tenant, each with a few bytes more
-	require.Eventually(t, func() bool { return out() >= most-5 }, 2*time.Minute, 20*time.Millisecond, "%d are out", out())
+	require.Eventually(t, func() bool { return out() >= most-5 }, patience, 20*time.Millisecond, "%d are out", out())
 	require.Eventually(t, func() bool {
 		doc, err := s.client.Get(ctx(t), "large0")
 		return err == nil && doc.Steps[2].Status == outcome.StepSucceeded
-	}, 2*time.Minute, 20*time.Millisecond, "what is small waits for no bytes")
+	}, patience, 20*time.Millisecond, "what is small waits for no bytes")
 	small("while the large ones wait ", 30)
 	require.LessOrEqual(t, out(), most)
 	doc, err := s.client.Get(ctx(t), "large0")

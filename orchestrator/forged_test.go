@@ -121,7 +121,7 @@ func TestRecordsWithoutEffectDoNotKeepTheSweepAway(t *testing.T) {
 	require.NoError(t, err)
 	step := subjects.Step(subjects.Attempt{Run: id, Generation: n, Tool: "absent", Step: "a", Number: 1}, 0)
 	there := func() bool { _, err := s.store.Read(ctx(t), step); return err == nil }
-	require.Eventually(t, there, 2*time.Minute, 10*time.Millisecond)
+	require.Eventually(t, there, patience, 10*time.Millisecond)
 	require.NoError(t, s.store.PurgeSubject(ctx(t), step))
 	for i := 1; !there(); i++ { // the sweep comes every 300 ms
 		require.Less(t, i, 500, "the step that was lost is not sent again")
@@ -137,7 +137,7 @@ func TestAPlanOfAVersionThatIsNoNumberIsRejected(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	m := &nats.Msg{Subject: subjects.Submit("default", "junk"), Header: nats.Header{subjects.HeaderVersion: {"junk"}}, Data: []byte(`{"steps":[{"id":"e","tool":"echo"}]}`)}
-	_, err := s.nc.RequestMsg(m, 2*time.Minute)
+	_, err := s.nc.RequestMsg(m, patience)
 	require.NoError(t, err)
 	doc := s.history("default", "junk")
 	require.Equal(t, outcome.Rejected, doc.Status)
@@ -150,12 +150,12 @@ func TestARunThatIsLeftAloneCanNotBeCancelled(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	m := &nats.Msg{Subject: subjects.Submit("default", "later"), Header: nats.Header{subjects.HeaderVersion: {"9"}}, Data: []byte(`{"steps":[{"id":"e","tool":"echo"}]}`)}
-	_, err := s.nc.RequestMsg(m, 2*time.Minute)
+	_, err := s.nc.RequestMsg(m, patience)
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { // once the owner has read the plan
 		err = s.client.Cancel(ctx(t), "later", "ann")
 		return fault.CodeOf(err) != fault.NotFound
-	}, 2*time.Minute, 10*time.Millisecond)
+	}, patience, 10*time.Millisecond)
 	require.Equal(t, fault.NewerVersion, fault.CodeOf(err), "%v", err)
 	require.NotEmpty(t, fault.As(err).Hint)
 	id := subjects.NewRun("default", "later")

@@ -28,7 +28,7 @@ func (s *system) published(run, plan string, h nats.Header) *outcome.Run {
 	require.Eventually(s.t, func() bool {
 		head, err = s.store.HistoryHead(ctx(s.t), name)
 		return err == nil
-	}, time.Minute, 10*time.Millisecond)
+	}, patience, 10*time.Millisecond)
 	return head
 }
 

@@ -300,7 +300,7 @@ func TestWhyAStepWaits(t *testing.T) {
 		return "", ""
 	}
 	says := func(id, want string) {
-		require.Eventually(t, func() bool { text, _ := waiting(id); return strings.Contains(text, want) }, 2*time.Minute, 20*time.Millisecond, "%s: %s", id, want)
+		require.Eventually(t, func() bool { text, _ := waiting(id); return strings.Contains(text, want) }, patience, 20*time.Millisecond, "%s: %s", id, want)
 	}
 	says("a", "no worker of absent is alive")
 	says("b", "a")

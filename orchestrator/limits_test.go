@@ -108,7 +108,7 @@ func (s *system) begun(plan, id string) *client.Run {
 	require.Eventually(s.t, func() bool {
 		doc, err := s.client.Get(ctx(s.t), id)
 		return err == nil && !doc.Started.IsZero()
-	}, 2*time.Minute, 5*time.Millisecond)
+	}, patience, 5*time.Millisecond)
 	return r
 }
 
@@ -125,10 +125,10 @@ func TestARaisedLimitReachesRunsThatGoOn(t *testing.T) {
 	for i := range 6 {
 		runs = append(runs, s.begun(steps("crowd", 8), fmt.Sprint("old", i)))
 	}
-	require.Eventually(t, func() bool { return c.all() == 2 }, 2*time.Minute, time.Millisecond, "the limit that it was registered with")
+	require.Eventually(t, func() bool { return c.all() == 2 }, patience, time.Millisecond, "the limit that it was registered with")
 
 	s.overrides("crowd", `{"x-orchestration":{"max_concurrency":40,"retry":{"max_attempts":3}}}`)
-	require.Eventually(t, func() bool { return c.all() == 40 }, 2*time.Minute, time.Millisecond, "the limit of now reaches runs of three owners; at it are %d", c.all())
+	require.Eventually(t, func() bool { return c.all() == 40 }, patience, time.Millisecond, "the limit of now reaches runs of three owners; at it are %d", c.all())
 	runs = append(runs, s.begun(steps("crowd", 8), "new"))
 	for _, r := range runs {
 		c.pass(r.ID(), 20)
@@ -149,13 +149,13 @@ func TestAnOldRunHoldsNobodyToItsLimit(t *testing.T) {
 	c := newCrowd()
 	c.host(s, "crowd", &tool.Orchestration{Mode: tool.FanOutBounded, MaxConcurrency: 1})
 	old := s.begun(`{"steps":[{"id":"a","tool":"crowd"},{"id":"b","tool":"crowd","depends_on":["a"]},{"id":"c","tool":"crowd","depends_on":["b"]}]}`, "old")
-	require.Eventually(t, func() bool { return c.of("old") == 1 }, 2*time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return c.of("old") == 1 }, patience, time.Millisecond)
 	s.overrides("crowd", `{"x-orchestration":{"max_concurrency":16}}`)
 	recent := s.begun(steps("crowd", 60), "new")
-	require.Eventually(t, func() bool { return c.of("new") == 15 }, 2*time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return c.of("new") == 15 }, patience, time.Millisecond)
 	c.pass("old", 1) // what its owner offers next is of the run that began with a limit of 1
 	c.pass("new", 20)
-	require.Eventually(t, func() bool { return len(c.gate("new")) == 0 && c.all() == 16 && c.of("old") == 1 }, 2*time.Minute, time.Millisecond,
+	require.Eventually(t, func() bool { return len(c.gate("new")) == 0 && c.all() == 16 && c.of("old") == 1 }, patience, time.Millisecond,
 		"at it are %d", c.all())
 	c.pass("old", 3)
 	c.pass("new", 60)
@@ -171,10 +171,10 @@ func TestALoweredLimitReachesRunsThatGoOn(t *testing.T) {
 	c := newCrowd()
 	c.host(s, "crowd", &tool.Orchestration{Mode: tool.FanOutBounded, MaxConcurrency: 16})
 	r := s.begun(steps("crowd", 60), "old")
-	require.Eventually(t, func() bool { return c.all() == 16 }, 2*time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return c.all() == 16 }, patience, time.Millisecond)
 	s.overrides("crowd", `{"x-orchestration":{"max_concurrency":2}}`)
 	c.pass("old", 16)
-	require.Eventually(t, func() bool { return len(c.gate("old")) == 0 && c.all() == 2 }, 2*time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return len(c.gate("old")) == 0 && c.all() == 2 }, patience, time.Millisecond)
 	for range 60 {
 		c.pass("old", 1)
 		require.LessOrEqual(t, c.all(), 2)
@@ -189,12 +189,12 @@ func TestAModeIsKeptByRunsThatBeganUnderIt(t *testing.T) {
 	c := newCrowd()
 	c.host(s, "crowd", &tool.Orchestration{Mode: tool.SequentialOnly})
 	old := s.begun(steps("crowd", 10), "old")
-	require.Eventually(t, func() bool { return c.all() == 1 }, 2*time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return c.all() == 1 }, patience, time.Millisecond)
 	s.overrides("crowd", `{"x-orchestration":{"mode":"fan-out-bounded","max_concurrency":8}}`)
 	c.pass("old", 2) // two were out when the limit was raised, and the consumer may have given both
-	require.Eventually(t, func() bool { return len(c.gate("old")) == 0 && c.of("old") == 1 }, 2*time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return len(c.gate("old")) == 0 && c.of("old") == 1 }, patience, time.Millisecond)
 	recent := s.begun(steps("crowd", 7), "new")
-	require.Eventually(t, func() bool { return c.of("new") == 7 }, 2*time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return c.of("new") == 7 }, patience, time.Millisecond)
 	for range 10 {
 		require.LessOrEqual(t, c.of("old"), 1)
 		c.pass("old", 1)

@@ -64,7 +64,7 @@ func TestAPlanWaitsForARegistryThatWasEmptied(t *testing.T) {
 	defer cancel()
 	_, err = r.Wait(waits)
 	require.Error(t, err, "there is no verdict yet")
-	s.tools = &tools{calls: map[string]int{}, gate: make(chan struct{}), begun: make(chan string, 100)}
+	s.tools = newTools()
 	s.worker()
 	require.Equal(t, outcome.Succeeded, s.wait(r).Status)
 	require.Equal(t, []fault.Code{fault.UnknownTool}, codes(s.run(`{"steps":[{"id":"a","tool":"ecco"}]}`, "x").Problems), "what was never registered is unknown")
@@ -80,7 +80,7 @@ func TestAnEmptyRegistryIsTakenAtItsWord(t *testing.T) {
 	require.Eventually(t, func() bool {
 		all, err := s.store.Tools(ctx(t))
 		return err == nil && len(all) == 0
-	}, 2*time.Minute, 10*time.Millisecond)
+	}, patience, 10*time.Millisecond)
 	o := s.run(`{"steps":[{"id":"a","tool":"never"}]}`, "r")
 	require.Equal(t, []fault.Code{fault.UnknownTool}, codes(o.Problems))
 }

@@ -45,7 +45,7 @@ func (s *system) sharedBy(orchestrators int) {
 			wide = wide || c.Config.FilterSubject != "" || len(c.Config.FilterSubjects) == 1 && orchestrators > 1
 		}
 		return filters == subjects.Partitions && !wide
-	}, 2*time.Minute, 20*time.Millisecond)
+	}, patience, 20*time.Millisecond)
 }
 
 // Owners that share a ledger shard remove what is over in requests for all of it, also what others own, and nothing of a run

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/require"
@@ -48,7 +47,7 @@ func TestRecordsWrittenByHandCanNotBloatTheOrchestrator(t *testing.T) {
 	queue, err := js.PullSubscribe(subjects.ToolFilter("raw", 0), "raw", nats.Bind(subjects.StepsStream(0), "raw"))
 	require.NoError(t, err)
 	for range records {
-		one, err := queue.Fetch(1, nats.MaxWait(2*time.Minute)) // of several it gives those that have come
+		one, err := queue.Fetch(1, nats.MaxWait(patience)) // of several it gives those that have come
 		require.NoError(t, err)
 		m := one[0]
 		place := m.Header.Get(subjects.HeaderResult)

@@ -135,7 +135,7 @@ func TestARetryThatWaitsTakesNoPlaceAfterATakeover(t *testing.T) {
 		}
 		return n
 	}
-	require.Eventually(t, func() bool { return pending() == 4 }, 2*time.Minute, 20*time.Millisecond, "retries that wait")
+	require.Eventually(t, func() bool { return pending() == 4 }, patience, 20*time.Millisecond, "retries that wait")
 	stop()
 	s.orchestrator()
 	require.Equal(t, outcome.Succeeded, s.run(`{"steps":[{"id":"a","tool":"one"}]}`, "after").Status)

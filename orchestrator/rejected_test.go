@@ -194,5 +194,5 @@ func TestManySubmittersOfOneID(t *testing.T) {
 	require.Eventually(t, func() bool {
 		info, err := js.StreamInfo(subjects.LedgerStream(0), &nats.StreamInfoRequest{SubjectsFilter: subjects.RunFilter(subjects.NewRun("default", "shared"), 1)})
 		return err == nil && len(info.State.Subjects) == 3 // plan, start and record of the one that ran
-	}, 2*time.Minute, 50*time.Millisecond, "rejected plans leave nothing")
+	}, patience, 50*time.Millisecond, "rejected plans leave nothing")
 }

@@ -110,7 +110,7 @@ func TestAnyClientCanSubmit(t *testing.T) {
 		d, err := s.store.History(ctx(t), subjects.Run{Tenant: "acme", ID: "order=41"})
 		bad = d
 		return err == nil
-	}, 2*time.Minute, 10*time.Millisecond)
+	}, patience, 10*time.Millisecond)
 	require.Equal(t, outcome.Rejected, bad.Status)
 	require.Equal(t, []fault.Code{fault.InvalidID}, codes(bad.Outcome.Problems))
 }
@@ -147,7 +147,7 @@ func (s *system) emptyLedger() {
 	require.Eventually(s.t, func() bool {
 		info, err := js.StreamInfo(subjects.LedgerStream(0))
 		return err == nil && info.State.Msgs == 0
-	}, 2*time.Minute, 50*time.Millisecond, "the ledger still has records")
+	}, patience, 50*time.Millisecond, "the ledger still has records")
 }
 
 func TestPurgeKeepsActiveRuns(t *testing.T) {
@@ -164,7 +164,7 @@ func TestPurgeKeepsActiveRuns(t *testing.T) {
 		info, err := js.StreamInfo(subjects.LedgerStream(0))
 		require.NoError(t, err)
 		return info.State.Msgs == 2 // plan and start of the long one
-	}, 2*time.Minute, 50*time.Millisecond)
+	}, patience, 50*time.Millisecond)
 	close(s.tools.gate)
 	require.Equal(t, outcome.Succeeded, s.wait(long).Status)
 	s.emptyLedger()
@@ -178,7 +178,7 @@ func TestCancelAndDeadlines(t *testing.T) {
 	require.Eventually(t, func() bool {
 		doc, err := s.client.Get(ctx(t), "c")
 		return err == nil && doc.Steps[1].Status == outcome.StepSucceeded && doc.Steps[2].Waiting == "g"
-	}, 2*time.Minute, 20*time.Millisecond)
+	}, patience, 20*time.Millisecond)
 	require.NoError(t, s.client.Cancel(ctx(t), "c", "ann"))
 	o := s.wait(r)
 	require.Equal(t, outcome.Cancelled, o.Status)
@@ -250,7 +250,7 @@ func TestTenThousandSteps(t *testing.T) {
 	}
 	b.WriteString(`{"id":"end","tool":"echo","arguments":{"first":"$ref:s0.x","last":"$ref:s9998.x"}}]}`)
 	o := s.run(b.String(), "wide")
-	require.Equal(t, outcome.Succeeded, o.Status)
+	require.Equal(t, outcome.Succeeded, o.Status, "%v", o.Errors)
 	require.Len(t, o.Results, 10_000)
 	got, _ := o.Results.Get("end")
 	require.Equal(t, `{"first":0,"last":9998}`, string(got))
@@ -289,7 +289,7 @@ func TestLostStepsAreDispatchedAgain(t *testing.T) {
 		return false
 	}
 	for range 3 {
-		require.Eventually(t, waiting, 2*time.Minute, 10*time.Millisecond, "the step is not there")
+		require.Eventually(t, waiting, patience, 10*time.Millisecond, "the step is not there")
 		require.NoError(t, js.PurgeStream(subjects.StepsStream(0))) // with it goes, twice, the scheduled attempt of f
 	}
 	nc := natstest.Connect(t, s.srv)
@@ -306,7 +306,7 @@ func TestAFullLedgerDropsNothing(t *testing.T) {
 	const room = 600 << 10
 	s := start(t, func(c *orchestrator.Config) {
 		c.Grace = time.Second
-		c.Store = kv.Config{AckWait: 2 * time.Second, LedgerMaxBytes: room}
+		c.Store = kv.Config{AckWait: lease, LedgerMaxBytes: room}
 	})
 	r := s.submit(`{"steps":[{"id":"g","tool":"gate"},{"id":"b","tool":"big","arguments":{"bytes":200000}},{"id":"c","tool":"length","arguments":{"text":"$ref:b.text"}}]}`, "full")
 	<-s.tools.begun

@@ -226,7 +226,7 @@ func (s *system) leaks(t *testing.T) {
 		fmt.Sprintf(`{"code":"tool_terminal","message":"%s"}`, strings.Repeat("x", 16<<10-10)+secret),
 	}
 	for _, body := range bodies {
-		one, err := queue.Fetch(1, nats.MaxWait(2*time.Minute))
+		one, err := queue.Fetch(1, nats.MaxWait(patience))
 		require.NoError(t, err)
 		m := &nats.Msg{Subject: one[0].Header.Get(subjects.HeaderResult), Header: nats.Header{subjects.HeaderStatus: {subjects.StatusError}}, Data: []byte(body)}
 		_, err = js.PublishMsg(m)
@@ -251,5 +251,5 @@ func (s *system) leaks(t *testing.T) {
 			}
 		}
 		return len(seen) == len(places)
-	}, time.Minute, 10*time.Millisecond)
+	}, patience, 10*time.Millisecond)
 }

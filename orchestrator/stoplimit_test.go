@@ -13,6 +13,7 @@ import (
 
 	"github.com/stepjet/stepjet/internal/leaselog"
 	"github.com/stepjet/stepjet/internal/natstest"
+	"github.com/stepjet/stepjet/orchestrator"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/tool"
 	"github.com/stepjet/stepjet/worker"
@@ -80,7 +81,7 @@ func TestLimitsHoldWhenARunStops(t *testing.T) {
 						after += fmt.Sprintf(`,{"id":"s%d","tool":"slow"}`, i)
 					}
 					stopped := s.submit(fmt.Sprintf(k.plan, steps[1:]), "stopped")
-					require.Eventually(t, func() bool { return int(at.Load()) >= limit }, 2*time.Minute, time.Millisecond)
+					require.Eventually(t, func() bool { return int(at.Load()) >= limit }, patience, time.Millisecond)
 					next := s.submit(`{"steps":[`+after[1:]+`]}`, "after")
 					if k.stop != nil {
 						k.stop(s, "stopped")
@@ -99,7 +100,7 @@ func TestLimitsHoldWhenARunStops(t *testing.T) {
 // TestADeafHandlerHoldsNoLimitForEver: its step is acknowledged a lease after its time was over.
 func TestADeafHandlerHoldsNoLimitForEver(t *testing.T) {
 	t.Parallel()
-	s := start(t)
+	s := start(t, func(c *orchestrator.Config) { c.Store.AckWait = 3 * time.Second })
 	for i := range 2 {
 		w, err := worker.New(natstest.Connect(t, s.srv), worker.Config{Name: fmt.Sprint("w", i), Logger: logger(t)})
 		require.NoError(t, err)

@@ -3,6 +3,7 @@ package orchestrator_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -25,6 +26,12 @@ import (
 	"github.com/stepjet/stepjet/worker"
 )
 
+// lease is long enough for a machine on which a process stands still for seconds: a test about leases has a shorter one.
+const lease = 10 * time.Second
+
+// patience bounds what a test waits for: more than a busy machine takes for what is large, under the race detector.
+const patience = 5 * time.Minute
+
 // system is a server, an orchestrator, a worker with test tools, and a client, all in this process.
 type system struct {
 	t      testing.TB
@@ -41,7 +48,17 @@ type tools struct {
 	mu    sync.Mutex
 	calls map[string]int // executions by idempotency key
 	gate  chan struct{}  // "gate" waits for it
+	over  chan struct{}  // the test is, and nothing waits for its gate any more
+	end   func()         // closes over
 	begun chan string    // "gate" tells its step
+}
+
+func newTools() *tools {
+	over := make(chan struct{})
+	return &tools{
+		calls: map[string]int{}, gate: make(chan struct{}), begun: make(chan string, 100),
+		over: over, end: sync.OnceFunc(func() { close(over) }),
+	}
 }
 
 func (s *tools) total() (n int) {
@@ -67,8 +84,8 @@ func start(t testing.TB, change ...func(*orchestrator.Config)) *system {
 
 func startOn(t testing.TB, srv *embedded.Server, change ...func(*orchestrator.Config)) *system {
 	t.Helper()
-	s := &system{t: t, srv: srv, nc: natstest.Connect(t, srv), tools: &tools{calls: map[string]int{}, gate: make(chan struct{}), begun: make(chan string, 100)}}
-	s.config = orchestrator.Config{Name: "test", Logger: logger(t), SweepEvery: 300 * time.Millisecond, Store: kv.Config{AckWait: 2 * time.Second}}
+	s := &system{t: t, srv: srv, nc: natstest.Connect(t, srv), tools: newTools()}
+	s.config = orchestrator.Config{Name: "test", Logger: logger(t), SweepEvery: 300 * time.Millisecond, Store: kv.Config{AckWait: lease}}
 	for _, f := range change {
 		f(&s.config)
 	}
@@ -99,7 +116,9 @@ func (s *system) worker() (stop func()) {
 	w, err := worker.New(nc, worker.Config{Name: "w", Logger: logger(s.t), SecretsKey: s.config.SecretsKey})
 	require.NoError(s.t, err)
 	s.tools.register(s.t, w)
-	return s.background(w.Run, w.Ready())
+	stop = s.background(w.Run, w.Ready())
+	s.t.Cleanup(s.tools.end) // before the worker is stopped, which would wait for them
+	return stop
 }
 
 func (s *system) background(run func(context.Context) error, ready <-chan struct{}) (stop func()) {
@@ -118,7 +137,7 @@ func (s *system) background(run func(context.Context) error, ready <-chan struct
 		done <- nil
 		require.NoError(s.t, err)
 		require.Fail(s.t, "a part ended before it was ready")
-	case <-time.After(2 * time.Minute):
+	case <-time.After(patience):
 		require.Fail(s.t, "a part did not become ready")
 	}
 	return stop
@@ -164,6 +183,8 @@ func (x *tools) register(t testing.TB, w *worker.Worker) {
 		select {
 		case <-x.gate:
 			return worker.Output{Body: args}, nil
+		case <-x.over:
+			return worker.Output{}, errors.New("the test is over")
 		case <-ctx.Done():
 			return worker.Output{}, context.Cause(ctx)
 		}
@@ -189,7 +210,7 @@ func (x *tools) register(t testing.TB, w *worker.Worker) {
 }
 
 func ctx(t testing.TB) context.Context {
-	c, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	c, cancel := context.WithTimeout(context.Background(), patience)
 	t.Cleanup(cancel)
 	return c
 }
@@ -229,7 +250,7 @@ func (s *system) history(tenant, id string) *outcome.Run {
 		}
 		doc = d
 		return true
-	}, 2*time.Minute, 10*time.Millisecond, "no outcome in history")
+	}, patience, 10*time.Millisecond, "no outcome in history")
 	return doc
 }
 

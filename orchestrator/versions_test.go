@@ -107,7 +107,7 @@ func TestEveryMessageSaysItsVersion(t *testing.T) {
 			mu.Lock()
 			defer mu.Unlock()
 			return kinds[kind] > 0
-		}, 2*time.Minute, 10*time.Millisecond, "never seen: %s, of %v", kind, kinds)
+		}, patience, 10*time.Millisecond, "never seen: %s, of %v", kind, kinds)
 	}
 	mu.Lock()
 	defer mu.Unlock()
@@ -159,7 +159,7 @@ func TestAnOutcomeOfANewerVersionIsLeftAlone(t *testing.T) {
 	require.NoError(t, err)
 	_, err = s.client.Submit(ctx(t), []byte(`{"steps":[{"id":"e","tool":"echo"}]}`), client.SubmitOptions{Run: "later"})
 	require.Equal(t, fault.NewerVersion, fault.CodeOf(err))
-	_, err = s.nc.Request(subjects.Submit("default", subjects.Encode("later")), []byte(`{"steps":[{"id":"e","tool":"echo"}]}`), 2*time.Minute)
+	_, err = s.nc.Request(subjects.Submit("default", subjects.Encode("later")), []byte(`{"steps":[{"id":"e","tool":"echo"}]}`), patience)
 	require.NoError(t, err, "a client that does not look gets its plan accepted")
 	require.Equal(t, outcome.Succeeded, s.run(`{"steps":[{"id":"e","tool":"echo"}]}`, "after").Status)
 	require.Zero(t, s.tools.calls["default/later"])

@@ -190,7 +190,7 @@ func TestAbandonedBatch(t *testing.T) {
 // A worker that is cut off in the middle of a batch: its steps go to another, each alone and as the same attempt.
 func TestLeasesOfABatchAreLost(t *testing.T) {
 	t.Parallel()
-	w := start(t, kv.Config{AckWait: 2 * time.Second}, func(o *embedded.Options) { o.Listen = "127.0.0.1:0" })
+	w := start(t, kv.Config{AckWait: 4 * time.Second}, func(o *embedded.Options) { o.Listen = "127.0.0.1:0" })
 	w.registrar()
 	way := newProxy(t, w.srv.URL()[len("nats://"):])
 	nc, err := nats.Connect("nats://"+way.listener.Addr().String(), nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond))

@@ -147,7 +147,7 @@ func TestArgumentMemoryIsBounded(t *testing.T) {
 // A ledger without room: the result is kept, the lease as well, until there is room.
 func TestFullLedger(t *testing.T) {
 	t.Parallel()
-	w := start(t, kv.Config{AckWait: time.Second, LedgerMaxBytes: 1 << 20})
+	w := start(t, kv.Config{AckWait: 3 * time.Second, LedgerMaxBytes: 1 << 20})
 	w.registrar()
 	var calls atomic.Int32
 	w.worker(Config{}, func(worker *Worker) {
@@ -167,7 +167,7 @@ func TestFullLedger(t *testing.T) {
 	}
 	w.dispatch(a, `{"size":204800}`)
 	w.eventually(func() bool { return calls.Load() == 1 }, "not executed")
-	require.Never(t, func() bool { return w.consumer("grow").NumAckPending != 1 }, 2500*time.Millisecond, 50*time.Millisecond, "the lease is kept")
+	require.Never(t, func() bool { return w.consumer("grow").NumAckPending != 1 }, 5*time.Second, 50*time.Millisecond, "the lease is kept")
 	require.False(t, w.recorded(a))
 	for n := range junk.Number {
 		junk.Number = n + 1

@@ -107,7 +107,7 @@ func TestHeartbeatKeepsTheLease(t *testing.T) {
 // A worker that is cut off cancels its handlers when their leases have run out; another one takes the step over.
 func TestLeaseLost(t *testing.T) {
 	t.Parallel()
-	w := start(t, kv.Config{AckWait: 2 * time.Second}, func(o *embedded.Options) { o.Listen = "127.0.0.1:0" })
+	w := start(t, kv.Config{AckWait: 4 * time.Second}, func(o *embedded.Options) { o.Listen = "127.0.0.1:0" })
 	w.registrar()
 	way := newProxy(t, w.srv.URL()[len("nats://"):])
 	nc, err := nats.Connect("nats://"+way.listener.Addr().String(), nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond))

@@ -88,7 +88,7 @@ const doubts = "a delivery may be older than its lease"
 
 // buffered reports whether all steps are soon in the hands of the worker that is stopped.
 func (w *world) buffered(steps int) bool {
-	for end := time.Now().Add(time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(2 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		if w.consumer("one").NumAckPending == 1 && w.consumer("many").NumAckPending == steps {
 			return true
 		}
@@ -100,7 +100,7 @@ func (w *world) buffered(steps int) bool {
 // hands, or done.
 func TestAStoppedProcessExecutesNothingStale(t *testing.T) {
 	t.Parallel()
-	const lease, steps = 2 * time.Second, 16
+	const lease, steps = 4 * time.Second, 16
 	w := start(t, kv.Config{AckWait: lease}, func(o *embedded.Options) { o.Listen = "127.0.0.1:0" })
 	w.registrar()
 	begun, err := w.nc.SubscribeSync(begunSubject)

@@ -106,7 +106,7 @@ func TestDrain(t *testing.T) {
 
 func TestDrainTimeout(t *testing.T) {
 	t.Parallel()
-	w := start(t, kv.Config{AckWait: 2 * time.Second})
+	w := start(t, kv.Config{AckWait: 4 * time.Second})
 	w.registrar()
 	g := newGate()
 	worker := w.worker(Config{DrainTimeout: 50 * time.Millisecond}, g.tools("slow"))

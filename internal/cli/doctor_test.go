@@ -69,7 +69,7 @@ func (w *ward) part(run func(context.Context) error, ready <-chan struct{}) (sto
 func (w *ward) orchestrator() (stop func()) {
 	w.t.Helper()
 	o, err := orchestrator.New(natstest.Connect(w.t, w.srv), orchestrator.Config{
-		Name: "o", SweepEvery: 200 * time.Millisecond, Store: kv.Config{AckWait: time.Second},
+		Name: "o", SweepEvery: 200 * time.Millisecond, Store: kv.Config{AckWait: 3 * time.Second},
 	})
 	require.NoError(w.t, err)
 	return w.part(o.Run, o.Ready())

@@ -82,7 +82,7 @@ func TestTheOnlyOrchestratorIsKilledAndComesBack(t *testing.T) {
 func TestAWorkerIsKilled(t *testing.T) {
 	t.Parallel()
 	srv, url := server(t)
-	begin(t, url, "orchestrator", "--ack-wait", "1s").says("orchestrator started")
+	begin(t, url, "orchestrator", "--ack-wait", "5s").says("orchestrator started")
 	first := begin(t, url, "toolworker", "--name", "first")
 	first.says("ready")
 	begin(t, url, "toolworker", "--name", "second").says("ready")
