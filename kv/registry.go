@@ -25,9 +25,19 @@ const toolsPerShard = 100
 // the consumer has its limit. The tool that it returns has the definition's warnings. Errors: InvalidTool with the reason,
 // and those of Create.
 func (s *Store) Register(ctx context.Context, raw []byte) (Tool, error) {
+	return s.RegisterAs(ctx, "", raw)
+}
+
+// RegisterAs is Register for somebody who may register one tool and no other. The definition of another is InvalidTool, and
+// nothing is written. An empty name is any tool's.
+func (s *Store) RegisterAs(ctx context.Context, name string, raw []byte) (Tool, error) {
 	def, err := tool.ParseDefinition(raw)
 	if err != nil {
 		return Tool{}, err
+	}
+	if name != "" && def.Name != name {
+		return Tool{}, fault.New(fault.InvalidTool, "this is the definition of %q, and the request is for %q", def.Name, name).
+			WithHint("send it on %s, as far as the permissions allow", subjects.Register(def.Name))
 	}
 	t, err := s.settleTool(ctx, def.Name, func(Tool) *tool.Definition { return def })
 	t.Warnings = def.Warnings()

@@ -106,9 +106,6 @@ func (s *service) ping(m *nats.Msg) {
 func (s *service) register(m *nats.Msg) {
 	s.l.job(func(ctx context.Context) {
 		t, err := s.registered(ctx, m)
-		if err == nil && subjects.Register(t.Name) != m.Subject {
-			err = fault.New(fault.InvalidTool, "the definition of %s came under the subject %s", t.Name, m.Subject)
-		}
 		if err != nil {
 			s.refuse(m, err)
 			return
@@ -124,12 +121,17 @@ func (s *service) register(m *nats.Msg) {
 	})
 }
 
-// registered registers the definition of a request; one without a body restores the tool as it stands.
+// registered registers the definition of a request; one without a body restores the tool as it stands. The tool is that of the
+// subject, which is what the server has judged the sender's permissions by.
 func (s *service) registered(ctx context.Context, m *nats.Msg) (kv.Tool, error) {
-	if name, ok := subjects.ParseRegister(m.Subject); ok && len(m.Data) == 0 {
+	name, ok := subjects.ParseRegister(m.Subject)
+	switch {
+	case !ok:
+		return kv.Tool{}, fault.New(fault.InvalidID, "%s names no tool", m.Subject)
+	case len(m.Data) == 0:
 		return s.store.RestoreTool(ctx, name)
 	}
-	return s.store.Register(ctx, m.Data)
+	return s.store.RegisterAs(ctx, name, m.Data)
 }
 
 // request hands a request about a run to the loop, which knows whether the run is ours.

@@ -92,3 +92,26 @@ func TestTheDoctorRemovesWhatNoOwnerReads(t *testing.T) {
 	require.Zero(t, code, said)
 	require.NotContains(t, said, "where no run has any")
 }
+
+// TestAWorkerRegistersItsOwnToolsAlone: the subject is what it has permission for, and the definition's name is its own word.
+func TestAWorkerRegistersItsOwnToolsAlone(t *testing.T) {
+	t.Parallel()
+	s := start(t, shape{})
+	s.orchestrate(1)
+	s.host("worker-search", "search")
+	before, err := s.client("agent-other", "other").Tools(s.ctx())
+	require.NoError(t, err)
+	nc := s.trespass("worker-crm_2Fget-fetch")
+	for _, body := range []string{
+		`{"name":"search","inputSchema":{"type":"object"},"tenants":["nobody"],"x-orchestration":{"mode":"sequential-only","timeout_ms":1}}`,
+		`{"name":"brandnew","inputSchema":{"type":"object"}}`,
+		`{"type":"function","function":{"name":"search","parameters":{"type":"object"}}}`,
+	} {
+		m, err := nc.Request(subjects.Register("fetch"), []byte(body), time.Minute)
+		require.NoError(t, err)
+		require.Contains(t, string(m.Data), string(fault.InvalidTool), "%s", body)
+	}
+	after, err := s.client("agent-other", "other").Tools(s.ctx())
+	require.NoError(t, err)
+	require.Equal(t, before, after)
+}
