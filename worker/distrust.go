@@ -17,8 +17,8 @@ import (
 //   - it was handed out after the last ping that the server has answered (pulse.confirmed), for what was handed out before has come
 //     before the answer.
 //
-// A delivery that may be older than two thirds of its lease is doubted and never executed: its record is looked for, and it is
-// acknowledged if there is one; else the next delivery decides. The answer to the next ping says that all is in order again, but what
+// A delivery that may be older than two thirds of its lease is doubted, and neither executed nor acknowledged: the next delivery
+// decides. The answer to the next ping says that all is in order again, but what
 // came before it may still wait its turn within this process. So before that answer counts the feed asks anew, on a new inbox, and
 // whatever was asked for earlier stays doubted.
 
@@ -100,13 +100,20 @@ func (x *execution) lapsed(now time.Time) bool {
 	return age >= x.feed.ackWait-x.feed.ackWait/12
 }
 
-// leaveDoubted acknowledges a doubted delivery whose attempt is decided, and leaves any other to the next one.
+// holds reports whether the server surely counts the step as this worker's still: since it was handed out its lease was always
+// renewed in time.
+func (x *execution) holds(now time.Time) bool {
+	since := *x.e.pulse.confirmed.Load()
+	if x.asked.After(since) {
+		since = x.asked
+	}
+	return !x.doubted && !x.unheld.Load() && passed(since, now) < x.feed.ackWait-x.feed.ackWait/12
+}
+
+// leaveDoubted leaves a doubted delivery to the next one, which acknowledges it if its attempt is decided by then.
 func (x *execution) leaveDoubted() {
-	ctx, cancel := context.WithTimeout(x.e.hard, x.feed.ackWait)
-	defer cancel()
-	_, err := x.e.store.Read(ctx, x.step.Result)
-	x.log().Info("a delivery may be older than its lease; it is not executed", "decided", err == nil)
-	x.drop(err == nil)
+	x.log().Info("a delivery may be older than its lease; it is not executed")
+	x.drop(false)
 }
 
 // reviewing bounds how many records are read at once.

@@ -39,8 +39,8 @@ func (e *engine) still(all ...*kv.Delivery) {
 	}
 }
 
-// Deliveries that waited while the process stood still: the one whose attempt is decided is acknowledged, the other is left to the
-// next delivery, and what is asked for afterwards is executed.
+// Deliveries that waited while the process stood still are left to their next delivery, also one whose attempt is decided: others
+// may be at work on it. What is asked for afterwards is executed.
 func TestWhatWaitedWhileTheWorkerStoodStillIsNotExecuted(t *testing.T) {
 	t.Parallel()
 	w := start(t, kv.Config{})
@@ -65,7 +65,6 @@ func TestWhatWaitedWhileTheWorkerStoodStillIsNotExecuted(t *testing.T) {
 	e.pulse.confirm(time.Now()) // a ping has come back before the second was looked at
 	e.accept(f, second)
 	require.True(t, e.open.wait(w.ctx()))
-	w.eventually(func() bool { return w.consumer("count").NumAckPending == 1 }, "the decided step is not acknowledged")
 	require.Zero(t, calls.Load())
 	require.False(t, w.recorded(b))
 	require.Empty(t, e.live, "a delivery that can be trusted would join it")
@@ -74,7 +73,7 @@ func TestWhatWaitedWhileTheWorkerStoodStillIsNotExecuted(t *testing.T) {
 	e.accept(f, await(w, got, "the third delivery"))
 	require.Nil(t, w.result(c).Error)
 	require.EqualValues(t, 1, calls.Load())
-	require.Equal(t, 1, w.consumer("count").NumAckPending, "the lease of the second runs out by itself")
+	w.eventually(func() bool { return w.consumer("count").NumAckPending == 2 }, "the leases of the first two run out by themselves")
 	e.pool.close()
 }
 

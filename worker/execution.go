@@ -39,10 +39,12 @@ type execution struct {
 	ctx    stepContext
 	timer  *time.Timer // execution timeout; touched by the execution's goroutine alone
 
+	asked   time.Time    // it was handed out later than that (kv.Delivery.Asked)
 	taken   time.Time    // when it was delivered
 	began   atomic.Int64 // when the handler was called, in Unix nanoseconds; 0 before
 	decided atomic.Bool
 	lost    atomic.Bool // the lease ran out: only a success is still offered
+	unheld  atomic.Bool // at some time the lease may have run out (holds)
 	handler atomic.Int32
 	owing   atomic.Int32
 	parts   atomic.Int32
@@ -63,7 +65,7 @@ const (
 func (e *engine) newExecution(f *feed, d *kv.Delivery, a subjects.Attempt, step wire.Step) *execution {
 	x := &execution{
 		e: e, feed: f, attempt: a, step: step, seq: d.StreamSeq, delivered: d.Delivered, args: d.Data,
-		taken: time.Now(), leases: []*kv.Delivery{d}, slot: !d.Extra,
+		asked: d.Asked, taken: time.Now(), leases: []*kv.Delivery{d}, slot: !d.Extra,
 	}
 	x.info = Info{
 		Tenant: a.Tenant, Run: a.Plain(), Generation: a.Generation, Step: a.Step, Tool: a.Tool, Key: step.Key, RetriedKey: step.Retried,

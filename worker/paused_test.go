@@ -27,13 +27,14 @@ const (
 	begunSubject = "begun"
 )
 
-// processTools are a tool that takes one step at a time, and one that takes many.
+// processTools are two tools that take one step at a time, and one that takes many.
 func processTools(call func(tool string)) func(*Worker) {
 	host := func(w *Worker, name string, c tool.Orchestration) {
 		Handle(w, name, func(context.Context, empty) (empty, error) { call(name); return empty{}, nil }, Contract(c))
 	}
 	return func(w *Worker) {
 		host(w, "one", tool.Orchestration{Mode: tool.SequentialOnly})
+		host(w, "late", tool.Orchestration{Mode: tool.SequentialOnly})
 		host(w, "many", tool.Orchestration{Mode: tool.FanOutBounded, MaxConcurrency: 64})
 	}
 }
@@ -50,7 +51,12 @@ func workerProcess(url string) error {
 	if err != nil {
 		return err
 	}
-	processTools(func(tool string) { _ = nc.Publish(begunSubject, []byte(tool)) })(w)
+	processTools(func(tool string) {
+		_ = nc.Publish(begunSubject, []byte(tool))
+		if tool == "late" { // as a program that the tool has started, which goes on while this process is stopped
+			time.Sleep(time.Second)
+		}
+	})(w)
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	go func() {
@@ -181,4 +187,43 @@ func TestAStoppedProcessExecutesNothingStale(t *testing.T) {
 		}
 		require.Less(t, i, 600, "it gets no more steps")
 	}
+}
+
+// A process that is stopped while its tool goes on has its result recorded when it wakes, which is as good as another's. Its
+// acknowledgement would take effect on the delivery of the worker that has the step by now: the place of a call that is
+// at work would be free for one more.
+func TestAStoppedProcessGivesNobodyElsesPlaceAway(t *testing.T) {
+	t.Parallel()
+	const lease = 2 * time.Second
+	w := start(t, kv.Config{AckWait: lease}, func(o *embedded.Options) { o.Listen = "127.0.0.1:0" })
+	w.registrar()
+	begun, err := w.nc.SubscribeSync(begunSubject)
+	require.NoError(t, err)
+	require.NoError(t, w.nc.Flush())
+	cmd, said := w.processWorker()
+	first, second := w.attempt("late", "r", "first"), w.attempt("late", "r", "second")
+	w.dispatch(first, `{}`)
+	_, err = begun.NextMsg(patient)
+	require.NoError(t, err)
+	require.NoError(t, cmd.Process.Signal(syscall.SIGSTOP))
+	if w.recorded(first) {
+		t.Fatal("the process was stopped more than a second late")
+	}
+
+	calls, end := make(chan struct{}, 2), make(chan struct{})
+	w.worker(Config{Name: "other"}, processTools(func(string) {
+		calls <- struct{}{}
+		<-end
+	}))
+	await(w, calls, "the step comes to the other worker")
+	w.dispatch(second, `{}`)
+	require.NoError(t, cmd.Process.Signal(syscall.SIGCONT))
+	require.Equal(t, "paused", w.result(first).Worker)
+	w.eventually(func() bool { return said.count("the step is left to its next delivery") > 0 }, "it says nothing of its lease: %s", said)
+	require.Equal(t, 1, w.consumer("late").NumAckPending)
+	require.EqualValues(t, 1, w.consumer("late").NumPending, "the second step was handed out beside the first")
+	require.Empty(t, calls)
+	close(end)
+	w.result(second)
+	w.settled("late")
 }

@@ -13,7 +13,6 @@ async function tool(args: Args, signal: AbortSignal) {
 // Numbers stay the digits that they came as: they are strings with a mark while they are here.
 const mark = (text: string) => text.replace(/"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*/g, (s) => (s[0] === '"' ? s : `"\\u0000#${s}"`));
 const unmark = (text: string) => text.replace(/"\\u0000#([^"]*)"/g, "$1"), num = (x: unknown) => Number(String(x ?? "\0#0").slice(2));
-
 type Answer = readonly [status: "ok" | "error", body: string | Uint8Array, handle?: string];
 const failure = (code: string, message: string, retryable?: boolean): Answer => ["error", JSON.stringify({ code, message, retryable })];
 async function claim(m: JsMsg, subject: string): Promise<Answer | "mine" | "drop" | "over"> {
@@ -74,8 +73,9 @@ async function step(m: JsMsg) {
   if (version !== "1" && (version !== "3" || field("Context-Sealed"))) return;
   const [, , t, p, ...rest] = m.subject.split("."), id = rest.join("."), own = [p, ...rest.slice(0, 3), "step", t, ...rest.slice(3)].join(".");
   if (!/^\$KV\.runs_\d+\./.test(result) || result.split(".").slice(2).join(".") !== own || !field("Key") || !+field("Attempt")) return m.ack(); // nobody's
-  m.working();
-  const beat = setInterval(() => m.working(), reg.ack_wait_ms / 3), h: MsgHdrs = headers(), work: Work = {};
+  let held = Date.now(), lost = false; // when the lease was last surely ours, and whether it may have run out since
+  const keep = (at = Date.now()) => ((lost ||= at - held > reg.ack_wait_ms * 0.9), m.working(), nc.flush().then(() => void (held = at), () => {}));
+  const beat = setInterval(() => keep(), reg.ack_wait_ms / 3, keep()), h: MsgHdrs = headers(), work: Work = {};
   if (m.info.deliveryCount === 1 || !(await last(result))) {
     const answer = await execute(m, field, id, running.set(id, stop) && stop.signal, work), expect = { lastSubjectSequence: 0 };
     if (answer !== "drop" && answer !== "over") {
@@ -87,7 +87,7 @@ async function step(m: JsMsg) {
     }
   }
   await work.over; // until then the slot is the tool's
-  m.ack(), clearInterval(beat), running.delete(id);
+  keep(), clearInterval(beat), running.delete(id), lost || m.ack(); // else it is the next delivery's
 }
 const nc = await connect({ servers: process.env.NATS_URL, maxReconnectAttempts: -1 }), js = jetstream(nc), jsm = await jetstreamManager(nc);
 const answer = await nc.request("api.tools.register.conformance", definition, { timeout: 10_000 }); // or end, to be started again
