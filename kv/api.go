@@ -109,6 +109,15 @@ func (s *Store) guarded(ctx context.Context, subject string, request func(contex
 	return s.denied.guarded(ctx, subject, request)
 }
 
+// put publishes a message to a stream and waits until it is stored. Refused by the server, it ends at once.
+func (s *Store) put(ctx context.Context, msg *nats.Msg, opts ...jetstream.PublishOpt) (ack *jetstream.PubAck, err error) {
+	err = s.guarded(ctx, msg.Subject, func(ctx context.Context) (err error) {
+		ack, err = s.js.PublishMsg(ctx, msg, opts...)
+		return err
+	})
+	return ack, err
+}
+
 // request asks JetStream's API once, and waits for at most d. What the API answers may be an error.
 func (s *Store) request(ctx context.Context, d time.Duration, subject string, body []byte) ([]byte, error) {
 	var answer *nats.Msg

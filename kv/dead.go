@@ -136,7 +136,7 @@ func (s *Store) RemoveDead(ctx context.Context, r subjects.Run, generation uint6
 	subject := subjects.BucketSubject(subjects.DeadBucket, subjects.DeadKey(r, generation, step))
 	return s.retry(ctx, func(ctx context.Context) error {
 		// A marker in its place, as KV clients write it: it expires as the letter would have.
-		_, err := s.js.PublishMsg(ctx, &nats.Msg{Subject: subject, Header: deletion()})
+		_, err := s.put(ctx, &nats.Msg{Subject: subject, Header: deletion()})
 		return err
 	})
 }

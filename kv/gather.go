@@ -41,21 +41,15 @@ func (s *Store) Gather(ctx context.Context, tool string, g Gathering, expected u
 	if err != nil {
 		return 0, false, err
 	}
-	err = s.guarded(ctx, subject, func(ctx context.Context) error {
-		ack, err := s.js.PublishMsg(ctx, &nats.Msg{Subject: subject, Header: wire.Versioned(), Data: body},
-			jetstream.WithExpectLastSequencePerSubject(expected), jetstream.WithRetryAttempts(0))
-		if err == nil {
-			seq = ack.Sequence
-		}
-		return err
-	})
+	ack, err := s.put(ctx, &nats.Msg{Subject: subject, Header: wire.Versioned(), Data: body},
+		jetstream.WithExpectLastSequencePerSubject(expected), jetstream.WithRetryAttempts(0))
 	if apiCode(err) == codeWrongLastSequence {
 		return 0, false, nil
 	}
 	if err != nil {
 		return 0, false, Fault(err)
 	}
-	return seq, true, nil
+	return ack.Sequence, true, nil
 }
 
 // Gathers gives the lease of a tool and its sequence; both are zero where nobody has it. Errors as those of Gather.

@@ -215,7 +215,7 @@ func (m *Membership) write(ctx context.Context, h nats.Header) error {
 	if err != nil {
 		return Fault(err)
 	}
-	ack, err := m.s.js.PublishMsg(ctx, &nats.Msg{Subject: m.subject, Header: h, Data: body}, jetstream.WithExpectLastSequencePerSubject(m.seq))
+	ack, err := m.s.put(ctx, &nats.Msg{Subject: m.subject, Header: h, Data: body}, jetstream.WithExpectLastSequencePerSubject(m.seq))
 	if err == nil {
 		m.seq, m.written = ack.Sequence, time.Now()
 	}

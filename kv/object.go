@@ -108,14 +108,10 @@ func (o *object) chunk(ctx context.Context, part []byte) (uint64, error) {
 	}
 }
 
-func (o *object) publish(ctx context.Context, msg *nats.Msg, opts ...jetstream.PublishOpt) (ack *jetstream.PubAck, err error) {
+func (o *object) publish(ctx context.Context, msg *nats.Msg, opts ...jetstream.PublishOpt) (*jetstream.PubAck, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	err = o.s.guarded(ctx, msg.Subject, func(ctx context.Context) (err error) {
-		ack, err = o.s.js.PublishMsg(ctx, msg, opts...)
-		return err
-	})
-	return ack, err
+	return o.s.put(ctx, msg, opts...)
 }
 
 // describe says what the object is, in the form of client libraries, for those who look it up by its name. Stepjet itself

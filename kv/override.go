@@ -120,7 +120,7 @@ func (s *Store) writeOverride(ctx context.Context, name string, o *tool.Override
 	}
 	var seq uint64
 	err := s.retry(ctx, func(ctx context.Context) error {
-		ack, err := s.js.PublishMsg(ctx, msg)
+		ack, err := s.put(ctx, msg)
 		if err == nil {
 			seq = ack.Sequence
 		}
@@ -132,7 +132,7 @@ func (s *Store) writeOverride(ctx context.Context, name string, o *tool.Override
 // takeBack clears the override of a sequence, if it is still the one that stands.
 func (s *Store) takeBack(ctx context.Context, name string, written uint64) {
 	msg := &nats.Msg{Subject: overrideSubject(name), Header: deletion()}
-	if _, err := s.js.PublishMsg(ctx, msg, jetstream.WithExpectLastSequencePerSubject(written)); err != nil {
+	if _, err := s.put(ctx, msg, jetstream.WithExpectLastSequencePerSubject(written)); err != nil {
 		s.cfg.Logger.Warn("an override that contradicts its tool could not be taken back", "tool", name, "error", err)
 	}
 }

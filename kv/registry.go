@@ -196,7 +196,7 @@ func (s *Store) writeTool(ctx context.Context, t Tool, expected uint64) (Tool, e
 		return t, err
 	}
 	msg := &nats.Msg{Subject: toolSubject(t.Name), Header: wire.Versioned(), Data: body}
-	ack, err := s.js.PublishMsg(ctx, msg, jetstream.WithExpectLastSequencePerSubject(expected))
+	ack, err := s.put(ctx, msg, jetstream.WithExpectLastSequencePerSubject(expected))
 	if err != nil {
 		return t, err
 	}
@@ -228,7 +228,7 @@ func (s *Store) keepDefinition(ctx context.Context, t Tool) error {
 		return err
 	}
 	// Somebody deleted it; its mark is what lies there.
-	_, err = s.js.PublishMsg(ctx, &nats.Msg{Subject: subject, Header: wire.Versioned(), Data: body}, jetstream.WithExpectLastSequencePerSubject(e.Seq))
+	_, err = s.put(ctx, &nats.Msg{Subject: subject, Header: wire.Versioned(), Data: body}, jetstream.WithExpectLastSequencePerSubject(e.Seq))
 	return err
 }
 

@@ -83,7 +83,7 @@ func (s *Store) markRemoved(ctx context.Context, t Tool) error {
 		return err
 	}
 	msg := &nats.Msg{Subject: toolSubject(t.Name), Header: deletion(), Data: body}
-	_, err = s.js.PublishMsg(ctx, msg, jetstream.WithExpectLastSequencePerSubject(t.Revision))
+	_, err = s.put(ctx, msg, jetstream.WithExpectLastSequencePerSubject(t.Revision))
 	if apiCode(err) != codeWrongLastSequence {
 		return err
 	}

@@ -68,7 +68,7 @@ func (s *Store) PublishSealingKey(ctx context.Context, k SealingKey) (SealingKey
 		}
 		// A doctor that does not know of it would take a version that it knows for a mistake, and remove it.
 		h := nats.Header{subjects.HeaderVersion: {subjects.SealedVersion}}
-		_, err = s.js.PublishMsg(ctx, &nats.Msg{Subject: sealingSubject, Header: h, Data: body}, jetstream.WithExpectLastSequencePerSubject(revision))
+		_, err = s.put(ctx, &nats.Msg{Subject: sealingSubject, Header: h, Data: body}, jetstream.WithExpectLastSequencePerSubject(revision))
 		if err == nil {
 			return k, nil
 		}

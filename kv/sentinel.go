@@ -63,7 +63,7 @@ func (s *Store) renewSentinel(ctx context.Context, shard int) {
 		return
 	}
 	next := &nats.Msg{Subject: old.Subject, Header: wire.Versioned(), Data: old.Data}
-	if _, err := s.js.PublishMsg(ctx, next, jetstream.WithExpectLastSequencePerSubject(old.Seq)); err == nil {
+	if _, err := s.put(ctx, next, jetstream.WithExpectLastSequencePerSubject(old.Seq)); err == nil {
 		_ = s.purge(ctx, subjects.StepsStream(shard), purgeRequest{Subject: old.Subject, Keep: 1})
 	}
 }

@@ -223,6 +223,48 @@ func TestAMissingPermissionNamesTheSubjectAtOnce(t *testing.T) {
 	require.Less(t, time.Since(began), time.Minute, "not as long as it might")
 }
 
+// Whatever is written, a refusal is said as one, and not after a patience as an answer that did not come.
+func TestAWriteThatIsRefusedIsNoTimeout(t *testing.T) {
+	t.Parallel()
+	srv := natstest.Start(t, func(o *embedded.Options) {
+		o.ConfigFile = writeFile(t, "nats.conf", `authorization {
+			users: [{user: admin, password: a}, {user: reader, password: b, permissions: {publish: {deny: ["$KV.>", "$O.>"]}}}]
+		}
+		no_auth_user: admin`)
+	})
+	admin := setupOn(t, srv, kv.Config{})
+	_, err := admin.Register(within(t, 2*time.Minute), []byte(`{"name":"echo","inputSchema":{"type":"object"}}`))
+	require.NoError(t, err)
+	r := subjects.NewRun("acme", "x")
+	_, err = admin.CreateDead(within(t, 2*time.Minute), r, "", &kv.DeadLetter{Run: "x", Tenant: "acme", Generation: 1, Step: "s", Tool: "echo", Error: fault.New(fault.ToolFailed, "503")})
+	require.NoError(t, err)
+
+	reader, err := kv.Open(within(t, 2*time.Minute), natstest.Connect(t, srv, nats.UserInfo("reader", "b")))
+	require.NoError(t, err)
+	defer reader.Close()
+	ctx := within(t, 2*time.Minute)
+	for subject, write := range map[string]func() error{
+		"$KV.dead.acme.x.1.s": func() error { return reader.RemoveDead(ctx, r, 1, "s") },
+		"$KV.tools.echo":      func() error { _, err := reader.RemoveTool(ctx, "echo", true); return err },
+		"$KV.tools.override.echo": func() error {
+			_, err := reader.Override(ctx, "echo", []byte(`{"x-orchestration":{"timeout_ms":700}}`))
+			return err
+		},
+		"$KV.tools.override.acme.echo": func() error { _, err := reader.TenantOverride(ctx, "acme", "echo", nil); return err },
+		"$KV.tools.=secrets":           func() error { _, err := reader.PublishSealingKey(ctx, kv.SealingKey{ID: "k"}); return err },
+		subjects.Gather("echo"):        func() error { _, _, err := reader.Gather(ctx, "echo", kv.Gathering{}, 0); return err },
+		"$O.blobs.":                    func() error { _, err := reader.PutBlob(ctx, "", "acme/x/1/s/1/x", []byte("x")); return err },
+		"$KV.tools.": func() error {
+			_, err := reader.Register(ctx, []byte(`{"name":"sum","inputSchema":{"type":"object"}}`))
+			return err
+		},
+	} {
+		err := write()
+		require.Equal(t, fault.Permission, fault.CodeOf(err), "%s: %v", subject, err)
+		require.ErrorContains(t, err, "publish to "+subject)
+	}
+}
+
 func TestThreeReplicasAreSetUpByAllAtOnce(t *testing.T) {
 	t.Parallel()
 	servers := natstest.StartCluster(t, 3)

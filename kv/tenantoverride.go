@@ -37,7 +37,7 @@ func (s *Store) TenantOverride(ctx context.Context, tenant, name string, raw []b
 	}
 	result := Overridden{Name: name, Tenant: tenant, Override: o}
 	err := s.retry(ctx, func(ctx context.Context) error {
-		ack, err := s.js.PublishMsg(ctx, msg)
+		ack, err := s.put(ctx, msg)
 		if err == nil {
 			result.Revision = ack.Sequence
 		}

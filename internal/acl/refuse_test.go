@@ -150,7 +150,7 @@ func (s *system) keepsFrom(store *kv.Store, user, filter string) {
 // TestARefusalReachesTheCallerAsAPermission goes the way of programs, with Stepjet's own packages.
 func TestARefusalReachesTheCallerAsAPermission(t *testing.T) {
 	t.Parallel()
-	s := start(t, shape{})
+	s := start(t, shape{witness: true})
 	s.orchestrate(1)
 	permission := func(err error, subject string) {
 		t.Helper()
@@ -166,6 +166,7 @@ func TestARefusalReachesTheCallerAsAPermission(t *testing.T) {
 	_, err = viewer.Submit(s.ctx(), []byte(`{"steps":[]}`), client.SubmitOptions{Run: "r"})
 	permission(err, "plan.submit.acme.r")
 	permission(viewer.Cancel(s.ctx(), "r", ""), ".cancel.acme.r")
+	permission(viewer.RemoveDead(s.ctx(), s.bury(ours)), "$KV.dead.acme.r.1.a")
 
 	store, err := kv.Open(s.ctx(), s.trespass("worker-search"))
 	require.NoError(t, err)
@@ -176,6 +177,18 @@ func TestARefusalReachesTheCallerAsAPermission(t *testing.T) {
 	permission(err, ".step.fetch.a.1")
 	_, err = store.Read(s.ctx(), subjects.PlanRecord(theirs, 1))
 	permission(err, ".other.r.plan")
+}
+
+// bury keeps a dead letter of a run.
+func (s *system) bury(r subjects.Run) *kv.DeadLetter {
+	s.t.Helper()
+	store, err := kv.Open(s.ctx(), s.witness())
+	require.NoError(s.t, err)
+	defer store.Close()
+	d := &kv.DeadLetter{Run: r.Plain(), Tenant: r.Tenant, Generation: 1, Step: "a", Tool: "search", Error: fault.New(fault.ToolFailed, "503")}
+	_, err = store.CreateDead(s.ctx(), r, "", d)
+	require.NoError(s.t, err)
+	return d
 }
 
 // TestNoTwoUsersOfASystemMayDoTheSame reads the grants: what a role may publish, no role of another tenant or tool may.
