@@ -19,8 +19,12 @@ func (d *doctor) tenantBuckets(ctx context.Context) error {
 			return err
 		}
 		if info != nil {
-			d.assets = append(d.assets, asset{want, "large values of the tenant " + tenant, "", info})
-			d.drifted(ctx, &d.assets[len(d.assets)-1])
+			a := asset{want, "large values of the tenant " + tenant, "", info}
+			d.drifted(ctx, &a)
+			if a.info, err = d.look(ctx, want.Name); err != nil { // what was mended
+				return err
+			}
+			d.assets = append(d.assets, a)
 		}
 	}
 	told := map[string]bool{}

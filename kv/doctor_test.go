@@ -149,6 +149,11 @@ func TestWhatBreaksIsFoundAndMended(t *testing.T) {
 		{"bounded steps", "stream", steps, func(p *patient) { p.editStream(steps, func(c *jetstream.StreamConfig) { c.MaxBytes = 1 << 20 }) }},
 		{"short blobs", "stream", "OBJ_blobs", func(p *patient) { p.editStream("OBJ_blobs", func(c *jetstream.StreamConfig) { c.MaxAge = time.Hour }) }},
 		{"blobs that a header removes", "stream", "OBJ_blobs", func(p *patient) { p.editStream("OBJ_blobs", func(c *jetstream.StreamConfig) { c.AllowRollup = true }) }},
+		{"a declared tenant's blobs that a header removes", "tenant", "OBJ_blobs-acme", func(p *patient) {
+			_, err := p.Declare(ctx(p.t), "acme")
+			require.NoError(p.t, err)
+			p.editStream("OBJ_blobs-acme", func(c *jetstream.StreamConfig) { c.AllowRollup, c.MaxAge = true, time.Hour })
+		}},
 		{"dead letters that a header removes", "stream", "KV_dead", func(p *patient) { p.editStream("KV_dead", func(c *jetstream.StreamConfig) { c.AllowRollup = true }) }},
 		{"a registry that a header removes", "stream", "KV_tools", func(p *patient) { p.editStream("KV_tools", func(c *jetstream.StreamConfig) { c.AllowRollup = true }) }},
 		{"lost registration", "orphan-consumer", "echo", func(p *patient) {

@@ -31,7 +31,7 @@ var commands = map[string][]asked{
 	"tools export":   {{[]string{"agent-acme", "viewer-acme", "operator-acme", "operator"}, "tools export --form openai"}, {[]string{"agent-acme"}, "tools export --form anthropic --meta"}},
 	"tools list":     {{[]string{"operator-acme", "operator", "agent-acme", "viewer-acme"}, "tools list"}},
 	"doctor":         {{[]string{"doctor"}, "doctor"}},
-	"validate":       {}, "keys new": {}, "graph": {}, "dev": {}, "eval": {}, "acl system": {}, "conformance worker": {}, "version": {}, "bench": {},
+	"validate":       {}, "keys new": {}, "graph": {}, "dev": {}, "eval": {}, "acl system": {}, "tenant add": {{[]string{"doctor"}, "tenant add acme"}}, "conformance worker": {}, "version": {}, "bench": {},
 }
 
 // others are not in the README, and work under their roles all the same.
@@ -69,7 +69,7 @@ func TestEveryCommandOfTheReadmeHasARole(t *testing.T) {
 // TestEveryCommandWorksUnderItsPrintedRole runs them one after the other, as a person would.
 func TestEveryCommandWorksUnderItsPrintedRole(t *testing.T) {
 	t.Parallel()
-	for name, of := range map[string]shape{"accounts": {shards: 1}, "accounts, four shards": {shards: 4}, "one account": {shards: 1, oneAccount: true}} {
+	for name, of := range map[string]shape{"accounts": {shards: 1}, "accounts, four shards": {shards: 4}, "declared tenants": {shards: 1, declared: true}, "one account": {shards: 1, oneAccount: true}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := start(t, of)
@@ -88,6 +88,11 @@ func TestEveryCommandWorksUnderItsPrintedRole(t *testing.T) {
 			close(s.let)
 			for _, name := range []string{"run", "list", "get", "retry", "dead list", "tools apply", "tools override", "tools export", "doctor"} {
 				s.tryAll(dir, commands[name])
+			}
+			if of.declared {
+				said, code := s.types("doctor", dir, commands["tenant add"][0].args) // it prints permissions, of which nothing is to be read here
+				require.Zero(t, code, said)
+				s.tryAll(dir, []asked{{[]string{"doctor"}, "tenant list"}})
 			}
 			s.tryAll(dir, others)
 		})

@@ -176,7 +176,7 @@ func (a *app) tenantRemove(ctx context.Context, store *kv.Store, name string, fo
 		return err
 	}
 	if len(active) > 0 {
-		return fault.New(fault.Conflict, "%d runs of the tenant %s go on, or ended within the last minute", len(active), name).
+		return fault.New(fault.Conflict, "runs of the tenant %s go on, or ended within the last minute: %d", name, len(active)).
 			WithHint("wait for them, or cancel them: stepjet list --tenant %s --status running", name)
 	}
 	kept, err := store.HistoryRuns(ctx, name)

@@ -1,0 +1,51 @@
+package cli
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestATenantIsDeclaredAndRemoved from its bucket to the permissions that are printed, and says what it would take away.
+func TestATenantIsDeclaredAndRemoved(t *testing.T) {
+	t.Parallel()
+	data := folder(t)
+	developing(t, data)
+	_, stderr, code := execute(t, data, "", "tenant", "list")
+	require.Zero(t, code, stderr)
+	require.Contains(t, stderr, "no tenant has a bucket of its own")
+	for _, args := range [][]string{{"tenant", "remove", "acme"}, {"tenant", "add", "a.b"}} {
+		_, stderr, code = execute(t, data, "", args...)
+		require.NotZero(t, code, args)
+		require.Regexp(t, "has no bucket of its own|is no tenant", stderr)
+	}
+	stdout, stderr, code := execute(t, data, "", "tenant", "add", "acme")
+	require.Zero(t, code, stderr)
+	agent, _, _ := command(t, "", "acl", "agent", "--declared", "acme")
+	own, _, _ := strings.Cut(strings.TrimPrefix(agent, "# Among the accounts:\n"), "\n\n#")
+	require.Contains(t, stdout, own, "as stepjet acl prints it")
+	require.NotContains(t, stdout, "OBJ_blobs\"", "nothing of the bucket that is shared")
+	require.Contains(t, stderr, "all orchestrators know of it")
+	require.Contains(t, stderr, "--declared acme")
+	stdout, stderr, code = execute(t, data, "", "tenant", "add", "acme", "--form", "user", "-o", "json")
+	require.Zero(t, code, stderr)
+	require.Contains(t, stderr, "has its bucket already")
+	var grants []struct{ User string }
+	require.NoError(t, json.Unmarshal([]byte(stdout), &grants))
+	require.Len(t, grants, 3)
+
+	plan := `{"steps":[{"id":"a","tool":"echo","arguments":{"text":"` + strings.Repeat("x", 700_000) + `"}}]}`
+	_, stderr, code = execute(t, data, plan, "run", "--tenant", "acme", "--run", "r", "-")
+	require.Zero(t, code, stderr)
+	stdout, _, code = execute(t, data, "", "get", "r", "--tenant", "acme", "--outcome", "-o", "json")
+	require.Zero(t, code)
+	require.Greater(t, len(stdout), 700_000)
+	stdout, stderr, code = execute(t, data, "", "tenant", "list")
+	require.Zero(t, code, stderr)
+	require.Regexp(t, `acme +blobs-acme +\S+Z +[23]\.\d MiB`, stdout)
+	_, stderr, code = execute(t, data, "", "tenant", "remove", "acme", "--force")
+	require.NotZero(t, code, "its run has ended a moment ago")
+	require.Contains(t, stderr, "runs of the tenant acme go on, or ended within the last minute: 1")
+}
