@@ -48,6 +48,8 @@ const (
 	pauseFor = time.Second
 	// pauseUse is how much of that is used, from before it was asked for.
 	pauseUse = 700 * time.Millisecond
+	// looks are how often in a row a pause has to be seen as it was asked for. One who looked before it stood pauses meanwhile.
+	looks = 2
 )
 
 // takeOut removes the messages of a tool that a filter matches and that no worker has been given, one by one.
@@ -126,37 +128,93 @@ func (s *Store) above(ctx context.Context, all []string, given uint64) ([]string
 }
 
 // pauseTool lets a tool's consumer hand nothing out for a moment, and gives the sequence up to which it has. The time is the
-// server's, which this machine's clock need not agree with. Several may pause a tool at once: whoever did so last lets it
-// go on. Errors: NotFound where the tool has no consumer, and those of Read.
+// server's, which this machine's clock need not agree with.
+//
+// Several may pause a tool at once, and none may end another's pause. So a pause is only ever extended, and whoever extended one,
+// or sees that another came, leaves the last one to end by itself. The server does as it is told without looking at what stands
+// there. So of two who looked while there was no pause, the one whose pause was replaced replaces it once more, which tells the other
+// not to end it. What remains: one whose request to pause is on its way for longer than the other looks (two requests) replaces a
+// pause unseen, and may end it while the other still relies on it; and one whose word to go on is on its way when another pauses
+// for the first time. Then a step may be taken back that was handed out in that moment, and its tool have one more at work than
+// its limit.
+// Errors: NotFound where the tool has no consumer, and those of Read.
 func (s *Store) pauseTool(ctx context.Context, tool string, shard int) (given uint64, resume func(), err error) {
-	stream, durable := subjects.StepsStream(shard), subjects.Durable(tool)
 	info, err := s.consumer(ctx, tool, shard)
 	if err != nil {
 		return 0, nil, err
 	}
-	until := info.TimeStamp.Add(pauseFor)
-	if _, err := s.js.PauseConsumer(ctx, stream, durable, until); err != nil {
-		// A server that can't, or permissions of before: what is handed out in this moment may be taken back from its worker.
-		return info.Delivered.Stream, func() {}, ctx.Err()
-	}
-	last := info.Delivered.Stream
-	for { // in a cluster it is paused a moment after that was promised, and what is on its way then comes a moment later
+	p := pause{s: s, stream: subjects.StepsStream(shard), durable: subjects.Durable(tool), shared: info.Paused}
+	// In a cluster it is paused a moment after that was promised, and what is on its way then comes a moment later.
+	for steady := 0; steady < looks; steady++ {
+		if p.wanting(info) {
+			if err := p.set(ctx, info); err != nil {
+				// A server that can't, or permissions of before: what is handed out in this moment may be taken back from its worker.
+				return info.Delivered.Stream, func() {}, ctx.Err()
+			}
+		}
+		given = info.Delivered.Stream
 		if info, err = s.consumer(ctx, tool, shard); err != nil {
 			return 0, nil, err
 		}
-		if given = info.Delivered.Stream; given == last && info.Paused {
-			break
-		}
-		if !info.Paused && info.TimeStamp.After(until) {
+		if !info.Paused && info.TimeStamp.After(p.until) {
 			return 0, nil, fault.New(fault.NotReady, "the consumer of %s was paused too late", tool)
 		}
-		last = given
+		if !info.Paused || info.Delivered.Stream != given || p.wanting(info) || pausedUntil(info).Before(p.until) {
+			steady = -1
+		}
 	}
 	return given, func() {
-		if now, err := s.consumer(ctx, tool, shard); err == nil && now.Config.PauseUntil != nil && now.Config.PauseUntil.Equal(until) {
-			_, _ = s.js.ResumeConsumer(ctx, stream, durable) // lost, the pause ends by itself
+		if p.shared {
+			return
+		}
+		if now, err := s.consumer(ctx, tool, shard); err == nil && pausedUntil(now).Equal(p.until) {
+			_, _ = s.js.ResumeConsumer(ctx, p.stream, p.durable) // lost, the pause ends by itself
 		}
 	}, nil
+}
+
+// pause is one that this process has asked for.
+type pause struct {
+	s               *Store
+	stream, durable string
+	before          time.Time // to when another one lasted that stood there
+	until           time.Time
+	shared          bool // others rely on it
+	told            bool // they were told that this one is there
+}
+
+// wanting reports whether a consumer is to be paused, or paused anew. What stood there before may be seen for a moment still.
+func (p *pause) wanting(info *jetstream.ConsumerInfo) bool {
+	standing := pausedUntil(info)
+	switch {
+	case p.until.IsZero():
+		return true
+	case standing.Equal(p.until) || standing.Equal(p.before):
+		return false
+	}
+	return !p.told || standing.Before(p.until)
+}
+
+// set pauses the consumer for longer than it is.
+func (p *pause) set(ctx context.Context, info *jetstream.ConsumerInfo) error {
+	if !p.until.IsZero() { // another one's stands there
+		p.shared, p.told = true, true
+	}
+	p.before = pausedUntil(info)
+	p.until = info.TimeStamp.Add(pauseFor)
+	if !p.until.After(p.before) {
+		p.until = p.before.Add(time.Microsecond)
+	}
+	_, err := p.s.js.PauseConsumer(ctx, p.stream, p.durable, p.until)
+	return err
+}
+
+// pausedUntil gives when a consumer's pause ends; zero where it has none.
+func pausedUntil(info *jetstream.ConsumerInfo) time.Time {
+	if info.Config.PauseUntil == nil {
+		return time.Time{}
+	}
+	return *info.Config.PauseUntil
 }
 
 // removeAbove removes the messages on a subject that lie above a sequence, the last one first.
