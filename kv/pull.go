@@ -20,6 +20,8 @@ type Delivery struct {
 	Delivered int
 	// StreamSeq is the sequence of the step's message.
 	StreamSeq uint64
+	// Stored is when the server stored that, by its own clock.
+	Stored time.Time
 	// Extra says that it came of Puller.More: it has no slot, so no Release follows it.
 	Extra bool
 	// Asked is a moment before the request was sent that it came of: it was handed out later than that.
@@ -275,7 +277,7 @@ func (p *Puller) delivery(on *line, m *nats.Msg) *Delivery {
 	}
 	return &Delivery{
 		Subject: m.Subject, Header: m.Header, Data: m.Data, Delivered: int(at.delivered), StreamSeq: at.streamSeq,
-		Asked: on.opened, nc: p.s.nc, reply: m.Reply,
+		Stored: time.Unix(0, at.time), Asked: on.opened, nc: p.s.nc, reply: m.Reply,
 	}
 }
 

@@ -123,3 +123,59 @@ func TestItemsThatWereNotSentAreNoneThatFailed(t *testing.T) {
 	err, _ := m.Failure(machine.Call{Step: 0})
 	require.Equal(t, "item 0: again, please", err.Message)
 }
+
+// TestTheWaitOfALaterAttemptCountsFromWhenItIsDue: the time that the one before took, and the pause, are none of its wait.
+func TestTheWaitOfALaterAttemptCountsFromWhenItIsDue(t *testing.T) {
+	t.Parallel()
+	backoff := tool.Backoff{Strategy: tool.Constant, Initial: time.Minute, Max: time.Minute}
+	var out machine.Effects
+	m := of(t, `{"steps":[{"id":"s","tool":"t"}]}`, tool.Contract{MaxAttempts: 2, Limit: 1, Backoff: backoff, WaitTimeout: 10 * time.Second}, &out)
+	require.Equal(t, began.Add(10*time.Second), m.StartBy(machine.Call{}))
+	m.Apply(failure(10, began.Add(time.Hour), 0, 1, "no"), began.Add(time.Hour), &out)
+	due := began.Add(time.Hour + time.Minute)
+	require.Equal(t, due.Add(10*time.Second), m.StartBy(machine.Call{}))
+	out.Reset()
+	m.Tick(due.Add(9*time.Second), &out)
+	require.Empty(t, out.Late)
+	m.Tick(due.Add(11*time.Second), &out)
+	require.Equal(t, []machine.Dispatch{{Attempt: 2}}, out.Late)
+}
+
+// TestAToolsOwnWordWhenToTryAgain: it only makes the pause longer.
+func TestAToolsOwnWordWhenToTryAgain(t *testing.T) {
+	t.Parallel()
+	backoff := tool.Backoff{Strategy: tool.Constant, Initial: time.Minute, Max: time.Minute}
+	for asked, due := range map[time.Duration]time.Duration{0: time.Minute, time.Second: time.Minute, time.Hour: time.Hour} {
+		var out machine.Effects
+		m := of(t, `{"steps":[{"id":"s","tool":"t"}]}`, tool.Contract{MaxAttempts: 2, Limit: 1, Backoff: backoff}, &out)
+		busy := failure(10, began, 0, 1, "busy")
+		busy.Result.Error.RetryAfter = asked
+		out.Reset()
+		m.Apply(busy, began, &out)
+		require.Equal(t, began.Add(due), out.Dispatch[0].At, "%v", asked)
+	}
+}
+
+// TestRetriesAreSpread: calls that fail together, items of one list among them, are not tried again together.
+func TestRetriesAreSpread(t *testing.T) {
+	t.Parallel()
+	backoff := tool.Backoff{Strategy: tool.Constant, Initial: time.Hour, Max: time.Hour, Jitter: 1}
+	due := map[time.Time]bool{}
+	for _, key := range []string{"t/r/1", "t/other/2"} {
+		var out machine.Effects
+		p, _ := plan.Parse([]byte(list), nil)
+		m := machine.New(p, machine.Start{Key: key, Submitted: began, Started: began, Contracts: map[string]*tool.Contract{"t": {MaxAttempts: 3, Limit: 9, Backoff: backoff}}})
+		m.Begin(&out)
+		m.Expand(0, 3, began, &out)
+		out.Reset()
+		for attempt := 1; attempt <= 2; attempt++ {
+			for item := 1; item <= 3; item++ {
+				m.Apply(failure(uint64(10*attempt+item), began, item, attempt, "no"), began, &out)
+			}
+		}
+		for _, d := range out.Dispatch {
+			due[d.At] = true
+		}
+	}
+	require.Len(t, due, 12)
+}

@@ -13,42 +13,6 @@ import (
 
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 
-func TestTheTimeOfARunIsItsRecordsAndWhatPassedSince(t *testing.T) {
-	var r ledgerTime
-	require.False(t, r.known())
-	r.heard(noon, 40*time.Second)
-	require.True(t, r.known())
-	require.Equal(t, noon, r.at(40*time.Second))
-	require.Equal(t, noon.Add(time.Minute), r.at(100*time.Second))
-	require.Equal(t, 100*time.Second, r.when(noon.Add(time.Minute)))
-}
-
-// A record that was given late, because the process stood still, and one of a server whose clock is behind take no time back.
-func TestTheTimeOfARunNeverGoesBack(t *testing.T) {
-	var r ledgerTime
-	r.heard(noon, time.Second)
-	r.heard(noon.Add(time.Second), 32*time.Second) // stood still for 30 s
-	require.Equal(t, noon.Add(31*time.Second), r.at(32*time.Second))
-	r.heard(noon.Add(-10*time.Minute), 33*time.Second)
-	require.Equal(t, noon.Add(32*time.Second), r.at(33*time.Second))
-	r.heard(noon.Add(time.Hour), 34*time.Second) // the machine was suspended, and its clock with it
-	require.Equal(t, noon.Add(time.Hour), r.at(34*time.Second))
-}
-
-// A server that led a shard with a clock of its own is forgotten some time after another leads it.
-func TestTheTimeOfAShardForgets(t *testing.T) {
-	var s shardTime
-	s.heard(noon.Add(10*time.Minute), time.Second)
-	at := func(mono time.Duration) time.Duration { return s.best().at(mono).Sub(noon) - mono }
-	require.Equal(t, 10*time.Minute-time.Second, at(2*time.Second))
-	s.heard(noon.Add(30*time.Second), 30*time.Second)
-	require.Equal(t, 10*time.Minute-time.Second, at(30*time.Second))
-	for mono := 62 * time.Second; mono < 3*time.Minute; mono += time.Second {
-		s.heard(noon.Add(mono), mono)
-	}
-	require.Zero(t, at(3*time.Minute))
-}
-
 // What a run is taken for that was read anew: the time of its shard, else that of the own member key, never the own clock.
 func TestARunThatWasReadAnewHasTheTimeOfItsShard(t *testing.T) {
 	w := newWorld(1, none, false)

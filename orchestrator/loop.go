@@ -26,7 +26,7 @@ type loop struct {
 
 	jobs runner
 
-	shardTimes []shardTime
+	shardTimes []kv.RecentTime
 	pulse      func() (at time.Time, ago time.Duration) // when the server stored the own member key; zero where it is not known
 
 	owned  [subjects.Partitions]*cursor // nil: not ours
@@ -195,7 +195,7 @@ func (l *loop) tick() {
 		if r.phase != running {
 			continue
 		}
-		now := r.time.at(mono)
+		now := r.time.At(mono)
 		l.effects.Reset()
 		r.machine.Tick(now, &l.effects)
 		l.perform(r, now)

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
 	"github.com/stepjet/stepjet/client"
@@ -111,7 +112,7 @@ func TestARetryThatWaitsTakesNoPlaceAfterATakeover(t *testing.T) {
 	require.NoError(t, err)
 	o := &tool.Orchestration{Mode: tool.SequentialOnly, Retry: &tool.Retry{MaxAttempts: 2}, Backoff: &tool.Backoff{Strategy: tool.Constant, Initial: 10 * time.Minute, Max: 10 * time.Minute}}
 	require.NoError(t, w.HandleRaw(&tool.Definition{Name: "one", Orchestration: o}, func(ctx context.Context, args json.RawMessage) (worker.Output, error) {
-		if info, _ := worker.InfoFrom(ctx); info.Run != "after" {
+		if info, _ := worker.InfoFrom(ctx); !strings.HasPrefix(info.Run, "after") {
 			return worker.Output{}, errors.New("not now")
 		}
 		return worker.Output{Body: args}, nil
@@ -138,5 +139,49 @@ func TestARetryThatWaitsTakesNoPlaceAfterATakeover(t *testing.T) {
 	require.Eventually(t, func() bool { return pending() == 4 }, patience, 20*time.Millisecond, "retries that wait")
 	stop()
 	s.orchestrator()
-	require.Equal(t, outcome.Succeeded, s.run(`{"steps":[{"id":"a","tool":"one"}]}`, "after").Status)
+	for began, i := time.Now(), 0; time.Since(began) < 3*s.config.SweepEvery; i++ { // until what should be out was compared with what is
+		require.Equal(t, outcome.Succeeded, s.run(`{"steps":[{"id":"a","tool":"one"}]}`, fmt.Sprint("after", i)).Status)
+	}
+}
+
+// What an earlier owner has sent is looked for, and not sent again in the hope that the server knows its message id still.
+func TestATakeoverSendsNothingTwice(t *testing.T) {
+	t.Parallel()
+	s := bare(t)
+	stop := s.orchestrator()
+	s.tools = &tools{calls: map[string]int{}, gate: make(chan struct{}), begun: make(chan string, 100)}
+	s.worker()
+	var runs []*client.Run
+	for i := range 10 {
+		runs = append(runs, s.submit(`{"steps":[{"id":"g","tool":"gate"}]}`, fmt.Sprint("sent", i)))
+		<-s.tools.begun
+	}
+	known, err := s.store.Tool(ctx(t), "gate")
+	require.NoError(t, err)
+	js, err := jetstream.New(s.nc)
+	require.NoError(t, err)
+	last := func() uint64 {
+		info, err := s.stream(subjects.StepsStream(known.Shard)).Info(ctx(t))
+		require.NoError(t, err)
+		return info.State.LastSeq
+	}
+	info, err := s.stream(subjects.StepsStream(known.Shard)).Info(ctx(t))
+	require.NoError(t, err)
+	info.Config.Duplicates = 100 * time.Millisecond
+	_, err = js.UpdateStream(ctx(t), info.Config)
+	require.NoError(t, err)
+	sent := last()
+	stop()
+	time.Sleep(4 * info.Config.Duplicates) // the server forgets the ids in this time, and looks every so often
+	s.orchestrator()
+	for i := range runs {
+		_, err := s.client.Get(ctx(t), fmt.Sprint("sent", i)) // its new owner has it
+		require.NoError(t, err)
+	}
+	require.Equal(t, sent, last())
+	close(s.tools.gate)
+	for _, r := range runs {
+		require.Equal(t, outcome.Succeeded, s.wait(r).Status)
+	}
+	require.Equal(t, sent, last())
 }

@@ -66,7 +66,7 @@ type run struct {
 	busy      bool    // a job fetches a blob that the next record needs
 	parked    []entry // records that wait for a phase or a blob, in ledger order
 
-	time    ledgerTime
+	time    kv.ServerTime
 	lastSeq uint64    // of its last record
 	touched time.Time // when the last record came, for the sweep
 	// rejected is that the plan was, judged when: the ledger's time.

@@ -16,7 +16,7 @@ func (t *timers) set(r *run, at time.Time) {
 		}
 		return
 	}
-	wake := r.time.when(at)
+	wake := r.time.When(at)
 	switch {
 	case r.timer < 0:
 		r.wake = wake

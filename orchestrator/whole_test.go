@@ -21,7 +21,7 @@ func TestMessagesAreTakenBackTogetherWhereAllAreDecided(t *testing.T) {
 	at := time.Unix(1000, 0)
 	r := &run{plan: p, machine: machine.New(p, machine.Start{Key: "t/r/1", Submitted: at, Started: at, Contracts: map[string]*tool.Contract{"t": {MaxAttempts: 1, Limit: 9}}})}
 	l := &loop{clock: wall{}}
-	r.time.heard(at, l.clock.Mono())
+	r.time.Heard(at, l.clock.Mono())
 	var out machine.Effects
 	r.machine.Begin(&out)
 	two := []machine.Decide{{Call: out.Dispatch[1].Call, Attempt: 1}, {Call: out.Dispatch[2].Call, Attempt: 1}}

@@ -27,7 +27,7 @@ func (x *execution) timeout() {
 // outOfTime says what a timeout means: for an at_most_once tool nobody knows what has happened.
 func (x *execution) outOfTime() *fault.Error {
 	what := "the execution took longer than its deadline allowed"
-	if t := x.step.Timeout; t > 0 && (x.step.Deadline.IsZero() || x.info.Deadline.Before(x.step.Deadline)) {
+	if t := x.step.Timeout; t > 0 && !x.bound {
 		what = "the execution took longer than " + t.String()
 	}
 	if x.step.Claim != "" {

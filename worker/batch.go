@@ -83,7 +83,7 @@ func (b *batch) admit(now time.Time) bool {
 	b.parts.Store(int32(len(steps)) + 1)
 	for _, x := range steps {
 		x.batch = b
-		x.began.Store(now.UnixNano())
+		x.began.Store(x.e.clock.since(now))
 		x.atWork()
 		b.unhook = append(b.unhook, context.AfterFunc(x.base, func() { b.ended(context.Cause(x.base)) }))
 	}

@@ -3,6 +3,7 @@ package worker
 import (
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/kv"
@@ -15,6 +16,7 @@ func (e *engine) accept(f *feed, d *kv.Delivery) {
 	if !f.busy.Load() {
 		f.busy.Store(true)
 	}
+	e.clock.hear(d.Stored, time.Now())
 	if e.hard.Err() != nil { // Run has given up on the feed's last deliveries
 		f.refuse(d)
 		return

@@ -26,6 +26,7 @@ type engine struct {
 	memory *semaphore.Weighted // for large arguments
 	pool   *pool
 	pulse  *pulse
+	clock  *clock
 
 	promises promises
 
@@ -43,6 +44,7 @@ type engine struct {
 
 	lonely   sync.Once // "no orchestrator answers" is said once
 	unsealed sync.Once // so is that the worker lacks the key that secrets are sealed to
+	timed    sync.Once // the servers' time is asked for before the first tool's steps
 }
 
 // feed is one tool's stream of steps. A tool that vanished from the registry gets a new one.
@@ -77,7 +79,7 @@ func newEngine(w *Worker, tools []*hosted, store *kv.Store) *engine {
 	e := &engine{
 		w: w, config: w.config, log: w.config.Logger.With("worker", w.config.Name), tools: tools, store: store,
 		inline: inlineLimit(store.MaxPayload()), memory: semaphore.NewWeighted(w.config.ArgumentMemory),
-		pulse: newPulse(), live: map[subjects.Attempt]*execution{}, restores: make(chan struct{}, registering),
+		pulse: newPulse(), clock: newClock(), live: map[subjects.Attempt]*execution{}, restores: make(chan struct{}, registering),
 	}
 	e.pool = newPool(&e.tasks)
 	e.hard, e.halt = context.WithCancel(context.Background())

@@ -38,10 +38,11 @@ type execution struct {
 	cancel context.CancelCauseFunc
 	ctx    stepContext
 	timer  *time.Timer // execution timeout; touched by the execution's goroutine alone
+	bound  bool        // the deadline of step or run comes before the execution timeout
 
 	asked   time.Time    // it was handed out later than that (kv.Delivery.Asked)
 	taken   time.Time    // when it was delivered
-	began   atomic.Int64 // when the handler was called, in Unix nanoseconds; 0 before
+	began   atomic.Int64 // when the handler was called, by the engine's clock; 0 before
 	decided atomic.Bool
 	lost    atomic.Bool // the lease ran out: only a success is still offered
 	unheld  atomic.Bool // at some time the lease may have run out (holds)
@@ -128,7 +129,7 @@ func (x *execution) execute() {
 		x.fail(deadlinePassed())
 		return
 	}
-	x.began.Store(now.UnixNano())
+	x.began.Store(x.e.clock.since(now))
 	if f := x.unfitArguments(); f != nil {
 		x.fail(f)
 		return
@@ -148,12 +149,12 @@ const ownerPatience = 2 * time.Second
 
 // late reports whether a step has waited too long for a slot to begin now. One that was handed out before had begun.
 func (x *execution) late(now time.Time) bool {
-	return !x.step.StartBy.IsZero() && x.delivered <= 1 && now.After(x.step.StartBy)
+	return !x.step.StartBy.IsZero() && x.delivered <= 1 && x.e.clock.until(x.step.StartBy, now) < 0
 }
 
 // leaveToOwner gives the owner of the run the time to decide a step that came too late, and then decides it itself.
 func (x *execution) leaveToOwner() {
-	if pause(x.base, time.Until(x.step.StartBy.Add(ownerPatience))) {
+	if pause(x.base, x.e.clock.until(x.step.StartBy, time.Now())+ownerPatience) {
 		f := fault.New(fault.Timeout, "the step waited longer than its wait_timeout for a slot")
 		f.Retryable = false
 		x.fail(f.WithHint("start more workers, raise the tool's limit, or let its steps wait longer"))
@@ -162,20 +163,20 @@ func (x *execution) leaveToOwner() {
 
 // startClock arms the timer; it reports false if no time is left.
 func (x *execution) startClock(now time.Time) bool {
-	x.info.Deadline = x.step.Deadline
-	if t := x.step.Timeout; t > 0 {
-		if end := now.Add(t); x.info.Deadline.IsZero() || end.Before(x.info.Deadline) {
-			x.info.Deadline = end
+	left, limited := x.step.Timeout, x.step.Timeout > 0
+	if !x.step.Deadline.IsZero() {
+		if until := x.e.clock.until(x.step.Deadline, now); !limited || until <= left {
+			left, limited, x.bound = until, true, true
 		}
 	}
-	if x.info.Deadline.IsZero() {
+	if !limited {
 		return true
 	}
-	left := x.info.Deadline.Sub(now)
 	if left <= 0 {
 		return false
 	}
-	if x.info.Deadline.Equal(x.step.Deadline) {
+	x.info.Deadline = now.Add(left)
+	if x.bound {
 		left += ownerPatience
 	}
 	x.timer = time.AfterFunc(left, x.timeout)
@@ -222,12 +223,7 @@ func (x *execution) decide(r wire.Result) bool {
 		return false
 	}
 	r.Worker, r.Trace = x.e.config.Name, x.step.Trace
-	r.Ended = time.Now()
-	if began := x.began.Load(); began != 0 {
-		r.Started = time.Unix(0, began)
-	} else {
-		r.Started = x.taken
-	}
+	r.Started, r.Ended = x.times(time.Now())
 	if r.Error != nil {
 		r.Error = clipped(x.redactor().Error(r.Error)) // in this order: half a secret would not be found
 	}
@@ -237,6 +233,16 @@ func (x *execution) decide(r wire.Result) bool {
 	x.result = r
 	x.record()
 	return true
+}
+
+// times gives when the execution began, or the step came where it did not begin, and when it ended, in the servers' time.
+func (x *execution) times(now time.Time) (started, ended time.Time) {
+	began := x.e.clock.since(x.taken)
+	if at := x.began.Load(); at != 0 {
+		began = at
+	}
+	ended = x.e.clock.at(now)
+	return ended.Add(-time.Duration(x.e.clock.since(now) - began)), ended
 }
 
 // drop leaves the attempt without a record: somebody else has decided it (ack), or is to.

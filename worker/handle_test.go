@@ -178,6 +178,8 @@ func TestInfo(t *testing.T) {
 	w.dispatch(a, `{}`, func(s *wire.Step) { s.Deadline, s.Retried = soon, "acme/order=2042/7/s1" })
 	require.Nil(t, w.result(a).Error)
 	info := <-got
+	require.WithinDuration(t, soon, info.Deadline, 10*time.Second, "by the own clock")
+	info.Deadline = soon
 	require.Equal(t, Info{
 		Tenant: "acme", Run: "order 42/é", Generation: a.Generation, Step: "s1", Tool: "look", Key: a.Key(), RetriedKey: "acme/order=2042/7/s1",
 		Attempt: 3, Delivery: 1, Deadline: soon, Worker: "w1",

@@ -82,7 +82,10 @@ func (e *engine) renew(ctx context.Context) {
 		stale := e.distrust(time.Now()) // before this answer makes what came earlier look fresh
 		p.confirm(now)
 		for _, f := range stale {
-			e.spawn(func() { e.review(f) })
+			e.spawn(func() {
+				e.tellTime(e.hard, f) // the monotonic clock stands still while a machine is suspended
+				e.review(f)
+			})
 		}
 	}
 }

@@ -23,7 +23,7 @@ type Info struct {
 	// Attempt counts from 1. Delivery counts how often this attempt was handed out, from 1.
 	Attempt, Delivery int
 	// Deadline is when the execution is given up: the execution timeout or the deadline of step or run, whichever comes
-	// first. Zero for none.
+	// first. It is by this process's own clock, however wrong that is, as contexts have it. Zero for none.
 	Deadline time.Time
 	// Context is the out-of-band context that the submitter gave for the step, as far as the tool may see it. It shows
 	// its secrets to Get alone, not where it is printed, logged or marshalled.

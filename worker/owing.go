@@ -29,7 +29,8 @@ func (x *execution) owe() bool {
 	if !x.owing.CompareAndSwap(handlerAt, ackOwed) {
 		return false
 	}
-	wait := max(time.Until(time.Unix(0, x.began.Load()).Add(x.step.Timeout)), 0) + x.feed.ackWait
+	worked := time.Duration(x.e.clock.since(time.Now()) - x.began.Load())
+	wait := max(x.step.Timeout-worked, 0) + x.feed.ackWait
 	time.AfterFunc(wait, func() {
 		if x.owing.CompareAndSwap(ackOwed, owesNothing) {
 			x.log().Error("a handler is at work long after its step was decided; the step is acknowledged, so one more than the tool's limit may be at work now",

@@ -80,6 +80,7 @@ func (e *engine) serve(ctx context.Context, h *hosted) error {
 			return kv.Fault(err)
 		}
 	}
+	e.timed.Do(func() { e.tellTime(ctx, f) }) // before anything comes that may have waited for too long
 	most := h.slots
 	if f.gather != nil {
 		most = 0 // until it knows whose turn it is
@@ -209,6 +210,9 @@ func (e *engine) refresh(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
+		}
+		if f := e.tools[next%len(e.tools)].feed.Load(); f != nil {
+			e.tellTime(ctx, f)
 		}
 		// Some at a time: a consumer that is gone is noticed by who asks it (consumerGone); this is for what that can't see.
 		for range min(refreshing, len(e.tools)) {

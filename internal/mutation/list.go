@@ -263,7 +263,7 @@ var mutants = []mutant{
 	},
 	{
 		"unread-plan-stands", "a plan that the sweep could not read counts as one that stands",
-		"orchestrator/sweep.go", "	return err == nil && !gone", "	return !gone", "./orchestrator", "TestSimulatedWorlds",
+		"orchestrator/sweep.go", "	return err == nil && !gone", "	return !gone", "./orchestrator", "TestAPlanThatCanNotBeRead",
 	},
 	{
 		"waits-in-a-slot", "a retry that waits for its time takes a place in its tool's limit, after a takeover",
@@ -271,11 +271,7 @@ var mutants = []mutant{
 	},
 	{
 		"taken-over-blindly", "an owner that takes over sends again whatever should be out",
-		"orchestrator/perform.go", "	if r.recovered && len(eff.Dispatch) > 0 {", "	if r.recovered && false {", "./orchestrator", "TestSimulatedWorlds",
-	},
-	{
-		"blind-to-lists", "records are applied while the list that they are of is being read",
-		"orchestrator/run.go", "return r.busy || len(r.reading) > 0", "return r.busy", "./orchestrator", "TestSimulatedWorlds",
+		"orchestrator/perform.go", "	if r.recovered && len(eff.Dispatch) > 0 {", "	if r.recovered && false {", "./orchestrator", "TestATakeoverSends",
 	},
 	{
 		"let-go-too-soon", "a partition is let go of before its next owner has its runs",
@@ -299,11 +295,11 @@ var mutants = []mutant{
 	},
 	{
 		"time-goes-back", "a record that comes late takes the time of its run back",
-		"orchestrator/ledgertime.go", "t.zero = max(t.zero, record.UnixNano()-int64(came))", "t.zero = record.UnixNano() - int64(came)", "./orchestrator", "TestTheTimeOf",
+		"kv/servertime.go", "t.zero = max(t.zero, told.UnixNano()-int64(came))", "t.zero = told.UnixNano() - int64(came)", "./kv", "TestTheServersTime",
 	},
 	{
 		"clock-for-ever", "the clock of a server that led a shard once counts for ever",
-		"orchestrator/ledgertime.go", "if came-t.since > shardTimeKept {", "if came-t.since > shardTimeKept && t.since < 0 {", "./orchestrator", "TestTheTimeOf",
+		"kv/servertime.go", "if came-t.since > recently {", "if came-t.since > recently && t.since < 0 {", "./kv", "TestWhatWasHeard",
 	},
 	{
 		"woken-buries", "an orchestrator that stood still declares the others dead",
