@@ -2,6 +2,7 @@ package kv
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -52,5 +53,25 @@ func TestAMemberThatStoodStillDeclaresNobodyDead(t *testing.T) {
 			joined <- own
 			require.Equal(t, c.remains, <-there)
 		})
+	}
+}
+
+// A member of which the server says that nobody listens is gone once it has had the time to connect to another server, and to
+// renew its key from there.
+func TestAMemberThatConnectsAnewIsNotDead(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	for name, c := range map[string]struct {
+		deaf, renewed time.Duration // ago
+		remains       bool
+	}{
+		"connecting":             {pulseGone / 2, 2 * pulseMissed, true},
+		"renewed, but not heard": {2 * pulseGone, pulseMissed / 2, true},
+		"gone":                   {pulseGone, pulseMissed, false},
+	} {
+		x := &sighted{Member: Member{ID: "other"}, deaf: now.Add(-c.deaf), renewed: now.Add(-c.renewed)}
+		m := &Membership{seen: map[string]*sighted{"other": x}}
+		m.silent(x, now)
+		require.Equal(t, c.remains, m.seen["other"] != nil, name)
 	}
 }

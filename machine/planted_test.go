@@ -179,3 +179,38 @@ func TestRetriesAreSpread(t *testing.T) {
 	}
 	require.Len(t, due, 12)
 }
+
+// TestAListThatAnotherOwnerCouldNotReadFails: the record of that stands, however well the items did and though some may fail.
+func TestAListThatAnotherOwnerCouldNotReadFails(t *testing.T) {
+	t.Parallel()
+	var out machine.Effects
+	m := of(t, list, tool.Contract{MaxAttempts: 1, Limit: 9, ErrorPropagation: tool.PartialSuccess}, &out)
+	m.Expand(0, 3, began, &out)
+	out.Reset()
+	unread := failure(10, began, 0, 1, "the list lies in a blob that is gone")
+	unread.Result.ByOwner = true
+	m.Apply(unread, began, &out)
+	require.Len(t, out.Decide, 3, "its items are given up")
+	for item := 1; item <= 3; item++ {
+		m.Apply(machine.Record{Seq: uint64(10 + item), Time: began, Result: &machine.Result{Call: machine.Call{Item: item}, Attempt: 1, Body: []byte("1")}}, began, &out)
+	}
+	require.True(t, m.Finished())
+	err, _ := m.Failure(machine.Call{Step: 0})
+	require.NotNil(t, err)
+	require.Equal(t, "the list lies in a blob that is gone", err.Message)
+}
+
+// TestTheFirstStopCounts: what stops a run says what it came to.
+func TestTheFirstStopCounts(t *testing.T) {
+	t.Parallel()
+	var out machine.Effects
+	m := of(t, `{"steps":[{"id":"s","tool":"t"}]}`, tool.Contract{MaxAttempts: 1, Limit: 1}, &out)
+	m.Apply(machine.Record{Seq: 10, Time: began, Stop: &machine.Stop{Reason: outcome.Cancelled, By: "ann"}}, began, &out)
+	m.Apply(machine.Record{Seq: 11, Time: began, Stop: &machine.Stop{Reason: outcome.Expired, By: "deadline"}}, began, &out)
+	given := failure(12, began, 0, 1, "given up")
+	given.Result.Error.Code = fault.Cancelled
+	m.Apply(given, began, &out)
+	require.True(t, m.Finished())
+	require.Equal(t, outcome.Cancelled, m.Status())
+	require.Equal(t, "ann", m.StoppedBy())
+}
