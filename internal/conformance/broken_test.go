@@ -89,6 +89,8 @@ func TestBrokenWorkersAreCaught(t *testing.T) {
 		{"wrong sum", "large-result", failed, "can't be read"},
 		{"refuses large", "large-result", warned, "too_large"},
 		{"no chunks", "large-result", warned, "names no chunks"},
+		{"no bucket", "bucket", warned, "where all tenants may read"},
+		{"another's bucket", "bucket", failed, "which fails the step"},
 		{"silent on oversize", "large-result", failed, "leaves no record"},
 		{"inline", "huge-result", failed, "leaves no record"},
 		{"silent on oversize", "huge-result", failed, "leaves no record"},

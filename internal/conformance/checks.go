@@ -25,6 +25,7 @@ var checks = []check{
 	{name: "secrets", run: secrets, expected: "leaves no secret of the step's context in an error"},
 	{name: "large-result", run: largeResult, expected: "puts a result over 256 KiB into the object store, or answers too_large"},
 	{name: "huge-result", run: hugeResult, expected: "survives a result over the server's max_payload, and says so or stores it"},
+	{name: "bucket", run: bucket, expected: "puts a result over 256 KiB into the bucket that the step names"},
 	{name: "large-arguments", run: largeArguments, expected: "reads arguments that lie in the object store, or refuses them"},
 	{name: "heartbeat", run: heartbeat, expected: "keeps the lease of a long step with +WPI, so that it runs once"},
 	{name: "waiting", run: waiting, expected: "keeps the lease of every step that it has taken, or takes none that it can't begin"},

@@ -2,6 +2,7 @@ package conformance_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -90,7 +91,7 @@ func (w *raw) execute(ctx context.Context, m jetstream.Msg, h nats.Header, name 
 		status, body = failure("tool_failed", err.Error())
 		return status, body, ""
 	}
-	return w.output(ctx, out, name)
+	return w.output(ctx, out, name, h.Get("Stepjet-Bucket"))
 }
 
 // call runs the tool until it returns or is given up. With a bug it isn't told of that.
@@ -139,7 +140,7 @@ func redacted(err error, h nats.Header) error {
 }
 
 // output spoils or stores what the tool returned.
-func (w *raw) output(ctx context.Context, out []byte, name string) (status string, body []byte, handle string) {
+func (w *raw) output(ctx context.Context, out []byte, name, bucket string) (status string, body []byte, handle string) {
 	var v any
 	switch {
 	case w.has("floats"):
@@ -166,12 +167,18 @@ func (w *raw) output(ctx context.Context, out []byte, name string) (status strin
 	}
 	blob := strings.ReplaceAll(name, ".", "/") + "/" + nuid.Next()
 	object := nuid.Next()
-	chunks, err := w.put(ctx, blob, object, out)
+	if w.has("no bucket") {
+		bucket = ""
+	}
+	chunks, err := w.put(ctx, cmp.Or(bucket, "blobs"), blob, object, out)
 	if err != nil {
 		status, body = failure("tool_failed", err.Error())
 		return status, body, ""
 	}
-	h := outcome.Handle{Name: blob, Size: int64(len(out)), SHA256: hex.EncodeToString(sum[:]), NUID: object, Chunks: chunks}
+	h := outcome.Handle{Name: blob, Size: int64(len(out)), SHA256: hex.EncodeToString(sum[:]), NUID: object, Chunks: chunks, Bucket: bucket}
+	if w.has("another's bucket") && bucket != "" {
+		h.Bucket = "blobs-other"
+	}
 	if w.has("no chunks") {
 		h.NUID, h.Chunks = "", 0
 	}
@@ -180,16 +187,16 @@ func (w *raw) output(ctx context.Context, out []byte, name string) (status strin
 }
 
 // put stores an object: its chunks, then what is to be said of its name.
-func (w *raw) put(ctx context.Context, name, object string, out []byte) (chunks int, err error) {
+func (w *raw) put(ctx context.Context, bucket, name, object string, out []byte) (chunks int, err error) {
 	for rest := out; len(rest) > 0; chunks++ {
 		n := min(len(rest), 128<<10)
-		if _, err := w.js.Publish(ctx, "$O.blobs.C."+object, rest[:n]); err != nil {
+		if _, err := w.js.Publish(ctx, "$O."+bucket+".C."+object, rest[:n]); err != nil {
 			return 0, err
 		}
 		rest = rest[n:]
 	}
-	info := fmt.Sprintf(`{"name":%q,"bucket":"blobs","nuid":%q,"size":%d,"chunks":%d}`, name, object, len(out), chunks)
-	_, err = w.js.Publish(ctx, "$O.blobs.M."+base64.URLEncoding.EncodeToString([]byte(name)), []byte(info))
+	info := fmt.Sprintf(`{"name":%q,"bucket":%q,"nuid":%q,"size":%d,"chunks":%d}`, name, bucket, object, len(out), chunks)
+	_, err = w.js.Publish(ctx, "$O."+bucket+".M."+base64.URLEncoding.EncodeToString([]byte(name)), []byte(info))
 	return chunks, err
 }
 

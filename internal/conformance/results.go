@@ -114,6 +114,37 @@ func (s *stage) blob(ctx context.Context, v *verdict, p *probe, r wire.Result, s
 	}
 }
 
+// bucket sends a step of a tenant that has a bucket of its own.
+func bucket(ctx context.Context, s *stage, v *verdict) {
+	made, err := s.store.Declare(ctx, tenant)
+	if err != nil {
+		s.note(err)
+		return
+	}
+	if made {
+		defer func() { s.note(s.store.Undeclare(context.WithoutCancel(ctx), tenant)) }()
+	}
+	const size = wire.InlineLimit + 50_000
+	own := subjects.BlobsOf(tenant)
+	p := s.step(ctx, "bucket", fmt.Sprintf(`{"bytes":%d}`, size), func(w *wire.Step) { w.Bucket = own })
+	const advice = "put it into the bucket that " + subjects.HeaderBucket + " names, and say so in the handle"
+	switch r, ok := p.await(ctx, s.o.Patience); {
+	case !ok:
+		v.must(storeBlob, "a result of %d bytes leaves no record: the step never ends%s", size, s.ended())
+		return
+	case r.Handle == nil: // a check of its own says what that means
+	case r.Handle.Bucket == "":
+		v.should(advice, "the large result of a tenant with a bucket of its own lies in %s, where all tenants may read", subjects.BlobsBucket)
+	case r.Handle.Bucket != own:
+		v.must(advice, "the handle names the bucket %q, which fails the step", wire.Clip(r.Handle.Bucket, 80))
+	default:
+		s.blob(ctx, v, p, r, size)
+	}
+	if !p.settled(ctx, s.o.Patience) {
+		v.must("acknowledge the step once its record stands", "the step with the large result was not acknowledged")
+	}
+}
+
 func largeArguments(ctx context.Context, s *stage, v *verdict) {
 	p := s.probe(s.newRun(ctx, "arguments"), "s1")
 	args := `{"echo":"read","unused":"` + strings.Repeat("x", wire.InlineLimit) + `"}`
