@@ -20,15 +20,19 @@ import (
 const gated = `{"steps":[{"id":"a","tool":"echo","arguments":{"v":1}},{"id":"g","tool":"gate","arguments":{"v":"$ref:a.v"}},
 	{"id":"big","tool":"big","arguments":{"bytes":280000},"depends_on":["g"]}]}`
 
-// copied are the streams that docs/operations.md says to copy, in its order.
-func copied(shards int) (streams []string) {
+// copied are the streams that docs/operations.md says to copy, in its order; tenants are those that are declared.
+func copied(shards int, tenants ...string) (streams []string) {
 	for i := range shards {
 		streams = append(streams, subjects.LedgerStream(i))
 	}
 	for _, bucket := range []string{subjects.HistoryBucket, subjects.DeadBucket, subjects.ToolsBucket} {
 		streams = append(streams, subjects.BucketStream(bucket))
 	}
-	return append(streams, subjects.BlobsStream(""))
+	streams = append(streams, subjects.BlobsStream(""))
+	for _, tenant := range tenants {
+		streams = append(streams, subjects.BlobsStream(subjects.BlobsOf(tenant)))
+	}
+	return streams
 }
 
 // Runs go on while the streams are copied one after another, in the order of docs/operations.md. What is restored from the
@@ -92,6 +96,11 @@ func statusOf(id string) outcome.RunStatus {
 // ledger and history, as do some that begin there, and some begin after all.
 func (p *past) backUp(shards int) (copies []natstest.Backup) {
 	p.t.Helper()
+	var tenants []string
+	if shards > 1 { // its large values lie in a bucket of its own
+		tenants = []string{"default"}
+		p.declare(tenants...)
+	}
 	whole := strings.Replace(gated, `"tool":"gate"`, `"tool":"echo"`, 1)
 	p.whole("done", whole)
 	p.whole("dead", `{"steps":[{"id":"a","tool":"fail"}]}`)
@@ -110,7 +119,7 @@ func (p *past) backUp(shards int) (copies []natstest.Backup) {
 		}()
 		<-p.tools.begun
 	}
-	for _, stream := range copied(shards) {
+	for _, stream := range copied(shards, tenants...) {
 		if stream == subjects.BucketStream(subjects.HistoryBucket) {
 			p.whole("between", whole)
 			for range 3 {

@@ -53,3 +53,22 @@ func TestAPlanComesOutWhereItsShardTakesIt(t *testing.T) {
 	require.True(t, ok)
 	require.Equal(t, r, got)
 }
+
+func TestABucketIsOneTenants(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, "OBJ_blobs", subjects.BlobsStream(""))
+	require.Equal(t, subjects.BlobsStream(""), subjects.BlobsStream(subjects.BlobsBucket))
+	require.Equal(t, "OBJ_blobs-acme", subjects.BlobsStream(subjects.BlobsOf("acme")))
+	require.Equal(t, []string{"$O.blobs-acme.C.>", "$O.blobs-acme.M.>"}, subjects.BlobsSubjects("blobs-acme"))
+	tenant, ok := subjects.TenantOfBlobs("OBJ_blobs-a-b_C1")
+	require.True(t, ok)
+	require.Equal(t, "a-b_C1", tenant)
+	for _, stream := range []string{"OBJ_blobs", "OBJ_blobs-", "OBJ_blobs-a.b", "OBJ_blobs-é", "OBJ_other-acme", "KV_blobs-acme"} {
+		_, ok := subjects.TenantOfBlobs(stream)
+		require.False(t, ok, stream)
+	}
+	for bucket, own := range map[string]bool{"": true, "blobs-acme": true, "blobs": false, "blobs-acm": false, "blobs-acme2": false, "blobs-other": false, "blobs-acme.>": false, "acme": false} {
+		require.Equal(t, own, subjects.OwnBlobs(bucket, "acme"), bucket)
+	}
+	require.False(t, subjects.OwnBlobs("blobs-*", "*"), "no tenant has such a name")
+}
