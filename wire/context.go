@@ -145,6 +145,19 @@ func ValidContextKey(k string) bool {
 	}) < 0
 }
 
+// ContextVariable gives the environment variable of a context key, behind a prefix: upper-cased, all but letters and digits as "_".
+func ContextVariable(prefix, key string) string {
+	return prefix + strings.Map(func(r rune) rune {
+		switch {
+		case 'a' <= r && r <= 'z':
+			return r - 'a' + 'A'
+		case 'A' <= r && r <= 'Z', '0' <= r && r <= '9':
+			return r
+		}
+		return '_'
+	}, key)
+}
+
 // entries gives the values, not to be changed.
 func (c Context) entries() map[string]string {
 	if c.bag == nil {

@@ -156,45 +156,39 @@ func verbatim(v any) any {
 // TestABareClientTriesAgain follows docs/protocol.md in trying a run and a dead letter again, under the printed permissions.
 func TestABareClientTriesAgain(t *testing.T) {
 	t.Parallel()
-	for name, of := range shapes {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := start(t, of)
-			s.orchestrate(of.shards)
-			s.host("worker-search", "search")
-			s.host("worker-crm_2Fget-fetch", "crm/get", "fetch")
-			agent := s.bare(s.url())
+	inEach(t, shapes, func(t *testing.T, s *system) {
+		s.staff()
+		agent := s.bare(s.url())
 
-			const run, plan = "order #42", `{"steps":[ {"id":"first","tool":"search","arguments":{"text":"one"}},
-				{"id":"second","tool":"crm/get","arguments":{"text":"$ref:first.text"}},
-				{"id":"a","tool":"fetch","for_each":{"in":[{"$text":"{{a.text}}"},{"$text":"costs $$ref:a.text"}],"as":"item"},"arguments":{"fail":"until let","text":"$ref:item"},"retry":{"max_attempts":1}} ],
-				"output_steps":["second","a"]}`
-			accepted := agent.submit(run, plan, nil)
-			require.Nil(t, accepted.Error)
-			failed := agent.await(run, accepted.Seq)
-			require.Equal(t, "succeeded", failed.Status, "failed items of a step that only reads fail nothing else: %+v", failed.Steps)
-			require.Equal(t, "failed", failed.Steps[2].Items[0].Status)
-			require.Equal(t, accepted.Seq, failed.Generation)
-			letters := agent.letters(run, failed.Generation, "a=0", "a=1")
+		const run, plan = "order #42", `{"steps":[ {"id":"first","tool":"search","arguments":{"text":"one"}},
+			{"id":"second","tool":"crm/get","arguments":{"text":"$ref:first.text"}},
+			{"id":"a","tool":"fetch","for_each":{"in":[{"$text":"{{a.text}}"},{"$text":"costs $$ref:a.text"}],"as":"item"},"arguments":{"fail":"until let","text":"$ref:item"},"retry":{"max_attempts":1}} ],
+			"output_steps":["second","a"]}`
+		accepted := agent.submit(run, plan, nil)
+		require.Nil(t, accepted.Error)
+		failed := agent.await(run, accepted.Seq)
+		require.Equal(t, "succeeded", failed.Status, "failed items of a step that only reads fail nothing else: %+v", failed.Steps)
+		require.Equal(t, "failed", failed.Steps[2].Items[0].Status)
+		require.Equal(t, accepted.Seq, failed.Generation)
+		letters := agent.letters(run, failed.Generation, "a=0", "a=1")
 
-			busy := agent.submit("busy", `{"steps":[{"id":"a","tool":"search","arguments":{"hold":true}}]}`, nil)
-			<-s.held
-			refused := agent.submit("busy", `{"steps":[{"id":"a","tool":"search","arguments":{"hold":true}}]}`, nil)
-			require.NotNil(t, refused.Error, "a plan with this id is active")
-			require.Equal(t, 10077, refused.Error.Code)
-			require.Zero(t, refused.Seq, "a sequence counts only where there is no error")
-			close(s.let)
-			require.Equal(t, "succeeded", agent.await("busy", busy.Seq).Status)
+		busy := agent.submit("busy", `{"steps":[{"id":"a","tool":"search","arguments":{"hold":true}}]}`, nil)
+		<-s.held
+		refused := agent.submit("busy", `{"steps":[{"id":"a","tool":"search","arguments":{"hold":true}}]}`, nil)
+		require.NotNil(t, refused.Error, "a plan with this id is active")
+		require.Equal(t, 10077, refused.Error.Code)
+		require.Zero(t, refused.Seq, "a sequence counts only where there is no error")
+		close(s.let)
+		require.Equal(t, "succeeded", agent.await("busy", busy.Seq).Status)
 
-			agent.triesRun(run, failed.Plan)
-			for step, letter := range letters {
-				agent.triesLetter(run, failed.Generation, step, letter)
-			}
-			rejected := agent.submit("of nothing", plan, nats.Header{"Stepjet-Retry-Of": {"no such run"}})
-			require.Nil(t, rejected.Error)
-			require.Equal(t, "rejected", agent.await("of nothing", rejected.Seq).Status)
-		})
-	}
+		agent.triesRun(run, failed.Plan)
+		for step, letter := range letters {
+			agent.triesLetter(run, failed.Generation, step, letter)
+		}
+		rejected := agent.submit("of nothing", plan, nats.Header{"Stepjet-Retry-Of": {"no such run"}})
+		require.Nil(t, rejected.Error)
+		require.Equal(t, "rejected", agent.await("of nothing", rejected.Seq).Status)
+	})
 }
 
 // triesRun tries a failed run again, once as it is and once with a step that had succeeded.

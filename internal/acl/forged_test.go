@@ -8,7 +8,6 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/require"
 
-	"github.com/stepjet/stepjet/client"
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/subjects"
@@ -19,11 +18,7 @@ import (
 func TestAWorkerCanNotFreezeARunOfOthers(t *testing.T) {
 	t.Parallel()
 	s := start(t, shape{})
-	s.orchestrate(1)
-	s.host("worker-search", "search")
-	r, err := s.client("agent-other", "other").Submit(s.ctx(), []byte(`{"steps":[{"id":"a","tool":"search","arguments":{"hold":true}}]}`), client.SubmitOptions{Run: "theirs"})
-	require.NoError(t, err)
-	<-s.held
+	r := s.busy("theirs")
 	id := subjects.NewRun("other", "theirs")
 	doc, err := s.client("agent-other", "other").Get(s.ctx(), "theirs")
 	require.NoError(t, err)
@@ -72,9 +67,7 @@ func TestAWorkerCanNotFreezeARunOfOthers(t *testing.T) {
 func TestTheDoctorRemovesWhatNoOwnerReads(t *testing.T) {
 	t.Parallel()
 	s := start(t, shape{shards: 4})
-	s.orchestrate(4)
-	s.host("worker-search", "search")
-	s.host("worker-crm_2Fget-fetch", "crm/get", "fetch")
+	s.staff()
 	nc := s.trespass("worker-search")
 	run := subjects.NewRun("other", "theirs")
 	for _, place := range []string{"99", strconv.Itoa(run.Partition())} {

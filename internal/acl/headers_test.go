@@ -245,42 +245,36 @@ func (l *listener) take() []string {
 // TestNoHeaderDoesMoreThanItsSubject tries them all, and has what others stored stand afterwards.
 func TestNoHeaderDoesMoreThanItsSubject(t *testing.T) {
 	t.Parallel()
-	for name, of := range map[string]shape{"accounts, declared tenants": {witness: true, declared: true}, "one account": {oneAccount: true, witness: true}} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := start(t, of)
-			waiting := s.populate()
-			nc := s.witness()
-			s.preserve(nc, subjects.BucketStream(subjects.GatherBucket))
-			heard := s.overhear(nc)
-			for user, g := range s.grants {
-				if !slices.Contains([]acl.Role{acl.Agent, acl.Viewer, acl.Operator, acl.Worker}, g.Role) || strings.Contains(user, "other") {
-					continue
-				}
-				before := s.all(nc)
-				require.NoError(t, nc.Flush())
-				heard.listen()
-				s.throw(user, before)
-				time.Sleep(1200 * time.Millisecond) // what comes by a schedule comes by then; what is asserted holds at any time
-				require.NoError(t, nc.Flush())
-				published := heard.take()
-				s.unharmed(g, before, s.all(nc))
-				s.silent(g, published)
+	inEach(t, map[string]shape{"accounts, declared tenants": {witness: true, declared: true}, "one account": {oneAccount: true, witness: true}}, func(t *testing.T, s *system) {
+		waiting := s.populate()
+		nc := s.witness()
+		s.preserve(nc, subjects.BucketStream(subjects.GatherBucket))
+		heard := s.overhear(nc)
+		for user, g := range s.grants {
+			if !slices.Contains([]acl.Role{acl.Agent, acl.Viewer, acl.Operator, acl.Worker}, g.Role) || strings.Contains(user, "other") {
+				continue
 			}
-			s.orchestrate(1)
-			s.host("worker-search", "search")
-			s.host("worker-crm_2Fget-fetch", "crm/get", "fetch")
-			o, err := waiting.Wait(s.ctx())
-			require.NoError(t, err)
-			require.Equal(t, outcome.Succeeded, o.Status, "%s", o.JSON())
-			got, _ := o.Results.Get("a")
-			require.JSONEq(t, `{"text":"genuine"}`, string(got))
-			doc, err := s.client("agent-other", "other").Get(s.ctx(), "done")
-			require.NoError(t, err)
-			big, _ := doc.Outcome.Results.Get("a")
-			require.Len(t, big, 700000+len(`{"text":""}`))
-		})
-	}
+			before := s.all(nc)
+			require.NoError(t, nc.Flush())
+			heard.listen()
+			s.throw(user, before)
+			time.Sleep(1200 * time.Millisecond) // what comes by a schedule comes by then; what is asserted holds at any time
+			require.NoError(t, nc.Flush())
+			published := heard.take()
+			s.unharmed(g, before, s.all(nc))
+			s.silent(g, published)
+		}
+		s.staff()
+		o, err := waiting.Wait(s.ctx())
+		require.NoError(t, err)
+		require.Equal(t, outcome.Succeeded, o.Status, "%s", o.JSON())
+		got, _ := o.Results.Get("a")
+		require.JSONEq(t, `{"text":"genuine"}`, string(got))
+		doc, err := s.client("agent-other", "other").Get(s.ctx(), "done")
+		require.NoError(t, err)
+		big, _ := doc.Outcome.Results.Get("a")
+		require.Len(t, big, 700000+len(`{"text":""}`))
+	})
 }
 
 // preserve keeps what a stream would drop for its age, so that what is gone was removed by somebody.

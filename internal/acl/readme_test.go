@@ -69,34 +69,28 @@ func TestEveryCommandOfTheReadmeHasARole(t *testing.T) {
 // TestEveryCommandWorksUnderItsPrintedRole runs them one after the other, as a person would.
 func TestEveryCommandWorksUnderItsPrintedRole(t *testing.T) {
 	t.Parallel()
-	for name, of := range map[string]shape{"accounts": {shards: 1}, "accounts, four shards": {shards: 4}, "declared tenants": {shards: 1, declared: true}, "one account": {shards: 1, oneAccount: true}} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := start(t, of)
-			s.orchestrate(of.shards)
-			s.host("worker-search", "search")
-			s.host("worker-crm_2Fget-fetch", "crm/get", "fetch")
-			dir := t.TempDir()
-			for file, text := range map[string]string{
-				"plan.json": ownRecord, "tools.json": `{"tools":[{"name":"mine","description":"d","inputSchema":{"type":"object"}}]}`,
-				"failing.json": `{"steps":[{"id":"a","tool":"fetch","arguments":{"fail":"until let"},"retry":{"max_attempts":1}}]}`,
-			} {
-				require.NoError(t, os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600))
-			}
-			said, code := s.types("agent-acme", dir, "run FILE:failing.json --run failed")
-			require.Equal(t, 1, code, said)
-			close(s.let)
-			for _, name := range []string{"run", "list", "get", "retry", "dead list", "tools apply", "tools override", "tools export", "doctor"} {
-				s.tryAll(dir, commands[name])
-			}
-			if of.declared {
-				said, code := s.types("doctor", dir, commands["tenant add"][0].args) // it prints permissions, of which nothing is to be read here
-				require.Zero(t, code, said)
-				s.tryAll(dir, []asked{{[]string{"doctor"}, "tenant list"}})
-			}
-			s.tryAll(dir, others)
-		})
-	}
+	inEach(t, map[string]shape{"accounts": {shards: 1}, "accounts, four shards": {shards: 4}, "declared tenants": {shards: 1, declared: true}, "one account": {shards: 1, oneAccount: true}}, func(t *testing.T, s *system) {
+		s.staff()
+		dir := t.TempDir()
+		for file, text := range map[string]string{
+			"plan.json": ownRecord, "tools.json": `{"tools":[{"name":"mine","description":"d","inputSchema":{"type":"object"}}]}`,
+			"failing.json": `{"steps":[{"id":"a","tool":"fetch","arguments":{"fail":"until let"},"retry":{"max_attempts":1}}]}`,
+		} {
+			require.NoError(t, os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600))
+		}
+		said, code := s.types("agent-acme", dir, "run FILE:failing.json --run failed")
+		require.Equal(t, 1, code, said)
+		close(s.let)
+		for _, name := range []string{"run", "list", "get", "retry", "dead list", "tools apply", "tools override", "tools export", "doctor"} {
+			s.tryAll(dir, commands[name])
+		}
+		if s.shape.declared {
+			said, code := s.types("doctor", dir, commands["tenant add"][0].args) // it prints permissions, of which nothing is to be read here
+			require.Zero(t, code, said)
+			s.tryAll(dir, []asked{{[]string{"doctor"}, "tenant list"}})
+		}
+		s.tryAll(dir, others)
+	})
 }
 
 func (s *system) tryAll(dir string, list []asked) {

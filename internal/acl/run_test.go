@@ -31,25 +31,19 @@ var shapes = map[string]shape{"accounts": {shards: 1}, "accounts, four shards": 
 // TestTheWholeSystemRunsUnderItsConfiguration has every program do all that it does, without one complaint in a log.
 func TestTheWholeSystemRunsUnderItsConfiguration(t *testing.T) {
 	t.Parallel()
-	for name, of := range shapes {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := start(t, of)
-			s.orchestrate(of.shards)
-			s.host("worker-search", "search")
-			s.host("worker-crm_2Fget-fetch", "crm/get", "fetch")
-			agent := s.client("agent-acme", "acme")
-			s.runsEverything(agent)
-			s.looks(s.client("viewer-acme", "acme"))
-			s.cancels(agent)
-			s.buries(agent)
-			s.tries(agent)
-			s.administers()
-			s.servesStockClients()
-			s.rollsOut(agent)
-			s.gathers()
-		})
-	}
+	inEach(t, shapes, func(t *testing.T, s *system) {
+		s.staff()
+		agent := s.client("agent-acme", "acme")
+		s.runsEverything(agent)
+		s.looks(s.client("viewer-acme", "acme"))
+		s.cancels(agent)
+		s.buries(agent)
+		s.tries(agent)
+		s.administers()
+		s.servesStockClients()
+		s.rollsOut(agent)
+		s.gathers()
+	})
 }
 
 // runsEverything runs a plan with all there is, and has what it came to from the event, from the history and by watching.

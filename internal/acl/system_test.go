@@ -111,6 +111,36 @@ func declaredFor(spec acl.Spec) []string {
 	return []string{"acme", "other"}
 }
 
+// inEach has a test made with a system of each shape.
+func inEach(t *testing.T, shapes map[string]shape, test func(t *testing.T, s *system)) {
+	t.Helper()
+	for name, of := range shapes {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, start(t, of))
+		})
+	}
+}
+
+// staff starts an orchestrator and the two workers.
+func (s *system) staff() {
+	s.t.Helper()
+	s.orchestrate(max(s.shape.shards, 1))
+	s.host("worker-search", "search")
+	s.host("worker-crm_2Fget-fetch", "crm/get", "fetch")
+}
+
+// busy starts an orchestrator and a worker, and has that be at a step of another tenant's run until s.let is closed.
+func (s *system) busy(run string) *client.Run {
+	s.t.Helper()
+	s.orchestrate(1)
+	s.host("worker-search", "search")
+	r, err := s.client("agent-other", "other").Submit(s.ctx(), []byte(`{"steps":[{"id":"a","tool":"search","arguments":{"hold":true}}]}`), client.SubmitOptions{Run: run})
+	require.NoError(s.t, err)
+	<-s.held
+	return r
+}
+
 // url gives the servers in turn, so that programs sit on different ones.
 func (s *system) url() string { return s.urls[int(s.next.Add(1))%len(s.urls)] }
 

@@ -38,37 +38,33 @@ func bucketOf(bucket string) []string {
 // TestABucketIsClosedToAllButItsOwnTenant: another tenant's, and the one that all tenants share which have none.
 func TestABucketIsClosedToAllButItsOwnTenant(t *testing.T) {
 	t.Parallel()
-	for name, of := range map[string]shape{"accounts": {declared: true}, "one account": {oneAccount: true, declared: true}} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := start(t, of)
-			s.orchestrate(1)
-			s.host("worker-crm_2Fget-fetch", "crm/get", "fetch")
-			theirs := s.client("agent-other", "other")
-			o, err := theirs.Run(s.ctx(), []byte(`{"steps":[{"id":"a","tool":"fetch","arguments":{"size":700000}}]}`), client.SubmitOptions{Run: "r"})
+	inEach(t, map[string]shape{"accounts": {declared: true}, "one account": {oneAccount: true, declared: true}}, func(t *testing.T, s *system) {
+		s.orchestrate(1)
+		s.host("worker-crm_2Fget-fetch", "crm/get", "fetch")
+		theirs := s.client("agent-other", "other")
+		o, err := theirs.Run(s.ctx(), []byte(`{"steps":[{"id":"a","tool":"fetch","arguments":{"size":700000}}]}`), client.SubmitOptions{Run: "r"})
+		require.NoError(t, err)
+		require.Equal(t, outcome.Succeeded, o.Status, "%.500s", o.JSON())
+		for _, user := range []string{"agent-acme", "viewer-acme", "operator-acme", "operator", "worker-search"} {
+			store, err := kv.Open(s.ctx(), s.trespass(user))
 			require.NoError(t, err)
-			require.Equal(t, outcome.Succeeded, o.Status, "%.500s", o.JSON())
-			for _, user := range []string{"agent-acme", "viewer-acme", "operator-acme", "operator", "worker-search"} {
-				store, err := kv.Open(s.ctx(), s.trespass(user))
-				require.NoError(t, err)
-				for _, subject := range append(bucketOf("blobs-other"), bucketOf("")...) {
-					if user == "worker-search" && strings.Contains(subject, ".MSG.NEXT.") { // of a consumer that is called as its tool: there is none
-						continue
-					}
-					s.refuses(store, user, subject)
+			for _, subject := range append(bucketOf("blobs-other"), bucketOf("")...) {
+				if user == "worker-search" && strings.Contains(subject, ".MSG.NEXT.") { // of a consumer that is called as its tool: there is none
+					continue
 				}
-				_, err = store.Blob(s.ctx(), &outcome.Handle{Name: "other/r/1/a/1/x", Size: 1, NUID: "x", Chunks: 1, Bucket: "blobs-other"})
-				require.Equal(t, fault.Permission, fault.CodeOf(err), "%v", err)
-				_, err = store.Tenants(s.ctx())
-				require.Equal(t, fault.Permission, fault.CodeOf(err), "the names of tenants: %v", err)
-				s.stockIsRefused(user, store.Conn(), "blobs-other")
-				s.stockIsRefused(user, store.Conn(), subjects.BlobsBucket)
-				store.Close()
+				s.refuses(store, user, subject)
 			}
-			require.Zero(t, s.holdsBlobs(""), "nothing lies where it is not closed")
-			require.NotZero(t, s.holdsBlobs("blobs-other"))
-		})
-	}
+			_, err = store.Blob(s.ctx(), &outcome.Handle{Name: "other/r/1/a/1/x", Size: 1, NUID: "x", Chunks: 1, Bucket: "blobs-other"})
+			require.Equal(t, fault.Permission, fault.CodeOf(err), "%v", err)
+			_, err = store.Tenants(s.ctx())
+			require.Equal(t, fault.Permission, fault.CodeOf(err), "the names of tenants: %v", err)
+			s.stockIsRefused(user, store.Conn(), "blobs-other")
+			s.stockIsRefused(user, store.Conn(), subjects.BlobsBucket)
+			store.Close()
+		}
+		require.Zero(t, s.holdsBlobs(""), "nothing lies where it is not closed")
+		require.NotZero(t, s.holdsBlobs("blobs-other"))
+	})
 }
 
 // stockIsRefused tries a client library's object store. It isn't told of a refusal, and waits for its answer until its time is over.

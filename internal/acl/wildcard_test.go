@@ -7,7 +7,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/stepjet/stepjet/client"
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/outcome"
@@ -19,9 +18,6 @@ import (
 func TestAWildcardIsNoName(t *testing.T) {
 	t.Parallel()
 	s := start(t, shape{})
-	s.orchestrate(1)
-	s.host("worker-search", "search")
-	c := s.client("agent-other", "other")
 	stars := subjects.Run{Tenant: "*", ID: "*"}
 	var victim string // a run that a purge of all runs would hit
 	for i := 0; victim == ""; i++ {
@@ -29,9 +25,7 @@ func TestAWildcardIsNoName(t *testing.T) {
 			victim = id
 		}
 	}
-	r, err := c.Submit(s.ctx(), []byte(`{"steps":[{"id":"a","tool":"search","arguments":{"hold":true}}]}`), client.SubmitOptions{Run: victim})
-	require.NoError(t, err)
-	<-s.held
+	r := s.busy(victim)
 
 	nc := s.trespass("worker-search")
 	forged := subjects.Attempt{Run: stars, Generation: 1 << 40, Tool: "search", Step: "*", Number: 1}

@@ -61,16 +61,11 @@ func (s *stage) gathering(c *Contracts) error {
 		g := Gathering{Workers: workers}
 		together, failing := fmt.Sprintf("gather-%d", workers), fmt.Sprintf("fail-fast-%d", workers)
 		var calls, items atomic.Int64
-		for i := range workers {
-			if err := s.worker(fmt.Sprintf("%s-%d", together, i), 8, func(w *worker.Worker) error {
-				hostGather(w, together, tool.PartialSuccess, &calls, &items)
-				hostGather(w, failing, tool.FailFast, &calls, &items)
-				return nil
-			}); err != nil {
-				return err
-			}
-		}
-		agent, err := s.client("")
+		agent, err := s.staff(workers, together+"-", 8, func(w *worker.Worker) error {
+			hostGather(w, together, tool.PartialSuccess, &calls, &items)
+			hostGather(w, failing, tool.FailFast, &calls, &items)
+			return nil
+		})
 		if err != nil {
 			return err
 		}

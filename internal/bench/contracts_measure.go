@@ -24,20 +24,15 @@ func (s *stage) leases(c *Contracts) error {
 	const takes = 2 * time.Millisecond
 	var log leaselog.Log
 	limits := map[string]int{"limit-8": 8, "one-at-a-time": 1}
-	for i := range workers {
-		if err := s.worker(fmt.Sprintf("w%d", i), 64, func(w *worker.Worker) error {
-			w.Use(logged(&log))
-			for name, limit := range limits {
-				if err := w.HandleRaw(definition(name, limit), taking(takes)); err != nil {
-					return err
-				}
+	agent, err := s.staff(workers, "w", 64, func(w *worker.Worker) error {
+		w.Use(logged(&log))
+		for name, limit := range limits {
+			if err := w.HandleRaw(definition(name, limit), taking(takes)); err != nil {
+				return err
 			}
-			return nil
-		}); err != nil {
-			return err
 		}
-	}
-	agent, err := s.client("")
+		return nil
+	})
 	if err != nil {
 		return err
 	}

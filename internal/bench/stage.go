@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"path/filepath"
 	"sync"
@@ -81,6 +82,16 @@ func (s *stage) worker(name string, slots int, host func(*worker.Worker) error) 
 		return err
 	}
 	return s.run(w.Run, w.Ready())
+}
+
+// staff starts so many workers, alike but for their names, and gives an agent, to be closed.
+func (s *stage) staff(workers int, name string, slots int, host func(*worker.Worker) error) (*client.Client, error) {
+	for i := range workers {
+		if err := s.worker(fmt.Sprintf("%s%d", name, i), slots, host); err != nil {
+			return nil, err
+		}
+	}
+	return s.client("")
 }
 
 func (s *stage) client(tenant string) (*client.Client, error) {

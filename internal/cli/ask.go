@@ -23,17 +23,7 @@ func afterStep(name string) string {
 }
 
 // secretVariable gives the variable that holds a secret which is named by its key alone.
-func secretVariable(key string) string {
-	return "STEPJET_SECRET_" + strings.Map(func(r rune) rune {
-		switch {
-		case 'a' <= r && r <= 'z':
-			return r - 'a' + 'A'
-		case 'A' <= r && r <= 'Z', '0' <= r && r <= '9':
-			return r
-		}
-		return '_'
-	}, key)
-}
+func secretVariable(key string) string { return wire.ContextVariable("STEPJET_SECRET_", key) }
 
 // ask gives a secret that is named by its key alone: from its variable, or from whoever sits at the terminal.
 func (a *app) ask(key string) (string, error) {

@@ -13,18 +13,8 @@ import (
 	"github.com/stepjet/stepjet/worker"
 )
 
-// contextVariable gives the environment variable of a context key: upper-cased, all but letters and digits as "_".
-func contextVariable(key string) string {
-	return "STEPJET_CONTEXT_" + strings.Map(func(r rune) rune {
-		switch {
-		case 'a' <= r && r <= 'z':
-			return r - 'a' + 'A'
-		case 'A' <= r && r <= 'Z', '0' <= r && r <= '9':
-			return r
-		}
-		return '_'
-	}, key)
-}
+// contextVariable gives the environment variable of a context key.
+func contextVariable(key string) string { return wire.ContextVariable("STEPJET_CONTEXT_", key) }
 
 // contextKeys reads the keys of the run's context that a program asks for.
 func (r *reader) contextKeys(f fields) []string {
