@@ -3,6 +3,7 @@ package acl_test
 import (
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/require"
 
 	"github.com/stepjet/stepjet/client"
@@ -22,11 +23,17 @@ func (s *system) gathers() {
 	sub, err := other.SubscribeSync(subjects.Gather("search"))
 	require.NoError(t, err)
 	require.NoError(t, other.FlushWithContext(s.ctx()))
-	seq, ok, err := store.Gather(s.ctx(), "search", kv.Gathering{ID: "one"}, 0)
-	require.NoError(t, err)
-	require.True(t, ok)
-	m, err := sub.NextMsgWithContext(s.ctx())
-	require.NoError(t, err, "others of the tool don't hear of it")
+	var seq uint64
+	var m *nats.Msg
+	require.Eventually(t, func() bool { // the other connection's server may tell this one of its interest later; a holder renews
+		var ok bool
+		if seq, ok, err = store.Gather(s.ctx(), "search", kv.Gathering{ID: "one"}, seq); err != nil || !ok {
+			_, seq, err = store.Gathers(s.ctx(), "search")
+			return false
+		}
+		m, err = sub.NextMsg(time.Second)
+		return err == nil
+	}, 2*time.Minute, 10*time.Millisecond, "others of the tool don't hear of it: %v", &err)
 	heard, ok := kv.ParseGathering(m)
 	require.True(t, ok)
 	require.Equal(t, "one", heard.ID)
