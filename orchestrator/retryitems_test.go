@@ -222,3 +222,37 @@ func TestARetryThatNeverCameToItsItemsLosesNone(t *testing.T) {
 	require.Equal(t, bob.Key, x.info(t, "bob").RetriedKey)
 	require.Equal(t, cy.Key, x.info(t, "cy").RetriedKey)
 }
+
+// What a retry takes over keeps the key that it was executed under, for a retry of that one which executes it after all.
+func TestAKeyOutlivesARetryThatTakesTheResultOver(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	s.orchestrator()
+	x := s.charging()
+	x.set("", "eve")
+	require.Equal(t, outcome.Failed, s.run(`{"steps":[{"id":"one","tool":"pay","arguments":{"who":"ann"}},
+		{"id":"p","tool":"pay","for_each":{"in":["bob","cy"],"as":"c"},"arguments":{"who":"$ref:c"}},
+		{"id":"f","tool":"pay-all","for_each":{"in":["dee","eve"],"as":"c"},"arguments":{"who":"$ref:c"},"depends_on":["one","p"]}],"output_steps":["f"]}`, "r").Status)
+	keys := map[string]string{}
+	for _, who := range []string{"ann", "bob", "cy", "dee", "eve"} {
+		keys[who] = x.info(t, who).Key
+	}
+	x.set("", "eve")
+	s.retry("r")
+	require.Equal(t, []string{"eve"}, x.called())
+	keys["eve"] = x.info(t, "eve").Key
+	x.set("")
+	for _, from := range []string{"one", "p"} {
+		r, err := s.client.Retry(ctx(t), "r.2", client.RetryOptions{Run: "from-" + from, From: from})
+		require.NoError(t, err)
+		require.Equal(t, outcome.Succeeded, s.wait(r).Status)
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for who, key := range keys {
+		require.NotEmpty(t, x.infos[who], who)
+		for _, info := range x.infos[who] {
+			require.Equal(t, key, info.RetriedKey, who)
+		}
+	}
+}

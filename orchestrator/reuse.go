@@ -165,9 +165,14 @@ func (l *loop) fill(ctx context.Context, u *reuse, doc *outcome.Run, p *plan.Pla
 				return err
 			}
 		}
-		if value == nil { // to be executed again, also what is too large to be kept even then
-			u.keep(st.ID, keyOf(doc, st))
+		u.keep(st.ID, keyOf(doc, st)) // also of what is taken over: the retry of the retry may execute it again
+		if value == nil {             // to be executed again, also what is too large to be kept even then
 			continue
+		}
+		if isList {
+			if err := l.fillItems(f, u, doc, st, false); err != nil {
+				return err
+			}
 		}
 		if u.Steps[st.ID], err = f.take(value); err != nil {
 			return err

@@ -21,7 +21,7 @@ import (
 type reusedItems struct {
 	List  string `json:"list"` // SHA-256 in hex
 	Count int    `json:"count"`
-	// Results are those of items that succeeded, Keys the idempotency keys of those that didn't; by item, from 0.
+	// Results are those of items that succeeded, Keys the idempotency keys of all that had one; by item, from 0.
 	Results map[int]reusedResult `json:"results,omitempty"`
 	Keys    map[int]string       `json:"keys,omitempty"`
 }
@@ -104,7 +104,8 @@ func (l *loop) fillItems(f *filler, u *reuse, doc *outcome.Run, st *outcome.Step
 			if x.Results[i], err = f.take(values[i]); err != nil {
 				return err
 			}
-		} else if key := keyOf(doc, &st.Items[i]); key != "" {
+		}
+		if key := keyOf(doc, &st.Items[i]); key != "" {
 			x.Keys[i] = key
 		}
 	}
@@ -149,20 +150,20 @@ func (l *loop) pastItems(f *filler, doc *outcome.Run, st *outcome.Step, wanted b
 // documentCalls adds what a retry of this run needs to know of a step: the list of a for_each step, what its items came to where
 // the step itself has no result, and which keys calls had in an earlier run that this one didn't reach.
 func (l *loop) documentCalls(ctx context.Context, r *run, i int, st *outcome.Step, inOutcome bool, room *room) {
-	if st.Ready.IsZero() && !st.Reused {
+	if st.Ready.IsZero() || st.Reused {
 		st.RetriedKey = r.retriedKey(machine.Call{Step: i})
 	}
 	_, expanded := r.machine.Items(i)
 	switch {
 	case expanded:
 		st.List = listDigest(r.lists[i])
-	case st.Status != outcome.StepSucceeded:
+	case st.Status != outcome.StepSucceeded || st.Reused:
 		st.List, st.Items = r.unreached(i, st.Status)
 	}
 	alone := expanded && !inOutcome && st.Result == nil && st.Blob == nil
 	for item := range st.Items {
 		x, c := &st.Items[item], machine.Call{Step: i, Item: item + 1}
-		if expanded && x.Ready.IsZero() && !x.Reused {
+		if expanded && (x.Ready.IsZero() || x.Reused) {
 			x.RetriedKey = r.retriedKey(c)
 		}
 		if alone && x.Status == outcome.StepSucceeded {
@@ -243,9 +244,9 @@ func (r *run) unreached(step int, status outcome.StepStatus) (list string, items
 		if res, ok := x.Results[i]; ok {
 			st.Status, st.Reused, st.Result, st.Blob, st.Bytes = outcome.StepSucceeded, true, res.Value, res.Blob, res.Size
 			st.Text = res.Text && res.Blob != nil
-		} else {
-			st.RetriedKey = x.Keys[i]
 		}
+		st.Reused = st.Reused || status == outcome.StepSucceeded // as a whole
+		st.RetriedKey = x.Keys[i]
 	}
 	return x.List, items
 }

@@ -193,7 +193,8 @@ type Step struct {
 	// List is the SHA-256, in hex, of the list that a for_each step was executed once for each item of, written as a JSON array without
 	// white space between its elements: an item's id is a place in it.
 	List string `json:"list,omitempty"`
-	// RetriedKey is the idempotency key that the call had in the run which this one tries again, where it was not reached in this one.
+	// RetriedKey is the idempotency key that the call had in the run which this one tries again, or in one before that, where it was not
+	// executed in this one.
 	RetriedKey string `json:"retried_key,omitempty"`
 	// Items are those of a for_each step, in order; the id of the i-th is "S=i".
 	Items []Step `json:"items,omitempty"`
