@@ -25,7 +25,7 @@ test: vet fmt test-pure test-race test-timed ## the whole suite
 
 test-pure:
 	$(GO) test -timeout 40m $(PURE)
-	$(GO) test -timeout 40m -run 'Simulated|Seeded|Replayed|BytesOut' ./orchestrator
+	$(GO) test -timeout 40m -run 'Simulated|Seeded|Replayed|BytesOut|TenThousand|300Tools' ./orchestrator
 	$(GO) test -timeout 40m -run 'Header' ./internal/acl
 
 test-race:

@@ -67,7 +67,7 @@ func TestBytesOutAreBounded(t *testing.T) {
 	}
 	alone := small("alone", 30)
 
-	const runs, items = 3, 100
+	const runs, items = 6, 50
 	var large []*client.Run
 	for i := range runs {
 		large = append(large, s.submit(heavy(items), fmt.Sprint("large", i)))

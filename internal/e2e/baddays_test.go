@@ -64,8 +64,8 @@ func TestDaemonsWaitForTheirServer(t *testing.T) {
 	require.NoError(t, err)
 	address := l.Addr().String()
 	require.NoError(t, l.Close())
-	o, w := begin(t, "nats://"+address, "orchestrator", "--health", "127.0.0.1:0"), begin(t, "nats://"+address, "toolworker")
-	impatient := begin(t, "nats://"+address, "orchestrator")
+	o, w := begin(t, "nats://"+address, "orchestrator", "--wait-for-nats=10m", "--health", "127.0.0.1:0"), begin(t, "nats://"+address, "toolworker", "--wait-for-nats=10m")
+	impatient := begin(t, "nats://"+address, "orchestrator", "--wait-for-nats=10m")
 	o.says("health endpoint")
 	for _, p := range []*process{o, w, impatient} {
 		p.says("waiting for NATS")

@@ -45,7 +45,7 @@ func succeeds(t *testing.T, url, plan string, flags ...string) {
 // fails has every program refused, with an error of a code that says why.
 func fails(t *testing.T, url, code string, says string, flags ...string) {
 	t.Helper()
-	for _, p := range [][]string{{"orchestrator"}, {"toolworker"}, {"stepjet", "run", planFile(t, onePlan)}, {"stepjet", "list"}} {
+	for _, p := range [][]string{{"orchestrator", "--wait-for-nats=0"}, {"toolworker", "--wait-for-nats=0"}, {"stepjet", "run", planFile(t, onePlan)}, {"stepjet", "list"}} {
 		exit, _, said := once(t, url, p[0], append(p[1:], flags...)...)
 		require.NotZero(t, exit)
 		require.Contains(t, said, code, "%v %v", p, flags)
