@@ -28,6 +28,12 @@ func (d *doctor) secrets(ctx context.Context) error {
 	case code == fault.Internal && err != nil:
 		d.add(Finding{Health: Broken, Expected: "a key that secrets are sealed to", Found: fault.As(err).Message, Means: "no run with secrets can be submitted", Fix: start}, nil)
 		return nil
+	case code == fault.NewerVersion:
+		d.add(Finding{
+			Health: Notable, Expected: "a key that this version can read", Found: fault.As(err).Message,
+			Means: "programs of this version submit no run with secrets", Fix: "upgrade them, and this program",
+		}, nil)
+		return nil
 	case err != nil:
 		return err
 	}

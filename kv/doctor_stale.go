@@ -100,6 +100,11 @@ func (d *doctor) stale(ctx context.Context, r subjects.Run, idle time.Duration) 
 	switch {
 	case d.members == 0:
 		f.Means, f.Fix = "no orchestrator is alive, so nothing goes on", startOrchestrator
+	case fault.CodeOf(err) == fault.NewerVersion:
+		f.Health, f.Found = Notable, f.Found+"; its owner leaves it alone, since a newer version of Stepjet wrote it"
+		f.Means = "an orchestrator that knows its version goes on with it; none of this version ever does"
+		f.Fix = fmt.Sprintf("upgrade the orchestrators; or, if nobody of yours wrote it, remove it: nats stream purge %s --subject '%s'",
+			subjects.LedgerStream(subjects.LedgerShard(r.Partition(), d.shards)), subjects.RunFilter(r, d.shards))
 	case err != nil:
 		f.Means = "its owner does not answer; after three seconds without a sign of life another takes the run over"
 	case waiting != "":

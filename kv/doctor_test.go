@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
+	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/embedded"
 	"github.com/stepjet/stepjet/internal/natstest"
 	"github.com/stepjet/stepjet/kv"
@@ -266,6 +267,27 @@ func TestTheDoctorSeesThatTheRegistryWasEmptied(t *testing.T) {
 	require.Equal(t, kv.Broken, f.Health)
 	require.Contains(t, f.Found, "emptied")
 	require.Contains(t, f.Fix, "stepjet tools apply")
+}
+
+// The key that secrets are sealed to is an entry of a version of its own, and well; one of a later version is left as it is.
+func TestAPublishedKeyOfANewerVersionIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	p := admit(t, kv.Config{})
+	key := kv.SealingKey{ID: "k", Public: "p", Created: time.Now()}
+	_, err := p.PublishSealingKey(within(t, 2*time.Minute), key)
+	require.NoError(t, err)
+	require.Empty(t, unwell(p.examine(kv.ExamineOptions{})))
+
+	later := &nats.Msg{Subject: "$KV.tools.=secrets", Header: nats.Header{subjects.HeaderVersion: {"9"}}, Data: []byte(`{"id":"l","public":"of another form"}`)}
+	_, err = p.js.PublishMsg(within(t, 2*time.Minute), later)
+	require.NoError(t, err)
+	found := finding(t, p.examine(kv.ExamineOptions{Mend: true}), "secrets", "")
+	require.Equal(t, kv.Notable, found.Health)
+	require.Contains(t, found.Found, "newer version")
+	_, err = p.SealingKey(within(t, 2*time.Minute))
+	require.Equal(t, fault.NewerVersion, fault.CodeOf(err), "%v", err)
+	_, err = p.PublishSealingKey(within(t, 2*time.Minute), key)
+	require.Equal(t, fault.NewerVersion, fault.CodeOf(err), "nothing is written over it: %v", err)
 }
 
 // A record may lie in a shard where its run's owner never looks, and on a subject that stands for others: that is said, and nobody

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/wire"
 )
 
 // SealingKey is the public key that submitters seal the secrets of their runs to, as orchestrators publish it in the
@@ -29,7 +30,8 @@ type Keyless struct {
 
 var sealingSubject = subjects.BucketSubject(subjects.ToolsBucket, subjects.SealingKey)
 
-// SealingKey gives the key that is published; NotFound where there is none. Other errors: those of Read.
+// SealingKey gives the key that is published; NotFound where there is none. Other errors: NewerVersion, and
+// those of Read.
 func (s *Store) SealingKey(ctx context.Context) (SealingKey, error) {
 	k, _, err := s.sealingKey(ctx)
 	return k, err
@@ -43,6 +45,9 @@ func (s *Store) sealingKey(ctx context.Context) (k SealingKey, revision uint64, 
 	}
 	if operation(e.Header) != "" {
 		return k, e.Seq, fault.New(fault.NotFound, "the key that secrets are sealed to was removed")
+	}
+	if !wire.KnownPlan(e.Header) {
+		return k, e.Seq, wire.Newer("the registry's key for secrets")
 	}
 	if err := json.Unmarshal(e.Data, &k); err != nil || k.Public == "" {
 		return k, e.Seq, fault.New(fault.Internal, "the registry's key for secrets can't be read").

@@ -158,8 +158,12 @@ const maxReply = 512 << 10
 
 func (s *service) get(m *nats.Msg, id subjects.Run) {
 	r := s.l.runs[id]
-	if r == nil || r.phase == finished {
+	switch {
+	case r == nil || r.phase == finished:
 		s.refuse(m, notActive(id))
+		return
+	case r.phase == foreign:
+		s.refuse(m, leftAlone(id))
 		return
 	}
 	if r.phase == finishing { // its machine rests, and its results may have to be read
@@ -201,8 +205,8 @@ func notActive(id subjects.Run) *fault.Error {
 
 // leftAlone is the answer to who wants something of a run that this version can't read.
 func leftAlone(id subjects.Run) *fault.Error {
-	return fault.New(fault.NewerVersion, "run '%s' was written by a newer version of Stepjet, so this orchestrator leaves it alone; it was not cancelled", id.Plain()).
-		WithHint("upgrade the orchestrators: one that knows the run's version goes on with it, and can cancel it")
+	return fault.New(fault.NewerVersion, "run '%s' was written by a newer version of Stepjet, so this orchestrator leaves it alone, and can't cancel it", id.Plain()).
+		WithHint("upgrade the orchestrators: one that knows the run's version goes on with it, and can cancel it; to remove what nobody of yours wrote: stepjet doctor")
 }
 
 type cancelRequest struct {
@@ -252,7 +256,7 @@ func (s *service) submission(m *nats.Msg) {
 	}
 	s.l.post(func() {
 		r := s.l.runs[id]
-		if r == nil || r.rejected || r.body != nil && bytes.Equal(r.body, m.Data) { // of a rejected run, the id is free
+		if r == nil || r.rejected || r.phase == foreign || r.body != nil && bytes.Equal(r.body, m.Data) { // of a rejected run, the id is free
 			return
 		}
 		if d := plan.Digest(m.Data); d != r.digest {

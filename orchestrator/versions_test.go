@@ -14,6 +14,7 @@ import (
 	"github.com/stepjet/stepjet/client"
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/natstest"
+	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/tool"
@@ -145,6 +146,39 @@ func TestRequestsOfANewerVersionAreLeftAlone(t *testing.T) {
 	close(s.tools.gate)
 	require.Equal(t, outcome.Succeeded, s.wait(held).Status)
 	require.Equal(t, outcome.Succeeded, s.run(`{"steps":[{"id":"e","tool":"echo"}]}`, "after").Status, "the tool is still there")
+}
+
+// TestARunOfANewerVersionIsSaidToBeOne: whoever asks for it is told, the doctor says who leaves it alone, and what it says to do
+// removes it.
+func TestARunOfANewerVersionIsSaidToBeOne(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	m := &nats.Msg{Subject: subjects.Submit("default", "later"), Header: nats.Header{subjects.HeaderVersion: {"9"}}, Data: []byte(`{"steps":[{"id":"e","tool":"echo"}]}`)}
+	_, err := s.nc.RequestMsg(m, patience)
+	require.NoError(t, err)
+	s.run(`{"steps":[{"id":"e","tool":"echo"}]}`, "now") // read after it
+	_, err = s.client.Get(ctx(t), "later")
+	require.Equal(t, fault.NewerVersion, fault.CodeOf(err), "%v", err)
+
+	about := func() (found []kv.Finding) {
+		r, err := kv.Examine(ctx(t), s.nc, kv.ExamineOptions{Stale: time.Nanosecond, Mend: true})
+		require.NoError(t, err)
+		for _, f := range r.Findings {
+			if f.Check == "run" && strings.Contains(f.About, "later") {
+				found = append(found, f)
+			}
+		}
+		return found
+	}
+	found := about()
+	require.Len(t, found, 1)
+	require.Equal(t, kv.Notable, found[0].Health)
+	require.Contains(t, found[0].Found, "its owner leaves it alone")
+	_, purge, ok := strings.Cut(found[0].Fix, "remove it: nats stream purge KV_runs_0 --subject '")
+	require.True(t, ok, found[0].Fix)
+	require.NoError(t, s.store.PurgeSubject(ctx(t), strings.TrimSuffix(purge, "'")))
+	require.Empty(t, about())
+	require.Equal(t, outcome.Succeeded, s.run(`{"steps":[{"id":"e","tool":"echo"}]}`, "later").Status, "its id is free")
 }
 
 // TestAnOutcomeOfANewerVersionIsLeftAlone: an id whose outcome this version can't read is not run again.
