@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/stepjet/stepjet/tool"
 )
@@ -12,7 +13,7 @@ func (p *parser) argumentHint(step int, w *walker, v tool.Violation) string {
 	warned := p.col.blameAt(p.argumentsAt(step) + v.Pointer) // what was warned of there is why it is wrong
 	switch {
 	case v.Text && w != nil:
-		return textHint(v.Pointer, w)
+		return w.textHint(v.Pointer)
 	case warned != "":
 		return warned
 	}
@@ -48,14 +49,31 @@ func (p *parser) besideArguments(step int, w *walker, missing string) string {
 }
 
 // textHint says what to write where something else than text is taken, and a reference stands within text.
-func textHint(pointer string, w *walker) string {
-	for _, t := range w.texts {
-		if t.pointer == pointer {
-			return fmt.Sprintf("write %q alone, with nothing around it; where something is to be made of it first, let a step do that and refer to its result",
-				refPrefix+clip(t.ref))
+func (w *walker) textHint(pointer string) string {
+	const madeFirst = "where something is to be made of it first, let a step do that and refer to its result"
+	at := site{into: w.p.schema(w.step).Form(w.hasArgument).Find(pointed(pointer)), found: true}
+	for _, h := range w.texts {
+		if h.pointer != pointer {
+			continue
 		}
+		if write := w.likely(h.ref, &at); write != "" {
+			return fmt.Sprintf("write %s alone, with nothing around it; %s", write, madeFirst)
+		}
+		return "let a step make what is taken here, and write a reference to its result alone"
 	}
 	return "write the reference alone, with nothing around it"
+}
+
+// pointed is the path that a JSON pointer stands for.
+func pointed(pointer string) (path []tool.Elem) {
+	if pointer == "" {
+		return nil
+	}
+	for _, key := range strings.Split(pointer[1:], "/") {
+		key = strings.NewReplacer("~1", "/", "~0", "~").Replace(key)
+		path = append(path, tool.Elem{Key: key, Index: indexOf(key), IsKey: true})
+	}
+	return path
 }
 
 // held is a reference within text.

@@ -9,14 +9,14 @@ import (
 // broken explains why a string that has to be one reference is none. start is where its id begins, end where it stops
 // being a reference.
 func broken(s string, start, end int, why string) piece {
-	p := piece{broken: why}
+	m := &mistake{why: why}
 	rest := s[min(end, len(s)):]
 	if why == "" {
-		p.broken = unexpected(rest)
+		m.why = unexpected(rest)
 	}
-	p.hint = brokenHint(s[min(start, len(s)):min(end, len(s))], rest)
-	p.broken = fmt.Sprintf("%s is no reference: %s", clip(s), p.broken)
-	return p
+	m.hint, m.good = brokenHint(s[min(start, len(s)):min(end, len(s))], rest)
+	m.why = fmt.Sprintf("%s is no reference: %s", clip(s), m.why)
+	return piece{broken: m}
 }
 
 // brokenText explains why a reference within text is none. i is where it begins.
@@ -26,19 +26,19 @@ func brokenText(s string, i, start, end int, why string) piece {
 		why = unexpected(rest)
 	}
 	shown := s[i:min(len(s), max(end, start)+8)]
-	p := piece{broken: fmt.Sprintf("%s is no reference: %s", clip(shown), why)}
+	m := &mistake{why: fmt.Sprintf("%s is no reference: %s", clip(shown), why)}
 	id := s[min(start, len(s)):min(end, len(s))]
 	switch {
 	case id == "":
-		p.hint = "write $ref:<id> or ${ref:<id>}; for the plain text write $$ref:"
+		m.hint = "write $ref:<id> or ${ref:<id>}; for the plain text write $$ref:"
 	case why == unclosed:
-		p.hint = fmt.Sprintf("write ${ref:%s}", clip(id))
+		m.hint, m.good = "write %s", id
 	case strings.HasPrefix(why, "there are no alternatives"):
-		p.hint = "alternatives have to be the whole string: \"$ref:a || $ref:b\"; put the text together in another step"
+		m.hint = "alternatives have to be the whole string: \"$ref:a || $ref:b\"; put the text together in another step"
 	default:
-		p.hint = brokenHint(id, rest)
+		m.hint, m.good = brokenHint(id, rest)
 	}
-	return p
+	return piece{broken: m}
 }
 
 // unclosed is why ${ref:a is no reference.
@@ -61,22 +61,22 @@ func unexpected(rest string) string {
 }
 
 // brokenHint says how to mend a reference that was right up to good.
-func brokenHint(good, rest string) string {
+func brokenHint(good, rest string) (hint, upTo string) {
 	const grammar = `a reference is $ref:<id> and a path of .key, [0], [*] and ["any key"]`
 	switch {
 	case good == "":
-		return "write $ref:<id>, as in $ref:step_1.items[0].name"
+		return "write $ref:<id>, as in $ref:step_1.items[0].name", ""
 	case strings.HasPrefix(rest, "[") && !strings.HasPrefix(rest, "[*"):
-		return grammar + "; negative indexes, slices and queries don't exist"
+		return grammar + "; negative indexes, slices and queries don't exist", ""
 	case strings.Contains(clip(rest), "*"):
-		return grammar + "; for what every item of an array has, write [*], as in $ref:s.items[*].name"
+		return grammar + "; for what every item of an array has, write [*], as in $ref:s.items[*].name", ""
 	case strings.HasPrefix(rest, ".@"), strings.HasPrefix(rest, ".#"), strings.HasPrefix(rest, "|"),
 		strings.HasPrefix(rest, ".["), strings.HasPrefix(rest, ".{"):
-		return grammar + "; there are no queries or modifiers: refer to the whole value, or let a tool pick from it"
+		return grammar + "; there are no queries or modifiers: refer to the whole value, or let a tool pick from it", ""
 	case strings.HasPrefix(rest, "("):
-		return grammar + "; functions don't exist: let a tool do it"
+		return grammar + "; functions don't exist: let a tool do it", ""
 	}
-	return fmt.Sprintf("where text follows, write ${ref:%s}; %s", clip(good), grammar)
+	return "where text follows, write %s; " + grammar, good
 }
 
 // clip shortens what somebody else wrote before it goes into a message, at a character's edge.

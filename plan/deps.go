@@ -95,7 +95,7 @@ func (p *parser) depend(i, dep int, path func() string) {
 // never its own; -1 for no step. write says how an id is written there.
 func (p *parser) idHint(step int, id string, write func(string) string) string {
 	ids := p.idList()
-	if near := p.nearIDs(step, id, ids, nil); len(near) > 0 {
+	if near := p.nearIDs(step, id, ids); len(near) > 0 {
 		return didYouMean(near, write)
 	}
 	if len(ids) == 0 {
@@ -104,8 +104,8 @@ func (p *parser) idHint(step int, id string, write func(string) string) string {
 	return "the steps are: " + listSome(ids)
 }
 
-// nearIDs gives the ids most like one, those for which fits reports false last.
-func (p *parser) nearIDs(step int, id string, ids []string, fits func(id string) bool) []string {
+// nearIDs gives the ids most like one.
+func (p *parser) nearIDs(step int, id string, ids []string) []string {
 	near := p.near.nearest(id, ids)
 	if step >= 0 {
 		own := p.plan.Steps[step].ID
@@ -113,12 +113,6 @@ func (p *parser) nearIDs(step int, id string, ids []string, fits func(id string)
 		slices.SortStableFunc(near, func(a, b string) int { // the list is in the order of steps
 			return cmp.Compare(p.after(step, a), p.after(step, b))
 		})
-	}
-	if fits == nil {
-		return near
-	}
-	if good := slices.DeleteFunc(slices.Clone(near), func(n string) bool { return !fits(n) }); len(good) > 0 {
-		return good
 	}
 	return near
 }

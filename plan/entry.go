@@ -7,19 +7,23 @@ import (
 	"github.com/stepjet/stepjet/fault"
 )
 
-// entry refuses a reference to a for_each step whose path can't lead anywhere: what it yields is an array of entries.
-func (w *walker) entry(r ref, below string) {
-	if w.seek != 0 || len(r.path) == 0 {
-		return
-	}
-	first := &r.path[0]
-	if first.index != noIndex && (len(r.path) == 1 || isEntryField(&r.path[1])) {
-		return
+// entry refuses a reference to a for_each step whose path can't lead anywhere: what it yields is an array of entries. It
+// reports whether it did.
+func (w *walker) entry(r ref, step int, text bool, below string) (refused bool) {
+	if w.seek != 0 || leadsIntoEntries(r.path) {
+		return false
 	}
 	if w.p.col.wants(fault.InvalidRef) {
 		w.p.col.add(fault.InvalidRef, w.pointer()+below,
-			fmt.Sprintf("%s%s can never be there: step %q has a for_each and yields an array of entries", refPrefix, clip(r.text), r.id), entryHint(r))
+			fmt.Sprintf("%s%s can never be there: step %q has a for_each and yields an array of entries", refPrefix, clip(r.text), r.id),
+			w.entryHint(r, step, text, below))
 	}
+	return true
+}
+
+// leadsIntoEntries reports whether a path may lead to something in an array of entries.
+func leadsIntoEntries(path []elem) bool {
+	return len(path) == 0 || path[0].index != noIndex && (len(path) == 1 || isEntryField(&path[1]))
 }
 
 // isEntryField reports whether an element of a path is one of an entry's fields.
@@ -28,32 +32,30 @@ func isEntryField(e *elem) bool {
 }
 
 // entryHint says how a reference to a for_each step is written.
-func entryHint(r ref) string {
-	all := refPrefix + r.id
-	if r.path[0].index != noIndex { // an entry, and then something that it hasn't got
-		return fmt.Sprintf("what the tool returned is under data: write %s%s.data%s", all, pathText(r.path[:1]), pathText(r.path[1:]))
+func (w *walker) entryHint(r ref, step int, text bool, below string) string {
+	why := "a for_each step yields an array"
+	switch first := &r.path[0]; {
+	case first.index != noIndex: // an entry, and then something that it hasn't got
+		why = "what the tool returned is under data"
+	case first.key == "results" && (len(r.path) == 1 || r.path[1].index != noIndex):
+		why = fmt.Sprintf("%s%s is that array itself", refPrefix, r.id)
+	case first.key == "summary":
+		why = "references see the entries alone, and each has a status"
+	case isEntryField(first):
+		why = "each entry has its own"
 	}
-	rest := r.path[1:]
-	switch r.path[0].key {
-	case "results":
-		if len(rest) == 0 {
-			return fmt.Sprintf("%s is that array itself", all)
-		}
-		if rest[0].index != noIndex {
-			return fmt.Sprintf("%s is that array itself: write %s%s", all, all, pathText(rest))
-		}
-	case "summary":
-		return fmt.Sprintf("references see the entries alone; each has a status: %s[0].status", all)
-	case "data", "error", "status", "index":
-		return fmt.Sprintf("each entry has its own: write %s[0]%s", all, pathText(r.path))
-	default:
-		rest = r.path
+	at := site{text: text, object: below != ""}
+	if write := w.mendHint(target{step: step, path: r.path}, &at); write != "" {
+		return why + ": " + write
 	}
-	return fmt.Sprintf("a for_each step yields an array: write %s[0].data%s", all, pathText(rest))
+	return why
 }
 
-// pathText writes a path as it stands in a reference.
-func pathText(path []elem) string {
+// pathText writes a path for a message, where it may be cut short.
+func pathText(path []elem) string { return clip(pathInFull(path)) }
+
+// pathInFull writes a path as it stands in a reference.
+func pathInFull(path []elem) string {
 	var b []byte
 	for i := range path {
 		switch e := &path[i]; {
@@ -70,7 +72,7 @@ func pathText(path []elem) string {
 			b = append(strconv.AppendInt(append(b, '['), int64(e.index), 10), ']')
 		}
 	}
-	return clip(string(b))
+	return string(b)
 }
 
 // bareKey reports whether a key needs no quotes in a path.

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -31,16 +32,12 @@ func (p *parser) forEach(i int) {
 	}
 	f := &ForEach{As: defaultAs}
 	p.plan.Steps[i].ForEach = f
-	at := p.below(p.stepAt(i), n)
-	if k := p.tape[n].kind; k != kObject {
-		p.invalid(at, forEachForm(p.shown(n), k), "must be an object, but is "+p.shown(n))
-		return
+	if p.tape[n].kind != kObject {
+		return // said where its list is read
 	}
+	at := p.below(p.stepAt(i), n)
 	m := p.fields(forEachLevel, n, at)
 	p.steps[i].in, p.steps[i].as = m[forEachIn], m[forEachAs]
-	if m[forEachIn] == 0 {
-		p.invalid(at, `write "in": "$ref:<id>.<path>", or a JSON array`, "for_each names no list")
-	}
 	n = m[forEachAs]
 	switch {
 	case n == 0:
@@ -53,14 +50,6 @@ func (p *parser) forEach(i int) {
 	}
 }
 
-// forEachForm says how for_each is written, with the list that stands in its place.
-func forEachForm(shown string, k kind) string {
-	if k != kString {
-		shown = `"$ref:<id>.<path>"`
-	}
-	return fmt.Sprintf(`write "for_each": {"in": %s, "as": "item"}`, shown)
-}
-
 // list reads the list of a for_each, once all ids are known, and gives the number of references in it.
 func (p *parser) list(i int) (refs int) {
 	f := p.plan.Steps[i].ForEach
@@ -69,6 +58,9 @@ func (p *parser) list(i int) (refs int) {
 	}
 	p.nameTaken(i)
 	n := p.steps[i].in
+	if n == 0 {
+		p.noList(i)
+	}
 	if n == 0 || !p.isList(i, n) {
 		p.steps[i].unsure = true
 		return 0
@@ -80,6 +72,64 @@ func (p *parser) list(i int) (refs int) {
 			"the list can't be %s: that is no array", clip(f.in.holes[0].def))
 	}
 	return w.refs
+}
+
+// noList reports a for_each without a list.
+func (p *parser) noList(i int) {
+	n := p.steps[i].forEach
+	at := p.below(p.stepAt(i), n)
+	if p.tape[n].kind != kObject {
+		in := cmp.Or(p.listOf(i, n), `"$ref:<id>.<path>"`)
+		p.invalid(at, fmt.Sprintf(`write "for_each": {"in": %s, "as": "item"}`, in), "must be an object, but is "+p.shown(n))
+		return
+	}
+	hint := `write "in": "$ref:<id>.<path>", or a JSON array`
+	for k := n + 1; k < p.tape[n].next; k = p.tape[k+1].next {
+		name := p.keyName(k)
+		if in := p.listOf(i, k+1); in != "" && forEachLevel.number(name) < 0 {
+			hint = fmt.Sprintf(`write "in": %s; %q is not known`, in, clip(name))
+			p.col.blameAt(string(appendToken([]byte(at.String()), name)))
+			break
+		}
+	}
+	p.invalid(at, hint, "for_each names no list")
+}
+
+// listOf writes the list of a for_each that a value seems to be; empty for what is none.
+func (p *parser) listOf(i int, n int32) string {
+	w := walker{p: p, step: i, src: p.src, tape: p.tape, root: n, list: true}
+	var at site
+	var ref string
+	switch p.tape[n].kind {
+	case kArray:
+		return p.value(n)
+	case kString:
+		ref = strings.TrimPrefix(p.str(n), refPrefix)
+	case kObject:
+		key, value, only := w.onlyKey(n)
+		if !only || key != "$ref" || p.tape[value].kind != kString {
+			return ""
+		}
+		ref, at.object = p.str(value), true
+	default:
+		return ""
+	}
+	return w.likely(ref, &at)
+}
+
+// asFrom says that an item's name stands under another key than "as", if id is that name.
+func (p *parser) asFrom(i int, id string) string {
+	n := p.steps[i].forEach
+	if n == 0 || p.tape[n].kind != kObject || p.steps[i].as != 0 {
+		return ""
+	}
+	for k := n + 1; k < p.tape[n].next; k = p.tape[k+1].next {
+		if name := p.keyName(k); p.tape[k+1].kind == kString && p.str(k+1) == id && forEachLevel.number(name) < 0 {
+			p.col.blameAt(string(appendToken([]byte(p.below(p.stepAt(i), n).String()), name)))
+			return fmt.Sprintf(`write "as": %q in the for_each; %q is not known`, id, clip(name))
+		}
+	}
+	return ""
 }
 
 // nameTaken refuses an item of the same name as a step: a reference could mean either.
@@ -127,17 +177,15 @@ func (p *parser) isList(i int, n int32) bool {
 	if mayRefer(text) && p.col.wants(fault.InvalidRef) {
 		p.col.add(fault.InvalidRef, p.listAt(i).String(), "the list must be one reference, but this is text: "+clip(text), form)
 	} else if !mayRefer(text) {
-		p.invalid(p.listAt(i), p.listHint(text, form), "must be a reference to a list, or an array, but is "+p.shown(n))
+		p.invalid(p.listAt(i), p.listHint(i, text, form), "must be a reference to a list, or an array, but is "+p.shown(n))
 	}
 	return false
 }
 
 // listHint says how a list is written that is a string without a reference.
-func (p *parser) listHint(text, form string) string {
-	if r, end, why := p.refs.parse(text, 0); why == "" && end == len(text) {
-		if _, known := p.plan.ids[r.id]; known {
-			return fmt.Sprintf("write %q", refPrefix+clip(text))
-		}
+func (p *parser) listHint(i int, text, form string) string {
+	if in := p.listOf(i, p.steps[i].in); in != "" {
+		return "write " + in
 	}
 	if strings.HasPrefix(strings.TrimSpace(text), "[") {
 		return "write the array itself, not a string that holds one"

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -149,10 +150,7 @@ func (w *walker) foreignString(text string) bool {
 		return false
 	}
 	shown := clip(trimSpace(text))
-	hint := fmt.Sprintf("write %q; for the plain text write {\"$text\": %q}", refPrefix+clip(f.ref), shown)
-	if f.marked {
-		hint = "take the marks away: " + hint
-	}
+	hint := w.foreignHint(&f, shown)
 	if f.digits || w.refersTo(f.id) {
 		w.warn("", fault.InvalidRef, fmt.Sprintf("%s is taken as text, not as a reference", shown), hint)
 		return false
@@ -160,6 +158,15 @@ func (w *walker) foreignString(text string) bool {
 	w.p.steps[w.step].unsure = true
 	w.problem(fault.InvalidRef, fmt.Sprintf("%s is no reference: other marks than $ref: mean nothing here", shown), hint)
 	return true
+}
+
+// foreignHint says how another language's reference is written here.
+func (w *walker) foreignHint(f *foreign, shown string) string {
+	write := "write " + cmp.Or(w.likely(f.ref, &site{}), `"$ref:<id>.<path>"`)
+	if f.marked {
+		write = "take the marks away: " + write
+	}
+	return fmt.Sprintf("%s; for the plain text write {\"$text\": %q}", write, shown)
 }
 
 // refersTo reports whether the step in hand holds a right reference to a step or its item, outside of marks.

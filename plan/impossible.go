@@ -17,26 +17,18 @@ type source struct {
 	skip  int         // how many elements the reference's own path has before path; negative where the list's come first
 }
 
-// typed holds a reference against what its producer declares and against what its own tool takes (impossible_ref). It is
-// asked of references without alternatives.
+// typed refuses a reference by what its producer declares and what its own tool takes (impossible_ref). It is asked of
+// references without alternatives.
 func (w *walker) typed(t *target, text bool, below string) {
-	p := w.p
-	if p.catalog == nil {
+	if w.p.catalog == nil {
 		return
 	}
-	from, known := w.source(t)
-	if !known {
-		return
-	}
-	if from.there.Impossible || from.there.Undeclared {
-		w.notThere(t, &from, below)
-		return
-	}
-	if text || p.plan.Steps[w.step].Tool == "" {
-		return
-	}
-	if into := w.destination(); !from.there.MayFit(into) {
-		w.doesNotFit(t, &from, into, below)
+	at := site{text: text, object: below != ""}
+	switch from, v := w.judge(t, &at); v {
+	case nowhere:
+		w.notThere(t, &from, &at, below)
+	case unfitted:
+		w.doesNotFit(t, &from, &at, below)
 	}
 }
 
@@ -158,7 +150,7 @@ func (w *walker) into() []tool.Elem {
 }
 
 // notThere reports a reference to something that the producer's output schema rules out, or doesn't declare.
-func (w *walker) notThere(t *target, from *source, below string) {
+func (w *walker) notThere(t *target, from *source, at *site, below string) {
 	there := &from.there
 	if there.At+from.skip < 0 {
 		return // the reference to the list is to blame, and is judged by itself
@@ -172,18 +164,13 @@ func (w *walker) notThere(t *target, from *source, below string) {
 	if there.At > 0 {
 		what = fmt.Sprintf("%s of what %s returns", strings.TrimPrefix(elemText(from.path[:there.At]), "."), quotedTool(from.tool))
 	}
-	at := there.At + from.skip // in the reference's own path
-	hint := ""
+	hint := w.mendHint(*t, at)
 	switch {
+	case hint != "":
 	case len(there.Names) > 0:
-		hint = w.insteadOf(t, at, e.Key, there.Names)
-	case slices.Equal(there.Types, []string{"array"}) && e.IsKey:
-		hint = fmt.Sprintf("write %q for one item, or [*] for all", refPrefix+w.idOf(t)+pathText(t.path[:at])+"[0]"+pathText(t.path[at:]))
+		hint = "there are: " + listSome(there.Names)
 	default:
-		hint = fmt.Sprintf("write %q", refPrefix+w.idOf(t)+pathText(t.path[:at]))
-	}
-	if path, ok := w.p.declaredAt(from.tool, e.Key); ok && e.IsKey && from.skip == 0 && !strings.HasPrefix(hint, "did you mean") {
-		hint = fmt.Sprintf("did you mean %q?", refPrefix+w.idOf(t)+pathText(path))
+		hint = noOther
 	}
 	if there.Undeclared {
 		w.p.col.warn(fault.ImpossibleRef, w.pointer()+below,
@@ -194,26 +181,11 @@ func (w *walker) notThere(t *target, from *source, below string) {
 		fmt.Sprintf("%s%s can never be there: %s is %s and has no %s", refPrefix, clip(t.text), what, oneOfTypes(there.Types), shown.shown()), hint)
 }
 
-// fewNames is the most names of an object that a hint writes as whole references.
+// fewNames is the most names of an object that a hint joins by "or".
 const fewNames = 2
 
-// insteadOf says which of an object's keys to write in the place of one that it doesn't have.
-func (w *walker) insteadOf(t *target, at int, key string, names []string) string {
-	write := func(key string) string {
-		return fmt.Sprintf("%q", refPrefix+w.idOf(t)+pathText(t.path[:at])+pathText([]elem{{key: key, index: noIndex, isKey: true}})+pathText(t.path[at+1:]))
-	}
-	if near := w.p.near.nearest(key, names); len(near) > 0 {
-		return didYouMean(near, write)
-	}
-	if len(names) > fewNames {
-		return "there are: " + listSome(names)
-	}
-	all := make([]string, len(names))
-	for i, n := range names {
-		all[i] = write(n)
-	}
-	return "write " + strings.Join(all, " or ")
-}
+// noOther is the hint where nothing is known that would do.
+const noOther = "refer to another value, or let a step between them convert it"
 
 func quotedTool(name string) string { return fmt.Sprintf("%q", clip(name)) }
 
@@ -238,12 +210,12 @@ func elemText(path []tool.Elem) string {
 }
 
 // doesNotFit reports a reference to a value that the step's tool can't take where it goes.
-func (w *walker) doesNotFit(t *target, from *source, into tool.Place, below string) {
+func (w *walker) doesNotFit(t *target, from *source, at *site, below string) {
 	if !w.p.col.wants(fault.ImpossibleRef) {
 		return
 	}
 	own := refPrefix + clip(t.text)
-	is, takes := from.there.Kinds(), into.Kinds()
+	is, takes := from.there.Kinds(), at.into.Kinds()
 	where := quotedTool(w.p.plan.Steps[w.step].Tool) + " takes"
 	if w.list {
 		where = "a for_each takes"
@@ -252,31 +224,41 @@ func (w *walker) doesNotFit(t *target, from *source, into tool.Place, below stri
 	if len(is) == 0 || len(takes) == 0 || !tool.Disjoint(is, takes) {
 		message = fmt.Sprintf("no value of %s, as %q declares it, fits what %s here", own, from.tool, where)
 	}
-	w.p.col.add(fault.ImpossibleRef, w.pointer()+below, message, w.fitHint(t, from, into, is, takes))
+	w.p.col.add(fault.ImpossibleRef, w.pointer()+below, message, w.fitHint(t, at, is, takes))
 }
 
 // fitHint says which part of a value fits, or how it is turned into what does.
-func (w *walker) fitHint(t *target, from *source, into tool.Place, is, takes []string) string {
-	const most = 5
-	fields := from.there.Fields(into, most)
-	if len(fields) > 0 {
-		var all []string
-		for _, f := range fields {
-			if len(f) == len(fields[0]) {
-				path := ""
-				for _, key := range f {
-					path += pathText([]elem{{key: key, index: noIndex, isKey: true}})
-				}
-				all = append(all, fmt.Sprintf("%q", refPrefix+t.text+path))
-			}
+func (w *walker) fitHint(t *target, at *site, is, takes []string) string {
+	hint := w.mendHint(*t, at)
+	if slices.Equal(is, []string{"array"}) {
+		each := w.eachHint(t, at)
+		switch {
+		case hint != "" && each != "":
+			return hint + " for one item, or " + each
+		case each != "":
+			return each
 		}
-		return "write " + strings.Join(all, " or ")
 	}
 	switch {
-	case slices.Equal(is, []string{"array"}) && !slices.Contains(takes, "object"):
-		return fmt.Sprintf("write %q for one item, or run the step once for each: \"for_each\": {\"in\": %q}", refPrefix+t.text+"[0]", refPrefix+t.text)
-	case slices.Contains(takes, "string") && len(is) > 0 && !slices.Contains(is, "object"):
-		return fmt.Sprintf("write \"${ref:%s}\" for it as text", t.text)
+	case hint != "":
+		return hint
+	case slices.Contains(takes, "string") && len(is) > 0 && w.mayWrite(t) && !slices.Contains(is, "object") && !slices.Contains(is, "array"):
+		return fmt.Sprintf("write \"%s\" for it as text", w.written(t, &site{text: true}))
 	}
-	return "refer to another value, or let a step between them convert it"
+	return noOther
+}
+
+// eachHint says how a step runs once for each item of an array that it can't take as a whole; empty where that would not do.
+func (w *walker) eachHint(t *target, at *site) string {
+	_, taken := w.p.plan.ids[defaultAs]
+	if w.list || taken || w.p.plan.Steps[w.step].ForEach != nil || !w.mayWrite(t) {
+		return ""
+	}
+	item := target{step: t.step, path: ofAnyItem(t.path, nil)}
+	found := w.proposed(item, at)
+	if len(found.refs) == 0 || !slices.Equal(found.refs[0].path[:min(len(found.refs[0].path), len(item.path))], item.path) {
+		return ""
+	}
+	part := at.written(defaultAs + pathInFull(found.refs[0].path[len(item.path):]))
+	return fmt.Sprintf("run the step once for each: \"for_each\": {\"in\": %s}, and %s here", w.written(t, &site{}), part)
 }

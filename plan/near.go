@@ -15,10 +15,16 @@ const maxSuggestWork = 200_000
 
 // nearest gives the names most like s (tool.Nearest); none once the bound is reached.
 func (g *suggester) nearest(s string, names []string) []string {
-	if g.left -= len(names); g.left < 0 {
+	if !g.afford(len(names)) {
 		return nil
 	}
 	return tool.Nearest(s, names)
+}
+
+// afford takes some of the work that is left; it reports false once the bound is reached.
+func (g *suggester) afford(work int) bool {
+	g.left -= work
+	return g.left >= 0
 }
 
 // didYouMean asks for one of some names, each as it would be written.

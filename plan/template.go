@@ -17,8 +17,15 @@ type piece struct {
 	refs []ref
 	// def is the JSON scalar at the end of alternatives; empty for none.
 	def string
-	// broken says why this is no reference, hint how to mend it.
-	broken, hint string
+	// broken says why this is no reference; nil where it is one, or text.
+	broken *mistake
+}
+
+// mistake is why something is no reference.
+type mistake struct {
+	why  string
+	hint string // how to mend it; a %s stands for good as it is written within text
+	good string // the reference up to where it breaks
 }
 
 // value is what a string in the arguments stands for.
@@ -59,12 +66,12 @@ func (p *refParser) alternatives(s string, first ref, end int) piece {
 	for end < len(s) {
 		i := skipSpace(s, end)
 		if !strings.HasPrefix(s[i:], "||") {
-			return piece{broken: "the alternatives don't end with " + clip(s[end:]), hint: grammar}
+			return piece{broken: &mistake{why: "the alternatives don't end with " + clip(s[end:]), hint: grammar}}
 		}
 		i = skipSpace(s, i+2)
 		if !strings.HasPrefix(s[i:], refPrefix) {
 			if !isScalar(s[i:]) {
-				return piece{broken: "an alternative is neither a reference nor a JSON scalar: " + clip(s[i:]), hint: grammar}
+				return piece{broken: &mistake{why: "an alternative is neither a reference nor a JSON scalar: " + clip(s[i:]), hint: grammar}}
 			}
 			alt.def = s[i:]
 			return alt

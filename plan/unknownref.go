@@ -2,45 +2,47 @@ package plan
 
 import (
 	"fmt"
-	"strings"
 )
 
 // unknownHint says which reference was probably meant, with the path that it has and in the form that it has.
 func (w *walker) unknownHint(r ref, text bool, below string) string {
-	path := clip(r.text[len(r.id):])
-	write := func(id string) string {
-		switch {
-		case below != "":
-			return fmt.Sprintf(`{"$ref": %q}`, id+path)
-		case text:
-			return fmt.Sprintf("${ref:%s%s}", id, path)
-		}
-		return fmt.Sprintf("%q", refPrefix+id+path)
-	}
-	if rest, is := strings.CutPrefix(r.text, stepsPrefix); is && len(r.path) > 0 && r.path[0].isKey && w.known(r.path[0].key) {
-		path = clip(strings.TrimPrefix(rest, r.path[0].key))
-		return fmt.Sprintf("did you mean %s?", write(r.path[0].key))
+	at := site{text: text, object: below != ""}
+	if r.id+"." == stepsPrefix && len(r.path) > 0 && r.path[0].isKey && w.known(r.path[0].key) {
+		return w.didYouMeanID(r.path[0].key, r.path[1:], &at)
 	}
 	if r.id == defaultAs && w.item != "" {
-		return fmt.Sprintf("the item is named %q here: did you mean %s?", clip(w.item), write(w.item))
+		return fmt.Sprintf("the item is named %q here: %s", clip(w.item), w.didYouMeanID(w.item, r.path, &at))
+	}
+	if hint := w.p.asFrom(w.step, r.id); hint != "" {
+		return hint
 	}
 	if hint := w.p.itemHint(r.id); hint != "" {
 		return hint
 	}
 	ids := w.p.idList()
-	near := w.p.nearIDs(w.step, r.id, ids, func(id string) bool { return w.p.mayHavePath(id, r.path) })
-	if len(near) > 0 {
-		return didYouMean(near, write)
+	near := w.p.nearIDs(w.step, r.id, ids)
+	right := proposal{way: meant}
+	for _, id := range near {
+		t, _ := w.targetOf(id, r.path)
+		if _, v := w.judge(&t, &at); v == fits && w.mayWrite(&t) {
+			right.refs = append(right.refs, t)
+		}
+	}
+	switch {
+	case len(right.refs) > 0:
+		return w.put(right, &at)
+	case len(near) > 0:
+		return w.didYouMeanID(near[0], r.path, &at)
 	}
 	return "the steps are: " + listSome(ids)
 }
 
-// mayHavePath reports whether a step's result may have a path, as far as its tool's output schema tells.
-func (p *parser) mayHavePath(id string, path []elem) bool {
-	i, known := p.plan.ids[id]
-	if !known || p.catalog == nil || p.plan.Steps[i].ForEach != nil || strings.TrimSpace(p.plan.Steps[i].Tool) == "" {
-		return true
+// didYouMeanID asks for a reference to a step or an item, by a path or, where that doesn't do, another.
+func (w *walker) didYouMeanID(id string, path []elem, at *site) string {
+	t, _ := w.targetOf(id, path)
+	if found := w.proposed(t, at); len(found.refs) > 0 {
+		found.way = meant
+		return w.put(found, at)
 	}
-	t, _ := p.lookup(p.plan.Steps[i].Tool)
-	return !t.Output.Look(elems(path)).Missing
+	return fmt.Sprintf("did you mean %q? What the path leads to there can't be taken here", clip(id))
 }

@@ -154,7 +154,7 @@ func (w *walker) objectForm(n int32) bool {
 		if why != "" || stop != len(text) {
 			found = broken(text, 0, stop, why)
 			if strings.HasPrefix(text, refPrefix) {
-				found.hint = fmt.Sprintf(`leave out the prefix: {"$ref": %q}`, clip(text[len(refPrefix):]))
+				found.broken.hint, found.broken.good = w.unprefixed(text[len(refPrefix):]), ""
 			}
 		}
 		w.replace(n, found, "/$ref")
@@ -252,7 +252,7 @@ func (w *walker) template(n int32, text string, pieces []piece) {
 	held := false
 	for _, x := range pieces {
 		switch {
-		case x.broken != "" || len(x.refs) > 0:
+		case x.broken != nil || len(x.refs) > 0:
 			held = true
 			w.reference(x, true, "")
 		case raw:
@@ -272,15 +272,15 @@ func (w *walker) template(n int32, text string, pieces []piece) {
 // reference resolves the steps of a reference, and cuts a hole for it.
 func (w *walker) reference(x piece, text bool, below string) {
 	p := w.p
-	if x.broken != "" {
+	if x.broken != nil {
 		p.steps[w.step].unsure = true
-		w.problemAt(below, fault.InvalidRef, x.broken, x.hint)
+		w.brokenRef(x.broken, below)
 		if w.seek == 0 { // the schema still checks what is around it
 			w.cut.hole(p, hole{text: text})
 		}
 		return
 	}
-	first := len(p.targets)
+	first, refused := len(p.targets), false
 	for _, r := range x.refs {
 		w.refs++
 		if r.pathLength() > MaxPath {
@@ -302,7 +302,7 @@ func (w *walker) reference(x piece, text bool, below string) {
 			continue
 		}
 		if p.plan.Steps[dep].ForEach != nil {
-			w.entry(r, below)
+			refused = w.entry(r, int(dep), text, below) || refused
 		}
 		p.depend(w.step, int(dep), func() string { return w.pointer() + below })
 		p.targets = append(p.targets, target{int(dep), r.path, r.text})
@@ -311,10 +311,24 @@ func (w *walker) reference(x piece, text bool, below string) {
 		h := hole{targets: p.targets[first:len(p.targets):len(p.targets)], def: x.def, text: text}
 		w.cut.hole(p, h)
 		w.keep(&h, below)
-		if len(h.targets) == 1 && len(x.refs) == 1 && x.def == "" {
+		if len(h.targets) == 1 && len(x.refs) == 1 && x.def == "" && !refused {
 			w.typed(&h.targets[0], text, below)
 		}
 	}
+}
+
+// brokenRef reports what is no reference.
+func (w *walker) brokenRef(x *mistake, below string) {
+	if w.seek != 0 || !w.p.col.wants(fault.InvalidRef) {
+		return
+	}
+	hint := x.hint
+	if x.good != "" && w.list { // there is no text in the place of a list
+		_, hint, _ = strings.Cut(hint, "; ")
+	} else if x.good != "" {
+		hint = fmt.Sprintf(hint, w.inText(x.good))
+	}
+	w.p.col.add(fault.InvalidRef, w.pointer()+below, x.why, hint)
 }
 
 // unknown reports a reference to no step.

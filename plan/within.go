@@ -30,7 +30,7 @@ func (w *walker) within(text string, pieces []piece) {
 		}
 		if from, end, ref := w.p.refs.foreignAt(text, i, w.known); ref != "" {
 			w.warn("", fault.InvalidRef, fmt.Sprintf("%s within the text stays as it is: it is no reference", clip(text[from:end])),
-				fmt.Sprintf("write ${ref:%s} if the value is meant", clip(ref)))
+				fmt.Sprintf("write %s if the value is meant", w.inText(ref)))
 			return
 		}
 	}
