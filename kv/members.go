@@ -107,6 +107,9 @@ func (s *Store) Join(ctx context.Context, id string, changed func(members []Memb
 	if err == nil {
 		err = s.retry(ctx, m.renew)
 	}
+	if err == nil { // whoever declared a tenant before there was a key to wait for
+		err = s.learnTenants(ctx)
+	}
 	if err == nil {
 		err = m.follow(work)
 	}

@@ -79,6 +79,24 @@ func TestADeclaredTenantHasABucketOfItsOwn(t *testing.T) {
 	require.Equal(t, fault.InvalidConfig, fault.CodeOf(err))
 }
 
+// TestAnOrchestratorThatJoinsKnowsEveryTenant: one that was declared between its setup and its key, for which nobody waited.
+func TestAnOrchestratorThatJoinsKnowsEveryTenant(t *testing.T) {
+	t.Parallel()
+	nc := natstest.Connect(t, natstest.Start(t))
+	s, err := Setup(t.Context(), nc, Config{})
+	require.NoError(t, err)
+	t.Cleanup(s.Close)
+	other, err := Open(t.Context(), nc)
+	require.NoError(t, err)
+	t.Cleanup(other.Close)
+	_, err = other.Declare(t.Context(), "acme")
+	require.NoError(t, err)
+	m, err := s.Join(t.Context(), "one", func([]Member) {})
+	require.NoError(t, err)
+	t.Cleanup(m.Leave)
+	require.Equal(t, "blobs-acme", s.BucketOf("acme"))
+}
+
 // TestAHandleIsReadFromItsTenantsBucketAlone: whatever bucket a handle names, its name says whose it is.
 func TestAHandleIsReadFromItsTenantsBucketAlone(t *testing.T) {
 	t.Parallel()
