@@ -74,6 +74,7 @@ type Puller struct {
 	again    time.Time     // no request before this
 	silence  time.Duration // after which the last request is taken for lost
 	lost     func()        // is told that there is no consumer to ask
+	sooner   chan struct{} // tells watch that something is due sooner than it knows
 	settled  chan struct{} // closed when draining and no step can come any more
 }
 
@@ -111,7 +112,7 @@ func (s *Store) Pull(ctx context.Context, t Tool, slots int, each func(*Delivery
 // PullUpTo is Pull for who asks for no more than most steps at a time, until it says otherwise by Limit.
 func (s *Store) PullUpTo(ctx context.Context, t Tool, slots, most int, each func(*Delivery)) (*Puller, error) {
 	p := &Puller{
-		s: s, slots: max(slots, 1), free: max(slots, 1), most: most, each: each, done: make(chan struct{}), settled: make(chan struct{}),
+		s: s, slots: max(slots, 1), free: max(slots, 1), most: most, each: each, done: make(chan struct{}), sooner: make(chan struct{}, 1), settled: make(chan struct{}),
 		came: time.Now(), lost: func() {},
 		next: apiPrefix + "CONSUMER.MSG.NEXT." + subjects.StepsStream(t.Shard) + "." + subjects.Durable(t.Name),
 	}
@@ -214,10 +215,13 @@ func (p *Puller) ask() {
 		p.heard = now
 	}
 	p.asked += n
-	expires, heartbeat := pullExpires, pullHeartbeat
+	expires, heartbeat, before := pullExpires, pullHeartbeat, p.silence
 	p.silence = pullSilence
 	if p.s.pullers.Load() > manyPullers && now.Sub(p.came) > idleAfter {
-		expires, heartbeat, p.silence = idleExpires, idleHeartbeat, idleSilence
+		expires, heartbeat, p.silence = p.s.idleTimes()
+	}
+	if p.silence < before {
+		p.look()
 	}
 	to := p.line
 	p.mu.Unlock()
@@ -238,6 +242,7 @@ func (p *Puller) unasked(on *line, n int, wait bool) {
 	p.asked = max(p.asked-n, 0)
 	if wait {
 		p.again = time.Now().Add(pullPause)
+		p.look()
 	}
 }
 
@@ -292,13 +297,10 @@ func (p *Puller) call(d *Delivery) {
 func (p *Puller) watch(ctx context.Context) {
 	statuses := p.s.nc.StatusChanged(nats.CONNECTED)
 	defer p.s.nc.RemoveStatusListener(statuses)
-	every := pullPause
-	if p.s.pullers.Load() > manyPullers {
-		every = idleTick
-	}
-	tick := time.NewTicker(every)
-	defer tick.Stop()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
 	for {
+		timer.Reset(p.due())
 		lost := false
 		select {
 		case <-ctx.Done():
@@ -310,7 +312,9 @@ func (p *Puller) watch(ctx context.Context) {
 				continue
 			}
 			lost = true
-		case <-tick.C:
+		case <-p.sooner:
+			continue
+		case <-timer.C:
 			lost = p.silent()
 		}
 		if lost && p.turn() == nil {

@@ -1,6 +1,7 @@
 package kv
 
 import (
+	"encoding/json"
 	"testing"
 	"time"
 
@@ -29,13 +30,20 @@ func TestAnIdleToolOfManyIsAskedForLessOften(t *testing.T) {
 	}{
 		{1, time.Hour, `{"batch":1,"expires":5000000000,"idle_heartbeat":2000000000}`},
 		{3000, time.Second, `{"batch":1,"expires":5000000000,"idle_heartbeat":2000000000}`},
-		{3000, time.Hour, `{"batch":1,"expires":30000000000,"idle_heartbeat":12000000000}`},
+		{300, time.Hour, `{"batch":1,"expires":30000000000,"idle_heartbeat":12000000000}`},
+		{3000, time.Hour, `{"batch":1,"expires":90000000000,"idle_heartbeat":36000000000}`},
+		{100_000, time.Hour, `{"batch":1,"expires":120000000000,"idle_heartbeat":48000000000}`},
 	} {
 		s.pullers.Store(c.tools)
 		p := &Puller{s: s, slots: 1, free: 1, most: 1, next: apiPrefix + "CONSUMER.MSG.NEXT." + next, line: &line{inbox: nc.NewInbox() + "."}, came: time.Now().Add(-c.quiet)}
 		p.ask()
 		require.Equal(t, c.want, <-asked)
-		require.Greater(t, p.silence, 2*time.Duration(map[bool]int64{true: int64(idleHeartbeat), false: int64(pullHeartbeat)}[p.silence == idleSilence]))
+		var request struct {
+			Heartbeat time.Duration `json:"idle_heartbeat"`
+		}
+		require.NoError(t, json.Unmarshal([]byte(c.want), &request))
+		require.Greater(t, p.silence, 2*request.Heartbeat)
+		require.Greater(t, p.due(), p.silence-time.Minute/2, "nobody looks before that")
 	}
 	s.pullers.Store(0)
 }

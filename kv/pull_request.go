@@ -20,15 +20,45 @@ const (
 )
 
 // Where a process takes the steps of more than manyPullers tools, those for which nothing came lately ask less often, for
-// thousands that ask every few seconds keep a server busy: then a request that a silent server lost is noticed later.
+// thousands that ask every few seconds keep a server busy: then a request that a silent server lost is noticed later. These
+// times are for up to idlePullers tools; more take them in proportion, but at most idleMost times as long.
 const (
 	manyPullers   = 100
 	idleAfter     = 30 * time.Second
 	idleExpires   = 30 * time.Second
 	idleHeartbeat = 12 * time.Second
 	idleSilence   = 27 * time.Second
-	idleTick      = time.Second
+	idlePullers   = 1000
+	idleMost      = 4
 )
+
+// idleTimes gives how long a request lives where nothing came lately, how often the server says that it does, and after how much silence
+// it counts as lost.
+func (s *Store) idleTimes() (expires, heartbeat, silence time.Duration) {
+	times := time.Duration(min(max(s.pullers.Load()/idlePullers, 1), idleMost))
+	return times * idleExpires, times * idleHeartbeat, times * idleSilence
+}
+
+// due gives how long nothing need be looked at: until a request counts as lost, or another may be sent after a refusal. All else is told.
+func (p *Puller) due() time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch now := time.Now(); {
+	case p.again.After(now):
+		return p.again.Sub(now)
+	case p.asked > 0:
+		return max(p.heard.Add(p.silence).Sub(now), pullPause)
+	}
+	return pullExpires
+}
+
+// look has watch look anew at when something is due, which is sooner than it knows.
+func (p *Puller) look() {
+	select {
+	case p.sooner <- struct{}{}:
+	default: // it is told already
+	}
+}
 
 // pullRequest is the body of a request.
 func pullRequest(size string, expires, heartbeat time.Duration) []byte {
