@@ -30,7 +30,8 @@ func (a *app) devCommand() *cobra.Command {
 a toolworker with the built-in tools or those of --tools. Data stays in a folder, and runs that
 were not over go on with the next start. Any NATS client can connect.
 
-While it runs, the other commands use it without being told.`,
+While it runs, the other commands use it without being told, where they have the same
+data folder: the default one, or the same --data (STEPJET_DATA). Others are told --url.`,
 		Example: `  stepjet dev
   stepjet dev --tools tools.json --data ./data --listen 127.0.0.1:4333`,
 		Args: exactly(),
