@@ -248,7 +248,7 @@ func (t *truths) checkPatience(x *truth, a subjects.Attempt, step int, at time.T
 // withdrawn: a step is taken back only once it is decided; else nobody might decide it.
 func (t *truths) withdrawn(a subjects.Attempt) {
 	x := t.of(a.Run, a.Generation)
-	if _, decided := x.records[a.Step][a.Number]; !decided && !x.gone {
+	if _, decided := x.records[a.Step][a.Number]; !decided && !x.gone && !x.early {
 		t.w.violate("I2", "%s was taken back before it was decided", a.MessageID())
 	}
 }
