@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/natstest"
 	"github.com/stepjet/stepjet/subjects"
 )
@@ -72,4 +73,28 @@ func TestNobodyEndsAnothersPause(t *testing.T) {
 	}
 	unseen()
 	over()
+}
+
+// TestWhatWasGivenOutIsNotRemoved: a message that a worker got between the look at what waits and the pause is left to it.
+func TestWhatWasGivenOutIsNotRemoved(t *testing.T) {
+	t.Parallel()
+	s, err := Setup(t.Context(), natstest.Connect(t, natstest.Start(t)), Config{})
+	require.NoError(t, err)
+	t.Cleanup(s.Close)
+	tool, err := s.Register(t.Context(), []byte(`{"name":"x","inputSchema":{"type":"object"}}`))
+	require.NoError(t, err)
+	a := subjects.Attempt{Run: subjects.NewRun("t", "r"), Generation: 1, Tool: "x", Step: "a", Number: 1}
+	sent := make(chan error, 1)
+	s.DispatchAsync(t.Context(), Dispatch{Attempt: a, Shard: tool.Shard, Body: []byte(`{}`)}, func(err error) { sent <- err })
+	require.NoError(t, <-sent)
+	stream, subject := subjects.StepsStream(tool.Shard), subjects.Step(a, tool.Shard)
+	e, err := s.Read(t.Context(), subject)
+	require.NoError(t, err)
+	seq := e.Seq
+	require.NoError(t, s.removeAbove(t.Context(), stream, subject, seq))
+	_, err = s.Read(t.Context(), subject)
+	require.NoError(t, err)
+	require.NoError(t, s.removeAbove(t.Context(), stream, subject, seq-1))
+	_, err = s.Read(t.Context(), subject)
+	require.Equal(t, fault.NotFound, fault.CodeOf(err))
 }

@@ -223,7 +223,7 @@ var mutants = []mutant{
 	},
 	{
 		"leased-taken-back", "a step that its worker has is taken out of the queue when its run stops",
-		"kv/withdraw.go", "|| err == nil && e.Seq <= given {", "|| err == nil && given < 0*e.Seq {", "./kv", "TestOnlyWhatNoWorkerHas",
+		"kv/withdraw.go", "|| err == nil && e.Seq <= given {", "|| err == nil && given < 0*e.Seq {", "./kv", "TestOnlyWhatNoWorkerHas|TestWhatWasGivenOut",
 	},
 	{
 		"ack-at-work", "a step that was decided without its handler is acknowledged while that is at work",
