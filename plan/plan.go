@@ -28,7 +28,7 @@ const (
 )
 
 // RecursiveTool is the tool name that agents submit plans by; a step must not call it.
-const RecursiveTool = "execute_tool_plan"
+const RecursiveTool = tool.PlanTool
 
 // Catalog is the tools that a plan may call.
 type Catalog interface {

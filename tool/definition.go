@@ -87,6 +87,22 @@ func SplitDefinitions(raw []byte) ([]json.RawMessage, error) {
 	return splitDefinitions(raw)
 }
 
+// PlaceOf gives the place, as a JSON pointer, of one of the definitions that SplitDefinitions takes a document apart into; "" of one alone.
+func PlaceOf(raw []byte, parts []json.RawMessage, i int) string {
+	if len(parts) == 1 && len(parts[0]) == len(raw) {
+		return ""
+	}
+	return placeOfList(raw) + itoa(i)
+}
+
+// placeOfList gives what the place of a definition begins with in a document of several.
+func placeOfList(raw []byte) string {
+	if bytes.TrimLeft(raw, " \t\r\n")[0] == '{' {
+		return "/tools/"
+	}
+	return "/"
+}
+
 func splitDefinitions(raw []byte) ([]json.RawMessage, error) {
 	var list []json.RawMessage
 	if json.Unmarshal(raw, &list) != nil {
@@ -116,10 +132,7 @@ func ParseDefinitions(raw []byte) ([]*Definition, error) {
 	names := make(map[string]int, len(list))
 	var wrong []string
 	var flaws Flaws
-	base := "/"
-	if bytes.TrimLeft(raw, " \t\r\n")[0] == '{' {
-		base = "/tools/"
-	}
+	base := placeOfList(raw)
 	for i, r := range list {
 		d, err := ParseDefinition(r)
 		if err != nil {
@@ -182,10 +195,19 @@ func (d *Definition) flawedSchemas() []*fault.Error {
 	return nil
 }
 
-// Warnings says what of a valid definition is of no use: an output schema that is none (OutputFlaws), and a batch whose array can't be
-// the one that the input schema has.
+// PlanTool is the name of the tool by which models hand in whole plans. No step of a plan can call a tool of that name.
+const PlanTool = "execute_tool_plan"
+
+// Warnings says what of a valid definition is of no use: an output schema that is none (OutputFlaws), a batch whose array can't be
+// the one that the input schema has, and all of a tool that has the name of PlanTool.
 func (d *Definition) Warnings() []fault.Problem {
-	return append(d.OutputFlaws(), d.strayBatch()...)
+	warnings := append(d.OutputFlaws(), d.strayBatch()...)
+	if d.Name == PlanTool {
+		warnings = append(warnings, fault.Problem{
+			Code: fault.InvalidTool, Path: "/name", Message: "no plan can call it: " + PlanTool + " is the tool by which models hand in plans", Hint: "give the tool another name",
+		})
+	}
+	return warnings
 }
 
 // OutputFlaws says why the output schema is none. A tool with such a one is called as one without is: plans and results are not

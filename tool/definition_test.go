@@ -157,6 +157,11 @@ func TestSplitDefinitions(t *testing.T) {
 		require.NoError(t, err, raw)
 		require.Len(t, list, n, raw)
 	}
+	for raw, place := range map[string]string{`{"name":"a"}`: "", `[{"name":"a"}]`: "/0", " {\"tools\":[{\"name\":\"a\"}]}": "/tools/0"} {
+		list, err := tool.SplitDefinitions([]byte(raw))
+		require.NoError(t, err, raw)
+		require.Equal(t, place, tool.PlaceOf([]byte(raw), list, 0), raw)
+	}
 	for _, raw := range []string{``, `7`, `{}`, `{"tools":{}}`} {
 		_, err := tool.SplitDefinitions([]byte(raw))
 		require.Equal(t, fault.InvalidTool, fault.CodeOf(err), raw)

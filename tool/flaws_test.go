@@ -173,6 +173,12 @@ func TestAllFlawsOfAllDefinitions(t *testing.T) {
 	}
 }
 
+func TestAToolThatNoPlanCanCallIsAWarning(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, []string{"/name: no plan can call it: execute_tool_plan is the tool by which models hand in plans (give the tool another name)"},
+		told(parse(t, `{"name":"execute_tool_plan"}`).Warnings()))
+}
+
 func TestABrokenOutputSchemaIsAWarning(t *testing.T) {
 	t.Parallel()
 	d := parse(t, `{"name":"a","outputSchema":{"type":"strin"}}`)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -39,14 +40,16 @@ tool is registered without it. Exit code 2 if any was refused.`,
 // applied is what came of one definition.
 type applied struct {
 	Name    string       `json:"name,omitempty"`
-	Status  string       `json:"status"` // registered, unchanged, changed, refused; valid under --dry-run
+	Status  string       `json:"status"`          // registered, unchanged, changed, refused; valid under --dry-run
+	Place   string       `json:"place,omitempty"` // of a refused one: its file, and where it stands there
 	Changes []string     `json:"changes,omitempty"`
 	Error   *fault.Error `json:"error,omitempty"`
 	// Problems are all that is wrong with the definition, Warnings what of it is of no use.
 	Problems []fault.Problem `json:"problems,omitempty"`
 	Warnings []fault.Problem `json:"warnings,omitempty"`
 
-	raw json.RawMessage
+	raw   json.RawMessage
+	place string
 }
 
 func (a *app) apply(ctx context.Context, files []string, dry bool) error {
@@ -78,24 +81,21 @@ func (a *app) definitionsOf(file string) ([]*applied, error) {
 	if err != nil {
 		return nil, named(file, err)
 	}
+	list := make([]*applied, len(parts))
+	for i := range parts {
+		list[i] = &applied{raw: parts[i], place: shown(file) + "#" + tool.PlaceOf(raw, parts, i)}
+	}
 	if slices.ContainsFunc(parts, forToolworker) {
 		f, err := a.toolworkerFile(file, raw)
 		if err != nil {
 			return nil, err
 		}
 		defer f.Close()
-		parts = parts[:0]
-		for _, d := range f.Definitions() {
-			b, err := json.Marshal(d)
-			if err != nil {
+		for i, d := range f.Definitions() { // all of the file's, in its order
+			if list[i].raw, err = json.Marshal(d); err != nil {
 				return nil, named(file, err)
 			}
-			parts = append(parts, b)
 		}
-	}
-	list := make([]*applied, len(parts))
-	for i := range parts {
-		list[i] = &applied{raw: parts[i]}
 	}
 	return list, nil
 }
@@ -136,7 +136,7 @@ func checkApplied(list []*applied) {
 }
 
 func (x *applied) refuse(name string, err error) {
-	x.Name, x.Status, x.Error, x.Problems = name, "refused", fault.As(err), tool.FlawsOf(err)
+	x.Name, x.Status, x.Place, x.Error, x.Problems = name, "refused", x.place, fault.As(err), tool.FlawsOf(err)
 }
 
 // applying bounds how many tools are registered at once.
@@ -223,7 +223,7 @@ func (a *app) printApplied(list []*applied) {
 		case "unchanged":
 			paint = a.style.dim
 		}
-		t.add(cell{text: x.Status, paint: paint}, plain(oneLine(orDash(x.Name))), plain(oneLine(about[0])))
+		t.add(cell{text: x.Status, paint: paint}, plain(oneLine(cmp.Or(x.Name, x.Place))), plain(oneLine(about[0])))
 		for _, more := range about[1:] {
 			t.add(plain(""), plain(""), plain(oneLine(more)))
 		}
@@ -251,11 +251,4 @@ func (x *applied) refusal() []string {
 		}
 	}
 	return lines
-}
-
-func orDash(s string) string {
-	if s == "" {
-		return "–"
-	}
-	return s
 }
