@@ -94,7 +94,7 @@ func TestRunsGoOnAfterTheirStepsWerePurged(t *testing.T) {
 			require.Equal(t, outcome.Succeeded, o.Status, string(o.JSON()))
 			require.EqualValues(t, 2, failures.Load())
 			require.LessOrEqual(t, shy.Load(), int32(4))
-			require.LessOrEqual(t, first.Load(), int32(4), fmt.Sprint("at most what was at work is repeated"))
+			require.LessOrEqual(t, first.Load(), int32(4), "at most what was at work is repeated")
 		})
 	}
 }
