@@ -26,20 +26,17 @@ type extras struct {
 
 // judgeExtras adds the problems of what came with a plan, and what is taken over from the run that it tries again. The
 // error is one that may pass.
-func (l *loop) judgeExtras(ctx context.Context, id subjects.Run, generation uint64, p *plan.Plan, start *startRecord, x extras) error {
+func (l *loop) judgeExtras(ctx context.Context, id subjects.Run, generation uint64, p *plan.Plan, start *startRecord, x extras, t *tried) error {
 	start.Problems = append(start.Problems, contextProblems(p, x)...)
-	if x.retryOf.run == "" || start.rejected() {
+	if t != nil && t.problem != nil && !start.rejected() {
+		start.Problems = append(start.Problems, *t.problem)
+	}
+	if t == nil || start.rejected() {
 		return nil
 	}
-	reuse, problem, err := l.takeOver(ctx, id, generation, p, start.Bucket, x)
-	if err != nil {
-		return err
-	}
-	if problem != nil {
-		start.Problems = append(start.Problems, *problem)
-	}
-	start.Reuse = reuse
-	return nil
+	var err error
+	start.Reuse, err = l.takeOver(ctx, id, generation, p, start.Bucket, x, t)
+	return err
 }
 
 // contextProblems finds context that can't be read, and context for steps that the plan doesn't have.

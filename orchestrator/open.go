@@ -133,22 +133,29 @@ func (l *loop) inspect(ctx context.Context, id subjects.Run, generation uint64, 
 
 // judge validates a plan against the registry as it is now and freezes what the run needs of it. There is no start where the
 // registry has lost tools that the plan names.
-func (l *loop) judge(ctx context.Context, id subjects.Run, body []byte) (*plan.Plan, *startRecord, schemas) {
+func (l *loop) judge(ctx context.Context, id subjects.Run, asked extras, again *tried) (*plan.Plan, *startRecord, schemas) {
 	if problem := badName(id); problem != nil {
 		return nil, &startRecord{Problems: []fault.Problem{*problem}}, nil
 	}
 	catalog := l.reg.catalog(id.Tenant)
-	p, report := plan.Parse(body, catalog)
+	var limits plan.Limits
+	if again != nil {
+		limits.Done = again.done
+	}
+	p, report := plan.ParseLimited(asked.body, catalog, limits)
 	if missing := catalog.missing(); p == nil && len(missing) > 0 && l.reg.refresh(ctx, missing) {
 		// A tool registered a moment ago may not have come here yet. The registry's own word counts.
 		catalog = l.reg.catalog(id.Tenant)
-		p, report = plan.Parse(body, catalog)
+		p, report = plan.ParseLimited(asked.body, catalog, limits)
 	}
 	start := &startRecord{Problems: report.Problems, Warnings: report.Warnings}
 	if p == nil && unknownTools(report.Problems) && l.reg.lost(ctx, catalog.missing()) {
 		return nil, nil, nil
 	}
 	if p == nil {
+		if again != nil && again.problem == nil {
+			start.Problems = append([]fault.Problem{again.outgrown(asked.retryOf.run, report.Problems)}, start.Problems...)
+		}
 		return nil, start, nil
 	}
 	var s schemas

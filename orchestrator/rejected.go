@@ -37,7 +37,14 @@ func (l *loop) verdict(ctx context.Context, id subjects.Run, generation uint64, 
 	if before != nil && sameAgain(before, asked.digest, asked.submitted) {
 		return nil, &startRecord{Bucket: bucket, Problems: before.Outcome.Problems, Warnings: before.Outcome.Warnings, Since: before.Finished, later: true}, nil, nil
 	}
-	p, start, s := l.judge(ctx, id, asked.body)
+	var again *tried
+	if asked.retryOf.run != "" {
+		var err error
+		if again, err = l.tries(ctx, id, asked); err != nil {
+			return nil, nil, nil, err
+		}
+	}
+	p, start, s := l.judge(ctx, id, asked, again)
 	if start == nil {
 		return nil, nil, nil, nil // it can't be judged yet
 	}
@@ -45,7 +52,7 @@ func (l *loop) verdict(ctx context.Context, id subjects.Run, generation uint64, 
 	if p == nil {
 		return nil, start, nil, nil
 	}
-	return p, start, s, l.judgeExtras(ctx, id, generation, p, start, asked)
+	return p, start, s, l.judgeExtras(ctx, id, generation, p, start, asked, again)
 }
 
 // stand writes the document of a run that is over and gives the one that stands for it then: its own, another owner's, or

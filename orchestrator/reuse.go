@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/nats-io/nats.go"
@@ -65,45 +66,104 @@ func (u *reuse) results(p *plan.Plan) map[int]*machine.Result {
 	return all
 }
 
-// takeOver gathers the successes of a finished run. The problem says why there is nothing to take over.
-func (l *loop) takeOver(ctx context.Context, id subjects.Run, generation uint64, p *plan.Plan, bucket string, x extras) (*reuse, *fault.Problem, error) {
+// tried is a finished run that a plan tries again.
+type tried struct {
+	doc     *outcome.Run
+	again   map[int]bool    // steps to execute again though they succeeded
+	done    map[string]bool // steps whose results are taken over
+	problem *fault.Problem  // why it can't be tried again
+}
+
+// tries reads the run that a plan tries again; nil for a plan that can't be read, which is refused for that.
+func (l *loop) tries(ctx context.Context, id subjects.Run, x extras) (*tried, error) {
+	p, _ := plan.Parse(x.body, nil)
+	if p == nil {
+		return nil, nil
+	}
 	source := subjects.NewRun(id.Tenant, x.retryOf.run)
 	if !source.Valid() { // it becomes a part of subjects, of which the server takes no endless ones
-		return nil, &fault.Problem{
+		return &tried{problem: &fault.Problem{
 			Code: fault.InvalidID, Message: fmt.Sprintf("%q is no run id", wire.Clip(x.retryOf.run, 80)),
 			Hint: fmt.Sprintf("%s names a finished run: 1 to %d bytes", subjects.HeaderRetryOf, subjects.MaxRunID),
-		}, nil
+		}}, nil
 	}
 	doc, err := l.store.History(ctx, source)
 	switch {
 	case fault.CodeOf(err) == fault.NotFound:
-		return nil, &fault.Problem{
+		return &tried{problem: &fault.Problem{
 			Code: fault.NotFound, Message: fmt.Sprintf("there is no finished run %q to try again", wire.Clip(x.retryOf.run, 128)),
 			Hint: "a run is kept for its retention once it is over; a run that goes on can't be tried again yet",
-		}, nil
+		}}, nil
 	case err != nil:
-		return nil, nil, err
+		return nil, err
 	case !bytes.Equal(doc.Plan, bytes.TrimSpace(x.body)): // the document keeps no white space around it
-		return nil, &fault.Problem{
+		return &tried{problem: &fault.Problem{
 			Code: fault.Conflict, Message: fmt.Sprintf("the run %q was of another plan", wire.Clip(x.retryOf.run, 128)),
 			Hint: "a run is tried again with the same bytes; submit a changed plan as a run of its own",
-		}, nil
+		}}, nil
 	}
 	again := unfinished(doc, p)
 	if x.retryOf.from != "" {
 		from, ok := p.Index(x.retryOf.from)
 		if !ok {
-			return nil, &fault.Problem{
+			return &tried{problem: &fault.Problem{
 				Code: fault.InvalidValue, Message: fmt.Sprintf("the plan has no step %q to begin from", wire.Clip(x.retryOf.from, 80)),
 				Hint: "name one of the plan's steps, or none to execute again only what did not succeed",
-			}, nil
+			}}, nil
 		}
 		descendants(p, from, again)
 	}
+	return &tried{doc: doc, again: again, done: done(doc, p, again)}, nil
+}
+
+// done gives the steps of a finished run whose results are taken over. Whether their blobs are still there is not looked into.
+func done(doc *outcome.Run, p *plan.Plan, again map[int]bool) map[string]bool {
+	done := map[string]bool{}
+	for i := range doc.Steps {
+		st := &doc.Steps[i]
+		at, ok := p.Index(st.ID)
+		if !ok || again[at] || st.Status != outcome.StepSucceeded || p.Steps[at].ForEach != nil && failedEntries(st) {
+			continue
+		}
+		inOutcome := false
+		if doc.Outcome != nil {
+			_, inOutcome = doc.Outcome.Results.Get(st.ID)
+		}
+		done[st.ID] = st.Result != nil || st.Blob != nil || inOutcome
+	}
+	return done
+}
+
+// outgrown says that what is left of a run doesn't fit what its tools declare now.
+func (t *tried) outgrown(run string, problems []fault.Problem) fault.Problem {
+	var steps []string
+	for _, p := range problems {
+		if p.Step != "" && !slices.Contains(steps, p.Step) {
+			steps = append(steps, p.Step)
+		}
+	}
+	which := ""
+	if more := len(steps) - maxOutgrown; more > 0 {
+		steps = append(steps[:maxOutgrown], fmt.Sprintf("%d more", more))
+	}
+	if len(steps) > 0 {
+		which = " (" + strings.Join(steps, ", ") + ")"
+	}
+	return fault.Problem{
+		Code:    fault.Conflict,
+		Message: fmt.Sprintf("the run %q can't be tried again by the definitions that its tools have now: they refuse what is left of it%s", wire.Clip(run, 128), which),
+		Hint:    "submit a plan that fits them as a run of its own, or try again once workers have the definitions of before",
+	}
+}
+
+// maxOutgrown is the most steps that one message names.
+const maxOutgrown = 12
+
+// takeOver gathers the successes of a finished run.
+func (l *loop) takeOver(ctx context.Context, id subjects.Run, generation uint64, p *plan.Plan, bucket string, x extras, t *tried) (*reuse, error) {
 	u := &reuse{Of: x.retryOf.run, From: x.retryOf.from, Steps: map[string]reusedResult{}}
 	f := &filler{l: l, ctx: ctx, bucket: bucket, blobName: func(unique string) string { return subjects.RunBlobName(id, generation, "reuse", unique) }}
-	err = l.fill(ctx, u, doc, p, again, f)
-	return u, nil, err
+	return u, l.fill(ctx, u, t.doc, p, t.again, f)
 }
 
 // descendants marks a step and all that depend on it.

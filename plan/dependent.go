@@ -22,7 +22,7 @@ type use struct {
 
 // keepUses makes the walkers of a step keep its references, if its tool depends on others.
 func (p *parser) keepUses(i int) {
-	if p.dependent && len(p.tools[p.plan.Steps[i].Tool].DependsOn) > 0 {
+	if p.dependent && !p.isDone(i) && len(p.tools[p.plan.Steps[i].Tool].DependsOn) > 0 {
 		p.dependents = append(p.dependents, dependent{step: i})
 	}
 }

@@ -99,10 +99,10 @@ func ofAnyItem(list, item []elem) []elem {
 	return append(path, item...)
 }
 
-// outputOf gives the output schema of a step's tool; nil where none is declared.
+// outputOf gives the schema of what a step returns; nil where none is declared, or another one may have been.
 func (p *parser) outputOf(step int) *tool.Schema {
 	name := p.plan.Steps[step].Tool
-	if name == "" || name == RecursiveTool {
+	if name == "" || name == RecursiveTool || p.isDone(step) {
 		return nil
 	}
 	t, _ := p.lookup(name)

@@ -95,3 +95,14 @@ func TestImpossibleRef(t *testing.T) {
 	_, r := plan.Parse([]byte(x("any", `{"x":"$ref:l.more"}`)), tools)
 	require.Equal(t, []string{"impossible_ref /steps/5/arguments/x"}, found(r.Warnings), "what is merely undeclared is a warning")
 }
+
+// No schema is asked about steps whose results are there already, from wherever they are looked at.
+func TestDoneStepsAreJudgedByNoSchema(t *testing.T) {
+	t.Parallel()
+	body := []byte(steps(`{"id":"a","tool":"add","arguments":{"a":"one"}},{"id":"b","tool":"add","arguments":{"a":"$ref:a.sum","b":"$ref:a"}},
+		{"id":"c","tool":"add","arguments":{"a":"$ref:b.sum","b":"x"}},{"id":"d","tool":"add","for_each":{"in":"$ref:b.list"},"arguments":{"a":"$ref:item.n","b":1}}`))
+	_, r := plan.Parse(body, typedTools(t))
+	require.Len(t, r.Problems, 7, "%v", r.Problems)
+	_, r = plan.ParseLimited(body, typedTools(t), plan.Limits{Done: map[string]bool{"a": true, "b": true}})
+	require.Equal(t, []string{"invalid_arguments /steps/2/arguments/b"}, found(r.Problems), "what is to be executed is judged, but not by what b's tool declares")
+}

@@ -48,7 +48,7 @@ func (w *walker) judge(t *target, at *site) (from source, v verdict) {
 	if t.step != theItem && p.plan.Steps[t.step].ForEach != nil && !leadsIntoEntries(t.path) {
 		return from, noEntry
 	}
-	if p.catalog == nil {
+	if p.catalog == nil || p.isDone(w.step) {
 		return from, fits
 	}
 	from, known := w.source(t)

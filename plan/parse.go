@@ -13,7 +13,7 @@ func Parse(body []byte, c Catalog) (*Plan, Report) { return ParseLimited(body, c
 
 // ParseLimited is Parse with other limits.
 func ParseLimited(body []byte, c Catalog, l Limits) (*Plan, Report) {
-	p := &parser{catalog: c, near: suggester{left: maxSuggestWork}, schemaSteps: maxSchemaSteps + schemaStepsPerByte*len(body)}
+	p := &parser{catalog: c, done: l.Done, near: suggester{left: maxSuggestWork}, schemaSteps: maxSchemaSteps + schemaStepsPerByte*len(body)}
 	if l.MaxBytes <= 0 {
 		l.MaxBytes = MaxBytes
 	}
@@ -36,6 +36,7 @@ func ParseLimited(body []byte, c Catalog, l Limits) (*Plan, Report) {
 // parser is one reading of one plan.
 type parser struct {
 	catalog Catalog
+	done    map[string]bool // Limits.Done
 	src     string
 	tape    []node
 	col     collector

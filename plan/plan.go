@@ -53,6 +53,9 @@ type Tool struct {
 type Limits struct {
 	// MaxBytes is the largest plan in bytes: min(MaxBytes, the server's max_payload − 16 KiB).
 	MaxBytes int
+	// Done names steps whose results are there already, from a run that is tried again. No schema is asked about them: neither
+	// about their arguments nor, for references to them, about their results.
+	Done map[string]bool
 }
 
 // OnFailure is what a failed step does to the rest of the run.

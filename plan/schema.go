@@ -20,12 +20,15 @@ const (
 // schema gives the input schema of a step's tool; nil where there is nothing to check.
 func (p *parser) schema(step int) *tool.Schema {
 	name := p.plan.Steps[step].Tool
-	if p.catalog == nil || name == "" || name == RecursiveTool {
+	if p.catalog == nil || name == "" || name == RecursiveTool || p.isDone(step) {
 		return nil
 	}
 	t, _ := p.lookup(name)
 	return t.Input
 }
+
+// isDone reports whether a step's result is there already (Limits.Done).
+func (p *parser) isDone(step int) bool { return p.done != nil && p.done[p.plan.Steps[step].ID] }
 
 // lookup asks the catalog once for each tool, so that a plan is read against one state of it.
 func (p *parser) lookup(name string) (Tool, bool) {

@@ -102,7 +102,8 @@ func (x *execution) unfitArguments() *fault.Error {
 		return f
 	}
 	f.Message += "; " + x.twoDefinitions()
-	return f.WithHint("the tool's schema was changed while the run went on: once all workers have the new definition, stepjet retry RUN tries the step again")
+	return f.WithHint("the tool's schema was changed while the run went on: once all workers have one definition, stepjet retry RUN takes over what succeeded and judges the rest by that one; " +
+		"where it refuses these arguments too, the plan has to be changed")
 }
 
 // rearranged reports whether a step brings an array where this worker knows of none, or the other way round.
