@@ -67,7 +67,7 @@ OPTIONS, only where needed. Of a step: "depends_on": ["id"] waits without using 
 
 DON'T invent tools or ids; decide by a result within a plan (there are no conditions); call execute_tool_plan in a step; write a step many times where for_each does it.
 
-EXAMPLES (the first one's tools are made up, yours are below):
+EXAMPLES (their tools may be made up: call only those that you have):
 {{example}}
 {{numbers}}
 

@@ -77,7 +77,7 @@ func TestTheGuidesMistakesAreAnswered(t *testing.T) {
 		tools[b.Definition.Name] = plan.Tool{Input: in, Output: out}
 	}
 	for ref, says := range map[string]string{
-		"$ref:boys": `write "$ref:boys.result"`, "$ref:many.results[0].data.result": "write $ref:many[0].data.result", "$ref:many[0].result": "write $ref:many[0].data.result",
+		"$ref:boys": `write "$ref:boys.result"`, "$ref:many.results[0].data.result": "$ref:many[0].data.result", "$ref:many[0].result": "$ref:many[0].data.result",
 	} {
 		_, r := plan.Parse(fmt.Appendf(nil, `{"steps":[{"id":"boys","tool":"add","arguments":{"a":1,"b":2}},{"id":"many","tool":"add","for_each":{"in":[1,2]},"arguments":{"a":"$ref:item","b":1}},
 			{"id":"x","tool":"add","arguments":{"a":%q,"b":1}}]}`, ref), tools)

@@ -150,6 +150,9 @@ func TestReferences(t *testing.T) {
 		{`"$ref:A"`, `<unknown_ref>`},
 
 		// Rule 3: templates.
+		// A string without white space that begins with a reference is that reference or a mistake.
+		{`"$ref:a.temp,b"`, `<invalid_ref>`}, {`"$ref:a.temp!"`, `<invalid_ref>`}, {`"$ref:a.temp."`, `<invalid_ref>`}, {`"$ref:a.tempé"`, `<invalid_ref>`},
+		{`"$ref:a.temp, b"`, `"21.50, b"`}, {`"x,$ref:a.temp,b"`, `"x,21.50,b"`}, {`"${ref:a.temp},b"`, `"21.50,b"`},
 		{`"In $ref:a.city"`, `"In Tokyo"`},
 		{`"$ref:a.city is nice"`, `"Tokyo is nice"`},
 		{`"${ref:a.city}"`, `"Tokyo"`},
