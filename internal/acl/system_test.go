@@ -68,17 +68,7 @@ func start(t *testing.T, of shape) *system {
 		if of.declared {
 			spec.Declared = declaredFor(spec)
 		}
-		g, err := acl.New(spec)
-		require.NoError(t, err)
-		pair, err := nkeys.CreateUser()
-		require.NoError(t, err)
-		public, err := pair.PublicKey()
-		require.NoError(t, err)
-		seed, err := pair.Seed()
-		require.NoError(t, err)
-		sys.Keys[g.User], s.seeds[g.User], s.grants[g.User] = public, filepath.Join(dir, g.User), g
-		sys.Grants = append(sys.Grants, g)
-		require.NoError(t, os.WriteFile(s.seeds[g.User], seed, 0o600))
+		s.admit(&sys, spec, dir)
 	}
 	text := sys.Config()
 	if of.oneAccount {
@@ -98,6 +88,22 @@ func start(t *testing.T, of shape) *system {
 		s.urls = []string{natstest.Start(t, configured).URL()}
 	}
 	return s
+}
+
+// admit adds a user to a system, with a key of its own.
+func (s *system) admit(sys *acl.System, spec acl.Spec, dir string) {
+	s.t.Helper()
+	g, err := acl.New(spec)
+	require.NoError(s.t, err)
+	pair, err := nkeys.CreateUser()
+	require.NoError(s.t, err)
+	public, err := pair.PublicKey()
+	require.NoError(s.t, err)
+	seed, err := pair.Seed()
+	require.NoError(s.t, err)
+	sys.Keys[g.User], s.seeds[g.User], s.grants[g.User] = public, filepath.Join(dir, g.User), g
+	sys.Grants = append(sys.Grants, g)
+	require.NoError(s.t, os.WriteFile(s.seeds[g.User], seed, 0o600))
 }
 
 // declaredFor gives the tenants whose buckets a role is given.

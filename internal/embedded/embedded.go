@@ -23,6 +23,7 @@ const startTimeout = 30 * time.Second
 // Server is a running server. Its methods are safe for concurrent use.
 type Server struct {
 	ns   *server.Server
+	of   Options
 	url  string
 	temp string // folder to remove at the end; empty for none
 	stop sync.Once
@@ -47,6 +48,7 @@ func Start(o Options) (*Server, error) {
 }
 
 func (s *Server) start(o Options) error {
+	s.of = o
 	opts, err := o.server()
 	if err != nil {
 		return err
@@ -81,6 +83,19 @@ func (s *Server) await(failed *failure) error {
 		}
 	}
 	return fault.New(fault.Internal, "the embedded NATS server did not start within %v", startTimeout)
+}
+
+// Reload reads the configuration file again and takes over what is new in it, as nats-server does at its signal. Errors:
+// InvalidConfig, where it can't be read or has what no running server takes over.
+func (s *Server) Reload() error {
+	opts, err := s.of.server()
+	if err != nil {
+		return err
+	}
+	if err := s.ns.ReloadOptions(opts); err != nil {
+		return fault.Wrap(fault.InvalidConfig, err, "reloading "+s.of.ConfigFile)
+	}
+	return nil
 }
 
 // InProcess gives what nats.InProcessServer needs to connect without a socket.
