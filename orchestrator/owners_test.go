@@ -149,7 +149,7 @@ func TestATakeoverSendsNothingTwice(t *testing.T) {
 	t.Parallel()
 	s := bare(t)
 	stop := s.orchestrator()
-	s.tools = &tools{calls: map[string]int{}, gate: make(chan struct{}), begun: make(chan string, 100)}
+	s.tools = newTools()
 	s.worker()
 	var runs []*client.Run
 	for i := range 10 {

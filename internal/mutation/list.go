@@ -219,7 +219,7 @@ var mutants = []mutant{
 	},
 	{
 		"cancelled-in-vain", "the cancel of a run that is left alone says that it was cancelled",
-		"orchestrator/service.go", "	case r.phase == foreign:\n		s.refuse(m, leftAlone(id))\n		return\n", "", "./orchestrator", "TestARunThatIsLeftAlone",
+		"orchestrator/service.go", "	case r.phase == foreign:\n		s.refuse(m, leftAlone(id))\n		return\n	}\n	stop := ", "	}\n	stop := ", "./orchestrator", "TestARunThatIsLeftAlone",
 	},
 	{
 		"leased-taken-back", "a step that its worker has is taken out of the queue when its run stops",
