@@ -46,6 +46,31 @@ func (c *Client) request(ctx context.Context, subject string, body []byte, withi
 	}
 }
 
+// ofOwner asks the owner of a run. One that has not yet read a plan which was stored a moment ago knows nothing of its run, and is
+// asked again. Errors: NotFound where the run is over or there is none, and those of request.
+func (c *Client) ofOwner(ctx context.Context, name subjects.Run, verb string, body []byte, within time.Duration) ([]byte, error) {
+	until := time.Now().Add(within)
+	for {
+		answer, err := c.request(ctx, subjects.API(name, verb), body, within)
+		if fault.CodeOf(err) != fault.NotFound || time.Now().After(until) || !c.unread(ctx, name) {
+			return answer, err
+		}
+		if err := pause(ctx, ownerPause); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// unread reports whether a run's plan is stored and the history has nothing of it.
+func (c *Client) unread(ctx context.Context, name subjects.Run) bool {
+	plan, err := c.store.Read(ctx, subjects.PlanRecord(name, c.store.Shards()))
+	if err != nil {
+		return false
+	}
+	head, err := c.store.HistoryHead(ctx, name)
+	return fault.CodeOf(err) == fault.NotFound || err == nil && head.Generation < plan.Seq
+}
+
 func (c *Client) requestOnce(ctx context.Context, subject string, body []byte, patience time.Duration) ([]byte, error) {
 	one, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -103,7 +128,7 @@ func (c *Client) Cancel(ctx context.Context, run, by string) error {
 	if err != nil {
 		return fault.Wrap(fault.Internal, err, "writing the request")
 	}
-	_, err = c.request(ctx, subjects.API(name, subjects.VerbCancel), body, ownerWithin)
+	_, err = c.ofOwner(ctx, name, subjects.VerbCancel, body, ownerWithin)
 	if fault.CodeOf(err) != fault.NotFound {
 		return err
 	}

@@ -122,6 +122,30 @@ func TestGetAsksTheOwner(t *testing.T) {
 	require.JSONEq(t, `{"n":12345678901234567890,"s":"é"}`, string(got.Steps[0].Arguments))
 }
 
+// An owner that has yet to read a plan which was accepted a moment ago says that it knows no such run.
+func TestTheOwnerOfARunSubmittedAMomentAgoIsAskedAgain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.submit("r")
+	doc := chainDocument()
+	doc.Status, doc.Outcome = outcome.Running, nil
+	answers := func(good *nats.Msg) func(*nats.Msg) *nats.Msg {
+		asked := 0
+		return func(*nats.Msg) *nats.Msg {
+			if asked++; asked < 3 {
+				return refusal(fault.NotFound, "not yet")
+			}
+			return good
+		}
+	}
+	w.owner("r", subjects.VerbGet, answers(&nats.Msg{Data: doc.JSON()}))
+	got, err := w.client.Get(w.ctx(), "r")
+	require.NoError(t, err)
+	require.Equal(t, outcome.Running, got.Status)
+	w.owner("r", subjects.VerbCancel, answers(&nats.Msg{Data: []byte(`{}`)}))
+	require.NoError(t, w.client.Cancel(w.ctx(), "r", "me"))
+}
+
 // A document that is too large for a message comes through a blob.
 func TestGetFollowsTheOwnersHandle(t *testing.T) {
 	t.Parallel()
