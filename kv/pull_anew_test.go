@@ -13,7 +13,7 @@ import (
 // Who no longer trusts what is on its way asks anew, and can tell what came of which request.
 func TestAnewTellsOldDeliveriesFromNewOnes(t *testing.T) {
 	t.Parallel()
-	s := setup(t, kv.Config{})
+	s := setup(t, kv.Config{AckWait: unhurried})
 	tool := register(t, s, "tool", 10)
 	before := time.Now()
 	p, got := pull(t, s, tool, 1)
@@ -40,7 +40,7 @@ func TestAnewTellsOldDeliveriesFromNewOnes(t *testing.T) {
 
 func TestAStepThatWaitedForASlotSaysSo(t *testing.T) {
 	t.Parallel()
-	s := setup(t, kv.Config{})
+	s := setup(t, kv.Config{AckWait: unhurried})
 	tool := register(t, s, "tool", 10)
 	p, got := pull(t, s, tool, 1)
 	for i := range 50 {

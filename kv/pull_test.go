@@ -17,6 +17,9 @@ import (
 	"github.com/stepjet/stepjet/subjects"
 )
 
+// unhurried is a lease that no test outlasts, however busy the machine: nothing is handed out twice that is left unacknowledged.
+const unhurried = time.Hour
+
 // definition gives a tool's definition with a fan-out limit.
 func definition(name string, limit int) []byte {
 	b, _ := json.Marshal(map[string]any{
@@ -71,7 +74,7 @@ func pendingAcks(t testing.TB, s *kv.Store, tool kv.Tool) int {
 
 func TestAStepGoesToAWorkerWithHeadersAndBody(t *testing.T) {
 	t.Parallel()
-	s := setup(t, kv.Config{})
+	s := setup(t, kv.Config{AckWait: unhurried})
 	tool := register(t, s, "math.add/v2", 10)
 	p, got := pull(t, s, tool, 4)
 	a := attempt(tool.Name, "one")
@@ -156,7 +159,7 @@ func TestALeaseThatRunsOutGoesToAnother(t *testing.T) {
 
 func TestTheLimitHoldsOverAllWorkersAndChangesLive(t *testing.T) {
 	t.Parallel()
-	s := setup(t, kv.Config{})
+	s := setup(t, kv.Config{AckWait: unhurried})
 	tool := register(t, s, "tool", 3)
 	_, one := pull(t, s, tool, 10)
 	_, two := pull(t, s, tool, 10)
@@ -174,7 +177,7 @@ func TestTheLimitHoldsOverAllWorkersAndChangesLive(t *testing.T) {
 // TestOnlyWhatNoWorkerHasIsTakenBack: a leased step keeps its place in the limit, since its handler may be at work still.
 func TestOnlyWhatNoWorkerHasIsTakenBack(t *testing.T) {
 	t.Parallel()
-	s := setup(t, kv.Config{})
+	s := setup(t, kv.Config{AckWait: unhurried})
 	tool := register(t, s, "tool", 2)
 	_, got := pull(t, s, tool, 10)
 	a, b, c := attempt("tool", "a"), attempt("tool", "b"), attempt("tool", "c")
@@ -206,7 +209,7 @@ func TestOnlyWhatNoWorkerHasIsTakenBack(t *testing.T) {
 
 func TestPullingOutlivesADeletedConsumerAndStream(t *testing.T) {
 	t.Parallel()
-	s := setup(t, kv.Config{})
+	s := setup(t, kv.Config{AckWait: unhurried})
 	tool := register(t, s, "tool", 10)
 	_, got := pull(t, s, tool, 4)
 	js, err := jetstream.New(s.Conn())
@@ -240,7 +243,7 @@ func TestPullingOutlivesTheServer(t *testing.T) {
 		return srv
 	}
 	srv := start("127.0.0.1:0")
-	s := setupOn(t, srv, kv.Config{})
+	s := setupOn(t, srv, kv.Config{AckWait: unhurried})
 	tool := register(t, s, "tool", 10)
 	p, got := pull(t, s, tool, 1)
 	dispatch(t, s, kv.Dispatch{Attempt: attempt("tool", "before")})
@@ -255,7 +258,7 @@ func TestPullingOutlivesTheServer(t *testing.T) {
 
 func TestDrainHandsOverWhatIsOnItsWay(t *testing.T) {
 	t.Parallel()
-	s := setup(t, kv.Config{})
+	s := setup(t, kv.Config{AckWait: unhurried})
 	tool := register(t, s, "tool", 10_000)
 	const n = 500
 	for i := range n {
@@ -288,7 +291,7 @@ func TestDrainHandsOverWhatIsOnItsWay(t *testing.T) {
 // What More asks for comes without slots, in addition to those that were free, and only within its time.
 func TestMoreThanThereAreSlots(t *testing.T) {
 	t.Parallel()
-	s := setup(t, kv.Config{})
+	s := setup(t, kv.Config{AckWait: unhurried})
 	tool := register(t, s, "load", 100)
 	p, got := pull(t, s, tool, 1)
 	send := func(step string) {
