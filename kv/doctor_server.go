@@ -30,7 +30,7 @@ type accountStorage struct {
 
 // account asks JetStream for the account's limits. Where there is no JetStream it fails.
 func (d *doctor) account(ctx context.Context) error {
-	info, err := d.s.js.AccountInfo(ctx)
+	info, err := patiently(ctx, d.s.js.AccountInfo) // whoever leads may just have died, with the request
 	if err != nil {
 		return err
 	}
