@@ -5,11 +5,11 @@ PLANS  = internal/builtin/testdata/nestful/plans.jsonl
 # Packages whose code runs on more than one goroutine are tested with the race detector, the pure ones without: there is
 # nothing to race in them, and their random tests are long. The others wait more than they work, so several go on at a time,
 # whatever the number of cores. The time-outs are for a machine that is busy with other things.
-PURE = ./fault ./subjects ./wire ./outcome ./tool ./plan ./machine ./internal/reference ./internal/arch ./internal/graph ./catalog ./internal/leaselog
+PURE = ./fault ./subjects ./wire ./outcome ./tool ./plan ./machine ./internal/lab/reference ./internal/arch ./internal/graph ./catalog ./internal/lab/leaselog
 
 # What these measure or play against a clock (leases, heartbeats, outages) needs the machine for itself: one at a time, and
 # without the race detector, which the same code meets elsewhere.
-TIMED = ./internal/conformance ./internal/chaos ./internal/bench
+TIMED = ./internal/conformance ./internal/lab/chaos ./internal/lab/bench
 
 .PHONY: test-timed sim mutants bench-contracts all build demo test test-pure test-race vet fmt lint bench bench-scale bench-core chaos typescript clean
 
@@ -64,7 +64,7 @@ SECONDS    = 20
 NAMESPACES = on
 SETTINGS   = both
 chaos: ## real processes under real faults; writes bench/chaos.json and docs/reliability.md. SCENARIO=a,b SECONDS=60 NAMESPACES=off SETTINGS=shipped
-	$(GO) build -o bin/chaos ./internal/chaos/cmd
+	$(GO) build -o bin/chaos ./internal/lab/chaos/cmd
 	./bin/chaos -scenario "$(SCENARIO)" -seconds $(SECONDS) -namespaces $(NAMESPACES) -settings "$(SETTINGS)" -keep
 
 typescript: build ## the example worker in TypeScript, against the protocol and with a plan
@@ -76,7 +76,7 @@ bench-contracts: build ## writes the figures of docs/contracts.md
 
 ONLY =
 mutants: ## plants one bug at a time and sees the tests catch it; half an hour. ONLY=ack,claim for some, MISSING=-missing to go on
-	$(GO) run ./internal/mutation -report docs/mutations.md -results bench/mutations.json -only "$(ONLY)" $(MISSING)
+	$(GO) run ./internal/lab/mutation -report docs/mutations.md -results bench/mutations.json -only "$(ONLY)" $(MISSING)
 
 clean:
 	rm -rf bin .stepjet examples/typescript/dist examples/typescript/node_modules

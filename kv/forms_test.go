@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stepjet/stepjet/fault"
-	"github.com/stepjet/stepjet/internal/natstest"
-	"github.com/stepjet/stepjet/internal/wiretest"
+	"github.com/stepjet/stepjet/internal/lab/natstest"
+	"github.com/stepjet/stepjet/internal/lab/wiretest"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/tool"

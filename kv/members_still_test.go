@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/stepjet/stepjet/internal/natstest"
+	"github.com/stepjet/stepjet/internal/lab/natstest"
 )
 
 // A member that stood still, or can't renew its own key, has heard nothing of the others either: that says nothing of them. A

@@ -11,8 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/stepjet/stepjet/internal/leaselog"
-	"github.com/stepjet/stepjet/internal/natstest"
+	"github.com/stepjet/stepjet/internal/lab/leaselog"
+	"github.com/stepjet/stepjet/internal/lab/natstest"
 	"github.com/stepjet/stepjet/orchestrator"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/tool"

@@ -8,7 +8,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/require"
 
-	"github.com/stepjet/stepjet/internal/wiretest"
+	"github.com/stepjet/stepjet/internal/lab/wiretest"
 	"github.com/stepjet/stepjet/wire"
 )
 

@@ -19,7 +19,7 @@ import (
 
 	"github.com/stepjet/stepjet/client"
 	"github.com/stepjet/stepjet/internal/embedded"
-	"github.com/stepjet/stepjet/internal/natstest"
+	"github.com/stepjet/stepjet/internal/lab/natstest"
 	"github.com/stepjet/stepjet/orchestrator"
 	"github.com/stepjet/stepjet/outcome"
 )

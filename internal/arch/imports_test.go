@@ -36,7 +36,7 @@ const rules = `
 
 	stepjettest       std sys outcome worker client internal/dev nats
 
-	internal/reference std math/rand
+	internal/lab/reference std math/rand
 	internal/unknown  std gjson
 	internal/arch
 	internal/*        *
@@ -181,9 +181,9 @@ func TestImportsAreCaught(t *testing.T) {
 		{"orchestrator", natsServer + "v2/server", false, true},
 		{"orchestrator", natsServer + "v2/server", true, true},
 		{"internal/embedded", natsServer + "v2/server", false, false},
-		{"internal/reference", module + "/plan", false, true},
-		{"internal/reference", module + "/plan", true, false},
-		{"internal/reference", "github.com/tidwall/gjson", false, true},
+		{"internal/lab/reference", module + "/plan", false, true},
+		{"internal/lab/reference", module + "/plan", true, false},
+		{"internal/lab/reference", "github.com/tidwall/gjson", false, true},
 		{"cmd/stepjet", module + "/internal/cli", false, false},
 		{"cmd/stepjet", natsServer + "v2/server", false, true},
 		{"examples/weather", module + "/worker", false, false},

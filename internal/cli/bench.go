@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stepjet/stepjet/fault"
-	"github.com/stepjet/stepjet/internal/bench"
+	"github.com/stepjet/stepjet/internal/lab/bench"
 )
 
 type benchFlags struct {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/stepjet/stepjet/internal/bench"
+	"github.com/stepjet/stepjet/internal/lab/bench"
 )
 
 func (a *app) benchContractsCommand() *cobra.Command {

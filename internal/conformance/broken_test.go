@@ -10,7 +10,7 @@ import (
 
 	"github.com/stepjet/stepjet/internal/conformance"
 	"github.com/stepjet/stepjet/internal/embedded"
-	"github.com/stepjet/stepjet/internal/natstest"
+	"github.com/stepjet/stepjet/internal/lab/natstest"
 )
 
 // quick makes waiting for what never comes short.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/stepjet/stepjet/internal/leaselog"
+	"github.com/stepjet/stepjet/internal/lab/leaselog"
 )
 
 func dur(n int) time.Duration { return time.Duration(n) }

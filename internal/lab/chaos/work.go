@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/stepjet/stepjet/fault"
-	"github.com/stepjet/stepjet/internal/reference"
+	"github.com/stepjet/stepjet/internal/lab/reference"
 	"github.com/stepjet/stepjet/tool"
 )
 

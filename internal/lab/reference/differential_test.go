@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stepjet/stepjet/fault"
-	"github.com/stepjet/stepjet/internal/reference"
+	"github.com/stepjet/stepjet/internal/lab/reference"
 	"github.com/stepjet/stepjet/plan"
 )
 

@@ -2,9 +2,9 @@
 // that they can fail. Nothing of it is in the product: the go command's -overlay puts the changed file in place of the
 // real one for one build.
 //
-//	go run ./internal/mutation                    # all of them
-//	go run ./internal/mutation -only ack,claim    # those whose names hold one of these words
-//	go run ./internal/mutation -report docs/mutations.md -results bench/mutations.json -missing
+//	go run ./internal/lab/mutation                    # all of them
+//	go run ./internal/lab/mutation -only ack,claim    # those whose names hold one of these words
+//	go run ./internal/lab/mutation -report docs/mutations.md -results bench/mutations.json -missing
 //
 // What came of each is kept in a file at once, so that a run that was broken off goes on with -missing, and the report is
 // of all of them, whenever each was planted.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/stepjet/stepjet/catalog"
 	"github.com/stepjet/stepjet/client"
-	"github.com/stepjet/stepjet/internal/leaselog"
+	"github.com/stepjet/stepjet/internal/lab/leaselog"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/tool"
 	"github.com/stepjet/stepjet/worker"

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/stepjet/stepjet/internal/reference"
+	"github.com/stepjet/stepjet/internal/lab/reference"
 )
 
 // Everything that the generator can make is made, every plan is valid, and runs come to everything that they can.

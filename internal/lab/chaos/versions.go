@@ -32,7 +32,7 @@ const unsealedCommit = "57dfac7"
 // laterField is what the newer version adds to objects.
 const laterField = `"later_field":{"x":[1.0]}`
 
-const harness = "./internal/chaos/cmd"
+const harness = "./internal/lab/chaos/cmd"
 
 // buildVersions builds the versions named in dir, and gives the command of each.
 func buildVersions(ctx context.Context, dir string, names []string) (map[string][]string, error) {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/stepjet/stepjet/internal/reference"
+	"github.com/stepjet/stepjet/internal/lab/reference"
 )
 
 // producer is what step a came to in the tables below.

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/stepjet/stepjet/internal/chaos"
 	"github.com/stepjet/stepjet/internal/daemon"
+	"github.com/stepjet/stepjet/internal/lab/chaos"
 )
 
 func main() {
