@@ -1,5 +1,5 @@
 // Package hosted makes tools of a file, for the program toolworker and for dev mode: built-in ones, programs to execute
-// and HTTP requests to send. deploy/tools.json is an example.
+// and HTTP requests to send. docs/tools-file.md describes it.
 //
 //	{"tools": [
 //	  {"builtin": "arithmetic"},
