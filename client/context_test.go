@@ -35,8 +35,9 @@ func TestContextTravelsInHeaders(t *testing.T) {
 	e := w.record("r")
 	require.Equal(t, planA, string(e.Data))
 	require.Empty(t, e.Header.Get(subjects.HeaderRetryOf), "only Retry writes that")
-	got, err := wire.RunContextOf(e.Header)
+	read, err := wire.ParsePlan(e.Header)
 	require.NoError(t, err)
+	got := read.Context
 	user, _ := got.Of("a").Get("user")
 	require.Equal(t, "bob", user)
 	user, _ = got.Of("b").Get("user")

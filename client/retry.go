@@ -31,18 +31,6 @@ type RetryOptions struct {
 	Header nats.Header
 }
 
-// retryOf is what a plan says of the run that it tries again.
-type retryOf struct{ run, from string }
-
-func (r retryOf) set(h nats.Header) {
-	if r.run != "" {
-		h[subjects.HeaderRetryOf] = []string{r.run}
-	}
-	if r.from != "" {
-		h[subjects.HeaderRetryFrom] = []string{r.from}
-	}
-}
-
 // Retry runs a finished run again, as a new run of the same plan: it takes over every result that there is and executes
 // what failed, was skipped or was cancelled. Of a for_each step the items count one by one: those that succeeded are taken over if its
 // list has the same bytes again, and what depends on a step with failed entries is executed again. What is executed has a new idempotency
@@ -76,7 +64,7 @@ func (c *Client) Retry(ctx context.Context, run string, o RetryOptions) (*Run, e
 		return nil, fault.New(fault.InvalidID, "the id %q of the new run has %d bytes", o.Run, len(o.Run)).
 			WithHint("choose one of at most %d bytes", subjects.MaxRunID)
 	}
-	of := retryOf{run, o.From}
+	of := wire.Retry{Of: run, From: o.From}
 	r, err := c.Submit(ctx, doc.Plan, SubmitOptions{Run: o.Run, Header: o.Header, Context: o.Context, retry: of})
 	if err != nil || !r.Attached() {
 		return r, err
@@ -153,37 +141,38 @@ func cutLast(s, sep string) (before, after string, found bool) {
 }
 
 // sameRetry makes sure that a run of the same plan that was there before is the retry that was asked for.
-func (c *Client) sameRetry(ctx context.Context, r *Run, of retryOf) error {
+func (c *Client) sameRetry(ctx context.Context, r *Run, of wire.Retry) error {
 	there, err := c.retryOf(ctx, subjects.NewRun(c.tenant, r.id))
 	if err != nil || there == of {
 		return err
 	}
-	return fault.New(fault.Conflict, "the run id %q was used before, %s", r.id, there).WithHint("choose another id for the retry")
+	return fault.New(fault.Conflict, "the run id %q was used before, %s", r.id, purpose(there)).WithHint("choose another id for the retry")
 }
 
-// String says what a run is.
-func (r retryOf) String() string {
+// purpose says what a run is for.
+func purpose(r wire.Retry) string {
 	switch {
-	case r.run == "":
+	case r.Of == "":
 		return "for a run that is no retry"
-	case r.from == "":
-		return "to retry what failed of " + strconv.Quote(r.run)
+	case r.From == "":
+		return "to retry what failed of " + strconv.Quote(r.Of)
 	}
-	return "to retry " + strconv.Quote(r.run) + " from step " + r.from
+	return "to retry " + strconv.Quote(r.Of) + " from step " + r.From
 }
 
 // retryOf reads what a run tries again: from its plan record, or from history where that is purged.
-func (c *Client) retryOf(ctx context.Context, name subjects.Run) (retryOf, error) {
+func (c *Client) retryOf(ctx context.Context, name subjects.Run) (wire.Retry, error) {
 	record, err := c.store.Read(ctx, subjects.PlanRecord(name, c.store.Shards()))
 	if err == nil {
-		return retryOf{record.Header.Get(subjects.HeaderRetryOf), record.Header.Get(subjects.HeaderRetryFrom)}, nil
+		there, _ := wire.ParsePlan(record.Header) // what is wrong with the rest is its run's matter
+		return there.Retry, nil
 	}
 	if fault.CodeOf(err) != fault.NotFound {
-		return retryOf{}, err
+		return wire.Retry{}, err
 	}
 	head, err := c.store.HistoryHead(ctx, name)
 	if err != nil {
-		return retryOf{}, err
+		return wire.Retry{}, err
 	}
-	return retryOf{head.RetryOf, head.RetryFrom}, nil
+	return wire.Retry{Of: head.RetryOf, From: head.RetryFrom}, nil
 }

@@ -30,7 +30,7 @@ type SubmitOptions struct {
 	// where there is one: only workers and orchestrators can read them then.
 	Context wire.RunContext
 
-	retry retryOf // what the plan tries again
+	retry wire.Retry // what the plan tries again
 }
 
 // Submit makes a plan durable and returns a handle on its run. It returns once the ledger holds the plan, and tries
@@ -154,18 +154,16 @@ func compare(name subjects.Run, there, digest string) error {
 // out-of-band context, and the token that names this client. A message id is never sent: the server would take a second
 // plan for a repetition and answer success without storing it.
 func (c *Client) header(o SubmitOptions) (nats.Header, error) {
-	h := nats.Header{subjects.HeaderVersion: {subjects.Version}, subjects.HeaderClient: {c.token}}
+	h := nats.Header{}
 	for k, v := range o.Header {
 		lower := strings.ToLower(k)
 		if !strings.HasPrefix(lower, "nats-") && !strings.HasPrefix(lower, "stepjet-") {
 			h[k] = v
 		}
 	}
-	wire.TraceOf(h).Set(h)
-	o.retry.set(h)
-	o.Context.Set(h)
+	wire.Plan{Client: c.token, Retry: o.retry, Context: o.Context, Trace: wire.TraceOf(h)}.Set(h)
 	// What the orchestrator would refuse is refused here, where nothing has been sent yet.
-	_, err := wire.RunContextOf(h)
+	_, err := wire.ParsePlan(h)
 	return h, err
 }
 

@@ -18,7 +18,7 @@ import (
 type extras struct {
 	context   wire.RunContext
 	unfit     error
-	retryOf   retryOf
+	retryOf   wire.Retry
 	body      []byte
 	digest    string
 	submitted time.Time

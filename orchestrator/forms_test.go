@@ -38,32 +38,6 @@ func written(t *testing.T, v any) []byte {
 	return b
 }
 
-// TestPlanForm: a plan is never written again. What a newer client says in a header is there for who knows it.
-func TestPlanForm(t *testing.T) {
-	t.Parallel()
-	all, err := wire.NewContext(map[string]string{"user": "ann", "token": "t"}, "token")
-	require.NoError(t, err)
-	step, err := wire.NewContext(map[string]string{"locale": "fr"})
-	require.NoError(t, err)
-	header := func(client string, r retryOf, c wire.RunContext, tr wire.Trace) nats.Header {
-		h := wire.Versioned()
-		h[subjects.HeaderClient], h[subjects.HeaderRetryOf], h[subjects.HeaderRetryFrom] = []string{client}, []string{r.run}, []string{r.from}
-		h[subjects.HeaderTraceparent], h[subjects.HeaderTracestate] = []string{tr.Parent}, []string{tr.State}
-		c.Set(h)
-		return h
-	}
-	m := nats.Msg{
-		Header: header("agent-1", retryOf{"order-41", "tokyo"}, wire.RunContext{All: all, Steps: map[string]wire.Context{"tokyo": step}},
-			wire.Trace{Parent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", State: "vendor=1"}),
-		Data: []byte(`{"steps": [{"id":"tokyo","tool":"get_weather","arguments":{"location":"Tokyo"}}]}`),
-	}
-	wiretest.RoundTrip(t, *update, "plan", m, wiretest.Opaque, func(m nats.Msg) nats.Msg {
-		c, err := wire.RunContextOf(m.Header)
-		require.NoError(t, err)
-		return nats.Msg{Header: header(clientToken(m.Header), retryOfHeader(m.Header), c, wire.TraceOf(m.Header)), Data: m.Data}
-	})
-}
-
 func TestRecordsOfARun(t *testing.T) {
 	t.Parallel()
 	def, err := tool.ParseDefinition([]byte(`{"name":"get_weather","annotations":{"readOnlyHint":true},"x-orchestration":{"max_concurrency":5,"mode":"fan-out-bounded"}}`))

@@ -154,7 +154,7 @@ func (l *loop) judge(ctx context.Context, id subjects.Run, asked extras, again *
 	}
 	if p == nil {
 		if again != nil && again.problem == nil {
-			start.Problems = append([]fault.Problem{again.outgrown(asked.retryOf.run, report.Problems)}, start.Problems...)
+			start.Problems = append([]fault.Problem{again.outgrown(asked.retryOf.Of, report.Problems)}, start.Problems...)
 		}
 		return nil, start, nil
 	}

@@ -142,14 +142,6 @@ func decodeResult(c machine.Call, e entry, version uint64, bucket string, redact
 	}
 }
 
-// clientToken gives the token to notify. Only a plain token counts, since it becomes part of a subject of ours.
-func clientToken(h nats.Header) string {
-	if v := h[subjects.HeaderClient]; len(v) > 0 && subjects.ValidClient(v[0]) {
-		return interned(v[0])
-	}
-	return ""
-}
-
 // interned gives a header's value to keep: those of a message are parts of one string that holds all of them. Equal ones, such
 // as the names of workers, are one.
 func interned(value string) string { return unique.Make(value).Value() }

@@ -38,7 +38,7 @@ func (l *loop) verdict(ctx context.Context, id subjects.Run, generation uint64, 
 		return nil, &startRecord{Bucket: bucket, Problems: before.Outcome.Problems, Warnings: before.Outcome.Warnings, Since: before.Finished, later: true}, nil, nil
 	}
 	var again *tried
-	if asked.retryOf.run != "" {
+	if asked.retryOf.Of != "" {
 		var err error
 		if again, err = l.tries(ctx, id, asked); err != nil {
 			return nil, nil, nil, err

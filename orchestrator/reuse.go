@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/nats-io/nats.go"
-
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/machine"
 	"github.com/stepjet/stepjet/outcome"
@@ -17,19 +15,6 @@ import (
 	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/wire"
 )
-
-// retryOf names the finished run that a plan tries again, and the step to begin from.
-type retryOf struct{ run, from string }
-
-func retryOfHeader(h nats.Header) (r retryOf) {
-	if v := h[subjects.HeaderRetryOf]; len(v) > 0 {
-		r.run = strings.Clone(v[0])
-	}
-	if v := h[subjects.HeaderRetryFrom]; len(v) > 0 {
-		r.from = strings.Clone(v[0])
-	}
-	return r
-}
 
 // reuse is what a run takes over from the one that it tries again. It is frozen in the start record, so that it doesn't
 // matter what becomes of that run.
@@ -80,10 +65,10 @@ func (l *loop) tries(ctx context.Context, id subjects.Run, x extras) (*tried, er
 	if p == nil {
 		return nil, nil
 	}
-	source := subjects.NewRun(id.Tenant, x.retryOf.run)
+	source := subjects.NewRun(id.Tenant, x.retryOf.Of)
 	if !source.Valid() { // it becomes a part of subjects, of which the server takes no endless ones
 		return &tried{problem: &fault.Problem{
-			Code: fault.InvalidID, Message: fmt.Sprintf("%q is no run id", wire.Clip(x.retryOf.run, 80)),
+			Code: fault.InvalidID, Message: fmt.Sprintf("%q is no run id", wire.Clip(x.retryOf.Of, 80)),
 			Hint: fmt.Sprintf("%s names a finished run: 1 to %d bytes", subjects.HeaderRetryOf, subjects.MaxRunID),
 		}}, nil
 	}
@@ -91,23 +76,23 @@ func (l *loop) tries(ctx context.Context, id subjects.Run, x extras) (*tried, er
 	switch {
 	case fault.CodeOf(err) == fault.NotFound:
 		return &tried{problem: &fault.Problem{
-			Code: fault.NotFound, Message: fmt.Sprintf("there is no finished run %q to try again", wire.Clip(x.retryOf.run, 128)),
+			Code: fault.NotFound, Message: fmt.Sprintf("there is no finished run %q to try again", wire.Clip(x.retryOf.Of, 128)),
 			Hint: "a run is kept for its retention once it is over; a run that goes on can't be tried again yet",
 		}}, nil
 	case err != nil:
 		return nil, err
 	case !bytes.Equal(doc.Plan, bytes.TrimSpace(x.body)): // the document keeps no white space around it
 		return &tried{problem: &fault.Problem{
-			Code: fault.Conflict, Message: fmt.Sprintf("the run %q was of another plan", wire.Clip(x.retryOf.run, 128)),
+			Code: fault.Conflict, Message: fmt.Sprintf("the run %q was of another plan", wire.Clip(x.retryOf.Of, 128)),
 			Hint: "a run is tried again with the same bytes; submit a changed plan as a run of its own",
 		}}, nil
 	}
 	again := unfinished(doc, p)
-	if x.retryOf.from != "" {
-		from, ok := p.Index(x.retryOf.from)
+	if x.retryOf.From != "" {
+		from, ok := p.Index(x.retryOf.From)
 		if !ok {
 			return &tried{problem: &fault.Problem{
-				Code: fault.InvalidValue, Message: fmt.Sprintf("the plan has no step %q to begin from", wire.Clip(x.retryOf.from, 80)),
+				Code: fault.InvalidValue, Message: fmt.Sprintf("the plan has no step %q to begin from", wire.Clip(x.retryOf.From, 80)),
 				Hint: "name one of the plan's steps, or none to execute again only what did not succeed",
 			}}, nil
 		}
@@ -161,7 +146,7 @@ const maxOutgrown = 12
 
 // takeOver gathers the successes of a finished run.
 func (l *loop) takeOver(ctx context.Context, id subjects.Run, generation uint64, p *plan.Plan, bucket string, x extras, t *tried) (*reuse, error) {
-	u := &reuse{Of: x.retryOf.run, From: x.retryOf.from, Steps: map[string]reusedResult{}}
+	u := &reuse{Of: x.retryOf.Of, From: x.retryOf.From, Steps: map[string]reusedResult{}}
 	f := &filler{l: l, ctx: ctx, bucket: bucket, blobName: func(unique string) string { return subjects.RunBlobName(id, generation, "reuse", unique) }}
 	return u, l.fill(ctx, u, t.doc, p, t.again, f)
 }

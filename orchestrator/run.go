@@ -45,7 +45,7 @@ type run struct {
 	context  wire.RunContext // out-of-band, for the tools alone
 	clean    cleaner
 	unfit    error // what is wrong with the context that came with the plan
-	retryOf  retryOf
+	retryOf  wire.Retry
 
 	// Of for_each steps: their lists, what references to them see, and those that are being read.
 	lists   map[int][][]byte
@@ -102,20 +102,16 @@ func (l *loop) plan(id subjects.Run, e kv.Entry, from *cursor) {
 		l.forget(old)                       // purged, and submitted again
 		l.purges.orphan(id, old.generation) // of which a purge by sequence may have left some
 	}
+	asked, unfit := wire.ParsePlan(e.Header)
 	r := &run{
 		id: id, generation: e.Seq, lastSeq: e.Seq, submitted: e.Time, touched: l.clock.Now(), body: e.Data, digest: plan.Digest(e.Data),
-		client: clientToken(e.Header), trace: wire.TraceOf(e.Header).Clone(), retryOf: retryOfHeader(e.Header), timer: -1,
+		client: asked.Client, trace: asked.Trace, retryOf: asked.Retry, context: asked.Context, unfit: unfit, timer: -1,
 	}
-	r.context, r.unfit = wire.RunContextOf(e.Header)
 	l.runs[id] = r
 	l.oldest[id.Partition()].add(r)
-	_, malformed := wire.Version(e.Header)
-	switch {
-	case malformed == nil && !wire.KnownPlan(e.Header):
+	if _, malformed := wire.Version(e.Header); malformed == nil && !wire.KnownPlan(e.Header) {
 		l.leaveAlone(r)
 		return
-	case malformed != nil:
-		r.unfit = malformed
 	}
 	if from.caughtUp {
 		r.live = true

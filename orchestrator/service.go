@@ -260,7 +260,8 @@ func (s *service) submission(m *nats.Msg) {
 			return
 		}
 		if d := plan.Digest(m.Data); d != r.digest {
-			s.l.announceConflict(id, clientToken(m.Header), r.digest, d)
+			asked, _ := wire.ParsePlan(m.Header) // of a plan that is refused
+			s.l.announceConflict(id, asked.Client, r.digest, d)
 		}
 	})
 }

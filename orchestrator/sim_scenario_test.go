@@ -202,12 +202,11 @@ func (w *world) submit(id subjects.Run, body []byte, h nats.Header) {
 	if h == nil {
 		h = nats.Header{}
 	}
-	h[subjects.HeaderClient] = []string{"client"}
 	c, err := wire.NewContext(map[string]string{"token": simSecret}, "token")
 	if err != nil {
 		panic(err)
 	}
-	wire.RunContext{All: c}.Set(h)
+	wire.Plan{Client: "client", Context: wire.RunContext{All: c}}.Set(h)
 	subject := subjects.PlanRecord(id, len(w.shards))
 	if a, _ := w.streamOf(subject).create(subject, h, body, nil); a != stored {
 		w.stats["a plan submitted while its run goes on"]++

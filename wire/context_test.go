@@ -184,14 +184,15 @@ func TestContextTravelsInHeaders(t *testing.T) {
 
 	run := wire.RunContext{All: c, Steps: map[string]wire.Context{"s1": contextOf(t, map[string]string{"user": "bob", "key": "k"}, "key"), "none": {}}}
 	h = nats.Header{}
-	run.Set(h)
-	back, err := wire.RunContextOf(h)
+	wire.Plan{Context: run}.Set(h)
+	read, err := wire.ParsePlan(h)
+	back := read.Context
 	require.NoError(t, err)
 	require.Equal(t, contextOf(t, map[string]string{"user": "bob", "key": "k", "token": "t", "pin": ""}, "key", "token", "pin"), back.Of("s1"))
 	require.Equal(t, c, back.Of("s2"))
-	empty, err := wire.RunContextOf(nats.Header{})
+	empty, err := wire.ParsePlan(nats.Header{})
 	require.NoError(t, err)
-	require.Zero(t, empty.Of("s1").Len())
+	require.Zero(t, empty.Context.Of("s1").Len())
 }
 
 func TestBrokenContexts(t *testing.T) {
@@ -220,7 +221,7 @@ func TestBrokenContexts(t *testing.T) {
 		if c.steps != "" {
 			h[subjects.HeaderContextSteps] = []string{c.steps}
 		}
-		_, err := wire.RunContextOf(h)
+		_, err := wire.ParsePlan(h)
 		require.Equal(t, c.code, fault.CodeOf(err), name)
 	}
 }

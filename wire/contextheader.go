@@ -92,8 +92,8 @@ func (r RunContext) Keys() []outcome.ContextKey {
 	return all
 }
 
-// Set writes the context into the headers of a submitted plan. A key that is secret anywhere is so everywhere.
-func (r RunContext) Set(h nats.Header) {
+// set writes the context into the headers of a submitted plan. A key that is secret anywhere is so everywhere.
+func (r RunContext) set(h nats.Header) {
 	if r.All.Len() == 0 && len(r.Steps) == 0 {
 		return
 	}
@@ -112,9 +112,9 @@ func (r RunContext) Set(h nats.Header) {
 	setSecrets(h, all...)
 }
 
-// RunContextOf reads the context of a submitted plan. A key that is marked secret is so for every step. Errors:
+// runContextOf reads the context of a submitted plan. A key that is marked secret is so for every step. Errors:
 // invalid_value, limit_exceeded.
-func RunContextOf(h nats.Header) (r RunContext, err error) {
+func runContextOf(h nats.Header) (r RunContext, err error) {
 	if r.All, err = ContextOf(h); err != nil {
 		return RunContext{}, err
 	}

@@ -52,11 +52,12 @@ func TestSealedContextRaisesTheVersion(t *testing.T) {
 	require.False(t, wire.KnownStep(nats.Header{subjects.HeaderVersion: {"4"}}))
 
 	r := wire.RunContext{All: open, Steps: map[string]wire.Context{"s": sealed}}
-	plan := nats.Header{subjects.HeaderVersion: {subjects.Version}}
-	r.Set(plan)
+	plan := nats.Header{}
+	wire.Plan{Context: r}.Set(plan)
 	require.Equal(t, "2", plan[subjects.HeaderVersion][0])
-	again, err := wire.RunContextOf(plan)
+	read, err := wire.ParsePlan(plan)
 	require.NoError(t, err)
+	again := read.Context
 	require.Equal(t, r, again)
 	require.Equal(t, "1", wire.Versioned()[subjects.HeaderVersion][0])
 

@@ -27,7 +27,7 @@ var Kinds = []string{
 
 func path(name string) string {
 	_, here, _, _ := runtime.Caller(0)
-	return filepath.Join(filepath.Dir(here), "..", "..", "wire", "testdata", name+".golden")
+	return filepath.Join(filepath.Dir(here), "..", "..", "..", "wire", "testdata", name+".golden")
 }
 
 // Golden compares a message with its golden file, or writes that.

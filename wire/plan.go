@@ -1,0 +1,59 @@
+package wire
+
+import (
+	"strings"
+	"unique"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/stepjet/stepjet/subjects"
+)
+
+// Plan is what travels with a submitted plan, in its headers. The body is the plan itself, as its submitter wrote it.
+type Plan struct {
+	// Client is the token of the client to be told when the run is over; empty for none.
+	Client string
+	// Retry names the run that this one tries again; the zero Retry: none.
+	Retry   Retry
+	Context RunContext // out-of-band, for the tools alone
+	Trace   Trace
+}
+
+// Retry names the finished run that a plan tries again, and the step that is executed again, with all that depends on it,
+// though it succeeded. Both are as submitted: neither was checked.
+type Retry struct{ Of, From string }
+
+// Set writes the plan's headers beside those that are there, such as a submitter's own.
+func (p Plan) Set(h nats.Header) {
+	h[subjects.HeaderVersion] = ourVersion
+	set := func(name, value string) {
+		if value != "" {
+			h[name] = []string{value}
+		}
+	}
+	set(subjects.HeaderClient, p.Client)
+	set(subjects.HeaderRetryOf, p.Retry.Of)
+	set(subjects.HeaderRetryFrom, p.Retry.From)
+	p.Trace.Set(h)
+	p.Context.set(h) // last: it may raise the version
+}
+
+// ParsePlan reads the headers of a plan whose version is known. What it returns doesn't keep the message alive. The error,
+// of a version that is no number (invalid_value) or of the context (invalid_value, limit_exceeded), is what the plan is
+// rejected with; all else is there nevertheless.
+func ParsePlan(h nats.Header) (Plan, error) {
+	p := Plan{
+		Retry: Retry{strings.Clone(get(h, subjects.HeaderRetryOf)), strings.Clone(get(h, subjects.HeaderRetryFrom))},
+		Trace: TraceOf(h).Clone(),
+	}
+	// Only a plain token counts, since it becomes part of a subject. There are few clients and many runs.
+	if token := get(h, subjects.HeaderClient); subjects.ValidClient(token) {
+		p.Client = unique.Make(token).Value()
+	}
+	var err error
+	p.Context, err = runContextOf(h)
+	if _, malformed := Version(h); malformed != nil {
+		err = malformed
+	}
+	return p, err
+}

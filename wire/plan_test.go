@@ -1,0 +1,52 @@
+package wire_test
+
+import (
+	"testing"
+
+	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/lab/wiretest"
+	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/wire"
+)
+
+// TestPlanForm: a plan is never written again. What a newer client says in a header is there for who knows it.
+func TestPlanForm(t *testing.T) {
+	t.Parallel()
+	p := wire.Plan{
+		Client: "agent-1", Retry: wire.Retry{Of: "order-41", From: "tokyo"},
+		Context: wire.RunContext{
+			All:   contextOf(t, map[string]string{"user": "ann", "token": "t"}, "token"),
+			Steps: map[string]wire.Context{"tokyo": contextOf(t, map[string]string{"locale": "fr"})},
+		},
+		Trace: wire.Trace{Parent: parent, State: "vendor=1"},
+	}
+	h := nats.Header{}
+	p.Set(h)
+	golden(t, "plan", h, []byte(`{"steps": [{"id":"tokyo","tool":"get_weather","arguments":{"location":"Tokyo"}}]}`), wiretest.Opaque, func(m nats.Msg) nats.Msg {
+		read, err := wire.ParsePlan(m.Header)
+		require.NoError(t, err)
+		require.Equal(t, p, read)
+		h := nats.Header{}
+		read.Set(h)
+		return nats.Msg{Header: h, Data: m.Data}
+	})
+}
+
+// What is wrong with a plan's headers is what it is rejected with; a token that could be part of no subject is none.
+func TestForeignPlans(t *testing.T) {
+	t.Parallel()
+	p, err := wire.ParsePlan(nil)
+	require.NoError(t, err)
+	require.Equal(t, wire.Plan{}, p)
+	h := nats.Header{subjects.HeaderVersion: {"junk"}, subjects.HeaderContext: {"{"}, subjects.HeaderClient: {"a.b"}, subjects.HeaderRetryOf: {"order #41"}}
+	p, err = wire.ParsePlan(h)
+	require.Equal(t, fault.InvalidValue, fault.CodeOf(err))
+	require.Contains(t, err.Error(), subjects.HeaderVersion)
+	require.Equal(t, wire.Plan{Retry: wire.Retry{Of: "order #41"}}, p)
+	h[subjects.HeaderVersion] = nil
+	_, err = wire.ParsePlan(h)
+	require.ErrorContains(t, err, subjects.HeaderContext)
+}
