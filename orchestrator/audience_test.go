@@ -44,7 +44,7 @@ func (c *stoppedClock) Now() time.Time { return c.now }
 func TestEventsGoToListenersAlone(t *testing.T) {
 	t.Parallel()
 	e, c := &ear{}, &stoppedClock{now: time.Unix(1_800_000_000, 0)}
-	l := &loop{bus: e, clock: c, ctx: context.Background(), listeners: map[uint64]*run{}, answers: "answers."}
+	l := &loop{env: &env{bus: e, clock: c, ctx: context.Background()}, listeners: map[uint64]*run{}, answers: "answers."}
 	r := &run{}
 	tell := func() { l.tell(r, "event.t.r.step", func() []byte { return nil }) }
 

@@ -27,7 +27,7 @@ func (l *loop) line(r *run, step int) *line {
 	}
 	w := l.windows[name]
 	if w == nil {
-		w = newWindow(l.reg.limit(name, frozen.Limit), l.o.cfg.Weights)
+		w = newWindow(l.reg.limit(name, frozen.Limit), l.cfg.Weights)
 		l.windows[name] = w
 	}
 	if r.lines == nil {

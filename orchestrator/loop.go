@@ -3,7 +3,6 @@ package orchestrator
 import (
 	"cmp"
 	"context"
-	"log/slog"
 	"slices"
 	"sync"
 	"time"
@@ -15,16 +14,9 @@ import (
 
 // loop holds all state of an orchestrator. Everything in it runs on one goroutine; jobs and callbacks post to it.
 type loop struct {
-	o     *Orchestrator
-	log   *slog.Logger
-	store storage
-	bus   bus
-	clock clock
-	reg   *registry
-	mail  *mailbox
-	ctx   context.Context // of jobs and publishes; ends after the loop
-
-	jobs runner
+	*env
+	o   *Orchestrator
+	reg *registry
 
 	shardTimes []kv.RecentTime
 	pulse      func() (at time.Time, ago time.Duration) // when the server stored the own member key; zero where it is not known
@@ -63,8 +55,8 @@ type loop struct {
 
 func newLoop(o *Orchestrator, store storage, reg *registry, ctx context.Context) *loop {
 	l := &loop{
-		o: o, log: o.cfg.Logger, store: store, bus: connBus{o.nc}, clock: wall{}, reg: reg, mail: newMailbox(), ctx: ctx,
-		jobs: newJobs(ctx), runs: map[subjects.Run]*run{}, windows: map[string]*window{}, burdens: map[string]*burden{}, bounds: shipped, listeners: map[uint64]*run{},
+		env: newEnv(ctx, o, store), o: o, reg: reg,
+		runs: map[subjects.Run]*run{}, windows: map[string]*window{}, burdens: map[string]*burden{}, bounds: shipped, listeners: map[uint64]*run{},
 		sweeps: sweeper{reads: readsAtMost},
 		pulse:  func() (time.Time, time.Duration) { return time.Time{}, 0 },
 		serves: func(uint64) {}, released: func() {}, mark: func([]kv.Mark) {}, marks: func() []kv.Mark { return nil },
@@ -74,15 +66,12 @@ func newLoop(o *Orchestrator, store storage, reg *registry, ctx context.Context)
 	return l
 }
 
-// post lets do run on the loop. It never blocks.
-func (l *loop) post(do func()) { l.mail.post(do) }
-
 // run works until ctx ends.
 func (l *loop) run(ctx context.Context) {
 	defer l.mail.close()
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
-	sweep := time.NewTicker(l.o.cfg.SweepEvery)
+	sweep := time.NewTicker(l.cfg.SweepEvery)
 	defer sweep.Stop()
 	purge := time.NewTicker(purgeEvery)
 	defer purge.Stop()
@@ -124,14 +113,6 @@ func (l *loop) close(patience time.Duration) {
 		c.stop()
 	}
 	l.jobs.close(patience)
-}
-
-// job runs do beside the loop; it may block, and posts what it found.
-func (l *loop) job(do func(ctx context.Context)) { l.jobs.add(do) }
-
-// later posts do after a pause: for what failed and is tried again.
-func (l *loop) later(d time.Duration, do func()) {
-	l.clock.AfterFunc(d, func() { l.post(do) })
 }
 
 // record takes one record of the ledger from a cursor.

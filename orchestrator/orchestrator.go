@@ -1,12 +1,3 @@
-// Package orchestrator runs plans: it reads the ledger, lets package machine decide, and carries out the effects.
-//
-// Any number of orchestrators run at once. Each keeps a member key alive and owns the partitions that rendezvous hashing
-// over the live members gives it. Nothing rests on that: two owners of a partition for a moment are harmless, because
-// every decision is a record that can be created once, and every effect may be carried out twice. So there is no leader,
-// no lock and no fencing, and a process may be killed at any time: another reads the same records and goes on.
-//
-// All state lives in one goroutine (loop). What must wait for I/O, such as history, blobs or a large plan, happens in
-// jobs beside it, which post what they found back to the loop.
 package orchestrator
 
 import (

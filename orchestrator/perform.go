@@ -205,7 +205,7 @@ func placeOf(v tool.Violation) string {
 
 // fail records that an attempt failed before any worker had it.
 func (l *loop) fail(a subjects.Attempt, err *fault.Error, trace wire.Trace) {
-	h, body := ownRecord(l.o.cfg.Name, err, trace)
+	h, body := ownRecord(l.cfg.Name, err, trace)
 	l.store.CreateAsync(l.ctx, subjects.StepRecord(a, l.store.Shards()), h, body, nil, l.recorded(a))
 }
 
@@ -262,7 +262,7 @@ func (l *loop) createAll(ctx context.Context, list []withdrawn, trace wire.Trace
 	done, wait := l.jobs.together(len(list))
 	var failed atomic.Bool
 	for _, x := range list {
-		h, body := ownRecord(l.o.cfg.Name, x.err, trace)
+		h, body := ownRecord(l.cfg.Name, x.err, trace)
 		l.store.CreateAsync(ctx, subjects.StepRecord(x.attempt, l.store.Shards()), h, body, nil, func(d kv.Decision, seq uint64, err error) {
 			if err != nil {
 				failed.Store(true)

@@ -40,7 +40,7 @@ func (p *purger) finished(r *run) { p.done = append(p.done, r) }
 // purge removes what is past its grace.
 func (l *loop) purge(now time.Time) {
 	p := &l.purges
-	for len(p.done) > 0 && now.Sub(p.done[0].doneAt) >= l.o.cfg.Grace {
+	for len(p.done) > 0 && now.Sub(p.done[0].doneAt) >= l.cfg.Grace {
 		p.young = append(p.young, p.done[0])
 		p.done[0] = nil
 		p.done = p.done[1:]
@@ -121,7 +121,7 @@ func (l *loop) purgeRange(shard int, filter string, upTo uint64, life string, in
 // purgeHeldUp sees to runs that a longer one, or an owner that tells no marks, keeps from going with the rest: with all others
 // of their partition that are over where those are many, else one by one.
 func (l *loop) purgeHeldUp(now time.Time) {
-	overdue := func(r *run) bool { return now.Sub(r.doneAt) >= l.o.cfg.Grace+purgeAtLast }
+	overdue := func(r *run) bool { return now.Sub(r.doneAt) >= l.cfg.Grace+purgeAtLast }
 	if !slices.ContainsFunc(l.purges.over, overdue) {
 		return
 	}

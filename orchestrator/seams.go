@@ -2,6 +2,7 @@ package orchestrator
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -16,6 +17,35 @@ import (
 
 // Everything that the loop and its jobs touch outside of memory goes through the interfaces of this file, so that tests
 // can run the very same logic in one goroutine, in virtual time, against a world that fails wherever it can.
+
+// env is where a loop and its components live: all that they touch outside of memory, and the way back onto the loop.
+type env struct {
+	cfg   Config
+	log   *slog.Logger
+	store storage
+	bus   bus
+	clock clock
+	jobs  runner
+	mail  *mailbox
+	ctx   context.Context // of jobs and publishes; ends after the loop
+}
+
+func newEnv(ctx context.Context, o *Orchestrator, store storage) *env {
+	return &env{
+		cfg: o.cfg, log: o.cfg.Logger, store: store, bus: connBus{o.nc}, clock: wall{}, jobs: newJobs(ctx), mail: newMailbox(), ctx: ctx,
+	}
+}
+
+// post lets do run on the loop. It never blocks.
+func (e *env) post(do func()) { e.mail.post(do) }
+
+// job runs do beside the loop; it may block, and posts what it found.
+func (e *env) job(do func(ctx context.Context)) { e.jobs.add(do) }
+
+// later posts do after a pause: for what failed and is tried again.
+func (e *env) later(d time.Duration, do func()) {
+	e.clock.AfterFunc(d, func() { e.post(do) })
+}
 
 // storage is what the loop needs of kv.Store; what each method promises stands there.
 type storage interface {

@@ -68,7 +68,7 @@ func (r *run) redactor(l *loop) *wire.Redactor {
 		return r.clean.r
 	}
 	r.clean.made = true
-	keys := l.o.cfg.SecretsKey
+	keys := l.cfg.SecretsKey
 	opened, err := r.context.Open(func(key, value string) (string, error) {
 		return keys.Open(seal.About(r.id.Tenant, r.id.ID, key), value)
 	})

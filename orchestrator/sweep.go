@@ -62,7 +62,7 @@ type expected struct {
 
 // sweep compares what should be out with what is, for every run that has waited for a whole interval.
 func (l *loop) sweep(now time.Time) {
-	still := l.oldestFirst(func(r *run) bool { return !r.blind() && now.Sub(r.touched) >= l.o.cfg.SweepEvery })
+	still := l.oldestFirst(func(r *run) bool { return !r.blind() && now.Sub(r.touched) >= l.cfg.SweepEvery })
 	for _, r := range still {
 		switch r.phase {
 		case running:
@@ -83,7 +83,7 @@ const lookEvery = time.Second
 func (l *loop) stepsLost() {
 	noticed := l.clock.Now()
 	l.sweeps.noticed = noticed
-	for gone := lookEvery; gone < l.o.cfg.SweepEvery; gone *= 2 {
+	for gone := lookEvery; gone < l.cfg.SweepEvery; gone *= 2 {
 		l.later(gone, func() {
 			if l.sweeps.noticed != noticed {
 				return // it was lost once more since
