@@ -32,6 +32,13 @@ type cachedBlob struct {
 
 const blobCacheBytes = 64 << 20
 
+// values reads the results of steps, wherever they lie, and puts large ones into blobs. It is used by jobs, and by the loop
+// where nothing lies in a blob.
+type values struct {
+	*env
+	cache blobCache
+}
+
 func (c *blobCache) get(name string) ([]byte, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -62,16 +69,16 @@ func (c *blobCache) put(name string, data []byte) {
 
 // blob reads a blob, trying for as long as its store doesn't answer. The error says what is wrong with the blob itself, or is
 // ctx's.
-func (l *loop) blob(ctx context.Context, h *outcome.Handle) ([]byte, error) {
+func (v *values) blob(ctx context.Context, h *outcome.Handle) ([]byte, error) {
 	key := h.Bucket + " " + h.Name + " " + h.NUID + " " + h.SHA256 // a name alone says nothing of its bytes
-	if data, ok := l.blobs.get(key); ok {
+	if data, ok := v.cache.get(key); ok {
 		return data, nil
 	}
 	for {
-		data, err := l.store.Blob(ctx, h)
+		data, err := v.store.Blob(ctx, h)
 		switch {
 		case err == nil:
-			l.blobs.put(key, data)
+			v.cache.put(key, data)
 			return data, nil
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
@@ -79,27 +86,27 @@ func (l *loop) blob(ctx context.Context, h *outcome.Handle) ([]byte, error) {
 			errors.Is(err, &fault.Error{Code: fault.NewerVersion}): // whoever hosts a tool may say so of a blob
 			return nil, err
 		}
-		l.log.Warn("a blob can't be read: trying again", "blob", h.Name, "error", err)
-		l.clock.Pause(ctx, time.Second)
+		v.log.Warn("a blob can't be read: trying again", "blob", h.Name, "error", err)
+		v.clock.Pause(ctx, time.Second)
 	}
 }
 
-// putBlob stores a blob under a fresh name, in the bucket of its run, trying until it is stored or ctx ends.
-func (l *loop) putBlob(ctx context.Context, bucket string, name func(unique string) string, data []byte) (*outcome.Handle, error) {
+// put stores a blob under a fresh name, in the bucket of its run, trying until it is stored or ctx ends.
+func (v *values) put(ctx context.Context, bucket string, name func(unique string) string, data []byte) (*outcome.Handle, error) {
 	for {
-		h, err := l.store.PutBlob(ctx, bucket, name(l.clock.Unique()), data)
+		h, err := v.store.PutBlob(ctx, bucket, name(v.clock.Unique()), data)
 		if err == nil || ctx.Err() != nil {
 			return h, err
 		}
-		l.log.Warn("a blob can't be stored: trying again", "bytes", len(data), "bucket", bucket, "error", err)
-		l.clock.Pause(ctx, time.Second)
+		v.log.Warn("a blob can't be stored: trying again", "bytes", len(data), "bucket", bucket, "error", err)
+		v.clock.Pause(ctx, time.Second)
 	}
 }
 
 // value reads a successful result that lies in a blob, as the JSON it stands for. One that was said to be checked may
 // turn out to be none only now.
-func (l *loop) value(ctx context.Context, h *outcome.Handle, text bool) ([]byte, *fault.Error) {
-	body, err := l.blob(ctx, h)
+func (v *values) value(ctx context.Context, h *outcome.Handle, text bool) ([]byte, *fault.Error) {
+	body, err := v.blob(ctx, h)
 	if err != nil {
 		return nil, fault.New(fault.UnresolvedRef, "a referenced result can't be read: %v", err)
 	}
@@ -147,7 +154,7 @@ func unreadable(err error) *fault.Error {
 func (r *run) fetch(l *loop, e entry, rec machine.Record) {
 	r.busy = true
 	l.job(func(ctx context.Context) {
-		body, err := l.blob(ctx, rec.Result.Handle)
+		body, err := l.values.blob(ctx, rec.Result.Handle)
 		l.post(func() {
 			r.busy = false
 			if r.phase != running || ctx.Err() != nil {

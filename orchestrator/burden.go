@@ -72,13 +72,13 @@ func (l *loop) loaded(x *line) {
 		if r.phase != running {
 			return 0 // it is not sent: nobody wants it any more
 		}
-		return l.weightOf(r, h.dispatch().Call)
+		return r.argumentBytes(h.dispatch().Call)
 	}
 }
 
-// weightOf bounds a call's bytes before its arguments are built.
-func (l *loop) weightOf(r *run, c machine.Call) int64 {
-	in := l.inputs(r, c)
+// argumentBytes bounds a call's bytes before its arguments are built.
+func (r *run) argumentBytes(c machine.Call) int64 {
+	in := r.inputs(c)
 	return in.most(false)
 }
 

@@ -87,10 +87,10 @@ func (l *loop) grave(r *run, c machine.Call) *grave {
 	}
 	res, a := r.machine.Decided(c), r.attempt(c, 1)
 	return &grave{
-		id: r.id, bucket: r.bucket(), call: c, inputs: l.inputs(r, c), note: r.buried,
+		id: r.id, bucket: r.bucket(), call: c, inputs: r.inputs(c), note: r.buried,
 		letter: kv.DeadLetter{
 			Run: r.id.Plain(), Tenant: r.id.Tenant, Generation: r.generation, Step: a.Step, Tool: a.Tool, Attempts: attempts,
-			Context: l.contextOf(r, c.Step).Keys(), Error: err, Worker: res.Worker, Failed: r.machine.Step(c, r.submitted).Decided, Key: a.Key(),
+			Context: r.contextOf(c.Step).Keys(), Error: err, Worker: res.Worker, Failed: r.machine.Step(c, r.submitted).Decided, Key: a.Key(),
 		},
 	}
 }
@@ -98,7 +98,7 @@ func (l *loop) grave(r *run, c machine.Call) *grave {
 func (l *loop) buryAll(ctx context.Context, graves []*grave) error {
 	for _, g := range graves {
 		g.inputs.resolver = nil // that of the run is the loop's
-		if args, err := l.arguments(ctx, &g.inputs); err == nil {
+		if args, err := l.values.arguments(ctx, &g.inputs); err == nil {
 			g.letter.Arguments = args
 		} else if ctx.Err() != nil {
 			return context.Cause(ctx)

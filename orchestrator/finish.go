@@ -32,7 +32,7 @@ func (r *run) view() *run {
 func (l *loop) finish(r *run) {
 	view := r.view()
 	graves := l.graves(r)
-	l.large(view.weight(), func(ctx context.Context) {
+	l.memory.reserve(view.weight(), func(ctx context.Context) {
 		if err := l.buryAll(ctx, graves); err != nil { // a dead letter stands before its run is over
 			l.post(func() { l.finished(r, nil, err) })
 			return
@@ -161,7 +161,7 @@ func (l *loop) documentResult(ctx context.Context, r *run, i int, st *outcome.St
 	s := r.source(i)
 	st.Result, st.Blob, st.Text = s.value, s.blob, s.text && s.blob != nil
 	if s.list && r.machine.Finished() {
-		st.Result, _ = l.read(ctx, &s) // too large to be put together: its items are there
+		st.Result, _ = l.values.read(ctx, &s) // too large to be put together: its items are there
 	}
 }
 
@@ -191,7 +191,7 @@ func (l *loop) outcome(ctx context.Context, r *run) *outcome.Outcome {
 			return nil
 		}
 		s := r.source(i)
-		v, err := l.read(ctx, &s)
+		v, err := l.values.read(ctx, &s)
 		if err != nil {
 			left = append(left, outcome.StepError{Step: r.plan.Steps[i].ID, Code: err.Code, Message: err.Message, Hint: err.Hint})
 			return nil

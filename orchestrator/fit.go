@@ -34,7 +34,7 @@ func (l *loop) fit(ctx context.Context, r *run, st *outcome.Step, room *room) {
 	}
 	if r.machine.Finished() {
 		name := func(unique string) string { return subjects.RunBlobName(r.id, r.generation, "result", unique) }
-		if st.Blob, _ = l.putBlob(ctx, r.bucket(), name, st.Result); st.Blob == nil {
+		if st.Blob, _ = l.values.put(ctx, r.bucket(), name, st.Result); st.Blob == nil {
 			return // only when stopping: the next owner writes the document
 		}
 		st.Text = false

@@ -38,7 +38,7 @@ type source struct {
 func (s *source) missing() bool { return s.value == nil && s.blob == nil && !s.list }
 
 // inputs gathers what a call's arguments are made of.
-func (l *loop) inputs(r *run, c machine.Call) inputs {
+func (r *run) inputs(c machine.Call) inputs {
 	p := &r.plan.Steps[c.Step]
 	in := inputs{plan: r.plan, resolver: r.resolver, call: c, schema: r.schemas[p.Tool], hasRefs: p.HasRefs}
 	if c.Item > 0 {
@@ -115,12 +115,12 @@ func (s *source) entries() ([]byte, *fault.Error) {
 }
 
 // read gives the JSON value of a source; nil for a missing one.
-func (l *loop) read(ctx context.Context, s *source) ([]byte, *fault.Error) {
+func (v *values) read(ctx context.Context, s *source) ([]byte, *fault.Error) {
 	switch {
 	case s.missing() || s.value != nil:
 		return s.value, nil
 	case !s.list:
-		return l.value(ctx, s.blob, s.text)
+		return v.value(ctx, s.blob, s.text)
 	}
 	if size := s.size(); size > plan.MaxOutput {
 		return nil, fault.New(fault.TooLarge, "the results of all items would have about %d bytes together, at most %d are allowed", size, plan.MaxOutput).
@@ -132,19 +132,19 @@ func (l *loop) read(ctx context.Context, s *source) ([]byte, *fault.Error) {
 		if x.blob == nil {
 			continue
 		}
-		v, err := l.value(ctx, x.blob, x.text)
+		value, err := v.value(ctx, x.blob, x.text)
 		if err != nil {
 			return nil, err
 		}
-		x.value = v
+		x.value = value
 	}
 	return whole.entries()
 }
 
 // arguments resolves a call's arguments and checks them against the frozen schema. An error that isn't ctx's decides the
 // attempt.
-func (l *loop) arguments(ctx context.Context, in *inputs) ([]byte, *fault.Error) {
-	x := reader{l: l, ctx: ctx, in: in}
+func (v *values) arguments(ctx context.Context, in *inputs) ([]byte, *fault.Error) {
+	x := reader{values: v, ctx: ctx, in: in}
 	result := x.result
 	var args []byte
 	var err *fault.Error
@@ -193,12 +193,12 @@ func (in *inputs) explained(err *fault.Error, bad []tool.Violation, result func(
 
 // reader gives the values of the dependencies when they are asked for. Of those that lie in blobs it holds one at a time.
 type reader struct {
-	l    *loop
-	ctx  context.Context
-	in   *inputs
-	held int // which value is held, plus one
-	data []byte
-	err  *fault.Error // why one could not be read
+	values *values
+	ctx    context.Context
+	in     *inputs
+	held   int // which value is held, plus one
+	data   []byte
+	err    *fault.Error // why one could not be read
 }
 
 func (x *reader) result(dep int) ([]byte, bool) {
@@ -212,7 +212,7 @@ func (x *reader) result(dep int) ([]byte, bool) {
 		return s.value, s.value != nil
 	case x.held != i+1:
 		x.held, x.data = 0, nil
-		if x.data, x.err = x.l.read(x.ctx, s); x.err != nil {
+		if x.data, x.err = x.values.read(x.ctx, s); x.err != nil {
 			return nil, false
 		}
 		x.held = i + 1

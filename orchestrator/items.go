@@ -23,7 +23,7 @@ func (l *loop) expand(r *run, now time.Time) {
 			l.expandLater(r, in)
 			continue
 		}
-		list, err := l.list(l.ctx, &in)
+		list, err := l.values.list(l.ctx, &in)
 		if err != nil && err.Code == fault.TooLarge { // for here
 			in.resolver = nil
 			l.expandLater(r, in)
@@ -40,8 +40,8 @@ func (l *loop) expandLater(r *run, in inputs) {
 		r.reading = map[int]bool{}
 	}
 	r.reading[step] = true
-	l.large(in.most(true), func(ctx context.Context) {
-		list, err := l.list(ctx, &in)
+	l.memory.reserve(in.most(true), func(ctx context.Context) {
+		list, err := l.values.list(ctx, &in)
 		l.post(func() {
 			delete(r.reading, step)
 			if r.phase != running || ctx.Err() != nil {
@@ -57,8 +57,8 @@ func (l *loop) expandLater(r *run, in inputs) {
 	})
 }
 
-func (l *loop) list(ctx context.Context, in *inputs) ([][]byte, *fault.Error) {
-	x := reader{l: l, ctx: ctx, in: in}
+func (v *values) list(ctx context.Context, in *inputs) ([][]byte, *fault.Error) {
+	x := reader{values: v, ctx: ctx, in: in}
 	if in.resolver != nil {
 		return in.resolver.Items(in.call.Step, x.result)
 	}

@@ -6,8 +6,9 @@ import "context"
 // its turn; the other runs' jobs don't wait with it.
 const largeRoom = 128 << 20
 
-// larges are the jobs that wait for memory, in the order they came. They belong to the loop.
-type larges struct {
+// memory admits the jobs that need much of it, in the order they came. It belongs to the loop.
+type memory struct {
+	*env
 	taken int64
 	queue []largeJob
 }
@@ -17,25 +18,24 @@ type largeJob struct {
 	do    func(ctx context.Context)
 }
 
-// large runs a job that needs about so many bytes of memory, as soon as there is room. One that needs more than all of it
+// reserve runs a job that needs about so many bytes of memory, as soon as there is room. One that needs more than all of it
 // runs alone.
-func (l *loop) large(bytes int64, do func(ctx context.Context)) {
-	l.larges.queue = append(l.larges.queue, largeJob{bytes: min(bytes, largeRoom), do: do})
-	l.admit()
+func (m *memory) reserve(bytes int64, do func(ctx context.Context)) {
+	m.queue = append(m.queue, largeJob{bytes: min(bytes, largeRoom), do: do})
+	m.admit()
 }
 
-func (l *loop) admit() {
-	q := &l.larges
-	for len(q.queue) > 0 && q.taken+q.queue[0].bytes <= largeRoom {
-		x := q.queue[0]
-		q.queue[0] = largeJob{}
-		q.queue = q.queue[1:]
-		q.taken += x.bytes
-		l.job(func(ctx context.Context) {
+func (m *memory) admit() {
+	for len(m.queue) > 0 && m.taken+m.queue[0].bytes <= largeRoom {
+		x := m.queue[0]
+		m.queue[0] = largeJob{}
+		m.queue = m.queue[1:]
+		m.taken += x.bytes
+		m.job(func(ctx context.Context) {
 			x.do(ctx)
-			l.post(func() {
-				q.taken -= x.bytes
-				l.admit()
+			m.post(func() {
+				m.taken -= x.bytes
+				m.admit()
 			})
 		})
 	}

@@ -42,9 +42,9 @@ type loop struct {
 	windows  map[string]*window // by tool
 	burdens  map[string]*burden // by tenant
 	bounds   bounds
-	blobs    blobCache
+	values   *values
 	saidLost time.Time // when the log was last told that the registry lost its tools
-	larges   larges
+	memory   memory
 
 	listeners map[uint64]*run // runs that may have some, by the token of their audience
 	lastToken uint64
@@ -61,6 +61,7 @@ func newLoop(o *Orchestrator, store storage, reg *registry, ctx context.Context)
 		pulse:  func() (time.Time, time.Duration) { return time.Time{}, 0 },
 		serves: func(uint64) {}, released: func() {}, mark: func([]kv.Mark) {}, marks: func() []kv.Mark { return nil },
 	}
+	l.values, l.memory = &values{env: l.env}, memory{env: l.env}
 	l.gained = sync.OnceFunc(func() { close(o.ready) })
 	reg.follow(func(name string) { l.post(func() { l.limited(name) }) })
 	return l

@@ -25,7 +25,7 @@ func (l *loop) foundNothing(ctx context.Context, r *run) (all []fault.Problem) {
 	if r.plan.OnMissing == plan.MissingError {
 		return nil // then the step failed, and its error says so
 	}
-	past := &pastValues{l: l, ctx: ctx, r: r, held: -1, left: maxNothingBytes}
+	past := &pastValues{values: l.values, ctx: ctx, r: r, held: -1, left: maxNothingBytes}
 	resolver, items := r.plan.NewResolver(), maxNothingItems
 	for i := range r.plan.Steps {
 		s := &r.plan.Steps[i]
@@ -61,7 +61,7 @@ func (l *loop) foundNothing(ctx context.Context, r *run) (all []fault.Problem) {
 
 // pastValues gives the values of a finished run's steps. Of those that lie in blobs it holds one at a time.
 type pastValues struct {
-	l      *loop
+	values *values
 	ctx    context.Context
 	r      *run
 	held   int
@@ -82,7 +82,7 @@ func (v *pastValues) result(dep int) ([]byte, bool) {
 		v.unread = true
 		return nil, false
 	}
-	data, err := v.l.read(v.ctx, &s)
+	data, err := v.values.read(v.ctx, &s)
 	if err != nil {
 		v.unread = true
 		return nil, false

@@ -81,7 +81,7 @@ func (l *loop) decodeStart(ctx context.Context, e *entry) (*startRecord, error) 
 	body := e.Data
 	w := wire.ParseResult(e.Header, body) // a start's handle has the same form as a result's
 	if w.Handle != nil {
-		b, err := l.blob(ctx, w.Handle)
+		b, err := l.values.blob(ctx, w.Handle)
 		if err != nil {
 			return nil, err
 		}
@@ -185,7 +185,7 @@ func (l *loop) encodeStart(ctx context.Context, id subjects.Run, generation uint
 	if len(body) <= wire.InlineLimit {
 		return map[string][]string{subjects.HeaderVersion: {start.version()}}, body, nil
 	}
-	handle, err := l.putBlob(ctx, start.Bucket, func(unique string) string { return subjects.RunBlobName(id, generation, "start", unique) }, body)
+	handle, err := l.values.put(ctx, start.Bucket, func(unique string) string { return subjects.RunBlobName(id, generation, "start", unique) }, body)
 	if err != nil {
 		return nil, nil, err
 	}

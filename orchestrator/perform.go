@@ -87,7 +87,7 @@ type sending struct {
 // dispatch resolves a call's arguments and sends the attempt to its tool. repair is 0 for the first time. f, where it is
 // not nil, learns where the message lies.
 func (l *loop) dispatch(r *run, d machine.Dispatch, repair int, f *flight) {
-	s := sending{attempt: r.attempt(d.Call, d.Attempt), inputs: l.inputs(r, d.Call), flight: f}
+	s := sending{attempt: r.attempt(d.Call, d.Attempt), inputs: r.inputs(d.Call), flight: f}
 	s.dispatch = kv.Dispatch{Attempt: s.attempt, Shard: r.shard(d.Step), At: d.At, Repair: repair}
 	if f != nil {
 		s.dispatch.Seq = &f.seq
@@ -96,7 +96,7 @@ func (l *loop) dispatch(r *run, d machine.Dispatch, repair int, f *flight) {
 	s.step = wire.Step{
 		Result: subjects.StepRecord(s.attempt, l.store.Shards()), Key: s.attempt.Key(), Attempt: d.Attempt, Timeout: contract.Timeout,
 		Retried:    r.retriedKey(d.Call),
-		Definition: r.start.Tools[s.attempt.Tool].Digest, StartBy: r.machine.StartBy(d.Call), Context: l.contextOf(r, d.Step).All, Trace: r.trace,
+		Definition: r.start.Tools[s.attempt.Tool].Digest, StartBy: r.machine.StartBy(d.Call), Context: r.contextOf(d.Step).All, Trace: r.trace,
 		Bucket: r.bucket(),
 	}
 	if contract.AtMostOnce {
@@ -117,7 +117,7 @@ func (l *loop) dispatch(r *run, d machine.Dispatch, repair int, f *flight) {
 func (l *loop) sendBeside(s sending) int64 {
 	s.inputs.resolver = nil // that of a run is for one goroutine
 	most := s.inputs.most(false)
-	l.large(most, func(ctx context.Context) {
+	l.memory.reserve(most, func(ctx context.Context) {
 		bytes := l.send(ctx, s)
 		l.post(func() { l.weigh(s.flight, bytes) })
 	})
@@ -127,7 +127,7 @@ func (l *loop) sendBeside(s sending) int64 {
 // send resolves and publishes, and gives the bytes that are out for it. On the loop, where the inputs have a resolver, nothing
 // large is built.
 func (l *loop) send(ctx context.Context, s sending) int64 {
-	args, err := l.arguments(ctx, &s.inputs)
+	args, err := l.values.arguments(ctx, &s.inputs)
 	if err != nil && err.Code == fault.TooLarge && s.inputs.resolver != nil {
 		return l.sendBeside(s)
 	}
@@ -147,7 +147,7 @@ func (l *loop) send(ctx context.Context, s sending) int64 {
 }
 
 func (l *loop) sendLarge(ctx context.Context, s sending, args []byte) {
-	handle, err := l.putBlob(ctx, s.step.Bucket, s.attempt.BlobName, args)
+	handle, err := l.values.put(ctx, s.step.Bucket, s.attempt.BlobName, args)
 	if err != nil {
 		return // only when stopping: the next owner sends it
 	}
@@ -230,7 +230,7 @@ type withdrawn struct {
 func (l *loop) decide(r *run, all []machine.Decide) {
 	list := make([]withdrawn, len(all))
 	for i, d := range all {
-		held := l.waits(r, machine.Dispatch{Call: d.Call, Attempt: d.Attempt})
+		held := r.holds(machine.Dispatch{Call: d.Call, Attempt: d.Attempt})
 		list[i] = withdrawn{r.attempt(d.Call, d.Attempt), r.shard(d.Step), !held, d.Error}
 	}
 	trace, wholeRun := r.trace, l.isWhole(r, all)

@@ -147,7 +147,7 @@ const maxOutgrown = 12
 // takeOver gathers the successes of a finished run.
 func (l *loop) takeOver(ctx context.Context, id subjects.Run, generation uint64, p *plan.Plan, bucket string, x extras, t *tried) (*reuse, error) {
 	u := &reuse{Of: x.retryOf.Of, From: x.retryOf.From, Steps: map[string]reusedResult{}}
-	f := &filler{l: l, ctx: ctx, bucket: bucket, blobName: func(unique string) string { return subjects.RunBlobName(id, generation, "reuse", unique) }}
+	f := &filler{values: l.values, ctx: ctx, bucket: bucket, blobName: func(unique string) string { return subjects.RunBlobName(id, generation, "reuse", unique) }}
 	return u, l.fill(ctx, u, t.doc, p, t.again, f)
 }
 
@@ -170,7 +170,7 @@ const reusedInline = 16 << 20
 // filler takes results over into a start record: the first ones inline, each of the others in a blob. Blobs are copied,
 // since the other run's may expire before this one is over.
 type filler struct {
-	l        *loop
+	values   *values
 	ctx      context.Context
 	bucket   string
 	blobName func(string) string
@@ -180,7 +180,7 @@ type filler struct {
 func (f *filler) take(value []byte) (x reusedResult, err error) {
 	x.Size = int64(len(value))
 	if f.inline+len(value) > reusedInline || len(value) > wire.InlineLimit {
-		x.Blob, err = f.l.putBlob(f.ctx, f.bucket, f.blobName, value)
+		x.Blob, err = f.values.put(f.ctx, f.bucket, f.blobName, value)
 		return x, err
 	}
 	f.inline += len(value)
@@ -232,7 +232,7 @@ func (l *loop) pastResult(ctx context.Context, doc *outcome.Run, st *outcome.Ste
 	case st.Result != nil:
 		return st.Result, nil
 	case st.Blob != nil:
-		body, err := l.blob(ctx, st.Blob)
+		body, err := l.values.blob(ctx, st.Blob)
 		if err != nil {
 			if ctx.Err() != nil {
 				return nil, err

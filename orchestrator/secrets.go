@@ -51,7 +51,7 @@ func (o *Orchestrator) publishKey(ctx context.Context, store *kv.Store, later fu
 const publishAgain = 10 * time.Second
 
 // contextOf gives the out-of-band context that the tool of a step gets: for all of that step, which is why it is All.
-func (l *loop) contextOf(r *run, step int) wire.RunContext {
+func (r *run) contextOf(step int) wire.RunContext {
 	return wire.RunContext{All: r.context.Of(r.plan.Steps[step].ID).Only(r.machine.Contract(step).Context.Passes)}
 }
 

@@ -188,7 +188,7 @@ func (s *service) answer(ctx context.Context, m *nats.Msg, id subjects.Run, view
 		if view.start != nil {
 			bucket = view.bucket()
 		}
-		handle, err := s.l.putBlob(ctx, bucket, func(unique string) string { return subjects.RunBlobName(id, view.generation, "get", unique) }, b)
+		handle, err := s.l.values.put(ctx, bucket, func(unique string) string { return subjects.RunBlobName(id, view.generation, "get", unique) }, b)
 		if err != nil {
 			return
 		}

@@ -170,7 +170,7 @@ func (l *loop) outstanding(runs []*run, gone map[*run]time.Duration) (list []exp
 		r.machine.Outstanding(now, &l.effects)
 		l.expand(r, now)
 		for _, d := range l.effects.Dispatch {
-			if l.waits(r, d) || l.tooSoon(r, d, gone[r]) {
+			if r.holds(d) || l.tooSoon(r, d, gone[r]) {
 				continue
 			}
 			c := r.machine.Contract(d.Step)
@@ -353,7 +353,7 @@ func (l *loop) sendAgain(x expected) {
 	l.offer(x.run, x.dispatch, x.run.repairs)
 }
 
-// waits reports whether an attempt is held back by this owner, so that nothing of it is to be found anywhere.
-func (l *loop) waits(r *run, d machine.Dispatch) bool {
+// holds reports whether an attempt is held back by this owner, so that nothing of it is to be found anywhere.
+func (r *run) holds(d machine.Dispatch) bool {
 	return r.heldOf(d.Step) > 0 && d.Attempt == 1 && d.At.IsZero() && r.flights[d.Call] == nil
 }
