@@ -19,47 +19,57 @@ type audience struct {
 	none  bool      // the server's answer to it
 }
 
+// announcer tells whoever listens what happens to runs. Nothing rests on it: core NATS, at most once.
+type announcer struct {
+	*env
+	listeners map[uint64]*run // runs that may have some, by the token of their audience
+	lastToken uint64
+	answers   string // prefix of the subjects on which the server says that there are none
+}
+
+func newAnnouncer(e *env) *announcer { return &announcer{env: e, listeners: map[uint64]*run{}} }
+
 // askEvery is how long the server's word counts: one who subscribes to a run that goes on misses that much at most.
 const askEvery = 250 * time.Millisecond
 
 // arrived lets the next event of a run be sent, whatever the server said.
 func (a *audience) arrived() { a.asked = time.Time{} }
 
-// tell sends an event of a run, if somebody may listen. Nothing rests on it: core NATS, at most once.
-func (l *loop) tell(r *run, subject string, body func() []byte) {
-	a, now := &r.audience, l.clock.Now()
-	if now.Sub(a.asked) < askEvery {
-		if !a.none {
-			l.publish(subject, body())
+// tell sends an event of a run, if somebody may listen.
+func (a *announcer) tell(r *run, subject string, body func() []byte) {
+	of, now := &r.audience, a.clock.Now()
+	if now.Sub(of.asked) < askEvery {
+		if !of.none {
+			a.publish(subject, body())
 		}
 		return
 	}
-	if a.token == 0 {
-		l.lastToken++
-		a.token = l.lastToken
-		l.listeners[a.token] = r
+	if of.token == 0 {
+		a.lastToken++
+		of.token = a.lastToken
+		a.listeners[of.token] = r
 	}
-	a.asked, a.none = now, false
-	l.sent(subject, l.bus.PublishRequest(subject, l.answers+strconv.FormatUint(a.token, 36), body()))
+	of.asked, of.none = now, false
+	a.sent(subject, a.bus.PublishRequest(subject, a.answers+strconv.FormatUint(of.token, 36), body()))
 }
 
 // nobody takes the server's word that nobody listens to a run.
-func (l *loop) nobody(token uint64) {
-	if r := l.listeners[token]; r != nil {
+func (a *announcer) nobody(token uint64) {
+	if r := a.listeners[token]; r != nil {
 		r.audience.none = true
 	}
 }
 
-// unheard forgets a run that has no more to tell.
-func (l *loop) unheard(r *run) { delete(l.listeners, r.audience.token) }
+// forget drops a run that has no more to tell.
+func (a *announcer) forget(r *run) { delete(a.listeners, r.audience.token) }
 
-// hearNobody subscribes to what the server says of events that nobody listens to.
-func (l *loop) hearNobody(nc *nats.Conn) (stop func(), err error) {
-	l.answers = nc.NewInbox() + "."
-	sub, err := nc.Subscribe(l.answers+"*", func(m *nats.Msg) {
-		token, err := strconv.ParseUint(m.Subject[min(len(l.answers), len(m.Subject)):], 36, 64)
+// watchNoResponders subscribes to what the server says of events that nobody listens to.
+func (a *announcer) watchNoResponders(nc *nats.Conn) (stop func(), err error) {
+	a.answers = nc.NewInbox() + "."
+	sub, err := nc.Subscribe(a.answers+"*", func(m *nats.Msg) {
+		token, err := strconv.ParseUint(m.Subject[min(len(a.answers), len(m.Subject)):], 36, 64)
 		if err == nil && kv.NoResponders(m) {
-			l.post(func() { l.nobody(token) })
+			a.post(func() { a.nobody(token) })
 		}
 	})
 	if err != nil {

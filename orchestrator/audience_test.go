@@ -44,28 +44,29 @@ func (c *stoppedClock) Now() time.Time { return c.now }
 func TestEventsGoToListenersAlone(t *testing.T) {
 	t.Parallel()
 	e, c := &ear{}, &stoppedClock{now: time.Unix(1_800_000_000, 0)}
-	l := &loop{env: &env{bus: e, clock: c, ctx: context.Background()}, listeners: map[uint64]*run{}, answers: "answers."}
+	a := newAnnouncer(&env{bus: e, clock: c, ctx: context.Background()})
+	a.answers = "answers."
 	r := &run{}
-	tell := func() { l.tell(r, "event.t.r.step", func() []byte { return nil }) }
+	tell := func() { a.tell(r, "event.t.r.step", func() []byte { return nil }) }
 
 	require.Equal(t, 3, e.heardAfter(func() { tell(); tell(); tell() }), "somebody may listen, as long as the server doesn't deny it")
 	require.Equal(t, 1, e.questions())
 
-	l.nobody(e.lastToken(t))
+	a.nobody(e.lastToken(t))
 	require.Zero(t, e.heardAfter(tell), "nobody listens")
 	r.audience.arrived()
 	require.Equal(t, 2, e.heardAfter(func() { tell(); tell() }), "somebody read the run, and may listen from now on")
 	require.Equal(t, 2, e.questions())
 
-	l.nobody(e.lastToken(t))
+	a.nobody(e.lastToken(t))
 	c.now = c.now.Add(askEvery - 1)
 	require.Zero(t, e.heardAfter(tell))
 	c.now = c.now.Add(1)
 	require.Equal(t, 2, e.heardAfter(func() { tell(); tell() }), "the server's word has run out")
 	require.Equal(t, 3, e.questions())
 
-	l.unheard(r)
-	require.Empty(t, l.listeners)
-	l.nobody(e.lastToken(t)) // an answer that comes late is nobody's
+	a.forget(r)
+	require.Empty(t, a.listeners)
+	a.nobody(e.lastToken(t)) // an answer that comes late is nobody's
 	require.False(t, r.audience.none)
 }

@@ -164,7 +164,7 @@ func (r *run) fetch(l *loop, e entry, rec machine.Record) {
 				rec.Result.Error = unreadable(err)
 			}
 			rec.Result.Body = body
-			now := l.timeOf(r)
+			now := l.times.of(r)
 			l.effects.Reset()
 			r.record(l, rec, now)
 			r.unpark(l, now)

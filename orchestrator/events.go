@@ -11,12 +11,14 @@ import (
 	"github.com/stepjet/stepjet/subjects"
 )
 
-// publish sends an event: core NATS, at most once. Nothing rests on it.
-func (l *loop) publish(subject string, body []byte) { l.sent(subject, l.bus.Publish(subject, body)) }
+// publish sends an event.
+func (a *announcer) publish(subject string, body []byte) {
+	a.sent(subject, a.bus.Publish(subject, body))
+}
 
-func (l *loop) sent(subject string, err error) {
-	if err != nil && l.ctx.Err() == nil {
-		l.log.Debug("an event was not sent", "subject", subject, "error", err)
+func (a *announcer) sent(subject string, err error) {
+	if err != nil && a.ctx.Err() == nil {
+		a.log.Debug("an event was not sent", "subject", subject, "error", err)
 	}
 }
 
@@ -26,9 +28,9 @@ type startEvent struct {
 	Time  time.Time `json:"time"`
 }
 
-// announceStart writes a startEvent by hand, since every run has one.
-func (l *loop) announceStart(r *run) {
-	l.tell(r, subjects.Event(r.id, subjects.EventStart), func() []byte {
+// start announces a run. It writes a startEvent by hand, since every run has one.
+func (a *announcer) start(r *run) {
+	a.tell(r, subjects.Event(r.id, subjects.EventStart), func() []byte {
 		b := append(make([]byte, 0, 128), `{"run":`...)
 		b = appendJSON(b, r.id.Plain())
 		b = append(b, `,"steps":`...)
@@ -54,12 +56,12 @@ type stepEvent struct {
 	RetryAt *time.Time         `json:"retry_at,omitempty"`
 }
 
-func (l *loop) announceStep(r *run, c machine.Call) {
-	l.tell(r, subjects.Event(r.id, subjects.EventStep), func() []byte { return l.stepEvent(r, c) })
+func (a *announcer) step(r *run, c machine.Call) {
+	a.tell(r, subjects.Event(r.id, subjects.EventStep), func() []byte { return a.stepEvent(r, c) })
 }
 
 // stepEvent writes a stepEvent by hand, since every step has one.
-func (l *loop) stepEvent(r *run, c machine.Call) []byte {
+func (a *announcer) stepEvent(r *run, c machine.Call) []byte {
 	s := r.machine.Step(c, time.Time{})
 	queued, ran := s.TookMS()
 	if _, isList := r.machine.Items(c.Step); isList && c.Item == 0 {
@@ -113,11 +115,11 @@ func appendJSON(b []byte, s string) []byte {
 	return append(b, quoted...)
 }
 
-func (l *loop) announceRetry(r *run, d machine.Dispatch) {
-	l.tell(r, subjects.Event(r.id, subjects.EventStep), func() []byte { return l.retryEvent(r, d) })
+func (a *announcer) retry(r *run, d machine.Dispatch) {
+	a.tell(r, subjects.Event(r.id, subjects.EventStep), func() []byte { return a.retryEvent(r, d) })
 }
 
-func (l *loop) retryEvent(r *run, d machine.Dispatch) []byte {
+func (a *announcer) retryEvent(r *run, d machine.Dispatch) []byte {
 	s := r.machine.Step(d.Call, time.Time{})
 	e := stepEvent{
 		Run: r.id.Plain(), Step: s.ID, Tool: s.Tool, Status: s.Status, Attempt: d.Attempt - 1, Time: r.machine.LastTime(), Worker: s.Worker, Error: s.Error,
@@ -143,13 +145,13 @@ type conflictEvent struct {
 	Problems []fault.Problem `json:"problems"`
 }
 
-// announceConflict tells watchers, and the client that sent the other plan. The stored outcome stays.
-func (l *loop) announceConflict(id subjects.Run, client, before, now string) {
+// conflict tells watchers, and the client that sent the other plan. The stored outcome stays.
+func (a *announcer) conflict(id subjects.Run, client, before, now string) {
 	problem := conflictProblem(id, before, now)
 	b, _ := json.Marshal(conflictEvent{id.Plain(), []fault.Problem{problem}})
-	l.publish(subjects.Event(id, subjects.EventConflict), b)
+	a.publish(subjects.Event(id, subjects.EventConflict), b)
 	if client != "" {
 		o := outcome.Outcome{Run: id.Plain(), Status: outcome.Rejected, Problems: []fault.Problem{problem}}
-		l.publish(subjects.Notify(id, client), o.JSON())
+		a.publish(subjects.Notify(id, client), o.JSON())
 	}
 }

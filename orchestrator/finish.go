@@ -53,7 +53,7 @@ func (l *loop) finish(r *run) {
 func (l *loop) finished(r *run, doc *outcome.Run, err error) {
 	if r.phase != finishing {
 		if doc != nil && err == nil && r.rejected {
-			l.announceEnd(r.id, r.client, doc) // its id was so free that the next plan came before this
+			l.announcer.end(r.id, r.client, doc) // its id was so free that the next plan came before this
 		}
 		return
 	}
@@ -69,7 +69,7 @@ func (l *loop) finished(r *run, doc *outcome.Run, err error) {
 		return
 	}
 	if doc != nil {
-		l.announceEnd(r.id, r.client, doc)
+		l.announcer.end(r.id, r.client, doc)
 	}
 	if r.rejected { // it has left the ledger
 		l.forget(r)
@@ -82,7 +82,7 @@ func (l *loop) finished(r *run, doc *outcome.Run, err error) {
 	}
 	r.phase, r.doneAt = finished, l.clock.Now()
 	l.ground(r)
-	l.unheard(r)
+	l.announcer.forget(r)
 	r.drop()
 	l.purges.finished(r)
 }
@@ -95,14 +95,14 @@ func (l *loop) answerAgain(r *run, before *outcome.Run) {
 		// Our own: finished, and this process had not read so far.
 		r.phase, r.doneAt = finished, l.clock.Now()
 		r.drop()
-		l.announceEnd(r.id, r.client, before)
+		l.announcer.end(r.id, r.client, before)
 		l.purges.finished(r)
 		return
 	case before.Generation > r.generation: // this one was over before that could be submitted
 	case before.Digest == r.digest:
-		l.announceEnd(r.id, r.client, before)
+		l.announcer.end(r.id, r.client, before)
 	default:
-		l.announceConflict(r.id, r.client, before.Digest, r.digest)
+		l.announcer.conflict(r.id, r.client, before.Digest, r.digest)
 	}
 	id, generation := r.id, r.generation
 	l.forget(r)
@@ -126,7 +126,7 @@ func (l *loop) document(ctx context.Context, r *run) *outcome.Run {
 	if m == nil {
 		return doc
 	}
-	now := l.timeOf(r)
+	now := l.times.of(r)
 	doc.Status, doc.Stats, doc.StoppedBy, doc.Started = m.Status(), m.Stats(), m.StoppedBy(), m.Started()
 	if u := r.start.Reuse; u != nil {
 		doc.RetryOf, doc.RetryFrom = u.Of, u.From
@@ -240,7 +240,7 @@ func (r *run) planJSON() json.RawMessage {
 	return s
 }
 
-func (l *loop) announceEnd(id subjects.Run, client string, doc *outcome.Run) {
+func (a *announcer) end(id subjects.Run, client string, doc *outcome.Run) {
 	var body []byte
 	if doc.Outcome != nil && doc.Stats.BytesReturned <= wire.InlineLimit {
 		body = doc.Outcome.JSON()
@@ -248,8 +248,8 @@ func (l *loop) announceEnd(id subjects.Run, client string, doc *outcome.Run) {
 	if body == nil || len(body) > wire.InlineLimit {
 		body = doc.HeadWithOutcome()
 	}
-	l.publish(subjects.Event(id, subjects.EventEnd), body)
+	a.publish(subjects.Event(id, subjects.EventEnd), body)
 	if client != "" {
-		l.publish(subjects.Notify(id, client), body)
+		a.publish(subjects.Notify(id, client), body)
 	}
 }

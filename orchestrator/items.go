@@ -47,7 +47,7 @@ func (l *loop) expandLater(r *run, in inputs) {
 			if r.phase != running || ctx.Err() != nil {
 				return
 			}
-			now := l.timeOf(r)
+			now := l.times.of(r)
 			l.effects.Reset()
 			l.expanded(r, step, list, err, now)
 			l.expand(r, now)

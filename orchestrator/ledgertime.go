@@ -13,31 +13,42 @@ import (
 //
 // A run that was read anew, and had no record since, goes by the records of its shard.
 
+// ledgerTime keeps the times of a loop's runs.
+type ledgerTime struct {
+	*env
+	shards []kv.RecentTime
+	pulse  func() (at time.Time, ago time.Duration) // when the server stored the own member key; zero where it is not known
+}
+
+func newLedgerTime(e *env) *ledgerTime {
+	return &ledgerTime{env: e, pulse: func() (time.Time, time.Duration) { return time.Time{}, 0 }}
+}
+
 // heard takes a live record of a run.
-func (l *loop) heard(r *run, shard int, record time.Time) {
-	mono := l.clock.Mono()
-	for len(l.shardTimes) <= shard {
-		l.shardTimes = append(l.shardTimes, kv.RecentTime{})
+func (t *ledgerTime) heard(r *run, shard int, record time.Time) {
+	mono := t.clock.Mono()
+	for len(t.shards) <= shard {
+		t.shards = append(t.shards, kv.RecentTime{})
 	}
-	l.shardTimes[shard].Heard(record, mono)
+	t.shards[shard].Heard(record, mono)
 	if r != nil {
 		r.time.Heard(record, mono)
 	}
 }
 
-// timeOf gives the ledger's time for a run. One that was read anew begins with its shard's; before any record of that came
+// of returns the ledger's time for a run. One that was read anew begins with its shard's; before any record of that came
 // live, with the time that the server put on this process's own member key.
-func (l *loop) timeOf(r *run) time.Time {
-	mono := l.clock.Mono()
+func (t *ledgerTime) of(r *run) time.Time {
+	mono := t.clock.Mono()
 	if !r.time.Known() {
-		if shard := subjects.LedgerShard(r.id.Partition(), l.store.Shards()); shard < len(l.shardTimes) {
-			r.time = l.shardTimes[shard].Best()
+		if shard := subjects.LedgerShard(r.id.Partition(), t.store.Shards()); shard < len(t.shards) {
+			r.time = t.shards[shard].Best()
 		}
-		if at, ago := l.pulse(); !r.time.Known() && !at.IsZero() {
+		if at, ago := t.pulse(); !r.time.Known() && !at.IsZero() {
 			r.time.Heard(at, mono-ago)
 		}
 		if !r.time.Known() { // nothing was heard of any server
-			r.time.Heard(l.clock.Now(), mono)
+			r.time.Heard(t.clock.Now(), mono)
 		}
 	}
 	return r.time.At(mono)

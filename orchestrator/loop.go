@@ -18,8 +18,8 @@ type loop struct {
 	o   *Orchestrator
 	reg *registry
 
-	shardTimes []kv.RecentTime
-	pulse      func() (at time.Time, ago time.Duration) // when the server stored the own member key; zero where it is not known
+	times     *ledgerTime
+	announcer *announcer
 
 	owned  [subjects.Partitions]*cursor // nil: not ours
 	gained func()                       // called after the first ownership
@@ -44,11 +44,7 @@ type loop struct {
 	bounds   bounds
 	values   *values
 	saidLost time.Time // when the log was last told that the registry lost its tools
-	memory   memory
-
-	listeners map[uint64]*run // runs that may have some, by the token of their audience
-	lastToken uint64
-	answers   string // prefix of the subjects on which the server says that there are none
+	memory   *memory
 
 	effects machine.Effects // scratch
 }
@@ -56,12 +52,12 @@ type loop struct {
 func newLoop(o *Orchestrator, store storage, reg *registry, ctx context.Context) *loop {
 	l := &loop{
 		env: newEnv(ctx, o, store), o: o, reg: reg,
-		runs: map[subjects.Run]*run{}, windows: map[string]*window{}, burdens: map[string]*burden{}, bounds: shipped, listeners: map[uint64]*run{},
+		runs: map[subjects.Run]*run{}, windows: map[string]*window{}, burdens: map[string]*burden{}, bounds: shipped,
 		sweeps: sweeper{reads: readsAtMost},
-		pulse:  func() (time.Time, time.Duration) { return time.Time{}, 0 },
 		serves: func(uint64) {}, released: func() {}, mark: func([]kv.Mark) {}, marks: func() []kv.Mark { return nil },
 	}
-	l.values, l.memory = &values{env: l.env}, memory{env: l.env}
+	l.values, l.memory = &values{env: l.env}, &memory{env: l.env}
+	l.times, l.announcer = newLedgerTime(l.env), newAnnouncer(l.env)
 	l.gained = sync.OnceFunc(func() { close(o.ready) })
 	reg.follow(func(name string) { l.post(func() { l.limited(name) }) })
 	return l
@@ -139,7 +135,7 @@ func (l *loop) record(from *cursor, e kv.Entry) {
 		return
 	}
 	if from.caughtUp {
-		l.heard(r, from.shard, e.Time)
+		l.times.heard(r, from.shard, e.Time)
 	}
 	r.take(l, rec, e)
 }

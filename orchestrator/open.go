@@ -36,7 +36,7 @@ func (r *run) open(l *loop) {
 	r.phase = opening
 	id, generation, asked := r.id, r.generation, extras{r.context, r.unfit, r.retryOf, r.body, r.digest, r.submitted}
 	isNew := r.isNew()
-	quiet := r.opener != nil && r.quiet(l.timeOf(r))
+	quiet := r.opener != nil && r.quiet(l.times.of(r))
 	l.job(func(ctx context.Context) {
 		var o opened
 		if start != nil {
@@ -254,7 +254,7 @@ func (r *run) begin(l *loop) {
 		r.open(l) // another owner accepted what we would not have: its word stands
 		return
 	}
-	now := l.timeOf(r)
+	now := l.times.of(r)
 	r.version = wire.RunVersion(at.Header)
 	r.phase, r.resolver = running, r.plan.NewResolver().Limit(wire.InlineLimit)
 	r.machine = machine.New(r.plan, machine.Start{
@@ -265,7 +265,7 @@ func (r *run) begin(l *loop) {
 	r.machine.Begin(&l.effects)
 	l.expand(r, now)
 	if !r.recovered {
-		l.announceStart(r)
+		l.announcer.start(r)
 	}
 	r.unpark(l, now)
 	l.perform(r, now)

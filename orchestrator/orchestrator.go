@@ -52,11 +52,11 @@ func (o *Orchestrator) Run(ctx context.Context) error {
 		return err
 	}
 	l := newLoop(o, store, reg, work)
-	hush, err := l.hearNobody(o.nc)
+	unwatch, err := l.announcer.watchNoResponders(o.nc)
 	if err != nil {
 		return err
 	}
-	defer hush()
+	defer unwatch()
 	svc := newService(o, l, store)
 	if err := svc.open(); err != nil {
 		svc.close()
@@ -70,7 +70,7 @@ func (o *Orchestrator) Run(ctx context.Context) error {
 		return err
 	}
 	l.post(func() {
-		l.serves, l.mark, l.marks, l.pulse = member.Serve, member.Mark, member.Marks, member.Stored
+		l.serves, l.mark, l.marks, l.times.pulse = member.Serve, member.Mark, member.Marks, member.Stored
 		member.Serve(l.served)
 	})
 	looping, endLoop := context.WithCancel(work)

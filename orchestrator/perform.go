@@ -19,7 +19,7 @@ func (l *loop) perform(r *run, now time.Time) {
 	eff := &l.effects
 	defer func() { // events come after what somebody waits for
 		for _, c := range eff.Settled {
-			l.announceStep(r, c)
+			l.announcer.step(r, c)
 		}
 	}()
 	if eff.Finished {
@@ -43,7 +43,7 @@ func (l *loop) perform(r *run, now time.Time) {
 				continue // decided by a record that was read together with the one that asked for it
 			}
 			if d.Attempt > 1 {
-				l.announceRetry(r, d)
+				l.announcer.retry(r, d)
 			}
 			l.offer(r, d, 0)
 		}
@@ -253,7 +253,7 @@ func (l *loop) isWhole(r *run, all []machine.Decide) bool {
 		return false
 	}
 	var out machine.Effects
-	r.machine.Outstanding(l.timeOf(r), &out)
+	r.machine.Outstanding(l.times.of(r), &out)
 	return len(out.Decide) == len(all)
 }
 

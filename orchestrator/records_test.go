@@ -107,7 +107,7 @@ func TestStepEventsAreWhatTheirStructSays(t *testing.T) {
 	m.Apply(machine.Record{Seq: 2, Time: at.Add(2 * time.Millisecond), Result: &machine.Result{Call: machine.Call{Step: 1}, Attempt: 1, Error: fault.New(fault.ToolTerminal, "x < y"), Worker: "w"}}, at, &e)
 	r := &run{id: subjects.NewRun("acme", "é #1"), plan: p, machine: m}
 	read := func(i int) (s stepEvent) {
-		require.NoError(t, json.Unmarshal((&loop{}).stepEvent(r, machine.Call{Step: i}), &s))
+		require.NoError(t, json.Unmarshal((&announcer{}).stepEvent(r, machine.Call{Step: i}), &s))
 		return s
 	}
 	require.Equal(t, stepEvent{Run: "é #1", Step: "a", Tool: "crm/get", Status: outcome.StepSucceeded, Attempt: 1, Time: at.Add(1500 * time.Microsecond), MS: 1, Queued: 0.5, Worker: `w "1"`}, read(0))

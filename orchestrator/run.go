@@ -115,7 +115,7 @@ func (l *loop) plan(id subjects.Run, e kv.Entry, from *cursor) {
 	}
 	if from.caughtUp {
 		r.live = true
-		l.heard(r, from.shard, e.Time)
+		l.times.heard(r, from.shard, e.Time)
 		r.open(l)
 	}
 }
@@ -137,7 +137,7 @@ func (l *loop) forget(r *run) {
 	if l.runs[r.id] == r {
 		delete(l.runs, r.id)
 	}
-	l.unheard(r)
+	l.announcer.forget(r)
 	r.drop()
 }
 
@@ -181,7 +181,7 @@ func (r *run) take(l *loop, rec subjects.Record, e kv.Entry) {
 			r.parked = append(r.parked, entry{rec, e})
 			return
 		}
-		now := l.timeOf(r)
+		now := l.times.of(r)
 		l.effects.Reset()
 		if r.apply(l, entry{rec, e}, now) {
 			l.perform(r, now)

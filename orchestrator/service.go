@@ -261,7 +261,7 @@ func (s *service) submission(m *nats.Msg) {
 		}
 		if d := plan.Digest(m.Data); d != r.digest {
 			asked, _ := wire.ParsePlan(m.Header) // of a plan that is refused
-			s.l.announceConflict(id, asked.Client, r.digest, d)
+			s.l.announcer.conflict(id, asked.Client, r.digest, d)
 		}
 	})
 }

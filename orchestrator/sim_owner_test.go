@@ -56,7 +56,7 @@ func (w *world) newOrch(name string, life int) *orch {
 	o.l.bus, o.l.clock, o.l.jobs = simBus{o.process}, &simClock{process: o.process, wrong: o.offset}, o.jobs
 	o.svc = &service{o: or, l: o.l}
 	o.l.mark, o.l.marks = w.hearMarks, func() []kv.Mark { return slices.Clone(w.marks) }
-	o.l.pulse = func() (time.Time, time.Duration) { return w.time().Add(-time.Second), w.upTo(time.Second) }
+	o.l.times.pulse = func() (time.Time, time.Duration) { return w.time().Add(-time.Second), w.upTo(time.Second) }
 	o.settled = o.settle
 	if w.patient() {
 		o.l.serves = func(uint64) { o.serves() }
@@ -317,7 +317,7 @@ func (b simBus) PublishRequest(subject, reply string, body []byte) error {
 	for _, o := range b.p.w.owners {
 		if o.process == b.p && b.p.w.chance(2) {
 			token, _ := strconv.ParseUint(reply, 36, 64)
-			o.after(b.p.w.latency(), func() { o.l.post(func() { o.l.nobody(token) }) })
+			o.after(b.p.w.latency(), func() { o.l.post(func() { o.l.announcer.nobody(token) }) })
 		}
 	}
 	return b.Publish(subject, body)

@@ -165,7 +165,7 @@ func (l *loop) outstanding(runs []*run, gone map[*run]time.Duration) (list []exp
 		if r.phase != running {
 			continue
 		}
-		now := l.timeOf(r)
+		now := l.times.of(r)
 		l.effects.Reset()
 		r.machine.Outstanding(now, &l.effects)
 		l.expand(r, now)

@@ -21,6 +21,7 @@ func TestMessagesAreTakenBackTogetherWhereAllAreDecided(t *testing.T) {
 	at := time.Unix(1000, 0)
 	r := &run{plan: p, machine: machine.New(p, machine.Start{Key: "t/r/1", Submitted: at, Started: at, Contracts: map[string]*tool.Contract{"t": {MaxAttempts: 1, Limit: 9}}})}
 	l := &loop{env: &env{clock: wall{}}}
+	l.times = newLedgerTime(l.env)
 	r.time.Heard(at, l.clock.Mono())
 	var out machine.Effects
 	r.machine.Begin(&out)

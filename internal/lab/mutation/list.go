@@ -291,7 +291,7 @@ var mutants = []mutant{
 	},
 	{
 		"old-record-is-now", "a record that lay in the ledger counts as news of its time",
-		"orchestrator/loop.go", "	if from.caughtUp {\n		l.heard(r", "	if from != nil {\n		l.heard(r", "./orchestrator", "TestARecordThatLay",
+		"orchestrator/loop.go", "	if from.caughtUp {\n		l.times.heard(r", "	if from != nil {\n		l.times.heard(r", "./orchestrator", "TestARecordThatLay",
 	},
 	{
 		"time-goes-back", "a record that comes late takes the time of its run back",
