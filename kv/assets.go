@@ -132,9 +132,39 @@ func (c Config) blobsConfig(bucket string) jetstream.StreamConfig {
 		Name:        subjects.BlobsStream(bucket),
 		Description: "Stepjet: large arguments, results and documents",
 		Subjects:    subjects.BlobsSubjects(bucket),
-		Storage:     jetstream.FileStorage, Replicas: c.Replicas, MaxAge: c.Retention + longestRun + time.Hour,
+		Storage:     jetstream.FileStorage, Replicas: c.Replicas, MaxAge: c.Retention + LongestRun + time.Hour,
 		Discard: jetstream.DiscardNew, AllowDirect: true,
 	}
+}
+
+// streamConfig is any of these streams, by its name, beside a ledger of so many shards.
+func (c Config) streamConfig(stream string, shards int) jetstream.StreamConfig {
+	switch stream {
+	case subjects.BucketStream(subjects.HistoryBucket):
+		return c.historyConfig()
+	case subjects.BucketStream(subjects.DeadBucket):
+		return c.deadConfig()
+	case subjects.BucketStream(subjects.ToolsBucket):
+		return c.toolsConfig()
+	case subjects.BucketStream(subjects.MembersBucket):
+		return c.membersConfig()
+	case subjects.BucketStream(subjects.GatherBucket):
+		return c.gatherConfig()
+	case subjects.BlobsStream(""):
+		return c.blobsConfig("")
+	}
+	if tenant, ok := subjects.TenantOfBlobs(stream); ok {
+		return c.blobsConfig(subjects.BlobsOf(tenant))
+	}
+	if shard, ok := subjects.ParseStepsStream(stream); ok {
+		return c.stepsConfig(shard)
+	}
+	for shard := range shards {
+		if stream == subjects.LedgerStream(shard) {
+			return c.ledgerConfig(shard, shards)
+		}
+	}
+	return jetstream.StreamConfig{Name: stream}
 }
 
 // consumerConfig is the durable consumer of a tool. MaxAckPending is the tool's fan-out limit over all workers.

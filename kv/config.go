@@ -36,8 +36,8 @@ const (
 	DefaultAckWait   = 30 * time.Second
 )
 
-// longestRun is the longest time that a run may take (design: plan language, "timeout").
-const longestRun = 168 * time.Hour
+// LongestRun is the longest time that a run may take (design: plan language, "timeout").
+const LongestRun = 168 * time.Hour
 
 func (c Config) withDefaults() Config {
 	if c.Replicas == 0 {

@@ -30,6 +30,9 @@ func within(t testing.TB, d time.Duration) context.Context {
 	return ctx
 }
 
+// ctx is for all that has to succeed, however busy the machine.
+func ctx(t testing.TB) context.Context { return within(t, 2*time.Minute) }
+
 // emptied takes a key out of the registry, as an operator of JetStream could.
 func emptied(t testing.TB, js jetstream.JetStream, key string) error {
 	t.Helper()

@@ -73,7 +73,7 @@ func (d *DeadLetter) subject(r subjects.Run) string {
 // Errors as those of Create and PutBlob.
 func (s *Store) CreateDead(ctx context.Context, r subjects.Run, bucket string, d *DeadLetter) (created bool, err error) {
 	letter := *d
-	limit := int(s.MaxPayload()) - historyHeadroom
+	limit := int(s.MaxPayload()) - Headroom
 	body := letter.JSON()
 	if len(letter.Arguments) > wire.InlineLimit || len(body) > limit && len(letter.Arguments) > 0 {
 		name := subjects.RunBlobName(r, d.Generation, "dead", nuid.Next())

@@ -16,8 +16,8 @@ import (
 // inlineHistory is the largest history document, in bytes, that is kept in its key; a larger one is a blob.
 const inlineHistory = 512 << 10
 
-// historyHeadroom is what a message needs besides its body.
-const historyHeadroom = 16 << 10
+// Headroom is what a message needs besides its body, in bytes.
+const Headroom = 16 << 10
 
 func historySubject(r subjects.Run) string {
 	return subjects.BucketSubject(subjects.HistoryBucket, r.Key())
@@ -29,7 +29,7 @@ func historySubject(r subjects.Run) string {
 func (s *Store) CreateHistory(ctx context.Context, r subjects.Run, bucket string, doc *outcome.Run) (created bool, err error) {
 	body := doc.JSON()
 	var blob *outcome.Handle
-	if len(body) > inlineHistory || int64(len(body)) > s.MaxPayload()-historyHeadroom {
+	if len(body) > inlineHistory || int64(len(body)) > s.MaxPayload()-Headroom {
 		head := *doc
 		if blob, err = s.PutBlob(ctx, bucket, subjects.RunBlobName(r, doc.Generation, "history", nuid.Next()), body); err != nil {
 			return false, err

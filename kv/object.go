@@ -64,7 +64,7 @@ var errMeddled = errors.New("somebody else writes to the chunks of this object")
 
 // put stores what is not stored yet. It may be called again after an error.
 func (o *object) put(ctx context.Context) error {
-	size := min(chunkSize, int(o.s.MaxPayload())-historyHeadroom)
+	size := min(chunkSize, int(o.s.MaxPayload())-Headroom)
 	for o.sent < len(o.data) {
 		part := o.data[o.sent:min(o.sent+size, len(o.data))]
 		seq, err := o.chunk(ctx, part)

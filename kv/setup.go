@@ -68,7 +68,7 @@ func (s *Store) withJetStream(ctx context.Context, request func(context.Context)
 func (s *Store) open(ctx context.Context) error {
 	s.askLimits(ctx)
 	stream, err := s.stream(ctx, subjects.LedgerStream(0))
-	if errors.Is(err, jetstream.ErrStreamNotFound) {
+	if isNoStream(err) {
 		return fault.New(fault.NotReady, "Stepjet is not set up in this NATS account").WithHint("start an orchestrator")
 	}
 	if err != nil {
@@ -91,7 +91,7 @@ func (s *Store) bind(ledger jetstream.Stream) (err error) {
 func (s *Store) setup(ctx context.Context) error {
 	shards := max(s.cfg.Shards, 1)
 	ledger, err := s.stream(ctx, subjects.LedgerStream(0))
-	if err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
+	if err != nil && !isNoStream(err) {
 		return err
 	}
 	if err == nil {
@@ -153,7 +153,7 @@ func (s *Store) adopt(cfg jetstream.StreamConfig) (shards int, err error) {
 // several that create one stream of a cluster at once, some get no answer: they look again.
 func (s *Store) ensureStream(ctx context.Context, cfg jetstream.StreamConfig) (jetstream.Stream, error) {
 	stream, err := s.stream(ctx, cfg.Name)
-	if !errors.Is(err, jetstream.ErrStreamNotFound) {
+	if !isNoStream(err) {
 		return stream, err
 	}
 	one, cancel := context.WithTimeout(ctx, createTimeout)
@@ -171,6 +171,8 @@ const createTimeout = 2 * time.Second
 func (s *Store) stream(ctx context.Context, name string) (jetstream.Stream, error) {
 	return patiently(ctx, func(ctx context.Context) (jetstream.Stream, error) { return s.js.Stream(ctx, name) })
 }
+
+func isNoStream(err error) bool { return errors.Is(err, jetstream.ErrStreamNotFound) }
 
 // ensureKeeper makes sure of the consumer that keeps what no tool's consumer takes.
 func (s *Store) ensureKeeper(ctx context.Context, shard int) error {

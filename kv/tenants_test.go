@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
@@ -169,34 +168,4 @@ func TestDocumentsOfADeclaredTenantLieInItsBucket(t *testing.T) {
 	b, err := s.TenantBucket(t.Context(), "acme")
 	require.NoError(t, err)
 	require.Less(t, b.Bytes, uint64(1300<<10), "one document of 600 KiB and arguments of 256 KiB")
-}
-
-// TestTheDoctorMissesABucketThatARunNeeds: what is declared is told by the buckets alone, what is needed by the runs.
-func TestTheDoctorMissesABucketThatARunNeeds(t *testing.T) {
-	t.Parallel()
-	s := newShelf(t)
-	r := subjects.NewRun("acme", "r")
-	ack, err := s.js.Publish(t.Context(), subjects.Submit("acme", "r"), []byte(`{"steps":[]}`))
-	require.NoError(t, err)
-	start := subjects.StartRecord(r, ack.Sequence, 1)
-	require.NoError(t, s.publish(start, []byte(`{"tools":{},"bucket":"blobs-acme"}`), nats.Header{subjects.HeaderVersion: {subjects.BucketVersion}}))
-	about := func() (all []Finding) {
-		report, err := Examine(t.Context(), s.Conn(), ExamineOptions{})
-		require.NoError(t, err)
-		for _, f := range report.Findings {
-			if f.Check == "tenant" {
-				all = append(all, f)
-			}
-		}
-		return all
-	}
-	found := about()
-	require.Len(t, found, 1)
-	require.Equal(t, Broken, found[0].Health, "%+v", found)
-	require.Equal(t, "stepjet tenant add acme", found[0].Fix)
-	_, err = s.Declare(t.Context(), "acme")
-	require.NoError(t, err)
-	found = about()
-	require.Len(t, found, 1)
-	require.Equal(t, Healthy, found[0].Health, "%+v", found)
 }

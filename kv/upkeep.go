@@ -32,6 +32,12 @@ type Upkeep struct {
 	lives map[int]string // of the step streams, at the look before
 }
 
+// queueKey names a consumer of a step stream.
+type queueKey struct {
+	shard   int
+	durable string
+}
+
 // NewUpkeep makes an Upkeep. Check does nothing about tools before Watch has read the registry.
 func (s *Store) NewUpkeep() *Upkeep {
 	return &Upkeep{s: s, lost: map[string]Tool{}, strange: map[queueKey]bool{}, oldest: map[queueKey]uint64{}, lives: map[int]string{}}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/stepjet/stepjet/internal/doctor"
 	"github.com/stepjet/stepjet/internal/lab/natstest"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/orchestrator"
@@ -50,7 +51,7 @@ func TestABackupMadeWhileRunsGoOnIsWhole(t *testing.T) {
 			for _, b := range copies {
 				natstest.Restore(t, nc, b)
 			}
-			_, err := kv.Examine(ctx(t), nc, kv.ExamineOptions{Mend: true}) // stepjet doctor --fix
+			_, err := doctor.Examine(ctx(t), nc, doctor.Options{Mend: true}) // stepjet doctor --fix
 			require.NoError(t, err)
 			s := startOn(t, srv)
 			close(s.tools.gate)

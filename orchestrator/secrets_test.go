@@ -17,8 +17,8 @@ import (
 
 	"github.com/stepjet/stepjet/client"
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/doctor"
 	"github.com/stepjet/stepjet/internal/lab/natstest"
-	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/orchestrator"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/seal"
@@ -137,10 +137,10 @@ func TestTheDoctorNamesWorkersWithoutTheKey(t *testing.T) {
 	s := start(t, func(c *orchestrator.Config) { c.SecretsKey = keys })
 	said := tapped(t, natstest.Connect(t, s.srv))
 	found := func() (about, registry string) {
-		r, err := kv.Examine(ctx(t), s.nc, kv.ExamineOptions{})
+		r, err := doctor.Examine(ctx(t), s.nc, doctor.Options{})
 		require.NoError(t, err)
 		for _, f := range r.Findings {
-			if f.Check == "secrets" && f.Health == kv.Notable {
+			if f.Check == "secrets" && f.Health == doctor.Notable {
 				about += f.Found + f.Fix
 			} else if f.Check == "registry" {
 				registry += f.About

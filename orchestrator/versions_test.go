@@ -13,8 +13,8 @@ import (
 
 	"github.com/stepjet/stepjet/client"
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/doctor"
 	"github.com/stepjet/stepjet/internal/lab/natstest"
-	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/tool"
@@ -160,8 +160,8 @@ func TestARunOfANewerVersionIsSaidToBeOne(t *testing.T) {
 	_, err = s.client.Get(ctx(t), "later")
 	require.Equal(t, fault.NewerVersion, fault.CodeOf(err), "%v", err)
 
-	about := func() (found []kv.Finding) {
-		r, err := kv.Examine(ctx(t), s.nc, kv.ExamineOptions{Stale: time.Nanosecond, Mend: true})
+	about := func() (found []doctor.Finding) {
+		r, err := doctor.Examine(ctx(t), s.nc, doctor.Options{Stale: time.Nanosecond, Mend: true})
 		require.NoError(t, err)
 		for _, f := range r.Findings {
 			if f.Check == "run" && strings.Contains(f.About, "later") {
@@ -172,7 +172,7 @@ func TestARunOfANewerVersionIsSaidToBeOne(t *testing.T) {
 	}
 	found := about()
 	require.Len(t, found, 1)
-	require.Equal(t, kv.Notable, found[0].Health)
+	require.Equal(t, doctor.Notable, found[0].Health)
 	require.Contains(t, found[0].Found, "its owner leaves it alone")
 	_, purge, ok := strings.Cut(found[0].Fix, "remove it: nats stream purge KV_runs_0 --subject '")
 	require.True(t, ok, found[0].Fix)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stepjet/stepjet/internal/config"
 	"github.com/stepjet/stepjet/internal/daemon"
+	"github.com/stepjet/stepjet/internal/doctor"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/orchestrator"
 )
@@ -79,7 +80,7 @@ others go on with its runs. The first start creates streams and buckets; what ex
 		if _, err := orchestrator.New(nil, cfg); err != nil { // before a server is waited for
 			return err
 		}
-		if store.Sync() == kv.SyncAlways {
+		if store.Sync() == doctor.SyncAlways {
 			log.Info("durability always rests on sync_interval: always in the NATS server; stepjet doctor --monitor checks it")
 		}
 		s := daemon.NewRemote(

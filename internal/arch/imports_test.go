@@ -45,6 +45,12 @@ const rules = `
 	examples/*        std sys fault wire outcome tool worker client internal/example
 `
 
+// audiences says who may import a package that is not for everybody whom rules let import it: who stands on the right of
+// its line, and tests.
+const audiences = `
+	internal/doctor   internal/cli internal/config internal/lab/* cmd/orchestrator
+`
+
 // shortNames are the modules that rules may name. A module that isn't here may be imported by internal/* alone.
 var shortNames = map[string][]string{
 	"nats":       {"github.com/nats-io/nats.go", "github.com/nats-io/nkeys", "github.com/nats-io/nuid", "github.com/synadia-io/orbit.go"},
@@ -87,7 +93,7 @@ func parseRules(t *testing.T, text string) []rule {
 // importProblems checks the imports of some files.
 func importProblems(t *testing.T, files []source, text string) []string {
 	t.Helper()
-	all := parseRules(t, text)
+	all, closed := parseRules(t, text), parseRules(t, audiences)
 	var problems []string
 	for _, s := range files {
 		r := slices.IndexFunc(all, func(r rule) bool { return match(r.pattern, s.pkg) })
@@ -102,10 +108,22 @@ func importProblems(t *testing.T, files []source, text string) []string {
 				problems = append(problems, s.at(imports[name])+": only internal/* may import nats-server")
 			case !s.test && !slices.ContainsFunc(all[r].may, func(may string) bool { return allows(may, name) }):
 				problems = append(problems, fmt.Sprintf("%s: %s may not import %s", s.at(imports[name]), s.pkg, name))
+			case !s.test && !invited(closed, s.pkg, name):
+				problems = append(problems, fmt.Sprintf("%s: %s is not for %s", s.at(imports[name]), name, s.pkg))
 			}
 		}
 	}
 	return problems
+}
+
+// invited reports whether a package may import another, as far as audiences say something of that.
+func invited(closed []rule, pkg, name string) bool {
+	for _, r := range closed {
+		if r.pattern == name {
+			return slices.ContainsFunc(r.may, func(who string) bool { return match(who, pkg) })
+		}
+	}
+	return true
 }
 
 func match(pattern, name string) bool {
@@ -188,6 +206,9 @@ func TestImportsAreCaught(t *testing.T) {
 		{"cmd/stepjet", natsServer + "v2/server", false, true},
 		{"examples/weather", module + "/worker", false, false},
 		{"examples/weather", module + "/internal/embedded", false, true},
+		{"internal/cli", module + "/internal/doctor", false, false},
+		{"internal/dev", module + "/internal/doctor", false, true},
+		{"orchestrator", module + "/internal/doctor", true, false},
 		{"client", "example.com/somebody", false, true},
 		{"elsewhere", "fmt", false, true},
 	}

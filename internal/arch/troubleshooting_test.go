@@ -86,7 +86,7 @@ func TestEverythingThatCanGoWrongIsExplained(t *testing.T) {
 		case s.test:
 		case s.pkg == "fault":
 			codes = append(codes, faultCodes(s)...)
-		case s.pkg == "kv":
+		case s.pkg == "internal/doctor":
 			checks = append(checks, doctorChecks(s)...)
 		}
 	}
@@ -109,6 +109,6 @@ func TestWhatIsNotExplainedIsCaught(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, map[string]bool{"a_b": true, "c-d": true}, listed("| `a_b`, `c-d` | means `e` |\n`f` | `g` |\n"))
 	require.Equal(t, []string{"x", "y"}, faultCodes(parse(t, "fault", "c.go", "package fault\nconst (\n\tX Code = \"x\"\n\tY Code = \"y\"\n\tZ = \"z\"\n)\n")))
-	require.Equal(t, []string{"one"}, doctorChecks(parse(t, "kv", "d.go",
-		"package kv\nvar _ = []struct{}{{\"one\", d.one}, {\"two\", x.two}, {\"three\", 3}}\n")))
+	require.Equal(t, []string{"one"}, doctorChecks(parse(t, "internal/doctor", "d.go",
+		"package doctor\nvar _ = []struct{}{{\"one\", d.one}, {\"two\", x.two}, {\"three\", 3}}\n")))
 }

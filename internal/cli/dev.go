@@ -11,7 +11,7 @@ import (
 	"github.com/stepjet/stepjet/internal/config"
 	"github.com/stepjet/stepjet/internal/daemon"
 	"github.com/stepjet/stepjet/internal/dev"
-	"github.com/stepjet/stepjet/kv"
+	"github.com/stepjet/stepjet/internal/doctor"
 )
 
 type devFlags struct {
@@ -67,7 +67,7 @@ func (a *app) dev(ctx context.Context, f devFlags) error {
 	daemon.TuneGC()
 	stack, err := dev.StartWhenFree(ctx, dev.Options{
 		Dir: dir, Listen: f.listen, Tools: f.tools, Slots: f.slots, SecretsKey: keys, Logger: a.log(),
-		Store: f.store.Config(), SyncAlways: f.store.Sync() == kv.SyncAlways,
+		Store: f.store.Config(), SyncAlways: f.store.Sync() == doctor.SyncAlways,
 	}, func() { a.tellWaiting(dir) })
 	if err != nil {
 		if errors.Is(why(ctx, err), errInterrupt) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stepjet/stepjet/internal/config"
 	"github.com/stepjet/stepjet/internal/dev"
+	"github.com/stepjet/stepjet/internal/doctor"
 	"github.com/stepjet/stepjet/kv"
 )
 
@@ -63,10 +64,10 @@ func (a *app) lookup(name string) (string, bool) {
 
 // diagnosis is what the command found, as -o json prints it.
 type diagnosis struct {
-	Healthy  bool         `json:"healthy"`
-	Findings []kv.Finding `json:"findings"`
+	Healthy  bool             `json:"healthy"`
+	Findings []doctor.Finding `json:"findings"`
 	// Left are the problems that are there after mending.
-	Left []kv.Finding `json:"left"`
+	Left []doctor.Finding `json:"left"`
 }
 
 func (a *app) doctor(ctx context.Context, f doctorFlags) error {
@@ -82,21 +83,21 @@ func (a *app) doctor(ctx context.Context, f doctorFlags) error {
 	if err != nil {
 		return err
 	}
-	o := kv.ExamineOptions{Want: f.store.Config(), Sync: f.store.Sync(), Seen: seen, Ailing: ailing, Mend: f.fix, Stale: f.stale, Tenant: a.flags.tenant}
+	o := doctor.Options{Want: f.store.Config(), Sync: f.store.Sync(), Seen: seen, Ailing: ailing, Mend: f.fix, Stale: f.stale, Tenant: a.flags.tenant}
 	o.Want.Logger = a.log()
 	if keys, err := a.keys(); err != nil {
 		return err
 	} else if keys != nil {
 		o.HoldsKey = keys.Has
 	}
-	report, err := kv.Examine(ctx, nc, o)
+	report, err := doctor.Examine(ctx, nc, o)
 	if err != nil {
 		return why(ctx, err)
 	}
 	left := report.Problems()
 	if f.fix { // what mending came to, a second look tells
 		o.Mend = false
-		again, err := kv.Examine(ctx, nc, o)
+		again, err := doctor.Examine(ctx, nc, o)
 		if err != nil {
 			return why(ctx, err)
 		}
@@ -128,7 +129,7 @@ func (a *app) reach(ctx context.Context) (*nats.Conn, error) {
 func (a *app) showDiagnosis(d diagnosis, fix bool) error {
 	if a.json() {
 		if d.Left == nil {
-			d.Left = []kv.Finding{}
+			d.Left = []doctor.Finding{}
 		}
 		return a.printJSON(d)
 	}
@@ -167,16 +168,16 @@ func (a *app) showDiagnosis(d diagnosis, fix bool) error {
 }
 
 // showFinding writes one finding: a line for what is well, more for the rest.
-func (a *app) showFinding(b *strings.Builder, x *kv.Finding) {
+func (a *app) showFinding(b *strings.Builder, x *doctor.Finding) {
 	st := a.style
-	paint := map[kv.Health]func(string) string{kv.Healthy: st.green, kv.Notable: st.yellow, kv.Broken: st.red}[x.Health]
+	paint := map[doctor.Health]func(string) string{doctor.Healthy: st.green, doctor.Notable: st.yellow, doctor.Broken: st.red}[x.Health]
 	fmt.Fprintf(b, "%s  %s", paint(fmt.Sprintf("%-7s", x.Health)), st.bold(fmt.Sprintf("%-15s", x.Check)))
 	line := func(name, text string) {
 		if text != "" {
 			fmt.Fprintf(b, "         %s  %s\n", st.dim(fmt.Sprintf("%-8s", name)), oneLine(text))
 		}
 	}
-	if x.Health == kv.Healthy {
+	if x.Health == doctor.Healthy {
 		about := ""
 		if x.About != "" {
 			about = x.About + ": "

@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stepjet/stepjet/client"
+	"github.com/stepjet/stepjet/internal/doctor"
 	"github.com/stepjet/stepjet/internal/embedded"
 	"github.com/stepjet/stepjet/internal/lab/natstest"
 	"github.com/stepjet/stepjet/kv"
@@ -123,7 +124,7 @@ func (w *ward) doctor(args ...string) (diagnosis, int) {
 }
 
 // namesOf gives "check about" of problems.
-func namesOf(all []kv.Finding) (list []string) {
+func namesOf(all []doctor.Finding) (list []string) {
 	for _, f := range all {
 		list = append(list, strings.TrimSpace(f.Check+" "+f.About))
 	}
@@ -192,7 +193,7 @@ func TestDoctorMendsWhatWasTakenFromUnderARun(t *testing.T) {
 }
 
 // documented says that docs/operations.md explains every check.
-func documented(t *testing.T, all []kv.Finding) {
+func documented(t *testing.T, all []doctor.Finding) {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/operations.md")
 	require.NoError(t, err)

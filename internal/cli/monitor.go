@@ -10,31 +10,31 @@ import (
 	"time"
 
 	"github.com/stepjet/stepjet/fault"
-	"github.com/stepjet/stepjet/kv"
+	"github.com/stepjet/stepjet/internal/doctor"
 )
 
 // monitored asks the monitoring of every server named how it flushes, always only where all of them do, and what it says
 // of its own health. Without a URL nothing is known.
-func (a *app) monitored(ctx context.Context, urls string) (seen kv.Sync, ailing []string, err error) {
+func (a *app) monitored(ctx context.Context, urls string) (seen doctor.Sync, ailing []string, err error) {
 	if urls == "" {
-		return kv.SyncUnknown, nil, nil
+		return doctor.SyncUnknown, nil, nil
 	}
 	ctx, cancel := a.patience(ctx)
 	defer cancel()
-	seen = kv.SyncAlways
+	seen = doctor.SyncAlways
 	for _, url := range strings.Split(urls, ",") {
 		url = strings.TrimRight(strings.TrimSpace(url), "/")
 		always, err := syncAlways(ctx, url)
 		if err != nil {
-			return kv.SyncUnknown, nil, fault.Wrap(fault.InvalidConfig, err, "reading the monitoring at "+url).
+			return doctor.SyncUnknown, nil, fault.Wrap(fault.InvalidConfig, err, "reading the monitoring at "+url).
 				WithHint("it is the address of nats-server's http or https port, such as http://127.0.0.1:8222")
 		}
 		if !always {
-			seen = kv.SyncInterval
+			seen = doctor.SyncInterval
 		}
 		wrong, err := health(ctx, url)
 		if err != nil {
-			return kv.SyncUnknown, nil, fault.Wrap(fault.InvalidConfig, err, "reading the health at "+url)
+			return doctor.SyncUnknown, nil, fault.Wrap(fault.InvalidConfig, err, "reading the health at "+url)
 		}
 		ailing = append(ailing, wrong...)
 	}

@@ -6,11 +6,12 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/doctor"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/subjects"
 )
 
-// The positions of the durability dial. What each can lose is told by kv.CanLose and in docs/operations.md.
+// The positions of the durability dial. What each can lose is told by doctor.CanLose and in docs/operations.md.
 const (
 	// DurabilityDefault survives the end of any process. It is what counts where nothing is said.
 	DurabilityDefault = "default"
@@ -137,9 +138,9 @@ func (s *Store) Config() kv.Config {
 }
 
 // Sync gives what the dial asks of the NATS server's flushing, which only its own configuration can set.
-func (s *Store) Sync() kv.Sync {
+func (s *Store) Sync() doctor.Sync {
 	if s.Durability == DurabilityAlways {
-		return kv.SyncAlways
+		return doctor.SyncAlways
 	}
-	return kv.SyncUnknown
+	return doctor.SyncUnknown
 }

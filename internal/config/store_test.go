@@ -9,6 +9,7 @@ import (
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/config"
+	"github.com/stepjet/stepjet/internal/doctor"
 	"github.com/stepjet/stepjet/kv"
 )
 
@@ -28,21 +29,21 @@ func TestTheDurabilityDial(t *testing.T) {
 		args []string
 		env  map[string]string
 		want kv.Config
-		sync kv.Sync
+		sync doctor.Sync
 	}{
-		{nil, nil, kv.Config{StepsAsync: true}, kv.SyncUnknown},
-		{[]string{"--durability", "default"}, nil, kv.Config{Replicas: 1, StepsAsync: true}, kv.SyncUnknown},
-		{[]string{"--durability", "always"}, nil, kv.Config{Replicas: 1, StepsAsync: true}, kv.SyncAlways},
-		{[]string{"--durability", "always", "--shards", "8"}, nil, kv.Config{Replicas: 1, Shards: 8, StepsAsync: true}, kv.SyncAlways},
-		{[]string{"--durability", "always", "--steps", "sync"}, nil, kv.Config{Replicas: 1}, kv.SyncAlways},
-		{[]string{"--durability", "always", "--replicas", "3"}, nil, kv.Config{Replicas: 3}, kv.SyncAlways},
-		{[]string{"--durability", "replicated"}, nil, kv.Config{Replicas: 3}, kv.SyncUnknown},
-		{[]string{"--durability", "replicated", "--replicas", "5"}, nil, kv.Config{Replicas: 5}, kv.SyncUnknown},
-		{[]string{"--steps", "async"}, nil, kv.Config{StepsAsync: true}, kv.SyncUnknown},
+		{nil, nil, kv.Config{StepsAsync: true}, doctor.SyncUnknown},
+		{[]string{"--durability", "default"}, nil, kv.Config{Replicas: 1, StepsAsync: true}, doctor.SyncUnknown},
+		{[]string{"--durability", "always"}, nil, kv.Config{Replicas: 1, StepsAsync: true}, doctor.SyncAlways},
+		{[]string{"--durability", "always", "--shards", "8"}, nil, kv.Config{Replicas: 1, Shards: 8, StepsAsync: true}, doctor.SyncAlways},
+		{[]string{"--durability", "always", "--steps", "sync"}, nil, kv.Config{Replicas: 1}, doctor.SyncAlways},
+		{[]string{"--durability", "always", "--replicas", "3"}, nil, kv.Config{Replicas: 3}, doctor.SyncAlways},
+		{[]string{"--durability", "replicated"}, nil, kv.Config{Replicas: 3}, doctor.SyncUnknown},
+		{[]string{"--durability", "replicated", "--replicas", "5"}, nil, kv.Config{Replicas: 5}, doctor.SyncUnknown},
+		{[]string{"--steps", "async"}, nil, kv.Config{StepsAsync: true}, doctor.SyncUnknown},
 		{nil, map[string]string{
 			"STEPJET_DURABILITY": "replicated", "STEPJET_SHARDS": "4", "STEPJET_RETENTION": "1h", "STEPJET_ACK_WAIT": "5s", "STEPJET_LEDGER_MAX_BYTES": "9",
-		}, kv.Config{Replicas: 3, Shards: 4, Retention: time.Hour, AckWait: 5 * time.Second, LedgerMaxBytes: 9}, kv.SyncUnknown},
-		{[]string{"--durability", "default"}, map[string]string{"STEPJET_DURABILITY": "always", "STEPJET_REPLICAS": "3"}, kv.Config{Replicas: 3}, kv.SyncUnknown},
+		}, kv.Config{Replicas: 3, Shards: 4, Retention: time.Hour, AckWait: 5 * time.Second, LedgerMaxBytes: 9}, doctor.SyncUnknown},
+		{[]string{"--durability", "default"}, map[string]string{"STEPJET_DURABILITY": "always", "STEPJET_REPLICAS": "3"}, kv.Config{Replicas: 3}, doctor.SyncUnknown},
 	} {
 		s, err := readStore(c.args, c.env)
 		require.NoError(t, err, "%v %v", c.args, c.env)

@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/stepjet/stepjet/internal/config"
+	"github.com/stepjet/stepjet/internal/doctor"
 	"github.com/stepjet/stepjet/internal/embedded"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/orchestrator"
@@ -242,7 +243,7 @@ func (w *World) startServers(ctx context.Context) error {
 		}
 		o := embedded.Options{
 			Dir: filepath.Join(w.dir, node("n", i)), Listen: fmt.Sprintf("%s:%d", host, port), Name: node("n", i),
-			SyncAlways: w.opts.Durability.Sync() == kv.SyncAlways, MaxStore: w.opts.MaxStore,
+			SyncAlways: w.opts.Durability.Sync() == doctor.SyncAlways, MaxStore: w.opts.MaxStore,
 		}
 		if w.opts.Servers > 1 {
 			_, route, err := w.net.address(node("n", i))

@@ -1,4 +1,4 @@
-package kv
+package doctor
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/subjects"
 )
 
@@ -13,37 +14,35 @@ import (
 // copies and retention as they are, unless something else is asked for.
 func (d *doctor) plan(ctx context.Context) error {
 	found := map[string]*jetstream.StreamInfo{}
-	if names, err := d.s.names(ctx, subjects.StreamNames, "streams"); err == nil {
+	if names, err := d.in.StreamNames(ctx); err == nil {
 		d.names = names
 	}
 	shards, err := d.findLedger(ctx, found)
 	if err != nil {
 		return err
 	}
-	cfg := d.s.cfg
-	d.adoptSettings(ctx, &cfg, found)
-	d.s.cfg = cfg
-	add := func(want jetstream.StreamConfig, role, lost string) {
+	d.in.Configure(d.adoptSettings(ctx, found))
+	add := func(stream, role, lost string) {
 		if err == nil {
 			var info *jetstream.StreamInfo
-			info, err = d.look(ctx, want.Name)
-			d.assets = append(d.assets, asset{want, role, lost, info})
+			info, err = d.look(ctx, stream)
+			d.assets = append(d.assets, asset{d.in.Wanted(stream, shards), role, lost, info})
 		}
 	}
-	add(cfg.historyConfig(), "finished runs", "outcomes can't be stored: no run ends")
-	add(cfg.deadConfig(), "dead letters", "steps that used up their attempts leave no trace to try again from")
-	add(cfg.toolsConfig(), "tool registry", "no tool is known: every plan is rejected")
-	add(cfg.membersConfig(), "live orchestrators", "no orchestrator can take partitions: no run goes on")
-	add(cfg.gatherConfig(), "gathering workers", "every worker gathers batches for itself, so they are smaller")
-	add(cfg.blobsConfig(""), "large values", "results and arguments over 256 KiB can't be stored")
+	add(subjects.BucketStream(subjects.HistoryBucket), "finished runs", "outcomes can't be stored: no run ends")
+	add(subjects.BucketStream(subjects.DeadBucket), "dead letters", "steps that used up their attempts leave no trace to try again from")
+	add(subjects.BucketStream(subjects.ToolsBucket), "tool registry", "no tool is known: every plan is rejected")
+	add(subjects.BucketStream(subjects.MembersBucket), "live orchestrators", "no orchestrator can take partitions: no run goes on")
+	add(subjects.BucketStream(subjects.GatherBucket), "gathering workers", "every worker gathers batches for itself, so they are smaller")
+	add(subjects.BlobsStream(""), "large values", "results and arguments over 256 KiB can't be stored")
 	if d.stepShards, err = d.countSteps(ctx); err != nil {
 		return err
 	}
 	for i := range d.stepShards {
-		add(cfg.stepsConfig(i), "steps on their way", "no step of its tools reaches a worker")
+		add(subjects.StepsStream(i), "steps on their way", "no step of its tools reaches a worker")
 	}
 	for i := shards - 1; i >= 0; i-- {
-		add(cfg.ledgerConfig(i, shards), "ledger", "no plan of its partitions is taken")
+		add(subjects.LedgerStream(i), "ledger", "no plan of its partitions is taken")
 	}
 	return err
 }
@@ -62,8 +61,8 @@ func (d *doctor) findLedger(ctx context.Context, found map[string]*jetstream.Str
 			continue
 		}
 		found[info.Config.Name] = info
-		if n, err := strconv.Atoi(info.Config.Metadata[metaShards]); shards == 0 && err == nil && n > 0 && subjects.Partitions%n == 0 {
-			shards = n
+		if shards == 0 {
+			shards = d.in.LedgerShards(info.Config)
 		}
 	}
 	if shards > 0 && d.o.Want.Shards > 0 && shards != d.o.Want.Shards {
@@ -74,7 +73,7 @@ func (d *doctor) findLedger(ctx context.Context, found map[string]*jetstream.Str
 		}, nil)
 	}
 	if shards == 0 {
-		shards = max(d.s.cfg.Shards, 1)
+		shards = max(d.in.Config().Shards, 1)
 	}
 	return shards, nil
 }
@@ -88,8 +87,9 @@ func (d *doctor) probe(ctx context.Context, stream string) (*jetstream.StreamInf
 	return d.look(ctx, stream)
 }
 
-// adoptSettings takes what nobody asked for from what is there.
-func (d *doctor) adoptSettings(ctx context.Context, cfg *Config, found map[string]*jetstream.StreamInfo) {
+// adoptSettings returns the settings that were asked for, with what nobody asked for taken from what is there.
+func (d *doctor) adoptSettings(ctx context.Context, found map[string]*jetstream.StreamInfo) kv.Config {
+	cfg := d.in.Config()
 	if info, err := d.look(ctx, subjects.BucketStream(subjects.HistoryBucket)); err == nil && info != nil {
 		found[info.Config.Name] = info
 		if d.o.Want.Retention == 0 && info.Config.MaxAge > 0 {
@@ -101,6 +101,7 @@ func (d *doctor) adoptSettings(ctx context.Context, cfg *Config, found map[strin
 			cfg.Replicas = max(cfg.Replicas, info.Config.Replicas)
 		}
 	}
+	return cfg
 }
 
 // countSteps counts step streams, at least the first. A hole below one that is there counts.

@@ -1,4 +1,4 @@
-package kv
+package doctor
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/wire"
@@ -35,7 +36,7 @@ func (d *doctor) frozenTools(ctx context.Context) error {
 	if err := d.readStarts(ctx); err != nil {
 		return err
 	}
-	byName := map[string]Tool{}
+	byName := map[string]kv.Tool{}
 	for _, t := range d.tools {
 		byName[t.Name] = t
 	}
@@ -61,7 +62,7 @@ func (d *doctor) frozenTools(ctx context.Context) error {
 	return nil
 }
 
-func (d *doctor) frozen(ctx context.Context, name string, f frozenTool, t Tool, registered bool, r subjects.Run) {
+func (d *doctor) frozen(ctx context.Context, name string, f frozenTool, t kv.Tool, registered bool, r subjects.Run) {
 	needed := "run " + r.Plain() + " of tenant " + r.Tenant + " needs it"
 	def, err := d.s.Definition(ctx, f.Digest) // any error but absence is another check's matter
 	_, removed := d.removed[name]
@@ -93,7 +94,7 @@ func (d *doctor) readStarts(ctx context.Context) error {
 		for lost {
 			var err error
 			all := d.active
-			lost, err = d.s.readAll(ctx, subjects.LedgerStream(shard), subjects.StartFilter(shard), func(e Entry) {
+			lost, err = d.in.ReadAll(ctx, subjects.LedgerStream(shard), subjects.StartFilter(shard), func(e kv.Entry) {
 				if r, ok := d.started(ctx, e); ok {
 					all = append(all, r)
 				}
@@ -109,7 +110,7 @@ func (d *doctor) readStarts(ctx context.Context) error {
 	return nil
 }
 
-func (d *doctor) started(ctx context.Context, e Entry) (r activeRun, ok bool) {
+func (d *doctor) started(ctx context.Context, e kv.Entry) (r activeRun, ok bool) {
 	rec, ok := subjects.ParseRecord(e.Subject)
 	if !ok || rec.Kind != subjects.StartKind || !wire.KnownStart(e.Header) {
 		return r, false

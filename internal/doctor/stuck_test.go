@@ -1,4 +1,4 @@
-package kv_test
+package doctor_test
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/require"
 
+	"github.com/stepjet/stepjet/internal/doctor"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/subjects"
 )
@@ -23,8 +24,8 @@ func TestTheDoctorFindsStepsThatNobodyWillGet(t *testing.T) {
 	of := func(run string) subjects.Attempt {
 		return subjects.Attempt{Run: subjects.NewRun("t", run), Generation: 1, Tool: "tool", Step: "a", Number: 1}
 	}
-	look := func(mend bool) kv.Finding {
-		r, err := kv.Examine(within(t, 2*time.Minute), s.Conn(), kv.ExamineOptions{Mend: mend})
+	look := func(mend bool) doctor.Finding {
+		r, err := doctor.Examine(within(t, 2*time.Minute), s.Conn(), doctor.Options{Mend: mend})
 		require.NoError(t, err)
 		for _, f := range r.Findings {
 			if f.Check == "stuck-step" {
@@ -32,7 +33,7 @@ func TestTheDoctorFindsStepsThatNobodyWillGet(t *testing.T) {
 			}
 		}
 		require.Fail(t, "it did not look")
-		return kv.Finding{}
+		return doctor.Finding{}
 	}
 	js, err := s.Conn().JetStream()
 	require.NoError(t, err)
@@ -51,7 +52,7 @@ func TestTheDoctorFindsStepsThatNobodyWillGet(t *testing.T) {
 			dispatch(t, s, kv.Dispatch{Attempt: of(run)})
 			leased[run] = receive(t, got, run)
 		}
-		require.Equal(t, kv.Healthy, look(false).Health, "what is leased is not stuck")
+		require.Equal(t, doctor.Healthy, look(false).Health, "what is leased is not stuck")
 		require.NoError(t, js.PurgeStream(subjects.StepsStream(0), &nats.StreamPurgeRequest{Subject: subjects.Step(of(fmt.Sprint("purged", n)), 0)}))
 		require.NoError(t, leased[fmt.Sprint("done", n)].Ack())
 		forgotten = append(forgotten, subjects.Step(of(fmt.Sprint("forgotten", n)), 0))
@@ -65,7 +66,7 @@ func TestTheDoctorFindsStepsThatNobodyWillGet(t *testing.T) {
 		steps = "1 step"
 	}
 	require.Contains(t, f.Found, steps+" that the consumer believes to be done, the first of them "+forgotten[0])
-	require.Equal(t, kv.Healthy, look(false).Health)
+	require.Equal(t, doctor.Healthy, look(false).Health)
 	dispatch(t, s, kv.Dispatch{Attempt: of("forgotten0"), Repair: 1}) // as the sweep does
 	require.Equal(t, forgotten[0], receive(t, got, "the step that was sent again").Subject)
 }

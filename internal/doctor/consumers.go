@@ -1,4 +1,4 @@
-package kv
+package doctor
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/subjects"
 )
 
@@ -24,42 +25,28 @@ type toolQueue = jetstream.ConsumerInfo
 func (d *doctor) readQueues(ctx context.Context) error {
 	d.queues = map[queueKey]toolQueue{}
 	for shard := range d.stepShards {
-		st, err := d.s.stream(ctx, subjects.StepsStream(shard))
-		if isNoStream(err) {
-			continue
-		}
+		all, err := d.in.Consumers(ctx, shard)
 		if err != nil {
 			return err
 		}
-		list := st.ListConsumers(ctx)
-		for info := range list.Info() {
-			if info.Config.Durable != "" {
-				d.queues[queueKey{shard, info.Name}] = *info
-			}
-		}
-		if err := list.Err(); err != nil {
-			return err
+		for _, info := range all {
+			d.queues[queueKey{shard, info.Name}] = *info
 		}
 	}
 	return nil
 }
 
 // queueOf gives a tool's consumer. A list may lack one whose leader did not answer, so absence is asked for again.
-func (d *doctor) queueOf(ctx context.Context, t Tool) (info toolQueue, there bool, err error) {
+func (d *doctor) queueOf(ctx context.Context, t kv.Tool) (info toolQueue, there bool, err error) {
 	key := queueKey{t.Shard, subjects.Durable(t.Name)}
 	if info, ok := d.queues[key]; ok {
 		return info, true, nil
 	}
-	c, err := patiently(ctx, func(ctx context.Context) (jetstream.Consumer, error) {
-		return d.s.js.Consumer(ctx, subjects.StepsStream(t.Shard), key.durable)
-	})
-	if errors.Is(err, jetstream.ErrConsumerNotFound) || isNoStream(err) {
-		return info, false, nil
-	}
-	if err != nil {
+	now, err := d.in.Consumer(ctx, t.Shard, key.durable)
+	if now == nil || err != nil {
 		return info, false, err
 	}
-	d.queues[key] = *c.CachedInfo()
+	d.queues[key] = *now
 	return d.queues[key], true, nil
 }
 
@@ -77,7 +64,7 @@ func (d *doctor) consumers(ctx context.Context) error {
 			d.add(Finding{
 				About: t.Name, Health: Broken, Expected: "the consumer " + subjects.Durable(t.Name) + " of " + subjects.StepsStream(t.Shard), Found: "no such consumer",
 				Means: "no worker gets steps of the tool; they wait", Fix: "creates it; steps that were leased are delivered again",
-			}, func() error { return d.s.ensureConsumer(ctx, t) })
+			}, func() error { return d.in.MakeConsumer(ctx, t) })
 			continue
 		}
 		d.drift(ctx, t, info)
@@ -90,8 +77,8 @@ func (d *doctor) consumers(ctx context.Context) error {
 }
 
 // drift reports what of a consumer is not as its tool says.
-func (d *doctor) drift(ctx context.Context, t Tool, info toolQueue) {
-	want, have := consumerConfig(t), info.Config
+func (d *doctor) drift(ctx context.Context, t kv.Tool, info toolQueue) {
+	want, have := d.in.WantedConsumer(t), info.Config
 	f := Finding{About: t.Name, Health: Broken}
 	firm := consumerDifferences(&f, want, &have)
 	if f.Expected != "" {
@@ -99,14 +86,14 @@ func (d *doctor) drift(ctx context.Context, t Tool, info toolQueue) {
 		if firm {
 			f.Fix = "deletes the consumer and creates it again; steps that are leased are delivered again"
 		}
-		d.add(f, func() error { return d.s.resetConsumer(ctx, t, have, firm) })
+		d.add(f, func() error { return d.resetConsumer(ctx, t, have, firm) })
 	}
 	if info.Paused {
 		d.add(Finding{
 			About: t.Name, Health: Broken, Expected: "a consumer at work", Found: "it is paused for another " + info.PauseRemaining.Round(time.Second).String(),
 			Means: "no worker gets steps of the tool", Fix: "resumes it",
 		}, func() error {
-			_, err := d.s.js.ResumeConsumer(ctx, info.Stream, info.Name)
+			_, err := d.js.ResumeConsumer(ctx, info.Stream, info.Name)
 			return err
 		})
 	}
@@ -156,14 +143,14 @@ func consumerDifferences(f *Finding, want jetstream.ConsumerConfig, have *jetstr
 }
 
 // resetConsumer sets a tool's consumer, or puts another in its place.
-func (s *Store) resetConsumer(ctx context.Context, t Tool, cfg jetstream.ConsumerConfig, anew bool) error {
+func (d *doctor) resetConsumer(ctx context.Context, t kv.Tool, cfg jetstream.ConsumerConfig, anew bool) error {
 	stream := subjects.StepsStream(t.Shard)
 	if !anew {
-		_, err := s.js.UpdateConsumer(ctx, stream, cfg)
+		_, err := d.js.UpdateConsumer(ctx, stream, cfg)
 		return err
 	}
-	if err := s.js.DeleteConsumer(ctx, stream, subjects.Durable(t.Name)); err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
+	if err := d.js.DeleteConsumer(ctx, stream, subjects.Durable(t.Name)); err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
 		return err
 	}
-	return s.ensureConsumer(ctx, t)
+	return d.in.MakeConsumer(ctx, t)
 }

@@ -1,4 +1,4 @@
-package kv
+package doctor
 
 import (
 	"context"
@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/stepjet/stepjet/kv"
 )
 
 // minServer is the first nats-server that has all that Stepjet uses: scheduled messages came last.
@@ -30,7 +32,7 @@ type accountStorage struct {
 
 // account asks JetStream for the account's limits. Where there is no JetStream it fails.
 func (d *doctor) account(ctx context.Context) error {
-	info, err := patiently(ctx, d.s.js.AccountInfo) // whoever leads may just have died, with the request
+	info, err := d.in.Account(ctx)
 	if err != nil {
 		return err
 	}
@@ -48,7 +50,7 @@ func (d *doctor) account(ctx context.Context) error {
 
 // server looks at the server that the connection leads to.
 func (d *doctor) server(context.Context) error {
-	version := d.s.nc.ConnectedServerVersion()
+	version := d.nc.ConnectedServerVersion()
 	if older(version, minServer) {
 		d.add(Finding{
 			Health: Broken, About: "nats-server", Expected: "version " + minServer + " or newer", Found: "version " + version,
@@ -62,11 +64,11 @@ func (d *doctor) server(context.Context) error {
 			Fix:   "make room on the disk of that server if it is full, then restart it; nothing of Stepjet's needs a restart",
 		}, nil)
 	}
-	found := "nats-server " + version + " at " + d.s.nc.ConnectedUrlRedacted()
-	if cluster := d.s.nc.ConnectedClusterName(); cluster != "" {
+	found := "nats-server " + version + " at " + d.nc.ConnectedUrlRedacted()
+	if cluster := d.nc.ConnectedClusterName(); cluster != "" {
 		found += ", cluster " + cluster
 	}
-	if rtt, err := d.s.nc.RTT(); err == nil {
+	if rtt, err := d.nc.RTT(); err == nil {
 		found += fmt.Sprintf(", round trip %v", rtt.Round(10*time.Microsecond))
 	}
 	d.fine(found)
@@ -90,7 +92,7 @@ func older(version, than string) bool {
 }
 
 func (d *doctor) maxPayload(context.Context) error {
-	limit := d.s.MaxPayload()
+	limit := d.nc.MaxPayload()
 	f := Finding{
 		Expected: "max_payload of 1 MiB or more", Found: "max_payload is " + bytesText(uint64(limit)),
 		Fix: "in nats-server.conf: max_payload: 1MB",
@@ -100,7 +102,7 @@ func (d *doctor) maxPayload(context.Context) error {
 		f.Health, f.Means = Broken, "results of up to 256 KiB do not fit into their records; steps fail with message_too_large"
 		d.add(f, nil)
 	case limit < comfortablePayload:
-		f.Health, f.Means = Notable, "plans over "+bytesText(uint64(limit-historyHeadroom))+" are refused"
+		f.Health, f.Means = Notable, "plans over "+bytesText(uint64(limit-kv.Headroom))+" are refused"
 		d.add(f, nil)
 	}
 	d.fine(f.Found)
@@ -177,14 +179,10 @@ func bytesText(n uint64) string {
 // look asks for a stream's state; nil where there is no such stream. What it shows of the leader's clock is noted.
 func (d *doctor) look(ctx context.Context, stream string) (*jetstream.StreamInfo, error) {
 	sent := time.Now()
-	st, err := d.s.stream(ctx, stream)
-	if isNoStream(err) {
-		return nil, nil
-	}
-	if err != nil {
+	info, err := d.in.Stream(ctx, stream)
+	if info == nil || err != nil {
 		return nil, err
 	}
-	info := st.CachedInfo()
 	whose := "the NATS server"
 	if info.Cluster != nil && info.Cluster.Leader != "" {
 		whose = "NATS server " + info.Cluster.Leader

@@ -1,4 +1,4 @@
-package kv
+package doctor
 
 import (
 	"context"
@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/tool"
-	"github.com/stepjet/stepjet/wire"
 )
 
 // keptDefinition is a definition that is kept under its digest.
@@ -27,43 +27,29 @@ func (d *doctor) readRegistry(ctx context.Context) (bad []brokenEntry, digests m
 	d.newer, d.foreign = nil, map[string]bool{}
 	lost := true
 	for lost && err == nil {
-		lost, err = d.s.readAll(ctx, subjects.BucketStream(subjects.ToolsBucket), toolPrefix+">", func(e Entry) {
-			key := strings.TrimPrefix(e.Subject, toolPrefix)
-			name, digest, override, ok := subjects.ParseToolsKey(key)
+		lost, err = d.in.Registry(ctx, func(e kv.RegistryEntry) {
 			switch {
-			case key == subjects.SealingKey: // it is no tool's; the check of secrets looks at it
-			case !wire.Known(e.Header):
-				d.newer = append(d.newer, key)
-				d.foreign[subjects.Durable(name)] = name != ""
-			case operation(e.Header) != "":
-				if t := tombstone(e); ok && name != "" && t.removed {
-					d.removed[name] = t.Shard
+			case e.Newer:
+				d.newer = append(d.newer, e.Key)
+				d.foreign[subjects.Durable(e.Name)] = e.Name != ""
+			case e.Removed:
+				d.removed[e.Name] = e.Shard
+			case e.Unreadable != nil:
+				if e.Digest != "" {
+					digests[e.Digest] = true
 				}
-			case !ok:
-				bad = append(bad, brokenEntry{key: key, reason: "it is no name of Stepjet's"})
-			case digest != "":
-				digests[digest] = true
-				def, err := tool.ParseDefinition(e.Data)
-				if err != nil {
-					bad = append(bad, brokenEntry{key: key, reason: err.Error()})
-				} else if e.Seq > d.kept[def.Name].seq {
-					d.kept[def.Name] = keptDefinition{def, e.Seq}
-				}
-			case override != "":
-				if _, err := tool.ReadOverride(e.Data); err != nil {
-					bad = append(bad, brokenEntry{key: key, override: override, reason: err.Error()})
-				}
-			default:
-				t, err := parseTool(e, name)
-				if err != nil {
-					bad = append(bad, brokenEntry{key: key, tool: name, reason: err.Error()})
-				} else {
-					d.tools = append(d.tools, t)
+				bad = append(bad, brokenEntry{key: e.Key, tool: e.Name, override: e.OverrideOf, reason: e.Unreadable.Error()})
+			case e.Tool != nil:
+				d.tools = append(d.tools, *e.Tool)
+			case e.Definition != nil:
+				digests[e.Digest] = true
+				if e.Seq > d.kept[e.Definition.Name].seq {
+					d.kept[e.Definition.Name] = keptDefinition{e.Definition, e.Seq}
 				}
 			}
 		})
 	}
-	slices.SortFunc(d.tools, func(a, b Tool) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(d.tools, func(a, b kv.Tool) int { return strings.Compare(a.Name, b.Name) })
 	return bad, digests, err
 }
 
@@ -102,7 +88,7 @@ func (d *doctor) registry(ctx context.Context) error {
 			d.add(Finding{
 				About: t.Name, Health: Broken, Expected: "its definition kept under " + t.Digest, Found: "nothing is kept there",
 				Means: "runs that froze this definition can't go on under another orchestrator", Fix: "keeps it again",
-			}, func() error { return d.s.keepDefinition(ctx, t) })
+			}, func() error { return d.in.KeepDefinition(ctx, t) })
 		}
 	}
 	if info := d.info(subjects.BucketStream(subjects.ToolsBucket)); info.State.Msgs == 0 && info.State.LastSeq > 0 {
@@ -139,7 +125,7 @@ func (d *doctor) unreadable(ctx context.Context, b brokenEntry) {
 
 // shardOf gives where a tool's consumer is; 0 where there is none.
 func (d *doctor) shardOf(ctx context.Context, name string) int {
-	if shard, ok, err := d.s.shardOf(ctx, name); err == nil && ok {
+	if shard, ok, err := d.in.ToolShard(ctx, name); err == nil && ok {
 		return shard
 	}
 	return 0

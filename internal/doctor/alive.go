@@ -1,13 +1,13 @@
-package kv
+package doctor
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/wire"
 )
@@ -25,8 +25,8 @@ func (d *doctor) orchestrators(ctx context.Context) error {
 		for tries, lost := 0, true; lost || d.members == 0 && tries < 3; tries++ {
 			d.members = 0
 			var err error
-			lost, err = d.s.readAll(ctx, subjects.BucketStream(subjects.MembersBucket), memberPrefix+">", func(e Entry) {
-				if operation(e.Header) == "" {
+			lost, err = d.in.ReadAll(ctx, subjects.BucketStream(subjects.MembersBucket), subjects.BucketSubject(subjects.MembersBucket, ">"), func(e kv.Entry) {
+				if !e.Deleted() {
 					d.members++
 				}
 			})
@@ -49,7 +49,7 @@ func (d *doctor) orchestrators(ctx context.Context) error {
 		f.Found, f.Means = name+" answers, but keeps no member key", "it owns no partition, so no run goes on"
 		f.Fix = "look at its log; it may not be allowed to write to the bucket " + subjects.MembersBucket
 	case err != nil:
-		f.Found, f.Means = fmt.Sprintf("%s, and none answers: %v", plural(d.members, "member key"), fault.As(Fault(err)).Message), "requests about runs and registrations of tools fail"
+		f.Found, f.Means = fmt.Sprintf("%s, and none answers: %v", plural(d.members, "member key"), fault.As(kv.Fault(err)).Message), "requests about runs and registrations of tools fail"
 		f.Fix = "look at the orchestrators' logs; this account may not be allowed to publish to " + subjects.PingSubject
 	default:
 		d.fine(fmt.Sprintf("%d alive; %s answers", d.members, name))
@@ -64,24 +64,25 @@ func (d *doctor) orchestrators(ctx context.Context) error {
 
 // ping asks any orchestrator who it is.
 func (d *doctor) ping(ctx context.Context) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, pingPatience)
-	defer cancel()
 	sent := time.Now()
-	answer, err := d.s.requestMsg(ctx, subjects.PingSubject, nil)
-	if err != nil {
-		return "", err
-	}
 	var who struct {
 		Name, Version string
 		Time          time.Time
 		Keys          *string
 	}
-	if err := json.Unmarshal(answer.Data, &who); err != nil {
+	if err := d.ask(ctx, subjects.PingSubject, &who); err != nil {
 		return "", err
 	}
 	d.keys = who.Keys
 	d.sawTime("orchestrator "+who.Name, who.Time, sent, time.Now())
 	return strings.TrimSpace(who.Name + " " + who.Version), nil
+}
+
+// ask asks an orchestrator something once.
+func (d *doctor) ask(ctx context.Context, subject string, out any) error {
+	ctx, cancel := context.WithTimeout(ctx, pingPatience)
+	defer cancel()
+	return d.in.Ask(ctx, subject, out)
 }
 
 // workers looks for tools whose steps wait and that no worker asks for.
@@ -193,7 +194,7 @@ func (d *doctor) blobs(context.Context) error {
 		}
 		total += info.State.Bytes
 		found = append(found, text)
-		if info.Config.MaxAge > 0 && info.Config.MaxAge < d.s.cfg.Retention+longestRun {
+		if info.Config.MaxAge > 0 && info.Config.MaxAge < d.in.Config().Retention+kv.LongestRun {
 			d.add(Finding{
 				About: tenant, Health: Broken, Expected: fmt.Sprintf("kept for %v: the retention and the longest run", d.assets[i].want.MaxAge), Found: text,
 				Means: "outcomes that are still kept lose their large values",

@@ -1,12 +1,20 @@
-package kv
+// Package doctor checks all that Stepjet rests on in one JetStream account, from the server's settings to the runs under
+// way, says what each problem costs and what to do about it, and mends what it can. It is what `stepjet doctor` runs.
+//
+// It relies on nothing that it checks: an account need not be set up. It looks through kv.Inspector, which shows what lies
+// there as it lies there. Nothing that it mends loses anything: what exists is not replaced, records that decide something
+// are removed only where no run can use them.
+package doctor
 
 import (
 	"context"
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/kv"
 )
 
 // Health is what a check says of what it looked at.
@@ -55,11 +63,11 @@ func (r *Report) Problems() (all []Finding) {
 	return all
 }
 
-// ExamineOptions say what an examination compares with, and whether it mends.
-type ExamineOptions struct {
+// Options say what an examination compares with, and whether it mends.
+type Options struct {
 	// Want is how things should be set up. Zero fields ask for nothing: what exists is taken as it is, and the defaults of
 	// Config count for what is absent.
-	Want Config
+	Want kv.Config
 	// Sync is what the operator asks of the server's flushing; SyncUnknown asks for nothing.
 	Sync Sync
 	// Seen is what is known of the server's flushing, from its monitoring. JetStream's API does not tell it.
@@ -81,21 +89,21 @@ type ExamineOptions struct {
 // works on what the one before has mended, so a second examination shows what is left. It reads every entry of the
 // registry and the start of every active run, and at most 1,000 runs closely. A check that can't look is a finding too.
 // Errors: InvalidConfig; NoJetStream, NoConnection and Permission where there is nothing to look at.
-func Examine(ctx context.Context, nc *nats.Conn, o ExamineOptions) (*Report, error) {
-	filled := o.Want.withDefaults()
-	if err := filled.validate(); err != nil {
-		return nil, err
-	}
+func Examine(ctx context.Context, nc *nats.Conn, o Options) (*Report, error) {
 	if o.Stale == 0 {
 		o.Stale = time.Minute
 	}
-	s, err := newStore(nc, filled)
+	in, err := kv.Inspect(nc, o.Want)
 	if err != nil {
 		return nil, err
 	}
-	defer s.Close()
-	d := &doctor{s: s, o: o, report: &Report{}}
-	if err := s.retry(ctx, func(ctx context.Context) error { return s.withJetStream(ctx, d.account) }); err != nil {
+	defer in.Close()
+	js, err := jetstream.New(nc)
+	if err != nil {
+		return nil, kv.Fault(err)
+	}
+	d := &doctor{in: in, s: in.Store(), nc: nc, js: js, o: o, report: &Report{}}
+	if err := d.account(ctx); err != nil {
 		return nil, err
 	}
 	for _, c := range []struct {
@@ -110,19 +118,19 @@ func Examine(ctx context.Context, nc *nats.Conn, o ExamineOptions) (*Report, err
 		{"blobs", d.blobs},
 	} {
 		d.check, d.worst = c.name, 0
-		if err := s.guarded(ctx, apiPrefix, c.look); err != nil {
+		if err := in.Try(ctx, c.look); err != nil {
 			if ctx.Err() != nil {
-				return d.report, s.explain(ctx, err)
+				return d.report, err
 			}
 			d.unseen = d.unseen || c.name == "stream"
-			d.blind(s.explain(ctx, err))
+			d.couldNotLook(fault.As(err))
 		}
 	}
 	return d.report, nil
 }
 
-// blind reports that a check could not look. A missing permission is no sickness of the account's.
-func (d *doctor) blind(f *fault.Error) {
+// couldNotLook reports that a check could not look. A missing permission is no sickness of the account's.
+func (d *doctor) couldNotLook(f *fault.Error) {
 	x := Finding{Health: Broken, Found: "could not look: " + f.Message, Fix: f.Hint}
 	if f.Code == fault.Permission {
 		x.Health, x.Means = Notable, "with these credentials the doctor does not know"
@@ -132,8 +140,11 @@ func (d *doctor) blind(f *fault.Error) {
 
 // doctor is one examination. What a check learns, later ones use.
 type doctor struct {
-	s      *Store
-	o      ExamineOptions
+	in     *kv.Inspector
+	s      *kv.Store
+	nc     *nats.Conn
+	js     jetstream.JetStream
+	o      Options
 	report *Report
 	check  string  // the one at work
 	keys   *string // ids of those that the orchestrator which answers opens secrets with; nil: not known
@@ -145,7 +156,7 @@ type doctor struct {
 	shards     int             // of the ledger; 0 where the ledger can't be used
 	stepShards int
 	assets     []asset
-	tools      []Tool
+	tools      []kv.Tool
 	removed    map[string]int  // shards of removed tools
 	newer      []string        // keys of the registry that a newer version wrote
 	foreign    map[string]bool // consumers of tools among them
@@ -165,7 +176,7 @@ func (d *doctor) add(f Finding, mend func() error) {
 	f.Fixable = mend != nil
 	if mend != nil && d.o.Mend {
 		if err := mend(); err != nil {
-			f.Failure = fault.As(Fault(err)).Message
+			f.Failure = fault.As(kv.Fault(err)).Message
 		} else {
 			f.Mended = true
 		}

@@ -1,8 +1,7 @@
-package kv
+package doctor
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -19,8 +18,6 @@ type asset struct {
 	lost string                // what its absence costs
 	info *jetstream.StreamInfo // nil where it is absent
 }
-
-func isNoStream(err error) bool { return errors.Is(err, jetstream.ErrStreamNotFound) }
 
 // streams looks at every stream and bucket: whether it is there, and whether it has the settings that Stepjet's promises
 // rest on. The ledger's first stream is mended last, as setup makes it last.
@@ -55,9 +52,9 @@ func (d *doctor) settled(ctx context.Context) (err error) {
 		}
 	}
 	d.shards = 0
-	if ledger := d.info(subjects.LedgerStream(0)); ledger != nil && checkLedger(ledger.Config) == nil {
-		if n, err := strconv.Atoi(ledger.Config.Metadata[metaShards]); err == nil && n >= 1 && subjects.Partitions%n == 0 {
-			d.shards, d.s.shards = n, n
+	if ledger := d.info(subjects.LedgerStream(0)); ledger != nil && d.in.CheckLedger(ledger.Config) == nil {
+		if d.shards = d.in.LedgerShards(ledger.Config); d.shards > 0 {
+			d.in.Bind(d.shards)
 		}
 	}
 	return nil
@@ -82,16 +79,17 @@ func (d *doctor) absent(ctx context.Context, a *asset, nothing bool) {
 	if nothing {
 		f.Means = "Stepjet is not set up in this account"
 	}
-	d.add(f, func() error { return d.make(ctx, a) })
+	d.add(f, func() error { return d.make(ctx, a.want.Name) })
 }
 
-// make creates an asset and what belongs to it.
-func (d *doctor) make(ctx context.Context, a *asset) error {
-	if shard, ok := stepShard(a.want.Name); ok {
-		return d.s.ensureSteps(ctx, shard)
+// make creates a stream and what belongs into it.
+func (d *doctor) make(ctx context.Context, stream string) error {
+	for i := range d.assets {
+		if d.assets[i].want.Name == stream {
+			return d.in.MakeStream(ctx, d.assets[i].want)
+		}
 	}
-	_, err := d.s.ensureStream(ctx, a.want)
-	return err
+	return nil
 }
 
 func stepShard(stream string) (int, bool) { return subjects.ParseStepsStream(stream) }
@@ -130,7 +128,7 @@ func (d *doctor) drifted(ctx context.Context, a *asset) {
 		return
 	}
 	d.add(f, func() error {
-		_, err := d.s.js.UpdateStream(ctx, update)
+		_, err := d.js.UpdateStream(ctx, update)
 		return err
 	})
 }

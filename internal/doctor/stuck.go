@@ -1,4 +1,4 @@
-package kv
+package doctor
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/subjects"
 )
 
@@ -33,7 +34,9 @@ func (d *doctor) stuckSteps(ctx context.Context) error {
 		d.fine("none")
 		return nil
 	}
-	if !d.s.pause(ctx, stuckPause) {
+	select {
+	case <-time.After(stuckPause):
+	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
 	for _, t := range d.tools {
@@ -58,7 +61,7 @@ func (d *doctor) stuckSteps(ctx context.Context) error {
 }
 
 // passedOver gives the subjects of a tool's messages that its consumer has passed over.
-func (d *doctor) passedOver(ctx context.Context, t Tool) (all []string, err error) {
+func (d *doctor) passedOver(ctx context.Context, t kv.Tool) (all []string, err error) {
 	lag, err := d.s.Lag(ctx, t.Name, t.Shard)
 	if err != nil {
 		return nil, nil // said already
@@ -67,7 +70,7 @@ func (d *doctor) passedOver(ctx context.Context, t Tool) (all []string, err erro
 	if lag.Leased == 0 {
 		passed = lag.Given
 	}
-	for e, err := range d.s.stepsUpTo(ctx, t, passed) {
+	for e, err := range d.in.StepsUpTo(ctx, t, passed) {
 		if err != nil || len(all) == stuckMost {
 			return all, err
 		}
@@ -80,7 +83,7 @@ func (d *doctor) passedOver(ctx context.Context, t Tool) (all []string, err erro
 func (d *doctor) takeOut(ctx context.Context, all []string) error {
 	for _, subject := range all {
 		if a, shard, ok := subjects.ParseStep(subject); ok {
-			if err := d.s.dropAttempt(ctx, a, shard); err != nil {
+			if err := d.in.DropAttempt(ctx, a, shard); err != nil {
 				return err
 			}
 		}

@@ -1,8 +1,9 @@
-package kv
+package doctor
 
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/stepjet/stepjet/subjects"
 )
@@ -11,9 +12,15 @@ import (
 // whether runs need one that is gone. What is declared is told by nothing but the buckets, so one that no run needs and that
 // somebody deleted is not missed.
 func (d *doctor) tenantBuckets(ctx context.Context) error {
-	all := declared(d.names)
+	var all []string
+	for name := range d.names {
+		if tenant, ok := subjects.TenantOfBlobs(name); ok {
+			all = append(all, tenant)
+		}
+	}
+	slices.Sort(all)
 	for _, tenant := range all {
-		want := d.s.cfg.blobsConfig(subjects.BlobsOf(tenant))
+		want := d.in.Wanted(subjects.BlobsStream(subjects.BlobsOf(tenant)), d.shards)
 		info, err := d.look(ctx, want.Name) // refused where the doctor's permissions are older than the declaration
 		if err != nil {
 			return err

@@ -1,4 +1,4 @@
-package kv_test
+package doctor_test
 
 import (
 	"fmt"
@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/doctor"
 	"github.com/stepjet/stepjet/internal/embedded"
 	"github.com/stepjet/stepjet/internal/lab/natstest"
 	"github.com/stepjet/stepjet/kv"
@@ -21,13 +22,13 @@ func TestAnEmptyAccountIsSetUp(t *testing.T) {
 	t.Parallel()
 	srv := natstest.Start(t)
 	nc := natstest.Connect(t, srv)
-	r, err := kv.Examine(ctx(t), nc, kv.ExamineOptions{})
+	r, err := doctor.Examine(ctx(t), nc, doctor.Options{})
 	require.NoError(t, err)
 	require.Equal(t, "Stepjet is not set up in this account", finding(t, r, "stream", "KV_runs_0").Means)
 	_, err = kv.Open(ctx(t), nc)
 	require.Equal(t, fault.NotReady, fault.CodeOf(err), "looking changes nothing")
 
-	r, err = kv.Examine(ctx(t), nc, kv.ExamineOptions{Mend: true, Want: kv.Config{Shards: 4, Retention: time.Hour, StepsAsync: true}})
+	r, err = doctor.Examine(ctx(t), nc, doctor.Options{Mend: true, Want: kv.Config{Shards: 4, Retention: time.Hour, StepsAsync: true}})
 	require.NoError(t, err)
 	for _, f := range r.Problems() {
 		require.Contains(t, []string{"orchestrator", "intake"}, f.Check, "%+v", f)
@@ -55,7 +56,7 @@ func TestAHalfCreatedSetupIsFinished(t *testing.T) {
 	for _, name := range []string{"KV_runs_0", "KV_runs_2", "STEPS_0", "OBJ_blobs", "KV_members"} {
 		require.NoError(t, js.DeleteStream(ctx(t), name))
 	}
-	r, err := kv.Examine(ctx(t), s.Conn(), kv.ExamineOptions{Mend: true})
+	r, err := doctor.Examine(ctx(t), s.Conn(), doctor.Options{Mend: true})
 	require.NoError(t, err)
 	require.True(t, finding(t, r, "stream", "KV_runs_2").Mended)
 	now := streams(t, js)
@@ -72,7 +73,7 @@ func TestWhatAServerCantChangeIsExplained(t *testing.T) {
 	require.NoError(t, err)
 	_, err = js.CreateStream(ctx(t), jetstream.StreamConfig{Name: "STEPS_0", Subjects: subjects.StepsSubjects(0), Storage: jetstream.MemoryStorage})
 	require.NoError(t, err)
-	r, err := kv.Examine(ctx(t), natstest.Connect(t, srv), kv.ExamineOptions{Mend: true})
+	r, err := doctor.Examine(ctx(t), natstest.Connect(t, srv), doctor.Options{Mend: true})
 	require.NoError(t, err)
 	f := finding(t, r, "stream", "STEPS_0")
 	require.False(t, f.Fixable)
@@ -84,7 +85,7 @@ func TestWhatAServerCantChangeIsExplained(t *testing.T) {
 func TestALedgerOfAnotherShardCount(t *testing.T) {
 	t.Parallel()
 	p := admit(t, kv.Config{Shards: 2})
-	f := finding(t, p.examine(kv.ExamineOptions{Want: kv.Config{Shards: 8}, Mend: true}), "stream", "ledger")
+	f := finding(t, p.examine(doctor.Options{Want: kv.Config{Shards: 8}, Mend: true}), "stream", "ledger")
 	require.Equal(t, "8 ledger shards", f.Expected)
 	require.Equal(t, "2 ledger shards", f.Found)
 	require.Contains(t, f.Fix, "--shards 2")
@@ -99,7 +100,7 @@ func TestTheIntakeMappingIsPrintedAndChecked(t *testing.T) {
 		nc := natstest.Connect(t, srv, nats.UserInfo(user, user))
 		s, err := kv.Setup(ctx(t), nc, kv.Config{Shards: 4})
 		require.NoError(t, err)
-		r, err := kv.Examine(ctx(t), nc, kv.ExamineOptions{})
+		r, err := doctor.Examine(ctx(t), nc, doctor.Options{})
 		require.NoError(t, err)
 		if mapped {
 			require.NotContains(t, strings.Join(unwell(r), "\n"), "intake")
@@ -117,7 +118,7 @@ func TestTheIntakeMappingIsPrintedAndChecked(t *testing.T) {
 	lone := natstest.Start(t, func(o *embedded.Options) {
 		o.ConfigFile = writeFile(t, "one.conf", fmt.Sprintf("mappings: { %q: %q }", source, destination))
 	})
-	r, err := kv.Examine(ctx(t), setupOn(t, lone, kv.Config{}).Conn(), kv.ExamineOptions{})
+	r, err := doctor.Examine(ctx(t), setupOn(t, lone, kv.Config{}).Conn(), doctor.Options{})
 	require.NoError(t, err)
 	require.Contains(t, finding(t, r, "intake", "").Fix, "take the mapping")
 }
@@ -125,9 +126,9 @@ func TestTheIntakeMappingIsPrintedAndChecked(t *testing.T) {
 func TestAServerWithoutJetStreamCantBeExamined(t *testing.T) {
 	t.Parallel()
 	nc := natstest.Connect(t, natstest.Start(t, func(o *embedded.Options) { o.NoJetStream = true }))
-	_, err := kv.Examine(ctx(t), nc, kv.ExamineOptions{})
+	_, err := doctor.Examine(ctx(t), nc, doctor.Options{})
 	require.Equal(t, fault.NoJetStream, fault.CodeOf(err))
-	_, err = kv.Examine(ctx(t), nc, kv.ExamineOptions{Want: kv.Config{Shards: 3}})
+	_, err = doctor.Examine(ctx(t), nc, doctor.Options{Want: kv.Config{Shards: 3}})
 	require.Equal(t, fault.InvalidConfig, fault.CodeOf(err))
 }
 
@@ -138,24 +139,24 @@ func TestAClusterGetsItsCopies(t *testing.T) {
 	s, err := kv.Setup(within(t, 2*time.Minute), nc, kv.Config{})
 	require.NoError(t, err)
 	defer s.Close()
-	r, err := kv.Examine(within(t, 2*time.Minute), nc, kv.ExamineOptions{})
+	r, err := doctor.Examine(within(t, 2*time.Minute), nc, doctor.Options{})
 	require.NoError(t, err)
 	require.Contains(t, finding(t, r, "durability", "replicas").Fix, "--durability replicated")
 
 	want := kv.Config{Replicas: 3}
-	r, err = kv.Examine(within(t, 2*time.Minute), nc, kv.ExamineOptions{Want: want, Mend: true})
+	r, err = doctor.Examine(within(t, 2*time.Minute), nc, doctor.Options{Want: want, Mend: true})
 	require.NoError(t, err)
 	f := finding(t, r, "stream", "KV_runs_0")
 	require.Contains(t, f.Expected, "replicas 3")
 	require.True(t, f.Mended, "%+v", f)
 	require.Eventually(t, func() bool {
-		r, err = kv.Examine(within(t, 2*time.Minute), nc, kv.ExamineOptions{Want: want})
+		r, err = doctor.Examine(within(t, 2*time.Minute), nc, doctor.Options{Want: want})
 		return err == nil && !strings.Contains(strings.Join(unwell(r), " "), "stream: ") && !strings.Contains(strings.Join(unwell(r), " "), "replica: ")
 	}, 2*time.Minute, 100*time.Millisecond, "%v", unwell(r))
 
 	servers[2].Shutdown()
 	require.Eventually(t, func() bool {
-		r, err = kv.Examine(within(t, 2*time.Minute), nc, kv.ExamineOptions{Want: want})
+		r, err = doctor.Examine(within(t, 2*time.Minute), nc, doctor.Options{Want: want})
 		return err == nil && strings.Contains(strings.Join(unwell(r), " "), "replica: ")
 	}, 2*time.Minute, 100*time.Millisecond)
 }
@@ -174,13 +175,13 @@ func TestMissingPermissionsAreNoSickness(t *testing.T) {
 	told, _ := join(t, s, "one")
 	until(t, told, "one")
 	answer(t, s.Conn())
-	r, err := kv.Examine(ctx(t), natstest.Connect(t, srv, nats.UserInfo("viewer", "v")), kv.ExamineOptions{})
+	r, err := doctor.Examine(ctx(t), natstest.Connect(t, srv, nats.UserInfo("viewer", "v")), doctor.Options{})
 	require.NoError(t, err)
 	require.Empty(t, r.Problems())
 	for check, subject := range map[string]string{"intake": "plan.submit.default", "orchestrator": "api.ping", "consumer": "$JS.API.CONSUMER.LIST.STEPS_0"} {
 		f := finding(t, r, check, "")
 		require.Contains(t, f.Found, subject)
-		require.Equal(t, kv.Notable, f.Health)
+		require.Equal(t, doctor.Notable, f.Health)
 	}
 }
 
@@ -188,21 +189,21 @@ func TestWhatIsAskedForIsSet(t *testing.T) {
 	t.Parallel()
 	p := admit(t, kv.Config{StepsAsync: true})
 	want := kv.Config{Retention: time.Hour, LedgerMaxBytes: 1 << 30}
-	r := p.examine(kv.ExamineOptions{Want: want, Mend: true})
+	r := p.examine(doctor.Options{Want: want, Mend: true})
 	require.Contains(t, finding(t, r, "stream", "KV_history").Expected, "max_age 1h0m0s")
-	require.Empty(t, unwell(p.examine(kv.ExamineOptions{Want: want})))
+	require.Empty(t, unwell(p.examine(doctor.Options{Want: want})))
 	made := streams(t, p.js)
 	require.Equal(t, time.Hour, made["KV_dead"].MaxAge)
 	require.EqualValues(t, 1<<30, made["KV_runs_0"].MaxBytes)
 	require.Equal(t, 170*time.Hour, made["OBJ_blobs"].MaxAge, "the retention, the longest run and an hour")
-	require.Empty(t, unwell(p.examine(kv.ExamineOptions{})), "what was set stays, where nothing else is asked for")
+	require.Empty(t, unwell(p.examine(doctor.Options{})), "what was set stays, where nothing else is asked for")
 
-	r = p.examine(kv.ExamineOptions{Want: kv.Config{Replicas: 3}})
+	r = p.examine(doctor.Options{Want: kv.Config{Replicas: 3}})
 	f := finding(t, r, "stream", "STEPS_0")
 	require.False(t, f.Fixable)
 	require.Contains(t, f.Fix, "persist_mode")
 	require.Contains(t, f.Fix, "nats stream rm STEPS_0")
-	f = finding(t, p.examine(kv.ExamineOptions{Want: kv.Config{Replicas: 3}, Mend: true}), "stream", "KV_history")
+	f = finding(t, p.examine(doctor.Options{Want: kv.Config{Replicas: 3}, Mend: true}), "stream", "KV_history")
 	require.False(t, f.Mended, "one server has no room for copies")
 	require.NotEmpty(t, f.Failure)
 }
@@ -210,17 +211,17 @@ func TestWhatIsAskedForIsSet(t *testing.T) {
 func TestFlushingIsComparedWithWhatIsAsked(t *testing.T) {
 	t.Parallel()
 	p := admit(t, kv.Config{Shards: 1})
-	for seen, want := range map[kv.Sync]kv.Health{kv.SyncUnknown: kv.Notable, kv.SyncInterval: kv.Broken} {
-		f := finding(t, p.examine(kv.ExamineOptions{Sync: kv.SyncAlways, Seen: seen}), "durability", "sync_interval")
+	for seen, want := range map[doctor.Sync]doctor.Health{doctor.SyncUnknown: doctor.Notable, doctor.SyncInterval: doctor.Broken} {
+		f := finding(t, p.examine(doctor.Options{Sync: doctor.SyncAlways, Seen: seen}), "durability", "sync_interval")
 		require.Equal(t, want, f.Health, seen)
 		require.Contains(t, f.Fix, "sync_interval: always")
 	}
-	r := p.examine(kv.ExamineOptions{Sync: kv.SyncAlways, Seen: kv.SyncAlways})
+	r := p.examine(doctor.Options{Sync: doctor.SyncAlways, Seen: doctor.SyncAlways})
 	require.Equal(t, []string{"durability: ledger shards note"}, unwell(r))
 }
 
 func ExampleCanLose() {
-	for _, what := range kv.CanLose(3, kv.SyncAlways) {
+	for _, what := range doctor.CanLose(3, doctor.SyncAlways) {
 		fmt.Println(what)
 	}
 	// Output:

@@ -1,4 +1,4 @@
-package kv
+package doctor
 
 import (
 	"context"
@@ -117,7 +117,7 @@ func (d *doctor) syncAsked() {
 // copies says where a cluster has room for copies and nobody has asked for any.
 func (d *doctor) copies(replicas int) {
 	nodes := d.nodes()
-	if d.s.nc.ConnectedClusterName() == "" || nodes < 3 || replicas > 1 || d.o.Want.Replicas > 0 {
+	if d.nc.ConnectedClusterName() == "" || nodes < 3 || replicas > 1 || d.o.Want.Replicas > 0 {
 		return
 	}
 	d.add(Finding{
@@ -129,7 +129,7 @@ func (d *doctor) copies(replicas int) {
 // nodes counts the servers of the cluster that this connection has heard of.
 func (d *doctor) nodes() int {
 	known := map[string]bool{}
-	for _, s := range append(d.s.nc.Servers(), d.s.nc.DiscoveredServers()...) {
+	for _, s := range append(d.nc.Servers(), d.nc.DiscoveredServers()...) {
 		known[s] = true
 	}
 	return len(known)

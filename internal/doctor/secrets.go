@@ -1,8 +1,7 @@
-package kv
+package doctor
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -10,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/wire"
 )
@@ -59,18 +59,14 @@ func (d *doctor) secrets(ctx context.Context) error {
 // keylessWorkers asks the orchestrators which workers said, when they registered, that they do not hold the key. Each knows of those that
 // it answered; a worker that is idle is heard of by all in some minutes.
 func (d *doctor) keylessWorkers(ctx context.Context, key string) error {
-	asked, all := map[string]bool{}, map[string]Keyless{}
+	asked, all := map[string]bool{}, map[string]kv.Keyless{}
 	for range min(4*d.members, maxPings) {
-		answer, err := d.s.requestMsg(ctx, subjects.PingSubject, nil)
-		if err != nil {
-			return nil // the check of orchestrators says it
-		}
 		var who struct {
 			Member  string
-			Keyless []Keyless
+			Keyless []kv.Keyless
 		}
-		if json.Unmarshal(answer.Data, &who) != nil {
-			continue
+		if d.ask(ctx, subjects.PingSubject, &who) != nil {
+			return nil // the check of orchestrators says it
 		}
 		asked[who.Member] = true
 		for _, w := range who.Keyless {

@@ -1,4 +1,4 @@
-package kv
+package doctor
 
 import (
 	"context"
@@ -17,13 +17,13 @@ import (
 func (d *doctor) orphanRecords(ctx context.Context) error {
 	looked := 0
 	for shard := range d.shards {
-		info, err := d.s.streamInfo(ctx, subjects.LedgerStream(shard), subjects.LedgerFilter(shard))
+		info, err := d.in.Subjects(ctx, subjects.LedgerStream(shard), subjects.LedgerFilter(shard))
 		if err != nil {
 			return err
 		}
 		plans, generations := map[subjects.Run]bool{}, map[subjects.Run]map[uint64]bool{}
 		var misplaced, unnamed []string
-		for subject := range info.State.Subjects {
+		for subject := range info {
 			rec, ok := subjects.ParseRecord(subject)
 			switch {
 			case rec.Kind == subjects.MisplacedRecord && !subjects.Literal(subject):
@@ -69,24 +69,24 @@ func (d *doctor) orphansOf(ctx context.Context, r subjects.Run, generations map[
 		// It may have been in the middle of being purged.
 		filter := subjects.GenerationFilter(r, g, d.shards)
 		stream := subjects.LedgerStream(subjects.LedgerShard(r.Partition(), d.shards))
-		still, err := d.s.streamInfo(ctx, stream, filter)
+		still, err := d.in.Subjects(ctx, stream, filter)
 		if err != nil {
 			return err
 		}
-		if len(still.State.Subjects) == 0 {
+		if len(still) == 0 {
 			continue
 		}
 		f := Finding{
 			About: "run " + r.Plain() + " of tenant " + r.Tenant, Health: Notable, Expected: "records of runs whose plan is there",
-			Found: fmt.Sprintf("%s of generation %d, whose plan is gone", plural(len(still.State.Subjects), "record"), g),
+			Found: fmt.Sprintf("%s of generation %d, whose plan is gone", plural(len(still), "record"), g),
 			Means: "they take room; no run uses them", Fix: "removes them",
 		}
 		if plan == nil || g < plan.Seq {
 			d.add(f, func() error { return d.s.PurgeSubject(ctx, filter) })
 			continue
 		}
-		f.Found = fmt.Sprintf("%s of generation %d, which no plan has", plural(len(still.State.Subjects), "record"), g)
-		d.add(f, func() error { return d.removeForeign(ctx, still.State.Subjects, g) })
+		f.Found = fmt.Sprintf("%s of generation %d, which no plan has", plural(len(still), "record"), g)
+		d.add(f, func() error { return d.removeForeign(ctx, still, g) })
 	}
 	return nil
 }

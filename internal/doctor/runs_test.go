@@ -1,4 +1,4 @@
-package kv_test
+package doctor_test
 
 import (
 	"encoding/json"
@@ -11,6 +11,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/doctor"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/subjects"
@@ -33,7 +35,7 @@ func TestRunsAndToolsThatNobodyServes(t *testing.T) {
 	require.NoError(t, bucket.Delete(ctx(t), "gone"))
 	require.NoError(t, js.DeleteConsumer(ctx(t), "STEPS_0", "gone"))
 
-	r, err := kv.Examine(ctx(t), s.Conn(), kv.ExamineOptions{Stale: time.Nanosecond})
+	r, err := doctor.Examine(ctx(t), s.Conn(), doctor.Options{Stale: time.Nanosecond})
 	require.NoError(t, err)
 	require.Contains(t, finding(t, r, "orchestrator", "").Fix, "orchestrator --url")
 	require.Contains(t, finding(t, r, "worker", "busy").Found, "1 waiting step")
@@ -42,7 +44,7 @@ func TestRunsAndToolsThatNobodyServes(t *testing.T) {
 	require.Contains(t, f.Found, "run order-42 of tenant acme needs it")
 	require.True(t, f.Fixable)
 
-	r, err = kv.Examine(ctx(t), s.Conn(), kv.ExamineOptions{Mend: true})
+	r, err = doctor.Examine(ctx(t), s.Conn(), doctor.Options{Mend: true})
 	require.NoError(t, err)
 	require.True(t, finding(t, r, "frozen-tool", "gone").Mended)
 	back, err := s.Tool(ctx(t), "gone")
@@ -57,22 +59,22 @@ func TestWhatTheOwnerSaysOfARun(t *testing.T) {
 	p := admit(t, kv.Config{})
 	run := subjects.NewRun("acme", "order-42")
 	submit(t, p.Store, run, `{"steps":[]}`)
-	f := finding(t, p.examine(kv.ExamineOptions{Stale: time.Nanosecond}), "run", "run order-42")
-	require.Equal(t, kv.Broken, f.Health)
+	f := finding(t, p.examine(doctor.Options{Stale: time.Nanosecond}), "run", "run order-42")
+	require.Equal(t, doctor.Broken, f.Health)
 	require.Contains(t, f.Means, "its owner does not answer")
-	require.Empty(t, unwell(p.examine(kv.ExamineOptions{})), "it has just begun")
+	require.Empty(t, unwell(p.examine(doctor.Options{})), "it has just begun")
 
 	doc, err := json.Marshal(&outcome.Run{Status: outcome.Running, Steps: []outcome.Step{{ID: "a", Status: outcome.StepReady, Waiting: "window full"}}})
 	require.NoError(t, err)
 	_, err = p.Conn().Subscribe(subjects.API(run, subjects.VerbGet), func(m *nats.Msg) { _ = m.Respond(doc) })
 	require.NoError(t, err)
-	f = finding(t, p.examine(kv.ExamineOptions{Stale: time.Nanosecond}), "run", "run order-42")
-	require.Equal(t, kv.Notable, f.Health)
+	f = finding(t, p.examine(doctor.Options{Stale: time.Nanosecond}), "run", "run order-42")
+	require.Equal(t, doctor.Notable, f.Health)
 	require.Contains(t, f.Found, "a: window full")
 
-	_, err = p.CreateHistory(ctx(t), run, "", finished(run, 10))
+	_, err = p.CreateHistory(ctx(t), run, "", finished(run))
 	require.NoError(t, err)
-	require.Empty(t, unwell(p.examine(kv.ExamineOptions{Stale: time.Nanosecond})), "it is over")
+	require.Empty(t, unwell(p.examine(doctor.Options{Stale: time.Nanosecond})), "it is over")
 }
 
 func TestStepsThatComeBack(t *testing.T) {
@@ -83,8 +85,8 @@ func TestStepsThatComeBack(t *testing.T) {
 	dispatch(t, p.Store, kv.Dispatch{Attempt: attempt("lame", "a"), Shard: lame.Shard})
 	receive(t, delivered, "a step")
 	receive(t, delivered, "the step again")
-	f := finding(t, p.examine(kv.ExamineOptions{}), "redelivery", "lame")
-	require.Equal(t, kv.Broken, f.Health, "its only slot")
+	f := finding(t, p.examine(doctor.Options{}), "redelivery", "lame")
+	require.Equal(t, doctor.Broken, f.Health, "its only slot")
 	require.Contains(t, f.Found, "1 of 1 leased step")
 }
 
@@ -99,14 +101,27 @@ func TestNotesAboutClocksLettersAndRoom(t *testing.T) {
 	})
 	require.NoError(t, err)
 	run := subjects.NewRun("acme", "order-42")
-	_, err = s.CreateDead(ctx(t), run, "", letterOf(run, "a"))
+	_, err = s.CreateDead(ctx(t), run, "", &kv.DeadLetter{
+		Run: run.Plain(), Tenant: run.Tenant, Generation: 7, Step: "a", Tool: "echo", Attempts: 2, Key: "key",
+		Error: fault.New(fault.Timeout, "it failed"), Failed: time.Now().UTC(), Arguments: []byte(`{"a":1}`),
+	})
 	require.NoError(t, err)
 	submit(t, s, run, strings.Repeat("x", 9_000))
-	r, err := kv.Examine(ctx(t), s.Conn(), kv.ExamineOptions{})
+	r, err := doctor.Examine(ctx(t), s.Conn(), doctor.Options{})
 	require.NoError(t, err)
 	f := finding(t, r, "clock", "orchestrator fast")
-	require.Equal(t, kv.Broken, f.Health)
+	require.Equal(t, doctor.Broken, f.Health)
 	require.Contains(t, f.Found, "before this machine's")
 	require.Contains(t, finding(t, r, "dead-letters", "").Found, "1 step")
 	require.Contains(t, finding(t, r, "room", "KV_runs_0").Fix, "--max-bytes=20000")
+}
+
+// finished returns the document of a run that succeeded.
+func finished(r subjects.Run) *outcome.Run {
+	return &outcome.Run{
+		Version: 1, Run: r.Plain(), Tenant: r.Tenant, Generation: 7, Digest: "d", Status: outcome.Succeeded,
+		Submitted: time.Now().UTC(), Finished: time.Now().UTC(),
+		Outcome: &outcome.Outcome{Run: r.Plain(), Status: outcome.Succeeded, Results: outcome.Results{{Step: "a", JSON: []byte(`"x"`)}}},
+		Plan:    []byte(`{"steps":[]}`),
+	}
 }

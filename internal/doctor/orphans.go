@@ -1,4 +1,4 @@
-package kv
+package doctor
 
 import (
 	"context"
@@ -8,13 +8,14 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/subjects"
 )
 
 // orphanConsumers looks at consumers that no tool has.
 func (d *doctor) orphanConsumers(ctx context.Context) error {
 	owned := map[queueKey]bool{}
-	byName := map[string]Tool{}
+	byName := map[string]kv.Tool{}
 	for _, t := range d.tools {
 		owned[queueKey{t.Shard, subjects.Durable(t.Name)}] = true
 		byName[subjects.Durable(t.Name)] = t
@@ -34,11 +35,11 @@ func (d *doctor) orphanConsumers(ctx context.Context) error {
 	return nil
 }
 
-func (d *doctor) orphan(ctx context.Context, key queueKey, info toolQueue, byName map[string]Tool) {
+func (d *doctor) orphan(ctx context.Context, key queueKey, info toolQueue, byName map[string]kv.Tool) {
 	stream := subjects.StepsStream(key.shard)
 	f := Finding{About: stream + " " + key.durable, Expected: "a registered tool for every consumer", Found: "no tool has this consumer", Health: Broken}
 	remove := func() error {
-		err := d.s.js.DeleteConsumer(ctx, stream, key.durable)
+		err := d.js.DeleteConsumer(ctx, stream, key.durable)
 		if errors.Is(err, jetstream.ErrConsumerNotFound) {
 			return nil
 		}
@@ -77,16 +78,13 @@ func (d *doctor) orphan(ctx context.Context, key queueKey, info toolQueue, byNam
 // keeper looks for the consumer that keeps what waits for its time from forged acknowledgements.
 func (d *doctor) keeper(ctx context.Context, shard int) error {
 	stream := subjects.StepsStream(shard)
-	_, err := patiently(ctx, func(ctx context.Context) (jetstream.Consumer, error) {
-		return d.s.js.Consumer(ctx, stream, subjects.Keeper)
-	})
-	if !errors.Is(err, jetstream.ErrConsumerNotFound) {
+	if there, err := d.in.Consumer(ctx, shard, subjects.Keeper); there != nil || err != nil {
 		return err
 	}
 	d.add(Finding{
 		About: stream, Health: Notable, Expected: "the consumer " + subjects.Keeper + ", from which nobody pulls", Found: "no such consumer",
 		Means: "a worker that forges acknowledgements removes scheduled retries of other tools until the sweep sends them again", Fix: "creates it",
-	}, func() error { return d.s.ensureKeeper(ctx, shard) })
+	}, func() error { return d.in.MakeKeeper(ctx, shard) })
 	return nil
 }
 
@@ -109,7 +107,7 @@ func (d *doctor) sentinels(ctx context.Context) error {
 		d.add(Finding{
 			About: subjects.StepsStream(shard), Health: Notable, Expected: "a sentinel message, which no consumer takes", Found: "none: the stream was purged",
 			Means: "a step takes about twice as long whenever the stream empties; steps that were purged are sent again by the sweep", Fix: "puts one there",
-		}, func() error { return d.s.ensureSteps(ctx, shard) })
+		}, func() error { return d.make(ctx, subjects.StepsStream(shard)) })
 	}
 	d.fine(plural(d.stepShards, "step stream") + ", each with its sentinel")
 	return nil

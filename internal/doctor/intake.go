@@ -1,4 +1,4 @@
-package kv
+package doctor
 
 import (
 	"context"
@@ -50,27 +50,22 @@ func (d *doctor) intake(ctx context.Context) error {
 const probeStream = "none-this-is-a-probe"
 
 func (d *doctor) comesThrough(ctx context.Context, published, arrives string) (bool, error) {
-	sub, err := d.s.nc.SubscribeSync(arrives)
+	sub, err := d.nc.SubscribeSync(arrives)
 	if err != nil {
 		return false, err
 	}
 	defer func() { _ = sub.Unsubscribe() }()
 	probe := &nats.Msg{Subject: published, Header: nats.Header{"Nats-Expected-Stream": {probeStream}}}
-	if err := d.s.nc.PublishMsg(probe); err != nil {
+	if err := d.nc.PublishMsg(probe); err != nil {
 		return false, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, pingPatience)
 	defer cancel()
-	if err := d.s.nc.FlushWithContext(ctx); err != nil { // the server has seen both; what comes is before the answer
+	if err := d.nc.FlushWithContext(ctx); err != nil { // the server has seen both; what comes is before the answer
 		return false, err
 	}
 	if _, err = sub.NextMsg(100 * time.Millisecond); err == nil {
 		return true, nil
 	}
-	for _, subject := range []string{published, arrives} {
-		if f := d.s.denied.of(subject); f != nil {
-			return false, f
-		}
-	}
-	return false, nil
+	return false, d.s.Heard(ctx, published, arrives)
 }

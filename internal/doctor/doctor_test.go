@@ -1,4 +1,4 @@
-package kv_test
+package doctor_test
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/doctor"
 	"github.com/stepjet/stepjet/internal/embedded"
 	"github.com/stepjet/stepjet/internal/lab/natstest"
 	"github.com/stepjet/stepjet/kv"
@@ -56,29 +57,29 @@ func answer(t *testing.T, nc *nats.Conn) {
 	require.NoError(t, nc.Flush())
 }
 
-func (p *patient) examine(o kv.ExamineOptions) *kv.Report {
+func (p *patient) examine(o doctor.Options) *doctor.Report {
 	p.t.Helper()
-	r, err := kv.Examine(within(p.t, 2*time.Minute), natstest.Connect(p.t, p.srv), o)
+	r, err := doctor.Examine(within(p.t, 2*time.Minute), natstest.Connect(p.t, p.srv), o)
 	require.NoError(p.t, err)
 	return r
 }
 
 // finding gives the one finding of a check about something that is not healthy.
-func finding(t *testing.T, r *kv.Report, check, about string) kv.Finding {
+func finding(t *testing.T, r *doctor.Report, check, about string) doctor.Finding {
 	t.Helper()
 	for _, f := range r.Findings {
-		if f.Check == check && strings.Contains(f.About, about) && f.Health != kv.Healthy {
+		if f.Check == check && strings.Contains(f.About, about) && f.Health != doctor.Healthy {
 			return f
 		}
 	}
 	require.Fail(t, "no finding", "%s %s in %+v", check, about, r.Findings)
-	return kv.Finding{}
+	return doctor.Finding{}
 }
 
 // unwell gives "check: about" of all that is not healthy.
-func unwell(r *kv.Report) (all []string) {
+func unwell(r *doctor.Report) (all []string) {
 	for _, f := range r.Findings {
-		if f.Health != kv.Healthy {
+		if f.Health != doctor.Healthy {
 			all = append(all, strings.TrimSpace(f.Check+": "+f.About+" "+string(f.Health)))
 		}
 	}
@@ -88,7 +89,7 @@ func unwell(r *kv.Report) (all []string) {
 func TestAHealthyAccount(t *testing.T) {
 	t.Parallel()
 	p := admit(t, kv.Config{})
-	r := p.examine(kv.ExamineOptions{})
+	r := p.examine(doctor.Options{})
 	require.Empty(t, unwell(r), "%+v", r.Findings)
 	require.Empty(t, r.Problems())
 	seen := map[string]bool{}
@@ -98,7 +99,7 @@ func TestAHealthyAccount(t *testing.T) {
 	}
 	require.Len(t, seen, 24, "every check says something")
 	before := streams(t, p.js)
-	p.examine(kv.ExamineOptions{Mend: true})
+	p.examine(doctor.Options{Mend: true})
 	require.Equal(t, before, streams(t, p.js), "there was nothing to mend")
 }
 
@@ -201,26 +202,24 @@ func TestWhatBreaksIsFoundAndMended(t *testing.T) {
 			t.Parallel()
 			p := admit(t, kv.Config{})
 			c.harm(p)
-			found := finding(t, p.examine(kv.ExamineOptions{}), c.check, c.about)
+			found := finding(t, p.examine(doctor.Options{}), c.check, c.about)
 			require.NotEmpty(t, found.Means, "%+v", found)
 			require.NotEmpty(t, found.Fix)
 			require.True(t, found.Fixable, "%+v", found)
 			require.False(t, found.Mended, "nobody asked for it")
 
-			mended := p.examine(kv.ExamineOptions{Mend: true})
+			mended := p.examine(doctor.Options{Mend: true})
 			f := finding(t, mended, c.check, c.about)
 			require.True(t, f.Mended, "%+v", f)
 			require.Empty(t, mended.Problems(), "%+v", mended.Problems())
 
-			after := unwell(p.examine(kv.ExamineOptions{}))
+			after := unwell(p.examine(doctor.Options{}))
 			for _, left := range after { // a worker of this test does not register again
 				require.Equal(t, "worker:  note", left, "%v", after)
 			}
 		})
 	}
 }
-
-func ctx(t testing.TB) context.Context { return within(t, 2*time.Minute) }
 
 // forge publishes records as whoever hosts a tool may, with names of its own choice.
 func (p *patient) forge(all ...string) {
@@ -263,8 +262,8 @@ func TestTheDoctorSeesThatTheRegistryWasEmptied(t *testing.T) {
 	tools, err := p.js.Stream(within(t, 2*time.Minute), "KV_tools")
 	require.NoError(t, err)
 	require.NoError(t, tools.Purge(within(t, 2*time.Minute)))
-	f := finding(t, p.examine(kv.ExamineOptions{}), "registry", "KV_tools")
-	require.Equal(t, kv.Broken, f.Health)
+	f := finding(t, p.examine(doctor.Options{}), "registry", "KV_tools")
+	require.Equal(t, doctor.Broken, f.Health)
 	require.Contains(t, f.Found, "emptied")
 	require.Contains(t, f.Fix, "stepjet tools apply")
 }
@@ -276,13 +275,13 @@ func TestAPublishedKeyOfANewerVersionIsLeftAlone(t *testing.T) {
 	key := kv.SealingKey{ID: "k", Public: "p", Created: time.Now()}
 	_, err := p.PublishSealingKey(within(t, 2*time.Minute), key)
 	require.NoError(t, err)
-	require.Empty(t, unwell(p.examine(kv.ExamineOptions{})))
+	require.Empty(t, unwell(p.examine(doctor.Options{})))
 
 	later := &nats.Msg{Subject: "$KV.tools.=secrets", Header: nats.Header{subjects.HeaderVersion: {"9"}}, Data: []byte(`{"id":"l","public":"of another form"}`)}
 	_, err = p.js.PublishMsg(within(t, 2*time.Minute), later)
 	require.NoError(t, err)
-	found := finding(t, p.examine(kv.ExamineOptions{Mend: true}), "secrets", "")
-	require.Equal(t, kv.Notable, found.Health)
+	found := finding(t, p.examine(doctor.Options{Mend: true}), "secrets", "")
+	require.Equal(t, doctor.Notable, found.Health)
 	require.Contains(t, found.Found, "newer version")
 	_, err = p.SealingKey(within(t, 2*time.Minute))
 	require.Equal(t, fault.NewerVersion, fault.CodeOf(err), "%v", err)
@@ -306,10 +305,10 @@ func TestRecordsThatNobodyReads(t *testing.T) {
 	star := fmt.Sprintf("$KV.runs_%d.*.*.*.3.step.echo.a.1", other)
 	p.forge(star)
 
-	found := finding(t, p.examine(kv.ExamineOptions{Mend: true}), "orphan-records", subjects.LedgerStream(wrong))
+	found := finding(t, p.examine(doctor.Options{Mend: true}), "orphan-records", subjects.LedgerStream(wrong))
 	require.Contains(t, found.Found, "2 records")
 	require.True(t, found.Mended, "%+v", found)
-	after := p.examine(kv.ExamineOptions{})
+	after := p.examine(doctor.Options{})
 	require.NotContains(t, unwell(after), "orphan-records: "+subjects.LedgerStream(wrong))
 	left := finding(t, after, "orphan-records", subjects.LedgerStream(other))
 	require.Contains(t, left.Found, star)

@@ -1,4 +1,4 @@
-package kv
+package doctor
 
 import (
 	"context"
@@ -76,11 +76,11 @@ func (d *doctor) pendingRuns(ctx context.Context) (map[subjects.Run]bool, error)
 		if d.info(subjects.StepsStream(shard)) == nil {
 			continue
 		}
-		info, err := d.s.streamInfo(ctx, subjects.StepsStream(shard), subjects.AllSteps(shard))
+		info, err := d.in.Subjects(ctx, subjects.StepsStream(shard), subjects.AllSteps(shard))
 		if err != nil {
 			return nil, err
 		}
-		for subject := range info.State.Subjects {
+		for subject := range info {
 			if a, _, ok := subjects.ParseStep(subject); ok {
 				pending[a.Run] = true
 			}
@@ -118,14 +118,8 @@ func (d *doctor) stale(ctx context.Context, r subjects.Run, idle time.Duration) 
 
 // waiting asks the owner of a run what its first unfinished step waits for.
 func (d *doctor) waiting(ctx context.Context, r subjects.Run) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, pingPatience)
-	defer cancel()
-	answer, err := d.s.Request(ctx, subjects.API(r, subjects.VerbGet), nil)
-	if err != nil {
-		return "", err
-	}
 	var doc outcome.Run
-	if err := readAnswer(answer, &doc); err != nil {
+	if err := d.ask(ctx, subjects.API(r, subjects.VerbGet), &doc); err != nil {
 		return "", err
 	}
 	var all []string
