@@ -41,8 +41,7 @@ const rules = `
 	internal/arch
 	internal/*        *
 	cmd/*             std sys fault subjects wire outcome tool plan kv orchestrator worker client seal internal/* nats sync cobra term
-	examples/readme/* std sys worker client nats
-	examples/*        std sys fault wire outcome tool worker client internal/example
+	examples/*        std sys fault wire outcome tool worker client nats internal/example
 `
 
 // audiences says who may import a package that is not for everybody whom rules let import it: who stands on the right of
