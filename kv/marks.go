@@ -3,43 +3,14 @@ package kv
 import (
 	"context"
 	"encoding/json"
-	"strconv"
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/wire"
 )
 
-// Mark says of some partitions of a ledger shard that every record below a sequence belongs to a run that is over and
-// past its grace, or to none. Records are never changed and sequences only grow, so a mark is true for ever, whoever owns
-// the partitions later, with one exception: a server that loses power may come back with the end of its file missing, and
-// then gives the same sequences once more. So a mark names the life of the ledger that it is about, and holds for that alone.
-type Mark struct {
-	Shard      int
-	Life       string // of the ledger shard: since its server started, or in a cluster its leader was elected
-	Partitions uint64 // a bit for each
-	Below      uint64 // sequence of the first record that the mark says nothing about
-}
-
-// markBody is a mark in a member's key.
-type markBody struct {
-	Shard      int    `json:"shard"`
-	Life       string `json:"life"`
-	Partitions string `json:"partitions"` // in hex
-	Below      uint64 `json:"below"`
-}
-
-func (m Mark) body() markBody {
-	return markBody{m.Shard, m.Life, strconv.FormatUint(m.Partitions, 16), m.Below}
-}
-
-// mark reads a mark; what can't be read is a mark of no partitions.
-func (b markBody) mark() Mark {
-	set, err := strconv.ParseUint(b.Partitions, 16, 64)
-	if err != nil {
-		set = 0
-	}
-	return Mark{b.Shard, b.Life, set, b.Below}
-}
+// Mark says how far the runs of some partitions are over.
+type Mark = wire.Mark
 
 // lifeOf names the life of a stream, as the connection to a server and the stream's state tell it. A server's id is new each
 // time it starts; in a cluster a stream goes on without a server, and what could cost it its end brings an election. A stream

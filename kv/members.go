@@ -2,7 +2,6 @@ package kv
 
 import (
 	"context"
-	"encoding/json"
 	"strconv"
 	"sync"
 	"time"
@@ -36,33 +35,6 @@ type Member struct {
 }
 
 var _ [64]struct{} = [subjects.Partitions]struct{}{} // as many as Serves has bits
-
-// servesAll is what a member is taken to serve that does not tell, since it is older than that.
-const servesAll = ^uint64(0)
-
-// memberBody is what lies in a member's key.
-type memberBody struct {
-	Serves  string     `json:"serves"`            // Member.Serves in hex
-	Leaving bool       `json:"leaving,omitempty"` // Member.Leaving
-	Pulse   string     `json:"pulse,omitempty"`   // where it listens for as long as it is connected
-	Marks   []markBody `json:"marks,omitempty"`
-	Tenants string     `json:"tenants,omitempty"` // which declared tenants it knows, as a digest
-}
-
-func (b memberBody) member(id string) Member {
-	set, err := strconv.ParseUint(b.Serves, 16, 64)
-	if err != nil {
-		set = servesAll
-	}
-	return Member{ID: id, Serves: set, Leaving: b.Leaving}
-}
-
-// memberKnows gives which declared tenants a member says that it knows.
-func memberKnows(key []byte) string {
-	var b memberBody
-	_ = json.Unmarshal(key, &b) // of what can't be read, nothing
-	return b.Tenants
-}
 
 // Membership is the own place among the members.
 type Membership struct {
@@ -185,15 +157,11 @@ func (m *Membership) self() Member {
 	return m.own
 }
 
-// body is what the own key says.
-func (m *Membership) body() memberBody {
+// said is what the own key says.
+func (m *Membership) said() wire.Member {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	b := memberBody{Serves: strconv.FormatUint(m.own.Serves, 16), Leaving: m.own.Leaving, Pulse: m.pulse.subject, Tenants: m.s.knows()}
-	for _, mark := range m.marks {
-		b.Marks = append(b.Marks, mark.body())
-	}
-	return b
+	return wire.Member{Serves: m.own.Serves, Leaving: m.own.Leaving, Pulse: m.pulse.subject, Marks: m.marks, Tenants: m.s.knows()}
 }
 
 // renew writes the key anew, with a new time to live. It names the sequence that it replaces, so that two processes of
@@ -214,11 +182,7 @@ func (m *Membership) renew(ctx context.Context) error {
 
 func (m *Membership) write(ctx context.Context, h nats.Header) error {
 	h[headerTTL] = []string{strconv.Itoa(int(memberTTL/time.Second)) + "s"}
-	body, err := json.Marshal(m.body())
-	if err != nil {
-		return Fault(err)
-	}
-	ack, err := m.s.put(ctx, &nats.Msg{Subject: m.subject, Header: h, Data: body}, jetstream.WithExpectLastSequencePerSubject(m.seq))
+	ack, err := m.s.put(ctx, &nats.Msg{Subject: m.subject, Header: h, Data: m.said().Body()}, jetstream.WithExpectLastSequencePerSubject(m.seq))
 	if err == nil {
 		m.seq, m.written = ack.Sequence, time.Now()
 	}

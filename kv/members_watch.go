@@ -2,7 +2,6 @@ package kv
 
 import (
 	"context"
-	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
@@ -11,13 +10,14 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/wire"
 )
 
 // sighted is what is known of one member.
 type sighted struct {
 	Member
 	pulse   string // where it listens
-	marks   []markBody
+	marks   []Mark
 	renewed time.Time // when its key was last seen written, by the own clock
 	heard   time.Time // last sign of life: a renewal or an answer
 	deaf    time.Time // since when nobody listens there; zero: somebody does
@@ -115,12 +115,11 @@ func (m *Membership) hear(ctx context.Context, n memberNews) {
 		delete(m.seen, n.id)
 	case n.expired:
 	default:
-		var body memberBody
-		_ = json.Unmarshal(n.body, &body) // an older member writes nothing
+		said := wire.ParseMember(n.body)
 		if n.id == m.id {
 			m.storedAt(n.stored, now)
 		}
-		m.seen[n.id] = &sighted{Member: body.member(n.id), pulse: body.Pulse, marks: body.Marks, renewed: now, heard: now}
+		m.seen[n.id] = &sighted{Member: Member{n.id, said.Serves, said.Leaving}, pulse: said.Pulse, marks: said.Marks, renewed: now, heard: now}
 	}
 	m.report()
 }
@@ -173,9 +172,7 @@ func (m *Membership) heed() {
 	var all []Mark
 	for id, x := range m.seen {
 		if id != m.id {
-			for _, b := range x.marks {
-				all = append(all, b.mark())
-			}
+			all = append(all, x.marks...)
 		}
 	}
 	m.mu.Lock()

@@ -14,6 +14,7 @@ import (
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/wire"
 )
 
 // A tenant is declared by its bucket: that it exists is all there is to it, so nothing can disagree with it. Orchestrators ask
@@ -197,7 +198,7 @@ func (s *Store) allKnow(ctx context.Context) error {
 // behindOn names a live orchestrator that knows other tenants than those of a digest; empty for none.
 func (s *Store) behindOn(ctx context.Context, digest string) (id string, err error) {
 	lost, err := s.readAll(ctx, subjects.BucketStream(subjects.MembersBucket), memberPrefix+">", func(e Entry) {
-		if operation(e.Header) == "" && first(e.Header, jetstream.MarkerReasonHeader) == "" && memberKnows(e.Data) != digest {
+		if operation(e.Header) == "" && first(e.Header, jetstream.MarkerReasonHeader) == "" && wire.ParseMember(e.Data).Tenants != digest {
 			id = strings.TrimPrefix(e.Subject, memberPrefix)
 		}
 	})

@@ -11,7 +11,6 @@ import (
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/lab/wiretest"
 	"github.com/stepjet/stepjet/kv"
-	"github.com/stepjet/stepjet/machine"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/tool"
@@ -54,8 +53,6 @@ func TestRecordsOfARun(t *testing.T) {
 	wiretest.RoundTrip(t, *update, "start", versioned(written(t, start)), wiretest.Ignored, as[startRecord](t))
 	rejected := startRecord{Problems: []fault.Problem{{Code: fault.EmptyPlan, Path: "/steps", Message: "no steps", Hint: "add one"}}}
 	wiretest.RoundTrip(t, *update, "start_rejected", versioned(written(t, rejected)), wiretest.Ignored, as[startRecord](t))
-	stop := versioned(encodeStop(&machine.Stop{Reason: outcome.Cancelled, By: "ann"}))
-	wiretest.RoundTrip(t, *update, "stop", stop, wiretest.Ignored, func(m nats.Msg) nats.Msg { return versioned(encodeStop(decodeStop(m.Data))) })
 }
 
 func TestEventForms(t *testing.T) {

@@ -299,7 +299,8 @@ func (l *loop) withdraw(ctx context.Context, list []withdrawn, wholeRun bool) {
 func (l *loop) stopRun(r *run, s *machine.Stop, done func(kv.Decision, error)) {
 	subject := subjects.StopRecord(r.id, r.generation, l.store.Shards())
 	fence := &kv.Fence{Subject: subjects.PlanRecord(r.id, l.store.Shards()), Seq: r.generation}
-	l.store.CreateAsync(l.ctx, subject, wire.Versioned(), encodeStop(s), fence, func(d kv.Decision, _ uint64, err error) {
+	h, body := wire.Stop(*s).Message()
+	l.store.CreateAsync(l.ctx, subject, h, body, fence, func(d kv.Decision, _ uint64, err error) {
 		if err != nil && l.ctx.Err() == nil {
 			l.log.Error("a run could not be stopped", "run", r.id.Plain(), "error", err)
 		}

@@ -13,7 +13,6 @@ import (
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/machine"
-	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/tool"
 	"github.com/stepjet/stepjet/wire"
@@ -95,25 +94,6 @@ func (s *startRecord) contracts() map[string]*tool.Contract {
 		c[name] = &t.Contract
 	}
 	return c
-}
-
-// stopRecord is the body of a stop.
-type stopRecord struct {
-	Reason outcome.RunStatus `json:"reason"`
-	By     string            `json:"by,omitempty"`
-}
-
-func decodeStop(body []byte) *machine.Stop {
-	var s stopRecord
-	if err := json.Unmarshal(body, &s); err != nil || s.Reason != outcome.Expired {
-		s.Reason = outcome.Cancelled // the record stands and stops the run, whatever else it says
-	}
-	return &machine.Stop{Reason: s.Reason, By: wire.Clip(s.By, 256)}
-}
-
-func encodeStop(s *machine.Stop) []byte {
-	b, _ := json.Marshal(stopRecord{s.Reason, s.By}) // two strings: it can't fail
-	return b
 }
 
 // ownerMark begins the worker header of records that an orchestrator wrote. No worker's name begins so.

@@ -53,9 +53,6 @@ func TestRecordForms(t *testing.T) {
 		require.Equal(t, *s, back)
 	}
 	require.Equal(t, &contract, accepted.contracts()["get_weather"])
-	golden(t, "stop", encodeStop(&machine.Stop{Reason: outcome.Cancelled, By: "ann"}))
-	require.Equal(t, &machine.Stop{Reason: outcome.Expired, By: "deadline"}, decodeStop([]byte(`{"reason":"expired","by":"deadline","later":1}`)))
-	require.Equal(t, outcome.Cancelled, decodeStop([]byte(`not json`)).Reason, "a stop record stops, whatever it says")
 }
 
 func TestOwnersShareThePartitions(t *testing.T) {

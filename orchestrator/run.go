@@ -212,7 +212,8 @@ func (r *run) apply(l *loop, e entry, now time.Time) bool {
 	rec := machine.Record{Seq: e.Seq, Time: e.Time}
 	switch e.rec.Kind {
 	case subjects.StopKind:
-		rec.Stop = decodeStop(e.Data)
+		stop := machine.Stop(wire.ParseStop(e.Data))
+		rec.Stop = &stop
 	case subjects.StepKind:
 		c, ok := r.call(e.rec.Attempt)
 		if !ok {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/kv"
-	"github.com/stepjet/stepjet/machine"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/tool"
@@ -320,7 +319,7 @@ func (t *truths) checkI10(where string, body []byte) {
 }
 
 // checkExpired sees that nobody takes a run for expired before it is, whatever the clocks of orchestrators show.
-func (t *truths) checkExpired(x *truth, s *machine.Stop, at time.Time) {
+func (t *truths) checkExpired(x *truth, s wire.Stop, at time.Time) {
 	if s.Reason == outcome.Expired && x.plan != nil && at.Before(x.submitted.Add(x.plan.Timeout)) {
 		t.w.violate("time", "%s expired after %v, though it had %v", x.id.ID, at.Sub(x.submitted), x.plan.Timeout)
 	}

@@ -129,8 +129,9 @@ func (t *truths) recorded(rec subjects.Record, e *kv.Entry) {
 		t.checkFree(x)
 	case rec.Kind == subjects.StopKind:
 		x.stopped = true
-		t.checkExpired(x, decodeStop(e.Data), e.Time)
-		x.decided = append(x.decided, reference.Decided{Stop: string(decodeStop(e.Data).Reason)})
+		stop := wire.ParseStop(e.Data)
+		t.checkExpired(x, stop, e.Time)
+		x.decided = append(x.decided, reference.Decided{Stop: string(stop.Reason)})
 		t.w.stats["stop record"]++
 	case rec.Kind == subjects.StepKind:
 		t.stepRecorded(x, rec.Attempt, e)
@@ -352,8 +353,7 @@ func (t *truths) acked(m *message) {
 		return
 	}
 	if claim != nil {
-		var c claimBody
-		if json.Unmarshal(claim.Data, &c); c.Seq != m.seq {
+		if wire.ParseClaim(claim.Data).Seq != m.seq {
 			return // claimed for another message: this one is dropped
 		}
 	}

@@ -2,7 +2,6 @@ package orchestrator
 
 import (
 	"context"
-	"encoding/json"
 	"strconv"
 	"time"
 
@@ -222,18 +221,13 @@ func (h *hand) stands(m *message) bool {
 	return true
 }
 
-type claimBody struct {
-	Nonce string `json:"nonce"`
-	Seq   uint64 `json:"seq"`
-}
-
 // claim makes sure that this delivery alone executes a step of an at_most_once tool.
 func (h *hand) claim(m *message, step *wire.Step) bool {
 	h.nonces++
-	mine := claimBody{h.name + "/" + strconv.Itoa(h.nonces), m.seq}
-	body, _ := json.Marshal(mine)
+	mine := wire.Claim{Nonce: h.name + "/" + strconv.Itoa(h.nonces), Seq: m.seq}
+	header, body := mine.Message(h.name)
 	plan := subjects.PlanRecord(m.attempt.Run, h.store.Shards())
-	d, _, _ := h.store.Create(context.Background(), step.Claim, wire.Versioned(), body, &kv.Fence{Subject: plan, Seq: m.attempt.Generation})
+	d, _, _ := h.store.Create(context.Background(), step.Claim, header, body, &kv.Fence{Subject: plan, Seq: m.attempt.Generation})
 	switch d {
 	case kv.Written:
 		return true
@@ -242,10 +236,10 @@ func (h *hand) claim(m *message, step *wire.Step) bool {
 		h.ack(m)
 		return false
 	}
-	var there claimBody
+	var there wire.Claim
 	e := h.found(step.Claim)
 	if e != nil {
-		_ = json.Unmarshal(e.Data, &there)
+		there = wire.ParseClaim(e.Data)
 	}
 	switch {
 	case e != nil && there == mine:

@@ -17,13 +17,13 @@ import (
 	"github.com/stepjet/stepjet/wire"
 )
 
-func (w *world) claimOf(a subjects.Attempt) (claimBody, bool) {
-	var c claimBody
+func (w *world) claimOf(a subjects.Attempt) (wire.Claim, bool) {
 	entry, err := w.store.Read(context.Background(), subjects.ClaimRecord(a, 1))
 	if err != nil {
-		return c, false
+		return wire.Claim{}, false
 	}
-	return c, json.Unmarshal(entry.Data, &c) == nil
+	c := wire.ParseClaim(entry.Data)
+	return c, c != wire.Claim{}
 }
 
 // claims is the header of a step of an at_most_once tool.
@@ -61,11 +61,11 @@ func TestAtMostOnceAfterALostWorker(t *testing.T) {
 		deliveries int        // at most
 		code       fault.Code // of the record; empty for none
 	}{
-		"executed, perhaps":              {func(seq uint64) any { return claimBody{"another", seq} }, 5, fault.OutcomeUnknown},
-		"claimed for another message":    {func(seq uint64) any { return claimBody{"another", seq + 1000} }, 5, ""},
+		"executed, perhaps":              {func(seq uint64) any { return wire.Claim{Nonce: "another", Seq: seq} }, 5, fault.OutcomeUnknown},
+		"claimed for another message":    {func(seq uint64) any { return wire.Claim{Nonce: "another", Seq: seq + 1000} }, 5, ""},
 		"claimed by who knows what":      {func(uint64) any { return "?" }, 5, ""},
 		"died before it could claim":     {nil, 1, fault.WorkerLost},
-		"died often, after it had begun": {func(seq uint64) any { return claimBody{"another", seq} }, 1, fault.OutcomeUnknown},
+		"died often, after it had begun": {func(seq uint64) any { return wire.Claim{Nonce: "another", Seq: seq} }, 1, fault.OutcomeUnknown},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -147,7 +147,7 @@ func TestOwnClaim(t *testing.T) {
 	w := start(t, kv.Config{})
 	a := w.attempt("pay", "r", "s1")
 	e, f := w.bare(counter("pay", new(atomic.Int32)))
-	mine := claimBody{"mine", 7}
+	mine := wire.Claim{Nonce: "mine", Seq: 7}
 	claimed := func(a subjects.Attempt) (*execution, bool) {
 		step := w.header(a)
 		step.Claim = subjects.ClaimRecord(a, 1)

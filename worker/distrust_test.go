@@ -125,7 +125,7 @@ func TestADoubtedStepIsNotClaimed(t *testing.T) {
 	a := w.attempt("pay", "r", "s1")
 	w.dispatch(a, `{}`, claims(a))
 	d := await(w, got, "the delivery")
-	body, err := json.Marshal(claimBody{"another worker's", d.StreamSeq})
+	body, err := json.Marshal(wire.Claim{Nonce: "another worker's", Seq: d.StreamSeq})
 	require.NoError(t, err)
 	_, _, err = w.store.Create(w.ctx(), subjects.ClaimRecord(a, 1), nil, body, nil)
 	require.NoError(t, err)

@@ -2,17 +2,16 @@ package worker
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nuid"
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/seal"
 	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/wire"
 )
 
 // simple reports whether nothing has to be looked up before the handler is called.
@@ -91,11 +90,11 @@ func (x *execution) stillOpen() bool {
 // while its worker has it, and where that worker died it may come to another long after. Nobody who hosts a tool may read
 // plans; but a claim is refused where the plan is gone. It decides nothing for a tool that may run more than once.
 func (x *execution) runStands() bool {
-	body, _ := json.Marshal(claimBody{nuid.Next(), x.seq}) // a string and a number: it can't fail
+	claim := wire.Claim{Nonce: nuid.Next(), Seq: x.seq}
 	fence := &kv.Fence{Subject: subjects.PlanRecord(x.attempt.Run, x.e.store.Shards()), Seq: x.attempt.Generation}
 	var decision kv.Decision
 	err := x.again("looking whether the run is over", nil, func() (err error) {
-		h := nats.Header{subjects.HeaderVersion: {subjects.Version}, subjects.HeaderWorker: {x.e.config.Name}}
+		h, body := claim.Message(x.e.config.Name)
 		decision, _, err = x.e.store.Create(x.base, subjects.ClaimRecord(x.attempt, x.e.store.Shards()), h, body, fence)
 		return err
 	})
@@ -118,21 +117,14 @@ func (x *execution) exists(subject string) (found bool, err error) {
 	return found, err
 }
 
-// claimBody is what a claim says: who made it, and for which message.
-type claimBody struct {
-	Nonce string `json:"nonce"`
-	Seq   uint64 `json:"seq"`
-}
-
 // claim makes sure that an at_most_once step is executed by this delivery alone.
 func (x *execution) claim() bool {
-	mine := claimBody{nuid.Next(), x.seq}
-	body, _ := json.Marshal(mine) // a string and a number: it can't fail
+	mine := wire.Claim{Nonce: nuid.Next(), Seq: x.seq}
 	plan := subjects.PlanRecord(x.attempt.Run, x.e.store.Shards())
 	fence := &kv.Fence{Subject: plan, Seq: x.attempt.Generation}
 	var decision kv.Decision
 	err := x.again("claiming the attempt", nil, func() (err error) {
-		h := nats.Header{subjects.HeaderVersion: {subjects.Version}, subjects.HeaderWorker: {x.e.config.Name}}
+		h, body := mine.Message(x.e.config.Name)
 		decision, _, err = x.e.store.Create(x.base, x.step.Claim, h, body, fence)
 		return err
 	})
@@ -151,8 +143,8 @@ func (x *execution) claim() bool {
 
 // claimed looks at a claim that was there already. It reports true where it turns out to be this execution's own, whose
 // acknowledgement was lost.
-func (x *execution) claimed(mine claimBody) bool {
-	var there claimBody
+func (x *execution) claimed(mine wire.Claim) bool {
+	var there wire.Claim
 	found := false
 	err := x.again("reading the claim", nil, func() error {
 		entry, err := x.e.store.Read(x.base, x.step.Claim)
@@ -163,7 +155,7 @@ func (x *execution) claimed(mine claimBody) bool {
 			return err
 		}
 		found = true
-		_ = json.Unmarshal(entry.Data, &there) // unreadable: somebody else's, of no message we know
+		there = wire.ParseClaim(entry.Data)
 		return nil
 	})
 	switch {

@@ -96,7 +96,7 @@ const LaterField = ` + "`" + laterField + "`" + `
 	{"wire/header.go", "	h.Header[subjects.HeaderVersion] = ourVersion\n", "	h.Header[subjects.HeaderVersion] = ourVersion\n	h.Header[\"Stepjet-Later\"] = []string{\"x\"}\n"},
 	{"wire/wire.go", "		body, err := json.Marshal(r.Error)\n", "		body, err := json.Marshal(r.Error)\n		body = Later(body)\n"},
 	{"orchestrator/open.go", "	body, err = start.encode()\n", "	body, err = start.encode()\n	body = wire.Later(body)\n"},
-	{"orchestrator/records.go", "	return b\n", "	return wire.Later(b)\n"},
+	{"wire/stop.go", "	return Versioned(), body\n", "	return Versioned(), Later(body)\n"},
 	{"orchestrator/finish.go", "		stands, err := l.stand(ctx, view.id, view.bucket(), doc)\n", `		if doc.Outcome != nil {
 			var later outcome.Outcome
 			_ = json.Unmarshal(wire.Later(doc.Outcome.JSON()), &later)
@@ -107,8 +107,7 @@ const LaterField = ` + "`" + laterField + "`" + `
 	{"kv/registry.go", "	msg := &nats.Msg{Subject: toolSubject(t.Name), Header: wire.Versioned(), Data: body}\n", "	msg := &nats.Msg{Subject: toolSubject(t.Name), Header: wire.Versioned(), Data: wire.Later(body)}\n"},
 	{"kv/history.go", "	body := doc.JSON()\n", "	body := wire.Later(doc.JSON())\n"},
 	{"kv/dead.go", "	body := letter.JSON()\n", "	body := wire.Later(letter.JSON())\n"},
-	{"worker/prepare.go", "	body, _ := json.Marshal(mine)", "	body, _ := json.Marshal(mine)\n	body = wire.Later(body)"},
-	{"worker/prepare.go", `	"github.com/stepjet/stepjet/subjects"` + "\n", `	"github.com/stepjet/stepjet/subjects"` + "\n	" + `"github.com/stepjet/stepjet/wire"` + "\n"},
+	{"wire/claim.go", "	body, _ := json.Marshal(c) ", "	body, _ := json.Marshal(c)\n	body = Later(body) "},
 }
 
 // overlaid gives the changed files of newerSource.
