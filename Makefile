@@ -9,14 +9,17 @@ PURE = ./fault ./subjects ./wire ./outcome ./tool ./plan ./machine ./internal/la
 
 # What these measure or play against a clock (leases, heartbeats, outages) needs the machine for itself: one at a time, and
 # without the race detector, which the same code meets elsewhere.
-TIMED = ./internal/conformance ./internal/lab/chaos ./internal/lab/bench
+TIMED = ./internal/conformance ./internal/bench ./internal/lab/chaos ./internal/lab/bench
 
-.PHONY: test-timed sim mutants bench-contracts all build demo test test-pure test-race vet fmt lint bench bench-scale bench-core chaos typescript clean
+.PHONY: lab test-timed sim mutants bench-contracts all build demo test test-pure test-race vet fmt lint bench bench-scale bench-core chaos typescript clean
 
 all: build
 
 build: ## the three programs, in bin/
-	$(GO) build -buildvcs=auto -o bin/ ./cmd/...
+	$(GO) build -buildvcs=auto -o bin/ ./cmd/stepjet ./cmd/orchestrator ./cmd/toolworker
+
+lab: ## what tries and measures them, in bin/
+	$(GO) build -buildvcs=auto -o bin/ ./cmd/lab
 
 demo: build ## real plans through real workers and a real NATS server, in one process
 	@./bin/stepjet eval --tools examples/nestful.json --report $(PLANS)
@@ -44,16 +47,16 @@ lint: ## staticcheck, from the module proxy
 	$(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...
 
 BENCH_FLAGS =
-bench: build ## Stepjet against JetStream alone, in turns; writes bench/*.json and docs/performance.md. PART=separate BENCH_FLAGS='--rounds 3 --sustain 10s'
-	./bin/stepjet bench $(PART) --figures bench --report docs/performance.md $(BENCH_FLAGS)
+bench: lab ## Stepjet against JetStream alone, in turns; writes bench/*.json and docs/performance.md. PART=separate BENCH_FLAGS='--rounds 3 --sustain 10s'
+	./bin/lab bench $(PART) --figures bench --report docs/performance.md $(BENCH_FLAGS)
 	$(if $(PART),,$(MAKE) bench-core)
 
-bench-scale: build ## what is large; half an hour. PART=backlog
-	./bin/stepjet bench $(or $(PART),scale) --figures bench --report docs/performance.md $(BENCH_FLAGS)
+bench-scale: lab ## what is large; half an hour. PART=backlog
+	./bin/lab bench $(or $(PART),scale) --figures bench --report docs/performance.md $(BENCH_FLAGS)
 
-bench-core: build ## the pure packages by themselves
+bench-core: lab ## the pure packages by themselves
 	$(GO) test -run '^$$' -bench '^BenchmarkCore' -benchmem ./plan ./machine > bin/core.txt
-	./bin/stepjet bench core --figures bench --report docs/performance.md < bin/core.txt
+	./bin/lab bench core --figures bench --report docs/performance.md < bin/core.txt
 
 SEEDS = 1000000
 FROM  = 0
@@ -63,20 +66,19 @@ sim: ## the orchestrator's logic in SEEDS simulated worlds, on all cores; one wo
 SECONDS    = 20
 NAMESPACES = on
 SETTINGS   = both
-chaos: ## real processes under real faults; writes bench/chaos.json and docs/reliability.md. SCENARIO=a,b SECONDS=60 NAMESPACES=off SETTINGS=shipped
-	$(GO) build -o bin/chaos ./internal/lab/chaos/cmd
-	./bin/chaos -scenario "$(SCENARIO)" -seconds $(SECONDS) -namespaces $(NAMESPACES) -settings "$(SETTINGS)" -keep
+chaos: lab ## real processes under real faults; writes bench/chaos.json and docs/reliability.md. SCENARIO=a,b SECONDS=60 NAMESPACES=off SETTINGS=shipped
+	./bin/lab chaos --scenario "$(SCENARIO)" --seconds $(SECONDS) --namespaces $(NAMESPACES) --settings "$(SETTINGS)" --keep
 
 typescript: build ## the example worker in TypeScript, against the protocol and with a plan
 	cd examples/typescript && npm ci --no-audit --no-fund && npx tsc
 	examples/typescript/check.sh bin/stepjet
 
-bench-contracts: build ## writes the figures of docs/contracts.md
-	./bin/stepjet bench contracts --report docs/contracts.md
+bench-contracts: lab ## writes the figures of docs/contracts.md
+	./bin/lab contracts --report docs/contracts.md
 
 ONLY =
-mutants: ## plants one bug at a time and sees the tests catch it; half an hour. ONLY=ack,claim for some, MISSING=-missing to go on
-	$(GO) run ./internal/lab/mutation -report docs/mutations.md -results bench/mutations.json -only "$(ONLY)" $(MISSING)
+mutants: lab ## plants one bug at a time and sees the tests catch it; half an hour. ONLY=ack,claim for some, MISSING=--missing to go on
+	./bin/lab mutants --report docs/mutations.md --results bench/mutations.json --only "$(ONLY)" $(MISSING)
 
 clean:
 	rm -rf bin .stepjet examples/typescript/dist examples/typescript/node_modules

@@ -11,6 +11,7 @@ import (
 	"github.com/stepjet/stepjet/internal/config"
 	"github.com/stepjet/stepjet/internal/daemon"
 	"github.com/stepjet/stepjet/internal/doctor"
+	"github.com/stepjet/stepjet/internal/version"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/orchestrator"
 )
@@ -43,7 +44,7 @@ others go on with its runs. The first start creates streams and buckets; what ex
 		Example: `  orchestrator --url nats://127.0.0.1:4222
   orchestrator --context prod --durability replicated --health :8081`,
 		Args:    cobra.NoArgs,
-		Version: daemon.Version(),
+		Version: version.String(),
 	}
 	fs := cmd.Flags()
 	nats.Flags(fs)
@@ -76,7 +77,7 @@ others go on with its runs. The first start creates streams and buckets; what ex
 			return err
 		}
 		cfg.SecretsKey = keys
-		cfg.Logger, cfg.Version, cfg.Store = log, daemon.Version(), store.Config()
+		cfg.Logger, cfg.Version, cfg.Store = log, version.String(), store.Config()
 		if _, err := orchestrator.New(nil, cfg); err != nil { // before a server is waited for
 			return err
 		}

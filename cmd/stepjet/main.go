@@ -10,9 +10,6 @@ import (
 	"github.com/stepjet/stepjet/internal/cli"
 )
 
-// version is set when a release is built: -ldflags "-X main.version=v1.2.3".
-var version string
-
 func main() {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 2)
@@ -24,6 +21,6 @@ func main() {
 		os.Exit(cli.ExitInterrupt)
 	}()
 	os.Exit(cli.Main(ctx, cli.Env{
-		Args: os.Args[1:], Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv, Version: version,
+		Args: os.Args[1:], Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv,
 	}))
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/stepjet/stepjet/internal/config"
 	"github.com/stepjet/stepjet/internal/daemon"
 	"github.com/stepjet/stepjet/internal/hosted"
+	"github.com/stepjet/stepjet/internal/version"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/worker"
 )
@@ -49,7 +50,7 @@ Exit codes: 0 ok, 1 failed, 2 wrong flags, environment or tools file, 4 no conne
 		Example: `  toolworker --url nats://127.0.0.1:4222
   toolworker --context prod --tools tools.json --slots 16 --health :8082`,
 		Args:    cobra.NoArgs,
-		Version: daemon.Version(),
+		Version: version.String(),
 	}
 	fs := cmd.Flags()
 	t.nats.Flags(fs)

@@ -37,6 +37,8 @@ const rules = `
 	stepjettest       std sys outcome worker client internal/dev nats
 
 	internal/lab/reference std math/rand
+	internal/lab/*    *
+	cmd/lab           std sys fault internal/* cobra
 	internal/unknown  std gjson
 	internal/arch
 	internal/*        *
@@ -105,6 +107,8 @@ func importProblems(t *testing.T, files []source, text string) []string {
 			switch {
 			case strings.HasPrefix(name, natsServer) && !strings.HasPrefix(s.pkg, "internal/"):
 				problems = append(problems, s.at(imports[name])+": only internal/* may import nats-server")
+			case !s.test && !inLab(s.pkg) && inLab(name):
+				problems = append(problems, s.at(imports[name])+": the product never imports the lab")
 			case !s.test && !slices.ContainsFunc(all[r].may, func(may string) bool { return allows(may, name) }):
 				problems = append(problems, fmt.Sprintf("%s: %s may not import %s", s.at(imports[name]), s.pkg, name))
 			case !s.test && !invited(closed, s.pkg, name):
@@ -124,6 +128,9 @@ func invited(closed []rule, pkg, name string) bool {
 	}
 	return true
 }
+
+// inLab reports whether a package tries and measures the product and is no part of it.
+func inLab(pkg string) bool { return pkg == "cmd/lab" || strings.HasPrefix(pkg, "internal/lab/") }
 
 func match(pattern, name string) bool {
 	prefix, any := strings.CutSuffix(pattern, "/*")
@@ -202,6 +209,11 @@ func TestImportsAreCaught(t *testing.T) {
 		{"internal/lab/reference", module + "/plan", true, false},
 		{"internal/lab/reference", "github.com/tidwall/gjson", false, true},
 		{"cmd/stepjet", module + "/internal/cli", false, false},
+		{"internal/cli", module + "/internal/lab/bench", false, true},
+		{"internal/cli", module + "/internal/lab/natstest", true, false},
+		{"internal/lab/chaos", module + "/internal/lab/natstest", false, false},
+		{"cmd/stepjet", module + "/internal/lab/bench", false, true},
+		{"cmd/lab", module + "/internal/lab/bench", false, false},
 		{"cmd/stepjet", natsServer + "v2/server", false, true},
 		{"examples/weather", module + "/worker", false, false},
 		{"examples/weather", module + "/internal/embedded", false, true},

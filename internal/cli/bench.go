@@ -2,52 +2,37 @@ package cli
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/stepjet/stepjet/fault"
-	"github.com/stepjet/stepjet/internal/lab/bench"
+	"github.com/stepjet/stepjet/internal/bench"
 )
 
-type benchFlags struct {
-	figures, report string
-	cfg             bench.Config
-	profiles        bench.Profiles
-}
+// benchLasting is how long each shape goes on. With it, both layouts are measured in less than a minute.
+const benchLasting = 4 * time.Second
 
 func (a *app) benchCommand() *cobra.Command {
-	var f benchFlags
+	var lasting time.Duration
 	c := &cobra.Command{
-		Use:   "bench [PART...]",
-		Short: "Measure Stepjet against JetStream alone, on this machine",
-		Long: `Measures the same shapes of load with JetStream alone and with Stepjet, in turns on one server:
-chains, fan-outs with a join, many small plans at once, failures with retries, large results.
+		Use:   "bench [LAYOUT...]",
+		Short: "Measure how fast Stepjet is on this machine, in less than a minute",
+		Long: `Runs a chain, a fan-out with a join and many small plans at a time, once with server, orchestrator and
+worker in this process (embedded) and once with each in a process of its own over TCP (separate).
 Tools do nothing, so what is measured is Stepjet and JetStream. Data goes to a temporary folder.
 
-` + bench.PartsHelp(),
-		Example: `  stepjet bench                                  the layouts, every shape
-  stepjet bench embedded --only chain            one shape
-  stepjet bench scale                            what is large; takes a while
-  stepjet bench separate --no-floor --cpu-profile profiles
-  stepjet bench report --figures bench --report docs/performance.md`,
-		ValidArgs: bench.PartNames(),
-		RunE:      a.work(func(cmd *cobra.Command, args []string) error { return a.bench(cmd.Context(), f, args) }),
+The time of a run is what its client sees. The time of a step goes from the plan's record to the last
+record, divided by how many steps wait for each other. CPU is that of all processes, client included.`,
+		Example: `  stepjet bench
+  stepjet bench separate --for 20s -o json`,
+		ValidArgs: []string{bench.Embedded.Part, bench.Separate.Part},
+		RunE:      a.work(func(cmd *cobra.Command, args []string) error { return a.bench(cmd.Context(), args, lasting) }),
 	}
-	fl := c.Flags()
-	fl.StringVar(&f.figures, "figures", "", "keep the figures in a `folder`, one JSON file for each part")
-	fl.StringVar(&f.report, "report", "", "write the kept figures between their marks in a Markdown `file`")
-	fl.IntVar(&f.cfg.Rounds, "rounds", 5, "rounds of each shape, a `number`; medians count")
-	fl.Float64Var(&f.cfg.Scale, "scale", 1, "a `factor` for the runs of a round, and the size of what is large")
-	fl.DurationVar(&f.cfg.Sustain, "sustain", time.Minute, "`duration` of the sustained load; 0 leaves it out")
-	fl.StringVar(&f.cfg.Only, "only", "", "measure only `shapes` whose names begin so: chain, fan-out, diamonds, sustained")
-	fl.BoolVar(&f.cfg.NoFloor, "no-floor", false, "leave JetStream alone out; for profiles")
-	fl.StringVar(&f.profiles.CPU, "cpu-profile", "", "write a CPU profile of each process to a `folder`")
-	fl.StringVar(&f.profiles.Memory, "mem-profile", "", "write a profile of allocations of each process to a `folder`")
-	c.AddCommand(a.benchRoleCommand(), a.benchContractsCommand())
+	c.Flags().DurationVar(&lasting, "for", benchLasting, "`duration` of each shape's load")
+	c.AddCommand(a.benchRoleCommand())
 	return c
 }
 
@@ -55,19 +40,23 @@ Tools do nothing, so what is measured is Stepjet and JetStream. Data goes to a t
 func (a *app) benchRoleCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "role DESCRIPTION", Hidden: true, Args: exactly("DESCRIPTION"),
-		RunE: a.work(func(cmd *cobra.Command, args []string) error { return bench.Role(cmd.Context(), args[0], a.log()) }),
+		RunE: a.work(func(cmd *cobra.Command, args []string) error {
+			r, err := bench.ParseRole(args[0])
+			if err != nil {
+				return err
+			}
+			return r.Run(cmd.Context(), a.log(), bench.Extra{})
+		}),
 	}
 }
 
-func (a *app) bench(ctx context.Context, f benchFlags, names []string) error {
-	parts, err := bench.Choose(names)
+func (a *app) bench(ctx context.Context, names []string, lasting time.Duration) error {
+	layouts, err := bench.Layouts(names)
 	switch {
 	case err != nil:
 		return usage(err)
-	case f.report != "" && f.figures == "":
-		return usage(errors.New("--report needs --figures, the folder of what it reports"))
-	case f.figures != "" && (f.cfg.Only != "" || f.cfg.NoFloor):
-		return usage(errors.New("--only and --no-floor measure less than a part, whose figures --figures would replace"))
+	case lasting <= 0:
+		return usage(fmt.Errorf("--for %s: a duration above zero", lasting))
 	}
 	dir, err := os.MkdirTemp("", "stepjet-bench-")
 	if err != nil {
@@ -78,44 +67,34 @@ func (a *app) bench(ctx context.Context, f benchFlags, names []string) error {
 	if err != nil {
 		return err
 	}
-	env := bench.Env{
-		Command: []string{self, "bench", "role"}, Dir: dir, Log: a.log(), Profiles: f.profiles, Stdin: a.env.Stdin,
-		Progress: func(line string) { a.say("  %s", line) },
-	}
-	var failed []error
-	for _, p := range parts {
-		a.say("%s", a.errStyle.bold(p.Name))
-		if err := a.benchPart(ctx, env, f, p); err != nil {
-			if ctx.Err() != nil {
-				return err
-			}
-			a.say("%s: %v", a.errStyle.bold(p.Name), err) // the others are measured all the same
-			failed = append(failed, fault.Wrap(fault.CodeOf(err), err, "measuring "+p.Name))
-		}
-	}
-	if f.report != "" {
-		failed = append(failed, bench.WriteReport(f.figures, f.report))
-	}
-	return errors.Join(failed...)
-}
-
-// benchPart measures one part and keeps its figures.
-func (a *app) benchPart(ctx context.Context, env bench.Env, f benchFlags, p bench.Part) error {
-	version, commit := buildOf(a.env.Version)
-	stamp := bench.Stamp{Time: a.now().UTC(), Version: strings.TrimSpace(version + " " + commit), Machine: bench.Machine()}
-	ctx, cancel := context.WithTimeoutCause(ctx, p.Within, fault.New(fault.Timeout, "measuring %s took more than %s", p.Name, p.Within))
-	defer cancel()
-	figures, err := p.Measure(ctx, env, f.cfg, stamp)
-	if err != nil {
-		return err
-	}
-	if a.json() {
-		if err := a.printJSON(figures); err != nil {
+	env := bench.Env{Command: []string{self, "bench", "role"}, Dir: dir, Log: a.log()}
+	version, commit := a.version()
+	all := struct {
+		bench.Stamp
+		Layouts []*bench.Report `json:"layouts"`
+	}{Stamp: bench.Stamp{Time: a.now().UTC(), Version: strings.TrimSpace(version + " " + commit), Machine: bench.Machine()}}
+	for _, l := range layouts {
+		r, err := bench.Measure(ctx, env, l, lasting, func(shape string) { a.say("%s: %s", l.Part, shape) })
+		if err != nil {
 			return err
 		}
+		all.Layouts = append(all.Layouts, r)
 	}
-	if f.figures == "" {
-		return nil
+	if a.json() {
+		return a.printJSON(all)
 	}
-	return bench.Keep(f.figures, p.Name, figures)
+	st := a.style
+	right := func(s string) cell { return cell{text: s, paint: st.dim, right: true} }
+	t := table{}
+	t.add(cell{text: "LAYOUT", paint: st.dim}, cell{text: "SHAPE", paint: st.dim}, right("MS A RUN"), right("MS A STEP"), right("STEPS/S"),
+		right("CPU S PER 1,000"))
+	figure := func(format string, v float64) cell { return cell{text: fmt.Sprintf(format, v), right: true} }
+	for _, r := range all.Layouts {
+		for _, m := range r.Shapes {
+			t.add(plain(r.Layout), plain(m.Shape), figure("%.3f", m.RunMS), figure("%.3f", m.StepMS), figure("%.0f", m.Rate), figure("%.3f", m.CPU))
+		}
+	}
+	_, err = fmt.Fprintf(a.stdout, "%s, %s\n\n", all.Machine, all.Version)
+	t.write(a.stdout, "", 0)
+	return err
 }

@@ -91,6 +91,8 @@ func TestGoldenCommands(t *testing.T) {
 			{"validate"},
 			{"graph", "a.json", "b.json"},
 			{"frobnicate"},
+			{"bench", "cluster"},
+			{"bench", "--for", "0s"},
 			{"evl", "x"},
 			{"tools", "cal"},
 			{"list", "--sort", "x"},

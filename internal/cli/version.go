@@ -3,9 +3,10 @@ package cli
 import (
 	"fmt"
 	"runtime"
-	"runtime/debug"
 
 	"github.com/spf13/cobra"
+
+	"github.com/stepjet/stepjet/internal/version"
 )
 
 func (a *app) versionCommand() *cobra.Command {
@@ -15,7 +16,7 @@ func (a *app) versionCommand() *cobra.Command {
 		Example: "  stepjet version -o json",
 		Args:    exactly(),
 		RunE: a.work(func(*cobra.Command, []string) error {
-			version, commit := buildOf(a.env.Version)
+			version, commit := a.version()
 			if a.json() {
 				return a.printJSON(struct {
 					Version string `json:"version"`
@@ -33,20 +34,11 @@ func (a *app) versionCommand() *cobra.Command {
 	}
 }
 
-// buildOf gives the version, as it was set or as the module was built, and the commit.
-func buildOf(set string) (version, commit string) {
-	version = set
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return version, ""
+// version returns the version, which a test may set, and the commit.
+func (a *app) version() (name, commit string) {
+	name, commit = version.Of()
+	if a.env.Version != "" {
+		name = a.env.Version
 	}
-	if version == "" {
-		version = info.Main.Version
-	}
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" {
-			commit = s.Value[:min(12, len(s.Value))]
-		}
-	}
-	return version, commit
+	return name, commit
 }

@@ -13,12 +13,12 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/version"
 )
 
 // The exit codes of a daemon.
@@ -59,7 +59,7 @@ func Run(ctx context.Context, o Options, s Service) error {
 	}
 	defer h.stop()
 	log := o.Logger
-	log.Info("starting", "program", o.Name, "version", Version())
+	log.Info("starting", "program", o.Name, "version", version.String())
 	ended := make(chan struct{})
 	watched := make(chan struct{})
 	go func() {
@@ -194,22 +194,4 @@ func Logger(w io.Writer, format, level string) *slog.Logger {
 		return slog.New(slog.NewJSONHandler(w, o))
 	}
 	return slog.New(slog.NewTextHandler(w, o))
-}
-
-// Version gives the module's version as it was built, and the commit where the build knows it.
-func Version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	version := info.Main.Version
-	if version == "" {
-		version = "(devel)"
-	}
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" {
-			version += " " + s.Value[:min(12, len(s.Value))]
-		}
-	}
-	return version
 }

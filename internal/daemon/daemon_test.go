@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"os"
 	"regexp"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -230,10 +229,6 @@ func TestLogger(t *testing.T) {
 	b.Reset()
 	daemon.Logger(&b, "text", "nonsense").Debug("hidden")
 	require.Empty(t, b.String())
-}
-
-func TestVersion(t *testing.T) {
-	require.NotEmpty(t, strings.TrimSpace(daemon.Version()))
 }
 
 func ExampleExitCode() {

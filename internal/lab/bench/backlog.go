@@ -10,6 +10,7 @@ import (
 
 	"github.com/stepjet/stepjet/client"
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/bench"
 	"github.com/stepjet/stepjet/subjects"
 )
 
@@ -52,15 +53,15 @@ func measureBacklog(ctx context.Context, env Env, cfg Config, s Stamp) (any, err
 	if b.Failed, err = w.attempt(ctx, b.measure(ctx, w)); err != nil {
 		return nil, err
 	}
-	b.PeakMB = w.memory()
-	w.Progress("peak: " + mib(b.PeakMB))
+	b.PeakMB = w.Memory()
+	w.Progress("peak: " + bench.MiB(b.PeakMB))
 	return b, nil
 }
 
 func (b *Backlog) measure(ctx context.Context, w *world) error {
-	w.stop(roleWorker)
+	w.Stop(bench.RoleWorker)
 	start := time.Now()
-	runs, err := w.submitted(ctx, wideOf(Tool, backlogWidth), b.Runs)
+	runs, err := w.submitted(ctx, wideOf(bench.Tool, backlogWidth), b.Runs)
 	if err != nil {
 		return err
 	}
@@ -70,8 +71,8 @@ func (b *Backlog) measure(ctx context.Context, w *world) error {
 		return err
 	}
 	b.StartedIn = time.Since(start).Seconds()
-	w.Progress(fmt.Sprintf("%d runs of %d steps: %.0f plans/s, all started %.1f s later; memory %s", b.Runs, backlogWidth, b.SubmitPerSecond, b.StartedIn, mib(w.memory())))
-	cpu := w.usage()
+	w.Progress(fmt.Sprintf("%d runs of %d steps: %.0f plans/s, all started %.1f s later; memory %s", b.Runs, backlogWidth, b.SubmitPerSecond, b.StartedIn, bench.MiB(w.Memory())))
+	cpu := w.Usage()
 	if start, err = b.restart(ctx, w, runs); err != nil {
 		return fault.Wrap(fault.CodeOf(err), err, "the restart on the backlog")
 	}
@@ -79,7 +80,7 @@ func (b *Backlog) measure(ctx context.Context, w *world) error {
 		return err
 	}
 	b.Drained = float64(b.Steps) / time.Since(start).Seconds()
-	b.CPU = (w.usage() - cpu).Seconds() / float64(b.Steps) * 1000
+	b.CPU = (w.Usage() - cpu).Seconds() / float64(b.Steps) * 1000
 	w.Progress(fmt.Sprintf("drained: %.0f steps/s, %.3f CPU s/1,000", b.Drained, b.CPU))
 	return nil
 }
@@ -87,16 +88,16 @@ func (b *Backlog) measure(ctx context.Context, w *world) error {
 // restart kills the orchestrator and starts another, and the worker. It returns once every partition is answered for, and
 // says when the new one was started.
 func (b *Backlog) restart(ctx context.Context, w *world, runs []*client.Run) (start time.Time, err error) {
-	w.kill(roleOrchestrator)
+	w.Kill(bench.RoleOrchestrator)
 	before, err := w.dispatched()
 	if err != nil {
 		return start, err
 	}
-	if err := w.startWorker(); err != nil {
+	if err := w.StartWorker(); err != nil {
 		return start, err
 	}
 	start = time.Now()
-	if err := w.startOrchestrator(successor); err != nil {
+	if err := w.StartOrchestrator(successor); err != nil {
 		return start, err
 	}
 	g, gctx := errgroup.WithContext(ctx)
@@ -118,7 +119,7 @@ func (b *Backlog) restart(ctx context.Context, w *world, runs []*client.Run) (st
 	g.Go(func() error {
 		for _, r := range oneOfEach(runs) {
 			for {
-				if _, err := w.client.Get(gctx, r.ID()); err == nil {
+				if _, err := w.Client.Get(gctx, r.ID()); err == nil {
 					break
 				}
 				if err := wait(gctx, 20*time.Millisecond, start.Add(5*time.Minute)); err != nil {
@@ -145,7 +146,7 @@ func oneOfEach(runs []*client.Run) map[int]*client.Run {
 
 // dispatched counts what was ever sent to workers.
 func (w *world) dispatched() (uint64, error) {
-	s, err := w.js.Stream(w.ctx, subjects.StepsStream(0))
+	s, err := w.JS.Stream(w.Context(), subjects.StepsStream(0))
 	if err != nil {
 		return 0, err
 	}
@@ -155,7 +156,7 @@ func (w *world) dispatched() (uint64, error) {
 // records waits until the ledger holds so many.
 func (w *world) records(ctx context.Context, want uint64, within time.Duration) error {
 	for until := time.Now().Add(within); ; {
-		n, err := w.ledger()
+		n, err := w.Records()
 		if err != nil || n >= want {
 			return err
 		}
@@ -191,9 +192,9 @@ func wait(ctx context.Context, d time.Duration, until time.Time) error {
 
 // forgetHistory removes all finished runs.
 func (w *world) forgetHistory() error {
-	s, err := w.js.Stream(w.ctx, subjects.BucketStream(subjects.HistoryBucket))
+	s, err := w.JS.Stream(w.Context(), subjects.BucketStream(subjects.HistoryBucket))
 	if err != nil {
 		return err
 	}
-	return s.Purge(w.ctx)
+	return s.Purge(w.Context())
 }

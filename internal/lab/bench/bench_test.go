@@ -15,10 +15,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/bench"
 )
 
 func testEnv(t *testing.T) Env {
-	return Env{Dir: t.TempDir(), Log: slog.New(slog.DiscardHandler), Progress: func(string) {}}
+	return Env{
+		Env: bench.Env{Dir: t.TempDir(), Log: slog.New(slog.DiscardHandler)}, Progress: func(string) {},
+	}
 }
 
 // Every shape comes to its end on either side, under flushes and several shards too.
@@ -61,9 +64,9 @@ func TestFloorMakesEveryRecord(t *testing.T) {
 			w, err := newWorld(t.Context(), testEnv(t), Layouts[0], false)
 			require.NoError(t, err)
 			defer w.close()
-			nc, err := w.connect("floor")
+			nc, err := w.Connect("floor")
 			require.NoError(t, err)
-			f, err := newFloor(t.Context(), nc, w.layout)
+			f, err := newFloor(t.Context(), nc, w.Layout)
 			require.NoError(t, err)
 			times, err := f.drive(t.Context(), s, 0)
 			require.NoError(t, err)
@@ -72,7 +75,7 @@ func TestFloorMakesEveryRecord(t *testing.T) {
 			if s.tool == flakyTool {
 				want += want / failOneIn
 			}
-			stream, err := w.js.Stream(t.Context(), floorRecords+"0")
+			stream, err := w.JS.Stream(t.Context(), floorRecords+"0")
 			require.NoError(t, err)
 			require.EqualValues(t, want, stream.CachedInfo().State.Msgs)
 		})
@@ -93,7 +96,7 @@ func TestGraphsAgreeWithPlans(t *testing.T) {
 			waits += int(n)
 		}
 		require.Equal(t, waits, edges, s.Name)
-		require.Equal(t, s.Steps, strings.Count(string(s.plan), `"id":`), s.Name)
+		require.Equal(t, s.Steps, strings.Count(string(s.Plan), `"id":`), s.Name)
 	}
 }
 
@@ -102,11 +105,11 @@ func TestAFloorThatIsRefusedSaysSo(t *testing.T) {
 	w, err := newWorld(t.Context(), testEnv(t), Layouts[0], false)
 	require.NoError(t, err)
 	defer w.close()
-	nc, err := w.connect("floor")
+	nc, err := w.Connect("floor")
 	require.NoError(t, err)
-	f, err := newFloor(t.Context(), nc, w.layout)
+	f, err := newFloor(t.Context(), nc, w.Layout)
 	require.NoError(t, err)
-	require.NoError(t, w.js.DeleteStream(t.Context(), floorQueue))
+	require.NoError(t, w.JS.DeleteStream(t.Context(), floorQueue))
 	_, err = f.drive(t.Context(), chainShape(2, 1), 0)
 	require.Error(t, err)
 	require.Equal(t, fault.Internal, fault.CodeOf(err))

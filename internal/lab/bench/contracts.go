@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/bench"
 	"github.com/stepjet/stepjet/tool"
 	"github.com/stepjet/stepjet/worker"
 )
@@ -76,7 +77,7 @@ func MeasureContracts(ctx context.Context, dir string, log *slog.Logger, progres
 	if err != nil {
 		return nil, err
 	}
-	c := &Contracts{Machine: Machine()}
+	c := &Contracts{Machine: bench.Machine()}
 	for _, part := range []struct {
 		name    string
 		measure func(*Contracts) error
@@ -123,7 +124,7 @@ func (s *stage) fairness(c *Contracts) error {
 	}{
 		{"does-nothing", 4096, 0, 1000}, {"takes-5ms", 64, 5 * time.Millisecond, 300}, {"takes-50ms", 8, 50 * time.Millisecond, 100},
 	}
-	if err := s.worker("fair", Slots, func(w *worker.Worker) error {
+	if err := s.worker("fair", bench.Slots, func(w *worker.Worker) error {
 		for _, t := range tools {
 			if err := w.HandleRaw(definition(t.name, t.limit), taking(t.takes)); err != nil {
 				return err
@@ -148,7 +149,7 @@ func (s *stage) fairness(c *Contracts) error {
 		if err != nil {
 			return err
 		}
-		f.Limit, f.TakesMS = t.limit, ms(t.takes)
+		f.Limit, f.TakesMS = t.limit, bench.MS(t.takes)
 		c.Fairness = append(c.Fairness, f)
 	}
 	return nil

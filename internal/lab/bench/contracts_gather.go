@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/stepjet/stepjet/client"
+	"github.com/stepjet/stepjet/internal/bench"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/tool"
 	"github.com/stepjet/stepjet/worker"
@@ -75,7 +76,7 @@ func (s *stage) gathering(c *Contracts) error {
 			results := make(chan float64, 2*trickling)
 			calls.Store(0)
 			items.Store(0)
-			if err := load(func(d time.Duration) { results <- ms(d) }); err != nil {
+			if err := load(func(d time.Duration) { results <- bench.MS(d) }); err != nil {
 				return err
 			}
 			close(results)

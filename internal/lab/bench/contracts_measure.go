@@ -13,6 +13,7 @@ import (
 
 	"github.com/stepjet/stepjet/catalog"
 	"github.com/stepjet/stepjet/client"
+	"github.com/stepjet/stepjet/internal/bench"
 	"github.com/stepjet/stepjet/internal/lab/leaselog"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/tool"
@@ -114,7 +115,7 @@ func (s *stage) retrying(c *Contracts) error {
 	if _, err := r.Wait(s.ctx); err != nil {
 		return err
 	}
-	c.Retrying = Retrying{Through: through, PauseMS: ms(second.Sub(first)), AskedMS: ms(asked)}
+	c.Retrying = Retrying{Through: through, PauseMS: bench.MS(second.Sub(first)), AskedMS: bench.MS(asked)}
 	return nil
 }
 
@@ -204,13 +205,13 @@ func (s *stage) registry(c *Contracts) error {
 			return err
 		}
 	}
-	each := ms(time.Since(began)) / count
+	each := bench.MS(time.Since(began)) / count
 	began = time.Now()
 	tools, err := store.Tools(s.ctx)
 	if err != nil {
 		return err
 	}
-	list := ms(time.Since(began))
+	list := bench.MS(time.Since(began))
 	streams := map[int]bool{}
 	defs := make([]*tool.Definition, len(tools))
 	for i := range tools {

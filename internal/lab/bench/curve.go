@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/stepjet/stepjet/internal/bench"
 )
 
 // Point is one of the curve of costs, medians of its rounds.
@@ -38,18 +40,18 @@ func measureCurve(ctx context.Context, env Env, cfg Config, s Stamp) (any, error
 		return nil, err
 	}
 	defer w.close()
-	nc, err := w.connect("floor")
+	nc, err := w.Connect("floor")
 	if err != nil {
 		return nil, err
 	}
 	r := &rival{world: w, cfg: cfg}
-	if r.floor, err = newFloor(w.ctx, nc, w.layout); err != nil {
+	if r.floor, err = newFloor(w.Context(), nc, w.Layout); err != nil {
 		return nil, err
 	}
 	if _, err := r.round(ctx, diamondShape(64, 500), 0); err != nil {
 		return nil, err
 	}
-	w.rest(2 * time.Second)
+	w.Rest(2 * time.Second)
 	c := &Curve{Stamp: s, Rounds: min(cfg.Rounds, curveRounds)}
 	points := curvePoints(cfg.Scale)
 	floors, figures := make([][]Figures, len(points)), make([][]Figures, len(points))
@@ -65,12 +67,12 @@ func measureCurve(ctx context.Context, env Env, cfg Config, s Stamp) (any, error
 		}
 	}
 	for i, n := range points {
-		s, f := curveShape(n), medians(figures[i])
+		s, f := curveShape(n), bench.Medians(figures[i])
 		// Little's law: as many as come a second, times how long each stays. The median stands for the mean.
 		busy := f.Rate / float64(s.Steps) * f.RunMS / 1000
-		c.Points = append(c.Points, Point{InFlight: n, Mean: busy, Runs: s.Runs, Floor: medians(floors[i]), Figures: f})
+		c.Points = append(c.Points, Point{InFlight: n, Mean: busy, Runs: s.Runs, Floor: bench.Medians(floors[i]), Figures: f})
 	}
-	c.PeakMB = w.memory()
+	c.PeakMB = w.Memory()
 	return c, nil
 }
 

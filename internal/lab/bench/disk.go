@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/stepjet/stepjet/internal/bench"
 )
 
 // Disk is what a small write with a flush costs, without JetStream.
@@ -32,7 +34,7 @@ func measureDisk(dir string) (d Disk, err error) {
 		if err := f.Sync(); err != nil {
 			return d, err
 		}
-		times = append(times, ms(time.Since(start)))
+		times = append(times, bench.MS(time.Since(start)))
 	}
-	return Disk{quantile(times, 0.5), quantile(times, 0.99)}, nil
+	return Disk{bench.Quantile(times, 0.5), bench.Quantile(times, 0.99)}, nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stepjet/stepjet/client"
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/bench"
 	"github.com/stepjet/stepjet/outcome"
 )
 
@@ -48,7 +49,7 @@ func fairness(ctx context.Context, small, huge *client.Client, tool string, runs
 			if err := succeed(ctx, small, plan); err != nil {
 				return nil, err
 			}
-			times = append(times, ms(time.Since(start)))
+			times = append(times, bench.MS(time.Since(start)))
 		}
 		return times, nil
 	}
@@ -98,8 +99,8 @@ func fairness(ctx context.Context, small, huge *client.Client, tool string, runs
 	if err != nil {
 		return f, err
 	}
-	f.IdleP50, f.IdleP99 = quantile(idle, 0.5), quantile(idle, 0.99)
-	f.BesideP50, f.BesideP99 = quantile(beside, 0.5), quantile(beside, 0.99)
+	f.IdleP50, f.IdleP99 = bench.Quantile(idle, 0.5), bench.Quantile(idle, 0.99)
+	f.BesideP50, f.BesideP99 = bench.Quantile(beside, 0.5), bench.Quantile(beside, 0.99)
 	f.HugeSteps = float64(steps.Load()) / took.Seconds()
 	return f, nil
 }
@@ -113,7 +114,7 @@ func succeed(ctx context.Context, c *client.Client, plan []byte) error {
 }
 
 func chainOf(tool string, length int) []byte {
-	return []byte(strings.ReplaceAll(string(chainPlan(length)), `"tool":"`+Tool+`"`, `"tool":"`+tool+`"`))
+	return []byte(strings.ReplaceAll(string(bench.ChainPlan(length)), `"tool":"`+bench.Tool+`"`, `"tool":"`+tool+`"`))
 }
 
 // wideOf is a plan of steps without dependencies.

@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/bench"
 )
 
 // The floor is a step's bare way through JetStream: publish to a work queue, pull, create the record once, acknowledge,
@@ -69,16 +70,16 @@ func setUpFloor(ctx context.Context, nc *nats.Conn, l Layout) error {
 	}
 	queue := jetstream.StreamConfig{
 		Name: floorQueue, Subjects: []string{"floor.q.>", "floor.later.>", "floor.sentinel"}, Retention: jetstream.WorkQueuePolicy,
-		Storage: jetstream.FileStorage, Replicas: l.replicas(), AllowMsgSchedules: true, AllowMsgTTL: true, AllowRollup: true,
+		Storage: jetstream.FileStorage, Replicas: l.Replicas(), AllowMsgSchedules: true, AllowMsgTTL: true, AllowRollup: true,
 	}
-	if l.store().StepsAsync {
+	if l.Store().StepsAsync {
 		queue.PersistMode = jetstream.AsyncPersistMode
 	}
 	configs := []jetstream.StreamConfig{queue}
-	for i := range l.shards() {
+	for i := range l.ShardCount() {
 		n := strconv.Itoa(i)
 		configs = append(configs, jetstream.StreamConfig{
-			Name: floorRecords + n, Subjects: []string{"floor.r.*." + n + ".>"}, Storage: jetstream.FileStorage, Replicas: l.replicas(),
+			Name: floorRecords + n, Subjects: []string{"floor.r.*." + n + ".>"}, Storage: jetstream.FileStorage, Replicas: l.Replicas(),
 			MaxMsgsPerSubject: 1, Discard: jetstream.DiscardNew, DiscardNewPerSubject: true, // create-once
 		})
 	}
@@ -96,7 +97,7 @@ func setUpFloor(ctx context.Context, nc *nats.Conn, l Layout) error {
 	}); err != nil {
 		return err
 	}
-	_, err = js.CreateObjectStore(ctx, jetstream.ObjectStoreConfig{Bucket: floorBlobs, Storage: jetstream.FileStorage, Replicas: l.replicas()})
+	_, err = js.CreateObjectStore(ctx, jetstream.ObjectStoreConfig{Bucket: floorBlobs, Storage: jetstream.FileStorage, Replicas: l.Replicas()})
 	return err
 }
 
@@ -131,7 +132,7 @@ type floorRun struct {
 var floorBody = []byte(`{"x":1}`)
 
 func newFloor(ctx context.Context, nc *nats.Conn, l Layout) (*floor, error) {
-	f := &floor{shards: l.shards(), failed: make(chan error, 1)}
+	f := &floor{shards: l.ShardCount(), failed: make(chan error, 1)}
 	var err error
 	if f.bare, err = newBare(nc, f.fails); err != nil {
 		return nil, err
@@ -246,4 +247,20 @@ func (f *floor) later(at floorStep) {
 		"Nats-Schedule":        {"@at " + time.Now().Add(retryPause).UTC().Format(time.RFC3339Nano)},
 		"Nats-Schedule-Target": {subject},
 	}}, nil)
+}
+
+// floorRound measures the floor once.
+func (w *world) floorRound(ctx context.Context, f *floor, s Shape, lasting time.Duration) (Figures, error) {
+	got, err := w.Timed(s.Shape, func() (runs, steps []float64, err error) {
+		times, err := f.drive(ctx, s, lasting)
+		for _, t := range times {
+			runs = append(runs, bench.MS(t))
+			steps = append(steps, bench.MS(t)/float64(s.Depth))
+		}
+		return runs, steps, err
+	})
+	if err != nil {
+		return got, err
+	}
+	return got, f.clear(ctx)
 }

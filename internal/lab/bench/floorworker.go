@@ -9,6 +9,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/bench"
 )
 
 // The kinds of steps of the floor; large results follow their letter with their size.
@@ -43,7 +44,7 @@ func workFloor(ctx context.Context, nc *nats.Conn, fail func(error)) error {
 	if w.blobs, err = b.js.ObjectStore(ctx, floorBlobs); err != nil {
 		return err
 	}
-	return b.pull(floorQueue, floorDurable, Slots, func(m *nats.Msg) { w.step(ctx, m) })
+	return b.pull(floorQueue, floorDurable, bench.Slots, func(m *nats.Msg) { w.step(ctx, m) })
 }
 
 func (w *floorWorker) step(ctx context.Context, m *nats.Msg) {
@@ -56,7 +57,7 @@ func (w *floorWorker) step(ctx context.Context, m *nats.Msg) {
 	done := func() { w.publish(record, func() { _ = w.nc.Publish(m.Reply, ackBody) }) } // a lost connection shows elsewhere
 	switch {
 	case at.kind == kindFlaky:
-		if at.attempt == 1 && (at.run*diamondSteps+at.step)%failOneIn == 0 {
+		if at.attempt == 1 && (at.run*bench.DiamondSteps+at.step)%failOneIn == 0 {
 			record.Data = []byte{floorError}
 		}
 	case strings.HasPrefix(at.kind, kindBulk):

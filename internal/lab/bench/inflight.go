@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/stepjet/stepjet/internal/bench"
 )
 
 // InFlight is what many runs that wait cost: a file of bench/.
@@ -42,24 +44,24 @@ func measureInFlight(ctx context.Context, env Env, cfg Config, s Stamp) (any, er
 	if f.Failed, err = w.attempt(ctx, f.measure(ctx, w)); err != nil {
 		return nil, err
 	}
-	f.PeakMB = w.memory()
-	w.Progress("peak: " + mib(f.PeakMB))
+	f.PeakMB = w.Memory()
+	w.Progress("peak: " + bench.MiB(f.PeakMB))
 	return f, nil
 }
 
 func (f *InFlight) measure(ctx context.Context, w *world) (err error) {
 	load := diamondShape(64, 3000)
-	if _, err := w.stepjetRound(ctx, diamondShape(64, 500), 0); err != nil {
+	if _, err := w.Round(ctx, bench.Diamonds(64, 500), 0); err != nil {
 		return err
 	}
 	if f.Idle, err = w.beside(ctx, load); err != nil {
 		return err
 	}
 	w.Progress(fmt.Sprintf("idle:   %s", f.Idle))
-	if err := w.purged(time.Minute); err != nil {
+	if err := w.Purged(time.Minute); err != nil {
 		return err
 	}
-	f.Before = w.resident()
+	f.Before = w.Resident()
 	start := time.Now()
 	runs, err := w.submitted(ctx, waitingPlan, f.Runs)
 	if err != nil {
@@ -70,26 +72,26 @@ func (f *InFlight) measure(ctx context.Context, w *world) (err error) {
 	if err := w.records(ctx, uint64(3*f.Runs), 5*time.Minute); err != nil {
 		return err
 	}
-	f.With = w.resident()
-	w.Progress(fmt.Sprintf("%d runs wait; %.0f plans/s; memory %s", f.Runs, f.SubmitPerSecond, mib(f.With)))
+	f.With = w.Resident()
+	w.Progress(fmt.Sprintf("%d runs wait; %.0f plans/s; memory %s", f.Runs, f.SubmitPerSecond, bench.MiB(f.With)))
 	if f.Beside, err = w.beside(ctx, load); err != nil {
 		return err
 	}
 	w.Progress(fmt.Sprintf("beside: %s", f.Beside))
-	cpu, start := w.usage(), time.Now()
-	if err := w.conns[0].Publish(gate, nil); err != nil {
+	cpu, start := w.Usage(), time.Now()
+	if err := w.Conn().Publish(gate, nil); err != nil {
 		return err
 	}
 	if err := succeeded(ctx, runs); err != nil {
 		return err
 	}
 	f.Drained = 2 * float64(f.Runs) / time.Since(start).Seconds()
-	f.DrainedCPU = (w.usage() - cpu).Seconds() / float64(2*f.Runs) * 1000
+	f.DrainedCPU = (w.Usage() - cpu).Seconds() / float64(2*f.Runs) * 1000
 	w.Progress(fmt.Sprintf("drained: %.0f steps/s, %.3f CPU s/1,000", f.Drained, f.DrainedCPU))
 	return nil
 }
 
 // beside measures a load whose runs can't be waited for to be purged: others stay.
 func (w *world) beside(ctx context.Context, s Shape) (Figures, error) {
-	return w.timed(s, func() ([]float64, []float64, error) { return w.drive(ctx, s, 0) })
+	return w.Timed(s.Shape, func() ([]float64, []float64, error) { return w.Drive(ctx, s.Shape, 0) })
 }

@@ -15,13 +15,6 @@ import (
 	"github.com/stepjet/stepjet/fault"
 )
 
-// Stamp says where figures come from.
-type Stamp struct {
-	Time    time.Time `json:"time"`
-	Version string    `json:"version"`
-	Machine string    `json:"machine"`
-}
-
 // Part is something that can be measured by itself; its figures are kept in a file of its name.
 type Part struct {
 	Name, Help string

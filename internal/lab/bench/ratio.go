@@ -3,8 +3,11 @@ package bench
 import (
 	"context"
 	"fmt"
+	"math"
 	"strings"
 	"time"
+
+	"github.com/stepjet/stepjet/internal/bench"
 )
 
 // Config says how much to measure.
@@ -62,23 +65,23 @@ func Ratios(ctx context.Context, env Env, l Layout, cfg Config) (*LayoutFigures,
 	defer w.close()
 	r := &rival{world: w, cfg: cfg}
 	if !cfg.NoFloor {
-		nc, err := w.connect("floor")
+		nc, err := w.Connect("floor")
 		if err != nil {
 			return nil, err
 		}
-		if r.floor, err = newFloor(w.ctx, nc, l); err != nil {
+		if r.floor, err = newFloor(w.Context(), nc, l); err != nil {
 			return nil, err
 		}
 	}
 	all := &LayoutFigures{Layout: l}
-	if all.Disk, err = measureDisk(w.dir); err != nil {
+	if all.Disk, err = measureDisk(w.Store); err != nil {
 		return nil, err
 	}
 	if _, err := r.round(ctx, diamondShape(16, 200), 0); err != nil { // warm up
 		return nil, err
 	}
-	w.rest(3 * time.Second)
-	all.Idle = w.idle
+	w.Rest(3 * time.Second)
+	all.Idle = w.Idle
 	for _, s := range Shapes(cfg.Scale) {
 		if !strings.HasPrefix(s.Name, cfg.Only) {
 			continue
@@ -96,7 +99,7 @@ func Ratios(ctx context.Context, env Env, l Layout, cfg Config) (*LayoutFigures,
 		}
 		all.Sustained, all.SustainedFor = &p, cfg.Sustain.Seconds()
 	}
-	all.PeakMB = w.memory()
+	all.PeakMB = w.Memory()
 	return all, nil
 }
 
@@ -114,7 +117,7 @@ func (r *rival) round(ctx context.Context, s Shape, lasting time.Duration) (both
 			return both, err
 		}
 	}
-	both[1], err = r.stepjetRound(ctx, s, lasting)
+	both[1], err = r.Round(ctx, s.Shape, lasting)
 	return both, err
 }
 
@@ -138,7 +141,7 @@ func (r *rival) sustained(ctx context.Context, s Shape, lasting time.Duration) (
 	if err != nil {
 		return Pair{}, err
 	}
-	stepjet, err := r.stepjetRound(ctx, s, lasting)
+	stepjet, err := r.Round(ctx, s.Shape, lasting)
 	if err != nil {
 		return Pair{}, err
 	}
@@ -160,7 +163,12 @@ func (r *rival) floorFor(ctx context.Context, s Shape, lasting time.Duration) (F
 }
 
 func mean(a, b Figures) Figures {
-	return Figures{(a.RunMS + b.RunMS) / 2, (a.StepMS + b.StepMS) / 2, (a.Rate + b.Rate) / 2, (a.CPU + b.CPU) / 2}
+	return pairwise(a, b, func(x, y float64) float64 { return (x + y) / 2 })
+}
+
+// pairwise makes figures of two, each of the two that it stands for.
+func pairwise(a, b Figures, of func(x, y float64) float64) Figures {
+	return Figures{RunMS: of(a.RunMS, b.RunMS), StepMS: of(a.StepMS, b.StepMS), Rate: of(a.Rate, b.Rate), CPU: of(a.CPU, b.CPU)}
 }
 
 func pairOf(s Shape, rounds [][2]Figures) Pair {
@@ -169,13 +177,12 @@ func pairOf(s Shape, rounds [][2]Figures) Pair {
 	for _, both := range rounds {
 		f, s := both[0], both[1]
 		floor, stepjet = append(floor, f), append(stepjet, s)
-		ratio = append(ratio, Figures{over(s.RunMS, f.RunMS), over(s.StepMS, f.StepMS), over(s.Rate, f.Rate), over(s.CPU, f.CPU)})
+		ratio = append(ratio, pairwise(s, f, over))
 	}
-	p.Floor, p.Stepjet, p.Ratio = medians(floor), medians(stepjet), medians(ratio)
+	p.Floor, p.Stepjet, p.Ratio = bench.Medians(floor), bench.Medians(stepjet), bench.Medians(ratio)
 	p.Low, p.High = ratio[0], ratio[0]
 	for _, x := range ratio {
-		p.Low = Figures{min(p.Low.RunMS, x.RunMS), min(p.Low.StepMS, x.StepMS), min(p.Low.Rate, x.Rate), min(p.Low.CPU, x.CPU)}
-		p.High = Figures{max(p.High.RunMS, x.RunMS), max(p.High.StepMS, x.StepMS), max(p.High.Rate, x.Rate), max(p.High.CPU, x.CPU)}
+		p.Low, p.High = pairwise(p.Low, x, math.Min), pairwise(p.High, x, math.Max)
 	}
 	return p
 }

@@ -100,7 +100,7 @@ func (f *figures) markdown() string {
 }
 
 // stamp says when and where figures were measured.
-func (s Stamp) stamp() string {
+func stamp(s Stamp) string {
 	return fmt.Sprintf("%s, %s, %s", s.Time.UTC().Format("2006-01-02 15:04 MST"), s.Version, s.Machine)
 }
 

@@ -3,6 +3,8 @@ package bench
 import (
 	"fmt"
 	"strings"
+
+	"github.com/stepjet/stepjet/internal/bench"
 )
 
 // key is the figure that counts of a shape: for a throughput more is better, for a time less.
@@ -39,7 +41,7 @@ func (f *figures) ratios(b *strings.Builder) {
 }
 
 func (l *LayoutFigures) ratios(b *strings.Builder) {
-	fmt.Fprintf(b, "\n### %s\n\n%s; %d rounds.", l.Layout.Title, l.stamp(), l.rounds())
+	fmt.Fprintf(b, "\n### %s\n\n%s; %d rounds.", l.Layout.Title, stamp(l.Stamp), l.rounds())
 	if l.Layout.Always {
 		fmt.Fprintf(b, " One bare write of 512 bytes with its flush takes %s ms on this disk (p99 %s).", number(l.Disk.P50), number(l.Disk.P99))
 	}
@@ -93,6 +95,6 @@ func (f *figures) absolute(b *strings.Builder) {
 			s := p.Stepjet
 			row(b, p.name(l), number(s.RunMS), number(s.StepMS), number(s.Rate), number(s.CPU))
 		}
-		fmt.Fprintf(b, "\nPeak memory, the floor's load included: %s. With nothing to do all processes together use %.1f %% of one core.\n", mib(l.PeakMB), 100*l.Idle)
+		fmt.Fprintf(b, "\nPeak memory, the floor's load included: %s. With nothing to do all processes together use %.1f %% of one core.\n", bench.MiB(l.PeakMB), 100*l.Idle)
 	}
 }

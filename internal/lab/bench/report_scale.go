@@ -3,6 +3,8 @@ package bench
 import (
 	"fmt"
 	"strings"
+
+	"github.com/stepjet/stepjet/internal/bench"
 )
 
 // scale tells of what is large.
@@ -17,35 +19,35 @@ func (l *Large) markdown(b *strings.Builder) {
 	if l == nil {
 		return
 	}
-	fmt.Fprintf(b, "\n### Runs of %s steps\n\n%s; medians of %d runs, one at a time.\n", whole(l.Steps), l.stamp(), l.Rounds)
+	fmt.Fprintf(b, "\n### Runs of %s steps\n\n%s; medians of %d runs, one at a time.\n", whole(l.Steps), stamp(l.Stamp), l.Rounds)
 	table(b, 1, "shape", "ms a run", "ms a step", "steps/s", "CPU s per 1,000 steps")
 	row(b, "fan-out with join", number(l.Wide.RunMS), "", number(l.Wide.Rate), number(l.Wide.CPU))
 	row(b, "chain", number(l.Long.RunMS), number(l.Long.StepMS), number(l.Long.Rate), number(l.Long.CPU))
-	fmt.Fprintf(b, "\nPeak memory: %s.\n", mib(l.PeakMB))
+	fmt.Fprintf(b, "\nPeak memory: %s.\n", bench.MiB(l.PeakMB))
 }
 
 func (c *Curve) markdown(b *strings.Builder) {
 	if c == nil {
 		return
 	}
-	fmt.Fprintf(b, "\n### Cost of a step against the runs in flight\n\n%s. Diamonds of seven steps, all of them at work, client included; medians of %d rounds.\n\n![CPU seconds per 1,000 steps against the runs in flight](%s)\n", c.stamp(), c.Rounds, plotFile)
+	fmt.Fprintf(b, "\n### Cost of a step against the runs in flight\n\n%s. Diamonds of seven steps, all of them at work, client included; medians of %d rounds.\n\n![CPU seconds per 1,000 steps against the runs in flight](%s)\n", stamp(c.Stamp), c.Rounds, plotFile)
 	table(b, 0, "runs in flight", "CPU s per 1,000 steps", "JetStream alone", "ratio", "steps/s", "ms a run, median")
 	for _, p := range c.Points {
 		row(b, whole(p.InFlight), number(p.Figures.CPU), number(p.Floor.CPU), fmt.Sprintf("%.2f", over(p.Figures.CPU, p.Floor.CPU)), number(p.Figures.Rate), number(p.Figures.RunMS))
 	}
-	fmt.Fprintf(b, "\nPeak memory: %s.\n", mib(c.PeakMB))
+	fmt.Fprintf(b, "\nPeak memory: %s.\n", bench.MiB(c.PeakMB))
 }
 
 func (f *InFlight) markdown(b *strings.Builder) {
 	if f == nil {
 		return
 	}
-	fmt.Fprintf(b, "\n### %s runs that wait\n\n%s. Each has done one step and waits for a tool that holds its 64 leases.\n\n", whole(f.Runs), f.stamp())
+	fmt.Fprintf(b, "\n### %s runs that wait\n\n%s. Each has done one step and waits for a tool that holds its 64 leases.\n\n", whole(f.Runs), stamp(f.Stamp))
 	failed(b, f.Failed, f.PeakMB)
 	if f.Failed != "" {
 		return
 	}
-	fmt.Fprintf(b, "- Their plans were accepted at %s a second.\n- Resident memory before them: %s; with them: %s; peak in the end: %s.\n", number(f.SubmitPerSecond), mib(f.Before), mib(f.With), mib(f.PeakMB))
+	fmt.Fprintf(b, "- Their plans were accepted at %s a second.\n- Resident memory before them: %s; with them: %s; peak in the end: %s.\n", number(f.SubmitPerSecond), bench.MiB(f.Before), bench.MiB(f.With), bench.MiB(f.PeakMB))
 	fmt.Fprintf(b, "- Diamonds, 64 in flight, before them: %s steps/s, %s CPU s per 1,000 steps; beside them: %s steps/s, %s (without purging on either side).\n",
 		number(f.Idle.Rate), number(f.Idle.CPU), number(f.Beside.Rate), number(f.Beside.CPU))
 	fmt.Fprintf(b, "- Once the tool let them go, their %s steps took %s a second, %s CPU s per 1,000.\n", whole(2*f.Runs), number(f.Drained), number(f.DrainedCPU))
@@ -55,7 +57,7 @@ func (x *Backlog) markdown(b *strings.Builder) {
 	if x == nil {
 		return
 	}
-	fmt.Fprintf(b, "\n### A backlog of %s steps\n\n%s. %s runs of %d steps that are all ready, submitted while no worker is there.\n\n", whole(x.Steps), x.stamp(), whole(x.Runs), backlogWidth)
+	fmt.Fprintf(b, "\n### A backlog of %s steps\n\n%s. %s runs of %d steps that are all ready, submitted while no worker is there.\n\n", whole(x.Steps), stamp(x.Stamp), whole(x.Runs), backlogWidth)
 	failed(b, x.Failed, x.PeakMB)
 	fmt.Fprintf(b, "- Their plans were accepted at %s a second; %s s after the last one all runs were started.\n", number(x.SubmitPerSecond), number(x.StartedIn))
 	if x.Failed != "" {
@@ -63,12 +65,12 @@ func (x *Backlog) markdown(b *strings.Builder) {
 	}
 	fmt.Fprintf(b, "- The orchestrator was killed (-9), another started: first dispatch after %s s, every partition answered for after %s s. A dead orchestrator's share moves on after 3 s, so those are in it.\n",
 		number(x.FirstDispatch), number(x.AllAnswered))
-	fmt.Fprintf(b, "- From that start to the last outcome: %s steps/s, %s CPU s per 1,000 steps.\n- Peak memory: %s.\n", number(x.Drained), number(x.CPU), mib(x.PeakMB))
+	fmt.Fprintf(b, "- From that start to the last outcome: %s steps/s, %s CPU s per 1,000 steps.\n- Peak memory: %s.\n", number(x.Drained), number(x.CPU), bench.MiB(x.PeakMB))
 }
 
 func failed(b *strings.Builder, why string, peak map[string]float64) {
 	if why != "" {
-		fmt.Fprintf(b, "**It did not come to its end**: %s. Peak memory: %s.\n\n", why, mib(peak))
+		fmt.Fprintf(b, "**It did not come to its end**: %s. Peak memory: %s.\n\n", why, bench.MiB(peak))
 	}
 }
 
@@ -76,7 +78,7 @@ func (r *Retained) markdown(b *strings.Builder) {
 	if r == nil {
 		return
 	}
-	fmt.Fprintf(b, "\n### Beside %s finished runs\n\n%s. Two servers, one with as many finished runs in its history and one without, in turns; %d rounds.\n", whole(r.Runs), r.stamp(), r.Rounds)
+	fmt.Fprintf(b, "\n### Beside %s finished runs\n\n%s. Two servers, one with as many finished runs in its history and one without, in turns; %d rounds.\n", whole(r.Runs), stamp(r.Stamp), r.Rounds)
 	table(b, 2, "shape", "figure", "none retained", "retained", "ratio")
 	row(b, "chain of 20", "ms a step", number(r.Chain.Empty.StepMS), number(r.Chain.Full.StepMS), fmt.Sprintf("%.2f", r.Chain.Ratio.StepMS))
 	row(b, "diamonds, 64 in flight", "steps/s", number(r.Many.Empty.Rate), number(r.Many.Full.Rate), fmt.Sprintf("%.2f", r.Many.Ratio.Rate))
@@ -87,7 +89,7 @@ func (o *Orchestrators) markdown(b *strings.Builder) {
 	if o == nil {
 		return
 	}
-	fmt.Fprintf(b, "\n### More orchestrators\n\n%s. Diamonds, 64 in flight, with one, two, three and again fewer; CPU holds the purge of the finished runs.\n", o.stamp())
+	fmt.Fprintf(b, "\n### More orchestrators\n\n%s. Diamonds, 64 in flight, with one, two, three and again fewer; CPU holds the purge of the finished runs.\n", stamp(o.Stamp))
 	table(b, 0, "orchestrators", "CPU s per 1,000 steps", "over one's", "steps/s")
 	for _, x := range o.By {
 		row(b, whole(x.Number), number(x.Figures.CPU), fmt.Sprintf("%.2f", over(x.Figures.CPU, o.By[0].Figures.CPU)), number(x.Figures.Rate))
@@ -100,7 +102,7 @@ func (f *figures) pure(b *strings.Builder) {
 	if c == nil {
 		return
 	}
-	fmt.Fprintf(b, "\n## The pure core\n\n%s. Go benchmarks of one goroutine, for each step of the plan.\n", c.stamp())
+	fmt.Fprintf(b, "\n## The pure core\n\n%s. Go benchmarks of one goroutine, for each step of the plan.\n", stamp(c.Stamp))
 	table(b, 1, "benchmark/steps", "ns a step", "allocations a step", "bytes a step", "ms a plan")
 	for _, x := range c.Benchmarks {
 		row(b, x.Name, number(x.NS), fmt.Sprintf("%.2f", x.Allocs), number(x.Bytes), number(x.TotalMS()))

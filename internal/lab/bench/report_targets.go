@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/stepjet/stepjet/internal/bench"
 )
 
 // target is what the project wants of a shape.
@@ -112,7 +114,7 @@ func (f *figures) scaleTargets(b *strings.Builder) {
 	}
 	if x := f.backlog; x != nil {
 		what, full := "backlog of "+whole(x.Steps)+" steps", x.Steps >= backlogRuns*backlogWidth
-		check(what, "orchestrator's peak, MiB", max(x.PeakMB[roleOrchestrator], x.PeakMB[successor]), 1024, false, full)
+		check(what, "orchestrator's peak, MiB", max(x.PeakMB[bench.RoleOrchestrator], x.PeakMB[successor]), 1024, false, full)
 		if x.Failed == "" {
 			check(what, "restarted, s until every partition is answered for", x.AllAnswered, 30, false, full)
 		} else {

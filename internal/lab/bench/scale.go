@@ -10,6 +10,7 @@ import (
 
 	"github.com/stepjet/stepjet/client"
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/bench"
 	"github.com/stepjet/stepjet/outcome"
 )
 
@@ -38,19 +39,19 @@ func measureLarge(ctx context.Context, env Env, cfg Config, s Stamp) (any, error
 		return nil, err
 	}
 	defer w.close()
-	w.rest(2 * time.Second)
+	w.Rest(2 * time.Second)
 	l := &Large{Stamp: s, Rounds: min(cfg.Rounds, 3)}
 	l.Steps = max(int(largest*min(cfg.Scale, 1)), 10)
 	for _, x := range []struct {
 		shape Shape
 		into  *Figures
 	}{{fanOutShape(l.Steps-1, l.Rounds), &l.Wide}, {chainShape(l.Steps, l.Rounds), &l.Long}} {
-		if *x.into, err = w.stepjetRound(ctx, x.shape, 0); err != nil {
+		if *x.into, err = w.Round(ctx, x.shape.Shape, 0); err != nil {
 			return nil, err
 		}
 		w.Progress(fmt.Sprintf("%s: %s", x.shape.Name, x.into))
 	}
-	l.PeakMB = w.memory()
+	l.PeakMB = w.Memory()
 	return l, nil
 }
 
@@ -81,14 +82,14 @@ func measureRetained(ctx context.Context, env Env, cfg Config, s Stamp) (any, er
 		}
 		defer w.close()
 		worlds[i] = w
-		w.rest(2 * time.Second)
+		w.Rest(2 * time.Second)
 		env.Profiles = Profiles{} // this process and the names of profiles are the first one's
 	}
 	r := &Retained{Stamp: s, Rounds: cfg.Rounds, Runs: max(int(retainedRuns*cfg.Scale), 100)}
-	if _, err := worlds[1].stepjetRound(ctx, diamondShape(256, r.Runs), 0); err != nil {
+	if _, err := worlds[1].Round(ctx, bench.Diamonds(256, r.Runs), 0); err != nil {
 		return nil, err
 	}
-	if _, err := worlds[0].stepjetRound(ctx, diamondShape(64, 500), 0); err != nil {
+	if _, err := worlds[0].Round(ctx, bench.Diamonds(64, 500), 0); err != nil {
 		return nil, err
 	}
 	for _, x := range []struct {
@@ -100,7 +101,7 @@ func measureRetained(ctx context.Context, env Env, cfg Config, s Stamp) (any, er
 			var both [2]Figures
 			var err error
 			for i, w := range worlds {
-				if both[i], err = w.stepjetRound(ctx, x.shape, 0); err != nil {
+				if both[i], err = w.Round(ctx, x.shape.Shape, 0); err != nil {
 					return nil, err
 				}
 			}
@@ -143,35 +144,35 @@ func measureOrchestrators(ctx context.Context, env Env, cfg Config, s Stamp) (an
 	o := &Orchestrators{Stamp: s, Rounds: cfg.Rounds}
 	shape, lasting := diamondShape(64, 0), time.Duration(float64(30*time.Second)*cfg.Scale)
 	rounds := map[int][]Figures{}
-	name := func(n int) string { return fmt.Sprintf("%s %d", roleOrchestrator, n) }
-	if _, err := w.stepjetRound(ctx, diamondShape(64, 300), 0); err != nil {
+	name := func(n int) string { return fmt.Sprintf("%s %d", bench.RoleOrchestrator, n) }
+	if _, err := w.Round(ctx, bench.Diamonds(64, 300), 0); err != nil {
 		return nil, err
 	}
 	for range max(cfg.Rounds/2, 1) {
 		for step, number := range []int{1, 2, 3, 2} {
 			switch step {
 			case 1, 2:
-				err = w.startOrchestrator(name(number))
+				err = w.StartOrchestrator(name(number))
 			case 3:
-				w.stop(name(3))
+				w.Stop(name(3))
 			}
 			if err != nil {
 				return nil, err
 			}
 			time.Sleep(settle)
-			w.rest(2 * time.Second)
-			f, err := w.stepjetRound(ctx, shape, lasting)
+			w.Rest(2 * time.Second)
+			f, err := w.Round(ctx, shape.Shape, lasting)
 			if err != nil {
 				return nil, err
 			}
 			w.Progress(fmt.Sprintf("%d orchestrators: %s", number, f))
 			rounds[number] = append(rounds[number], f)
 		}
-		w.stop(name(2))
+		w.Stop(name(2))
 		time.Sleep(settle)
 	}
 	for number := 1; number <= 3; number++ {
-		o.By = append(o.By, Orchestrated{number, medians(rounds[number])})
+		o.By = append(o.By, Orchestrated{number, bench.Medians(rounds[number])})
 	}
 	return o, nil
 }
@@ -186,7 +187,7 @@ func (w *world) submitted(ctx context.Context, plan []byte, runs int) ([]*client
 			break
 		}
 		g.Go(func() (err error) {
-			all[i], err = w.client.Submit(ctx, plan, client.SubmitOptions{})
+			all[i], err = w.Client.Submit(ctx, plan, client.SubmitOptions{})
 			return err
 		})
 	}

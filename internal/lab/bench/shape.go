@@ -6,15 +6,15 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/stepjet/stepjet/internal/bench"
 )
 
-// The tools that the shapes call.
+// The tools that the shapes call beside bench.Tool.
 const (
-	// Tool gives back its arguments.
-	Tool = "noop"
 	// flakyTool fails the first attempt of one step in ten.
 	flakyTool = "flaky"
-	// bulkTool gives a result of as many bytes as its argument says.
+	// bulkTool returns a result of as many bytes as its argument says.
 	bulkTool = "bulk"
 	// gatedTool ends when the gate is opened for all.
 	gatedTool = "gated"
@@ -26,15 +26,9 @@ const (
 	retryPause = 250 * time.Millisecond
 )
 
-// Shape is a kind of load: one plan, many times.
+// Shape is one that the floor can run, too.
 type Shape struct {
-	Name string
-	// Runs a round, and how many of them are under way at a time.
-	Runs, InFlight int
-	// Steps of a run; Depth is how many of them wait for each other.
-	Steps, Depth int
-
-	plan  []byte
+	bench.Shape
 	graph graph
 	tool  string
 	bytes int // of a result of bulkTool
@@ -78,10 +72,7 @@ func chainShape(length, runs int) Shape {
 	for i := 1; i < length; i++ {
 		g.waits[i], g.next[i-1] = 1, []int{i}
 	}
-	return Shape{
-		Name: fmt.Sprintf("chain of %d", length), Runs: runs, InFlight: 1, Steps: length, Depth: length, tool: Tool,
-		plan: chainPlan(length), graph: g,
-	}
+	return Shape{Shape: bench.Chain(length, runs), tool: bench.Tool, graph: g}
 }
 
 func fanOutShape(width, runs int) Shape {
@@ -90,33 +81,27 @@ func fanOutShape(width, runs int) Shape {
 		g.next[i] = []int{width}
 	}
 	g.waits[width] = int32(width)
-	return Shape{
-		Name: fmt.Sprintf("fan-out of %d with join", width), Runs: runs, InFlight: 1, Steps: width + 1, Depth: 2, tool: Tool,
-		plan: fanOutPlan(width, Tool, ""), graph: g,
-	}
+	return Shape{Shape: bench.FanOut(width, runs), tool: bench.Tool, graph: g}
 }
 
 // bulkShape is a fan-out whose steps have large results, which the join waits for and does not read.
 func bulkShape(width, runs, bytes int, text string, blobs bool) Shape {
 	s := fanOutShape(width, runs)
 	s.Name, s.tool, s.bytes, s.blobs = fmt.Sprintf("fan-out of %d, results of %s", width, text), bulkTool, bytes, blobs
-	s.plan = fanOutPlan(width, bulkTool, fmt.Sprintf(`{"bytes":%d}`, bytes))
+	s.Plan = bench.FanOutPlan(width, bulkTool, fmt.Sprintf(`{"bytes":%d}`, bytes))
 	return s
 }
 
 func diamondShape(inFlight, runs int) Shape {
-	s := Shape{
-		Name: fmt.Sprintf("diamonds of %d, %d in flight", diamondSteps, inFlight), Runs: runs, InFlight: inFlight,
-		Steps: diamondSteps, Depth: diamondDepth, tool: Tool, plan: diamond,
-	}
-	s.graph = graph{waits: []int32{0, 1, 1, 2, 1, 1, 2}, next: [][]int{{1, 2}, {3}, {3}, {4, 5}, {6}, {6}, nil}}
-	return s
+	return Shape{Shape: bench.Diamonds(inFlight, runs), tool: bench.Tool, graph: graph{
+		waits: []int32{0, 1, 1, 2, 1, 1, 2}, next: [][]int{{1, 2}, {3}, {3}, {4, 5}, {6}, {6}, nil},
+	}}
 }
 
 func flakyShape(inFlight, runs int) Shape {
 	s := diamondShape(inFlight, runs)
 	s.Name, s.tool = fmt.Sprintf("diamonds, %d in flight, 10 %% fail once", inFlight), flakyTool
-	s.plan = []byte(strings.ReplaceAll(string(diamond), `"`+Tool+`"`, `"`+flakyTool+`"`))
+	s.Plan = []byte(strings.ReplaceAll(string(s.Plan), `"`+bench.Tool+`"`, `"`+flakyTool+`"`))
 	return s
 }
 
@@ -130,48 +115,3 @@ func Shapes(scale float64) []Shape {
 		bulkShape(20, n(4), 1_000_000, "1 MB", false), bulkShape(20, n(4), 1_000_000, "1 MB (floor: object store)", true),
 	}
 }
-
-func chainPlan(length int) []byte {
-	var b strings.Builder
-	b.WriteString(`{"steps":[{"id":"s0","tool":"` + Tool + `","arguments":{"x":1}}`)
-	for i := 1; i < length; i++ {
-		fmt.Fprintf(&b, `,{"id":"s%d","tool":"%s","arguments":{"x":"$ref:s%d.x"}}`, i, Tool, i-1)
-	}
-	fmt.Fprintf(&b, `],"output_steps":["s%d"]}`, length-1)
-	return []byte(b.String())
-}
-
-// fanOutPlan has steps that are ready at once, and one that waits for them all. Empty arguments: a number for each.
-func fanOutPlan(width int, tool, arguments string) []byte {
-	var b strings.Builder
-	b.WriteString(`{"steps":[`)
-	for i := range width {
-		own := arguments
-		if own == "" {
-			own = fmt.Sprintf(`{"x":%d}`, i)
-		}
-		fmt.Fprintf(&b, `{"id":"s%d","tool":"%s","arguments":%s},`, i, tool, own)
-	}
-	b.WriteString(`{"id":"join","tool":"` + Tool + `","depends_on":[`)
-	for i := range width {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		fmt.Fprintf(&b, `"s%d"`, i)
-	}
-	b.WriteString(`]}],"output_steps":["join"]}`)
-	return []byte(b.String())
-}
-
-// diamond has seven steps in five waves: one, two, one, two, one.
-var diamond = []byte(`{"steps":[
-{"id":"a","tool":"noop","arguments":{"x":1}},
-{"id":"b","tool":"noop","arguments":{"x":"$ref:a.x"}},{"id":"c","tool":"noop","arguments":{"x":"$ref:a.x"}},
-{"id":"d","tool":"noop","arguments":{"x":"$ref:b.x","y":"$ref:c.x"}},
-{"id":"e","tool":"noop","arguments":{"x":"$ref:d.x"}},{"id":"f","tool":"noop","arguments":{"x":"$ref:d.x"}},
-{"id":"g","tool":"noop","arguments":{"x":"$ref:e.x","y":"$ref:f.x"}}],"output_steps":["g"]}`)
-
-const (
-	diamondSteps = 7
-	diamondDepth = 5
-)

@@ -17,7 +17,7 @@ import (
 // old or today's version, in any order, until all are today's; then the same with today's and a newer one.
 var rollingUpgrade = Scenario{
 	Name:     "rolling-upgrade",
-	Fault:    "rolling upgrade and downgrade under load: " + oldCommit + " with today's version, then today's with one whose messages have more fields; SIGTERM and kill -9",
+	Fault:    "rolling upgrade and downgrade under load: " + oldCommit.commit + " with today's version, then today's with one whose messages have more fields; SIGTERM and kill -9",
 	Correct:  "no unknown field is lost, no error",
 	Shape:    Shape{Orchestrators: 3, Version: versionOld},
 	Versions: []string{versionOld, versionNewer},
@@ -69,7 +69,7 @@ var newerBeside = Scenario{
 // the runs and the steps to others; no tool is handed what was sealed, and nothing waits any more once they are gone.
 var sealedBeside = Scenario{
 	Name:     "sealed-beside-old",
-	Fault:    "sealed secrets, while orchestrators and workers become " + unsealedCommit + ", which knows nothing of them, and today's again; SIGTERM and kill -9",
+	Fault:    "sealed secrets, while orchestrators and workers become " + unsealedCommit.commit + ", which knows nothing of them, and today's again; SIGTERM and kill -9",
 	Correct:  "left to others, no tool is handed a ciphertext, no secret in clear text",
 	Shape:    Shape{Orchestrators: 3, Sealed: true, Kinds: []string{kindRandom, kindChain, kindOnce}},
 	Versions: []string{versionUnsealed},

@@ -24,15 +24,19 @@ const (
 
 // oldCommit is where the old version is built from. Its harness has to give a run the same work as today's, so it moves
 // on when package reference makes other plans of the same seeds.
-const oldCommit = "64d9119"
+var oldCommit = past{commit: "64d9119", harness: "./internal/chaos/cmd"}
 
 // unsealedCommit is the last that knew nothing of sealed secrets.
-const unsealedCommit = "57dfac7"
+var unsealedCommit = past{commit: "57dfac7", harness: "./internal/chaos/cmd"}
+
+// past is a commit, and the program that plays the roles in it.
+type past struct{ commit, harness string }
 
 // laterField is what the newer version adds to objects.
 const laterField = `"later_field":{"x":[1.0]}`
 
-const harness = "./internal/lab/chaos/cmd"
+// harness is today's program that plays the roles.
+const harness = "./cmd/lab"
 
 // buildVersions builds the versions named in dir, and gives the command of each.
 func buildVersions(ctx context.Context, dir string, names []string) (map[string][]string, error) {
@@ -59,19 +63,19 @@ func buildVersions(ctx context.Context, dir string, names []string) (map[string]
 	return commands, nil
 }
 
-func buildOld(ctx context.Context, top, dir, program, commit string) error {
-	tree := filepath.Join(dir, commit)
+func buildOld(ctx context.Context, top, dir, program string, p past) error {
+	tree := filepath.Join(dir, p.commit)
 	if err := os.MkdirAll(tree, 0o700); err != nil {
 		return err
 	}
-	archive := filepath.Join(dir, commit+".tar")
-	if _, err := output(ctx, top, "git", "archive", "-o", archive, commit); err != nil {
+	archive := filepath.Join(dir, p.commit+".tar")
+	if _, err := output(ctx, top, "git", "archive", "-o", archive, p.commit); err != nil {
 		return err
 	}
 	if _, err := output(ctx, tree, "tar", "-xf", archive); err != nil {
 		return err
 	}
-	_, err := output(ctx, tree, "go", "build", "-buildvcs=false", "-o", program, harness)
+	_, err := output(ctx, tree, "go", "build", "-buildvcs=false", "-o", program, p.harness)
 	return err
 }
 

@@ -1,4 +1,4 @@
-package main
+package mutation
 
 import (
 	"encoding/json"
@@ -51,20 +51,20 @@ func readKept(path string) (results, error) {
 }
 
 // write writes the files that were asked for.
-func (all results) write(o options) error {
-	if o.results != "" {
+func (all results) write(o Options) error {
+	if o.Results != "" {
 		text, err := json.MarshalIndent(all, "", "  ")
 		if err == nil {
-			err = os.WriteFile(o.results, append(text, '\n'), 0o644)
+			err = os.WriteFile(o.Results, append(text, '\n'), 0o644)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if o.report == "" {
+	if o.Report == "" {
 		return nil
 	}
-	return os.WriteFile(o.report, []byte(all.table()), 0o644)
+	return os.WriteFile(o.Report, []byte(all.table()), 0o644)
 }
 
 // table gives the report, in the order of the list. What is not on the list any more is left out.

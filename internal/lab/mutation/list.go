@@ -1,4 +1,4 @@
-package main
+package mutation
 
 // mutant is one bug: what stands in a file, once, and what takes its place.
 type mutant struct {

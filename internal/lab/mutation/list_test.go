@@ -1,4 +1,4 @@
-package main
+package mutation
 
 import (
 	"go/parser"
@@ -28,18 +28,18 @@ func TestBugsFit(t *testing.T) {
 }
 
 func TestResultsAreKept(t *testing.T) {
-	o := options{results: t.TempDir() + "/results.json", report: t.TempDir() + "/report.md"}
-	all, err := readKept(o.results)
+	o := Options{Results: t.TempDir() + "/results.json", Report: t.TempDir() + "/report.md"}
+	all, err := readKept(o.Results)
 	require.NoError(t, err)
 	require.Contains(t, all.table(), "0 caught, 0 noticed by nobody, "+strconv.Itoa(len(mutants))+" not planted yet")
 	all[mutants[0].name] = kept{Caught: true, By: "TestA", Seconds: 3, Commit: "ab12"}
 	all[mutants[1].name] = kept{}
 	all["not-on-the-list"] = kept{}
 	require.NoError(t, all.write(o))
-	back, err := readKept(o.results)
+	back, err := readKept(o.Results)
 	require.NoError(t, err)
 	require.Equal(t, all, back)
-	text, err := os.ReadFile(o.report)
+	text, err := os.ReadFile(o.Report)
 	require.NoError(t, err)
 	require.Contains(t, string(text), "| `TestA` | 3 | ab12 |")
 	require.Contains(t, string(text), "1 caught, 1 noticed by nobody, "+strconv.Itoa(len(mutants)-2)+" not planted yet")
@@ -47,9 +47,9 @@ func TestResultsAreKept(t *testing.T) {
 }
 
 func TestWanted(t *testing.T) {
-	require.True(t, options{}.wanted(mutant{name: "a"}))
-	require.True(t, options{only: "x,b"}.wanted(mutant{name: "abc"}))
-	require.False(t, options{only: "x,y"}.wanted(mutant{name: "abc"}))
+	require.True(t, Options{}.wanted(mutant{name: "a"}))
+	require.True(t, Options{Only: "x,b"}.wanted(mutant{name: "abc"}))
+	require.False(t, Options{Only: "x,y"}.wanted(mutant{name: "abc"}))
 }
 
 func TestFirstFailure(t *testing.T) {

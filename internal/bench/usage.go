@@ -16,8 +16,8 @@ import (
 // clockTick is the unit of the CPU times in /proc, fixed at 100 a second for user space on Linux.
 const clockTick = 10 * time.Millisecond
 
-// CPU gives the CPU time, user and system, that a process has used; zero where /proc doesn't tell.
-func CPU(pid int) time.Duration {
+// cpuTime returns the CPU time, user and system, that a process has used; zero where /proc doesn't tell.
+func cpuTime(pid int) time.Duration {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return 0
@@ -33,19 +33,19 @@ func CPU(pid int) time.Duration {
 	return time.Duration(user+system) * clockTick
 }
 
-// PeakMB gives the most resident memory of a process so far, in MiB; zero where /proc doesn't tell.
-func PeakMB(pid int) float64 { return memoryMB(pid, "VmHWM") }
+// peakMB returns the most resident memory of a process so far, in MiB; zero where /proc doesn't tell.
+func peakMB(pid int) float64 { return memoryMB(pid, "VmHWM") }
 
-// ResidentMB gives the resident memory of a process, in MiB; zero where /proc doesn't tell.
-func ResidentMB(pid int) float64 { return memoryMB(pid, "VmRSS") }
+// residentMB returns the resident memory of a process, in MiB; zero where /proc doesn't tell.
+func residentMB(pid int) float64 { return memoryMB(pid, "VmRSS") }
 
 func memoryMB(pid int, name string) float64 {
 	kb, _ := strconv.ParseFloat(strings.TrimSuffix(field(fmt.Sprintf("/proc/%d/status", pid), name), " kB"), 64)
 	return kb / 1024
 }
 
-// mib tells the memory of several processes.
-func mib(by map[string]float64) string {
+// MiB tells the memory of several processes.
+func MiB(by map[string]float64) string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(by)) {
 		parts = append(parts, fmt.Sprintf("%s %.0f MiB", name, by[name]))
@@ -57,6 +57,38 @@ func mib(by map[string]float64) string {
 func forgetPeak() {
 	debug.FreeOSMemory()
 	_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) // where that can't be written, the peak is only too high
+}
+
+// Usage is the CPU time that all processes have used, those that ended included.
+func (w *World) Usage() time.Duration {
+	total := w.spent + cpuTime(os.Getpid())
+	for _, p := range w.procs {
+		total += cpuTime(p.pid())
+	}
+	return total
+}
+
+// Memory is the most resident memory so far, in MiB, by process.
+func (w *World) Memory() map[string]float64 {
+	name := "all in one"
+	if w.Layout.Separate {
+		name = "client"
+	}
+	all := maps.Clone(w.peaks)
+	all[name] = peakMB(os.Getpid())
+	for name, p := range w.procs {
+		all[name] = max(all[name], peakMB(p.pid()))
+	}
+	return all
+}
+
+// Resident is the memory that each process holds now, in MiB.
+func (w *World) Resident() map[string]float64 {
+	all := map[string]float64{}
+	for name, p := range w.procs {
+		all[name] = residentMB(p.pid())
+	}
+	return all
 }
 
 // Machine names what the figures were measured on.

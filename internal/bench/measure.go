@@ -27,9 +27,9 @@ type Figures struct {
 	CPU float64 `json:"cpu_seconds_per_1000_steps"`
 }
 
-// timed measures what do does; steps is how many it made.
-func (w *world) timed(s Shape, do func() (runs, steps []float64, err error)) (f Figures, err error) {
-	cpu, start := w.usage(), time.Now()
+// Timed measures what do does with runs of a shape: it returns how long each run took and each of its steps, in milliseconds.
+func (w *World) Timed(s Shape, do func() (runs, steps []float64, err error)) (f Figures, err error) {
+	cpu, start := w.Usage(), time.Now()
 	runs, stepTimes, err := do()
 	if err != nil {
 		return f, err
@@ -37,33 +37,17 @@ func (w *world) timed(s Shape, do func() (runs, steps []float64, err error)) (f 
 	took := time.Since(start)
 	steps := float64(len(runs) * s.Steps)
 	return Figures{
-		RunMS: quantile(runs, 0.5), StepMS: quantile(stepTimes, 0.5), Rate: steps / took.Seconds(),
-		CPU: (w.usage() - cpu).Seconds() / steps * 1000,
+		RunMS: Quantile(runs, 0.5), StepMS: Quantile(stepTimes, 0.5), Rate: steps / took.Seconds(),
+		CPU: (w.Usage() - cpu).Seconds() / steps * 1000,
 	}, nil
 }
 
-// floorRound measures the floor once.
-func (w *world) floorRound(ctx context.Context, f *floor, s Shape, lasting time.Duration) (Figures, error) {
-	got, err := w.timed(s, func() (runs, steps []float64, err error) {
-		times, err := f.drive(ctx, s, lasting)
-		for _, t := range times {
-			runs = append(runs, ms(t))
-			steps = append(steps, ms(t)/float64(s.Depth))
-		}
-		return runs, steps, err
-	})
-	if err != nil {
-		return got, err
-	}
-	return got, f.clear(ctx)
-}
-
-// stepjetRound measures Stepjet once. CPU is counted until its finished runs are purged; without what is used anyway while
+// Round measures a shape once: as many runs as it says, or as fit into a time that isn't zero. CPU is counted until its finished runs are purged; without what is used anyway while
 // they wait for that.
-func (w *world) stepjetRound(ctx context.Context, s Shape, lasting time.Duration) (Figures, error) {
-	cpu, steps := w.usage(), 0
-	got, err := w.timed(s, func() (runs, perStep []float64, err error) {
-		runs, perStep, err = w.drive(ctx, s, lasting)
+func (w *World) Round(ctx context.Context, s Shape, lasting time.Duration) (Figures, error) {
+	cpu, steps := w.Usage(), 0
+	got, err := w.Timed(s, func() (runs, perStep []float64, err error) {
+		runs, perStep, err = w.Drive(ctx, s, lasting)
 		steps = len(runs) * s.Steps
 		return runs, perStep, err
 	})
@@ -71,23 +55,24 @@ func (w *world) stepjetRound(ctx context.Context, s Shape, lasting time.Duration
 		return got, err
 	}
 	ended := time.Now()
-	if err := w.purged(3 * time.Minute); err != nil {
+	if err := w.Purged(3 * time.Minute); err != nil {
 		return got, err
 	}
-	idle := time.Duration(w.idle * float64(time.Since(ended)))
-	got.CPU = (w.usage() - cpu - idle).Seconds() / float64(steps) * 1000
+	idle := time.Duration(w.Idle * float64(time.Since(ended)))
+	got.CPU = (w.Usage() - cpu - idle).Seconds() / float64(steps) * 1000
 	return got, nil
 }
 
-// rest measures what all processes use while there is nothing to do.
-func (w *world) rest(d time.Duration) {
-	cpu := w.usage()
+// Rest measures what all processes use while there is nothing to do.
+func (w *World) Rest(d time.Duration) {
+	cpu := w.Usage()
 	time.Sleep(d)
-	w.idle = (w.usage() - cpu).Seconds() / d.Seconds()
+	w.Idle = (w.Usage() - cpu).Seconds() / d.Seconds()
 }
 
-// drive takes runs of a shape through Stepjet: as many as the shape says, or as fit into a time.
-func (w *world) drive(ctx context.Context, s Shape, lasting time.Duration) (runs, steps []float64, err error) {
+// Drive takes runs of a shape through: as many as the shape says, or as fit into a time that isn't zero. It returns how long
+// each run took and each of its steps, in milliseconds.
+func (w *World) Drive(ctx context.Context, s Shape, lasting time.Duration) (runs, steps []float64, err error) {
 	until := time.Now().Add(lasting)
 	var mu sync.Mutex
 	begun := 0
@@ -102,11 +87,11 @@ func (w *world) drive(ctx context.Context, s Shape, lasting time.Duration) (runs
 		g.Go(func() error {
 			for more() {
 				start := time.Now()
-				o, err := one(ctx, w.client, s.plan)
+				o, err := one(ctx, w.Client, s.Plan)
 				if err != nil {
 					return err
 				}
-				took := ms(time.Since(start))
+				took := MS(time.Since(start))
 				mu.Lock()
 				runs, steps = append(runs, took), append(steps, o.Stats.ElapsedMS/float64(s.Depth))
 				mu.Unlock()
@@ -125,9 +110,11 @@ func one(ctx context.Context, c *client.Client, plan []byte) (*outcome.Outcome, 
 	return o, err
 }
 
-func ms(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e6 }
+// MS is a duration in milliseconds.
+func MS(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e6 }
 
-func quantile(values []float64, q float64) float64 {
+// Quantile is the value below which so much of them lies, q from 0 to 1.
+func Quantile(values []float64, q float64) float64 {
 	if len(values) == 0 {
 		return 0
 	}
@@ -145,10 +132,11 @@ func median(rounds []Figures, of func(Figures) float64) float64 {
 	if n := len(values); n%2 == 0 && n > 0 {
 		return (values[n/2-1] + values[n/2]) / 2
 	}
-	return quantile(values, 0.5)
+	return Quantile(values, 0.5)
 }
 
-func medians(rounds []Figures) Figures {
+// Medians are those of each figure over rounds.
+func Medians(rounds []Figures) Figures {
 	return Figures{
 		RunMS:  median(rounds, func(f Figures) float64 { return f.RunMS }),
 		StepMS: median(rounds, func(f Figures) float64 { return f.StepMS }),

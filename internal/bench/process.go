@@ -14,7 +14,7 @@ import (
 
 // process is a part of a world in a process of its own.
 type process struct {
-	role  role
+	role  Role
 	cmd   *exec.Cmd
 	lines chan string // what it prints
 	gone  chan struct{}
@@ -24,8 +24,8 @@ type process struct {
 var serverEnv = []string{"GOGC=400", "GOMEMLIMIT=8GiB"}
 
 // start runs a role.
-func (w *world) start(r role) (*process, error) {
-	r.Layout, r.URL, r.Profiles, r.NoFloor = w.layout, w.url, w.Profiles, w.noFloor
+func (w *World) start(r Role) (*process, error) {
+	r.Layout, r.URL = w.Layout, w.url
 	spec, err := json.Marshal(r)
 	if err != nil {
 		return nil, err
@@ -33,7 +33,7 @@ func (w *world) start(r role) (*process, error) {
 	p := &process{role: r, lines: make(chan string, 16), gone: make(chan struct{})}
 	p.cmd = exec.Command(w.Command[0], append(append([]string(nil), w.Command[1:]...), string(spec))...)
 	p.cmd.Stderr = os.Stderr
-	if r.Role == roleServer {
+	if r.Role == RoleServer {
 		p.cmd.Env = append(os.Environ(), serverEnv...)
 	}
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // an interrupt at the terminal is for the parent
@@ -58,16 +58,16 @@ func (w *world) start(r role) (*process, error) {
 	return p, nil
 }
 
-// stop ends a process and keeps what it has used.
-func (w *world) stop(name string) { w.remove(name, (*process).term) }
+// Stop ends a process of the world's and keeps what it has used.
+func (w *World) Stop(name string) { w.remove(name, (*process).term) }
 
-// kill ends a process without a word.
-func (w *world) kill(name string) { w.remove(name, (*process).kill) }
+// Kill ends a process of the world's without a word.
+func (w *World) Kill(name string) { w.remove(name, (*process).kill) }
 
-func (w *world) remove(name string, end func(*process)) {
+func (w *World) remove(name string, end func(*process)) {
 	p := w.procs[name]
-	w.spent += CPU(p.pid())
-	w.peaks[name] = max(w.peaks[name], PeakMB(p.pid()))
+	w.spent += cpuTime(p.pid())
+	w.peaks[name] = max(w.peaks[name], peakMB(p.pid()))
 	end(p)
 	delete(w.procs, name)
 }

@@ -1,64 +1,54 @@
-// Command mutation plants one bug at a time into a copy of a source file and runs the tests that should notice: proof
+// Package mutation plants one bug at a time into a copy of a source file and runs the tests that should notice: proof
 // that they can fail. Nothing of it is in the product: the go command's -overlay puts the changed file in place of the
 // real one for one build.
 //
-//	go run ./internal/lab/mutation                    # all of them
-//	go run ./internal/lab/mutation -only ack,claim    # those whose names hold one of these words
-//	go run ./internal/lab/mutation -report docs/mutations.md -results bench/mutations.json -missing
+//	go run ./cmd/lab mutants                    # all of them
+//	go run ./cmd/lab mutants --only ack,claim   # those whose names hold one of these words
+//	go run ./cmd/lab mutants --report docs/mutations.md --results bench/mutations.json --missing
 //
-// What came of each is kept in a file at once, so that a run that was broken off goes on with -missing, and the report is
+// What came of each is kept in a file at once, so that a run that was broken off goes on with --missing, and the report is
 // of all of them, whenever each was planted.
-package main
+package mutation
 
 import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 )
 
-func main() {
-	var o options
-	flag.StringVar(&o.only, "only", "", "plant only bugs whose names hold one of these `words`, separated by commas")
-	flag.StringVar(&o.report, "report", "", "write the table to this `file`")
-	flag.StringVar(&o.results, "results", "", "keep what came of each bug in this `file`, and write the table of all that it holds")
-	flag.BoolVar(&o.missing, "missing", false, "plant only bugs that the file of results says nothing of")
-	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := run(ctx, o); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		stop()
-		os.Exit(1)
-	}
-}
-
-type options struct {
-	only, report, results string
-	missing               bool
+// Options say which bugs are planted and where it is written what came of them.
+type Options struct {
+	// Only plants bugs whose names hold one of these words, separated by commas; empty: all.
+	Only string
+	// Report is the file of the table; empty: none.
+	Report string
+	// Results is the file that keeps what came of each bug; the table is of all that it holds. Empty: none.
+	Results string
+	// Missing plants only bugs that the file of results says nothing of.
+	Missing bool
 }
 
 // wanted reports whether a bug is among those asked for.
-func (o options) wanted(m mutant) bool {
-	return o.only == "" || slices.ContainsFunc(strings.Split(o.only, ","), func(word string) bool { return strings.Contains(m.name, word) })
+func (o Options) wanted(m mutant) bool {
+	return o.Only == "" || slices.ContainsFunc(strings.Split(o.Only, ","), func(word string) bool { return strings.Contains(m.name, word) })
 }
 
-func run(ctx context.Context, o options) error {
-	known, err := readKept(o.results)
+// Run plants bugs, in the module's root. Its error says which were noticed by nobody.
+func Run(ctx context.Context, o Options) error {
+	known, err := readKept(o.Results)
 	if err != nil {
 		return err
 	}
 	planted, missed := 0, 0
 	for _, m := range mutants {
-		if _, done := known[m.name]; !o.wanted(m) || o.missing && done {
+		if _, done := known[m.name]; !o.wanted(m) || o.Missing && done {
 			continue
 		}
 		r, err := m.plant(ctx)

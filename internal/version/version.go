@@ -1,0 +1,38 @@
+// Package version says which Stepjet a program is.
+package version
+
+import "runtime/debug"
+
+// set is the version of a release: -ldflags "-X github.com/stepjet/stepjet/internal/version.set=v1.2.3".
+var set string
+
+// Of returns the version, as it was set or as the go command stamped it ("" where neither knows it), and the first twelve
+// digits of the commit, "" where the build knows none.
+func Of() (version, commit string) {
+	version = set
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return version, ""
+	}
+	if version == "" {
+		version = info.Main.Version
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			commit = s.Value[:min(12, len(s.Value))]
+		}
+	}
+	return version, commit
+}
+
+// String returns both in one line.
+func String() string {
+	version, commit := Of()
+	if version == "" {
+		version = "(devel)"
+	}
+	if commit != "" {
+		version += " " + commit
+	}
+	return version
+}
