@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/stepjet/stepjet/internal/jsontape"
 	"github.com/stepjet/stepjet/tool"
 )
 
@@ -130,7 +131,7 @@ func (w *signer) referred(ref string, depth int) string {
 	v := w.root
 	for part := range strings.SplitSeq(path, "/") {
 		o, _ := v.(object)
-		v = o.get(strings.NewReplacer("~1", "/", "~0", "~").Replace(part))
+		v = o.get(jsontape.UnescapeToken(part))
 	}
 	return w.of(v, depth)
 }

@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 	"strconv"
 	"time"
-	"unicode/utf8"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/jsontape"
 	"github.com/stepjet/stepjet/internal/unknown"
 )
 
@@ -22,9 +22,9 @@ func (o *Outcome) MarshalJSON() ([]byte, error) { return o.JSON(), nil }
 
 func (o *Outcome) append(b []byte) []byte {
 	b = append(b, `{"run":`...)
-	b = appendString(b, o.Run)
+	b = jsontape.AppendQuoted(b, o.Run)
 	b = append(b, `,"status":`...)
-	b = appendString(b, string(o.Status))
+	b = jsontape.AppendQuoted(b, string(o.Status))
 	if o.Generation > 0 {
 		b = append(b, `,"generation":`...)
 		b = strconv.AppendUint(b, o.Generation, 10)
@@ -80,7 +80,7 @@ func (r Results) append(b []byte) []byte {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = appendString(b, x.Step)
+		b = jsontape.AppendQuoted(b, x.Step)
 		b = append(b, ':')
 		b = append(b, x.JSON...)
 	}
@@ -230,15 +230,15 @@ func (r *Run) header(b []byte) []byte {
 	b = append(b, `{"version":`...)
 	b = strconv.AppendInt(b, int64(r.Version), 10)
 	b = append(b, `,"run":`...)
-	b = appendString(b, r.Run)
+	b = jsontape.AppendQuoted(b, r.Run)
 	b = append(b, `,"tenant":`...)
-	b = appendString(b, r.Tenant)
+	b = jsontape.AppendQuoted(b, r.Tenant)
 	b = append(b, `,"generation":`...)
 	b = strconv.AppendUint(b, r.Generation, 10)
 	b = append(b, `,"digest":`...)
-	b = appendString(b, r.Digest)
+	b = jsontape.AppendQuoted(b, r.Digest)
 	b = append(b, `,"status":`...)
-	b = appendString(b, string(r.Status))
+	b = jsontape.AppendQuoted(b, string(r.Status))
 	b = append(b, `,"submitted":"`...)
 	b = r.Submitted.UTC().AppendFormat(b, time.RFC3339Nano)
 	b = append(b, '"')
@@ -265,17 +265,17 @@ func appendText(b []byte, key, s string) []byte {
 	if s == "" {
 		return b
 	}
-	return appendString(append(b, key...), s)
+	return jsontape.AppendQuoted(append(b, key...), s)
 }
 
 // append writes by hand what encoding/json would write of the struct: a run has up to 10,000 of them.
 func (s *Step) append(b []byte) []byte {
 	b = append(b, `{"id":`...)
-	b = appendString(b, s.ID)
+	b = jsontape.AppendQuoted(b, s.ID)
 	b = append(b, `,"tool":`...)
-	b = appendString(b, s.Tool)
+	b = jsontape.AppendQuoted(b, s.Tool)
 	b = append(b, `,"status":`...)
-	b = appendString(b, string(s.Status))
+	b = jsontape.AppendQuoted(b, string(s.Status))
 	if s.Attempts != 0 {
 		b = append(b, `,"attempts":`...)
 		b = strconv.AppendInt(b, int64(s.Attempts), 10)
@@ -286,11 +286,11 @@ func (s *Step) append(b []byte) []byte {
 	b = appendTime(b, `,"decided":`, s.Decided)
 	if s.Worker != "" {
 		b = append(b, `,"worker":`...)
-		b = appendString(b, s.Worker)
+		b = jsontape.AppendQuoted(b, s.Worker)
 	}
 	if s.Waiting != "" {
 		b = append(b, `,"waiting":`...)
-		b = appendString(b, s.Waiting)
+		b = jsontape.AppendQuoted(b, s.Waiting)
 	}
 	if s.Error != nil {
 		b = append(b, `,"error":`...)
@@ -354,15 +354,4 @@ func appendValue(b []byte, v any) []byte {
 		return append(b, "null"...)
 	}
 	return bytes.TrimSuffix(buf.Bytes(), []byte("\n"))
-}
-
-func appendString(b []byte, s string) []byte {
-	for i := 0; i < len(s); i++ {
-		if c := s[i]; c < 0x20 || c == '"' || c == '\\' || c >= utf8.RuneSelf {
-			return appendValue(b, s)
-		}
-	}
-	b = append(b, '"')
-	b = append(b, s...)
-	return append(b, '"')
 }

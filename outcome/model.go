@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/jsontape"
 )
 
 // MaxForModel is the most that a model is told of problems, warnings and errors, in bytes. Results are not bounded by it: the
@@ -15,8 +16,8 @@ const MaxForModel = 16 << 10
 // "problems_left_out" and "errors_left_out" say how many more there are. It is for reading alone: programs take JSON.
 func (o *Outcome) ForModel() []byte {
 	b := make([]byte, 0, 512+o.Results.size())
-	b = appendString(append(b, `{"run":`...), o.Run)
-	b = appendString(append(b, `,"status":`...), string(o.Status))
+	b = jsontape.AppendQuoted(append(b, `{"run":`...), o.Run)
+	b = jsontape.AppendQuoted(append(b, `,"status":`...), string(o.Status))
 	if len(o.Results) > 0 {
 		b = o.Results.append(append(b, `,"results":`...))
 	}

@@ -1,13 +1,12 @@
 package outcome
 
 import (
+	"bytes"
 	"encoding/json"
 	"strconv"
-	"strings"
 	"unicode/utf8"
 
-	"github.com/tidwall/gjson"
-
+	"github.com/stepjet/stepjet/internal/jsontape"
 	"github.com/stepjet/stepjet/internal/unknown"
 )
 
@@ -29,11 +28,11 @@ func (o *Outcome) UnmarshalJSON(b []byte) error {
 // client reads one for each run, and encoding/json, which goes over the results again and again, took a third of its CPU.
 // It reports false for all else, which is read by encoding/json.
 func readPlain(b []byte) (o Outcome, ok bool) {
-	if !json.Valid(b) {
+	if !readable(b) {
 		return o, false
 	}
 	seen := 0
-	ok = members(gjson.ParseBytes(b), func(name string, value gjson.Result) bool {
+	ok = members(b, func(name string, value []byte) bool {
 		seen++
 		switch name {
 		case "run":
@@ -48,7 +47,7 @@ func readPlain(b []byte) (o Outcome, ok bool) {
 		case "results":
 			o.Results, ok = readResults(value)
 		case "errors":
-			o.Errors, ok = []StepError{}, value.Raw == "[]"
+			o.Errors, ok = []StepError{}, string(value) == "[]"
 		case "stats":
 			o.Stats, ok = readStats(value)
 		default:
@@ -59,53 +58,56 @@ func readPlain(b []byte) (o Outcome, ok bool) {
 	return o, ok && seen == 5 && o.Run != "" && o.Status != "" && o.Results != nil && o.Errors != nil
 }
 
+// maxPlainDepth is deeper than any result within an outcome is nested.
+const maxPlainDepth = 128
+
+// readable reports whether b is JSON. Keys used twice and bad text are no matter here: what they come to is decided below,
+// or they lie within results, which are not read.
+func readable(b []byte) bool {
+	s := jsontape.New(b, maxPlainDepth)
+	defer s.Release()
+	return s.Scan() == nil
+}
+
 // members calls each with the members of an object whose names are plain text, until it reports false. It reports whether
 // there was nothing else.
-func members(object gjson.Result, each func(name string, value gjson.Result) bool) (ok bool) {
-	if !object.IsObject() {
-		return false
-	}
-	ok = true
-	object.ForEach(func(key, value gjson.Result) bool {
-		var name string
-		if name, ok = text(key); ok {
-			ok = each(name, value)
-		}
-		return ok
+func members(object []byte, each func(name string, value []byte) bool) (ok bool) {
+	return jsontape.Members(object, func(key, value []byte) bool {
+		name, ok := text(key)
+		return ok && each(name, value)
 	})
-	return ok
 }
 
-// text gives a string that means what stands there.
-func text(v gjson.Result) (string, bool) {
-	if v.Type != gjson.String || strings.IndexByte(v.Raw, '\\') >= 0 || !utf8.ValidString(v.Raw) {
+// text returns a string that means what stands there.
+func text(v []byte) (string, bool) {
+	if v[0] != '"' || bytes.IndexByte(v, '\\') >= 0 || !utf8.Valid(v) {
 		return "", false
 	}
-	return v.Str, true
+	return string(v[1 : len(v)-1]), true
 }
 
-func number(v gjson.Result) (uint64, bool) {
-	n, err := strconv.ParseUint(v.Raw, 10, 64)
+func number(v []byte) (uint64, bool) {
+	n, err := strconv.ParseUint(string(v), 10, 64)
 	return n, err == nil
 }
 
-func readResults(v gjson.Result) (Results, bool) {
+func readResults(v []byte) (Results, bool) {
 	all := Results{}
-	ok := members(v, func(step string, value gjson.Result) bool {
-		all = append(all, Result{step, json.RawMessage(value.Raw)})
+	ok := members(v, func(step string, value []byte) bool {
+		all = append(all, Result{step, bytes.Clone(value)})
 		return true
 	})
 	return all, ok
 }
 
-func readStats(v gjson.Result) (s Stats, ok bool) {
-	ok = members(v, func(name string, value gjson.Result) bool {
+func readStats(v []byte) (s Stats, ok bool) {
+	ok = members(v, func(name string, value []byte) bool {
 		if name == "elapsed_ms" {
 			var err error
-			s.ElapsedMS, err = strconv.ParseFloat(value.Raw, 64)
+			s.ElapsedMS, err = strconv.ParseFloat(string(value), 64)
 			return err == nil
 		}
-		n, err := strconv.ParseInt(value.Raw, 10, 64)
+		n, err := strconv.ParseInt(string(value), 10, 64)
 		switch name {
 		case "steps":
 			s.Steps = int(n)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/jsontape"
 	"github.com/stepjet/stepjet/tool"
 )
 
@@ -35,7 +36,7 @@ func (p *parser) byLabels(l *level, keys []int32, m *members, at place) {
 			if key == 0 || p.keyName(key) != want.name {
 				continue
 			}
-			if m[want.field] != 0 || p.tape[key+1].kind == kNull {
+			if m[want.field] != 0 || p.tape[key+1].Kind == jsontape.Null {
 				p.foreign(l, key, at)
 			} else {
 				p.byLabel(l, want, key, m, at)
@@ -71,10 +72,10 @@ func (p *parser) byLabel(l *level, want label, key int32, m *members, at place) 
 
 // calledIn gives the name and the arguments in an object such as {"name", "arguments"}, 0 for what is not there.
 func (p *parser) calledIn(object int32) (name, arguments int32) {
-	if p.tape[object].kind != kObject {
+	if p.tape[object].Kind != jsontape.Object {
 		return 0, 0
 	}
-	for k := object + 1; k < p.tape[object].next; k = p.tape[k+1].next {
+	for k := object + 1; k < p.tape[object].Next; k = p.tape[k+1].Next {
 		switch p.keyName(k) {
 		case "name", "tool":
 			name = k + 1
@@ -98,13 +99,13 @@ func (p *parser) note(value int32, object string) {
 func (p *parser) aliasHint(l *level, name, field string, value int32) (hint string, read bool) {
 	v := p.tape[value]
 	switch {
-	case v.kind == kNull:
+	case v.Kind == jsontape.Null:
 		return fmt.Sprintf("write %q, or leave it out", field), true
 	case name == "on_error", name == "continue_on_error":
 		return p.optionalHint(value), false
-	case field == "retry" && v.kind == kNumber:
+	case field == "retry" && v.Kind == jsontape.Number:
 		return p.retriesHint(value), false
-	case (field == "depends_on" || field == "output_steps") && v.kind == kString:
+	case (field == "depends_on" || field == "output_steps") && v.Kind == jsontape.String:
 		return fmt.Sprintf("write %q: %s", field, listOfIDs(p.str(value))), false
 	}
 	return "write " + p.written(field, value), true
@@ -112,8 +113,8 @@ func (p *parser) aliasHint(l *level, name, field string, value int32) (hint stri
 
 // optionalHint says what on_error and continue_on_error are written as.
 func (p *parser) optionalHint(value int32) string {
-	stops := p.tape[value].kind == kFalse
-	if p.tape[value].kind == kString {
+	stops := p.tape[value].Kind == jsontape.False
+	if p.tape[value].Kind == jsontape.String {
 		switch strings.ToLower(p.str(value)) {
 		case "stop", "fail", "abort", "halt", "raise", "throw", "error":
 			stops = true
@@ -127,7 +128,7 @@ func (p *parser) optionalHint(value int32) string {
 
 // retriesHint says how a number of retries is written.
 func (p *parser) retriesHint(value int32) string {
-	n, err := strconv.Atoi(p.src[p.tape[value].start:p.tape[value].end])
+	n, err := strconv.Atoi(p.src[p.tape[value].Start:p.tape[value].End])
 	if err != nil || n < 0 {
 		return `write "retry": {"max_attempts": 3}`
 	}
@@ -154,30 +155,22 @@ func (p *parser) written(field string, value int32) string {
 // value gives a value as it stands in the plan; only its brackets where it is long.
 func (p *parser) value(n int32) string {
 	v := p.tape[n]
-	raw := p.src[v.start:v.end]
+	raw := p.src[v.Start:v.End]
 	switch {
 	case len(raw) <= maxWritten && !strings.ContainsAny(raw, "\n\r\t"):
 		return strings.ToValidUTF8(raw, "\uFFFD")
-	case v.kind == kObject:
+	case v.Kind == jsontape.Object:
 		return "{…}"
-	case v.kind == kArray:
+	case v.Kind == jsontape.Array:
 		return "[…]"
-	case v.kind == kString:
+	case v.Kind == jsontape.String:
 		return quoteJSON(clip(p.str(n)))
 	}
 	return clip(raw)
 }
 
 // quoteJSON writes a JSON string as a model would write it.
-func quoteJSON(s string) string {
-	var b strings.Builder
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if enc.Encode(s) != nil { // not for a string
-		return strconv.Quote(s)
-	}
-	return strings.TrimSuffix(b.String(), "\n")
-}
+func quoteJSON(s string) string { return string(jsontape.AppendQuoted(nil, s)) }
 
 // wrappers are the keys of an object around a plan.
 var wrappers = []string{"plan", "arguments", "args", "input", "parameters", "function", RecursiveTool}
@@ -199,7 +192,7 @@ func (p *parser) wrapped() bool {
 			p.wrappedIn(keys, value)
 			return true
 		}
-		if object = value; p.tape[value].kind != kObject {
+		if object = value; p.tape[value].Kind != jsontape.Object {
 			return false
 		}
 	}
@@ -209,7 +202,7 @@ func (p *parser) wrapped() bool {
 // planBelow gives the value of the first wrapper that an object has.
 func (p *parser) planBelow(object int32) (value int32, key string) {
 	for _, key := range wrappers {
-		if value := p.fieldOf(object, key); value != 0 && (p.tape[value].kind == kObject || p.tape[value].kind == kString || p.tape[value].kind == kArray) {
+		if value := p.fieldOf(object, key); value != 0 && (p.tape[value].Kind == jsontape.Object || p.tape[value].Kind == jsontape.String || p.tape[value].Kind == jsontape.Array) {
 			return value, key
 		}
 	}
@@ -218,12 +211,12 @@ func (p *parser) planBelow(object int32) (value int32, key string) {
 
 // holdsPlan reports whether a value is a plan: an object with steps, a string that holds one, or steps alone.
 func (p *parser) holdsPlan(value int32) bool {
-	switch v := p.tape[value]; v.kind {
-	case kObject:
+	switch v := p.tape[value]; v.Kind {
+	case jsontape.Object:
 		return p.fieldOf(value, "steps") != 0
-	case kArray:
-		return p.tape[value-1].kind == kString && p.keyName(value-1) == "plan"
-	case kString:
+	case jsontape.Array:
+		return p.tape[value-1].Kind == jsontape.String && p.keyName(value-1) == "plan"
+	case jsontape.String:
 		var in struct {
 			Steps json.RawMessage `json:"steps"`
 		}
@@ -235,24 +228,24 @@ func (p *parser) holdsPlan(value int32) bool {
 func (p *parser) wrappedIn(keys []string, value int32) {
 	where := strings.Join(keys, ".")
 	hint := fmt.Sprintf(`write what stands under %q, and nothing around it: {"steps": [`, where)
-	if p.tape[value].kind == kArray {
+	if p.tape[value].Kind == jsontape.Array {
 		hint = fmt.Sprintf(`write "steps" for %q: {"steps": [`, where)
-	} else if p.tape[value].kind == kString {
+	} else if p.tape[value].Kind == jsontape.String {
 		hint = fmt.Sprintf(`write the object that the string under %q holds, and nothing around it: {"steps": [`, where)
 	}
 	var at []byte
 	for _, key := range keys {
-		at = appendToken(at, key)
+		at = jsontape.AppendToken(at, key)
 	}
 	p.col.add(fault.EmptyPlan, string(at), fmt.Sprintf("the plan is wrapped in %q; its steps have to stand at the top", where), hint+"…]}")
 }
 
 // fieldOf gives the value of an object's member, 0 where it has none.
 func (p *parser) fieldOf(object int32, name string) int32 {
-	if p.tape[object].kind != kObject {
+	if p.tape[object].Kind != jsontape.Object {
 		return 0
 	}
-	for k := object + 1; k < p.tape[object].next; k = p.tape[k+1].next {
+	for k := object + 1; k < p.tape[object].Next; k = p.tape[k+1].Next {
 		if p.keyName(k) == name {
 			return k + 1
 		}

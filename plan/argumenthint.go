@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/stepjet/stepjet/internal/jsontape"
 	"github.com/stepjet/stepjet/tool"
 )
 
@@ -42,7 +43,7 @@ func (p *parser) besideArguments(step int, w *walker, missing string) string {
 	}
 	p.col.blame(all[i].warning)
 	into := `write "arguments": {` + p.written(missing, all[i].key+1) + `}`
-	if w != nil && w.tape[w.root].next > w.root+1 { // there are others
+	if w != nil && w.tape[w.root].Next > w.root+1 { // there are others
 		into = "add " + p.written(missing, all[i].key+1) + ` to "arguments"`
 	}
 	return fmt.Sprintf("%s; %q stands beside it, where it is ignored", into, clip(names[i]))
@@ -70,7 +71,7 @@ func pointed(pointer string) (path []tool.Elem) {
 		return nil
 	}
 	for _, key := range strings.Split(pointer[1:], "/") {
-		key = strings.NewReplacer("~1", "/", "~0", "~").Replace(key)
+		key = jsontape.UnescapeToken(key)
 		path = append(path, tool.Elem{Key: key, Index: indexOf(key), IsKey: true})
 	}
 	return path

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/jsontape"
 )
 
 // MaxArguments is the largest resolved arguments of a step, in bytes: 64 MiB.
@@ -195,17 +196,17 @@ func kindOf(value []byte) string {
 	}
 	switch value[0] {
 	case '{':
-		return kObject.String()
+		return jsontape.Object.String()
 	case '[':
-		return kArray.String()
+		return jsontape.Array.String()
 	case '"':
-		return kString.String()
+		return jsontape.String.String()
 	case 't', 'f':
 		return "a boolean"
 	case 'n':
-		return kNull.String()
+		return jsontape.Null.String()
 	}
-	return kNumber.String()
+	return jsontape.Number.String()
 }
 
 // filledSize gives the number of bytes that a value takes in a hole: in a string, strings bare and all else as text.
@@ -216,7 +217,7 @@ func filledSize(value []byte, text bool) int {
 	case len(value) >= 2 && value[0] == '"':
 		return len(value) - 2
 	}
-	return escapedSize(value)
+	return jsontape.EscapedSize(value)
 }
 
 func appendFilled(dst, value []byte, text bool) []byte {
@@ -226,5 +227,5 @@ func appendFilled(dst, value []byte, text bool) []byte {
 	case len(value) >= 2 && value[0] == '"':
 		return append(dst, value[1:len(value)-1]...) // its escapes are right in any string
 	}
-	return appendEscaped(dst, value)
+	return jsontape.AppendEscaped(dst, value)
 }

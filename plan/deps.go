@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/jsontape"
 )
 
 // stepDeps reads depends_on, the list and the arguments of a step, once all ids are known.
@@ -30,16 +31,16 @@ func (p *parser) stepDeps(i int) {
 // dependsOn reads the ids that order steps without data.
 func (p *parser) dependsOn(i int, n int32) {
 	at := p.below(p.stepAt(i), n)
-	if k := p.tape[n].kind; k != kArray {
+	if k := p.tape[n].Kind; k != jsontape.Array {
 		hint := `write "depends_on": ["a", "b"]`
-		if k == kString {
+		if k == jsontape.String {
 			hint = `write "depends_on": ` + listOfIDs(p.str(n))
 		}
 		p.invalid(at, hint, "must be an array of step ids, but is "+p.shown(n))
 		return
 	}
-	for item, v := 0, n+1; v < p.tape[n].next; item, v = item+1, p.tape[v].next {
-		if p.tape[v].kind != kString {
+	for item, v := 0, n+1; v < p.tape[n].Next; item, v = item+1, p.tape[v].Next {
+		if p.tape[v].Kind != jsontape.String {
 			p.itemProblem(fault.InvalidValue, at, item, "", "must be a step's id, but is %s", p.shown(v))
 			continue
 		}
@@ -53,11 +54,11 @@ func (p *parser) dependsOn(i int, n int32) {
 				} else if f, is := p.refs.foreign(id, p.knownStep); is {
 					hint = fmt.Sprintf("write the id alone: %q", f.id)
 				}
-				p.col.add(fault.UnknownRef, string(appendIndex([]byte(at.String()), item)), fmt.Sprintf("there is no step %q", clip(id)), hint)
+				p.col.add(fault.UnknownRef, string(jsontape.AppendIndex([]byte(at.String()), item)), fmt.Sprintf("there is no step %q", clip(id)), hint)
 			}
 			continue
 		}
-		p.depend(i, int(dep), func() string { return string(appendIndex([]byte(at.String()), item)) })
+		p.depend(i, int(dep), func() string { return string(jsontape.AppendIndex([]byte(at.String()), item)) })
 	}
 }
 
@@ -141,7 +142,7 @@ func (p *parser) idList() []string {
 // that the step has elsewhere.
 func (p *parser) arguments(i int, n int32, refs int) {
 	s := &p.plan.Steps[i]
-	if n == 0 || p.tape[n].kind == kString && p.tape[n].end-p.tape[n].start == 2 {
+	if n == 0 || p.tape[n].Kind == jsontape.String && p.tape[n].End-p.tape[n].Start == 2 {
 		s.args.head = "{}"
 		p.checkSchema(i, nil)
 		return
@@ -150,10 +151,10 @@ func (p *parser) arguments(i int, n int32, refs int) {
 	if s.ForEach != nil {
 		w.item = s.ForEach.As
 	}
-	switch p.tape[n].kind {
-	case kObject:
+	switch p.tape[n].Kind {
+	case jsontape.Object:
 		w.root = n
-	case kString:
+	case jsontape.String:
 		if !p.innerText(&w, n) {
 			p.steps[i].unsure = true
 			return
@@ -161,7 +162,7 @@ func (p *parser) arguments(i int, n int32, refs int) {
 	default:
 		p.steps[i].unsure = true
 		p.col.addf(fault.InvalidArguments, p.argumentsAt(i), `write "arguments": {"name": value}`,
-			"arguments must be an object, but are %s", p.tape[n].kind)
+			"arguments must be an object, but are %s", p.tape[n].Kind)
 		return
 	}
 	w.track = w.needsHoles()
@@ -183,30 +184,29 @@ func (p *parser) argumentsAt(step int) string {
 func (p *parser) innerText(w *walker, n int32) bool {
 	at := p.argumentsAt(w.step)
 	v := p.tape[n]
-	w.src = p.src[v.start+1 : v.end-1]
-	if v.flags&fEscaped != 0 {
-		p.text = appendUnescaped(p.text[:0], w.src)
+	w.src = p.src[v.Start+1 : v.End-1]
+	if v.Flags&jsontape.Escaped != 0 {
+		p.text = jsontape.AppendUnescaped(p.text[:0], w.src)
 		w.src = string(p.text)
 	} else {
 		p.text = append(p.text[:0], w.src...)
 	}
-	s := newScanner(p.text)
-	defer s.release()
-	s.record, s.tape = true, p.inner[:0]
-	s.limit = MaxDepth - argumentsDepth
-	s.flaw = p.flaw(at)
-	err := s.document()
-	p.inner = s.tape
+	s := jsontape.New(p.text, MaxDepth-argumentsDepth)
+	defer s.Release()
+	s.Record, s.Tape = true, p.inner[:0]
+	s.Flaw = p.flaw(at)
+	err := s.Scan()
+	p.inner = s.Tape
 	w.tape = p.inner
 	switch {
-	case err != nil && err.deep:
+	case err != nil && err.Deep:
 		p.col.addf(fault.MalformedJSON, at, "flatten the arguments", "the JSON in the string is nested too deep: more than %d in all", MaxDepth)
 		return false
 	case err != nil:
-		p.col.addf(fault.InvalidArguments, at, innerHint(w.src), "the string holds no JSON, at byte %d: %s", err.at, err.message)
+		p.col.addf(fault.InvalidArguments, at, innerHint(w.src), "the string holds no JSON, at byte %d: %s", err.At, err.Message)
 		return false
-	case w.tape[0].kind != kObject:
-		p.col.addf(fault.InvalidArguments, at, innerHint(w.src), "the string must hold an object, but holds %s", w.tape[0].kind)
+	case w.tape[0].Kind != jsontape.Object:
+		p.col.addf(fault.InvalidArguments, at, innerHint(w.src), "the string must hold an object, but holds %s", w.tape[0].Kind)
 		return false
 	}
 	return true

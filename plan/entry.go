@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/jsontape"
 )
 
 // entry refuses a reference to a for_each step whose path can't lead anywhere: what it yields is an array of entries. It
@@ -62,7 +63,7 @@ func pathInFull(path []elem) string {
 		case e.isKey && bareKey(e.key):
 			b = append(append(b, '.'), e.key...)
 		case e.isKey:
-			b = append(append(b, `["`...), appendEscaped(nil, e.key)...)
+			b = append(append(b, `["`...), jsontape.AppendEscaped(nil, e.key)...)
 			b = append(b, `"]`...)
 		case e.index == hugeIndex:
 			b = append(b, "[…]"...)

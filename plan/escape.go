@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/jsontape"
 )
 
 // Escape gives arguments that mean exactly a JSON object, whatever texts in it look like references and whatever steps the
@@ -13,21 +14,21 @@ import (
 // Errors: malformed_json for what is no JSON or deeper than arguments may be (MaxDepth less the plan around them),
 // duplicate_key, invalid_utf8, and invalid_arguments for what is no object.
 func Escape(json []byte) ([]byte, error) {
-	s := newScanner(json)
-	defer s.release()
-	s.record, s.limit = true, MaxDepth-argumentsDepth
-	if err := s.document(); err != nil {
-		return nil, fault.New(fault.MalformedJSON, "no JSON that arguments can be, at byte %d: %s", err.at, err.message)
+	s := jsontape.New(json, MaxDepth-argumentsDepth)
+	defer s.Release()
+	s.Record = true
+	if err := s.Scan(); err != nil {
+		return nil, fault.New(fault.MalformedJSON, "no JSON that arguments can be, at byte %d: %s", err.At, err.Message)
 	}
 	switch {
-	case s.first != "":
-		return nil, fault.New(s.first, "the object can't be arguments: %s at %q", s.first, clip(s.where))
-	case s.tape[0].kind != kObject:
-		return nil, fault.New(fault.InvalidArguments, "arguments are an object, but this is %s", s.tape[0].kind)
+	case s.First != "":
+		return nil, fault.New(s.First, "the object can't be arguments: %s at %q", s.First, clip(s.Where))
+	case s.Tape[0].Kind != jsontape.Object:
+		return nil, fault.New(fault.InvalidArguments, "arguments are an object, but this is %s", s.Tape[0].Kind)
 	}
-	e := escaper{src: json, tape: s.tape}
+	e := escaper{src: json, tape: s.Tape}
 	e.value(0, 1)
-	if e.deepest > s.limit {
+	if e.deepest > s.Limit {
 		return nil, fault.New(fault.MalformedJSON, "the object is nested too deep to be written as arguments").WithHint("flatten it")
 	}
 	if e.out == nil {
@@ -39,7 +40,7 @@ func Escape(json []byte) ([]byte, error) {
 // escaper copies a JSON text and writes strings anew that need an escape.
 type escaper struct {
 	src  []byte
-	tape []node
+	tape []jsontape.Node
 	out  []byte
 	from int // what of the source is not in out yet
 
@@ -50,17 +51,17 @@ type escaper struct {
 // value goes through a value that would be nested so deep if it had parts.
 func (e *escaper) value(n int32, depth int) {
 	v := &e.tape[n]
-	switch v.kind {
-	case kString:
+	switch v.Kind {
+	case jsontape.String:
 		if !e.verbatim(n, depth) {
 			e.text(n, escapeText)
 		}
-	case kArray:
-		for c := n + 1; c < v.next; c = e.tape[c].next {
+	case jsontape.Array:
+		for c := n + 1; c < v.Next; c = e.tape[c].Next {
 			e.value(c, depth+1)
 		}
-	case kObject:
-		for k := n + 1; k < v.next; k = e.tape[k+1].next {
+	case jsontape.Object:
+		for k := n + 1; k < v.Next; k = e.tape[k+1].Next {
 			e.text(k, escapeKey)
 			e.value(k+1, depth+1)
 		}
@@ -70,28 +71,28 @@ func (e *escaper) value(n int32, depth int) {
 // verbatim writes {"$text": …} for a string that would be another language's reference, were there such a step.
 func (e *escaper) verbatim(n int32, depth int) bool {
 	v := &e.tape[n]
-	text := spanText(e.src, span{v.start + 1, v.end - 1, v.flags})
+	text := v.Inside().Text(e.src)
 	if f, is := e.refs.foreign(text, func(string) bool { return true }); !is || f.digits {
 		return false
 	}
-	e.out = append(append(e.out, e.src[e.from:v.start]...), `{"$text":`...)
-	e.out = append(append(e.out, e.src[v.start:v.end]...), '}')
-	e.from = int(v.end)
+	e.out = append(append(e.out, e.src[e.from:v.Start]...), `{"$text":`...)
+	e.out = append(append(e.out, e.src[v.Start:v.End]...), '}')
+	e.from = int(v.End)
 	e.deepest = max(e.deepest, depth)
 	return true
 }
 
 func (e *escaper) text(n int32, escape func(string) string) {
 	v := &e.tape[n]
-	if v.flags&fDollar == 0 {
+	if v.Flags&jsontape.Dollar == 0 {
 		return
 	}
-	inside := span{v.start + 1, v.end - 1, v.flags}
-	text := spanText(e.src, inside)
+	inside := v.Inside()
+	text := inside.Text(e.src)
 	if better := escape(text); better != text {
-		e.out = append(e.out, e.src[e.from:inside.start]...)
-		e.out = appendEscaped(e.out, better)
-		e.from = int(inside.end)
+		e.out = append(e.out, e.src[e.from:inside.Start]...)
+		e.out = jsontape.AppendEscaped(e.out, better)
+		e.from = int(inside.End)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/jsontape"
 	"github.com/stepjet/stepjet/tool"
 )
 
@@ -90,7 +91,7 @@ type members [maxFields]int32
 func (p *parser) fields(l *level, object int32, at place) (m members) {
 	var meant members
 	var labels []int32
-	end := p.tape[object].next
+	end := p.tape[object].Next
 	for i := object + 1; i < end; {
 		value := i + 1
 		name := p.keyName(i)
@@ -103,13 +104,13 @@ func (p *parser) fields(l *level, object int32, at place) (m members) {
 		} else if f := p.unknownField(l, i, at); f >= 0 && meant[f] == 0 {
 			meant[f] = value
 		}
-		i = p.tape[value].next
+		i = p.tape[value].Next
 	}
 	for f := range l.fields {
 		if m[f] == 0 {
 			m[f] = meant[f]
 		}
-		if m[f] != 0 && p.tape[m[f]].kind == kNull { // a null option means absent
+		if m[f] != 0 && p.tape[m[f]].Kind == jsontape.Null { // a null option means absent
 			m[f] = 0
 		}
 	}
@@ -162,10 +163,10 @@ func (p *parser) meantField(l *level, key int32, meant string, at place) int {
 
 // moveHint says where a field of the other level belongs.
 func (p *parser) moveHint(l *level, name string, value int32) string {
-	if p.tape[value].kind == kNull {
+	if p.tape[value].Kind == jsontape.Null {
 		return "leave it out"
 	}
-	if name == "on_failure" && p.tape[value].kind == kString && p.str(value) == "continue" {
+	if name == "on_failure" && p.tape[value].Kind == jsontape.String && p.str(value) == "continue" {
 		return `write "optional": true if others can do without this step; "on_failure" stands beside "steps", and "continue" is its default`
 	}
 	return l.other.move + ": " + p.written(name, value)
@@ -177,7 +178,7 @@ func (p *parser) foreign(l *level, key int32, at place) {
 	warning := -1
 	if p.col.wantsWarning() {
 		warning = len(p.col.Warnings)
-		p.col.warn(fault.UnknownField, string(appendToken([]byte(at.String()), name)), fmt.Sprintf("%q is not a field of %s; it is ignored", clip(name), l.name), "")
+		p.col.warn(fault.UnknownField, string(jsontape.AppendToken([]byte(at.String()), name)), fmt.Sprintf("%q is not a field of %s; it is ignored", clip(name), l.name), "")
 	}
 	if l == planLevel || l == stepLevel {
 		p.strangers = append(p.strangers, stranger{key: key, warning: warning})
@@ -186,17 +187,17 @@ func (p *parser) foreign(l *level, key int32, at place) {
 
 func (p *parser) fieldProblem(at place, name, message, hint string) {
 	if p.col.wants(fault.UnknownField) {
-		p.col.add(fault.UnknownField, string(appendToken([]byte(at.String()), name)), message, hint)
+		p.col.add(fault.UnknownField, string(jsontape.AppendToken([]byte(at.String()), name)), message, hint)
 	}
 }
 
 // keyName gives the text of a key.
 func (p *parser) keyName(i int32) string {
 	n := &p.tape[i]
-	if n.flags&fEscaped == 0 {
-		return p.src[n.start+1 : n.end-1]
+	if n.Flags&jsontape.Escaped == 0 {
+		return p.src[n.Start+1 : n.End-1]
 	}
-	return string(appendUnescaped(nil, p.src[n.start+1:n.end-1]))
+	return string(jsontape.AppendUnescaped(nil, p.src[n.Start+1:n.End-1]))
 }
 
 // str gives the text of a string node.

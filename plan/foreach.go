@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/jsontape"
 )
 
 // ForEach says that a step runs once for each item of a list (plan language, "for_each").
@@ -32,7 +33,7 @@ func (p *parser) forEach(i int) {
 	}
 	f := &ForEach{As: defaultAs}
 	p.plan.Steps[i].ForEach = f
-	if p.tape[n].kind != kObject {
+	if p.tape[n].Kind != jsontape.Object {
 		return // said where its list is read
 	}
 	at := p.below(p.stepAt(i), n)
@@ -41,7 +42,7 @@ func (p *parser) forEach(i int) {
 	n = m[forEachAs]
 	switch {
 	case n == 0:
-	case p.tape[n].kind != kString:
+	case p.tape[n].Kind != jsontape.String:
 		p.invalid(p.below(at, n), `write "as": "item"`, "must be a string, but is "+p.shown(n))
 	default:
 		if f.As = p.str(n); !validID(f.As) {
@@ -78,17 +79,17 @@ func (p *parser) list(i int) (refs int) {
 func (p *parser) noList(i int) {
 	n := p.steps[i].forEach
 	at := p.below(p.stepAt(i), n)
-	if p.tape[n].kind != kObject {
+	if p.tape[n].Kind != jsontape.Object {
 		in := cmp.Or(p.listOf(i, n), `"$ref:<id>.<path>"`)
 		p.invalid(at, fmt.Sprintf(`write "for_each": {"in": %s, "as": "item"}`, in), "must be an object, but is "+p.shown(n))
 		return
 	}
 	hint := `write "in": "$ref:<id>.<path>", or a JSON array`
-	for k := n + 1; k < p.tape[n].next; k = p.tape[k+1].next {
+	for k := n + 1; k < p.tape[n].Next; k = p.tape[k+1].Next {
 		name := p.keyName(k)
 		if in := p.listOf(i, k+1); in != "" && forEachLevel.number(name) < 0 {
 			hint = fmt.Sprintf(`write "in": %s; %q is not known`, in, clip(name))
-			p.col.blameAt(string(appendToken([]byte(at.String()), name)))
+			p.col.blameAt(string(jsontape.AppendToken([]byte(at.String()), name)))
 			break
 		}
 	}
@@ -100,14 +101,14 @@ func (p *parser) listOf(i int, n int32) string {
 	w := walker{p: p, step: i, src: p.src, tape: p.tape, root: n, list: true}
 	var at site
 	var ref string
-	switch p.tape[n].kind {
-	case kArray:
+	switch p.tape[n].Kind {
+	case jsontape.Array:
 		return p.value(n)
-	case kString:
+	case jsontape.String:
 		ref = strings.TrimPrefix(p.str(n), refPrefix)
-	case kObject:
+	case jsontape.Object:
 		key, value, only := w.onlyKey(n)
-		if !only || key != "$ref" || p.tape[value].kind != kString {
+		if !only || key != "$ref" || p.tape[value].Kind != jsontape.String {
 			return ""
 		}
 		ref, at.object = p.str(value), true
@@ -120,12 +121,12 @@ func (p *parser) listOf(i int, n int32) string {
 // asFrom says that an item's name stands under another key than "as", if id is that name.
 func (p *parser) asFrom(i int, id string) string {
 	n := p.steps[i].forEach
-	if n == 0 || p.tape[n].kind != kObject || p.steps[i].as != 0 {
+	if n == 0 || p.tape[n].Kind != jsontape.Object || p.steps[i].as != 0 {
 		return ""
 	}
-	for k := n + 1; k < p.tape[n].next; k = p.tape[k+1].next {
-		if name := p.keyName(k); p.tape[k+1].kind == kString && p.str(k+1) == id && forEachLevel.number(name) < 0 {
-			p.col.blameAt(string(appendToken([]byte(p.below(p.stepAt(i), n).String()), name)))
+	for k := n + 1; k < p.tape[n].Next; k = p.tape[k+1].Next {
+		if name := p.keyName(k); p.tape[k+1].Kind == jsontape.String && p.str(k+1) == id && forEachLevel.number(name) < 0 {
+			p.col.blameAt(string(jsontape.AppendToken([]byte(p.below(p.stepAt(i), n).String()), name)))
 			return fmt.Sprintf(`write "as": %q in the for_each; %q is not known`, id, clip(name))
 		}
 	}
@@ -153,15 +154,15 @@ func (p *parser) isList(i int, n int32) bool {
 	v := &p.tape[n]
 	w := walker{p: p, src: p.src, tape: p.tape}
 	switch {
-	case v.kind == kArray:
+	case v.Kind == jsontape.Array:
 		if count := p.count(n); count > MaxItems {
 			p.col.addf(fault.LimitExceeded, p.listAt(i).String(), "split the step in several", "the list has %d items, at most %d are allowed", count, MaxItems)
 			return false
 		}
 		return true
-	case v.kind == kObject && w.hasRefKey(n):
+	case v.Kind == jsontape.Object && w.hasRefKey(n):
 		return true
-	case v.kind != kString:
+	case v.Kind != jsontape.String:
 		p.invalid(p.listAt(i), form, "must be a reference to a list, or an array, but is "+p.shown(n))
 		return false
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/jsontape"
 )
 
 // foreign is a reference as other languages write it, or a right one inside their marks (rule 10).
@@ -123,7 +124,7 @@ func (p *refParser) forget(r ref) { p.elems = p.elems[:len(p.elems)-len(r.path)]
 
 func allDigits(s string) bool {
 	for i := 0; i < len(s); i++ {
-		if !isDigit(s[i]) {
+		if !jsontape.IsDigit(s[i]) {
 			return false
 		}
 	}
@@ -186,7 +187,7 @@ func (w *walker) refersTo(id string) bool {
 		if n.arguments != 0 {
 			args := walker{p: p, step: w.step, src: p.src, tape: p.tape, root: n.arguments, item: item}
 			quiet := parser{src: p.src, tape: p.tape, steps: p.steps, stepsAt: p.stepsAt} // its problems are reported elsewhere
-			if p.tape[n.arguments].kind != kString {
+			if p.tape[n.arguments].Kind != jsontape.String {
 				args.collect(n.arguments)
 			} else if quiet.innerText(&args, n.arguments) {
 				args.collect(0)
@@ -199,16 +200,16 @@ func (w *walker) refersTo(id string) bool {
 // collect notes whom the right references within a value refer to.
 func (w *walker) collect(n int32) {
 	v := &w.tape[n]
-	if v.flags&fDollar == 0 && v.kind != kArray && v.kind != kObject {
+	if v.Flags&jsontape.Dollar == 0 && v.Kind != jsontape.Array && v.Kind != jsontape.Object {
 		return
 	}
-	switch v.kind {
-	case kArray:
-		for c := n + 1; c < v.next; c = w.tape[c].next {
+	switch v.Kind {
+	case jsontape.Array:
+		for c := n + 1; c < v.Next; c = w.tape[c].Next {
 			w.collect(c)
 		}
-	case kObject:
-		if key, value, only := w.onlyKey(n); only && w.tape[value].kind == kString && v.flags&fDollar != 0 {
+	case jsontape.Object:
+		if key, value, only := w.onlyKey(n); only && w.tape[value].Kind == jsontape.String && v.Flags&jsontape.Dollar != 0 {
 			switch key {
 			case "$ref":
 				w.note(refPrefix + w.text(value))
@@ -217,10 +218,10 @@ func (w *walker) collect(n int32) {
 				return
 			}
 		}
-		for k := n + 1; k < v.next; k = w.tape[k+1].next {
+		for k := n + 1; k < v.Next; k = w.tape[k+1].Next {
 			w.collect(k + 1)
 		}
-	case kString:
+	case jsontape.String:
 		w.note(w.text(n))
 	}
 }
@@ -243,8 +244,8 @@ func (w *walker) note(text string) {
 
 // onlyKey gives the first key of an object and its value, and whether there is no other.
 func (w *walker) onlyKey(n int32) (key string, value int32, only bool) {
-	if w.tape[n].next == n+1 {
+	if w.tape[n].Next == n+1 {
 		return "", 0, false
 	}
-	return w.text(n + 1), n + 2, w.tape[n+2].next == w.tape[n].next
+	return w.text(n + 1), n + 2, w.tape[n+2].Next == w.tape[n].Next
 }

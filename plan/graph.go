@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/jsontape"
 )
 
 // maxShown is the most steps of a cycle that a message names; of a longer one it names as many from both ends.
@@ -83,14 +84,14 @@ func unwind(from map[int]int, start, last int) []int {
 // placeOf gives the place where step refers to dep.
 func (p *parser) placeOf(step, dep int) string {
 	n := p.steps[step]
-	if n.dependsOn != 0 && p.tape[n.dependsOn].kind == kArray {
+	if n.dependsOn != 0 && p.tape[n.dependsOn].Kind == jsontape.Array {
 		at := p.below(p.stepAt(step), n.dependsOn).String()
-		for i, v := 0, n.dependsOn+1; v < p.tape[n.dependsOn].next; i, v = i+1, p.tape[v].next {
-			if p.tape[v].kind != kString {
+		for i, v := 0, n.dependsOn+1; v < p.tape[n.dependsOn].Next; i, v = i+1, p.tape[v].Next {
+			if p.tape[v].Kind != jsontape.String {
 				continue
 			}
 			if d, ok := p.plan.ids[p.str(v)]; ok && int(d) == dep {
-				return string(appendIndex([]byte(at), i))
+				return string(jsontape.AppendIndex([]byte(at), i))
 			}
 		}
 	}
@@ -101,7 +102,7 @@ func (p *parser) placeOf(step, dep int) string {
 		}
 	}
 	w := walker{p: p, step: step, src: p.src, tape: p.tape, root: n.arguments}
-	if n.arguments != 0 && p.tape[n.arguments].kind == kString {
+	if n.arguments != 0 && p.tape[n.arguments].Kind == jsontape.String {
 		quiet := parser{src: p.src, tape: p.tape, steps: p.steps, stepsAt: p.stepsAt} // what is wrong in the string was reported before
 		w.root = 0
 		if !quiet.innerText(&w, n.arguments) {

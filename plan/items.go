@@ -2,6 +2,7 @@ package plan
 
 import (
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/jsontape"
 )
 
 const (
@@ -85,8 +86,8 @@ func listText(t *template) string {
 
 // split gives the items of an array, up to MaxItems, and how many there are.
 func split(array []byte) (items [][]byte, count int) {
-	for i := item(array, 0, 0); i >= 0; i = nextItem(array, i) {
-		end := skipValue(array, i)
+	for i := jsontape.Item(array, 0, 0); i >= 0; i = jsontape.NextItem(array, i) {
+		end := jsontape.SkipValue(array, i)
 		if end <= i {
 			break
 		}

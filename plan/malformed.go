@@ -5,15 +5,16 @@ import (
 	"fmt"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/jsontape"
 )
 
 // malformed says where and why the text is not JSON, and what is usually behind it.
-func (p *parser) malformed(body []byte, err *syntaxError) {
-	if err.deep {
-		p.col.addf(fault.MalformedJSON, "", "flatten the arguments", "the JSON is nested more than %d deep, at %s", MaxDepth, position(body, err.at))
+func (p *parser) malformed(body []byte, err *jsontape.SyntaxError) {
+	if err.Deep {
+		p.col.addf(fault.MalformedJSON, "", "flatten the arguments", "the JSON is nested more than %d deep, at %s", MaxDepth, position(body, err.At))
 		return
 	}
-	p.col.addf(fault.MalformedJSON, "", syntaxHint(body, err.at), "not JSON at %s: %s", position(body, err.at), err.message)
+	p.col.addf(fault.MalformedJSON, "", syntaxHint(body, err.At), "not JSON at %s: %s", position(body, err.At), err.Message)
 }
 
 // position writes a place in a text as line and column, both from 1, the column in bytes.

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/jsontape"
 )
 
 // Nothing is a reference that found nothing, so that null stands in its place.
@@ -98,21 +99,21 @@ func outline(b []byte) string {
 		return kindOf(b)
 	}
 	var keys []string
-	for i := skipWhite(b, 1); i >= 0 && i < len(b) && b[i] == '"'; {
-		end := min(skipString(b, i), len(b))
+	for i := jsontape.SkipSpace(b, 1); i >= 0 && i < len(b) && b[i] == '"'; {
+		end := min(jsontape.SkipString(b, i), len(b))
 		if len(keys) == maxOutlined {
 			keys = append(keys, "…")
 			break
 		}
-		key := string(appendUnescaped(nil, string(b[i+1:max(end-1, i+1)])))
+		key := string(jsontape.AppendUnescaped(nil, string(b[i+1:max(end-1, i+1)])))
 		if len(key) > maxOutlinedKey {
 			key = strings.ToValidUTF8(key[:maxOutlinedKey], "") + "…"
 		}
 		keys = append(keys, strings.ToValidUTF8(key, "\uFFFD"))
-		if i = skipWhite(b, end); i >= len(b) || b[i] != ':' {
+		if i = jsontape.SkipSpace(b, end); i >= len(b) || b[i] != ':' {
 			break
 		}
-		i = nextItem(b, skipWhite(b, i+1))
+		i = jsontape.NextItem(b, jsontape.SkipSpace(b, i+1))
 	}
 	if len(keys) == 0 {
 		return "an object without keys"
@@ -165,14 +166,14 @@ func (t *template) places() []string {
 		}
 		text = append(text, t.holes[i].after...)
 	}
-	s := newScanner(text)
-	defer s.release()
-	s.record, s.limit = true, maxTolerated
+	s := jsontape.New(text, maxTolerated)
+	defer s.Release()
+	s.Record = true
 	all := make([]string, len(t.holes))
-	if err := s.document(); err != nil {
+	if err := s.Scan(); err != nil {
 		return all
 	}
-	p := placer{src: text, tape: s.tape, from: from, all: all}
+	p := placer{src: text, tape: s.Tape, from: from, all: all}
 	p.value(0)
 	return all
 }
@@ -180,7 +181,7 @@ func (t *template) places() []string {
 // placer finds the holes of a template in its text.
 type placer struct {
 	src  []byte
-	tape []node
+	tape []jsontape.Node
 	from []int32 // where the holes are
 	next int     // hole that was not found yet
 	path []byte
@@ -190,20 +191,20 @@ type placer struct {
 func (p *placer) value(n int32) {
 	v := &p.tape[n]
 	top := len(p.path)
-	switch v.kind {
-	case kArray:
-		for i, c := 0, n+1; c < v.next; i, c = i+1, p.tape[c].next {
-			p.path = appendIndex(p.path[:top], i)
+	switch v.Kind {
+	case jsontape.Array:
+		for i, c := 0, n+1; c < v.Next; i, c = i+1, p.tape[c].Next {
+			p.path = jsontape.AppendIndex(p.path[:top], i)
 			p.value(c)
 		}
-	case kObject:
-		for k := n + 1; k < v.next; k = p.tape[k+1].next {
+	case jsontape.Object:
+		for k := n + 1; k < v.Next; k = p.tape[k+1].Next {
 			key := &p.tape[k]
-			p.path = appendToken(p.path[:top], spanText(p.src, span{key.start + 1, key.end - 1, key.flags}))
+			p.path = jsontape.AppendToken(p.path[:top], key.Inside().Text(p.src))
 			p.value(k + 1)
 		}
 	default:
-		for p.next < len(p.from) && p.from[p.next] < v.end {
+		for p.next < len(p.from) && p.from[p.next] < v.End {
 			p.all[p.next] = string(p.path)
 			p.next++
 		}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/jsontape"
 )
 
 // oneOf reads an option that is one of a few words, and gives its number; the first is the default.
@@ -13,7 +14,7 @@ func (p *parser) oneOf(n int32, parent place, words ...string) int {
 	if n == 0 {
 		return 0
 	}
-	if p.tape[n].kind == kString {
+	if p.tape[n].Kind == jsontape.String {
 		s := p.str(n)
 		for i, w := range words {
 			if s == w {
@@ -32,9 +33,9 @@ func (p *parser) duration(n int32, parent place) (time.Duration, bool) {
 	}
 	at := p.below(parent, n)
 	const hint = `write a duration as a string: "500ms", "30s", "5m" or "2h"`
-	if p.tape[n].kind != kString {
+	if p.tape[n].Kind != jsontape.String {
 		seconds := hint
-		if p.tape[n].kind == kNumber {
+		if p.tape[n].Kind == jsontape.Number {
 			seconds = fmt.Sprintf(`write "%ss" for %[1]s seconds, "%[1]sms" for milliseconds`, p.shown(n))
 		}
 		p.invalid(at, seconds, "must be a string, but is "+p.shown(n))
@@ -62,8 +63,8 @@ func (p *parser) invalid(at place, hint, message string) {
 // shown gives a value as it stands in the plan, for a message: scalars themselves, others by their kind.
 func (p *parser) shown(n int32) string {
 	v := p.tape[n]
-	if v.kind == kObject || v.kind == kArray {
-		return v.kind.String()
+	if v.Kind == jsontape.Object || v.Kind == jsontape.Array {
+		return v.Kind.String()
 	}
-	return clip(p.src[v.start:v.end])
+	return clip(p.src[v.Start:v.End])
 }

@@ -6,7 +6,11 @@ import (
 	"unicode/utf8"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/jsontape"
 )
+
+// MaxDepth is how deep JSON may nest, in plans and in tools' outputs; the root counts one.
+const MaxDepth = 64
 
 // MaxOutput is the largest output of a tool and the largest resolved arguments of a step, in bytes: 64 MiB.
 const MaxOutput = 64 << 20
@@ -32,8 +36,8 @@ func Output(body []byte, text bool) ([]byte, *fault.Error) {
 		return []byte("null"), nil
 	}
 	first, where, err := check(body, MaxDepth)
-	if err != nil && err.deep {
-		if _, _, again := check(body, maxTolerated); again == nil || again.deep {
+	if err != nil && err.Deep {
+		if _, _, again := check(body, maxTolerated); again == nil || again.Deep {
 			return nil, terminal("is JSON nested more than %d deep", MaxDepth).WithHint("return flatter data, or the inner part as a string")
 		}
 	}
@@ -49,12 +53,11 @@ func Output(body []byte, text bool) ([]byte, *fault.Error) {
 }
 
 // check scans a text and gives the first flaw that leaves it readable, and where it is.
-func check(body []byte, limit int) (first fault.Code, where string, err *syntaxError) {
-	s := newScanner(body)
-	defer s.release()
-	s.limit = limit
-	err = s.document()
-	return s.first, s.where, err
+func check(body []byte, limit int) (first fault.Code, where string, err *jsontape.SyntaxError) {
+	s := jsontape.New(body, limit)
+	defer s.Release()
+	err = s.Scan()
+	return s.First, s.Where, err
 }
 
 func terminal(format string, args ...any) *fault.Error {
@@ -66,14 +69,14 @@ func quote(text []byte) ([]byte, *fault.Error) {
 	if !utf8.Valid(text) {
 		return nil, terminal("is not valid UTF-8").WithHint("return binary data as base64, or a place to fetch it from")
 	}
-	size := escapedSize(text) + 2
+	size := jsontape.EscapedSize(text) + 2
 	if size > MaxOutput {
 		return nil, fault.New(fault.TooLarge, "the output has %d bytes as a JSON string, at most %d are allowed", size, MaxOutput).
 			WithHint("return a part of it, or a place to fetch it from")
 	}
 	b := make([]byte, 0, size)
 	b = append(b, '"')
-	b = appendEscaped(b, text)
+	b = jsontape.AppendEscaped(b, text)
 	return append(b, '"'), nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/jsontape"
 )
 
 // Parse reads a plan with the default limits. The plan is nil if and only if the report has problems. A nil catalog
@@ -38,7 +39,7 @@ type parser struct {
 	catalog Catalog
 	done    map[string]bool // Limits.Done
 	src     string
-	tape    []node
+	tape    []jsontape.Node
 	col     collector
 	near    suggester
 	// schemaSteps is what is left of the steps that all checks against schemas may take.
@@ -53,14 +54,14 @@ type parser struct {
 	names     []string // of the catalog, once they were needed
 	ids       []string // of the steps, likewise
 	refs      refParser
-	targets   []target // of all steps, in one slice
-	holes     []hole   // likewise
-	deps      []int    // of the step in hand
-	allDeps   []int    // of all steps, in one slice
-	inner     []node   // tape of arguments that are a string
-	path      []token  // scratch of walkers
-	text      []byte   // scratch
-	selfLoops []int    // steps that refer to themselves; reported already
+	targets   []target        // of all steps, in one slice
+	holes     []hole          // likewise
+	deps      []int           // of the step in hand
+	allDeps   []int           // of all steps, in one slice
+	inner     []jsontape.Node // tape of arguments that are a string
+	path      []token         // scratch of walkers
+	text      []byte          // scratch
+	selfLoops []int           // steps that refer to themselves; reported already
 
 	right   map[string]bool // whom the references of the step rightOf−1 refer to, once that was asked for
 	rightOf int
@@ -85,19 +86,19 @@ type stepNodes struct {
 
 // scan reads the text into the tape. It reports false where nothing can be made of it.
 func (p *parser) scan(body []byte) bool {
-	s := newScanner(body)
-	defer s.release()
-	s.record = true
-	s.tape = make([]node, 0, min(len(body)/6+8, 1<<17)) // compact plans have a value for each six or seven bytes
-	s.flaw = p.flaw("")
-	if err := s.document(); err != nil {
+	s := jsontape.New(body, MaxDepth)
+	defer s.Release()
+	s.Record = true
+	s.Tape = make([]jsontape.Node, 0, min(len(body)/6+8, 1<<17)) // compact plans have a value for each six or seven bytes
+	s.Flaw = p.flaw("")
+	if err := s.Scan(); err != nil {
 		p.malformed(body, err)
 		return false
 	}
-	p.tape, p.src = s.tape, string(body)
-	if root := p.tape[0].kind; root != kObject {
+	p.tape, p.src = s.Tape, string(body)
+	if root := p.tape[0].Kind; root != jsontape.Object {
 		hint := `a plan is an object: {"steps": [{"id": "a", "tool": "…", "arguments": {}}]}`
-		if root == kArray {
+		if root == jsontape.Array {
 			hint = `put the array into an object: {"steps": […]}`
 		}
 		p.col.addf(fault.MalformedJSON, "", hint, "a plan is one JSON object, but this is %s", root)
@@ -107,14 +108,14 @@ func (p *parser) scan(body []byte) bool {
 }
 
 // flaw gives the reporter of what is wrong but leaves the text readable.
-func (p *parser) flaw(prefix string) func(*scanner, fault.Code, *span) {
-	return func(s *scanner, code fault.Code, key *span) {
+func (p *parser) flaw(prefix string) func(*jsontape.Scanner, fault.Code, *jsontape.Span) {
+	return func(s *jsontape.Scanner, code fault.Code, key *jsontape.Span) {
 		if !p.col.wants(code) {
 			return
 		}
-		path := s.pointer(prefix, key)
+		path := s.Pointer(prefix, key)
 		if code == fault.DuplicateKey {
-			p.col.add(code, path, fmt.Sprintf("the key %q is used twice in one object", clip(spanText(s.src, *key))), "keep one of the two")
+			p.col.add(code, path, fmt.Sprintf("the key %q is used twice in one object", clip(key.Text(s.Src))), "keep one of the two")
 			return
 		}
 		p.col.add(code, path, "the string is not valid UTF-8, or holds half a surrogate pair", `write the character itself, or both halves: \ud83d\ude00`)
@@ -153,7 +154,7 @@ func (p *parser) readSteps(n int32) bool {
 	}
 	at := p.below(planPlace, n)
 	p.stepsAt = at.String()
-	if k := p.tape[n].kind; k != kArray {
+	if k := p.tape[n].Kind; k != jsontape.Array {
 		p.col.addf(fault.InvalidValue, at.String(), p.stepsHint(n), "steps must be an array, but is %s", k)
 		return false
 	}
@@ -171,7 +172,7 @@ func (p *parser) readSteps(n int32) bool {
 	p.steps = make([]stepNodes, count)
 	p.plan.ids = make(map[string]int32, count)
 	i := 0
-	for v := n + 1; v < p.tape[n].next; v = p.tape[v].next {
+	for v := n + 1; v < p.tape[n].Next; v = p.tape[v].Next {
 		p.step(i, v)
 		i++
 	}
@@ -187,7 +188,7 @@ func (p *parser) readSteps(n int32) bool {
 func (p *parser) reserve() {
 	n := 0
 	for i := range p.tape {
-		if p.tape[i].kind == kString && p.tape[i].flags&fDollar != 0 {
+		if p.tape[i].Kind == jsontape.String && p.tape[i].Flags&jsontape.Dollar != 0 {
 			n++
 		}
 	}
@@ -200,7 +201,7 @@ func (p *parser) reserve() {
 
 // count gives the number of items of an array.
 func (p *parser) count(array int32) (n int) {
-	for v := array + 1; v < p.tape[array].next; v = p.tape[v].next {
+	for v := array + 1; v < p.tape[array].Next; v = p.tape[v].Next {
 		n++
 	}
 	return n
@@ -208,7 +209,7 @@ func (p *parser) count(array int32) (n int) {
 
 // outputs reads output_steps; absent, null and empty mean all steps.
 func (p *parser) outputs(n int32) {
-	if n == 0 || p.tape[n].kind == kArray && p.count(n) == 0 {
+	if n == 0 || p.tape[n].Kind == jsontape.Array && p.count(n) == 0 {
 		p.plan.Outputs = make([]int, len(p.plan.Steps))
 		for i := range p.plan.Outputs {
 			p.plan.Outputs[i] = i
@@ -216,17 +217,17 @@ func (p *parser) outputs(n int32) {
 		return
 	}
 	at := p.below(planPlace, n)
-	if k := p.tape[n].kind; k != kArray {
+	if k := p.tape[n].Kind; k != jsontape.Array {
 		hint := `write "output_steps": ["a", "b"]`
-		if k == kString {
+		if k == jsontape.String {
 			hint = `write "output_steps": ` + listOfIDs(p.str(n))
 		}
 		p.col.addf(fault.InvalidValue, at.String(), hint, "output_steps must be an array of step ids, but is %s", k)
 		return
 	}
 	seen := make(map[string]bool, 8)
-	for i, v := 0, n+1; v < p.tape[n].next; i, v = i+1, p.tape[v].next {
-		if p.tape[v].kind != kString {
+	for i, v := 0, n+1; v < p.tape[n].Next; i, v = i+1, p.tape[v].Next {
+		if p.tape[v].Kind != jsontape.String {
 			p.itemProblem(fault.InvalidValue, at, i, "", "must be a step's id, but is %s", p.shown(v))
 			continue
 		}
@@ -235,7 +236,7 @@ func (p *parser) outputs(n int32) {
 		switch {
 		case !known:
 			if p.col.wants(fault.UnknownOutputStep) {
-				p.col.add(fault.UnknownOutputStep, string(appendIndex([]byte(at.String()), i)), fmt.Sprintf("there is no step %q", clip(id)), p.idHint(-1, id, strconv.Quote))
+				p.col.add(fault.UnknownOutputStep, string(jsontape.AppendIndex([]byte(at.String()), i)), fmt.Sprintf("there is no step %q", clip(id)), p.idHint(-1, id, strconv.Quote))
 			}
 		case seen[id]:
 			p.itemProblem(fault.DuplicateOutputStep, at, i, "name each step once", "%q is named twice", clip(id))
@@ -249,6 +250,6 @@ func (p *parser) outputs(n int32) {
 // itemProblem reports a problem of one item of an array.
 func (p *parser) itemProblem(code fault.Code, at place, item int, hint, format string, args ...any) {
 	if p.col.wants(code) {
-		p.col.add(code, string(appendIndex([]byte(at.String()), item)), fmt.Sprintf(format, args...), hint)
+		p.col.add(code, string(jsontape.AppendIndex([]byte(at.String()), item)), fmt.Sprintf(format, args...), hint)
 	}
 }

@@ -1,5 +1,7 @@
 package plan
 
+import "github.com/stepjet/stepjet/internal/jsontape"
+
 // place is a JSON pointer that is put together only when somebody asks for it.
 type place struct {
 	steps  string // pointer of the array of steps; empty for the plan itself
@@ -34,11 +36,11 @@ func (p *parser) below(a place, n int32) place {
 func (a place) String() string {
 	var b []byte
 	if a.steps != "" {
-		b = appendIndex([]byte(a.steps), a.step)
+		b = jsontape.AppendIndex([]byte(a.steps), a.step)
 	}
 	for _, f := range a.fields {
 		if f != "" {
-			b = appendToken(b, f)
+			b = jsontape.AppendToken(b, f)
 		}
 	}
 	return string(b)

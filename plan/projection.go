@@ -2,6 +2,7 @@ package plan
 
 import (
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/jsontape"
 )
 
 // maxKeptLists bounds the bytes of projections that a Resolver remembers.
@@ -54,8 +55,8 @@ type projection struct {
 // the value that it can't go into and the place in the path.
 func (p *projection) each(array []byte, path []elem, every int) (at []byte, stop int, ok bool) {
 	rest := path[every+1:]
-	for i := item(array, 0, 0); i >= 0; i = nextItem(array, i) {
-		end := skipValue(array, i)
+	for i := jsontape.Item(array, 0, 0); i >= 0; i = jsontape.NextItem(array, i) {
+		end := jsontape.SkipValue(array, i)
 		if end <= i {
 			break
 		}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/stepjet/stepjet/internal/jsontape"
 )
 
 // Limits of references (plan language, "limit_exceeded").
@@ -39,7 +41,7 @@ type ref struct {
 }
 
 func isIDByte(c byte) bool {
-	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || isDigit(c) || c == '_' || c == '-'
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || jsontape.IsDigit(c) || c == '_' || c == '-'
 }
 
 // validID reports whether s is a step id: [A-Za-z0-9_-]{1,64}.
@@ -161,11 +163,11 @@ func (p *refParser) quoted(s string, i int) (end int, why string) {
 	if strings.IndexByte(raw, '\\') < 0 && plainText(raw) {
 		p.elems = append(p.elems, elem{key: raw, index: noIndex, isKey: true})
 	} else {
-		stop, flags, bad := scanString([]byte(raw+`"`), 0)
-		if bad != "" || flags&fBadText != 0 || stop != len(raw) {
+		c := jsontape.Cursor{Src: []byte(s[i+1 : j+1])}
+		if flags, bad := c.Quoted(); bad != "" || flags&jsontape.BadText != 0 || c.At != len(c.Src) {
 			return i, "the key in the bracket is not a JSON string"
 		}
-		p.elems = append(p.elems, elem{key: string(appendUnescaped(nil, raw)), index: noIndex, isKey: true})
+		p.elems = append(p.elems, elem{key: string(jsontape.AppendUnescaped(nil, raw)), index: noIndex, isKey: true})
 	}
 	if j+1 >= len(s) || s[j+1] != ']' {
 		p.elems = p.elems[:len(p.elems)-1]
@@ -190,7 +192,7 @@ func indexOf(s string) int {
 		return noIndex
 	}
 	for i := 0; i < len(s); i++ {
-		if !isDigit(s[i]) {
+		if !jsontape.IsDigit(s[i]) {
 			return noIndex
 		}
 	}

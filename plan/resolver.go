@@ -2,6 +2,7 @@ package plan
 
 import (
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/jsontape"
 )
 
 // Resolver resolves the arguments of one run's steps, and remembers its way around large results: a fan-out over a list
@@ -62,13 +63,13 @@ func (r *Resolver) ItemArguments(step int, item []byte, result func(dep int) (js
 // member is member with a memory; of items, which are others each time, it has none.
 func (r *Resolver) member(dep int, b []byte, i int, key string) int {
 	if dep == theItem || len(b)-i < worthIt {
-		return member(b, i, key)
+		return jsontape.Member(b, i, key)
 	}
 	w := way{dep, int32(i), key}
 	if at, ok := r.ways[w]; ok && int(at) < len(b) {
 		return int(at)
 	}
-	at := member(b, i, key)
+	at := jsontape.Member(b, i, key)
 	if at < 0 || at-i >= worthIt {
 		if r.ways == nil {
 			r.ways = map[way]int32{}
@@ -81,12 +82,12 @@ func (r *Resolver) member(dep int, b []byte, i int, key string) int {
 // item is item with a memory.
 func (r *Resolver) item(dep int, b []byte, i, n int) int {
 	if dep == theItem || len(b)-i < worthIt || n < stride {
-		return item(b, i, n)
+		return jsontape.Item(b, i, n)
 	}
 	w := way{dep: dep, at: int32(i)}
 	known := r.items[w]
 	if known == nil {
-		first := item(b, i, 0)
+		first := jsontape.Item(b, i, 0)
 		if first < 0 {
 			return -1
 		}
@@ -94,7 +95,7 @@ func (r *Resolver) item(dep int, b []byte, i, n int) int {
 	}
 	have := len(known)
 	for len(known) <= n/stride {
-		at := ahead(b, int(known[len(known)-1]), stride)
+		at := jsontape.Ahead(b, int(known[len(known)-1]), stride)
 		if at < 0 {
 			break
 		}
@@ -109,13 +110,5 @@ func (r *Resolver) item(dep int, b []byte, i, n int) int {
 	if len(known) <= n/stride {
 		return -1
 	}
-	return ahead(b, int(known[n/stride]), n%stride)
-}
-
-// ahead gives where the n-th item behind the one at i begins, -1 if there are not so many.
-func ahead(b []byte, i, n int) int {
-	for ; n > 0 && i >= 0; n-- {
-		i = nextItem(b, i)
-	}
-	return i
+	return jsontape.Ahead(b, int(known[n/stride]), n%stride)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/jsontape"
 	"github.com/stepjet/stepjet/tool"
 )
 
@@ -65,9 +66,9 @@ func (w *walker) hole(text bool) {
 	var b []byte
 	for _, t := range w.path {
 		if t.isKey {
-			b = appendToken(b, t.made)
+			b = jsontape.AppendToken(b, t.made)
 		} else {
-			b = appendIndex(b, t.index)
+			b = jsontape.AppendIndex(b, t.index)
 		}
 	}
 	w.holes = append(w.holes, tool.Hole{Pointer: string(b), Text: text})

@@ -9,13 +9,14 @@ import (
 	"time"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/jsontape"
 	"github.com/stepjet/stepjet/tool"
 )
 
 // step reads what of a step stands by itself: all but depends_on, the list of for_each and arguments.
 func (p *parser) step(i int, n int32) {
 	at := p.stepAt(i)
-	if k := p.tape[n].kind; k != kObject {
+	if k := p.tape[n].Kind; k != jsontape.Object {
 		p.invalid(at, `a step is an object: {"id": "a", "tool": "…", "arguments": {}}`, "a step must be an object, but is "+k.String())
 		return
 	}
@@ -29,10 +30,10 @@ func (p *parser) step(i int, n int32) {
 	s.Retry = p.retry(m[stepRetry], at)
 	p.forEach(i)
 	if o := m[stepOptional]; o != 0 {
-		switch p.tape[o].kind {
-		case kTrue:
+		switch p.tape[o].Kind {
+		case jsontape.True:
 			s.Optional = true
-		case kFalse:
+		case jsontape.False:
 		default:
 			p.invalid(p.below(at, o), p.boolHint(o), "must be true or false, but is "+p.shown(o))
 		}
@@ -45,12 +46,12 @@ func (p *parser) stepID(i int, n int32) {
 		p.col.addf(fault.InvalidID, at.String(), p.idFrom(i), "the step has no id")
 		return
 	}
-	if p.tape[n].kind != kString {
-		if p.tape[n].kind == kNumber { // known all the same, so that references to it raise no second problem
-			p.know(i, p.src[p.tape[n].start:p.tape[n].end])
+	if p.tape[n].Kind != jsontape.String {
+		if p.tape[n].Kind == jsontape.Number { // known all the same, so that references to it raise no second problem
+			p.know(i, p.src[p.tape[n].Start:p.tape[n].End])
 		}
 		hint := "write it in quotes"
-		if p.tape[n].kind == kNumber {
+		if p.tape[n].Kind == jsontape.Number {
 			hint = fmt.Sprintf(`write "id": "%s"`, p.shown(n))
 		}
 		p.invalid(p.below(at, n), hint, "an id must be a string, but is "+p.shown(n))
@@ -96,7 +97,7 @@ func (p *parser) stepTool(i int, n int32) {
 		return
 	}
 	at = p.below(at, n)
-	if p.tape[n].kind != kString {
+	if p.tape[n].Kind != jsontape.String {
 		hint := "write the tool's name in quotes"
 		if name, arguments := p.calledIn(n); name != 0 {
 			hint = "write " + p.written("tool", name)
@@ -150,9 +151,9 @@ func (p *parser) retry(n int32, parent place) *tool.Retry {
 		return nil
 	}
 	at := p.below(parent, n)
-	if p.tape[n].kind != kObject {
+	if p.tape[n].Kind != jsontape.Object {
 		hint := `write "retry": {"max_attempts": 3}`
-		if p.tape[n].kind == kNumber {
+		if p.tape[n].Kind == jsontape.Number {
 			hint = p.retriesHint(n)
 		}
 		p.invalid(at, hint, "must be an object, but is "+p.shown(n))
@@ -177,7 +178,7 @@ func (p *parser) backoff(n int32, parent place) *tool.Backoff {
 		return nil
 	}
 	at := p.below(parent, n)
-	if p.tape[n].kind != kObject {
+	if p.tape[n].Kind != jsontape.Object {
 		p.invalid(at, `write "backoff": {"strategy": "exponential", "initial_ms": 500}`, "must be an object, but is "+p.shown(n))
 		return nil
 	}
@@ -213,8 +214,8 @@ func (p *parser) number(n int32, parent place, least, most float64, whole bool) 
 	if n == 0 {
 		return 0, false
 	}
-	if p.tape[n].kind == kNumber {
-		v, err := strconv.ParseFloat(p.src[p.tape[n].start:p.tape[n].end], 64)
+	if p.tape[n].Kind == jsontape.Number {
+		v, err := strconv.ParseFloat(p.src[p.tape[n].Start:p.tape[n].End], 64)
 		if err == nil && v >= least && v <= most && (!whole || v == math.Trunc(v)) {
 			return v, true
 		}

@@ -3,6 +3,8 @@ package plan
 import (
 	"strings"
 	"unicode/utf8"
+
+	"github.com/stepjet/stepjet/internal/jsontape"
 )
 
 // refPrefix begins a reference in a string.
@@ -94,12 +96,13 @@ func isScalar(s string) bool {
 	if s == "" {
 		return false
 	}
+	c := jsontape.Cursor{Src: []byte(s)}
 	if s[0] == '"' {
-		end, flags, bad := scanString([]byte(s), 1)
-		return bad == "" && end == len(s)-1 && flags&fBadText == 0
+		flags, bad := c.Quoted()
+		return bad == "" && c.At == len(s) && flags&jsontape.BadText == 0
 	}
-	end, ok := numberEnd([]byte(s), 0)
-	return ok && end == len(s)
+	_, ok := c.Number()
+	return ok && c.At == len(s)
 }
 
 // template finds the references in running text.
@@ -166,16 +169,14 @@ func (p *refParser) inText(s string, i int, braced bool) (piece, int) {
 
 // endsRef reports whether a bare reference in a template may end before rest.
 func endsRef(rest string) bool {
-	if rest == "" || rest[0] >= utf8.RuneSelf || isSpace(rest[0]) || strings.IndexByte(`,;:!?)]}"'`, rest[0]) >= 0 {
+	if rest == "" || rest[0] >= utf8.RuneSelf || jsontape.IsSpace(rest[0]) || strings.IndexByte(`,;:!?)]}"'`, rest[0]) >= 0 {
 		return true
 	}
-	return rest[0] == '.' && (len(rest) == 1 || isSpace(rest[1]))
+	return rest[0] == '.' && (len(rest) == 1 || jsontape.IsSpace(rest[1]))
 }
 
-func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }
-
 func skipSpace(s string, i int) int {
-	for i < len(s) && isSpace(s[i]) {
+	for i < len(s) && jsontape.IsSpace(s[i]) {
 		i++
 	}
 	return i
@@ -198,7 +199,7 @@ func spaceOutsideQuotes(s string) bool {
 			quoted = !quoted
 		case c == '\\' && quoted:
 			i++
-		case isSpace(c) && !quoted:
+		case jsontape.IsSpace(c) && !quoted:
 			return true
 		}
 	}

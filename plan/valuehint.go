@@ -5,6 +5,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/stepjet/stepjet/internal/jsontape"
 )
 
 // What to write for a wrong value of a known field.
@@ -33,7 +35,7 @@ func (p *parser) numberHint(n int32, least, most float64, whole bool) string {
 		v = math.Round(v)
 	}
 	number := strconv.FormatFloat(v, 'f', -1, 64)
-	if p.tape[n].kind == kString {
+	if p.tape[n].Kind == jsontape.String {
 		return fmt.Sprintf("write %s, without quotes", number)
 	}
 	return "write " + number
@@ -41,7 +43,7 @@ func (p *parser) numberHint(n int32, least, most float64, whole bool) string {
 
 // wordHint says which word of an option to write.
 func (p *parser) wordHint(n int32, words []string) string {
-	if p.tape[n].kind == kString {
+	if p.tape[n].Kind == jsontape.String {
 		if near := p.near.nearest(strings.TrimSpace(p.str(n)), words); len(near) == 1 {
 			return fmt.Sprintf("write %q", near[0])
 		}
@@ -53,11 +55,11 @@ func (p *parser) wordHint(n int32, words []string) string {
 func (p *parser) stepsHint(n int32) string {
 	const form = `write "steps": [{"id": "a", "tool": "…", "arguments": {}}]`
 	switch v := p.tape[n]; {
-	case v.kind == kString && strings.HasPrefix(strings.TrimSpace(p.str(n)), "["):
+	case v.Kind == jsontape.String && strings.HasPrefix(strings.TrimSpace(p.str(n)), "["):
 		return `write the array itself and not a string that holds it: "steps": [{"id": …`
-	case v.kind == kObject && p.fieldOf(n, "tool") != 0:
+	case v.Kind == jsontape.Object && p.fieldOf(n, "tool") != 0:
 		return `put the step into an array: "steps": [{…}]`
-	case v.kind == kObject && v.next > n+1:
+	case v.Kind == jsontape.Object && v.Next > n+1:
 		return fmt.Sprintf(`write an array, with each key as the step's id: "steps": [{"id": %s, …}, …]`, quoteJSON(clip(p.keyName(n+1))))
 	}
 	return form
@@ -73,7 +75,7 @@ var likeSteps = map[string]bool{
 // problem.
 func (p *parser) seemsSteps() (string, bool) {
 	for _, s := range p.strangers {
-		if name := p.keyName(s.key); likeSteps[name] && p.tape[s.key+1].kind == kArray {
+		if name := p.keyName(s.key); likeSteps[name] && p.tape[s.key+1].Kind == jsontape.Array {
 			p.col.blame(s.warning)
 			return name, true
 		}
@@ -92,10 +94,10 @@ func (p *parser) idFrom(i int) string {
 	for _, s := range p.strangersOf(i) {
 		switch name := p.keyName(s.key); strings.ToLower(name) {
 		case "name", "step", "key", "label", "ref", "alias", "node", "as", "uid", "identifier", "task":
-			if v := p.tape[s.key+1]; v.kind == kString && validID(p.str(s.key+1)) {
+			if v := p.tape[s.key+1]; v.Kind == jsontape.String && validID(p.str(s.key+1)) {
 				p.col.blame(s.warning)
 				return fmt.Sprintf("write %s; %q is not known", p.written("id", s.key+1), name)
-			} else if v.kind == kNumber {
+			} else if v.Kind == jsontape.Number {
 				p.col.blame(s.warning)
 				return fmt.Sprintf(`write "id": "%s"; %q is not known`, p.shown(s.key+1), name)
 			}
@@ -111,7 +113,7 @@ func (p *parser) idFrom(i int) string {
 // toolFrom says which tool to write in a step that names none.
 func (p *parser) toolFrom(i int) string {
 	for _, s := range p.strangersOf(i) {
-		if p.tape[s.key+1].kind != kString || p.catalog == nil {
+		if p.tape[s.key+1].Kind != jsontape.String || p.catalog == nil {
 			continue
 		}
 		if _, known := p.lookup(p.str(s.key + 1)); known {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/jsontape"
 	"github.com/stepjet/stepjet/tool"
 )
 
@@ -12,8 +13,8 @@ import (
 type walker struct {
 	p    *parser
 	step int
-	src  string // the document that the arguments are part of
-	tape []node // of src
+	src  string          // the document that the arguments are part of
+	tape []jsontape.Node // of src
 	root int32
 	list bool   // it is the list of a for_each
 	item string // the name of the item; empty where there is none
@@ -44,11 +45,11 @@ type token struct {
 func (w *walker) compile(into *template) {
 	p := w.p
 	before := w.refs
-	w.cut = cutter{src: w.src, from: int(w.tape[w.root].start), holes: len(p.holes)}
+	w.cut = cutter{src: w.src, from: int(w.tape[w.root].Start), holes: len(p.holes)}
 	w.path = p.path[:0]
 	w.value(w.root)
 	p.path = w.path
-	w.cut.copyTo(int(w.tape[w.root].end))
+	w.cut.copyTo(int(w.tape[w.root].End))
 	into.head = w.cut.finish(p)
 	into.holes = p.holes[w.cut.holes:len(p.holes):len(p.holes)]
 	into.whole = len(into.holes) == 1 && into.head == "" && into.holes[0].after == ""
@@ -70,35 +71,35 @@ func (w *walker) needsHoles() bool {
 // value walks one value.
 func (w *walker) value(n int32) {
 	v := &w.tape[n]
-	switch v.kind {
-	case kString:
-		if v.flags&(fDollar|fEscaped) != 0 || w.suspicious(v) {
+	switch v.Kind {
+	case jsontape.String:
+		if v.Flags&(jsontape.Dollar|jsontape.Escaped) != 0 || w.suspicious(v) {
 			w.str(n)
 		}
-	case kArray:
+	case jsontape.Array:
 		w.path = append(w.path, token{})
 		top := len(w.path) - 1
-		for c := n + 1; c < v.next; c = w.tape[c].next {
+		for c := n + 1; c < v.Next; c = w.tape[c].Next {
 			w.value(c)
 			w.path[top].index++
 		}
 		w.path = w.path[:top]
-	case kObject:
-		if v.flags&fDollar == 0 || !w.textForm(n) && !w.objectForm(n) {
+	case jsontape.Object:
+		if v.Flags&jsontape.Dollar == 0 || !w.textForm(n) && !w.objectForm(n) {
 			w.object(n)
 		}
 	}
 }
 
 func (w *walker) object(n int32) {
-	end := w.tape[n].next
+	end := w.tape[n].Next
 	w.path = append(w.path, token{isKey: true})
 	top := len(w.path) - 1
-	for k := n + 1; k < end; k = w.tape[k+1].next {
+	for k := n + 1; k < end; k = w.tape[k+1].Next {
 		v := &w.tape[k+1]
-		if w.tape[k].flags&fDollar != 0 {
+		if w.tape[k].Flags&jsontape.Dollar != 0 {
 			w.key(k, top)
-		} else if v.kind == kObject || v.kind == kArray || v.kind == kString {
+		} else if v.Kind == jsontape.Object || v.Kind == jsontape.Array || v.Kind == jsontape.String {
 			key := w.text(k)
 			w.path[top].key, w.path[top].made = key, key
 		}
@@ -110,11 +111,11 @@ func (w *walker) object(n int32) {
 // text gives the text of a string node.
 func (w *walker) text(n int32) string {
 	v := &w.tape[n]
-	raw := w.src[v.start+1 : v.end-1]
-	if v.flags&fEscaped == 0 {
+	raw := w.src[v.Start+1 : v.End-1]
+	if v.Flags&jsontape.Escaped == 0 {
 		return raw
 	}
-	return string(appendUnescaped(nil, raw))
+	return string(jsontape.AppendUnescaped(nil, raw))
 }
 
 // key reads a key with a "$" in it: escapes are taken out, references are refused (rule 5).
@@ -127,9 +128,9 @@ func (w *walker) key(n int32, top int) {
 		w.problem(fault.InvalidRef, fmt.Sprintf("a key can't hold a reference: %s", clip(key)), "put references into values; for the plain text write $$ref:")
 	case made != key:
 		v := &w.tape[n]
-		w.cut.copyTo(int(v.start) + 1)
-		w.cut.literal(string(appendEscaped(nil, made)))
-		w.cut.skipTo(int(v.end) - 1)
+		w.cut.copyTo(int(v.Start) + 1)
+		w.cut.literal(string(jsontape.AppendEscaped(nil, made)))
+		w.cut.skipTo(int(v.End) - 1)
 	}
 }
 
@@ -138,15 +139,15 @@ func (w *walker) objectForm(n int32) bool {
 	if !w.hasRefKey(n) {
 		return false
 	}
-	end := w.tape[n].next
+	end := w.tape[n].Next
 	const form = `write {"$ref": "<id>.<path>"} and nothing else in the object; for a plain key write "$$ref"`
 	value := n + 2
 	switch {
-	case w.tape[value].next != end:
+	case w.tape[value].Next != end:
 		w.problem(fault.InvalidRef, `an object with the key "$ref" can't have other keys`, form)
 		w.object(n) // what else is wrong within
-	case w.tape[value].kind != kString:
-		w.problem(fault.InvalidRef, `the value of "$ref" must be a string, but is `+w.tape[value].kind.String(), form)
+	case w.tape[value].Kind != jsontape.String:
+		w.problem(fault.InvalidRef, `the value of "$ref" must be a string, but is `+w.tape[value].Kind.String(), form)
 	default:
 		text := w.text(value)
 		r, stop, why := w.p.refs.parse(text, 0)
@@ -166,8 +167,8 @@ func (w *walker) objectForm(n int32) bool {
 
 // hasRefKey reports whether an object has the key "$ref".
 func (w *walker) hasRefKey(n int32) bool {
-	for k := n + 1; k < w.tape[n].next; k = w.tape[k+1].next {
-		if w.tape[k].flags&fDollar != 0 && w.text(k) == "$ref" {
+	for k := n + 1; k < w.tape[n].Next; k = w.tape[k+1].Next {
+		if w.tape[k].Flags&jsontape.Dollar != 0 && w.text(k) == "$ref" {
 			return true
 		}
 	}
@@ -178,19 +179,19 @@ func (w *walker) hasRefKey(n int32) bool {
 // anything else.
 func (w *walker) textForm(n int32) bool {
 	key, value, only := w.onlyKey(n)
-	if only && key == "$text" && w.tape[value].kind == kString {
+	if only && key == "$text" && w.tape[value].Kind == jsontape.String {
 		at, text := &w.tape[n], &w.tape[value]
 		if n == w.root && !w.list {
 			w.problem(fault.InvalidArguments, "arguments must be an object, but this is a text", `write "arguments": {"name": {"$text": "…"}}`)
 		}
-		w.cut.copyTo(int(at.start))
-		w.cut.skipTo(int(text.start))
-		w.cut.copyTo(int(text.end))
-		w.cut.skipTo(int(at.end))
+		w.cut.copyTo(int(at.Start))
+		w.cut.skipTo(int(text.Start))
+		w.cut.copyTo(int(text.End))
+		w.cut.skipTo(int(at.End))
 		return true
 	}
-	for k := n + 1; k < w.tape[n].next; k = w.tape[k+1].next {
-		if w.tape[k].flags&fDollar != 0 && w.text(k) == "$text" {
+	for k := n + 1; k < w.tape[n].Next; k = w.tape[k+1].Next {
+		if w.tape[k].Flags&jsontape.Dollar != 0 && w.text(k) == "$text" {
 			w.warn("/$text", fault.InvalidRef, `an object with "$text" and anything else than one string is data`,
 				`for a plain text write {"$text": "…"} and nothing else in the object; for the key write "$$text"`)
 			break
@@ -200,8 +201,8 @@ func (w *walker) textForm(n int32) bool {
 }
 
 // suspicious reports whether a string without "$" and escapes has to be looked into all the same.
-func (w *walker) suspicious(v *node) bool {
-	for _, c := range []byte(w.src[v.start+1 : v.end-1]) {
+func (w *walker) suspicious(v *jsontape.Node) bool {
+	for _, c := range []byte(w.src[v.Start+1 : v.End-1]) {
 		if suspects[c] {
 			return true
 		}
@@ -237,17 +238,17 @@ func (w *walker) str(n int32) {
 func (w *walker) replace(n int32, found piece, below string) {
 	w.hole(false)
 	at := &w.tape[n]
-	w.cut.copyTo(int(at.start))
+	w.cut.copyTo(int(at.Start))
 	w.reference(found, false, below)
-	w.cut.skipTo(int(at.end))
+	w.cut.skipTo(int(at.End))
 }
 
 // template puts holes into a string. The text between them keeps its bytes, unless the string has escapes of JSON: then
 // it is escaped anew.
 func (w *walker) template(n int32, text string, pieces []piece) {
 	v := &w.tape[n]
-	inside := int(v.start) + 1
-	raw := v.flags&fEscaped == 0
+	inside := int(v.Start) + 1
+	raw := v.Flags&jsontape.Escaped == 0
 	w.cut.copyTo(inside)
 	held := false
 	for _, x := range pieces {
@@ -259,14 +260,14 @@ func (w *walker) template(n int32, text string, pieces []piece) {
 			w.cut.skipTo(inside + x.from)
 			w.cut.copyTo(inside + x.from + len(x.text))
 		default:
-			w.cut.literal(string(appendEscaped(nil, x.text)))
+			w.cut.literal(string(jsontape.AppendEscaped(nil, x.text)))
 		}
 	}
 	if held {
 		w.hole(true)
 		w.remember(pieces)
 	}
-	w.cut.skipTo(int(v.end) - 1)
+	w.cut.skipTo(int(v.End) - 1)
 }
 
 // reference resolves the steps of a reference, and cuts a hole for it.
@@ -368,9 +369,9 @@ func (w *walker) pointer() string {
 	b := []byte(w.rootAt())
 	for _, t := range w.path {
 		if t.isKey {
-			b = appendToken(b, t.key)
+			b = jsontape.AppendToken(b, t.key)
 		} else {
-			b = appendIndex(b, t.index)
+			b = jsontape.AppendIndex(b, t.index)
 		}
 	}
 	return string(b)

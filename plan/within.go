@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/jsontape"
 )
 
 // suspects are the bytes at which another language's reference within longer text may begin: those of the marks and
@@ -115,7 +116,7 @@ func expression(pieces []piece) int {
 			return i // another reference
 		case behind == "" || behind == rest && op != "|":
 			return 0
-		case op == "-" && !isDigit(behind[0]): // a dash
+		case op == "-" && !jsontape.IsDigit(behind[0]): // a dash
 			return 0
 		case isIDByte(behind[0]) || strings.IndexByte(`"'(`, behind[0]) >= 0:
 			return i

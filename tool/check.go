@@ -9,6 +9,8 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+
+	"github.com/stepjet/stepjet/internal/jsontape"
 )
 
 // MaxViolations is the most violations that one check lists.
@@ -308,16 +310,7 @@ func pointer(tokens []string) string {
 	var b strings.Builder
 	for _, t := range tokens {
 		b.WriteByte('/')
-		b.WriteString(escapePointer(t))
+		b.WriteString(jsontape.EscapeToken(t))
 	}
 	return b.String()
-}
-
-var pointerEscaper = strings.NewReplacer("~", "~0", "/", "~1")
-
-func escapePointer(token string) string {
-	if !strings.ContainsAny(token, "~/") {
-		return token
-	}
-	return pointerEscaper.Replace(token)
 }

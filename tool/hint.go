@@ -11,6 +11,8 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+
+	"github.com/stepjet/stepjet/internal/jsontape"
 )
 
 // What to write in the place of a wrong value. A hint repeats what was given wherever it can be mended: a model that reads
@@ -283,7 +285,7 @@ func (f *finder) optional(e *jsonschema.ValidationError) bool {
 	if !ok || f.s.byURL[outer] == nil {
 		return false
 	}
-	return !contains(f.s.byURL[outer].Required, strings.NewReplacer("~1", "/", "~0", "~").Replace(name))
+	return !contains(f.s.byURL[outer].Required, jsontape.UnescapeToken(name))
 }
 
 func cutLast(s, sep string) (before, after string, ok bool) {

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/stepjet/stepjet/internal/jsontape"
 )
 
 // required adds the properties that an object lacks. One that seems to stand there under another name is said to: the
@@ -48,7 +50,7 @@ func (f *finder) superfluous(e *jsonschema.ValidationError, at string, names []s
 			continue // it stands in the problem of the one that is missing
 		}
 		m, hint := f.s.superfluous(e.SchemaURL, name, f.keys(e))
-		f.add(Violation{Pointer: at + "/" + escapePointer(name), Message: m, Hint: hint})
+		f.add(Violation{Pointer: at + "/" + jsontape.EscapeToken(name), Message: m, Hint: hint})
 	}
 }
 
@@ -137,7 +139,7 @@ func (f *finder) holdsOne(e *jsonschema.ValidationError, outer string, names []s
 // mayBe reports whether the value of one property is of a type that another may have.
 func (f *finder) mayBe(e *jsonschema.ValidationError, at, name, other string) bool {
 	p := f.s.property(e.SchemaURL, name)
-	if p == nil || p.Types == nil || isHole(f.holes, at+"/"+escapePointer(other)) {
+	if p == nil || p.Types == nil || isHole(f.holes, at+"/"+jsontape.EscapeToken(other)) {
 		return true
 	}
 	v, _ := f.at(append(slices.Clone(e.InstanceLocation), other))

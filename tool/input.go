@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/stepjet/stepjet/internal/jsontape"
 )
 
 // Input compiles the schema that a step's arguments are checked against. Errors are *fault.Error of code invalid_tool.
@@ -110,7 +112,7 @@ func (s *Schema) form(value []byte, holes []Hole) (schema *Schema, refusal []Vio
 	default:
 		if key := one.misspelt(value, holes); key != "" {
 			refusal = []Violation{{
-				Pointer: "/" + pointerEscaper.Replace(key),
+				Pointer: "/" + jsontape.EscapeToken(key),
 				Message: fmt.Sprintf("one item has no property %q, and without the array %q this is a call for one item", clip(key), clip(one.argument)),
 				Hint:    fmt.Sprintf("did you mean %q?", one.argument),
 			}}
@@ -126,20 +128,20 @@ func (o *single) misspelt(value []byte, holes []Hole) string {
 	if !known {
 		return ""
 	}
-	d := decoder{b: value}
-	if d.next() != '{' {
+	d := decoder{Cursor: jsontape.Cursor{Src: value}}
+	if d.Next() != '{' {
 		return ""
 	}
-	d.i++
-	for d.next() == '"' {
+	d.At++
+	for d.Next() == '"' {
 		key, err := d.str()
-		if err != nil || d.next() != ':' {
+		if err != nil || d.Next() != ':' {
 			return ""
 		}
-		d.i++
+		d.At++
 		like, least := likeness(key, o.argument), sharesStart
-		if d.next() != '[' {
-			if least = holdsOther + 1; len(declared) == 0 || !isHole(holes, "/"+pointerEscaper.Replace(key)) {
+		if d.Next() != '[' {
+			if least = holdsOther + 1; len(declared) == 0 || !isHole(holes, "/"+jsontape.EscapeToken(key)) {
 				least = like + 1
 			}
 		}
@@ -149,8 +151,8 @@ func (o *single) misspelt(value []byte, holes []Hole) string {
 		if _, err := d.value(1); err != nil {
 			return ""
 		}
-		if d.next() == ',' {
-			d.i++
+		if d.Next() == ',' {
+			d.At++
 		}
 	}
 	return ""
@@ -171,22 +173,22 @@ func (s *Schema) declared() (properties map[string]*jsonschema.Schema, known boo
 
 // hasKey reports whether value is an object with a key; true for what is no object, so that the schema says so.
 func hasKey(value []byte, key string) bool {
-	d := decoder{b: value}
-	if d.next() != '{' {
+	d := decoder{Cursor: jsontape.Cursor{Src: value}}
+	if d.Next() != '{' {
 		return true
 	}
-	d.i++
-	for d.next() == '"' {
+	d.At++
+	for d.Next() == '"' {
 		k, err := d.str()
-		if err != nil || k == key || d.next() != ':' {
+		if err != nil || k == key || d.Next() != ':' {
 			return true
 		}
-		d.i++
+		d.At++
 		if _, err := d.value(1); err != nil {
 			return true
 		}
-		if d.next() == ',' {
-			d.i++
+		if d.Next() == ',' {
+			d.At++
 		}
 	}
 	return false

@@ -1,10 +1,11 @@
 package tool
 
 import (
-	"encoding/json"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/stepjet/stepjet/internal/jsontape"
 )
 
 // quick is a schema of the kind that most tools have (types, properties, required, additionalProperties, items), in a
@@ -124,56 +125,56 @@ func (q *quick) valid(value []byte, holes []Hole) bool {
 	if len(holes) > maxQuickHoles {
 		return false
 	}
-	d := decoder{b: value}
-	if !q.value(&d, 0, holes) {
+	c := jsontape.Cursor{Src: value}
+	if !q.value(&c, 0, holes) {
 		return false
 	}
-	d.space()
-	return d.i == len(value)
+	c.Space()
+	return c.At == len(value)
 }
 
 // value reads one value. holes are those of the top level only: further down, a placeholder that doesn't fit leaves the
 // judgement to the validator.
-func (q *quick) value(d *decoder, depth int, holes []Hole) bool {
+func (q *quick) value(c *jsontape.Cursor, depth int, holes []Hole) bool {
 	if depth > maxQuickDepth {
 		return false
 	}
-	start := d.i
-	switch c := d.next(); {
-	case c == '{':
-		return q.types&tObject != 0 && q.object(d, depth, holes)
-	case c == '[':
-		return q.types&tArray != 0 && q.array(d, depth)
-	case c == '"':
-		return q.types&tString != 0 && d.skipString()
-	case c == 't':
-		return q.types&tBoolean != 0 && d.word("true") == nil
-	case c == 'f':
-		return q.types&tBoolean != 0 && d.word("false") == nil
-	case c == 'n':
-		return q.types&tNull != 0 && d.word("null") == nil
-	case c == '-' || c >= '0' && c <= '9':
-		whole, ok := d.skipNumber()
-		return ok && (q.types&tNumber != 0 || q.types&tInteger != 0 && whole)
+	switch b := c.Next(); {
+	case b == '{':
+		return q.types&tObject != 0 && q.object(c, depth, holes)
+	case b == '[':
+		return q.types&tArray != 0 && q.array(c, depth)
+	case b == '"':
+		_, bad := c.Quoted()
+		return q.types&tString != 0 && bad == ""
+	case b == 't':
+		return q.types&tBoolean != 0 && c.Word("true")
+	case b == 'f':
+		return q.types&tBoolean != 0 && c.Word("false")
+	case b == 'n':
+		return q.types&tNull != 0 && c.Word("null")
+	case b == '-' || jsontape.IsDigit(b):
+		flags, ok := c.Number()
+		whole := flags&jsontape.Fraction == 0
+		return ok && flags&jsontape.Exponent == 0 && (q.types&tNumber != 0 || q.types&tInteger != 0 && whole)
 	}
-	d.i = start
 	return false
 }
 
-func (q *quick) object(d *decoder, depth int, holes []Hole) bool {
-	d.i++
+func (q *quick) object(c *jsontape.Cursor, depth int, holes []Hole) bool {
+	c.At++
 	var seen uint64
-	if d.next() == '}' {
-		d.i++
+	if c.Next() == '}' {
+		c.At++
 		return q.required == 0
 	}
 	for {
-		n, ok := q.member(d, holes, depth)
+		n, ok := q.member(c, holes, depth)
 		if !ok || seen&(1<<n) != 0 { // used twice
 			return false
 		}
 		seen |= 1 << n
-		if end, err := d.separator('}'); err != nil {
+		if end, ok := c.Separator('}'); !ok {
 			return false
 		} else if end {
 			return seen&q.required == q.required
@@ -181,20 +182,20 @@ func (q *quick) object(d *decoder, depth int, holes []Hole) bool {
 	}
 }
 
-// member reads a key and its value, and gives the number of the property.
-func (q *quick) member(d *decoder, holes []Hole, depth int) (n int, ok bool) {
-	if d.next() != '"' {
+// member reads a key and its value, and returns the number of the property.
+func (q *quick) member(c *jsontape.Cursor, holes []Hole, depth int) (n int, ok bool) {
+	if c.Next() != '"' {
 		return 0, false
 	}
-	from := d.i + 1
-	if !d.skipString() {
+	from := c.At + 1
+	if _, bad := c.Quoted(); bad != "" {
 		return 0, false
 	}
-	key := d.b[from : d.i-1]
-	if n = q.number(key); n < 0 || q.props[n] == nil || d.next() != ':' {
+	key := c.Src[from : c.At-1]
+	if n = q.number(key); n < 0 || q.props[n] == nil || c.Next() != ':' {
 		return 0, false
 	}
-	d.i++
+	c.At++
 	p := q.props[n]
 	if h := holeAt(holes, key); h != nil {
 		if h.Text && p.types&tString == 0 {
@@ -202,7 +203,7 @@ func (q *quick) member(d *decoder, holes []Hole, depth int) (n int, ok bool) {
 		}
 		p = &anything
 	}
-	return n, p.value(d, depth+1, nil)
+	return n, p.value(c, depth+1, nil)
 }
 
 var anything = quick{types: tAny}
@@ -227,10 +228,10 @@ func (q *quick) number(key []byte) int {
 	return -1
 }
 
-func (q *quick) array(d *decoder, depth int) bool {
-	d.i++
-	if d.next() == ']' {
-		d.i++
+func (q *quick) array(c *jsontape.Cursor, depth int) bool {
+	c.At++
+	if c.Next() == ']' {
+		c.At++
 		return true
 	}
 	items := q.items
@@ -238,61 +239,13 @@ func (q *quick) array(d *decoder, depth int) bool {
 		items = &anything
 	}
 	for {
-		if !items.value(d, depth+1, nil) {
+		if !items.value(c, depth+1, nil) {
 			return false
 		}
-		if end, err := d.separator(']'); err != nil {
+		if end, ok := c.Separator(']'); !ok {
 			return false
 		} else if end {
 			return true
 		}
 	}
-}
-
-// skipString passes a string; it reports false where it is none.
-func (d *decoder) skipString() bool {
-	start := d.i
-	escaped := false
-	for d.i++; d.i < len(d.b); d.i++ {
-		switch c := d.b[d.i]; {
-		case c == '"':
-			d.i++
-			return !escaped || json.Valid(d.b[start:d.i])
-		case c == '\\':
-			escaped = true
-			d.i++
-		case c < 0x20:
-			return false
-		}
-	}
-	return false
-}
-
-// skipNumber passes a number without exponent, and reports whether it is whole as it is written.
-func (d *decoder) skipNumber() (whole, ok bool) {
-	if d.b[d.i] == '-' {
-		d.i++
-	}
-	first := d.i
-	n := d.digits()
-	if n == 0 || n > 1 && d.b[first] == '0' {
-		return false, false
-	}
-	whole = true
-	if d.i < len(d.b) && d.b[d.i] == '.' {
-		d.i++
-		whole = false
-		if d.digits() == 0 {
-			return false, false
-		}
-	}
-	return whole, d.i == len(d.b) || d.b[d.i]|0x20 != 'e'
-}
-
-func (d *decoder) digits() int {
-	from := d.i
-	for d.i < len(d.b) && d.b[d.i] >= '0' && d.b[d.i] <= '9' {
-		d.i++
-	}
-	return d.i - from
 }

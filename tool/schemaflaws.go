@@ -14,6 +14,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/jsontape"
 )
 
 // Where schemas stand within a schema.
@@ -105,7 +106,7 @@ func (w *flawWalk) schema(v any, at string) {
 		w.base = m
 	}
 	for _, key := range slices.Sorted(maps.Keys(m)) {
-		w.keyword(key, m[key], at, at+"/"+escapePointer(key))
+		w.keyword(key, m[key], at, at+"/"+jsontape.EscapeToken(key))
 	}
 }
 
@@ -164,7 +165,7 @@ func (w *flawWalk) schemas(key string, v any, at string) {
 		return
 	}
 	for _, name := range slices.Sorted(maps.Keys(m)) {
-		place := at + "/" + escapePointer(name)
+		place := at + "/" + jsontape.EscapeToken(name)
 		if key == "patternProperties" {
 			w.pattern(name, place)
 		}
@@ -204,7 +205,7 @@ func propertyAt(at string) (around, name string) {
 	if n < 3 || words[n-2] != "properties" {
 		return "", ""
 	}
-	name = strings.NewReplacer("~1", "/", "~0", "~").Replace(words[n-1])
+	name = jsontape.UnescapeToken(words[n-1])
 	if n == 3 {
 		return "the schema", name
 	}
@@ -282,7 +283,7 @@ func lookup(doc any, at string) (any, bool) {
 		return doc, true
 	}
 	for _, word := range strings.Split(at, "/")[1:] {
-		word = strings.NewReplacer("~1", "/", "~0", "~").Replace(word)
+		word = jsontape.UnescapeToken(word)
 		switch v := doc.(type) {
 		case map[string]any:
 			x, ok := v[word]

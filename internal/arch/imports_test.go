@@ -19,12 +19,12 @@ import (
 const rules = `
 	fault             std
 	subjects          std
-	outcome           std fault internal/unknown gjson
+	outcome           std fault internal/unknown internal/jsontape
 	wire              std fault subjects outcome nats
-	tool              std fault jsonschema
-	plan              std fault tool gjson sjson
+	tool              std fault internal/jsontape jsonschema
+	plan              std fault tool internal/jsontape gjson sjson
 	machine           std fault subjects outcome plan tool
-	catalog           std fault tool plan
+	catalog           std fault tool plan internal/jsontape
 
 	seal              std sys fault
 
@@ -40,6 +40,7 @@ const rules = `
 	internal/lab/*    *
 	cmd/lab           std sys fault internal/* cobra
 	internal/unknown  std gjson
+	internal/jsontape std fault
 	internal/arch
 	internal/*        *
 	cmd/*             std sys fault subjects wire outcome tool plan kv orchestrator worker client seal internal/* nats sync cobra term

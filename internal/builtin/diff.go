@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/tidwall/gjson"
+
+	"github.com/stepjet/stepjet/internal/jsontape"
 )
 
 const diffResult = `{"type":"object","properties":{"result":{"type":"object","properties":{"equal":{"type":"boolean"},` +
@@ -45,12 +47,10 @@ type place struct {
 	key string
 }
 
-var escapePointer = strings.NewReplacer("~", "~0", "/", "~1")
-
 func (p *place) String() string {
 	var parts []string
 	for ; p != nil; p = p.up {
-		parts = append(parts, "/"+escapePointer.Replace(p.key))
+		parts = append(parts, "/"+jsontape.EscapeToken(p.key))
 	}
 	slices.Reverse(parts)
 	return strings.Join(parts, "")

@@ -10,6 +10,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/jsontape"
 )
 
 // Limits of what the JSON tools read, so that walking it stays cheap.
@@ -140,9 +141,8 @@ func resolve(v gjson.Result, pointer string) (gjson.Result, error) {
 	if pointer == "" {
 		return v, nil
 	}
-	unescape := strings.NewReplacer("~1", "/", "~0", "~")
 	for part := range strings.SplitSeq(pointer[1:], "/") {
-		next := child(v, unescape.Replace(part))
+		next := child(v, jsontape.UnescapeToken(part))
 		if !next.Exists() {
 			return v, fault.New(fault.ToolTerminal, "the pointer %q finds nothing at %q", clip([]byte(pointer)), clip([]byte(part))).
 				WithHint("%s; or give a default", describe(v))

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/jsontape"
 	"github.com/stepjet/stepjet/tool"
 )
 
@@ -41,7 +42,7 @@ func (p *Problems) wrong(path, hint, format string, args ...any) {
 
 // under gives the pointer of a member.
 func under(path, key string) string {
-	return path + "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(key)
+	return path + "/" + jsontape.EscapeToken(key)
 }
 
 // fields reads one object of the file strictly.

@@ -5,11 +5,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"strconv"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/jsontape"
 )
+
+const maxDepth = 64
 
 // wellFormed notes what makes the file no JSON, and keys given twice, which a decoder would not notice.
 func (p *Problems) wellFormed(raw []byte) bool {
@@ -17,64 +20,58 @@ func (p *Problems) wellFormed(raw []byte) bool {
 		p.add(fault.InvalidUTF8, "", "", "the file is not UTF-8")
 		return false
 	}
+	s := jsontape.New(raw, maxDepth)
+	defer s.Release()
+	type key struct {
+		at         int32
+		path, name string
+	}
+	var twice []key
+	s.Flaw = func(s *jsontape.Scanner, code fault.Code, k *jsontape.Span) {
+		if code == fault.DuplicateKey {
+			twice = append(twice, key{k.Start, s.Pointer("", k), k.Text(raw)})
+		}
+	}
+	err := s.Scan()
+	s.CloseAll()
+	slices.SortFunc(twice, func(a, b key) int { return int(a.at - b.at) })
+	for _, k := range twice {
+		p.add(fault.DuplicateKey, k.path, "", "the key %q is there twice", k.name)
+	}
+	if err != nil {
+		p.add(fault.MalformedJSON, "", "", "%s", malformed(raw))
+	}
+	return err == nil
+}
+
+// malformed says what is wrong with text that is no JSON, in the words of encoding/json.
+func malformed(raw []byte) string {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()
-	if err := p.walk(dec, "", 0); err != nil {
-		p.add(fault.MalformedJSON, "", "", "not valid JSON: %v at %s", err, position(raw, dec.InputOffset()))
-		return false
-	}
-	if _, err := dec.Token(); err != io.EOF {
-		p.add(fault.MalformedJSON, "", "", "something follows the JSON at %s", position(raw, dec.InputOffset()))
-		return false
-	}
-	return true
-}
-
-const maxDepth = 64
-
-func (p *Problems) walk(dec *json.Decoder, path string, depth int) error {
-	token, err := dec.Token()
-	if err != nil {
-		return notEOF(err)
-	}
-	open, ok := token.(json.Delim)
-	if !ok {
-		return nil
-	}
-	if depth >= maxDepth {
-		return fmt.Errorf("nested deeper than %d", maxDepth)
-	}
-	seen := map[string]bool{}
-	for i := 0; dec.More(); i++ {
-		at := under(path, strconv.Itoa(i))
-		if open == '{' {
-			key, err := dec.Token()
-			if err != nil {
-				return notEOF(err)
+	for depth := 0; ; {
+		token, err := dec.Token()
+		switch token {
+		case json.Delim('{'), json.Delim('['):
+			if depth++; depth > maxDepth {
+				err = fmt.Errorf("nested deeper than %d", maxDepth)
 			}
-			name, _ := key.(string)
-			at = under(path, name)
-			if seen[name] {
-				p.add(fault.DuplicateKey, at, "", "the key %q is there twice", name)
-			}
-			seen[name] = true
+		case json.Delim('}'), json.Delim(']'):
+			depth--
 		}
-		if err := p.walk(dec, at, depth+1); err != nil {
-			return err
+		if err == io.EOF {
+			err = io.ErrUnexpectedEOF
+		}
+		if err != nil {
+			return fmt.Sprintf("not valid JSON: %v at %s", err, position(raw, dec.InputOffset()))
+		}
+		if depth == 0 {
+			_, _ = dec.Token() // how far it comes is what is of use here
+			return "something follows the JSON at " + position(raw, dec.InputOffset())
 		}
 	}
-	_, err = dec.Token()
-	return notEOF(err)
 }
 
-func notEOF(err error) error {
-	if err == io.EOF {
-		return io.ErrUnexpectedEOF
-	}
-	return err
-}
-
-// position gives line and column of an offset, both from 1.
+// position returns line and column of an offset, both from 1.
 func position(raw []byte, offset int64) string {
 	before := raw[:min(offset, int64(len(raw)))]
 	line := bytes.Count(before, []byte("\n")) + 1

@@ -1,4 +1,4 @@
-package plan
+package jsontape
 
 import (
 	"bytes"
@@ -19,16 +19,16 @@ const fewKeys = 12
 var keySeed = maphash.MakeSeed()
 
 // find calls twice for each key that is equal, once unescaped, to one before it.
-func (t *keySet) find(src []byte, keys []span, twice func(*span)) {
+func (t *keySet) find(src []byte, keys []Span, twice func(*Span)) {
 	escaped := false
 	for i := range keys {
-		escaped = escaped || keys[i].flags&fEscaped != 0
+		escaped = escaped || keys[i].Flags&Escaped != 0
 	}
 	if len(keys) <= fewKeys && !escaped {
 		for i := 1; i < len(keys); i++ {
 			for j := range keys[:i] {
 				a, b := keys[i], keys[j]
-				if a.end-a.start == b.end-b.start && string(src[a.start:a.end]) == string(src[b.start:b.end]) {
+				if a.End-a.Start == b.End-b.Start && string(src[a.Start:a.End]) == string(src[b.Start:b.End]) {
 					twice(&keys[i])
 					break
 				}
@@ -60,11 +60,11 @@ func (t *keySet) find(src []byte, keys []span, twice func(*span)) {
 }
 
 // unescape fills texts. The arena is grown first, so that texts may point into it.
-func (t *keySet) unescape(src []byte, keys []span) {
+func (t *keySet) unescape(src []byte, keys []Span) {
 	size := 0
 	for _, k := range keys {
-		if k.flags&fEscaped != 0 {
-			size += int(k.end - k.start)
+		if k.Flags&Escaped != 0 {
+			size += int(k.End - k.Start)
 		}
 	}
 	if cap(t.arena) < size {
@@ -72,10 +72,10 @@ func (t *keySet) unescape(src []byte, keys []span) {
 	}
 	t.arena, t.texts = t.arena[:0], t.texts[:0]
 	for _, k := range keys {
-		raw := src[k.start:k.end]
-		if k.flags&fEscaped != 0 {
+		raw := src[k.Start:k.End]
+		if k.Flags&Escaped != 0 {
 			from := len(t.arena)
-			t.arena = appendUnescaped(t.arena, raw)
+			t.arena = AppendUnescaped(t.arena, raw)
 			raw = t.arena[from:]
 		}
 		t.texts = append(t.texts, raw)

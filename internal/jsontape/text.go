@@ -1,10 +1,8 @@
-package plan
+package jsontape
 
 import (
 	"encoding/binary"
 	"math/bits"
-	"strconv"
-	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -15,16 +13,16 @@ const (
 	highs = 0x8080808080808080
 )
 
-// specials gives a word whose lowest set bit lies in the first byte of w that scanString has to look at: a quote, a
+// specials returns a word whose lowest set bit lies in the first byte of w that scanString has to look at: a quote, a
 // backslash, a "$", a control character, or a byte of 0x80 and above.
 func specials(w uint64) uint64 {
 	quote, slash, dollar := w^(ones*'"'), w^(ones*'\\'), w^(ones*'$')
 	return (w | (w - ones*0x20) | (quote - ones) | (slash - ones) | (dollar - ones)) & highs
 }
 
-// scanString reads a JSON string from behind its opening quote, and gives the index of the closing one. bad says, where
+// scanString reads a JSON string from behind its opening quote, and returns the index of the closing one. bad says, where
 // it is no string, why, and end where.
-func scanString(src []byte, i int) (end int, flags flag, bad string) {
+func scanString(src []byte, i int) (end int, flags Flags, bad string) {
 	for {
 		for i+8 <= len(src) {
 			m := specials(binary.LittleEndian.Uint64(src[i:]))
@@ -46,19 +44,19 @@ func scanString(src []byte, i int) (end int, flags flag, bad string) {
 			if !ok {
 				return i, flags, "this is not a JSON escape"
 			}
-			flags |= f | fEscaped
+			flags |= f | Escaped
 			i += n
 		case c < 0x20:
 			return i, flags, "a control character in a string has to be escaped"
 		case c < utf8.RuneSelf:
 			if c == '$' {
-				flags |= fDollar
+				flags |= Dollar
 			}
 			i++
 		default:
 			r, n := utf8.DecodeRune(src[i:])
 			if r == utf8.RuneError && n == 1 {
-				flags |= fBadText
+				flags |= BadText
 			}
 			i += n
 		}
@@ -66,7 +64,7 @@ func scanString(src []byte, i int) (end int, flags flag, bad string) {
 }
 
 // scanEscape reads one escape; a surrogate pair is one. A lone surrogate is an escape, but no text.
-func scanEscape(b []byte) (n int, flags flag, ok bool) {
+func scanEscape(b []byte) (n int, flags Flags, ok bool) {
 	if len(b) < 2 {
 		return 0, 0, false
 	}
@@ -82,7 +80,7 @@ func scanEscape(b []byte) (n int, flags flag, ok bool) {
 		return 0, 0, false
 	}
 	if r == '$' {
-		return 6, fDollar, true
+		return 6, Dollar, true
 	}
 	if !utf16.IsSurrogate(r) {
 		return 6, 0, true
@@ -92,7 +90,7 @@ func scanEscape(b []byte) (n int, flags flag, ok bool) {
 			return 12, 0, true
 		}
 	}
-	return 6, fBadText, true
+	return 6, BadText, true
 }
 
 func hex4(b []byte) (r rune, ok bool) {
@@ -115,51 +113,57 @@ func hex4(b []byte) (r rune, ok bool) {
 	return r, true
 }
 
-// numberEnd gives the end of the number at i, or where it stops being one.
-func numberEnd(b []byte, i int) (end int, ok bool) {
+// scanNumber reads the number at i, and returns where it ends, or where it stops being one.
+func scanNumber(b []byte, i int) (end int, flags Flags, ok bool) {
 	if i < len(b) && b[i] == '-' {
 		i++
 	}
 	switch {
 	case i < len(b) && b[i] == '0':
 		i++
-		if i < len(b) && isDigit(b[i]) { // leading zero
-			return i, false
+		if i < len(b) && IsDigit(b[i]) { // leading zero
+			return i, flags, false
 		}
 	default:
 		if i, ok = digits(b, i); !ok {
-			return i, false
+			return i, flags, false
 		}
 	}
 	if i < len(b) && b[i] == '.' {
+		flags |= Fraction
 		if i, ok = digits(b, i+1); !ok {
-			return i, false
+			return i, flags, false
 		}
 	}
 	if i < len(b) && (b[i] == 'e' || b[i] == 'E') {
+		flags |= Exponent
 		i++
 		if i < len(b) && (b[i] == '+' || b[i] == '-') {
 			i++
 		}
 		if i, ok = digits(b, i); !ok {
-			return i, false
+			return i, flags, false
 		}
 	}
-	return i, true
+	return i, flags, true
 }
 
-func isDigit(c byte) bool { return c >= '0' && c <= '9' }
+// IsSpace reports whether c is white space between the tokens of JSON.
+func IsSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }
+
+// IsDigit reports whether c is a digit.
+func IsDigit(c byte) bool { return c >= '0' && c <= '9' }
 
 func digits(b []byte, i int) (end int, ok bool) {
 	start := i
-	for i < len(b) && isDigit(b[i]) {
+	for i < len(b) && IsDigit(b[i]) {
 		i++
 	}
 	return i, i > start
 }
 
-// appendUnescaped appends the text that the inside of a JSON string stands for. What is no text becomes U+FFFD.
-func appendUnescaped[S string | []byte](dst []byte, raw S) []byte {
+// AppendUnescaped appends the text that the inside of a JSON string stands for. What is no text becomes U+FFFD.
+func AppendUnescaped[S string | []byte](dst []byte, raw S) []byte {
 	for i := 0; i < len(raw); {
 		j := i
 		for j < len(raw) && raw[j] != '\\' {
@@ -205,85 +209,3 @@ func unescapeByte(c byte) byte {
 	}
 	return c
 }
-
-// spanText gives the text of a string in the source.
-func spanText(src []byte, s span) string {
-	raw := src[s.start:s.end]
-	if s.flags&fEscaped != 0 {
-		return string(appendUnescaped(nil, raw))
-	}
-	return string(raw)
-}
-
-// escapes gives, for each byte, how many bytes it takes within a JSON string.
-var escapes = func() (t [256]uint8) {
-	for c := range t {
-		switch {
-		case c == '"', c == '\\', c == '\b', c == '\f', c == '\n', c == '\r', c == '\t':
-			t[c] = 2
-		case c < 0x20:
-			t[c] = 6
-		default:
-			t[c] = 1
-		}
-	}
-	return t
-}()
-
-// escapedSize gives the number of bytes that text takes within a JSON string.
-func escapedSize[S string | []byte](text S) (n int) {
-	for i := 0; i < len(text); i++ {
-		n += int(escapes[text[i]])
-	}
-	return n
-}
-
-// appendEscaped appends text as the inside of a JSON string.
-func appendEscaped[S string | []byte](dst []byte, text S) []byte {
-	from := 0
-	for i := 0; i < len(text); i++ {
-		c := text[i]
-		if escapes[c] == 1 {
-			continue
-		}
-		dst = append(dst, text[from:i]...)
-		from = i + 1
-		switch c {
-		case '"', '\\':
-			dst = append(dst, '\\', c)
-		case '\b':
-			dst = append(dst, '\\', 'b')
-		case '\f':
-			dst = append(dst, '\\', 'f')
-		case '\n':
-			dst = append(dst, '\\', 'n')
-		case '\r':
-			dst = append(dst, '\\', 'r')
-		case '\t':
-			dst = append(dst, '\\', 't')
-		default:
-			const hex = "0123456789abcdef"
-			dst = append(dst, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
-		}
-	}
-	return append(dst, text[from:]...)
-}
-
-// appendToken appends one reference token of a JSON pointer (RFC 6901).
-func appendToken(b []byte, token string) []byte {
-	token = strings.ToValidUTF8(token, "\uFFFD")
-	b = append(b, '/')
-	for i := 0; i < len(token); i++ {
-		switch c := token[i]; c {
-		case '~':
-			b = append(b, '~', '0')
-		case '/':
-			b = append(b, '~', '1')
-		default:
-			b = append(b, c)
-		}
-	}
-	return b
-}
-
-func appendIndex(b []byte, i int) []byte { return strconv.AppendInt(append(b, '/'), int64(i), 10) }
