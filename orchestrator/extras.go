@@ -26,12 +26,12 @@ type extras struct {
 
 // judgeExtras adds the problems of what came with a plan, and what is taken over from the run that it tries again. The
 // error is one that may pass.
-func (l *loop) judgeExtras(ctx context.Context, id subjects.Run, generation uint64, p *plan.Plan, start *startRecord, x extras, t *tried) error {
+func (l *loop) judgeExtras(ctx context.Context, id subjects.Run, generation uint64, p *plan.Plan, start *wire.Start, x extras, t *tried) error {
 	start.Problems = append(start.Problems, contextProblems(p, x)...)
-	if t != nil && t.problem != nil && !start.rejected() {
+	if t != nil && t.problem != nil && !start.Rejected() {
 		start.Problems = append(start.Problems, *t.problem)
 	}
-	if t == nil || start.rejected() {
+	if t == nil || start.Rejected() {
 		return nil
 	}
 	var err error

@@ -115,7 +115,7 @@ func (l *loop) document(ctx context.Context, r *run) *outcome.Run {
 		Version: documentVersion, Run: r.id.Plain(), Tenant: r.id.Tenant, Generation: r.generation, Digest: r.digest,
 		Status: outcome.Running, Submitted: r.submitted, Plan: r.planJSON(), Context: r.context.Keys(),
 	}
-	if r.start != nil && r.start.rejected() {
+	if r.start != nil && r.start.Rejected() {
 		doc.Status, doc.Finished = outcome.Rejected, r.judged
 		doc.Outcome = &outcome.Outcome{
 			Run: doc.Run, Status: outcome.Rejected, Generation: r.generation, Problems: r.start.Problems, Warnings: r.start.Warnings,

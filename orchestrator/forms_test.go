@@ -37,24 +37,6 @@ func written(t *testing.T, v any) []byte {
 	return b
 }
 
-func TestRecordsOfARun(t *testing.T) {
-	t.Parallel()
-	def, err := tool.ParseDefinition([]byte(`{"name":"get_weather","annotations":{"readOnlyHint":true},"x-orchestration":{"max_concurrency":5,"mode":"fan-out-bounded"}}`))
-	require.NoError(t, err)
-	contract, err := def.Contract()
-	require.NoError(t, err)
-	start := startRecord{
-		Warnings: []fault.Problem{{Code: fault.UnknownField, Path: "/thought", Message: "ignored"}},
-		Reuse: &reuse{Of: "order-41", From: "tokyo", Steps: map[string]reusedResult{"a": {Value: []byte(`1.0`), Size: 3}, "b": {Blob: &outcome.Handle{Name: "n", Size: 9, SHA256: "cd"}, Size: 9}},
-			Items: map[string]*reusedItems{"c": {List: "ef", Count: 3, Results: map[int]reusedResult{0: {Value: []byte(`7`), Size: 1}}, Keys: map[int]string{2: "acme/order-41/9/c=2"}}},
-			Keys:  map[string]string{"d": "acme/order-41/9/d"}},
-		Tools: map[string]*frozenTool{"get_weather": {Digest: "ab12", Shard: 1, AckWait: 30_000, Contract: contract}},
-	}
-	wiretest.RoundTrip(t, *update, "start", versioned(written(t, start)), wiretest.Ignored, as[startRecord](t))
-	rejected := startRecord{Problems: []fault.Problem{{Code: fault.EmptyPlan, Path: "/steps", Message: "no steps", Hint: "add one"}}}
-	wiretest.RoundTrip(t, *update, "start_rejected", versioned(written(t, rejected)), wiretest.Ignored, as[startRecord](t))
-}
-
 func TestEventForms(t *testing.T) {
 	t.Parallel()
 	at := formsAt.Add(time.Second)

@@ -2,7 +2,6 @@ package orchestrator
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"strconv"
 	"time"
@@ -20,7 +19,7 @@ import (
 type opened struct {
 	before  *outcome.Run // a run of this id has finished already
 	newer   bool         // it was finished by a newer Stepjet
-	start   *startRecord // read from a start record that lay in a blob
+	start   *wire.Start  // read from a start record that lay in a blob
 	plan    *plan.Plan
 	schemas schemas
 	gone    bool // the plan doesn't stand any more
@@ -66,7 +65,7 @@ func (r *run) startEntry() *entry {
 // resume prepares a run that was started before. Its plan was accepted then, so only its form is read.
 func (l *loop) resume(ctx context.Context, body []byte, e *entry) opened {
 	start, err := l.decodeStart(ctx, e)
-	if err != nil || start.rejected() {
+	if err != nil || start.Rejected() {
 		return opened{start: start, err: err}
 	}
 	p, report := plan.Parse(body, nil)
@@ -77,21 +76,17 @@ func (l *loop) resume(ctx context.Context, body []byte, e *entry) opened {
 	return opened{start: start, plan: p, schemas: s, err: err}
 }
 
-func (l *loop) decodeStart(ctx context.Context, e *entry) (*startRecord, error) {
-	body := e.Data
-	w := wire.ParseResult(e.Header, body) // a start's handle has the same form as a result's
-	if w.Handle != nil {
-		b, err := l.values.blob(ctx, w.Handle)
-		if err != nil {
-			return nil, err
-		}
-		body = b
+func (l *loop) decodeStart(ctx context.Context, e *entry) (*wire.Start, error) {
+	s, blob, err := wire.ParseStart(e.Header, e.Data)
+	if blob == nil {
+		return s, err
 	}
-	var s startRecord
-	if err := json.Unmarshal(body, &s); err != nil {
-		return nil, fault.Wrap(fault.Internal, err, "reading a start record")
+	body, err := l.values.blob(ctx, blob)
+	if err != nil {
+		return nil, err
 	}
-	return &s, nil
+	s, _, err = wire.ParseStart(nil, body)
+	return s, err
 }
 
 // inspect meets a plan that has no start yet.
@@ -133,9 +128,9 @@ func (l *loop) inspect(ctx context.Context, id subjects.Run, generation uint64, 
 
 // judge validates a plan against the registry as it is now and freezes what the run needs of it. There is no start where the
 // registry has lost tools that the plan names.
-func (l *loop) judge(ctx context.Context, id subjects.Run, asked extras, again *tried) (*plan.Plan, *startRecord, schemas) {
+func (l *loop) judge(ctx context.Context, id subjects.Run, asked extras, again *tried) (*plan.Plan, *wire.Start, schemas) {
 	if problem := badName(id); problem != nil {
-		return nil, &startRecord{Problems: []fault.Problem{*problem}}, nil
+		return nil, &wire.Start{Problems: []fault.Problem{*problem}}, nil
 	}
 	catalog := l.reg.catalog(id.Tenant)
 	var limits plan.Limits
@@ -148,7 +143,7 @@ func (l *loop) judge(ctx context.Context, id subjects.Run, asked extras, again *
 		catalog = l.reg.catalog(id.Tenant)
 		p, report = plan.ParseLimited(asked.body, catalog, limits)
 	}
-	start := &startRecord{Problems: report.Problems, Warnings: report.Warnings}
+	start := &wire.Start{Problems: report.Problems, Warnings: report.Warnings}
 	if p == nil && unknownTools(report.Problems) && l.reg.lost(ctx, catalog.missing()) {
 		return nil, nil, nil
 	}
@@ -177,21 +172,16 @@ func badName(id subjects.Run) *fault.Problem {
 	return p
 }
 
-func (l *loop) encodeStart(ctx context.Context, id subjects.Run, generation uint64, start *startRecord) (h map[string][]string, body []byte, err error) {
-	body, err = start.encode()
-	if err != nil {
-		return nil, nil, fault.Wrap(fault.Internal, err, "writing a start record")
-	}
-	if len(body) <= wire.InlineLimit {
-		return map[string][]string{subjects.HeaderVersion: {start.version()}}, body, nil
+func (l *loop) encodeStart(ctx context.Context, id subjects.Run, generation uint64, start *wire.Start) (h map[string][]string, body []byte, err error) {
+	h, body, err = start.Message()
+	if err != nil || len(body) <= wire.InlineLimit {
+		return h, body, err
 	}
 	handle, err := l.values.put(ctx, start.Bucket, func(unique string) string { return subjects.RunBlobName(id, generation, "start", unique) }, body)
 	if err != nil {
 		return nil, nil, err
 	}
-	hdr, _ := wire.Result{Handle: handle}.Message()
-	hdr[subjects.HeaderVersion] = []string{start.version()}
-	return hdr, nil, nil
+	return start.Handled(handle), nil, nil
 }
 
 // opened takes a job's findings back into the loop.
@@ -236,12 +226,13 @@ func (r *run) openLater(l *loop) {
 func (r *run) begin(l *loop) {
 	at := r.startEntry()
 	if r.start == nil {
-		if w := wire.ParseResult(at.Header, at.Data); w.Handle != nil || json.Unmarshal(at.Data, &r.start) != nil {
-			r.open(l) // large, or unreadable: a job sees to it
+		var err error
+		if r.start, _, err = wire.ParseStart(at.Header, at.Data); r.start == nil || err != nil {
+			r.open(l) // large, or unreadable: a job handles it
 			return
 		}
 	}
-	if r.start.rejected() {
+	if r.start.Rejected() {
 		r.rejected, r.judged = true, at.Time
 		if !r.start.Since.IsZero() {
 			r.judged = r.start.Since
@@ -259,7 +250,7 @@ func (r *run) begin(l *loop) {
 	r.phase, r.resolver = running, r.plan.NewResolver().Limit(wire.InlineLimit)
 	r.machine = machine.New(r.plan, machine.Start{
 		Key:       r.id.Tenant + "/" + r.id.ID + "/" + strconv.FormatUint(r.generation, 10),
-		Submitted: r.submitted, Started: at.Time, Contracts: r.start.contracts(), Reused: r.start.Reuse.results(r.plan),
+		Submitted: r.submitted, Started: at.Time, Contracts: contracts(r.start), Reused: takenOver(r.start.Reuse, r.plan),
 	})
 	l.effects.Reset()
 	r.machine.Begin(&l.effects)

@@ -1,11 +1,7 @@
 package orchestrator
 
 import (
-	"encoding/json"
-	"maps"
-	"slices"
 	"strings"
-	"time"
 	"unique"
 
 	"github.com/nats-io/nats.go"
@@ -13,82 +9,17 @@ import (
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/machine"
-	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/tool"
 	"github.com/stepjet/stepjet/wire"
 )
 
-// startRecord is the body of a run's start: the verdict, and what is frozen for it. Everybody follows the stored one.
-type startRecord struct {
-	// Problems, if any, mean that the plan was rejected.
-	Problems []fault.Problem `json:"problems,omitempty"`
-	Warnings []fault.Problem `json:"warnings,omitempty"`
-	// Since is when the plan was first rejected, where it came again soon after and these problems are those of then.
-	Since time.Time `json:"since,omitzero"`
-	// Reuse, if not nil, is what is taken over from the run that this one tries again.
-	Reuse *reuse `json:"reuse,omitempty"`
-	// Tools are the frozen contracts of the tools used, by name.
-	Tools map[string]*frozenTool `json:"tools,omitempty"`
-	// Bucket is where large values of the run go; empty: where those of all tenants go that are not declared. An orchestrator that
-	// doesn't know of it would look for results there; so the start record has a version that it leaves alone.
-	Bucket string `json:"bucket,omitempty"`
-
-	later bool // the id had a rejected run before, to be replaced: an older orchestrator must not end this one
+// frozen returns the form in which runs keep a tool of the registry.
+func frozen(t *kv.Tool) *wire.FrozenTool {
+	return wire.Frozen(wire.FrozenTool{Digest: t.Digest, Shard: t.Shard, AckWait: t.AckWait.Milliseconds(), Contract: t.Contract})
 }
 
-// version gives the version of the record's form: what only newer orchestrators do right, older ones leave alone.
-func (s *startRecord) version() string {
-	if s.Bucket != "" {
-		return subjects.BucketVersion
-	}
-	if s.later || s.Reuse != nil && len(s.Reuse.Items) > 0 {
-		return subjects.StartVersion
-	}
-	return subjects.Version
-}
-
-// frozenTool is what a run keeps of a tool for as long as it runs, whatever the registry says later.
-type frozenTool struct {
-	Digest   string        `json:"digest"` // of the definition, kept in the registry under it
-	Shard    int           `json:"shard"`
-	AckWait  int64         `json:"ack_wait_ms"` // its lease, in milliseconds
-	Contract tool.Contract `json:"contract"`
-
-	form []byte // as JSON, where it was written before
-}
-
-// freeze gives the form in which runs keep a tool of the registry.
-func freeze(t *kv.Tool) *frozenTool {
-	f := &frozenTool{Digest: t.Digest, Shard: t.Shard, AckWait: t.AckWait.Milliseconds(), Contract: t.Contract}
-	f.form, _ = json.Marshal(f) // without it, encode says what is wrong
-	return f
-}
-
-// encode writes the record. Nearly always it is made of tools that were written before.
-func (s *startRecord) encode() ([]byte, error) {
-	if len(s.Problems)+len(s.Warnings) > 0 || s.Reuse != nil || len(s.Tools) == 0 {
-		return json.Marshal(s)
-	}
-	b := []byte(`{"tools":{`)
-	for i, name := range slices.Sorted(maps.Keys(s.Tools)) {
-		if s.Tools[name].form == nil {
-			return json.Marshal(s)
-		}
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = append(append(appendJSON(b, name), ':'), s.Tools[name].form...)
-	}
-	b = append(b, '}')
-	if s.Bucket != "" {
-		b = appendJSON(append(b, `,"bucket":`...), s.Bucket)
-	}
-	return append(b, '}'), nil
-}
-
-func (s *startRecord) rejected() bool { return len(s.Problems) > 0 }
-
-func (s *startRecord) contracts() map[string]*tool.Contract {
+// contracts returns those that a run started with, by tool.
+func contracts(s *wire.Start) map[string]*tool.Contract {
 	c := make(map[string]*tool.Contract, len(s.Tools))
 	for name, t := range s.Tools {
 		c[name] = &t.Contract

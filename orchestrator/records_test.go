@@ -3,8 +3,6 @@ package orchestrator
 import (
 	"encoding/json"
 	"flag"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -16,44 +14,9 @@ import (
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/plan"
 	"github.com/stepjet/stepjet/subjects"
-	"github.com/stepjet/stepjet/tool"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
-
-// golden compares the body of a record with the file that froze its form. A change here is a change of the protocol.
-func golden(t *testing.T, name string, body []byte) {
-	t.Helper()
-	path := filepath.Join("testdata", name+".golden")
-	if *update {
-		require.NoError(t, os.MkdirAll("testdata", 0o755))
-		require.NoError(t, os.WriteFile(path, append(body, '\n'), 0o644))
-	}
-	want, err := os.ReadFile(path)
-	require.NoError(t, err)
-	require.Equal(t, string(want), string(body)+"\n")
-}
-
-func TestRecordForms(t *testing.T) {
-	def, err := tool.ParseDefinition([]byte(`{"name":"get_weather","annotations":{"readOnlyHint":true},"x-orchestration":{"max_concurrency":5,"mode":"fan-out-bounded"}}`))
-	require.NoError(t, err)
-	contract, err := def.Contract()
-	require.NoError(t, err)
-	accepted := &startRecord{
-		Warnings: []fault.Problem{{Code: fault.UnknownField, Path: "/thought", Message: "ignored"}},
-		Tools:    map[string]*frozenTool{"get_weather": {Digest: "ab12", Shard: 0, AckWait: 30_000, Contract: contract}},
-	}
-	rejected := &startRecord{Problems: []fault.Problem{{Code: fault.EmptyPlan, Path: "/steps", Message: "no steps", Hint: "add one"}}}
-	for name, s := range map[string]*startRecord{"start_accepted": accepted, "start_rejected": rejected} {
-		body, err := s.encode()
-		require.NoError(t, err)
-		golden(t, name, body)
-		var back startRecord
-		require.NoError(t, json.Unmarshal(body, &back))
-		require.Equal(t, *s, back)
-	}
-	require.Equal(t, &contract, accepted.contracts()["get_weather"])
-}
 
 func TestOwnersShareThePartitions(t *testing.T) {
 	members := []string{"a1", "b2", "c3"}
@@ -109,17 +72,4 @@ func TestStepEventsAreWhatTheirStructSays(t *testing.T) {
 	}
 	require.Equal(t, stepEvent{Run: "é #1", Step: "a", Tool: "crm/get", Status: outcome.StepSucceeded, Attempt: 1, Time: at.Add(1500 * time.Microsecond), MS: 1, Queued: 0.5, Worker: `w "1"`}, read(0))
 	require.Equal(t, stepEvent{Run: "é #1", Step: "b", Tool: "t", Status: outcome.StepFailed, Attempt: 1, Time: at.Add(2 * time.Millisecond), Queued: 2, Worker: "w", Error: fault.New(fault.ToolTerminal, "x < y")}, read(1))
-}
-
-func TestAStartIsWrittenFromFormsOfItsTools(t *testing.T) {
-	var s startRecord
-	s.Tools = map[string]*frozenTool{}
-	for _, name := range []string{"b", "a<b>", "a"} {
-		s.Tools[name] = freeze(&kv.Tool{Name: name, Digest: "d" + name, Shard: 1, AckWait: time.Second, Contract: tool.Contract{MaxAttempts: 3, Limit: 2}})
-	}
-	want, err := json.Marshal(s)
-	require.NoError(t, err)
-	got, err := s.encode()
-	require.NoError(t, err)
-	require.Equal(t, string(want), string(got))
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/plan"
 	"github.com/stepjet/stepjet/tool"
+	"github.com/stepjet/stepjet/wire"
 )
 
 // registry keeps the tools in memory: those of now for new plans, and schemas by digest for runs that froze them.
@@ -35,7 +36,7 @@ type registry struct {
 // frozenSet is what runs keep of the tools of their plans: the same for all that call the same tools, as long as nobody
 // registers one of them anew. It is never changed.
 type frozenSet struct {
-	tools   map[string]*frozenTool
+	tools   map[string]*wire.FrozenTool
 	schemas schemas
 }
 
@@ -48,8 +49,8 @@ const (
 type known struct {
 	kv.Tool
 	schema *tool.Schema
-	output *tool.Schema // nil: not declared
-	frozen *frozenTool  // what every run that begins now keeps of it
+	output *tool.Schema     // nil: not declared
+	frozen *wire.FrozenTool // what every run that begins now keeps of it
 }
 
 // schemas are the input schemas of the tools of one run, by tool name.
@@ -128,7 +129,7 @@ func (g *registry) changed(t kv.Tool, deleted bool) {
 	}
 	g.mu.Lock()
 	if old := g.tools[t.Name]; old == nil || old.Revision <= t.Revision {
-		g.tools[t.Name] = &known{t, schema, g.outputSchema(t), freeze(&t)}
+		g.tools[t.Name] = &known{t, schema, g.outputSchema(t), frozen(&t)}
 		g.byDigest[t.Digest] = schema
 		g.names = nil
 		delete(g.vanished, t.Name)
@@ -236,9 +237,9 @@ func (c *catalog) missing() []string {
 }
 
 // freeze gives what a run keeps of the tools of its plan.
-func (c *catalog) freeze(p *plan.Plan) (map[string]*frozenTool, schemas) {
+func (c *catalog) freeze(p *plan.Plan) (map[string]*wire.FrozenTool, schemas) {
 	var key strings.Builder // the names as they come, each once; no name holds a space
-	fresh := frozenSet{map[string]*frozenTool{}, schemas{}}
+	fresh := frozenSet{map[string]*wire.FrozenTool{}, schemas{}}
 	for i := range p.Steps {
 		name := p.Steps[i].Tool
 		if fresh.tools[name] == nil {
@@ -268,7 +269,7 @@ func (g *registry) share(key string, fresh frozenSet) frozenSet {
 }
 
 // schemasFor gives the schemas that a run froze, by their digests.
-func (g *registry) schemasFor(ctx context.Context, p *plan.Plan, start *startRecord) (schemas, error) {
+func (g *registry) schemasFor(ctx context.Context, p *plan.Plan, start *wire.Start) (schemas, error) {
 	s := schemas{}
 	for i := range p.Steps {
 		name := p.Steps[i].Tool

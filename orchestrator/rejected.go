@@ -9,6 +9,7 @@ import (
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/plan"
 	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/wire"
 )
 
 // A rejected run leaves its id free. Its history stands until a later plan of the id has an outcome, which then takes its
@@ -32,10 +33,10 @@ func sameAgain(doc *outcome.Run, digest string, submitted time.Time) bool {
 }
 
 // verdict is judge and judgeExtras together. before is the rejection that stands under the run id; nil where there is none.
-func (l *loop) verdict(ctx context.Context, id subjects.Run, generation uint64, asked extras, before *outcome.Run) (*plan.Plan, *startRecord, schemas, error) {
+func (l *loop) verdict(ctx context.Context, id subjects.Run, generation uint64, asked extras, before *outcome.Run) (*plan.Plan, *wire.Start, schemas, error) {
 	bucket := l.store.BucketOf(id.Tenant)
 	if before != nil && sameAgain(before, asked.digest, asked.submitted) {
-		return nil, &startRecord{Bucket: bucket, Problems: before.Outcome.Problems, Warnings: before.Outcome.Warnings, Since: before.Finished, later: true}, nil, nil
+		return nil, &wire.Start{Bucket: bucket, Problems: before.Outcome.Problems, Warnings: before.Outcome.Warnings, Since: before.Finished, Later: true}, nil, nil
 	}
 	var again *tried
 	if asked.retryOf.Of != "" {
@@ -48,7 +49,7 @@ func (l *loop) verdict(ctx context.Context, id subjects.Run, generation uint64, 
 	if start == nil {
 		return nil, nil, nil, nil // it can't be judged yet
 	}
-	start.later, start.Bucket = before != nil, bucket
+	start.Later, start.Bucket = before != nil, bucket
 	if p == nil {
 		return nil, start, nil, nil
 	}

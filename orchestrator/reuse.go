@@ -16,36 +16,15 @@ import (
 	"github.com/stepjet/stepjet/wire"
 )
 
-// reuse is what a run takes over from the one that it tries again. It is frozen in the start record, so that it doesn't
-// matter what becomes of that run.
-type reuse struct {
-	Of    string                  `json:"of"`
-	From  string                  `json:"from,omitempty"`
-	Steps map[string]reusedResult `json:"steps"`
-	// Items are what is taken over of for_each steps that are executed again, by step. An orchestrator that doesn't know of it would
-	// execute all of their items; so the start record has a version that it leaves alone.
-	Items map[string]*reusedItems `json:"items,omitempty"`
-	// Keys are the idempotency keys that steps which are executed again had in that run, or in the one before it.
-	Keys map[string]string `json:"keys,omitempty"`
-}
-
-// reusedResult is the result of one step; a value's exact bytes survive as base64.
-type reusedResult struct {
-	Value []byte          `json:"value,omitempty"`
-	Blob  *outcome.Handle `json:"blob,omitempty"`
-	Text  bool            `json:"text,omitempty"`
-	Size  int64           `json:"size"`
-}
-
-// results gives the machine's form.
-func (u *reuse) results(p *plan.Plan) map[int]*machine.Result {
+// takenOver returns what a run takes over of the one that it tries again, in the machine's form.
+func takenOver(u *wire.Reuse, p *plan.Plan) map[int]*machine.Result {
 	if u == nil {
 		return nil
 	}
 	all := make(map[int]*machine.Result, len(u.Steps))
 	for id, x := range u.Steps {
 		if i, ok := p.Index(id); ok {
-			all[i] = x.result(machine.Call{Step: i})
+			all[i] = reusedResult(x, machine.Call{Step: i})
 		}
 	}
 	return all
@@ -145,8 +124,8 @@ func (t *tried) outgrown(run string, problems []fault.Problem) fault.Problem {
 const maxOutgrown = 12
 
 // takeOver gathers the successes of a finished run.
-func (l *loop) takeOver(ctx context.Context, id subjects.Run, generation uint64, p *plan.Plan, bucket string, x extras, t *tried) (*reuse, error) {
-	u := &reuse{Of: x.retryOf.Of, From: x.retryOf.From, Steps: map[string]reusedResult{}}
+func (l *loop) takeOver(ctx context.Context, id subjects.Run, generation uint64, p *plan.Plan, bucket string, x extras, t *tried) (*wire.Reuse, error) {
+	u := &wire.Reuse{Of: x.retryOf.Of, From: x.retryOf.From, Steps: map[string]wire.ReusedResult{}}
 	f := &filler{values: l.values, ctx: ctx, bucket: bucket, blobName: func(unique string) string { return subjects.RunBlobName(id, generation, "reuse", unique) }}
 	return u, l.fill(ctx, u, t.doc, p, t.again, f)
 }
@@ -177,7 +156,7 @@ type filler struct {
 	inline   int
 }
 
-func (f *filler) take(value []byte) (x reusedResult, err error) {
+func (f *filler) take(value []byte) (x wire.ReusedResult, err error) {
 	x.Size = int64(len(value))
 	if f.inline+len(value) > reusedInline || len(value) > wire.InlineLimit {
 		x.Blob, err = f.values.put(f.ctx, f.bucket, f.blobName, value)
@@ -189,7 +168,7 @@ func (f *filler) take(value []byte) (x reusedResult, err error) {
 }
 
 // fill takes over the results of all successful steps but those to be executed again, and of those what they allow.
-func (l *loop) fill(ctx context.Context, u *reuse, doc *outcome.Run, p *plan.Plan, again map[int]bool, f *filler) error {
+func (l *loop) fill(ctx context.Context, u *wire.Reuse, doc *outcome.Run, p *plan.Plan, again map[int]bool, f *filler) error {
 	for i := range doc.Steps {
 		st := &doc.Steps[i]
 		at, ok := p.Index(st.ID)
@@ -210,8 +189,8 @@ func (l *loop) fill(ctx context.Context, u *reuse, doc *outcome.Run, p *plan.Pla
 				return err
 			}
 		}
-		u.keep(st.ID, keyOf(doc, st)) // also of what is taken over: the retry of the retry may execute it again
-		if value == nil {             // to be executed again, also what is too large to be kept even then
+		keepKey(u, st.ID, keyOf(doc, st)) // also of what is taken over: the retry of the retry may execute it again
+		if value == nil {                 // to be executed again, also what is too large to be kept even then
 			continue
 		}
 		if isList {

@@ -11,20 +11,12 @@ import (
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/plan"
 	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/wire"
 )
 
 // A for_each step that did not come to its end, or some of whose entries failed, is tried again item by item: what an item
 // came to is taken over, so that its effect is not repeated. "S=3" names a place in a list. Only while the list has the same
 // bytes is it the same call.
-
-// reusedItems is what is taken over of a for_each step, if its list is the same again.
-type reusedItems struct {
-	List  string `json:"list"` // SHA-256 in hex
-	Count int    `json:"count"`
-	// Results are those of items that succeeded, Keys the idempotency keys of all that had one; by item, from 0.
-	Results map[int]reusedResult `json:"results,omitempty"`
-	Keys    map[int]string       `json:"keys,omitempty"`
-}
 
 // listDigest gives the SHA-256 of a list as a JSON array, without white space between its elements.
 func listDigest(list [][]byte) string {
@@ -79,7 +71,8 @@ func keyOf(doc *outcome.Run, st *outcome.Step) string {
 	return doc.Tenant + "/" + subjects.NewRun(doc.Tenant, doc.Run).ID + "/" + strconv.FormatUint(doc.Generation, 10) + "/" + st.ID
 }
 
-func (u *reuse) keep(token, key string) {
+// keepKey notes the idempotency key that a call had; "" for none.
+func keepKey(u *wire.Reuse, token, key string) {
 	if key == "" {
 		return
 	}
@@ -90,7 +83,7 @@ func (u *reuse) keep(token, key string) {
 }
 
 // fillItems takes over what the items of a for_each step came to; where results is false, only the keys that they had.
-func (l *loop) fillItems(f *filler, u *reuse, doc *outcome.Run, st *outcome.Step, results bool) error {
+func (l *loop) fillItems(f *filler, u *wire.Reuse, doc *outcome.Run, st *outcome.Step, results bool) error {
 	if st.List == "" || len(st.Items) == 0 {
 		return nil
 	}
@@ -98,7 +91,7 @@ func (l *loop) fillItems(f *filler, u *reuse, doc *outcome.Run, st *outcome.Step
 	if err != nil {
 		return err
 	}
-	x := &reusedItems{List: st.List, Count: len(st.Items), Results: map[int]reusedResult{}, Keys: map[int]string{}}
+	x := &wire.ReusedItems{List: st.List, Count: len(st.Items), Results: map[int]wire.ReusedResult{}, Keys: map[int]string{}}
 	for i := range st.Items {
 		if values[i] != nil {
 			if x.Results[i], err = f.take(values[i]); err != nil {
@@ -110,7 +103,7 @@ func (l *loop) fillItems(f *filler, u *reuse, doc *outcome.Run, st *outcome.Step
 		}
 	}
 	if u.Items == nil {
-		u.Items = map[string]*reusedItems{}
+		u.Items = map[string]*wire.ReusedItems{}
 	}
 	u.Items[st.ID] = x
 	return nil
@@ -174,30 +167,22 @@ func (l *loop) documentCalls(ctx context.Context, r *run, i int, st *outcome.Ste
 	}
 }
 
-// results gives the machine's form, by item from 1.
-func (x *reusedItems) results(step int) map[int]*machine.Result {
+// reusedItems returns the results of items in the machine's form, by item from 1.
+func reusedItems(x *wire.ReusedItems, step int) map[int]*machine.Result {
 	all := make(map[int]*machine.Result, len(x.Results))
 	for i, res := range x.Results {
-		all[i+1] = res.result(machine.Call{Step: step, Item: i + 1})
+		all[i+1] = reusedResult(res, machine.Call{Step: step, Item: i + 1})
 	}
 	return all
 }
 
-func (x reusedResult) result(c machine.Call) *machine.Result {
+func reusedResult(x wire.ReusedResult, c machine.Call) *machine.Result {
 	return &machine.Result{Call: c, Attempt: 1, Value: x.Value, Handle: x.Blob, Text: x.Text, Size: x.Size, ByOwner: true}
 }
 
-// items gives what is taken over of a for_each step; nil for nothing.
-func (u *reuse) items(id string) *reusedItems {
-	if u == nil {
-		return nil
-	}
-	return u.Items[id]
-}
-
 // sameList gives what is taken over of a for_each step whose list is known by now, if that is the one of before.
-func (r *run) sameList(step int) *reusedItems {
-	x := r.start.Reuse.items(r.plan.Steps[step].ID)
+func (r *run) sameList(step int) *wire.ReusedItems {
+	x := r.start.Reuse.ItemsOf(r.plan.Steps[step].ID)
 	if x == nil || !r.same[step] {
 		return nil
 	}
@@ -206,7 +191,7 @@ func (r *run) sameList(step int) *reusedItems {
 
 // takeOver tells the machine which items of a list are not executed. It comes before the length of the list.
 func (r *run) takeOver(step int, list [][]byte) {
-	x := r.start.Reuse.items(r.plan.Steps[step].ID)
+	x := r.start.Reuse.ItemsOf(r.plan.Steps[step].ID)
 	if x == nil || x.Count != len(list) || x.List != listDigest(list) {
 		return
 	}
@@ -214,7 +199,7 @@ func (r *run) takeOver(step int, list [][]byte) {
 		r.same = map[int]bool{}
 	}
 	r.same[step] = true
-	r.machine.TakeOver(step, x.results(step))
+	r.machine.TakeOver(step, reusedItems(x, step))
 }
 
 // retriedKey gives the idempotency key that a call had in the run that this one tries again; "" for none.
@@ -233,7 +218,7 @@ func (r *run) retriedKey(c machine.Call) string {
 
 // unreached gives the items of a for_each step that this run never came to, as they were taken over: for the retry of this one.
 func (r *run) unreached(step int, status outcome.StepStatus) (list string, items []outcome.Step) {
-	x := r.start.Reuse.items(r.plan.Steps[step].ID)
+	x := r.start.Reuse.ItemsOf(r.plan.Steps[step].ID)
 	if x == nil {
 		return "", nil
 	}

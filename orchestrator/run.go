@@ -36,7 +36,7 @@ type run struct {
 	trace      wire.Trace
 
 	plan    *plan.Plan // from the job that opened it; nil where it was rejected
-	start   *startRecord
+	start   *wire.Start
 	version uint64 // of the start
 	machine *machine.Run
 	schemas schemas

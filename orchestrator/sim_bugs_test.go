@@ -7,6 +7,7 @@ import (
 	"github.com/stepjet/stepjet/machine"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/wire"
 )
 
 // bug is one that is seeded into a world. The code that is tested has no switch for it: what stands around it does wrong
@@ -111,7 +112,7 @@ func (w *world) spoil(e kv.Entry) *kv.Entry {
 			e.Subject = subjects.StepRecord(a, len(w.shards))
 		}
 	case w.bug == repeatItems && rec.Kind == subjects.StartKind:
-		var start startRecord
+		var start wire.Start
 		if json.Unmarshal(e.Data, &start) == nil && start.Reuse != nil {
 			for _, x := range start.Reuse.Items {
 				x.Results = nil
@@ -119,8 +120,8 @@ func (w *world) spoil(e kv.Entry) *kv.Entry {
 			e.Data, _ = json.Marshal(start)
 		}
 	case w.bug == followLiveRegistry && rec.Kind == subjects.StartKind:
-		var start startRecord
-		if json.Unmarshal(e.Data, &start) == nil && !start.rejected() {
+		var start wire.Start
+		if json.Unmarshal(e.Data, &start) == nil && !start.Rejected() {
 			for name, frozen := range start.Tools {
 				frozen.Contract = w.knobs.tools[name].Contract
 			}

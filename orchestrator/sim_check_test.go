@@ -127,7 +127,7 @@ func (t *truths) dispatched(m *message, repair int, by *process) {
 		return
 	}
 	i, known := x.stepOf(a)
-	if !known || x.start == nil || x.start.rejected() {
+	if !known || x.start == nil || x.start.Rejected() {
 		t.w.violate("I8", "a dispatch of a step that the plan doesn't have, or before it was started: %s", a.MessageID())
 		return
 	}

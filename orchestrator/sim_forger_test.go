@@ -26,7 +26,7 @@ func (w *world) forge() bool {
 	}
 	g := pickOne(w, x.gen, x.gen, x.gen, x.gen-1, x.gen+1, x.gen+uint64(w.Intn(40)), 1<<40)
 	a := subjects.Attempt{Run: x.id, Generation: g, Tool: pickOne(w, simTools...), Step: pickOne(w, "no-such-step", "no-such-step=0"), Number: 1 + w.Intn(3)}
-	if x.start != nil && !x.start.rejected() && w.chance(2) {
+	if x.start != nil && !x.start.Rejected() && w.chance(2) {
 		s := x.plan.Steps[w.Intn(len(x.plan.Steps))]
 		a.Step = s.ID
 		if s.ForEach != nil {
@@ -69,7 +69,7 @@ func (w *world) forge() bool {
 func (t *truths) forged(rec subjects.Record, e *kv.Entry) {
 	t.w.stats["a forged record"]++
 	x := t.of(rec.Run, rec.Generation)
-	if rec.Kind != subjects.StepKind || x == nil || x.gone || x.start == nil || x.start.rejected() {
+	if rec.Kind != subjects.StepKind || x == nil || x.gone || x.start == nil || x.start.Rejected() {
 		return
 	}
 	a := rec.Attempt

@@ -39,12 +39,12 @@ func (t *truths) checkI5(x *truth, doc *outcome.Run) {
 // checkDocument checks I5 and I6 on the document of a run that is over.
 func (t *truths) checkDocument(x *truth, doc *outcome.Run) {
 	if doc.Status == outcome.Rejected {
-		if x.start == nil || !x.start.rejected() || len(x.out) > 0 {
+		if x.start == nil || !x.start.Rejected() || len(x.out) > 0 {
 			t.w.violate("I8", "%s was rejected and yet begun", x.id.ID)
 		}
 		return
 	}
-	if x.start == nil || x.start.rejected() || x.plan == nil {
+	if x.start == nil || x.start.Rejected() || x.plan == nil {
 		t.w.violate("I8", "%s has an outcome and was never begun", x.id.ID)
 		return
 	}

@@ -54,7 +54,7 @@ type truth struct {
 	body      []byte
 	digest    string
 	plan      *plan.Plan // nil where it isn't valid
-	start     *startRecord
+	start     *wire.Start
 	gone      bool // its plan record was purged
 	stopped   bool
 	disturbed bool // something besides the tools had a say
@@ -139,7 +139,7 @@ func (t *truths) recorded(rec subjects.Record, e *kv.Entry) {
 }
 
 func (x *truth) started(e *kv.Entry) {
-	x.start = &startRecord{}
+	x.start = &wire.Start{}
 	if err := json.Unmarshal(e.Data, x.start); err != nil {
 		panic(err)
 	}
@@ -154,7 +154,7 @@ func (x *truth) started(e *kv.Entry) {
 // stepRecorded checks I2 and I8, and takes note of the record that decided an attempt.
 func (t *truths) stepRecorded(x *truth, a subjects.Attempt, e *kv.Entry) {
 	i, known := x.stepOf(a)
-	if !known || x.start == nil || x.start.rejected() {
+	if !known || x.start == nil || x.start.Rejected() {
 		t.w.violate("I8", "a record of a step that the plan doesn't have, or before it was started: %s", e.Subject)
 		return
 	}

@@ -20,7 +20,7 @@ const rules = `
 	fault             std
 	subjects          std
 	outcome           std fault internal/unknown internal/jsontape
-	wire              std fault subjects outcome nats
+	wire              std fault subjects outcome tool nats
 	tool              std fault internal/jsontape jsonschema
 	plan              std fault tool internal/jsontape gjson sjson
 	machine           std fault subjects outcome plan tool

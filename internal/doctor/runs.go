@@ -2,7 +2,6 @@ package doctor
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -20,15 +19,8 @@ const maxLook, maxNamed = 1000, 5
 type activeRun struct {
 	run        subjects.Run
 	generation uint64
-	tools      map[string]frozenTool
+	tools      map[string]*wire.FrozenTool
 	bucket     string // of its large values; empty: blobs
-}
-
-// frozenTool is what a start record keeps of a tool; package orchestrator writes it.
-type frozenTool struct {
-	Digest  string `json:"digest"`
-	Shard   int    `json:"shard"`
-	AckWait int64  `json:"ack_wait_ms"`
 }
 
 // frozenTools looks whether every tool that an active run froze is registered, in the same shard and with its definition.
@@ -62,7 +54,7 @@ func (d *doctor) frozenTools(ctx context.Context) error {
 	return nil
 }
 
-func (d *doctor) frozen(ctx context.Context, name string, f frozenTool, t kv.Tool, registered bool, r subjects.Run) {
+func (d *doctor) frozen(ctx context.Context, name string, f *wire.FrozenTool, t kv.Tool, registered bool, r subjects.Run) {
 	needed := "run " + r.Plain() + " of tenant " + r.Tenant + " needs it"
 	def, err := d.s.Definition(ctx, f.Digest) // any error but absence is another check's matter
 	_, removed := d.removed[name]
@@ -115,19 +107,21 @@ func (d *doctor) started(ctx context.Context, e kv.Entry) (r activeRun, ok bool)
 	if !ok || rec.Kind != subjects.StartKind || !wire.KnownStart(e.Header) {
 		return r, false
 	}
-	body := e.Data
-	if h := wire.ParseResult(e.Header, body).Handle; h != nil && (d.names[subjects.BlobsStream(h.Bucket)] || d.info(subjects.BlobsStream(h.Bucket)) != nil) {
-		var err error
-		if body, err = d.s.Blob(ctx, h); err != nil {
+	start, blob, err := wire.ParseStart(e.Header, e.Data)
+	if blob != nil {
+		if stream := subjects.BlobsStream(blob.Bucket); !d.names[stream] && d.info(stream) == nil {
 			return r, false
 		}
+		var body []byte
+		if body, err = d.s.Blob(ctx, blob); err != nil {
+			return r, false
+		}
+		start, _, err = wire.ParseStart(nil, body)
 	}
-	var start struct {
-		Tools  map[string]frozenTool `json:"tools"`
-		Bucket string                `json:"bucket"`
+	if err != nil {
+		return r, false
 	}
-	err := json.Unmarshal(body, &start)
-	return activeRun{rec.Run, rec.Generation, start.Tools, start.Bucket}, err == nil
+	return activeRun{rec.Run, rec.Generation, start.Tools, start.Bucket}, true
 }
 
 // over reports whether a run has its outcome; its records then only wait to be removed. An earlier run of the id that was

@@ -371,6 +371,6 @@ var mutants = []mutant{
 	},
 	{
 		"bucket-of-the-day", "an orchestrator of before goes on with a run whose results lie in a declared tenant's bucket",
-		"orchestrator/records.go", "	if s.Bucket != \"\" {\n		return subjects.BucketVersion", "	if false {\n		return subjects.BucketVersion", "./orchestrator", "TestAllThatADeclared",
+		"wire/start.go", "	if s.Bucket != \"\" {\n		return subjects.BucketVersion", "	if false {\n		return subjects.BucketVersion", "./orchestrator", "TestAllThatADeclared",
 	},
 }
