@@ -137,7 +137,7 @@ func TestALostAnswerLeavesNoChunkTwice(t *testing.T) {
 	for i := range data {
 		data[i] = byte(i >> 16)
 	}
-	o := newObject(s.Store, "", "t/r/1/s/1/x", data)
+	o := newObject(s.account, "", "t/r/1/s/1/x", data)
 	for range 5 {
 		sent, chunks, last := o.sent, o.chunks, o.last
 		if end := min(sent+chunkSize, len(data)); end > sent {
@@ -159,7 +159,7 @@ func TestWhoWritesBetweenTheChunksSpoilsNothing(t *testing.T) {
 	t.Parallel()
 	s := newShelf(t)
 	data := bytes.Repeat([]byte("y"), chunkSize+1)
-	o := newObject(s.Store, "", "t/r/1/s/1/x", data)
+	o := newObject(s.account, "", "t/r/1/s/1/x", data)
 	first := o.nuid
 	require.NoError(t, s.publish(subjects.BlobChunksOf("", first), []byte("meddled"), nil))
 	require.NoError(t, o.put(t.Context()))

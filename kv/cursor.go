@@ -23,7 +23,7 @@ import (
 // when the consumer, which lives in the server's memory, is gone, or the stream has another leader, or the connection is
 // to another server, or the stream is shorter than what was read, the cursor is lost: forget what it said, start another.
 type Cursor struct {
-	s        *Store
+	s        *account
 	stream   string
 	filters  atomic.Pointer[[]string]
 	each     func(Entry)
@@ -68,7 +68,7 @@ const createPatience = 2 * time.Second
 
 // newCursor starts a cursor. The callbacks are called one after another, never two at a time, and may block: then the
 // server holds its messages back. caughtUp and lost are called at most once.
-func (s *Store) newCursor(ctx context.Context, stream string, filters []string, each func(Entry), caughtUp func(uint64), lost func(error)) (*Cursor, error) {
+func (s *account) newCursor(ctx context.Context, stream string, filters []string, each func(Entry), caughtUp func(uint64), lost func(error)) (*Cursor, error) {
 	c := &Cursor{
 		s: s, stream: stream, each: each, caughtUp: caughtUp, lost: lost,
 		broken: make(chan struct{}, 1), elected: make(chan struct{}, 1),
@@ -260,4 +260,60 @@ func (c *Cursor) catchUp(last uint64) {
 	if c.caughtUp != nil {
 		c.caughtUp(last)
 	}
+}
+
+// position is how far a cursor has come, and who waits for that.
+type position struct {
+	mu      sync.Mutex
+	at      uint64
+	waiting []waiter
+}
+
+type waiter struct {
+	seq  uint64
+	done chan struct{}
+}
+
+func (p *position) get() uint64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.at
+}
+
+func (p *position) advance(seq uint64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if seq <= p.at {
+		return
+	}
+	p.at = seq
+	if len(p.waiting) == 0 {
+		return
+	}
+	p.waiting = slices.DeleteFunc(p.waiting, func(w waiter) bool {
+		if w.seq > seq {
+			return false
+		}
+		close(w.done)
+		return true
+	})
+}
+
+// wait gives a channel that is closed once the position is at seq or beyond.
+func (p *position) wait(seq uint64) chan struct{} {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	done := make(chan struct{})
+	if seq <= p.at {
+		close(done)
+	} else {
+		p.waiting = append(p.waiting, waiter{seq, done})
+	}
+	return done
+}
+
+func (p *position) forget(done chan struct{}) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.waiting = slices.DeleteFunc(p.waiting, func(w waiter) bool { return w.done == done })
 }

@@ -158,7 +158,7 @@ func TestDocumentForms(t *testing.T) {
 		require.NoError(t, err)
 		return nats.Msg{Header: wire.Versioned(), Data: d.JSON()}
 	})
-	member := &Membership{s: w.s, id: "m1", subject: memberPrefix + "m1", own: Member{ID: "m1", Serves: 6, Leaving: true}}
+	member := &Membership{s: w.s.Members, id: "m1", subject: memberPrefix + "m1", own: Member{ID: "m1", Serves: 6, Leaving: true}}
 	require.NoError(t, member.renew(w.ctx()))
 	wiretest.Golden(t, *update, "member", w.stored(member.subject))
 	same := func(nats.Msg) nats.Msg { return nats.Msg{Header: wire.Versioned()} } // its subject says all

@@ -24,6 +24,13 @@ const (
 	memberPatience = memberTTL + 500*time.Millisecond
 )
 
+// Members are the live orchestrators (subjects.MembersBucket): a key for each, which it renews and which expires when it
+// does not. What a member says of itself is for the others to divide the partitions by; nothing that decides rests on it.
+type Members struct {
+	*account
+	archive *Archive
+}
+
 // Member is a live orchestrator, as its key tells.
 type Member struct {
 	ID string
@@ -38,7 +45,7 @@ var _ [64]struct{} = [subjects.Partitions]struct{}{} // as many as Serves has bi
 
 // Membership is the own place among the members.
 type Membership struct {
-	s       *Store
+	s       *Members
 	id      string
 	subject string
 	changed func([]Member)
@@ -69,7 +76,7 @@ type Membership struct {
 // notice that its key expired or because its renewals ceased. But while the own key can't be renewed,
 // nobody is taken for gone for want of renewals.
 // Ids are unique to a process. Errors as those of Create.
-func (s *Store) Join(ctx context.Context, id string, changed func(members []Member)) (*Membership, error) {
+func (s *Members) Join(ctx context.Context, id string, changed func(members []Member)) (*Membership, error) {
 	m := &Membership{
 		s: s, id: id, subject: memberPrefix + id, changed: changed, own: Member{ID: id}, touch: make(chan struct{}, 1),
 		seen: map[string]*sighted{}, news: make(chan memberNews, 64),
@@ -80,7 +87,7 @@ func (s *Store) Join(ctx context.Context, id string, changed func(members []Memb
 		err = s.retry(ctx, m.renew)
 	}
 	if err == nil { // whoever declared a tenant before there was a key to wait for
-		err = s.learnTenants(ctx)
+		err = s.archive.learnTenants(ctx)
 	}
 	if err == nil {
 		err = m.follow(work)
@@ -161,7 +168,7 @@ func (m *Membership) self() Member {
 func (m *Membership) said() wire.Member {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return wire.Member{Serves: m.own.Serves, Leaving: m.own.Leaving, Pulse: m.pulse.subject, Marks: m.marks, Tenants: m.s.knows()}
+	return wire.Member{Serves: m.own.Serves, Leaving: m.own.Leaving, Pulse: m.pulse.subject, Marks: m.marks, Tenants: m.s.archive.knows()}
 }
 
 // renew writes the key anew, with a new time to live. It names the sequence that it replaces, so that two processes of
@@ -174,7 +181,7 @@ func (m *Membership) renew(ctx context.Context) error {
 		return err
 	}
 	m.seq = 0
-	if e, err := m.s.Read(ctx, m.subject); err == nil {
+	if e, err := m.s.read(ctx, m.subject); err == nil {
 		m.seq = e.Seq
 	}
 	return m.write(ctx, wire.Versioned())
@@ -195,7 +202,7 @@ func (m *Membership) leave(ctx context.Context) {
 	if apiCode(m.write(ctx, marker)) != codeWrongLastSequence {
 		return // if it failed, the key expires
 	}
-	if e, err := m.s.Read(ctx, m.subject); err == nil { // a renewal was on its way, and nobody waited for its answer
+	if e, err := m.s.read(ctx, m.subject); err == nil { // a renewal was on its way, and nobody waited for its answer
 		m.seq = e.Seq
 		_ = m.write(ctx, marker)
 	}

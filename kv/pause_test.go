@@ -40,9 +40,9 @@ func TestNobodyEndsAnothersPause(t *testing.T) {
 	unseen := func() {
 		info, err := b.consumer(t.Context(), "x", tool.Shard)
 		require.NoError(t, err)
-		p := pause{s: a, stream: subjects.StepsStream(tool.Shard), durable: subjects.Durable("x")}
+		p := pause{s: a.Queue, stream: subjects.StepsStream(tool.Shard), durable: subjects.Durable("x")}
 		require.NoError(t, p.set(t.Context(), info))
-		q := pause{s: b, stream: p.stream, durable: p.durable}
+		q := pause{s: b.Queue, stream: p.stream, durable: p.durable}
 		info.TimeStamp = info.TimeStamp.Add(time.Millisecond)
 		require.NoError(t, q.set(t.Context(), info))
 		info, err = a.consumer(t.Context(), "x", tool.Shard)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -16,6 +15,15 @@ import (
 	"github.com/stepjet/stepjet/wire"
 )
 
+// Registry is what is known of tools, in one bucket (subjects.ToolsBucket): an entry for each tool, definitions under their
+// digests for runs that froze them, what operators and tenants override, and the key that secrets are sealed to. An entry
+// is replaced only by who names the revision that it replaces, so that of several registrars one stands; its consumer in the
+// Queue is there before it is. What an operator allowed is never exceeded: an override that can't be read is an error.
+type Registry struct {
+	*account
+	queue *Queue
+}
+
 // toolsPerShard bounds the consumers of a step stream: an acknowledgement in a work queue visits each of them.
 const toolsPerShard = 100
 
@@ -24,13 +32,13 @@ const toolsPerShard = 100
 // nothing, but a consumer that was deleted is made again. Several may register at once; then one definition stands, and
 // the consumer has its limit. The tool that it returns has the definition's warnings. Errors: InvalidTool with the reason,
 // and those of Create.
-func (s *Store) Register(ctx context.Context, raw []byte) (Tool, error) {
+func (s *Registry) Register(ctx context.Context, raw []byte) (Tool, error) {
 	return s.RegisterAs(ctx, "", raw)
 }
 
 // RegisterAs is Register for somebody who may register one tool and no other. The definition of another is InvalidTool, and
 // nothing is written. An empty name is any tool's.
-func (s *Store) RegisterAs(ctx context.Context, name string, raw []byte) (Tool, error) {
+func (s *Registry) RegisterAs(ctx context.Context, name string, raw []byte) (Tool, error) {
 	def, err := tool.ParseDefinition(raw)
 	if err != nil {
 		return Tool{}, err
@@ -46,7 +54,7 @@ func (s *Store) RegisterAs(ctx context.Context, name string, raw []byte) (Tool, 
 
 // RestoreTool makes what is missing of a tool as the registry has it, such as its consumer, and changes nothing else.
 // Errors: NotFound where the registry doesn't have it, and those of Create.
-func (s *Store) RestoreTool(ctx context.Context, name string) (Tool, error) {
+func (s *Registry) RestoreTool(ctx context.Context, name string) (Tool, error) {
 	t, err := s.settleTool(ctx, name, func(now Tool) *tool.Definition { return now.Definition })
 	if err == nil && t.Definition == nil {
 		err = fault.New(fault.NotFound, "there is no tool %q in the registry", name)
@@ -59,7 +67,7 @@ func (s *Store) RestoreTool(ctx context.Context, name string) (Tool, error) {
 //
 // Whoever sets an override writes it first and then comes here; whoever writes an entry looks at the override once more
 // afterwards. So of two that do so at once at least one sees what the other wrote.
-func (s *Store) settleTool(ctx context.Context, name string, choose func(Tool) *tool.Definition) (stored Tool, err error) {
+func (s *Registry) settleTool(ctx context.Context, name string, choose func(Tool) *tool.Definition) (stored Tool, err error) {
 	err = s.retry(ctx, func(ctx context.Context) error {
 		for wait := (backoff{time.Millisecond, time.Second}); ; {
 			var settled bool
@@ -79,7 +87,7 @@ func (s *Store) settleTool(ctx context.Context, name string, choose func(Tool) *
 	return stored, nil
 }
 
-func (s *Store) settleOnce(ctx context.Context, name string, choose func(Tool) *tool.Definition) (Tool, bool, error) {
+func (s *Registry) settleOnce(ctx context.Context, name string, choose func(Tool) *tool.Definition) (Tool, bool, error) {
 	old, err := s.entry(ctx, name)
 	if err != nil {
 		return old, false, err
@@ -109,7 +117,7 @@ func (s *Store) settleOnce(ctx context.Context, name string, choose func(Tool) *
 }
 
 // compose gives the entry that a definition and an override come to, in the place that the tool has already.
-func (s *Store) compose(def *tool.Definition, o *tool.Override, old Tool) (Tool, error) {
+func (s *Registry) compose(def *tool.Definition, o *tool.Override, old Tool) (Tool, error) {
 	effective, contract, err := o.Apply(def)
 	if err != nil {
 		return Tool{}, err
@@ -136,9 +144,9 @@ func same(t, old Tool) bool {
 }
 
 // replaceTool writes an entry in the place of old. The consumer comes first, for who reads the entry may pull at once.
-func (s *Store) replaceTool(ctx context.Context, t, old Tool) (Tool, error) {
+func (s *Registry) replaceTool(ctx context.Context, t, old Tool) (Tool, error) {
 	if old.Definition == nil && !old.removed {
-		shard, err := s.place(ctx, t.Name)
+		shard, err := s.queue.place(ctx, t.Name)
 		if err != nil {
 			return t, err
 		}
@@ -147,7 +155,7 @@ func (s *Store) replaceTool(ctx context.Context, t, old Tool) (Tool, error) {
 	if err := s.keepDefinition(ctx, t); err != nil {
 		return t, err
 	}
-	if err := s.makeConsumer(ctx, t, old); err != nil {
+	if err := s.queue.makeConsumer(ctx, t, old); err != nil {
 		return t, err
 	}
 	return s.writeTool(ctx, t, old.Revision)
@@ -155,9 +163,9 @@ func (s *Store) replaceTool(ctx context.Context, t, old Tool) (Tool, error) {
 
 // ensureTool makes the consumer what the entry says, and looks again, since another registrar may have changed both in
 // another order.
-func (s *Store) ensureTool(ctx context.Context, t Tool) (Tool, error) {
+func (s *Registry) ensureTool(ctx context.Context, t Tool) (Tool, error) {
 	for {
-		if err := s.ensureConsumer(ctx, t); err != nil {
+		if err := s.queue.ensureConsumer(ctx, t); err != nil {
 			return t, err
 		}
 		now, err := s.Tool(ctx, t.Name)
@@ -170,8 +178,8 @@ func (s *Store) ensureTool(ctx context.Context, t Tool) (Tool, error) {
 
 // entry gives what the registry has of a tool. One that is not there, was removed, or can't be read has no Definition;
 // its Revision is what the next write has to expect. Errors: NewerVersion for one that is not to be written over.
-func (s *Store) entry(ctx context.Context, name string) (Tool, error) {
-	e, err := s.Read(ctx, toolSubject(name))
+func (s *Registry) entry(ctx context.Context, name string) (Tool, error) {
+	e, err := s.read(ctx, toolSubject(name))
 	if fault.CodeOf(err) == fault.NotFound {
 		return Tool{}, nil
 	}
@@ -189,7 +197,7 @@ func (s *Store) entry(ctx context.Context, name string) (Tool, error) {
 }
 
 // writeTool writes an entry in the place of the one with the revision expected; 10071 if that is not the last.
-func (s *Store) writeTool(ctx context.Context, t Tool, expected uint64) (Tool, error) {
+func (s *Registry) writeTool(ctx context.Context, t Tool, expected uint64) (Tool, error) {
 	t.Revision = 0 // it is the message's own sequence
 	body, err := json.Marshal(t)
 	if err != nil {
@@ -213,17 +221,17 @@ func definitionSubject(digest string) string {
 }
 
 // keepDefinition stores the definition under its digest, for runs that froze it.
-func (s *Store) keepDefinition(ctx context.Context, t Tool) error {
+func (s *Registry) keepDefinition(ctx context.Context, t Tool) error {
 	body, err := json.Marshal(t.Definition)
 	if err != nil {
 		return err
 	}
 	subject := definitionSubject(t.Digest)
-	decision, _, err := s.Create(ctx, subject, wire.Versioned(), body, nil)
+	decision, _, err := s.createOnce(ctx, subject, wire.Versioned(), body, nil)
 	if err != nil || decision == Written {
 		return err
 	}
-	e, err := s.Read(ctx, subject)
+	e, err := s.read(ctx, subject)
 	if err != nil || operation(e.Header) == "" {
 		return err
 	}
@@ -232,42 +240,72 @@ func (s *Store) keepDefinition(ctx context.Context, t Tool) error {
 	return err
 }
 
-// makeConsumer is ensureConsumer for a tool that most likely has none yet.
-func (s *Store) makeConsumer(ctx context.Context, t, old Tool) error {
-	if old.Definition == nil {
-		one, cancel := context.WithTimeout(ctx, createTimeout)
-		defer cancel()
-		if _, err := s.js.CreateConsumer(one, subjects.StepsStream(t.Shard), consumerConfig(t)); err == nil {
-			return nil
-		}
-	}
-	return s.ensureConsumer(ctx, t) // which says what is wrong
+// SealingKey is the public key that submitters seal the secrets of their runs to, as orchestrators publish it in the
+// registry.
+type SealingKey struct {
+	ID      string    `json:"id"`
+	Public  string    `json:"public"` // its text form
+	Created time.Time `json:"created"`
 }
 
-// ensureConsumer makes sure of a tool's durable consumer and its limit, also where somebody deleted it or its stream.
-func (s *Store) ensureConsumer(ctx context.Context, t Tool) error {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout) // of several at once some may get no answer; they try again
-	defer cancel()
-	stream, name, want := subjects.StepsStream(t.Shard), subjects.Durable(t.Name), consumerConfig(t)
-	c, err := patiently(ctx, func(ctx context.Context) (jetstream.Consumer, error) { return s.js.Consumer(ctx, stream, name) })
-	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		if err = s.ensureSteps(ctx, t.Shard); err == nil {
-			_, err = s.js.CreateOrUpdateConsumer(ctx, stream, want)
-		}
-		return err
-	}
-	if errors.Is(err, jetstream.ErrConsumerNotFound) {
-		_, err = s.js.CreateOrUpdateConsumer(ctx, stream, want)
-		return err
-	}
+// Keyless is a worker that registered a tool, and said that it does not hold the key that secrets are sealed to.
+type Keyless struct {
+	Worker string    `json:"worker"`
+	Tool   string    `json:"tool"`
+	Heard  time.Time `json:"heard"`
+}
+
+var sealingSubject = subjects.BucketSubject(subjects.ToolsBucket, subjects.SealingKey)
+
+// SealingKey gives the key that is published; NotFound where there is none. Other errors: NewerVersion, and
+// those of Read.
+func (s *Registry) SealingKey(ctx context.Context) (SealingKey, error) {
+	k, _, err := s.sealingKey(ctx)
+	return k, err
+}
+
+// sealingKey also gives what the next write has to expect.
+func (s *Registry) sealingKey(ctx context.Context) (k SealingKey, revision uint64, err error) {
+	e, err := s.read(ctx, sealingSubject)
 	if err != nil {
-		return err
+		return k, 0, err
 	}
-	have := c.CachedInfo().Config
-	if have.MaxAckPending == want.MaxAckPending {
-		return nil
+	if operation(e.Header) != "" {
+		return k, e.Seq, fault.New(fault.NotFound, "the key that secrets are sealed to was removed")
 	}
-	have.MaxAckPending = want.MaxAckPending
-	_, err = s.js.UpdateConsumer(ctx, stream, have)
-	return err
+	if !wire.KnownPlan(e.Header) {
+		return k, e.Seq, wire.Newer("the registry's key for secrets")
+	}
+	if err := json.Unmarshal(e.Data, &k); err != nil || k.Public == "" {
+		return k, e.Seq, fault.New(fault.Internal, "the registry's key for secrets can't be read").
+			WithHint("an orchestrator that is started with --secrets-key writes it anew")
+	}
+	return k, e.Seq, nil
+}
+
+// PublishSealingKey publishes a key, unless that which is there was made later: of orchestrators that are given files of
+// different ages the newest counts, whoever comes first. It gives what is published then. Only orchestrators have the right.
+func (s *Registry) PublishSealingKey(ctx context.Context, k SealingKey) (SealingKey, error) {
+	body, err := json.Marshal(k)
+	if err != nil {
+		return k, fault.Wrap(fault.Internal, err, "writing a key")
+	}
+	for {
+		there, revision, err := s.sealingKey(ctx)
+		switch code := fault.CodeOf(err); {
+		case code == "" && (there.ID == k.ID || there.Created.After(k.Created)):
+			return there, nil
+		case code != "" && code != fault.NotFound && code != fault.Internal:
+			return k, err
+		}
+		// A doctor that does not know of it would take a version that it knows for a mistake, and remove it.
+		h := nats.Header{subjects.HeaderVersion: {subjects.SealedVersion}}
+		_, err = s.put(ctx, &nats.Msg{Subject: sealingSubject, Header: h, Data: body}, jetstream.WithExpectLastSequencePerSubject(revision))
+		if err == nil {
+			return k, nil
+		}
+		if apiCode(err) != codeWrongLastSequence { // somebody else wrote meanwhile
+			return k, s.explain(ctx, err)
+		}
+	}
 }

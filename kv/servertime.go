@@ -1,10 +1,7 @@
 package kv
 
 import (
-	"context"
 	"time"
-
-	"github.com/stepjet/stepjet/subjects"
 )
 
 // Deadlines, retries and ages count from the times that servers put on what they store. A process has no right to compare
@@ -53,20 +50,3 @@ func (t *RecentTime) Heard(told time.Time, came time.Duration) {
 
 // Best gives what is known.
 func (t *RecentTime) Best() ServerTime { return ServerTime{max(t.now.zero, t.before.zero)} }
-
-// ConsumerTime asks the server that hands out a tool's steps for its time. Errors as those of Create; one of code forbidden
-// or not_found where the connection doesn't reach what tells it.
-func (s *Store) ConsumerTime(ctx context.Context, t Tool) (time.Time, error) {
-	var info struct {
-		Time time.Time `json:"ts"`
-	}
-	subject := subjects.ConsumerRequest("INFO", subjects.StepsStream(t.Shard), subjects.Durable(t.Name))
-	answer, err := look(ctx, 0, func(ctx context.Context) ([]byte, error) { return s.request(ctx, requestTimeout, subject, nil) })
-	if err == nil {
-		err = apiAnswer(answer, &info)
-	}
-	if err != nil {
-		return time.Time{}, Fault(err)
-	}
-	return info.Time, nil
-}

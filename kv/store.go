@@ -2,9 +2,7 @@ package kv
 
 import (
 	"context"
-	"sync"
-	"sync/atomic"
-	"time"
+	"strconv"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -13,48 +11,28 @@ import (
 	"github.com/stepjet/stepjet/subjects"
 )
 
-// Store is Stepjet's data in one JetStream account. Its methods are safe for concurrent use.
+// Store is Stepjet's data in one JetStream account, by what it is for. It is opened by Setup or Open, and closed as one. Its
+// methods, and those of its facets, are safe for concurrent use.
 type Store struct {
-	nc     *nats.Conn
-	js     jetstream.JetStream
-	cfg    Config
-	shards int
-	pub    *publisher
-	// limited: the connection may not read whole streams (limited.go).
-	limited bool
-	denied  *violations
-
-	ctx     context.Context // ends with Close
-	cancel  context.CancelFunc
-	mu      sync.Mutex // guards closed, and adding to running
-	closed  bool
-	running sync.WaitGroup
-	fullAt  atomic.Int64 // when the log was last told that a stream is full, Unix seconds
-	behind  sentinels
-	mortal  mortal
-	places  places
-	tenants tenants
-	by      func() nats.Header // who asks for registrations, see Introduce; nil: it isn't said
-	pullers atomic.Int64       // that are at work
-	slow    chan struct{}      // room for creates and dispatches that are not settled by their first answer
+	*account
+	*Ledger
+	*Queue
+	*Registry
+	*Archive
+	*Members
+	*Requests
 }
-
-// maxSlow is how many publishes may be read back or repeated at a time; after a reconnect there may be thousands.
-const maxSlow = 128
 
 // newStore needs no server's answer: Setup and Open find out what is there.
 func newStore(nc *nats.Conn, cfg Config) (*Store, error) {
-	js, err := jetstream.New(nc)
+	a, err := newAccount(nc, cfg)
 	if err != nil {
-		return nil, Fault(err)
+		return nil, err
 	}
-	s := &Store{nc: nc, js: js, cfg: cfg, shards: 1, denied: violationsOf(nc), slow: make(chan struct{}, maxSlow)}
-	s.ctx, s.cancel = context.WithCancel(context.Background())
-	if s.pub, err = newPublisher(nc, s.denied); err != nil {
-		s.cancel()
-		return nil, Fault(err)
-	}
-	s.spawn(func() { s.pub.sweep(s.ctx) })
+	s := &Store{account: a, Ledger: &Ledger{account: a}, Queue: &Queue{account: a}, Archive: &Archive{account: a}}
+	s.Registry = &Registry{account: a, queue: s.Queue}
+	s.Members = &Members{account: a, archive: s.Archive}
+	s.Requests = &Requests{account: a}
 	return s, nil
 }
 
@@ -71,110 +49,133 @@ func (s *Store) MaxPayload() int64 { return s.nc.MaxPayload() }
 // wait should: they are kept in memory.
 func (s *Store) Inflight() int { return s.pub.inflight() }
 
-// SubmitSubject gives the subject that a Go client publishes (or Creates) a plan to.
-func (s *Store) SubmitSubject(r subjects.Run) string { return subjects.SubmitTo(r, s.shards) }
-
 // Close ends what the store has running, and waits for it; creates and dispatches under way end with NoConnection. The
 // connection stays open. It must not be called from within a callback of the store.
 func (s *Store) Close() {
-	s.mu.Lock()
-	already := s.closed
-	s.closed = true
-	s.mu.Unlock()
-	s.cancel()
-	if !already {
-		s.pub.close()
+	s.account.close()
+	s.Ledger.purges.close()
+}
+
+// Setup creates what is absent of Stepjet's streams and buckets and binds to them. Several orchestrators may do so at
+// once: each asset is made by one of them, with its settings, and adopted by the others. Nothing that exists is changed.
+// While a cluster has no leader yet it waits, until ctx ends. Errors: InvalidConfig (also where cfg.Shards is not the
+// number that exists), NoJetStream, Permission naming the subject, StoreFull, Timeout, NoConnection.
+func Setup(ctx context.Context, nc *nats.Conn, cfg Config) (*Store, error) {
+	cfg = cfg.withDefaults()
+	if err := cfg.validate(); err != nil {
+		return nil, err
 	}
-	s.running.Wait()
-	s.mortal.close()
-}
-
-// spawn runs f in a goroutine that Close waits for; false, without running it, if the store is closed.
-func (s *Store) spawn(f func()) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return false
+	s, err := newStore(nc, cfg)
+	if err != nil {
+		return nil, err
 	}
-	s.running.Add(1)
-	go func() {
-		defer s.running.Done()
-		f()
-	}()
-	return true
-}
-
-// bound gives a context that ends with ctx and with the store.
-func (s *Store) bound(ctx context.Context) (context.Context, context.CancelCauseFunc) {
-	inner, cancel := context.WithCancelCause(ctx)
-	stop := context.AfterFunc(s.ctx, func() { cancel(errClosed()) })
-	return inner, func(cause error) {
-		stop()
-		cancel(cause)
+	if err := s.retry(ctx, func(ctx context.Context) error { return s.withJetStream(ctx, s.setup) }); err != nil {
+		s.Close()
+		return nil, err
 	}
-}
-
-func errClosed() *fault.Error {
-	return fault.New(fault.NoConnection, "this program's connection to Stepjet is closed")
-}
-
-// pause waits for d; false if ctx or the store ends before.
-func (s *Store) pause(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-	case <-s.ctx.Done():
+	if err := s.learnTenants(ctx); err != nil {
+		s.Close()
+		return nil, err
 	}
-	return false
+	s.spawn(s.followTenants)
+	s.setupGather(ctx)
+	return s, nil
 }
 
-// retryLimit is how long a request is repeated while JetStream answers that it can't just now.
-const retryLimit = 15 * time.Second
+// Open binds to what an orchestrator has set up, for workers and clients. Errors: NotReady where Stepjet is not set up
+// in this account, NoJetStream, Permission naming the subject, Timeout, NoConnection.
+func Open(ctx context.Context, nc *nats.Conn) (*Store, error) {
+	s, err := newStore(nc, Config{}.withDefaults())
+	if err != nil {
+		return nil, err
+	}
+	if err := s.retry(ctx, func(ctx context.Context) error { return s.withJetStream(ctx, s.open) }); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
 
-// retry repeats a request that may be made twice while a leader is elected or the connection is away, until ctx ends or
-// for 15 s. The error is a *fault.Error.
-func (s *Store) retry(ctx context.Context, request func(context.Context) error) error {
-	until := time.Now().Add(retryLimit)
-	for wait := 10 * time.Millisecond; ; wait = min(2*wait, time.Second) {
-		err := request(ctx)
-		if err == nil {
-			return nil
+func (s *Store) open(ctx context.Context) error {
+	s.askLimits(ctx)
+	stream, err := s.stream(ctx, subjects.LedgerStream(0))
+	if isNoStream(err) {
+		return fault.New(fault.NotReady, "Stepjet is not set up in this NATS account").WithHint("start an orchestrator")
+	}
+	if err != nil {
+		return err
+	}
+	return s.bind(stream)
+}
+
+// bind reads how the ledger was set up, and checks that it keeps its promise.
+func (s *Store) bind(ledger jetstream.Stream) (err error) {
+	cfg := ledger.CachedInfo().Config
+	if s.shards, err = s.adopt(cfg); err != nil {
+		return err
+	}
+	s.cfg.Replicas = cfg.Replicas
+	return nil
+}
+
+// setup makes the ledger's first stream last: once it is there, so is all else.
+func (s *Store) setup(ctx context.Context) error {
+	shards := max(s.cfg.Shards, 1)
+	ledger, err := s.stream(ctx, subjects.LedgerStream(0))
+	if err != nil && !isNoStream(err) {
+		return err
+	}
+	if err == nil {
+		if shards, err = s.adopt(ledger.CachedInfo().Config); err != nil {
+			return err
 		}
-		if !transient(err) || ctx.Err() != nil || time.Now().After(until) || !s.pause(ctx, wait) {
-			return s.explain(ctx, err)
+	}
+	streams := []jetstream.StreamConfig{s.cfg.historyConfig(), s.cfg.deadConfig(), s.cfg.toolsConfig(), s.cfg.membersConfig(), s.cfg.blobsConfig("")}
+	for i := 1; i < shards; i++ {
+		streams = append(streams, s.cfg.ledgerConfig(i, shards))
+	}
+	for _, cfg := range streams {
+		if _, err := s.ensureStream(ctx, cfg); err != nil {
+			return err
 		}
 	}
+	if err := s.ensureSteps(ctx, 0); err != nil {
+		return err
+	}
+	if ledger, err = s.ensureStream(ctx, s.cfg.ledgerConfig(0, shards)); err != nil {
+		return err
+	}
+	if _, err := s.adopt(ledger.CachedInfo().Config); err != nil {
+		return err // another process was faster, with another number of shards
+	}
+	return s.bind(ledger)
 }
 
-// explain makes a fault of a request's error. A request that ended because its caller's context did says so, unless the
-// reason is known to be another.
-func (s *Store) explain(ctx context.Context, err error) *fault.Error {
-	if s.ctx.Err() != nil && ctx.Err() == nil {
-		return errClosed()
+// setupGather makes the bucket without which batches are smaller, and nothing else. It may be refused by permissions that are
+// older than it.
+func (s *Store) setupGather(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, createTimeout)
+	defer cancel()
+	cfg := s.cfg.gatherConfig()
+	err := s.guarded(ctx, apiPrefix+"STREAM.", func(ctx context.Context) error {
+		_, err := s.ensureStream(ctx, cfg)
+		return err
+	})
+	if err != nil {
+		s.cfg.Logger.Warn("there is no bucket for the workers that gather batches; every worker gathers for itself", "stream", cfg.Name, "error", Fault(err))
 	}
-	f := Fault(err)
-	if f.Code != fault.Timeout {
-		return f
-	}
-	if !s.nc.IsConnected() {
-		f = fault.New(fault.NoConnection, "the connection to NATS is down")
-		f.Cause = err
-		return f
-	}
-	if cause := context.Cause(ctx); cause != nil {
-		return Fault(cause)
-	}
-	f.Message = "JetStream did not answer in time"
-	return f
 }
 
-// warnFull tells the log that a stream is full, at most every ten seconds.
-func (s *Store) warnFull(stream string, a ack) {
-	now, last := time.Now().Unix(), s.fullAt.Load()
-	if now-last >= 10 && s.fullAt.CompareAndSwap(last, now) {
-		s.cfg.Logger.Warn("no room left: nothing is lost, writes wait", "stream", stream, "error", a.text)
+// adopt reads how many shards an existing ledger has, and compares that with what was asked for.
+func (s *Store) adopt(cfg jetstream.StreamConfig) (shards int, err error) {
+	shards, err = strconv.Atoi(cfg.Metadata[metaShards])
+	if err != nil || shards < 1 || subjects.Partitions%shards != 0 {
+		return 0, fault.New(fault.InvalidConfig, "the stream %s says %q ledger shards", cfg.Name, cfg.Metadata[metaShards]).
+			WithHint("it was not made by Stepjet; delete it, or use another account")
 	}
+	if s.cfg.Shards > 0 && shards != s.cfg.Shards {
+		return 0, fault.New(fault.InvalidConfig, "%d ledger shards were asked for, but there are %d", s.cfg.Shards, shards).
+			WithHint("the number can't be changed; leave it out to take what is there")
+	}
+	return shards, checkLedger(cfg)
 }

@@ -3,6 +3,7 @@ package kv
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"sync"
 
@@ -270,4 +271,44 @@ func (c *upkeep) adopt(ctx context.Context, key queueKey) {
 	if err != nil || restored {
 		c.did("registered the tool "+name+" again, whose entry was gone", err)
 	}
+}
+
+// A step message is stranded where it lies in its stream, at or below the floor up to which its consumer takes everything
+// for acknowledged: no worker will ever be given it, and the sweep, which sees it, believes that it is on its way. A power
+// cut leaves such messages where the server had written the consumer's state to the disk and not the stream's, or the
+// other way round; so may a purge by hand.
+
+// stranded removes such messages. What they were about and is not decided yet the sweep then sends again. A tool costs one
+// request as long as its oldest message is another one than at the check before.
+func (c *upkeep) stranded(ctx context.Context) {
+	idle := c.idle(ctx)
+	for name, t := range c.known {
+		if !c.owns(name) || idle[t.Shard] {
+			continue
+		}
+		oldest := uint64(0) // where there is none, or it isn't known
+		e, err := c.s.nextStep(ctx, t, 1)
+		if e != nil {
+			oldest = e.Seq
+		}
+		key := queueKey{t.Shard, name}
+		if err != nil || c.u.oldest[key] != oldest {
+			c.u.oldest[key] = oldest
+			continue
+		}
+		n, err := c.s.removeStranded(ctx, t)
+		if err != nil || n > 0 {
+			c.did(fmt.Sprintf("removed %d messages from the queue of %s that no worker would have been given", n, name), err)
+		}
+	}
+}
+
+// idle gives the step streams that hold nothing but their sentinel.
+func (c *upkeep) idle(ctx context.Context) map[int]bool {
+	idle := map[int]bool{}
+	for shard := range c.shards() {
+		info, err := c.s.streamInfo(ctx, subjects.StepsStream(shard), "")
+		idle[shard] = err == nil && info.State.Messages <= 1
+	}
+	return idle
 }

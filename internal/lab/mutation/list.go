@@ -14,27 +14,27 @@ type mutant struct {
 var mutants = []mutant{
 	{
 		"create-once", "a record that somebody else created first counts as written",
-		"kv/create.go", "		return isDecided\n	case codeSequenceInFlight", "		return isWritten\n	case codeSequenceInFlight", "./kv", "",
+		"kv/account_create.go", "		return isDecided\n	case codeSequenceInFlight", "		return isWritten\n	case codeSequenceInFlight", "./kv", "",
 	},
 	{
 		"expect-nothing", "records are created without expecting that there is none",
-		"kv/create.go", "		h[headerExpect] = expectNone\n	} else {", "	} else {", "./kv", "",
+		"kv/account_create.go", "		h[headerExpect] = expectNone\n	} else {", "	} else {", "./kv", "",
 	},
 	{
 		"full-is-decided", "a full ledger (10077) counts as decided",
-		"kv/create.go", "	case codeStoreFailed, codeAccountResources,", "	case codeStoreFailed:\n		return isDecided\n	case codeAccountResources,", "./kv", "",
+		"kv/account_create.go", "	case codeStoreFailed, codeAccountResources,", "	case codeStoreFailed:\n		return isDecided\n	case codeAccountResources,", "./kv", "",
 	},
 	{
 		"duplicate-is-success", "an answer \"duplicate\" counts as written",
-		"kv/create.go", "		return isThere // the server knows", "		return isWritten // the server knows", "./kv", "",
+		"kv/account_create.go", "		return isThere // the server knows", "		return isWritten // the server knows", "./kv", "",
 	},
 	{
 		"message-id", "a record is sent with a message id",
-		"kv/create.go", "	s.pub.send(&c.msg, c)\n	return c", "	h[headerMsgID] = []string{subject}\n	s.pub.send(&c.msg, c)\n	return c", "./kv ./orchestrator", "",
+		"kv/account_create.go", "	s.pub.send(&c.msg, c)\n	return c", "	h[headerMsgID] = []string{subject}\n	s.pub.send(&c.msg, c)\n	return c", "./kv ./orchestrator", "",
 	},
 	{
 		"no-fence", "a fence is ignored",
-		"kv/create.go", "	if fence == nil {\n		h[headerExpect]", "	if true {\n		h[headerExpect]", "./kv", "",
+		"kv/account_create.go", "	if fence == nil {\n		h[headerExpect]", "	if true {\n		h[headerExpect]", "./kv", "",
 	},
 	{
 		"ack-before-record", "a worker acknowledges before the record stands",
@@ -118,7 +118,7 @@ var mutants = []mutant{
 	},
 	{
 		"life-of-its-own", "a sentinel that takes another's place begins a new life of its stream",
-		"kv/sentinel.go", "Header: wire.Versioned(), Data: old.Data}", "Header: wire.Versioned()}", "./kv", "TestALook",
+		"kv/queue_sentinel.go", "Header: wire.Versioned(), Data: old.Data}", "Header: wire.Versioned()}", "./kv", "TestALook",
 	},
 	{
 		"mended-unseen", "a purge is not noticed where somebody has put another sentinel there since",
@@ -170,7 +170,7 @@ var mutants = []mutant{
 	},
 	{
 		"mark-of-another-life", "what was known of the ledger before its server restarted is purged after it",
-		"kv/marks.go", "	if now := lifeOf(nc.ConnectedServerId(), info); now != life {", "	if now := lifeOf(nc.ConnectedServerId(), info); now == \"\" {", "./kv", "Life",
+		"kv/ledger_purge.go", "	if now := lifeOf(nc.ConnectedServerId(), info); now != life {", "	if now := lifeOf(nc.ConnectedServerId(), info); now == \"\" {", "./kv", "Life",
 	},
 	{
 		"mark-not-all", "a shared shard is purged though an owner has told nothing",
@@ -182,7 +182,7 @@ var mutants = []mutant{
 	},
 	{
 		"leased-purged", "leased steps are purged in one request, which makes the server forget others' leases",
-		"kv/withdraw.go", "	return s.takeOut(ctx, shard, tool, subjects.RunToolFilter(\"step\", r, generation, tool, shard))",
+		"kv/queue_withdraw.go", "	return s.takeOut(ctx, shard, tool, subjects.RunToolFilter(\"step\", r, generation, tool, shard))",
 		"	return s.purge(ctx, subjects.StepsStream(shard), purgeRequest{Subject: subjects.RunToolFilter(\"step\", r, generation, tool, shard)})", "./kv", "",
 	},
 	{
@@ -223,7 +223,7 @@ var mutants = []mutant{
 	},
 	{
 		"leased-taken-back", "a step that its worker has is taken out of the queue when its run stops",
-		"kv/withdraw.go", "|| err == nil && e.Seq <= given {", "|| err == nil && given < 0*e.Seq {", "./kv", "TestOnlyWhatNoWorkerHas|TestWhatWasGivenOut",
+		"kv/queue_withdraw.go", "|| err == nil && e.Seq <= given {", "|| err == nil && given < 0*e.Seq {", "./kv", "TestOnlyWhatNoWorkerHas|TestWhatWasGivenOut",
 	},
 	{
 		"ack-at-work", "a step that was decided without its handler is acknowledged while that is at work",
@@ -311,7 +311,7 @@ var mutants = []mutant{
 	},
 	{
 		"reconnect-is-death", "an orchestrator that connects to another server counts as dead at once",
-		"kv/members_pulse.go", "now.Sub(x.deaf) >= pulseGone && now", "now.Sub(x.deaf) >= 0*pulseGone && now", "./kv", "TestAMember",
+		"kv/members_watch.go", "now.Sub(x.deaf) >= pulseGone && now", "now.Sub(x.deaf) >= 0*pulseGone && now", "./kv", "TestAMember",
 	},
 	{
 		"wait-from-the-first", "the wait for a slot of a later attempt counts from the first one",
@@ -355,7 +355,7 @@ var mutants = []mutant{
 	},
 	{
 		"anybodys-bucket", "a blob is read from, and put into, whatever bucket somebody names",
-		"kv/blobs.go", "	return subjects.OwnBlobs(bucket, tenant)", "	return tenant != \"\"", "./kv", "TestAHandleIsReadFrom",
+		"kv/archive_blobs.go", "	return subjects.OwnBlobs(bucket, tenant)", "	return tenant != \"\"", "./kv", "TestAHandleIsReadFrom",
 	},
 	{
 		"large-results-are-shared", "a worker puts the large results of a declared tenant where all tenants may read",
@@ -367,7 +367,7 @@ var mutants = []mutant{
 	},
 	{
 		"declared-too-early", "a tenant counts as declared before all orchestrators know of it",
-		"kv/tenants.go", "	return made, s.allKnow(ctx)", "	return made, nil", "./kv", "TestADeclaredTenantHas",
+		"kv/archive_tenants.go", "	return made, s.allKnow(ctx)", "	return made, nil", "./kv", "TestADeclaredTenantHas",
 	},
 	{
 		"bucket-of-the-day", "an orchestrator of before goes on with a run whose results lie in a declared tenant's bucket",

@@ -32,7 +32,7 @@ type tenants struct {
 
 // BucketOf gives the bucket for the large values of a run of a tenant that starts now; empty for that of all tenants that are not
 // declared. Only an orchestrator's store (Setup) knows.
-func (s *Store) BucketOf(tenant string) string {
+func (s *Archive) BucketOf(tenant string) string {
 	s.tenants.mu.Lock()
 	defer s.tenants.mu.Unlock()
 	if s.tenants.known[tenant] {
@@ -43,7 +43,7 @@ func (s *Store) BucketOf(tenant string) string {
 
 // Tenants gives the names of the declared tenants, sorted. Errors: Permission for a program that may not list streams, and those
 // of the connection.
-func (s *Store) Tenants(ctx context.Context) (all []string, err error) {
+func (s *Archive) Tenants(ctx context.Context) (all []string, err error) {
 	var names map[string]bool
 	err = s.retry(ctx, func(ctx context.Context) (err error) {
 		names, err = s.names(ctx, subjects.StreamNames, "streams")
@@ -67,7 +67,7 @@ func declared(streams map[string]bool) (all []string) {
 }
 
 // learnTenants asks once which tenants are declared.
-func (s *Store) learnTenants(ctx context.Context) error {
+func (s *Archive) learnTenants(ctx context.Context) error {
 	all, err := s.Tenants(ctx)
 	if err != nil {
 		return err
@@ -83,7 +83,7 @@ func (s *Store) learnTenants(ctx context.Context) error {
 }
 
 // followTenants asks again and again. What can't be asked leaves what was known.
-func (s *Store) followTenants() {
+func (s *Archive) followTenants() {
 	for s.pause(s.ctx, declaredEvery) {
 		if err := s.learnTenants(s.ctx); err != nil && s.ctx.Err() == nil {
 			s.cfg.Logger.Debug("can't ask which tenants are declared; it is asked again", "error", err)
@@ -92,7 +92,7 @@ func (s *Store) followTenants() {
 }
 
 // knows is a digest of the declared tenants that this store knows, for others to compare; empty for none.
-func (s *Store) knows() string {
+func (s *Archive) knows() string {
 	s.tenants.mu.Lock()
 	defer s.tenants.mu.Unlock()
 	return tenantsDigest(slices.Sorted(maps.Keys(s.tenants.known)))
@@ -117,7 +117,7 @@ type TenantBucket struct {
 }
 
 // TenantBucket looks at a tenant's bucket. Errors: NotFound for a tenant that is not declared, Permission.
-func (s *Store) TenantBucket(ctx context.Context, tenant string) (*TenantBucket, error) {
+func (s *Archive) TenantBucket(ctx context.Context, tenant string) (*TenantBucket, error) {
 	var info *jetstream.StreamInfo
 	err := s.retry(ctx, func(ctx context.Context) error {
 		return s.guarded(ctx, subjects.StreamRequest("INFO", tenantStream(tenant)), func(ctx context.Context) error {
@@ -143,7 +143,7 @@ func tenantStream(tenant string) string { return subjects.BlobsStream(subjects.B
 // orchestrator knows of it: what is submitted from then on has its large values there. made is false for a tenant that was declared
 // before. Errors: InvalidConfig for what is no tenant, NotReady where Stepjet is not set up, Permission; Timeout after ctx, naming
 // an orchestrator that does not know of it.
-func (s *Store) Declare(ctx context.Context, tenant string) (made bool, err error) {
+func (s *Archive) Declare(ctx context.Context, tenant string) (made bool, err error) {
 	if !subjects.ValidTenant(tenant) {
 		return false, fault.New(fault.InvalidConfig, "%q is no tenant", tenant).WithHint("1 to %d of A-Z a-z 0-9 _ -", subjects.MaxTenant)
 	}
@@ -159,7 +159,7 @@ func (s *Store) Declare(ctx context.Context, tenant string) (made bool, err erro
 	return made, s.allKnow(ctx)
 }
 
-func (s *Store) makeBucket(ctx context.Context, tenant string) (made bool, err error) {
+func (s *Archive) makeBucket(ctx context.Context, tenant string) (made bool, err error) {
 	_, err = s.stream(ctx, tenantStream(tenant))
 	if err == nil || !isNoStream(err) {
 		return false, err
@@ -175,7 +175,7 @@ func (s *Store) makeBucket(ctx context.Context, tenant string) (made bool, err e
 }
 
 // allKnow waits until every live orchestrator knows the declared tenants as they are.
-func (s *Store) allKnow(ctx context.Context) error {
+func (s *Archive) allKnow(ctx context.Context) error {
 	behind := ""
 	for {
 		all, err := s.Tenants(ctx)
@@ -196,7 +196,7 @@ func (s *Store) allKnow(ctx context.Context) error {
 }
 
 // behindOn names a live orchestrator that knows other tenants than those of a digest; empty for none.
-func (s *Store) behindOn(ctx context.Context, digest string) (id string, err error) {
+func (s *Archive) behindOn(ctx context.Context, digest string) (id string, err error) {
 	lost, err := s.readAll(ctx, subjects.BucketStream(subjects.MembersBucket), memberPrefix+">", func(e Entry) {
 		if operation(e.Header) == "" && first(e.Header, jetstream.MarkerReasonHeader) == "" && wire.ParseMember(e.Data).Tenants != digest {
 			id = strings.TrimPrefix(e.Subject, memberPrefix)
@@ -210,7 +210,7 @@ func (s *Store) behindOn(ctx context.Context, digest string) (id string, err err
 
 // Undeclare removes a tenant's bucket with all that it holds. Runs that are going on must be over: their values would be gone, and
 // what is still to be stored would have no place. Errors: NotFound for a tenant that is not declared, Permission.
-func (s *Store) Undeclare(ctx context.Context, tenant string) error {
+func (s *Archive) Undeclare(ctx context.Context, tenant string) error {
 	if _, err := s.TenantBucket(ctx, tenant); err != nil {
 		return err
 	}

@@ -90,8 +90,8 @@ func (t *Tool) UnmarshalJSON(b []byte) error {
 }
 
 // Tool gives one tool, from the registry's leader. Errors: NotFound, and those of Read.
-func (s *Store) Tool(ctx context.Context, name string) (Tool, error) {
-	e, err := s.Read(ctx, toolSubject(name))
+func (s *Registry) Tool(ctx context.Context, name string) (Tool, error) {
+	e, err := s.read(ctx, toolSubject(name))
 	if err != nil {
 		return Tool{}, err
 	}
@@ -124,7 +124,7 @@ func parseTool(e Entry, name string) (Tool, error) {
 
 // RegistryEmptied reports whether the registry held something once and holds nothing now, not even a mark of what was removed:
 // somebody purged it. Errors as those of Read.
-func (s *Store) RegistryEmptied(ctx context.Context) (emptied bool, err error) {
+func (s *Registry) RegistryEmptied(ctx context.Context) (emptied bool, err error) {
 	var info struct {
 		State struct {
 			Messages uint64 `json:"messages"`
@@ -138,7 +138,7 @@ func (s *Store) RegistryEmptied(ctx context.Context) (emptied bool, err error) {
 }
 
 // Tools gives all registered tools, by name. Errors as those of Read.
-func (s *Store) Tools(ctx context.Context) ([]Tool, error) { return listTools(ctx, s.WatchTools) }
+func (s *Registry) Tools(ctx context.Context) ([]Tool, error) { return listTools(ctx, s.WatchTools) }
 
 // listTools collects what a watch reports until it is ready.
 func listTools(ctx context.Context, watch func(context.Context, func(Tool, bool), func()) error) ([]Tool, error) {
@@ -162,7 +162,7 @@ func listTools(ctx context.Context, watch func(context.Context, func(Tool, bool)
 // WatchTools reports every tool, then calls ready, then reports every change, all from the calling goroutine, until ctx
 // ends. After a lost connection or another server it reads the registry again: then every tool is reported once more,
 // and those that are gone as deleted; ready is called once only. Errors: ctx's, and those of Read.
-func (s *Store) WatchTools(ctx context.Context, each func(t Tool, deleted bool), ready func()) error {
+func (s *Registry) WatchTools(ctx context.Context, each func(t Tool, deleted bool), ready func()) error {
 	known := map[string]bool{}
 	if s.limited {
 		return s.pollTools(ctx, known, each, ready)
@@ -189,7 +189,7 @@ type toolNews struct {
 var toolPrefix = subjects.BucketSubject(subjects.ToolsBucket, "")
 
 // watchTools reads the registry until its cursor is lost. known are the tools that were reported and stand.
-func (s *Store) watchTools(ctx context.Context, known map[string]bool, each func(Tool, bool), ready func()) (lost bool, err error) {
+func (s *Registry) watchTools(ctx context.Context, known map[string]bool, each func(Tool, bool), ready func()) (lost bool, err error) {
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel()
 	news := make(chan toolNews)
@@ -232,7 +232,7 @@ func (s *Store) watchTools(ctx context.Context, known map[string]bool, each func
 }
 
 // reportTool reports an entry, and gives the tool's name.
-func (s *Store) reportTool(e Entry, known map[string]bool, each func(Tool, bool)) string {
+func (s *Registry) reportTool(e Entry, known map[string]bool, each func(Tool, bool)) string {
 	name, ok := subjects.Decode(strings.TrimPrefix(e.Subject, toolPrefix))
 	if !ok {
 		return ""
@@ -255,8 +255,8 @@ func (s *Store) reportTool(e Entry, known map[string]bool, each func(Tool, bool)
 }
 
 // Definition gives a definition by its digest. Errors: NotFound, InvalidTool, NewerVersion, and those of Read.
-func (s *Store) Definition(ctx context.Context, digest string) (*tool.Definition, error) {
-	e, err := s.Read(ctx, definitionSubject(digest))
+func (s *Registry) Definition(ctx context.Context, digest string) (*tool.Definition, error) {
+	e, err := s.read(ctx, definitionSubject(digest))
 	if err != nil {
 		return nil, err
 	}
@@ -267,4 +267,52 @@ func (s *Store) Definition(ctx context.Context, digest string) (*tool.Definition
 		return nil, wire.Newer("the definition " + digest)
 	}
 	return tool.ParseDefinition(e.Data)
+}
+
+// registryPause is how often a limited store looks whether the registry has changed.
+const registryPause = 2 * time.Second
+
+// pollTools is watchTools for a limited store: it reads the registry, and again whenever its stream has changed.
+func (s *Registry) pollTools(ctx context.Context, known map[string]bool, each func(Tool, bool), ready func()) error {
+	stream := subjects.BucketStream(subjects.ToolsBucket)
+	seen := map[string]uint64{} // by subject
+	for read, last := false, uint64(0); ; {
+		info, err := s.streamInfo(ctx, stream, "")
+		if err != nil {
+			return err
+		}
+		if !read || info.State.LastSeq != last {
+			now, err := s.entries(ctx, stream, toolPrefix+"*")
+			if err != nil {
+				return err
+			}
+			s.reportChanges(now, seen, known, each)
+			if !read {
+				ready()
+			}
+			read, last = true, info.State.LastSeq
+		}
+		if !s.pause(ctx, registryPause) {
+			return s.explain(ctx, context.Cause(ctx))
+		}
+	}
+}
+
+// reportChanges reports what is new among the entries of the registry, and what is gone.
+func (s *Registry) reportChanges(now []Entry, seen map[string]uint64, known map[string]bool, each func(Tool, bool)) {
+	there := map[string]bool{}
+	for _, e := range now {
+		name, _ := subjects.Decode(strings.TrimPrefix(e.Subject, toolPrefix))
+		there[name] = true
+		if seen[e.Subject] != e.Seq {
+			seen[e.Subject] = e.Seq
+			s.reportTool(e, known, each)
+		}
+	}
+	for name := range known {
+		if !there[name] { // with its mark
+			delete(known, name)
+			each(Tool{Name: name}, true)
+		}
+	}
 }

@@ -4,12 +4,15 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/tool"
+	"github.com/stepjet/stepjet/wire"
 )
 
 // Removed is what removing a tool found.
@@ -27,7 +30,7 @@ type Removed struct {
 // tool to be registered again or for the timeout of step or run. A tool that comes back gets the same shard, so that it
 // finds them. An operator's override stays. Errors: NotFound; Conflict while steps of it are pending, unless force; those
 // of Read.
-func (s *Store) RemoveTool(ctx context.Context, name string, force bool) (Removed, error) {
+func (s *Registry) RemoveTool(ctx context.Context, name string, force bool) (Removed, error) {
 	t, err := s.Tool(ctx, name)
 	if err != nil {
 		f := fault.As(err)
@@ -37,7 +40,7 @@ func (s *Store) RemoveTool(ctx context.Context, name string, force bool) (Remove
 		return Removed{}, f
 	}
 	r := Removed{Name: name}
-	if r.Pending, err = s.pendingOf(ctx, t); err != nil {
+	if r.Pending, err = s.queue.pendingOf(ctx, t); err != nil {
 		return r, err
 	}
 	if r.Pending > 0 && !force {
@@ -52,14 +55,14 @@ func (s *Store) RemoveTool(ctx context.Context, name string, force bool) (Remove
 
 // remove puts a mark in the place of the entry and deletes the consumer. Where somebody registers the tool in between,
 // that stands, and its consumer is made again.
-func (s *Store) remove(ctx context.Context, t Tool, r *Removed) error {
+func (s *Registry) remove(ctx context.Context, t Tool, r *Removed) error {
 	if err := s.markRemoved(ctx, t); err != nil {
 		return err
 	}
 	if c, err := s.js.Consumer(ctx, subjects.StepsStream(t.Shard), subjects.Durable(t.Name)); err == nil {
 		r.Waiting = c.CachedInfo().NumWaiting
 	}
-	defer s.places.forget()
+	defer s.queue.places.forget()
 	err := s.js.DeleteConsumer(ctx, subjects.StepsStream(t.Shard), subjects.Durable(t.Name))
 	if err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) && !errors.Is(err, jetstream.ErrStreamNotFound) {
 		return err
@@ -77,7 +80,7 @@ type tombstoneJSON struct {
 }
 
 // markRemoved writes the mark of a removed tool over its entry, if that still stands.
-func (s *Store) markRemoved(ctx context.Context, t Tool) error {
+func (s *Registry) markRemoved(ctx context.Context, t Tool) error {
 	body, err := json.Marshal(tombstoneJSON{t.Shard})
 	if err != nil {
 		return err
@@ -104,31 +107,60 @@ func tombstone(e Entry) Tool {
 	return t
 }
 
-// pendingOf counts the steps of a tool that its stream holds.
-func (s *Store) pendingOf(ctx context.Context, t Tool) (int, error) {
-	var page streamState
-	request := infoRequest{Filter: subjects.ToolPendingFilter(t.Name, t.Shard)}
-	if err := s.ask(ctx, apiPrefix+"STREAM.INFO."+subjects.StepsStream(t.Shard), request, &page); err != nil {
-		if apiCode(err) == codeStreamNotFound {
-			return 0, nil // with all steps
+// Restore registers a definition again whose entry is gone or can't be read, in the shard where its steps are, under the
+// operator's override of now; ackWait 0 is the store's own. It does nothing where there is an entry, or where the tool
+// was removed on purpose. Errors: InvalidTool where an override contradicts the definition, and those of Create.
+func (s *Registry) Restore(ctx context.Context, def *tool.Definition, shard int, ackWait time.Duration) (restored bool, err error) {
+	err = s.retry(ctx, func(ctx context.Context) error {
+		for wait := (backoff{time.Millisecond, time.Second}); ; {
+			restored, err = s.restoreOnce(ctx, def, shard, ackWait)
+			if apiCode(err) != codeWrongLastSequence {
+				return err
+			}
+			if !s.pause(ctx, wait.next()) {
+				return context.Cause(ctx)
+			}
 		}
-		return 0, err
-	}
-	return max(page.Total, len(page.State.Subjects)), nil
-}
-
-// RequestRemove asks an orchestrator for RemoveTool, until one answers or ctx ends. Errors: those of RemoveTool; NotReady
-// where none answered before ctx ended.
-func (s *Store) RequestRemove(ctx context.Context, name string, force bool) (Removed, error) {
-	body, err := json.Marshal(RemoveRequest{force})
+	})
 	if err != nil {
-		return Removed{}, err
+		return false, err
 	}
-	var r Removed
-	return r, s.requestOf(ctx, subjects.Remove(name), body, &r)
+	return restored, nil
 }
 
-// RemoveRequest is the body of a request for RemoveTool; an empty body is the zero value.
-type RemoveRequest struct {
-	Force bool `json:"force,omitempty"`
+func (s *Registry) restoreOnce(ctx context.Context, def *tool.Definition, shard int, ackWait time.Duration) (bool, error) {
+	old, err := s.entry(ctx, def.Name)
+	if err != nil || old.Definition != nil || old.removed {
+		return false, err
+	}
+	override, _, err := s.override(ctx, def.Name)
+	if err != nil {
+		return false, err
+	}
+	old.Shard, old.removed = shard, true // it has a place
+	t, err := s.compose(def, override, old)
+	if err != nil {
+		return false, err
+	}
+	if ackWait > 0 {
+		t.AckWait = ackWait
+	}
+	if t, err = s.replaceTool(ctx, t, old); err != nil {
+		return false, err
+	}
+	_, err = s.ensureTool(ctx, t)
+	return err == nil, err
+}
+
+// keptDefinition gives the definition of a tool that was first kept last; nil for none.
+func (s *Registry) keptDefinition(ctx context.Context, name string) (def *tool.Definition, err error) {
+	lost := true
+	for seq := uint64(0); lost && err == nil; {
+		lost, err = s.readAll(ctx, subjects.BucketStream(subjects.ToolsBucket), definitionSubject("*"), func(e Entry) {
+			if d, err := tool.ParseDefinition(e.Data); err == nil && wire.Known(e.Header) && d.Name == name && e.Seq > seq {
+				def, seq = d, e.Seq
+			}
+		})
+	}
+	return def, err
 }

@@ -2,21 +2,152 @@ package kv
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/tidwall/gjson"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/wire"
 )
+
+// Entry is one message of a stream.
+type Entry struct {
+	Subject string
+	Seq     uint64
+	Time    time.Time // when the stream stored it
+	Header  nats.Header
+	Data    []byte
+}
+
+// read is Ledger.Read, of which every facet makes use.
+func (s *account) read(ctx context.Context, subject string) (*Entry, error) {
+	subject = s.recordSubject(subject)
+	stream := subjects.StreamOf(subject)
+	if stream == "" {
+		return nil, fault.New(fault.Internal, "%s is no subject of a stream of Stepjet's", subject)
+	}
+	read := s.readLeader
+	if s.limited {
+		read = s.readDirect
+	}
+	var entry *Entry
+	try := 0
+	err := s.retry(ctx, func(ctx context.Context) (err error) {
+		entry, err = look(ctx, try, func(ctx context.Context) (*Entry, error) { return read(ctx, stream, subject) })
+		try++
+		return err
+	})
+	if err == nil {
+		return entry, nil
+	}
+	f := Fault(err)
+	if f.Code == fault.NotFound {
+		f.Message = "nothing lies at " + subject
+	}
+	return nil, f
+}
+
+// readLeader asks the stream's leader for the last message on a subject, once.
+func (s *account) readLeader(ctx context.Context, stream, subject string) (*Entry, error) {
+	body := make([]byte, 0, len(subject)+24)
+	body = append(body, `{"last_by_subj":`...)
+	body = strconv.AppendQuote(body, subject)
+	body = append(body, '}')
+	answer, err := s.request(ctx, requestTimeout, apiPrefix+"STREAM.MSG.GET."+stream, body)
+	if err != nil {
+		return nil, err
+	}
+	return parseStored(answer)
+}
+
+// errStored is an answer to MSG.GET that can't be read.
+var errStored = errors.New("JetStream sent a message in a form that is not its own")
+
+// parseStored reads the answer to STREAM.MSG.GET.
+func parseStored(answer []byte) (*Entry, error) {
+	root := gjson.ParseBytes(answer)
+	if e := root.Get("error"); e.Exists() {
+		return nil, &jetstream.APIError{
+			Code: int(e.Get("code").Int()), ErrorCode: jetstream.ErrorCode(e.Get("err_code").Uint()),
+			Description: e.Get("description").String(),
+		}
+	}
+	m := root.Get("message")
+	e := &Entry{Subject: m.Get("subject").String(), Seq: m.Get("seq").Uint()}
+	if e.Subject == "" || e.Seq == 0 {
+		return nil, errStored
+	}
+	var err error
+	if e.Time, err = time.Parse(time.RFC3339Nano, m.Get("time").String()); err != nil {
+		return nil, errStored
+	}
+	if e.Data, err = base64.StdEncoding.DecodeString(m.Get("data").Str); err != nil {
+		return nil, errStored
+	}
+	header, err := base64.StdEncoding.DecodeString(m.Get("hdrs").Str)
+	if err != nil {
+		return nil, errStored
+	}
+	if len(header) > 0 {
+		if e.Header, err = nats.DecodeHeadersMsg(header); err != nil {
+			return nil, errStored
+		}
+	}
+	return e, nil
+}
+
+// readAll reports what lies in a stream now, on the subjects that filter matches; lost says that it has to be read again.
+func (s *account) readAll(ctx context.Context, stream, filter string, each func(Entry)) (lost bool, err error) {
+	if s.limited {
+		all, err := s.entries(ctx, stream, filter)
+		for _, e := range all {
+			each(e)
+		}
+		return false, err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	complete, gone := errors.New("complete"), errors.New("lost")
+	// Handing over makes sure that nothing is reported after the return.
+	entries := make(chan Entry)
+	_, err = s.newCursor(ctx, stream, []string{filter}, func(e Entry) {
+		select {
+		case entries <- e:
+		case <-ctx.Done():
+		}
+	}, func(uint64) { cancel(complete) }, func(error) { cancel(gone) })
+	if err != nil {
+		return false, err
+	}
+	for {
+		select {
+		case e := <-entries:
+			each(e)
+		case <-ctx.Done():
+			switch cause := context.Cause(ctx); cause {
+			case complete:
+				return false, nil
+			case gone:
+				return true, nil
+			default:
+				return false, s.explain(ctx, cause)
+			}
+		case <-s.ctx.Done():
+			return false, errClosed()
+		}
+	}
+}
 
 // A worker or an agent under the least privilege may read only what its own tools and its own tenant are about. The
 // server decides by subjects, and of JetStream's requests that read only DIRECT.GET has what is read in its subject. So a
@@ -27,7 +158,7 @@ import (
 // a record's absence are therefore told of it only when it stays absent (settledAbsence).
 
 // askLimits finds out whether the connection is limited. Where nobody tells, it is not.
-func (s *Store) askLimits(ctx context.Context) {
+func (s *account) askLimits(ctx context.Context) {
 	answer, err := s.request(ctx, firstTimeout, subjects.UserInfo, nil)
 	if err != nil {
 		return
@@ -73,7 +204,7 @@ const (
 )
 
 // readDirect asks for the last message on a subject, once, by a request that names it.
-func (s *Store) readDirect(ctx context.Context, stream, subject string) (*Entry, error) {
+func (s *account) readDirect(ctx context.Context, stream, subject string) (*Entry, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	defer context.AfterFunc(s.ctx, cancel)()
@@ -107,9 +238,9 @@ func parseDirect(m *nats.Msg) (*Entry, error) {
 }
 
 // settledAbsence reads until a record is found, or was not found for as long as a replica may lag behind.
-func (s *Store) settledAbsence(ctx context.Context, subject string) (*Entry, error) {
+func (s *account) settledAbsence(ctx context.Context, subject string) (*Entry, error) {
 	for wait := (backoff{20 * time.Millisecond, time.Second}); ; {
-		e, err := s.Read(ctx, subject)
+		e, err := s.read(ctx, subject)
 		if fault.CodeOf(err) != fault.NotFound || !s.limited || s.cfg.Replicas == 1 || wait.pause == wait.max || !s.pause(ctx, wait.next()) {
 			return e, err
 		}
@@ -121,7 +252,7 @@ const readsWide = 16
 
 // entries gives the last message on each subject that a filter matches, in the order they were stored. What vanishes in
 // between is left out.
-func (s *Store) entries(ctx context.Context, stream, filter string) ([]Entry, error) {
+func (s *account) entries(ctx context.Context, stream, filter string) ([]Entry, error) {
 	info, err := s.streamInfo(ctx, stream, filter)
 	if err != nil {
 		return nil, err
@@ -134,7 +265,7 @@ func (s *Store) entries(ctx context.Context, stream, filter string) ([]Entry, er
 		at := &found[i]
 		i++
 		g.Go(func() (err error) {
-			if *at, err = s.Read(ctx, subject); fault.CodeOf(err) == fault.NotFound {
+			if *at, err = s.read(ctx, subject); fault.CodeOf(err) == fault.NotFound {
 				return nil
 			}
 			return err
@@ -153,63 +284,8 @@ func (s *Store) entries(ctx context.Context, stream, filter string) ([]Entry, er
 	return all, nil
 }
 
-// registryPause is how often a limited store looks whether the registry has changed.
-const registryPause = 2 * time.Second
-
-// pollTools is watchTools for a limited store: it reads the registry, and again whenever its stream has changed.
-func (s *Store) pollTools(ctx context.Context, known map[string]bool, each func(Tool, bool), ready func()) error {
-	stream := subjects.BucketStream(subjects.ToolsBucket)
-	seen := map[string]uint64{} // by subject
-	for read, last := false, uint64(0); ; {
-		info, err := s.streamInfo(ctx, stream, "")
-		if err != nil {
-			return err
-		}
-		if !read || info.State.LastSeq != last {
-			now, err := s.entries(ctx, stream, toolPrefix+"*")
-			if err != nil {
-				return err
-			}
-			s.reportChanges(now, seen, known, each)
-			if !read {
-				ready()
-			}
-			read, last = true, info.State.LastSeq
-		}
-		if !s.pause(ctx, registryPause) {
-			return s.explain(ctx, context.Cause(ctx))
-		}
-	}
-}
-
-// reportChanges reports what is new among the entries of the registry, and what is gone.
-func (s *Store) reportChanges(now []Entry, seen map[string]uint64, known map[string]bool, each func(Tool, bool)) {
-	there := map[string]bool{}
-	for _, e := range now {
-		name, _ := subjects.Decode(strings.TrimPrefix(e.Subject, toolPrefix))
-		there[name] = true
-		if seen[e.Subject] != e.Seq {
-			seen[e.Subject] = e.Seq
-			s.reportTool(e, known, each)
-		}
-	}
-	for name := range known {
-		if !there[name] { // with its mark
-			delete(known, name)
-			each(Tool{Name: name}, true)
-		}
-	}
-}
-
-// Request asks an orchestrator something once. Unlike the connection's own method it ends at once, with an error that
-// names the subject, where the server refuses the request. Errors: Permission, NewerVersion for an answer that this
-// version can't read, and those of the connection.
-func (s *Store) Request(ctx context.Context, subject string, body []byte) (answer *nats.Msg, err error) {
-	return s.requestBy(ctx, subject, nil, body)
-}
-
 // requestBy is Request with headers that say who asks.
-func (s *Store) requestBy(ctx context.Context, subject string, by nats.Header, body []byte) (answer *nats.Msg, err error) {
+func (s *account) requestBy(ctx context.Context, subject string, by nats.Header, body []byte) (answer *nats.Msg, err error) {
 	h := wire.Versioned()
 	maps.Copy(h, by)
 	answer, err = s.exchange(ctx, &nats.Msg{Subject: subject, Header: h, Data: body})
@@ -220,7 +296,7 @@ func (s *Store) requestBy(ctx context.Context, subject string, by nats.Header, b
 }
 
 // exchange sends a request and waits for its answer.
-func (s *Store) exchange(ctx context.Context, m *nats.Msg) (answer *nats.Msg, err error) {
+func (s *account) exchange(ctx context.Context, m *nats.Msg) (answer *nats.Msg, err error) {
 	err = s.guarded(ctx, m.Subject, func(ctx context.Context) (err error) {
 		answer, err = s.nc.RequestMsgWithContext(ctx, m)
 		return err

@@ -36,7 +36,7 @@ type sentinels struct {
 }
 
 // passed notes a dispatch, and renews the sentinel where it is time.
-func (s *Store) passed(shard, size int) {
+func (s *Queue) passed(shard, size int) {
 	b := &s.behind
 	b.mu.Lock()
 	if b.passed == nil {
@@ -55,10 +55,10 @@ func (s *Store) passed(shard, size int) {
 
 // renewSentinel publishes a new sentinel before it removes the old ones, so that there always is one. If anything fails, or the old
 // one is gone, steps are slower until the next time.
-func (s *Store) renewSentinel(ctx context.Context, shard int) {
+func (s *Queue) renewSentinel(ctx context.Context, shard int) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	old, err := s.Read(ctx, subjects.Sentinel(shard))
+	old, err := s.read(ctx, subjects.Sentinel(shard))
 	if err != nil {
 		return
 	}
@@ -69,21 +69,21 @@ func (s *Store) renewSentinel(ctx context.Context, shard int) {
 }
 
 // ensureSentinel puts a sentinel, of a new life, into a step stream that has none.
-func (s *Store) ensureSentinel(ctx context.Context, shard int) error {
-	_, _, err := s.Create(ctx, subjects.Sentinel(shard), wire.Versioned(), []byte(nuid.Next()), nil)
+func (s *Queue) ensureSentinel(ctx context.Context, shard int) error {
+	_, _, err := s.createOnce(ctx, subjects.Sentinel(shard), wire.Versioned(), []byte(nuid.Next()), nil)
 	return err
 }
 
 // stepsLife gives the life of a step stream. Where the stream or its sentinel is gone, it begins one and says so. Errors as those of
 // Read.
-func (s *Store) stepsLife(ctx context.Context, shard int) (life string, began bool, err error) {
-	e, err := s.Read(ctx, subjects.Sentinel(shard))
+func (s *Queue) stepsLife(ctx context.Context, shard int) (life string, began bool, err error) {
+	e, err := s.read(ctx, subjects.Sentinel(shard))
 	if fault.CodeOf(err) == fault.NotFound || apiCode(err) == codeStreamNotFound {
 		if err := s.ensureSteps(ctx, shard); err != nil {
 			return "", false, err
 		}
 		began = true
-		e, err = s.Read(ctx, subjects.Sentinel(shard))
+		e, err = s.read(ctx, subjects.Sentinel(shard))
 	}
 	if err != nil {
 		return "", began, err

@@ -13,6 +13,16 @@ import (
 	"github.com/stepjet/stepjet/wire"
 )
 
+// Archive is what is kept of runs beside the ledger: the documents of finished runs (subjects.HistoryBucket), dead letters
+// (subjects.DeadBucket), and large values (an object store, one bucket for all tenants and one for each declared tenant, see
+// Declare). Documents and letters are created once, as records are, and expire with the retention; a letter that somebody
+// removed does not come back. Large values are named once, checked by size and digest whenever they are read, and outlive
+// whatever can name them.
+type Archive struct {
+	*account
+	tenants tenants
+}
+
 // inlineHistory is the largest history document, in bytes, that is kept in its key; a larger one is a blob.
 const inlineHistory = 512 << 10
 
@@ -26,10 +36,10 @@ func historySubject(r subjects.Run) string {
 // CreateHistory writes the document of a finished run, once for as long as it is retained (PurgeHistory makes room again). A document over 512 KiB goes
 // to a blob, and only its head with the handle is kept in the key, and the outcome where that is small. created is false where there was a document already.
 // bucket is that of the run's large values, as for PutBlob. Errors as those of Create, and of PutBlob.
-func (s *Store) CreateHistory(ctx context.Context, r subjects.Run, bucket string, doc *outcome.Run) (created bool, err error) {
+func (s *Archive) CreateHistory(ctx context.Context, r subjects.Run, bucket string, doc *outcome.Run) (created bool, err error) {
 	body := doc.JSON()
 	var blob *outcome.Handle
-	if len(body) > inlineHistory || int64(len(body)) > s.MaxPayload()-Headroom {
+	if len(body) > inlineHistory || int64(len(body)) > s.nc.MaxPayload()-Headroom {
 		head := *doc
 		if blob, err = s.PutBlob(ctx, bucket, subjects.RunBlobName(r, doc.Generation, "history", nuid.Next()), body); err != nil {
 			return false, err
@@ -37,7 +47,7 @@ func (s *Store) CreateHistory(ctx context.Context, r subjects.Run, bucket string
 		head.Blob = blob
 		body = head.HeadWithOutcome()
 	}
-	decision, _, err := s.Create(ctx, historySubject(r), wire.VersionedBy(blob), body, nil)
+	decision, _, err := s.createOnce(ctx, historySubject(r), wire.VersionedBy(blob), body, nil)
 	if decision == Decided && blob != nil {
 		s.deleteBlob(ctx, blob) // nobody will ever read it
 	}
@@ -46,14 +56,14 @@ func (s *Store) CreateHistory(ctx context.Context, r subjects.Run, bucket string
 
 // HistoryHead gives the document of a finished run as it lies in its key: without plan and steps where it is large, and
 // without an outcome that is large itself. Errors: NotFound, NewerVersion, and those of Read.
-func (s *Store) HistoryHead(ctx context.Context, r subjects.Run) (*outcome.Run, error) {
+func (s *Archive) HistoryHead(ctx context.Context, r subjects.Run) (*outcome.Run, error) {
 	head, _, err := s.HistoryAt(ctx, r)
 	return head, err
 }
 
 // HistoryAt is HistoryHead, with the sequence at which the document lies in its bucket.
-func (s *Store) HistoryAt(ctx context.Context, r subjects.Run) (*outcome.Run, uint64, error) {
-	e, err := s.Read(ctx, historySubject(r))
+func (s *Archive) HistoryAt(ctx context.Context, r subjects.Run) (*outcome.Run, uint64, error) {
+	e, err := s.read(ctx, historySubject(r))
 	if err != nil {
 		return nil, 0, err
 	}
@@ -67,12 +77,12 @@ func (s *Store) HistoryAt(ctx context.Context, r subjects.Run) (*outcome.Run, ui
 // PurgeHistory removes what lies in a run's key up to a sequence: a rejection, to make room for the outcome of a later plan.
 // What was written since stays, however late the request comes. The document's blob, where it has one, goes when its time
 // is over: somebody may be about to read it. Errors as those of Read, without NotFound.
-func (s *Store) PurgeHistory(ctx context.Context, r subjects.Run, upTo uint64) error {
+func (s *Archive) PurgeHistory(ctx context.Context, r subjects.Run, upTo uint64) error {
 	return s.purge(ctx, subjects.BucketStream(subjects.HistoryBucket), purgeRequest{Subject: historySubject(r), Sequence: upTo + 1})
 }
 
 // History gives the whole document of a finished run. Errors: NotFound, NewerVersion, and those of Read and Blob.
-func (s *Store) History(ctx context.Context, r subjects.Run) (*outcome.Run, error) {
+func (s *Archive) History(ctx context.Context, r subjects.Run) (*outcome.Run, error) {
 	run, err := s.HistoryHead(ctx, r)
 	if err != nil || run.Blob == nil {
 		return run, err
@@ -96,7 +106,7 @@ func parseHistory(raw []byte) (*outcome.Run, error) {
 }
 
 // HistoryRuns lists the finished runs of a tenant, in no order. Errors as those of Read.
-func (s *Store) HistoryRuns(ctx context.Context, tenant string) ([]subjects.Run, error) {
+func (s *Archive) HistoryRuns(ctx context.Context, tenant string) ([]subjects.Run, error) {
 	prefix := subjects.BucketSubject(subjects.HistoryBucket, "")
 	info, err := s.streamInfo(ctx, "KV_"+subjects.HistoryBucket, prefix+tenant+".*")
 	if err != nil {
@@ -106,24 +116,6 @@ func (s *Store) HistoryRuns(ctx context.Context, tenant string) ([]subjects.Run,
 	for subject := range info.State.Subjects {
 		if r, ok := subjects.ParseHistoryKey(strings.TrimPrefix(subject, prefix)); ok {
 			runs = append(runs, r)
-		}
-	}
-	return runs, nil
-}
-
-// ActiveRuns lists the runs of a tenant that have a plan record: those that are not over, and those that ended a moment
-// ago. Errors as those of Read.
-func (s *Store) ActiveRuns(ctx context.Context, tenant string) ([]subjects.Run, error) {
-	var runs []subjects.Run
-	for shard := range s.shards {
-		info, err := s.streamInfo(ctx, subjects.LedgerStream(shard), subjects.ActiveFilter(shard, tenant))
-		if err != nil {
-			return nil, err
-		}
-		for subject := range info.State.Subjects {
-			if rec, ok := subjects.ParseRecord(subject); ok {
-				runs = append(runs, rec.Run)
-			}
 		}
 	}
 	return runs, nil

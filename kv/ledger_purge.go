@@ -9,6 +9,48 @@ import (
 	"github.com/stepjet/stepjet/wire"
 )
 
+// PurgeRun removes one generation of a run from the ledger: first its plan record, so that nothing fenced by it can be
+// written any more, then all others. A plan of the same id that was submitted since stays. Purging twice is harmless.
+// Errors as those of Read, without NotFound.
+func (s *Ledger) PurgeRun(ctx context.Context, r subjects.Run, generation uint64) error {
+	stream := subjects.LedgerStream(subjects.LedgerShard(r.Partition(), s.shards))
+	plan := purgeRequest{Subject: subjects.PlanRecord(r, s.shards), Sequence: generation + 1}
+	if err := s.purge(ctx, stream, plan); err != nil {
+		return err
+	}
+	return s.purge(ctx, stream, purgeRequest{Subject: subjects.GenerationFilter(r, generation, s.shards)})
+}
+
+// PurgeRecord removes one record of the ledger by its subject and sequence; what was created there since stays. Errors as those
+// of PurgeRun; Internal for a subject that stands for others too, or of no stream.
+func (s *Ledger) PurgeRecord(ctx context.Context, subject string, seq uint64) error {
+	stream := subjects.StreamOf(subject)
+	if stream == "" || !subjects.Literal(subject) {
+		return fault.New(fault.Internal, "%s is no subject of a record", subject)
+	}
+	return s.purge(ctx, stream, purgeRequest{Subject: subject, Sequence: seq + 1})
+}
+
+// PurgeSubject removes what lies on a subject, or a filter, of a bucket or step stream. Errors as those of PurgeRun;
+// Internal for a subject of no stream.
+func (s *Ledger) PurgeSubject(ctx context.Context, subject string) error {
+	stream := subjects.StreamOf(subject)
+	if stream == "" {
+		return fault.New(fault.Internal, "%s is no subject of a stream of Stepjet's", subject)
+	}
+	return s.purge(ctx, stream, purgeRequest{Subject: subject})
+}
+
+// Stored gives the subjects of a ledger shard that a filter matches and that hold a record, as the stream's leader has
+// them. Errors as those of PurgeRun.
+func (s *Ledger) Stored(ctx context.Context, shard int, filter string) (map[string]uint64, error) {
+	info, err := s.streamInfo(ctx, subjects.LedgerStream(shard), filter)
+	if err != nil {
+		return nil, err
+	}
+	return info.State.Subjects, nil
+}
+
 // Mark says how far the runs of some partitions are over.
 type Mark = wire.Mark
 
@@ -37,9 +79,9 @@ func (c *Cursor) Life() string { return *c.life.Load() }
 // (In a cluster it can reach another leader, if that is elected between the look at who leads and the request; one that has
 // all that was acknowledged, unless most of its servers lost power.)
 // Errors: NotReady in another life; Timeout and NoConnection, after which it may have been carried out; Permission.
-func (s *Store) PurgeUpTo(ctx context.Context, shard int, filter string, sequence uint64, life string) error {
+func (s *Ledger) PurgeUpTo(ctx context.Context, shard int, filter string, sequence uint64, life string) error {
 	stream := subjects.LedgerStream(shard)
-	nc, err := s.mortal.conn(s.nc)
+	nc, err := s.purges.conn(s.nc)
 	if err != nil {
 		return err
 	}

@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
-
-	"github.com/stepjet/stepjet/subjects"
 )
 
 // Delivery is one step handed to a worker.
@@ -50,7 +48,7 @@ func (d *Delivery) InProgress() error { return d.nc.Publish(d.reply, progressBod
 // less to come, a status says how many of a request will not come any more. Where requests may be lost (a new connection,
 // a server that has fallen silent) it turns to a new inbox, so that what was asked for on the old one can't come as well.
 type Puller struct {
-	s     *Store
+	s     *Queue
 	next  string // subject of pull requests
 	slots int
 	each  func(*Delivery)
@@ -100,34 +98,6 @@ type line struct {
 	inbox  string
 	opened time.Time // before anything was asked for on it
 	sub    *nats.Subscription
-}
-
-// Pull takes steps of t, at most slots at a time, and calls each with them, one after the other. each must not block,
-// and each step that it got has to be followed by one Release, from anywhere. Pulling goes on through lost connections
-// and a deleted consumer until ctx ends or Drain. Errors: NoConnection where the connection is closed for good.
-func (s *Store) Pull(ctx context.Context, t Tool, slots int, each func(*Delivery)) (*Puller, error) {
-	return s.PullUpTo(ctx, t, slots, max(slots, 1), each)
-}
-
-// PullUpTo is Pull for who asks for no more than most steps at a time, until it says otherwise by Limit.
-func (s *Store) PullUpTo(ctx context.Context, t Tool, slots, most int, each func(*Delivery)) (*Puller, error) {
-	p := &Puller{
-		s: s, slots: max(slots, 1), free: max(slots, 1), most: most, each: each, done: make(chan struct{}), sooner: make(chan struct{}, 1), settled: make(chan struct{}),
-		came: time.Now(), lost: func() {},
-		next: apiPrefix + "CONSUMER.MSG.NEXT." + subjects.StepsStream(t.Shard) + "." + subjects.Durable(t.Name),
-	}
-	if err := p.turn(); err != nil {
-		return nil, Fault(err)
-	}
-	ctx, p.end = s.bound(ctx)
-	s.pullers.Add(1)
-	if !s.spawn(func() { defer close(p.done); defer s.pullers.Add(-1); p.watch(ctx) }) {
-		s.pullers.Add(-1)
-		p.end(nil)
-		_ = p.line.sub.Unsubscribe()
-		return nil, errClosed()
-	}
-	return p, nil
 }
 
 // turn opens a new inbox, closes the one before, and asks.

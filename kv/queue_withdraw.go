@@ -2,8 +2,11 @@ package kv
 
 import (
 	"context"
+	"fmt"
+	"iter"
 	"maps"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -23,7 +26,7 @@ import (
 
 // PurgeSteps removes what one generation of a run has waiting for one tool, dispatched or scheduled, and leaves what is leased.
 // Errors as those of PurgeRun.
-func (s *Store) PurgeSteps(ctx context.Context, r subjects.Run, generation uint64, tool string, shard int) error {
+func (s *Queue) PurgeSteps(ctx context.Context, r subjects.Run, generation uint64, tool string, shard int) error {
 	// In this order: a schedule may fire in between. Nothing that is scheduled can be leased.
 	p := purgeRequest{Subject: subjects.RunToolFilter("sched", r, generation, tool, shard)}
 	if err := s.purge(ctx, subjects.StepsStream(shard), p); err != nil {
@@ -33,7 +36,7 @@ func (s *Store) PurgeSteps(ctx context.Context, r subjects.Run, generation uint6
 }
 
 // PurgeAttempt removes one attempt, dispatched or scheduled, unless it is leased. Errors as those of PurgeRun.
-func (s *Store) PurgeAttempt(ctx context.Context, a subjects.Attempt, shard int) error {
+func (s *Queue) PurgeAttempt(ctx context.Context, a subjects.Attempt, shard int) error {
 	if err := s.purge(ctx, subjects.StepsStream(shard), purgeRequest{Subject: subjects.Scheduled(a, shard)}); err != nil {
 		return err
 	}
@@ -53,7 +56,7 @@ const (
 )
 
 // takeOut removes the messages of a tool that a filter matches and that no worker has been given, one by one.
-func (s *Store) takeOut(ctx context.Context, shard int, tool, filter string) error {
+func (s *Queue) takeOut(ctx context.Context, shard int, tool, filter string) error {
 	info, err := s.streamInfo(ctx, subjects.StepsStream(shard), filter)
 	if err != nil || len(info.State.Subjects) == 0 {
 		return err
@@ -70,7 +73,7 @@ func (s *Store) takeOut(ctx context.Context, shard int, tool, filter string) err
 
 // takeSome removes as many as may be while the tool's consumer is paused, and gives the others. The consumer hands its messages out
 // in the order of the stream: so what lies above the last that it has delivered was never given to anybody.
-func (s *Store) takeSome(ctx context.Context, shard int, tool string, all []string) (left []string, err error) {
+func (s *Queue) takeSome(ctx context.Context, shard int, tool string, all []string) (left []string, err error) {
 	if lag, err := s.Lag(ctx, tool, shard); err == nil { // most often everything is leased, and nobody has to wait
 		if all, err = s.above(ctx, all, lag.Given); err != nil || len(all) == 0 {
 			return nil, err
@@ -103,13 +106,13 @@ func (s *Store) takeSome(ctx context.Context, shard int, tool string, all []stri
 }
 
 // above gives those of some subjects whose last message lies above a sequence.
-func (s *Store) above(ctx context.Context, all []string, given uint64) ([]string, error) {
+func (s *Queue) above(ctx context.Context, all []string, given uint64) ([]string, error) {
 	is := make([]atomic.Bool, len(all))
 	var group errgroup.Group
 	group.SetLimit(removers)
 	for i, subject := range all {
 		group.Go(func() error {
-			e, err := s.Read(ctx, subject)
+			e, err := s.read(ctx, subject)
 			if fault.CodeOf(err) == fault.NotFound {
 				return nil // acknowledged meanwhile
 			}
@@ -138,7 +141,7 @@ func (s *Store) above(ctx context.Context, all []string, given uint64) ([]string
 // for the first time. Then a step may be taken back that was handed out in that moment, and its tool have one more at work than
 // its limit.
 // Errors: NotFound where the tool has no consumer, and those of Read.
-func (s *Store) pauseTool(ctx context.Context, tool string, shard int) (given uint64, resume func(), err error) {
+func (s *Queue) pauseTool(ctx context.Context, tool string, shard int) (given uint64, resume func(), err error) {
 	info, err := s.consumer(ctx, tool, shard)
 	if err != nil {
 		return 0, nil, err
@@ -175,7 +178,7 @@ func (s *Store) pauseTool(ctx context.Context, tool string, shard int) (given ui
 
 // pause is one that this process has asked for.
 type pause struct {
-	s               *Store
+	s               *Queue
 	stream, durable string
 	before          time.Time // to when another one lasted that stood there
 	until           time.Time
@@ -217,10 +220,93 @@ func pausedUntil(info *jetstream.ConsumerInfo) time.Time {
 	return *info.Config.PauseUntil
 }
 
+// dropAttempt removes an attempt that no worker will ever be given, wherever it lies.
+func (s *Queue) dropAttempt(ctx context.Context, a subjects.Attempt, shard int) error {
+	if err := s.removeAbove(ctx, subjects.StepsStream(shard), subjects.Step(a, shard), 0); err != nil {
+		return err
+	}
+	return s.purge(ctx, subjects.StepsStream(shard), purgeRequest{Subject: subjects.Scheduled(a, shard)})
+}
+
+// nudge makes a tool's consumer look for something to deliver. The request has run out before it can be met, and nobody
+// listens for its answer, so it takes nothing.
+func (s *Queue) nudge(tool string, shard int) {
+	next := apiPrefix + "CONSUMER.MSG.NEXT." + subjects.StepsStream(shard) + "." + subjects.Durable(tool)
+	_ = s.nc.PublishRequest(next, nats.NewInbox(), []byte(`{"batch":1,"expires":1}`)) // lost, it costs some seconds
+}
+
+// nextStep gives a tool's first message from some sequence on; nil where there is none.
+func (s *Queue) nextStep(ctx context.Context, t Tool, from uint64) (e *Entry, err error) {
+	stream := subjects.StepsStream(t.Shard)
+	try := 0
+	err = s.retry(ctx, func(ctx context.Context) (err error) {
+		body := fmt.Appendf(nil, `{"seq":%d,"next_by_subj":%s}`, from, strconv.Quote(subjects.ToolFilter(t.Name, t.Shard)))
+		e, err = look(ctx, try, func(ctx context.Context) (*Entry, error) {
+			answer, err := s.request(ctx, requestTimeout, apiPrefix+"STREAM.MSG.GET."+stream, body)
+			if err != nil {
+				return nil, err
+			}
+			return parseStored(answer)
+		})
+		try++
+		return err
+	})
+	if apiCode(err) == codeMessageNotFound {
+		return nil, nil
+	}
+	return e, err
+}
+
+// stepsUpTo gives a tool's messages up to a sequence, one request each.
+func (s *Queue) stepsUpTo(ctx context.Context, t Tool, last uint64) iter.Seq2[*Entry, error] {
+	return func(yield func(*Entry, error) bool) {
+		for from := uint64(1); ; {
+			e, err := s.nextStep(ctx, t, from)
+			if err == nil && (e == nil || e.Seq > last) || !yield(e, err) || err != nil {
+				return
+			}
+			from = e.Seq + 1
+		}
+	}
+}
+
+// removeStep removes a message of a tool's queue; false where it was acknowledged, and taken away, a moment before.
+func (s *Queue) removeStep(ctx context.Context, t Tool, seq uint64) (removed bool, err error) {
+	err = s.tell(ctx, apiPrefix+"STREAM.MSG.DELETE."+subjects.StepsStream(t.Shard), deleteRequest{seq, true})
+	if apiCode(err) == codeSequenceNotFound {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// removeStranded removes a tool's messages up to its consumer's floor.
+func (s *Queue) removeStranded(ctx context.Context, t Tool) (n int, err error) {
+	lag, err := s.Lag(ctx, t.Name, t.Shard)
+	if fault.CodeOf(err) == fault.NotFound { // no consumer: the next check makes one
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	for e, err := range s.stepsUpTo(ctx, t, lag.Floor) {
+		if err != nil {
+			return n, err
+		}
+		removed, err := s.removeStep(ctx, t, e.Seq)
+		if err != nil {
+			return n, err
+		}
+		if removed {
+			n++
+		}
+	}
+	return n, nil
+}
+
 // removeAbove removes the messages on a subject that lie above a sequence, the last one first.
-func (s *Store) removeAbove(ctx context.Context, stream, subject string, given uint64) error {
+func (s *Queue) removeAbove(ctx context.Context, stream, subject string, given uint64) error {
 	for {
-		e, err := s.Read(ctx, subject)
+		e, err := s.read(ctx, subject)
 		if fault.CodeOf(err) == fault.NotFound || err == nil && e.Seq <= given {
 			return nil
 		}
@@ -233,35 +319,8 @@ func (s *Store) removeAbove(ctx context.Context, stream, subject string, given u
 	}
 }
 
-// dropAttempt removes an attempt that no worker will ever be given, wherever it lies.
-func (s *Store) dropAttempt(ctx context.Context, a subjects.Attempt, shard int) error {
-	if err := s.removeAbove(ctx, subjects.StepsStream(shard), subjects.Step(a, shard), 0); err != nil {
-		return err
-	}
-	return s.purge(ctx, subjects.StepsStream(shard), purgeRequest{Subject: subjects.Scheduled(a, shard)})
-}
-
 // deleteRequest is JetStream's own: it removes one message.
 type deleteRequest struct {
 	Seq     uint64 `json:"seq"`
 	NoErase bool   `json:"no_erase"`
-}
-
-// nudge makes a tool's consumer look for something to deliver. The request has run out before it can be met, and nobody
-// listens for its answer, so it takes nothing.
-func (s *Store) nudge(tool string, shard int) {
-	next := apiPrefix + "CONSUMER.MSG.NEXT." + subjects.StepsStream(shard) + "." + subjects.Durable(tool)
-	_ = s.nc.PublishRequest(next, nats.NewInbox(), []byte(`{"batch":1,"expires":1}`)) // lost, it costs some seconds
-}
-
-// consumer gives the state of a tool's durable consumer. Errors: NotFound where it or its stream is gone, and those of Read.
-func (s *Store) consumer(ctx context.Context, tool string, shard int) (*jetstream.ConsumerInfo, error) {
-	info, err := patiently(ctx, func(ctx context.Context) (*jetstream.ConsumerInfo, error) {
-		c, err := s.js.Consumer(ctx, subjects.StepsStream(shard), subjects.Durable(tool))
-		if err != nil {
-			return nil, err
-		}
-		return c.CachedInfo(), nil
-	})
-	return info, s.noConsumer(ctx, tool, err)
 }

@@ -105,12 +105,12 @@ func broken(err error) bool {
 
 // guarded runs a request to a subject (or to some of a prefix that ends in a dot): if the server refuses it, it ends at
 // once, with the refusal instead of a timeout.
-func (s *Store) guarded(ctx context.Context, subject string, request func(context.Context) error) error {
+func (s *account) guarded(ctx context.Context, subject string, request func(context.Context) error) error {
 	return s.denied.guarded(ctx, subject, request)
 }
 
 // put publishes a message to a stream and waits until it is stored. Refused by the server, it ends at once.
-func (s *Store) put(ctx context.Context, msg *nats.Msg, opts ...jetstream.PublishOpt) (ack *jetstream.PubAck, err error) {
+func (s *account) put(ctx context.Context, msg *nats.Msg, opts ...jetstream.PublishOpt) (ack *jetstream.PubAck, err error) {
 	err = s.guarded(ctx, msg.Subject, func(ctx context.Context) (err error) {
 		ack, err = s.js.PublishMsg(ctx, msg, opts...)
 		return err
@@ -119,7 +119,7 @@ func (s *Store) put(ctx context.Context, msg *nats.Msg, opts ...jetstream.Publis
 }
 
 // request asks JetStream's API once, and waits for at most d. What the API answers may be an error.
-func (s *Store) request(ctx context.Context, d time.Duration, subject string, body []byte) ([]byte, error) {
+func (s *account) request(ctx context.Context, d time.Duration, subject string, body []byte) ([]byte, error) {
 	var answer *nats.Msg
 	err := s.guarded(ctx, subject, func(ctx context.Context) (err error) {
 		ctx, cancel := context.WithTimeout(ctx, d)
@@ -135,20 +135,20 @@ func (s *Store) request(ctx context.Context, d time.Duration, subject string, bo
 }
 
 // ask sends a JSON request to JetStream's API, repeats it while the API can't answer, and reads the answer into out.
-func (s *Store) ask(ctx context.Context, subject string, in, out any) error {
+func (s *account) ask(ctx context.Context, subject string, in, out any) error {
 	return s.askBy(ctx, func(ctx context.Context, try int, body []byte) ([]byte, error) {
 		return look(ctx, try, func(ctx context.Context) ([]byte, error) { return s.request(ctx, requestTimeout, subject, body) })
 	}, in, out)
 }
 
 // tell is ask for a request that does something: it is given more time before it is repeated.
-func (s *Store) tell(ctx context.Context, subject string, in any) error {
+func (s *account) tell(ctx context.Context, subject string, in any) error {
 	return s.askBy(ctx, func(ctx context.Context, _ int, body []byte) ([]byte, error) {
 		return s.request(ctx, requestTimeout, subject, body)
 	}, in, &struct{}{})
 }
 
-func (s *Store) askBy(ctx context.Context, send func(ctx context.Context, try int, body []byte) ([]byte, error), in, out any) error {
+func (s *account) askBy(ctx context.Context, send func(ctx context.Context, try int, body []byte) ([]byte, error), in, out any) error {
 	body, err := json.Marshal(in)
 	if err != nil {
 		return Fault(err)
@@ -208,7 +208,7 @@ type infoRequest struct {
 }
 
 // streamInfo asks a stream's leader for its state; with a filter also for the subjects that match it, all of them.
-func (s *Store) streamInfo(ctx context.Context, stream, filter string) (streamState, error) {
+func (s *account) streamInfo(ctx context.Context, stream, filter string) (streamState, error) {
 	var all streamState
 	for offset := 0; ; {
 		var page streamState
@@ -231,4 +231,78 @@ func (s *Store) streamInfo(ctx context.Context, stream, filter string) (streamSt
 // sizeMessage explains that a message is too large.
 func sizeMessage(size int, limit int64) string {
 	return "a message of " + strconv.Itoa(size) + " bytes is over the server's limit of " + strconv.FormatInt(limit, 10)
+}
+
+func (s *account) stream(ctx context.Context, name string) (jetstream.Stream, error) {
+	return patiently(ctx, func(ctx context.Context) (jetstream.Stream, error) { return s.js.Stream(ctx, name) })
+}
+
+// ensureStream gives the stream of that name, as it is, or creates it. Whoever creates it first decides its settings. Of
+// several that create one stream of a cluster at once, some get no answer: they look again.
+func (s *account) ensureStream(ctx context.Context, cfg jetstream.StreamConfig) (jetstream.Stream, error) {
+	stream, err := s.stream(ctx, cfg.Name)
+	if !isNoStream(err) {
+		return stream, err
+	}
+	one, cancel := context.WithTimeout(ctx, createTimeout)
+	defer cancel()
+	stream, err = s.js.CreateStream(one, cfg)
+	if apiCode(err) == codeStreamExists || errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) || errors.Is(err, context.DeadlineExceeded) {
+		return s.stream(ctx, cfg.Name)
+	}
+	return stream, err
+}
+
+func isNoStream(err error) bool { return errors.Is(err, jetstream.ErrStreamNotFound) }
+
+// createTimeout is how long the creation of a stream may take before it is looked for.
+const createTimeout = 2 * time.Second
+
+// names asks for a list of names, all pages of it.
+func (s *account) names(ctx context.Context, subject, field string) (map[string]bool, error) {
+	all := map[string]bool{}
+	for offset := 0; ; {
+		var page struct {
+			Total     int      `json:"total"`
+			Streams   []string `json:"streams"`
+			Consumers []string `json:"consumers"`
+		}
+		if err := s.ask(ctx, subject, infoRequest{Offset: offset}, &page); err != nil {
+			return nil, err
+		}
+		list := page.Streams
+		if field == "consumers" {
+			list = page.Consumers
+		}
+		for _, n := range list {
+			all[n] = true
+		}
+		offset += len(list)
+		if len(list) == 0 || offset >= page.Total {
+			return all, nil
+		}
+	}
+}
+
+// withJetStream makes the first requests. Where nobody answers on JetStream's API and the server itself says that it has
+// none, waiting for a leader would be in vain.
+func (s *account) withJetStream(ctx context.Context, request func(context.Context) error) error {
+	err := s.guarded(ctx, apiPrefix, request)
+	if errors.Is(err, nats.ErrNoResponders) && s.nc.IsConnected() {
+		if there, _ := s.nc.ConnectedServerJetStream(); !there {
+			return Fault(jetstream.ErrJetStreamNotEnabled)
+		}
+	}
+	return err
+}
+
+// purgeRequest is JetStream's own: it removes messages on a subject, below a sequence or all but the last few.
+type purgeRequest struct {
+	Subject  string `json:"filter,omitempty"`
+	Sequence uint64 `json:"seq,omitempty"`
+	Keep     uint64 `json:"keep,omitempty"`
+}
+
+func (s *account) purge(ctx context.Context, stream string, p purgeRequest) error {
+	return s.tell(ctx, apiPrefix+"STREAM.PURGE."+stream, p)
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"strings"
 	"time"
 
@@ -71,9 +70,9 @@ func (d *DeadLetter) subject(r subjects.Run) string {
 // somebody removed, so that it may be called again after a crash. Arguments over 256 KiB, or that the server takes in no
 // message, go to a blob, in the bucket of the run's large values; details of the error are given up where even that is too large.
 // Errors as those of Create and PutBlob.
-func (s *Store) CreateDead(ctx context.Context, r subjects.Run, bucket string, d *DeadLetter) (created bool, err error) {
+func (s *Archive) CreateDead(ctx context.Context, r subjects.Run, bucket string, d *DeadLetter) (created bool, err error) {
 	letter := *d
-	limit := int(s.MaxPayload()) - Headroom
+	limit := int(s.nc.MaxPayload()) - Headroom
 	body := letter.JSON()
 	if len(letter.Arguments) > wire.InlineLimit || len(body) > limit && len(letter.Arguments) > 0 {
 		name := subjects.RunBlobName(r, d.Generation, "dead", nuid.Next())
@@ -89,7 +88,7 @@ func (s *Store) CreateDead(ctx context.Context, r subjects.Run, bucket string, d
 		letter.Error = &short
 		body = letter.JSON()
 	}
-	decision, _, err := s.Create(ctx, letter.subject(r), wire.VersionedBy(letter.Blob), body, nil)
+	decision, _, err := s.createOnce(ctx, letter.subject(r), wire.VersionedBy(letter.Blob), body, nil)
 	if decision == Decided && letter.Blob != d.Blob {
 		s.deleteBlob(ctx, letter.Blob) // nobody will ever read it
 	}
@@ -98,12 +97,12 @@ func (s *Store) CreateDead(ctx context.Context, r subjects.Run, bucket string, d
 
 // Dead gives a step's dead letter; of the run's last generation that has one, where generation is 0. Errors: NotFound,
 // also for one that was removed, NewerVersion, and those of Read.
-func (s *Store) Dead(ctx context.Context, r subjects.Run, generation uint64, step string) (*DeadLetter, error) {
+func (s *Archive) Dead(ctx context.Context, r subjects.Run, generation uint64, step string) (*DeadLetter, error) {
 	key := subjects.DeadKey(r, generation, step)
 	if generation == 0 {
 		key = subjects.DeadStepFilter(r, step)
 	}
-	e, err := s.Read(ctx, subjects.BucketSubject(subjects.DeadBucket, key))
+	e, err := s.read(ctx, subjects.BucketSubject(subjects.DeadBucket, key))
 	if err == nil && operation(e.Header) != "" || fault.CodeOf(err) == fault.NotFound {
 		return nil, fault.New(fault.NotFound, "the step %s of run %q has no dead letter", step, r.Plain())
 	}
@@ -129,7 +128,7 @@ func parseDead(e Entry) (*DeadLetter, error) {
 
 // RemoveDead removes a step's dead letter. It does not come back, whoever may create it again. Errors: NotFound, and
 // those of Read.
-func (s *Store) RemoveDead(ctx context.Context, r subjects.Run, generation uint64, step string) error {
+func (s *Archive) RemoveDead(ctx context.Context, r subjects.Run, generation uint64, step string) error {
 	if _, err := s.Dead(ctx, r, generation, step); err != nil {
 		return err
 	}
@@ -146,7 +145,7 @@ var deadPrefix = subjects.BucketSubject(subjects.DeadBucket, "")
 // DeadLetters reports the dead letters of a run, or of all runs of its tenant where the run's id is empty: each once, in
 // the order they were written, from one goroutine. Letters that can't be read are left out and logged. Errors as those
 // of Read.
-func (s *Store) DeadLetters(ctx context.Context, of subjects.Run, each func(*DeadLetter)) error {
+func (s *Archive) DeadLetters(ctx context.Context, of subjects.Run, each func(*DeadLetter)) error {
 	filter := subjects.DeadFilter(of.Tenant)
 	if of.ID != "" {
 		filter = subjects.DeadRunFilter(of)
@@ -171,48 +170,6 @@ func (s *Store) DeadLetters(ctx context.Context, of subjects.Run, each func(*Dea
 		}
 		if !s.pause(ctx, unknownPause) {
 			return s.explain(ctx, context.Cause(ctx))
-		}
-	}
-}
-
-// readAll reports what lies in a stream now, on the subjects that filter matches; lost says that it has to be read again.
-func (s *Store) readAll(ctx context.Context, stream, filter string, each func(Entry)) (lost bool, err error) {
-	if s.limited {
-		all, err := s.entries(ctx, stream, filter)
-		for _, e := range all {
-			each(e)
-		}
-		return false, err
-	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	complete, gone := errors.New("complete"), errors.New("lost")
-	// Handing over makes sure that nothing is reported after the return.
-	entries := make(chan Entry)
-	_, err = s.newCursor(ctx, stream, []string{filter}, func(e Entry) {
-		select {
-		case entries <- e:
-		case <-ctx.Done():
-		}
-	}, func(uint64) { cancel(complete) }, func(error) { cancel(gone) })
-	if err != nil {
-		return false, err
-	}
-	for {
-		select {
-		case e := <-entries:
-			each(e)
-		case <-ctx.Done():
-			switch cause := context.Cause(ctx); cause {
-			case complete:
-				return false, nil
-			case gone:
-				return true, nil
-			default:
-				return false, s.explain(ctx, cause)
-			}
-		case <-s.ctx.Done():
-			return false, errClosed()
 		}
 	}
 }

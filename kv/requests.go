@@ -15,12 +15,26 @@ import (
 	"github.com/stepjet/stepjet/tool"
 )
 
+// Requests are what programs ask of orchestrators, over plain requests on subjects below "api": nothing is stored for
+// them, and any orchestrator, or the one that owns the run, answers.
+type Requests struct {
+	*account
+	by func() nats.Header // who asks for registrations, see Introduce; nil: it isn't said
+}
+
+// Request asks an orchestrator something once. Unlike the connection's own method it ends at once, with an error that
+// names the subject, where the server refuses the request. Errors: Permission, NewerVersion for an answer that this
+// version can't read, and those of the connection.
+func (s *Requests) Request(ctx context.Context, subject string, body []byte) (answer *nats.Msg, err error) {
+	return s.requestBy(ctx, subject, nil, body)
+}
+
 // requestPause is how long a request to an orchestrator waits before it asks again, where no orchestrator answered.
 const requestPause = 250 * time.Millisecond
 
 // RequestRegister asks an orchestrator to register a tool, until one answers or ctx ends. Errors: InvalidTool with the
 // reason; NotReady where none answered before ctx ended.
-func (s *Store) RequestRegister(ctx context.Context, raw []byte) (Tool, error) {
+func (s *Requests) RequestRegister(ctx context.Context, raw []byte) (Tool, error) {
 	def, err := tool.ParseDefinition(raw)
 	if err != nil {
 		return Tool{}, err
@@ -31,7 +45,7 @@ func (s *Store) RequestRegister(ctx context.Context, raw []byte) (Tool, error) {
 
 // Introduce has the store's registrations say which worker they are of, and the ids of the keys with which it opens sealed secrets then.
 // It is called before the first of them.
-func (s *Store) Introduce(worker string, keys func() []string) {
+func (s *Requests) Introduce(worker string, keys func() []string) {
 	s.by = func() nats.Header {
 		return nats.Header{subjects.HeaderWorker: {worker}, subjects.HeaderKeys: {cmp.Or(strings.Join(keys(), ","), noKeys)}}
 	}
@@ -55,13 +69,13 @@ func Introduced(h nats.Header) (worker string, keys []string, ok bool) {
 // RequestRestore asks an orchestrator to make what is missing of a tool, as the registry has it now: by a registration without
 // a body. A worker that asked with the definition it has read might put back what another worker's has just replaced.
 // Errors: NotFound; InvalidTool from an orchestrator that doesn't know this; NotReady.
-func (s *Store) RequestRestore(ctx context.Context, name string) (Tool, error) {
+func (s *Requests) RequestRestore(ctx context.Context, name string) (Tool, error) {
 	var t Tool
 	return t, s.requestOf(ctx, subjects.Register(name), nil, &t)
 }
 
 // requestOf asks any orchestrator for something that may be done twice, until one answers or ctx ends.
-func (s *Store) requestOf(ctx context.Context, subject string, body []byte, out any) error {
+func (s *Requests) requestOf(ctx context.Context, subject string, body []byte, out any) error {
 	warned := false
 	for {
 		answer, err := s.requestMsg(ctx, subject, body)
@@ -81,7 +95,7 @@ func (s *Store) requestOf(ctx context.Context, subject string, body []byte, out 
 	}
 }
 
-func (s *Store) requestMsg(ctx context.Context, subject string, body []byte) (answer *nats.Msg, err error) {
+func (s *Requests) requestMsg(ctx context.Context, subject string, body []byte) (answer *nats.Msg, err error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	var by nats.Header
@@ -104,4 +118,34 @@ func readAnswer(answer *nats.Msg, out any) error {
 		return fault.Wrap(fault.Internal, err, "reading an orchestrator's answer")
 	}
 	return nil
+}
+
+// RequestRemove asks an orchestrator for RemoveTool, until one answers or ctx ends. Errors: those of RemoveTool; NotReady
+// where none answered before ctx ended.
+func (s *Requests) RequestRemove(ctx context.Context, name string, force bool) (Removed, error) {
+	body, err := json.Marshal(RemoveRequest{force})
+	if err != nil {
+		return Removed{}, err
+	}
+	var r Removed
+	return r, s.requestOf(ctx, subjects.Remove(name), body, &r)
+}
+
+// RemoveRequest is the body of a request for RemoveTool; an empty body is the zero value.
+type RemoveRequest struct {
+	Force bool `json:"force,omitempty"`
+}
+
+// RequestOverride asks an orchestrator for Override, until one answers or ctx ends. Errors: those of Override; NotReady
+// where none answered before ctx ended.
+func (s *Requests) RequestOverride(ctx context.Context, name string, raw []byte) (Overridden, error) {
+	var o Overridden
+	return o, s.requestOf(ctx, subjects.Override(name), raw, &o)
+}
+
+// RequestTenantOverride asks an orchestrator for TenantOverride, until one answers or ctx ends. Errors: those of
+// TenantOverride; NotReady where none answered before ctx ended.
+func (s *Requests) RequestTenantOverride(ctx context.Context, tenant, name string, raw []byte) (Overridden, error) {
+	var o Overridden
+	return o, s.requestOf(ctx, subjects.TenantOverride(tenant, name), raw, &o)
 }
