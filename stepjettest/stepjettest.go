@@ -41,11 +41,20 @@ type Stack struct {
 	log    *slog.Logger
 }
 
-// New starts a server and an orchestrator, and returns when plans can be submitted. No tool is registered. What the parts
-// log stands in the test's output if it fails or is verbose.
-func New(t testing.TB) *Stack {
+// Option changes one thing about a Stack.
+type Option func(*Stack)
+
+// Logger takes what the parts log, on all levels that it is enabled for. Without it, warnings and errors stand in the test's
+// output if it fails or is verbose.
+func Logger(l *slog.Logger) Option { return func(s *Stack) { s.log = l } }
+
+// New starts a server and an orchestrator, and returns when plans can be submitted. No tool is registered.
+func New(t testing.TB, options ...Option) *Stack {
 	t.Helper()
 	s := &Stack{t: t, log: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))}
+	for _, o := range options {
+		o(s)
+	}
 	ctx := s.context()
 	var err error
 	// 127.0.0.1:0 and not in process alone, so that programs under test can connect as well.

@@ -79,8 +79,8 @@ func judge(value any, err error) (v verdict) {
 
 func (w *Worker) handleBatch(name string, in reflect.Type, fn func(string) Handler, check func(json.RawMessage) error, opts []Option) error {
 	s := settings{def: tool.Definition{Name: name}, slots: w.config.Slots}
-	for _, o := range opts {
-		o(&s)
+	if err := s.apply(opts); err != nil {
+		return err
 	}
 	if s.def.Orchestration == nil || s.def.Orchestration.Batch == nil {
 		return inTool(name, fault.New(fault.InvalidTool, "its contract has no batch").

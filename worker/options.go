@@ -3,6 +3,7 @@ package worker
 import (
 	"encoding/json"
 
+	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/tool"
 )
 
@@ -14,6 +15,30 @@ type settings struct {
 	def      tool.Definition
 	slots    int
 	together func(Info) string
+	mistake  error // of an option
+}
+
+// apply sets what options say. Errors are those of options.
+func (s *settings) apply(options []Option) error {
+	for _, o := range options {
+		o(s)
+	}
+	return s.mistake
+}
+
+// DefinedBy hosts the tool under the definition of its name in a list, such as tool.ParseDefinitions reads from a file. What
+// the definition leaves out is inferred from the function's types. A list without one of that name is an error of code
+// invalid_tool.
+func DefinedBy(list ...*tool.Definition) Option {
+	return func(s *settings) {
+		for _, d := range list {
+			if d.Name == s.def.Name {
+				s.def = *d
+				return
+			}
+		}
+		s.mistake = fault.New(fault.InvalidTool, "tool %q is not among the definitions that it is to be hosted under", s.def.Name)
+	}
 }
 
 // Title names the tool for people.

@@ -42,8 +42,8 @@ func erase[In, Out any](fn func(ctx context.Context, in In) (Out, error)) Handle
 // handleTyped infers what the options leave open.
 func (w *Worker) handleTyped(name string, in, out reflect.Type, fn Handler, opts []Option) error {
 	s := settings{def: tool.Definition{Name: name}, slots: w.config.Slots}
-	for _, o := range opts {
-		o(&s)
+	if err := s.apply(opts); err != nil {
+		return err
 	}
 	if s.def.InputSchema == nil {
 		schema, err := inputSchema(in)

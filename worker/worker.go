@@ -101,8 +101,8 @@ func (w *Worker) HandleRaw(def *tool.Definition, fn func(ctx context.Context, ar
 		return fault.New(fault.InvalidTool, "a tool needs a definition and a function")
 	}
 	s := settings{def: *def, slots: w.config.Slots}
-	for _, o := range opts {
-		o(&s)
+	if err := s.apply(opts); err != nil {
+		return err
 	}
 	h, err := host(s, fn)
 	if err != nil {

@@ -13,8 +13,7 @@ import (
 
 	"github.com/stepjet/stepjet/client"
 	"github.com/stepjet/stepjet/fault"
-	"github.com/stepjet/stepjet/internal/example"
-	"github.com/stepjet/stepjet/internal/example/exampletest"
+	"github.com/stepjet/stepjet/internal/exampletest"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/worker"
 )
@@ -24,7 +23,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func TestOneBadRowFailsTheCallAndNothingIsWritten(t *testing.T) {
 	t.Parallel()
 	c := &crm{}
-	w := exampletest.Start(t, example.Options{Host: c.host(example.MustTools(toolsJSON))})
+	w := exampletest.Start(t, exampletest.Options{Host: c.host, Tools: exampletest.ReadTools(t, definitions)})
 	exampletest.Check(t, w.Run("plan-bad.json", client.SubmitOptions{Run: "crm-batch-bad"}), "outcome-bad.json")
 	require.Empty(t, c.data.contacts)
 	require.Equal(t, 1, w.Meter.Of("create_contacts").Calls, "what can't be helped is not tried again")
@@ -34,16 +33,16 @@ func TestOneBadRowFailsTheCallAndNothingIsWritten(t *testing.T) {
 }
 
 // fullOnly lets a batch wait until it is full, so that the number of calls depends on nothing else.
-func fullOnly() example.Tools {
-	defs := example.MustTools(toolsJSON)
-	defs["create_contacts"].Orchestration.Batch.MaxWaitMS = 60_000
+func fullOnly(t *testing.T) exampletest.Tools {
+	defs := exampletest.ReadTools(t, definitions)
+	defs.Of(t, "create_contacts").Orchestration.Batch.MaxWaitMS = 60_000
 	return defs
 }
 
 func TestSinglesFromManyRunsAreGathered(t *testing.T) {
 	t.Parallel()
 	c := &crm{}
-	w := exampletest.Start(t, example.Options{Workers: 1, Host: c.host(fullOnly())})
+	w := exampletest.Start(t, exampletest.Options{Workers: 1, Host: c.host, Tools: fullOnly(t)})
 	runs, err := submitSingly(exampletest.Context(t), w.Client, "guest", 50)
 	require.NoError(t, err)
 	for _, r := range runs {
@@ -59,7 +58,7 @@ func TestSinglesFromManyRunsAreGathered(t *testing.T) {
 func TestABadSingleFailsItsBatch(t *testing.T) {
 	t.Parallel()
 	c := &crm{data: data{contacts: []Contact{{"c-1", "Old Guest", "guest-7@example.com"}}}}
-	w := exampletest.Start(t, example.Options{Workers: 1, Host: c.host(fullOnly())})
+	w := exampletest.Start(t, exampletest.Options{Workers: 1, Host: c.host, Tools: fullOnly(t)})
 	ctx := exampletest.Context(t)
 	runs, err := submitSingly(ctx, w.Client, "guest", 25)
 	require.NoError(t, err)
@@ -94,7 +93,7 @@ func TestASecondExecutionIsHarmless(t *testing.T) {
 	t.Parallel()
 	c := &crm{}
 	var lost atomic.Bool
-	w := exampletest.Start(t, example.Options{Host: c.host(example.MustTools(toolsJSON)), Around: func(next worker.Handler) worker.Handler {
+	w := exampletest.Start(t, exampletest.Options{Host: c.host, Tools: exampletest.ReadTools(t, definitions), Around: func(next worker.Handler) worker.Handler {
 		return func(ctx context.Context, args json.RawMessage) (worker.Output, error) {
 			out, err := next(ctx, args)
 			if info, _ := worker.InfoFrom(ctx); err == nil && info.Tool == "create_contacts" && !lost.Swap(true) {
@@ -113,5 +112,9 @@ func TestASecondExecutionIsHarmless(t *testing.T) {
 
 func TestByHand(t *testing.T) {
 	t.Parallel()
-	exampletest.ByHand(t, byHand(), "the CRM holds 54 contacts")
+	lines := exampletest.ByHand(t, run)
+	require.Len(t, lines, 3)
+	exampletest.CheckLine(t, lines[0], "outcome-bad.json")
+	exampletest.CheckLine(t, lines[1], "outcome.json")
+	require.Contains(t, lines[2], "the CRM holds 54 contacts")
 }

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/stepjet/stepjet/internal/example"
+	"github.com/stepjet/stepjet/tool"
 	"github.com/stepjet/stepjet/worker"
 )
 
@@ -92,10 +92,8 @@ func (c *crm) list(context.Context, struct{}) (Contacts, error) {
 	return Contacts{append([]Contact{}, c.data.contacts...)}, nil
 }
 
-// host gives workers the tools under their definitions.
-func (c *crm) host(defs example.Tools) func(*worker.Worker) {
-	return func(w *worker.Worker) {
-		worker.HandleBatch(w, "create_contacts", c.create, defs.Of("create_contacts")...)
-		worker.Handle(w, "list_contacts", c.list, defs.Of("list_contacts")...)
-	}
+// host adds the tools to a worker, under their definitions.
+func (c *crm) host(w *worker.Worker, defs []*tool.Definition) {
+	worker.HandleBatch(w, "create_contacts", c.create, worker.DefinedBy(defs...))
+	worker.Handle(w, "list_contacts", c.list, worker.DefinedBy(defs...))
 }

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"github.com/stepjet/stepjet/internal/example"
+	"github.com/stepjet/stepjet/tool"
 	"github.com/stepjet/stepjet/worker"
 )
 
@@ -71,10 +71,8 @@ func (r *reranker) score(text string) (sum float64) {
 	return sum / float64(len(words(text)))
 }
 
-// host gives workers the tools under their definitions.
-func (r *reranker) host(defs example.Tools) func(*worker.Worker) {
-	return func(w *worker.Worker) {
-		worker.Handle(w, "vector_search", search, defs.Of("vector_search")...)
-		worker.Handle(w, "rerank", r.rerank, defs.Of("rerank")...)
-	}
+// host adds the tools to a worker, under their definitions.
+func (r *reranker) host(w *worker.Worker, defs []*tool.Definition) {
+	worker.Handle(w, "vector_search", search, worker.DefinedBy(defs...))
+	worker.Handle(w, "rerank", r.rerank, worker.DefinedBy(defs...))
 }

@@ -8,8 +8,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/stepjet/stepjet/client"
-	"github.com/stepjet/stepjet/internal/example"
-	"github.com/stepjet/stepjet/internal/example/exampletest"
+	"github.com/stepjet/stepjet/internal/exampletest"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/tool"
 )
@@ -22,7 +21,7 @@ func TestTheRerankerIsNeverCalledTwiceAtOnce(t *testing.T) {
 	t.Parallel()
 	around, open := exampletest.Gate("vector_search")
 	defer open()
-	w := exampletest.Start(t, example.Options{Host: new(reranker).host(example.MustTools(toolsJSON)), Around: around})
+	w := exampletest.Start(t, exampletest.Options{Host: new(reranker).host, Tools: exampletest.ReadTools(t, definitions), Around: around})
 	var runs []*client.Run
 	for i := range 6 {
 		runs = append(runs, w.Submit("plan.json", client.SubmitOptions{Run: fmt.Sprint("rerank-", i)}))
@@ -34,18 +33,18 @@ func TestTheRerankerIsNeverCalledTwiceAtOnce(t *testing.T) {
 		out.Run = "rerank"
 		exampletest.Check(t, &out, "outcome.json")
 	}
-	require.Equal(t, example.Usage{Calls: 18, Most: 18}, w.Meter.Of("vector_search"))
-	require.Equal(t, example.Usage{Calls: 18, Most: 1}, w.Meter.Of("rerank"))
+	require.Equal(t, exampletest.Usage{Calls: 18, Most: 18}, w.Meter.Of("vector_search"))
+	require.Equal(t, exampletest.Usage{Calls: 18, Most: 1}, w.Meter.Of("rerank"))
 }
 
 // Declared as what it is not, the reranker is called twice at once: it is the contract that keeps its calls apart.
 func TestUnderTheWrongContractCallsOverlap(t *testing.T) {
 	t.Parallel()
-	defs := example.MustTools(toolsJSON)
-	defs["rerank"].Orchestration.Mode = tool.ParallelSafe
+	defs := exampletest.ReadTools(t, definitions)
+	defs.Of(t, "rerank").Orchestration.Mode = tool.ParallelSafe
 	around, open := exampletest.Gate("rerank")
 	defer open()
-	w := exampletest.Start(t, example.Options{Host: new(reranker).host(defs), Around: around})
+	w := exampletest.Start(t, exampletest.Options{Host: new(reranker).host, Tools: defs, Around: around})
 	r := w.Submit("plan.json", client.SubmitOptions{Run: "rerank"})
 	require.NoError(t, w.Meter.Await(exampletest.Context(t), "rerank", 2))
 	open()
@@ -55,5 +54,7 @@ func TestUnderTheWrongContractCallsOverlap(t *testing.T) {
 
 func TestByHand(t *testing.T) {
 	t.Parallel()
-	exampletest.ByHand(t, byHand(), "rerank: 3 calls, never more than 1 at a time")
+	lines := exampletest.ByHand(t, run)
+	require.Len(t, lines, 1)
+	exampletest.CheckLine(t, lines[0], "outcome.json")
 }

@@ -2,27 +2,76 @@
 package main
 
 import (
-	"embed"
+	"cmp"
+	"context"
+	_ "embed"
+	"fmt"
+	"io"
+	"log"
+	"os"
+	"os/signal"
 
-	"github.com/stepjet/stepjet/internal/example"
+	"github.com/nats-io/nats.go"
+
+	"github.com/stepjet/stepjet/client"
+	"github.com/stepjet/stepjet/tool"
+	"github.com/stepjet/stepjet/worker"
 )
 
-var (
-	//go:embed plan.json plan-bad.json
-	plans embed.FS
-	//go:embed tools.json
-	toolsJSON []byte
-)
+//go:embed plan-bad.json
+var bad []byte
 
-func main() { example.Main(byHand()) }
+//go:embed plan.json
+var good []byte
 
-// byHand is what "go run" shows.
-func byHand() example.Example {
-	return example.Example{
-		Name:  "search-fetch",
-		About: "Search documents, then fetch each hit. The first plan guesses ids and is refused; the second takes them from the search.",
-		Files: plans,
-		Plans: []string{"plan-bad.json", "plan.json"},
-		World: example.Options{Host: host},
+//go:embed tools.json
+var definitions []byte
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, cmp.Or(os.Getenv("NATS_URL"), nats.DefaultURL), os.Stdout); err != nil {
+		log.Fatal(err)
 	}
+}
+
+// run hosts the tools, has both plans run, and prints what came of it.
+func run(ctx context.Context, url string, out io.Writer) error {
+	defs, err := tool.ParseDefinitions(definitions)
+	if err != nil {
+		return err
+	}
+	nc, err := nats.Connect(url)
+	if err != nil {
+		return err
+	}
+	defer nc.Close()
+	w, err := worker.New(nc, worker.Config{Name: "search-fetch"})
+	if err != nil {
+		return err
+	}
+	host(w, defs)
+	c, err := client.New(ctx, nc, client.Config{})
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	worked := make(chan error, 1)
+	go func() { worked <- w.Run(ctx) }()
+	select {
+	case <-w.Ready():
+	case err := <-worked:
+		return err
+	}
+	for _, plan := range [][]byte{bad, good} {
+		o, err := c.Run(ctx, plan, client.SubmitOptions{})
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(out, "%s\n", o.JSON())
+	}
+	stop() // the worker finishes what it has
+	return <-worked
 }

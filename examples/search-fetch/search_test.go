@@ -7,8 +7,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/stepjet/stepjet/client"
-	"github.com/stepjet/stepjet/internal/example"
-	"github.com/stepjet/stepjet/internal/example/exampletest"
+	"github.com/stepjet/stepjet/internal/exampletest"
 	"github.com/stepjet/stepjet/outcome"
 )
 
@@ -16,7 +15,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestEveryHitIsFetched(t *testing.T) {
 	t.Parallel()
-	w := exampletest.Start(t, example.Options{Host: host})
+	w := exampletest.Start(t, exampletest.Options{Host: host, Tools: exampletest.ReadTools(t, definitions)})
 	exampletest.Check(t, w.Run("plan.json", client.SubmitOptions{Run: "search-fetch"}), "outcome.json")
 	require.Equal(t, 1, w.Meter.Of("search_documents").Calls)
 	require.Equal(t, 3, w.Meter.Of("fetch_document").Calls)
@@ -24,7 +23,7 @@ func TestEveryHitIsFetched(t *testing.T) {
 
 func TestAGuessedIDIsRefused(t *testing.T) {
 	t.Parallel()
-	w := exampletest.Start(t, example.Options{Host: host})
+	w := exampletest.Start(t, exampletest.Options{Host: host, Tools: exampletest.ReadTools(t, definitions)})
 	exampletest.Check(t, w.Run("plan-bad.json", client.SubmitOptions{Run: "search-fetch-bad"}), "outcome-bad.json")
 	require.Empty(t, w.Meter.Lines(), "nothing of a refused plan runs")
 }
@@ -34,7 +33,7 @@ func TestFetchesAreBounded(t *testing.T) {
 	t.Parallel()
 	around, open := exampletest.Gate("fetch_document")
 	defer open()
-	w := exampletest.Start(t, example.Options{Host: host, Around: around})
+	w := exampletest.Start(t, exampletest.Options{Host: host, Tools: exampletest.ReadTools(t, definitions), Around: around})
 	var runs []*client.Run
 	for range 4 {
 		runs = append(runs, w.Submit("plan.json", client.SubmitOptions{}))
@@ -45,10 +44,13 @@ func TestFetchesAreBounded(t *testing.T) {
 	for _, r := range runs {
 		require.Equal(t, outcome.Succeeded, w.Wait(r).Status)
 	}
-	require.Equal(t, example.Usage{Calls: 12, Most: 4}, w.Meter.Of("fetch_document"))
+	require.Equal(t, exampletest.Usage{Calls: 12, Most: 4}, w.Meter.Of("fetch_document"))
 }
 
 func TestByHand(t *testing.T) {
 	t.Parallel()
-	exampletest.ByHand(t, byHand(), "fetch_document: 3 calls")
+	lines := exampletest.ByHand(t, run)
+	require.Len(t, lines, 2)
+	exampletest.CheckLine(t, lines[0], "outcome-bad.json")
+	exampletest.CheckLine(t, lines[1], "outcome.json")
 }

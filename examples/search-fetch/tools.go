@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/stepjet/stepjet/internal/example"
+	"github.com/stepjet/stepjet/tool"
 	"github.com/stepjet/stepjet/worker"
 )
 
@@ -70,9 +70,8 @@ func fetch(_ context.Context, in struct {
 	return Document{}, worker.Terminal(fmt.Errorf("no document has the id %q", in.DocumentID))
 }
 
-// host gives a worker the tools under their definitions.
-func host(w *worker.Worker) {
-	defs := example.MustTools(toolsJSON)
-	worker.Handle(w, "search_documents", search, defs.Of("search_documents")...)
-	worker.Handle(w, "fetch_document", fetch, defs.Of("fetch_document")...)
+// host adds the tools to a worker, under their definitions.
+func host(w *worker.Worker, defs []*tool.Definition) {
+	worker.Handle(w, "search_documents", search, worker.DefinedBy(defs...))
+	worker.Handle(w, "fetch_document", fetch, worker.DefinedBy(defs...))
 }

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/stepjet/stepjet/internal/example"
+	"github.com/stepjet/stepjet/tool"
 	"github.com/stepjet/stepjet/worker"
 )
 
@@ -80,10 +80,8 @@ func compare(_ context.Context, in struct {
 	return c, nil
 }
 
-// host gives workers the tools under their definitions.
-func (s stations) host(defs example.Tools) func(*worker.Worker) {
-	return func(w *worker.Worker) {
-		worker.Handle(w, "get_weather", s.get, defs.Of("get_weather")...)
-		worker.Handle(w, "compare_weather", compare, defs.Of("compare_weather")...)
-	}
+// host adds the tools to a worker, under their definitions.
+func (s stations) host(w *worker.Worker, defs []*tool.Definition) {
+	worker.Handle(w, "get_weather", s.get, worker.DefinedBy(defs...))
+	worker.Handle(w, "compare_weather", compare, worker.DefinedBy(defs...))
 }

@@ -9,8 +9,7 @@ import (
 
 	"github.com/stepjet/stepjet/client"
 	"github.com/stepjet/stepjet/fault"
-	"github.com/stepjet/stepjet/internal/example"
-	"github.com/stepjet/stepjet/internal/example/exampletest"
+	"github.com/stepjet/stepjet/internal/exampletest"
 	"github.com/stepjet/stepjet/outcome"
 )
 
@@ -18,7 +17,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestOneTimeoutDoesNotCascade(t *testing.T) {
 	t.Parallel()
-	w := exampletest.Start(t, example.Options{Host: stations{silent: "Reykjavik"}.host(example.MustTools(toolsJSON))})
+	w := exampletest.Start(t, exampletest.Options{Host: stations{silent: "Reykjavik"}.host, Tools: exampletest.ReadTools(t, definitions)})
 	out := w.Run("plan.json", client.SubmitOptions{Run: "weather"})
 	exampletest.Check(t, out, "outcome.json")
 	require.Equal(t, 10, w.Meter.Of("get_weather").Calls)
@@ -33,11 +32,11 @@ func TestOneTimeoutDoesNotCascade(t *testing.T) {
 // contract.
 func TestNeverMoreThanTenAtOnce(t *testing.T) {
 	t.Parallel()
-	defs := example.MustTools(toolsJSON)
-	defs["get_weather"].Orchestration.TimeoutMS = 60_000 // being held back must not count
+	defs := exampletest.ReadTools(t, definitions)
+	defs.Of(t, "get_weather").Orchestration.TimeoutMS = 60_000 // being held back must not count
 	around, open := exampletest.Gate("get_weather")
 	defer open()
-	w := exampletest.Start(t, example.Options{Host: stations{}.host(defs), Around: around})
+	w := exampletest.Start(t, exampletest.Options{Host: stations{}.host, Tools: defs, Around: around})
 	var runs []*client.Run
 	for i := range 3 {
 		runs = append(runs, w.Submit("plan.json", client.SubmitOptions{Run: fmt.Sprint("weather-", i)}))
@@ -48,10 +47,12 @@ func TestNeverMoreThanTenAtOnce(t *testing.T) {
 	for _, r := range runs {
 		require.Equal(t, outcome.Succeeded, w.Wait(r).Status)
 	}
-	require.Equal(t, example.Usage{Calls: 30, Most: 10}, w.Meter.Of("get_weather"))
+	require.Equal(t, exampletest.Usage{Calls: 30, Most: 10}, w.Meter.Of("get_weather"))
 }
 
 func TestByHand(t *testing.T) {
 	t.Parallel()
-	exampletest.ByHand(t, byHand(), "get_weather: 10 calls, never more than 10 at a time")
+	lines := exampletest.ByHand(t, run)
+	require.Len(t, lines, 1)
+	exampletest.CheckLine(t, lines[0], "outcome.json")
 }

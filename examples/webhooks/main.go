@@ -2,52 +2,88 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
-	"embed"
+	_ "embed"
 	"fmt"
+	"io"
+	"log"
 	"net/http"
 	"os"
+	"os/signal"
+
+	"github.com/nats-io/nats.go"
 
 	"github.com/stepjet/stepjet/client"
-	"github.com/stepjet/stepjet/internal/example"
+	"github.com/stepjet/stepjet/tool"
 	"github.com/stepjet/stepjet/wire"
+	"github.com/stepjet/stepjet/worker"
 )
 
-var (
-	//go:embed plan.json
-	plans embed.FS
-	//go:embed tools.json
-	toolsJSON []byte
-)
+//go:embed plan.json
+var plan []byte
+
+//go:embed tools.json
+var definitions []byte
 
 func main() {
-	r, err := listen(rand.Text())
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, cmp.Or(os.Getenv("NATS_URL"), nats.DefaultURL), os.Stdout); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// run hosts the tools, has the plan run, and prints what came of it.
+func run(ctx context.Context, url string, out io.Writer) error {
+	defs, err := tool.ParseDefinitions(definitions)
 	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
+		return err
 	}
-	example.Main(byHand(r, scene(r)))
-}
-
-// byHand is what "go run" shows.
-func byHand(r *receivers, d *dispatcher) example.Example {
-	return example.Example{
-		Name:   "webhooks",
-		About:  "Send one signed event to six subscribers: search answers 503 twice, audit always 500.",
-		Files:  plans,
-		World:  example.Options{Host: d.host(example.MustTools(toolsJSON))},
-		Submit: client.SubmitOptions{Context: signedWith(r.secret)},
-		More:   deadLetters,
+	nc, err := nats.Connect(url)
+	if err != nil {
+		return err
 	}
-}
-
-func deadLetters(ctx context.Context, w *example.World) (lines []string, err error) {
-	dead, err := w.Client.DeadLetters(ctx, client.DeadOptions{})
-	for _, l := range dead {
-		lines = append(lines, fmt.Sprintf("Dead letter: %s of run %s after %d attempts: %s", l.Step, l.Run, l.Attempts, l.Error.Message))
+	defer nc.Close()
+	w, err := worker.New(nc, worker.Config{Name: "webhooks"})
+	if err != nil {
+		return err
 	}
-	return append(lines, ""), err
+	hooks, err := listen(rand.Text())
+	if err != nil {
+		return err
+	}
+	defer hooks.close()
+	d := scene(hooks)
+	defer d.http.CloseIdleConnections()
+	d.host(w, defs)
+	c, err := client.New(ctx, nc, client.Config{})
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	worked := make(chan error, 1)
+	go func() { worked <- w.Run(ctx) }()
+	select {
+	case <-w.Ready():
+	case err := <-worked:
+		return err
+	}
+	o, err := c.Run(ctx, plan, client.SubmitOptions{Context: signedWith(hooks.secret)})
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "%s\n", o.JSON())
+	letter, err := c.DeadLetter(ctx, o.Run, "notify=3")
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "Dead letter: %s after %d attempts: %s\n", letter.Step, letter.Attempts, letter.Error.Message)
+	stop() // the worker finishes what it has
+	return <-worked
 }
 
 // scene sets six subscribers up, two of which have a bad day.

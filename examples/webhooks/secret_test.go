@@ -14,8 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stepjet/stepjet/client"
-	"github.com/stepjet/stepjet/internal/example"
-	"github.com/stepjet/stepjet/internal/example/exampletest"
+	"github.com/stepjet/stepjet/internal/exampletest"
 	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/tool"
 )
@@ -28,14 +27,12 @@ func TestTheSecretStaysInItsHeaders(t *testing.T) {
 	d := scene(r)
 	delete(r.unready, "search")
 	var log logs
-	w := start(t, d, example.Options{Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))},
+	w := start(t, d, exampletest.Options{Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))},
 		func(o *tool.Orchestration) { o.Retry.MaxAttempts = 2 })
 	ctx := exampletest.Context(t)
-	nc, err := w.Connect(ctx)
-	require.NoError(t, err)
-	defer nc.Close()
+	nc := w.Connect()
 	heard := make(chan *nats.Msg, 1<<16)
-	_, err = nc.ChanSubscribe(">", heard)
+	_, err := nc.ChanSubscribe(">", heard)
 	require.NoError(t, err)
 	require.NoError(t, nc.Flush())
 

@@ -14,7 +14,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/stepjet/stepjet/internal/example"
+	"github.com/stepjet/stepjet/tool"
 	"github.com/stepjet/stepjet/worker"
 )
 
@@ -108,10 +108,8 @@ func judge(subscriber string, resp *http.Response) error {
 	return err // with the contract's backoff
 }
 
-// host gives workers the tools under their definitions.
-func (d *dispatcher) host(defs example.Tools) func(*worker.Worker) {
-	return func(w *worker.Worker) {
-		worker.Handle(w, "list_subscribers", d.list, defs.Of("list_subscribers")...)
-		worker.Handle(w, "dispatch_event", d.dispatch, defs.Of("dispatch_event")...)
-	}
+// host adds the tools to a worker, under their definitions.
+func (d *dispatcher) host(w *worker.Worker, defs []*tool.Definition) {
+	worker.Handle(w, "list_subscribers", d.list, worker.DefinedBy(defs...))
+	worker.Handle(w, "dispatch_event", d.dispatch, worker.DefinedBy(defs...))
 }

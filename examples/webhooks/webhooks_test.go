@@ -10,8 +10,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/stepjet/stepjet/client"
-	"github.com/stepjet/stepjet/internal/example"
-	"github.com/stepjet/stepjet/internal/example/exampletest"
+	"github.com/stepjet/stepjet/internal/exampletest"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/tool"
 )
@@ -28,14 +27,13 @@ func receiving(t *testing.T) *receivers {
 	return r
 }
 
-func start(t *testing.T, d *dispatcher, o example.Options, change ...func(*tool.Orchestration)) *exampletest.World {
+func start(t *testing.T, d *dispatcher, o exampletest.Options, change ...func(*tool.Orchestration)) *exampletest.World {
 	t.Helper()
 	t.Cleanup(d.http.CloseIdleConnections)
-	defs := example.MustTools(toolsJSON)
+	o.Host, o.Tools = d.host, exampletest.ReadTools(t, definitions)
 	for _, f := range change {
-		f(defs["dispatch_event"].Orchestration)
+		f(o.Tools.Of(t, "dispatch_event").Orchestration)
 	}
-	o.Host = d.host(defs)
 	return exampletest.Start(t, o)
 }
 
@@ -49,7 +47,7 @@ func (r *receivers) statuses(name string) (all []int) {
 func TestTheToolOwnsItsRetries(t *testing.T) {
 	t.Parallel()
 	r := receiving(t)
-	w := start(t, scene(r), example.Options{})
+	w := start(t, scene(r), exampletest.Options{})
 	out := *w.Run("plan.json", client.SubmitOptions{Run: "webhooks", Context: signedWith(secret)})
 	out.Stats.BytesKeptOut, out.Stats.TokensKeptOut = 0, 0 // of the subscribers' addresses, whose port differs from run to run
 	exampletest.Check(t, &out, "outcome.json")
@@ -76,7 +74,7 @@ func TestTheToolOwnsItsRetries(t *testing.T) {
 func TestAWrongSignatureIsFinal(t *testing.T) {
 	t.Parallel()
 	r := receiving(t)
-	w := start(t, scene(r), example.Options{})
+	w := start(t, scene(r), exampletest.Options{})
 	for why, o := range map[string]client.SubmitOptions{
 		"search answered 401 Unauthorized":      {Context: signedWith("another secret")},
 		"the run's context has no " + secretKey: {},
@@ -98,19 +96,19 @@ func TestNeverMoreThanTwentyFiveAtOnce(t *testing.T) {
 	}
 	around, open := exampletest.Gate("dispatch_event")
 	defer open()
-	w := start(t, d, example.Options{Around: around}, func(o *tool.Orchestration) { o.TimeoutMS = 60_000 }) // being held back must not count
+	w := start(t, d, exampletest.Options{Around: around}, func(o *tool.Orchestration) { o.TimeoutMS = 60_000 }) // being held back must not count
 	run := w.Submit("plan.json", client.SubmitOptions{Context: signedWith(secret)})
 	require.NoError(t, w.Meter.Await(exampletest.Context(t), "dispatch_event", 25))
 	require.Contains(t, w.Waiting(run), "fan-out limit 25 of 25")
 	open()
 	require.Equal(t, outcome.Succeeded, w.Wait(run).Status)
-	require.Equal(t, example.Usage{Calls: 60, Most: 25}, w.Meter.Of("dispatch_event"))
+	require.Equal(t, exampletest.Usage{Calls: 60, Most: 25}, w.Meter.Of("dispatch_event"))
 }
 
 func TestByHand(t *testing.T) {
 	t.Parallel()
-	r := receiving(t)
-	d := scene(r)
-	t.Cleanup(d.http.CloseIdleConnections)
-	exampletest.ByHand(t, byHand(r, d), "Dead letter: notify=3 of run webhooks after 4 attempts: audit answered 500 Internal Server Error")
+	lines := exampletest.ByHand(t, run)
+	require.Len(t, lines, 2)
+	require.Contains(t, lines[0], `"status":"succeeded"`)
+	require.Equal(t, "Dead letter: notify=3 after 4 attempts: audit answered 500 Internal Server Error", lines[1])
 }

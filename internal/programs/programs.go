@@ -31,6 +31,15 @@ func Build(dir string, packages ...string) error {
 	return nil
 }
 
+// Look looks at the source files of packages that the test has built by other means.
+func Look(packages ...string) error {
+	root, err := output("go", "list", "-m", "-f", "{{.Dir}}")
+	if err != nil {
+		return err
+	}
+	return look(root, packages)
+}
+
 // sources lists, for the go command's templates, the folders of this module that a package is made of, and the files that
 // it embeds.
 const sources = `{{if not .Standard}}{{with .Module}}{{if .Main}}{{$.Dir}}{{range $.EmbedFiles}}

@@ -1,4 +1,4 @@
-package example_test
+package exampletest_test
 
 import (
 	"encoding/json"
@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/stepjet/stepjet/internal/example"
+	"github.com/stepjet/stepjet/internal/exampletest"
 )
 
 func TestPretty(t *testing.T) {
@@ -22,24 +22,10 @@ func TestPretty(t *testing.T) {
 		`["` + long + `",12345678901234567890]`:          "[\n  \"" + long + "\",\n  12345678901234567890\n]\n",
 		`no JSON`:                                        "no JSON",
 	} {
-		got := string(example.Pretty([]byte(in)))
+		got := string(exampletest.Pretty([]byte(in)))
 		require.Equal(t, want, got)
 		if json.Valid([]byte(in)) {
 			require.JSONEq(t, in, got)
 		}
 	}
-}
-
-func TestRunID(t *testing.T) {
-	t.Parallel()
-	require.Equal(t, "weather", example.RunID("weather", "plan.json"))
-	require.Equal(t, "weather-bad", example.RunID("weather", "plan-bad.json"))
-}
-
-func TestToolsThatAreNotThere(t *testing.T) {
-	t.Parallel()
-	tools := example.MustTools([]byte(`[{"name":"a"}]`))
-	require.NotEmpty(t, tools.Of("a"))
-	require.Panics(t, func() { tools.Of("b") })
-	require.Panics(t, func() { example.MustTools([]byte(`[{"name":"a b"}]`)) })
 }
