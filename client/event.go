@@ -1,12 +1,12 @@
 package client
 
 import (
-	"encoding/json"
 	"time"
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/wire"
 )
 
 // Event is something that happened to a run.
@@ -52,26 +52,36 @@ func parseEvent(subject string, body []byte) (e Event, ok bool) {
 	switch kind {
 	case subjects.EventEnd:
 		e.Outcome, _ = parseOutcome(body)
-	case subjects.EventStart, subjects.EventStep, subjects.EventConflict:
-		if json.Unmarshal(body, &e) != nil {
-			return Event{}, false
-		}
+	case subjects.EventStart:
+		var x wire.StartEvent
+		x, ok = wire.ParseEvent[wire.StartEvent](body)
+		e.Steps, e.Time = x.Steps, x.Time
+	case subjects.EventStep:
+		var x wire.StepEvent
+		x, ok = wire.ParseEvent[wire.StepEvent](body)
+		e = stepEvent(x)
+	case subjects.EventConflict:
+		var x wire.ConflictEvent
+		x, ok = wire.ParseEvent[wire.ConflictEvent](body)
+		e.Problems = x.Problems
 	default:
 		return e, false
+	}
+	if !ok {
+		return Event{}, false
 	}
 	e.Kind, e.Run = kind, run.Plain()
 	return e, true
 }
 
-// stepEvent says what a document holds about a step that is over or waits for its next attempt.
-func stepEvent(run string, s *outcome.Step) Event {
+// stepEvent hands on what an event says, or a document holds, about a step that is over or waits for its next attempt.
+func stepEvent(x wire.StepEvent) Event {
 	e := Event{
-		Kind: subjects.EventStep, Run: run, Time: s.Decided, Step: s.ID, Tool: s.Tool, Status: s.Status,
-		Attempt: s.Attempts, Worker: s.Worker, Error: s.Error,
+		Kind: subjects.EventStep, Run: x.Run, Time: x.Time, Step: x.Step, Tool: x.Tool, Status: x.Status,
+		Attempt: x.Attempt, MS: x.MS, QueuedMS: x.QueuedMS, Worker: x.Worker, Error: x.Error,
 	}
-	e.QueuedMS, e.MS = s.TookMS()
-	if len(s.Items) > 0 {
-		e.Attempt = 0 // its items have attempts, it has none of its own
+	if x.RetryAt != nil {
+		e.RetryAt = *x.RetryAt
 	}
 	return e
 }

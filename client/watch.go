@@ -206,15 +206,15 @@ func (w *Watcher) catchUp(ctx context.Context, each func(Event)) (over bool, err
 // seen reports a step of the document, or an item of one, if it is over, or where it stands if that has changed. What
 // waits for other steps, or for its own items, says nothing that the plan doesn't.
 func (w *Watcher) seen(s *outcome.Step, each func(Event)) {
+	e := stepEvent(wire.StepEventOf(w.run, s, len(s.Items) > 0))
 	switch {
 	case s.Status.Terminal():
-		w.step(stepEvent(w.run, s), each)
+		w.step(e, each)
 	case s.Status == outcome.StepWaiting || len(s.Items) > 0 || w.told[s.ID] || !w.patient:
 	case s.Status == outcome.StepReady && s.Waiting == "": // not known yet
 	default:
 		if now := string(s.Status) + " " + s.Waiting; w.stand[s.ID] != now {
 			w.stand[s.ID] = now
-			e := stepEvent(w.run, s)
 			e.QueuedMS, e.MS, e.Waiting = 0, 0, s.Waiting // it isn't over
 			each(e)
 		}

@@ -37,17 +37,9 @@ func written(t *testing.T, v any) []byte {
 	return b
 }
 
-func TestEventForms(t *testing.T) {
+func TestOutcomesAreEvents(t *testing.T) {
 	t.Parallel()
-	at := formsAt.Add(time.Second)
-	failed := &fault.Error{Code: fault.ToolFailed, Message: "503 from upstream", Retryable: true, RetryAfter: time.Second}
-	wiretest.RoundTrip(t, *update, "start_event", versioned(written(t, startEvent{"order-42", 3, formsAt})), wiretest.Ignored, as[startEvent](t))
-	step := stepEvent{Run: "order-42", Step: "tokyo", Tool: "get_weather", Status: outcome.StepSucceeded, Attempt: 1, Time: formsAt, MS: 1.5, Worker: "w1"}
-	wiretest.RoundTrip(t, *update, "step_event", versioned(written(t, step)), wiretest.Ignored, as[stepEvent](t))
-	retry := stepEvent{Run: "order-42", Step: "tokyo=3", Tool: "get_weather", Status: outcome.StepRetrying, Attempt: 1, Time: formsAt, Worker: "w1", Error: failed, RetryAt: &at}
-	wiretest.RoundTrip(t, *update, "retry_event", versioned(written(t, retry)), wiretest.Ignored, as[stepEvent](t))
 	problem := conflictProblem(subjects.NewRun("acme", "order-42"), "ab12", "cd34")
-	wiretest.RoundTrip(t, *update, "conflict_event", versioned(written(t, conflictEvent{"order-42", []fault.Problem{problem}})), wiretest.Ignored, as[conflictEvent](t))
 	end := outcome.Outcome{
 		Run: "order-42", Status: outcome.Partial, Results: outcome.Results{{Step: "b", JSON: []byte(`{"t": 21.0}`)}, {Step: "a", JSON: []byte(`1`)}},
 		Errors:   []outcome.StepError{{Step: "c", Code: fault.ToolFailed, Message: "503", Hint: "later", Attempts: 3}},

@@ -1,7 +1,6 @@
 package orchestrator
 
 import (
-	"encoding/json"
 	"flag"
 	"testing"
 	"time"
@@ -14,6 +13,7 @@ import (
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/plan"
 	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/wire"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -58,7 +58,7 @@ func TestMailboxHoldsRecordsBackButNoCompletions(t *testing.T) {
 
 func entryOf(n int) kv.Entry { return kv.Entry{Data: make([]byte, n)} }
 
-func TestStepEventsAreWhatTheirStructSays(t *testing.T) {
+func TestStepEventsSayWhatBecameOfACall(t *testing.T) {
 	p, _ := plan.Parse([]byte(`{"steps":[{"id":"a","tool":"crm/get"},{"id":"b","tool":"t"}]}`), nil)
 	at := time.Date(2026, 11, 20, 12, 0, 0, 1000, time.UTC)
 	m := machine.New(p, machine.Start{Submitted: at, Started: at})
@@ -66,10 +66,7 @@ func TestStepEventsAreWhatTheirStructSays(t *testing.T) {
 	m.Apply(machine.Record{Seq: 1, Time: at.Add(1500 * time.Microsecond), Result: &machine.Result{Call: machine.Call{Step: 0}, Attempt: 1, Body: []byte(`1`), Worker: `w "1"`, Started: at, Ended: at.Add(time.Millisecond)}}, at, &e)
 	m.Apply(machine.Record{Seq: 2, Time: at.Add(2 * time.Millisecond), Result: &machine.Result{Call: machine.Call{Step: 1}, Attempt: 1, Error: fault.New(fault.ToolTerminal, "x < y"), Worker: "w"}}, at, &e)
 	r := &run{id: subjects.NewRun("acme", "é #1"), plan: p, machine: m}
-	read := func(i int) (s stepEvent) {
-		require.NoError(t, json.Unmarshal((&announcer{}).stepEvent(r, machine.Call{Step: i}), &s))
-		return s
-	}
-	require.Equal(t, stepEvent{Run: "é #1", Step: "a", Tool: "crm/get", Status: outcome.StepSucceeded, Attempt: 1, Time: at.Add(1500 * time.Microsecond), MS: 1, Queued: 0.5, Worker: `w "1"`}, read(0))
-	require.Equal(t, stepEvent{Run: "é #1", Step: "b", Tool: "t", Status: outcome.StepFailed, Attempt: 1, Time: at.Add(2 * time.Millisecond), Queued: 2, Worker: "w", Error: fault.New(fault.ToolTerminal, "x < y")}, read(1))
+	read := func(i int) wire.StepEvent { return stepEvent(r, machine.Call{Step: i}) }
+	require.Equal(t, wire.StepEvent{Run: "é #1", Step: "a", Tool: "crm/get", Status: outcome.StepSucceeded, Attempt: 1, Time: at.Add(1500 * time.Microsecond), MS: 1, QueuedMS: 0.5, Worker: `w "1"`}, read(0))
+	require.Equal(t, wire.StepEvent{Run: "é #1", Step: "b", Tool: "t", Status: outcome.StepFailed, Attempt: 1, Time: at.Add(2 * time.Millisecond), QueuedMS: 2, Worker: "w", Error: fault.New(fault.ToolTerminal, "x < y")}, read(1))
 }
