@@ -62,23 +62,25 @@ func TestAWorkerCanNotFreezeARunOfOthers(t *testing.T) {
 	require.Equal(t, fault.NotFound, fault.CodeOf(s.client("agent-other", "other").Cancel(s.ctx(), "nothing", "me")))
 }
 
-// TestTheDoctorRemovesWhatNoOwnerReads: an orchestrator reads the partitions that it owns. What a worker writes beside them is counted,
-// and removed under the printed role.
+// TestTheDoctorRemovesWhatNoOwnerReads: an orchestrator reads the partitions that it owns. What a worker writes beside them is
+// counted, and removed under the printed role. One in a partition that does not exist is read, and removed within a second or
+// so, where an orchestrator owns all of a shard, as here; so it may be counted too or not.
 func TestTheDoctorRemovesWhatNoOwnerReads(t *testing.T) {
 	t.Parallel()
 	s := start(t, shape{shards: 4})
 	s.staff()
 	nc := s.trespass("worker-search")
 	run := subjects.NewRun("other", "theirs")
-	for _, place := range []string{"99", strconv.Itoa(run.Partition())} {
-		subject := subjects.LedgerPrefix((subjects.LedgerShard(run.Partition(), 4)+1)%4) + place + ".other.theirs.3.step.search.a.1"
+	own := strconv.Itoa(run.Partition())
+	for _, place := range []string{own + ".other.theirs.3.step.search.a.1", own + ".other.theirs.3.step.search.a.2", "99.other.theirs.3.step.search.a.1"} {
+		subject := subjects.LedgerPrefix((subjects.LedgerShard(run.Partition(), 4)+1)%4) + place
 		m, err := nc.Request(subject, []byte(`{}`), 2*time.Minute)
 		require.NoError(t, err)
 		require.Contains(t, string(m.Data), `"seq"`, "the server stores it")
 	}
 	said, code := s.types("doctor", t.TempDir(), "doctor")
 	require.Zero(t, code, said)
-	require.Contains(t, said, "2 records where no run has any")
+	require.Regexp(t, "[23] records where no run has any", said)
 	said, code = s.types("doctor", t.TempDir(), "doctor --fix")
 	require.Zero(t, code, said)
 	said, code = s.types("doctor", t.TempDir(), "doctor")
