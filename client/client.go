@@ -67,7 +67,9 @@ type Client struct {
 // errClosed is what a wait ends with when its client is closed.
 var errClosed = fault.New(fault.NoConnection, "the client was closed")
 
-// New opens a client on a connection, which stays the caller's own. Close it when it is of no more use. Errors:
+// New opens a client on a connection, which stays the caller's own. It puts itself before the connection's error handler,
+// which goes on being called, in order to say what the server refuses; so set handlers before. Close the client when it is
+// of no more use. Errors:
 // InvalidConfig (tenant, key), NotReady where no orchestrator has set Stepjet up there, NoJetStream, Permission, NoConnection.
 func New(ctx context.Context, nc *nats.Conn, c Config) (*Client, error) {
 	if c.Tenant == "" {

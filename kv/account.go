@@ -41,10 +41,11 @@ func newAccount(nc *nats.Conn, cfg Config) (*account, error) {
 	if err != nil {
 		return nil, Fault(err)
 	}
-	s := &account{nc: nc, js: js, cfg: cfg, shards: 1, denied: violationsOf(nc), slow: make(chan struct{}, maxSlow)}
+	s := &account{nc: nc, js: js, cfg: cfg, shards: 1, denied: watchViolations(nc), slow: make(chan struct{}, maxSlow)}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	if s.pub, err = newPublisher(nc, s.denied); err != nil {
 		s.cancel()
+		s.denied.stop()
 		return nil, Fault(err)
 	}
 	s.spawn(func() { s.pub.sweep(s.ctx) })
@@ -62,6 +63,7 @@ func (s *account) close() {
 		s.pub.close()
 	}
 	s.running.Wait()
+	s.denied.stop()
 }
 
 // spawn runs f in a goroutine that Close waits for; false, without running it, if the store is closed.

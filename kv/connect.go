@@ -106,14 +106,13 @@ func (o ConnectOptions) connect(ctx context.Context) (*nats.Conn, error) {
 	return connected(ctx, nc, err, tried)
 }
 
-// connected checks the result of the first connection attempt and arms the memory of refused subjects.
+// connected checks the result of the first connection attempt.
 func connected(ctx context.Context, nc *nats.Conn, err error, tried string) (*nats.Conn, error) {
 	if err == nil && ctx.Err() != nil {
 		nc.Close()
 		err = ctx.Err()
 	}
 	if err == nil {
-		violationsOf(nc)
 		return nc, nil
 	}
 	if f := Fault(err); f.Code == fault.Permission {

@@ -13,6 +13,10 @@ import (
 
 // Store is Stepjet's data in one JetStream account, by what it is for. It is opened by Setup or Open, and closed as one. Its
 // methods, and those of its facets, are safe for concurrent use.
+//
+// The connection stays the caller's. A store puts itself before the connection's error handler, which goes on being called;
+// it sets no other. A handler that is set while the store is open takes its place: then what the server refuses looks like
+// a timeout, so set handlers before.
 type Store struct {
 	*account
 	*Ledger

@@ -24,6 +24,7 @@ type violations struct {
 	next    int
 	inbox   string       // what the connection's own inboxes begin with
 	deaf    *fault.Error // it may not listen to its own inboxes, so that it hears no answers
+	stopped bool
 }
 
 type refusal struct {
@@ -37,32 +38,36 @@ const refusalMemory = 30 * time.Second
 // maxRefusals bounds the memory for a connection that publishes to thousands of forbidden subjects.
 const maxRefusals = 1024
 
-// connections holds the violations of each connection that a Store was made for, until the connection is closed.
-var connections sync.Map // *nats.Conn → *violations
+// chaining keeps two from putting themselves before the same handler at once.
+var chaining sync.Mutex
 
-// violationsOf gives the violations of nc. The first call puts itself before nc's error handler and closed handler.
-func violationsOf(nc *nats.Conn) *violations {
-	fresh := &violations{
+// watchViolations puts itself before nc's error handler, which hears everything as before: nats.go has one such handler for a
+// connection, and no other way to hear of a refusal. A handler that somebody sets later takes its place, and then a refusal
+// looks like a timeout. Nothing else of the connection is changed.
+func watchViolations(nc *nats.Conn) *violations {
+	v := &violations{
 		refused: map[string]*refusal{}, waiting: map[*guard]struct{}{}, notify: map[int]func(string){},
 		inbox: strings.TrimSuffix(cmp.Or(nc.Opts.InboxPrefix, nats.InboxPrefix), ".") + ".",
 	}
-	if v, loaded := connections.LoadOrStore(nc, fresh); loaded {
-		return v.(*violations)
-	}
-	onError, onClosed := nc.ErrorHandler(), nc.ClosedHandler()
+	chaining.Lock()
+	defer chaining.Unlock()
+	next := nc.ErrorHandler()
 	nc.SetErrorHandler(func(nc *nats.Conn, sub *nats.Subscription, err error) {
-		fresh.note(err)
-		if onError != nil {
-			onError(nc, sub, err)
+		v.note(err)
+		if next != nil {
+			next(nc, sub, err)
 		}
 	})
-	nc.SetClosedHandler(func(nc *nats.Conn) {
-		connections.Delete(nc)
-		if onClosed != nil {
-			onClosed(nc)
-		}
-	})
-	return fresh
+	return v
+}
+
+// stop forgets what was refused, and from now on notes nothing. Its place before the connection's handler it keeps, since
+// another may stand before it.
+func (v *violations) stop() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.stopped = true
+	clear(v.refused)
 }
 
 func (v *violations) note(err error) {
@@ -73,6 +78,10 @@ func (v *violations) note(err error) {
 	f := Fault(err)
 	deaf := strings.EqualFold(kind, "subscription") && strings.HasPrefix(subject, v.inbox)
 	v.mu.Lock()
+	if v.stopped {
+		v.mu.Unlock()
+		return
+	}
 	if deaf {
 		v.deaf = f.WithHint("it hears no answers; give it the prefix of inboxes that its user has (--inbox-prefix)")
 	}

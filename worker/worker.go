@@ -64,7 +64,8 @@ type hosted struct {
 	stuck     atomic.Int32         // abandoned executions
 }
 
-// New makes a worker on a connection, which stays the caller's. Errors have code invalid_config.
+// New makes a worker on a connection, which stays the caller's. Run puts itself before the connection's error handler, which
+// goes on being called, in order to say what the server refuses; so set handlers before. Errors have code invalid_config.
 func New(nc *nats.Conn, c Config) (*Worker, error) {
 	if nc == nil {
 		return nil, fault.New(fault.InvalidConfig, "a worker needs a connection")
