@@ -90,12 +90,11 @@ func firstError(all ...error) error {
 
 func (f *figures) markdown() string {
 	var b strings.Builder
-	f.ratios(&b)
-	f.targets(&b)
 	f.peers(&b)
-	f.absolute(&b)
+	f.ratios(&b)
 	f.scale(&b)
 	f.pure(&b)
+	f.targets(&b)
 	return b.String()
 }
 

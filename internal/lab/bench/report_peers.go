@@ -22,7 +22,7 @@ var peers = []peer{
 }
 
 func (f *figures) peers(b *strings.Builder) {
-	b.WriteString("\n## Beside others\n\nThe others' figures were not measured here: they were taken before, on a machine of the same kind with two cores and with the same shapes. ")
+	b.WriteString("## Beside others\n\nThe others' figures were not measured here: they were taken before, on a machine of the same kind with two cores and with the same shapes. ")
 	b.WriteString("DBOS and Restate run steps inside the workflow's process; Stepjet dispatches them to workers in another process. Flushed means that what is acknowledged is on the disk.\n")
 	table(b, 1, "", "chain, ms a step", "fan-out of 100, ms", "diamonds, steps/s", "2,000 wide, ms")
 	for _, flushed := range []bool{false, true} {

@@ -31,10 +31,12 @@ func (p Pair) key() key {
 	return runKey
 }
 
-// ratios comes first: what Stepjet adds to JetStream.
+// ratios are what Stepjet adds to JetStream, and its own figures beside them.
 func (f *figures) ratios(b *strings.Builder) {
-	b.WriteString("## Against JetStream alone\n\nStepjet's figure divided by that of JetStream alone, both measured in turns in one run, on one server, with the same shapes. ")
-	b.WriteString("Medians of the rounds' ratios, with the lowest and highest. Of times and CPU less is better, of steps/s more; 1 is JetStream itself. *Wanted*: chain ≤ 1.3, steps/s ≥ 0.7.\n")
+	b.WriteString("\n## Against JetStream alone\n\nStepjet's figure divided by that of JetStream alone, both measured in turns in one run, on one server, with the same shapes. ")
+	b.WriteString("Medians of the rounds' ratios, with the lowest and highest. Of times and CPU less is better, of steps/s more; 1 is JetStream itself. ")
+	b.WriteString("A run's time is what its client sees, from submit to outcome; the time of a step goes from the plan's record to the last record, divided by how many steps wait for each other. ")
+	b.WriteString("CPU is seconds per 1,000 steps, of all processes, client and server included, and holds the purge of the finished runs.\n")
 	for _, l := range f.layouts {
 		l.ratios(b)
 	}
@@ -56,6 +58,7 @@ func (l *LayoutFigures) ratios(b *strings.Builder) {
 		row(b, p.name(l), k.unit, number(k.of(p.Floor)), number(k.of(p.Stepjet)), p.spread(k),
 			number(p.Floor.CPU), number(p.Stepjet.CPU), p.spread(cpuKey))
 	}
+	fmt.Fprintf(b, "\nPeak memory, the floor's load included: %s. With nothing to do all processes together use %.1f %% of one core.\n", bench.MiB(l.PeakMB), 100*l.Idle)
 }
 
 func (p Pair) name(l *LayoutFigures) string {
@@ -78,23 +81,4 @@ func (l *LayoutFigures) rounds() int {
 		return 1
 	}
 	return l.Pairs[0].Rounds
-}
-
-// absolute gives Stepjet's own figures.
-func (f *figures) absolute(b *strings.Builder) {
-	b.WriteString("\n## Absolute figures\n\nOf Stepjet. A run's time is what its client sees, from submit to outcome; the time of a step goes from the plan's record to the last record, by the ledger's clock, divided by how many steps wait for each other. ")
-	b.WriteString("CPU is that of all processes, client and server included, and holds the purge of the finished runs.\n")
-	for _, l := range f.layouts {
-		fmt.Fprintf(b, "\n### %s: absolute\n", l.Layout.Title)
-		table(b, 1, "shape", "ms a run", "ms a step", "steps/s", "CPU s per 1,000 steps")
-		pairs := l.Pairs
-		if l.Sustained != nil {
-			pairs = append(pairs[:len(pairs):len(pairs)], *l.Sustained)
-		}
-		for _, p := range pairs {
-			s := p.Stepjet
-			row(b, p.name(l), number(s.RunMS), number(s.StepMS), number(s.Rate), number(s.CPU))
-		}
-		fmt.Fprintf(b, "\nPeak memory, the floor's load included: %s. With nothing to do all processes together use %.1f %% of one core.\n", bench.MiB(l.PeakMB), 100*l.Idle)
-	}
 }
