@@ -10,69 +10,75 @@ import (
 	"github.com/stepjet/stepjet/subjects"
 )
 
-// grave is a call that used up its attempts, and what its dead letter is made of.
-type grave struct {
+// deadLetter is a call that used up its attempts, and what its dead letter is made of.
+type deadLetter struct {
 	id     subjects.Run
 	bucket string
 	letter kv.DeadLetter
 	inputs inputs
-	note   *buried
+	note   *lettersWritten
 	call   machine.Call
 }
 
-// buried are the calls of a run whose dead letters stand, as far as this process knows. Writing one again does no harm.
-type buried struct {
+// lettersWritten are the calls of a run whose dead letters stand, as far as this process knows. Writing one again does no harm.
+type lettersWritten struct {
 	mu    sync.Mutex
 	calls map[machine.Call]bool
 }
 
-func (b *buried) add(c machine.Call) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.calls[c] = true
+func (w *lettersWritten) add(c machine.Call) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.calls[c] = true
 }
 
-func (b *buried) has(c machine.Call) bool {
-	if b == nil {
+func (w *lettersWritten) has(c machine.Call) bool {
+	if w == nil {
 		return false
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.calls[c]
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.calls[c]
 }
 
-// bury keeps a dead letter of a call that was executed and failed for good. It is written at once, for who watches, and
+// deadLetters writes those of calls that were executed and failed for good.
+type deadLetters struct {
+	*env
+	values *values
+}
+
+// write keeps a dead letter of a call that was executed and failed for good. It is written at once, for who watches, and
 // made sure of before the run is over.
-func (l *loop) bury(r *run, c machine.Call) {
-	if g := l.grave(r, c); g != nil {
-		l.job(func(ctx context.Context) { _ = l.buryAll(ctx, []*grave{g}) }) // finish makes sure
+func (d *deadLetters) write(r *run, c machine.Call) {
+	if x := d.of(r, c); x != nil {
+		d.job(func(ctx context.Context) { _ = d.writeAll(ctx, []*deadLetter{x}) }) // finish makes sure
 	}
 }
 
-// graves gives those of a run that is over that are not known to be written yet.
-func (l *loop) graves(r *run) []*grave {
+// missing returns those of a run that is over that are not known to be written yet.
+func (d *deadLetters) missing(r *run) []*deadLetter {
 	if r.machine == nil { // rejected
 		return nil
 	}
-	var all []*grave
+	var all []*deadLetter
 	for i := range r.plan.Steps {
 		n, _ := r.machine.Items(i)
 		for item := 0; item <= n; item++ {
-			if g := l.grave(r, machine.Call{Step: i, Item: item}); g != nil {
-				all = append(all, g)
+			if x := d.of(r, machine.Call{Step: i, Item: item}); x != nil {
+				all = append(all, x)
 			}
 		}
 	}
 	return all
 }
 
-// grave gives what is to be buried of a call; nil where nothing is.
-func (l *loop) grave(r *run, c machine.Call) *grave {
+// of returns what a call's dead letter is made of; nil where it needs none.
+func (d *deadLetters) of(r *run, c machine.Call) *deadLetter {
 	if _, isList := r.machine.Items(c.Step); isList && c.Item == 0 {
-		return nil // its items are buried
+		return nil // its items have theirs
 	}
 	err, attempts := r.machine.Failure(c)
-	if err == nil || r.buried.has(c) {
+	if err == nil || r.deadLetters.has(c) {
 		return nil
 	}
 	switch err.Code {
@@ -82,12 +88,12 @@ func (l *loop) grave(r *run, c machine.Call) *grave {
 			return nil // no worker ever had it
 		}
 	}
-	if r.buried == nil {
-		r.buried = &buried{calls: map[machine.Call]bool{}}
+	if r.deadLetters == nil {
+		r.deadLetters = &lettersWritten{calls: map[machine.Call]bool{}}
 	}
 	res, a := r.machine.Decided(c), r.attempt(c, 1)
-	return &grave{
-		id: r.id, bucket: r.bucket(), call: c, inputs: r.inputs(c), note: r.buried,
+	return &deadLetter{
+		id: r.id, bucket: r.bucket(), call: c, inputs: r.inputs(c), note: r.deadLetters,
 		letter: kv.DeadLetter{
 			Run: r.id.Plain(), Tenant: r.id.Tenant, Generation: r.generation, Step: a.Step, Tool: a.Tool, Attempts: attempts,
 			Context: r.contextOf(c.Step).Keys(), Error: err, Worker: res.Worker, Failed: r.machine.Step(c, r.submitted).Decided, Key: a.Key(),
@@ -95,21 +101,21 @@ func (l *loop) grave(r *run, c machine.Call) *grave {
 	}
 }
 
-func (l *loop) buryAll(ctx context.Context, graves []*grave) error {
-	for _, g := range graves {
-		g.inputs.resolver = nil // that of the run is the loop's
-		if args, err := l.values.arguments(ctx, &g.inputs); err == nil {
-			g.letter.Arguments = args
+func (d *deadLetters) writeAll(ctx context.Context, list []*deadLetter) error {
+	for _, x := range list {
+		x.inputs.resolver = nil // that of the run is the loop's
+		if args, err := d.values.arguments(ctx, &x.inputs); err == nil {
+			x.letter.Arguments = args
 		} else if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if _, err := l.store.CreateDead(ctx, g.id, g.bucket, &g.letter); err != nil {
+		if _, err := d.store.CreateDead(ctx, x.id, x.bucket, &x.letter); err != nil {
 			if ctx.Err() == nil {
-				l.log.Warn("a dead letter could not be written; it is tried again when the run is over", "run", g.letter.Run, "step", g.letter.Step, "error", err)
+				d.log.Warn("a dead letter could not be written; it is tried again when the run is over", "run", x.letter.Run, "step", x.letter.Step, "error", err)
 			}
 			return err
 		}
-		g.note.add(g.call)
+		x.note.add(x.call)
 	}
 	return nil
 }

@@ -31,13 +31,13 @@ func (r *run) view() *run {
 // touched by the loop any more: it ignores what comes after the last deciding record.
 func (l *loop) finish(r *run) {
 	view := r.view()
-	graves := l.graves(r)
+	missing := l.deadLetters.missing(r)
 	l.memory.reserve(view.weight(), func(ctx context.Context) {
-		if err := l.buryAll(ctx, graves); err != nil { // a dead letter stands before its run is over
+		if err := l.deadLetters.writeAll(ctx, missing); err != nil { // a dead letter stands before its run is over
 			l.post(func() { l.finished(r, nil, err) })
 			return
 		}
-		doc := l.document(ctx, view)
+		doc := l.documents.of(ctx, view)
 		if ctx.Err() != nil {
 			return
 		}
@@ -109,8 +109,15 @@ func (l *loop) answerAgain(r *run, before *outcome.Run) {
 	l.purges.orphan(id, generation)
 }
 
-// document builds the full document of a run, finished or not. Values that lie in blobs are read for the outcome only.
-func (l *loop) document(ctx context.Context, r *run) *outcome.Run {
+// documents builds those of runs, for their history and for who looks at one.
+type documents struct {
+	*env
+	values *values
+	times  *ledgerTime
+}
+
+// of builds the full document of a run, finished or not. Values that lie in blobs are read for the outcome only.
+func (d *documents) of(ctx context.Context, r *run) *outcome.Run {
 	doc := &outcome.Run{
 		Version: documentVersion, Run: r.id.Plain(), Tenant: r.id.Tenant, Generation: r.generation, Digest: r.digest,
 		Status: outcome.Running, Submitted: r.submitted, Plan: r.planJSON(), Context: r.context.Keys(),
@@ -126,7 +133,7 @@ func (l *loop) document(ctx context.Context, r *run) *outcome.Run {
 	if m == nil {
 		return doc
 	}
-	now := l.times.of(r)
+	now := d.times.of(r)
 	doc.Status, doc.Stats, doc.StoppedBy, doc.Started = m.Status(), m.Stats(), m.StoppedBy(), m.Started()
 	if u := r.start.Reuse; u != nil {
 		doc.RetryOf, doc.RetryFrom = u.Of, u.From
@@ -134,7 +141,7 @@ func (l *loop) document(ctx context.Context, r *run) *outcome.Run {
 	inOutcome := map[string]bool{}
 	if m.Finished() {
 		doc.Finished = m.LastTime()
-		doc.Outcome = l.outcome(ctx, r)
+		doc.Outcome = d.outcome(ctx, r)
 		for _, res := range doc.Outcome.Results {
 			inOutcome[res.Step] = true
 		}
@@ -143,29 +150,29 @@ func (l *loop) document(ctx context.Context, r *run) *outcome.Run {
 	room := room{results: max(maxInline-int(doc.Stats.BytesReturned), 0), errors: maxErrors}
 	for i := range doc.Steps {
 		doc.Steps[i] = m.Step(machine.Call{Step: i}, now)
-		l.documentItems(r, i, &doc.Steps[i], now)
+		d.items(r, i, &doc.Steps[i], now)
 		if !inOutcome[doc.Steps[i].ID] {
-			l.documentResult(ctx, r, i, &doc.Steps[i])
-			l.fit(ctx, r, &doc.Steps[i], &room)
+			d.result(ctx, r, i, &doc.Steps[i])
+			d.fit(ctx, r, &doc.Steps[i], &room)
 		}
 		if m.Finished() {
-			l.documentCalls(ctx, r, i, &doc.Steps[i], inOutcome[doc.Steps[i].ID], &room)
+			d.calls(ctx, r, i, &doc.Steps[i], inOutcome[doc.Steps[i].ID], &room)
 		}
 		room.fitErrors(&doc.Steps[i])
 	}
 	return doc
 }
 
-// documentResult adds the result of a successful step. That of a for_each step is what references to it see.
-func (l *loop) documentResult(ctx context.Context, r *run, i int, st *outcome.Step) {
+// result adds the result of a successful step. That of a for_each step is what references to it see.
+func (d *documents) result(ctx context.Context, r *run, i int, st *outcome.Step) {
 	s := r.source(i)
 	st.Result, st.Blob, st.Text = s.value, s.blob, s.text && s.blob != nil
 	if s.list && r.machine.Finished() {
-		st.Result, _ = l.values.read(ctx, &s) // too large to be put together: its items are there
+		st.Result, _ = d.values.read(ctx, &s) // too large to be put together: its items are there
 	}
 }
 
-func (l *loop) documentItems(r *run, i int, st *outcome.Step, now time.Time) {
+func (d *documents) items(r *run, i int, st *outcome.Step, now time.Time) {
 	n, ok := r.machine.Items(i)
 	if !ok {
 		return
@@ -179,7 +186,7 @@ func (l *loop) documentItems(r *run, i int, st *outcome.Step, now time.Time) {
 // maxOutcome bounds, in bytes, the results that one outcome may hold.
 const maxOutcome = 56 << 20
 
-func (l *loop) outcome(ctx context.Context, r *run) *outcome.Outcome {
+func (d *documents) outcome(ctx context.Context, r *run) *outcome.Outcome {
 	total := int64(0)
 	var left []outcome.StepError
 	o := r.machine.Outcome(r.id.Plain(), func(i int) []byte {
@@ -191,7 +198,7 @@ func (l *loop) outcome(ctx context.Context, r *run) *outcome.Outcome {
 			return nil
 		}
 		s := r.source(i)
-		v, err := l.values.read(ctx, &s)
+		v, err := d.values.read(ctx, &s)
 		if err != nil {
 			left = append(left, outcome.StepError{Step: r.plan.Steps[i].ID, Code: err.Code, Message: err.Message, Hint: err.Hint})
 			return nil
@@ -202,7 +209,7 @@ func (l *loop) outcome(ctx context.Context, r *run) *outcome.Outcome {
 		return v
 	})
 	o.Generation = r.generation
-	o.Warnings = append(slices.Clip(r.start.Warnings), l.foundNothing(ctx, r)...)
+	o.Warnings = append(slices.Clip(r.start.Warnings), d.foundNothing(ctx, r)...)
 	fitTexts(o.Errors)
 	if len(left) > 0 {
 		o.Errors = append(o.Errors, left...)

@@ -27,14 +27,14 @@ const (
 type room struct{ results, errors int }
 
 // fit puts a step's result into a blob where the document has no room for it. A run that goes on shows its size alone.
-func (l *loop) fit(ctx context.Context, r *run, st *outcome.Step, room *room) {
+func (d *documents) fit(ctx context.Context, r *run, st *outcome.Step, room *room) {
 	if len(st.Result) <= room.results {
 		room.results -= len(st.Result)
 		return
 	}
 	if r.machine.Finished() {
 		name := func(unique string) string { return subjects.RunBlobName(r.id, r.generation, "result", unique) }
-		if st.Blob, _ = l.values.put(ctx, r.bucket(), name, st.Result); st.Blob == nil {
+		if st.Blob, _ = d.values.put(ctx, r.bucket(), name, st.Result); st.Blob == nil {
 			return // only when stopping: the next owner writes the document
 		}
 		st.Text = false

@@ -18,8 +18,10 @@ type loop struct {
 	o   *Orchestrator
 	reg *registry
 
-	times     *ledgerTime
-	announcer *announcer
+	times       *ledgerTime
+	announcer   *announcer
+	deadLetters *deadLetters
+	documents   *documents
 
 	owned  [subjects.Partitions]*cursor // nil: not ours
 	gained func()                       // called after the first ownership
@@ -58,6 +60,8 @@ func newLoop(o *Orchestrator, store storage, reg *registry, ctx context.Context)
 	}
 	l.values, l.memory = &values{env: l.env}, &memory{env: l.env}
 	l.times, l.announcer = newLedgerTime(l.env), newAnnouncer(l.env)
+	l.deadLetters = &deadLetters{env: l.env, values: l.values}
+	l.documents = &documents{env: l.env, values: l.values, times: l.times}
 	l.gained = sync.OnceFunc(func() { close(o.ready) })
 	reg.follow(func(name string) { l.post(func() { l.limited(name) }) })
 	return l

@@ -21,11 +21,11 @@ const (
 
 // foundNothing gives a warning for each reference that found nothing: null went to the tool in its place. It is a function
 // of the plan and the records, whoever owns the run.
-func (l *loop) foundNothing(ctx context.Context, r *run) (all []fault.Problem) {
+func (d *documents) foundNothing(ctx context.Context, r *run) (all []fault.Problem) {
 	if r.plan.OnMissing == plan.MissingError {
 		return nil // then the step failed, and its error says so
 	}
-	past := &pastValues{values: l.values, ctx: ctx, r: r, held: -1, left: maxNothingBytes}
+	past := &pastValues{values: d.values, ctx: ctx, r: r, held: -1, left: maxNothingBytes}
 	resolver, items := r.plan.NewResolver(), maxNothingItems
 	for i := range r.plan.Steps {
 		s := &r.plan.Steps[i]

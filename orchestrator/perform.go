@@ -29,7 +29,7 @@ func (l *loop) perform(r *run, now time.Time) {
 		return
 	}
 	for _, c := range eff.Settled {
-		l.bury(r, c)
+		l.deadLetters.write(r, c)
 	}
 	if r.recovered && len(eff.Dispatch) > 0 {
 		// What an earlier owner may have sent is compared with what is out before anything is sent again; while a blob

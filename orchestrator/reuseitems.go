@@ -140,9 +140,9 @@ func (l *loop) pastItems(f *filler, doc *outcome.Run, st *outcome.Step, wanted b
 	return values, nil
 }
 
-// documentCalls adds what a retry of this run needs to know of a step: the list of a for_each step, what its items came to where
+// calls adds what a retry of this run needs to know of a step: the list of a for_each step, what its items came to where
 // the step itself has no result, and which keys calls had in an earlier run that this one didn't reach.
-func (l *loop) documentCalls(ctx context.Context, r *run, i int, st *outcome.Step, inOutcome bool, room *room) {
+func (d *documents) calls(ctx context.Context, r *run, i int, st *outcome.Step, inOutcome bool, room *room) {
 	if st.Ready.IsZero() || st.Reused {
 		st.RetriedKey = r.retriedKey(machine.Call{Step: i})
 	}
@@ -163,7 +163,7 @@ func (l *loop) documentCalls(ctx context.Context, r *run, i int, st *outcome.Ste
 			s := sourceOf(r.machine.Result(c))
 			x.Result, x.Blob, x.Text = s.value, s.blob, s.text && s.blob != nil
 		}
-		l.fit(ctx, r, x, room)
+		d.fit(ctx, r, x, room)
 	}
 }
 

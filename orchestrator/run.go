@@ -53,10 +53,10 @@ type run struct {
 	reading map[int]bool
 	same    map[int]bool // whose list is the one that the run which this one tries again had
 
-	flights map[machine.Call]*flight // what is out
-	lines   map[string]*line         // by tool: what waits for room
-	burden  *burden                  // the bytes that are out
-	buried  *buried                  // dead letters that stand
+	flights     map[machine.Call]*flight // what is out
+	lines       map[string]*line         // by tool: what waits for room
+	burden      *burden                  // the bytes that are out
+	deadLetters *lettersWritten          // that stand
 
 	audience audience // of its events
 
@@ -144,7 +144,7 @@ func (l *loop) forget(r *run) {
 // drop lets go of what only a run that goes on needs.
 func (r *run) drop() {
 	r.body, r.plan, r.machine, r.parked, r.start, r.schemas, r.resolver = nil, nil, nil, nil, nil, nil, nil
-	r.lists, r.entries, r.reading, r.context, r.clean, r.buried = nil, nil, nil, wire.RunContext{}, cleaner{}, nil
+	r.lists, r.entries, r.reading, r.context, r.clean, r.deadLetters = nil, nil, nil, wire.RunContext{}, cleaner{}, nil
 }
 
 // take takes one record of this generation. Only who is an orchestrator may write beside "step.": what a newer one has written

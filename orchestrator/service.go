@@ -168,11 +168,11 @@ func (s *service) get(m *nats.Msg, id subjects.Run) {
 	}
 	if r.phase == finishing { // its machine rests, and its results may have to be read
 		view := r.view()
-		s.l.job(func(ctx context.Context) { s.answer(ctx, m, id, view, s.l.document(ctx, view)) })
+		s.l.job(func(ctx context.Context) { s.answer(ctx, m, id, view, s.l.documents.of(ctx, view)) })
 		return
 	}
 	r.audience.arrived()
-	doc := s.l.document(s.l.ctx, r)
+	doc := s.l.documents.of(s.l.ctx, r)
 	ask, view := s.l.explain(r, doc), r.view()
 	s.l.job(func(ctx context.Context) {
 		s.l.explainRest(ctx, ask)

@@ -162,7 +162,7 @@ var mutants = []mutant{
 	},
 	{
 		"unburied", "a run is over before its dead letters are written",
-		"orchestrator/finish.go", "l.buryAll(ctx, graves)", "l.buryAll(ctx, graves[:0])", "./orchestrator", "",
+		"orchestrator/finish.go", "l.deadLetters.writeAll(ctx, missing)", "l.deadLetters.writeAll(ctx, missing[:0])", "./orchestrator", "",
 	},
 	{
 		"given-up-is-sent", "what was given up goes out when there is room for it",
