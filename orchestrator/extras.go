@@ -24,9 +24,9 @@ type extras struct {
 	submitted time.Time
 }
 
-// judgeExtras adds the problems of what came with a plan, and what is taken over from the run that it tries again. The
+// extras adds the problems of what came with a plan, and what is taken over from the run that it tries again. The
 // error is one that may pass.
-func (l *loop) judgeExtras(ctx context.Context, id subjects.Run, generation uint64, p *plan.Plan, start *wire.Start, x extras, t *tried) error {
+func (j *judge) extras(ctx context.Context, id subjects.Run, generation uint64, p *plan.Plan, start *wire.Start, x extras, t *tried) error {
 	start.Problems = append(start.Problems, contextProblems(p, x)...)
 	if t != nil && t.problem != nil && !start.Rejected() {
 		start.Problems = append(start.Problems, *t.problem)
@@ -35,7 +35,7 @@ func (l *loop) judgeExtras(ctx context.Context, id subjects.Run, generation uint
 		return nil
 	}
 	var err error
-	start.Reuse, err = l.takeOver(ctx, id, generation, p, start.Bucket, x, t)
+	start.Reuse, err = j.takeOver(ctx, id, generation, p, start.Bucket, x, t)
 	return err
 }
 

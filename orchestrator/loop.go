@@ -22,6 +22,7 @@ type loop struct {
 	announcer   *announcer
 	deadLetters *deadLetters
 	documents   *documents
+	judge       *judge
 
 	owned  [subjects.Partitions]*cursor // nil: not ours
 	gained func()                       // called after the first ownership
@@ -61,6 +62,7 @@ func newLoop(o *Orchestrator, store storage, reg *registry, ctx context.Context)
 	l.values, l.memory = &values{env: l.env}, &memory{env: l.env}
 	l.times, l.announcer = newLedgerTime(l.env), newAnnouncer(l.env)
 	l.deadLetters = &deadLetters{env: l.env, values: l.values}
+	l.judge = &judge{env: l.env, reg: reg, values: l.values}
 	l.documents = &documents{env: l.env, values: l.values, times: l.times}
 	l.gained = sync.OnceFunc(func() { close(o.ready) })
 	reg.follow(func(name string) { l.post(func() { l.limited(name) }) })

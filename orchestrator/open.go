@@ -27,6 +27,14 @@ type opened struct {
 	err     error
 }
 
+// judge finds out, in jobs, what a plan or a start record stands for: whether the plan is valid, what is frozen for it, and
+// what it takes over from an earlier run.
+type judge struct {
+	*env
+	reg    *registry
+	values *values
+}
+
 // open finds out, beside the loop, what a run is: whether its id has a finished run already, whether its plan is valid,
 // and what it needs to go on.
 func (r *run) open(l *loop) {
@@ -40,13 +48,13 @@ func (r *run) open(l *loop) {
 		var o opened
 		if start != nil {
 			if quiet {
-				o.before = l.ended(ctx, id, generation)
+				o.before = l.judge.ended(ctx, id, generation)
 			}
 			if o.before == nil {
-				o = l.resume(ctx, asked.body, start)
+				o = l.judge.resume(ctx, asked.body, start)
 			}
 		} else {
-			o = l.inspect(ctx, id, generation, asked, isNew)
+			o = l.judge.inspect(ctx, id, generation, asked, isNew)
 		}
 		l.post(func() { r.opened(l, o) })
 	})
@@ -63,8 +71,8 @@ func (r *run) startEntry() *entry {
 }
 
 // resume prepares a run that was started before. Its plan was accepted then, so only its form is read.
-func (l *loop) resume(ctx context.Context, body []byte, e *entry) opened {
-	start, err := l.decodeStart(ctx, e)
+func (j *judge) resume(ctx context.Context, body []byte, e *entry) opened {
+	start, err := j.decodeStart(ctx, e)
 	if err != nil || start.Rejected() {
 		return opened{start: start, err: err}
 	}
@@ -72,16 +80,16 @@ func (l *loop) resume(ctx context.Context, body []byte, e *entry) opened {
 	if p == nil {
 		return opened{err: fault.New(fault.Internal, "an accepted plan can't be read: %v", report.Problems)}
 	}
-	s, err := l.reg.schemasFor(ctx, p, start)
+	s, err := j.reg.schemasFor(ctx, p, start)
 	return opened{start: start, plan: p, schemas: s, err: err}
 }
 
-func (l *loop) decodeStart(ctx context.Context, e *entry) (*wire.Start, error) {
+func (j *judge) decodeStart(ctx context.Context, e *entry) (*wire.Start, error) {
 	s, blob, err := wire.ParseStart(e.Header, e.Data)
 	if blob == nil {
 		return s, err
 	}
-	body, err := l.values.blob(ctx, blob)
+	body, err := j.values.blob(ctx, blob)
 	if err != nil {
 		return nil, err
 	}
@@ -90,10 +98,10 @@ func (l *loop) decodeStart(ctx context.Context, e *entry) (*wire.Start, error) {
 }
 
 // inspect meets a plan that has no start yet.
-func (l *loop) inspect(ctx context.Context, id subjects.Run, generation uint64, asked extras, isNew bool) opened {
+func (j *judge) inspect(ctx context.Context, id subjects.Run, generation uint64, asked extras, isNew bool) opened {
 	var rejected *outcome.Run
 	if !isNew {
-		doc, err := l.store.History(ctx, id)
+		doc, err := j.store.History(ctx, id)
 		switch {
 		case err == nil && free(doc, generation):
 			rejected = doc
@@ -105,46 +113,46 @@ func (l *loop) inspect(ctx context.Context, id subjects.Run, generation uint64, 
 			return opened{err: err}
 		}
 	}
-	p, start, s, err := l.verdict(ctx, id, generation, asked, rejected)
+	p, start, s, err := j.verdict(ctx, id, generation, asked, rejected)
 	switch {
 	case err != nil:
 		return opened{err: err}
 	case start == nil:
 		return opened{wait: true}
 	}
-	h, data, err := l.encodeStart(ctx, id, generation, start)
+	h, data, err := j.encodeStart(ctx, id, generation, start)
 	if err != nil {
 		return opened{err: err}
 	}
-	subject := subjects.StartRecord(id, generation, l.store.Shards())
+	subject := subjects.StartRecord(id, generation, j.store.Shards())
 	// The fence and the record are one write: an owner that slept through the end of the run can't start it again.
-	fence := &kv.Fence{Subject: subjects.PlanRecord(id, l.store.Shards()), Seq: generation}
-	decision, _, err := l.store.Create(ctx, subject, h, data, fence)
+	fence := &kv.Fence{Subject: subjects.PlanRecord(id, j.store.Shards()), Seq: generation}
+	decision, _, err := j.store.Create(ctx, subject, h, data, fence)
 	if err != nil || decision != kv.Written {
 		start = nil // the stored one counts
 	}
 	return opened{plan: p, schemas: s, start: start, gone: err == nil && decision == kv.Gone, err: err}
 }
 
-// judge validates a plan against the registry as it is now and freezes what the run needs of it. There is no start where the
+// admit validates a plan against the registry as it is now and freezes what the run needs of it. There is no start where the
 // registry has lost tools that the plan names.
-func (l *loop) judge(ctx context.Context, id subjects.Run, asked extras, again *tried) (*plan.Plan, *wire.Start, schemas) {
+func (j *judge) admit(ctx context.Context, id subjects.Run, asked extras, again *tried) (*plan.Plan, *wire.Start, schemas) {
 	if problem := badName(id); problem != nil {
 		return nil, &wire.Start{Problems: []fault.Problem{*problem}}, nil
 	}
-	catalog := l.reg.catalog(id.Tenant)
+	catalog := j.reg.catalog(id.Tenant)
 	var limits plan.Limits
 	if again != nil {
 		limits.Done = again.done
 	}
 	p, report := plan.ParseLimited(asked.body, catalog, limits)
-	if missing := catalog.missing(); p == nil && len(missing) > 0 && l.reg.refresh(ctx, missing) {
+	if missing := catalog.missing(); p == nil && len(missing) > 0 && j.reg.refresh(ctx, missing) {
 		// A tool registered a moment ago may not have come here yet. The registry's own word counts.
-		catalog = l.reg.catalog(id.Tenant)
+		catalog = j.reg.catalog(id.Tenant)
 		p, report = plan.ParseLimited(asked.body, catalog, limits)
 	}
 	start := &wire.Start{Problems: report.Problems, Warnings: report.Warnings}
-	if p == nil && unknownTools(report.Problems) && l.reg.lost(ctx, catalog.missing()) {
+	if p == nil && unknownTools(report.Problems) && j.reg.lost(ctx, catalog.missing()) {
 		return nil, nil, nil
 	}
 	if p == nil {
@@ -172,12 +180,12 @@ func badName(id subjects.Run) *fault.Problem {
 	return p
 }
 
-func (l *loop) encodeStart(ctx context.Context, id subjects.Run, generation uint64, start *wire.Start) (h map[string][]string, body []byte, err error) {
+func (j *judge) encodeStart(ctx context.Context, id subjects.Run, generation uint64, start *wire.Start) (h map[string][]string, body []byte, err error) {
 	h, body, err = start.Message()
 	if err != nil || len(body) <= wire.InlineLimit {
 		return h, body, err
 	}
-	handle, err := l.values.put(ctx, start.Bucket, func(unique string) string { return subjects.RunBlobName(id, generation, "start", unique) }, body)
+	handle, err := j.values.put(ctx, start.Bucket, func(unique string) string { return subjects.RunBlobName(id, generation, "start", unique) }, body)
 	if err != nil {
 		return nil, nil, err
 	}

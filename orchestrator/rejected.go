@@ -32,20 +32,20 @@ func sameAgain(doc *outcome.Run, digest string, submitted time.Time) bool {
 	return doc.Digest == digest && doc.Outcome != nil && len(doc.Outcome.Problems) > 0 && submitted.Sub(doc.Finished).Abs() < rejectionStays
 }
 
-// verdict is judge and judgeExtras together. before is the rejection that stands under the run id; nil where there is none.
-func (l *loop) verdict(ctx context.Context, id subjects.Run, generation uint64, asked extras, before *outcome.Run) (*plan.Plan, *wire.Start, schemas, error) {
-	bucket := l.store.BucketOf(id.Tenant)
+// verdict is admit and extras together. before is the rejection that stands under the run id; nil where there is none.
+func (j *judge) verdict(ctx context.Context, id subjects.Run, generation uint64, asked extras, before *outcome.Run) (*plan.Plan, *wire.Start, schemas, error) {
+	bucket := j.store.BucketOf(id.Tenant)
 	if before != nil && sameAgain(before, asked.digest, asked.submitted) {
 		return nil, &wire.Start{Bucket: bucket, Problems: before.Outcome.Problems, Warnings: before.Outcome.Warnings, Since: before.Finished, Later: true}, nil, nil
 	}
 	var again *tried
 	if asked.retryOf.Of != "" {
 		var err error
-		if again, err = l.tries(ctx, id, asked); err != nil {
+		if again, err = j.tries(ctx, id, asked); err != nil {
 			return nil, nil, nil, err
 		}
 	}
-	p, start, s := l.judge(ctx, id, asked, again)
+	p, start, s := j.admit(ctx, id, asked, again)
 	if start == nil {
 		return nil, nil, nil, nil // it can't be judged yet
 	}
@@ -53,7 +53,7 @@ func (l *loop) verdict(ctx context.Context, id subjects.Run, generation uint64, 
 	if p == nil {
 		return nil, start, nil, nil
 	}
-	return p, start, s, l.judgeExtras(ctx, id, generation, p, start, asked, again)
+	return p, start, s, j.extras(ctx, id, generation, p, start, asked, again)
 }
 
 // stand writes the document of a run that is over and gives the one that stands for it then: its own, another owner's, or

@@ -39,7 +39,7 @@ type tried struct {
 }
 
 // tries reads the run that a plan tries again; nil for a plan that can't be read, which is refused for that.
-func (l *loop) tries(ctx context.Context, id subjects.Run, x extras) (*tried, error) {
+func (j *judge) tries(ctx context.Context, id subjects.Run, x extras) (*tried, error) {
 	p, _ := plan.Parse(x.body, nil)
 	if p == nil {
 		return nil, nil
@@ -51,7 +51,7 @@ func (l *loop) tries(ctx context.Context, id subjects.Run, x extras) (*tried, er
 			Hint: fmt.Sprintf("%s names a finished run: 1 to %d bytes", subjects.HeaderRetryOf, subjects.MaxRunID),
 		}}, nil
 	}
-	doc, err := l.store.History(ctx, source)
+	doc, err := j.store.History(ctx, source)
 	switch {
 	case fault.CodeOf(err) == fault.NotFound:
 		return &tried{problem: &fault.Problem{
@@ -124,10 +124,10 @@ func (t *tried) outgrown(run string, problems []fault.Problem) fault.Problem {
 const maxOutgrown = 12
 
 // takeOver gathers the successes of a finished run.
-func (l *loop) takeOver(ctx context.Context, id subjects.Run, generation uint64, p *plan.Plan, bucket string, x extras, t *tried) (*wire.Reuse, error) {
+func (j *judge) takeOver(ctx context.Context, id subjects.Run, generation uint64, p *plan.Plan, bucket string, x extras, t *tried) (*wire.Reuse, error) {
 	u := &wire.Reuse{Of: x.retryOf.Of, From: x.retryOf.From, Steps: map[string]wire.ReusedResult{}}
-	f := &filler{values: l.values, ctx: ctx, bucket: bucket, blobName: func(unique string) string { return subjects.RunBlobName(id, generation, "reuse", unique) }}
-	return u, l.fill(ctx, u, t.doc, p, t.again, f)
+	f := &filler{values: j.values, ctx: ctx, bucket: bucket, blobName: func(unique string) string { return subjects.RunBlobName(id, generation, "reuse", unique) }}
+	return u, j.fill(ctx, u, t.doc, p, t.again, f)
 }
 
 // descendants marks a step and all that depend on it.
@@ -168,7 +168,7 @@ func (f *filler) take(value []byte) (x wire.ReusedResult, err error) {
 }
 
 // fill takes over the results of all successful steps but those to be executed again, and of those what they allow.
-func (l *loop) fill(ctx context.Context, u *wire.Reuse, doc *outcome.Run, p *plan.Plan, again map[int]bool, f *filler) error {
+func (j *judge) fill(ctx context.Context, u *wire.Reuse, doc *outcome.Run, p *plan.Plan, again map[int]bool, f *filler) error {
 	for i := range doc.Steps {
 		st := &doc.Steps[i]
 		at, ok := p.Index(st.ID)
@@ -177,7 +177,7 @@ func (l *loop) fill(ctx context.Context, u *wire.Reuse, doc *outcome.Run, p *pla
 		}
 		isList := p.Steps[at].ForEach != nil
 		if isList && (again[at] || st.Status != outcome.StepSucceeded || failedEntries(st)) {
-			if err := l.fillItems(f, u, doc, st, !again[at]); err != nil {
+			if err := j.fillItems(f, u, doc, st, !again[at]); err != nil {
 				return err
 			}
 			continue
@@ -185,7 +185,7 @@ func (l *loop) fill(ctx context.Context, u *wire.Reuse, doc *outcome.Run, p *pla
 		var value []byte
 		var err error
 		if !again[at] && st.Status == outcome.StepSucceeded {
-			if value, err = l.pastResult(ctx, doc, st, isList); err != nil {
+			if value, err = j.pastResult(ctx, doc, st, isList); err != nil {
 				return err
 			}
 		}
@@ -194,7 +194,7 @@ func (l *loop) fill(ctx context.Context, u *wire.Reuse, doc *outcome.Run, p *pla
 			continue
 		}
 		if isList {
-			if err := l.fillItems(f, u, doc, st, false); err != nil {
+			if err := j.fillItems(f, u, doc, st, false); err != nil {
 				return err
 			}
 		}
@@ -206,12 +206,12 @@ func (l *loop) fill(ctx context.Context, u *wire.Reuse, doc *outcome.Run, p *pla
 }
 
 // pastResult gives the JSON that references to a step of a finished run saw; nil where it isn't to be had any more.
-func (l *loop) pastResult(ctx context.Context, doc *outcome.Run, st *outcome.Step, isList bool) ([]byte, error) {
+func (j *judge) pastResult(ctx context.Context, doc *outcome.Run, st *outcome.Step, isList bool) ([]byte, error) {
 	switch {
 	case st.Result != nil:
 		return st.Result, nil
 	case st.Blob != nil:
-		body, err := l.values.blob(ctx, st.Blob)
+		body, err := j.values.blob(ctx, st.Blob)
 		if err != nil {
 			if ctx.Err() != nil {
 				return nil, err

@@ -83,11 +83,11 @@ func keepKey(u *wire.Reuse, token, key string) {
 }
 
 // fillItems takes over what the items of a for_each step came to; where results is false, only the keys that they had.
-func (l *loop) fillItems(f *filler, u *wire.Reuse, doc *outcome.Run, st *outcome.Step, results bool) error {
+func (j *judge) fillItems(f *filler, u *wire.Reuse, doc *outcome.Run, st *outcome.Step, results bool) error {
 	if st.List == "" || len(st.Items) == 0 {
 		return nil
 	}
-	values, err := l.pastItems(f, doc, st, results)
+	values, err := j.pastItems(f, doc, st, results)
 	if err != nil {
 		return err
 	}
@@ -111,12 +111,12 @@ func (l *loop) fillItems(f *filler, u *wire.Reuse, doc *outcome.Run, st *outcome
 
 // pastItems gives the results of the successful items of a finished for_each step, nil for all others: from the step's own
 // result, or where it has none from the items.
-func (l *loop) pastItems(f *filler, doc *outcome.Run, st *outcome.Step, wanted bool) ([][]byte, error) {
+func (j *judge) pastItems(f *filler, doc *outcome.Run, st *outcome.Step, wanted bool) ([][]byte, error) {
 	values := make([][]byte, len(st.Items))
 	if !wanted {
 		return values, nil
 	}
-	whole, err := l.pastResult(f.ctx, doc, st, true)
+	whole, err := j.pastResult(f.ctx, doc, st, true)
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +132,7 @@ func (l *loop) pastItems(f *filler, doc *outcome.Run, st *outcome.Step, wanted b
 		case x.Result == nil && x.Blob == nil && len(entries) == len(st.Items) && entries[i].Status == "ok":
 			values[i] = entries[i].Data
 		case x.Result != nil || x.Blob != nil:
-			if values[i], err = l.pastResult(f.ctx, doc, x, false); err != nil {
+			if values[i], err = j.pastResult(f.ctx, doc, x, false); err != nil {
 				return nil, err
 			}
 		}

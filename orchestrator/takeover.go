@@ -87,8 +87,8 @@ func (r *run) quiet(now time.Time) bool {
 }
 
 // ended gives the history of a run that is over; nil for one that goes on, as far as can be seen.
-func (l *loop) ended(ctx context.Context, id subjects.Run, generation uint64) *outcome.Run {
-	doc, err := l.store.History(ctx, id)
+func (j *judge) ended(ctx context.Context, id subjects.Run, generation uint64) *outcome.Run {
+	doc, err := j.store.History(ctx, id)
 	if err != nil || doc.Generation != generation {
 		return nil
 	}

@@ -158,7 +158,7 @@ var mutants = []mutant{
 	},
 	{
 		"unfenced-start", "a run is started though its plan is gone",
-		"orchestrator/open.go", "	fence := &kv.Fence{Subject: subjects.PlanRecord(id, l.store.Shards()), Seq: generation}", "	fence := (*kv.Fence)(nil)", "./orchestrator", "",
+		"orchestrator/open.go", "	fence := &kv.Fence{Subject: subjects.PlanRecord(id, j.store.Shards()), Seq: generation}", "	fence := (*kv.Fence)(nil)", "./orchestrator", "",
 	},
 	{
 		"unburied", "a run is over before its dead letters are written",
