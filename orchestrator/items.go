@@ -73,7 +73,7 @@ func (v *values) list(ctx context.Context, in *inputs) ([][]byte, *fault.Error) 
 // attempt, which is never sent.
 func (l *loop) expanded(r *run, step int, list [][]byte, err *fault.Error, now time.Time) {
 	if err != nil {
-		l.fail(r.attempt(machine.Call{Step: step}, 1), err, r.trace)
+		l.decider.fail(r.attempt(machine.Call{Step: step}, 1), err, r.trace)
 		return
 	}
 	if r.lists == nil {

@@ -40,6 +40,8 @@ type loop struct {
 	runs     map[subjects.Run]*run
 	oldest   [subjects.Partitions]oldest
 	timers   timers
+	suspects *suspects
+	decider  *decider
 	sweeps   sweeper
 	purges   purger
 	windows  map[string]*window // by tool
@@ -62,6 +64,8 @@ func newLoop(o *Orchestrator, store storage, reg *registry, ctx context.Context)
 	l.values, l.memory = &values{env: l.env}, &memory{env: l.env}
 	l.times, l.announcer = newLedgerTime(l.env), newAnnouncer(l.env)
 	l.deadLetters = &deadLetters{env: l.env, values: l.values}
+	l.suspects = &suspects{env: l.env, compare: l.compare}
+	l.decider = &decider{env: l.env, times: l.times}
 	l.judge = &judge{env: l.env, reg: reg, values: l.values}
 	l.documents = &documents{env: l.env, values: l.values, times: l.times}
 	l.gained = sync.OnceFunc(func() { close(o.ready) })

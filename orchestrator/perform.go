@@ -35,8 +35,8 @@ func (l *loop) perform(r *run, now time.Time) {
 		// What an earlier owner may have sent is compared with what is out before anything is sent again; while a blob
 		// is fetched, records that decide some of it are still to be read.
 		r.recovered = r.blind()
-		l.sweeps.suspect(r, longGone)
-		l.sweepSoon()
+		l.suspects.add(r, longGone)
+		l.suspects.compareSoon()
 	} else {
 		for _, d := range eff.Dispatch {
 			if !r.machine.Wanted(d.Call, d.Attempt) {
@@ -49,13 +49,13 @@ func (l *loop) perform(r *run, now time.Time) {
 		}
 	}
 	if len(eff.Decide) > 0 {
-		l.decide(r, eff.Decide)
+		l.decider.decide(r, eff.Decide)
 	}
 	for _, d := range eff.Late {
-		l.late(r, d)
+		l.decider.late(r, d)
 	}
 	if eff.Stop != nil {
-		l.stopRun(r, eff.Stop, func(kv.Decision, error) {})
+		l.decider.stop(r, eff.Stop, func(kv.Decision, error) {})
 	}
 	l.timers.set(r, r.machine.NextDeadline())
 }
@@ -133,7 +133,7 @@ func (l *loop) send(ctx context.Context, s sending) int64 {
 	}
 	if err != nil {
 		if ctx.Err() == nil {
-			l.fail(s.attempt, err, s.step.Trace)
+			l.decider.fail(s.attempt, err, s.step.Trace)
 		}
 		return 0
 	}
@@ -174,8 +174,8 @@ func (l *loop) dispatched(s *sending) func(error) {
 // sentBefore compares the run of an attempt that its stream did not take, since it had one of it before: whether that is there still.
 func (l *loop) sentBefore(f *flight) {
 	if r := f.line.run; !f.landed && r.phase == running && !r.blind() {
-		l.sweeps.suspect(r, longGone)
-		l.sweepSoon()
+		l.suspects.add(r, longGone)
+		l.suspects.compareSoon()
 	}
 }
 
@@ -203,16 +203,23 @@ func placeOf(v tool.Violation) string {
 	return v.Pointer
 }
 
-// fail records that an attempt failed before any worker had it.
-func (l *loop) fail(a subjects.Attempt, err *fault.Error, trace wire.Trace) {
-	h, body := ownRecord(l.cfg.Name, err, trace)
-	l.store.CreateAsync(l.ctx, subjects.StepRecord(a, l.store.Shards()), h, body, nil, l.recorded(a))
+// decider writes the records that no worker writes: of attempts that failed before any had them, that none may decide any
+// more, and of runs that stop.
+type decider struct {
+	*env
+	times *ledgerTime
 }
 
-func (l *loop) recorded(a subjects.Attempt) func(kv.Decision, uint64, error) {
+// fail records that an attempt failed before any worker had it.
+func (dc *decider) fail(a subjects.Attempt, err *fault.Error, trace wire.Trace) {
+	h, body := ownRecord(dc.cfg.Name, err, trace)
+	dc.store.CreateAsync(dc.ctx, subjects.StepRecord(a, dc.store.Shards()), h, body, nil, dc.recorded(a))
+}
+
+func (dc *decider) recorded(a subjects.Attempt) func(kv.Decision, uint64, error) {
 	return func(_ kv.Decision, _ uint64, err error) {
-		if err != nil && l.ctx.Err() == nil {
-			l.log.Error("a record could not be created; the sweep tries again", "step", a.MessageID(), "error", err)
+		if err != nil && dc.ctx.Err() == nil {
+			dc.log.Error("a record could not be created; the sweep tries again", "step", a.MessageID(), "error", err)
 		}
 	}
 }
@@ -227,47 +234,47 @@ type withdrawn struct {
 
 // decide creates records for attempts that no worker may decide any more, and only then takes back what is out of them:
 // were the message gone first and this process with it, nobody would decide.
-func (l *loop) decide(r *run, all []machine.Decide) {
+func (dc *decider) decide(r *run, all []machine.Decide) {
 	list := make([]withdrawn, len(all))
 	for i, d := range all {
 		held := r.holds(machine.Dispatch{Call: d.Call, Attempt: d.Attempt})
 		list[i] = withdrawn{r.attempt(d.Call, d.Attempt), r.shard(d.Step), !held, d.Error}
 	}
-	trace, wholeRun := r.trace, l.isWhole(r, all)
-	l.job(func(ctx context.Context) {
-		if !l.createAll(ctx, list, trace) {
+	trace, wholeRun := r.trace, dc.isAll(r, all)
+	dc.job(func(ctx context.Context) {
+		if !dc.createAll(ctx, list, trace) {
 			return
 		}
 		list = slices.DeleteFunc(list, func(x withdrawn) bool { return !x.sent })
-		l.withdraw(ctx, list, wholeRun) // before the cancels: a slot that they free must not go to one of these
+		dc.withdraw(ctx, list, wholeRun) // before the cancels: a slot that they free must not go to one of these
 		for _, x := range list {
-			_ = l.bus.Publish(subjects.Cancel(x.attempt), nil) // at most once: a worker that misses it wastes its time
+			_ = dc.bus.Publish(subjects.Cancel(x.attempt), nil) // at most once: a worker that misses it wastes its time
 		}
 	})
 }
 
-// isWhole reports whether a run stops and some attempts are all that it has out. Of others, what one of them asked for may not have
+// isAll reports whether a run stops and some attempts are all that it has out. Of others, what one of them asked for may not have
 // been decided yet.
-func (l *loop) isWhole(r *run, all []machine.Decide) bool {
+func (dc *decider) isAll(r *run, all []machine.Decide) bool {
 	if len(all) == 1 || !r.machine.Stopping() {
 		return false
 	}
 	var out machine.Effects
-	r.machine.Outstanding(l.times.of(r), &out)
+	r.machine.Outstanding(dc.times.of(r), &out)
 	return len(out.Decide) == len(all)
 }
 
 // createAll creates the records side by side and waits for all; false if any could not be.
-func (l *loop) createAll(ctx context.Context, list []withdrawn, trace wire.Trace) bool {
-	done, wait := l.jobs.together(len(list))
+func (dc *decider) createAll(ctx context.Context, list []withdrawn, trace wire.Trace) bool {
+	done, wait := dc.jobs.together(len(list))
 	var failed atomic.Bool
 	for _, x := range list {
-		h, body := ownRecord(l.cfg.Name, x.err, trace)
-		l.store.CreateAsync(ctx, subjects.StepRecord(x.attempt, l.store.Shards()), h, body, nil, func(d kv.Decision, seq uint64, err error) {
+		h, body := ownRecord(dc.cfg.Name, x.err, trace)
+		dc.store.CreateAsync(ctx, subjects.StepRecord(x.attempt, dc.store.Shards()), h, body, nil, func(d kv.Decision, seq uint64, err error) {
 			if err != nil {
 				failed.Store(true)
 			}
-			l.recorded(x.attempt)(d, seq, err)
+			dc.recorded(x.attempt)(d, seq, err)
 			done()
 		})
 	}
@@ -278,31 +285,31 @@ func (l *loop) createAll(ctx context.Context, list []withdrawn, trace wire.Trace
 // withdraw takes messages out of the step streams. A run that stops has nothing out that may stay, so its messages go
 // tool by tool; never across tools, which would leave the slots of leased steps taken. The last comes first, so that a
 // slot that one of them leaves doesn't go to the next.
-func (l *loop) withdraw(ctx context.Context, list []withdrawn, wholeRun bool) {
+func (dc *decider) withdraw(ctx context.Context, list []withdrawn, wholeRun bool) {
 	done := map[string]bool{}
 	for _, x := range slices.Backward(list) {
 		var err error
 		switch {
 		case !wholeRun:
-			err = l.store.PurgeAttempt(ctx, x.attempt, x.shard)
+			err = dc.store.PurgeAttempt(ctx, x.attempt, x.shard)
 		case !done[x.attempt.Tool]:
 			done[x.attempt.Tool] = true
-			err = l.store.PurgeSteps(ctx, x.attempt.Run, x.attempt.Generation, x.attempt.Tool, x.shard)
+			err = dc.store.PurgeSteps(ctx, x.attempt.Run, x.attempt.Generation, x.attempt.Tool, x.shard)
 		}
 		if err != nil && ctx.Err() == nil {
-			l.log.Warn("a withdrawn step could not be removed; its worker's record will be refused", "step", x.attempt.MessageID(), "error", err)
+			dc.log.Warn("a withdrawn step could not be removed; its worker's record will be refused", "step", x.attempt.MessageID(), "error", err)
 		}
 	}
 }
 
-// stopRun creates the one stop record of a run; the ledger's order decides who was first.
-func (l *loop) stopRun(r *run, s *machine.Stop, done func(kv.Decision, error)) {
-	subject := subjects.StopRecord(r.id, r.generation, l.store.Shards())
-	fence := &kv.Fence{Subject: subjects.PlanRecord(r.id, l.store.Shards()), Seq: r.generation}
+// stop creates the one stop record of a run; the ledger's order decides who was first.
+func (dc *decider) stop(r *run, s *machine.Stop, done func(kv.Decision, error)) {
+	subject := subjects.StopRecord(r.id, r.generation, dc.store.Shards())
+	fence := &kv.Fence{Subject: subjects.PlanRecord(r.id, dc.store.Shards()), Seq: r.generation}
 	h, body := wire.Stop(*s).Message()
-	l.store.CreateAsync(l.ctx, subject, h, body, fence, func(d kv.Decision, _ uint64, err error) {
-		if err != nil && l.ctx.Err() == nil {
-			l.log.Error("a run could not be stopped", "run", r.id.Plain(), "error", err)
+	dc.store.CreateAsync(dc.ctx, subject, h, body, fence, func(d kv.Decision, _ uint64, err error) {
+		if err != nil && dc.ctx.Err() == nil {
+			dc.log.Error("a run could not be stopped", "run", r.id.Plain(), "error", err)
 		}
 		done(d, err)
 	})

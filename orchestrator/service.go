@@ -234,7 +234,7 @@ func (s *service) cancel(m *nats.Msg, id subjects.Run) {
 		return
 	}
 	stop := &machine.Stop{Reason: outcome.Cancelled, By: wire.Clip(req.By, 128)}
-	s.l.stopRun(r, stop, func(d kv.Decision, err error) {
+	s.l.decider.stop(r, stop, func(d kv.Decision, err error) {
 		switch {
 		case err != nil:
 			s.refuse(m, err)

@@ -13,14 +13,20 @@ import (
 	"github.com/stepjet/stepjet/subjects"
 )
 
-// sweeper holds the runs whose effects may have been lost: those taken over from another owner, those that have waited for long,
-// and all of them after a step stream lost what lay in it.
-type sweeper struct {
-	// suspects has, for each, how long what lay in a step stream may be taken for gone. A worker may be at a step whose message is
+// suspects are the runs whose effects may have been lost: those taken over from another owner, those that have waited for
+// long, and all of them after a step stream lost what lay in it.
+type suspects struct {
+	*env
+	// runs has, for each, how long what lay in a step stream may be taken for gone. A worker may be at a step whose message is
 	// gone, and goes on; the longer that is ago, the fewer are.
-	suspects map[*run]time.Duration
+	runs    map[*run]time.Duration
+	soon    bool   // a comparison is posted
+	compare func() // compares them
+}
+
+// sweeper compares what should be out with what is.
+type sweeper struct {
 	noticed  time.Time                 // when a step stream was last seen to have lost what lay in it
-	soon     bool                      // a comparison is posted
 	busy     [subjects.Partitions]bool // being compared
 	attempts int                       // in these comparisons
 	// reads is how many records or plans of a partition are read one by one. Where there are more, as after the restart of
@@ -33,20 +39,26 @@ const readsAtMost = 32
 // longGone is longer than any worker is at a step.
 const longGone = time.Duration(math.MaxInt64)
 
-func (s *sweeper) suspect(r *run, gone time.Duration) {
-	if s.suspects == nil {
-		s.suspects = map[*run]time.Duration{}
+func (s *suspects) add(r *run, gone time.Duration) {
+	if s.runs == nil {
+		s.runs = map[*run]time.Duration{}
 	}
-	s.suspects[r] = max(s.suspects[r], gone)
+	s.runs[r] = max(s.runs[r], gone)
 }
 
-// sweepSoon compares the suspects once the loop has read what waits for it, so that many runs taken over together make
-// one comparison.
-func (l *loop) sweepSoon() {
-	if !l.sweeps.soon {
-		l.sweeps.soon = true
-		l.post(l.compare)
+// compareSoon compares them once the loop has read what waits for it, so that many runs taken over together make one
+// comparison.
+func (s *suspects) compareSoon() {
+	if !s.soon {
+		s.soon = true
+		s.post(s.compare)
 	}
+}
+
+// take empties the set.
+func (s *suspects) take() (all map[*run]time.Duration) {
+	all, s.runs, s.soon = s.runs, nil, false
+	return all
 }
 
 // expected is one attempt that should be out.
@@ -66,7 +78,7 @@ func (l *loop) sweep(now time.Time) {
 	for _, r := range still {
 		switch r.phase {
 		case running:
-			l.sweeps.suspect(r, longGone)
+			l.suspects.add(r, longGone)
 		case awaiting: // its start may have come and been purged, all of it, before it was read
 			r.open(l)
 		}
@@ -90,10 +102,10 @@ func (l *loop) stepsLost() {
 			}
 			for _, r := range l.runs {
 				if r.phase == running && !r.blind() {
-					l.sweeps.suspect(r, gone)
+					l.suspects.add(r, gone)
 				}
 			}
-			l.sweepSoon()
+			l.suspects.compareSoon()
 		})
 	}
 }
@@ -123,8 +135,7 @@ const compareAtOnce = 1 << 16
 // that the second waits for the first.
 func (l *loop) compare() {
 	s := &l.sweeps
-	all := s.suspects
-	s.suspects, s.soon = nil, false
+	all := l.suspects.take()
 	suspects := map[int][]*run{}
 	for r := range all {
 		suspects[r.id.Partition()] = append(suspects[r.id.Partition()], r)
@@ -132,7 +143,7 @@ func (l *loop) compare() {
 	for _, p := range slices.Sorted(maps.Keys(suspects)) {
 		if s.busy[p] || s.attempts >= compareAtOnce {
 			for _, r := range suspects[p] {
-				s.suspect(r, all[r])
+				l.suspects.add(r, all[r])
 			}
 			continue
 		}
@@ -154,8 +165,8 @@ func (l *loop) compare() {
 func (l *loop) compared(partition, attempts int) {
 	s := &l.sweeps
 	s.busy[partition] = false
-	if s.attempts -= attempts; s.attempts == 0 && len(s.suspects) > 0 {
-		l.sweepSoon()
+	if s.attempts -= attempts; s.attempts == 0 && len(l.suspects.runs) > 0 {
+		l.suspects.compareSoon()
 	}
 }
 
@@ -331,7 +342,7 @@ func (l *loop) claimed(ctx context.Context, x expected) bool {
 		return false
 	}
 	if err == nil && x.now.Sub(e.Time) > x.patience {
-		l.fail(x.attempt, fault.New(fault.OutcomeUnknown, "a worker had begun the step and was lost; whether it took effect is not known").
+		l.decider.fail(x.attempt, fault.New(fault.OutcomeUnknown, "a worker had begun the step and was lost; whether it took effect is not known").
 			WithHint("look at the tool's own system before you run it again"), x.run.trace)
 	}
 	return true

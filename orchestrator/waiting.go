@@ -97,11 +97,11 @@ func waitsForWorker(tool string, s kv.Lag) string {
 
 // late sees to an attempt that should have begun. One that no worker was given is decided; it can't be told from one
 // that is given this very moment, but only one record of either counts.
-func (l *loop) late(r *run, d machine.Dispatch) {
+func (dc *decider) late(r *run, d machine.Dispatch) {
 	c := d.Call
 	decide := func() {
 		if r.phase == running && r.machine.Open(c, d.Attempt) {
-			l.decide(r, []machine.Decide{{Call: c, Attempt: d.Attempt, Error: r.machine.LateError(c)}})
+			dc.decide(r, []machine.Decide{{Call: c, Attempt: d.Attempt, Error: r.machine.LateError(c)}})
 		}
 	}
 	f, a, shard := r.flights[c], r.attempt(c, d.Attempt), r.shard(c.Step)
@@ -113,24 +113,24 @@ func (l *loop) late(r *run, d machine.Dispatch) {
 	if f != nil {
 		seq = f.seq.Load()
 	}
-	l.job(func(ctx context.Context) {
-		if !l.given(ctx, a, shard, seq) {
-			l.post(decide)
+	dc.job(func(ctx context.Context) {
+		if !dc.given(ctx, a, shard, seq) {
+			dc.post(decide)
 		}
 	})
 }
 
 // given reports whether a worker was given an attempt. Where that can't be found out it says so, and leaves the attempt
 // to its other deadlines.
-func (l *loop) given(ctx context.Context, a subjects.Attempt, shard int, seq uint64) bool {
+func (dc *decider) given(ctx context.Context, a subjects.Attempt, shard int, seq uint64) bool {
 	if seq == 0 {
-		e, err := l.store.Read(ctx, subjects.Step(a, shard))
+		e, err := dc.store.Read(ctx, subjects.Step(a, shard))
 		if err != nil {
 			return true
 		}
 		seq = e.Seq
 	}
-	s, err := l.store.Lag(ctx, a.Tool, shard)
+	s, err := dc.store.Lag(ctx, a.Tool, shard)
 	if fault.CodeOf(err) == fault.NotFound {
 		return false
 	}

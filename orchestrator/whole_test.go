@@ -20,18 +20,18 @@ func TestMessagesAreTakenBackTogetherWhereAllAreDecided(t *testing.T) {
 	require.NotNil(t, p, "%v", report)
 	at := time.Unix(1000, 0)
 	r := &run{plan: p, machine: machine.New(p, machine.Start{Key: "t/r/1", Submitted: at, Started: at, Contracts: map[string]*tool.Contract{"t": {MaxAttempts: 1, Limit: 9}}})}
-	l := &loop{env: &env{clock: wall{}}}
-	l.times = newLedgerTime(l.env)
-	r.time.Heard(at, l.clock.Mono())
+	e := &env{clock: wall{}}
+	d := &decider{env: e, times: newLedgerTime(e)}
+	r.time.Heard(at, e.clock.Mono())
 	var out machine.Effects
 	r.machine.Begin(&out)
 	two := []machine.Decide{{Call: out.Dispatch[1].Call, Attempt: 1}, {Call: out.Dispatch[2].Call, Attempt: 1}}
-	require.False(t, l.isWhole(r, two), "nothing stops")
+	require.False(t, d.isAll(r, two), "nothing stops")
 	out.Reset()
 	r.machine.Apply(machine.Record{Seq: 9, Time: at, Result: &machine.Result{Attempt: 1, Error: fault.New(fault.ToolFailed, "no"), Worker: "w"}}, at, &out)
 	require.True(t, r.machine.Stopping())
 	require.Len(t, out.Decide, 3)
-	require.True(t, l.isWhole(r, out.Decide))
-	require.False(t, l.isWhole(r, two))
-	require.False(t, l.isWhole(r, two[:1]))
+	require.True(t, d.isAll(r, out.Decide))
+	require.False(t, d.isAll(r, two))
+	require.False(t, d.isAll(r, two[:1]))
 }
