@@ -136,7 +136,7 @@ func (l *loop) limited(name string) {
 	if w == nil || !w.limitTo(l.reg.limit(name, w.limit)) {
 		return
 	}
-	for _, r := range l.oldestFirst(func(r *run) bool { return r.lines[name] != nil }) {
+	for _, r := range l.runs.oldestFirst(func(r *run) bool { return r.lines[name] != nil }) {
 		w.turn(r.lines[name])
 	}
 	l.pump(w)

@@ -38,7 +38,7 @@ func TestARecordThatLayInTheLedgerIsNoNewsOfTheTime(t *testing.T) {
 	l.times.pulse = func() (time.Time, time.Duration) { return noon.Add(time.Hour), 0 }
 	r := runOf("t", "r")
 	r.generation, r.phase = 7, opening
-	l.runs[r.id] = r
+	l.runs.byID[r.id] = r
 	shards := l.store.Shards()
 	c := &cursor{shard: subjects.LedgerShard(r.id.Partition(), shards)}
 	l.owned[r.id.Partition()] = c

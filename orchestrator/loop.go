@@ -37,8 +37,7 @@ type loop struct {
 	marks    func() []kv.Mark
 	released func()
 
-	runs     map[subjects.Run]*run
-	oldest   [subjects.Partitions]oldest
+	runs     *runTable
 	timers   timers
 	suspects *suspects
 	decider  *decider
@@ -57,7 +56,7 @@ type loop struct {
 func newLoop(o *Orchestrator, store storage, reg *registry, ctx context.Context) *loop {
 	l := &loop{
 		env: newEnv(ctx, o, store), o: o, reg: reg,
-		runs: map[subjects.Run]*run{}, windows: map[string]*window{}, burdens: map[string]*burden{}, bounds: shipped,
+		runs: newRunTable(), windows: map[string]*window{}, burdens: map[string]*burden{}, bounds: shipped,
 		sweeps: sweeper{reads: readsAtMost},
 		serves: func(uint64) {}, released: func() {}, mark: func([]kv.Mark) {}, marks: func() []kv.Mark { return nil },
 	}
@@ -139,7 +138,7 @@ func (l *loop) record(from *cursor, e kv.Entry) {
 		l.plan(rec.Run, e, from)
 		return
 	}
-	r := l.runs[rec.Run]
+	r := l.runs.byID[rec.Run]
 	if r == nil || r.generation != rec.Generation {
 		l.orphan(rec, r, e)
 		return
@@ -151,9 +150,9 @@ func (l *loop) record(from *cursor, e kv.Entry) {
 }
 
 // oldestFirst gives the runs that fit, in the order in which they were submitted.
-func (l *loop) oldestFirst(fits func(*run) bool) []*run {
+func (t *runTable) oldestFirst(fits func(*run) bool) []*run {
 	var list []*run
-	for _, r := range l.runs {
+	for _, r := range t.byID {
 		if fits(r) {
 			list = append(list, r)
 		}

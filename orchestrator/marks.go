@@ -71,7 +71,7 @@ func (l *loop) lowest() *[subjects.Partitions]uint64 {
 			continue
 		}
 		low[i] = c.last + 1
-		if seq, ok := l.oldest[i].first(); ok {
+		if seq, ok := l.runs.oldest[i].first(); ok {
 			low[i] = min(low[i], seq)
 		}
 	}

@@ -72,7 +72,7 @@ func (l *loop) purgeOrphans() {
 	if l.purges.busy || len(l.purges.orphans)+len(l.purges.strays) == 0 {
 		return
 	}
-	orphans, strays := l.purges.next(l.runs)
+	orphans, strays := l.purges.next(l.runs.byID)
 	l.purges.busy = true
 	l.job(func(ctx context.Context) {
 		defer l.post(func() { l.purges.busy = false })

@@ -173,10 +173,10 @@ func (l *loop) drop(lost partitions) {
 	before := l.cursors()
 	for p := range lost {
 		if lost[p] {
-			l.owned[p], l.oldest[p] = nil, oldest{}
+			l.owned[p], l.runs.oldest[p] = nil, oldest{}
 		}
 	}
-	for _, r := range l.oldestFirst(func(r *run) bool { return lost[r.id.Partition()] }) {
+	for _, r := range l.runs.oldestFirst(func(r *run) bool { return lost[r.id.Partition()] }) {
 		l.forget(r)
 	}
 	for _, c := range before {

@@ -88,6 +88,27 @@ func (r *run) bucket() string {
 	return r.start.Bucket
 }
 
+// runTable holds the runs of a loop.
+type runTable struct {
+	byID   map[subjects.Run]*run
+	oldest [subjects.Partitions]oldest
+}
+
+func newRunTable() *runTable { return &runTable{byID: map[subjects.Run]*run{}} }
+
+// add takes a new run, in the order of the ledger.
+func (t *runTable) add(r *run) {
+	t.byID[r.id] = r
+	t.oldest[r.id.Partition()].add(r)
+}
+
+// remove lets go of a run, unless another generation has taken its place.
+func (t *runTable) remove(r *run) {
+	if t.byID[r.id] == r {
+		delete(t.byID, r.id)
+	}
+}
+
 type entry struct {
 	rec subjects.Record
 	kv.Entry
@@ -95,7 +116,7 @@ type entry struct {
 
 // plan takes a plan record: a new run, or one that is known.
 func (l *loop) plan(id subjects.Run, e kv.Entry, from *cursor) {
-	if old := l.runs[id]; old != nil {
+	if old := l.runs.byID[id]; old != nil {
 		if old.generation >= e.Seq {
 			return
 		}
@@ -107,8 +128,7 @@ func (l *loop) plan(id subjects.Run, e kv.Entry, from *cursor) {
 		id: id, generation: e.Seq, lastSeq: e.Seq, submitted: e.Time, touched: l.clock.Now(), body: e.Data, digest: plan.Digest(e.Data),
 		client: asked.Client, trace: asked.Trace, retryOf: asked.Retry, context: asked.Context, unfit: unfit, timer: -1,
 	}
-	l.runs[id] = r
-	l.oldest[id.Partition()].add(r)
+	l.runs.add(r)
 	if _, malformed := wire.Version(e.Header); malformed == nil && !wire.KnownPlan(e.Header) {
 		l.leaveAlone(r)
 		return
@@ -134,9 +154,7 @@ func (l *loop) forget(r *run) {
 	l.leftOpening(r)
 	l.ground(r)
 	l.timers.set(r, time.Time{})
-	if l.runs[r.id] == r {
-		delete(l.runs, r.id)
-	}
+	l.runs.remove(r)
 	l.announcer.forget(r)
 	r.drop()
 }

@@ -157,7 +157,7 @@ func (s *service) request(m *nats.Msg) {
 const maxReply = 512 << 10
 
 func (s *service) get(m *nats.Msg, id subjects.Run) {
-	r := s.l.runs[id]
+	r := s.l.runs.byID[id]
 	switch {
 	case r == nil || r.phase == finished:
 		s.refuse(m, notActive(id))
@@ -221,7 +221,7 @@ type cancelReply struct {
 func (s *service) cancel(m *nats.Msg, id subjects.Run) {
 	var req cancelRequest
 	_ = json.Unmarshal(m.Data, &req) // an empty body is fine: nobody is named then
-	r := s.l.runs[id]
+	r := s.l.runs.byID[id]
 	switch {
 	case r == nil:
 		s.refuse(m, notActive(id))
@@ -255,7 +255,7 @@ func (s *service) submission(m *nats.Msg) {
 		return
 	}
 	s.l.post(func() {
-		r := s.l.runs[id]
+		r := s.l.runs.byID[id]
 		if r == nil || r.rejected || r.phase == foreign || r.body != nil && bytes.Equal(r.body, m.Data) { // of a rejected run, the id is free
 			return
 		}

@@ -83,7 +83,7 @@ func (o *orch) sabotage() {
 	default:
 		return
 	}
-	for _, r := range o.l.oldestFirst(func(r *run) bool { return r.phase == running && !r.busy }) {
+	for _, r := range o.l.runs.oldestFirst(func(r *run) bool { return r.phase == running && !r.busy }) {
 		for i := range r.plan.Steps {
 			status := r.machine.StepStatus(i)
 			d := machine.Dispatch{Call: machine.Call{Step: i}, Attempt: 1}

@@ -334,7 +334,7 @@ func (w *world) expire(id subjects.Run) bool {
 		}
 	}
 	for _, o := range w.owners {
-		if o.dead || w.now < o.asleep || o.jobs.working > 0 || o.l.runs[id] != nil {
+		if o.dead || w.now < o.asleep || o.jobs.working > 0 || o.l.runs.byID[id] != nil {
 			return false
 		}
 	}

@@ -74,13 +74,13 @@ func (w *world) newOrch(name string, life int) *orch {
 // ordered sees that what is known of the first run of each partition is so, for all before it may be purged.
 func (o *orch) ordered() {
 	var first [subjects.Partitions]uint64
-	for id, r := range o.l.runs {
+	for id, r := range o.l.runs.byID {
 		if p := id.Partition(); !r.over && (first[p] == 0 || r.generation < first[p]) {
 			first[p] = r.generation
 		}
 	}
 	for p := range first {
-		if seq, _ := o.l.oldest[p].first(); seq != first[p] {
+		if seq, _ := o.l.runs.oldest[p].first(); seq != first[p] {
 			o.w.violate("order", "%s takes plan %d for the first of partition %d that goes on; it is %d", o.name, seq, p, first[p])
 		}
 	}

@@ -40,7 +40,7 @@ func (w *world) known(x *truth) string {
 		if c != nil {
 			state += fmt.Sprintf(" (caught up %t, at %d)", c.caughtUp, c.last)
 		}
-		if r := o.l.runs[x.id]; r != nil {
+		if r := o.l.runs.byID[x.id]; r != nil {
 			state += fmt.Sprintf(", has generation %d in phase %d, last %d, over %t", r.generation, r.phase, r.lastSeq, r.over)
 		}
 		all = append(all, state)
@@ -52,7 +52,7 @@ func (o *orch) restless() string {
 	if o.dead {
 		return "it is dead"
 	}
-	for id, r := range o.l.runs {
+	for id, r := range o.l.runs.byID {
 		return fmt.Sprintf("the run %s/%d is kept in phase %d", id.ID, r.generation, r.phase)
 	}
 	for name, w := range o.l.windows {

@@ -74,7 +74,7 @@ type expected struct {
 
 // sweep compares what should be out with what is, for every run that has waited for a whole interval.
 func (l *loop) sweep(now time.Time) {
-	still := l.oldestFirst(func(r *run) bool { return !r.blind() && now.Sub(r.touched) >= l.cfg.SweepEvery })
+	still := l.runs.oldestFirst(func(r *run) bool { return !r.blind() && now.Sub(r.touched) >= l.cfg.SweepEvery })
 	for _, r := range still {
 		switch r.phase {
 		case running:
@@ -100,7 +100,7 @@ func (l *loop) stepsLost() {
 			if l.sweeps.noticed != noticed {
 				return // it was lost once more since
 			}
-			for _, r := range l.runs {
+			for _, r := range l.runs.byID {
 				if r.phase == running && !r.blind() {
 					l.suspects.add(r, gone)
 				}

@@ -22,7 +22,7 @@ const openWide = 32
 // what is.
 func (l *loop) caughtUp(c *cursor, last uint64) {
 	c.caughtUp, c.last = true, max(c.last, last)
-	for _, r := range l.runs {
+	for _, r := range l.runs.byID {
 		if l.owned[r.id.Partition()] == c && r.phase == replaying {
 			c.closed = append(c.closed, r)
 		}
