@@ -56,18 +56,18 @@ func (x *line) stopped() bool {
 }
 
 // loaded lets a line take part in the burdens of its run and its tenant.
-func (l *loop) loaded(x *line) {
+func (di *dispatcher) loaded(x *line) {
 	r := x.run
 	if r.burden == nil {
-		r.burden = &burden{of: "run", most: l.bounds.run}
+		r.burden = &burden{of: "run", most: di.bounds.run}
 	}
-	of := l.burdens[r.id.Tenant]
+	of := di.burdens[r.id.Tenant]
 	if of == nil {
-		of = &burden{of: "tenant", most: l.bounds.tenant}
-		l.burdens[r.id.Tenant] = of
+		of = &burden{of: "tenant", most: di.bounds.tenant}
+		di.burdens[r.id.Tenant] = of
 	}
 	of.lines++
-	x.ofRun, x.ofTenant, x.light = r.burden, of, l.bounds.light
+	x.ofRun, x.ofTenant, x.light = r.burden, of, di.bounds.light
 	x.weight = func(h held) int64 {
 		if r.phase != running {
 			return 0 // it is not sent: nobody wants it any more
@@ -83,14 +83,14 @@ func (r *run) argumentBytes(c machine.Call) int64 {
 }
 
 // weigh notes how many bytes a flight has, as soon as that is known or known better.
-func (l *loop) weigh(f *flight, bytes int64) {
+func (di *dispatcher) weigh(f *flight, bytes int64) {
 	if f == nil || f.landed {
 		return
 	}
 	shrunk := bytes < f.bytes
 	f.add(bytes - f.bytes)
 	if shrunk { // never while a window is pumped: what is sent there had no bytes before
-		l.eased(f.line)
+		di.eased(f.line)
 	}
 }
 
@@ -105,9 +105,9 @@ func (f *flight) add(bytes int64) {
 
 // eased lets those go on that waited for bytes, as far as there is room: the tenant's other runs before the run that made
 // room. It must not be called while a window is pumped.
-func (l *loop) eased(x *line) {
-	x.ofTenant.wake(l.pump)
-	x.ofRun.wake(l.pump)
+func (di *dispatcher) eased(x *line) {
+	x.ofTenant.wake(di.dispatchHeld)
+	x.ofRun.wake(di.dispatchHeld)
 }
 
 func (b *burden) wake(pump func(*window)) {
@@ -120,8 +120,8 @@ func (b *burden) wake(pump func(*window)) {
 }
 
 // unloaded takes a line of a run that is over, or another's, out of its tenant's burden.
-func (l *loop) unloaded(x *line) {
+func (di *dispatcher) unloaded(x *line) {
 	if x.ofTenant.lines--; x.ofTenant.lines == 0 {
-		delete(l.burdens, x.run.id.Tenant)
+		delete(di.burdens, x.run.id.Tenant)
 	}
 }

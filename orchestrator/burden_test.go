@@ -8,14 +8,14 @@ import (
 	"github.com/stepjet/stepjet/machine"
 )
 
-// scales is a loop of which only the bytes that are out matter.
+// scales is a dispatcher of which only the bytes that are out matter.
 type scales struct {
-	*loop
+	*dispatcher
 	out []*flight // in the order in which they were sent
 }
 
 func newScales(b bounds) *scales {
-	return &scales{loop: &loop{burdens: map[string]*burden{}, bounds: b}}
+	return &scales{dispatcher: &dispatcher{burdens: map[string]*burden{}, bounds: b}}
 }
 
 // hold gives a run calls of some bytes each, and sends what may go.

@@ -81,7 +81,7 @@ func (l *loop) finished(r *run, doc *outcome.Run, err error) {
 		return
 	}
 	r.phase, r.doneAt = finished, l.clock.Now()
-	l.ground(r)
+	l.dispatcher.releaseAll(r)
 	l.announcer.forget(r)
 	r.drop()
 	l.purges.finished(r)

@@ -19,55 +19,71 @@ type flight struct {
 	landed  bool
 }
 
-// line gives what a run has of a step's tool.
-func (l *loop) line(r *run, step int) *line {
+// dispatcher sends attempts to their tools, as far as there is room: calls in the windows of their tools, bytes in the
+// burdens of their runs and tenants. What there is no room for is held back.
+type dispatcher struct {
+	*env
+	reg      *registry
+	values   *values
+	memory   *memory
+	decider  *decider
+	suspects *suspects
+	runs     *runTable
+
+	windows map[string]*window // by tool
+	burdens map[string]*burden // by tenant
+	bounds  bounds
+}
+
+// line returns what a run has of a step's tool.
+func (di *dispatcher) line(r *run, step int) *line {
 	name, frozen := r.plan.Steps[step].Tool, r.machine.Contract(step)
 	if x := r.lines[name]; x != nil {
 		return x
 	}
-	w := l.windows[name]
+	w := di.windows[name]
 	if w == nil {
-		w = newWindow(l.reg.limit(name, frozen.Limit), l.cfg.Weights)
-		l.windows[name] = w
+		w = newWindow(di.reg.limit(name, frozen.Limit), di.cfg.Weights)
+		di.windows[name] = w
 	}
 	if r.lines == nil {
 		r.lines = map[string]*line{}
 	}
 	x := &line{run: r, window: w, single: frozen.Mode == tool.SequentialOnly}
-	l.loaded(x)
+	di.loaded(x)
 	r.lines[name] = x
 	return x
 }
 
 // offer dispatches an attempt now, or as soon as its tool's window has room for it. One that is to wait for its time
 // takes no room: it lies in the stream as a scheduled message. repair is not 0 for what the sweep found lost.
-func (l *loop) offer(r *run, d machine.Dispatch, repair int) {
+func (di *dispatcher) offer(r *run, d machine.Dispatch, repair int) {
 	if !d.At.IsZero() {
-		l.dispatch(r, d, repair, nil)
+		di.dispatch(r, d, repair, nil)
 		return
 	}
 	if f := r.flights[d.Call]; f != nil && f.attempt == d.Attempt {
 		if repair > 0 {
-			f.sent = l.clock.Now()
+			f.sent = di.clock.Now()
 			f.seq.Store(0)
-			l.dispatch(r, d, repair, f)
+			di.dispatch(r, d, repair, f)
 		}
 		return
 	}
-	x := l.line(r, d.Step)
+	x := di.line(r, d.Step)
 	if w := x.window; w.held > 0 || w.out >= w.most() || x.full() || x.overfull() != nil {
 		w.hold(x, holding(d, repair))
-		l.pump(w)
+		di.dispatchHeld(w)
 		return
 	}
-	l.launch(x, d, repair)
+	di.launch(x, d, repair)
 }
 
 // launch dispatches an attempt that has room.
-func (l *loop) launch(x *line, d machine.Dispatch, repair int) {
-	f := &flight{attempt: d.Attempt, line: x, sent: l.clock.Now()}
+func (di *dispatcher) launch(x *line, d machine.Dispatch, repair int) {
+	f := &flight{attempt: d.Attempt, line: x, sent: di.clock.Now()}
 	x.run.fly(d.Call, f)
-	l.dispatch(x.run, d, repair, f)
+	di.dispatch(x.run, d, repair, f)
 }
 
 func (r *run) fly(c machine.Call, f *flight) {
@@ -89,8 +105,8 @@ func (f *flight) land() {
 	f.landed = true
 }
 
-// pump dispatches what is held back, as far as there is room.
-func (l *loop) pump(w *window) {
+// dispatchHeld dispatches what is held back, as far as there is room.
+func (di *dispatcher) dispatchHeld(w *window) {
 	w.pump(func(x *line, h held) bool {
 		r, d := x.run, h.dispatch()
 		if r.phase != running || !r.machine.Wanted(d.Call, d.Attempt) {
@@ -99,13 +115,13 @@ func (l *loop) pump(w *window) {
 		if f := r.flights[d.Call]; f != nil && f.attempt == d.Attempt {
 			return false
 		}
-		l.launch(x, d, int(h.repair))
+		di.launch(x, d, int(h.repair))
 		return true
 	})
 }
 
-// landed takes an attempt out of its window, since it was decided.
-func (l *loop) landed(r *run, res *machine.Result) {
+// decided takes an attempt out of its window, since it was decided.
+func (di *dispatcher) decided(r *run, res *machine.Result) {
 	f := r.flights[res.Call]
 	if f == nil || f.attempt != res.Attempt {
 		return
@@ -114,7 +130,7 @@ func (l *loop) landed(r *run, res *machine.Result) {
 	f.land()
 	x, w := f.line, f.line.window
 	w.decided(x)
-	l.eased(x)
+	di.eased(x)
 	executed, execution := !res.ByOwner && !res.Started.IsZero(), max(res.Ended.Sub(res.Started), 0)
 	if executed {
 		w.took(execution)
@@ -123,34 +139,34 @@ func (l *loop) landed(r *run, res *machine.Result) {
 		return
 	}
 	if x.calls.len() > 0 && !f.sent.IsZero() && executed {
-		w.measured(l.clock.Now().Sub(f.sent), execution)
+		w.measured(di.clock.Now().Sub(f.sent), execution)
 	}
 	w.turn(x)
-	l.pump(w)
+	di.dispatchHeld(w)
 }
 
 // limited lets the limit of a tool count that the registry has now, for runs that began under another one too: a limit is
 // the tool's, and the consumer that all of them share has it already.
-func (l *loop) limited(name string) {
-	w := l.windows[name]
-	if w == nil || !w.limitTo(l.reg.limit(name, w.limit)) {
+func (di *dispatcher) limited(name string) {
+	w := di.windows[name]
+	if w == nil || !w.limitTo(di.reg.limit(name, w.limit)) {
 		return
 	}
-	for _, r := range l.runs.oldestFirst(func(r *run) bool { return r.lines[name] != nil }) {
+	for _, r := range di.runs.oldestFirst(func(r *run) bool { return r.lines[name] != nil }) {
 		w.turn(r.lines[name])
 	}
-	l.pump(w)
+	di.dispatchHeld(w)
 }
 
 // adopt notes an attempt that an earlier owner dispatched and that lies in its stream still.
-func (l *loop) adopt(r *run, d machine.Dispatch) {
+func (di *dispatcher) adopt(r *run, d machine.Dispatch) {
 	if r.phase == running && r.flights[d.Call] == nil && r.machine.Open(d.Call, d.Attempt) {
-		r.fly(d.Call, &flight{attempt: d.Attempt, line: l.line(r, d.Step)})
+		r.fly(d.Call, &flight{attempt: d.Attempt, line: di.line(r, d.Step)})
 	}
 }
 
-// ground gives the room of all that a run has out back: it is over, or another's.
-func (l *loop) ground(r *run) {
+// releaseAll gives back the room of all that a run has out: it is over, or another's.
+func (di *dispatcher) releaseAll(r *run) {
 	for _, f := range r.flights {
 		f.land()
 	}
@@ -161,17 +177,17 @@ func (l *loop) ground(r *run) {
 		for ; x.calls.len() > 0; x.calls.pop() {
 			x.window.held--
 		}
-		l.unloaded(x)
+		di.unloaded(x)
 		if x.window.held > 0 {
 			waiting = append(waiting, name)
 		}
 	}
 	slices.Sort(waiting)
 	for _, name := range waiting {
-		l.pump(lines[name].window)
+		di.dispatchHeld(lines[name].window)
 	}
-	if of := l.burdens[r.id.Tenant]; of != nil {
-		of.wake(l.pump)
+	if of := di.burdens[r.id.Tenant]; of != nil {
+		of.wake(di.dispatchHeld)
 	}
 }
 

@@ -37,18 +37,16 @@ type loop struct {
 	marks    func() []kv.Mark
 	released func()
 
-	runs     *runTable
-	timers   timers
-	suspects *suspects
-	decider  *decider
-	sweeps   sweeper
-	purges   purger
-	windows  map[string]*window // by tool
-	burdens  map[string]*burden // by tenant
-	bounds   bounds
-	values   *values
-	saidLost time.Time // when the log was last told that the registry lost its tools
-	memory   *memory
+	runs       *runTable
+	timers     timers
+	suspects   *suspects
+	decider    *decider
+	sweeps     sweeper
+	purges     purger
+	dispatcher *dispatcher
+	values     *values
+	saidLost   time.Time // when the log was last told that the registry lost its tools
+	memory     *memory
 
 	effects machine.Effects // scratch
 }
@@ -56,7 +54,7 @@ type loop struct {
 func newLoop(o *Orchestrator, store storage, reg *registry, ctx context.Context) *loop {
 	l := &loop{
 		env: newEnv(ctx, o, store), o: o, reg: reg,
-		runs: newRunTable(), windows: map[string]*window{}, burdens: map[string]*burden{}, bounds: shipped,
+		runs:   newRunTable(),
 		sweeps: sweeper{reads: readsAtMost},
 		serves: func(uint64) {}, released: func() {}, mark: func([]kv.Mark) {}, marks: func() []kv.Mark { return nil },
 	}
@@ -65,10 +63,14 @@ func newLoop(o *Orchestrator, store storage, reg *registry, ctx context.Context)
 	l.deadLetters = &deadLetters{env: l.env, values: l.values}
 	l.suspects = &suspects{env: l.env, compare: l.compare}
 	l.decider = &decider{env: l.env, times: l.times}
+	l.dispatcher = &dispatcher{
+		env: l.env, reg: reg, values: l.values, memory: l.memory, decider: l.decider, suspects: l.suspects, runs: l.runs,
+		windows: map[string]*window{}, burdens: map[string]*burden{}, bounds: shipped,
+	}
 	l.judge = &judge{env: l.env, reg: reg, values: l.values}
 	l.documents = &documents{env: l.env, values: l.values, times: l.times}
 	l.gained = sync.OnceFunc(func() { close(o.ready) })
-	reg.follow(func(name string) { l.post(func() { l.limited(name) }) })
+	reg.follow(func(name string) { l.post(func() { l.dispatcher.limited(name) }) })
 	return l
 }
 

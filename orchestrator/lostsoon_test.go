@@ -17,7 +17,7 @@ func TestWhatAWorkerMayBeAtIsNotLookedFor(t *testing.T) {
 	w := newWindow(4, nil)
 	r := &run{plan: &plan.Plan{Steps: []plan.Step{{ID: "a", Tool: "t"}}}}
 	f := &flight{attempt: 1, line: &line{run: r, window: w}, sent: at}
-	l := &loop{windows: map[string]*window{"t": w}, sweeps: sweeper{noticed: at.Add(time.Second)}}
+	l := &loop{dispatcher: &dispatcher{windows: map[string]*window{"t": w}}, sweeps: sweeper{noticed: at.Add(time.Second)}}
 	first, again, scheduled := machine.Dispatch{Attempt: 1}, machine.Dispatch{Attempt: 2}, machine.Dispatch{Attempt: 2, At: at}
 
 	require.True(t, l.tooSoon(r, first, time.Hour), "it was not sent")

@@ -45,7 +45,7 @@ func (l *loop) perform(r *run, now time.Time) {
 			if d.Attempt > 1 {
 				l.announcer.retry(r, d)
 			}
-			l.offer(r, d, 0)
+			l.dispatcher.offer(r, d, 0)
 		}
 	}
 	if len(eff.Decide) > 0 {
@@ -86,7 +86,7 @@ type sending struct {
 
 // dispatch resolves a call's arguments and sends the attempt to its tool. repair is 0 for the first time. f, where it is
 // not nil, learns where the message lies.
-func (l *loop) dispatch(r *run, d machine.Dispatch, repair int, f *flight) {
+func (di *dispatcher) dispatch(r *run, d machine.Dispatch, repair int, f *flight) {
 	s := sending{attempt: r.attempt(d.Call, d.Attempt), inputs: r.inputs(d.Call), flight: f}
 	s.dispatch = kv.Dispatch{Attempt: s.attempt, Shard: r.shard(d.Step), At: d.At, Repair: repair}
 	if f != nil {
@@ -94,88 +94,88 @@ func (l *loop) dispatch(r *run, d machine.Dispatch, repair int, f *flight) {
 	}
 	contract := r.machine.Contract(d.Step)
 	s.step = wire.Step{
-		Result: subjects.StepRecord(s.attempt, l.store.Shards()), Key: s.attempt.Key(), Attempt: d.Attempt, Timeout: contract.Timeout,
+		Result: subjects.StepRecord(s.attempt, di.store.Shards()), Key: s.attempt.Key(), Attempt: d.Attempt, Timeout: contract.Timeout,
 		Retried:    r.retriedKey(d.Call),
 		Definition: r.start.Tools[s.attempt.Tool].Digest, StartBy: r.machine.StartBy(d.Call), Context: r.contextOf(d.Step).All, Trace: r.trace,
 		Bucket: r.bucket(),
 	}
 	if contract.AtMostOnce {
-		s.step.Claim = subjects.ClaimRecord(s.attempt, l.store.Shards())
+		s.step.Claim = subjects.ClaimRecord(s.attempt, di.store.Shards())
 	}
 	if at, asked := r.machine.Deadline(d.Step); asked {
 		s.step.Deadline = at
 	}
 	if s.inputs.inBlobs {
-		l.weigh(f, l.sendBeside(s))
+		di.weigh(f, di.sendBeside(s))
 		return
 	}
-	l.weigh(f, l.send(l.ctx, s))
+	di.weigh(f, di.send(di.ctx, s))
 }
 
 // sendBeside resolves and publishes beside the loop what lies in blobs, or has to go into one. It gives the bytes that this
 // takes at most.
-func (l *loop) sendBeside(s sending) int64 {
+func (di *dispatcher) sendBeside(s sending) int64 {
 	s.inputs.resolver = nil // that of a run is for one goroutine
 	most := s.inputs.most(false)
-	l.memory.reserve(most, func(ctx context.Context) {
-		bytes := l.send(ctx, s)
-		l.post(func() { l.weigh(s.flight, bytes) })
+	di.memory.reserve(most, func(ctx context.Context) {
+		bytes := di.send(ctx, s)
+		di.post(func() { di.weigh(s.flight, bytes) })
 	})
 	return most
 }
 
-// send resolves and publishes, and gives the bytes that are out for it. On the loop, where the inputs have a resolver, nothing
+// send resolves and publishes, and returns the bytes that are out for it. On the loop, where the inputs have a resolver, nothing
 // large is built.
-func (l *loop) send(ctx context.Context, s sending) int64 {
-	args, err := l.values.arguments(ctx, &s.inputs)
+func (di *dispatcher) send(ctx context.Context, s sending) int64 {
+	args, err := di.values.arguments(ctx, &s.inputs)
 	if err != nil && err.Code == fault.TooLarge && s.inputs.resolver != nil {
-		return l.sendBeside(s)
+		return di.sendBeside(s)
 	}
 	if err != nil {
 		if ctx.Err() == nil {
-			l.decider.fail(s.attempt, err, s.step.Trace)
+			di.decider.fail(s.attempt, err, s.step.Trace)
 		}
 		return 0
 	}
 	if len(args) > wire.InlineLimit {
-		l.sendLarge(ctx, s, args)
+		di.sendLarge(ctx, s, args)
 		return int64(len(args))
 	}
 	s.dispatch.Header, s.dispatch.Body = s.step.Header(), args
-	l.store.DispatchAsync(l.ctx, s.dispatch, l.dispatched(&s))
+	di.store.DispatchAsync(di.ctx, s.dispatch, di.sent(&s))
 	return int64(len(args))
 }
 
-func (l *loop) sendLarge(ctx context.Context, s sending, args []byte) {
-	handle, err := l.values.put(ctx, s.step.Bucket, s.attempt.BlobName, args)
+func (di *dispatcher) sendLarge(ctx context.Context, s sending, args []byte) {
+	handle, err := di.values.put(ctx, s.step.Bucket, s.attempt.BlobName, args)
 	if err != nil {
 		return // only when stopping: the next owner sends it
 	}
 	s.step.Handle = handle
 	s.dispatch.Header = s.step.Header()
-	l.store.DispatchAsync(ctx, s.dispatch, l.dispatched(&s))
+	di.store.DispatchAsync(ctx, s.dispatch, di.sent(&s))
 }
 
-func (l *loop) dispatched(s *sending) func(error) {
+func (di *dispatcher) sent(s *sending) func(error) {
 	a, f := s.attempt, s.flight
 	if s.dispatch.Repair > 0 {
 		f = nil
 	}
 	return func(err error) {
 		switch {
-		case err != nil && l.ctx.Err() == nil:
-			l.log.Error("a step could not be dispatched; the sweep tries again", "step", a.MessageID(), "tool", a.Tool, "error", err)
+		case err != nil && di.ctx.Err() == nil:
+			di.log.Error("a step could not be dispatched; the sweep tries again", "step", a.MessageID(), "tool", a.Tool, "error", err)
 		case err == nil && f != nil && f.seq.Load() == 0:
-			l.post(func() { l.sentBefore(f) })
+			di.post(func() { di.sentBefore(f) })
 		}
 	}
 }
 
 // sentBefore compares the run of an attempt that its stream did not take, since it had one of it before: whether that is there still.
-func (l *loop) sentBefore(f *flight) {
+func (di *dispatcher) sentBefore(f *flight) {
 	if r := f.line.run; !f.landed && r.phase == running && !r.blind() {
-		l.suspects.add(r, longGone)
-		l.suspects.compareSoon()
+		di.suspects.add(r, longGone)
+		di.suspects.compareSoon()
 	}
 }
 

@@ -152,7 +152,7 @@ func (l *loop) leaveAlone(r *run) {
 func (l *loop) forget(r *run) {
 	r.phase = forgotten
 	l.leftOpening(r)
-	l.ground(r)
+	l.dispatcher.releaseAll(r)
 	l.timers.set(r, time.Time{})
 	l.runs.remove(r)
 	l.announcer.forget(r)
@@ -253,7 +253,7 @@ func (r *run) apply(l *loop, e entry, now time.Time) bool {
 func (r *run) record(l *loop, rec machine.Record, now time.Time) {
 	r.machine.Apply(rec, now, &l.effects)
 	if rec.Result != nil {
-		l.landed(r, rec.Result)
+		l.dispatcher.decided(r, rec.Result)
 	}
 	l.expand(r, now)
 }

@@ -74,7 +74,7 @@ func (o *orch) sabotage() {
 	switch o.w.bug {
 	case dispatchEarly, dispatchTwice:
 	case leakSlots:
-		for _, w := range o.l.windows {
+		for _, w := range o.l.dispatcher.windows {
 			if w.out > 0 && o.w.chance(10) {
 				w.out++
 			}
@@ -93,7 +93,7 @@ func (o *orch) sabotage() {
 			early := o.w.bug == dispatchEarly && status == outcome.StepWaiting
 			twice := o.w.bug == dispatchTwice && status == outcome.StepReady
 			if (early || twice) && r.plan.Steps[i].ForEach == nil && o.w.chance(10) {
-				o.l.dispatch(r, d, 0, nil)
+				o.l.dispatcher.dispatch(r, d, 0, nil)
 			}
 		}
 	}

@@ -52,7 +52,7 @@ func (w *world) newOrch(name string, life int) *orch {
 	or := &Orchestrator{cfg: cfg, id: o.name, ready: make(chan struct{})}
 	o.l = newLoop(or, store, reg, ctx)
 	o.jobs = &simJobs{p: o.process, ctx: ctx, most: w.knobs.jobs}
-	o.l.sweeps.reads, o.l.bounds = w.knobs.reads, w.knobs.bounds
+	o.l.sweeps.reads, o.l.dispatcher.bounds = w.knobs.reads, w.knobs.bounds
 	o.l.bus, o.l.clock, o.l.jobs = simBus{o.process}, &simClock{process: o.process, wrong: o.offset}, o.jobs
 	o.svc = &service{o: or, l: o.l}
 	o.l.mark, o.l.marks = w.hearMarks, func() []kv.Mark { return slices.Clone(w.marks) }

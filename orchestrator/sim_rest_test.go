@@ -55,12 +55,12 @@ func (o *orch) restless() string {
 	for id, r := range o.l.runs.byID {
 		return fmt.Sprintf("the run %s/%d is kept in phase %d", id.ID, r.generation, r.phase)
 	}
-	for name, w := range o.l.windows {
+	for name, w := range o.l.dispatcher.windows {
 		if w.out != 0 || w.held != 0 {
 			return fmt.Sprintf("%d calls of %s take room and %d are held back, of no run", w.out, name, w.held)
 		}
 	}
-	for tenant := range o.l.burdens {
+	for tenant := range o.l.dispatcher.burdens {
 		return "bytes of " + tenant + " are counted, of no run"
 	}
 	switch {

@@ -123,7 +123,7 @@ func (l *loop) tooSoon(r *run, d machine.Dispatch, gone time.Duration) bool {
 	if d.Attempt == 1 {
 		return true // it was not sent yet
 	}
-	w := l.windows[r.plan.Steps[d.Step].Tool] // a retry whose time has come takes no room
+	w := l.dispatcher.windows[r.plan.Steps[d.Step].Tool] // a retry whose time has come takes no room
 	return w != nil && w.slowest > gone
 }
 
@@ -221,7 +221,7 @@ func (l *loop) compareWith(ctx context.Context, partition int, list []expected) 
 	}
 	l.post(func() {
 		for i := range there {
-			l.adopt(there[i].run, there[i].dispatch)
+			l.dispatcher.adopt(there[i].run, there[i].dispatch)
 		}
 	})
 	l.repair(ctx, partition, l.undecided(ctx, partition, missing))
@@ -356,12 +356,12 @@ func (l *loop) sendAgain(x expected) {
 		// This owner has not sent it, and the one before most likely had not either. Should it send it this very moment, the
 		// stream takes only one of two regular dispatches.
 		l.log.Debug("dispatching what an earlier owner did not", "step", x.attempt.MessageID(), "tool", x.attempt.Tool)
-		l.offer(x.run, x.dispatch, 0)
+		l.dispatcher.offer(x.run, x.dispatch, 0)
 		return
 	}
 	x.run.repairs++
 	l.log.Debug("dispatching again what was lost", "step", x.attempt.MessageID(), "tool", x.attempt.Tool)
-	l.offer(x.run, x.dispatch, x.run.repairs)
+	l.dispatcher.offer(x.run, x.dispatch, x.run.repairs)
 }
 
 // holds reports whether an attempt is held back by this owner, so that nothing of it is to be found anywhere.

@@ -154,7 +154,7 @@ var mutants = []mutant{
 	},
 	{
 		"live-contract", "a run follows the registry as it is now",
-		"orchestrator/perform.go", "	contract := r.machine.Contract(d.Step)", "	contract := r.machine.Contract(d.Step)\n	if now := l.reg.tools[r.plan.Steps[d.Step].Tool]; now != nil {\n		contract = &now.Contract\n	}", "./orchestrator", "",
+		"orchestrator/perform.go", "	contract := r.machine.Contract(d.Step)", "	contract := r.machine.Contract(d.Step)\n	if now := di.reg.tools[r.plan.Steps[d.Step].Tool]; now != nil {\n		contract = &now.Contract\n	}", "./orchestrator", "",
 	},
 	{
 		"unfenced-start", "a run is started though its plan is gone",
