@@ -1,96 +1,11 @@
-// Command orchestrator reads plans from JetStream and has them run.
+// Command orchestrator reads plans from JetStream and has them run; "stepjet orchestrator" does the same.
 package main
 
 import (
-	"context"
 	"os"
 
-	natsgo "github.com/nats-io/nats.go"
-	"github.com/spf13/cobra"
-
-	"github.com/stepjet/stepjet/internal/config"
 	"github.com/stepjet/stepjet/internal/daemon"
-	"github.com/stepjet/stepjet/internal/doctor"
-	"github.com/stepjet/stepjet/internal/version"
-	"github.com/stepjet/stepjet/kv"
-	"github.com/stepjet/stepjet/orchestrator"
+	"github.com/stepjet/stepjet/internal/serve"
 )
 
-func main() { os.Exit(daemon.Execute(command())) }
-
-// settings are those of an orchestrator that have an environment variable beside their flag.
-var settings = []config.Setting{
-	{Flag: "name", Env: "STEPJET_NAME"}, {Flag: "health", Env: "STEPJET_HEALTH"}, {Flag: "replicas", Env: "STEPJET_REPLICAS"},
-	{Flag: "shards", Env: "STEPJET_SHARDS"}, {Flag: "retention", Env: "STEPJET_RETENTION"}, {Flag: "grace", Env: "STEPJET_GRACE"},
-	{Flag: "sweep-every", Env: "STEPJET_SWEEP_EVERY"},
-	{Flag: "weight", Env: "STEPJET_WEIGHT"}, {Flag: "ack-wait", Env: "STEPJET_ACK_WAIT"}, {Flag: "ledger-max-bytes", Env: "STEPJET_LEDGER_MAX_BYTES"},
-	config.SecretsKeySetting,
-}
-
-func command() *cobra.Command {
-	var nats config.NATS
-	var logging config.Logging
-	var store config.Store
-	var cfg orchestrator.Config
-	var secrets config.SecretsKey
-	var health string
-	cmd := &cobra.Command{
-		Use:   "orchestrator",
-		Short: "Runs the tool plans that lie in JetStream",
-		Long: `Reads plans from JetStream, dispatches each step as soon as its inputs are there, and stores outcomes.
-
-Start as many as you like against one NATS server or cluster: they share the runs among themselves, and when one dies the
-others go on with its runs. The first start creates streams and buckets; what exists is never changed.`,
-		Example: `  orchestrator --url nats://127.0.0.1:4222
-  orchestrator --context prod --durability replicated --health :8081`,
-		Args:    cobra.NoArgs,
-		Version: version.String(),
-	}
-	fs := cmd.Flags()
-	nats.Flags(fs)
-	nats.WaitFlag(fs)
-	logging.Flags(fs)
-	fs.StringVar(&cfg.Name, "name", "", "name in logs and records (env STEPJET_NAME; default: the host's)")
-	fs.StringVar(&health, "health", "", "address of /healthz and /readyz (env STEPJET_HEALTH; default: none)")
-	store.Flags(fs)
-	secrets.Flag(fs)
-	fs.DurationVar(&cfg.Grace, "grace", orchestrator.DefaultGrace, "how long a finished run's records stay in the ledger (env STEPJET_GRACE)")
-	fs.DurationVar(&cfg.SweepEvery, "sweep-every", orchestrator.DefaultSweepEvery,
-		"how often what should be on its way is compared with what is, and what is gone is mended (env STEPJET_SWEEP_EVERY; 100ms or more)")
-	fs.StringToIntVar(&cfg.Weights, "weight", nil, "shares of tenants where a tool has more to do than fits, as in acme=3,beta=2 (env STEPJET_WEIGHT; default 1 each)")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if err := nats.FromEnvironment(fs, nil); err != nil {
-			return err
-		}
-		if err := logging.FromEnvironment(fs, nil); err != nil {
-			return err
-		}
-		if err := config.FromEnvironment(fs, nil, settings...); err != nil {
-			return err
-		}
-		if err := store.FromEnvironment(fs, nil); err != nil {
-			return err
-		}
-		log := daemon.Logger(cmd.ErrOrStderr(), logging.Format, logging.Level)
-		keys, err := secrets.Load()
-		if err != nil {
-			return err
-		}
-		cfg.SecretsKey = keys
-		cfg.Logger, cfg.Version, cfg.Store = log, version.String(), store.Config()
-		if _, err := orchestrator.New(nil, cfg); err != nil { // before a server is waited for
-			return err
-		}
-		if store.Sync() == doctor.SyncAlways {
-			log.Info("durability always rests on sync_interval: always in the NATS server; stepjet doctor --monitor checks it")
-		}
-		s := daemon.NewRemote(
-			func(ctx context.Context) (*natsgo.Conn, error) {
-				return kv.Connect(ctx, nats.Options("stepjet orchestrator", log))
-			},
-			func(nc *natsgo.Conn) (daemon.Service, error) { return orchestrator.New(nc, cfg) },
-		)
-		return daemon.Run(cmd.Context(), daemon.Options{Name: "orchestrator", Health: health, Check: s.Check, Logger: log}, s)
-	}
-	return cmd
-}
+func main() { os.Exit(daemon.Execute(serve.Orchestrator("orchestrator"))) }

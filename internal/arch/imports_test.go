@@ -50,7 +50,7 @@ const rules = `
 // audiences says who may import a package that is not for everybody whom rules let import it: who stands on the right of
 // its line, and tests.
 const audiences = `
-	internal/doctor   internal/cli internal/config internal/lab/* cmd/orchestrator
+	internal/doctor   internal/cli internal/config internal/lab/* internal/serve
 `
 
 // shortNames are the modules that rules may name. A module that isn't here may be imported by internal/* alone.

@@ -144,7 +144,7 @@ func Execute(cmd *cobra.Command) int {
 	if err == nil || errors.As(context.Cause(ctx), &sig) && (errors.As(err, &sig) || errors.Is(err, context.Canceled)) {
 		return ExitOK
 	}
-	Print(cmd.ErrOrStderr(), cmd.Name(), err)
+	Print(cmd.ErrOrStderr(), cmd.DisplayName(), err)
 	return ExitCode(err)
 }
 

@@ -1,4 +1,4 @@
-package main
+package serve_test
 
 import (
 	"bufio"
@@ -24,23 +24,6 @@ import (
 	"github.com/stepjet/stepjet/outcome"
 )
 
-// asProgram makes the test binary be the program.
-const asProgram = "TOOLWORKER_TEST_AS_PROGRAM"
-
-func TestMain(m *testing.M) {
-	if os.Getenv(asProgram) != "" {
-		main()
-	}
-	os.Exit(m.Run())
-}
-
-// program makes a process of the program with nothing in its environment but what is given.
-func program(env []string, args ...string) *exec.Cmd {
-	cmd := exec.Command(os.Args[0], args...)
-	cmd.Env = append([]string{asProgram + "=1", "PATH=" + os.Getenv("PATH")}, env...)
-	return cmd
-}
-
 func TestExitCodes(t *testing.T) {
 	t.Parallel()
 	broken := filepath.Join(t.TempDir(), "tools.json")
@@ -53,11 +36,11 @@ func TestExitCodes(t *testing.T) {
 		says []string
 	}{
 		{"help", nil, []string{"--help"}, 0, []string{"--tools", "STEPJET_TOOLS", "NATS_URL", "4 no connection"}},
-		{"version", nil, []string{"--version"}, 0, []string{"toolworker version"}},
+		{"version", nil, []string{"--version"}, 0, []string{"PROGRAM version"}},
 		{"no server", nil, []string{"--wait-for-nats", "0", "--url", "nats://127.0.0.1:1"}, 4, []string{"no_connection", "127.0.0.1:1"}},
 		{"no server of the environment", []string{"NATS_URL=nats://me:s3cret@127.0.0.1:2", "STEPJET_WAIT_FOR_NATS=100ms"}, nil, 4, []string{"127.0.0.1:2"}},
 		{"a flag wins", []string{"NATS_URL=nats://127.0.0.1:2"}, []string{"--wait-for-nats", "0", "--url", "nats://127.0.0.1:1"}, 4, []string{"127.0.0.1:1"}},
-		{"unknown flag", nil, []string{"--tool", "x"}, 2, []string{"--tool", "toolworker --help"}},
+		{"unknown flag", nil, []string{"--tool", "x"}, 2, []string{"--tool", "PROGRAM --help"}},
 		{"argument", nil, []string{"tools.json"}, 2, []string{"tools.json"}},
 		{"slots", nil, []string{"--slots", "0"}, 2, []string{"--slots is 0"}},
 		{"slots of the environment", []string{"STEPJET_SLOTS=many"}, nil, 2, []string{"STEPJET_SLOTS"}},
@@ -67,21 +50,23 @@ func TestExitCodes(t *testing.T) {
 		{"no credentials", nil, []string{"--creds", "absent.creds"}, 2, []string{"absent.creds"}},
 		{"no context", []string{"HOME=" + t.TempDir()}, []string{"--context", "absent"}, 2, []string{"absent"}},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			out, err := program(c.env, c.args...).CombinedOutput()
-			code := 0
-			if err != nil {
-				var exit *exec.ExitError
-				require.ErrorAs(t, err, &exit)
-				code = exit.ExitCode()
-			}
-			require.Equal(t, c.code, code, "%s", out)
-			for _, part := range c.says {
-				require.Contains(t, string(out), part)
-			}
-			require.NotContains(t, string(out), "s3cret")
-		})
+		for _, name := range workers {
+			t.Run(name+", "+c.name, func(t *testing.T) {
+				t.Parallel()
+				out, err := program(name, c.env, c.args...).CombinedOutput()
+				code := 0
+				if err != nil {
+					var exit *exec.ExitError
+					require.ErrorAs(t, err, &exit)
+					code = exit.ExitCode()
+				}
+				require.Equal(t, c.code, code, "%s", out)
+				for _, part := range c.says {
+					require.Contains(t, string(out), strings.ReplaceAll(part, "PROGRAM", name))
+				}
+				require.NotContains(t, string(out), "s3cret")
+			})
+		}
 	}
 }
 
@@ -94,9 +79,9 @@ type running struct {
 	done chan error
 }
 
-func start(t *testing.T, url string, args ...string) *running {
+func start(t *testing.T, name, url string, args ...string) *running {
 	t.Helper()
-	r := &running{t: t, cmd: program([]string{"NATS_URL=" + url}, args...), done: make(chan error, 1)}
+	r := &running{t: t, cmd: program(name, []string{"NATS_URL=" + url}, args...), done: make(chan error, 1)}
 	stderr, err := r.cmd.StderrPipe()
 	require.NoError(t, err)
 	require.NoError(t, r.cmd.Start())
@@ -157,11 +142,20 @@ func readiness(t *testing.T, address string) int {
 // The program runs steps, and at SIGTERM finishes the one it has: the run ends as it would have, with one attempt.
 func TestRunsStepsAndDrains(t *testing.T) {
 	t.Parallel()
+	for _, name := range workers {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			runsStepsAndDrains(t, name)
+		})
+	}
+}
+
+func runsStepsAndDrains(t *testing.T, name string) {
 	url, c := world(t)
 	started := filepath.Join(t.TempDir(), "started")
 	tools := filepath.Join(t.TempDir(), "tools.json")
 	require.NoError(t, os.WriteFile(tools, []byte(`{"tools":[{"builtin":"all"},{"name":"slow","exec":{"argv":["/bin/sh","-c","echo x >> `+started+`; sleep 1; echo done"]}}]}`), 0o600))
-	w := start(t, url, "--tools", tools, "--health", "127.0.0.1:0", "--name", "tester", "--log-format", "json")
+	w := start(t, name, url, "--tools", tools, "--health", "127.0.0.1:0", "--name", "tester", "--log-format", "json")
 	address := w.says(`"address":"([^"]+)"`)[1]
 	w.says(`"msg":"ready"`)
 	require.Equal(t, http.StatusOK, readiness(t, address))
@@ -197,8 +191,17 @@ func TestRunsStepsAndDrains(t *testing.T) {
 // Without an orchestrator the program waits, not ready, and still ends when it is asked to.
 func TestWaitsForAnOrchestrator(t *testing.T) {
 	t.Parallel()
+	for _, name := range workers {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			waitsForAnOrchestrator(t, name)
+		})
+	}
+}
+
+func waitsForAnOrchestrator(t *testing.T, name string) {
 	srv := natstest.Start(t, func(o *embedded.Options) { o.Listen = "127.0.0.1:0" })
-	w := start(t, srv.URL(), "--health", "127.0.0.1:0")
+	w := start(t, name, srv.URL(), "--health", "127.0.0.1:0")
 	address := w.says(`address=(\S+)`)[1]
 	w.says("waiting for an orchestrator")
 	require.Equal(t, http.StatusServiceUnavailable, readiness(t, address))
