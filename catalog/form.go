@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/tool"
 )
 
@@ -129,7 +130,7 @@ func Name(f Form, name string) string {
 	sum := sha256.Sum256([]byte(name))
 	b := []byte(name)
 	for i, c := range b {
-		if !plainByte(c) {
+		if !subjects.IsPlain(c) {
 			b[i] = '_'
 		}
 	}
@@ -138,15 +139,11 @@ func Name(f Form, name string) string {
 
 func plainName(name string) bool {
 	for i := range len(name) {
-		if !plainByte(name[i]) {
+		if !subjects.IsPlain(name[i]) {
 			return false
 		}
 	}
 	return len(name) > 0 && len(name) <= maxName
-}
-
-func plainByte(c byte) bool {
-	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-'
 }
 
 // described gives the description of a tool with its contract in words, for forms that have no field for it, and its real

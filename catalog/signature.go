@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/stepjet/stepjet/internal/jsontape"
+	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/tool"
 )
 
@@ -158,7 +159,7 @@ func literal(v any) string {
 
 func key(name string) string {
 	for i := range len(name) {
-		if !plainByte(name[i]) {
+		if !subjects.IsPlain(name[i]) {
 			return literal(name)
 		}
 	}

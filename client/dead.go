@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/text"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/plan"
@@ -73,7 +74,7 @@ func (c *Client) DeadLetter(ctx context.Context, run, step string) (*kv.DeadLett
 		return nil, err
 	}
 	if id, _, _ := subjects.SplitItem(step); !subjects.ValidStepID(id) {
-		return nil, fault.New(fault.InvalidID, "%q is no step", wire.Clip(step, 80)).WithHint(`a step's id, or "id=3" for an item of a for_each`)
+		return nil, fault.New(fault.InvalidID, "%q is no step", text.Clip(step, 80)).WithHint(`a step's id, or "id=3" for an item of a for_each`)
 	}
 	d, err := c.store.Dead(ctx, name, 0, step)
 	if err != nil {

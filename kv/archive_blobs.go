@@ -18,6 +18,7 @@ import (
 	"github.com/nats-io/nuid"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/text"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/wire"
@@ -74,7 +75,7 @@ func ofTenant(bucket, name string) bool {
 }
 
 func anothersBucket(bucket, name string) *fault.Error {
-	return fault.New(fault.Internal, "the blob %s is said to lie in the bucket %q, which is not its tenant's", wire.Clip(name, 256), wire.Clip(bucket, 80))
+	return fault.New(fault.Internal, "the blob %s is said to lie in the bucket %q, which is not its tenant's", text.Clip(name, 256), text.Clip(bucket, 80))
 }
 
 // Blob reads what a handle stands for. Size and SHA-256 are checked, the size also before reading, so that a handle can't
@@ -92,7 +93,7 @@ func (s *Archive) Blob(ctx context.Context, h *outcome.Handle) ([]byte, error) {
 		return nil, anothersBucket(h.Bucket, h.Name)
 	}
 	if h.NUID != "" && !subjects.ValidObject(h.NUID) || h.Chunks < 0 || int64(h.Chunks) > h.Size {
-		return nil, fault.New(fault.Internal, "the handle of the blob %s names no chunks", wire.Clip(h.Name, 256))
+		return nil, fault.New(fault.Internal, "the handle of the blob %s names no chunks", text.Clip(h.Name, 256))
 	}
 	data, err := s.findBlob(ctx, h)
 	if err != nil {

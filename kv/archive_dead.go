@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nuid"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/text"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/wire"
@@ -84,7 +85,7 @@ func (s *Archive) CreateDead(ctx context.Context, r subjects.Run, bucket string,
 	}
 	if len(body) > limit && letter.Error != nil {
 		short := *letter.Error
-		short.Details, short.Message, short.Hint = nil, wire.Clip(short.Message, 4096), wire.Clip(short.Hint, 4096)
+		short.Details, short.Message, short.Hint = nil, text.Clip(short.Message, 4096), text.Clip(short.Hint, 4096)
 		letter.Error = &short
 		body = letter.JSON()
 	}

@@ -32,7 +32,7 @@ type Overridden struct {
 // need not exist yet. Setting twice is harmless. Errors: InvalidTool with the reason, where the combination with the
 // definition contradicts itself, and nothing is changed then; InvalidID for what is no tool name; those of Create.
 func (s *Registry) Override(ctx context.Context, name string, raw []byte) (Overridden, error) {
-	if !tool.ValidName(name) {
+	if !subjects.ValidTool(name) {
 		return Overridden{}, fault.New(fault.InvalidID, "%q is no tool name", name)
 	}
 	var o *tool.Override
@@ -155,7 +155,7 @@ func overrideSubject(name string) string {
 // from now on are started with it; the tool need not exist yet. Errors: InvalidTool with the reason, InvalidID, and those of
 // Create.
 func (s *Registry) TenantOverride(ctx context.Context, tenant, name string, raw []byte) (Overridden, error) {
-	if !tool.ValidName(name) || !subjects.ValidTenant(tenant) {
+	if !subjects.ValidTool(name) || !subjects.ValidTenant(tenant) {
 		return Overridden{}, fault.New(fault.InvalidID, "%q is no tool name, or %q no tenant", name, tenant)
 	}
 	msg := &nats.Msg{Subject: tenantOverrideSubject(tenant, name), Header: deletion()}

@@ -9,12 +9,12 @@ import (
 	"time"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/text"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/machine"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/plan"
 	"github.com/stepjet/stepjet/subjects"
-	"github.com/stepjet/stepjet/wire"
 )
 
 // blobCache keeps large values that several steps may refer to. Blobs never change under their name.
@@ -124,10 +124,10 @@ func (v *values) value(ctx context.Context, h *outcome.Handle, text bool) ([]byt
 func usable(h *outcome.Handle, a subjects.Attempt, bucket string) *fault.Error {
 	switch own := a.BlobName(""); {
 	case !strings.HasPrefix(h.Name, own):
-		return fault.New(fault.ToolTerminal, "the result lies in the blob %q, which is not this attempt's", wire.Clip(h.Name, 256)).
+		return fault.New(fault.ToolTerminal, "the result lies in the blob %q, which is not this attempt's", text.Clip(h.Name, 256)).
 			WithHint("a worker names the blob of a result %s<anything unique>", own)
 	case h.Bucket != "" && h.Bucket != bucket:
-		return fault.New(fault.ToolTerminal, "the result lies in the bucket %q, which is not its run's", wire.Clip(h.Bucket, 80)).
+		return fault.New(fault.ToolTerminal, "the result lies in the bucket %q, which is not its run's", text.Clip(h.Bucket, 80)).
 			WithHint("a worker puts a result into the bucket that %s of the step names, and says so in its handle; without it into %s",
 				subjects.HeaderBucket, subjects.BlobsBucket)
 	case h.Size > kv.MaxBlob:

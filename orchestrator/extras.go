@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/text"
 	"github.com/stepjet/stepjet/plan"
 	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/wire"
@@ -52,7 +53,7 @@ func contextProblems(p *plan.Plan, x extras) []fault.Problem {
 	for _, step := range slices.Sorted(maps.Keys(x.context.Steps)) {
 		if _, ok := p.Index(step); !ok {
 			problems = append(problems, fault.Problem{
-				Code: fault.InvalidValue, Message: fmt.Sprintf("there is context for the step %q, which the plan doesn't have", wire.Clip(step, 80)),
+				Code: fault.InvalidValue, Message: fmt.Sprintf("there is context for the step %q, which the plan doesn't have", text.Clip(step, 80)),
 				Hint: "context for a single step is given under the step's id",
 			})
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/text"
 	"github.com/stepjet/stepjet/machine"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/plan"
@@ -243,7 +244,7 @@ func (r *run) planJSON() json.RawMessage {
 	if r.body == nil || r.plan != nil || json.Valid(r.body) { // a plan that could be parsed is
 		return r.body
 	}
-	s, _ := json.Marshal(wire.Clip(string(r.body), 64<<10)) // strings can't fail
+	s, _ := json.Marshal(text.Clip(string(r.body), 64<<10)) // strings can't fail
 	return s
 }
 

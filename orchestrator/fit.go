@@ -4,10 +4,10 @@ import (
 	"context"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/text"
 	"github.com/stepjet/stepjet/machine"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/subjects"
-	"github.com/stepjet/stepjet/wire"
 )
 
 // A run's document is one object of at most 64 MiB. It is kept within that here, so that no plan and no tool can make a run
@@ -49,7 +49,7 @@ func (room *room) fitErrors(st *outcome.Step) {
 			room.errors -= size
 		} else {
 			short := *e
-			short.Message, short.Hint, short.Details = wire.Clip(e.Message, shortText), wire.Clip(e.Hint, shortText), nil
+			short.Message, short.Hint, short.Details = text.Clip(e.Message, shortText), text.Clip(e.Hint, shortText), nil
 			st.Error = &short
 		}
 	}
@@ -66,7 +66,7 @@ func fitTexts(errors []outcome.StepError) {
 		if size := len(e.Message) + len(e.Hint); size <= left {
 			left -= size
 		} else {
-			e.Message, e.Hint = wire.Clip(e.Message, shortText), wire.Clip(e.Hint, shortText)
+			e.Message, e.Hint = text.Clip(e.Message, shortText), text.Clip(e.Hint, shortText)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/text"
 	"github.com/stepjet/stepjet/machine"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/plan"
@@ -47,7 +48,7 @@ func (j *judge) tries(ctx context.Context, id subjects.Run, x extras) (*tried, e
 	source := subjects.NewRun(id.Tenant, x.retryOf.Of)
 	if !source.Valid() { // it becomes a part of subjects, of which the server takes no endless ones
 		return &tried{problem: &fault.Problem{
-			Code: fault.InvalidID, Message: fmt.Sprintf("%q is no run id", wire.Clip(x.retryOf.Of, 80)),
+			Code: fault.InvalidID, Message: fmt.Sprintf("%q is no run id", text.Clip(x.retryOf.Of, 80)),
 			Hint: fmt.Sprintf("%s names a finished run: 1 to %d bytes", subjects.HeaderRetryOf, subjects.MaxRunID),
 		}}, nil
 	}
@@ -55,14 +56,14 @@ func (j *judge) tries(ctx context.Context, id subjects.Run, x extras) (*tried, e
 	switch {
 	case fault.CodeOf(err) == fault.NotFound:
 		return &tried{problem: &fault.Problem{
-			Code: fault.NotFound, Message: fmt.Sprintf("there is no finished run %q to try again", wire.Clip(x.retryOf.Of, 128)),
+			Code: fault.NotFound, Message: fmt.Sprintf("there is no finished run %q to try again", text.Clip(x.retryOf.Of, 128)),
 			Hint: "a run is kept for its retention once it is over; a run that goes on can't be tried again yet",
 		}}, nil
 	case err != nil:
 		return nil, err
 	case !bytes.Equal(doc.Plan, bytes.TrimSpace(x.body)): // the document keeps no white space around it
 		return &tried{problem: &fault.Problem{
-			Code: fault.Conflict, Message: fmt.Sprintf("the run %q was of another plan", wire.Clip(x.retryOf.Of, 128)),
+			Code: fault.Conflict, Message: fmt.Sprintf("the run %q was of another plan", text.Clip(x.retryOf.Of, 128)),
 			Hint: "a run is tried again with the same bytes; submit a changed plan as a run of its own",
 		}}, nil
 	}
@@ -71,7 +72,7 @@ func (j *judge) tries(ctx context.Context, id subjects.Run, x extras) (*tried, e
 		from, ok := p.Index(x.retryOf.From)
 		if !ok {
 			return &tried{problem: &fault.Problem{
-				Code: fault.InvalidValue, Message: fmt.Sprintf("the plan has no step %q to begin from", wire.Clip(x.retryOf.From, 80)),
+				Code: fault.InvalidValue, Message: fmt.Sprintf("the plan has no step %q to begin from", text.Clip(x.retryOf.From, 80)),
 				Hint: "name one of the plan's steps, or none to execute again only what did not succeed",
 			}}, nil
 		}
@@ -115,7 +116,7 @@ func (t *tried) outgrown(run string, problems []fault.Problem) fault.Problem {
 	}
 	return fault.Problem{
 		Code:    fault.Conflict,
-		Message: fmt.Sprintf("the run %q can't be tried again by the definitions that its tools have now: they refuse what is left of it%s", wire.Clip(run, 128), which),
+		Message: fmt.Sprintf("the run %q can't be tried again by the definitions that its tools have now: they refuse what is left of it%s", text.Clip(run, 128), which),
 		Hint:    "submit a plan that fits them as a run of its own, or try again once workers have the definitions of before",
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/text"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/seal"
 	"github.com/stepjet/stepjet/wire"
@@ -103,7 +104,7 @@ func (s *service) introduced(m *nats.Msg, tool string) []fault.Problem {
 	if newest == nil || !said {
 		return nil
 	}
-	worker = wire.Clip(worker, maxWorkerName)
+	worker = text.Clip(worker, maxWorkerName)
 	if !s.keyless.note(kv.Keyless{Worker: worker, Tool: tool, Heard: time.Now().UTC()}, slices.Contains(keys, newest.ID())) {
 		return nil
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/text"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/machine"
 	"github.com/stepjet/stepjet/outcome"
@@ -233,7 +234,7 @@ func (s *service) cancel(m *nats.Msg, id subjects.Run) {
 		s.refuse(m, leftAlone(id))
 		return
 	}
-	stop := &machine.Stop{Reason: outcome.Cancelled, By: wire.Clip(req.By, 128)}
+	stop := &machine.Stop{Reason: outcome.Cancelled, By: text.Clip(req.By, 128)}
 	s.l.decider.stop(r, stop, func(d kv.Decision, err error) {
 		switch {
 		case err != nil:

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/stepjet/stepjet/internal/text"
 )
 
 // broken explains why a string that has to be one reference is none. start is where its id begins, end where it stops
@@ -79,15 +81,5 @@ func brokenHint(good, rest string) (hint, upTo string) {
 	return "where text follows, write %s; " + grammar, good
 }
 
-// clip shortens what somebody else wrote before it goes into a message, at a character's edge.
-func clip(s string) string {
-	const most = 80
-	if len(s) <= most {
-		return strings.ToValidUTF8(s, "\uFFFD")
-	}
-	cut := most
-	for cut > 0 && !utf8.RuneStart(s[cut]) {
-		cut--
-	}
-	return strings.ToValidUTF8(s[:cut], "\uFFFD") + "…"
-}
+// clip shortens what somebody else wrote before it goes into a message.
+func clip(s string) string { return text.Clip(s, 80) }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/jsontape"
+	"github.com/stepjet/stepjet/subjects"
 )
 
 // stepDeps reads depends_on, the list and the arguments of a step, once all ids are known.
@@ -86,7 +87,7 @@ func (p *parser) depend(i, dep int, path func() string) {
 	}
 	id := p.plan.Steps[i].ID
 	hint := "a step can't wait for itself; its own output is not there yet"
-	if i > 0 && validID(p.plan.Steps[i-1].ID) {
+	if i > 0 && subjects.ValidStepID(p.plan.Steps[i-1].ID) {
 		hint += fmt.Sprintf(". Off by one? The step before it is %q", p.plan.Steps[i-1].ID)
 	}
 	p.col.add(fault.Cycle, path(), fmt.Sprintf("the step waits for itself: %s -> %s", clip(id), clip(id)), hint)
@@ -130,7 +131,7 @@ func (p *parser) after(step int, id string) int {
 func (p *parser) idList() []string {
 	if p.ids == nil {
 		for i := range p.plan.Steps {
-			if id := p.plan.Steps[i].ID; validID(id) && int(p.plan.ids[id]) == i {
+			if id := p.plan.Steps[i].ID; subjects.ValidStepID(id) && int(p.plan.ids[id]) == i {
 				p.ids = append(p.ids, id)
 			}
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/jsontape"
+	"github.com/stepjet/stepjet/subjects"
 )
 
 // entry refuses a reference to a for_each step whose path can't lead anywhere: what it yields is an array of entries. It
@@ -79,7 +80,7 @@ func pathInFull(path []elem) string {
 // bareKey reports whether a key needs no quotes in a path.
 func bareKey(key string) bool {
 	for i := 0; i < len(key); i++ {
-		if !isIDByte(key[i]) {
+		if !subjects.IsPlain(key[i]) {
 			return false
 		}
 	}

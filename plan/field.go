@@ -6,7 +6,7 @@ import (
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/jsontape"
-	"github.com/stepjet/stepjet/tool"
+	"github.com/stepjet/stepjet/internal/text"
 )
 
 // level is an object of the plan language whose fields are known.
@@ -143,7 +143,7 @@ func (p *parser) unknownField(l *level, key int32, at place) int {
 			return -1
 		}
 	}
-	if meant := tool.NearMiss(name, l.fields...); meant != "" {
+	if meant := text.NearMiss(name, l.fields...); meant != "" {
 		return p.meantField(l, key, meant, at)
 	}
 	p.foreign(l, key, at)

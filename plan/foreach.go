@@ -7,6 +7,7 @@ import (
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/jsontape"
+	"github.com/stepjet/stepjet/subjects"
 )
 
 // ForEach says that a step runs once for each item of a list (plan language, "for_each").
@@ -45,7 +46,7 @@ func (p *parser) forEach(i int) {
 	case p.tape[n].Kind != jsontape.String:
 		p.invalid(p.below(at, n), `write "as": "item"`, "must be a string, but is "+p.shown(n))
 	default:
-		if f.As = p.str(n); !validID(f.As) {
+		if f.As = p.str(n); !subjects.ValidStepID(f.As) {
 			p.invalid(p.below(at, n), strings.Replace(idGrammar(f.As), "an id", "it", 1), fmt.Sprintf("%q is no name for an item", clip(f.As)))
 		}
 	}

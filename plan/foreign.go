@@ -7,6 +7,7 @@ import (
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/jsontape"
+	"github.com/stepjet/stepjet/subjects"
 )
 
 // foreign is a reference as other languages write it, or a right one inside their marks (rule 10).
@@ -102,7 +103,7 @@ const stepsPrefix = "steps."
 
 // plain reads an id and a path, and nothing else.
 func (p *refParser) plain(s string, known func(id string) bool) (f foreign, is bool) {
-	if s == "" || !isIDByte(s[0]) {
+	if s == "" || !subjects.IsPlain(s[0]) {
 		return f, false
 	}
 	r, end, why := p.parse(s, 0)

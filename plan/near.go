@@ -3,7 +3,7 @@ package plan
 import (
 	"strings"
 
-	"github.com/stepjet/stepjet/tool"
+	"github.com/stepjet/stepjet/internal/text"
 )
 
 // suggester finds the name that was probably meant. Its whole work is bounded, so that a plan of thousands of wrong
@@ -13,12 +13,12 @@ type suggester struct{ left int }
 // maxSuggestWork is the number of names that one report may be compared with.
 const maxSuggestWork = 200_000
 
-// nearest gives the names most like s (tool.Nearest); none once the bound is reached.
+// nearest gives the names most like s (text.Nearest); none once the bound is reached.
 func (g *suggester) nearest(s string, names []string) []string {
 	if !g.afford(len(names)) {
 		return nil
 	}
-	return tool.Nearest(s, names)
+	return text.Nearest(s, names)
 }
 
 // afford takes some of the work that is left; it reports false once the bound is reached.

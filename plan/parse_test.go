@@ -286,15 +286,16 @@ func TestCatalogIsAskedOnce(t *testing.T) {
 	require.Equal(t, 1, c.names)
 }
 
-// plan has its own grammar for names, so as not to depend on NATS' names; the two must agree.
-func TestNamesAgreeWithSubjects(t *testing.T) {
+// Package subjects says what a name is, and those who take names ask it.
+func TestNamesAreThoseOfSubjects(t *testing.T) {
 	t.Parallel()
 	names := []string{"", "a", "A-b_9", strings.Repeat("x", 64), strings.Repeat("x", 65), strings.Repeat("x", 128), strings.Repeat("x", 129)}
 	for c := range 256 {
 		names = append(names, "a"+string([]byte{byte(c)}))
 	}
 	for _, n := range names {
-		require.Equal(t, subjects.ValidTool(n), tool.ValidName(n), "%q", n)
+		d := tool.Definition{Name: n, Description: "d", InputSchema: []byte(`{"type":"object"}`)}
+		require.Equal(t, subjects.ValidTool(n), d.Validate() == nil, "%q", n)
 		body := steps(fmt.Sprintf(`{"id":%s,"tool":"t"}`, quoted(n)))
 		p, _ := plan.Parse([]byte(body), nil)
 		require.Equal(t, subjects.ValidStepID(n), p != nil, "%q", n)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/stepjet/stepjet/internal/jsontape"
+	"github.com/stepjet/stepjet/subjects"
 )
 
 // Limits of references (plan language, "limit_exceeded").
@@ -15,7 +16,7 @@ const (
 	// MaxPath is the longest path of a reference, in bytes.
 	MaxPath = 1024
 	// MaxID is the longest step id, in bytes.
-	MaxID = 64
+	MaxID = subjects.MaxStepID
 )
 
 // elem is one element of a path. What it means depends on the value that it goes into (plan language, rule 6).
@@ -40,23 +41,6 @@ type ref struct {
 	text string // id and path as written
 }
 
-func isIDByte(c byte) bool {
-	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || jsontape.IsDigit(c) || c == '_' || c == '-'
-}
-
-// validID reports whether s is a step id: [A-Za-z0-9_-]{1,64}.
-func validID(s string) bool {
-	if s == "" || len(s) > MaxID {
-		return false
-	}
-	for i := 0; i < len(s); i++ {
-		if !isIDByte(s[i]) {
-			return false
-		}
-	}
-	return true
-}
-
 // refParser reads references. The paths of all references of a plan lie in one slice; pieces and their references are
 // good until the next string is taken apart.
 type refParser struct {
@@ -76,7 +60,7 @@ func (p *refParser) one(r ref) []ref {
 // where there is none, or where what follows looks like a path but isn't one.
 func (p *refParser) parse(s string, i int) (r ref, end int, why string) {
 	start := i
-	for i < len(s) && isIDByte(s[i]) {
+	for i < len(s) && subjects.IsPlain(s[i]) {
 		i++
 	}
 	switch r.id = s[start:i]; {
@@ -107,7 +91,7 @@ func (p *refParser) parse(s string, i int) (r ref, end int, why string) {
 // dot reads "." key; it gives i itself where there is no key.
 func (p *refParser) dot(s string, i int) int {
 	j := i + 1
-	for j < len(s) && isIDByte(s[j]) {
+	for j < len(s) && subjects.IsPlain(s[j]) {
 		j++
 	}
 	if j == i+1 {
@@ -128,7 +112,7 @@ func (p *refParser) bracket(s string, i int) (end int, why string) {
 		p.elems = append(p.elems, elem{index: everyItem})
 		return j + 2, ""
 	}
-	for j < len(s) && isIDByte(s[j]) {
+	for j < len(s) && subjects.IsPlain(s[j]) {
 		j++
 	}
 	n := indexOf(s[i+1 : j])

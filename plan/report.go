@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/subjects"
 )
 
 // Limits of a report. A plan can have more problems than anybody wants to read, and a report must not be larger than
@@ -121,7 +122,7 @@ func (p *parser) stepOf(path string) string {
 	}
 	number, _, _ := strings.Cut(rest, "/")
 	i, err := strconv.Atoi(number)
-	if err != nil || i >= len(p.plan.Steps) || !validID(p.plan.Steps[i].ID) {
+	if err != nil || i >= len(p.plan.Steps) || !subjects.ValidStepID(p.plan.Steps[i].ID) {
 		return ""
 	}
 	return p.plan.Steps[i].ID

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/jsontape"
+	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/tool"
 )
 
@@ -59,7 +60,7 @@ func (p *parser) stepID(i int, n int32) {
 	}
 	id := p.str(n)
 	p.plan.Steps[i].ID = id
-	if !validID(id) && p.col.wants(fault.InvalidID) {
+	if !subjects.ValidStepID(id) && p.col.wants(fault.InvalidID) {
 		p.col.add(fault.InvalidID, p.below(at, n).String(), fmt.Sprintf("%q is no step id", clip(id)), idGrammar(id))
 	}
 	if first, taken := p.plan.ids[id]; taken {
@@ -79,12 +80,12 @@ func (p *parser) know(i int, id string) {
 func idGrammar(id string) string {
 	const grammar = "an id is 1 to 64 of A-Z a-z 0-9 _ -"
 	better := strings.Map(func(r rune) rune {
-		if r < 0x80 && isIDByte(byte(r)) {
+		if r < 0x80 && subjects.IsPlain(byte(r)) {
 			return r
 		}
 		return '_'
 	}, id)
-	if validID(better) {
+	if subjects.ValidStepID(better) {
 		return grammar + fmt.Sprintf(", as in %q", better)
 	}
 	return grammar
@@ -114,7 +115,7 @@ func (p *parser) stepTool(i int, n int32) {
 	case name == RecursiveTool:
 		p.col.addf(fault.RecursivePlan, at.String(), "put the steps of the inner plan into this one, or submit it as a plan of its own",
 			"a step can't call %s", RecursiveTool)
-	case !tool.ValidName(name):
+	case !subjects.ValidTool(name):
 		if p.col.wants(fault.InvalidID) {
 			p.col.add(fault.InvalidID, at.String(), fmt.Sprintf("%q is no tool name", clip(name)), p.toolHint(name, "a tool's name is 1 to 128 of A-Z a-z 0-9 _ . : / -"))
 		}

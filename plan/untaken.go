@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/tool"
 )
 
@@ -20,7 +21,7 @@ func (p *parser) nothingTaken(d *dependent, dep tool.Dependency) {
 	var ids []string
 	example := ""
 	for i := range p.plan.Steps {
-		if s := &p.plan.Steps[i]; i != d.step && s.Tool == dep.Tool && validID(s.ID) && len(ids) <= maxListed {
+		if s := &p.plan.Steps[i]; i != d.step && s.Tool == dep.Tool && subjects.ValidStepID(s.ID) && len(ids) <= maxListed {
 			ids = append(ids, s.ID)
 			if example == "" {
 				example = p.example(i, dep.Tool, field)

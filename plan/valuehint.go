@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/stepjet/stepjet/internal/jsontape"
+	"github.com/stepjet/stepjet/subjects"
 )
 
 // What to write for a wrong value of a known field.
@@ -94,7 +95,7 @@ func (p *parser) idFrom(i int) string {
 	for _, s := range p.strangersOf(i) {
 		switch name := p.keyName(s.key); strings.ToLower(name) {
 		case "name", "step", "key", "label", "ref", "alias", "node", "as", "uid", "identifier", "task":
-			if v := p.tape[s.key+1]; v.Kind == jsontape.String && validID(p.str(s.key+1)) {
+			if v := p.tape[s.key+1]; v.Kind == jsontape.String && subjects.ValidStepID(p.str(s.key+1)) {
 				p.col.blame(s.warning)
 				return fmt.Sprintf("write %s; %q is not known", p.written("id", s.key+1), name)
 			} else if v.Kind == jsontape.Number {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/jsontape"
+	"github.com/stepjet/stepjet/subjects"
 )
 
 // suspects are the bytes at which another language's reference within longer text may begin: those of the marks and
@@ -69,7 +70,7 @@ func (p *refParser) foreignAt(s string, i int, known func(id string) bool) (from
 	case strings.IndexByte("$#@", s[i]) < 0:
 		return 0, 0, ""
 	}
-	if from > 0 && (isIDByte(s[from-1]) || s[from-1] == '$' || s[from-1] == '{') {
+	if from > 0 && (subjects.IsPlain(s[from-1]) || s[from-1] == '$' || s[from-1] == '{') {
 		return 0, 0, ""
 	}
 	if end, ref = p.refAt(s, start, known); ref == "" || s[i] != ':' && isID(ref) {
@@ -87,7 +88,7 @@ func (p *refParser) refAt(s string, i int, known func(id string) bool) (end int,
 			return end + len(s) - len(rest), ref
 		}
 	}
-	if i >= len(s) || !isIDByte(s[i]) {
+	if i >= len(s) || !subjects.IsPlain(s[i]) {
 		return 0, ""
 	}
 	r, end, why := p.parse(s, i)
@@ -118,7 +119,7 @@ func expression(pieces []piece) int {
 			return 0
 		case op == "-" && !jsontape.IsDigit(behind[0]): // a dash
 			return 0
-		case isIDByte(behind[0]) || strings.IndexByte(`"'(`, behind[0]) >= 0:
+		case subjects.IsPlain(behind[0]) || strings.IndexByte(`"'(`, behind[0]) >= 0:
 			return i
 		}
 		return 0

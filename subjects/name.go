@@ -23,7 +23,7 @@ func (n name) uint(i uint64) name { return strconv.AppendUint(n, i, 10) }
 // token writes a string as Encode does.
 func (n name) token(s string) name {
 	for i := range len(s) {
-		if c := s[i]; plain(c) {
+		if c := s[i]; IsPlain(c) {
 			n = append(n, c)
 		} else {
 			n = append(n, '=', upperHex[c>>4], upperHex[c&15])

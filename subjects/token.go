@@ -28,7 +28,7 @@ func ValidStepID(s string) bool { return word(s, MaxStepID) }
 // ValidTool reports whether s is a tool name: 1 to 128 of [A-Za-z0-9_.:/-].
 func ValidTool(s string) bool {
 	for i := range len(s) {
-		if c := s[i]; !plain(c) && c != '.' && c != ':' && c != '/' {
+		if c := s[i]; !IsPlain(c) && c != '.' && c != ':' && c != '/' {
 			return false
 		}
 	}
@@ -44,7 +44,7 @@ func ValidClient(s string) bool { return word(s, maxClient) }
 // word reports whether s is 1 to most of the bytes that stand for themselves.
 func word(s string, most int) bool {
 	for i := range len(s) {
-		if !plain(s[i]) {
+		if !IsPlain(s[i]) {
 			return false
 		}
 	}
@@ -53,7 +53,8 @@ func word(s string, most int) bool {
 
 const upperHex = "0123456789ABCDEF"
 
-func plain(c byte) bool {
+// IsPlain reports whether c stands for itself wherever it is written: [A-Za-z0-9_-]. Step ids are made of nothing else.
+func IsPlain(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-'
 }
 
@@ -61,7 +62,7 @@ func plain(c byte) bool {
 func Encode(s string) string {
 	n := 0
 	for i := 0; i < len(s); i++ {
-		if !plain(s[i]) {
+		if !IsPlain(s[i]) {
 			n++
 		}
 	}
@@ -70,7 +71,7 @@ func Encode(s string) string {
 	}
 	b := make([]byte, 0, len(s)+2*n)
 	for i := 0; i < len(s); i++ {
-		if c := s[i]; plain(c) {
+		if c := s[i]; IsPlain(c) {
 			b = append(b, c)
 		} else {
 			b = append(b, '=', upperHex[c>>4], upperHex[c&15])
@@ -87,7 +88,7 @@ func Decode(token string) (string, bool) {
 	}
 	if strings.IndexByte(token, '=') < 0 {
 		for i := 0; i < len(token); i++ {
-			if !plain(token[i]) {
+			if !IsPlain(token[i]) {
 				return "", false
 			}
 		}
@@ -96,7 +97,7 @@ func Decode(token string) (string, bool) {
 	b := make([]byte, 0, len(token))
 	for i := 0; i < len(token); i++ {
 		c := token[i]
-		if plain(c) {
+		if IsPlain(c) {
 			b = append(b, c)
 			continue
 		}
@@ -108,7 +109,7 @@ func Decode(token string) (string, bool) {
 			return "", false
 		}
 		d := byte(hi<<4 | lo)
-		if plain(d) {
+		if IsPlain(d) {
 			return "", false
 		}
 		b = append(b, d)

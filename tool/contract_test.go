@@ -312,18 +312,6 @@ func TestJitterIsDeterministicAndSpread(t *testing.T) {
 	}
 }
 
-func TestNearMiss(t *testing.T) {
-	t.Parallel()
-	known := []string{"id", "tool", "depends_on", "output_steps"}
-	for name, want := range map[string]string{
-		"id": "", "tool": "", "ID": "id", "i_d": "id", "ids": "", "Tool": "tool", "tools": "tool", "tol": "tool", "took": "tool",
-		"toolx1": "", "dependsOn": "depends_on", "depend_on": "depends_on", "DependOn": "depends_on", "output_step": "output_steps",
-		"outputSteps": "output_steps", "thought": "", "": "", "description": "",
-	} {
-		require.Equal(t, want, tool.NearMiss(name, known...), name)
-	}
-}
-
 // Where the schema has nothing but an array of another name, it is hardly that of one item.
 func TestAStrayBatchArgumentIsWarnedOf(t *testing.T) {
 	t.Parallel()

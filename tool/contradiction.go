@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/text"
+	"github.com/stepjet/stepjet/subjects"
 )
 
 // check finds what in a contract is out of range or contradicts itself. It checks values too, because a contract may be
@@ -98,7 +100,7 @@ func (o Orchestration) checkDependencies(d *Definition) error {
 	seen := map[string]bool{}
 	for _, dep := range o.DependsOn {
 		switch {
-		case !ValidName(dep.Tool):
+		case !subjects.ValidTool(dep.Tool):
 			return badField("depends_on", "%q is no tool name", clip(dep.Tool))
 		case dep.Tool == d.Name:
 			return badField("depends_on", "the tool can't depend on itself")
@@ -222,5 +224,5 @@ func nearArray(argument string, types map[string]string) string {
 		}
 	}
 	slices.Sort(arrays)
-	return NearMiss(argument, arrays...)
+	return text.NearMiss(argument, arrays...)
 }

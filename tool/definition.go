@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/subjects"
 )
 
 // Limits of definitions.
@@ -158,8 +159,8 @@ func ParseDefinitions(raw []byte) ([]*Definition, error) {
 // invalid_tool; they name all that is wrong, and Flaws is their cause.
 func (d *Definition) Validate() error {
 	var wrong []*fault.Error
-	if !ValidName(d.Name) {
-		hint := "a name is 1 to " + itoa(MaxName) + " of A-Z a-z 0-9 _ . : / -"
+	if !subjects.ValidTool(d.Name) {
+		hint := "a name is 1 to " + itoa(subjects.MaxToolName) + " of A-Z a-z 0-9 _ . : / -"
 		l := Flaws{{Code: fault.InvalidTool, Path: "/name", Message: quoted(clip(d.Name)) + " is no tool name", Hint: hint}}
 		wrong = append(wrong, l.fault(l[0].Message))
 	}
@@ -167,7 +168,7 @@ func (d *Definition) Validate() error {
 		wrong = append(wrong, ofTool(d.Name, "/tenants", fmt.Sprintf("more than %d tenants", maxTenants), ""))
 	}
 	for i, t := range d.Tenants {
-		if !validTenant(t) {
+		if !subjects.ValidTenant(t) {
 			wrong = append(wrong, ofTool(d.Name, "/tenants/"+itoa(i), quoted(clip(t))+" is no tenant", "a tenant is 1 to 64 of A-Z a-z 0-9 _ -"))
 			break
 		}

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/stepjet/stepjet/internal/text"
 )
 
 // fieldError is what is wrong with one field of a contract, and what to do about it.
@@ -102,7 +104,7 @@ func readFields(raw []byte, known ...string) (*fields, error) {
 		return nil, fmt.Errorf("must be an object")
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.raw)) {
-		if k := NearMiss(name, known...); k != "" {
+		if k := text.NearMiss(name, known...); k != "" {
 			f.fail(name, "no such field; did you mean %q?", k)
 		}
 		if string(f.raw[name]) == "null" {
@@ -198,14 +200,4 @@ func listed(words []string) string {
 }
 
 // clip shortens what somebody else wrote before it goes into a message.
-func clip(s string) string {
-	const most = 64
-	if len(s) <= most {
-		return s
-	}
-	cut := most
-	for cut > 0 && s[cut]&0xC0 == 0x80 { // not within a rune
-		cut--
-	}
-	return s[:cut] + "…"
-}
+func clip(s string) string { return text.Cut(s, 64) }

@@ -8,6 +8,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/stepjet/stepjet/internal/jsontape"
+	"github.com/stepjet/stepjet/internal/text"
 )
 
 // required adds the properties that an object lacks. One that seems to stand there under another name is said to: the
@@ -115,7 +116,7 @@ func (f *finder) misnamed(e *jsonschema.ValidationError, at string, missing []st
 		strangers = slices.DeleteFunc(strangers, func(s string) bool { return s == other })
 	}
 	for _, name := range missing {
-		if near := Nearest(name, strangers); len(near) == 1 {
+		if near := text.Nearest(name, strangers); len(near) == 1 {
 			take(name, near[0])
 		}
 	}
@@ -190,7 +191,7 @@ func (s *Schema) superfluous(url, name string, has []string) (message, hint stri
 		_, there := slices.BinarySearch(has, k)
 		return there
 	})
-	if near := Nearest(name, free); len(near) == 1 {
+	if near := text.Nearest(name, free); len(near) == 1 {
 		return message, fmt.Sprintf("rename %q to %q", clip(name), clip(near[0]))
 	} else if len(near) > 1 {
 		return message, fmt.Sprintf("leave it out, or rename it to %s", strings.ReplaceAll(quotedList(near), " and ", " or "))

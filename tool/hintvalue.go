@@ -9,6 +9,8 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+
+	"github.com/stepjet/stepjet/internal/text"
 )
 
 // arrayHint says how a value is written as an array.
@@ -26,7 +28,7 @@ func arrayHint(x *jsonschema.Schema, v any) string {
 				}
 			}
 		}
-		return "write " + clipTo("["+strings.Join(list, ", ")+"]", maxShown)
+		return "write " + text.Cut("["+strings.Join(list, ", ")+"]", maxShown)
 	}
 	for _, t := range item {
 		if h := converted(t, v); strings.HasPrefix(h, "write ") && !strings.Contains(h, ":") {
@@ -73,7 +75,7 @@ func objectHint(x *jsonschema.Schema, v any) string {
 	for _, name := range x.Required {
 		parts = append(parts, fmt.Sprintf("%q: %s", clip(name), placeholderOf(x.Properties[name])))
 	}
-	return "write an object: " + clipTo("{"+strings.Join(parts, ", ")+"}", maxShown)
+	return "write an object: " + text.Cut("{"+strings.Join(parts, ", ")+"}", maxShown)
 }
 
 // enumHint gives the value of an enumeration that was probably meant.
@@ -89,7 +91,7 @@ func enumHint(want []any, v any) string {
 		words = append(words, word)
 		byWord[word] = w
 	}
-	near := Nearest(given, words)
+	near := text.Nearest(given, words)
 	if len(near) == 0 && given != "" { // C for celsius
 		for _, w := range words {
 			if len(w) > len(given) && strings.EqualFold(w[:len(given)], given) {
@@ -222,15 +224,4 @@ func placeholderOf(x *jsonschema.Schema) string {
 		return placeholder(x, nil)
 	}
 	return placeholder(x, x.Types.ToStrings())
-}
-
-func clipTo(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	cut := most
-	for cut > 0 && s[cut]&0xC0 == 0x80 {
-		cut--
-	}
-	return s[:cut] + "…"
 }

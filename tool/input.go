@@ -7,6 +7,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/stepjet/stepjet/internal/jsontape"
+	"github.com/stepjet/stepjet/internal/text"
 )
 
 // Input compiles the schema that a step's arguments are checked against. Errors are *fault.Error of code invalid_tool.
@@ -139,9 +140,9 @@ func (o *single) misspelt(value []byte, holes []Hole) string {
 			return ""
 		}
 		d.At++
-		like, least := likeness(key, o.argument), sharesStart
+		like, least := text.Likeness(key, o.argument), text.SharesStart
 		if d.Next() != '[' {
-			if least = holdsOther + 1; len(declared) == 0 || !isHole(holes, "/"+jsontape.EscapeToken(key)) {
+			if least = text.HoldsOther + 1; len(declared) == 0 || !isHole(holes, "/"+jsontape.EscapeToken(key)) {
 				least = like + 1
 			}
 		}

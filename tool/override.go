@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/subjects"
 )
 
 // Override is what an operator sets in place of what a tool's author declared. It beats the definition field by field;
@@ -121,7 +122,7 @@ func (o *Override) check() error {
 		return badField("tenants", "more than %d", maxTenants)
 	}
 	for _, t := range o.Tenants {
-		if !validTenant(t) {
+		if !subjects.ValidTenant(t) {
 			return badField("tenants", "%q is no tenant", clip(t)).withHint("a tenant is 1 to 64 of A-Z a-z 0-9 _ -")
 		}
 	}

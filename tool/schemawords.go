@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/stepjet/stepjet/internal/text"
 )
 
 // typeNames are the types that JSON Schema has.
@@ -34,7 +36,7 @@ func meantType(word string) (t string, every bool) {
 	if t, known := otherTypes[lower]; known {
 		return t, t == ""
 	}
-	return NearMiss(lower, typeNames...), false
+	return text.NearMiss(lower, typeNames...), false
 }
 
 // types looks at the value of "type".
@@ -114,7 +116,7 @@ func (w *flawWalk) meantRef(place string) string {
 		if _, there := m[name]; there {
 			return fmt.Sprintf(`did you mean "#/%s/%s"?`, defs, clip(name))
 		}
-		if k := NearMiss(name, slices.Sorted(maps.Keys(m))...); k != "" {
+		if k := text.NearMiss(name, slices.Sorted(maps.Keys(m))...); k != "" {
 			near = append(near, fmt.Sprintf(`did you mean "#/%s/%s"?`, defs, clip(k)))
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/text"
 )
 
 // Context is out-of-band context: a key-value bag that a submitter hands to the tools of a run beside their arguments
@@ -49,7 +50,7 @@ func newContext(values map[string]string, secrets, sealed []string) (Context, er
 	size, written := 0, 0
 	for _, k := range slices.Sorted(maps.Keys(values)) {
 		if !ValidContextKey(k) {
-			return Context{}, fault.New(fault.InvalidValue, "%q is no context key", Clip(k, 80)).
+			return Context{}, fault.New(fault.InvalidValue, "%q is no context key", text.Clip(k, 80)).
 				WithHint("a key is 1 to %d of A-Z a-z 0-9 _ . -", MaxContextKey)
 		}
 		if !utf8.ValidString(values[k]) {

@@ -5,7 +5,6 @@ import (
 	"mime"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/nats-io/nats.go"
 
@@ -90,16 +89,4 @@ func isText(contentType string) bool {
 	}
 	t, _, err := mime.ParseMediaType(contentType)
 	return err == nil && strings.EqualFold(t, "text/plain")
-}
-
-// Clip shortens s to at most limit bytes, at a rune's edge, and says that it did.
-func Clip(s string, limit int) string {
-	if len(s) <= limit {
-		return strings.ToValidUTF8(s, "\uFFFD")
-	}
-	cut := limit
-	for cut > 0 && !utf8.RuneStart(s[cut]) {
-		cut--
-	}
-	return strings.ToValidUTF8(s[:cut], "\uFFFD") + "…"
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/stepjet/stepjet/internal/text"
 	"github.com/stepjet/stepjet/outcome"
 )
 
@@ -29,6 +30,6 @@ func ParseStop(body []byte) Stop {
 	if err := json.Unmarshal(body, &s); err != nil || s.Reason != outcome.Expired {
 		s.Reason = outcome.Cancelled
 	}
-	s.By = Clip(s.By, maxStoppedBy)
+	s.By = text.Clip(s.By, maxStoppedBy)
 	return s
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/text"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/subjects"
 )
@@ -55,7 +56,7 @@ func Version(h nats.Header) (uint64, error) {
 	}
 	n, err := major(v)
 	if err != nil {
-		return 0, fault.New(fault.InvalidValue, "the header %s is %q, which is no version", subjects.HeaderVersion, Clip(v, 32)).
+		return 0, fault.New(fault.InvalidValue, "the header %s is %q, which is no version", subjects.HeaderVersion, text.Clip(v, 32)).
 			WithHint("it is a number; leave it out, or write %s", subjects.Version)
 	}
 	return n, nil
@@ -70,7 +71,7 @@ func AboveRun(h nats.Header, run uint64) *fault.Error {
 		return nil
 	}
 	return fault.New(fault.InvalidRecord, "the record of the attempt says %s %q; that of its run is %d",
-		subjects.HeaderVersion, Clip(get(h, subjects.HeaderVersion), 32), run).
+		subjects.HeaderVersion, text.Clip(get(h, subjects.HeaderVersion), 32), run).
 		WithHint("a worker answers in the version of the step that it was given; upgrade or mend the worker that wrote this")
 }
 

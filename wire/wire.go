@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/text"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/subjects"
 )
@@ -126,7 +127,7 @@ func (r Result) Message() (nats.Header, []byte) {
 		body, err := json.Marshal(r.Error)
 		if err != nil || len(body) > InlineLimit { // details that are no JSON, or huge: the rest still counts
 			short := *r.Error
-			short.Details, short.Message, short.Hint = nil, Clip(short.Message, 4096), Clip(short.Hint, 4096)
+			short.Details, short.Message, short.Hint = nil, text.Clip(short.Message, 4096), text.Clip(short.Hint, 4096)
 			body, _ = json.Marshal(&short)
 		}
 		return h.Header, body
@@ -151,17 +152,17 @@ func ParseResult(h nats.Header, body []byte) Result {
 // where there is an error, and looks at it before it is shortened: half a secret would not be found.
 func ParseCleanResult(h nats.Header, body []byte, redactor func() *Redactor) Result {
 	r := Result{
-		Worker:  Clip(get(h, subjects.HeaderWorker), 256),
+		Worker:  text.Clip(get(h, subjects.HeaderWorker), 256),
 		Started: getTime(h, subjects.HeaderStarted), Ended: getTime(h, subjects.HeaderEnded), Trace: TraceOf(h),
 	}
 	switch status := get(h, subjects.HeaderStatus); status {
 	case subjects.StatusOK, "":
 	case subjects.StatusError:
 		r.Error = redactor().Error(ParseError(body))
-		r.Error.Message, r.Error.Hint = Clip(r.Error.Message, 16<<10), Clip(r.Error.Hint, 4096)
+		r.Error.Message, r.Error.Hint = text.Clip(r.Error.Message, 16<<10), text.Clip(r.Error.Hint, 4096)
 		return r
 	default:
-		r.Error = fault.New(fault.ToolTerminal, "the worker sent the unknown status %q", Clip(status, 64)).
+		r.Error = fault.New(fault.ToolTerminal, "the worker sent the unknown status %q", text.Clip(status, 64)).
 			WithHint("%s is %q or %q", subjects.HeaderStatus, subjects.StatusOK, subjects.StatusError)
 		return r
 	}

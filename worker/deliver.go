@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/text"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/wire"
@@ -88,7 +89,7 @@ func ofRun(blob string, a subjects.Attempt) bool {
 }
 
 func foreign(header, value string) error {
-	return fault.New(fault.Internal, "%s names %q, which is not this attempt's", header, wire.Clip(value, 256))
+	return fault.New(fault.Internal, "%s names %q, which is not this attempt's", header, text.Clip(value, 256))
 }
 
 // enter makes an execution known to cancels and heartbeats.

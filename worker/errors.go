@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/stepjet/stepjet/fault"
-	"github.com/stepjet/stepjet/wire"
+	"github.com/stepjet/stepjet/internal/text"
 )
 
 // maxMessage bounds an error's message in a record, in bytes; readers clip there too.
@@ -98,7 +98,7 @@ func failure(err error) *fault.Error {
 // clipped gives an error with bounded texts.
 func clipped(f *fault.Error) *fault.Error {
 	short := *f
-	short.Message, short.Hint = wire.Clip(f.Message, maxMessage), wire.Clip(f.Hint, 4096)
+	short.Message, short.Hint = text.Clip(f.Message, maxMessage), text.Clip(f.Hint, 4096)
 	return &short
 }
 

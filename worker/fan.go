@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/text"
 	"github.com/stepjet/stepjet/tool"
 	"github.com/stepjet/stepjet/wire"
 )
@@ -137,7 +138,7 @@ func readEnvelope(body []byte, n int) ([]verdict, *fault.Error) {
 				all[i].err = fault.New(fault.ToolFailed, "the item failed without saying why")
 			}
 		default:
-			return nil, wrongEnvelope("result number %d has the status %q, which is neither ok nor error", i, wire.Clip(r.Status, 40))
+			return nil, wrongEnvelope("result number %d has the status %q, which is neither ok nor error", i, text.Clip(r.Status, 40))
 		}
 	}
 	return all, nil

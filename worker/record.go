@@ -6,6 +6,7 @@ import (
 	"github.com/nats-io/nuid"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/text"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/wire"
@@ -117,7 +118,7 @@ func (x *execution) shrink() {
 		f = fault.New(fault.TooLarge, "the result of %d bytes is too large for the server", len(x.result.Body))
 	}
 	short := *f
-	short.Message, short.Hint, short.Details = wire.Clip(f.Message, 200), "", nil
+	short.Message, short.Hint, short.Details = text.Clip(f.Message, 200), "", nil
 	x.result.Error, x.result.Body = &short, nil
 }
 

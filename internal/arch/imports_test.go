@@ -20,19 +20,19 @@ const rules = `
 	fault             std
 	subjects          std
 	outcome           std fault internal/unknown internal/jsontape
-	wire              std fault subjects outcome tool nats
-	tool              std fault internal/jsontape jsonschema
-	plan              std fault tool internal/jsontape gjson sjson
+	wire              std fault internal/text subjects outcome tool nats
+	tool              std fault subjects internal/text internal/jsontape jsonschema
+	plan              std fault subjects internal/text tool internal/jsontape gjson sjson
 	machine           std fault subjects outcome plan tool
-	catalog           std fault tool plan internal/jsontape
+	catalog           std fault subjects tool plan internal/jsontape
 
 	seal              std sys fault
 
-	kv                std sys fault subjects wire tool outcome internal/unknown nats sync gjson
+	kv                std sys fault internal/text subjects wire tool outcome internal/unknown nats sync gjson
 
-	orchestrator      std sys fault subjects wire outcome tool plan machine kv seal nats sync gjson
-	worker            std sys fault subjects wire outcome tool plan kv seal nats sync schemas
-	client            std sys fault subjects wire outcome tool plan kv seal nats sync uuid
+	orchestrator      std sys fault internal/text subjects wire outcome tool plan machine kv seal nats sync gjson
+	worker            std sys fault internal/text subjects wire outcome tool plan kv seal nats sync schemas
+	client            std sys fault internal/text subjects wire outcome tool plan kv seal nats sync uuid
 
 	stepjettest       std sys outcome worker client internal/dev nats
 
@@ -41,6 +41,7 @@ const rules = `
 	cmd/lab           std sys fault internal/* cobra
 	internal/unknown  std gjson
 	internal/jsontape std fault
+	internal/text     std
 	internal/arch
 	internal/*        *
 	cmd/*             std sys fault subjects wire outcome tool plan kv orchestrator worker client seal internal/* nats sync cobra term

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/text"
 )
 
 // Limits of numbers, so that neither an argument nor a result can keep a worker busy.
@@ -75,13 +76,7 @@ func overflow() error {
 		WithHint("use smaller numbers, or integers, which are exact up to %d digits", maxDigits)
 }
 
-func clip(lit []byte) string {
-	const most = 40
-	if len(lit) > most {
-		return strings.ToValidUTF8(string(lit[:most]), "") + "…"
-	}
-	return string(lit)
-}
+func clip(lit []byte) string { return text.Cut(string(lit), 40) }
 
 // String gives the number's JSON form. A float is written as short as it can be read back exactly, and always so that
 // it is read back as a float: 625.0, 1e+16, 5e-324.

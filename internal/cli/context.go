@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/text"
 	"github.com/stepjet/stepjet/plan"
 	"github.com/stepjet/stepjet/wire"
 )
@@ -111,7 +112,7 @@ func (c *contextFile) set(flag, given string, read func(key, value string) (stri
 	case read != nil: // what stands before the "=" may be a part of the secret
 		return "", usage(fmt.Errorf("%s: what stands before = is no key: 1 to %d of A-Z a-z 0-9 _ . -", flag, wire.MaxContextKey))
 	default:
-		return "", usage(fmt.Errorf("%s: %q is no key: 1 to %d of A-Z a-z 0-9 _ . -", flag, wire.Clip(key, 80), wire.MaxContextKey))
+		return "", usage(fmt.Errorf("%s: %q is no key: 1 to %d of A-Z a-z 0-9 _ . -", flag, text.Clip(key, 80), wire.MaxContextKey))
 	}
 	if read != nil {
 		if value, err = read(key, value); err != nil {
@@ -175,7 +176,7 @@ func (c *contextFile) context(p *plan.Plan) (r wire.RunContext, err error) {
 
 // noSuchStep says that context was given for a step that the plan hasn't got.
 func noSuchStep(p *plan.Plan, id string) error {
-	f := fault.New(fault.InvalidConfig, "context is given for the step %q, which the plan hasn't got", wire.Clip(id, 80))
+	f := fault.New(fault.InvalidConfig, "context is given for the step %q, which the plan hasn't got", text.Clip(id, 80))
 	for i := range p.Steps {
 		if strings.EqualFold(p.Steps[i].ID, id) {
 			return f.WithHint("did you mean %q?", p.Steps[i].ID)

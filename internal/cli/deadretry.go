@@ -11,6 +11,7 @@ import (
 
 	"github.com/stepjet/stepjet/client"
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/text"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/outcome"
 )
@@ -164,7 +165,7 @@ func (a *app) retryDeadMany(ctx context.Context, s *session, letters []*kv.DeadL
 		}
 		return err
 	}
-	a.say("%d of %s %s", succeeded, count(len(letters), "dead letter"), map[bool]string{true: "handed over", false: "succeeded"}[detach])
+	a.say("%d of %s %s", succeeded, text.Count(len(letters), "dead letter"), map[bool]string{true: "handed over", false: "succeeded"}[detach])
 	if succeeded < len(letters) {
 		return quietly(exitFailed)
 	}

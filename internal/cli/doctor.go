@@ -12,6 +12,7 @@ import (
 	"github.com/stepjet/stepjet/internal/config"
 	"github.com/stepjet/stepjet/internal/dev"
 	"github.com/stepjet/stepjet/internal/doctor"
+	"github.com/stepjet/stepjet/internal/text"
 	"github.com/stepjet/stepjet/kv"
 )
 
@@ -147,7 +148,7 @@ func (a *app) showDiagnosis(d diagnosis, fix bool) error {
 	b.WriteString("\n")
 	switch {
 	case len(d.Left) > 0:
-		b.WriteString(a.style.red(count(len(d.Left), "problem")))
+		b.WriteString(a.style.red(text.Count(len(d.Left), "problem")))
 	default:
 		b.WriteString(a.style.green("all is well"))
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/stepjet/stepjet/client"
 	"github.com/stepjet/stepjet/internal/eval"
 	"github.com/stepjet/stepjet/internal/graph"
+	"github.com/stepjet/stepjet/internal/text"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/plan"
 )
@@ -151,7 +152,7 @@ func (a *app) writeDiffered(b *bytes.Buffer, r *eval.Report) {
 	if len(wrong) == 0 {
 		return
 	}
-	fmt.Fprintf(b, "\n%s\n", a.style.red(count(len(wrong), "answer")+" differed"))
+	fmt.Fprintf(b, "\n%s\n", a.style.red(text.Count(len(wrong), "answer")+" differed"))
 	var t table
 	for _, v := range wrong[:min(len(wrong), maxDiffered)] {
 		t.add(plain(oneLine(v.Name)), cell{text: oneLine(v.Why), paint: a.style.dim})

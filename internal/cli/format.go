@@ -56,10 +56,3 @@ func clock(t, now time.Time) string {
 	}
 	return t.Format("2006-01-02 15:04:05")
 }
-
-func count(n int, one string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %ss", n, one)
-}

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stepjet/stepjet/internal/graph"
+	"github.com/stepjet/stepjet/internal/text"
 	"github.com/stepjet/stepjet/plan"
 )
 
@@ -86,7 +87,7 @@ func (a *app) tellProblems(file string, report plan.Report) {
 		return
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s  %s  %s\n", shown(file), a.errStyle.red("invalid"), a.errStyle.dim(count(len(report.Problems), "problem")))
+	fmt.Fprintf(&b, "%s  %s  %s\n", shown(file), a.errStyle.red("invalid"), a.errStyle.dim(text.Count(len(report.Problems), "problem")))
 	writeProblems(&b, report.Problems, a.errStyle.red, a.errStyle)
 	_, _ = io.WriteString(a.stderr, b.String())
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stepjet/stepjet/client"
+	"github.com/stepjet/stepjet/internal/text"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/plan"
 	"github.com/stepjet/stepjet/subjects"
@@ -49,7 +50,7 @@ func (l *lines) close() {}
 func (l *lines) event(e client.Event) {
 	switch e.Kind {
 	case subjects.EventStart:
-		_, _ = fmt.Fprintf(l.w, "started    %s  %s\n", oneLine(e.Run), count(e.Steps, "step"))
+		_, _ = fmt.Fprintf(l.w, "started    %s  %s\n", oneLine(e.Run), text.Count(e.Steps, "step"))
 	case subjects.EventStep:
 		if e.Status.Terminal() || !e.RetryAt.IsZero() || l.fewAlike(e) {
 			_, _ = fmt.Fprintln(l.w, l.step(e))

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stepjet/stepjet/client"
+	"github.com/stepjet/stepjet/internal/text"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/plan"
 	"github.com/stepjet/stepjet/subjects"
@@ -129,7 +130,7 @@ func (g *progress) head(st style, now time.Time) string {
 			done++
 		}
 	}
-	state := fmt.Sprintf("%d of %s", done, count(len(g.steps), "step"))
+	state := fmt.Sprintf("%d of %s", done, text.Count(len(g.steps), "step"))
 	if !g.begun && !g.over {
 		state = "waits for an orchestrator"
 	}

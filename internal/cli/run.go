@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stepjet/stepjet/client"
+	"github.com/stepjet/stepjet/internal/text"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/plan"
 	"github.com/stepjet/stepjet/subjects"
@@ -203,9 +204,9 @@ func (a *app) tellRejected(out *outcome.Outcome) {
 func (a *app) summary(out *outcome.Outcome) string {
 	st, s := a.errStyle, out.Stats
 	if out.Status == outcome.Rejected {
-		return st.red("rejected") + ": " + count(len(out.Problems), "problem") + ", nothing ran"
+		return st.red("rejected") + ": " + text.Count(len(out.Problems), "problem") + ", nothing ran"
 	}
-	parts := []string{fmt.Sprintf("%d of %s succeeded", s.Succeeded, count(s.Steps, "step"))}
+	parts := []string{fmt.Sprintf("%d of %s succeeded", s.Succeeded, text.Count(s.Steps, "step"))}
 	for _, n := range []struct {
 		n    int
 		what string
@@ -215,7 +216,7 @@ func (a *app) summary(out *outcome.Outcome) string {
 		}
 	}
 	if s.ItemsFailed > 0 {
-		parts = append(parts, st.yellow(fmt.Sprintf("%d of %s failed", s.ItemsFailed, count(s.Items, "item"))))
+		parts = append(parts, st.yellow(fmt.Sprintf("%d of %s failed", s.ItemsFailed, text.Count(s.Items, "item"))))
 	}
 	parts = append(parts, tookMS(s.ElapsedMS))
 	if s.BytesKeptOut > 0 {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/text"
 	"github.com/stepjet/stepjet/outcome"
 )
 
@@ -264,7 +265,7 @@ func (a *app) writeStep(w io.Writer, s *outcome.Step) error {
 		if by != "" {
 			by = " by " + by
 		}
-		fmt.Fprintf(&b, "%s%s\n", count(n, "attempt"), by)
+		fmt.Fprintf(&b, "%s%s\n", text.Count(n, "attempt"), by)
 	}
 	if len(s.Items) > 0 {
 		fmt.Fprintf(&b, "%s\n", itemsLine(s))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/kv"
+	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/tool"
 )
 
@@ -220,7 +221,7 @@ again, or until their timeout or that of their run.`,
 }
 
 func (a *app) remove(ctx context.Context, name string, force bool) error {
-	if !tool.ValidName(name) {
+	if !subjects.ValidTool(name) {
 		return fault.New(fault.InvalidID, "%q is no tool name", name)
 	}
 	s, err := a.open(ctx, registry)

@@ -10,6 +10,7 @@ import (
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/dev"
 	"github.com/stepjet/stepjet/internal/hosted"
+	"github.com/stepjet/stepjet/internal/text"
 	"github.com/stepjet/stepjet/plan"
 	"github.com/stepjet/stepjet/tool"
 )
@@ -57,7 +58,7 @@ func (a *app) validate(ctx context.Context, files []string, tools string) error 
 		}
 	}
 	if len(files) > 1 && !a.json() {
-		a.say("%s, %d invalid", count(len(files), "plan"), bad)
+		a.say("%s, %d invalid", text.Count(len(files), "plan"), bad)
 	}
 	if bad > 0 {
 		return quietly(exitInvalid)
@@ -111,9 +112,9 @@ func (a *app) verdict(name string, p *plan.Plan, r plan.Report) error {
 	st := a.style
 	if p != nil {
 		fmt.Fprintf(&b, "%s  %s  %s\n", shown(name), st.green("valid"),
-			st.dim(fmt.Sprintf("%s, %s", count(len(p.Steps), "step"), count(p.Depth, "wave"))))
+			st.dim(fmt.Sprintf("%s, %s", text.Count(len(p.Steps), "step"), text.Count(p.Depth, "wave"))))
 	} else {
-		fmt.Fprintf(&b, "%s  %s  %s\n", shown(name), st.red("invalid"), st.dim(count(len(r.Problems), "problem")))
+		fmt.Fprintf(&b, "%s  %s  %s\n", shown(name), st.red("invalid"), st.dim(text.Count(len(r.Problems), "problem")))
 	}
 	writeProblems(&b, r.Problems, st.red, st)
 	writeProblems(&b, r.Warnings, func(s string) string { return st.yellow("warning " + s) }, st)
@@ -143,7 +144,7 @@ func writeProblems(b *strings.Builder, problems []fault.Problem, paint func(stri
 			place += " (" + p.Step + ")"
 		}
 		if n := p.Places() - 1; n > 0 && p.Path != "" {
-			place += fmt.Sprintf(" and %s", count(n, "more place"))
+			place += fmt.Sprintf(" and %s", text.Count(n, "more place"))
 		}
 		fmt.Fprintf(b, "\n  %s  %s\n    %s\n", paint(string(p.Code)), st.bold(oneLine(place)), oneLine(p.Message))
 		if p.Hint != "" {

@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"time"
 
+	"github.com/stepjet/stepjet/internal/text"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/wire"
@@ -57,7 +58,7 @@ func record(ctx context.Context, s *stage, v *verdict) {
 	if r.Error != nil {
 		v.must("return what stands under echo", "the conformance tool failed: %s", said(r.Error))
 	} else if want := `{"list":[1,true,null,"x"],"object":{}}`; !sameJSON(r.Body, []byte(want)) {
-		v.must("the body is the tool's output and nothing else", "the body is %s instead of %s", wire.Clip(string(r.Body), 120), want)
+		v.must("the body is the tool's output and nothing else", "the body is %s instead of %s", text.Clip(string(r.Body), 120), want)
 	}
 	offers := s.witness.offered(p.record())
 	if len(offers) == 0 {
@@ -143,7 +144,7 @@ func ack(ctx context.Context, s *stage, v *verdict) {
 	}
 }
 
-func text(ctx context.Context, s *stage, v *verdict) {
+func unicodeText(ctx context.Context, s *stage, v *verdict) {
 	const want = `"grüße, 東京 😀 \u0000 \u2028 <&> \" \\ \/ é"`
 	p := s.step(ctx, "text", `{"echo":`+want+`}`)
 	switch r, ok := p.await(ctx, s.o.Patience); {
@@ -152,7 +153,7 @@ func text(ctx context.Context, s *stage, v *verdict) {
 	case r.Error != nil:
 		v.must("read and write the bodies as UTF-8", "the step failed: %s", said(r.Error))
 	case !sameJSON(r.Body, []byte(want)):
-		v.must("read and write the bodies as UTF-8", "%s came back as %s", want, wire.Clip(string(r.Body), 200))
+		v.must("read and write the bodies as UTF-8", "%s came back as %s", want, text.Clip(string(r.Body), 200))
 	}
 }
 
@@ -167,7 +168,7 @@ func numbers(ctx context.Context, s *stage, v *verdict) {
 	var got bytes.Buffer
 	if json.Compact(&got, r.Body) != nil || got.String() != want {
 		v.should("pass values through as raw JSON where your language can; where not, say in the tool's description that large numbers go as strings",
-			"%s came back as %s", want, wire.Clip(string(r.Body), 120))
+			"%s came back as %s", want, text.Clip(string(r.Body), 120))
 	}
 }
 

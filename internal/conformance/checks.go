@@ -18,7 +18,7 @@ var checks = []check{
 	{name: "takes-steps", run: takesSteps, always: true, expected: "takes a step from the tool's durable consumer and records its result"},
 	{name: "record", run: record, expected: "creates the record once, with the right headers, and the tool's output as its body"},
 	{name: "ack", run: ack, expected: "acknowledges the step once, after its record"},
-	{name: "text", run: text, expected: "returns any Unicode text unchanged"},
+	{name: "text", run: unicodeText, expected: "returns any Unicode text unchanged"},
 	{name: "numbers", run: numbers, expected: "returns numbers with the digits they came with"},
 	{name: "error", run: toolError, expected: "records a tool's error with the status error and an error envelope"},
 	{name: "attempt", run: secondAttempt, expected: "does the second attempt of a step that failed"},

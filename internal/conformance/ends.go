@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/text"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/wire"
@@ -44,7 +45,7 @@ func timeout(ctx context.Context, s *stage, v *verdict) {
 		v.must(advice, "an execution of %v may take %v, and was not ended", limit+3*soon, limit)
 		p.settled(ctx, 3*soon+s.o.Patience)
 	case r.Error == nil:
-		v.must(advice, "it recorded %s before the execution can have ended", wire.Clip(string(r.Body), 80))
+		v.must(advice, "it recorded %s before the execution can have ended", text.Clip(string(r.Body), 80))
 	case r.Error.Code != fault.Timeout:
 		v.should(advice, "the error is %s", said(r.Error))
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/stepjet/stepjet/internal/text"
 	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/wire"
 )
@@ -43,7 +44,7 @@ func claim(ctx context.Context, s *stage, v *verdict) {
 	var body claimBody
 	if json.Unmarshal(claims[0].Data, &body) != nil || body.Nonce == "" || body.Seq != p.seq {
 		v.must(`the claim's body is {"nonce":"<random>","seq":<stream sequence of the step's message>}`, "the claim says %s, and the message's sequence is %d",
-			wire.Clip(string(claims[0].Data), 120), p.seq)
+			text.Clip(string(claims[0].Data), 120), p.seq)
 	}
 	if header(claims[0].Header, headerExpect) == "" {
 		v.must("create the claim like a result, with "+headerExpect, "the claim has no %s", headerExpect)
@@ -55,7 +56,7 @@ func claim(ctx context.Context, s *stage, v *verdict) {
 		var other claimBody
 		if json.Unmarshal(more[0].Data, &other) == nil && other.Nonce == body.Nonce {
 			v.must("make a new random nonce for each claim that you try to create: by it you tell your own claim from that of a worker that had the step before you",
-				"two claims have the same nonce %q", wire.Clip(body.Nonce, 60))
+				"two claims have the same nonce %q", text.Clip(body.Nonce, 60))
 		}
 	}
 	s.zombie(ctx, v)

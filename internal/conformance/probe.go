@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nuid"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/text"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/wire"
@@ -96,7 +97,7 @@ func (p *probe) result(ctx context.Context) (r wire.Result, ok bool) {
 		return r, false
 	}
 	if worker := header(e.Header, subjects.HeaderWorker); worker != "" && worker != myself {
-		p.s.worker = wire.Clip(worker, 256)
+		p.s.worker = text.Clip(worker, 256)
 	}
 	return wire.ParseResult(e.Header, e.Data), true
 }
@@ -183,4 +184,4 @@ func (s *stage) ended() string {
 }
 
 // said describes an error's code and message in short.
-func said(e *fault.Error) string { return fmt.Sprintf("%s: %s", e.Code, wire.Clip(e.Message, 120)) }
+func said(e *fault.Error) string { return fmt.Sprintf("%s: %s", e.Code, text.Clip(e.Message, 120)) }

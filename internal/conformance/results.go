@@ -9,6 +9,7 @@ import (
 	"github.com/nats-io/nuid"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/text"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/wire"
@@ -29,10 +30,10 @@ func toolError(ctx context.Context, s *stage, v *verdict) {
 		v.must("catch what the tool throws and publish it as the result, with "+subjects.HeaderStatus+": error", "a failed tool leaves no record: the step never ends%s", s.ended())
 		return
 	case r.Error == nil:
-		v.must("set "+subjects.HeaderStatus+": error where the tool failed; an error is never data", "the failure was recorded as a success: %s", wire.Clip(string(r.Body), 120))
+		v.must("set "+subjects.HeaderStatus+": error where the tool failed; an error is never data", "the failure was recorded as a success: %s", text.Clip(string(r.Body), 120))
 		return
 	case !strings.Contains(r.Error.Message, why):
-		v.must("put what the tool said into message", "the message %q doesn't hold the tool's own", wire.Clip(r.Error.Message, 120))
+		v.must("put what the tool said into message", "the message %q doesn't hold the tool's own", text.Clip(r.Error.Message, 120))
 	}
 	if offers := s.witness.offered(p.record()); len(offers) > 0 {
 		envelope(v, offers[0].Data)
@@ -52,9 +53,9 @@ func envelope(v *verdict, body []byte) {
 	const form = `write {"code":"tool_failed","message":"…","retryable":true}`
 	switch {
 	case json.Unmarshal(body, &e) != nil:
-		v.should(form, "the error is %s and no envelope; it is taken for the message", wire.Clip(string(body), 120))
+		v.should(form, "the error is %s and no envelope; it is taken for the message", text.Clip(string(body), 120))
 	case e.Code == nil || e.Message == nil:
-		v.should(form, "the envelope lacks code or message: %s", wire.Clip(string(body), 120))
+		v.should(form, "the envelope lacks code or message: %s", text.Clip(string(body), 120))
 	case !fault.Code(*e.Code).OfStep():
 		v.should("use one of the codes that a worker has, tool_failed and tool_terminal above all", "the code %q is none of them and becomes part of the message", *e.Code)
 	}
@@ -110,7 +111,7 @@ func (s *stage) blob(ctx context.Context, v *verdict, p *probe, r wire.Result, s
 	}
 	var x string
 	if json.Unmarshal(body, &x) != nil || len(body) != size {
-		v.must("the blob is the tool's output as JSON", "the blob is no JSON string of %d bytes, but %d bytes beginning %s", size, len(body), wire.Clip(string(body), 40))
+		v.must("the blob is the tool's output as JSON", "the blob is no JSON string of %d bytes, but %d bytes beginning %s", size, len(body), text.Clip(string(body), 40))
 	}
 }
 
@@ -136,7 +137,7 @@ func bucket(ctx context.Context, s *stage, v *verdict) {
 	case r.Handle.Bucket == "":
 		v.should(advice, "the large result of a tenant with a bucket of its own lies in %s, where all tenants may read", subjects.BlobsBucket)
 	case r.Handle.Bucket != own:
-		v.must(advice, "the handle names the bucket %q, which fails the step", wire.Clip(r.Handle.Bucket, 80))
+		v.must(advice, "the handle names the bucket %q, which fails the step", text.Clip(r.Handle.Bucket, 80))
 	default:
 		s.blob(ctx, v, p, r, size)
 	}
@@ -161,6 +162,6 @@ func largeArguments(ctx context.Context, s *stage, v *verdict) {
 	case r.Error != nil:
 		v.should(advice, "arguments over 256 KiB are refused: %s", said(r.Error))
 	case !sameJSON(r.Body, []byte(`"read"`)):
-		v.must(advice, "the tool was called with other arguments than those in the object store; it returned %s", wire.Clip(string(r.Body), 80))
+		v.must(advice, "the tool was called with other arguments than those in the object store; it returned %s", text.Clip(string(r.Body), 80))
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nuid"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/text"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/wire"
@@ -98,7 +99,7 @@ func secrets(ctx context.Context, s *stage, v *verdict) {
 		}
 	}
 	if !strings.Contains(r.Error.Message, "401") {
-		v.should("keep the rest of the message", "with the secret all of the message is gone: %q", wire.Clip(r.Error.Message, 120))
+		v.should("keep the rest of the message", "with the secret all of the message is gone: %q", text.Clip(r.Error.Message, 120))
 	}
 }
 
@@ -117,7 +118,7 @@ func deadline(ctx context.Context, s *stage, v *verdict) {
 		p.settled(ctx, long+s.o.Patience)
 		return
 	case r.Error == nil:
-		v.must(advice, "it recorded %s after the step's deadline", wire.Clip(string(r.Body), 80))
+		v.must(advice, "it recorded %s after the step's deadline", text.Clip(string(r.Body), 80))
 	case r.Error.Code != fault.Timeout:
 		v.should(advice, "the error is %s", said(r.Error))
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/text"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/wire"
@@ -49,7 +50,7 @@ func (d *doctor) orchestrators(ctx context.Context) error {
 		f.Found, f.Means = name+" answers, but keeps no member key", "it owns no partition, so no run goes on"
 		f.Fix = "look at its log; it may not be allowed to write to the bucket " + subjects.MembersBucket
 	case err != nil:
-		f.Found, f.Means = fmt.Sprintf("%s, and none answers: %v", plural(d.members, "member key"), fault.As(kv.Fault(err)).Message), "requests about runs and registrations of tools fail"
+		f.Found, f.Means = fmt.Sprintf("%s, and none answers: %v", text.Count(d.members, "member key"), fault.As(kv.Fault(err)).Message), "requests about runs and registrations of tools fail"
 		f.Fix = "look at the orchestrators' logs; this account may not be allowed to publish to " + subjects.PingSubject
 	default:
 		d.fine(fmt.Sprintf("%d alive; %s answers", d.members, name))
@@ -102,7 +103,7 @@ func (d *doctor) workers(ctx context.Context) error {
 			alive++
 		case info.NumPending > 0:
 			d.add(Finding{
-				About: t.Name, Health: Broken, Expected: "a worker that takes its steps", Found: fmt.Sprintf("%s and no worker asks for any", plural(int(info.NumPending), "waiting step")),
+				About: t.Name, Health: Broken, Expected: "a worker that takes its steps", Found: fmt.Sprintf("%s and no worker asks for any", text.Count(int(info.NumPending), "waiting step")),
 				Means: "these steps wait, and the runs they belong to", Fix: "start a worker of " + t.Name,
 			}, nil)
 		default:
@@ -120,7 +121,7 @@ func (d *doctor) workers(ctx context.Context) error {
 		}, nil)
 	}
 	d.workerClocks(ctx)
-	d.fine(fmt.Sprintf("%d of %s have workers that ask for steps or are at work", alive, plural(len(d.tools), "tool")))
+	d.fine(fmt.Sprintf("%d of %s have workers that ask for steps or are at work", alive, text.Count(len(d.tools), "tool")))
 	return nil
 }
 
@@ -147,7 +148,7 @@ func (d *doctor) redeliveries(context.Context) error {
 			continue
 		}
 		f := Finding{
-			About: t.Name, Health: Notable, Expected: "steps that are delivered once", Found: fmt.Sprintf("%d of %s were delivered before", info.NumRedelivered, plural(info.NumAckPending, "leased step")),
+			About: t.Name, Health: Notable, Expected: "steps that are delivered once", Found: fmt.Sprintf("%d of %s were delivered before", info.NumRedelivered, text.Count(info.NumAckPending, "leased step")),
 			Means: "workers died or were silent for longer than the lease of " + t.AckWait.String() + "; after five deliveries a step fails as worker_lost",
 			Fix:   "look at the workers' logs; stepjet dead list shows what was given up",
 		}
@@ -168,7 +169,7 @@ func (d *doctor) deadLetters(context.Context) error {
 	}
 	if n := info.State.Msgs; n > 0 {
 		d.add(Finding{
-			Health: Notable, Found: fmt.Sprintf("%s, the newest of %s", plural(int(n), "step"), info.State.LastTime.UTC().Format(time.RFC3339)),
+			Health: Notable, Found: fmt.Sprintf("%s, the newest of %s", text.Count(int(n), "step"), info.State.LastTime.UTC().Format(time.RFC3339)),
 			Means: "these steps used up their attempts; removed letters count until they expire", Fix: "stepjet dead list",
 		}, nil)
 	}

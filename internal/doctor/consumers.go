@@ -9,6 +9,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/stepjet/stepjet/internal/text"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/subjects"
 )
@@ -69,7 +70,7 @@ func (d *doctor) consumers(ctx context.Context) error {
 		}
 		d.drift(ctx, t, info)
 	}
-	d.fine(fmt.Sprintf("%s, each with the limit and the lease of its tool", plural(len(d.tools), "consumer")))
+	d.fine(fmt.Sprintf("%s, each with the limit and the lease of its tool", text.Count(len(d.tools), "consumer")))
 	if d.worst > 0 && d.o.Mend {
 		return d.readQueues(ctx)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/stepjet/stepjet/internal/text"
 	"github.com/stepjet/stepjet/subjects"
 )
 
@@ -92,7 +93,7 @@ func (d *doctor) durability(context.Context) error {
 	}
 	d.add(Finding{
 		About: "in force", Health: Healthy,
-		Found: fmt.Sprintf("%s, %s, server flushes: %s, steps %s", plural(ledger.Config.Replicas, "replica"), plural(d.shards, "ledger shard"), seen, steps),
+		Found: fmt.Sprintf("%s, %s, server flushes: %s, steps %s", text.Count(ledger.Config.Replicas, "replica"), text.Count(d.shards, "ledger shard"), seen, steps),
 		Means: strings.Join(CanLose(ledger.Config.Replicas, d.o.Seen), "; "),
 	}, nil)
 	return nil
@@ -153,7 +154,7 @@ func CanLose(replicas int, sync Sync) []string {
 	}
 	disk := "loss of a node's disk: all that it holds"
 	if replicas > 1 {
-		disk = "loss of up to " + plural((replicas-1)/2, "node") + " and its disk: nothing"
+		disk = "loss of up to " + text.Count((replicas-1)/2, "node") + " and its disk: nothing"
 	}
 	return append(all, power, disk)
 }

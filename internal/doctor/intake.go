@@ -8,6 +8,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nuid"
 
+	"github.com/stepjet/stepjet/internal/text"
 	"github.com/stepjet/stepjet/subjects"
 )
 
@@ -34,7 +35,7 @@ func (d *doctor) intake(ctx context.Context) error {
 		d.fine(source + " leads to the ledger")
 		return nil
 	case there:
-		d.fine(source + " is mapped to the ledger's " + plural(d.shards, "shard"))
+		d.fine(source + " is mapped to the ledger's " + text.Count(d.shards, "shard"))
 		return nil
 	case d.shards == 1:
 		f.Means, f.Fix = "plans are not stored, and their submitters get no answer", "take the mapping of "+source+" out of the account's configuration"

@@ -8,6 +8,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/text"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/subjects"
 )
@@ -109,6 +110,6 @@ func (d *doctor) sentinels(ctx context.Context) error {
 			Means: "a step takes about twice as long whenever the stream empties; steps that were purged are sent again by the sweep", Fix: "puts one there",
 		}, func() error { return d.make(ctx, subjects.StepsStream(shard)) })
 	}
-	d.fine(plural(d.stepShards, "step stream") + ", each with its sentinel")
+	d.fine(text.Count(d.stepShards, "step stream") + ", each with its sentinel")
 	return nil
 }

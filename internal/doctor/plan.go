@@ -6,6 +6,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/stepjet/stepjet/internal/text"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/subjects"
 )
@@ -67,7 +68,7 @@ func (d *doctor) findLedger(ctx context.Context, found map[string]*jetstream.Str
 	}
 	if shards > 0 && d.o.Want.Shards > 0 && shards != d.o.Want.Shards {
 		d.add(Finding{
-			About: "ledger", Health: Broken, Expected: plural(d.o.Want.Shards, "ledger shard"), Found: plural(shards, "ledger shard"),
+			About: "ledger", Health: Broken, Expected: text.Count(d.o.Want.Shards, "ledger shard"), Found: text.Count(shards, "ledger shard"),
 			Means: "an orchestrator that is told " + strconv.Itoa(d.o.Want.Shards) + " refuses to start",
 			Fix:   "--shards " + strconv.Itoa(shards) + ", or leave it out; a ledger can't be split, so more shards need another account",
 		}, nil)

@@ -7,8 +7,8 @@ import (
 	"slices"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/text"
 	"github.com/stepjet/stepjet/subjects"
-	"github.com/stepjet/stepjet/wire"
 )
 
 // orphanRecords looks for generations whose plan record is gone. An orchestrator removes them when it reads the ledger
@@ -78,14 +78,14 @@ func (d *doctor) orphansOf(ctx context.Context, r subjects.Run, generations map[
 		}
 		f := Finding{
 			About: "run " + r.Plain() + " of tenant " + r.Tenant, Health: Notable, Expected: "records of runs whose plan is there",
-			Found: fmt.Sprintf("%s of generation %d, whose plan is gone", plural(len(still), "record"), g),
+			Found: fmt.Sprintf("%s of generation %d, whose plan is gone", text.Count(len(still), "record"), g),
 			Means: "they take room; no run uses them", Fix: "removes them",
 		}
 		if plan == nil || g < plan.Seq {
 			d.add(f, func() error { return d.s.PurgeSubject(ctx, filter) })
 			continue
 		}
-		f.Found = fmt.Sprintf("%s of generation %d, which no plan has", plural(len(still), "record"), g)
+		f.Found = fmt.Sprintf("%s of generation %d, which no plan has", text.Count(len(still), "record"), g)
 		d.add(f, func() error { return d.removeForeign(ctx, still, g) })
 	}
 	return nil
@@ -116,7 +116,7 @@ func (d *doctor) misplaced(ctx context.Context, shard int, all []string) {
 	slices.Sort(all)
 	d.add(Finding{
 		About: subjects.LedgerStream(shard), Health: Notable, Expected: "records in the shard and the partition of their run",
-		Found: fmt.Sprintf("%s where no run has any, such as %s", plural(len(all), "record"), wire.Clip(all[0], 200)),
+		Found: fmt.Sprintf("%s where no run has any, such as %s", text.Count(len(all), "record"), text.Clip(all[0], 200)),
 		Means: "they take room; no run uses them. Some worker wrote them, which only one that is wrong or means harm does", Fix: "removes them",
 	}, func() error {
 		for _, subject := range all {
@@ -136,7 +136,7 @@ func (d *doctor) unnamed(shard int, all []string) {
 	slices.Sort(all)
 	d.add(Finding{
 		About: subjects.LedgerStream(shard), Health: Notable, Expected: "records with a name of their own",
-		Found: fmt.Sprintf("%s with a wildcard or an empty token in the name, such as %s", plural(len(all), "record"), wire.Clip(all[0], 200)),
+		Found: fmt.Sprintf("%s with a wildcard or an empty token in the name, such as %s", text.Count(len(all), "record"), text.Clip(all[0], 200)),
 		Means: "they take room; no run uses them. Some worker wrote them, which only one that is wrong or means harm does",
 		Fix:   "nothing: they go with what lies below them, once all runs that began before are over",
 	}, nil)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/text"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/subjects"
@@ -50,7 +51,7 @@ func (d *doctor) frozenTools(ctx context.Context) error {
 			}
 		}
 	}
-	d.fine(fmt.Sprintf("%s in the ledger; all tools that they need are there", plural(len(d.active), "started run")))
+	d.fine(fmt.Sprintf("%s in the ledger; all tools that they need are there", text.Count(len(d.active), "started run")))
 	return nil
 }
 

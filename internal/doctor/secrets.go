@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/text"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/subjects"
-	"github.com/stepjet/stepjet/wire"
 )
 
 // secrets looks whether the secrets of runs are sealed, and whether who has to open them holds the key.
@@ -83,13 +83,13 @@ func (d *doctor) keylessWorkers(ctx context.Context, key string) error {
 	}
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(all))[:min(len(all), maxNamed)] {
-		names = append(names, fmt.Sprintf("%s (%s, heard of at %s)", wire.Clip(name, 80), all[name].Tool, all[name].Heard.Format("15:04:05")))
+		names = append(names, fmt.Sprintf("%s (%s, heard of at %s)", text.Clip(name, 80), all[name].Tool, all[name].Heard.Format("15:04:05")))
 	}
 	if len(all) > maxNamed {
 		names = append(names, fmt.Sprintf("and %d more", len(all)-maxNamed))
 	}
 	d.add(Finding{
-		Health: Notable, Expected: "workers that hold the key " + key, Found: plural(len(all), "worker") + " without it: " + strings.Join(names, ", "),
+		Health: Notable, Expected: "workers that hold the key " + key, Found: text.Count(len(all), "worker") + " without it: " + strings.Join(names, ", "),
 		Means: "steps with secrets that they take fail with sealed", Fix: "start them with the orchestrators' key file: --secrets-key FILE",
 	}, nil)
 	return nil

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/text"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/subjects"
 )
@@ -45,7 +46,7 @@ func (d *doctor) staleRuns(ctx context.Context) error {
 	if stale > named {
 		d.add(Finding{Health: Broken, Found: fmt.Sprintf("%d more runs like these", stale-named)}, nil)
 	}
-	d.fine(fmt.Sprintf("%s in the ledger, none without a sign of life for %v", plural(len(runs), "run"), d.o.Stale))
+	d.fine(fmt.Sprintf("%s in the ledger, none without a sign of life for %v", text.Count(len(runs), "run"), d.o.Stale))
 	return nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/stepjet/stepjet/internal/text"
 	"github.com/stepjet/stepjet/subjects"
 )
 
@@ -52,6 +53,6 @@ func (d *doctor) tenantBuckets(ctx context.Context) error {
 			Means: "what the run had stored over 256 KiB is gone, and more of it waits", Fix: "stepjet tenant add " + r.run.Tenant,
 		}, nil)
 	}
-	d.fine(fmt.Sprintf("%s with a bucket of its own", plural(len(all), "tenant")))
+	d.fine(fmt.Sprintf("%s with a bucket of its own", text.Count(len(all), "tenant")))
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/stepjet/stepjet/internal/text"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/tool"
@@ -98,7 +99,7 @@ func (d *doctor) registry(ctx context.Context) error {
 			Means: "plans are not judged: they wait until tools are registered", Fix: "start workers of the tools, or stepjet tools apply FILE",
 		}, nil)
 	}
-	d.fine(fmt.Sprintf("%s, each readable and with its definition kept", plural(len(d.tools), "tool")))
+	d.fine(fmt.Sprintf("%s, each readable and with its definition kept", text.Count(len(d.tools), "tool")))
 	if d.worst > 0 && d.o.Mend {
 		_, _, err = d.readRegistry(ctx)
 	}

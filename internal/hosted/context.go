@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/stepjet/stepjet/fault"
-	"github.com/stepjet/stepjet/tool"
+	"github.com/stepjet/stepjet/internal/text"
 	"github.com/stepjet/stepjet/wire"
 	"github.com/stepjet/stepjet/worker"
 )
@@ -23,7 +23,7 @@ func (r *reader) contextKeys(f fields) []string {
 	for i, key := range keys {
 		path, name := fmt.Sprintf("%s/%d", f.at("context"), i), contextVariable(key)
 		if !wire.ValidContextKey(key) {
-			r.problems.wrong(path, keyGrammar, "%q is no context key", clip(key, 80))
+			r.problems.wrong(path, keyGrammar, "%q is no context key", text.Cut(key, 80))
 		} else if first, twice := taken[name]; twice {
 			r.problems.wrong(path, "", "%q becomes the variable %s, as %q does", key, name, first)
 		}
@@ -47,7 +47,7 @@ func contextEnv(keys []string, c wire.Context) (env []string) {
 // headerTemplate reads the value of a header: ${env:NAME} is replaced here and now, ${context:key} becomes a placeholder.
 func (r *reader) headerTemplate(s string) (template, error) {
 	if word := strayPlaceholder(s); word != "" {
-		return nil, fmt.Errorf("${%s:…} is not known; did you mean ${%s:…}?", word, tool.NearMiss(word, "env", "context"))
+		return nil, fmt.Errorf("${%s:…} is not known; did you mean ${%s:…}?", word, text.NearMiss(word, "env", "context"))
 	}
 	t, err := parseTemplate(s, "${context:", "}")
 	if err != nil {
@@ -55,7 +55,7 @@ func (r *reader) headerTemplate(s string) (template, error) {
 	}
 	for i, p := range t {
 		if p.name != "" && !wire.ValidContextKey(p.name) {
-			return nil, fmt.Errorf("%q is no context key: %s", clip(p.name, 80), keyGrammar)
+			return nil, fmt.Errorf("%q is no context key: %s", text.Cut(p.name, 80), keyGrammar)
 		}
 		if p.name == "" {
 			if t[i].text, err = r.expandEnv(p.text); err != nil {
@@ -69,7 +69,7 @@ func (r *reader) headerTemplate(s string) (template, error) {
 // strayPlaceholder gives the word of a ${word:…} that was probably meant to be env or context.
 func strayPlaceholder(s string) string {
 	for _, rest := range strings.Split(s, "${")[1:] {
-		if word, _, ok := strings.Cut(rest, ":"); ok && word != "env" && word != "context" && tool.NearMiss(word, "env", "context") != "" {
+		if word, _, ok := strings.Cut(rest, ":"); ok && word != "env" && word != "context" && text.NearMiss(word, "env", "context") != "" {
 			return word
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/text"
 	"github.com/stepjet/stepjet/wire"
 	"github.com/stepjet/stepjet/worker"
 )
@@ -147,7 +148,7 @@ func (p *program) arguments(raw json.RawMessage) ([]string, error) {
 		}
 		if name := t.leading(); options && name != "" && !p.dash[name] && strings.HasPrefix(argv[i], "-") {
 			return nil, fault.New(fault.InvalidArguments, "the argument %q must not begin with \"-\": the program could take it for an option", name).
-				WithHint("it is %s", strconv.Quote(clip(argv[i], 40)))
+				WithHint("it is %s", strconv.Quote(text.Cut(argv[i], 40)))
 		}
 		if len(t.names()) == 0 && argv[i] == "--" {
 			options = false

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/jsontape"
-	"github.com/stepjet/stepjet/tool"
+	"github.com/stepjet/stepjet/internal/text"
 )
 
 // Problems are all that is wrong with a tools file, in the order of their places.
@@ -125,7 +125,7 @@ func (f fields) choice(name string, words ...string) string {
 	}
 	if !slices.Contains(words, s) {
 		hint := ""
-		if near := tool.NearMiss(s, words...); near != "" {
+		if near := text.NearMiss(s, words...); near != "" {
 			hint = suggest(s, words)
 		}
 		f.problems.wrong(f.at(name), hint, "it must be one of %s, not %q", strings.Join(words, ", "), s)
@@ -149,19 +149,12 @@ func kind(raw json.RawMessage) string {
 	case raw[0] == 't' || raw[0] == 'f':
 		return "a boolean"
 	}
-	return "the number " + clip(string(raw), 40)
-}
-
-func clip(s string, limit int) string {
-	if len(s) <= limit {
-		return s
-	}
-	return strings.ToValidUTF8(s[:limit], "") + "…"
+	return "the number " + text.Cut(string(raw), 40)
 }
 
 // suggest names the word that was probably meant, or all of them.
 func suggest(s string, words []string) string {
-	if near := tool.NearMiss(s, words...); near != "" {
+	if near := text.NearMiss(s, words...); near != "" {
 		return fmt.Sprintf("did you mean %q?", near)
 	}
 	return "there are " + strings.Join(words, ", ")

@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/text"
 	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/worker"
 )
@@ -129,7 +130,7 @@ func segment(args arguments, name string) (string, error) {
 func dotSegments(path string) error {
 	plain, err := url.PathUnescape(path)
 	if err != nil {
-		return fault.New(fault.InvalidArguments, "the path %q is not escaped as it should be", clip(path, 100))
+		return fault.New(fault.InvalidArguments, "the path %q is not escaped as it should be", text.Cut(path, 100))
 	}
 	for s := range strings.FieldsFuncSeq(plain, func(r rune) bool { return r == '/' || r == '\\' }) {
 		if s == "." || s == ".." {

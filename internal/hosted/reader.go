@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/stepjet/stepjet/internal/builtin"
+	"github.com/stepjet/stepjet/internal/text"
 	"github.com/stepjet/stepjet/tool"
 )
 
@@ -153,7 +154,7 @@ func (r *reader) builtin(f fields) {
 		words := append([]string{"all"}, builtin.Groups()...)
 		hint := suggest(name, words)
 		for _, t := range builtin.All() {
-			if near := tool.NearMiss(name, t.Definition.Name); near != "" {
+			if near := text.NearMiss(name, t.Definition.Name); near != "" {
 				hint = suggest(name, []string{near})
 			}
 		}

@@ -3,6 +3,8 @@ package hosted
 import (
 	"fmt"
 	"strings"
+
+	"github.com/stepjet/stepjet/subjects"
 )
 
 // template is text with placeholders.
@@ -47,9 +49,12 @@ func parseTemplate(s, open, end string) (template, error) {
 
 // validName reports whether a placeholder may have this name: letters, digits, "_", "-" and ".", the last not first.
 func validName(s string) bool {
-	return s != "" && s[0] != '.' && strings.IndexFunc(s, func(r rune) bool {
-		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' || r == '.')
-	}) < 0
+	for i := range len(s) {
+		if !subjects.IsPlain(s[i]) && s[i] != '.' {
+			return false
+		}
+	}
+	return s != "" && s[0] != '.'
 }
 
 // names gives the placeholders in order.

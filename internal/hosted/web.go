@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/text"
 )
 
 const (
@@ -65,13 +66,13 @@ func (g guard) redirects(own http.Header) func(req *http.Request, via []*http.Re
 		case len(via) > maxRedirects:
 			return redirectError("more than %d redirects", maxRedirects)
 		case req.URL.Scheme != "http" && req.URL.Scheme != "https":
-			return redirectError("a redirect to the scheme %q", clip(req.URL.Scheme, 40))
+			return redirectError("a redirect to the scheme %q", text.Cut(req.URL.Scheme, 40))
 		case req.URL.Scheme == "http" && via[len(via)-1].URL.Scheme == "https":
 			return redirectError("a redirect from https to http")
 		case g.same(req.URL):
 			return nil
 		case req.Body != nil:
-			return redirectError("a redirect of a %s with its body to another host, %s", req.Method, clip(req.URL.Host, 100))
+			return redirectError("a redirect of a %s with its body to another host, %s", req.Method, text.Cut(req.URL.Host, 100))
 		}
 		for name := range own {
 			req.Header.Del(name)

@@ -1,21 +1,24 @@
-package tool
+package text
 
 import "strings"
 
-// Nearest gives the names most like s, in their order; several where they are as near as each other, none where nothing is
+// maxNear is the length in bytes from which on a text is no name that is like another.
+const maxNear = 128
+
+// Nearest returns the names most like s, in their order; several where they are as near as each other, none where nothing is
 // like it. Nearer than all are names that are equal but for case, "_" and "-"; then those at most two edits away (one for
 // short names), the fewer the nearer; then those that hold s or are held by it; then those with the longest beginning in
 // common, and last those that share a word.
 func Nearest(s string, names []string) []string {
-	if s == "" || len(s) > MaxName {
+	if s == "" || len(s) > maxNear {
 		return nil
 	}
 	best, all := 0, []string(nil)
 	for _, n := range names {
-		if n == s || n == "" || len(n) > MaxName {
+		if n == s || n == "" || len(n) > maxNear {
 			continue
 		}
-		switch k := likeness(s, n); {
+		switch k := Likeness(s, n); {
 		case k == 0 || k < best:
 		case k == best:
 			all = append(all, n)
@@ -26,22 +29,22 @@ func Nearest(s string, names []string) []string {
 	return all
 }
 
-// Likenesses, from the least to the greatest; each but the last two leaves room for how much of it there is.
+// The values of Likeness, from the least to the greatest; each but the last two leaves room for how much of it there is.
 const (
-	sharesWord  = 1
-	sharesStart = 1_000
-	holdsOther  = 2_000
-	fewEdits    = 3_000
-	sameWord    = 4_000
+	SharesWord  = 1
+	SharesStart = 1_000
+	HoldsOther  = 2_000
+	FewEdits    = 3_000
+	SameWord    = 4_000
 )
 
 // leastWord is the length of a shared word from which on it counts.
 const leastWord = 4
 
-// likeness says how alike two names are; 0 for not at all.
-func likeness(a, b string) int {
+// Likeness says how alike two names are; 0 for not at all.
+func Likeness(a, b string) int {
 	if sameLetters(a, b) {
-		return sameWord
+		return SameWord
 	}
 	short := min(len(a), len(b))
 	limit := 3
@@ -49,22 +52,22 @@ func likeness(a, b string) int {
 		limit = 2
 	}
 	if d := edits(a, b, limit); d < limit && short > 1 {
-		return fewEdits - d
+		return FewEdits - d
 	}
 	if short >= 4 && (strings.Contains(a, b) || strings.Contains(b, a)) ||
 		short >= 3 && (strings.HasPrefix(a, b) || strings.HasPrefix(b, a)) {
-		return holdsOther
+		return HoldsOther
 	}
 	if n := commonStart(a, b); n >= 4 && 2*n >= short {
-		return sharesStart + n
+		return SharesStart + n
 	}
 	if n := sharedWord(a, b); n >= leastWord {
-		return sharesWord + n
+		return SharesWord + n
 	}
 	return 0
 }
 
-// commonStart gives the number of letters that two names begin with alike, case aside.
+// commonStart returns the number of letters that two names begin with alike, case aside.
 func commonStart(a, b string) (n int) {
 	for n < len(a) && n < len(b) && lower(a[n]) == lower(b[n]) {
 		n++
@@ -72,7 +75,7 @@ func commonStart(a, b string) (n int) {
 	return n
 }
 
-// sharedWord gives the length of the longest word of one name that stands in the other, case aside; words are parted by
+// sharedWord returns the length of the longest word of one name that stands in the other, case aside; words are parted by
 // what is no letter or digit.
 func sharedWord(a, b string) (n int) {
 	part := func(r rune) bool { return !(r >= 'a' && r <= 'z' || r >= '0' && r <= '9') }
@@ -116,13 +119,13 @@ func lower(c byte) byte {
 	return c
 }
 
-// edits gives the number of bytes to insert, remove or exchange, or two neighbours to swap, to make b of a; limit where
+// edits returns the number of bytes to insert, remove or exchange, or two neighbours to swap, to make b of a; limit where
 // it is that many or more.
 func edits(a, b string, limit int) int {
 	if abs(len(a)-len(b)) >= limit {
 		return limit
 	}
-	var rows [3][MaxName + 1]int
+	var rows [3][maxNear + 1]int
 	before, prev, row := &rows[0], &rows[1], &rows[2]
 	for j := 0; j <= len(b); j++ {
 		prev[j] = j
@@ -154,4 +157,63 @@ func abs(n int) int {
 		return -n
 	}
 	return n
+}
+
+// nearLetters is the length from which a name has near misses by one edit; a shorter one would have too many.
+const nearLetters = 4
+
+// NearMiss returns the known field name that name was probably meant to be: equal to it after lower-casing and removing
+// "_" and "-", or, for known names of four letters and more, one edit (a letter inserted, left out or exchanged) away.
+// It returns "" where name is itself known, or near none (plan language, "A plan").
+func NearMiss(name string, known ...string) string {
+	for _, k := range known {
+		if name == k {
+			return ""
+		}
+	}
+	if len(name) > maxFieldName {
+		return ""
+	}
+	plain := normalise(name)
+	for _, k := range known {
+		if plain == normalise(k) {
+			return k
+		}
+	}
+	for _, k := range known {
+		if len(k) >= nearLetters && (oneEdit(name, k) || oneEdit(plain, normalise(k))) {
+			return k
+		}
+	}
+	return ""
+}
+
+// maxFieldName is longer than any known field name with room for "_" and "-"; a longer name is near nothing.
+const maxFieldName = 64
+
+func normalise(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '_' || r == '-' {
+			return -1
+		}
+		return r
+	}, strings.ToLower(s))
+}
+
+// oneEdit reports whether a becomes b by inserting, leaving out or exchanging exactly one byte.
+func oneEdit(a, b string) bool {
+	if len(a) > len(b) {
+		a, b = b, a
+	}
+	if len(b)-len(a) > 1 || a == b {
+		return false
+	}
+	i := 0
+	for i < len(a) && a[i] == b[i] {
+		i++
+	}
+	if len(a) == len(b) {
+		return a[i+1:] == b[i+1:]
+	}
+	return a[i:] == b[i+1:]
 }
