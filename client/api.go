@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"time"
 
@@ -11,6 +10,7 @@ import (
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/wire"
 )
 
 const (
@@ -78,14 +78,10 @@ func (c *Client) requestOnce(ctx context.Context, subject string, body []byte, p
 	if err != nil {
 		return nil, err
 	}
-	if m.Header.Get(subjects.HeaderStatus) != subjects.StatusError {
-		return m.Data, nil
+	if err := wire.ParseRefusal(m.Header, m.Data); err != nil {
+		return nil, err
 	}
-	var f fault.Error
-	if err := json.Unmarshal(m.Data, &f); err != nil {
-		return nil, fault.New(fault.Internal, "the orchestrator answered with an error that can't be read: %v", err)
-	}
-	return nil, &f
+	return m.Data, nil
 }
 
 // unanswered tells a request that nobody took, or answered in time, from all else.
@@ -122,13 +118,7 @@ func (c *Client) Cancel(ctx context.Context, run, by string) error {
 	if err != nil {
 		return err
 	}
-	body, err := json.Marshal(struct {
-		By string `json:"by"`
-	}{by})
-	if err != nil {
-		return fault.Wrap(fault.Internal, err, "writing the request")
-	}
-	_, err = c.ofOwner(ctx, name, subjects.VerbCancel, body, ownerWithin)
+	_, err = c.ofOwner(ctx, name, subjects.VerbCancel, wire.Cancel{By: by}.Body(), ownerWithin)
 	if fault.CodeOf(err) != fault.NotFound {
 		return err
 	}

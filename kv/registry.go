@@ -240,14 +240,6 @@ func (s *Registry) keepDefinition(ctx context.Context, t Tool) error {
 	return err
 }
 
-// SealingKey is the public key that submitters seal the secrets of their runs to, as orchestrators publish it in the
-// registry.
-type SealingKey struct {
-	ID      string    `json:"id"`
-	Public  string    `json:"public"` // its text form
-	Created time.Time `json:"created"`
-}
-
 // Keyless is a worker that registered a tool, and said that it does not hold the key that secrets are sealed to.
 type Keyless struct {
 	Worker string    `json:"worker"`
@@ -259,13 +251,13 @@ var sealingSubject = subjects.BucketSubject(subjects.ToolsBucket, subjects.Seali
 
 // SealingKey gives the key that is published; NotFound where there is none. Other errors: NewerVersion, and
 // those of Read.
-func (s *Registry) SealingKey(ctx context.Context) (SealingKey, error) {
+func (s *Registry) SealingKey(ctx context.Context) (wire.SealingKey, error) {
 	k, _, err := s.sealingKey(ctx)
 	return k, err
 }
 
 // sealingKey also gives what the next write has to expect.
-func (s *Registry) sealingKey(ctx context.Context) (k SealingKey, revision uint64, err error) {
+func (s *Registry) sealingKey(ctx context.Context) (k wire.SealingKey, revision uint64, err error) {
 	e, err := s.read(ctx, sealingSubject)
 	if err != nil {
 		return k, 0, err
@@ -276,7 +268,8 @@ func (s *Registry) sealingKey(ctx context.Context) (k SealingKey, revision uint6
 	if !wire.KnownPlan(e.Header) {
 		return k, e.Seq, wire.Newer("the registry's key for secrets")
 	}
-	if err := json.Unmarshal(e.Data, &k); err != nil || k.Public == "" {
+	k, ok := wire.ParseSealingKey(e.Data)
+	if !ok {
 		return k, e.Seq, fault.New(fault.Internal, "the registry's key for secrets can't be read").
 			WithHint("an orchestrator that is started with --secrets-key writes it anew")
 	}
@@ -285,11 +278,7 @@ func (s *Registry) sealingKey(ctx context.Context) (k SealingKey, revision uint6
 
 // PublishSealingKey publishes a key, unless that which is there was made later: of orchestrators that are given files of
 // different ages the newest counts, whoever comes first. It gives what is published then. Only orchestrators have the right.
-func (s *Registry) PublishSealingKey(ctx context.Context, k SealingKey) (SealingKey, error) {
-	body, err := json.Marshal(k)
-	if err != nil {
-		return k, fault.Wrap(fault.Internal, err, "writing a key")
-	}
+func (s *Registry) PublishSealingKey(ctx context.Context, k wire.SealingKey) (wire.SealingKey, error) {
 	for {
 		there, revision, err := s.sealingKey(ctx)
 		switch code := fault.CodeOf(err); {
@@ -298,8 +287,7 @@ func (s *Registry) PublishSealingKey(ctx context.Context, k SealingKey) (Sealing
 		case code != "" && code != fault.NotFound && code != fault.Internal:
 			return k, err
 		}
-		// A doctor that does not know of it would take a version that it knows for a mistake, and remove it.
-		h := nats.Header{subjects.HeaderVersion: {subjects.SealedVersion}}
+		h, body := k.Message()
 		_, err = s.put(ctx, &nats.Msg{Subject: sealingSubject, Header: h, Data: body}, jetstream.WithExpectLastSequencePerSubject(revision))
 		if err == nil {
 			return k, nil

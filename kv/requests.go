@@ -1,11 +1,9 @@
 package kv
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
-	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -13,6 +11,7 @@ import (
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/tool"
+	"github.com/stepjet/stepjet/wire"
 )
 
 // Requests are what programs ask of orchestrators, over plain requests on subjects below "api": nothing is stored for
@@ -46,24 +45,7 @@ func (s *Requests) RequestRegister(ctx context.Context, raw []byte) (Tool, error
 // Introduce has the store's registrations say which worker they are of, and the ids of the keys with which it opens sealed secrets then.
 // It is called before the first of them.
 func (s *Requests) Introduce(worker string, keys func() []string) {
-	s.by = func() nats.Header {
-		return nats.Header{subjects.HeaderWorker: {worker}, subjects.HeaderKeys: {cmp.Or(strings.Join(keys(), ","), noKeys)}}
-	}
-}
-
-// noKeys is what a worker says that holds none. One that says nothing may be older than the question.
-const noKeys = "none"
-
-// Introduced reads what a registration says of its worker; ok is false where it says nothing.
-func Introduced(h nats.Header) (worker string, keys []string, ok bool) {
-	worker, said := first(h, subjects.HeaderWorker), first(h, subjects.HeaderKeys)
-	if worker == "" || said == "" {
-		return "", nil, false
-	}
-	if said != noKeys {
-		keys = strings.Split(said, ",")
-	}
-	return worker, keys, true
+	s.by = func() nats.Header { return wire.Registration{Worker: worker, Keys: keys()}.Header() }
 }
 
 // RequestRestore asks an orchestrator to make what is missing of a tool, as the registry has it now: by a registration without
@@ -107,12 +89,8 @@ func (s *Requests) requestMsg(ctx context.Context, subject string, body []byte) 
 
 // readAnswer reads what an orchestrator answered; an error that it sent is given as it is.
 func readAnswer(answer *nats.Msg, out any) error {
-	if first(answer.Header, subjects.HeaderStatus) == subjects.StatusError {
-		var f fault.Error
-		if err := json.Unmarshal(answer.Data, &f); err != nil {
-			return fault.Wrap(fault.Internal, err, "reading an orchestrator's refusal")
-		}
-		return &f
+	if err := wire.ParseRefusal(answer.Header, answer.Data); err != nil {
+		return err
 	}
 	if err := json.Unmarshal(answer.Data, out); err != nil {
 		return fault.Wrap(fault.Internal, err, "reading an orchestrator's answer")

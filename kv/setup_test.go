@@ -16,6 +16,7 @@ import (
 	"github.com/stepjet/stepjet/internal/lab/natstest"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/wire"
 )
 
 func TestSetupByManyAtOnceMakesOneOfEach(t *testing.T) {
@@ -251,8 +252,8 @@ func TestAWriteThatIsRefusedIsNoTimeout(t *testing.T) {
 			return err
 		},
 		"$KV.tools.override.acme.echo": func() error { _, err := reader.TenantOverride(ctx, "acme", "echo", nil); return err },
-		"$KV.tools.=secrets":           func() error { _, err := reader.PublishSealingKey(ctx, kv.SealingKey{ID: "k"}); return err },
-		subjects.Gather("echo"):        func() error { _, _, err := reader.Gather(ctx, "echo", kv.Gathering{}, 0); return err },
+		"$KV.tools.=secrets":           func() error { _, err := reader.PublishSealingKey(ctx, wire.SealingKey{ID: "k"}); return err },
+		subjects.Gather("echo"):        func() error { _, _, err := reader.Gather(ctx, "echo", wire.Gathering{}, 0); return err },
 		"$O.blobs.":                    func() error { _, err := reader.PutBlob(ctx, "", "acme/x/1/s/1/x", []byte("x")); return err },
 		"$KV.tools.": func() error {
 			_, err := reader.Register(ctx, []byte(`{"name":"sum","inputSchema":{"type":"object"}}`))

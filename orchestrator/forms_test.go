@@ -59,7 +59,6 @@ func TestOutcomesAreEvents(t *testing.T) {
 
 func TestRequestsAndAnswers(t *testing.T) {
 	t.Parallel()
-	wiretest.RoundTrip(t, *update, "request", versioned(written(t, cancelRequest{"ann"})), wiretest.Ignored, as[cancelRequest](t))
 	wiretest.RoundTrip(t, *update, "ping_answer", versioned(written(t, map[string]string{"name": "o1", "member": "m1", "version": "v1"})), wiretest.Kept, as[map[string]json.RawMessage](t))
 	running := outcome.Run{
 		Version: 1, Run: "order-42", Tenant: "acme", Generation: 17, Digest: "ab", Status: outcome.Running, Submitted: formsAt, Plan: []byte(`{"steps": []}`),
@@ -69,13 +68,6 @@ func TestRequestsAndAnswers(t *testing.T) {
 		var r outcome.Run
 		require.NoError(t, json.Unmarshal(m.Data, &r))
 		return versioned(r.JSON())
-	})
-	h, body := wire.Result{Error: fault.New(fault.InvalidTool, "no name").WithHint("give it one")}.Message()
-	wiretest.RoundTrip(t, *update, "refusal", nats.Msg{Header: h, Data: body}, wiretest.Ignored, func(m nats.Msg) nats.Msg {
-		var f fault.Error
-		require.NoError(t, json.Unmarshal(m.Data, &f))
-		h, body := wire.Result{Error: &f}.Message()
-		return nats.Msg{Header: h, Data: body}
 	})
 	o, err := tool.ReadOverride([]byte(`{"x-orchestration":{"max_concurrency":8},"by":"ann"}`))
 	require.NoError(t, err)

@@ -26,7 +26,7 @@ func (o *Orchestrator) publishKey(ctx context.Context, store *kv.Store, later fu
 	}
 	newest := keys[len(keys)-1]
 	try := func() bool {
-		there, err := store.PublishSealingKey(ctx, kv.SealingKey{ID: newest.Public.ID(), Public: newest.Public.String(), Created: newest.Created})
+		there, err := store.PublishSealingKey(ctx, wire.SealingKey{ID: newest.Public.ID(), Public: newest.Public.String(), Created: newest.Created})
 		switch {
 		case err != nil && ctx.Err() == nil:
 			o.cfg.Logger.Error("the key that secrets are sealed to could not be published; it is tried again", "key", newest.Public.ID(), "error", err)
@@ -100,12 +100,12 @@ const (
 // is to be told.
 func (s *service) introduced(m *nats.Msg, tool string) []fault.Problem {
 	newest := s.o.cfg.SecretsKey.Newest()
-	worker, keys, said := kv.Introduced(m.Header)
+	who, said := wire.ParseRegistration(m.Header)
 	if newest == nil || !said {
 		return nil
 	}
-	worker = text.Clip(worker, maxWorkerName)
-	if !s.keyless.note(kv.Keyless{Worker: worker, Tool: tool, Heard: time.Now().UTC()}, slices.Contains(keys, newest.ID())) {
+	worker := text.Clip(who.Worker, maxWorkerName)
+	if !s.keyless.note(kv.Keyless{Worker: worker, Tool: tool, Heard: time.Now().UTC()}, slices.Contains(who.Keys, newest.ID())) {
 		return nil
 	}
 	return []fault.Problem{{

@@ -88,7 +88,7 @@ func (s *service) refuse(m *nats.Msg, err error) {
 	if !subjects.ReplyAllowed(m.Reply) { // none, or one that this program's rights must not be lent to
 		return
 	}
-	h, body := wire.Result{Error: fault.As(err)}.Message()
+	h, body := wire.Refusal(err)
 	_ = s.l.bus.PublishMsg(&nats.Msg{Subject: m.Reply, Header: h, Data: body}) // the asker's time-out covers a loss
 }
 
@@ -210,18 +210,12 @@ func leftAlone(id subjects.Run) *fault.Error {
 		WithHint("upgrade the orchestrators: one that knows the run's version goes on with it, and can cancel it; to remove what nobody of yours wrote: stepjet doctor")
 }
 
-type cancelRequest struct {
-	By string `json:"by"`
-}
-
 type cancelReply struct {
 	Run    string            `json:"run"`
 	Status outcome.RunStatus `json:"status"`
 }
 
 func (s *service) cancel(m *nats.Msg, id subjects.Run) {
-	var req cancelRequest
-	_ = json.Unmarshal(m.Data, &req) // an empty body is fine: nobody is named then
 	r := s.l.runs.byID[id]
 	switch {
 	case r == nil:
@@ -234,7 +228,7 @@ func (s *service) cancel(m *nats.Msg, id subjects.Run) {
 		s.refuse(m, leftAlone(id))
 		return
 	}
-	stop := &machine.Stop{Reason: outcome.Cancelled, By: text.Clip(req.By, 128)}
+	stop := &machine.Stop{Reason: outcome.Cancelled, By: text.Clip(wire.ParseCancel(m.Data).By, 128)}
 	s.l.decider.stop(r, stop, func(d kv.Decision, err error) {
 		switch {
 		case err != nil:

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/lab/wiretest"
 	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/wire"
 )
@@ -94,4 +95,20 @@ func TestSealedFormAndSize(t *testing.T) {
 	require.NoError(t, err)
 	_, err = wire.ContextOf(header(map[string]string{"token": fit + "AAAA"}, "token"))
 	require.Equal(t, fault.LimitExceeded, fault.CodeOf(err))
+}
+
+func TestSealingKeyForm(t *testing.T) {
+	t.Parallel()
+	k := wire.SealingKey{ID: "0af7651916cd43dd", Public: "stepjet-seal-1:x", Created: at}
+	h, body := k.Message()
+	wiretest.Golden(t, *update, "sealing_key", nats.Msg{Header: h, Data: body})
+	require.False(t, wire.Known(h), "who does not know of it leaves it alone")
+	require.True(t, wire.KnownPlan(h))
+	back, ok := wire.ParseSealingKey(wiretest.Load(t, "sealing_key").Data)
+	require.True(t, ok)
+	require.Equal(t, k, back)
+	for _, bad := range []string{"", "{", `{"id":"x"}`} {
+		_, ok = wire.ParseSealingKey([]byte(bad))
+		require.False(t, ok, bad)
+	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/wire"
 )
 
 // turn decides which worker of a tool asks for steps to gather. Were all to ask, the server would hand seven steps to seven
@@ -22,7 +23,7 @@ import (
 // that is absent, refused or silent stops nobody, and a holder that dies delays steps by one lease at most.
 type turn struct {
 	g     *gatherer
-	own   kv.Gathering
+	own   wire.Gathering
 	nudge chan struct{}
 	quit  chan struct{}
 	once  sync.Once
@@ -53,7 +54,7 @@ const (
 
 func newTurn(g *gatherer) *turn {
 	return &turn{
-		g: g, own: kv.Gathering{ID: nuid.Next(), Worker: g.e.config.Name}, nudge: make(chan struct{}, 1), quit: make(chan struct{}),
+		g: g, own: wire.Gathering{ID: nuid.Next(), Worker: g.e.config.Name}, nudge: make(chan struct{}, 1), quit: make(chan struct{}),
 	}
 }
 
@@ -87,7 +88,7 @@ func (t *turn) began(full bool, free int) {
 
 // heard takes what another worker of the tool has written of the lease, or tried to.
 func (t *turn) heard(m *nats.Msg) {
-	g, ok := kv.ParseGathering(m)
+	g, ok := wire.ParseGathering(m.Header, m.Data)
 	if !ok || g.ID == t.own.ID {
 		return
 	}

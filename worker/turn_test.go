@@ -16,6 +16,7 @@ import (
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/tool"
+	"github.com/stepjet/stepjet/wire"
 )
 
 // gathering is how long batches wait where several steps are to get into one: a busy machine sends them all in less.
@@ -180,7 +181,7 @@ func TestWithoutTheTurnNobodyWaits(t *testing.T) {
 	g.eventually(func() bool {
 		_, seq, err := g.store.Gathers(g.ctx(), create)
 		require.NoError(t, err)
-		_, ok, err := g.store.Gather(g.ctx(), create, kv.Gathering{ID: "somebody"}, seq)
+		_, ok, err := g.store.Gather(g.ctx(), create, wire.Gathering{ID: "somebody"}, seq)
 		require.NoError(t, err)
 		return ok
 	}, "the lease can't be taken away")
@@ -206,10 +207,10 @@ func TestWithoutTheBucketEveryWorkerGathers(t *testing.T) {
 func TestTheBucketOfLeasesReachesNoFurtherThanAKey(t *testing.T) {
 	t.Parallel()
 	w := start(t, kv.Config{})
-	_, ok, err := w.store.Gather(w.ctx(), "a", kv.Gathering{ID: "one"}, 0)
+	_, ok, err := w.store.Gather(w.ctx(), "a", wire.Gathering{ID: "one"}, 0)
 	require.NoError(t, err)
 	require.True(t, ok)
-	_, ok, err = w.store.Gather(w.ctx(), "a", kv.Gathering{ID: "two"}, 0)
+	_, ok, err = w.store.Gather(w.ctx(), "a", wire.Gathering{ID: "two"}, 0)
 	require.NoError(t, err)
 	require.False(t, ok, "it is taken")
 	for name, value := range map[string]string{

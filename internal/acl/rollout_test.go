@@ -10,6 +10,7 @@ import (
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/wire"
 )
 
 // gathers takes the lease of a batch tool, and hears of it on another connection of its user.
@@ -27,14 +28,14 @@ func (s *system) gathers() {
 	var m *nats.Msg
 	require.Eventually(t, func() bool { // the other connection's server may tell this one of its interest later; a holder renews
 		var ok bool
-		if seq, ok, err = store.Gather(s.ctx(), "search", kv.Gathering{ID: "one"}, seq); err != nil || !ok {
+		if seq, ok, err = store.Gather(s.ctx(), "search", wire.Gathering{ID: "one"}, seq); err != nil || !ok {
 			_, seq, err = store.Gathers(s.ctx(), "search")
 			return false
 		}
 		m, err = sub.NextMsg(time.Second)
 		return err == nil
 	}, 2*time.Minute, 10*time.Millisecond, "others of the tool don't hear of it: %v", &err)
-	heard, ok := kv.ParseGathering(m)
+	heard, ok := wire.ParseGathering(m.Header, m.Data)
 	require.True(t, ok)
 	require.Equal(t, "one", heard.ID)
 	require.Eventually(t, func() bool { // a replica may see it later
@@ -44,7 +45,7 @@ func (s *system) gathers() {
 	bad, err := kv.Open(s.ctx(), s.trespass("worker-search"))
 	require.NoError(t, err)
 	defer bad.Close()
-	_, _, err = bad.Gather(s.ctx(), "fetch", kv.Gathering{ID: "one"}, 0)
+	_, _, err = bad.Gather(s.ctx(), "fetch", wire.Gathering{ID: "one"}, 0)
 	require.Equal(t, fault.Permission, fault.CodeOf(err), "%v", err)
 }
 

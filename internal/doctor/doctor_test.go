@@ -18,6 +18,7 @@ import (
 	"github.com/stepjet/stepjet/internal/lab/natstest"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/wire"
 )
 
 // patient is an account that is well: set up, with an orchestrator that answers and a tool that a worker asks for.
@@ -272,7 +273,7 @@ func TestTheDoctorSeesThatTheRegistryWasEmptied(t *testing.T) {
 func TestAPublishedKeyOfANewerVersionIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	p := admit(t, kv.Config{})
-	key := kv.SealingKey{ID: "k", Public: "p", Created: time.Now()}
+	key := wire.SealingKey{ID: "k", Public: "p", Created: time.Now()}
 	_, err := p.PublishSealingKey(within(t, 2*time.Minute), key)
 	require.NoError(t, err)
 	require.Empty(t, unwell(p.examine(doctor.Options{})))
