@@ -151,11 +151,11 @@ func unreadable(err error) *fault.Error {
 
 // fetch reads the blob of a result that nobody has checked before the machine sees its record, since what lies in it
 // decides whether it counts as a success. Later records of the run wait.
-func (r *run) fetch(l *loop, e entry, rec machine.Record) {
+func (dr *driver) fetch(r *run, e entry, rec machine.Record) {
 	r.busy = true
-	l.job(func(ctx context.Context) {
-		body, err := l.values.blob(ctx, rec.Result.Handle)
-		l.post(func() {
+	dr.job(func(ctx context.Context) {
+		body, err := dr.values.blob(ctx, rec.Result.Handle)
+		dr.post(func() {
 			r.busy = false
 			if r.phase != running || ctx.Err() != nil {
 				return
@@ -164,11 +164,11 @@ func (r *run) fetch(l *loop, e entry, rec machine.Record) {
 				rec.Result.Error = unreadable(err)
 			}
 			rec.Result.Body = body
-			now := l.times.of(r)
-			l.effects.Reset()
-			r.record(l, rec, now)
-			r.unpark(l, now)
-			l.perform(r, now)
+			now := dr.times.of(r)
+			dr.effects.Reset()
+			dr.record(r, rec, now)
+			dr.unpark(r, now)
+			dr.perform(r, now)
 		})
 	})
 }

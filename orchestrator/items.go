@@ -8,51 +8,51 @@ import (
 	"github.com/stepjet/stepjet/machine"
 )
 
-// expand reads the lists that the machine asks for in l.effects and tells it how long they are. What lies in a blob is
+// expand reads the lists that the machine asks for and tells it how long they are. What lies in a blob is
 // read beside the loop.
-func (l *loop) expand(r *run, now time.Time) {
-	for len(l.effects.Expand) > 0 {
-		step := l.effects.Expand[0]
-		l.effects.Expand = l.effects.Expand[1:]
+func (dr *driver) expand(r *run, now time.Time) {
+	for len(dr.effects.Expand) > 0 {
+		step := dr.effects.Expand[0]
+		dr.effects.Expand = dr.effects.Expand[1:]
 		if r.reading[step] || !r.machine.Expanding(step) {
 			continue
 		}
 		in := inputs{plan: r.plan, resolver: r.resolver, call: machine.Call{Step: step}}
 		in.gather(r)
 		if in.inBlobs {
-			l.expandLater(r, in)
+			dr.expandLater(r, in)
 			continue
 		}
-		list, err := l.values.list(l.ctx, &in)
+		list, err := dr.values.list(dr.ctx, &in)
 		if err != nil && err.Code == fault.TooLarge { // for here
 			in.resolver = nil
-			l.expandLater(r, in)
+			dr.expandLater(r, in)
 			continue
 		}
-		l.expanded(r, step, list, err, now)
+		dr.expanded(r, step, list, err, now)
 	}
 }
 
 // expandLater reads a list that is large, or whose parts lie in blobs.
-func (l *loop) expandLater(r *run, in inputs) {
+func (dr *driver) expandLater(r *run, in inputs) {
 	step := in.call.Step
 	if r.reading == nil {
 		r.reading = map[int]bool{}
 	}
 	r.reading[step] = true
-	l.memory.reserve(in.most(true), func(ctx context.Context) {
-		list, err := l.values.list(ctx, &in)
-		l.post(func() {
+	dr.memory.reserve(in.most(true), func(ctx context.Context) {
+		list, err := dr.values.list(ctx, &in)
+		dr.post(func() {
 			delete(r.reading, step)
 			if r.phase != running || ctx.Err() != nil {
 				return
 			}
-			now := l.times.of(r)
-			l.effects.Reset()
-			l.expanded(r, step, list, err, now)
-			l.expand(r, now)
-			r.unpark(l, now)
-			l.perform(r, now)
+			now := dr.times.of(r)
+			dr.effects.Reset()
+			dr.expanded(r, step, list, err, now)
+			dr.expand(r, now)
+			dr.unpark(r, now)
+			dr.perform(r, now)
 		})
 	})
 }
@@ -71,9 +71,9 @@ func (v *values) list(ctx context.Context, in *inputs) ([][]byte, *fault.Error) 
 
 // expanded tells the machine of a list, or records that there is none. The record is that of the step's own first
 // attempt, which is never sent.
-func (l *loop) expanded(r *run, step int, list [][]byte, err *fault.Error, now time.Time) {
+func (dr *driver) expanded(r *run, step int, list [][]byte, err *fault.Error, now time.Time) {
 	if err != nil {
-		l.decider.fail(r.attempt(machine.Call{Step: step}, 1), err, r.trace)
+		dr.decider.fail(r.attempt(machine.Call{Step: step}, 1), err, r.trace)
 		return
 	}
 	if r.lists == nil {
@@ -81,5 +81,5 @@ func (l *loop) expanded(r *run, step int, list [][]byte, err *fault.Error, now t
 	}
 	r.lists[step] = list
 	r.takeOver(step, list)
-	r.machine.Expand(step, len(list), now, &l.effects)
+	r.machine.Expand(step, len(list), now, &dr.effects)
 }

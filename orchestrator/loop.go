@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/stepjet/stepjet/kv"
-	"github.com/stepjet/stepjet/machine"
 	"github.com/stepjet/stepjet/subjects"
 )
 
@@ -38,7 +37,6 @@ type loop struct {
 	released func()
 
 	runs       *runTable
-	timers     timers
 	suspects   *suspects
 	decider    *decider
 	sweeps     sweeper
@@ -48,7 +46,7 @@ type loop struct {
 	saidLost   time.Time // when the log was last told that the registry lost its tools
 	memory     *memory
 
-	effects machine.Effects // scratch
+	driver *driver
 }
 
 func newLoop(o *Orchestrator, store storage, reg *registry, ctx context.Context) *loop {
@@ -66,6 +64,10 @@ func newLoop(o *Orchestrator, store storage, reg *registry, ctx context.Context)
 	l.dispatcher = &dispatcher{
 		env: l.env, reg: reg, values: l.values, memory: l.memory, decider: l.decider, suspects: l.suspects, runs: l.runs,
 		windows: map[string]*window{}, burdens: map[string]*burden{}, bounds: shipped,
+	}
+	l.driver = &driver{
+		env: l.env, times: l.times, timers: &timers{}, values: l.values, memory: l.memory, dispatcher: l.dispatcher, decider: l.decider,
+		deadLetters: l.deadLetters, announcer: l.announcer, suspects: l.suspects, finish: l.finish,
 	}
 	l.judge = &judge{env: l.env, reg: reg, values: l.values}
 	l.documents = &documents{env: l.env, values: l.values, times: l.times}
@@ -92,7 +94,7 @@ func (l *loop) run(ctx context.Context) {
 		case <-l.mail.wake:
 			items = l.turn(items)
 		case <-timer.C:
-			l.tick()
+			l.driver.tick()
 		case <-sweep.C:
 			l.sweep(l.clock.Now())
 		case <-purge.C:
@@ -168,25 +170,12 @@ func older(a, b *run) int {
 	return cmp.Or(cmp.Compare(a.generation, b.generation), cmp.Compare(a.id.ID, b.id.ID))
 }
 
-// timers wake runs at their deadlines.
+// armTimer lets the loop wake at the next deadline of a run.
 func (l *loop) armTimer(t *time.Timer) {
-	next, ok := l.timers.next()
+	next, ok := l.driver.timers.next()
 	if !ok {
 		t.Reset(time.Hour)
 		return
 	}
 	t.Reset(max(next-l.clock.Mono(), 0))
-}
-
-func (l *loop) tick() {
-	mono := l.clock.Mono()
-	for r := l.timers.due(mono); r != nil; r = l.timers.due(mono) {
-		if r.phase != running {
-			continue
-		}
-		now := r.time.At(mono)
-		l.effects.Reset()
-		r.machine.Tick(now, &l.effects)
-		l.perform(r, now)
-	}
 }

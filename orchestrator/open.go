@@ -260,12 +260,5 @@ func (r *run) begin(l *loop) {
 		Key:       r.id.Tenant + "/" + r.id.ID + "/" + strconv.FormatUint(r.generation, 10),
 		Submitted: r.submitted, Started: at.Time, Contracts: contracts(r.start), Reused: takenOver(r.start.Reuse, r.plan),
 	})
-	l.effects.Reset()
-	r.machine.Begin(&l.effects)
-	l.expand(r, now)
-	if !r.recovered {
-		l.announcer.start(r)
-	}
-	r.unpark(l, now)
-	l.perform(r, now)
+	l.driver.begin(r, now)
 }

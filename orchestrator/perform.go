@@ -14,50 +14,120 @@ import (
 	"github.com/stepjet/stepjet/wire"
 )
 
-// perform carries out the effects gathered in l.effects for a run.
-func (l *loop) perform(r *run, now time.Time) {
-	eff := &l.effects
+// driver feeds the machines of runs with records, lists and deadlines, and carries out what they ask for.
+type driver struct {
+	*env
+	times       *ledgerTime
+	timers      *timers
+	values      *values
+	memory      *memory
+	dispatcher  *dispatcher
+	decider     *decider
+	deadLetters *deadLetters
+	announcer   *announcer
+	suspects    *suspects
+	finish      func(*run) // is told of a run whose last step is decided
+
+	effects machine.Effects // scratch
+}
+
+// begin starts the machine of a run, with what was recorded of it so far.
+func (dr *driver) begin(r *run, now time.Time) {
+	dr.effects.Reset()
+	r.machine.Begin(&dr.effects)
+	dr.expand(r, now)
+	if !r.recovered {
+		dr.announcer.start(r)
+	}
+	dr.unpark(r, now)
+	dr.perform(r, now)
+}
+
+// take takes a record of a run that goes on.
+func (dr *driver) take(r *run, e entry) {
+	if r.blind() {
+		r.parked = append(r.parked, e)
+		return
+	}
+	now := dr.times.of(r)
+	dr.effects.Reset()
+	if dr.apply(r, e, now) {
+		dr.perform(r, now)
+	}
+}
+
+// outstanding tells each of the attempts of a run that should be out. What is to be decided or stopped is so once more,
+// which is harmless.
+func (dr *driver) outstanding(r *run, each func(d machine.Dispatch, now time.Time)) {
+	now := dr.times.of(r)
+	dr.effects.Reset()
+	r.machine.Outstanding(now, &dr.effects)
+	dr.expand(r, now)
+	for _, d := range dr.effects.Dispatch {
+		each(d, now)
+	}
+	dr.effects.Dispatch = dr.effects.Dispatch[:0]
+	dr.perform(r, now)
+}
+
+// tick wakes runs at their deadlines.
+func (dr *driver) tick() {
+	mono := dr.clock.Mono()
+	for r := dr.timers.due(mono); r != nil; r = dr.timers.due(mono) {
+		if r.phase != running {
+			continue
+		}
+		now := r.time.At(mono)
+		dr.effects.Reset()
+		r.machine.Tick(now, &dr.effects)
+		dr.perform(r, now)
+	}
+}
+
+// perform carries out the effects gathered for a run.
+func (dr *driver) perform(r *run, now time.Time) {
+	eff := &dr.effects
 	defer func() { // events come after what somebody waits for
 		for _, c := range eff.Settled {
-			l.announcer.step(r, c)
+			dr.announcer.step(r, c)
 		}
 	}()
 	if eff.Finished {
 		r.phase = finishing
-		l.timers.set(r, time.Time{})
-		l.finish(r)
+		dr.timers.set(r, time.Time{})
+		dr.finish(r)
 		return
 	}
 	for _, c := range eff.Settled {
-		l.deadLetters.write(r, c)
+		dr.deadLetters.write(r, c)
 	}
 	if r.recovered && len(eff.Dispatch) > 0 {
 		// What an earlier owner may have sent is compared with what is out before anything is sent again; while a blob
 		// is fetched, records that decide some of it are still to be read.
 		r.recovered = r.blind()
-		l.suspects.add(r, longGone)
-		l.suspects.compareSoon()
+		dr.suspects.add(r, longGone)
+		dr.suspects.compareSoon()
 	} else {
 		for _, d := range eff.Dispatch {
 			if !r.machine.Wanted(d.Call, d.Attempt) {
 				continue // decided by a record that was read together with the one that asked for it
 			}
 			if d.Attempt > 1 {
-				l.announcer.retry(r, d)
+				dr.announcer.retry(r, d)
 			}
-			l.dispatcher.offer(r, d, 0)
+			dr.dispatcher.offer(r, d, 0)
 		}
 	}
 	if len(eff.Decide) > 0 {
-		l.decider.decide(r, eff.Decide)
+		dr.decider.decide(r, eff.Decide)
 	}
 	for _, d := range eff.Late {
-		l.decider.late(r, d)
+		dr.decider.late(r, d)
 	}
 	if eff.Stop != nil {
-		l.decider.stop(r, eff.Stop, func(kv.Decision, error) {})
+		dr.decider.stop(r, eff.Stop, func(kv.Decision, error) {})
 	}
-	l.timers.set(r, r.machine.NextDeadline())
+	dr.timers.set(r, r.machine.NextDeadline())
 }
 
 func (r *run) attempt(c machine.Call, number int) subjects.Attempt {

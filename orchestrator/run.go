@@ -144,7 +144,7 @@ func (l *loop) plan(id subjects.Run, e kv.Entry, from *cursor) {
 func (l *loop) leaveAlone(r *run) {
 	r.phase = foreign
 	r.parked, r.body = nil, nil
-	l.timers.set(r, time.Time{})
+	l.driver.timers.set(r, time.Time{})
 	l.log.Warn("a run was written by a newer version and is left alone", "tenant", r.id.Tenant, "run", r.id.Plain())
 }
 
@@ -153,7 +153,7 @@ func (l *loop) forget(r *run) {
 	r.phase = forgotten
 	l.leftOpening(r)
 	l.dispatcher.releaseAll(r)
-	l.timers.set(r, time.Time{})
+	l.driver.timers.set(r, time.Time{})
 	l.runs.remove(r)
 	l.announcer.forget(r)
 	r.drop()
@@ -195,15 +195,7 @@ func (r *run) take(l *loop, rec subjects.Record, e kv.Entry) {
 			r.begin(l)
 		}
 	case running:
-		if r.blind() {
-			r.parked = append(r.parked, entry{rec, e})
-			return
-		}
-		now := l.times.of(r)
-		l.effects.Reset()
-		if r.apply(l, entry{rec, e}, now) {
-			l.perform(r, now)
-		}
+		l.driver.take(r, entry{rec, e})
 	}
 }
 
@@ -212,12 +204,12 @@ func (r *run) take(l *loop, rec subjects.Record, e kv.Entry) {
 // be done as if it were not there.
 func (r *run) blind() bool { return r.busy || len(r.reading) > 0 }
 
-// unpark applies what was parked until a blob has to be fetched or nothing is left. Effects gather in l.effects.
-func (r *run) unpark(l *loop, now time.Time) {
+// unpark applies what was parked until a blob has to be fetched or nothing is left. Effects gather.
+func (dr *driver) unpark(r *run, now time.Time) {
 	for len(r.parked) > 0 && !r.blind() {
 		next := r.parked[0]
 		r.parked = r.parked[1:]
-		r.apply(l, next, now)
+		dr.apply(r, next, now)
 	}
 	if len(r.parked) == 0 {
 		r.parked = nil
@@ -226,7 +218,7 @@ func (r *run) unpark(l *loop, now time.Time) {
 
 // apply gives one record to the machine; false means that a blob is fetched first and the record parked before all
 // others.
-func (r *run) apply(l *loop, e entry, now time.Time) bool {
+func (dr *driver) apply(r *run, e entry, now time.Time) bool {
 	rec := machine.Record{Seq: e.Seq, Time: e.Time}
 	switch e.rec.Kind {
 	case subjects.StopKind:
@@ -237,25 +229,25 @@ func (r *run) apply(l *loop, e entry, now time.Time) bool {
 		if !ok {
 			return true // a record that no dispatch of ours can have asked for
 		}
-		rec.Result = decodeResult(c, e, r.version, r.bucket(), func() *wire.Redactor { return r.redactor(l) })
+		rec.Result = decodeResult(c, e, r.version, r.bucket(), func() *wire.Redactor { return dr.redactor(r) })
 		if h := rec.Result.Handle; h != nil && !h.Checked {
-			r.fetch(l, e, rec)
+			dr.fetch(r, e, rec)
 			return false
 		}
 	default:
 		return true
 	}
-	r.record(l, rec, now)
+	dr.record(r, rec, now)
 	return true
 }
 
 // record gives a whole record to the machine.
-func (r *run) record(l *loop, rec machine.Record, now time.Time) {
-	r.machine.Apply(rec, now, &l.effects)
+func (dr *driver) record(r *run, rec machine.Record, now time.Time) {
+	r.machine.Apply(rec, now, &dr.effects)
 	if rec.Result != nil {
-		l.dispatcher.decided(r, rec.Result)
+		dr.dispatcher.decided(r, rec.Result)
 	}
-	l.expand(r, now)
+	dr.expand(r, now)
 }
 
 // has reports whether a plan has a call that such an attempt may be of, now or later.

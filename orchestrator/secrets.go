@@ -64,17 +64,17 @@ type cleaner struct {
 }
 
 // redactor gives the run's; nil where it has no secrets.
-func (r *run) redactor(l *loop) *wire.Redactor {
+func (dr *driver) redactor(r *run) *wire.Redactor {
 	if r.clean.made {
 		return r.clean.r
 	}
 	r.clean.made = true
-	keys := l.cfg.SecretsKey
+	keys := dr.cfg.SecretsKey
 	opened, err := r.context.Open(func(key, value string) (string, error) {
 		return keys.Open(seal.About(r.id.Tenant, r.id.ID, key), value)
 	})
 	if err != nil {
-		l.log.Warn("the secrets of a run can't be taken out of its errors", "tenant", r.id.Tenant, "run", r.id.Plain(), "error", fault.As(err).Message)
+		dr.log.Warn("the secrets of a run can't be taken out of its errors", "tenant", r.id.Tenant, "run", r.id.Plain(), "error", fault.As(err).Message)
 		opened = r.context // what is not sealed of them can
 	}
 	all := []wire.Context{opened.All}

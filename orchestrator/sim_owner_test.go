@@ -116,7 +116,7 @@ func (o *orch) settle() {
 			o.sabotage()
 		})
 	}
-	next, there := o.l.timers.next()
+	next, there := o.l.driver.timers.next()
 	if !there {
 		next = -1
 	}
@@ -129,7 +129,7 @@ func (o *orch) settle() {
 		o.after(max(next-o.l.clock.Mono(), 0)+time.Microsecond, func() {
 			if o.arming == arming {
 				o.armed = -1
-				o.l.tick()
+				o.l.driver.tick()
 			}
 		})
 	}

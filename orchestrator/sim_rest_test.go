@@ -64,7 +64,7 @@ func (o *orch) restless() string {
 		return "bytes of " + tenant + " are counted, of no run"
 	}
 	switch {
-	case len(o.l.timers.heap) > 0:
+	case len(o.l.driver.timers.heap) > 0:
 		return "a timer is set"
 	case o.jobs.working > 0:
 		return "a job goes on"

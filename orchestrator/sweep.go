@@ -176,21 +176,15 @@ func (l *loop) outstanding(runs []*run, gone map[*run]time.Duration) (list []exp
 		if r.phase != running {
 			continue
 		}
-		now := l.times.of(r)
-		l.effects.Reset()
-		r.machine.Outstanding(now, &l.effects)
-		l.expand(r, now)
-		for _, d := range l.effects.Dispatch {
+		l.driver.outstanding(r, func(d machine.Dispatch, now time.Time) {
 			if r.holds(d) || l.tooSoon(r, d, gone[r]) {
-				continue
+				return
 			}
 			c := r.machine.Contract(d.Step)
 			list = append(list, expected{
 				run: r, dispatch: d, attempt: r.attempt(d.Call, d.Attempt), shard: r.shard(d.Step), patience: c.Timeout + r.ackWait(d.Step), once: c.AtMostOnce, now: now,
 			})
-		}
-		l.effects.Dispatch = l.effects.Dispatch[:0]
-		l.perform(r, now) // what is to be decided or stopped: creating it again is harmless
+		})
 	}
 	return list
 }
