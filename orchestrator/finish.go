@@ -78,14 +78,14 @@ func (l *loop) finished(r *run, doc *outcome.Run, err error) {
 	}
 	if doc == nil {
 		l.forget(r)
-		l.purges.orphan(r.id, r.generation)
+		l.reaper.orphan(r.id, r.generation)
 		return
 	}
 	r.phase, r.doneAt = finished, l.clock.Now()
 	l.dispatcher.releaseAll(r)
 	l.announcer.forget(r)
 	r.drop()
-	l.purges.finished(r)
+	l.reaper.finished(r)
 }
 
 // answerAgain meets a plan whose run id has finished before: the same plan gets the same outcome, another a conflict.
@@ -97,7 +97,7 @@ func (l *loop) answerAgain(r *run, before *outcome.Run) {
 		r.phase, r.doneAt = finished, l.clock.Now()
 		r.drop()
 		l.announcer.end(r.id, r.client, before)
-		l.purges.finished(r)
+		l.reaper.finished(r)
 		return
 	case before.Generation > r.generation: // this one was over before that could be submitted
 	case before.Digest == r.digest:
@@ -107,7 +107,7 @@ func (l *loop) answerAgain(r *run, before *outcome.Run) {
 	}
 	id, generation := r.id, r.generation
 	l.forget(r)
-	l.purges.orphan(id, generation)
+	l.reaper.orphan(id, generation)
 }
 
 // documents builds those of runs, for their history and for who looks at one.

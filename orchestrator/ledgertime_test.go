@@ -41,7 +41,7 @@ func TestARecordThatLayInTheLedgerIsNoNewsOfTheTime(t *testing.T) {
 	l.runs.byID[r.id] = r
 	shards := l.store.Shards()
 	c := &cursor{shard: subjects.LedgerShard(r.id.Partition(), shards)}
-	l.owned[r.id.Partition()] = c
+	l.cursors.owned[r.id.Partition()] = c
 	start := kv.Entry{Subject: subjects.StartRecord(r.id, r.generation, shards), Seq: 8, Time: noon, Header: wire.Versioned()}
 	l.record(c, start)
 	require.Equal(t, noon.Add(time.Hour), l.times.of(r))

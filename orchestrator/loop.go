@@ -23,24 +23,19 @@ type loop struct {
 	documents   *documents
 	judge       *judge
 
-	owned  [subjects.Partitions]*cursor // nil: not ours
-	gained func()                       // called after the first ownership
+	cursors *cursors
+	gained  func() // called after the first ownership
 	// served has a bit for each partition whose runs are at hand; serves is told when that changes. released is called when
 	// this orchestrator is leaving and has nothing that somebody else doesn't serve.
-	served uint64
-	serves func(uint64)
-	// others is how many orchestrators there are besides this one. mark tells them how far this one's runs are over, marks
-	// gives what they told.
-	others   int
-	mark     func([]kv.Mark)
-	marks    func() []kv.Mark
+	served   uint64
+	serves   func(uint64)
 	released func()
 
 	runs       *runTable
 	suspects   *suspects
 	decider    *decider
 	sweeps     sweeper
-	purges     purger
+	reaper     *reaper
 	dispatcher *dispatcher
 	values     *values
 	saidLost   time.Time // when the log was last told that the registry lost its tools
@@ -52,9 +47,9 @@ type loop struct {
 func newLoop(o *Orchestrator, store storage, reg *registry, ctx context.Context) *loop {
 	l := &loop{
 		env: newEnv(ctx, o, store), o: o, reg: reg,
-		runs:   newRunTable(),
+		runs: newRunTable(), cursors: &cursors{},
 		sweeps: sweeper{reads: readsAtMost},
-		serves: func(uint64) {}, released: func() {}, mark: func([]kv.Mark) {}, marks: func() []kv.Mark { return nil },
+		serves: func(uint64) {}, released: func() {},
 	}
 	l.values, l.memory = &values{env: l.env}, &memory{env: l.env}
 	l.times, l.announcer = newLedgerTime(l.env), newAnnouncer(l.env)
@@ -69,6 +64,7 @@ func newLoop(o *Orchestrator, store storage, reg *registry, ctx context.Context)
 		env: l.env, times: l.times, timers: &timers{}, values: l.values, memory: l.memory, dispatcher: l.dispatcher, decider: l.decider,
 		deadLetters: l.deadLetters, announcer: l.announcer, suspects: l.suspects, finish: l.finish,
 	}
+	l.reaper = newReaper(l.env, l.cursors, l.runs, l.forget)
 	l.judge = &judge{env: l.env, reg: reg, values: l.values}
 	l.documents = &documents{env: l.env, values: l.values, times: l.times}
 	l.gained = sync.OnceFunc(func() { close(o.ready) })
@@ -98,7 +94,7 @@ func (l *loop) run(ctx context.Context) {
 		case <-sweep.C:
 			l.sweep(l.clock.Now())
 		case <-purge.C:
-			l.purge(l.clock.Now())
+			l.reaper.purge(l.clock.Now())
 		}
 	}
 }
@@ -119,7 +115,7 @@ func (l *loop) turn(items []item) []item {
 
 // close ends cursors and waits for jobs, at most for the time given.
 func (l *loop) close(patience time.Duration) {
-	for _, c := range l.cursors() {
+	for _, c := range l.cursors.all() {
 		c.stop()
 	}
 	l.jobs.close(patience)
@@ -130,11 +126,11 @@ func (l *loop) record(from *cursor, e kv.Entry) {
 	rec, ok := subjects.ParseRecord(e.Subject)
 	if !ok {
 		if rec.Kind == subjects.MisplacedRecord {
-			l.purges.stray(e)
+			l.reaper.stray(e)
 		}
 		return
 	}
-	if p := rec.Run.Partition(); l.owned[p] != from {
+	if p := rec.Run.Partition(); l.cursors.owned[p] != from {
 		return // lost since, or read again by a newer cursor
 	}
 	from.last = e.Seq
@@ -144,7 +140,7 @@ func (l *loop) record(from *cursor, e kv.Entry) {
 	}
 	r := l.runs.byID[rec.Run]
 	if r == nil || r.generation != rec.Generation {
-		l.orphan(rec, r, e)
+		l.reaper.withoutPlan(rec, r, e)
 		return
 	}
 	if from.caughtUp {

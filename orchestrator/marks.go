@@ -18,18 +18,18 @@ import (
 
 // advance lets cursors note how far they have looked where none of their own records came. What they handed on before has
 // gone through the mailbox by the time that the note has.
-func (l *loop) advance() {
-	for _, c := range l.cursors() {
+func (rp *reaper) advance() {
+	for _, c := range rp.cursors.all() {
 		if c.caughtUp && c.reading != nil {
 			at := c.reading.Position()
-			l.post(func() { c.last = max(c.last, at) })
+			rp.post(func() { c.last = max(c.last, at) })
 		}
 	}
 }
 
 // check lets the cursors of a shard look whether what they read still stands.
-func (l *loop) check(shard int) {
-	for _, c := range l.cursors() {
+func (rp *reaper) check(shard int) {
+	for _, c := range rp.cursors.all() {
 		if c.shard == shard && c.reading != nil {
 			c.reading.Check()
 		}
@@ -64,14 +64,14 @@ func (o *oldest) first() (seq uint64, ok bool) {
 
 // lowest gives, by partition, the lowest sequence that must stay: the plan of its first run that isn't over, or what its
 // cursor has not read yet; 0 where that isn't known.
-func (l *loop) lowest() *[subjects.Partitions]uint64 {
+func (rp *reaper) lowest() *[subjects.Partitions]uint64 {
 	var low [subjects.Partitions]uint64
-	for i, c := range l.owned {
+	for i, c := range rp.cursors.owned {
 		if c == nil || !c.caughtUp || c.reading == nil {
 			continue
 		}
 		low[i] = c.last + 1
-		if seq, ok := l.runs.oldest[i].first(); ok {
+		if seq, ok := rp.runs.oldest[i].first(); ok {
 			low[i] = min(low[i], seq)
 		}
 	}
@@ -79,12 +79,12 @@ func (l *loop) lowest() *[subjects.Partitions]uint64 {
 }
 
 // ownMarks gives a mark for each shard with partitions of ours, and for each of its lives where cursors have read several.
-func (l *loop) ownMarks() (all []kv.Mark) {
-	for p, below := range l.lowest() {
+func (rp *reaper) ownMarks() (all []kv.Mark) {
+	for p, below := range rp.lowest() {
 		if below == 0 {
 			continue
 		}
-		shard, life := subjects.LedgerShard(p, l.store.Shards()), l.owned[p].reading.Life()
+		shard, life := subjects.LedgerShard(p, rp.store.Shards()), rp.cursors.owned[p].reading.Life()
 		i := slices.IndexFunc(all, func(m kv.Mark) bool { return m.Shard == shard && m.Life == life })
 		if i < 0 {
 			i = len(all)
@@ -98,13 +98,13 @@ func (l *loop) ownMarks() (all []kv.Mark) {
 
 // wholeShard gives the lowest sequence of a shard that must stay, in one life of the ledger, if there are marks of all its
 // partitions. Of a partition that changes hands there may be two: either is true.
-func (l *loop) wholeShard(shard int, marks []kv.Mark) (life string, upTo uint64, whole bool) {
-	i := slices.IndexFunc(l.owned[:], func(c *cursor) bool { return c != nil && c.shard == shard && c.reading != nil })
+func (rp *reaper) wholeShard(shard int, marks []kv.Mark) (life string, upTo uint64, whole bool) {
+	i := slices.IndexFunc(rp.cursors.owned[:], func(c *cursor) bool { return c != nil && c.shard == shard && c.reading != nil })
 	if i < 0 {
 		return "", 0, false
 	}
-	life = l.owned[i].reading.Life()
-	for p := shard; p < subjects.Partitions; p += l.store.Shards() {
+	life = rp.cursors.owned[i].reading.Life()
+	for p := shard; p < subjects.Partitions; p += rp.store.Shards() {
 		var below uint64
 		for _, m := range marks {
 			if m.Shard == shard && m.Life == life && m.Partitions>>p&1 == 1 {

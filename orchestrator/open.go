@@ -210,7 +210,7 @@ func (r *run) opened(l *loop, o opened) {
 		l.leaveAlone(r)
 	case o.gone: // another ran it, and purged perhaps only the half of it
 		l.forget(r)
-		l.purges.orphan(r.id, r.generation)
+		l.reaper.orphan(r.id, r.generation)
 	case o.before != nil:
 		l.answerAgain(r, o.before)
 	default:

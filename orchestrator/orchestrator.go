@@ -70,7 +70,7 @@ func (o *Orchestrator) Run(ctx context.Context) error {
 		return err
 	}
 	l.post(func() {
-		l.serves, l.mark, l.marks, l.times.pulse = member.Serve, member.Mark, member.Marks, member.Stored
+		l.serves, l.reaper.mark, l.reaper.marks, l.times.pulse = member.Serve, member.Mark, member.Marks, member.Stored
 		member.Serve(l.served)
 	})
 	looping, endLoop := context.WithCancel(work)

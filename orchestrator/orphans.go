@@ -31,60 +31,60 @@ const (
 	purgeRest    = 9                // so many times as long
 )
 
-// orphan takes a record of a generation whose plan doesn't stand. While a cursor replays what is there, the plan can't be
+// withoutPlan takes a record of a generation whose plan doesn't stand. While a cursor replays what is there, the plan can't be
 // missing and come later: it has the lowest sequence of its run.
-func (l *loop) orphan(rec subjects.Record, r *run, e kv.Entry) {
+func (rp *reaper) withoutPlan(rec subjects.Record, r *run, e kv.Entry) {
 	switch {
 	case rec.Kind == subjects.UnknownRecord && (rec.Generation == 0 || r != nil && rec.Generation > r.generation): // a newer version's
 	case rec.Generation >= e.Seq || r != nil && rec.Generation > r.generation:
 		// No plan has that sequence: it would have been read before this.
-		l.purges.stray(e)
+		rp.stray(e)
 	default:
-		l.purges.orphan(rec.Run, rec.Generation)
+		rp.orphan(rec.Run, rec.Generation)
 	}
 }
 
 // orphan notes records whose plan is gone. Those that don't fit come up again when the ledger is read anew.
-func (p *purger) orphan(id subjects.Run, generation uint64) {
-	if p.orphans == nil {
-		p.orphans = map[orphan]bool{}
+func (rp *reaper) orphan(id subjects.Run, generation uint64) {
+	if rp.orphans == nil {
+		rp.orphans = map[orphan]bool{}
 	}
-	if len(p.orphans) < maxOrphans {
-		p.orphans[orphan{id, generation}] = true
+	if len(rp.orphans) < maxOrphans {
+		rp.orphans[orphan{id, generation}] = true
 	}
 }
 
 // stray notes a record that is nobody's. One on a subject with a wildcard in it can't be named alone: it goes with all that lies
 // below some sequence, as do those that don't fit.
-func (p *purger) stray(e kv.Entry) {
-	if p.strays == nil {
-		p.strays = map[stray]bool{}
+func (rp *reaper) stray(e kv.Entry) {
+	if rp.strays == nil {
+		rp.strays = map[stray]bool{}
 	}
-	if len(p.strays) < maxOrphans && subjects.Literal(e.Subject) {
-		p.strays[stray{e.Subject, e.Seq}] = true
+	if len(rp.strays) < maxOrphans && subjects.Literal(e.Subject) {
+		rp.strays[stray{e.Subject, e.Seq}] = true
 	}
 }
 
 // purgeOrphans removes generations and stray records one by one. For each purge the server counts anew what every cursor of the
 // stream has still to read, which takes the longer the more the stream holds. So one is made after the other, and the more time they
 // take, the longer are the pauses: what is left in the ledger for a while harms nobody, a server that does nothing else does.
-func (l *loop) purgeOrphans() {
-	if l.purges.busy || len(l.purges.orphans)+len(l.purges.strays) == 0 {
+func (rp *reaper) purgeOrphans() {
+	if rp.busy || len(rp.orphans)+len(rp.strays) == 0 {
 		return
 	}
-	orphans, strays := l.purges.next(l.runs.byID)
-	l.purges.busy = true
-	l.job(func(ctx context.Context) {
-		defer l.post(func() { l.purges.busy = false })
+	orphans, strays := rp.next(rp.runs.byID)
+	rp.busy = true
+	rp.job(func(ctx context.Context) {
+		defer rp.post(func() { rp.busy = false })
 		for i, o := range orphans {
-			if !l.purgeOne(ctx, o.id.Plain(), func() error { return l.store.PurgeRun(ctx, o.id, o.generation) }) {
-				l.post(func() { l.purges.again(orphans[i:], strays) })
+			if !rp.purgeOne(ctx, o.id.Plain(), func() error { return rp.store.PurgeRun(ctx, o.id, o.generation) }) {
+				rp.post(func() { rp.again(orphans[i:], strays) })
 				return
 			}
 		}
 		for i, x := range strays {
-			if !l.purgeOne(ctx, x.subject, func() error { return l.store.PurgeRecord(ctx, x.subject, x.seq) }) {
-				l.post(func() { l.purges.again(nil, strays[i:]) })
+			if !rp.purgeOne(ctx, x.subject, func() error { return rp.store.PurgeRecord(ctx, x.subject, x.seq) }) {
+				rp.post(func() { rp.again(nil, strays[i:]) })
 				return
 			}
 		}
@@ -92,21 +92,21 @@ func (l *loop) purgeOrphans() {
 }
 
 // next takes out what is purged next, in some order that is always the same.
-func (p *purger) next(runs map[subjects.Run]*run) (orphans []orphan, strays []stray) {
-	for o := range p.orphans {
+func (rp *reaper) next(runs map[subjects.Run]*run) (orphans []orphan, strays []stray) {
+	for o := range rp.orphans {
 		if len(orphans) == orphansATick {
 			break
 		}
-		delete(p.orphans, o)
+		delete(rp.orphans, o)
 		if r := runs[o.id]; r == nil || r.generation != o.generation {
 			orphans = append(orphans, o)
 		}
 	}
-	for x := range p.strays {
+	for x := range rp.strays {
 		if len(orphans)+len(strays) >= orphansATick {
 			break
 		}
-		delete(p.strays, x)
+		delete(rp.strays, x)
 		strays = append(strays, x)
 	}
 	slices.SortFunc(orphans, func(a, b orphan) int {
@@ -117,26 +117,26 @@ func (p *purger) next(runs map[subjects.Run]*run) (orphans []orphan, strays []st
 }
 
 // again puts back what could not be purged.
-func (p *purger) again(orphans []orphan, strays []stray) {
+func (rp *reaper) again(orphans []orphan, strays []stray) {
 	for _, o := range orphans {
-		p.orphan(o.id, o.generation)
+		rp.orphan(o.id, o.generation)
 	}
 	for _, x := range strays {
-		p.stray(kv.Entry{Subject: x.subject, Seq: x.seq})
+		rp.stray(kv.Entry{Subject: x.subject, Seq: x.seq})
 	}
 }
 
 // purgeOne makes one purge and the pause behind it; false where it failed.
-func (l *loop) purgeOne(ctx context.Context, what string, purge func() error) bool {
-	began := l.clock.Now()
+func (rp *reaper) purgeOne(ctx context.Context, what string, purge func() error) bool {
+	began := rp.clock.Now()
 	if err := purge(); err != nil {
 		if ctx.Err() == nil {
-			l.log.Warn("records without a plan could not be purged", "of", what, "error", err)
+			rp.log.Warn("records without a plan could not be purged", "of", what, "error", err)
 		}
 		return false
 	}
-	if took := l.clock.Now().Sub(began); took > purgeQuick {
-		l.clock.Pause(ctx, min(purgeRest*took, time.Second))
+	if took := rp.clock.Now().Sub(began); took > purgeQuick {
+		rp.clock.Pause(ctx, min(purgeRest*took, time.Second))
 	}
 	return true
 }

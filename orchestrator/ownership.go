@@ -22,6 +22,11 @@ type cursor struct {
 	opening    int    // how many of them are being opened
 }
 
+// cursors are those of a loop, by the partitions that it owns.
+type cursors struct {
+	owned [subjects.Partitions]*cursor // nil: not ours
+}
+
 // stop ends the reading.
 func (c *cursor) stop() {
 	if c.reading != nil {
@@ -31,8 +36,8 @@ func (c *cursor) stop() {
 
 // keep leaves what the loop still owns of the cursor's partitions to be read, and nothing else: what is delivered to two
 // owners costs the server and both of them.
-func (l *loop) keep(c *cursor) {
-	mine := slices.DeleteFunc(slices.Clone(c.partitions), func(p int) bool { return l.owned[p] != c })
+func (cs *cursors) keep(c *cursor) {
+	mine := slices.DeleteFunc(slices.Clone(c.partitions), func(p int) bool { return cs.owned[p] != c })
 	switch {
 	case c.reading == nil:
 	case len(mine) == 0:
@@ -81,34 +86,34 @@ func (l *loop) own(members []kv.Member) {
 	}
 	gained := map[int][]int{} // by ledger shard
 	var lost partitions
-	for p := range l.owned {
+	for p := range l.cursors.owned {
 		next := owner(p, staying)
 		switch {
-		case next == l.o.id && l.owned[p] == nil:
+		case next == l.o.id && l.cursors.owned[p] == nil:
 			shard := subjects.LedgerShard(p, l.store.Shards())
 			gained[shard] = append(gained[shard], p)
-		case next != l.o.id && l.owned[p] != nil && serves[next]>>p&1 == 1:
+		case next != l.o.id && l.cursors.owned[p] != nil && serves[next]>>p&1 == 1:
 			lost[p] = true
 		}
 	}
-	l.others = max(len(members)-1, 0)
+	l.reaper.others = max(len(members)-1, 0)
 	l.drop(lost)
 	for _, shard := range slices.Sorted(maps.Keys(gained)) {
 		l.follow(shard, gained[shard])
 	}
 	if lost != (partitions{}) || len(gained) > 0 {
-		l.log.Info("ownership changed", "members", len(members), "partitions", l.countOwned())
+		l.log.Info("ownership changed", "members", len(members), "partitions", l.cursors.count())
 	}
 	l.tellServed()
 	if slices.Contains(staying, l.o.id) {
 		l.gained()
-	} else if len(staying) == 0 || l.countOwned() == 0 {
+	} else if len(staying) == 0 || l.cursors.count() == 0 {
 		l.released()
 	}
 }
 
-func (l *loop) countOwned() (n int) {
-	for _, c := range l.owned {
+func (cs *cursors) count() (n int) {
+	for _, c := range cs.owned {
 		if c != nil {
 			n++
 		}
@@ -130,7 +135,7 @@ func pause(ctx context.Context, d time.Duration) {
 func (l *loop) follow(shard int, list []int) {
 	c := &cursor{shard: shard, partitions: list}
 	for _, p := range list {
-		l.owned[p] = c
+		l.cursors.owned[p] = c
 	}
 	l.job(func(ctx context.Context) {
 		reading, err := l.store.Follow(ctx, shard, list,
@@ -147,14 +152,14 @@ func (l *loop) follow(shard int, list []int) {
 		}
 		l.post(func() {
 			c.reading = reading
-			l.keep(c)
+			l.cursors.keep(c)
 		})
 	})
 }
 
-func (l *loop) cursors() []*cursor {
+func (cs *cursors) all() []*cursor {
 	var all []*cursor
-	for _, c := range l.owned {
+	for _, c := range cs.owned {
 		if c != nil && !slices.Contains(all, c) {
 			all = append(all, c)
 		}
@@ -170,17 +175,17 @@ func (l *loop) drop(lost partitions) {
 	if lost == (partitions{}) {
 		return
 	}
-	before := l.cursors()
+	before := l.cursors.all()
 	for p := range lost {
 		if lost[p] {
-			l.owned[p], l.runs.oldest[p] = nil, oldest{}
+			l.cursors.owned[p], l.runs.oldest[p] = nil, oldest{}
 		}
 	}
 	for _, r := range l.runs.oldestFirst(func(r *run) bool { return lost[r.id.Partition()] }) {
 		l.forget(r)
 	}
 	for _, c := range before {
-		l.keep(c)
+		l.cursors.keep(c)
 	}
 }
 
@@ -188,8 +193,8 @@ func (l *loop) drop(lost partitions) {
 func (l *loop) restart(c *cursor) {
 	var again partitions
 	var list []int
-	for p := range l.owned {
-		if l.owned[p] == c {
+	for p := range l.cursors.owned {
+		if l.cursors.owned[p] == c {
 			again[p] = true
 			list = append(list, p)
 		}
@@ -202,7 +207,7 @@ func (l *loop) restart(c *cursor) {
 
 // reread forgets everything and reads the ledger again: after a reconnect, what memory holds may never have been stored.
 func (l *loop) reread() {
-	for _, c := range l.cursors() {
+	for _, c := range l.cursors.all() {
 		l.restart(c)
 	}
 }

@@ -7,15 +7,26 @@ import (
 	"time"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/subjects"
 )
 
-// purger removes finished runs from the ledger after their grace.
+// reaper removes finished runs from the ledger after their grace, and what lies there without a plan.
 //
 // Removing runs one by one costs two requests each. Records lie in the order they were written, so where every run that
 // began before some sequence is over, all records below it go in one request: of the whole shard where the marks of its
 // owners (marks.go) say so, else of a partition.
-type purger struct {
+type reaper struct {
+	*env
+	cursors *cursors
+	runs    *runTable
+	forget  func(*run)
+	// others is how many orchestrators there are besides this one. mark tells them how far this one's runs are over, marks
+	// returns what they told.
+	others int
+	mark   func([]kv.Mark)
+	marks  func() []kv.Mark
+
 	done    []*run // finished, by the time they were; in grace
 	young   []*run // past their grace, but too young to go
 	over    []*run // past their grace, still in the ledger
@@ -34,52 +45,58 @@ const (
 	purgeRefused = 30               // and so do all after so many purges of many in a row that were refused
 )
 
+func newReaper(e *env, c *cursors, runs *runTable, forget func(*run)) *reaper {
+	return &reaper{
+		env: e, cursors: c, runs: runs, forget: forget,
+		mark: func([]kv.Mark) {}, marks: func() []kv.Mark { return nil },
+	}
+}
+
 // finished notes that a run is over, and begins its grace.
-func (p *purger) finished(r *run) { p.done = append(p.done, r) }
+func (rp *reaper) finished(r *run) { rp.done = append(rp.done, r) }
 
 // purge removes what is past its grace.
-func (l *loop) purge(now time.Time) {
-	p := &l.purges
-	for len(p.done) > 0 && now.Sub(p.done[0].doneAt) >= l.cfg.Grace {
-		p.young = append(p.young, p.done[0])
-		p.done[0] = nil
-		p.done = p.done[1:]
+func (rp *reaper) purge(now time.Time) {
+	for len(rp.done) > 0 && now.Sub(rp.done[0].doneAt) >= rp.cfg.Grace {
+		rp.young = append(rp.young, rp.done[0])
+		rp.done[0] = nil
+		rp.done = rp.done[1:]
 	}
-	p.young = slices.DeleteFunc(p.young, func(r *run) bool {
+	rp.young = slices.DeleteFunc(rp.young, func(r *run) bool {
 		if now.Sub(r.doneAt) < r.stays() {
 			return false
 		}
 		if r.phase == finished {
 			r.over = true
-			p.over = append(p.over, r)
+			rp.over = append(rp.over, r)
 		}
 		return true
 	})
-	l.purgeOrphans()
+	rp.purgeOrphans()
 	// Each of several owners makes the requests, at its own times, and forgets its own runs after them: so nobody needs to know
 	// whether another did, and all make no more requests than one.
-	if p.ticks++; p.ticks%min(1+l.others, purgeTurns) != 0 || l.others+len(p.over) == 0 {
+	if rp.ticks++; rp.ticks%min(1+rp.others, purgeTurns) != 0 || rp.others+len(rp.over) == 0 {
 		return
 	}
-	l.advance()
-	own := l.ownMarks()
-	l.mark(own)
-	if len(p.over) == 0 {
+	rp.advance()
+	own := rp.ownMarks()
+	rp.mark(own)
+	if len(rp.over) == 0 {
 		return
 	}
-	all := slices.Concat(own, l.marks())
-	for shard := range l.store.Shards() {
-		if life, upTo, whole := l.wholeShard(shard, all); whole {
-			l.purgeRange(shard, "", upTo, life, func(r *run) bool { return subjects.LedgerShard(r.id.Partition(), l.store.Shards()) == shard })
+	all := slices.Concat(own, rp.marks())
+	for shard := range rp.store.Shards() {
+		if life, upTo, whole := rp.wholeShard(shard, all); whole {
+			rp.purgeRange(shard, "", upTo, life, func(r *run) bool { return subjects.LedgerShard(r.id.Partition(), rp.store.Shards()) == shard })
 		}
 	}
-	l.purgeHeldUp(now)
+	rp.purgeHeldUp(now)
 }
 
 // purgeRange removes all records below a sequence and forgets the runs that lay wholly there.
-func (l *loop) purgeRange(shard int, filter string, upTo uint64, life string, in func(*run) bool) {
+func (rp *reaper) purgeRange(shard int, filter string, upTo uint64, life string, in func(*run) bool) {
 	var gone, kept []*run
-	for _, r := range l.purges.over {
+	for _, r := range rp.over {
 		switch {
 		case r.phase != finished: // not ours any more
 		case in(r) && r.lastSeq < upTo:
@@ -91,65 +108,65 @@ func (l *loop) purgeRange(shard int, filter string, upTo uint64, life string, in
 	if len(gone) == 0 {
 		return
 	}
-	l.purges.over = kept
-	l.job(func(ctx context.Context) {
-		err := l.store.PurgeUpTo(ctx, shard, filter, upTo, life)
-		l.post(func() {
+	rp.over = kept
+	rp.job(func(ctx context.Context) {
+		err := rp.store.PurgeUpTo(ctx, shard, filter, upTo, life)
+		rp.post(func() {
 			if fault.CodeOf(err) == fault.NotReady { // perhaps a leader was elected unheard
-				l.purges.refused++
-				l.check(shard)
+				rp.refused++
+				rp.check(shard)
 			} else if err == nil {
-				l.purges.refused = 0
+				rp.refused = 0
 			}
 			for _, r := range gone {
 				if err != nil {
-					l.purges.over = append(l.purges.over, r)
+					rp.over = append(rp.over, r)
 					continue
 				}
 				if r.lastSeq >= upTo { // a record that came too late for this
-					l.purges.orphan(r.id, r.generation)
+					rp.orphan(r.id, r.generation)
 				}
-				l.forget(r)
+				rp.forget(r)
 			}
 		})
 		if err != nil && ctx.Err() == nil {
-			l.log.Warn("finished runs could not be purged; they are tried again", "runs", len(gone), "error", err)
+			rp.log.Warn("finished runs could not be purged; they are tried again", "runs", len(gone), "error", err)
 		}
 	})
 }
 
 // purgeHeldUp sees to runs that a longer one, or an owner that tells no marks, keeps from going with the rest: with all others
 // of their partition that are over where those are many, else one by one.
-func (l *loop) purgeHeldUp(now time.Time) {
-	overdue := func(r *run) bool { return now.Sub(r.doneAt) >= l.cfg.Grace+purgeAtLast }
-	if !slices.ContainsFunc(l.purges.over, overdue) {
+func (rp *reaper) purgeHeldUp(now time.Time) {
+	overdue := func(r *run) bool { return now.Sub(r.doneAt) >= rp.cfg.Grace+purgeAtLast }
+	if !slices.ContainsFunc(rp.over, overdue) {
 		return
 	}
 	byPartition, late := map[int][]*run{}, map[int]bool{}
-	for _, r := range l.purges.over {
+	for _, r := range rp.over {
 		p := r.id.Partition()
 		byPartition[p] = append(byPartition[p], r)
 		late[p] = late[p] || overdue(r)
 	}
-	low := l.lowest()
+	low := rp.lowest()
 	for _, partition := range slices.Sorted(maps.Keys(byPartition)) {
 		list := byPartition[partition]
 		switch {
 		case !late[partition]:
-		case below(list, low[partition]) >= purgeAtOnce && l.purges.refused < purgeRefused:
-			shard := subjects.LedgerShard(partition, l.store.Shards())
-			l.purgeRange(shard, subjects.PartitionFilter(partition, l.store.Shards()), low[partition], l.owned[partition].reading.Life(),
+		case below(list, low[partition]) >= purgeAtOnce && rp.refused < purgeRefused:
+			shard := subjects.LedgerShard(partition, rp.store.Shards())
+			rp.purgeRange(shard, subjects.PartitionFilter(partition, rp.store.Shards()), low[partition], rp.cursors.owned[partition].reading.Life(),
 				func(r *run) bool { return r.id.Partition() == partition })
 		default:
 			for _, r := range list {
-				if overdue(r) && len(l.purges.orphans) < orphansATick {
-					l.purges.orphan(r.id, r.generation)
-					l.forget(r)
+				if overdue(r) && len(rp.orphans) < orphansATick {
+					rp.orphan(r.id, r.generation)
+					rp.forget(r)
 				}
 			}
 		}
 	}
-	l.purges.over = slices.DeleteFunc(l.purges.over, func(r *run) bool { return r.phase != finished })
+	rp.over = slices.DeleteFunc(rp.over, func(r *run) bool { return r.phase != finished })
 }
 
 func below(list []*run, seq uint64) (n int) {

@@ -90,6 +90,6 @@ func (l *loop) stand(ctx context.Context, id subjects.Run, bucket string, doc *o
 func (l *loop) dismiss(ctx context.Context, id subjects.Run, generation uint64) {
 	if err := l.store.PurgeRun(ctx, id, generation); err != nil && ctx.Err() == nil {
 		l.log.Warn("a rejected run could not be removed from the ledger; it is tried again", "run", id.Plain(), "error", err)
-		l.post(func() { l.purges.orphan(id, generation) })
+		l.post(func() { l.reaper.orphan(id, generation) })
 	}
 }

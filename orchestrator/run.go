@@ -121,7 +121,7 @@ func (l *loop) plan(id subjects.Run, e kv.Entry, from *cursor) {
 			return
 		}
 		l.forget(old)                       // purged, and submitted again
-		l.purges.orphan(id, old.generation) // of which a purge by sequence may have left some
+		l.reaper.orphan(id, old.generation) // of which a purge by sequence may have left some
 	}
 	asked, unfit := wire.ParsePlan(e.Header)
 	r := &run{

@@ -142,7 +142,7 @@ func (s *service) request(m *nats.Msg) {
 		return
 	}
 	s.l.post(func() {
-		if c := s.l.owned[id.Partition()]; c == nil || !c.caughtUp {
+		if c := s.l.cursors.owned[id.Partition()]; c == nil || !c.caughtUp {
 			return // another's, or not read yet: the asker asks again
 		}
 		switch verb {

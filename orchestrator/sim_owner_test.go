@@ -55,7 +55,7 @@ func (w *world) newOrch(name string, life int) *orch {
 	o.l.sweeps.reads, o.l.dispatcher.bounds = w.knobs.reads, w.knobs.bounds
 	o.l.bus, o.l.clock, o.l.jobs = simBus{o.process}, &simClock{process: o.process, wrong: o.offset}, o.jobs
 	o.svc = &service{o: or, l: o.l}
-	o.l.mark, o.l.marks = w.hearMarks, func() []kv.Mark { return slices.Clone(w.marks) }
+	o.l.reaper.mark, o.l.reaper.marks = w.hearMarks, func() []kv.Mark { return slices.Clone(w.marks) }
 	o.l.times.pulse = func() (time.Time, time.Duration) { return w.time().Add(-time.Second), w.upTo(time.Second) }
 	o.settled = o.settle
 	if w.patient() {
@@ -65,7 +65,7 @@ func (w *world) newOrch(name string, life int) *orch {
 	o.tick(w.knobs.sweep, func() { o.l.sweep(o.l.clock.Now()) })
 	o.tick(purgeEvery, func() {
 		o.ordered()
-		o.l.purge(o.l.clock.Now())
+		o.l.reaper.purge(o.l.clock.Now())
 	})
 	w.log("%s STARTS, its clock off by %v", o.name, o.offset)
 	return o
@@ -139,7 +139,7 @@ func (o *orch) settle() {
 func (o *orch) stop() {
 	o.after(0, func() {
 		o.leaving = true
-		for _, c := range o.l.cursors() {
+		for _, c := range o.l.cursors.all() {
 			c.stop()
 		}
 		o.after(stopPatience, func() { o.kill("in order") })
@@ -187,7 +187,7 @@ func (w *world) hearMarks(marks []kv.Mark) {
 func (w *world) shared() bool {
 	n := 0
 	for _, o := range w.owners {
-		if o.l.countOwned() > 0 {
+		if o.l.cursors.count() > 0 {
 			n++
 		}
 	}

@@ -35,7 +35,7 @@ func (w *world) restless() string {
 func (w *world) known(x *truth) string {
 	var all []string
 	for _, o := range w.owners {
-		c := o.l.owned[x.id.Partition()]
+		c := o.l.cursors.owned[x.id.Partition()]
 		state := fmt.Sprintf("%s owns it: %t", o.name, c != nil)
 		if c != nil {
 			state += fmt.Sprintf(" (caught up %t, at %d)", c.caughtUp, c.last)

@@ -325,7 +325,7 @@ func (l *loop) over(r *run) {
 	}
 	l.log.Info("a run was finished and purged by another owner", "tenant", r.id.Tenant, "run", r.id.Plain())
 	l.forget(r)
-	l.purges.orphan(r.id, r.generation)
+	l.reaper.orphan(r.id, r.generation)
 }
 
 // claimed reports whether an at_most_once attempt may have begun. Once nobody can still be at it, nobody will ever know

@@ -23,7 +23,7 @@ const openWide = 32
 func (l *loop) caughtUp(c *cursor, last uint64) {
 	c.caughtUp, c.last = true, max(c.last, last)
 	for _, r := range l.runs.byID {
-		if l.owned[r.id.Partition()] == c && r.phase == replaying {
+		if l.cursors.owned[r.id.Partition()] == c && r.phase == replaying {
 			c.closed = append(c.closed, r)
 		}
 	}
@@ -62,7 +62,7 @@ func (l *loop) leftOpening(r *run) {
 // tellServed tells which partitions have their runs at hand, if that has changed.
 func (l *loop) tellServed() {
 	var set uint64
-	for p, c := range l.owned {
+	for p, c := range l.cursors.owned {
 		if c != nil && c.caughtUp && c.opening == 0 && len(c.closed) == 0 {
 			set |= 1 << p
 		}

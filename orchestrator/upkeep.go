@@ -58,7 +58,7 @@ func (l *loop) ownedNow(ctx context.Context) (owned partitions, ok bool) {
 	answer := make(chan partitions, 1)
 	l.post(func() {
 		var mine partitions
-		for p, c := range l.owned {
+		for p, c := range l.cursors.owned {
 			mine[p] = c != nil
 		}
 		answer <- mine
