@@ -20,7 +20,7 @@ func (s *service) override(m *nats.Msg) {
 	s.administer(m, subjects.OverrideFilter, func(ctx context.Context, tool string) (any, error) {
 		o, err := s.store.Override(ctx, tool, m.Data)
 		if err == nil && o.Tool != nil {
-			s.l.reg.changed(*o.Tool, false)
+			s.reg.changed(*o.Tool, false)
 		}
 		return o, err
 	})
@@ -62,7 +62,7 @@ func (s *service) overrideForTenant(m *nats.Msg) {
 		if err != nil {
 			return nil, err
 		}
-		s.l.reg.narrow(tenant, tool, o.Override, o.Revision)
+		s.reg.narrow(tenant, tool, o.Override, o.Revision)
 		return o, nil
 	})
 }

@@ -30,84 +30,84 @@ func (r *run) view() *run {
 
 // finish writes the history document of a run whose last step is decided, then tells whoever waits. The machine isn't
 // touched by the loop any more: it ignores what comes after the last deciding record.
-func (l *loop) finish(r *run) {
+func (lc *lifecycle) finish(r *run) {
 	view := r.view()
-	missing := l.deadLetters.missing(r)
-	l.memory.reserve(view.weight(), func(ctx context.Context) {
-		if err := l.deadLetters.writeAll(ctx, missing); err != nil { // a dead letter stands before its run is over
-			l.post(func() { l.finished(r, nil, err) })
+	missing := lc.deadLetters.missing(r)
+	lc.memory.reserve(view.weight(), func(ctx context.Context) {
+		if err := lc.deadLetters.writeAll(ctx, missing); err != nil { // a dead letter stands before its run is over
+			lc.post(func() { lc.finished(r, nil, err) })
 			return
 		}
-		doc := l.documents.of(ctx, view)
+		doc := lc.documents.of(ctx, view)
 		if ctx.Err() != nil {
 			return
 		}
-		stands, err := l.stand(ctx, view.id, view.bucket(), doc)
+		stands, err := lc.stand(ctx, view.id, view.bucket(), doc)
 		if err == nil && view.rejected {
-			l.dismiss(ctx, view.id, view.generation)
+			lc.dismiss(ctx, view.id, view.generation)
 		}
-		l.post(func() { l.finished(r, stands, err) })
+		lc.post(func() { lc.finished(r, stands, err) })
 	})
 }
 
 // finished takes up what a run came to: doc is the document that stands, nil where that is none of this run's any more.
-func (l *loop) finished(r *run, doc *outcome.Run, err error) {
+func (lc *lifecycle) finished(r *run, doc *outcome.Run, err error) {
 	if r.phase != finishing {
 		if doc != nil && err == nil && r.rejected {
-			l.announcer.end(r.id, r.client, doc) // its id was so free that the next plan came before this
+			lc.announcer.end(r.id, r.client, doc) // its id was so free that the next plan came before this
 		}
 		return
 	}
 	if err != nil {
-		if l.ctx.Err() == nil {
-			l.log.Error("an outcome can't be stored: trying again", "tenant", r.id.Tenant, "run", r.id.Plain(), "error", err)
-			l.later(time.Second, func() {
+		if lc.ctx.Err() == nil {
+			lc.log.Error("an outcome can't be stored: trying again", "tenant", r.id.Tenant, "run", r.id.Plain(), "error", err)
+			lc.later(time.Second, func() {
 				if r.phase == finishing {
-					l.finish(r)
+					lc.finish(r)
 				}
 			})
 		}
 		return
 	}
 	if doc != nil {
-		l.announcer.end(r.id, r.client, doc)
+		lc.announcer.end(r.id, r.client, doc)
 	}
 	if r.rejected { // it has left the ledger
-		l.forget(r)
+		lc.forget(r)
 		return
 	}
 	if doc == nil {
-		l.forget(r)
-		l.reaper.orphan(r.id, r.generation)
+		lc.forget(r)
+		lc.reaper.orphan(r.id, r.generation)
 		return
 	}
-	r.phase, r.doneAt = finished, l.clock.Now()
-	l.dispatcher.releaseAll(r)
-	l.announcer.forget(r)
+	r.phase, r.doneAt = finished, lc.clock.Now()
+	lc.dispatcher.releaseAll(r)
+	lc.announcer.forget(r)
 	r.drop()
-	l.reaper.finished(r)
+	lc.reaper.finished(r)
 }
 
 // answerAgain meets a plan whose run id has finished before: the same plan gets the same outcome, another a conflict.
 // Either way the new plan record goes.
-func (l *loop) answerAgain(r *run, before *outcome.Run) {
+func (lc *lifecycle) answerAgain(r *run, before *outcome.Run) {
 	switch {
 	case before.Generation == r.generation && before.Status != outcome.Rejected:
 		// Our own: finished, and this process had not read so far.
-		r.phase, r.doneAt = finished, l.clock.Now()
+		r.phase, r.doneAt = finished, lc.clock.Now()
 		r.drop()
-		l.announcer.end(r.id, r.client, before)
-		l.reaper.finished(r)
+		lc.announcer.end(r.id, r.client, before)
+		lc.reaper.finished(r)
 		return
 	case before.Generation > r.generation: // this one was over before that could be submitted
 	case before.Digest == r.digest:
-		l.announcer.end(r.id, r.client, before)
+		lc.announcer.end(r.id, r.client, before)
 	default:
-		l.announcer.conflict(r.id, r.client, before.Digest, r.digest)
+		lc.announcer.conflict(r.id, r.client, before.Digest, r.digest)
 	}
 	id, generation := r.id, r.generation
-	l.forget(r)
-	l.reaper.orphan(id, generation)
+	lc.forget(r)
+	lc.reaper.orphan(id, generation)
 }
 
 // documents builds those of runs, for their history and for who looks at one.

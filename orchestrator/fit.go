@@ -72,13 +72,13 @@ func fitTexts(errors []outcome.StepError) {
 }
 
 // storeDocument writes the document, without what its items came to one by one where it is too large with that.
-func (l *loop) storeDocument(ctx context.Context, id subjects.Run, bucket string, doc *outcome.Run) (created bool, err error) {
-	created, err = l.store.CreateHistory(ctx, id, bucket, doc)
+func (lc *lifecycle) storeDocument(ctx context.Context, id subjects.Run, bucket string, doc *outcome.Run) (created bool, err error) {
+	created, err = lc.store.CreateHistory(ctx, id, bucket, doc)
 	if fault.CodeOf(err) == fault.TooLarge {
 		for i := range doc.Steps {
 			doc.Steps[i].Items = nil
 		}
-		created, err = l.store.CreateHistory(ctx, id, bucket, doc)
+		created, err = lc.store.CreateHistory(ctx, id, bucket, doc)
 	}
 	return created, err
 }

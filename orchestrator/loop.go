@@ -11,63 +11,55 @@ import (
 	"github.com/stepjet/stepjet/subjects"
 )
 
-// loop holds all state of an orchestrator. Everything in it runs on one goroutine; jobs and callbacks post to it.
+// loop routes what comes to those who handle it. All of them run on its one goroutine; jobs and callbacks post to it.
 type loop struct {
 	*env
-	o   *Orchestrator
-	reg *registry
-
+	cursors     *cursors
+	runs        *runTable
 	times       *ledgerTime
+	values      *values
 	announcer   *announcer
+	decider     *decider
+	dispatcher  *dispatcher
 	deadLetters *deadLetters
+	driver      *driver
 	documents   *documents
-	judge       *judge
-
-	cursors *cursors
-	gained  func() // called after the first ownership
-	// served has a bit for each partition whose runs are at hand; serves is told when that changes. released is called when
-	// this orchestrator is leaving and has nothing that somebody else doesn't serve.
-	served   uint64
-	serves   func(uint64)
-	released func()
-
-	runs       *runTable
-	suspects   *suspects
-	decider    *decider
-	sweeps     sweeper
-	reaper     *reaper
-	dispatcher *dispatcher
-	values     *values
-	saidLost   time.Time // when the log was last told that the registry lost its tools
-	memory     *memory
-
-	driver *driver
+	reaper      *reaper
+	lifecycle   *lifecycle
+	partitions  *partitions
+	reconciler  *reconciler
 }
 
+// newLoop builds its parts from the bottom up: each knows those before it. Four functions tell those above.
 func newLoop(o *Orchestrator, store storage, reg *registry, ctx context.Context) *loop {
-	l := &loop{
-		env: newEnv(ctx, o, store), o: o, reg: reg,
-		runs: newRunTable(), cursors: &cursors{},
-		sweeps: sweeper{reads: readsAtMost},
-		serves: func(uint64) {}, released: func() {},
-	}
-	l.values, l.memory = &values{env: l.env}, &memory{env: l.env}
-	l.times, l.announcer = newLedgerTime(l.env), newAnnouncer(l.env)
-	l.deadLetters = &deadLetters{env: l.env, values: l.values}
-	l.suspects = &suspects{env: l.env, compare: l.compare}
-	l.decider = &decider{env: l.env, times: l.times}
+	e := newEnv(ctx, o, store)
+	l := &loop{env: e, cursors: &cursors{}, runs: newRunTable(), times: newLedgerTime(e), values: &values{env: e}, announcer: newAnnouncer(e)}
+	memory, suspects := &memory{env: e}, &suspects{env: e}
+	l.decider = &decider{env: e, times: l.times}
 	l.dispatcher = &dispatcher{
-		env: l.env, reg: reg, values: l.values, memory: l.memory, decider: l.decider, suspects: l.suspects, runs: l.runs,
+		env: e, reg: reg, values: l.values, memory: memory, decider: l.decider, suspects: suspects, runs: l.runs,
 		windows: map[string]*window{}, burdens: map[string]*burden{}, bounds: shipped,
 	}
+	l.deadLetters = &deadLetters{env: e, values: l.values}
 	l.driver = &driver{
-		env: l.env, times: l.times, timers: &timers{}, values: l.values, memory: l.memory, dispatcher: l.dispatcher, decider: l.decider,
-		deadLetters: l.deadLetters, announcer: l.announcer, suspects: l.suspects, finish: l.finish,
+		env: e, times: l.times, timers: &timers{}, values: l.values, memory: memory, dispatcher: l.dispatcher, decider: l.decider,
+		deadLetters: l.deadLetters, announcer: l.announcer, suspects: suspects,
 	}
-	l.reaper = newReaper(l.env, l.cursors, l.runs, l.forget)
-	l.judge = &judge{env: l.env, reg: reg, values: l.values}
-	l.documents = &documents{env: l.env, values: l.values, times: l.times}
-	l.gained = sync.OnceFunc(func() { close(o.ready) })
+	l.documents = &documents{env: e, values: l.values, times: l.times}
+	l.reaper = newReaper(e, l.cursors, l.runs)
+	l.lifecycle = &lifecycle{
+		env: e, runs: l.runs, times: l.times, memory: memory, judge: &judge{env: e, reg: reg, values: l.values}, driver: l.driver,
+		dispatcher: l.dispatcher, documents: l.documents, deadLetters: l.deadLetters, announcer: l.announcer, reaper: l.reaper,
+	}
+	l.partitions = &partitions{
+		env: e, member: o.id, cursors: l.cursors, runs: l.runs, lifecycle: l.lifecycle, reaper: l.reaper,
+		gained: sync.OnceFunc(func() { close(o.ready) }), serves: func(uint64) {}, released: func() {},
+	}
+	l.reconciler = &reconciler{
+		env: e, runs: l.runs, suspects: suspects, lifecycle: l.lifecycle, driver: l.driver, dispatcher: l.dispatcher,
+		decider: l.decider, reaper: l.reaper, reads: readsAtMost,
+	}
+	l.driver.finish, l.reaper.forget, suspects.compare = l.lifecycle.finish, l.lifecycle.forget, l.reconciler.compare
 	reg.follow(func(name string) { l.post(func() { l.dispatcher.limited(name) }) })
 	return l
 }
@@ -92,7 +84,7 @@ func (l *loop) run(ctx context.Context) {
 		case <-timer.C:
 			l.driver.tick()
 		case <-sweep.C:
-			l.sweep(l.clock.Now())
+			l.reconciler.sweep(l.clock.Now())
 		case <-purge.C:
 			l.reaper.purge(l.clock.Now())
 		}
@@ -135,7 +127,7 @@ func (l *loop) record(from *cursor, e kv.Entry) {
 	}
 	from.last = e.Seq
 	if rec.Kind == subjects.PlanKind {
-		l.plan(rec.Run, e, from)
+		l.lifecycle.submitted(rec.Run, e, from)
 		return
 	}
 	r := l.runs.byID[rec.Run]
@@ -146,7 +138,7 @@ func (l *loop) record(from *cursor, e kv.Entry) {
 	if from.caughtUp {
 		l.times.heard(r, from.shard, e.Time)
 	}
-	r.take(l, rec, e)
+	l.lifecycle.take(r, rec, e)
 }
 
 // oldestFirst gives the runs that fit, in the order in which they were submitted.

@@ -39,9 +39,9 @@ func (g *registry) lost(ctx context.Context, missing []string) bool {
 }
 
 // sayLost tells the log, now and then, why plans wait.
-func (l *loop) sayLost() {
-	if now := l.clock.Now(); now.Sub(l.saidLost) > 10*time.Second {
-		l.saidLost = now
-		l.log.Warn("the tool registry has lost tools that were registered: plans that name them wait until workers, or stepjet tools apply, register them again")
+func (lc *lifecycle) sayLost() {
+	if now := lc.clock.Now(); now.Sub(lc.saidLost) > 10*time.Second {
+		lc.saidLost = now
+		lc.log.Warn("the tool registry has lost tools that were registered: plans that name them wait until workers, or stepjet tools apply, register them again")
 	}
 }

@@ -17,32 +17,32 @@ func TestWhatAWorkerMayBeAtIsNotLookedFor(t *testing.T) {
 	w := newWindow(4, nil)
 	r := &run{plan: &plan.Plan{Steps: []plan.Step{{ID: "a", Tool: "t"}}}}
 	f := &flight{attempt: 1, line: &line{run: r, window: w}, sent: at}
-	l := &loop{dispatcher: &dispatcher{windows: map[string]*window{"t": w}}, sweeps: sweeper{noticed: at.Add(time.Second)}}
+	rc := &reconciler{dispatcher: &dispatcher{windows: map[string]*window{"t": w}}, noticed: at.Add(time.Second)}
 	first, again, scheduled := machine.Dispatch{Attempt: 1}, machine.Dispatch{Attempt: 2}, machine.Dispatch{Attempt: 2, At: at}
 
-	require.True(t, l.tooSoon(r, first, time.Hour), "it was not sent")
+	require.True(t, rc.tooSoon(r, first, time.Hour), "it was not sent")
 	r.flights = map[machine.Call]*flight{first.Call: f}
-	require.True(t, l.tooSoon(r, first, time.Hour), "it is on its way to the stream")
-	require.False(t, l.tooSoon(r, first, longGone), "the sweep looks for all")
+	require.True(t, rc.tooSoon(r, first, time.Hour), "it is on its way to the stream")
+	require.False(t, rc.tooSoon(r, first, longGone), "the sweep looks for all")
 	f.seq.Store(7)
-	require.False(t, l.tooSoon(r, first, time.Second))
+	require.False(t, rc.tooSoon(r, first, time.Second))
 	w.took(1500 * time.Millisecond)
-	require.True(t, l.tooSoon(r, first, time.Second), "a worker may be at it")
-	require.False(t, l.tooSoon(r, first, 2*time.Second))
+	require.True(t, rc.tooSoon(r, first, time.Second), "a worker may be at it")
+	require.False(t, rc.tooSoon(r, first, 2*time.Second))
 	for range 200 {
 		w.took(time.Millisecond)
 	}
-	require.False(t, l.tooSoon(r, first, time.Second), "its tool has become quicker")
+	require.False(t, rc.tooSoon(r, first, time.Second), "its tool has become quicker")
 	f.sent = at.Add(2 * time.Second)
-	require.True(t, l.tooSoon(r, first, time.Hour), "it was sent since")
+	require.True(t, rc.tooSoon(r, first, time.Hour), "it was sent since")
 	f.sent = time.Time{}
 	f.seq.Store(0)
-	require.False(t, l.tooSoon(r, first, time.Second), "it was found there when the run was taken over")
+	require.False(t, rc.tooSoon(r, first, time.Second), "it was found there when the run was taken over")
 
 	r.flights = nil
-	require.False(t, l.tooSoon(r, again, time.Second))
-	require.False(t, l.tooSoon(r, scheduled, time.Second))
+	require.False(t, rc.tooSoon(r, again, time.Second))
+	require.False(t, rc.tooSoon(r, scheduled, time.Second))
 	w.took(time.Minute)
-	require.True(t, l.tooSoon(r, again, time.Second), "a worker may be at a retry")
-	require.False(t, l.tooSoon(r, scheduled, time.Second), "no worker is given what waits for its time")
+	require.True(t, rc.tooSoon(r, again, time.Second), "a worker may be at a retry")
+	require.False(t, rc.tooSoon(r, scheduled, time.Second), "no worker is given what waits for its time")
 }

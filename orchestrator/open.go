@@ -37,26 +37,26 @@ type judge struct {
 
 // open finds out, beside the loop, what a run is: whether its id has a finished run already, whether its plan is valid,
 // and what it needs to go on.
-func (r *run) open(l *loop) {
+func (lc *lifecycle) open(r *run) {
 	start := r.startEntry()
 	r.recovered = start != nil
 	r.phase = opening
 	id, generation, asked := r.id, r.generation, extras{r.context, r.unfit, r.retryOf, r.body, r.digest, r.submitted}
 	isNew := r.isNew()
-	quiet := r.opener != nil && r.quiet(l.times.of(r))
-	l.job(func(ctx context.Context) {
+	quiet := r.opener != nil && r.quiet(lc.times.of(r))
+	lc.job(func(ctx context.Context) {
 		var o opened
 		if start != nil {
 			if quiet {
-				o.before = l.judge.ended(ctx, id, generation)
+				o.before = lc.judge.ended(ctx, id, generation)
 			}
 			if o.before == nil {
-				o = l.judge.resume(ctx, asked.body, start)
+				o = lc.judge.resume(ctx, asked.body, start)
 			}
 		} else {
-			o = l.judge.inspect(ctx, id, generation, asked, isNew)
+			o = lc.judge.inspect(ctx, id, generation, asked, isNew)
 		}
-		l.post(func() { r.opened(l, o) })
+		lc.post(func() { lc.opened(r, o) })
 	})
 }
 
@@ -193,50 +193,50 @@ func (j *judge) encodeStart(ctx context.Context, id subjects.Run, generation uin
 }
 
 // opened takes a job's findings back into the loop.
-func (r *run) opened(l *loop, o opened) {
-	l.leftOpening(r)
+func (lc *lifecycle) opened(r *run, o opened) {
+	lc.leftOpening(r)
 	if r.phase != opening {
 		return // forgotten, or left alone, meanwhile
 	}
 	switch {
-	case l.ctx.Err() != nil:
+	case lc.ctx.Err() != nil:
 	case o.err != nil:
-		l.log.Error("can't open a run: trying again", "tenant", r.id.Tenant, "run", r.id.Plain(), "error", o.err)
-		r.openLater(l)
+		lc.log.Error("can't open a run: trying again", "tenant", r.id.Tenant, "run", r.id.Plain(), "error", o.err)
+		lc.openLater(r)
 	case o.wait:
-		l.sayLost()
-		r.openLater(l)
+		lc.sayLost()
+		lc.openLater(r)
 	case o.newer:
-		l.leaveAlone(r)
+		lc.leaveAlone(r)
 	case o.gone: // another ran it, and purged perhaps only the half of it
-		l.forget(r)
-		l.reaper.orphan(r.id, r.generation)
+		lc.forget(r)
+		lc.reaper.orphan(r.id, r.generation)
 	case o.before != nil:
-		l.answerAgain(r, o.before)
+		lc.answerAgain(r, o.before)
 	default:
 		r.plan, r.start, r.schemas = o.plan, o.start, o.schemas
 		r.phase = awaiting
 		if r.startEntry() != nil {
-			r.begin(l)
+			lc.begin(r)
 		}
 	}
 }
 
-func (r *run) openLater(l *loop) {
-	l.later(time.Second, func() {
+func (lc *lifecycle) openLater(r *run) {
+	lc.later(time.Second, func() {
 		if r.phase == opening {
-			r.open(l)
+			lc.open(r)
 		}
 	})
 }
 
 // begin follows the start record, whoever wrote it.
-func (r *run) begin(l *loop) {
+func (lc *lifecycle) begin(r *run) {
 	at := r.startEntry()
 	if r.start == nil {
 		var err error
 		if r.start, _, err = wire.ParseStart(at.Header, at.Data); r.start == nil || err != nil {
-			r.open(l) // large, or unreadable: a job handles it
+			lc.open(r) // large, or unreadable: a job handles it
 			return
 		}
 	}
@@ -246,19 +246,19 @@ func (r *run) begin(l *loop) {
 			r.judged = r.start.Since
 		}
 		r.phase = finishing
-		l.finish(r)
+		lc.finish(r)
 		return
 	}
 	if r.plan == nil || r.schemas == nil {
-		r.open(l) // another owner accepted what we would not have: its word stands
+		lc.open(r) // another owner accepted what we would not have: its word stands
 		return
 	}
-	now := l.times.of(r)
+	now := lc.times.of(r)
 	r.version = wire.RunVersion(at.Header)
 	r.phase, r.resolver = running, r.plan.NewResolver().Limit(wire.InlineLimit)
 	r.machine = machine.New(r.plan, machine.Start{
 		Key:       r.id.Tenant + "/" + r.id.ID + "/" + strconv.FormatUint(r.generation, 10),
 		Submitted: r.submitted, Started: at.Time, Contracts: contracts(r.start), Reused: takenOver(r.start.Reuse, r.plan),
 	})
-	l.driver.begin(r, now)
+	lc.driver.begin(r, now)
 }

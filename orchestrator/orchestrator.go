@@ -57,25 +57,25 @@ func (o *Orchestrator) Run(ctx context.Context) error {
 		return err
 	}
 	defer unwatch()
-	svc := newService(o, l, store)
+	svc := newService(o, l, reg, store)
 	if err := svc.open(); err != nil {
 		svc.close()
 		return err
 	}
 	member, err := store.Join(work, o.id, func(members []kv.Member) {
-		l.post(func() { l.own(members) })
+		l.post(func() { l.partitions.own(members) })
 	})
 	if err != nil {
 		svc.close()
 		return err
 	}
 	l.post(func() {
-		l.serves, l.reaper.mark, l.reaper.marks, l.times.pulse = member.Serve, member.Mark, member.Marks, member.Stored
-		member.Serve(l.served)
+		l.partitions.serves, l.reaper.mark, l.reaper.marks, l.times.pulse = member.Serve, member.Mark, member.Marks, member.Stored
+		member.Serve(l.partitions.served)
 	})
 	looping, endLoop := context.WithCancel(work)
 	defer endLoop()
-	owned.Go(func() { handOver(ctx, looping, l, member, endLoop) })
+	owned.Go(func() { handOver(ctx, looping, o.nc, l, member, endLoop) })
 	owned.Go(func() { o.watchConnection(work, l) })
 	up := store.NewUpkeep()
 	owned.Go(func() { up.Watch(work) })
@@ -92,17 +92,17 @@ func (o *Orchestrator) Run(ctx context.Context) error {
 }
 
 // handOver, once ctx ends, lets the loop go on until the other orchestrators have its runs at hand, at most for a while.
-func handOver(ctx, looping context.Context, l *loop, member *kv.Membership, end func()) {
+func handOver(ctx, looping context.Context, nc *nats.Conn, l *loop, member *kv.Membership, end func()) {
 	select {
 	case <-ctx.Done():
 	case <-looping.Done():
 		return
 	}
-	if !l.o.nc.IsConnected() {
+	if !nc.IsConnected() {
 		end() // nobody would hear of it
 		return
 	}
-	l.post(func() { l.released = end })
+	l.post(func() { l.partitions.released = end })
 	member.Retire()
 	select {
 	case <-looping.Done():
@@ -134,7 +134,7 @@ func (o *Orchestrator) watchConnection(ctx context.Context, l *loop) {
 				return
 			}
 			o.cfg.Logger.Info("reconnected: reading the ledger again")
-			l.post(l.reread)
+			l.post(l.partitions.reread)
 		}
 	}
 }

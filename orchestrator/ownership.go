@@ -20,6 +20,7 @@ type cursor struct {
 	last       uint64 // sequence of the last record read
 	closed     []*run // found in the replay, still to be opened
 	opening    int    // how many of them are being opened
+	next       func() // opens more of them
 }
 
 // cursors are those of a loop, by the partitions that it owns.
@@ -72,10 +73,28 @@ func mix(x uint64) uint64 {
 	return x ^ x>>33
 }
 
+// partitions takes those that rendezvous hashing assigns to this orchestrator, reads them, and keeps them until another
+// has their runs at hand.
+type partitions struct {
+	*env
+	member    string // the own id
+	cursors   *cursors
+	runs      *runTable
+	lifecycle *lifecycle
+	reaper    *reaper
+
+	gained func() // called after the first ownership
+	// served has a bit for each partition whose runs are at hand; serves is told when that changes. released is called when
+	// this orchestrator is leaving and has nothing that somebody else doesn't serve.
+	served   uint64
+	serves   func(uint64)
+	released func()
+}
+
 // own takes the partitions that the live members leave to this one. One that is another's now is let go of when that other
 // has its runs at hand and says so; until then this one goes on with them, so that no run stands still while its records
 // are read elsewhere. Both may be at work on a run for a moment, which does no harm.
-func (l *loop) own(members []kv.Member) {
+func (ps *partitions) own(members []kv.Member) {
 	var staying []string
 	serves := map[string]uint64{}
 	for _, m := range members {
@@ -85,30 +104,30 @@ func (l *loop) own(members []kv.Member) {
 		}
 	}
 	gained := map[int][]int{} // by ledger shard
-	var lost partitions
-	for p := range l.cursors.owned {
+	var lost partitionSet
+	for p := range ps.cursors.owned {
 		next := owner(p, staying)
 		switch {
-		case next == l.o.id && l.cursors.owned[p] == nil:
-			shard := subjects.LedgerShard(p, l.store.Shards())
+		case next == ps.member && ps.cursors.owned[p] == nil:
+			shard := subjects.LedgerShard(p, ps.store.Shards())
 			gained[shard] = append(gained[shard], p)
-		case next != l.o.id && l.cursors.owned[p] != nil && serves[next]>>p&1 == 1:
+		case next != ps.member && ps.cursors.owned[p] != nil && serves[next]>>p&1 == 1:
 			lost[p] = true
 		}
 	}
-	l.reaper.others = max(len(members)-1, 0)
-	l.drop(lost)
+	ps.reaper.others = max(len(members)-1, 0)
+	ps.drop(lost)
 	for _, shard := range slices.Sorted(maps.Keys(gained)) {
-		l.follow(shard, gained[shard])
+		ps.follow(shard, gained[shard])
 	}
-	if lost != (partitions{}) || len(gained) > 0 {
-		l.log.Info("ownership changed", "members", len(members), "partitions", l.cursors.count())
+	if lost != (partitionSet{}) || len(gained) > 0 {
+		ps.log.Info("ownership changed", "members", len(members), "partitions", ps.cursors.count())
 	}
-	l.tellServed()
-	if slices.Contains(staying, l.o.id) {
-		l.gained()
-	} else if len(staying) == 0 || l.cursors.count() == 0 {
-		l.released()
+	ps.tellServed()
+	if slices.Contains(staying, ps.member) {
+		ps.gained()
+	} else if len(staying) == 0 || ps.cursors.count() == 0 {
+		ps.released()
 	}
 }
 
@@ -132,27 +151,28 @@ func pause(ctx context.Context, d time.Duration) {
 }
 
 // follow opens a cursor over partitions that are ours from now on.
-func (l *loop) follow(shard int, list []int) {
+func (ps *partitions) follow(shard int, list []int) {
 	c := &cursor{shard: shard, partitions: list}
+	c.next = func() { ps.openNext(c) }
 	for _, p := range list {
-		l.cursors.owned[p] = c
+		ps.cursors.owned[p] = c
 	}
-	l.job(func(ctx context.Context) {
-		reading, err := l.store.Follow(ctx, shard, list,
-			func(e kv.Entry) { l.mail.record(e, c) },
-			func(last uint64) { l.post(func() { l.caughtUp(c, last) }) },
+	ps.job(func(ctx context.Context) {
+		reading, err := ps.store.Follow(ctx, shard, list,
+			func(e kv.Entry) { ps.mail.record(e, c) },
+			func(last uint64) { ps.post(func() { ps.caughtUp(c, last) }) },
 			func(err error) {
-				l.log.Warn("the ledger's cursor was lost: reading again", "shard", shard, "error", err)
-				l.post(func() { l.restart(c) })
+				ps.log.Warn("the ledger's cursor was lost: reading again", "shard", shard, "error", err)
+				ps.post(func() { ps.restart(c) })
 			})
 		if err != nil {
-			l.log.Error("can't read the ledger: trying again", "shard", shard, "error", err)
-			l.later(followPause, func() { l.restart(c) })
+			ps.log.Error("can't read the ledger: trying again", "shard", shard, "error", err)
+			ps.later(followPause, func() { ps.restart(c) })
 			return
 		}
-		l.post(func() {
+		ps.post(func() {
 			c.reading = reading
-			l.cursors.keep(c)
+			ps.cursors.keep(c)
 		})
 	})
 }
@@ -167,47 +187,47 @@ func (cs *cursors) all() []*cursor {
 	return all
 }
 
-// partitions is a set of them.
-type partitions [subjects.Partitions]bool
+// partitionSet is a set of partitions.
+type partitionSet [subjects.Partitions]bool
 
 // drop forgets partitions and their runs. What is on its way lands all the same and does no harm.
-func (l *loop) drop(lost partitions) {
-	if lost == (partitions{}) {
+func (ps *partitions) drop(lost partitionSet) {
+	if lost == (partitionSet{}) {
 		return
 	}
-	before := l.cursors.all()
+	before := ps.cursors.all()
 	for p := range lost {
 		if lost[p] {
-			l.cursors.owned[p], l.runs.oldest[p] = nil, oldest{}
+			ps.cursors.owned[p], ps.runs.oldest[p] = nil, oldest{}
 		}
 	}
-	for _, r := range l.runs.oldestFirst(func(r *run) bool { return lost[r.id.Partition()] }) {
-		l.forget(r)
+	for _, r := range ps.runs.oldestFirst(func(r *run) bool { return lost[r.id.Partition()] }) {
+		ps.lifecycle.forget(r)
 	}
 	for _, c := range before {
-		l.cursors.keep(c)
+		ps.cursors.keep(c)
 	}
 }
 
 // restart reads all partitions of a cursor again from the start.
-func (l *loop) restart(c *cursor) {
-	var again partitions
+func (ps *partitions) restart(c *cursor) {
+	var again partitionSet
 	var list []int
-	for p := range l.cursors.owned {
-		if l.cursors.owned[p] == c {
+	for p := range ps.cursors.owned {
+		if ps.cursors.owned[p] == c {
 			again[p] = true
 			list = append(list, p)
 		}
 	}
-	if len(list) > 0 && l.ctx.Err() == nil {
-		l.drop(again)
-		l.follow(c.shard, list)
+	if len(list) > 0 && ps.ctx.Err() == nil {
+		ps.drop(again)
+		ps.follow(c.shard, list)
 	}
 }
 
 // reread forgets everything and reads the ledger again: after a reconnect, what memory holds may never have been stored.
-func (l *loop) reread() {
-	for _, c := range l.cursors.all() {
-		l.restart(c)
+func (ps *partitions) reread() {
+	for _, c := range ps.cursors.all() {
+		ps.restart(c)
 	}
 }

@@ -45,9 +45,9 @@ const (
 	purgeRefused = 30               // and so do all after so many purges of many in a row that were refused
 )
 
-func newReaper(e *env, c *cursors, runs *runTable, forget func(*run)) *reaper {
+func newReaper(e *env, c *cursors, runs *runTable) *reaper {
 	return &reaper{
-		env: e, cursors: c, runs: runs, forget: forget,
+		env: e, cursors: c, runs: runs,
 		mark: func([]kv.Mark) {}, marks: func() []kv.Mark { return nil },
 	}
 }

@@ -62,12 +62,12 @@ func (j *judge) verdict(ctx context.Context, id subjects.Run, generation uint64,
 //
 // The rejection of an earlier plan is removed up to its own sequence, so that nothing newer goes with it, and the document
 // is created like any other: of all who do so at once, one writes it.
-func (l *loop) stand(ctx context.Context, id subjects.Run, bucket string, doc *outcome.Run) (*outcome.Run, error) {
+func (lc *lifecycle) stand(ctx context.Context, id subjects.Run, bucket string, doc *outcome.Run) (*outcome.Run, error) {
 	for ctx.Err() == nil {
-		if created, err := l.storeDocument(ctx, id, bucket, doc); err != nil || created {
+		if created, err := lc.storeDocument(ctx, id, bucket, doc); err != nil || created {
 			return doc, err
 		}
-		there, seq, err := l.store.HistoryAt(ctx, id)
+		there, seq, err := lc.store.HistoryAt(ctx, id)
 		switch {
 		case errors.Is(err, &fault.Error{Code: fault.NotFound}): // removed meanwhile, to make room
 		case err != nil:
@@ -75,9 +75,9 @@ func (l *loop) stand(ctx context.Context, id subjects.Run, bucket string, doc *o
 		case there.Generation > doc.Generation:
 			return nil, nil
 		case !free(there, doc.Generation):
-			return l.store.History(ctx, id) // its word is announced
+			return lc.store.History(ctx, id) // its word is announced
 		default:
-			if err := l.store.PurgeHistory(ctx, id, seq); err != nil {
+			if err := lc.store.PurgeHistory(ctx, id, seq); err != nil {
 				return nil, err
 			}
 		}
@@ -87,9 +87,9 @@ func (l *loop) stand(ctx context.Context, id subjects.Run, bucket string, doc *o
 
 // dismiss removes a rejected run from the ledger, so that its id is free before anybody is told. Where that fails, it is
 // removed with what has no plan.
-func (l *loop) dismiss(ctx context.Context, id subjects.Run, generation uint64) {
-	if err := l.store.PurgeRun(ctx, id, generation); err != nil && ctx.Err() == nil {
-		l.log.Warn("a rejected run could not be removed from the ledger; it is tried again", "run", id.Plain(), "error", err)
-		l.post(func() { l.reaper.orphan(id, generation) })
+func (lc *lifecycle) dismiss(ctx context.Context, id subjects.Run, generation uint64) {
+	if err := lc.store.PurgeRun(ctx, id, generation); err != nil && ctx.Err() == nil {
+		lc.log.Warn("a rejected run could not be removed from the ledger; it is tried again", "run", id.Plain(), "error", err)
+		lc.post(func() { lc.reaper.orphan(id, generation) })
 	}
 }

@@ -114,48 +114,65 @@ type entry struct {
 	kv.Entry
 }
 
-// plan takes a plan record: a new run, or one that is known.
-func (l *loop) plan(id subjects.Run, e kv.Entry, from *cursor) {
-	if old := l.runs.byID[id]; old != nil {
+// lifecycle takes runs from their plan to their outcome: it opens, begins, finishes and forgets them.
+type lifecycle struct {
+	*env
+	runs        *runTable
+	times       *ledgerTime
+	memory      *memory
+	judge       *judge
+	driver      *driver
+	dispatcher  *dispatcher
+	documents   *documents
+	deadLetters *deadLetters
+	announcer   *announcer
+	reaper      *reaper
+
+	saidLost time.Time // when the log was last told that the registry lost its tools
+}
+
+// submitted takes a plan record: a new run, or one that is known.
+func (lc *lifecycle) submitted(id subjects.Run, e kv.Entry, from *cursor) {
+	if old := lc.runs.byID[id]; old != nil {
 		if old.generation >= e.Seq {
 			return
 		}
-		l.forget(old)                       // purged, and submitted again
-		l.reaper.orphan(id, old.generation) // of which a purge by sequence may have left some
+		lc.forget(old)                       // purged, and submitted again
+		lc.reaper.orphan(id, old.generation) // of which a purge by sequence may have left some
 	}
 	asked, unfit := wire.ParsePlan(e.Header)
 	r := &run{
-		id: id, generation: e.Seq, lastSeq: e.Seq, submitted: e.Time, touched: l.clock.Now(), body: e.Data, digest: plan.Digest(e.Data),
+		id: id, generation: e.Seq, lastSeq: e.Seq, submitted: e.Time, touched: lc.clock.Now(), body: e.Data, digest: plan.Digest(e.Data),
 		client: asked.Client, trace: asked.Trace, retryOf: asked.Retry, context: asked.Context, unfit: unfit, timer: -1,
 	}
-	l.runs.add(r)
+	lc.runs.add(r)
 	if _, malformed := wire.Version(e.Header); malformed == nil && !wire.KnownPlan(e.Header) {
-		l.leaveAlone(r)
+		lc.leaveAlone(r)
 		return
 	}
 	if from.caughtUp {
 		r.live = true
-		l.times.heard(r, from.shard, e.Time)
-		r.open(l)
+		lc.times.heard(r, from.shard, e.Time)
+		lc.open(r)
 	}
 }
 
 // leaveAlone keeps hands off a run that a newer Stepjet wrote of. An instance that knows its version goes on with it.
-func (l *loop) leaveAlone(r *run) {
+func (lc *lifecycle) leaveAlone(r *run) {
 	r.phase = foreign
 	r.parked, r.body = nil, nil
-	l.driver.timers.set(r, time.Time{})
-	l.log.Warn("a run was written by a newer version and is left alone", "tenant", r.id.Tenant, "run", r.id.Plain())
+	lc.driver.timers.set(r, time.Time{})
+	lc.log.Warn("a run was written by a newer version and is left alone", "tenant", r.id.Tenant, "run", r.id.Plain())
 }
 
 // forget drops a run from memory.
-func (l *loop) forget(r *run) {
+func (lc *lifecycle) forget(r *run) {
 	r.phase = forgotten
-	l.leftOpening(r)
-	l.dispatcher.releaseAll(r)
-	l.driver.timers.set(r, time.Time{})
-	l.runs.remove(r)
-	l.announcer.forget(r)
+	lc.leftOpening(r)
+	lc.dispatcher.releaseAll(r)
+	lc.driver.timers.set(r, time.Time{})
+	lc.runs.remove(r)
+	lc.announcer.forget(r)
 	r.drop()
 }
 
@@ -167,7 +184,7 @@ func (r *run) drop() {
 
 // take takes one record of this generation. Only who is an orchestrator may write beside "step.": what a newer one has written
 // there makes this one leave the run alone. Below "step." whoever hosts a tool may write, so nothing there does.
-func (r *run) take(l *loop, rec subjects.Record, e kv.Entry) {
+func (lc *lifecycle) take(r *run, rec subjects.Record, e kv.Entry) {
 	r.lastSeq = max(r.lastSeq, e.Seq)
 	switch rec.Kind {
 	case subjects.ClaimKind, subjects.StrayRecord:
@@ -180,22 +197,22 @@ func (r *run) take(l *loop, rec subjects.Record, e kv.Entry) {
 		known := wire.Known(e.Header) || rec.Kind == subjects.StartKind && wire.KnownStart(e.Header)
 		if rec.Kind == subjects.UnknownRecord || !known {
 			if r.phase != finishing && r.phase != finished {
-				l.leaveAlone(r)
+				lc.leaveAlone(r)
 			}
 			return
 		}
 	}
-	r.touched = l.clock.Now()
+	r.touched = lc.clock.Now()
 	switch r.phase {
 	case replaying, opening:
 		r.parked = append(r.parked, entry{rec, e})
 	case awaiting:
 		r.parked = append(r.parked, entry{rec, e})
 		if rec.Kind == subjects.StartKind {
-			r.begin(l)
+			lc.begin(r)
 		}
 	case running:
-		l.driver.take(r, entry{rec, e})
+		lc.driver.take(r, entry{rec, e})
 	}
 }
 

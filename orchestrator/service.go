@@ -26,13 +26,14 @@ import (
 type service struct {
 	o     *Orchestrator
 	l     *loop
+	reg   *registry
 	store *kv.Store
 	subs  []*nats.Subscription
 	keyless
 }
 
-func newService(o *Orchestrator, l *loop, store *kv.Store) *service {
-	return &service{o: o, l: l, store: store}
+func newService(o *Orchestrator, l *loop, reg *registry, store *kv.Store) *service {
+	return &service{o: o, l: l, reg: reg, store: store}
 }
 
 func (s *service) open() error {
@@ -111,7 +112,7 @@ func (s *service) register(m *nats.Msg) {
 			s.refuse(m, err)
 			return
 		}
-		s.l.reg.changed(t, false)
+		s.reg.changed(t, false)
 		t.Warnings = append(t.Warnings, s.introduced(m, t.Name)...)
 		b, err := json.Marshal(t)
 		if err != nil {

@@ -133,7 +133,7 @@ var simFaults = []struct {
 	{"a cursor is lost", func(w *world) bool { w.anyOwner().loseCursor(); return true }},
 	{"a reconnect", func(w *world) bool {
 		o := w.anyOwner()
-		o.after(0, func() { o.l.post(o.l.reread) })
+		o.after(0, func() { o.l.post(o.l.partitions.reread) })
 		return !o.dead
 	}},
 	{"an orchestrator's clock steps", func(w *world) bool { w.anyOwner().offset = w.jump(); return true }},
@@ -203,7 +203,7 @@ var simFaults = []struct {
 		for _, o := range w.owners {
 			o.after(w.latency(), func() {
 				if t, there := w.tool(name); there {
-					o.l.reg.changed(t, false)
+					o.reg.changed(t, false)
 				}
 			})
 		}

@@ -21,6 +21,7 @@ type orch struct {
 	*process
 	l       *loop
 	svc     *service
+	reg     *registry
 	items   []item
 	awake   bool          // a turn of the loop is planned
 	armed   time.Duration // by the monotonic clock; -1: nothing. What the timer is set to
@@ -50,19 +51,19 @@ func (w *world) newOrch(name string, life int) *orch {
 		}
 	}
 	or := &Orchestrator{cfg: cfg, id: o.name, ready: make(chan struct{})}
-	o.l = newLoop(or, store, reg, ctx)
+	o.reg, o.l = reg, newLoop(or, store, reg, ctx)
 	o.jobs = &simJobs{p: o.process, ctx: ctx, most: w.knobs.jobs}
-	o.l.sweeps.reads, o.l.dispatcher.bounds = w.knobs.reads, w.knobs.bounds
+	o.l.reconciler.reads, o.l.dispatcher.bounds = w.knobs.reads, w.knobs.bounds
 	o.l.bus, o.l.clock, o.l.jobs = simBus{o.process}, &simClock{process: o.process, wrong: o.offset}, o.jobs
 	o.svc = &service{o: or, l: o.l}
 	o.l.reaper.mark, o.l.reaper.marks = w.hearMarks, func() []kv.Mark { return slices.Clone(w.marks) }
 	o.l.times.pulse = func() (time.Time, time.Duration) { return w.time().Add(-time.Second), w.upTo(time.Second) }
 	o.settled = o.settle
 	if w.patient() {
-		o.l.serves = func(uint64) { o.serves() }
+		o.l.partitions.serves = func(uint64) { o.serves() }
 	}
 	o.died = func() { cancel(errStopped); w.buried(o) }
-	o.tick(w.knobs.sweep, func() { o.l.sweep(o.l.clock.Now()) })
+	o.tick(w.knobs.sweep, func() { o.l.reconciler.sweep(o.l.clock.Now()) })
 	o.tick(purgeEvery, func() {
 		o.ordered()
 		o.l.reaper.purge(o.l.clock.Now())
@@ -160,7 +161,7 @@ func (o *orch) told() {
 	o.after(o.w.latency(), func() {
 		now := o.w.serving(o.members) // whatever was on the way before
 		o.w.log("%s is told of the members %v", o.name, now)
-		o.l.post(func() { o.l.own(now) })
+		o.l.post(func() { o.l.partitions.own(now) })
 	})
 }
 
@@ -203,7 +204,7 @@ func (w *world) serving(names []string) (all []kv.Member) {
 	for _, name := range names {
 		m := kv.Member{ID: name, Serves: ^uint64(0)}
 		if i := slices.IndexFunc(w.owners, func(o *orch) bool { return o.name == name }); i >= 0 && w.patient() {
-			m.Serves = w.owners[i].l.served
+			m.Serves = w.owners[i].l.partitions.served
 		}
 		all = append(all, m)
 	}
@@ -219,7 +220,7 @@ func (o *orch) cancel(id subjects.Run) {
 
 // stepsLost lets the orchestrator notice, after a while, that the step stream lost what lay in it.
 func (o *orch) stepsLost(after time.Duration) {
-	o.after(after, func() { o.l.post(o.l.stepsLost) })
+	o.after(after, func() { o.l.post(o.l.reconciler.stepsLost) })
 }
 
 // get is the request of somebody who looks.

@@ -24,8 +24,17 @@ type suspects struct {
 	compare func() // compares them
 }
 
-// sweeper compares what should be out with what is.
-type sweeper struct {
+// reconciler compares what should be out with what is, and sends what was lost again.
+type reconciler struct {
+	*env
+	runs       *runTable
+	suspects   *suspects
+	lifecycle  *lifecycle
+	driver     *driver
+	dispatcher *dispatcher
+	decider    *decider
+	reaper     *reaper
+
 	noticed  time.Time                 // when a step stream was last seen to have lost what lay in it
 	busy     [subjects.Partitions]bool // being compared
 	attempts int                       // in these comparisons
@@ -73,17 +82,17 @@ type expected struct {
 }
 
 // sweep compares what should be out with what is, for every run that has waited for a whole interval.
-func (l *loop) sweep(now time.Time) {
-	still := l.runs.oldestFirst(func(r *run) bool { return !r.blind() && now.Sub(r.touched) >= l.cfg.SweepEvery })
+func (rc *reconciler) sweep(now time.Time) {
+	still := rc.runs.oldestFirst(func(r *run) bool { return !r.blind() && now.Sub(r.touched) >= rc.cfg.SweepEvery })
 	for _, r := range still {
 		switch r.phase {
 		case running:
-			l.suspects.add(r, longGone)
+			rc.suspects.add(r, longGone)
 		case awaiting: // its start may have come and been purged, all of it, before it was read
-			r.open(l)
+			rc.lifecycle.open(r)
 		}
 	}
-	l.compare()
+	rc.compare()
 }
 
 // lookEvery is how often is looked whether a step stream lost what lay in it.
@@ -92,38 +101,38 @@ const lookEvery = time.Second
 // stepsLost compares all runs, after a step stream lost what lay in it, instead of waiting for the turn of each. What a worker had
 // been given is not repeated before that worker is likely to be done: it is compared again and again, at longer and longer
 // intervals up to that of the sweep, each time with the tools that have been seen to take less.
-func (l *loop) stepsLost() {
-	noticed := l.clock.Now()
-	l.sweeps.noticed = noticed
-	for gone := lookEvery; gone < l.cfg.SweepEvery; gone *= 2 {
-		l.later(gone, func() {
-			if l.sweeps.noticed != noticed {
+func (rc *reconciler) stepsLost() {
+	noticed := rc.clock.Now()
+	rc.noticed = noticed
+	for gone := lookEvery; gone < rc.cfg.SweepEvery; gone *= 2 {
+		rc.later(gone, func() {
+			if rc.noticed != noticed {
 				return // it was lost once more since
 			}
-			for _, r := range l.runs.byID {
+			for _, r := range rc.runs.byID {
 				if r.phase == running && !r.blind() {
-					l.suspects.add(r, gone)
+					rc.suspects.add(r, gone)
 				}
 			}
-			l.suspects.compareSoon()
+			rc.suspects.compareSoon()
 		})
 	}
 }
 
 // tooSoon reports whether an attempt is not to be looked for yet, where what lay in the stream is gone for so long: its message was sent
 // since, may be on its way there still, or a worker may be at it.
-func (l *loop) tooSoon(r *run, d machine.Dispatch, gone time.Duration) bool {
+func (rc *reconciler) tooSoon(r *run, d machine.Dispatch, gone time.Duration) bool {
 	if gone == longGone || !d.At.IsZero() { // no worker is given what waits for its time
 		return false
 	}
 	if f := r.flights[d.Call]; f != nil && f.attempt == d.Attempt {
-		lost := f.sent.IsZero() || f.seq.Load() > 0 && f.sent.Before(l.sweeps.noticed)
+		lost := f.sent.IsZero() || f.seq.Load() > 0 && f.sent.Before(rc.noticed)
 		return !lost || f.line.window.slowest > gone
 	}
 	if d.Attempt == 1 {
 		return true // it was not sent yet
 	}
-	w := l.dispatcher.windows[r.plan.Steps[d.Step].Tool] // a retry whose time has come takes no room
+	w := rc.dispatcher.windows[r.plan.Steps[d.Step].Tool] // a retry whose time has come takes no room
 	return w != nil && w.slowest > gone
 }
 
@@ -133,51 +142,49 @@ const compareAtOnce = 1 << 16
 
 // compare starts the comparison of the suspects, a job for each partition. Two of one partition would send the same again, so
 // that the second waits for the first.
-func (l *loop) compare() {
-	s := &l.sweeps
-	all := l.suspects.take()
+func (rc *reconciler) compare() {
+	all := rc.suspects.take()
 	suspects := map[int][]*run{}
 	for r := range all {
 		suspects[r.id.Partition()] = append(suspects[r.id.Partition()], r)
 	}
 	for _, p := range slices.Sorted(maps.Keys(suspects)) {
-		if s.busy[p] || s.attempts >= compareAtOnce {
+		if rc.busy[p] || rc.attempts >= compareAtOnce {
 			for _, r := range suspects[p] {
-				l.suspects.add(r, all[r])
+				rc.suspects.add(r, all[r])
 			}
 			continue
 		}
 		slices.SortFunc(suspects[p], older)
-		list := l.outstanding(suspects[p], all)
+		list := rc.outstanding(suspects[p], all)
 		if len(list) == 0 {
 			continue
 		}
-		s.busy[p] = true
-		s.attempts += len(list)
-		l.job(func(ctx context.Context) {
-			l.compareWith(ctx, p, list)
-			l.post(func() { l.compared(p, len(list)) })
+		rc.busy[p] = true
+		rc.attempts += len(list)
+		rc.job(func(ctx context.Context) {
+			rc.compareWith(ctx, p, list)
+			rc.post(func() { rc.compared(p, len(list)) })
 		})
 	}
 }
 
 // compared ends the comparison of a partition. Once all are done, those that waited have their turn.
-func (l *loop) compared(partition, attempts int) {
-	s := &l.sweeps
-	s.busy[partition] = false
-	if s.attempts -= attempts; s.attempts == 0 && len(l.suspects.runs) > 0 {
-		l.suspects.compareSoon()
+func (rc *reconciler) compared(partition, attempts int) {
+	rc.busy[partition] = false
+	if rc.attempts -= attempts; rc.attempts == 0 && len(rc.suspects.runs) > 0 {
+		rc.suspects.compareSoon()
 	}
 }
 
 // outstanding gives what should be out of some runs, as far as it may be looked for.
-func (l *loop) outstanding(runs []*run, gone map[*run]time.Duration) (list []expected) {
+func (rc *reconciler) outstanding(runs []*run, gone map[*run]time.Duration) (list []expected) {
 	for _, r := range runs {
 		if r.phase != running {
 			continue
 		}
-		l.driver.outstanding(r, func(d machine.Dispatch, now time.Time) {
-			if r.holds(d) || l.tooSoon(r, d, gone[r]) {
+		rc.driver.outstanding(r, func(d machine.Dispatch, now time.Time) {
+			if r.holds(d) || rc.tooSoon(r, d, gone[r]) {
 				return
 			}
 			c := r.machine.Contract(d.Step)
@@ -192,15 +199,15 @@ func (l *loop) outstanding(runs []*run, gone map[*run]time.Duration) (list []exp
 // compareWith dispatches again what is neither on its way nor decided. The order matters: a worker creates the record
 // before it takes the message away, so an attempt whose message is gone and that has no record after that is lost. And a
 // plan is purged before its records, so if it stands after that, there never was one.
-func (l *loop) compareWith(ctx context.Context, partition int, list []expected) {
+func (rc *reconciler) compareWith(ctx context.Context, partition int, list []expected) {
 	pending := map[int]map[string]bool{} // by tool shard
 	var missing, there []expected
 	for _, x := range list {
 		ids, ok := pending[x.shard]
 		if !ok {
 			var err error
-			if ids, err = l.store.Pending(ctx, x.shard, partition); err != nil {
-				l.log.Warn("the sweep can't see what is pending", "shard", x.shard, "error", err)
+			if ids, err = rc.store.Pending(ctx, x.shard, partition); err != nil {
+				rc.log.Warn("the sweep can't see what is pending", "shard", x.shard, "error", err)
 				return
 			}
 			pending[x.shard] = ids
@@ -213,29 +220,29 @@ func (l *loop) compareWith(ctx context.Context, partition int, list []expected) 
 		}
 		missing = append(missing, x)
 	}
-	l.post(func() {
+	rc.post(func() {
 		for i := range there {
-			l.dispatcher.adopt(there[i].run, there[i].dispatch)
+			rc.dispatcher.adopt(there[i].run, there[i].dispatch)
 		}
 	})
-	l.repair(ctx, partition, l.undecided(ctx, partition, missing))
+	rc.repair(ctx, partition, rc.undecided(ctx, partition, missing))
 }
 
 // undecided gives those attempts of a partition that have no record.
-func (l *loop) undecided(ctx context.Context, partition int, list []expected) (open []expected) {
-	shards := l.store.Shards()
-	if len(list) <= l.sweeps.reads {
+func (rc *reconciler) undecided(ctx context.Context, partition int, list []expected) (open []expected) {
+	shards := rc.store.Shards()
+	if len(list) <= rc.reads {
 		for _, x := range list {
-			_, err := l.store.Read(ctx, subjects.StepRecord(x.attempt, shards))
+			_, err := rc.store.Read(ctx, subjects.StepRecord(x.attempt, shards))
 			if errors.Is(err, &fault.Error{Code: fault.NotFound}) {
 				open = append(open, x)
 			}
 		}
 		return open
 	}
-	there, err := l.store.Stored(ctx, subjects.LedgerShard(partition, shards), subjects.PartitionFilter(partition, shards))
+	there, err := rc.store.Stored(ctx, subjects.LedgerShard(partition, shards), subjects.PartitionFilter(partition, shards))
 	if err != nil {
-		l.log.Warn("the sweep can't see what is recorded", "partition", partition, "error", err)
+		rc.log.Warn("the sweep can't see what is recorded", "partition", partition, "error", err)
 		return nil
 	}
 	for _, x := range list {
@@ -247,26 +254,26 @@ func (l *loop) undecided(ctx context.Context, partition int, list []expected) (o
 }
 
 // repair sends what was lost again, as far as its run goes on.
-func (l *loop) repair(ctx context.Context, partition int, lost []expected) {
+func (rc *reconciler) repair(ctx context.Context, partition int, lost []expected) {
 	if len(lost) == 0 {
 		return
 	}
-	stands := l.standing(ctx, partition, lost)
-	lost = slices.DeleteFunc(lost, func(x expected) bool { return !stands[x.run] || x.once && l.claimed(ctx, x) })
+	stands := rc.standing(ctx, partition, lost)
+	lost = slices.DeleteFunc(lost, func(x expected) bool { return !stands[x.run] || x.once && rc.claimed(ctx, x) })
 	if len(lost) == 0 {
 		return
 	}
-	l.log.Info("dispatching again what is not on its way", "partition", partition, "steps", len(lost))
-	l.post(func() {
+	rc.log.Info("dispatching again what is not on its way", "partition", partition, "steps", len(lost))
+	rc.post(func() {
 		for _, x := range lost {
-			l.sendAgain(x)
+			rc.sendAgain(x)
 		}
 	})
 }
 
 // standing gives the runs whose plans are still there. Where one isn't, another owner has finished the run and purged it
 // while this one was away.
-func (l *loop) standing(ctx context.Context, partition int, lost []expected) map[*run]bool {
+func (rc *reconciler) standing(ctx context.Context, partition int, lost []expected) map[*run]bool {
 	stands := map[*run]bool{}
 	var runs []*run
 	for _, x := range lost {
@@ -275,11 +282,11 @@ func (l *loop) standing(ctx context.Context, partition int, lost []expected) map
 			runs = append(runs, x.run)
 		}
 	}
-	if len(runs) > l.sweeps.reads {
-		return l.listed(ctx, partition, stands)
+	if len(runs) > rc.reads {
+		return rc.listed(ctx, partition, stands)
 	}
 	for _, r := range runs {
-		stands[r] = l.stands(ctx, r)
+		stands[r] = rc.stands(ctx, r)
 	}
 	return stands
 }
@@ -287,11 +294,11 @@ func (l *loop) standing(ctx context.Context, partition int, lost []expected) map
 // listed is standing for many runs: by a list of the partition's plans. It can't tell a plan from one that was submitted
 // under the same id since; the cursor brings that one, and whatever is dispatched of the other until then is an attempt
 // that was decided before: it has the same idempotency key, and its record is refused.
-func (l *loop) listed(ctx context.Context, partition int, stands map[*run]bool) map[*run]bool {
-	shards := l.store.Shards()
-	plans, err := l.store.Stored(ctx, subjects.LedgerShard(partition, shards), subjects.PartitionPlans(partition, shards))
+func (rc *reconciler) listed(ctx context.Context, partition int, stands map[*run]bool) map[*run]bool {
+	shards := rc.store.Shards()
+	plans, err := rc.store.Stored(ctx, subjects.LedgerShard(partition, shards), subjects.PartitionPlans(partition, shards))
 	if err != nil {
-		l.log.Warn("the sweep can't see which plans stand", "partition", partition, "error", err)
+		rc.log.Warn("the sweep can't see which plans stand", "partition", partition, "error", err)
 		return nil
 	}
 	var gone []*run
@@ -303,59 +310,59 @@ func (l *loop) listed(ctx context.Context, partition int, stands map[*run]bool) 
 	}
 	slices.SortFunc(gone, older)
 	for _, r := range gone {
-		l.post(func() { l.over(r) })
+		rc.post(func() { rc.over(r) })
 	}
 	return stands
 }
 
 // stands reads one run's plan.
-func (l *loop) stands(ctx context.Context, r *run) bool {
-	e, err := l.store.Read(ctx, subjects.PlanRecord(r.id, l.store.Shards()))
+func (rc *reconciler) stands(ctx context.Context, r *run) bool {
+	e, err := rc.store.Read(ctx, subjects.PlanRecord(r.id, rc.store.Shards()))
 	gone := err == nil && e.Seq != r.generation || errors.Is(err, &fault.Error{Code: fault.NotFound})
 	if gone {
-		l.post(func() { l.over(r) })
+		rc.post(func() { rc.over(r) })
 	}
 	return err == nil && !gone
 }
 
 // over lets go of a run that came to its end without this owner. What was written for it too late is removed.
-func (l *loop) over(r *run) {
+func (rc *reconciler) over(r *run) {
 	if r.phase != running {
 		return
 	}
-	l.log.Info("a run was finished and purged by another owner", "tenant", r.id.Tenant, "run", r.id.Plain())
-	l.forget(r)
-	l.reaper.orphan(r.id, r.generation)
+	rc.log.Info("a run was finished and purged by another owner", "tenant", r.id.Tenant, "run", r.id.Plain())
+	rc.lifecycle.forget(r)
+	rc.reaper.orphan(r.id, r.generation)
 }
 
 // claimed reports whether an at_most_once attempt may have begun. Once nobody can still be at it, nobody will ever know
 // what became of it.
-func (l *loop) claimed(ctx context.Context, x expected) bool {
-	e, err := l.store.Read(ctx, subjects.ClaimRecord(x.attempt, l.store.Shards()))
+func (rc *reconciler) claimed(ctx context.Context, x expected) bool {
+	e, err := rc.store.Read(ctx, subjects.ClaimRecord(x.attempt, rc.store.Shards()))
 	if errors.Is(err, &fault.Error{Code: fault.NotFound}) {
 		return false
 	}
 	if err == nil && x.now.Sub(e.Time) > x.patience {
-		l.decider.fail(x.attempt, fault.New(fault.OutcomeUnknown, "a worker had begun the step and was lost; whether it took effect is not known").
+		rc.decider.fail(x.attempt, fault.New(fault.OutcomeUnknown, "a worker had begun the step and was lost; whether it took effect is not known").
 			WithHint("look at the tool's own system before you run it again"), x.run.trace)
 	}
 	return true
 }
 
-func (l *loop) sendAgain(x expected) {
+func (rc *reconciler) sendAgain(x expected) {
 	if x.run.phase != running || !x.run.machine.Wanted(x.dispatch.Call, x.dispatch.Attempt) {
 		return
 	}
 	if x.run.flights[x.dispatch.Call] == nil && x.dispatch.At.IsZero() {
 		// This owner has not sent it, and the one before most likely had not either. Should it send it this very moment, the
 		// stream takes only one of two regular dispatches.
-		l.log.Debug("dispatching what an earlier owner did not", "step", x.attempt.MessageID(), "tool", x.attempt.Tool)
-		l.dispatcher.offer(x.run, x.dispatch, 0)
+		rc.log.Debug("dispatching what an earlier owner did not", "step", x.attempt.MessageID(), "tool", x.attempt.Tool)
+		rc.dispatcher.offer(x.run, x.dispatch, 0)
 		return
 	}
 	x.run.repairs++
-	l.log.Debug("dispatching again what was lost", "step", x.attempt.MessageID(), "tool", x.attempt.Tool)
-	l.dispatcher.offer(x.run, x.dispatch, x.run.repairs)
+	rc.log.Debug("dispatching again what was lost", "step", x.attempt.MessageID(), "tool", x.attempt.Tool)
+	rc.dispatcher.offer(x.run, x.dispatch, x.run.repairs)
 }
 
 // holds reports whether an attempt is held back by this owner, so that nothing of it is to be found anywhere.

@@ -28,8 +28,8 @@ func TestAPlanThatCanNotBeReadIsNotTakenToStand(t *testing.T) {
 	r := runOf("t", "r")
 	r.phase = running
 	lost := []expected{{run: r}}
-	for _, l.sweeps.reads = range []int{readsAtMost, 0} { // one by one, or all of a partition
-		require.False(t, l.standing(t.Context(), r.id.Partition(), lost)[r])
+	for _, l.reconciler.reads = range []int{readsAtMost, 0} { // one by one, or all of a partition
+		require.False(t, l.reconciler.standing(t.Context(), r.id.Partition(), lost)[r])
 		require.Empty(t, l.mail.items)
 	}
 }

@@ -20,56 +20,56 @@ const openWide = 32
 
 // caughtUp ends the replay of what was there: the runs found so far are opened, and what should be out is compared with
 // what is.
-func (l *loop) caughtUp(c *cursor, last uint64) {
+func (ps *partitions) caughtUp(c *cursor, last uint64) {
 	c.caughtUp, c.last = true, max(c.last, last)
-	for _, r := range l.runs.byID {
-		if l.cursors.owned[r.id.Partition()] == c && r.phase == replaying {
+	for _, r := range ps.runs.byID {
+		if ps.cursors.owned[r.id.Partition()] == c && r.phase == replaying {
 			c.closed = append(c.closed, r)
 		}
 	}
 	slices.SortFunc(c.closed, func(a, b *run) int { return cmp.Or(cmp.Compare(b.lastSeq, a.lastSeq), older(a, b)) })
-	l.openNext(c)
+	ps.openNext(c)
 }
 
 // openNext opens as many runs as may be opened at a time. When none is left, the cursor's partitions are served.
-func (l *loop) openNext(c *cursor) {
+func (ps *partitions) openNext(c *cursor) {
 	for len(c.closed) > 0 && c.opening < openWide {
 		r := c.closed[0]
 		c.closed = c.closed[1:]
 		if r.phase == replaying {
 			c.opening++
 			r.opener = c
-			r.open(l)
+			ps.lifecycle.open(r)
 		}
 	}
 	if c.opening == 0 {
 		c.closed = nil
-		l.tellServed()
+		ps.tellServed()
 	}
 }
 
 // leftOpening notes that a run is open, or forgotten before it was.
-func (l *loop) leftOpening(r *run) {
+func (lc *lifecycle) leftOpening(r *run) {
 	c := r.opener
 	if c == nil {
 		return
 	}
 	r.opener = nil
 	c.opening--
-	l.post(func() { l.openNext(c) }) // not here: other runs may be about to be forgotten
+	lc.post(c.next) // not here: other runs may be about to be forgotten
 }
 
 // tellServed tells which partitions have their runs at hand, if that has changed.
-func (l *loop) tellServed() {
+func (ps *partitions) tellServed() {
 	var set uint64
-	for p, c := range l.cursors.owned {
+	for p, c := range ps.cursors.owned {
 		if c != nil && c.caughtUp && c.opening == 0 && len(c.closed) == 0 {
 			set |= 1 << p
 		}
 	}
-	if set != l.served {
-		l.served = set
-		l.serves(set)
+	if set != ps.served {
+		ps.served = set
+		ps.serves(set)
 	}
 }
 

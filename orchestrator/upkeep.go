@@ -19,7 +19,7 @@ func (o *Orchestrator) upkeep(ctx context.Context, l *loop, u *kv.Upkeep) {
 			return
 		case <-ticker.C:
 		}
-		mine, ok := l.ownedNow(ctx)
+		mine, ok := l.partitions.snapshot(ctx)
 		if !ok {
 			return
 		}
@@ -41,7 +41,7 @@ func (o *Orchestrator) lookAtSteps(ctx context.Context, l *loop, u *kv.Upkeep) {
 		lost, err := u.Look(ctx)
 		if len(lost) > 0 {
 			o.cfg.Logger.Warn("step streams lost what lay in them: it is compared with what should be out", "shards", lost)
-			l.post(l.stepsLost)
+			l.post(l.reconciler.stepsLost)
 		}
 		if err != nil && ctx.Err() == nil {
 			o.cfg.Logger.Warn("can't see whether step streams lost what lay in them", "error", err)
@@ -54,11 +54,11 @@ func (o *Orchestrator) lookAtSteps(ctx context.Context, l *loop, u *kv.Upkeep) {
 }
 
 // ownedNow asks the loop which partitions are owned; false if ctx ends first.
-func (l *loop) ownedNow(ctx context.Context) (owned partitions, ok bool) {
-	answer := make(chan partitions, 1)
-	l.post(func() {
-		var mine partitions
-		for p, c := range l.cursors.owned {
+func (ps *partitions) snapshot(ctx context.Context) (owned partitionSet, ok bool) {
+	answer := make(chan partitionSet, 1)
+	ps.post(func() {
+		var mine partitionSet
+		for p, c := range ps.cursors.owned {
 			mine[p] = c != nil
 		}
 		answer <- mine

@@ -101,12 +101,12 @@ const LaterField = ` + "`" + laterField + "`" + `
 	{"wire/wire.go", "		body, err := json.Marshal(r.Error)\n", "		body, err := json.Marshal(r.Error)\n		body = Later(body)\n"},
 	{"wire/start.go", "	body, err := s.body()\n", "	body, err := s.body()\n	body = Later(body)\n"},
 	{"wire/stop.go", "	return Versioned(), body\n", "	return Versioned(), Later(body)\n"},
-	{"orchestrator/finish.go", "		stands, err := l.stand(ctx, view.id, view.bucket(), doc)\n", `		if doc.Outcome != nil {
+	{"orchestrator/finish.go", "		stands, err := lc.stand(ctx, view.id, view.bucket(), doc)\n", `		if doc.Outcome != nil {
 			var later outcome.Outcome
 			_ = json.Unmarshal(wire.Later(doc.Outcome.JSON()), &later)
 			doc.Outcome = &later
 		}
-		stands, err := l.stand(ctx, view.id, view.bucket(), doc)
+		stands, err := lc.stand(ctx, view.id, view.bucket(), doc)
 `},
 	{"kv/registry.go", "	msg := &nats.Msg{Subject: toolSubject(t.Name), Header: wire.Versioned(), Data: body}\n", "	msg := &nats.Msg{Subject: toolSubject(t.Name), Header: wire.Versioned(), Data: wire.Later(body)}\n"},
 	{"kv/history.go", "	body := doc.JSON()\n", "	body := wire.Later(doc.JSON())\n"},

@@ -138,7 +138,7 @@ var mutants = []mutant{
 	},
 	{
 		"blind-sweep", "the sweep sends again what is not pending, without looking for a record",
-		"orchestrator/sweep.go", "	l.repair(ctx, partition, l.undecided(ctx, partition, missing))", "	l.repair(ctx, partition, missing)", "./orchestrator", "",
+		"orchestrator/sweep.go", "	rc.repair(ctx, partition, rc.undecided(ctx, partition, missing))", "	rc.repair(ctx, partition, missing)", "./orchestrator", "",
 	},
 	{
 		"old-is-new", "a plan under an id that was used before is taken for new, since the id says when it was made",
@@ -162,7 +162,7 @@ var mutants = []mutant{
 	},
 	{
 		"unburied", "a run is over before its dead letters are written",
-		"orchestrator/finish.go", "l.deadLetters.writeAll(ctx, missing)", "l.deadLetters.writeAll(ctx, missing[:0])", "./orchestrator", "",
+		"orchestrator/finish.go", "lc.deadLetters.writeAll(ctx, missing)", "lc.deadLetters.writeAll(ctx, missing[:0])", "./orchestrator", "",
 	},
 	{
 		"given-up-is-sent", "what was given up goes out when there is room for it",
@@ -207,7 +207,7 @@ var mutants = []mutant{
 	},
 	{
 		"stray-keeps-sweep-away", "records without effect postpone the sweep of their run",
-		"orchestrator/run.go", "		if r.plan != nil && !r.has(rec.Attempt) {\n			return", "		if r.plan != nil && !r.has(rec.Attempt) {\n			r.touched = l.clock.Now()\n			return", "./orchestrator", "TestRecordsWithoutEffect",
+		"orchestrator/run.go", "		if r.plan != nil && !r.has(rec.Attempt) {\n			return", "		if r.plan != nil && !r.has(rec.Attempt) {\n			r.touched = lc.clock.Now()\n			return", "./orchestrator", "TestRecordsWithoutEffect",
 	},
 	{
 		"orphan-of-the-future", "a record of a generation that is still to come is purged with every older plan of its id",
