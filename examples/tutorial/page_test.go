@@ -29,7 +29,7 @@ func TestThePageIsTyped(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../docs/tutorial.md")
 	require.NoError(t, err)
-	require.NoError(t, programs.Look("./cmd/stepjet", "./cmd/orchestrator")) // a command of the page builds them
+	require.NoError(t, programs.Look("./cmd/stepjet")) // a command of the page builds them
 	r := newReader(t)
 	text := strings.ReplaceAll(string(page), "4222", r.port)
 	for _, m := range regexp.MustCompile("(?s)\n```([a-z]+)\n(.*?)\n```|<!-- Ctrl-C").FindAllStringSubmatch(text, -1) {
