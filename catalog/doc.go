@@ -2,7 +2,7 @@
 // Anthropic, MCP), and the one tool by which a model hands in a whole plan, execute_tool_plan, with a schema of plans and
 // a guide to writing good ones.
 //
-// What it writes is the definition as it counts, contract included: hand it kv.Tool.Effective. It is pure: no I/O, no
+// What it writes is the definition as it counts, contract included: hand it tool.Registered.Effective. It is pure: no I/O, no
 // clock, and the same tools always come to the same bytes.
 package catalog
 

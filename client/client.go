@@ -32,6 +32,7 @@ import (
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/seal"
 	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/tool"
 	"github.com/stepjet/stepjet/wire"
 )
 
@@ -190,7 +191,7 @@ func (c *Client) Ping(ctx context.Context) (Server, error) {
 }
 
 // Tools gives the registered tools that this client's tenant may use, by name.
-func (c *Client) Tools(ctx context.Context) ([]kv.Tool, error) {
+func (c *Client) Tools(ctx context.Context) ([]tool.Registered, error) {
 	all, err := c.store.Tools(ctx)
 	if err != nil {
 		return nil, err

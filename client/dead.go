@@ -13,7 +13,6 @@ import (
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/text"
-	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/plan"
 	"github.com/stepjet/stepjet/subjects"
@@ -31,7 +30,7 @@ type DeadOptions struct {
 // DeadLetters lists the tenant's dead letters, newest first, without their arguments. A letter that the retry of another
 // one left is not listed beside that one. All letters of the tenant, or of the run, are read for it. Errors: InvalidID,
 // and those of reading.
-func (c *Client) DeadLetters(ctx context.Context, o DeadOptions) ([]*kv.DeadLetter, error) {
+func (c *Client) DeadLetters(ctx context.Context, o DeadOptions) ([]*outcome.DeadLetter, error) {
 	of := subjects.Run{Tenant: c.tenant}
 	if o.Run != "" {
 		name, err := c.name(o.Run)
@@ -40,9 +39,9 @@ func (c *Client) DeadLetters(ctx context.Context, o DeadOptions) ([]*kv.DeadLett
 		}
 		of = name
 	}
-	var found []*kv.DeadLetter
+	var found []*outcome.DeadLetter
 	retries := map[string]bool{} // what the ids of the letters' own retries begin with
-	err := c.store.DeadLetters(ctx, of, func(d *kv.DeadLetter) {
+	err := c.store.DeadLetters(ctx, of, func(d *outcome.DeadLetter) {
 		d.Arguments = nil
 		if o.Tool == "" || d.Tool == o.Tool {
 			found = append(found, d)
@@ -52,11 +51,11 @@ func (c *Client) DeadLetters(ctx context.Context, o DeadOptions) ([]*kv.DeadLett
 	if err != nil {
 		return nil, err
 	}
-	found = slices.DeleteFunc(found, func(d *kv.DeadLetter) bool {
+	found = slices.DeleteFunc(found, func(d *outcome.DeadLetter) bool {
 		base, _, ok := cutLast(d.Run, "/")
 		return ok && retries[base+"/"]
 	})
-	slices.SortStableFunc(found, func(a, b *kv.DeadLetter) int { return b.Failed.Compare(a.Failed) })
+	slices.SortStableFunc(found, func(a, b *outcome.DeadLetter) int { return b.Failed.Compare(a.Failed) })
 	if o.Limit == 0 {
 		o.Limit = defaultLimit
 	}
@@ -68,7 +67,7 @@ func (c *Client) DeadLetters(ctx context.Context, o DeadOptions) ([]*kv.DeadLett
 
 // DeadLetter gives the dead letter of a step, with its arguments; step is "S", or "S=i" for an item of a for_each.
 // Arguments that are no longer kept are left out. Errors: NotFound, InvalidID, and those of reading.
-func (c *Client) DeadLetter(ctx context.Context, run, step string) (*kv.DeadLetter, error) {
+func (c *Client) DeadLetter(ctx context.Context, run, step string) (*outcome.DeadLetter, error) {
 	name, err := c.name(run)
 	if err != nil {
 		return nil, err
@@ -83,7 +82,7 @@ func (c *Client) DeadLetter(ctx context.Context, run, step string) (*kv.DeadLett
 	return d, c.addDeadArguments(ctx, d)
 }
 
-func (c *Client) addDeadArguments(ctx context.Context, d *kv.DeadLetter) error {
+func (c *Client) addDeadArguments(ctx context.Context, d *outcome.DeadLetter) error {
 	if d.Blob == nil || len(d.Arguments) > 0 {
 		return nil
 	}
@@ -96,7 +95,7 @@ func (c *Client) addDeadArguments(ctx context.Context, d *kv.DeadLetter) error {
 }
 
 // RemoveDead removes a dead letter for good. Errors: NotFound, and those of reading.
-func (c *Client) RemoveDead(ctx context.Context, d *kv.DeadLetter) error {
+func (c *Client) RemoveDead(ctx context.Context, d *outcome.DeadLetter) error {
 	return c.store.RemoveDead(ctx, subjects.NewRun(c.tenant, d.Run), d.Generation, d.Step)
 }
 
@@ -118,7 +117,7 @@ type RetryDeadOptions struct {
 // it; only after one that did not succeed is another begun. The tool gets a new idempotency key, since its last attempt
 // under the old one is decided. Errors: NotFound where the arguments are no longer kept, TooLarge where they don't fit
 // into a plan, InvalidConfig for context that is missing, and those of Submit.
-func (c *Client) RetryDead(ctx context.Context, d *kv.DeadLetter, o RetryDeadOptions) (*Run, error) {
+func (c *Client) RetryDead(ctx context.Context, d *outcome.DeadLetter, o RetryDeadOptions) (*Run, error) {
 	letter, err := c.wholeDead(ctx, d)
 	if err != nil {
 		return nil, err
@@ -149,7 +148,7 @@ func (c *Client) RetryDead(ctx context.Context, d *kv.DeadLetter, o RetryDeadOpt
 }
 
 // wholeDead gives a letter with its arguments, which one from a list lacks.
-func (c *Client) wholeDead(ctx context.Context, d *kv.DeadLetter) (*kv.DeadLetter, error) {
+func (c *Client) wholeDead(ctx context.Context, d *outcome.DeadLetter) (*outcome.DeadLetter, error) {
 	whole := *d
 	if len(d.Arguments) == 0 && d.Blob == nil {
 		read, err := c.store.Dead(ctx, subjects.NewRun(c.tenant, d.Run), d.Generation, d.Step)
@@ -164,7 +163,7 @@ func (c *Client) wholeDead(ctx context.Context, d *kv.DeadLetter) (*kv.DeadLette
 // SettleDead waits for the run of RetryDead. If it succeeded, it removes the letter; otherwise it removes the letter that
 // the run itself left, so that one stands for the call. A process that dies before leaves no more than work for the next
 // RetryDead of the letter, which finds what the run came to. Errors: those of Wait, and of removing.
-func (c *Client) SettleDead(ctx context.Context, d *kv.DeadLetter, r *Run) (*outcome.Outcome, error) {
+func (c *Client) SettleDead(ctx context.Context, d *outcome.DeadLetter, r *Run) (*outcome.Outcome, error) {
 	out, err := r.Wait(ctx)
 	if err != nil {
 		return nil, err
@@ -193,7 +192,7 @@ func (c *Client) forgetDead(ctx context.Context, retry subjects.Run, step string
 }
 
 // deadRetries gives what the run ids of a letter's retries begin with; their number follows.
-func deadRetries(d *kv.DeadLetter) string {
+func deadRetries(d *outcome.DeadLetter) string {
 	id := fmt.Sprintf("dead/%s/%s/%d/", d.Run, d.Step, d.Generation)
 	if len(id) > subjects.MaxRunID-len("1000000") {
 		sum := sha256.Sum256([]byte(id))
@@ -203,7 +202,7 @@ func deadRetries(d *kv.DeadLetter) string {
 }
 
 // deadPlan gives the plan that makes a letter's call again.
-func deadPlan(d *kv.DeadLetter) ([]byte, error) {
+func deadPlan(d *outcome.DeadLetter) ([]byte, error) {
 	if len(d.Arguments) == 0 {
 		return nil, fault.New(fault.NotFound, "the arguments of step %s of run %q are no longer kept", d.Step, d.Run).
 			WithHint("run it again as a whole: stepjet retry")

@@ -11,7 +11,6 @@ import (
 
 	"github.com/stepjet/stepjet/client"
 	"github.com/stepjet/stepjet/fault"
-	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/wire"
@@ -20,9 +19,9 @@ import (
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 
 // bury keeps a dead letter, as the owner of its run does.
-func (w *world) bury(run, step string, change func(*kv.DeadLetter)) *kv.DeadLetter {
+func (w *world) bury(run, step string, change func(*outcome.DeadLetter)) *outcome.DeadLetter {
 	w.t.Helper()
-	d := &kv.DeadLetter{
+	d := &outcome.DeadLetter{
 		Run: run, Tenant: "default", Generation: 7, Step: step, Tool: "get_weather", Attempts: 3,
 		Error: fault.New(fault.ToolFailed, "503"), Failed: noon, Arguments: json.RawMessage(`{ "b":1.50,"a":"é"}`),
 	}
@@ -60,10 +59,10 @@ func TestDeadLettersNewestFirst(t *testing.T) {
 	require.Empty(t, w.dead(client.DeadOptions{}))
 	for i, name := range []string{"old", "new", "middle"} {
 		at := noon.Add([]time.Duration{0, 2, 1}[i] * time.Minute)
-		w.bury(name, "pay", func(d *kv.DeadLetter) { d.Failed = at })
+		w.bury(name, "pay", func(d *outcome.DeadLetter) { d.Failed = at })
 	}
-	w.bury("old", "ship=3", func(d *kv.DeadLetter) { d.Failed, d.Tool = noon.Add(-time.Hour), "ship" })
-	w.bury("old", "pay", func(d *kv.DeadLetter) { d.Tenant = "acme" })
+	w.bury("old", "ship=3", func(d *outcome.DeadLetter) { d.Failed, d.Tool = noon.Add(-time.Hour), "ship" })
+	w.bury("old", "pay", func(d *outcome.DeadLetter) { d.Tenant = "acme" })
 	require.Equal(t, []string{"new pay", "middle pay", "old pay", "old ship=3"}, w.dead(client.DeadOptions{}))
 	require.Equal(t, []string{"new pay", "middle pay"}, w.dead(client.DeadOptions{Limit: 2}))
 	require.Len(t, w.dead(client.DeadOptions{Limit: -1}), 4)
@@ -83,7 +82,7 @@ func TestDeadLetterWithItsArguments(t *testing.T) {
 	large := `{"x":"` + strings.Repeat("x", 2<<20) + `"}`
 	blob, err := w.store.PutBlob(w.ctx(), "", "default/r/7/b/1/x", []byte(large))
 	require.NoError(t, err)
-	w.bury("r", "b", func(d *kv.DeadLetter) { d.Arguments, d.Blob = nil, blob })
+	w.bury("r", "b", func(d *outcome.DeadLetter) { d.Arguments, d.Blob = nil, blob })
 	d, err = w.client.DeadLetter(w.ctx(), "r", "b")
 	require.NoError(t, err)
 	require.Equal(t, large, string(d.Arguments))
@@ -91,7 +90,7 @@ func TestDeadLetterWithItsArguments(t *testing.T) {
 	require.Equal(t, fault.TooLarge, fault.CodeOf(err), "%v", err)
 	require.ErrorContains(t, err, "stepjet retry")
 
-	w.bury("r", "gone", func(d *kv.DeadLetter) {
+	w.bury("r", "gone", func(d *outcome.DeadLetter) {
 		d.Arguments, d.Blob = nil, &outcome.Handle{Name: "default/r/7/gone/1/x", Size: 1, SHA256: "x"}
 	})
 	d, err = w.client.DeadLetter(w.ctx(), "r", "gone")

@@ -1,11 +1,9 @@
 package kv
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"strings"
-	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nuid"
@@ -17,53 +15,8 @@ import (
 	"github.com/stepjet/stepjet/wire"
 )
 
-// DeadLetter is what is kept of a step, or of an item of one, that was executed, failed and used up its attempts: enough
-// to see why, and to make the same call again. Of the run's out-of-band context only the keys are in it, since that may hold secrets.
-type DeadLetter struct {
-	Run        string `json:"run"` // plain id
-	Tenant     string `json:"tenant"`
-	Generation uint64 `json:"generation"`
-	Step       string `json:"step"` // "S", or "S=i" for an item
-	Tool       string `json:"tool"`
-	Attempts   int    `json:"attempts"`
-	// Error is that of the last attempt.
-	Error *fault.Error `json:"error"`
-	// Key is the idempotency key that all attempts had.
-	Key    string    `json:"key"`
-	Worker string    `json:"worker,omitempty"` // of the last attempt
-	Failed time.Time `json:"failed,omitzero"`  // when the last attempt was recorded
-	// Context names the keys of the out-of-band context that its tool was given, never their values.
-	Context []outcome.ContextKey `json:"context,omitempty"`
-	// Blob holds the arguments where they are too large to be inline; then Arguments is empty.
-	Blob *outcome.Handle `json:"blob,omitempty"`
-	// Arguments are the resolved arguments, byte for byte those that the tool got.
-	Arguments json.RawMessage `json:"arguments,omitempty"`
-}
-
-// JSON writes the letter; unlike encoding/json, it keeps the exact bytes of the arguments.
-func (d *DeadLetter) JSON() []byte {
-	type fields DeadLetter
-	head := fields(*d)
-	head.Arguments = nil
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if enc.Encode(head) != nil { // only details that are no JSON can do that; the rest still counts
-		head.Error = &fault.Error{Code: d.Error.Code, Message: d.Error.Message, Hint: d.Error.Hint, Retryable: d.Error.Retryable}
-		b.Reset()
-		_ = enc.Encode(head)
-	}
-	if len(d.Arguments) > 0 {
-		b.Truncate(b.Len() - len("}\n"))
-		b.WriteString(`,"arguments":`)
-		b.Write(d.Arguments)
-		b.WriteString("}\n")
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
-}
-
-// subject gives the place of the letter in its run.
-func (d *DeadLetter) subject(r subjects.Run) string {
+// deadSubject returns the place of a letter in its run.
+func deadSubject(r subjects.Run, d *outcome.DeadLetter) string {
 	return subjects.BucketSubject(subjects.DeadBucket, subjects.DeadKey(r, d.Generation, d.Step))
 }
 
@@ -71,7 +24,7 @@ func (d *DeadLetter) subject(r subjects.Run) string {
 // somebody removed, so that it may be called again after a crash. Arguments over 256 KiB, or that the server takes in no
 // message, go to a blob, in the bucket of the run's large values; details of the error are given up where even that is too large.
 // Errors as those of Create and PutBlob.
-func (s *Archive) CreateDead(ctx context.Context, r subjects.Run, bucket string, d *DeadLetter) (created bool, err error) {
+func (s *Archive) CreateDead(ctx context.Context, r subjects.Run, bucket string, d *outcome.DeadLetter) (created bool, err error) {
 	letter := *d
 	limit := int(s.nc.MaxPayload()) - Headroom
 	body := letter.JSON()
@@ -89,7 +42,7 @@ func (s *Archive) CreateDead(ctx context.Context, r subjects.Run, bucket string,
 		letter.Error = &short
 		body = letter.JSON()
 	}
-	decision, _, err := s.createOnce(ctx, letter.subject(r), wire.VersionedBy(letter.Blob), body, nil)
+	decision, _, err := s.createOnce(ctx, deadSubject(r, &letter), wire.VersionedBy(letter.Blob), body, nil)
 	if decision == Decided && letter.Blob != d.Blob {
 		s.deleteBlob(ctx, letter.Blob) // nobody will ever read it
 	}
@@ -98,7 +51,7 @@ func (s *Archive) CreateDead(ctx context.Context, r subjects.Run, bucket string,
 
 // Dead gives a step's dead letter; of the run's last generation that has one, where generation is 0. Errors: NotFound,
 // also for one that was removed, NewerVersion, and those of Read.
-func (s *Archive) Dead(ctx context.Context, r subjects.Run, generation uint64, step string) (*DeadLetter, error) {
+func (s *Archive) Dead(ctx context.Context, r subjects.Run, generation uint64, step string) (*outcome.DeadLetter, error) {
 	key := subjects.DeadKey(r, generation, step)
 	if generation == 0 {
 		key = subjects.DeadStepFilter(r, step)
@@ -113,11 +66,11 @@ func (s *Archive) Dead(ctx context.Context, r subjects.Run, generation uint64, s
 	return parseDead(*e)
 }
 
-func parseDead(e Entry) (*DeadLetter, error) {
+func parseDead(e Entry) (*outcome.DeadLetter, error) {
 	if !wire.KnownBucket(e.Header) {
 		return nil, wire.Newer("the dead letter " + strings.TrimPrefix(e.Subject, deadPrefix))
 	}
-	var d DeadLetter
+	var d outcome.DeadLetter
 	if err := json.Unmarshal(e.Data, &d); err != nil {
 		return nil, fault.Wrap(fault.Internal, err, "reading a dead letter")
 	}
@@ -146,7 +99,7 @@ var deadPrefix = subjects.BucketSubject(subjects.DeadBucket, "")
 // DeadLetters reports the dead letters of a run, or of all runs of its tenant where the run's id is empty: each once, in
 // the order they were written, from one goroutine. Letters that can't be read are left out and logged. Errors as those
 // of Read.
-func (s *Archive) DeadLetters(ctx context.Context, of subjects.Run, each func(*DeadLetter)) error {
+func (s *Archive) DeadLetters(ctx context.Context, of subjects.Run, each func(*outcome.DeadLetter)) error {
 	filter := subjects.DeadFilter(of.Tenant)
 	if of.ID != "" {
 		filter = subjects.DeadRunFilter(of)

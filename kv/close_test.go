@@ -12,6 +12,7 @@ import (
 
 	"github.com/stepjet/stepjet/internal/lab/natstest"
 	"github.com/stepjet/stepjet/kv"
+	"github.com/stepjet/stepjet/tool"
 )
 
 // Not parallel: it looks at all goroutines of the process.
@@ -52,7 +53,7 @@ func TestCloseLeavesNoGoroutineBehind(t *testing.T) {
 		require.NoError(t, err)
 		_, err = s.Follow(context.Background(), 0, allPartitions(), func(kv.Entry) {}, nil, nil)
 		require.NoError(t, err)
-		_, err = s.Pull(context.Background(), kv.Tool{Name: "tool"}, 5, func(*kv.Delivery) {})
+		_, err = s.Pull(context.Background(), tool.Registered{Name: "tool"}, 5, func(*kv.Delivery) {})
 		require.NoError(t, err)
 		_, err = s.Join(within(t, 2*time.Minute), nc.NewInbox()[7:], func([]kv.Member) {})
 		require.NoError(t, err)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/tool"
 )
 
 // Config says how JetStream's assets are created where they are absent. What exists already is taken as it is: a change
@@ -232,7 +233,7 @@ func (c Config) streamConfig(stream string, shards int) jetstream.StreamConfig {
 }
 
 // consumerConfig is the durable consumer of a tool. MaxAckPending is the tool's fan-out limit over all workers.
-func consumerConfig(t Tool) jetstream.ConsumerConfig {
+func consumerConfig(t tool.Registered) jetstream.ConsumerConfig {
 	return jetstream.ConsumerConfig{
 		Durable: subjects.Durable(t.Name), Description: "Stepjet tool " + t.Name,
 		AckPolicy: jetstream.AckExplicitPolicy, AckWait: t.AckWait, MaxDeliver: -1, MaxAckPending: t.Contract.Limit,

@@ -20,8 +20,8 @@ import (
 )
 
 // letterOf gives a dead letter whose arguments encoding/json would write in another way.
-func letterOf(r subjects.Run, step string) *kv.DeadLetter {
-	return &kv.DeadLetter{
+func letterOf(r subjects.Run, step string) *outcome.DeadLetter {
+	return &outcome.DeadLetter{
 		Run: r.Plain(), Tenant: r.Tenant, Generation: 7, Step: step, Tool: "get weather", Attempts: 3,
 		Error: fault.New(fault.Timeout, "it took <too> long"), Key: r.Tenant + "/" + r.ID + "/7/" + step,
 		Worker: "w-1", Failed: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC),
@@ -31,7 +31,7 @@ func letterOf(r subjects.Run, step string) *kv.DeadLetter {
 
 func dead(t *testing.T, s *kv.Store, of subjects.Run) (steps []string) {
 	t.Helper()
-	require.NoError(t, s.DeadLetters(within(t, 2*time.Minute), of, func(d *kv.DeadLetter) { steps = append(steps, d.Run+" "+d.Step) }))
+	require.NoError(t, s.DeadLetters(within(t, 2*time.Minute), of, func(d *outcome.DeadLetter) { steps = append(steps, d.Run+" "+d.Step) }))
 	return steps
 }
 
@@ -93,7 +93,7 @@ func TestDeadLettersOfATenantAndOfARun(t *testing.T) {
 	s, brief := setup(t, kv.Config{}), setup(t, kv.Config{Retention: 2 * time.Second})
 	all, a, b := subjects.Run{Tenant: "acme"}, subjects.NewRun("acme", "a/1"), subjects.NewRun("acme", "b")
 	require.Empty(t, dead(t, s, all))
-	for _, l := range []*kv.DeadLetter{letterOf(a, "x"), letterOf(b, "y=0"), letterOf(a, "z"), letterOf(subjects.NewRun("other", "a/1"), "x")} {
+	for _, l := range []*outcome.DeadLetter{letterOf(a, "x"), letterOf(b, "y=0"), letterOf(a, "z"), letterOf(subjects.NewRun("other", "a/1"), "x")} {
 		for _, s := range []*kv.Store{s, brief} {
 			_, err := s.CreateDead(within(t, 2*time.Minute), subjects.NewRun(l.Tenant, l.Run), "", l)
 			require.NoError(t, err)

@@ -69,7 +69,7 @@ const (
 )
 
 // register gives the registry's entry of an overridden tool.
-func (w world) register() Tool {
+func (w world) register() tool.Registered {
 	w.t.Helper()
 	_, err := w.s.Register(w.ctx(), []byte(formsDef))
 	require.NoError(w.t, err)
@@ -146,14 +146,14 @@ func TestDocumentForms(t *testing.T) {
 	doc.Blob = &outcome.Handle{Name: "acme/order=20=2342/7/history/X", Size: 600_000, SHA256: "cd"}
 	wiretest.RoundTrip(t, *update, "history_head", nats.Msg{Header: wire.Versioned(), Data: doc.Head()}, wiretest.Kept, whole)
 
-	letter := &DeadLetter{
+	letter := &outcome.DeadLetter{
 		Run: r.Plain(), Tenant: r.Tenant, Generation: 7, Step: "b=0", Tool: formsTool, Attempts: 3, Error: fault.New(fault.Timeout, "late"),
 		Key: "k", Worker: "w1", Failed: at, Arguments: []byte(`{"x": 1.0}`),
 	}
 	_, err = w.s.CreateDead(w.ctx(), r, "", letter)
 	require.NoError(t, err)
 	// Calling a dead letter again reads its arguments and writes a plan of its own; the letter stays or goes as a whole.
-	wiretest.RoundTrip(t, *update, "dead_letter", w.stored(letter.subject(r)), wiretest.Ignored, func(m nats.Msg) nats.Msg {
+	wiretest.RoundTrip(t, *update, "dead_letter", w.stored(deadSubject(r, letter)), wiretest.Ignored, func(m nats.Msg) nats.Msg {
 		d, err := parseDead(Entry{Header: m.Header, Data: m.Data})
 		require.NoError(t, err)
 		return nats.Msg{Header: wire.Versioned(), Data: d.JSON()}
@@ -224,7 +224,7 @@ func TestANewerVersionIsLeftAlone(t *testing.T) {
 	require.NoError(t, err)
 	other := subjects.NewRun("acme", "other")
 	newer := nats.Msg{Header: nats.Header{subjects.HeaderVersion: {"2"}}, Data: []byte(`{"entirely":"different"}`)}
-	letter := (&DeadLetter{Generation: 7, Step: "s"}).subject(other)
+	letter := deadSubject(other, &outcome.DeadLetter{Generation: 7, Step: "s"})
 	for _, subject := range []string{historySubject(other), letter} {
 		w.put(subject, newer)
 	}
@@ -235,7 +235,7 @@ func TestANewerVersionIsLeftAlone(t *testing.T) {
 	}
 	refused(second(w.s.History(w.ctx(), other)))
 	refused(second(w.s.Dead(w.ctx(), other, 7, "s")))
-	require.NoError(t, w.s.DeadLetters(w.ctx(), subjects.Run{Tenant: "acme"}, func(*DeadLetter) { require.Fail(t, "it was read") }))
+	require.NoError(t, w.s.DeadLetters(w.ctx(), subjects.Run{Tenant: "acme"}, func(*outcome.DeadLetter) { require.Fail(t, "it was read") }))
 	created, err := w.s.CreateHistory(w.ctx(), other, "", &outcome.Run{Run: "other"})
 	require.NoError(t, err)
 	require.False(t, created)

@@ -85,7 +85,9 @@ func (i *Inspector) Wanted(stream string, shards int) jetstream.StreamConfig {
 }
 
 // WantedConsumer returns the settings that a tool's consumer should have.
-func (i *Inspector) WantedConsumer(t Tool) jetstream.ConsumerConfig { return consumerConfig(t) }
+func (i *Inspector) WantedConsumer(t tool.Registered) jetstream.ConsumerConfig {
+	return consumerConfig(t)
+}
 
 // StreamNames returns the names of all streams that these credentials may list.
 func (i *Inspector) StreamNames(ctx context.Context) (map[string]bool, error) {
@@ -159,7 +161,7 @@ func (i *Inspector) MakeStream(ctx context.Context, cfg jetstream.StreamConfig) 
 }
 
 // MakeConsumer creates a tool's consumer where it is absent.
-func (i *Inspector) MakeConsumer(ctx context.Context, t Tool) error {
+func (i *Inspector) MakeConsumer(ctx context.Context, t tool.Registered) error {
 	return i.s.ensureConsumer(ctx, t)
 }
 
@@ -175,7 +177,7 @@ type RegistryEntry struct {
 	// Name is the tool whose entry it is; Digest the one that a definition is kept under; OverrideOf whose override it is.
 	Name, Digest, OverrideOf string
 	// Tool is a registered tool, Definition one that is kept.
-	Tool       *Tool
+	Tool       *tool.Registered
 	Definition *tool.Definition
 	// Newer says that a newer version wrote it, and Removed that the tool was removed, which left its Shard.
 	Newer, Removed bool
@@ -223,7 +225,7 @@ func registryEntry(key string, e Entry) RegistryEntry {
 }
 
 // KeepDefinition keeps a tool's definition under its digest, where that is not kept.
-func (i *Inspector) KeepDefinition(ctx context.Context, t Tool) error {
+func (i *Inspector) KeepDefinition(ctx context.Context, t tool.Registered) error {
 	return i.s.keepDefinition(ctx, t)
 }
 
@@ -233,7 +235,7 @@ func (i *Inspector) ToolShard(ctx context.Context, name string) (shard int, foun
 }
 
 // StepsUpTo returns a tool's messages up to a sequence, at one request each.
-func (i *Inspector) StepsUpTo(ctx context.Context, t Tool, last uint64) iter.Seq2[*Entry, error] {
+func (i *Inspector) StepsUpTo(ctx context.Context, t tool.Registered, last uint64) iter.Seq2[*Entry, error] {
 	return i.s.stepsUpTo(ctx, t, last)
 }
 

@@ -58,7 +58,7 @@ func TestAnOverrideBeatsTheDefinitionAtOnce(t *testing.T) {
 	require.Equal(t, 32, consumer(t, s, *cleared.Tool).Config.MaxAckPending)
 	all, err := s.Tools(within(t, 2*time.Minute))
 	require.NoError(t, err)
-	require.Equal(t, []kv.Tool{*cleared.Tool}, all, "overrides are no tools")
+	require.Equal(t, []tool.Registered{*cleared.Tool}, all, "overrides are no tools")
 }
 
 func TestAnOverrideMayComeBeforeItsTool(t *testing.T) {
@@ -175,7 +175,7 @@ func TestWatchersOfTheRegistryHearOfEntriesOnly(t *testing.T) {
 	ended := make(chan error, 1)
 	ready := make(chan struct{})
 	go func() {
-		ended <- s.WatchTools(ctx, func(t kv.Tool, deleted bool) { changes <- change{t.Name, t.Contract.Limit, deleted} }, func() { close(ready) })
+		ended <- s.WatchTools(ctx, func(t tool.Registered, deleted bool) { changes <- change{t.Name, t.Contract.Limit, deleted} }, func() { close(ready) })
 	}()
 	receive(t, ready, "ready")
 	require.Equal(t, change{"tool", 16, false}, receive(t, changes, "tool"))

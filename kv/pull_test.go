@@ -15,6 +15,7 @@ import (
 	"github.com/stepjet/stepjet/internal/lab/natstest"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/tool"
 )
 
 // unhurried is a lease that no test outlasts, however busy the machine: nothing is handed out twice that is left unacknowledged.
@@ -29,7 +30,7 @@ func definition(name string, limit int) []byte {
 	return b
 }
 
-func register(t testing.TB, s *kv.Store, name string, limit int) kv.Tool {
+func register(t testing.TB, s *kv.Store, name string, limit int) tool.Registered {
 	t.Helper()
 	tool, err := s.Register(within(t, 2*time.Minute), definition(name, limit))
 	require.NoError(t, err)
@@ -53,7 +54,7 @@ func dispatch(t testing.TB, s *kv.Store, d kv.Dispatch) {
 	}
 }
 
-func pull(t testing.TB, s *kv.Store, tool kv.Tool, slots int) (*kv.Puller, <-chan *kv.Delivery) {
+func pull(t testing.TB, s *kv.Store, tool tool.Registered, slots int) (*kv.Puller, <-chan *kv.Delivery) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
@@ -63,7 +64,7 @@ func pull(t testing.TB, s *kv.Store, tool kv.Tool, slots int) (*kv.Puller, <-cha
 	return p, got
 }
 
-func pendingAcks(t testing.TB, s *kv.Store, tool kv.Tool) int {
+func pendingAcks(t testing.TB, s *kv.Store, tool tool.Registered) int {
 	t.Helper()
 	js, err := jetstream.New(s.Conn())
 	require.NoError(t, err)
@@ -327,7 +328,7 @@ func TestMoreThanThereAreSlots(t *testing.T) {
 	require.Empty(t, got)
 }
 
-func waitingPulls(t testing.TB, s *kv.Store, tool kv.Tool) int {
+func waitingPulls(t testing.TB, s *kv.Store, tool tool.Registered) int {
 	t.Helper()
 	js, err := jetstream.New(s.Conn())
 	require.NoError(t, err)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/tool"
 	"github.com/stepjet/stepjet/wire"
 )
 
@@ -208,7 +209,7 @@ func (s *Queue) consumer(ctx context.Context, tool string, shard int) (*jetstrea
 
 // ConsumerTime asks the server that hands out a tool's steps for its time. Errors as those of Create; one of code forbidden
 // or not_found where the connection doesn't reach what tells it.
-func (s *Queue) ConsumerTime(ctx context.Context, t Tool) (time.Time, error) {
+func (s *Queue) ConsumerTime(ctx context.Context, t tool.Registered) (time.Time, error) {
 	var info struct {
 		Time time.Time `json:"ts"`
 	}
@@ -224,7 +225,7 @@ func (s *Queue) ConsumerTime(ctx context.Context, t Tool) (time.Time, error) {
 }
 
 // pendingOf counts the steps of a tool that its stream holds.
-func (s *Queue) pendingOf(ctx context.Context, t Tool) (int, error) {
+func (s *Queue) pendingOf(ctx context.Context, t tool.Registered) (int, error) {
 	var page streamState
 	request := infoRequest{Filter: subjects.ToolPendingFilter(t.Name, t.Shard)}
 	if err := s.ask(ctx, apiPrefix+"STREAM.INFO."+subjects.StepsStream(t.Shard), request, &page); err != nil {
@@ -239,12 +240,12 @@ func (s *Queue) pendingOf(ctx context.Context, t Tool) (int, error) {
 // Pull takes steps of t, at most slots at a time, and calls each with them, one after the other. each must not block,
 // and each step that it got has to be followed by one Release, from anywhere. Pulling goes on through lost connections
 // and a deleted consumer until ctx ends or Drain. Errors: NoConnection where the connection is closed for good.
-func (s *Queue) Pull(ctx context.Context, t Tool, slots int, each func(*Delivery)) (*Puller, error) {
+func (s *Queue) Pull(ctx context.Context, t tool.Registered, slots int, each func(*Delivery)) (*Puller, error) {
 	return s.PullUpTo(ctx, t, slots, max(slots, 1), each)
 }
 
 // PullUpTo is Pull for who asks for no more than most steps at a time, until it says otherwise by Limit.
-func (s *Queue) PullUpTo(ctx context.Context, t Tool, slots, most int, each func(*Delivery)) (*Puller, error) {
+func (s *Queue) PullUpTo(ctx context.Context, t tool.Registered, slots, most int, each func(*Delivery)) (*Puller, error) {
 	p := &Puller{
 		s: s, slots: max(slots, 1), free: max(slots, 1), most: most, each: each, done: make(chan struct{}), sooner: make(chan struct{}, 1), settled: make(chan struct{}),
 		came: time.Now(), lost: func() {},

@@ -9,10 +9,11 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/tool"
 )
 
 // makeConsumer is ensureConsumer for a tool that most likely has none yet.
-func (s *Queue) makeConsumer(ctx context.Context, t, old Tool) error {
+func (s *Queue) makeConsumer(ctx context.Context, t, old tool.Registered) error {
 	if old.Definition == nil {
 		one, cancel := context.WithTimeout(ctx, createTimeout)
 		defer cancel()
@@ -24,7 +25,7 @@ func (s *Queue) makeConsumer(ctx context.Context, t, old Tool) error {
 }
 
 // ensureConsumer makes sure of a tool's durable consumer and its limit, also where somebody deleted it or its stream.
-func (s *Queue) ensureConsumer(ctx context.Context, t Tool) error {
+func (s *Queue) ensureConsumer(ctx context.Context, t tool.Registered) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout) // of several at once some may get no answer; they try again
 	defer cancel()
 	stream, name, want := subjects.StepsStream(t.Shard), subjects.Durable(t.Name), consumerConfig(t)

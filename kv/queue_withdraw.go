@@ -17,6 +17,7 @@ import (
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/tool"
 )
 
 // What is decided without its worker is taken out of its queue, so that nobody executes it. That is done only to what no worker
@@ -236,7 +237,7 @@ func (s *Queue) nudge(tool string, shard int) {
 }
 
 // nextStep gives a tool's first message from some sequence on; nil where there is none.
-func (s *Queue) nextStep(ctx context.Context, t Tool, from uint64) (e *Entry, err error) {
+func (s *Queue) nextStep(ctx context.Context, t tool.Registered, from uint64) (e *Entry, err error) {
 	stream := subjects.StepsStream(t.Shard)
 	try := 0
 	err = s.retry(ctx, func(ctx context.Context) (err error) {
@@ -258,7 +259,7 @@ func (s *Queue) nextStep(ctx context.Context, t Tool, from uint64) (e *Entry, er
 }
 
 // stepsUpTo gives a tool's messages up to a sequence, one request each.
-func (s *Queue) stepsUpTo(ctx context.Context, t Tool, last uint64) iter.Seq2[*Entry, error] {
+func (s *Queue) stepsUpTo(ctx context.Context, t tool.Registered, last uint64) iter.Seq2[*Entry, error] {
 	return func(yield func(*Entry, error) bool) {
 		for from := uint64(1); ; {
 			e, err := s.nextStep(ctx, t, from)
@@ -271,7 +272,7 @@ func (s *Queue) stepsUpTo(ctx context.Context, t Tool, last uint64) iter.Seq2[*E
 }
 
 // removeStep removes a message of a tool's queue; false where it was acknowledged, and taken away, a moment before.
-func (s *Queue) removeStep(ctx context.Context, t Tool, seq uint64) (removed bool, err error) {
+func (s *Queue) removeStep(ctx context.Context, t tool.Registered, seq uint64) (removed bool, err error) {
 	err = s.tell(ctx, apiPrefix+"STREAM.MSG.DELETE."+subjects.StepsStream(t.Shard), deleteRequest{seq, true})
 	if apiCode(err) == codeSequenceNotFound {
 		return false, nil
@@ -280,7 +281,7 @@ func (s *Queue) removeStep(ctx context.Context, t Tool, seq uint64) (removed boo
 }
 
 // removeStranded removes a tool's messages up to its consumer's floor.
-func (s *Queue) removeStranded(ctx context.Context, t Tool) (n int, err error) {
+func (s *Queue) removeStranded(ctx context.Context, t tool.Registered) (n int, err error) {
 	lag, err := s.Lag(ctx, t.Name, t.Shard)
 	if fault.CodeOf(err) == fault.NotFound { // no consumer: the next check makes one
 		return 0, nil

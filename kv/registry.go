@@ -32,30 +32,30 @@ const toolsPerShard = 100
 // nothing, but a consumer that was deleted is made again. Several may register at once; then one definition stands, and
 // the consumer has its limit. The tool that it returns has the definition's warnings. Errors: InvalidTool with the reason,
 // and those of Create.
-func (s *Registry) Register(ctx context.Context, raw []byte) (Tool, error) {
+func (s *Registry) Register(ctx context.Context, raw []byte) (tool.Registered, error) {
 	return s.RegisterAs(ctx, "", raw)
 }
 
 // RegisterAs is Register for somebody who may register one tool and no other. The definition of another is InvalidTool, and
 // nothing is written. An empty name is any tool's.
-func (s *Registry) RegisterAs(ctx context.Context, name string, raw []byte) (Tool, error) {
+func (s *Registry) RegisterAs(ctx context.Context, name string, raw []byte) (tool.Registered, error) {
 	def, err := tool.ParseDefinition(raw)
 	if err != nil {
-		return Tool{}, err
+		return tool.Registered{}, err
 	}
 	if name != "" && def.Name != name {
-		return Tool{}, fault.New(fault.InvalidTool, "this is the definition of %q, and the request is for %q", def.Name, name).
+		return tool.Registered{}, fault.New(fault.InvalidTool, "this is the definition of %q, and the request is for %q", def.Name, name).
 			WithHint("send it on %s, as far as the permissions allow", subjects.Register(def.Name))
 	}
-	t, err := s.settleTool(ctx, def.Name, func(Tool) *tool.Definition { return def })
+	t, err := s.settleTool(ctx, def.Name, func(tool.Registered) *tool.Definition { return def })
 	t.Warnings = def.Warnings()
 	return t, err
 }
 
 // RestoreTool makes what is missing of a tool as the registry has it, such as its consumer, and changes nothing else.
 // Errors: NotFound where the registry doesn't have it, and those of Create.
-func (s *Registry) RestoreTool(ctx context.Context, name string) (Tool, error) {
-	t, err := s.settleTool(ctx, name, func(now Tool) *tool.Definition { return now.Definition })
+func (s *Registry) RestoreTool(ctx context.Context, name string) (tool.Registered, error) {
+	t, err := s.settleTool(ctx, name, func(now tool.Registered) *tool.Definition { return now.Definition })
 	if err == nil && t.Definition == nil {
 		err = fault.New(fault.NotFound, "there is no tool %q in the registry", name)
 	}
@@ -67,7 +67,7 @@ func (s *Registry) RestoreTool(ctx context.Context, name string) (Tool, error) {
 //
 // Whoever sets an override writes it first and then comes here; whoever writes an entry looks at the override once more
 // afterwards. So of two that do so at once at least one sees what the other wrote.
-func (s *Registry) settleTool(ctx context.Context, name string, choose func(Tool) *tool.Definition) (stored Tool, err error) {
+func (s *Registry) settleTool(ctx context.Context, name string, choose func(tool.Registered) *tool.Definition) (stored tool.Registered, err error) {
 	err = s.retry(ctx, func(ctx context.Context) error {
 		for wait := (backoff{time.Millisecond, time.Second}); ; {
 			var settled bool
@@ -82,13 +82,14 @@ func (s *Registry) settleTool(ctx context.Context, name string, choose func(Tool
 		}
 	})
 	if err != nil {
-		return Tool{}, err
+		return tool.Registered{}, err
 	}
 	return stored, nil
 }
 
-func (s *Registry) settleOnce(ctx context.Context, name string, choose func(Tool) *tool.Definition) (Tool, bool, error) {
-	old, err := s.entry(ctx, name)
+func (s *Registry) settleOnce(ctx context.Context, name string, choose func(tool.Registered) *tool.Definition) (tool.Registered, bool, error) {
+	there, err := s.entry(ctx, name)
+	old := there.Registered
 	if err != nil {
 		return old, false, err
 	}
@@ -100,12 +101,12 @@ func (s *Registry) settleOnce(ctx context.Context, name string, choose func(Tool
 	if err != nil {
 		return old, false, err
 	}
-	t, err := s.compose(def, override, old)
+	t, err := s.compose(def, override, there)
 	if err != nil {
 		return t, false, err
 	}
 	if !same(t, old) {
-		if old, err = s.replaceTool(ctx, t, old); err != nil {
+		if old, err = s.replaceTool(ctx, t, there); err != nil {
 			return t, false, err
 		}
 		if _, now, err := s.override(ctx, name); err != nil || now != revision {
@@ -117,15 +118,16 @@ func (s *Registry) settleOnce(ctx context.Context, name string, choose func(Tool
 }
 
 // compose gives the entry that a definition and an override come to, in the place that the tool has already.
-func (s *Registry) compose(def *tool.Definition, o *tool.Override, old Tool) (Tool, error) {
+func (s *Registry) compose(def *tool.Definition, o *tool.Override, old standing) (tool.Registered, error) {
 	effective, contract, err := o.Apply(def)
 	if err != nil {
-		return Tool{}, err
+		return tool.Registered{}, err
 	}
-	t := Tool{
+	t := tool.Registered{
 		Name: def.Name, Definition: def, Contract: contract, Digest: def.Digest(), Tenants: effective.Tenants, Override: o,
-		Shard: old.Shard, AckWait: s.cfg.AckWait, unknown: old.unknown,
+		Shard: old.Shard, AckWait: s.cfg.AckWait,
 	}
+	t.Inherit(old.Registered)
 	if old.Definition != nil {
 		t.AckWait = old.AckWait
 	}
@@ -133,7 +135,7 @@ func (s *Registry) compose(def *tool.Definition, o *tool.Override, old Tool) (To
 }
 
 // same reports whether an entry is already what it should be.
-func same(t, old Tool) bool {
+func same(t, old tool.Registered) bool {
 	if old.Definition == nil || old.Digest != t.Digest {
 		return false
 	}
@@ -144,7 +146,7 @@ func same(t, old Tool) bool {
 }
 
 // replaceTool writes an entry in the place of old. The consumer comes first, for who reads the entry may pull at once.
-func (s *Registry) replaceTool(ctx context.Context, t, old Tool) (Tool, error) {
+func (s *Registry) replaceTool(ctx context.Context, t tool.Registered, old standing) (tool.Registered, error) {
 	if old.Definition == nil && !old.removed {
 		shard, err := s.queue.place(ctx, t.Name)
 		if err != nil {
@@ -155,7 +157,7 @@ func (s *Registry) replaceTool(ctx context.Context, t, old Tool) (Tool, error) {
 	if err := s.keepDefinition(ctx, t); err != nil {
 		return t, err
 	}
-	if err := s.queue.makeConsumer(ctx, t, old); err != nil {
+	if err := s.queue.makeConsumer(ctx, t, old.Registered); err != nil {
 		return t, err
 	}
 	return s.writeTool(ctx, t, old.Revision)
@@ -163,7 +165,7 @@ func (s *Registry) replaceTool(ctx context.Context, t, old Tool) (Tool, error) {
 
 // ensureTool makes the consumer what the entry says, and looks again, since another registrar may have changed both in
 // another order.
-func (s *Registry) ensureTool(ctx context.Context, t Tool) (Tool, error) {
+func (s *Registry) ensureTool(ctx context.Context, t tool.Registered) (tool.Registered, error) {
 	for {
 		if err := s.queue.ensureConsumer(ctx, t); err != nil {
 			return t, err
@@ -176,28 +178,34 @@ func (s *Registry) ensureTool(ctx context.Context, t Tool) (Tool, error) {
 	}
 }
 
-// entry gives what the registry has of a tool. One that is not there, was removed, or can't be read has no Definition;
-// its Revision is what the next write has to expect. Errors: NewerVersion for one that is not to be written over.
-func (s *Registry) entry(ctx context.Context, name string) (Tool, error) {
+// standing is what the registry has of a tool: its entry; or, without a Definition, the mark of one that was removed, with
+// its shard, or nothing that can be read. Its Revision is what the next write has to expect.
+type standing struct {
+	tool.Registered
+	removed bool
+}
+
+// entry returns what the registry has of a tool. Errors: NewerVersion for one that is not to be written over.
+func (s *Registry) entry(ctx context.Context, name string) (standing, error) {
 	e, err := s.read(ctx, toolSubject(name))
 	if fault.CodeOf(err) == fault.NotFound {
-		return Tool{}, nil
+		return standing{}, nil
 	}
 	if err != nil {
-		return Tool{}, err
+		return standing{}, err
 	}
 	t, err := parseTool(*e, name)
 	switch fault.CodeOf(err) {
 	case "":
-		return t, nil
+		return standing{Registered: t}, nil
 	case fault.NewerVersion:
-		return Tool{}, err
+		return standing{}, err
 	}
 	return tombstone(*e), nil // removed, or not written by Stepjet
 }
 
 // writeTool writes an entry in the place of the one with the revision expected; 10071 if that is not the last.
-func (s *Registry) writeTool(ctx context.Context, t Tool, expected uint64) (Tool, error) {
+func (s *Registry) writeTool(ctx context.Context, t tool.Registered, expected uint64) (tool.Registered, error) {
 	t.Revision = 0 // it is the message's own sequence
 	body, err := json.Marshal(t)
 	if err != nil {
@@ -221,7 +229,7 @@ func definitionSubject(digest string) string {
 }
 
 // keepDefinition stores the definition under its digest, for runs that froze it.
-func (s *Registry) keepDefinition(ctx context.Context, t Tool) error {
+func (s *Registry) keepDefinition(ctx context.Context, t tool.Registered) error {
 	body, err := json.Marshal(t.Definition)
 	if err != nil {
 		return err

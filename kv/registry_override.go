@@ -24,7 +24,7 @@ type Overridden struct {
 	// Override is what stands now; nil for none.
 	Override *tool.Override `json:"override,omitempty"`
 	// Tool is the registry's entry under it; nil while no such tool is registered.
-	Tool *Tool `json:"tool,omitempty"`
+	Tool *tool.Registered `json:"tool,omitempty"`
 }
 
 // Override sets an operator's override of a tool, or clears it where raw is empty. It counts at once: the tool's entry is
@@ -55,7 +55,7 @@ func (s *Registry) Override(ctx context.Context, name string, raw []byte) (Overr
 	if err != nil {
 		return Overridden{}, err
 	}
-	t, err := s.settleTool(ctx, name, func(old Tool) *tool.Definition { return old.Definition })
+	t, err := s.settleTool(ctx, name, func(old tool.Registered) *tool.Definition { return old.Definition })
 	if fault.CodeOf(err) == fault.InvalidTool {
 		s.takeBack(ctx, name, written) // another definition was registered meanwhile, and contradicts it
 	}

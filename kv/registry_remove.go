@@ -55,7 +55,7 @@ func (s *Registry) RemoveTool(ctx context.Context, name string, force bool) (Rem
 
 // remove puts a mark in the place of the entry and deletes the consumer. Where somebody registers the tool in between,
 // that stands, and its consumer is made again.
-func (s *Registry) remove(ctx context.Context, t Tool, r *Removed) error {
+func (s *Registry) remove(ctx context.Context, t tool.Registered, r *Removed) error {
 	if err := s.markRemoved(ctx, t); err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func (s *Registry) remove(ctx context.Context, t Tool, r *Removed) error {
 	}
 	now, err := s.entry(ctx, t.Name)
 	if err == nil && now.Definition != nil {
-		_, err = s.ensureTool(ctx, now)
+		_, err = s.ensureTool(ctx, now.Registered)
 	}
 	return err
 }
@@ -80,7 +80,7 @@ type tombstoneJSON struct {
 }
 
 // markRemoved writes the mark of a removed tool over its entry, if that still stands.
-func (s *Registry) markRemoved(ctx context.Context, t Tool) error {
+func (s *Registry) markRemoved(ctx context.Context, t tool.Registered) error {
 	body, err := json.Marshal(tombstoneJSON{t.Shard})
 	if err != nil {
 		return err
@@ -97,9 +97,9 @@ func (s *Registry) markRemoved(ctx context.Context, t Tool) error {
 	return fault.New(fault.Conflict, "%s was registered again in this moment", t.Name).WithHint("stop its workers first, or they register it again")
 }
 
-// tombstone gives what is left of an entry that is none any more: its revision, and its shard where the mark tells.
-func tombstone(e Entry) Tool {
-	t := Tool{Revision: e.Seq}
+// tombstone returns what is left of an entry that is none any more: its revision, and its shard where the mark tells.
+func tombstone(e Entry) standing {
+	t := standing{Registered: tool.Registered{Revision: e.Seq}}
 	var mark tombstoneJSON
 	if operation(e.Header) != "" && len(e.Data) > 0 && json.Unmarshal(e.Data, &mark) == nil && mark.Shard >= 0 {
 		t.Shard, t.removed = mark.Shard, true

@@ -17,10 +17,11 @@ import (
 	"github.com/stepjet/stepjet/internal/lab/natstest"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/tool"
 	"github.com/stepjet/stepjet/wire"
 )
 
-func consumer(t testing.TB, s *kv.Store, tool kv.Tool) *jetstream.ConsumerInfo {
+func consumer(t testing.TB, s *kv.Store, tool tool.Registered) *jetstream.ConsumerInfo {
 	t.Helper()
 	js, err := jetstream.New(s.Conn())
 	require.NoError(t, err)
@@ -44,7 +45,7 @@ func TestARegisteredToolCanBeRead(t *testing.T) {
 	require.Equal(t, got, read)
 	all, err := s.Tools(within(t, 2*time.Minute))
 	require.NoError(t, err)
-	require.Equal(t, []kv.Tool{got}, all)
+	require.Equal(t, []tool.Registered{got}, all)
 	def, err := s.Definition(within(t, 2*time.Minute), got.Digest)
 	require.NoError(t, err)
 	require.Equal(t, got.Digest, def.Digest())
@@ -175,7 +176,7 @@ func TestWatchingToolsOutlivesTheServer(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	go func() {
-		ended <- s.WatchTools(ctx, func(t kv.Tool, deleted bool) { changes <- change{t.Name, t.Contract.Limit, deleted} },
+		ended <- s.WatchTools(ctx, func(t tool.Registered, deleted bool) { changes <- change{t.Name, t.Contract.Limit, deleted} },
 			func() { ready <- len(changes) })
 	}()
 	require.Equal(t, 1, receive(t, ready, "ready"))
@@ -209,7 +210,7 @@ func TestAnOrchestratorAnswersRegistrations(t *testing.T) {
 	_, err = asker.RequestRegister(within(t, 100*time.Millisecond), definition("tool", 5))
 	require.Equal(t, fault.NotReady, fault.CodeOf(err), "nobody answers")
 
-	asked := make(chan kv.Tool, 1)
+	asked := make(chan tool.Registered, 1)
 	go func() { // asks before there is somebody who answers
 		tool, err := asker.RequestRegister(within(t, 2*time.Minute), definition("tool", 5))
 		if err != nil {

@@ -13,87 +13,16 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/stepjet/stepjet/fault"
-	"github.com/stepjet/stepjet/internal/unknown"
 	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/tool"
 	"github.com/stepjet/stepjet/wire"
 )
 
-// Tool is one entry of the registry: a definition, and what follows from it.
-type Tool struct {
-	Name       string           `json:"name"`
-	Definition *tool.Definition `json:"definition"`
-	// Contract is the effective one: the definition's, with all defaults filled in, under the operator's override.
-	// Contract.Limit is the consumer's MaxAckPending.
-	Contract tool.Contract `json:"contract"`
-	// Digest is that of the definition, which is also kept under it for runs that froze it.
-	Digest string `json:"digest"`
-	// Shard is the tool's step stream. It is assigned once and never changes.
-	Shard int `json:"shard"`
-	// Tenants that may use the tool, under the operator's override; empty: all.
-	Tenants []string `json:"tenants,omitempty"`
-	// Override is what an operator set in place of what the definition says; nil where there is nothing.
-	Override *tool.Override `json:"override,omitempty"`
-	// AckWait is the lease of its steps.
-	AckWait time.Duration `json:"-"`
-	// Revision is the registry's sequence of this entry.
-	Revision uint64 `json:"revision,omitempty"`
-	// Warnings say what of the definition is of no use. They are of the answer to a registration and in no entry.
-	Warnings []fault.Problem `json:"warnings,omitempty"`
-
-	removed bool           // no tool, but the mark of one that was here, with its shard
-	unknown unknown.Fields // of the entry, from a newer version
-}
-
-// Effective gives the definition as it counts: with the contract and the tenants that the operator's override makes of
-// what was declared.
-func (t Tool) Effective() *tool.Definition {
-	d, _, err := t.Override.Apply(t.Definition)
-	if err != nil { // the registry stores no such thing
-		return t.Definition
-	}
-	return d
-}
-
-type toolFields Tool
-
-// toolJSON adds what a worker needs in order to take steps, so that it has to build no name itself.
-type toolJSON struct {
-	*toolFields
-	AckWaitMS int64  `json:"ack_wait_ms"`
-	Stream    string `json:"stream,omitempty"`   // that the steps lie in
-	Consumer  string `json:"consumer,omitempty"` // to pull them from
-	Cancel    string `json:"cancel,omitempty"`   // to subscribe to
-}
-
-// MarshalJSON writes the entry's form in the registry and in the answer to a registration. Fields of a newer version that
-// were read are written again.
-func (t Tool) MarshalJSON() ([]byte, error) {
-	b, err := json.Marshal(toolJSON{
-		toolFields: (*toolFields)(&t), AckWaitMS: t.AckWait.Milliseconds(),
-		Stream: subjects.StepsStream(t.Shard), Consumer: subjects.Durable(t.Name), Cancel: subjects.CancelFilter(t.Name),
-	})
-	return t.unknown.Into(b), err
-}
-
-var toolNames = unknown.NamesOf(toolJSON{})
-
-// UnmarshalJSON reads it.
-func (t *Tool) UnmarshalJSON(b []byte) error {
-	in := toolJSON{toolFields: (*toolFields)(t)}
-	if err := json.Unmarshal(b, &in); err != nil {
-		return err
-	}
-	t.AckWait = time.Duration(in.AckWaitMS) * time.Millisecond
-	t.unknown = unknown.Of(b, toolNames)
-	return nil
-}
-
 // Tool gives one tool, from the registry's leader. Errors: NotFound, and those of Read.
-func (s *Registry) Tool(ctx context.Context, name string) (Tool, error) {
+func (s *Registry) Tool(ctx context.Context, name string) (tool.Registered, error) {
 	e, err := s.read(ctx, toolSubject(name))
 	if err != nil {
-		return Tool{}, err
+		return tool.Registered{}, err
 	}
 	return parseTool(*e, name)
 }
@@ -104,8 +33,8 @@ func operation(h nats.Header) string {
 }
 
 // parseTool reads the registry's entry of a tool; NotFound for one that was removed, NewerVersion for one to leave alone.
-func parseTool(e Entry, name string) (Tool, error) {
-	var t Tool
+func parseTool(e Entry, name string) (tool.Registered, error) {
+	var t tool.Registered
 	if !wire.Known(e.Header) {
 		return t, wire.Newer("the registry's entry of " + name)
 	}
@@ -138,15 +67,17 @@ func (s *Registry) RegistryEmptied(ctx context.Context) (emptied bool, err error
 }
 
 // Tools gives all registered tools, by name. Errors as those of Read.
-func (s *Registry) Tools(ctx context.Context) ([]Tool, error) { return listTools(ctx, s.WatchTools) }
+func (s *Registry) Tools(ctx context.Context) ([]tool.Registered, error) {
+	return listTools(ctx, s.WatchTools)
+}
 
 // listTools collects what a watch reports until it is ready.
-func listTools(ctx context.Context, watch func(context.Context, func(Tool, bool), func()) error) ([]Tool, error) {
-	there := map[string]Tool{} // what is read again after the connection was lost is reported again
+func listTools(ctx context.Context, watch func(context.Context, func(tool.Registered, bool), func()) error) ([]tool.Registered, error) {
+	there := map[string]tool.Registered{} // what is read again after the connection was lost is reported again
 	complete := errors.New("complete")
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	err := watch(ctx, func(t Tool, deleted bool) {
+	err := watch(ctx, func(t tool.Registered, deleted bool) {
 		if deleted {
 			delete(there, t.Name)
 		} else {
@@ -156,13 +87,13 @@ func listTools(ctx context.Context, watch func(context.Context, func(Tool, bool)
 	if context.Cause(ctx) != complete {
 		return nil, err
 	}
-	return slices.SortedFunc(maps.Values(there), func(a, b Tool) int { return strings.Compare(a.Name, b.Name) }), nil
+	return slices.SortedFunc(maps.Values(there), func(a, b tool.Registered) int { return strings.Compare(a.Name, b.Name) }), nil
 }
 
 // WatchTools reports every tool, then calls ready, then reports every change, all from the calling goroutine, until ctx
 // ends. After a lost connection or another server it reads the registry again: then every tool is reported once more,
 // and those that are gone as deleted; ready is called once only. Errors: ctx's, and those of Read.
-func (s *Registry) WatchTools(ctx context.Context, each func(t Tool, deleted bool), ready func()) error {
+func (s *Registry) WatchTools(ctx context.Context, each func(t tool.Registered, deleted bool), ready func()) error {
 	known := map[string]bool{}
 	if s.limited {
 		return s.pollTools(ctx, known, each, ready)
@@ -189,7 +120,7 @@ type toolNews struct {
 var toolPrefix = subjects.BucketSubject(subjects.ToolsBucket, "")
 
 // watchTools reads the registry until its cursor is lost. known are the tools that were reported and stand.
-func (s *Registry) watchTools(ctx context.Context, known map[string]bool, each func(Tool, bool), ready func()) (lost bool, err error) {
+func (s *Registry) watchTools(ctx context.Context, known map[string]bool, each func(tool.Registered, bool), ready func()) (lost bool, err error) {
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel()
 	news := make(chan toolNews)
@@ -220,7 +151,7 @@ func (s *Registry) watchTools(ctx context.Context, known map[string]bool, each f
 			case n.complete:
 				for name := range unseen { // removed, and the marker with them, while nobody watched
 					delete(known, name)
-					each(Tool{Name: name}, true)
+					each(tool.Registered{Name: name}, true)
 				}
 				unseen = nil
 				ready()
@@ -232,7 +163,7 @@ func (s *Registry) watchTools(ctx context.Context, known map[string]bool, each f
 }
 
 // reportTool reports an entry, and gives the tool's name.
-func (s *Registry) reportTool(e Entry, known map[string]bool, each func(Tool, bool)) string {
+func (s *Registry) reportTool(e Entry, known map[string]bool, each func(tool.Registered, bool)) string {
 	name, ok := subjects.Decode(strings.TrimPrefix(e.Subject, toolPrefix))
 	if !ok {
 		return ""
@@ -240,7 +171,7 @@ func (s *Registry) reportTool(e Entry, known map[string]bool, each func(Tool, bo
 	if operation(e.Header) != "" {
 		if known[name] {
 			delete(known, name)
-			each(Tool{Name: name, Revision: e.Seq}, true)
+			each(tool.Registered{Name: name, Revision: e.Seq}, true)
 		}
 		return name
 	}
@@ -273,7 +204,7 @@ func (s *Registry) Definition(ctx context.Context, digest string) (*tool.Definit
 const registryPause = 2 * time.Second
 
 // pollTools is watchTools for a limited store: it reads the registry, and again whenever its stream has changed.
-func (s *Registry) pollTools(ctx context.Context, known map[string]bool, each func(Tool, bool), ready func()) error {
+func (s *Registry) pollTools(ctx context.Context, known map[string]bool, each func(tool.Registered, bool), ready func()) error {
 	stream := subjects.BucketStream(subjects.ToolsBucket)
 	seen := map[string]uint64{} // by subject
 	for read, last := false, uint64(0); ; {
@@ -299,7 +230,7 @@ func (s *Registry) pollTools(ctx context.Context, known map[string]bool, each fu
 }
 
 // reportChanges reports what is new among the entries of the registry, and what is gone.
-func (s *Registry) reportChanges(now []Entry, seen map[string]uint64, known map[string]bool, each func(Tool, bool)) {
+func (s *Registry) reportChanges(now []Entry, seen map[string]uint64, known map[string]bool, each func(tool.Registered, bool)) {
 	there := map[string]bool{}
 	for _, e := range now {
 		name, _ := subjects.Decode(strings.TrimPrefix(e.Subject, toolPrefix))
@@ -312,7 +243,7 @@ func (s *Registry) reportChanges(now []Entry, seen map[string]uint64, known map[
 	for name := range known {
 		if !there[name] { // with its mark
 			delete(known, name)
-			each(Tool{Name: name}, true)
+			each(tool.Registered{Name: name}, true)
 		}
 	}
 }

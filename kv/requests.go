@@ -33,12 +33,12 @@ const requestPause = 250 * time.Millisecond
 
 // RequestRegister asks an orchestrator to register a tool, until one answers or ctx ends. Errors: InvalidTool with the
 // reason; NotReady where none answered before ctx ended.
-func (s *Requests) RequestRegister(ctx context.Context, raw []byte) (Tool, error) {
+func (s *Requests) RequestRegister(ctx context.Context, raw []byte) (tool.Registered, error) {
 	def, err := tool.ParseDefinition(raw)
 	if err != nil {
-		return Tool{}, err
+		return tool.Registered{}, err
 	}
-	var t Tool
+	var t tool.Registered
 	return t, s.requestOf(ctx, subjects.Register(def.Name), raw, &t)
 }
 
@@ -51,8 +51,8 @@ func (s *Requests) Introduce(worker string, keys func() []string) {
 // RequestRestore asks an orchestrator to make what is missing of a tool, as the registry has it now: by a registration without
 // a body. A worker that asked with the definition it has read might put back what another worker's has just replaced.
 // Errors: NotFound; InvalidTool from an orchestrator that doesn't know this; NotReady.
-func (s *Requests) RequestRestore(ctx context.Context, name string) (Tool, error) {
-	var t Tool
+func (s *Requests) RequestRestore(ctx context.Context, name string) (tool.Registered, error) {
+	var t tool.Registered
 	return t, s.requestOf(ctx, subjects.Register(name), nil, &t)
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/stepjet/stepjet/internal/embedded"
 	"github.com/stepjet/stepjet/internal/lab/natstest"
 	"github.com/stepjet/stepjet/kv"
+	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/wire"
 )
@@ -237,7 +238,7 @@ func TestAWriteThatIsRefusedIsNoTimeout(t *testing.T) {
 	_, err := admin.Register(within(t, 2*time.Minute), []byte(`{"name":"echo","inputSchema":{"type":"object"}}`))
 	require.NoError(t, err)
 	r := subjects.NewRun("acme", "x")
-	_, err = admin.CreateDead(within(t, 2*time.Minute), r, "", &kv.DeadLetter{Run: "x", Tenant: "acme", Generation: 1, Step: "s", Tool: "echo", Error: fault.New(fault.ToolFailed, "503")})
+	_, err = admin.CreateDead(within(t, 2*time.Minute), r, "", &outcome.DeadLetter{Run: "x", Tenant: "acme", Generation: 1, Step: "s", Tool: "echo", Error: fault.New(fault.ToolFailed, "503")})
 	require.NoError(t, err)
 
 	reader, err := kv.Open(within(t, 2*time.Minute), natstest.Connect(t, srv, nats.UserInfo("reader", "b")))

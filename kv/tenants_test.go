@@ -145,7 +145,7 @@ func TestDocumentsOfADeclaredTenantLieInItsBucket(t *testing.T) {
 	read, err := s.History(t.Context(), r)
 	require.NoError(t, err)
 	require.Equal(t, string(doc.Plan), string(read.Plan))
-	letter := &DeadLetter{
+	letter := &outcome.DeadLetter{
 		Run: "r", Tenant: "acme", Generation: 7, Step: "s", Error: fault.New(fault.ToolFailed, "no"), Arguments: []byte(`"` + strings.Repeat("x", wire.InlineLimit) + `"`),
 	}
 	created, err = s.CreateDead(t.Context(), r, "blobs-acme", letter)
@@ -154,7 +154,7 @@ func TestDocumentsOfADeclaredTenantLieInItsBucket(t *testing.T) {
 	d, err := s.Dead(t.Context(), r, 7, "s")
 	require.NoError(t, err)
 	require.Equal(t, "blobs-acme", d.Blob.Bucket)
-	for _, subject := range []string{historySubject(r), letter.subject(r)} {
+	for _, subject := range []string{historySubject(r), deadSubject(r, letter)} {
 		e, err := s.Read(t.Context(), subject)
 		require.NoError(t, err)
 		require.False(t, wire.Known(e.Header), "a reader of before says that it is too old, and looks nowhere else")

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/tool"
 )
 
 // Upkeep mends, while a system runs, what somebody took from under it: streams and buckets, sentinels, consumers of tools,
@@ -24,8 +25,8 @@ type Upkeep struct {
 	s *Store
 
 	mu    sync.Mutex
-	known map[string]Tool // as the registry last had them
-	lost  map[string]Tool // that vanished from it
+	known map[string]tool.Registered // as the registry last had them
+	lost  map[string]tool.Registered // that vanished from it
 
 	strange map[queueKey]bool   // consumers of no tool, at the check before
 	oldest  map[queueKey]uint64 // the sequence of each tool's first message then
@@ -41,15 +42,15 @@ type queueKey struct {
 
 // NewUpkeep makes an Upkeep. Check does nothing about tools before Watch has read the registry.
 func (s *Store) NewUpkeep() *Upkeep {
-	return &Upkeep{s: s, lost: map[string]Tool{}, strange: map[queueKey]bool{}, oldest: map[queueKey]uint64{}, lives: map[int]string{}}
+	return &Upkeep{s: s, lost: map[string]tool.Registered{}, strange: map[queueKey]bool{}, oldest: map[queueKey]uint64{}, lives: map[int]string{}}
 }
 
 // Watch follows the registry until ctx ends, and reads it anew where that can't go on: to know what was there once.
 func (u *Upkeep) Watch(ctx context.Context) {
 	for ctx.Err() == nil {
-		seen := map[string]Tool{}
+		seen := map[string]tool.Registered{}
 		ready := false
-		_ = u.s.WatchTools(ctx, func(t Tool, deleted bool) { // why it ended does not matter: it is watched again
+		_ = u.s.WatchTools(ctx, func(t tool.Registered, deleted bool) { // why it ended does not matter: it is watched again
 			if ready {
 				u.changed(t, deleted)
 			} else if !deleted {
@@ -64,7 +65,7 @@ func (u *Upkeep) Watch(ctx context.Context) {
 }
 
 // read takes the whole registry; what was known before and is not in it has vanished.
-func (u *Upkeep) read(all map[string]Tool) {
+func (u *Upkeep) read(all map[string]tool.Registered) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	for name, t := range u.known {
@@ -78,7 +79,7 @@ func (u *Upkeep) read(all map[string]Tool) {
 	u.known = all
 }
 
-func (u *Upkeep) changed(t Tool, deleted bool) {
+func (u *Upkeep) changed(t tool.Registered, deleted bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if !deleted {
@@ -138,7 +139,7 @@ type upkeep struct {
 	u      *Upkeep
 	s      *Store
 	mine   func(partition int) bool
-	known  map[string]Tool
+	known  map[string]tool.Registered
 	mended []string
 	failed []error
 }
@@ -155,7 +156,7 @@ func (c *upkeep) did(what string, err error) {
 func (c *upkeep) shards() int { return shardsOf(c.known) }
 
 // shardsOf tells how many step streams some tools have.
-func shardsOf(tools map[string]Tool) (n int) {
+func shardsOf(tools map[string]tool.Registered) (n int) {
 	n = 1
 	for _, t := range tools {
 		n = max(n, t.Shard+1)
@@ -191,7 +192,7 @@ func (c *upkeep) streams(ctx context.Context) {
 func (c *upkeep) owns(tool string) bool { return c.mine(subjects.Partition(subjects.Encode(tool))) }
 
 // registrations puts back those that vanished without a mark.
-func (c *upkeep) registrations(ctx context.Context, lost map[string]Tool) {
+func (c *upkeep) registrations(ctx context.Context, lost map[string]tool.Registered) {
 	for name, t := range lost {
 		if !c.owns(name) {
 			continue

@@ -8,6 +8,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/tool"
 )
 
 // Sign is something that the worker of a tool says to JetStream, as one who listens beside it sees it.
@@ -40,7 +41,7 @@ const (
 const ackPrefix = "$JS.ACK."
 
 // SignSubjects gives what to subscribe to in order to see every sign of a tool's workers.
-func SignSubjects(t Tool) []string {
+func SignSubjects(t tool.Registered) []string {
 	stream := subjects.StepsStream(t.Shard)
 	return []string{
 		ackPrefix + stream + "." + subjects.Durable(t.Name) + ".>", ackPrefix + "*.*." + stream + "." + subjects.Durable(t.Name) + ".>",
@@ -56,7 +57,7 @@ var meddling = []string{
 
 // ParseSign reads a message that came on one of SignSubjects; false for what means nothing here: a request that only
 // looks, or one about another stream.
-func ParseSign(t Tool, m *nats.Msg) (Sign, bool) {
+func ParseSign(t tool.Registered, m *nats.Msg) (Sign, bool) {
 	if strings.HasPrefix(m.Subject, ackPrefix) {
 		at, ok := parseMeta(m.Subject)
 		word, _, _ := strings.Cut(string(m.Data), " ")

@@ -8,11 +8,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stepjet/stepjet/kv"
+	"github.com/stepjet/stepjet/tool"
 )
 
 func TestSigns(t *testing.T) {
 	t.Parallel()
-	tool := kv.Tool{Name: "get", Shard: 3}
+	tool := tool.Registered{Name: "get", Shard: 3}
 	const ack = "$JS.ACK.STEPS_3.get.2.17.5.1700000000000000000.0"
 	for _, c := range []struct {
 		subject, body string

@@ -11,7 +11,6 @@ import (
 
 	"github.com/stepjet/stepjet/internal/doctor"
 	"github.com/stepjet/stepjet/internal/lab/natstest"
-	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/orchestrator"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/subjects"
@@ -72,7 +71,7 @@ func TestABackupMadeWhileRunsGoOnIsWhole(t *testing.T) {
 				}
 			}
 			letters := 0
-			require.NoError(t, s.store.DeadLetters(ctx(t), subjects.Run{Tenant: "default"}, func(*kv.DeadLetter) { letters++ }))
+			require.NoError(t, s.store.DeadLetters(ctx(t), subjects.Run{Tenant: "default"}, func(*outcome.DeadLetter) { letters++ }))
 			require.Equal(t, 3, letters)
 			s.quiet()
 		})

@@ -5,8 +5,8 @@ import (
 	"sync"
 
 	"github.com/stepjet/stepjet/fault"
-	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/machine"
+	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/subjects"
 )
 
@@ -14,7 +14,7 @@ import (
 type deadLetter struct {
 	id     subjects.Run
 	bucket string
-	letter kv.DeadLetter
+	letter outcome.DeadLetter
 	inputs inputs
 	note   *lettersWritten
 	call   machine.Call
@@ -94,7 +94,7 @@ func (d *deadLetters) of(r *run, c machine.Call) *deadLetter {
 	res, a := r.machine.Decided(c), r.attempt(c, 1)
 	return &deadLetter{
 		id: r.id, bucket: r.bucket(), call: c, inputs: r.inputs(c), note: r.deadLetters,
-		letter: kv.DeadLetter{
+		letter: outcome.DeadLetter{
 			Run: r.id.Plain(), Tenant: r.id.Tenant, Generation: r.generation, Step: a.Step, Tool: a.Tool, Attempts: attempts,
 			Context: r.contextOf(c.Step).Keys(), Error: err, Worker: res.Worker, Failed: r.machine.Step(c, r.submitted).Decided, Key: a.Key(),
 		},

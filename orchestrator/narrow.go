@@ -47,7 +47,7 @@ func (g *registry) as(tenant string, k *known) *known {
 	if n.of != k {
 		own := *k
 		own.Contract = n.override.Narrow(k.Contract)
-		own.frozen = frozen(&own.Tool)
+		own.frozen = frozen(&own.Registered)
 		n.of, n.as = k, &own
 	}
 	return n.as

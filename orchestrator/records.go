@@ -7,14 +7,13 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/stepjet/stepjet/fault"
-	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/machine"
 	"github.com/stepjet/stepjet/tool"
 	"github.com/stepjet/stepjet/wire"
 )
 
 // frozen returns the form in which runs keep a tool of the registry.
-func frozen(t *kv.Tool) *wire.FrozenTool {
+func frozen(t *tool.Registered) *wire.FrozenTool {
 	return wire.Frozen(wire.FrozenTool{Digest: t.Digest, Shard: t.Shard, AckWait: t.AckWait.Milliseconds(), Contract: t.Contract})
 }
 

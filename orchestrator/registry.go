@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/stepjet/stepjet/fault"
-	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/plan"
 	"github.com/stepjet/stepjet/tool"
 	"github.com/stepjet/stepjet/wire"
@@ -47,7 +46,7 @@ const (
 )
 
 type known struct {
-	kv.Tool
+	tool.Registered
 	schema *tool.Schema
 	output *tool.Schema     // nil: not declared
 	frozen *wire.FrozenTool // what every run that begins now keeps of it
@@ -109,7 +108,7 @@ func (g *registry) run(ctx context.Context, owned *sync.WaitGroup) error {
 	return nil
 }
 
-func (g *registry) changed(t kv.Tool, deleted bool) {
+func (g *registry) changed(t tool.Registered, deleted bool) {
 	if deleted {
 		g.mu.Lock()
 		if old := g.tools[t.Name]; old != nil && (t.Revision == 0 || t.Revision > old.Revision) { // else it is there again
@@ -140,7 +139,7 @@ func (g *registry) changed(t kv.Tool, deleted bool) {
 }
 
 // outputSchema gives the schema of a tool's results; nil where there is none that can be used.
-func (g *registry) outputSchema(t kv.Tool) *tool.Schema {
+func (g *registry) outputSchema(t tool.Registered) *tool.Schema {
 	s, err := t.Definition.Output()
 	if err != nil {
 		g.log.Warn("a registered tool has an output schema that can't be used; plans are not checked against it", "tool", t.Name, "error", err)

@@ -69,7 +69,7 @@ type storage interface {
 	HistoryAt(ctx context.Context, r subjects.Run) (*outcome.Run, uint64, error)
 	CreateHistory(ctx context.Context, r subjects.Run, bucket string, doc *outcome.Run) (created bool, err error)
 	PurgeHistory(ctx context.Context, r subjects.Run, upTo uint64) error
-	CreateDead(ctx context.Context, r subjects.Run, bucket string, d *kv.DeadLetter) (created bool, err error)
+	CreateDead(ctx context.Context, r subjects.Run, bucket string, d *outcome.DeadLetter) (created bool, err error)
 	BucketOf(tenant string) string
 	PutBlob(ctx context.Context, bucket, name string, data []byte) (*outcome.Handle, error)
 	Blob(ctx context.Context, h *outcome.Handle) ([]byte, error)
@@ -79,9 +79,9 @@ type storage interface {
 
 // toolStorage is what the registry needs of kv.Store.
 type toolStorage interface {
-	WatchTools(ctx context.Context, changed func(t kv.Tool, deleted bool), ready func()) error
+	WatchTools(ctx context.Context, changed func(t tool.Registered, deleted bool), ready func()) error
 	WatchTenantOverrides(ctx context.Context, each func(tenant, name string, o *tool.Override, revision uint64), ready func()) error
-	Tool(ctx context.Context, name string) (kv.Tool, error)
+	Tool(ctx context.Context, name string) (tool.Registered, error)
 	RegistryEmptied(ctx context.Context) (bool, error)
 	Definition(ctx context.Context, digest string) (*tool.Definition, error)
 }

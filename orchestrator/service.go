@@ -16,6 +16,7 @@ import (
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/plan"
 	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/tool"
 	"github.com/stepjet/stepjet/wire"
 )
 
@@ -125,11 +126,11 @@ func (s *service) register(m *nats.Msg) {
 
 // registered registers the definition of a request; one without a body restores the tool as it stands. The tool is that of the
 // subject, which is what the server has judged the sender's permissions by.
-func (s *service) registered(ctx context.Context, m *nats.Msg) (kv.Tool, error) {
+func (s *service) registered(ctx context.Context, m *nats.Msg) (tool.Registered, error) {
 	name, ok := subjects.ParseRegister(m.Subject)
 	switch {
 	case !ok:
-		return kv.Tool{}, fault.New(fault.InvalidID, "%s names no tool", m.Subject)
+		return tool.Registered{}, fault.New(fault.InvalidID, "%s names no tool", m.Subject)
 	case len(m.Data) == 0:
 		return s.store.RestoreTool(ctx, name)
 	}

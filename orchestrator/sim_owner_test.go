@@ -14,6 +14,7 @@ import (
 
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/tool"
 )
 
 // orch is an orchestrator of the simulated world: the real loop, with everything around it played.
@@ -362,7 +363,7 @@ func (o *orch) loseCursor() {
 	}
 }
 
-func (w *world) tool(name string) (kv.Tool, bool) {
+func (w *world) tool(name string) (tool.Registered, bool) {
 	t, there := w.knobs.tools[name]
 	return t, there
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/stepjet/stepjet/internal/lab/reference"
-	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/plan"
 	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/tool"
@@ -34,7 +33,7 @@ type knobs struct {
 	bounds   bounds // of bytes
 	faults   time.Duration
 	between  time.Duration // faults
-	tools    map[string]kv.Tool
+	tools    map[string]tool.Registered
 }
 
 var simTools = []string{"tool.0/x:y", "tool.1/x:y", "tool.2/x:y", "tool.3/x:y"}
@@ -52,7 +51,7 @@ func newWorld(seed int64, b bug, tracing bool) *world {
 	w.knobs = knobs{
 		loss: pickOne(w, 0, 0, 100, 10), slow: pickOne(w, 0, 100, 20, 5), crash: pickOne(w, 0, 0, 200, 40), die: pickOne(w, 0, 0, 50, 8, 3),
 		long: pickOne(w, 0, 10, 3), blobs: pickOne(w, 0, 4), ignorant: pickOne(w, 0, 3), dozy: w.chance(8), reads: pickOne(w, readsAtMost, 0, 1), jobs: pickOne(w, 1, 3, 64), sweep: pickOne(w, time.Second, time.Second, 8*time.Second),
-		faults: pickOne(w, 0, 400*time.Millisecond, 2*time.Second, 8*time.Second, 25*time.Second), tools: map[string]kv.Tool{}, bounds: []bounds{shipped, {run: 1, tenant: 5}, {run: 40, tenant: 60, light: 8}}[seed%3],
+		faults: pickOne(w, 0, 400*time.Millisecond, 2*time.Second, 8*time.Second, 25*time.Second), tools: map[string]tool.Registered{}, bounds: []bounds{shipped, {run: 1, tenant: 5}, {run: 40, tenant: 60, light: 8}}[seed%3],
 	}
 	w.knobs.between = max(2*w.knobs.faults/time.Duration(pickOne(w, 4, 10, 30)), 1)
 	for i := range 1 + w.Intn(2) {
@@ -101,7 +100,7 @@ func (w *world) register(name string, revision uint64) {
 	if w.chance(6) {
 		c.WaitTimeout = pickOne(w, 20*time.Millisecond, 500*time.Millisecond)
 	}
-	w.knobs.tools[name] = kv.Tool{
+	w.knobs.tools[name] = tool.Registered{
 		Name: name, Definition: &tool.Definition{Name: name}, Contract: c, Digest: "d" + name, AckWait: 2 * time.Second, Revision: revision,
 	}
 	if q := w.steps.consumers[name]; q != nil {

@@ -318,7 +318,7 @@ func (s *simStore) CreateHistory(ctx context.Context, r subjects.Run, _ string, 
 	return d == kv.Written || d == kv.Decided && s.w.bug == refusedIsStored, err
 }
 
-func (s *simStore) CreateDead(ctx context.Context, r subjects.Run, _ string, d *kv.DeadLetter) (bool, error) {
+func (s *simStore) CreateDead(ctx context.Context, r subjects.Run, _ string, d *outcome.DeadLetter) (bool, error) {
 	if s.w.bug == noDeadLetters {
 		return true, s.do("write no dead letter", func() {})
 	}
@@ -355,7 +355,7 @@ func (s *simStore) Blob(_ context.Context, h *outcome.Handle) (data []byte, err 
 	return data, err
 }
 
-func (s *simStore) WatchTools(context.Context, func(kv.Tool, bool), func()) error {
+func (s *simStore) WatchTools(context.Context, func(tool.Registered, bool), func()) error {
 	panic("the world tells its owners of tools")
 }
 
@@ -365,7 +365,7 @@ func (s *simStore) WatchTenantOverrides(context.Context, func(string, string, *t
 	panic("the world tells its owners of tools")
 }
 
-func (s *simStore) Tool(_ context.Context, name string) (t kv.Tool, err error) {
+func (s *simStore) Tool(_ context.Context, name string) (t tool.Registered, err error) {
 	there := false
 	err = s.do("read the tool "+name, func() { t, there = s.w.tool(name) })
 	if err == nil && !there {

@@ -10,6 +10,7 @@ import (
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/tool"
 )
 
 const (
@@ -100,10 +101,10 @@ func (e *engine) serve(ctx context.Context, h *hosted) error {
 }
 
 // register asks an orchestrator to register the tool, as long as it takes until one answers.
-func (e *engine) register(ctx context.Context, h *hosted) (kv.Tool, error) {
+func (e *engine) register(ctx context.Context, h *hosted) (tool.Registered, error) {
 	raw, err := json.Marshal(h.def)
 	if err != nil {
-		return kv.Tool{}, inTool(h.def.Name, err)
+		return tool.Registered{}, inTool(h.def.Name, err)
 	}
 	note := time.AfterFunc(patience, func() {
 		e.lonely.Do(func() {
@@ -141,7 +142,7 @@ func (e *engine) watchOnce(ctx context.Context) error {
 	for _, h := range e.tools {
 		hosted[h.def.Name], unseen[h.def.Name] = h, true
 	}
-	each := func(t kv.Tool, deleted bool) {
+	each := func(t tool.Registered, deleted bool) {
 		h := hosted[t.Name]
 		if h == nil {
 			return
@@ -251,7 +252,7 @@ func (e *engine) restore(ctx context.Context, h *hosted) {
 	defer cancel()
 	_, err := e.store.RequestRestore(ctx, h.def.Name)
 	if fault.CodeOf(err) == fault.InvalidTool { // an orchestrator of before
-		var t kv.Tool
+		var t tool.Registered
 		if t, err = e.store.Tool(ctx, h.def.Name); err == nil {
 			var raw []byte
 			if raw, err = json.Marshal(t.Definition); err == nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/acl"
 	"github.com/stepjet/stepjet/kv"
+	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/subjects"
 )
 
@@ -180,12 +181,12 @@ func TestARefusalReachesTheCallerAsAPermission(t *testing.T) {
 }
 
 // bury keeps a dead letter of a run.
-func (s *system) bury(r subjects.Run) *kv.DeadLetter {
+func (s *system) bury(r subjects.Run) *outcome.DeadLetter {
 	s.t.Helper()
 	store, err := kv.Open(s.ctx(), s.witness())
 	require.NoError(s.t, err)
 	defer store.Close()
-	d := &kv.DeadLetter{Run: r.Plain(), Tenant: r.Tenant, Generation: 1, Step: "a", Tool: "search", Error: fault.New(fault.ToolFailed, "503")}
+	d := &outcome.DeadLetter{Run: r.Plain(), Tenant: r.Tenant, Generation: 1, Step: "a", Tool: "search", Error: fault.New(fault.ToolFailed, "503")}
 	_, err = store.CreateDead(s.ctx(), r, "", d)
 	require.NoError(s.t, err)
 	return d

@@ -117,7 +117,7 @@ func (s *system) buries(c *client.Client) {
 	o, err := c.Run(s.ctx(), []byte(plan), client.SubmitOptions{Run: "fails"})
 	require.NoError(t, err)
 	require.Equal(t, outcome.Failed, o.Status, "%s", o.JSON())
-	var letters []*kv.DeadLetter
+	var letters []*outcome.DeadLetter
 	require.Eventually(t, func() bool {
 		letters, err = c.DeadLetters(s.ctx(), client.DeadOptions{})
 		return err == nil && len(letters) == 1

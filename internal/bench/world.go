@@ -16,6 +16,7 @@ import (
 	"github.com/stepjet/stepjet/internal/embedded"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/tool"
 	"github.com/stepjet/stepjet/worker"
 )
 
@@ -164,7 +165,7 @@ func (w *World) awaitClient(nc *nats.Conn) (*client.Client, error) {
 	for {
 		c, err := client.New(ctx, nc, client.Config{})
 		if err == nil {
-			var tools []kv.Tool
+			var tools []tool.Registered
 			if tools, err = c.Tools(ctx); err == nil && len(tools) >= 1+w.Extra.Tools {
 				return c, nil
 			}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/stepjet/stepjet/client"
 	"github.com/stepjet/stepjet/fault"
-	"github.com/stepjet/stepjet/kv"
+	"github.com/stepjet/stepjet/outcome"
 )
 
 func (a *app) deadCommand() *cobra.Command {
@@ -47,7 +47,7 @@ func (a *app) deadListCommand() *cobra.Command {
 			s.close()
 			if a.json() {
 				if letters == nil {
-					letters = []*kv.DeadLetter{}
+					letters = []*outcome.DeadLetter{}
 				}
 				return a.printJSON(letters)
 			}
@@ -66,7 +66,7 @@ func deadFilter(c *cobra.Command, o *client.DeadOptions) {
 }
 
 // deadLetters opens a session and lists letters.
-func (a *app) deadLetters(ctx context.Context, where place, o client.DeadOptions) (*session, []*kv.DeadLetter, error) {
+func (a *app) deadLetters(ctx context.Context, where place, o client.DeadOptions) (*session, []*outcome.DeadLetter, error) {
 	if o.Limit <= 0 {
 		o.Limit = -1
 	}
@@ -84,7 +84,7 @@ func (a *app) deadLetters(ctx context.Context, where place, o client.DeadOptions
 	return s, letters, nil
 }
 
-func (a *app) showDead(letters []*kv.DeadLetter) error {
+func (a *app) showDead(letters []*outcome.DeadLetter) error {
 	if len(letters) == 0 {
 		a.say("no dead letters")
 		return nil
@@ -129,7 +129,7 @@ an item of a for_each. -o json prints the letter as it is kept.`,
 	}
 }
 
-func (a *app) deadLetter(ctx context.Context, s *session, run, step string) (*kv.DeadLetter, error) {
+func (a *app) deadLetter(ctx context.Context, s *session, run, step string) (*outcome.DeadLetter, error) {
 	ctx, cancel := a.patience(ctx)
 	defer cancel()
 	d, err := s.client.DeadLetter(ctx, run, step)
@@ -141,7 +141,7 @@ func (a *app) deadLetter(ctx context.Context, s *session, run, step string) (*kv
 	return d, why(ctx, err)
 }
 
-func (a *app) writeDead(d *kv.DeadLetter) error {
+func (a *app) writeDead(d *outcome.DeadLetter) error {
 	var b bytes.Buffer
 	st := a.style
 	fmt.Fprintf(&b, "%s  %s  %s\n\n", st.bold(oneLine(d.Run)), st.bold(oneLine(d.Step)), st.dim(oneLine(d.Tool)))

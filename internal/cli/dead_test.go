@@ -16,14 +16,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stepjet/stepjet/fault"
-	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/tool"
 	"github.com/stepjet/stepjet/worker"
 )
 
-func sampleDead() []*kv.DeadLetter {
-	return []*kv.DeadLetter{
+func sampleDead() []*outcome.DeadLetter {
+	return []*outcome.DeadLetter{
 		{Run: "order-42", Tenant: "default", Generation: 7, Step: "charge", Tool: "charge", Attempts: 3, Failed: noon, Worker: "w-1",
 			Key: "default/order-42/7/charge", Arguments: json.RawMessage(`{"amount":1.50,"to":"é<b>"}`),
 			Error: &fault.Error{Code: fault.ToolFailed, Message: "503 from upstream\n\x1b[31mred", Hint: "try later", Details: json.RawMessage(`{"status":503}`)}},
@@ -109,7 +108,7 @@ func TestDeadLettersAndRetries(t *testing.T) {
 		require.NotContains(t, stdout+stderr, "hunter2", args)
 	}
 
-	var letters []kv.DeadLetter
+	var letters []outcome.DeadLetter
 	list := func(args ...string) int {
 		stdout, stderr, code := execute(t, data, "", append([]string{"dead", "list", "-o", "json"}, args...)...)
 		require.Zero(t, code, stderr)
@@ -178,7 +177,7 @@ func TestDeadLettersAndRetries(t *testing.T) {
 func letters0(t *testing.T, data string) uint64 {
 	t.Helper()
 	stdout, _, _ := execute(t, data, "", "dead", "show", "order-42", "pay", "-o", "json")
-	var d kv.DeadLetter
+	var d outcome.DeadLetter
 	require.NoError(t, json.Unmarshal([]byte(stdout), &d))
 	return d.Generation
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/stepjet/stepjet/client"
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/text"
-	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/outcome"
 )
 
@@ -80,7 +79,7 @@ func (a *app) retryDead(ctx context.Context, args []string, f *deadRetryFlags) e
 }
 
 // deadToRetry opens a session and finds the letters that are meant.
-func (a *app) deadToRetry(ctx context.Context, args []string, f *deadRetryFlags) (*session, []*kv.DeadLetter, error) {
+func (a *app) deadToRetry(ctx context.Context, args []string, f *deadRetryFlags) (*session, []*outcome.DeadLetter, error) {
 	where := place{start: ifKept, tools: f.tools}
 	if f.all {
 		return a.deadLetters(ctx, where, f.of)
@@ -89,7 +88,7 @@ func (a *app) deadToRetry(ctx context.Context, args []string, f *deadRetryFlags)
 	if err != nil {
 		return nil, nil, err
 	}
-	var letters []*kv.DeadLetter
+	var letters []*outcome.DeadLetter
 	for _, step := range args[1:] { // all are looked for before any is retried
 		d, err := a.deadLetter(ctx, s, args[0], step)
 		if err != nil {
@@ -102,14 +101,14 @@ func (a *app) deadToRetry(ctx context.Context, args []string, f *deadRetryFlags)
 }
 
 // submitDead submits the retry of one letter.
-func (a *app) submitDead(ctx context.Context, s *session, d *kv.DeadLetter, o client.RetryDeadOptions) (*client.Run, error) {
+func (a *app) submitDead(ctx context.Context, s *session, d *outcome.DeadLetter, o client.RetryDeadOptions) (*client.Run, error) {
 	ctx, cancel := a.patience(ctx)
 	defer cancel()
 	r, err := s.client.RetryDead(ctx, d, o)
 	return r, again(why(ctx, err))
 }
 
-func (a *app) retryDeadOne(ctx context.Context, s *session, d *kv.DeadLetter, o client.RetryDeadOptions, detach bool) error {
+func (a *app) retryDeadOne(ctx context.Context, s *session, d *outcome.DeadLetter, o client.RetryDeadOptions, detach bool) error {
 	r, err := a.submitDead(ctx, s, d, o)
 	if err != nil {
 		return err
@@ -133,7 +132,7 @@ func (a *app) retryDeadOne(ctx context.Context, s *session, d *kv.DeadLetter, o 
 const deadWide = 32
 
 // retryDeadMany retries letters side by side and prints a line for each as it ends.
-func (a *app) retryDeadMany(ctx context.Context, s *session, letters []*kv.DeadLetter, o client.RetryDeadOptions, detach bool) error {
+func (a *app) retryDeadMany(ctx context.Context, s *session, letters []*outcome.DeadLetter, o client.RetryDeadOptions, detach bool) error {
 	if len(letters) == 0 {
 		a.say("no dead letters")
 		return nil
@@ -183,7 +182,7 @@ type deadRetry struct {
 	Error   *fault.Error     `json:"error,omitempty"`
 }
 
-func (a *app) retryDeadQuietly(ctx context.Context, s *session, d *kv.DeadLetter, o client.RetryDeadOptions, detach bool) deadRetry {
+func (a *app) retryDeadQuietly(ctx context.Context, s *session, d *outcome.DeadLetter, o client.RetryDeadOptions, detach bool) deadRetry {
 	res := deadRetry{Run: d.Run, Step: d.Step}
 	r, err := a.submitDead(ctx, s, d, o)
 	if err != nil {

@@ -63,13 +63,13 @@ which is what "validate --tools" reads.`,
 	}
 }
 
-func (a *app) registered(ctx context.Context) ([]kv.Tool, error) {
+func (a *app) registered(ctx context.Context) ([]tool.Registered, error) {
 	tools, _, err := a.registeredAs(ctx)
 	return tools, err
 }
 
 // registeredAs gives the tools that plans of the tenant may call, and what the tenant itself overrides of them.
-func (a *app) registeredAs(ctx context.Context) (tools []kv.Tool, own map[string]*tool.Override, err error) {
+func (a *app) registeredAs(ctx context.Context) (tools []tool.Registered, own map[string]*tool.Override, err error) {
 	s, err := a.open(ctx, place{start: always, temporary: true, bare: true})
 	if err != nil {
 		return nil, nil, err
@@ -81,7 +81,7 @@ func (a *app) registeredAs(ctx context.Context) (tools []kv.Tool, own map[string
 		if tools, err = store.Tools(ctx); err != nil {
 			return why(ctx, err)
 		}
-		tools = slices.DeleteFunc(tools, func(t kv.Tool) bool { return len(t.Tenants) > 0 && !slices.Contains(t.Tenants, a.flags.tenant) })
+		tools = slices.DeleteFunc(tools, func(t tool.Registered) bool { return len(t.Tenants) > 0 && !slices.Contains(t.Tenants, a.flags.tenant) })
 		own, err = store.TenantOverrides(ctx, a.flags.tenant)
 		if fault.CodeOf(err) == fault.Permission { // of a role of before, or of another tenant's
 			err = nil
@@ -94,7 +94,7 @@ func (a *app) registeredAs(ctx context.Context) (tools []kv.Tool, own map[string
 	return tools, own, err
 }
 
-func (a *app) listTools(tools []kv.Tool) error {
+func (a *app) listTools(tools []tool.Registered) error {
 	if len(tools) == 0 {
 		a.say("no tools; start a toolworker")
 		return nil
@@ -135,7 +135,7 @@ func (a *app) toolsShowCommand() *cobra.Command {
 	}
 }
 
-func noTool(name string, tools []kv.Tool) error {
+func noTool(name string, tools []tool.Registered) error {
 	f := fault.New(fault.NotFound, "no tool %q", name)
 	for i := range tools {
 		if strings.EqualFold(tools[i].Name, name) {
@@ -145,7 +145,7 @@ func noTool(name string, tools []kv.Tool) error {
 	return f.WithHint("stepjet tools list names all")
 }
 
-func (a *app) showTool(t *kv.Tool, own *tool.Override) error {
+func (a *app) showTool(t *tool.Registered, own *tool.Override) error {
 	if a.json() {
 		return a.printTool(t, own)
 	}
@@ -178,7 +178,7 @@ func (a *app) showTool(t *kv.Tool, own *tool.Override) error {
 }
 
 // printTool prints the registry's entry, with what the tenant overrides of it.
-func (a *app) printTool(t *kv.Tool, own *tool.Override) error {
+func (a *app) printTool(t *tool.Registered, own *tool.Override) error {
 	if own == nil {
 		return a.printJSON(t)
 	}

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/tool"
 )
 
@@ -87,7 +86,7 @@ var usual = map[string]string{
 }
 
 // contractRows gives the contract as it counts, and beside it what was declared where an operator has overridden it.
-func (a *app) contractRows(t *kv.Tool) *table {
+func (a *app) contractRows(t *tool.Registered) *table {
 	rows := &table{}
 	dim := a.style.dim
 	declared := terms(&t.Contract, t.Tenants)
@@ -124,7 +123,7 @@ func (a *app) tenantRow(rows *table, o *tool.Override) {
 }
 
 // changes says what differs between two entries of a tool.
-func changes(before, after *kv.Tool) []string {
+func changes(before, after *tool.Registered) []string {
 	var all []string
 	old := terms(&before.Contract, before.Tenants)
 	for i, now := range terms(&after.Contract, after.Tenants) {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/tool"
 )
 
@@ -125,7 +124,7 @@ func TestWhatIsExportedIsWhatCounts(t *testing.T) {
 	}
 	stdout, stderr, code = execute(t, data, "", "tools", "show", "divide", "-o", "json")
 	require.Zero(t, code, stderr)
-	var entry kv.Tool
+	var entry tool.Registered
 	require.NoError(t, json.Unmarshal([]byte(stdout), &entry))
 	require.Equal(t, 3, entry.Contract.Limit)
 	require.Nil(t, entry.Definition.Orchestration)

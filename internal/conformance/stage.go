@@ -22,7 +22,7 @@ type stage struct {
 	nc      *nats.Conn
 	js      jetstream.JetStream
 	store   *kv.Store
-	tool    kv.Tool
+	tool    tool.Registered
 	witness witness
 	deaf    func() // ends the witness
 	guest   Guest  // nil where somebody else runs the worker

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/tool"
 )
 
 // myself is what this package writes into its own records, to tell them from the worker's.
@@ -47,7 +48,7 @@ type published struct {
 const ears = 1 << 16
 
 // listen subscribes; stop ends it.
-func (w *witness) listen(nc *nats.Conn, t kv.Tool, shards int) (stop func(), err error) {
+func (w *witness) listen(nc *nats.Conn, t tool.Registered, shards int) (stop func(), err error) {
 	all := append(kv.SignSubjects(t), telling+">")
 	for shard := range shards {
 		all = append(all, subjects.LedgerPrefix(shard)+">")
@@ -97,7 +98,7 @@ func ownInbox(nc *nats.Conn) string {
 	return inbox[:strings.LastIndexByte(inbox, '.')+1]
 }
 
-func (w *witness) hear(t kv.Tool, m *nats.Msg, place int) {
+func (w *witness) hear(t tool.Registered, m *nats.Msg, place int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if strings.HasPrefix(m.Subject, telling) {

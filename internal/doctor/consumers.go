@@ -10,8 +10,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/stepjet/stepjet/internal/text"
-	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/tool"
 )
 
 type queueKey struct {
@@ -38,7 +38,7 @@ func (d *doctor) readQueues(ctx context.Context) error {
 }
 
 // queueOf gives a tool's consumer. A list may lack one whose leader did not answer, so absence is asked for again.
-func (d *doctor) queueOf(ctx context.Context, t kv.Tool) (info toolQueue, there bool, err error) {
+func (d *doctor) queueOf(ctx context.Context, t tool.Registered) (info toolQueue, there bool, err error) {
 	key := queueKey{t.Shard, subjects.Durable(t.Name)}
 	if info, ok := d.queues[key]; ok {
 		return info, true, nil
@@ -78,7 +78,7 @@ func (d *doctor) consumers(ctx context.Context) error {
 }
 
 // drift reports what of a consumer is not as its tool says.
-func (d *doctor) drift(ctx context.Context, t kv.Tool, info toolQueue) {
+func (d *doctor) drift(ctx context.Context, t tool.Registered, info toolQueue) {
 	want, have := d.in.WantedConsumer(t), info.Config
 	f := Finding{About: t.Name, Health: Broken}
 	firm := consumerDifferences(&f, want, &have)
@@ -144,7 +144,7 @@ func consumerDifferences(f *Finding, want jetstream.ConsumerConfig, have *jetstr
 }
 
 // resetConsumer sets a tool's consumer, or puts another in its place.
-func (d *doctor) resetConsumer(ctx context.Context, t kv.Tool, cfg jetstream.ConsumerConfig, anew bool) error {
+func (d *doctor) resetConsumer(ctx context.Context, t tool.Registered, cfg jetstream.ConsumerConfig, anew bool) error {
 	stream := subjects.StepsStream(t.Shard)
 	if !anew {
 		_, err := d.js.UpdateConsumer(ctx, stream, cfg)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/kv"
+	"github.com/stepjet/stepjet/tool"
 )
 
 // Health is what a check says of what it looked at.
@@ -156,7 +157,7 @@ type doctor struct {
 	shards     int             // of the ledger; 0 where the ledger can't be used
 	stepShards int
 	assets     []asset
-	tools      []kv.Tool
+	tools      []tool.Registered
 	removed    map[string]int  // shards of removed tools
 	newer      []string        // keys of the registry that a newer version wrote
 	foreign    map[string]bool // consumers of tools among them

@@ -18,6 +18,7 @@ import (
 	"github.com/stepjet/stepjet/internal/lab/natstest"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/tool"
 	"github.com/stepjet/stepjet/wire"
 )
 
@@ -27,7 +28,7 @@ type patient struct {
 	t   *testing.T
 	js  jetstream.JetStream
 	srv *embedded.Server
-	kv.Tool
+	tool.Registered
 }
 
 func admit(t *testing.T, cfg kv.Config) *patient {
@@ -37,13 +38,13 @@ func admit(t *testing.T, cfg kv.Config) *patient {
 	var err error
 	p.js, err = jetstream.New(p.Conn())
 	require.NoError(t, err)
-	p.Tool = register(t, p.Store, "echo", 8)
+	p.Registered = register(t, p.Store, "echo", 8)
 	told, _ := join(t, p.Store, "one")
 	until(t, told, "one")
 	answer(t, p.Conn())
-	puller, _ := pull(t, p.Store, p.Tool, 1)
+	puller, _ := pull(t, p.Store, p.Registered, 1)
 	t.Cleanup(func() { puller.Drain(context.Background()) })
-	require.Eventually(t, func() bool { return waitingPulls(t, p.Store, p.Tool) > 0 }, 2*time.Minute, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return waitingPulls(t, p.Store, p.Registered) > 0 }, 2*time.Minute, 5*time.Millisecond)
 	return p
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/stepjet/stepjet/internal/lab/natstest"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/tool"
 )
 
 // unhurried is a lease that no test outlasts, however busy the machine: nothing is handed out twice that is left unacknowledged.
@@ -76,7 +77,7 @@ func submit(t testing.TB, s *kv.Store, r subjects.Run, body string) uint64 {
 	return seq
 }
 
-func register(t testing.TB, s *kv.Store, name string, limit int) kv.Tool {
+func register(t testing.TB, s *kv.Store, name string, limit int) tool.Registered {
 	t.Helper()
 	definition, _ := json.Marshal(map[string]any{
 		"name": name, "description": "a tool", "inputSchema": map[string]any{"type": "object"},
@@ -99,7 +100,7 @@ func dispatch(t testing.TB, s *kv.Store, d kv.Dispatch) {
 	require.NoError(t, receive(t, done, "the dispatch to come back"))
 }
 
-func pull(t testing.TB, s *kv.Store, tool kv.Tool, slots int) (*kv.Puller, <-chan *kv.Delivery) {
+func pull(t testing.TB, s *kv.Store, tool tool.Registered, slots int) (*kv.Puller, <-chan *kv.Delivery) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
@@ -110,7 +111,7 @@ func pull(t testing.TB, s *kv.Store, tool kv.Tool, slots int) (*kv.Puller, <-cha
 }
 
 // consumer returns the state of a tool's consumer.
-func consumer(t testing.TB, s *kv.Store, tool kv.Tool) *jetstream.ConsumerInfo {
+func consumer(t testing.TB, s *kv.Store, tool tool.Registered) *jetstream.ConsumerInfo {
 	t.Helper()
 	js, err := jetstream.New(s.Conn())
 	require.NoError(t, err)
@@ -119,10 +120,10 @@ func consumer(t testing.TB, s *kv.Store, tool kv.Tool) *jetstream.ConsumerInfo {
 	return c.CachedInfo()
 }
 
-func waitingPulls(t testing.TB, s *kv.Store, tool kv.Tool) int {
+func waitingPulls(t testing.TB, s *kv.Store, tool tool.Registered) int {
 	return consumer(t, s, tool).NumWaiting
 }
-func pendingAcks(t testing.TB, s *kv.Store, tool kv.Tool) int {
+func pendingAcks(t testing.TB, s *kv.Store, tool tool.Registered) int {
 	return consumer(t, s, tool).NumAckPending
 }
 

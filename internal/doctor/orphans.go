@@ -9,14 +9,14 @@ import (
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/text"
-	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/tool"
 )
 
 // orphanConsumers looks at consumers that no tool has.
 func (d *doctor) orphanConsumers(ctx context.Context) error {
 	owned := map[queueKey]bool{}
-	byName := map[string]kv.Tool{}
+	byName := map[string]tool.Registered{}
 	for _, t := range d.tools {
 		owned[queueKey{t.Shard, subjects.Durable(t.Name)}] = true
 		byName[subjects.Durable(t.Name)] = t
@@ -36,7 +36,7 @@ func (d *doctor) orphanConsumers(ctx context.Context) error {
 	return nil
 }
 
-func (d *doctor) orphan(ctx context.Context, key queueKey, info toolQueue, byName map[string]kv.Tool) {
+func (d *doctor) orphan(ctx context.Context, key queueKey, info toolQueue, byName map[string]tool.Registered) {
 	stream := subjects.StepsStream(key.shard)
 	f := Finding{About: stream + " " + key.durable, Expected: "a registered tool for every consumer", Found: "no tool has this consumer", Health: Broken}
 	remove := func() error {

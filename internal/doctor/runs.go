@@ -10,6 +10,7 @@ import (
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/tool"
 	"github.com/stepjet/stepjet/wire"
 )
 
@@ -29,7 +30,7 @@ func (d *doctor) frozenTools(ctx context.Context) error {
 	if err := d.readStarts(ctx); err != nil {
 		return err
 	}
-	byName := map[string]kv.Tool{}
+	byName := map[string]tool.Registered{}
 	for _, t := range d.tools {
 		byName[t.Name] = t
 	}
@@ -55,7 +56,7 @@ func (d *doctor) frozenTools(ctx context.Context) error {
 	return nil
 }
 
-func (d *doctor) frozen(ctx context.Context, name string, f *wire.FrozenTool, t kv.Tool, registered bool, r subjects.Run) {
+func (d *doctor) frozen(ctx context.Context, name string, f *wire.FrozenTool, t tool.Registered, registered bool, r subjects.Run) {
 	needed := "run " + r.Plain() + " of tenant " + r.Tenant + " needs it"
 	def, err := d.s.Definition(ctx, f.Digest) // any error but absence is another check's matter
 	_, removed := d.removed[name]

@@ -101,7 +101,7 @@ func TestNotesAboutClocksLettersAndRoom(t *testing.T) {
 	})
 	require.NoError(t, err)
 	run := subjects.NewRun("acme", "order-42")
-	_, err = s.CreateDead(ctx(t), run, "", &kv.DeadLetter{
+	_, err = s.CreateDead(ctx(t), run, "", &outcome.DeadLetter{
 		Run: run.Plain(), Tenant: run.Tenant, Generation: 7, Step: "a", Tool: "echo", Attempts: 2, Key: "key",
 		Error: fault.New(fault.Timeout, "it failed"), Failed: time.Now().UTC(), Arguments: []byte(`{"a":1}`),
 	})

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/stepjet/stepjet/internal/text"
-	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/tool"
 )
 
 const (
@@ -62,7 +62,7 @@ func (d *doctor) stuckSteps(ctx context.Context) error {
 }
 
 // passedOver gives the subjects of a tool's messages that its consumer has passed over.
-func (d *doctor) passedOver(ctx context.Context, t kv.Tool) (all []string, err error) {
+func (d *doctor) passedOver(ctx context.Context, t tool.Registered) (all []string, err error) {
 	lag, err := d.s.Lag(ctx, t.Name, t.Shard)
 	if err != nil {
 		return nil, nil // said already

@@ -50,7 +50,7 @@ func (d *doctor) readRegistry(ctx context.Context) (bad []brokenEntry, digests m
 			}
 		})
 	}
-	slices.SortFunc(d.tools, func(a, b kv.Tool) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(d.tools, func(a, b tool.Registered) int { return strings.Compare(a.Name, b.Name) })
 	return bad, digests, err
 }
 

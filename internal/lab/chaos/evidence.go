@@ -31,7 +31,7 @@ type Evidence struct {
 	Seen    []Sighting
 	Purged  []kv.Entry
 	History []*outcome.Run
-	Dead    []*kv.DeadLetter
+	Dead    []*outcome.DeadLetter
 	// Pending are the subjects of step messages that are still there, AckPending the leases.
 	Pending    []string
 	AckPending int
@@ -141,7 +141,7 @@ func (w *World) collect(ctx context.Context) (*Evidence, error) {
 			e.History = append(e.History, doc)
 			e.Texts["history of "+r.Plain()] = string(doc.JSON())
 		}
-		err = w.store.DeadLetters(ctx, subjects.Run{Tenant: tenant}, func(d *kv.DeadLetter) {
+		err = w.store.DeadLetters(ctx, subjects.Run{Tenant: tenant}, func(d *outcome.DeadLetter) {
 			e.Dead = append(e.Dead, d)
 			e.Texts["dead letter of "+d.Run] = string(d.JSON())
 		})
@@ -306,5 +306,5 @@ func (e *Evidence) dropRecords(runs map[runKey]bool) {
 	e.Purged = slices.DeleteFunc(e.Purged, func(r kv.Entry) bool { return of(r.Subject) })
 	e.Seen = slices.DeleteFunc(e.Seen, func(s Sighting) bool { return of(s.Subject) })
 	e.History = slices.DeleteFunc(e.History, func(d *outcome.Run) bool { return runs[runKey{d.Tenant, d.Run}] })
-	e.Dead = slices.DeleteFunc(e.Dead, func(d *kv.DeadLetter) bool { return runs[runKey{d.Tenant, d.Run}] })
+	e.Dead = slices.DeleteFunc(e.Dead, func(d *outcome.DeadLetter) bool { return runs[runKey{d.Tenant, d.Run}] })
 }

@@ -187,11 +187,11 @@ var mutants = []mutant{
 	},
 	{
 		"newer-overwritten", "a registry entry of a newer version is written over",
-		"kv/registry.go", "	case fault.NewerVersion:\n		return Tool{}, err\n	}", "	}", "./kv", "Newer|Forms",
+		"kv/registry.go", "	case fault.NewerVersion:\n		return standing{}, err\n	}", "	}", "./kv", "Newer|Forms",
 	},
 	{
 		"unknown-dropped", "what a newer version added to a registry entry is lost by writing it anew",
-		"kv/registry.go", "AckWait: s.cfg.AckWait, unknown: old.unknown,", "AckWait: s.cfg.AckWait,", "./kv", "Unknown|Forms",
+		"kv/registry.go", "\tt.Inherit(old.Registered)\n", "", "./kv", "Unknown|Forms",
 	},
 	{
 		"newer-requests", "requests of a newer version are carried out",
