@@ -14,6 +14,7 @@ import (
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/plan"
 	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/wire"
 )
 
 // published sends a plan as any NATS client can, with any headers, and gives the document as it lies in its key.
@@ -30,6 +31,27 @@ func (s *system) published(run, plan string, h nats.Header) *outcome.Run {
 		return err == nil
 	}, patience, 10*time.Millisecond)
 	return head
+}
+
+// Each attempt is sent with a span of its own in the plan's trace, and its record says so.
+func TestStepsHaveSpansOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	sent := make(chan *nats.Msg, 10)
+	steps, err := s.nc.ChanSubscribe("step.>", sent)
+	require.NoError(t, err)
+	trace := wire.Trace{Parent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", State: "a=b"}
+	h := nats.Header{subjects.HeaderTraceparent: {trace.Parent}, subjects.HeaderTracestate: {trace.State}}
+	plan := `{"steps":[{"id":"a","tool":"echo","arguments":{"v":1}},{"id":"b","tool":"echo","arguments":{"v":"$ref:a"}}]}`
+	head := s.published("traced", plan, h)
+	require.Equal(t, outcome.Succeeded, head.Status)
+	require.NoError(t, steps.Unsubscribe())
+	for _, id := range []string{"a", "b"} {
+		m := <-sent
+		a := subjects.Attempt{Run: subjects.NewRun("default", "traced"), Generation: head.Generation, Tool: "echo", Step: id, Number: 1}
+		require.Equal(t, a.Key(), m.Header.Get(subjects.HeaderKey))
+		require.Equal(t, trace.Of(a), wire.TraceOf(m.Header))
+	}
 }
 
 // An endless trace goes to no step, and so to no record.

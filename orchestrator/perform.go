@@ -166,7 +166,8 @@ func (di *dispatcher) dispatch(r *run, d machine.Dispatch, repair int, f *flight
 	s.step = wire.Step{
 		Result: subjects.StepRecord(s.attempt, di.store.Shards()), Key: s.attempt.Key(), Attempt: d.Attempt, Timeout: contract.Timeout,
 		Retried:    r.retriedKey(d.Call),
-		Definition: r.start.Tools[s.attempt.Tool].Digest, StartBy: r.machine.StartBy(d.Call), Context: r.contextOf(d.Step).All, Trace: r.trace,
+		Definition: r.start.Tools[s.attempt.Tool].Digest, StartBy: r.machine.StartBy(d.Call), Context: r.contextOf(d.Step).All,
+		Trace:  r.trace.Of(s.attempt),
 		Bucket: r.bucket(),
 	}
 	if contract.AtMostOnce {
@@ -282,7 +283,7 @@ type decider struct {
 
 // fail records that an attempt failed before any worker had it.
 func (dc *decider) fail(a subjects.Attempt, err *fault.Error, trace wire.Trace) {
-	h, body := ownRecord(dc.cfg.Name, err, trace)
+	h, body := ownRecord(dc.cfg.Name, err, trace.Of(a))
 	dc.store.CreateAsync(dc.ctx, subjects.StepRecord(a, dc.store.Shards()), h, body, nil, dc.recorded(a))
 }
 
@@ -339,7 +340,7 @@ func (dc *decider) createAll(ctx context.Context, list []withdrawn, trace wire.T
 	done, wait := dc.jobs.together(len(list))
 	var failed atomic.Bool
 	for _, x := range list {
-		h, body := ownRecord(dc.cfg.Name, x.err, trace)
+		h, body := ownRecord(dc.cfg.Name, x.err, trace.Of(x.attempt))
 		dc.store.CreateAsync(ctx, subjects.StepRecord(x.attempt, dc.store.Shards()), h, body, nil, func(d kv.Decision, seq uint64, err error) {
 			if err != nil {
 				failed.Store(true)

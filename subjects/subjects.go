@@ -114,6 +114,16 @@ func (a Attempt) MessageID() string {
 	return string(make(name, 0, room).key(&a).text("/").int(a.Number))
 }
 
+// Span returns the id of the attempt's span in traces: the FNV-1a hash, of 64 bits, of MessageID; 1 where that is 0, which
+// is no id. Whoever knows the attempt knows its span, so nobody has to keep one.
+func (a Attempt) Span() uint64 {
+	h := uint64(14695981039346656037) // hash/fnv would allocate
+	for _, c := range make(name, 0, room).key(&a).text("/").int(a.Number) {
+		h = (h ^ uint64(c)) * 1099511628211
+	}
+	return max(h, 1)
+}
+
 // BlobName gives the name of a blob that belongs to the attempt; unique is a fresh nuid.
 func (a Attempt) BlobName(unique string) string { return a.MessageID() + "/" + unique }
 

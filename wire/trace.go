@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"encoding/binary"
+	"encoding/hex"
 	"strings"
 
 	"github.com/nats-io/nats.go"
@@ -8,7 +10,7 @@ import (
 	"github.com/stepjet/stepjet/subjects"
 )
 
-// Trace is W3C Trace Context, carried from a plan to its steps and results. It holds only what the specification
+// Trace is W3C Trace Context, carried from a plan to its steps, and from a step to its result. It holds only what the specification
 // allows: a header that does not, which could be as long as the server takes headers, would be copied to each of 10,000
 // steps and break whatever tool hands it on.
 type Trace struct{ Parent, State string }
@@ -46,6 +48,22 @@ func (t Trace) Set(h nats.Header) {
 
 // Clone gives the same trace without keeping the headers alive from which it was read.
 func (t Trace) Clone() Trace { return Trace{strings.Clone(t.Parent), strings.Clone(t.State)} }
+
+// Of returns the trace context of an attempt: in the trace of t, with the attempt's own span as the parent of what is done
+// for it (see subjects.Attempt.Span). It is of version 00, which is all that is known here; the zero Trace stays zero.
+func (t Trace) Of(a subjects.Attempt) Trace {
+	if len(t.Parent) < traceparentSize {
+		return Trace{}
+	}
+	version, trace, flags := t.Parent[:2], t.Parent[3:35], t.Parent[53:55]
+	if version != "00" { // of its flags only the first is known to be kept
+		flags = []string{"00", "01"}[strings.IndexByte(lowerHex, flags[1])&1]
+	}
+	b := make([]byte, 0, traceparentSize)
+	b = append(append(append(b, "00-"...), trace...), '-')
+	b = hex.AppendEncode(b, binary.BigEndian.AppendUint64(make([]byte, 0, 8), a.Span()))
+	return Trace{string(append(append(b, '-'), flags...)), t.State}
+}
 
 // TraceOf reads the trace context of a message, without what is not valid.
 func TraceOf(h nats.Header) Trace {

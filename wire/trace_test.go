@@ -1,6 +1,8 @@
 package wire_test
 
 import (
+	"fmt"
+	"hash/fnv"
 	"strings"
 	"testing"
 
@@ -71,4 +73,26 @@ func TestWhatIsWrittenHasNoInvalidTrace(t *testing.T) {
 	h, _ = wire.Result{Trace: huge}.Message()
 	require.Equal(t, []string{parent}, h[subjects.HeaderTraceparent])
 	require.NotContains(t, h, subjects.HeaderTracestate)
+}
+
+// Each attempt has a span of its own in the plan's trace, which everybody can compute.
+func TestAnAttemptHasItsOwnSpan(t *testing.T) {
+	a := subjects.Attempt{Run: subjects.NewRun("acme", "order 42"), Generation: 17, Tool: "t", Step: "s=3", Number: 2}
+	require.Equal(t, "acme/order=2042/17/s=3/2", a.MessageID())
+	h := fnv.New64a()
+	h.Write([]byte(a.Key() + "/2"))
+	span := fmt.Sprintf("%016x", h.Sum64())
+	plan := wire.Trace{Parent: parent, State: "a=b"}
+	require.Equal(t, wire.Trace{Parent: parent[:36] + span + parent[52:], State: "a=b"}, plan.Of(a))
+	require.Equal(t, plan.Of(a), plan.Of(a).Of(a), "that of an attempt is its own")
+	require.Equal(t, plan.Of(a), plan.Of(a).Valid())
+	require.Zero(t, wire.Trace{}.Of(a))
+
+	later := wire.Trace{Parent: "cc" + parent[2:53] + "fe-more"}
+	require.Equal(t, "00"+parent[2:36]+span+"-00", later.Of(a).Parent, "of a later version what is known of version 00")
+
+	b := a
+	b.Number = 3
+	require.NotEqual(t, plan.Of(a), plan.Of(b))
+	require.Zero(t, testing.AllocsPerRun(100, func() { a.Span() }))
 }

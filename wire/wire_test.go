@@ -54,7 +54,7 @@ func TestEveryKindHasAGoldenFile(t *testing.T) {
 
 func TestStepForms(t *testing.T) {
 	a := subjects.Attempt{Run: subjects.NewRun("acme", "order-42"), Generation: 17, Tool: "get_weather", Step: "tokyo", Number: 2}
-	s := wire.Step{Result: subjects.StepRecord(a, 1), Key: a.Key(), Attempt: 2, Timeout: 5 * time.Minute, Trace: wire.Trace{Parent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}}
+	s := wire.Step{Result: subjects.StepRecord(a, 1), Key: a.Key(), Attempt: 2, Timeout: 5 * time.Minute, Trace: wire.Trace{Parent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}.Of(a)}
 	s.Definition = strings.Repeat("0af7", 16)
 	golden(t, "step", s.Header(), []byte(`{"location":"Tokyo"}`), wiretest.Opaque, recodeStep(t))
 	s.Retried = "acme/order-41/9/tokyo"

@@ -28,7 +28,8 @@ type Info struct {
 	// Context is the out-of-band context that the submitter gave for the step, as far as the tool may see it. It shows
 	// its secrets to Get alone, not where it is printed, logged or marshalled.
 	Context wire.Context
-	// Trace is the W3C Trace Context that came with the plan.
+	// Trace is the W3C Trace Context of this attempt, in the trace that came with the plan; the parent is the attempt's own
+	// span, which is the same however often the attempt is handed out. Zero where the plan came with none.
 	Trace wire.Trace
 	// Worker is the name of this worker.
 	Worker string
