@@ -4,17 +4,13 @@ import (
 	"container/list"
 	"context"
 	"errors"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/stepjet/stepjet/fault"
-	"github.com/stepjet/stepjet/internal/text"
-	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/machine"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/plan"
-	"github.com/stepjet/stepjet/subjects"
 )
 
 // blobCache keeps large values that several steps may refer to. Blobs never change under their name.
@@ -116,25 +112,6 @@ func (v *values) value(ctx context.Context, h *outcome.Handle, text bool) ([]byt
 			WithHint("the worker of that step must not set checked in its handle without checking")
 	}
 	return value, nil
-}
-
-// usable says what is wrong with the handle of an attempt's result. A worker may name no blob but its own attempt's: else a
-// forged record could bring another tenant's bytes into an outcome. It lies in the bucket of the run, or in that of all tenants
-// that are not declared: a worker of before writes there.
-func usable(h *outcome.Handle, a subjects.Attempt, bucket string) *fault.Error {
-	switch own := a.BlobName(""); {
-	case !strings.HasPrefix(h.Name, own):
-		return fault.New(fault.ToolTerminal, "the result lies in the blob %q, which is not this attempt's", text.Clip(h.Name, 256)).
-			WithHint("a worker names the blob of a result %s<anything unique>", own)
-	case h.Bucket != "" && h.Bucket != bucket:
-		return fault.New(fault.ToolTerminal, "the result lies in the bucket %q, which is not its run's", text.Clip(h.Bucket, 80)).
-			WithHint("a worker puts a result into the bucket that %s of the step names, and says so in its handle; without it into %s",
-				subjects.HeaderBucket, subjects.BlobsBucket)
-	case h.Size > kv.MaxBlob:
-		return fault.New(fault.TooLarge, "the result is said to have %d bytes; the limit is %d", h.Size, kv.MaxBlob).
-			WithHint("return a part of it, or a place to fetch it from")
-	}
-	return nil
 }
 
 // unreadable is what a step fails with whose result lies in a blob that can't be read.

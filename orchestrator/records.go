@@ -7,6 +7,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/machine"
 	"github.com/stepjet/stepjet/tool"
 	"github.com/stepjet/stepjet/wire"
@@ -42,7 +43,7 @@ func decodeResult(c machine.Call, e entry, version uint64, bucket string, redact
 	}
 	w := wire.ParseCleanResult(e.Header, e.Data, redactor)
 	if w.Handle != nil {
-		if w.Error = usable(w.Handle, e.rec.Attempt, bucket); w.Error != nil {
+		if w.Error = wire.CheckResult(w.Handle, e.rec.Attempt, bucket, kv.MaxBlob); w.Error != nil {
 			w.Handle = nil
 		}
 	}

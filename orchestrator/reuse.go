@@ -47,10 +47,8 @@ func (j *judge) tries(ctx context.Context, id subjects.Run, x extras) (*tried, e
 	}
 	source := subjects.NewRun(id.Tenant, x.retryOf.Of)
 	if !source.Valid() { // it becomes a part of subjects, of which the server takes no endless ones
-		return &tried{problem: &fault.Problem{
-			Code: fault.InvalidID, Message: fmt.Sprintf("%q is no run id", text.Clip(x.retryOf.Of, 80)),
-			Hint: fmt.Sprintf("%s names a finished run: 1 to %d bytes", subjects.HeaderRetryOf, subjects.MaxRunID),
-		}}, nil
+		none := x.retryOf.NoRun()
+		return &tried{problem: &none}, nil
 	}
 	doc, err := j.store.History(ctx, source)
 	switch {

@@ -212,11 +212,6 @@ func leftAlone(id subjects.Run) *fault.Error {
 		WithHint("upgrade the orchestrators: one that knows the run's version goes on with it, and can cancel it; to remove what nobody of yours wrote: stepjet doctor")
 }
 
-type cancelReply struct {
-	Run    string            `json:"run"`
-	Status outcome.RunStatus `json:"status"`
-}
-
 func (s *service) cancel(m *nats.Msg, id subjects.Run) {
 	r := s.l.runs.byID[id]
 	switch {
@@ -238,8 +233,7 @@ func (s *service) cancel(m *nats.Msg, id subjects.Run) {
 		case d == kv.Gone:
 			s.refuse(m, fault.New(fault.AlreadyFinished, "run '%s' had finished already", id.Plain()))
 		default:
-			b, _ := json.Marshal(cancelReply{id.Plain(), outcome.Cancelled})
-			s.reply(m, b)
+			s.reply(m, wire.Cancelled{Run: id.Plain(), Status: outcome.Cancelled}.Body())
 		}
 	})
 }

@@ -1,11 +1,14 @@
 package wire
 
 import (
+	"fmt"
 	"strings"
 	"unique"
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/text"
 	"github.com/stepjet/stepjet/subjects"
 )
 
@@ -22,6 +25,14 @@ type Plan struct {
 // Retry names the finished run that a plan tries again, and the step that is executed again, with all that depends on it,
 // though it succeeded. Both are as submitted: neither was checked.
 type Retry struct{ Of, From string }
+
+// NoRun is the problem of a plan that tries again what can't be a run.
+func (r Retry) NoRun() fault.Problem {
+	return fault.Problem{
+		Code: fault.InvalidID, Message: fmt.Sprintf("%q is no run id", text.Clip(r.Of, 80)),
+		Hint: fmt.Sprintf("%s names a finished run: 1 to %d bytes", subjects.HeaderRetryOf, subjects.MaxRunID),
+	}
+}
 
 // Set writes the plan's headers beside those that are there, such as a submitter's own.
 func (p Plan) Set(h nats.Header) {

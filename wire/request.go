@@ -7,6 +7,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/subjects"
 )
 
@@ -74,4 +75,16 @@ func ParseCancel(body []byte) Cancel {
 		return Cancel{}
 	}
 	return c
+}
+
+// Cancelled is the answer to a request to cancel a run: its stop stands.
+type Cancelled struct {
+	Run    string            `json:"run"` // plain id
+	Status outcome.RunStatus `json:"status"`
+}
+
+// Body writes the answer.
+func (c Cancelled) Body() []byte {
+	body, _ := json.Marshal(c) // strings: it can't fail
+	return body
 }

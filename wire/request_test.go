@@ -8,6 +8,7 @@ import (
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/lab/wiretest"
+	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/wire"
 )
@@ -28,6 +29,7 @@ func TestCancelForm(t *testing.T) {
 	golden(t, "request", wire.Versioned(), wire.Cancel{By: "ann"}.Body(), wiretest.Ignored, func(m nats.Msg) nats.Msg {
 		return nats.Msg{Header: wire.Versioned(), Data: wire.ParseCancel(m.Data).Body()}
 	})
+	require.Equal(t, `{"run":"order-42","status":"cancelled"}`, string(wire.Cancelled{Run: "order-42", Status: outcome.Cancelled}.Body()))
 	require.Equal(t, wire.Cancel{}, wire.ParseCancel(nil))
 	require.Equal(t, wire.Cancel{}, wire.ParseCancel([]byte(`{"by":7}`)))
 }

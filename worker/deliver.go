@@ -1,12 +1,9 @@
 package worker
 
 import (
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/stepjet/stepjet/fault"
-	"github.com/stepjet/stepjet/internal/text"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/wire"
@@ -61,35 +58,7 @@ func (e *engine) read(f *feed, d *kv.Delivery) (a subjects.Attempt, step wire.St
 	if step, err = wire.ParseStep(d.Header); err != nil {
 		return a, step, err
 	}
-	shards := e.store.Shards()
-	switch {
-	case step.Attempt != a.Number:
-		err = foreign(subjects.HeaderAttempt, strconv.Itoa(step.Attempt))
-	case !a.HasKey(step.Key):
-		err = foreign(subjects.HeaderKey, step.Key)
-	case !subjects.IsStepRecord(step.Result, a, shards):
-		err = foreign(subjects.HeaderResult, step.Result)
-	case step.Claim != "" && step.Claim != subjects.ClaimRecord(a, shards):
-		err = foreign(subjects.HeaderClaim, step.Claim)
-	case step.Handle != nil && !ofRun(step.Handle.Name, a):
-		err = foreign(subjects.HeaderHandle, step.Handle.Name)
-	case step.Handle != nil && !subjects.OwnBlobs(step.Handle.Bucket, a.Tenant):
-		err = foreign(subjects.HeaderHandle, "the bucket "+step.Handle.Bucket)
-	case !subjects.OwnBlobs(step.Bucket, a.Tenant):
-		err = foreign(subjects.HeaderBucket, step.Bucket)
-	case step.Handle != nil && step.Handle.Size > maxBlob:
-		err = foreign(subjects.HeaderHandle, "a blob of "+strconv.FormatInt(step.Handle.Size, 10)+" bytes")
-	}
-	return a, step, err
-}
-
-// ofRun reports whether a blob belongs to the attempt's own run, so that a forged step can't read another's.
-func ofRun(blob string, a subjects.Attempt) bool {
-	return strings.HasPrefix(blob, a.Tenant+"/"+a.ID+"/"+strconv.FormatUint(a.Generation, 10)+"/")
-}
-
-func foreign(header, value string) error {
-	return fault.New(fault.Internal, "%s names %q, which is not this attempt's", header, text.Clip(value, 256))
+	return a, step, step.Check(a, e.store.Shards(), maxBlob)
 }
 
 // enter makes an execution known to cancels and heartbeats.

@@ -98,7 +98,7 @@ const LaterField = ` + "`" + laterField + "`" + `
 // Known reports`},
 	{"wire/version.go", "func Versioned() nats.Header { return nats.Header{", `func Versioned() nats.Header { return nats.Header{"Stepjet-Later": {"x"}, `},
 	{"wire/header.go", "	h.Header[subjects.HeaderVersion] = ourVersion\n", "	h.Header[subjects.HeaderVersion] = ourVersion\n	h.Header[\"Stepjet-Later\"] = []string{\"x\"}\n"},
-	{"wire/wire.go", "		body, err := json.Marshal(r.Error)\n", "		body, err := json.Marshal(r.Error)\n		body = Later(body)\n"},
+	{"wire/result.go", "		body, err := json.Marshal(r.Error)\n", "		body, err := json.Marshal(r.Error)\n		body = Later(body)\n"},
 	{"wire/start.go", "	body, err := s.body()\n", "	body, err := s.body()\n	body = Later(body)\n"},
 	{"wire/stop.go", "	return Versioned(), body\n", "	return Versioned(), Later(body)\n"},
 	{"orchestrator/finish.go", "		stands, err := lc.stand(ctx, view.id, view.bucket(), doc)\n", `		if doc.Outcome != nil {

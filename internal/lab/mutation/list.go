@@ -58,7 +58,7 @@ var mutants = []mutant{
 	},
 	{
 		"foreign-result", "a worker publishes to whatever subject a message names",
-		"worker/deliver.go", "	case !subjects.IsStepRecord(step.Result, a, shards):", "	case false:", "./worker", "",
+		"wire/step.go", "	case !subjects.IsStepRecord(s.Result, a, shards):", "	case false:", "./worker", "",
 	},
 	{
 		"newer-version", "a worker executes steps of a newer version",
@@ -146,7 +146,7 @@ var mutants = []mutant{
 	},
 	{
 		"anybodys-blob", "a result may lie in a blob of another run, or of another tenant",
-		"orchestrator/blobs.go", "	case !strings.HasPrefix(h.Name, own):", "	case own == h.Name && !strings.HasPrefix(h.Name, own):", "./orchestrator", "",
+		"wire/result.go", "	case !strings.HasPrefix(h.Name, own):", "	case own == h.Name && !strings.HasPrefix(h.Name, own):", "./orchestrator", "",
 	},
 	{
 		"gone-too-soon", "a run is purged while its id still counts as new",
@@ -351,7 +351,7 @@ var mutants = []mutant{
 	},
 	{
 		"bucket-believed", "the bucket that a worker's handle names is believed as it stands",
-		"orchestrator/blobs.go", "	case h.Bucket != \"\" && h.Bucket != bucket:", "	case false:", "./orchestrator", "TestAHandleBrings",
+		"wire/result.go", "	case h.Bucket != \"\" && h.Bucket != bucket:", "	case false:", "./orchestrator", "TestAHandleBrings",
 	},
 	{
 		"anybodys-bucket", "a blob is read from, and put into, whatever bucket somebody names",

@@ -1,0 +1,143 @@
+package wire
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/text"
+	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/subjects"
+)
+
+// Result is the record that decides an attempt. Body is the tool's output where Error is nil, else ignored.
+type Result struct {
+	Error          *fault.Error
+	Body           []byte
+	Handle         *outcome.Handle // where the body lies in the object store
+	Text           bool            // the body is text/plain: it becomes a JSON string
+	Worker         string
+	Started, Ended time.Time
+	Trace          Trace
+}
+
+// Message writes a result as headers and body.
+func (r Result) Message() (nats.Header, []byte) {
+	h := newHeader()
+	status := subjects.StatusOK
+	if r.Error != nil {
+		status = subjects.StatusError
+	}
+	h.set(subjects.HeaderStatus, status)
+	if r.Worker != "" {
+		h.set(subjects.HeaderWorker, r.Worker)
+	}
+	h.setTime(subjects.HeaderStarted, r.Started)
+	h.setTime(subjects.HeaderEnded, r.Ended)
+	r.Trace.set(&h)
+	if r.Error != nil {
+		body, err := json.Marshal(r.Error)
+		if err != nil || len(body) > InlineLimit { // details that are no JSON, or huge: the rest still counts
+			short := *r.Error
+			short.Details, short.Message, short.Hint = nil, text.Clip(short.Message, 4096), text.Clip(short.Hint, 4096)
+			body, _ = json.Marshal(&short)
+		}
+		return h.Header, body
+	}
+	if r.Text {
+		h.set(subjects.HeaderContentType, "text/plain")
+	}
+	if r.Handle != nil {
+		h.setHandle(r.Handle)
+		return h.Header, nil
+	}
+	return h.Header, r.Body
+}
+
+// ParseResult reads a result. It never fails: what can't be read becomes a terminal error of the attempt, because the
+// record stands and decides.
+func ParseResult(h nats.Header, body []byte) Result {
+	return ParseCleanResult(h, body, func() *Redactor { return nil })
+}
+
+// ParseCleanResult is ParseResult without the secrets in the error that a redactor takes out. That is asked for only
+// where there is an error, and looks at it before it is shortened: half a secret would not be found.
+func ParseCleanResult(h nats.Header, body []byte, redactor func() *Redactor) Result {
+	r := Result{
+		Worker:  text.Clip(get(h, subjects.HeaderWorker), 256),
+		Started: getTime(h, subjects.HeaderStarted), Ended: getTime(h, subjects.HeaderEnded), Trace: TraceOf(h),
+	}
+	switch status := get(h, subjects.HeaderStatus); status {
+	case subjects.StatusOK, "":
+	case subjects.StatusError:
+		r.Error = redactor().Error(ParseError(body))
+		r.Error.Message, r.Error.Hint = text.Clip(r.Error.Message, 16<<10), text.Clip(r.Error.Hint, 4096)
+		return r
+	default:
+		r.Error = fault.New(fault.ToolTerminal, "the worker sent the unknown status %q", text.Clip(status, 64)).
+			WithHint("%s is %q or %q", subjects.HeaderStatus, subjects.StatusOK, subjects.StatusError)
+		return r
+	}
+	handle, err := getHandle(h)
+	if err != nil {
+		r.Error = fault.New(fault.ToolTerminal, "the worker sent a %s that can't be read: %v", subjects.HeaderHandle, err)
+		return r
+	}
+	r.Handle = handle
+	r.Text = isText(get(h, subjects.HeaderContentType))
+	if handle == nil {
+		r.Body = body
+	}
+	return r
+}
+
+// CheckResult says what is wrong with the handle of an attempt's result, in a run whose large values lie in a bucket. A worker
+// may name no blob but its own attempt's: else a forged record could bring another tenant's bytes into an outcome. It lies in
+// the bucket of the run, or in that of all tenants that are not declared: a worker of before writes there. maxBlob is the most bytes.
+func CheckResult(h *outcome.Handle, a subjects.Attempt, bucket string, maxBlob int64) *fault.Error {
+	switch own := a.BlobName(""); {
+	case !strings.HasPrefix(h.Name, own):
+		return fault.New(fault.ToolTerminal, "the result lies in the blob %q, which is not this attempt's", text.Clip(h.Name, 256)).
+			WithHint("a worker names the blob of a result %s<anything unique>", own)
+	case h.Bucket != "" && h.Bucket != bucket:
+		return fault.New(fault.ToolTerminal, "the result lies in the bucket %q, which is not its run's", text.Clip(h.Bucket, 80)).
+			WithHint("a worker puts a result into the bucket that %s of the step names, and says so in its handle; without it into %s",
+				subjects.HeaderBucket, subjects.BlobsBucket)
+	case h.Size > maxBlob:
+		return fault.New(fault.TooLarge, "the result is said to have %d bytes; the limit is %d", h.Size, maxBlob).
+			WithHint("return a part of it, or a place to fetch it from")
+	}
+	return nil
+}
+
+// ParseError reads an error as a tool wrote it: the envelope of fault.Error, a JSON string, or whatever else, which
+// becomes the message of a tool_failed. A code outside the set goes into the message. Texts are as long as they came. It never fails.
+func ParseError(body []byte) *fault.Error {
+	var e fault.Error
+	if err := json.Unmarshal(body, &e); err != nil || e.Message == "" && e.Code == "" {
+		text := string(body)
+		_ = json.Unmarshal(body, &text) // a bare string is the message itself
+		return fault.New(fault.ToolFailed, "%s", text)
+	}
+	if !e.Code.OfStep() {
+		// A code of the tool's own: it is kept in the message, so that nothing is lost and the set stays closed.
+		if e.Code != "" {
+			e.Message = string(e.Code) + ": " + e.Message
+		}
+		e.Code = fault.ToolFailed
+		if !retryableSet(body) {
+			e.Retryable = true
+		}
+	}
+	return &e
+}
+
+func retryableSet(body []byte) bool {
+	var in struct {
+		Retryable *bool `json:"retryable"`
+	}
+	return json.Unmarshal(body, &in) == nil && in.Retryable != nil
+}
