@@ -51,7 +51,12 @@ Tools do nothing, so what is measured is Stepjet and JetStream. Data goes to a t
 	fl.IntVar(&f.cfg.Rounds, "rounds", 5, "rounds of each shape, a `number`; medians count")
 	fl.Float64Var(&f.cfg.Scale, "scale", 1, "a `factor` for the runs of a round, and the size of what is large")
 	fl.DurationVar(&f.cfg.Sustain, "sustain", time.Minute, "`duration` of the sustained load; 0 leaves it out")
-	fl.StringVar(&f.cfg.Only, "only", "", "measure only `shapes` whose names begin so: chain, fan-out, diamonds, sustained")
+	fl.StringVar(
+		&f.cfg.Only,
+		"only",
+		"",
+		"measure only `shapes` whose names begin so: chain, fan-out, diamonds, sustained",
+	)
 	fl.BoolVar(&f.cfg.NoFloor, "no-floor", false, "leave JetStream alone out; for profiles")
 	profileFlags(c, &f.profiles)
 	c.AddCommand(roleCommand())
@@ -60,7 +65,12 @@ Tools do nothing, so what is measured is Stepjet and JetStream. Data goes to a t
 
 func profileFlags(c *cobra.Command, p *bench.Profiles) {
 	c.Flags().StringVar(&p.CPU, bench.CPUProfileFlag, "", "write a CPU profile of each process to a `folder`")
-	c.Flags().StringVar(&p.Memory, bench.MemoryProfileFlag, "", "write a profile of allocations of each process to a `folder`")
+	c.Flags().StringVar(
+		&p.Memory,
+		bench.MemoryProfileFlag,
+		"",
+		"write a profile of allocations of each process to a `folder`",
+	)
 }
 
 // roleCommand is what "lab bench" starts as processes of their own.
@@ -91,7 +101,10 @@ func (f benchFlags) run(ctx context.Context, names []string) error {
 	case f.report != "" && f.figures == "":
 		return fault.New(fault.InvalidConfig, "--report needs --figures, the folder of what it reports")
 	case f.figures != "" && (f.cfg.Only != "" || f.cfg.NoFloor):
-		return fault.New(fault.InvalidConfig, "--only and --no-floor measure less than a part, whose figures --figures would replace")
+		return fault.New(
+			fault.InvalidConfig,
+			"--only and --no-floor measure less than a part, whose figures --figures would replace",
+		)
 	}
 	dir, err := os.MkdirTemp("", "stepjet-bench-")
 	if err != nil {
@@ -126,7 +139,11 @@ func (f benchFlags) run(ctx context.Context, names []string) error {
 // measure measures one part and keeps its figures.
 func (f benchFlags) measure(ctx context.Context, env bench.Env, p bench.Part) error {
 	stamp := bench.Stamp{Time: time.Now().UTC(), Version: version.String(), Machine: product.Machine()}
-	ctx, cancel := context.WithTimeoutCause(ctx, p.Within, fault.New(fault.Timeout, "measuring %s took more than %s", p.Name, p.Within))
+	ctx, cancel := context.WithTimeoutCause(
+		ctx,
+		p.Within,
+		fault.New(fault.Timeout, "measuring %s took more than %s", p.Name, p.Within),
+	)
 	defer cancel()
 	figures, err := p.Measure(ctx, env, f.cfg, stamp)
 	if err != nil {

@@ -48,7 +48,14 @@ func (f chaosFlags) run(ctx context.Context) error {
 		return err
 	}
 	o := chaos.Settings{
-		Command: []string{self}, Seconds: f.seconds, Namespaces: f.namespaces == "on", Seed: f.seed, Keep: f.keep, Out: os.Stdout,
+		Command: []string{
+			self,
+		},
+		Seconds:    f.seconds,
+		Namespaces: f.namespaces == "on",
+		Seed:       f.seed,
+		Keep:       f.keep,
+		Out:        os.Stdout,
 	}
 	var rows []chaos.Row
 	bad := 0

@@ -1,5 +1,5 @@
-// Command lab tries and measures Stepjet as its developers do; the targets of the Makefile run it. It is no part of what
-// users install.
+// Command lab tries and measures Stepjet as its developers do; the targets of the Makefile run it. It is no part of
+// what users install.
 package main
 
 import (
@@ -22,9 +22,12 @@ func run() int {
 	ctx, stop := daemon.Signals(context.Background(), func() { os.Exit(daemon.ExitForced) })
 	defer stop()
 	root := &cobra.Command{
-		Use: "lab", Short: "Tries and measures Stepjet: what the project's own documents tell", SilenceUsage: true, SilenceErrors: true,
+		Use:           "lab",
+		Short:         "Tries and measures Stepjet: what the project's own documents tell",
+		SilenceUsage:  true,
+		SilenceErrors: true,
 	}
-	root.AddCommand(benchCommand(), contractsCommand(), chaosCommand(), mutantsCommand())
+	root.AddCommand(benchCommand(), contractsCommand(), chaosCommand(), mutantsCommand(), houseCommand())
 	if err := root.ExecuteContext(ctx); err != nil {
 		daemon.Print(os.Stderr, "lab", err)
 		return daemon.ExitCode(err)

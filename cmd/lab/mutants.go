@@ -15,7 +15,12 @@ func mutantsCommand() *cobra.Command {
 	fs := c.Flags()
 	fs.StringVar(&o.Only, "only", "", "plant only bugs whose names hold one of these `words`, separated by commas")
 	fs.StringVar(&o.Report, "report", "", "write the table to this `file`")
-	fs.StringVar(&o.Results, "results", "", "keep what came of each bug in this `file`, and write the table of all that it holds")
+	fs.StringVar(
+		&o.Results,
+		"results",
+		"",
+		"keep what came of each bug in this `file`, and write the table of all that it holds",
+	)
 	fs.BoolVar(&o.Missing, "missing", false, "plant only bugs that the file of results says nothing of")
 	return c
 }

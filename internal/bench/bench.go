@@ -1,9 +1,9 @@
-// Package bench measures Stepjet on the machine it runs on, in less than a minute: three shapes of load, once with all its
-// parts in this process and once with each in a process of its own. Tools do nothing, so what is measured is Stepjet and
-// JetStream.
+// Package bench measures Stepjet on the machine it runs on, in less than a minute: three shapes of load, once with all
+// its parts in this process and once with each in a process of its own. Tools do nothing, so what is measured is
+// Stepjet and JetStream.
 //
-// What the project itself measures (against JetStream alone, at scale, on clusters) is built on the same World and is no
-// part of a user's program; see internal/lab/bench.
+// What the project itself measures (against JetStream alone, at scale, on clusters) is built on the same World and is
+// no part of a user's program; see internal/lab/bench.
 package bench
 
 import (
@@ -56,7 +56,9 @@ func Layouts(names []string) ([]Layout, error) {
 }
 
 // Measure runs each shape for some time in a layout. It calls begins with the name of each that it begins with.
-func Measure(ctx context.Context, env Env, l Layout, lasting time.Duration, begins func(shape string)) (*Report, error) {
+func Measure(
+	ctx context.Context, env Env, l Layout, lasting time.Duration, begins func(shape string),
+) (*Report, error) {
 	w, err := NewWorld(ctx, env, l)
 	if err != nil {
 		return nil, err

@@ -27,7 +27,8 @@ type Figures struct {
 	CPU float64 `json:"cpu_seconds_per_1000_steps"`
 }
 
-// Timed measures what do does with runs of a shape: it returns how long each run took and each of its steps, in milliseconds.
+// Timed measures what do does with runs of a shape: it returns how long each run took and each of its steps, in
+// milliseconds.
 func (w *World) Timed(s Shape, do func() (runs, steps []float64, err error)) (f Figures, err error) {
 	cpu, start := w.Usage(), time.Now()
 	runs, stepTimes, err := do()
@@ -42,8 +43,8 @@ func (w *World) Timed(s Shape, do func() (runs, steps []float64, err error)) (f 
 	}, nil
 }
 
-// Round measures a shape once: as many runs as it says, or as fit into a time that isn't zero. CPU is counted until its finished runs are purged; without what is used anyway while
-// they wait for that.
+// Round measures a shape once: as many runs as it says, or as fit into a time that isn't zero. CPU is counted until its
+// finished runs are purged; without what is used anyway while they wait for that.
 func (w *World) Round(ctx context.Context, s Shape, lasting time.Duration) (Figures, error) {
 	cpu, steps := w.Usage(), 0
 	got, err := w.Timed(s, func() (runs, perStep []float64, err error) {
@@ -70,8 +71,8 @@ func (w *World) Rest(d time.Duration) {
 	w.Idle = (w.Usage() - cpu).Seconds() / d.Seconds()
 }
 
-// Drive takes runs of a shape through: as many as the shape says, or as fit into a time that isn't zero. It returns how long
-// each run took and each of its steps, in milliseconds.
+// Drive takes runs of a shape through: as many as the shape says, or as fit into a time that isn't zero. It returns how
+// long each run took and each of its steps, in milliseconds.
 func (w *World) Drive(ctx context.Context, s Shape, lasting time.Duration) (runs, steps []float64, err error) {
 	until := time.Now().Add(lasting)
 	var mu sync.Mutex

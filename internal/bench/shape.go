@@ -24,7 +24,14 @@ type Shape struct {
 
 // Chain is a run of steps that wait for each other, one run at a time.
 func Chain(length, runs int) Shape {
-	return Shape{Name: fmt.Sprintf("chain of %d", length), Runs: runs, InFlight: 1, Steps: length, Depth: length, Plan: ChainPlan(length)}
+	return Shape{
+		Name:     fmt.Sprintf("chain of %d", length),
+		Runs:     runs,
+		InFlight: 1,
+		Steps:    length,
+		Depth:    length,
+		Plan:     ChainPlan(length),
+	}
 }
 
 // FanOut is a run of steps that are ready at once and one that waits for them all, one run at a time.

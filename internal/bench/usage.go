@@ -97,7 +97,8 @@ func Machine() string {
 	if model == "" {
 		model = runtime.GOARCH
 	}
-	return fmt.Sprintf("%d cores of %s, %s, %s/%s", runtime.NumCPU(), model, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return fmt.Sprintf("%d cores of %s, %s, %s/%s",
+		runtime.NumCPU(), model, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
 func field(path, name string) string {

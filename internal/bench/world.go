@@ -69,7 +69,13 @@ type World struct {
 
 // NewWorld starts the layout's servers and connects to them.
 func NewWorld(ctx context.Context, env Env, l Layout) (w *World, err error) {
-	w = &World{Env: env, Layout: l, broken: make(chan error, 64), procs: map[string]*process{}, peaks: map[string]float64{}}
+	w = &World{
+		Env:    env,
+		Layout: l,
+		broken: make(chan error, 64),
+		procs:  map[string]*process{},
+		peaks:  map[string]float64{},
+	}
 	w.ctx, w.end = context.WithCancel(ctx)
 	defer func() {
 		if err != nil {

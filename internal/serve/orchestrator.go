@@ -16,15 +16,21 @@ import (
 
 // orchestratorSettings are those that have an environment variable beside their flag.
 var orchestratorSettings = []config.Setting{
-	{Flag: "name", Env: "STEPJET_NAME"}, {Flag: "health", Env: "STEPJET_HEALTH"}, {Flag: "replicas", Env: "STEPJET_REPLICAS"},
-	{Flag: "shards", Env: "STEPJET_SHARDS"}, {Flag: "retention", Env: "STEPJET_RETENTION"}, {Flag: "grace", Env: "STEPJET_GRACE"},
+	{Flag: "name", Env: "STEPJET_NAME"},
+	{Flag: "health", Env: "STEPJET_HEALTH"},
+	{Flag: "replicas", Env: "STEPJET_REPLICAS"},
+	{Flag: "shards", Env: "STEPJET_SHARDS"},
+	{Flag: "retention", Env: "STEPJET_RETENTION"},
+	{Flag: "grace", Env: "STEPJET_GRACE"},
 	{Flag: "sweep-every", Env: "STEPJET_SWEEP_EVERY"},
-	{Flag: "weight", Env: "STEPJET_WEIGHT"}, {Flag: "ack-wait", Env: "STEPJET_ACK_WAIT"}, {Flag: "ledger-max-bytes", Env: "STEPJET_LEDGER_MAX_BYTES"},
+	{Flag: "weight", Env: "STEPJET_WEIGHT"},
+	{Flag: "ack-wait", Env: "STEPJET_ACK_WAIT"},
+	{Flag: "ledger-max-bytes", Env: "STEPJET_LEDGER_MAX_BYTES"},
 	config.SecretsKeySetting,
 }
 
-// Orchestrator returns the command that runs an orchestrator until a signal ends it. program is what a user types to start
-// it: "orchestrator", "stepjet orchestrator".
+// Orchestrator returns the command that runs an orchestrator until a signal ends it. program is what a user types to
+// start it: "orchestrator", "stepjet orchestrator".
 func Orchestrator(program string) *cobra.Command {
 	var nats config.NATS
 	var logging config.Logging
@@ -53,10 +59,12 @@ others go on with its runs. The first start creates streams and buckets; what ex
 	fs.StringVar(&health, "health", "", "address of /healthz and /readyz (env STEPJET_HEALTH; default: none)")
 	store.Flags(fs)
 	secrets.Flag(fs)
-	fs.DurationVar(&cfg.Grace, "grace", orchestrator.DefaultGrace, "how long a finished run's records stay in the ledger (env STEPJET_GRACE)")
+	fs.DurationVar(&cfg.Grace, "grace", orchestrator.DefaultGrace,
+		"how long a finished run's records stay in the ledger (env STEPJET_GRACE)")
 	fs.DurationVar(&cfg.SweepEvery, "sweep-every", orchestrator.DefaultSweepEvery,
 		"how often what should be on its way is compared with what is, and what is gone is mended (env STEPJET_SWEEP_EVERY; 100ms or more)")
-	fs.StringToIntVar(&cfg.Weights, "weight", nil, "shares of tenants where a tool has more to do than fits, as in acme=3,beta=2 (env STEPJET_WEIGHT; default 1 each)")
+	fs.StringToIntVar(&cfg.Weights, "weight", nil,
+		"shares of tenants where a tool has more to do than fits, as in acme=3,beta=2 (env STEPJET_WEIGHT; default 1 each)")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err := nats.FromEnvironment(fs, nil); err != nil {
 			return err

@@ -8,7 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A sweep interval that is none ends the program at once, whether there is a server or not, and says where it came from.
+// A sweep interval that is none ends the program at once, whether there is a server or not, and says where it came
+// from.
 func TestSweepIntervals(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -17,8 +17,12 @@ import (
 
 // workerSettings are those that have an environment variable beside their flag.
 var workerSettings = []config.Setting{
-	{Flag: "name", Env: "STEPJET_NAME"}, {Flag: "tools", Env: "STEPJET_TOOLS"}, {Flag: "slots", Env: "STEPJET_SLOTS"},
-	{Flag: "drain-timeout", Env: "STEPJET_DRAIN_TIMEOUT"}, {Flag: "health", Env: "STEPJET_HEALTH"}, config.SecretsKeySetting,
+	{Flag: "name", Env: "STEPJET_NAME"},
+	{Flag: "tools", Env: "STEPJET_TOOLS"},
+	{Flag: "slots", Env: "STEPJET_SLOTS"},
+	{Flag: "drain-timeout", Env: "STEPJET_DRAIN_TIMEOUT"},
+	{Flag: "health", Env: "STEPJET_HEALTH"},
+	config.SecretsKeySetting,
 }
 
 // toolworker is what flags and environment say.
@@ -56,10 +60,12 @@ Exit codes: 0 ok, 1 failed, 2 wrong flags, environment or tools file, 4 no conne
 	t.nats.WaitFlag(fs)
 	t.logging.Flags(fs)
 	t.secrets.Flag(fs)
-	fs.StringVar(&t.worker.Name, "name", "", "name in logs and records (env STEPJET_NAME; default: the host's and a random part)")
+	fs.StringVar(&t.worker.Name, "name", "",
+		"name in logs and records (env STEPJET_NAME; default: the host's and a random part)")
 	fs.StringVar(&t.tools, "tools", "", "tools file (env STEPJET_TOOLS; default: the built-in tools)")
 	fs.IntVar(&t.worker.Slots, "slots", worker.DefaultSlots, "most executions of each tool at a time (env STEPJET_SLOTS)")
-	fs.DurationVar(&t.worker.DrainTimeout, "drain-timeout", worker.DefaultDrainTimeout, "how long a stop waits for executions (env STEPJET_DRAIN_TIMEOUT)")
+	fs.DurationVar(&t.worker.DrainTimeout, "drain-timeout", worker.DefaultDrainTimeout,
+		"how long a stop waits for executions (env STEPJET_DRAIN_TIMEOUT)")
 	fs.StringVar(&t.health, "health", "", "address of /healthz and /readyz (env STEPJET_HEALTH; default: none)")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err := t.nats.FromEnvironment(fs, nil); err != nil {
@@ -80,7 +86,8 @@ Exit codes: 0 ok, 1 failed, 2 wrong flags, environment or tools file, 4 no conne
 func (t *toolworker) run(cmd *cobra.Command) error {
 	log := daemon.Logger(cmd.ErrOrStderr(), t.logging.Format, t.logging.Level)
 	if t.worker.Slots < 1 { // the zero of worker.Config means its default
-		return fault.New(fault.InvalidConfig, "--slots is %d", t.worker.Slots).WithHint("a worker has at least one slot for each tool")
+		return fault.New(fault.InvalidConfig, "--slots is %d", t.worker.Slots).
+			WithHint("a worker has at least one slot for each tool")
 	}
 	file := hosted.Builtin()
 	if t.tools != "" {

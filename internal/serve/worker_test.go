@@ -154,7 +154,16 @@ func runsStepsAndDrains(t *testing.T, name string) {
 	url, c := world(t)
 	started := filepath.Join(t.TempDir(), "started")
 	tools := filepath.Join(t.TempDir(), "tools.json")
-	require.NoError(t, os.WriteFile(tools, []byte(`{"tools":[{"builtin":"all"},{"name":"slow","exec":{"argv":["/bin/sh","-c","echo x >> `+started+`; sleep 1; echo done"]}}]}`), 0o600))
+	require.NoError(
+		t,
+		os.WriteFile(
+			tools,
+			[]byte(
+				`{"tools":[{"builtin":"all"},{"name":"slow","exec":{"argv":["/bin/sh","-c","echo x >> `+started+`; sleep 1; echo done"]}}]}`,
+			),
+			0o600,
+		),
+	)
 	w := start(t, name, url, "--tools", tools, "--health", "127.0.0.1:0", "--name", "tester", "--log-format", "json")
 	address := w.says(`"address":"([^"]+)"`)[1]
 	w.says(`"msg":"ready"`)
@@ -162,7 +171,13 @@ func runsStepsAndDrains(t *testing.T, name string) {
 
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
-	got, err := c.Run(ctx, []byte(`{"steps":[{"id":"a","tool":"power","arguments":{"base":2,"exponent":100}},{"id":"b","tool":"text_concat","arguments":{"parts":["=","$ref:a.result"]}}],"output_steps":["b"]}`), client.SubmitOptions{})
+	got, err := c.Run(
+		ctx,
+		[]byte(
+			`{"steps":[{"id":"a","tool":"power","arguments":{"base":2,"exponent":100}},{"id":"b","tool":"text_concat","arguments":{"parts":["=","$ref:a.result"]}}],"output_steps":["b"]}`,
+		),
+		client.SubmitOptions{},
+	)
 	require.NoError(t, err)
 	require.Equal(t, outcome.Succeeded, got.Status, "%v", got.Errors)
 	b, _ := got.Results.Get("b")

@@ -6,8 +6,8 @@ import "runtime/debug"
 // set is the version of a release: -ldflags "-X github.com/stepjet/stepjet/internal/version.set=v1.2.3".
 var set string
 
-// Of returns the version, as it was set or as the go command stamped it ("" where neither knows it), and the first twelve
-// digits of the commit, "" where the build knows none.
+// Of returns the version, as it was set or as the go command stamped it ("" where neither knows it), and the first
+// twelve digits of the commit, "" where the build knows none.
 func Of() (version, commit string) {
 	version = set
 	info, ok := debug.ReadBuildInfo()
