@@ -176,9 +176,9 @@ func (s *service) get(m *nats.Msg, id subjects.Run) {
 	}
 	r.audience.arrived()
 	doc := s.l.documents.of(s.l.ctx, r)
-	ask, view := s.l.explain(r, doc), r.view()
+	ask, view := s.explain(r, doc), r.view()
 	s.l.job(func(ctx context.Context) {
-		s.l.explainRest(ctx, ask)
+		s.explainRest(ctx, ask)
 		s.answer(ctx, m, id, view, doc)
 	})
 }

@@ -21,7 +21,7 @@ type waiter struct {
 
 // explain says, in a document of an unfinished run, what each call that is out or held back waits for. What this process
 // knows it says at once; it gives those for whom the server has to be asked.
-func (l *loop) explain(r *run, doc *outcome.Run) (ask []waiter) {
+func (s *service) explain(r *run, doc *outcome.Run) (ask []waiter) {
 	if r.machine == nil || r.machine.Finished() {
 		return nil
 	}
@@ -30,7 +30,7 @@ func (l *loop) explain(r *run, doc *outcome.Run) (ask []waiter) {
 			return
 		}
 		tool := r.plan.Steps[c.Step].Tool
-		f, w := r.flights[c], l.dispatcher.windows[tool]
+		f, w := r.flights[c], s.l.dispatcher.windows[tool]
 		if f == nil && st.Status == outcome.StepReady && w != nil && r.heldOf(c.Step) > 0 {
 			if b := r.lines[tool].overfull(); b != nil && r.lines[tool].awaitsBytes {
 				st.Waiting = fmt.Sprintf("window full: %.1f MiB of arguments of this %s are out, %d steps of %s wait", float64(b.bytes)/(1<<20), b.of, r.heldOf(c.Step), tool)
@@ -57,27 +57,27 @@ func (l *loop) explain(r *run, doc *outcome.Run) (ask []waiter) {
 }
 
 // explainRest asks the server, once for each tool.
-func (l *loop) explainRest(ctx context.Context, ask []waiter) {
+func (s *service) explainRest(ctx context.Context, ask []waiter) {
 	type state struct {
 		kv.Lag
 		err error
 	}
 	states := map[string]state{}
 	for _, x := range ask {
-		s, known := states[x.tool]
+		now, known := states[x.tool]
 		if !known {
-			s.Lag, s.err = l.store.Lag(ctx, x.tool, x.shard)
-			states[x.tool] = s
+			now.Lag, now.err = s.l.store.Lag(ctx, x.tool, x.shard)
+			states[x.tool] = now
 		}
 		switch {
-		case fault.CodeOf(s.err) == fault.NotFound:
+		case fault.CodeOf(now.err) == fault.NotFound:
 			x.step.Waiting = "the consumer of " + x.tool + " is gone; a worker that registers it makes it again"
-		case s.err != nil:
+		case now.err != nil:
 			x.step.Waiting = "a worker of " + x.tool
-		case x.seq > 0 && x.seq <= s.Given:
+		case x.seq > 0 && x.seq <= now.Given:
 			x.step.Status = outcome.StepRunning
 		default:
-			x.step.Waiting = waitsForWorker(x.tool, s.Lag)
+			x.step.Waiting = waitsForWorker(x.tool, now.Lag)
 		}
 	}
 }
