@@ -1,7 +1,5 @@
 package orchestrator
 
-import "github.com/stepjet/stepjet/machine"
-
 // A window counts calls. What calls cost the server, its disk and the workers' memory is their bytes, so those that are
 // out are counted too, over all tools: of each run, and of each tenant. Where a bound is reached, only a call of few bytes
 // goes still; the others wait in their lines until something of theirs is decided.
@@ -74,12 +72,6 @@ func (di *dispatcher) loaded(x *line) {
 		}
 		return r.argumentBytes(h.dispatch().Call)
 	}
-}
-
-// argumentBytes bounds a call's bytes before its arguments are built.
-func (r *run) argumentBytes(c machine.Call) int64 {
-	in := r.inputs(c)
-	return in.most(false)
 }
 
 // weigh notes how many bytes a flight has, as soon as that is known or known better.

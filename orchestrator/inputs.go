@@ -1,7 +1,6 @@
 package orchestrator
 
 import (
-	"context"
 	"slices"
 	"strings"
 
@@ -114,64 +113,6 @@ func (s *source) entries() ([]byte, *fault.Error) {
 	return plan.Entries(list)
 }
 
-// read gives the JSON value of a source; nil for a missing one.
-func (v *values) read(ctx context.Context, s *source) ([]byte, *fault.Error) {
-	switch {
-	case s.missing() || s.value != nil:
-		return s.value, nil
-	case !s.list:
-		return v.value(ctx, s.blob, s.text)
-	}
-	if size := s.size(); size > plan.MaxOutput {
-		return nil, fault.New(fault.TooLarge, "the results of all items would have about %d bytes together, at most %d are allowed", size, plan.MaxOutput).
-			WithHint("let the tool return less for each item, or hand large data on by a name or an address")
-	}
-	whole := source{items: slices.Clone(s.items)}
-	for i := range whole.items {
-		x := &whole.items[i]
-		if x.blob == nil {
-			continue
-		}
-		value, err := v.value(ctx, x.blob, x.text)
-		if err != nil {
-			return nil, err
-		}
-		x.value = value
-	}
-	return whole.entries()
-}
-
-// arguments resolves a call's arguments and checks them against the frozen schema. An error that isn't ctx's decides the
-// attempt.
-func (v *values) arguments(ctx context.Context, in *inputs) ([]byte, *fault.Error) {
-	x := reader{values: v, ctx: ctx, in: in}
-	result := x.result
-	var args []byte
-	var err *fault.Error
-	switch {
-	case in.call.Item > 0 && in.resolver != nil:
-		args, err = in.resolver.ItemArguments(in.call.Step, in.item, result)
-	case in.call.Item > 0:
-		args, err = in.plan.ItemArguments(in.call.Step, in.item, result)
-	case in.resolver != nil:
-		args, err = in.resolver.Arguments(in.call.Step, result)
-	default:
-		args, err = in.plan.Arguments(in.call.Step, result)
-	}
-	if x.err != nil {
-		return nil, x.err
-	}
-	if err != nil {
-		return nil, err
-	}
-	if in.hasRefs && in.schema != nil {
-		if bad := in.schema.Check(args, nil); len(bad) > 0 {
-			return nil, in.explained(invalidArguments(in.plan.Steps[in.call.Step].Tool, bad), bad, result)
-		}
-	}
-	return args, nil
-}
-
 // maxExplained is the most places of which an error says where their values came from.
 const maxExplained = 3
 
@@ -189,35 +130,6 @@ func (in *inputs) explained(err *fault.Error, bad []tool.Violation, result func(
 	}
 	err.Message = strings.TrimSuffix(err.Message, ";")
 	return err
-}
-
-// reader gives the values of the dependencies when they are asked for. Of those that lie in blobs it holds one at a time.
-type reader struct {
-	values *values
-	ctx    context.Context
-	in     *inputs
-	held   int // which value is held, plus one
-	data   []byte
-	err    *fault.Error // why one could not be read
-}
-
-func (x *reader) result(dep int) ([]byte, bool) {
-	i, found := slices.BinarySearch(x.in.deps, dep)
-	if !found || i >= len(x.in.values) || x.err != nil {
-		return nil, false
-	}
-	s := &x.in.values[i]
-	switch {
-	case s.value != nil || s.missing():
-		return s.value, s.value != nil
-	case x.held != i+1:
-		x.held, x.data = 0, nil
-		if x.data, x.err = x.values.read(x.ctx, s); x.err != nil {
-			return nil, false
-		}
-		x.held = i + 1
-	}
-	return x.data, x.data != nil
 }
 
 // size gives about how many bytes a source has.
@@ -249,4 +161,10 @@ func (in *inputs) most(list bool) int64 {
 		return n
 	})
 	return min(most, plan.MaxArguments) + min(largest, plan.MaxOutput)
+}
+
+// argumentBytes bounds a call's bytes before its arguments are built.
+func (r *run) argumentBytes(c machine.Call) int64 {
+	in := r.inputs(c)
+	return in.most(false)
 }

@@ -4,7 +4,81 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/stepjet/stepjet/kv"
 )
+
+// mailbox carries records and completions to the loop. Completions never block, because they come from goroutines that
+// the loop's own publishes wait for; records do once too many are waiting, which slows the cursor down.
+type mailbox struct {
+	mu     sync.Mutex
+	room   sync.Cond
+	items  []item
+	bytes  int
+	closed bool
+	wake   chan struct{}
+}
+
+type item struct {
+	do    func() // or nil, and entry is a record
+	entry kv.Entry
+	from  *cursor
+}
+
+// mailboxBytes and mailboxItems bound the records that wait for the loop.
+const (
+	mailboxBytes = 64 << 20
+	mailboxItems = 16384
+)
+
+func newMailbox() *mailbox {
+	m := &mailbox{wake: make(chan struct{}, 1)}
+	m.room.L = &m.mu
+	return m
+}
+
+func (m *mailbox) post(do func()) {
+	m.mu.Lock()
+	m.items = append(m.items, item{do: do})
+	m.mu.Unlock()
+	m.signal()
+}
+
+func (m *mailbox) record(e kv.Entry, from *cursor) {
+	m.mu.Lock()
+	for !m.closed && (m.bytes > mailboxBytes || len(m.items) > mailboxItems) {
+		m.room.Wait()
+	}
+	m.items = append(m.items, item{entry: e, from: from})
+	m.bytes += len(e.Data)
+	m.mu.Unlock()
+	m.signal()
+}
+
+func (m *mailbox) signal() {
+	select {
+	case m.wake <- struct{}{}:
+	default:
+	}
+}
+
+// take swaps the waiting items for an empty slice.
+func (m *mailbox) take(empty []item) []item {
+	m.mu.Lock()
+	items := m.items
+	m.items, m.bytes = empty[:0], 0
+	m.mu.Unlock()
+	m.room.Broadcast()
+	return items
+}
+
+// close lets blocked senders go; what they send is not read any more.
+func (m *mailbox) close() {
+	m.mu.Lock()
+	m.closed = true
+	m.mu.Unlock()
+	m.room.Broadcast()
+}
 
 // jobs does what must wait for I/O, beside the loop, a bounded number at once and the rest in the order they came. Its
 // goroutines stay: their stacks have grown already, and growing anew for each job was a sixteenth of the
@@ -102,5 +176,44 @@ func (j *jobs) close(patience time.Duration) {
 	select {
 	case <-j.gone:
 	case <-time.After(patience):
+	}
+}
+
+// largeRoom is the memory, in bytes, that jobs may take together for large values. What a plan or a tool makes large waits
+// its turn; the other runs' jobs don't wait with it.
+const largeRoom = 128 << 20
+
+// memory admits the jobs that need much of it, in the order they came. It belongs to the loop.
+type memory struct {
+	*env
+	taken int64
+	queue []largeJob
+}
+
+type largeJob struct {
+	bytes int64
+	do    func(ctx context.Context)
+}
+
+// reserve runs a job that needs about so many bytes of memory, as soon as there is room. One that needs more than all of it
+// runs alone.
+func (m *memory) reserve(bytes int64, do func(ctx context.Context)) {
+	m.queue = append(m.queue, largeJob{bytes: min(bytes, largeRoom), do: do})
+	m.admit()
+}
+
+func (m *memory) admit() {
+	for len(m.queue) > 0 && m.taken+m.queue[0].bytes <= largeRoom {
+		x := m.queue[0]
+		m.queue[0] = largeJob{}
+		m.queue = m.queue[1:]
+		m.taken += x.bytes
+		m.job(func(ctx context.Context) {
+			x.do(ctx)
+			m.post(func() {
+				m.taken -= x.bytes
+				m.admit()
+			})
+		})
 	}
 }

@@ -1,9 +1,7 @@
 package orchestrator
 
 import (
-	"cmp"
 	"context"
-	"slices"
 	"sync"
 	"time"
 
@@ -139,23 +137,6 @@ func (l *loop) record(from *cursor, e kv.Entry) {
 		l.times.heard(r, from.shard, e.Time)
 	}
 	l.lifecycle.take(r, rec, e)
-}
-
-// oldestFirst gives the runs that fit, in the order in which they were submitted.
-func (t *runTable) oldestFirst(fits func(*run) bool) []*run {
-	var list []*run
-	for _, r := range t.byID {
-		if fits(r) {
-			list = append(list, r)
-		}
-	}
-	slices.SortFunc(list, older)
-	return list
-}
-
-// older puts runs into the order in which they were submitted, as far as there is one.
-func older(a, b *run) int {
-	return cmp.Or(cmp.Compare(a.generation, b.generation), cmp.Compare(a.id.ID, b.id.ID))
 }
 
 // armTimer lets the loop wake at the next deadline of a run.

@@ -36,32 +36,6 @@ func (rp *reaper) check(shard int) {
 	}
 }
 
-// oldest is the runs of a partition in the order of their plans, so that the first that is not over is at hand however many
-// there are. That is the order in which they come, for it is the ledger's, and before it is read again drop forgets them.
-type oldest struct {
-	runs []*run // also some that are over or forgotten
-	kept int    // how many they were when those were last taken out
-}
-
-func (o *oldest) add(r *run) { o.runs = append(o.runs, r) }
-
-// first gives the sequence of the first plan whose run is not over, if there is one.
-func (o *oldest) first() (seq uint64, ok bool) {
-	gone := func(r *run) bool { return r.over || r.phase == forgotten }
-	if len(o.runs) > 2*o.kept { // there may be many behind one that goes on
-		o.runs = slices.DeleteFunc(o.runs, gone)
-		o.kept = len(o.runs)
-	}
-	for len(o.runs) > 0 && gone(o.runs[0]) {
-		o.runs[0] = nil
-		o.runs = o.runs[1:]
-	}
-	if len(o.runs) == 0 {
-		return 0, false
-	}
-	return o.runs[0].generation, true
-}
-
 // lowest gives, by partition, the lowest sequence that must stay: the plan of its first run that isn't over, or what its
 // cursor has not read yet; 0 where that isn't known.
 func (rp *reaper) lowest() *[subjects.Partitions]uint64 {

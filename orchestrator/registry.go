@@ -5,9 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"maps"
-	"slices"
-	"sort"
-	"strings"
 	"sync"
 	"time"
 
@@ -16,6 +13,11 @@ import (
 	"github.com/stepjet/stepjet/tool"
 	"github.com/stepjet/stepjet/wire"
 )
+
+// frozen returns the form in which runs keep a tool of the registry.
+func frozen(t *tool.Registered) *wire.FrozenTool {
+	return wire.Frozen(wire.FrozenTool{Digest: t.Digest, Shard: t.Shard, AckWait: t.AckWait.Milliseconds(), Contract: t.Contract})
+}
 
 // registry keeps the tools in memory: those of now for new plans, and schemas by digest for runs that froze them.
 type registry struct {
@@ -167,87 +169,6 @@ func (g *registry) refresh(ctx context.Context, names []string) (found bool) {
 // catalog gives the tools that one tenant may use. It is for one plan, on one goroutine.
 func (g *registry) catalog(tenant string) *catalog {
 	return &catalog{g: g, tenant: tenant, used: map[string]*known{}}
-}
-
-// catalog is plan.Catalog over the registry; it remembers what was asked for, so that the contracts frozen are those
-// validated against.
-type catalog struct {
-	g      *registry
-	tenant string
-	used   map[string]*known // nil for a name that isn't there
-}
-
-// maxRefresh bounds how many unknown names of one plan are looked up.
-const maxRefresh = 32
-
-func (c *catalog) find(name string) *known {
-	if k, seen := c.used[name]; seen {
-		return k
-	}
-	c.g.mu.RLock()
-	k := c.g.tools[name]
-	c.g.mu.RUnlock()
-	if k != nil && len(k.Tenants) > 0 && !slices.Contains(k.Tenants, c.tenant) {
-		k = nil
-	}
-	k = c.g.as(c.tenant, k)
-	c.used[name] = k
-	return k
-}
-
-// Lookup gives a tool.
-func (c *catalog) Lookup(name string) (plan.Tool, bool) {
-	k := c.find(name)
-	if k == nil {
-		return plan.Tool{}, false
-	}
-	return plan.Tool{Input: k.schema, Output: k.output, DependsOn: k.Contract.DependsOn}, true
-}
-
-// Names gives the names of the tenant's tools, sorted.
-func (c *catalog) Names() []string {
-	c.g.mu.Lock()
-	defer c.g.mu.Unlock()
-	if c.g.names == nil {
-		for name := range c.g.tools {
-			c.g.names = append(c.g.names, name)
-		}
-		sort.Strings(c.g.names)
-	}
-	mine := make([]string, 0, len(c.g.names))
-	for _, name := range c.g.names {
-		if t := c.g.tools[name].Tenants; len(t) == 0 || slices.Contains(t, c.tenant) {
-			mine = append(mine, name)
-		}
-	}
-	return mine
-}
-
-// missing gives names that were asked for and aren't there, sorted.
-func (c *catalog) missing() []string {
-	var names []string
-	for name, k := range c.used {
-		if k == nil {
-			names = append(names, name)
-		}
-	}
-	sort.Strings(names)
-	return names[:min(len(names), maxRefresh)]
-}
-
-// freeze gives what a run keeps of the tools of its plan.
-func (c *catalog) freeze(p *plan.Plan) (map[string]*wire.FrozenTool, schemas) {
-	var key strings.Builder // the names as they come, each once; no name holds a space
-	fresh := frozenSet{map[string]*wire.FrozenTool{}, schemas{}}
-	for i := range p.Steps {
-		name := p.Steps[i].Tool
-		if fresh.tools[name] == nil {
-			fresh.tools[name], fresh.schemas[name] = c.used[name].frozen, c.used[name].schema
-			key.WriteString(name + " ")
-		}
-	}
-	set := c.g.share(key.String(), fresh)
-	return set.tools, set.schemas
 }
 
 // share gives a set that an earlier run froze, if it is the same as this one.

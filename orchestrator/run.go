@@ -1,6 +1,8 @@
 package orchestrator
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"github.com/stepjet/stepjet/kv"
@@ -114,158 +116,16 @@ type entry struct {
 	kv.Entry
 }
 
-// lifecycle takes runs from their plan to their outcome: it opens, begins, finishes and forgets them.
-type lifecycle struct {
-	*env
-	runs        *runTable
-	times       *ledgerTime
-	memory      *memory
-	judge       *judge
-	driver      *driver
-	dispatcher  *dispatcher
-	documents   *documents
-	deadLetters *deadLetters
-	announcer   *announcer
-	reaper      *reaper
-
-	saidLost time.Time // when the log was last told that the registry lost its tools
-}
-
-// submitted takes a plan record: a new run, or one that is known.
-func (lc *lifecycle) submitted(id subjects.Run, e kv.Entry, from *cursor) {
-	if old := lc.runs.byID[id]; old != nil {
-		if old.generation >= e.Seq {
-			return
-		}
-		lc.forget(old)                       // purged, and submitted again
-		lc.reaper.orphan(id, old.generation) // of which a purge by sequence may have left some
-	}
-	asked, unfit := wire.ParsePlan(e.Header)
-	r := &run{
-		id: id, generation: e.Seq, lastSeq: e.Seq, submitted: e.Time, touched: lc.clock.Now(), body: e.Data, digest: plan.Digest(e.Data),
-		client: asked.Client, trace: asked.Trace, retryOf: asked.Retry, context: asked.Context, unfit: unfit, timer: -1,
-	}
-	lc.runs.add(r)
-	if _, malformed := wire.Version(e.Header); malformed == nil && !wire.KnownPlan(e.Header) {
-		lc.leaveAlone(r)
-		return
-	}
-	if from.caughtUp {
-		r.live = true
-		lc.times.heard(r, from.shard, e.Time)
-		lc.open(r)
-	}
-}
-
-// leaveAlone keeps hands off a run that a newer Stepjet wrote of. An instance that knows its version goes on with it.
-func (lc *lifecycle) leaveAlone(r *run) {
-	r.phase = foreign
-	r.parked, r.body = nil, nil
-	lc.driver.timers.set(r, time.Time{})
-	lc.log.Warn("a run was written by a newer version and is left alone", "tenant", r.id.Tenant, "run", r.id.Plain())
-}
-
-// forget drops a run from memory.
-func (lc *lifecycle) forget(r *run) {
-	r.phase = forgotten
-	lc.leftOpening(r)
-	lc.dispatcher.releaseAll(r)
-	lc.driver.timers.set(r, time.Time{})
-	lc.runs.remove(r)
-	lc.announcer.forget(r)
-	r.drop()
-}
-
 // drop lets go of what only a run that goes on needs.
 func (r *run) drop() {
 	r.body, r.plan, r.machine, r.parked, r.start, r.schemas, r.resolver = nil, nil, nil, nil, nil, nil, nil
 	r.lists, r.entries, r.reading, r.context, r.clean, r.deadLetters = nil, nil, nil, wire.RunContext{}, cleaner{}, nil
 }
 
-// take takes one record of this generation. Only who is an orchestrator may write beside "step.": what a newer one has written
-// there makes this one leave the run alone. Below "step." whoever hosts a tool may write, so nothing there does.
-func (lc *lifecycle) take(r *run, rec subjects.Record, e kv.Entry) {
-	r.lastSeq = max(r.lastSeq, e.Seq)
-	switch rec.Kind {
-	case subjects.ClaimKind, subjects.StrayRecord:
-		return // claims are for workers and the sweep; they decide nothing
-	case subjects.StepKind:
-		if r.plan != nil && !r.has(rec.Attempt) {
-			return
-		}
-	default:
-		known := wire.Known(e.Header) || rec.Kind == subjects.StartKind && wire.KnownStart(e.Header)
-		if rec.Kind == subjects.UnknownRecord || !known {
-			if r.phase != finishing && r.phase != finished {
-				lc.leaveAlone(r)
-			}
-			return
-		}
-	}
-	r.touched = lc.clock.Now()
-	switch r.phase {
-	case replaying, opening:
-		r.parked = append(r.parked, entry{rec, e})
-	case awaiting:
-		r.parked = append(r.parked, entry{rec, e})
-		if rec.Kind == subjects.StartKind {
-			lc.begin(r)
-		}
-	case running:
-		lc.driver.take(r, entry{rec, e})
-	}
-}
-
 // blind reports whether something is being read that the next record has to wait for: the value of the one before it, or
 // how long a list is. Applied without that, a record would be taken for early, and what follows from those after it would
 // be done as if it were not there.
 func (r *run) blind() bool { return r.busy || len(r.reading) > 0 }
-
-// unpark applies what was parked until a blob has to be fetched or nothing is left. Effects gather.
-func (dr *driver) unpark(r *run, now time.Time) {
-	for len(r.parked) > 0 && !r.blind() {
-		next := r.parked[0]
-		r.parked = r.parked[1:]
-		dr.apply(r, next, now)
-	}
-	if len(r.parked) == 0 {
-		r.parked = nil
-	}
-}
-
-// apply gives one record to the machine; false means that a blob is fetched first and the record parked before all
-// others.
-func (dr *driver) apply(r *run, e entry, now time.Time) bool {
-	rec := machine.Record{Seq: e.Seq, Time: e.Time}
-	switch e.rec.Kind {
-	case subjects.StopKind:
-		stop := machine.Stop(wire.ParseStop(e.Data))
-		rec.Stop = &stop
-	case subjects.StepKind:
-		c, ok := r.call(e.rec.Attempt)
-		if !ok {
-			return true // a record that no dispatch of ours can have asked for
-		}
-		rec.Result = decodeResult(c, e, r.version, r.bucket(), func() *wire.Redactor { return dr.redactor(r) })
-		if h := rec.Result.Handle; h != nil && !h.Checked {
-			dr.fetch(r, e, rec)
-			return false
-		}
-	default:
-		return true
-	}
-	dr.record(r, rec, now)
-	return true
-}
-
-// record gives a whole record to the machine.
-func (dr *driver) record(r *run, rec machine.Record, now time.Time) {
-	r.machine.Apply(rec, now, &dr.effects)
-	if rec.Result != nil {
-		dr.dispatcher.decided(r, rec.Result)
-	}
-	dr.expand(r, now)
-}
 
 // has reports whether a plan has a call that such an attempt may be of, now or later.
 func (r *run) has(a subjects.Attempt) bool {
@@ -288,4 +148,80 @@ func (r *run) call(a subjects.Attempt) (machine.Call, bool) {
 		c.Item = item + 1
 	}
 	return c, true
+}
+
+// oldestFirst gives the runs that fit, in the order in which they were submitted.
+func (t *runTable) oldestFirst(fits func(*run) bool) []*run {
+	var list []*run
+	for _, r := range t.byID {
+		if fits(r) {
+			list = append(list, r)
+		}
+	}
+	slices.SortFunc(list, older)
+	return list
+}
+
+// older puts runs into the order in which they were submitted, as far as there is one.
+func older(a, b *run) int {
+	return cmp.Or(cmp.Compare(a.generation, b.generation), cmp.Compare(a.id.ID, b.id.ID))
+}
+
+func (r *run) attempt(c machine.Call, number int) subjects.Attempt {
+	s := &r.plan.Steps[c.Step]
+	a := subjects.Attempt{Run: r.id, Generation: r.generation, Tool: s.Tool, Step: s.ID, Number: number}
+	if c.Item > 0 {
+		a.Step = subjects.ItemToken(s.ID, c.Item-1)
+	}
+	return a
+}
+
+func (r *run) shard(step int) int { return r.start.Tools[r.plan.Steps[step].Tool].Shard }
+
+func (r *run) ackWait(step int) time.Duration {
+	return time.Duration(r.start.Tools[r.plan.Steps[step].Tool].AckWait) * time.Millisecond
+}
+
+// holds reports whether an attempt is held back by this owner, so that nothing of it is to be found anywhere.
+func (r *run) holds(d machine.Dispatch) bool {
+	return r.heldOf(d.Step) > 0 && d.Attempt == 1 && d.At.IsZero() && r.flights[d.Call] == nil
+}
+
+// heldOf tells how many calls of a run wait for room at a step's tool.
+func (r *run) heldOf(step int) int {
+	if x := r.lines[r.plan.Steps[step].Tool]; x != nil {
+		return x.calls.len()
+	}
+	return 0
+}
+
+// contextOf gives the out-of-band context that the tool of a step gets: for all of that step, which is why it is All.
+func (r *run) contextOf(step int) wire.RunContext {
+	return wire.RunContext{All: r.context.Of(r.plan.Steps[step].ID).Only(r.machine.Contract(step).Context.Passes)}
+}
+
+// oldest is the runs of a partition in the order of their plans, so that the first that is not over is at hand however many
+// there are. That is the order in which they come, for it is the ledger's, and before it is read again drop forgets them.
+type oldest struct {
+	runs []*run // also some that are over or forgotten
+	kept int    // how many they were when those were last taken out
+}
+
+func (o *oldest) add(r *run) { o.runs = append(o.runs, r) }
+
+// first gives the sequence of the first plan whose run is not over, if there is one.
+func (o *oldest) first() (seq uint64, ok bool) {
+	gone := func(r *run) bool { return r.over || r.phase == forgotten }
+	if len(o.runs) > 2*o.kept { // there may be many behind one that goes on
+		o.runs = slices.DeleteFunc(o.runs, gone)
+		o.kept = len(o.runs)
+	}
+	for len(o.runs) > 0 && gone(o.runs[0]) {
+		o.runs[0] = nil
+		o.runs = o.runs[1:]
+	}
+	if len(o.runs) == 0 {
+		return 0, false
+	}
+	return o.runs[0].generation, true
 }

@@ -126,23 +126,23 @@ var mutants = []mutant{
 	},
 	{
 		"lost-at-work", "after a purge, steps are sent again that a worker may be at",
-		"orchestrator/sweep.go", "		return !lost || f.line.window.slowest > gone\n", "		return !lost\n", "./orchestrator", "TestWhatAWorkerMayBeAt",
+		"orchestrator/reconciler.go", "		return !lost || f.line.window.slowest > gone\n", "		return !lost\n", "./orchestrator", "TestWhatAWorkerMayBeAt",
 	},
 	{
 		"part-takes-all", "of a run that stops all messages are taken back where some of them are decided",
-		"orchestrator/perform.go", "	return len(out.Decide) == len(all)\n", "	return true\n", "./orchestrator", "TestMessagesAreTakenBackTogether",
+		"orchestrator/decider.go", "	return len(out.Decide) == len(all)\n", "	return true\n", "./orchestrator", "TestMessagesAreTakenBackTogether",
 	},
 	{
 		"known-is-there", "an attempt that its stream has had before counts as being there",
-		"orchestrator/perform.go", "		case err == nil && f != nil && f.seq.Load() == 0:", "		case err == nil && f != nil && false:", "./orchestrator", "TestRunsGoOnAfter",
+		"orchestrator/dispatcher.go", "		case err == nil && f != nil && f.seq.Load() == 0:", "		case err == nil && f != nil && false:", "./orchestrator", "TestRunsGoOnAfter",
 	},
 	{
 		"blind-sweep", "the sweep sends again what is not pending, without looking for a record",
-		"orchestrator/sweep.go", "	rc.repair(ctx, partition, rc.undecided(ctx, partition, missing))", "	rc.repair(ctx, partition, missing)", "./orchestrator", "",
+		"orchestrator/reconciler.go", "	rc.repair(ctx, partition, rc.undecided(ctx, partition, missing))", "	rc.repair(ctx, partition, missing)", "./orchestrator", "",
 	},
 	{
 		"old-is-new", "a plan under an id that was used before is taken for new, since the id says when it was made",
-		"orchestrator/fresh.go", "	return r.live && dated && r.submitted.Sub(made).Abs() < freshFor", "	return r.live && dated && r.submitted.Sub(made).Abs() < time.Hour*24", "./orchestrator", "",
+		"orchestrator/lifecycle.go", "	return r.live && dated && r.submitted.Sub(made).Abs() < freshFor", "	return r.live && dated && r.submitted.Sub(made).Abs() < time.Hour*24", "./orchestrator", "",
 	},
 	{
 		"anybodys-blob", "a result may lie in a blob of another run, or of another tenant",
@@ -150,23 +150,23 @@ var mutants = []mutant{
 	},
 	{
 		"gone-too-soon", "a run is purged while its id still counts as new",
-		"orchestrator/fresh.go", "	return min(made.Add(3*freshFor).Sub(r.submitted), maxAhead)", "	return min(made.Sub(made), maxAhead)", "./orchestrator", "",
+		"orchestrator/lifecycle.go", "	return min(made.Add(3*freshFor).Sub(r.submitted), maxAhead)", "	return min(made.Sub(made), maxAhead)", "./orchestrator", "",
 	},
 	{
 		"live-contract", "a run follows the registry as it is now",
-		"orchestrator/perform.go", "	contract := r.machine.Contract(d.Step)", "	contract := r.machine.Contract(d.Step)\n	if now := di.reg.tools[r.plan.Steps[d.Step].Tool]; now != nil {\n		contract = &now.Contract\n	}", "./orchestrator", "",
+		"orchestrator/dispatcher.go", "	contract := r.machine.Contract(d.Step)", "	contract := r.machine.Contract(d.Step)\n	if now := di.reg.tools[r.plan.Steps[d.Step].Tool]; now != nil {\n		contract = &now.Contract\n	}", "./orchestrator", "",
 	},
 	{
 		"unfenced-start", "a run is started though its plan is gone",
-		"orchestrator/open.go", "	fence := &kv.Fence{Subject: subjects.PlanRecord(id, j.store.Shards()), Seq: generation}", "	fence := (*kv.Fence)(nil)", "./orchestrator", "",
+		"orchestrator/judge.go", "	fence := &kv.Fence{Subject: subjects.PlanRecord(id, j.store.Shards()), Seq: generation}", "	fence := (*kv.Fence)(nil)", "./orchestrator", "",
 	},
 	{
 		"unburied", "a run is over before its dead letters are written",
-		"orchestrator/finish.go", "lc.deadLetters.writeAll(ctx, missing)", "lc.deadLetters.writeAll(ctx, missing[:0])", "./orchestrator", "",
+		"orchestrator/lifecycle_finish.go", "lc.deadLetters.writeAll(ctx, missing)", "lc.deadLetters.writeAll(ctx, missing[:0])", "./orchestrator", "",
 	},
 	{
 		"given-up-is-sent", "what was given up goes out when there is room for it",
-		"orchestrator/flight.go", "r.phase != running || !r.machine.Wanted(d.Call, d.Attempt)", "r.phase != running", "./orchestrator", "",
+		"orchestrator/dispatcher.go", "r.phase != running || !r.machine.Wanted(d.Call, d.Attempt)", "r.phase != running", "./orchestrator", "",
 	},
 	{
 		"mark-of-another-life", "what was known of the ledger before its server restarted is purged after it",
@@ -195,23 +195,23 @@ var mutants = []mutant{
 	},
 	{
 		"newer-requests", "requests of a newer version are carried out",
-		"orchestrator/service.go", "			if known(m) {", "			if true {", "./orchestrator", "Newer",
+		"orchestrator/api.go", "			if known(m) {", "			if true {", "./orchestrator", "Newer",
 	},
 	{
 		"stray-freezes", "a record below step. that is of no attempt makes the owner leave the run alone",
-		"orchestrator/run.go", "	case subjects.ClaimKind, subjects.StrayRecord:\n", "	case subjects.ClaimKind:\n", "./orchestrator", "TestNobodyFreezes",
+		"orchestrator/lifecycle.go", "	case subjects.ClaimKind, subjects.StrayRecord:\n", "	case subjects.ClaimKind:\n", "./orchestrator", "TestNobodyFreezes",
 	},
 	{
 		"any-version-counts", "a record of a version above its run's is read all the same",
-		"orchestrator/records.go", "wire.AboveRun(e.Header, version); bad != nil", "wire.AboveRun(e.Header, version); bad == nil && false", "./orchestrator", "TestARecordThatNobody",
+		"orchestrator/driver.go", "wire.AboveRun(e.Header, version); bad != nil", "wire.AboveRun(e.Header, version); bad == nil && false", "./orchestrator", "TestARecordThatNobody",
 	},
 	{
 		"stray-keeps-sweep-away", "records without effect postpone the sweep of their run",
-		"orchestrator/run.go", "		if r.plan != nil && !r.has(rec.Attempt) {\n			return", "		if r.plan != nil && !r.has(rec.Attempt) {\n			r.touched = lc.clock.Now()\n			return", "./orchestrator", "TestRecordsWithoutEffect",
+		"orchestrator/lifecycle.go", "		if r.plan != nil && !r.has(rec.Attempt) {\n			return", "		if r.plan != nil && !r.has(rec.Attempt) {\n			r.touched = lc.clock.Now()\n			return", "./orchestrator", "TestRecordsWithoutEffect",
 	},
 	{
 		"orphan-of-the-future", "a record of a generation that is still to come is purged with every older plan of its id",
-		"orchestrator/orphans.go", "	case rec.Generation >= e.Seq || r != nil", "	case r != nil", "./orchestrator", "TestSimulatedWorlds",
+		"orchestrator/reaper.go", "	case rec.Generation >= e.Seq || r != nil", "	case r != nil", "./orchestrator", "TestSimulatedWorlds",
 	},
 	{
 		"two-names", "a number with a leading zero names the same attempt",
@@ -219,7 +219,7 @@ var mutants = []mutant{
 	},
 	{
 		"cancelled-in-vain", "the cancel of a run that is left alone says that it was cancelled",
-		"orchestrator/service.go", "	case r.phase == foreign:\n		s.refuse(m, leftAlone(id))\n		return\n	}\n	stop := ", "	}\n	stop := ", "./orchestrator", "TestARunThatIsLeftAlone",
+		"orchestrator/api.go", "	case r.phase == foreign:\n		s.refuse(m, leftAlone(id))\n		return\n	}\n	stop := ", "	}\n	stop := ", "./orchestrator", "TestARunThatIsLeftAlone",
 	},
 	{
 		"leased-taken-back", "a step that its worker has is taken out of the queue when its run stops",
@@ -255,39 +255,39 @@ var mutants = []mutant{
 	},
 	{
 		"impatient-sweep", "the sweep takes the worker of a claimed step for lost without its patience",
-		"orchestrator/sweep.go", "x.now.Sub(e.Time) > x.patience", "x.now.Sub(e.Time) > 0*x.patience", "./orchestrator", "TestSimulatedWorlds",
+		"orchestrator/reconciler.go", "x.now.Sub(e.Time) > x.patience", "x.now.Sub(e.Time) > 0*x.patience", "./orchestrator", "TestSimulatedWorlds",
 	},
 	{
 		"unreadable-is-open", "a record that the sweep could not read counts as none",
-		"orchestrator/sweep.go", "			if errors.Is(err, &fault.Error{Code: fault.NotFound}) {\n				open", "			if err != nil {\n				open", "./orchestrator", "TestSimulatedWorlds",
+		"orchestrator/reconciler.go", "			if errors.Is(err, &fault.Error{Code: fault.NotFound}) {\n				open", "			if err != nil {\n				open", "./orchestrator", "TestSimulatedWorlds",
 	},
 	{
 		"unread-plan-stands", "a plan that the sweep could not read counts as one that stands",
-		"orchestrator/sweep.go", "	return err == nil && !gone", "	return !gone", "./orchestrator", "TestAPlanThatCanNotBeRead",
+		"orchestrator/reconciler.go", "	return err == nil && !gone", "	return !gone", "./orchestrator", "TestAPlanThatCanNotBeRead",
 	},
 	{
 		"waits-in-a-slot", "a retry that waits for its time takes a place in its tool's limit, after a takeover",
-		"orchestrator/sweep.go", "			if x.dispatch.At.IsZero() {\n				there", "			if true {\n				there", "./orchestrator", "TestARetryThatWaits",
+		"orchestrator/reconciler.go", "			if x.dispatch.At.IsZero() {\n				there", "			if true {\n				there", "./orchestrator", "TestARetryThatWaits",
 	},
 	{
 		"taken-over-blindly", "an owner that takes over sends again whatever should be out",
-		"orchestrator/perform.go", "	if r.recovered && len(eff.Dispatch) > 0 {", "	if r.recovered && false {", "./orchestrator", "TestATakeoverSends",
+		"orchestrator/driver.go", "	if r.recovered && len(eff.Dispatch) > 0 {", "	if r.recovered && false {", "./orchestrator", "TestATakeoverSends",
 	},
 	{
 		"let-go-too-soon", "a partition is let go of before its next owner has its runs",
-		"orchestrator/ownership.go", " && serves[next]>>p&1 == 1:", ":", "./orchestrator", "TestAPartitionIsKept",
+		"orchestrator/partitions.go", " && serves[next]>>p&1 == 1:", ":", "./orchestrator", "TestAPartitionIsKept",
 	},
 	{
 		"leaver-takes-over", "who is about to leave takes partitions over",
-		"orchestrator/ownership.go", "		if !m.Leaving {\n			staying", "		if true {\n			staying", "./orchestrator ./kv", "Leav|HandsOver|Member",
+		"orchestrator/partitions.go", "		if !m.Leaving {\n			staying", "		if true {\n			staying", "./orchestrator ./kv", "Leav|HandsOver|Member",
 	},
 	{
 		"another-generations-end", "the history of an earlier run of the same id ends a run that is taken over",
-		"orchestrator/takeover.go", "err != nil || doc.Generation != generation", "err != nil || doc.Generation == 0*generation", "./orchestrator", "TestSimulatedWorlds",
+		"orchestrator/judge.go", "err != nil || doc.Generation != generation", "err != nil || doc.Generation == 0*generation", "./orchestrator", "TestSimulatedWorlds",
 	},
 	{
 		"lost-rooms", "a run that is another's now keeps its places in the limits",
-		"orchestrator/flight.go", "	for _, f := range r.flights {\n		f.land()\n	}\n	lines", "	lines", "./orchestrator", "TestSimulatedWorlds",
+		"orchestrator/dispatcher.go", "	for _, f := range r.flights {\n		f.land()\n	}\n	lines", "	lines", "./orchestrator", "TestSimulatedWorlds",
 	},
 	{
 		"old-record-is-now", "a record that lay in the ledger counts as news of its time",

@@ -1,11 +1,11 @@
 package orchestrator
 
 import (
+	"cmp"
 	"context"
 	"hash/fnv"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/subjects"
@@ -140,16 +140,6 @@ func (cs *cursors) count() (n int) {
 	return n
 }
 
-// followPause keeps a ledger that can't be read from being asked in a tight loop.
-const followPause = 500 * time.Millisecond
-
-func pause(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
-	}
-}
-
 // follow opens a cursor over partitions that are ours from now on.
 func (ps *partitions) follow(shard int, list []int) {
 	c := &cursor{shard: shard, partitions: list}
@@ -229,5 +219,75 @@ func (ps *partitions) restart(c *cursor) {
 func (ps *partitions) reread() {
 	for _, c := range ps.cursors.all() {
 		ps.restart(c)
+	}
+}
+
+// Taking over is reading the records of partitions and opening the runs that are found there. Among them are all that
+// finished within the grace, which may be thousands times those that go on. So the runs come in the order of their last
+// records, the latest first: what goes on has one of a moment ago. And only some are opened at a time, so that what the
+// first of them need done next isn't left waiting behind the last.
+
+// openWide is how many runs of a cursor are opened at a time.
+const openWide = 32
+
+// caughtUp ends the replay of what was there: the runs found so far are opened, and what should be out is compared with
+// what is.
+func (ps *partitions) caughtUp(c *cursor, last uint64) {
+	c.caughtUp, c.last = true, max(c.last, last)
+	for _, r := range ps.runs.byID {
+		if ps.cursors.owned[r.id.Partition()] == c && r.phase == replaying {
+			c.closed = append(c.closed, r)
+		}
+	}
+	slices.SortFunc(c.closed, func(a, b *run) int { return cmp.Or(cmp.Compare(b.lastSeq, a.lastSeq), older(a, b)) })
+	ps.openNext(c)
+}
+
+// openNext opens as many runs as may be opened at a time. When none is left, the cursor's partitions are served.
+func (ps *partitions) openNext(c *cursor) {
+	for len(c.closed) > 0 && c.opening < openWide {
+		r := c.closed[0]
+		c.closed = c.closed[1:]
+		if r.phase == replaying {
+			c.opening++
+			r.opener = c
+			ps.lifecycle.open(r)
+		}
+	}
+	if c.opening == 0 {
+		c.closed = nil
+		ps.tellServed()
+	}
+}
+
+// tellServed tells which partitions have their runs at hand, if that has changed.
+func (ps *partitions) tellServed() {
+	var set uint64
+	for p, c := range ps.cursors.owned {
+		if c != nil && c.caughtUp && c.opening == 0 && len(c.closed) == 0 {
+			set |= 1 << p
+		}
+	}
+	if set != ps.served {
+		ps.served = set
+		ps.serves(set)
+	}
+}
+
+// ownedNow asks the loop which partitions are owned; false if ctx ends first.
+func (ps *partitions) snapshot(ctx context.Context) (owned partitionSet, ok bool) {
+	answer := make(chan partitionSet, 1)
+	ps.post(func() {
+		var mine partitionSet
+		for p, c := range ps.cursors.owned {
+			mine[p] = c != nil
+		}
+		answer <- mine
+	})
+	select {
+	case owned = <-answer:
+		return owned, true
+	case <-ctx.Done():
+		return owned, false
 	}
 }

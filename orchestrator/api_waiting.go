@@ -8,7 +8,6 @@ import (
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/machine"
 	"github.com/stepjet/stepjet/outcome"
-	"github.com/stepjet/stepjet/subjects"
 )
 
 // waiter is a call that is ready and not decided: where it stands is for its tool's consumer to say.
@@ -93,46 +92,4 @@ func waitsForWorker(tool string, s kv.Lag) string {
 		return "no worker of " + tool + " is alive"
 	}
 	return fmt.Sprintf("every worker of %s is busy: %d steps are leased, %d wait", tool, s.Leased, s.Behind)
-}
-
-// late sees to an attempt that should have begun. One that no worker was given is decided; it can't be told from one
-// that is given this very moment, but only one record of either counts.
-func (dc *decider) late(r *run, d machine.Dispatch) {
-	c := d.Call
-	decide := func() {
-		if r.phase == running && r.machine.Open(c, d.Attempt) {
-			dc.decide(r, []machine.Decide{{Call: c, Attempt: d.Attempt, Error: r.machine.LateError(c)}})
-		}
-	}
-	f, a, shard := r.flights[c], r.attempt(c, d.Attempt), r.shard(c.Step)
-	if f == nil && r.heldOf(c.Step) > 0 && d.Attempt == 1 {
-		decide()
-		return
-	}
-	var seq uint64
-	if f != nil {
-		seq = f.seq.Load()
-	}
-	dc.job(func(ctx context.Context) {
-		if !dc.given(ctx, a, shard, seq) {
-			dc.post(decide)
-		}
-	})
-}
-
-// given reports whether a worker was given an attempt. Where that can't be found out it says so, and leaves the attempt
-// to its other deadlines.
-func (dc *decider) given(ctx context.Context, a subjects.Attempt, shard int, seq uint64) bool {
-	if seq == 0 {
-		e, err := dc.store.Read(ctx, subjects.Step(a, shard))
-		if err != nil {
-			return true
-		}
-		seq = e.Seq
-	}
-	s, err := dc.store.Lag(ctx, a.Tool, shard)
-	if fault.CodeOf(err) == fault.NotFound {
-		return false
-	}
-	return err != nil || seq <= s.Given
 }

@@ -4,11 +4,11 @@ import (
 	"container/list"
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/stepjet/stepjet/fault"
-	"github.com/stepjet/stepjet/machine"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/plan"
 )
@@ -126,26 +126,101 @@ func unreadable(err error) *fault.Error {
 	return fault.New(fault.ToolTerminal, "the result's blob can't be read: %v", err)
 }
 
-// fetch reads the blob of a result that nobody has checked before the machine sees its record, since what lies in it
-// decides whether it counts as a success. Later records of the run wait.
-func (dr *driver) fetch(r *run, e entry, rec machine.Record) {
-	r.busy = true
-	dr.job(func(ctx context.Context) {
-		body, err := dr.values.blob(ctx, rec.Result.Handle)
-		dr.post(func() {
-			r.busy = false
-			if r.phase != running || ctx.Err() != nil {
-				return
-			}
-			if err != nil {
-				rec.Result.Error = unreadable(err)
-			}
-			rec.Result.Body = body
-			now := dr.times.of(r)
-			dr.effects.Reset()
-			dr.record(r, rec, now)
-			dr.unpark(r, now)
-			dr.perform(r, now)
-		})
-	})
+// read gives the JSON value of a source; nil for a missing one.
+func (v *values) read(ctx context.Context, s *source) ([]byte, *fault.Error) {
+	switch {
+	case s.missing() || s.value != nil:
+		return s.value, nil
+	case !s.list:
+		return v.value(ctx, s.blob, s.text)
+	}
+	if size := s.size(); size > plan.MaxOutput {
+		return nil, fault.New(fault.TooLarge, "the results of all items would have about %d bytes together, at most %d are allowed", size, plan.MaxOutput).
+			WithHint("let the tool return less for each item, or hand large data on by a name or an address")
+	}
+	whole := source{items: slices.Clone(s.items)}
+	for i := range whole.items {
+		x := &whole.items[i]
+		if x.blob == nil {
+			continue
+		}
+		value, err := v.value(ctx, x.blob, x.text)
+		if err != nil {
+			return nil, err
+		}
+		x.value = value
+	}
+	return whole.entries()
+}
+
+// arguments resolves a call's arguments and checks them against the frozen schema. An error that isn't ctx's decides the
+// attempt.
+func (v *values) arguments(ctx context.Context, in *inputs) ([]byte, *fault.Error) {
+	x := reader{values: v, ctx: ctx, in: in}
+	result := x.result
+	var args []byte
+	var err *fault.Error
+	switch {
+	case in.call.Item > 0 && in.resolver != nil:
+		args, err = in.resolver.ItemArguments(in.call.Step, in.item, result)
+	case in.call.Item > 0:
+		args, err = in.plan.ItemArguments(in.call.Step, in.item, result)
+	case in.resolver != nil:
+		args, err = in.resolver.Arguments(in.call.Step, result)
+	default:
+		args, err = in.plan.Arguments(in.call.Step, result)
+	}
+	if x.err != nil {
+		return nil, x.err
+	}
+	if err != nil {
+		return nil, err
+	}
+	if in.hasRefs && in.schema != nil {
+		if bad := in.schema.Check(args, nil); len(bad) > 0 {
+			return nil, in.explained(invalidArguments(in.plan.Steps[in.call.Step].Tool, bad), bad, result)
+		}
+	}
+	return args, nil
+}
+
+// reader gives the values of the dependencies when they are asked for. Of those that lie in blobs it holds one at a time.
+type reader struct {
+	values *values
+	ctx    context.Context
+	in     *inputs
+	held   int // which value is held, plus one
+	data   []byte
+	err    *fault.Error // why one could not be read
+}
+
+func (x *reader) result(dep int) ([]byte, bool) {
+	i, found := slices.BinarySearch(x.in.deps, dep)
+	if !found || i >= len(x.in.values) || x.err != nil {
+		return nil, false
+	}
+	s := &x.in.values[i]
+	switch {
+	case s.value != nil || s.missing():
+		return s.value, s.value != nil
+	case x.held != i+1:
+		x.held, x.data = 0, nil
+		if x.data, x.err = x.values.read(x.ctx, s); x.err != nil {
+			return nil, false
+		}
+		x.held = i + 1
+	}
+	return x.data, x.data != nil
+}
+
+func (v *values) list(ctx context.Context, in *inputs) ([][]byte, *fault.Error) {
+	x := reader{values: v, ctx: ctx, in: in}
+	if in.resolver != nil {
+		return in.resolver.Items(in.call.Step, x.result)
+	}
+	list, err := in.plan.Items(in.call.Step, x.result)
+	if x.err != nil {
+		return nil, x.err
+	}
+	return list, err
 }

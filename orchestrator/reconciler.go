@@ -364,8 +364,3 @@ func (rc *reconciler) sendAgain(x expected) {
 	rc.log.Debug("dispatching again what was lost", "step", x.attempt.MessageID(), "tool", x.attempt.Tool)
 	rc.dispatcher.offer(x.run, x.dispatch, x.run.repairs)
 }
-
-// holds reports whether an attempt is held back by this owner, so that nothing of it is to be found anywhere.
-func (r *run) holds(d machine.Dispatch) bool {
-	return r.heldOf(d.Step) > 0 && d.Attempt == 1 && d.At.IsZero() && r.flights[d.Call] == nil
-}

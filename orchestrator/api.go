@@ -16,7 +16,6 @@ import (
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/plan"
 	"github.com/stepjet/stepjet/subjects"
-	"github.com/stepjet/stepjet/tool"
 	"github.com/stepjet/stepjet/wire"
 )
 
@@ -104,37 +103,6 @@ func (s *service) ping(m *nats.Msg) {
 		"name": s.o.cfg.Name, "member": s.o.id, "version": s.o.cfg.Version, "time": time.Now().UTC().Format(time.RFC3339Nano),
 	})
 	s.reply(m, b)
-}
-
-func (s *service) register(m *nats.Msg) {
-	s.l.job(func(ctx context.Context) {
-		t, err := s.registered(ctx, m)
-		if err != nil {
-			s.refuse(m, err)
-			return
-		}
-		s.reg.changed(t, false)
-		t.Warnings = append(t.Warnings, s.introduced(m, t.Name)...)
-		b, err := json.Marshal(t)
-		if err != nil {
-			s.refuse(m, err)
-			return
-		}
-		s.reply(m, b)
-	})
-}
-
-// registered registers the definition of a request; one without a body restores the tool as it stands. The tool is that of the
-// subject, which is what the server has judged the sender's permissions by.
-func (s *service) registered(ctx context.Context, m *nats.Msg) (tool.Registered, error) {
-	name, ok := subjects.ParseRegister(m.Subject)
-	switch {
-	case !ok:
-		return tool.Registered{}, fault.New(fault.InvalidID, "%s names no tool", m.Subject)
-	case len(m.Data) == 0:
-		return s.store.RestoreTool(ctx, name)
-	}
-	return s.store.RegisterAs(ctx, name, m.Data)
 }
 
 // request hands a request about a run to the loop, which knows whether the run is ours.

@@ -136,9 +136,22 @@ type wall struct{}
 
 var began = time.Now() // of which only the monotonic part counts
 
-func (wall) Now() time.Time                       { return time.Now() }
-func (wall) Mono() time.Duration                  { return time.Since(began) }
+func (wall) Now() time.Time { return time.Now() }
+
+func (wall) Mono() time.Duration { return time.Since(began) }
+
 func (wall) AfterFunc(d time.Duration, do func()) { time.AfterFunc(d, do) }
-func (wall) Unique() string                       { return nuid.Next() }
+
+func (wall) Unique() string { return nuid.Next() }
 
 func (wall) Pause(ctx context.Context, d time.Duration) { pause(ctx, d) }
+
+// followPause keeps a ledger that can't be read from being asked in a tight loop.
+const followPause = 500 * time.Millisecond
+
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}

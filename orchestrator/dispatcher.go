@@ -1,12 +1,17 @@
 package orchestrator
 
 import (
+	"context"
 	"slices"
 	"sync/atomic"
 	"time"
 
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/machine"
+	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/tool"
+	"github.com/stepjet/stepjet/wire"
 )
 
 // flight is one attempt that is out: dispatched, and not decided yet. It takes room in its tool's window.
@@ -191,10 +196,131 @@ func (di *dispatcher) releaseAll(r *run) {
 	}
 }
 
-// heldOf tells how many calls of a run wait for room at a step's tool.
-func (r *run) heldOf(step int) int {
-	if x := r.lines[r.plan.Steps[step].Tool]; x != nil {
-		return x.calls.len()
+// sending is one attempt on its way to a worker: everything that is needed beside the loop.
+type sending struct {
+	attempt  subjects.Attempt
+	dispatch kv.Dispatch
+	step     wire.Step
+	inputs   inputs
+	flight   *flight // nil for one that waits for its time
+}
+
+// dispatch resolves a call's arguments and sends the attempt to its tool. repair is 0 for the first time. f, where it is
+// not nil, learns where the message lies.
+func (di *dispatcher) dispatch(r *run, d machine.Dispatch, repair int, f *flight) {
+	s := sending{attempt: r.attempt(d.Call, d.Attempt), inputs: r.inputs(d.Call), flight: f}
+	s.dispatch = kv.Dispatch{Attempt: s.attempt, Shard: r.shard(d.Step), At: d.At, Repair: repair}
+	if f != nil {
+		s.dispatch.Seq = &f.seq
 	}
-	return 0
+	contract := r.machine.Contract(d.Step)
+	s.step = wire.Step{
+		Result: subjects.StepRecord(s.attempt, di.store.Shards()), Key: s.attempt.Key(), Attempt: d.Attempt, Timeout: contract.Timeout,
+		Retried:    r.retriedKey(d.Call),
+		Definition: r.start.Tools[s.attempt.Tool].Digest, StartBy: r.machine.StartBy(d.Call), Context: r.contextOf(d.Step).All,
+		Trace:  r.trace.Of(s.attempt),
+		Bucket: r.bucket(),
+	}
+	if contract.AtMostOnce {
+		s.step.Claim = subjects.ClaimRecord(s.attempt, di.store.Shards())
+	}
+	if at, asked := r.machine.Deadline(d.Step); asked {
+		s.step.Deadline = at
+	}
+	if s.inputs.inBlobs {
+		di.weigh(f, di.sendBeside(s))
+		return
+	}
+	di.weigh(f, di.send(di.ctx, s))
+}
+
+// sendBeside resolves and publishes beside the loop what lies in blobs, or has to go into one. It gives the bytes that this
+// takes at most.
+func (di *dispatcher) sendBeside(s sending) int64 {
+	s.inputs.resolver = nil // that of a run is for one goroutine
+	most := s.inputs.most(false)
+	di.memory.reserve(most, func(ctx context.Context) {
+		bytes := di.send(ctx, s)
+		di.post(func() { di.weigh(s.flight, bytes) })
+	})
+	return most
+}
+
+// send resolves and publishes, and returns the bytes that are out for it. On the loop, where the inputs have a resolver, nothing
+// large is built.
+func (di *dispatcher) send(ctx context.Context, s sending) int64 {
+	args, err := di.values.arguments(ctx, &s.inputs)
+	if err != nil && err.Code == fault.TooLarge && s.inputs.resolver != nil {
+		return di.sendBeside(s)
+	}
+	if err != nil {
+		if ctx.Err() == nil {
+			di.decider.fail(s.attempt, err, s.step.Trace)
+		}
+		return 0
+	}
+	if len(args) > wire.InlineLimit {
+		di.sendLarge(ctx, s, args)
+		return int64(len(args))
+	}
+	s.dispatch.Header, s.dispatch.Body = s.step.Header(), args
+	di.store.DispatchAsync(di.ctx, s.dispatch, di.sent(&s))
+	return int64(len(args))
+}
+
+func (di *dispatcher) sendLarge(ctx context.Context, s sending, args []byte) {
+	handle, err := di.values.put(ctx, s.step.Bucket, s.attempt.BlobName, args)
+	if err != nil {
+		return // only when stopping: the next owner sends it
+	}
+	s.step.Handle = handle
+	s.dispatch.Header = s.step.Header()
+	di.store.DispatchAsync(ctx, s.dispatch, di.sent(&s))
+}
+
+func (di *dispatcher) sent(s *sending) func(error) {
+	a, f := s.attempt, s.flight
+	if s.dispatch.Repair > 0 {
+		f = nil
+	}
+	return func(err error) {
+		switch {
+		case err != nil && di.ctx.Err() == nil:
+			di.log.Error("a step could not be dispatched; the sweep tries again", "step", a.MessageID(), "tool", a.Tool, "error", err)
+		case err == nil && f != nil && f.seq.Load() == 0:
+			di.post(func() { di.sentBefore(f) })
+		}
+	}
+}
+
+// sentBefore compares the run of an attempt that its stream did not take, since it had one of it before: whether that is there still.
+func (di *dispatcher) sentBefore(f *flight) {
+	if r := f.line.run; !f.landed && r.phase == running && !r.blind() {
+		di.suspects.add(r, longGone)
+		di.suspects.compareSoon()
+	}
+}
+
+func invalidArguments(name string, bad []tool.Violation) *fault.Error {
+	const most = 5
+	err := fault.New(fault.InvalidArguments, "the resolved arguments don't fit the input schema of %s:", name)
+	for i, v := range bad {
+		if i == most {
+			err.Message += " …"
+			break
+		}
+		err.Message += " " + placeOf(v) + ": " + v.Message + ";"
+	}
+	hint := "a referenced result has another form than the tool expects; refer to the field that fits, or convert it with a step between"
+	if i := slices.IndexFunc(bad, func(v tool.Violation) bool { return v.Hint != "" }); i >= 0 {
+		hint = "what would fit at " + placeOf(bad[i]) + ": " + bad[i].Hint + "; " + hint
+	}
+	return err.WithHint("%s", hint)
+}
+
+func placeOf(v tool.Violation) string {
+	if v.Pointer == "" {
+		return "the arguments"
+	}
+	return v.Pointer
 }

@@ -3,7 +3,7 @@ package orchestrator
 import (
 	"context"
 	"encoding/json"
-	"maps"
+	"fmt"
 	"slices"
 	"time"
 
@@ -15,100 +15,10 @@ import (
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/plan"
 	"github.com/stepjet/stepjet/subjects"
-	"github.com/stepjet/stepjet/wire"
 )
 
 // documentVersion is the version of the history document's form.
 const documentVersion = 1
-
-// view is the run as it is now, for a job: what the loop forgets or works out meanwhile, it doesn't share.
-func (r *run) view() *run {
-	v := *r
-	v.entries = maps.Clone(r.entries)
-	return &v
-}
-
-// finish writes the history document of a run whose last step is decided, then tells whoever waits. The machine isn't
-// touched by the loop any more: it ignores what comes after the last deciding record.
-func (lc *lifecycle) finish(r *run) {
-	view := r.view()
-	missing := lc.deadLetters.missing(r)
-	lc.memory.reserve(view.weight(), func(ctx context.Context) {
-		if err := lc.deadLetters.writeAll(ctx, missing); err != nil { // a dead letter stands before its run is over
-			lc.post(func() { lc.finished(r, nil, err) })
-			return
-		}
-		doc := lc.documents.of(ctx, view)
-		if ctx.Err() != nil {
-			return
-		}
-		stands, err := lc.stand(ctx, view.id, view.bucket(), doc)
-		if err == nil && view.rejected {
-			lc.dismiss(ctx, view.id, view.generation)
-		}
-		lc.post(func() { lc.finished(r, stands, err) })
-	})
-}
-
-// finished takes up what a run came to: doc is the document that stands, nil where that is none of this run's any more.
-func (lc *lifecycle) finished(r *run, doc *outcome.Run, err error) {
-	if r.phase != finishing {
-		if doc != nil && err == nil && r.rejected {
-			lc.announcer.end(r.id, r.client, doc) // its id was so free that the next plan came before this
-		}
-		return
-	}
-	if err != nil {
-		if lc.ctx.Err() == nil {
-			lc.log.Error("an outcome can't be stored: trying again", "tenant", r.id.Tenant, "run", r.id.Plain(), "error", err)
-			lc.later(time.Second, func() {
-				if r.phase == finishing {
-					lc.finish(r)
-				}
-			})
-		}
-		return
-	}
-	if doc != nil {
-		lc.announcer.end(r.id, r.client, doc)
-	}
-	if r.rejected { // it has left the ledger
-		lc.forget(r)
-		return
-	}
-	if doc == nil {
-		lc.forget(r)
-		lc.reaper.orphan(r.id, r.generation)
-		return
-	}
-	r.phase, r.doneAt = finished, lc.clock.Now()
-	lc.dispatcher.releaseAll(r)
-	lc.announcer.forget(r)
-	r.drop()
-	lc.reaper.finished(r)
-}
-
-// answerAgain meets a plan whose run id has finished before: the same plan gets the same outcome, another a conflict.
-// Either way the new plan record goes.
-func (lc *lifecycle) answerAgain(r *run, before *outcome.Run) {
-	switch {
-	case before.Generation == r.generation && before.Status != outcome.Rejected:
-		// Our own: finished, and this process had not read so far.
-		r.phase, r.doneAt = finished, lc.clock.Now()
-		r.drop()
-		lc.announcer.end(r.id, r.client, before)
-		lc.reaper.finished(r)
-		return
-	case before.Generation > r.generation: // this one was over before that could be submitted
-	case before.Digest == r.digest:
-		lc.announcer.end(r.id, r.client, before)
-	default:
-		lc.announcer.conflict(r.id, r.client, before.Digest, r.digest)
-	}
-	id, generation := r.id, r.generation
-	lc.forget(r)
-	lc.reaper.orphan(id, generation)
-}
 
 // documents builds those of runs, for their history and for who looks at one.
 type documents struct {
@@ -248,16 +158,143 @@ func (r *run) planJSON() json.RawMessage {
 	return s
 }
 
-func (a *announcer) end(id subjects.Run, client string, doc *outcome.Run) {
-	var body []byte
-	if doc.Outcome != nil && doc.Stats.BytesReturned <= wire.InlineLimit {
-		body = doc.Outcome.JSON()
+// A run's document is one object of at most 64 MiB. It is kept within that here, so that no plan and no tool can make a run
+// whose outcome can't be stored.
+const (
+	// maxInline bounds, in bytes, the results that a document holds, those of the outcome included; of the others each gets
+	// a blob.
+	maxInline = 48 << 20
+	// maxErrors bounds the errors of the outcome, and again those of the steps; beyond it they lose their details and keep
+	// the beginning of their message.
+	maxErrors = 1 << 20
+	// shortText is what such a message keeps.
+	shortText = 128
+)
+
+// room is what is left for steps in a document.
+type room struct{ results, errors int }
+
+// fit puts a step's result into a blob where the document has no room for it. A run that goes on shows its size alone.
+func (d *documents) fit(ctx context.Context, r *run, st *outcome.Step, room *room) {
+	if len(st.Result) <= room.results {
+		room.results -= len(st.Result)
+		return
 	}
-	if body == nil || len(body) > wire.InlineLimit {
-		body = doc.HeadWithOutcome()
+	if r.machine.Finished() {
+		name := func(unique string) string { return subjects.RunBlobName(r.id, r.generation, "result", unique) }
+		if st.Blob, _ = d.values.put(ctx, r.bucket(), name, st.Result); st.Blob == nil {
+			return // only when stopping: the next owner writes the document
+		}
+		st.Text = false
 	}
-	a.publish(subjects.Event(id, subjects.EventEnd), body)
-	if client != "" {
-		a.publish(subjects.Notify(id, client), body)
+	st.Result = nil
+}
+
+// fitErrors shortens the errors of a step and its items where the document has no room for them.
+func (room *room) fitErrors(st *outcome.Step) {
+	if e := st.Error; e != nil {
+		if size := len(e.Message) + len(e.Hint) + len(e.Details); size <= room.errors {
+			room.errors -= size
+		} else {
+			short := *e
+			short.Message, short.Hint, short.Details = text.Clip(e.Message, shortText), text.Clip(e.Hint, shortText), nil
+			st.Error = &short
+		}
 	}
+	for i := range st.Items {
+		room.fitErrors(&st.Items[i])
+	}
+}
+
+// fitTexts shortens the messages of an outcome's errors where there is no room for them.
+func fitTexts(errors []outcome.StepError) {
+	left := maxErrors
+	for i := range errors {
+		e := &errors[i]
+		if size := len(e.Message) + len(e.Hint); size <= left {
+			left -= size
+		} else {
+			e.Message, e.Hint = text.Clip(e.Message, shortText), text.Clip(e.Hint, shortText)
+		}
+	}
+}
+
+// Limits of what an outcome tells of references that found nothing. They count what the records say, so that every owner
+// comes to the same warnings.
+const (
+	maxNothing      = 20
+	maxNothingItems = 100_000   // items of for_each steps that are looked at
+	maxNothingBytes = 256 << 20 // of results that lie in blobs
+)
+
+// foundNothing gives a warning for each reference that found nothing: null went to the tool in its place. It is a function
+// of the plan and the records, whoever owns the run.
+func (d *documents) foundNothing(ctx context.Context, r *run) (all []fault.Problem) {
+	if r.plan.OnMissing == plan.MissingError {
+		return nil // then the step failed, and its error says so
+	}
+	past := &pastValues{values: d.values, ctx: ctx, r: r, held: -1, left: maxNothingBytes}
+	resolver, items := r.plan.NewResolver(), maxNothingItems
+	for i := range r.plan.Steps {
+		s := &r.plan.Steps[i]
+		status := r.machine.StepStatus(i)
+		if !s.HasRefs || status != outcome.StepSucceeded && status != outcome.StepFailed || past.unread {
+			continue
+		}
+		if r.machine.Step(machine.Call{Step: i}, time.Time{}).Reused {
+			continue // it was not executed here
+		}
+		told := map[string]bool{}
+		tell := func(of string, found []plan.Nothing) {
+			for _, n := range found {
+				if len(all) < maxNothing && !told[n.Reference] && !past.unread {
+					told[n.Reference] = true
+					all = append(all, fault.Problem{Code: fault.UnresolvedRef, Path: n.At, Step: s.ID,
+						Message: fmt.Sprintf("%s$ref:%s found nothing, so null stands in its place; %s", of, n.Reference, n.Saw)})
+				}
+			}
+		}
+		if s.ForEach == nil {
+			tell("", resolver.Nothing(i, nil, past.result))
+		}
+		for k, item := range r.lists[i] {
+			if items--; items < 0 || len(all) == maxNothing {
+				break
+			}
+			tell(fmt.Sprintf("item %d: ", k), resolver.Nothing(i, item, past.result))
+		}
+	}
+	return all
+}
+
+// pastValues gives the values of a finished run's steps. Of those that lie in blobs it holds one at a time.
+type pastValues struct {
+	values *values
+	ctx    context.Context
+	r      *run
+	held   int
+	data   []byte
+	left   int64 // bytes that may still be read
+	unread bool  // something was not read, so that nothing more can be said
+}
+
+func (v *pastValues) result(dep int) ([]byte, bool) {
+	s := v.r.source(dep)
+	switch {
+	case s.missing() || s.value != nil:
+		return s.value, s.value != nil
+	case v.held == dep:
+		return v.data, true
+	}
+	if v.left -= s.size(); v.left < 0 || v.unread {
+		v.unread = true
+		return nil, false
+	}
+	data, err := v.values.read(v.ctx, &s)
+	if err != nil {
+		v.unread = true
+		return nil, false
+	}
+	v.held, v.data = dep, data
+	return data, true
 }

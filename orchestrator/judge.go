@@ -3,12 +3,15 @@ package orchestrator
 import (
 	"context"
 	"errors"
+	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"time"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/text"
 	"github.com/stepjet/stepjet/kv"
-	"github.com/stepjet/stepjet/machine"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/plan"
 	"github.com/stepjet/stepjet/subjects"
@@ -33,41 +36,6 @@ type judge struct {
 	*env
 	reg    *registry
 	values *values
-}
-
-// open finds out, beside the loop, what a run is: whether its id has a finished run already, whether its plan is valid,
-// and what it needs to go on.
-func (lc *lifecycle) open(r *run) {
-	start := r.startEntry()
-	r.recovered = start != nil
-	r.phase = opening
-	id, generation, asked := r.id, r.generation, extras{r.context, r.unfit, r.retryOf, r.body, r.digest, r.submitted}
-	isNew := r.isNew()
-	quiet := r.opener != nil && r.quiet(lc.times.of(r))
-	lc.job(func(ctx context.Context) {
-		var o opened
-		if start != nil {
-			if quiet {
-				o.before = lc.judge.ended(ctx, id, generation)
-			}
-			if o.before == nil {
-				o = lc.judge.resume(ctx, asked.body, start)
-			}
-		} else {
-			o = lc.judge.inspect(ctx, id, generation, asked, isNew)
-		}
-		lc.post(func() { lc.opened(r, o) })
-	})
-}
-
-// startEntry gives the start record among the parked ones.
-func (r *run) startEntry() *entry {
-	for i := range r.parked {
-		if r.parked[i].rec.Kind == subjects.StartKind {
-			return &r.parked[i]
-		}
-	}
-	return nil
 }
 
 // resume prepares a run that was started before. Its plan was accepted then, so only its form is read.
@@ -192,73 +160,101 @@ func (j *judge) encodeStart(ctx context.Context, id subjects.Run, generation uin
 	return start.Handled(handle), nil, nil
 }
 
-// opened takes a job's findings back into the loop.
-func (lc *lifecycle) opened(r *run, o opened) {
-	lc.leftOpening(r)
-	if r.phase != opening {
-		return // forgotten, or left alone, meanwhile
+// ended gives the history of a run that is over; nil for one that goes on, as far as can be seen.
+func (j *judge) ended(ctx context.Context, id subjects.Run, generation uint64) *outcome.Run {
+	doc, err := j.store.History(ctx, id)
+	if err != nil || doc.Generation != generation {
+		return nil
 	}
-	switch {
-	case lc.ctx.Err() != nil:
-	case o.err != nil:
-		lc.log.Error("can't open a run: trying again", "tenant", r.id.Tenant, "run", r.id.Plain(), "error", o.err)
-		lc.openLater(r)
-	case o.wait:
-		lc.sayLost()
-		lc.openLater(r)
-	case o.newer:
-		lc.leaveAlone(r)
-	case o.gone: // another ran it, and purged perhaps only the half of it
-		lc.forget(r)
-		lc.reaper.orphan(r.id, r.generation)
-	case o.before != nil:
-		lc.answerAgain(r, o.before)
-	default:
-		r.plan, r.start, r.schemas = o.plan, o.start, o.schemas
-		r.phase = awaiting
-		if r.startEntry() != nil {
-			lc.begin(r)
-		}
-	}
+	return doc
 }
 
-func (lc *lifecycle) openLater(r *run) {
-	lc.later(time.Second, func() {
-		if r.phase == opening {
-			lc.open(r)
-		}
-	})
+// A rejected run leaves its id free. Its history stands until a later plan of the id has an outcome, which then takes its
+// place; its plan leaves the ledger at once, so that the ledger takes the next one. Every plan has a higher generation than
+// those before it, and all that is told of a run names its generation. So whoever submitted a plan knows the outcomes of
+// earlier ones from its own, and owners who are late know what is none of theirs any more (ADR 10).
+
+// rejectionStays is how long the same bytes get the same rejection again: whoever missed the answer to a submission sends
+// the plan once more, and is to learn what became of it. Beyond that, the tool that was missing may be there.
+const rejectionStays = 10 * time.Second
+
+// free reports whether a document leaves its run id to a plan of a generation.
+func free(doc *outcome.Run, generation uint64) bool {
+	return doc.Status == outcome.Rejected && doc.Generation < generation
 }
 
-// begin follows the start record, whoever wrote it.
-func (lc *lifecycle) begin(r *run) {
-	at := r.startEntry()
-	if r.start == nil {
+// sameAgain reports whether a plan gets a rejection again that an earlier one got. Both times are the ledger's, so that all
+// owners come to the same.
+func sameAgain(doc *outcome.Run, digest string, submitted time.Time) bool {
+	return doc.Digest == digest && doc.Outcome != nil && len(doc.Outcome.Problems) > 0 && submitted.Sub(doc.Finished).Abs() < rejectionStays
+}
+
+// verdict is admit and extras together. before is the rejection that stands under the run id; nil where there is none.
+func (j *judge) verdict(ctx context.Context, id subjects.Run, generation uint64, asked extras, before *outcome.Run) (*plan.Plan, *wire.Start, schemas, error) {
+	bucket := j.store.BucketOf(id.Tenant)
+	if before != nil && sameAgain(before, asked.digest, asked.submitted) {
+		return nil, &wire.Start{Bucket: bucket, Problems: before.Outcome.Problems, Warnings: before.Outcome.Warnings, Since: before.Finished, Later: true}, nil, nil
+	}
+	var again *tried
+	if asked.retryOf.Of != "" {
 		var err error
-		if r.start, _, err = wire.ParseStart(at.Header, at.Data); r.start == nil || err != nil {
-			lc.open(r) // large, or unreadable: a job handles it
-			return
+		if again, err = j.tries(ctx, id, asked); err != nil {
+			return nil, nil, nil, err
 		}
 	}
-	if r.start.Rejected() {
-		r.rejected, r.judged = true, at.Time
-		if !r.start.Since.IsZero() {
-			r.judged = r.start.Since
+	p, start, s := j.admit(ctx, id, asked, again)
+	if start == nil {
+		return nil, nil, nil, nil // it can't be judged yet
+	}
+	start.Later, start.Bucket = before != nil, bucket
+	if p == nil {
+		return nil, start, nil, nil
+	}
+	return p, start, s, j.extras(ctx, id, generation, p, start, asked, again)
+}
+
+// extras is a plan with what came with it.
+type extras struct {
+	context   wire.RunContext
+	unfit     error
+	retryOf   wire.Retry
+	body      []byte
+	digest    string
+	submitted time.Time
+}
+
+// extras adds the problems of what came with a plan, and what is taken over from the run that it tries again. The
+// error is one that may pass.
+func (j *judge) extras(ctx context.Context, id subjects.Run, generation uint64, p *plan.Plan, start *wire.Start, x extras, t *tried) error {
+	start.Problems = append(start.Problems, contextProblems(p, x)...)
+	if t != nil && t.problem != nil && !start.Rejected() {
+		start.Problems = append(start.Problems, *t.problem)
+	}
+	if t == nil || start.Rejected() {
+		return nil
+	}
+	var err error
+	start.Reuse, err = j.takeOver(ctx, id, generation, p, start.Bucket, x, t)
+	return err
+}
+
+// contextProblems finds context that can't be read, and context for steps that the plan doesn't have.
+func contextProblems(p *plan.Plan, x extras) []fault.Problem {
+	if x.unfit != nil {
+		var f *fault.Error
+		if !errors.As(x.unfit, &f) {
+			f = fault.Wrap(fault.InvalidValue, x.unfit, "the context")
 		}
-		r.phase = finishing
-		lc.finish(r)
-		return
+		return []fault.Problem{{Code: f.Code, Message: f.Message, Hint: f.Hint}}
 	}
-	if r.plan == nil || r.schemas == nil {
-		lc.open(r) // another owner accepted what we would not have: its word stands
-		return
+	var problems []fault.Problem
+	for _, step := range slices.Sorted(maps.Keys(x.context.Steps)) {
+		if _, ok := p.Index(step); !ok {
+			problems = append(problems, fault.Problem{
+				Code: fault.InvalidValue, Message: fmt.Sprintf("there is context for the step %q, which the plan doesn't have", text.Clip(step, 80)),
+				Hint: "context for a single step is given under the step's id",
+			})
+		}
 	}
-	now := lc.times.of(r)
-	r.version = wire.RunVersion(at.Header)
-	r.phase, r.resolver = running, r.plan.NewResolver().Limit(wire.InlineLimit)
-	r.machine = machine.New(r.plan, machine.Start{
-		Key:       r.id.Tenant + "/" + r.id.ID + "/" + strconv.FormatUint(r.generation, 10),
-		Submitted: r.submitted, Started: at.Time, Contracts: contracts(r.start), Reused: takenOver(r.start.Reuse, r.plan),
-	})
-	lc.driver.begin(r, now)
+	return problems
 }

@@ -1,0 +1,161 @@
+package orchestrator
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/kv"
+	"github.com/stepjet/stepjet/machine"
+	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/wire"
+)
+
+// audience knows whether anybody listens to the events of a run. Nearly always nobody does, and an event for each step is
+// a good part of what a step costs; so now and then an event asks for an answer, which nobody gives: but where nobody
+// listens at all the server says so. Until it does, somebody is assumed to listen. Whoever reads the state of a run
+// (Watch does, once it has subscribed) counts as a listener too, so that nothing is missed from there on.
+type audience struct {
+	token uint64    // of its questions; 0 before the first
+	asked time.Time // the last question
+	none  bool      // the server's answer to it
+}
+
+// announcer tells whoever listens what happens to runs. Nothing rests on it: core NATS, at most once.
+type announcer struct {
+	*env
+	listeners map[uint64]*run // runs that may have some, by the token of their audience
+	lastToken uint64
+	answers   string // prefix of the subjects on which the server says that there are none
+}
+
+func newAnnouncer(e *env) *announcer { return &announcer{env: e, listeners: map[uint64]*run{}} }
+
+// askEvery is how long the server's word counts: one who subscribes to a run that goes on misses that much at most.
+const askEvery = 250 * time.Millisecond
+
+// arrived lets the next event of a run be sent, whatever the server said.
+func (a *audience) arrived() { a.asked = time.Time{} }
+
+// tell sends an event of a run, if somebody may listen.
+func (a *announcer) tell(r *run, subject string, body func() []byte) {
+	of, now := &r.audience, a.clock.Now()
+	if now.Sub(of.asked) < askEvery {
+		if !of.none {
+			a.publish(subject, body())
+		}
+		return
+	}
+	if of.token == 0 {
+		a.lastToken++
+		of.token = a.lastToken
+		a.listeners[of.token] = r
+	}
+	of.asked, of.none = now, false
+	a.sent(subject, a.bus.PublishRequest(subject, a.answers+strconv.FormatUint(of.token, 36), body()))
+}
+
+// nobody takes the server's word that nobody listens to a run.
+func (a *announcer) nobody(token uint64) {
+	if r := a.listeners[token]; r != nil {
+		r.audience.none = true
+	}
+}
+
+// forget drops a run that has no more to tell.
+func (a *announcer) forget(r *run) { delete(a.listeners, r.audience.token) }
+
+// watchNoResponders subscribes to what the server says of events that nobody listens to.
+func (a *announcer) watchNoResponders(nc *nats.Conn) (stop func(), err error) {
+	a.answers = nc.NewInbox() + "."
+	sub, err := nc.Subscribe(a.answers+"*", func(m *nats.Msg) {
+		token, err := strconv.ParseUint(m.Subject[min(len(a.answers), len(m.Subject)):], 36, 64)
+		if err == nil && kv.NoResponders(m) {
+			a.post(func() { a.nobody(token) })
+		}
+	})
+	if err != nil {
+		return nil, kv.Fault(err)
+	}
+	return func() { _ = sub.Unsubscribe() }, nil // the connection may be gone already; then so is the subscription
+}
+
+// publish sends an event.
+func (a *announcer) publish(subject string, body []byte) {
+	a.sent(subject, a.bus.Publish(subject, body))
+}
+
+func (a *announcer) sent(subject string, err error) {
+	if err != nil && a.ctx.Err() == nil {
+		a.log.Debug("an event was not sent", "subject", subject, "error", err)
+	}
+}
+
+// start announces a run.
+func (a *announcer) start(r *run) {
+	a.tell(r, subjects.Event(r.id, subjects.EventStart), func() []byte {
+		return wire.StartEvent{Run: r.id.Plain(), Steps: len(r.plan.Steps), Time: r.machine.Started()}.Body()
+	})
+}
+
+func (a *announcer) step(r *run, c machine.Call) {
+	a.tell(r, subjects.Event(r.id, subjects.EventStep), func() []byte { return stepEvent(r, c).Body() })
+}
+
+// stepEvent says that a call was decided.
+func stepEvent(r *run, c machine.Call) wire.StepEvent {
+	s := r.machine.Step(c, time.Time{})
+	_, isList := r.machine.Items(c.Step)
+	return wire.StepEventOf(r.id.Plain(), &s, isList && c.Item == 0)
+}
+
+func (a *announcer) retry(r *run, d machine.Dispatch) {
+	a.tell(r, subjects.Event(r.id, subjects.EventStep), func() []byte { return retryEvent(r, d).Body() })
+}
+
+func retryEvent(r *run, d machine.Dispatch) wire.StepEvent {
+	s := r.machine.Step(d.Call, time.Time{})
+	e := wire.StepEvent{
+		Run: r.id.Plain(), Step: s.ID, Tool: s.Tool, Status: s.Status, Attempt: d.Attempt - 1, Time: r.machine.LastTime(), Worker: s.Worker, Error: s.Error,
+	}
+	if !d.At.IsZero() {
+		e.RetryAt = &d.At
+	}
+	return e
+}
+
+// conflictProblem says that a run id belongs to another plan.
+func conflictProblem(id subjects.Run, before, now string) fault.Problem {
+	return fault.Problem{
+		Code: fault.Conflict, Path: "",
+		Message: "the run id '" + id.Plain() + "' was used for another plan (sha256 " + before[:min(12, len(before))] + "…, not " + now[:min(12, len(now))] + "…)",
+		Hint:    "send the same bytes to get the same outcome, or choose another run id",
+	}
+}
+
+// conflict tells watchers, and the client that sent the other plan. The stored outcome stays.
+func (a *announcer) conflict(id subjects.Run, client, before, now string) {
+	problem := conflictProblem(id, before, now)
+	a.publish(subjects.Event(id, subjects.EventConflict), wire.ConflictEvent{Run: id.Plain(), Problems: []fault.Problem{problem}}.Body())
+	if client != "" {
+		o := outcome.Outcome{Run: id.Plain(), Status: outcome.Rejected, Problems: []fault.Problem{problem}}
+		a.publish(subjects.Notify(id, client), o.JSON())
+	}
+}
+
+func (a *announcer) end(id subjects.Run, client string, doc *outcome.Run) {
+	var body []byte
+	if doc.Outcome != nil && doc.Stats.BytesReturned <= wire.InlineLimit {
+		body = doc.Outcome.JSON()
+	}
+	if body == nil || len(body) > wire.InlineLimit {
+		body = doc.HeadWithOutcome()
+	}
+	a.publish(subjects.Event(id, subjects.EventEnd), body)
+	if client != "" {
+		a.publish(subjects.Notify(id, client), body)
+	}
+}

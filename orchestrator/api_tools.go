@@ -1,0 +1,212 @@
+package orchestrator
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/text"
+	"github.com/stepjet/stepjet/kv"
+	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/tool"
+	"github.com/stepjet/stepjet/wire"
+)
+
+// The requests of operators about tools. Any orchestrator answers them: what they do is done in the registry, and the
+// others learn of it from there.
+
+// override sets or clears an operator's override of a tool.
+func (s *service) override(m *nats.Msg) {
+	s.administer(m, subjects.OverrideFilter, func(ctx context.Context, tool string) (any, error) {
+		o, err := s.store.Override(ctx, tool, m.Data)
+		if err == nil && o.Tool != nil {
+			s.reg.changed(*o.Tool, false)
+		}
+		return o, err
+	})
+}
+
+// remove takes a tool out of the registry.
+func (s *service) remove(m *nats.Msg) {
+	s.administer(m, subjects.RemoveFilter, func(ctx context.Context, tool string) (any, error) {
+		var req kv.RemoveRequest
+		if len(m.Data) > 0 {
+			if err := json.Unmarshal(m.Data, &req); err != nil {
+				return nil, fault.New(fault.InvalidValue, "the request is no JSON object: %v", err).WithHint(`{"force": true}, or nothing`)
+			}
+		}
+		return s.store.RemoveTool(ctx, tool, req.Force) // the registry's watch takes it out of memory, in the right order
+	})
+}
+
+// administer does a request beside the loop and answers it. The tool's name is the last token of the subject.
+func (s *service) administer(m *nats.Msg, filter string, do func(ctx context.Context, tool string) (any, error)) {
+	tool, ok := subjects.Decode(strings.TrimPrefix(m.Subject, strings.TrimSuffix(filter, "*")))
+	if !ok {
+		s.refuse(m, fault.New(fault.InvalidID, "%s names no tool", m.Subject))
+		return
+	}
+	s.beside(m, func(ctx context.Context) (any, error) { return do(ctx, tool) })
+}
+
+// overrideForTenant sets or clears what a tenant overrides of a tool for its own runs. The permissions of the server say
+// who may ask for which tenant.
+func (s *service) overrideForTenant(m *nats.Msg) {
+	tenant, tool, ok := subjects.ParseTenantOverride(m.Subject)
+	if !ok {
+		s.refuse(m, fault.New(fault.InvalidID, "%s names no tenant and tool", m.Subject))
+		return
+	}
+	s.beside(m, func(ctx context.Context) (any, error) {
+		o, err := s.store.TenantOverride(ctx, tenant, tool, m.Data)
+		if err != nil {
+			return nil, err
+		}
+		s.reg.narrow(tenant, tool, o.Override, o.Revision)
+		return o, nil
+	})
+}
+
+// beside does a request beside the loop and answers it.
+func (s *service) beside(m *nats.Msg, do func(ctx context.Context) (any, error)) {
+	s.l.job(func(ctx context.Context) {
+		answer, err := do(ctx)
+		if err != nil {
+			s.refuse(m, err)
+			return
+		}
+		b, err := json.Marshal(answer)
+		if err != nil {
+			s.refuse(m, err)
+			return
+		}
+		s.reply(m, b)
+	})
+}
+
+func (s *service) register(m *nats.Msg) {
+	s.l.job(func(ctx context.Context) {
+		t, err := s.registered(ctx, m)
+		if err != nil {
+			s.refuse(m, err)
+			return
+		}
+		s.reg.changed(t, false)
+		t.Warnings = append(t.Warnings, s.introduced(m, t.Name)...)
+		b, err := json.Marshal(t)
+		if err != nil {
+			s.refuse(m, err)
+			return
+		}
+		s.reply(m, b)
+	})
+}
+
+// registered registers the definition of a request; one without a body restores the tool as it stands. The tool is that of the
+// subject, which is what the server has judged the sender's permissions by.
+func (s *service) registered(ctx context.Context, m *nats.Msg) (tool.Registered, error) {
+	name, ok := subjects.ParseRegister(m.Subject)
+	switch {
+	case !ok:
+		return tool.Registered{}, fault.New(fault.InvalidID, "%s names no tool", m.Subject)
+	case len(m.Data) == 0:
+		return s.store.RestoreTool(ctx, name)
+	}
+	return s.store.RegisterAs(ctx, name, m.Data)
+}
+
+// publishKey lets submitters know the newest key that this orchestrator holds, so that they seal secrets to it. It tries
+// until that stands or ctx ends; the first try is over when it returns.
+func (o *Orchestrator) publishKey(ctx context.Context, store *kv.Store, later func(func())) {
+	keys := o.cfg.SecretsKey.Keys()
+	if len(keys) == 0 {
+		return
+	}
+	newest := keys[len(keys)-1]
+	try := func() bool {
+		there, err := store.PublishSealingKey(ctx, wire.SealingKey{ID: newest.Public.ID(), Public: newest.Public.String(), Created: newest.Created})
+		switch {
+		case err != nil && ctx.Err() == nil:
+			o.cfg.Logger.Error("the key that secrets are sealed to could not be published; it is tried again", "key", newest.Public.ID(), "error", err)
+		case err == nil && !o.cfg.SecretsKey.Has(there.ID):
+			o.cfg.Logger.Warn("secrets are sealed to a newer key than this orchestrator holds; it can't take them out of errors", "key", there.ID)
+		}
+		return err == nil
+	}
+	if try() {
+		return
+	}
+	later(func() {
+		for !try() {
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(publishAgain):
+			}
+		}
+	})
+}
+
+// keyless are the workers that were heard of lately, by their registrations, and can't open what submitters seal.
+type keyless struct {
+	mu    sync.Mutex
+	heard map[string]kv.Keyless // by worker
+}
+
+const (
+	maxKeyless  = 100
+	keylessTime = time.Hour // a worker that is idle registers again every half minute
+)
+
+// introduced notes whether a worker that registers a tool holds the key that this orchestrator has secrets sealed to, and gives what it
+// is to be told.
+func (s *service) introduced(m *nats.Msg, tool string) []fault.Problem {
+	newest := s.o.cfg.SecretsKey.Newest()
+	who, said := wire.ParseRegistration(m.Header)
+	if newest == nil || !said {
+		return nil
+	}
+	worker := text.Clip(who.Worker, maxWorkerName)
+	if !s.keyless.note(kv.Keyless{Worker: worker, Tool: tool, Heard: time.Now().UTC()}, slices.Contains(who.Keys, newest.ID())) {
+		return nil
+	}
+	return []fault.Problem{{
+		Code: fault.Sealed, Message: "secrets are sealed to the key " + newest.ID() + ", which this worker does not hold: steps that bring some fail here",
+		Hint: "start the workers of this tool with --secrets-key FILE, or worker.Config.SecretsKey",
+	}}
+}
+
+// maxWorkerName bounds what is kept of a worker's name.
+const maxWorkerName = 256
+
+// note keeps a worker, or forgets it where it holds the key; it reports whether it lacks it.
+func (k *keyless) note(w kv.Keyless, holds bool) (lacks bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if holds {
+		delete(k.heard, w.Worker)
+		return false
+	}
+	if k.heard == nil {
+		k.heard = map[string]kv.Keyless{}
+	}
+	if _, known := k.heard[w.Worker]; known || len(k.heard) < maxKeyless {
+		k.heard[w.Worker] = w
+	}
+	return true
+}
+
+// list gives those that were heard of lately, by their names, and forgets the others.
+func (k *keyless) list(now time.Time) []kv.Keyless {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	maps.DeleteFunc(k.heard, func(_ string, w kv.Keyless) bool { return now.Sub(w.Heard) > keylessTime })
+	return slices.SortedFunc(maps.Values(k.heard), func(a, b kv.Keyless) int { return strings.Compare(a.Worker, b.Worker) })
+}

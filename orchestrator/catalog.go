@@ -1,0 +1,189 @@
+package orchestrator
+
+import (
+	"context"
+	"slices"
+	"sort"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/plan"
+	"github.com/stepjet/stepjet/tool"
+	"github.com/stepjet/stepjet/wire"
+)
+
+// catalog is plan.Catalog over the registry; it remembers what was asked for, so that the contracts frozen are those
+// validated against.
+type catalog struct {
+	g      *registry
+	tenant string
+	used   map[string]*known // nil for a name that isn't there
+}
+
+// maxRefresh bounds how many unknown names of one plan are looked up.
+const maxRefresh = 32
+
+func (c *catalog) find(name string) *known {
+	if k, seen := c.used[name]; seen {
+		return k
+	}
+	c.g.mu.RLock()
+	k := c.g.tools[name]
+	c.g.mu.RUnlock()
+	if k != nil && len(k.Tenants) > 0 && !slices.Contains(k.Tenants, c.tenant) {
+		k = nil
+	}
+	k = c.g.as(c.tenant, k)
+	c.used[name] = k
+	return k
+}
+
+// Lookup gives a tool.
+func (c *catalog) Lookup(name string) (plan.Tool, bool) {
+	k := c.find(name)
+	if k == nil {
+		return plan.Tool{}, false
+	}
+	return plan.Tool{Input: k.schema, Output: k.output, DependsOn: k.Contract.DependsOn}, true
+}
+
+// Names gives the names of the tenant's tools, sorted.
+func (c *catalog) Names() []string {
+	c.g.mu.Lock()
+	defer c.g.mu.Unlock()
+	if c.g.names == nil {
+		for name := range c.g.tools {
+			c.g.names = append(c.g.names, name)
+		}
+		sort.Strings(c.g.names)
+	}
+	mine := make([]string, 0, len(c.g.names))
+	for _, name := range c.g.names {
+		if t := c.g.tools[name].Tenants; len(t) == 0 || slices.Contains(t, c.tenant) {
+			mine = append(mine, name)
+		}
+	}
+	return mine
+}
+
+// missing gives names that were asked for and aren't there, sorted.
+func (c *catalog) missing() []string {
+	var names []string
+	for name, k := range c.used {
+		if k == nil {
+			names = append(names, name)
+		}
+	}
+	sort.Strings(names)
+	return names[:min(len(names), maxRefresh)]
+}
+
+// freeze gives what a run keeps of the tools of its plan.
+func (c *catalog) freeze(p *plan.Plan) (map[string]*wire.FrozenTool, schemas) {
+	var key strings.Builder // the names as they come, each once; no name holds a space
+	fresh := frozenSet{map[string]*wire.FrozenTool{}, schemas{}}
+	for i := range p.Steps {
+		name := p.Steps[i].Tool
+		if fresh.tools[name] == nil {
+			fresh.tools[name], fresh.schemas[name] = c.used[name].frozen, c.used[name].schema
+			key.WriteString(name + " ")
+		}
+	}
+	set := c.g.share(key.String(), fresh)
+	return set.tools, set.schemas
+}
+
+// What tenants override for their own runs. The registry's entries and the tools' consumers are the same for all; a run
+// freezes the contract as its tenant has narrowed it.
+
+// tenantTool names a tool of one tenant.
+type tenantTool struct{ tenant, tool string }
+
+// narrowed is what a tenant has made of a tool.
+type narrowed struct {
+	override *tool.Override // nil: cleared
+	revision uint64
+	of, as   *known // the tool as all have it, and as the tenant has it; made when it is first asked for
+}
+
+// narrow takes what a tenant overrides of a tool, unless it is older than what is known.
+func (g *registry) narrow(tenant, name string, o *tool.Override, revision uint64) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	key := tenantTool{tenant, name}
+	if old := g.narrowed[key]; old == nil || old.revision <= revision {
+		g.narrowed[key] = &narrowed{override: o, revision: revision}
+	}
+}
+
+// as gives a tool as a tenant has it.
+func (g *registry) as(tenant string, k *known) *known {
+	if k == nil {
+		return nil
+	}
+	key := tenantTool{tenant, k.Name}
+	g.mu.RLock()
+	n := g.narrowed[key]
+	g.mu.RUnlock()
+	if n == nil || n.override == nil {
+		return k
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if n.of != k {
+		own := *k
+		own.Contract = n.override.Narrow(k.Contract)
+		own.frozen = frozen(&own.Registered)
+		n.of, n.as = k, &own
+	}
+	return n.as
+}
+
+// followTenants follows what tenants override until ctx ends; ready is closed once what is there has been read.
+func (g *registry) followTenants(ctx context.Context, ready chan<- struct{}, failed chan<- error) {
+	var once sync.Once
+	for ctx.Err() == nil {
+		err := g.store.WatchTenantOverrides(ctx, g.narrow, func() { once.Do(func() { close(ready) }) })
+		if ctx.Err() != nil {
+			return
+		}
+		select {
+		case failed <- err:
+		default:
+		}
+		g.log.Warn("the watch of tenants' overrides ended: watching again", "error", err)
+		pause(ctx, followPause)
+	}
+}
+
+// A plan is rejected for good, so it must not be rejected for tools that nobody removed: where the registry was emptied, or
+// tools vanished from it without a mark, plans that name an unknown tool wait. Workers register again by themselves.
+
+// vanishedFor is how long a tool that vanished may take to be registered again. Whoever is looked after by no worker and by
+// no orchestrator that remembers it until then is unknown.
+const vanishedFor = time.Minute
+
+// unknownTools reports whether a plan has problems with tools that nobody knows.
+func unknownTools(problems []fault.Problem) bool {
+	return slices.ContainsFunc(problems, func(p fault.Problem) bool { return p.Code == fault.UnknownTool })
+}
+
+// lost reports whether the registry may not be taken at its word when it says that it has no such tool.
+func (g *registry) lost(ctx context.Context, missing []string) bool {
+	g.mu.RLock()
+	vanished := slices.ContainsFunc(missing, func(name string) bool {
+		at, was := g.vanished[name]
+		return was && time.Since(at) < vanishedFor
+	})
+	g.mu.RUnlock()
+	if vanished {
+		return true
+	}
+	emptied, err := g.store.RegistryEmptied(ctx)
+	if err != nil {
+		g.log.Warn("can't see whether the tool registry was emptied", "error", err)
+	}
+	return emptied
+}

@@ -1,0 +1,316 @@
+package orchestrator
+
+import (
+	"context"
+	"strings"
+	"time"
+	"unique"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/kv"
+	"github.com/stepjet/stepjet/machine"
+	"github.com/stepjet/stepjet/seal"
+	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/wire"
+)
+
+// driver feeds the machines of runs with records, lists and deadlines, and carries out what they ask for.
+type driver struct {
+	*env
+	times       *ledgerTime
+	timers      *timers
+	values      *values
+	memory      *memory
+	dispatcher  *dispatcher
+	decider     *decider
+	deadLetters *deadLetters
+	announcer   *announcer
+	suspects    *suspects
+	finish      func(*run) // is told of a run whose last step is decided
+
+	effects machine.Effects // scratch
+}
+
+// begin starts the machine of a run, with what was recorded of it so far.
+func (dr *driver) begin(r *run, now time.Time) {
+	dr.effects.Reset()
+	r.machine.Begin(&dr.effects)
+	dr.expand(r, now)
+	if !r.recovered {
+		dr.announcer.start(r)
+	}
+	dr.unpark(r, now)
+	dr.perform(r, now)
+}
+
+// take takes a record of a run that goes on.
+func (dr *driver) take(r *run, e entry) {
+	if r.blind() {
+		r.parked = append(r.parked, e)
+		return
+	}
+	now := dr.times.of(r)
+	dr.effects.Reset()
+	if dr.apply(r, e, now) {
+		dr.perform(r, now)
+	}
+}
+
+// outstanding tells each of the attempts of a run that should be out. What is to be decided or stopped is so once more,
+// which is harmless.
+func (dr *driver) outstanding(r *run, each func(d machine.Dispatch, now time.Time)) {
+	now := dr.times.of(r)
+	dr.effects.Reset()
+	r.machine.Outstanding(now, &dr.effects)
+	dr.expand(r, now)
+	for _, d := range dr.effects.Dispatch {
+		each(d, now)
+	}
+	dr.effects.Dispatch = dr.effects.Dispatch[:0]
+	dr.perform(r, now)
+}
+
+// tick wakes runs at their deadlines.
+func (dr *driver) tick() {
+	mono := dr.clock.Mono()
+	for r := dr.timers.due(mono); r != nil; r = dr.timers.due(mono) {
+		if r.phase != running {
+			continue
+		}
+		now := r.time.At(mono)
+		dr.effects.Reset()
+		r.machine.Tick(now, &dr.effects)
+		dr.perform(r, now)
+	}
+}
+
+// perform carries out the effects gathered for a run.
+func (dr *driver) perform(r *run, now time.Time) {
+	eff := &dr.effects
+	defer func() { // events come after what somebody waits for
+		for _, c := range eff.Settled {
+			dr.announcer.step(r, c)
+		}
+	}()
+	if eff.Finished {
+		r.phase = finishing
+		dr.timers.set(r, time.Time{})
+		dr.finish(r)
+		return
+	}
+	for _, c := range eff.Settled {
+		dr.deadLetters.write(r, c)
+	}
+	if r.recovered && len(eff.Dispatch) > 0 {
+		// What an earlier owner may have sent is compared with what is out before anything is sent again; while a blob
+		// is fetched, records that decide some of it are still to be read.
+		r.recovered = r.blind()
+		dr.suspects.add(r, longGone)
+		dr.suspects.compareSoon()
+	} else {
+		for _, d := range eff.Dispatch {
+			if !r.machine.Wanted(d.Call, d.Attempt) {
+				continue // decided by a record that was read together with the one that asked for it
+			}
+			if d.Attempt > 1 {
+				dr.announcer.retry(r, d)
+			}
+			dr.dispatcher.offer(r, d, 0)
+		}
+	}
+	if len(eff.Decide) > 0 {
+		dr.decider.decide(r, eff.Decide)
+	}
+	for _, d := range eff.Late {
+		dr.decider.late(r, d)
+	}
+	if eff.Stop != nil {
+		dr.decider.stop(r, eff.Stop, func(kv.Decision, error) {})
+	}
+	dr.timers.set(r, r.machine.NextDeadline())
+}
+
+// unpark applies what was parked until a blob has to be fetched or nothing is left. Effects gather.
+func (dr *driver) unpark(r *run, now time.Time) {
+	for len(r.parked) > 0 && !r.blind() {
+		next := r.parked[0]
+		r.parked = r.parked[1:]
+		dr.apply(r, next, now)
+	}
+	if len(r.parked) == 0 {
+		r.parked = nil
+	}
+}
+
+// apply gives one record to the machine; false means that a blob is fetched first and the record parked before all
+// others.
+func (dr *driver) apply(r *run, e entry, now time.Time) bool {
+	rec := machine.Record{Seq: e.Seq, Time: e.Time}
+	switch e.rec.Kind {
+	case subjects.StopKind:
+		stop := machine.Stop(wire.ParseStop(e.Data))
+		rec.Stop = &stop
+	case subjects.StepKind:
+		c, ok := r.call(e.rec.Attempt)
+		if !ok {
+			return true // a record that no dispatch of ours can have asked for
+		}
+		rec.Result = decodeResult(c, e, r.version, r.bucket(), func() *wire.Redactor { return dr.redactor(r) })
+		if h := rec.Result.Handle; h != nil && !h.Checked {
+			dr.fetch(r, e, rec)
+			return false
+		}
+	default:
+		return true
+	}
+	dr.record(r, rec, now)
+	return true
+}
+
+// record gives a whole record to the machine.
+func (dr *driver) record(r *run, rec machine.Record, now time.Time) {
+	r.machine.Apply(rec, now, &dr.effects)
+	if rec.Result != nil {
+		dr.dispatcher.decided(r, rec.Result)
+	}
+	dr.expand(r, now)
+}
+
+// expand reads the lists that the machine asks for and tells it how long they are. What lies in a blob is
+// read beside the loop.
+func (dr *driver) expand(r *run, now time.Time) {
+	for len(dr.effects.Expand) > 0 {
+		step := dr.effects.Expand[0]
+		dr.effects.Expand = dr.effects.Expand[1:]
+		if r.reading[step] || !r.machine.Expanding(step) {
+			continue
+		}
+		in := inputs{plan: r.plan, resolver: r.resolver, call: machine.Call{Step: step}}
+		in.gather(r)
+		if in.inBlobs {
+			dr.expandLater(r, in)
+			continue
+		}
+		list, err := dr.values.list(dr.ctx, &in)
+		if err != nil && err.Code == fault.TooLarge { // for here
+			in.resolver = nil
+			dr.expandLater(r, in)
+			continue
+		}
+		dr.expanded(r, step, list, err, now)
+	}
+}
+
+// expandLater reads a list that is large, or whose parts lie in blobs.
+func (dr *driver) expandLater(r *run, in inputs) {
+	step := in.call.Step
+	if r.reading == nil {
+		r.reading = map[int]bool{}
+	}
+	r.reading[step] = true
+	dr.memory.reserve(in.most(true), func(ctx context.Context) {
+		list, err := dr.values.list(ctx, &in)
+		dr.post(func() {
+			delete(r.reading, step)
+			if r.phase != running || ctx.Err() != nil {
+				return
+			}
+			now := dr.times.of(r)
+			dr.effects.Reset()
+			dr.expanded(r, step, list, err, now)
+			dr.expand(r, now)
+			dr.unpark(r, now)
+			dr.perform(r, now)
+		})
+	})
+}
+
+// expanded tells the machine of a list, or records that there is none. The record is that of the step's own first
+// attempt, which is never sent.
+func (dr *driver) expanded(r *run, step int, list [][]byte, err *fault.Error, now time.Time) {
+	if err != nil {
+		dr.decider.fail(r.attempt(machine.Call{Step: step}, 1), err, r.trace)
+		return
+	}
+	if r.lists == nil {
+		r.lists = map[int][][]byte{}
+	}
+	r.lists[step] = list
+	r.takeOver(step, list)
+	r.machine.Expand(step, len(list), now, &dr.effects)
+}
+
+// decodeResult reads the record of an attempt. It never fails: the record stands and decides. redactor
+// gives what takes the secrets of the run out of its error, bucket is where large values of the run lie.
+func decodeResult(c machine.Call, e entry, version uint64, bucket string, redactor func() *wire.Redactor) *machine.Result {
+	if bad := wire.AboveRun(e.Header, version); bad != nil {
+		return &machine.Result{Call: c, Attempt: e.rec.Attempt.Number, Error: bad}
+	}
+	w := wire.ParseCleanResult(e.Header, e.Data, redactor)
+	if w.Handle != nil {
+		if w.Error = wire.CheckResult(w.Handle, e.rec.Attempt, bucket, kv.MaxBlob); w.Error != nil {
+			w.Handle = nil
+		}
+	}
+	return &machine.Result{
+		Call: c, Attempt: e.rec.Attempt.Number, Error: w.Error, Body: w.Body, Text: w.Text, Handle: w.Handle,
+		ByOwner: strings.HasPrefix(w.Worker, ownerMark), Worker: interned(strings.TrimPrefix(w.Worker, ownerMark)), Started: w.Started, Ended: w.Ended,
+	}
+}
+
+// interned gives a header's value to keep: those of a message are parts of one string that holds all of them. Equal ones, such
+// as the names of workers, are one.
+func interned(value string) string { return unique.Make(value).Value() }
+
+// cleaner takes the secrets of a run out of what its workers say of failures: a second line behind the workers, of which
+// one may not do so. It is made when the first error comes, since most runs have none.
+type cleaner struct {
+	made bool
+	r    *wire.Redactor
+}
+
+// redactor gives the run's; nil where it has no secrets.
+func (dr *driver) redactor(r *run) *wire.Redactor {
+	if r.clean.made {
+		return r.clean.r
+	}
+	r.clean.made = true
+	keys := dr.cfg.SecretsKey
+	opened, err := r.context.Open(func(key, value string) (string, error) {
+		return keys.Open(seal.About(r.id.Tenant, r.id.ID, key), value)
+	})
+	if err != nil {
+		dr.log.Warn("the secrets of a run can't be taken out of its errors", "tenant", r.id.Tenant, "run", r.id.Plain(), "error", fault.As(err).Message)
+		opened = r.context // what is not sealed of them can
+	}
+	all := []wire.Context{opened.All}
+	for _, c := range opened.Steps {
+		all = append(all, c)
+	}
+	r.clean.r = wire.NewRedactor(all...)
+	return r.clean.r
+}
+
+// fetch reads the blob of a result that nobody has checked before the machine sees its record, since what lies in it
+// decides whether it counts as a success. Later records of the run wait.
+func (dr *driver) fetch(r *run, e entry, rec machine.Record) {
+	r.busy = true
+	dr.job(func(ctx context.Context) {
+		body, err := dr.values.blob(ctx, rec.Result.Handle)
+		dr.post(func() {
+			r.busy = false
+			if r.phase != running || ctx.Err() != nil {
+				return
+			}
+			if err != nil {
+				rec.Result.Error = unreadable(err)
+			}
+			rec.Result.Body = body
+			now := dr.times.of(r)
+			dr.effects.Reset()
+			dr.record(r, rec, now)
+			dr.unpark(r, now)
+			dr.perform(r, now)
+		})
+	})
+}

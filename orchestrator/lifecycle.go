@@ -1,0 +1,286 @@
+package orchestrator
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/stepjet/stepjet/kv"
+	"github.com/stepjet/stepjet/machine"
+	"github.com/stepjet/stepjet/plan"
+	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/tool"
+	"github.com/stepjet/stepjet/wire"
+)
+
+// lifecycle takes runs from their plan to their outcome: it opens, begins, finishes and forgets them.
+type lifecycle struct {
+	*env
+	runs        *runTable
+	times       *ledgerTime
+	memory      *memory
+	judge       *judge
+	driver      *driver
+	dispatcher  *dispatcher
+	documents   *documents
+	deadLetters *deadLetters
+	announcer   *announcer
+	reaper      *reaper
+
+	saidLost time.Time // when the log was last told that the registry lost its tools
+}
+
+// submitted takes a plan record: a new run, or one that is known.
+func (lc *lifecycle) submitted(id subjects.Run, e kv.Entry, from *cursor) {
+	if old := lc.runs.byID[id]; old != nil {
+		if old.generation >= e.Seq {
+			return
+		}
+		lc.forget(old)                       // purged, and submitted again
+		lc.reaper.orphan(id, old.generation) // of which a purge by sequence may have left some
+	}
+	asked, unfit := wire.ParsePlan(e.Header)
+	r := &run{
+		id: id, generation: e.Seq, lastSeq: e.Seq, submitted: e.Time, touched: lc.clock.Now(), body: e.Data, digest: plan.Digest(e.Data),
+		client: asked.Client, trace: asked.Trace, retryOf: asked.Retry, context: asked.Context, unfit: unfit, timer: -1,
+	}
+	lc.runs.add(r)
+	if _, malformed := wire.Version(e.Header); malformed == nil && !wire.KnownPlan(e.Header) {
+		lc.leaveAlone(r)
+		return
+	}
+	if from.caughtUp {
+		r.live = true
+		lc.times.heard(r, from.shard, e.Time)
+		lc.open(r)
+	}
+}
+
+// leaveAlone keeps hands off a run that a newer Stepjet wrote of. An instance that knows its version goes on with it.
+func (lc *lifecycle) leaveAlone(r *run) {
+	r.phase = foreign
+	r.parked, r.body = nil, nil
+	lc.driver.timers.set(r, time.Time{})
+	lc.log.Warn("a run was written by a newer version and is left alone", "tenant", r.id.Tenant, "run", r.id.Plain())
+}
+
+// forget drops a run from memory.
+func (lc *lifecycle) forget(r *run) {
+	r.phase = forgotten
+	lc.leftOpening(r)
+	lc.dispatcher.releaseAll(r)
+	lc.driver.timers.set(r, time.Time{})
+	lc.runs.remove(r)
+	lc.announcer.forget(r)
+	r.drop()
+}
+
+// take takes one record of this generation. Only who is an orchestrator may write beside "step.": what a newer one has written
+// there makes this one leave the run alone. Below "step." whoever hosts a tool may write, so nothing there does.
+func (lc *lifecycle) take(r *run, rec subjects.Record, e kv.Entry) {
+	r.lastSeq = max(r.lastSeq, e.Seq)
+	switch rec.Kind {
+	case subjects.ClaimKind, subjects.StrayRecord:
+		return // claims are for workers and the sweep; they decide nothing
+	case subjects.StepKind:
+		if r.plan != nil && !r.has(rec.Attempt) {
+			return
+		}
+	default:
+		known := wire.Known(e.Header) || rec.Kind == subjects.StartKind && wire.KnownStart(e.Header)
+		if rec.Kind == subjects.UnknownRecord || !known {
+			if r.phase != finishing && r.phase != finished {
+				lc.leaveAlone(r)
+			}
+			return
+		}
+	}
+	r.touched = lc.clock.Now()
+	switch r.phase {
+	case replaying, opening:
+		r.parked = append(r.parked, entry{rec, e})
+	case awaiting:
+		r.parked = append(r.parked, entry{rec, e})
+		if rec.Kind == subjects.StartKind {
+			lc.begin(r)
+		}
+	case running:
+		lc.driver.take(r, entry{rec, e})
+	}
+}
+
+// open finds out, beside the loop, what a run is: whether its id has a finished run already, whether its plan is valid,
+// and what it needs to go on.
+func (lc *lifecycle) open(r *run) {
+	start := r.startEntry()
+	r.recovered = start != nil
+	r.phase = opening
+	id, generation, asked := r.id, r.generation, extras{r.context, r.unfit, r.retryOf, r.body, r.digest, r.submitted}
+	isNew := r.isNew()
+	quiet := r.opener != nil && r.quiet(lc.times.of(r))
+	lc.job(func(ctx context.Context) {
+		var o opened
+		if start != nil {
+			if quiet {
+				o.before = lc.judge.ended(ctx, id, generation)
+			}
+			if o.before == nil {
+				o = lc.judge.resume(ctx, asked.body, start)
+			}
+		} else {
+			o = lc.judge.inspect(ctx, id, generation, asked, isNew)
+		}
+		lc.post(func() { lc.opened(r, o) })
+	})
+}
+
+// startEntry gives the start record among the parked ones.
+func (r *run) startEntry() *entry {
+	for i := range r.parked {
+		if r.parked[i].rec.Kind == subjects.StartKind {
+			return &r.parked[i]
+		}
+	}
+	return nil
+}
+
+// opened takes a job's findings back into the loop.
+func (lc *lifecycle) opened(r *run, o opened) {
+	lc.leftOpening(r)
+	if r.phase != opening {
+		return // forgotten, or left alone, meanwhile
+	}
+	switch {
+	case lc.ctx.Err() != nil:
+	case o.err != nil:
+		lc.log.Error("can't open a run: trying again", "tenant", r.id.Tenant, "run", r.id.Plain(), "error", o.err)
+		lc.openLater(r)
+	case o.wait:
+		lc.sayLost()
+		lc.openLater(r)
+	case o.newer:
+		lc.leaveAlone(r)
+	case o.gone: // another ran it, and purged perhaps only the half of it
+		lc.forget(r)
+		lc.reaper.orphan(r.id, r.generation)
+	case o.before != nil:
+		lc.answerAgain(r, o.before)
+	default:
+		r.plan, r.start, r.schemas = o.plan, o.start, o.schemas
+		r.phase = awaiting
+		if r.startEntry() != nil {
+			lc.begin(r)
+		}
+	}
+}
+
+func (lc *lifecycle) openLater(r *run) {
+	lc.later(time.Second, func() {
+		if r.phase == opening {
+			lc.open(r)
+		}
+	})
+}
+
+// begin follows the start record, whoever wrote it.
+func (lc *lifecycle) begin(r *run) {
+	at := r.startEntry()
+	if r.start == nil {
+		var err error
+		if r.start, _, err = wire.ParseStart(at.Header, at.Data); r.start == nil || err != nil {
+			lc.open(r) // large, or unreadable: a job handles it
+			return
+		}
+	}
+	if r.start.Rejected() {
+		r.rejected, r.judged = true, at.Time
+		if !r.start.Since.IsZero() {
+			r.judged = r.start.Since
+		}
+		r.phase = finishing
+		lc.finish(r)
+		return
+	}
+	if r.plan == nil || r.schemas == nil {
+		lc.open(r) // another owner accepted what we would not have: its word stands
+		return
+	}
+	now := lc.times.of(r)
+	r.version = wire.RunVersion(at.Header)
+	r.phase, r.resolver = running, r.plan.NewResolver().Limit(wire.InlineLimit)
+	r.machine = machine.New(r.plan, machine.Start{
+		Key:       r.id.Tenant + "/" + r.id.ID + "/" + strconv.FormatUint(r.generation, 10),
+		Submitted: r.submitted, Started: at.Time, Contracts: contracts(r.start), Reused: takenOver(r.start.Reuse, r.plan),
+	})
+	lc.driver.begin(r, now)
+}
+
+// A plan whose id was used before, and whose first run is purged, is answered from the history. To find that out costs a
+// request for each plan, and nearly always the answer is no. An id that tells when it was made spares it: while it is
+// younger than freshFor nothing of it can have been purged, because a run of such an id stays in the ledger until the id
+// is older than three times that, by the same clock (the ledger's). So a second plan of the id is refused by the ledger
+// while the first is there, and looked up afterwards. The margin is for servers whose clocks differ.
+//
+// Plans that lay in the ledger already when this process began to follow it are always looked up: they say nothing of
+// the time since.
+const freshFor = time.Second
+
+// isNew reports whether no run of its id can have been purged before this one's plan was stored.
+func (r *run) isNew() bool {
+	made, dated := subjects.MadeAt(r.id.ID)
+	return r.live && dated && r.submitted.Sub(made).Abs() < freshFor
+}
+
+// maxAhead bounds how long an id from the future keeps its run: the clock of whoever made it may be wrong by years. If
+// such a plan comes once more in the very seconds that its id names, its steps are executed again; its outcome stays.
+const maxAhead = 24 * time.Hour
+
+// stays is how long after its end a run's records must stay for isNew's sake.
+func (r *run) stays() time.Duration {
+	made, dated := subjects.MadeAt(r.id.ID)
+	if !dated {
+		return 0
+	}
+	return min(made.Add(3*freshFor).Sub(r.submitted), maxAhead)
+}
+
+// leftOpening notes that a run is open, or forgotten before it was.
+func (lc *lifecycle) leftOpening(r *run) {
+	c := r.opener
+	if c == nil {
+		return
+	}
+	r.opener = nil
+	c.opening--
+	lc.post(c.next) // not here: other runs may be about to be forgotten
+}
+
+// quietFor is how long a run that is taken over must have had no record to be taken for one that is over: then its history
+// is looked for before anything else is done for it.
+const quietFor = 2 * time.Second
+
+// quiet reports whether nothing was recorded of a run lately.
+func (r *run) quiet(now time.Time) bool {
+	last := r.submitted
+	if n := len(r.parked); n > 0 {
+		last = r.parked[n-1].Time
+	}
+	return now.Sub(last) > quietFor
+}
+
+// sayLost tells the log, now and then, why plans wait.
+func (lc *lifecycle) sayLost() {
+	if now := lc.clock.Now(); now.Sub(lc.saidLost) > 10*time.Second {
+		lc.saidLost = now
+		lc.log.Warn("the tool registry has lost tools that were registered: plans that name them wait until workers, or stepjet tools apply, register them again")
+	}
+}
+
+// contracts returns those that a run started with, by tool.
+func contracts(s *wire.Start) map[string]*tool.Contract {
+	c := make(map[string]*tool.Contract, len(s.Tools))
+	for name, t := range s.Tools {
+		c[name] = &t.Contract
+	}
+	return c
+}
