@@ -66,7 +66,7 @@ func (j *judge) decodeStart(ctx context.Context, e *entry) (*wire.Start, error) 
 }
 
 // inspect meets a plan that has no start yet.
-func (j *judge) inspect(ctx context.Context, id subjects.Run, generation uint64, asked extras, isNew bool) opened {
+func (j *judge) inspect(ctx context.Context, id subjects.Run, generation uint64, asked identity, isNew bool) opened {
 	var rejected *outcome.Run
 	if !isNew {
 		doc, err := j.store.History(ctx, id)
@@ -104,7 +104,7 @@ func (j *judge) inspect(ctx context.Context, id subjects.Run, generation uint64,
 
 // admit validates a plan against the registry as it is now and freezes what the run needs of it. There is no start where the
 // registry has lost tools that the plan names.
-func (j *judge) admit(ctx context.Context, id subjects.Run, asked extras, again *tried) (*plan.Plan, *wire.Start, schemas) {
+func (j *judge) admit(ctx context.Context, id subjects.Run, asked identity, again *tried) (*plan.Plan, *wire.Start, schemas) {
 	if problem := badName(id); problem != nil {
 		return nil, &wire.Start{Problems: []fault.Problem{*problem}}, nil
 	}
@@ -190,7 +190,7 @@ func sameAgain(doc *outcome.Run, digest string, submitted time.Time) bool {
 }
 
 // verdict is admit and extras together. before is the rejection that stands under the run id; nil where there is none.
-func (j *judge) verdict(ctx context.Context, id subjects.Run, generation uint64, asked extras, before *outcome.Run) (*plan.Plan, *wire.Start, schemas, error) {
+func (j *judge) verdict(ctx context.Context, id subjects.Run, generation uint64, asked identity, before *outcome.Run) (*plan.Plan, *wire.Start, schemas, error) {
 	bucket := j.store.BucketOf(id.Tenant)
 	if before != nil && sameAgain(before, asked.digest, asked.submitted) {
 		return nil, &wire.Start{Bucket: bucket, Problems: before.Outcome.Problems, Warnings: before.Outcome.Warnings, Since: before.Finished, Later: true}, nil, nil
@@ -213,19 +213,9 @@ func (j *judge) verdict(ctx context.Context, id subjects.Run, generation uint64,
 	return p, start, s, j.extras(ctx, id, generation, p, start, asked, again)
 }
 
-// extras is a plan with what came with it.
-type extras struct {
-	context   wire.RunContext
-	unfit     error
-	retryOf   wire.Retry
-	body      []byte
-	digest    string
-	submitted time.Time
-}
-
 // extras adds the problems of what came with a plan, and what is taken over from the run that it tries again. The
 // error is one that may pass.
-func (j *judge) extras(ctx context.Context, id subjects.Run, generation uint64, p *plan.Plan, start *wire.Start, x extras, t *tried) error {
+func (j *judge) extras(ctx context.Context, id subjects.Run, generation uint64, p *plan.Plan, start *wire.Start, x identity, t *tried) error {
 	start.Problems = append(start.Problems, contextProblems(p, x)...)
 	if t != nil && t.problem != nil && !start.Rejected() {
 		start.Problems = append(start.Problems, *t.problem)
@@ -239,7 +229,7 @@ func (j *judge) extras(ctx context.Context, id subjects.Run, generation uint64, 
 }
 
 // contextProblems finds context that can't be read, and context for steps that the plan doesn't have.
-func contextProblems(p *plan.Plan, x extras) []fault.Problem {
+func contextProblems(p *plan.Plan, x identity) []fault.Problem {
 	if x.unfit != nil {
 		var f *fault.Error
 		if !errors.As(x.unfit, &f) {

@@ -41,8 +41,11 @@ func (lc *lifecycle) submitted(id subjects.Run, e kv.Entry, from *cursor) {
 	}
 	asked, unfit := wire.ParsePlan(e.Header)
 	r := &run{
-		id: id, generation: e.Seq, lastSeq: e.Seq, submitted: e.Time, touched: lc.clock.Now(), body: e.Data, digest: plan.Digest(e.Data),
-		client: asked.Client, trace: asked.Trace, retryOf: asked.Retry, context: asked.Context, unfit: unfit, timer: -1,
+		identity: identity{
+			id: id, generation: e.Seq, submitted: e.Time, body: e.Data, digest: plan.Digest(e.Data),
+			client: asked.Client, trace: asked.Trace, retryOf: asked.Retry, context: asked.Context, unfit: unfit,
+		},
+		lastSeq: e.Seq, touched: lc.clock.Now(), timer: -1,
 	}
 	lc.runs.add(r)
 	if _, malformed := wire.Version(e.Header); malformed == nil && !wire.KnownPlan(e.Header) {
@@ -115,7 +118,7 @@ func (lc *lifecycle) open(r *run) {
 	start := r.startEntry()
 	r.recovered = start != nil
 	r.phase = opening
-	id, generation, asked := r.id, r.generation, extras{r.context, r.unfit, r.retryOf, r.body, r.digest, r.submitted}
+	id, generation, asked := r.id, r.generation, r.identity
 	isNew := r.isNew()
 	quiet := r.opener != nil && r.quiet(lc.times.of(r))
 	lc.job(func(ctx context.Context) {

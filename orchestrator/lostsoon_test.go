@@ -15,7 +15,7 @@ func TestWhatAWorkerMayBeAtIsNotLookedFor(t *testing.T) {
 	t.Parallel()
 	at := time.Unix(1000, 0)
 	w := newWindow(4, nil)
-	r := &run{plan: &plan.Plan{Steps: []plan.Step{{ID: "a", Tool: "t"}}}}
+	r := &run{progress: progress{plan: &plan.Plan{Steps: []plan.Step{{ID: "a", Tool: "t"}}}}}
 	f := &flight{attempt: 1, line: &line{run: r, window: w}, sent: at}
 	rc := &reconciler{dispatcher: &dispatcher{windows: map[string]*window{"t": w}}, noticed: at.Add(time.Second)}
 	first, again, scheduled := machine.Dispatch{Attempt: 1}, machine.Dispatch{Attempt: 2}, machine.Dispatch{Attempt: 2, At: at}

@@ -41,7 +41,7 @@ func push(w *window, r *run, steps ...int) {
 	}
 }
 
-func runOf(tenant, id string) *run { return &run{id: subjects.NewRun(tenant, id)} }
+func runOf(tenant, id string) *run { return &run{identity: identity{id: subjects.NewRun(tenant, id)}} }
 
 func TestRunsOfATenantTakeTurns(t *testing.T) {
 	w := filled(64, nil)

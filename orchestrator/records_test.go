@@ -65,7 +65,7 @@ func TestStepEventsSayWhatBecameOfACall(t *testing.T) {
 	var e machine.Effects
 	m.Apply(machine.Record{Seq: 1, Time: at.Add(1500 * time.Microsecond), Result: &machine.Result{Call: machine.Call{Step: 0}, Attempt: 1, Body: []byte(`1`), Worker: `w "1"`, Started: at, Ended: at.Add(time.Millisecond)}}, at, &e)
 	m.Apply(machine.Record{Seq: 2, Time: at.Add(2 * time.Millisecond), Result: &machine.Result{Call: machine.Call{Step: 1}, Attempt: 1, Error: fault.New(fault.ToolTerminal, "x < y"), Worker: "w"}}, at, &e)
-	r := &run{id: subjects.NewRun("acme", "é #1"), plan: p, machine: m}
+	r := &run{identity: identity{id: subjects.NewRun("acme", "é #1")}, progress: progress{plan: p, machine: m}}
 	read := func(i int) wire.StepEvent { return stepEvent(r, machine.Call{Step: i}) }
 	require.Equal(t, wire.StepEvent{Run: "é #1", Step: "a", Tool: "crm/get", Status: outcome.StepSucceeded, Attempt: 1, Time: at.Add(1500 * time.Microsecond), MS: 1, QueuedMS: 0.5, Worker: `w "1"`}, read(0))
 	require.Equal(t, wire.StepEvent{Run: "é #1", Step: "b", Tool: "t", Status: outcome.StepFailed, Attempt: 1, Time: at.Add(2 * time.Millisecond), QueuedMS: 2, Worker: "w", Error: fault.New(fault.ToolTerminal, "x < y")}, read(1))

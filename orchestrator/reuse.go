@@ -40,7 +40,7 @@ type tried struct {
 }
 
 // tries reads the run that a plan tries again; nil for a plan that can't be read, which is refused for that.
-func (j *judge) tries(ctx context.Context, id subjects.Run, x extras) (*tried, error) {
+func (j *judge) tries(ctx context.Context, id subjects.Run, x identity) (*tried, error) {
 	p, _ := plan.Parse(x.body, nil)
 	if p == nil {
 		return nil, nil
@@ -123,7 +123,7 @@ func (t *tried) outgrown(run string, problems []fault.Problem) fault.Problem {
 const maxOutgrown = 12
 
 // takeOver gathers the successes of a finished run.
-func (j *judge) takeOver(ctx context.Context, id subjects.Run, generation uint64, p *plan.Plan, bucket string, x extras, t *tried) (*wire.Reuse, error) {
+func (j *judge) takeOver(ctx context.Context, id subjects.Run, generation uint64, p *plan.Plan, bucket string, x identity, t *tried) (*wire.Reuse, error) {
 	u := &wire.Reuse{Of: x.retryOf.Of, From: x.retryOf.From, Steps: map[string]wire.ReusedResult{}}
 	f := &filler{values: j.values, ctx: ctx, bucket: bucket, blobName: func(unique string) string { return subjects.RunBlobName(id, generation, "reuse", unique) }}
 	return u, j.fill(ctx, u, t.doc, p, t.again, f)

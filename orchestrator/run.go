@@ -28,15 +28,44 @@ const (
 
 // run is one generation of a run that this orchestrator owns.
 type run struct {
+	identity
+	progress
+	traffic
+
+	phase     phase
+	audience  audience // of its events
+	live      bool     // its plan came while this process followed the ledger, not with what lay there
+	opener    *cursor  // whose replay found it, while it is being opened
+	recovered bool     // begun by an earlier owner, or by this one before it read the ledger again
+	// rejected is that the plan was, judged when: the ledger's time.
+	rejected bool
+	judged   time.Time
+	doneAt   time.Time // when it was finished, for the grace
+	over     bool      // past its grace: its records may go
+
+	time    kv.ServerTime
+	lastSeq uint64        // of its last record
+	touched time.Time     // when the last record came, for the sweep
+	timer   int           // position in the heap of timers, -1 for none
+	wake    time.Duration // by the monotonic clock
+}
+
+// identity is what came with a run's plan.
+type identity struct {
 	id         subjects.Run
 	generation uint64
-	phase      phase
 	submitted  time.Time
 	body       []byte // the plan's bytes; nil once finished
 	digest     string // SHA-256 of the plan's bytes, in hex
 	client     string // token to notify; "" for none
 	trace      wire.Trace
+	context    wire.RunContext // out-of-band, for the tools alone
+	unfit      error           // what is wrong with the context that came with the plan
+	retryOf    wire.Retry
+}
 
+// progress is a run's machine, and what is read for it.
+type progress struct {
 	plan    *plan.Plan // from the job that opened it; nil where it was rejected
 	start   *wire.Start
 	version uint64 // of the start
@@ -44,10 +73,7 @@ type run struct {
 	schemas schemas
 	// resolver remembers its way around large results; for the loop only.
 	resolver *plan.Resolver
-	context  wire.RunContext // out-of-band, for the tools alone
 	clean    cleaner
-	unfit    error // what is wrong with the context that came with the plan
-	retryOf  wire.Retry
 
 	// Of for_each steps: their lists, what references to them see, and those that are being read.
 	lists   map[int][][]byte
@@ -55,31 +81,17 @@ type run struct {
 	reading map[int]bool
 	same    map[int]bool // whose list is the one that the run which this one tries again had
 
+	busy   bool    // a job fetches a blob that the next record needs
+	parked []entry // records that wait for a phase or a blob, in ledger order
+}
+
+// traffic is what a run has out, and what it holds back.
+type traffic struct {
 	flights     map[machine.Call]*flight // what is out
 	lines       map[string]*line         // by tool: what waits for room
 	burden      *burden                  // the bytes that are out
+	repairs     int                      // how often the sweep sent something of it again
 	deadLetters *lettersWritten          // that stand
-
-	audience audience // of its events
-
-	live      bool    // its plan came while this process followed the ledger, not with what lay there
-	opener    *cursor // whose replay found it, while it is being opened
-	recovered bool    // begun by an earlier owner, or by this one before it read the ledger again
-	busy      bool    // a job fetches a blob that the next record needs
-	parked    []entry // records that wait for a phase or a blob, in ledger order
-
-	time    kv.ServerTime
-	lastSeq uint64    // of its last record
-	touched time.Time // when the last record came, for the sweep
-	// rejected is that the plan was, judged when: the ledger's time.
-	rejected bool
-	judged   time.Time
-	doneAt   time.Time // when it was finished, for the grace
-	over     bool      // past its grace: its records may go
-	repairs  int       // how often the sweep sent something of it again
-
-	timer int           // position in the heap of timers, -1 for none
-	wake  time.Duration // by the monotonic clock
 }
 
 // bucket gives where large values of the run go, once it has a start.

@@ -19,7 +19,7 @@ func TestMessagesAreTakenBackTogetherWhereAllAreDecided(t *testing.T) {
 	p, report := plan.Parse([]byte(`{"on_failure":"stop","steps":[{"id":"a","tool":"t"},{"id":"b","tool":"t"},{"id":"c","tool":"t"},{"id":"d","tool":"t"}]}`), nil)
 	require.NotNil(t, p, "%v", report)
 	at := time.Unix(1000, 0)
-	r := &run{plan: p, machine: machine.New(p, machine.Start{Key: "t/r/1", Submitted: at, Started: at, Contracts: map[string]*tool.Contract{"t": {MaxAttempts: 1, Limit: 9}}})}
+	r := &run{progress: progress{plan: p, machine: machine.New(p, machine.Start{Key: "t/r/1", Submitted: at, Started: at, Contracts: map[string]*tool.Contract{"t": {MaxAttempts: 1, Limit: 9}}})}}
 	e := &env{clock: wall{}}
 	d := &decider{env: e, times: newLedgerTime(e)}
 	r.time.Heard(at, e.clock.Mono())
