@@ -31,7 +31,7 @@ func (s *service) explain(r *run, doc *outcome.Run) (ask []waiter) {
 		tool := r.plan.Steps[c.Step].Tool
 		f, w := r.flights[c], s.l.dispatcher.windows[tool]
 		if f == nil && st.Status == outcome.StepReady && w != nil && r.heldOf(c.Step) > 0 {
-			if b := r.lines[tool].overfull(); b != nil && r.lines[tool].awaitsBytes {
+			if b := r.lanes[tool].overfull(); b != nil && r.lanes[tool].awaitsBytes {
 				st.Waiting = fmt.Sprintf("window full: %.1f MiB of arguments of this %s are out, %d steps of %s wait", float64(b.bytes)/(1<<20), b.of, r.heldOf(c.Step), tool)
 				return
 			}

@@ -2,7 +2,7 @@ package orchestrator
 
 // A window counts calls. What calls cost the server, its disk and the workers' memory is their bytes, so those that are
 // out are counted too, over all tools: of each run, and of each tenant. Where a bound is reached, only a call of few bytes
-// goes still; the others wait in their lines until something of theirs is decided.
+// goes still; the others wait in their lanes until something of theirs is decided.
 
 // bounds are for the arguments that are out, in bytes. A call goes while less than a bound is out, so that one which is
 // larger than the bound itself goes too, and what is out together may be more by one call.
@@ -19,14 +19,14 @@ type burden struct {
 	of      string // whose, for people
 	bytes   int64
 	most    int64
-	waiting fifo[*line] // refused for bytes; there are some only while the bound is reached
-	lines   int         // that refer to it
+	waiting fifo[*lane] // refused for bytes; there are some only while the bound is reached
+	lanes   int         // that refer to it
 }
 
 func (b *burden) full() bool { return b != nil && b.bytes >= b.most }
 
 // overfull gives the burden whose bound is reached, that of the run before that of the tenant; nil: none is.
-func (x *line) overfull() *burden {
+func (x *lane) overfull() *burden {
 	switch {
 	case x.ofRun.full():
 		return x.ofRun
@@ -36,9 +36,9 @@ func (x *line) overfull() *burden {
 	return nil
 }
 
-// stopped reports whether the first call of a line, which has some, may not go now. Where that is for bytes, the line waits
+// stopped reports whether the first call of a lane, which has some, may not go now. Where that is for bytes, the lane waits
 // for them.
-func (x *line) stopped() bool {
+func (x *lane) stopped() bool {
 	if x.full() {
 		return true
 	}
@@ -53,8 +53,8 @@ func (x *line) stopped() bool {
 	return true
 }
 
-// loaded lets a line take part in the burdens of its run and its tenant.
-func (di *dispatcher) loaded(x *line) {
+// loaded lets a lane take part in the burdens of its run and its tenant.
+func (di *dispatcher) loaded(x *lane) {
 	r := x.run
 	if r.burden == nil {
 		r.burden = &burden{of: "run", most: di.bounds.run}
@@ -64,7 +64,7 @@ func (di *dispatcher) loaded(x *line) {
 		of = &burden{of: "tenant", most: di.bounds.tenant}
 		di.burdens[r.id.Tenant] = of
 	}
-	of.lines++
+	of.lanes++
 	x.ofRun, x.ofTenant, x.light = r.burden, of, di.bounds.light
 	x.weight = func(h held) int64 {
 		if r.phase != running {
@@ -76,19 +76,19 @@ func (di *dispatcher) loaded(x *line) {
 
 // weigh notes how many bytes a flight has, as soon as that is known or known better.
 func (di *dispatcher) weigh(f *flight, bytes int64) {
-	if f == nil || f.landed {
+	if f == nil || f.released {
 		return
 	}
 	shrunk := bytes < f.bytes
 	f.add(bytes - f.bytes)
 	if shrunk { // never while a window is pumped: what is sent there had no bytes before
-		di.eased(f.line)
+		di.eased(f.lane)
 	}
 }
 
 func (f *flight) add(bytes int64) {
 	f.bytes += bytes
-	for _, b := range []*burden{f.line.ofRun, f.line.ofTenant} {
+	for _, b := range []*burden{f.lane.ofRun, f.lane.ofTenant} {
 		if b != nil {
 			b.bytes += bytes
 		}
@@ -97,23 +97,23 @@ func (f *flight) add(bytes int64) {
 
 // eased lets those go on that waited for bytes, as far as there is room: the tenant's other runs before the run that made
 // room. It must not be called while a window is pumped.
-func (di *dispatcher) eased(x *line) {
+func (di *dispatcher) eased(x *lane) {
 	x.ofTenant.wake(di.dispatchHeld)
 	x.ofRun.wake(di.dispatchHeld)
 }
 
-func (b *burden) wake(pump func(*window)) {
+func (b *burden) wake(send func(*window)) {
 	for n := b.waiting.len(); n > 0 && !b.full(); n-- {
 		x := b.waiting.pop()
 		x.awaitsBytes = false
 		x.window.turn(x)
-		pump(x.window)
+		send(x.window)
 	}
 }
 
-// unloaded takes a line of a run that is over, or another's, out of its tenant's burden.
-func (di *dispatcher) unloaded(x *line) {
-	if x.ofTenant.lines--; x.ofTenant.lines == 0 {
+// unloaded takes a lane of a run that is over, or another's, out of its tenant's burden.
+func (di *dispatcher) unloaded(x *lane) {
+	if x.ofTenant.lanes--; x.ofTenant.lanes == 0 {
 		delete(di.burdens, x.run.id.Tenant)
 	}
 }

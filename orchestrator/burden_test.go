@@ -19,14 +19,14 @@ func newScales(b bounds) *scales {
 }
 
 // hold gives a run calls of some bytes each, and sends what may go.
-func (s *scales) hold(r *run, w *window, tool string, bytes ...int64) *line {
-	x := &line{run: r, window: w}
+func (s *scales) hold(r *run, w *window, tool string, bytes ...int64) *lane {
+	x := &lane{run: r, window: w}
 	s.loaded(x)
 	x.weight = func(h held) int64 { return bytes[h.step] }
-	if r.lines == nil {
-		r.lines = map[string]*line{}
+	if r.lanes == nil {
+		r.lanes = map[string]*lane{}
 	}
-	r.lines[tool] = x
+	r.lanes[tool] = x
 	for i := range bytes {
 		w.hold(x, holding(machine.Dispatch{Call: machine.Call{Step: i}, Attempt: len(s.out) + 1}, 0))
 	}
@@ -35,9 +35,9 @@ func (s *scales) hold(r *run, w *window, tool string, bytes ...int64) *line {
 }
 
 func (s *scales) send(w *window) {
-	w.pump(func(x *line, h held) bool {
-		f := &flight{line: x}
-		x.run.fly(machine.Call{Step: len(s.out)}, f)
+	w.sendHeld(func(x *lane, h held) bool {
+		f := &flight{lane: x}
+		x.run.track(machine.Call{Step: len(s.out)}, f)
 		s.weigh(f, x.weight(h))
 		s.out = append(s.out, f)
 		return true
@@ -46,17 +46,17 @@ func (s *scales) send(w *window) {
 
 // decided lands a call and sends what there is room for.
 func (s *scales) decided(f *flight) {
-	f.land()
-	f.line.ofTenant.wake(s.send)
-	f.line.ofRun.wake(s.send)
-	f.line.window.turn(f.line)
-	s.send(f.line.window)
+	f.release()
+	f.lane.ofTenant.wake(s.send)
+	f.lane.ofRun.wake(s.send)
+	f.lane.window.turn(f.lane)
+	s.send(f.lane.window)
 }
 
 // whose gives the runs of the calls that were sent after the first n.
 func (s *scales) whose(n int) (ids string) {
 	for _, f := range s.out[n:] {
-		ids += f.line.run.id.ID
+		ids += f.lane.run.id.ID
 	}
 	return ids
 }
@@ -98,7 +98,7 @@ func TestACallOfFewBytesWaitsForNone(t *testing.T) {
 	require.Len(t, s.out, 5)
 }
 
-// TestRoomInBytesWakesOtherTools lets lines of other windows, and other runs of the tenant, go on when a call is decided.
+// TestRoomInBytesWakesOtherTools lets lanes of other windows, and other runs of the tenant, go on when a call is decided.
 func TestRoomInBytesWakesOtherTools(t *testing.T) {
 	s := newScales(bounds{run: 100, tenant: 150, light: 1})
 	a, b := newWindow(4096, nil), newWindow(4096, nil)
@@ -114,7 +114,7 @@ func TestRoomInBytesWakesOtherTools(t *testing.T) {
 	}
 	require.Equal(t, "jhih", s.whose(3), "one after the other, who waited longest before who made room")
 	require.Zero(t, a.held+b.held)
-	for _, x := range []*line{s.out[0].line, s.out[1].line} {
+	for _, x := range []*lane{s.out[0].lane, s.out[1].lane} {
 		require.Zero(t, x.ofRun.bytes)
 		require.Zero(t, x.ofTenant.bytes)
 	}

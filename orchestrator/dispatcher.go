@@ -16,12 +16,12 @@ import (
 
 // flight is one attempt that is out: dispatched, and not decided yet. It takes room in its tool's window.
 type flight struct {
-	attempt int
-	line    *line
-	sent    time.Time     // the last time; zero where an earlier owner sent it
-	seq     atomic.Uint64 // of its message in the step stream, once that is known
-	bytes   int64         // of its arguments; those that an earlier owner sent are not counted
-	landed  bool
+	attempt  int
+	lane     *lane
+	sent     time.Time     // the last time; zero where an earlier owner sent it
+	seq      atomic.Uint64 // of its message in the step stream, once that is known
+	bytes    int64         // of its arguments; those that an earlier owner sent are not counted
+	released bool
 }
 
 // dispatcher sends attempts to their tools, as far as there is room: calls in the windows of their tools, bytes in the
@@ -40,10 +40,10 @@ type dispatcher struct {
 	bounds  bounds
 }
 
-// line returns what a run has of a step's tool.
-func (di *dispatcher) line(r *run, step int) *line {
+// lane returns what a run has of a step's tool.
+func (di *dispatcher) lane(r *run, step int) *lane {
 	name, frozen := r.plan.Steps[step].Tool, r.machine.Contract(step)
-	if x := r.lines[name]; x != nil {
+	if x := r.lanes[name]; x != nil {
 		return x
 	}
 	w := di.windows[name]
@@ -51,12 +51,12 @@ func (di *dispatcher) line(r *run, step int) *line {
 		w = newWindow(di.reg.limit(name, frozen.Limit), di.cfg.Weights)
 		di.windows[name] = w
 	}
-	if r.lines == nil {
-		r.lines = map[string]*line{}
+	if r.lanes == nil {
+		r.lanes = map[string]*lane{}
 	}
-	x := &line{run: r, window: w, single: frozen.Mode == tool.SequentialOnly}
+	x := &lane{run: r, window: w, single: frozen.Mode == tool.SequentialOnly}
 	di.loaded(x)
-	r.lines[name] = x
+	r.lanes[name] = x
 	return x
 }
 
@@ -75,7 +75,7 @@ func (di *dispatcher) offer(r *run, d machine.Dispatch, repair int) {
 		}
 		return
 	}
-	x := di.line(r, d.Step)
+	x := di.lane(r, d.Step)
 	if w := x.window; w.held > 0 || w.out >= w.most() || x.full() || x.overfull() != nil {
 		w.hold(x, holding(d, repair))
 		di.dispatchHeld(w)
@@ -85,34 +85,34 @@ func (di *dispatcher) offer(r *run, d machine.Dispatch, repair int) {
 }
 
 // launch dispatches an attempt that has room.
-func (di *dispatcher) launch(x *line, d machine.Dispatch, repair int) {
-	f := &flight{attempt: d.Attempt, line: x, sent: di.clock.Now()}
-	x.run.fly(d.Call, f)
+func (di *dispatcher) launch(x *lane, d machine.Dispatch, repair int) {
+	f := &flight{attempt: d.Attempt, lane: x, sent: di.clock.Now()}
+	x.run.track(d.Call, f)
 	di.dispatch(x.run, d, repair, f)
 }
 
-func (r *run) fly(c machine.Call, f *flight) {
+func (r *run) track(c machine.Call, f *flight) {
 	if r.flights == nil {
 		r.flights = map[machine.Call]*flight{}
 	}
 	if old := r.flights[c]; old != nil {
-		old.land()
+		old.release()
 	}
 	r.flights[c] = f
-	f.line.out++
-	f.line.window.out++
+	f.lane.out++
+	f.lane.window.out++
 }
 
-func (f *flight) land() {
-	f.line.out--
-	f.line.window.out--
+func (f *flight) release() {
+	f.lane.out--
+	f.lane.window.out--
 	f.add(-f.bytes)
-	f.landed = true
+	f.released = true
 }
 
 // dispatchHeld dispatches what is held back, as far as there is room.
 func (di *dispatcher) dispatchHeld(w *window) {
-	w.pump(func(x *line, h held) bool {
+	w.sendHeld(func(x *lane, h held) bool {
 		r, d := x.run, h.dispatch()
 		if r.phase != running || !r.machine.Wanted(d.Call, d.Attempt) {
 			return false // over, given up, or not ours any more
@@ -132,8 +132,8 @@ func (di *dispatcher) decided(r *run, res *machine.Result) {
 		return
 	}
 	delete(r.flights, res.Call)
-	f.land()
-	x, w := f.line, f.line.window
+	f.release()
+	x, w := f.lane, f.lane.window
 	w.decided(x)
 	di.eased(x)
 	executed, execution := !res.ByOwner && !res.Started.IsZero(), max(res.Ended.Sub(res.Started), 0)
@@ -157,8 +157,8 @@ func (di *dispatcher) limited(name string) {
 	if w == nil || !w.limitTo(di.reg.limit(name, w.limit)) {
 		return
 	}
-	for _, r := range di.runs.oldestFirst(func(r *run) bool { return r.lines[name] != nil }) {
-		w.turn(r.lines[name])
+	for _, r := range di.runs.oldestFirst(func(r *run) bool { return r.lanes[name] != nil }) {
+		w.turn(r.lanes[name])
 	}
 	di.dispatchHeld(w)
 }
@@ -166,19 +166,19 @@ func (di *dispatcher) limited(name string) {
 // adopt notes an attempt that an earlier owner dispatched and that lies in its stream still.
 func (di *dispatcher) adopt(r *run, d machine.Dispatch) {
 	if r.phase == running && r.flights[d.Call] == nil && r.machine.Open(d.Call, d.Attempt) {
-		r.fly(d.Call, &flight{attempt: d.Attempt, line: di.line(r, d.Step)})
+		r.track(d.Call, &flight{attempt: d.Attempt, lane: di.lane(r, d.Step)})
 	}
 }
 
 // releaseAll gives back the room of all that a run has out: it is over, or another's.
 func (di *dispatcher) releaseAll(r *run) {
 	for _, f := range r.flights {
-		f.land()
+		f.release()
 	}
-	lines := r.lines
-	r.flights, r.lines, r.burden = nil, nil, nil
+	lanes := r.lanes
+	r.flights, r.lanes, r.burden = nil, nil, nil
 	var waiting []string // tools for which others have something held back
-	for name, x := range lines {
+	for name, x := range lanes {
 		for ; x.calls.len() > 0; x.calls.pop() {
 			x.window.held--
 		}
@@ -189,7 +189,7 @@ func (di *dispatcher) releaseAll(r *run) {
 	}
 	slices.Sort(waiting)
 	for _, name := range waiting {
-		di.dispatchHeld(lines[name].window)
+		di.dispatchHeld(lanes[name].window)
 	}
 	if of := di.burdens[r.id.Tenant]; of != nil {
 		of.wake(di.dispatchHeld)
@@ -295,7 +295,7 @@ func (di *dispatcher) sent(s *sending) func(error) {
 
 // sentBefore compares the run of an attempt that its stream did not take, since it had one of it before: whether that is there still.
 func (di *dispatcher) sentBefore(f *flight) {
-	if r := f.line.run; !f.landed && r.phase == running && !r.blind() {
+	if r := f.lane.run; !f.released && r.phase == running && !r.awaitingInput() {
 		di.suspects.add(r, longGone)
 		di.suspects.compareSoon()
 	}

@@ -45,7 +45,7 @@ func (dr *driver) begin(r *run, now time.Time) {
 
 // take takes a record of a run that goes on.
 func (dr *driver) take(r *run, e entry) {
-	if r.blind() {
+	if r.awaitingInput() {
 		r.parked = append(r.parked, e)
 		return
 	}
@@ -104,7 +104,7 @@ func (dr *driver) perform(r *run, now time.Time) {
 	if r.recovered && len(eff.Dispatch) > 0 {
 		// What an earlier owner may have sent is compared with what is out before anything is sent again; while a blob
 		// is fetched, records that decide some of it are still to be read.
-		r.recovered = r.blind()
+		r.recovered = r.awaitingInput()
 		dr.suspects.add(r, longGone)
 		dr.suspects.compareSoon()
 	} else {
@@ -132,7 +132,7 @@ func (dr *driver) perform(r *run, now time.Time) {
 
 // unpark applies what was parked until a blob has to be fetched or nothing is left. Effects gather.
 func (dr *driver) unpark(r *run, now time.Time) {
-	for len(r.parked) > 0 && !r.blind() {
+	for len(r.parked) > 0 && !r.awaitingInput() {
 		next := r.parked[0]
 		r.parked = r.parked[1:]
 		dr.apply(r, next, now)

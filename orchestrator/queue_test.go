@@ -23,7 +23,7 @@ func order(w *window) string {
 	var b strings.Builder
 	for w.held > 0 {
 		w.out = w.most() - 1
-		w.pump(func(x *line, h held) bool {
+		w.sendHeld(func(x *lane, h held) bool {
 			b.WriteString(x.run.id.ID + string(rune('0'+h.step)) + " ")
 			w.out++
 			return true
@@ -33,11 +33,11 @@ func order(w *window) string {
 }
 
 func push(w *window, r *run, steps ...int) {
-	if r.lines == nil {
-		r.lines = map[string]*line{"t": {run: r, window: w}}
+	if r.lanes == nil {
+		r.lanes = map[string]*lane{"t": {run: r, window: w}}
 	}
 	for _, s := range steps {
-		w.hold(r.lines["t"], holding(machine.Dispatch{Call: machine.Call{Step: s}}, 0))
+		w.hold(r.lanes["t"], holding(machine.Dispatch{Call: machine.Call{Step: s}}, 0))
 	}
 }
 
@@ -86,22 +86,22 @@ func TestARunHasNoMoreOutThanItsShare(t *testing.T) {
 		push(w, huge, 1)
 	}
 	sent := map[*run]int{}
-	send := func(x *line, _ held) bool {
+	send := func(x *lane, _ held) bool {
 		sent[x.run]++
 		x.out++
 		w.out++
 		return true
 	}
-	w.pump(send)
+	w.sendHeld(send)
 	require.Equal(t, aloneShare, sent[huge])
 	push(w, small, 1)
-	w.pump(send)
+	w.sendHeld(send)
 	require.Equal(t, 1, sent[small])
 	require.Equal(t, aloneShare, sent[huge])
-	huge.lines["t"].out -= 2 // two are decided
+	huge.lanes["t"].out -= 2 // two are decided
 	w.out -= 2
-	w.turn(huge.lines["t"])
-	w.pump(send)
+	w.turn(huge.lanes["t"])
+	w.sendHeld(send)
 	require.Equal(t, aloneShare+2, sent[huge])
 }
 
@@ -111,7 +111,7 @@ func TestCallsThatNobodyWantsTakeNoRoom(t *testing.T) {
 	push(w, r, 1, 2, 3, 4)
 	w.out = w.most() - 1
 	var sent []int
-	w.pump(func(x *line, h held) bool {
+	w.sendHeld(func(x *lane, h held) bool {
 		if h.step < 3 {
 			return false
 		}
@@ -154,9 +154,9 @@ func TestAShareGrowsWhileCallsAreQuickAndShrinksWhenTheyWait(t *testing.T) {
 
 func TestAShareIsBounded(t *testing.T) {
 	for _, limit := range []int{1, 8, 64, 65536} {
-		for crowd, least := range map[int]int{0: aloneShare, crowdFor: leastShare} {
+		for crowd, least := range map[int]int{0: aloneShare, sharedCalls: leastShare} {
 			w := newWindow(limit, nil)
-			w.crowd = crowd
+			w.sharedFor = crowd
 			for range 200_000 {
 				w.measured(0, 0)
 			}
@@ -171,13 +171,13 @@ func TestAShareIsBounded(t *testing.T) {
 
 func TestARunIsAloneAfterManyCallsOfItsOwn(t *testing.T) {
 	w := newWindow(4096, nil)
-	a, b := &line{window: w, out: 1}, &line{window: w}
+	a, b := &lane{window: w, out: 1}, &lane{window: w}
 	w.decided(a)
-	require.Zero(t, w.crowd)
+	require.Zero(t, w.sharedFor)
 	w.decided(b) // beside a, which goes on
-	require.Equal(t, crowdFor, w.crowd)
-	for range crowdFor + 1 {
+	require.Equal(t, sharedCalls, w.sharedFor)
+	for range sharedCalls + 1 {
 		w.decided(a) // b is over
 	}
-	require.Zero(t, w.crowd)
+	require.Zero(t, w.sharedFor)
 }

@@ -83,7 +83,7 @@ type expected struct {
 
 // sweep compares what should be out with what is, for every run that has waited for a whole interval.
 func (rc *reconciler) sweep(now time.Time) {
-	still := rc.runs.oldestFirst(func(r *run) bool { return !r.blind() && now.Sub(r.touched) >= rc.cfg.SweepEvery })
+	still := rc.runs.oldestFirst(func(r *run) bool { return !r.awaitingInput() && now.Sub(r.touched) >= rc.cfg.SweepEvery })
 	for _, r := range still {
 		switch r.phase {
 		case running:
@@ -110,7 +110,7 @@ func (rc *reconciler) stepsLost() {
 				return // it was lost once more since
 			}
 			for _, r := range rc.runs.byID {
-				if r.phase == running && !r.blind() {
+				if r.phase == running && !r.awaitingInput() {
 					rc.suspects.add(r, gone)
 				}
 			}
@@ -127,7 +127,7 @@ func (rc *reconciler) tooSoon(r *run, d machine.Dispatch, gone time.Duration) bo
 	}
 	if f := r.flights[d.Call]; f != nil && f.attempt == d.Attempt {
 		lost := f.sent.IsZero() || f.seq.Load() > 0 && f.sent.Before(rc.noticed)
-		return !lost || f.line.window.slowest > gone
+		return !lost || f.lane.window.slowest > gone
 	}
 	if d.Attempt == 1 {
 		return true // it was not sent yet

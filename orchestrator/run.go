@@ -88,7 +88,7 @@ type progress struct {
 // traffic is what a run has out, and what it holds back.
 type traffic struct {
 	flights     map[machine.Call]*flight // what is out
-	lines       map[string]*line         // by tool: what waits for room
+	lanes       map[string]*lane         // by tool: what waits for room
 	burden      *burden                  // the bytes that are out
 	repairs     int                      // how often the sweep sent something of it again
 	deadLetters *lettersWritten          // that stand
@@ -134,10 +134,10 @@ func (r *run) drop() {
 	r.lists, r.entries, r.reading, r.context, r.clean, r.deadLetters = nil, nil, nil, wire.RunContext{}, cleaner{}, nil
 }
 
-// blind reports whether something is being read that the next record has to wait for: the value of the one before it, or
+// awaitingInput reports whether something is being read that the next record has to wait for: the value of the one before it, or
 // how long a list is. Applied without that, a record would be taken for early, and what follows from those after it would
 // be done as if it were not there.
-func (r *run) blind() bool { return r.busy || len(r.reading) > 0 }
+func (r *run) awaitingInput() bool { return r.busy || len(r.reading) > 0 }
 
 // has reports whether a plan has a call that such an attempt may be of, now or later.
 func (r *run) has(a subjects.Attempt) bool {
@@ -201,7 +201,7 @@ func (r *run) holds(d machine.Dispatch) bool {
 
 // heldOf tells how many calls of a run wait for room at a step's tool.
 func (r *run) heldOf(step int) int {
-	if x := r.lines[r.plan.Steps[step].Tool]; x != nil {
+	if x := r.lanes[r.plan.Steps[step].Tool]; x != nil {
 		return x.calls.len()
 	}
 	return 0

@@ -28,8 +28,8 @@ type window struct {
 
 	slowest time.Duration // execution seen lately
 
-	last  *line // whose call was decided last
-	crowd int   // counts down the calls decided since two in a row were of different runs; 0: one run is alone
+	last      *lane // whose call was decided last
+	sharedFor int   // counts down the calls decided since two in a row were of different runs; 0: one run is alone
 }
 
 const (
@@ -39,8 +39,8 @@ const (
 	// calls out, a quick tool would be idle for want of work. leastShare is what it doesn't go below beside others.
 	aloneShare = 128
 	leastShare = 16
-	// crowdFor is how many calls of one run in a row make it one that is alone.
-	crowdFor = 1024
+	// sharedCalls is how many calls of one run in a row make it one that is alone.
+	sharedCalls = 1024
 )
 
 func newWindow(limit int, weights map[string]int) *window {
@@ -63,24 +63,24 @@ func (w *window) limitTo(limit int) bool {
 }
 
 // hold keeps a call back.
-func (w *window) hold(x *line, h held) {
+func (w *window) hold(x *lane, h held) {
 	x.calls.push(h)
 	w.held++
 	w.turn(x)
 }
 
-// turn lets a line take turns, if there is something that it may send.
-func (w *window) turn(x *line) {
+// turn lets a lane take turns, if there is something that it may send.
+func (w *window) turn(x *lane) {
 	if x.calls.len() > 0 && !x.stopped() {
 		w.join(x)
 	}
 }
 
-// pump sends what is held back, as far as there is room. send reports whether the call is out now, or was not wanted
+// sendHeld sends what is held back, as far as there is room. send reports whether the call is out now, or was not wanted
 // any more.
-func (w *window) pump(send func(*line, held) bool) {
+func (w *window) sendHeld(send func(*lane, held) bool) {
 	for w.out < w.most() && !w.empty() {
-		w.serve(func(x *line) bool {
+		w.serve(func(x *lane) bool {
 			for x.calls.len() > 0 && !x.stopped() {
 				w.held--
 				if send(x, x.calls.pop()) {
@@ -93,12 +93,12 @@ func (w *window) pump(send func(*line, held) bool) {
 }
 
 // decided notes whose call was decided, to know whether a run has the tool to itself.
-func (w *window) decided(x *line) {
+func (w *window) decided(x *lane) {
 	switch {
 	case w.last != nil && w.last != x && w.last.out+w.last.calls.len() > 0: // not merely the one before it
-		w.crowd = crowdFor
-	case w.crowd > 0:
-		w.crowd--
+		w.sharedFor = sharedCalls
+	case w.sharedFor > 0:
+		w.sharedFor--
 	}
 	w.last = x
 }
@@ -133,14 +133,14 @@ func (w *window) took(execution time.Duration) {
 
 func (w *window) resize(to int) {
 	least := aloneShare
-	if w.crowd > 0 {
+	if w.sharedFor > 0 {
 		least = leastShare
 	}
 	w.share = max(min(to, w.most()), min(w.limit+1, least))
 }
 
-// line is what one run has of one tool: the calls that wait for room, in their order, and how many are out.
-type line struct {
+// lane is what one run has of one tool: the calls that wait for room, in their order, and how many are out.
+type lane struct {
 	run    *run
 	window *window
 	calls  fifo[held]
@@ -156,7 +156,7 @@ type line struct {
 
 // full reports whether the run may have no more of the tool out for now. A run that began with a tool that took one call at
 // a time keeps to that: of its own calls no two are out together, also once the tool takes many.
-func (x *line) full() bool {
+func (x *lane) full() bool {
 	return x.out >= x.window.share || x.single && x.window.limit > 1 && x.out > 0
 }
 
@@ -182,11 +182,11 @@ type turns struct {
 type tenant struct {
 	name  string
 	left  int // of its turn
-	lines fifo[*line]
+	lanes fifo[*lane]
 }
 
-// join lets a line take turns.
-func (t *turns) join(x *line) {
+// join lets a lane take turns.
+func (t *turns) join(x *lane) {
 	if x.inTurn {
 		return
 	}
@@ -200,23 +200,23 @@ func (t *turns) join(x *line) {
 		t.tenants[of.name] = of
 		t.order.push(of)
 	}
-	of.lines.push(x)
+	of.lanes.push(x)
 }
 
 func (t *turns) weight(tenant string) int { return max(t.weights[tenant], 1) }
 
-// serve gives the line whose turn it is to do, which tells whether the line is to have another turn.
-func (t *turns) serve(do func(*line) (again bool)) {
+// serve gives the lane whose turn it is to do, which tells whether the lane is to have another turn.
+func (t *turns) serve(do func(*lane) (again bool)) {
 	of := t.order.front()
-	x := of.lines.pop()
+	x := of.lanes.pop()
 	if do(x) {
-		of.lines.push(x)
+		of.lanes.push(x)
 	} else {
 		x.inTurn = false
 	}
 	of.left--
 	switch {
-	case of.lines.len() == 0:
+	case of.lanes.len() == 0:
 		t.order.pop()
 		delete(t.tenants, of.name)
 	case of.left <= 0:

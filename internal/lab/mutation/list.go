@@ -126,7 +126,7 @@ var mutants = []mutant{
 	},
 	{
 		"lost-at-work", "after a purge, steps are sent again that a worker may be at",
-		"orchestrator/reconciler.go", "		return !lost || f.line.window.slowest > gone\n", "		return !lost\n", "./orchestrator", "TestWhatAWorkerMayBeAt",
+		"orchestrator/reconciler.go", "		return !lost || f.lane.window.slowest > gone\n", "		return !lost\n", "./orchestrator", "TestWhatAWorkerMayBeAt",
 	},
 	{
 		"part-takes-all", "of a run that stops all messages are taken back where some of them are decided",
@@ -287,7 +287,7 @@ var mutants = []mutant{
 	},
 	{
 		"lost-rooms", "a run that is another's now keeps its places in the limits",
-		"orchestrator/dispatcher.go", "	for _, f := range r.flights {\n		f.land()\n	}\n	lines", "	lines", "./orchestrator", "TestSimulatedWorlds",
+		"orchestrator/dispatcher.go", "	for _, f := range r.flights {\n		f.release()\n	}\n	lanes", "	lanes", "./orchestrator", "TestSimulatedWorlds",
 	},
 	{
 		"old-record-is-now", "a record that lay in the ledger counts as news of its time",
