@@ -63,18 +63,18 @@ func (c *Client) ofOwner(ctx context.Context, name subjects.Run, verb string, bo
 
 // unread reports whether a run's plan is stored and the history has nothing of it.
 func (c *Client) unread(ctx context.Context, name subjects.Run) bool {
-	plan, err := c.store.Read(ctx, subjects.PlanRecord(name, c.store.Shards()))
+	plan, err := c.store.Ledger.Read(ctx, subjects.PlanRecord(name, c.store.Ledger.Shards()))
 	if err != nil {
 		return false
 	}
-	head, err := c.store.HistoryHead(ctx, name)
+	head, err := c.store.Archive.HistoryHead(ctx, name)
 	return fault.CodeOf(err) == fault.NotFound || err == nil && head.Generation < plan.Seq
 }
 
 func (c *Client) requestOnce(ctx context.Context, subject string, body []byte, patience time.Duration) ([]byte, error) {
 	one, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	m, err := c.store.Request(one, subject, body)
+	m, err := c.store.Requests.Request(one, subject, body)
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +123,7 @@ func (c *Client) Cancel(ctx context.Context, run, by string) error {
 		return err
 	}
 	// The owner forgets a run once it is over; the history doesn't.
-	if head, herr := c.store.HistoryHead(ctx, name); herr == nil {
+	if head, herr := c.store.Archive.HistoryHead(ctx, name); herr == nil {
 		return fault.New(fault.AlreadyFinished, "run %q had ended before: %s", run, head.Status)
 	}
 	return notFound(name)

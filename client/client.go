@@ -192,7 +192,7 @@ func (c *Client) Ping(ctx context.Context) (Server, error) {
 
 // Tools gives the registered tools that this client's tenant may use, by name.
 func (c *Client) Tools(ctx context.Context) ([]tool.Registered, error) {
-	all, err := c.store.Tools(ctx)
+	all, err := c.store.Registry.Tools(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -41,7 +41,7 @@ func (c *Client) DeadLetters(ctx context.Context, o DeadOptions) ([]*outcome.Dea
 	}
 	var found []*outcome.DeadLetter
 	retries := map[string]bool{} // what the ids of the letters' own retries begin with
-	err := c.store.DeadLetters(ctx, of, func(d *outcome.DeadLetter) {
+	err := c.store.Archive.DeadLetters(ctx, of, func(d *outcome.DeadLetter) {
 		d.Arguments = nil
 		if o.Tool == "" || d.Tool == o.Tool {
 			found = append(found, d)
@@ -75,7 +75,7 @@ func (c *Client) DeadLetter(ctx context.Context, run, step string) (*outcome.Dea
 	if id, _, _ := subjects.SplitItem(step); !subjects.ValidStepID(id) {
 		return nil, fault.New(fault.InvalidID, "%q is no step", text.Clip(step, 80)).WithHint(`a step's id, or "id=3" for an item of a for_each`)
 	}
-	d, err := c.store.Dead(ctx, name, 0, step)
+	d, err := c.store.Archive.Dead(ctx, name, 0, step)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +86,7 @@ func (c *Client) addDeadArguments(ctx context.Context, d *outcome.DeadLetter) er
 	if d.Blob == nil || len(d.Arguments) > 0 {
 		return nil
 	}
-	raw, err := c.store.Blob(ctx, d.Blob)
+	raw, err := c.store.Archive.Blob(ctx, d.Blob)
 	if fault.CodeOf(err) == fault.NotFound {
 		return nil
 	}
@@ -96,7 +96,7 @@ func (c *Client) addDeadArguments(ctx context.Context, d *outcome.DeadLetter) er
 
 // RemoveDead removes a dead letter for good. Errors: NotFound, and those of reading.
 func (c *Client) RemoveDead(ctx context.Context, d *outcome.DeadLetter) error {
-	return c.store.RemoveDead(ctx, subjects.NewRun(c.tenant, d.Run), d.Generation, d.Step)
+	return c.store.Archive.RemoveDead(ctx, subjects.NewRun(c.tenant, d.Run), d.Generation, d.Step)
 }
 
 // RetryDeadOptions say how the call of a dead letter is made again.
@@ -132,7 +132,7 @@ func (c *Client) RetryDead(ctx context.Context, d *outcome.DeadLetter, o RetryDe
 	for n := 1; ; n++ {
 		id := deadRetries(d) + strconv.Itoa(n)
 		name := subjects.NewRun(c.tenant, id)
-		head, err := c.store.HistoryHead(ctx, name)
+		head, err := c.store.Archive.HistoryHead(ctx, name)
 		switch {
 		case fault.CodeOf(err) == fault.NotFound, err == nil && head.Status == outcome.Rejected: // a rejected one leaves its id free
 			return c.Submit(ctx, body, SubmitOptions{Run: id, Header: o.Header, Context: o.Context})
@@ -151,7 +151,7 @@ func (c *Client) RetryDead(ctx context.Context, d *outcome.DeadLetter, o RetryDe
 func (c *Client) wholeDead(ctx context.Context, d *outcome.DeadLetter) (*outcome.DeadLetter, error) {
 	whole := *d
 	if len(d.Arguments) == 0 && d.Blob == nil {
-		read, err := c.store.Dead(ctx, subjects.NewRun(c.tenant, d.Run), d.Generation, d.Step)
+		read, err := c.store.Archive.Dead(ctx, subjects.NewRun(c.tenant, d.Run), d.Generation, d.Step)
 		if err != nil {
 			return nil, err
 		}
@@ -181,9 +181,9 @@ func (c *Client) SettleDead(ctx context.Context, d *outcome.DeadLetter, r *Run) 
 // forgetDead removes the letter that the retry of a letter of step left.
 func (c *Client) forgetDead(ctx context.Context, retry subjects.Run, step string) error {
 	id, _, _ := subjects.SplitItem(step)
-	d, err := c.store.Dead(ctx, retry, 0, id)
+	d, err := c.store.Archive.Dead(ctx, retry, 0, id)
 	if err == nil {
-		err = c.store.RemoveDead(ctx, retry, d.Generation, id)
+		err = c.store.Archive.RemoveDead(ctx, retry, d.Generation, id)
 	}
 	if fault.CodeOf(err) == fault.NotFound {
 		return nil

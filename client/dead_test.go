@@ -28,7 +28,7 @@ func (w *world) bury(run, step string, change func(*outcome.DeadLetter)) *outcom
 	if change != nil {
 		change(d)
 	}
-	created, err := w.store.CreateDead(w.ctx(), subjects.NewRun(d.Tenant, d.Run), "", d)
+	created, err := w.store.Archive.CreateDead(w.ctx(), subjects.NewRun(d.Tenant, d.Run), "", d)
 	require.NoError(w.t, err)
 	require.True(w.t, created)
 	return d
@@ -80,7 +80,7 @@ func TestDeadLetterWithItsArguments(t *testing.T) {
 	require.Equal(t, `{ "b":1.50,"a":"é"}`, string(d.Arguments))
 
 	large := `{"x":"` + strings.Repeat("x", 2<<20) + `"}`
-	blob, err := w.store.PutBlob(w.ctx(), "", "default/r/7/b/1/x", []byte(large))
+	blob, err := w.store.Archive.PutBlob(w.ctx(), "", "default/r/7/b/1/x", []byte(large))
 	require.NoError(t, err)
 	w.bury("r", "b", func(d *outcome.DeadLetter) { d.Arguments, d.Blob = nil, blob })
 	d, err = w.client.DeadLetter(w.ctx(), "r", "b")

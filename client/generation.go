@@ -94,11 +94,11 @@ func (w *waits) earlier(p *pending, doc *outcome.Run) bool {
 // latest gives the history of a run; or, where a later plan goes on under the id of a rejected one, the sequence of its record.
 // Errors as those of History.
 func (c *Client) latest(ctx context.Context, name subjects.Run) (doc *outcome.Run, active uint64, err error) {
-	doc, err = c.store.History(ctx, name)
+	doc, err = c.store.Archive.History(ctx, name)
 	if err != nil || doc.Status != outcome.Rejected {
 		return doc, 0, err
 	}
-	record, err := c.store.Read(ctx, subjects.PlanRecord(name, c.store.Shards()))
+	record, err := c.store.Ledger.Read(ctx, subjects.PlanRecord(name, c.store.Ledger.Shards()))
 	switch code := fault.CodeOf(err); {
 	case err == nil && record.Seq > doc.Generation:
 		return nil, record.Seq, nil
@@ -107,12 +107,12 @@ func (c *Client) latest(ctx context.Context, name subjects.Run) (doc *outcome.Ru
 	case code != fault.NotFound:
 		return nil, 0, err
 	}
-	doc, err = c.store.History(ctx, name) // a later one may have ended between the two
+	doc, err = c.store.Archive.History(ctx, name) // a later one may have ended between the two
 	return doc, 0, err
 }
 
 // leaving reports whether a plan record is of a run that was rejected and is about to be removed.
 func (c *Client) leaving(ctx context.Context, name subjects.Run, generation uint64) bool {
-	head, err := c.store.HistoryHead(ctx, name)
+	head, err := c.store.Archive.HistoryHead(ctx, name)
 	return err == nil && head.Status == outcome.Rejected && head.Generation >= generation
 }

@@ -21,7 +21,7 @@ func (w *world) reject(run, plan string, generation uint64) *outcome.Run {
 	doc := document(run, plan, nil)
 	doc.Generation, doc.Status = generation, outcome.Rejected
 	doc.Outcome = &outcome.Outcome{Run: run, Status: outcome.Rejected, Generation: generation, Results: outcome.Results{}, Problems: noTool}
-	created, err := w.store.CreateHistory(w.ctx(), subjects.NewRun("default", run), "", doc)
+	created, err := w.store.Archive.CreateHistory(w.ctx(), subjects.NewRun("default", run), "", doc)
 	require.NoError(w.t, err)
 	require.True(w.t, created)
 	return doc
@@ -31,12 +31,12 @@ func (w *world) reject(run, plan string, generation uint64) *outcome.Run {
 func (w *world) replace(run, plan string, generation uint64) *outcome.Run {
 	w.t.Helper()
 	name := subjects.NewRun("default", run)
-	_, seq, err := w.store.HistoryAt(w.ctx(), name)
+	_, seq, err := w.store.Archive.HistoryAt(w.ctx(), name)
 	require.NoError(w.t, err)
-	require.NoError(w.t, w.store.PurgeHistory(w.ctx(), name, seq))
+	require.NoError(w.t, w.store.Archive.PurgeHistory(w.ctx(), name, seq))
 	doc := document(run, plan, resultA)
 	doc.Generation, doc.Outcome.Generation = generation, generation
-	created, err := w.store.CreateHistory(w.ctx(), name, "", doc)
+	created, err := w.store.Archive.CreateHistory(w.ctx(), name, "", doc)
 	require.NoError(w.t, err)
 	require.True(w.t, created)
 	return doc
@@ -68,7 +68,7 @@ func TestTheIDOfARejectedRunIsFree(t *testing.T) {
 		require.Fail(t, "the plan of before is still there", "%v", a.err)
 	case <-time.After(200 * time.Millisecond):
 	}
-	require.NoError(t, w.store.PurgeRun(w.ctx(), name, first.Generation()))
+	require.NoError(t, w.store.Ledger.PurgeRun(w.ctx(), name, first.Generation()))
 	a := <-submitted
 	require.NoError(t, a.err)
 	require.False(t, a.r.Attached())
@@ -112,7 +112,7 @@ func TestAHandleOfEachPlan(t *testing.T) {
 	w := newWorld(t)
 	first := w.submit("r")
 	w.reject("r", planA, first.Generation())
-	require.NoError(t, w.store.PurgeRun(w.ctx(), subjects.NewRun("default", "r"), first.Generation()))
+	require.NoError(t, w.store.Ledger.PurgeRun(w.ctx(), subjects.NewRun("default", "r"), first.Generation()))
 	second, err := w.client.Submit(w.ctx(), []byte(planB), client.SubmitOptions{Run: "r"})
 	require.NoError(t, err)
 	done := w.replace("r", planB, second.Generation())
@@ -136,7 +136,7 @@ func TestAPlanThatAnOlderOrchestratorRemoved(t *testing.T) {
 	same, err := w.client.Submit(w.ctx(), []byte(planA), client.SubmitOptions{Run: "same"})
 	require.NoError(t, err)
 	for _, r := range []*client.Run{other, same} {
-		require.NoError(t, w.store.PurgeRun(w.ctx(), subjects.NewRun("default", r.ID()), r.Generation()))
+		require.NoError(t, w.store.Ledger.PurgeRun(w.ctx(), subjects.NewRun("default", r.ID()), r.Generation()))
 	}
 	// Without generation, as it told it.
 	w2 := outcome.Outcome{Run: "same", Status: outcome.Rejected, Results: outcome.Results{}, Problems: noTool}

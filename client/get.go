@@ -62,7 +62,7 @@ func (c *Client) ask(ctx context.Context, name subjects.Run, within time.Duratio
 	if err != nil || doc.Blob == nil {
 		return doc, err
 	}
-	if body, err = c.store.Blob(ctx, doc.Blob); err != nil {
+	if body, err = c.store.Archive.Blob(ctx, doc.Blob); err != nil {
 		return nil, err
 	}
 	return parseRun(body)
@@ -70,7 +70,7 @@ func (c *Client) ask(ctx context.Context, name subjects.Run, within time.Duratio
 
 // Blob reads a large value that a document names by its handle. Errors: NotFound where it is no longer kept.
 func (c *Client) Blob(ctx context.Context, h *outcome.Handle) ([]byte, error) {
-	return c.store.Blob(ctx, h)
+	return c.store.Archive.Blob(ctx, h)
 }
 
 func parseRun(body []byte) (*outcome.Run, error) {
@@ -91,7 +91,7 @@ func (c *Client) addArguments(ctx context.Context, doc *outcome.Run) {
 	if len(report.Problems) > 0 || len(p.Steps) != len(doc.Steps) {
 		return
 	}
-	a := argued{p: p, results: newResults(p, doc, func(h *outcome.Handle) ([]byte, error) { return c.store.Blob(ctx, h) }), left: MaxArguments}
+	a := argued{p: p, results: newResults(p, doc, func(h *outcome.Handle) ([]byte, error) { return c.store.Archive.Blob(ctx, h) }), left: MaxArguments}
 	for i := range doc.Steps {
 		s := &doc.Steps[i]
 		if p.Steps[i].ForEach != nil {

@@ -63,14 +63,14 @@ func (c *Client) List(ctx context.Context, o ListOptions) ([]Summary, error) {
 
 // listed names the runs to look at: a finished run keeps its plan record for a while, and counts once, as finished.
 func (c *Client) listed(ctx context.Context, o ListOptions) ([]subjects.Run, error) {
-	active, err := c.store.ActiveRuns(ctx, c.tenant)
+	active, err := c.store.Ledger.ActiveRuns(ctx, c.tenant)
 	if err != nil {
 		return nil, err
 	}
 	if len(o.Status) == 1 && o.Status[0] == outcome.Running {
 		return active, nil
 	}
-	finished, err := c.store.HistoryRuns(ctx, c.tenant)
+	finished, err := c.store.Archive.HistoryRuns(ctx, c.tenant)
 	if err != nil {
 		return nil, err
 	}
@@ -113,10 +113,10 @@ func (c *Client) summaries(ctx context.Context, runs []subjects.Run, status []ou
 }
 
 func (c *Client) summary(ctx context.Context, r subjects.Run) (Summary, error) {
-	head, err := c.store.HistoryHead(ctx, r)
+	head, err := c.store.Archive.HistoryHead(ctx, r)
 	if err == nil && head.Status == outcome.Rejected {
 		// A later plan may go on under its id.
-		if record, err := c.store.Read(ctx, subjects.PlanRecord(r, c.store.Shards())); err == nil && record.Seq > head.Generation {
+		if record, err := c.store.Ledger.Read(ctx, subjects.PlanRecord(r, c.store.Ledger.Shards())); err == nil && record.Seq > head.Generation {
 			return active(r, record.Time), nil
 		}
 	}
@@ -128,7 +128,7 @@ func (c *Client) summary(ctx context.Context, r subjects.Run) (Summary, error) {
 	if fault.CodeOf(err) != fault.NotFound {
 		return Summary{}, err
 	}
-	record, err := c.store.Read(ctx, subjects.PlanRecord(r, c.store.Shards()))
+	record, err := c.store.Ledger.Read(ctx, subjects.PlanRecord(r, c.store.Ledger.Shards()))
 	if err != nil {
 		return Summary{}, err
 	}

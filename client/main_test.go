@@ -67,7 +67,7 @@ func (w *world) ctx() context.Context {
 // record reads the plan record of a run.
 func (w *world) record(run string) *kv.Entry {
 	w.t.Helper()
-	e, err := w.store.Read(w.ctx(), subjects.PlanRecord(subjects.NewRun("default", run), 1))
+	e, err := w.store.Ledger.Read(w.ctx(), subjects.PlanRecord(subjects.NewRun("default", run), 1))
 	require.NoError(w.t, err)
 	return e
 }
@@ -76,7 +76,7 @@ func (w *world) record(run string) *kv.Entry {
 func (w *world) finish(run, plan string, results outcome.Results) *outcome.Run {
 	w.t.Helper()
 	doc := document(run, plan, results)
-	created, err := w.store.CreateHistory(w.ctx(), subjects.NewRun("default", run), "", doc)
+	created, err := w.store.Archive.CreateHistory(w.ctx(), subjects.NewRun("default", run), "", doc)
 	require.NoError(w.t, err)
 	require.True(w.t, created)
 	return doc

@@ -162,7 +162,7 @@ func purpose(r wire.Retry) string {
 
 // retryOf reads what a run tries again: from its plan record, or from history where that is purged.
 func (c *Client) retryOf(ctx context.Context, name subjects.Run) (wire.Retry, error) {
-	record, err := c.store.Read(ctx, subjects.PlanRecord(name, c.store.Shards()))
+	record, err := c.store.Ledger.Read(ctx, subjects.PlanRecord(name, c.store.Ledger.Shards()))
 	if err == nil {
 		there, _ := wire.ParsePlan(record.Header) // what is wrong with the rest is its run's matter
 		return there.Retry, nil
@@ -170,7 +170,7 @@ func (c *Client) retryOf(ctx context.Context, name subjects.Run) (wire.Retry, er
 	if fault.CodeOf(err) != fault.NotFound {
 		return wire.Retry{}, err
 	}
-	head, err := c.store.HistoryHead(ctx, name)
+	head, err := c.store.Archive.HistoryHead(ctx, name)
 	if err != nil {
 		return wire.Retry{}, err
 	}

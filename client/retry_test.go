@@ -43,7 +43,7 @@ func TestRetrySubmitsTheSamePlanAgain(t *testing.T) {
 	for _, then := range []func(){
 		func() { w.retried("r.2", outcome.Partial) },
 		func() {
-			require.NoError(t, w.store.PurgeSubject(w.ctx(), subjects.PlanRecord(subjects.NewRun("default", "r.2"), 1)))
+			require.NoError(t, w.store.Ledger.PurgeSubject(w.ctx(), subjects.PlanRecord(subjects.NewRun("default", "r.2"), 1)))
 		},
 		func() {},
 	} {

@@ -58,7 +58,7 @@ func chainDocument() *outcome.Run {
 
 func (w *world) keep(doc *outcome.Run) {
 	w.t.Helper()
-	_, err := w.store.CreateHistory(w.ctx(), subjects.NewRun(doc.Tenant, doc.Run), "", doc)
+	_, err := w.store.Archive.CreateHistory(w.ctx(), subjects.NewRun(doc.Tenant, doc.Run), "", doc)
 	require.NoError(w.t, err)
 }
 
@@ -78,7 +78,7 @@ func TestGetReadsLargeResults(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	large := append(append([]byte(`{"n":7,"s":"`), bytes.Repeat([]byte("x"), 1<<20)...), `"}`...)
-	handle, err := w.store.PutBlob(w.ctx(), "", "default/r/1/a/1/x", large)
+	handle, err := w.store.Archive.PutBlob(w.ctx(), "", "default/r/1/a/1/x", large)
 	require.NoError(t, err)
 	doc := chainDocument()
 	doc.Steps[0].Result, doc.Steps[0].Blob, doc.Steps[0].Bytes = nil, handle, int64(len(large))
@@ -152,7 +152,7 @@ func TestGetFollowsTheOwnersHandle(t *testing.T) {
 	w := newWorld(t)
 	doc := chainDocument()
 	doc.Status, doc.Outcome = outcome.Running, nil
-	handle, err := w.store.PutBlob(w.ctx(), "", "default/r/1/=get/x", doc.JSON())
+	handle, err := w.store.Archive.PutBlob(w.ctx(), "", "default/r/1/=get/x", doc.JSON())
 	require.NoError(t, err)
 	doc.Blob = handle
 	w.owner("r", subjects.VerbGet, func(*nats.Msg) *nats.Msg { return &nats.Msg{Data: doc.Head()} })
@@ -247,7 +247,7 @@ func TestToolsOfATenant(t *testing.T) {
 		`{"name":"theirs","inputSchema":{"type":"object"},"tenants":["acme"]}`,
 		`{"name":"ours","inputSchema":{"type":"object"},"tenants":["acme","default"]}`,
 	} {
-		_, err := w.store.Register(w.ctx(), []byte(def))
+		_, err := w.store.Registry.Register(w.ctx(), []byte(def))
 		require.NoError(t, err)
 	}
 	tools, err := w.client.Tools(w.ctx())

@@ -37,7 +37,7 @@ func (c *Client) SealingKey(ctx context.Context) (*seal.Public, error) {
 	if fresh {
 		return key, nil
 	}
-	there, err := c.store.SealingKey(ctx)
+	there, err := c.store.Registry.SealingKey(ctx)
 	switch {
 	case fault.CodeOf(err) == fault.NotFound:
 		key = nil

@@ -90,7 +90,7 @@ func (c *Client) Run(ctx context.Context, plan []byte, o SubmitOptions) (*outcom
 func (c *Client) create(ctx context.Context, name subjects.Run, id string, plan []byte, digest string, h nats.Header) (*Run, error) {
 	p := c.waits.enter(name) // before the plan is sent: its end may come at once
 	for {
-		decision, seq, err := c.store.Create(ctx, c.store.SubmitSubject(name), clone(h), bytes.Clone(plan), nil)
+		decision, seq, err := c.store.Ledger.Create(ctx, c.store.Ledger.SubmitSubject(name), clone(h), bytes.Clone(plan), nil)
 		if err != nil {
 			return nil, err
 		}
@@ -117,7 +117,7 @@ const leavingPause = 10 * time.Millisecond
 // same compares a digest with the run that is there: nil for the same plan, with the sequence of its record where that stands;
 // Conflict for another, NotFound for none or one that leaves its id free.
 func (c *Client) same(ctx context.Context, name subjects.Run, digest string) (generation uint64, err error) {
-	record, err := c.store.Read(ctx, subjects.PlanRecord(name, c.store.Shards()))
+	record, err := c.store.Ledger.Read(ctx, subjects.PlanRecord(name, c.store.Ledger.Shards()))
 	if err == nil {
 		err = compare(name, plan.Digest(record.Data), digest)
 		if err != nil && c.leaving(ctx, name, record.Seq) {
@@ -132,7 +132,7 @@ func (c *Client) same(ctx context.Context, name subjects.Run, digest string) (ge
 }
 
 func (c *Client) sameAsHistory(ctx context.Context, name subjects.Run, digest string) error {
-	head, err := c.store.HistoryHead(ctx, name)
+	head, err := c.store.Archive.HistoryHead(ctx, name)
 	if err != nil {
 		return err
 	}

@@ -106,7 +106,7 @@ func TestSubmitFindsFinishedRuns(t *testing.T) {
 
 	_, err = w.client.Submit(w.ctx(), []byte(planB), client.SubmitOptions{Run: "done"})
 	require.Equal(t, fault.Conflict, fault.CodeOf(err), "%v", err)
-	_, err = w.store.Read(w.ctx(), subjects.PlanRecord(subjects.NewRun("default", "done"), 1))
+	_, err = w.store.Ledger.Read(w.ctx(), subjects.PlanRecord(subjects.NewRun("default", "done"), 1))
 	require.Equal(t, fault.NotFound, fault.CodeOf(err), "nothing was sent")
 }
 
@@ -166,7 +166,7 @@ func TestSubmitSaysWhenTheStoreIsFull(t *testing.T) {
 		_, err := cl.Submit(ctx, plan, client.SubmitOptions{Run: "third"})
 		submitted <- err
 	}()
-	require.NoError(t, store.PurgeSubject(ctx, subjects.PlanRecord(subjects.NewRun("default", "first"), 1)))
+	require.NoError(t, store.Ledger.PurgeSubject(ctx, subjects.PlanRecord(subjects.NewRun("default", "first"), 1)))
 	require.NoError(t, <-submitted, "it goes on when there is room")
 }
 

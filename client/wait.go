@@ -89,7 +89,7 @@ func (c *Client) outcome(ctx context.Context, p *pending) (*outcome.Outcome, err
 	if out, ok := parseOutcome(p.raw); ok {
 		return out, nil
 	}
-	run, err := c.store.History(ctx, p.run)
+	run, err := c.store.Archive.History(ctx, p.run)
 	if err != nil {
 		return nil, err
 	}
@@ -187,11 +187,11 @@ func (c *Client) readOne(p *pending) {
 // exists tells a run that goes on from one that is not there: NotFound. It reads the plan record, then the history once
 // more, because a run may end between two reads.
 func (c *Client) exists(ctx context.Context, run subjects.Run) error {
-	_, err := c.store.Read(ctx, subjects.PlanRecord(run, c.store.Shards()))
+	_, err := c.store.Ledger.Read(ctx, subjects.PlanRecord(run, c.store.Ledger.Shards()))
 	if fault.CodeOf(err) != fault.NotFound {
 		return err
 	}
-	if _, err = c.store.HistoryHead(ctx, run); fault.CodeOf(err) == fault.NotFound {
+	if _, err = c.store.Archive.HistoryHead(ctx, run); fault.CodeOf(err) == fault.NotFound {
 		return notFound(run)
 	}
 	return err

@@ -237,7 +237,7 @@ func TestWaitSurvivesAReconnect(t *testing.T) {
 	require.NoError(t, err)
 	defer srv.Shutdown()
 	require.Eventually(t, func() bool {
-		_, err := store.CreateHistory(ctx, subjects.NewRun("default", "r"), "", document("r", planA, resultA))
+		_, err := store.Archive.CreateHistory(ctx, subjects.NewRun("default", "r"), "", document("r", planA, resultA))
 		return err == nil
 	}, patience, 50*time.Millisecond)
 	out, err := r.Wait(ctx)

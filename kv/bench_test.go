@@ -32,7 +32,7 @@ func BenchmarkCreatePipelined(b *testing.B) {
 		room <- struct{}{}
 		wg.Add(1)
 		a.Step = strconv.Itoa(i)
-		s.CreateAsync(context.Background(), subjects.StepRecord(a, 1), nil, benchBody, nil, func(d kv.Decision, _ uint64, err error) {
+		s.Ledger.CreateAsync(context.Background(), subjects.StepRecord(a, 1), nil, benchBody, nil, func(d kv.Decision, _ uint64, err error) {
 			if d != kv.Written || err != nil {
 				b.Errorf("%v %v", d, err)
 			}
@@ -71,7 +71,7 @@ func BenchmarkCreateOne(b *testing.B) {
 	b.ResetTimer()
 	for i := range b.N {
 		a.Step = strconv.Itoa(i)
-		d, _, err := s.Create(ctx, subjects.StepRecord(a, 1), nil, benchBody, nil)
+		d, _, err := s.Ledger.Create(ctx, subjects.StepRecord(a, 1), nil, benchBody, nil)
 		if d != kv.Written || err != nil {
 			b.Fatal(d, err)
 		}

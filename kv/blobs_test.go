@@ -35,7 +35,7 @@ func newShelf(t *testing.T) shelf {
 
 func (s shelf) put(name string, data []byte) *outcome.Handle {
 	s.t.Helper()
-	h, err := s.PutBlob(s.t.Context(), "", name, data)
+	h, err := s.Archive.PutBlob(s.t.Context(), "", name, data)
 	require.NoError(s.t, err)
 	return h
 }
@@ -66,28 +66,28 @@ func TestABlobIsReadNoFurtherThanItsHandleSays(t *testing.T) {
 
 	short := *h
 	short.Size = 10
-	_, err := s.Blob(t.Context(), &short)
+	_, err := s.Archive.Blob(t.Context(), &short)
 	require.Equal(t, fault.Internal, fault.CodeOf(err), "it names more chunks than bytes: %v", err)
 	short.Chunks = 1
-	_, err = s.Blob(t.Context(), &short)
+	_, err = s.Archive.Blob(t.Context(), &short)
 	require.ErrorContains(t, err, "more than the 10 bytes")
 	require.Equal(t, fault.Internal, fault.CodeOf(err))
 	for _, nuid := range []string{"*", ">", "x.*", "x y", "x.y"} {
 		wild := *h
 		wild.NUID = nuid
-		_, err = s.Blob(t.Context(), &wild)
+		_, err = s.Archive.Blob(t.Context(), &wild)
 		require.ErrorContains(t, err, "names no chunks", nuid)
 	}
 
 	before := *h
 	before.NUID, before.Chunks = "", 0
-	stored, err := s.blobInfo(t.Context(), "", name)
+	stored, err := s.Archive.blobInfo(t.Context(), "", name)
 	require.NoError(t, err)
 	stored.Size = 10
 	body, err := json.Marshal(stored)
 	require.NoError(t, err)
 	require.NoError(t, s.publish(subjects.BlobMetaOf("", name), body, nil))
-	_, err = s.Blob(t.Context(), &before)
+	_, err = s.Archive.Blob(t.Context(), &before)
 	require.ErrorContains(t, err, "its handle says", "the description contradicts a handle of before")
 }
 
@@ -98,14 +98,14 @@ func TestAHandleIsReadWhateverIsSaidOfItsName(t *testing.T) {
 	data := bytes.Repeat([]byte("genuine "), 200<<10)
 	h := s.put("t/r/1/s/1/x", data)
 	other := s.put("t/r/1/s/2/x", []byte("forged"))
-	forged, err := s.blobInfo(t.Context(), "", other.Name)
+	forged, err := s.Archive.blobInfo(t.Context(), "", other.Name)
 	require.NoError(t, err)
 	forged.Name = h.Name
 	body, err := json.Marshal(forged)
 	require.NoError(t, err)
 	require.NoError(t, s.publish(subjects.BlobMetaOf("", h.Name), body, nil), "the server takes a second description")
 	require.NoError(t, s.publish(subjects.BlobChunksOf("", h.NUID), []byte("more"), nil))
-	got, err := s.Blob(t.Context(), h)
+	got, err := s.Archive.Blob(t.Context(), h)
 	require.NoError(t, err)
 	require.True(t, bytes.Equal(data, got))
 }
@@ -116,7 +116,7 @@ func TestAHandleOfBeforeIsRead(t *testing.T) {
 	s := newShelf(t)
 	data := bytes.Repeat([]byte("x"), 700<<10)
 	h := s.put("t/r/1/s/1/x", data)
-	got, err := s.Blob(t.Context(), &outcome.Handle{Name: h.Name, Size: h.Size, SHA256: h.SHA256})
+	got, err := s.Archive.Blob(t.Context(), &outcome.Handle{Name: h.Name, Size: h.Size, SHA256: h.SHA256})
 	require.NoError(t, err)
 	require.True(t, bytes.Equal(data, got))
 	stock, err := s.js.ObjectStore(t.Context(), subjects.BlobsBucket)
@@ -149,7 +149,7 @@ func TestALostAnswerLeavesNoChunkTwice(t *testing.T) {
 		require.EqualValues(t, 4, s.counted(subjects.BlobChunksOf("", o.nuid)))
 	}
 	require.EqualValues(t, 1, s.counted(subjects.BlobMetaOf("", o.name)))
-	got, err := s.Blob(t.Context(), o.handle())
+	got, err := s.Archive.Blob(t.Context(), o.handle())
 	require.NoError(t, err)
 	require.True(t, bytes.Equal(data, got))
 }
@@ -164,7 +164,7 @@ func TestWhoWritesBetweenTheChunksSpoilsNothing(t *testing.T) {
 	require.NoError(t, s.publish(subjects.BlobChunksOf("", first), []byte("meddled"), nil))
 	require.NoError(t, o.put(t.Context()))
 	require.NotEqual(t, first, o.nuid)
-	got, err := s.Blob(t.Context(), o.handle())
+	got, err := s.Archive.Blob(t.Context(), o.handle())
 	require.NoError(t, err)
 	require.True(t, bytes.Equal(data, got))
 }

@@ -55,7 +55,7 @@ func TestALeaderThatDiesLosesNothing(t *testing.T) {
 	}()
 	for i := range n {
 		a.Step = fmt.Sprint(i)
-		s.CreateAsync(within(t, 90*time.Second), subjects.StepRecord(a, 1), nil, fmt.Append(nil, i), nil, func(d kv.Decision, _ uint64, err error) {
+		s.Ledger.CreateAsync(within(t, 90*time.Second), subjects.StepRecord(a, 1), nil, fmt.Append(nil, i), nil, func(d kv.Decision, _ uint64, err error) {
 			if d != kv.Written || err != nil {
 				t.Errorf("%v %v", d, err)
 			}
@@ -78,7 +78,7 @@ func TestALeaderThatDiesLosesNothing(t *testing.T) {
 	again := newReader()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	_, err = s.Follow(ctx, 0, allPartitions(), again.each, again.caught, nil)
+	_, err = s.Ledger.Follow(ctx, 0, allPartitions(), again.each, again.caught, nil)
 	require.NoError(t, err)
 	receive(t, again.caughtUp, "caughtUp under the new leader")
 	require.Equal(t, n, again.atCaught)

@@ -146,14 +146,14 @@ func TestAConnectionComesBackAndSaysSo(t *testing.T) {
 	defer s.Close()
 	srv.Shutdown()
 	require.Eventually(t, func() bool { return !nc.IsConnected() }, 2*time.Minute, time.Millisecond)
-	_, err = s.Read(within(t, 100*time.Millisecond), "$KV.runs_0.x")
+	_, err = s.Ledger.Read(within(t, 100*time.Millisecond), "$KV.runs_0.x")
 	require.Equal(t, fault.NoConnection, fault.CodeOf(err))
-	_, _, err = s.Create(within(t, 100*time.Millisecond), "$KV.runs_0.x", nil, nil, nil)
+	_, _, err = s.Ledger.Create(within(t, 100*time.Millisecond), "$KV.runs_0.x", nil, nil, nil)
 	require.Equal(t, fault.NoConnection, fault.CodeOf(err))
 
 	written := make(chan error, 1) // meant while the server is away, written when it is back
 	go func() {
-		_, _, err := s.Create(within(t, 2*time.Minute), "$KV.runs_0.meanwhile", nil, []byte("x"), nil)
+		_, _, err := s.Ledger.Create(within(t, 2*time.Minute), "$KV.runs_0.meanwhile", nil, []byte("x"), nil)
 		written <- err
 	}()
 	again, err := embedded.Start(embedded.Options{Dir: dir, Listen: srv.URL()[len("nats://"):]})

@@ -59,7 +59,7 @@ func setupOn(t testing.TB, srv *embedded.Server, cfg kv.Config) *kv.Store {
 
 func create(t testing.TB, s *kv.Store, subject, body string, fence *kv.Fence) (kv.Decision, uint64) {
 	t.Helper()
-	d, seq, err := s.Create(within(t, 2*time.Minute), subject, nil, []byte(body), fence)
+	d, seq, err := s.Ledger.Create(within(t, 2*time.Minute), subject, nil, []byte(body), fence)
 	require.NoError(t, err)
 	return d, seq
 }
@@ -67,7 +67,7 @@ func create(t testing.TB, s *kv.Store, subject, body string, fence *kv.Fence) (k
 // submit creates a plan record and gives its generation.
 func submit(t testing.TB, s *kv.Store, r subjects.Run, body string) uint64 {
 	t.Helper()
-	d, seq := create(t, s, s.SubmitSubject(r), body, nil)
+	d, seq := create(t, s, s.Ledger.SubmitSubject(r), body, nil)
 	require.Equal(t, kv.Written, d)
 	return seq
 }
@@ -79,17 +79,17 @@ func TestARecordIsWrittenOnce(t *testing.T) {
 	g := submit(t, s, r, `{"steps":[]}`)
 	require.NotZero(t, g)
 
-	d, seq := create(t, s, s.SubmitSubject(r), `{"steps":[1]}`, nil)
+	d, seq := create(t, s, s.Ledger.SubmitSubject(r), `{"steps":[1]}`, nil)
 	require.Equal(t, kv.Decided, d)
 	require.Equal(t, g, seq)
-	e, err := s.Read(within(t, 2*time.Minute), subjects.PlanRecord(r, 1))
+	e, err := s.Ledger.Read(within(t, 2*time.Minute), subjects.PlanRecord(r, 1))
 	require.NoError(t, err)
 	require.Equal(t, `{"steps":[]}`, string(e.Data))
 	require.Equal(t, g, e.Seq)
 	require.Equal(t, subjects.PlanRecord(r, 1), e.Subject)
 	require.WithinDuration(t, time.Now(), e.Time, 5*time.Second)
 
-	_, err = s.Read(within(t, 2*time.Minute), subjects.StartRecord(r, g, 1))
+	_, err = s.Ledger.Read(within(t, 2*time.Minute), subjects.StartRecord(r, g, 1))
 	require.Equal(t, fault.NotFound, fault.CodeOf(err))
 }
 
@@ -98,9 +98,9 @@ func TestHeadersAreKept(t *testing.T) {
 	s := setup(t, kv.Config{})
 	r := subjects.NewRun("acme", "x")
 	h := nats.Header{subjects.HeaderClient: {"tok"}, "X-Odd": {"a, b", "c"}}
-	_, _, err := s.Create(within(t, 2*time.Minute), s.SubmitSubject(r), h, []byte("{}"), nil)
+	_, _, err := s.Ledger.Create(within(t, 2*time.Minute), s.Ledger.SubmitSubject(r), h, []byte("{}"), nil)
 	require.NoError(t, err)
-	e, err := s.Read(within(t, 2*time.Minute), s.SubmitSubject(r))
+	e, err := s.Ledger.Read(within(t, 2*time.Minute), s.Ledger.SubmitSubject(r))
 	require.NoError(t, err)
 	require.Equal(t, []string{"tok"}, e.Header[subjects.HeaderClient])
 	require.Equal(t, []string{"a, b", "c"}, e.Header["X-Odd"])
@@ -128,7 +128,7 @@ func oneOfMany(t *testing.T, stores []*kv.Store, n int) {
 		var wg sync.WaitGroup
 		for i := range n {
 			wg.Go(func() {
-				d, _, err := stores[i%len(stores)].Create(within(t, 2*time.Minute), subject, nil, fmt.Appendf(nil, "%d", i), fence)
+				d, _, err := stores[i%len(stores)].Ledger.Create(within(t, 2*time.Minute), subject, nil, fmt.Appendf(nil, "%d", i), fence)
 				if err != nil || d != kv.Written && d != kv.Decided {
 					t.Errorf("writer %d: %v %v", i, d, err)
 				}
@@ -140,7 +140,7 @@ func oneOfMany(t *testing.T, stores []*kv.Store, n int) {
 		}
 		wg.Wait()
 		require.EqualValues(t, 1, written.Load())
-		e, err := stores[0].Read(within(t, 2*time.Minute), subject)
+		e, err := stores[0].Ledger.Read(within(t, 2*time.Minute), subject)
 		require.NoError(t, err)
 		require.Equal(t, fmt.Sprint(winner.Load()), string(e.Data))
 	}
@@ -157,22 +157,22 @@ func TestAFenceKeepsOutWhatComesTooLate(t *testing.T) {
 	require.Equal(t, kv.Written, d)
 	d, seq := create(t, s, start, "other", fence)
 	require.Equal(t, kv.Decided, d)
-	e, err := s.Read(within(t, 2*time.Minute), start)
+	e, err := s.Ledger.Read(within(t, 2*time.Minute), start)
 	require.NoError(t, err)
 	require.Equal(t, e.Seq, seq)
 
-	require.NoError(t, s.PurgeRun(within(t, 2*time.Minute), r, g))
+	require.NoError(t, s.Ledger.PurgeRun(within(t, 2*time.Minute), r, g))
 	d, _ = create(t, s, start, "zombie", fence)
 	require.Equal(t, kv.Gone, d)
 	again := submit(t, s, r, "second")
 	require.Greater(t, again, g)
 	d, _ = create(t, s, start, "zombie", fence)
 	require.Equal(t, kv.Gone, d)
-	_, err = s.Read(within(t, 2*time.Minute), start)
+	_, err = s.Ledger.Read(within(t, 2*time.Minute), start)
 	require.Equal(t, fault.NotFound, fault.CodeOf(err))
 
-	require.NoError(t, s.PurgeRun(within(t, 2*time.Minute), r, g)) // late: must not touch the resubmission
-	e, err = s.Read(within(t, 2*time.Minute), subjects.PlanRecord(r, 1))
+	require.NoError(t, s.Ledger.PurgeRun(within(t, 2*time.Minute), r, g)) // late: must not touch the resubmission
+	e, err = s.Ledger.Read(within(t, 2*time.Minute), subjects.PlanRecord(r, 1))
 	require.NoError(t, err)
 	require.Equal(t, "second", string(e.Data))
 }

@@ -31,7 +31,7 @@ func letterOf(r subjects.Run, step string) *outcome.DeadLetter {
 
 func dead(t *testing.T, s *kv.Store, of subjects.Run) (steps []string) {
 	t.Helper()
-	require.NoError(t, s.DeadLetters(within(t, 2*time.Minute), of, func(d *outcome.DeadLetter) { steps = append(steps, d.Run+" "+d.Step) }))
+	require.NoError(t, s.Archive.DeadLetters(within(t, 2*time.Minute), of, func(d *outcome.DeadLetter) { steps = append(steps, d.Run+" "+d.Step) }))
 	return steps
 }
 
@@ -39,24 +39,24 @@ func TestADeadLetterIsKeptOnceAndExactly(t *testing.T) {
 	t.Parallel()
 	s := setup(t, kv.Config{})
 	r := subjects.NewRun("acme", "order 42")
-	_, err := s.Dead(within(t, 2*time.Minute), r, 7, "pay=3")
+	_, err := s.Archive.Dead(within(t, 2*time.Minute), r, 7, "pay=3")
 	require.Equal(t, fault.NotFound, fault.CodeOf(err))
 	first := letterOf(r, "pay=3")
-	created, err := s.CreateDead(within(t, 2*time.Minute), r, "", first)
+	created, err := s.Archive.CreateDead(within(t, 2*time.Minute), r, "", first)
 	require.NoError(t, err)
 	require.True(t, created)
 	again := letterOf(r, "pay=3")
 	again.Attempts = 9
-	created, err = s.CreateDead(within(t, 2*time.Minute), r, "", again)
+	created, err = s.Archive.CreateDead(within(t, 2*time.Minute), r, "", again)
 	require.NoError(t, err)
 	require.False(t, created)
 	for _, generation := range []uint64{7, 0} {
-		got, err := s.Dead(within(t, 2*time.Minute), r, generation, "pay=3")
+		got, err := s.Archive.Dead(within(t, 2*time.Minute), r, generation, "pay=3")
 		require.NoError(t, err)
 		require.Equal(t, first, got)
 		require.Equal(t, string(first.JSON()), string(got.JSON()))
 	}
-	_, err = s.Dead(within(t, 2*time.Minute), r, 8, "pay=3")
+	_, err = s.Archive.Dead(within(t, 2*time.Minute), r, 8, "pay=3")
 	require.Equal(t, fault.NotFound, fault.CodeOf(err))
 
 	js, err := jetstream.New(s.Conn()) // any NATS client can read it
@@ -74,15 +74,15 @@ func TestARemovedDeadLetterStaysAway(t *testing.T) {
 	t.Parallel()
 	s := setup(t, kv.Config{})
 	r := subjects.NewRun("acme", "r")
-	require.Equal(t, fault.NotFound, fault.CodeOf(s.RemoveDead(within(t, 2*time.Minute), r, 7, "a")))
-	_, err := s.CreateDead(within(t, 2*time.Minute), r, "", letterOf(r, "a"))
+	require.Equal(t, fault.NotFound, fault.CodeOf(s.Archive.RemoveDead(within(t, 2*time.Minute), r, 7, "a")))
+	_, err := s.Archive.CreateDead(within(t, 2*time.Minute), r, "", letterOf(r, "a"))
 	require.NoError(t, err)
-	require.NoError(t, s.RemoveDead(within(t, 2*time.Minute), r, 7, "a"))
-	require.Equal(t, fault.NotFound, fault.CodeOf(s.RemoveDead(within(t, 2*time.Minute), r, 7, "a")))
-	_, err = s.Dead(within(t, 2*time.Minute), r, 0, "a")
+	require.NoError(t, s.Archive.RemoveDead(within(t, 2*time.Minute), r, 7, "a"))
+	require.Equal(t, fault.NotFound, fault.CodeOf(s.Archive.RemoveDead(within(t, 2*time.Minute), r, 7, "a")))
+	_, err = s.Archive.Dead(within(t, 2*time.Minute), r, 0, "a")
 	require.Equal(t, fault.NotFound, fault.CodeOf(err))
 	// An orchestrator that took the run over does it once more.
-	created, err := s.CreateDead(within(t, 2*time.Minute), r, "", letterOf(r, "a"))
+	created, err := s.Archive.CreateDead(within(t, 2*time.Minute), r, "", letterOf(r, "a"))
 	require.NoError(t, err)
 	require.False(t, created)
 	require.Empty(t, dead(t, s, subjects.Run{Tenant: "acme"}))
@@ -95,7 +95,7 @@ func TestDeadLettersOfATenantAndOfARun(t *testing.T) {
 	require.Empty(t, dead(t, s, all))
 	for _, l := range []*outcome.DeadLetter{letterOf(a, "x"), letterOf(b, "y=0"), letterOf(a, "z"), letterOf(subjects.NewRun("other", "a/1"), "x")} {
 		for _, s := range []*kv.Store{s, brief} {
-			_, err := s.CreateDead(within(t, 2*time.Minute), subjects.NewRun(l.Tenant, l.Run), "", l)
+			_, err := s.Archive.CreateDead(within(t, 2*time.Minute), subjects.NewRun(l.Tenant, l.Run), "", l)
 			require.NoError(t, err)
 		}
 	}
@@ -115,9 +115,9 @@ func TestAnEntryOfStrangersIsLeftOut(t *testing.T) {
 	require.NoError(t, second(bucket.PutString(within(t, 2*time.Minute), "acme.r.1.a", "not json")))
 	require.NoError(t, second(bucket.PutString(within(t, 2*time.Minute), "acme.r.1.b", `{"run":"r","step":"b"}`)))
 	require.Equal(t, []string{"r b"}, dead(t, s, subjects.Run{Tenant: "acme"}))
-	_, err = s.Dead(within(t, 2*time.Minute), subjects.NewRun("acme", "r"), 1, "a")
+	_, err = s.Archive.Dead(within(t, 2*time.Minute), subjects.NewRun("acme", "r"), 1, "a")
 	require.Equal(t, fault.Internal, fault.CodeOf(err))
-	d, err := s.Dead(within(t, 2*time.Minute), subjects.NewRun("acme", "r"), 1, "b")
+	d, err := s.Archive.Dead(within(t, 2*time.Minute), subjects.NewRun("acme", "r"), 1, "b")
 	require.NoError(t, err)
 	require.Equal(t, fault.Internal, d.Error.Code, "nobody has to ask whether there is one")
 }
@@ -128,9 +128,9 @@ func TestALargeDeadLetterGoesToABlob(t *testing.T) {
 	usual := setup(t, kv.Config{})
 	large := letterOf(subjects.NewRun("acme", "r"), "a")
 	large.Arguments = json.RawMessage(`{"x": "` + strings.Repeat("x", 300<<10) + `"}`)
-	_, err := usual.CreateDead(within(t, 2*time.Minute), subjects.NewRun("acme", "r"), "", large)
+	_, err := usual.Archive.CreateDead(within(t, 2*time.Minute), subjects.NewRun("acme", "r"), "", large)
 	require.NoError(t, err)
-	kept, err := usual.Dead(within(t, 2*time.Minute), subjects.NewRun("acme", "r"), 7, "a")
+	kept, err := usual.Archive.Dead(within(t, 2*time.Minute), subjects.NewRun("acme", "r"), 7, "a")
 	require.NoError(t, err)
 	require.Empty(t, kept.Arguments, "lists stay cheap")
 	require.EqualValues(t, len(large.Arguments), kept.Blob.Size)
@@ -141,20 +141,20 @@ func TestALargeDeadLetterGoesToABlob(t *testing.T) {
 	l := letterOf(r, "a")
 	l.Arguments = json.RawMessage(arguments)
 	l.Error.Details = json.RawMessage(strconv.Quote(strings.Repeat("d", 50<<10)))
-	created, err := s.CreateDead(within(t, 2*time.Minute), r, "", l)
+	created, err := s.Archive.CreateDead(within(t, 2*time.Minute), r, "", l)
 	require.NoError(t, err)
 	require.True(t, created)
 	require.Equal(t, arguments, string(l.Arguments), "the caller's letter is the caller's")
-	got, err := s.Dead(within(t, 2*time.Minute), r, 7, "a")
+	got, err := s.Archive.Dead(within(t, 2*time.Minute), r, 7, "a")
 	require.NoError(t, err)
 	require.Empty(t, got.Arguments)
 	require.Equal(t, l.Error.Message, got.Error.Message)
 	require.Empty(t, got.Error.Details)
-	data, err := s.Blob(within(t, 2*time.Minute), got.Blob)
+	data, err := s.Archive.Blob(within(t, 2*time.Minute), got.Blob)
 	require.NoError(t, err)
 	require.Equal(t, arguments, string(data))
 
-	created, err = s.CreateDead(within(t, 2*time.Minute), r, "", l)
+	created, err = s.Archive.CreateDead(within(t, 2*time.Minute), r, "", l)
 	require.NoError(t, err)
 	require.False(t, created)
 	js, err := jetstream.New(s.Conn())
@@ -167,9 +167,9 @@ func TestALargeDeadLetterGoesToABlob(t *testing.T) {
 
 	known := letterOf(r, "b") // the step's own arguments were a blob already
 	known.Arguments, known.Blob = nil, &outcome.Handle{Name: "acme/r/7/b/1/x", Size: 9, SHA256: "s"}
-	_, err = s.CreateDead(within(t, 2*time.Minute), r, "", known)
+	_, err = s.Archive.CreateDead(within(t, 2*time.Minute), r, "", known)
 	require.NoError(t, err)
-	got, err = s.Dead(within(t, 2*time.Minute), r, 7, "b")
+	got, err = s.Archive.Dead(within(t, 2*time.Minute), r, 7, "b")
 	require.NoError(t, err)
 	require.Equal(t, known, got)
 }

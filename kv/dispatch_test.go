@@ -44,7 +44,7 @@ func TestARepairIsRefusedWhileTheStepIsPending(t *testing.T) {
 	b := attempt("tool", "b")
 	dispatch(t, s, kv.Dispatch{Attempt: b, At: time.Now().Add(time.Hour)})
 	dispatch(t, s, kv.Dispatch{Attempt: b, Repair: 1}) // scheduled
-	pending, err := s.Pending(within(t, 2*time.Minute), 0, a.Partition())
+	pending, err := s.Queue.Pending(within(t, 2*time.Minute), 0, a.Partition())
 	require.NoError(t, err)
 	require.Equal(t, map[string]bool{a.MessageID(): true, b.MessageID(): true}, pending)
 	require.NoError(t, s.Conn().Flush())
@@ -55,7 +55,7 @@ func TestARepairIsRefusedWhileTheStepIsPending(t *testing.T) {
 	require.Eventually(t, func() bool { return pendingAcks(t, s, tool) == 0 }, 2*time.Minute, time.Millisecond)
 	dispatch(t, s, kv.Dispatch{Attempt: a, Repair: 3}) // gone: now it is needed
 	require.Equal(t, subjects.Step(a, 0), receive(t, got, "the repaired step").Subject)
-	require.NoError(t, s.PurgeAttempt(within(t, 2*time.Minute), b, 0))
+	require.NoError(t, s.Queue.PurgeAttempt(within(t, 2*time.Minute), b, 0))
 	dispatch(t, s, kv.Dispatch{Attempt: b, Repair: 2})
 	require.Equal(t, subjects.Step(b, 0), receive(t, got, "the repaired step").Subject)
 }
@@ -80,7 +80,7 @@ func TestAScheduledDispatchComesInTime(t *testing.T) {
 		require.Equal(t, "00-x", d.Header.Get(subjects.HeaderTraceparent))
 		require.Equal(t, 1, d.Delivered)
 		t.Logf("%v asked for, %v late", delay, time.Since(at))
-		pending, err := s.Pending(within(t, 2*time.Minute), 0, a.Partition())
+		pending, err := s.Queue.Pending(within(t, 2*time.Minute), 0, a.Partition())
 		require.NoError(t, err)
 		require.Len(t, pending, 1, "the schedule itself is gone")
 		require.NoError(t, d.Ack())
@@ -95,7 +95,7 @@ func TestADispatchThatCanNeverSucceedSaysSo(t *testing.T) {
 	s := setup(t, kv.Config{})
 	failed := make(chan error, 1)
 	body := make([]byte, 2<<20)
-	s.DispatchAsync(context.Background(), kv.Dispatch{Attempt: attempt("tool", "a"), Body: body}, func(err error) { failed <- err })
+	s.Queue.DispatchAsync(context.Background(), kv.Dispatch{Attempt: attempt("tool", "a"), Body: body}, func(err error) { failed <- err })
 	require.Equal(t, fault.MessageTooLarge, fault.CodeOf(receive(t, failed, "the refusal")))
 }
 
@@ -116,12 +116,12 @@ func TestADispatchWaitsForRoom(t *testing.T) {
 	g := submit(t, s, run, string(make([]byte, 90<<10)))
 	body := make([]byte, 30<<10)
 	dispatched, short := make(chan error, 1), make(chan error, 1)
-	s.DispatchAsync(within(t, 2*time.Minute), kv.Dispatch{Attempt: attempt("tool", "a"), Body: body}, func(err error) { dispatched <- err })
-	s.DispatchAsync(within(t, refusal), kv.Dispatch{Attempt: attempt("tool", "b"), Body: body}, func(err error) { short <- err })
+	s.Queue.DispatchAsync(within(t, 2*time.Minute), kv.Dispatch{Attempt: attempt("tool", "a"), Body: body}, func(err error) { dispatched <- err })
+	s.Queue.DispatchAsync(within(t, refusal), kv.Dispatch{Attempt: attempt("tool", "b"), Body: body}, func(err error) { short <- err })
 	require.Equal(t, fault.StoreFull, fault.CodeOf(receive(t, short, "giving up")))
 	require.Empty(t, dispatched)
-	_, _, err := s.Create(within(t, refusal), s.SubmitSubject(subjects.NewRun("t", "x")), nil, body, nil)
+	_, _, err := s.Ledger.Create(within(t, refusal), s.Ledger.SubmitSubject(subjects.NewRun("t", "x")), nil, body, nil)
 	require.Equal(t, fault.StoreFull, fault.CodeOf(err))
-	require.NoError(t, s.PurgeRun(within(t, 2*time.Minute), run, g))
+	require.NoError(t, s.Ledger.PurgeRun(within(t, 2*time.Minute), run, g))
 	require.NoError(t, receive(t, dispatched, "the dispatch"))
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // A record is written once: the second writer learns that it was decided, and what stands.
-func ExampleStore_Create() {
+func ExampleLedger_Create() {
 	server, err := embedded.Start(embedded.Options{}) // any NATS server with JetStream
 	if err != nil {
 		fmt.Println(err)
@@ -35,10 +35,10 @@ func ExampleStore_Create() {
 
 	run := subjects.NewRun("acme", "order 42")
 	for _, plan := range []string{`{"steps":[]}`, `{"steps":["another"]}`} {
-		decision, seq, err := store.Create(ctx, store.SubmitSubject(run), nil, []byte(plan), nil)
+		decision, seq, err := store.Ledger.Create(ctx, store.Ledger.SubmitSubject(run), nil, []byte(plan), nil)
 		fmt.Println(decision, seq, err)
 	}
-	record, err := store.Read(ctx, subjects.PlanRecord(run, store.Shards()))
+	record, err := store.Ledger.Read(ctx, subjects.PlanRecord(run, store.Ledger.Shards()))
 	if err != nil {
 		fmt.Println(err)
 		return

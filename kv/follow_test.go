@@ -53,7 +53,7 @@ func (r *reader) open(t *testing.T, s *kv.Store, partitions []int) *kv.Cursor {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
-	c, err := s.OpenCursor(ctx, 0, partitions, r.each, r.caught, func(err error) { r.lost <- err })
+	c, err := s.Ledger.OpenCursor(ctx, 0, partitions, r.each, r.caught, func(err error) { r.lost <- err })
 	require.NoError(t, err)
 	return c
 }
@@ -130,7 +130,7 @@ func TestFollowReadsItsOwnPartitionsOnly(t *testing.T) {
 		}
 	}
 	require.Positive(t, foreign)
-	last, err := s.LastSequence(within(t, 2*time.Minute), 0)
+	last, err := s.Ledger.LastSequence(within(t, 2*time.Minute), 0)
 	require.NoError(t, err)
 	require.EqualValues(t, 40, last)
 	require.NoError(t, cursor.Passed(within(t, 2*time.Minute), last)) // though the last records were not its own
@@ -142,9 +142,9 @@ func TestFollowReadsItsOwnPartitionsOnly(t *testing.T) {
 	submit(t, s, run, "{}")
 	require.Equal(t, 40-foreign, own.count())
 
-	_, err = s.Follow(within(t, time.Second), 0, []int{64}, own.each, own.caught, nil)
+	_, err = s.Ledger.Follow(within(t, time.Second), 0, []int{64}, own.each, own.caught, nil)
 	require.Equal(t, fault.InvalidConfig, fault.CodeOf(err))
-	_, err = s.Follow(within(t, time.Second), 0, nil, own.each, own.caught, nil)
+	_, err = s.Ledger.Follow(within(t, time.Second), 0, nil, own.each, own.caught, nil)
 	require.Equal(t, fault.InvalidConfig, fault.CodeOf(err))
 }
 
@@ -154,7 +154,7 @@ func TestASlowReaderHoldsTheServerBack(t *testing.T) {
 	body := make([]byte, 900<<10)
 	const n = 80 // 72 MB, well over what may be under way
 	for i := range n {
-		_, _, err := s.Create(within(t, 2*time.Minute), s.SubmitSubject(subjects.NewRun("t", fmt.Sprint(i))), nil, body, nil)
+		_, _, err := s.Ledger.Create(within(t, 2*time.Minute), s.Ledger.SubmitSubject(subjects.NewRun("t", fmt.Sprint(i))), nil, body, nil)
 		require.NoError(t, err)
 	}
 	before := s.Conn().Stats().InBytes
@@ -162,7 +162,7 @@ func TestASlowReaderHoldsTheServerBack(t *testing.T) {
 	got := make(chan int, n)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	_, err := s.Follow(ctx, 0, allPartitions(), func(e kv.Entry) {
+	_, err := s.Ledger.Follow(ctx, 0, allPartitions(), func(e kv.Entry) {
 		<-hold
 		got <- len(e.Data)
 	}, nil, nil)
@@ -194,7 +194,7 @@ func TestALostConnectionLosesNoRecord(t *testing.T) {
 	go func() {
 		defer close(done)
 		for i := range n {
-			if _, _, err := writer.Create(within(t, 2*time.Minute), writer.SubmitSubject(subjects.NewRun("t", fmt.Sprint(i))), nil, nil, nil); err != nil {
+			if _, _, err := writer.Ledger.Create(within(t, 2*time.Minute), writer.Ledger.SubmitSubject(subjects.NewRun("t", fmt.Sprint(i))), nil, nil, nil); err != nil {
 				t.Error(err)
 			}
 		}
@@ -280,11 +280,11 @@ func TestFollowOnThreeReplicas(t *testing.T) {
 	servers := natstest.StartCluster(t, 3)
 	for _, srv := range servers {
 		s := setupOn(t, srv, kv.Config{Replicas: 3})
-		d, _ := create(t, s, s.SubmitSubject(subjects.NewRun("t", s.Conn().ConnectedServerName())), "{}", nil)
+		d, _ := create(t, s, s.Ledger.SubmitSubject(subjects.NewRun("t", s.Conn().ConnectedServerName())), "{}", nil)
 		require.Equal(t, kv.Written, d)
 		r := newReader()
 		r.open(t, s, allPartitions())
-		last, err := s.LastSequence(within(t, 2*time.Minute), 0)
+		last, err := s.Ledger.LastSequence(within(t, 2*time.Minute), 0)
 		require.NoError(t, err)
 		require.Equal(t, last, receive(t, r.caughtUp, "caughtUp"))
 		require.EqualValues(t, last, r.atCaught)

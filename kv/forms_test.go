@@ -45,7 +45,7 @@ func (w world) ctx() context.Context {
 // stored gives what lies on a subject, without what depends on when it was written.
 func (w world) stored(subject string) nats.Msg {
 	w.t.Helper()
-	e, err := w.s.Read(w.ctx(), subject)
+	e, err := w.s.Ledger.Read(w.ctx(), subject)
 	require.NoError(w.t, err)
 	for name := range e.Header {
 		if strings.HasPrefix(name, "Nats-") {
@@ -71,9 +71,9 @@ const (
 // register gives the registry's entry of an overridden tool.
 func (w world) register() tool.Registered {
 	w.t.Helper()
-	_, err := w.s.Register(w.ctx(), []byte(formsDef))
+	_, err := w.s.Registry.Register(w.ctx(), []byte(formsDef))
 	require.NoError(w.t, err)
-	o, err := w.s.Override(w.ctx(), formsTool, []byte(formsOverride))
+	o, err := w.s.Registry.Override(w.ctx(), formsTool, []byte(formsOverride))
 	require.NoError(w.t, err)
 	return *o.Tool
 }
@@ -104,13 +104,13 @@ func TestRegistryForms(t *testing.T) {
 		require.NoError(t, err)
 		return nats.Msg{Header: wire.Versioned(), Data: b}
 	})
-	_, err := w.s.Override(w.ctx(), formsTool, nil)
+	_, err := w.s.Registry.Override(w.ctx(), formsTool, nil)
 	require.NoError(t, err)
 	wiretest.RoundTrip(t, *update, "cleared_override", w.stored(overrideSubject(formsTool)), wiretest.Ignored, func(m nats.Msg) nats.Msg {
 		require.NotEmpty(t, operation(m.Header))
 		return nats.Msg{Header: deletion()}
 	})
-	_, err = w.s.RemoveTool(w.ctx(), formsTool, false)
+	_, err = w.s.Registry.RemoveTool(w.ctx(), formsTool, false)
 	require.NoError(t, err)
 	wiretest.RoundTrip(t, *update, "removed_tool", w.stored(toolSubject(formsTool)), wiretest.Ignored, func(m nats.Msg) nats.Msg {
 		mark := tombstone(Entry{Header: m.Header, Data: m.Data})
@@ -135,7 +135,7 @@ func TestDocumentForms(t *testing.T) {
 			{ID: "b", Tool: formsTool, Status: outcome.StepFailed, Error: fault.New(fault.Timeout, "late"), Items: []outcome.Step{{ID: "b=0", Tool: formsTool, Status: outcome.StepSkipped}}},
 		},
 	}
-	_, err := w.s.CreateHistory(w.ctx(), r, "", doc)
+	_, err := w.s.Archive.CreateHistory(w.ctx(), r, "", doc)
 	require.NoError(t, err)
 	whole := func(m nats.Msg) nats.Msg {
 		read, err := parseHistory(m.Data)
@@ -150,7 +150,7 @@ func TestDocumentForms(t *testing.T) {
 		Run: r.Plain(), Tenant: r.Tenant, Generation: 7, Step: "b=0", Tool: formsTool, Attempts: 3, Error: fault.New(fault.Timeout, "late"),
 		Key: "k", Worker: "w1", Failed: at, Arguments: []byte(`{"x": 1.0}`),
 	}
-	_, err = w.s.CreateDead(w.ctx(), r, "", letter)
+	_, err = w.s.Archive.CreateDead(w.ctx(), r, "", letter)
 	require.NoError(t, err)
 	// Calling a dead letter again reads its arguments and writes a plan of its own; the letter stays or goes as a whole.
 	wiretest.RoundTrip(t, *update, "dead_letter", w.stored(deadSubject(r, letter)), wiretest.Ignored, func(m nats.Msg) nats.Msg {
@@ -162,9 +162,9 @@ func TestDocumentForms(t *testing.T) {
 	require.NoError(t, member.renew(w.ctx()))
 	wiretest.Golden(t, *update, "member", w.stored(member.subject))
 	same := func(nats.Msg) nats.Msg { return nats.Msg{Header: wire.Versioned()} } // its subject says all
-	h, err := w.s.PutBlob(w.ctx(), "", "acme/order/7/a/1/X", []byte("bytes"))
+	h, err := w.s.Archive.PutBlob(w.ctx(), "", "acme/order/7/a/1/X", []byte("bytes"))
 	require.NoError(t, err)
-	info, err := w.s.blobInfo(w.ctx(), "", h.Name)
+	info, err := w.s.Archive.blobInfo(w.ctx(), "", h.Name)
 	require.NoError(t, err)
 	wiretest.RoundTrip(t, *update, "blob", nats.Msg{Header: info.Headers}, wiretest.Ignored, same)
 	chunk, err := w.s.readDirect(w.ctx(), subjects.BlobsStream(""), subjects.BlobChunksOf("", h.NUID))
@@ -188,23 +188,23 @@ func TestUnknownFieldsOutliveAnOlderVersion(t *testing.T) {
 	add(toolSubject(formsTool))
 	add(overrideSubject(formsTool))
 	last := w.lastOfTools()
-	_, err := w.s.Register(w.ctx(), []byte(formsDef))
+	_, err := w.s.Registry.Register(w.ctx(), []byte(formsDef))
 	require.NoError(t, err)
 	require.Contains(t, string(w.stored(toolSubject(formsTool)).Data), wiretest.Later)
-	_, err = w.s.Register(w.ctx(), []byte(formsDef))
+	_, err = w.s.Registry.Register(w.ctx(), []byte(formsDef))
 	require.NoError(t, err)
 	require.LessOrEqual(t, w.lastOfTools(), last+1, "the override's field comes into the entry once, and then all is as it should be")
-	_, err = w.s.Register(w.ctx(), []byte(strings.Replace(formsDef, "Weather.", "The weather.", 1)))
+	_, err = w.s.Registry.Register(w.ctx(), []byte(strings.Replace(formsDef, "Weather.", "The weather.", 1)))
 	require.NoError(t, err)
 	text := string(w.stored(toolSubject(formsTool)).Data)
 	require.Equal(t, 2, strings.Count(text, wiretest.Later), "its own, and that of the override: %s", text)
 	require.Contains(t, text, `"_meta":{"icon":1.0}`)
 	require.Contains(t, string(w.stored(overrideSubject(formsTool)).Data), wiretest.Later)
-	o, err := w.s.Override(w.ctx(), formsTool, []byte(`{"by":"bob"}`))
+	o, err := w.s.Registry.Override(w.ctx(), formsTool, []byte(`{"by":"bob"}`))
 	require.NoError(t, err)
 	require.Contains(t, string(w.stored(toolSubject(formsTool)).Data), wiretest.Later)
 	require.Equal(t, "bob", o.Tool.Override.By)
-	_, err = w.s.Override(w.ctx(), formsTool, []byte(`{"later_field":1}`))
+	_, err = w.s.Registry.Override(w.ctx(), formsTool, []byte(`{"later_field":1}`))
 	require.Equal(t, fault.InvalidTool, fault.CodeOf(err), "an operator means what is written")
 }
 
@@ -220,7 +220,7 @@ func TestANewerVersionIsLeftAlone(t *testing.T) {
 	w := newForms(t)
 	entry := w.register()
 	r := subjects.NewRun("acme", "r")
-	_, err := w.s.CreateHistory(w.ctx(), r, "", &outcome.Run{Version: 1, Run: "r", Tenant: "acme"})
+	_, err := w.s.Archive.CreateHistory(w.ctx(), r, "", &outcome.Run{Version: 1, Run: "r", Tenant: "acme"})
 	require.NoError(t, err)
 	other := subjects.NewRun("acme", "other")
 	newer := nats.Msg{Header: nats.Header{subjects.HeaderVersion: {"2"}}, Data: []byte(`{"entirely":"different"}`)}
@@ -233,26 +233,26 @@ func TestANewerVersionIsLeftAlone(t *testing.T) {
 		require.Equal(t, fault.NewerVersion, fault.CodeOf(err), "%v", err)
 		require.NotEmpty(t, fault.As(err).Hint)
 	}
-	refused(second(w.s.History(w.ctx(), other)))
-	refused(second(w.s.Dead(w.ctx(), other, 7, "s")))
-	require.NoError(t, w.s.DeadLetters(w.ctx(), subjects.Run{Tenant: "acme"}, func(*outcome.DeadLetter) { require.Fail(t, "it was read") }))
-	created, err := w.s.CreateHistory(w.ctx(), other, "", &outcome.Run{Run: "other"})
+	refused(second(w.s.Archive.History(w.ctx(), other)))
+	refused(second(w.s.Archive.Dead(w.ctx(), other, 7, "s")))
+	require.NoError(t, w.s.Archive.DeadLetters(w.ctx(), subjects.Run{Tenant: "acme"}, func(*outcome.DeadLetter) { require.Fail(t, "it was read") }))
+	created, err := w.s.Archive.CreateHistory(w.ctx(), other, "", &outcome.Run{Run: "other"})
 	require.NoError(t, err)
 	require.False(t, created)
 
 	w.put(overrideSubject(formsTool), newer)
-	refused(second(w.s.OverrideOf(w.ctx(), formsTool)))
-	refused(second(w.s.Register(w.ctx(), []byte(strings.Replace(formsDef, "Weather.", "Rain.", 1)))))
+	refused(second(w.s.Registry.OverrideOf(w.ctx(), formsTool)))
+	refused(second(w.s.Registry.Register(w.ctx(), []byte(strings.Replace(formsDef, "Weather.", "Rain.", 1)))))
 	w.put(overrideSubject(formsTool), nats.Msg{Header: deletion()})
 	w.put(toolSubject(formsTool), newer)
-	refused(second(w.s.Tool(w.ctx(), formsTool)))
-	refused(second(w.s.Register(w.ctx(), []byte(formsDef))))
-	refused(second(w.s.Override(w.ctx(), formsTool, []byte(`{"by":"ann"}`))))
-	restored, err := w.s.Restore(w.ctx(), entry.Definition, 0, 0)
+	refused(second(w.s.Registry.Tool(w.ctx(), formsTool)))
+	refused(second(w.s.Registry.Register(w.ctx(), []byte(formsDef))))
+	refused(second(w.s.Registry.Override(w.ctx(), formsTool, []byte(`{"by":"ann"}`))))
+	restored, err := w.s.Registry.Restore(w.ctx(), entry.Definition, 0, 0)
 	require.False(t, restored)
 	refused(err)
 	require.Equal(t, string(newer.Data), string(w.stored(toolSubject(formsTool)).Data))
-	tools, err := w.s.Tools(w.ctx())
+	tools, err := w.s.Registry.Tools(w.ctx())
 	require.NoError(t, err)
 	require.Empty(t, tools)
 }

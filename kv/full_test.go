@@ -44,7 +44,7 @@ func TestAFullLedgerDropsNothingAndGoesOn(t *testing.T) {
 	a := subjects.Attempt{Run: first, Generation: g, Tool: "tool", Number: 1}
 	for i := range n {
 		a.Step = fmt.Sprint(i)
-		s.CreateAsync(within(t, 2*time.Minute), subjects.StepRecord(a, 1), nil, body, nil, func(d kv.Decision, _ uint64, err error) {
+		s.Ledger.CreateAsync(within(t, 2*time.Minute), subjects.StepRecord(a, 1), nil, body, nil, func(d kv.Decision, _ uint64, err error) {
 			results <- result{d, err}
 		})
 	}
@@ -59,10 +59,10 @@ func TestAFullLedgerDropsNothingAndGoesOn(t *testing.T) {
 	require.Less(t, stored(), 20, "the ledger must be full for this test to mean anything")
 
 	// A record that is there is decided though there is no room; one that isn't waits, and says why if it must give up.
-	d, _ := create(t, s, s.SubmitSubject(first), "other", nil)
+	d, _ := create(t, s, s.Ledger.SubmitSubject(first), "other", nil)
 	require.Equal(t, kv.Decided, d)
 	a.Step = "late"
-	_, _, err := s.Create(within(t, refusal), subjects.StepRecord(a, 1), nil, body, nil)
+	_, _, err := s.Ledger.Create(within(t, refusal), subjects.StepRecord(a, 1), nil, body, nil)
 	require.Equal(t, fault.StoreFull, fault.CodeOf(err))
 	require.ErrorContains(t, err, "KV_runs_0")
 
@@ -81,17 +81,17 @@ func TestPurgingMakesRoomInAFullLedger(t *testing.T) {
 	old := subjects.NewRun("t", "old")
 	g := submit(t, s, old, string(make([]byte, 6000)))
 	waiting := make(chan kv.Decision, 1)
-	s.CreateAsync(within(t, 2*time.Minute), s.SubmitSubject(subjects.NewRun("t", "new")), nil, make([]byte, 6000), nil,
+	s.Ledger.CreateAsync(within(t, 2*time.Minute), s.Ledger.SubmitSubject(subjects.NewRun("t", "new")), nil, make([]byte, 6000), nil,
 		func(d kv.Decision, _ uint64, err error) {
 			if err != nil {
 				t.Error(err)
 			}
 			waiting <- d
 		})
-	_, _, err := s.Create(within(t, refusal), s.SubmitSubject(subjects.NewRun("t", "third")), nil, make([]byte, 6000), nil)
+	_, _, err := s.Ledger.Create(within(t, refusal), s.Ledger.SubmitSubject(subjects.NewRun("t", "third")), nil, make([]byte, 6000), nil)
 	require.Equal(t, fault.StoreFull, fault.CodeOf(err))
 	require.Empty(t, waiting)
-	require.NoError(t, s.PurgeRun(within(t, 2*time.Minute), old, g))
+	require.NoError(t, s.Ledger.PurgeRun(within(t, 2*time.Minute), old, g))
 	require.Equal(t, kv.Written, receive(t, waiting, "the plan that waited"))
 }
 
@@ -110,10 +110,10 @@ func TestAServerWithoutRoomDropsNothingAndGoesOn(t *testing.T) {
 		_, err = js.Publish(within(t, 2*time.Minute), "other", make([]byte, 100<<10))
 		full = err != nil
 	}
-	_, _, err = s.Create(within(t, refusal), s.SubmitSubject(subjects.NewRun("t", "hasty")), nil, []byte("{}"), nil)
+	_, _, err = s.Ledger.Create(within(t, refusal), s.Ledger.SubmitSubject(subjects.NewRun("t", "hasty")), nil, []byte("{}"), nil)
 	require.Equal(t, fault.StoreFull, fault.CodeOf(err))
 	waiting := make(chan error, 1)
-	s.CreateAsync(within(t, 2*time.Minute), s.SubmitSubject(subjects.NewRun("t", "patient")), nil, []byte("{}"), nil,
+	s.Ledger.CreateAsync(within(t, 2*time.Minute), s.Ledger.SubmitSubject(subjects.NewRun("t", "patient")), nil, []byte("{}"), nil,
 		func(_ kv.Decision, _ uint64, err error) { waiting <- err })
 	require.NoError(t, js.DeleteStream(within(t, 2*time.Minute), "OTHER"))
 	require.NoError(t, receive(t, waiting, "the plan that waited"))

@@ -38,18 +38,18 @@ func TestAFinishedRunIsKeptOnce(t *testing.T) {
 	t.Parallel()
 	s := setup(t, kv.Config{})
 	r := subjects.NewRun("acme", "order 42")
-	_, err := s.History(within(t, 2*time.Minute), r)
+	_, err := s.Archive.History(within(t, 2*time.Minute), r)
 	require.Equal(t, fault.NotFound, fault.CodeOf(err))
 	doc := finished(r, 100)
-	created, err := s.CreateHistory(within(t, 2*time.Minute), r, "", doc)
+	created, err := s.Archive.CreateHistory(within(t, 2*time.Minute), r, "", doc)
 	require.NoError(t, err)
 	require.True(t, created)
 	other := finished(r, 50)
 	other.Status = outcome.Failed
-	created, err = s.CreateHistory(within(t, 2*time.Minute), r, "", other)
+	created, err = s.Archive.CreateHistory(within(t, 2*time.Minute), r, "", other)
 	require.NoError(t, err)
 	require.False(t, created)
-	got, err := s.History(within(t, 2*time.Minute), r)
+	got, err := s.Archive.History(within(t, 2*time.Minute), r)
 	require.NoError(t, err)
 	require.Equal(t, string(doc.JSON()), string(got.JSON()))
 
@@ -69,19 +69,19 @@ func TestALargeRunGoesToABlob(t *testing.T) {
 	s := setup(t, kv.Config{})
 	r := subjects.NewRun("acme", "large")
 	doc := finished(r, 3<<20)
-	created, err := s.CreateHistory(within(t, 2*time.Minute), r, "", doc)
+	created, err := s.Archive.CreateHistory(within(t, 2*time.Minute), r, "", doc)
 	require.NoError(t, err)
 	require.True(t, created)
-	head, err := s.HistoryHead(within(t, 2*time.Minute), r)
+	head, err := s.Archive.HistoryHead(within(t, 2*time.Minute), r)
 	require.NoError(t, err)
 	require.NotNil(t, head.Blob)
 	require.Nil(t, head.Outcome)
 	require.Equal(t, doc.Digest, head.Digest)
-	got, err := s.History(within(t, 2*time.Minute), r)
+	got, err := s.Archive.History(within(t, 2*time.Minute), r)
 	require.NoError(t, err)
 	require.Equal(t, string(doc.JSON()), string(got.JSON()))
 
-	created, err = s.CreateHistory(within(t, 2*time.Minute), r, "", finished(r, 2<<20))
+	created, err = s.Archive.CreateHistory(within(t, 2*time.Minute), r, "", finished(r, 2<<20))
 	require.NoError(t, err)
 	require.False(t, created)
 	js, err := jetstream.New(s.Conn())
@@ -96,7 +96,7 @@ func TestALargeRunGoesToABlob(t *testing.T) {
 	require.NoError(t, err)
 	require.EqualValues(t, head.Blob.Chunks+1, objects.CachedInfo().State.Msgs, "with its chunks")
 	require.NoError(t, objects.Purge(within(t, 2*time.Minute), jetstream.WithPurgeSubject(subjects.BlobChunksOf("", head.Blob.NUID))))
-	_, err = s.History(within(t, 2*time.Minute), r)
+	_, err = s.Archive.History(within(t, 2*time.Minute), r)
 	require.Equal(t, fault.Internal, fault.CodeOf(err), "the run is known, its document lost")
 }
 
@@ -104,9 +104,9 @@ func TestASmallServerKeepsLargeDocumentsInBlobs(t *testing.T) {
 	t.Parallel()
 	s := setupOn(t, natstest.Start(t, func(o *embedded.Options) { o.MaxPayload = 200 << 10 }), kv.Config{})
 	r := subjects.NewRun("acme", "x")
-	_, err := s.CreateHistory(within(t, 2*time.Minute), r, "", finished(r, 300<<10))
+	_, err := s.Archive.CreateHistory(within(t, 2*time.Minute), r, "", finished(r, 300<<10))
 	require.NoError(t, err)
-	head, err := s.HistoryHead(within(t, 2*time.Minute), r)
+	head, err := s.Archive.HistoryHead(within(t, 2*time.Minute), r)
 	require.NoError(t, err)
 	require.NotNil(t, head.Blob)
 }
@@ -117,18 +117,18 @@ func TestHistoryListsATenantsRunsUntilTheyExpire(t *testing.T) {
 	a, b, other := subjects.NewRun("acme", "a/b"), subjects.NewRun("acme", "b"), subjects.NewRun("other", "a")
 	for _, r := range []subjects.Run{a, b, other} {
 		for _, s := range []*kv.Store{s, brief} {
-			_, err := s.CreateHistory(within(t, 2*time.Minute), r, "", finished(r, 1))
+			_, err := s.Archive.CreateHistory(within(t, 2*time.Minute), r, "", finished(r, 1))
 			require.NoError(t, err)
 		}
 	}
-	runs, err := s.HistoryRuns(within(t, 2*time.Minute), "acme")
+	runs, err := s.Archive.HistoryRuns(within(t, 2*time.Minute), "acme")
 	require.NoError(t, err)
 	require.ElementsMatch(t, []subjects.Run{a, b}, runs)
 	require.Eventually(t, func() bool {
-		runs, err := brief.HistoryRuns(within(t, 2*time.Minute), "acme")
+		runs, err := brief.Archive.HistoryRuns(within(t, 2*time.Minute), "acme")
 		return err == nil && len(runs) == 0
 	}, 2*time.Minute, 100*time.Millisecond)
-	_, err = brief.History(within(t, 2*time.Minute), a)
+	_, err = brief.Archive.History(within(t, 2*time.Minute), a)
 	require.Equal(t, fault.NotFound, fault.CodeOf(err))
 }
 
@@ -140,10 +140,10 @@ func TestBlobs(t *testing.T) {
 		data[i] = byte(rand.Uint32())
 	}
 	for name, data := range map[string][]byte{"large": data, "small": []byte("x"), "empty": {}} {
-		h, err := s.PutBlob(within(t, 2*time.Minute), "", "t/r/1/s/1/"+name, data)
+		h, err := s.Archive.PutBlob(within(t, 2*time.Minute), "", "t/r/1/s/1/"+name, data)
 		require.NoError(t, err, name)
 		require.EqualValues(t, len(data), h.Size)
-		got, err := s.Blob(within(t, 2*time.Minute), h)
+		got, err := s.Archive.Blob(within(t, 2*time.Minute), h)
 		require.NoError(t, err, name)
 		require.True(t, bytes.Equal(data, got), name)
 	}
@@ -152,7 +152,7 @@ func TestBlobs(t *testing.T) {
 func TestAHandleIsNotBelieved(t *testing.T) {
 	t.Parallel()
 	s := setup(t, kv.Config{})
-	good, err := s.PutBlob(within(t, 2*time.Minute), "", "t/r/1/s/1/x", []byte("hello"))
+	good, err := s.Archive.PutBlob(within(t, 2*time.Minute), "", "t/r/1/s/1/x", []byte("hello"))
 	require.NoError(t, err)
 	with := func(change func(*outcome.Handle)) *outcome.Handle {
 		h := *good
@@ -177,10 +177,10 @@ func TestAHandleIsNotBelieved(t *testing.T) {
 		"other bytes":     {with(func(h *outcome.Handle) { h.SHA256 = strings.Repeat("0", 64) }), fault.Internal},
 		"no digest":       {with(func(h *outcome.Handle) { h.SHA256 = "" }), fault.Internal},
 	} {
-		_, err := s.Blob(within(t, 2*time.Minute), c.h)
+		_, err := s.Archive.Blob(within(t, 2*time.Minute), c.h)
 		require.Equal(t, c.code, fault.CodeOf(err), "%s: %v", what, err)
 	}
-	_, err = s.PutBlob(context.Background(), "", "t/r/1/s/1/z", make([]byte, kv.MaxBlob+1))
+	_, err = s.Archive.PutBlob(context.Background(), "", "t/r/1/s/1/z", make([]byte, kv.MaxBlob+1))
 	require.Equal(t, fault.TooLarge, fault.CodeOf(err))
 }
 
@@ -206,13 +206,13 @@ func TestTheHeadOfALargeDocumentTellsTheOutcome(t *testing.T) {
 	head := func(id string, doc *outcome.Run) *outcome.Run {
 		r := subjects.NewRun("acme", id)
 		doc.Run = id
-		_, err := s.CreateHistory(within(t, 2*time.Minute), r, "", doc)
+		_, err := s.Archive.CreateHistory(within(t, 2*time.Minute), r, "", doc)
 		require.NoError(t, err)
-		head, err := s.HistoryHead(within(t, 2*time.Minute), r)
+		head, err := s.Archive.HistoryHead(within(t, 2*time.Minute), r)
 		require.NoError(t, err)
 		require.NotNil(t, head.Blob)
 		require.Empty(t, head.Plan)
-		whole, err := s.History(within(t, 2*time.Minute), r)
+		whole, err := s.Archive.History(within(t, 2*time.Minute), r)
 		require.NoError(t, err)
 		require.Equal(t, doc.Outcome.Problems, whole.Outcome.Problems)
 		return head
@@ -238,24 +238,24 @@ func TestARejectionGivesWay(t *testing.T) {
 	r := subjects.NewRun("acme", "order 42")
 	rejected := finished(r, 10)
 	rejected.Status = outcome.Rejected
-	_, err := s.CreateHistory(within(t, 2*time.Minute), r, "", rejected)
+	_, err := s.Archive.CreateHistory(within(t, 2*time.Minute), r, "", rejected)
 	require.NoError(t, err)
-	_, err = s.CreateHistory(within(t, 2*time.Minute), subjects.NewRun("acme", "other"), "", finished(r, 10))
+	_, err = s.Archive.CreateHistory(within(t, 2*time.Minute), subjects.NewRun("acme", "other"), "", finished(r, 10))
 	require.NoError(t, err)
-	head, seq, err := s.HistoryAt(within(t, 2*time.Minute), r)
+	head, seq, err := s.Archive.HistoryAt(within(t, 2*time.Minute), r)
 	require.NoError(t, err)
 	require.Equal(t, outcome.Rejected, head.Status)
-	require.NoError(t, s.PurgeHistory(within(t, 2*time.Minute), r, seq))
-	_, err = s.HistoryHead(within(t, 2*time.Minute), r)
+	require.NoError(t, s.Archive.PurgeHistory(within(t, 2*time.Minute), r, seq))
+	_, err = s.Archive.HistoryHead(within(t, 2*time.Minute), r)
 	require.Equal(t, fault.NotFound, fault.CodeOf(err))
 
 	later := finished(r, 20)
-	created, err := s.CreateHistory(within(t, 2*time.Minute), r, "", later)
+	created, err := s.Archive.CreateHistory(within(t, 2*time.Minute), r, "", later)
 	require.NoError(t, err)
 	require.True(t, created)
-	require.NoError(t, s.PurgeHistory(within(t, 2*time.Minute), r, seq), "once more, too late")
-	got, err := s.History(within(t, 2*time.Minute), r)
+	require.NoError(t, s.Archive.PurgeHistory(within(t, 2*time.Minute), r, seq), "once more, too late")
+	got, err := s.Archive.History(within(t, 2*time.Minute), r)
 	require.NoError(t, err)
 	require.Equal(t, string(later.JSON()), string(got.JSON()))
-	require.NoError(t, second(s.History(within(t, 2*time.Minute), subjects.NewRun("acme", "other"))), "no other key is touched")
+	require.NoError(t, second(s.Archive.History(within(t, 2*time.Minute), subjects.NewRun("acme", "other"))), "no other key is touched")
 }

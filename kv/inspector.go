@@ -154,7 +154,7 @@ func (i *Inspector) Consumer(ctx context.Context, shard int, durable string) (*j
 // MakeStream creates a stream of Stepjet's where it is absent, with all that belongs into it before it is used.
 func (i *Inspector) MakeStream(ctx context.Context, cfg jetstream.StreamConfig) error {
 	if shard, ok := subjects.ParseStepsStream(cfg.Name); ok {
-		return i.s.ensureSteps(ctx, shard)
+		return i.s.Queue.ensureSteps(ctx, shard)
 	}
 	_, err := i.s.ensureStream(ctx, cfg)
 	return err
@@ -162,12 +162,12 @@ func (i *Inspector) MakeStream(ctx context.Context, cfg jetstream.StreamConfig) 
 
 // MakeConsumer creates a tool's consumer where it is absent.
 func (i *Inspector) MakeConsumer(ctx context.Context, t tool.Registered) error {
-	return i.s.ensureConsumer(ctx, t)
+	return i.s.Queue.ensureConsumer(ctx, t)
 }
 
 // MakeKeeper creates a step stream's keeper where it is absent.
 func (i *Inspector) MakeKeeper(ctx context.Context, shard int) error {
-	return i.s.ensureKeeper(ctx, shard)
+	return i.s.Queue.ensureKeeper(ctx, shard)
 }
 
 // RegistryEntry is one key of the registry, as it lies there. Which of the fields are set tells what it is.
@@ -226,27 +226,27 @@ func registryEntry(key string, e Entry) RegistryEntry {
 
 // KeepDefinition keeps a tool's definition under its digest, where that is not kept.
 func (i *Inspector) KeepDefinition(ctx context.Context, t tool.Registered) error {
-	return i.s.keepDefinition(ctx, t)
+	return i.s.Registry.keepDefinition(ctx, t)
 }
 
 // ToolShard returns the step stream that holds a tool's consumer; found is false where none does.
 func (i *Inspector) ToolShard(ctx context.Context, name string) (shard int, found bool, err error) {
-	return i.s.shardOf(ctx, name)
+	return i.s.Queue.shardOf(ctx, name)
 }
 
 // StepsUpTo returns a tool's messages up to a sequence, at one request each.
 func (i *Inspector) StepsUpTo(ctx context.Context, t tool.Registered, last uint64) iter.Seq2[*Entry, error] {
-	return i.s.stepsUpTo(ctx, t, last)
+	return i.s.Queue.stepsUpTo(ctx, t, last)
 }
 
 // DropAttempt removes an attempt that no worker will ever be handed, wherever it lies.
 func (i *Inspector) DropAttempt(ctx context.Context, a subjects.Attempt, shard int) error {
-	return i.s.dropAttempt(ctx, a, shard)
+	return i.s.Queue.dropAttempt(ctx, a, shard)
 }
 
 // Ask asks an orchestrator something once and reads its answer; the error that it sent is returned as it is.
 func (i *Inspector) Ask(ctx context.Context, subject string, out any) error {
-	answer, err := i.s.Request(ctx, subject, nil)
+	answer, err := i.s.Requests.Request(ctx, subject, nil)
 	if err != nil {
 		return err
 	}

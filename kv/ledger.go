@@ -20,6 +20,9 @@ type Ledger struct {
 	purges mortal // connection for PurgeUpTo
 }
 
+// Shards returns the number of ledger shards.
+func (s *Ledger) Shards() int { return s.shards }
+
 // Create writes a record once: in the ledger (or by a plan's intake subject), or in any bucket of Stepjet's. It returns
 // once the decision is known; until then it asks again as often as it must, while the connection is away, no leader
 // answers or the store is full. It owns h and body from now on; h gets headers added and may be nil. The number is the

@@ -52,7 +52,7 @@ func TestManyToolsCostNoMoreThanFewEach(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, mended)
 	require.LessOrEqual(t, asked()-before, int64(4*(shards+1)+8), "an idle check of %d tools", shards*perShard+more)
-	all, err := k.Tools(ctx(t))
+	all, err := k.Registry.Tools(ctx(t))
 	require.NoError(t, err)
 	require.Len(t, all, shards*perShard+more)
 	for _, x := range all {

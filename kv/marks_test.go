@@ -22,7 +22,7 @@ func follow(t *testing.T, s *kv.Store) (kv.Following, *reader) {
 	r := newReader()
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
-	f, err := s.Follow(ctx, 0, allPartitions(), r.each, r.caught, func(err error) { r.lost <- err })
+	f, err := s.Ledger.Follow(ctx, 0, allPartitions(), r.each, r.caught, func(err error) { r.lost <- err })
 	require.NoError(t, err)
 	receive(t, r.caughtUp, "caughtUp")
 	return f, r
@@ -63,7 +63,7 @@ func TestAFollowerKeepsSomePartitionsOnly(t *testing.T) {
 		return len(filters) == 1 && filters[0] == len(kept)
 	}, 2*time.Minute, 10*time.Millisecond, "one consumer, of what is kept")
 	write(400, 500)
-	last, err := s.LastSequence(within(t, 2*time.Minute), 0)
+	last, err := s.Ledger.LastSequence(within(t, 2*time.Minute), 0)
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { return f.Position() >= last }, 2*time.Minute, time.Millisecond)
 	r.mu.Lock()
@@ -106,9 +106,9 @@ func TestAPurgeHoldsForOneLifeOfTheLedger(t *testing.T) {
 		submit(t, s, subjects.NewRun("t", fmt.Sprint(i)), "{}")
 	}
 	life := f.Life()
-	require.NoError(t, s.PurgeUpTo(within(t, 2*time.Minute), 0, "", 3, life))
+	require.NoError(t, s.Ledger.PurgeUpTo(within(t, 2*time.Minute), 0, "", 3, life))
 	count := func() int {
-		left, err := s.Stored(within(t, 2*time.Minute), 0, subjects.LedgerFilter(0))
+		left, err := s.Ledger.Stored(within(t, 2*time.Minute), 0, subjects.LedgerFilter(0))
 		require.NoError(t, err)
 		return len(left)
 	}
@@ -118,12 +118,12 @@ func TestAPurgeHoldsForOneLifeOfTheLedger(t *testing.T) {
 	srv.Shutdown()
 	natstest.Start(t, options, func(o *embedded.Options) { o.Listen = url[len("nats://"):] })
 	receive(t, r.lost, "the cursor's loss")
-	err := s.PurgeUpTo(within(t, 2*time.Minute), 0, "", 5, life)
+	err := s.Ledger.PurgeUpTo(within(t, 2*time.Minute), 0, "", 5, life)
 	require.Equal(t, fault.NotReady, fault.CodeOf(err), "%v", err)
 	require.Equal(t, 3, count())
 	again, _ := follow(t, s)
 	require.NotEqual(t, life, again.Life())
-	require.NoError(t, s.PurgeUpTo(within(t, 2*time.Minute), 0, "", 5, again.Life()))
+	require.NoError(t, s.Ledger.PurgeUpTo(within(t, 2*time.Minute), 0, "", 5, again.Life()))
 	require.Equal(t, 1, count())
 }
 
@@ -141,7 +141,7 @@ func TestAPurgeLeavesTheProgramsConnectionAlone(t *testing.T) {
 		t.Cleanup(s.Close)
 		f, r := follow(t, s)
 		for range 3 {
-			require.NoError(t, s.PurgeUpTo(within(t, 2*time.Minute), 0, "", 1, f.Life()), name)
+			require.NoError(t, s.Ledger.PurgeUpTo(within(t, 2*time.Minute), 0, "", 1, f.Life()), name)
 			require.NoError(t, nc.Flush(), name)
 		}
 		require.Zero(t, nc.Stats().Reconnects, name)
@@ -162,8 +162,8 @@ func TestALedgerMadeAgainHasALifeOfItsOwn(t *testing.T) {
 	for i := range 3 {
 		submit(t, other, subjects.NewRun("t", fmt.Sprint(i)), "{}")
 	}
-	require.Equal(t, fault.NotReady, fault.CodeOf(s.PurgeUpTo(within(t, 2*time.Minute), 0, "", 100, f.Life())))
-	left, err := other.Stored(within(t, 2*time.Minute), 0, subjects.LedgerFilter(0))
+	require.Equal(t, fault.NotReady, fault.CodeOf(s.Ledger.PurgeUpTo(within(t, 2*time.Minute), 0, "", 100, f.Life())))
+	left, err := other.Ledger.Stored(within(t, 2*time.Minute), 0, subjects.LedgerFilter(0))
 	require.NoError(t, err)
 	require.Len(t, left, 3)
 }

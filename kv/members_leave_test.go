@@ -29,7 +29,7 @@ func TestAMemberLeavesBesideItsRenewal(t *testing.T) {
 	_, err = js.PublishMsg(ctx, &nats.Msg{Subject: key, Header: nats.Header{"Nats-TTL": {"3s"}}}) // its answer reached nobody
 	require.NoError(t, err)
 	leave()
-	e, err := s.Read(ctx, key)
+	e, err := s.Ledger.Read(ctx, key)
 	require.NoError(t, err)
 	require.Equal(t, "DEL", e.Header.Get("KV-Operation"))
 }

@@ -18,7 +18,7 @@ import (
 func members(t *testing.T, s *kv.Store, id string) (*kv.Membership, <-chan []kv.Member) {
 	t.Helper()
 	told := make(chan []kv.Member, 100)
-	m, err := s.Join(within(t, 2*time.Minute), id, func(all []kv.Member) { told <- all })
+	m, err := s.Members.Join(within(t, 2*time.Minute), id, func(all []kv.Member) { told <- all })
 	require.NoError(t, err)
 	t.Cleanup(m.Leave)
 	return m, told
@@ -82,12 +82,12 @@ func TestAMemberWhoseConnectionClosesIsGoneSoon(t *testing.T) {
 		dying, err := kv.Setup(within(t, 2*time.Minute), nc, kv.Config{})
 		require.NoError(t, err)
 		t.Cleanup(dying.Close)
-		_, err = dying.Join(within(t, 2*time.Minute), id, func([]kv.Member) {})
+		_, err = dying.Members.Join(within(t, 2*time.Minute), id, func([]kv.Member) {})
 		require.NoError(t, err)
 		awaitMembers(t, told, kv.Member{ID: "a"}, kv.Member{ID: id})
 		nc.Close()
 		awaitMembers(t, told, kv.Member{ID: "a"})
-		e, err := s.Read(within(t, 2*time.Minute), subjects.BucketSubject(subjects.MembersBucket, id))
+		e, err := s.Ledger.Read(within(t, 2*time.Minute), subjects.BucketSubject(subjects.MembersBucket, id))
 		stands = err == nil && len(e.Data) > 0
 	}
 	require.True(t, stands, "nobody was known to be gone while its key stood")

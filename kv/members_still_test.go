@@ -31,12 +31,12 @@ func TestAMemberThatStoodStillDeclaresNobodyDead(t *testing.T) {
 				t.Cleanup(s.Close)
 				return s
 			}
-			other, err := open().Join(t.Context(), "other", func([]Member) {})
+			other, err := open().Members.Join(t.Context(), "other", func([]Member) {})
 			require.NoError(t, err)
 			t.Cleanup(other.Leave)
 			joined, there := make(chan *Membership, 1), make(chan bool, 1)
 			once := false
-			own, err := open().Join(t.Context(), "own", func(all []Member) { // on the goroutine that has the members
+			own, err := open().Members.Join(t.Context(), "own", func(all []Member) { // on the goroutine that has the members
 				if len(all) == 2 && !once {
 					once = true
 					m := <-joined

@@ -17,7 +17,7 @@ import (
 func join(t *testing.T, s *kv.Store, id string) (told <-chan []string, leave func()) {
 	t.Helper()
 	lists := make(chan []string, 100)
-	m, err := s.Join(within(t, 2*time.Minute), id, func(members []kv.Member) {
+	m, err := s.Members.Join(within(t, 2*time.Minute), id, func(members []kv.Member) {
 		var ids []string
 		for _, x := range members {
 			ids = append(ids, x.ID)

@@ -20,7 +20,7 @@ import (
 
 func override(t testing.TB, s *kv.Store, name, raw string) kv.Overridden {
 	t.Helper()
-	o, err := s.Override(within(t, 2*time.Minute), name, []byte(raw))
+	o, err := s.Registry.Override(within(t, 2*time.Minute), name, []byte(raw))
 	require.NoError(t, err)
 	return o
 }
@@ -39,10 +39,10 @@ func TestAnOverrideBeatsTheDefinitionAtOnce(t *testing.T) {
 	require.Equal(t, 8, o.Tool.Effective().Orchestration.MaxConcurrency)
 	require.Equal(t, 8, consumer(t, s, *o.Tool).Config.MaxAckPending)
 
-	stored, err := s.Tool(within(t, 2*time.Minute), "math.add")
+	stored, err := s.Registry.Tool(within(t, 2*time.Minute), "math.add")
 	require.NoError(t, err)
 	require.Equal(t, *o.Tool, stored)
-	set, err := s.OverrideOf(within(t, 2*time.Minute), "math.add")
+	set, err := s.Registry.OverrideOf(within(t, 2*time.Minute), "math.add")
 	require.NoError(t, err)
 	require.Equal(t, o.Override, set)
 
@@ -56,7 +56,7 @@ func TestAnOverrideBeatsTheDefinitionAtOnce(t *testing.T) {
 	require.Equal(t, 32, cleared.Tool.Contract.Limit, "what the worker declared counts again")
 	require.Empty(t, cleared.Tool.Tenants)
 	require.Equal(t, 32, consumer(t, s, *cleared.Tool).Config.MaxAckPending)
-	all, err := s.Tools(within(t, 2*time.Minute))
+	all, err := s.Registry.Tools(within(t, 2*time.Minute))
 	require.NoError(t, err)
 	require.Equal(t, []tool.Registered{*cleared.Tool}, all, "overrides are no tools")
 }
@@ -66,13 +66,13 @@ func TestAnOverrideMayComeBeforeItsTool(t *testing.T) {
 	s := setup(t, kv.Config{})
 	o := override(t, s, "tool", `{"x-orchestration":{"max_concurrency":3}}`)
 	require.Nil(t, o.Tool)
-	all, err := s.Tools(within(t, 2*time.Minute))
+	all, err := s.Registry.Tools(within(t, 2*time.Minute))
 	require.NoError(t, err)
 	require.Empty(t, all)
 	got := register(t, s, "tool", 16)
 	require.Equal(t, 3, got.Contract.Limit)
 	require.Equal(t, 3, consumer(t, s, got).Config.MaxAckPending)
-	none, err := s.OverrideOf(within(t, 2*time.Minute), "other")
+	none, err := s.Registry.OverrideOf(within(t, 2*time.Minute), "other")
 	require.NoError(t, err)
 	require.Nil(t, none)
 }
@@ -89,25 +89,25 @@ func TestAnOverrideThatContradictsChangesNothing(t *testing.T) {
 		`{"max_concurrency":1}`:                          fault.InvalidTool,
 		`nonsense`:                                       fault.InvalidTool,
 	} {
-		_, err := s.Override(within(t, 2*time.Minute), "tool", []byte(raw))
+		_, err := s.Registry.Override(within(t, 2*time.Minute), "tool", []byte(raw))
 		require.Equal(t, code, fault.CodeOf(err), raw)
 	}
-	_, err := s.Override(within(t, 2*time.Minute), "no tool", nil)
+	_, err := s.Registry.Override(within(t, 2*time.Minute), "no tool", nil)
 	require.Equal(t, fault.InvalidID, fault.CodeOf(err))
 	require.Equal(t, last, lastSequence(t, s, "KV_tools"))
-	stored, err := s.Tool(within(t, 2*time.Minute), "tool")
+	stored, err := s.Registry.Tool(within(t, 2*time.Minute), "tool")
 	require.NoError(t, err)
 	require.Equal(t, registered, stored)
 	require.Equal(t, before.Override, stored.Override)
 
 	// The other way round: a definition that contradicts what an operator has set.
-	_, err = s.Register(within(t, 2*time.Minute), []byte(`{"name":"late","x-orchestration":{"mode":"sequential-only"}}`))
+	_, err = s.Registry.Register(within(t, 2*time.Minute), []byte(`{"name":"late","x-orchestration":{"mode":"sequential-only"}}`))
 	require.NoError(t, err)
 	override(t, s, "late2", `{"x-orchestration":{"max_concurrency":8}}`)
-	_, err = s.Register(within(t, 2*time.Minute), []byte(`{"name":"late2","x-orchestration":{"mode":"sequential-only"}}`))
+	_, err = s.Registry.Register(within(t, 2*time.Minute), []byte(`{"name":"late2","x-orchestration":{"mode":"sequential-only"}}`))
 	require.Equal(t, fault.InvalidTool, fault.CodeOf(err))
 	require.ErrorContains(t, err, "with the operator's override")
-	_, err = s.Tool(within(t, 2*time.Minute), "late2")
+	_, err = s.Registry.Tool(within(t, 2*time.Minute), "late2")
 	require.Equal(t, fault.NotFound, fault.CodeOf(err))
 }
 
@@ -117,7 +117,7 @@ func TestASpoiltOverrideIsNoneThatMayBeIgnored(t *testing.T) {
 	s := setup(t, kv.Config{})
 	_, err := s.Conn().Request(subjects.BucketSubject(subjects.ToolsBucket, subjects.OverrideKey("tool")), []byte("nonsense"), 2*time.Minute)
 	require.NoError(t, err)
-	_, err = s.Register(within(t, 2*time.Minute), definition("tool", 5))
+	_, err = s.Registry.Register(within(t, 2*time.Minute), definition("tool", 5))
 	require.Equal(t, fault.InvalidTool, fault.CodeOf(err))
 	require.Contains(t, fault.As(err).Hint, "--clear")
 	override(t, s, "tool", "")
@@ -139,20 +139,20 @@ func TestOverridesAndRegistrationsAtOnceEndConsistent(t *testing.T) {
 		for i, s := range stores {
 			wg.Go(func() {
 				if i%2 == 0 {
-					if _, err := s.Register(within(t, 2*time.Minute), definition(name, 10+i)); err != nil {
+					if _, err := s.Registry.Register(within(t, 2*time.Minute), definition(name, 10+i)); err != nil {
 						t.Error(err)
 					}
 					return
 				}
-				if _, err := s.Override(within(t, 2*time.Minute), name, fmt.Appendf(nil, `{"x-orchestration":{"max_concurrency":%d}}`, i)); err != nil {
+				if _, err := s.Registry.Override(within(t, 2*time.Minute), name, fmt.Appendf(nil, `{"x-orchestration":{"max_concurrency":%d}}`, i)); err != nil {
 					t.Error(err)
 				}
 			})
 		}
 		wg.Wait()
-		o, err := stores[0].OverrideOf(within(t, 2*time.Minute), name)
+		o, err := stores[0].Registry.OverrideOf(within(t, 2*time.Minute), name)
 		require.NoError(t, err)
-		stands, err := stores[0].Tool(within(t, 2*time.Minute), name)
+		stands, err := stores[0].Registry.Tool(within(t, 2*time.Minute), name)
 		require.NoError(t, err)
 		require.Equal(t, o, stands.Override)
 		var want struct {
@@ -175,7 +175,7 @@ func TestWatchersOfTheRegistryHearOfEntriesOnly(t *testing.T) {
 	ended := make(chan error, 1)
 	ready := make(chan struct{})
 	go func() {
-		ended <- s.WatchTools(ctx, func(t tool.Registered, deleted bool) { changes <- change{t.Name, t.Contract.Limit, deleted} }, func() { close(ready) })
+		ended <- s.Registry.WatchTools(ctx, func(t tool.Registered, deleted bool) { changes <- change{t.Name, t.Contract.Limit, deleted} }, func() { close(ready) })
 	}()
 	receive(t, ready, "ready")
 	require.Equal(t, change{"tool", 16, false}, receive(t, changes, "tool"))
@@ -184,7 +184,7 @@ func TestWatchersOfTheRegistryHearOfEntriesOnly(t *testing.T) {
 	require.Equal(t, change{"tool", 2, false}, receive(t, changes, "the overridden entry"))
 	override(t, s, "tool", "")
 	require.Equal(t, change{"tool", 16, false}, receive(t, changes, "the cleared entry"))
-	_, err := s.RemoveTool(within(t, 2*time.Minute), "tool", false)
+	_, err := s.Registry.RemoveTool(within(t, 2*time.Minute), "tool", false)
 	require.NoError(t, err)
 	require.Equal(t, change{"tool", 0, true}, receive(t, changes, "the removal"))
 	cancel()
@@ -205,20 +205,20 @@ func TestARemovedToolIsGoneAndComesBackToItsShard(t *testing.T) {
 	b := attempt("tool100", "y")
 	dispatch(t, s, kv.Dispatch{Attempt: b, Shard: last.Shard, At: time.Now().Add(time.Hour)})
 
-	_, err := s.RemoveTool(within(t, 2*time.Minute), "tool100", false)
+	_, err := s.Registry.RemoveTool(within(t, 2*time.Minute), "tool100", false)
 	require.Equal(t, fault.Conflict, fault.CodeOf(err))
 	require.ErrorContains(t, err, "2 steps of tool100 are pending")
-	_, err = s.Tool(within(t, 2*time.Minute), "tool100")
+	_, err = s.Registry.Tool(within(t, 2*time.Minute), "tool100")
 	require.NoError(t, err)
 
-	r, err := s.RemoveTool(within(t, 2*time.Minute), "tool100", true)
+	r, err := s.Registry.RemoveTool(within(t, 2*time.Minute), "tool100", true)
 	require.NoError(t, err)
 	require.Equal(t, kv.Removed{Name: "tool100", Pending: 2}, r)
-	_, err = s.Tool(within(t, 2*time.Minute), "tool100")
+	_, err = s.Registry.Tool(within(t, 2*time.Minute), "tool100")
 	require.Equal(t, fault.NotFound, fault.CodeOf(err))
-	_, err = s.RemoveTool(within(t, 2*time.Minute), "tool100", true)
+	_, err = s.Registry.RemoveTool(within(t, 2*time.Minute), "tool100", true)
 	require.Equal(t, fault.NotFound, fault.CodeOf(err))
-	_, err = s.RemoveTool(within(t, 2*time.Minute), "tool0", false)
+	_, err = s.Registry.RemoveTool(within(t, 2*time.Minute), "tool0", false)
 	require.NoError(t, err)
 
 	// There is room in the first stream, but it comes back to where its steps are.
@@ -236,7 +236,7 @@ func TestAnOrchestratorAnswersOverridesAndRemovals(t *testing.T) {
 	asker, err := kv.Open(within(t, 2*time.Minute), natstest.Connect(t, srv))
 	require.NoError(t, err)
 	defer asker.Close()
-	_, err = asker.RequestOverride(within(t, 100*time.Millisecond), "tool", nil)
+	_, err = asker.Requests.RequestOverride(within(t, 100*time.Millisecond), "tool", nil)
 	require.Equal(t, fault.NotReady, fault.CodeOf(err), "nobody answers")
 	answer := func(m *nats.Msg, v any, err error) {
 		if err != nil {
@@ -248,27 +248,27 @@ func TestAnOrchestratorAnswersOverridesAndRemovals(t *testing.T) {
 		_ = m.Respond(b)
 	}
 	_, err = s.Conn().Subscribe(subjects.OverrideFilter, func(m *nats.Msg) {
-		o, err := s.Override(within(t, 2*time.Minute), "tool", m.Data)
+		o, err := s.Registry.Override(within(t, 2*time.Minute), "tool", m.Data)
 		answer(m, o, err)
 	})
 	require.NoError(t, err)
 	_, err = s.Conn().Subscribe(subjects.RemoveFilter, func(m *nats.Msg) {
 		var req kv.RemoveRequest
 		_ = json.Unmarshal(m.Data, &req)
-		r, err := s.RemoveTool(within(t, 2*time.Minute), "tool", req.Force)
+		r, err := s.Registry.RemoveTool(within(t, 2*time.Minute), "tool", req.Force)
 		answer(m, r, err)
 	})
 	require.NoError(t, err)
 	register(t, s, "tool", 5)
-	o, err := asker.RequestOverride(within(t, 2*time.Minute), "tool", []byte(`{"x-orchestration":{"max_concurrency":2}}`))
+	o, err := asker.Requests.RequestOverride(within(t, 2*time.Minute), "tool", []byte(`{"x-orchestration":{"max_concurrency":2}}`))
 	require.NoError(t, err)
 	require.Equal(t, 2, o.Tool.Contract.Limit)
-	_, err = asker.RequestOverride(within(t, 2*time.Minute), "tool", []byte(`{"x-orchestration":{"mode":"x"}}`))
+	_, err = asker.Requests.RequestOverride(within(t, 2*time.Minute), "tool", []byte(`{"x-orchestration":{"mode":"x"}}`))
 	require.Equal(t, fault.InvalidTool, fault.CodeOf(err))
 	dispatch(t, s, kv.Dispatch{Attempt: attempt("tool", "x")})
-	_, err = asker.RequestRemove(within(t, 2*time.Minute), "tool", false)
+	_, err = asker.Requests.RequestRemove(within(t, 2*time.Minute), "tool", false)
 	require.Equal(t, fault.Conflict, fault.CodeOf(err))
-	r, err := asker.RequestRemove(within(t, 2*time.Minute), "tool", true)
+	r, err := asker.Requests.RequestRemove(within(t, 2*time.Minute), "tool", true)
 	require.NoError(t, err)
 	require.Equal(t, 1, r.Pending)
 }

@@ -22,39 +22,39 @@ func TestNobodyEndsAnothersPause(t *testing.T) {
 		return s
 	}
 	a, b := owner(), owner()
-	tool, err := a.Register(t.Context(), []byte(`{"name":"x","inputSchema":{"type":"object"}}`))
+	tool, err := a.Registry.Register(t.Context(), []byte(`{"name":"x","inputSchema":{"type":"object"}}`))
 	require.NoError(t, err)
 	paused := func() bool {
-		info, err := a.consumer(t.Context(), "x", tool.Shard)
+		info, err := a.Queue.consumer(t.Context(), "x", tool.Shard)
 		require.NoError(t, err)
 		return info.Paused
 	}
 	over := func() { require.Eventually(t, func() bool { return !paused() }, 2*time.Minute, 10*time.Millisecond) }
 	pausedBy := func(s *Store) (resume func()) {
-		_, resume, err := s.pauseTool(t.Context(), "x", tool.Shard)
+		_, resume, err := s.Queue.pauseTool(t.Context(), "x", tool.Shard)
 		require.NoError(t, err)
 		return resume
 	}
 
 	// One who looked before the other's pause stood, and whose own came after it: the first sees that, and says that it is there.
 	unseen := func() {
-		info, err := b.consumer(t.Context(), "x", tool.Shard)
+		info, err := b.Queue.consumer(t.Context(), "x", tool.Shard)
 		require.NoError(t, err)
 		p := pause{s: a.Queue, stream: subjects.StepsStream(tool.Shard), durable: subjects.Durable("x")}
 		require.NoError(t, p.set(t.Context(), info))
 		q := pause{s: b.Queue, stream: p.stream, durable: p.durable}
 		info.TimeStamp = info.TimeStamp.Add(time.Millisecond)
 		require.NoError(t, q.set(t.Context(), info))
-		info, err = a.consumer(t.Context(), "x", tool.Shard)
+		info, err = a.Queue.consumer(t.Context(), "x", tool.Shard)
 		require.NoError(t, err)
 		require.True(t, p.wanting(info))
 		require.NoError(t, p.set(t.Context(), info))
-		info, err = b.consumer(t.Context(), "x", tool.Shard)
+		info, err = b.Queue.consumer(t.Context(), "x", tool.Shard)
 		require.NoError(t, err)
 		require.True(t, q.wanting(info), "and so does the other")
 		require.True(t, p.shared)
 		require.NoError(t, q.set(t.Context(), info))
-		info, err = a.consumer(t.Context(), "x", tool.Shard)
+		info, err = a.Queue.consumer(t.Context(), "x", tool.Shard)
 		require.NoError(t, err)
 		require.False(t, p.wanting(info), "once")
 	}
@@ -81,20 +81,20 @@ func TestWhatWasGivenOutIsNotRemoved(t *testing.T) {
 	s, err := Setup(t.Context(), natstest.Connect(t, natstest.Start(t)), Config{})
 	require.NoError(t, err)
 	t.Cleanup(s.Close)
-	tool, err := s.Register(t.Context(), []byte(`{"name":"x","inputSchema":{"type":"object"}}`))
+	tool, err := s.Registry.Register(t.Context(), []byte(`{"name":"x","inputSchema":{"type":"object"}}`))
 	require.NoError(t, err)
 	a := subjects.Attempt{Run: subjects.NewRun("t", "r"), Generation: 1, Tool: "x", Step: "a", Number: 1}
 	sent := make(chan error, 1)
-	s.DispatchAsync(t.Context(), Dispatch{Attempt: a, Shard: tool.Shard, Body: []byte(`{}`)}, func(err error) { sent <- err })
+	s.Queue.DispatchAsync(t.Context(), Dispatch{Attempt: a, Shard: tool.Shard, Body: []byte(`{}`)}, func(err error) { sent <- err })
 	require.NoError(t, <-sent)
 	stream, subject := subjects.StepsStream(tool.Shard), subjects.Step(a, tool.Shard)
-	e, err := s.Read(t.Context(), subject)
+	e, err := s.Ledger.Read(t.Context(), subject)
 	require.NoError(t, err)
 	seq := e.Seq
-	require.NoError(t, s.removeAbove(t.Context(), stream, subject, seq))
-	_, err = s.Read(t.Context(), subject)
+	require.NoError(t, s.Queue.removeAbove(t.Context(), stream, subject, seq))
+	_, err = s.Ledger.Read(t.Context(), subject)
 	require.NoError(t, err)
-	require.NoError(t, s.removeAbove(t.Context(), stream, subject, seq-1))
-	_, err = s.Read(t.Context(), subject)
+	require.NoError(t, s.Queue.removeAbove(t.Context(), stream, subject, seq-1))
+	_, err = s.Ledger.Read(t.Context(), subject)
 	require.Equal(t, fault.NotFound, fault.CodeOf(err))
 }

@@ -26,7 +26,7 @@ func TestThousandsAtOnceAreAllDecided(t *testing.T) {
 	a := subjects.Attempt{Run: subjects.NewRun("t", "r"), Generation: 1, Tool: "tool", Number: 1}
 	for i := range n {
 		a.Step = fmt.Sprint(i)
-		s.CreateAsync(context.Background(), subjects.StepRecord(a, 1), nil, nil, nil, func(d kv.Decision, seq uint64, err error) {
+		s.Ledger.CreateAsync(context.Background(), subjects.StepRecord(a, 1), nil, nil, nil, func(d kv.Decision, seq uint64, err error) {
 			if d != kv.Written || seq == 0 || err != nil {
 				t.Errorf("%v %d %v", d, seq, err)
 			}
@@ -41,7 +41,7 @@ func TestThousandsAtOnceAreAllDecided(t *testing.T) {
 		require.Fail(t, "not all were decided", "%d", written.Load())
 	}
 	require.Zero(t, s.Inflight())
-	last, err := s.LastSequence(within(t, 2*time.Minute), 0)
+	last, err := s.Ledger.LastSequence(within(t, 2*time.Minute), 0)
 	require.NoError(t, err)
 	require.EqualValues(t, n, last)
 }
@@ -72,7 +72,7 @@ func TestARestartInTheMiddleLosesAndDoublesNothing(t *testing.T) {
 	}()
 	for i := range n {
 		a.Step = fmt.Sprint(i)
-		s.CreateAsync(within(t, 2*time.Minute), subjects.StepRecord(a, 1), nil, fmt.Append(nil, i), nil, func(d kv.Decision, _ uint64, err error) {
+		s.Ledger.CreateAsync(within(t, 2*time.Minute), subjects.StepRecord(a, 1), nil, fmt.Append(nil, i), nil, func(d kv.Decision, _ uint64, err error) {
 			if d != kv.Written || err != nil { // also those whose answer was lost are found to be ours
 				t.Errorf("%v %v", d, err)
 			}
@@ -90,7 +90,7 @@ func TestARestartInTheMiddleLosesAndDoublesNothing(t *testing.T) {
 	case <-time.After(2 * time.Minute):
 		require.Fail(t, "not all were decided", "%d", decided.Load())
 	}
-	last, err := s.LastSequence(within(t, 2*time.Minute), 0)
+	last, err := s.Ledger.LastSequence(within(t, 2*time.Minute), 0)
 	require.NoError(t, err)
 	require.EqualValues(t, n, last)
 }
@@ -98,7 +98,7 @@ func TestARestartInTheMiddleLosesAndDoublesNothing(t *testing.T) {
 func TestAMessageTooLargeIsRefusedAndTheConnectionLives(t *testing.T) {
 	t.Parallel()
 	s := setup(t, kv.Config{})
-	_, _, err := s.Create(within(t, 2*time.Minute), "$KV.runs_0.x", nil, make([]byte, 1<<20+1), nil)
+	_, _, err := s.Ledger.Create(within(t, 2*time.Minute), "$KV.runs_0.x", nil, make([]byte, 1<<20+1), nil)
 	require.Equal(t, fault.MessageTooLarge, fault.CodeOf(err))
 	require.ErrorContains(t, err, "1048576")
 	d, _ := create(t, s, "$KV.runs_0.x", "y", nil)
@@ -108,17 +108,17 @@ func TestAMessageTooLargeIsRefusedAndTheConnectionLives(t *testing.T) {
 func TestACreateWithoutAStreamEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	s := setup(t, kv.Config{})
-	_, _, err := s.Create(within(t, refusal), "$KV.nowhere.x", nil, nil, nil)
+	_, _, err := s.Ledger.Create(within(t, refusal), "$KV.nowhere.x", nil, nil, nil)
 	require.Equal(t, fault.NotReady, fault.CodeOf(err))
-	_, _, err = s.Create(within(t, 2*time.Minute), "no such subject", nil, nil, nil)
+	_, _, err = s.Ledger.Create(within(t, 2*time.Minute), "no such subject", nil, nil, nil)
 	require.Equal(t, fault.Internal, fault.CodeOf(err))
-	_, err = s.Read(within(t, 2*time.Minute), "nowhere")
+	_, err = s.Ledger.Read(within(t, 2*time.Minute), "nowhere")
 	require.Equal(t, fault.Internal, fault.CodeOf(err))
-	_, err = s.Read(within(t, 2*time.Minute), "$KV.nowhere.x")
+	_, err = s.Ledger.Read(within(t, 2*time.Minute), "$KV.nowhere.x")
 	require.Equal(t, fault.NotReady, fault.CodeOf(err))
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
-	_, err = s.Read(ended, "$KV.runs_0.x")
+	_, err = s.Ledger.Read(ended, "$KV.runs_0.x")
 	require.Equal(t, fault.Cancelled, fault.CodeOf(err))
 }
 
@@ -136,7 +136,7 @@ func TestAStepStreamNeverRunsEmpty(t *testing.T) {
 	for i := range 40 { // enough for another sentinel
 		a := attempt("tool", fmt.Sprint(i))
 		dispatch(t, s, kv.Dispatch{Attempt: a, Body: make([]byte, 100<<10)})
-		require.NoError(t, s.PurgeAttempt(within(t, 2*time.Minute), a, 0))
+		require.NoError(t, s.Queue.PurgeAttempt(within(t, 2*time.Minute), a, 0))
 	}
 	require.Eventually(t, func() bool {
 		info, err := steps.Info(within(t, 2*time.Minute))

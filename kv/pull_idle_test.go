@@ -34,7 +34,7 @@ func TestAnIdleToolOfManyIsAskedForLessOften(t *testing.T) {
 		{3000, time.Hour, `{"batch":1,"expires":90000000000,"idle_heartbeat":36000000000}`},
 		{100_000, time.Hour, `{"batch":1,"expires":120000000000,"idle_heartbeat":48000000000}`},
 	} {
-		s.pullers.Store(c.tools)
+		s.Queue.pullers.Store(c.tools)
 		p := &Puller{s: s.Queue, slots: 1, free: 1, most: 1, next: apiPrefix + "CONSUMER.MSG.NEXT." + next, line: &line{inbox: nc.NewInbox() + "."}, came: time.Now().Add(-c.quiet)}
 		p.ask()
 		require.Equal(t, c.want, <-asked)
@@ -45,5 +45,5 @@ func TestAnIdleToolOfManyIsAskedForLessOften(t *testing.T) {
 		require.Greater(t, p.silence, 2*request.Heartbeat)
 		require.Greater(t, p.due(), p.silence-time.Minute/2, "nobody looks before that")
 	}
-	s.pullers.Store(0)
+	s.Queue.pullers.Store(0)
 }

@@ -32,7 +32,7 @@ func definition(name string, limit int) []byte {
 
 func register(t testing.TB, s *kv.Store, name string, limit int) tool.Registered {
 	t.Helper()
-	tool, err := s.Register(within(t, 2*time.Minute), definition(name, limit))
+	tool, err := s.Registry.Register(within(t, 2*time.Minute), definition(name, limit))
 	require.NoError(t, err)
 	return tool
 }
@@ -45,7 +45,7 @@ func attempt(tool, step string) subjects.Attempt {
 func dispatch(t testing.TB, s *kv.Store, d kv.Dispatch) {
 	t.Helper()
 	done := make(chan error, 1)
-	s.DispatchAsync(within(t, 2*time.Minute), d, func(err error) { done <- err })
+	s.Queue.DispatchAsync(within(t, 2*time.Minute), d, func(err error) { done <- err })
 	select {
 	case err := <-done:
 		require.NoError(t, err)
@@ -59,7 +59,7 @@ func pull(t testing.TB, s *kv.Store, tool tool.Registered, slots int) (*kv.Pulle
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
 	got := make(chan *kv.Delivery, 10_000)
-	p, err := s.Pull(ctx, tool, slots, func(d *kv.Delivery) { got <- d })
+	p, err := s.Queue.Pull(ctx, tool, slots, func(d *kv.Delivery) { got <- d })
 	require.NoError(t, err)
 	return p, got
 }
@@ -188,14 +188,14 @@ func TestOnlyWhatNoWorkerHasIsTakenBack(t *testing.T) {
 	}
 	leased := []*kv.Delivery{receive(t, got, "a"), receive(t, got, "b")}
 	pending := func() map[string]bool {
-		p, err := s.Pending(within(t, 2*time.Minute), tool.Shard, a.Partition())
+		p, err := s.Queue.Pending(within(t, 2*time.Minute), tool.Shard, a.Partition())
 		require.NoError(t, err)
 		return p
 	}
 	require.Equal(t, map[string]bool{a.MessageID(): true, b.MessageID(): true, c.MessageID(): true}, pending())
-	require.NoError(t, s.PurgeAttempt(within(t, 2*time.Minute), a, tool.Shard))
+	require.NoError(t, s.Queue.PurgeAttempt(within(t, 2*time.Minute), a, tool.Shard))
 	require.True(t, pending()[a.MessageID()], "a worker has it")
-	require.NoError(t, s.PurgeSteps(within(t, 2*time.Minute), a.Run, a.Generation, "tool", tool.Shard))
+	require.NoError(t, s.Queue.PurgeSteps(within(t, 2*time.Minute), a.Run, a.Generation, "tool", tool.Shard))
 	require.Equal(t, map[string]bool{a.MessageID(): true, b.MessageID(): true}, pending(), "nobody had the third")
 	require.Empty(t, got, "no place came free")
 	began := time.Now()
@@ -203,7 +203,7 @@ func TestOnlyWhatNoWorkerHasIsTakenBack(t *testing.T) {
 	require.Equal(t, subjects.Step(other, 0), receive(t, got, "another run's step").Subject)
 	require.Less(t, time.Since(began), 5*time.Second, "the consumer goes on at once, not with the next request")
 	require.NoError(t, leased[1].Ack())
-	info, err := s.Lag(within(t, 2*time.Minute), "tool", tool.Shard)
+	info, err := s.Queue.Lag(within(t, 2*time.Minute), "tool", tool.Shard)
 	require.NoError(t, err)
 	require.LessOrEqual(t, info.Leased, 2)
 }

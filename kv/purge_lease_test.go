@@ -25,7 +25,7 @@ func TestTakingBackALeasedStepForgetsNoOtherLease(t *testing.T) {
 		dispatch(t, s, kv.Dispatch{Attempt: of(run)})
 		leased[run] = receive(t, got, run)
 	}
-	require.NoError(t, s.PurgeSteps(within(t, 2*time.Minute), of("cancelled").Run, 1, "tool", tool.Shard))
+	require.NoError(t, s.Queue.PurgeSteps(within(t, 2*time.Minute), of("cancelled").Run, 1, "tool", tool.Shard))
 	require.NoError(t, leased["done"].Ack())
 	again := receive(t, got, "the step whose worker died")
 	require.Equal(t, subjects.Step(of("dies"), tool.Shard), again.Subject)

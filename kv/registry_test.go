@@ -40,13 +40,13 @@ func TestARegisteredToolCanBeRead(t *testing.T) {
 	require.Equal(t, got.Definition.Digest(), got.Digest)
 	require.NotZero(t, got.Revision)
 
-	read, err := s.Tool(within(t, 2*time.Minute), "math.add")
+	read, err := s.Registry.Tool(within(t, 2*time.Minute), "math.add")
 	require.NoError(t, err)
 	require.Equal(t, got, read)
-	all, err := s.Tools(within(t, 2*time.Minute))
+	all, err := s.Registry.Tools(within(t, 2*time.Minute))
 	require.NoError(t, err)
 	require.Equal(t, []tool.Registered{got}, all)
-	def, err := s.Definition(within(t, 2*time.Minute), got.Digest)
+	def, err := s.Registry.Definition(within(t, 2*time.Minute), got.Digest)
 	require.NoError(t, err)
 	require.Equal(t, got.Digest, def.Digest())
 	cfg := consumer(t, s, got).Config
@@ -55,13 +55,13 @@ func TestARegisteredToolCanBeRead(t *testing.T) {
 	require.Equal(t, -1, cfg.MaxDeliver)
 	require.Equal(t, "step.0.math=2Eadd.>", cfg.FilterSubject)
 
-	_, err = s.Tool(within(t, 2*time.Minute), "none")
+	_, err = s.Registry.Tool(within(t, 2*time.Minute), "none")
 	require.Equal(t, fault.NotFound, fault.CodeOf(err))
-	_, err = s.Definition(within(t, 2*time.Minute), "none")
+	_, err = s.Registry.Definition(within(t, 2*time.Minute), "none")
 	require.Equal(t, fault.NotFound, fault.CodeOf(err))
-	_, err = s.Register(within(t, 2*time.Minute), []byte(`{"name":"bad name"}`))
+	_, err = s.Registry.Register(within(t, 2*time.Minute), []byte(`{"name":"bad name"}`))
 	require.Equal(t, fault.InvalidTool, fault.CodeOf(err))
-	_, err = s.Register(within(t, 2*time.Minute), []byte(`nonsense`))
+	_, err = s.Registry.Register(within(t, 2*time.Minute), []byte(`nonsense`))
 	require.Equal(t, fault.InvalidTool, fault.CodeOf(err))
 }
 
@@ -76,7 +76,7 @@ func TestRegisteringTheSameWritesNothing(t *testing.T) {
 	two := register(t, s, "tool", 6)
 	require.Greater(t, two.Revision, one.Revision)
 	require.Equal(t, 6, consumer(t, s, two).Config.MaxAckPending)
-	old, err := s.Definition(within(t, 2*time.Minute), one.Digest) // for runs that started with it
+	old, err := s.Registry.Definition(within(t, 2*time.Minute), one.Digest) // for runs that started with it
 	require.NoError(t, err)
 	require.Equal(t, one.Digest, old.Digest())
 }
@@ -101,13 +101,13 @@ func TestRegistrarsAtOnceEndConsistent(t *testing.T) {
 		var wg sync.WaitGroup
 		for i, s := range stores {
 			wg.Go(func() {
-				if _, err := s.Register(within(t, 2*time.Minute), definition("tool", 1+(round+i)%4)); err != nil {
+				if _, err := s.Registry.Register(within(t, 2*time.Minute), definition("tool", 1+(round+i)%4)); err != nil {
 					t.Error(err)
 				}
 			})
 		}
 		wg.Wait()
-		stands, err := stores[0].Tool(within(t, 2*time.Minute), "tool")
+		stands, err := stores[0].Registry.Tool(within(t, 2*time.Minute), "tool")
 		require.NoError(t, err)
 		require.Equal(t, stands.Contract.Limit, consumer(t, stores[0], stands).Config.MaxAckPending)
 	}
@@ -129,9 +129,9 @@ func TestARemovedOrSpoiltEntryCanBeRegisteredAgain(t *testing.T) {
 		"another":  func() error { return second(bucket.PutString(within(t, 2*time.Minute), "tool", `{"name":"x"}`)) },
 	} {
 		require.NoError(t, spoil(), what)
-		_, err := s.Tool(within(t, 2*time.Minute), "tool")
+		_, err := s.Registry.Tool(within(t, 2*time.Minute), "tool")
 		require.Error(t, err, what)
-		all, err := s.Tools(within(t, 2*time.Minute))
+		all, err := s.Registry.Tools(within(t, 2*time.Minute))
 		require.NoError(t, err, what)
 		require.Empty(t, all, what)
 		require.Equal(t, 5, register(t, s, "tool", 5).Contract.Limit, what)
@@ -176,14 +176,14 @@ func TestWatchingToolsOutlivesTheServer(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	go func() {
-		ended <- s.WatchTools(ctx, func(t tool.Registered, deleted bool) { changes <- change{t.Name, t.Contract.Limit, deleted} },
+		ended <- s.Registry.WatchTools(ctx, func(t tool.Registered, deleted bool) { changes <- change{t.Name, t.Contract.Limit, deleted} },
 			func() { ready <- len(changes) })
 	}()
 	require.Equal(t, 1, receive(t, ready, "ready"))
 	require.Equal(t, change{"a", 1, false}, receive(t, changes, "a"))
 	register(t, s, "b.c", 2)
 	require.Equal(t, change{"b.c", 2, false}, receive(t, changes, "b.c"))
-	require.NoError(t, s.PurgeSubject(within(t, 2*time.Minute), "$KV.tools.x"))
+	require.NoError(t, s.Ledger.PurgeSubject(within(t, 2*time.Minute), "$KV.tools.x"))
 	js, err := jetstream.New(s.Conn())
 	require.NoError(t, err)
 	bucket, err := js.KeyValue(within(t, 2*time.Minute), subjects.ToolsBucket)
@@ -207,19 +207,19 @@ func TestAnOrchestratorAnswersRegistrations(t *testing.T) {
 	asker, err := kv.Open(within(t, 2*time.Minute), natstest.Connect(t, srv))
 	require.NoError(t, err)
 	defer asker.Close()
-	_, err = asker.RequestRegister(within(t, 100*time.Millisecond), definition("tool", 5))
+	_, err = asker.Requests.RequestRegister(within(t, 100*time.Millisecond), definition("tool", 5))
 	require.Equal(t, fault.NotReady, fault.CodeOf(err), "nobody answers")
 
 	asked := make(chan tool.Registered, 1)
 	go func() { // asks before there is somebody who answers
-		tool, err := asker.RequestRegister(within(t, 2*time.Minute), definition("tool", 5))
+		tool, err := asker.Requests.RequestRegister(within(t, 2*time.Minute), definition("tool", 5))
 		if err != nil {
 			t.Error(err)
 		}
 		asked <- tool
 	}()
 	_, err = s.Conn().Subscribe(subjects.RegisterFilter, func(m *nats.Msg) {
-		tool, err := s.Register(within(t, 2*time.Minute), m.Data)
+		tool, err := s.Registry.Register(within(t, 2*time.Minute), m.Data)
 		if err == nil && tool.Contract.Limit == 6 {
 			err = fault.New(fault.InvalidTool, "not this one")
 		}
@@ -233,12 +233,12 @@ func TestAnOrchestratorAnswersRegistrations(t *testing.T) {
 	})
 	require.NoError(t, err)
 	got := receive(t, asked, "the answer")
-	stored, err := s.Tool(within(t, 2*time.Minute), "tool")
+	stored, err := s.Registry.Tool(within(t, 2*time.Minute), "tool")
 	require.NoError(t, err)
 	require.Equal(t, stored, got)
-	_, err = asker.RequestRegister(within(t, 2*time.Minute), definition("tool", 6))
+	_, err = asker.Requests.RequestRegister(within(t, 2*time.Minute), definition("tool", 6))
 	require.Equal(t, fault.InvalidTool, fault.CodeOf(err))
-	_, err = asker.RequestRegister(within(t, 2*time.Minute), []byte(`{}`))
+	_, err = asker.Requests.RequestRegister(within(t, 2*time.Minute), []byte(`{}`))
 	require.Equal(t, fault.InvalidTool, fault.CodeOf(err))
 }
 
@@ -246,14 +246,14 @@ func TestAnOrchestratorAnswersRegistrations(t *testing.T) {
 func TestARestoredToolKeepsItsDefinition(t *testing.T) {
 	t.Parallel()
 	s := setup(t, kv.Config{})
-	_, err := s.RestoreTool(within(t, 2*time.Minute), "tool")
+	_, err := s.Registry.RestoreTool(within(t, 2*time.Minute), "tool")
 	require.Equal(t, fault.NotFound, fault.CodeOf(err))
-	put, err := s.Register(within(t, 2*time.Minute), []byte(`{"name":"tool","description":"newer","inputSchema":{"type":"object"}}`))
+	put, err := s.Registry.Register(within(t, 2*time.Minute), []byte(`{"name":"tool","description":"newer","inputSchema":{"type":"object"}}`))
 	require.NoError(t, err)
 	js, err := jetstream.New(s.Conn())
 	require.NoError(t, err)
 	require.NoError(t, js.DeleteConsumer(within(t, 2*time.Minute), subjects.StepsStream(put.Shard), subjects.Durable("tool")))
-	again, err := s.RestoreTool(within(t, 2*time.Minute), "tool")
+	again, err := s.Registry.RestoreTool(within(t, 2*time.Minute), "tool")
 	require.NoError(t, err)
 	require.Equal(t, put.Digest, again.Digest)
 	consumer(t, s, again)
@@ -265,15 +265,15 @@ func TestABrokenOutputSchemaIsAWarningOfTheRegistration(t *testing.T) {
 	s := setup(t, kv.Config{})
 	raw := []byte(`{"name":"odd","outputSchema":{"properties":{"n":{"type":"any"}}}}`)
 	for range 2 { // the second finds all as it should be
-		got, err := s.Register(within(t, time.Minute), raw)
+		got, err := s.Registry.Register(within(t, time.Minute), raw)
 		require.NoError(t, err)
 		require.Len(t, got.Warnings, 1)
 		require.Equal(t, "/outputSchema/properties/n/type", got.Warnings[0].Path)
-		read, err := s.Tool(within(t, time.Minute), "odd")
+		read, err := s.Registry.Tool(within(t, time.Minute), "odd")
 		require.NoError(t, err)
 		require.Empty(t, read.Warnings)
 		require.Equal(t, got.Revision, read.Revision)
-		_, err = s.Definition(within(t, time.Minute), got.Digest)
+		_, err = s.Registry.Definition(within(t, time.Minute), got.Digest)
 		require.NoError(t, err, "runs that froze it have to read it")
 	}
 }

@@ -44,12 +44,12 @@ func TestSetupByManyAtOnceMakesOneOfEach(t *testing.T) {
 	require.Len(t, before, 8)
 	s := setupOn(t, srv, kv.Config{Retention: 99 * time.Hour, AckWait: time.Second})
 	require.Equal(t, before, streams(t, js), "what exists is not changed")
-	require.Equal(t, 1, s.Shards())
+	require.Equal(t, 1, s.Ledger.Shards())
 
 	opened, err := kv.Open(within(t, 2*time.Minute), nc)
 	require.NoError(t, err)
 	defer opened.Close()
-	require.Equal(t, 1, opened.Shards())
+	require.Equal(t, 1, opened.Ledger.Shards())
 	require.Equal(t, nc, opened.Conn())
 	require.EqualValues(t, 1<<20, opened.MaxPayload())
 }
@@ -102,10 +102,10 @@ func TestTheLedgerIsABucketThatTakesEachPlanOnce(t *testing.T) {
 	again, err := bucket.Get(ctx, entry.Key())
 	require.NoError(t, err)
 	require.Equal(t, entry.Value(), again.Value())
-	runs, err := s.ActiveRuns(ctx, "acme")
+	runs, err := s.Ledger.ActiveRuns(ctx, "acme")
 	require.NoError(t, err)
 	require.Equal(t, []subjects.Run{r}, runs)
-	runs, err = s.ActiveRuns(ctx, "other")
+	runs, err = s.Ledger.ActiveRuns(ctx, "other")
 	require.NoError(t, err)
 	require.Empty(t, runs)
 }
@@ -118,32 +118,32 @@ func TestSeveralShards(t *testing.T) {
 	t.Parallel()
 	srv := natstest.Start(t)
 	s := setupOn(t, srv, kv.Config{Shards: 4})
-	require.Equal(t, 4, s.Shards())
+	require.Equal(t, 4, s.Ledger.Shards())
 	for i := range 40 {
 		r := subjects.NewRun("t", fmt.Sprint(i))
 		g := submit(t, s, r, "{}")
-		e, err := s.Read(within(t, 2*time.Minute), subjects.PlanRecord(r, 4))
+		e, err := s.Ledger.Read(within(t, 2*time.Minute), subjects.PlanRecord(r, 4))
 		require.NoError(t, err)
 		require.Equal(t, g, e.Seq)
 		d, _ := create(t, s, subjects.StartRecord(r, g, 4), "{}", &kv.Fence{Subject: subjects.PlanRecord(r, 4), Seq: g})
 		require.Equal(t, kv.Written, d)
 	}
-	runs, err := s.ActiveRuns(within(t, 2*time.Minute), "t")
+	runs, err := s.Ledger.ActiveRuns(within(t, 2*time.Minute), "t")
 	require.NoError(t, err)
 	require.Len(t, runs, 40)
 	total := uint64(0)
 	for shard := range 4 {
-		last, err := s.LastSequence(within(t, 2*time.Minute), shard)
+		last, err := s.Ledger.LastSequence(within(t, 2*time.Minute), shard)
 		require.NoError(t, err)
 		require.NotZero(t, last)
 		total += last
 		caughtUp := make(chan uint64, 1)
-		_, err = s.Follow(within(t, 2*time.Minute), shard, []int{shard, shard + 4}, func(kv.Entry) {}, func(last uint64) { caughtUp <- last }, nil)
+		_, err = s.Ledger.Follow(within(t, 2*time.Minute), shard, []int{shard, shard + 4}, func(kv.Entry) {}, func(last uint64) { caughtUp <- last }, nil)
 		require.NoError(t, err)
 		require.Equal(t, last, receive(t, caughtUp, "caughtUp"))
 	}
 	require.EqualValues(t, 80, total)
-	require.Equal(t, 4, setupOn(t, srv, kv.Config{}).Shards(), "adopted")
+	require.Equal(t, 4, setupOn(t, srv, kv.Config{}).Ledger.Shards(), "adopted")
 	_, err = kv.Setup(within(t, 2*time.Minute), natstest.Connect(t, srv), kv.Config{Shards: 2})
 	require.Equal(t, fault.InvalidConfig, fault.CodeOf(err))
 }
@@ -215,7 +215,7 @@ func TestAMissingPermissionNamesTheSubjectAtOnce(t *testing.T) {
 	require.NoError(t, err)
 	defer s.Close()
 	r := subjects.NewRun("acme", "x")
-	_, _, err = s.Create(within(t, 2*time.Minute), s.SubmitSubject(r), nil, nil, nil)
+	_, _, err = s.Ledger.Create(within(t, 2*time.Minute), s.Ledger.SubmitSubject(r), nil, nil, nil)
 	require.Equal(t, fault.Permission, fault.CodeOf(err))
 	require.ErrorContains(t, err, "publish to plan.submit.acme.x")
 
@@ -235,10 +235,10 @@ func TestAWriteThatIsRefusedIsNoTimeout(t *testing.T) {
 		no_auth_user: admin`)
 	})
 	admin := setupOn(t, srv, kv.Config{})
-	_, err := admin.Register(within(t, 2*time.Minute), []byte(`{"name":"echo","inputSchema":{"type":"object"}}`))
+	_, err := admin.Registry.Register(within(t, 2*time.Minute), []byte(`{"name":"echo","inputSchema":{"type":"object"}}`))
 	require.NoError(t, err)
 	r := subjects.NewRun("acme", "x")
-	_, err = admin.CreateDead(within(t, 2*time.Minute), r, "", &outcome.DeadLetter{Run: "x", Tenant: "acme", Generation: 1, Step: "s", Tool: "echo", Error: fault.New(fault.ToolFailed, "503")})
+	_, err = admin.Archive.CreateDead(within(t, 2*time.Minute), r, "", &outcome.DeadLetter{Run: "x", Tenant: "acme", Generation: 1, Step: "s", Tool: "echo", Error: fault.New(fault.ToolFailed, "503")})
 	require.NoError(t, err)
 
 	reader, err := kv.Open(within(t, 2*time.Minute), natstest.Connect(t, srv, nats.UserInfo("reader", "b")))
@@ -246,18 +246,18 @@ func TestAWriteThatIsRefusedIsNoTimeout(t *testing.T) {
 	defer reader.Close()
 	ctx := within(t, 2*time.Minute)
 	for subject, write := range map[string]func() error{
-		"$KV.dead.acme.x.1.s": func() error { return reader.RemoveDead(ctx, r, 1, "s") },
-		"$KV.tools.echo":      func() error { _, err := reader.RemoveTool(ctx, "echo", true); return err },
+		"$KV.dead.acme.x.1.s": func() error { return reader.Archive.RemoveDead(ctx, r, 1, "s") },
+		"$KV.tools.echo":      func() error { _, err := reader.Registry.RemoveTool(ctx, "echo", true); return err },
 		"$KV.tools.override.echo": func() error {
-			_, err := reader.Override(ctx, "echo", []byte(`{"x-orchestration":{"timeout_ms":700}}`))
+			_, err := reader.Registry.Override(ctx, "echo", []byte(`{"x-orchestration":{"timeout_ms":700}}`))
 			return err
 		},
-		"$KV.tools.override.acme.echo": func() error { _, err := reader.TenantOverride(ctx, "acme", "echo", nil); return err },
-		"$KV.tools.=secrets":           func() error { _, err := reader.PublishSealingKey(ctx, wire.SealingKey{ID: "k"}); return err },
-		subjects.Gather("echo"):        func() error { _, _, err := reader.Gather(ctx, "echo", wire.Gathering{}, 0); return err },
-		"$O.blobs.":                    func() error { _, err := reader.PutBlob(ctx, "", "acme/x/1/s/1/x", []byte("x")); return err },
+		"$KV.tools.override.acme.echo": func() error { _, err := reader.Registry.TenantOverride(ctx, "acme", "echo", nil); return err },
+		"$KV.tools.=secrets":           func() error { _, err := reader.Registry.PublishSealingKey(ctx, wire.SealingKey{ID: "k"}); return err },
+		subjects.Gather("echo"):        func() error { _, _, err := reader.Queue.Gather(ctx, "echo", wire.Gathering{}, 0); return err },
+		"$O.blobs.":                    func() error { _, err := reader.Archive.PutBlob(ctx, "", "acme/x/1/s/1/x", []byte("x")); return err },
 		"$KV.tools.": func() error {
-			_, err := reader.Register(ctx, []byte(`{"name":"sum","inputSchema":{"type":"object"}}`))
+			_, err := reader.Registry.Register(ctx, []byte(`{"name":"sum","inputSchema":{"type":"object"}}`))
 			return err
 		},
 	} {
@@ -286,12 +286,12 @@ func TestThreeReplicasAreSetUpByAllAtOnce(t *testing.T) {
 	s, err := kv.Open(within(t, 2*time.Minute), natstest.Connect(t, servers[1]))
 	require.NoError(t, err)
 	defer s.Close()
-	h, err := s.PutBlob(within(t, 2*time.Minute), "", "t/r/1/s/1/x", []byte("on three"))
+	h, err := s.Archive.PutBlob(within(t, 2*time.Minute), "", "t/r/1/s/1/x", []byte("on three"))
 	require.NoError(t, err)
 	for _, srv := range servers { // whichever replica answers
 		reader, err := kv.Open(within(t, 2*time.Minute), natstest.Connect(t, srv))
 		require.NoError(t, err)
-		got, err := reader.Blob(within(t, 2*time.Minute), h)
+		got, err := reader.Archive.Blob(within(t, 2*time.Minute), h)
 		require.NoError(t, err)
 		require.Equal(t, "on three", string(got))
 		reader.Close()
@@ -302,16 +302,16 @@ func TestACloseEndsWhatIsUnderWay(t *testing.T) {
 	t.Parallel()
 	s := setup(t, kv.Config{LedgerMaxBytes: 1 << 10})
 	results := make(chan error, 2)
-	s.CreateAsync(context.Background(), "$KV.runs_0.full", nil, make([]byte, 5000), nil, func(_ kv.Decision, _ uint64, err error) { results <- err })
-	reading, err := s.Follow(context.Background(), 0, allPartitions(), func(kv.Entry) {}, nil, nil)
+	s.Ledger.CreateAsync(context.Background(), "$KV.runs_0.full", nil, make([]byte, 5000), nil, func(_ kv.Decision, _ uint64, err error) { results <- err })
+	reading, err := s.Ledger.Follow(context.Background(), 0, allPartitions(), func(kv.Entry) {}, nil, nil)
 	require.NoError(t, err)
 	s.Close()
 	s.Close() // does nothing
 	require.Equal(t, fault.NoConnection, fault.CodeOf(receive(t, results, "the end of a create")))
-	s.CreateAsync(context.Background(), "$KV.runs_0.x", nil, nil, nil, func(_ kv.Decision, _ uint64, err error) { results <- err })
+	s.Ledger.CreateAsync(context.Background(), "$KV.runs_0.x", nil, nil, nil, func(_ kv.Decision, _ uint64, err error) { results <- err })
 	require.Equal(t, fault.NoConnection, fault.CodeOf(receive(t, results, "a create after the end")))
 	reading.Stop()
-	_, err = s.Follow(context.Background(), 0, allPartitions(), func(kv.Entry) {}, nil, nil)
+	_, err = s.Ledger.Follow(context.Background(), 0, allPartitions(), func(kv.Entry) {}, nil, nil)
 	require.Error(t, err)
 	require.False(t, s.Conn().IsClosed())
 }

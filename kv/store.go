@@ -19,12 +19,13 @@ import (
 // a timeout, so set handlers before.
 type Store struct {
 	*account
-	*Ledger
-	*Queue
-	*Registry
-	*Archive
-	*Members
-	*Requests
+
+	Ledger   *Ledger
+	Queue    *Queue
+	Registry *Registry
+	Archive  *Archive
+	Members  *Members
+	Requests *Requests
 }
 
 // newStore needs no server's answer: Setup and Open find out what is there.
@@ -42,9 +43,6 @@ func newStore(nc *nats.Conn, cfg Config) (*Store, error) {
 
 // Conn gives the connection that the store works on.
 func (s *Store) Conn() *nats.Conn { return s.nc }
-
-// Shards gives the number of ledger shards.
-func (s *Store) Shards() int { return s.shards }
 
 // MaxPayload gives the largest message that the server takes, in bytes, headers included.
 func (s *Store) MaxPayload() int64 { return s.nc.MaxPayload() }
@@ -77,11 +75,11 @@ func Setup(ctx context.Context, nc *nats.Conn, cfg Config) (*Store, error) {
 		s.Close()
 		return nil, err
 	}
-	if err := s.learnTenants(ctx); err != nil {
+	if err := s.Archive.learnTenants(ctx); err != nil {
 		s.Close()
 		return nil, err
 	}
-	s.spawn(s.followTenants)
+	s.spawn(s.Archive.followTenants)
 	s.setupGather(ctx)
 	return s, nil
 }
@@ -143,7 +141,7 @@ func (s *Store) setup(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := s.ensureSteps(ctx, 0); err != nil {
+	if err := s.Queue.ensureSteps(ctx, 0); err != nil {
 		return err
 	}
 	if ledger, err = s.ensureStream(ctx, s.cfg.ledgerConfig(0, shards)); err != nil {

@@ -26,7 +26,7 @@ func TestADeclaredTenantHasABucketOfItsOwn(t *testing.T) {
 		s, err := Setup(t.Context(), nc, Config{Retention: 30 * time.Hour})
 		require.NoError(t, err)
 		t.Cleanup(s.Close)
-		m, err := s.Join(t.Context(), id, func([]Member) {})
+		m, err := s.Members.Join(t.Context(), id, func([]Member) {})
 		require.NoError(t, err)
 		t.Cleanup(m.Leave)
 		owners = append(owners, s)
@@ -34,18 +34,18 @@ func TestADeclaredTenantHasABucketOfItsOwn(t *testing.T) {
 	s, err := Open(t.Context(), nc)
 	require.NoError(t, err)
 	t.Cleanup(s.Close)
-	made, err := s.Declare(t.Context(), "acme")
+	made, err := s.Archive.Declare(t.Context(), "acme")
 	require.NoError(t, err)
 	require.True(t, made)
 	for _, o := range owners {
-		require.Equal(t, "blobs-acme", o.BucketOf("acme"))
-		require.Empty(t, o.BucketOf("acm"))
-		require.Empty(t, o.BucketOf("other"))
+		require.Equal(t, "blobs-acme", o.Archive.BucketOf("acme"))
+		require.Empty(t, o.Archive.BucketOf("acm"))
+		require.Empty(t, o.Archive.BucketOf("other"))
 	}
-	made, err = s.Declare(t.Context(), "acme")
+	made, err = s.Archive.Declare(t.Context(), "acme")
 	require.NoError(t, err)
 	require.False(t, made, "it was declared before")
-	all, err := s.Tenants(t.Context())
+	all, err := s.Archive.Tenants(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, []string{"acme"}, all)
 
@@ -62,19 +62,19 @@ func TestADeclaredTenantHasABucketOfItsOwn(t *testing.T) {
 	own.Name, own.Subjects = shared.Name, shared.Subjects
 	require.Equal(t, shared, own)
 
-	h, err := owners[0].PutBlob(t.Context(), "blobs-acme", "acme/r/1/s/1/x", []byte("hers"))
+	h, err := owners[0].Archive.PutBlob(t.Context(), "blobs-acme", "acme/r/1/s/1/x", []byte("hers"))
 	require.NoError(t, err)
-	b, err := s.TenantBucket(t.Context(), "acme")
+	b, err := s.Archive.TenantBucket(t.Context(), "acme")
 	require.NoError(t, err)
 	require.EqualValues(t, 2, b.Messages)
-	got, err := s.Blob(t.Context(), h)
+	got, err := s.Archive.Blob(t.Context(), h)
 	require.NoError(t, err)
 	require.Equal(t, "hers", string(got))
 
-	require.NoError(t, s.Undeclare(t.Context(), "acme"))
-	require.Equal(t, fault.NotFound, fault.CodeOf(s.Undeclare(t.Context(), "acme")))
-	require.Eventually(t, func() bool { return owners[0].BucketOf("acme") == "" }, 2*time.Minute, 20*time.Millisecond)
-	_, err = s.Declare(t.Context(), "a.b")
+	require.NoError(t, s.Archive.Undeclare(t.Context(), "acme"))
+	require.Equal(t, fault.NotFound, fault.CodeOf(s.Archive.Undeclare(t.Context(), "acme")))
+	require.Eventually(t, func() bool { return owners[0].Archive.BucketOf("acme") == "" }, 2*time.Minute, 20*time.Millisecond)
+	_, err = s.Archive.Declare(t.Context(), "a.b")
 	require.Equal(t, fault.InvalidConfig, fault.CodeOf(err))
 }
 
@@ -88,12 +88,12 @@ func TestAnOrchestratorThatJoinsKnowsEveryTenant(t *testing.T) {
 	other, err := Open(t.Context(), nc)
 	require.NoError(t, err)
 	t.Cleanup(other.Close)
-	_, err = other.Declare(t.Context(), "acme")
+	_, err = other.Archive.Declare(t.Context(), "acme")
 	require.NoError(t, err)
-	m, err := s.Join(t.Context(), "one", func([]Member) {})
+	m, err := s.Members.Join(t.Context(), "one", func([]Member) {})
 	require.NoError(t, err)
 	t.Cleanup(m.Leave)
-	require.Equal(t, "blobs-acme", s.BucketOf("acme"))
+	require.Equal(t, "blobs-acme", s.Archive.BucketOf("acme"))
 }
 
 // TestAHandleIsReadFromItsTenantsBucketAlone: whatever bucket a handle names, its name says whose it is.
@@ -101,30 +101,30 @@ func TestAHandleIsReadFromItsTenantsBucketAlone(t *testing.T) {
 	t.Parallel()
 	s := newShelf(t)
 	for _, tenant := range []string{"acme", "other"} {
-		_, err := s.Declare(t.Context(), tenant)
+		_, err := s.Archive.Declare(t.Context(), tenant)
 		require.NoError(t, err)
 	}
-	theirs, err := s.PutBlob(t.Context(), "blobs-other", "other/r/1/s/1/x", []byte("theirs"))
+	theirs, err := s.Archive.PutBlob(t.Context(), "blobs-other", "other/r/1/s/1/x", []byte("theirs"))
 	require.NoError(t, err)
 	require.Equal(t, "blobs-other", theirs.Bucket)
 	require.Zero(t, s.counted(">"), "nothing lies where all may read")
 	before := s.put("acme/old/1/s/1/x", []byte("before she was declared"))
 	require.Empty(t, before.Bucket)
-	got, err := s.Blob(t.Context(), before)
+	got, err := s.Archive.Blob(t.Context(), before)
 	require.NoError(t, err)
 	require.Equal(t, "before she was declared", string(got))
 	for _, bucket := range []string{"blobs-other", "blobs", "blobs-", "other", "blobs-acme.>", "*", "blobs-acme2", "KV_history"} {
 		lying := *theirs
 		lying.Name, lying.Bucket = "acme/r/1/s/1/x", bucket
-		_, err := s.Blob(t.Context(), &lying)
+		_, err := s.Archive.Blob(t.Context(), &lying)
 		require.Equal(t, fault.Internal, fault.CodeOf(err), "%s: %v", bucket, err)
 		require.ErrorContains(t, err, "not its tenant's")
-		_, err = s.PutBlob(t.Context(), bucket, "acme/r/1/s/1/y", []byte("x"))
+		_, err = s.Archive.PutBlob(t.Context(), bucket, "acme/r/1/s/1/y", []byte("x"))
 		require.Equal(t, fault.Internal, fault.CodeOf(err), bucket)
 	}
 	lost := *theirs
 	lost.Bucket = "" // it is in her bucket, and a reader of before looks elsewhere
-	_, err = s.Blob(t.Context(), &lost)
+	_, err = s.Archive.Blob(t.Context(), &lost)
 	require.Equal(t, fault.NotFound, fault.CodeOf(err))
 }
 
@@ -132,40 +132,40 @@ func TestAHandleIsReadFromItsTenantsBucketAlone(t *testing.T) {
 func TestDocumentsOfADeclaredTenantLieInItsBucket(t *testing.T) {
 	t.Parallel()
 	s := newShelf(t)
-	_, err := s.Declare(t.Context(), "acme")
+	_, err := s.Archive.Declare(t.Context(), "acme")
 	require.NoError(t, err)
 	r, large := subjects.NewRun("acme", "r"), bytes.Repeat([]byte("x"), 600<<10)
 	doc := &outcome.Run{Version: 1, Run: "r", Tenant: "acme", Generation: 7, Plan: []byte(`{"steps":"` + string(large) + `"}`)}
-	created, err := s.CreateHistory(t.Context(), r, "blobs-acme", doc)
+	created, err := s.Archive.CreateHistory(t.Context(), r, "blobs-acme", doc)
 	require.NoError(t, err)
 	require.True(t, created)
-	head, err := s.HistoryHead(t.Context(), r)
+	head, err := s.Archive.HistoryHead(t.Context(), r)
 	require.NoError(t, err)
 	require.Equal(t, "blobs-acme", head.Blob.Bucket)
-	read, err := s.History(t.Context(), r)
+	read, err := s.Archive.History(t.Context(), r)
 	require.NoError(t, err)
 	require.Equal(t, string(doc.Plan), string(read.Plan))
 	letter := &outcome.DeadLetter{
 		Run: "r", Tenant: "acme", Generation: 7, Step: "s", Error: fault.New(fault.ToolFailed, "no"), Arguments: []byte(`"` + strings.Repeat("x", wire.InlineLimit) + `"`),
 	}
-	created, err = s.CreateDead(t.Context(), r, "blobs-acme", letter)
+	created, err = s.Archive.CreateDead(t.Context(), r, "blobs-acme", letter)
 	require.NoError(t, err)
 	require.True(t, created)
-	d, err := s.Dead(t.Context(), r, 7, "s")
+	d, err := s.Archive.Dead(t.Context(), r, 7, "s")
 	require.NoError(t, err)
 	require.Equal(t, "blobs-acme", d.Blob.Bucket)
 	for _, subject := range []string{historySubject(r), deadSubject(r, letter)} {
-		e, err := s.Read(t.Context(), subject)
+		e, err := s.Ledger.Read(t.Context(), subject)
 		require.NoError(t, err)
 		require.False(t, wire.Known(e.Header), "a reader of before says that it is too old, and looks nowhere else")
 	}
 	require.Zero(t, s.counted(">"))
 
 	// Where one is there already, what was stored for another is taken back.
-	created, err = s.CreateHistory(t.Context(), r, "blobs-acme", doc)
+	created, err = s.Archive.CreateHistory(t.Context(), r, "blobs-acme", doc)
 	require.NoError(t, err)
 	require.False(t, created)
-	b, err := s.TenantBucket(t.Context(), "acme")
+	b, err := s.Archive.TenantBucket(t.Context(), "acme")
 	require.NoError(t, err)
 	require.Less(t, b.Bytes, uint64(1300<<10), "one document of 600 KiB and arguments of 256 KiB")
 }

@@ -50,7 +50,7 @@ func (u *Upkeep) Watch(ctx context.Context) {
 	for ctx.Err() == nil {
 		seen := map[string]tool.Registered{}
 		ready := false
-		_ = u.s.WatchTools(ctx, func(t tool.Registered, deleted bool) { // why it ended does not matter: it is watched again
+		_ = u.s.Registry.WatchTools(ctx, func(t tool.Registered, deleted bool) { // why it ended does not matter: it is watched again
 			if ready {
 				u.changed(t, deleted)
 			} else if !deleted {
@@ -101,7 +101,7 @@ func (u *Upkeep) Look(ctx context.Context) (lost []int, err error) {
 	shards := shardsOf(u.known)
 	u.mu.Unlock()
 	for shard := range shards {
-		life, began, bad := u.s.stepsLife(ctx, shard)
+		life, began, bad := u.s.Queue.stepsLife(ctx, shard)
 		was, known := u.lives[shard]
 		if began || bad == nil && known && was != life {
 			lost = append(lost, shard)
@@ -184,7 +184,7 @@ func (c *upkeep) streams(ctx context.Context) {
 	}
 	for i := range c.shards() {
 		if !there[subjects.StepsStream(i)] {
-			c.did("created the stream "+subjects.StepsStream(i)+", which was gone", c.s.ensureSteps(ctx, i))
+			c.did("created the stream "+subjects.StepsStream(i)+", which was gone", c.s.Queue.ensureSteps(ctx, i))
 		}
 	}
 }
@@ -197,7 +197,7 @@ func (c *upkeep) registrations(ctx context.Context, lost map[string]tool.Registe
 		if !c.owns(name) {
 			continue
 		}
-		restored, err := c.s.Restore(ctx, t.Definition, t.Shard, t.AckWait)
+		restored, err := c.s.Registry.Restore(ctx, t.Definition, t.Shard, t.AckWait)
 		if err != nil || restored {
 			c.did("registered the tool "+name+" again, whose entry was gone", err)
 		}
@@ -227,7 +227,7 @@ func (c *upkeep) consumers(ctx context.Context) {
 			there[queueKey{shard, name}] = true
 		}
 		if !names[subjects.Keeper] {
-			c.did("created the keeper of "+subjects.StepsStream(shard)+", which was not there", c.s.ensureKeeper(ctx, shard))
+			c.did("created the keeper of "+subjects.StepsStream(shard)+", which was not there", c.s.Queue.ensureKeeper(ctx, shard))
 		}
 		delete(there, queueKey{shard, subjects.Keeper})
 	}
@@ -235,7 +235,7 @@ func (c *upkeep) consumers(ctx context.Context) {
 		key := queueKey{t.Shard, subjects.Durable(name)}
 		owned[key] = true
 		if !there[key] && c.owns(name) {
-			c.did("created the consumer of "+name+", which was gone", c.s.ensureConsumer(ctx, t))
+			c.did("created the consumer of "+name+", which was gone", c.s.Queue.ensureConsumer(ctx, t))
 		}
 	}
 	for key := range there {
@@ -255,7 +255,7 @@ func (c *upkeep) adopt(ctx context.Context, key queueKey) {
 	if !ok || !c.owns(name) {
 		return
 	}
-	e, err := c.s.entry(ctx, name)
+	e, err := c.s.Registry.entry(ctx, name)
 	if err != nil || e.Definition != nil {
 		return // registered this moment
 	}
@@ -264,11 +264,11 @@ func (c *upkeep) adopt(ctx context.Context, key queueKey) {
 		c.did("deleted the consumer of "+name+", which was removed", err)
 		return
 	}
-	def, err := c.s.keptDefinition(ctx, name)
+	def, err := c.s.Registry.keptDefinition(ctx, name)
 	if def == nil || err != nil {
 		return // a worker that hosts it registers it
 	}
-	restored, err := c.s.Restore(ctx, def, key.shard, 0)
+	restored, err := c.s.Registry.Restore(ctx, def, key.shard, 0)
 	if err != nil || restored {
 		c.did("registered the tool "+name+" again, whose entry was gone", err)
 	}
@@ -288,7 +288,7 @@ func (c *upkeep) stranded(ctx context.Context) {
 			continue
 		}
 		oldest := uint64(0) // where there is none, or it isn't known
-		e, err := c.s.nextStep(ctx, t, 1)
+		e, err := c.s.Queue.nextStep(ctx, t, 1)
 		if e != nil {
 			oldest = e.Seq
 		}
@@ -297,7 +297,7 @@ func (c *upkeep) stranded(ctx context.Context) {
 			c.u.oldest[key] = oldest
 			continue
 		}
-		n, err := c.s.removeStranded(ctx, t)
+		n, err := c.s.Queue.removeStranded(ctx, t)
 		if err != nil || n > 0 {
 			c.did(fmt.Sprintf("removed %d messages from the queue of %s that no worker would have been given", n, name), err)
 		}

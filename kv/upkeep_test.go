@@ -68,7 +68,7 @@ func TestUpkeepMendsWhatWasTaken(t *testing.T) {
 	k.until("created the stream STEPS_0, which was gone")
 	k.well()
 	consumer(t, k.Store, echo)
-	_, err := k.Read(ctx(t), subjects.Sentinel(0))
+	_, err := k.Ledger.Read(ctx(t), subjects.Sentinel(0))
 	require.NoError(t, err)
 
 	for _, name := range []string{"KV_history", "KV_dead", "KV_members", "OBJ_blobs", "KV_runs_1"} {
@@ -90,7 +90,7 @@ func TestALookFindsLostSteps(t *testing.T) {
 		return lost
 	}
 	sentinel := func() uint64 {
-		e, err := k.Read(ctx(t), subjects.Sentinel(0))
+		e, err := k.Ledger.Read(ctx(t), subjects.Sentinel(0))
 		require.NoError(t, err)
 		return e.Seq
 	}
@@ -134,7 +134,7 @@ func TestUpkeepRegistersAgainWhatWasDeleted(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, bucket.Delete(ctx(t), "echo"))
 	k.until("registered the tool echo again, whose entry was gone")
-	back, err := k.Tool(ctx(t), "echo")
+	back, err := k.Registry.Tool(ctx(t), "echo")
 	require.NoError(t, err)
 	require.Equal(t, 3, back.Contract.Limit, "under the operator's override")
 	k.well()
@@ -142,10 +142,10 @@ func TestUpkeepRegistersAgainWhatWasDeleted(t *testing.T) {
 	// The whole registry, with the definitions that were kept.
 	require.NoError(t, k.js.DeleteStream(ctx(t), "KV_tools"))
 	k.until("registered the tool echo again, whose entry was gone")
-	again, err := k.Tool(ctx(t), "echo")
+	again, err := k.Registry.Tool(ctx(t), "echo")
 	require.NoError(t, err)
 	require.Equal(t, back.Digest, again.Digest)
-	_, err = k.Definition(ctx(t), back.Digest)
+	_, err = k.Registry.Definition(ctx(t), back.Digest)
 	require.NoError(t, err)
 }
 
@@ -158,7 +158,7 @@ func TestUpkeepRegistersWhatItNeverSaw(t *testing.T) {
 	require.NoError(t, emptied(t, js, "echo"))
 	k := keepOn(t, s) // started after the loss: the consumer and the kept definition tell
 	k.until("registered the tool echo again, whose entry was gone")
-	back, err := s.Tool(ctx(t), "echo")
+	back, err := s.Registry.Tool(ctx(t), "echo")
 	require.NoError(t, err)
 	require.Equal(t, echo.Digest, back.Digest)
 }
@@ -183,10 +183,10 @@ func TestUpkeepLeavesWhatWasRemoved(t *testing.T) {
 	k := keep(t, kv.Config{})
 	register(t, k.Store, "echo", 8)
 	k.well()
-	_, err := k.RemoveTool(ctx(t), "echo", false)
+	_, err := k.Registry.RemoveTool(ctx(t), "echo", false)
 	require.NoError(t, err)
 	k.well()
-	_, err = k.Tool(ctx(t), "echo")
+	_, err = k.Registry.Tool(ctx(t), "echo")
 	require.Equal(t, fault.NotFound, fault.CodeOf(err))
 
 	_, err = k.js.CreateConsumer(ctx(t), "STEPS_0", jetstream.ConsumerConfig{Durable: "echo", FilterSubject: subjects.ToolFilter("echo", 0), AckPolicy: jetstream.AckExplicitPolicy})
@@ -216,25 +216,25 @@ func TestALostEntryKeepsItsShard(t *testing.T) {
 	k := keep(t, kv.Config{})
 	def := definition("echo", 4)
 	first := register(t, k.Store, "first", 1)
-	parsed, err := k.Definition(ctx(t), first.Digest)
+	parsed, err := k.Registry.Definition(ctx(t), first.Digest)
 	require.NoError(t, err)
 	require.NotNil(t, parsed)
-	echo, err := k.Register(ctx(t), def)
+	echo, err := k.Registry.Register(ctx(t), def)
 	require.NoError(t, err)
-	restored, err := k.Restore(ctx(t), echo.Definition, 1, 0)
+	restored, err := k.Registry.Restore(ctx(t), echo.Definition, 1, 0)
 	require.NoError(t, err)
 	require.False(t, restored, "it is there")
 	require.NoError(t, emptied(t, k.js, "echo"))
 	require.NoError(t, k.js.DeleteConsumer(ctx(t), "STEPS_0", "echo"))
-	restored, err = k.Restore(ctx(t), echo.Definition, 1, time.Minute)
+	restored, err = k.Registry.Restore(ctx(t), echo.Definition, 1, time.Minute)
 	require.NoError(t, err)
 	require.True(t, restored)
-	back, err := k.Tool(ctx(t), "echo")
+	back, err := k.Registry.Tool(ctx(t), "echo")
 	require.NoError(t, err)
 	require.Equal(t, 1, back.Shard)
 	require.Equal(t, time.Minute, back.AckWait)
 	require.NoError(t, emptied(t, k.js, "echo"))
-	again, err := k.Register(ctx(t), def)
+	again, err := k.Registry.Register(ctx(t), def)
 	require.NoError(t, err)
 	require.Equal(t, 1, again.Shard, "where its consumer is")
 }
@@ -255,13 +255,13 @@ func TestUpkeepRemovesWhatNoWorkerIsGiven(t *testing.T) {
 		dispatch(t, k.Store, kv.Dispatch{Attempt: of(run)})
 		leased[run] = receive(t, got, run)
 	}
-	require.NoError(t, k.PurgeSubject(ctx(t), subjects.Step(of("purged"), tool.Shard)))
+	require.NoError(t, k.Ledger.PurgeSubject(ctx(t), subjects.Step(of("purged"), tool.Shard)))
 	require.NoError(t, leased["done"].Ack())
 	k.until("removed 1 messages from the queue of tool that no worker would have been given")
-	_, err := k.Read(ctx(t), subjects.Step(of("forgotten"), tool.Shard))
+	_, err := k.Ledger.Read(ctx(t), subjects.Step(of("forgotten"), tool.Shard))
 	require.Equal(t, fault.NotFound, fault.CodeOf(err))
 	require.Equal(t, subjects.Step(of("alive"), tool.Shard), receive(t, got, "a lease that ran out").Subject)
 	k.well()
-	_, err = k.Read(ctx(t), subjects.Step(of("alive"), tool.Shard))
+	_, err = k.Ledger.Read(ctx(t), subjects.Step(of("alive"), tool.Shard))
 	require.NoError(t, err, "what is leased stays")
 }

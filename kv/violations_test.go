@@ -37,8 +37,8 @@ func TestTheHandlersOfAConnectionGoOnBeingCalled(t *testing.T) {
 		stores = append(stores, s)
 	}
 	for i, s := range stores {
-		subject := s.SubmitSubject(subjects.NewRun("acme", "x"))
-		_, _, err := s.Create(ctx(t), subject, nil, nil, nil)
+		subject := s.Ledger.SubmitSubject(subjects.NewRun("acme", "x"))
+		_, _, err := s.Ledger.Create(ctx(t), subject, nil, nil, nil)
 		require.Equal(t, fault.Permission, fault.CodeOf(err), "each store hears of what was refused")
 		require.ErrorIs(t, receive(t, refused, "word of the refusal"), nats.ErrPermissionViolation)
 		require.Empty(t, refused, "once")

@@ -23,15 +23,15 @@ import (
 func TestAnOverrideReachesPlansAtOnce(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	o, err := s.store.RequestOverride(ctx(t), "echo", []byte(`{"tenants":["acme"],"x-orchestration":{"max_concurrency":2},"by":"ann"}`))
+	o, err := s.store.Requests.RequestOverride(ctx(t), "echo", []byte(`{"tenants":["acme"],"x-orchestration":{"max_concurrency":2},"by":"ann"}`))
 	require.NoError(t, err)
 	require.Equal(t, 2, o.Tool.Contract.Limit)
 	out := s.run(`{"steps":[{"id":"a","tool":"echo"}]}`, "refused")
 	require.Equal(t, outcome.Rejected, out.Status)
 	require.Equal(t, []fault.Code{fault.UnknownTool}, codes(out.Problems))
-	_, err = s.store.RequestOverride(ctx(t), "echo", []byte(`{"x-orchestration":{"mode":"dependent"}}`))
+	_, err = s.store.Requests.RequestOverride(ctx(t), "echo", []byte(`{"x-orchestration":{"mode":"dependent"}}`))
 	require.Equal(t, fault.InvalidTool, fault.CodeOf(err))
-	_, err = s.store.RequestOverride(ctx(t), "echo", nil)
+	_, err = s.store.Requests.RequestOverride(ctx(t), "echo", nil)
 	require.NoError(t, err)
 	require.Equal(t, outcome.Succeeded, s.run(`{"steps":[{"id":"a","tool":"echo"}]}`, "accepted").Status)
 }
@@ -40,20 +40,20 @@ func TestAnOverrideReachesPlansAtOnce(t *testing.T) {
 func TestATenantsOverrideIsItsOwn(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	_, err := s.store.RequestRegister(ctx(t), []byte(`{"name":"narrow","x-orchestration":{"retry":{"max_attempts":3},"max_concurrency":5}}`))
+	_, err := s.store.Requests.RequestRegister(ctx(t), []byte(`{"name":"narrow","x-orchestration":{"retry":{"max_attempts":3},"max_concurrency":5}}`))
 	require.NoError(t, err)
-	before, err := s.store.Tool(ctx(t), "narrow")
+	before, err := s.store.Registry.Tool(ctx(t), "narrow")
 	require.NoError(t, err)
-	o, err := s.store.RequestTenantOverride(ctx(t), "default", "narrow", []byte(`{"x-orchestration":{"wait_timeout_ms":250},"context":{"filter":"none"},"by":"ann"}`))
+	o, err := s.store.Requests.RequestTenantOverride(ctx(t), "default", "narrow", []byte(`{"x-orchestration":{"wait_timeout_ms":250},"context":{"filter":"none"},"by":"ann"}`))
 	require.NoError(t, err)
 	require.Equal(t, 250*time.Millisecond, o.Tool.Contract.WaitTimeout)
-	after, err := s.store.Tool(ctx(t), "narrow")
+	after, err := s.store.Registry.Tool(ctx(t), "narrow")
 	require.NoError(t, err)
 	require.Equal(t, before.Revision, after.Revision, "the entry is everybody's")
-	all, err := s.store.TenantOverrides(ctx(t), "default")
+	all, err := s.store.Registry.TenantOverrides(ctx(t), "default")
 	require.NoError(t, err)
 	require.Equal(t, "ann", all["narrow"].By)
-	none, err := s.store.TenantOverrides(ctx(t), "other")
+	none, err := s.store.Registry.TenantOverrides(ctx(t), "other")
 	require.NoError(t, err)
 	require.Empty(t, none)
 
@@ -72,9 +72,9 @@ func TestATenantsOverrideIsItsOwn(t *testing.T) {
 	require.Equal(t, outcome.Running, doc.Status)
 	require.NoError(t, other.Cancel(ctx(t), theirs.ID(), "me"))
 
-	_, err = s.store.RequestTenantOverride(ctx(t), "default", "narrow", []byte(`{"x-orchestration":{"max_concurrency":1}}`))
+	_, err = s.store.Requests.RequestTenantOverride(ctx(t), "default", "narrow", []byte(`{"x-orchestration":{"max_concurrency":1}}`))
 	require.Equal(t, fault.InvalidTool, fault.CodeOf(err))
-	_, err = s.store.RequestTenantOverride(ctx(t), "default", "narrow", nil)
+	_, err = s.store.Requests.RequestTenantOverride(ctx(t), "default", "narrow", nil)
 	require.NoError(t, err)
 	waits := s.submit(plan, "waits")
 	require.Never(t, func() bool { // many times as long as it waited under the override
@@ -89,16 +89,16 @@ func TestARemovedToolsStepsWaitForIt(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	raw := []byte(`{"name":"lonely"}`)
-	entry, err := s.store.RequestRegister(ctx(t), raw)
+	entry, err := s.store.Requests.RequestRegister(ctx(t), raw)
 	require.NoError(t, err)
-	_, err = s.store.RequestRemove(ctx(t), "lonely", false)
+	_, err = s.store.Requests.RequestRemove(ctx(t), "lonely", false)
 	require.NoError(t, err)
-	_, err = s.store.RequestRemove(ctx(t), "lonely", false)
+	_, err = s.store.Requests.RequestRemove(ctx(t), "lonely", false)
 	require.Equal(t, fault.NotFound, fault.CodeOf(err))
 	require.Eventually(t, func() bool { // the registry's watch is beside it
 		return s.run(`{"steps":[{"id":"a","tool":"lonely"}],"timeout":"50ms"}`, fmt.Sprint("new", time.Now().UnixNano())).Status == outcome.Rejected
 	}, patience, 10*time.Millisecond)
-	again, err := s.store.RequestRegister(ctx(t), raw)
+	again, err := s.store.Requests.RequestRegister(ctx(t), raw)
 	require.NoError(t, err)
 	require.Equal(t, entry.Shard, again.Shard)
 
@@ -106,16 +106,16 @@ func TestARemovedToolsStepsWaitForIt(t *testing.T) {
 	r := s.submit(`{"steps":[{"id":"g","tool":"gate"},{"id":"a","tool":"lonely"},{"id":"b","tool":"lonely","depends_on":["g"]}]}`, "waits")
 	<-s.tools.begun
 	require.Eventually(t, func() bool {
-		_, err := s.store.RequestRemove(ctx(t), "lonely", false)
+		_, err := s.store.Requests.RequestRemove(ctx(t), "lonely", false)
 		return fault.CodeOf(err) == fault.Conflict
 	},
 		patience, 10*time.Millisecond, "a step of it is pending")
-	removed, err := s.store.RequestRemove(ctx(t), "lonely", true)
+	removed, err := s.store.Requests.RequestRemove(ctx(t), "lonely", true)
 	require.NoError(t, err)
 	require.Equal(t, kv.Removed{Name: "lonely", Pending: 1}, removed)
 	close(s.tools.gate)
 	require.Eventually(t, func() bool {
-		e, err := s.store.Read(ctx(t), subjects.ToolFilter("lonely", entry.Shard))
+		e, err := s.store.Ledger.Read(ctx(t), subjects.ToolFilter("lonely", entry.Shard))
 		if err != nil {
 			return false
 		}

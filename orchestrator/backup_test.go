@@ -71,7 +71,7 @@ func TestABackupMadeWhileRunsGoOnIsWhole(t *testing.T) {
 				}
 			}
 			letters := 0
-			require.NoError(t, s.store.DeadLetters(ctx(t), subjects.Run{Tenant: "default"}, func(*outcome.DeadLetter) { letters++ }))
+			require.NoError(t, s.store.Archive.DeadLetters(ctx(t), subjects.Run{Tenant: "default"}, func(*outcome.DeadLetter) { letters++ }))
 			require.Equal(t, 3, letters)
 			s.quiet()
 		})
@@ -160,7 +160,7 @@ func (s *system) quiet() {
 	s.t.Helper()
 	require.Eventually(s.t, func() bool {
 		for p := range subjects.Partitions {
-			left, err := s.store.Pending(context.Background(), 0, p)
+			left, err := s.store.Queue.Pending(context.Background(), 0, p)
 			if err != nil || len(left) > 0 {
 				return false
 			}

@@ -74,7 +74,7 @@ func TestBytesOutAreBounded(t *testing.T) {
 	}
 	out := func() (n int) {
 		for p := range subjects.Partitions {
-			ids, err := s.store.Pending(ctx(t), 0, p)
+			ids, err := s.store.Queue.Pending(ctx(t), 0, p)
 			require.NoError(t, err)
 			for id := range ids {
 				if strings.Contains(id, "/all=") { // small steps come and go

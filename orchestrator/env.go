@@ -47,7 +47,7 @@ func (e *env) later(d time.Duration, do func()) {
 	e.clock.AfterFunc(d, func() { e.post(do) })
 }
 
-// storage is what the loop needs of kv.Store; what each method promises stands there.
+// storage is what the loop needs of a kv.Store's facets; what each method promises stands there.
 type storage interface {
 	Shards() int
 	Follow(ctx context.Context, shard int, partitions []int, each func(kv.Entry), caughtUp func(last uint64), lost func(error)) (kv.Following, error)
@@ -77,7 +77,7 @@ type storage interface {
 	toolStorage
 }
 
-// toolStorage is what the registry needs of kv.Store.
+// toolStorage is what the registry needs of kv.Registry.
 type toolStorage interface {
 	WatchTools(ctx context.Context, changed func(t tool.Registered, deleted bool), ready func()) error
 	WatchTenantOverrides(ctx context.Context, each func(tenant, name string, o *tool.Override, revision uint64), ready func()) error
@@ -86,7 +86,15 @@ type toolStorage interface {
 	Definition(ctx context.Context, digest string) (*tool.Definition, error)
 }
 
-var _ storage = (*kv.Store)(nil)
+// facets are the parts of a store that storage is made of.
+type facets struct {
+	*kv.Ledger
+	*kv.Queue
+	*kv.Archive
+	*kv.Registry
+}
+
+func facetsOf(s *kv.Store) facets { return facets{s.Ledger, s.Queue, s.Archive, s.Registry} }
 
 // bus is core NATS: events, cancels and answers, each at most once. Publish says the version of the message's form.
 type bus interface {

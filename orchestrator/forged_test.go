@@ -112,7 +112,7 @@ func TestARecordThatCameEarlyCountsWhenItsAttemptIsOut(t *testing.T) {
 func TestRecordsWithoutEffectDoNotKeepTheSweepAway(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	_, err := s.store.Register(ctx(t), []byte(`{"name":"absent","inputSchema":{"type":"object"}}`)) // and no worker
+	_, err := s.store.Registry.Register(ctx(t), []byte(`{"name":"absent","inputSchema":{"type":"object"}}`)) // and no worker
 	require.NoError(t, err)
 	id := subjects.NewRun("default", "held")
 	s.submit(`{"steps":[{"id":"a","tool":"absent"}]}`, "held")
@@ -120,9 +120,9 @@ func TestRecordsWithoutEffectDoNotKeepTheSweepAway(t *testing.T) {
 	n, err := strconv.ParseUint(g, 10, 64)
 	require.NoError(t, err)
 	step := subjects.Step(subjects.Attempt{Run: id, Generation: n, Tool: "absent", Step: "a", Number: 1}, 0)
-	there := func() bool { _, err := s.store.Read(ctx(t), step); return err == nil }
+	there := func() bool { _, err := s.store.Ledger.Read(ctx(t), step); return err == nil }
 	require.Eventually(t, there, patience, 10*time.Millisecond)
-	require.NoError(t, s.store.PurgeSubject(ctx(t), step))
+	require.NoError(t, s.store.Ledger.PurgeSubject(ctx(t), step))
 	for i := 1; !there(); i++ { // the sweep comes every 300 ms
 		require.Less(t, i, 500, "the step that was lost is not sent again")
 		s.forge(id, g, "mine.zz."+strconv.Itoa(i), "")
@@ -159,8 +159,8 @@ func TestARunThatIsLeftAloneCanNotBeCancelled(t *testing.T) {
 	require.Equal(t, fault.NewerVersion, fault.CodeOf(err), "%v", err)
 	require.NotEmpty(t, fault.As(err).Hint)
 	id := subjects.NewRun("default", "later")
-	e, err := s.store.Read(ctx(t), subjects.PlanRecord(id, 1))
+	e, err := s.store.Ledger.Read(ctx(t), subjects.PlanRecord(id, 1))
 	require.NoError(t, err)
-	_, err = s.store.Read(ctx(t), subjects.StopRecord(id, e.Seq, 1))
+	_, err = s.store.Ledger.Read(ctx(t), subjects.StopRecord(id, e.Seq, 1))
 	require.Equal(t, fault.NotFound, fault.CodeOf(err), "nothing was written")
 }

@@ -23,11 +23,11 @@ func (s *system) published(run, plan string, h nats.Header) *outcome.Run {
 	name := subjects.NewRun("default", run)
 	js, err := natstest.Connect(s.t, s.srv).JetStream()
 	require.NoError(s.t, err)
-	_, err = js.PublishMsg(&nats.Msg{Subject: s.store.SubmitSubject(name), Header: h, Data: []byte(plan)})
+	_, err = js.PublishMsg(&nats.Msg{Subject: s.store.Ledger.SubmitSubject(name), Header: h, Data: []byte(plan)})
 	require.NoError(s.t, err)
 	var head *outcome.Run
 	require.Eventually(s.t, func() bool {
-		head, err = s.store.HistoryHead(ctx(s.t), name)
+		head, err = s.store.Archive.HistoryHead(ctx(s.t), name)
 		return err == nil
 	}, patience, 10*time.Millisecond)
 	return head

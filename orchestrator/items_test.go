@@ -346,7 +346,7 @@ func TestTheOperatorSaysWhatLeavesForATool(t *testing.T) {
 	all, err := wire.NewContext(map[string]string{"tenantId": "acme", "token": "s3cret", "locale": "de"}, "token")
 	require.NoError(t, err)
 	run := func(filter string) []string {
-		_, err := s.store.RequestOverride(ctx(t), "foreign", fmt.Appendf(nil, `{"context":%s}`, filter))
+		_, err := s.store.Requests.RequestOverride(ctx(t), "foreign", fmt.Appendf(nil, `{"context":%s}`, filter))
 		require.NoError(t, err)
 		o, err := s.client.Run(ctx(t), []byte(`{"steps":[{"id":"a","tool":"foreign"}]}`), client.SubmitOptions{Context: wire.RunContext{All: all}})
 		require.NoError(t, err)

@@ -63,7 +63,7 @@ func TestARegistryOf300Tools(t *testing.T) {
 	for _, d := range list {
 		raw, err := json.Marshal(d)
 		require.NoError(t, err)
-		got, err := s.store.RequestRegister(ctx(t), raw)
+		got, err := s.store.Requests.RequestRegister(ctx(t), raw)
 		require.NoError(t, err)
 		shards[got.Shard]++
 		first[got.Shard] = d.Name

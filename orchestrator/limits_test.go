@@ -97,7 +97,7 @@ func steps(tool string, n int) string {
 
 func (s *system) overrides(name, o string) {
 	s.t.Helper()
-	_, err := s.store.RequestOverride(ctx(s.t), name, []byte(o))
+	_, err := s.store.Requests.RequestOverride(ctx(s.t), name, []byte(o))
 	require.NoError(s.t, err)
 }
 

@@ -38,7 +38,7 @@ func bare(t *testing.T) *system {
 func (s *system) known(name string) {
 	raw, err := json.Marshal(&tool.Definition{Name: name, InputSchema: json.RawMessage(`{"type":"object"}`)})
 	require.NoError(s.t, err)
-	_, err = s.store.Register(ctx(s.t), raw)
+	_, err = s.store.Registry.Register(ctx(s.t), raw)
 	require.NoError(s.t, err)
 }
 
@@ -57,7 +57,7 @@ func TestAPlanWaitsForARegistryThatWasEmptied(t *testing.T) {
 	require.NoError(t, s.stream("KV_tools").Purge(ctx(t)))
 	s.orchestrator() // it has never seen the tool
 	r := s.submit(`{"steps":[{"id":"a","tool":"echo"}]}`, "r")
-	emptied, err := s.store.RegistryEmptied(ctx(t))
+	emptied, err := s.store.Registry.RegistryEmptied(ctx(t))
 	require.NoError(t, err)
 	require.True(t, emptied)
 	waits, cancel := context.WithTimeout(context.Background(), 1500*time.Millisecond)
@@ -75,10 +75,10 @@ func TestAnEmptyRegistryIsTakenAtItsWord(t *testing.T) {
 	t.Parallel()
 	s := bare(t)
 	s.orchestrator()
-	_, err := s.store.RemoveTool(ctx(t), "echo", true)
+	_, err := s.store.Registry.RemoveTool(ctx(t), "echo", true)
 	require.NoError(t, err)
 	require.Eventually(t, func() bool {
-		all, err := s.store.Tools(ctx(t))
+		all, err := s.store.Registry.Tools(ctx(t))
 		return err == nil && len(all) == 0
 	}, patience, 10*time.Millisecond)
 	o := s.run(`{"steps":[{"id":"a","tool":"never"}]}`, "r")

@@ -80,7 +80,7 @@ func TestOwnersOfASharedShardPurgeItTogether(t *testing.T) {
 // records counts what the ledger holds of a run.
 func (s *system) records(id string) int {
 	run := subjects.NewRun("default", id)
-	left, err := s.store.Stored(ctx(s.t), 0, subjects.PartitionFilter(run.Partition(), 1))
+	left, err := s.store.Ledger.Stored(ctx(s.t), 0, subjects.PartitionFilter(run.Partition(), 1))
 	require.NoError(s.t, err)
 	n := 0
 	for subject := range left {

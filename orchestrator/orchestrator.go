@@ -47,11 +47,11 @@ func (o *Orchestrator) Run(ctx context.Context) error {
 	defer endWork(errStopped)
 
 	o.publishKey(work, store, owned.Go)
-	reg := newRegistry(store, o.cfg.Logger)
+	reg := newRegistry(store.Registry, o.cfg.Logger)
 	if err := reg.run(work, &owned); err != nil {
 		return err
 	}
-	l := newLoop(o, store, reg, work)
+	l := newLoop(o, facetsOf(store), reg, work)
 	unwatch, err := l.announcer.watchNoResponders(o.nc)
 	if err != nil {
 		return err
@@ -62,7 +62,7 @@ func (o *Orchestrator) Run(ctx context.Context) error {
 		svc.close()
 		return err
 	}
-	member, err := store.Join(work, o.id, func(members []kv.Member) {
+	member, err := store.Members.Join(work, o.id, func(members []kv.Member) {
 		l.post(func() { l.partitions.own(members) })
 	})
 	if err != nil {

@@ -23,9 +23,9 @@ import (
 func TestRecordsWrittenByHandCanNotBloatTheOrchestrator(t *testing.T) {
 	t.Parallel()
 	s := startOn(t, natstest.Start(t, func(o *embedded.Options) { o.MaxPayload = 8 << 20 }))
-	_, err := s.store.RequestRegister(ctx(t), []byte(`{"name":"raw"}`))
+	_, err := s.store.Requests.RequestRegister(ctx(t), []byte(`{"name":"raw"}`))
 	require.NoError(t, err)
-	secret, err := s.store.PutBlob(ctx(t), "", "acme/secret/1/a/1/x", []byte(`{"password":"hunter2"}`))
+	secret, err := s.store.Archive.PutBlob(ctx(t), "", "acme/secret/1/a/1/x", []byte(`{"password":"hunter2"}`))
 	require.NoError(t, err)
 	records := map[string]nats.Msg{
 		"bytes":  {Data: bytes.Repeat([]byte{0xff}, 900<<10)},

@@ -85,7 +85,7 @@ func TestAPartitionIsKeptUntilItsNextOwnerServesIt(t *testing.T) {
 	reading, err := kv.Open(t.Context(), nc)
 	require.NoError(t, err)
 	t.Cleanup(reading.Close)
-	other, err := reading.Join(t.Context(), "slow", func([]kv.Member) {})
+	other, err := reading.Members.Join(t.Context(), "slow", func([]kv.Member) {})
 	require.NoError(t, err)
 	t.Cleanup(other.Leave)
 	for i := range 20 { // of every partition, also those that are the other's
@@ -121,12 +121,12 @@ func TestARetryThatWaitsTakesNoPlaceAfterATakeover(t *testing.T) {
 	for i := range 4 {
 		s.submit(`{"steps":[{"id":"a","tool":"one"}]}`, fmt.Sprint("waits", i))
 	}
-	steps, err := s.store.Tool(ctx(t), "one")
+	steps, err := s.store.Registry.Tool(ctx(t), "one")
 	require.NoError(t, err)
 	pending := func() int {
 		n := 0
 		for i := range subjects.Partitions {
-			ids, err := s.store.Pending(ctx(t), steps.Shard, i)
+			ids, err := s.store.Queue.Pending(ctx(t), steps.Shard, i)
 			require.NoError(t, err)
 			for id := range ids {
 				if strings.HasSuffix(id, "/2") {
@@ -156,7 +156,7 @@ func TestATakeoverSendsNothingTwice(t *testing.T) {
 		runs = append(runs, s.submit(`{"steps":[{"id":"g","tool":"gate"}]}`, fmt.Sprint("sent", i)))
 		<-s.tools.begun
 	}
-	known, err := s.store.Tool(ctx(t), "gate")
+	known, err := s.store.Registry.Tool(ctx(t), "gate")
 	require.NoError(t, err)
 	js, err := jetstream.New(s.nc)
 	require.NoError(t, err)

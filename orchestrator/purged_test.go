@@ -120,6 +120,6 @@ func (s *system) attemptOf(run string, generation uint64, tool, step string, num
 
 // lies reports whether a message lies on a subject.
 func (s *system) lies(subject string) bool {
-	_, err := s.store.Read(ctx(s.t), subject)
+	_, err := s.store.Ledger.Read(ctx(s.t), subject)
 	return err == nil
 }

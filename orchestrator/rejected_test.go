@@ -34,7 +34,7 @@ func TestARejectedRunLeavesItsIDFree(t *testing.T) {
 	require.Equal(t, []fault.Code{fault.UnknownTool}, codes(o.Problems))
 	require.Positive(t, o.Generation)
 
-	_, err := s.store.Register(ctx(t), []byte(`{"name":"late"}`)) // as a program does that was slow to start
+	_, err := s.store.Registry.Register(ctx(t), []byte(`{"name":"late"}`)) // as a program does that was slow to start
 	require.NoError(t, err)
 	again := s.run(lateTool, "pay-1") // the same bytes, a moment later: what somebody sends who missed the answer
 	require.Equal(t, outcome.Rejected, again.Status)
@@ -68,7 +68,7 @@ func TestTheSameBytesAreJudgedAnewLater(t *testing.T) {
 			Submitted: rejected.Add(-time.Minute), Finished: rejected, Plan: json.RawMessage(mended),
 			Outcome: &outcome.Outcome{Run: id.Plain(), Status: outcome.Rejected, Problems: []fault.Problem{{Code: fault.UnknownTool, Message: "not yet"}}},
 		}
-		_, err := s.store.CreateHistory(ctx(t), id, "", doc)
+		_, err := s.store.Archive.CreateHistory(ctx(t), id, "", doc)
 		require.NoError(t, err)
 		o := s.run(mended, id.Plain())
 		require.Equal(t, c.want, o.Status, "%v old", c.age)
@@ -129,7 +129,7 @@ func TestARunAfterARejectionIsForNewOrchestrators(t *testing.T) {
 	r := s.submit(`{"steps":[{"id":"g","tool":"gate"}]}`, "r")
 	<-s.tools.begun
 	id := subjects.NewRun("default", "r")
-	e, err := s.store.Read(ctx(t), subjects.StartRecord(id, r.Generation(), 1))
+	e, err := s.store.Ledger.Read(ctx(t), subjects.StartRecord(id, r.Generation(), 1))
 	require.NoError(t, err)
 	require.Equal(t, subjects.StartVersion, e.Header.Get(subjects.HeaderVersion))
 	close(s.tools.gate)
@@ -137,7 +137,7 @@ func TestARunAfterARejectionIsForNewOrchestrators(t *testing.T) {
 
 	plain := s.submit(mended, "plain")
 	s.wait(plain)
-	e, err = s.store.Read(ctx(t), subjects.StartRecord(subjects.NewRun("default", "plain"), plain.Generation(), 1))
+	e, err = s.store.Ledger.Read(ctx(t), subjects.StartRecord(subjects.NewRun("default", "plain"), plain.Generation(), 1))
 	require.NoError(t, err)
 	require.Equal(t, subjects.Version, e.Header.Get(subjects.HeaderVersion), "of an id that is new")
 }

@@ -129,7 +129,7 @@ func TestRetryChargesNobodyTwice(t *testing.T) {
 	require.Equal(t, []bool{true, false, true, false}, []bool{doc.Steps[0].Items[0].Reused, doc.Steps[0].Items[1].Reused, doc.Steps[0].Items[2].Reused, doc.Steps[0].Items[3].Reused})
 	require.True(t, doc.Steps[2].Reused)
 	require.Len(t, doc.Steps[0].List, 64)
-	e, err := s.store.Read(ctx(t), subjects.StartRecord(subjects.NewRun("default", "r.2"), doc.Generation, 1))
+	e, err := s.store.Ledger.Read(ctx(t), subjects.StartRecord(subjects.NewRun("default", "r.2"), doc.Generation, 1))
 	require.NoError(t, err)
 	require.Equal(t, subjects.StartVersion, e.Header.Get(subjects.HeaderVersion), "an older orchestrator would charge everybody again")
 

@@ -107,7 +107,7 @@ func TestAnyClientCanSubmit(t *testing.T) {
 	require.NoError(t, s.nc.Publish("plan.submit.acme.order=41", []byte(`{"steps":[{"id":"a","tool":"echo"}]}`)))
 	var bad *outcome.Run
 	require.Eventually(t, func() bool {
-		d, err := s.store.History(ctx(t), subjects.Run{Tenant: "acme", ID: "order=41"})
+		d, err := s.store.Archive.History(ctx(t), subjects.Run{Tenant: "acme", ID: "order=41"})
 		bad = d
 		return err == nil
 	}, patience, 10*time.Millisecond)
@@ -248,7 +248,7 @@ func TestANewerVersionIsLeftAlone(t *testing.T) {
 	_, err = js.PublishMsg(&nats.Msg{Subject: "plan.submit.default.later", Header: nats.Header{subjects.HeaderVersion: {"3"}}, Data: []byte(`{"steps":[{"id":"a","tool":"echo"}]}`)})
 	require.NoError(t, err)
 	s.run(`{"steps":[{"id":"a","tool":"echo"}]}`, "now") // read after it
-	_, err = s.store.History(ctx(t), subjects.NewRun("default", "later"))
+	_, err = s.store.Archive.History(ctx(t), subjects.NewRun("default", "later"))
 	require.Equal(t, fault.NotFound, fault.CodeOf(err))
 	require.Equal(t, 1, s.tools.total())
 }
@@ -256,13 +256,13 @@ func TestANewerVersionIsLeftAlone(t *testing.T) {
 func TestLostStepsAreDispatchedAgain(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	_, err := s.store.Register(ctx(t), []byte(`{"name":"late","x-orchestration":{"retry":{"max_attempts":2}}}`)) // nobody works for it yet
+	_, err := s.store.Registry.Register(ctx(t), []byte(`{"name":"late","x-orchestration":{"retry":{"max_attempts":2}}}`)) // nobody works for it yet
 	require.NoError(t, err)
 	r := s.submit(`{"steps":[{"id":"l","tool":"late"},{"id":"f","tool":"flaky"}]}`, "lost")
 	js, err := s.nc.JetStream()
 	require.NoError(t, err)
 	waiting := func() bool {
-		ids, err := s.store.Pending(ctx(t), 0, subjects.Partition("lost"))
+		ids, err := s.store.Queue.Pending(ctx(t), 0, subjects.Partition("lost"))
 		require.NoError(t, err)
 		for id := range ids {
 			if strings.Contains(id, "/l/") {
@@ -304,7 +304,7 @@ func TestAFullLedgerDropsNothing(t *testing.T) {
 	}
 	require.Greater(t, n, 2)
 	close(s.tools.gate)
-	_, err = s.store.History(ctx(t), subjects.NewRun("default", "full"))
+	_, err = s.store.Archive.History(ctx(t), subjects.NewRun("default", "full"))
 	require.Equal(t, fault.NotFound, fault.CodeOf(err))
 	require.NoError(t, js.PurgeStream(subjects.LedgerStream(0), &nats.StreamPurgeRequest{Subject: subjects.LedgerPrefix(0) + "99.>"}))
 	o := s.wait(r)
@@ -318,7 +318,7 @@ func TestARegistryThatChangesInMidRunChangesNothing(t *testing.T) {
 	const plan = `{"steps":[{"id":"g","tool":"gate"},{"id":"f","tool":"flaky","depends_on":["g"]}],"output_steps":["f"]}`
 	r := s.submit(plan, "frozen")
 	<-s.tools.begun
-	_, err := s.store.Register(ctx(t), []byte(`{"name":"flaky","description":"now without retries"}`))
+	_, err := s.store.Registry.Register(ctx(t), []byte(`{"name":"flaky","description":"now without retries"}`))
 	require.NoError(t, err)
 	close(s.tools.gate)
 	require.Equal(t, outcome.Succeeded, s.wait(r).Status, "three attempts, as the contract said when the run began")

@@ -213,7 +213,7 @@ func (l *book) Write(p []byte) (int, error) {
 
 func (s *system) leaks(t *testing.T) {
 	said := tapped(t, natstest.Connect(t, s.srv))
-	_, err := s.store.RequestRegister(ctx(t), []byte(`{"name":"leaky"}`))
+	_, err := s.store.Requests.RequestRegister(ctx(t), []byte(`{"name":"leaky"}`))
 	require.NoError(t, err)
 	run, err := s.client.Submit(ctx(t), []byte(`{"steps":[{"id":"a","tool":"leaky"},{"id":"b","tool":"leaky"}]}`), client.SubmitOptions{Run: "leaks", Context: withSecret(t, "")})
 	require.NoError(t, err)

@@ -243,7 +243,7 @@ func (s *system) history(tenant, id string) *outcome.Run {
 	run := subjects.NewRun(tenant, id)
 	var doc *outcome.Run
 	require.Eventually(s.t, func() bool {
-		d, err := s.store.History(ctx(s.t), run)
+		d, err := s.store.Archive.History(ctx(s.t), run)
 		if err != nil {
 			require.Equal(s.t, fault.NotFound, fault.CodeOf(err), "%v", err)
 			return false

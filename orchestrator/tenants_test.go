@@ -27,7 +27,7 @@ func (s *system) holds(bucket string) uint64 {
 func (s *system) declare(tenants ...string) {
 	s.t.Helper()
 	for _, tenant := range tenants {
-		_, err := s.store.Declare(ctx(s.t), tenant)
+		_, err := s.store.Archive.Declare(ctx(s.t), tenant)
 		require.NoError(s.t, err)
 	}
 }
@@ -55,14 +55,14 @@ func TestAllThatADeclaredTenantsRunStoresLiesInItsBucket(t *testing.T) {
 	require.Equal(t, outcome.Partial, o.Status, "%.2000s", o.JSON())
 	passed, _ := o.Results.Get("passed")
 	require.Equal(t, "700000", string(passed))
-	head, err := s.store.HistoryHead(ctx(t), subjects.NewRun("default", "r"))
+	head, err := s.store.Archive.HistoryHead(ctx(t), subjects.NewRun("default", "r"))
 	require.NoError(t, err)
 	require.Equal(t, "blobs-default", head.Blob.Bucket)
 	letter, err := s.client.DeadLetter(ctx(t), "r", "fails")
 	require.NoError(t, err)
 	require.Equal(t, "blobs-default", letter.Blob.Bucket)
 	require.Greater(t, len(letter.Arguments), 700000)
-	e, err := s.store.Read(ctx(t), subjects.StartRecord(subjects.NewRun("default", "r"), head.Generation, 1))
+	e, err := s.store.Ledger.Read(ctx(t), subjects.StartRecord(subjects.NewRun("default", "r"), head.Generation, 1))
 	require.NoError(t, err)
 	require.Equal(t, subjects.BucketVersion, e.Header.Get(subjects.HeaderVersion), "an older orchestrator would look for its results elsewhere")
 
@@ -74,7 +74,7 @@ func TestAllThatADeclaredTenantsRunStoresLiesInItsBucket(t *testing.T) {
 	doc, err := s.client.Get(ctx(t), again.ID())
 	require.NoError(t, err)
 	require.True(t, doc.Steps[1].Reused)
-	e, err = s.store.Read(ctx(t), subjects.StartRecord(subjects.NewRun("default", again.ID()), doc.Generation, 1))
+	e, err = s.store.Ledger.Read(ctx(t), subjects.StartRecord(subjects.NewRun("default", again.ID()), doc.Generation, 1))
 	require.NoError(t, err)
 	require.Contains(t, e.Header.Get(subjects.HeaderHandle), `"bucket":"blobs-default"`)
 	require.Zero(t, s.holds(""), "nothing lies where all tenants may read")
@@ -114,13 +114,13 @@ func TestAHandleBringsNoOtherTenantsBytes(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	s.declare("default", "other")
-	_, err := s.store.RequestRegister(ctx(t), []byte(`{"name":"raw"}`))
+	_, err := s.store.Requests.RequestRegister(ctx(t), []byte(`{"name":"raw"}`))
 	require.NoError(t, err)
-	secret, err := s.store.PutBlob(ctx(t), "blobs-other", "other/r/1/a/1/x", []byte(`{"password":"hunter2"}`))
+	secret, err := s.store.Archive.PutBlob(ctx(t), "blobs-other", "other/r/1/a/1/x", []byte(`{"password":"hunter2"}`))
 	require.NoError(t, err)
-	own, err := s.store.PutBlob(ctx(t), "blobs-default", "default/raw/1/own/1/x", []byte(`{"v":1}`))
+	own, err := s.store.Archive.PutBlob(ctx(t), "blobs-default", "default/raw/1/own/1/x", []byte(`{"v":1}`))
 	require.NoError(t, err)
-	before, err := s.store.PutBlob(ctx(t), "", "default/raw/1/before/1/x", []byte(`{"v":2}`))
+	before, err := s.store.Archive.PutBlob(ctx(t), "", "default/raw/1/before/1/x", []byte(`{"v":2}`))
 	require.NoError(t, err)
 	handle := func(h *outcome.Handle, step, bucket string) string {
 		return fmt.Sprintf(`{"name":"default/raw/1/%s/1/x","size":%d,"sha256":%q,"nuid":%q,"chunks":1,"bucket":%q,"checked":true}`, step, h.Size, h.SHA256, h.NUID, bucket)

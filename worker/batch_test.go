@@ -110,7 +110,7 @@ func (w *world) people(run string, n int) (all []subjects.Attempt) {
 	for i := range n {
 		a.Step = fmt.Sprint("s", i)
 		step := w.header(a)
-		w.store.DispatchAsync(w.ctx(), kv.Dispatch{Attempt: a, Shard: shard, Header: step.Header(), Body: []byte(`{"email":"` + a.Step + `"}`)}, func(err error) { sent <- err })
+		w.store.Queue.DispatchAsync(w.ctx(), kv.Dispatch{Attempt: a, Shard: shard, Header: step.Header(), Body: []byte(`{"email":"` + a.Step + `"}`)}, func(err error) { sent <- err })
 		all = append(all, a)
 	}
 	for range n {

@@ -56,14 +56,14 @@ func TestBatchOfAnAtMostOnceTool(t *testing.T) {
 			a.Generation++ // of a run that is over
 		}
 		if step == "taken" { // by a duplicate of the message
-			_, _, err := w.store.Create(w.ctx(), subjects.ClaimRecord(a, 1), nil, []byte(`{"nonce":"another","seq":1000}`), nil)
+			_, _, err := w.store.Ledger.Create(w.ctx(), subjects.ClaimRecord(a, 1), nil, []byte(`{"nonce":"another","seq":1000}`), nil)
 			require.NoError(t, err)
 		}
 		w.dispatch(a, `{"email":"`+step+`"}`, claims(a))
 		if step == "lost" {
 			info, err := w.js.StreamInfo(subjects.StepsStream(w.shard(create)))
 			require.NoError(t, err)
-			_, _, err = w.store.Create(w.ctx(), subjects.ClaimRecord(a, 1), nil, fmt.Appendf(nil, `{"nonce":"another","seq":%d}`, info.State.LastSeq), nil)
+			_, _, err = w.store.Ledger.Create(w.ctx(), subjects.ClaimRecord(a, 1), nil, fmt.Appendf(nil, `{"nonce":"another","seq":%d}`, info.State.LastSeq), nil)
 			require.NoError(t, err)
 		}
 		all = append(all, a)
@@ -228,7 +228,7 @@ func TestLargeArgumentsInABatch(t *testing.T) {
 	w.register(b.tools(2, long))
 	small, large := w.person("r", "small"), w.attempt(create, "r", "large")
 	email := strings.Repeat("x", wire.InlineLimit)
-	handle, err := w.store.PutBlob(w.ctx(), "", large.BlobName("args"), []byte(`{"email":"`+email+`"}`))
+	handle, err := w.store.Archive.PutBlob(w.ctx(), "", large.BlobName("args"), []byte(`{"email":"`+email+`"}`))
 	require.NoError(t, err)
 	w.dispatch(large, "", func(s *wire.Step) { s.Handle = handle })
 	w.worker(Config{}, b.tools(2, long))

@@ -92,7 +92,7 @@ func BenchmarkThroughput(b *testing.B) {
 			inflight <- struct{}{}
 			a.Step = fmt.Sprint("s", i)
 			step := w.header(a)
-			w.store.DispatchAsync(context.Background(), kv.Dispatch{Attempt: a, Shard: shard, Header: step.Header(), Body: []byte(`{"a":1,"b":2}`)}, func(error) {})
+			w.store.Queue.DispatchAsync(context.Background(), kv.Dispatch{Attempt: a, Shard: shard, Header: step.Header(), Body: []byte(`{"a":1,"b":2}`)}, func(error) {})
 		}
 	}()
 	for range b.N {

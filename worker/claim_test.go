@@ -18,7 +18,7 @@ import (
 )
 
 func (w *world) claimOf(a subjects.Attempt) (wire.Claim, bool) {
-	entry, err := w.store.Read(context.Background(), subjects.ClaimRecord(a, 1))
+	entry, err := w.store.Ledger.Read(context.Background(), subjects.ClaimRecord(a, 1))
 	if err != nil {
 		return wire.Claim{}, false
 	}
@@ -80,7 +80,7 @@ func TestAtMostOnceAfterALostWorker(t *testing.T) {
 			if c.claim != nil {
 				body, err := json.Marshal(c.claim(w.consumer("pay").Delivered.Stream))
 				require.NoError(t, err)
-				_, _, err = w.store.Create(w.ctx(), subjects.ClaimRecord(a, 1), nats.Header{}, body, nil)
+				_, _, err = w.store.Ledger.Create(w.ctx(), subjects.ClaimRecord(a, 1), nats.Header{}, body, nil)
 				require.NoError(t, err)
 			}
 			w.worker(Config{MaxDeliveries: c.deliveries}, tools)
@@ -153,7 +153,7 @@ func TestOwnClaim(t *testing.T) {
 		step.Claim = subjects.ClaimRecord(a, 1)
 		body, err := json.Marshal(mine)
 		require.NoError(t, err)
-		_, _, err = w.store.Create(w.ctx(), step.Claim, nats.Header{}, body, nil)
+		_, _, err = w.store.Ledger.Create(w.ctx(), step.Claim, nats.Header{}, body, nil)
 		require.NoError(t, err)
 		x := e.hold(f, a, step)
 		return x, x.claimed(mine)

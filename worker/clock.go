@@ -47,7 +47,7 @@ func (c *clock) until(at, now time.Time) time.Duration { return at.Sub(c.at(now)
 
 // tellTime asks the server that hands out a tool's steps for its time.
 func (e *engine) tellTime(ctx context.Context, f *feed) {
-	at, err := e.store.ConsumerTime(ctx, tool.Registered{Name: f.tool.def.Name, Shard: f.shard})
+	at, err := e.store.Queue.ConsumerTime(ctx, tool.Registered{Name: f.tool.def.Name, Shard: f.shard})
 	if err != nil || at.IsZero() {
 		e.log.Debug("the server's time can't be asked for", "tool", f.tool.def.Name, "error", err)
 		return

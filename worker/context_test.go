@@ -160,7 +160,7 @@ func TestStartBy(t *testing.T) {
 	fine := send("count", "fine", `{}`, by(time.Hour))
 	lateItem, item := send(create, "late", `{"email":"late"}`, by(-time.Hour)), send(create, "fine", `{"email":"fine"}`, by(time.Hour))
 	h, body := wire.Result{Error: fault.New(fault.Timeout, "the owner's word")}.Message()
-	_, _, err := w.store.Create(w.ctx(), subjects.StepRecord(decided, 1), h, body, nil)
+	_, _, err := w.store.Ledger.Create(w.ctx(), subjects.StepRecord(decided, 1), h, body, nil)
 	require.NoError(t, err)
 	before := time.Now()
 	w.worker(Config{}, tools)

@@ -55,7 +55,7 @@ func (x *execution) learn() bool {
 	}
 	var def *tool.Definition
 	err := x.again("reading the definition that the run started with", definitionLost, func() (err error) {
-		def, err = x.e.store.Definition(x.base, x.step.Definition)
+		def, err = x.e.store.Registry.Definition(x.base, x.step.Definition)
 		return err
 	})
 	switch {

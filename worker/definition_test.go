@@ -21,7 +21,7 @@ func (w *world) other(def *tool.Definition) func(*wire.Step) {
 	w.t.Helper()
 	raw, err := json.Marshal(def)
 	require.NoError(w.t, err)
-	t, err := w.store.Register(w.ctx(), raw)
+	t, err := w.store.Registry.Register(w.ctx(), raw)
 	require.NoError(w.t, err)
 	return func(s *wire.Step) { s.Definition = t.Digest }
 }

@@ -58,7 +58,7 @@ func (e *engine) read(f *feed, d *kv.Delivery) (a subjects.Attempt, step wire.St
 	if step, err = wire.ParseStep(d.Header); err != nil {
 		return a, step, err
 	}
-	return a, step, step.Check(a, e.store.Shards(), maxBlob)
+	return a, step, step.Check(a, e.store.Ledger.Shards(), maxBlob)
 }
 
 // enter makes an execution known to cancels and heartbeats.

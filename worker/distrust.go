@@ -135,7 +135,7 @@ func (e *engine) review(f *feed) {
 	group.SetLimit(reviewing)
 	for _, x := range running {
 		group.Go(func() error {
-			if _, err := e.store.Read(ctx, x.step.Result); err == nil {
+			if _, err := e.store.Ledger.Read(ctx, x.step.Result); err == nil {
 				x.log().Info("the attempt was decided while this worker heard nothing; its handler is cancelled")
 				x.cancelled()
 			}

@@ -98,7 +98,7 @@ func demo(tools func(*worker.Worker), tool string, calls ...string) {
 	check(err)
 	defer store.Close()
 	_, err = nc.Subscribe(subjects.RegisterFilter, func(m *nats.Msg) {
-		t, err := store.Register(ctx, m.Data)
+		t, err := store.Registry.Register(ctx, m.Data)
 		check(err)
 		body, err := json.Marshal(t)
 		check(err)
@@ -122,13 +122,13 @@ func demo(tools func(*worker.Worker), tool string, calls ...string) {
 // call sends a step and waits for its record.
 func call(ctx context.Context, store *kv.Store, tool string, n int, args string) string {
 	a := subjects.Attempt{Run: subjects.NewRun("default", "order-42"), Generation: 1, Tool: tool, Step: fmt.Sprint("s", n), Number: 1}
-	record := subjects.StepRecord(a, store.Shards())
+	record := subjects.StepRecord(a, store.Ledger.Shards())
 	sub, err := store.Conn().SubscribeSync(record)
 	check(err)
-	registered, err := store.Tool(ctx, tool)
+	registered, err := store.Registry.Tool(ctx, tool)
 	check(err)
 	h := wire.Step{Result: record, Key: a.Key(), Attempt: a.Number}.Header()
-	store.DispatchAsync(ctx, kv.Dispatch{Attempt: a, Shard: registered.Shard, Header: h, Body: []byte(args)}, check)
+	store.Queue.DispatchAsync(ctx, kv.Dispatch{Attempt: a, Shard: registered.Shard, Header: h, Body: []byte(args)}, check)
 	m, err := sub.NextMsgWithContext(ctx)
 	check(err)
 	r := wire.ParseResult(m.Header, m.Data)

@@ -44,7 +44,7 @@ func TestForeignMessages(t *testing.T) {
 	var calls atomic.Int32
 	w.worker(Config{}, counter("count", &calls))
 	a, victim := w.attempt("count", "r", "s1"), w.attempt("count", "victim", "s1")
-	stolen, err := w.store.PutBlob(w.ctx(), "", victim.BlobName("x"), []byte(`{"secret":1}`))
+	stolen, err := w.store.Archive.PutBlob(w.ctx(), "", victim.BlobName("x"), []byte(`{"secret":1}`))
 	require.NoError(t, err)
 	edits := map[string]func(*wire.Step){
 		"result of another step": func(s *wire.Step) { s.Result = subjects.StepRecord(victim, 1) },
@@ -73,7 +73,7 @@ func TestForeignMessages(t *testing.T) {
 	require.Zero(t, calls.Load())
 	require.False(t, w.recorded(a))
 	require.False(t, w.recorded(victim))
-	entry, err := w.store.Read(w.ctx(), subjects.PlanRecord(a.Run, 1))
+	entry, err := w.store.Ledger.Read(w.ctx(), subjects.PlanRecord(a.Run, 1))
 	require.NoError(t, err)
 	require.Equal(t, a.Generation, entry.Seq)
 

@@ -43,7 +43,7 @@ func TestTypedTool(t *testing.T) {
 	require.WithinRange(t, r.Ended, r.Started, time.Now())
 	w.settled("get_weather")
 
-	registered, err := w.store.Tool(w.ctx(), "get_weather")
+	registered, err := w.store.Registry.Tool(w.ctx(), "get_weather")
 	require.NoError(t, err)
 	require.Equal(t, "Weather", registered.Definition.Title)
 	require.Equal(t, "the weather of a city", registered.Definition.Description)
@@ -262,7 +262,7 @@ func TestOptionsReachTheRegistry(t *testing.T) {
 			Annotations(tool.Annotations{ReadOnlyHint: &yes}), Tenants("acme"), Contract(tool.Orchestration{MaxConcurrency: 7, TimeoutMS: 1500}),
 			InputSchema([]byte(`{"type":"object","required":["x"]}`)), OutputSchema([]byte(`{"type":"object","title":"out"}`)))
 	})
-	got, err := w.store.Tool(w.ctx(), "a")
+	got, err := w.store.Registry.Tool(w.ctx(), "a")
 	require.NoError(t, err)
 	require.Equal(t, []string{"acme"}, got.Tenants)
 	require.Equal(t, 7, got.Contract.Limit)

@@ -46,7 +46,7 @@ func TestLargeResult(t *testing.T) {
 	require.Empty(t, r.Body)
 	require.NotNil(t, r.Handle)
 	require.True(t, strings.HasPrefix(r.Handle.Name, a.BlobName("")), r.Handle.Name)
-	data, err := w.store.Blob(w.ctx(), r.Handle)
+	data, err := w.store.Archive.Blob(w.ctx(), r.Handle)
 	require.NoError(t, err)
 	require.Equal(t, `"`+strings.Repeat("x", 2<<20)+`"`, string(data))
 	w.settled("grow")
@@ -86,7 +86,7 @@ func TestLargeArguments(t *testing.T) {
 	})
 	a := w.attempt("measure", "r", "s1")
 	args := `{"size":1,"pad":"` + strings.Repeat("y", 3<<20) + `"}`
-	handle, err := w.store.PutBlob(w.ctx(), "", a.BlobName("args"), []byte(args))
+	handle, err := w.store.Archive.PutBlob(w.ctx(), "", a.BlobName("args"), []byte(args))
 	require.NoError(t, err)
 	w.dispatch(a, "", func(s *wire.Step) { s.Handle = handle })
 	r := w.result(a)
@@ -127,7 +127,7 @@ func TestArgumentMemoryIsBounded(t *testing.T) {
 	var all []subjects.Attempt
 	for _, step := range []string{"s1", "s2"} {
 		a := w.attempt("hold", "r", step)
-		handle, err := w.store.PutBlob(w.ctx(), "", a.BlobName("args"), args)
+		handle, err := w.store.Archive.PutBlob(w.ctx(), "", a.BlobName("args"), args)
 		require.NoError(t, err)
 		w.dispatch(a, "", func(s *wire.Step) { s.Handle = handle })
 		all = append(all, a)
@@ -171,7 +171,7 @@ func TestFullLedger(t *testing.T) {
 	require.False(t, w.recorded(a))
 	for n := range junk.Number {
 		junk.Number = n + 1
-		require.NoError(t, w.store.PurgeSubject(w.ctx(), subjects.StepRecord(junk, 1)))
+		require.NoError(t, w.store.Ledger.PurgeSubject(w.ctx(), subjects.StepRecord(junk, 1)))
 	}
 	require.Len(t, w.result(a).Body, 204802, "nothing is dropped")
 	w.settled("grow")

@@ -203,14 +203,14 @@ func TestRedeliveryOfARecordedAttempt(t *testing.T) {
 	w.dispatch(a, `{}`)
 	w.loseDelivery("count")
 	h, body := wire.Result{Body: []byte(`"the first worker's"`)}.Message()
-	_, _, err := w.store.Create(w.ctx(), subjects.StepRecord(a, 1), h, body, nil)
+	_, _, err := w.store.Ledger.Create(w.ctx(), subjects.StepRecord(a, 1), h, body, nil)
 	require.NoError(t, err)
 	w.worker(Config{}, tools)
 	w.settled("count")
 	require.Zero(t, calls.Load())
 
 	b := w.attempt("count", "r", "s2") // without a record, a redelivery is executed
-	require.NoError(t, w.store.PurgeSubject(w.ctx(), subjects.StepRecord(a, 1)))
+	require.NoError(t, w.store.Ledger.PurgeSubject(w.ctx(), subjects.StepRecord(a, 1)))
 	w.dispatch(b, `{}`)
 	require.Nil(t, w.result(b).Error)
 	require.EqualValues(t, 1, calls.Load())

@@ -97,7 +97,7 @@ func TestCancel(t *testing.T) {
 		await(w, begun, "the call")
 	}
 	h, body := wire.Result{Error: fault.New(fault.Cancelled, "the run was cancelled")}.Message()
-	_, _, err := w.store.Create(w.ctx(), subjects.StepRecord(decided, 1), h, body, nil)
+	_, _, err := w.store.Ledger.Create(w.ctx(), subjects.StepRecord(decided, 1), h, body, nil)
 	require.NoError(t, err)
 	require.NoError(t, w.nc.Publish(subjects.Cancel(decided), nil))
 	require.Equal(t, ErrCancelled, await(w, causes, "the cancel"))

@@ -91,11 +91,11 @@ func (x *execution) stillOpen() bool {
 // plans; but a claim is refused where the plan is gone. It decides nothing for a tool that may run more than once.
 func (x *execution) runStands() bool {
 	claim := wire.Claim{Nonce: nuid.Next(), Seq: x.seq}
-	fence := &kv.Fence{Subject: subjects.PlanRecord(x.attempt.Run, x.e.store.Shards()), Seq: x.attempt.Generation}
+	fence := &kv.Fence{Subject: subjects.PlanRecord(x.attempt.Run, x.e.store.Ledger.Shards()), Seq: x.attempt.Generation}
 	var decision kv.Decision
 	err := x.again("looking whether the run is over", nil, func() (err error) {
 		h, body := claim.Message(x.e.config.Name)
-		decision, _, err = x.e.store.Create(x.base, subjects.ClaimRecord(x.attempt, x.e.store.Shards()), h, body, fence)
+		decision, _, err = x.e.store.Ledger.Create(x.base, subjects.ClaimRecord(x.attempt, x.e.store.Ledger.Shards()), h, body, fence)
 		return err
 	})
 	if err == nil && decision == kv.Gone {
@@ -107,7 +107,7 @@ func (x *execution) runStands() bool {
 // exists reads a record's subject from the leader, again and again until there is an answer or the execution ends.
 func (x *execution) exists(subject string) (found bool, err error) {
 	err = x.again("reading a record", nil, func() error {
-		entry, err := x.e.store.Read(x.base, subject)
+		entry, err := x.e.store.Ledger.Read(x.base, subject)
 		if isNotFound(err) {
 			return nil
 		}
@@ -120,12 +120,12 @@ func (x *execution) exists(subject string) (found bool, err error) {
 // claim makes sure that an at_most_once step is executed by this delivery alone.
 func (x *execution) claim() bool {
 	mine := wire.Claim{Nonce: nuid.Next(), Seq: x.seq}
-	plan := subjects.PlanRecord(x.attempt.Run, x.e.store.Shards())
+	plan := subjects.PlanRecord(x.attempt.Run, x.e.store.Ledger.Shards())
 	fence := &kv.Fence{Subject: plan, Seq: x.attempt.Generation}
 	var decision kv.Decision
 	err := x.again("claiming the attempt", nil, func() (err error) {
 		h, body := mine.Message(x.e.config.Name)
-		decision, _, err = x.e.store.Create(x.base, x.step.Claim, h, body, fence)
+		decision, _, err = x.e.store.Ledger.Create(x.base, x.step.Claim, h, body, fence)
 		return err
 	})
 	switch {
@@ -147,7 +147,7 @@ func (x *execution) claimed(mine wire.Claim) bool {
 	var there wire.Claim
 	found := false
 	err := x.again("reading the claim", nil, func() error {
-		entry, err := x.e.store.Read(x.base, x.step.Claim)
+		entry, err := x.e.store.Ledger.Read(x.base, x.step.Claim)
 		if isNotFound(err) {
 			return nil
 		}
@@ -177,7 +177,7 @@ func (x *execution) claimed(mine wire.Claim) bool {
 func (x *execution) planStands() bool {
 	stands := false
 	err := x.again("reading the plan", nil, func() error {
-		entry, err := x.e.store.Read(x.base, subjects.PlanRecord(x.attempt.Run, x.e.store.Shards()))
+		entry, err := x.e.store.Ledger.Read(x.base, subjects.PlanRecord(x.attempt.Run, x.e.store.Ledger.Shards()))
 		if isNotFound(err) {
 			return nil
 		}
@@ -198,7 +198,7 @@ func (x *execution) fetch() bool {
 	}
 	x.heavy = size
 	err := x.again("fetching the arguments", blobLost, func() (err error) {
-		x.args, err = x.e.store.Blob(x.base, x.step.Handle)
+		x.args, err = x.e.store.Archive.Blob(x.base, x.step.Handle)
 		return err
 	})
 	if err == nil {

@@ -31,7 +31,7 @@ func (x *execution) upload() bool {
 	name := x.attempt.BlobName(nuid.Next())
 	wait := firstWait
 	for {
-		handle, err := x.e.store.PutBlob(x.e.hard, x.step.Bucket, name, x.result.Body)
+		handle, err := x.e.store.Archive.PutBlob(x.e.hard, x.step.Bucket, name, x.result.Body)
 		if err == nil {
 			handle.Checked = true // by succeed
 			x.result.Handle, x.result.Body = handle, nil
@@ -68,7 +68,7 @@ func (x *execution) permit() string {
 // publish offers the record to the ledger; recorded hears what became of it.
 func (x *execution) publish() {
 	h, body := x.result.Message()
-	x.e.store.CreateAsync(x.e.hard, x.step.Result, h, body, nil, x.recorded)
+	x.e.store.Ledger.CreateAsync(x.e.hard, x.step.Result, h, body, nil, x.recorded)
 }
 
 // recorded acknowledges the step once its attempt is decided, by whomever, and otherwise tries again. A full ledger is

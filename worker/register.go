@@ -86,7 +86,7 @@ func (e *engine) serve(ctx context.Context, h *hosted) error {
 	if f.gather != nil {
 		most = 0 // until it knows whose turn it is
 	}
-	f.puller, err = e.store.PullUpTo(e.hard, t, h.slots, most, func(d *kv.Delivery) { e.accept(f, d) })
+	f.puller, err = e.store.Queue.PullUpTo(e.hard, t, h.slots, most, func(d *kv.Delivery) { e.accept(f, d) })
 	if err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func (e *engine) register(ctx context.Context, h *hosted) (tool.Registered, erro
 		})
 	})
 	defer note.Stop()
-	t, err := e.store.RequestRegister(ctx, raw)
+	t, err := e.store.Requests.RequestRegister(ctx, raw)
 	for _, warning := range t.Warnings {
 		if warning.Code == fault.Sealed { // it is about the worker
 			e.unsealed.Do(func() { e.log.Warn(warning.Message, "hint", warning.Hint) })
@@ -160,7 +160,7 @@ func (e *engine) watchOnce(ctx context.Context) error {
 			e.mend(ctx, hosted[name])
 		}
 	}
-	return e.store.WatchTools(ctx, each, ready)
+	return e.store.Registry.WatchTools(ctx, each, ready)
 }
 
 // mend registers a tool again, in a goroutine of its own, unless that is going on already.
@@ -250,13 +250,13 @@ func (e *engine) consumerGone(ctx context.Context, h *hosted) {
 func (e *engine) restore(ctx context.Context, h *hosted) {
 	ctx, cancel := context.WithTimeout(ctx, e.w.refresh)
 	defer cancel()
-	_, err := e.store.RequestRestore(ctx, h.def.Name)
+	_, err := e.store.Requests.RequestRestore(ctx, h.def.Name)
 	if fault.CodeOf(err) == fault.InvalidTool { // an orchestrator of before
 		var t tool.Registered
-		if t, err = e.store.Tool(ctx, h.def.Name); err == nil {
+		if t, err = e.store.Registry.Tool(ctx, h.def.Name); err == nil {
 			var raw []byte
 			if raw, err = json.Marshal(t.Definition); err == nil {
-				_, err = e.store.RequestRegister(ctx, raw)
+				_, err = e.store.Requests.RequestRegister(ctx, raw)
 			}
 		}
 	}

@@ -27,7 +27,7 @@ func (w *Worker) Run(ctx context.Context) error {
 		return unlessEnded(ctx, err)
 	}
 	defer store.Close()
-	store.Introduce(w.config.Name, w.keyIDs)
+	store.Requests.Introduce(w.config.Name, w.keyIDs)
 	e := newEngine(w, tools, store)
 	quiet, hush := context.WithCancel(context.Background())
 	e.spawn(func() { e.beat(quiet) })

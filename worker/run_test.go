@@ -162,7 +162,7 @@ func TestVanishedToolIsRegisteredAgain(t *testing.T) {
 	require.NoError(t, w.js.DeleteConsumer(info.Stream, info.Name))
 	require.NoError(t, bucket.Delete(subjects.ToolKey("a")))
 	w.eventually(func() bool {
-		_, err := w.store.Tool(context.Background(), "a")
+		_, err := w.store.Registry.Tool(context.Background(), "a")
 		return err == nil
 	}, "it is not registered again")
 	require.Nil(t, w.run("a", `{}`).Error)
@@ -181,12 +181,12 @@ func TestDeletedConsumerIsRestored(t *testing.T) {
 		worker.refresh = 50 * time.Millisecond
 	})
 	require.Nil(t, w.run("a", `{}`).Error)
-	newer, err := w.store.Register(w.ctx(), []byte(`{"name":"a","description":"another worker's newer one"}`))
+	newer, err := w.store.Registry.Register(w.ctx(), []byte(`{"name":"a","description":"another worker's newer one"}`))
 	require.NoError(t, err)
 	info := w.consumer("a")
 	require.NoError(t, w.js.DeleteConsumer(info.Stream, info.Name))
 	require.Nil(t, w.run("a", `{}`).Error)
-	now, err := w.store.Tool(w.ctx(), "a")
+	now, err := w.store.Registry.Tool(w.ctx(), "a")
 	require.NoError(t, err)
 	require.Equal(t, newer.Digest, now.Digest, "the registry keeps what it has")
 }

@@ -99,7 +99,7 @@ func (s *whole) leases(name string) int {
 	s.t.Helper()
 	js, err := s.nc.JetStream()
 	require.NoError(s.t, err)
-	t, err := s.store.Tool(s.ctx(), name)
+	t, err := s.store.Registry.Tool(s.ctx(), name)
 	require.NoError(s.t, err)
 	info, err := js.ConsumerInfo(subjects.StepsStream(t.Shard), subjects.Durable(name))
 	require.NoError(s.t, err)
@@ -172,7 +172,7 @@ func TestErrorsArrive(t *testing.T) {
 		{"id":"detailed","tool":"fail","arguments":{"how":"detailed"}},
 		{"id":"later","tool":"fail","arguments":{"how":"later"}}]}`)
 	require.Equal(t, outcome.Failed, s.wait(r).Status)
-	doc, err := s.store.History(s.ctx(), subjects.NewRun("default", "r"))
+	doc, err := s.store.Archive.History(s.ctx(), subjects.NewRun("default", "r"))
 	require.NoError(t, err)
 	for _, step := range doc.Steps {
 		want, attempts := fault.Error{}, 1

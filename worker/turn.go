@@ -165,7 +165,7 @@ func (t *turn) step(ctx context.Context) time.Duration {
 
 // take looks whose turn it is, and takes it where it is nobody's.
 func (t *turn) take(ctx context.Context) time.Duration {
-	g, seq, err := t.g.e.store.Gathers(ctx, t.g.f.tool.def.Name)
+	g, seq, err := t.g.e.store.Queue.Gathers(ctx, t.g.f.tool.def.Name)
 	if err != nil {
 		return t.without(err)
 	}
@@ -182,7 +182,7 @@ func (t *turn) take(ctx context.Context) time.Duration {
 // write writes the lease over the message of a sequence.
 func (t *turn) write(ctx context.Context, seq uint64) time.Duration {
 	sent := time.Now()
-	now, ok, err := t.g.e.store.Gather(ctx, t.g.f.tool.def.Name, t.own, seq)
+	now, ok, err := t.g.e.store.Queue.Gather(ctx, t.g.f.tool.def.Name, t.own, seq)
 	t.mu.Lock()
 	t.announced, t.until, t.blind = sent, time.Time{}, t.blind && err != nil
 	if err == nil && ok {
@@ -206,7 +206,7 @@ func (t *turn) pass(ctx context.Context) time.Duration {
 	free := t.own
 	free.Free = true
 	if held {
-		_, _, _ = t.g.e.store.Gather(ctx, t.g.f.tool.def.Name, free, seq) // where it fails, it expires
+		_, _, _ = t.g.e.store.Queue.Gather(ctx, t.g.f.tool.def.Name, free, seq) // where it fails, it expires
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -179,9 +179,9 @@ func TestWithoutTheTurnNobodyWaits(t *testing.T) {
 	g.eventually(func() bool { return g.consumer(create).NumAckPending == 1 }, "the step is not taken")
 	require.False(t, g.recorded(a))
 	g.eventually(func() bool {
-		_, seq, err := g.store.Gathers(g.ctx(), create)
+		_, seq, err := g.store.Queue.Gathers(g.ctx(), create)
 		require.NoError(t, err)
-		_, ok, err := g.store.Gather(g.ctx(), create, wire.Gathering{ID: "somebody"}, seq)
+		_, ok, err := g.store.Queue.Gather(g.ctx(), create, wire.Gathering{ID: "somebody"}, seq)
 		require.NoError(t, err)
 		return ok
 	}, "the lease can't be taken away")
@@ -207,10 +207,10 @@ func TestWithoutTheBucketEveryWorkerGathers(t *testing.T) {
 func TestTheBucketOfLeasesReachesNoFurtherThanAKey(t *testing.T) {
 	t.Parallel()
 	w := start(t, kv.Config{})
-	_, ok, err := w.store.Gather(w.ctx(), "a", wire.Gathering{ID: "one"}, 0)
+	_, ok, err := w.store.Queue.Gather(w.ctx(), "a", wire.Gathering{ID: "one"}, 0)
 	require.NoError(t, err)
 	require.True(t, ok)
-	_, ok, err = w.store.Gather(w.ctx(), "a", wire.Gathering{ID: "two"}, 0)
+	_, ok, err = w.store.Queue.Gather(w.ctx(), "a", wire.Gathering{ID: "two"}, 0)
 	require.NoError(t, err)
 	require.False(t, ok, "it is taken")
 	for name, value := range map[string]string{
@@ -220,7 +220,7 @@ func TestTheBucketOfLeasesReachesNoFurtherThanAKey(t *testing.T) {
 		m := nats.NewMsg(subjects.Gather("b"))
 		m.Header[name], m.Data = []string{value}, []byte(`{"id":"b"}`)
 		_, _ = w.js.PublishMsg(m) // most are refused
-		g, seq, err := w.store.Gathers(w.ctx(), "a")
+		g, seq, err := w.store.Queue.Gathers(w.ctx(), "a")
 		require.NoError(t, err, name)
 		require.NotZero(t, seq, name)
 		require.Equal(t, "one", g.ID, name)

@@ -85,7 +85,7 @@ func (w *world) ctx() context.Context {
 func (w *world) registrar() {
 	w.t.Helper()
 	_, err := w.nc.Subscribe(subjects.RegisterFilter, func(m *nats.Msg) {
-		t, err := w.store.Register(context.Background(), m.Data)
+		t, err := w.store.Registry.Register(context.Background(), m.Data)
 		reply := nats.NewMsg(m.Reply)
 		if err != nil {
 			reply.Header[subjects.HeaderStatus] = []string{subjects.StatusError}
@@ -161,12 +161,12 @@ func (r *running) end() error {
 func (w *world) attempt(tool, run, step string) subjects.Attempt {
 	w.t.Helper()
 	a := subjects.Attempt{Run: subjects.NewRun("acme", run), Tool: tool, Step: step, Number: 1}
-	entry, err := w.store.Read(w.ctx(), subjects.PlanRecord(a.Run, w.store.Shards()))
+	entry, err := w.store.Ledger.Read(w.ctx(), subjects.PlanRecord(a.Run, w.store.Ledger.Shards()))
 	if err == nil {
 		a.Generation = entry.Seq
 		return a
 	}
-	_, seq, err := w.store.Create(w.ctx(), subjects.PlanRecord(a.Run, w.store.Shards()), nats.Header{}, []byte(`{}`), nil)
+	_, seq, err := w.store.Ledger.Create(w.ctx(), subjects.PlanRecord(a.Run, w.store.Ledger.Shards()), nats.Header{}, []byte(`{}`), nil)
 	require.NoError(w.t, err)
 	a.Generation = seq
 	return a
@@ -174,7 +174,7 @@ func (w *world) attempt(tool, run, step string) subjects.Attempt {
 
 // header is what an orchestrator would send with the attempt.
 func (w *world) header(a subjects.Attempt) wire.Step {
-	return wire.Step{Result: subjects.StepRecord(a, w.store.Shards()), Key: a.Key(), Attempt: a.Number, Timeout: time.Minute}
+	return wire.Step{Result: subjects.StepRecord(a, w.store.Ledger.Shards()), Key: a.Key(), Attempt: a.Number, Timeout: time.Minute}
 }
 
 // dispatch sends an attempt to the workers; edit changes its headers.
@@ -190,13 +190,13 @@ func (w *world) dispatch(a subjects.Attempt, args string, edit ...func(*wire.Ste
 func (w *world) send(d kv.Dispatch) {
 	w.t.Helper()
 	done := make(chan error, 1)
-	w.store.DispatchAsync(w.ctx(), d, func(err error) { done <- err })
+	w.store.Queue.DispatchAsync(w.ctx(), d, func(err error) { done <- err })
 	require.NoError(w.t, <-done)
 }
 
 func (w *world) shard(tool string) int {
 	w.t.Helper()
-	t, err := w.store.Tool(w.ctx(), tool)
+	t, err := w.store.Registry.Tool(w.ctx(), tool)
 	require.NoError(w.t, err)
 	return t.Shard
 }
@@ -206,7 +206,7 @@ func (w *world) result(a subjects.Attempt) wire.Result {
 	w.t.Helper()
 	var r wire.Result
 	w.eventually(func() bool {
-		entry, err := w.store.Read(context.Background(), subjects.StepRecord(a, w.store.Shards()))
+		entry, err := w.store.Ledger.Read(context.Background(), subjects.StepRecord(a, w.store.Ledger.Shards()))
 		if err == nil {
 			r = wire.ParseResult(entry.Header, entry.Data)
 		}
@@ -218,7 +218,7 @@ func (w *world) result(a subjects.Attempt) wire.Result {
 // recorded reports whether an attempt has a record now.
 func (w *world) recorded(a subjects.Attempt) bool {
 	w.t.Helper()
-	_, err := w.store.Read(w.ctx(), subjects.StepRecord(a, w.store.Shards()))
+	_, err := w.store.Ledger.Read(w.ctx(), subjects.StepRecord(a, w.store.Ledger.Shards()))
 	if err != nil {
 		require.Equal(w.t, fault.NotFound, fault.CodeOf(err))
 	}

@@ -133,7 +133,7 @@ func join(lists ...[]string) (all []string) {
 // refuses tries a request.
 func (s *system) refuses(store *kv.Store, user, subject string) {
 	s.t.Helper()
-	_, err := store.Request(s.ctx(), subject, []byte("{}"))
+	_, err := store.Requests.Request(s.ctx(), subject, []byte("{}"))
 	require.Equal(s.t, fault.Permission, fault.CodeOf(err), "%s on %s: %v", user, subject, err)
 	require.ErrorContains(s.t, err, subject)
 }
@@ -172,11 +172,11 @@ func TestARefusalReachesTheCallerAsAPermission(t *testing.T) {
 	store, err := kv.Open(s.ctx(), s.trespass("worker-search"))
 	require.NoError(t, err)
 	defer store.Close()
-	_, err = store.RequestRegister(s.ctx(), []byte(`{"name":"fetch","description":"d","inputSchema":{"type":"object"}}`))
+	_, err = store.Requests.RequestRegister(s.ctx(), []byte(`{"name":"fetch","description":"d","inputSchema":{"type":"object"}}`))
 	permission(err, "api.tools.register.fetch")
-	_, _, err = store.Create(s.ctx(), subjects.StepRecord(attempt(ours, "fetch"), 1), nil, []byte(`"forged"`), nil)
+	_, _, err = store.Ledger.Create(s.ctx(), subjects.StepRecord(attempt(ours, "fetch"), 1), nil, []byte(`"forged"`), nil)
 	permission(err, ".step.fetch.a.1")
-	_, err = store.Read(s.ctx(), subjects.PlanRecord(theirs, 1))
+	_, err = store.Ledger.Read(s.ctx(), subjects.PlanRecord(theirs, 1))
 	permission(err, ".other.r.plan")
 }
 
@@ -187,7 +187,7 @@ func (s *system) bury(r subjects.Run) *outcome.DeadLetter {
 	require.NoError(s.t, err)
 	defer store.Close()
 	d := &outcome.DeadLetter{Run: r.Plain(), Tenant: r.Tenant, Generation: 1, Step: "a", Tool: "search", Error: fault.New(fault.ToolFailed, "503")}
-	_, err = store.CreateDead(s.ctx(), r, "", d)
+	_, err = store.Archive.CreateDead(s.ctx(), r, "", d)
 	require.NoError(s.t, err)
 	return d
 }

@@ -28,8 +28,8 @@ func (s *system) gathers() {
 	var m *nats.Msg
 	require.Eventually(t, func() bool { // the other connection's server may tell this one of its interest later; a holder renews
 		var ok bool
-		if seq, ok, err = store.Gather(s.ctx(), "search", wire.Gathering{ID: "one"}, seq); err != nil || !ok {
-			_, seq, err = store.Gathers(s.ctx(), "search")
+		if seq, ok, err = store.Queue.Gather(s.ctx(), "search", wire.Gathering{ID: "one"}, seq); err != nil || !ok {
+			_, seq, err = store.Queue.Gathers(s.ctx(), "search")
 			return false
 		}
 		m, err = sub.NextMsg(time.Second)
@@ -39,13 +39,13 @@ func (s *system) gathers() {
 	require.True(t, ok)
 	require.Equal(t, "one", heard.ID)
 	require.Eventually(t, func() bool { // a replica may see it later
-		_, now, err := store.Gathers(s.ctx(), "search")
+		_, now, err := store.Queue.Gathers(s.ctx(), "search")
 		return err == nil && (now == seq || now == 0) // it may be over already
 	}, 2*time.Minute, 20*time.Millisecond)
 	bad, err := kv.Open(s.ctx(), s.trespass("worker-search"))
 	require.NoError(t, err)
 	defer bad.Close()
-	_, _, err = bad.Gather(s.ctx(), "fetch", wire.Gathering{ID: "one"}, 0)
+	_, _, err = bad.Queue.Gather(s.ctx(), "fetch", wire.Gathering{ID: "one"}, 0)
 	require.Equal(t, fault.Permission, fault.CodeOf(err), "%v", err)
 }
 
@@ -57,7 +57,7 @@ func (s *system) rollsOut(c *client.Client) {
 	store, err := kv.Open(s.ctx(), s.connect("worker-search"))
 	require.NoError(t, err)
 	defer store.Close()
-	newer, err := store.RequestRegister(s.ctx(), []byte(`{"name":"search","inputSchema":{"type":"object"},"outputSchema":{"type":"object","required":["hits"]}}`))
+	newer, err := store.Requests.RequestRegister(s.ctx(), []byte(`{"name":"search","inputSchema":{"type":"object"},"outputSchema":{"type":"object","required":["hits"]}}`))
 	require.NoError(t, err)
 	var f fault.Error
 	require.Eventually(t, func() bool { // the orchestrator may hear of it a moment later

@@ -54,9 +54,9 @@ func TestABucketIsClosedToAllButItsOwnTenant(t *testing.T) {
 				}
 				s.refuses(store, user, subject)
 			}
-			_, err = store.Blob(s.ctx(), &outcome.Handle{Name: "other/r/1/a/1/x", Size: 1, NUID: "x", Chunks: 1, Bucket: "blobs-other"})
+			_, err = store.Archive.Blob(s.ctx(), &outcome.Handle{Name: "other/r/1/a/1/x", Size: 1, NUID: "x", Chunks: 1, Bucket: "blobs-other"})
 			require.Equal(t, fault.Permission, fault.CodeOf(err), "%v", err)
-			_, err = store.Tenants(s.ctx())
+			_, err = store.Archive.Tenants(s.ctx())
 			require.Equal(t, fault.Permission, fault.CodeOf(err), "the names of tenants: %v", err)
 			s.stockIsRefused(user, store.Conn(), "blobs-other")
 			s.stockIsRefused(user, store.Conn(), subjects.BlobsBucket)
@@ -177,7 +177,7 @@ func (s *system) opensTheStore(declared bool) {
 	head, err := kv.Open(s.ctx(), s.connect("agent-acme"))
 	require.NoError(t, err)
 	defer head.Close()
-	run, err := head.HistoryHead(s.ctx(), subjects.NewRun("acme", "large"))
+	run, err := head.Archive.HistoryHead(s.ctx(), subjects.NewRun("acme", "large"))
 	require.NoError(t, err)
 	nc := s.trespass("viewer-acme")
 	js, err := jetstream.New(nc)

@@ -41,10 +41,10 @@ func TestAWildcardIsNoName(t *testing.T) {
 	require.NoError(t, err)
 	defer store.Close()
 	last := subjects.Attempt{Run: subjects.NewRun("acme", "gone"), Generation: 1<<40 + 1, Tool: "search", Step: "a", Number: 1}
-	_, _, err = store.Create(s.ctx(), subjects.StepRecord(last, 1), nil, []byte(`"x"`), nil)
+	_, _, err = store.Ledger.Create(s.ctx(), subjects.StepRecord(last, 1), nil, []byte(`"x"`), nil)
 	require.NoError(t, err)
 	require.Eventually(t, func() bool {
-		_, err := store.Read(s.ctx(), subjects.StepRecord(last, 1))
+		_, err := store.Ledger.Read(s.ctx(), subjects.StepRecord(last, 1))
 		return fault.CodeOf(err) == fault.NotFound
 	}, 2*time.Minute, 20*time.Millisecond)
 	require.EqualValues(t, 1, s.holds()[subjects.PlanRecord(subjects.NewRun("other", victim), 1)], "the plan stands")

@@ -97,7 +97,7 @@ func TestNoOrchestratorAnswers(t *testing.T) {
 	require.Empty(t, stdout)
 	require.Contains(t, stderr, "no orchestrator answers")
 	require.Contains(t, stderr, "stepjet get r --url "+srv.URL())
-	_, err := store.Read(t.Context(), subjects.PlanRecord(subjects.NewRun("default", "r"), 1))
+	_, err := store.Ledger.Read(t.Context(), subjects.PlanRecord(subjects.NewRun("default", "r"), 1))
 	require.NoError(t, err)
 }
 

@@ -55,8 +55,8 @@ agents, viewers and operators, as "stepjet acl" does. Doing it again changes not
 
 func (a *app) tenantAdd(ctx context.Context, x *access, name string) error {
 	err := a.onStore(ctx, func(ctx context.Context, store *kv.Store) error {
-		x.shards = store.Shards()
-		made, err := store.Declare(ctx, name)
+		x.shards = store.Ledger.Shards()
+		made, err := store.Archive.Declare(ctx, name)
 		if err != nil {
 			return permitted(err, name)
 		}
@@ -117,10 +117,10 @@ func (a *app) tenantListCommand() *cobra.Command {
 		RunE: a.work(func(cmd *cobra.Command, _ []string) error {
 			all := []*kv.TenantBucket{}
 			err := a.onStore(cmd.Context(), func(ctx context.Context, store *kv.Store) error {
-				names, err := store.Tenants(ctx)
+				names, err := store.Archive.Tenants(ctx)
 				for _, name := range names {
 					var b *kv.TenantBucket
-					if b, err = store.TenantBucket(ctx, name); err != nil {
+					if b, err = store.Archive.TenantBucket(ctx, name); err != nil {
 						return permitted(err, name)
 					}
 					all = append(all, b)
@@ -167,11 +167,11 @@ finished runs that are still kept refer to it, and lose their large values.`,
 }
 
 func (a *app) tenantRemove(ctx context.Context, store *kv.Store, name string, force bool) error {
-	b, err := store.TenantBucket(ctx, name)
+	b, err := store.Archive.TenantBucket(ctx, name)
 	if err != nil {
 		return permitted(err, name)
 	}
-	active, err := store.ActiveRuns(ctx, name)
+	active, err := store.Ledger.ActiveRuns(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -179,7 +179,7 @@ func (a *app) tenantRemove(ctx context.Context, store *kv.Store, name string, fo
 		return fault.New(fault.Conflict, "runs of the tenant %s go on, or ended within the last minute: %d", name, len(active)).
 			WithHint("wait for them, or cancel them: stepjet list --tenant %s --status running", name)
 	}
-	kept, err := store.HistoryRuns(ctx, name)
+	kept, err := store.Archive.HistoryRuns(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -187,7 +187,7 @@ func (a *app) tenantRemove(ctx context.Context, store *kv.Store, name string, fo
 	if b.Messages > 0 && !force {
 		return fault.New(fault.Conflict, "the bucket %s holds %s", b.Bucket, holds).WithHint("--force removes it all the same; or wait until their retention is over")
 	}
-	if err := store.Undeclare(ctx, name); err != nil {
+	if err := store.Archive.Undeclare(ctx, name); err != nil {
 		return permitted(err, name)
 	}
 	a.say("removed the bucket %s, which held %s", b.Bucket, holds)

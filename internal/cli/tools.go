@@ -78,11 +78,11 @@ func (a *app) registeredAs(ctx context.Context) (tools []tool.Registered, own ma
 	err = a.withStore(ctx, s, func(store *kv.Store) error {
 		ctx, cancel := a.patience(ctx)
 		defer cancel()
-		if tools, err = store.Tools(ctx); err != nil {
+		if tools, err = store.Registry.Tools(ctx); err != nil {
 			return why(ctx, err)
 		}
 		tools = slices.DeleteFunc(tools, func(t tool.Registered) bool { return len(t.Tenants) > 0 && !slices.Contains(t.Tenants, a.flags.tenant) })
-		own, err = store.TenantOverrides(ctx, a.flags.tenant)
+		own, err = store.Registry.TenantOverrides(ctx, a.flags.tenant)
 		if fault.CodeOf(err) == fault.Permission { // of a role of before, or of another tenant's
 			err = nil
 		}

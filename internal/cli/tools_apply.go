@@ -176,12 +176,12 @@ func (a *app) withStore(ctx context.Context, s *session, do func(*kv.Store) erro
 func (a *app) applyOne(ctx context.Context, store *kv.Store, x *applied) error {
 	ctx, cancel := a.patience(ctx)
 	defer cancel()
-	before, err := store.Tool(ctx, x.Name)
+	before, err := store.Registry.Tool(ctx, x.Name)
 	fresh := fault.CodeOf(err) == fault.NotFound
 	if err != nil && !fresh {
 		return why(ctx, err)
 	}
-	after, err := store.RequestRegister(ctx, x.raw)
+	after, err := store.Requests.RequestRegister(ctx, x.raw)
 	x.Warnings = after.Warnings
 	switch {
 	case errors.Is(err, &fault.Error{Code: fault.InvalidTool}):

@@ -176,9 +176,9 @@ func (a *app) override(ctx context.Context, name string, raw []byte, only bool) 
 		asking, cancel := a.patience(ctx)
 		defer cancel()
 		if only {
-			o, err = store.RequestTenantOverride(asking, a.flags.tenant, name, raw)
+			o, err = store.Requests.RequestTenantOverride(asking, a.flags.tenant, name, raw)
 		} else {
-			o, err = store.RequestOverride(asking, name, raw)
+			o, err = store.Requests.RequestOverride(asking, name, raw)
 		}
 		return why(asking, err)
 	})
@@ -233,7 +233,7 @@ func (a *app) remove(ctx context.Context, name string, force bool) error {
 	err = a.withStore(ctx, s, func(store *kv.Store) error {
 		asking, cancel := a.patience(ctx)
 		defer cancel()
-		r, err = store.RequestRemove(asking, name, force)
+		r, err = store.Requests.RequestRemove(asking, name, force)
 		return why(asking, err)
 	})
 	if err != nil {

@@ -48,7 +48,7 @@ func burst(ctx context.Context, s *stage, v *verdict) {
 
 // limit gives the tool's fan-out limit, as the worker registered it.
 func (s *stage) limit(ctx context.Context) int {
-	if t, err := s.store.Tool(ctx, s.tool.Name); err == nil {
+	if t, err := s.store.Registry.Tool(ctx, s.tool.Name); err == nil {
 		return t.Contract.Limit
 	}
 	return s.tool.Contract.Limit

@@ -85,8 +85,8 @@ func fullLedger(ctx context.Context, s *stage, v *verdict) {
 // fill lets the ledger take no new record until restore is called, which may be done more than once.
 func (s *stage) fill(ctx context.Context) (restore func() error, err error) {
 	shard := subjects.LedgerStream(0)
-	if s.store.Shards() > 1 {
-		return nil, fault.New(fault.InvalidConfig, "the server has %d ledger shards; the check needs one", s.store.Shards())
+	if s.store.Ledger.Shards() > 1 {
+		return nil, fault.New(fault.InvalidConfig, "the server has %d ledger shards; the check needs one", s.store.Ledger.Shards())
 	}
 	stream, err := s.js.Stream(ctx, shard)
 	if err != nil {
@@ -178,7 +178,7 @@ func version(ctx context.Context, s *stage, v *verdict) {
 		v.must("take a "+subjects.HeaderVersion+" that is no number for a higher one", "it acknowledged a step of the version junk, which is lost now")
 	}
 	for _, p := range []*probe{p, junk} {
-		s.note(s.store.PurgeSubject(ctx, subjects.Step(p.attempt, s.tool.Shard)))
+		s.note(s.store.Ledger.PurgeSubject(ctx, subjects.Step(p.attempt, s.tool.Shard)))
 	}
 	s.quiet(ctx, 2*s.lease())
 }

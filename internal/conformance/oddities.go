@@ -88,13 +88,13 @@ func foreign(ctx context.Context, s *stage, v *verdict) {
 	for _, p := range []*probe{nameless, broken, forged} {
 		if !p.settled(ctx, soon) {
 			v.should("acknowledge what is no step of Stepjet's: nobody else can do anything with it", "a message without the headers of a step is left to come again for ever")
-			s.note(s.store.PurgeSubject(ctx, subjects.Step(p.attempt, s.tool.Shard)))
+			s.note(s.store.Ledger.PurgeSubject(ctx, subjects.Step(p.attempt, s.tool.Shard)))
 		}
 	}
 	if len(s.witness.offered(victim.record())) > 0 {
 		v.should("publish only to a "+subjects.HeaderResult+" that belongs to the step's own subject: same run, generation, step and attempt",
 			"it published a result to another run's record, because a forged step asked it to")
-		s.note(s.store.PurgeSubject(ctx, victim.record()))
+		s.note(s.store.Ledger.PurgeSubject(ctx, victim.record()))
 	}
 	s.quiet(ctx, 2*s.lease())
 }

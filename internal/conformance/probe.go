@@ -29,7 +29,7 @@ type madeRun struct {
 func (s *stage) newRun(ctx context.Context, check string) madeRun {
 	r := madeRun{Run: subjects.NewRun(tenant, check+"-"+nuid.Next())}
 	h := nats.Header{subjects.HeaderVersion: {subjects.Version}, subjects.HeaderWorker: {myself}}
-	_, seq, err := s.store.Create(ctx, subjects.PlanRecord(r.Run, s.store.Shards()), h, []byte(`{}`), nil)
+	_, seq, err := s.store.Ledger.Create(ctx, subjects.PlanRecord(r.Run, s.store.Ledger.Shards()), h, []byte(`{}`), nil)
 	s.note(err)
 	r.generation = seq
 	s.runs = append(s.runs, r)
@@ -85,14 +85,14 @@ func (p *probe) send(ctx context.Context, h nats.Header, body []byte) {
 }
 
 // record gives the subject of the step's result.
-func (p *probe) record() string { return subjects.StepRecord(p.attempt, p.s.store.Shards()) }
+func (p *probe) record() string { return subjects.StepRecord(p.attempt, p.s.store.Ledger.Shards()) }
 
 // claim gives the subject of the step's claim.
-func (p *probe) claim() string { return subjects.ClaimRecord(p.attempt, p.s.store.Shards()) }
+func (p *probe) claim() string { return subjects.ClaimRecord(p.attempt, p.s.store.Ledger.Shards()) }
 
 // result reads the step's record; ok is false where there is none.
 func (p *probe) result(ctx context.Context) (r wire.Result, ok bool) {
-	e, err := p.s.store.Read(ctx, p.record())
+	e, err := p.s.store.Ledger.Read(ctx, p.record())
 	if err != nil {
 		return r, false
 	}
@@ -138,7 +138,7 @@ func (p *probe) taken(ctx context.Context, leases int) bool {
 func (p *probe) decide(ctx context.Context, r wire.Result) {
 	r.Worker = myself
 	h, body := r.Message()
-	_, _, err := p.s.store.Create(ctx, p.record(), h, body, nil)
+	_, _, err := p.s.store.Ledger.Create(ctx, p.record(), h, body, nil)
 	p.s.note(err)
 }
 

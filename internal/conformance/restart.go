@@ -31,7 +31,7 @@ func (s *stage) again(ctx context.Context) (p *prepared, whyNot string) {
 		return nil, "the worker was not started here"
 	}
 	s.guest.Kill()
-	s.note(s.store.PurgeSubject(ctx, subjects.ToolFilter(s.tool.Name, s.tool.Shard))) // what earlier checks left
+	s.note(s.store.Ledger.PurgeSubject(ctx, subjects.ToolFilter(s.tool.Name, s.tool.Shard))) // what earlier checks left
 	if !s.quiet(ctx, 3*s.lease()) {
 		return nil, "steps of earlier checks are not done"
 	}
@@ -67,7 +67,7 @@ func (s *stage) prepare(ctx context.Context) *prepared {
 // claimed writes a claim as another worker would have.
 func (p *probe) claimed(ctx context.Context, seq uint64) {
 	body, _ := json.Marshal(claimBody{"another-worker", seq}) // a string and a number
-	_, _, err := p.s.store.Create(ctx, p.claim(), nats.Header{subjects.HeaderWorker: {myself}}, body, nil)
+	_, _, err := p.s.store.Ledger.Create(ctx, p.claim(), nats.Header{subjects.HeaderWorker: {myself}}, body, nil)
 	p.s.note(err)
 }
 

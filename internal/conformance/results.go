@@ -103,7 +103,7 @@ func (s *stage) blob(ctx context.Context, v *verdict, p *probe, r wire.Result, s
 	if r.Handle.NUID == "" {
 		v.should("say in the handle under which nuid its chunks lie, and how many they are", "%s names no chunks: whoever may write blobs may say something else of this one's name", subjects.HeaderHandle)
 	}
-	body, err := s.store.Blob(ctx, r.Handle)
+	body, err := s.store.Archive.Blob(ctx, r.Handle)
 	if err != nil {
 		v.must("upload it completely before you publish the record; size and sha256 (in hex) are those of the blob's bytes",
 			"the blob of %s can't be read: %v", subjects.HeaderHandle, fault.As(err).Message)
@@ -117,13 +117,13 @@ func (s *stage) blob(ctx context.Context, v *verdict, p *probe, r wire.Result, s
 
 // bucket sends a step of a tenant that has a bucket of its own.
 func bucket(ctx context.Context, s *stage, v *verdict) {
-	made, err := s.store.Declare(ctx, tenant)
+	made, err := s.store.Archive.Declare(ctx, tenant)
 	if err != nil {
 		s.note(err)
 		return
 	}
 	if made {
-		defer func() { s.note(s.store.Undeclare(context.WithoutCancel(ctx), tenant)) }()
+		defer func() { s.note(s.store.Archive.Undeclare(context.WithoutCancel(ctx), tenant)) }()
 	}
 	const size = wire.InlineLimit + 50_000
 	own := subjects.BlobsOf(tenant)
@@ -149,7 +149,7 @@ func bucket(ctx context.Context, s *stage, v *verdict) {
 func largeArguments(ctx context.Context, s *stage, v *verdict) {
 	p := s.probe(s.newRun(ctx, "arguments"), "s1")
 	args := `{"echo":"read","unused":"` + strings.Repeat("x", wire.InlineLimit) + `"}`
-	handle, err := s.store.PutBlob(ctx, "", p.attempt.BlobName(nuid.Next()), []byte(args))
+	handle, err := s.store.Archive.PutBlob(ctx, "", p.attempt.BlobName(nuid.Next()), []byte(args))
 	if err != nil {
 		s.note(err)
 		return

@@ -67,14 +67,14 @@ func open(ctx context.Context, o Options) (*stage, error) {
 }
 
 func (s *stage) open(ctx context.Context) (err error) {
-	if s.tool, err = s.store.Tool(ctx, s.o.Tool); fault.CodeOf(err) == fault.NotFound {
+	if s.tool, err = s.store.Registry.Tool(ctx, s.o.Tool); fault.CodeOf(err) == fault.NotFound {
 		raw, _ := json.Marshal(definition(s.o.Tool)) // made of strings and numbers
-		s.tool, err = s.store.Register(ctx, raw)
+		s.tool, err = s.store.Registry.Register(ctx, raw)
 	}
 	if err != nil {
 		return err
 	}
-	if s.deaf, err = s.witness.listen(s.nc, s.tool, s.store.Shards()); err != nil {
+	if s.deaf, err = s.witness.listen(s.nc, s.tool, s.store.Ledger.Shards()); err != nil {
 		return err
 	}
 	if _, err = s.nc.Subscribe(subjects.RegisterFilter, func(m *nats.Msg) { go s.register(m) }); err == nil {
@@ -101,7 +101,7 @@ func alone(ctx context.Context, nc *nats.Conn) error {
 func (s *stage) register(m *nats.Msg) {
 	ctx, cancel := context.WithTimeout(context.Background(), s.o.Patience)
 	defer cancel()
-	t, err := s.store.Register(ctx, m.Data)
+	t, err := s.store.Registry.Register(ctx, m.Data)
 	reply := nats.NewMsg(m.Reply)
 	if err != nil {
 		reply.Header[subjects.HeaderStatus] = []string{subjects.StatusError}
@@ -145,9 +145,9 @@ func (s *stage) close() {
 
 // clear removes a run. What it can't remove lies on a server that is for testing.
 func (s *stage) clear(ctx context.Context, r madeRun) {
-	_ = s.store.PurgeSteps(ctx, r.Run, r.generation, s.tool.Name, s.tool.Shard)
-	_ = s.store.PurgeRun(ctx, r.Run, r.generation)
-	_ = s.store.PurgeSubject(ctx, subjects.GenerationFilter(r.Run, r.generation+1, s.store.Shards())) // of a zombie
+	_ = s.store.Queue.PurgeSteps(ctx, r.Run, r.generation, s.tool.Name, s.tool.Shard)
+	_ = s.store.Ledger.PurgeRun(ctx, r.Run, r.generation)
+	_ = s.store.Ledger.PurgeSubject(ctx, subjects.GenerationFilter(r.Run, r.generation+1, s.store.Ledger.Shards())) // of a zombie
 }
 
 // make makes one check, unless it is not asked for or can't be made.

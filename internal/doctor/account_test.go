@@ -36,7 +36,7 @@ func TestAnEmptyAccountIsSetUp(t *testing.T) {
 	s, err := kv.Open(ctx(t), nc)
 	require.NoError(t, err)
 	defer s.Close()
-	require.Equal(t, 4, s.Shards())
+	require.Equal(t, 4, s.Ledger.Shards())
 	js, err := jetstream.New(nc)
 	require.NoError(t, err)
 	made := streams(t, js)
@@ -108,7 +108,7 @@ func TestTheIntakeMappingIsPrintedAndChecked(t *testing.T) {
 			require.Contains(t, finding(t, r, "intake", "").Fix, fmt.Sprintf("%q: %q", source, destination))
 		}
 		for shard := range 4 {
-			last, err := s.LastSequence(ctx(t), shard)
+			last, err := s.Ledger.LastSequence(ctx(t), shard)
 			require.NoError(t, err)
 			require.Zero(t, last, "the probe is stored nowhere")
 		}

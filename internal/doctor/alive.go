@@ -129,7 +129,7 @@ func (d *doctor) workers(ctx context.Context) error {
 // record was stored, which can't be before. A clock that is behind looks like a slow write, so it is not told.
 func (d *doctor) workerClocks(ctx context.Context) {
 	for shard := range d.shards {
-		e, err := d.s.Read(ctx, subjects.StepFilter(shard))
+		e, err := d.s.Ledger.Read(ctx, subjects.StepFilter(shard))
 		if err != nil {
 			continue
 		}

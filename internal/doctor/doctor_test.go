@@ -154,7 +154,7 @@ func TestWhatBreaksIsFoundAndMended(t *testing.T) {
 		{"short blobs", "stream", "OBJ_blobs", func(p *patient) { p.editStream("OBJ_blobs", func(c *jetstream.StreamConfig) { c.MaxAge = time.Hour }) }},
 		{"blobs that a header removes", "stream", "OBJ_blobs", func(p *patient) { p.editStream("OBJ_blobs", func(c *jetstream.StreamConfig) { c.AllowRollup = true }) }},
 		{"a declared tenant's blobs that a header removes", "tenant", "OBJ_blobs-acme", func(p *patient) {
-			_, err := p.Declare(ctx(p.t), "acme")
+			_, err := p.Archive.Declare(ctx(p.t), "acme")
 			require.NoError(p.t, err)
 			p.editStream("OBJ_blobs-acme", func(c *jetstream.StreamConfig) { c.AllowRollup, c.MaxAge = true, time.Hour })
 		}},
@@ -174,7 +174,7 @@ func TestWhatBreaksIsFoundAndMended(t *testing.T) {
 		}},
 		{"leftover of a removal", "orphan-consumer", "gone", func(p *patient) {
 			gone := register(p.t, p.Store, "gone", 2)
-			_, err := p.RemoveTool(ctx(p.t), "gone", true)
+			_, err := p.Registry.RemoveTool(ctx(p.t), "gone", true)
 			require.NoError(p.t, err)
 			_, err = p.js.CreateConsumer(ctx(p.t), steps, jetstream.ConsumerConfig{Durable: "gone", FilterSubject: subjects.ToolFilter("gone", gone.Shard), AckPolicy: jetstream.AckExplicitPolicy})
 			require.NoError(p.t, err)
@@ -275,7 +275,7 @@ func TestAPublishedKeyOfANewerVersionIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	p := admit(t, kv.Config{})
 	key := wire.SealingKey{ID: "k", Public: "p", Created: time.Now()}
-	_, err := p.PublishSealingKey(within(t, 2*time.Minute), key)
+	_, err := p.Registry.PublishSealingKey(within(t, 2*time.Minute), key)
 	require.NoError(t, err)
 	require.Empty(t, unwell(p.examine(doctor.Options{})))
 
@@ -285,9 +285,9 @@ func TestAPublishedKeyOfANewerVersionIsLeftAlone(t *testing.T) {
 	found := finding(t, p.examine(doctor.Options{Mend: true}), "secrets", "")
 	require.Equal(t, doctor.Notable, found.Health)
 	require.Contains(t, found.Found, "newer version")
-	_, err = p.SealingKey(within(t, 2*time.Minute))
+	_, err = p.Registry.SealingKey(within(t, 2*time.Minute))
 	require.Equal(t, fault.NewerVersion, fault.CodeOf(err), "%v", err)
-	_, err = p.PublishSealingKey(within(t, 2*time.Minute), key)
+	_, err = p.Registry.PublishSealingKey(within(t, 2*time.Minute), key)
 	require.Equal(t, fault.NewerVersion, fault.CodeOf(err), "nothing is written over it: %v", err)
 }
 
@@ -315,6 +315,6 @@ func TestRecordsThatNobodyReads(t *testing.T) {
 	left := finding(t, after, "orphan-records", subjects.LedgerStream(other))
 	require.Contains(t, left.Found, star)
 	require.False(t, left.Fixable)
-	_, err := p.Read(ctx(t), subjects.PlanRecord(r, 4))
+	_, err := p.Ledger.Read(ctx(t), subjects.PlanRecord(r, 4))
 	require.NoError(t, err)
 }

@@ -64,7 +64,7 @@ func emptied(t testing.TB, js jetstream.JetStream, key string) error {
 
 func create(t testing.TB, s *kv.Store, subject, body string, fence *kv.Fence) (kv.Decision, uint64) {
 	t.Helper()
-	d, seq, err := s.Create(ctx(t), subject, nil, []byte(body), fence)
+	d, seq, err := s.Ledger.Create(ctx(t), subject, nil, []byte(body), fence)
 	require.NoError(t, err)
 	return d, seq
 }
@@ -72,7 +72,7 @@ func create(t testing.TB, s *kv.Store, subject, body string, fence *kv.Fence) (k
 // submit creates a plan record and returns its generation.
 func submit(t testing.TB, s *kv.Store, r subjects.Run, body string) uint64 {
 	t.Helper()
-	d, seq := create(t, s, s.SubmitSubject(r), body, nil)
+	d, seq := create(t, s, s.Ledger.SubmitSubject(r), body, nil)
 	require.Equal(t, kv.Written, d)
 	return seq
 }
@@ -83,7 +83,7 @@ func register(t testing.TB, s *kv.Store, name string, limit int) tool.Registered
 		"name": name, "description": "a tool", "inputSchema": map[string]any{"type": "object"},
 		"x-orchestration": map[string]any{"mode": "fan-out-bounded", "max_concurrency": limit},
 	})
-	tool, err := s.Register(ctx(t), definition)
+	tool, err := s.Registry.Register(ctx(t), definition)
 	require.NoError(t, err)
 	return tool
 }
@@ -96,7 +96,7 @@ func attempt(tool, step string) subjects.Attempt {
 func dispatch(t testing.TB, s *kv.Store, d kv.Dispatch) {
 	t.Helper()
 	done := make(chan error, 1)
-	s.DispatchAsync(ctx(t), d, func(err error) { done <- err })
+	s.Queue.DispatchAsync(ctx(t), d, func(err error) { done <- err })
 	require.NoError(t, receive(t, done, "the dispatch to come back"))
 }
 
@@ -105,7 +105,7 @@ func pull(t testing.TB, s *kv.Store, tool tool.Registered, slots int) (*kv.Pulle
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
 	got := make(chan *kv.Delivery, 10_000)
-	p, err := s.Pull(ctx, tool, slots, func(d *kv.Delivery) { got <- d })
+	p, err := s.Queue.Pull(ctx, tool, slots, func(d *kv.Delivery) { got <- d })
 	require.NoError(t, err)
 	return p, got
 }
@@ -131,7 +131,7 @@ func pendingAcks(t testing.TB, s *kv.Store, tool tool.Registered) int {
 func join(t *testing.T, s *kv.Store, id string) (told <-chan []string, leave func()) {
 	t.Helper()
 	lists := make(chan []string, 100)
-	m, err := s.Join(ctx(t), id, func(members []kv.Member) {
+	m, err := s.Members.Join(ctx(t), id, func(members []kv.Member) {
 		var ids []string
 		for _, x := range members {
 			ids = append(ids, x.ID)

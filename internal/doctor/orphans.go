@@ -98,7 +98,7 @@ func (d *doctor) sentinels(ctx context.Context) error {
 		if err := d.keeper(ctx, shard); err != nil {
 			return err
 		}
-		_, err := d.s.Read(ctx, subjects.Sentinel(shard))
+		_, err := d.s.Ledger.Read(ctx, subjects.Sentinel(shard))
 		if err == nil {
 			continue
 		}

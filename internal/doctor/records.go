@@ -58,7 +58,7 @@ func (d *doctor) orphanRecords(ctx context.Context) error {
 }
 
 func (d *doctor) orphansOf(ctx context.Context, r subjects.Run, generations map[uint64]bool) error {
-	plan, err := d.s.Read(ctx, subjects.PlanRecord(r, d.shards))
+	plan, err := d.s.Ledger.Read(ctx, subjects.PlanRecord(r, d.shards))
 	if err != nil && fault.CodeOf(err) != fault.NotFound {
 		return err
 	}
@@ -82,7 +82,7 @@ func (d *doctor) orphansOf(ctx context.Context, r subjects.Run, generations map[
 			Means: "they take room; no run uses them", Fix: "removes them",
 		}
 		if plan == nil || g < plan.Seq {
-			d.add(f, func() error { return d.s.PurgeSubject(ctx, filter) })
+			d.add(f, func() error { return d.s.Ledger.PurgeSubject(ctx, filter) })
 			continue
 		}
 		f.Found = fmt.Sprintf("%s of generation %d, which no plan has", text.Count(len(still), "record"), g)
@@ -94,14 +94,14 @@ func (d *doctor) orphansOf(ctx context.Context, r subjects.Run, generations map[
 // removeForeign removes records of a generation that no plan has, one by one: should a plan have it later, its own come after it.
 func (d *doctor) removeForeign(ctx context.Context, all map[string]uint64, generation uint64) error {
 	for _, subject := range slices.Sorted(maps.Keys(all)) {
-		e, err := d.s.Read(ctx, subject)
+		e, err := d.s.Ledger.Read(ctx, subject)
 		if fault.CodeOf(err) == fault.NotFound || err == nil && e.Seq > generation {
 			continue
 		}
 		if err != nil {
 			return err
 		}
-		if err := d.s.PurgeRecord(ctx, subject, e.Seq); err != nil {
+		if err := d.s.Ledger.PurgeRecord(ctx, subject, e.Seq); err != nil {
 			return err
 		}
 	}
@@ -120,7 +120,7 @@ func (d *doctor) misplaced(ctx context.Context, shard int, all []string) {
 		Means: "they take room; no run uses them. Some worker wrote them, which only one that is wrong or means harm does", Fix: "removes them",
 	}, func() error {
 		for _, subject := range all {
-			if err := d.s.PurgeSubject(ctx, subject); err != nil {
+			if err := d.s.Ledger.PurgeSubject(ctx, subject); err != nil {
 				return err
 			}
 		}

@@ -58,7 +58,7 @@ func (d *doctor) frozenTools(ctx context.Context) error {
 
 func (d *doctor) frozen(ctx context.Context, name string, f *wire.FrozenTool, t tool.Registered, registered bool, r subjects.Run) {
 	needed := "run " + r.Plain() + " of tenant " + r.Tenant + " needs it"
-	def, err := d.s.Definition(ctx, f.Digest) // any error but absence is another check's matter
+	def, err := d.s.Registry.Definition(ctx, f.Digest) // any error but absence is another check's matter
 	_, removed := d.removed[name]
 	x := Finding{About: name, Health: Broken, Expected: "the tool as its runs froze it, in " + subjects.StepsStream(f.Shard)}
 	switch {
@@ -115,7 +115,7 @@ func (d *doctor) started(ctx context.Context, e kv.Entry) (r activeRun, ok bool)
 			return r, false
 		}
 		var body []byte
-		if body, err = d.s.Blob(ctx, blob); err != nil {
+		if body, err = d.s.Archive.Blob(ctx, blob); err != nil {
 			return r, false
 		}
 		start, _, err = wire.ParseStart(nil, body)
@@ -129,7 +129,7 @@ func (d *doctor) started(ctx context.Context, e kv.Entry) (r activeRun, ok bool)
 // over reports whether a run has its outcome; its records then only wait to be removed. An earlier run of the id that was
 // rejected is none of it.
 func (d *doctor) over(ctx context.Context, r subjects.Run, generation uint64) (bool, error) {
-	head, err := d.s.HistoryHead(ctx, r)
+	head, err := d.s.Archive.HistoryHead(ctx, r)
 	if fault.CodeOf(err) == fault.NotFound {
 		return false, nil
 	}

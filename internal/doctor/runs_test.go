@@ -47,7 +47,7 @@ func TestRunsAndToolsThatNobodyServes(t *testing.T) {
 	r, err = doctor.Examine(ctx(t), s.Conn(), doctor.Options{Mend: true})
 	require.NoError(t, err)
 	require.True(t, finding(t, r, "frozen-tool", "gone").Mended)
-	back, err := s.Tool(ctx(t), "gone")
+	back, err := s.Registry.Tool(ctx(t), "gone")
 	require.NoError(t, err)
 	require.Equal(t, gone.Digest, back.Digest)
 	require.Equal(t, 4*time.Second, back.AckWait)
@@ -72,7 +72,7 @@ func TestWhatTheOwnerSaysOfARun(t *testing.T) {
 	require.Equal(t, doctor.Notable, f.Health)
 	require.Contains(t, f.Found, "a: window full")
 
-	_, err = p.CreateHistory(ctx(t), run, "", finished(run))
+	_, err = p.Archive.CreateHistory(ctx(t), run, "", finished(run))
 	require.NoError(t, err)
 	require.Empty(t, unwell(p.examine(doctor.Options{Stale: time.Nanosecond})), "it is over")
 }
@@ -101,7 +101,7 @@ func TestNotesAboutClocksLettersAndRoom(t *testing.T) {
 	})
 	require.NoError(t, err)
 	run := subjects.NewRun("acme", "order-42")
-	_, err = s.CreateDead(ctx(t), run, "", &outcome.DeadLetter{
+	_, err = s.Archive.CreateDead(ctx(t), run, "", &outcome.DeadLetter{
 		Run: run.Plain(), Tenant: run.Tenant, Generation: 7, Step: "a", Tool: "echo", Attempts: 2, Key: "key",
 		Error: fault.New(fault.Timeout, "it failed"), Failed: time.Now().UTC(), Arguments: []byte(`{"a":1}`),
 	})

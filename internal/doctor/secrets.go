@@ -16,7 +16,7 @@ import (
 
 // secrets looks whether the secrets of runs are sealed, and whether who has to open them holds the key.
 func (d *doctor) secrets(ctx context.Context) error {
-	key, err := d.s.SealingKey(ctx)
+	key, err := d.s.Registry.SealingKey(ctx)
 	const start = "stepjet keys new secrets.key; start workers, then orchestrators, with --secrets-key secrets.key"
 	switch code := fault.CodeOf(err); {
 	case code == fault.NotFound || code == fault.NotReady:

@@ -18,7 +18,7 @@ func (d *doctor) staleRuns(ctx context.Context) error {
 	if d.shards == 0 || d.info(subjects.BucketStream(subjects.HistoryBucket)) == nil {
 		return nil
 	}
-	runs, err := d.s.ActiveRuns(ctx, "*")
+	runs, err := d.s.Ledger.ActiveRuns(ctx, "*")
 	if err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func (d *doctor) staleRuns(ctx context.Context) error {
 
 // idle gives how long an unfinished run has had no record; 0 for one that is over.
 func (d *doctor) idle(ctx context.Context, r subjects.Run) (time.Duration, error) {
-	last, err := d.s.Read(ctx, subjects.RunFilter(r, d.shards))
+	last, err := d.s.Ledger.Read(ctx, subjects.RunFilter(r, d.shards))
 	if fault.CodeOf(err) == fault.NotFound {
 		return 0, nil
 	}

@@ -42,7 +42,7 @@ func TestABucketThatARunNeedsIsMissed(t *testing.T) {
 	require.Len(t, found, 1)
 	require.Equal(t, doctor.Broken, found[0].Health, "%+v", found)
 	require.Equal(t, "stepjet tenant add acme", found[0].Fix)
-	_, err = s.Declare(t.Context(), "acme")
+	_, err = s.Archive.Declare(t.Context(), "acme")
 	require.NoError(t, err)
 	found = about()
 	require.Len(t, found, 1)

@@ -133,9 +133,9 @@ func (d *doctor) shardOf(ctx context.Context, name string) int {
 }
 
 func (d *doctor) restore(ctx context.Context, def *tool.Definition, shard int, ackWait time.Duration) error {
-	restored, err := d.s.Restore(ctx, def, shard, ackWait)
+	restored, err := d.s.Registry.Restore(ctx, def, shard, ackWait)
 	if err == nil && !restored {
-		_, err = d.s.Tool(ctx, def.Name)
+		_, err = d.s.Registry.Tool(ctx, def.Name)
 	}
 	return err
 }

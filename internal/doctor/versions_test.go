@@ -39,7 +39,7 @@ func TestAnEntryOfANewerVersionIsLeftAlone(t *testing.T) {
 		}
 	}
 	require.Equal(t, 1, noted)
-	e, err := s.Read(ctx(t), subject)
+	e, err := s.Ledger.Read(ctx(t), subject)
 	require.NoError(t, err)
 	require.Equal(t, string(newer), string(e.Data), "nor does the doctor touch it")
 }

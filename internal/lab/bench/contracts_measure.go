@@ -201,13 +201,13 @@ func (s *stage) registry(c *Contracts) error {
 		if err != nil {
 			return err
 		}
-		if _, err := store.RequestRegister(s.ctx, raw); err != nil {
+		if _, err := store.Requests.RequestRegister(s.ctx, raw); err != nil {
 			return err
 		}
 	}
 	each := bench.MS(time.Since(began)) / count
 	began = time.Now()
-	tools, err := store.Tools(s.ctx)
+	tools, err := store.Registry.Tools(s.ctx)
 	if err != nil {
 		return err
 	}

@@ -84,13 +84,13 @@ func sighting(e kv.Entry) Sighting {
 func (w *watch) follow(ctx context.Context, store *kv.Store, shard int) {
 	var partitions []int
 	for p := range subjects.Partitions {
-		if subjects.LedgerShard(p, store.Shards()) == shard {
+		if subjects.LedgerShard(p, store.Ledger.Shards()) == shard {
 			partitions = append(partitions, p)
 		}
 	}
 	for ctx.Err() == nil {
 		lost := make(chan struct{})
-		reading, err := store.Follow(ctx, shard, partitions, func(e kv.Entry) {
+		reading, err := store.Ledger.Follow(ctx, shard, partitions, func(e kv.Entry) {
 			s := sighting(e)
 			w.mu.Lock()
 			defer w.mu.Unlock()
@@ -117,7 +117,7 @@ func (w *World) collect(ctx context.Context) (*Evidence, error) {
 	if err := w.collectFiles(e); err != nil {
 		return nil, err
 	}
-	for shard := range w.store.Shards() {
+	for shard := range w.store.Ledger.Shards() {
 		if err := w.collectLedger(ctx, shard, e); err != nil {
 			return nil, err
 		}
@@ -129,19 +129,19 @@ func (w *World) collect(ctx context.Context) (*Evidence, error) {
 		}
 	}
 	for _, tenant := range w.tenants() {
-		runs, err := w.store.HistoryRuns(ctx, tenant)
+		runs, err := w.store.Archive.HistoryRuns(ctx, tenant)
 		if err != nil {
 			return nil, err
 		}
 		for _, r := range runs {
-			doc, err := w.store.History(ctx, r)
+			doc, err := w.store.Archive.History(ctx, r)
 			if err != nil {
 				return nil, err
 			}
 			e.History = append(e.History, doc)
 			e.Texts["history of "+r.Plain()] = string(doc.JSON())
 		}
-		err = w.store.DeadLetters(ctx, subjects.Run{Tenant: tenant}, func(d *outcome.DeadLetter) {
+		err = w.store.Archive.DeadLetters(ctx, subjects.Run{Tenant: tenant}, func(d *outcome.DeadLetter) {
 			e.Dead = append(e.Dead, d)
 			e.Texts["dead letter of "+d.Run] = string(d.JSON())
 		})
@@ -169,7 +169,7 @@ func (w *World) purging(ctx context.Context, e *Evidence) error {
 		}
 		for _, r := range e.Ledger {
 			if rec, ok := subjects.ParseRecord(r.Subject); ok && rec.Kind != subjects.PlanKind && !plans[recordRun(r.Subject)][rec.Generation] {
-				left[subjects.LedgerShard(rec.Run.Partition(), w.store.Shards())] = true
+				left[subjects.LedgerShard(rec.Run.Partition(), w.store.Ledger.Shards())] = true
 			}
 		}
 		if len(left) == 0 {
@@ -179,13 +179,13 @@ func (w *World) purging(ctx context.Context, e *Evidence) error {
 			return err
 		}
 		for shard := range left {
-			there, err := w.store.Stored(ctx, shard, subjects.LedgerFilter(shard))
+			there, err := w.store.Ledger.Stored(ctx, shard, subjects.LedgerFilter(shard))
 			if err != nil {
 				return err
 			}
 			e.Ledger = slices.DeleteFunc(e.Ledger, func(r kv.Entry) bool {
 				rec, ok := subjects.ParseRecord(r.Subject)
-				gone := ok && subjects.LedgerShard(rec.Run.Partition(), w.store.Shards()) == shard && there[r.Subject] == 0
+				gone := ok && subjects.LedgerShard(rec.Run.Partition(), w.store.Ledger.Shards()) == shard && there[r.Subject] == 0
 				if gone {
 					e.Purged = append(e.Purged, r)
 				}
@@ -241,12 +241,12 @@ func (w *World) collectFiles(e *Evidence) error {
 func (w *World) collectLedger(ctx context.Context, shard int, e *Evidence) error {
 	var partitions []int
 	for p := range subjects.Partitions {
-		if subjects.LedgerShard(p, w.store.Shards()) == shard {
+		if subjects.LedgerShard(p, w.store.Ledger.Shards()) == shard {
 			partitions = append(partitions, p)
 		}
 	}
 	done, lost := make(chan struct{}), make(chan error, 1)
-	reading, err := w.store.Follow(ctx, shard, partitions, func(r kv.Entry) { e.Ledger = append(e.Ledger, r) },
+	reading, err := w.store.Ledger.Follow(ctx, shard, partitions, func(r kv.Entry) { e.Ledger = append(e.Ledger, r) },
 		func(uint64) { close(done) }, func(err error) { lost <- err })
 	if err != nil {
 		return err

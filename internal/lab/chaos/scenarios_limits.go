@@ -46,7 +46,7 @@ func (h *Harm) bombard(ctx context.Context, brief bool) error {
 	if err := h.start(ctx, "b1", Role{Kind: roleBomber}); err != nil {
 		return err
 	}
-	if _, err := h.store.RequestRegister(ctx, []byte(`{"name":"`+toolNone+`"}`)); err != nil {
+	if _, err := h.store.Requests.RequestRegister(ctx, []byte(`{"name":"`+toolNone+`"}`)); err != nil {
 		return err
 	}
 	c, err := client.New(ctx, h.nc, client.Config{Tenant: bomberTenant})
@@ -148,7 +148,7 @@ func (h *Harm) forge(ctx context.Context, b bomb) error {
 				continue
 			}
 			m := *b.forge
-			m.Subject = subjects.StepRecord(a, h.store.Shards())
+			m.Subject = subjects.StepRecord(a, h.store.Ledger.Shards())
 			_, err := js.PublishMsg(ctx, &m, jetstream.WithExpectLastSequencePerSubject(0))
 			if err == nil {
 				err = s.Purge(ctx, jetstream.WithPurgeSubject(subject)) // its worker would have acknowledged it

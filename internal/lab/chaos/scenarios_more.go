@@ -16,7 +16,7 @@ var registryChange = Scenario{
 	Inject: loop(100*time.Millisecond, 400*time.Millisecond, func(ctx context.Context, h *Harm, i int) error {
 		h.hit("changed", "*")
 		name := fmt.Sprintf("try%d_all", 1+i%3)
-		_, err := h.store.RequestOverride(ctx, name, fmt.Appendf(nil, `{"x-orchestration":{"retry":{"max_attempts":%d}}}`, 1+h.Intn(4)))
+		_, err := h.store.Requests.RequestOverride(ctx, name, fmt.Appendf(nil, `{"x-orchestration":{"retry":{"max_attempts":%d}}}`, 1+h.Intn(4)))
 		return err
 	}),
 	Sometimes: []string{sometimesFrozen},

@@ -103,7 +103,7 @@ func (h *Harm) mix(ctx context.Context, until time.Time, one, other string) erro
 		}
 		if i%2 == 1 {
 			name := fmt.Sprintf("try%d_all", 1+h.Intn(3)) // whoever answers writes the registry's entry anew
-			if _, err := h.store.RequestOverride(ctx, name, fmt.Appendf(nil, `{"by":"upgrade %d"}`, i)); err != nil {
+			if _, err := h.store.Requests.RequestOverride(ctx, name, fmt.Appendf(nil, `{"by":"upgrade %d"}`, i)); err != nil {
 				return err
 			}
 		}

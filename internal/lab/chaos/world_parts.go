@@ -121,7 +121,7 @@ func (w *World) connect(ctx context.Context) error {
 	}
 	watching, cancel := context.WithCancel(context.Background())
 	w.end = cancel
-	for shard := range w.store.Shards() {
+	for shard := range w.store.Ledger.Shards() {
 		w.tasks.Go(func() { w.seen.follow(watching, w.store, shard) })
 	}
 	if len(w.others) > 0 {
