@@ -90,6 +90,33 @@ func TestTheProgramsOfTheReadmeRun(t *testing.T) {
 	require.NoError(t, worker.Wait())
 }
 
+// TestTheEmptyFolderOfTheReadmeBuilds types what the README says to type in an empty folder beside the clone, up to the point
+// where the program runs.
+func TestTheEmptyFolderOfTheReadmeBuilds(t *testing.T) {
+	t.Parallel()
+	base := t.TempDir()
+	root, err := filepath.Abs("../..")
+	require.NoError(t, err)
+	require.NoError(t, os.Symlink(root, filepath.Join(base, "stepjet")))
+	dir := filepath.Join(base, "weather")
+	require.NoError(t, os.Mkdir(dir, 0o755))
+	for _, file := range []string{"main.go", "main_test.go"} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, file), []byte(read(t, filepath.Join("worker", file))), 0o600))
+	}
+	var typed string
+	for _, block := range blocks(t, "sh") {
+		if strings.HasPrefix(block, "go mod init ") {
+			typed = block
+		}
+	}
+	before, _, found := strings.Cut(typed, "go run .")
+	require.True(t, found, "the README has no such block any more")
+	sh := exec.CommandContext(t.Context(), "bash", "-euc", before+"go vet .\ngo build -o weather .")
+	sh.Dir, sh.Env = dir, append(os.Environ(), "GOWORK=", "GOFLAGS=")
+	said, err := sh.CombinedOutput()
+	require.NoError(t, err, "%s", said)
+}
+
 // command returns a command like c that can be started.
 func command(c *exec.Cmd) *exec.Cmd {
 	return &exec.Cmd{Path: c.Path, Args: c.Args, Env: c.Env, Stderr: c.Stderr}
