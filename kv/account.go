@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/backoff"
 )
 
 // account is the connection to one JetStream account, which all facets of a store share: publishes whose answers are
@@ -115,12 +116,12 @@ const retryLimit = 15 * time.Second
 // for 15 s. The error is a *fault.Error.
 func (s *account) retry(ctx context.Context, request func(context.Context) error) error {
 	until := time.Now().Add(retryLimit)
-	for wait := 10 * time.Millisecond; ; wait = min(2*wait, time.Second) {
+	for wait := backoff.Between(10*time.Millisecond, time.Second); ; {
 		err := request(ctx)
 		if err == nil {
 			return nil
 		}
-		if !transient(err) || ctx.Err() != nil || time.Now().After(until) || !s.pause(ctx, wait) {
+		if !transient(err) || ctx.Err() != nil || time.Now().After(until) || !s.pause(ctx, wait.Next()) {
 			return s.explain(ctx, err)
 		}
 	}

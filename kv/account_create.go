@@ -3,7 +3,6 @@ package kv
 import (
 	"bytes"
 	"context"
-	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/backoff"
 	"github.com/stepjet/stepjet/subjects"
 )
 
@@ -199,7 +199,7 @@ const (
 // settle goes on until the decision is known, the answer can't change, or the context ends.
 func (c *create) settle(a ack) (Decision, uint64, error) {
 	unsure := false
-	unknown, full := backoff{unknownPause, maxUnknownPause}, backoff{fullPause, maxFullPause}
+	unknown, full := backoff.Between(unknownPause, maxUnknownPause), backoff.Between(fullPause, maxFullPause)
 	for {
 		v, absent := verdictOf(a, c.fenced, unsure), false
 		if v == isThere || v == isFull {
@@ -228,7 +228,7 @@ func (c *create) settle(a ack) (Decision, uint64, error) {
 		case isUnknown:
 			unsure = true
 		}
-		if !c.s.pause(c.ctx, pause.next()) {
+		if !c.s.pause(c.ctx, pause.Next()) {
 			return 0, 0, c.s.gaveUp(c.ctx, &c.msg, a)
 		}
 		next, answered := c.s.again(c.ctx, &c.msg)
@@ -310,14 +310,4 @@ func (s *account) gaveUp(ctx context.Context, m *nats.Msg, a ack) *fault.Error {
 	}
 	f.Cause = context.Cause(ctx)
 	return f
-}
-
-// backoff is a pause that doubles up to max; each is shortened by up to a half, at random, so that those that failed
-// together do not come again together.
-type backoff struct{ pause, max time.Duration }
-
-func (b *backoff) next() time.Duration {
-	d := b.pause
-	b.pause = min(2*b.pause, b.max)
-	return d - time.Duration(rand.Int64N(int64(d)/2+1))
 }

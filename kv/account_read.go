@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/backoff"
 	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/wire"
 )
@@ -239,9 +240,9 @@ func parseDirect(m *nats.Msg) (*Entry, error) {
 
 // settledAbsence reads until a record is found, or was not found for as long as a replica may lag behind.
 func (s *account) settledAbsence(ctx context.Context, subject string) (*Entry, error) {
-	for wait := (backoff{20 * time.Millisecond, time.Second}); ; {
+	for wait := backoff.Between(20*time.Millisecond, time.Second); ; {
 		e, err := s.read(ctx, subject)
-		if fault.CodeOf(err) != fault.NotFound || !s.limited || s.cfg.Replicas == 1 || wait.pause == wait.max || !s.pause(ctx, wait.next()) {
+		if fault.CodeOf(err) != fault.NotFound || !s.limited || s.cfg.Replicas == 1 || wait.Spent() || !s.pause(ctx, wait.Next()) {
 			return e, err
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/nats-io/nuid"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/backoff"
 	"github.com/stepjet/stepjet/internal/text"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/subjects"
@@ -107,7 +108,7 @@ func (s *Archive) Blob(ctx context.Context, h *outcome.Handle) ([]byte, error) {
 
 // findBlob reads a blob. It is there before its handle is, but a replica that answers may not know it yet.
 func (s *Archive) findBlob(ctx context.Context, h *outcome.Handle) (data []byte, err error) {
-	for wait := (backoff{20 * time.Millisecond, time.Second}); ; {
+	for wait := backoff.Between(20*time.Millisecond, time.Second); ; {
 		err = s.retry(ctx, func(ctx context.Context) (err error) {
 			data, err = s.readBlob(ctx, h)
 			return err
@@ -115,7 +116,7 @@ func (s *Archive) findBlob(ctx context.Context, h *outcome.Handle) (data []byte,
 		if fault.CodeOf(err) != fault.NotFound {
 			return data, err
 		}
-		if s.cfg.Replicas == 1 || wait.pause == wait.max || !s.pause(ctx, wait.next()) {
+		if s.cfg.Replicas == 1 || wait.Spent() || !s.pause(ctx, wait.Next()) {
 			return nil, fault.New(fault.NotFound, "no blob %s", h.Name)
 		}
 	}
@@ -301,7 +302,7 @@ func (o *object) chunk(ctx context.Context, part []byte) (uint64, error) {
 		return 0, err
 	}
 	// An answer was lost, if it is not somebody else's.
-	for wait := (backoff{20 * time.Millisecond, time.Second}); ; {
+	for wait := backoff.Between(20*time.Millisecond, time.Second); ; {
 		e, err := o.s.readDirect(ctx, subjects.BlobsStream(o.bucket), msg.Subject)
 		switch {
 		case err == nil && e.Seq > o.last && bytes.Equal(e.Data, part):
@@ -311,7 +312,7 @@ func (o *object) chunk(ctx context.Context, part []byte) (uint64, error) {
 		case err != nil && apiCode(err) != codeMessageNotFound:
 			return 0, err
 		}
-		if !o.s.pause(ctx, wait.next()) { // a replica that lags behind
+		if !o.s.pause(ctx, wait.Next()) { // a replica that lags behind
 			return 0, context.Cause(ctx)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/synadia-io/orbit.go/natscontext"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/backoff"
 	"github.com/stepjet/stepjet/subjects"
 )
 
@@ -56,7 +57,7 @@ const pingEvery = 1500 * time.Millisecond
 // InvalidConfig where a file or a context can't be read.
 func Connect(ctx context.Context, o ConnectOptions) (*nats.Conn, error) {
 	until, said := time.Now().Add(o.Wait), time.Time{}
-	for wait := connectPause; ; wait = min(2*wait, 8*connectPause) {
+	for wait := backoff.Between(connectPause, 8*connectPause); ; {
 		nc, err := o.connect(ctx)
 		left := time.Until(until)
 		if err == nil || fault.CodeOf(err) != fault.NoConnection || left <= 0 || ctx.Err() != nil {
@@ -66,9 +67,7 @@ func Connect(ctx context.Context, o ConnectOptions) (*nats.Conn, error) {
 			said = time.Now()
 			o.Logger.Warn("waiting for NATS", "error", err, "at_most", left.Round(time.Second))
 		}
-		select {
-		case <-time.After(min(wait, left)):
-		case <-ctx.Done():
+		if !backoff.Pause(ctx, min(wait.Next(), left)) {
 			return nil, Fault(context.Cause(ctx))
 		}
 	}

@@ -4,8 +4,9 @@ import (
 	"context"
 	"testing"
 
-	"github.com/stepjet/stepjet/tool"
 	"github.com/stretchr/testify/require"
+
+	"github.com/stepjet/stepjet/tool"
 )
 
 // A cursor that was lost in the middle begins anew, and what it told before comes again or is gone.

@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/backoff"
 	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/tool"
 	"github.com/stepjet/stepjet/wire"
@@ -133,7 +134,7 @@ func (d *dispatch) stored(a ack) bool {
 }
 
 func (d *dispatch) settle(a ack) error {
-	pause := backoff{unknownPause, maxUnknownPause}
+	pause := backoff.Between(unknownPause, maxUnknownPause)
 	for !d.stored(a) {
 		switch verdictOf(a, false, true) {
 		case isRefused:
@@ -144,7 +145,7 @@ func (d *dispatch) settle(a ack) error {
 		if errors.Is(a.err, nats.ErrNoResponders) { // no stream: somebody removed it
 			_ = d.s.ensureSteps(d.ctx, d.shard) // if that fails, so does the next attempt
 		}
-		if !d.s.pause(d.ctx, pause.next()) {
+		if !d.s.pause(d.ctx, pause.Next()) {
 			return d.s.gaveUp(d.ctx, &d.msg, a)
 		}
 		next, answered := d.s.again(d.ctx, &d.msg)

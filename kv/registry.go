@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/backoff"
 	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/tool"
 	"github.com/stepjet/stepjet/wire"
@@ -69,14 +70,14 @@ func (s *Registry) RestoreTool(ctx context.Context, name string) (tool.Registere
 // afterwards. So of two that do so at once at least one sees what the other wrote.
 func (s *Registry) settleTool(ctx context.Context, name string, choose func(tool.Registered) *tool.Definition) (stored tool.Registered, err error) {
 	err = s.retry(ctx, func(ctx context.Context) error {
-		for wait := (backoff{time.Millisecond, time.Second}); ; {
+		for wait := backoff.Between(time.Millisecond, time.Second); ; {
 			var settled bool
 			stored, settled, err = s.settleOnce(ctx, name, choose)
 			if settled || err != nil && apiCode(err) != codeWrongLastSequence {
 				return err
 			}
 			// Another was faster, or an answer was lost; what is there now is the start of the next try.
-			if !s.pause(ctx, wait.next()) {
+			if !s.pause(ctx, wait.Next()) {
 				return context.Cause(ctx)
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/backoff"
 	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/tool"
 	"github.com/stepjet/stepjet/wire"
@@ -112,12 +113,12 @@ func tombstone(e Entry) standing {
 // was removed on purpose. Errors: InvalidTool where an override contradicts the definition, and those of Create.
 func (s *Registry) Restore(ctx context.Context, def *tool.Definition, shard int, ackWait time.Duration) (restored bool, err error) {
 	err = s.retry(ctx, func(ctx context.Context) error {
-		for wait := (backoff{time.Millisecond, time.Second}); ; {
+		for wait := backoff.Between(time.Millisecond, time.Second); ; {
 			restored, err = s.restoreOnce(ctx, def, shard, ackWait)
 			if apiCode(err) != codeWrongLastSequence {
 				return err
 			}
-			if !s.pause(ctx, wait.next()) {
+			if !s.pause(ctx, wait.Next()) {
 				return context.Cause(ctx)
 			}
 		}

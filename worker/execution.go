@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/backoff"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/plan"
 	"github.com/stepjet/stepjet/subjects"
@@ -50,8 +51,8 @@ type execution struct {
 	owing   atomic.Int32
 	parts   atomic.Int32
 
-	result wire.Result // belongs to whoever decided
-	tries  int         // of writing the record
+	result wire.Result     // belongs to whoever decided
+	waits  backoff.Backoff // between tries to write the record
 
 	leases []*kv.Delivery // guarded by engine.mu; more than one where the attempt was handed out again to this worker
 }
@@ -66,7 +67,7 @@ const (
 func (e *engine) newExecution(f *feed, d *kv.Delivery, a subjects.Attempt, step wire.Step) *execution {
 	x := &execution{
 		e: e, feed: f, attempt: a, step: step, seq: d.StreamSeq, delivered: d.Delivered, args: d.Data,
-		asked: d.Asked, taken: time.Now(), leases: []*kv.Delivery{d}, slot: !d.Extra,
+		asked: d.Asked, taken: time.Now(), leases: []*kv.Delivery{d}, slot: !d.Extra, waits: retries(),
 	}
 	x.info = Info{
 		Tenant: a.Tenant, Run: a.Plain(), Generation: a.Generation, Step: a.Step, Tool: a.Tool, Key: step.Key, RetriedKey: step.Retried,
@@ -154,7 +155,7 @@ func (x *execution) late(now time.Time) bool {
 
 // leaveToOwner gives the owner of the run the time to decide a step that came too late, and then decides it itself.
 func (x *execution) leaveToOwner() {
-	if pause(x.base, x.e.clock.until(x.step.StartBy, time.Now())+ownerPatience) {
+	if backoff.Pause(x.base, x.e.clock.until(x.step.StartBy, time.Now())+ownerPatience) {
 		f := fault.New(fault.Timeout, "the step waited longer than its wait_timeout for a slot")
 		f.Retryable = false
 		x.fail(f.WithHint("start more workers, raise the tool's limit, or let its steps wait longer"))

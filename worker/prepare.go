@@ -8,6 +8,7 @@ import (
 	"github.com/nats-io/nuid"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/backoff"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/seal"
 	"github.com/stepjet/stepjet/subjects"
@@ -225,16 +226,13 @@ func blobLost(err error) bool {
 
 func isNotFound(err error) bool { return err != nil && fault.CodeOf(err) == fault.NotFound }
 
-// Bounds of the waits between two tries of what NATS did not do.
-const (
-	firstWait = 50 * time.Millisecond
-	lastWait  = 5 * time.Second
-)
+// retries returns the waits between two tries of what NATS did not do.
+func retries() backoff.Backoff { return backoff.Between(50*time.Millisecond, 5*time.Second) }
 
 // again tries until do succeeds, its error is final (nil: none is), or the execution's context ends; then it gives the
 // error. The lease is kept meanwhile.
 func (x *execution) again(doing string, final func(error) bool, do func() error) error {
-	for wait := firstWait; ; wait = min(2*wait, lastWait) {
+	for waits := retries(); ; {
 		err := do()
 		if err == nil || final != nil && final(err) {
 			return err
@@ -242,21 +240,10 @@ func (x *execution) again(doing string, final func(error) bool, do func() error)
 		if x.base.Err() != nil {
 			return errors.Join(context.Cause(x.base), err)
 		}
+		wait := waits.Next()
 		x.log().Warn("trying again soon", "doing", doing, "error", err, "wait", wait)
-		if !pause(x.base, wait) {
+		if !backoff.Pause(x.base, wait) {
 			return context.Cause(x.base)
 		}
-	}
-}
-
-// pause waits; it reports false if ctx ended before.
-func pause(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }

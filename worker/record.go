@@ -6,6 +6,7 @@ import (
 	"github.com/nats-io/nuid"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/backoff"
 	"github.com/stepjet/stepjet/internal/text"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/subjects"
@@ -29,8 +30,7 @@ func (x *execution) record() {
 // was room.
 func (x *execution) upload() bool {
 	name := x.attempt.BlobName(nuid.Next())
-	wait := firstWait
-	for {
+	for waits := retries(); ; {
 		handle, err := x.e.store.Archive.PutBlob(x.e.hard, x.step.Bucket, name, x.result.Body)
 		if err == nil {
 			handle.Checked = true // by succeed
@@ -45,11 +45,11 @@ func (x *execution) upload() bool {
 				len(x.result.Body), x.bucket()).WithHint("%s", x.permit())
 			return true
 		}
+		wait := waits.Next()
 		x.log().Warn("a large result can't be stored yet; it is kept", "bytes", len(x.result.Body), "error", err, "wait", wait)
-		if !pause(x.e.hard, wait) {
+		if !backoff.Pause(x.e.hard, wait) {
 			return false
 		}
-		wait = min(2*wait, lastWait)
 	}
 }
 
@@ -92,13 +92,12 @@ func (x *execution) retry(err error) {
 	if fault.CodeOf(err) == fault.MessageTooLarge {
 		x.shrink()
 	}
-	wait := min(firstWait<<min(x.tries, 10), lastWait)
-	x.tries++
+	wait := x.waits.Next()
 	x.log().Warn("the result can't be recorded yet; it is kept", "error", err, "wait", wait)
 	x.e.tasks.add()
 	go func() {
 		defer x.e.tasks.done()
-		if !pause(x.e.hard, wait) {
+		if !backoff.Pause(x.e.hard, wait) {
 			x.settle(false)
 			return
 		}

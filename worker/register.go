@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/backoff"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/tool"
@@ -29,7 +30,7 @@ const (
 // openStore binds to what an orchestrator has set up, and waits for that where there is nothing yet.
 func (w *Worker) openStore(ctx context.Context) (*kv.Store, error) {
 	said := false
-	for wait := firstWait; ; wait = min(2*wait, lastWait) {
+	for waits := retries(); ; {
 		store, err := kv.Open(ctx, w.nc)
 		if err == nil || ctx.Err() != nil || fault.CodeOf(err) != fault.NotReady {
 			return store, err
@@ -38,7 +39,7 @@ func (w *Worker) openStore(ctx context.Context) (*kv.Store, error) {
 			w.config.Logger.Warn("Stepjet is not set up on this server yet; waiting for an orchestrator", "error", err)
 			said = true
 		}
-		if !pause(ctx, wait) {
+		if !backoff.Pause(ctx, waits.Next()) {
 			return nil, context.Cause(ctx)
 		}
 	}
@@ -126,13 +127,14 @@ func (e *engine) register(ctx context.Context, h *hosted) (tool.Registered, erro
 
 // watch registers tools again that vanish from the registry, or that were put into another shard, until ctx ends.
 func (e *engine) watch(ctx context.Context) {
-	for wait := firstWait; ctx.Err() == nil; wait = min(2*wait, lastWait) {
+	for waits := retries(); ctx.Err() == nil; {
 		err := e.watchOnce(ctx)
 		if ctx.Err() != nil {
 			return
 		}
+		wait := waits.Next()
 		e.log.Warn("the tool registry can't be watched; trying again soon", "error", err, "wait", wait)
-		pause(ctx, wait)
+		backoff.Pause(ctx, wait)
 	}
 }
 
@@ -176,13 +178,14 @@ func (e *engine) mend(ctx context.Context, h *hosted) {
 		if f := h.feed.Load(); f != nil {
 			e.endFeed(ctx, f)
 		}
-		for wait := firstWait; ctx.Err() == nil; wait = min(2*wait, lastWait) {
+		for waits := retries(); ctx.Err() == nil; {
 			err := e.serve(ctx, h)
 			if err == nil || ctx.Err() != nil {
 				return
 			}
+			wait := waits.Next()
 			e.log.Error("the tool can't be registered again; trying on", "tool", h.def.Name, "error", err, "wait", wait)
-			pause(ctx, wait)
+			backoff.Pause(ctx, wait)
 		}
 	})
 }
@@ -241,7 +244,7 @@ func (e *engine) consumerGone(ctx context.Context, h *hosted) {
 		}
 		e.log.Warn("the tool's consumer is gone; registering the tool again", "tool", h.def.Name)
 		e.restore(ctx, h)
-		pause(ctx, restorePause)
+		backoff.Pause(ctx, restorePause)
 	})
 }
 

@@ -28,10 +28,10 @@ const rules = `
 
 	seal              std sys fault
 
-	kv                std sys fault internal/text subjects wire tool outcome internal/unknown nats sync gjson
+	kv                std sys fault internal/text subjects wire tool outcome internal/backoff internal/unknown nats sync gjson
 
 	orchestrator      std sys fault internal/text subjects wire outcome tool plan machine kv seal nats sync gjson
-	worker            std sys fault internal/text subjects wire outcome tool plan kv seal nats sync schemas
+	worker            std sys fault internal/text subjects wire outcome tool plan kv seal internal/backoff nats sync schemas
 	client            std sys fault internal/text subjects wire outcome tool plan kv seal nats sync uuid
 
 	stepjettest       std sys outcome worker client internal/dev nats
@@ -39,6 +39,7 @@ const rules = `
 	internal/lab/reference std math/rand
 	internal/lab/*    *
 	cmd/lab           std sys fault internal/* cobra
+	internal/backoff  std
 	internal/unknown  std gjson
 	internal/jsontape std fault
 	internal/text     std
