@@ -251,3 +251,82 @@ func result(t *testing.T, out *outcome.Outcome) string {
 	require.True(t, there)
 	return string(r)
 }
+
+// toolsIn writes a tools file of the test's own and hosts it.
+func toolsIn(t *testing.T, s *stepjettest.Stack, tools ...string) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "tools.json")
+	require.NoError(t, os.WriteFile(path, []byte(`{"tools":[`+strings.Join(tools, ",")+`]}`), 0o600))
+	f, err := hosted.Load(path)
+	require.NoError(t, err)
+	t.Cleanup(f.Close)
+	s.Host(func(w *worker.Worker) { require.NoError(t, f.Register(w)) })
+}
+
+// TestAProgramGetsTheVariablesOfThePage, and none that the page does not name.
+func TestAProgramGetsTheVariablesOfThePage(t *testing.T) {
+	t.Setenv("OF_THE_WORKER", "secret")
+	t.Setenv("NATS_NKEY", "secret")
+	s := stepjettest.New(t)
+	toolsIn(t, s, `{"name":"env","exec":{"argv":["env"],"env":["OWN=1"]}}`)
+	var text string
+	require.NoError(t, json.Unmarshal([]byte(result(t, s.Run(plan("env", `{}`)))), &text))
+	_, after, _ := strings.Cut(read(t, page), "\n**Environment.**")
+	section, _, _ := strings.Cut(after, "\n**Result.**")
+	for line := range strings.Lines(text) {
+		if name, _, _ := strings.Cut(line, "="); name != "OWN" {
+			require.Contains(t, section, "`"+name+"`")
+		}
+	}
+	require.Contains(t, text, "STEPJET_KEY=default/")
+	require.NotContains(t, text, "secret")
+}
+
+// TestEveryErrorOfThePage brings about what each row of the table of errors says.
+func TestEveryErrorOfThePage(t *testing.T) {
+	t.Parallel()
+	s := stepjettest.New(t)
+	status := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var code int
+		_, _ = fmt.Sscanf(r.URL.Path, "/%d", &code)
+		w.WriteHeader(code)
+	}))
+	t.Cleanup(status.Close)
+	closed := httptest.NewServer(nil)
+	closed.Close()
+	_, after, _ := strings.Cut(read(t, page), "\n## Errors\n")
+	rows := regexp.MustCompile("(?m)^\\| (.*) \\| `([a-z_]+)` \\| (yes|no)").FindAllStringSubmatch(after, -1)
+	exec := func(more string) string { return `"exec":{` + more + `}` }
+	get := func(url string) string { return `"http":{"allow_private":true,"url":"` + url + `"}` }
+	sh := func(script string) string { return exec(`"argv":["/bin/sh","-c","` + script + `"]`) }
+	const text = `"inputSchema":{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]},`
+	brings := [][]string{ // for each row, tools that end so
+		{sh("exit 3"), sh("kill -9 $$")},
+		{exec(`"argv":["./absent"]`)},
+		{get(status.URL + "/408"), get(status.URL + "/425"), get(status.URL + "/429"), get(status.URL + "/500"), get(status.URL + "/503")},
+		{get(status.URL + "/404"), `"http":{"url":"http://localhost:1/"}`},
+		{get(closed.URL)},
+		{exec(`"argv":["sleep","60"],"timeout_ms":50`)},
+		{exec(`"argv":["echo","more"],"output_limit_bytes":2`)},
+		{sh(`printf '\\377'`), sh(`printf '{\"a\":1,\"a\":2}'`)},
+		{text + exec(`"argv":["echo","{{a}}"]`)},
+		{`"http":{"allow_private":true,"url":"` + status.URL + `/200","headers":{"X-A":"for ${context:absent}"}}`},
+	}
+	require.Len(t, rows, len(brings))
+	var tools []string
+	for i, of := range brings {
+		for j, tool := range of {
+			tools = append(tools, fmt.Sprintf(`{"name":"t%d_%d","x-orchestration":{"retry":{"max_attempts":1}},%s}`, i, j, tool))
+		}
+	}
+	toolsIn(t, s, tools...)
+	for i, of := range brings {
+		for j := range of {
+			out := s.Run(plan(fmt.Sprintf("t%d_%d", i, j), `{"a":"-x"}`))
+			require.Equal(t, outcome.Failed, out.Status, "%s: %s", rows[i][0], out.JSON())
+			code := out.Errors[0].Code
+			require.Equal(t, rows[i][2], string(code), "%s: %s", rows[i][0], out.JSON())
+			require.Equal(t, rows[i][3] == "yes", code.Retryable(), rows[i][0])
+		}
+	}
+}
