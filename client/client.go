@@ -28,7 +28,9 @@ import (
 	"github.com/nats-io/nuid"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/observer"
 	"github.com/stepjet/stepjet/kv"
+	"github.com/stepjet/stepjet/observe"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/seal"
 	"github.com/stepjet/stepjet/subjects"
@@ -45,6 +47,9 @@ type Config struct {
 	SealTo string
 	// Logger takes what the client does unasked: lost connections, reads that failed. nil: nothing is logged.
 	Logger *slog.Logger
+	// Observer is told of plans that are submitted; package observe says what it may do. nil: nobody is told, which costs
+	// nothing.
+	Observer observe.Observer
 }
 
 // Client submits plans of one tenant and waits for them. It may be used from many goroutines.
@@ -54,6 +59,7 @@ type Client struct {
 	tenant string
 	token  string // names this client in the headers of its plans
 	log    *slog.Logger
+	tell   teller
 	waits  *waits
 	notify *nats.Subscription
 
@@ -108,6 +114,7 @@ func New(ctx context.Context, nc *nats.Conn, c Config) (*Client, error) {
 		store.Close()
 		return nil, kv.Fault(err)
 	}
+	cl.tell.to = observer.New(c.Observer, c.Logger)
 	go cl.loop()
 	return cl, nil
 }
@@ -129,6 +136,7 @@ func (c *Client) Close() {
 		_ = c.notify.Unsubscribe() // the connection may be closed already, which is as good
 		<-c.done
 		c.store.Close()
+		c.tell.to.Close()
 	})
 }
 

@@ -40,7 +40,9 @@ type SubmitOptions struct {
 // rejected is free for any plan; the same bytes get the same rejection again for 10 s. Errors:
 // Conflict where the id was used for other bytes, InvalidID, LimitExceeded for too much context, MessageTooLarge,
 // StoreFull, Permission, NoConnection, and ctx's own error, after which the plan may or may not have been accepted.
-func (c *Client) Submit(ctx context.Context, body []byte, o SubmitOptions) (*Run, error) {
+func (c *Client) Submit(ctx context.Context, body []byte, o SubmitOptions) (r *Run, err error) {
+	began := c.tell.began()
+	defer func() { c.tell.submit(c.tenant, len(body), &o, began, r, err) }()
 	id, chosen := o.Run, o.Run != ""
 	if !chosen {
 		fresh, err := uuid.NewV7() // dated, which spares the orchestrator a look into the history

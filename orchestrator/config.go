@@ -11,6 +11,7 @@ import (
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/kv"
+	"github.com/stepjet/stepjet/observe"
 	"github.com/stepjet/stepjet/seal"
 )
 
@@ -39,6 +40,9 @@ type Config struct {
 	SecretsKey *seal.Keyring
 	// Logger takes what an operator should know; default: nothing is logged.
 	Logger *slog.Logger
+	// Observer is told of runs that begin and end, and of attempts that are sent and decided; package observe says what it
+	// may do. nil: nobody is told, which costs nothing.
+	Observer observe.Observer
 }
 
 func (c Config) withDefaults() Config {

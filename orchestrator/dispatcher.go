@@ -283,14 +283,14 @@ func (di *dispatcher) sent(s *sending) func(error) {
 	if s.dispatch.Repair > 0 {
 		f = nil
 	}
-	return func(err error) {
+	return di.tell.dispatch(s, func(err error) {
 		switch {
 		case err != nil && di.ctx.Err() == nil:
 			di.log.Error("a step could not be dispatched; the sweep tries again", "step", a.MessageID(), "tool", a.Tool, "error", err)
 		case err == nil && f != nil && f.seq.Load() == 0:
 			di.post(func() { di.sentBefore(f) })
 		}
-	}
+	})
 }
 
 // sentBefore compares the run of an attempt that its stream did not take, since it had one of it before: whether that is there still.

@@ -35,6 +35,7 @@ type driver struct {
 func (dr *driver) begin(r *run, now time.Time) {
 	dr.effects.Reset()
 	r.machine.Begin(&dr.effects)
+	dr.tell.open(r)
 	dr.expand(r, now)
 	if !r.recovered {
 		dr.announcer.start(r)
@@ -172,6 +173,7 @@ func (dr *driver) record(r *run, rec machine.Record, now time.Time) {
 	r.machine.Apply(rec, now, &dr.effects)
 	if rec.Result != nil {
 		dr.dispatcher.decided(r, rec.Result)
+		dr.tell.record(r, &rec, now)
 	}
 	dr.expand(r, now)
 }

@@ -28,11 +28,13 @@ type env struct {
 	jobs  runner
 	mail  *mailbox
 	ctx   context.Context // of jobs and publishes; ends after the loop
+	tell  teller
 }
 
 func newEnv(ctx context.Context, o *Orchestrator, store storage) *env {
 	return &env{
 		cfg: o.cfg, log: o.cfg.Logger, store: store, bus: connBus{o.nc}, clock: wall{}, jobs: newJobs(ctx), mail: newMailbox(), ctx: ctx,
+		tell: teller{o.observer},
 	}
 }
 

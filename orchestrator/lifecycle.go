@@ -100,7 +100,10 @@ func (lc *lifecycle) take(r *run, rec subjects.Record, e kv.Entry) {
 	}
 	r.touched = lc.clock.Now()
 	switch r.phase {
-	case replaying, opening:
+	case replaying:
+		r.replayed = max(r.replayed, e.Seq)
+		r.parked = append(r.parked, entry{rec, e})
+	case opening:
 		r.parked = append(r.parked, entry{rec, e})
 	case awaiting:
 		r.parked = append(r.parked, entry{rec, e})

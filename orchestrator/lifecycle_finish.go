@@ -34,6 +34,9 @@ func (lc *lifecycle) finish(r *run) {
 			return
 		}
 		stands, err := lc.stand(ctx, view.id, view.bucket(), doc)
+		if err == nil && stands == doc {
+			lc.tell.finish(view, doc)
+		}
 		if err == nil && view.rejected {
 			lc.dismiss(ctx, view.id, view.generation)
 		}

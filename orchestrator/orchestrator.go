@@ -8,6 +8,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/stepjet/stepjet/internal/observer"
 	"github.com/stepjet/stepjet/kv"
 )
 
@@ -17,6 +18,8 @@ type Orchestrator struct {
 	cfg   Config
 	id    string
 	ready chan struct{}
+
+	observer *observer.Queue // of Run; nil where nobody observes
 }
 
 // New checks the configuration. Nothing runs before Run.
@@ -38,6 +41,8 @@ func (o *Orchestrator) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	o.observer = observer.New(o.cfg.Observer, o.cfg.Logger)
+	defer o.observer.Close() // after all that tells
 	defer store.Close()
 
 	// Jobs outlive ctx by a little: what a stop finds on its way may still be written.

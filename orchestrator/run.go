@@ -37,6 +37,7 @@ type run struct {
 	live      bool     // its plan came while this process followed the ledger, not with what lay there
 	opener    *cursor  // whose replay found it, while it is being opened
 	recovered bool     // begun by an earlier owner, or by this one before it read the ledger again
+	replayed  uint64   // sequence of the last record that lay there when this owner came
 	// rejected is that the plan was, judged when: the ledger's time.
 	rejected bool
 	judged   time.Time

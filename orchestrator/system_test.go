@@ -41,6 +41,7 @@ type system struct {
 	store  *kv.Store
 	tools  *tools
 	config orchestrator.Config
+	leave  func() // stops the first orchestrator
 }
 
 // tools are what the plans of these tests call.
@@ -89,7 +90,7 @@ func startOn(t testing.TB, srv *embedded.Server, change ...func(*orchestrator.Co
 	for _, f := range change {
 		f(&s.config)
 	}
-	s.orchestrator()
+	s.leave = s.orchestrator()
 	s.worker()
 	var err error
 	s.client, err = client.New(context.Background(), s.nc, client.Config{Logger: logger(t)})

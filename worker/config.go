@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nuid"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/observe"
 	"github.com/stepjet/stepjet/seal"
 )
 
@@ -46,6 +47,8 @@ type Config struct {
 	SecretsKey *seal.Keyring
 	// Logger takes what the worker has to say. Default: nothing.
 	Logger *slog.Logger
+	// Observer is told of executions; package observe says what it may do. nil: nobody is told, which costs nothing.
+	Observer observe.Observer
 }
 
 // withDefaults fills in what was not given.

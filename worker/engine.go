@@ -27,6 +27,7 @@ type engine struct {
 	pool   *pool
 	pulse  *pulse
 	clock  *clock
+	tell   teller
 
 	promises promises
 

@@ -232,6 +232,7 @@ func (x *execution) decide(r wire.Result) bool {
 		g.decided()
 	}
 	x.result = r
+	x.e.tell.execute(x, false)
 	x.record()
 	return true
 }
@@ -254,5 +255,6 @@ func (x *execution) drop(ack bool) {
 	if g := x.feed.gather; g != nil {
 		g.decided()
 	}
+	x.e.tell.execute(x, true)
 	x.settle(ack)
 }

@@ -3,6 +3,8 @@ package worker
 import (
 	"context"
 	"time"
+
+	"github.com/stepjet/stepjet/internal/observer"
 )
 
 // unwind is how long handlers may take to return once they have been cancelled for the worker's end.
@@ -29,6 +31,8 @@ func (w *Worker) Run(ctx context.Context) error {
 	defer store.Close()
 	store.Requests.Introduce(w.config.Name, w.keyIDs)
 	e := newEngine(w, tools, store)
+	e.tell.to = observer.New(w.config.Observer, w.config.Logger)
+	defer e.tell.to.Close()
 	quiet, hush := context.WithCancel(context.Background())
 	e.spawn(func() { e.beat(quiet) })
 	e.serving = ctx

@@ -26,13 +26,14 @@ const rules = `
 	machine           std fault subjects outcome plan tool
 	catalog           std fault subjects tool plan internal/jsontape
 
+	observe           std fault outcome
 	seal              std sys fault
 
 	kv                std sys fault internal/text subjects wire tool outcome internal/backoff internal/unknown nats sync gjson
 
-	orchestrator      std sys fault internal/text subjects wire outcome tool plan machine kv seal nats sync gjson
-	worker            std sys fault internal/text subjects wire outcome tool plan kv seal internal/backoff nats sync schemas
-	client            std sys fault internal/text subjects wire outcome tool plan kv seal nats sync uuid
+	orchestrator      std sys fault observe internal/observer internal/text subjects wire outcome tool plan machine kv seal nats sync gjson
+	worker            std sys fault observe internal/observer internal/text subjects wire outcome tool plan kv seal internal/backoff nats sync schemas
+	client            std sys fault observe internal/observer internal/text subjects wire outcome tool plan kv seal nats sync uuid
 
 	stepjettest       std sys outcome worker client internal/dev nats
 
@@ -43,6 +44,7 @@ const rules = `
 	internal/unknown  std gjson
 	internal/jsontape std fault
 	internal/text     std
+	internal/observer std sys observe
 	internal/arch
 	internal/*        *
 	cmd/*             std sys fault subjects wire outcome tool plan kv orchestrator worker client seal internal/* nats sync cobra term
@@ -164,7 +166,7 @@ func standard(name string) bool {
 	if strings.Contains(first, ".") {
 		return false
 	}
-	for _, own := range []string{"fault", "subjects", "outcome", "wire", "tool", "plan", "machine", "catalog", "kv", "orchestrator", "worker", "client", "internal", "cmd"} {
+	for _, own := range []string{"fault", "subjects", "outcome", "wire", "tool", "plan", "machine", "catalog", "kv", "orchestrator", "worker", "client", "observe", "seal", "internal", "cmd"} {
 		if first == own {
 			return false
 		}

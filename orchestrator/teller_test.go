@@ -1,0 +1,47 @@
+package orchestrator
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stepjet/stepjet/machine"
+	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/subjects"
+)
+
+func TestWithoutAnObserverNothingIsAllocated(t *testing.T) {
+	var (
+		tell teller
+		done = func(error) {}
+		r    = &run{identity: identity{id: subjects.NewRun("acme", "r")}}
+		rec  = &machine.Record{Seq: 7, Result: &machine.Result{}}
+		s    = &sending{}
+		doc  = &outcome.Run{Steps: make([]outcome.Step, 10)}
+	)
+	require.Zero(t, testing.AllocsPerRun(100, func() {
+		tell.open(r)
+		tell.dispatch(s, done)
+		tell.record(r, rec, time.Time{})
+		tell.finish(r, doc)
+		tell.to.Close()
+	}))
+}
+
+func TestADocumentWithoutValuesLeavesTheDocumentAlone(t *testing.T) {
+	t.Parallel()
+	step := outcome.Step{ID: "a", Arguments: []byte(`1`), Result: []byte(`2`)}
+	step.Items = []outcome.Step{{ID: "a=0", Result: []byte(`3`), Attempts: 2}}
+	doc := &outcome.Run{
+		Run: "r", Plan: []byte(`{}`), Steps: []outcome.Step{step},
+		Outcome: &outcome.Outcome{Run: "r", Results: outcome.Results{{Step: "a", JSON: []byte(`2`)}}},
+	}
+	before := string(doc.JSON())
+	short := withoutValues(doc)
+	require.Equal(t, before, string(doc.JSON()))
+	require.Equal(t, &outcome.Run{
+		Run: "r", Outcome: &outcome.Outcome{Run: "r"},
+		Steps: []outcome.Step{{ID: "a", Items: []outcome.Step{{ID: "a=0", Attempts: 2, Items: []outcome.Step{}}}}},
+	}, short)
+}
