@@ -45,8 +45,9 @@ vet:
 fmt:
 	@bad=$$(gofmt -l .); if [ -n "$$bad" ]; then echo "gofmt these files:"; echo "$$bad"; exit 1; fi
 
-lint: ## staticcheck, from the module proxy
+lint: ## staticcheck and golangci-lint, from the module proxy; the first time that is two minutes of building
 	$(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...
+	$(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0 run ./...
 
 BENCH_FLAGS =
 bench: lab ## Stepjet against JetStream alone, in turns; writes bench/*.json and docs/performance.md. PART=separate BENCH_FLAGS='--rounds 3 --sustain 10s'

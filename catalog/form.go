@@ -92,6 +92,7 @@ func (t exported) write(f Form) object {
 		return append(object{{"type", "function"}}, append(append(o, member{"parameters", t.schema}), strict...)...)
 	case Anthropic:
 		return append(append(o, member{"input_schema", t.schema}), strict...)
+	default: // MCP, which has no wrapping of its own
 	}
 	return t.mcp(o)
 }

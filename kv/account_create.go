@@ -117,6 +117,7 @@ func (c *create) acked(a ack) {
 	case isGone:
 		c.done(Gone, 0, nil)
 		return
+	default: // it has to be looked up
 	}
 	c.settling.Store(true)
 	if !c.s.spawn(func() { c.done(c.settle(a)) }) {

@@ -136,10 +136,10 @@ func (s *account) readAll(ctx context.Context, stream, filter string, each func(
 		case e := <-entries:
 			each(e)
 		case <-ctx.Done():
-			switch cause := context.Cause(ctx); cause {
-			case complete:
+			switch cause := context.Cause(ctx); {
+			case errors.Is(cause, complete):
 				return false, nil
-			case gone:
+			case errors.Is(cause, gone):
 				return true, nil
 			default:
 				return false, s.explain(ctx, cause)

@@ -141,6 +141,7 @@ func (d *dispatch) settle(a ack) error {
 			return d.s.refusal(&d.msg, a)
 		case isFull:
 			d.s.warnFull(subjects.StepsStream(d.shard), a)
+		default: // written, or to be tried again
 		}
 		if errors.Is(a.err, nats.ErrNoResponders) { // no stream: somebody removed it
 			_ = d.s.ensureSteps(d.ctx, d.shard) // if that fails, so does the next attempt

@@ -84,7 +84,7 @@ func listTools(ctx context.Context, watch func(context.Context, func(tool.Regist
 			there[t.Name] = t
 		}
 	}, func() { cancel(complete) })
-	if context.Cause(ctx) != complete {
+	if !errors.Is(context.Cause(ctx), complete) {
 		return nil, err
 	}
 	return slices.SortedFunc(maps.Values(there), func(a, b tool.Registered) int { return strings.Compare(a.Name, b.Name) }), nil

@@ -169,7 +169,8 @@ func (v *violations) guarded(ctx context.Context, subject string, request func(c
 	if err == nil {
 		return nil
 	}
-	if f, ok := context.Cause(inner).(*fault.Error); ok && ctx.Err() == nil {
+	var f *fault.Error
+	if errors.As(context.Cause(inner), &f) && ctx.Err() == nil {
 		return f
 	}
 	return err

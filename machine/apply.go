@@ -143,6 +143,7 @@ func (r *Run) halt(at time.Time, out *Effects) {
 			r.end(i, cancelled, at, out)
 		case ready, retrying:
 			r.askDecision(i, out)
+		default: // over, or its items are asked
 		}
 	}
 }

@@ -175,6 +175,7 @@ func (r *Run) gather(i int, at time.Time, out *Effects) {
 			}
 		case cancelled:
 			interrupted = true
+		default: // it is not over
 		}
 	}
 	partial := r.Contract(i).ErrorPropagation != tool.FailFast && s.failure == nil

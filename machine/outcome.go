@@ -100,6 +100,7 @@ func (r *Run) Stats() outcome.Stats {
 			st.Skipped++
 		case cancelled:
 			st.Cancelled++
+		default: // it is not over
 		}
 	}
 	for i := len(r.plan.Steps); i < len(r.calls); i++ {
@@ -138,6 +139,7 @@ func (r *Run) stepError(i int) *fault.Error {
 		return r.cancelledError()
 	case skipped:
 		return fault.New(fault.Skipped, "Skipped because dependency '%s' failed", r.plan.Steps[r.spoiler(i)].ID)
+	default: // it did not fail
 	}
 	return nil
 }
@@ -214,6 +216,7 @@ func (r *Run) waitingFor(i int, now time.Time) string {
 			return open
 		}
 		return fmt.Sprintf("wave %d", r.plan.Steps[i].Depth)
+	default: // nothing: it is at work, or over
 	}
 	return ""
 }

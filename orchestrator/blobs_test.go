@@ -1,6 +1,7 @@
 package orchestrator_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -19,7 +20,7 @@ func TestALargeResultIsReadOnlyByWhoNeedsIt(t *testing.T) {
 	reads, err := s.nc.SubscribeSync(subjects.DirectRead(subjects.BlobsStream(""))) // each reader of an object asks once
 	require.NoError(t, err)
 	count := func() (n int) {
-		for _, err := reads.NextMsg(200 * time.Millisecond); err != nats.ErrTimeout; _, err = reads.NextMsg(200 * time.Millisecond) {
+		for _, err := reads.NextMsg(200 * time.Millisecond); !errors.Is(err, nats.ErrTimeout); _, err = reads.NextMsg(200 * time.Millisecond) {
 			require.NoError(t, err)
 			n++
 		}

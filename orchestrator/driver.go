@@ -41,7 +41,7 @@ func (dr *driver) begin(r *run, now time.Time) {
 		dr.announcer.start(r)
 	}
 	dr.unpark(r, now)
-	dr.perform(r, now)
+	dr.perform(r)
 }
 
 // take takes a record of a run that goes on.
@@ -53,7 +53,7 @@ func (dr *driver) take(r *run, e entry) {
 	now := dr.times.of(r)
 	dr.effects.Reset()
 	if dr.apply(r, e, now) {
-		dr.perform(r, now)
+		dr.perform(r)
 	}
 }
 
@@ -68,7 +68,7 @@ func (dr *driver) outstanding(r *run, each func(d machine.Dispatch, now time.Tim
 		each(d, now)
 	}
 	dr.effects.Dispatch = dr.effects.Dispatch[:0]
-	dr.perform(r, now)
+	dr.perform(r)
 }
 
 // tick wakes runs at their deadlines.
@@ -81,12 +81,12 @@ func (dr *driver) tick() {
 		now := r.time.At(mono)
 		dr.effects.Reset()
 		r.machine.Tick(now, &dr.effects)
-		dr.perform(r, now)
+		dr.perform(r)
 	}
 }
 
 // perform carries out the effects gathered for a run.
-func (dr *driver) perform(r *run, now time.Time) {
+func (dr *driver) perform(r *run) {
 	eff := &dr.effects
 	defer func() { // events come after what somebody waits for
 		for _, c := range eff.Settled {
@@ -158,7 +158,7 @@ func (dr *driver) apply(r *run, e entry, now time.Time) bool {
 		}
 		rec.Result = decodeResult(c, e, r.version, r.bucket(), func() *wire.Redactor { return dr.redactor(r) })
 		if h := rec.Result.Handle; h != nil && !h.Checked {
-			dr.fetch(r, e, rec)
+			dr.fetch(r, rec)
 			return false
 		}
 	default:
@@ -222,7 +222,7 @@ func (dr *driver) expandLater(r *run, in inputs) {
 			dr.expanded(r, step, list, err, now)
 			dr.expand(r, now)
 			dr.unpark(r, now)
-			dr.perform(r, now)
+			dr.perform(r)
 		})
 	})
 }
@@ -295,7 +295,7 @@ func (dr *driver) redactor(r *run) *wire.Redactor {
 
 // fetch reads the blob of a result that nobody has checked before the machine sees its record, since what lies in it
 // decides whether it counts as a success. Later records of the run wait.
-func (dr *driver) fetch(r *run, e entry, rec machine.Record) {
+func (dr *driver) fetch(r *run, rec machine.Record) {
 	r.busy = true
 	dr.job(func(ctx context.Context) {
 		body, err := dr.values.blob(ctx, rec.Result.Handle)
@@ -312,7 +312,7 @@ func (dr *driver) fetch(r *run, e entry, rec machine.Record) {
 			dr.effects.Reset()
 			dr.record(r, rec, now)
 			dr.unpark(r, now)
-			dr.perform(r, now)
+			dr.perform(r)
 		})
 	})
 }

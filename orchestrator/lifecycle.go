@@ -112,6 +112,7 @@ func (lc *lifecycle) take(r *run, rec subjects.Record, e kv.Entry) {
 		}
 	case running:
 		lc.driver.take(r, entry{rec, e})
+	default: // the rest means nothing here
 	}
 }
 

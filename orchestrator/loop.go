@@ -29,7 +29,7 @@ type loop struct {
 }
 
 // newLoop builds its parts from the bottom up: each knows those before it. Four functions tell those above.
-func newLoop(o *Orchestrator, store storage, reg *registry, ctx context.Context) *loop {
+func newLoop(ctx context.Context, o *Orchestrator, store storage, reg *registry) *loop {
 	e := newEnv(ctx, o, store)
 	l := &loop{env: e, cursors: &cursors{}, runs: newRunTable(), times: newLedgerTime(e), values: &values{env: e}, announcer: newAnnouncer(e)}
 	memory, suspects := &memory{env: e}, &suspects{env: e}

@@ -56,7 +56,7 @@ func (o *Orchestrator) Run(ctx context.Context) error {
 	if err := reg.run(work, &owned); err != nil {
 		return err
 	}
-	l := newLoop(o, facetsOf(store), reg, work)
+	l := newLoop(work, o, facetsOf(store), reg)
 	unwatch, err := l.announcer.watchNoResponders(o.nc)
 	if err != nil {
 		return err

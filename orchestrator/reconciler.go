@@ -90,6 +90,7 @@ func (rc *reconciler) sweep(now time.Time) {
 			rc.suspects.add(r, longGone)
 		case awaiting: // its start may have come and been purged, all of it, before it was read
 			rc.lifecycle.open(r)
+		default: // the rest means nothing here
 		}
 	}
 	rc.compare()

@@ -26,6 +26,7 @@ func (t *truths) checkI5(x *truth, doc *outcome.Run) {
 				spoiled = true
 			case outcome.StepCancelled:
 				interrupted = true
+			default: // it spoils nothing
 			}
 		}
 		skipped := doc.Steps[i].Status == outcome.StepSkipped

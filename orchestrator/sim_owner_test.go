@@ -52,7 +52,7 @@ func (w *world) newOrch(name string, life int) *orch {
 		}
 	}
 	or := &Orchestrator{cfg: cfg, id: o.name, ready: make(chan struct{})}
-	o.reg, o.l = reg, newLoop(or, store, reg, ctx)
+	o.reg, o.l = reg, newLoop(ctx, or, store, reg)
 	o.jobs = &simJobs{p: o.process, ctx: ctx, most: w.knobs.jobs}
 	o.l.reconciler.reads, o.l.dispatcher.bounds = w.knobs.reads, w.knobs.bounds
 	o.l.bus, o.l.clock, o.l.jobs = simBus{o.process}, &simClock{process: o.process, wrong: o.offset}, o.jobs
@@ -357,7 +357,7 @@ func (o *orch) loseCursor() {
 	for _, s := range o.w.shards {
 		for _, c := range slices.Clone(s.cursors) {
 			if c.p == o.process {
-				c.break_(errCursorLost)
+				c.breaks(errCursorLost)
 			}
 		}
 	}

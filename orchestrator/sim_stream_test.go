@@ -212,8 +212,8 @@ func (c *simCursor) stop() {
 	c.s.cursors = slices.DeleteFunc(c.s.cursors, func(x *simCursor) bool { return x == c })
 }
 
-// break_ is what the owner hears when it can't be told any more whether what it has read is what the ledger holds.
-func (c *simCursor) break_(err error) {
+// breaks is what the owner hears when it can't be told any more whether what it has read is what the ledger holds.
+func (c *simCursor) breaks(err error) {
 	c.p.after(c.p.w.latency(), func() {
 		if !c.stopped {
 			c.stop()

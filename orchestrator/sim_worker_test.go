@@ -235,6 +235,7 @@ func (h *hand) claim(m *message, step *wire.Step) bool {
 		h.w.stats["claim of a run that was over refused"]++
 		h.ack(m)
 		return false
+	default: // decided: by itself or by another
 	}
 	var there wire.Claim
 	e := h.found(step.Claim)

@@ -151,7 +151,7 @@ var retrying = &tool.Orchestration{
 // patient is for tools that wait for the test, however long a busy machine takes.
 var patient = &tool.Orchestration{TimeoutMS: time.Hour.Milliseconds()}
 
-func (x *tools) register(t testing.TB, w *worker.Worker) {
+func (s *tools) register(t testing.TB, w *worker.Worker) {
 	raw := func(name string, o *tool.Orchestration, schema string, fn func(ctx context.Context, args json.RawMessage) (worker.Output, error)) {
 		def := &tool.Definition{Name: name, Description: "test", Orchestration: o}
 		if schema != "" {
@@ -159,9 +159,9 @@ func (x *tools) register(t testing.TB, w *worker.Worker) {
 		}
 		require.NoError(t, w.HandleRaw(def, func(ctx context.Context, args json.RawMessage) (worker.Output, error) {
 			if info, ok := worker.InfoFrom(ctx); ok {
-				x.mu.Lock()
-				x.calls[info.Key]++
-				x.mu.Unlock()
+				s.mu.Lock()
+				s.calls[info.Key]++
+				s.mu.Unlock()
 			}
 			return fn(ctx, args)
 		}))
@@ -180,11 +180,11 @@ func (x *tools) register(t testing.TB, w *worker.Worker) {
 	})
 	raw("gate", patient, "", func(ctx context.Context, args json.RawMessage) (worker.Output, error) {
 		info, _ := worker.InfoFrom(ctx)
-		x.begun <- info.Step
+		s.begun <- info.Step
 		select {
-		case <-x.gate:
+		case <-s.gate:
 			return worker.Output{Body: args}, nil
-		case <-x.over:
+		case <-s.over:
 			return worker.Output{}, errors.New("the test is over")
 		case <-ctx.Done():
 			return worker.Output{}, context.Cause(ctx)

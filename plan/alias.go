@@ -96,7 +96,7 @@ func (p *parser) note(value int32, object string) {
 
 // aliasHint says what to write for an alias or a near miss, with the value at hand; read reports whether that value can be
 // read as the field's own.
-func (p *parser) aliasHint(l *level, name, field string, value int32) (hint string, read bool) {
+func (p *parser) aliasHint(name, field string, value int32) (hint string, read bool) {
 	v := p.tape[value]
 	switch {
 	case v.Kind == jsontape.Null:
@@ -221,6 +221,7 @@ func (p *parser) holdsPlan(value int32) bool {
 			Steps json.RawMessage `json:"steps"`
 		}
 		return strings.HasPrefix(strings.TrimSpace(p.str(value)), "{") && json.Unmarshal([]byte(p.str(value)), &in) == nil && in.Steps != nil
+	default: // a scalar that is no text holds no plan
 	}
 	return false
 }

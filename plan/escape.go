@@ -65,6 +65,7 @@ func (e *escaper) value(n int32, depth int) {
 			e.text(k, escapeKey)
 			e.value(k+1, depth+1)
 		}
+	default: // a scalar that is no text is as it is
 	}
 }
 

@@ -153,7 +153,7 @@ func (p *parser) unknownField(l *level, key int32, at place) int {
 // meantField reports a field that stands for another one, and gives that one's number if the value can be read as its own.
 func (p *parser) meantField(l *level, key int32, meant string, at place) int {
 	name := p.keyName(key)
-	hint, read := p.aliasHint(l, name, meant, key+1)
+	hint, read := p.aliasHint(name, meant, key+1)
 	p.fieldProblem(at, name, fmt.Sprintf("%q is not a field of %s", clip(name), l.name), hint)
 	if !read {
 		return -1

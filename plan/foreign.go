@@ -154,7 +154,7 @@ func (w *walker) foreignString(text string) bool {
 	shown := clip(trimSpace(text))
 	hint := w.foreignHint(&f, shown)
 	if f.digits || w.refersTo(f.id) {
-		w.warn("", fault.InvalidRef, fmt.Sprintf("%s is taken as text, not as a reference", shown), hint)
+		w.warn("", fmt.Sprintf("%s is taken as text, not as a reference", shown), hint)
 		return false
 	}
 	w.p.steps[w.step].unsure = true
@@ -224,6 +224,7 @@ func (w *walker) collect(n int32) {
 		}
 	case jsontape.String:
 		w.note(w.text(n))
+	default: // a scalar that is no text refers to nothing
 	}
 }
 

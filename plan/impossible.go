@@ -29,6 +29,7 @@ func (w *walker) typed(t *target, text bool, below string) {
 		w.notThere(t, &from, &at, below)
 	case unfitted:
 		w.doesNotFit(t, &from, &at, below)
+	default: // it fits, or another message says why not
 	}
 }
 

@@ -129,6 +129,7 @@ func (w *walker) edits(t *target, at *site) []proposal {
 		return w.pathEdits(t, &from)
 	case unfitted:
 		return w.valueEdits(t, &from, at)
+	default: // it fits
 	}
 	return nil
 }

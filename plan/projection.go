@@ -75,6 +75,7 @@ func (p *projection) each(array []byte, path []elem, every int) (at []byte, stop
 				return at, stop, false
 			}
 			p.passed = true
+		default: // missing: the next one is looked at
 		}
 	}
 	return nil, 0, true

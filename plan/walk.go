@@ -88,6 +88,7 @@ func (w *walker) value(n int32) {
 		if v.Flags&jsontape.Dollar == 0 || !w.textForm(n) && !w.objectForm(n) {
 			w.object(n)
 		}
+	default: // a scalar that is no text refers to nothing
 	}
 }
 
@@ -192,7 +193,7 @@ func (w *walker) textForm(n int32) bool {
 	}
 	for k := n + 1; k < w.tape[n].Next; k = w.tape[k+1].Next {
 		if w.tape[k].Flags&jsontape.Dollar != 0 && w.text(k) == "$text" {
-			w.warn("/$text", fault.InvalidRef, `an object with "$text" and anything else than one string is data`,
+			w.warn("/$text", `an object with "$text" and anything else than one string is data`,
 				`for a plain text write {"$text": "…"} and nothing else in the object; for the key write "$$text"`)
 			break
 		}
@@ -231,7 +232,7 @@ func (w *walker) str(n int32) {
 	if w.seek == 0 {
 		w.within(text, v.pieces)
 	}
-	w.template(n, text, v.pieces)
+	w.template(n, v.pieces)
 }
 
 // replace puts a hole in place of a whole value.
@@ -245,7 +246,7 @@ func (w *walker) replace(n int32, found piece, below string) {
 
 // template puts holes into a string. The text between them keeps its bytes, unless the string has escapes of JSON: then
 // it is escaped anew.
-func (w *walker) template(n int32, text string, pieces []piece) {
+func (w *walker) template(n int32, pieces []piece) {
 	v := &w.tape[n]
 	inside := int(v.Start) + 1
 	raw := v.Flags&jsontape.Escaped == 0
@@ -342,9 +343,9 @@ func (w *walker) unknown(r ref, text bool, below string) {
 }
 
 // warn reports what is odd but harmless.
-func (w *walker) warn(below string, code fault.Code, message, hint string) {
+func (w *walker) warn(below, message, hint string) {
 	if w.seek == 0 && w.p.col.wantsWarning() {
-		w.p.col.warn(code, w.pointer()+below, message, hint)
+		w.p.col.warn(fault.InvalidRef, w.pointer()+below, message, hint)
 	}
 }
 

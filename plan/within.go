@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/jsontape"
 	"github.com/stepjet/stepjet/subjects"
 )
@@ -22,7 +21,7 @@ var suspects = func() (t [256]bool) {
 // behind a right one.
 func (w *walker) within(text string, pieces []piece) {
 	if at := expression(pieces); at > 0 {
-		w.warn("", fault.InvalidRef, fmt.Sprintf("%s is text with a reference in it: nothing is computed", clip(text)),
+		w.warn("", fmt.Sprintf("%s is text with a reference in it: nothing is computed", clip(text)),
 			"refer to the value alone, and let a tool do the rest")
 		return
 	}
@@ -31,7 +30,7 @@ func (w *walker) within(text string, pieces []piece) {
 			continue
 		}
 		if from, end, ref := w.p.refs.foreignAt(text, i, w.known); ref != "" {
-			w.warn("", fault.InvalidRef, fmt.Sprintf("%s within the text stays as it is: it is no reference", clip(text[from:end])),
+			w.warn("", fmt.Sprintf("%s within the text stays as it is: it is no reference", clip(text[from:end])),
 				fmt.Sprintf("write %s if the value is meant", w.inText(ref)))
 			return
 		}

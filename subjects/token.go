@@ -42,7 +42,7 @@ func ValidRun(s string) bool { return len(s) >= 1 && len(s) <= MaxRunID }
 func ValidClient(s string) bool { return word(s, maxClient) }
 
 // word reports whether s is 1 to most of the bytes that stand for themselves.
-func word(s string, most int) bool {
+func word(s string, most int) bool { //nolint:unparam // each kind of name has a limit of its own, though they are equal
 	for i := range len(s) {
 		if !IsPlain(s[i]) {
 			return false

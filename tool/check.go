@@ -3,6 +3,7 @@ package tool
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -101,8 +102,8 @@ func (s *Schema) validate(v any, size int, holes []Hole, steps *int) (list []Vio
 	if err == nil {
 		return nil
 	}
-	invalid, ok := err.(*jsonschema.ValidationError)
-	if !ok {
+	var invalid *jsonschema.ValidationError
+	if !errors.As(err, &invalid) {
 		return []Violation{{Message: err.Error()}}
 	}
 	f := finder{s: s, holes: holes, root: v}

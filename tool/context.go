@@ -38,6 +38,7 @@ func (f ContextFilter) Passes(key string) bool {
 		return slices.Contains(f.Keys, key)
 	case DenyKeys:
 		return !slices.Contains(f.Keys, key)
+	default: // none
 	}
 	return false
 }

@@ -22,14 +22,14 @@ func (f *finder) required(e *jsonschema.ValidationError, at string, missing []st
 			v.Message += fmt.Sprintf("; there is no property %q", clip(other))
 			v.Hint = fmt.Sprintf("rename %q to %q", clip(other), clip(name))
 		default:
-			v.Hint = f.addHint(e, at, name)
+			v.Hint = f.addHint(e, name)
 		}
 		f.add(v)
 	}
 }
 
 // addHint says how a property is added, or where it stands already: a level deeper.
-func (f *finder) addHint(e *jsonschema.ValidationError, at, name string) string {
+func (f *finder) addHint(e *jsonschema.ValidationError, name string) string {
 	value, _ := f.at(e.InstanceLocation)
 	m, _ := value.(map[string]any)
 	for _, outer := range sortedKeys(m) {

@@ -43,6 +43,7 @@ func (s *Schema) Look(path []Elem) Look {
 			return Look{}
 		case isMissing:
 			return Look{Missing: true, At: i, Names: names}
+		default: // it is there
 		}
 		x = next
 	}

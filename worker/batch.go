@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync/atomic"
 	"time"
@@ -142,7 +143,7 @@ func (b *batch) stepsOfItems() []Info {
 }
 
 func (b *batch) call() {
-	invoke(b.g.f.tool.handler, &b.ctx, join(b.g.f.tool.batch.Argument, b.calls), b)
+	invoke(&b.ctx, b.g.f.tool.handler, join(b.g.f.tool.batch.Argument, b.calls), b)
 }
 
 // returned decides every step by what the handler returned for its items.
@@ -181,7 +182,7 @@ func (b *batch) ended(why error) {
 		return
 	}
 	b.cancel(why)
-	if why == ErrTimeout || why == ErrCancelled {
+	if errors.Is(why, ErrTimeout) || errors.Is(why, ErrCancelled) {
 		time.AfterFunc(abandonAfter, b.abandon)
 	}
 }

@@ -105,11 +105,12 @@ func clipped(f *fault.Error) *fault.Error {
 // fromFault takes over a fault that a handler returned, itself or wrapped.
 func fromFault(out, given *fault.Error, err error) {
 	out.Hint, out.Details, out.RetryAfter = given.Hint, given.Details, given.RetryAfter
-	if error(given) == err {
+	whole := error(given) == err //nolint:errorlint // what wraps a fault says more than that
+	if whole {
 		out.Message = given.Message
 	}
 	if !toolCodes[given.Code] {
-		if error(given) == err && given.Code != "" {
+		if whole && given.Code != "" {
 			out.Message = string(given.Code) + ": " + given.Message // the code is kept where the set has no place for it
 		}
 		out.Retryable = given.Retryable

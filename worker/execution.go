@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 	"time"
 
@@ -186,7 +187,7 @@ func (x *execution) startClock(now time.Time) bool {
 
 func (x *execution) call() {
 	x.atWork()
-	invoke(x.feed.tool.handler, &x.ctx, x.args, x)
+	invoke(&x.ctx, x.feed.tool.handler, x.args, x)
 }
 
 // returned decides the attempt by what the handler returned.
@@ -195,7 +196,7 @@ func (x *execution) returned(out Output, err error) {
 	switch {
 	case err == nil:
 		x.succeed(out)
-	case x.lost.Load() || context.Cause(x.base) == ErrDraining:
+	case x.lost.Load() || errors.Is(context.Cause(x.base), ErrDraining):
 		x.drop(false) // the error is ours, not the tool's: another worker will do better
 	default:
 		x.fail(describe(err))

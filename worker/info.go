@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/stepjet/stepjet/wire"
@@ -86,7 +87,7 @@ func (c *stepContext) Deadline() (time.Time, bool) { return c.info.Deadline, !c.
 // Err gives context.DeadlineExceeded where the time ran out, context.Canceled for any other end.
 func (c *stepContext) Err() error {
 	err := c.Context.Err()
-	if err != nil && context.Cause(c.Context) == ErrTimeout {
+	if err != nil && errors.Is(context.Cause(c.Context), ErrTimeout) {
 		return context.DeadlineExceeded
 	}
 	return err

@@ -20,7 +20,7 @@ type caller interface {
 }
 
 // invoke calls a handler and hands on whatever comes out of it: a result, an error, a panic, or the end of the goroutine.
-func invoke(h Handler, ctx context.Context, args json.RawMessage, by caller) {
+func invoke(ctx context.Context, h Handler, args json.RawMessage, by caller) {
 	returned := false
 	defer func() {
 		if returned {

@@ -8,7 +8,7 @@ import "github.com/stepjet/stepjet/subjects"
 // plans, since no orchestrator submits one.
 func (g *Grant) orchestrate(s Spec) {
 	g.request(None, subjects.Inboxes, subjects.ImportedReplies, subjects.AllEvents, subjects.AllNotices, subjects.AllCancels, subjects.FlowControl)
-	g.request(One, bound(s.Shards, func(i int) string { return subjects.LedgerFilter(i) })...)
+	g.request(One, bound(s.Shards, subjects.LedgerFilter)...)
 	for _, bucket := range buckets {
 		g.request(One, subjects.BucketSubject(bucket, ">"))
 	}

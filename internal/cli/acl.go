@@ -72,8 +72,7 @@ func (a *app) aclRoleCommand(x *access, role acl.Role, short, example string) *c
 		Use: string(role), Short: short, Args: exactly(), Example: "  stepjet acl " + string(role) + " " + example,
 		RunE: a.work(func(cmd *cobra.Command, _ []string) error {
 			tenant, named := a.flags.tenant, cmd.Flags().Changed("tenant")
-			switch {
-			case role == acl.Agent || role == acl.Viewer || role == acl.Operator:
+			if role == acl.Agent || role == acl.Viewer || role == acl.Operator {
 				if len(x.declared) > 1 || len(x.declared) == 1 && named && tenant != x.declared[0] {
 					return usage(fmt.Errorf("--tenant or --declared: %s is of one tenant", role))
 				}

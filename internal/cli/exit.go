@@ -94,7 +94,7 @@ func why(ctx context.Context, err error) error {
 		return err
 	}
 	cause := context.Cause(ctx)
-	if cause == errInterrupt || cause == errWait {
+	if errors.Is(cause, errInterrupt) || errors.Is(cause, errWait) {
 		return cause
 	}
 	var f *fault.Error

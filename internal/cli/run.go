@@ -139,7 +139,7 @@ func (a *app) tellIfAlone(ctx context.Context, s *session) (alone bool) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	if _, err := s.client.Ping(ctx); err != nil && context.Cause(ctx) == context.DeadlineExceeded {
+	if _, err := s.client.Ping(ctx); err != nil && errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
 		a.say("%s no orchestrator answers; the plan is stored and runs as soon as there is one", a.errStyle.yellow("warning:"))
 		return true
 	}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -87,7 +88,7 @@ func (a *app) judged(ctx context.Context, s *session, r *client.Run) *outcome.Ou
 	if err != nil && soon.Err() != nil && ctx.Err() == nil && !a.tellIfAlone(ctx, s) {
 		out, err = w.Judged(ctx)
 	}
-	if err != nil && context.Cause(ctx) == context.DeadlineExceeded {
+	if err != nil && errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
 		a.say("%s the plan is stored and was not judged within %v; see: stepjet get %s", a.errStyle.yellow("warning:"), judgeWithin, quote(r.ID()))
 	}
 	return out

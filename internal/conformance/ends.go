@@ -18,7 +18,7 @@ const soon = 2 * time.Second
 func cancel(ctx context.Context, s *stage, v *verdict) {
 	long := 3*s.lease() + soon
 	p := s.step(ctx, "cancel", sleeping(long))
-	if !p.taken(ctx, 2) {
+	if !p.taken(ctx) {
 		v.must("send +WPI while the tool runs: a cancel is told to the one who holds the lease", "within two leases there was no sign of a long step%s", s.ended())
 		return
 	}
@@ -64,7 +64,7 @@ func holds(ctx context.Context, s *stage, v *verdict) {
 	one := s.step(ctx, "holds", timedOut.tell(deaf(limit+lease/2)), bounded)
 	two := s.step(ctx, "holds", endless.tell(deaf(forever)), bounded)
 	three := s.step(ctx, "holds", cancelled.tell(deaf(3*lease/2)))
-	three.taken(ctx, 2)
+	three.taken(ctx)
 	three.decide(ctx, wire.Result{Error: fault.New(fault.Cancelled, "the run was cancelled")})
 	_ = s.nc.Publish(subjects.Cancel(three.attempt), nil) // a closed connection shows soon enough
 	if _, ok := two.await(ctx, time.Until(sent.Add(limit+soon))); !ok {
@@ -153,7 +153,7 @@ func drain(ctx context.Context, s *stage, v *verdict) {
 		return
 	}
 	p := s.step(ctx, "drain", sleeping(3*s.lease()/2))
-	if !p.taken(ctx, 2) {
+	if !p.taken(ctx) {
 		v.must("send +WPI while the tool runs", "within two leases there was no sign of a long step%s", s.ended())
 	}
 	naks := len(s.witness.kind(kv.Naked))

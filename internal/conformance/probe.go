@@ -130,8 +130,8 @@ func (p *probe) acknowledgement() *sign {
 func (p *probe) settled(ctx context.Context, d time.Duration) bool { return until(ctx, d, p.acked) }
 
 // taken waits for the first heartbeat: then the worker is surely at the step.
-func (p *probe) taken(ctx context.Context, leases int) bool {
-	return until(ctx, time.Duration(leases)*p.s.lease(), func() bool { return len(p.s.witness.about(p.seq)) > 0 })
+func (p *probe) taken(ctx context.Context) bool {
+	return until(ctx, 2*p.s.lease(), func() bool { return len(p.s.witness.about(p.seq)) > 0 })
 }
 
 // decide writes the step's record in the worker's place.

@@ -145,7 +145,7 @@ func stops(ctx context.Context, s *stage, v *verdict) {
 	began := time.Now()
 	one := s.step(ctx, "stops", timedOut.tell(sleeping(long)), func(w *wire.Step) { w.Timeout = limit })
 	two := s.step(ctx, "stops", cancelled.tell(sleeping(long)))
-	two.taken(ctx, 2)
+	two.taken(ctx)
 	two.decide(ctx, wire.Result{Error: fault.New(fault.Cancelled, "the run was cancelled")})
 	_ = s.nc.Publish(subjects.Cancel(two.attempt), nil) // a closed connection shows soon enough
 	one.settled(ctx, long+s.o.Patience)

@@ -158,7 +158,7 @@ func usage(c *cobra.Command, err error) error {
 // Print writes an error for a person: its code and what happened, and below it what to do.
 func Print(w io.Writer, program string, err error) {
 	var e *fault.Error
-	if !errors.As(err, &e) || error(e) != err {
+	if !errors.As(err, &e) || error(e) != err { //nolint:errorlint // what wraps a fault says more than that
 		fmt.Fprintf(w, "%s: %v\n", program, err)
 		return
 	}

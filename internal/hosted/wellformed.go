@@ -3,6 +3,7 @@ package hosted
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -58,7 +59,7 @@ func malformed(raw []byte) string {
 		case json.Delim('}'), json.Delim(']'):
 			depth--
 		}
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			err = io.ErrUnexpectedEOF
 		}
 		if err != nil {

@@ -176,11 +176,11 @@ func TestReportKeepsWhatItDoesNotMeasure(t *testing.T) {
 	require.NoError(t, err)
 	defer svg.Close()
 	for d := xml.NewDecoder(svg); ; {
-		if _, err := d.Token(); errors.Is(err, io.EOF) {
+		_, err := d.Token()
+		if errors.Is(err, io.EOF) {
 			break
-		} else {
-			require.NoError(t, err)
 		}
+		require.NoError(t, err)
 	}
 }
 

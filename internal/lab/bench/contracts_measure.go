@@ -126,7 +126,7 @@ func (s *stage) batches(c *Contracts) error {
 	const call = 2 * time.Millisecond // what one call costs, however many items it has
 	var calls atomic.Int64
 	if err := s.worker("batches", 8, func(w *worker.Worker) error {
-		worker.HandleBatch(w, "write-rows", func(ctx context.Context, rows []row) ([]worker.ItemResult[row], error) {
+		worker.HandleBatch(w, "write-rows", func(_ context.Context, rows []row) ([]worker.ItemResult[row], error) {
 			calls.Add(1)
 			time.Sleep(call)
 			out := make([]worker.ItemResult[row], len(rows))

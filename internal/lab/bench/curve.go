@@ -48,7 +48,7 @@ func measureCurve(ctx context.Context, env Env, cfg Config, s Stamp) (any, error
 	if r.floor, err = newFloor(w.Context(), nc, w.Layout); err != nil {
 		return nil, err
 	}
-	if _, err := r.round(ctx, diamondShape(64, 500), 0); err != nil {
+	if _, err := r.round(ctx, diamondShape(64, 500)); err != nil {
 		return nil, err
 	}
 	w.Rest(2 * time.Second)
@@ -58,7 +58,7 @@ func measureCurve(ctx context.Context, env Env, cfg Config, s Stamp) (any, error
 	for range c.Rounds { // from few to many in each: the machine's moods are no part of the curve
 		for i, n := range points {
 			start := time.Now()
-			both, err := r.round(ctx, curveShape(n), 0)
+			both, err := r.round(ctx, curveShape(n))
 			if err != nil {
 				return nil, err
 			}

@@ -56,6 +56,9 @@ type LayoutFigures struct {
 	Disk Disk `json:"disk"`
 }
 
+// sustained is what the load that goes on is called.
+const sustained = "sustained"
+
 // Ratios measures the floor and Stepjet in turns, on one server.
 func Ratios(ctx context.Context, env Env, l Layout, cfg Config) (*LayoutFigures, error) {
 	w, err := newWorld(ctx, env, l, cfg.NoFloor)
@@ -77,7 +80,7 @@ func Ratios(ctx context.Context, env Env, l Layout, cfg Config) (*LayoutFigures,
 	if all.Disk, err = measureDisk(w.Store); err != nil {
 		return nil, err
 	}
-	if _, err := r.round(ctx, diamondShape(16, 200), 0); err != nil { // warm up
+	if _, err := r.round(ctx, diamondShape(16, 200)); err != nil { // warm up
 		return nil, err
 	}
 	w.Rest(3 * time.Second)
@@ -92,7 +95,7 @@ func Ratios(ctx context.Context, env Env, l Layout, cfg Config) (*LayoutFigures,
 		}
 		all.Pairs = append(all.Pairs, p)
 	}
-	if cfg.Sustain > 0 && strings.HasPrefix("sustained", cfg.Only) {
+	if cfg.Sustain > 0 && strings.HasPrefix(sustained, cfg.Only) {
 		p, err := r.sustained(ctx, diamondShape(64, 0), cfg.Sustain)
 		if err != nil {
 			return nil, err
@@ -111,20 +114,20 @@ type rival struct {
 }
 
 // round measures the floor, then Stepjet.
-func (r *rival) round(ctx context.Context, s Shape, lasting time.Duration) (both [2]Figures, err error) {
+func (r *rival) round(ctx context.Context, s Shape) (both [2]Figures, err error) {
 	if r.floor != nil {
-		if both[0], err = r.floorRound(ctx, r.floor, s, lasting); err != nil {
+		if both[0], err = r.floorRound(ctx, r.floor, s, 0); err != nil {
 			return both, err
 		}
 	}
-	both[1], err = r.Round(ctx, s.Shape, lasting)
+	both[1], err = r.Round(ctx, s.Shape, 0)
 	return both, err
 }
 
 func (r *rival) compare(ctx context.Context, s Shape) (Pair, error) {
 	var rounds [][2]Figures
 	for range r.cfg.Rounds {
-		both, err := r.round(ctx, s, 0)
+		both, err := r.round(ctx, s)
 		if err != nil {
 			return Pair{}, err
 		}
@@ -150,7 +153,7 @@ func (r *rival) sustained(ctx context.Context, s Shape, lasting time.Duration) (
 		return Pair{}, err
 	}
 	p := pairOf(s, [][2]Figures{{mean(before, after), stepjet}})
-	p.Shape = "sustained: " + p.Shape
+	p.Shape = sustained + ": " + p.Shape
 	r.Progress(p.String())
 	return p, nil
 }

@@ -10,11 +10,13 @@ import (
 	"github.com/stepjet/stepjet/internal/bench"
 )
 
-// What the figures are made of is the product's.
 type (
+	// Figures are the product's.
 	Figures = bench.Figures
-	Layout  = bench.Layout
-	Stamp   = bench.Stamp
+	// Layout is the product's.
+	Layout = bench.Layout
+	// Stamp is the product's.
+	Stamp = bench.Stamp
 )
 
 // Env is what measuring needs of its surroundings. Extra is not the caller's to set.

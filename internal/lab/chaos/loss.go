@@ -59,6 +59,7 @@ func (all rejections) ofRejected(s Sighting) bool {
 		return all[recordRun(s.Subject)][s.Seq]
 	case subjects.StartKind:
 		return all[recordRun(s.Subject)][rec.Generation]
+	default: // what only belongs to a plan or a start
 	}
 	return false
 }

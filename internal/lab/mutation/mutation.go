@@ -153,11 +153,11 @@ func writeOverlay(dir, file, source string) (string, error) {
 	if err := os.WriteFile(changed, []byte(source), 0o600); err != nil {
 		return "", err
 	}
-	real, err := filepath.Abs(file)
+	place, err := filepath.Abs(file)
 	if err != nil {
 		return "", err
 	}
-	b, err := json.Marshal(map[string]any{"Replace": map[string]string{real: changed}})
+	b, err := json.Marshal(map[string]any{"Replace": map[string]string{place: changed}})
 	if err != nil {
 		return "", err
 	}

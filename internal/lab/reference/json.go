@@ -213,10 +213,10 @@ func Convert(body []byte, text bool) ([]byte, *Err) {
 	if len(body) == 0 {
 		return []byte("null"), nil
 	}
-	switch v, err := read(body); err {
-	case nil:
+	switch v, err := read(body); {
+	case err == nil:
 		return v.raw, nil
-	case errSyntax:
+	case errors.Is(err, errSyntax):
 		return encode(string(body)), nil
 	default:
 		return nil, &Err{Code: codeToolTerminal, Message: err.Error()}

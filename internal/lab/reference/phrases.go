@@ -189,12 +189,13 @@ func (g *generator) ref(targets []made) string {
 		switch {
 		case at != nil && len(at.members) > 0 && g.Intn(8) > 0:
 			i := g.Intn(len(at.members))
-			if at.kind == '[' && g.Intn(3) == 0 {
+			switch {
+			case at.kind == '[' && g.Intn(3) == 0:
 				g.c.Forms["path [*]"]++
 				text += "[*]"
-			} else if at.kind == '[' {
+			case at.kind == '[':
 				text += g.index(i)
-			} else {
+			default:
 				text += g.key(at.members[i].key)
 			}
 			at = at.members[i].value

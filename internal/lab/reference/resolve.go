@@ -118,6 +118,7 @@ func (r *resolver) resolveText(v *value) []byte {
 		return r.limited(r.choose(p))
 	case template:
 		return r.limited(r.fill(p))
+	default: // plain text
 	}
 	if p.plain == v.text {
 		return v.raw

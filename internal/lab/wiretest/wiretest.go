@@ -75,6 +75,7 @@ const Later = `"later_field":{"x":[1.0]}`
 // Fate is what becomes of a field that the reader of a message doesn't know.
 type Fate int
 
+// The fates of a message that is frozen.
 const (
 	Ignored Fate = iota // nothing is written again that was read from there
 	Kept                // it is written again
