@@ -28,6 +28,7 @@ var examples = []struct {
 	{"a verb of `stepjet`", regexp.MustCompile(`graphCommand`)},
 	{"a program that serves", regexp.MustCompile(`serve\.Worker\b|func Worker\(`)},
 	{"a check of the doctor", regexp.MustCompile(`orphanRecords|"orphan-records"`)},
+	{"what a metric or a span is made of", regexp.MustCompile(`OnExecute\b|observe\.Execute\b|tell\.execute\(`)},
 	{"a built-in tool", regexp.MustCompile(`"text_join"`)},
 	{"a form of tools for a model's API", regexp.MustCompile(`"openai-responses"|OpenAIResponses`)},
 }
