@@ -16,7 +16,6 @@ import (
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/plan"
 	"github.com/stepjet/stepjet/subjects"
-	"github.com/stepjet/stepjet/wire"
 )
 
 // DeadOptions say which dead letters to list. The zero value lists the newest 100.
@@ -103,7 +102,7 @@ func (c *Client) RemoveDead(ctx context.Context, d *outcome.DeadLetter) error {
 type RetryDeadOptions struct {
 	// Context is out-of-band context for the call. The values of that of the run that failed are not kept anywhere, its
 	// keys are: RetryDead refuses to leave one out.
-	Context wire.RunContext
+	Context RunContext
 	// LessContext allows keys to be left out that the call had.
 	LessContext bool
 	// Header travels with the plan, as with SubmitOptions.

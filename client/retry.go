@@ -24,7 +24,7 @@ type RetryOptions struct {
 	From string
 	// Context is the out-of-band context of the new run. The values of the old one are not kept anywhere, its keys are: Retry
 	// refuses to leave one out.
-	Context wire.RunContext
+	Context RunContext
 	// LessContext allows keys to be left out that the old run had.
 	LessContext bool
 	// Header travels with the plan, as with SubmitOptions.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/seal"
 	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/wire"
@@ -23,11 +24,19 @@ type sealing struct {
 // keyAge is how long a published key is used without looking again. Old keys open what was sealed to them for days.
 const keyAge = 10 * time.Second
 
-// SealingKey gives the key that this client seals secrets to: that of Config.SealTo, else the one that an orchestrator
-// has published. nil: there is none, and secrets lie in the ledger and the step queues as they are. Errors: those of
-// reading the registry.
-func (c *Client) SealingKey(ctx context.Context) (*seal.Public, error) {
-	s := &c.sealing
+// SealingKey returns the id of the key that this client seals secrets to: that of Config.SealTo, else the one that an
+// orchestrator has published. It is empty where there is none, and secrets lie in the ledger and the step queues as they
+// are. Errors: those of reading the registry.
+func (c *Client) SealingKey(ctx context.Context) (id string, err error) {
+	key, err := c.sealing.find(ctx, c.store.Registry)
+	if key == nil || err != nil {
+		return "", err
+	}
+	return key.ID(), nil
+}
+
+// find returns the key; nil where there is none.
+func (s *sealing) find(ctx context.Context, published *kv.Registry) (*seal.Public, error) {
 	if s.pinned != nil {
 		return s.pinned, nil
 	}
@@ -37,7 +46,7 @@ func (c *Client) SealingKey(ctx context.Context) (*seal.Public, error) {
 	if fresh {
 		return key, nil
 	}
-	there, err := c.store.Registry.SealingKey(ctx)
+	there, err := published.SealingKey(ctx)
 	switch {
 	case fault.CodeOf(err) == fault.NotFound:
 		key = nil
@@ -59,7 +68,7 @@ func (c *Client) sealed(ctx context.Context, name subjects.Run, r wire.RunContex
 	if !r.HasSecrets() {
 		return r, nil
 	}
-	key, err := c.SealingKey(ctx)
+	key, err := c.sealing.find(ctx, c.store.Registry)
 	if key == nil || err != nil {
 		return r, err
 	}

@@ -26,9 +26,9 @@ type SubmitOptions struct {
 	Header nats.Header
 	// Context is out-of-band context for the run's tools: who is asking, a correlation id, a credential. It travels in
 	// headers alone and is no part of what makes two plans the same: a submit that attaches to a run changes nothing of
-	// the context which that run was given. At most wire.MaxContext bytes. Secrets are sealed to the key of SealingKey,
+	// the context which that run was given. At most 8 KiB of keys and values. Secrets are sealed to the key of SealingKey,
 	// where there is one: only workers and orchestrators can read them then.
-	Context wire.RunContext
+	Context RunContext
 
 	retry wire.Retry // what the plan tries again
 }

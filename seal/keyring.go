@@ -66,6 +66,14 @@ func (r *Keyring) Keys() []Key {
 	return slices.Clone(r.keys)
 }
 
+// IDs names the keys, the newest last; none where the ring is nil.
+func (r *Keyring) IDs() (ids []string) {
+	for _, k := range r.Keys() {
+		ids = append(ids, k.Public.ID())
+	}
+	return ids
+}
+
 // Newest gives the key to seal to; nil where the ring is nil or empty.
 func (r *Keyring) Newest() *Public {
 	keys := r.Keys()

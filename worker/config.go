@@ -44,7 +44,7 @@ type Config struct {
 	ArgumentMemory int64
 	// SecretsKey are the keys that open the secrets of runs which were submitted sealed. A step with such secrets fails
 	// without them. Load a file with seal.Load; nil: none.
-	SecretsKey *seal.Keyring
+	SecretsKey Keys
 	// Logger takes what the worker has to say. Default: nothing.
 	Logger *slog.Logger
 	// Observer is told of executions; package observe says what it may do. nil: nobody is told, which costs nothing.
@@ -55,6 +55,9 @@ type Config struct {
 func (c Config) withDefaults() Config {
 	if c.Name == "" {
 		c.Name = defaultName()
+	}
+	if c.SecretsKey == nil {
+		c.SecretsKey = (*seal.Keyring)(nil) // which opens nothing, and says so
 	}
 	if c.Slots == 0 {
 		c.Slots = DefaultSlots

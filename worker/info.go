@@ -8,6 +8,14 @@ import (
 	"github.com/stepjet/stepjet/wire"
 )
 
+// Context is the out-of-band context of a step: what its submitter handed to the tools beside their arguments. It prints,
+// logs and marshals with the values of its secrets hidden; Get returns them.
+type Context = wire.Context
+
+// Trace is the W3C trace context of a step, Parent and State as the headers traceparent and tracestate have them; both are
+// empty where the plan came without.
+type Trace = wire.Trace
+
 // Info is what a handler can know about the step it runs.
 type Info struct {
 	Tenant     string
@@ -28,10 +36,10 @@ type Info struct {
 	Deadline time.Time
 	// Context is the out-of-band context that the submitter gave for the step, as far as the tool may see it. It shows
 	// its secrets to Get alone, not where it is printed, logged or marshalled.
-	Context wire.Context
+	Context Context
 	// Trace is the W3C Trace Context of this attempt, in the trace that came with the plan; the parent is the attempt's own
 	// span, which is the same however often the attempt is handed out. Zero where the plan came with none.
-	Trace wire.Trace
+	Trace Trace
 	// Worker is the name of this worker.
 	Worker string
 }

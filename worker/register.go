@@ -45,14 +45,6 @@ func (w *Worker) openStore(ctx context.Context) (*kv.Store, error) {
 	}
 }
 
-// keyIDs gives the ids of the keys that open sealed secrets here.
-func (w *Worker) keyIDs() (ids []string) {
-	for _, k := range w.config.SecretsKey.Keys() {
-		ids = append(ids, k.Public.ID())
-	}
-	return ids
-}
-
 // serveAll registers every tool and begins to take its steps.
 func (e *engine) serveAll(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)

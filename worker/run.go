@@ -29,7 +29,7 @@ func (w *Worker) Run(ctx context.Context) error {
 		return unlessEnded(ctx, err)
 	}
 	defer store.Close()
-	store.Requests.Introduce(w.config.Name, w.keyIDs)
+	store.Requests.Introduce(w.config.Name, w.config.SecretsKey.IDs)
 	e := newEngine(w, tools, store)
 	e.tell.to = observer.New(w.config.Observer, w.config.Logger)
 	defer e.tell.to.Close()

@@ -54,7 +54,7 @@ func (s *system) runsEverything(c *client.Client) {
 	require.NoError(t, err)
 	key, err := c.SealingKey(s.ctx())
 	require.NoError(t, err)
-	require.Equal(t, s.keys.Newest().String(), key.String(), "an agent reads what secrets are sealed to")
+	require.Equal(t, s.keys.Newest().ID(), key, "an agent reads what secrets are sealed to")
 	o, err := c.Run(s.ctx(), []byte(everything), client.SubmitOptions{Run: "all", Context: wire.RunContext{All: secret}})
 	require.NoError(t, err)
 	require.Equal(t, outcome.Succeeded, o.Status, "%.2000s", o.JSON())

@@ -54,7 +54,7 @@ func (a *app) tellIfOpen(ctx context.Context, s *session, c wire.RunContext) {
 	if !c.HasSecrets() {
 		return
 	}
-	if key, err := s.client.SealingKey(ctx); key == nil && err == nil { // an error comes again when the plan is sent
+	if key, err := s.client.SealingKey(ctx); key == "" && err == nil { // an error comes again when the plan is sent
 		a.say("%s no key is published, so the secrets lie in the server's files as they are; stepjet keys --help", a.errStyle.yellow("note:"))
 	}
 }
