@@ -15,7 +15,7 @@ import (
 // may hold: who uses Stepjet has to know no other. A type of another package that they hand on has a name of their own.
 var (
 	shown = []string{"client", "worker", "stepjettest"}
-	named = []string{"client", "worker", "tool", "outcome", "fault"}
+	named = []string{"client", "worker", "tool", "outcome", "fault", "observe"}
 )
 
 // signatureProblems finds the names of other packages of the module in the signatures that a package shows to its users.
