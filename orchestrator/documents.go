@@ -7,8 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/tidwall/gjson"
-
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/text"
 	"github.com/stepjet/stepjet/machine"
@@ -115,7 +113,7 @@ func (d *documents) outcome(ctx context.Context, r *run) *outcome.Outcome {
 			return nil
 		}
 		if r.plan.Steps[i].ForEach != nil {
-			return envelope(v)
+			return plan.Envelope(v)
 		}
 		return v
 	})
@@ -133,20 +131,6 @@ func (d *documents) outcome(ctx context.Context, r *run) *outcome.Outcome {
 		o.Results = kept
 	}
 	return o
-}
-
-// envelope gives what the outcome shows of a for_each step: the entries, and how many of each kind there are.
-func envelope(entries []byte) []byte {
-	ok, failed := 0, 0
-	gjson.ParseBytes(entries).ForEach(func(_, e gjson.Result) bool {
-		if e.Get("status").Str == "ok" {
-			ok++
-		} else {
-			failed++
-		}
-		return true
-	})
-	return plan.Envelope(entries, ok, failed)
 }
 
 // planJSON gives the plan as it can stand inside a JSON document; a plan that isn't JSON stands there as a string.

@@ -1,10 +1,12 @@
 package plan
 
 import (
+	"bytes"
 	"encoding/json"
 	"strconv"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/jsontape"
 )
 
 // Item is what one item of a for_each step came to.
@@ -80,7 +82,15 @@ func errorText(e *fault.Error) []byte {
 
 // Envelope builds what a run's outcome shows of a for_each step: {"results":[…],"summary":{"ok":n,"error":m}}. entries
 // are those that Entries built.
-func Envelope(entries []byte, ok, failed int) []byte {
+func Envelope(entries []byte) []byte {
+	ok, failed := 0, 0
+	for i := jsontape.Item(entries, 0, 0); i >= 0; i = jsontape.NextItem(entries, i) {
+		if at := jsontape.Member(entries, i, "status"); at >= 0 && bytes.HasPrefix(entries[at:], []byte(`"ok"`)) {
+			ok++
+		} else {
+			failed++
+		}
+	}
 	b := make([]byte, 0, len(entries)+64)
 	b = append(append(b, `{"results":`...), entries...)
 	b = strconv.AppendInt(append(b, `,"summary":{"ok":`...), int64(ok), 10)

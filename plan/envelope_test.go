@@ -31,7 +31,7 @@ func TestEntries(t *testing.T) {
 		{"index":4,"status":"error","error":{"code":"tool_terminal","message":"odd","retryable":false}}]`, string(got))
 	require.Contains(t, string(got), `"data":{"n":1.0}`, "the producer's bytes")
 
-	whole := plan.Envelope(got, 2, 3)
+	whole := plan.Envelope(got)
 	var envelope struct {
 		Results []struct {
 			Index  int
@@ -50,7 +50,7 @@ func TestNoEntries(t *testing.T) {
 	got, err := plan.Entries(nil)
 	require.Nil(t, err)
 	require.Equal(t, `[]`, string(got))
-	require.Equal(t, `{"results":[],"summary":{"ok":0,"error":0}}`, string(plan.Envelope(got, 0, 0)))
+	require.Equal(t, `{"results":[],"summary":{"ok":0,"error":0}}`, string(plan.Envelope(got)))
 }
 
 // Entries of exactly the largest size are built, one byte more is not.

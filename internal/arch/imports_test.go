@@ -22,7 +22,7 @@ const rules = `
 	outcome           std fault internal/unknown internal/jsontape
 	wire              std fault internal/text subjects outcome tool nats
 	tool              std fault subjects internal/text internal/unknown internal/jsontape jsonschema
-	plan              std fault subjects internal/text tool internal/jsontape gjson sjson
+	plan              std fault subjects internal/text tool internal/jsontape
 	machine           std fault subjects outcome plan tool
 	catalog           std fault subjects tool plan internal/jsontape
 
@@ -31,7 +31,7 @@ const rules = `
 
 	kv                std sys fault internal/text subjects wire tool outcome internal/backoff internal/unknown nats sync gjson
 
-	orchestrator      std sys fault observe internal/observer internal/text subjects wire outcome tool plan machine kv seal nats sync gjson
+	orchestrator      std sys fault observe internal/observer internal/text subjects wire outcome tool plan machine kv seal nats sync
 	worker            std sys fault observe internal/observer internal/text subjects wire outcome tool plan kv seal internal/backoff nats sync schemas
 	client            std sys fault observe internal/observer internal/text subjects wire outcome tool plan kv seal nats sync uuid
 
@@ -41,7 +41,7 @@ const rules = `
 	internal/lab/*    *
 	cmd/lab           std sys fault internal/* cobra
 	internal/backoff  std
-	internal/unknown  std gjson
+	internal/unknown  std internal/jsontape
 	internal/jsontape std fault
 	internal/text     std
 	internal/observer std sys observe

@@ -176,7 +176,7 @@ func TestUncheckedTextIsNoDanger(t *testing.T) {
 	for range 50_000 {
 		b := mutate(rng, usual)
 		b = b[:rng.IntN(len(b)+1)]
-		jsontape.Members(b, func(_, _ []byte) bool { return true })
+		jsontape.Members(b, func(key, _ []byte) bool { return len(jsontape.Unquoted(key)) <= len(b) })
 		for _, i := range []int{jsontape.Member(b, 0, "e"), jsontape.Item(b, 0, 2), jsontape.SkipValue(b, 0)} {
 			require.LessOrEqual(t, i, len(b))
 		}

@@ -1,6 +1,7 @@
 package jsontape
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math/bits"
 	"unicode/utf16"
@@ -192,6 +193,18 @@ func AppendUnescaped[S string | []byte](dst []byte, raw S) []byte {
 		i += n
 	}
 	return dst
+}
+
+// Unquoted returns the text that a string stands for, which is in its quotes and was checked.
+func Unquoted(raw []byte) string {
+	if len(raw) < 2 {
+		return ""
+	}
+	inside := raw[1 : len(raw)-1]
+	if bytes.IndexByte(inside, '\\') < 0 {
+		return string(inside)
+	}
+	return string(AppendUnescaped(nil, inside))
 }
 
 func unescapeByte(c byte) byte {

@@ -7,7 +7,7 @@ import (
 	"reflect"
 	"strings"
 
-	"github.com/tidwall/gjson"
+	"github.com/stepjet/stepjet/internal/jsontape"
 )
 
 // Fields are the unknown fields of one JSON object, each as `,"name":value`; nil for none.
@@ -43,13 +43,14 @@ func (n Names) add(t reflect.Type) {
 
 // Of gives the fields of an object that have none of the names. raw has to be valid JSON; what is no object has none.
 func Of(raw []byte, known Names) (all Fields) {
-	gjson.ParseBytes(raw).ForEach(func(key, value gjson.Result) bool {
-		if key.Type == gjson.String && !known[strings.ToLower(key.Str)] {
-			name, _ := json.Marshal(key.Str) // strings can't fail
+	jsontape.Members(raw, func(key, value []byte) bool {
+		text := jsontape.Unquoted(key)
+		if !known[strings.ToLower(text)] {
+			name, _ := json.Marshal(text) // strings can't fail
 			all = append(all, ',')
 			all = append(all, name...)
 			all = append(all, ':')
-			all = append(all, value.Raw...)
+			all = append(all, value...)
 		}
 		return true
 	})
