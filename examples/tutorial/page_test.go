@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -67,14 +68,24 @@ func newReader(t *testing.T) *reader {
 	require.NoError(t, os.Symlink(root, filepath.Join(base, "stepjet")))
 	dir := filepath.Join(base, "shop")
 	require.NoError(t, os.Mkdir(dir, 0o755))
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	_, port, err := net.SplitHostPort(free.Addr().String())
-	require.NoError(t, err)
-	require.NoError(t, free.Close())
-	r := &reader{t: t, dir: dir, port: port}
+	r := &reader{t: t, dir: dir, port: freePort(t)}
 	t.Cleanup(r.interrupt)
 	return r
+}
+
+// freePort returns a port for servers that are started and ended while the page goes on. It is not one that the system hands
+// out to whoever asks for any, since another test could have it meanwhile.
+func freePort(t *testing.T) string {
+	t.Helper()
+	for i := range 5000 {
+		port := strconv.Itoa(20_000 + (os.Getpid()+i)%5000)
+		if l, err := net.Listen("tcp", "127.0.0.1:"+port); err == nil {
+			require.NoError(t, l.Close())
+			return port
+		}
+	}
+	require.Fail(t, "no port is free")
+	return ""
 }
 
 // write puts a block into the file of this folder that it is; a block that is no file here would be compiled by nobody.
