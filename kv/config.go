@@ -10,6 +10,7 @@ import (
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/tool"
+	"github.com/stepjet/stepjet/wire"
 )
 
 // Config says how JetStream's assets are created where they are absent. What exists already is taken as it is: a change
@@ -30,6 +31,8 @@ type Config struct {
 	// StepsAsync lets step streams of one replica acknowledge before they write (PersistMode async). What they hold is
 	// derived and repaired by the sweep, so nothing is lost with it; with sync_interval always it saves two flushes a step.
 	StepsAsync bool
+	// Knows is what this program knows of needs; nil: wire.Ours.
+	Knows wire.Knowledge
 	// Logger takes warnings, such as a store that is full; nil: none.
 	Logger *slog.Logger
 }
@@ -52,6 +55,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.AckWait == 0 {
 		c.AckWait = DefaultAckWait
+	}
+	if c.Knows == nil {
+		c.Knows = wire.Ours()
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)

@@ -82,7 +82,7 @@ func TestRegistryForms(t *testing.T) {
 	w := newForms(t)
 	entry := w.register()
 	asTool := func(m nats.Msg) nats.Msg {
-		parsed, err := parseTool(Entry{Header: m.Header, Data: m.Data}, formsTool)
+		parsed, err := parseTool(wire.Ours(), Entry{Header: m.Header, Data: m.Data}, formsTool)
 		require.NoError(t, err)
 		parsed.Revision = 0
 		b, err := json.Marshal(parsed)

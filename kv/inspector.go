@@ -186,22 +186,22 @@ type RegistryEntry struct {
 	Unreadable error
 }
 
-// Registry hands on every entry of the registry but the key that secrets are sealed to, and those that were deleted
+// Registry hands on every entry of the registry but the key that secrets are sealed to, what runs need, and those that were deleted
 // without a trace. lost is that of ReadAll.
 func (i *Inspector) Registry(ctx context.Context, each func(RegistryEntry)) (lost bool, err error) {
 	return i.s.readAll(ctx, subjects.BucketStream(subjects.ToolsBucket), toolPrefix+">", func(e Entry) {
 		key := strings.TrimPrefix(e.Subject, toolPrefix)
-		if key != subjects.SealingKey {
-			each(registryEntry(key, e))
+		if _, need := subjects.ParseNeedKey(key); key != subjects.SealingKey && !need {
+			each(registryEntry(i.s.cfg.Knows, key, e))
 		}
 	})
 }
 
-func registryEntry(key string, e Entry) RegistryEntry {
+func registryEntry(knows wire.Knowledge, key string, e Entry) RegistryEntry {
 	name, digest, override, ok := subjects.ParseToolsKey(key)
 	r := RegistryEntry{Key: key, Seq: e.Seq, Name: name, Digest: digest, OverrideOf: override}
 	switch {
-	case !wire.Known(e.Header):
+	case !knows.KnownEntry(e.Header, e.Data):
 		r.Newer = true
 	case operation(e.Header) != "":
 		if t := tombstone(e); ok && name != "" && t.removed {
@@ -214,7 +214,7 @@ func registryEntry(key string, e Entry) RegistryEntry {
 	case override != "":
 		_, r.Unreadable = tool.ReadOverride(e.Data)
 	default:
-		t, err := parseTool(e, name)
+		t, err := parseTool(knows, e, name)
 		if err != nil {
 			r.Unreadable = err
 		} else {

@@ -28,7 +28,8 @@ const (
 // does not. What a member says of itself is for the others to divide the partitions by; nothing that decides rests on it.
 type Members struct {
 	*account
-	archive *Archive
+	archive  *Archive
+	registry *Registry
 }
 
 // Member is a live orchestrator, as its key tells.
@@ -39,6 +40,9 @@ type Member struct {
 	// Leaving says that it is about to end: it takes nothing over any more, and goes on with what it has until others
 	// serve that, or for a few seconds.
 	Leaving bool
+	// Lacks names what runs of the ledger need and the member does not know (wire.Need), separated by commas; empty: it
+	// knows all.
+	Lacks string
 }
 
 var _ [64]struct{} = [subjects.Partitions]struct{}{} // as many as Serves has bits
@@ -65,6 +69,7 @@ type Membership struct {
 	news     chan memberNews
 	seen     map[string]*sighted
 	complete bool // the first reading is over
+	needed   bool // and that of what runs need
 	told     []Member
 	looked   time.Time
 	pulse    pulse
@@ -91,6 +96,9 @@ func (s *Members) Join(ctx context.Context, id string, changed func(members []Me
 	}
 	if err == nil {
 		err = m.follow(work)
+	}
+	if err == nil {
+		err = m.followNeeds(work)
 	}
 	done := make(chan struct{})
 	if err == nil && !s.spawn(func() { defer close(done); m.run(work) }) {
@@ -168,7 +176,7 @@ func (m *Membership) self() Member {
 func (m *Membership) said() wire.Member {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return wire.Member{Serves: m.own.Serves, Leaving: m.own.Leaving, Pulse: m.pulse.subject, Marks: m.marks, Tenants: m.s.archive.knows()}
+	return wire.Member{Serves: m.own.Serves, Leaving: m.own.Leaving, Pulse: m.pulse.subject, Marks: m.marks, Tenants: m.s.archive.knows(), Knows: m.s.cfg.Knows.Names()}
 }
 
 // renew writes the key anew, with a new time to live. It names the sequence that it replaces, so that two processes of

@@ -19,6 +19,7 @@ type sighted struct {
 	Member
 	pulse   string // where it listens
 	marks   []Mark
+	knows   []string
 	renewed time.Time // when its key was last seen written, by the own clock
 	heard   time.Time // last sign of life: a renewal or an answer
 	deaf    time.Time // since when nobody listens there; zero: somebody does
@@ -33,6 +34,7 @@ type memberNews struct {
 	expired  bool // its key did
 	complete bool
 	lost     bool
+	needs    bool // what the ledger needs: complete, lost, or something of it has changed
 	answered bool // it answered a pulse
 	deaf     bool // nobody listens where it should
 }
@@ -61,6 +63,19 @@ func (m *Membership) note(ctx context.Context, n memberNews) {
 // followAgain reads anew after the watch was lost.
 func (m *Membership) followAgain(ctx context.Context) {
 	for m.follow(ctx) != nil && m.s.pause(ctx, memberRescan) {
+	}
+}
+
+// followNeeds reads what the runs of the ledger need, then all changes, into news.
+func (m *Membership) followNeeds(ctx context.Context) error {
+	return m.s.registry.needs.follow(ctx,
+		func() { m.note(ctx, memberNews{needs: true}) },
+		func() { m.note(ctx, memberNews{needs: true, complete: true}) },
+		func() { m.note(ctx, memberNews{needs: true, lost: true}) })
+}
+
+func (m *Membership) followNeedsAgain(ctx context.Context) {
+	for m.followNeeds(ctx) != nil && m.s.pause(ctx, memberRescan) {
 	}
 }
 
@@ -100,6 +115,11 @@ func (m *Membership) renewed(ctx context.Context) {
 func (m *Membership) hear(ctx context.Context, n memberNews) {
 	now, x := time.Now(), m.seen[n.id]
 	switch {
+	case n.needs && n.lost:
+		m.s.spawn(func() { m.followNeedsAgain(ctx) }) // what was read stands until then
+		return
+	case n.needs:
+		m.needed = m.needed || n.complete
 	case n.lost:
 		m.s.spawn(func() { m.followAgain(ctx) }) // those who left meanwhile go when their renewals do not come
 		return
@@ -120,7 +140,7 @@ func (m *Membership) hear(ctx context.Context, n memberNews) {
 		if n.id == m.id {
 			m.storedAt(n.stored, now)
 		}
-		m.seen[n.id] = &sighted{Member: Member{n.id, said.Serves, said.Leaving}, pulse: said.Pulse, marks: said.Marks, renewed: now, heard: now}
+		m.seen[n.id] = &sighted{Member: Member{ID: n.id, Serves: said.Serves, Leaving: said.Leaving}, pulse: said.Pulse, marks: said.Marks, knows: said.Knows, renewed: now, heard: now}
 	}
 	m.report()
 }
@@ -151,13 +171,17 @@ func (m *Membership) expire() {
 
 // report tells who is there, if anything of that has changed. The own id is among them from the start.
 func (m *Membership) report() {
-	if !m.complete {
+	if !m.complete || !m.needed {
 		return
 	}
-	all := []Member{m.self()}
+	needs, self := m.s.registry.needs.all(), m.self()
+	self.Lacks = wire.Lacking(needs, m.s.cfg.Knows.Names())
+	all := []Member{self}
 	for id, x := range m.seen {
 		if id != m.id {
-			all = append(all, x.Member)
+			other := x.Member
+			other.Lacks = wire.Lacking(needs, x.knows)
+			all = append(all, other)
 		}
 	}
 	m.heed()

@@ -22,6 +22,7 @@ import (
 // Queue is there before it is. What an operator allowed is never exceeded: an override that can't be read is an error.
 type Registry struct {
 	*account
+	needs needs
 	queue *Queue
 }
 
@@ -195,7 +196,7 @@ func (s *Registry) entry(ctx context.Context, name string) (standing, error) {
 	if err != nil {
 		return standing{}, err
 	}
-	t, err := parseTool(*e, name)
+	t, err := parseTool(s.cfg.Knows, *e, name)
 	switch fault.CodeOf(err) {
 	case "":
 		return standing{Registered: t}, nil
@@ -212,7 +213,7 @@ func (s *Registry) writeTool(ctx context.Context, t tool.Registered, expected ui
 	if err != nil {
 		return t, err
 	}
-	msg := &nats.Msg{Subject: toolSubject(t.Name), Header: wire.Versioned(), Data: body}
+	msg := &nats.Msg{Subject: toolSubject(t.Name), Header: wire.EntryHeader(body), Data: body}
 	ack, err := s.put(ctx, msg, jetstream.WithExpectLastSequencePerSubject(expected))
 	if err != nil {
 		return t, err
@@ -236,7 +237,7 @@ func (s *Registry) keepDefinition(ctx context.Context, t tool.Registered) error 
 		return err
 	}
 	subject := definitionSubject(t.Digest)
-	decision, _, err := s.createOnce(ctx, subject, wire.Versioned(), body, nil)
+	decision, _, err := s.createOnce(ctx, subject, wire.EntryHeader(body), body, nil)
 	if err != nil || decision == Written {
 		return err
 	}
@@ -245,7 +246,7 @@ func (s *Registry) keepDefinition(ctx context.Context, t tool.Registered) error 
 		return err
 	}
 	// Somebody deleted it; its mark is what lies there.
-	_, err = s.put(ctx, &nats.Msg{Subject: subject, Header: wire.Versioned(), Data: body}, jetstream.WithExpectLastSequencePerSubject(e.Seq))
+	_, err = s.put(ctx, &nats.Msg{Subject: subject, Header: wire.EntryHeader(body), Data: body}, jetstream.WithExpectLastSequencePerSubject(e.Seq))
 	return err
 }
 

@@ -88,7 +88,7 @@ func (s *Registry) override(ctx context.Context, name string) (*tool.Override, u
 	if operation(e.Header) != "" {
 		return nil, e.Seq, nil
 	}
-	if !wire.Known(e.Header) {
+	if !s.cfg.Knows.KnownEntry(e.Header, e.Data) {
 		return nil, 0, wire.Newer("the operator's override of " + name)
 	}
 	o, err := tool.ReadOverride(e.Data)
@@ -198,7 +198,7 @@ func (s *Registry) TenantOverrides(ctx context.Context, tenant string) (map[stri
 	all := map[string]*tool.Override{}
 	for _, e := range entries {
 		_, name, ok := subjects.ParseTenantOverrideKey(strings.TrimPrefix(e.Subject, toolPrefix))
-		o, err := parseTenantOverride(e)
+		o, err := parseTenantOverride(s.cfg.Knows, e)
 		if err != nil {
 			return nil, err
 		}
@@ -209,11 +209,11 @@ func (s *Registry) TenantOverrides(ctx context.Context, tenant string) (map[stri
 	return all, nil
 }
 
-func parseTenantOverride(e Entry) (*tool.Override, error) {
+func parseTenantOverride(knows wire.Knowledge, e Entry) (*tool.Override, error) {
 	if operation(e.Header) != "" {
 		return nil, nil
 	}
-	if !wire.Known(e.Header) {
+	if !knows.KnownEntry(e.Header, e.Data) {
 		return nil, wire.Newer("a tenant's override")
 	}
 	return tool.ReadOverride(e.Data)
@@ -228,7 +228,7 @@ func (s *Registry) WatchTenantOverrides(ctx context.Context, each func(tenant, n
 		if !ok {
 			return
 		}
-		o, err := parseTenantOverride(e)
+		o, err := parseTenantOverride(s.cfg.Knows, e)
 		if err != nil {
 			s.cfg.Logger.Error("a tenant's override can't be read; its runs pass no context to the tool", "tenant", tenant, "tool", name, "error", err)
 			o = &tool.Override{Context: &tool.ContextFilter{Filter: tool.PassNone}}

@@ -13,7 +13,6 @@ import (
 	"github.com/stepjet/stepjet/internal/backoff"
 	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/tool"
-	"github.com/stepjet/stepjet/wire"
 )
 
 // Removed is what removing a tool found.
@@ -158,7 +157,7 @@ func (s *Registry) keptDefinition(ctx context.Context, name string) (def *tool.D
 	lost := true
 	for seq := uint64(0); lost && err == nil; {
 		lost, err = s.readAll(ctx, subjects.BucketStream(subjects.ToolsBucket), definitionSubject("*"), func(e Entry) {
-			if d, err := tool.ParseDefinition(e.Data); err == nil && wire.Known(e.Header) && d.Name == name && e.Seq > seq {
+			if d, err := tool.ParseDefinition(e.Data); err == nil && s.cfg.Knows.KnownEntry(e.Header, e.Data) && d.Name == name && e.Seq > seq {
 				def, seq = d, e.Seq
 			}
 		})

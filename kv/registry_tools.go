@@ -24,7 +24,7 @@ func (s *Registry) Tool(ctx context.Context, name string) (tool.Registered, erro
 	if err != nil {
 		return tool.Registered{}, err
 	}
-	return parseTool(*e, name)
+	return parseTool(s.cfg.Knows, *e, name)
 }
 
 // operation is not empty for a message that stands for a removed key.
@@ -33,9 +33,9 @@ func operation(h nats.Header) string {
 }
 
 // parseTool reads the registry's entry of a tool; NotFound for one that was removed, NewerVersion for one to leave alone.
-func parseTool(e Entry, name string) (tool.Registered, error) {
+func parseTool(knows wire.Knowledge, e Entry, name string) (tool.Registered, error) {
 	var t tool.Registered
-	if !wire.Known(e.Header) {
+	if !knows.KnownEntry(e.Header, e.Data) {
 		return t, wire.Newer("the registry's entry of " + name)
 	}
 	if operation(e.Header) != "" {
@@ -175,7 +175,7 @@ func (s *Registry) reportTool(e Entry, known map[string]bool, each func(tool.Reg
 		}
 		return name
 	}
-	t, err := parseTool(e, name)
+	t, err := parseTool(s.cfg.Knows, e, name)
 	if err != nil {
 		s.cfg.Logger.Error("an entry of the tool registry can't be read and is left out", "tool", name, "error", err)
 		return name
@@ -194,7 +194,7 @@ func (s *Registry) Definition(ctx context.Context, digest string) (*tool.Definit
 	if operation(e.Header) != "" {
 		return nil, fault.New(fault.NotFound, "the definition %s was deleted", digest)
 	}
-	if !wire.Known(e.Header) {
+	if !s.cfg.Knows.KnownEntry(e.Header, e.Data) {
 		return nil, wire.Newer("the definition " + digest)
 	}
 	return tool.ParseDefinition(e.Data)

@@ -35,8 +35,8 @@ func newStore(nc *nats.Conn, cfg Config) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{account: a, Ledger: &Ledger{account: a}, Queue: &Queue{account: a}, Archive: &Archive{account: a}}
-	s.Registry = &Registry{account: a, queue: s.Queue}
-	s.Members = &Members{account: a, archive: s.Archive}
+	s.Registry = &Registry{account: a, queue: s.Queue, needs: needs{account: a}}
+	s.Members = &Members{account: a, archive: s.Archive, registry: s.Registry}
 	s.Requests = &Requests{account: a}
 	return s, nil
 }

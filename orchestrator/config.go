@@ -13,6 +13,7 @@ import (
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/observe"
 	"github.com/stepjet/stepjet/seal"
+	"github.com/stepjet/stepjet/wire"
 )
 
 // What Config says where it is zero.
@@ -46,6 +47,9 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
+	if c.Store.Knows == nil {
+		c.Store.Knows = wire.Ours()
+	}
 	if c.Name == "" {
 		c.Name, _ = os.Hostname()
 	}

@@ -86,6 +86,7 @@ type toolStorage interface {
 	Tool(ctx context.Context, name string) (tool.Registered, error)
 	RegistryEmptied(ctx context.Context) (bool, error)
 	Definition(ctx context.Context, digest string) (*tool.Definition, error)
+	RecordNeeds(ctx context.Context, names []string) error
 }
 
 // facets are the parts of a store that storage is made of.

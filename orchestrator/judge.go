@@ -41,8 +41,8 @@ type judge struct {
 // resume prepares a run that was started before. Its plan was accepted then, so only its form is read.
 func (j *judge) resume(ctx context.Context, body []byte, e *entry) opened {
 	start, err := j.decodeStart(ctx, e)
-	if err != nil || start.Rejected() {
-		return opened{start: start, err: err}
+	if err != nil || start.Rejected() || !j.cfg.Store.Knows.All(start.Needs) {
+		return opened{start: start, err: err} // of a run that is left alone the plan may be nothing that can be read
 	}
 	p, report := plan.Parse(body, nil)
 	if p == nil {
@@ -88,6 +88,11 @@ func (j *judge) inspect(ctx context.Context, id subjects.Run, generation uint64,
 	case start == nil:
 		return opened{wait: true}
 	}
+	// What a run needs is recorded before it is started: whoever takes it over has to know. If this process dies in between,
+	// it is recorded for no run, which keeps nobody from anything who knows it.
+	if err := j.store.RecordNeeds(ctx, start.Needs); err != nil {
+		return opened{err: err}
+	}
 	h, data, err := j.encodeStart(ctx, id, generation, start)
 	if err != nil {
 		return opened{err: err}
@@ -131,6 +136,7 @@ func (j *judge) admit(ctx context.Context, id subjects.Run, asked identity, agai
 	}
 	var s schemas
 	start.Tools, s = catalog.freeze(p)
+	start.Needs = j.cfg.Store.Knows.Of(asked.body)
 	return p, start, s
 }
 

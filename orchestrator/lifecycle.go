@@ -59,6 +59,16 @@ func (lc *lifecycle) submitted(id subjects.Run, e kv.Entry, from *cursor) {
 	}
 }
 
+// recordNeeds makes sure that what a run needs is recorded that this orchestrator has to leave alone, so that it goes to one that
+// knows it: somebody may have removed the record. Where that fails, the next who meets such a run tries it.
+func (lc *lifecycle) recordNeeds(needs []string) {
+	lc.job(func(ctx context.Context) {
+		if err := lc.store.RecordNeeds(ctx, needs); err != nil && ctx.Err() == nil {
+			lc.log.Warn("what a run needs could not be recorded", "needs", needs, "error", err)
+		}
+	})
+}
+
 // leaveAlone keeps hands off a run that a newer Stepjet wrote of. An instance that knows its version goes on with it.
 func (lc *lifecycle) leaveAlone(r *run) {
 	r.phase = foreign
@@ -208,12 +218,17 @@ func (lc *lifecycle) begin(r *run) {
 		lc.finish(r)
 		return
 	}
+	if needs := r.start.Needs; !lc.cfg.Store.Knows.All(needs) {
+		lc.leaveAlone(r)
+		lc.recordNeeds(needs)
+		return
+	}
 	if r.plan == nil || r.schemas == nil {
 		lc.open(r) // another owner accepted what we would not have: its word stands
 		return
 	}
 	now := lc.times.of(r)
-	r.version = wire.RunVersion(at.Header)
+	r.version = lc.cfg.Store.Knows.Records(r.start.Needs)
 	r.phase, r.resolver = running, r.plan.NewResolver().Limit(wire.InlineLimit)
 	r.machine = machine.New(r.plan, machine.Start{
 		Key:       r.id.Tenant + "/" + r.id.ID + "/" + strconv.FormatUint(r.generation, 10),

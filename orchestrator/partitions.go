@@ -89,24 +89,23 @@ type partitions struct {
 	served   uint64
 	serves   func(uint64)
 	released func()
+	lacks    string // what runs of the ledger need and this orchestrator does not know
 }
 
 // own takes the partitions that the live members leave to this one. One that is another's now is let go of when that other
 // has its runs at hand and says so; until then this one goes on with them, so that no run stands still while its records
 // are read elsewhere. Both may be at work on a run for a moment, which does no harm.
 func (ps *partitions) own(members []kv.Member) {
-	var staying []string
+	var among []string
 	serves := map[string]uint64{}
-	for _, m := range members {
-		if !m.Leaving {
-			staying = append(staying, m.ID)
-			serves[m.ID] = m.Serves
-		}
+	for _, m := range sharers(members) {
+		among = append(among, m.ID)
+		serves[m.ID] = m.Serves
 	}
 	gained := map[int][]int{} // by ledger shard
 	var lost partitionSet
 	for p := range ps.cursors.owned {
-		next := owner(p, staying)
+		next := owner(p, among)
 		switch {
 		case next == ps.member && ps.cursors.owned[p] == nil:
 			shard := subjects.LedgerShard(p, ps.store.Shards())
@@ -124,11 +123,32 @@ func (ps *partitions) own(members []kv.Member) {
 		ps.log.Info("ownership changed", "members", len(members), "partitions", ps.cursors.count())
 	}
 	ps.tellServed()
-	if slices.Contains(staying, ps.member) {
+	if self := slices.IndexFunc(members, func(m kv.Member) bool { return m.ID == ps.member && !m.Leaving }); self >= 0 {
+		ps.lacking(members[self].Lacks)
 		ps.gained()
-	} else if len(staying) == 0 || ps.cursors.count() == 0 {
+	} else if len(among) == 0 || ps.cursors.count() == 0 {
 		ps.released()
 	}
+}
+
+// sharers returns the members among which partitions are divided: of those that stay, all that know what the runs of the
+// ledger need. In the partitions of another such runs would stand still, and it judges plans by less than was agreed upon.
+// Where nobody knows everything, all that stay share: so the other runs go on.
+func sharers(members []kv.Member) []kv.Member {
+	staying := slices.DeleteFunc(slices.Clone(members), func(m kv.Member) bool { return m.Leaving })
+	knowing := slices.DeleteFunc(slices.Clone(staying), func(m kv.Member) bool { return m.Lacks != "" })
+	if len(knowing) == 0 {
+		return staying
+	}
+	return knowing
+}
+
+// lacking says, once for each change, that this orchestrator does not know what runs of the ledger need.
+func (ps *partitions) lacking(needs string) {
+	if needs != ps.lacks && needs != "" {
+		ps.log.Warn("runs of the ledger need what this orchestrator does not know: it leaves the partitions to those that do; upgrade it", "needs", needs)
+	}
+	ps.lacks = needs
 }
 
 func (cs *cursors) count() (n int) {

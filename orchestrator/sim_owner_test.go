@@ -15,6 +15,7 @@ import (
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/tool"
+	"github.com/stepjet/stepjet/wire"
 )
 
 // orch is an orchestrator of the simulated world: the real loop, with everything around it played.
@@ -31,6 +32,7 @@ type orch struct {
 	jobs    *simJobs
 	lives   int // how often it was started anew
 	leaving bool
+	knows   wire.Knowledge
 }
 
 const simGrace = 2 * time.Second
@@ -42,7 +44,8 @@ func (w *world) newOrch(name string, life int) *orch {
 	if w.tracing {
 		log = slog.New(&traceHandler{w: w, name: o.name})
 	}
-	cfg := Config{Name: o.name, Grace: simGrace, SweepEvery: w.knobs.sweep, Logger: log}.withDefaults()
+	o.knows = w.knowledge(name, life)
+	cfg := Config{Name: o.name, Grace: simGrace, SweepEvery: w.knobs.sweep, Logger: log, Store: kv.Config{Knows: o.knows}}.withDefaults()
 	store := &simStore{p: o.process, w: w}
 	ctx, cancel := context.WithCancelCause(context.Background())
 	reg := newRegistry(store, log)
@@ -204,8 +207,12 @@ func (w *world) patient() bool { return w.seed%2 == 1 }
 func (w *world) serving(names []string) (all []kv.Member) {
 	for _, name := range names {
 		m := kv.Member{ID: name, Serves: ^uint64(0)}
-		if i := slices.IndexFunc(w.owners, func(o *orch) bool { return o.name == name }); i >= 0 && w.patient() {
+		i := slices.IndexFunc(w.owners, func(o *orch) bool { return o.name == name })
+		if i >= 0 && w.patient() {
 			m.Serves = w.owners[i].l.partitions.served
+		}
+		if i >= 0 {
+			m.Lacks = wire.Lacking(w.needs, w.owners[i].knows.Names())
 		}
 		all = append(all, m)
 	}

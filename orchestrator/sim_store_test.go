@@ -327,6 +327,17 @@ func (s *simStore) CreateDead(ctx context.Context, r subjects.Run, _ string, d *
 	return decision == kv.Written, err
 }
 
+// RecordNeeds is heard of by all orchestrators some time later.
+func (s *simStore) RecordNeeds(_ context.Context, names []string) error {
+	if len(names) == 0 {
+		return nil
+	}
+	if i := slices.IndexFunc(s.w.owners, func(o *orch) bool { return o.process == s.p }); i >= 0 && !s.w.owners[i].knows.All(names) {
+		s.w.stats["a run left alone for what it needs"]++
+	}
+	return s.do("record needs", func() { s.w.recorded(names) })
+}
+
 // BucketOf has the tenant be declared in every other world.
 func (s *simStore) BucketOf(tenant string) string {
 	if s.w.seed%2 == 0 {

@@ -34,6 +34,7 @@ type world struct {
 	owners  []*orch
 	hands   []*hand
 	marks   []kv.Mark // what owners told of how far they are
+	needs   []string  // what runs were said to need
 	stats   stats
 	truths  truths
 

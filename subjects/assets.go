@@ -73,6 +73,18 @@ func RunFilter(r Run, shards int) string { return string(make(name, 0, room).led
 // whose encoded names have hex digits behind "=", and has one token, as what every role may read.
 const SealingKey = "=secrets"
 
+// NeedKey gives the key of the registry bucket that says that some run needs something; NeedFilter matches all of them. It has two
+// tokens, so that nobody takes it for a tool's.
+func NeedKey(name string) string { return needs + name }
+
+// NeedFilter is described at NeedKey.
+const NeedFilter = needs + "*"
+
+const needs = "=need."
+
+// ParseNeedKey gives the need that a key of the registry bucket names.
+func ParseNeedKey(key string) (name string, ok bool) { return strings.CutPrefix(key, needs) }
+
 // ParseToolsKey reads a key of the registry bucket: of a tool, of a definition kept under its digest, or of an override.
 func ParseToolsKey(key string) (tool, digest, override string, ok bool) {
 	if rest, is := strings.CutPrefix(key, "def."); is {

@@ -75,6 +75,10 @@ const SealedVersion = "2"
 // handle names a declared tenant's bucket, and the start of a run whose results lie in one.
 const BucketVersion = "3"
 
+// NeedsVersion is the version of a start, or of an entry of the registry, that says what must be known to go on with it: who knows
+// only lower ones doesn't look for that.
+const NeedsVersion = "4"
+
 // Values of HeaderStatus.
 const (
 	StatusOK    = "ok"

@@ -29,6 +29,8 @@ type Start struct {
 	// Bucket is where large values of the run go; empty: where those of all tenants go that are not declared. An orchestrator that
 	// doesn't know of it would look for results there; so the record has a version that it leaves alone.
 	Bucket string `json:"bucket,omitempty"`
+	// Needs are what must be known to go on with the run: who doesn't know all of them leaves it alone.
+	Needs []string `json:"needs,omitempty"`
 
 	// Later says that the run's id had a rejected run before, whose outcome is to be replaced: an orchestrator that doesn't
 	// know of it must not end this one. It is told by the version alone.
@@ -94,6 +96,9 @@ func (s *Start) Rejected() bool { return len(s.Problems) > 0 }
 
 // version is that of the record's form: what only newer orchestrators do right, older ones leave alone.
 func (s *Start) version() string {
+	if len(s.Needs) > 0 {
+		return subjects.NeedsVersion
+	}
 	if s.Bucket != "" {
 		return subjects.BucketVersion
 	}
@@ -121,7 +126,7 @@ func (s *Start) Handled(blob *outcome.Handle) nats.Header {
 
 // body is nearly always made of tools that were written before.
 func (s *Start) body() ([]byte, error) {
-	if len(s.Problems)+len(s.Warnings) > 0 || s.Reuse != nil || len(s.Tools) == 0 {
+	if len(s.Problems)+len(s.Warnings) > 0 || s.Reuse != nil || len(s.Needs) > 0 || len(s.Tools) == 0 {
 		return json.Marshal(s)
 	}
 	b := []byte(`{"tools":{`)

@@ -16,8 +16,8 @@ import (
 // version with a dot, such as 1.2, only the number before it counts: what is new behind it may be ignored.
 func Known(h nats.Header) bool { return known(h, ours) }
 
-// KnownStart is Known for a start record, of which there are three versions.
-func KnownStart(h nats.Header) bool { return known(h, ourBucket) }
+// KnownStart is Known for a start record, of which there are four versions. What the fourth needs has to be known besides.
+func KnownStart(h nats.Header) bool { return known(h, ourNeeds) }
 
 // KnownPlan is Known for a plan, which may have sealed values in its context.
 func KnownPlan(h nats.Header) bool { return known(h, ourSealed) }
@@ -35,13 +35,6 @@ func KnownBucket(h nats.Header) bool {
 func known(h nats.Header, most uint64) bool {
 	n, err := Version(h)
 	return err == nil && n <= most
-}
-
-// RunVersion gives the version of the records of a run, by the headers of its start. A start of version 2 or 3 is that of a run
-// whose other records are of version 1.
-func RunVersion(start nats.Header) uint64 {
-	n, _ := Version(start) // it is known, or the run would be left alone
-	return min(n, ours)
 }
 
 // Version reads the version of a message. Without one it counts as version 1: that is what stock clients send. The error says
@@ -63,7 +56,7 @@ func Version(h nats.Header) (uint64, error) {
 }
 
 // AboveRun says what a message of a run is that nobody is to write, though a later Stepjet could read it: one whose version is
-// above the run's, which is that of its start. nil for any other. Readers of all versions agree on it, so that they agree
+// above that which the needs of the run's start allow. nil for any other. Readers of all versions agree on it, so that they agree
 // on what became of the run.
 func AboveRun(h nats.Header, run uint64) *fault.Error {
 	n, err := Version(h)
@@ -79,6 +72,7 @@ var (
 	ours, _      = major(subjects.Version)
 	ourSealed, _ = major(subjects.SealedVersion)
 	ourBucket, _ = major(subjects.BucketVersion)
+	ourNeeds, _  = major(subjects.NeedsVersion)
 )
 
 // unsaid is the version of what says none.

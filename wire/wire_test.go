@@ -141,7 +141,7 @@ func TestStepsThatAreNotOurs(t *testing.T) {
 	for version, known := range map[string]bool{"": true, "1": true, "0": true, "1.7": true, "2": false, "2.0": false, "10": false, "x": false, "-1": false, "1x": false} {
 		require.Equal(t, known, wire.Known(nats.Header{subjects.HeaderVersion: {version}}), version)
 	}
-	for version, known := range map[string]bool{"": true, "1": true, "2": true, "2.1": true, "3": true, "4": false, "x": false} {
+	for version, known := range map[string]bool{"": true, "1": true, "2": true, "2.1": true, "3": true, "4": true, "5": false, "x": false} {
 		require.Equal(t, known, wire.KnownStart(nats.Header{subjects.HeaderVersion: {version}}), version)
 	}
 	for version, known := range map[string]bool{"": true, "1": true, "2": false, "3": true, "3.1": true, "4": false, "x": false} {

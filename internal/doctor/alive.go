@@ -21,14 +21,17 @@ const (
 
 // orchestrators looks for member keys, which live orchestrators renew, and whether one of them answers.
 func (d *doctor) orchestrators(ctx context.Context) error {
+	said := map[string]wire.Member{}
 	if d.info(subjects.BucketStream(subjects.MembersBucket)) != nil {
 		// A key that is renewed in the very moment in which it is read is seen by the next reading.
 		for tries, lost := 0, true; lost || d.members == 0 && tries < 3; tries++ {
 			d.members = 0
+			clear(said)
 			var err error
 			lost, err = d.in.ReadAll(ctx, subjects.BucketStream(subjects.MembersBucket), subjects.BucketSubject(subjects.MembersBucket, ">"), func(e kv.Entry) {
 				if !e.Deleted() {
 					d.members++
+					said[strings.TrimPrefix(e.Subject, subjects.BucketSubject(subjects.MembersBucket, ""))] = wire.ParseMember(e.Data)
 				}
 			})
 			if err != nil {
@@ -53,6 +56,9 @@ func (d *doctor) orchestrators(ctx context.Context) error {
 		f.Found, f.Means = fmt.Sprintf("%s, and none answers: %v", text.Count(d.members, "member key"), fault.As(kv.Fault(err)).Message), "requests about runs and registrations of tools fail"
 		f.Fix = "look at the orchestrators' logs; this account may not be allowed to publish to " + subjects.PingSubject
 	default:
+		if err := lookAtNeeds(ctx, d, said); err != nil {
+			return err
+		}
 		d.fine(fmt.Sprintf("%d alive; %s answers", d.members, name))
 		return nil
 	}

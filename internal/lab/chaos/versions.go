@@ -108,9 +108,9 @@ const LaterField = ` + "`" + laterField + "`" + `
 		}
 		stands, err := lc.stand(ctx, view.id, view.bucket(), doc)
 `},
-	{"kv/registry.go", "	msg := &nats.Msg{Subject: toolSubject(t.Name), Header: wire.Versioned(), Data: body}\n", "	msg := &nats.Msg{Subject: toolSubject(t.Name), Header: wire.Versioned(), Data: wire.Later(body)}\n"},
-	{"kv/history.go", "	body := doc.JSON()\n", "	body := wire.Later(doc.JSON())\n"},
-	{"kv/dead.go", "	body := letter.JSON()\n", "	body := wire.Later(letter.JSON())\n"},
+	{"kv/registry.go", "	msg := &nats.Msg{Subject: toolSubject(t.Name), Header: wire.EntryHeader(body), Data: body}\n", "	msg := &nats.Msg{Subject: toolSubject(t.Name), Header: wire.EntryHeader(body), Data: wire.Later(body)}\n"},
+	{"kv/archive.go", "	body := doc.JSON()\n", "	body := wire.Later(doc.JSON())\n"},
+	{"kv/archive_dead.go", "	body := letter.JSON()\n", "	body := wire.Later(letter.JSON())\n"},
 	{"wire/claim.go", "	body, _ := json.Marshal(c) ", "	body, _ := json.Marshal(c)\n	body = Later(body) "},
 }
 

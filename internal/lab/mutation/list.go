@@ -279,7 +279,15 @@ var mutants = []mutant{
 	},
 	{
 		"leaver-takes-over", "who is about to leave takes partitions over",
-		"orchestrator/partitions.go", "		if !m.Leaving {\n			staying", "		if true {\n			staying", "./orchestrator ./kv", "Leav|HandsOver|Member",
+		"orchestrator/partitions.go", "bool { return m.Leaving })", "bool { return false })", "./orchestrator ./kv", "Leav|HandsOver|Member",
+	},
+	{
+		"lacking-takes-part", "who does not know what runs need takes a share of the partitions",
+		"orchestrator/partitions.go", "bool { return m.Lacks != \"\" })", "bool { return false })", "./orchestrator", "TestWhoDoesNotKnow",
+	},
+	{
+		"needs-ignored", "a run is gone on with by who does not know what it needs",
+		"orchestrator/lifecycle.go", "if needs := r.start.Needs; !lc", "if needs := r.start.Needs; false && !lc", "./orchestrator", "TestWhoDoesNotKnow",
 	},
 	{
 		"another-generations-end", "the history of an earlier run of the same id ends a run that is taken over",

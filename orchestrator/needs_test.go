@@ -1,0 +1,151 @@
+package orchestrator_test
+
+import (
+	"bytes"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/doctor"
+	"github.com/stepjet/stepjet/orchestrator"
+	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/wire"
+)
+
+// later is what plans that say so need, for an orchestrator that knows it.
+var later = wire.Knowledge{"later": {In: func(plan []byte) bool { return bytes.Contains(plan, []byte("needs later")) }}}
+
+const (
+	laterPlan = `{"thought":"needs later","steps":[{"id":"a","tool":"echo"}]}`
+	laterGate = `{"thought":"needs later","steps":[{"id":"g","tool":"gate"},{"id":"z","tool":"echo","depends_on":["g"]}]}`
+	plainPlan = `{"steps":[{"id":"a","tool":"echo"}]}`
+)
+
+// settled waits until members that know as many needs as all together serve all partitions, and the others none.
+func (s *system) settled() {
+	s.t.Helper()
+	js, err := s.nc.JetStream()
+	require.NoError(s.t, err)
+	bucket, err := js.KeyValue(subjects.MembersBucket)
+	require.NoError(s.t, err)
+	require.Eventually(s.t, func() bool {
+		ids, err := bucket.Keys()
+		if err != nil {
+			return false
+		}
+		var knowing, lacking uint64
+		for _, id := range ids {
+			e, err := bucket.Get(id)
+			if err != nil {
+				return false
+			}
+			if m := wire.ParseMember(e.Value()); len(m.Knows) > 0 {
+				knowing |= m.Serves
+			} else {
+				lacking |= m.Serves
+			}
+		}
+		return knowing == ^uint64(0) && lacking == 0
+	}, patience, 20*time.Millisecond)
+}
+
+// needFindings returns what the doctor says of needs, but for what is as it should be.
+func (s *system) needFindings() (found []doctor.Finding) {
+	s.t.Helper()
+	report, err := doctor.Examine(ctx(s.t), s.nc, doctor.Options{})
+	require.NoError(s.t, err)
+	for _, f := range report.Findings {
+		if f.Check == "orchestrator" && f.Health != doctor.Healthy {
+			found = append(found, f)
+		}
+	}
+	return found
+}
+
+// knowing starts an orchestrator that knows some needs, and returns what stops it.
+func (s *system) knowing(name string, knows wire.Knowledge) (stop func()) {
+	s.t.Helper()
+	cfg := s.config
+	cfg.Name, cfg.Store.Knows = name, knows
+	o, err := orchestrator.New(s.nc, cfg)
+	require.NoError(s.t, err)
+	return s.background(o.Run, o.Ready())
+}
+
+// TestWhoDoesNotKnowWhatRunsNeedOwnsNothing: beside one that knows it, an orchestrator that doesn't takes no partition, so that
+// no run stands still; alone, it goes on with all runs but those, and says so to who asks for them.
+func TestWhoDoesNotKnowWhatRunsNeedOwnsNothing(t *testing.T) {
+	t.Parallel()
+	s := start(t, func(c *orchestrator.Config) { c.Store.Knows = wire.Ours() })
+	knowing := s.knowing("newer", later)
+	// Before the first such run all share: whoever owns a plan's partition judges it by what it knows. Then nobody does who lacks
+	// what that run needs.
+	for i := 0; len(s.needFindings()) == 0; i++ {
+		require.Equal(t, outcome.Succeeded, s.run(laterPlan, "first"+strconv.Itoa(i)).Status)
+	}
+	found := s.needFindings()
+	require.Len(t, found, 1)
+	require.Equal(t, doctor.Notable, found[0].Health)
+	require.Contains(t, found[0].Found, "later")
+	require.Contains(t, found[0].Means, "owns no partition")
+	s.settled()
+	for i := range 8 { // in eight partitions or so
+		id := "then" + strconv.Itoa(i)
+		require.Equal(t, outcome.Succeeded, s.run(laterPlan, id).Status)
+		e, err := s.store.Ledger.Read(ctx(t), subjects.StartRecord(subjects.NewRun("default", id), s.history("default", id).Generation, 1))
+		require.NoError(t, err)
+		require.Equal(t, subjects.NeedsVersion, e.Header.Get(subjects.HeaderVersion))
+		require.Contains(t, string(e.Data), `"needs":["later"]`)
+	}
+
+	held := s.submit(laterGate, "held")
+	<-s.tools.begun
+	knowing()
+	close(s.tools.gate)
+	require.Equal(t, outcome.Succeeded, s.run(plainPlan, "plain").Status, "it goes on with all else")
+	_, err := s.client.Get(ctx(t), "held")
+	require.Equal(t, fault.NewerVersion, fault.CodeOf(err), "%v", err)
+	err = s.client.Cancel(ctx(t), "held", "ann")
+	require.Equal(t, fault.NewerVersion, fault.CodeOf(err), "%v", err)
+	found = s.needFindings()
+	require.Len(t, found, 1)
+	require.Equal(t, doctor.Broken, found[0].Health)
+	require.Contains(t, found[0].Fix, "start orchestrators of a newer version")
+
+	s.knowing("again", later)
+	require.Equal(t, outcome.Succeeded, s.wait(held).Status)
+	s.settled()
+	require.Equal(t, outcome.Succeeded, s.run(laterPlan, "last").Status)
+	require.Len(t, s.needFindings(), 1)
+}
+
+// TestARunWhoseNeedIsNotRecordedFindsItsWay: whoever meets it records what it needs, and it goes to one that knows it.
+func TestARunWhoseNeedIsNotRecordedFindsItsWay(t *testing.T) {
+	t.Parallel()
+	s := start(t, func(c *orchestrator.Config) { c.Store.Knows = wire.Ours() })
+	newer := s.knowing("newer", later)
+	for i := 0; len(s.needFindings()) == 0; i++ {
+		s.run(laterPlan, "first"+strconv.Itoa(i))
+	}
+	s.settled()
+	held := s.submit(laterGate, "held")
+	<-s.tools.begun
+	js, err := s.nc.JetStream()
+	require.NoError(t, err)
+	bucket, err := js.KeyValue(subjects.ToolsBucket)
+	require.NoError(t, err)
+	require.NoError(t, bucket.Delete(subjects.NeedKey("later")))
+	newer()
+	require.Eventually(t, func() bool {
+		needs, err := s.store.Registry.Needs(ctx(t))
+		return err == nil && len(needs) == 1
+	}, patience, 20*time.Millisecond, "the other has taken the run over, and left it alone")
+	close(s.tools.gate)
+	s.knowing("again", later)
+	require.Equal(t, outcome.Succeeded, s.wait(held).Status)
+	s.settled()
+}

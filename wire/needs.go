@@ -1,0 +1,111 @@
+package wire
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/stepjet/stepjet/subjects"
+)
+
+// A need is the name of something that whoever goes on with a run has to know, such as a version of the plan language. A
+// run's start says what the run needs, and who does not know all of it leaves the run alone, as one of a higher version.
+// A version says the same of a whole form, and each one contains those before it; needs are independent of each other, so
+// an orchestrator may know one and not the other.
+
+// Knowledge is what a program knows of needs, by name.
+type Knowledge map[string]Need
+
+// Need is what a program knows of one.
+type Need struct {
+	// Records is the highest version that an attempt's record may have in a run with the need; 0 is 1.
+	Records uint64
+	// In reports whether a plan needs it.
+	In func(plan []byte) bool
+}
+
+// Ours is what this Stepjet knows: nothing needs anything yet.
+func Ours() Knowledge { return Knowledge{} }
+
+// Of returns the needs of a plan, sorted; nil for none.
+func (k Knowledge) Of(plan []byte) (needs []string) {
+	for _, name := range slices.Sorted(maps.Keys(k)) {
+		if k[name].In != nil && k[name].In(plan) {
+			needs = append(needs, name)
+		}
+	}
+	return needs
+}
+
+// Names returns the needs that are known, sorted.
+func (k Knowledge) Names() []string { return slices.Sorted(maps.Keys(k)) }
+
+// All reports whether all of some needs are known.
+func (k Knowledge) All(needs []string) bool {
+	return !slices.ContainsFunc(needs, func(name string) bool { _, known := k[name]; return !known })
+}
+
+// Records returns the highest version that the record of an attempt may have in a run with such needs.
+func (k Knowledge) Records(needs []string) uint64 {
+	most := uint64(unsaid)
+	for _, name := range needs {
+		most = max(most, k[name].Records)
+	}
+	return most
+}
+
+// Lacking returns those of some needs that are not among the known, in their order, separated by commas; empty: all are.
+func Lacking(needs, known []string) string {
+	return strings.Join(slices.DeleteFunc(slices.Clone(needs), func(name string) bool { return slices.Contains(known, name) }), ",")
+}
+
+// maxNeed is the longest name of a need.
+const maxNeed = 64
+
+// ValidNeed reports whether a name may be a need's: 1 to 64 of [a-z0-9-].
+func ValidNeed(name string) bool {
+	return name != "" && len(name) <= maxNeed && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-") == ""
+}
+
+// NeedMessage writes the record that some run of the ledger needs something; its key names what. A doctor that does not know
+// of needs would take a version that it knows for a mistake.
+func NeedMessage() (nats.Header, []byte) {
+	return nats.Header{subjects.HeaderVersion: {subjects.NeedsVersion}}, []byte("{}")
+}
+
+// needsOf reads what an entry of the registry needs.
+func needsOf(body []byte) []string {
+	var in struct {
+		Needs []string `json:"needs"`
+	}
+	if json.Unmarshal(body, &in) != nil {
+		return nil // what it is then is its reader's to say
+	}
+	return in.Needs
+}
+
+// EntryHeader writes the headers of an entry of the registry, an override or a definition: its version says whether it needs
+// anything.
+func EntryHeader(body []byte) nats.Header {
+	if len(needsOf(body)) == 0 {
+		return Versioned()
+	}
+	return nats.Header{subjects.HeaderVersion: {subjects.NeedsVersion}}
+}
+
+// KnownEntry reports whether who knows so much can read an entry of the registry, an override or a definition: its version is
+// known, and all that it needs.
+func (k Knowledge) KnownEntry(h nats.Header, body []byte) bool {
+	n, err := Version(h)
+	switch {
+	case err != nil || n > ourNeeds:
+		return false
+	case n <= ours:
+		return true
+	}
+	needs := needsOf(body)
+	return n == ourNeeds && len(needs) > 0 && k.All(needs)
+}
