@@ -26,7 +26,6 @@ import (
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/stepjettest"
 	"github.com/stepjet/stepjet/tool"
-	"github.com/stepjet/stepjet/wire"
 	"github.com/stepjet/stepjet/worker"
 )
 
@@ -211,10 +210,10 @@ func TestTheExamplesRun(t *testing.T) {
 	journal := strings.Fields(read(t, filepath.Join(dir, "journal.txt")))
 	require.Equal(t, []string{"nobody", "info"}, journal[1:3])
 
-	user, err := wire.NewContext(map[string]string{"user": "ann", "user_token": "s3cret"}, "user_token")
+	user, err := client.NewContext(map[string]string{"user": "ann", "user_token": "s3cret"}, "user_token")
 	require.NoError(t, err)
 	as := func(plan string) *outcome.Outcome {
-		out, err := s.Client().Run(t.Context(), []byte(plan), client.SubmitOptions{Context: wire.RunContext{All: user}})
+		out, err := s.Client().Run(t.Context(), []byte(plan), client.SubmitOptions{Context: client.RunContext{All: user}})
 		require.NoError(t, err)
 		return out
 	}

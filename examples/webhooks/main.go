@@ -17,7 +17,6 @@ import (
 
 	"github.com/stepjet/stepjet/client"
 	"github.com/stepjet/stepjet/tool"
-	"github.com/stepjet/stepjet/wire"
 	"github.com/stepjet/stepjet/worker"
 )
 
@@ -94,10 +93,10 @@ func scene(r *receivers) *dispatcher {
 }
 
 // signedWith hands the secret to the step that signs, and to no other.
-func signedWith(secret string) wire.RunContext {
-	c, err := wire.NewContext(map[string]string{secretKey: secret}, secretKey)
+func signedWith(secret string) client.RunContext {
+	c, err := client.NewContext(map[string]string{secretKey: secret}, secretKey)
 	if err != nil {
 		panic(err) // of a key that is no key
 	}
-	return wire.RunContext{Steps: map[string]wire.Context{"notify": c}}
+	return client.RunContext{Steps: map[string]client.Context{"notify": c}}
 }

@@ -48,7 +48,7 @@ const rules = `
 	internal/arch
 	internal/*        *
 	cmd/*             std sys fault subjects wire outcome tool plan kv orchestrator worker client seal internal/* nats sync cobra term
-	examples/*        std sys fault wire outcome tool worker client nats
+	examples/*        std sys fault outcome tool worker client nats
 `
 
 // audiences says who may import a package that is not for everybody whom rules let import it: who stands on the right of
