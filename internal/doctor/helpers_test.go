@@ -19,9 +19,6 @@ import (
 	"github.com/stepjet/stepjet/tool"
 )
 
-// unhurried is a lease that no test outlasts, however busy the machine: nothing is handed out twice that is left unacknowledged.
-const unhurried = time.Hour
-
 func within(t testing.TB, d time.Duration) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), d)
@@ -123,9 +120,6 @@ func consumer(t testing.TB, s *kv.Store, tool tool.Registered) *jetstream.Consum
 func waitingPulls(t testing.TB, s *kv.Store, tool tool.Registered) int {
 	return consumer(t, s, tool).NumWaiting
 }
-func pendingAcks(t testing.TB, s *kv.Store, tool tool.Registered) int {
-	return consumer(t, s, tool).NumAckPending
-}
 
 // join returns the lists that a member is told, one after the other.
 func join(t *testing.T, s *kv.Store, id string) (told <-chan []string, leave func()) {
@@ -170,17 +164,4 @@ func streams(t *testing.T, js jetstream.JetStream) map[string]jetstream.StreamCo
 	}
 	require.NoError(t, lister.Err())
 	return all
-}
-
-// limitStream sets a stream's limit in bytes, as an operator would.
-func limitStream(t testing.TB, s *kv.Store, name string, bytes int64) {
-	t.Helper()
-	js, err := jetstream.New(s.Conn())
-	require.NoError(t, err)
-	stream, err := js.Stream(ctx(t), name)
-	require.NoError(t, err)
-	cfg := stream.CachedInfo().Config
-	cfg.MaxBytes = bytes
-	_, err = js.UpdateStream(ctx(t), cfg)
-	require.NoError(t, err)
 }
