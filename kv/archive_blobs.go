@@ -269,8 +269,8 @@ func (o *object) handle() *outcome.Handle {
 	}
 }
 
-// errMeddled says that somebody else has written to the subject of an object's chunks.
-var errMeddled = errors.New("somebody else writes to the chunks of this object")
+// errForeignChunks says that somebody else has written to the subject of an object's chunks.
+var errForeignChunks = errors.New("somebody else writes to the chunks of this object")
 
 // put stores what is not stored yet. It may be called again after an error.
 func (o *object) put(ctx context.Context) error {
@@ -278,7 +278,7 @@ func (o *object) put(ctx context.Context) error {
 	for o.sent < len(o.data) {
 		part := o.data[o.sent:min(o.sent+size, len(o.data))]
 		seq, err := o.chunk(ctx, part)
-		if errors.Is(err, errMeddled) {
+		if errors.Is(err, errForeignChunks) {
 			o.s.cfg.Logger.Warn("somebody else writes to the object that is being stored; it is stored anew", "name", o.name)
 			o.nuid, o.sent, o.chunks, o.last = freshObject(), 0, 0, 0
 			continue // until ctx ends
@@ -308,7 +308,7 @@ func (o *object) chunk(ctx context.Context, part []byte) (uint64, error) {
 		case err == nil && e.Seq > o.last && bytes.Equal(e.Data, part):
 			return e.Seq, nil
 		case err == nil && e.Seq > o.last:
-			return 0, errMeddled
+			return 0, errForeignChunks
 		case err != nil && apiCode(err) != codeMessageNotFound:
 			return 0, err
 		}

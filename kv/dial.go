@@ -103,10 +103,10 @@ func (i *inside) InProcessConn() (net.Conn, error) {
 	return i.next(c), nil
 }
 
-// mortal is a connection like the store's own, which ends when it breaks: what was published on it, or is about to be,
+// singleServerConn is a connection like the store's own, which ends when it breaks: what was published on it, or is about to be,
 // reaches the server that it was opened to or none. nats.go keeps what is published while it reconnects for the next server.
 // It is opened when it is first needed.
-type mortal struct {
+type singleServerConn struct {
 	mu     sync.Mutex
 	nc     *nats.Conn
 	closed bool
@@ -114,7 +114,7 @@ type mortal struct {
 
 // conn gives the connection: to the server that the other is connected to now, or another where that can't be reached by
 // the address at which it was found.
-func (m *mortal) conn(like *nats.Conn) (*nats.Conn, error) {
+func (m *singleServerConn) conn(like *nats.Conn) (*nats.Conn, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	switch {
@@ -144,7 +144,7 @@ func (m *mortal) conn(like *nats.Conn) (*nats.Conn, error) {
 	return nc, nil
 }
 
-func (m *mortal) close() {
+func (m *singleServerConn) close() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.closed = true

@@ -17,7 +17,7 @@ import (
 // where the connection may only read directly.
 type Ledger struct {
 	*account
-	purges mortal // connection for PurgeUpTo
+	purges singleServerConn // connection for PurgeUpTo
 }
 
 // Shards returns the number of ledger shards.

@@ -67,7 +67,7 @@ type Membership struct {
 	seq      uint64    // of the own key
 	written  time.Time // when it was last renewed
 	news     chan memberNews
-	seen     map[string]*sighted
+	seen     map[string]*seenMember
 	complete bool // the first reading is over
 	needed   bool // and that of what runs need
 	told     []Member
@@ -84,7 +84,7 @@ type Membership struct {
 func (s *Members) Join(ctx context.Context, id string, changed func(members []Member)) (*Membership, error) {
 	m := &Membership{
 		s: s, id: id, subject: memberPrefix + id, changed: changed, own: Member{ID: id}, touch: make(chan struct{}, 1),
-		seen: map[string]*sighted{}, news: make(chan memberNews, 64),
+		seen: map[string]*seenMember{}, news: make(chan memberNews, 64),
 	}
 	work, cancel := context.WithCancel(s.ctx)
 	err := m.listen(work)
@@ -106,7 +106,7 @@ func (s *Members) Join(ctx context.Context, id string, changed func(members []Me
 	}
 	if err != nil {
 		cancel()
-		m.deafen()
+		m.closeInboxes()
 		return nil, Fault(err)
 	}
 	m.stop = sync.OnceFunc(func() {

@@ -69,8 +69,8 @@ func TestAMemberThatConnectsAnewIsNotDead(t *testing.T) {
 		"renewed, but not heard": {2 * pulseGone, pulseMissed / 2, true},
 		"gone":                   {pulseGone, pulseMissed, false},
 	} {
-		x := &sighted{Member: Member{ID: "other"}, deaf: now.Add(-c.deaf), renewed: now.Add(-c.renewed)}
-		m := &Membership{seen: map[string]*sighted{"other": x}}
+		x := &seenMember{Member: Member{ID: "other"}, unheard: now.Add(-c.deaf), renewed: now.Add(-c.renewed)}
+		m := &Membership{seen: map[string]*seenMember{"other": x}}
 		m.silent(x, now)
 		require.Equal(t, c.remains, m.seen["other"] != nil, name)
 	}

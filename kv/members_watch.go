@@ -14,15 +14,15 @@ import (
 	"github.com/stepjet/stepjet/wire"
 )
 
-// sighted is what is known of one member.
-type sighted struct {
+// seenMember is what is known of one member.
+type seenMember struct {
 	Member
 	pulse   string // where it listens
 	marks   []Mark
 	knows   []string
 	renewed time.Time // when its key was last seen written, by the own clock
 	heard   time.Time // last sign of life: a renewal or an answer
-	deaf    time.Time // since when nobody listens there; zero: somebody does
+	unheard time.Time // since when nobody listens there; zero: somebody does
 }
 
 // memberNews is one thing that the watch or a pulse tells.
@@ -36,7 +36,7 @@ type memberNews struct {
 	lost     bool
 	needs    bool // what the ledger needs: complete, lost, or something of it has changed
 	answered bool // it answered a pulse
-	deaf     bool // nobody listens where it should
+	unheard  bool // nobody listens where it should
 }
 
 // follow reads the keys that are there, then all changes, into news.
@@ -80,7 +80,7 @@ func (m *Membership) followNeedsAgain(ctx context.Context) {
 }
 
 func (m *Membership) run(ctx context.Context) {
-	defer m.deafen()
+	defer m.closeInboxes()
 	m.looked = time.Now()
 	renew, rescan, pulse := time.NewTicker(memberRenewal), time.NewTicker(memberRescan), time.NewTicker(pulseEvery)
 	defer renew.Stop()
@@ -125,10 +125,10 @@ func (m *Membership) hear(ctx context.Context, n memberNews) {
 		return
 	case n.answered:
 		if x != nil {
-			x.heard, x.deaf = now, time.Time{}
+			x.heard, x.unheard = now, time.Time{}
 		}
 		return
-	case n.deaf:
+	case n.unheard:
 		m.silent(x, now)
 	case n.complete:
 		m.complete = true
@@ -140,7 +140,7 @@ func (m *Membership) hear(ctx context.Context, n memberNews) {
 		if n.id == m.id {
 			m.storedAt(n.stored, now)
 		}
-		m.seen[n.id] = &sighted{Member: Member{ID: n.id, Serves: said.Serves, Leaving: said.Leaving}, pulse: said.Pulse, marks: said.Marks, knows: said.Knows, renewed: now, heard: now}
+		m.seen[n.id] = &seenMember{Member: Member{ID: n.id, Serves: said.Serves, Leaving: said.Leaving}, pulse: said.Pulse, marks: said.Marks, knows: said.Knows, renewed: now, heard: now}
 	}
 	m.report()
 }
@@ -159,11 +159,11 @@ func (m *Membership) expire() {
 	m.looked = now
 	if asleep || now.Sub(m.written) > 2*memberRenewal || !m.s.nc.IsConnected() {
 		for _, x := range m.seen {
-			x.renewed, x.heard, x.deaf = now, now, time.Time{}
+			x.renewed, x.heard, x.unheard = now, now, time.Time{}
 		}
 		return
 	}
-	maps.DeleteFunc(m.seen, func(id string, x *sighted) bool {
+	maps.DeleteFunc(m.seen, func(id string, x *seenMember) bool {
 		return id != m.id && now.Sub(x.renewed) > memberPatience && !x.credible(now)
 	})
 	m.report()
@@ -237,20 +237,20 @@ func (m *Membership) listen(ctx context.Context) error {
 		return err
 	}
 	heard, err := m.s.nc.Subscribe(m.pulse.answers+"*", func(a *nats.Msg) {
-		deaf := NoResponders(a)
-		m.note(ctx, memberNews{id: a.Subject[len(m.pulse.answers):], deaf: deaf, answered: !deaf})
+		unheard := NoResponders(a)
+		m.note(ctx, memberNews{id: a.Subject[len(m.pulse.answers):], unheard: unheard, answered: !unheard})
 	})
 	m.pulse.subs = []*nats.Subscription{asked}
 	if err != nil {
-		m.deafen()
+		m.closeInboxes()
 		return err
 	}
 	m.pulse.subs = append(m.pulse.subs, heard)
 	return nil
 }
 
-// deafen closes the inboxes.
-func (m *Membership) deafen() {
+// closeInboxes closes the inboxes.
+func (m *Membership) closeInboxes() {
 	for _, sub := range m.pulse.subs {
 		_ = sub.Unsubscribe() // fails only when the connection is closed
 	}
@@ -269,17 +269,17 @@ func (m *Membership) feel() {
 }
 
 // silent takes the server's word that nobody listens where x should.
-func (m *Membership) silent(x *sighted, now time.Time) {
+func (m *Membership) silent(x *seenMember, now time.Time) {
 	switch {
 	case x == nil:
-	case x.deaf.IsZero():
-		x.deaf = now
-	case now.Sub(x.deaf) >= pulseGone && now.Sub(x.renewed) >= pulseMissed:
+	case x.unheard.IsZero():
+		x.unheard = now
+	case now.Sub(x.unheard) >= pulseGone && now.Sub(x.renewed) >= pulseMissed:
 		delete(m.seen, x.ID)
 	}
 }
 
 // credible reports whether a member is alive though its key is not renewed.
-func (x *sighted) credible(now time.Time) bool {
+func (x *seenMember) credible(now time.Time) bool {
 	return now.Sub(x.heard) < memberRenewal && now.Sub(x.renewed) < pulseCredit
 }

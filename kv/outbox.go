@@ -17,9 +17,9 @@ import (
 // reader notices, and later writes say why.
 type outbox struct {
 	net.Conn
-	wake  chan struct{} // something waits, or it is closed
-	done  chan struct{} // the goroutine has ended
-	haste int           // writes for which it yields to nobody; of the goroutine
+	wake       chan struct{} // something waits, or it is closed
+	done       chan struct{} // the goroutine has ended
+	unyielding int           // writes for which it yields to nobody; of the goroutine
 
 	mu      sync.Mutex
 	room    sync.Cond
@@ -42,9 +42,9 @@ const (
 	// closeWithin bounds the last one.
 	closeWithin = time.Second
 	// yieldWithin is how long the turns of all others may take; where they take longer, because tools keep the processors
-	// busy, the next hasty writes don't wait for them.
-	yieldWithin = 5 * time.Millisecond
-	hasty       = 100
+	// busy, the next writes don't wait for them.
+	yieldWithin      = 5 * time.Millisecond
+	unyieldingWrites = 100
 )
 
 func newOutbox(c net.Conn) *outbox {
@@ -139,14 +139,14 @@ func (b *outbox) send(empty []byte) (sent []byte, more bool) {
 
 // yield lets whatever can run add to what waits.
 func (b *outbox) yield() {
-	if b.haste > 0 {
-		b.haste--
+	if b.unyielding > 0 {
+		b.unyielding--
 		return
 	}
 	began := time.Now()
 	runtime.Gosched()
 	if time.Since(began) > yieldWithin {
-		b.haste = hasty
+		b.unyielding = unyieldingWrites
 	}
 }
 

@@ -45,15 +45,15 @@ type publisher struct {
 	sub    *nats.Subscription
 	cancel func()
 
-	mu     sync.Mutex
-	waits  map[uint64]wait
-	line   queue
-	next   uint64
-	tick   uint32      // of the sweep
-	quiet  uint32      // ticks since the last answer; for the sweep alone
-	alive  atomic.Bool // an answer came since the last tick
-	epoch  uint32      // counts lost connections
-	closed bool
+	mu      sync.Mutex
+	waits   map[uint64]wait
+	backlog queue
+	next    uint64
+	tick    uint32      // of the sweep
+	quiet   uint32      // ticks since the last answer; for the sweep alone
+	alive   atomic.Bool // an answer came since the last tick
+	epoch   uint32      // counts lost connections
+	closed  bool
 }
 
 // wait is one message on its way.
@@ -93,7 +93,7 @@ func newPublisher(nc *nats.Conn, denied *violations) (*publisher, error) {
 func (p *publisher) inflight() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return len(p.waits) + p.line.len()
+	return len(p.waits) + p.backlog.len()
 }
 
 // send publishes m and sees to it that to gets the answer.
@@ -105,7 +105,7 @@ func (p *publisher) send(m *nats.Msg, to receiver) {
 		return
 	}
 	if len(p.waits) >= window {
-		p.line.push(queued{m, to})
+		p.backlog.push(queued{m, to})
 		p.mu.Unlock()
 		return
 	}
@@ -142,7 +142,7 @@ func (p *publisher) take(token uint64) (wait, bool) {
 	delete(p.waits, token)
 	var next queued
 	if !p.closed {
-		next, _ = p.line.pop()
+		next, _ = p.backlog.pop()
 	}
 	if next.msg == nil {
 		p.mu.Unlock()
@@ -168,11 +168,11 @@ func (p *publisher) answered(m *nats.Msg) {
 
 // refused ends the wait of those whose subject this connection may not publish to.
 func (p *publisher) refused(subject string) {
-	f, deaf := p.denied.of(subject), p.denied.deafness() != nil
+	f, refused := p.denied.of(subject), p.denied.inboxRefusal() != nil
 	if f == nil {
 		return
 	}
-	p.fail(func(w wait) bool { return deaf || w.subject == subject }, f)
+	p.fail(func(w wait) bool { return refused || w.subject == subject }, f)
 }
 
 // fail ends the wait of all that which chooses.
@@ -249,8 +249,8 @@ func (p *publisher) close() {
 	p.cancel()
 	p.mu.Lock()
 	p.closed = true
-	line := p.line
-	p.line = queue{}
+	line := p.backlog
+	p.backlog = queue{}
 	p.mu.Unlock()
 	_ = p.sub.Unsubscribe() // fails only if the connection is closed
 	p.fail(func(wait) bool { return true }, errClosed())

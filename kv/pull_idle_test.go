@@ -35,7 +35,7 @@ func TestAnIdleToolOfManyIsAskedForLessOften(t *testing.T) {
 		{100_000, time.Hour, `{"batch":1,"expires":120000000000,"idle_heartbeat":48000000000}`},
 	} {
 		s.Queue.pullers.Store(c.tools)
-		p := &Puller{s: s.Queue, slots: 1, free: 1, most: 1, next: apiPrefix + "CONSUMER.MSG.NEXT." + next, line: &line{inbox: nc.NewInbox() + "."}, came: time.Now().Add(-c.quiet)}
+		p := &Puller{s: s.Queue, slots: 1, free: 1, most: 1, next: apiPrefix + "CONSUMER.MSG.NEXT." + next, inbox: &inbox{prefix: nc.NewInbox() + "."}, came: time.Now().Add(-c.quiet)}
 		p.ask()
 		require.Equal(t, c.want, <-asked)
 		var request struct {

@@ -58,12 +58,12 @@ type Puller struct {
 	calling sync.Mutex // held while each runs
 
 	mu       sync.Mutex
-	line     *line
-	extra    *line       // of More; nil until its first call
+	inbox    *inbox
+	extra    *inbox      // of More; nil until its first call
 	until    time.Time   // when the last request of More ends
 	free     int         // slots
 	most     int         // that may be asked for at a time
-	asked    int         // steps asked for on line and not here yet
+	asked    int         // steps asked for on inbox and not here yet
 	held     []*Delivery // came without a free slot: two requests crossed
 	open     int         // subscriptions that may still bring steps
 	draining bool
@@ -93,23 +93,23 @@ func (p *Puller) flowing() bool {
 	return p.asked > 0 && time.Since(p.came) < drainQuiet || left > 0 && left < drainQuiet
 }
 
-// line is one inbox.
-type line struct {
-	inbox  string
+// inbox is where the answers to some requests come: steps, and what the server says of a request.
+type inbox struct {
+	prefix string
 	opened time.Time // before anything was asked for on it
 	sub    *nats.Subscription
 }
 
-// turn opens a new inbox, closes the one before, and asks.
-func (p *Puller) turn() error {
+// reopen opens a new inbox, closes the one before, and asks.
+func (p *Puller) reopen() error {
 	p.mu.Lock()
-	old := p.line
+	old := p.inbox
 	fresh, err := p.listen(p.message)
 	if err != nil {
 		p.mu.Unlock()
 		return err
 	}
-	p.line, p.asked = fresh, 0
+	p.inbox, p.asked = fresh, 0
 	p.mu.Unlock()
 	if old != nil {
 		_ = old.sub.Drain() // what it has received already is still handed on
@@ -119,12 +119,12 @@ func (p *Puller) turn() error {
 }
 
 // listen opens an inbox, whose messages go to take. p.mu is held.
-func (p *Puller) listen(take func(*line, *nats.Msg)) (*line, error) {
+func (p *Puller) listen(take func(*inbox, *nats.Msg)) (*inbox, error) {
 	if p.draining {
 		return nil, errClosed()
 	}
-	l := &line{inbox: p.s.nc.NewInbox() + ".", opened: time.Now()}
-	sub, err := p.s.nc.Subscribe(l.inbox+"*", func(m *nats.Msg) { take(l, m) })
+	l := &inbox{prefix: p.s.nc.NewInbox() + ".", opened: time.Now()}
+	sub, err := p.s.nc.Subscribe(l.prefix+"*", func(m *nats.Msg) { take(l, m) })
 	if err != nil {
 		return nil, err
 	}
@@ -191,33 +191,33 @@ func (p *Puller) ask() {
 		expires, heartbeat, p.silence = p.s.idleTimes()
 	}
 	if p.silence < before {
-		p.look()
+		p.wake()
 	}
-	to := p.line
+	to := p.inbox
 	p.mu.Unlock()
 	// The size stands in the reply subject too, so that a status that does not tell what is left tells what was asked for.
 	size := strconv.Itoa(n)
-	if err := p.s.nc.PublishRequest(p.next, to.inbox+size, pullRequest(size, expires, heartbeat)); err != nil {
+	if err := p.s.nc.PublishRequest(p.next, to.prefix+size, pullRequest(size, expires, heartbeat)); err != nil {
 		p.unasked(to, n, true)
 	}
 }
 
-// unasked notes that n steps asked for on a line will not come, and whether to wait before asking again.
-func (p *Puller) unasked(on *line, n int, wait bool) {
+// unasked notes that n steps asked for on an inbox will not come, and whether to wait before asking again.
+func (p *Puller) unasked(on *inbox, n int, wait bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if on != p.line {
+	if on != p.inbox {
 		return
 	}
 	p.asked = max(p.asked-n, 0)
 	if wait {
 		p.again = time.Now().Add(pullPause)
-		p.look()
+		p.wake()
 	}
 }
 
 // message takes a step, or what the server says of a request.
-func (p *Puller) message(on *line, m *nats.Msg) {
+func (p *Puller) message(on *inbox, m *nats.Msg) {
 	if code := status(m); code != "" {
 		p.control(on, m, code)
 		return
@@ -227,7 +227,7 @@ func (p *Puller) message(on *line, m *nats.Msg) {
 		return
 	}
 	p.mu.Lock()
-	if on == p.line {
+	if on == p.inbox {
 		p.came = time.Now()
 		p.heard = p.came
 		p.asked = max(p.asked-1, 0)
@@ -245,7 +245,7 @@ func (p *Puller) message(on *line, m *nats.Msg) {
 }
 
 // delivery reads a step; nil for what is not from a consumer.
-func (p *Puller) delivery(on *line, m *nats.Msg) *Delivery {
+func (p *Puller) delivery(on *inbox, m *nats.Msg) *Delivery {
 	at, ok := parseMeta(m.Reply)
 	if !ok {
 		return nil
@@ -287,7 +287,7 @@ func (p *Puller) watch(ctx context.Context) {
 		case <-timer.C:
 			lost = p.silent()
 		}
-		if lost && p.turn() == nil {
+		if lost && p.reopen() == nil {
 			continue
 		}
 		p.ask()
@@ -319,9 +319,9 @@ func (p *Puller) abandon() {
 // subscriptions gives those that bring steps. p.mu is held.
 func (p *Puller) subscriptions() []*nats.Subscription {
 	if p.extra == nil {
-		return []*nats.Subscription{p.line.sub}
+		return []*nats.Subscription{p.inbox.sub}
 	}
-	return []*nats.Subscription{p.line.sub, p.extra.sub}
+	return []*nats.Subscription{p.inbox.sub, p.extra.sub}
 }
 
 // Drain stops asking. Whatever the server sent before it knew is still handed to each, as slots become free; Drain

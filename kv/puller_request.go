@@ -19,7 +19,7 @@ func (p *Puller) More(n int, wait time.Duration) {
 		return
 	}
 	if p.extra == nil {
-		fresh, err := p.listen(p.surplus)
+		fresh, err := p.listen(p.takeExtra)
 		if err != nil { // the connection is closed for good
 			p.mu.Unlock()
 			return
@@ -29,7 +29,7 @@ func (p *Puller) More(n int, wait time.Duration) {
 	if end := time.Now().Add(wait); end.After(p.until) {
 		p.until = end
 	}
-	to := p.extra.inbox
+	to := p.extra.prefix
 	p.mu.Unlock()
 	size := strconv.Itoa(n)
 	_ = p.s.nc.PublishRequest(p.next, to+size, []byte(`{"batch":`+size+`,"expires":`+strconv.FormatInt(int64(wait), 10)+`}`))
@@ -61,8 +61,8 @@ func (p *Puller) Free() int {
 	return p.free
 }
 
-// surplus takes a step of More. What the server says of such a request is of no matter: it ends by itself.
-func (p *Puller) surplus(on *line, m *nats.Msg) {
+// takeExtra takes a step of More. What the server says of such a request is of no matter: it ends by itself.
+func (p *Puller) takeExtra(on *inbox, m *nats.Msg) {
 	if status(m) != "" {
 		return
 	}
@@ -82,14 +82,14 @@ func (p *Puller) Anew() {
 	if extra != nil {
 		_ = extra.sub.Drain() // fails only if it is closed already
 	}
-	_ = p.turn() // fails only where nothing is asked for any more
+	_ = p.reopen() // fails only where nothing is asked for any more
 }
 
 // Since is when the inbox that steps are asked for on was opened: what came of earlier ones has an earlier Delivery.Asked.
 func (p *Puller) Since() time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.line.opened
+	return p.inbox.opened
 }
 
 // A pull request lives for pullExpires at the server, which says every pullHeartbeat that it is there; after more than
@@ -129,8 +129,8 @@ func (p *Puller) due() time.Duration {
 	return pullExpires
 }
 
-// look has watch look anew at when something is due, which is sooner than it knows.
-func (p *Puller) look() {
+// wake has watch look anew at when something is due, which is sooner than it knows.
+func (p *Puller) wake() {
 	select {
 	case p.sooner <- struct{}{}:
 	default: // it is told already
@@ -150,7 +150,7 @@ func pullRequest(size string, expires, heartbeat time.Duration) []byte {
 }
 
 // control takes a status: 100 is a heartbeat, all others end a request.
-func (p *Puller) control(on *line, m *nats.Msg, code string) {
+func (p *Puller) control(on *inbox, m *nats.Msg, code string) {
 	if code == "100" {
 		p.mu.Lock()
 		p.heard = time.Now()
@@ -165,7 +165,7 @@ func (p *Puller) control(on *line, m *nats.Msg, code string) {
 	}
 	left, ok := number(first(m.Header, "Nats-Pending-Messages"))
 	if !ok {
-		left, _ = number(m.Subject[min(len(on.inbox), len(m.Subject)):])
+		left, _ = number(m.Subject[min(len(on.prefix), len(m.Subject)):])
 	}
 	p.unasked(on, int(min(left, 1<<30)), code != "408") // 408: only its time was over
 	p.ask()

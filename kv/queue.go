@@ -25,9 +25,9 @@ import (
 // It also holds who gathers a tool's batches (subjects.GatherBucket), by leases on which nothing rests.
 type Queue struct {
 	*account
-	behind  sentinels
-	pullers atomic.Int64 // that are at work
-	places  places
+	sentinels sentinels
+	pullers   atomic.Int64 // that are at work
+	places    places
 }
 
 // Pending gives the message ids (Attempt.MessageID) of all attempts of a partition that a step stream holds: dispatched,
@@ -253,7 +253,7 @@ func (s *Queue) PullUpTo(ctx context.Context, t tool.Registered, slots, most int
 		came: time.Now(), lost: func() {},
 		next: apiPrefix + "CONSUMER.MSG.NEXT." + subjects.StepsStream(t.Shard) + "." + subjects.Durable(t.Name),
 	}
-	if err := p.turn(); err != nil {
+	if err := p.reopen(); err != nil {
 		return nil, Fault(err)
 	}
 	ctx, p.end = s.bound(ctx)
@@ -261,7 +261,7 @@ func (s *Queue) PullUpTo(ctx context.Context, t tool.Registered, slots, most int
 	if !s.spawn(func() { defer close(p.done); defer s.pullers.Add(-1); p.watch(ctx) }) {
 		s.pullers.Add(-1)
 		p.end(nil)
-		_ = p.line.sub.Unsubscribe()
+		_ = p.inbox.sub.Unsubscribe()
 		return nil, errClosed()
 	}
 	return p, nil

@@ -37,7 +37,7 @@ type sentinels struct {
 
 // passed notes a dispatch, and renews the sentinel where it is time.
 func (s *Queue) passed(shard, size int) {
-	b := &s.behind
+	b := &s.sentinels
 	b.mu.Lock()
 	if b.passed == nil {
 		b.passed = map[int]int{}

@@ -17,14 +17,14 @@ import (
 // timeout. violations remembers what was refused on a connection, so that the timeout can be explained, and wakes those
 // that are waiting in vain.
 type violations struct {
-	mu      sync.Mutex
-	refused map[string]*refusal
-	waiting map[*guard]struct{}
-	notify  map[int]func(subject string)
-	next    int
-	inbox   string       // what the connection's own inboxes begin with
-	deaf    *fault.Error // it may not listen to its own inboxes, so that it hears no answers
-	stopped bool
+	mu           sync.Mutex
+	refused      map[string]*refusal
+	waiting      map[*guard]struct{}
+	notify       map[int]func(subject string)
+	next         int
+	inbox        string       // what the connection's own inboxes begin with
+	inboxRefused *fault.Error // it may not listen to its own inboxes, so that it hears no answers
+	stopped      bool
 }
 
 type refusal struct {
@@ -76,21 +76,21 @@ func (v *violations) note(err error) {
 	}
 	subject, kind := violated(err)
 	f := Fault(err)
-	deaf := strings.EqualFold(kind, "subscription") && strings.HasPrefix(subject, v.inbox)
+	unheard := strings.EqualFold(kind, "subscription") && strings.HasPrefix(subject, v.inbox)
 	v.mu.Lock()
 	if v.stopped {
 		v.mu.Unlock()
 		return
 	}
-	if deaf {
-		v.deaf = f.WithHint("it hears no answers; give it the prefix of inboxes that its user has (--inbox-prefix)")
+	if unheard {
+		v.inboxRefused = f.WithHint("it hears no answers; give it the prefix of inboxes that its user has (--inbox-prefix)")
 	}
 	if len(v.refused) >= maxRefusals {
 		clear(v.refused)
 	}
 	v.refused[subject] = &refusal{f, time.Now()}
 	for g := range v.waiting {
-		if deaf || g.concerns(subject) {
+		if unheard || g.concerns(subject) {
 			g.cancel(f)
 		}
 	}
@@ -108,8 +108,8 @@ func (v *violations) note(err error) {
 func (v *violations) of(subject string) *fault.Error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.deaf != nil {
-		return v.deaf
+	if v.inboxRefused != nil {
+		return v.inboxRefused
 	}
 	r, ok := v.refused[subject]
 	if !ok || time.Since(r.at) > refusalMemory {
@@ -118,11 +118,11 @@ func (v *violations) of(subject string) *fault.Error {
 	return r.fault
 }
 
-// deafness gives why the connection hears no answers; nil if it does.
-func (v *violations) deafness() *fault.Error {
+// inboxRefusal returns why the connection hears no answers; nil if it does.
+func (v *violations) inboxRefusal() *fault.Error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return v.deaf
+	return v.inboxRefused
 }
 
 // onRefusal calls f for every subject that is refused from now on, until the function it returns is called.
@@ -162,7 +162,7 @@ func (v *violations) guarded(ctx context.Context, subject string, request func(c
 		delete(v.waiting, g)
 		v.mu.Unlock()
 	}()
-	if f := v.deafness(); f != nil {
+	if f := v.inboxRefusal(); f != nil {
 		return f
 	}
 	err := request(inner)

@@ -18,7 +18,7 @@ type Sign struct {
 	// StreamSeq and Delivered, of what is said about a step: the sequence of its message, and which delivery is meant.
 	StreamSeq uint64
 	Delivered int
-	// Call, of Meddled: the request to JetStream's API, such as CONSUMER.CREATE.
+	// Call, of Managed: the request to JetStream's API, such as CONSUMER.CREATE.
 	Call string
 	// Expires and Heartbeat, of Pulled: how long the request lives at the server, 0 for ever, and how often the server says that it does,
 	// 0 for never.
@@ -34,7 +34,7 @@ const (
 	Naked                          // -NAK
 	InProgress                     // +WPI
 	Terminated                     // +TERM
-	Meddled                        // it wants to create, change, pause or delete a consumer or a stream
+	Managed                        // it wants to create, change, pause or delete a consumer or a stream
 	Pulled                         // it asks for steps, and waits for them
 )
 
@@ -49,8 +49,8 @@ func SignSubjects(t tool.Registered) []string {
 	}
 }
 
-// meddling are the requests that only an orchestrator makes.
-var meddling = []string{
+// managing are the requests that only an orchestrator makes.
+var managing = []string{
 	"CONSUMER.DURABLE.CREATE", "CONSUMER.CREATE", "CONSUMER.DELETE", "CONSUMER.PAUSE", "CONSUMER.RESET",
 	"STREAM.CREATE", "STREAM.UPDATE", "STREAM.DELETE", "STREAM.PURGE", "STREAM.MSG.DELETE",
 }
@@ -68,10 +68,10 @@ func ParseSign(t tool.Registered, m *nats.Msg) (Sign, bool) {
 	if m.Subject == apiPrefix+"CONSUMER.MSG.NEXT."+stream+"."+subjects.Durable(t.Name) {
 		return parsePull(m.Data)
 	}
-	for _, call := range meddling {
+	for _, call := range managing {
 		rest, ok := strings.CutPrefix(m.Subject, apiPrefix+call+".")
 		if name, _, _ := strings.Cut(rest, "."); ok && name == stream {
-			return Sign{Kind: Meddled, Call: call}, true
+			return Sign{Kind: Managed, Call: call}, true
 		}
 	}
 	return Sign{}, false

@@ -24,13 +24,13 @@ func TestSigns(t *testing.T) {
 		{ack, `-NAK {"delay": 5}`, kv.Sign{Kind: kv.Naked, StreamSeq: 17, Delivered: 2}},
 		{ack, "+WPI", kv.Sign{Kind: kv.InProgress, StreamSeq: 17, Delivered: 2}},
 		{"$JS.ACK.hub.HASH.STEPS_3.get.1.9.5.1700000000000000000.0", "+TERM why", kv.Sign{Kind: kv.Terminated, StreamSeq: 9, Delivered: 1}},
-		{"$JS.API.CONSUMER.CREATE.STEPS_3.mine.x", "{}", kv.Sign{Kind: kv.Meddled, Call: "CONSUMER.CREATE"}},
-		{"$JS.API.CONSUMER.DURABLE.CREATE.STEPS_3.mine", "{}", kv.Sign{Kind: kv.Meddled, Call: "CONSUMER.DURABLE.CREATE"}},
+		{"$JS.API.CONSUMER.CREATE.STEPS_3.mine.x", "{}", kv.Sign{Kind: kv.Managed, Call: "CONSUMER.CREATE"}},
+		{"$JS.API.CONSUMER.DURABLE.CREATE.STEPS_3.mine", "{}", kv.Sign{Kind: kv.Managed, Call: "CONSUMER.DURABLE.CREATE"}},
 		{"$JS.API.CONSUMER.MSG.NEXT.STEPS_3.get", "", kv.Sign{Kind: kv.Pulled}},
 		{"$JS.API.CONSUMER.MSG.NEXT.STEPS_3.get", "5", kv.Sign{Kind: kv.Pulled}},
 		{"$JS.API.CONSUMER.MSG.NEXT.STEPS_3.get", `{"batch":1,"expires":9000000000,"idle_heartbeat":2000000000}`,
 			kv.Sign{Kind: kv.Pulled, Expires: 9 * time.Second, Heartbeat: 2 * time.Second}},
-		{"$JS.API.STREAM.PURGE.STEPS_3", "", kv.Sign{Kind: kv.Meddled, Call: "STREAM.PURGE"}},
+		{"$JS.API.STREAM.PURGE.STEPS_3", "", kv.Sign{Kind: kv.Managed, Call: "STREAM.PURGE"}},
 	} {
 		got, ok := kv.ParseSign(tool, &nats.Msg{Subject: c.subject, Data: []byte(c.body)})
 		require.True(t, ok, c.subject)

@@ -18,11 +18,11 @@ func takesSteps(ctx context.Context, s *stage, v *verdict) {
 	until(ctx, s.o.Patience, func() bool { _, ok := p.result(ctx); return ok || s.ended() != "" })
 	if _, ok := p.result(ctx); !ok {
 		v.fatal = true
-		until(ctx, 100*time.Millisecond, func() bool { return len(s.witness.kind(kv.Meddled)) > 0 })
-		switch meddled := s.witness.kind(kv.Meddled); {
-		case len(meddled) > 0:
+		until(ctx, 100*time.Millisecond, func() bool { return len(s.witness.kind(kv.Managed)) > 0 })
+		switch managed := s.witness.kind(kv.Managed); {
+		case len(managed) > 0:
 			v.must("pull from the durable consumer that the answer to the registration names; its fan-out limit holds over all workers",
-				"it asked for %s and took no step from the tool's consumer%s", meddled[0].Call, s.ended())
+				"it asked for %s and took no step from the tool's consumer%s", managed[0].Call, s.ended())
 		case s.ended() != "":
 			v.must("look at what it printed; it finds the server in NATS_URL and the tool's name in STEPJET_TOOL", "no record%s", s.ended())
 		case p.acked():

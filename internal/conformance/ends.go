@@ -135,7 +135,7 @@ func pulls(_ context.Context, s *stage, v *verdict) {
 
 func leavesConsumers(_ context.Context, s *stage, v *verdict) {
 	told := map[string]bool{}
-	for _, m := range s.witness.kind(kv.Meddled) {
+	for _, m := range s.witness.kind(kv.Managed) {
 		if !told[m.Call] {
 			v.must("bind to the consumer that the answer to the registration names; streams and consumers are the orchestrator's", "it asked JetStream for %s", m.Call)
 			told[m.Call] = true

@@ -131,7 +131,7 @@ func (w *witness) about(seq uint64) (of []sign) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, s := range w.signs {
-		if s.StreamSeq == seq && s.Kind != kv.Meddled {
+		if s.StreamSeq == seq && s.Kind != kv.Managed {
 			of = append(of, s)
 		}
 	}

@@ -319,7 +319,7 @@ var mutants = []mutant{
 	},
 	{
 		"reconnect-is-death", "an orchestrator that connects to another server counts as dead at once",
-		"kv/members_watch.go", "now.Sub(x.deaf) >= pulseGone && now", "now.Sub(x.deaf) >= 0*pulseGone && now", "./kv", "TestAMember",
+		"kv/members_watch.go", "now.Sub(x.unheard) >= pulseGone && now", "now.Sub(x.unheard) >= 0*pulseGone && now", "./kv", "TestAMember",
 	},
 	{
 		"wait-from-the-first", "the wait for a slot of a later attempt counts from the first one",
