@@ -71,7 +71,7 @@ func (d *data) create(key string, r Row) (Contact, error) {
 	return c, nil
 }
 
-// keys gives each row an idempotency key of its own: that of its step, with the row's place among the step's rows.
+// keys returns an idempotency key for each row: that of its step, with the place of the row among those of the step.
 func keys(ctx context.Context) (all []string) {
 	rows := map[string]int{}
 	for _, step := range worker.ItemsFrom(ctx) {

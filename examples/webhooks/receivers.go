@@ -54,7 +54,7 @@ func (r *receivers) close() error {
 	return err
 }
 
-// subscribers gives the hooks of some names.
+// subscribers returns the hooks of some names.
 func (r *receivers) subscribers(names ...string) (all []Subscriber) {
 	for _, n := range names {
 		all = append(all, Subscriber{n, r.url + n})
@@ -94,7 +94,7 @@ func (r *receivers) status(name string, signed bool) int {
 	return http.StatusAccepted
 }
 
-// receipts gives the requests to one hook.
+// receipts returns the requests to one hook.
 func (r *receivers) receipts(name string) []receipt {
 	r.mu.Lock()
 	defer r.mu.Unlock()

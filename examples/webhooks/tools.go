@@ -86,7 +86,7 @@ func (d *dispatcher) dispatch(ctx context.Context, in Event) (Delivery, error) {
 	return Delivery{in.Subscriber, resp.StatusCode, info.Attempt}, nil
 }
 
-// sign gives the HMAC-SHA256 of a body.
+// sign returns the HMAC-SHA256 of a body.
 func sign(secret string, body []byte) string {
 	mac := hmac.New(sha256.New, []byte(secret))
 	mac.Write(body)

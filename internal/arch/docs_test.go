@@ -15,7 +15,7 @@ func public(s source) bool {
 	return !s.test && !strings.HasPrefix(s.pkg, "internal") && !strings.HasPrefix(s.pkg, "cmd/") && s.file.Name.Name != "main"
 }
 
-// undocumented gives the exported names of a file that no comment says anything about. A comment on a group of constants
+// undocumented returns the exported names of a file that no comment says anything about. A comment on a group of constants
 // or variables covers those in it.
 func undocumented(s source) (problems []string) {
 	missing := func(name string, pos token.Pos) {

@@ -61,7 +61,7 @@ func errorCodeProblems(s source) (problems []string) {
 	return problems
 }
 
-// localPath gives the import path itself, unless the file imports it under the name that its base doesn't show: nats.go
+// localPath returns the import path itself, unless the file imports it under the name that its base doesn't show: nats.go
 // is called nats.
 func localPath(s source, importPath string) string {
 	for _, spec := range s.file.Imports {

@@ -33,7 +33,7 @@ func (s source) at(pos token.Pos) string {
 	return path.Join(s.pkg, s.name) + ":" + strconv.Itoa(s.set.Position(pos).Line)
 }
 
-// imports gives what the file imports: folders of the module by their name in it, the rest by its path.
+// imports returns what the file imports: folders of the module by their name in it, the rest by its path.
 func (s source) imports() map[string]token.Pos {
 	all := map[string]token.Pos{}
 	for _, spec := range s.file.Imports {
@@ -46,7 +46,7 @@ func (s source) imports() map[string]token.Pos {
 	return all
 }
 
-// local gives the name by which the file calls a package, "" where it doesn't import it.
+// local returns the name by which the file calls a package, "" where it doesn't import it.
 func (s source) local(importPath string) string {
 	for _, spec := range s.file.Imports {
 		if name, _ := strconv.Unquote(spec.Path.Value); name != importPath {

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// listed gives the names that begin a row of a table in a document: every `name` in the row's first cell.
+// listed returns the names that begin a row of a table in a document: every `name` in the row's first cell.
 func listed(document string) map[string]bool {
 	all := map[string]bool{}
 	for line := range strings.Lines(document) {
@@ -27,7 +27,7 @@ func listed(document string) map[string]bool {
 	return all
 }
 
-// faultCodes gives the codes that a file declares: constants of the type Code.
+// faultCodes returns the codes that a file declares: constants of the type Code.
 func faultCodes(s source) (codes []string) {
 	for _, d := range s.file.Decls {
 		d, ok := d.(*ast.GenDecl)
@@ -46,7 +46,7 @@ func faultCodes(s source) (codes []string) {
 	return codes
 }
 
-// doctorChecks gives the names of the checks in a file: what stands before a method of the doctor's in a table.
+// doctorChecks returns the names of the checks in a file: what stands before a method of the doctor's in a table.
 func doctorChecks(s source) (names []string) {
 	ast.Inspect(s.file, func(n ast.Node) bool {
 		pair, ok := n.(*ast.CompositeLit)
@@ -63,7 +63,7 @@ func doctorChecks(s source) (names []string) {
 	return names
 }
 
-// text gives what a literal string says, "" of anything else.
+// text returns what a literal string says, "" of anything else.
 func text(e ast.Expr) string {
 	if lit, ok := e.(*ast.BasicLit); ok && lit.Kind == token.STRING {
 		s, _ := strconv.Unquote(lit.Value)

@@ -28,7 +28,7 @@ type Usage struct {
 
 func newMeter() *Meter { return &Meter{tools: map[string]Usage{}, changed: make(chan struct{})} }
 
-// Of gives the usage of one tool.
+// Of returns the usage of one tool.
 func (m *Meter) Of(tool string) Usage {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 const width = 120
 
 // Pretty writes JSON for people: what fits into a line stays in one, the rest is broken up. Numbers, strings and the
-// order of keys stay as they are; what is no JSON is given back unchanged.
+// order of keys stay as they are; what is no JSON is returned unchanged.
 func Pretty(raw []byte) []byte {
 	var b bytes.Buffer
 	if json.Compact(&b, raw) != nil {
@@ -54,7 +54,7 @@ func inline(raw []byte) []byte {
 	return out
 }
 
-// members gives what stands between the commas of an object or an array.
+// members returns what stands between the commas of an object or an array.
 func members(raw []byte) (all [][]byte) {
 	from := 1
 	scan(raw, func(i, depth int) {
@@ -66,7 +66,7 @@ func members(raw []byte) (all [][]byte) {
 	return all
 }
 
-// keyLength gives the length of a member's key with its colon; 0 for an element of an array.
+// keyLength returns the length of a member's key with its colon; 0 for an element of an array.
 func keyLength(member []byte) (n int) {
 	scan(member, func(i, depth int) {
 		if member[i] == ':' && depth == 0 && n == 0 {

@@ -56,7 +56,7 @@ func (t *tail) Write(b []byte) (int, error) {
 	return n, nil
 }
 
-// String gives the tail as valid text; an ellipsis says that something came before it.
+// String returns the tail as valid text; an ellipsis says that something came before it.
 func (t *tail) String() string {
 	s := printable(string(t.data))
 	if t.cut {

@@ -13,7 +13,7 @@ import (
 	"github.com/stepjet/stepjet/worker"
 )
 
-// contextVariable gives the environment variable of a context key.
+// contextVariable returns the environment variable of a context key.
 func contextVariable(key string) string { return wire.ContextVariable("STEPJET_CONTEXT_", key) }
 
 // contextKeys reads the keys of the run's context that a program asks for.
@@ -66,7 +66,7 @@ func (r *reader) headerTemplate(s string) (template, error) {
 	return t, nil
 }
 
-// strayPlaceholder gives the word of a ${word:…} that was probably meant to be env or context.
+// strayPlaceholder returns the word of a ${word:…} that was probably meant to be env or context.
 func strayPlaceholder(s string) string {
 	for _, rest := range strings.Split(s, "${")[1:] {
 		if word, _, ok := strings.Cut(rest, ":"); ok && word != "env" && word != "context" && text.NearMiss(word, "env", "context") != "" {
@@ -108,7 +108,7 @@ func badHeaderValue(s string) bool {
 	return strings.ContainsFunc(s, func(c rune) bool { return c < ' ' && c != '\t' || c == 0x7f })
 }
 
-// stepOf gives the step that a call is for. Of a batch it tells what all of its steps have in common: of their contexts
+// stepOf returns the step that a call is for. Of a batch it tells what all of its steps have in common: of their contexts
 // the keys that the tool asks for, by which they were put together.
 func stepOf(ctx context.Context) worker.Info {
 	info, _ := worker.InfoFrom(ctx)

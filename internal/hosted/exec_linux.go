@@ -150,7 +150,7 @@ func marked(pid int, mark string) bool {
 	return err == nil && bytes.Contains(append(append([]byte{0}, raw...), 0), []byte("\x00"+mark+"\x00"))
 }
 
-// children gives the children of a process, of all of its threads.
+// children returns the children of a process, of all of its threads.
 func children(pid int) (all []int) {
 	base := "/proc/" + strconv.Itoa(pid) + "/task/"
 	threads, err := os.ReadDir(base)

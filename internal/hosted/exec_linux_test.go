@@ -61,7 +61,7 @@ func TestExecLeavesOtherProgramsAlone(t *testing.T) {
 	require.NoError(t, <-done)
 }
 
-// sleepers gives the processes with a word in their command line.
+// sleepers returns the processes with a word in their command line.
 func sleepers(t *testing.T, tag string) (pids []string) {
 	t.Helper()
 	all, err := filepath.Glob("/proc/[0-9]*/cmdline")

@@ -40,7 +40,7 @@ func (p *Problems) wrong(path, hint, format string, args ...any) {
 	p.add(fault.InvalidValue, path, hint, format, args...)
 }
 
-// under gives the pointer of a member.
+// under returns the pointer of a member.
 func under(path, key string) string {
 	return path + "/" + jsontape.EscapeToken(key)
 }

@@ -77,7 +77,7 @@ func Parse(raw []byte, dir string) (*File, error) {
 	return r.file, nil
 }
 
-// Builtin gives all built-in tools, as the file {"tools":[{"builtin":"all"}]} would.
+// Builtin returns all built-in tools, as the file {"tools":[{"builtin":"all"}]} would.
 func Builtin() *File {
 	f := &File{}
 	for _, t := range builtin.All() {
@@ -86,7 +86,7 @@ func Builtin() *File {
 	return f
 }
 
-// Definitions gives what the file's tools are registered as, in its order.
+// Definitions returns what the file's tools are registered as, in its order.
 func (f *File) Definitions() []*tool.Definition {
 	all := make([]*tool.Definition, len(f.tools))
 	for i, t := range f.tools {
@@ -111,7 +111,7 @@ func (f *File) Register(w *worker.Worker) error {
 	return nil
 }
 
-// Close gives back the idle connections of HTTP tools. Calls under way are not touched.
+// Close closes the idle connections of HTTP tools. Calls under way are not touched.
 func (f *File) Close() {
 	if f.web != nil {
 		f.web.close()

@@ -113,7 +113,7 @@ func (r *request) build(ctx context.Context, raw json.RawMessage, info worker.In
 	return req, r.contextHeaders(req.Header, info.Context)
 }
 
-// segment gives an argument escaped for one segment of a path.
+// segment returns an argument escaped for one segment of a path.
 func segment(args arguments, name string) (string, error) {
 	v, err := args.must(name)
 	if err != nil {

@@ -171,7 +171,7 @@ func (r *reader) builtin(f fields) {
 	}
 }
 
-// changed gives a built-in tool's definition with what the entry says otherwise.
+// changed returns a built-in tool's definition with what the entry says otherwise.
 func (r *reader) changed(f fields, t builtin.Tool) *tool.Definition {
 	base, err := json.Marshal(t.Definition)
 	var merged map[string]json.RawMessage
@@ -227,7 +227,7 @@ func (r *reader) placeholders(path string, names []string, def *tool.Definition,
 	}
 }
 
-// defaults gives those of the input schema, for placeholders.
+// defaults returns those of the input schema, for placeholders.
 func defaults(def *tool.Definition) map[string]json.RawMessage {
 	out := map[string]json.RawMessage{}
 	for name, p := range propertiesOf(def.InputSchema).declared {

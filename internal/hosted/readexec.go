@@ -45,7 +45,7 @@ func (r *reader) exec(entry fields, def *tool.Definition) caller {
 	return p.call
 }
 
-// argv reads the command line and gives the names of its placeholders.
+// argv reads the command line and returns the names of its placeholders.
 func (r *reader) argv(f fields, def *tool.Definition, p *program) (used []string) {
 	elements := f.texts("argv")
 	if len(elements) == 0 || elements[0] == "" {

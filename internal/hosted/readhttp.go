@@ -41,7 +41,7 @@ func (r *reader) http(entry fields, def *tool.Definition) caller {
 	return q.call
 }
 
-// own gives the headers that are for the tool's host alone, by their names.
+// own returns the headers that are for the tool's host alone, by their names.
 func (q *request) own() http.Header {
 	own := q.header.Clone()
 	for _, name := range ownHeaders {
@@ -53,7 +53,7 @@ func (q *request) own() http.Header {
 	return own
 }
 
-// url takes the url apart into what arguments can't touch and the path's template. It gives host and port.
+// url takes the url apart into what arguments can't touch and the path's template. It returns host and port.
 func (r *reader) url(f fields, def *tool.Definition, q *request, private bool) string {
 	text, ok := f.text("url")
 	if !ok {

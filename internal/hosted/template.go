@@ -57,7 +57,7 @@ func validName(s string) bool {
 	return s != "" && s[0] != '.'
 }
 
-// names gives the placeholders in order.
+// names returns the placeholders in order.
 func (t template) names() []string {
 	var out []string
 	for _, p := range t {
@@ -68,7 +68,7 @@ func (t template) names() []string {
 	return out
 }
 
-// whole gives the name of the placeholder that is all there is.
+// whole returns the name of the placeholder that is all there is.
 func (t template) whole() (string, bool) {
 	if len(t) == 1 && t[0].name != "" {
 		return t[0].name, true
@@ -76,7 +76,7 @@ func (t template) whole() (string, bool) {
 	return "", false
 }
 
-// leading gives the placeholder that the text begins with, or "".
+// leading returns the placeholder that the text begins with, or "".
 func (t template) leading() string {
 	if len(t) == 0 {
 		return ""
