@@ -33,7 +33,7 @@ var examples = []struct {
 	{"a form of tools for a model's API", regexp.MustCompile(`"openai-responses"|OpenAIResponses`)},
 }
 
-var update = flag.Bool("update", false, "write the table of CONTRIBUTING.md instead of comparing it; then look at the diff")
+var update = flag.Bool("update", false, "write the table of CONTRIBUTING.md and docs/api instead of comparing them; then look at the diff")
 
 // uncommented returns a file's code without its comments, a space between any two words of a line.
 func uncommented(code []byte) string {
