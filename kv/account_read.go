@@ -304,24 +304,3 @@ func (s *account) exchange(ctx context.Context, m *nats.Msg) (answer *nats.Msg, 
 	})
 	return answer, err
 }
-
-// Heard returns once the server knows of all subscriptions that were made before. Errors: Permission naming a subject
-// among those given that it refused; Timeout or Cancelled after ctx; NoConnection.
-func (s *Store) Heard(ctx context.Context, filters ...string) error {
-	if err := s.nc.FlushWithContext(ctx); err != nil {
-		return Fault(err)
-	}
-	// The refusal came before the answer to the flush, but it is handed on beside it.
-	last := s.nc.LastError()
-	for _, filter := range filters {
-		if f := s.denied.of(filter); f != nil {
-			return f
-		}
-		if last != nil && errors.Is(last, nats.ErrPermissionViolation) {
-			if subject, _ := violated(last); subject == filter {
-				return Fault(last)
-			}
-		}
-	}
-	return nil
-}

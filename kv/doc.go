@@ -1,6 +1,19 @@
 // Package kv keeps Stepjet's data in JetStream: the ledger of immutable records, the queues of steps, the tool registry,
 // finished runs, blobs and the live orchestrators. It is the only place that knows NATS error codes.
 //
+// A Store is opened on a connection, and is made of facets; each says which streams and buckets it holds, and what is
+// guaranteed there:
+//
+//	Ledger     records that decide, each written once
+//	Queue      steps on their way to workers, and who has leased them
+//	Registry   tools, what is overridden of them, and the key that secrets are sealed to
+//	Archive    finished runs, dead letters, large values, declared tenants
+//	Members    live orchestrators, and what they say of themselves
+//	Requests   what programs ask of orchestrators; nothing is stored
+//
+// What the facets share, requests and their failures, is the account. An Upkeep mends what somebody took away while a system
+// runs; an Inspector shows what lies there to package doctor.
+//
 // # Safety
 //
 // All that decides is written once: a create succeeds for one writer and tells every other that it was decided, and the

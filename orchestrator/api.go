@@ -27,13 +27,13 @@ type service struct {
 	o     *Orchestrator
 	l     *loop
 	reg   *registry
-	store *kv.Store
+	tools *kv.Registry
 	subs  []*nats.Subscription
 	keyless
 }
 
-func newService(o *Orchestrator, l *loop, reg *registry, store *kv.Store) *service {
-	return &service{o: o, l: l, reg: reg, store: store}
+func newService(o *Orchestrator, l *loop, reg *registry, tools *kv.Registry) *service {
+	return &service{o: o, l: l, reg: reg, tools: tools}
 }
 
 func (s *service) open() error {

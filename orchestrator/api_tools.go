@@ -25,7 +25,7 @@ import (
 // override sets or clears an operator's override of a tool.
 func (s *service) override(m *nats.Msg) {
 	s.administer(m, subjects.OverrideFilter, func(ctx context.Context, tool string) (any, error) {
-		o, err := s.store.Registry.Override(ctx, tool, m.Data)
+		o, err := s.tools.Override(ctx, tool, m.Data)
 		if err == nil && o.Tool != nil {
 			s.reg.changed(*o.Tool, false)
 		}
@@ -42,7 +42,7 @@ func (s *service) remove(m *nats.Msg) {
 				return nil, fault.New(fault.InvalidValue, "the request is no JSON object: %v", err).WithHint(`{"force": true}, or nothing`)
 			}
 		}
-		return s.store.Registry.RemoveTool(ctx, tool, req.Force) // the registry's watch takes it out of memory, in the right order
+		return s.tools.RemoveTool(ctx, tool, req.Force) // the registry's watch takes it out of memory, in the right order
 	})
 }
 
@@ -65,7 +65,7 @@ func (s *service) overrideForTenant(m *nats.Msg) {
 		return
 	}
 	s.beside(m, func(ctx context.Context) (any, error) {
-		o, err := s.store.Registry.TenantOverride(ctx, tenant, tool, m.Data)
+		o, err := s.tools.TenantOverride(ctx, tenant, tool, m.Data)
 		if err != nil {
 			return nil, err
 		}
@@ -117,21 +117,21 @@ func (s *service) registered(ctx context.Context, m *nats.Msg) (tool.Registered,
 	case !ok:
 		return tool.Registered{}, fault.New(fault.InvalidID, "%s names no tool", m.Subject)
 	case len(m.Data) == 0:
-		return s.store.Registry.RestoreTool(ctx, name)
+		return s.tools.RestoreTool(ctx, name)
 	}
-	return s.store.Registry.RegisterAs(ctx, name, m.Data)
+	return s.tools.RegisterAs(ctx, name, m.Data)
 }
 
 // publishKey lets submitters know the newest key that this orchestrator holds, so that they seal secrets to it. It tries
 // until that stands or ctx ends; the first try is over when it returns.
-func (o *Orchestrator) publishKey(ctx context.Context, store *kv.Store, later func(func())) {
+func (o *Orchestrator) publishKey(ctx context.Context, tools *kv.Registry, later func(func())) {
 	keys := o.cfg.SecretsKey.Keys()
 	if len(keys) == 0 {
 		return
 	}
 	newest := keys[len(keys)-1]
 	try := func() bool {
-		there, err := store.Registry.PublishSealingKey(ctx, wire.SealingKey{ID: newest.Public.ID(), Public: newest.Public.String(), Created: newest.Created})
+		there, err := tools.PublishSealingKey(ctx, wire.SealingKey{ID: newest.Public.ID(), Public: newest.Public.String(), Created: newest.Created})
 		switch {
 		case err != nil && ctx.Err() == nil:
 			o.cfg.Logger.Error("the key that secrets are sealed to could not be published; it is tried again", "key", newest.Public.ID(), "error", err)

@@ -51,7 +51,7 @@ func (o *Orchestrator) Run(ctx context.Context) error {
 	defer owned.Wait()
 	defer endWork(errStopped)
 
-	o.publishKey(work, store, owned.Go)
+	o.publishKey(work, store.Registry, owned.Go)
 	reg := newRegistry(store.Registry, o.cfg.Logger)
 	if err := reg.run(work, &owned); err != nil {
 		return err
@@ -62,7 +62,7 @@ func (o *Orchestrator) Run(ctx context.Context) error {
 		return err
 	}
 	defer unwatch()
-	svc := newService(o, l, reg, store)
+	svc := newService(o, l, reg, store.Registry)
 	if err := svc.open(); err != nil {
 		svc.close()
 		return err

@@ -36,6 +36,19 @@ func pureProblems(s source) (problems []string) {
 	return problems
 }
 
+// inspectorProblems finds who else looks at an account as it lies there: programs rely on what Setup and Open have checked.
+func inspectorProblems(s source) (problems []string) {
+	if s.test || s.pkg == "kv" || s.pkg == "internal/doctor" {
+		return nil
+	}
+	s.uses(module+"/kv", func(name string, pos token.Pos) {
+		if name == "Inspect" || name == "Inspector" {
+			problems = append(problems, fmt.Sprintf("%s: kv.%s is for internal/doctor alone", s.at(pos), name))
+		}
+	})
+	return problems
+}
+
 // Error codes of JetStream are numbers from 10,000; 10,000 itself is the most steps of a plan.
 const firstCode, lastCode = 10001, 10999
 
@@ -100,13 +113,14 @@ func TestKnowledge(t *testing.T) {
 		problems = append(problems, pureProblems(s)...)
 		problems = append(problems, errorCodeProblems(s)...)
 		problems = append(problems, subjectProblems(s)...)
+		problems = append(problems, inspectorProblems(s)...)
 	}
 	require.Empty(t, problems)
 }
 
 func TestKnowledgeIsCaught(t *testing.T) {
 	t.Parallel()
-	const header = "import (\n\"time\"\n\"github.com/nats-io/nats.go\"\n\"github.com/nats-io/nats.go/jetstream\"\n)\n" +
+	const header = "import (\n\"time\"\n\"" + module + "/kv\"\n\"github.com/nats-io/nats.go\"\n\"github.com/nats-io/nats.go/jetstream\"\n)\n" +
 		"var _ = time.Second\nvar _ nats.Header\nvar _ jetstream.Msg\n"
 	tests := []struct {
 		pkg, code string
@@ -136,6 +150,9 @@ func TestKnowledgeIsCaught(t *testing.T) {
 		{"kv", `var x = "$KV."`, subjectProblems, true},
 		{"worker", `var x = "$JS.ACK."`, subjectProblems, true},
 		{"subjects", `var x = "plan.submit.*.*"`, subjectProblems, false},
+		{"internal/cli", "var x, err = kv.Inspect(nil, kv.Config{})", inspectorProblems, true},
+		{"internal/doctor", "var x, err = kv.Inspect(nil, kv.Config{})", inspectorProblems, false},
+		{"internal/cli", "var x, err = kv.Open(nil, nil)", inspectorProblems, false},
 	}
 	for _, tt := range tests {
 		s := parse(t, tt.pkg, "x.go", "package x\n"+header+tt.code+"\n")

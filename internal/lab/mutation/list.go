@@ -170,7 +170,7 @@ var mutants = []mutant{
 	},
 	{
 		"mark-of-another-life", "what was known of the ledger before its server restarted is purged after it",
-		"kv/ledger_purge.go", "	if now := lifeOf(nc.ConnectedServerId(), info); now != life {", "	if now := lifeOf(nc.ConnectedServerId(), info); now == \"\" {", "./kv", "Life",
+		"kv/ledger.go", "	if now := lifeOf(nc.ConnectedServerId(), info); now != life {", "	if now := lifeOf(nc.ConnectedServerId(), info); now == \"\" {", "./kv", "Life",
 	},
 	{
 		"mark-not-all", "a shared shard is purged though an owner has told nothing",
