@@ -96,6 +96,10 @@ func TestThePageNamesEveryField(t *testing.T) {
 			}
 		}
 	}
+	plain := strings.ReplaceAll(text, ",", "")
+	for row, most := range map[string]int{"`max_concurrency` | 1 to %d ": tool.MaxLimit, "`max_attempts`: 1 to %d;": tool.MaxAttempts, "The file may have %d MiB": hosted.MaxFile >> 20} {
+		require.Contains(t, plain, fmt.Sprintf(row, most))
+	}
 	for _, field := range contractFields() {
 		require.Contains(t, sections[""], "`"+field+"`", "docs/tools-file.md has no %s", field)
 	}
