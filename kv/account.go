@@ -14,7 +14,8 @@ import (
 )
 
 // account is the connection to one JetStream account, which all facets of a store share: publishes whose answers are
-// waited for, requests to JetStream's API, single reads and creates. It knows how each can fail and what may be repeated.
+// waited for, requests to JetStream's API, single reads and creates. It knows how each can fail and what may be
+// repeated.
 type account struct {
 	nc     *nats.Conn
 	js     jetstream.JetStream
@@ -82,7 +83,7 @@ func (s *account) spawn(f func()) bool {
 	return true
 }
 
-// bound gives a context that ends with ctx and with the store.
+// bound returns a context that ends with ctx and with the store.
 func (s *account) bound(ctx context.Context) (context.Context, context.CancelCauseFunc) {
 	inner, cancel := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(s.ctx, func() { cancel(errClosed()) })

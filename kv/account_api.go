@@ -17,8 +17,9 @@ import (
 // apiPrefix is where JetStream's API is.
 const apiPrefix = "$JS.API."
 
-// requestTimeout is how long one request to JetStream's API waits for its answer. What only looks is asked again every
-// firstTimeout, because a server does not answer for a stream that has no leader yet, though it may have one a moment later.
+// requestTimeout is how long one request to JetStream's API waits for its answer. What only looks is asked again
+// every firstTimeout, because a server does not answer for a stream that has no leader yet, though it may have one a
+// moment later.
 const (
 	requestTimeout = 5 * time.Second
 	firstTimeout   = 500 * time.Millisecond
@@ -39,9 +40,9 @@ func unanswered(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout)
 }
 
-// look asks something that only looks. Who asks for the first time (try 0) gives up after firstTimeout. From then on it is
-// asked every firstTimeout without giving up on what was asked before, up to requestTimeout: whether nobody is there to
-// answer or somebody is slow, nothing is lost by waiting for too long or too short a time.
+// look asks something that only looks. Who asks for the first time (try 0) gives up after firstTimeout. From then on
+// it is asked every firstTimeout without giving up on what was asked before, up to requestTimeout: whether nobody is
+// there to answer or somebody is slow, nothing is lost by waiting for too long or too short a time.
 func look[T any](ctx context.Context, try int, ask func(context.Context) (T, error)) (T, error) {
 	if try == 0 {
 		ctx, cancel := context.WithTimeout(ctx, firstTimeout)
@@ -164,7 +165,7 @@ func (s *account) askBy(ctx context.Context, send func(ctx context.Context, try 
 	})
 }
 
-// apiAnswer reads what the API answered into out, or gives the error that it answered with.
+// apiAnswer reads what the API answered into out, or returns the error that it answered with.
 func apiAnswer(answer []byte, out any) error {
 	var failed struct {
 		Error *jetstream.APIError `json:"error"`
@@ -237,8 +238,8 @@ func (s *account) stream(ctx context.Context, name string) (jetstream.Stream, er
 	return patiently(ctx, func(ctx context.Context) (jetstream.Stream, error) { return s.js.Stream(ctx, name) })
 }
 
-// ensureStream gives the stream of that name, as it is, or creates it. Whoever creates it first decides its settings. Of
-// several that create one stream of a cluster at once, some get no answer: they look again.
+// ensureStream returns the stream of that name, as it is, or creates it. Whoever creates it first decides its
+// settings. Of several that create one stream of a cluster at once, some get no answer: they look again.
 func (s *account) ensureStream(ctx context.Context, cfg jetstream.StreamConfig) (jetstream.Stream, error) {
 	stream, err := s.stream(ctx, cfg.Name)
 	if !isNoStream(err) {
@@ -284,8 +285,8 @@ func (s *account) names(ctx context.Context, subject, field string) (map[string]
 	}
 }
 
-// withJetStream makes the first requests. Where nobody answers on JetStream's API and the server itself says that it has
-// none, waiting for a leader would be in vain.
+// withJetStream makes the first requests. Where nobody answers on JetStream's API and the server itself says that it
+// has none, waiting for a leader would be in vain.
 func (s *account) withJetStream(ctx context.Context, request func(context.Context) error) error {
 	err := s.guarded(ctx, apiPrefix, request)
 	if errors.Is(err, nats.ErrNoResponders) && s.nc.IsConnected() {

@@ -179,7 +179,7 @@ func lastSequence(text string) uint64 {
 	return n
 }
 
-// recordSubject gives the subject that a record is stored under: that of the plan record for an intake subject.
+// recordSubject returns the subject that a record is stored under: that of the plan record for an intake subject.
 func (s *account) recordSubject(subject string) string {
 	if strings.HasPrefix(subject, "plan.") {
 		if r, ok := subjects.ParseSubmit(subject); ok {

@@ -108,7 +108,8 @@ func parseStored(answer []byte) (*Entry, error) {
 	return e, nil
 }
 
-// readAll reports what lies in a stream now, on the subjects that filter matches; lost says that it has to be read again.
+// readAll reports what lies in a stream now, on the subjects that filter matches; lost says that it has to be read
+// again.
 func (s *account) readAll(ctx context.Context, stream, filter string, each func(Entry)) (lost bool, err error) {
 	if s.limited {
 		all, err := s.entries(ctx, stream, filter)
@@ -151,12 +152,12 @@ func (s *account) readAll(ctx context.Context, stream, filter string, each func(
 }
 
 // A worker or an agent under the least privilege may read only what its own tools and its own tenant are about. The
-// server decides by subjects, and of JetStream's requests that read only DIRECT.GET has what is read in its subject. So a
-// store whose connection is limited in this way reads by that; and it makes no consumers, since who may make one may have
-// the server publish what a stream holds on any subject whatsoever.
+// server decides by subjects, and of JetStream's requests that read only DIRECT.GET has what is read in its subject.
+// So a store whose connection is limited in this way reads by that; and it makes no consumers, since who may make one
+// may have the server publish what a stream holds on any subject whatsoever.
 //
-// What it costs: in a cluster any replica answers, so that a write of a moment ago may not be seen yet. Those who rely on
-// a record's absence are therefore told of it only when it stays absent (settledAbsence).
+// What it costs: in a cluster any replica answers, so that a write of a moment ago may not be seen yet. Those who
+// rely on a record's absence are therefore told of it only when it stays absent (settledAbsence).
 
 // askLimits finds out whether the connection is limited. Where nobody tells, it is not.
 func (s *account) askLimits(ctx context.Context) {
@@ -216,8 +217,8 @@ func (s *account) readDirect(ctx context.Context, stream, subject string) (*Entr
 	return parseDirect(answer)
 }
 
-// parseDirect reads a stored message as DIRECT.GET sends it. The server adds its headers behind those that the message was
-// stored with, which may be of the same names.
+// parseDirect reads a stored message as DIRECT.GET sends it. The server adds its headers behind those that the
+// message was stored with, which may be of the same names.
 func parseDirect(m *nats.Msg) (*Entry, error) {
 	switch status(m) {
 	case "":
@@ -251,8 +252,8 @@ func (s *account) settledAbsence(ctx context.Context, subject string) (*Entry, e
 // readsWide is how many messages of a list are read side by side.
 const readsWide = 16
 
-// entries gives the last message on each subject that a filter matches, in the order they were stored. What vanishes in
-// between is left out.
+// entries returns the last message on each subject that a filter matches, in the order they were stored. What
+// vanishes in between is left out.
 func (s *account) entries(ctx context.Context, stream, filter string) ([]Entry, error) {
 	info, err := s.streamInfo(ctx, stream, filter)
 	if err != nil {

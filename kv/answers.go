@@ -67,7 +67,7 @@ func number(s string) (n uint64, ok bool) {
 	return n, true
 }
 
-// status gives the code of a control message of JetStream's, such as "100" or "409"; "" for a message of somebody's.
+// status returns the code of a control message of JetStream's, such as "100" or "409"; "" for a message of somebody's.
 func status(m *nats.Msg) string {
 	if len(m.Data) > 0 || len(m.Header) == 0 || strings.HasPrefix(m.Reply, "$JS.ACK.") {
 		return ""
@@ -75,7 +75,7 @@ func status(m *nats.Msg) string {
 	return first(m.Header, "Status")
 }
 
-// last gives the last value of a header whose name is written exactly so.
+// last returns the last value of a header whose name is written exactly so.
 func last(h nats.Header, name string) string {
 	if v := h[name]; len(v) > 0 {
 		return v[len(v)-1]
@@ -83,7 +83,7 @@ func last(h nats.Header, name string) string {
 	return ""
 }
 
-// first gives the first value of a header whose name is written exactly so.
+// first returns the first value of a header whose name is written exactly so.
 func first(h nats.Header, name string) string {
 	if v := h[name]; len(v) > 0 {
 		return v[0]

@@ -13,11 +13,11 @@ import (
 	"github.com/stepjet/stepjet/wire"
 )
 
-// Archive is what is kept of runs beside the ledger: the documents of finished runs (subjects.HistoryBucket), dead letters
-// (subjects.DeadBucket), and large values (an object store, one bucket for all tenants and one for each declared tenant, see
-// Declare). Documents and letters are created once, as records are, and expire with the retention; a letter that somebody
-// removed does not come back. Large values are named once, checked by size and digest whenever they are read, and outlive
-// whatever can name them.
+// Archive is what is kept of runs beside the ledger: the documents of finished runs (subjects.HistoryBucket), dead
+// letters (subjects.DeadBucket), and large values (an object store, one bucket for all tenants and one for each
+// declared tenant, see Declare). Documents and letters are created once, as records are, and expire with the
+// retention; a letter that somebody removed does not come back. Large values are named once, checked by size and
+// digest whenever they are read, and outlive whatever can name them.
 type Archive struct {
 	*account
 	tenants tenants
@@ -33,9 +33,10 @@ func historySubject(r subjects.Run) string {
 	return subjects.BucketSubject(subjects.HistoryBucket, r.Key())
 }
 
-// CreateHistory writes the document of a finished run, once for as long as it is retained (PurgeHistory makes room again). A document over 512 KiB goes
-// to a blob, and only its head with the handle is kept in the key, and the outcome where that is small. created is false where there was a document already.
-// bucket is that of the run's large values, as for PutBlob. Errors as those of Create, and of PutBlob.
+// CreateHistory writes the document of a finished run, once for as long as it is retained (PurgeHistory makes room
+// again). A document over 512 KiB goes to a blob, and only its head with the handle is kept in the key, and the
+// outcome where that is small. created is false where there was a document already. bucket is that of the run's large
+// values, as for PutBlob. Errors as those of Create, and of PutBlob.
 func (s *Archive) CreateHistory(ctx context.Context, r subjects.Run, bucket string, doc *outcome.Run) (created bool, err error) {
 	body := doc.JSON()
 	var blob *outcome.Handle
@@ -54,8 +55,8 @@ func (s *Archive) CreateHistory(ctx context.Context, r subjects.Run, bucket stri
 	return decision == Written, err
 }
 
-// HistoryHead gives the document of a finished run as it lies in its key: without plan and steps where it is large, and
-// without an outcome that is large itself. Errors: NotFound, NewerVersion, and those of Read.
+// HistoryHead returns the document of a finished run as it lies in its key: without plan and steps where it is large,
+// and without an outcome that is large itself. Errors: NotFound, NewerVersion, and those of Read.
 func (s *Archive) HistoryHead(ctx context.Context, r subjects.Run) (*outcome.Run, error) {
 	head, _, err := s.HistoryAt(ctx, r)
 	return head, err
@@ -74,14 +75,14 @@ func (s *Archive) HistoryAt(ctx context.Context, r subjects.Run) (*outcome.Run, 
 	return head, e.Seq, err
 }
 
-// PurgeHistory removes what lies in a run's key up to a sequence: a rejection, to make room for the outcome of a later plan.
-// What was written since stays, however late the request comes. The document's blob, where it has one, goes when its time
-// is over: somebody may be about to read it. Errors as those of Read, without NotFound.
+// PurgeHistory removes what lies in a run's key up to a sequence: a rejection, to make room for the outcome of a
+// later plan. What was written since stays, however late the request comes. The document's blob, where it has one,
+// goes when its time is over: somebody may be about to read it. Errors as those of Read, without NotFound.
 func (s *Archive) PurgeHistory(ctx context.Context, r subjects.Run, upTo uint64) error {
 	return s.purge(ctx, subjects.BucketStream(subjects.HistoryBucket), purgeRequest{Subject: historySubject(r), Sequence: upTo + 1})
 }
 
-// History gives the whole document of a finished run. Errors: NotFound, NewerVersion, and those of Read and Blob.
+// History returns the whole document of a finished run. Errors: NotFound, NewerVersion, and those of Read and Blob.
 func (s *Archive) History(ctx context.Context, r subjects.Run) (*outcome.Run, error) {
 	run, err := s.HistoryHead(ctx, r)
 	if err != nil || run.Blob == nil {

@@ -28,8 +28,8 @@ import (
 // MaxBlob is the largest blob, in bytes (design: plan language, "too_large").
 const MaxBlob = 64 << 20
 
-// blobPatience is how long one attempt to write or read a blob may take, and blobRate the least bytes a second that it is
-// given time for in addition.
+// blobPatience is how long one attempt to write or read a blob may take, and blobRate the least bytes a second that
+// it is given time for in addition.
 const (
 	blobPatience = 10 * time.Second
 	blobRate     = 1 << 20
@@ -40,9 +40,10 @@ func blobTime(ctx context.Context, size int) (context.Context, context.CancelFun
 	return context.WithTimeout(ctx, blobPatience+time.Duration(size/blobRate)*time.Second)
 }
 
-// PutBlob stores data under a name that is never used again, in the bucket of the name's tenant where it has one (BucketOf, or
-// what a step says), else in that of all others, which is none. It gives the handle that travels in place of the data. Errors:
-// TooLarge over 64 MiB, StoreFull, Permission for a program that may not write there, NoConnection, Timeout.
+// PutBlob stores data under a name that is never used again, in the bucket of the name's tenant where it has one
+// (BucketOf, or what a step says), else in that of all others, which is none. It returns the handle that travels in
+// place of the data. Errors: TooLarge over 64 MiB, StoreFull, Permission for a program that may not write there,
+// NoConnection, Timeout.
 func (s *Archive) PutBlob(ctx context.Context, bucket, name string, data []byte) (*outcome.Handle, error) {
 	if len(data) > MaxBlob {
 		return nil, fault.New(fault.TooLarge, "a value of %d bytes is over the limit of %d", len(data), MaxBlob)
@@ -79,10 +80,11 @@ func anothersBucket(bucket, name string) *fault.Error {
 	return fault.New(fault.Internal, "the blob %s is said to lie in the bucket %q, which is not its tenant's", text.Clip(name, 256), text.Clip(bucket, 80))
 }
 
-// Blob reads what a handle stands for. Size and SHA-256 are checked, the size also before reading, so that a handle can't
-// make a reader take more than it says. Whether a handle may be used where it came from is the caller's to decide, by its
-// name, which also says in which buckets it may lie: a handle that names another is believed by nobody. Errors: NotFound, TooLarge for a handle that says more than 64 MiB, Internal where the bytes are not those that
-// it names, NewerVersion, NoConnection, Timeout.
+// Blob reads what a handle stands for. Size and SHA-256 are checked, the size also before reading, so that a handle
+// can't make a reader take more than it says. Whether a handle may be used where it came from is the caller's to
+// decide, by its name, which also says in which buckets it may lie: a handle that names another is believed by
+// nobody. Errors: NotFound, TooLarge for a handle that says more than 64 MiB, Internal where the bytes are not those
+// that it names, NewerVersion, NoConnection, Timeout.
 func (s *Archive) Blob(ctx context.Context, h *outcome.Handle) ([]byte, error) {
 	if h == nil || h.Name == "" {
 		return nil, fault.New(fault.NotFound, "a handle without a name")
@@ -140,7 +142,7 @@ func (s *Archive) readBlob(ctx context.Context, h *outcome.Handle) ([]byte, erro
 	return s.readChunks(ctx, info.NUID, info.Chunks, h)
 }
 
-// blobInfo gives what the object store says of a name.
+// blobInfo returns what the object store says of a name.
 func (s *Archive) blobInfo(ctx context.Context, bucket, name string) (*jetstream.ObjectInfo, error) {
 	e, err := s.readDirect(ctx, subjects.BlobsStream(bucket), subjects.BlobMetaOf(bucket, name))
 	if err != nil {
@@ -163,8 +165,8 @@ func moreThanItSays(h *outcome.Handle) *fault.Error {
 	return fault.New(fault.Internal, "the blob %s has more than the %d bytes that its handle says", h.Name, h.Size)
 }
 
-// chunks reads a blob: by direct gets of many messages, which need no consumer (account_read.go). Of what lies on the chunks'
-// subject the first are the object's own; whoever may write blobs can add others only behind them.
+// chunks reads a blob: by direct gets of many messages, which need no consumer (account_read.go). Of what lies on the
+// chunks' subject the first are the object's own; whoever may write blobs can add others only behind them.
 type chunks struct {
 	s       *account
 	sub     *nats.Subscription
@@ -231,16 +233,16 @@ func (c *chunks) more(ctx context.Context) error {
 	}
 }
 
-// A client library's object store describes an object by a message that removes all earlier descriptions of the name. So
-// whoever may write one object may remove every other. Stepjet's object store takes no such message; its own writes need
-// none, since no name is used twice.
+// A client library's object store describes an object by a message that removes all earlier descriptions of the name.
+// So whoever may write one object may remove every other. Stepjet's object store takes no such message; its own
+// writes need none, since no name is used twice.
 
 // chunkSize is the size of a chunk, where the server's messages may be so large.
 const chunkSize = 512 << 10
 
-// object is a value on its way into the object store. Each chunk is written behind the one before, by the condition that
-// this is the last on their subject. So a chunk whose answer was lost is neither missing nor there twice, and what a full
-// store has refused is continued where it stopped.
+// object is a value on its way into the object store. Each chunk is written behind the one before, by the condition
+// that this is the last on their subject. So a chunk whose answer was lost is neither missing nor there twice, and
+// what a full store has refused is continued where it stopped.
 type object struct {
 	s      *account
 	bucket string // empty: blobs
@@ -258,11 +260,11 @@ func newObject(s *account, bucket, name string, data []byte) *object {
 	return &object{s: s, bucket: bucket, name: name, data: data, sum: sha256.Sum256(data), nuid: freshObject()}
 }
 
-// freshObject names the chunks of an object. No other name can be told from it, as with nuid.Next, whose next one somebody
-// could write to first.
+// freshObject names the chunks of an object. No other name can be told from it, as with nuid.Next, whose next one
+// somebody could write to first.
 func freshObject() string { return nuid.New().Next() }
 
-// handle gives what travels in place of the bytes.
+// handle returns what travels in place of the bytes.
 func (o *object) handle() *outcome.Handle {
 	return &outcome.Handle{
 		Name: o.name, Size: int64(len(o.data)), SHA256: hex.EncodeToString(o.sum[:]), NUID: o.nuid, Chunks: o.chunks, Bucket: o.bucket,
@@ -291,7 +293,7 @@ func (o *object) put(ctx context.Context) error {
 	return o.describe(ctx)
 }
 
-// chunk writes one chunk behind the last, and gives its sequence.
+// chunk writes one chunk behind the last, and returns its sequence.
 func (o *object) chunk(ctx context.Context, part []byte) (uint64, error) {
 	msg := &nats.Msg{Subject: subjects.BlobChunksOf(o.bucket, o.nuid), Header: wire.Versioned(), Data: part}
 	ack, err := o.publish(ctx, msg, jetstream.WithExpectLastSequencePerSubject(o.last))
@@ -324,8 +326,8 @@ func (o *object) publish(ctx context.Context, msg *nats.Msg, opts ...jetstream.P
 	return o.s.put(ctx, msg, opts...)
 }
 
-// describe says what the object is, in the form of client libraries, for those who look it up by its name. Stepjet itself
-// reads by the handle.
+// describe says what the object is, in the form of client libraries, for those who look it up by its name. Stepjet
+// itself reads by the handle.
 func (o *object) describe(ctx context.Context) error {
 	info := jetstream.ObjectInfo{
 		ObjectMeta: jetstream.ObjectMeta{Name: o.name, Headers: wire.Versioned(), Opts: &jetstream.ObjectMetaOptions{ChunkSize: chunkSize}},

@@ -21,9 +21,9 @@ func deadSubject(r subjects.Run, d *outcome.DeadLetter) string {
 }
 
 // CreateDead keeps a dead letter, once: created is false where there is one of this step already, or was one that
-// somebody removed, so that it may be called again after a crash. Arguments over 256 KiB, or that the server takes in no
-// message, go to a blob, in the bucket of the run's large values; details of the error are given up where even that is too large.
-// Errors as those of Create and PutBlob.
+// somebody removed, so that it may be called again after a crash. Arguments over 256 KiB, or that the server takes in
+// no message, go to a blob, in the bucket of the run's large values; details of the error are given up where even
+// that is too large. Errors as those of Create and PutBlob.
 func (s *Archive) CreateDead(ctx context.Context, r subjects.Run, bucket string, d *outcome.DeadLetter) (created bool, err error) {
 	letter := *d
 	limit := int(s.nc.MaxPayload()) - Headroom
@@ -49,8 +49,8 @@ func (s *Archive) CreateDead(ctx context.Context, r subjects.Run, bucket string,
 	return decision == Written, err
 }
 
-// Dead gives a step's dead letter; of the run's last generation that has one, where generation is 0. Errors: NotFound,
-// also for one that was removed, NewerVersion, and those of Read.
+// Dead returns a step's dead letter; of the run's last generation that has one, where generation is 0. Errors:
+// NotFound, also for one that was removed, NewerVersion, and those of Read.
 func (s *Archive) Dead(ctx context.Context, r subjects.Run, generation uint64, step string) (*outcome.DeadLetter, error) {
 	key := subjects.DeadKey(r, generation, step)
 	if generation == 0 {
@@ -96,9 +96,9 @@ func (s *Archive) RemoveDead(ctx context.Context, r subjects.Run, generation uin
 
 var deadPrefix = subjects.BucketSubject(subjects.DeadBucket, "")
 
-// DeadLetters reports the dead letters of a run, or of all runs of its tenant where the run's id is empty: each once, in
-// the order they were written, from one goroutine. Letters that can't be read are left out and logged. Errors as those
-// of Read.
+// DeadLetters reports the dead letters of a run, or of all runs of its tenant where the run's id is empty: each once,
+// in the order they were written, from one goroutine. Letters that can't be read are left out and logged. Errors as
+// those of Read.
 func (s *Archive) DeadLetters(ctx context.Context, of subjects.Run, each func(*outcome.DeadLetter)) error {
 	filter := subjects.DeadFilter(of.Tenant)
 	if of.ID != "" {

@@ -17,9 +17,9 @@ import (
 	"github.com/stepjet/stepjet/wire"
 )
 
-// A tenant is declared by its bucket: that it exists is all there is to it, so nothing can disagree with it. Orchestrators ask
-// for the names of the buckets once a second, since no run may wait for a request about its tenant, and say in their member
-// keys which ones they know. Whoever declares a tenant waits until all of them do.
+// A tenant is declared by its bucket: that it exists is all there is to it, so nothing can disagree with it.
+// Orchestrators ask for the names of the buckets once a second, since no run may wait for a request about its tenant,
+// and say in their member keys which ones they know. Whoever declares a tenant waits until all of them do.
 
 // declaredEvery is how often an orchestrator asks which tenants are declared.
 const declaredEvery = time.Second
@@ -30,8 +30,8 @@ type tenants struct {
 	known map[string]bool
 }
 
-// BucketOf gives the bucket for the large values of a run of a tenant that starts now; empty for that of all tenants that are not
-// declared. Only an orchestrator's store (Setup) knows.
+// BucketOf returns the bucket for the large values of a run of a tenant that starts now; empty for that of all
+// tenants that are not declared. Only an orchestrator's store (Setup) knows.
 func (s *Archive) BucketOf(tenant string) string {
 	s.tenants.mu.Lock()
 	defer s.tenants.mu.Unlock()
@@ -41,8 +41,8 @@ func (s *Archive) BucketOf(tenant string) string {
 	return ""
 }
 
-// Tenants gives the names of the declared tenants, sorted. Errors: Permission for a program that may not list streams, and those
-// of the connection.
+// Tenants returns the names of the declared tenants, sorted. Errors: Permission for a program that may not list
+// streams, and those of the connection.
 func (s *Archive) Tenants(ctx context.Context) (all []string, err error) {
 	var names map[string]bool
 	err = s.retry(ctx, func(ctx context.Context) (err error) {
@@ -55,7 +55,7 @@ func (s *Archive) Tenants(ctx context.Context) (all []string, err error) {
 	return declared(names), nil
 }
 
-// declared gives the tenants whose buckets are among the names of streams, sorted.
+// declared returns the tenants whose buckets are among the names of streams, sorted.
 func declared(streams map[string]bool) (all []string) {
 	for name := range streams {
 		if tenant, ok := subjects.TenantOfBlobs(name); ok {
@@ -139,10 +139,10 @@ func (s *Archive) TenantBucket(ctx context.Context, tenant string) (*TenantBucke
 
 func tenantStream(tenant string) string { return subjects.BlobsStream(subjects.BlobsOf(tenant)) }
 
-// Declare makes the bucket of a tenant, with the settings of the bucket that all others share, and returns once every live
-// orchestrator knows of it: what is submitted from then on has its large values there. made is false for a tenant that was declared
-// before. Errors: InvalidConfig for what is no tenant, NotReady where Stepjet is not set up, Permission; Timeout after ctx, naming
-// an orchestrator that does not know of it.
+// Declare makes the bucket of a tenant, with the settings of the bucket that all others share, and returns once every
+// live orchestrator knows of it: what is submitted from then on has its large values there. made is false for a
+// tenant that was declared before. Errors: InvalidConfig for what is no tenant, NotReady where Stepjet is not set up,
+// Permission; Timeout after ctx, naming an orchestrator that does not know of it.
 func (s *Archive) Declare(ctx context.Context, tenant string) (made bool, err error) {
 	if !subjects.ValidTenant(tenant) {
 		return false, fault.New(fault.InvalidConfig, "%q is no tenant", tenant).WithHint("1 to %d of A-Z a-z 0-9 _ -", subjects.MaxTenant)
@@ -208,8 +208,9 @@ func (s *Archive) behindOn(ctx context.Context, digest string) (id string, err e
 	return id, err
 }
 
-// Undeclare removes a tenant's bucket with all that it holds. Runs that are going on must be over: their values would be gone, and
-// what is still to be stored would have no place. Errors: NotFound for a tenant that is not declared, Permission.
+// Undeclare removes a tenant's bucket with all that it holds. Runs that are going on must be over: their values would
+// be gone, and what is still to be stored would have no place. Errors: NotFound for a tenant that is not declared,
+// Permission.
 func (s *Archive) Undeclare(ctx context.Context, tenant string) error {
 	if _, err := s.TenantBucket(ctx, tenant); err != nil {
 		return err

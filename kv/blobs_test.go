@@ -45,7 +45,7 @@ func (s shelf) publish(subject string, body []byte, h nats.Header) error {
 	return err
 }
 
-// counted gives how many messages of the object store a filter matches.
+// counted returns how many messages of the object store a filter matches.
 func (s shelf) counted(filter string) (n uint64) {
 	s.t.Helper()
 	info, err := s.streamInfo(s.t.Context(), subjects.BlobsStream(""), filter)

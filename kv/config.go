@@ -22,14 +22,15 @@ type Config struct {
 	Shards int
 	// Retention is how long finished runs are kept; 0: 7 days. At least 1 s.
 	Retention time.Duration
-	// LedgerMaxBytes bounds each ledger stream; 0: only the account's and the disk's limits count. A full ledger takes no
-	// plans and no results until runs have been purged or the bound is raised; nothing is lost by it.
+	// LedgerMaxBytes bounds each ledger stream; 0: only the account's and the disk's limits count. A full ledger
+	// takes no plans and no results until runs have been purged or the bound is raised; nothing is lost by it.
 	LedgerMaxBytes int64
 	// AckWait is the lease of a step: so long after the last sign of life it goes to another worker. 0: 30 s. At least
 	// 200 ms.
 	AckWait time.Duration
-	// StepsAsync lets step streams of one replica acknowledge before they write (PersistMode async). What they hold is
-	// derived and repaired by the sweep, so nothing is lost with it; with sync_interval always it saves two flushes a step.
+	// StepsAsync lets step streams of one replica acknowledge before they write (PersistMode async). What they hold
+	// is derived and repaired by the sweep, so nothing is lost with it; with sync_interval always it saves two
+	// flushes a step.
 	StepsAsync bool
 	// Knows is what this program knows of needs; nil: wire.Ours.
 	Knows wire.Knowledge
@@ -182,9 +183,9 @@ func (c Config) membersConfig() jetstream.StreamConfig {
 // GatherLease is how long the lease of a gathering worker outlives its last renewal.
 const GatherLease = 3 * time.Second
 
-// gatherConfig is the bucket of the workers that gather batches, one key for each such tool. Workers write it, so nothing is
-// on by which a message reaches further than its own subject: keys expire by the age of the whole stream, not by a TTL
-// of their own, which would bring delete markers and with them rollup.
+// gatherConfig is the bucket of the workers that gather batches, one key for each such tool. Workers write it, so
+// nothing is on by which a message reaches further than its own subject: keys expire by the age of the whole stream,
+// not by a TTL of their own, which would bring delete markers and with them rollup.
 func (c Config) gatherConfig() jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name:        subjects.BucketStream(subjects.GatherBucket),
@@ -196,8 +197,8 @@ func (c Config) gatherConfig() jetstream.StreamConfig {
 	}
 }
 
-// blobsConfig is a bucket of the object store, a declared tenant's or, without a name, that of all others; it binds as one of
-// client libraries. Blobs outlive the longest run and its retention.
+// blobsConfig is a bucket of the object store, a declared tenant's or, without a name, that of all others; it binds
+// as one of client libraries. Blobs outlive the longest run and its retention.
 func (c Config) blobsConfig(bucket string) jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name:        subjects.BlobsStream(bucket),
@@ -247,9 +248,9 @@ func consumerConfig(t tool.Registered) jetstream.ConsumerConfig {
 	}
 }
 
-// keeperConfig is the consumer of a step stream that nobody pulls from. A worker writes the number of the message that it
-// acknowledges itself, and a work queue removes what no consumer is interested in: without the keeper, with a forged number,
-// sentinels and scheduled retries of every tool.
+// keeperConfig is the consumer of a step stream that nobody pulls from. A worker writes the number of the message
+// that it acknowledges itself, and a work queue removes what no consumer is interested in: without the keeper, with a
+// forged number, sentinels and scheduled retries of every tool.
 func keeperConfig(shard int) jetstream.ConsumerConfig {
 	return jetstream.ConsumerConfig{
 		Durable: subjects.Keeper, Description: "Stepjet: keeps what waits for its time",

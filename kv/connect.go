@@ -31,7 +31,8 @@ type ConnectOptions struct {
 	// CA, Cert and Key are PEM files for TLS; empty: the system's roots, and no client certificate.
 	CA, Cert, Key string
 	// InboxPrefix is what the subjects of all answers to this connection begin with, without a dot at the end; empty:
-	// "_INBOX". With one for each user, permissions can keep a user from hearing the answers to others. It begins with "_".
+	// "_INBOX". With one for each user, permissions can keep a user from hearing the answers to others. It begins
+	// with "_".
 	InboxPrefix string
 	// InProcess connects to an embedded server without a socket; URL and Context are ignored then.
 	InProcess nats.InProcessConnProvider
@@ -47,14 +48,16 @@ const dialTimeout = 5 * time.Second
 // reconnectBuffer holds what is published during an outage, in bytes; beyond it a publish fails and is tried again.
 const reconnectBuffer = 8 << 20
 
-// pingEvery is how often a server is asked whether it is still there. One that went silent without closing its connections
-// (a machine that lost its power, a cable) is given up after the third interval: about when the cluster elects other leaders
-// for what it led, which takes 4 to 9 s. With the library's two minutes every client of it would stand still for as long as six.
+// pingEvery is how often a server is asked whether it is still there. One that went silent without closing its
+// connections (a machine that lost its power, a cable) is given up after the third interval: about when the cluster
+// elects other leaders for what it led, which takes 4 to 9 s. With the library's two minutes every client of it would
+// stand still for as long as six.
 const pingEvery = 1500 * time.Millisecond
 
-// Connect opens a connection. The first attempt must succeed within o.Wait; from then on it reconnects for ever, so that a server may
-// be away for any time, also one that refuses credentials for a while which it took before. Errors: NoConnection names the URL tried, Permission where the credentials are refused,
-// InvalidConfig where a file or a context can't be read.
+// Connect opens a connection. The first attempt must succeed within o.Wait; from then on it reconnects for ever, so
+// that a server may be away for any time, also one that refuses credentials for a while which it took before. Errors:
+// NoConnection names the URL tried, Permission where the credentials are refused, InvalidConfig where a file or a
+// context can't be read.
 func Connect(ctx context.Context, o ConnectOptions) (*nats.Conn, error) {
 	until, said := time.Now().Add(o.Wait), time.Time{}
 	for wait := backoff.Between(connectPause, 8*connectPause); ; {
@@ -73,7 +76,8 @@ func Connect(ctx context.Context, o ConnectOptions) (*nats.Conn, error) {
 	}
 }
 
-// connectPause is the first pause between two attempts to find a server, connectReport how often it is said that there is none.
+// connectPause is the first pause between two attempts to find a server, connectReport how often it is said that
+// there is none.
 const connectPause, connectReport = 250 * time.Millisecond, 10 * time.Second
 
 // connect tries each server once.

@@ -19,7 +19,7 @@ import (
 	"github.com/stepjet/stepjet/subjects"
 )
 
-// within gives a context that ends with the test, after d at the latest.
+// within returns a context that ends with the test, after d at the latest.
 // refusal is how long something may take that is refused until its time is over: long enough for the first refusal.
 const refusal = 2 * time.Second
 
@@ -43,7 +43,7 @@ func emptied(t testing.TB, js jetstream.JetStream, key string) error {
 	return st.Purge(within(t, 2*time.Minute), jetstream.WithPurgeSubject(subjects.BucketSubject(subjects.ToolsBucket, key)))
 }
 
-// setup gives a store on a server of the test's own.
+// setup returns a store on a server of the test's own.
 func setup(t testing.TB, cfg kv.Config) *kv.Store {
 	t.Helper()
 	return setupOn(t, natstest.Start(t), cfg)
@@ -64,7 +64,7 @@ func create(t testing.TB, s *kv.Store, subject, body string, fence *kv.Fence) (k
 	return d, seq
 }
 
-// submit creates a plan record and gives its generation.
+// submit creates a plan record and returns its generation.
 func submit(t testing.TB, s *kv.Store, r subjects.Run, body string) uint64 {
 	t.Helper()
 	d, seq := create(t, s, s.Ledger.SubmitSubject(r), body, nil)

@@ -17,11 +17,12 @@ import (
 // in the stream's order.
 //
 // It is an ordered push consumer without durable state. Order: a gap in the consumer's numbers, which a lost message
-// leaves, makes it start again behind the last message it handed on. Bounds: the server sends no more than 32 MiB ahead
-// of what was handed on (flow control). Safety: it goes on only while it is certain that nothing below its position can
-// have changed; a server that restarted may have lost the end of its file in a power cut and written on from there. So
-// when the consumer, which lives in the server's memory, is gone, or the stream has another leader, or the connection is
-// to another server, or the stream is shorter than what was read, the cursor is lost: forget what it said, start another.
+// leaves, makes it start again behind the last message it handed on. Bounds: the server sends no more than 32 MiB
+// ahead of what was handed on (flow control). Safety: it goes on only while it is certain that nothing below its
+// position can have changed; a server that restarted may have lost the end of its file in a power cut and written on
+// from there. So when the consumer, which lives in the server's memory, is gone, or the stream has another leader, or
+// the connection is to another server, or the stream is shorter than what was read, the cursor is lost: forget what
+// it said, start another.
 type Cursor struct {
 	s        *account
 	stream   string
@@ -46,7 +47,8 @@ type Cursor struct {
 	received uint64 // consumer sequence of the last message
 	target   uint64 // end of the snapshot
 	caught   bool
-	// remote: the consumer may read another replica than the leader's, so that its count of pending messages proves nothing.
+	// remote: the consumer may read another replica than the leader's, so that its count of pending messages proves
+	// nothing.
 	remote bool
 }
 
@@ -62,8 +64,8 @@ const (
 // consumerIdle is how long the server keeps a cursor's consumer while the connection is away.
 const consumerIdle = 30 * time.Second
 
-// createPatience is how long the creation of a consumer waits for its answer before it is tried again: a cluster does not
-// answer while the stream has no leader.
+// createPatience is how long the creation of a consumer waits for its answer before it is tried again: a cluster does
+// not answer while the stream has no leader.
 const createPatience = 2 * time.Second
 
 // newCursor starts a cursor. The callbacks are called one after another, never two at a time, and may block: then the
@@ -185,8 +187,8 @@ func (c *Cursor) handle(epoch int, m *nats.Msg) {
 	}
 }
 
-// narrow reads less from now on: another consumer takes over behind what was handed on. Until it does, messages come that
-// the new filters don't match.
+// narrow reads less from now on: another consumer takes over behind what was handed on. Until it does, messages come
+// that the new filters don't match.
 func (c *Cursor) narrow(filters []string) {
 	if slices.Equal(*c.filters.Swap(&filters), filters) {
 		return
@@ -194,8 +196,8 @@ func (c *Cursor) narrow(filters []string) {
 	c.renew()
 }
 
-// Position gives the sequence up to which everything that the cursor reads was handed on. Where nothing of its own comes it
-// follows the stream's end about a second late.
+// Position returns the sequence up to which everything that the cursor reads was handed on. Where nothing of its own
+// comes it follows the stream's end about a second late.
 func (c *Cursor) Position() uint64 { return c.pos.get() }
 
 // Check makes the cursor look soon whether what was read still stands.
@@ -299,7 +301,7 @@ func (p *position) advance(seq uint64) {
 	})
 }
 
-// wait gives a channel that is closed once the position is at seq or beyond.
+// wait returns a channel that is closed once the position is at seq or beyond.
 func (p *position) wait(seq uint64) chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -19,7 +19,7 @@ import (
 	"github.com/stepjet/stepjet/subjects"
 )
 
-// letterOf gives a dead letter whose arguments encoding/json would write in another way.
+// letterOf returns a dead letter whose arguments encoding/json would write in another way.
 func letterOf(r subjects.Run, step string) *outcome.DeadLetter {
 	return &outcome.DeadLetter{
 		Run: r.Plain(), Tenant: r.Tenant, Generation: 7, Step: step, Tool: "get weather", Attempts: 3,

@@ -8,10 +8,10 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// latest is the connection that was last made for one nats.Conn, which has one at a time. While it reconnects, nats.go drops a
-// connection over which the server's greeting or its word on the credentials did not come, and does not close it. The
-// system's own are closed when their memory is collected; an outbox has a goroutine that keeps it. So whoever makes the next
-// closes the one before.
+// latest is the connection that was last made for one nats.Conn, which has one at a time. While it reconnects,
+// nats.go drops a connection over which the server's greeting or its word on the credentials did not come, and does
+// not close it. The system's own are closed when their memory is collected; an outbox has a goroutine that keeps it.
+// So whoever makes the next closes the one before.
 type latest struct {
 	mu   sync.Mutex
 	last *outbox
@@ -75,8 +75,8 @@ func (d *dialer) dial(network, address string) (net.Conn, error) {
 	return nd.DialContext(ctx, network, address)
 }
 
-// apart gives the settings of a nats.Conn to another one: with what makes connections shared, each new connection of the one
-// would close that of the other.
+// apart returns the settings of a nats.Conn to another one: with what makes connections shared, each new connection
+// of the one would close that of the other.
 func apart(o nats.Options) nats.Options {
 	if d, ok := o.CustomDialer.(*dialer); ok {
 		o.CustomDialer = &dialer{ctx: d.ctx, inner: d.inner}
@@ -87,7 +87,7 @@ func apart(o nats.Options) nats.Options {
 	return o
 }
 
-// inside gives connections to an embedded server.
+// inside returns connections to an embedded server.
 type inside struct {
 	latest
 	server nats.InProcessConnProvider
@@ -103,17 +103,17 @@ func (i *inside) InProcessConn() (net.Conn, error) {
 	return i.next(c), nil
 }
 
-// singleServerConn is a connection like the store's own, which ends when it breaks: what was published on it, or is about to be,
-// reaches the server that it was opened to or none. nats.go keeps what is published while it reconnects for the next server.
-// It is opened when it is first needed.
+// singleServerConn is a connection like the store's own, which ends when it breaks: what was published on it, or is
+// about to be, reaches the server that it was opened to or none. nats.go keeps what is published while it reconnects
+// for the next server. It is opened when it is first needed.
 type singleServerConn struct {
 	mu     sync.Mutex
 	nc     *nats.Conn
 	closed bool
 }
 
-// conn gives the connection: to the server that the other is connected to now, or another where that can't be reached by
-// the address at which it was found.
+// conn returns the connection: to the server that the other is connected to now, or another where that can't be
+// reached by the address at which it was found.
 func (m *singleServerConn) conn(like *nats.Conn) (*nats.Conn, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package kv keeps Stepjet's data in JetStream: the ledger of immutable records, the queues of steps, the tool registry,
-// finished runs, blobs and the live orchestrators. It is the only place that knows NATS error codes.
+// Package kv keeps Stepjet's data in JetStream: the ledger of immutable records, the queues of steps, the tool
+// registry, finished runs, blobs and the live orchestrators. It is the only place that knows NATS error codes.
 //
 // A Store is opened on a connection, and is made of facets; each says which streams and buckets it holds, and what is
 // guaranteed there:
@@ -11,14 +11,14 @@
 //	Members    live orchestrators, and what they say of themselves
 //	Requests   what programs ask of orchestrators; nothing is stored
 //
-// What the facets share, requests and their failures, is the account. An Upkeep mends what somebody took away while a system
-// runs; an Inspector shows what lies there to package doctor.
+// What the facets share, requests and their failures, is the account. An Upkeep mends what somebody took away while a
+// system runs; an Inspector shows what lies there to package doctor.
 //
 // # Safety
 //
-// All that decides is written once: a create succeeds for one writer and tells every other that it was decided, and the
-// server itself enforces it, for every subject of the ledger takes a single message. What an answer to a create means is
-// written down in one place (verdictOf):
+// All that decides is written once: a create succeeds for one writer and tells every other that it was decided, and
+// the server itself enforces it, for every subject of the ledger takes a single message. What an answer to a create
+// means is written down in one place (verdictOf):
 //
 //	stored                                      Written
 //	10071 wrong last sequence                   Decided; Gone where the create was fenced
@@ -29,8 +29,8 @@
 //
 // # Liveness
 //
-// Whatever may pass by itself is waited for: a lost connection, a missing leader, a full stream, a deleted consumer. How
-// long is the caller's business: every call ends with its context. Nothing is dropped in between.
+// Whatever may pass by itself is waited for: a lost connection, a missing leader, a full stream, a deleted consumer.
+// How long is the caller's business: every call ends with its context. Nothing is dropped in between.
 //
 // # Failure
 //

@@ -71,9 +71,9 @@ var faultOfError = []struct {
 	{nats.ErrTimeout, fault.Timeout}, {context.DeadlineExceeded, fault.Timeout}, {context.Canceled, fault.Cancelled},
 }
 
-// Fault gives the fault that any error of NATS or of this package stands for: nil for nil, a *fault.Error in err's chain
-// as it is, and Internal for what has no meaning of its own. The error stays the Cause. This mapping is total and it is
-// the only one.
+// Fault returns the fault that any error of NATS or of this package stands for: nil for nil, a *fault.Error in err's
+// chain as it is, and Internal for what has no meaning of its own. The error stays the Cause. This mapping is total
+// and it is the only one.
 func Fault(err error) *fault.Error {
 	if err == nil {
 		return nil
@@ -124,7 +124,7 @@ func codeOf(err error) fault.Code {
 	return fault.Internal
 }
 
-// apiCode gives the code of a JetStream API error, 0 for any other.
+// apiCode returns the code of a JetStream API error, 0 for any other.
 func apiCode(err error) jetstream.ErrorCode {
 	var api *jetstream.APIError
 	if errors.As(err, &api) {
@@ -135,7 +135,7 @@ func apiCode(err error) jetstream.ErrorCode {
 
 var violation = regexp.MustCompile(`(?i)(publish|subscription) to "?([^"\s]+)"?`)
 
-// violated gives the subject that a permissions violation names, and whether it was a "publish" or a "subscription".
+// violated returns the subject that a permissions violation names, and whether it was a "publish" or a "subscription".
 func violated(err error) (subject, kind string) {
 	m := violation.FindStringSubmatch(err.Error())
 	if m == nil {

@@ -42,7 +42,7 @@ func (w world) ctx() context.Context {
 	return ctx
 }
 
-// stored gives what lies on a subject, without what depends on when it was written.
+// stored returns what lies on a subject, without what depends on when it was written.
 func (w world) stored(subject string) nats.Msg {
 	w.t.Helper()
 	e, err := w.s.Ledger.Read(w.ctx(), subject)
@@ -68,7 +68,7 @@ const (
 	formsDef      = `{"name":"get_weather","description":"Weather.","inputSchema":{"type":"object"},"_meta":{"icon": 1.0}}`
 )
 
-// register gives the registry's entry of an overridden tool.
+// register returns the registry's entry of an overridden tool.
 func (w world) register() tool.Registered {
 	w.t.Helper()
 	_, err := w.s.Registry.Register(w.ctx(), []byte(formsDef))
@@ -152,7 +152,8 @@ func TestDocumentForms(t *testing.T) {
 	}
 	_, err = w.s.Archive.CreateDead(w.ctx(), r, "", letter)
 	require.NoError(t, err)
-	// Calling a dead letter again reads its arguments and writes a plan of its own; the letter stays or goes as a whole.
+	// Calling a dead letter again reads its arguments and writes a plan of its own; the letter stays or goes as a
+	// whole.
 	wiretest.RoundTrip(t, *update, "dead_letter", w.stored(deadSubject(r, letter)), wiretest.Ignored, func(m nats.Msg) nats.Msg {
 		d, err := parseDead(Entry{Header: m.Header, Data: m.Data})
 		require.NoError(t, err)
@@ -175,8 +176,8 @@ func TestDocumentForms(t *testing.T) {
 	require.True(t, wire.Known(sentinel.Header))
 }
 
-// TestUnknownFieldsOutliveAnOlderVersion: what a newer orchestrator has put into an entry and an override stays there when
-// this one registers a tool or sets something else.
+// TestUnknownFieldsOutliveAnOlderVersion: what a newer orchestrator has put into an entry and an override stays there
+// when this one registers a tool or sets something else.
 func TestUnknownFieldsOutliveAnOlderVersion(t *testing.T) {
 	w := newForms(t)
 	w.register()

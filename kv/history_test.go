@@ -20,7 +20,7 @@ import (
 	"github.com/stepjet/stepjet/subjects"
 )
 
-// finished gives the document of a run whose one result has about size bytes.
+// finished returns the document of a run whose one result has about size bytes.
 func finished(r subjects.Run, size int) *outcome.Run {
 	result, _ := json.Marshal(strings.Repeat("x", size))
 	return &outcome.Run{

@@ -15,8 +15,9 @@ import (
 	"github.com/stepjet/stepjet/wire"
 )
 
-// Inspector looks at what lies in an account as it lies there, whether Stepjet is set up in it or not, and makes single
-// parts of it. It is for package doctor: everybody else takes Setup or Open, which rely on what an Inspector only checks.
+// Inspector looks at what lies in an account as it lies there, whether Stepjet is set up in it or not, and makes
+// single parts of it. It is for package doctor: everybody else takes Setup or Open, which rely on what an Inspector
+// only checks.
 type Inspector struct{ s *Store }
 
 // Inspect makes an Inspector, without asking the server anything. Zero fields of cfg have their defaults. Error:
@@ -67,7 +68,8 @@ func (i *Inspector) Try(ctx context.Context, look func(context.Context) error) e
 	return nil
 }
 
-// LedgerShards returns how many shards the ledger has, as one of its streams says; 0 where it says no number that can be.
+// LedgerShards returns how many shards the ledger has, as one of its streams says; 0 where it says no number that can
+// be.
 func (i *Inspector) LedgerShards(cfg jetstream.StreamConfig) int {
 	n, err := strconv.Atoi(cfg.Metadata[metaShards])
 	if err != nil || n < 1 || subjects.Partitions%n != 0 {
@@ -118,8 +120,8 @@ func (i *Inspector) ReadAll(ctx context.Context, stream, filter string, each fun
 	return i.s.readAll(ctx, stream, filter, each)
 }
 
-// Consumers returns the durable consumers of a step stream; none where there is no such stream. In a cluster it may lack
-// one whose leader did not answer.
+// Consumers returns the durable consumers of a step stream; none where there is no such stream. In a cluster it may
+// lack one whose leader did not answer.
 func (i *Inspector) Consumers(ctx context.Context, shard int) (all []*jetstream.ConsumerInfo, err error) {
 	stream, err := i.s.stream(ctx, subjects.StepsStream(shard))
 	if isNoStream(err) {
@@ -174,7 +176,8 @@ func (i *Inspector) MakeKeeper(ctx context.Context, shard int) error {
 type RegistryEntry struct {
 	Key string
 	Seq uint64
-	// Name is the tool whose entry it is; Digest the one that a definition is kept under; OverrideOf whose override it is.
+	// Name is the tool whose entry it is; Digest the one that a definition is kept under; OverrideOf whose override
+	// it is.
 	Name, Digest, OverrideOf string
 	// Tool is a registered tool, Definition one that is kept.
 	Tool       *tool.Registered
@@ -186,8 +189,8 @@ type RegistryEntry struct {
 	Unreadable error
 }
 
-// Registry hands on every entry of the registry but the key that secrets are sealed to, what runs need, and those that were deleted
-// without a trace. lost is that of ReadAll.
+// Registry hands on every entry of the registry but the key that secrets are sealed to, what runs need, and those
+// that were deleted without a trace. lost is that of ReadAll.
 func (i *Inspector) Registry(ctx context.Context, each func(RegistryEntry)) (lost bool, err error) {
 	return i.s.readAll(ctx, subjects.BucketStream(subjects.ToolsBucket), toolPrefix+">", func(e Entry) {
 		key := strings.TrimPrefix(e.Subject, toolPrefix)

@@ -13,10 +13,10 @@ import (
 )
 
 // Ledger is where all that decides is written: the records of runs, in one stream for each shard of the ledger
-// (subjects.LedgerStream), each with the runs of its partitions. A subject takes a single message, and the server itself
-// refuses the second: of all who write a record exactly one is told that it did. Records are never changed; they are removed
-// when their run is over and its grace has passed, or with all that lies below a mark. Reads are the stream's leader's, but
-// where the connection may only read directly.
+// (subjects.LedgerStream), each with the runs of its partitions. A subject takes a single message, and the server
+// itself refuses the second: of all who write a record exactly one is told that it did. Records are never changed;
+// they are removed when their run is over and its grace has passed, or with all that lies below a mark. Reads are the
+// stream's leader's, but where the connection may only read directly.
 type Ledger struct {
 	*account
 	purges singleServerConn // connection for PurgeUpTo
@@ -47,7 +47,7 @@ func (s *Ledger) Read(ctx context.Context, subject string) (*Entry, error) {
 	return s.read(ctx, subject)
 }
 
-// LastSequence gives the sequence of the last message that a ledger shard ever stored, from its leader.
+// LastSequence returns the sequence of the last message that a ledger shard ever stored, from its leader.
 func (s *Ledger) LastSequence(ctx context.Context, shard int) (uint64, error) {
 	info, err := s.streamInfo(ctx, subjects.LedgerStream(shard), "")
 	return info.State.LastSeq, err
@@ -56,12 +56,12 @@ func (s *Ledger) LastSequence(ctx context.Context, shard int) (uint64, error) {
 // Follow reads partitions of a ledger shard with one cursor: first the records that are there, then those that come,
 // each once and in the stream's order.
 //
-// caughtUp is called once, after the last record that existed when Follow was called, at once if there was none; last is
-// the position then. each and caughtUp may block: the server then holds back what follows, and no more than 32 MiB wait
-// in this process. lost is called once, if it can no longer be told whether what was read is what the ledger holds (a
-// server restarted, another leader or server, a ledger that is shorter than what was read): then forget all that each
-// was given and follow again. None of the callbacks runs beside another, and none runs after lost or, except for one
-// under way, after stop. They must not call Close.
+// caughtUp is called once, after the last record that existed when Follow was called, at once if there was none; last
+// is the position then. each and caughtUp may block: the server then holds back what follows, and no more than 32 MiB
+// wait in this process. lost is called once, if it can no longer be told whether what was read is what the ledger
+// holds (a server restarted, another leader or server, a ledger that is shorter than what was read): then forget all
+// that each was given and follow again. None of the callbacks runs beside another, and none runs after lost or,
+// except for one under way, after stop. They must not call Close.
 //
 // Following ends when ctx does. Errors: InvalidConfig for partitions that are not the shard's, NotReady, NoConnection,
 // Timeout.
@@ -77,9 +77,10 @@ func (s *Ledger) Follow(ctx context.Context, shard int, partitions []int, each f
 type Following interface {
 	// Stop ends it.
 	Stop()
-	// Keep makes it read only these of its partitions from now on. What it reads of the others until that is done comes too.
+	// Keep makes it read only these of its partitions from now on. What it reads of the others until that is done
+	// comes too.
 	Keep(partitions []int)
-	// Position gives the sequence up to which every record of its partitions was given to each.
+	// Position returns the sequence up to which every record of its partitions was given to each.
 	Position() uint64
 	// Check makes it look soon whether what was read still stands, and what the ledger's life is.
 	Check()
@@ -126,7 +127,7 @@ func (s *Ledger) partitionFilters(shard int, partitions []int) ([]string, error)
 	return filters, nil
 }
 
-// SubmitSubject gives the subject that a Go client publishes (or Creates) a plan to.
+// SubmitSubject returns the subject that a Go client publishes (or Creates) a plan to.
 func (s *Ledger) SubmitSubject(r subjects.Run) string { return subjects.SubmitTo(r, s.shards) }
 
 // ActiveRuns lists the runs of a tenant that have a plan record: those that are not over, and those that ended a moment
@@ -159,8 +160,8 @@ func (s *Ledger) PurgeRun(ctx context.Context, r subjects.Run, generation uint64
 	return s.purge(ctx, stream, purgeRequest{Subject: subjects.GenerationFilter(r, generation, s.shards)})
 }
 
-// PurgeRecord removes one record of the ledger by its subject and sequence; what was created there since stays. Errors as those
-// of PurgeRun; Internal for a subject that stands for others too, or of no stream.
+// PurgeRecord removes one record of the ledger by its subject and sequence; what was created there since stays.
+// Errors as those of PurgeRun; Internal for a subject that stands for others too, or of no stream.
 func (s *Ledger) PurgeRecord(ctx context.Context, subject string, seq uint64) error {
 	stream := subjects.StreamOf(subject)
 	if stream == "" || !subjects.Literal(subject) {
@@ -179,8 +180,8 @@ func (s *Ledger) PurgeSubject(ctx context.Context, subject string) error {
 	return s.purge(ctx, stream, purgeRequest{Subject: subject})
 }
 
-// Stored gives the subjects of a ledger shard that a filter matches and that hold a record, as the stream's leader has
-// them. Errors as those of PurgeRun.
+// Stored returns the subjects of a ledger shard that a filter matches and that hold a record, as the stream's leader
+// has them. Errors as those of PurgeRun.
 func (s *Ledger) Stored(ctx context.Context, shard int, filter string) (map[string]uint64, error) {
 	info, err := s.streamInfo(ctx, subjects.LedgerStream(shard), filter)
 	if err != nil {
@@ -192,9 +193,9 @@ func (s *Ledger) Stored(ctx context.Context, shard int, filter string) (map[stri
 // Mark says how far the runs of some partitions are over.
 type Mark = wire.Mark
 
-// lifeOf names the life of a stream, as the connection to a server and the stream's state tell it. A server's id is new each
-// time it starts; in a cluster a stream goes on without a server, and what could cost it its end brings an election. A stream
-// that somebody deleted and made again is another.
+// lifeOf names the life of a stream, as the connection to a server and the stream's state tell it. A server's id is
+// new each time it starts; in a cluster a stream goes on without a server, and what could cost it its end brings an
+// election. A stream that somebody deleted and made again is another.
 func lifeOf(server string, info streamState) string {
 	if info.leader() == "" {
 		return server + " " + info.Created
@@ -211,12 +212,12 @@ func (c *Cursor) live(server string, info streamState) {
 // Life names the life of the stream that was read (Mark.Life).
 func (c *Cursor) Life() string { return *c.life.Load() }
 
-// PurgeUpTo removes all records of a ledger shard below a sequence, or those of them that filter matches if it isn't empty,
-// in one life of the ledger: in another nothing is removed. The request goes out once, over a connection that ends with the
-// server it leads to, so that however long this process sleeps before it sends it, it can't reach the next server.
-// (In a cluster it can reach another leader, if that is elected between the look at who leads and the request; one that has
-// all that was acknowledged, unless most of its servers lost power.)
-// Errors: NotReady in another life; Timeout and NoConnection, after which it may have been carried out; Permission.
+// PurgeUpTo removes all records of a ledger shard below a sequence, or those of them that filter matches if it isn't
+// empty, in one life of the ledger: in another nothing is removed. The request goes out once, over a connection that
+// ends with the server it leads to, so that however long this process sleeps before it sends it, it can't reach the
+// next server. (In a cluster it can reach another leader, if that is elected between the look at who leads and the
+// request; one that has all that was acknowledged, unless most of its servers lost power.) Errors: NotReady in
+// another life; Timeout and NoConnection, after which it may have been carried out; Permission.
 func (s *Ledger) PurgeUpTo(ctx context.Context, shard int, filter string, sequence uint64, life string) error {
 	stream := subjects.LedgerStream(shard)
 	nc, err := s.purges.conn(s.nc)

@@ -13,7 +13,7 @@ import (
 	"github.com/stepjet/stepjet/internal/lab/natstest"
 )
 
-// write gives a server's configuration as a file.
+// write returns a server's configuration as a file.
 func write(t *testing.T, text string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "nats.conf")

@@ -28,7 +28,8 @@ func follow(t *testing.T, s *kv.Store) (kv.Following, *reader) {
 	return f, r
 }
 
-// What is not kept doesn't come any more, and of the rest nothing is missing or comes twice, whenever the change is made.
+// What is not kept doesn't come any more, and of the rest nothing is missing or comes twice, whenever the change is
+// made.
 func TestAFollowerKeepsSomePartitionsOnly(t *testing.T) {
 	t.Parallel()
 	s := setup(t, kv.Config{})
@@ -93,8 +94,8 @@ func runOf(t *testing.T, s *kv.Store, seq uint64) (subjects.Run, bool) {
 	return rec.Run, ok
 }
 
-// A server that lost the end of its file in a power cut gives sequences once more. What was known of them before, however
-// late it is made use of, removes nothing.
+// A server that lost the end of its file in a power cut gives sequences once more. What was known of them before,
+// however late it is made use of, removes nothing.
 func TestAPurgeHoldsForOneLifeOfTheLedger(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -127,8 +128,8 @@ func TestAPurgeHoldsForOneLifeOfTheLedger(t *testing.T) {
 	require.Equal(t, 1, count())
 }
 
-// The programs' own connections are made otherwise than those of most tests. A purge goes out over one of its own and leaves
-// them alone.
+// The programs' own connections are made otherwise than those of most tests. A purge goes out over one of its own and
+// leaves them alone.
 func TestAPurgeLeavesTheProgramsConnectionAlone(t *testing.T) {
 	t.Parallel()
 	srv := natstest.Start(t, func(o *embedded.Options) { o.Listen = "127.0.0.1:0" })

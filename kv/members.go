@@ -19,13 +19,14 @@ const (
 	memberRenewal = memberTTL / 3
 	// memberRescan is how often members are looked for that were not heard of.
 	memberRescan = time.Second
-	// memberPatience is how long after its last sign of life a member is taken for gone, should the server's own notice of
-	// that not come.
+	// memberPatience is how long after its last sign of life a member is taken for gone, should the server's own
+	// notice of that not come.
 	memberPatience = memberTTL + 500*time.Millisecond
 )
 
-// Members are the live orchestrators (subjects.MembersBucket): a key for each, which it renews and which expires when it
-// does not. What a member says of itself is for the others to divide the partitions by; nothing that decides rests on it.
+// Members are the live orchestrators (subjects.MembersBucket): a key for each, which it renews and which expires when
+// it does not. What a member says of itself is for the others to divide the partitions by; nothing that decides rests
+// on it.
 type Members struct {
 	*account
 	archive  *Archive
@@ -75,12 +76,11 @@ type Membership struct {
 	pulse    pulse
 }
 
-// Join keeps a member's key alive until Leave is called, and reports the live members, sorted by their ids: once when they
-// are known, then whenever anything of them changes, from one goroutine. A member that leaves is gone at once, one whose
-// process dies within two seconds, since it is not connected any more; one that falls silent after 3 s, by the server's
-// notice that its key expired or because its renewals ceased. But while the own key can't be renewed,
-// nobody is taken for gone for want of renewals.
-// Ids are unique to a process. Errors as those of Create.
+// Join keeps a member's key alive until Leave is called, and reports the live members, sorted by their ids: once when
+// they are known, then whenever anything of them changes, from one goroutine. A member that leaves is gone at once,
+// one whose process dies within two seconds, since it is not connected any more; one that falls silent after 3 s, by
+// the server's notice that its key expired or because its renewals ceased. But while the own key can't be renewed,
+// nobody is taken for gone for want of renewals. Ids are unique to a process. Errors as those of Create.
 func (s *Members) Join(ctx context.Context, id string, changed func(members []Member)) (*Membership, error) {
 	m := &Membership{
 		s: s, id: id, subject: memberPrefix + id, changed: changed, own: Member{ID: id}, touch: make(chan struct{}, 1),
@@ -134,15 +134,15 @@ func (m *Membership) Mark(marks []Mark) {
 	m.marks = marks
 }
 
-// Marks gives what the others last told.
+// Marks returns what the others last told.
 func (m *Membership) Marks() []Mark {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.heard
 }
 
-// Stored gives when the server stored the own key, by the server's clock, and how long ago this process heard of that: the time
-// that servers have, for who must not trust the own clock. It is zero before the first word of it.
+// Stored returns when the server stored the own key, by the server's clock, and how long ago this process heard of
+// that: the time that servers have, for who must not trust the own clock. It is zero before the first word of it.
 func (m *Membership) Stored() (at time.Time, ago time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -152,8 +152,8 @@ func (m *Membership) Stored() (at time.Time, ago time.Duration) {
 	return m.stored, time.Since(m.came)
 }
 
-// Leave removes the key and returns once changed is not called any more; it must not be called from within changed. More
-// calls do nothing.
+// Leave removes the key and returns once changed is not called any more; it must not be called from within changed.
+// More calls do nothing.
 func (m *Membership) Leave() { m.stop() }
 
 func (m *Membership) tell(change func(*Member)) {

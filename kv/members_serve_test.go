@@ -14,7 +14,7 @@ import (
 	"github.com/stepjet/stepjet/subjects"
 )
 
-// members joins and gives all that it is told.
+// members joins and returns all that it is told.
 func members(t *testing.T, s *kv.Store, id string) (*kv.Membership, <-chan []kv.Member) {
 	t.Helper()
 	told := make(chan []kv.Member, 100)

@@ -9,8 +9,8 @@ import (
 	"github.com/stepjet/stepjet/internal/lab/natstest"
 )
 
-// A member that stood still, or can't renew its own key, has heard nothing of the others either: that says nothing of them. A
-// member that was heard nothing of all the while is gone.
+// A member that stood still, or can't renew its own key, has heard nothing of the others either: that says nothing of
+// them. A member that was heard nothing of all the while is gone.
 func TestAMemberThatStoodStillDeclaresNobodyDead(t *testing.T) {
 	t.Parallel()
 	const still = 10 * memberPatience
@@ -56,8 +56,8 @@ func TestAMemberThatStoodStillDeclaresNobodyDead(t *testing.T) {
 	}
 }
 
-// A member of which the server says that nobody listens is gone once it has had the time to connect to another server, and to
-// renew its key from there.
+// A member of which the server says that nobody listens is gone once it has had the time to connect to another
+// server, and to renew its key from there.
 func TestAMemberThatConnectsAnewIsNotDead(t *testing.T) {
 	t.Parallel()
 	now := time.Now()

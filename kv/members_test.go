@@ -13,7 +13,7 @@ import (
 	"github.com/stepjet/stepjet/kv"
 )
 
-// join gives the lists that a member is told, one after the other.
+// join returns the lists that a member is told, one after the other.
 func join(t *testing.T, s *kv.Store, id string) (told <-chan []string, leave func()) {
 	t.Helper()
 	lists := make(chan []string, 100)

@@ -151,8 +151,8 @@ func (m *Membership) storedAt(at, came time.Time) {
 	m.stored, m.came = at, came
 }
 
-// expire forgets those of whom nothing was heard. Where this process itself did not run, or can't renew its own key, it has
-// no right to say so: everybody is given time to be heard of again.
+// expire forgets those of whom nothing was heard. Where this process itself did not run, or can't renew its own key,
+// it has no right to say so: everybody is given time to be heard of again.
 func (m *Membership) expire() {
 	now := time.Now()
 	asleep := now.Sub(m.looked) > 2*memberRescan
@@ -205,10 +205,10 @@ func (m *Membership) heed() {
 	m.heard = all
 }
 
-// A member listens on an inbox of its own, which stands in its key, and the others ask there now and then. When a process
-// dies its connection closes, and from then on the server answers that nobody is listening: that is known at once, and
-// no load makes it look so, while a lease has to be long enough for a process that is merely slow. The lease remains for
-// those that fall silent with their connection open (a machine without power, a cut cable).
+// A member listens on an inbox of its own, which stands in its key, and the others ask there now and then. When a
+// process dies its connection closes, and from then on the server answers that nobody is listening: that is known at
+// once, and no load makes it look so, while a lease has to be long enough for a process that is merely slow. The
+// lease remains for those that fall silent with their connection open (a machine without power, a cut cable).
 type pulse struct {
 	subject string // where this member listens
 	answers string // where it hears of the others, with the trailing dot
@@ -218,14 +218,14 @@ type pulse struct {
 const (
 	// pulseEvery is how often each of the others is asked.
 	pulseEvery = 250 * time.Millisecond
-	// pulseGone is how long nobody may have been listening until a member is taken for gone. One that is connected to a server
-	// that ended comes back to another within about half a second.
+	// pulseGone is how long nobody may have been listening until a member is taken for gone. One that is connected to
+	// a server that ended comes back to another within about half a second.
 	pulseGone = time.Second
-	// pulseMissed is how long its key must not have been renewed besides: in a cluster whose servers don't all reach each
-	// other, nobody may be heard listening who is well.
+	// pulseMissed is how long its key must not have been renewed besides: in a cluster whose servers don't all reach
+	// each other, nobody may be heard listening who is well.
 	pulseMissed = memberRenewal + memberRenewal/2
-	// pulseCredit is how long an answer counts as a sign of life though the key is not renewed, which nobody can do while
-	// the members' bucket has no leader.
+	// pulseCredit is how long an answer counts as a sign of life though the key is not renewed, which nobody can do
+	// while the members' bucket has no leader.
 	pulseCredit = 15 * time.Second
 )
 

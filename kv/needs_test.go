@@ -24,7 +24,8 @@ func knowing(needs ...string) kv.Config {
 	return kv.Config{Knows: k}
 }
 
-// What runs need is recorded once, and every member hears who lacks it: one that says nothing of what it knows is of before.
+// What runs need is recorded once, and every member hears who lacks it: one that says nothing of what it knows is of
+// before.
 func TestMembersHearWhoLacksWhatRunsNeed(t *testing.T) {
 	t.Parallel()
 	srv := natstest.Start(t)

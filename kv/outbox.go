@@ -7,14 +7,15 @@ import (
 	"time"
 )
 
-// outbox is a connection that is written to by a goroutine of its own. nats.go writes while it holds the lock that whoever
-// publishes needs, so that they wait for the system, or in one process for the server to read; and it writes so soon that
-// most writes carry one or two messages. Here a write leaves its bytes and returns, and before the goroutine takes them all
-// that can run gets its turn, to add what it has: under load a seventh of the writes, with nothing to do no delay.
+// outbox is a connection that is written to by a goroutine of its own. nats.go writes while it holds the lock that
+// whoever publishes needs, so that they wait for the system, or in one process for the server to read; and it writes
+// so soon that most writes carry one or two messages. Here a write leaves its bytes and returns, and before the
+// goroutine takes them all that can run gets its turn, to add what it has: under load a seventh of the writes, with
+// nothing to do no delay.
 //
-// Order: bytes leave in the order they came. Bounds: a write waits while outboxRoom is taken. Failure: what was left and
-// could not be written is lost, as it would be in the system's own buffers; the connection is closed then, which its
-// reader notices, and later writes say why.
+// Order: bytes leave in the order they came. Bounds: a write waits while outboxRoom is taken. Failure: what was left
+// and could not be written is lost, as it would be in the system's own buffers; the connection is closed then, which
+// its reader notices, and later writes say why.
 type outbox struct {
 	net.Conn
 	wake       chan struct{} // something waits, or it is closed
@@ -41,8 +42,8 @@ const (
 	writeWithin = time.Minute
 	// closeWithin bounds the last one.
 	closeWithin = time.Second
-	// yieldWithin is how long the turns of all others may take; where they take longer, because tools keep the processors
-	// busy, the next writes don't wait for them.
+	// yieldWithin is how long the turns of all others may take; where they take longer, because tools keep the
+	// processors busy, the next writes don't wait for them.
 	yieldWithin      = 5 * time.Millisecond
 	unyieldingWrites = 100
 )
@@ -57,8 +58,8 @@ func newOutbox(c net.Conn) *outbox {
 // SetWriteDeadline does nothing: the goroutine bounds its writes itself.
 func (b *outbox) SetWriteDeadline(time.Time) error { return nil }
 
-// Write leaves p to be written. What is large is written before it returns, behind all that waits: to copy it would cost
-// more than the waiting.
+// Write leaves p to be written. What is large is written before it returns, behind all that waits: to copy it would
+// cost more than the waiting.
 func (b *outbox) Write(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -120,7 +121,8 @@ func (b *outbox) run() {
 	}
 }
 
-// send writes what waits, and gives its buffer back; empty takes its place meanwhile. more: something may come after it.
+// send writes what waits, and gives its buffer back; empty takes its place meanwhile. more: something may come after
+// it.
 func (b *outbox) send(empty []byte) (sent []byte, more bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -124,8 +124,8 @@ func TestASpoiltOverrideIsNoneThatMayBeIgnored(t *testing.T) {
 	require.Equal(t, 5, register(t, s, "tool", 5).Contract.Limit)
 }
 
-// Whoever registers and whoever overrides at once: in the end the entry is what the last definition and the last override
-// come to, and so is the consumer.
+// Whoever registers and whoever overrides at once: in the end the entry is what the last definition and the last
+// override come to, and so is the consumer.
 func TestOverridesAndRegistrationsAtOnceEndConsistent(t *testing.T) {
 	t.Parallel()
 	srv := natstest.Start(t)

@@ -11,7 +11,8 @@ import (
 	"github.com/stepjet/stepjet/subjects"
 )
 
-// TestNobodyEndsAnothersPause: a tool is paused as long as one of those who rely on it does, whoever came first or is done first.
+// TestNobodyEndsAnothersPause: a tool is paused as long as one of those who rely on it does, whoever came first or is
+// done first.
 func TestNobodyEndsAnothersPause(t *testing.T) {
 	t.Parallel()
 	srv := natstest.Start(t)
@@ -36,7 +37,8 @@ func TestNobodyEndsAnothersPause(t *testing.T) {
 		return resume
 	}
 
-	// One who looked before the other's pause stood, and whose own came after it: the first sees that, and says that it is there.
+	// One who looked before the other's pause stood, and whose own came after it: the first sees that, and says that
+	// it is there.
 	unseen := func() {
 		info, err := b.Queue.consumer(t.Context(), "x", tool.Shard)
 		require.NoError(t, err)
@@ -75,7 +77,8 @@ func TestNobodyEndsAnothersPause(t *testing.T) {
 	over()
 }
 
-// TestWhatWasGivenOutIsNotRemoved: a message that a worker got between the look at what waits and the pause is left to it.
+// TestWhatWasGivenOutIsNotRemoved: a message that a worker got between the look at what waits and the pause is left
+// to it.
 func TestWhatWasGivenOutIsNotRemoved(t *testing.T) {
 	t.Parallel()
 	s, err := Setup(t.Context(), natstest.Connect(t, natstest.Start(t)), Config{})

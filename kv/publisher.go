@@ -27,17 +27,17 @@ type ack struct {
 	err       error               // no answer came
 }
 
-// receiver takes the answer to one publish. acked is called once, and must not block: answers come one after another. Only
-// an answer with an error may be given from within send.
+// receiver takes the answer to one publish. acked is called once, and must not block: answers come one after another.
+// Only an answer with an error may be given from within send.
 type receiver interface{ acked(ack) }
 
 // publisher sends messages to JetStream and hands each answer to who waits for it. It has one subscription and one map
 // for all of them, no goroutine for any, and reads the common answers without a JSON decoder: nats.go's PublishMsgAsync
 // costs several times the CPU.
 //
-// At most window messages are on their way at a time, because a stream's leader answers too_many_requests beyond 10,000;
-// the others wait in line. An answer that does not come within some seconds, or whose connection was lost, is reported
-// as unknown.
+// At most window messages are on their way at a time, because a stream's leader answers too_many_requests beyond
+// 10,000; the others wait in line. An answer that does not come within some seconds, or whose connection was lost, is
+// reported as unknown.
 type publisher struct {
 	nc     *nats.Conn
 	denied *violations
@@ -67,9 +67,9 @@ type wait struct {
 // window is how many messages of one store are on their way at most.
 const window = 4096
 
-// sweepInterval and sweepTicks bound the wait for an answer: 5 s, give or take one interval, or quietTicks (2 s) where no
-// answer to anything has come for as long. What was sent to a leader that fell silent is lost, and waiting for it any longer
-// may be waiting beyond the election of another. A server that is merely slow goes on answering.
+// sweepInterval and sweepTicks bound the wait for an answer: 5 s, give or take one interval, or quietTicks (2 s)
+// where no answer to anything has come for as long. What was sent to a leader that fell silent is lost, and waiting
+// for it any longer may be waiting beyond the election of another. A server that is merely slow goes on answering.
 const (
 	sweepInterval = 500 * time.Millisecond
 	sweepTicks    = 10

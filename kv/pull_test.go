@@ -18,10 +18,11 @@ import (
 	"github.com/stepjet/stepjet/tool"
 )
 
-// unhurried is a lease that no test outlasts, however busy the machine: nothing is handed out twice that is left unacknowledged.
+// unhurried is a lease that no test outlasts, however busy the machine: nothing is handed out twice that is left
+// unacknowledged.
 const unhurried = time.Hour
 
-// definition gives a tool's definition with a fan-out limit.
+// definition returns a tool's definition with a fan-out limit.
 func definition(name string, limit int) []byte {
 	b, _ := json.Marshal(map[string]any{
 		"name": name, "description": "a tool", "inputSchema": map[string]any{"type": "object"},
@@ -175,7 +176,8 @@ func TestTheLimitHoldsOverAllWorkersAndChangesLive(t *testing.T) {
 	require.Equal(t, 8, pendingAcks(t, s, tool))
 }
 
-// TestOnlyWhatNoWorkerHasIsTakenBack: a leased step keeps its place in the limit, since its handler may be at work still.
+// TestOnlyWhatNoWorkerHasIsTakenBack: a leased step keeps its place in the limit, since its handler may be at work
+// still.
 func TestOnlyWhatNoWorkerHasIsTakenBack(t *testing.T) {
 	t.Parallel()
 	s := setup(t, kv.Config{AckWait: unhurried})

@@ -36,17 +36,18 @@ var (
 	progressBody = []byte("+WPI")
 )
 
-// Ack says that the step is recorded: its message goes and its lease ends. It is a plain publish; if it is lost the step
-// is delivered again. Errors: those of a closed connection.
+// Ack says that the step is recorded: its message goes and its lease ends. It is a plain publish; if it is lost the
+// step is delivered again. Errors: those of a closed connection.
 func (d *Delivery) Ack() error { return d.nc.Publish(d.reply, ackBody) }
 
 // InProgress renews the lease, as a plain publish.
 func (d *Delivery) InProgress() error { return d.nc.Publish(d.reply, progressBody) }
 
 // Puller takes a tool's steps. It never asks for more than its free slots, for a step that waits in a worker counts
-// against the tool's fan-out limit while its lease runs out. Its requests are counted by what came of each: a step is one
-// less to come, a status says how many of a request will not come any more. Where requests may be lost (a new connection,
-// a server that has fallen silent) it turns to a new inbox, so that what was asked for on the old one can't come as well.
+// against the tool's fan-out limit while its lease runs out. Its requests are counted by what came of each: a step is
+// one less to come, a status says how many of a request will not come any more. Where requests may be lost (a new
+// connection, a server that has fallen silent) it turns to a new inbox, so that what was asked for on the old one
+// can't come as well.
 type Puller struct {
 	s     *Queue
 	next  string // subject of pull requests
@@ -195,7 +196,8 @@ func (p *Puller) ask() {
 	}
 	to := p.inbox
 	p.mu.Unlock()
-	// The size stands in the reply subject too, so that a status that does not tell what is left tells what was asked for.
+	// The size stands in the reply subject too, so that a status that does not tell what is left tells what was asked
+	// for.
 	size := strconv.Itoa(n)
 	if err := p.s.nc.PublishRequest(p.next, to.prefix+size, pullRequest(size, expires, heartbeat)); err != nil {
 		p.unasked(to, n, true)
@@ -316,7 +318,7 @@ func (p *Puller) abandon() {
 	}
 }
 
-// subscriptions gives those that bring steps. p.mu is held.
+// subscriptions returns those that bring steps. p.mu is held.
 func (p *Puller) subscriptions() []*nats.Subscription {
 	if p.extra == nil {
 		return []*nats.Subscription{p.inbox.sub}

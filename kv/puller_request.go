@@ -9,8 +9,8 @@ import (
 )
 
 // More asks for up to n steps beyond those asked for already, of what is there within wait. It is for those who take
-// several steps at once: they come without a slot of their own (Delivery.Extra), so no Release follows them. The request
-// ends with wait, so nothing is drawn away from other workers for longer. One that is lost is not repeated.
+// several steps at once: they come without a slot of their own (Delivery.Extra), so no Release follows them. The
+// request ends with wait, so nothing is drawn away from other workers for longer. One that is lost is not repeated.
 func (p *Puller) More(n int, wait time.Duration) {
 	p.mu.Lock()
 	n -= p.asked
@@ -35,7 +35,8 @@ func (p *Puller) More(n int, wait time.Duration) {
 	_ = p.s.nc.PublishRequest(p.next, to+size, []byte(`{"batch":`+size+`,"expires":`+strconv.FormatInt(int64(wait), 10)+`}`))
 }
 
-// Limit bounds how many steps may be asked for at a time, besides those of More: 0 for none. Requests that are out stay out.
+// Limit bounds how many steps may be asked for at a time, besides those of More: 0 for none. Requests that are out
+// stay out.
 func (p *Puller) Limit(n int) {
 	p.mu.Lock()
 	p.most = n
@@ -54,7 +55,7 @@ func (p *Puller) Take() bool {
 	return true
 }
 
-// Free gives the number of free slots.
+// Free returns the number of free slots.
 func (p *Puller) Free() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -72,8 +73,8 @@ func (p *Puller) takeExtra(on *inbox, m *nats.Msg) {
 	}
 }
 
-// Anew turns to new inboxes, for who no longer trusts what may be on its way to the old ones. That is still handed on, and can be
-// told by Delivery.Asked from what is asked for from now on.
+// Anew turns to new inboxes, for who no longer trusts what may be on its way to the old ones. That is still handed
+// on, and can be told by Delivery.Asked from what is asked for from now on.
 func (p *Puller) Anew() {
 	p.mu.Lock()
 	extra := p.extra
@@ -85,17 +86,18 @@ func (p *Puller) Anew() {
 	_ = p.reopen() // fails only where nothing is asked for any more
 }
 
-// Since is when the inbox that steps are asked for on was opened: what came of earlier ones has an earlier Delivery.Asked.
+// Since is when the inbox that steps are asked for on was opened: what came of earlier ones has an earlier
+// Delivery.Asked.
 func (p *Puller) Since() time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.inbox.opened
 }
 
-// A pull request lives for pullExpires at the server, which says every pullHeartbeat that it is there; after more than
-// two silent intervals it is taken for lost. After a refusal the next request waits for pullPause. A request doesn't live
-// long, for while a server of a cluster is silent, the others go on sending steps to who asked through it: each of them is
-// lost until its lease ends.
+// A pull request lives for pullExpires at the server, which says every pullHeartbeat that it is there; after more
+// than two silent intervals it is taken for lost. After a refusal the next request waits for pullPause. A request
+// doesn't live long, for while a server of a cluster is silent, the others go on sending steps to who asked through
+// it: each of them is lost until its lease ends.
 const (
 	pullExpires   = 5 * time.Second
 	pullHeartbeat = 2 * time.Second
@@ -103,9 +105,10 @@ const (
 	pullPause     = 250 * time.Millisecond
 )
 
-// Where a process takes the steps of more than manyPullers tools, those for which nothing came lately ask less often, for
-// thousands that ask every few seconds keep a server busy: then a request that a silent server lost is noticed later. These
-// times are for up to idlePullers tools; more take them in proportion, but at most idleMost times as long.
+// Where a process takes the steps of more than manyPullers tools, those for which nothing came lately ask less often,
+// for thousands that ask every few seconds keep a server busy: then a request that a silent server lost is noticed
+// later. These times are for up to idlePullers tools; more take them in proportion, but at most idleMost times as
+// long.
 const (
 	manyPullers   = 100
 	idleAfter     = 30 * time.Second
@@ -116,7 +119,8 @@ const (
 	idleMost      = 4
 )
 
-// due gives how long nothing need be looked at: until a request counts as lost, or another may be sent after a refusal. All else is told.
+// due returns how long nothing need be looked at: until a request counts as lost, or another may be sent after a
+// refusal. All else is told.
 func (p *Puller) due() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -171,7 +175,8 @@ func (p *Puller) control(on *inbox, m *nats.Msg, code string) {
 	p.ask()
 }
 
-// consumerDeleted is what a request ends with whose consumer is deleted meanwhile; one that comes later is answered by nobody.
+// consumerDeleted is what a request ends with whose consumer is deleted meanwhile; one that comes later is answered
+// by nobody.
 const consumerDeleted = "Consumer Deleted"
 
 // Lost lets do be told whenever it seems that the tool has no consumer to ask; do must not wait.

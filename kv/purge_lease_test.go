@@ -10,8 +10,8 @@ import (
 	"github.com/stepjet/stepjet/subjects"
 )
 
-// Two runs have steps of one tool out, the second is cancelled, a third one's step is acknowledged, and the worker of the
-// first dies: its step must go to another.
+// Two runs have steps of one tool out, the second is cancelled, a third one's step is acknowledged, and the worker of
+// the first dies: its step must go to another.
 func TestTakingBackALeasedStepForgetsNoOtherLease(t *testing.T) {
 	t.Parallel()
 	s := setup(t, kv.Config{AckWait: 400 * time.Millisecond})

@@ -17,10 +17,11 @@ import (
 	"github.com/stepjet/stepjet/wire"
 )
 
-// Queue is the steps on their way to workers: a work queue for each shard of tools (subjects.StepsStream), with a durable
-// consumer for each tool, whose MaxAckPending is the tool's fan-out limit and whose AckWait is a step's lease. A step lies
-// there from its dispatch to its acknowledgement, in between as long as its retry has to wait. Nothing decides here: what
-// is lost is sent again by the sweep of the run's owner, and what is delivered twice is recorded once.
+// Queue is the steps on their way to workers: a work queue for each shard of tools (subjects.StepsStream), with a
+// durable consumer for each tool, whose MaxAckPending is the tool's fan-out limit and whose AckWait is a step's
+// lease. A step lies there from its dispatch to its acknowledgement, in between as long as its retry has to wait.
+// Nothing decides here: what is lost is sent again by the sweep of the run's owner, and what is delivered twice is
+// recorded once.
 //
 // It also holds who gathers a tool's batches (subjects.GatherBucket), by leases on which nothing rests.
 type Queue struct {
@@ -30,8 +31,8 @@ type Queue struct {
 	places    places
 }
 
-// Pending gives the message ids (Attempt.MessageID) of all attempts of a partition that a step stream holds: dispatched,
-// leased or scheduled. Errors as those of PurgeRun.
+// Pending returns the message ids (Attempt.MessageID) of all attempts of a partition that a step stream holds:
+// dispatched, leased or scheduled. Errors as those of PurgeRun.
 func (s *Queue) Pending(ctx context.Context, toolShard, partition int) (map[string]bool, error) {
 	filter := subjects.PartitionPendingFilter(partition, toolShard)
 	info, err := s.streamInfo(ctx, subjects.StepsStream(toolShard), filter)
@@ -61,8 +62,8 @@ type Dispatch struct {
 	// Repair is 0 for the regular dispatch of an attempt, and counts from 1 those of the sweep, which are refused while
 	// the attempt is pending, leased or scheduled.
 	Repair int
-	// Seq, if not nil, is set to the message's sequence in the step stream before done is called; not where a message of
-	// the same attempt was there already.
+	// Seq, if not nil, is set to the message's sequence in the step stream before done is called; not where a message
+	// of the same attempt was there already.
 	Seq *atomic.Uint64
 }
 
@@ -168,12 +169,13 @@ type Lag struct {
 	Behind uint64
 	// Given is the sequence in the step stream up to which steps have been given to workers.
 	Given uint64
-	// Floor is the sequence up to which the server takes all steps for acknowledged: it gives none of them to anybody.
+	// Floor is the sequence up to which the server takes all steps for acknowledged: it hands out none of them.
 	Floor uint64
 }
 
-// Lag asks for the state of a tool's durable consumer. It is for people who look and for a step that waits too long, not
-// for loops: the server takes a lock for it. Errors: NotFound where the consumer or its stream is gone, and those of Read.
+// Lag asks for the state of a tool's durable consumer. It is for people who look and for a step that waits too long,
+// not for loops: the server takes a lock for it. Errors: NotFound where the consumer or its stream is gone, and those
+// of Read.
 func (s *Queue) Lag(ctx context.Context, tool string, shard int) (Lag, error) {
 	info, err := s.consumer(ctx, tool, shard)
 	if err != nil {
@@ -197,7 +199,8 @@ func (s *Queue) noConsumer(ctx context.Context, tool string, err error) error {
 	return s.explain(ctx, err)
 }
 
-// consumer gives the state of a tool's durable consumer. Errors: NotFound where it or its stream is gone, and those of Read.
+// consumer returns the state of a tool's durable consumer. Errors: NotFound where it or its stream is gone, and those
+// of Read.
 func (s *Queue) consumer(ctx context.Context, tool string, shard int) (*jetstream.ConsumerInfo, error) {
 	info, err := patiently(ctx, func(ctx context.Context) (*jetstream.ConsumerInfo, error) {
 		c, err := s.js.Consumer(ctx, subjects.StepsStream(shard), subjects.Durable(tool))
@@ -209,8 +212,8 @@ func (s *Queue) consumer(ctx context.Context, tool string, shard int) (*jetstrea
 	return info, s.noConsumer(ctx, tool, err)
 }
 
-// ConsumerTime asks the server that hands out a tool's steps for its time. Errors as those of Create; one of code forbidden
-// or not_found where the connection doesn't reach what tells it.
+// ConsumerTime asks the server that hands out a tool's steps for its time. Errors as those of Create; one of code
+// forbidden or not_found where the connection doesn't reach what tells it.
 func (s *Queue) ConsumerTime(ctx context.Context, t tool.Registered) (time.Time, error) {
 	var info struct {
 		Time time.Time `json:"ts"`
@@ -267,8 +270,8 @@ func (s *Queue) PullUpTo(ctx context.Context, t tool.Registered, slots, most int
 	return p, nil
 }
 
-// idleTimes gives how long a request lives where nothing came lately, how often the server says that it does, and after how much silence
-// it counts as lost.
+// idleTimes returns how long a request lives where nothing came lately, how often the server says that it does, and
+// after how much silence it counts as lost.
 func (s *Queue) idleTimes() (expires, heartbeat, silence time.Duration) {
 	times := time.Duration(min(max(s.pullers.Load()/idlePullers, 1), idleMost))
 	return times * idleExpires, times * idleHeartbeat, times * idleSilence
@@ -277,8 +280,9 @@ func (s *Queue) idleTimes() (expires, heartbeat, silence time.Duration) {
 // gatherTimeout bounds a request about the lease: whoever gets no answer gathers without it.
 const gatherTimeout = time.Second
 
-// Gather writes the lease of a tool where the last that was written of it has the sequence expected, 0 for none, and gives
-// the new sequence. ok is false where another was faster. Errors: NotReady where there is no such bucket, Permission, Timeout.
+// Gather writes the lease of a tool where the last that was written of it has the sequence expected, 0 for none, and
+// returns the new sequence. ok is false where another was faster. Errors: NotReady where there is no such bucket,
+// Permission, Timeout.
 func (s *Queue) Gather(ctx context.Context, tool string, g wire.Gathering, expected uint64) (seq uint64, ok bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, gatherTimeout)
 	defer cancel()
@@ -295,7 +299,7 @@ func (s *Queue) Gather(ctx context.Context, tool string, g wire.Gathering, expec
 	return ack.Sequence, true, nil
 }
 
-// Gathers gives the lease of a tool and its sequence; both are zero where nobody has it. Errors as those of Gather.
+// Gathers returns the lease of a tool and its sequence; both are zero where nobody has it. Errors as those of Gather.
 func (s *Queue) Gathers(ctx context.Context, tool string) (g wire.Gathering, seq uint64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, gatherTimeout)
 	defer cancel()

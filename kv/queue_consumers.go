@@ -72,7 +72,7 @@ func (s *Queue) ensureSteps(ctx context.Context, shard int) error {
 	return s.ensureSentinel(ctx, shard)
 }
 
-// shardOf gives the step stream that holds a tool's consumer. A tool whose entry was lost keeps its place by it.
+// shardOf returns the step stream that holds a tool's consumer. A tool whose entry was lost keeps its place by it.
 func (s *Queue) shardOf(ctx context.Context, name string) (shard int, found bool, err error) {
 	for shard = 0; ; shard++ {
 		_, err := patiently(ctx, func(ctx context.Context) (jetstream.Consumer, error) {
@@ -89,10 +89,10 @@ func (s *Queue) shardOf(ctx context.Context, name string) (shard int, found bool
 	}
 }
 
-// places is where the consumers of tools lie, as they were listed a moment ago: to look for one in each step stream, and to
-// count those of each, for every tool that is new would cost the more the more tools there are. What this process places
-// is added. Another may place the same tool at the same time; then both most likely choose the same stream, and only one
-// entry of the registry stands.
+// places is where the consumers of tools lie, as they were listed a moment ago: to look for one in each step stream,
+// and to count those of each, for every tool that is new would cost the more the more tools there are. What this
+// process places is added. Another may place the same tool at the same time; then both most likely choose the same
+// stream, and only one entry of the registry stands.
 type places struct {
 	mu     sync.Mutex
 	listed time.Time
@@ -104,8 +104,8 @@ type places struct {
 // placesKept is how long a listing counts.
 const placesKept = 2 * time.Second
 
-// place gives the step stream of a tool that the registry doesn't have: the one where its consumer is, for its entry may have
-// been lost, else the first that has room for another. It is made sure of.
+// place returns the step stream of a tool that the registry doesn't have: the one where its consumer is, for its
+// entry may have been lost, else the first that has room for another. It is made sure of.
 func (s *Queue) place(ctx context.Context, tool string) (int, error) {
 	p := &s.places
 	p.mu.Lock()

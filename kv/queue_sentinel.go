@@ -18,10 +18,10 @@ import (
 // has to lie in the newest block, so another takes its place whenever a part of a block has passed behind it. Blocks of
 // work queues have 4 MiB.
 //
-// It also tells that the stream lost what lay in it. Its body names a life of the stream: whoever puts a sentinel where there is
-// none makes up a name, and one that takes another's place has the same. So wherever the name is a new one, there was
-// a moment at which the stream had no sentinel: it was purged, or deleted, or went back to a time before. Who looks later than
-// somebody has put the next one there still sees that.
+// It also tells that the stream lost what lay in it. Its body names a life of the stream: whoever puts a sentinel
+// where there is none makes up a name, and one that takes another's place has the same. So wherever the name is a new
+// one, there was a moment at which the stream had no sentinel: it was purged, or deleted, or went back to a time
+// before. Who looks later than somebody has put the next one there still sees that.
 
 // sentinelBytes of steps pass before the sentinel is renewed.
 const sentinelBytes = 1 << 20
@@ -53,8 +53,8 @@ func (s *Queue) passed(shard, size int) {
 	}
 }
 
-// renewSentinel publishes a new sentinel before it removes the old ones, so that there always is one. If anything fails, or the old
-// one is gone, steps are slower until the next time.
+// renewSentinel publishes a new sentinel before it removes the old ones, so that there always is one. If anything
+// fails, or the old one is gone, steps are slower until the next time.
 func (s *Queue) renewSentinel(ctx context.Context, shard int) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -74,8 +74,8 @@ func (s *Queue) ensureSentinel(ctx context.Context, shard int) error {
 	return err
 }
 
-// stepsLife gives the life of a step stream. Where the stream or its sentinel is gone, it begins one and says so. Errors as those of
-// Read.
+// stepsLife returns the life of a step stream. Where the stream or its sentinel is gone, it begins one and says so.
+// Errors as those of Read.
 func (s *Queue) stepsLife(ctx context.Context, shard int) (life string, began bool, err error) {
 	e, err := s.read(ctx, subjects.Sentinel(shard))
 	if fault.CodeOf(err) == fault.NotFound || apiCode(err) == codeStreamNotFound {

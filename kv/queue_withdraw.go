@@ -20,13 +20,13 @@ import (
 	"github.com/stepjet/stepjet/tool"
 )
 
-// What is decided without its worker is taken out of its queue, so that nobody executes it. That is done only to what no worker
-// has been given: a message that is leased stays, for with it the server would give its slot to the next step while the handler
-// is still at work. Its worker hears of the cancel and acknowledges it when the handler has returned. Where the worker is
-// dead the lease runs out, and whoever gets the message next finds its attempt decided.
+// What is decided without its worker is taken out of its queue, so that nobody executes it. That is done only to what
+// no worker has been given: a message that is leased stays, for with it the server would give its slot to the next
+// step while the handler is still at work. Its worker hears of the cancel and acknowledges it when the handler has
+// returned. Where the worker is dead the lease runs out, and whoever gets the message next finds its attempt decided.
 
-// PurgeSteps removes what one generation of a run has waiting for one tool, dispatched or scheduled, and leaves what is leased.
-// Errors as those of PurgeRun.
+// PurgeSteps removes what one generation of a run has waiting for one tool, dispatched or scheduled, and leaves what
+// is leased. Errors as those of PurgeRun.
 func (s *Queue) PurgeSteps(ctx context.Context, r subjects.Run, generation uint64, tool string, shard int) error {
 	// In this order: a schedule may fire in between. Nothing that is scheduled can be leased.
 	p := purgeRequest{Subject: subjects.RunToolFilter("sched", r, generation, tool, shard)}
@@ -47,12 +47,13 @@ func (s *Queue) PurgeAttempt(ctx context.Context, a subjects.Attempt, shard int)
 const (
 	// removers are how many messages are removed at a time.
 	removers = 16
-	// pauseFor is how long a tool's consumer hands nothing out while messages are taken from under it, where nobody lets it go on
-	// before: a process that dies holds the tool up for so long.
+	// pauseFor is how long a tool's consumer hands nothing out while messages are taken from under it, where nobody
+	// lets it go on before: a process that dies holds the tool up for so long.
 	pauseFor = time.Second
 	// pauseUse is how much of that is used, from before it was asked for.
 	pauseUse = 700 * time.Millisecond
-	// looks are how often in a row a pause has to be seen as it was asked for. One who looked before it stood pauses meanwhile.
+	// looks are how often in a row a pause has to be seen as it was asked for. One who looked before it stood pauses
+	// meanwhile.
 	looks = 2
 )
 
@@ -72,8 +73,9 @@ func (s *Queue) takeOut(ctx context.Context, shard int, tool, filter string) err
 	return nil
 }
 
-// takeSome removes as many as may be while the tool's consumer is paused, and gives the others. The consumer hands its messages out
-// in the order of the stream: so what lies above the last that it has delivered was never given to anybody.
+// takeSome removes as many as may be while the tool's consumer is paused, and returns the others. The consumer hands
+// its messages out in the order of the stream: so what lies above the last that it has delivered was never given to
+// anybody.
 func (s *Queue) takeSome(ctx context.Context, shard int, tool string, all []string) (left []string, err error) {
 	if lag, err := s.Lag(ctx, tool, shard); err == nil { // most often everything is leased, and nobody has to wait
 		if all, err = s.above(ctx, all, lag.Given); err != nil || len(all) == 0 {
@@ -106,7 +108,7 @@ func (s *Queue) takeSome(ctx context.Context, shard int, tool string, all []stri
 	return left, group.Wait()
 }
 
-// above gives those of some subjects whose last message lies above a sequence.
+// above returns those of some subjects whose last message lies above a sequence.
 func (s *Queue) above(ctx context.Context, all []string, given uint64) ([]string, error) {
 	is := make([]atomic.Bool, len(all))
 	var group errgroup.Group
@@ -131,17 +133,17 @@ func (s *Queue) above(ctx context.Context, all []string, given uint64) ([]string
 	return waiting, err
 }
 
-// pauseTool lets a tool's consumer hand nothing out for a moment, and gives the sequence up to which it has. The time is the
-// server's, which this machine's clock need not agree with.
+// pauseTool lets a tool's consumer hand nothing out for a moment, and returns the sequence up to which it has. The time
+// is the server's, which this machine's clock need not agree with.
 //
-// Several may pause a tool at once, and none may end another's pause. So a pause is only ever extended, and whoever extended one,
-// or sees that another came, leaves the last one to end by itself. The server does as it is told without looking at what stands
-// there. So of two who looked while there was no pause, the one whose pause was replaced replaces it once more, which tells the other
-// not to end it. What remains: one whose request to pause is on its way for longer than the other looks (two requests) replaces a
-// pause unseen, and may end it while the other still relies on it; and one whose word to go on is on its way when another pauses
-// for the first time. Then a step may be taken back that was handed out in that moment, and its tool have one more at work than
-// its limit.
-// Errors: NotFound where the tool has no consumer, and those of Read.
+// Several may pause a tool at once, and none may end another's pause. So a pause is only ever extended, and whoever
+// extended one, or sees that another came, leaves the last one to end by itself. The server does as it is told
+// without looking at what stands there. So of two who looked while there was no pause, the one whose pause was
+// replaced replaces it once more, which tells the other not to end it. What remains: one whose request to pause is on
+// its way for longer than the other looks (two requests) replaces a pause unseen, and may end it while the other
+// still relies on it; and one whose word to go on is on its way when another pauses for the first time. Then a step
+// may be taken back that was handed out in that moment, and its tool have one more at work than its limit. Errors:
+// NotFound where the tool has no consumer, and those of Read.
 func (s *Queue) pauseTool(ctx context.Context, tool string, shard int) (given uint64, resume func(), err error) {
 	info, err := s.consumer(ctx, tool, shard)
 	if err != nil {
@@ -152,7 +154,8 @@ func (s *Queue) pauseTool(ctx context.Context, tool string, shard int) (given ui
 	for steady := 0; steady < looks; steady++ {
 		if p.wanting(info) {
 			if err := p.set(ctx, info); err != nil {
-				// A server that can't, or permissions of before: what is handed out in this moment may be taken back from its worker.
+				// A server that can't, or permissions of before: what is handed out in this moment may be taken back
+				// from its worker.
 				return info.Delivered.Stream, func() {}, ctx.Err()
 			}
 		}
@@ -187,7 +190,8 @@ type pause struct {
 	told            bool // they were told that this one is there
 }
 
-// wanting reports whether a consumer is to be paused, or paused anew. What stood there before may be seen for a moment still.
+// wanting reports whether a consumer is to be paused, or paused anew. What stood there before may be seen for a
+// moment still.
 func (p *pause) wanting(info *jetstream.ConsumerInfo) bool {
 	standing := pausedUntil(info)
 	switch {
@@ -213,7 +217,7 @@ func (p *pause) set(ctx context.Context, info *jetstream.ConsumerInfo) error {
 	return err
 }
 
-// pausedUntil gives when a consumer's pause ends; zero where it has none.
+// pausedUntil returns when a consumer's pause ends; zero where it has none.
 func pausedUntil(info *jetstream.ConsumerInfo) time.Time {
 	if info.Config.PauseUntil == nil {
 		return time.Time{}
@@ -236,7 +240,7 @@ func (s *Queue) nudge(tool string, shard int) {
 	_ = s.nc.PublishRequest(next, nats.NewInbox(), []byte(`{"batch":1,"expires":1}`)) // lost, it costs some seconds
 }
 
-// nextStep gives a tool's first message from some sequence on; nil where there is none.
+// nextStep returns a tool's first message from some sequence on; nil where there is none.
 func (s *Queue) nextStep(ctx context.Context, t tool.Registered, from uint64) (e *Entry, err error) {
 	stream := subjects.StepsStream(t.Shard)
 	try := 0
@@ -258,7 +262,7 @@ func (s *Queue) nextStep(ctx context.Context, t tool.Registered, from uint64) (e
 	return e, err
 }
 
-// stepsUpTo gives a tool's messages up to a sequence, one request each.
+// stepsUpTo returns a tool's messages up to a sequence, one request each.
 func (s *Queue) stepsUpTo(ctx context.Context, t tool.Registered, last uint64) iter.Seq2[*Entry, error] {
 	return func(yield func(*Entry, error) bool) {
 		for from := uint64(1); ; {

@@ -16,10 +16,11 @@ import (
 	"github.com/stepjet/stepjet/wire"
 )
 
-// Registry is what is known of tools, in one bucket (subjects.ToolsBucket): an entry for each tool, definitions under their
-// digests for runs that froze them, what operators and tenants override, and the key that secrets are sealed to. An entry
-// is replaced only by who names the revision that it replaces, so that of several registrars one stands; its consumer in the
-// Queue is there before it is. What an operator allowed is never exceeded: an override that can't be read is an error.
+// Registry is what is known of tools, in one bucket (subjects.ToolsBucket): an entry for each tool, definitions under
+// their digests for runs that froze them, what operators and tenants override, and the key that secrets are sealed
+// to. An entry is replaced only by who names the revision that it replaces, so that of several registrars one stands;
+// its consumer in the Queue is there before it is. What an operator allowed is never exceeded: an override that can't
+// be read is an error.
 type Registry struct {
 	*account
 	needs needs
@@ -29,17 +30,17 @@ type Registry struct {
 // toolsPerShard bounds the consumers of a step stream: an acknowledgement in a work queue visits each of them.
 const toolsPerShard = 100
 
-// Register validates a definition and stores it, with what an operator's override makes of its contract, keeps it under
-// its digest, and creates the tool's durable consumer or sets its limit anew. Registering what is there already writes
-// nothing, but a consumer that was deleted is made again. Several may register at once; then one definition stands, and
-// the consumer has its limit. The tool that it returns has the definition's warnings. Errors: InvalidTool with the reason,
-// and those of Create.
+// Register validates a definition and stores it, with what an operator's override makes of its contract, keeps it
+// under its digest, and creates the tool's durable consumer or sets its limit anew. Registering what is there already
+// writes nothing, but a consumer that was deleted is made again. Several may register at once; then one definition
+// stands, and the consumer has its limit. The tool that it returns has the definition's warnings. Errors: InvalidTool
+// with the reason, and those of Create.
 func (s *Registry) Register(ctx context.Context, raw []byte) (tool.Registered, error) {
 	return s.RegisterAs(ctx, "", raw)
 }
 
-// RegisterAs is Register for somebody who may register one tool and no other. The definition of another is InvalidTool, and
-// nothing is written. An empty name is any tool's.
+// RegisterAs is Register for somebody who may register one tool and no other. The definition of another is
+// InvalidTool, and nothing is written. An empty name is any tool's.
 func (s *Registry) RegisterAs(ctx context.Context, name string, raw []byte) (tool.Registered, error) {
 	def, err := tool.ParseDefinition(raw)
 	if err != nil {
@@ -119,7 +120,7 @@ func (s *Registry) settleOnce(ctx context.Context, name string, choose func(tool
 	return t, err == nil, err
 }
 
-// compose gives the entry that a definition and an override come to, in the place that the tool has already.
+// compose returns the entry that a definition and an override come to, in the place that the tool has already.
 func (s *Registry) compose(def *tool.Definition, o *tool.Override, old standing) (tool.Registered, error) {
 	effective, contract, err := o.Apply(def)
 	if err != nil {
@@ -180,8 +181,8 @@ func (s *Registry) ensureTool(ctx context.Context, t tool.Registered) (tool.Regi
 	}
 }
 
-// standing is what the registry has of a tool: its entry; or, without a Definition, the mark of one that was removed, with
-// its shard, or nothing that can be read. Its Revision is what the next write has to expect.
+// standing is what the registry has of a tool: its entry; or, without a Definition, the mark of one that was removed,
+// with its shard, or nothing that can be read. Its Revision is what the next write has to expect.
 type standing struct {
 	tool.Registered
 	removed bool
@@ -259,14 +260,14 @@ type Keyless struct {
 
 var sealingSubject = subjects.BucketSubject(subjects.ToolsBucket, subjects.SealingKey)
 
-// SealingKey gives the key that is published; NotFound where there is none. Other errors: NewerVersion, and
+// SealingKey returns the key that is published; NotFound where there is none. Other errors: NewerVersion, and
 // those of Read.
 func (s *Registry) SealingKey(ctx context.Context) (wire.SealingKey, error) {
 	k, _, err := s.sealingKey(ctx)
 	return k, err
 }
 
-// sealingKey also gives what the next write has to expect.
+// sealingKey also returns what the next write has to expect.
 func (s *Registry) sealingKey(ctx context.Context) (k wire.SealingKey, revision uint64, err error) {
 	e, err := s.read(ctx, sealingSubject)
 	if err != nil {
@@ -286,8 +287,9 @@ func (s *Registry) sealingKey(ctx context.Context) (k wire.SealingKey, revision 
 	return k, e.Seq, nil
 }
 
-// PublishSealingKey publishes a key, unless that which is there was made later: of orchestrators that are given files of
-// different ages the newest counts, whoever comes first. It gives what is published then. Only orchestrators have the right.
+// PublishSealingKey publishes a key, unless that which is there was made later: of orchestrators that are given files
+// of different ages the newest counts, whoever comes first. It returns what is published then. Only orchestrators have
+// the right.
 func (s *Registry) PublishSealingKey(ctx context.Context, k wire.SealingKey) (wire.SealingKey, error) {
 	for {
 		there, revision, err := s.sealingKey(ctx)

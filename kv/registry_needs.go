@@ -14,9 +14,9 @@ import (
 )
 
 // needs are what the runs of the ledger may need (wire.Need), as far as this process has read: a key for each in the
-// registry, which is created once, before the first run that has the need is started, and which stays there. Orchestrators share the
-// partitions among those that know all of them (ADR 16). A key that is missing does no harm but that some runs stand still: who
-// meets a run with a need that is not recorded records it.
+// registry, which is created once, before the first run that has the need is started, and which stays there.
+// Orchestrators share the partitions among those that know all of them (ADR 16). A key that is missing does no harm
+// but that some runs stand still: who meets a run with a need that is not recorded records it.
 type needs struct {
 	*account
 	mu    sync.Mutex
@@ -102,8 +102,8 @@ func (s *Registry) Needs(ctx context.Context) (names []string, err error) {
 	return names, err
 }
 
-// follow reads what is recorded, then all changes, until ctx ends. changed is called after each, complete once all that was
-// there has been read, lost where it has to be called again; from one goroutine.
+// follow reads what is recorded, then all changes, until ctx ends. changed is called after each, complete once all
+// that was there has been read, lost where it has to be called again; from one goroutine.
 func (n *needs) follow(ctx context.Context, changed, complete, lost func()) error {
 	unseen := map[string]bool{}
 	for _, name := range n.all() {

@@ -27,10 +27,11 @@ type Overridden struct {
 	Tool *tool.Registered `json:"tool,omitempty"`
 }
 
-// Override sets an operator's override of a tool, or clears it where raw is empty. It counts at once: the tool's entry is
-// computed anew and its consumer's limit changed; runs that started before keep the contract they started with. The tool
-// need not exist yet. Setting twice is harmless. Errors: InvalidTool with the reason, where the combination with the
-// definition contradicts itself, and nothing is changed then; InvalidID for what is no tool name; those of Create.
+// Override sets an operator's override of a tool, or clears it where raw is empty. It counts at once: the tool's
+// entry is computed anew and its consumer's limit changed; runs that started before keep the contract they started
+// with. The tool need not exist yet. Setting twice is harmless. Errors: InvalidTool with the reason, where the
+// combination with the definition contradicts itself, and nothing is changed then; InvalidID for what is no tool
+// name; those of Create.
 func (s *Registry) Override(ctx context.Context, name string, raw []byte) (Overridden, error) {
 	if !subjects.ValidTool(name) {
 		return Overridden{}, fault.New(fault.InvalidID, "%q is no tool name", name)
@@ -69,13 +70,13 @@ func (s *Registry) Override(ctx context.Context, name string, raw []byte) (Overr
 	return result, nil
 }
 
-// OverrideOf gives the override of a tool, from the registry's leader; nil for none. Errors: those of Read.
+// OverrideOf returns the override of a tool, from the registry's leader; nil for none. Errors: those of Read.
 func (s *Registry) OverrideOf(ctx context.Context, name string) (*tool.Override, error) {
 	o, _, err := s.override(ctx, name)
 	return o, err
 }
 
-// override gives a tool's override and its sequence; nil and the sequence of its mark, or 0, where there is none. One
+// override returns a tool's override and its sequence; nil and the sequence of its mark, or 0, where there is none. One
 // that can't be read is an error: nobody may be given more than an operator allowed.
 func (s *Registry) override(ctx context.Context, name string) (*tool.Override, uint64, error) {
 	e, err := s.read(ctx, overrideSubject(name))
@@ -100,7 +101,7 @@ func (s *Registry) override(ctx context.Context, name string) (*tool.Override, u
 	return o, e.Seq, nil
 }
 
-// writeOverride stores an override, or the mark of a cleared one, over whatever is there, and gives its sequence. The
+// writeOverride stores an override, or the mark of a cleared one, over whatever is there, and returns its sequence. The
 // last one written counts.
 func (s *Registry) writeOverride(ctx context.Context, name string, o *tool.Override) (uint64, error) {
 	msg := &nats.Msg{Subject: overrideSubject(name), Header: wire.Versioned()}
@@ -137,7 +138,7 @@ const (
 	operationDelete = "DEL"
 )
 
-// deletion gives the headers of the mark of a removed key.
+// deletion returns the headers of the mark of a removed key.
 func deletion() nats.Header {
 	h := wire.Versioned()
 	h[headerOperation] = []string{operationDelete}
@@ -151,9 +152,9 @@ func overrideSubject(name string) string {
 // An override that a tenant sets counts for its own runs alone. It lies under a key of its own and changes neither the
 // registry's entry nor the consumer, which all tenants share; orchestrators apply it to a run when it starts.
 
-// TenantOverride sets what a tenant overrides of a tool for its own runs, or clears it where raw is empty. Plans submitted
-// from now on are started with it; the tool need not exist yet. Errors: InvalidTool with the reason, InvalidID, and those of
-// Create.
+// TenantOverride sets what a tenant overrides of a tool for its own runs, or clears it where raw is empty. Plans
+// submitted from now on are started with it; the tool need not exist yet. Errors: InvalidTool with the reason,
+// InvalidID, and those of Create.
 func (s *Registry) TenantOverride(ctx context.Context, tenant, name string, raw []byte) (Overridden, error) {
 	if !subjects.ValidTool(name) || !subjects.ValidTenant(tenant) {
 		return Overridden{}, fault.New(fault.InvalidID, "%q is no tool name, or %q no tenant", name, tenant)
@@ -188,7 +189,7 @@ func (s *Registry) TenantOverride(ctx context.Context, tenant, name string, raw 
 	return result, nil
 }
 
-// TenantOverrides gives what a tenant overrides, by the names of the tools. Errors: NewerVersion, and those of Read.
+// TenantOverrides returns what a tenant overrides, by the names of the tools. Errors: NewerVersion, and those of Read.
 func (s *Registry) TenantOverrides(ctx context.Context, tenant string) (map[string]*tool.Override, error) {
 	stream := subjects.BucketStream(subjects.ToolsBucket)
 	entries, err := s.entries(ctx, stream, toolPrefix+subjects.TenantOverrideKey(tenant, "")+"*")
@@ -219,9 +220,9 @@ func parseTenantOverride(knows wire.Knowledge, e Entry) (*tool.Override, error) 
 	return tool.ReadOverride(e.Data)
 }
 
-// WatchTenantOverrides reports every override of a tenant, nil for one that was cleared, then calls ready, then reports
-// every change, until ctx ends. One that can't be read is reported as one that lets no context pass, since it may say so.
-// After a lost connection all are reported again. Errors: ctx's, and those of Read.
+// WatchTenantOverrides reports every override of a tenant, nil for one that was cleared, then calls ready, then
+// reports every change, until ctx ends. One that can't be read is reported as one that lets no context pass, since it
+// may say so. After a lost connection all are reported again. Errors: ctx's, and those of Read.
 func (s *Registry) WatchTenantOverrides(ctx context.Context, each func(tenant, name string, o *tool.Override, revision uint64), ready func()) error {
 	report := func(e Entry) {
 		tenant, name, ok := subjects.ParseTenantOverrideKey(strings.TrimPrefix(e.Subject, toolPrefix))

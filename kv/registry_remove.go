@@ -25,11 +25,11 @@ type Removed struct {
 	Waiting int `json:"waiting"`
 }
 
-// RemoveTool takes a tool out of the registry and deletes its durable consumer. New plans that name it are refused then.
-// Runs under way keep the contract they started with: their steps are still dispatched and wait in the stream, for the
-// tool to be registered again or for the timeout of step or run. A tool that comes back gets the same shard, so that it
-// finds them. An operator's override stays. Errors: NotFound; Conflict while steps of it are pending, unless force; those
-// of Read.
+// RemoveTool takes a tool out of the registry and deletes its durable consumer. New plans that name it are refused
+// then. Runs under way keep the contract they started with: their steps are still dispatched and wait in the stream,
+// for the tool to be registered again or for the timeout of step or run. A tool that comes back gets the same shard,
+// so that it finds them. An operator's override stays. Errors: NotFound; Conflict while steps of it are pending,
+// unless force; those of Read.
 func (s *Registry) RemoveTool(ctx context.Context, name string, force bool) (Removed, error) {
 	t, err := s.Tool(ctx, name)
 	if err != nil {
@@ -107,9 +107,9 @@ func tombstone(e Entry) standing {
 	return t
 }
 
-// Restore registers a definition again whose entry is gone or can't be read, in the shard where its steps are, under the
-// operator's override of now; ackWait 0 is the store's own. It does nothing where there is an entry, or where the tool
-// was removed on purpose. Errors: InvalidTool where an override contradicts the definition, and those of Create.
+// Restore registers a definition again whose entry is gone or can't be read, in the shard where its steps are, under
+// the operator's override of now; ackWait 0 is the store's own. It does nothing where there is an entry, or where the
+// tool was removed on purpose. Errors: InvalidTool where an override contradicts the definition, and those of Create.
 func (s *Registry) Restore(ctx context.Context, def *tool.Definition, shard int, ackWait time.Duration) (restored bool, err error) {
 	err = s.retry(ctx, func(ctx context.Context) error {
 		for wait := backoff.Between(time.Millisecond, time.Second); ; {
@@ -152,7 +152,7 @@ func (s *Registry) restoreOnce(ctx context.Context, def *tool.Definition, shard 
 	return err == nil, err
 }
 
-// keptDefinition gives the definition of a tool that was first kept last; nil for none.
+// keptDefinition returns the definition of a tool that was first kept last; nil for none.
 func (s *Registry) keptDefinition(ctx context.Context, name string) (def *tool.Definition, err error) {
 	lost := true
 	for seq := uint64(0); lost && err == nil; {

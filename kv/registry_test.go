@@ -259,7 +259,8 @@ func TestARestoredToolKeepsItsDefinition(t *testing.T) {
 	consumer(t, s, again)
 }
 
-// An output schema that can't be used keeps no tool out: whoever registers it is told, and the registry keeps no word of it.
+// An output schema that can't be used keeps no tool out: whoever registers it is told, and the registry keeps no word
+// of it.
 func TestABrokenOutputSchemaIsAWarningOfTheRegistration(t *testing.T) {
 	t.Parallel()
 	s := setup(t, kv.Config{})

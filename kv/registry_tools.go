@@ -18,7 +18,7 @@ import (
 	"github.com/stepjet/stepjet/wire"
 )
 
-// Tool gives one tool, from the registry's leader. Errors: NotFound, and those of Read.
+// Tool returns one tool, from the registry's leader. Errors: NotFound, and those of Read.
 func (s *Registry) Tool(ctx context.Context, name string) (tool.Registered, error) {
 	e, err := s.read(ctx, toolSubject(name))
 	if err != nil {
@@ -32,7 +32,8 @@ func operation(h nats.Header) string {
 	return first(h, "KV-Operation") + first(h, jetstream.MarkerReasonHeader)
 }
 
-// parseTool reads the registry's entry of a tool; NotFound for one that was removed, NewerVersion for one to leave alone.
+// parseTool reads the registry's entry of a tool; NotFound for one that was removed, NewerVersion for one to leave
+// alone.
 func parseTool(knows wire.Knowledge, e Entry, name string) (tool.Registered, error) {
 	var t tool.Registered
 	if !knows.KnownEntry(e.Header, e.Data) {
@@ -51,8 +52,8 @@ func parseTool(knows wire.Knowledge, e Entry, name string) (tool.Registered, err
 	return t, nil
 }
 
-// RegistryEmptied reports whether the registry held something once and holds nothing now, not even a mark of what was removed:
-// somebody purged it. Errors as those of Read.
+// RegistryEmptied reports whether the registry held something once and holds nothing now, not even a mark of what was
+// removed: somebody purged it. Errors as those of Read.
 func (s *Registry) RegistryEmptied(ctx context.Context) (emptied bool, err error) {
 	var info struct {
 		State struct {
@@ -66,7 +67,7 @@ func (s *Registry) RegistryEmptied(ctx context.Context) (emptied bool, err error
 	return err == nil && info.State.Messages == 0 && info.State.LastSeq > 0, err
 }
 
-// Tools gives all registered tools, by name. Errors as those of Read.
+// Tools returns all registered tools, by name. Errors as those of Read.
 func (s *Registry) Tools(ctx context.Context) ([]tool.Registered, error) {
 	return listTools(ctx, s.WatchTools)
 }
@@ -110,7 +111,8 @@ func (s *Registry) WatchTools(ctx context.Context, each func(t tool.Registered, 
 	}
 }
 
-// toolNews is one thing that the registry's cursor tells: an entry, or that the snapshot is complete, or that it was lost.
+// toolNews is one thing that the registry's cursor tells: an entry, or that the snapshot is complete, or that it was
+// lost.
 type toolNews struct {
 	entry    Entry
 	complete bool
@@ -162,7 +164,7 @@ func (s *Registry) watchTools(ctx context.Context, known map[string]bool, each f
 	}
 }
 
-// reportTool reports an entry, and gives the tool's name.
+// reportTool reports an entry, and returns the tool's name.
 func (s *Registry) reportTool(e Entry, known map[string]bool, each func(tool.Registered, bool)) string {
 	name, ok := subjects.Decode(strings.TrimPrefix(e.Subject, toolPrefix))
 	if !ok {
@@ -185,7 +187,7 @@ func (s *Registry) reportTool(e Entry, known map[string]bool, each func(tool.Reg
 	return name
 }
 
-// Definition gives a definition by its digest. Errors: NotFound, InvalidTool, NewerVersion, and those of Read.
+// Definition returns a definition by its digest. Errors: NotFound, InvalidTool, NewerVersion, and those of Read.
 func (s *Registry) Definition(ctx context.Context, digest string) (*tool.Definition, error) {
 	e, err := s.read(ctx, definitionSubject(digest))
 	if err != nil {

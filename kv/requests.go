@@ -42,15 +42,15 @@ func (s *Requests) RequestRegister(ctx context.Context, raw []byte) (tool.Regist
 	return t, s.requestOf(ctx, subjects.Register(def.Name), raw, &t)
 }
 
-// Introduce has the store's registrations say which worker they are of, and the ids of the keys with which it opens sealed secrets then.
-// It is called before the first of them.
+// Introduce has the store's registrations say which worker they are of, and the ids of the keys with which it opens
+// sealed secrets then. It is called before the first of them.
 func (s *Requests) Introduce(worker string, keys func() []string) {
 	s.by = func() nats.Header { return wire.Registration{Worker: worker, Keys: keys()}.Header() }
 }
 
-// RequestRestore asks an orchestrator to make what is missing of a tool, as the registry has it now: by a registration without
-// a body. A worker that asked with the definition it has read might put back what another worker's has just replaced.
-// Errors: NotFound; InvalidTool from an orchestrator that doesn't know this; NotReady.
+// RequestRestore asks an orchestrator to make what is missing of a tool, as the registry has it now: by a
+// registration without a body. A worker that asked with the definition it has read might put back what another
+// worker's has just replaced. Errors: NotFound; InvalidTool from an orchestrator that doesn't know this; NotReady.
 func (s *Requests) RequestRestore(ctx context.Context, name string) (tool.Registered, error) {
 	var t tool.Registered
 	return t, s.requestOf(ctx, subjects.Register(name), nil, &t)
@@ -98,8 +98,8 @@ func readAnswer(answer *nats.Msg, out any) error {
 	return nil
 }
 
-// RequestRemove asks an orchestrator for RemoveTool, until one answers or ctx ends. Errors: those of RemoveTool; NotReady
-// where none answered before ctx ended.
+// RequestRemove asks an orchestrator for RemoveTool, until one answers or ctx ends. Errors: those of RemoveTool;
+// NotReady where none answered before ctx ended.
 func (s *Requests) RequestRemove(ctx context.Context, name string, force bool) (Removed, error) {
 	body, err := json.Marshal(RemoveRequest{force})
 	if err != nil {

@@ -21,7 +21,8 @@ func TestTheServersTimeIsWhatWasHeardAndWhatPassedSince(t *testing.T) {
 	require.Equal(t, 100*time.Second, r.When(noon.Add(time.Minute)))
 }
 
-// A record that was given late, because the process stood still, and one of a server whose clock is behind take no time back.
+// A record that was given late, because the process stood still, and one of a server whose clock is behind take no
+// time back.
 func TestTheServersTimeNeverGoesBack(t *testing.T) {
 	var r kv.ServerTime
 	r.Heard(noon, time.Second)

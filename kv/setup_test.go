@@ -54,7 +54,7 @@ func TestSetupByManyAtOnceMakesOneOfEach(t *testing.T) {
 	require.EqualValues(t, 1<<20, opened.MaxPayload())
 }
 
-// streams gives the settings of all streams.
+// streams returns the settings of all streams.
 func streams(t *testing.T, js jetstream.JetStream) map[string]jetstream.StreamConfig {
 	t.Helper()
 	all := map[string]jetstream.StreamConfig{}

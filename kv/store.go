@@ -12,12 +12,12 @@ import (
 	"github.com/stepjet/stepjet/subjects"
 )
 
-// Store is Stepjet's data in one JetStream account, by what it is for. It is opened by Setup or Open, and closed as one. Its
-// methods, and those of its facets, are safe for concurrent use.
+// Store is Stepjet's data in one JetStream account, by what it is for. It is opened by Setup or Open, and closed as
+// one. Its methods, and those of its facets, are safe for concurrent use.
 //
-// The connection stays the caller's. A store puts itself before the connection's error handler, which goes on being called;
-// it sets no other. A handler that is set while the store is open takes its place: then what the server refuses looks like
-// a timeout, so set handlers before.
+// The connection stays the caller's. A store puts itself before the connection's error handler, which goes on being
+// called; it sets no other. A handler that is set while the store is open takes its place: then what the server
+// refuses looks like a timeout, so set handlers before.
 type Store struct {
 	*account
 
@@ -42,14 +42,14 @@ func newStore(nc *nats.Conn, cfg Config) (*Store, error) {
 	return s, nil
 }
 
-// Conn gives the connection that the store works on.
+// Conn returns the connection that the store works on.
 func (s *Store) Conn() *nats.Conn { return s.nc }
 
-// MaxPayload gives the largest message that the server takes, in bytes, headers included.
+// MaxPayload returns the largest message that the server takes, in bytes, headers included.
 func (s *Store) MaxPayload() int64 { return s.nc.MaxPayload() }
 
-// Inflight gives how many creates and dispatches wait for their first answer. Beyond some thousands, a caller that can
-// wait should: they are kept in memory.
+// Inflight returns how many creates and dispatches wait for their first answer. Beyond some thousands, a caller that
+// can wait should: they are kept in memory.
 func (s *Store) Inflight() int { return s.pub.inflight() }
 
 // Close ends what the store has running, and waits for it; creates and dispatches under way end with NoConnection. The
@@ -60,9 +60,9 @@ func (s *Store) Close() {
 }
 
 // Setup creates what is absent of Stepjet's streams and buckets and binds to them. Several orchestrators may do so at
-// once: each asset is made by one of them, with its settings, and adopted by the others. Nothing that exists is changed.
-// While a cluster has no leader yet it waits, until ctx ends. Errors: InvalidConfig (also where cfg.Shards is not the
-// number that exists), NoJetStream, Permission naming the subject, StoreFull, Timeout, NoConnection.
+// once: each asset is made by one of them, with its settings, and adopted by the others. Nothing that exists is
+// changed. While a cluster has no leader yet it waits, until ctx ends. Errors: InvalidConfig (also where cfg.Shards
+// is not the number that exists), NoJetStream, Permission naming the subject, StoreFull, Timeout, NoConnection.
 func Setup(ctx context.Context, nc *nats.Conn, cfg Config) (*Store, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
@@ -154,8 +154,8 @@ func (s *Store) setup(ctx context.Context) error {
 	return s.bind(ledger)
 }
 
-// setupGather makes the bucket without which batches are smaller, and nothing else. It may be refused by permissions that are
-// older than it.
+// setupGather makes the bucket without which batches are smaller, and nothing else. It may be refused by permissions
+// that are older than it.
 func (s *Store) setupGather(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, createTimeout)
 	defer cancel()

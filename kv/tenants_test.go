@@ -16,8 +16,8 @@ import (
 	"github.com/stepjet/stepjet/wire"
 )
 
-// TestADeclaredTenantHasABucketOfItsOwn with the settings of the one that all others share, known to every live orchestrator when
-// Declare returns.
+// TestADeclaredTenantHasABucketOfItsOwn with the settings of the one that all others share, known to every live
+// orchestrator when Declare returns.
 func TestADeclaredTenantHasABucketOfItsOwn(t *testing.T) {
 	t.Parallel()
 	nc := natstest.Connect(t, natstest.Start(t))
@@ -78,7 +78,8 @@ func TestADeclaredTenantHasABucketOfItsOwn(t *testing.T) {
 	require.Equal(t, fault.InvalidConfig, fault.CodeOf(err))
 }
 
-// TestAnOrchestratorThatJoinsKnowsEveryTenant: one that was declared between its setup and its key, for which nobody waited.
+// TestAnOrchestratorThatJoinsKnowsEveryTenant: one that was declared between its setup and its key, for which nobody
+// waited.
 func TestAnOrchestratorThatJoinsKnowsEveryTenant(t *testing.T) {
 	t.Parallel()
 	nc := natstest.Connect(t, natstest.Start(t))
@@ -128,7 +129,8 @@ func TestAHandleIsReadFromItsTenantsBucketAlone(t *testing.T) {
 	require.Equal(t, fault.NotFound, fault.CodeOf(err))
 }
 
-// TestDocumentsOfADeclaredTenantLieInItsBucket: outcomes and dead letters that are large, whose versions say so to readers of before.
+// TestDocumentsOfADeclaredTenantLieInItsBucket: outcomes and dead letters that are large, whose versions say so to
+// readers of before.
 func TestDocumentsOfADeclaredTenantLieInItsBucket(t *testing.T) {
 	t.Parallel()
 	s := newShelf(t)

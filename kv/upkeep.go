@@ -14,10 +14,10 @@ import (
 	"github.com/stepjet/stepjet/tool"
 )
 
-// Upkeep mends, while a system runs, what somebody took from under it: streams and buckets, sentinels, consumers of tools,
-// and registrations that were deleted and not removed (RemoveTool leaves a mark). It takes away what a power cut left in a
-// queue where no worker is given it. Its cost while all is well is a list of the streams' names, one of each step stream's
-// consumers, and a message of each tool's queue.
+// Upkeep mends, while a system runs, what somebody took from under it: streams and buckets, sentinels, consumers of
+// tools, and registrations that were deleted and not removed (RemoveTool leaves a mark). It takes away what a power
+// cut left in a queue where no worker is given it. Its cost while all is well is a list of the streams' names, one of
+// each step stream's consumers, and a message of each tool's queue.
 //
 // Every act is create-once or names the sequence that it replaces, so that several that mend the same do no harm; the
 // caller shares the work out by partition all the same.
@@ -93,9 +93,9 @@ func (u *Upkeep) changed(t tool.Registered, deleted bool) {
 	}
 }
 
-// Look gives the step streams that lost all that lay in them since the look before: they were purged, deleted, or went back to a
-// time before. It costs one request for each step stream. A stream or sentinel that is gone it puts back. Of streams that could not be
-// looked at, the error tells.
+// Look returns the step streams that lost all that lay in them since the look before: they were purged, deleted, or
+// went back to a time before. It costs one request for each step stream. A stream or sentinel that is gone it puts
+// back. Of streams that could not be looked at, the error tells.
 func (u *Upkeep) Look(ctx context.Context) (lost []int, err error) {
 	u.mu.Lock()
 	shards := shardsOf(u.known)
@@ -274,13 +274,13 @@ func (c *upkeep) adopt(ctx context.Context, key queueKey) {
 	}
 }
 
-// A step message is stranded where it lies in its stream, at or below the floor up to which its consumer takes everything
-// for acknowledged: no worker will ever be given it, and the sweep, which sees it, believes that it is on its way. A power
-// cut leaves such messages where the server had written the consumer's state to the disk and not the stream's, or the
-// other way round; so may a purge by hand.
+// A step message is stranded where it lies in its stream, at or below the floor up to which its consumer takes
+// everything for acknowledged: no worker will ever be given it, and the sweep, which sees it, believes that it is on
+// its way. A power cut leaves such messages where the server had written the consumer's state to the disk and not the
+// stream's, or the other way round; so may a purge by hand.
 
-// stranded removes such messages. What they were about and is not decided yet the sweep then sends again. A tool costs one
-// request as long as its oldest message is another one than at the check before.
+// stranded removes such messages. What they were about and is not decided yet the sweep then sends again. A tool
+// costs one request as long as its oldest message is another one than at the check before.
 func (c *upkeep) stranded(ctx context.Context) {
 	idle := c.idle(ctx)
 	for name, t := range c.known {
@@ -304,7 +304,7 @@ func (c *upkeep) stranded(ctx context.Context) {
 	}
 }
 
-// idle gives the step streams that hold nothing but their sentinel.
+// idle returns the step streams that hold nothing but their sentinel.
 func (c *upkeep) idle(ctx context.Context) map[int]bool {
 	idle := map[int]bool{}
 	for shard := range c.shards() {

@@ -29,7 +29,7 @@ func keep(t *testing.T, cfg kv.Config) *keeper {
 	return keepOn(t, setup(t, cfg))
 }
 
-// until checks until it says that it mended something, and gives all that it said.
+// until checks until it says that it mended something, and returns all that it said.
 func (k *keeper) until(mended string) {
 	k.t.Helper()
 	var said []string
@@ -78,8 +78,8 @@ func TestUpkeepMendsWhatWasTaken(t *testing.T) {
 	require.Equal(t, before, streams(t, k.js))
 }
 
-// A look finds out that a step stream lost what lay in it, also where somebody has put a sentinel there again since, and not
-// where a sentinel was renewed.
+// A look finds out that a step stream lost what lay in it, also where somebody has put a sentinel there again since,
+// and not where a sentinel was renewed.
 func TestALookFindsLostSteps(t *testing.T) {
 	t.Parallel()
 	k := keep(t, kv.Config{})
@@ -239,8 +239,8 @@ func TestALostEntryKeepsItsShard(t *testing.T) {
 	require.Equal(t, 1, again.Shard, "where its consumer is")
 }
 
-// A purge by hand makes the server forget a lease (TestTakingBackALeasedStepForgetsNoOtherLease has the details). The step
-// still lies in the stream, and nobody is given it.
+// A purge by hand makes the server forget a lease (TestTakingBackALeasedStepForgetsNoOtherLease has the details). The
+// step still lies in the stream, and nobody is given it.
 func TestUpkeepRemovesWhatNoWorkerIsGiven(t *testing.T) {
 	t.Parallel()
 	k := keep(t, kv.Config{AckWait: 4 * time.Second})

@@ -41,9 +41,9 @@ const maxRefusals = 1024
 // chaining keeps two from putting themselves before the same handler at once.
 var chaining sync.Mutex
 
-// watchViolations puts itself before nc's error handler, which hears everything as before: nats.go has one such handler for a
-// connection, and no other way to hear of a refusal. A handler that somebody sets later takes its place, and then a refusal
-// looks like a timeout. Nothing else of the connection is changed.
+// watchViolations puts itself before nc's error handler, which hears everything as before: nats.go has one such
+// handler for a connection, and no other way to hear of a refusal. A handler that somebody sets later takes its
+// place, and then a refusal looks like a timeout. Nothing else of the connection is changed.
 func watchViolations(nc *nats.Conn) *violations {
 	v := &violations{
 		refused: map[string]*refusal{}, waiting: map[*guard]struct{}{}, notify: map[int]func(string){},
@@ -61,8 +61,8 @@ func watchViolations(nc *nats.Conn) *violations {
 	return v
 }
 
-// stop forgets what was refused, and from now on notes nothing. Its place before the connection's handler it keeps, since
-// another may stand before it.
+// stop forgets what was refused, and from now on notes nothing. Its place before the connection's handler it keeps,
+// since another may stand before it.
 func (v *violations) stop() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -104,7 +104,7 @@ func (v *violations) note(err error) {
 	}
 }
 
-// of gives why a subject was refused lately, or why nothing is heard of it; nil if it was not.
+// of returns why a subject was refused lately, or why nothing is heard of it; nil if it was not.
 func (v *violations) of(subject string) *fault.Error {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -20,8 +20,8 @@ type Sign struct {
 	Delivered int
 	// Call, of Managed: the request to JetStream's API, such as CONSUMER.CREATE.
 	Call string
-	// Expires and Heartbeat, of Pulled: how long the request lives at the server, 0 for ever, and how often the server says that it does,
-	// 0 for never.
+	// Expires and Heartbeat, of Pulled: how long the request lives at the server, 0 for ever, and how often the
+	// server says that it does, 0 for never.
 	Expires, Heartbeat time.Duration
 }
 
@@ -40,7 +40,7 @@ const (
 
 const ackPrefix = "$JS.ACK."
 
-// SignSubjects gives what to subscribe to in order to see every sign of a tool's workers.
+// SignSubjects returns what to subscribe to in order to see every sign of a tool's workers.
 func SignSubjects(t tool.Registered) []string {
 	stream := subjects.StepsStream(t.Shard)
 	return []string{
@@ -77,8 +77,8 @@ func ParseSign(t tool.Registered, m *nats.Msg) (Sign, bool) {
 	return Sign{}, false
 }
 
-// parsePull reads a request for steps; false for one that doesn't wait, which the server answers at once. A body that is no object is
-// the number of steps alone.
+// parsePull reads a request for steps; false for one that doesn't wait, which the server answers at once. A body that
+// is no object is the number of steps alone.
 func parsePull(body []byte) (Sign, bool) {
 	var pull struct {
 		Expires   time.Duration `json:"expires"`

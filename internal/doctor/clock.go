@@ -7,8 +7,8 @@ import (
 )
 
 // Clocks that are this far apart are a matter of note, or a problem: deadlines count from times that servers put on
-// records, and workers in other languages may act on them by their own clock. Orchestrators and workers of ours go by what
-// servers say alone, so theirs matter to people who read their logs.
+// records, and workers in other languages may act on them by their own clock. Orchestrators and workers of ours go by
+// what servers say alone, so theirs matter to people who read their logs.
 const noteSkew, problemSkew = 500 * time.Millisecond, 2 * time.Second
 
 // skew is how far a clock is ahead of this machine's, give or take half a round trip.

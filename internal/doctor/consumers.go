@@ -37,7 +37,7 @@ func (d *doctor) readQueues(ctx context.Context) error {
 	return nil
 }
 
-// queueOf gives a tool's consumer. A list may lack one whose leader did not answer, so absence is asked for again.
+// queueOf returns a tool's consumer. A list may lack one whose leader did not answer, so absence is asked for again.
 func (d *doctor) queueOf(ctx context.Context, t tool.Registered) (info toolQueue, there bool, err error) {
 	key := queueKey{t.Shard, subjects.Durable(t.Name)}
 	if info, ok := d.queues[key]; ok {
@@ -100,8 +100,8 @@ func (d *doctor) drift(ctx context.Context, t tool.Registered, info toolQueue) {
 	}
 }
 
-// consumerDifferences fills in what is expected and found, and puts what is expected into have; firm says that the server
-// takes no such update.
+// consumerDifferences fills in what is expected and found, and puts what is expected into have; firm says that the
+// server takes no such update.
 func consumerDifferences(f *Finding, want jetstream.ConsumerConfig, have *jetstream.ConsumerConfig) (firm bool) {
 	var expected, found, means []string
 	note := func(differ bool, name string, want, have any, costs string, fixed bool) bool {

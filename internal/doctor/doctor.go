@@ -1,9 +1,10 @@
-// Package doctor checks all that Stepjet rests on in one JetStream account, from the server's settings to the runs under
-// way, says what each problem costs and what to do about it, and mends what it can. It is what `stepjet doctor` runs.
+// Package doctor checks all that Stepjet rests on in one JetStream account, from the server's settings to the runs
+// under way, says what each problem costs and what to do about it, and mends what it can. It is what `stepjet doctor`
+// runs.
 //
-// It relies on nothing that it checks: an account need not be set up. It looks through kv.Inspector, which shows what lies
-// there as it lies there. Nothing that it mends loses anything: what exists is not replaced, records that decide something
-// are removed only where no run can use them.
+// It relies on nothing that it checks: an account need not be set up. It looks through kv.Inspector, which shows what
+// lies there as it lies there. Nothing that it mends loses anything: what exists is not replaced, records that decide
+// something are removed only where no run can use them.
 package doctor
 
 import (
@@ -41,7 +42,8 @@ type Finding struct {
 	Found    string `json:"found"`
 	// Means is what that costs the users.
 	Means string `json:"means,omitempty"`
-	// Fix is what mending does, where Fixable; otherwise the very command or line of configuration that a person writes.
+	// Fix is what mending does, where Fixable; otherwise the very command or line of configuration that a person
+	// writes.
 	Fix     string `json:"fix,omitempty"`
 	Fixable bool   `json:"fixable,omitempty"`
 	// Mended says that Fix was done; Failure why it could not be.
@@ -54,7 +56,7 @@ type Report struct {
 	Findings []Finding `json:"findings"`
 }
 
-// Problems gives the findings that are Broken and were not mended.
+// Problems returns the findings that are Broken and were not mended.
 func (r *Report) Problems() (all []Finding) {
 	for _, f := range r.Findings {
 		if f.Health == Broken && !f.Mended {
@@ -66,8 +68,8 @@ func (r *Report) Problems() (all []Finding) {
 
 // Options say what an examination compares with, and whether it mends.
 type Options struct {
-	// Want is how things should be set up. Zero fields ask for nothing: what exists is taken as it is, and the defaults of
-	// Config count for what is absent.
+	// Want is how things should be set up. Zero fields ask for nothing: what exists is taken as it is, and the
+	// defaults of Config count for what is absent.
 	Want kv.Config
 	// Sync is what the operator asks of the server's flushing; SyncUnknown asks for nothing.
 	Sync Sync

@@ -66,7 +66,7 @@ func (p *patient) examine(o doctor.Options) *doctor.Report {
 	return r
 }
 
-// finding gives the one finding of a check about something that is not healthy.
+// finding returns the one finding of a check about something that is not healthy.
 func finding(t *testing.T, r *doctor.Report, check, about string) doctor.Finding {
 	t.Helper()
 	for _, f := range r.Findings {
@@ -78,7 +78,7 @@ func finding(t *testing.T, r *doctor.Report, check, about string) doctor.Finding
 	return doctor.Finding{}
 }
 
-// unwell gives "check: about" of all that is not healthy.
+// unwell returns "check: about" of all that is not healthy.
 func unwell(r *doctor.Report) (all []string) {
 	for _, f := range r.Findings {
 		if f.Health != doctor.Healthy {
@@ -270,7 +270,8 @@ func TestTheDoctorSeesThatTheRegistryWasEmptied(t *testing.T) {
 	require.Contains(t, f.Fix, "stepjet tools apply")
 }
 
-// The key that secrets are sealed to is an entry of a version of its own, and well; one of a later version is left as it is.
+// The key that secrets are sealed to is an entry of a version of its own, and well; one of a later version is left as
+// it is.
 func TestAPublishedKeyOfANewerVersionIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	p := admit(t, kv.Config{})
@@ -291,8 +292,8 @@ func TestAPublishedKeyOfANewerVersionIsLeftAlone(t *testing.T) {
 	require.Equal(t, fault.NewerVersion, fault.CodeOf(err), "nothing is written over it: %v", err)
 }
 
-// A record may lie in a shard where its run's owner never looks, and on a subject that stands for others: that is said, and nobody
-// else's record is purged for it.
+// A record may lie in a shard where its run's owner never looks, and on a subject that stands for others: that is
+// said, and nobody else's record is purged for it.
 func TestRecordsThatNobodyReads(t *testing.T) {
 	t.Parallel()
 	p := admit(t, kv.Config{Shards: 4})

@@ -11,8 +11,8 @@ import (
 	"github.com/stepjet/stepjet/wire"
 )
 
-// lookAtNeeds reports live orchestrators that do not know what the runs of the ledger were said to need. One that doesn't owns no
-// partition as long as there is another that does. said is what they say, by id.
+// lookAtNeeds reports live orchestrators that do not know what the runs of the ledger were said to need. One that
+// doesn't owns no partition as long as there is another that does. said is what they say, by id.
 func lookAtNeeds(ctx context.Context, d *doctor, said map[string]wire.Member) error {
 	if d.info(subjects.BucketStream(subjects.ToolsBucket)) == nil {
 		return nil // said already

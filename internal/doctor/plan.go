@@ -11,8 +11,8 @@ import (
 	"github.com/stepjet/stepjet/subjects"
 )
 
-// plan finds out what should be there: as many ledger shards as the ledger says, a step stream for every tool shard, and
-// copies and retention as they are, unless something else is asked for.
+// plan finds out what should be there: as many ledger shards as the ledger says, a step stream for every tool shard,
+// and copies and retention as they are, unless something else is asked for.
 func (d *doctor) plan(ctx context.Context) error {
 	found := map[string]*jetstream.StreamInfo{}
 	if names, err := d.in.StreamNames(ctx); err == nil {
@@ -79,8 +79,8 @@ func (d *doctor) findLedger(ctx context.Context, found map[string]*jetstream.Str
 	return shards, nil
 }
 
-// probe looks at a stream that may be beyond the last. Permissions name those that are to be there; so it asks about none
-// that the list of all streams lacks, which would be refused.
+// probe looks at a stream that may be beyond the last. Permissions name those that are to be there; so it asks about
+// none that the list of all streams lacks, which would be refused.
 func (d *doctor) probe(ctx context.Context, stream string) (*jetstream.StreamInfo, error) {
 	if d.names != nil && !d.names[stream] {
 		return nil, nil

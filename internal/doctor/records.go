@@ -11,9 +11,9 @@ import (
 	"github.com/stepjet/stepjet/subjects"
 )
 
-// orphanRecords looks for generations whose plan record is gone. An orchestrator removes them when it reads the ledger
-// anew, so some are left by one that died in the middle of a purge. It also looks for what lies where no run has records:
-// workers may write below any run, and in partitions that no orchestrator reads nobody removes it.
+// orphanRecords looks for generations whose plan record is gone. An orchestrator removes them when it reads the
+// ledger anew, so some are left by one that died in the middle of a purge. It also looks for what lies where no run
+// has records: workers may write below any run, and in partitions that no orchestrator reads nobody removes it.
 func (d *doctor) orphanRecords(ctx context.Context) error {
 	looked := 0
 	for shard := range d.shards {
@@ -91,7 +91,8 @@ func (d *doctor) orphansOf(ctx context.Context, r subjects.Run, generations map[
 	return nil
 }
 
-// removeForeign removes records of a generation that no plan has, one by one: should a plan have it later, its own come after it.
+// removeForeign removes records of a generation that no plan has, one by one: should a plan have it later, its own
+// come after it.
 func (d *doctor) removeForeign(ctx context.Context, all map[string]uint64, generation uint64) error {
 	for _, subject := range slices.Sorted(maps.Keys(all)) {
 		e, err := d.s.Ledger.Read(ctx, subject)

@@ -25,7 +25,8 @@ type activeRun struct {
 	bucket     string // of its large values; empty: blobs
 }
 
-// frozenTools looks whether every tool that an active run froze is registered, in the same shard and with its definition.
+// frozenTools looks whether every tool that an active run froze is registered, in the same shard and with its
+// definition.
 func (d *doctor) frozenTools(ctx context.Context) error {
 	if err := d.readStarts(ctx); err != nil {
 		return err
@@ -126,8 +127,8 @@ func (d *doctor) started(ctx context.Context, e kv.Entry) (r activeRun, ok bool)
 	return activeRun{rec.Run, rec.Generation, start.Tools, start.Bucket}, true
 }
 
-// over reports whether a run has its outcome; its records then only wait to be removed. An earlier run of the id that was
-// rejected is none of it.
+// over reports whether a run has its outcome; its records then only wait to be removed. An earlier run of the id that
+// was rejected is none of it.
 func (d *doctor) over(ctx context.Context, r subjects.Run, generation uint64) (bool, error) {
 	head, err := d.s.Archive.HistoryHead(ctx, r)
 	if fault.CodeOf(err) == fault.NotFound {

@@ -56,8 +56,8 @@ func (d *doctor) secrets(ctx context.Context) error {
 	return nil
 }
 
-// keylessWorkers asks the orchestrators which workers said, when they registered, that they do not hold the key. Each knows of those that
-// it answered; a worker that is idle is heard of by all in some minutes.
+// keylessWorkers asks the orchestrators which workers said, when they registered, that they do not hold the key. Each
+// knows of those that it answered; a worker that is idle is heard of by all in some minutes.
 func (d *doctor) keylessWorkers(ctx context.Context, key string) error {
 	asked, all := map[string]bool{}, map[string]kv.Keyless{}
 	for range min(4*d.members, maxPings) {

@@ -50,7 +50,7 @@ func (d *doctor) staleRuns(ctx context.Context) error {
 	return nil
 }
 
-// idle gives how long an unfinished run has had no record; 0 for one that is over.
+// idle returns how long an unfinished run has had no record; 0 for one that is over.
 func (d *doctor) idle(ctx context.Context, r subjects.Run) (time.Duration, error) {
 	last, err := d.s.Ledger.Read(ctx, subjects.RunFilter(r, d.shards))
 	if fault.CodeOf(err) == fault.NotFound {
@@ -70,7 +70,7 @@ func (d *doctor) idle(ctx context.Context, r subjects.Run) (time.Duration, error
 	return time.Since(last.Time), nil
 }
 
-// pendingRuns gives the runs that have a step in a step stream: dispatched, leased or scheduled.
+// pendingRuns returns the runs that have a step in a step stream: dispatched, leased or scheduled.
 func (d *doctor) pendingRuns(ctx context.Context) (map[subjects.Run]bool, error) {
 	pending := map[subjects.Run]bool{}
 	for shard := range d.stepShards {

@@ -18,8 +18,8 @@ type asset struct {
 	info *jetstream.StreamInfo // nil where it is absent
 }
 
-// streams looks at every stream and bucket: whether it is there, and whether it has the settings that Stepjet's promises
-// rest on. The ledger's first stream is mended last, as setup makes it last.
+// streams looks at every stream and bucket: whether it is there, and whether it has the settings that Stepjet's
+// promises rest on. The ledger's first stream is mended last, as setup makes it last.
 func (d *doctor) streams(ctx context.Context) error {
 	if err := d.plan(ctx); err != nil {
 		return err
@@ -59,7 +59,7 @@ func (d *doctor) settled(ctx context.Context) (err error) {
 	return nil
 }
 
-// info gives what is there of a stream; nil for nothing.
+// info returns what is there of a stream; nil for nothing.
 func (d *doctor) info(stream string) *jetstream.StreamInfo {
 	for i := range d.assets {
 		if d.assets[i].want.Name == stream {

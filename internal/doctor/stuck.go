@@ -61,7 +61,7 @@ func (d *doctor) stuckSteps(ctx context.Context) error {
 	return nil
 }
 
-// passedOver gives the subjects of a tool's messages that its consumer has passed over.
+// passedOver returns the subjects of a tool's messages that its consumer has passed over.
 func (d *doctor) passedOver(ctx context.Context, t tool.Registered) (all []string, err error) {
 	lag, err := d.s.Queue.Lag(ctx, t.Name, t.Shard)
 	if err != nil {

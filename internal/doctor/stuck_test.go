@@ -13,9 +13,9 @@ import (
 	"github.com/stepjet/stepjet/subjects"
 )
 
-// A purge of a leased step by hand makes the server forget another lease: the step of that lies there, and nobody gets it.
-// The server notices a purge in two ways at once, and only one of them forgets: which comes first is its scheduler's choice,
-// so this tries until it does.
+// A purge of a leased step by hand makes the server forget another lease: the step of that lies there, and nobody
+// gets it. The server notices a purge in two ways at once, and only one of them forgets: which comes first is its
+// scheduler's choice, so this tries until it does.
 func TestTheDoctorFindsStepsThatNobodyWillGet(t *testing.T) {
 	t.Parallel()
 	s := setup(t, kv.Config{AckWait: time.Minute}) // no lease ends during the test

@@ -9,9 +9,9 @@ import (
 	"github.com/stepjet/stepjet/subjects"
 )
 
-// tenantBuckets looks at the buckets of declared tenants: whether each has the settings of the one that all others share, and
-// whether runs need one that is gone. What is declared is told by nothing but the buckets, so one that no run needs and that
-// somebody deleted is not missed.
+// tenantBuckets looks at the buckets of declared tenants: whether each has the settings of the one that all others
+// share, and whether runs need one that is gone. What is declared is told by nothing but the buckets, so one that no
+// run needs and that somebody deleted is not missed.
 func (d *doctor) tenantBuckets(ctx context.Context) error {
 	var all []string
 	for name := range d.names {

@@ -54,7 +54,7 @@ func (d *doctor) readRegistry(ctx context.Context) (bad []brokenEntry, digests m
 	return bad, digests, err
 }
 
-// registeredShards gives how many step streams the registered tools need.
+// registeredShards returns how many step streams the registered tools need.
 func (d *doctor) registeredShards(ctx context.Context) (n int, err error) {
 	if info, err := d.look(ctx, subjects.BucketStream(subjects.ToolsBucket)); err != nil || info == nil {
 		return 0, err
@@ -124,7 +124,7 @@ func (d *doctor) unreadable(ctx context.Context, b brokenEntry) {
 	d.add(f, nil)
 }
 
-// shardOf gives where a tool's consumer is; 0 where there is none.
+// shardOf returns where a tool's consumer is; 0 where there is none.
 func (d *doctor) shardOf(ctx context.Context, name string) int {
 	if shard, ok, err := d.in.ToolShard(ctx, name); err == nil && ok {
 		return shard
