@@ -147,7 +147,7 @@ func (c *Client) Tenant() string { return c.tenant }
 func (c *Client) noticed(m *nats.Msg) {
 	r, ok := subjects.ParseNotify(m.Subject)
 	switch {
-	case !ok || !wire.Known(m.Header):
+	case !ok || !wire.KindEvent.Known(m.Header):
 	case isConflict(m.Data):
 		// It says that a plan sent under this id is not the run's plan. That may be true of another submit than the one
 		// that is waited for; the history knows.

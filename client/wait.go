@@ -67,7 +67,7 @@ func (r *Run) Wait(ctx context.Context) (*outcome.Outcome, error) {
 // listen subscribes to the end of a run that somebody else submitted, so that its outcome comes at once too.
 func (c *Client) listen(p *pending) (*nats.Subscription, error) {
 	sub, err := c.nc.Subscribe(subjects.Event(p.run, subjects.EventEnd), func(m *nats.Msg) {
-		if wire.Known(m.Header) { // else the history tells
+		if wire.KindEvent.Known(m.Header) { // else the history tells
 			c.waits.resolve(p.run.ID, m.Data)
 		}
 	})

@@ -130,7 +130,7 @@ func (w *Watcher) Judged(ctx context.Context) (out *outcome.Outcome, err error) 
 // take reports one message, if it says anything new.
 func (w *Watcher) take(ctx context.Context, m *nats.Msg, each func(Event)) (over bool, err error) {
 	e, ok := parseEvent(m.Subject, m.Data)
-	if !ok || !wire.Known(m.Header) {
+	if !ok || !wire.KindEvent.Known(m.Header) {
 		return false, nil
 	}
 	switch e.Kind {

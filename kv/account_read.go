@@ -291,7 +291,7 @@ func (s *account) requestBy(ctx context.Context, subject string, by nats.Header,
 	h := wire.Versioned()
 	maps.Copy(h, by)
 	answer, err = s.exchange(ctx, &nats.Msg{Subject: subject, Header: h, Data: body})
-	if err == nil && !wire.KnownBucket(answer.Header) {
+	if err == nil && !wire.KindAnswer.Known(answer.Header) {
 		return nil, wire.Newer("the answer on " + subject)
 	}
 	return answer, err

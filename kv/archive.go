@@ -68,7 +68,7 @@ func (s *Archive) HistoryAt(ctx context.Context, r subjects.Run) (*outcome.Run, 
 	if err != nil {
 		return nil, 0, err
 	}
-	if !wire.KnownBucket(e.Header) {
+	if !wire.KindOutcome.Known(e.Header) {
 		return nil, 0, wire.Newer("the outcome of " + r.Plain())
 	}
 	head, err := parseHistory(e.Data)

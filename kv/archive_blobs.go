@@ -155,7 +155,7 @@ func (s *Archive) blobInfo(ctx context.Context, bucket, name string) (*jetstream
 	if info.Deleted {
 		return nil, jetstream.ErrObjectNotFound
 	}
-	if !wire.Known(info.Headers) {
+	if !wire.KindBlob.Known(info.Headers) {
 		return nil, wire.Newer("the blob " + name)
 	}
 	return &info, nil
@@ -223,7 +223,7 @@ func (c *chunks) more(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if !wire.Known(e.Header) {
+		if !wire.KindBlob.Known(e.Header) {
 			return wire.Newer("the blob " + c.handle.Name)
 		}
 		if int64(len(c.data)+len(e.Data)) > c.handle.Size {

@@ -67,7 +67,7 @@ func (s *Archive) Dead(ctx context.Context, r subjects.Run, generation uint64, s
 }
 
 func parseDead(e Entry) (*outcome.DeadLetter, error) {
-	if !wire.KnownBucket(e.Header) {
+	if !wire.KindDeadLetter.Known(e.Header) {
 		return nil, wire.Newer("the dead letter " + strings.TrimPrefix(e.Subject, deadPrefix))
 	}
 	var d outcome.DeadLetter

@@ -62,6 +62,6 @@ func TestWhatTheProtocolSaysOfPlainRequests(t *testing.T) {
 	require.Equal(t, "404", absent.Header.Get("Status"))
 
 	for version, known := range map[string]bool{"": true, "1": true, "1.9": true, "0": true, "2": false, "junk": false, "-1": false, "1x": false} {
-		require.Equal(t, known, wire.Known(nats.Header{subjects.HeaderVersion: {version}}), version)
+		require.Equal(t, known, wire.KindEvent.Known(nats.Header{subjects.HeaderVersion: {version}}), version)
 	}
 }

@@ -276,7 +276,7 @@ func (s *Registry) sealingKey(ctx context.Context) (k wire.SealingKey, revision 
 	if operation(e.Header) != "" {
 		return k, e.Seq, fault.New(fault.NotFound, "the key that secrets are sealed to was removed")
 	}
-	if !wire.KnownPlan(e.Header) {
+	if !wire.KindSealingKey.Known(e.Header) {
 		return k, e.Seq, wire.Newer("the registry's key for secrets")
 	}
 	k, ok := wire.ParseSealingKey(e.Data)

@@ -159,7 +159,7 @@ func TestDocumentsOfADeclaredTenantLieInItsBucket(t *testing.T) {
 	for _, subject := range []string{historySubject(r), deadSubject(r, letter)} {
 		e, err := s.Ledger.Read(t.Context(), subject)
 		require.NoError(t, err)
-		require.False(t, wire.Known(e.Header), "a reader of before says that it is too old, and looks nowhere else")
+		require.False(t, wire.KindEvent.Known(e.Header), "a reader of before says that it is too old, and looks nowhere else")
 	}
 	require.Zero(t, s.counted(">"))
 

@@ -52,7 +52,10 @@ func (s *service) open() error {
 	}
 	known := func(m *nats.Msg) bool {
 		_, plan := subjects.ParseSubmit(m.Subject)
-		return wire.Known(m.Header) || plan && wire.KnownPlan(m.Header)
+		if plan {
+			return wire.KindPlan.Known(m.Header)
+		}
+		return wire.KindRequest.Known(m.Header)
 	}
 	for _, h := range handlers {
 		sub, err := s.o.nc.QueueSubscribe(h.subject, h.queue, func(m *nats.Msg) {

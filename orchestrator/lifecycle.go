@@ -48,7 +48,7 @@ func (lc *lifecycle) submitted(id subjects.Run, e kv.Entry, from *cursor) {
 		lastSeq: e.Seq, touched: lc.clock.Now(), timer: -1,
 	}
 	lc.runs.add(r)
-	if _, malformed := wire.Version(e.Header); malformed == nil && !wire.KnownPlan(e.Header) {
+	if wire.KindPlan.Newer(e.Header) {
 		lc.leaveAlone(r)
 		return
 	}
@@ -100,8 +100,11 @@ func (lc *lifecycle) take(r *run, rec subjects.Record, e kv.Entry) {
 			return
 		}
 	default:
-		known := wire.Known(e.Header) || rec.Kind == subjects.StartKind && wire.KnownStart(e.Header)
-		if rec.Kind == subjects.UnknownRecord || !known {
+		kind := wire.KindStop
+		if rec.Kind == subjects.StartKind {
+			kind = wire.KindStart
+		}
+		if rec.Kind == subjects.UnknownRecord || !kind.Known(e.Header) {
 			if r.phase != finishing && r.phase != finished {
 				lc.leaveAlone(r)
 			}

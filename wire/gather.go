@@ -22,7 +22,7 @@ func (g Gathering) Message() (nats.Header, []byte) {
 
 // ParseGathering reads a lease; false for a message of another form or a version that is not known.
 func ParseGathering(h nats.Header, body []byte) (g Gathering, ok bool) {
-	if !Known(h) || json.Unmarshal(body, &g) != nil || g.ID == "" {
+	if !KindGathering.Known(h) || json.Unmarshal(body, &g) != nil || g.ID == "" {
 		return Gathering{}, false
 	}
 	return g, true

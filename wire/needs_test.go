@@ -26,9 +26,9 @@ func TestStartWithNeeds(t *testing.T) {
 	}
 	m := startMsg(t, s)
 	wiretest.Golden(t, *update, "start_needs", m)
-	require.False(t, wire.Known(m.Header))
-	require.True(t, wire.KnownStart(m.Header))
-	require.False(t, wire.KnownStart(nats.Header{subjects.HeaderVersion: {"5"}}))
+	require.False(t, wire.KindEvent.Known(m.Header))
+	require.True(t, wire.KindStart.Known(m.Header))
+	require.False(t, wire.KindStart.Known(nats.Header{subjects.HeaderVersion: {"5"}}))
 	back, _, err := wire.ParseStart(m.Header, m.Data)
 	require.NoError(t, err)
 	require.Equal(t, []string{"language-2"}, back.Needs)
@@ -79,5 +79,5 @@ func TestLacking(t *testing.T) {
 	}
 	require.True(t, wire.ValidNeed("language-2"))
 	h, _ := wire.NeedMessage()
-	require.False(t, wire.Known(h))
+	require.False(t, wire.KindEvent.Known(h))
 }

@@ -43,14 +43,14 @@ func TestSealedContextRaisesTheVersion(t *testing.T) {
 
 	h := wire.Step{Result: "r", Key: "k", Attempt: 1, Context: sealed}.Header()
 	require.Equal(t, "2", h[subjects.HeaderVersion][0])
-	require.False(t, wire.Known(h))
-	require.True(t, wire.KnownStep(h))
+	require.False(t, wire.KindEvent.Known(h))
+	require.True(t, wire.KindStep.Known(h))
 	back, err := wire.ParseStep(h)
 	require.NoError(t, err)
 	require.Equal(t, sealed, back.Context)
 	open := sealed.Only(func(k string) bool { return k == "user" })
 	require.Equal(t, "1", wire.Step{Result: "r", Key: "k", Attempt: 1, Context: open}.Header()[subjects.HeaderVersion][0], "a step without them is for all workers")
-	require.False(t, wire.KnownStep(nats.Header{subjects.HeaderVersion: {"4"}}))
+	require.False(t, wire.KindStep.Known(nats.Header{subjects.HeaderVersion: {"4"}}))
 
 	r := wire.RunContext{All: open, Steps: map[string]wire.Context{"s": sealed}}
 	plan := nats.Header{}
@@ -102,8 +102,8 @@ func TestSealingKeyForm(t *testing.T) {
 	k := wire.SealingKey{ID: "0af7651916cd43dd", Public: "stepjet-seal-1:x", Created: at}
 	h, body := k.Message()
 	wiretest.Golden(t, *update, "sealing_key", nats.Msg{Header: h, Data: body})
-	require.False(t, wire.Known(h), "who does not know of it leaves it alone")
-	require.True(t, wire.KnownPlan(h))
+	require.False(t, wire.KindEvent.Known(h), "who does not know of it leaves it alone")
+	require.True(t, wire.KindPlan.Known(h))
 	back, ok := wire.ParseSealingKey(wiretest.Load(t, "sealing_key").Data)
 	require.True(t, ok)
 	require.Equal(t, k, back)

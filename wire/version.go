@@ -12,29 +12,54 @@ import (
 	"github.com/stepjet/stepjet/subjects"
 )
 
-// Known reports whether this version of Stepjet can read the message: its version is absent or not higher than ours. Of a
-// version with a dot, such as 1.2, only the number before it counts: what is new behind it may be ignored.
-func Known(h nats.Header) bool { return known(h, ours) }
+// Kind is a kind of message. Each has versions of its own: one is raised where that kind changes, and readers of all others go on as
+// they did.
+type Kind uint8
 
-// KnownStart is Known for a start record, of which there are four versions. What the fourth needs has to be known besides.
-func KnownStart(h nats.Header) bool { return known(h, ourNeeds) }
+// The kinds of messages whose versions matter to a reader. Of records of attempts the run says which versions may be (AboveRun), of
+// entries of the registry what they need besides (Knowledge.KnownEntry); of claims and member keys, that they are there says all.
+const (
+	KindPlan Kind = iota
+	KindStart
+	KindStop
+	KindStep
+	KindRequest
+	KindAnswer // that holds a run document
+	KindEvent  // and notices and cancels
+	KindOutcome
+	KindDeadLetter
+	KindBlob
+	KindGathering
+	KindSealingKey
+)
 
-// KnownPlan is Known for a plan, which may have sealed values in its context.
-func KnownPlan(h nats.Header) bool { return known(h, ourSealed) }
-
-// KnownStep is Known for a step, which may have them too, and arguments in a declared tenant's bucket.
-func KnownStep(h nats.Header) bool { return known(h, ourBucket) }
-
-// KnownBucket is Known for what may have a handle that names a declared tenant's bucket: an outcome, a dead letter, an answer. Of
-// these there is no version between.
-func KnownBucket(h nats.Header) bool {
-	n, err := Version(h)
-	return err == nil && (n <= ours || n == ourBucket)
+// versions are the versions of each kind that this Stepjet reads, as a set; all read those below 1.
+var versions = [...]uint64{
+	KindPlan:       1<<1 | 1<<2, // 2: sealed secrets
+	KindStart:      1<<1 | 1<<2 | 1<<3 | 1<<4,
+	KindStop:       1 << 1,
+	KindStep:       1<<1 | 1<<2 | 1<<3, // 3: arguments in the bucket of a declared tenant
+	KindRequest:    1 << 1,
+	KindAnswer:     1<<1 | 1<<3, // 3: a handle that names such a bucket; there is no version between
+	KindEvent:      1 << 1,
+	KindOutcome:    1<<1 | 1<<3,
+	KindDeadLetter: 1<<1 | 1<<3,
+	KindBlob:       1 << 1,
+	KindGathering:  1 << 1,
+	KindSealingKey: 1<<1 | 1<<2,
 }
 
-func known(h nats.Header, most uint64) bool {
+// Known reports whether this Stepjet can read a message of the kind: its version is absent, or one that it knows. Of a version with a
+// dot, such as 1.2, only the number before it counts: what is new behind it may be ignored.
+func (k Kind) Known(h nats.Header) bool {
 	n, err := Version(h)
-	return err == nil && n <= most
+	return err == nil && (n == 0 || n < 64 && versions[k]>>n&1 == 1)
+}
+
+// Newer reports whether a message is of a version that some later Stepjet may know: one that is no number is of none.
+func (k Kind) Newer(h nats.Header) bool {
+	_, malformed := Version(h)
+	return malformed == nil && !k.Known(h)
 }
 
 // Version reads the version of a message. Without one it counts as version 1: that is what stock clients send. The error says
@@ -69,10 +94,8 @@ func AboveRun(h nats.Header, run uint64) *fault.Error {
 }
 
 var (
-	ours, _      = major(subjects.Version)
-	ourSealed, _ = major(subjects.SealedVersion)
-	ourBucket, _ = major(subjects.BucketVersion)
-	ourNeeds, _  = major(subjects.NeedsVersion)
+	ours, _     = major(subjects.Version)
+	ourNeeds, _ = major(subjects.NeedsVersion)
 )
 
 // unsaid is the version of what says none.

@@ -67,13 +67,13 @@ func TestStepForms(t *testing.T) {
 
 	// A declared tenant's: a worker of before may take it as long as it needs nothing from the bucket.
 	s.Bucket = "blobs-acme"
-	require.True(t, wire.Known(s.Header()))
+	require.True(t, wire.KindEvent.Known(s.Header()))
 	s.Handle.Bucket, s.Handle.NUID, s.Handle.Chunks = "blobs-acme", "x1", 1
 	h := s.Header()
 	wiretest.Golden(t, *update, "step_bucket", nats.Msg{Header: h})
-	require.False(t, wire.Known(h))
-	require.False(t, wire.KnownPlan(h), "who knows of sealed secrets alone leaves it too")
-	require.True(t, wire.KnownStep(h))
+	require.False(t, wire.KindEvent.Known(h))
+	require.False(t, wire.KindPlan.Known(h), "who knows of sealed secrets alone leaves it too")
+	require.True(t, wire.KindStep.Known(h))
 	back, err = wire.ParseStep(wiretest.Load(t, "step_bucket").Header)
 	require.NoError(t, err)
 	require.Equal(t, s, back)
@@ -137,16 +137,16 @@ func TestStepsThatAreNotOurs(t *testing.T) {
 	require.Error(t, err)
 	_, err = wire.ParseStep(nats.Header{subjects.HeaderResult: {"x"}, subjects.HeaderKey: {"k"}, subjects.HeaderAttempt: {"0"}})
 	require.Error(t, err)
-	require.True(t, wire.Known(nil))
+	require.True(t, wire.KindEvent.Known(nil))
 	for version, known := range map[string]bool{"": true, "1": true, "0": true, "1.7": true, "2": false, "2.0": false, "10": false, "x": false, "-1": false, "1x": false} {
-		require.Equal(t, known, wire.Known(nats.Header{subjects.HeaderVersion: {version}}), version)
+		require.Equal(t, known, wire.KindEvent.Known(nats.Header{subjects.HeaderVersion: {version}}), version)
 	}
 	for version, known := range map[string]bool{"": true, "1": true, "2": true, "2.1": true, "3": true, "4": true, "5": false, "x": false} {
-		require.Equal(t, known, wire.KnownStart(nats.Header{subjects.HeaderVersion: {version}}), version)
+		require.Equal(t, known, wire.KindStart.Known(nats.Header{subjects.HeaderVersion: {version}}), version)
 	}
 	for version, known := range map[string]bool{"": true, "1": true, "2": false, "3": true, "3.1": true, "4": false, "x": false} {
-		require.Equal(t, known, wire.KnownBucket(nats.Header{subjects.HeaderVersion: {version}}), version)
+		require.Equal(t, known, wire.KindOutcome.Known(nats.Header{subjects.HeaderVersion: {version}}), version)
 	}
-	require.True(t, wire.Known(wire.Versioned()))
+	require.True(t, wire.KindEvent.Known(wire.Versioned()))
 	require.Equal(t, fault.NewerVersion, wire.Newer("it").Code)
 }

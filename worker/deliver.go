@@ -19,7 +19,7 @@ func (e *engine) accept(f *feed, d *kv.Delivery) {
 		f.refuse(d)
 		return
 	}
-	if !wire.KnownStep(d.Header) {
+	if !wire.KindStep.Known(d.Header) {
 		// Neither acknowledged nor refused: its lease runs out, and then perhaps a newer worker gets it.
 		e.log.Warn("left a step of a newer version of Stepjet to other workers", "subject", d.Subject, "delivery", d.Delivered)
 		f.refuse(d)

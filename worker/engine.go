@@ -107,7 +107,7 @@ func (e *engine) spawn(f func()) {
 // onCancel hears of a cancelled attempt. Every worker of the tool hears it; mostly it is another's.
 func (e *engine) onCancel(m *nats.Msg) {
 	a, ok := subjects.ParseCancel(m.Subject)
-	if !ok || !wire.Known(m.Header) {
+	if !ok || !wire.KindEvent.Known(m.Header) {
 		return
 	}
 	e.mu.Lock()

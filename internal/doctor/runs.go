@@ -107,7 +107,7 @@ func (d *doctor) readStarts(ctx context.Context) error {
 
 func (d *doctor) started(ctx context.Context, e kv.Entry) (r activeRun, ok bool) {
 	rec, ok := subjects.ParseRecord(e.Subject)
-	if !ok || rec.Kind != subjects.StartKind || !wire.KnownStart(e.Header) {
+	if !ok || rec.Kind != subjects.StartKind || !wire.KindStart.Known(e.Header) {
 		return r, false
 	}
 	start, blob, err := wire.ParseStart(e.Header, e.Data)

@@ -85,7 +85,7 @@ type edit struct{ file, old, new string }
 // newerSource adds a field to whatever is written as an object, and a header to whatever has headers.
 var newerSource = []edit{
 	{"subjects/headers.go", `const Version = "1"`, `const Version = "1.1"`},
-	{"wire/version.go", "// Known reports", `// Later is a field of a newer version.
+	{"wire/version.go", "// Kind is a kind of message.", `// Later is a field of a newer version.
 func Later(b []byte) []byte {
 	if len(b) < 3 || b[0] != '{' || strings.Contains(string(b), LaterField) {
 		return b
@@ -95,7 +95,7 @@ func Later(b []byte) []byte {
 
 const LaterField = ` + "`" + laterField + "`" + `
 
-// Known reports`},
+// Kind is a kind of message.`},
 	{"wire/version.go", "func Versioned() nats.Header { return nats.Header{", `func Versioned() nats.Header { return nats.Header{"Stepjet-Later": {"x"}, `},
 	{"wire/header.go", "	h.Header[subjects.HeaderVersion] = ourVersion\n", "	h.Header[subjects.HeaderVersion] = ourVersion\n	h.Header[\"Stepjet-Later\"] = []string{\"x\"}\n"},
 	{"wire/result.go", "		body, err := json.Marshal(r.Error)\n", "		body, err := json.Marshal(r.Error)\n		body = Later(body)\n"},

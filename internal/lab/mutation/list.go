@@ -62,7 +62,7 @@ var mutants = []mutant{
 	},
 	{
 		"newer-version", "a worker executes steps of a newer version",
-		"worker/deliver.go", "	if !wire.KnownStep(d.Header) {", "	if false {", "./worker", "",
+		"worker/deliver.go", "	if !wire.KindStep.Known(d.Header) {", "	if false {", "./worker", "",
 	},
 	{
 		"skipped-dependency", "a step starts once one of its dependencies is over",
