@@ -32,9 +32,9 @@ func readPlain(b []byte) (o Outcome, ok bool) {
 		return o, false
 	}
 	seen := 0
-	ok = members(b, func(name string, value []byte) bool {
+	ok = members(b, func(name, value []byte) bool {
 		seen++
-		switch name {
+		switch string(name) {
 		case "run":
 			o.Run, ok = text(value)
 		case "status":
@@ -71,19 +71,24 @@ func readable(b []byte) bool {
 
 // members calls each with the members of an object whose names are plain text, until it reports false. It reports whether
 // there was nothing else.
-func members(object []byte, each func(name string, value []byte) bool) (ok bool) {
+func members(object []byte, each func(name, value []byte) bool) (ok bool) {
 	return jsontape.Members(object, func(key, value []byte) bool {
-		name, ok := text(key)
+		name, ok := plainText(key)
 		return ok && each(name, value)
 	})
 }
 
-// text returns a string that means what stands there.
-func text(v []byte) (string, bool) {
+// plainText returns what stands within the quotes of a string that means just that.
+func plainText(v []byte) ([]byte, bool) {
 	if v[0] != '"' || bytes.IndexByte(v, '\\') >= 0 || !utf8.Valid(v) {
-		return "", false
+		return nil, false
 	}
-	return string(v[1 : len(v)-1]), true
+	return v[1 : len(v)-1], true
+}
+
+func text(v []byte) (string, bool) {
+	s, ok := plainText(v)
+	return string(s), ok
 }
 
 func number(v []byte) (uint64, bool) {
@@ -91,24 +96,25 @@ func number(v []byte) (uint64, bool) {
 	return n, err == nil
 }
 
+// readResults keeps nothing of v: all results lie in one copy of it.
 func readResults(v []byte) (Results, bool) {
 	all := Results{}
-	ok := members(v, func(step string, value []byte) bool {
-		all = append(all, Result{step, bytes.Clone(value)})
+	ok := members(bytes.Clone(v), func(step, value []byte) bool {
+		all = append(all, Result{string(step), value})
 		return true
 	})
 	return all, ok
 }
 
 func readStats(v []byte) (s Stats, ok bool) {
-	ok = members(v, func(name string, value []byte) bool {
-		if name == "elapsed_ms" {
+	ok = members(v, func(name, value []byte) bool {
+		if string(name) == "elapsed_ms" {
 			var err error
 			s.ElapsedMS, err = strconv.ParseFloat(string(value), 64)
 			return err == nil
 		}
 		n, err := strconv.ParseInt(string(value), 10, 64)
-		switch name {
+		switch string(name) {
 		case "steps":
 			s.Steps = int(n)
 		case "succeeded":

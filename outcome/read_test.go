@@ -102,3 +102,29 @@ func TestHeadIsWrittenAsEncodingJSONWouldWriteIt(t *testing.T) {
 	require.NoError(t, json.Unmarshal(full.Head(), &written))
 	require.Len(t, written, len(runNames)-3, "all fields but outcome, plan and steps")
 }
+
+func BenchmarkRead(b *testing.B) {
+	o := Outcome{Run: "r", Status: Succeeded, Generation: 7, Stats: Stats{Steps: 20, Succeeded: 20}}
+	for i := range 20 {
+		o.Results = append(o.Results, Result{string(rune('a' + i)), []byte(`{"items":[{"name":"Ada","n":1.5},{"name":"Grace","n":-2}],"next":null}`)})
+	}
+	raw := o.JSON()
+	b.SetBytes(int64(len(raw)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, ok := readPlain(raw); !ok {
+			b.Fatal("it is plain")
+		}
+	}
+}
+
+func BenchmarkWrite(b *testing.B) {
+	r := Run{Run: "order-42", Status: Succeeded, Steps: make([]Step, 100)}
+	for i := range r.Steps {
+		r.Steps[i] = Step{ID: "step", Tool: "get_weather", Status: StepSucceeded, Worker: "worker-1", Ready: time.Unix(1, 0), Result: []byte(`{"a":1}`)}
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		r.JSON()
+	}
+}

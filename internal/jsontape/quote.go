@@ -60,8 +60,15 @@ func AppendEscaped[S string | []byte](dst []byte, text S) []byte {
 // no UTF-8 becomes \ufffd, and U+2028 and U+2029, which end a line in JavaScript, are escaped.
 func AppendQuoted(dst []byte, text string) []byte {
 	dst = append(dst, '"')
+	i := 0
+	for i < len(text) && text[i] < utf8.RuneSelf && escapes[text[i]] == 1 {
+		i++
+	}
+	if i == len(text) { // nearly always
+		return append(append(dst, text...), '"')
+	}
 	from := 0
-	for i := 0; i < len(text); {
+	for i < len(text) {
 		if text[i] < utf8.RuneSelf {
 			i++
 			continue

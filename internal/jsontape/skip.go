@@ -39,11 +39,15 @@ func Members(object []byte, each func(key, value []byte) bool) bool {
 	if i >= len(object) || object[i] != '{' {
 		return false
 	}
-	for i = SkipSpace(object, i+1); i >= 0 && i < len(object) && object[i] == '"'; i = NextItem(object, i) {
+	for i = SkipSpace(object, i+1); i < len(object) && object[i] == '"'; {
 		key := object[i:min(SkipString(object, i), len(object))]
 		i = min(SkipSpace(object, SkipSpace(object, i+len(key))+1), len(object))
-		if !each(key, object[i:SkipValue(object, i)]) {
+		end := SkipValue(object, i)
+		if !each(key, object[i:end:end]) {
 			return false
+		}
+		if i = SkipSpace(object, end); i < len(object) && object[i] == ',' {
+			i = SkipSpace(object, i+1)
 		}
 	}
 	return true

@@ -150,7 +150,7 @@ func scanNumber(b []byte, i int) (end int, flags Flags, ok bool) {
 }
 
 // IsSpace reports whether c is white space between the tokens of JSON.
-func IsSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }
+func IsSpace(c byte) bool { return c <= ' ' && (c == ' ' || c == '\t' || c == '\r' || c == '\n') }
 
 // IsDigit reports whether c is a digit.
 func IsDigit(c byte) bool { return c >= '0' && c <= '9' }
