@@ -12,6 +12,8 @@ import (
 
 	"github.com/nats-io/nuid"
 	"golang.org/x/sys/unix"
+
+	"github.com/stepjet/stepjet/internal/backoff"
 )
 
 // A program may leave its process group (setsid), and so may what it starts. What it leaves behind then is found as this
@@ -69,8 +71,9 @@ func (f *family) end() {
 	running.Lock()
 	delete(running.pids, f.pid)
 	running.Unlock()
-	for until, wait := time.Now().Add(sweepTime), time.Millisecond; f.sweep() && time.Now().Before(until); wait = min(2*wait, 50*time.Millisecond) {
-		time.Sleep(wait)
+	waits := backoff.Between(time.Millisecond, 50*time.Millisecond)
+	for until := time.Now().Add(sweepTime); f.sweep() && time.Now().Before(until); {
+		time.Sleep(waits.Next())
 	}
 }
 
