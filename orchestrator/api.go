@@ -19,24 +19,25 @@ import (
 	"github.com/stepjet/stepjet/wire"
 )
 
-// service answers requests and listens to submissions.
+// api answers requests and listens to submissions.
 //
 // Every orchestrator hears requests about runs, and only the owner of the run's partition answers: so a request needs to
 // know nothing of who owns what, and during a change of owners it is answered at most twice, with the same state.
-type service struct {
+type api struct {
+	*env
 	o     *Orchestrator
-	l     *loop
+	loops *loops
 	reg   *registry
 	tools *kv.Registry
 	subs  []*nats.Subscription
 	keyless
 }
 
-func newService(o *Orchestrator, l *loop, reg *registry, tools *kv.Registry) *service {
-	return &service{o: o, l: l, reg: reg, tools: tools}
+func newAPI(o *Orchestrator, ls *loops, reg *registry, tools *kv.Registry) *api {
+	return &api{env: ls.all[0].env, o: o, loops: ls, reg: reg, tools: tools}
 }
 
-func (s *service) open() error {
+func (s *api) open() error {
 	handlers := []struct {
 		subject, queue string
 		handle         nats.MsgHandler
@@ -71,32 +72,32 @@ func (s *service) open() error {
 	return nil
 }
 
-func (s *service) close() {
+func (s *api) close() {
 	for _, sub := range s.subs {
 		_ = sub.Unsubscribe() // the connection may be gone already; then so is the subscription
 	}
 }
 
-func (s *service) reply(m *nats.Msg, body []byte) { s.replyBy(m, wire.Versioned(), body) }
+func (s *api) reply(m *nats.Msg, body []byte) { s.replyBy(m, wire.Versioned(), body) }
 
-func (s *service) replyBy(m *nats.Msg, h nats.Header, body []byte) {
+func (s *api) replyBy(m *nats.Msg, h nats.Header, body []byte) {
 	if !subjects.ReplyAllowed(m.Reply) { // none, or one that this program's rights must not be lent to
 		return
 	}
-	if err := s.l.bus.PublishMsg(&nats.Msg{Subject: m.Reply, Header: h, Data: body}); err != nil {
+	if err := s.bus.PublishMsg(&nats.Msg{Subject: m.Reply, Header: h, Data: body}); err != nil {
 		s.o.cfg.Logger.Warn("an answer could not be sent", "subject", m.Subject, "error", err)
 	}
 }
 
-func (s *service) refuse(m *nats.Msg, err error) {
+func (s *api) refuse(m *nats.Msg, err error) {
 	if !subjects.ReplyAllowed(m.Reply) { // none, or one that this program's rights must not be lent to
 		return
 	}
 	h, body := wire.Refusal(err)
-	_ = s.l.bus.PublishMsg(&nats.Msg{Subject: m.Reply, Header: h, Data: body}) // the asker's time-out covers a loss
+	_ = s.bus.PublishMsg(&nats.Msg{Subject: m.Reply, Header: h, Data: body}) // the asker's time-out covers a loss
 }
 
-func (s *service) ping(m *nats.Msg) {
+func (s *api) ping(m *nats.Msg) {
 	var keys []string
 	for _, k := range s.o.cfg.SecretsKey.Keys() {
 		keys = append(keys, k.Public.ID())
@@ -108,21 +109,22 @@ func (s *service) ping(m *nats.Msg) {
 	s.reply(m, b)
 }
 
-// request hands a request about a run to the loop, which knows whether the run is ours.
-func (s *service) request(m *nats.Msg) {
+// request hands a request about a run to its loop, which knows whether the run is ours.
+func (s *api) request(m *nats.Msg) {
 	id, verb, ok := subjects.ParseAPI(m.Subject)
 	if !ok {
 		return
 	}
-	s.l.post(func() {
-		if c := s.l.cursors.owned[id.Partition()]; c == nil || !c.caughtUp {
+	l := s.loops.of(id.Partition())
+	l.post(func() {
+		if c := l.cursors.owned[id.Partition()]; c == nil || !c.caughtUp {
 			return // another's, or not read yet: the asker asks again
 		}
 		switch verb {
 		case subjects.VerbGet:
-			s.get(m, id)
+			s.get(l, m, id)
 		case subjects.VerbCancel:
-			s.cancel(m, id)
+			s.cancel(l, m, id)
 		}
 	})
 }
@@ -130,8 +132,8 @@ func (s *service) request(m *nats.Msg) {
 // maxReply bounds a document sent in a reply; a larger one goes through a blob.
 const maxReply = 512 << 10
 
-func (s *service) get(m *nats.Msg, id subjects.Run) {
-	r := s.l.runs.byID[id]
+func (s *api) get(l *loop, m *nats.Msg, id subjects.Run) {
+	r := l.runs.byID[id]
 	switch {
 	case r == nil || r.phase == finished:
 		s.refuse(m, notActive(id))
@@ -142,27 +144,27 @@ func (s *service) get(m *nats.Msg, id subjects.Run) {
 	}
 	if r.phase == finishing { // its machine rests, and its results may have to be read
 		view := r.view()
-		s.l.job(func(ctx context.Context) { s.answer(ctx, m, id, view, s.l.documents.of(ctx, view)) })
+		l.job(func(ctx context.Context) { s.answer(ctx, l, m, id, view, l.documents.of(ctx, view)) })
 		return
 	}
 	r.audience.arrived()
-	doc := s.l.documents.of(s.l.ctx, r)
+	doc := l.documents.of(l.ctx, r)
 	ask, view := s.explain(r, doc), r.view()
-	s.l.job(func(ctx context.Context) {
+	l.job(func(ctx context.Context) {
 		s.explainRest(ctx, ask)
-		s.answer(ctx, m, id, view, doc)
+		s.answer(ctx, l, m, id, view, doc)
 	})
 }
 
 // answer sends a document, by way of a blob where it is large.
-func (s *service) answer(ctx context.Context, m *nats.Msg, id subjects.Run, view *run, doc *outcome.Run) {
+func (s *api) answer(ctx context.Context, l *loop, m *nats.Msg, id subjects.Run, view *run, doc *outcome.Run) {
 	b := doc.JSON()
 	if len(b) > maxReply {
-		bucket := s.l.store.BucketOf(id.Tenant)
+		bucket := l.store.BucketOf(id.Tenant)
 		if view.start != nil {
 			bucket = view.bucket()
 		}
-		handle, err := s.l.values.put(ctx, bucket, func(unique string) string { return subjects.RunBlobName(id, view.generation, "get", unique) }, b)
+		handle, err := l.values.put(ctx, bucket, func(unique string) string { return subjects.RunBlobName(id, view.generation, "get", unique) }, b)
 		if err != nil {
 			return
 		}
@@ -183,8 +185,8 @@ func leftAlone(id subjects.Run) *fault.Error {
 		WithHint("upgrade the orchestrators: one that knows the run's version goes on with it, and can cancel it; to remove what nobody of yours wrote: stepjet doctor")
 }
 
-func (s *service) cancel(m *nats.Msg, id subjects.Run) {
-	r := s.l.runs.byID[id]
+func (s *api) cancel(l *loop, m *nats.Msg, id subjects.Run) {
+	r := l.runs.byID[id]
 	switch {
 	case r == nil:
 		s.refuse(m, notActive(id))
@@ -197,7 +199,7 @@ func (s *service) cancel(m *nats.Msg, id subjects.Run) {
 		return
 	}
 	stop := &machine.Stop{Reason: outcome.Cancelled, By: text.Clip(wire.ParseCancel(m.Data).By, 128)}
-	s.l.decider.stop(r, stop, func(d kv.Decision, err error) {
+	l.decider.stop(r, stop, func(d kv.Decision, err error) {
 		switch {
 		case err != nil:
 			s.refuse(m, err)
@@ -211,19 +213,20 @@ func (s *service) cancel(m *nats.Msg, id subjects.Run) {
 
 // submission hears every plan that is published, stored or refused. The ledger itself refuses a second plan of an active
 // run, so this is the only way to tell its watchers of a conflict.
-func (s *service) submission(m *nats.Msg) {
+func (s *api) submission(m *nats.Msg) {
 	id, ok := subjects.ParseSubmit(m.Subject)
 	if !ok {
 		return
 	}
-	s.l.post(func() {
-		r := s.l.runs.byID[id]
+	l := s.loops.of(id.Partition())
+	l.post(func() {
+		r := l.runs.byID[id]
 		if r == nil || r.rejected || r.phase == foreign || r.body != nil && bytes.Equal(r.body, m.Data) { // of a rejected run, the id is free
 			return
 		}
 		if d := plan.Digest(m.Data); d != r.digest {
 			asked, _ := wire.ParsePlan(m.Header) // of a plan that is refused
-			s.l.announcer.conflict(id, asked.Client, r.digest, d)
+			l.announcer.conflict(id, asked.Client, r.digest, d)
 		}
 	})
 }

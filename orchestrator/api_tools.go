@@ -23,7 +23,7 @@ import (
 // others learn of it from there.
 
 // override sets or clears an operator's override of a tool.
-func (s *service) override(m *nats.Msg) {
+func (s *api) override(m *nats.Msg) {
 	s.administer(m, subjects.OverrideFilter, func(ctx context.Context, tool string) (any, error) {
 		o, err := s.tools.Override(ctx, tool, m.Data)
 		if err == nil && o.Tool != nil {
@@ -34,7 +34,7 @@ func (s *service) override(m *nats.Msg) {
 }
 
 // remove takes a tool out of the registry.
-func (s *service) remove(m *nats.Msg) {
+func (s *api) remove(m *nats.Msg) {
 	s.administer(m, subjects.RemoveFilter, func(ctx context.Context, tool string) (any, error) {
 		var req kv.RemoveRequest
 		if len(m.Data) > 0 {
@@ -47,7 +47,7 @@ func (s *service) remove(m *nats.Msg) {
 }
 
 // administer does a request beside the loop and answers it. The tool's name is the last token of the subject.
-func (s *service) administer(m *nats.Msg, filter string, do func(ctx context.Context, tool string) (any, error)) {
+func (s *api) administer(m *nats.Msg, filter string, do func(ctx context.Context, tool string) (any, error)) {
 	tool, ok := subjects.Decode(strings.TrimPrefix(m.Subject, strings.TrimSuffix(filter, "*")))
 	if !ok {
 		s.refuse(m, fault.New(fault.InvalidID, "%s names no tool", m.Subject))
@@ -58,7 +58,7 @@ func (s *service) administer(m *nats.Msg, filter string, do func(ctx context.Con
 
 // overrideForTenant sets or clears what a tenant overrides of a tool for its own runs. The permissions of the server say
 // who may ask for which tenant.
-func (s *service) overrideForTenant(m *nats.Msg) {
+func (s *api) overrideForTenant(m *nats.Msg) {
 	tenant, tool, ok := subjects.ParseTenantOverride(m.Subject)
 	if !ok {
 		s.refuse(m, fault.New(fault.InvalidID, "%s names no tenant and tool", m.Subject))
@@ -75,8 +75,8 @@ func (s *service) overrideForTenant(m *nats.Msg) {
 }
 
 // beside does a request beside the loop and answers it.
-func (s *service) beside(m *nats.Msg, do func(ctx context.Context) (any, error)) {
-	s.l.job(func(ctx context.Context) {
+func (s *api) beside(m *nats.Msg, do func(ctx context.Context) (any, error)) {
+	s.job(func(ctx context.Context) {
 		answer, err := do(ctx)
 		if err != nil {
 			s.refuse(m, err)
@@ -91,8 +91,8 @@ func (s *service) beside(m *nats.Msg, do func(ctx context.Context) (any, error))
 	})
 }
 
-func (s *service) register(m *nats.Msg) {
-	s.l.job(func(ctx context.Context) {
+func (s *api) register(m *nats.Msg) {
+	s.job(func(ctx context.Context) {
 		t, err := s.registered(ctx, m)
 		if err != nil {
 			s.refuse(m, err)
@@ -111,7 +111,7 @@ func (s *service) register(m *nats.Msg) {
 
 // registered registers the definition of a request; one without a body restores the tool as it stands. The tool is that of the
 // subject, which is what the server has judged the sender's permissions by.
-func (s *service) registered(ctx context.Context, m *nats.Msg) (tool.Registered, error) {
+func (s *api) registered(ctx context.Context, m *nats.Msg) (tool.Registered, error) {
 	name, ok := subjects.ParseRegister(m.Subject)
 	switch {
 	case !ok:
@@ -167,7 +167,7 @@ const (
 
 // introduced notes whether a worker that registers a tool holds the key that this orchestrator has secrets sealed to, and gives what it
 // is to be told.
-func (s *service) introduced(m *nats.Msg, tool string) []fault.Problem {
+func (s *api) introduced(m *nats.Msg, tool string) []fault.Problem {
 	newest := s.o.cfg.SecretsKey.Newest()
 	who, said := wire.ParseRegistration(m.Header)
 	if newest == nil || !said {

@@ -20,7 +20,7 @@ type waiter struct {
 
 // explain says, in a document of an unfinished run, what each call that is out or held back waits for. What this process
 // knows it says at once; it gives those for whom the server has to be asked.
-func (s *service) explain(r *run, doc *outcome.Run) (ask []waiter) {
+func (s *api) explain(r *run, doc *outcome.Run) (ask []waiter) {
 	if r.machine == nil || r.machine.Finished() {
 		return nil
 	}
@@ -29,13 +29,14 @@ func (s *service) explain(r *run, doc *outcome.Run) (ask []waiter) {
 			return
 		}
 		tool := r.plan.Steps[c.Step].Tool
-		f, w := r.flights[c], s.l.dispatcher.windows[tool]
-		if f == nil && st.Status == outcome.StepReady && w != nil && r.heldOf(c.Step) > 0 {
-			if b := r.lanes[tool].overfull(); b != nil && r.lanes[tool].awaitsBytes {
-				st.Waiting = fmt.Sprintf("window full: %.1f MiB of arguments of this %s are out, %d steps of %s wait", float64(b.bytes)/(1<<20), b.of, r.heldOf(c.Step), tool)
+		f := r.flights[c]
+		if f == nil && st.Status == outcome.StepReady && r.heldOf(c.Step) > 0 {
+			lane := r.lanes[tool]
+			if b := lane.overfull(); b != nil && lane.awaitsBytes {
+				st.Waiting = fmt.Sprintf("window full: %.1f MiB of arguments of this %s are out, %d steps of %s wait", float64(b.stake.together(b.bytes))/(1<<20), b.of, r.heldOf(c.Step), tool)
 				return
 			}
-			st.Waiting = fmt.Sprintf("window full: %d steps of %s are out, %d of this run's wait", w.out, tool, r.heldOf(c.Step))
+			st.Waiting = fmt.Sprintf("window full: %d steps of %s are out, %d of this run's wait", lane.window.stake.together(int64(lane.window.out)), tool, r.heldOf(c.Step))
 			return
 		}
 		x := waiter{step: st, tool: tool, shard: r.shard(c.Step)}
@@ -56,7 +57,7 @@ func (s *service) explain(r *run, doc *outcome.Run) (ask []waiter) {
 }
 
 // explainRest asks the server, once for each tool.
-func (s *service) explainRest(ctx context.Context, ask []waiter) {
+func (s *api) explainRest(ctx context.Context, ask []waiter) {
 	type state struct {
 		kv.Lag
 		err error
@@ -65,7 +66,7 @@ func (s *service) explainRest(ctx context.Context, ask []waiter) {
 	for _, x := range ask {
 		now, known := states[x.tool]
 		if !known {
-			now.Lag, now.err = s.l.store.Lag(ctx, x.tool, x.shard)
+			now.Lag, now.err = s.env.store.Lag(ctx, x.tool, x.shard)
 			states[x.tool] = now
 		}
 		switch {

@@ -21,9 +21,19 @@ type burden struct {
 	most    int64
 	waiting fifo[*lane] // refused for bytes; there are some only while the bound is reached
 	lanes   int         // that refer to it
+	stake   stake       // of a tenant, in what the loops of the process share
 }
 
-func (b *burden) full() bool { return b != nil && b.bytes >= b.most }
+func (b *burden) full() bool { return b != nil && b.stake.full(b.bytes, b.most) }
+
+// add counts bytes that went, or were decided.
+func (b *burden) add(bytes int64) {
+	b.bytes += bytes
+	b.stake.count(bytes)
+	b.claim()
+}
+
+func (b *burden) claim() { b.stake.claim(b.bytes > 0 || b.waiting.len() > 0, b.waiting.len() > 0) }
 
 // overfull gives the burden whose bound is reached, that of the run before that of the tenant; nil: none is.
 func (x *lane) overfull() *burden {
@@ -49,6 +59,7 @@ func (x *lane) stopped() bool {
 	if !x.awaitsBytes {
 		x.awaitsBytes = true
 		b.waiting.push(x)
+		b.claim()
 	}
 	return true
 }
@@ -63,6 +74,7 @@ func (di *dispatcher) loaded(x *lane) {
 	if of == nil {
 		of = &burden{of: "tenant", most: di.bounds.tenant}
 		di.burdens[r.id.Tenant] = of
+		di.tenants.join(r.id.Tenant, &of.stake, di.post, func() { of.wake(di.dispatchHeld) })
 	}
 	of.lanes++
 	x.ofRun, x.ofTenant, x.light = r.burden, of, di.bounds.light
@@ -90,7 +102,7 @@ func (f *flight) add(bytes int64) {
 	f.bytes += bytes
 	for _, b := range []*burden{f.lane.ofRun, f.lane.ofTenant} {
 		if b != nil {
-			b.bytes += bytes
+			b.add(bytes)
 		}
 	}
 }
@@ -100,11 +112,13 @@ func (f *flight) add(bytes int64) {
 func (di *dispatcher) eased(x *lane) {
 	x.ofTenant.wake(di.dispatchHeld)
 	x.ofRun.wake(di.dispatchHeld)
+	x.ofTenant.stake.leave()
 }
 
 func (b *burden) wake(send func(*window)) {
 	for n := b.waiting.len(); n > 0 && !b.full(); n-- {
 		x := b.waiting.pop()
+		b.claim()
 		x.awaitsBytes = false
 		x.window.turn(x)
 		send(x.window)
@@ -115,5 +129,6 @@ func (b *burden) wake(send func(*window)) {
 func (di *dispatcher) unloaded(x *lane) {
 	if x.ofTenant.lanes--; x.ofTenant.lanes == 0 {
 		delete(di.burdens, x.run.id.Tenant)
+		di.tenants.quit(x.run.id.Tenant, &x.ofTenant.stake)
 	}
 }

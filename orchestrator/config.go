@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"maps"
 	"os"
+	"runtime"
 	"slices"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/observe"
 	"github.com/stepjet/stepjet/seal"
+	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/wire"
 )
 
@@ -20,6 +22,7 @@ import (
 const (
 	DefaultGrace      = time.Minute
 	DefaultSweepEvery = 10 * time.Second
+	DefaultMaxLoops   = 8
 )
 
 // Config is what an orchestrator may be told. The zero value is a good one.
@@ -32,6 +35,11 @@ type Config struct {
 	Store kv.Config
 	// Weights are the shares of tenants where a tool has more to do than fits: 1 for a tenant that isn't named.
 	Weights map[string]int
+	// Loops is how many goroutines share the partitions of this process, 1 to 64, and so how many cores it uses for what is no
+	// I/O; each has runs of its own. Default: GOMAXPROCS, but no more than there are ledger shards, nor than DefaultMaxLoops:
+	// each shard is read once then. More loops than shards cost the server a cursor each, and keep a huge run from sharing a
+	// goroutine with as many others.
+	Loops int
 	// Grace is how long the records of a finished run stay in the ledger, so that late records meet them; default 60 s.
 	Grace time.Duration
 	// SweepEvery is how often what should be out is compared with what is; default 10 s.
@@ -70,6 +78,8 @@ func (c Config) withDefaults() Config {
 
 func (c Config) validate() error {
 	switch {
+	case c.Loops < 0 || c.Loops > subjects.Partitions:
+		return fault.New(fault.InvalidConfig, "%d loops: the number must be from 1 to %d", c.Loops, subjects.Partitions)
 	case c.Grace < 0 || c.Grace > 24*time.Hour:
 		return fault.New(fault.InvalidConfig, "grace %s is not between 0 and 24h", c.Grace)
 	case c.Store.Retention > 0 && c.Store.Retention < c.Grace+purgeAtLast:
@@ -82,6 +92,14 @@ func (c Config) validate() error {
 		return fault.New(fault.InvalidConfig, "sweep interval %s is shorter than 100ms", c.SweepEvery)
 	}
 	return nil
+}
+
+// loops is how many there are where the ledger has so many shards.
+func (c Config) loops(shards int) int {
+	if c.Loops > 0 {
+		return c.Loops
+	}
+	return min(runtime.GOMAXPROCS(0), DefaultMaxLoops, shards)
 }
 
 // memberID is unique for each process life, so that a restarted orchestrator is another member.

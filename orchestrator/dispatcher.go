@@ -34,6 +34,8 @@ type dispatcher struct {
 	decider  *decider
 	suspects *suspects
 	runs     *runTable
+	tools    *pools // of calls
+	tenants  *pools // of bytes
 
 	windows map[string]*window // by tool
 	burdens map[string]*burden // by tenant
@@ -50,6 +52,7 @@ func (di *dispatcher) lane(r *run, step int) *lane {
 	if w == nil {
 		w = newWindow(di.reg.limit(name, frozen.Limit), di.cfg.Weights)
 		di.windows[name] = w
+		di.tools.join(name, &w.stake, di.post, func() { di.dispatchHeld(w) })
 	}
 	if r.lanes == nil {
 		r.lanes = map[string]*lane{}
@@ -76,7 +79,7 @@ func (di *dispatcher) offer(r *run, d machine.Dispatch, repair int) {
 		return
 	}
 	x := di.lane(r, d.Step)
-	if w := x.window; w.held > 0 || w.out >= w.most() || x.full() || x.overfull() != nil {
+	if w := x.window; w.held > 0 || w.full() || x.full() || x.overfull() != nil {
 		w.hold(x, holding(d, repair))
 		di.dispatchHeld(w)
 		return
@@ -100,12 +103,12 @@ func (r *run) track(c machine.Call, f *flight) {
 	}
 	r.flights[c] = f
 	f.lane.out++
-	f.lane.window.out++
+	f.lane.window.add(1)
 }
 
 func (f *flight) release() {
 	f.lane.out--
-	f.lane.window.out--
+	f.lane.window.add(-1)
 	f.add(-f.bytes)
 	f.released = true
 }
@@ -141,6 +144,7 @@ func (di *dispatcher) decided(r *run, res *machine.Result) {
 		w.took(execution)
 	}
 	if w.held == 0 {
+		w.stake.leave()
 		return
 	}
 	if x.calls.len() > 0 && !f.sent.IsZero() && executed {
@@ -182,6 +186,8 @@ func (di *dispatcher) releaseAll(r *run) {
 		for ; x.calls.len() > 0; x.calls.pop() {
 			x.window.held--
 		}
+		x.window.claim()
+		x.window.stake.leave()
 		di.unloaded(x)
 		if x.window.held > 0 {
 			waiting = append(waiting, name)
@@ -193,6 +199,7 @@ func (di *dispatcher) releaseAll(r *run) {
 	}
 	if of := di.burdens[r.id.Tenant]; of != nil {
 		of.wake(di.dispatchHeld)
+		of.stake.leave()
 	}
 }
 

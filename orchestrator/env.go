@@ -33,7 +33,7 @@ type env struct {
 
 func newEnv(ctx context.Context, o *Orchestrator, store storage) *env {
 	return &env{
-		cfg: o.cfg, log: o.cfg.Logger, store: store, bus: connBus{o.nc}, clock: wall{}, jobs: newJobs(ctx), mail: newMailbox(), ctx: ctx,
+		cfg: o.cfg, log: o.cfg.Logger, store: store, bus: connBus{o.nc}, clock: wall{}, jobs: newJobs(ctx, o.cfg.loops(store.Shards())), mail: newMailbox(), ctx: ctx,
 		tell: teller{o.observer},
 	}
 }

@@ -84,7 +84,8 @@ func (m *mailbox) close() {
 // goroutines stay: their stacks have grown already, and growing anew for each job was a sixteenth of the
 // orchestrator's CPU.
 type jobs struct {
-	ctx context.Context
+	ctx  context.Context
+	most int // goroutines
 
 	mu      sync.Mutex
 	queue   []func(context.Context)
@@ -95,10 +96,13 @@ type jobs struct {
 	closing bool
 }
 
-const maxJobs = 64
+const (
+	maxJobs    = 64 // of a process, shared out among its loops
+	minOwnJobs = 16 // that a loop may have, however many there are
+)
 
-func newJobs(ctx context.Context) *jobs {
-	j := &jobs{ctx: ctx, gone: make(chan struct{})}
+func newJobs(ctx context.Context, loops int) *jobs {
+	j := &jobs{ctx: ctx, most: max(maxJobs/max(loops, 1), minOwnJobs), gone: make(chan struct{})}
 	j.more.L = &j.mu
 	context.AfterFunc(ctx, func() {
 		j.mu.Lock()
@@ -125,7 +129,7 @@ func (j *jobs) add(do func(context.Context)) {
 	case j.idle > 0:
 		j.idle--
 		j.more.Signal()
-	case j.working < maxJobs:
+	case j.working < j.most:
 		j.working++
 		go j.work()
 	}
@@ -183,37 +187,50 @@ func (j *jobs) close(patience time.Duration) {
 // its turn; the other runs' jobs don't wait with it.
 const largeRoom = 128 << 20
 
-// memory admits the jobs that need much of it, in the order they came. It belongs to the loop.
-type memory struct {
-	*env
+// memoryRoom is the memory for large values. A process has one, which its loops share.
+type memoryRoom struct {
+	mu    sync.Mutex
 	taken int64
-	queue []largeJob
+	queue []largeJob // in the order they came
 }
 
 type largeJob struct {
 	bytes int64
-	do    func(ctx context.Context)
+	start func()
+}
+
+// memory admits the jobs of a loop that need much of it.
+type memory struct {
+	*env
+	room *memoryRoom
 }
 
 // reserve runs a job that needs about so many bytes of memory, as soon as there is room. One that needs more than all of it
 // runs alone.
 func (m *memory) reserve(bytes int64, do func(ctx context.Context)) {
-	m.queue = append(m.queue, largeJob{bytes: min(bytes, largeRoom), do: do})
-	m.admit()
+	x := largeJob{bytes: min(bytes, largeRoom)}
+	x.start = func() {
+		m.job(func(ctx context.Context) {
+			do(ctx)
+			m.room.admit(-x.bytes, nil)
+		})
+	}
+	m.room.admit(0, &x)
 }
 
-func (m *memory) admit() {
-	for len(m.queue) > 0 && m.taken+m.queue[0].bytes <= largeRoom {
-		x := m.queue[0]
-		m.queue[0] = largeJob{}
-		m.queue = m.queue[1:]
-		m.taken += x.bytes
-		m.job(func(ctx context.Context) {
-			x.do(ctx)
-			m.post(func() {
-				m.taken -= x.bytes
-				m.admit()
-			})
-		})
+// admit starts the jobs that there is room for, after bytes have changed and one was added.
+func (r *memoryRoom) admit(change int64, add *largeJob) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.taken += change
+	if add != nil {
+		r.queue = append(r.queue, *add)
+	}
+	for len(r.queue) > 0 && r.taken+r.queue[0].bytes <= largeRoom {
+		x := r.queue[0]
+		r.queue[0] = largeJob{}
+		r.queue = r.queue[1:]
+		r.taken += x.bytes
+		x.start()
 	}
 }

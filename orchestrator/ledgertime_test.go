@@ -17,7 +17,7 @@ var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 func TestARunThatWasReadAnewHasTheTimeOfItsShard(t *testing.T) {
 	w := newWorld(1, none, false)
 	o := w.newOrch("o", 0)
-	l := o.l
+	l := o.loops.all[0]
 	w.now = time.Hour
 	l.times.pulse = func() (time.Time, time.Duration) { return noon, 2 * time.Second }
 	first := runOf("t", "r")
@@ -34,7 +34,7 @@ func TestARunThatWasReadAnewHasTheTimeOfItsShard(t *testing.T) {
 // A record that lay in the ledger says when it was written, and nothing of how long ago that is.
 func TestARecordThatLayInTheLedgerIsNoNewsOfTheTime(t *testing.T) {
 	w := newWorld(1, none, false)
-	l := w.newOrch("o", 0).l
+	l := w.newOrch("o", 0).loops.all[0]
 	l.times.pulse = func() (time.Time, time.Duration) { return noon.Add(time.Hour), 0 }
 	r := runOf("t", "r")
 	r.generation, r.phase = 7, opening

@@ -2,7 +2,6 @@ package orchestrator
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"github.com/stepjet/stepjet/kv"
@@ -29,13 +28,13 @@ type loop struct {
 }
 
 // newLoop builds its parts from the bottom up: each knows those before it. Four functions tell those above.
-func newLoop(ctx context.Context, o *Orchestrator, store storage, reg *registry) *loop {
+func newLoop(ctx context.Context, o *Orchestrator, store storage, reg *registry, in *shared) *loop {
 	e := newEnv(ctx, o, store)
-	l := &loop{env: e, cursors: &cursors{}, runs: newRunTable(), times: newLedgerTime(e), values: &values{env: e}, announcer: newAnnouncer(e)}
-	memory, suspects := &memory{env: e}, &suspects{env: e}
+	l := &loop{env: e, cursors: &cursors{}, runs: newRunTable(), times: newLedgerTime(e), values: &values{env: e, cache: in.cache}, announcer: newAnnouncer(e)}
+	memory, suspects := &memory{env: e, room: in.room}, &suspects{env: e}
 	l.decider = &decider{env: e, times: l.times}
 	l.dispatcher = &dispatcher{
-		env: e, reg: reg, values: l.values, memory: memory, decider: l.decider, suspects: suspects, runs: l.runs,
+		env: e, reg: reg, values: l.values, memory: memory, decider: l.decider, suspects: suspects, runs: l.runs, tools: in.tools, tenants: in.tenants,
 		windows: map[string]*window{}, burdens: map[string]*burden{}, bounds: shipped,
 	}
 	l.deadLetters = &deadLetters{env: e, values: l.values}
@@ -51,7 +50,6 @@ func newLoop(ctx context.Context, o *Orchestrator, store storage, reg *registry)
 	}
 	l.partitions = &partitions{
 		env: e, member: o.id, cursors: l.cursors, runs: l.runs, lifecycle: l.lifecycle, reaper: l.reaper,
-		gained: sync.OnceFunc(func() { close(o.ready) }), serves: func(uint64) {}, released: func() {},
 	}
 	l.reconciler = &reconciler{
 		env: e, runs: l.runs, suspects: suspects, lifecycle: l.lifecycle, driver: l.driver, dispatcher: l.dispatcher,

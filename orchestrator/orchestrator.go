@@ -56,48 +56,45 @@ func (o *Orchestrator) Run(ctx context.Context) error {
 	if err := reg.run(work, &owned); err != nil {
 		return err
 	}
-	l := newLoop(work, o, facetsOf(store), reg)
-	unwatch, err := l.announcer.watchNoResponders(o.nc)
+	ls := newLoops(work, o, facetsOf(store), reg)
+	unwatch, err := ls.watchNoResponders(o)
 	if err != nil {
 		return err
 	}
 	defer unwatch()
-	svc := newService(o, l, reg, store.Registry)
+	svc := newAPI(o, ls, reg, store.Registry)
 	if err := svc.open(); err != nil {
 		svc.close()
 		return err
 	}
 	member, err := store.Members.Join(work, o.id, func(members []kv.Member) {
-		l.post(func() { l.partitions.own(members) })
+		ls.each(func(l *loop) { l.partitions.own(members) })
 	})
 	if err != nil {
 		svc.close()
 		return err
 	}
-	l.post(func() {
-		l.partitions.serves, l.reaper.mark, l.reaper.marks, l.times.pulse = member.Serve, member.Mark, member.Marks, member.Stored
-		member.Serve(l.partitions.served)
-	})
+	ls.join(member)
 	looping, endLoop := context.WithCancel(work)
 	defer endLoop()
-	owned.Go(func() { handOver(ctx, looping, o.nc, l, member, endLoop) })
-	owned.Go(func() { o.watchConnection(work, l) })
+	owned.Go(func() { handOver(ctx, looping, o.nc, ls, member, endLoop) })
+	owned.Go(func() { o.watchConnection(work, ls) })
 	up := store.NewUpkeep()
 	owned.Go(func() { up.Watch(work) })
-	owned.Go(func() { o.upkeep(work, l, up) })
-	owned.Go(func() { o.lookAtSteps(work, l, up) })
+	owned.Go(func() { o.upkeep(work, ls, up) })
+	owned.Go(func() { o.lookAtSteps(work, ls, up) })
 	o.cfg.Logger.Info("orchestrator started", "name", o.cfg.Name, "member", o.id)
-	l.run(looping)
+	ls.run(looping)
 	// Leaving first lets the others take over, if they have not, while what is in flight lands.
 	member.Leave()
 	svc.close()
-	l.close(stopPatience)
+	ls.close(stopPatience)
 	o.cfg.Logger.Info("orchestrator stopped", "name", o.cfg.Name)
 	return nil
 }
 
 // handOver, once ctx ends, lets the loop go on until the other orchestrators have its runs at hand, at most for a while.
-func handOver(ctx, looping context.Context, nc *nats.Conn, l *loop, member *kv.Membership, end func()) {
+func handOver(ctx, looping context.Context, nc *nats.Conn, ls *loops, member *kv.Membership, end func()) {
 	select {
 	case <-ctx.Done():
 	case <-looping.Done():
@@ -107,7 +104,7 @@ func handOver(ctx, looping context.Context, nc *nats.Conn, l *loop, member *kv.M
 		end() // nobody would hear of it
 		return
 	}
-	l.post(func() { l.partitions.released = end })
+	ls.whenLeft(end)
 	member.Retire()
 	select {
 	case <-looping.Done():
@@ -127,7 +124,7 @@ const stopPatience = 2 * time.Second
 
 // watchConnection lets the loop forget and read again after every reconnect: the server may have changed, and with it
 // what the ledger holds.
-func (o *Orchestrator) watchConnection(ctx context.Context, l *loop) {
+func (o *Orchestrator) watchConnection(ctx context.Context, ls *loops) {
 	statuses := o.nc.StatusChanged(nats.CONNECTED)
 	defer o.nc.RemoveStatusListener(statuses)
 	for {
@@ -139,7 +136,7 @@ func (o *Orchestrator) watchConnection(ctx context.Context, l *loop) {
 				return
 			}
 			o.cfg.Logger.Info("reconnected: reading the ledger again")
-			l.post(l.partitions.reread)
+			ls.each(func(l *loop) { l.partitions.reread() })
 		}
 	}
 }
@@ -147,7 +144,7 @@ func (o *Orchestrator) watchConnection(ctx context.Context, l *loop) {
 // upkeep lets package kv mend, at every sweep's interval, what somebody took from under the running system: streams,
 // consumers of tools, registrations. Of several orchestrators each looks after the tools whose names lie in its
 // partitions, so that the work is shared out and passes on with them.
-func (o *Orchestrator) upkeep(ctx context.Context, l *loop, u *kv.Upkeep) {
+func (o *Orchestrator) upkeep(ctx context.Context, ls *loops, u *kv.Upkeep) {
 	ticker := time.NewTicker(o.cfg.SweepEvery)
 	defer ticker.Stop()
 	for {
@@ -156,7 +153,7 @@ func (o *Orchestrator) upkeep(ctx context.Context, l *loop, u *kv.Upkeep) {
 			return
 		case <-ticker.C:
 		}
-		mine, ok := l.partitions.snapshot(ctx)
+		mine, ok := ls.owned(ctx)
 		if !ok {
 			return
 		}
@@ -171,14 +168,14 @@ func (o *Orchestrator) upkeep(ctx context.Context, l *loop, u *kv.Upkeep) {
 }
 
 // lookAtSteps lets the loop know when a step stream lost what lay in it.
-func (o *Orchestrator) lookAtSteps(ctx context.Context, l *loop, u *kv.Upkeep) {
+func (o *Orchestrator) lookAtSteps(ctx context.Context, ls *loops, u *kv.Upkeep) {
 	ticker := time.NewTicker(lookEvery)
 	defer ticker.Stop()
 	for ctx.Err() == nil {
 		lost, err := u.Look(ctx)
 		if len(lost) > 0 {
 			o.cfg.Logger.Warn("step streams lost what lay in them: it is compared with what should be out", "shards", lost)
-			l.post(l.reconciler.stepsLost)
+			ls.each(func(l *loop) { l.reconciler.stepsLost() })
 		}
 		if err != nil && ctx.Err() == nil {
 			o.cfg.Logger.Warn("can't see whether step streams lost what lay in them", "error", err)

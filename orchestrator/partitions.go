@@ -83,7 +83,8 @@ type partitions struct {
 	lifecycle *lifecycle
 	reaper    *reaper
 
-	gained func() // called after the first ownership
+	mine   func(partition int) bool // whether it is this loop's, where it is the process's
+	gained func()                   // called after the first ownership
 	// served has a bit for each partition whose runs are at hand; serves is told when that changes. released is called when
 	// this orchestrator is leaving and has nothing that somebody else doesn't serve.
 	served   uint64
@@ -105,6 +106,9 @@ func (ps *partitions) own(members []kv.Member) {
 	gained := map[int][]int{} // by ledger shard
 	var lost partitionSet
 	for p := range ps.cursors.owned {
+		if !ps.mine(p) {
+			continue
+		}
 		next := owner(p, among)
 		switch {
 		case next == ps.member && ps.cursors.owned[p] == nil:

@@ -24,9 +24,10 @@ type reaper struct {
 	forget  func(*run)
 	// others is how many orchestrators there are besides this one. mark tells them how far this one's runs are over, marks
 	// returns what they told.
-	others int
-	mark   func([]kv.Mark)
-	marks  func() []kv.Mark
+	others   int
+	siblings int // other loops of this process, which are owners like others
+	mark     func([]kv.Mark)
+	marks    func() []kv.Mark
 
 	done    []*run // finished, by the time they were; in grace
 	young   []*run // past their grace, but too young to go
@@ -76,7 +77,8 @@ func (rp *reaper) purge(now time.Time) {
 	rp.purgeOrphans()
 	// Each of several owners makes the requests, at its own times, and forgets its own runs after them: so nobody needs to know
 	// whether another did, and all make no more requests than one.
-	if rp.ticks++; rp.ticks%min(1+rp.others, purgeTurns) != 0 || rp.others+len(rp.over) == 0 {
+	others := rp.others + rp.siblings
+	if rp.ticks++; rp.ticks%min(1+others, purgeTurns) != 0 || others+len(rp.over) == 0 {
 		return
 	}
 	rp.advance()

@@ -29,7 +29,7 @@ type registry struct {
 	names    []string                // sorted; nil when it has to be made again
 	byDigest map[string]*tool.Schema // of definitions; immutable, so they are never wrong
 	sets     map[string]frozenSet    // what runs froze last, by the names of the tools
-	news     func(name string)       // is told which tool may have another limit now
+	news     []func(name string)     // are told which tool may have another limit now
 	vanished map[string]time.Time    // tools that went without a mark of their removal, and when
 	narrowed map[tenantTool]*narrowed
 }
@@ -58,14 +58,14 @@ type known struct {
 type schemas map[string]*tool.Schema
 
 func newRegistry(store toolStorage, log *slog.Logger) *registry {
-	return &registry{store: store, log: log, tools: map[string]*known{}, byDigest: map[string]*tool.Schema{}, sets: map[string]frozenSet{}, news: func(string) {}, vanished: map[string]time.Time{}, narrowed: map[tenantTool]*narrowed{}}
+	return &registry{store: store, log: log, tools: map[string]*known{}, byDigest: map[string]*tool.Schema{}, sets: map[string]frozenSet{}, vanished: map[string]time.Time{}, narrowed: map[tenantTool]*narrowed{}}
 }
 
 // follow lets news be told of each tool that is registered from now on; news must not wait.
 func (g *registry) follow(news func(name string)) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.news = news
+	g.news = append(g.news, news)
 }
 
 // limit gives the fan-out limit of a tool as the registry has it now; frozen where it isn't known.
@@ -137,7 +137,9 @@ func (g *registry) changed(t tool.Registered, deleted bool) {
 	}
 	news := g.news
 	g.mu.Unlock()
-	news(t.Name)
+	for _, tell := range news {
+		tell(t.Name)
+	}
 }
 
 // outputSchema gives the schema of a tool's results; nil where there is none that can be used.

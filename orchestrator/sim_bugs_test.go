@@ -69,21 +69,21 @@ var bugs = map[bug]string{
 	repeatItems:        "execute items again whose results were taken over",
 }
 
-// sabotage does wrong, after a turn of the loop, what no answer of the world can make it do wrong.
-func (o *orch) sabotage() {
+// sabotage does wrong, after a turn of a loop, what no answer of the world can make it do wrong.
+func (o *orch) sabotage(l *loop) {
 	switch o.w.bug {
 	case dispatchEarly, dispatchTwice:
 	case leakSlots:
-		for _, w := range o.l.dispatcher.windows {
+		for _, w := range l.dispatcher.windows {
 			if w.out > 0 && o.w.chance(10) {
-				w.out++
+				w.add(1)
 			}
 		}
 		return
 	default:
 		return
 	}
-	for _, r := range o.l.runs.oldestFirst(func(r *run) bool { return r.phase == running && !r.busy }) {
+	for _, r := range l.runs.oldestFirst(func(r *run) bool { return r.phase == running && !r.busy }) {
 		for i := range r.plan.Steps {
 			status := r.machine.StepStatus(i)
 			d := machine.Dispatch{Call: machine.Call{Step: i}, Attempt: 1}
@@ -93,7 +93,7 @@ func (o *orch) sabotage() {
 			early := o.w.bug == dispatchEarly && status == outcome.StepWaiting
 			twice := o.w.bug == dispatchTwice && status == outcome.StepReady
 			if (early || twice) && r.plan.Steps[i].ForEach == nil && o.w.chance(10) {
-				o.l.dispatcher.dispatch(r, d, 0, nil)
+				l.dispatcher.dispatch(r, d, 0, nil)
 			}
 		}
 	}

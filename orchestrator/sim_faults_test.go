@@ -133,7 +133,7 @@ var simFaults = []struct {
 	{"a cursor is lost", func(w *world) bool { w.anyOwner().loseCursor(); return true }},
 	{"a reconnect", func(w *world) bool {
 		o := w.anyOwner()
-		o.after(0, func() { o.l.post(o.l.partitions.reread) })
+		o.after(0, func() { o.loops.each(func(l *loop) { l.partitions.reread() }) })
 		return !o.dead
 	}},
 	{"an orchestrator's clock steps", func(w *world) bool { w.anyOwner().offset = w.jump(); return true }},
@@ -334,7 +334,7 @@ func (w *world) expire(id subjects.Run) bool {
 		}
 	}
 	for _, o := range w.owners {
-		if o.dead || w.now < o.asleep || o.jobs.working > 0 || o.l.runs.byID[id] != nil {
+		if o.dead || w.now < o.asleep || o.jobs.working > 0 || o.has(id) {
 			return false
 		}
 	}

@@ -18,21 +18,27 @@ import (
 	"github.com/stepjet/stepjet/wire"
 )
 
-// orch is an orchestrator of the simulated world: the real loop, with everything around it played.
+// orch is an orchestrator of the simulated world: the real loops, with everything around them played.
 type orch struct {
 	*process
-	l       *loop
-	svc     *service
+	loops   *loops
+	turning []*turning
+	svc     *api
 	reg     *registry
-	items   []item
-	awake   bool          // a turn of the loop is planned
-	armed   time.Duration // by the monotonic clock; -1: nothing. What the timer is set to
-	arming  int
 	members []string // whom it takes for alive
 	jobs    *simJobs
 	lives   int // how often it was started anew
 	leaving bool
 	knows   wire.Knowledge
+}
+
+// turning is one of its loops, and when that is to do something.
+type turning struct {
+	*loop
+	items  []item
+	awake  bool          // a turn of the loop is planned
+	armed  time.Duration // by the monotonic clock; -1: nothing. What the timer is set to
+	arming int
 }
 
 const simGrace = 2 * time.Second
@@ -45,7 +51,7 @@ func (w *world) newOrch(name string, life int) *orch {
 		log = slog.New(&traceHandler{w: w, name: o.name})
 	}
 	o.knows = w.knowledge(name, life)
-	cfg := Config{Name: o.name, Grace: simGrace, SweepEvery: w.knobs.sweep, Logger: log, Store: kv.Config{Knows: o.knows}}.withDefaults()
+	cfg := Config{Name: o.name, Grace: simGrace, Loops: w.knobs.loops, SweepEvery: w.knobs.sweep, Logger: log, Store: kv.Config{Knows: o.knows}}.withDefaults()
 	store := &simStore{p: o.process, w: w}
 	ctx, cancel := context.WithCancelCause(context.Background())
 	reg := newRegistry(store, log)
@@ -55,22 +61,29 @@ func (w *world) newOrch(name string, life int) *orch {
 		}
 	}
 	or := &Orchestrator{cfg: cfg, id: o.name, ready: make(chan struct{})}
-	o.reg, o.l = reg, newLoop(ctx, or, store, reg)
+	o.reg, o.loops = reg, newLoops(ctx, or, store, reg)
 	o.jobs = &simJobs{p: o.process, ctx: ctx, most: w.knobs.jobs}
-	o.l.reconciler.reads, o.l.dispatcher.bounds = w.knobs.reads, w.knobs.bounds
-	o.l.bus, o.l.clock, o.l.jobs = simBus{o.process}, &simClock{process: o.process, wrong: o.offset}, o.jobs
-	o.svc = &service{o: or, l: o.l}
-	o.l.reaper.mark, o.l.reaper.marks = w.hearMarks, func() []kv.Mark { return slices.Clone(w.marks) }
-	o.l.times.pulse = func() (time.Time, time.Duration) { return w.time().Add(-time.Second), w.upTo(time.Second) }
-	o.settled = o.settle
-	if w.patient() {
-		o.l.partitions.serves = func(uint64) { o.serves() }
+	clock := &simClock{process: o.process, wrong: o.offset}
+	for i, l := range o.loops.all {
+		l.reconciler.reads, l.dispatcher.bounds = w.knobs.reads, w.knobs.bounds
+		l.bus, l.clock, l.jobs = simBus{o.process}, clock, o.jobs
+		l.announcer.answers = strconv.Itoa(i) + "."
+		o.turning = append(o.turning, &turning{loop: l})
 	}
+	o.svc = &api{env: o.loops.all[0].env, o: or, loops: o.loops}
+	o.loops.join(simMember{o})
+	o.settled = o.settle
 	o.died = func() { cancel(errStopped); w.buried(o) }
-	o.tick(w.knobs.sweep, func() { o.l.reconciler.sweep(o.l.clock.Now()) })
+	o.tick(w.knobs.sweep, func() {
+		for _, l := range o.loops.all {
+			l.reconciler.sweep(l.clock.Now())
+		}
+	})
 	o.tick(purgeEvery, func() {
 		o.ordered()
-		o.l.reaper.purge(o.l.clock.Now())
+		for _, l := range o.loops.all {
+			l.reaper.purge(l.clock.Now())
+		}
 	})
 	w.log("%s STARTS, its clock off by %v", o.name, o.offset)
 	return o
@@ -79,17 +92,30 @@ func (w *world) newOrch(name string, life int) *orch {
 // ordered sees that what is known of the first run of each partition is so, for all before it may be purged.
 func (o *orch) ordered() {
 	var first [subjects.Partitions]uint64
-	for id, r := range o.l.runs.byID {
-		if p := id.Partition(); !r.over && (first[p] == 0 || r.generation < first[p]) {
-			first[p] = r.generation
+	for _, l := range o.loops.all {
+		for id, r := range l.runs.byID {
+			if p := id.Partition(); !r.over && (first[p] == 0 || r.generation < first[p]) {
+				first[p] = r.generation
+			}
 		}
 	}
 	for p := range first {
-		if seq, _ := o.l.runs.oldest[p].first(); seq != first[p] {
+		if seq, _ := o.loops.of(p).runs.oldest[p].first(); seq != first[p] {
 			o.w.violate("order", "%s takes plan %d for the first of partition %d that goes on; it is %d", o.name, seq, p, first[p])
 		}
 	}
 }
+
+// owns is how many partitions it has.
+func (o *orch) owns() (n int) {
+	for _, l := range o.loops.all {
+		n += l.cursors.count()
+	}
+	return n
+}
+
+// has reports whether one of its loops has a run of an id.
+func (o *orch) has(id subjects.Run) bool { return o.loops.of(id.Partition()).runs.byID[id] != nil }
 
 func (o *orch) tick(every time.Duration, do func()) {
 	o.after(every, func() {
@@ -101,40 +127,66 @@ func (o *orch) tick(every time.Duration, do func()) {
 	})
 }
 
-// settle plans the loop's next turn and its timer after anything that happened to the process.
+// settle plans the next turn and the timer of each loop after anything that happened to the process.
 func (o *orch) settle() {
 	if o.leaving {
 		return
 	}
-	if !o.awake && len(o.l.mail.items) > 0 {
-		o.awake = true
+	for _, l := range o.turning {
+		o.plan(l)
+	}
+}
+
+// notice counts what only several loops of a process come to.
+func (o *orch) notice(l *loop) {
+	for _, other := range o.loops.all {
+		if other != l && len(l.runs.byID) > 0 && len(other.runs.byID) > 0 {
+			o.w.stats["two loops of a process have runs"]++
+		}
+	}
+	for _, w := range l.dispatcher.windows {
+		if w.stake.told.Load() {
+			o.w.stats["a loop was told of room"]++
+		}
+	}
+	for _, b := range l.dispatcher.burdens {
+		if b.stake.told.Load() {
+			o.w.stats["a loop was told of room in bytes"]++
+		}
+	}
+}
+
+func (o *orch) plan(l *turning) {
+	if !l.awake && len(l.mail.items) > 0 {
+		l.awake = true
 		busy := 100 * time.Microsecond
 		if o.w.chance(20) {
 			busy = 20 * time.Millisecond
 		}
 		o.after(o.w.upTo(busy), func() {
-			o.awake = false
+			l.awake = false
 			if o.leaving {
 				return
 			}
-			o.items = o.l.turn(o.items)
-			o.sabotage()
+			o.notice(l.loop)
+			l.items = l.turn(l.items)
+			o.sabotage(l.loop)
 		})
 	}
-	next, there := o.l.driver.timers.next()
+	next, there := l.driver.timers.next()
 	if !there {
 		next = -1
 	}
-	if next == o.armed {
+	if next == l.armed {
 		return
 	}
-	o.armed = next
-	o.arming++
-	if arming := o.arming; there {
-		o.after(max(next-o.l.clock.Mono(), 0)+time.Microsecond, func() {
-			if o.arming == arming {
-				o.armed = -1
-				o.l.driver.tick()
+	l.armed = next
+	l.arming++
+	if arming := l.arming; there {
+		o.after(max(next-l.clock.Mono(), 0)+time.Microsecond, func() {
+			if l.arming == arming {
+				l.armed = -1
+				l.driver.tick()
 			}
 		})
 	}
@@ -144,8 +196,10 @@ func (o *orch) settle() {
 func (o *orch) stop() {
 	o.after(0, func() {
 		o.leaving = true
-		for _, c := range o.l.cursors.all() {
-			c.stop()
+		for _, l := range o.loops.all {
+			for _, c := range l.cursors.all() {
+				c.stop()
+			}
 		}
 		o.after(stopPatience, func() { o.kill("in order") })
 	})
@@ -165,7 +219,7 @@ func (o *orch) told() {
 	o.after(o.w.latency(), func() {
 		now := o.w.serving(o.members) // whatever was on the way before
 		o.w.log("%s is told of the members %v", o.name, now)
-		o.l.post(func() { o.l.partitions.own(now) })
+		o.loops.each(func(l *loop) { l.partitions.own(now) })
 	})
 }
 
@@ -176,6 +230,20 @@ func (o *orch) serves() {
 			x.told()
 		}
 	}
+}
+
+// simMember is how an orchestrator speaks to the others.
+type simMember struct{ *orch }
+
+func (m simMember) Serve(uint64) {
+	if m.w.patient() {
+		m.serves()
+	}
+}
+func (m simMember) Mark(marks []kv.Mark) { m.w.hearMarks(marks) }
+func (m simMember) Marks() []kv.Mark     { return slices.Clone(m.w.marks) }
+func (m simMember) Stored() (time.Time, time.Duration) {
+	return m.w.time().Add(-time.Second), m.w.upTo(time.Second)
 }
 
 // hearMarks lets everybody know of marks some time later, and for ever: they are true for ever, also those of the dead.
@@ -192,7 +260,7 @@ func (w *world) hearMarks(marks []kv.Mark) {
 func (w *world) shared() bool {
 	n := 0
 	for _, o := range w.owners {
-		if o.l.cursors.count() > 0 {
+		if o.owns() > 0 {
 			n++
 		}
 	}
@@ -209,7 +277,7 @@ func (w *world) serving(names []string) (all []kv.Member) {
 		m := kv.Member{ID: name, Serves: ^uint64(0)}
 		i := slices.IndexFunc(w.owners, func(o *orch) bool { return o.name == name })
 		if i >= 0 && w.patient() {
-			m.Serves = w.owners[i].l.partitions.served
+			m.Serves = w.owners[i].loops.together()
 		}
 		if i >= 0 {
 			m.Lacks = wire.Lacking(w.needs, w.owners[i].knows.Names())
@@ -228,7 +296,7 @@ func (o *orch) cancel(id subjects.Run) {
 
 // stepsLost lets the orchestrator notice, after a while, that the step stream lost what lay in it.
 func (o *orch) stepsLost(after time.Duration) {
-	o.after(after, func() { o.l.post(o.l.reconciler.stepsLost) })
+	o.after(after, func() { o.loops.each(func(l *loop) { l.reconciler.stepsLost() }) })
 }
 
 // get is the request of somebody who looks.
@@ -325,8 +393,11 @@ func (b simBus) Publish(subject string, body []byte) error {
 func (b simBus) PublishRequest(subject, reply string, body []byte) error {
 	for _, o := range b.p.w.owners {
 		if o.process == b.p && b.p.w.chance(2) {
-			token, _ := strconv.ParseUint(reply, 36, 64)
-			o.after(b.p.w.latency(), func() { o.l.post(func() { o.l.announcer.nobody(token) }) })
+			which, rest, _ := strings.Cut(reply, ".")
+			i, _ := strconv.Atoi(which)
+			token, _ := strconv.ParseUint(rest, 36, 64)
+			l := o.loops.all[i]
+			o.after(b.p.w.latency(), func() { l.post(func() { l.announcer.nobody(token) }) })
 		}
 	}
 	return b.Publish(subject, body)

@@ -35,12 +35,13 @@ func (w *world) restless() string {
 func (w *world) known(x *truth) string {
 	var all []string
 	for _, o := range w.owners {
-		c := o.l.cursors.owned[x.id.Partition()]
+		l := o.loops.of(x.id.Partition())
+		c := l.cursors.owned[x.id.Partition()]
 		state := fmt.Sprintf("%s owns it: %t", o.name, c != nil)
 		if c != nil {
 			state += fmt.Sprintf(" (caught up %t, at %d)", c.caughtUp, c.last)
 		}
-		if r := o.l.runs.byID[x.id]; r != nil {
+		if r := l.runs.byID[x.id]; r != nil {
 			state += fmt.Sprintf(", has generation %d in phase %d, last %d, over %t", r.generation, r.phase, r.lastSeq, r.over)
 		}
 		all = append(all, state)
@@ -52,22 +53,37 @@ func (o *orch) restless() string {
 	if o.dead {
 		return "it is dead"
 	}
-	for id, r := range o.l.runs.byID {
+	for _, l := range o.loops.all {
+		if why := restless(l); why != "" {
+			return why
+		}
+	}
+	if o.jobs.working > 0 {
+		return "a job goes on"
+	}
+	return ""
+}
+
+func restless(l *loop) string {
+	for id, r := range l.runs.byID {
 		return fmt.Sprintf("the run %s/%d is kept in phase %d", id.ID, r.generation, r.phase)
 	}
-	for name, w := range o.l.dispatcher.windows {
+	for name, w := range l.dispatcher.windows {
 		if w.out != 0 || w.held != 0 {
 			return fmt.Sprintf("%d calls of %s take room and %d are held back, of no run", w.out, name, w.held)
 		}
+		if p := w.stake.pool; p != nil && p.out.Load()+p.claims.Load()+p.waiting.Load() != 0 {
+			return fmt.Sprintf("of %s the loops count %d calls together, %d windows that want some and %d that wait", name, p.out.Load(), p.claims.Load(), p.waiting.Load())
+		}
 	}
-	for tenant := range o.l.dispatcher.burdens {
+	for tenant := range l.dispatcher.burdens {
 		return "bytes of " + tenant + " are counted, of no run"
 	}
-	switch {
-	case len(o.l.driver.timers.heap) > 0:
+	if ps := l.dispatcher.tenants; ps != nil && len(ps.byName) > 0 {
+		return "loops share bytes of tenants that have no run"
+	}
+	if len(l.driver.timers.heap) > 0 {
 		return "a timer is set"
-	case o.jobs.working > 0:
-		return "a job goes on"
 	}
 	return ""
 }

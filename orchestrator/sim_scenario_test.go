@@ -29,6 +29,7 @@ type knobs struct {
 	dozy     bool // owners fall asleep before a start
 	reads    int  // how much a sweep reads before it lists
 	jobs     int  // how many jobs run beside each other
+	loops    int  // of an orchestrator
 	sweep    time.Duration
 	bounds   bounds // of bytes
 	faults   time.Duration
@@ -53,6 +54,7 @@ func newWorld(seed int64, b bug, tracing bool) *world {
 		long: pickOne(w, 0, 10, 3), blobs: pickOne(w, 0, 4), ignorant: pickOne(w, 0, 3), dozy: w.chance(8), reads: pickOne(w, readsAtMost, 0, 1), jobs: pickOne(w, 1, 3, 64), sweep: pickOne(w, time.Second, time.Second, 8*time.Second),
 		faults: pickOne(w, 0, 400*time.Millisecond, 2*time.Second, 8*time.Second, 25*time.Second), tools: map[string]tool.Registered{}, bounds: []bounds{shipped, {run: 1, tenant: 5}, {run: 40, tenant: 60, light: 8}}[seed%3],
 	}
+	w.knobs.loops = []int{1, 1, 2, 3}[seed/2%4]
 	w.knobs.between = max(2*w.knobs.faults/time.Duration(pickOne(w, 4, 10, 30)), 1)
 	for i := range 1 + w.Intn(2) {
 		w.shards = append(w.shards, newStream(w, subjects.LedgerStream(i)))

@@ -128,6 +128,7 @@ var sometimes = []string{
 	"a rejection that gave way to a later outcome", "a rejection given again", "judged again after its rejection", "announced again after a later plan came",
 	"a leased step was left to its worker", "a redelivered step of a run that was over",
 	"an item taken over", "a forged record", "a forged record of another version decided an attempt",
+	"two loops of a process have runs", "a loop was told of room", "a loop was told of room in bytes",
 	"compared with the records", "compared with the tools", "a shared shard was purged",
 }
 

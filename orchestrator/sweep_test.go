@@ -23,8 +23,9 @@ func (unread) Stored(context.Context, int, string) (map[string]uint64, error) {
 
 // TestAPlanThatCanNotBeReadIsNotTakenToStand: what is to be sent again waits for the next sweep, and nothing is forgotten.
 func TestAPlanThatCanNotBeReadIsNotTakenToStand(t *testing.T) {
-	l := newWorld(1, none, false).newOrch("o", 0).l
+	l := newWorld(1, none, false).newOrch("o", 0).loops.all[0]
 	l.store = unread{l.store}
+	l.mail.items = nil // what it was told when it joined
 	r := runOf("t", "r")
 	r.phase = running
 	lost := []expected{{run: r}}

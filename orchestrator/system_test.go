@@ -86,7 +86,7 @@ func start(t testing.TB, change ...func(*orchestrator.Config)) *system {
 func startOn(t testing.TB, srv *embedded.Server, change ...func(*orchestrator.Config)) *system {
 	t.Helper()
 	s := &system{t: t, srv: srv, nc: natstest.Connect(t, srv), tools: newTools()}
-	s.config = orchestrator.Config{Name: "test", Logger: logger(t), SweepEvery: 300 * time.Millisecond, Store: kv.Config{AckWait: lease}}
+	s.config = orchestrator.Config{Name: "test", Loops: 3, Logger: logger(t), SweepEvery: 300 * time.Millisecond, Store: kv.Config{AckWait: lease}}
 	for _, f := range change {
 		f(&s.config)
 	}

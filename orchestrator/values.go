@@ -32,7 +32,7 @@ const blobCacheBytes = 64 << 20
 // where nothing lies in a blob.
 type values struct {
 	*env
-	cache blobCache
+	cache *blobCache // of the process
 }
 
 func (c *blobCache) get(name string) ([]byte, bool) {

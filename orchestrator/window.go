@@ -28,6 +28,8 @@ type window struct {
 
 	slowest time.Duration // execution seen lately
 
+	stake stake // in the room of the tool, which the loops of the process share
+
 	last      *lane // whose call was decided last
 	sharedFor int   // counts down the calls decided since two in a row were of different runs; 0: one run is alone
 }
@@ -62,10 +64,23 @@ func (w *window) limitTo(limit int) bool {
 	return true
 }
 
+// full reports whether no more of the tool may go for now.
+func (w *window) full() bool { return w.stake.full(int64(w.out), int64(w.most())) }
+
+// add counts calls that went, or were decided.
+func (w *window) add(n int) {
+	w.out += n
+	w.stake.count(int64(n))
+	w.claim()
+}
+
+func (w *window) claim() { w.stake.claim(w.out+w.held > 0, w.held > 0) }
+
 // hold keeps a call back.
 func (w *window) hold(x *lane, h held) {
 	x.calls.push(h)
 	w.held++
+	w.claim()
 	w.turn(x)
 }
 
@@ -79,7 +94,7 @@ func (w *window) turn(x *lane) {
 // sendHeld sends what is held back, as far as there is room. send reports whether the call is out now, or was not wanted
 // any more.
 func (w *window) sendHeld(send func(*lane, held) bool) {
-	for w.out < w.most() && !w.empty() {
+	for !w.full() && !w.empty() {
 		w.serve(func(x *lane) bool {
 			for x.calls.len() > 0 && !x.stopped() {
 				w.held--
@@ -90,6 +105,7 @@ func (w *window) sendHeld(send func(*lane, held) bool) {
 			return x.calls.len() > 0 && !x.stopped()
 		})
 	}
+	w.claim()
 }
 
 // decided notes whose call was decided, to know whether a run has the tool to itself.
