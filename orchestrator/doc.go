@@ -35,6 +35,9 @@
 //	                   │
 //	env (storage, bus, clock, jobs, mailbox) · runs, cursors, ledgerTime, timers, suspects (what is known)
 //
+// A process has one or several such loops (loops), each with a group of its partitions. They share the registry, the member
+// key and the requests, and the room of tools and tenants (pool), and know nothing of each other otherwise.
+//
 // Arrows point down. Where something below must tell something above (a machine is done, a record asks for a comparison)
 // it calls a function that newLoop has set.
 package orchestrator
