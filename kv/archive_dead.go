@@ -2,7 +2,6 @@ package kv
 
 import (
 	"context"
-	"encoding/json"
 	"strings"
 
 	"github.com/nats-io/nats.go"
@@ -27,22 +26,22 @@ func deadSubject(r subjects.Run, d *outcome.DeadLetter) string {
 func (s *Archive) CreateDead(ctx context.Context, r subjects.Run, bucket string, d *outcome.DeadLetter) (created bool, err error) {
 	letter := *d
 	limit := int(s.nc.MaxPayload()) - Headroom
-	body := letter.JSON()
+	h, body := wire.DeadLetterMessage(&letter)
 	if len(letter.Arguments) > wire.InlineLimit || len(body) > limit && len(letter.Arguments) > 0 {
 		name := subjects.RunBlobName(r, d.Generation, "dead", nuid.Next())
 		if letter.Blob, err = s.PutBlob(ctx, bucket, name, letter.Arguments); err != nil {
 			return false, err
 		}
 		letter.Arguments = nil
-		body = letter.JSON()
+		h, body = wire.DeadLetterMessage(&letter)
 	}
 	if len(body) > limit && letter.Error != nil {
 		short := *letter.Error
 		short.Details, short.Message, short.Hint = nil, text.Clip(short.Message, 4096), text.Clip(short.Hint, 4096)
 		letter.Error = &short
-		body = letter.JSON()
+		h, body = wire.DeadLetterMessage(&letter)
 	}
-	decision, _, err := s.createOnce(ctx, deadSubject(r, &letter), wire.VersionedBy(letter.Blob), body, nil)
+	decision, _, err := s.createOnce(ctx, deadSubject(r, &letter), h, body, nil)
 	if decision == Decided && letter.Blob != d.Blob {
 		s.deleteBlob(ctx, letter.Blob) // nobody will ever read it
 	}
@@ -67,17 +66,7 @@ func (s *Archive) Dead(ctx context.Context, r subjects.Run, generation uint64, s
 }
 
 func parseDead(e Entry) (*outcome.DeadLetter, error) {
-	if !wire.KindDeadLetter.Known(e.Header) {
-		return nil, wire.Newer("the dead letter " + strings.TrimPrefix(e.Subject, deadPrefix))
-	}
-	var d outcome.DeadLetter
-	if err := json.Unmarshal(e.Data, &d); err != nil {
-		return nil, fault.Wrap(fault.Internal, err, "reading a dead letter")
-	}
-	if d.Error == nil {
-		d.Error = fault.New(fault.Internal, "the dead letter says no error")
-	}
-	return &d, nil
+	return wire.ParseDeadLetter(e.Header, e.Data, strings.TrimPrefix(e.Subject, deadPrefix))
 }
 
 // RemoveDead removes a step's dead letter. It does not come back, whoever may create it again. Errors: NotFound, and

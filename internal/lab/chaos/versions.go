@@ -110,7 +110,7 @@ const LaterField = ` + "`" + laterField + "`" + `
 `},
 	{"kv/registry.go", "	msg := &nats.Msg{Subject: toolSubject(t.Name), Header: wire.EntryHeader(body), Data: body}\n", "	msg := &nats.Msg{Subject: toolSubject(t.Name), Header: wire.EntryHeader(body), Data: wire.Later(body)}\n"},
 	{"kv/archive.go", "	body := doc.JSON()\n", "	body := wire.Later(doc.JSON())\n"},
-	{"kv/archive_dead.go", "	body := letter.JSON()\n", "	body := wire.Later(letter.JSON())\n"},
+	{"wire/dead.go", "VersionedBy(d.Blob), d.JSON()", "VersionedBy(d.Blob), Later(d.JSON())"},
 	{"wire/claim.go", "	body, _ := json.Marshal(c) ", "	body, _ := json.Marshal(c)\n	body = Later(body) "},
 }
 
