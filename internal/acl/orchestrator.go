@@ -10,7 +10,9 @@ func (g *Grant) orchestrate(s Spec) {
 	g.request(None, subjects.Inboxes, subjects.ImportedReplies, subjects.AllEvents, subjects.AllNotices, subjects.AllCancels, subjects.FlowControl)
 	g.request(One, bound(s.Shards, subjects.LedgerFilter)...)
 	for _, bucket := range buckets {
-		g.request(One, subjects.BucketSubject(bucket, ">"))
+		if bucket != subjects.GatherBucket { // workers alone write who gathers
+			g.request(One, subjects.BucketSubject(bucket, ">"))
+		}
 	}
 	for _, bucket := range s.allBuckets() {
 		g.request(One, subjects.BlobsSubjects(bucket)...)
@@ -41,7 +43,7 @@ func (g *Grant) orchestrate(s Spec) {
 		subjects.OverrideFilter, subjects.TenantOverrideFilter, subjects.RemoveFilter, subjects.APIAll)
 }
 
-// buckets are those that orchestrators write.
+// buckets are those that orchestrators set up.
 var buckets = []string{subjects.HistoryBucket, subjects.DeadBucket, subjects.ToolsBucket, subjects.MembersBucket, subjects.GatherBucket}
 
 // streams gives all streams of Stepjet.

@@ -18,7 +18,7 @@ import (
 // those that were there before nobody is disconnected.
 func TestATenantAndAWorkerAreAddedByReloads(t *testing.T) {
 	t.Parallel()
-	s := &system{t: t, seeds: map[string]string{}, grants: map[string]*acl.Grant{}}
+	s := &system{t: t, seeds: map[string]string{}, public: map[string]string{}, grants: map[string]*acl.Grant{}}
 	sys, dir := acl.System{Keys: map[string]string{}, Shards: 1, Listen: "127.0.0.1:0", StoreDir: "ignored"}, t.TempDir()
 	conf := filepath.Join(dir, "nats.conf")
 	write := func(specs ...acl.Spec) {

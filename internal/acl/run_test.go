@@ -36,6 +36,7 @@ func TestTheWholeSystemRunsUnderItsConfiguration(t *testing.T) {
 		agent := s.client("agent-acme", "acme")
 		s.runsEverything(agent)
 		s.looks(s.client("viewer-acme", "acme"))
+		s.looks(s.client("operator-acme", "acme"))
 		s.cancels(agent)
 		s.buries(agent)
 		s.tries(agent)

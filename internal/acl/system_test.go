@@ -31,7 +31,9 @@ import (
 // system is Stepjet under the printed configuration: each program connects with its own key.
 type system struct {
 	t      *testing.T
-	urls   []string // of the servers
+	urls   []string          // of the servers
+	book   *book             // what programs ask of them
+	public map[string]string // keys, by user
 	next   atomic.Int64
 	shape  shape
 	seeds  map[string]string // files, by user
@@ -53,7 +55,8 @@ type shape struct {
 // start runs a server that was told of an orchestrator, the tenants acme and other, and the tools of two workers.
 func start(t *testing.T, of shape) *system {
 	t.Helper()
-	s := &system{t: t, shape: of, seeds: map[string]string{}, grants: map[string]*acl.Grant{}, held: make(chan struct{}), let: make(chan struct{})}
+	s := &system{t: t, shape: of, seeds: map[string]string{}, grants: map[string]*acl.Grant{}, public: map[string]string{},
+		book: &book{said: map[string]map[string]bool{}}, held: make(chan struct{}), let: make(chan struct{})}
 	key, err := seal.NewKey(time.Now())
 	require.NoError(t, err)
 	s.keys = seal.NewKeyring(key)
@@ -87,6 +90,10 @@ func start(t *testing.T, of shape) *system {
 	} else {
 		s.urls = []string{natstest.Start(t, configured).URL()}
 	}
+	t.Cleanup(func() { granted.add(s) })
+	for i, url := range s.urls {
+		s.urls[i] = relay(t, url, s.book)
+	}
 	return s
 }
 
@@ -101,7 +108,7 @@ func (s *system) admit(sys *acl.System, spec acl.Spec, dir string) {
 	require.NoError(s.t, err)
 	seed, err := pair.Seed()
 	require.NoError(s.t, err)
-	sys.Keys[g.User], s.seeds[g.User], s.grants[g.User] = public, filepath.Join(dir, g.User), g
+	sys.Keys[g.User], s.public[g.User], s.seeds[g.User], s.grants[g.User] = public, public, filepath.Join(dir, g.User), g
 	sys.Grants = append(sys.Grants, g)
 	require.NoError(s.t, os.WriteFile(s.seeds[g.User], seed, 0o600))
 }
