@@ -165,7 +165,7 @@ const (
 	keylessTime = time.Hour // a worker that is idle registers again every half minute
 )
 
-// introduced notes whether a worker that registers a tool holds the key that this orchestrator has secrets sealed to, and gives what it
+// introduced notes whether a worker that registers a tool holds the key that this orchestrator has secrets sealed to, and returns what it
 // is to be told.
 func (s *api) introduced(m *nats.Msg, tool string) []fault.Problem {
 	newest := s.o.cfg.SecretsKey.Newest()
@@ -203,7 +203,7 @@ func (k *keyless) note(w kv.Keyless, holds bool) (lacks bool) {
 	return true
 }
 
-// list gives those that were heard of lately, by their names, and forgets the others.
+// list returns those that were heard of lately, by their names, and forgets the others.
 func (k *keyless) list(now time.Time) []kv.Keyless {
 	k.mu.Lock()
 	defer k.mu.Unlock()

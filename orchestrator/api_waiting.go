@@ -19,7 +19,7 @@ type waiter struct {
 }
 
 // explain says, in a document of an unfinished run, what each call that is out or held back waits for. What this process
-// knows it says at once; it gives those for whom the server has to be asked.
+// knows it says at once; it returns those for whom the server has to be asked.
 func (s *api) explain(r *run, doc *outcome.Run) (ask []waiter) {
 	if r.machine == nil || r.machine.Finished() {
 		return nil

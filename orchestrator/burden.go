@@ -35,7 +35,7 @@ func (b *burden) add(bytes int64) {
 
 func (b *burden) claim() { b.stake.claim(b.bytes > 0 || b.waiting.len() > 0, b.waiting.len() > 0) }
 
-// overfull gives the burden whose bound is reached, that of the run before that of the tenant; nil: none is.
+// overfull returns the burden whose bound is reached, that of the run before that of the tenant; nil: none is.
 func (x *lane) overfull() *burden {
 	switch {
 	case x.ofRun.full():

@@ -18,7 +18,7 @@ func newScales(b bounds) *scales {
 	return &scales{dispatcher: &dispatcher{burdens: map[string]*burden{}, bounds: b}}
 }
 
-// hold gives a run calls of some bytes each, and sends what may go.
+// hold returns a run calls of some bytes each, and sends what may go.
 func (s *scales) hold(r *run, w *window, tool string, bytes ...int64) *lane {
 	x := &lane{run: r, window: w}
 	s.loaded(x)
@@ -53,7 +53,7 @@ func (s *scales) decided(f *flight) {
 	s.send(f.lane.window)
 }
 
-// whose gives the runs of the calls that were sent after the first n.
+// whose returns the runs of the calls that were sent after the first n.
 func (s *scales) whose(n int) (ids string) {
 	for _, f := range s.out[n:] {
 		ids += f.lane.run.id.ID

@@ -40,7 +40,7 @@ func (c *catalog) find(name string) *known {
 	return k
 }
 
-// Lookup gives a tool.
+// Lookup returns a tool.
 func (c *catalog) Lookup(name string) (plan.Tool, bool) {
 	k := c.find(name)
 	if k == nil {
@@ -49,7 +49,7 @@ func (c *catalog) Lookup(name string) (plan.Tool, bool) {
 	return plan.Tool{Input: k.schema, Output: k.output, DependsOn: k.Contract.DependsOn}, true
 }
 
-// Names gives the names of the tenant's tools, sorted.
+// Names returns the names of the tenant's tools, sorted.
 func (c *catalog) Names() []string {
 	c.g.mu.Lock()
 	defer c.g.mu.Unlock()
@@ -68,7 +68,7 @@ func (c *catalog) Names() []string {
 	return mine
 }
 
-// missing gives names that were asked for and aren't there, sorted.
+// missing returns names that were asked for and aren't there, sorted.
 func (c *catalog) missing() []string {
 	var names []string
 	for name, k := range c.used {
@@ -80,7 +80,7 @@ func (c *catalog) missing() []string {
 	return names[:min(len(names), maxRefresh)]
 }
 
-// freeze gives what a run keeps of the tools of its plan.
+// freeze returns what a run keeps of the tools of its plan.
 func (c *catalog) freeze(p *plan.Plan) (map[string]*wire.FrozenTool, schemas) {
 	var key strings.Builder // the names as they come, each once; no name holds a space
 	fresh := frozenSet{map[string]*wire.FrozenTool{}, schemas{}}
@@ -118,7 +118,7 @@ func (g *registry) narrow(tenant, name string, o *tool.Override, revision uint64
 	}
 }
 
-// as gives a tool as a tenant has it.
+// as returns a tool as a tenant has it.
 func (g *registry) as(tenant string, k *known) *known {
 	if k == nil {
 		return nil

@@ -134,7 +134,7 @@ func ownRecord(name string, err *fault.Error, trace wire.Trace) (nats.Header, []
 	return wire.Result{Error: err, Worker: ownerMark + name, Trace: trace}.Message()
 }
 
-// late sees to an attempt that should have begun. One that no worker was given is decided; it can't be told from one
+// late handles an attempt that should have begun. One that no worker was given is decided; it can't be told from one
 // that is given this very moment, but only one record of either counts.
 func (dc *decider) late(r *run, d machine.Dispatch) {
 	c := d.Call

@@ -174,7 +174,7 @@ func (di *dispatcher) adopt(r *run, d machine.Dispatch) {
 	}
 }
 
-// releaseAll gives back the room of all that a run has out: it is over, or another's.
+// releaseAll returns back the room of all that a run has out: it is over, or another's.
 func (di *dispatcher) releaseAll(r *run) {
 	for _, f := range r.flights {
 		f.release()
@@ -241,7 +241,7 @@ func (di *dispatcher) dispatch(r *run, d machine.Dispatch, repair int, f *flight
 	di.weigh(f, di.send(di.ctx, s))
 }
 
-// sendBeside resolves and publishes beside the loop what lies in blobs, or has to go into one. It gives the bytes that this
+// sendBeside resolves and publishes beside the loop what lies in blobs, or has to go into one. It returns the bytes that this
 // takes at most.
 func (di *dispatcher) sendBeside(s sending) int64 {
 	s.inputs.resolver = nil // that of a run is for one goroutine

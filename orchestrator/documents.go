@@ -133,7 +133,7 @@ func (d *documents) outcome(ctx context.Context, r *run) *outcome.Outcome {
 	return o
 }
 
-// planJSON gives the plan as it can stand inside a JSON document; a plan that isn't JSON stands there as a string.
+// planJSON returns the plan as it can stand inside a JSON document; a plan that isn't JSON stands there as a string.
 func (r *run) planJSON() json.RawMessage {
 	if r.body == nil || r.plan != nil || json.Valid(r.body) { // a plan that could be parsed is
 		return r.body
@@ -211,7 +211,7 @@ const (
 	maxNothingBytes = 256 << 20 // of results that lie in blobs
 )
 
-// foundNothing gives a warning for each reference that found nothing: null went to the tool in its place. It is a function
+// foundNothing returns a warning for each reference that found nothing: null went to the tool in its place. It is a function
 // of the plan and the records, whoever owns the run.
 func (d *documents) foundNothing(ctx context.Context, r *run) (all []fault.Problem) {
 	if r.plan.OnMissing == plan.MissingError {
@@ -251,7 +251,7 @@ func (d *documents) foundNothing(ctx context.Context, r *run) (all []fault.Probl
 	return all
 }
 
-// pastValues gives the values of a finished run's steps. Of those that lie in blobs it holds one at a time.
+// pastValues returns the values of a finished run's steps. Of those that lie in blobs it holds one at a time.
 type pastValues struct {
 	values *values
 	ctx    context.Context

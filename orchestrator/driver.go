@@ -143,7 +143,7 @@ func (dr *driver) unpark(r *run, now time.Time) {
 	}
 }
 
-// apply gives one record to the machine; false means that a blob is fetched first and the record parked before all
+// apply returns one record to the machine; false means that a blob is fetched first and the record parked before all
 // others.
 func (dr *driver) apply(r *run, e entry, now time.Time) bool {
 	rec := machine.Record{Seq: e.Seq, Time: e.Time}
@@ -168,7 +168,7 @@ func (dr *driver) apply(r *run, e entry, now time.Time) bool {
 	return true
 }
 
-// record gives a whole record to the machine.
+// record returns a whole record to the machine.
 func (dr *driver) record(r *run, rec machine.Record, now time.Time) {
 	r.machine.Apply(rec, now, &dr.effects)
 	if rec.Result != nil {
@@ -243,7 +243,7 @@ func (dr *driver) expanded(r *run, step int, list [][]byte, err *fault.Error, no
 }
 
 // decodeResult reads the record of an attempt. It never fails: the record stands and decides. redactor
-// gives what takes the secrets of the run out of its error, bucket is where large values of the run lie.
+// returns what takes the secrets of the run out of its error, bucket is where large values of the run lie.
 func decodeResult(c machine.Call, e entry, version uint64, bucket string, redactor func() *wire.Redactor) *machine.Result {
 	if bad := wire.AboveRun(e.Header, version); bad != nil {
 		return &machine.Result{Call: c, Attempt: e.rec.Attempt.Number, Error: bad}
@@ -260,7 +260,7 @@ func decodeResult(c machine.Call, e entry, version uint64, bucket string, redact
 	}
 }
 
-// interned gives a header's value to keep: those of a message are parts of one string that holds all of them. Equal ones, such
+// interned returns a header's value to keep: those of a message are parts of one string that holds all of them. Equal ones, such
 // as the names of workers, are one.
 func interned(value string) string { return unique.Make(value).Value() }
 
@@ -271,7 +271,7 @@ type cleaner struct {
 	r    *wire.Redactor
 }
 
-// redactor gives the run's; nil where it has no secrets.
+// redactor returns the run's; nil where it has no secrets.
 func (dr *driver) redactor(r *run) *wire.Redactor {
 	if r.clean.made {
 		return r.clean.r

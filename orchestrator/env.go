@@ -138,7 +138,7 @@ type clock interface {
 	AfterFunc(d time.Duration, do func())
 	// Pause waits on a job, until ctx ends at the latest.
 	Pause(ctx context.Context, d time.Duration)
-	// Unique gives a name that nobody has given or will give.
+	// Unique returns a name that nobody has given or will give.
 	Unique() string
 }
 

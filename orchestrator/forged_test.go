@@ -29,7 +29,7 @@ func (s *system) forge(run subjects.Run, generation, what, version string) uint6
 	return ack.Sequence
 }
 
-// running gives the generation of a run that goes on.
+// running returns the generation of a run that goes on.
 func (s *system) running(id string) string {
 	s.t.Helper()
 	doc, err := s.client.Get(ctx(s.t), id)

@@ -65,7 +65,7 @@ func (s *source) inBlobs() bool {
 	return s.blob != nil || slices.ContainsFunc(s.items, func(x source) bool { return x.blob != nil })
 }
 
-// source gives where the value of a step comes from: missing where it did not succeed.
+// source returns where the value of a step comes from: missing where it did not succeed.
 func (r *run) source(step int) source {
 	res := r.machine.Result(machine.Call{Step: step})
 	if res == nil {
@@ -132,7 +132,7 @@ func (in *inputs) explained(err *fault.Error, bad []tool.Violation, result func(
 	return err
 }
 
-// size gives about how many bytes a source has.
+// size returns about how many bytes a source has.
 func (s *source) size() (n int64) {
 	n = int64(len(s.value))
 	if s.blob != nil {

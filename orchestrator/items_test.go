@@ -333,7 +333,7 @@ func TestWhyAStepWaits(t *testing.T) {
 	s.wait(r)
 }
 
-// TestTheOperatorSaysWhatLeavesForATool gives the workers of a tool only the keys of the context that the operator allows.
+// TestTheOperatorSaysWhatLeavesForATool returns the workers of a tool only the keys of the context that the operator allows.
 func TestTheOperatorSaysWhatLeavesForATool(t *testing.T) {
 	t.Parallel()
 	s := start(t)

@@ -166,7 +166,7 @@ func (j *judge) encodeStart(ctx context.Context, id subjects.Run, generation uin
 	return start.Handled(handle), nil, nil
 }
 
-// ended gives the history of a run that is over; nil for one that goes on, as far as can be seen.
+// ended returns the history of a run that is over; nil for one that goes on, as far as can be seen.
 func (j *judge) ended(ctx context.Context, id subjects.Run, generation uint64) *outcome.Run {
 	doc, err := j.store.History(ctx, id)
 	if err != nil || doc.Generation != generation {

@@ -154,7 +154,7 @@ func (lc *lifecycle) open(r *run) {
 	})
 }
 
-// startEntry gives the start record among the parked ones.
+// startEntry returns the start record among the parked ones.
 func (r *run) startEntry() *entry {
 	for i := range r.parked {
 		if r.parked[i].rec.Kind == subjects.StartKind {

@@ -104,8 +104,8 @@ func (lc *lifecycle) answerAgain(r *run, before *outcome.Run) {
 	lc.reaper.orphan(id, generation)
 }
 
-// stand writes the document of a run that is over and gives the one that stands for it then: its own, another owner's, or
-// that of an earlier run of the id that was not rejected. It gives nil where a later plan of the id has its outcome already:
+// stand writes the document of a run that is over and returns the one that stands for it then: its own, another owner's, or
+// that of an earlier run of the id that was not rejected. It returns nil where a later plan of the id has its outcome already:
 // this run was over before that plan could be submitted.
 //
 // The rejection of an earlier plan is removed up to its own sequence, so that nothing newer goes with it, and the document

@@ -87,7 +87,7 @@ func (l *loop) run(ctx context.Context) {
 	}
 }
 
-// turn sees to all that waits, and gives the memory back for the next turn.
+// turn handles all that waits, and returns the memory for the next turn.
 func (l *loop) turn(items []item) []item {
 	items = l.mail.take(items)
 	for i := range items {

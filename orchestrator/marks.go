@@ -52,7 +52,7 @@ func (rp *reaper) lowest() *[subjects.Partitions]uint64 {
 	return &low
 }
 
-// ownMarks gives a mark for each shard with partitions of ours, and for each of its lives where cursors have read several.
+// ownMarks returns a mark for each shard with partitions of ours, and for each of its lives where cursors have read several.
 func (rp *reaper) ownMarks() (all []kv.Mark) {
 	for p, below := range rp.lowest() {
 		if below == 0 {
@@ -70,7 +70,7 @@ func (rp *reaper) ownMarks() (all []kv.Mark) {
 	return all
 }
 
-// wholeShard gives the lowest sequence of a shard that must stay, in one life of the ledger, if there are marks of all its
+// wholeShard returns the lowest sequence of a shard that must stay, in one life of the ledger, if there are marks of all its
 // partitions. Of a partition that changes hands there may be two: either is true.
 func (rp *reaper) wholeShard(shard int, marks []kv.Mark) (life string, upTo uint64, whole bool) {
 	i := slices.IndexFunc(rp.cursors.owned[:], func(c *cursor) bool { return c != nil && c.shard == shard && c.reading != nil })

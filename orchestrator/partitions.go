@@ -49,7 +49,7 @@ func (cs *cursors) keep(c *cursor) {
 	}
 }
 
-// owner gives the member that owns a partition: the one with the highest hash of both (rendezvous hashing), so that a
+// owner returns the member that owns a partition: the one with the highest hash of both (rendezvous hashing), so that a
 // member that comes or goes moves only its own share.
 func owner(partition int, members []string) string {
 	best, bestHash := "", uint64(0)

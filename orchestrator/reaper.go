@@ -138,7 +138,7 @@ func (rp *reaper) purgeRange(shard int, filter string, upTo uint64, life string,
 	})
 }
 
-// purgeHeldUp sees to runs that a longer one, or an owner that tells no marks, keeps from going with the rest: with all others
+// purgeHeldUp handles runs that a longer one, or an owner that tells no marks, keeps from going with the rest: with all others
 // of their partition that are over where those are many, else one by one.
 func (rp *reaper) purgeHeldUp(now time.Time) {
 	overdue := func(r *run) bool { return now.Sub(r.doneAt) >= rp.cfg.Grace+purgeAtLast }

@@ -178,7 +178,7 @@ func (rc *reconciler) compared(partition, attempts int) {
 	}
 }
 
-// outstanding gives what should be out of some runs, as far as it may be looked for.
+// outstanding returns what should be out of some runs, as far as it may be looked for.
 func (rc *reconciler) outstanding(runs []*run, gone map[*run]time.Duration) (list []expected) {
 	for _, r := range runs {
 		if r.phase != running {
@@ -229,7 +229,7 @@ func (rc *reconciler) compareWith(ctx context.Context, partition int, list []exp
 	rc.repair(ctx, partition, rc.undecided(ctx, partition, missing))
 }
 
-// undecided gives those attempts of a partition that have no record.
+// undecided returns those attempts of a partition that have no record.
 func (rc *reconciler) undecided(ctx context.Context, partition int, list []expected) (open []expected) {
 	shards := rc.store.Shards()
 	if len(list) <= rc.reads {
@@ -272,7 +272,7 @@ func (rc *reconciler) repair(ctx context.Context, partition int, lost []expected
 	})
 }
 
-// standing gives the runs whose plans are still there. Where one isn't, another owner has finished the run and purged it
+// standing returns the runs whose plans are still there. Where one isn't, another owner has finished the run and purged it
 // while this one was away.
 func (rc *reconciler) standing(ctx context.Context, partition int, lost []expected) map[*run]bool {
 	stands := map[*run]bool{}

@@ -68,7 +68,7 @@ func (g *registry) follow(news func(name string)) {
 	g.news = append(g.news, news)
 }
 
-// limit gives the fan-out limit of a tool as the registry has it now; frozen where it isn't known.
+// limit returns the fan-out limit of a tool as the registry has it now; frozen where it isn't known.
 func (g *registry) limit(name string, frozen int) int {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
@@ -142,7 +142,7 @@ func (g *registry) changed(t tool.Registered, deleted bool) {
 	}
 }
 
-// outputSchema gives the schema of a tool's results; nil where there is none that can be used.
+// outputSchema returns the schema of a tool's results; nil where there is none that can be used.
 func (g *registry) outputSchema(t tool.Registered) *tool.Schema {
 	s, err := t.Definition.Output()
 	if err != nil {
@@ -168,12 +168,12 @@ func (g *registry) refresh(ctx context.Context, names []string) (found bool) {
 	return found
 }
 
-// catalog gives the tools that one tenant may use. It is for one plan, on one goroutine.
+// catalog returns the tools that one tenant may use. It is for one plan, on one goroutine.
 func (g *registry) catalog(tenant string) *catalog {
 	return &catalog{g: g, tenant: tenant, used: map[string]*known{}}
 }
 
-// share gives a set that an earlier run froze, if it is the same as this one.
+// share returns a set that an earlier run froze, if it is the same as this one.
 func (g *registry) share(key string, fresh frozenSet) frozenSet {
 	if len(fresh.tools) > maxSet {
 		return fresh
@@ -190,7 +190,7 @@ func (g *registry) share(key string, fresh frozenSet) frozenSet {
 	return fresh
 }
 
-// schemasFor gives the schemas that a run froze, by their digests.
+// schemasFor returns the schemas that a run froze, by their digests.
 func (g *registry) schemasFor(ctx context.Context, p *plan.Plan, start *wire.Start) (schemas, error) {
 	s := schemas{}
 	for i := range p.Steps {

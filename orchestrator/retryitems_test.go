@@ -36,7 +36,7 @@ func (x *till) set(list string, refused ...string) {
 	}
 }
 
-// called gives who was charged since the last set, in order of their names.
+// called returns who was charged since the last set, in order of their names.
 func (x *till) called() (all []string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

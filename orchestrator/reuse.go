@@ -79,7 +79,7 @@ func (j *judge) tries(ctx context.Context, id subjects.Run, x identity) (*tried,
 	return &tried{doc: doc, again: again, done: done(doc, p, again)}, nil
 }
 
-// done gives the steps of a finished run whose results are taken over. Whether their blobs are still there is not looked into.
+// done returns the steps of a finished run whose results are taken over. Whether their blobs are still there is not looked into.
 func done(doc *outcome.Run, p *plan.Plan, again map[int]bool) map[string]bool {
 	done := map[string]bool{}
 	for i := range doc.Steps {
@@ -204,7 +204,7 @@ func (j *judge) fill(ctx context.Context, u *wire.Reuse, doc *outcome.Run, p *pl
 	return nil
 }
 
-// pastResult gives the JSON that references to a step of a finished run saw; nil where it isn't to be had any more.
+// pastResult returns the JSON that references to a step of a finished run saw; nil where it isn't to be had any more.
 func (j *judge) pastResult(ctx context.Context, doc *outcome.Run, st *outcome.Step, isList bool) ([]byte, error) {
 	switch {
 	case st.Result != nil:

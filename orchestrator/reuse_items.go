@@ -18,7 +18,7 @@ import (
 // came to is taken over, so that its effect is not repeated. "S=3" names a place in a list. Only while the list has the same
 // bytes is it the same call.
 
-// listDigest gives the SHA-256 of a list as a JSON array, without white space between its elements.
+// listDigest returns the SHA-256 of a list as a JSON array, without white space between its elements.
 func listDigest(list [][]byte) string {
 	h := sha256.New()
 	sep := "["
@@ -63,7 +63,7 @@ func unfinished(doc *outcome.Run, p *plan.Plan) map[int]bool {
 	return marked
 }
 
-// keyOf gives the idempotency key that a call had in a finished run, or in the one that this one tried again; "" for none.
+// keyOf returns the idempotency key that a call had in a finished run, or in the one that this one tried again; "" for none.
 func keyOf(doc *outcome.Run, st *outcome.Step) string {
 	if st.Ready.IsZero() || st.Reused {
 		return st.RetriedKey
@@ -109,7 +109,7 @@ func (j *judge) fillItems(f *filler, u *wire.Reuse, doc *outcome.Run, st *outcom
 	return nil
 }
 
-// pastItems gives the results of the successful items of a finished for_each step, nil for all others: from the step's own
+// pastItems returns the results of the successful items of a finished for_each step, nil for all others: from the step's own
 // result, or where it has none from the items.
 func (j *judge) pastItems(f *filler, doc *outcome.Run, st *outcome.Step, wanted bool) ([][]byte, error) {
 	values := make([][]byte, len(st.Items))
@@ -180,7 +180,7 @@ func reusedResult(x wire.ReusedResult, c machine.Call) *machine.Result {
 	return &machine.Result{Call: c, Attempt: 1, Value: x.Value, Handle: x.Blob, Text: x.Text, Size: x.Size, ByOwner: true}
 }
 
-// sameList gives what is taken over of a for_each step whose list is known by now, if that is the one of before.
+// sameList returns what is taken over of a for_each step whose list is known by now, if that is the one of before.
 func (r *run) sameList(step int) *wire.ReusedItems {
 	x := r.start.Reuse.ItemsOf(r.plan.Steps[step].ID)
 	if x == nil || !r.same[step] {
@@ -202,7 +202,7 @@ func (r *run) takeOver(step int, list [][]byte) {
 	r.machine.TakeOver(step, reusedItems(x, step))
 }
 
-// retriedKey gives the idempotency key that a call had in the run that this one tries again; "" for none.
+// retriedKey returns the idempotency key that a call had in the run that this one tries again; "" for none.
 func (r *run) retriedKey(c machine.Call) string {
 	switch {
 	case r.start.Reuse == nil:
@@ -216,7 +216,7 @@ func (r *run) retriedKey(c machine.Call) string {
 	return ""
 }
 
-// unreached gives the items of a for_each step that this run never came to, as they were taken over: for the retry of this one.
+// unreached returns the items of a for_each step that this run never came to, as they were taken over: for the retry of this one.
 func (r *run) unreached(step int, status outcome.StepStatus) (list string, items []outcome.Step) {
 	x := r.start.Reuse.ItemsOf(r.plan.Steps[step].ID)
 	if x == nil {

@@ -95,7 +95,7 @@ type traffic struct {
 	deadLetters *lettersWritten          // that stand
 }
 
-// bucket gives where large values of the run go, once it has a start.
+// bucket returns where large values of the run go, once it has a start.
 func (r *run) bucket() string {
 	if r.start == nil {
 		return ""
@@ -146,7 +146,7 @@ func (r *run) has(a subjects.Attempt) bool {
 	return ok
 }
 
-// call gives what an attempt is of, and whether this plan has such a call.
+// call returns what an attempt is of, and whether this plan has such a call.
 func (r *run) call(a subjects.Attempt) (machine.Call, bool) {
 	id, item, isItem := subjects.SplitItem(a.Step)
 	i, ok := r.plan.Index(id)
@@ -163,7 +163,7 @@ func (r *run) call(a subjects.Attempt) (machine.Call, bool) {
 	return c, true
 }
 
-// oldestFirst gives the runs that fit, in the order in which they were submitted.
+// oldestFirst returns the runs that fit, in the order in which they were submitted.
 func (t *runTable) oldestFirst(fits func(*run) bool) []*run {
 	var list []*run
 	for _, r := range t.byID {
@@ -208,7 +208,7 @@ func (r *run) heldOf(step int) int {
 	return 0
 }
 
-// contextOf gives the out-of-band context that the tool of a step gets: for all of that step, which is why it is All.
+// contextOf returns the out-of-band context that the tool of a step gets: for all of that step, which is why it is All.
 func (r *run) contextOf(step int) wire.RunContext {
 	return wire.RunContext{All: r.context.Of(r.plan.Steps[step].ID).Only(r.machine.Contract(step).Context.Passes)}
 }
@@ -222,7 +222,7 @@ type oldest struct {
 
 func (o *oldest) add(r *run) { o.runs = append(o.runs, r) }
 
-// first gives the sequence of the first plan whose run is not over, if there is one.
+// first returns the sequence of the first plan whose run is not over, if there is one.
 func (o *oldest) first() (seq uint64, ok bool) {
 	gone := func(r *run) bool { return r.over || r.phase == forgotten }
 	if len(o.runs) > 2*o.kept { // there may be many behind one that goes on

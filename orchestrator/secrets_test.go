@@ -63,7 +63,7 @@ func (s *system) teller(keys *seal.Keyring) {
 	s.background(w.Run, w.Ready())
 }
 
-// tapped gives all that goes through a server, headers included.
+// tapped returns all that goes through a server, headers included.
 func tapped(t testing.TB, nc *nats.Conn) (said func() string) {
 	t.Helper()
 	var mu sync.Mutex
@@ -111,7 +111,7 @@ func TestSealedSecretsAreForTheirToolsAlone(t *testing.T) {
 	}
 }
 
-// Who gives the key itself need not ask the registry. What can't be opened fails its step at once, and says what to do.
+// Who returns the key itself need not ask the registry. What can't be opened fails its step at once, and says what to do.
 func TestAStepForAWorkerWithoutTheKeyFails(t *testing.T) {
 	t.Parallel()
 	s := start(t)

@@ -162,7 +162,7 @@ var generatedCases struct {
 	cases  map[int64]reference.Case
 }
 
-// generated gives one of the plans that some worlds share.
+// generated returns one of the plans that some worlds share.
 func generated(worlds, number int64) reference.Case {
 	g := &generatedCases
 	g.Lock()

@@ -91,7 +91,7 @@ func (s *stream) purge(below uint64, matches func(subject string) bool) {
 
 func (w *world) ledger(shard int) *stream { return w.shards[shard] }
 
-// streamOf gives the stream of a record's subject.
+// streamOf returns the stream of a record's subject.
 func (w *world) streamOf(subject string) *stream {
 	name := subjects.StreamOf(subject)
 	if s := w.buckets[name]; s != nil {

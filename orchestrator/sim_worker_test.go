@@ -32,7 +32,7 @@ func (w *world) newHand(name string, life int) *hand {
 	return h
 }
 
-// freeHand gives a worker that asks for more.
+// freeHand returns a worker that asks for more.
 func (w *world) freeHand() *hand {
 	at := w.Intn(len(w.hands))
 	for i := range w.hands {

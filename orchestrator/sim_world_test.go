@@ -64,7 +64,7 @@ func (s stats) String() string {
 
 var epoch = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// time gives the server's time.
+// time returns the server's time.
 func (w *world) time() time.Time { return epoch.Add(w.now) }
 
 type event struct {
@@ -128,7 +128,7 @@ func (w *world) violate(invariant, format string, args ...any) {
 // chance is true once in so many.
 func (w *world) chance(oneIn int) bool { return oneIn > 0 && w.Intn(oneIn) == 0 }
 
-// upTo gives a time below d.
+// upTo returns a time below d.
 func (w *world) upTo(d time.Duration) time.Duration { return time.Duration(w.Int63n(int64(d))) }
 
 // latency is how long a message is on its way.
@@ -167,7 +167,7 @@ type routine struct {
 
 type killed struct{}
 
-// clock gives what the process takes for the time.
+// clock returns what the process takes for the time.
 func (p *process) clock() time.Time { return p.w.time().Add(p.offset) }
 
 // after lets the process do something, unless it is dead by then. While it sleeps, that waits.

@@ -126,7 +126,7 @@ func unreadable(err error) *fault.Error {
 	return fault.New(fault.ToolTerminal, "the result's blob can't be read: %v", err)
 }
 
-// read gives the JSON value of a source; nil for a missing one.
+// read returns the JSON value of a source; nil for a missing one.
 func (v *values) read(ctx context.Context, s *source) ([]byte, *fault.Error) {
 	switch {
 	case s.missing() || s.value != nil:
@@ -184,7 +184,7 @@ func (v *values) arguments(ctx context.Context, in *inputs) ([]byte, *fault.Erro
 	return args, nil
 }
 
-// reader gives the values of the dependencies when they are asked for. Of those that lie in blobs it holds one at a time.
+// reader returns the values of the dependencies when they are asked for. Of those that lie in blobs it holds one at a time.
 type reader struct {
 	values *values
 	ctx    context.Context

@@ -221,7 +221,7 @@ func (t *turns) join(x *lane) {
 
 func (t *turns) weight(tenant string) int { return max(t.weights[tenant], 1) }
 
-// serve gives the lane whose turn it is to do, which tells whether the lane is to have another turn.
+// serve returns the lane whose turn it is to do, which tells whether the lane is to have another turn.
 func (t *turns) serve(do func(*lane) (again bool)) {
 	of := t.order.front()
 	x := of.lanes.pop()
