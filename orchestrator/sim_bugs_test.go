@@ -40,6 +40,7 @@ const (
 	refusedIsStored
 	replaceNewerToo
 	repeatItems
+	ignoreNeeds
 )
 
 var bugs = map[bug]string{
@@ -67,6 +68,7 @@ var bugs = map[bug]string{
 	refusedIsStored:    "take an outcome for stored that was refused",
 	replaceNewerToo:    "remove a later outcome together with the rejection in its way",
 	repeatItems:        "execute items again whose results were taken over",
+	ignoreNeeds:        "go on with a run without knowing what it needs",
 }
 
 // sabotage does wrong, after a turn of a loop, what no answer of the world can make it do wrong.

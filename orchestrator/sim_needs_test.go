@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/stepjet/stepjet/plan"
+	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/wire"
 )
 
@@ -32,6 +33,27 @@ func (w *world) recorded(names []string) {
 		w.stats["a need recorded"]++
 		for _, o := range w.owners {
 			o.told()
+		}
+	}
+}
+
+// assumed is what an orchestrator goes by.
+func (w *world) assumed(knows wire.Knowledge) wire.Knowledge {
+	if w.bug == ignoreNeeds && len(knows) == 0 {
+		return wire.Knowledge{simNeed: {}}
+	}
+	return knows
+}
+
+// entitled sees that only who knows what a run needs does anything for it, once it was started.
+func (w *world) entitled(p *process, id subjects.Run, generation uint64) {
+	x := w.truths.of(id, generation)
+	if x == nil || x.start == nil {
+		return
+	}
+	for _, o := range w.owners {
+		if o.process == p && !o.knows.All(x.start.Needs) {
+			w.violate("needs", "%s goes on with %s/%d, which needs %v", p.name, id.ID, generation, x.start.Needs)
 		}
 	}
 }

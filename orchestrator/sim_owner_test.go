@@ -51,7 +51,7 @@ func (w *world) newOrch(name string, life int) *orch {
 		log = slog.New(&traceHandler{w: w, name: o.name})
 	}
 	o.knows = w.knowledge(name, life)
-	cfg := Config{Name: o.name, Grace: simGrace, Loops: w.knobs.loops, SweepEvery: w.knobs.sweep, Logger: log, Store: kv.Config{Knows: o.knows}}.withDefaults()
+	cfg := Config{Name: o.name, Grace: simGrace, Loops: w.knobs.loops, SweepEvery: w.knobs.sweep, Logger: log, Store: kv.Config{Knows: w.assumed(o.knows)}}.withDefaults()
 	store := &simStore{p: o.process, w: w}
 	ctx, cancel := context.WithCancelCause(context.Background())
 	reg := newRegistry(store, log)

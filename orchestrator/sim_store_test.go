@@ -140,6 +140,7 @@ func (c *creating) lookup(a answer) {
 }
 
 func (s *simStore) DispatchAsync(_ context.Context, d kv.Dispatch, done func(error)) {
+	s.w.entitled(s.p, d.Attempt.Run, d.Attempt.Generation)
 	s.p.ask("dispatch "+d.Attempt.MessageID(), func() func() {
 		a, seq := s.w.steps.dispatch(&d, s.p)
 		return func() {
@@ -313,6 +314,7 @@ func (s *simStore) PurgeHistory(_ context.Context, r subjects.Run, upTo uint64) 
 
 func (s *simStore) CreateHistory(ctx context.Context, r subjects.Run, _ string, doc *outcome.Run) (bool, error) {
 	body := doc.JSON()
+	s.w.entitled(s.p, r, doc.Generation)
 	s.w.truths.offered(r, doc, body, s.p)
 	d, _, err := s.Create(ctx, historyKey(r), wire.Versioned(), body, nil)
 	return d == kv.Written || d == kv.Decided && s.w.bug == refusedIsStored, err
