@@ -1,5 +1,5 @@
-// Package observe says what happens inside Stepjet while it happens: everything that a metric, a span or a line of a log
-// is made of, and no opinion on which of them. It knows no telemetry library.
+// Package observe says what happens inside Stepjet while it happens: everything that a metric, a span or a line of a
+// log is made of, and no opinion on which of them. It knows no telemetry library.
 //
 // Put an Observer into the Config of a client, a worker and an orchestrator. One observer may serve all of them:
 //
@@ -9,9 +9,9 @@
 //
 // # What an observer may do
 //
-// Everything. It is called from a goroutine of its own, one for each client, worker or orchestrator, one event at a time
-// and in the order in which they happened, so an observer of one of them needs no locks. Nothing that it does holds up or
-// harms a run:
+// Everything. It is called from a goroutine of its own, one for each client, worker or orchestrator, one event at a
+// time and in the order in which they happened, so an observer of one of them needs no locks. Nothing that it does
+// holds up or harms a run:
 //
 //   - Slow: up to 16,384 events, or 64 MiB of them, wait for it. What comes then is lost, and the log says how much.
 //   - Stuck: closing a client, or ending a worker or an orchestrator, waits one second for it, and then leaves it.
@@ -21,14 +21,15 @@
 //
 // # What it is told
 //
-// What happened, as far as the process that it is in has seen it: at most once, and mostly once. A process that dies takes
-// with it what it had not told. When another orchestrator takes a run over, records that came before are not told again,
-// and those that came while nobody owned it are not told at all; OnFinish is called only by the one whose history document
-// stands. What has to be exact is read from the history.
+// What happened, as far as the process that it is in has seen it: at most once, and mostly once. A process that dies
+// takes with it what it had not told. When another orchestrator takes a run over, records that came before are not told
+// again, and those that came while nobody owned it are not told at all; OnFinish is called only by the one whose
+// history document stands. What has to be exact is read from the history.
 //
 // Times named as such are those of the ledger and of the servers; the others are this process's own.
 //
-// Arguments, results and context are never told. Errors are: their messages may quote what a tool said, without the run's secrets.
+// Arguments, results and context are never told. Errors are: their messages may quote what a tool said, without the
+// run's secrets.
 package observe
 
 import (
@@ -148,11 +149,12 @@ type Execute struct {
 // Record is told by an orchestrator once an attempt is decided in the ledger.
 type Record struct {
 	Attempt
-	// Worker executed it; ByOwner is whether none did, but an orchestrator decided it by itself, and Worker is that one's name.
+	// Worker executed it; ByOwner is whether none did, but an orchestrator decided it by itself, and Worker is that one's
+	// name.
 	Worker  string
 	ByOwner bool
-	// Ready is when the step's inputs were there, Started and Ended when it was executed, by the servers' time. They are zero
-	// where that is not known. Recorded is the ledger's time.
+	// Ready is when the step's inputs were there, Started and Ended when it was executed, by the servers' time. They are
+	// zero where that is not known. Recorded is the ledger's time.
 	Ready, Started, Ended, Recorded time.Time
 	// Bytes is the size of the result.
 	Bytes int64

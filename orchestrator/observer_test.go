@@ -64,7 +64,10 @@ func TestAnObserverIsToldOfARun(t *testing.T) {
 	require.Equal(t, outcome.Rejected, refused.Status)
 	s.leave() // which lets the observer have everything
 
-	run := observe.Run{Tenant: "default", ID: "order #42", Generation: o.Generation, Traceparent: trace.Parent, Tracestate: trace.State}
+	run := observe.Run{
+		Tenant: "default", ID: "order #42", Generation: o.Generation,
+		Traceparent: trace.Parent, Tracestate: trace.State,
+	}
 	require.Len(t, n.opened, 1, "a run that is rejected is not opened")
 	require.Equal(t, run, n.opened[0].Run)
 	require.Equal(t, 3, n.opened[0].Steps)
@@ -79,7 +82,9 @@ func TestAnObserverIsToldOfARun(t *testing.T) {
 		a.Traceparent, a.Tracestate = of.Parent, of.State
 		return a
 	}
-	all := []observe.Attempt{attempt("a", "flaky", 1), attempt("a", "flaky", 2), attempt("a", "flaky", 3), attempt("b", "fail", 1), attempt("c", "echo", 1)}
+	all := []observe.Attempt{
+		attempt("a", "flaky", 1), attempt("a", "flaky", 2), attempt("a", "flaky", 3), attempt("b", "fail", 1), attempt("c", "echo", 1),
+	}
 	first := map[observe.Attempt]observe.Dispatch{} // a busy machine may have some sent twice
 	for _, d := range n.dispatched {
 		require.NoError(t, d.Err)

@@ -21,7 +21,8 @@ func observedRun(id subjects.Run, generation uint64, trace wire.Trace) observe.R
 }
 
 func observedAttempt(a *subjects.Attempt, trace wire.Trace) observe.Attempt {
-	return observe.Attempt{Run: observedRun(a.Run, a.Generation, trace.Of(*a)), Step: a.Step, Tool: a.Tool, Number: a.Number}
+	run := observedRun(a.Run, a.Generation, trace.Of(*a))
+	return observe.Attempt{Run: run, Step: a.Step, Tool: a.Tool, Number: a.Number}
 }
 
 // open tells of a run that this owner begins with.
@@ -42,7 +43,8 @@ func (t teller) dispatch(s *sending, done func(error)) func(error) {
 		return done
 	}
 	e := observe.Dispatch{
-		Attempt: observedAttempt(&s.attempt, s.step.Trace), Bytes: int64(len(s.dispatch.Body)), Due: s.dispatch.At, Repair: s.dispatch.Repair,
+		Attempt: observedAttempt(&s.attempt, s.step.Trace), Bytes: int64(len(s.dispatch.Body)),
+		Due: s.dispatch.At, Repair: s.dispatch.Repair,
 	}
 	if s.step.Handle != nil {
 		e.Bytes = s.step.Handle.Size
@@ -81,8 +83,8 @@ func (t teller) finish(r *run, doc *outcome.Run) {
 	t.to.Tell(int64(steps)*observer.Event, func(o observe.Observer) { o.OnFinish(e) })
 }
 
-// withoutValues returns a copy of a run's document that has nothing of plan, arguments and results, and so keeps none of
-// them in memory.
+// withoutValues returns a copy of a run's document that has nothing of plan, arguments and results, and so keeps none
+// of them in memory.
 func withoutValues(doc *outcome.Run) *outcome.Run {
 	short := *doc
 	short.Plan = nil

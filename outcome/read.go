@@ -25,8 +25,8 @@ func (o *Outcome) UnmarshalJSON(b []byte) error {
 }
 
 // readPlain reads an outcome as it is written nearly always: its own fields once each, and nothing unusual in them. A
-// client reads one for each run, and encoding/json, which goes over the results again and again, took a third of its CPU.
-// It reports false for all else, which is read by encoding/json.
+// client reads one for each run, and encoding/json, which goes over the results again and again, took a third of its
+// CPU. It reports false for all else, which is read by encoding/json.
 func readPlain(b []byte) (o Outcome, ok bool) {
 	if !readable(b) {
 		return o, false
@@ -61,16 +61,16 @@ func readPlain(b []byte) (o Outcome, ok bool) {
 // maxPlainDepth is deeper than any result within an outcome is nested.
 const maxPlainDepth = 128
 
-// readable reports whether b is JSON. Keys used twice and bad text are no matter here: what they come to is decided below,
-// or they lie within results, which are not read.
+// readable reports whether b is JSON. Keys used twice and bad text are no matter here: what they come to is decided
+// below, or they lie within results, which are not read.
 func readable(b []byte) bool {
 	s := jsontape.New(b, maxPlainDepth)
 	defer s.Release()
 	return s.Scan() == nil
 }
 
-// members calls each with the members of an object whose names are plain text, until it reports false. It reports whether
-// there was nothing else.
+// members calls each with the members of an object whose names are plain text, until it reports false. It reports
+// whether there was nothing else.
 func members(object []byte, each func(name, value []byte) bool) (ok bool) {
 	return jsontape.Members(object, func(key, value []byte) bool {
 		name, ok := plainText(key)

@@ -174,8 +174,8 @@ func (d *decoder) number() (any, error) {
 
 // Numbers beyond these bounds are compared by their first maxDigits digits, and as if their exponent were ±maxExponent.
 // A schema's own limits lie within, so "type", "minimum" and the like come out right, and only multipleOf and equality
-// lose what lies beyond. Without the bounds a plan of a megabyte could ask for minutes of arithmetic: 1e1000000 is seven
-// bytes.
+// lose what lies beyond. Without the bounds a plan of a megabyte could ask for minutes of arithmetic: 1e1000000 is
+// seven bytes.
 const (
 	maxDigits   = 512
 	maxExponent = 512

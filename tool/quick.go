@@ -9,8 +9,8 @@ import (
 )
 
 // quick is a schema of the kind that most tools have (types, properties, required, additionalProperties, items), in a
-// form that a value can be held against without decoding it. It only ever says "certainly valid"; of everything else, the
-// validator judges. It is what makes a check cost a tenth of a microsecond instead of two.
+// form that a value can be held against without decoding it. It only ever says "certainly valid"; of everything else,
+// the validator judges. It is what makes a check cost a tenth of a microsecond instead of two.
 type quick struct {
 	types    typeSet
 	names    []string // of properties; their number is their bit

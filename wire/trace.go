@@ -10,9 +10,9 @@ import (
 	"github.com/stepjet/stepjet/subjects"
 )
 
-// Trace is W3C Trace Context, carried from a plan to its steps, and from a step to its result. It holds only what the specification
-// allows: a header that does not, which could be as long as the server takes headers, would be copied to each of 10,000
-// steps and break whatever tool hands it on.
+// Trace is W3C Trace Context, carried from a plan to its steps, and from a step to its result. It holds only what the
+// specification allows: a header that does not, which could be as long as the server takes headers, would be copied to
+// each of 10,000 steps and break whatever tool hands it on.
 type Trace struct{ Parent, State string }
 
 // Limits of W3C Trace Context, version 00.
@@ -49,8 +49,9 @@ func (t Trace) Set(h nats.Header) {
 // Clone gives the same trace without keeping the headers alive from which it was read.
 func (t Trace) Clone() Trace { return Trace{strings.Clone(t.Parent), strings.Clone(t.State)} }
 
-// Of returns the trace context of an attempt: in the trace of t, with the attempt's own span as the parent of what is done
-// for it (see subjects.Attempt.Span). It is of version 00, which is all that is known here; the zero Trace stays zero.
+// Of returns the trace context of an attempt: in the trace of t, with the attempt's own span as the parent of what is
+// done for it (see subjects.Attempt.Span). It is of version 00, which is all that is known here; the zero Trace stays
+// zero.
 func (t Trace) Of(a subjects.Attempt) Trace {
 	if len(t.Parent) < traceparentSize {
 		return Trace{}

@@ -2,7 +2,7 @@
 // outputs are refused for: bytes that are no text, half surrogate pairs, keys used twice, and nesting too deep.
 //
 //   - Cursor reads one token after the other; package tool builds on it what schemas are held against.
-//   - Scanner checks a whole text in one pass and, where it is asked to, records a tape: one Node for each value and key.
+//   - Scanner checks a whole text in one pass and records a tape where it is asked to: a Node for each value and key.
 //   - SkipValue, Member, Item and NextItem find a way through text that was checked already, without a tape.
 //   - Text, AppendUnescaped, AppendEscaped and AppendQuoted go from JSON strings to text and back.
 //   - AppendToken and AppendIndex write JSON pointers (RFC 6901).

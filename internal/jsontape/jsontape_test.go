@@ -13,7 +13,8 @@ import (
 	"github.com/stepjet/stepjet/internal/jsontape"
 )
 
-const usual = `{"text":"é \ud83d\ude00 \"x\"\n$ref:a","n":[-1.5e3,0,12.25],"b":{"t":true,"f":false,"":null,"a/b~c":{}} , "e":[]}`
+const usual = `{"text":"é \ud83d\ude00 \"x\"\n$ref:a","n":[-1.5e3,0,12.25],` +
+	`"b":{"t":true,"f":false,"":null,"a/b~c":{}} , "e":[]}`
 
 // mutate changes a text in a few places.
 func mutate(rng *rand.Rand, text string) []byte {

@@ -56,8 +56,8 @@ func AppendEscaped[S string | []byte](dst []byte, text S) []byte {
 	return append(dst, text[from:]...)
 }
 
-// AppendQuoted appends text as a JSON string, byte for byte as encoding/json writes it without escaping for HTML: what is
-// no UTF-8 becomes \ufffd, and U+2028 and U+2029, which end a line in JavaScript, are escaped.
+// AppendQuoted appends text as a JSON string, byte for byte as encoding/json writes it without escaping for HTML: what
+// is no UTF-8 becomes \ufffd, and U+2028 and U+2029, which end a line in JavaScript, are escaped.
 func AppendQuoted(dst []byte, text string) []byte {
 	dst = append(dst, '"')
 	i := 0

@@ -24,8 +24,8 @@ type SyntaxError struct {
 }
 
 // Scanner checks a JSON text in one pass and without recursion: grammar, depth, UTF-8, surrogates, and keys used twice,
-// compared after unescaping. It holds no more than one frame for each open object or array, so that a text nested half a
-// million deep costs Limit frames and an error.
+// compared after unescaping. It holds no more than one frame for each open object or array, so that a text nested half
+// a million deep costs Limit frames and an error.
 type Scanner struct {
 	Cursor
 	Limit  int    // how deep the text may nest; the root counts one
@@ -251,7 +251,8 @@ func (s *Scanner) report(code fault.Code, key *Span) {
 	}
 }
 
-// Pointer returns the JSON pointer of what is being read, behind a prefix. key is set for a key of the innermost object.
+// Pointer returns the JSON pointer of what is being read, behind a prefix. key is set for a key of the innermost
+// object.
 func (s *Scanner) Pointer(prefix string, key *Span) string {
 	b := []byte(prefix)
 	for i := range s.stack {

@@ -31,8 +31,8 @@ const (
 	Exponent                   // a number with an "e"
 )
 
-// Node is one value of a scanned document, or one key. They lie in the order of the text, so that the children of node i
-// are i+1 up to Next; in an object each key is followed by its value.
+// Node is one value of a scanned document, or one key. They lie in the order of the text, so that the children of node
+// i are i+1 up to Next; in an object each key is followed by its value.
 type Node struct {
 	Start, End int32 // bytes, quotes included
 	Next       int32 // index of the first node behind this one and all within it

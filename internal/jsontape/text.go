@@ -21,8 +21,8 @@ func specials(w uint64) uint64 {
 	return (w | (w - ones*0x20) | (quote - ones) | (slash - ones) | (dollar - ones)) & highs
 }
 
-// scanString reads a JSON string from behind its opening quote, and returns the index of the closing one. bad says, where
-// it is no string, why, and end where.
+// scanString reads a JSON string from behind its opening quote, and returns the index of the closing one. bad says,
+// where it is no string, why, and end where.
 func scanString(src []byte, i int) (end int, flags Flags, bad string) {
 	for {
 		for i+8 <= len(src) {

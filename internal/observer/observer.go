@@ -1,5 +1,5 @@
-// Package observer hands what happens to an observe.Observer, so that nothing which that does reaches back to whoever tells
-// it: events wait in a bounded queue, and a goroutine hands them out.
+// Package observer hands what happens to an observe.Observer, so that nothing which that does reaches back to whoever
+// tells it: events wait in a bounded queue, and a goroutine hands them out.
 package observer
 
 import (
@@ -56,7 +56,8 @@ func New(to observe.Observer, log *slog.Logger) *Queue {
 	return q
 }
 
-// Tell puts an event of about so many bytes behind the others. It never blocks; where there is no room the event is lost.
+// Tell puts an event of about so many bytes behind the others. It never blocks; where there is no room the event is
+// lost.
 func (q *Queue) Tell(bytes int64, tell func(observe.Observer)) {
 	if q.bytes.Add(bytes) <= maxBytes {
 		select {

@@ -1,5 +1,5 @@
-// Package text is what messages to people are made with: texts of strangers cut to size, counted nouns, and the name that
-// was probably meant.
+// Package text is what messages to people are made with: texts of strangers cut to size, counted nouns, and the name
+// that was probably meant.
 package text
 
 import (

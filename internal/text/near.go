@@ -5,10 +5,10 @@ import "strings"
 // maxNear is the length in bytes from which on a text is no name that is like another.
 const maxNear = 128
 
-// Nearest returns the names most like s, in their order; several where they are as near as each other, none where nothing is
-// like it. Nearer than all are names that are equal but for case, "_" and "-"; then those at most two edits away (one for
-// short names), the fewer the nearer; then those that hold s or are held by it; then those with the longest beginning in
-// common, and last those that share a word.
+// Nearest returns the names most like s, in their order; several where they are as near as each other, none where
+// nothing is like it. Nearer than all are names that are equal but for case, "_" and "-"; then those at most two edits
+// away (one for short names), the fewer the nearer; then those that hold s or are held by it; then those with the
+// longest beginning in common, and last those that share a word.
 func Nearest(s string, names []string) []string {
 	if s == "" || len(s) > maxNear {
 		return nil
@@ -29,7 +29,8 @@ func Nearest(s string, names []string) []string {
 	return all
 }
 
-// The values of Likeness, from the least to the greatest; each but the last two leaves room for how much of it there is.
+// The values of Likeness, from the least to the greatest; each but the last two leaves room for how much of it there
+// is.
 const (
 	SharesWord  = 1
 	SharesStart = 1_000
@@ -75,8 +76,8 @@ func commonStart(a, b string) (n int) {
 	return n
 }
 
-// sharedWord returns the length of the longest word of one name that stands in the other, case aside; words are parted by
-// what is no letter or digit.
+// sharedWord returns the length of the longest word of one name that stands in the other, case aside; words are parted
+// by what is no letter or digit.
 func sharedWord(a, b string) (n int) {
 	part := func(r rune) bool { return !(r >= 'a' && r <= 'z' || r >= '0' && r <= '9') }
 	a, b = strings.ToLower(a), strings.ToLower(b)
@@ -119,8 +120,8 @@ func lower(c byte) byte {
 	return c
 }
 
-// edits returns the number of bytes to insert, remove or exchange, or two neighbours to swap, to make b of a; limit where
-// it is that many or more.
+// edits returns the number of bytes to insert, remove or exchange, or two neighbours to swap, to make b of a; limit
+// where it is that many or more.
 func edits(a, b string, limit int) int {
 	if abs(len(a)-len(b)) >= limit {
 		return limit

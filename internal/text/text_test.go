@@ -14,8 +14,10 @@ func TestNearMiss(t *testing.T) {
 	t.Parallel()
 	known := []string{"id", "tool", "depends_on", "output_steps"}
 	for name, want := range map[string]string{
-		"id": "", "tool": "", "ID": "id", "i_d": "id", "ids": "", "Tool": "tool", "tools": "tool", "tol": "tool", "took": "tool",
-		"toolx1": "", "dependsOn": "depends_on", "depend_on": "depends_on", "DependOn": "depends_on", "output_step": "output_steps",
+		"id": "", "tool": "", "ID": "id", "i_d": "id", "ids": "", "Tool": "tool", "tools": "tool",
+		"tol": "tool", "took": "tool",
+		"toolx1": "", "dependsOn": "depends_on", "depend_on": "depends_on", "DependOn": "depends_on",
+		"output_step": "output_steps",
 		"outputSteps": "output_steps", "thought": "", "": "", "description": "",
 	} {
 		require.Equal(t, want, text.NearMiss(name, known...), name)
@@ -26,8 +28,10 @@ func TestNearest(t *testing.T) {
 	t.Parallel()
 	names := []string{"", "search_flights", "search_hotels", "getWeather", "send"}
 	for name, want := range map[string][]string{
-		"searchFlights": {"search_flights"}, "get_weather": {"getWeather"}, "sned": {"send"}, "search": {"search_flights", "search_hotels"},
-		"send_email": {"send"}, "weather_report": {"getWeather"}, "send": nil, "": nil, "xyz": nil, strings.Repeat("send", 33): nil,
+		"searchFlights": {"search_flights"}, "get_weather": {"getWeather"}, "sned": {"send"},
+		"search":     {"search_flights", "search_hotels"},
+		"send_email": {"send"}, "weather_report": {"getWeather"}, "send": nil, "": nil,
+		"xyz": nil, strings.Repeat("send", 33): nil,
 	} {
 		require.Equal(t, want, text.Nearest(name, names), name)
 	}
