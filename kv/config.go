@@ -32,8 +32,8 @@ type Config struct {
 	// is derived and repaired by the sweep, so nothing is lost with it; with sync_interval always it saves two
 	// flushes a step.
 	StepsAsync bool
-	// Knows is what this program knows of needs; nil: wire.Ours.
-	Knows wire.Knowledge
+	// Knows is what this program knows of needs; nil: wire.Ours. It is code, and no part of a configuration as JSON.
+	Knows wire.Knowledge `json:"-"`
 	// Logger takes warnings, such as a store that is full; nil: none.
 	Logger *slog.Logger
 }

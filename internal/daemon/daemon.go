@@ -133,9 +133,7 @@ func Execute(cmd *cobra.Command) int {
 	ctx, stop := Signals(context.Background(), func() { os.Exit(ExitForced) })
 	defer stop()
 	cmd.SilenceUsage, cmd.SilenceErrors = true, true
-	cmd.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return usage(c, err)
-	})
+	cmd.SetFlagErrorFunc(usage)
 	if args := cmd.Args; args != nil {
 		cmd.Args = func(c *cobra.Command, given []string) error { return usage(c, args(c, given)) }
 	}
