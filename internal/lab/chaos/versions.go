@@ -103,11 +103,12 @@ const LaterField = ` + "`" + laterField + "`" + `
 	{"wire/stop.go", "	return Versioned(), body\n", "	return Versioned(), Later(body)\n"},
 	{"orchestrator/lifecycle_finish.go", "		stands, err := lc.stand(ctx, view.id, view.bucket(), doc)\n", `		if doc.Outcome != nil {
 			var later outcome.Outcome
-			_ = json.Unmarshal(wire.Later(doc.Outcome.JSON()), &later)
+			_ = later.UnmarshalJSON(wire.Later(doc.Outcome.JSON()))
 			doc.Outcome = &later
 		}
 		stands, err := lc.stand(ctx, view.id, view.bucket(), doc)
 `},
+	{"orchestrator/lifecycle_finish.go", `	"github.com/stepjet/stepjet/subjects"` + "\n", `	"github.com/stepjet/stepjet/subjects"` + "\n	" + `"github.com/stepjet/stepjet/wire"` + "\n"},
 	{"kv/registry.go", "	msg := &nats.Msg{Subject: toolSubject(t.Name), Header: wire.EntryHeader(body), Data: body}\n", "	msg := &nats.Msg{Subject: toolSubject(t.Name), Header: wire.EntryHeader(body), Data: wire.Later(body)}\n"},
 	{"kv/archive.go", "	body := doc.JSON()\n", "	body := wire.Later(doc.JSON())\n"},
 	{"wire/dead.go", "VersionedBy(d.Blob), d.JSON()", "VersionedBy(d.Blob), Later(d.JSON())"},
