@@ -76,14 +76,15 @@ func (s *system) knowing(name string, knows wire.Knowledge) (stop func()) {
 	return s.background(o.Run, o.Ready())
 }
 
-// TestWhoDoesNotKnowWhatRunsNeedOwnsNothing: beside one that knows it, an orchestrator that doesn't takes no partition, so that
-// no run stands still; alone, it goes on with all runs but those, and says so to who asks for them.
+// TestWhoDoesNotKnowWhatRunsNeedOwnsNothing: beside one that knows it, an orchestrator that doesn't takes no
+// partition, so that no run stands still; alone, it goes on with all runs but those, and says so to who asks for
+// them.
 func TestWhoDoesNotKnowWhatRunsNeedOwnsNothing(t *testing.T) {
 	t.Parallel()
 	s := start(t, func(c *orchestrator.Config) { c.Store.Knows = wire.Ours() })
 	knowing := s.knowing("newer", later)
-	// Before the first such run all share: whoever owns a plan's partition judges it by what it knows. Then nobody does who lacks
-	// what that run needs.
+	// Before the first such run all share: whoever owns a plan's partition judges it by what it knows. Then nobody does
+	// who lacks what that run needs.
 	for i := 0; len(s.needFindings()) == 0; i++ {
 		require.Equal(t, outcome.Succeeded, s.run(laterPlan, "first"+strconv.Itoa(i)).Status)
 	}

@@ -14,8 +14,8 @@ func DeadLetterMessage(d *outcome.DeadLetter) (nats.Header, []byte) {
 	return VersionedBy(d.Blob), d.JSON()
 }
 
-// ParseDeadLetter reads a dead letter; name says which, for errors. It always has an error. Errors: NewerVersion; Internal for what
-// nobody of Stepjet's wrote.
+// ParseDeadLetter reads a dead letter; name says which, for errors. It always has an error. Errors: NewerVersion;
+// Internal for what nobody of Stepjet's wrote.
 func ParseDeadLetter(h nats.Header, body []byte, name string) (*outcome.DeadLetter, error) {
 	if !KindDeadLetter.Known(h) {
 		return nil, Newer("the dead letter " + name)

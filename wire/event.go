@@ -9,7 +9,8 @@ import (
 	"github.com/stepjet/stepjet/outcome"
 )
 
-// Events are for whoever watches a run: at most once, and nothing rests on them. The end of a run is told by its outcome.
+// Events are for whoever watches a run: at most once, and nothing rests on them. The end of a run is told by its
+// outcome.
 
 // StartEvent tells that a run has begun.
 type StartEvent struct {
@@ -26,8 +27,8 @@ type StepEvent struct {
 	Status  outcome.StepStatus `json:"status"`
 	Attempt int                `json:"attempt,omitempty"` // that was decided, from 1; 0: none
 	Time    time.Time          `json:"time"`
-	// MS is how long the last attempt executed, as its worker measured it, and QueuedMS all the rest of the time from ready to
-	// decided, pauses between attempts and earlier attempts included; in milliseconds, 0 where it isn't known.
+	// MS is how long the last attempt executed, as its worker measured it, and QueuedMS all the rest of the time from
+	// ready to decided, pauses between attempts and earlier attempts included; in milliseconds, 0 where it isn't known.
 	MS       float64      `json:"ms,omitempty"`
 	QueuedMS float64      `json:"queued_ms,omitempty"`
 	Worker   string       `json:"worker,omitempty"`
@@ -41,8 +42,8 @@ type ConflictEvent struct {
 	Problems []fault.Problem `json:"problems"`
 }
 
-// StepEventOf returns the event of a step that is over, from the account of it: the same while the run goes on and later,
-// from its document. A for_each step has no attempt of its own; its items have.
+// StepEventOf returns the event of a step that is over, from the account of it: the same while the run goes on and
+// later, from its document. A for_each step has no attempt of its own; its items have.
 func StepEventOf(run string, s *outcome.Step, isList bool) StepEvent {
 	e := StepEvent{
 		Run: run, Step: s.ID, Tool: s.Tool, Status: s.Status, Attempt: s.Attempts, Time: s.Decided, Worker: s.Worker, Error: s.Error,

@@ -6,8 +6,8 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Gathering is what the lease of a tool's gathering worker says. Nothing rests on it: two that gather for a moment make smaller
-// batches, and none gathers for as long as a lease at most.
+// Gathering is what the lease of a tool's gathering worker says. Nothing rests on it: two that gather for a moment
+// make smaller batches, and none gathers for as long as a lease at most.
 type Gathering struct {
 	ID     string `json:"id"` // of who holds it, unique
 	Worker string `json:"worker,omitempty"`

@@ -20,9 +20,10 @@ type Member struct {
 }
 
 // Mark says of some partitions of a ledger shard that every record below a sequence belongs to a run that is over and
-// past its grace, or to none. Records are never changed and sequences only grow, so a mark is true for ever, whoever owns
-// the partitions later, with one exception: a server that loses power may come back with the end of its file missing, and
-// then gives the same sequences once more. So a mark names the life of the ledger that it is about, and holds for that alone.
+// past its grace, or to none. Records are never changed and sequences only grow, so a mark is true for ever, whoever
+// owns the partitions later, with one exception: a server that loses power may come back with the end of its file
+// missing, and then gives the same sequences once more. So a mark names the life of the ledger that it is about, and
+// holds for that alone.
 type Mark struct {
 	Shard      int
 	Life       string // of the ledger shard: since its server started, or in a cluster its leader was elected
@@ -60,8 +61,8 @@ func (m Member) Body() []byte {
 	return body
 }
 
-// ParseMember reads what a member says. It never fails, since that the key is there says that the member lives: of a set
-// of partitions that can't be read, it serves all, and marks none.
+// ParseMember reads what a member says. It never fails, since that the key is there says that the member lives: of a
+// set of partitions that can't be read, it serves all, and marks none.
 func ParseMember(body []byte) Member {
 	var b memberBody
 	_ = json.Unmarshal(body, &b) // a member of before the first of these fields writes nothing

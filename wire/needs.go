@@ -11,10 +11,10 @@ import (
 	"github.com/stepjet/stepjet/subjects"
 )
 
-// A need is the name of something that whoever goes on with a run has to know, such as a version of the plan language. A
-// run's start says what the run needs, and who does not know all of it leaves the run alone, as one of a higher version.
-// A version says the same of a whole form, and each one contains those before it; needs are independent of each other, so
-// an orchestrator may know one and not the other.
+// A need is the name of something that whoever goes on with a run has to know, such as a version of the plan
+// language. A run's start says what the run needs, and who does not know all of it leaves the run alone, as one of a
+// higher version. A version says the same of a whole form, and each one contains those before it; needs are
+// independent of each other, so an orchestrator may know one and not the other.
 
 // Knowledge is what a program knows of needs, by name.
 type Knowledge map[string]Need
@@ -57,7 +57,8 @@ func (k Knowledge) Records(needs []string) uint64 {
 	return most
 }
 
-// Lacking returns those of some needs that are not among the known, in their order, separated by commas; empty: all are.
+// Lacking returns those of some needs that are not among the known, in their order, separated by commas; empty: all
+// are.
 func Lacking(needs, known []string) string {
 	return strings.Join(slices.DeleteFunc(slices.Clone(needs), func(name string) bool { return slices.Contains(known, name) }), ",")
 }
@@ -70,8 +71,8 @@ func ValidNeed(name string) bool {
 	return name != "" && len(name) <= maxNeed && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-") == ""
 }
 
-// NeedMessage writes the record that some run of the ledger needs something; its key names what. A doctor that does not know
-// of needs would take a version that it knows for a mistake.
+// NeedMessage writes the record that some run of the ledger needs something; its key names what. A doctor that does
+// not know of needs would take a version that it knows for a mistake.
 func NeedMessage() (nats.Header, []byte) {
 	return nats.Header{subjects.HeaderVersion: {subjects.NeedsVersion}}, []byte("{}")
 }
@@ -87,8 +88,8 @@ func needsOf(body []byte) []string {
 	return in.Needs
 }
 
-// EntryHeader writes the headers of an entry of the registry, an override or a definition: its version says whether it needs
-// anything.
+// EntryHeader writes the headers of an entry of the registry, an override or a definition: its version says whether
+// it needs anything.
 func EntryHeader(body []byte) nats.Header {
 	if len(needsOf(body)) == 0 {
 		return Versioned()
@@ -96,8 +97,8 @@ func EntryHeader(body []byte) nats.Header {
 	return nats.Header{subjects.HeaderVersion: {subjects.NeedsVersion}}
 }
 
-// KnownEntry reports whether who knows so much can read an entry of the registry, an override or a definition: its version is
-// known, and all that it needs.
+// KnownEntry reports whether who knows so much can read an entry of the registry, an override or a definition: its
+// version is known, and all that it needs.
 func (k Knowledge) KnownEntry(h nats.Header, body []byte) bool {
 	n, err := Version(h)
 	switch {

@@ -22,8 +22,8 @@ type Plan struct {
 	Trace   Trace
 }
 
-// Retry names the finished run that a plan tries again, and the step that is executed again, with all that depends on it,
-// though it succeeded. Both are as submitted: neither was checked.
+// Retry names the finished run that a plan tries again, and the step that is executed again, with all that depends on
+// it, though it succeeded. Both are as submitted: neither was checked.
 type Retry struct{ Of, From string }
 
 // NoRun is the problem of a plan that tries again what can't be a run.
@@ -49,9 +49,9 @@ func (p Plan) Set(h nats.Header) {
 	p.Context.set(h) // last: it may raise the version
 }
 
-// ParsePlan reads the headers of a plan whose version is known. What it returns doesn't keep the message alive. The error,
-// of a version that is no number (invalid_value) or of the context (invalid_value, limit_exceeded), is what the plan is
-// rejected with; all else is there nevertheless.
+// ParsePlan reads the headers of a plan whose version is known. What it returns doesn't keep the message alive. The
+// error, of a version that is no number (invalid_value) or of the context (invalid_value, limit_exceeded), is what
+// the plan is rejected with; all else is there nevertheless.
 func ParsePlan(h nats.Header) (Plan, error) {
 	p := Plan{
 		Retry: Retry{strings.Clone(get(h, subjects.HeaderRetryOf)), strings.Clone(get(h, subjects.HeaderRetryFrom))},

@@ -94,9 +94,10 @@ func ParseCleanResult(h nats.Header, body []byte, redactor func() *Redactor) Res
 	return r
 }
 
-// CheckResult says what is wrong with the handle of an attempt's result, in a run whose large values lie in a bucket. A worker
-// may name no blob but its own attempt's: else a forged record could bring another tenant's bytes into an outcome. It lies in
-// the bucket of the run, or in that of all tenants that are not declared: a worker of before writes there. maxBlob is the most bytes.
+// CheckResult says what is wrong with the handle of an attempt's result, in a run whose large values lie in a bucket.
+// A worker may name no blob but its own attempt's: else a forged record could bring another tenant's bytes into an
+// outcome. It lies in the bucket of the run, or in that of all tenants that are not declared: a worker of before
+// writes there. maxBlob is the most bytes.
 func CheckResult(h *outcome.Handle, a subjects.Attempt, bucket string, maxBlob int64) *fault.Error {
 	switch own := a.BlobName(""); {
 	case !strings.HasPrefix(h.Name, own):
@@ -114,7 +115,8 @@ func CheckResult(h *outcome.Handle, a subjects.Attempt, bucket string, maxBlob i
 }
 
 // ParseError reads an error as a tool wrote it: the envelope of fault.Error, a JSON string, or whatever else, which
-// becomes the message of a tool_failed. A code outside the set goes into the message. Texts are as long as they came. It never fails.
+// becomes the message of a tool_failed. A code outside the set goes into the message. Texts are as long as they came.
+// It never fails.
 func ParseError(body []byte) *fault.Error {
 	var e fault.Error
 	if err := json.Unmarshal(body, &e); err != nil || e.Message == "" && e.Code == "" {

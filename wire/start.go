@@ -26,14 +26,15 @@ type Start struct {
 	Reuse *Reuse `json:"reuse,omitempty"`
 	// Tools are the frozen contracts of the tools used, by name.
 	Tools map[string]*FrozenTool `json:"tools,omitempty"`
-	// Bucket is where large values of the run go; empty: where those of all tenants go that are not declared. An orchestrator that
-	// doesn't know of it would look for results there; so the record has a version that it leaves alone.
+	// Bucket is where large values of the run go; empty: where those of all tenants go that are not declared. An
+	// orchestrator that doesn't know of it would look for results there; so the record has a version that it leaves
+	// alone.
 	Bucket string `json:"bucket,omitempty"`
 	// Needs are what must be known to go on with the run: who doesn't know all of them leaves it alone.
 	Needs []string `json:"needs,omitempty"`
 
-	// Later says that the run's id had a rejected run before, whose outcome is to be replaced: an orchestrator that doesn't
-	// know of it must not end this one. It is told by the version alone.
+	// Later says that the run's id had a rejected run before, whose outcome is to be replaced: an orchestrator that
+	// doesn't know of it must not end this one. It is told by the version alone.
 	Later bool `json:"-"`
 }
 
@@ -53,8 +54,8 @@ type Reuse struct {
 	Of    string                  `json:"of"`
 	From  string                  `json:"from,omitempty"`
 	Steps map[string]ReusedResult `json:"steps"`
-	// Items are what is taken over of for_each steps that are executed again, by step. An orchestrator that doesn't know of it would
-	// execute all of their items; so the record has a version that it leaves alone.
+	// Items are what is taken over of for_each steps that are executed again, by step. An orchestrator that doesn't know
+	// of it would execute all of their items; so the record has a version that it leaves alone.
 	Items map[string]*ReusedItems `json:"items,omitempty"`
 	// Keys are the idempotency keys that steps which are executed again had in that run, or in the one before it.
 	Keys map[string]string `json:"keys,omitempty"`

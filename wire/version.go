@@ -12,12 +12,13 @@ import (
 	"github.com/stepjet/stepjet/subjects"
 )
 
-// Kind is a kind of message. Each has versions of its own: one is raised where that kind changes, and readers of all others go on as
-// they did.
+// Kind is a kind of message. Each has versions of its own: one is raised where that kind changes, and readers of all
+// others go on as they did.
 type Kind uint8
 
-// The kinds of messages whose versions matter to a reader. Of records of attempts the run says which versions may be (AboveRun), of
-// entries of the registry what they need besides (Knowledge.KnownEntry); of claims and member keys, that they are there says all.
+// The kinds of messages whose versions matter to a reader. Of records of attempts the run says which versions may be
+// (AboveRun), of entries of the registry what they need besides (Knowledge.KnownEntry); of claims and member keys,
+// that they are there says all.
 const (
 	KindPlan Kind = iota
 	KindStart
@@ -49,8 +50,8 @@ var versions = [...]uint64{
 	KindSealingKey: 1<<1 | 1<<2,
 }
 
-// Known reports whether this Stepjet can read a message of the kind: its version is absent, or one that it knows. Of a version with a
-// dot, such as 1.2, only the number before it counts: what is new behind it may be ignored.
+// Known reports whether this Stepjet can read a message of the kind: its version is absent, or one that it knows. Of
+// a version with a dot, such as 1.2, only the number before it counts: what is new behind it may be ignored.
 func (k Kind) Known(h nats.Header) bool {
 	n, err := Version(h)
 	return err == nil && (n == 0 || n < 64 && versions[k]>>n&1 == 1)
@@ -62,8 +63,8 @@ func (k Kind) Newer(h nats.Header) bool {
 	return malformed == nil && !k.Known(h)
 }
 
-// Version reads the version of a message. Without one it counts as version 1: that is what stock clients send. The error says
-// what is wrong with one that is no number, which no Stepjet will ever know.
+// Version reads the version of a message. Without one it counts as version 1: that is what stock clients send. The
+// error says what is wrong with one that is no number, which no Stepjet will ever know.
 func Version(h nats.Header) (uint64, error) {
 	v := get(h, subjects.HeaderVersion)
 	switch v {
@@ -80,9 +81,9 @@ func Version(h nats.Header) (uint64, error) {
 	return n, nil
 }
 
-// AboveRun says what a message of a run is that nobody is to write, though a later Stepjet could read it: one whose version is
-// above that which the needs of the run's start allow. nil for any other. Readers of all versions agree on it, so that they agree
-// on what became of the run.
+// AboveRun says what a message of a run is that nobody is to write, though a later Stepjet could read it: one whose
+// version is above that which the needs of the run's start allow. nil for any other. Readers of all versions agree on
+// it, so that they agree on what became of the run.
 func AboveRun(h nats.Header, run uint64) *fault.Error {
 	n, err := Version(h)
 	if err == nil && n <= run {
@@ -109,8 +110,8 @@ func major(version string) (uint64, error) {
 // Versioned gives the headers of a message that has no others than its version.
 func Versioned() nats.Header { return nats.Header{subjects.HeaderVersion: ourVersion} }
 
-// VersionedBy gives the headers of a message that may have a handle: whoever does not know of buckets must leave one alone whose
-// handle names one.
+// VersionedBy gives the headers of a message that may have a handle: whoever does not know of buckets must leave one
+// alone whose handle names one.
 func VersionedBy(handle *outcome.Handle) nats.Header {
 	if handle == nil || handle.Bucket == "" {
 		return Versioned()
