@@ -101,6 +101,8 @@ const LaterField = ` + "`" + laterField + "`" + `
 	{"wire/result.go", "		body, err := json.Marshal(r.Error)\n", "		body, err := json.Marshal(r.Error)\n		body = Later(body)\n"},
 	{"wire/start.go", "	body, err := s.body()\n", "	body, err := s.body()\n	body = Later(body)\n"},
 	{"wire/stop.go", "	return Versioned(), body\n", "	return Versioned(), Later(body)\n"},
+	{"orchestrator/lifecycle_finish.go", "	\"context\"\n", "	\"context\"\n	\"encoding/json\"\n"},
+	{"orchestrator/lifecycle_finish.go", "	\"github.com/stepjet/stepjet/subjects\"\n", "	\"github.com/stepjet/stepjet/subjects\"\n	\"github.com/stepjet/stepjet/wire\"\n"},
 	{"orchestrator/lifecycle_finish.go", "		stands, err := lc.stand(ctx, view.id, view.bucket(), doc)\n", `		if doc.Outcome != nil {
 			var later outcome.Outcome
 			_ = later.UnmarshalJSON(wire.Later(doc.Outcome.JSON()))
