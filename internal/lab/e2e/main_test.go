@@ -58,7 +58,7 @@ type process struct {
 func begin(t testing.TB, url, program string, args ...string) *process {
 	t.Helper()
 	p := &process{t: t, cmd: exec.Command(filepath.Join(bin, program), args...), line: make(chan string, 1000), gone: make(chan struct{})}
-	p.cmd.Env = append(os.Environ(), "NATS_URL="+url, "STEPJET_TOOLS=../../examples/tools.json") // with those for demonstrations
+	p.cmd.Env = append(os.Environ(), "NATS_URL="+url, "STEPJET_TOOLS=../../../examples/tools.json") // with those for demonstrations
 	out, err := p.cmd.StderrPipe()
 	require.NoError(t, err)
 	require.NoError(t, p.cmd.Start())
