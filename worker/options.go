@@ -26,9 +26,9 @@ func (s *settings) apply(options []Option) error {
 	return s.mistake
 }
 
-// DefinedBy hosts the tool under the definition of its name in a list, such as tool.ParseDefinitions reads from a file. What
-// the definition leaves out is inferred from the function's types. A list without one of that name is an error of code
-// invalid_tool.
+// DefinedBy hosts the tool under the definition of its name in a list, such as tool.ParseDefinitions reads from a file.
+// What the definition leaves out is inferred from the function's types. A list without one of that name is an error of
+// code invalid_tool.
 func DefinedBy(list ...*tool.Definition) Option {
 	return func(s *settings) {
 		for _, d := range list {
@@ -70,9 +70,9 @@ func OutputSchema(schema json.RawMessage) Option {
 // Slots overrides Config.Slots for this tool.
 func Slots(n int) Option { return func(s *settings) { s.slots = n } }
 
-// Together lets only those steps into one batch for which key gives the same, besides what must be equal in any case. It
-// is for handlers that use one thing of the steps for the whole call: a credential of their context, their tenant. It
-// must be quick.
+// Together lets only those steps into one batch for which key gives the same, besides what must be equal in any case.
+// It is for handlers that use one thing of the steps for the whole call: a credential of their context, their tenant.
+// It must be quick.
 func Together(key func(Info) string) Option {
 	return func(s *settings) { s.together = key }
 }

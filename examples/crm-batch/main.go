@@ -1,5 +1,5 @@
-// Crm-batch writes contacts, all or none: a plan with a bad row, the corrected plan, and then fifty runs with one contact
-// each, whose steps the worker gathers into a few calls.
+// Crm-batch writes contacts, all or none: a plan with a bad row, the corrected plan, and then fifty runs with one
+// contact each, whose steps the worker gathers into a few calls.
 package main
 
 import (

@@ -1,4 +1,5 @@
-// Search-fetch searches documents and fetches what was found. The plan that guesses an id is refused before anything runs.
+// Search-fetch searches documents and fetches what was found. The plan that guesses an id is refused before anything
+// runs.
 package main
 
 import (

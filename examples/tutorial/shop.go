@@ -50,8 +50,8 @@ type orders struct {
 	placed map[string]Receipt
 }
 
-// place may be called more than once for one step: its worker may die before the result is stored. The key is the same each
-// time, and the second call returns what the first one did.
+// place may be called more than once for one step: its worker may die before the result is stored. The key is the same
+// each time, and the second call returns what the first one did.
 func (o *orders) place(ctx context.Context, in Order) (Receipt, error) {
 	info, _ := worker.InfoFrom(ctx)
 	o.mu.Lock()

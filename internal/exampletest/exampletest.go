@@ -146,8 +146,8 @@ func (w *World) Run(file string, o client.SubmitOptions) *outcome.Outcome {
 	return w.Wait(w.Submit(file, o))
 }
 
-// Check holds an outcome to the last byte against the one in a file. What differs from run to run is left out: elapsed_ms
-// and the generation count as 0 in both. With -rewrite it writes the file.
+// Check holds an outcome to the last byte against the one in a file. What differs from run to run is left out:
+// elapsed_ms and the generation count as 0 in both. With -rewrite it writes the file.
 func Check(t testing.TB, out *outcome.Outcome, file string) {
 	t.Helper()
 	same := *out
@@ -161,8 +161,8 @@ func Check(t testing.TB, out *outcome.Outcome, file string) {
 	require.Equal(t, want, got, "the outcome is not that of %s; -rewrite writes it anew", file)
 }
 
-// Gate returns something to set around tools that holds the calls of one of them back until open is called. To be held back
-// is a part of the execution, so the tool's timeout has to be long.
+// Gate returns something to set around tools that holds the calls of one of them back until open is called. To be held
+// back is a part of the execution, so the tool's timeout has to be long.
 func Gate(tool string) (around func(worker.Handler) worker.Handler, open func()) {
 	gate := make(chan struct{})
 	around = func(next worker.Handler) worker.Handler {
@@ -193,8 +193,8 @@ func (w *World) Waiting(runs ...*client.Run) (all []string) {
 	return all
 }
 
-// ByHand calls what an example's main calls, on a Stepjet without workers as "stepjet dev" may be one, and returns the lines
-// that it prints.
+// ByHand calls what an example's main calls, on a Stepjet without workers as "stepjet dev" may be one, and returns the
+// lines that it prints.
 func ByHand(t testing.TB, run func(ctx context.Context, url string, out io.Writer) error) (lines []string) {
 	t.Helper()
 	var printed bytes.Buffer
@@ -202,8 +202,8 @@ func ByHand(t testing.TB, run func(ctx context.Context, url string, out io.Write
 	return strings.Split(strings.TrimSuffix(printed.String(), "\n"), "\n")
 }
 
-// CheckLine holds an outcome as it was printed against the one in a file, but for the id of the run, which is another one each
-// time.
+// CheckLine holds an outcome as it was printed against the one in a file, but for the id of the run, which is another
+// one each time.
 func CheckLine(t testing.TB, line, file string) {
 	t.Helper()
 	var got, want outcome.Outcome

@@ -16,8 +16,9 @@ func prefixes(list ...string) []netip.Prefix {
 	return out
 }
 
-// notPublic are the networks of the IANA special-purpose registries that are not reachable from everywhere, or that lead
-// to such, and the public addresses under which clouds have services for the machine itself. What IPv6 addresses carry of IPv4 is looked at by itself (carried).
+// notPublic are the networks of the IANA special-purpose registries that are not reachable from everywhere, or that
+// lead to such, and the public addresses under which clouds have services for the machine itself. What IPv6 addresses
+// carry of IPv4 is looked at by itself (carried).
 var notPublic = prefixes(
 	"0.0.0.0/8",        // this network
 	"10.0.0.0/8",       // private
@@ -101,7 +102,8 @@ func refuse(address string) error {
 		WithHint("if the tool is meant to reach it, set \"allow_private\": true in its http entry")
 }
 
-// onlyPublic is a net.Dialer's Control: it sees each address after names were resolved, right before it is connected to.
+// onlyPublic is a net.Dialer's Control: it sees each address after names were resolved, right before it is connected
+// to.
 func onlyPublic(_, address string, _ syscall.RawConn) error {
 	ap, err := netip.ParseAddrPort(address)
 	if err != nil || !public(ap.Addr()) {

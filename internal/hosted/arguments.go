@@ -73,8 +73,8 @@ func readArguments(args json.RawMessage, defaults map[string]json.RawMessage) (a
 	return a, nil
 }
 
-// text returns an argument as text: a string as it is, a number or boolean as its literal. ok is false where it is neither
-// given (null counts as not given) nor has a default.
+// text returns an argument as text: a string as it is, a number or boolean as its literal. ok is false where it is
+// neither given (null counts as not given) nor has a default.
 func (a arguments) text(name string) (text string, ok bool, err error) {
 	raw := a.given[name]
 	if len(raw) == 0 || raw[0] == 'n' {

@@ -44,7 +44,8 @@ func contextEnv(keys []string, c wire.Context) (env []string) {
 	return env
 }
 
-// headerTemplate reads the value of a header: ${env:NAME} is replaced here and now, ${context:key} becomes a placeholder.
+// headerTemplate reads the value of a header: ${env:NAME} is replaced here and now, ${context:key} becomes a
+// placeholder.
 func (r *reader) headerTemplate(s string) (template, error) {
 	if word := strayPlaceholder(s); word != "" {
 		return nil, fmt.Errorf("${%s:…} is not known; did you mean ${%s:…}?", word, text.NearMiss(word, "env", "context"))
@@ -108,8 +109,8 @@ func badHeaderValue(s string) bool {
 	return strings.ContainsFunc(s, func(c rune) bool { return c < ' ' && c != '\t' || c == 0x7f })
 }
 
-// stepOf returns the step that a call is for. Of a batch it tells what all of its steps have in common: of their contexts
-// the keys that the tool asks for, by which they were put together.
+// stepOf returns the step that a call is for. Of a batch it tells what all of its steps have in common: of their
+// contexts the keys that the tool asks for, by which they were put together.
 func stepOf(ctx context.Context) worker.Info {
 	info, _ := worker.InfoFrom(ctx)
 	if items := worker.ItemsFrom(ctx); len(items) > 0 && info.Key == "" {

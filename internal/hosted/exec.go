@@ -68,8 +68,8 @@ func (p *program) call(parent context.Context, args json.RawMessage, info worker
 	return p.output(ctx, parent, err, stdout, stderr)
 }
 
-// output judges how the program ended: by its output limit, by itself where it succeeded, by the caller, by its timeout,
-// and else by its exit code. A program that succeeded but left a child holding its output has succeeded.
+// output judges how the program ended: by its output limit, by itself where it succeeded, by the caller, by its
+// timeout, and else by its exit code. A program that succeeded but left a child holding its output has succeeded.
 func (p *program) output(ctx, parent context.Context, err error, stdout *capture, stderr *tail) (worker.Output, error) {
 	var late *fault.Error
 	switch {

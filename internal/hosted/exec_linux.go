@@ -16,10 +16,10 @@ import (
 	"github.com/stepjet/stepjet/internal/backoff"
 )
 
-// A program may leave its process group (setsid), and so may what it starts. What it leaves behind then is found as this
-// process's own: as a subreaper it becomes the parent of all that its descendants leave. Whose it is, of several
-// programs that run at once, says a mark in the environment; where that was taken out, it is ended when no other program
-// runs that it could be of.
+// A program may leave its process group (setsid), and so may what it starts. What it leaves behind then is found as
+// this process's own: as a subreaper it becomes the parent of all that its descendants leave. Whose it is, of several
+// programs that run at once, says a mark in the environment; where that was taken out, it is ended when no other
+// program runs that it could be of.
 
 const markVariable = "STEPJET_EXEC"
 

@@ -21,8 +21,8 @@ func isolate(cmd *exec.Cmd) {
 	}
 }
 
-// killGroup kills what is left of the program's group after it has ended. A group keeps its number from being used again
-// as long as anything is in it; an empty one gives an error that says so.
+// killGroup kills what is left of the program's group after it has ended. A group keeps its number from being used
+// again as long as anything is in it; an empty one gives an error that says so.
 func killGroup(cmd *exec.Cmd) {
 	if cmd.Process != nil {
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)

@@ -12,8 +12,8 @@ import (
 	"github.com/stepjet/stepjet/wire"
 )
 
-// refused makes an error of a response that is no success. 408, 425, 429 and 5xx may pass and are worth another attempt;
-// the rest is not.
+// refused makes an error of a response that is no success. 408, 425, 429 and 5xx may pass and are worth another
+// attempt; the rest is not.
 func (r *request) refused(resp *http.Response, secrets wire.Context, now time.Time) error {
 	start, _ := io.ReadAll(io.LimitReader(resp.Body, tailLimit)) // what can't be read is not in the message
 	text := strings.TrimSpace(printable(string(start)))

@@ -13,8 +13,8 @@ type template []part
 // part is a placeholder where name is not empty, else literal text.
 type part struct{ text, name string }
 
-// parseTemplate reads text in which a placeholder is a name between open and end: "{{" and "}}" for argv, "{" and "}" for
-// URLs. Doubled, open stands for itself.
+// parseTemplate reads text in which a placeholder is a name between open and end: "{{" and "}}" for argv, "{" and "}"
+// for URLs. Doubled, open stands for itself.
 func parseTemplate(s, open, end string) (template, error) {
 	var t template
 	var literal strings.Builder
