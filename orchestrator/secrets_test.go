@@ -111,14 +111,14 @@ func TestSealedSecretsAreForTheirToolsAlone(t *testing.T) {
 	}
 }
 
-// Who returns the key itself need not ask the registry. What can't be opened fails its step at once, and says what to do.
+// Who names the key itself need not ask the registry. What can't be opened fails its step at once, and says what to do.
 func TestAStepForAWorkerWithoutTheKeyFails(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	s.teller(nil)
 	key, err := s.client.SealingKey(ctx(t))
 	require.NoError(t, err)
-	require.Nil(t, key, "none is published")
+	require.Empty(t, key, "none is published")
 	pinned, err := client.New(ctx(t), s.nc, client.Config{SealTo: newRing(t).Newest().String()})
 	require.NoError(t, err)
 	t.Cleanup(pinned.Close)
