@@ -1,9 +1,9 @@
 // Package catalog tells models about tools: it writes the registered tools in the forms that model APIs take (OpenAI,
-// Anthropic, MCP), and the one tool by which a model hands in a whole plan, execute_tool_plan, with a schema of plans and
-// a guide to writing good ones.
+// Anthropic, MCP), and the one tool by which a model hands in a whole plan, execute_tool_plan, with a schema of plans
+// and a guide to writing good ones.
 //
-// What it writes is the definition as it counts, contract included: hand it tool.Registered.Effective. It is pure: no I/O, no
-// clock, and the same tools always come to the same bytes.
+// What it writes is the definition as it counts, contract included: hand it tool.Registered.Effective. It is pure: no
+// I/O, no clock, and the same tools always come to the same bytes.
 package catalog
 
 import (
@@ -30,14 +30,14 @@ const (
 	MCP Form = "mcp"
 )
 
-// Forms gives the forms in the order in which they are told to people.
+// Forms returns the forms in the order in which they are told to people.
 func Forms() []Form { return []Form{OpenAI, OpenAIResponses, Anthropic, MCP} }
 
 // Options say how tools are written. The zero value is the plain way.
 type Options struct {
-	// Strict asks the API to hold the model to the schema (OpenAI's and Anthropic's "strict"). Such schemas know no optional
-	// properties: those become nullable, and null stands for absent. A tool whose schema can't be written so is written
-	// plainly. MCP knows no such thing.
+	// Strict asks the API to hold the model to the schema (OpenAI's and Anthropic's "strict"). Such schemas know no
+	// optional properties: those become nullable, and null stands for absent. A tool whose schema can't be written so
+	// is written plainly. MCP knows no such thing.
 	Strict bool
 }
 
@@ -68,8 +68,8 @@ func Export(f Form, tools []*tool.Definition, o Options) ([]byte, error) {
 	return indent(list)
 }
 
-// Meta writes execute_tool_plan, the tool by which a model hands in a plan over the given tools: a JSON object, indented.
-// Plans use the tools' real names, whatever Export calls them. Errors are those of Export.
+// Meta writes execute_tool_plan, the tool by which a model hands in a plan over the given tools: a JSON object,
+// indented. Plans use the tools' real names, whatever Export calls them. Errors are those of Export.
 func Meta(f Form, tools []*tool.Definition, o Options) ([]byte, error) {
 	if !slices.Contains(Forms(), f) {
 		return nil, unknownForm(f)
@@ -93,7 +93,7 @@ func unknownForm(f Form) error {
 	return fault.New(fault.InvalidValue, "%q is no form of tools", string(f)).WithHint("the forms are openai, openai-responses, anthropic and mcp")
 }
 
-// sorted gives the tools by name, without one that would be a plan in a plan.
+// sorted returns the tools by name, without one that would be a plan in a plan.
 func sorted(tools []*tool.Definition) []*tool.Definition {
 	tools = slices.DeleteFunc(slices.Clone(tools), func(d *tool.Definition) bool { return d.Name == plan.RecursiveTool })
 	slices.SortStableFunc(tools, func(a, b *tool.Definition) int { return cmp.Compare(a.Name, b.Name) })

@@ -48,7 +48,7 @@ func toolOf(f Form, d *tool.Definition, o Options) (exported, error) {
 	return t, nil
 }
 
-// parameters gives the input schema as an object that says so, without a contract in it.
+// parameters returns the input schema as an object that says so, without a contract in it.
 func parameters(d *tool.Definition) (object, error) {
 	if len(d.InputSchema) == 0 || string(d.InputSchema) == "true" {
 		return object{{"type", "object"}, {"properties", object{}}}, nil
@@ -71,7 +71,7 @@ func parameters(d *tool.Definition) (object, error) {
 	return schema, nil
 }
 
-// write gives the tool in a form.
+// write returns the tool in a form.
 func (t exported) write(f Form) object {
 	o := object{{"name", t.name}}
 	if t.description != "" {
@@ -121,9 +121,10 @@ func (t exported) mcp(o object) object {
 // maxName is the longest name that OpenAI and Anthropic take.
 const maxName = 64
 
-// Name gives the name that a tool has in a form. OpenAI and Anthropic take 1 to 64 of [A-Za-z0-9_-]; a name that isn't
-// such has its other characters replaced by "_" and ends in eight hex digits of its SHA-256, so that it stays the same
-// whatever other tools there are, and differs from theirs. MCP takes names as they are. Plans always use the real name.
+// Name returns the name that a tool has in a form. OpenAI and Anthropic take 1 to 64 of [A-Za-z0-9_-]; a name that
+// isn't such has its other characters replaced by "_" and ends in eight hex digits of its SHA-256, so that it stays the
+// same whatever other tools there are, and differs from theirs. MCP takes names as they are. Plans always use the real
+// name.
 func Name(f Form, name string) string {
 	if f == MCP || plainName(name) {
 		return name
@@ -147,8 +148,8 @@ func plainName(name string) bool {
 	return len(name) > 0 && len(name) <= maxName
 }
 
-// described gives the description of a tool with its contract in words, for forms that have no field for it, and its real
-// name where it bears another.
+// described returns the description of a tool with its contract in words, for forms that have no field for it, and its
+// real name where it bears another.
 func described(d *tool.Definition, name string) string {
 	text, after := d.Description, ""
 	if h := hints(d); h != "" {

@@ -12,8 +12,8 @@ const purpose = `Runs several tool calls as one plan and returns only the result
 	`step to step without passing through you, and failures are tried again. Where you have to read a result before you can decide what to do ` +
 	`next, end the plan there and send another one.`
 
-// Guide tells a model how to write a good plan over the given tools, and lists them. It is what Meta puts beside the schema;
-// it may as well stand in a system prompt.
+// Guide tells a model how to write a good plan over the given tools, and lists them. It is what Meta puts beside the
+// schema; it may as well stand in a system prompt.
 func Guide(tools []*tool.Definition) string {
 	var b strings.Builder
 	b.WriteString(strings.NewReplacer("{{example}}", Example, "{{numbers}}", NumbersExample).Replace(guide))

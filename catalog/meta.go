@@ -13,14 +13,14 @@ const (
 	strictEnum, strictEnumSize = 250, 15_000
 )
 
-// PlanSchema gives the JSON Schema of plans over the given tools; with none, of plans over any. It accepts every plan
-// that package plan accepts, as far as a schema can tell. What Meta gives to a model is shorter: it leaves out what a model
-// has no use for (schedule, backoff, null for what may be absent).
+// PlanSchema returns the JSON Schema of plans over the given tools; with none, of plans over any. It accepts every plan
+// that package plan accepts, as far as a schema can tell. What Meta gives to a model is shorter: it leaves out what a
+// model has no use for (schedule, backoff, null for what may be absent).
 func PlanSchema(tools []*tool.Definition, o Options) ([]byte, error) {
 	return indent(planSchema(sorted(tools), "The steps, in any order.", o.Strict))
 }
 
-// forModel gives a schema of plans without what a model has no use for.
+// forModel returns a schema of plans without what a model has no use for.
 func forModel(schema object) object {
 	out := object{}
 	for _, m := range schema {

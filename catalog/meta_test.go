@@ -171,7 +171,7 @@ func (n node) each(at string, visit func(string, node)) {
 	}
 }
 
-// samples gives values that the schema of a property allows.
+// samples returns values that the schema of a property allows.
 func (n node) samples() (values []string) {
 	for _, e := range n.Enum {
 		values = append(values, string(e))

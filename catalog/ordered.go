@@ -7,8 +7,8 @@ import (
 	"io"
 )
 
-// object is a JSON object that keeps the order of its members: a model writes the properties of a schema in the order in
-// which they stand, and its author had reasons for that.
+// object is a JSON object that keeps the order of its members: a model writes the properties of a schema in the order
+// in which they stand, and its author had reasons for that.
 type object []member
 
 type member struct {
@@ -58,7 +58,7 @@ func (o object) get(name string) any {
 	return nil
 }
 
-// with gives the object with a member changed, or added at its end.
+// with returns the object with a member changed, or added at its end.
 func (o object) with(name string, value any) object {
 	c := make(object, len(o), len(o)+1)
 	copy(c, o)
@@ -71,7 +71,7 @@ func (o object) with(name string, value any) object {
 	return append(c, member{name, value})
 }
 
-// without gives the object without a member.
+// without returns the object without a member.
 func (o object) without(name string) object {
 	c := make(object, 0, len(o))
 	for _, m := range o {

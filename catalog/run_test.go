@@ -64,8 +64,8 @@ func TestTheExamplesOfTheGuideRun(t *testing.T) {
 	}
 }
 
-// A whole result in a number's place is answered with the part that is meant, and so is the form in which the answer shows
-// a for_each.
+// A whole result in a number's place is answered with the part that is meant, and so is the form in which the answer
+// shows a for_each.
 func TestTheGuidesMistakesAreAnswered(t *testing.T) {
 	t.Parallel()
 	tools := tools{}

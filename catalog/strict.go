@@ -8,7 +8,8 @@ var (
 		"type", "description", "title", "enum", "const", "properties", "required", "additionalProperties", "items", "anyOf", "$ref", "$defs",
 		"definitions", "pattern", "format", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minItems", "maxItems",
 	}
-	// droppedKeywords say nothing that a model has to be held to: Stepjet checks the arguments against the whole schema.
+	// droppedKeywords say nothing that a model has to be held to: Stepjet checks the arguments against the whole
+	// schema.
 	droppedKeywords = []string{
 		"$schema", "$id", "$comment", "default", "examples", "deprecated", "readOnly", "writeOnly", "minLength", "maxLength", "uniqueItems",
 		"minProperties", "maxProperties", "contentMediaType", "contentEncoding",
@@ -16,7 +17,7 @@ var (
 	strictFormats = []string{"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"}
 )
 
-// strictly gives a schema in which every object is closed and has all its properties; those that were optional may be
+// strictly returns a schema in which every object is closed and has all its properties; those that were optional may be
 // null. It reports false for a schema that can't be written so.
 func strictly(schema object) (object, bool) {
 	out := object{}
@@ -106,7 +107,7 @@ func strictMembers(m member, schema object) (any, bool) {
 	return out, true
 }
 
-// nullable gives a schema that takes null too.
+// nullable returns a schema that takes null too.
 func nullable(s object) object {
 	t := types(s)
 	switch {
@@ -126,7 +127,7 @@ func nullable(s object) object {
 	return s
 }
 
-// types gives the types that a schema names.
+// types returns the types that a schema names.
 func types(s object) (all []string) {
 	switch t := s.get("type").(type) {
 	case string:

@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// A run's owner answers within milliseconds, and nobody does while the partition changes hands; so the first request
-	// waits shortly. A large document takes longer, so the later ones wait longer.
+	// A run's owner answers within milliseconds, and nobody does while the partition changes hands; so the first
+	// request waits shortly. A large document takes longer, so the later ones wait longer.
 	answerFirst = 500 * time.Millisecond
 	answerMost  = 4 * time.Second
 	ownerWithin = 8 * time.Second        // all requests: longer than a dead owner's partitions stay without one
@@ -23,7 +23,8 @@ const (
 )
 
 // request asks the control API. An owner that died is replaced within seconds, so a request that nobody takes is sent
-// again until within has passed; all verbs may be repeated. Errors: what the owner answered, NotReady where nobody does.
+// again until within has passed; all verbs may be repeated. Errors: what the owner answered, NotReady where nobody
+// does.
 func (c *Client) request(ctx context.Context, subject string, body []byte, within time.Duration) ([]byte, error) {
 	until := time.Now().Add(within)
 	for patience := answerFirst; ; patience = min(2*patience, answerMost) {
@@ -46,8 +47,8 @@ func (c *Client) request(ctx context.Context, subject string, body []byte, withi
 	}
 }
 
-// ofOwner asks the owner of a run. One that has not yet read a plan which was stored a moment ago knows nothing of its run, and is
-// asked again. Errors: NotFound where the run is over or there is none, and those of request.
+// ofOwner asks the owner of a run. One that has not yet read a plan which was stored a moment ago knows nothing of its
+// run, and is asked again. Errors: NotFound where the run is over or there is none, and those of request.
 func (c *Client) ofOwner(ctx context.Context, name subjects.Run, verb string, body []byte, within time.Duration) ([]byte, error) {
 	until := time.Now().Add(within)
 	for {
@@ -110,8 +111,8 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Cancel asks the owner of a run to stop it: nothing new starts and what runs is told to end. by names who wants it, for
-// the record. It returns once the stop is decided; wait for the outcome to see what had succeeded before. Errors:
+// Cancel asks the owner of a run to stop it: nothing new starts and what runs is told to end. by names who wants it,
+// for the record. It returns once the stop is decided; wait for the outcome to see what had succeeded before. Errors:
 // NotFound, AlreadyFinished, InvalidID, NotReady where no orchestrator answers.
 func (c *Client) Cancel(ctx context.Context, run, by string) error {
 	name, err := c.name(run)

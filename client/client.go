@@ -4,8 +4,8 @@
 // Safety. A plan is accepted once its record lies in the ledger, and that is what Submit waits for. A submit that timed
 // out is unknown, never failed: it is sent again under the same run id, which can't start the run twice. An id that was
 // used for another plan is a conflict, found by comparing digests with the record or with the finished run. What tries
-// something again (Retry, RetryDead) derives the new run's id from what it tries again, so that asking twice, also after
-// a crash in between, does it once.
+// something again (Retry, RetryDead) derives the new run's id from what it tries again, so that asking twice, also
+// after a crash in between, does it once.
 //
 // Liveness. The owner of a run tells the client that submitted it on one subject per client, so that waiting for a
 // thousand runs costs one subscription, one map and one goroutine. Such a notice may be lost or come twice; the outcome
@@ -13,7 +13,8 @@
 // is read again with growing pauses of at most 5 s, and whenever the connection comes back.
 //
 // Failure. Every error is a *fault.Error of the codes no_connection, no_jetstream, permission, not_ready, store_full,
-// message_too_large, too_large, limit_exceeded, conflict, not_found, already_finished, invalid_id; or it is the error of the caller's own context.
+// message_too_large, too_large, limit_exceeded, conflict, not_found, already_finished, invalid_id; or it is the error
+// of the caller's own context.
 package client
 
 import (
@@ -47,8 +48,8 @@ type Config struct {
 	SealTo string
 	// Logger takes what the client does unasked: lost connections, reads that failed. nil: nothing is logged.
 	Logger *slog.Logger
-	// Observer is told of plans that are submitted; package observe says what it may do. nil: nobody is told, which costs
-	// nothing.
+	// Observer is told of plans that are submitted; package observe says what it may do. nil: nobody is told, which
+	// costs nothing.
 	Observer observe.Observer
 }
 
@@ -74,10 +75,10 @@ type Client struct {
 // errClosed is what a wait ends with when its client is closed.
 var errClosed = fault.New(fault.NoConnection, "the client was closed")
 
-// New opens a client on a connection, which stays the caller's own. It puts itself before the connection's error handler,
-// which goes on being called, in order to say what the server refuses; so set handlers before. Close the client when it is
-// of no more use. Errors:
-// InvalidConfig (tenant, key), NotReady where no orchestrator has set Stepjet up there, NoJetStream, Permission, NoConnection.
+// New opens a client on a connection, which stays the caller's own. It puts itself before the connection's error
+// handler, which goes on being called, in order to say what the server refuses; so set handlers before. Close the
+// client when it is of no more use. Errors: InvalidConfig (tenant, key), NotReady where no orchestrator has set Stepjet
+// up there, NoJetStream, Permission, NoConnection.
 func New(ctx context.Context, nc *nats.Conn, c Config) (*Client, error) {
 	if c.Tenant == "" {
 		c.Tenant = subjects.DefaultTenant
@@ -140,7 +141,7 @@ func (c *Client) Close() {
 	})
 }
 
-// Tenant gives the tenant of this client.
+// Tenant returns the tenant of this client.
 func (c *Client) Tenant() string { return c.tenant }
 
 // noticed takes the news that a run of this client is over.
@@ -198,7 +199,7 @@ func (c *Client) Ping(ctx context.Context) (Server, error) {
 	return s, nil
 }
 
-// Tools gives the registered tools that this client's tenant may use, by name.
+// Tools returns the registered tools that this client's tenant may use, by name.
 func (c *Client) Tools(ctx context.Context) ([]tool.Registered, error) {
 	all, err := c.store.Registry.Tools(ctx)
 	if err != nil {

@@ -26,9 +26,9 @@ type DeadOptions struct {
 	Limit int
 }
 
-// DeadLetters lists the tenant's dead letters, newest first, without their arguments. A letter that the retry of another
-// one left is not listed beside that one. All letters of the tenant, or of the run, are read for it. Errors: InvalidID,
-// and those of reading.
+// DeadLetters lists the tenant's dead letters, newest first, without their arguments. A letter that the retry of
+// another one left is not listed beside that one. All letters of the tenant, or of the run, are read for it. Errors:
+// InvalidID, and those of reading.
 func (c *Client) DeadLetters(ctx context.Context, o DeadOptions) ([]*outcome.DeadLetter, error) {
 	of := subjects.Run{Tenant: c.tenant}
 	if o.Run != "" {
@@ -64,7 +64,7 @@ func (c *Client) DeadLetters(ctx context.Context, o DeadOptions) ([]*outcome.Dea
 	return found, nil
 }
 
-// DeadLetter gives the dead letter of a step, with its arguments; step is "S", or "S=i" for an item of a for_each.
+// DeadLetter returns the dead letter of a step, with its arguments; step is "S", or "S=i" for an item of a for_each.
 // Arguments that are no longer kept are left out. Errors: NotFound, InvalidID, and those of reading.
 func (c *Client) DeadLetter(ctx context.Context, run, step string) (*outcome.DeadLetter, error) {
 	name, err := c.name(run)
@@ -112,10 +112,10 @@ type RetryDeadOptions struct {
 // RetryDead makes the call of a dead letter again: it submits a plan of one step, with the same id and tool and exactly
 // the arguments that the letter holds. Hand the run to SettleDead.
 //
-// The id of the run follows from the letter: while a retry is under way, and after it succeeded, asking again attaches to
-// it; only after one that did not succeed is another begun. The tool gets a new idempotency key, since its last attempt
-// under the old one is decided. Errors: NotFound where the arguments are no longer kept, TooLarge where they don't fit
-// into a plan, InvalidConfig for context that is missing, and those of Submit.
+// The id of the run follows from the letter: while a retry is under way, and after it succeeded, asking again attaches
+// to it; only after one that did not succeed is another begun. The tool gets a new idempotency key, since its last
+// attempt under the old one is decided. Errors: NotFound where the arguments are no longer kept, TooLarge where they
+// don't fit into a plan, InvalidConfig for context that is missing, and those of Submit.
 func (c *Client) RetryDead(ctx context.Context, d *outcome.DeadLetter, o RetryDeadOptions) (*Run, error) {
 	letter, err := c.wholeDead(ctx, d)
 	if err != nil {
@@ -146,7 +146,7 @@ func (c *Client) RetryDead(ctx context.Context, d *outcome.DeadLetter, o RetryDe
 	}
 }
 
-// wholeDead gives a letter with its arguments, which one from a list lacks.
+// wholeDead returns a letter with its arguments, which one from a list lacks.
 func (c *Client) wholeDead(ctx context.Context, d *outcome.DeadLetter) (*outcome.DeadLetter, error) {
 	whole := *d
 	if len(d.Arguments) == 0 && d.Blob == nil {
@@ -159,9 +159,9 @@ func (c *Client) wholeDead(ctx context.Context, d *outcome.DeadLetter) (*outcome
 	return &whole, c.addDeadArguments(ctx, &whole)
 }
 
-// SettleDead waits for the run of RetryDead. If it succeeded, it removes the letter; otherwise it removes the letter that
-// the run itself left, so that one stands for the call. A process that dies before leaves no more than work for the next
-// RetryDead of the letter, which finds what the run came to. Errors: those of Wait, and of removing.
+// SettleDead waits for the run of RetryDead. If it succeeded, it removes the letter; otherwise it removes the letter
+// that the run itself left, so that one stands for the call. A process that dies before leaves no more than work for
+// the next RetryDead of the letter, which finds what the run came to. Errors: those of Wait, and of removing.
 func (c *Client) SettleDead(ctx context.Context, d *outcome.DeadLetter, r *Run) (*outcome.Outcome, error) {
 	out, err := r.Wait(ctx)
 	if err != nil {
@@ -190,7 +190,7 @@ func (c *Client) forgetDead(ctx context.Context, retry subjects.Run, step string
 	return err
 }
 
-// deadRetries gives what the run ids of a letter's retries begin with; their number follows.
+// deadRetries returns what the run ids of a letter's retries begin with; their number follows.
 func deadRetries(d *outcome.DeadLetter) string {
 	id := fmt.Sprintf("dead/%s/%s/%d/", d.Run, d.Step, d.Generation)
 	if len(id) > subjects.MaxRunID-len("1000000") {
@@ -200,7 +200,7 @@ func deadRetries(d *outcome.DeadLetter) string {
 	return id
 }
 
-// deadPlan gives the plan that makes a letter's call again.
+// deadPlan returns the plan that makes a letter's call again.
 func deadPlan(d *outcome.DeadLetter) ([]byte, error) {
 	if len(d.Arguments) == 0 {
 		return nil, fault.New(fault.NotFound, "the arguments of step %s of run %q are no longer kept", d.Step, d.Run).

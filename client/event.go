@@ -18,15 +18,15 @@ type Event struct {
 	// Steps is, of a start, the number of steps of the plan.
 	Steps int `json:"steps,omitempty"`
 	// Step, Tool and Status say, of a step, which one came to what. Step is "S=i" for an item of a for_each. Status is
-	// terminal, or StepRetrying; or, of a step that is not over when the run is looked at, StepReady or StepRunning, which a
-	// watcher tells when it changes.
+	// terminal, or StepRetrying; or, of a step that is not over when the run is looked at, StepReady or StepRunning,
+	// which a watcher tells when it changes.
 	Step   string             `json:"step,omitempty"`
 	Tool   string             `json:"tool,omitempty"`
 	Status outcome.StepStatus `json:"status,omitempty"`
 	// Attempt is the attempt that was decided, from 1; 0 for a step that never ran, and for a for_each step as a whole.
 	Attempt int `json:"attempt,omitempty"`
-	// MS is how long the attempt executed, QueuedMS the rest of the time from ready to decided, in milliseconds; 0 where
-	// it isn't known.
+	// MS is how long the attempt executed, QueuedMS the rest of the time from ready to decided, in milliseconds; 0
+	// where it isn't known.
 	MS       float64 `json:"ms,omitempty"`
 	QueuedMS float64 `json:"queued_ms,omitempty"`
 	// Worker is who executed the attempt.

@@ -10,10 +10,10 @@ import (
 )
 
 // A rejected run leaves its id free, so more than one plan may come under one id, one after the other. Each has a
-// generation, the sequence in its acknowledgement, and what is told of a run says of which it is. A rejection with a lower
-// generation than that of the plan which is waited for is an earlier plan's.
+// generation, the sequence in its acknowledgement, and what is told of a run says of which it is. A rejection with a
+// lower generation than that of the plan which is waited for is an earlier plan's.
 
-// rejectionOf gives the generation of a rejection that was announced; 0 where an older orchestrator announced it.
+// rejectionOf returns the generation of a rejection that was announced; 0 where an older orchestrator announced it.
 func rejectionOf(raw []byte) (generation uint64, rejected bool) {
 	if !bytes.Contains(raw, []byte(outcome.Rejected)) { // hardly ever does one
 		return 0, false
@@ -25,8 +25,8 @@ func rejectionOf(raw []byte) (generation uint64, rejected bool) {
 	return o.Generation, true
 }
 
-// planned keeps what is known of the plan that an entry is waited for with, and gives the entry to wait for: another one where
-// that was an earlier plan's. generation is 0 where it isn't known.
+// planned keeps what is known of the plan that an entry is waited for with, and gives the entry to wait for: another
+// one where that was an earlier plan's. generation is 0 where it isn't known.
 func (w *waits) planned(p *pending, digest string, generation uint64) *pending {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -52,7 +52,8 @@ func (w *waits) planned(p *pending, digest string, generation uint64) *pending {
 	return p
 }
 
-// reject takes an announced rejection, if it is of the plan that is waited for. Where that isn't known, the history is read.
+// reject takes an announced rejection, if it is of the plan that is waited for. Where that isn't known, the history is
+// read.
 func (w *waits) reject(p *pending, generation uint64, raw []byte) {
 	w.mu.Lock()
 	known := p.generation > 0 && generation > 0
@@ -76,8 +77,9 @@ func (w *waits) raise(p *pending, generation uint64) {
 	p.odd = 0
 }
 
-// oddReads is how often the rejection of an earlier plan must be found, and no plan, before it is believed that the later plan is
-// gone: a replica may be behind for a moment. An orchestrator that doesn't know that rejected ids are free removes such a plan.
+// oddReads is how often the rejection of an earlier plan must be found, and no plan, before it is believed that the
+// later plan is gone: a replica may be behind for a moment. An orchestrator that doesn't know that rejected ids are
+// free removes such a plan.
 const oddReads = 3
 
 // earlier reports whether a document is the rejection of an earlier plan than the one that is waited for.
@@ -91,8 +93,8 @@ func (w *waits) earlier(p *pending, doc *outcome.Run) bool {
 	return p.odd < oddReads
 }
 
-// latest gives the history of a run; or, where a later plan goes on under the id of a rejected one, the sequence of its record.
-// Errors as those of History.
+// latest returns the history of a run; or, where a later plan goes on under the id of a rejected one, the sequence of
+// its record. Errors as those of History.
 func (c *Client) latest(ctx context.Context, name subjects.Run) (doc *outcome.Run, active uint64, err error) {
 	doc, err = c.store.Archive.History(ctx, name)
 	if err != nil || doc.Status != outcome.Rejected {

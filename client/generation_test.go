@@ -74,7 +74,8 @@ func TestTheIDOfARejectedRunIsFree(t *testing.T) {
 	require.False(t, a.r.Attached())
 	require.Greater(t, a.r.Generation(), first.Generation())
 
-	// What is told and kept of the plan before is not this one's outcome: not by notice, not in history, not for a stranger.
+	// What is told and kept of the plan before is not this one's outcome: not by notice, not in history, not for a
+	// stranger.
 	w.announce("r", rejected.Outcome.JSON())
 	stranger, err := w.newClient(client.Config{}).Attach("r")
 	require.NoError(t, err)

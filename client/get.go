@@ -15,8 +15,8 @@ import (
 // result in many steps. Steps past it have no Arguments.
 const MaxArguments = 64 << 20
 
-// Get gives the full document of a run: of a finished one what the history holds, of an active one what its owner knows
-// now. The resolved arguments of the steps that ran are computed from the plan and the results. Errors: NotFound,
+// Get returns the full document of a run: of a finished one what the history holds, of an active one what its owner
+// knows now. The resolved arguments of the steps that ran are computed from the plan and the results. Errors: NotFound,
 // InvalidID, Permission, NotReady where the run is not over and no orchestrator answers.
 func (c *Client) Get(ctx context.Context, run string) (*outcome.Run, error) {
 	name, err := c.name(run)
@@ -146,7 +146,7 @@ type results struct {
 	failed bool              // one could not be read, so that what was computed with it is wrong
 }
 
-// of gives the result of one step: its own, the one that the outcome holds already, or the blob.
+// of returns the result of one step: its own, the one that the outcome holds already, or the blob.
 func (r *results) of(i int) ([]byte, bool) {
 	s := &r.doc.Steps[i]
 	if s.Status != outcome.StepSucceeded {
@@ -186,7 +186,7 @@ func newResults(p *plan.Plan, doc *outcome.Run, blob func(*outcome.Handle) ([]by
 	return r
 }
 
-// entriesOf gives what references to a for_each step see of its envelope {"results": […], "summary": {…}}.
+// entriesOf returns what references to a for_each step see of its envelope {"results": […], "summary": {…}}.
 func entriesOf(envelope []byte) []byte {
 	var in struct {
 		Results json.RawMessage `json:"results"`

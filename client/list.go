@@ -35,8 +35,8 @@ type Summary struct {
 	Stats outcome.Stats `json:"stats,omitzero"`
 }
 
-// List gives the tenant's runs, active and finished, newest first by the time they were submitted. It reads the head of
-// every run of the tenant that is kept, some tens of microseconds each. Errors: those of reading.
+// List returns the tenant's runs, active and finished, newest first by the time they were submitted. It reads the head
+// of every run of the tenant that is kept, some tens of microseconds each. Errors: those of reading.
 func (c *Client) List(ctx context.Context, o ListOptions) ([]Summary, error) {
 	if o.Limit == 0 {
 		o.Limit = defaultLimit

@@ -20,8 +20,8 @@ import (
 	"github.com/stepjet/stepjet/subjects"
 )
 
-// nats.go 1.55 leaves a goroutine behind where a store is closed before the goroutine that follows its connection for large
-// values has run for the first time: it then waits on a channel that is nil.
+// nats.go 1.55 leaves a goroutine behind where a store is closed before the goroutine that follows its connection for
+// large values has run for the first time: it then waits on a channel that is nil.
 const leftByNATS = "github.com/nats-io/nats.go/jetstream.(*jetStream).resetPendingAcksOnReconnect"
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.IgnoreTopFunction(leftByNATS)) }

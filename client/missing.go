@@ -25,7 +25,7 @@ func (m *missingContext) Error() string {
 	return strings.Join(names, ", ")
 }
 
-// Missing gives the keys of out-of-band context that a retry has to be given, where err says that it was not.
+// Missing returns the keys of out-of-band context that a retry has to be given, where err says that it was not.
 func Missing(err error) []outcome.ContextKey {
 	var m *missingContext
 	if errors.As(err, &m) {
@@ -34,8 +34,8 @@ func Missing(err error) []outcome.ContextKey {
 	return nil
 }
 
-// sameKeys refuses to try something again without context that it had: a tool without its credential does something else,
-// and the same key may not be tried again after that. An older Stepjet named no keys.
+// sameKeys refuses to try something again without context that it had: a tool without its credential does something
+// else, and the same key may not be tried again after that. An older Stepjet named no keys.
 func sameKeys(had []outcome.ContextKey, given wire.RunContext, less bool) error {
 	if less {
 		return nil

@@ -17,13 +17,13 @@ import (
 // RetryOptions say how a run is tried again. The zero value executes again what did not succeed.
 type RetryOptions struct {
 	// Run is the id of the new run. Empty: "<run>.2", and after a retry "….2" the next number, "….3"; with From that of
-	// the step behind it, "<run>.2.from-<step>". The id follows from that of the run and From alone, so that asking twice
-	// makes one run; to try again what a retry did not bring about, retry that.
+	// the step behind it, "<run>.2.from-<step>". The id follows from that of the run and From alone, so that asking
+	// twice makes one run; to try again what a retry did not bring about, retry that.
 	Run string
 	// From names a step that is executed again, with all that depends on it, though it succeeded.
 	From string
-	// Context is the out-of-band context of the new run. The values of the old one are not kept anywhere, its keys are: Retry
-	// refuses to leave one out.
+	// Context is the out-of-band context of the new run. The values of the old one are not kept anywhere, its keys are:
+	// Retry refuses to leave one out.
 	Context RunContext
 	// LessContext allows keys to be left out that the old run had.
 	LessContext bool
@@ -32,12 +32,12 @@ type RetryOptions struct {
 }
 
 // Retry runs a finished run again, as a new run of the same plan: it takes over every result that there is and executes
-// what failed, was skipped or was cancelled. Of a for_each step the items count one by one: those that succeeded are taken over if its
-// list has the same bytes again, and what depends on a step with failed entries is executed again. What is executed has a new idempotency
-// key; its worker is told the one it had as well. Asking again for the same retry attaches to it. Errors: NotFound, also for
-// a step that the plan hasn't got; NotReady for a run that is not over; AlreadyFinished where there is nothing to execute
-// again, or nothing ever ran; Conflict where the new id was used for something else; InvalidConfig for context that is
-// missing, which Missing tells; and those of Submit.
+// what failed, was skipped or was cancelled. Of a for_each step the items count one by one: those that succeeded are
+// taken over if its list has the same bytes again, and what depends on a step with failed entries is executed again.
+// What is executed has a new idempotency key; its worker is told the one it had as well. Asking again for the same
+// retry attaches to it. Errors: NotFound, also for a step that the plan hasn't got; NotReady for a run that is not
+// over; AlreadyFinished where there is nothing to execute again, or nothing ever ran; Conflict where the new id was
+// used for something else; InvalidConfig for context that is missing, which Missing tells; and those of Submit.
 func (c *Client) Retry(ctx context.Context, run string, o RetryOptions) (*Run, error) {
 	name, err := c.name(run)
 	if err != nil {
@@ -72,7 +72,7 @@ func (c *Client) Retry(ctx context.Context, run string, o RetryOptions) (*Run, e
 	return r, c.sameRetry(ctx, r, of)
 }
 
-// finished gives the document of a run that is over, with its plan as it was submitted.
+// finished returns the document of a run that is over, with its plan as it was submitted.
 func (c *Client) finished(ctx context.Context, name subjects.Run) (*outcome.Run, error) {
 	doc, active, err := c.latest(ctx, name)
 	if active > 0 || fault.CodeOf(err) == fault.NotFound {
@@ -88,8 +88,8 @@ func (c *Client) finished(ctx context.Context, name subjects.Run) (*outcome.Run,
 	return doc, nil // its plan has lost the white space around it, which makes another digest, and no difference
 }
 
-// failedEntries reports whether a for_each step succeeded with entries that failed, so that these are tried again. In a document
-// of before, which doesn't say of what list they were, they can't be.
+// failedEntries reports whether a for_each step succeeded with entries that failed, so that these are tried again. In a
+// document of before, which doesn't say of what list they were, they can't be.
 func failedEntries(st *outcome.Step) bool {
 	return st.List != "" && slices.ContainsFunc(st.Items, func(x outcome.Step) bool { return x.Status != outcome.StepSucceeded })
 }
@@ -117,8 +117,8 @@ func retryable(doc *outcome.Run, from string) error {
 	return nil
 }
 
-// nextRun returns the id of a run's retry. Only the number of a run that is a retry itself is counted on: that of any other
-// is a part of its name. A retry from a step is another run than one without, so it has another id.
+// nextRun returns the id of a run's retry. Only the number of a run that is a retry itself is counted on: that of any
+// other is a part of its name. A retry from a step is another run than one without, so it has another id.
 func nextRun(doc *outcome.Run, from string) string {
 	next := doc.Run + ".2"
 	if base, number, ok := cutLast(doc.Run, "."); ok && doc.RetryOf != "" {

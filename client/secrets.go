@@ -25,8 +25,8 @@ type sealing struct {
 const keyAge = 10 * time.Second
 
 // SealingKey returns the id of the key that this client seals secrets to: that of Config.SealTo, else the one that an
-// orchestrator has published. It is empty where there is none, and secrets lie in the ledger and the step queues as they
-// are. Errors: those of reading the registry.
+// orchestrator has published. It is empty where there is none, and secrets lie in the ledger and the step queues as
+// they are. Errors: those of reading the registry.
 func (c *Client) SealingKey(ctx context.Context) (id string, err error) {
 	key, err := c.sealing.find(ctx, c.store.Registry)
 	if key == nil || err != nil {
@@ -63,7 +63,7 @@ func (s *sealing) find(ctx context.Context, published *kv.Registry) (*seal.Publi
 	return key, nil
 }
 
-// sealed gives a run's context with its secrets sealed, where there is a key.
+// sealed returns a run's context with its secrets sealed, where there is a key.
 func (c *Client) sealed(ctx context.Context, name subjects.Run, r wire.RunContext) (wire.RunContext, error) {
 	if !r.HasSecrets() {
 		return r, nil

@@ -21,13 +21,13 @@ import (
 type SubmitOptions struct {
 	// Run is the run id, the idempotency key: 1 to 128 bytes of any kind. Empty: a new one, a UUID of version 7.
 	Run string
-	// Header travels with the plan: traceparent, tracestate. Headers of NATS and of Stepjet (Nats-…, Stepjet-…) in it are
-	// left out, and a trace context that is not valid.
+	// Header travels with the plan: traceparent, tracestate. Headers of NATS and of Stepjet (Nats-…, Stepjet-…) in it
+	// are left out, and a trace context that is not valid.
 	Header nats.Header
 	// Context is out-of-band context for the run's tools: who is asking, a correlation id, a credential. It travels in
 	// headers alone and is no part of what makes two plans the same: a submit that attaches to a run changes nothing of
-	// the context which that run was given. At most 8 KiB of keys and values. Secrets are sealed to the key of SealingKey,
-	// where there is one: only workers and orchestrators can read them then.
+	// the context which that run was given. At most 8 KiB of keys and values. Secrets are sealed to the key of
+	// SealingKey, where there is one: only workers and orchestrators can read them then.
 	Context RunContext
 
 	retry wire.Retry // what the plan tries again
@@ -36,10 +36,10 @@ type SubmitOptions struct {
 // Submit makes a plan durable and returns a handle on its run. It returns once the ledger holds the plan, and tries
 // again until ctx ends where the answer is unknown or the ledger is full, always under the same run id.
 //
-// Submitting the same bytes under the same id again attaches to the run that is there, finished or not. An id whose run was
-// rejected is free for any plan; the same bytes get the same rejection again for 10 s. Errors:
-// Conflict where the id was used for other bytes, InvalidID, LimitExceeded for too much context, MessageTooLarge,
-// StoreFull, Permission, NoConnection, and ctx's own error, after which the plan may or may not have been accepted.
+// Submitting the same bytes under the same id again attaches to the run that is there, finished or not. An id whose run
+// was rejected is free for any plan; the same bytes get the same rejection again for 10 s. Errors: Conflict where the
+// id was used for other bytes, InvalidID, LimitExceeded for too much context, MessageTooLarge, StoreFull, Permission,
+// NoConnection, and ctx's own error, after which the plan may or may not have been accepted.
 func (c *Client) Submit(ctx context.Context, body []byte, o SubmitOptions) (r *Run, err error) {
 	began := c.tell.began()
 	defer func() { c.tell.submit(c.tenant, len(body), &o, began, r, err) }()
@@ -116,8 +116,8 @@ func (c *Client) create(ctx context.Context, name subjects.Run, id string, plan 
 // leavingPause is between two tries to submit a plan while a rejected one of its id is being removed.
 const leavingPause = 10 * time.Millisecond
 
-// same compares a digest with the run that is there: nil for the same plan, with the sequence of its record where that stands;
-// Conflict for another, NotFound for none or one that leaves its id free.
+// same compares a digest with the run that is there: nil for the same plan, with the sequence of its record where that
+// stands; Conflict for another, NotFound for none or one that leaves its id free.
 func (c *Client) same(ctx context.Context, name subjects.Run, digest string) (generation uint64, err error) {
 	record, err := c.store.Ledger.Read(ctx, subjects.PlanRecord(name, c.store.Ledger.Shards()))
 	if err == nil {
@@ -152,7 +152,7 @@ func compare(name subjects.Run, there, digest string) error {
 		WithHint("choose another run id; the same plan means the same bytes (sha256 %.12s… there, %.12s… here)", there, digest)
 }
 
-// header gives the headers of a plan: the caller's own ones without any that NATS or Stepjet would act upon, the
+// header returns the headers of a plan: the caller's own ones without any that NATS or Stepjet would act upon, the
 // out-of-band context, and the token that names this client. A message id is never sent: the server would take a second
 // plan for a repetition and answer success without storing it.
 func (c *Client) header(o SubmitOptions) (nats.Header, error) {

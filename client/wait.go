@@ -23,11 +23,11 @@ type Run struct {
 	attached bool
 }
 
-// ID gives the run id as its submitter wrote it.
+// ID returns the run id as its submitter wrote it.
 func (r *Run) ID() string { return r.id }
 
-// Generation gives the sequence in the acknowledgement of the plan, where it is known: 0 for a run that was attached to by
-// its id alone. An outcome with a lower one, whose status is rejected, is of an earlier plan.
+// Generation returns the sequence in the acknowledgement of the plan, where it is known: 0 for a run that was attached
+// to by its id alone. An outcome with a lower one, whose status is rejected, is of an earlier plan.
 func (r *Run) Generation() uint64 {
 	r.c.waits.mu.Lock()
 	defer r.c.waits.mu.Unlock()
@@ -202,8 +202,8 @@ func notFound(run subjects.Run) error {
 		WithHint("it was never submitted, or it is no longer kept")
 }
 
-// Attach gives a handle on a run that was submitted elsewhere, to wait for it. It does not look whether there is such a
-// run; Wait does. Errors: InvalidID.
+// Attach returns a handle on a run that was submitted elsewhere, to wait for it. It does not look whether there is such
+// a run; Wait does. Errors: InvalidID.
 func (c *Client) Attach(run string) (*Run, error) {
 	name, err := c.name(run)
 	if err != nil {
@@ -212,8 +212,8 @@ func (c *Client) Attach(run string) (*Run, error) {
 	return c.attach(name, run, "", 0), nil
 }
 
-// attach enters a run; digest is that of the plan that was submitted for it, or empty, generation the sequence of its record,
-// or 0.
+// attach enters a run; digest is that of the plan that was submitted for it, or empty, generation the sequence of its
+// record, or 0.
 func (c *Client) attach(name subjects.Run, id, digest string, generation uint64) *Run {
 	p := c.waits.planned(c.waits.enter(name), digest, generation)
 	p.foreign.Store(true)

@@ -173,7 +173,8 @@ func TestWaitEndsWithContextAndClient(t *testing.T) {
 	w.client.Close() // again is nothing
 }
 
-// A thousand waits cost one subscription, and no goroutine but the waiters' own. Not parallel: it counts those of the process.
+// A thousand waits cost one subscription, and no goroutine but the waiters' own. Not parallel: it counts those of the
+// process.
 func TestManyWaits(t *testing.T) {
 	const n = 1000
 	w := newWorld(t)

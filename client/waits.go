@@ -38,8 +38,8 @@ type pending struct {
 }
 
 // pauses are the times between two reads of the history for one run. The last one is repeated. A notice is lost with a
-// connection, after which all is read at once, or with an orchestrator, whose share moves on after seconds; so the first
-// read need not come while most runs still go on.
+// connection, after which all is read at once, or with an orchestrator, whose share moves on after seconds; so the
+// first read need not come while most runs still go on.
 var pauses = []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 5 * time.Second}
 
 // read is a run whose history is to be read at a time.
@@ -64,7 +64,7 @@ func newWaits() *waits {
 	return &waits{runs: map[string]weak.Pointer[pending]{}, queues: make([][]read, len(pauses)), kick: make(chan struct{}, 1)}
 }
 
-// enter gives the entry of a run that is not over yet, a new one if there is none.
+// enter returns the entry of a run that is not over yet, a new one if there is none.
 func (w *waits) enter(run subjects.Run) *pending {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -128,7 +128,8 @@ func (w *waits) end(p *pending, set func()) {
 	}
 }
 
-// join counts a waiter and sees to it that the history is read now and then, at once for a run whose end may not be told.
+// join counts a waiter and sees to it that the history is read now and then, at once for a run whose end may not be
+// told.
 func (w *waits) join(p *pending, now time.Time) {
 	w.mu.Lock()
 	p.waiters++

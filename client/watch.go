@@ -59,10 +59,10 @@ func (w *Watcher) Of(r *Run) { w.generation = r.Generation() }
 // Close ends the subscription.
 func (w *Watcher) Close() { _ = w.sub.Unsubscribe() } // a closed connection has none left to end
 
-// Watch reports what happens to a run until it is over: first what has happened already, then what comes. The last event
-// has the kind EventEnd and the whole outcome. Now and then the run is looked at, and what a step that is out waits for is
-// reported where that has changed. each is called from this goroutine. Errors: NotFound, ctx's own, those of
-// Get.
+// Watch reports what happens to a run until it is over: first what has happened already, then what comes. The last
+// event has the kind EventEnd and the whole outcome. Now and then the run is looked at, and what a step that is out
+// waits for is reported where that has changed. each is called from this goroutine. Errors: NotFound, ctx's own, those
+// of Get.
 func (c *Client) Watch(ctx context.Context, run string, each func(Event)) error {
 	w, err := c.NewWatcher(ctx, run)
 	if err != nil {
@@ -108,8 +108,8 @@ func (w *Watcher) Follow(ctx context.Context, each func(Event)) error {
 // errBegun ends a watch that is only to see whether a plan was rejected.
 var errBegun = errors.New("the run has begun")
 
-// Judged waits until the plan was judged. It gives the outcome if the run is over by then, as that of a rejected plan always is, and
-// nil for a run that has begun. Errors as those of Follow.
+// Judged waits until the plan was judged. It gives the outcome if the run is over by then, as that of a rejected plan
+// always is, and nil for a run that has begun. Errors as those of Follow.
 func (w *Watcher) Judged(ctx context.Context) (out *outcome.Outcome, err error) {
 	ctx, begun := context.WithCancelCause(ctx)
 	defer begun(nil)

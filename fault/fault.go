@@ -47,7 +47,7 @@ func (e *Error) WithHint(format string, args ...any) *Error {
 	return e
 }
 
-// Error gives code, message and hint in one line.
+// Error returns code, message and hint in one line.
 func (e *Error) Error() string {
 	if e.Hint == "" {
 		return string(e.Code) + ": " + e.Message
@@ -55,7 +55,7 @@ func (e *Error) Error() string {
 	return string(e.Code) + ": " + e.Message + " (" + e.Hint + ")"
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Cause }
 
 // Is reports whether target is an *Error of the same code, so that errors.Is(err, &fault.Error{Code: c}) works.
@@ -77,7 +77,7 @@ func As(err error) *Error {
 	return &Error{Code: Internal, Message: err.Error(), Cause: err}
 }
 
-// CodeOf gives the code of err, Internal for an error of another kind, and "" for nil.
+// CodeOf returns the code of err, Internal for an error of another kind, and "" for nil.
 func CodeOf(err error) Code {
 	if err == nil {
 		return ""

@@ -4,8 +4,8 @@ package fault
 type Problem struct {
 	// Code is one of the plan's codes.
 	Code Code `json:"code"`
-	// Path is a JSON pointer (RFC 6901) into the plan. It goes on into arguments that are JSON strings. Of a problem that
-	// stands in several places it is the first.
+	// Path is a JSON pointer (RFC 6901) into the plan. It goes on into arguments that are JSON strings. Of a problem
+	// that stands in several places it is the first.
 	Path string `json:"path"`
 	// Step is the id of the step that Path lies in; empty where it lies in none, or in one without a valid id.
 	Step string `json:"step,omitempty"`
@@ -33,5 +33,5 @@ func (p *Problem) Again(path string) {
 	}
 }
 
-// Places gives the number of places that a problem stands in: 1 or more.
+// Places returns the number of places that a problem stands in: 1 or more.
 func (p *Problem) Places() int { return max(p.Count, 1) }

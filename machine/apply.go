@@ -30,7 +30,7 @@ func (r *Run) applyResult(rec *Record, now time.Time, out *Effects) {
 	}
 }
 
-// waited gives the record of an attempt that came before the attempt was out, nil where none did. It waits no longer.
+// waited returns the record of an attempt that came before the attempt was out, nil where none did. It waits no longer.
 func (r *Run) waited(c Call, attempt int) *Record {
 	key := attemptKey{c, attempt}
 	rec := r.early[key]
@@ -99,7 +99,7 @@ func (r *Run) mayRetry(i int, res *Result) bool {
 	return !r.halting(i) && r.calls[i].state != expanding && res.Error.Retryable && res.Error.Code.Retryable() && res.Attempt < most
 }
 
-// policy gives the most attempts of a call and the pauses between them: its step's own over the frozen contract's.
+// policy returns the most attempts of a call and the pauses between them: its step's own over the frozen contract's.
 func (r *Run) policy(i int) (attempts int, b tool.Backoff) {
 	return r.Contract(r.calls[i].Step).Policy(r.stepOf(i).Retry)
 }
@@ -134,8 +134,8 @@ func (r *Run) applyStop(rec *Record, out *Effects) {
 	r.halt(rec.Time, out)
 }
 
-// halt lets nothing new start: steps that are not ready are cancelled here, those that are out need a record. A for_each
-// step that is not counted yet comes to its end with its items.
+// halt lets nothing new start: steps that are not ready are cancelled here, those that are out need a record. A
+// for_each step that is not counted yet comes to its end with its items.
 func (r *Run) halt(at time.Time, out *Effects) {
 	for i := range r.calls {
 		switch r.calls[i].state {

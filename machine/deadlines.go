@@ -8,7 +8,7 @@ import (
 	"github.com/stepjet/stepjet/outcome"
 )
 
-// Deadline gives the earlier of the run's and the step's deadline, and whether the plan asked for one.
+// Deadline returns the earlier of the run's and the step's deadline, and whether the plan asked for one.
 func (r *Run) Deadline(step int) (time.Time, bool) {
 	d, asked := r.deadline, r.plan.TimeoutSet
 	if s := r.calls[step].deadline.time(); !s.IsZero() && (!asked || s.Before(d)) {
@@ -17,7 +17,7 @@ func (r *Run) Deadline(step int) (time.Time, bool) {
 	return d, asked
 }
 
-// StartBy gives the time after which the attempt of a call that is out may not begin any more; zero for never.
+// StartBy returns the time after which the attempt of a call that is out may not begin any more; zero for never.
 func (r *Run) StartBy(c Call) time.Time {
 	w := r.Contract(c.Step).WaitTimeout
 	i, ok := r.index(c)
@@ -27,7 +27,7 @@ func (r *Run) StartBy(c Call) time.Time {
 	return r.due(i).Add(w)
 }
 
-// due gives the time from which on the attempt of a call that is out could be executed.
+// due returns the time from which on the attempt of a call that is out could be executed.
 func (r *Run) due(i int) time.Time {
 	if s := &r.calls[i]; s.attempt > 1 {
 		return s.at.time()
@@ -42,7 +42,7 @@ func (r *Run) LateError(c Call) *fault.Error {
 	return err.WithHint("the tool's wait_timeout_ms bounds the wait for a slot; start more workers, raise the tool's limit, or wait longer")
 }
 
-// NextDeadline gives the time of the next Tick that can have an effect. It is never zero before the run is finished.
+// NextDeadline returns the time of the next Tick that can have an effect. It is never zero before the run is finished.
 func (r *Run) NextDeadline() time.Time {
 	next := r.deadline
 	if r.expiring || r.stopping {

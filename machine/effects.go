@@ -37,8 +37,8 @@ type Result struct {
 	// Body is the tool's output as it came, Text whether it is text/plain. Apply turns it into Value.
 	Body []byte
 	Text bool
-	// Handle says where the output lies, where it is not kept inline. Unless that was checked by who stored it, Body is its
-	// content all the same; Value is dropped.
+	// Handle says where the output lies, where it is not kept inline. Unless that was checked by who stored it, Body is
+	// its content all the same; Value is dropped.
 	Handle *outcome.Handle
 	// Value is the JSON value that the output stands for, Size its length in bytes.
 	Value []byte

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// instant is a time in a third of a time.Time's room, in nanoseconds since 1970; 0 for none. There is a handful for each
-// step of each run that waits.
+// instant is a time in a third of a time.Time's room, in nanoseconds since 1970; 0 for none. There is a handful for
+// each step of each run that waits.
 type instant int64
 
 // latest is the last second that an instant can tell; what comes later counts as that.
@@ -24,7 +24,7 @@ func instantOf(t time.Time) instant {
 	return instant(t.UnixNano())
 }
 
-// time gives the instant in UTC.
+// time returns the instant in UTC.
 func (i instant) time() time.Time {
 	if i == 0 {
 		return time.Time{}

@@ -32,8 +32,9 @@ func (r *Run) expandLater(i int, at time.Time, out *Effects) {
 	out.Expand = append(out.Expand, i)
 }
 
-// TakeOver tells, before Expand, of items of a for_each step that are not executed because the run that this one tries again has
-// their results, by item from 1. Which those are follows from the run's start and the list, so every owner tells the same.
+// TakeOver tells, before Expand, of items of a for_each step that are not executed because the run that this one tries
+// again has their results, by item from 1. Which those are follows from the run's start and the list, so every owner
+// tells the same.
 func (r *Run) TakeOver(step int, results map[int]*Result) {
 	if r.taken == nil {
 		r.taken = map[int]map[int]*Result{}
@@ -76,15 +77,15 @@ func (r *Run) Expand(step, n int, now time.Time, out *Effects) {
 }
 
 // uncertain reports whether the run may have stopped by records that are here already: a list hasn't been counted, and
-// records wait for calls that aren't out, so another owner had counted it and gone on. One of them may be the failure that
-// stopped the run, and then all that became ready since never did.
+// records wait for calls that aren't out, so another owner had counted it and gone on. One of them may be the failure
+// that stopped the run, and then all that became ready since never did.
 func (r *Run) uncertain() bool {
 	return r.plan.OnFailure == plan.Stop && len(r.early) > 0 &&
 		slices.ContainsFunc(r.calls[:len(r.plan.Steps)], func(s call) bool { return s.state == expanding })
 }
 
-// withhold takes back what would have an effect on a call as long as it isn't certain that the call is out. All of it is
-// asked for once the lists are counted.
+// withhold takes back what would have an effect on a call as long as it isn't certain that the call is out. All of it
+// is asked for once the lists are counted.
 func (r *Run) withhold(out *Effects) {
 	if r.uncertain() {
 		out.Dispatch, out.Late, out.Decide = out.Dispatch[:0], out.Late[:0], out.Decide[:0]

@@ -13,7 +13,7 @@ import (
 // Values gives the JSON of a successful step's result; the shell reads it from a blob where the machine holds a handle.
 type Values func(step int) []byte
 
-// Value gives what references to a successful step see, as far as the machine itself holds it: nil where it, or an
+// Value returns what references to a successful step see, as far as the machine itself holds it: nil where it, or an
 // item's, lies in a blob. That of a for_each step is put together anew at each call.
 func (r *Run) Value(step int) []byte {
 	res := r.Result(Call{Step: step})
@@ -36,7 +36,7 @@ func (r *Run) Value(step int) []byte {
 	return value
 }
 
-// Status gives what the run came to, or Running.
+// Status returns what the run came to, or Running.
 func (r *Run) Status() outcome.RunStatus {
 	if !r.finished {
 		return outcome.Running
@@ -59,8 +59,8 @@ func (r *Run) Status() outcome.RunStatus {
 	return outcome.Failed
 }
 
-// Outcome gives the compact outcome: the results asked for, every step that did not succeed, and the figures. run is the
-// run's id as its submitter wrote it.
+// Outcome returns the compact outcome: the results asked for, every step that did not succeed, and the figures. run is
+// the run's id as its submitter wrote it.
 func (r *Run) Outcome(run string, value Values) *outcome.Outcome {
 	o := &outcome.Outcome{Run: run, Status: r.Status(), Stats: r.Stats()}
 	for _, i := range r.plan.Outputs {
@@ -144,7 +144,7 @@ func (r *Run) stepError(i int) *fault.Error {
 	return nil
 }
 
-// spoiler gives the first direct dependency, in the order of steps, that did not succeed and is not optional.
+// spoiler returns the first direct dependency, in the order of steps, that did not succeed and is not optional.
 func (r *Run) spoiler(i int) int {
 	for _, d := range r.plan.Steps[i].Deps {
 		if s := r.calls[d].state; s.terminal() && s != succeeded && !r.plan.Steps[d].Optional {
@@ -160,10 +160,10 @@ var statusNames = [...]outcome.StepStatus{
 	cancelled: outcome.StepCancelled,
 }
 
-// StepStatus gives where a step stands.
+// StepStatus returns where a step stands.
 func (r *Run) StepStatus(i int) outcome.StepStatus { return statusNames[r.calls[i].state] }
 
-// Step gives the full account of a call, without arguments and result. What a step that is out waits for is for the
+// Step returns the full account of a call, without arguments and result. What a step that is out waits for is for the
 // shell to say.
 func (r *Run) Step(c Call, now time.Time) outcome.Step {
 	i, ok := r.index(c)
@@ -249,8 +249,8 @@ func (r *Run) StoppedBy() string {
 	return r.stop.By
 }
 
-// Started gives the ledger's time of the start record.
+// Started returns the ledger's time of the start record.
 func (r *Run) Started() time.Time { return r.start.Started }
 
-// LastTime gives the ledger's time of the last record that counted.
+// LastTime returns the ledger's time of the last record that counted.
 func (r *Run) LastTime() time.Time { return r.lastTime }

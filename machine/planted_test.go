@@ -101,8 +101,8 @@ func TestNoRecordAfterTheLastAttemptCounts(t *testing.T) {
 	require.Equal(t, 2, attempts)
 }
 
-// TestItemsThatWereNotSentAreNoneThatFailed: under fail-fast the others of a failed item are decided as cancelled, and the step
-// fails with the one that did fail.
+// TestItemsThatWereNotSentAreNoneThatFailed: under fail-fast the others of a failed item are decided as cancelled, and
+// the step fails with the one that did fail.
 func TestItemsThatWereNotSentAreNoneThatFailed(t *testing.T) {
 	t.Parallel()
 	var out machine.Effects
@@ -124,7 +124,8 @@ func TestItemsThatWereNotSentAreNoneThatFailed(t *testing.T) {
 	require.Equal(t, "item 0: again, please", err.Message)
 }
 
-// TestTheWaitOfALaterAttemptCountsFromWhenItIsDue: the time that the one before took, and the pause, are none of its wait.
+// TestTheWaitOfALaterAttemptCountsFromWhenItIsDue: the time that the one before took, and the pause, are none of its
+// wait.
 func TestTheWaitOfALaterAttemptCountsFromWhenItIsDue(t *testing.T) {
 	t.Parallel()
 	backoff := tool.Backoff{Strategy: tool.Constant, Initial: time.Minute, Max: time.Minute}
@@ -180,7 +181,8 @@ func TestRetriesAreSpread(t *testing.T) {
 	require.Len(t, due, 12)
 }
 
-// TestAListThatAnotherOwnerCouldNotReadFails: the record of that stands, however well the items did and though some may fail.
+// TestAListThatAnotherOwnerCouldNotReadFails: the record of that stands, however well the items did and though some may
+// fail.
 func TestAListThatAnotherOwnerCouldNotReadFails(t *testing.T) {
 	t.Parallel()
 	var out machine.Effects

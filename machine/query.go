@@ -7,7 +7,7 @@ import (
 	"github.com/stepjet/stepjet/tool"
 )
 
-// stepOf gives the plan's step that a call belongs to.
+// stepOf returns the plan's step that a call belongs to.
 func (r *Run) stepOf(i int) *plan.Step { return &r.plan.Steps[r.calls[i].Step] }
 
 // token names a call in subjects and documents: the step's id, or S=i for an item.
@@ -18,7 +18,7 @@ func (r *Run) token(i int) string {
 	return r.stepOf(i).ID
 }
 
-// index gives the position of a call, and whether there is such a call by now.
+// index returns the position of a call, and whether there is such a call by now.
 func (r *Run) index(c Call) (int, bool) {
 	if c.Step < 0 || c.Step >= len(r.plan.Steps) {
 		return 0, false
@@ -33,14 +33,14 @@ func (r *Run) index(c Call) (int, bool) {
 	return s.first + c.Item - 1, true
 }
 
-// Plan gives the run's plan.
+// Plan returns the run's plan.
 func (r *Run) Plan() *plan.Plan { return r.plan }
 
 // Finished reports whether every step is terminal.
 func (r *Run) Finished() bool { return r.finished }
 
-// Result gives the record of a call's success, or nil. That of a for_each step has neither value nor handle: its items
-// do.
+// Result returns the record of a call's success, or nil. That of a for_each step has neither value nor handle: its
+// items do.
 func (r *Run) Result(c Call) *Result {
 	i, ok := r.index(c)
 	if !ok || r.calls[i].state != succeeded {
@@ -49,7 +49,7 @@ func (r *Run) Result(c Call) *Result {
 	return r.calls[i].result
 }
 
-// Decided gives the record that decided the last attempt of a call, or nil.
+// Decided returns the record that decided the last attempt of a call, or nil.
 func (r *Run) Decided(c Call) *Result {
 	i, ok := r.index(c)
 	if !ok {
@@ -58,10 +58,10 @@ func (r *Run) Decided(c Call) *Result {
 	return r.calls[i].result
 }
 
-// Contract gives the frozen contract of a step's tool. It must not be changed.
+// Contract returns the frozen contract of a step's tool. It must not be changed.
 func (r *Run) Contract(step int) *tool.Contract { return r.contracts[step] }
 
-// MostAttempts gives how many attempts a step, or each of its items, may have. No later one is ever out.
+// MostAttempts returns how many attempts a step, or each of its items, may have. No later one is ever out.
 func (r *Run) MostAttempts(step int) int {
 	n, _ := r.policy(step)
 	return max(n, 1)
@@ -85,7 +85,7 @@ func (r *Run) Wanted(c Call, attempt int) bool {
 // Expanding reports whether a for_each step waits for the length of its list.
 func (r *Run) Expanding(step int) bool { return r.calls[step].state == expanding }
 
-// Items gives the number of items of a for_each step, and whether it has been expanded in this run.
+// Items returns the number of items of a for_each step, and whether it has been expanded in this run.
 func (r *Run) Items(step int) (n int, ok bool) {
 	if s := &r.calls[step]; s.items != nil {
 		return s.count, true
@@ -93,7 +93,7 @@ func (r *Run) Items(step int) (n int, ok bool) {
 	return 0, false
 }
 
-// Failure gives why a call failed, nil where it did not, and how often a worker executed it.
+// Failure returns why a call failed, nil where it did not, and how often a worker executed it.
 func (r *Run) Failure(c Call) (err *fault.Error, attempts int) {
 	i, ok := r.index(c)
 	if !ok || r.calls[i].state != failed {

@@ -221,7 +221,7 @@ func (w *world) run(t testing.TB, cancelAt int) *machine.Run {
 	return m
 }
 
-// copied gives a record as the ledger has it; Apply owns what it is given.
+// copied returns a record as the ledger has it; Apply owns what it is given.
 func copied(rec machine.Record) machine.Record {
 	if rec.Result != nil {
 		clone := *rec.Result
@@ -242,7 +242,7 @@ func same(t testing.TB, want, got []byte, format string, args ...any) {
 	require.Equal(t, read(want), read(got), format, args)
 }
 
-// decidedList gives the ledger as the reference wants it.
+// decidedList returns the ledger as the reference wants it.
 func (w *world) decidedList() []reference.Decided {
 	var list []reference.Decided
 	for _, rec := range w.ledger {
@@ -285,8 +285,8 @@ func compare(t testing.TB, what string, w *world, m *machine.Run, want *referenc
 	}
 }
 
-// TestRandomPlansMatchTheReference runs random plans under lost, repeated and reordered effects and records, with crashes,
-// and compares with the sequential twin.
+// TestRandomPlansMatchTheReference runs random plans under lost, repeated and reordered effects and records, with
+// crashes, and compares with the sequential twin.
 func TestRandomPlansMatchTheReference(t *testing.T) {
 	t.Parallel()
 	n := *worlds

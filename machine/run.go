@@ -1,16 +1,17 @@
 // Package machine is a run as a state machine: records in, effects out.
 //
 // It is pure: no I/O, no clock, no goroutine; time is an argument. The state of a run is a function of its plan, its
-// start and the set of its records in the order of their ledger sequences, so two owners that read the same ledger reach
-// the same state, and an owner that restarts rebuilds it. The length of a for_each step's list is told from outside
-// (Expand), but it is itself a function of the plan and the records, so nothing changes in that.
+// start and the set of its records in the order of their ledger sequences, so two owners that read the same ledger
+// reach the same state, and an owner that restarts rebuilds it. The length of a for_each step's list is told from
+// outside (Expand), but it is itself a function of the plan and the records, so nothing changes in that.
 //
 // Safety. An attempt is decided by one record, because the ledger takes one record a subject. Attempt A+1 is asked for
 // only after A was decided a retryable failure, so a step has at most one success. A step is dispatched only once all
-// its dependencies are terminal and the non-optional ones have succeeded. As long as a list isn't counted whose records are
-// there already, nothing is asked for in a plan that stops with its first failure: it may have stopped.
+// its dependencies are terminal and the non-optional ones have succeeded. As long as a list isn't counted whose records
+// are there already, nothing is asked for in a plan that stops with its first failure: it may have stopped.
 //
-// Liveness. Outstanding lists at any time what should be out; whoever compares it with what is out repairs what was lost.
+// Liveness. Outstanding lists at any time what should be out; whoever compares it with what is out repairs what was
+// lost.
 //
 // Records that come twice are ignored. Records that come out of their order are put into it: the state is computed anew
 // from the sorted records (it happens in simulations; a ledger cursor has one order).
@@ -112,7 +113,7 @@ type attemptKey struct {
 	attempt int
 }
 
-// New gives the run before its first step. The caller owns p and must not change it.
+// New returns the run before its first step. The caller owns p and must not change it.
 func New(p *plan.Plan, start Start) *Run {
 	r := &Run{plan: p, start: start, contracts: contractsOf(p, start.Contracts)}
 	r.start.Contracts = nil // each step's is at hand
@@ -120,7 +121,7 @@ func New(p *plan.Plan, start Start) *Run {
 	return r
 }
 
-// contractsOf gives the contract of each step's tool.
+// contractsOf returns the contract of each step's tool.
 func contractsOf(p *plan.Plan, byTool map[string]*tool.Contract) []*tool.Contract {
 	of := make([]*tool.Contract, len(p.Steps))
 	for i := range p.Steps {
@@ -189,7 +190,8 @@ func (r *Run) reuse() {
 	}
 }
 
-// Apply reads one record, which belongs to the machine from then on. now decides only whether a retry is already due; the state depends on the records alone.
+// Apply reads one record, which belongs to the machine from then on. now decides only whether a retry is already due;
+// the state depends on the records alone.
 func (r *Run) Apply(rec Record, now time.Time, out *Effects) {
 	r.Begin(out)
 	at, known := slices.BinarySearchFunc(r.log, rec.Seq, func(l Record, seq uint64) int { return cmp.Compare(l.Seq, seq) })
@@ -338,8 +340,8 @@ func (r *Run) settle(i int, to state, at time.Time, out *Effects) {
 	}
 }
 
-// openWave makes the next wave's steps ready once every step of the waves before is terminal. Waves open in their order,
-// so only the last one opened can still hold something up.
+// openWave makes the next wave's steps ready once every step of the waves before is terminal. Waves open in their
+// order, so only the last one opened can still hold something up.
 func (r *Run) openWave(at time.Time, out *Effects) {
 	for r.wave < len(r.openAt) && (r.wave == 0 || r.openAt[r.wave-1] == 0) {
 		wave := r.waves[r.wave]

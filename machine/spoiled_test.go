@@ -13,8 +13,8 @@ import (
 	"github.com/stepjet/stepjet/tool"
 )
 
-// One failure skips both the last and, through it, the optional step that the last one needs too: the end of the optional
-// one must not make the last one ready on the way.
+// One failure skips both the last and, through it, the optional step that the last one needs too: the end of the
+// optional one must not make the last one ready on the way.
 func TestWhatIsToBeSkippedIsNeverDispatched(t *testing.T) {
 	t.Parallel()
 	p, report := plan.Parse([]byte(`{"steps":[{"id":"last","tool":"t","depends_on":["fails","optional"]},{"id":"fails","tool":"t"},

@@ -13,7 +13,8 @@ import (
 	"github.com/stepjet/stepjet/tool"
 )
 
-// TestItemsThatAreTakenOver: whatever the order in which an owner learns of list and records, they are never sent, and count.
+// TestItemsThatAreTakenOver: whatever the order in which an owner learns of list and records, they are never sent, and
+// count.
 func TestItemsThatAreTakenOver(t *testing.T) {
 	t.Parallel()
 	p, report := plan.Parse([]byte(`{"steps":[{"id":"p","tool":"t","for_each":{"in":[1,2,3,4]},"arguments":{}},{"id":"q","tool":"t","arguments":{"x":"$ref:p"}}]}`), nil)
@@ -74,8 +75,9 @@ func TestItemsThatAreTakenOver(t *testing.T) {
 	require.Equal(t, 1, e.Dispatch[0].Step)
 }
 
-// TestNothingNewIsSentWhileAListMayHaveStoppedTheRun: an owner that takes over reads the failed item of a list that it has yet
-// to count. Whether that stopped the run it learns with the length, so what became ready since is not sent before.
+// TestNothingNewIsSentWhileAListMayHaveStoppedTheRun: an owner that takes over reads the failed item of a list that it
+// has yet to count. Whether that stopped the run it learns with the length, so what became ready since is not sent
+// before.
 func TestNothingNewIsSentWhileAListMayHaveStoppedTheRun(t *testing.T) {
 	t.Parallel()
 	const text = `{"on_failure":"stop","steps":[{"id":"a","tool":"t"},{"id":"b","tool":"t","depends_on":["a"]},

@@ -81,8 +81,8 @@ type Run struct {
 	Tenant, ID string
 	// Generation tells the run from others of the same id; 0 where that is not known.
 	Generation uint64
-	// Traceparent and Tracestate are the W3C Trace Context that came with the plan, empty for none. Within an Attempt they
-	// are that attempt's own, whose span id is derived from its name (docs/protocol.md, "Trace").
+	// Traceparent and Tracestate are the W3C Trace Context that came with the plan, empty for none. Within an Attempt
+	// they are that attempt's own, whose span id is derived from its name (docs/protocol.md, "Trace").
 	Traceparent, Tracestate string
 }
 
@@ -149,12 +149,12 @@ type Execute struct {
 // Record is told by an orchestrator once an attempt is decided in the ledger.
 type Record struct {
 	Attempt
-	// Worker executed it; ByOwner is whether none did, but an orchestrator decided it by itself, and Worker is that one's
-	// name.
+	// Worker executed it; ByOwner is whether none did, but an orchestrator decided it by itself, and Worker is that
+	// one's name.
 	Worker  string
 	ByOwner bool
-	// Ready is when the step's inputs were there, Started and Ended when it was executed, by the servers' time. They are
-	// zero where that is not known. Recorded is the ledger's time.
+	// Ready is when the step's inputs were there, Started and Ended when it was executed, by the servers' time. They
+	// are zero where that is not known. Recorded is the ledger's time.
 	Ready, Started, Ended, Recorded time.Time
 	// Bytes is the size of the result.
 	Bytes int64

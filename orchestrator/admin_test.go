@@ -84,7 +84,8 @@ func TestATenantsOverrideIsItsOwn(t *testing.T) {
 	require.NoError(t, s.client.Cancel(ctx(t), waits.ID(), "me"))
 }
 
-// A removed tool is unknown to new plans. Its steps of runs under way wait, and are executed once it is registered again.
+// A removed tool is unknown to new plans. Its steps of runs under way wait, and are executed once it is registered
+// again.
 func TestARemovedToolsStepsWaitForIt(t *testing.T) {
 	t.Parallel()
 	s := start(t)

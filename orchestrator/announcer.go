@@ -14,10 +14,10 @@ import (
 	"github.com/stepjet/stepjet/wire"
 )
 
-// audience knows whether anybody listens to the events of a run. Nearly always nobody does, and an event for each step is
-// a good part of what a step costs; so now and then an event asks for an answer, which nobody gives: but where nobody
-// listens at all the server says so. Until it does, somebody is assumed to listen. Whoever reads the state of a run
-// (Watch does, once it has subscribed) counts as a listener too, so that nothing is missed from there on.
+// audience knows whether anybody listens to the events of a run. Nearly always nobody does, and an event for each step
+// is a good part of what a step costs; so now and then an event asks for an answer, which nobody gives: but where
+// nobody listens at all the server says so. Until it does, somebody is assumed to listen. Whoever reads the state of a
+// run (Watch does, once it has subscribed) counts as a listener too, so that nothing is missed from there on.
 type audience struct {
 	token uint64    // of its questions; 0 before the first
 	asked time.Time // the last question

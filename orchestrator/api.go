@@ -21,8 +21,8 @@ import (
 
 // api answers requests and listens to submissions.
 //
-// Every orchestrator hears requests about runs, and only the owner of the run's partition answers: so a request needs to
-// know nothing of who owns what, and during a change of owners it is answered at most twice, with the same state.
+// Every orchestrator hears requests about runs, and only the owner of the run's partition answers: so a request needs
+// to know nothing of who owns what, and during a change of owners it is answered at most twice, with the same state.
 type api struct {
 	*env
 	o     *Orchestrator
@@ -211,8 +211,8 @@ func (s *api) cancel(l *loop, m *nats.Msg, id subjects.Run) {
 	})
 }
 
-// submission hears every plan that is published, stored or refused. The ledger itself refuses a second plan of an active
-// run, so this is the only way to tell its watchers of a conflict.
+// submission hears every plan that is published, stored or refused. The ledger itself refuses a second plan of an
+// active run, so this is the only way to tell its watchers of a conflict.
 func (s *api) submission(m *nats.Msg) {
 	id, ok := subjects.ParseSubmit(m.Subject)
 	if !ok {

@@ -56,8 +56,8 @@ func (s *api) administer(m *nats.Msg, filter string, do func(ctx context.Context
 	s.beside(m, func(ctx context.Context) (any, error) { return do(ctx, tool) })
 }
 
-// overrideForTenant sets or clears what a tenant overrides of a tool for its own runs. The permissions of the server say
-// who may ask for which tenant.
+// overrideForTenant sets or clears what a tenant overrides of a tool for its own runs. The permissions of the server
+// say who may ask for which tenant.
 func (s *api) overrideForTenant(m *nats.Msg) {
 	tenant, tool, ok := subjects.ParseTenantOverride(m.Subject)
 	if !ok {
@@ -109,8 +109,8 @@ func (s *api) register(m *nats.Msg) {
 	})
 }
 
-// registered registers the definition of a request; one without a body restores the tool as it stands. The tool is that of the
-// subject, which is what the server has judged the sender's permissions by.
+// registered registers the definition of a request; one without a body restores the tool as it stands. The tool is that
+// of the subject, which is what the server has judged the sender's permissions by.
 func (s *api) registered(ctx context.Context, m *nats.Msg) (tool.Registered, error) {
 	name, ok := subjects.ParseRegister(m.Subject)
 	switch {
@@ -122,8 +122,8 @@ func (s *api) registered(ctx context.Context, m *nats.Msg) (tool.Registered, err
 	return s.tools.RegisterAs(ctx, name, m.Data)
 }
 
-// publishKey lets submitters know the newest key that this orchestrator holds, so that they seal secrets to it. It tries
-// until that stands or ctx ends; the first try is over when it returns.
+// publishKey lets submitters know the newest key that this orchestrator holds, so that they seal secrets to it. It
+// tries until that stands or ctx ends; the first try is over when it returns.
 func (o *Orchestrator) publishKey(ctx context.Context, tools *kv.Registry, later func(func())) {
 	keys := o.cfg.SecretsKey.Keys()
 	if len(keys) == 0 {
@@ -165,8 +165,8 @@ const (
 	keylessTime = time.Hour // a worker that is idle registers again every half minute
 )
 
-// introduced notes whether a worker that registers a tool holds the key that this orchestrator has secrets sealed to, and returns what it
-// is to be told.
+// introduced notes whether a worker that registers a tool holds the key that this orchestrator has secrets sealed to,
+// and returns what it is to be told.
 func (s *api) introduced(m *nats.Msg, tool string) []fault.Problem {
 	newest := s.o.cfg.SecretsKey.Newest()
 	who, said := wire.ParseRegistration(m.Header)

@@ -18,8 +18,8 @@ type waiter struct {
 	seq   uint64 // of its message; 0 where that is not known
 }
 
-// explain says, in a document of an unfinished run, what each call that is out or held back waits for. What this process
-// knows it says at once; it returns those for whom the server has to be asked.
+// explain says, in a document of an unfinished run, what each call that is out or held back waits for. What this
+// process knows it says at once; it returns those for whom the server has to be asked.
 func (s *api) explain(r *run, doc *outcome.Run) (ask []waiter) {
 	if r.machine == nil || r.machine.Finished() {
 		return nil

@@ -35,8 +35,8 @@ func copied(shards int, tenants ...string) (streams []string) {
 	return streams
 }
 
-// Runs go on while the streams are copied one after another, in the order of docs/operations.md. What is restored from the
-// copies comes to its end: what had one keeps it, what was under way gets one, and what is sent again is answered.
+// Runs go on while the streams are copied one after another, in the order of docs/operations.md. What is restored from
+// the copies comes to its end: what had one keeps it, what was under way gets one, and what is sent again is answered.
 func TestABackupMadeWhileRunsGoOnIsWhole(t *testing.T) {
 	t.Parallel()
 	for _, shards := range []int{1, 4} {

@@ -12,8 +12,8 @@ import (
 	"github.com/stepjet/stepjet/subjects"
 )
 
-// A large result is read by who needs it, and by nobody else: its bytes pass the orchestrator for a reference or for the
-// outcome, not because a step has it.
+// A large result is read by who needs it, and by nobody else: its bytes pass the orchestrator for a reference or for
+// the outcome, not because a step has it.
 func TestALargeResultIsReadOnlyByWhoNeedsIt(t *testing.T) {
 	t.Parallel()
 	s := start(t)

@@ -1,17 +1,17 @@
 package orchestrator
 
 // A window counts calls. What calls cost the server, its disk and the workers' memory is their bytes, so those that are
-// out are counted too, over all tools: of each run, and of each tenant. Where a bound is reached, only a call of few bytes
-// goes still; the others wait in their lanes until something of theirs is decided.
+// out are counted too, over all tools: of each run, and of each tenant. Where a bound is reached, only a call of few
+// bytes goes still; the others wait in their lanes until something of theirs is decided.
 
 // bounds are for the arguments that are out, in bytes. A call goes while less than a bound is out, so that one which is
 // larger than the bound itself goes too, and what is out together may be more by one call.
 type bounds struct{ run, tenant, light int64 }
 
-// shipped are the bounds of a real orchestrator. 16 MiB of a run keep a round trip of a server that writes 100 MB/s under a
-// fifth of a second, and are 64 calls of the largest arguments that travel in a message. 64 MiB of a tenant are half of the
-// memory that large values may take (largeRoom), so no tenant takes all of it. Calls of a KiB wait for no bytes: 10,000 of
-// them are less than one run's bound.
+// shipped are the bounds of a real orchestrator. 16 MiB of a run keep a round trip of a server that writes 100 MB/s
+// under a fifth of a second, and are 64 calls of the largest arguments that travel in a message. 64 MiB of a tenant are
+// half of the memory that large values may take (largeRoom), so no tenant takes all of it. Calls of a KiB wait for no
+// bytes: 10,000 of them are less than one run's bound.
 var shipped = bounds{run: 16 << 20, tenant: 64 << 20, light: 1 << 10}
 
 // burden is the bytes that a run, or a tenant, has out.
@@ -46,8 +46,8 @@ func (x *lane) overfull() *burden {
 	return nil
 }
 
-// stopped reports whether the first call of a lane, which has some, may not go now. Where that is for bytes, the lane waits
-// for them.
+// stopped reports whether the first call of a lane, which has some, may not go now. Where that is for bytes, the lane
+// waits for them.
 func (x *lane) stopped() bool {
 	if x.full() {
 		return true
@@ -107,8 +107,8 @@ func (f *flight) add(bytes int64) {
 	}
 }
 
-// eased lets those go on that waited for bytes, as far as there is room: the tenant's other runs before the run that made
-// room. It must not be called while a window is pumped.
+// eased lets those go on that waited for bytes, as far as there is room: the tenant's other runs before the run that
+// made room. It must not be called while a window is pumped.
 func (di *dispatcher) eased(x *lane) {
 	x.ofTenant.wake(di.dispatchHeld)
 	x.ofRun.wake(di.dispatchHeld)

@@ -1,6 +1,7 @@
 //go:build !race
 
-// It compares how long small runs take, which the race detector makes ten times as long: "make test-pure" runs it without.
+// It compares how long small runs take, which the race detector makes ten times as long: "make test-pure" runs it
+// without.
 
 package orchestrator_test
 
@@ -32,8 +33,8 @@ func heavy(n int) string {
 		{"id":"beside","tool":"echo","arguments":{"small":"$ref:big.n"}}]}`
 }
 
-// TestBytesOutAreBounded has runs of many large items beside small ones of another tenant, first while nothing of the large
-// ones is decided, then while they go on.
+// TestBytesOutAreBounded has runs of many large items beside small ones of another tenant, first while nothing of the
+// large ones is decided, then while they go on.
 func TestBytesOutAreBounded(t *testing.T) {
 	s := start(t, func(c *orchestrator.Config) { c.Store.AckWait = time.Minute })
 	gate := make(chan struct{})

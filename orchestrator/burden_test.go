@@ -98,7 +98,8 @@ func TestACallOfFewBytesWaitsForNone(t *testing.T) {
 	require.Len(t, s.out, 5)
 }
 
-// TestRoomInBytesWakesOtherTools lets lanes of other windows, and other runs of the tenant, go on when a call is decided.
+// TestRoomInBytesWakesOtherTools lets lanes of other windows, and other runs of the tenant, go on when a call is
+// decided.
 func TestRoomInBytesWakesOtherTools(t *testing.T) {
 	s := newScales(bounds{run: 100, tenant: 150, light: 1})
 	a, b := newWindow(4096, nil), newWindow(4096, nil)

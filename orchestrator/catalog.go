@@ -158,11 +158,12 @@ func (g *registry) followTenants(ctx context.Context, ready chan<- struct{}, fai
 	}
 }
 
-// A plan is rejected for good, so it must not be rejected for tools that nobody removed: where the registry was emptied, or
-// tools vanished from it without a mark, plans that name an unknown tool wait. Workers register again by themselves.
+// A plan is rejected for good, so it must not be rejected for tools that nobody removed: where the registry was
+// emptied, or tools vanished from it without a mark, plans that name an unknown tool wait. Workers register again by
+// themselves.
 
-// vanishedFor is how long a tool that vanished may take to be registered again. Whoever is looked after by no worker and by
-// no orchestrator that remembers it until then is unknown.
+// vanishedFor is how long a tool that vanished may take to be registered again. Whoever is looked after by no worker
+// and by no orchestrator that remembers it until then is unknown.
 const vanishedFor = time.Minute
 
 // unknownTools reports whether a plan has problems with tools that nobody knows.

@@ -35,22 +35,22 @@ type Config struct {
 	Store kv.Config
 	// Weights are the shares of tenants where a tool has more to do than fits: 1 for a tenant that isn't named.
 	Weights map[string]int
-	// Loops is how many goroutines share the partitions of this process, 1 to 64, and so how many cores it uses for what is no
-	// I/O; each has runs of its own. Default: GOMAXPROCS, but no more than there are ledger shards, nor than DefaultMaxLoops:
-	// each shard is read once then. More loops than shards cost the server a cursor each, and keep a huge run from sharing a
-	// goroutine with as many others.
+	// Loops is how many goroutines share the partitions of this process, 1 to 64, and so how many cores it uses for
+	// what is no I/O; each has runs of its own. Default: GOMAXPROCS, but no more than there are ledger shards, nor than
+	// DefaultMaxLoops: each shard is read once then. More loops than shards cost the server a cursor each, and keep a
+	// huge run from sharing a goroutine with as many others.
 	Loops int
 	// Grace is how long the records of a finished run stay in the ledger, so that late records meet them; default 60 s.
 	Grace time.Duration
 	// SweepEvery is how often what should be out is compared with what is; default 10 s.
 	SweepEvery time.Duration
-	// SecretsKey are the keys that the secrets of runs are sealed to. The newest is published for submitters; all of them
-	// serve to take secrets out of errors. nil: secrets are not sealed, and those that are stay unknown here.
+	// SecretsKey are the keys that the secrets of runs are sealed to. The newest is published for submitters; all of
+	// them serve to take secrets out of errors. nil: secrets are not sealed, and those that are stay unknown here.
 	SecretsKey *seal.Keyring
 	// Logger takes what an operator should know; default: nothing is logged.
 	Logger *slog.Logger
-	// Observer is told of runs that begin and end, and of attempts that are sent and decided; package observe says what it
-	// may do. nil: nobody is told, which costs nothing.
+	// Observer is told of runs that begin and end, and of attempts that are sent and decided; package observe says what
+	// it may do. nil: nobody is told, which costs nothing.
 	Observer observe.Observer
 }
 

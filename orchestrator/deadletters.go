@@ -20,7 +20,8 @@ type deadLetter struct {
 	call   machine.Call
 }
 
-// lettersWritten are the calls of a run whose dead letters stand, as far as this process knows. Writing one again does no harm.
+// lettersWritten are the calls of a run whose dead letters stand, as far as this process knows. Writing one again does
+// no harm.
 type lettersWritten struct {
 	mu    sync.Mutex
 	calls map[machine.Call]bool
@@ -47,8 +48,8 @@ type deadLetters struct {
 	values *values
 }
 
-// write keeps a dead letter of a call that was executed and failed for good. It is written at once, for who watches, and
-// made sure of before the run is over.
+// write keeps a dead letter of a call that was executed and failed for good. It is written at once, for who watches,
+// and made sure of before the run is over.
 func (d *deadLetters) write(r *run, c machine.Call) {
 	if x := d.of(r, c); x != nil {
 		d.job(func(ctx context.Context) { _ = d.writeAll(ctx, []*deadLetter{x}) }) // finish makes sure

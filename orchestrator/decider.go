@@ -14,8 +14,8 @@ import (
 	"github.com/stepjet/stepjet/wire"
 )
 
-// decider writes the records that no worker writes: of attempts that failed before any had them, that none may decide any
-// more, and of runs that stop.
+// decider writes the records that no worker writes: of attempts that failed before any had them, that none may decide
+// any more, and of runs that stop.
 type decider struct {
 	*env
 	times *ledgerTime
@@ -64,8 +64,8 @@ func (dc *decider) decide(r *run, all []machine.Decide) {
 	})
 }
 
-// isAll reports whether a run stops and some attempts are all that it has out. Of others, what one of them asked for may not have
-// been decided yet.
+// isAll reports whether a run stops and some attempts are all that it has out. Of others, what one of them asked for
+// may not have been decided yet.
 func (dc *decider) isAll(r *run, all []machine.Decide) bool {
 	if len(all) == 1 || !r.machine.Stopping() {
 		return false

@@ -154,8 +154,8 @@ func (di *dispatcher) decided(r *run, res *machine.Result) {
 	di.dispatchHeld(w)
 }
 
-// limited lets the limit of a tool count that the registry has now, for runs that began under another one too: a limit is
-// the tool's, and the consumer that all of them share has it already.
+// limited lets the limit of a tool count that the registry has now, for runs that began under another one too: a limit
+// is the tool's, and the consumer that all of them share has it already.
 func (di *dispatcher) limited(name string) {
 	w := di.windows[name]
 	if w == nil || !w.limitTo(di.reg.limit(name, w.limit)) {
@@ -212,8 +212,8 @@ type sending struct {
 	flight   *flight // nil for one that waits for its time
 }
 
-// dispatch resolves a call's arguments and sends the attempt to its tool. repair is 0 for the first time. f, where it is
-// not nil, learns where the message lies.
+// dispatch resolves a call's arguments and sends the attempt to its tool. repair is 0 for the first time. f, where it
+// is not nil, learns where the message lies.
 func (di *dispatcher) dispatch(r *run, d machine.Dispatch, repair int, f *flight) {
 	s := sending{attempt: r.attempt(d.Call, d.Attempt), inputs: r.inputs(d.Call), flight: f}
 	s.dispatch = kv.Dispatch{Attempt: s.attempt, Shard: r.shard(d.Step), At: d.At, Repair: repair}
@@ -241,8 +241,8 @@ func (di *dispatcher) dispatch(r *run, d machine.Dispatch, repair int, f *flight
 	di.weigh(f, di.send(di.ctx, s))
 }
 
-// sendBeside resolves and publishes beside the loop what lies in blobs, or has to go into one. It returns the bytes that this
-// takes at most.
+// sendBeside resolves and publishes beside the loop what lies in blobs, or has to go into one. It returns the bytes
+// that this takes at most.
 func (di *dispatcher) sendBeside(s sending) int64 {
 	s.inputs.resolver = nil // that of a run is for one goroutine
 	most := s.inputs.most(false)
@@ -253,8 +253,8 @@ func (di *dispatcher) sendBeside(s sending) int64 {
 	return most
 }
 
-// send resolves and publishes, and returns the bytes that are out for it. On the loop, where the inputs have a resolver, nothing
-// large is built.
+// send resolves and publishes, and returns the bytes that are out for it. On the loop, where the inputs have a
+// resolver, nothing large is built.
 func (di *dispatcher) send(ctx context.Context, s sending) int64 {
 	args, err := di.values.arguments(ctx, &s.inputs)
 	if err != nil && err.Code == fault.TooLarge && s.inputs.resolver != nil {
@@ -300,7 +300,8 @@ func (di *dispatcher) sent(s *sending) func(error) {
 	})
 }
 
-// sentBefore compares the run of an attempt that its stream did not take, since it had one of it before: whether that is there still.
+// sentBefore compares the run of an attempt that its stream did not take, since it had one of it before: whether that
+// is there still.
 func (di *dispatcher) sentBefore(f *flight) {
 	if r := f.lane.run; !f.released && r.phase == running && !r.awaitingInput() {
 		di.suspects.add(r, longGone)

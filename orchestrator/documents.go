@@ -142,14 +142,14 @@ func (r *run) planJSON() json.RawMessage {
 	return s
 }
 
-// A run's document is one object of at most 64 MiB. It is kept within that here, so that no plan and no tool can make a run
-// whose outcome can't be stored.
+// A run's document is one object of at most 64 MiB. It is kept within that here, so that no plan and no tool can make a
+// run whose outcome can't be stored.
 const (
-	// maxInline bounds, in bytes, the results that a document holds, those of the outcome included; of the others each gets
-	// a blob.
+	// maxInline bounds, in bytes, the results that a document holds, those of the outcome included; of the others each
+	// gets a blob.
 	maxInline = 48 << 20
-	// maxErrors bounds the errors of the outcome, and again those of the steps; beyond it they lose their details and keep
-	// the beginning of their message.
+	// maxErrors bounds the errors of the outcome, and again those of the steps; beyond it they lose their details and
+	// keep the beginning of their message.
 	maxErrors = 1 << 20
 	// shortText is what such a message keeps.
 	shortText = 128
@@ -203,16 +203,16 @@ func fitTexts(errors []outcome.StepError) {
 	}
 }
 
-// Limits of what an outcome tells of references that found nothing. They count what the records say, so that every owner
-// comes to the same warnings.
+// Limits of what an outcome tells of references that found nothing. They count what the records say, so that every
+// owner comes to the same warnings.
 const (
 	maxNothing      = 20
 	maxNothingItems = 100_000   // items of for_each steps that are looked at
 	maxNothingBytes = 256 << 20 // of results that lie in blobs
 )
 
-// foundNothing returns a warning for each reference that found nothing: null went to the tool in its place. It is a function
-// of the plan and the records, whoever owns the run.
+// foundNothing returns a warning for each reference that found nothing: null went to the tool in its place. It is a
+// function of the plan and the records, whoever owns the run.
 func (d *documents) foundNothing(ctx context.Context, r *run) (all []fault.Problem) {
 	if r.plan.OnMissing == plan.MissingError {
 		return nil // then the step failed, and its error says so

@@ -260,12 +260,12 @@ func decodeResult(c machine.Call, e entry, version uint64, bucket string, redact
 	}
 }
 
-// interned returns a header's value to keep: those of a message are parts of one string that holds all of them. Equal ones, such
-// as the names of workers, are one.
+// interned returns a header's value to keep: those of a message are parts of one string that holds all of them. Equal
+// ones, such as the names of workers, are one.
 func interned(value string) string { return unique.Make(value).Value() }
 
-// cleaner takes the secrets of a run out of what its workers say of failures: a second line behind the workers, of which
-// one may not do so. It is made when the first error comes, since most runs have none.
+// cleaner takes the secrets of a run out of what its workers say of failures: a second line behind the workers, of
+// which one may not do so. It is made when the first error comes, since most runs have none.
 type cleaner struct {
 	made bool
 	r    *wire.Redactor

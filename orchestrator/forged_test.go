@@ -13,8 +13,8 @@ import (
 	"github.com/stepjet/stepjet/subjects"
 )
 
-// forge publishes a record into the ledger as whoever may write records of a tool can: any bytes and headers, on any subject
-// that ends in "step.<tool>.<what>".
+// forge publishes a record into the ledger as whoever may write records of a tool can: any bytes and headers, on any
+// subject that ends in "step.<tool>.<what>".
 func (s *system) forge(run subjects.Run, generation, what, version string) uint64 {
 	s.t.Helper()
 	js, err := s.nc.JetStream()
@@ -37,8 +37,8 @@ func (s *system) running(id string) string {
 	return strconv.FormatUint(doc.Generation, 10)
 }
 
-// TestNobodyFreezesARunByARecordOfATool: whoever may write records of one tool can't stop a run that has nothing to do with
-// it, neither before nor after its owner has begun with it.
+// TestNobodyFreezesARunByARecordOfATool: whoever may write records of one tool can't stop a run that has nothing to do
+// with it, neither before nor after its owner has begun with it.
 func TestNobodyFreezesARunByARecordOfATool(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -59,8 +59,8 @@ func TestNobodyFreezesARunByARecordOfATool(t *testing.T) {
 	require.Equal(t, outcome.Succeeded, s.wait(r).Status)
 }
 
-// TestARecordThatNobodyCanReadFailsItsAttempt: one of a version above the run's start, or of none, has decided the attempt, for
-// good, and for whoever reads it.
+// TestARecordThatNobodyCanReadFailsItsAttempt: one of a version above the run's start, or of none, has decided the
+// attempt, for good, and for whoever reads it.
 func TestARecordThatNobodyCanReadFailsItsAttempt(t *testing.T) {
 	t.Parallel()
 	for _, version := range []string{"2", "9.1", "junk", "-1", "+1"} {
@@ -83,7 +83,8 @@ func TestARecordThatNobodyCanReadFailsItsAttempt(t *testing.T) {
 	}
 }
 
-// TestARecordThatCameEarlyCountsWhenItsAttemptIsOut: its subject is taken, so nobody else can decide the attempt any more.
+// TestARecordThatCameEarlyCountsWhenItsAttemptIsOut: its subject is taken, so nobody else can decide the attempt any
+// more.
 func TestARecordThatCameEarlyCountsWhenItsAttemptIsOut(t *testing.T) {
 	t.Parallel()
 	for name, x := range map[string]struct {
@@ -108,7 +109,8 @@ func TestARecordThatCameEarlyCountsWhenItsAttemptIsOut(t *testing.T) {
 	}
 }
 
-// TestRecordsWithoutEffectDoNotKeepTheSweepAway: a run below which somebody writes all the time is looked after like any other.
+// TestRecordsWithoutEffectDoNotKeepTheSweepAway: a run below which somebody writes all the time is looked after like
+// any other.
 func TestRecordsWithoutEffectDoNotKeepTheSweepAway(t *testing.T) {
 	t.Parallel()
 	s := start(t)

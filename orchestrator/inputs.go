@@ -144,8 +144,8 @@ func (s *source) size() (n int64) {
 	return n
 }
 
-// most bounds the bytes that the arguments may come to, or the list of a for_each step, with the largest value that is read
-// for them.
+// most bounds the bytes that the arguments may come to, or the list of a for_each step, with the largest value that is
+// read for them.
 func (in *inputs) most(list bool) int64 {
 	largest, item := int64(0), len(in.item)
 	if list {

@@ -268,8 +268,8 @@ func TestAStepThatWaitsTooLongForASlot(t *testing.T) {
 	require.Equal(t, outcome.Succeeded, s.wait(r).Status, "the one that had a slot isn't touched, however long it runs")
 }
 
-// takeSlot returns a run whose step has the only slot of the tool "narrow". On a busy machine a step may wait longer for it
-// than the tool allows; then another run tries.
+// takeSlot returns a run whose step has the only slot of the tool "narrow". On a busy machine a step may wait longer
+// for it than the tool allows; then another run tries.
 func (s *system) takeSlot(began <-chan struct{}) *client.Run {
 	s.t.Helper()
 	for i := 0; ; i++ {
@@ -333,7 +333,8 @@ func TestWhyAStepWaits(t *testing.T) {
 	s.wait(r)
 }
 
-// TestTheOperatorSaysWhatLeavesForATool returns the workers of a tool only the keys of the context that the operator allows.
+// TestTheOperatorSaysWhatLeavesForATool returns the workers of a tool only the keys of the context that the operator
+// allows.
 func TestTheOperatorSaysWhatLeavesForATool(t *testing.T) {
 	t.Parallel()
 	s := start(t)

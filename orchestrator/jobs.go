@@ -183,8 +183,8 @@ func (j *jobs) close(patience time.Duration) {
 	}
 }
 
-// largeRoom is the memory, in bytes, that jobs may take together for large values. What a plan or a tool makes large waits
-// its turn; the other runs' jobs don't wait with it.
+// largeRoom is the memory, in bytes, that jobs may take together for large values. What a plan or a tool makes large
+// waits its turn; the other runs' jobs don't wait with it.
 const largeRoom = 128 << 20
 
 // memoryRoom is the memory for large values. A process has one, which its loops share.
@@ -205,8 +205,8 @@ type memory struct {
 	room *memoryRoom
 }
 
-// reserve runs a job that needs about so many bytes of memory, as soon as there is room. One that needs more than all of it
-// runs alone.
+// reserve runs a job that needs about so many bytes of memory, as soon as there is room. One that needs more than all
+// of it runs alone.
 func (m *memory) reserve(bytes int64, do func(ctx context.Context)) {
 	x := largeJob{bytes: min(bytes, largeRoom)}
 	x.start = func() {

@@ -30,8 +30,8 @@ type opened struct {
 	err     error
 }
 
-// judge finds out, in jobs, what a plan or a start record stands for: whether the plan is valid, what is frozen for it, and
-// what it takes over from an earlier run.
+// judge finds out, in jobs, what a plan or a start record stands for: whether the plan is valid, what is frozen for it,
+// and what it takes over from an earlier run.
 type judge struct {
 	*env
 	reg    *registry
@@ -88,8 +88,8 @@ func (j *judge) inspect(ctx context.Context, id subjects.Run, generation uint64,
 	case start == nil:
 		return opened{wait: true}
 	}
-	// What a run needs is recorded before it is started: whoever takes it over has to know. If this process dies in between,
-	// it is recorded for no run, which keeps nobody from anything who knows it.
+	// What a run needs is recorded before it is started: whoever takes it over has to know. If this process dies in
+	// between, it is recorded for no run, which keeps nobody from anything who knows it.
 	if err := j.store.RecordNeeds(ctx, start.Needs); err != nil {
 		return opened{err: err}
 	}
@@ -107,8 +107,8 @@ func (j *judge) inspect(ctx context.Context, id subjects.Run, generation uint64,
 	return opened{plan: p, schemas: s, start: start, gone: err == nil && decision == kv.Gone, err: err}
 }
 
-// admit validates a plan against the registry as it is now and freezes what the run needs of it. There is no start where the
-// registry has lost tools that the plan names.
+// admit validates a plan against the registry as it is now and freezes what the run needs of it. There is no start
+// where the registry has lost tools that the plan names.
 func (j *judge) admit(ctx context.Context, id subjects.Run, asked identity, again *tried) (*plan.Plan, *wire.Start, schemas) {
 	if problem := badName(id); problem != nil {
 		return nil, &wire.Start{Problems: []fault.Problem{*problem}}, nil
@@ -175,13 +175,14 @@ func (j *judge) ended(ctx context.Context, id subjects.Run, generation uint64) *
 	return doc
 }
 
-// A rejected run leaves its id free. Its history stands until a later plan of the id has an outcome, which then takes its
-// place; its plan leaves the ledger at once, so that the ledger takes the next one. Every plan has a higher generation than
-// those before it, and all that is told of a run names its generation. So whoever submitted a plan knows the outcomes of
-// earlier ones from its own, and owners who are late know what is none of theirs any more (ADR 10).
+// A rejected run leaves its id free. Its history stands until a later plan of the id has an outcome, which then takes
+// its place; its plan leaves the ledger at once, so that the ledger takes the next one. Every plan has a higher
+// generation than those before it, and all that is told of a run names its generation. So whoever submitted a plan
+// knows the outcomes of earlier ones from its own, and owners who are late know what is none of theirs any more (ADR
+// 10).
 
-// rejectionStays is how long the same bytes get the same rejection again: whoever missed the answer to a submission sends
-// the plan once more, and is to learn what became of it. Beyond that, the tool that was missing may be there.
+// rejectionStays is how long the same bytes get the same rejection again: whoever missed the answer to a submission
+// sends the plan once more, and is to learn what became of it. Beyond that, the tool that was missing may be there.
 const rejectionStays = 10 * time.Second
 
 // free reports whether a document leaves its run id to a plan of a generation.
@@ -189,8 +190,8 @@ func free(doc *outcome.Run, generation uint64) bool {
 	return doc.Status == outcome.Rejected && doc.Generation < generation
 }
 
-// sameAgain reports whether a plan gets a rejection again that an earlier one got. Both times are the ledger's, so that all
-// owners come to the same.
+// sameAgain reports whether a plan gets a rejection again that an earlier one got. Both times are the ledger's, so that
+// all owners come to the same.
 func sameAgain(doc *outcome.Run, digest string, submitted time.Time) bool {
 	return doc.Digest == digest && doc.Outcome != nil && len(doc.Outcome.Problems) > 0 && submitted.Sub(doc.Finished).Abs() < rejectionStays
 }

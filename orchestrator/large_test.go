@@ -1,6 +1,7 @@
 //go:build !race
 
-// What is large here is long under the race detector, and races no more than what is small: "make test-pure" runs it without.
+// What is large here is long under the race detector, and races no more than what is small: "make test-pure" runs it
+// without.
 
 package orchestrator_test
 
@@ -51,8 +52,8 @@ func manyTools(n int) (list []*tool.Definition) {
 	return list
 }
 
-// A registry of 300 tools: registered without a worker, listed, exported in every form, hosted, and called from one plan in
-// every step stream.
+// A registry of 300 tools: registered without a worker, listed, exported in every form, hosted, and called from one
+// plan in every step stream.
 func TestARegistryOf300Tools(t *testing.T) {
 	t.Parallel()
 	s := start(t)

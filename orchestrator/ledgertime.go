@@ -8,9 +8,9 @@ import (
 	"github.com/stepjet/stepjet/subjects"
 )
 
-// The ledger's time for a run is the servers' time (kv.ServerTime) by the records of that run which this process was given
-// live: servers whose clocks differ can't make it jump by more than those records do. A record that lay in the ledger
-// before its cursor was caught up says nothing, since nobody knows for how long it lay there.
+// The ledger's time for a run is the servers' time (kv.ServerTime) by the records of that run which this process was
+// given live: servers whose clocks differ can't make it jump by more than those records do. A record that lay in the
+// ledger before its cursor was caught up says nothing, since nobody knows for how long it lay there.
 //
 // A run that was read anew, and had no record since, goes by the records of its shard.
 
@@ -37,8 +37,8 @@ func (t *ledgerTime) heard(r *run, shard int, record time.Time) {
 	}
 }
 
-// of returns the ledger's time for a run. One that was read anew begins with its shard's; before any record of that came
-// live, with the time that the server put on this process's own member key.
+// of returns the ledger's time for a run. One that was read anew begins with its shard's; before any record of that
+// came live, with the time that the server put on this process's own member key.
 func (t *ledgerTime) of(r *run) time.Time {
 	mono := t.clock.Mono()
 	if !r.time.Known() {
@@ -55,7 +55,8 @@ func (t *ledgerTime) of(r *run) time.Time {
 	return r.time.At(mono)
 }
 
-// timers is a heap of runs by their next deadline, as the monotonic clock will show it. A run stands in it at most once.
+// timers is a heap of runs by their next deadline, as the monotonic clock will show it. A run stands in it at most
+// once.
 type timers struct{ heap timerHeap }
 
 // set moves a run to a time of the ledger; the zero time removes it.

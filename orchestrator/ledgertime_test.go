@@ -13,7 +13,8 @@ import (
 
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 
-// What a run is taken for that was read anew: the time of its shard, else that of the own member key, never the own clock.
+// What a run is taken for that was read anew: the time of its shard, else that of the own member key, never the own
+// clock.
 func TestARunThatWasReadAnewHasTheTimeOfItsShard(t *testing.T) {
 	w := newWorld(1, none, false)
 	o := w.newOrch("o", 0)

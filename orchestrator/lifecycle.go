@@ -59,8 +59,8 @@ func (lc *lifecycle) submitted(id subjects.Run, e kv.Entry, from *cursor) {
 	}
 }
 
-// recordNeeds makes sure that what a run needs is recorded that this orchestrator has to leave alone, so that it goes to one that
-// knows it: somebody may have removed the record. Where that fails, the next who meets such a run tries it.
+// recordNeeds makes sure that what a run needs is recorded that this orchestrator has to leave alone, so that it goes
+// to one that knows it: somebody may have removed the record. Where that fails, the next who meets such a run tries it.
 func (lc *lifecycle) recordNeeds(needs []string) {
 	lc.job(func(ctx context.Context) {
 		if err := lc.store.RecordNeeds(ctx, needs); err != nil && ctx.Err() == nil {
@@ -88,8 +88,9 @@ func (lc *lifecycle) forget(r *run) {
 	r.drop()
 }
 
-// take takes one record of this generation. Only who is an orchestrator may write beside "step.": what a newer one has written
-// there makes this one leave the run alone. Below "step." whoever hosts a tool may write, so nothing there does.
+// take takes one record of this generation. Only who is an orchestrator may write beside "step.": what a newer one has
+// written there makes this one leave the run alone. Below "step." whoever hosts a tool may write, so nothing there
+// does.
 func (lc *lifecycle) take(r *run, rec subjects.Record, e kv.Entry) {
 	r.lastSeq = max(r.lastSeq, e.Seq)
 	switch rec.Kind {
@@ -240,11 +241,11 @@ func (lc *lifecycle) begin(r *run) {
 	lc.driver.begin(r, now)
 }
 
-// A plan whose id was used before, and whose first run is purged, is answered from the history. To find that out costs a
-// request for each plan, and nearly always the answer is no. An id that tells when it was made spares it: while it is
-// younger than freshFor nothing of it can have been purged, because a run of such an id stays in the ledger until the id
-// is older than three times that, by the same clock (the ledger's). So a second plan of the id is refused by the ledger
-// while the first is there, and looked up afterwards. The margin is for servers whose clocks differ.
+// A plan whose id was used before, and whose first run is purged, is answered from the history. To find that out costs
+// a request for each plan, and nearly always the answer is no. An id that tells when it was made spares it: while it is
+// younger than freshFor nothing of it can have been purged, because a run of such an id stays in the ledger until the
+// id is older than three times that, by the same clock (the ledger's). So a second plan of the id is refused by the
+// ledger while the first is there, and looked up afterwards. The margin is for servers whose clocks differ.
 //
 // Plans that lay in the ledger already when this process began to follow it are always looked up: they say nothing of
 // the time since.
@@ -280,8 +281,8 @@ func (lc *lifecycle) leftOpening(r *run) {
 	lc.post(c.next) // not here: other runs may be about to be forgotten
 }
 
-// quietFor is how long a run that is taken over must have had no record to be taken for one that is over: then its history
-// is looked for before anything else is done for it.
+// quietFor is how long a run that is taken over must have had no record to be taken for one that is over: then its
+// history is looked for before anything else is done for it.
 const quietFor = 2 * time.Second
 
 // quiet reports whether nothing was recorded of a run lately.

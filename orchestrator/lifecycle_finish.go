@@ -104,12 +104,12 @@ func (lc *lifecycle) answerAgain(r *run, before *outcome.Run) {
 	lc.reaper.orphan(id, generation)
 }
 
-// stand writes the document of a run that is over and returns the one that stands for it then: its own, another owner's, or
-// that of an earlier run of the id that was not rejected. It returns nil where a later plan of the id has its outcome already:
-// this run was over before that plan could be submitted.
+// stand writes the document of a run that is over and returns the one that stands for it then: its own, another
+// owner's, or that of an earlier run of the id that was not rejected. It returns nil where a later plan of the id has
+// its outcome already: this run was over before that plan could be submitted.
 //
-// The rejection of an earlier plan is removed up to its own sequence, so that nothing newer goes with it, and the document
-// is created like any other: of all who do so at once, one writes it.
+// The rejection of an earlier plan is removed up to its own sequence, so that nothing newer goes with it, and the
+// document is created like any other: of all who do so at once, one writes it.
 func (lc *lifecycle) stand(ctx context.Context, id subjects.Run, bucket string, doc *outcome.Run) (*outcome.Run, error) {
 	for ctx.Err() == nil {
 		if created, err := lc.storeDocument(ctx, id, bucket, doc); err != nil || created {
@@ -133,8 +133,8 @@ func (lc *lifecycle) stand(ctx context.Context, id subjects.Run, bucket string, 
 	return nil, context.Cause(ctx)
 }
 
-// dismiss removes a rejected run from the ledger, so that its id is free before anybody is told. Where that fails, it is
-// removed with what has no plan.
+// dismiss removes a rejected run from the ledger, so that its id is free before anybody is told. Where that fails, it
+// is removed with what has no plan.
 func (lc *lifecycle) dismiss(ctx context.Context, id subjects.Run, generation uint64) {
 	if err := lc.store.PurgeRun(ctx, id, generation); err != nil && ctx.Err() == nil {
 		lc.log.Warn("a rejected run could not be removed from the ledger; it is tried again", "run", id.Plain(), "error", err)

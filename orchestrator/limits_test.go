@@ -112,8 +112,8 @@ func (s *system) begun(plan, id string) *client.Run {
 	return r
 }
 
-// The limit in force is the registry's, for whoever owns the run and whenever it began. What a contract means for a run is
-// what it meant when the run began.
+// The limit in force is the registry's, for whoever owns the run and whenever it began. What a contract means for a run
+// is what it meant when the run began.
 func TestARaisedLimitReachesRunsThatGoOn(t *testing.T) {
 	t.Parallel()
 	s := start(t)

@@ -11,13 +11,14 @@ import (
 	"github.com/stepjet/stepjet/subjects"
 )
 
-// A process has several loops, so that it uses all cores and a huge run shares its goroutine with few others. Each owns what
-// its process owns of a fixed group of partitions, as an orchestrator of its own would: partitions never knew of each other,
-// and so the loops needn't either. To other processes all of them are one member, which serves what any of them serves and
-// tells the marks of all.
+// A process has several loops, so that it uses all cores and a huge run shares its goroutine with few others. Each owns
+// what its process owns of a fixed group of partitions, as an orchestrator of its own would: partitions never knew of
+// each other, and so the loops needn't either. To other processes all of them are one member, which serves what any of
+// them serves and tells the marks of all.
 //
-// What loops share is made for it: the registry, the cache of blobs and the room for large values lie behind locks that no
-// step takes, and the room of a tool or a tenant (pool) is a few atomic numbers. Nothing of one loop waits for another.
+// What loops share is made for it: the registry, the cache of blobs and the room for large values lie behind locks that
+// no step takes, and the room of a tool or a tenant (pool) is a few atomic numbers. Nothing of one loop waits for
+// another.
 
 // loops are those of one process.
 type loops struct {
@@ -56,8 +57,8 @@ func newShared(loops int) *shared {
 	return s
 }
 
-// loopOf returns which of so many loops has a partition. As far as there are enough shards each loop has whole ones, so that
-// the process reads each with one cursor.
+// loopOf returns which of so many loops has a partition. As far as there are enough shards each loop has whole ones, so
+// that the process reads each with one cursor.
 func loopOf(partition, shards, loops int) int {
 	at := subjects.LedgerShard(partition, shards)*(subjects.Partitions/shards) + partition/shards
 	return at * loops / subjects.Partitions

@@ -70,7 +70,8 @@ func TestAPlanWaitsForARegistryThatWasEmptied(t *testing.T) {
 	require.Equal(t, []fault.Code{fault.UnknownTool}, codes(s.run(`{"steps":[{"id":"a","tool":"ecco"}]}`, "x").Problems), "what was never registered is unknown")
 }
 
-// A registry that is empty because nothing was ever registered is taken at its word, as is one from which tools were removed.
+// A registry that is empty because nothing was ever registered is taken at its word, as is one from which tools were
+// removed.
 func TestAnEmptyRegistryIsTakenAtItsWord(t *testing.T) {
 	t.Parallel()
 	s := bare(t)

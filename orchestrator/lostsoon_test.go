@@ -10,7 +10,8 @@ import (
 	"github.com/stepjet/stepjet/plan"
 )
 
-// After a step stream lost what lay in it, only what was there, and what no worker can still be at, is looked for before its turn.
+// After a step stream lost what lay in it, only what was there, and what no worker can still be at, is looked for
+// before its turn.
 func TestWhatAWorkerMayBeAtIsNotLookedFor(t *testing.T) {
 	t.Parallel()
 	at := time.Unix(1000, 0)

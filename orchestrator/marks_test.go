@@ -48,8 +48,8 @@ func (s *system) sharedBy(orchestrators int) {
 	}, patience, 20*time.Millisecond)
 }
 
-// Owners that share a ledger shard remove what is over in requests for all of it, also what others own, and nothing of a run
-// that goes on.
+// Owners that share a ledger shard remove what is over in requests for all of it, also what others own, and nothing of
+// a run that goes on.
 func TestOwnersOfASharedShardPurgeItTogether(t *testing.T) {
 	t.Parallel()
 	s := start(t, func(c *orchestrator.Config) { c.Grace = time.Second })

@@ -10,8 +10,8 @@ import (
 	"github.com/stepjet/stepjet/outcome"
 )
 
-// A reference that found nothing is a warning of the outcome, also where the result lies in a blob; where the null breaks a
-// schema, the error names it.
+// A reference that found nothing is a warning of the outcome, also where the result lies in a blob; where the null
+// breaks a schema, the error names it.
 func TestReferencesThatFoundNothing(t *testing.T) {
 	t.Parallel()
 	s := start(t)

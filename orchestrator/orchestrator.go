@@ -93,7 +93,8 @@ func (o *Orchestrator) Run(ctx context.Context) error {
 	return nil
 }
 
-// handOver, once ctx ends, lets the loop go on until the other orchestrators have its runs at hand, at most for a while.
+// handOver, once ctx ends, lets the loop go on until the other orchestrators have its runs at hand, at most for a
+// while.
 func handOver(ctx, looping context.Context, nc *nats.Conn, ls *loops, member *kv.Membership, end func()) {
 	select {
 	case <-ctx.Done():

@@ -18,8 +18,8 @@ import (
 	"github.com/stepjet/stepjet/subjects"
 )
 
-// A worker that speaks NATS by itself writes whatever it likes, on a server that takes large messages: each step comes to
-// a typed error, and what the ledger does not take the orchestrator never sees.
+// A worker that speaks NATS by itself writes whatever it likes, on a server that takes large messages: each step comes
+// to a typed error, and what the ledger does not take the orchestrator never sees.
 func TestRecordsWrittenByHandCanNotBloatTheOrchestrator(t *testing.T) {
 	t.Parallel()
 	s := startOn(t, natstest.Start(t, func(o *embedded.Options) { o.MaxPayload = 8 << 20 }))

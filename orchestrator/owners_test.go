@@ -103,7 +103,8 @@ func TestTheLastOrchestratorStopsAtOnce(t *testing.T) {
 	require.Less(t, time.Since(began), 5*time.Second, "the other has nothing to read")
 }
 
-// What waits for its next attempt is in nobody's hands: an owner that takes it over counts it in no tool's limit either.
+// What waits for its next attempt is in nobody's hands: an owner that takes it over counts it in no tool's limit
+// either.
 func TestARetryThatWaitsTakesNoPlaceAfterATakeover(t *testing.T) {
 	t.Parallel()
 	s := bare(t)
@@ -144,7 +145,8 @@ func TestARetryThatWaitsTakesNoPlaceAfterATakeover(t *testing.T) {
 	}
 }
 
-// What an earlier owner has sent is looked for, and not sent again in the hope that the server knows its message id still.
+// What an earlier owner has sent is looked for, and not sent again in the hope that the server knows its message id
+// still.
 func TestATakeoverSendsNothingTwice(t *testing.T) {
 	t.Parallel()
 	s := bare(t)

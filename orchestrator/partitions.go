@@ -35,8 +35,8 @@ func (c *cursor) stop() {
 	}
 }
 
-// keep leaves what the loop still owns of the cursor's partitions to be read, and nothing else: what is delivered to two
-// owners costs the server and both of them.
+// keep leaves what the loop still owns of the cursor's partitions to be read, and nothing else: what is delivered to
+// two owners costs the server and both of them.
 func (cs *cursors) keep(c *cursor) {
 	mine := slices.DeleteFunc(slices.Clone(c.partitions), func(p int) bool { return cs.owned[p] != c })
 	switch {
@@ -85,17 +85,17 @@ type partitions struct {
 
 	mine   func(partition int) bool // whether it is this loop's, where it is the process's
 	gained func()                   // called after the first ownership
-	// served has a bit for each partition whose runs are at hand; serves is told when that changes. released is called when
-	// this orchestrator is leaving and has nothing that somebody else doesn't serve.
+	// served has a bit for each partition whose runs are at hand; serves is told when that changes. released is called
+	// when this orchestrator is leaving and has nothing that somebody else doesn't serve.
 	served   uint64
 	serves   func(uint64)
 	released func()
 	lacks    string // what runs of the ledger need and this orchestrator does not know
 }
 
-// own takes the partitions that the live members leave to this one. One that is another's now is let go of when that other
-// has its runs at hand and says so; until then this one goes on with them, so that no run stands still while its records
-// are read elsewhere. Both may be at work on a run for a moment, which does no harm.
+// own takes the partitions that the live members leave to this one. One that is another's now is let go of when that
+// other has its runs at hand and says so; until then this one goes on with them, so that no run stands still while its
+// records are read elsewhere. Both may be at work on a run for a moment, which does no harm.
 func (ps *partitions) own(members []kv.Member) {
 	var among []string
 	serves := map[string]uint64{}
@@ -135,9 +135,9 @@ func (ps *partitions) own(members []kv.Member) {
 	}
 }
 
-// sharers returns the members among which partitions are divided: of those that stay, all that know what the runs of the
-// ledger need. In the partitions of another such runs would stand still, and it judges plans by less than was agreed upon.
-// Where nobody knows everything, all that stay share: so the other runs go on.
+// sharers returns the members among which partitions are divided: of those that stay, all that know what the runs of
+// the ledger need. In the partitions of another such runs would stand still, and it judges plans by less than was
+// agreed upon. Where nobody knows everything, all that stay share: so the other runs go on.
 func sharers(members []kv.Member) []kv.Member {
 	staying := slices.DeleteFunc(slices.Clone(members), func(m kv.Member) bool { return m.Leaving })
 	knowing := slices.DeleteFunc(slices.Clone(staying), func(m kv.Member) bool { return m.Lacks != "" })
@@ -239,7 +239,8 @@ func (ps *partitions) restart(c *cursor) {
 	}
 }
 
-// reread forgets everything and reads the ledger again: after a reconnect, what memory holds may never have been stored.
+// reread forgets everything and reads the ledger again: after a reconnect, what memory holds may never have been
+// stored.
 func (ps *partitions) reread() {
 	for _, c := range ps.cursors.all() {
 		ps.restart(c)

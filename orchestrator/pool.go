@@ -6,14 +6,14 @@ import (
 	"sync/atomic"
 )
 
-// pool is room that the loops of a process share: that of one tool in calls, or of one tenant in bytes. Together they have
-// out what one would have. A loop that wants some is never refused its portion, an equal part for each that wants any; so
-// what is out together may be more for a moment after another began to, until the first have had as much decided. Beyond its
-// portion a loop takes what is free.
+// pool is room that the loops of a process share: that of one tool in calls, or of one tenant in bytes. Together they
+// have out what one would have. A loop that wants some is never refused its portion, an equal part for each that wants
+// any; so what is out together may be more for a moment after another began to, until the first have had as much
+// decided. Beyond its portion a loop takes what is free.
 //
-// Nothing waits for a lock: a call that goes, and one that is decided, change a number each. Who holds calls back for want
-// of room has its portion out, and looks again when some of that is decided; so that room which another loop leaves isn't
-// idle until then, the one that leaves it tells.
+// Nothing waits for a lock: a call that goes, and one that is decided, change a number each. Who holds calls back for
+// want of room has its portion out, and looks again when some of that is decided; so that room which another loop
+// leaves isn't idle until then, the one that leaves it tells.
 type pool struct {
 	out     atomic.Int64
 	claims  atomic.Int64 // stakes of which something is out or waits

@@ -22,8 +22,8 @@ import (
 	"github.com/stepjet/stepjet/worker"
 )
 
-// TestRunsGoOnAfterTheirStepsWerePurged: nobody waits for the sweep, which here never comes. What waits for a worker and what waits
-// for its time are gone with the stream; what a worker is at is not repeated.
+// TestRunsGoOnAfterTheirStepsWerePurged: nobody waits for the sweep, which here never comes. What waits for a worker
+// and what waits for its time are gone with the stream; what a worker is at is not repeated.
 func TestRunsGoOnAfterTheirStepsWerePurged(t *testing.T) {
 	t.Parallel()
 	losses := map[string]func(s *system, js jetstream.JetStream){
@@ -79,7 +79,8 @@ func TestRunsGoOnAfterTheirStepsWerePurged(t *testing.T) {
 				return worker.Output{Body: args}, nil
 			}))
 			s.background(w.Run, w.Ready())
-			// Of one sequential tool a step is at work and two wait, of the other a retry whose time has come; another one waits for its time.
+			// Of one sequential tool a step is at work and two wait, of the other a retry whose time has come; another
+			// one waits for its time.
 			r := s.submit(`{"steps":[{"id":"a","tool":"one"},{"id":"b","tool":"one"},{"id":"c","tool":"one"},{"id":"d","tool":"later"},{"id":"e","tool":"shy"},{"id":"f","tool":"shy"}]}`, "purged")
 			<-begun
 			require.Eventually(t, func() bool {

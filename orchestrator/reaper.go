@@ -22,8 +22,8 @@ type reaper struct {
 	cursors *cursors
 	runs    *runTable
 	forget  func(*run)
-	// others is how many orchestrators there are besides this one. mark tells them how far this one's runs are over, marks
-	// returns what they told.
+	// others is how many orchestrators there are besides this one. mark tells them how far this one's runs are over,
+	// marks returns what they told.
 	others   int
 	siblings int // other loops of this process, which are owners like others
 	mark     func([]kv.Mark)
@@ -75,8 +75,8 @@ func (rp *reaper) purge(now time.Time) {
 		return true
 	})
 	rp.purgeOrphans()
-	// Each of several owners makes the requests, at its own times, and forgets its own runs after them: so nobody needs to know
-	// whether another did, and all make no more requests than one.
+	// Each of several owners makes the requests, at its own times, and forgets its own runs after them: so nobody needs
+	// to know whether another did, and all make no more requests than one.
 	others := rp.others + rp.siblings
 	if rp.ticks++; rp.ticks%min(1+others, purgeTurns) != 0 || others+len(rp.over) == 0 {
 		return
@@ -138,8 +138,8 @@ func (rp *reaper) purgeRange(shard int, filter string, upTo uint64, life string,
 	})
 }
 
-// purgeHeldUp handles runs that a longer one, or an owner that tells no marks, keeps from going with the rest: with all others
-// of their partition that are over where those are many, else one by one.
+// purgeHeldUp handles runs that a longer one, or an owner that tells no marks, keeps from going with the rest: with all
+// others of their partition that are over where those are many, else one by one.
 func (rp *reaper) purgeHeldUp(now time.Time) {
 	overdue := func(r *run) bool { return now.Sub(r.doneAt) >= rp.cfg.Grace+purgeAtLast }
 	if !slices.ContainsFunc(rp.over, overdue) {
@@ -181,15 +181,16 @@ func below(list []*run, seq uint64) (n int) {
 	return n
 }
 
-// orphan is a generation of which records lie in the ledger and no plan: a zombie's, or what a purge left when its process
-// died.
+// orphan is a generation of which records lie in the ledger and no plan: a zombie's, or what a purge left when its
+// process died.
 type orphan struct {
 	id         subjects.Run
 	generation uint64
 }
 
-// stray is a record where no plan will ever be found for it. Whoever hosts a tool may write such. It goes by its own name, up
-// to its own sequence: a purge of the generation that it claims to be of would take along a plan that is older than that.
+// stray is a record where no plan will ever be found for it. Whoever hosts a tool may write such. It goes by its own
+// name, up to its own sequence: a purge of the generation that it claims to be of would take along a plan that is older
+// than that.
 type stray struct {
 	subject string
 	seq     uint64
@@ -202,8 +203,8 @@ const (
 	purgeRest    = 9                // so many times as long
 )
 
-// withoutPlan takes a record of a generation whose plan doesn't stand. While a cursor replays what is there, the plan can't be
-// missing and come later: it has the lowest sequence of its run.
+// withoutPlan takes a record of a generation whose plan doesn't stand. While a cursor replays what is there, the plan
+// can't be missing and come later: it has the lowest sequence of its run.
 func (rp *reaper) withoutPlan(rec subjects.Record, r *run, e kv.Entry) {
 	switch {
 	case rec.Kind == subjects.UnknownRecord && (rec.Generation == 0 || r != nil && rec.Generation > r.generation): // a newer version's
@@ -225,8 +226,8 @@ func (rp *reaper) orphan(id subjects.Run, generation uint64) {
 	}
 }
 
-// stray notes a record that is nobody's. One on a subject with a wildcard in it can't be named alone: it goes with all that lies
-// below some sequence, as do those that don't fit.
+// stray notes a record that is nobody's. One on a subject with a wildcard in it can't be named alone: it goes with all
+// that lies below some sequence, as do those that don't fit.
 func (rp *reaper) stray(e kv.Entry) {
 	if rp.strays == nil {
 		rp.strays = map[stray]bool{}
@@ -236,9 +237,10 @@ func (rp *reaper) stray(e kv.Entry) {
 	}
 }
 
-// purgeOrphans removes generations and stray records one by one. For each purge the server counts anew what every cursor of the
-// stream has still to read, which takes the longer the more the stream holds. So one is made after the other, and the more time they
-// take, the longer are the pauses: what is left in the ledger for a while harms nobody, a server that does nothing else does.
+// purgeOrphans removes generations and stray records one by one. For each purge the server counts anew what every
+// cursor of the stream has still to read, which takes the longer the more the stream holds. So one is made after the
+// other, and the more time they take, the longer are the pauses: what is left in the ledger for a while harms nobody, a
+// server that does nothing else does.
 func (rp *reaper) purgeOrphans() {
 	if rp.busy || len(rp.orphans)+len(rp.strays) == 0 {
 		return

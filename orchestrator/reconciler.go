@@ -13,12 +13,12 @@ import (
 	"github.com/stepjet/stepjet/subjects"
 )
 
-// suspects are the runs whose effects may have been lost: those taken over from another owner, those that have waited for
-// long, and all of them after a step stream lost what lay in it.
+// suspects are the runs whose effects may have been lost: those taken over from another owner, those that have waited
+// for long, and all of them after a step stream lost what lay in it.
 type suspects struct {
 	*env
-	// runs has, for each, how long what lay in a step stream may be taken for gone. A worker may be at a step whose message is
-	// gone, and goes on; the longer that is ago, the fewer are.
+	// runs has, for each, how long what lay in a step stream may be taken for gone. A worker may be at a step whose
+	// message is gone, and goes on; the longer that is ago, the fewer are.
 	runs    map[*run]time.Duration
 	soon    bool   // a comparison is posted
 	compare func() // compares them
@@ -38,8 +38,8 @@ type reconciler struct {
 	noticed  time.Time                 // when a step stream was last seen to have lost what lay in it
 	busy     [subjects.Partitions]bool // being compared
 	attempts int                       // in these comparisons
-	// reads is how many records or plans of a partition are read one by one. Where there are more, as after the restart of
-	// an orchestrator with a backlog, all that lie in the partition are listed instead.
+	// reads is how many records or plans of a partition are read one by one. Where there are more, as after the restart
+	// of an orchestrator with a backlog, all that lie in the partition are listed instead.
 	reads int
 }
 
@@ -99,9 +99,9 @@ func (rc *reconciler) sweep(now time.Time) {
 // lookEvery is how often is looked whether a step stream lost what lay in it.
 const lookEvery = time.Second
 
-// stepsLost compares all runs, after a step stream lost what lay in it, instead of waiting for the turn of each. What a worker had
-// been given is not repeated before that worker is likely to be done: it is compared again and again, at longer and longer
-// intervals up to that of the sweep, each time with the tools that have been seen to take less.
+// stepsLost compares all runs, after a step stream lost what lay in it, instead of waiting for the turn of each. What a
+// worker had been given is not repeated before that worker is likely to be done: it is compared again and again, at
+// longer and longer intervals up to that of the sweep, each time with the tools that have been seen to take less.
 func (rc *reconciler) stepsLost() {
 	noticed := rc.clock.Now()
 	rc.noticed = noticed
@@ -120,8 +120,8 @@ func (rc *reconciler) stepsLost() {
 	}
 }
 
-// tooSoon reports whether an attempt is not to be looked for yet, where what lay in the stream is gone for so long: its message was sent
-// since, may be on its way there still, or a worker may be at it.
+// tooSoon reports whether an attempt is not to be looked for yet, where what lay in the stream is gone for so long: its
+// message was sent since, may be on its way there still, or a worker may be at it.
 func (rc *reconciler) tooSoon(r *run, d machine.Dispatch, gone time.Duration) bool {
 	if gone == longGone || !d.At.IsZero() { // no worker is given what waits for its time
 		return false
@@ -141,8 +141,8 @@ func (rc *reconciler) tooSoon(r *run, d machine.Dispatch, gone time.Duration) bo
 // these are done.
 const compareAtOnce = 1 << 16
 
-// compare starts the comparison of the suspects, a job for each partition. Two of one partition would send the same again, so
-// that the second waits for the first.
+// compare starts the comparison of the suspects, a job for each partition. Two of one partition would send the same
+// again, so that the second waits for the first.
 func (rc *reconciler) compare() {
 	all := rc.suspects.take()
 	suspects := map[int][]*run{}
@@ -198,8 +198,8 @@ func (rc *reconciler) outstanding(runs []*run, gone map[*run]time.Duration) (lis
 }
 
 // compareWith dispatches again what is neither on its way nor decided. The order matters: a worker creates the record
-// before it takes the message away, so an attempt whose message is gone and that has no record after that is lost. And a
-// plan is purged before its records, so if it stands after that, there never was one.
+// before it takes the message away, so an attempt whose message is gone and that has no record after that is lost. And
+// a plan is purged before its records, so if it stands after that, there never was one.
 func (rc *reconciler) compareWith(ctx context.Context, partition int, list []expected) {
 	pending := map[int]map[string]bool{} // by tool shard
 	var missing, there []expected
@@ -272,8 +272,8 @@ func (rc *reconciler) repair(ctx context.Context, partition int, lost []expected
 	})
 }
 
-// standing returns the runs whose plans are still there. Where one isn't, another owner has finished the run and purged it
-// while this one was away.
+// standing returns the runs whose plans are still there. Where one isn't, another owner has finished the run and purged
+// it while this one was away.
 func (rc *reconciler) standing(ctx context.Context, partition int, lost []expected) map[*run]bool {
 	stands := map[*run]bool{}
 	var runs []*run
@@ -292,9 +292,9 @@ func (rc *reconciler) standing(ctx context.Context, partition int, lost []expect
 	return stands
 }
 
-// listed is standing for many runs: by a list of the partition's plans. It can't tell a plan from one that was submitted
-// under the same id since; the cursor brings that one, and whatever is dispatched of the other until then is an attempt
-// that was decided before: it has the same idempotency key, and its record is refused.
+// listed is standing for many runs: by a list of the partition's plans. It can't tell a plan from one that was
+// submitted under the same id since; the cursor brings that one, and whatever is dispatched of the other until then is
+// an attempt that was decided before: it has the same idempotency key, and its record is refused.
 func (rc *reconciler) listed(ctx context.Context, partition int, stands map[*run]bool) map[*run]bool {
 	shards := rc.store.Shards()
 	plans, err := rc.store.Stored(ctx, subjects.LedgerShard(partition, shards), subjects.PartitionPlans(partition, shards))
@@ -355,8 +355,8 @@ func (rc *reconciler) sendAgain(x expected) {
 		return
 	}
 	if x.run.flights[x.dispatch.Call] == nil && x.dispatch.At.IsZero() {
-		// This owner has not sent it, and the one before most likely had not either. Should it send it this very moment, the
-		// stream takes only one of two regular dispatches.
+		// This owner has not sent it, and the one before most likely had not either. Should it send it this very
+		// moment, the stream takes only one of two regular dispatches.
 		rc.log.Debug("dispatching what an earlier owner did not", "step", x.attempt.MessageID(), "tool", x.attempt.Tool)
 		rc.dispatcher.offer(x.run, x.dispatch, 0)
 		return

@@ -121,7 +121,8 @@ func TestAStockClientReusesAnID(t *testing.T) {
 	require.ErrorContains(t, err, "maximum messages per subject")
 }
 
-// TestARunAfterARejectionIsForNewOrchestrators: an older one would take the rejection for its outcome, so it is to leave it alone.
+// TestARunAfterARejectionIsForNewOrchestrators: an older one would take the rejection for its outcome, so it is to
+// leave it alone.
 func TestARunAfterARejectionIsForNewOrchestrators(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -142,8 +143,9 @@ func TestARunAfterARejectionIsForNewOrchestrators(t *testing.T) {
 	require.Equal(t, subjects.Version, e.Header.Get(subjects.HeaderVersion), "of an id that is new")
 }
 
-// TestManySubmittersOfOneID: two orchestrators, several clients, good plans and bad ones, all under one id. Whoever's plan was
-// accepted gets what became of that very plan or is told of a conflict; of the good one, only one is ever executed.
+// TestManySubmittersOfOneID: two orchestrators, several clients, good plans and bad ones, all under one id. Whoever's
+// plan was accepted gets what became of that very plan or is told of a conflict; of the good one, only one is ever
+// executed.
 func TestManySubmittersOfOneID(t *testing.T) {
 	t.Parallel()
 	s := start(t)

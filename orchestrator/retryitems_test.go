@@ -56,7 +56,8 @@ func (x *till) info(t *testing.T, who string) worker.Info {
 	return x.infos[who][0]
 }
 
-// charging starts a worker whose tools charge a customer: "pay" item by item whatever the others do, "pay-all" all or none.
+// charging starts a worker whose tools charge a customer: "pay" item by item whatever the others do, "pay-all" all or
+// none.
 func (s *system) charging() *till {
 	s.t.Helper()
 	x := &till{}
@@ -220,7 +221,8 @@ func TestARetryThatNeverCameToItsItemsLosesNone(t *testing.T) {
 	require.Equal(t, cy.Key, x.info(t, "cy").RetriedKey)
 }
 
-// What a retry takes over keeps the key that it was executed under, for a retry of that one which executes it after all.
+// What a retry takes over keeps the key that it was executed under, for a retry of that one which executes it after
+// all.
 func TestAKeyOutlivesARetryThatTakesTheResultOver(t *testing.T) {
 	t.Parallel()
 	s := start(t)

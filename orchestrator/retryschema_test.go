@@ -30,8 +30,8 @@ func (s *system) deploy(name, input, output string, run func(args json.RawMessag
 	s.background(w.Run, w.Ready())
 }
 
-// changed deploys "rd", has a plan run in which its last step fails, and deploys "rd" with another required argument and
-// another type of result.
+// changed deploys "rd", has a plan run in which its last step fails, and deploys "rd" with another required argument
+// and another type of result.
 func (s *system) changed(plan string) (run string) {
 	s.t.Helper()
 	s.deploy("v1", `{"type":"object","properties":{"a":{"type":"integer"}},"required":["a"],"additionalProperties":false}`,

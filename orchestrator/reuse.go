@@ -79,7 +79,8 @@ func (j *judge) tries(ctx context.Context, id subjects.Run, x identity) (*tried,
 	return &tried{doc: doc, again: again, done: done(doc, p, again)}, nil
 }
 
-// done returns the steps of a finished run whose results are taken over. Whether their blobs are still there is not looked into.
+// done returns the steps of a finished run whose results are taken over. Whether their blobs are still there is not
+// looked into.
 func done(doc *outcome.Run, p *plan.Plan, again map[int]bool) map[string]bool {
 	done := map[string]bool{}
 	for i := range doc.Steps {

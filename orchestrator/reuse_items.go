@@ -14,9 +14,9 @@ import (
 	"github.com/stepjet/stepjet/wire"
 )
 
-// A for_each step that did not come to its end, or some of whose entries failed, is tried again item by item: what an item
-// came to is taken over, so that its effect is not repeated. "S=3" names a place in a list. Only while the list has the same
-// bytes is it the same call.
+// A for_each step that did not come to its end, or some of whose entries failed, is tried again item by item: what an
+// item came to is taken over, so that its effect is not repeated. "S=3" names a place in a list. Only while the list
+// has the same bytes is it the same call.
 
 // listDigest returns the SHA-256 of a list as a JSON array, without white space between its elements.
 func listDigest(list [][]byte) string {
@@ -34,8 +34,8 @@ func listDigest(list [][]byte) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// failedEntries reports whether a for_each step succeeded though some of its items didn't. Of one whose list isn't known, as in
-// documents of before, nothing could be taken over: it counts as a success as a whole.
+// failedEntries reports whether a for_each step succeeded though some of its items didn't. Of one whose list isn't
+// known, as in documents of before, nothing could be taken over: it counts as a success as a whole.
 func failedEntries(st *outcome.Step) bool {
 	if st.List == "" {
 		return false
@@ -48,8 +48,8 @@ func failedEntries(st *outcome.Step) bool {
 	return false
 }
 
-// unfinished marks all that depends on a for_each step which succeeded with failed entries: that step is tried again, so what was
-// made of its entries is out of date.
+// unfinished marks all that depends on a for_each step which succeeded with failed entries: that step is tried again,
+// so what was made of its entries is out of date.
 func unfinished(doc *outcome.Run, p *plan.Plan) map[int]bool {
 	marked := map[int]bool{}
 	for i := range doc.Steps {
@@ -63,7 +63,8 @@ func unfinished(doc *outcome.Run, p *plan.Plan) map[int]bool {
 	return marked
 }
 
-// keyOf returns the idempotency key that a call had in a finished run, or in the one that this one tried again; "" for none.
+// keyOf returns the idempotency key that a call had in a finished run, or in the one that this one tried again; "" for
+// none.
 func keyOf(doc *outcome.Run, st *outcome.Step) string {
 	if st.Ready.IsZero() || st.Reused {
 		return st.RetriedKey
@@ -109,8 +110,8 @@ func (j *judge) fillItems(f *filler, u *wire.Reuse, doc *outcome.Run, st *outcom
 	return nil
 }
 
-// pastItems returns the results of the successful items of a finished for_each step, nil for all others: from the step's own
-// result, or where it has none from the items.
+// pastItems returns the results of the successful items of a finished for_each step, nil for all others: from the
+// step's own result, or where it has none from the items.
 func (j *judge) pastItems(f *filler, doc *outcome.Run, st *outcome.Step, wanted bool) ([][]byte, error) {
 	values := make([][]byte, len(st.Items))
 	if !wanted {
@@ -140,8 +141,8 @@ func (j *judge) pastItems(f *filler, doc *outcome.Run, st *outcome.Step, wanted 
 	return values, nil
 }
 
-// calls adds what a retry of this run needs to know of a step: the list of a for_each step, what its items came to where
-// the step itself has no result, and which keys calls had in an earlier run that this one didn't reach.
+// calls adds what a retry of this run needs to know of a step: the list of a for_each step, what its items came to
+// where the step itself has no result, and which keys calls had in an earlier run that this one didn't reach.
 func (d *documents) calls(ctx context.Context, r *run, i int, st *outcome.Step, inOutcome bool, room *room) {
 	if st.Ready.IsZero() || st.Reused {
 		st.RetriedKey = r.retriedKey(machine.Call{Step: i})
@@ -216,7 +217,8 @@ func (r *run) retriedKey(c machine.Call) string {
 	return ""
 }
 
-// unreached returns the items of a for_each step that this run never came to, as they were taken over: for the retry of this one.
+// unreached returns the items of a for_each step that this run never came to, as they were taken over: for the retry of
+// this one.
 func (r *run) unreached(step int, status outcome.StepStatus) (list string, items []outcome.Step) {
 	x := r.start.Reuse.ItemsOf(r.plan.Steps[step].ID)
 	if x == nil {

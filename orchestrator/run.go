@@ -12,7 +12,8 @@ import (
 	"github.com/stepjet/stepjet/wire"
 )
 
-// phase is where an owned run stands in this process. It is memory, never truth: another owner starts again at replaying.
+// phase is where an owned run stands in this process. It is memory, never truth: another owner starts again at
+// replaying.
 type phase uint8
 
 const (
@@ -135,9 +136,9 @@ func (r *run) drop() {
 	r.lists, r.entries, r.reading, r.context, r.clean, r.deadLetters = nil, nil, nil, wire.RunContext{}, cleaner{}, nil
 }
 
-// awaitingInput reports whether something is being read that the next record has to wait for: the value of the one before it, or
-// how long a list is. Applied without that, a record would be taken for early, and what follows from those after it would
-// be done as if it were not there.
+// awaitingInput reports whether something is being read that the next record has to wait for: the value of the one
+// before it, or how long a list is. Applied without that, a record would be taken for early, and what follows from
+// those after it would be done as if it were not there.
 func (r *run) awaitingInput() bool { return r.busy || len(r.reading) > 0 }
 
 // has reports whether a plan has a call that such an attempt may be of, now or later.
@@ -213,8 +214,9 @@ func (r *run) contextOf(step int) wire.RunContext {
 	return wire.RunContext{All: r.context.Of(r.plan.Steps[step].ID).Only(r.machine.Contract(step).Context.Passes)}
 }
 
-// oldest is the runs of a partition in the order of their plans, so that the first that is not over is at hand however many
-// there are. That is the order in which they come, for it is the ledger's, and before it is read again drop forgets them.
+// oldest is the runs of a partition in the order of their plans, so that the first that is not over is at hand however
+// many there are. That is the order in which they come, for it is the ledger's, and before it is read again drop
+// forgets them.
 type oldest struct {
 	runs []*run // also some that are over or forgotten
 	kept int    // how many they were when those were last taken out

@@ -82,8 +82,8 @@ func tapped(t testing.TB, nc *nats.Conn) (said func() string) {
 	}
 }
 
-// With a key that the orchestrators publish, no message that goes through the server holds a secret; its tool gets it all
-// the same, at every attempt, and other tools' steps are as they always were.
+// With a key that the orchestrators publish, no message that goes through the server holds a secret; its tool gets it
+// all the same, at every attempt, and other tools' steps are as they always were.
 func TestSealedSecretsAreForTheirToolsAlone(t *testing.T) {
 	t.Parallel()
 	keys := newRing(t)
@@ -130,7 +130,8 @@ func TestAStepForAWorkerWithoutTheKeyFails(t *testing.T) {
 	require.Equal(t, 1, o.Errors[0].Attempts, "trying again does not help")
 }
 
-// A worker says when it registers which keys it holds. Before any step fails of it, the doctor names those that lack the published one.
+// A worker says when it registers which keys it holds. Before any step fails of it, the doctor names those that lack
+// the published one.
 func TestTheDoctorNamesWorkersWithoutTheKey(t *testing.T) {
 	t.Parallel()
 	keys := newRing(t)

@@ -10,8 +10,8 @@ import (
 	"github.com/stepjet/stepjet/wire"
 )
 
-// bug is one that is seeded into a world. The code that is tested has no switch for it: what stands around it does wrong
-// what it would do wrong.
+// bug is one that is seeded into a world. The code that is tested has no switch for it: what stands around it does
+// wrong what it would do wrong.
 type bug int
 
 const (

@@ -117,8 +117,8 @@ func (t *truths) checkAttempt(invariant string, x *truth, a subjects.Attempt, st
 	}
 }
 
-// dispatched checks I3 and I8: no dispatch before dependencies, none of what nobody submitted. What the sweep sends again
-// was looked for first.
+// dispatched checks I3 and I8: no dispatch before dependencies, none of what nobody submitted. What the sweep sends
+// again was looked for first.
 func (t *truths) dispatched(m *message, repair int, by *process) {
 	a := m.attempt
 	x := t.of(a.Run, a.Generation)
@@ -187,8 +187,8 @@ func (x *truth) over(step int) bool {
 	return !open && !slices.ContainsFunc(p.Deps, func(d int) bool { return !x.over(d) })
 }
 
-// items reports whether an item of a for_each step that was sent is open, and whether one has failed for good and thereby
-// its step. Then no item of it is tried again: those are open that have an attempt without a record.
+// items reports whether an item of a for_each step that was sent is open, and whether one has failed for good and
+// thereby its step. Then no item of it is tried again: those are open that have an attempt without a record.
 func (x *truth) items(step int) (open, failed bool) {
 	failFast := x.contract(step).ErrorPropagation == tool.FailFast
 	for token := range x.final {
@@ -231,7 +231,8 @@ func (x *truth) spoils(step int) bool {
 	return x.final[p.ID] && !x.succeeded[p.ID] || slices.ContainsFunc(p.Deps, x.spoils)
 }
 
-// checkPatience sees that an owner takes the worker that claimed a step for lost only once nobody can be at it any more.
+// checkPatience sees that an owner takes the worker that claimed a step for lost only once nobody can be at it any
+// more.
 func (t *truths) checkPatience(x *truth, a subjects.Attempt, step int, at time.Time) {
 	t.w.stats["an attempt whose claim outlived its worker"]++
 	claim := t.w.streamOf(subjects.ClaimRecord(a, len(t.w.shards))).bySubj[subjects.ClaimRecord(a, len(t.w.shards))]

@@ -17,8 +17,8 @@ import (
 // forgedHeader marks what the forger wrote, for the observer. Nobody else knows of it.
 const forgedHeader = "Forged"
 
-// forge lets somebody who hosts a tool write a record that no step was given to it for: whatever the permissions of a worker
-// allow, which is everything that ends in "step.<tool>.…".
+// forge lets somebody who hosts a tool write a record that no step was given to it for: whatever the permissions of a
+// worker allow, which is everything that ends in "step.<tool>.…".
 func (w *world) forge() bool {
 	x := w.anyRun()
 	if x == nil || w.healed {
@@ -64,8 +64,8 @@ func (w *world) forge() bool {
 	return done == stored
 }
 
-// forged takes note of what the forger wrote. What is of an attempt that the run has out, or will have, decides it: whoever
-// hosts a tool is trusted with that. All else has to be without any effect.
+// forged takes note of what the forger wrote. What is of an attempt that the run has out, or will have, decides it:
+// whoever hosts a tool is trusted with that. All else has to be without any effect.
 func (t *truths) forged(rec subjects.Record, e *kv.Entry) {
 	t.w.stats["a forged record"]++
 	x := t.of(rec.Run, rec.Generation)

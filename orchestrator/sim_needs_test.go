@@ -14,8 +14,8 @@ const simNeed = "later"
 // mixed is whether this is such a world.
 func (w *world) mixed() bool { return w.seed%11 == 5 }
 
-// knowledge is what an orchestrator knows of needs. The first always knows; each of the others in every other of its lives, as it is
-// replaced by a newer version and by an older one again.
+// knowledge is what an orchestrator knows of needs. The first always knows; each of the others in every other of its
+// lives, as it is replaced by a newer version and by an older one again.
 func (w *world) knowledge(name string, life int) wire.Knowledge {
 	if !w.mixed() || name != "owner0" && life%2 == 0 {
 		return wire.Ours()

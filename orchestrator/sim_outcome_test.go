@@ -61,8 +61,8 @@ func (t *truths) checkDocument(x *truth, doc *outcome.Run) {
 	t.checkTakenOver(x, doc)
 }
 
-// checkTakenOver: an item that succeeded in the run that this one tries again is not executed again, if its list is the same. If not,
-// nothing is taken over by its place.
+// checkTakenOver: an item that succeeded in the run that this one tries again is not executed again, if its list is the
+// same. If not, nothing is taken over by its place.
 func (t *truths) checkTakenOver(x *truth, doc *outcome.Run) {
 	for i := range doc.Steps {
 		st := &doc.Steps[i]
@@ -83,8 +83,8 @@ func (t *truths) checkTakenOver(x *truth, doc *outcome.Run) {
 	}
 }
 
-// cutShort reports whether a for_each step failed with one of its items. What the others would have come to is cut off at
-// a moment that is nobody's choice.
+// cutShort reports whether a for_each step failed with one of its items. What the others would have come to is cut off
+// at a moment that is nobody's choice.
 func (x *truth) cutShort() bool {
 	for i := range x.plan.Steps {
 		if _, failed := x.items(i); failed && x.plan.Steps[i].ForEach != nil {

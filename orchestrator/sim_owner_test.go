@@ -267,8 +267,8 @@ func (w *world) shared() bool {
 	return n > 1
 }
 
-// patient is whether a partition is kept until its next owner has its runs at hand: in every other world. In the rest all
-// serve whatever is theirs, so that ownership passes at once.
+// patient is whether a partition is kept until its next owner has its runs at hand: in every other world. In the rest
+// all serve whatever is theirs, so that ownership passes at once.
 func (w *world) patient() bool { return w.seed%2 == 1 }
 
 // serving makes members of names.

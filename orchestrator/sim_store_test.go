@@ -23,8 +23,8 @@ import (
 	"github.com/stepjet/stepjet/wire"
 )
 
-// simStore is kv.Store as one process sees it, over the simulated servers. What kv does with answers that say nothing is
-// done here in the same way: publish again, and read back.
+// simStore is kv.Store as one process sees it, over the simulated servers. What kv does with answers that say nothing
+// is done here in the same way: publish again, and read back.
 type simStore struct {
 	p *process
 	w *world

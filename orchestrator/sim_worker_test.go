@@ -210,8 +210,8 @@ func (h *hand) found(subject string) *kv.Entry {
 	}
 }
 
-// stands looks whether the run of a step that was handed out before goes on: where it was cancelled and its worker died, the step
-// may come long after the end.
+// stands looks whether the run of a step that was handed out before goes on: where it was cancelled and its worker
+// died, the step may come long after the end.
 func (h *hand) stands(m *message) bool {
 	e := h.found(subjects.PlanRecord(m.attempt.Run, h.store.Shards()))
 	if e == nil || e.Seq != m.attempt.Generation {

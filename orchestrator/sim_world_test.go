@@ -13,8 +13,8 @@ import (
 	"github.com/stepjet/stepjet/kv"
 )
 
-// world is the simulated world: everything that happens in it is an event at a virtual time, and every choice comes from
-// one seeded source. So a seed says all that will happen, and says it again each time.
+// world is the simulated world: everything that happens in it is an event at a virtual time, and every choice comes
+// from one seeded source. So a seed says all that will happen, and says it again each time.
 type world struct {
 	*rand.Rand
 	seed   int64

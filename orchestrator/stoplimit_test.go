@@ -19,8 +19,8 @@ import (
 	"github.com/stepjet/stepjet/worker"
 )
 
-// TestLimitsHoldWhenARunStops: however a run's steps are decided without their workers, the tool's limit counts their handlers for
-// as long as they are at work, those that obey their context and those that are deaf.
+// TestLimitsHoldWhenARunStops: however a run's steps are decided without their workers, the tool's limit counts their
+// handlers for as long as they are at work, those that obey their context and those that are deaf.
 func TestLimitsHoldWhenARunStops(t *testing.T) {
 	t.Parallel()
 	kinds := map[string]struct {

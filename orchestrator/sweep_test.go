@@ -21,7 +21,8 @@ func (unread) Stored(context.Context, int, string) (map[string]uint64, error) {
 	return nil, fault.New(fault.Timeout, "nobody answers")
 }
 
-// TestAPlanThatCanNotBeReadIsNotTakenToStand: what is to be sent again waits for the next sweep, and nothing is forgotten.
+// TestAPlanThatCanNotBeReadIsNotTakenToStand: what is to be sent again waits for the next sweep, and nothing is
+// forgotten.
 func TestAPlanThatCanNotBeReadIsNotTakenToStand(t *testing.T) {
 	l := newWorld(1, none, false).newOrch("o", 0).loops.all[0]
 	l.store = unread{l.store}

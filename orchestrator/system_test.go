@@ -26,7 +26,8 @@ import (
 	"github.com/stepjet/stepjet/worker"
 )
 
-// lease is long enough for a machine on which a process stands still for seconds: a test about leases has a shorter one.
+// lease is long enough for a machine on which a process stands still for seconds: a test about leases has a shorter
+// one.
 const lease = 10 * time.Second
 
 // patience bounds what a test waits for: more than a busy machine takes for what is large, under the race detector.

@@ -32,8 +32,8 @@ func (s *system) declare(tenants ...string) {
 	}
 }
 
-// TestAllThatADeclaredTenantsRunStoresLiesInItsBucket: results, arguments, documents, dead letters, starts, and what a retry takes
-// over; also where another orchestrator goes on with the run.
+// TestAllThatADeclaredTenantsRunStoresLiesInItsBucket: results, arguments, documents, dead letters, starts, and what a
+// retry takes over; also where another orchestrator goes on with the run.
 func TestAllThatADeclaredTenantsRunStoresLiesInItsBucket(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -108,8 +108,8 @@ func TestARunKeepsToTheBucketThatItStartedWith(t *testing.T) {
 	}
 }
 
-// TestAHandleBringsNoOtherTenantsBytes: a worker may write any record of its own tool. Whatever bucket its handle names, only that of
-// the run counts.
+// TestAHandleBringsNoOtherTenantsBytes: a worker may write any record of its own tool. Whatever bucket its handle
+// names, only that of the run counts.
 func TestAHandleBringsNoOtherTenantsBytes(t *testing.T) {
 	t.Parallel()
 	s := start(t)

@@ -28,8 +28,8 @@ type cachedBlob struct {
 
 const blobCacheBytes = 64 << 20
 
-// values reads the results of steps, wherever they lie, and puts large ones into blobs. It is used by jobs, and by the loop
-// where nothing lies in a blob.
+// values reads the results of steps, wherever they lie, and puts large ones into blobs. It is used by jobs, and by the
+// loop where nothing lies in a blob.
 type values struct {
 	*env
 	cache *blobCache // of the process
@@ -63,8 +63,8 @@ func (c *blobCache) put(name string, data []byte) {
 	}
 }
 
-// blob reads a blob, trying for as long as its store doesn't answer. The error says what is wrong with the blob itself, or is
-// ctx's.
+// blob reads a blob, trying for as long as its store doesn't answer. The error says what is wrong with the blob itself,
+// or is ctx's.
 func (v *values) blob(ctx context.Context, h *outcome.Handle) ([]byte, error) {
 	key := h.Bucket + " " + h.Name + " " + h.NUID + " " + h.SHA256 // a name alone says nothing of its bytes
 	if data, ok := v.cache.get(key); ok {
@@ -153,8 +153,8 @@ func (v *values) read(ctx context.Context, s *source) ([]byte, *fault.Error) {
 	return whole.entries()
 }
 
-// arguments resolves a call's arguments and checks them against the frozen schema. An error that isn't ctx's decides the
-// attempt.
+// arguments resolves a call's arguments and checks them against the frozen schema. An error that isn't ctx's decides
+// the attempt.
 func (v *values) arguments(ctx context.Context, in *inputs) ([]byte, *fault.Error) {
 	x := reader{values: v, ctx: ctx, in: in}
 	result := x.result
@@ -184,7 +184,8 @@ func (v *values) arguments(ctx context.Context, in *inputs) ([]byte, *fault.Erro
 	return args, nil
 }
 
-// reader returns the values of the dependencies when they are asked for. Of those that lie in blobs it holds one at a time.
+// reader returns the values of the dependencies when they are asked for. Of those that lie in blobs it holds one at a
+// time.
 type reader struct {
 	values *values
 	ctx    context.Context

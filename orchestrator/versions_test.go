@@ -52,7 +52,8 @@ func kindOf(m *nats.Msg, answers map[string]bool) string {
 	return first
 }
 
-// TestEveryMessageSaysItsVersion listens to all that goes through the server while everything is done that Stepjet can do.
+// TestEveryMessageSaysItsVersion listens to all that goes through the server while everything is done that Stepjet can
+// do.
 func TestEveryMessageSaysItsVersion(t *testing.T) {
 	t.Parallel()
 	srv := natstest.Start(t)
@@ -148,8 +149,8 @@ func TestRequestsOfANewerVersionAreLeftAlone(t *testing.T) {
 	require.Equal(t, outcome.Succeeded, s.run(`{"steps":[{"id":"e","tool":"echo"}]}`, "after").Status, "the tool is still there")
 }
 
-// TestARunOfANewerVersionIsSaidToBeOne: whoever asks for it is told, the doctor says who leaves it alone, and what it says to do
-// removes it.
+// TestARunOfANewerVersionIsSaidToBeOne: whoever asks for it is told, the doctor says who leaves it alone, and what it
+// says to do removes it.
 func TestARunOfANewerVersionIsSaidToBeOne(t *testing.T) {
 	t.Parallel()
 	s := start(t)

@@ -12,8 +12,8 @@ import (
 	"github.com/stepjet/stepjet/tool"
 )
 
-// Messages of a run that stops are taken back tool by tool, whatever lies there, once all that is out of it is decided. A step that
-// was to be decided by itself, and is when the run has stopped meanwhile, is not all.
+// Messages of a run that stops are taken back tool by tool, whatever lies there, once all that is out of it is decided.
+// A step that was to be decided by itself, and is when the run has stopped meanwhile, is not all.
 func TestMessagesAreTakenBackTogetherWhereAllAreDecided(t *testing.T) {
 	t.Parallel()
 	p, report := plan.Parse([]byte(`{"on_failure":"stop","steps":[{"id":"a","tool":"t"},{"id":"b","tool":"t"},{"id":"c","tool":"t"},{"id":"d","tool":"t"}]}`), nil)

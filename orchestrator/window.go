@@ -6,16 +6,17 @@ import (
 	"github.com/stepjet/stepjet/machine"
 )
 
-// window bounds how many calls of one tool this orchestrator has out: dispatched, and not decided yet. What is beyond it
-// is held back and handed out by turns, fair to tenants and runs; once a step lies in the tool's stream it is served in
-// its order, so the fewer lie there, the sooner a small run comes to its turn beside a huge one.
+// window bounds how many calls of one tool this orchestrator has out: dispatched, and not decided yet. What is beyond
+// it is held back and handed out by turns, fair to tenants and runs; once a step lies in the tool's stream it is served
+// in its order, so the fewer lie there, the sooner a small run comes to its turn beside a huge one.
 //
 // All of them together may be a little more than the tool's fan-out limit: more could not be leased, and what is beyond
-// keeps the workers busy. What is out of a run or of a tenant has a bound in bytes besides (see burden). Of a run on its own no more may be out than its share. The right share depends on how fast the
-// workers are, which nobody declares, so it is found from what can be seen of each call of a run that is held back: the
-// time from dispatch to record, less the execution itself, is what the call waited. While that is short the share grows,
-// at first by one for each call, so that it doubles in a round trip; once calls do wait it shrinks by a quarter, and from
-// then on it feels its way, a sixteenth at a time.
+// keeps the workers busy. What is out of a run or of a tenant has a bound in bytes besides (see burden). Of a run on
+// its own no more may be out than its share. The right share depends on how fast the workers are, which nobody
+// declares, so it is found from what can be seen of each call of a run that is held back: the time from dispatch to
+// record, less the execution itself, is what the call waited. While that is short the share grows, at first by one for
+// each call, so that it doubles in a round trip; once calls do wait it shrinks by a quarter, and from then on it feels
+// its way, a sixteenth at a time.
 type window struct {
 	turns
 	limit  int // the tool's fan-out limit in the registry now, whatever the runs began with
@@ -37,8 +38,9 @@ type window struct {
 const (
 	// shortWait is the wait that is never too long, however quick the tool.
 	shortWait = time.Millisecond
-	// aloneShare is a share's size at first, and what it doesn't go below while one run has the tool to itself: with fewer
-	// calls out, a quick tool would be idle for want of work. leastShare is what it doesn't go below beside others.
+	// aloneShare is a share's size at first, and what it doesn't go below while one run has the tool to itself: with
+	// fewer calls out, a quick tool would be idle for want of work. leastShare is what it doesn't go below beside
+	// others.
 	aloneShare = 128
 	leastShare = 16
 	// sharedCalls is how many calls of one run in a row make it one that is alone.
@@ -91,8 +93,8 @@ func (w *window) turn(x *lane) {
 	}
 }
 
-// sendHeld sends what is held back, as far as there is room. send reports whether the call is out now, or was not wanted
-// any more.
+// sendHeld sends what is held back, as far as there is room. send reports whether the call is out now, or was not
+// wanted any more.
 func (w *window) sendHeld(send func(*lane, held) bool) {
 	for !w.full() && !w.empty() {
 		w.serve(func(x *lane) bool {
@@ -170,14 +172,14 @@ type lane struct {
 	awaitsBytes     bool // it stands in a burden's queue
 }
 
-// full reports whether the run may have no more of the tool out for now. A run that began with a tool that took one call at
-// a time keeps to that: of its own calls no two are out together, also once the tool takes many.
+// full reports whether the run may have no more of the tool out for now. A run that began with a tool that took one
+// call at a time keeps to that: of its own calls no two are out together, also once the tool takes many.
 func (x *lane) full() bool {
 	return x.out >= x.window.share || x.single && x.window.limit > 1 && x.out > 0
 }
 
-// held is a call that waits for room: a dispatch for now, and how often it was sent again. It is small because of a backlog
-// there may be millions.
+// held is a call that waits for room: a dispatch for now, and how often it was sent again. It is small because of a
+// backlog there may be millions.
 type held struct{ step, item, attempt, repair int32 }
 
 func holding(d machine.Dispatch, repair int) held {

@@ -8,8 +8,9 @@ import (
 	"github.com/stepjet/stepjet/fault"
 )
 
-// DeadLetter is what is kept of a step, or of an item of one, that was executed, failed and used up its attempts: enough
-// to see why, and to make the same call again. Of the run's out-of-band context only the keys are in it, since that may hold secrets.
+// DeadLetter is what is kept of a step, or of an item of one, that was executed, failed and used up its attempts:
+// enough to see why, and to make the same call again. Of the run's out-of-band context only the keys are in it, since
+// that may hold secrets.
 type DeadLetter struct {
 	Run        string `json:"run"` // plain id
 	Tenant     string `json:"tenant"`

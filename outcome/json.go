@@ -203,7 +203,8 @@ func (r *Run) HeadWithOutcome() []byte {
 	return append(append(append(r.header(nil), `,"outcome":`...), body...), '}')
 }
 
-// firstProblems gives a rejection with as many problems as fit into HeadLimit, and one that says how many are missing.
+// firstProblems returns a rejection with as many problems as fit into HeadLimit, and one that says how many are
+// missing.
 func (o *Outcome) firstProblems() *Outcome {
 	const room = HeadLimit - 4096 // for all else
 	short, size := *o, 0
@@ -224,8 +225,8 @@ func (o *Outcome) firstProblems() *Outcome {
 // MarshalJSON serves embedding into other documents, where encoding/json may compact white space.
 func (r *Run) MarshalJSON() ([]byte, error) { return r.JSON(), nil }
 
-// header writes the scalar fields without the closing brace: by hand what encoding/json would write of them, since every
-// run has them.
+// header writes the scalar fields without the closing brace: by hand what encoding/json would write of them, since
+// every run has them.
 func (r *Run) header(b []byte) []byte {
 	b = append(b, `{"version":`...)
 	b = strconv.AppendInt(b, int64(r.Version), 10)

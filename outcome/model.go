@@ -7,13 +7,14 @@ import (
 	"github.com/stepjet/stepjet/internal/jsontape"
 )
 
-// MaxForModel is the most that a model is told of problems, warnings and errors, in bytes. Results are not bounded by it: the
-// plan's output_steps are.
+// MaxForModel is the most that a model is told of problems, warnings and errors, in bytes. Results are not bounded by
+// it: the plan's output_steps are.
 const MaxForModel = 16 << 10
 
-// ForModel writes what goes into a model's context: status, results, errors and, of a plan that was refused, its problems;
-// nothing that is empty, and no counts. A rejection has at most MaxForModel bytes, as have the errors of another outcome;
-// "problems_left_out" and "errors_left_out" say how many more there are. It is for reading alone: programs take JSON.
+// ForModel writes what goes into a model's context: status, results, errors and, of a plan that was refused, its
+// problems; nothing that is empty, and no counts. A rejection has at most MaxForModel bytes, as have the errors of
+// another outcome; "problems_left_out" and "errors_left_out" say how many more there are. It is for reading alone:
+// programs take JSON.
 func (o *Outcome) ForModel() []byte {
 	b := make([]byte, 0, 512+o.Results.size())
 	b = jsontape.AppendQuoted(append(b, `{"run":`...), o.Run)
@@ -33,8 +34,8 @@ const roomBeside = 384
 
 func places(p fault.Problem) int { return p.Places() }
 
-// appendBounded writes as many entries as there is room for, and the number of those left out; count gives how many each
-// stands for. It returns the room that is left.
+// appendBounded writes as many entries as there is room for, and the number of those left out; count gives how many
+// each stands for. It returns the room that is left.
 func appendBounded[T any](b []byte, name string, list []T, count func(T) int, room int) ([]byte, int) {
 	if len(list) == 0 {
 		return b, room

@@ -48,8 +48,9 @@ func (s StepStatus) Terminal() bool {
 type Outcome struct {
 	Run    string    `json:"run"`
 	Status RunStatus `json:"status"`
-	// Generation is that of the plan which came to this: the sequence in the acknowledgement of its submission. A rejected run
-	// leaves its id to a later plan, so whoever submitted that one doesn't take the rejection for its own. 0: not known.
+	// Generation is that of the plan which came to this: the sequence in the acknowledgement of its submission. A
+	// rejected run leaves its id to a later plan, so whoever submitted that one doesn't take the rejection for its own.
+	// 0: not known.
 	Generation uint64          `json:"generation,omitempty"`
 	Results    Results         `json:"results"`
 	Errors     []StepError     `json:"errors"`
@@ -69,7 +70,7 @@ type Result struct {
 // Results are written as one JSON object whose keys keep their order: that of output_steps.
 type Results []Result
 
-// Get gives a step's result, and whether it is there.
+// Get returns a step's result, and whether it is there.
 func (r Results) Get(step string) (json.RawMessage, bool) {
 	for _, x := range r {
 		if x.Step == step {
@@ -116,11 +117,12 @@ type Handle struct {
 	// Checked says that whoever stored it has seen that it is a value: JSON as plan.Output takes it, or text where the
 	// result says so. Of a result that isn't checked the orchestrator has to read it all before anything goes on.
 	Checked bool `json:"checked,omitempty"`
-	// NUID and Chunks say which messages of the object store hold it: the first so many of the chunks of that name. Without
-	// a NUID, in a handle of before, what the store says of Name counts.
+	// NUID and Chunks say which messages of the object store hold it: the first so many of the chunks of that name.
+	// Without a NUID, in a handle of before, what the store says of Name counts.
 	NUID   string `json:"nuid,omitempty"`
 	Chunks int    `json:"chunks,omitempty"`
-	// Bucket is that of the run's own tenant, where it is a declared one; empty for "blobs". Any other is believed by nobody.
+	// Bucket is that of the run's own tenant, where it is a declared one; empty for "blobs". Any other is believed by
+	// nobody.
 	Bucket string `json:"bucket,omitempty"`
 }
 
@@ -190,11 +192,11 @@ type Step struct {
 	Text bool `json:"text,omitempty"`
 	// Reused is whether the result was taken over from the run that this one tries again.
 	Reused bool `json:"reused,omitempty"`
-	// List is the SHA-256, in hex, of the list that a for_each step was executed once for each item of, written as a JSON array without
-	// white space between its elements: an item's id is a place in it.
+	// List is the SHA-256, in hex, of the list that a for_each step was executed once for each item of, written as a
+	// JSON array without white space between its elements: an item's id is a place in it.
 	List string `json:"list,omitempty"`
-	// RetriedKey is the idempotency key that the call had in the run which this one tries again, or in one before that, where it was not
-	// executed in this one.
+	// RetriedKey is the idempotency key that the call had in the run which this one tries again, or in one before that,
+	// where it was not executed in this one.
 	RetriedKey string `json:"retried_key,omitempty"`
 	// Items are those of a for_each step, in order; the id of the i-th is "S=i".
 	Items []Step `json:"items,omitempty"`

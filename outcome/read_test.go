@@ -83,7 +83,8 @@ func TestUnusualOutcomesAreLeftToEncodingJSON(t *testing.T) {
 	}
 }
 
-// TestHeadIsWrittenAsEncodingJSONWouldWriteIt fills every field that is not part of the body, so that none can be forgotten.
+// TestHeadIsWrittenAsEncodingJSONWouldWriteIt fills every field that is not part of the body, so that none can be
+// forgotten.
 func TestHeadIsWrittenAsEncodingJSONWouldWriteIt(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 11, 20, 12, 0, 0, 120_000_000, time.UTC)

@@ -3,8 +3,8 @@ package outcome
 import "time"
 
 // Took splits the time from ready to decided: ran is how long the last attempt executed, as its worker measured it, and
-// queued all the rest, pauses between attempts and earlier attempts included. Both are 0 where they aren't known, and ran
-// is for a step that no worker executed.
+// queued all the rest, pauses between attempts and earlier attempts included. Both are 0 where they aren't known, and
+// ran is for a step that no worker executed.
 func (s *Step) Took() (queued, ran time.Duration) {
 	if !s.Started.IsZero() {
 		ran = max(s.Ended.Sub(s.Started), 0)

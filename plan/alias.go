@@ -19,7 +19,8 @@ var stepAliases = map[string]string{
 	"retries": "retry", "on_error": "optional", "continue_on_error": "optional",
 }
 
-// Names that mean a field only where that is absent; elsewhere they are labels. The first of them that stands there counts.
+// Names that mean a field only where that is absent; elsewhere they are labels. The first of them that stands there
+// counts.
 var stepLabels = []label{
 	{"tool_name", stepTool}, {"function", stepTool}, {"action", stepTool}, {"name", stepTool}, {"step_id", stepID},
 }
@@ -70,7 +71,7 @@ func (p *parser) byLabel(l *level, want label, key int32, m *members, at place) 
 	}
 }
 
-// calledIn gives the name and the arguments in an object such as {"name", "arguments"}, 0 for what is not there.
+// calledIn returns the name and the arguments in an object such as {"name", "arguments"}, 0 for what is not there.
 func (p *parser) calledIn(object int32) (name, arguments int32) {
 	if p.tape[object].Kind != jsontape.Object {
 		return 0, 0
@@ -94,8 +95,8 @@ func (p *parser) note(value int32, object string) {
 	p.inside[value] = object
 }
 
-// aliasHint says what to write for an alias or a near miss, with the value at hand; read reports whether that value can be
-// read as the field's own.
+// aliasHint says what to write for an alias or a near miss, with the value at hand; read reports whether that value can
+// be read as the field's own.
 func (p *parser) aliasHint(name, field string, value int32) (hint string, read bool) {
 	v := p.tape[value]
 	switch {
@@ -152,7 +153,7 @@ func (p *parser) written(field string, value int32) string {
 	return fmt.Sprintf("%q: %s", field, p.value(value))
 }
 
-// value gives a value as it stands in the plan; only its brackets where it is long.
+// value returns a value as it stands in the plan; only its brackets where it is long.
 func (p *parser) value(n int32) string {
 	v := p.tape[n]
 	raw := p.src[v.Start:v.End]
@@ -199,7 +200,7 @@ func (p *parser) wrapped() bool {
 	return false
 }
 
-// planBelow gives the value of the first wrapper that an object has.
+// planBelow returns the value of the first wrapper that an object has.
 func (p *parser) planBelow(object int32) (value int32, key string) {
 	for _, key := range wrappers {
 		if value := p.fieldOf(object, key); value != 0 && (p.tape[value].Kind == jsontape.Object || p.tape[value].Kind == jsontape.String || p.tape[value].Kind == jsontape.Array) {
@@ -241,7 +242,7 @@ func (p *parser) wrappedIn(keys []string, value int32) {
 	p.col.add(fault.EmptyPlan, string(at), fmt.Sprintf("the plan is wrapped in %q; its steps have to stand at the top", where), hint+"…]}")
 }
 
-// fieldOf gives the value of an object's member, 0 where it has none.
+// fieldOf returns the value of an object's member, 0 where it has none.
 func (p *parser) fieldOf(object int32, name string) int32 {
 	if p.tape[object].Kind != jsontape.Object {
 		return 0

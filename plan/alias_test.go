@@ -9,8 +9,8 @@ import (
 	"github.com/stepjet/stepjet/plan"
 )
 
-// What models write instead of the language's own fields: one problem each, whose hint has the right field with the value
-// at hand, and nothing that only seems to be missing.
+// What models write instead of the language's own fields: one problem each, whose hint has the right field with the
+// value at hand, and nothing that only seems to be missing.
 func TestAliasesSayWhatToWrite(t *testing.T) {
 	t.Parallel()
 	step := func(fields string) string {

@@ -19,15 +19,15 @@ import (
 	"github.com/stepjet/stepjet/tool"
 )
 
-// leastShare is the least share of answers to broken plans that contain what to write. The others may be mended as well,
-// by a model that knows better.
+// leastShare is the least share of answers to broken plans that contain what to write. The others may be mended as
+// well, by a model that knows better.
 const leastShare = 0.95
 
 // leastOfKind is the least share of any one kind of mistake.
 const leastOfKind = 0.75
 
-// TestAnAnswerSaysWhatToWrite breaks good plans the way models break them, and looks into the answer, as a model sees it,
-// for the very text that was right.
+// TestAnAnswerSaysWhatToWrite breaks good plans the way models break them, and looks into the answer, as a model sees
+// it, for the very text that was right.
 func TestAnAnswerSaysWhatToWrite(t *testing.T) {
 	t.Parallel()
 	good := goodPlans(t)
@@ -69,7 +69,7 @@ func TestAnAnswerSaysWhatToWrite(t *testing.T) {
 	require.GreaterOrEqual(t, float64(right), leastShare*float64(all))
 }
 
-// asModelSees gives the messages and hints of what goes to a model, as plain text.
+// asModelSees returns the messages and hints of what goes to a model, as plain text.
 func asModelSees(t *testing.T, p *plan.Plan, r plan.Report) string {
 	t.Helper()
 	if p != nil {
@@ -189,7 +189,7 @@ func (c catalogOfAll) kindOf(name, key string) string {
 	return "other"
 }
 
-// goodPlans gives sixty plans: of the NESTFUL data set, which need declared types, of models in the wild, whose tools
+// goodPlans returns sixty plans: of the NESTFUL data set, which need declared types, of models in the wild, whose tools
 // declare nothing, and the examples, with all kinds of arguments.
 func goodPlans(t *testing.T) (all []*broken) {
 	t.Helper()

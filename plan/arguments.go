@@ -14,7 +14,7 @@ const MaxArguments = MaxOutput
 // fewHoles is the number of holes up to which resolving needs no memory but the result's.
 const fewHoles = 16
 
-// Arguments gives the arguments of a step with all references resolved; those of a for_each step are given by
+// Arguments returns the arguments of a step with all references resolved; those of a for_each step are given by
 // ItemArguments, since here there is no item. result gives the JSON value that a direct
 // dependency came to (see Output), or ok false where it is missing: an optional step that did not succeed. It may be
 // called several times for the same dependency, and must give the same each time.
@@ -45,7 +45,7 @@ func (r *Resolver) arguments(step int, item []byte, result func(dep int) (json [
 	return out, nil
 }
 
-// fill gives a template with all its references resolved, in a fresh slice.
+// fill returns a template with all its references resolved, in a fresh slice.
 func (r *Resolver) fill(t *template, item []byte, result func(dep int) (json []byte, ok bool)) ([]byte, *fault.Error) {
 	var few [fewHoles][]byte
 	values := few[:0]
@@ -75,7 +75,7 @@ func (r *Resolver) fill(t *template, item []byte, result func(dep int) (json []b
 	return out, nil
 }
 
-// limit gives the most bytes of arguments.
+// limit returns the most bytes of arguments.
 func (r *Resolver) limit() int64 {
 	if r.most > 0 {
 		return r.most
@@ -88,8 +88,8 @@ func tooLarge(size, most int64) *fault.Error {
 		WithHint("let tools hand large data on by a name or an address")
 }
 
-// Most bounds the size, in bytes, of a step's resolved arguments, or of the list of a for_each step where item is negative,
-// by the sizes of its dependencies' results and of the item.
+// Most bounds the size, in bytes, of a step's resolved arguments, or of the list of a for_each step where item is
+// negative, by the sizes of its dependencies' results and of the item.
 func (p *Plan) Most(step, item int, size func(dep int) int64) int64 {
 	t := &p.Steps[step].args
 	if item < 0 {
@@ -120,10 +120,11 @@ const aPart = 256 << 10
 var null = []byte("null")
 
 // maxGoneThrough is how many bytes of results the references of one step may go through together: each that has a path
-// counts all of the result that it goes into. A plan of a few lines could otherwise have 64 MiB read thousands of times.
+// counts all of the result that it goes into. A plan of a few lines could otherwise have 64 MiB read thousands of
+// times.
 const maxGoneThrough = 256 * MaxOutput
 
-// resolve gives the JSON value that goes into a hole. room is how many bytes of it there is room for.
+// resolve returns the JSON value that goes into a hole. room is how many bytes of it there is room for.
 func (r *Resolver) resolve(h *hole, item []byte, room int64, result func(dep int) ([]byte, bool)) ([]byte, *fault.Error) {
 	several := len(h.targets) > 1 || h.def != ""
 	for i := range h.targets {
@@ -209,7 +210,7 @@ func kindOf(value []byte) string {
 	return jsontape.Number.String()
 }
 
-// filledSize gives the number of bytes that a value takes in a hole: in a string, strings bare and all else as text.
+// filledSize returns the number of bytes that a value takes in a hole: in a string, strings bare and all else as text.
 func filledSize(value []byte, text bool) int {
 	switch {
 	case !text:

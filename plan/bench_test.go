@@ -22,7 +22,7 @@ const diamond = `{"steps":[
  {"id":"f","tool":"echo","arguments":{"d":"$ref:d","e":"$ref:e"},"depends_on":["c"]}],
  "output_steps":["f"],"timeout":"5m"}`
 
-// large gives a plan of n steps, each but the first referring to the one before it and to the first.
+// large returns a plan of n steps, each but the first referring to the one before it and to the first.
 func large(n int) []byte {
 	var b bytes.Buffer
 	b.WriteString(`{"steps":[{"id":"s0","tool":"get_weather","arguments":{"location":"Tokyo"}}`)

@@ -60,7 +60,7 @@ func corpusTools(t testing.TB) catalog {
 	}
 }
 
-// codes gives the set of problem codes, sorted.
+// codes returns the set of problem codes, sorted.
 func codes(problems []fault.Problem) []string {
 	list := []string{}
 	for _, p := range problems {
@@ -90,7 +90,7 @@ func (c corpusCase) expected(t *testing.T) []string {
 	return list
 }
 
-// body gives the bytes of the plan: text in a JSON string, base64, or the JSON itself.
+// body returns the bytes of the plan: text in a JSON string, base64, or the JSON itself.
 func (c corpusCase) body(t *testing.T) []byte {
 	t.Helper()
 	if c.Plan == nil {

@@ -55,7 +55,7 @@ func (c *cutter) build() {
 	}
 }
 
-// take gives the literal in hand and begins a new one.
+// take returns the literal in hand and begins a new one.
 func (c *cutter) take() string {
 	s := c.src[c.start:c.end]
 	if c.isBuilt {
@@ -82,7 +82,7 @@ func (c *cutter) store(p *parser) {
 	}
 }
 
-// finish gives the text before the first hole.
+// finish returns the text before the first hole.
 func (c *cutter) finish(p *parser) string {
 	c.store(p)
 	return c.head

@@ -7,8 +7,8 @@ import (
 	"github.com/stepjet/stepjet/tool"
 )
 
-// dependencies checks that the steps take what their tools depend on (plan language, "Dependent tools"). It never refuses
-// a plan whose data may come the right way: where it can't be sure, it says nothing.
+// dependencies checks that the steps take what their tools depend on (plan language, "Dependent tools"). It never
+// refuses a plan whose data may come the right way: where it can't be sure, it says nothing.
 func (p *parser) dependencies() {
 	if len(p.dependents) == 0 {
 		return
@@ -59,7 +59,7 @@ type taking struct {
 	any  bool   // by way of a list that is put together, or with the entries around it: its form is not known
 }
 
-// takenFrom gives what a step takes straight from steps that call a tool, in its arguments or by way of the item.
+// takenFrom returns what a step takes straight from steps that call a tool, in its arguments or by way of the item.
 func (p *parser) takenFrom(d *dependent, name string) (all []taking) {
 	for _, u := range p.straight(d.args, name) {
 		all = p.take(all, u, u.step, u.path)
@@ -80,7 +80,7 @@ func (p *parser) takenFrom(d *dependent, name string) (all []taking) {
 	return all
 }
 
-// straight gives those references that take data of a tool from a step that calls it.
+// straight returns those references that take data of a tool from a step that calls it.
 func (p *parser) straight(uses []use, name string) (all []use) {
 	for _, u := range uses {
 		if u.step != theItem && p.plan.Steps[u.step].Tool == name {
@@ -90,8 +90,8 @@ func (p *parser) straight(uses []use, name string) (all []use) {
 	return all
 }
 
-// take adds what a reference takes of a step by a path. Where that step has a for_each, the path goes through its entries;
-// what counts is the one into the data of an entry.
+// take adds what a reference takes of a step by a path. Where that step has a for_each, the path goes through its
+// entries; what counts is the one into the data of an entry.
 func (p *parser) take(all []taking, u use, step int, path []elem) []taking {
 	switch {
 	case p.plan.Steps[step].ForEach == nil:
@@ -140,7 +140,7 @@ func soundsLikeMany(key string) bool {
 	return false
 }
 
-// elems gives a path as package tool has it.
+// elems returns a path as package tool has it.
 func elems(path []elem) []tool.Elem {
 	all := make([]tool.Elem, len(path))
 	for i, e := range path {

@@ -202,7 +202,7 @@ func TestDependenciesInCycles(t *testing.T) {
 	require.Equal(t, []string{"missing_dependency /steps/0/tool", "cycle /steps/0/arguments/x"}, found(r.Problems))
 }
 
-// dependentLarge gives a search, and n steps that each fetch by way of the one before.
+// dependentLarge returns a search, and n steps that each fetch by way of the one before.
 func dependentLarge(n int) []byte {
 	var b strings.Builder
 	b.WriteString(`{"id":"s0","tool":"search"}`)

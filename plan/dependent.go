@@ -92,8 +92,8 @@ func (f *flow) edges(edge func(from, to int)) {
 	}
 }
 
-// carriers tells of each step whether its output may hold data of a tool: because it calls it, or takes data from a step
-// that carries it. A step with broken references may carry anything.
+// carriers tells of each step whether its output may hold data of a tool: because it calls it, or takes data from a
+// step that carries it. A step with broken references may carry anything.
 func (f *flow) carriers(name string) []bool {
 	if all, known := f.known[name]; known {
 		return all

@@ -63,7 +63,7 @@ func (p *parser) dependsOn(i int, n int32) {
 	}
 }
 
-// idAlone gives the id that a reference begins with.
+// idAlone returns the id that a reference begins with.
 func (p *parser) idAlone(text string) string {
 	if r, _, why := p.refs.parse(text, 0); why == "" {
 		return r.id
@@ -93,8 +93,8 @@ func (p *parser) depend(i, dep int, path func() string) {
 	p.col.add(fault.Cycle, path(), fmt.Sprintf("the step waits for itself: %s -> %s", clip(id), clip(id)), hint)
 }
 
-// idHint suggests ids of steps in the place of one that there is not: those of the steps before the step in hand first, and
-// never its own; -1 for no step. write says how an id is written there.
+// idHint suggests ids of steps in the place of one that there is not: those of the steps before the step in hand first,
+// and never its own; -1 for no step. write says how an id is written there.
 func (p *parser) idHint(step int, id string, write func(string) string) string {
 	ids := p.idList()
 	if near := p.nearIDs(step, id, ids); len(near) > 0 {
@@ -106,7 +106,7 @@ func (p *parser) idHint(step int, id string, write func(string) string) string {
 	return "the steps are: " + listSome(ids)
 }
 
-// nearIDs gives the ids most like one.
+// nearIDs returns the ids most like one.
 func (p *parser) nearIDs(step int, id string, ids []string) []string {
 	near := p.near.nearest(id, ids)
 	if step >= 0 {
@@ -127,7 +127,7 @@ func (p *parser) after(step int, id string) int {
 	return 1
 }
 
-// idList gives the ids of all steps that have a valid one, in their order.
+// idList returns the ids of all steps that have a valid one, in their order.
 func (p *parser) idList() []string {
 	if p.ids == nil {
 		for i := range p.plan.Steps {
@@ -172,7 +172,7 @@ func (p *parser) arguments(i int, n int32, refs int) {
 	p.checkSchema(i, &w)
 }
 
-// argumentsAt gives the place of a step's arguments, also where there are none.
+// argumentsAt returns the place of a step's arguments, also where there are none.
 func (p *parser) argumentsAt(step int) string {
 	at := p.stepAt(step)
 	if n := p.steps[step].arguments; n != 0 {

@@ -9,8 +9,8 @@ import (
 	"github.com/stepjet/stepjet/subjects"
 )
 
-// entry refuses a reference to a for_each step whose path can't lead anywhere: what it yields is an array of entries. It
-// reports whether it did.
+// entry refuses a reference to a for_each step whose path can't lead anywhere: what it yields is an array of entries.
+// It reports whether it did.
 func (w *walker) entry(r ref, step int, text bool, below string) (refused bool) {
 	if w.seek != 0 || leadsIntoEntries(r.path) {
 		return false

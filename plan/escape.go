@@ -7,9 +7,9 @@ import (
 	"github.com/stepjet/stepjet/internal/jsontape"
 )
 
-// Escape gives arguments that mean exactly a JSON object, whatever texts in it look like references and whatever steps the
-// plan has: what Arguments makes of them is that object again (plan language, rules 4, 5, 9 and 10). All that needs no
-// escape keeps its bytes; the object itself is given back where nothing needs one.
+// Escape returns arguments that mean exactly a JSON object, whatever texts in it look like references and whatever
+// steps the plan has: what Arguments makes of them is that object again (plan language, rules 4, 5, 9 and 10). All that
+// needs no escape keeps its bytes; the object itself is given back where nothing needs one.
 //
 // Errors: malformed_json for what is no JSON or deeper than arguments may be (MaxDepth less the plan around them),
 // duplicate_key, invalid_utf8, and invalid_arguments for what is no object.
@@ -97,7 +97,7 @@ func (e *escaper) text(n int32, escape func(string) string) {
 	}
 }
 
-// escapeKey gives the key that stands for s in arguments.
+// escapeKey returns the key that stands for s in arguments.
 func escapeKey(s string) string {
 	if n := dollars(s); n > 0 && (s[n:] == "ref" || s[n:] == "text") {
 		return "$" + s
@@ -105,7 +105,7 @@ func escapeKey(s string) string {
 	return escapeText(s)
 }
 
-// escapeText gives the text that stands for s in arguments: dollars that end in a reference are doubled.
+// escapeText returns the text that stands for s in arguments: dollars that end in a reference are doubled.
 func escapeText(s string) string {
 	if !mayRefer(s) {
 		return s

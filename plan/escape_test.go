@@ -13,7 +13,7 @@ import (
 	"github.com/stepjet/stepjet/plan"
 )
 
-// unescaped gives what a step is handed whose arguments are these.
+// unescaped returns what a step is handed whose arguments are these.
 func unescaped(t *testing.T, args []byte) []byte {
 	t.Helper()
 	p, r := plan.Parse([]byte(`{"steps":[{"id":"a","tool":"t","arguments":`+string(args)+`}]}`), nil)
@@ -89,7 +89,7 @@ func requireEscapes(t *testing.T, object []byte) {
 	}
 }
 
-// decoded gives a value with its numbers as they stand.
+// decoded returns a value with its numbers as they stand.
 func decoded(t *testing.T, text []byte) (v any) {
 	t.Helper()
 	d := json.NewDecoder(bytes.NewReader(text))

@@ -86,8 +86,8 @@ const maxFields = 8
 // field, so 0 is free).
 type members [maxFields]int32
 
-// fields reads the members of an object of a level, and reports those that it doesn't know. A near miss is an error, but
-// it is read as what it was meant to be, so that the report says nothing about what only seems to be missing.
+// fields reads the members of an object of a level, and reports those that it doesn't know. A near miss is an error,
+// but it is read as what it was meant to be, so that the report says nothing about what only seems to be missing.
 func (p *parser) fields(l *level, object int32, at place) (m members) {
 	var meant members
 	var labels []int32
@@ -150,7 +150,8 @@ func (p *parser) unknownField(l *level, key int32, at place) int {
 	return -1
 }
 
-// meantField reports a field that stands for another one, and gives that one's number if the value can be read as its own.
+// meantField reports a field that stands for another one, and gives that one's number if the value can be read as its
+// own.
 func (p *parser) meantField(l *level, key int32, meant string, at place) int {
 	name := p.keyName(key)
 	hint, read := p.aliasHint(name, meant, key+1)
@@ -191,7 +192,7 @@ func (p *parser) fieldProblem(at place, name, message, hint string) {
 	}
 }
 
-// keyName gives the text of a key.
+// keyName returns the text of a key.
 func (p *parser) keyName(i int32) string {
 	n := &p.tape[i]
 	if n.Flags&jsontape.Escaped == 0 {
@@ -200,5 +201,5 @@ func (p *parser) keyName(i int32) string {
 	return string(jsontape.AppendUnescaped(nil, p.src[n.Start+1:n.End-1]))
 }
 
-// str gives the text of a string node.
+// str returns the text of a string node.
 func (p *parser) str(i int32) string { return p.keyName(i) }

@@ -148,8 +148,8 @@ func (p *parser) nameTaken(i int) {
 	p.invalid(at, `choose a name that is no step's: "as": "each"`, fmt.Sprintf("the item is named %q, but so is step number %d", clip(as), step+1))
 }
 
-// isList reports whether a value can be the list of a for_each: a reference that is all of a string, the object form, or
-// an array.
+// isList reports whether a value can be the list of a for_each: a reference that is all of a string, the object form,
+// or an array.
 func (p *parser) isList(i int, n int32) bool {
 	const form = `write "in": "$ref:<id>.<path>", or a JSON array, which may hold references`
 	v := &p.tape[n]
@@ -195,7 +195,7 @@ func (p *parser) listHint(i int, text, form string) string {
 	return form
 }
 
-// listAt gives the place of the list of a for_each.
+// listAt returns the place of the list of a for_each.
 func (p *parser) listAt(step int) place {
 	n := &p.steps[step]
 	return p.below(p.below(p.stepAt(step), n.forEach), n.in)

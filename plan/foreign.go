@@ -70,7 +70,7 @@ func mayBeForeign(s string) bool {
 	return false
 }
 
-// foreignWord gives the length of "ref:", "$ref.", "$ref " or "$REF:" at the beginning of s, in any case.
+// foreignWord returns the length of "ref:", "$ref.", "$ref " or "$REF:" at the beginning of s, in any case.
 func foreignWord(s string) int {
 	switch {
 	case len(s) > 4 && strings.EqualFold(s[:4], "ref:"):
@@ -81,7 +81,7 @@ func foreignWord(s string) int {
 	return 0
 }
 
-// foreignSign gives the length of a prefix that s begins with; 0 where it doesn't, and for a single letter.
+// foreignSign returns the length of a prefix that s begins with; 0 where it doesn't, and for a single letter.
 func foreignSign(s, sign string) int {
 	if !strings.HasPrefix(s, sign) || len(sign) == 1 && strings.IndexByte("$#@", sign[0]) < 0 {
 		return 0
@@ -244,7 +244,7 @@ func (w *walker) note(text string) {
 	}
 }
 
-// onlyKey gives the first key of an object and its value, and whether there is no other.
+// onlyKey returns the first key of an object and its value, and whether there is no other.
 func (w *walker) onlyKey(n int32) (key string, value int32, only bool) {
 	if w.tape[n].Next == n+1 {
 		return "", 0, false

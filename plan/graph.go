@@ -46,7 +46,7 @@ func arrows(ids []string) string {
 	return strings.Join(ids[:half], " -> ") + fmt.Sprintf(" -> … %d more … -> ", len(ids)-2*half) + strings.Join(ids[len(ids)-half:], " -> ")
 }
 
-// ring gives a shortest way from a step to itself within its set, both ends included.
+// ring returns a shortest way from a step to itself within its set, both ends included.
 func (p *parser) ring(start int, of []int32) []int {
 	from := map[int]int{} // where each step was reached from
 	queue := []int{start}
@@ -68,7 +68,7 @@ func (p *parser) ring(start int, of []int32) []int {
 	}
 }
 
-// unwind gives the way start, …, last, start.
+// unwind returns the way start, …, last, start.
 func unwind(from map[int]int, start, last int) []int {
 	back := []int{start}
 	for s := last; s != start; s = from[s] {
@@ -81,7 +81,7 @@ func unwind(from map[int]int, start, last int) []int {
 	return back
 }
 
-// placeOf gives the place where step refers to dep.
+// placeOf returns the place where step refers to dep.
 func (p *parser) placeOf(step, dep int) string {
 	n := p.steps[step]
 	if n.dependsOn != 0 && p.tape[n.dependsOn].Kind == jsontape.Array {
@@ -115,7 +115,7 @@ func (p *parser) placeOf(step, dep int) string {
 	return p.stepAt(step).String()
 }
 
-// seekRef gives the place of the first reference to dep; empty where there is none.
+// seekRef returns the place of the first reference to dep; empty where there is none.
 func (w *walker) seekRef(dep int) string {
 	w.seek = dep + 1
 	w.cut.src = w.src // what is cut is thrown away

@@ -100,7 +100,7 @@ func ofAnyItem(list, item []elem) []elem {
 	return append(path, item...)
 }
 
-// outputOf gives the schema of what a step returns; nil where none is declared, or another one may have been.
+// outputOf returns the schema of what a step returns; nil where none is declared, or another one may have been.
 func (p *parser) outputOf(step int) *tool.Schema {
 	name := p.plan.Steps[step].Tool
 	if name == "" || name == RecursiveTool || p.isDone(step) {
@@ -138,7 +138,7 @@ func (w *walker) hasArgument(key string) bool {
 	return false
 }
 
-// into gives the way to the value in hand, in the arguments or the list.
+// into returns the way to the value in hand, in the arguments or the list.
 func (w *walker) into() []tool.Elem {
 	into := make([]tool.Elem, len(w.path))
 	for i, t := range w.path {
@@ -190,7 +190,7 @@ const noOther = "refer to another value, or let a step between them convert it"
 
 func quotedTool(name string) string { return fmt.Sprintf("%q", clip(name)) }
 
-// idOf gives the id that a reference is written with.
+// idOf returns the id that a reference is written with.
 func (w *walker) idOf(t *target) string {
 	if t.step == theItem {
 		return w.item
@@ -249,7 +249,8 @@ func (w *walker) fitHint(t *target, at *site, is, takes []string) string {
 	return noOther
 }
 
-// eachHint says how a step runs once for each item of an array that it can't take as a whole; empty where that would not do.
+// eachHint says how a step runs once for each item of an array that it can't take as a whole; empty where that would
+// not do.
 func (w *walker) eachHint(t *target, at *site) string {
 	_, taken := w.p.plan.ids[defaultAs]
 	if w.list || taken || w.p.plan.Steps[w.step].ForEach != nil || !w.mayWrite(t) {

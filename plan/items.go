@@ -8,13 +8,13 @@ import (
 const (
 	// MaxItems is the most items of a for_each step's list.
 	MaxItems = 10_000
-	// MaxAllItems is the most items that all lists of a plan may have: in a plan of more than 100 for_each steps each may
-	// have its share of them.
+	// MaxAllItems is the most items that all lists of a plan may have: in a plan of more than 100 for_each steps each
+	// may have its share of them.
 	MaxAllItems = 1_000_000
 )
 
-// mostItems gives how many items each list of the plan may have. It depends on the plan alone, so that all who read a list
-// judge alike.
+// mostItems returns how many items each list of the plan may have. It depends on the plan alone, so that all who read a
+// list judge alike.
 func (p *Plan) mostItems() int {
 	lists := 0
 	for i := range p.Steps {
@@ -25,11 +25,11 @@ func (p *Plan) mostItems() int {
 	return min(MaxItems, MaxAllItems/max(lists, 1))
 }
 
-// Items gives the items of a for_each step's list, each as JSON; an empty list has none. They share memory with the
+// Items returns the items of a for_each step's list, each as JSON; an empty list has none. They share memory with the
 // results where the list is a reference as a whole. result is as for Arguments.
 //
-// Errors: those of Arguments; unresolved_ref where the list is null or missing, or is no array, since to do nothing then
-// would hide a mistake; invalid_arguments for more than MaxItems items. The step must be one that has a ForEach.
+// Errors: those of Arguments; unresolved_ref where the list is null or missing, or is no array, since to do nothing
+// then would hide a mistake; invalid_arguments for more than MaxItems items. The step must be one that has a ForEach.
 func (p *Plan) Items(step int, result func(dep int) (json []byte, ok bool)) ([][]byte, *fault.Error) {
 	r := Resolver{plan: p}
 	return r.Items(step, result)
@@ -84,7 +84,7 @@ func listText(t *template) string {
 	return refPrefix + clip(t.holes[0].targets[0].text)
 }
 
-// split gives the items of an array, up to MaxItems, and how many there are.
+// split returns the items of an array, up to MaxItems, and how many there are.
 func split(array []byte) (items [][]byte, count int) {
 	for i := jsontape.Item(array, 0, 0); i >= 0; i = jsontape.NextItem(array, i) {
 		end := jsontape.SkipValue(array, i)

@@ -12,11 +12,11 @@ const (
 	isMany               // an array whose items the path goes on with (rule 8)
 )
 
-// lookup follows a path into a JSON value and gives the bytes of what is there, exactly as they stand (rule 6), up to the
-// first [*]. stop is the number of elements of the path that were followed; where it goes no further, at begins with the
-// value that it stopped at. It reads the value once up to that place, skipping what it has
-// no need of, and allocates nothing unless a key has escapes or the value is large. The value is one that Output has passed; of anything else
-// it makes some value or none, but never reads beyond it.
+// lookup follows a path into a JSON value and gives the bytes of what is there, exactly as they stand (rule 6), up to
+// the first [*]. stop is the number of elements of the path that were followed; where it goes no further, at begins
+// with the value that it stopped at. It reads the value once up to that place, skipping what it has no need of, and
+// allocates nothing unless a key has escapes or the value is large. The value is one that Output has passed; of
+// anything else it makes some value or none, but never reads beyond it.
 func (r *Resolver) lookup(dep int, value []byte, path []elem) (at []byte, stop int, f found) {
 	i := jsontape.SkipSpace(value, 0)
 	for n := range path {

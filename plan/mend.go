@@ -9,8 +9,8 @@ import (
 	"github.com/stepjet/stepjet/tool"
 )
 
-// What to write for a reference that is refused. Every reference that a hint proposes was held against the very check that
-// refused the one at hand (judge), so that whoever follows a hint is not refused for that again.
+// What to write for a reference that is refused. Every reference that a hint proposes was held against the very check
+// that refused the one at hand (judge), so that whoever follows a hint is not refused for that again.
 
 // site is where a reference stands.
 type site struct {
@@ -21,7 +21,7 @@ type site struct {
 	found bool
 }
 
-// takes gives what takes a value at a place, which is the one in hand unless it was found before.
+// takes returns what takes a value at a place, which is the one in hand unless it was found before.
 func (w *walker) takes(at *site) tool.Place {
 	if !at.found {
 		at.found = true
@@ -87,7 +87,7 @@ const (
 	oneOf                  // any of an object's parts
 )
 
-// mended gives references for the place of one that is refused there: those that the fewest edits lead to.
+// mended returns references for the place of one that is refused there: those that the fewest edits lead to.
 func (w *walker) mended(bad target, at *site) proposal {
 	tried := 0
 	for level := []target{bad}; len(level) > 0; {
@@ -120,7 +120,7 @@ func (w *walker) mayWrite(t *target) bool {
 	return !slices.ContainsFunc(t.path, func(e elem) bool { return e.index == hugeIndex }) && len(w.idOf(t))+len(pathInFull(t.path)) <= longestRef
 }
 
-// edits gives references that are one edit away from one that is refused, the likelier ones first.
+// edits returns references that are one edit away from one that is refused, the likelier ones first.
 func (w *walker) edits(t *target, at *site) []proposal {
 	switch from, v := w.judge(t, at); v {
 	case noEntry:

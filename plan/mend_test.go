@@ -77,8 +77,8 @@ var (
 	plainText = regexp.MustCompile(`for the plain text .*|\{"\$text".*`)
 )
 
-// obey does what each hint says, one at a time, and requires that the reference isn't refused for the same kind of reason. It
-// returns how many it tried.
+// obey does what each hint says, one at a time, and requires that the reference isn't refused for the same kind of
+// reason. It returns how many it tried.
 func obey(t *testing.T, body []byte, tools plan.Catalog, r plan.Report) (tried int) {
 	t.Helper()
 	for _, x := range slices.Concat(r.Problems, r.Warnings) {
@@ -158,7 +158,8 @@ func set(doc any, at string, value json.RawMessage) {
 	}
 }
 
-// Whatever schemas tools declare and however a reference is wrong: what a hint proposes in its place is not refused there.
+// Whatever schemas tools declare and however a reference is wrong: what a hint proposes in its place is not refused
+// there.
 func TestNoHintIsRefused(t *testing.T) {
 	t.Parallel()
 	r := planMaker{rand.New(rand.NewPCG(11, 12))}

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// mistake is one way in which models break plans. breaks does so, and gives the text that an answer has to contain; "" where
-// the plan has nothing of the kind.
+// mistake is one way in which models break plans. breaks does so, and gives the text that an answer has to contain; ""
+// where the plan has nothing of the kind.
 type mistake struct {
 	name   string
 	breaks func(b *broken) string
@@ -275,7 +275,7 @@ func foreignMarks(form string) mistake {
 	}}
 }
 
-// renamed gives a field of the first step another name.
+// renamed returns a field of the first step another name.
 func renamed(name, field, wrong string) mistake {
 	return mistake{name, func(b *broken) string {
 		return b.step(func(s map[string]any) string {
@@ -334,7 +334,7 @@ func (b *broken) required(args map[string]any, key string) bool {
 	return kind == "number" || kind == "other"
 }
 
-// kindOf gives the type of a required argument of a closed schema: "number", "enum" or "other"; "" where that is not
+// kindOf returns the type of a required argument of a closed schema: "number", "enum" or "other"; "" where that is not
 // declared, so that nothing could be said of it.
 func (b *broken) kindOf(args map[string]any, key string) string {
 	for _, s := range b.steps() {

@@ -13,7 +13,7 @@ type suggester struct{ left int }
 // maxSuggestWork is the number of names that one report may be compared with.
 const maxSuggestWork = 200_000
 
-// nearest gives the names most like s (text.Nearest); none once the bound is reached.
+// nearest returns the names most like s (text.Nearest); none once the bound is reached.
 func (g *suggester) nearest(s string, names []string) []string {
 	if !g.afford(len(names)) {
 		return nil

@@ -18,8 +18,8 @@ type Nothing struct {
 	Saw string
 }
 
-// Nothing gives the references in a step's arguments that find nothing; item is nil for a step without for_each. They are a
-// pure function of the plan and the results.
+// Nothing returns the references in a step's arguments that find nothing; item is nil for a step without for_each. They
+// are a pure function of the plan and the results.
 func (r *Resolver) Nothing(step int, item []byte, result func(dep int) (json []byte, ok bool)) (all []Nothing) {
 	t := &r.plan.Steps[step].args
 	var places []string
@@ -80,7 +80,7 @@ func (r *Resolver) saw(t *target, at []byte, stop int, ok bool) string {
 	return whose + " " + outline(at)
 }
 
-// idIn gives the id of a reference as written.
+// idIn returns the id of a reference as written.
 func idIn(ref string) string {
 	id, _, _ := strings.Cut(ref, ".")
 	id, _, _ = strings.Cut(id, "[")
@@ -121,8 +121,8 @@ func outline(b []byte) string {
 	return "an object with the keys " + strings.Join(keys, ", ")
 }
 
-// Explain says, for a place in a step's resolved arguments, which reference the value there came from and what that found;
-// empty where there is none.
+// Explain says, for a place in a step's resolved arguments, which reference the value there came from and what that
+// found; empty where there is none.
 func (r *Resolver) Explain(step int, item []byte, at string, result func(dep int) (json []byte, ok bool)) string {
 	t := &r.plan.Steps[step].args
 	places := t.places()
@@ -155,7 +155,7 @@ func shownPlace(at string) string {
 	return at
 }
 
-// places gives the JSON pointers of a template's holes, in their order. It is for messages: nothing keeps them.
+// places returns the JSON pointers of a template's holes, in their order. It is for messages: nothing keeps them.
 func (t *template) places() []string {
 	text := []byte(t.head)
 	from := make([]int32, len(t.holes))

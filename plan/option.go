@@ -60,7 +60,7 @@ func (p *parser) invalid(at place, hint, message string) {
 	}
 }
 
-// shown gives a value as it stands in the plan, for a message: scalars themselves, others by their kind.
+// shown returns a value as it stands in the plan, for a message: scalars themselves, others by their kind.
 func (p *parser) shown(n int32) string {
 	v := p.tape[n]
 	if v.Kind == jsontape.Object || v.Kind == jsontape.Array {

@@ -18,13 +18,13 @@ const MaxOutput = 64 << 20
 // maxTolerated is the depth beyond MaxDepth up to which a text is still read to see whether it is JSON at all.
 const maxTolerated = 1 << 18
 
-// Output gives the JSON value that a tool's output stands for (plan language, "A tool's output is"). text says that its
-// content type was text/plain: then it is a string, also when it is empty. Otherwise it is the JSON that it is, or a
-// string where it is not JSON, or null where it is empty.
+// Output returns the JSON value that a tool's output stands for (plan language, "A tool's output is"). text says that
+// its content type was text/plain: then it is a string, also when it is empty. Otherwise it is the JSON that it is, or
+// a string where it is not JSON, or null where it is empty.
 //
-// The result shares the memory of body where that is JSON already, without the white space around it. The error has code
-// tool_terminal: the output is not UTF-8 or holds half a surrogate pair, is JSON with a key used twice in one object or
-// nested more than MaxDepth deep, or is larger than MaxOutput (code too_large).
+// The result shares the memory of body where that is JSON already, without the white space around it. The error has
+// code tool_terminal: the output is not UTF-8 or holds half a surrogate pair, is JSON with a key used twice in one
+// object or nested more than MaxDepth deep, or is larger than MaxOutput (code too_large).
 func Output(body []byte, text bool) ([]byte, *fault.Error) {
 	switch {
 	case len(body) > MaxOutput:

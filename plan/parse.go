@@ -107,7 +107,7 @@ func (p *parser) scan(body []byte) bool {
 	return true
 }
 
-// flaw gives the reporter of what is wrong but leaves the text readable.
+// flaw returns the reporter of what is wrong but leaves the text readable.
 func (p *parser) flaw(prefix string) func(*jsontape.Scanner, fault.Code, *jsontape.Span) {
 	return func(s *jsontape.Scanner, code fault.Code, key *jsontape.Span) {
 		if !p.col.wants(code) {
@@ -141,8 +141,8 @@ func (p *parser) document() {
 	}
 }
 
-// readSteps reads all steps: first what stands by itself, then what refers to others. It reports false where there is no
-// array of steps.
+// readSteps reads all steps: first what stands by itself, then what refers to others. It reports false where there is
+// no array of steps.
 func (p *parser) readSteps(n int32) bool {
 	if n == 0 {
 		hint := `write {"steps": [{"id": "a", "tool": "…", "arguments": {}}]}`
@@ -199,7 +199,7 @@ func (p *parser) reserve() {
 	p.allDeps = make([]int, 0, n)
 }
 
-// count gives the number of items of an array.
+// count returns the number of items of an array.
 func (p *parser) count(array int32) (n int) {
 	for v := array + 1; v < p.tape[array].Next; v = p.tape[v].Next {
 		n++

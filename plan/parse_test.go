@@ -14,7 +14,7 @@ import (
 	"github.com/stepjet/stepjet/tool"
 )
 
-// found gives problems as "code path", in their order; one that stands in several places by each that it lists.
+// found returns problems as "code path", in their order; one that stands in several places by each that it lists.
 func found(problems []fault.Problem) []string {
 	list := []string{}
 	for _, p := range problems {

@@ -11,10 +11,10 @@ type place struct {
 
 var planPlace = place{}
 
-// stepAt gives the place of a step.
+// stepAt returns the place of a step.
 func (p *parser) stepAt(i int) place { return place{steps: p.stepsAt, step: i} }
 
-// in gives the place of a field, at most three deep.
+// in returns the place of a field, at most three deep.
 func (a place) in(field string) place {
 	for i := range a.fields {
 		if a.fields[i] == "" {
@@ -25,7 +25,7 @@ func (a place) in(field string) place {
 	return a
 }
 
-// below gives the place of a field's value, under the name that the plan gives it.
+// below returns the place of a field's value, under the name that the plan gives it.
 func (p *parser) below(a place, n int32) place {
 	if object := p.inside[n]; object != "" {
 		a = a.in(object)

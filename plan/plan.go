@@ -3,9 +3,9 @@
 // "rule", it means the numbered rules of its section "References".
 //
 // It is pure: no I/O, no clock. Parse accepts any bytes from anybody: one pass without recursion bounds size, depth and
-// grammar before anything else looks at them, and a refused plan costs no more than its size. A plan that was accepted is
-// immutable; it keeps a copy of its text and shares nothing with the caller. Two parsers of the same bytes and the same
-// tools come to the same plan and the same report, which is what lets any orchestrator take over a run.
+// grammar before anything else looks at them, and a refused plan costs no more than its size. A plan that was accepted
+// is immutable; it keeps a copy of its text and shares nothing with the caller. Two parsers of the same bytes and the
+// same tools come to the same plan and the same report, which is what lets any orchestrator take over a run.
 package plan
 
 import (
@@ -32,10 +32,10 @@ const RecursiveTool = tool.PlanTool
 
 // Catalog is the tools that a plan may call.
 type Catalog interface {
-	// Lookup gives a tool, and whether there is one of that name for the plan's tenant. It is called once for each name
-	// in a plan, and for names that those tools depend on.
+	// Lookup returns a tool, and whether there is one of that name for the plan's tenant. It is called once for each
+	// name in a plan, and for names that those tools depend on.
 	Lookup(name string) (t Tool, ok bool)
-	// Names gives the names of all those tools, for hints. It is called at most once for each Parse.
+	// Names returns the names of all those tools, for hints. It is called at most once for each Parse.
 	Names() []string
 }
 
@@ -53,8 +53,8 @@ type Tool struct {
 type Limits struct {
 	// MaxBytes is the largest plan in bytes: min(MaxBytes, the server's max_payload − 16 KiB).
 	MaxBytes int
-	// Done names steps whose results are there already, from a run that is tried again. No schema is asked about them: neither
-	// about their arguments nor, for references to them, about their results.
+	// Done names steps whose results are there already, from a run that is tried again. No schema is asked about them:
+	// neither about their arguments nor, for references to them, about their results.
 	Done map[string]bool
 }
 
@@ -85,8 +85,8 @@ const (
 	Waves                    // once every step of lesser depth is over
 )
 
-// Plan is a valid plan. It is immutable and may be used from many goroutines. Slices that it gives out are shared: don't
-// change them.
+// Plan is a valid plan. It is immutable and may be used from many goroutines. Slices that it gives out are shared:
+// don't change them.
 type Plan struct {
 	// Steps are in the order of the document: 1 to MaxSteps.
 	Steps []Step
@@ -157,7 +157,7 @@ type target struct {
 	text string // as written, for messages
 }
 
-// Index gives the position of a step in Steps.
+// Index returns the position of a step in Steps.
 func (p *Plan) Index(id string) (int, bool) {
 	if p.ids != nil {
 		i, ok := p.ids[id]
@@ -167,8 +167,8 @@ func (p *Plan) Index(id string) (int, bool) {
 	return max(i, 0), i >= 0
 }
 
-// fewSteps are looked through for an id. Small plans are what there may be hundreds of thousands of in memory, and a map
-// takes a quarter of what the steps themselves do.
+// fewSteps are looked through for an id. Small plans are what there may be hundreds of thousands of in memory, and a
+// map takes a quarter of what the steps themselves do.
 const fewSteps = 16
 
 // slim lets go of what only larger plans need once they are read.
@@ -178,7 +178,7 @@ func (p *Plan) slim() {
 	}
 }
 
-// Waves gives the steps by depth, each wave in the order of the document.
+// Waves returns the steps by depth, each wave in the order of the document.
 func (p *Plan) Waves() [][]int {
 	sizes := make([]int, p.Depth)
 	for i := range p.Steps {

@@ -8,9 +8,9 @@ import (
 // maxKeptLists bounds the bytes of projections that a Resolver remembers.
 const maxKeptLists = 8 << 20
 
-// project gives what a path comes to that goes on with every item of an array (rule 8): one list of all that is found.
-// stop is the place of [*] in the path. What is found is counted before it is copied. lax counts a path into a string, a
-// number or a boolean as missing, as it is among alternatives.
+// project returns what a path comes to that goes on with every item of an array (rule 8): one list of all that is
+// found. stop is the place of [*] in the path. What is found is counted before it is copied. lax counts a path into a
+// string, a number or a boolean as missing, as it is among alternatives.
 func (r *Resolver) project(t *target, array []byte, stop int, lax bool, room int64) (list []byte, at int, f found, err *fault.Error) {
 	if known, ok := r.lists[t.text]; ok && t.step != theItem {
 		return known, len(t.path), isThere, nil
@@ -51,8 +51,8 @@ type projection struct {
 	take   func(value []byte)
 }
 
-// each follows the rest of a path behind the [*] at path[every] from each item of an array. Where it can't go on, it gives
-// the value that it can't go into and the place in the path.
+// each follows the rest of a path behind the [*] at path[every] from each item of an array. Where it can't go on, it
+// gives the value that it can't go into and the place in the path.
 func (p *projection) each(array []byte, path []elem, every int) (at []byte, stop int, ok bool) {
 	rest := path[every+1:]
 	for i := jsontape.Item(array, 0, 0); i >= 0; i = jsontape.NextItem(array, i) {

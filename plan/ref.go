@@ -49,7 +49,7 @@ type refParser struct {
 	refs   []ref
 }
 
-// one gives a slice of one reference.
+// one returns a slice of one reference.
 func (p *refParser) one(r ref) []ref {
 	n := len(p.refs)
 	p.refs = append(p.refs, r)
@@ -170,7 +170,7 @@ func plainText(s string) bool {
 	return true
 }
 
-// indexOf gives the index that digits stand for, noIndex for anything else (a leading zero too).
+// indexOf returns the index that digits stand for, noIndex for anything else (a leading zero too).
 func indexOf(s string) int {
 	if s == "" || s[0] == '0' && len(s) > 1 {
 		return noIndex
@@ -187,5 +187,5 @@ func indexOf(s string) int {
 	return n
 }
 
-// pathLength gives the length of the path, in bytes.
+// pathLength returns the length of the path, in bytes.
 func (r ref) pathLength() int { return len(r.text) - len(r.id) }

@@ -16,7 +16,7 @@ import (
 const sample = `{"city":"Tokyo","temp":21.50,"big":12345678901234567890,"huge":1e400,"yes":true,"no":null,"text":"say \"hi\"\n\u00e9\\",
  "list":[10,{"id":"x"},[1, 2],null,"5"],"o":{"0":"zero","01":"lead","k e.y":{"z":1},"é":2,"$ref":"x","a\"b":3,"-":4,"":5},"deep":{"a":{"b":[ {"c" : [ 7 ] } ]}}}`
 
-// resolve gives what a value in the arguments of a step comes to, or the code of the error in angle brackets.
+// resolve returns what a value in the arguments of a step comes to, or the code of the error in angle brackets.
 func resolve(t *testing.T, value, options string) string {
 	t.Helper()
 	body := `{"steps":[{"id":"a","tool":"t"},{"id":"b","tool":"t"},{"id":"gone","tool":"t"},

@@ -26,11 +26,11 @@ const (
 // Report is what is wrong with a plan, and what is odd about it but harmless.
 type Report struct {
 	// Problems are why the plan is refused, in the order in which they were found: what keeps it from being read, then
-	// the plan's own fields, then step by step, then what dependent tools miss, then cycles. Those that differ only in their
-	// place are one, with its paths. At most MaxProblems and one of each code.
+	// the plan's own fields, then step by step, then what dependent tools miss, then cycles. Those that differ only in
+	// their place are one, with its paths. At most MaxProblems and one of each code.
 	Problems []fault.Problem
-	// Warnings are fields that nobody knows, which are ignored, and what only looks like a reference. At most MaxWarnings
-	// and a note.
+	// Warnings are fields that nobody knows, which are ignored, and what only looks like a reference. At most
+	// MaxWarnings and a note.
 	Warnings []fault.Problem
 }
 
@@ -114,7 +114,7 @@ func (p *parser) report() Report {
 	return r
 }
 
-// stepOf gives the id of the step that a pointer leads into, if it has a valid one.
+// stepOf returns the id of the step that a pointer leads into, if it has a valid one.
 func (p *parser) stepOf(path string) string {
 	rest, in := strings.CutPrefix(path, p.stepsAt+"/")
 	if !in || p.stepsAt == "" {

@@ -35,7 +35,7 @@ const (
 	stride = 32
 )
 
-// NewResolver gives a resolver for one run of the plan.
+// NewResolver returns a resolver for one run of the plan.
 func (p *Plan) NewResolver() *Resolver { return &Resolver{plan: p} }
 
 // Limit has the resolver answer too_large for more than so many bytes, before anything is built: for a caller that has

@@ -97,8 +97,8 @@ func ExamplePlan_NewResolver() {
 	// {"id": "y"} true
 }
 
-// What is picked out of a large result is copied, the result is not: a reference to its last item allocates the arguments
-// and a place for each 32 items before it.
+// What is picked out of a large result is copied, the result is not: a reference to its last item allocates the
+// arguments and a place for each 32 items before it.
 func TestAReferenceIntoALargeResultCopiesOnlyWhatItNames(t *testing.T) { // not parallel: it counts what this process allocates
 	const n = 20_000
 	p := parsed(t, fanOut(1, func(int) string { return fmt.Sprintf(".deep.list[%d].n", n-1) }))

@@ -12,13 +12,14 @@ import (
 // the time when the step runs.
 const maxHoleBytes = 1 << 20
 
-// Steps of checking arguments against schemas that one plan may take together: so many, and as many for each of its bytes.
+// Steps of checking arguments against schemas that one plan may take together: so many, and as many for each of its
+// bytes.
 const (
 	maxSchemaSteps     = 16 << 20
 	schemaStepsPerByte = 8
 )
 
-// schema gives the input schema of a step's tool; nil where there is nothing to check.
+// schema returns the input schema of a step's tool; nil where there is nothing to check.
 func (p *parser) schema(step int) *tool.Schema {
 	name := p.plan.Steps[step].Tool
 	if p.catalog == nil || name == "" || name == RecursiveTool || p.isDone(step) {

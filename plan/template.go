@@ -58,7 +58,7 @@ func (p *refParser) parseText(s string) value {
 	return value{whole: true, pieces: p.only(broken(s, len(refPrefix), end, why))}
 }
 
-// only gives a slice of one piece.
+// only returns a slice of one piece.
 func (p *refParser) only(x piece) []piece { return append(p.pieces[:0], x) }
 
 // alternatives reads what follows the first reference: || and references, and at last perhaps a scalar.

@@ -63,8 +63,8 @@ const (
 // twin resolves references to one step, "a".
 type twin struct{ result json.RawMessage }
 
-// lookup gives the value of a reference; nil for a missing one. scalar says that the path goes into a scalar, which among
-// alternatives counts as missing.
+// lookup returns the value of a reference; nil for a missing one. scalar says that the path goes into a scalar, which
+// among alternatives counts as missing.
 func (w twin) lookup(id, path string, among bool) (value json.RawMessage, scalar bool, err error) {
 	value, scalar, err = w.follow(w.result, path, among)
 	if err == nil && id != "a" {
@@ -129,7 +129,7 @@ func (w twin) every(array []json.RawMessage, path string, among bool) (_ json.Ra
 	return json.RawMessage("[" + strings.Join(found, ",") + "]"), false, nil
 }
 
-// value gives what a string value comes to, as JSON.
+// value returns what a string value comes to, as JSON.
 func (w twin) value(s string) (json.RawMessage, error) {
 	if trimmed := strings.Trim(s, " \t\r\n"); (twinForeign.MatchString(trimmed) || twinMarked.MatchString(trimmed)) && !twinDigits.MatchString(trimmed) {
 		if strings.Contains(strings.ToLower(s), `\ud`) {

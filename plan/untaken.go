@@ -76,7 +76,7 @@ func (p *parser) exampleTail(name, field string) string {
 // searchWork is what a search in a schema counts among the work of suggestions: it may have thousands of properties.
 const searchWork = 2_000
 
-// declaredAt gives the path to a field in a tool's output, where its schema says one.
+// declaredAt returns the path to a field in a tool's output, where its schema says one.
 func (p *parser) declaredAt(name, field string) ([]elem, bool) {
 	output := p.tools[name].Output
 	if output == nil {
@@ -93,7 +93,7 @@ func (p *parser) declaredAt(name, field string) ([]elem, bool) {
 	return all, ok
 }
 
-// toolAt gives the place of a step's tool.
+// toolAt returns the place of a step's tool.
 func (p *parser) toolAt(step int) string { return p.below(p.stepAt(step), p.steps[step].tool).String() }
 
 // typeNames names the types of JSON Schema in a sentence.

@@ -72,8 +72,8 @@ var likeSteps = map[string]bool{
 	"plan": true, "tools": true, "operations": true, "stages": true, "jobs": true, "execution_plan": true, "sequence": true,
 }
 
-// seemsSteps gives the field of the plan that seems to hold its steps, under another name, and takes its warning into the
-// problem.
+// seemsSteps returns the field of the plan that seems to hold its steps, under another name, and takes its warning into
+// the problem.
 func (p *parser) seemsSteps() (string, bool) {
 	for _, s := range p.strangers {
 		if name := p.keyName(s.key); likeSteps[name] && p.tape[s.key+1].Kind == jsontape.Array {
@@ -84,7 +84,7 @@ func (p *parser) seemsSteps() (string, bool) {
 	return "", false
 }
 
-// strangersOf gives the fields of a step that nobody knows.
+// strangersOf returns the fields of a step that nobody knows.
 func (p *parser) strangersOf(i int) []stranger {
 	own := p.steps[i].strangers
 	return p.strangers[own[0]:own[1]]

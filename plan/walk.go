@@ -9,7 +9,8 @@ import (
 	"github.com/stepjet/stepjet/tool"
 )
 
-// walker goes through the arguments or the list of one step once, finds the references, and cuts the text into a template.
+// walker goes through the arguments or the list of one step once, finds the references, and cuts the text into a
+// template.
 type walker struct {
 	p    *parser
 	step int
@@ -109,7 +110,7 @@ func (w *walker) object(n int32) {
 	w.path = w.path[:top]
 }
 
-// text gives the text of a string node.
+// text returns the text of a string node.
 func (w *walker) text(n int32) string {
 	v := &w.tape[n]
 	raw := w.src[v.Start+1 : v.End-1]
@@ -176,8 +177,8 @@ func (w *walker) hasRefKey(n int32) bool {
 	return false
 }
 
-// textForm reads {"$text": "{{a.x}}"}, which is that string and nothing else (rule 9). It reports false where the object is
-// anything else.
+// textForm reads {"$text": "{{a.x}}"}, which is that string and nothing else (rule 9). It reports false where the
+// object is anything else.
 func (w *walker) textForm(n int32) bool {
 	key, value, only := w.onlyKey(n)
 	if only && key == "$text" && w.tape[value].Kind == jsontape.String {
@@ -357,7 +358,7 @@ func (w *walker) problemAt(below string, code fault.Code, message, hint string) 
 	}
 }
 
-// rootAt gives the place of the value that is walked, in the plan.
+// rootAt returns the place of the value that is walked, in the plan.
 func (w *walker) rootAt() string {
 	if w.list {
 		return w.p.listAt(w.step).String()
@@ -365,7 +366,7 @@ func (w *walker) rootAt() string {
 	return w.p.argumentsAt(w.step)
 }
 
-// pointer gives the place of the value in hand, in the plan.
+// pointer returns the place of the value in hand, in the plan.
 func (w *walker) pointer() string {
 	b := []byte(w.rootAt())
 	for _, t := range w.path {

@@ -37,8 +37,8 @@ func (w *walker) within(text string, pieces []piece) {
 	}
 }
 
-// foreignAt finds another language's reference within text: from its mark or prefix at i on, or, where a colon is there,
-// around it. ref is its id and path, empty where there is none, or nothing but digits.
+// foreignAt finds another language's reference within text: from its mark or prefix at i on, or, where a colon is
+// there, around it. ref is its id and path, empty where there is none, or nothing but digits.
 func (p *refParser) foreignAt(s string, i int, known func(id string) bool) (from, end int, ref string) {
 	for _, m := range marks {
 		if strings.HasPrefix(s[i:], m.open) {

@@ -43,8 +43,8 @@ func (k Key) open(about string, raw []byte) ([]byte, error) {
 	return r.Open([]byte(about), raw[encSize:])
 }
 
-// Keyring holds private keys, the newest last. It may be used from many goroutines. One that was loaded from a file reads
-// it again where a value is sealed to a key that it does not hold: so a key is handed out by replacing the file.
+// Keyring holds private keys, the newest last. It may be used from many goroutines. One that was loaded from a file
+// reads it again where a value is sealed to a key that it does not hold: so a key is handed out by replacing the file.
 type Keyring struct {
 	file string
 
@@ -56,7 +56,7 @@ type Keyring struct {
 // NewKeyring makes a ring of keys, the newest last.
 func NewKeyring(keys ...Key) *Keyring { return &Keyring{keys: slices.Clone(keys)} }
 
-// Keys gives the keys, the newest last.
+// Keys returns the keys, the newest last.
 func (r *Keyring) Keys() []Key {
 	if r == nil {
 		return nil
@@ -74,7 +74,7 @@ func (r *Keyring) IDs() (ids []string) {
 	return ids
 }
 
-// Newest gives the key to seal to; nil where the ring is nil or empty.
+// Newest returns the key to seal to; nil where the ring is nil or empty.
 func (r *Keyring) Newest() *Public {
 	keys := r.Keys()
 	if len(keys) == 0 {
@@ -89,7 +89,7 @@ func (r *Keyring) Has(id string) bool {
 	return ok
 }
 
-// Open gives what is sealed in a value. The error has the code sealed, and says which key is missing.
+// Open returns what is sealed in a value. The error has the code sealed, and says which key is missing.
 func (r *Keyring) Open(about, value string) (string, error) {
 	id := KeyOf(value)
 	if id == "" {

@@ -2,12 +2,12 @@ package seal
 
 import "time"
 
-// Keep is how long an old key opens what was sealed to it, unless the user says otherwise: a run lasts 168 h at most, and
-// a finished one is kept for 168 h.
+// Keep is how long an old key opens what was sealed to it, unless the user says otherwise: a run lasts 168 h at most,
+// and a finished one is kept for 168 h.
 const Keep = 2 * 168 * time.Hour
 
-// Rotate gives the keys with a new one behind them, and without those that have been replaced for as long as keep: with 0
-// the new one alone is left.
+// Rotate returns the keys with a new one behind them, and without those that have been replaced for as long as keep:
+// with 0 the new one alone is left.
 func Rotate(keys []Key, now time.Time, keep time.Duration) ([]Key, error) {
 	fresh, err := NewKey(now)
 	if err != nil {

@@ -1,6 +1,6 @@
 // Package seal encrypts the secrets of a run's context to a key that workers and orchestrators hold, and opens them
-// there. What lies in JetStream's files, travels through the server, or is read by whoever may look at plans, is then of
-// no use.
+// there. What lies in JetStream's files, travels through the server, or is read by whoever may look at plans, is then
+// of no use.
 //
 // It is HPKE (RFC 9180) in base mode, one message for each value: DHKEM(X25519, HKDF-SHA256), HKDF-SHA256, AES-256-GCM,
 // with the info string Info and the additional data of About, so that a value of one run is none in another. A sealed
@@ -24,8 +24,8 @@ import (
 // Info is what the context of HPKE is bound to: this use, and the version of its form.
 const Info = "stepjet context secret 1"
 
-// About gives the additional data of a value: whose run it is of (the run id as it is encoded in subjects), and its key
-// in the context.
+// About returns the additional data of a value: whose run it is of (the run id as it is encoded in subjects), and its
+// key in the context.
 func About(tenant, run, key string) string { return tenant + "/" + run + "/" + key }
 
 const (
@@ -66,10 +66,10 @@ func keyID(public []byte) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// ID gives the key's id, as it stands in what is sealed to it.
+// ID returns the key's id, as it stands in what is sealed to it.
 func (p *Public) ID() string { return p.id }
 
-// String gives the text form.
+// String returns the text form.
 func (p *Public) String() string { return publicMark + b64.EncodeToString(p.key.Bytes()) }
 
 // Seal encrypts a value to the key, bound to what it is about.
@@ -89,7 +89,7 @@ func sealed(enc []byte, sender *hpke.Sender, about, value string) ([]byte, error
 	return append(enc, text...), err
 }
 
-// KeyOf gives the id of the key that a value is sealed to; "" where it is not of that form.
+// KeyOf returns the id of the key that a value is sealed to; "" where it is not of that form.
 func KeyOf(value string) string {
 	id, rest, ok := strings.Cut(value, ".")
 	if raw, err := b64.DecodeString(rest); !ok || err != nil || len(raw) < overhead {

@@ -49,7 +49,7 @@ func newKey(t *testing.T) seal.Key {
 	return k
 }
 
-// made gives vectors of all kinds. What is sealed differs each time: an X25519 key is made for every value.
+// made returns vectors of all kinds. What is sealed differs each time: an X25519 key is made for every value.
 func made(t *testing.T) (all []vector) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "keys")

@@ -1,13 +1,13 @@
-// Package stepjettest gives a test a whole Stepjet of its own: a NATS server with JetStream on disk, an orchestrator, and
-// workers for the tools that the test registers, all in the test's process and all real.
+// Package stepjettest gives a test a whole Stepjet of its own: a NATS server with JetStream on disk, an orchestrator,
+// and workers for the tools that the test registers, all in the test's process and all real.
 //
 //	s := stepjettest.New(t)
 //	stepjettest.Register(s, "get_weather", weather)
 //	out := s.Run(plan)
 //
-// Safety: each Stack has a server and a folder of its own, so tests may run in parallel. Liveness: New and Register return
-// when what they started is ready, so no test has to wait. Failure: whatever can't be started, and a part that ends by
-// itself, fails the test. Everything is stopped when the test ends.
+// Safety: each Stack has a server and a folder of its own, so tests may run in parallel. Liveness: New and Register
+// return when what they started is ready, so no test has to wait. Failure: whatever can't be started, and a part that
+// ends by itself, fails the test. Everything is stopped when the test ends.
 package stepjettest
 
 import (
@@ -31,8 +31,8 @@ const patience = 5 * time.Minute
 // drain is how long a worker waits for handlers that still run when the test ends. What they would say counts no more.
 const drain = 2 * time.Second
 
-// Stack is a Stepjet that runs for one test. Its methods and Register are for the test's own goroutine, since they end the
-// test where something fails.
+// Stack is a Stepjet that runs for one test. Its methods and Register are for the test's own goroutine, since they end
+// the test where something fails.
 type Stack struct {
 	t      testing.TB
 	stack  *dev.Stack
@@ -44,8 +44,8 @@ type Stack struct {
 // Option changes one thing about a Stack.
 type Option func(*Stack)
 
-// Logger takes what the parts log, on all levels that it is enabled for. Without it, warnings and errors stand in the test's
-// output if it fails or is verbose.
+// Logger takes what the parts log, on all levels that it is enabled for. Without it, warnings and errors stand in the
+// test's output if it fails or is verbose.
 func Logger(l *slog.Logger) Option { return func(s *Stack) { s.log = l } }
 
 // New starts a server and an orchestrator, and returns when plans can be submitted. No tool is registered.
@@ -93,15 +93,15 @@ func (s *Stack) Run(plan string) *outcome.Outcome {
 	return out
 }
 
-// Register hosts a tool on a worker of its own and returns when steps of it are taken. Its schemas are inferred from the
-// types, as worker.Handle does; options change its definition.
+// Register hosts a tool on a worker of its own and returns when steps of it are taken. Its schemas are inferred from
+// the types, as worker.Handle does; options change its definition.
 func Register[In, Out any](s *Stack, name string, fn func(ctx context.Context, in In) (Out, error), options ...worker.Option) {
 	s.t.Helper()
 	s.Host(func(w *worker.Worker) { worker.Handle(w, name, fn, options...) })
 }
 
-// Host runs a worker with the tools that add gives it, and returns when steps of them are taken. It is for what Register
-// can't say: several tools of one worker, middleware, raw handlers.
+// Host runs a worker with the tools that add gives it, and returns when steps of them are taken. It is for what
+// Register can't say: several tools of one worker, middleware, raw handlers.
 func (s *Stack) Host(add func(w *worker.Worker)) {
 	s.t.Helper()
 	ctx := s.context()

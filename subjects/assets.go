@@ -5,25 +5,26 @@ import (
 	"strings"
 )
 
-// BlobsOf gives the bucket of a declared tenant's large values. Those of all other tenants lie in BlobsBucket. A tenant is
-// made of what a bucket's name may hold, so its name stands there as it is.
+// BlobsOf returns the bucket of a declared tenant's large values. Those of all other tenants lie in BlobsBucket. A
+// tenant is made of what a bucket's name may hold, so its name stands there as it is.
 func BlobsOf(tenant string) string { return BlobsBucket + "-" + tenant }
 
-// OwnBlobs reports whether large values of a tenant may lie in a bucket; none is BlobsBucket. Whoever reads a handle asks: it may
-// say anything, and another tenant's values are nobody else's.
+// OwnBlobs reports whether large values of a tenant may lie in a bucket; none is BlobsBucket. Whoever reads a handle
+// asks: it may say anything, and another tenant's values are nobody else's.
 func OwnBlobs(bucket, tenant string) bool {
 	return bucket == "" || bucket == BlobsOf(tenant) && ValidTenant(tenant)
 }
 
-// BlobsStream gives the stream of a bucket of large values, BlobsSubjects what it takes, as every client makes an object store.
+// BlobsStream returns the stream of a bucket of large values, BlobsSubjects what it takes, as every client makes an
+// object store.
 func BlobsStream(bucket string) string { return "OBJ_" + orBlobs(bucket) }
 
-// BlobsSubjects gives the subjects of a bucket of large values: of chunks and of descriptions.
+// BlobsSubjects returns the subjects of a bucket of large values: of chunks and of descriptions.
 func BlobsSubjects(bucket string) []string {
 	return []string{blobs(bucket) + ".C.>", blobs(bucket) + ".M.>"}
 }
 
-// TenantOfBlobs gives the tenant that a stream holds the large values of; false where it is no declared tenant's.
+// TenantOfBlobs returns the tenant that a stream holds the large values of; false where it is no declared tenant's.
 func TenantOfBlobs(stream string) (tenant string, ok bool) {
 	tenant, ok = strings.CutPrefix(stream, BlobsStream(BlobsOf("")))
 	return tenant, ok && ValidTenant(tenant)
@@ -38,7 +39,7 @@ func orBlobs(bucket string) string {
 	return bucket
 }
 
-// ParseStepsStream gives the tool shard of a step stream.
+// ParseStepsStream returns the tool shard of a step stream.
 func ParseStepsStream(stream string) (shard int, ok bool) {
 	rest, ok := strings.CutPrefix(stream, "STEPS_")
 	if !ok {
@@ -48,7 +49,8 @@ func ParseStepsStream(stream string) (shard int, ok bool) {
 	return shard, err == nil && shard >= 0 && strconv.Itoa(shard) == rest
 }
 
-// ToolOfDurable gives the tool whose durable consumer has a name; false where the name is a hash, or none of Stepjet's.
+// ToolOfDurable returns the tool whose durable consumer has a name; false where the name is a hash, or none of
+// Stepjet's.
 func ToolOfDurable(durable string) (tool string, ok bool) {
 	tool, ok = Decode(durable)
 	return tool, ok && ValidTool(tool)
@@ -73,8 +75,8 @@ func RunFilter(r Run, shards int) string { return string(make(name, 0, room).led
 // whose encoded names have hex digits behind "=", and has one token, as what every role may read.
 const SealingKey = "=secrets"
 
-// NeedKey gives the key of the registry bucket that says that some run needs something; NeedFilter matches all of them. It has two
-// tokens, so that nobody takes it for a tool's.
+// NeedKey returns the key of the registry bucket that says that some run needs something; NeedFilter matches all of
+// them. It has two tokens, so that nobody takes it for a tool's.
 func NeedKey(name string) string { return needs + name }
 
 // NeedFilter is described at NeedKey.
@@ -82,10 +84,11 @@ const NeedFilter = needs + "*"
 
 const needs = "=need."
 
-// ParseNeedKey gives the need that a key of the registry bucket names.
+// ParseNeedKey returns the need that a key of the registry bucket names.
 func ParseNeedKey(key string) (name string, ok bool) { return strings.CutPrefix(key, needs) }
 
-// ParseToolsKey reads a key of the registry bucket: of a tool, of a definition kept under its digest, or of an override.
+// ParseToolsKey reads a key of the registry bucket: of a tool, of a definition kept under its digest, or of an
+// override.
 func ParseToolsKey(key string) (tool, digest, override string, ok bool) {
 	if rest, is := strings.CutPrefix(key, "def."); is {
 		return "", rest, "", rest != ""
@@ -101,7 +104,7 @@ func ParseToolsKey(key string) (tool, digest, override string, ok bool) {
 	return tool, "", "", ok
 }
 
-// IntakeProbe gives two names of one plan: what a stock client publishes to, and where it must come out.
+// IntakeProbe returns two names of one plan: what a stock client publishes to, and where it must come out.
 func IntakeProbe(r Run, shards int) (published, arrives string) {
 	return Submit(r.Tenant, r.ID), SubmitTo(r, shards)
 }

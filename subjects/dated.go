@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// MadeAt gives the moment at which a run id says that it was made: that of a UUID of version 7 (RFC 9562, section 5.7),
-// written in its 36 characters and in lower case, to the millisecond. ok is false for every other id.
+// MadeAt returns the moment at which a run id says that it was made: that of a UUID of version 7 (RFC 9562, section
+// 5.7), written in its 36 characters and in lower case, to the millisecond. ok is false for every other id.
 func MadeAt(id string) (at time.Time, ok bool) {
 	if len(id) != 36 || id[8] != '-' || id[13] != '-' || id[14] != '7' || id[18] != '-' || id[23] != '-' {
 		return time.Time{}, false

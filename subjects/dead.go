@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// DeadKey gives the key of a step's dead letter in the bucket "dead": T.R.G.S.
+// DeadKey returns the key of a step's dead letter in the bucket "dead": T.R.G.S.
 func DeadKey(r Run, generation uint64, step string) string {
 	return r.Key() + "." + strconv.FormatUint(generation, 10) + "." + step
 }

@@ -14,7 +14,8 @@ const (
 	// HeaderContextSealed, beside HeaderContext: which of its keys have a sealed value, separated by commas. They are
 	// secret. The message has SealedVersion.
 	HeaderContextSealed = "Stepjet-Context-Sealed"
-	// HeaderContextSteps, on a submitted plan: context for single steps, a JSON object of objects of strings by step id.
+	// HeaderContextSteps, on a submitted plan: context for single steps, a JSON object of objects of strings by step
+	// id.
 	HeaderContextSteps = "Stepjet-Context-Steps"
 	// HeaderRetryOf, on a submitted plan: the finished run of the same plan whose successes are taken over.
 	HeaderRetryOf = "Stepjet-Retry-Of"
@@ -29,7 +30,8 @@ const (
 	HeaderClaim = "Stepjet-Claim"
 	// HeaderKey, on a step: the idempotency key, the same for all attempts.
 	HeaderKey = "Stepjet-Key"
-	// HeaderRetriedKey, on a step of a run that tries another one again: the key that the step had in that one, if it had any.
+	// HeaderRetriedKey, on a step of a run that tries another one again: the key that the step had in that one, if it
+	// had any.
 	HeaderRetriedKey = "Stepjet-Retried-Key"
 	// HeaderAttempt, on a step: the attempt's number, from 1.
 	HeaderAttempt = "Stepjet-Attempt"
@@ -41,12 +43,13 @@ const (
 	HeaderStartBy = "Stepjet-Start-By"
 	// HeaderHandle, on a step or a result: the body lies in the object store and this is its handle, as JSON.
 	HeaderHandle = "Stepjet-Handle"
-	// HeaderBucket, on a step of a declared tenant: the bucket that a large result is put into. Without it: BlobsBucket.
+	// HeaderBucket, on a step of a declared tenant: the bucket that a large result is put into. Without it:
+	// BlobsBucket.
 	HeaderBucket = "Stepjet-Bucket"
 	// HeaderStatus, on a result: StatusOK or StatusError.
 	HeaderStatus = "Stepjet-Status"
-	// HeaderKeys, on the registration of a tool, beside HeaderWorker: the ids of the keys with which the worker opens sealed secrets,
-	// separated by commas; "none" where it holds none.
+	// HeaderKeys, on the registration of a tool, beside HeaderWorker: the ids of the keys with which the worker opens
+	// sealed secrets, separated by commas; "none" where it holds none.
 	HeaderKeys = "Stepjet-Secrets-Keys"
 	// HeaderWorker, on a result or a registration: the name of the worker.
 	HeaderWorker = "Stepjet-Worker"
@@ -63,20 +66,20 @@ const (
 // Version is the version of messages that this Stepjet writes. A reader leaves higher ones alone.
 const Version = "1"
 
-// StartVersion is the version of a start record that an orchestrator which knows only Version must leave alone: it would end the
-// run otherwise than one that knows what the record says.
+// StartVersion is the version of a start record that an orchestrator which knows only Version must leave alone: it
+// would end the run otherwise than one that knows what the record says.
 const StartVersion = "2"
 
 // SealedVersion is the version of a plan or a step with sealed values in its context. All else of it is as in Version:
 // whoever does not know of sealed values would hand them to the tool as they are, and so has to leave it alone.
 const SealedVersion = "2"
 
-// BucketVersion is the version of what a reader that knows only lower ones would look for in BlobsBucket: a message whose
-// handle names a declared tenant's bucket, and the start of a run whose results lie in one.
+// BucketVersion is the version of what a reader that knows only lower ones would look for in BlobsBucket: a message
+// whose handle names a declared tenant's bucket, and the start of a run whose results lie in one.
 const BucketVersion = "3"
 
-// NeedsVersion is the version of a start, or of an entry of the registry, that says what must be known to go on with it: who knows
-// only lower ones doesn't look for that.
+// NeedsVersion is the version of a start, or of an entry of the registry, that says what must be known to go on with
+// it: who knows only lower ones doesn't look for that.
 const NeedsVersion = "4"
 
 // Values of HeaderStatus.

@@ -5,10 +5,11 @@ import (
 	"strings"
 )
 
-// With one ledger shard the ledger's stream takes IntakeFilter itself. With more, shard i takes plan.in.i.*.*: Go clients
-// publish there, and an account mapping (IntakeMapping) leads what stock clients publish to plan.submit the same way.
+// With one ledger shard the ledger's stream takes IntakeFilter itself. With more, shard i takes plan.in.i.*.*: Go
+// clients publish there, and an account mapping (IntakeMapping) leads what stock clients publish to plan.submit the
+// same way.
 
-// ShardIntakeFilter gives the subjects of plans that a ledger shard takes, where there are shards of them.
+// ShardIntakeFilter returns the subjects of plans that a ledger shard takes, where there are shards of them.
 func ShardIntakeFilter(shard, shards int) string {
 	if shards == 1 {
 		return IntakeFilter
@@ -16,7 +17,7 @@ func ShardIntakeFilter(shard, shards int) string {
 	return "plan.in." + strconv.Itoa(shard) + ".*.*"
 }
 
-// ShardIntakeTarget gives the destination of a ledger shard's subject transform, whose source is ShardIntakeFilter.
+// ShardIntakeTarget returns the destination of a ledger shard's subject transform, whose source is ShardIntakeFilter.
 func ShardIntakeTarget(shard, shards int) string {
 	if shards == 1 {
 		return IntakeTarget()
@@ -24,7 +25,7 @@ func ShardIntakeTarget(shard, shards int) string {
 	return LedgerPrefix(shard) + "{{partition(" + strconv.Itoa(Partitions) + ",2)}}.{{wildcard(1)}}.{{wildcard(2)}}.plan"
 }
 
-// SubmitTo gives the subject that a Go client publishes a plan to, where there are shards ledger shards.
+// SubmitTo returns the subject that a Go client publishes a plan to, where there are shards ledger shards.
 func SubmitTo(r Run, shards int) string {
 	if shards == 1 {
 		return Submit(r.Tenant, r.ID)
@@ -32,8 +33,8 @@ func SubmitTo(r Run, shards int) string {
 	return "plan.in." + strconv.Itoa(LedgerShard(r.Partition(), shards)) + "." + r.Tenant + "." + r.ID
 }
 
-// IntakeMapping gives source and destination of the account mapping that serves stock clients where there is more than
-// one ledger shard.
+// IntakeMapping returns source and destination of the account mapping that serves stock clients where there is more
+// than one ledger shard.
 func IntakeMapping(shards int) (source, destination string) {
 	return IntakeFilter, "plan.in.{{partition(" + strconv.Itoa(shards) + ",2)}}.{{wildcard(1)}}.{{wildcard(2)}}"
 }
@@ -50,7 +51,7 @@ func ParseSubmit(subject string) (Run, bool) {
 	return Run{}, false
 }
 
-// StreamOf gives the stream that a subject of a bucket or of a step stream is stored in; "" for any other subject.
+// StreamOf returns the stream that a subject of a bucket or of a step stream is stored in; "" for any other subject.
 func StreamOf(subject string) string {
 	if rest, ok := strings.CutPrefix(subject, "$KV."); ok {
 		if bucket, _, ok := strings.Cut(rest, "."); ok {

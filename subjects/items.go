@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// ItemToken gives the step token of the i-th item of a for_each: S=i. No step id holds "=".
+// ItemToken returns the step token of the i-th item of a for_each: S=i. No step id holds "=".
 func ItemToken(step string, item int) string { return step + "=" + strconv.Itoa(item) }
 
 // SplitItem reads a step token: the step's id, and the item's number where it is one.

@@ -2,8 +2,8 @@ package subjects
 
 import "strconv"
 
-// name is a subject, a key or an id being written. It begins on the stack of whoever builds it, so that a name of common
-// length costs one allocation: several are made for each step.
+// name is a subject, a key or an id being written. It begins on the stack of whoever builds it, so that a name of
+// common length costs one allocation: several are made for each step.
 type name []byte
 
 // room is what most names fit into, in bytes.

@@ -18,8 +18,8 @@ const (
 	ClaimKind
 	// StrayRecord lies below "step." and is of no attempt. Whoever hosts a tool may write such, so it means nothing.
 	StrayRecord
-	// MisplacedRecord lies where no run has its records: in the partition of others, below a generation that is none, or on a
-	// subject with a wildcard or an empty token in it.
+	// MisplacedRecord lies where no run has its records: in the partition of others, below a generation that is none,
+	// or on a subject with a wildcard or an empty token in it.
 	MisplacedRecord
 )
 
@@ -31,14 +31,14 @@ type Record struct {
 	Attempt    Attempt // of StepKind and ClaimKind
 }
 
-// ParseRecord reads a ledger subject. ok is false where it isn't one of a run's place; Kind is MisplacedRecord then, where it
-// will never be anything. A subject of a run that this version doesn't know has Kind UnknownRecord.
+// ParseRecord reads a ledger subject. ok is false where it isn't one of a run's place; Kind is MisplacedRecord then,
+// where it will never be anything. A subject of a run that this version doesn't know has Kind UnknownRecord.
 //
 // Whoever hosts a tool may write below any run whatever ends in "step.<tool>.…". So every name has one form only: were
 // there two names of one attempt, it could be decided twice.
 //
-// A server stores what is published on a subject with a literal "*". It is below no run: whoever read or purged by such a
-// name would mean every run that it matches.
+// A server stores what is published on a subject with a literal "*". It is below no run: whoever read or purged by such
+// a name would mean every run that it matches.
 func ParseRecord(subject string) (rec Record, ok bool) {
 	rest, found := strings.CutPrefix(subject, "$KV.runs_")
 	if !found {
@@ -119,8 +119,8 @@ func canonical(token string) (n uint64, ok bool) {
 	return n, err == nil
 }
 
-// Literal reports whether a subject stands for itself alone. A server stores what is published on one with a "*" or ">" in it,
-// but who purges or reads by it means all that it matches; and it takes none with an empty token for that.
+// Literal reports whether a subject stands for itself alone. A server stores what is published on one with a "*" or ">"
+// in it, but who purges or reads by it means all that it matches; and it takes none with an empty token for that.
 func Literal(subject string) bool {
 	return strings.IndexByte(subject, '*') < 0 && strings.IndexByte(subject, '>') < 0 && !strings.Contains(subject, "..") && !strings.HasSuffix(subject, ".")
 }

@@ -5,25 +5,25 @@ import (
 	"strings"
 )
 
-// StepsStream gives the work-queue stream of a tool shard.
+// StepsStream returns the work-queue stream of a tool shard.
 func StepsStream(shard int) string { return "STEPS_" + strconv.Itoa(shard) }
 
-// StepsSubjects gives all subjects that a step stream takes.
+// StepsSubjects returns all subjects that a step stream takes.
 func StepsSubjects(shard int) []string {
 	s := strconv.Itoa(shard)
 	return []string{"step." + s + ".>", "sched." + s + ".>", Sentinel(shard)}
 }
 
-// Keeper names the consumer of a step stream that nobody pulls from: what it is interested in, no acknowledgement of another
-// consumer's removes. It is no name of a tool's durable.
+// Keeper names the consumer of a step stream that nobody pulls from: what it is interested in, no acknowledgement of
+// another consumer's removes. It is no name of a tool's durable.
 const Keeper = "=keeper"
 
-// KeeperFilters gives what the keeper of a step stream is interested in: all that no tool's consumer takes.
+// KeeperFilters returns what the keeper of a step stream is interested in: all that no tool's consumer takes.
 func KeeperFilters(shard int) []string {
 	return []string{"sched." + strconv.Itoa(shard) + ".>", Sentinel(shard)}
 }
 
-// Sentinel gives the subject of the message that keeps a step stream from ever being empty. No consumer takes it.
+// Sentinel returns the subject of the message that keeps a step stream from ever being empty. No consumer takes it.
 func Sentinel(shard int) string { return "sentinel." + strconv.Itoa(shard) }
 
 // tool writes what the subjects of a tool's steps begin with.
@@ -36,12 +36,12 @@ func (n name) step(kind string, a *Attempt, shard int) name {
 	return n.tool(kind, shard, a.Tool).int(a.Partition()).text(".").run(a.Run).text(".").attempt(a)
 }
 
-// Step gives the subject that an attempt is dispatched to.
+// Step returns the subject that an attempt is dispatched to.
 func Step(a Attempt, shard int) string {
 	return string(make(name, 0, room).step("step", &a, shard))
 }
 
-// Scheduled gives the subject under which an attempt waits for its time.
+// Scheduled returns the subject under which an attempt waits for its time.
 func Scheduled(a Attempt, shard int) string {
 	return string(make(name, 0, room).step("sched", &a, shard))
 }
@@ -89,7 +89,7 @@ func ParseStep(subject string) (a Attempt, shard int, ok bool) {
 	return a, shard, ok
 }
 
-// Cancel gives the subject that tells workers to stop an attempt; CancelFilter matches all of a tool.
+// Cancel returns the subject that tells workers to stop an attempt; CancelFilter matches all of a tool.
 func Cancel(a Attempt) string {
 	return string(make(name, 0, room).text("cancel.").token(a.Tool).text(".").run(a.Run).text(".").attempt(&a))
 }
@@ -118,7 +118,7 @@ const (
 	EventConflict = "conflict" // the run id was used for another plan; body: the problem
 )
 
-// Event gives the subject of an event of a run. Events are core NATS, at most once, for watching only.
+// Event returns the subject of an event of a run. Events are core NATS, at most once, for watching only.
 func Event(r Run, kind string) string { return "event." + r.Tenant + "." + r.ID + "." + kind }
 
 // EventFilter matches all events of a run.
@@ -133,7 +133,7 @@ func ParseEvent(subject string) (r Run, kind string, ok bool) {
 	return Run{t[1], t[2]}, t[3], true
 }
 
-// Notify gives the subject on which a client learns that a run of its own is over; client is the token it sent along.
+// Notify returns the subject on which a client learns that a run of its own is over; client is the token it sent along.
 func Notify(r Run, client string) string { return "notify." + r.Tenant + "." + client + "." + r.ID }
 
 // NotifyFilter matches all notices to one client.
@@ -154,7 +154,7 @@ const (
 	VerbCancel = "cancel"
 )
 
-// API gives the subject of a request about a run, answered by the owner of its partition.
+// API returns the subject of a request about a run, answered by the owner of its partition.
 func API(r Run, verb string) string {
 	return "api." + strconv.Itoa(r.Partition()) + "." + verb + "." + r.Tenant + "." + r.ID
 }
@@ -172,7 +172,8 @@ func ParseAPI(subject string) (r Run, verb string, ok bool) {
 	return r, t[2], t[1] == strconv.Itoa(r.Partition())
 }
 
-// Register gives the subject of a request that registers a tool; any orchestrator answers. The definition is the body.
+// Register returns the subject of a request that registers a tool; any orchestrator answers. The definition is the
+// body.
 func Register(tool string) string { return "api.tools.register." + Encode(tool) }
 
 // ParseRegister returns the tool of a registration's subject.
@@ -188,21 +189,21 @@ func ParseRegister(subject string) (tool string, ok bool) {
 // RegisterFilter matches all registrations.
 const RegisterFilter = "api.tools.register.*"
 
-// OverrideKey gives the registry key of an operator's override of a tool's contract.
+// OverrideKey returns the registry key of an operator's override of a tool's contract.
 func OverrideKey(tool string) string { return "override." + Encode(tool) }
 
-// Gather gives the subject of the lease of the worker that gathers a tool's batches.
+// Gather returns the subject of the lease of the worker that gathers a tool's batches.
 func Gather(tool string) string { return BucketSubject(GatherBucket, Encode(tool)) }
 
-// Override gives the subject of a request that sets or clears an operator's override of a tool's contract; any
+// Override returns the subject of a request that sets or clears an operator's override of a tool's contract; any
 // orchestrator answers.
 func Override(tool string) string { return "api.tools.override." + Encode(tool) }
 
 // OverrideFilter matches all requests of Override.
 const OverrideFilter = "api.tools.override.*"
 
-// TenantOverrideKey gives the registry key of what a tenant overrides of a tool for its own runs, TenantOverrideKeys matches
-// all of them.
+// TenantOverrideKey returns the registry key of what a tenant overrides of a tool for its own runs, TenantOverrideKeys
+// matches all of them.
 func TenantOverrideKey(tenant, tool string) string { return "override." + tenant + "." + Encode(tool) }
 
 // TenantOverrideKeys is described at TenantOverrideKey.
@@ -221,8 +222,8 @@ func ParseTenantOverrideKey(key string) (tenant, tool string, ok bool) {
 	return tenant, tool, ok
 }
 
-// TenantOverride gives the subject of a request that sets or clears what a tenant overrides of a tool for its own runs;
-// tool may be "*". Any orchestrator answers.
+// TenantOverride returns the subject of a request that sets or clears what a tenant overrides of a tool for its own
+// runs; tool may be "*". Any orchestrator answers.
 func TenantOverride(tenant, tool string) string {
 	if tool != "*" {
 		tool = Encode(tool)
@@ -243,7 +244,7 @@ func ParseTenantOverride(subject string) (tenant, tool string, ok bool) {
 	return t[3], tool, ok
 }
 
-// Remove gives the subject of a request that removes a tool from the registry; any orchestrator answers.
+// Remove returns the subject of a request that removes a tool from the registry; any orchestrator answers.
 func Remove(tool string) string { return "api.tools.remove." + Encode(tool) }
 
 // RemoveFilter matches all requests of Remove.
@@ -252,11 +253,11 @@ const RemoveFilter = "api.tools.remove.*"
 // PingSubject is answered by any orchestrator; it shows that one is alive.
 const PingSubject = "api.ping"
 
-// ToolKey gives a tool's key in the registry bucket.
+// ToolKey returns a tool's key in the registry bucket.
 func ToolKey(tool string) string { return Encode(tool) }
 
-// DefinitionKey gives the registry key under which a definition is kept by its digest, create-once. Encoded tool names
-// hold no dot, so the two kinds of keys can't meet.
+// DefinitionKey returns the registry key under which a definition is kept by its digest, create-once. Encoded tool
+// names hold no dot, so the two kinds of keys can't meet.
 func DefinitionKey(digest string) string { return "def." + digest }
 
 // DefinitionFilter matches the keys of all definitions.

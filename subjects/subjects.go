@@ -28,24 +28,24 @@ const (
 	IntakeShardsFilter = "plan.in.*.*.*"
 )
 
-// LedgerBucket gives the KV bucket of a ledger shard, LedgerStream the stream beneath it.
+// LedgerBucket returns the KV bucket of a ledger shard, LedgerStream the stream beneath it.
 func LedgerBucket(shard int) string { return "runs_" + strconv.Itoa(shard) }
 
-// LedgerStream gives the stream of a ledger shard.
+// LedgerStream returns the stream of a ledger shard.
 func LedgerStream(shard int) string { return "KV_" + LedgerBucket(shard) }
 
-// LedgerPrefix gives the prefix of all subjects of a ledger shard, with the trailing dot.
+// LedgerPrefix returns the prefix of all subjects of a ledger shard, with the trailing dot.
 func LedgerPrefix(shard int) string { return "$KV." + LedgerBucket(shard) + "." }
 
-// LedgerShard gives the ledger shard of a partition.
+// LedgerShard returns the ledger shard of a partition.
 func LedgerShard(partition, shards int) int { return partition % shards }
 
-// IntakeTarget gives the destination of the ledger's subject transform for IntakeFilter, with one shard.
+// IntakeTarget returns the destination of the ledger's subject transform for IntakeFilter, with one shard.
 func IntakeTarget() string {
 	return LedgerPrefix(0) + "{{partition(" + strconv.Itoa(Partitions) + ",2)}}.{{wildcard(1)}}.{{wildcard(2)}}.plan"
 }
 
-// Submit gives the subject that an agent publishes a plan to. run is encoded.
+// Submit returns the subject that an agent publishes a plan to. run is encoded.
 func Submit(tenant, run string) string { return "plan.submit." + tenant + "." + run }
 
 // Run names a run: tenant and encoded run id.
@@ -57,7 +57,7 @@ type Run struct {
 // NewRun names a run by tenant and plain run id.
 func NewRun(tenant, id string) Run { return Run{tenant, Encode(id)} }
 
-// Plain gives the run id as its submitter wrote it, or the token where it isn't a canonical encoding.
+// Plain returns the run id as its submitter wrote it, or the token where it isn't a canonical encoding.
 func (r Run) Plain() string {
 	if s, ok := Decode(r.ID); ok {
 		return s
@@ -71,10 +71,10 @@ func (r Run) Valid() bool {
 	return ok && ValidRun(id) && ValidTenant(r.Tenant)
 }
 
-// Partition gives the run's partition.
+// Partition returns the run's partition.
 func (r Run) Partition() int { return Partition(r.ID) }
 
-// Key gives the run's key in the history bucket.
+// Key returns the run's key in the history bucket.
 func (r Run) Key() string { return r.Tenant + "." + r.ID }
 
 // ParseHistoryKey reads a key of the history bucket.
@@ -95,7 +95,7 @@ type Attempt struct {
 	Number     int    // from 1
 }
 
-// Key gives the idempotency key handed to the tool, the same for all attempts: T/R/G/S.
+// Key returns the idempotency key handed to the tool, the same for all attempts: T/R/G/S.
 func (a Attempt) Key() string {
 	return string(make(name, 0, room).key(&a))
 }
@@ -108,14 +108,14 @@ func (n name) key(a *Attempt) name {
 	return n.text(a.Tenant, "/", a.ID, "/").uint(a.Generation).text("/", a.Step)
 }
 
-// MessageID gives the id that dedupes the dispatch of the attempt: T/R/G/S/A. It is a help, never what correctness
+// MessageID returns the id that dedupes the dispatch of the attempt: T/R/G/S/A. It is a help, never what correctness
 // rests on.
 func (a Attempt) MessageID() string {
 	return string(make(name, 0, room).key(&a).text("/").int(a.Number))
 }
 
-// Span returns the id of the attempt's span in traces: the FNV-1a hash, of 64 bits, of MessageID; 1 where that is 0, which
-// is no id. Whoever knows the attempt knows its span, so nobody has to keep one.
+// Span returns the id of the attempt's span in traces: the FNV-1a hash, of 64 bits, of MessageID; 1 where that is 0,
+// which is no id. Whoever knows the attempt knows its span, so nobody has to keep one.
 func (a Attempt) Span() uint64 {
 	h := uint64(14695981039346656037) // hash/fnv would allocate
 	for _, c := range make(name, 0, room).key(&a).text("/").int(a.Number) {
@@ -124,32 +124,32 @@ func (a Attempt) Span() uint64 {
 	return max(h, 1)
 }
 
-// BlobName gives the name of a blob that belongs to the attempt; unique is a fresh nuid.
+// BlobName returns the name of a blob that belongs to the attempt; unique is a fresh nuid.
 func (a Attempt) BlobName(unique string) string { return a.MessageID() + "/" + unique }
 
-// RunBlobName gives the name of a blob that belongs to the run as a whole (its history or start document).
+// RunBlobName returns the name of a blob that belongs to the run as a whole (its history or start document).
 func RunBlobName(r Run, generation uint64, kind, unique string) string {
 	return r.Tenant + "/" + r.ID + "/" + strconv.FormatUint(generation, 10) + "/=" + kind + "/" + unique
 }
 
 // The ledger's subjects. All take the number of shards the deployment has.
 
-// PlanRecord gives the subject of a run's plan record.
+// PlanRecord returns the subject of a run's plan record.
 func PlanRecord(r Run, shards int) string {
 	return string(make(name, 0, room).ledger(r, shards).text("plan"))
 }
 
-// StartRecord gives the subject of a generation's start record.
+// StartRecord returns the subject of a generation's start record.
 func StartRecord(r Run, generation uint64, shards int) string {
 	return string(make(name, 0, room).generation(r, generation, shards).text("start"))
 }
 
-// StopRecord gives the subject of a generation's stop record.
+// StopRecord returns the subject of a generation's stop record.
 func StopRecord(r Run, generation uint64, shards int) string {
 	return string(make(name, 0, room).generation(r, generation, shards).text("stop"))
 }
 
-// StepRecord gives the subject of the record that decides an attempt.
+// StepRecord returns the subject of the record that decides an attempt.
 func StepRecord(a Attempt, shards int) string {
 	return string(make(name, 0, room).stepRecord(&a, shards))
 }
@@ -159,7 +159,7 @@ func IsStepRecord(subject string, a Attempt, shards int) bool {
 	return string(make(name, 0, room).stepRecord(&a, shards)) == subject
 }
 
-// ClaimRecord gives the subject of an attempt's claim.
+// ClaimRecord returns the subject of an attempt's claim.
 func ClaimRecord(a Attempt, shards int) string {
 	return string(make(name, 0, room).stepRecord(&a, shards).text(".claim"))
 }
@@ -199,8 +199,8 @@ func (n name) generation(r Run, g uint64, shards int) name {
 	return n.ledger(r, shards).uint(g).text(".")
 }
 
-// BucketStream gives the stream of a KV bucket.
+// BucketStream returns the stream of a KV bucket.
 func BucketStream(bucket string) string { return "KV_" + bucket }
 
-// BucketSubject gives the subject of a key of a KV bucket; the key may be a filter.
+// BucketSubject returns the subject of a key of a KV bucket; the key may be a filter.
 func BucketSubject(bucket, key string) string { return "$KV." + bucket + "." + key }

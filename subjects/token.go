@@ -121,7 +121,7 @@ func Decode(token string) (string, bool) {
 // Partitions is the number of partitions that runs are spread over. It never changes.
 const Partitions = 64
 
-// Partition gives the partition of an encoded run id: what the server's {{partition(64,n)}} computes of that token.
+// Partition returns the partition of an encoded run id: what the server's {{partition(64,n)}} computes of that token.
 func Partition(run string) int {
 	h := uint32(2166136261) // FNV-1a; hash/fnv would allocate
 	for i := range len(run) {
@@ -130,7 +130,7 @@ func Partition(run string) int {
 	return int(h % Partitions)
 }
 
-// Durable gives the name of a tool's durable consumer: the encoded tool name, or a hash where that is too long.
+// Durable returns the name of a tool's durable consumer: the encoded tool name, or a hash where that is too long.
 func Durable(tool string) string {
 	if t := Encode(tool); len(t) <= maxDurable {
 		return t

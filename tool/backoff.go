@@ -45,7 +45,7 @@ type Backoff struct {
 	Jitter float64
 }
 
-// Delay gives the time to wait after the given attempt (from 1) failed, before the next one. The jitter is drawn from
+// Delay returns the time to wait after the given attempt (from 1) failed, before the next one. The jitter is drawn from
 // seed alone, so every owner of a run computes the same delay. It is never under MinDelay.
 func (b Backoff) Delay(attempt int, seed uint64) time.Duration {
 	b = b.filled()
@@ -69,7 +69,7 @@ func (b Backoff) Delay(attempt int, seed uint64) time.Duration {
 	return max(d, MinDelay)
 }
 
-// scale gives d × factor, or limit where that is less.
+// scale returns d × factor, or limit where that is less.
 func scale(d time.Duration, factor int64, limit time.Duration) time.Duration {
 	hi, lo := bits.Mul64(uint64(max(d, 0)), uint64(factor))
 	if hi != 0 || lo > uint64(limit) {
@@ -86,7 +86,7 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// filled gives the backoff with the defaults in place of its zero fields.
+// filled returns the backoff with the defaults in place of its zero fields.
 func (b Backoff) filled() Backoff {
 	if b.Strategy == "" {
 		b.Strategy = Exponential

@@ -8,11 +8,12 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// budget bounds the work of one check, in steps that are the same on every machine and under every load: a verdict must not
-// depend on them. A schema of a few lines can ask for 2^64 evaluations, as in a chain of definitions that each refer twice
-// to the next, or for as many as there are keywords and items together. The validator offers no way to stop it, but asks
-// every subschema's format before it goes into a value, and goes no deeper where that fails. Type, const and enum come
-// before the format; so each subschema pays in advance for those of the ones that it hands the value's parts to.
+// budget bounds the work of one check, in steps that are the same on every machine and under every load: a verdict must
+// not depend on them. A schema of a few lines can ask for 2^64 evaluations, as in a chain of definitions that each
+// refer twice to the next, or for as many as there are keywords and items together. The validator offers no way to stop
+// it, but asks every subschema's format before it goes into a value, and goes no deeper where that fails. Type, const
+// and enum come before the format; so each subschema pays in advance for those of the ones that it hands the value's
+// parts to.
 type budget struct {
 	mu    sync.Mutex // held during a check: the formats know no other
 	given int
@@ -21,8 +22,8 @@ type budget struct {
 
 var errBudget = errors.New("too many steps")
 
-// The steps of a check: a fixed number, so many for each byte of the value, and never more than maxSteps: a few seconds of
-// work for the largest value that there is.
+// The steps of a check: a fixed number, so many for each byte of the value, and never more than maxSteps: a few seconds
+// of work for the largest value that there is.
 const (
 	fixedSteps   = 100_000
 	stepsPerByte = 8

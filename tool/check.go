@@ -39,7 +39,7 @@ type Violation struct {
 	Missing string
 }
 
-// Check gives the violations of the schema by value, at most MaxViolations, sorted by pointer. value is JSON.
+// Check returns the violations of the schema by value, at most MaxViolations, sorted by pointer. value is JSON.
 //
 // What stands in value at a hole is a placeholder and only its being there counts. Violations that the hole may be to
 // blame for are left out: those at the hole or within it, and those of a part around it that depend on its content
@@ -47,8 +47,8 @@ type Violation struct {
 // hole becomes are kept: a wrong type elsewhere, a missing or superfluous property, and a type other than string for a
 // hole that is text. An empty answer therefore means "valid" only where there are no holes.
 //
-// The work of a check is bounded in steps, which depend on schema and value alone. One that takes more is a violation of
-// the whole value.
+// The work of a check is bounded in steps, which depend on schema and value alone. One that takes more is a violation
+// of the whole value.
 func (s *Schema) Check(value []byte, holes []Hole) []Violation {
 	steps := maxSteps
 	return s.CheckWithin(value, holes, &steps)
@@ -127,8 +127,8 @@ type finder struct {
 	found     []Violation
 }
 
-// visit collects the certain violations of e and its causes. condition is where the outermost "if" around e was decided;
-// nil for none.
+// visit collects the certain violations of e and its causes. condition is where the outermost "if" around e was
+// decided; nil for none.
 func (f *finder) visit(e *jsonschema.ValidationError, condition *string) {
 	if len(f.found) >= MaxViolations {
 		return
@@ -234,7 +234,7 @@ func (f *finder) index() {
 	slices.Sort(f.sorted)
 }
 
-// around gives the hole that a pointer leads to or into.
+// around returns the hole that a pointer leads to or into.
 func (f *finder) around(at string) (*Hole, bool) {
 	for {
 		if h := f.byPointer[at]; h != nil {

@@ -36,7 +36,8 @@ type Contract struct {
 	Backoff Backoff
 	// Timeout is the longest that one execution may take.
 	Timeout time.Duration
-	// WaitTimeout is the longest that an attempt may wait for a slot before it begins; 0 for as long as its step may take.
+	// WaitTimeout is the longest that an attempt may wait for a slot before it begins; 0 for as long as its step may
+	// take.
 	WaitTimeout time.Duration
 	// AtMostOnce forbids a second execution, by whatever cause.
 	AtMostOnce bool
@@ -50,7 +51,7 @@ type Contract struct {
 	Context ContextFilter
 }
 
-// Policy gives how often a step of this tool is attempted and how long to wait in between, where its plan says r (nil
+// Policy returns how often a step of this tool is attempted and how long to wait in between, where its plan says r (nil
 // for nothing). An at_most_once tool has one attempt whatever the plan says.
 func (c Contract) Policy(r *Retry) (attempts int, b Backoff) {
 	attempts, b = max(c.MaxAttempts, 1), c.Backoff
@@ -66,8 +67,8 @@ func (c Contract) Policy(r *Retry) (attempts int, b Backoff) {
 	return attempts, b.filled()
 }
 
-// Contract gives the tool's contract with every default filled in. A contract that contradicts itself, the annotations
-// or the input schema is an invalid_tool that says how.
+// Contract returns the tool's contract with every default filled in. A contract that contradicts itself, the
+// annotations or the input schema is an invalid_tool that says how.
 func (d *Definition) Contract() (Contract, error) {
 	o := Orchestration{}
 	if d.Orchestration != nil {
@@ -125,7 +126,7 @@ func (o Orchestration) contract(d *Definition) Contract {
 	return c
 }
 
-// mode gives the declared mode, or the one that the rest of the contract or the hints imply.
+// mode returns the declared mode, or the one that the rest of the contract or the hints imply.
 func (o Orchestration) mode(a *Annotations) Mode {
 	switch {
 	case o.Mode != "":
@@ -154,7 +155,7 @@ func (o Orchestration) limit(m Mode) int {
 	return DefaultLimit
 }
 
-// retry gives the declared attempts, or def, and the declared backoff.
+// retry returns the declared attempts, or def, and the declared backoff.
 func (o Orchestration) retry(def int) (int, *Backoff) {
 	b := o.Backoff
 	if o.Retry == nil {

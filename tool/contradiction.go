@@ -72,7 +72,7 @@ func (c Contract) check() error {
 	return nil
 }
 
-// Wait gives the longest that a call waits for its batch to fill.
+// Wait returns the longest that a call waits for its batch to fill.
 func (b Batch) Wait() time.Duration {
 	if b.MaxWaitMS > 0 {
 		return time.Duration(b.MaxWaitMS) * time.Millisecond
@@ -177,8 +177,8 @@ func (o Orchestration) checkBatch(d *Definition) error {
 	return nil
 }
 
-// strayBatch warns of a batch argument that no property has, where the schema is plainly that of the array and not of one item: all
-// that it has is an array of another name. Steps are calls for one item then, whatever array they bring.
+// strayBatch warns of a batch argument that no property has, where the schema is plainly that of the array and not of
+// one item: all that it has is an array of another name. Steps are calls for one item then, whatever array they bring.
 func (d *Definition) strayBatch() []fault.Problem {
 	if d.Orchestration == nil || d.Orchestration.Batch == nil {
 		return nil
@@ -196,7 +196,7 @@ func (d *Definition) strayBatch() []fault.Problem {
 	return nil
 }
 
-// propertyTypes gives the properties of a schema with their types; "" for one that has no single one.
+// propertyTypes returns the properties of a schema with their types; "" for one that has no single one.
 func propertyTypes(schema json.RawMessage) map[string]string {
 	var s struct {
 		Properties map[string]json.RawMessage `json:"properties"`
@@ -215,7 +215,7 @@ func propertyTypes(schema json.RawMessage) map[string]string {
 	return types
 }
 
-// nearArray gives the array that a batch argument was probably meant to be.
+// nearArray returns the array that a batch argument was probably meant to be.
 func nearArray(argument string, types map[string]string) string {
 	var arrays []string
 	for name, t := range types {

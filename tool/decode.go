@@ -181,8 +181,8 @@ const (
 	maxExponent = 512
 )
 
-// boundNumber gives a number that is cheap to calculate with: s itself within the bounds, otherwise its first maxDigits
-// digits and an exponent of at most ±maxExponent.
+// boundNumber returns a number that is cheap to calculate with: s itself within the bounds, otherwise its first
+// maxDigits digits and an exponent of at most ±maxExponent.
 func boundNumber(s string) string {
 	if len(s) <= 4 { // 1e99 at most
 		return s

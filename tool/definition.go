@@ -74,8 +74,9 @@ func ParseDefinition(raw []byte) (*Definition, error) {
 	return d, nil
 }
 
-// SplitDefinitions takes a document of definitions apart without reading them: a JSON array, an object that has the array
-// under "tools" (the answer to MCP's tools/list), or one definition alone. Errors are *fault.Error of code invalid_tool.
+// SplitDefinitions takes a document of definitions apart without reading them: a JSON array, an object that has the
+// array under "tools" (the answer to MCP's tools/list), or one definition alone. Errors are *fault.Error of code
+// invalid_tool.
 func SplitDefinitions(raw []byte) ([]json.RawMessage, error) {
 	var one struct {
 		Name     string          `json:"name"`
@@ -88,7 +89,8 @@ func SplitDefinitions(raw []byte) ([]json.RawMessage, error) {
 	return splitDefinitions(raw)
 }
 
-// PlaceOf gives the place, as a JSON pointer, of one of the definitions that SplitDefinitions takes a document apart into; "" of one alone.
+// PlaceOf returns the place, as a JSON pointer, of one of the definitions that SplitDefinitions takes a document apart
+// into; "" of one alone.
 func PlaceOf(raw []byte, parts []json.RawMessage, i int) string {
 	if len(parts) == 1 && len(parts[0]) == len(raw) {
 		return ""
@@ -96,7 +98,7 @@ func PlaceOf(raw []byte, parts []json.RawMessage, i int) string {
 	return placeOfList(raw) + itoa(i)
 }
 
-// placeOfList gives what the place of a definition begins with in a document of several.
+// placeOfList returns what the place of a definition begins with in a document of several.
 func placeOfList(raw []byte) string {
 	if bytes.TrimLeft(raw, " \t\r\n")[0] == '{' {
 		return "/tools/"
@@ -121,9 +123,10 @@ func splitDefinitions(raw []byte) ([]json.RawMessage, error) {
 	return list, nil
 }
 
-// ParseDefinitions reads a JSON array of definitions, or an object that has the array under "tools" (the answer to MCP's
-// tools/list). A name used twice is an error. Errors are *fault.Error of code invalid_tool, which name all that is wrong
-// with all of the definitions, one definition a line; Flaws is their cause, with places such as /tools/1/inputSchema.
+// ParseDefinitions reads a JSON array of definitions, or an object that has the array under "tools" (the answer to
+// MCP's tools/list). A name used twice is an error. Errors are *fault.Error of code invalid_tool, which name all that
+// is wrong with all of the definitions, one definition a line; Flaws is their cause, with places such as
+// /tools/1/inputSchema.
 func ParseDefinitions(raw []byte) ([]*Definition, error) {
 	list, err := splitDefinitions(raw)
 	if err != nil {
@@ -180,7 +183,7 @@ func (d *Definition) Validate() error {
 	return together(d.Name, wrong)
 }
 
-// partsOf gives an error as one part of a definition's.
+// partsOf returns an error as one part of a definition's.
 func partsOf(err error) []*fault.Error { return []*fault.Error{fault.As(err)} }
 
 // flawedSchemas says what is wrong with the schema of the arguments, without which there is no tool.
@@ -199,8 +202,8 @@ func (d *Definition) flawedSchemas() []*fault.Error {
 // PlanTool is the name of the tool by which models hand in whole plans. No step of a plan can call a tool of that name.
 const PlanTool = "execute_tool_plan"
 
-// Warnings says what of a valid definition is of no use: an output schema that is none (OutputFlaws), a batch whose array can't be
-// the one that the input schema has, and all of a tool that has the name of PlanTool.
+// Warnings says what of a valid definition is of no use: an output schema that is none (OutputFlaws), a batch whose
+// array can't be the one that the input schema has, and all of a tool that has the name of PlanTool.
 func (d *Definition) Warnings() []fault.Problem {
 	warnings := append(d.OutputFlaws(), d.strayBatch()...)
 	if d.Name == PlanTool {
@@ -211,8 +214,8 @@ func (d *Definition) Warnings() []fault.Problem {
 	return warnings
 }
 
-// OutputFlaws says why the output schema is none. A tool with such a one is called as one without is: plans and results are not
-// checked against it.
+// OutputFlaws says why the output schema is none. A tool with such a one is called as one without is: plans and results
+// are not checked against it.
 func (d *Definition) OutputFlaws() []fault.Problem {
 	if len(d.OutputSchema) == 0 {
 		return nil
@@ -237,7 +240,7 @@ func (d Definition) MarshalJSON() ([]byte, error) {
 	return withExtra(plain(d), d.Extra)
 }
 
-// Digest gives the SHA-256, in lower-case hex, of the definition's canonical JSON: the MCP form, compact, the keys of
+// Digest returns the SHA-256, in lower-case hex, of the definition's canonical JSON: the MCP form, compact, the keys of
 // every object sorted, numbers as written. Definitions of equal digest mean the same.
 func (d *Definition) Digest() string {
 	b, err := json.Marshal(d)

@@ -40,7 +40,7 @@ func (c *comparison) disjoint(a, b *jsonschema.Schema, depth int) bool {
 	return false
 }
 
-// commonTypes gives the types that a value of both schemas may have; known says that at least one of them names any.
+// commonTypes returns the types that a value of both schemas may have; known says that at least one of them names any.
 func commonTypes(a, b *jsonschema.Schema) (common []string, known bool) {
 	if a.Types == nil && b.Types == nil {
 		return nil, false
@@ -134,7 +134,8 @@ func (c *comparison) branchesDisjoint(a, b *jsonschema.Schema, depth int) bool {
 	return false
 }
 
-// objectsDisjoint reports that an object of both schemas lacks a property that a requires, or has one that fits neither.
+// objectsDisjoint reports that an object of both schemas lacks a property that a requires, or has one that fits
+// neither.
 func (c *comparison) objectsDisjoint(a, b *jsonschema.Schema, depth int) bool {
 	for _, name := range a.Required {
 		if closedFor(a, name) || closedFor(b, name) || c.disjoint(property(a, name), property(b, name), depth+1) {
@@ -148,7 +149,7 @@ func closedFor(x *jsonschema.Schema, name string) bool {
 	return x.Properties[name] == nil && x.AdditionalProperties == false && len(x.PatternProperties) == 0
 }
 
-// property gives the schema of a property, where one is declared for it or for all others.
+// property returns the schema of a property, where one is declared for it or for all others.
 func property(x *jsonschema.Schema, name string) *jsonschema.Schema {
 	if p := x.Properties[name]; p != nil || len(x.PatternProperties) > 0 {
 		return p
@@ -164,7 +165,7 @@ func least(x *jsonschema.Schema) int {
 	return *x.MinItems
 }
 
-// items gives the schema of all items; nil where they may differ.
+// items returns the schema of all items; nil where they may differ.
 func items(x *jsonschema.Schema) *jsonschema.Schema {
 	if len(x.PrefixItems) > 0 {
 		return nil

@@ -38,7 +38,7 @@ func (l fieldErrors) Error() string {
 	return strings.Join(texts, "; ")
 }
 
-// error gives one error of all; nil of none.
+// error returns one error of all; nil of none.
 func (l fieldErrors) error() error {
 	switch len(l) {
 	case 0:
@@ -49,7 +49,7 @@ func (l fieldErrors) error() error {
 	return l
 }
 
-// fieldsOf gives the field errors that an error consists of; nil where it has none.
+// fieldsOf returns the field errors that an error consists of; nil where it has none.
 func fieldsOf(err error) fieldErrors {
 	var several fieldErrors
 	if errors.As(err, &several) {
@@ -62,7 +62,7 @@ func fieldsOf(err error) fieldErrors {
 	return nil
 }
 
-// hintOf gives the first hint of a field error; "" where there is none.
+// hintOf returns the first hint of a field error; "" where there is none.
 func hintOf(err error) string {
 	for _, e := range fieldsOf(err) {
 		if e.hint != "" {
@@ -90,7 +90,7 @@ type fields struct {
 	errs fieldErrors
 }
 
-// err gives what was wrong so far, in the order of the names.
+// err returns what was wrong so far, in the order of the names.
 func (f *fields) err() error {
 	slices.SortStableFunc(f.errs, func(a, b *fieldError) int { return strings.Compare(a.field, b.field) })
 	return f.errs.error()

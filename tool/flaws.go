@@ -28,7 +28,7 @@ func (l Flaws) Error() string {
 	return strings.Join(texts, "; ")
 }
 
-// FlawsOf gives the flaws that an error of this package lists; an error without a list is a flaw itself.
+// FlawsOf returns the flaws that an error of this package lists; an error without a list is a flaw itself.
 func FlawsOf(err error) Flaws {
 	if err == nil {
 		return nil
@@ -67,7 +67,7 @@ func (l Flaws) hint() string {
 	return strings.Join(hints, "; ")
 }
 
-// under gives the flaws with their places below another.
+// under returns the flaws with their places below another.
 func (l Flaws) under(path string) Flaws {
 	out := make(Flaws, len(l))
 	for i, f := range l {

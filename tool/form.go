@@ -51,8 +51,8 @@ func (d *Definition) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// definitionObject gives the members of the object that describes the tool: that of "function", where there is one, with
-// what stands beside it and isn't inside too.
+// definitionObject returns the members of the object that describes the tool: that of "function", where there is one,
+// with what stands beside it and isn't inside too.
 func definitionObject(raw []byte) (*fields, error) {
 	f, err := readFields(raw, append(slices.Clone(formFields), "function")...)
 	if err != nil {
@@ -86,7 +86,7 @@ func (f *fields) text(name string) (s string) {
 	return s
 }
 
-// alias gives a member under its name or one of its aliases; two that differ are an error.
+// alias returns a member under its name or one of its aliases; two that differ are an error.
 func (f *fields) alias(name string, others []string) json.RawMessage {
 	value := f.raw[name]
 	for _, o := range others {
@@ -105,7 +105,7 @@ func (f *fields) alias(name string, others []string) json.RawMessage {
 	return bytes.Clone(value)
 }
 
-// orchestration gives the contract, which may stand in the definition or in its input schema (seed 003).
+// orchestration returns the contract, which may stand in the definition or in its input schema (seed 003).
 func (f *fields) orchestration(schema json.RawMessage) (o *Orchestration) {
 	const name = "x-orchestration"
 	var in map[string]json.RawMessage

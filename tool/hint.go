@@ -15,10 +15,10 @@ import (
 	"github.com/stepjet/stepjet/internal/jsontape"
 )
 
-// What to write in the place of a wrong value. A hint repeats what was given wherever it can be mended: a model that reads
-// "write 63 without quotes" need not know the schema.
+// What to write in the place of a wrong value. A hint repeats what was given wherever it can be mended: a model that
+// reads "write 63 without quotes" need not know the schema.
 
-// at gives the part of the value that a location leads to.
+// at returns the part of the value that a location leads to.
 func (f *finder) at(location []string) (v any, there bool) {
 	v = f.root
 	for _, token := range location {
@@ -106,7 +106,7 @@ func (f *finder) hint(e *jsonschema.ValidationError, v any) string {
 	return sizeHint(e, f.s.byURL[e.SchemaURL], v)
 }
 
-// branchHint gives the hint of the first alternative of an anyOf or oneOf that has one for this very value.
+// branchHint returns the hint of the first alternative of an anyOf or oneOf that has one for this very value.
 func (f *finder) branchHint(e *jsonschema.ValidationError, v any) string {
 	for _, c := range e.Causes {
 		for len(c.Causes) == 1 {

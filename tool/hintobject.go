@@ -64,7 +64,7 @@ func isRenamed(renamed map[string]string, name string) bool {
 	return false
 }
 
-// keys gives the properties that the object of an error has, sorted.
+// keys returns the properties that the object of an error has, sorted.
 func (f *finder) keys(e *jsonschema.ValidationError) []string {
 	v, _ := f.at(e.InstanceLocation)
 	m, _ := v.(map[string]any)
@@ -80,7 +80,7 @@ func sortedKeys(m map[string]any) []string {
 	return keys
 }
 
-// lacking gives the required properties that the object of an error doesn't have.
+// lacking returns the required properties that the object of an error doesn't have.
 func (f *finder) lacking(e *jsonschema.ValidationError) (missing []string) {
 	x := f.s.byURL[e.SchemaURL]
 	if x == nil {
@@ -98,8 +98,8 @@ func (f *finder) lacking(e *jsonschema.ValidationError) (missing []string) {
 // maxKeys is the most properties of an object that are looked through for one that bears the wrong name.
 const maxKeys = 64
 
-// misnamed finds, for properties that are missing, those that are not known and seem to be them: by their names, or because
-// there is one of each.
+// misnamed finds, for properties that are missing, those that are not known and seem to be them: by their names, or
+// because there is one of each.
 func (f *finder) misnamed(e *jsonschema.ValidationError, at string, missing []string) map[string]string {
 	var strangers []string
 	for _, name := range f.keys(e) {

@@ -42,7 +42,7 @@ func arrayHint(x *jsonschema.Schema, v any) string {
 	return "put it into an array: [" + shown(v) + "]"
 }
 
-// itemTypes gives the types that the items of an array may have, as far as they are said.
+// itemTypes returns the types that the items of an array may have, as far as they are said.
 func itemTypes(x *jsonschema.Schema) []string {
 	if x == nil || x.Items2020 == nil || x.Items2020.Types == nil {
 		return nil
@@ -50,7 +50,8 @@ func itemTypes(x *jsonschema.Schema) []string {
 	return x.Items2020.Types.ToStrings()
 }
 
-// objectHint says how a value is written as an object: as the one property that it has to have, where there is only one.
+// objectHint says how a value is written as an object: as the one property that it has to have, where there is only
+// one.
 func objectHint(x *jsonschema.Schema, v any) string {
 	if list, ok := v.([]any); ok && len(list) == 1 && isType("object", list[0]) {
 		return "write " + shown(list[0]) + ", without the brackets"
@@ -78,7 +79,7 @@ func objectHint(x *jsonschema.Schema, v any) string {
 	return "write an object: " + text.Cut("{"+strings.Join(parts, ", ")+"}", maxShown)
 }
 
-// enumHint gives the value of an enumeration that was probably meant.
+// enumHint returns the value of an enumeration that was probably meant.
 func enumHint(want []any, v any) string {
 	given := strings.Trim(shown(v), `" `)
 	var words []string
@@ -117,7 +118,7 @@ func enumHint(want []any, v any) string {
 	return "write " + strings.Join(all, ", ")
 }
 
-// patternHint gives the value in the form that matches a pattern, if it is only a matter of case or blanks.
+// patternHint returns the value in the form that matches a pattern, if it is only a matter of case or blanks.
 func patternHint(pattern string, v any) string {
 	s, _ := v.(string)
 	re, err := regexp.Compile(ecma(pattern))
@@ -147,7 +148,7 @@ func formatHint(format string) string {
 	return "write text in the format " + clip(format)
 }
 
-// sizeHint gives the bound that a number, a text or a list has to keep.
+// sizeHint returns the bound that a number, a text or a list has to keep.
 func sizeHint(e *jsonschema.ValidationError, x *jsonschema.Schema, v any) string {
 	switch k := e.ErrorKind.(type) {
 	case *kind.Minimum:
@@ -188,7 +189,7 @@ func downTo(x *jsonschema.Schema) string {
 	return " or less"
 }
 
-// multipleHint gives the multiple below and the one above.
+// multipleHint returns the multiple below and the one above.
 func multipleHint(k *kind.MultipleOf, v any) string {
 	r, ok := new(big.Rat).SetString(boundNumber(strings.Trim(shown(v), `"`)))
 	if !ok || k.Want == nil || k.Want.Sign() <= 0 {

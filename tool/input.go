@@ -12,8 +12,8 @@ import (
 
 // Input compiles the schema that a step's arguments are checked against. Errors are *fault.Error of code invalid_tool.
 //
-// For most tools it is the input schema. A tool with a batch is called in two ways: with the array argument itself, which
-// the input schema describes, or as one single call with the arguments of one item, which are checked against the
+// For most tools it is the input schema. A tool with a batch is called in two ways: with the array argument itself,
+// which the input schema describes, or as one single call with the arguments of one item, which are checked against the
 // schema of the array's items; workers gather single calls into an array. Which of the two a step means is told by
 // whether its arguments have the key batch.argument. Where the input schema has no such property, it describes the
 // single call and is used for both. Where it asks for more than the array, or its items can't be objects, there is no
@@ -42,7 +42,7 @@ type single struct {
 	refusal  string  // why there is no single call; "" where there is one
 }
 
-// withBatch gives the schema that also takes single calls, or s itself where it describes nothing else.
+// withBatch returns the schema that also takes single calls, or s itself where it describes nothing else.
 func (s *Schema) withBatch(raw json.RawMessage, argument string) *Schema {
 	if s.s == nil {
 		return s
@@ -64,7 +64,7 @@ func (s *Schema) withBatch(raw json.RawMessage, argument string) *Schema {
 	return &Schema{s: s.s, byURL: s.byURL, budget: s.budget, array: s, single: &one}
 }
 
-// items gives the schema of an array's items as part of s; one that accepts any object where it has none.
+// items returns the schema of an array's items as part of s; one that accepts any object where it has none.
 func (s *Schema) items(property *jsonschema.Schema, raw json.RawMessage, argument string) *Schema {
 	for hops := 0; property.Ref != nil && property.Items2020 == nil && property.Items == nil && hops < maxRefs; hops++ {
 		property = property.Ref
@@ -83,7 +83,7 @@ func (s *Schema) items(property *jsonschema.Schema, raw json.RawMessage, argumen
 // maxRefs bounds how far references are followed.
 const maxRefs = 32
 
-// itemsDoc gives the text of an array's items schema, decoded, where it stands in the property itself; nil elsewhere.
+// itemsDoc returns the text of an array's items schema, decoded, where it stands in the property itself; nil elsewhere.
 func itemsDoc(raw json.RawMessage, argument string) any {
 	doc, err := decodeBounded(raw)
 	if err != nil {
@@ -99,7 +99,7 @@ func itemsDoc(raw json.RawMessage, argument string) any {
 	return doc
 }
 
-// form gives the schema that these arguments are meant for, or says why there is none.
+// form returns the schema that these arguments are meant for, or says why there is none.
 func (s *Schema) form(value []byte, holes []Hole) (schema *Schema, refusal []Violation) {
 	one := s.single
 	switch {
@@ -122,8 +122,8 @@ func (s *Schema) form(value []byte, holes []Hole) (schema *Schema, refusal []Vio
 	return one.schema, refusal
 }
 
-// misspelt gives a key that was probably meant to be the array's; "" for none: it is like the array's name, an item has no such property,
-// and an array stands there, or a reference that may come to one.
+// misspelt returns a key that was probably meant to be the array's; "" for none: it is like the array's name, an item
+// has no such property, and an array stands there, or a reference that may come to one.
 func (o *single) misspelt(value []byte, holes []Hole) string {
 	declared, known := o.schema.declared()
 	if !known {
@@ -159,7 +159,8 @@ func (o *single) misspelt(value []byte, holes []Hole) string {
 	return ""
 }
 
-// declared gives the properties that the schema of an item names; known is false where it branches, so that there may be others.
+// declared returns the properties that the schema of an item names; known is false where it branches, so that there may
+// be others.
 func (s *Schema) declared() (properties map[string]*jsonschema.Schema, known bool) {
 	if s.s == nil {
 		return nil, true
@@ -195,7 +196,7 @@ func hasKey(value []byte, key string) bool {
 	return false
 }
 
-// Form gives the schema that arguments are held against, which have the key of a tool's batch or don't.
+// Form returns the schema that arguments are held against, which have the key of a tool's batch or don't.
 func (s *Schema) Form(has func(key string) bool) *Schema {
 	switch {
 	case s == nil || s.single == nil:

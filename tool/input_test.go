@@ -53,8 +53,8 @@ func TestInputOfABatchTakesBothForms(t *testing.T) {
 	}
 }
 
-// Without the array's name arguments are those of one item. So a slip in it would have the tool called for one item that has nothing
-// of what an item needs, and its answer taken for that of all.
+// Without the array's name arguments are those of one item. So a slip in it would have the tool called for one item
+// that has nothing of what an item needs, and its answer taken for that of all.
 func TestAMisspeltArrayOfABatchIsNoItem(t *testing.T) {
 	t.Parallel()
 	const optional = `{"type":"object","properties":{"contacts":{"type":"array","items":{"type":"object","properties":{"email":{"type":"string"},"content":{"type":"array"}}}}}}`

@@ -18,16 +18,16 @@ type Elem struct {
 type Look struct {
 	// Types are the JSON types that a value there may have; nil where the schema leaves it open.
 	Types []string
-	// Missing is set where nothing can be there: At is the element of the path that leads nowhere, Names are the properties
-	// that are declared in its place, sorted; none where it goes into something else than an object.
+	// Missing is set where nothing can be there: At is the element of the path that leads nowhere, Names are the
+	// properties that are declared in its place, sorted; none where it goes into something else than an object.
 	Missing bool
 	At      int
 	Names   []string
 }
 
 // Look follows a path through the schema, which counts as what the author meant: a property that is declared nowhere is
-// missing, unless additionalProperties or patternProperties allow it. Where the schema branches (anyOf, oneOf, allOf, if,
-// $ref and their like) it says nothing.
+// missing, unless additionalProperties or patternProperties allow it. Where the schema branches (anyOf, oneOf, allOf,
+// if, $ref and their like) it says nothing.
 func (s *Schema) Look(path []Elem) Look {
 	if s == nil || s.s == nil {
 		return Look{}
@@ -53,7 +53,7 @@ func (s *Schema) Look(path []Elem) Look {
 // maxFindDepth bounds how deep PathTo looks.
 const maxFindDepth = 8
 
-// PathTo gives a shortest path to a property of this name, through declared properties and the first items of arrays.
+// PathTo returns a shortest path to a property of this name, through declared properties and the first items of arrays.
 func (s *Schema) PathTo(name string) ([]Elem, bool) {
 	if s == nil || s.s == nil || s.single != nil {
 		return nil, false
@@ -156,7 +156,7 @@ func item(x *jsonschema.Schema, e Elem) (next *jsonschema.Schema, names []string
 	return next, nil, isThere
 }
 
-// typesOf gives the types that a schema names; nil where it names none, or may not be what counts.
+// typesOf returns the types that a schema names; nil where it names none, or may not be what counts.
 func typesOf(x *jsonschema.Schema) []string {
 	if x.Types == nil || refers(x) {
 		return nil

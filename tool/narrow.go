@@ -13,8 +13,8 @@ import (
 // others are shared: the consumer's limit, the form of calls, what a batch of several tenants' steps does.
 var narrowing = map[string][]string{"retry": {"max_attempts"}, "timeout_ms": nil, "wait_timeout_ms": nil}
 
-// ParseNarrowing reads an override that one tenant sets for its own runs. It can only take away from what counts for all:
-// attempts, time and keys of the context. Errors are *fault.Error of code invalid_tool.
+// ParseNarrowing reads an override that one tenant sets for its own runs. It can only take away from what counts for
+// all: attempts, time and keys of the context. Errors are *fault.Error of code invalid_tool.
 func ParseNarrowing(raw []byte) (*Override, error) {
 	o, err := ParseOverride(raw)
 	if err != nil {
@@ -49,8 +49,8 @@ func ParseNarrowing(raw []byte) (*Override, error) {
 	return o, nil
 }
 
-// Narrow gives the contract as it counts for the runs of a tenant that has set o for itself: never more attempts, time or
-// keys of the context than c has. A nil override changes nothing.
+// Narrow returns the contract as it counts for the runs of a tenant that has set o for itself: never more attempts,
+// time or keys of the context than c has. A nil override changes nothing.
 func (o *Override) Narrow(c Contract) Contract {
 	if o == nil {
 		return c
@@ -69,7 +69,7 @@ func (o *Override) Narrow(c Contract) Contract {
 	return c
 }
 
-// shorter gives the shorter of two times, of which none is the longest.
+// shorter returns the shorter of two times, of which none is the longest.
 func shorter(d time.Duration, ms int64) time.Duration {
 	if own := time.Duration(ms) * time.Millisecond; own > 0 && (d == 0 || own < d) {
 		return own
@@ -77,7 +77,7 @@ func shorter(d time.Duration, ms int64) time.Duration {
 	return d
 }
 
-// And gives the filter that lets pass what both do.
+// And returns the filter that lets pass what both do.
 func (f ContextFilter) And(g ContextFilter) ContextFilter {
 	open := func(f ContextFilter) bool { return f.Filter == "" || f.Filter == PassThrough }
 	switch {

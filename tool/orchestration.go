@@ -45,7 +45,8 @@ type Orchestration struct {
 	Retry          *Retry       `json:"retry,omitempty"`
 	// TimeoutMS is the longest that one execution may take, in milliseconds: 1 to 604,800,000 (168 h).
 	TimeoutMS int64 `json:"timeout_ms,omitempty"`
-	// WaitTimeoutMS is the longest that an attempt may wait for a slot before it begins, in milliseconds: 1 to 604,800,000.
+	// WaitTimeoutMS is the longest that an attempt may wait for a slot before it begins, in milliseconds: 1 to
+	// 604,800,000.
 	WaitTimeoutMS    int64       `json:"wait_timeout_ms,omitempty"`
 	ErrorPropagation Propagation `json:"error_propagation,omitempty"`
 	Batch            *Batch      `json:"batch,omitempty"`
@@ -64,7 +65,8 @@ type Dependency struct {
 type Batch struct {
 	Argument string `json:"argument"`  // the property of the input that takes the array
 	MaxItems int    `json:"max_items"` // at most, 1 to 10,000
-	// MaxWaitMS is the longest that a call waits for the batch to fill, in milliseconds: 0 (DefaultBatchWait) to 60,000.
+	// MaxWaitMS is the longest that a call waits for the batch to fill, in milliseconds: 0 (DefaultBatchWait) to
+	// 60,000.
 	MaxWaitMS int64 `json:"max_wait_ms,omitempty"`
 }
 

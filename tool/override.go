@@ -23,8 +23,8 @@ type Override struct {
 	Tenants []string `json:"tenants,omitzero"`
 	// By is who set it, for people to read.
 	By string `json:"by,omitempty"`
-	// Extra are fields that this version doesn't know, of an override that was set by a newer one; they are kept as they
-	// came.
+	// Extra are fields that this version doesn't know, of an override that was set by a newer one; they are kept as
+	// they came.
 	Extra map[string]json.RawMessage `json:"-"`
 }
 
@@ -33,8 +33,8 @@ const MaxOverride = 64 << 10
 
 var overrideFields = []string{"x-orchestration", "context", "tenants", "by"}
 
-// ParseOverride reads an override and checks what can be checked without the tool: names, types and ranges. Unlike in
-// a definition, a field that nobody knows is an error, for an operator means what is written. Errors are *fault.Error of
+// ParseOverride reads an override and checks what can be checked without the tool: names, types and ranges. Unlike in a
+// definition, a field that nobody knows is an error, for an operator means what is written. Errors are *fault.Error of
 // code invalid_tool.
 func ParseOverride(raw []byte) (*Override, error) {
 	if len(raw) > MaxOverride {
@@ -129,7 +129,7 @@ func (o *Override) check() error {
 	return nil
 }
 
-// Apply gives the definition that d comes to under the override, and its contract; d itself is not changed. A nil
+// Apply returns the definition that d comes to under the override, and its contract; d itself is not changed. A nil
 // override changes nothing. A combination that contradicts itself is an invalid_tool that says how.
 func (o *Override) Apply(d *Definition) (*Definition, Contract, error) {
 	if o == nil {

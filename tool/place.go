@@ -15,9 +15,9 @@ const (
 
 // Place is what a schema says of where a path leads to.
 type Place struct {
-	// Impossible is set where no valid value has anything there, Undeclared where the schema allows it, but declares only
-	// other properties. At is the element of the path that leads nowhere, Names are the properties declared in its place,
-	// sorted, Types the types of the value that it goes into.
+	// Impossible is set where no valid value has anything there, Undeclared where the schema allows it, but declares
+	// only other properties. At is the element of the path that leads nowhere, Names are the properties declared in its
+	// place, sorted, Types the types of the value that it goes into.
 	Impossible, Undeclared bool
 	At                     int
 	Names, Types           []string
@@ -88,8 +88,8 @@ func (p Place) MayFit(q Place) bool {
 	return p.Optional && !c.disjoint(typeSchema("null"), q.x, 0) || !c.disjoint(x, q.x, 0)
 }
 
-// Fields gives paths to the declared properties of the value at p, and of objects among them, that may fit the schema at
-// q: the shortest first, and no more than most.
+// Fields returns paths to the declared properties of the value at p, and of objects among them, that may fit the schema
+// at q: the shortest first, and no more than most.
 func (p Place) Fields(q Place, most int) (all [][]string) {
 	type way struct {
 		x    *jsonschema.Schema
@@ -134,7 +134,7 @@ type search struct {
 	left int
 }
 
-// at gives what a schema says of the path from its i-th element on.
+// at returns what a schema says of the path from its i-th element on.
 func (f *search) at(x *jsonschema.Schema, i int) Place {
 	if f.left--; f.left < 0 || x == nil || x.Bool != nil {
 		return Place{}
@@ -167,7 +167,7 @@ func (f *search) at(x *jsonschema.Schema, i int) Place {
 	return own
 }
 
-// oneOf gives what alternatives say of the path: something only where no more than one of them leads anywhere.
+// oneOf returns what alternatives say of the path: something only where no more than one of them leads anywhere.
 func (f *search) oneOf(some []*jsonschema.Schema, i int) Place {
 	var first, only Place
 	possible := 0
@@ -192,7 +192,7 @@ func (f *search) oneOf(some []*jsonschema.Schema, i int) Place {
 	return Place{}
 }
 
-// own gives what a schema itself says of the path, whatever else has to hold.
+// own returns what a schema itself says of the path, whatever else has to hold.
 func (f *search) own(x *jsonschema.Schema, i int) Place {
 	types := x.Types
 	object, array := true, true

@@ -177,7 +177,7 @@ func (r random) value(depth int) string {
 	return "{" + strings.Join(parts, ",") + "}"
 }
 
-// walkPath gives the values that a path leads to in v; behind [*] there may be several.
+// walkPath returns the values that a path leads to in v; behind [*] there may be several.
 func walkPath(v any, path []Elem) []any {
 	for i, e := range path {
 		switch x := v.(type) {

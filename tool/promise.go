@@ -2,9 +2,9 @@ package tool
 
 import "encoding/json"
 
-// Promise compiles what a result has to keep of the output schema so that whoever relied on that finds what it declares;
-// nil for a tool that declares none. It is for results of another definition of the tool, say a newer one: what they have
-// more is allowed where the output schema would refuse it. Errors are *fault.Error of code invalid_tool.
+// Promise compiles what a result has to keep of the output schema so that whoever relied on that finds what it
+// declares; nil for a tool that declares none. It is for results of another definition of the tool, say a newer one:
+// what they have more is allowed where the output schema would refuse it. Errors are *fault.Error of code invalid_tool.
 func (d *Definition) Promise() (*Schema, error) {
 	doc, err := decodeBounded(d.OutputSchema)
 	if len(d.OutputSchema) == 0 || err != nil {
@@ -21,8 +21,8 @@ func (d *Definition) Promise() (*Schema, error) {
 	return d.Output() // one part refers to another by a place that is gone
 }
 
-// loosen takes out of a schema what refuses properties for not being named. Where one of several schemas has to fit, and
-// only one, several may fit after that.
+// loosen takes out of a schema what refuses properties for not being named. Where one of several schemas has to fit,
+// and only one, several may fit after that.
 func loosen(schema any) {
 	m, ok := schema.(map[string]any)
 	if !ok {

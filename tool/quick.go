@@ -44,7 +44,7 @@ const (
 	maxQuickDepth = 32
 )
 
-// newQuick gives the quick form of a schema, nil where it has none: with any keyword that it doesn't know.
+// newQuick returns the quick form of a schema, nil where it has none: with any keyword that it doesn't know.
 func newQuick(s *jsonschema.Schema, doc any, depth int) *quick {
 	if depth > maxQuickDepth {
 		return nil
@@ -208,7 +208,7 @@ func (q *quick) member(c *jsontape.Cursor, holes []Hole, depth int) (n int, ok b
 
 var anything = quick{types: tAny}
 
-// holeAt gives the hole that is the member of the top level.
+// holeAt returns the hole that is the member of the top level.
 func holeAt(holes []Hole, key []byte) *Hole {
 	for i := range holes {
 		if p := holes[i].Pointer; len(p) == len(key)+1 && p[0] == '/' && p[1:] == string(key) && strings.IndexByte(p, '~') < 0 {
@@ -218,7 +218,7 @@ func holeAt(holes []Hole, key []byte) *Hole {
 	return nil
 }
 
-// number gives the bit of a property, or -1. A key with escapes is none that it knows.
+// number returns the bit of a property, or -1. A key with escapes is none that it knows.
 func (q *quick) number(key []byte) int {
 	for i, name := range q.names {
 		if name == string(key) {

@@ -34,8 +34,8 @@ type Registered struct {
 	unknown unknown.Fields // of the entry, from a newer version
 }
 
-// Effective returns the definition as it counts: with the contract and the tenants that the operator's override makes of
-// what was declared.
+// Effective returns the definition as it counts: with the contract and the tenants that the operator's override makes
+// of what was declared.
 func (t Registered) Effective() *Definition {
 	d, _, err := t.Override.Apply(t.Definition)
 	if err != nil { // the registry stores no such thing
@@ -58,8 +58,8 @@ type registeredJSON struct {
 	Cancel    string `json:"cancel,omitempty"`   // to subscribe to
 }
 
-// MarshalJSON writes the entry's form in the registry and in the answer to a registration. Fields of a newer version that
-// were read are written again.
+// MarshalJSON writes the entry's form in the registry and in the answer to a registration. Fields of a newer version
+// that were read are written again.
 func (t Registered) MarshalJSON() ([]byte, error) {
 	b, err := json.Marshal(registeredJSON{
 		registeredFields: (*registeredFields)(&t), AckWaitMS: t.AckWait.Milliseconds(),

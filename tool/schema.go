@@ -36,8 +36,8 @@ type Schema struct {
 
 // CompileSchema compiles a JSON Schema; nil or empty gives one that accepts any object. Nothing outside raw is loaded,
 // be it file or URL: a "$ref" that leads out of raw is an error, but for the published meta-schemas. Patterns are RE2:
-// look-around and back-references are refused. Errors are *fault.Error of code invalid_tool; they name all that is wrong,
-// and Flaws is their cause.
+// look-around and back-references are refused. Errors are *fault.Error of code invalid_tool; they name all that is
+// wrong, and Flaws is their cause.
 func CompileSchema(raw json.RawMessage) (*Schema, error) {
 	if len(raw) == 0 {
 		return &Schema{open: true}, nil

@@ -266,8 +266,8 @@ func TestCheckEndsWhateverTheSchemaAsks(t *testing.T) {
 	}
 }
 
-// Without any reference, too, a short schema can ask for more than anybody should wait for. The verdict counts steps, and
-// so is the same whatever else the machine has to do.
+// Without any reference, too, a short schema can ask for more than anybody should wait for. The verdict counts steps,
+// and so is the same whatever else the machine has to do.
 func TestCheckCountsSteps(t *testing.T) {
 	t.Parallel()
 	many := func(n int, format string) string {

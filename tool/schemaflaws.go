@@ -173,7 +173,8 @@ func (w *flawWalk) schemas(key string, v any, at string) {
 	}
 }
 
-// required has to be an array of names beside "properties"; draft 3 had true in the property itself, and models write it.
+// required has to be an array of names beside "properties"; draft 3 had true in the property itself, and models write
+// it.
 func (w *flawWalk) required(v any, of, at string) {
 	const says = `"required" is %s, but has to be an array of the names of properties`
 	switch v := v.(type) {
@@ -277,7 +278,7 @@ func (w *flawWalk) metaSchema(err error) {
 // below reports whether a place lies below another, which is not the whole schema.
 func below(at, around string) bool { return around != "" && strings.HasPrefix(at, around+"/") }
 
-// lookup gives the value at a JSON pointer.
+// lookup returns the value at a JSON pointer.
 func lookup(doc any, at string) (any, bool) {
 	if at == "" {
 		return doc, true

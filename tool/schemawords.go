@@ -27,7 +27,7 @@ var otherTypes = map[string]string{
 	"any": "", "mixed": "", "unknown": "", "*": "", "": "", "union": "", "optional": "",
 }
 
-// meantType gives the type that a word was probably meant to be; every says that it means all of them.
+// meantType returns the type that a word was probably meant to be; every says that it means all of them.
 func meantType(word string) (t string, every bool) {
 	lower := strings.ToLower(strings.TrimSpace(word))
 	if contains(typeNames, lower) {
@@ -106,7 +106,7 @@ func (w *flawWalk) reference(ref, at string) {
 	}
 }
 
-// meantRef gives a hint where a definition has the name that a reference ends with, or one like it.
+// meantRef returns a hint where a definition has the name that a reference ends with, or one like it.
 func (w *flawWalk) meantRef(place string) string {
 	name := place[strings.LastIndexByte(place, '/')+1:]
 	var near []string

@@ -95,7 +95,7 @@ func overHeader(written int) error {
 		WithHint("it has too many control characters, quotes or backslashes; encode such values, for example as base64")
 }
 
-// jsonSize gives the bytes of a string as JSON, without its quotes.
+// jsonSize returns the bytes of a string as JSON, without its quotes.
 func jsonSize(s string) (n int) {
 	for i := range len(s) {
 		switch c := s[i]; {
@@ -130,7 +130,7 @@ func (b bag) put(k, v string, from Context) {
 	}
 }
 
-// context gives the bag as a context; one without entries is the zero Context, however it came about.
+// context returns the bag as a context; one without entries is the zero Context, however it came about.
 func (b bag) context() Context {
 	if len(b.values) == 0 {
 		return Context{}
@@ -146,7 +146,8 @@ func ValidContextKey(k string) bool {
 	}) < 0
 }
 
-// ContextVariable gives the environment variable of a context key, behind a prefix: upper-cased, all but letters and digits as "_".
+// ContextVariable returns the environment variable of a context key, behind a prefix: upper-cased, all but letters and
+// digits as "_".
 func ContextVariable(prefix, key string) string {
 	return prefix + strings.Map(func(r rune) rune {
 		switch {
@@ -159,7 +160,7 @@ func ContextVariable(prefix, key string) string {
 	}, key)
 }
 
-// entries gives the values, not to be changed.
+// entries returns the values, not to be changed.
 func (c Context) entries() map[string]string {
 	if c.bag == nil {
 		return nil
@@ -167,7 +168,7 @@ func (c Context) entries() map[string]string {
 	return (*c.bag).values
 }
 
-// Get gives a value, secret or not, and whether it is there.
+// Get returns a value, secret or not, and whether it is there.
 func (c Context) Get(key string) (string, bool) {
 	v, ok := c.entries()[key]
 	return v, ok
@@ -176,13 +177,13 @@ func (c Context) Get(key string) (string, bool) {
 // Secret reports whether a key's value is secret.
 func (c Context) Secret(key string) bool { return c.bag != nil && (*c.bag).secret[key] }
 
-// Keys gives the keys, sorted.
+// Keys returns the keys, sorted.
 func (c Context) Keys() []string { return slices.Sorted(maps.Keys(c.entries())) }
 
-// Len gives the number of keys.
+// Len returns the number of keys.
 func (c Context) Len() int { return len(c.entries()) }
 
-// Over gives c with the entries of below where c has none: what is said of a step wins over what is said of its run.
+// Over returns c with the entries of below where c has none: what is said of a step wins over what is said of its run.
 func (c Context) Over(below Context) Context {
 	if c.Len() == 0 {
 		return below
@@ -196,7 +197,7 @@ func (c Context) Over(below Context) Context {
 	return both.context()
 }
 
-// Only gives the entries whose key is wanted.
+// Only returns the entries whose key is wanted.
 func (c Context) Only(want func(key string) bool) Context {
 	if c.Len() == 0 {
 		return Context{}
@@ -210,7 +211,7 @@ func (c Context) Only(want func(key string) bool) Context {
 	return some.context()
 }
 
-// shown gives the entries with secrets hidden.
+// shown returns the entries with secrets hidden.
 func (c Context) shown() map[string]string {
 	m := make(map[string]string, c.Len())
 	for k, v := range c.entries() {
@@ -222,7 +223,7 @@ func (c Context) shown() map[string]string {
 	return m
 }
 
-// String gives the entries as JSON with secrets hidden.
+// String returns the entries as JSON with secrets hidden.
 func (c Context) String() string {
 	return string(plainJSON(c.shown()))
 }

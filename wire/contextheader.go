@@ -37,7 +37,7 @@ func setSecrets(h nats.Header, all ...Context) {
 // sealedVersion is shared by all messages; nobody writes to it.
 var sealedVersion = []string{subjects.SealedVersion}
 
-// named gives the keys that any of the contexts has something to say of, separated by commas.
+// named returns the keys that any of the contexts has something to say of, separated by commas.
 func named(is func(Context, string) bool, all []Context) string {
 	keys := map[string]bool{}
 	for _, c := range all {
@@ -74,7 +74,7 @@ type RunContext struct {
 	Steps map[string]Context // by step id
 }
 
-// Of gives the context of one step: its own entries win.
+// Of returns the context of one step: its own entries win.
 func (r RunContext) Of(step string) Context { return r.Steps[step].Over(r.All) }
 
 // Keys names what there is, in order, without any value.
@@ -147,7 +147,7 @@ func runContextOf(h nats.Header) (r RunContext, err error) {
 	return r, nil
 }
 
-// size gives the bytes of keys and values, as they are and as JSON.
+// size returns the bytes of keys and values, as they are and as JSON.
 func (c Context) size() (plain, written int) {
 	for k, v := range c.entries() {
 		plain += len(k) + len(v)

@@ -17,7 +17,8 @@ var languages = wire.Knowledge{
 	"language-3": {In: func([]byte) bool { return false }},
 }
 
-// A start with needs is of a version that nobody reads who doesn't look for them; who looks, and lacks one, leaves it too.
+// A start with needs is of a version that nobody reads who doesn't look for them; who looks, and lacks one, leaves it
+// too.
 func TestStartWithNeeds(t *testing.T) {
 	t.Parallel()
 	s := &wire.Start{

@@ -45,7 +45,7 @@ func NewRedactor(contexts ...Context) *Redactor {
 	return &Redactor{strings.NewReplacer(pairs...), all}
 }
 
-// Text gives s without secrets.
+// Text returns s without secrets.
 func (r *Redactor) Text(s string) string {
 	if r == nil {
 		return s
@@ -53,8 +53,8 @@ func (r *Redactor) Text(s string) string {
 	return r.r.Replace(s)
 }
 
-// Excerpt is Text for what was cut out of a longer text: at its edges it also takes out what is left of a secret that was
-// cut through, where that is 4 bytes and more.
+// Excerpt is Text for what was cut out of a longer text: at its edges it also takes out what is left of a secret that
+// was cut through, where that is 4 bytes and more.
 func (r *Redactor) Excerpt(s string) string {
 	if r == nil {
 		return s
@@ -83,8 +83,8 @@ func (r *Redactor) Excerpt(s string) string {
 	return s
 }
 
-// Error gives e without secrets in message, hint and details; e itself where there are none to look for. The cause, which
-// is never sent, is dropped.
+// Error returns e without secrets in message, hint and details; e itself where there are none to look for. The cause,
+// which is never sent, is dropped.
 func (r *Redactor) Error(e *fault.Error) *fault.Error {
 	if r == nil || e == nil {
 		return e

@@ -14,7 +14,7 @@ const (
 	sealedOverhead = 48 // an X25519 public key and the tag of AES-GCM
 )
 
-// sealedSize gives the bytes that are sealed in a value, -1 where it is of another form.
+// sealedSize returns the bytes that are sealed in a value, -1 where it is of another form.
 func sealedSize(v string) int {
 	id, rest, ok := strings.Cut(v, ".")
 	if !ok || len(id) != keyIDSize || strings.Trim(id, lowerHex) != "" {
@@ -38,17 +38,17 @@ func (c Context) Sealed(key string) bool { return c.bag != nil && (*c.bag).seale
 // AnySealed reports whether any value is sealed.
 func (c Context) AnySealed() bool { return c.bag != nil && len((*c.bag).sealed) > 0 }
 
-// Seal gives the context with every secret sealed that is not yet, by a function that is given key and value.
+// Seal returns the context with every secret sealed that is not yet, by a function that is given key and value.
 func (c Context) Seal(seal func(key, value string) (string, error)) (Context, error) {
 	return c.change(seal, true, func(k string) bool { return c.Secret(k) && !c.Sealed(k) })
 }
 
-// Open gives the context with every sealed value opened, by a function that is given key and value.
+// Open returns the context with every sealed value opened, by a function that is given key and value.
 func (c Context) Open(open func(key, value string) (string, error)) (Context, error) {
 	return c.change(open, false, c.Sealed)
 }
 
-// change gives the context with some values replaced, which then are sealed or not.
+// change returns the context with some values replaced, which then are sealed or not.
 func (c Context) change(each func(key, value string) (string, error), seals bool, which func(string) bool) (Context, error) {
 	if c.bag == nil {
 		return c, nil

@@ -16,7 +16,7 @@ import (
 	"github.com/stepjet/stepjet/wire"
 )
 
-// sealedValue gives a value of the right form, from the vectors of the protocol.
+// sealedValue returns a value of the right form, from the vectors of the protocol.
 func sealedValue(t testing.TB) string {
 	t.Helper()
 	raw, err := os.ReadFile("testdata/sealed.json")

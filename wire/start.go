@@ -54,8 +54,8 @@ type Reuse struct {
 	Of    string                  `json:"of"`
 	From  string                  `json:"from,omitempty"`
 	Steps map[string]ReusedResult `json:"steps"`
-	// Items are what is taken over of for_each steps that are executed again, by step. An orchestrator that doesn't know
-	// of it would execute all of their items; so the record has a version that it leaves alone.
+	// Items are what is taken over of for_each steps that are executed again, by step. An orchestrator that doesn't
+	// know of it would execute all of their items; so the record has a version that it leaves alone.
 	Items map[string]*ReusedItems `json:"items,omitempty"`
 	// Keys are the idempotency keys that steps which are executed again had in that run, or in the one before it.
 	Keys map[string]string `json:"keys,omitempty"`

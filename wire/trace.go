@@ -46,7 +46,7 @@ func (t Trace) Set(h nats.Header) {
 	t.set(&header{Header: h})
 }
 
-// Clone gives the same trace without keeping the headers alive from which it was read.
+// Clone returns the same trace without keeping the headers alive from which it was read.
 func (t Trace) Clone() Trace { return Trace{strings.Clone(t.Parent), strings.Clone(t.State)} }
 
 // Of returns the trace context of an attempt: in the trace of t, with the attempt's own span as the parent of what is
@@ -79,7 +79,7 @@ func TraceOf(h nats.Header) Trace {
 	return Trace{parent, strings.Join(state, ",")}.Valid()
 }
 
-// Valid gives the trace without what W3C Trace Context does not allow: nothing without a valid traceparent, and no
+// Valid returns the trace without what W3C Trace Context does not allow: nothing without a valid traceparent, and no
 // tracestate of more than 512 bytes or of another form.
 func (t Trace) Valid() Trace {
 	switch {

@@ -19,7 +19,8 @@ func traceOf(parents, states []string) wire.Trace {
 	return wire.TraceOf(nats.Header{subjects.HeaderTraceparent: parents, subjects.HeaderTracestate: states})
 }
 
-// What a plan's submitter puts there is copied to every step: only what the specification allows, and so little, goes on.
+// What a plan's submitter puts there is copied to every step: only what the specification allows, and so little, goes
+// on.
 func TestTraceIsValidOrDropped(t *testing.T) {
 	t.Parallel()
 	for _, good := range []string{parent, "01" + parent[2:], "cc" + parent[2:] + "-what-later-versions-add"} {

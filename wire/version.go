@@ -107,10 +107,10 @@ func major(version string) (uint64, error) {
 	return strconv.ParseUint(number, 10, 32)
 }
 
-// Versioned gives the headers of a message that has no others than its version.
+// Versioned returns the headers of a message that has no others than its version.
 func Versioned() nats.Header { return nats.Header{subjects.HeaderVersion: ourVersion} }
 
-// VersionedBy gives the headers of a message that may have a handle: whoever does not know of buckets must leave one
+// VersionedBy returns the headers of a message that may have a handle: whoever does not know of buckets must leave one
 // alone whose handle names one.
 func VersionedBy(handle *outcome.Handle) nats.Header {
 	if handle == nil || handle.Bucket == "" {

@@ -11,8 +11,8 @@ import (
 	"github.com/stepjet/stepjet/wire"
 )
 
-// Each kind has versions of its own. A change here is a change of the protocol: who raises one reads docs/protocol.md, "Old and new
-// together", first.
+// Each kind has versions of its own. A change here is a change of the protocol: who raises one reads docs/protocol.md,
+// "Old and new together", first.
 func TestVersionsAreOfAKind(t *testing.T) {
 	t.Parallel()
 	for kind, want := range map[wire.Kind][]int{

@@ -36,8 +36,8 @@ func (x *execution) outOfTime() *fault.Error {
 	return fault.New(fault.Timeout, "%s", what)
 }
 
-// cancelled ends an execution whose step was cancelled. The orchestrator has decided the attempt already; if it has not,
-// this does.
+// cancelled ends an execution whose step was cancelled. The orchestrator has decided the attempt already; if it has
+// not, this does.
 func (x *execution) cancelled() {
 	if x.lost.Load() {
 		x.drop(false)
@@ -49,7 +49,8 @@ func (x *execution) cancelled() {
 	}
 }
 
-// giveUp tells the handler that it is over, and looks a while later whether it has listened. In a batch the others go on.
+// giveUp tells the handler that it is over, and looks a while later whether it has listened. In a batch the others go
+// on.
 func (x *execution) giveUp(why error) {
 	x.cancel(why)
 	if x.feed.gather == nil {

@@ -12,9 +12,9 @@ import (
 	"github.com/stepjet/stepjet/wire"
 )
 
-// batch is several steps in one call of a handler. Each step is an execution with its own lease, claim, clock, cancel and
-// record; what they share is the call, and the slot that it takes. The call's context ends when the last of the steps
-// has come to its own end.
+// batch is several steps in one call of a handler. Each step is an execution with its own lease, claim, clock, cancel
+// and record; what they share is the call, and the slot that it takes. The call's context ends when the last of the
+// steps has come to its own end.
 type batch struct {
 	g     *gatherer
 	key   string // what its calls have in common

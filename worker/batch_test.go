@@ -69,7 +69,7 @@ func made(c batchCall) []ItemResult[string] {
 	return out
 }
 
-// sizes gives the number of items of each call so far.
+// sizes returns the number of items of each call so far.
 func (b *batched) sizes() (all []int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -9,10 +9,11 @@ import (
 	"github.com/stepjet/stepjet/tool"
 )
 
-// clock is what the worker knows of the servers' time, by which the deadlines of steps count. Its own clock may be wrong by
-// minutes, or be set at any moment, so it has no say. What is heard: when each step was stored that comes, which may be long
-// ago, and every now and then what the server says when it is asked (tellTime). Where nobody may ask, a step that waited long
-// may begin that much after its Stepjet-Start-By, but none is refused in vain; and its owner decides it in time all the same.
+// clock is what the worker knows of the servers' time, by which the deadlines of steps count. Its own clock may be
+// wrong by minutes, or be set at any moment, so it has no say. What is heard: when each step was stored that comes,
+// which may be long ago, and every now and then what the server says when it is asked (tellTime). Where nobody may ask,
+// a step that waited long may begin that much after its Stepjet-Start-By, but none is refused in vain; and its owner
+// decides it in time all the same.
 type clock struct {
 	began time.Time // of this worker: the zero of its monotonic time
 
@@ -22,7 +23,7 @@ type clock struct {
 
 func newClock() *clock { return &clock{began: time.Now().Add(-1)} } // so that no moment since is 0
 
-// since gives a moment by the monotonic clock.
+// since returns a moment by the monotonic clock.
 func (c *clock) since(now time.Time) int64 { return int64(now.Sub(c.began)) }
 
 // hear takes a time that a server told, and when it came.
@@ -32,7 +33,7 @@ func (c *clock) hear(told, came time.Time) {
 	c.heard.Heard(told, came.Sub(c.began))
 }
 
-// at gives the servers' time at a moment of this process.
+// at returns the servers' time at a moment of this process.
 func (c *clock) at(now time.Time) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -42,7 +43,7 @@ func (c *clock) at(now time.Time) time.Time {
 	return now // nothing was heard of any server
 }
 
-// until gives how long it is from a moment of this process to a time of the servers.
+// until returns how long it is from a moment of this process to a time of the servers.
 func (c *clock) until(at, now time.Time) time.Duration { return at.Sub(c.at(now)) }
 
 // tellTime asks the server that hands out a tool's steps for its time.

@@ -14,8 +14,8 @@ import (
 	"github.com/stepjet/stepjet/wire"
 )
 
-// TestADeadlineIsByTheServersTime: a worker whose clock is ten minutes off, whichever way, begins what is in time, refuses what is
-// too late, and gives a handler the time that it has.
+// TestADeadlineIsByTheServersTime: a worker whose clock is ten minutes off, whichever way, begins what is in time,
+// refuses what is too late, and gives a handler the time that it has.
 func TestADeadlineIsByTheServersTime(t *testing.T) {
 	t.Parallel()
 	for name, ahead := range map[string]time.Duration{"its clock is slow": 10 * time.Minute, "its clock is fast": -10 * time.Minute} {
@@ -55,7 +55,8 @@ func TestADeadlineIsByTheServersTime(t *testing.T) {
 	}
 }
 
-// TestWhatWaitedTooLongIsNotBegun: a step that was stored long ago says nothing of now, so a worker asks before it takes any.
+// TestWhatWaitedTooLongIsNotBegun: a step that was stored long ago says nothing of now, so a worker asks before it
+// takes any.
 func TestWhatWaitedTooLongIsNotBegun(t *testing.T) {
 	t.Parallel()
 	w := start(t, kv.Config{})
@@ -79,7 +80,8 @@ func TestWhatWaitedTooLongIsNotBegun(t *testing.T) {
 	require.Empty(t, begun)
 }
 
-// TestWhatTheClockOfAWorkerHeard: the latest that a server told counts, and without that nothing but what a step says itself.
+// TestWhatTheClockOfAWorkerHeard: the latest that a server told counts, and without that nothing but what a step says
+// itself.
 func TestWhatTheClockOfAWorkerHeard(t *testing.T) {
 	t.Parallel()
 	c := newClock()

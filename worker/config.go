@@ -33,8 +33,8 @@ type Config struct {
 	// Slots is how many executions of each tool run at once in this worker, 1 to 65536. Default 64. Option Slots
 	// overrides it for one tool. The fan-out limit of the tool's contract holds over all workers besides.
 	Slots int
-	// MaxDeliveries is how often one attempt may be handed out, because its worker died each time, before it is recorded
-	// as worker_lost. Default 5.
+	// MaxDeliveries is how often one attempt may be handed out, because its worker died each time, before it is
+	// recorded as worker_lost. Default 5.
 	MaxDeliveries int
 	// DrainTimeout is how long Run lets handlers finish after its context has ended, before it cancels them and leaves
 	// their steps to other workers. Default 30 s.

@@ -8,10 +8,10 @@ import (
 	"github.com/stepjet/stepjet/tool"
 )
 
-// A run keeps to the definition of a tool that it started with. While a changed tool is rolled out, its steps come to workers
-// of that definition and of others. One of another runs a step whose arguments fit its own input schema, and sees that the
-// result keeps what the run's definition promises. What doesn't fit fails at once: left to its lease it would hold a slot for
-// as long as that lasts, and might come to a worker of the same kind again.
+// A run keeps to the definition of a tool that it started with. While a changed tool is rolled out, its steps come to
+// workers of that definition and of others. One of another runs a step whose arguments fit its own input schema, and
+// sees that the result keeps what the run's definition promises. What doesn't fit fails at once: left to its lease it
+// would hold a slot for as long as that lasts, and might come to a worker of the same kind again.
 
 // maxPromises bounds the definitions of other workers whose promises are remembered.
 const maxPromises = 256

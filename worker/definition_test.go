@@ -71,7 +71,8 @@ func TestDefinitionsThatCantBeRead(t *testing.T) {
 	w.settled("five")
 }
 
-// Steps of several definitions may go into one batch. An array that one definition calls otherwise is no item of the other.
+// Steps of several definitions may go into one batch. An array that one definition calls otherwise is no item of the
+// other.
 func TestBatchesOfSeveralDefinitions(t *testing.T) {
 	t.Parallel()
 	w := start(t, kv.Config{})

@@ -101,7 +101,8 @@ func (e *engine) forget(x *execution) []*kv.Delivery {
 	return leases
 }
 
-// ack says that a delivery needs no more attention. One that fails is redelivered, found recorded, and acknowledged then.
+// ack says that a delivery needs no more attention. One that fails is redelivered, found recorded, and acknowledged
+// then.
 func (e *engine) ack(d *kv.Delivery) {
 	if err := d.Ack(); err != nil {
 		e.log.Debug("an acknowledgement could not be sent", "subject", d.Subject, "error", err)

@@ -9,20 +9,21 @@ import (
 	"github.com/stepjet/stepjet/kv"
 )
 
-// A worker that stood still (SIGSTOP, a suspended machine), or whose connection did, finds deliveries waiting for it whose leases
-// may have run out meanwhile. Their steps are in other hands or done, and no message says how old it is: the count of such a
-// delivery is still 1. Two things bound its age:
+// A worker that stood still (SIGSTOP, a suspended machine), or whose connection did, finds deliveries waiting for it
+// whose leases may have run out meanwhile. Their steps are in other hands or done, and no message says how old it is:
+// the count of such a delivery is still 1. Two things bound its age:
 //
 //   - it was handed out after the request that it came of was sent (Delivery.Asked);
 //   - it was handed out after the last ping that the server has answered (pulse.confirmed), for what was handed out before has come
 //     before the answer.
 //
-// A delivery that may be older than two thirds of its lease is doubted, and neither executed nor acknowledged: the next delivery
-// decides. The answer to the next ping says that all is in order again, but what
-// came before it may still wait its turn within this process. So before that answer counts the feed asks anew, on a new inbox, and
-// whatever was asked for earlier stays doubted.
+// A delivery that may be older than two thirds of its lease is doubted, and neither executed nor acknowledged: the next
+// delivery decides. The answer to the next ping says that all is in order again, but what came before it may still wait
+// its turn within this process. So before that answer counts the feed asks anew, on a new inbox, and whatever was asked
+// for earlier stays doubted.
 
-// passed is the time between two moments, by the clock that says more: while a machine is suspended the monotonic one stands still.
+// passed is the time between two moments, by the clock that says more: while a machine is suspended the monotonic one
+// stands still.
 func passed(since, now time.Time) time.Duration {
 	return max(now.Sub(since), now.Round(0).Sub(since.Round(0)))
 }
@@ -61,8 +62,8 @@ func (e *engine) distrust(now time.Time) (stale []*feed) {
 	return stale
 }
 
-// distrustFeed has all doubted that a feed has asked for so far, where the server has not been heard for so long that leases may have
-// run out. It reports whether that is so.
+// distrustFeed has all doubted that a feed has asked for so far, where the server has not been heard for so long that
+// leases may have run out. It reports whether that is so.
 func (e *engine) distrustFeed(f *feed, now time.Time) bool {
 	quiet := passed(*e.pulse.confirmed.Load(), now)
 	if !f.stale(quiet) {
@@ -87,7 +88,8 @@ func (e *engine) distrustFeed(f *feed, now time.Time) bool {
 	return true
 }
 
-// lapsed reports whether the lease has not been renewed for as long as it lasts, less a margin for the way to the server.
+// lapsed reports whether the lease has not been renewed for as long as it lasts, less a margin for the way to the
+// server.
 func (x *execution) lapsed(now time.Time) bool {
 	since := x.taken
 	if confirmed := *x.e.pulse.confirmed.Load(); confirmed.After(since) {
@@ -100,8 +102,8 @@ func (x *execution) lapsed(now time.Time) bool {
 	return age >= x.feed.ackWait-x.feed.ackWait/12
 }
 
-// holds reports whether the server surely counts the step as this worker's still: since it was handed out its lease was always
-// renewed in time.
+// holds reports whether the server surely counts the step as this worker's still: since it was handed out its lease was
+// always renewed in time.
 func (x *execution) holds(now time.Time) bool {
 	since := *x.e.pulse.confirmed.Load()
 	if x.asked.After(since) {
@@ -119,7 +121,8 @@ func (x *execution) leaveDoubted() {
 // reviewing bounds how many records are read at once.
 const reviewing = 16
 
-// review cancels the executions of a feed whose attempts were decided while this worker heard nothing. A cancel is sent only once.
+// review cancels the executions of a feed whose attempts were decided while this worker heard nothing. A cancel is sent
+// only once.
 func (e *engine) review(f *feed) {
 	var running []*execution
 	e.mu.Lock()

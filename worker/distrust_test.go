@@ -15,7 +15,8 @@ import (
 	"github.com/stepjet/stepjet/wire"
 )
 
-// slowly makes an engine whose deliveries come to the test, which hands them on when it wants to, and whose pulse doesn't beat.
+// slowly makes an engine whose deliveries come to the test, which hands them on when it wants to, and whose pulse
+// doesn't beat.
 func (w *world) slowly(name string, tools func(*Worker)) (*engine, *feed, <-chan *kv.Delivery) {
 	w.t.Helper()
 	w.register(tools)
@@ -30,7 +31,8 @@ func (w *world) slowly(name string, tools func(*Worker)) (*engine, *feed, <-chan
 	return e, f, got
 }
 
-// still makes an engine one that has heard nothing of its server for longer than its leases last, nor have the deliveries.
+// still makes an engine one that has heard nothing of its server for longer than its leases last, nor have the
+// deliveries.
 func (e *engine) still(all ...*kv.Delivery) {
 	long := time.Now().Add(-time.Hour)
 	e.pulse.confirm(long)
@@ -39,8 +41,8 @@ func (e *engine) still(all ...*kv.Delivery) {
 	}
 }
 
-// Deliveries that waited while the process stood still are left to their next delivery, also one whose attempt is decided: others
-// may be at work on it. What is asked for afterwards is executed.
+// Deliveries that waited while the process stood still are left to their next delivery, also one whose attempt is
+// decided: others may be at work on it. What is asked for afterwards is executed.
 func TestWhatWaitedWhileTheWorkerStoodStillIsNotExecuted(t *testing.T) {
 	t.Parallel()
 	w := start(t, kv.Config{})

@@ -1,5 +1,5 @@
-// Package worker hosts typed tools: it takes steps from their queues, runs a plain Go function for each, and records what
-// came of it.
+// Package worker hosts typed tools: it takes steps from their queues, runs a plain Go function for each, and records
+// what came of it.
 //
 //	w, err := worker.New(nc, worker.Config{})
 //	worker.Handle(w, "get_weather", func(ctx context.Context, in WeatherIn) (WeatherOut, error) { … })
@@ -24,11 +24,11 @@
 //
 // # Batches
 //
-// A tool whose contract has a batch is called with the items of many steps at once (HandleBatch), from all runs and tenants.
-// What is said above holds for each of these steps by itself: it has its own lease, claim, clock, cancel and record; only
-// the call and its slot are shared. A step that was in the hands of a worker that was lost is executed alone, so that one
-// that kills its worker can't take others with it. What one step's item failed with goes to other tenants' steps as the
-// bare fact, and without the secrets of anybody's context.
+// A tool whose contract has a batch is called with the items of many steps at once (HandleBatch), from all runs and
+// tenants. What is said above holds for each of these steps by itself: it has its own lease, claim, clock, cancel and
+// record; only the call and its slot are shared. A step that was in the hands of a worker that was lost is executed
+// alone, so that one that kills its worker can't take others with it. What one step's item failed with goes to other
+// tenants' steps as the bare fact, and without the secrets of anybody's context.
 //
 // # Failure
 //

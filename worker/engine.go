@@ -87,7 +87,7 @@ func newEngine(w *Worker, tools []*hosted, store *kv.Store) *engine {
 	return e
 }
 
-// inlineLimit gives the largest result that fits into a record, on a server that takes messages of maxPayload bytes.
+// inlineLimit returns the largest result that fits into a record, on a server that takes messages of maxPayload bytes.
 func inlineLimit(maxPayload int64) int {
 	if fits := maxPayload - headroom; maxPayload > 0 && fits < wire.InlineLimit {
 		return int(max(fits, 0))

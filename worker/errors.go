@@ -95,7 +95,7 @@ func failure(err error) *fault.Error {
 	return &out
 }
 
-// clipped gives an error with bounded texts.
+// clipped returns an error with bounded texts.
 func clipped(f *fault.Error) *fault.Error {
 	short := *f
 	short.Message, short.Hint = text.Clip(f.Message, maxMessage), text.Clip(f.Hint, 4096)

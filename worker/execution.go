@@ -238,7 +238,8 @@ func (x *execution) decide(r wire.Result) bool {
 	return true
 }
 
-// times gives when the execution began, or the step came where it did not begin, and when it ended, in the servers' time.
+// times returns when the execution began, or the step came where it did not begin, and when it ended, in the servers'
+// time.
 func (x *execution) times(now time.Time) (started, ended time.Time) {
 	began := x.e.clock.since(x.taken)
 	if at := x.began.Load(); at != 0 {

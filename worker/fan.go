@@ -173,8 +173,9 @@ func writeEnvelope(items []verdict) []byte {
 	return fmt.Appendf(out, `],"summary":{"ok":%d,"error":%d}}`, len(items)-failed, failed)
 }
 
-// fan gives each call what came of its items. Under fail-fast one failed item fails all calls: its own with its error,
-// the others with one that tells of it; sees reports whether a call may read what happened to another (of its tenant).
+// fan returns each call what came of its items. Under fail-fast one failed item fails all calls: its own with its
+// error, the others with one that tells of it; sees reports whether a call may read what happened to another (of its
+// tenant).
 func fan(calls []call, items []verdict, how tool.Propagation, sees func(call, other int) bool) []verdict {
 	out := make([]verdict, len(calls))
 	culprit, at, failure := -1, 0, (*fault.Error)(nil)

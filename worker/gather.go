@@ -46,8 +46,8 @@ func newGatherer(e *engine, f *feed, c tool.Contract) *gatherer {
 	return g
 }
 
-// follow takes over what the registry says, where an operator may have changed it. Which argument takes the items is the
-// handler's own matter.
+// follow takes over what the registry says, where an operator may have changed it. Which argument takes the items is
+// the handler's own matter.
 func (g *gatherer) follow(c tool.Contract) {
 	g.change(func() {
 		g.limit, g.apart = c.Limit, c.Batch == nil
@@ -60,7 +60,7 @@ func (g *gatherer) follow(c tool.Contract) {
 	})
 }
 
-// settings gives what follow may change.
+// settings returns what follow may change.
 func (g *gatherer) settings() (tool.Batch, tool.Propagation) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -223,8 +223,8 @@ func (g *gatherer) change(do func()) {
 	g.regulate()
 }
 
-// regulate says how many steps may be asked for: the first of a batch, where no other is open and it is this worker's turn.
-// What comes after the first is asked for by more.
+// regulate says how many steps may be asked for: the first of a batch, where no other is open and it is this worker's
+// turn. What comes after the first is asked for by more.
 func (g *gatherer) regulate() {
 	select {
 	case <-g.f.pulling:
@@ -245,7 +245,7 @@ func (g *gatherer) regulate() {
 	g.f.puller.Limit(n)
 }
 
-// free gives the number of slots that nothing has taken.
+// free returns the number of slots that nothing has taken.
 func (g *gatherer) free() int {
 	select {
 	case <-g.f.pulling:
@@ -274,8 +274,8 @@ func (g *gatherer) take() bool {
 	}
 }
 
-// deal takes the batches that can begin out of the list, and counts the slots that are not needed for the others. g.mu is
-// held.
+// deal takes the batches that can begin out of the list, and counts the slots that are not needed for the others. g.mu
+// is held.
 func (g *gatherer) deal() (begun []*batch, free int) {
 	complete := g.drained || g.coming == 0 && g.out >= g.limit
 	g.waiting = slices.DeleteFunc(g.waiting, func(b *batch) bool {

@@ -16,8 +16,9 @@ type ItemResult[Out any] struct {
 }
 
 // HandleBatch hosts a function that takes many items in one call, up to the limit of its contract, which must have a
-// batch (option Contract). A step calls the tool with one item as its arguments, or with an array of them in the batch's
-// argument; the worker gathers the waiting steps of all runs and tenants into one call. In is what Handle takes.
+// batch (option Contract). A step calls the tool with one item as its arguments, or with an array of them in the
+// batch's argument; the worker gathers the waiting steps of all runs and tenants into one call. In is what Handle
+// takes.
 //
 // The function answers with one result for each item, in their order; any other number fails all steps. An error of an
 // item is judged as one that Handle's function returns, and goes to its own step, or to all where the contract says

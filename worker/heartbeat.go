@@ -90,8 +90,9 @@ func (e *engine) renew(ctx context.Context) {
 	}
 }
 
-// loseLate cancels the handlers of steps whose lease has not been renewed for as long as it lasts, less a margin for the
-// way to the server. It runs before each heartbeat counts: one for a lease that had run out renews the next worker's.
+// loseLate cancels the handlers of steps whose lease has not been renewed for as long as it lasts, less a margin for
+// the way to the server. It runs before each heartbeat counts: one for a lease that had run out renews the next
+// worker's.
 func (e *engine) loseLate() {
 	p, now := e.pulse, time.Now()
 	e.mu.Lock()

@@ -8,12 +8,12 @@ import (
 	"github.com/stepjet/stepjet/wire"
 )
 
-// Context is the out-of-band context of a step: what its submitter handed to the tools beside their arguments. It prints,
-// logs and marshals with the values of its secrets hidden; Get returns them.
+// Context is the out-of-band context of a step: what its submitter handed to the tools beside their arguments. It
+// prints, logs and marshals with the values of its secrets hidden; Get returns them.
 type Context = wire.Context
 
-// Trace is the W3C trace context of a step, Parent and State as the headers traceparent and tracestate have them; both are
-// empty where the plan came without.
+// Trace is the W3C trace context of a step, Parent and State as the headers traceparent and tracestate have them; both
+// are empty where the plan came without.
 type Trace = wire.Trace
 
 // Info is what a handler can know about the step it runs.
@@ -26,8 +26,8 @@ type Info struct {
 	// Key is the idempotency key: the same for all attempts and deliveries of the step, different for all others. Hand
 	// it to whatever has the effect.
 	Key string
-	// RetriedKey is, in a run that tries another one again, the key that the same step had in that one: its effect may have
-	// happened under it, without a result that anybody saw. Empty where the step had none there.
+	// RetriedKey is, in a run that tries another one again, the key that the same step had in that one: its effect may
+	// have happened under it, without a result that anybody saw. Empty where the step had none there.
 	RetriedKey string
 	// Attempt counts from 1. Delivery counts how often this attempt was handed out, from 1.
 	Attempt, Delivery int
@@ -37,8 +37,8 @@ type Info struct {
 	// Context is the out-of-band context that the submitter gave for the step, as far as the tool may see it. It shows
 	// its secrets to Get alone, not where it is printed, logged or marshalled.
 	Context Context
-	// Trace is the W3C Trace Context of this attempt, in the trace that came with the plan; the parent is the attempt's own
-	// span, which is the same however often the attempt is handed out. Zero where the plan came with none.
+	// Trace is the W3C Trace Context of this attempt, in the trace that came with the plan; the parent is the attempt's
+	// own span, which is the same however often the attempt is handed out. Zero where the plan came with none.
 	Trace Trace
 	// Worker is the name of this worker.
 	Worker string
@@ -46,8 +46,8 @@ type Info struct {
 
 type infoKey struct{}
 
-// InfoFrom gives what is known about the step whose handler was given ctx; ok is false outside of a handler. In a batch
-// of several steps only Tool, Deadline and Worker are set; ItemsFrom tells the rest.
+// InfoFrom returns what is known about the step whose handler was given ctx; ok is false outside of a handler. In a
+// batch of several steps only Tool, Deadline and Worker are set; ItemsFrom tells the rest.
 func InfoFrom(ctx context.Context) (info Info, ok bool) {
 	p, ok := ctx.Value(infoKey{}).(*Info)
 	if !ok {
@@ -74,7 +74,7 @@ type batchContext struct {
 	batch *batch
 }
 
-// Value gives the Info and the items, and nothing else of Stepjet's.
+// Value returns the Info and the items, and nothing else of Stepjet's.
 func (c *batchContext) Value(key any) any {
 	if _, ok := key.(itemsKey); ok {
 		return c.batch
@@ -89,10 +89,10 @@ type stepContext struct {
 	info            *Info
 }
 
-// Deadline gives when the execution is given up.
+// Deadline returns when the execution is given up.
 func (c *stepContext) Deadline() (time.Time, bool) { return c.info.Deadline, !c.info.Deadline.IsZero() }
 
-// Err gives context.DeadlineExceeded where the time ran out, context.Canceled for any other end.
+// Err returns context.DeadlineExceeded where the time ran out, context.Canceled for any other end.
 func (c *stepContext) Err() error {
 	err := c.Context.Err()
 	if err != nil && errors.Is(context.Cause(c.Context), ErrTimeout) {
@@ -101,7 +101,7 @@ func (c *stepContext) Err() error {
 	return err
 }
 
-// Value gives the Info, and nothing else of Stepjet's.
+// Value returns the Info, and nothing else of Stepjet's.
 func (c *stepContext) Value(key any) any {
 	if _, ok := key.(infoKey); ok {
 		return c.info

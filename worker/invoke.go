@@ -19,7 +19,8 @@ type caller interface {
 	log() *slog.Logger
 }
 
-// invoke calls a handler and hands on whatever comes out of it: a result, an error, a panic, or the end of the goroutine.
+// invoke calls a handler and hands on whatever comes out of it: a result, an error, a panic, or the end of the
+// goroutine.
 func invoke(ctx context.Context, h Handler, args json.RawMessage, by caller) {
 	returned := false
 	defer func() {

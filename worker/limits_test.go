@@ -44,7 +44,8 @@ func TestTimeout(t *testing.T) {
 	w.settled("wait")
 }
 
-// A handler that ignores its context: the record doesn't wait for it, the lease for so long as one lasts, its slot for ever.
+// A handler that ignores its context: the record doesn't wait for it, the lease for so long as one lasts, its slot for
+// ever.
 func TestAbandonedHandler(t *testing.T) {
 	t.Parallel()
 	w := start(t, kv.Config{AckWait: 3 * time.Second})

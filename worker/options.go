@@ -47,7 +47,8 @@ func Title(text string) Option { return func(s *settings) { s.def.Title = text }
 // Description says what the tool does; models read it.
 func Description(text string) Option { return func(s *settings) { s.def.Description = text } }
 
-// Annotations gives the hints of MCP. Retries and the fan-out limit follow from them where no contract says otherwise.
+// Annotations returns the hints of MCP. Retries and the fan-out limit follow from them where no contract says
+// otherwise.
 func Annotations(a tool.Annotations) Option { return func(s *settings) { s.def.Annotations = &a } }
 
 // Contract says how Stepjet may call the tool: mode, limit, retry, backoff, timeout, delivery.

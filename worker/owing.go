@@ -2,9 +2,10 @@ package worker
 
 import "time"
 
-// A step is acknowledged once its record stands and its handler has returned. Where it was decided without the handler, by a
-// timeout or a cancel, that may be long before the handler returns, if it ever does. The acknowledgement frees the step's slot
-// for the next step of the tool, so until then the lease is kept: else more handlers would be at work than the tool's limit.
+// A step is acknowledged once its record stands and its handler has returned. Where it was decided without the handler,
+// by a timeout or a cancel, that may be long before the handler returns, if it ever does. The acknowledgement frees the
+// step's slot for the next step of the tool, so until then the lease is kept: else more handlers would be at work than
+// the tool's limit.
 
 // The states of an execution's acknowledgement.
 const (
@@ -23,8 +24,8 @@ func (x *execution) workDone() {
 	}
 }
 
-// owe lets the acknowledgement wait for the handler; false where none is at work. A handler that is deaf must not hold a limit of 1
-// for ever: the wait ends a lease after the time that the execution could have taken.
+// owe lets the acknowledgement wait for the handler; false where none is at work. A handler that is deaf must not hold
+// a limit of 1 for ever: the wait ends a lease after the time that the execution could have taken.
 func (x *execution) owe() bool {
 	if !x.owing.CompareAndSwap(handlerAt, ackOwed) {
 		return false
@@ -41,9 +42,9 @@ func (x *execution) owe() bool {
 	return true
 }
 
-// acknowledge sends the acknowledgement of all that the execution holds, as long as it surely holds it. The server takes one of
-// whoever sends it: where the lease ran out it would be that of the next worker's delivery, whose place in the limit would be free
-// while its handler is at work. That worker, or the next, finds the record and acknowledges.
+// acknowledge sends the acknowledgement of all that the execution holds, as long as it surely holds it. The server
+// takes one of whoever sends it: where the lease ran out it would be that of the next worker's delivery, whose place in
+// the limit would be free while its handler is at work. That worker, or the next, finds the record and acknowledges.
 func (x *execution) acknowledge() {
 	leases := x.e.forget(x)
 	if len(leases) > 0 && !x.holds(time.Now()) {

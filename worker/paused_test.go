@@ -102,8 +102,8 @@ func (w *world) buffered(steps int) bool {
 	return false
 }
 
-// A process that is stopped for three leases while steps lie in its buffers executes none of them when it goes on: they are in other
-// hands, or done.
+// A process that is stopped for three leases while steps lie in its buffers executes none of them when it goes on: they
+// are in other hands, or done.
 func TestAStoppedProcessExecutesNothingStale(t *testing.T) {
 	t.Parallel()
 	const lease, steps = 4 * time.Second, 16
@@ -189,9 +189,9 @@ func TestAStoppedProcessExecutesNothingStale(t *testing.T) {
 	}
 }
 
-// A process that is stopped while its tool goes on has its result recorded when it wakes, which is as good as another's. Its
-// acknowledgement would take effect on the delivery of the worker that has the step by now: the place of a call that is
-// at work would be free for one more.
+// A process that is stopped while its tool goes on has its result recorded when it wakes, which is as good as
+// another's. Its acknowledgement would take effect on the delivery of the worker that has the step by now: the place of
+// a call that is at work would be free for one more.
 func TestAStoppedProcessGivesNobodyElsesPlaceAway(t *testing.T) {
 	t.Parallel()
 	const lease = 2 * time.Second

@@ -74,8 +74,8 @@ func (x *execution) unseal() bool {
 	return true
 }
 
-// stillOpen reports whether a redelivered attempt has no record yet, and its run is not over. One that is not open is acknowledged
-// and dropped.
+// stillOpen reports whether a redelivered attempt has no record yet, and its run is not over. One that is not open is
+// acknowledged and dropped.
 func (x *execution) stillOpen() bool {
 	found, err := x.exists(x.step.Result)
 	if err != nil {
@@ -87,9 +87,10 @@ func (x *execution) stillOpen() bool {
 	return !found && (x.step.Claim != "" || x.runStands())
 }
 
-// runStands finds out whether a run is over, whose records are removed soon after: a step that was cancelled stays in its queue
-// while its worker has it, and where that worker died it may come to another long after. Nobody who hosts a tool may read
-// plans; but a claim is refused where the plan is gone. It decides nothing for a tool that may run more than once.
+// runStands finds out whether a run is over, whose records are removed soon after: a step that was cancelled stays in
+// its queue while its worker has it, and where that worker died it may come to another long after. Nobody who hosts a
+// tool may read plans; but a claim is refused where the plan is gone. It decides nothing for a tool that may run more
+// than once.
 func (x *execution) runStands() bool {
 	claim := wire.Claim{Nonce: nuid.Next(), Seq: x.seq}
 	fence := &kv.Fence{Subject: subjects.PlanRecord(x.attempt.Run, x.e.store.Ledger.Shards()), Seq: x.attempt.Generation}

@@ -97,7 +97,8 @@ var (
 	toldAt   = regexp.MustCompile(`"ts":"[^"]+"`)
 )
 
-// shifted changes the times that a message tells: when it was stored, in its reply subject, and what the API says of now.
+// shifted changes the times that a message tells: when it was stored, in its reply subject, and what the API says of
+// now.
 func shifted(said []byte, by time.Duration) []byte {
 	line, payload, _ := bytes.Cut(said, []byte("\n"))
 	line = storedAt.ReplaceAllFunc(line, func(ns []byte) []byte {

@@ -25,9 +25,9 @@ func (x *execution) record() {
 	x.publish()
 }
 
-// upload puts a large result into the object store and leaves a handle in its place, or the error of a step whose bucket is
-// closed to this worker: the tool has run, and must not run again for that. It reports false if the worker ended before there
-// was room.
+// upload puts a large result into the object store and leaves a handle in its place, or the error of a step whose
+// bucket is closed to this worker: the tool has run, and must not run again for that. It reports false if the worker
+// ended before there was room.
 func (x *execution) upload() bool {
 	name := x.attempt.BlobName(nuid.Next())
 	for waits := retries(); ; {
@@ -121,7 +121,8 @@ func (x *execution) shrink() {
 	x.result.Error, x.result.Body = &short, nil
 }
 
-// settle ends the execution's decision: the lease is given back (ack), now or when the handler has returned, or left to run out.
+// settle ends the execution's decision: the lease is given back (ack), now or when the handler has returned, or left to
+// run out.
 func (x *execution) settle(ack bool) {
 	switch {
 	case !ack:

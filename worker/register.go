@@ -17,7 +17,8 @@ import (
 const (
 	// registering bounds how many tools are registered at once.
 	registering = 8
-	// refreshEvery is how long nothing may come for a tool before the worker makes sure that its consumer is still there.
+	// refreshEvery is how long nothing may come for a tool before the worker makes sure that its consumer is still
+	// there.
 	refreshEvery = 30 * time.Second
 	// refreshing bounds for how many tools it makes sure each time.
 	refreshing = 16
@@ -197,7 +198,8 @@ func (f *feed) drain(ctx context.Context) {
 	f.puller.Drain(ctx)
 }
 
-// refresh sees to tools for which nothing has come for a while, until ctx ends: perhaps somebody deleted their consumer.
+// refresh sees to tools for which nothing has come for a while, until ctx ends: perhaps somebody deleted their
+// consumer.
 func (e *engine) refresh(ctx context.Context) {
 	ticker := time.NewTicker(e.w.refresh)
 	defer ticker.Stop()
@@ -210,7 +212,8 @@ func (e *engine) refresh(ctx context.Context) {
 		if f := e.tools[next%len(e.tools)].feed.Load(); f != nil {
 			e.tellTime(ctx, f)
 		}
-		// Some at a time: a consumer that is gone is noticed by who asks it (consumerGone); this is for what that can't see.
+		// Some at a time: a consumer that is gone is noticed by who asks it (consumerGone); this is for what that can't
+		// see.
 		for range min(refreshing, len(e.tools)) {
 			h := e.tools[next%len(e.tools)]
 			next++

@@ -91,8 +91,8 @@ func (r *rollout) deploy(n int, def *tool.Definition, returns string) (stop func
 	}
 }
 
-// submitAll submits runs that call the tool once the gate is open, and waits until they have begun, with the definition of
-// now.
+// submitAll submits runs that call the tool once the gate is open, and waits until they have begun, with the definition
+// of now.
 func (r *rollout) submitAll(prefix string, n int, arguments string) (runs []*client.Run) {
 	r.t.Helper()
 	for i := range n {
@@ -166,8 +166,8 @@ func TestADefinitionChangesWhilePlansAreInFlight(t *testing.T) {
 	}
 }
 
-// While workers of both definitions are there, arguments that only one of them takes fail at the other and nowhere else, and
-// a retry gets them done once the deploy is.
+// While workers of both definitions are there, arguments that only one of them takes fail at the other and nowhere
+// else, and a retry gets them done once the deploy is.
 func TestArgumentsThatOnlyOneDefinitionTakes(t *testing.T) {
 	t.Parallel()
 	r := startRollout(t)

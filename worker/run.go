@@ -14,11 +14,11 @@ const unwind = 2 * time.Second
 // waits, and says so once, as long as no orchestrator answers. A worker runs once.
 //
 // Draining means: ask for no more steps, finish those that were handed out, record their results. After
-// Config.DrainTimeout the handlers that still run are cancelled and their steps left to other workers, without a record,
-// so that no attempt is spent on the shutdown.
+// Config.DrainTimeout the handlers that still run are cancelled and their steps left to other workers, without a
+// record, so that no attempt is spent on the shutdown.
 //
-// Errors: invalid_tool and invalid_config for what Handle and the caller did wrong, permission, no_jetstream or whatever
-// else keeps the worker from its tools at the beginning.
+// Errors: invalid_tool and invalid_config for what Handle and the caller did wrong, permission, no_jetstream or
+// whatever else keeps the worker from its tools at the beginning.
 func (w *Worker) Run(ctx context.Context) error {
 	tools, err := w.begin()
 	if err != nil {
@@ -49,7 +49,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	return unlessEnded(ctx, err)
 }
 
-// unlessEnded gives err, or nil where the end of ctx brought it about.
+// unlessEnded returns err, or nil where the end of ctx brought it about.
 func unlessEnded(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return nil

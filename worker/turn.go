@@ -14,13 +14,14 @@ import (
 	"github.com/stepjet/stepjet/wire"
 )
 
-// turn decides which worker of a tool asks for steps to gather. Were all to ask, the server would hand seven steps to seven
-// workers, and each would wait for others that don't come.
+// turn decides which worker of a tool asks for steps to gather. Were all to ask, the server would hand seven steps to
+// seven workers, and each would wait for others that don't come.
 //
-// A lease says whose turn it is: one key for the tool, which expires unless it is renewed. Whoever has it asks. It is passed on
-// when all slots of its holder are taken, and where there are others also with each full batch, so that a load spreads over
-// all of them. Nothing rests on the lease but the size of batches: who doesn't know that another has it asks as well, so a bucket
-// that is absent, refused or silent stops nobody, and a holder that dies delays steps by one lease at most.
+// A lease says whose turn it is: one key for the tool, which expires unless it is renewed. Whoever has it asks. It is
+// passed on when all slots of its holder are taken, and where there are others also with each full batch, so that a
+// load spreads over all of them. Nothing rests on the lease but the size of batches: who doesn't know that another has
+// it asks as well, so a bucket that is absent, refused or silent stops nobody, and a holder that dies delays steps by
+// one lease at most.
 type turn struct {
 	g     *gatherer
 	own   wire.Gathering
@@ -44,10 +45,12 @@ const (
 	turnRenewal = kv.GatherLease / 3
 	// turnMargin is how long before its end a lease counts as over for its holder.
 	turnMargin = kv.GatherLease / 6
-	// turnGrace is how long who passed the lease on leaves it to others, and turnSpread how far those that want it spread out.
+	// turnGrace is how long who passed the lease on leaves it to others, and turnSpread how far those that want it
+	// spread out.
 	turnGrace  = 20 * time.Millisecond
 	turnSpread = time.Millisecond
-	// turnAnnounce is how often a worker without the lease lets its holder know that it is there, which counts for turnOthers.
+	// turnAnnounce is how often a worker without the lease lets its holder know that it is there, which counts for
+	// turnOthers.
 	turnAnnounce = 20 * time.Second
 	turnOthers   = time.Minute
 )
@@ -75,7 +78,8 @@ func (t *turn) wake() {
 // end gives the lease up for good.
 func (t *turn) end() { t.once.Do(func() { close(t.quit) }) }
 
-// began hears that batches have begun, and whether that was the last that was open and full, and how many slots are left.
+// began hears that batches have begun, and whether that was the last that was open and full, and how many slots are
+// left.
 func (t *turn) began(full bool, free int) {
 	t.mu.Lock()
 	now := time.Now()
@@ -198,7 +202,7 @@ func (t *turn) write(ctx context.Context, seq uint64) time.Duration {
 	return t.take(ctx) // by who was faster, or is about to be
 }
 
-// pass gives the lease back for others to take.
+// pass returns the lease back for others to take.
 func (t *turn) pass(ctx context.Context) time.Duration {
 	t.mu.Lock()
 	seq, held := t.seq, time.Now().Before(t.until)

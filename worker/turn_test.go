@@ -52,7 +52,7 @@ func (g *gang) hire(name string, slots, most int, wait time.Duration, work func(
 	return g.worker(Config{Name: name, Slots: slots}, b.tools(most, wait, func(o *tool.Orchestration) { o.MaxConcurrency = 1000 }))
 }
 
-// count gives the number of calls so far, and of the workers that had any.
+// count returns the number of calls so far, and of the workers that had any.
 func (g *gang) count() (calls, workers int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -88,8 +88,8 @@ func TestManyWorkersGatherAsOne(t *testing.T) {
 	}
 }
 
-// What fail-fast means for steps that are ready together doesn't change with the number of workers: one that fails fails all,
-// which were in its call.
+// What fail-fast means for steps that are ready together doesn't change with the number of workers: one that fails
+// fails all, which were in its call.
 func TestFailFastOverSeparateStepsOfManyWorkers(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{1, 8} {

@@ -10,9 +10,9 @@ import (
 )
 
 // Handle hosts a plain Go function as a tool. The schemas of its arguments and its result are inferred from In and Out
-// (encoding/json names; a field without omitempty or omitzero is required; the tag jsonschema:"…" describes it); options
-// replace them. In is a struct, a map with string keys, json.RawMessage or any, since arguments are an object. A result
-// is marshalled as encoding/json does, without escaping HTML; a string stays a JSON string.
+// (encoding/json names; a field without omitempty or omitzero is required; the tag jsonschema:"…" describes it);
+// options replace them. In is a struct, a map with string keys, json.RawMessage or any, since arguments are an object.
+// A result is marshalled as encoding/json does, without escaping HTML; a string stays a JSON string.
 //
 // What is wrong with a tool is reported by Run, before anything is registered.
 func Handle[In, Out any](w *Worker, name string, fn func(ctx context.Context, in In) (Out, error), opts ...Option) {

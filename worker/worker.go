@@ -64,8 +64,9 @@ type hosted struct {
 	stuck     atomic.Int32         // abandoned executions
 }
 
-// New makes a worker on a connection, which stays the caller's. Run puts itself before the connection's error handler, which
-// goes on being called, in order to say what the server refuses; so set handlers before. Errors have code invalid_config.
+// New makes a worker on a connection, which stays the caller's. Run puts itself before the connection's error handler,
+// which goes on being called, in order to say what the server refuses; so set handlers before. Errors have code
+// invalid_config.
 func New(nc *nats.Conn, c Config) (*Worker, error) {
 	if nc == nil {
 		return nil, fault.New(fault.InvalidConfig, "a worker needs a connection")
@@ -77,14 +78,14 @@ func New(nc *nats.Conn, c Config) (*Worker, error) {
 	return &Worker{nc: nc, config: c, tools: map[string]*hosted{}, refresh: refreshEvery, ready: make(chan struct{})}, nil
 }
 
-// Name gives the worker's name, as it stands in records.
+// Name returns the worker's name, as it stands in records.
 func (w *Worker) Name() string { return w.config.Name }
 
 // Ready is closed once every tool is registered and its steps are being taken.
 func (w *Worker) Ready() <-chan struct{} { return w.ready }
 
-// Abandoned gives the number of executions that were given up and whose handlers still have not returned. Each keeps a
-// slot.
+// Abandoned returns the number of executions that were given up and whose handlers still have not returned. Each keeps
+// a slot.
 func (w *Worker) Abandoned() int { return int(w.abandoned.Load()) }
 
 // Use wraps every tool of the worker, whether it is added before or after; the first one given is the outermost. A

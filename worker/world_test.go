@@ -74,7 +74,7 @@ func start(t testing.TB, cfg kv.Config, opts ...func(*embedded.Options)) *world 
 	return w
 }
 
-// ctx gives a context that ends with the test, and before a hanging one is killed.
+// ctx returns a context that ends with the test, and before a hanging one is killed.
 func (w *world) ctx() context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), patient)
 	w.t.Cleanup(cancel)

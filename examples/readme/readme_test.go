@@ -1,5 +1,5 @@
-// Package readme_test holds the README to its word: each piece of Go in it is a file of these folders, which is compiled
-// and run.
+// Package readme_test holds the README to its word: each piece of Go in it is a file of these folders, which is
+// compiled and run.
 package readme_test
 
 import (
@@ -40,7 +40,8 @@ func read(t *testing.T, path string) string {
 	return string(raw)
 }
 
-// TestWhatTheReadmeShowsIsAFile: a snippet that is no file was never compiled, and a file that is not shown is not asked for.
+// TestWhatTheReadmeShowsIsAFile: a snippet that is no file was never compiled, and a file that is not shown is not
+// asked for.
 func TestWhatTheReadmeShowsIsAFile(t *testing.T) {
 	t.Parallel()
 	shown := blocks(t, "go")
@@ -90,8 +91,8 @@ func TestTheProgramsOfTheReadmeRun(t *testing.T) {
 	require.NoError(t, worker.Wait())
 }
 
-// TestTheEmptyFolderOfTheReadmeBuilds types what the README says to type in an empty folder beside the clone, up to the point
-// where the program runs.
+// TestTheEmptyFolderOfTheReadmeBuilds types what the README says to type in an empty folder beside the clone, up to the
+// point where the program runs.
 func TestTheEmptyFolderOfTheReadmeBuilds(t *testing.T) {
 	t.Parallel()
 	base := t.TempDir()

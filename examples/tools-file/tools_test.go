@@ -1,7 +1,7 @@
 //go:build unix
 
-// Package toolsfile_test holds docs/tools-file.md to its word: its examples are the files of this folder, which are loaded
-// and called, and it names every field that a tools file may have.
+// Package toolsfile_test holds docs/tools-file.md to its word: its examples are the files of this folder, which are
+// loaded and called, and it names every field that a tools file may have.
 package toolsfile_test
 
 import (

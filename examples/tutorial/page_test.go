@@ -24,8 +24,8 @@ import (
 // patience is for a machine that is busy with much else.
 const patience = 5 * time.Minute
 
-// TestThePageIsTyped types docs/tutorial.md in an empty folder beside the module, as a reader would: it writes the files,
-// runs the commands in their order, leaves those of further terminals running, and compares what is printed.
+// TestThePageIsTyped types docs/tutorial.md in an empty folder beside the module, as a reader would: it writes the
+// files, runs the commands in their order, leaves those of further terminals running, and compares what is printed.
 func TestThePageIsTyped(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../docs/tutorial.md")
@@ -73,8 +73,8 @@ func newReader(t *testing.T) *reader {
 	return r
 }
 
-// freePort returns a port for servers that are started and ended while the page goes on. It is not one that the system hands
-// out to whoever asks for any, since another test could have it meanwhile.
+// freePort returns a port for servers that are started and ended while the page goes on. It is not one that the system
+// hands out to whoever asks for any, since another test could have it meanwhile.
 func freePort(t *testing.T) string {
 	t.Helper()
 	for i := range 5000 {

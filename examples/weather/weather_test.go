@@ -28,8 +28,8 @@ func TestOneTimeoutDoesNotCascade(t *testing.T) {
 	require.JSONEq(t, `{"city":"Reykjavik"}`, string(letter.Arguments))
 }
 
-// Three runs ask two workers for thirty cities. The calls are held back until ten are under way; the others wait for the
-// contract.
+// Three runs ask two workers for thirty cities. The calls are held back until ten are under way; the others wait for
+// the contract.
 func TestNeverMoreThanTenAtOnce(t *testing.T) {
 	t.Parallel()
 	defs := exampletest.ReadTools(t, definitions)

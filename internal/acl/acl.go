@@ -1,10 +1,11 @@
 // Package acl knows what each kind of program may do in NATS, and writes it down as configuration of a NATS server.
 //
-// A role comes to a Grant: the requests that its programs make and the subjects that they listen to, no more. A grant has
-// two uses. As the permissions of a user it says what the user may publish and subscribe to. As the imports of an account
-// it says what can be reached from that account at all; and only that makes replies safe. For a server does not check the
-// subject that a request wants to be answered on: it publishes the answer there, with the rights of whoever answers. In
-// an account of its own the answer comes out in the asker's account, and leads no further than its imports do.
+// A role comes to a Grant: the requests that its programs make and the subjects that they listen to, no more. A grant
+// has two uses. As the permissions of a user it says what the user may publish and subscribe to. As the imports of an
+// account it says what can be reached from that account at all; and only that makes replies safe. For a server does not
+// check the subject that a request wants to be answered on: it publishes the answer there, with the rights of whoever
+// answers. In an account of its own the answer comes out in the asker's account, and leads no further than its imports
+// do.
 //
 // The package is pure: it reads nothing, and the same grants come to the same text.
 package acl
@@ -29,8 +30,8 @@ const (
 	Viewer Role = "viewer"
 	// Worker hosts some tools.
 	Worker Role = "worker"
-	// Operator of a tenant is a viewer that overrides tools for its tenant's runs. Without a tenant it is one of the cluster,
-	// who registers, overrides and removes tools for all.
+	// Operator of a tenant is a viewer that overrides tools for its tenant's runs. Without a tenant it is one of the
+	// cluster, who registers, overrides and removes tools for all.
 	Operator Role = "operator"
 	// Doctor examines and mends: it is an orchestrator that may also publish plans, to see that they arrive.
 	Doctor Role = "doctor"
@@ -41,8 +42,8 @@ type Spec struct {
 	Role Role
 	// Tenant is that of an agent, a viewer or an operator; empty for an operator of the cluster.
 	Tenant string
-	// Declared are tenants with a bucket of their own: of an agent, a viewer or an operator its own tenant or none, of a worker
-	// those that it serves, of an orchestrator and a doctor all of them.
+	// Declared are tenants with a bucket of their own: of an agent, a viewer or an operator its own tenant or none, of
+	// a worker those that it serves, of an orchestrator and a doctor all of them.
 	Declared []string
 	// Shared says that a worker serves tenants without a bucket as well. One that serves none of the others does.
 	Shared bool
@@ -85,8 +86,8 @@ type Request struct {
 	Answers Answers `json:"answers"`
 }
 
-// New gives the grant of a role. Errors: InvalidConfig for a tenant, tool or number that is none, and where a worker has
-// no tools.
+// New returns the grant of a role. Errors: InvalidConfig for a tenant, tool or number that is none, and where a worker
+// has no tools.
 func New(s Spec) (*Grant, error) {
 	s.Shards, s.ToolShards = max(s.Shards, 1), orDefault(s.ToolShards, defaultToolShards)
 	if subjects.Partitions%s.Shards != 0 {
@@ -157,7 +158,7 @@ func (g *Grant) request(how Answers, list ...string) {
 
 func (g *Grant) listen(list ...string) { g.Listens = append(g.Listens, list...) }
 
-// Publishes gives the subjects of the requests.
+// Publishes returns the subjects of the requests.
 func (g *Grant) Publishes() []string {
 	var all []string
 	for _, r := range g.Requests {
@@ -166,10 +167,10 @@ func (g *Grant) Publishes() []string {
 	return all
 }
 
-// Subscribes gives what it listens to, with its inbox.
+// Subscribes returns what it listens to, with its inbox.
 func (g *Grant) Subscribes() []string { return append([]string{g.Inbox + ".>"}, g.Listens...) }
 
-// bound gives the shards 0 … n-1, each made something of.
+// bound returns the shards 0 … n-1, each made something of.
 func bound(n int, of ...func(shard int) string) (all []string) {
 	for i := range n {
 		for _, f := range of {

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// bare is an agent of the tenant acme that somebody wrote with a stock client and docs/protocol.md: what it asks and how it reads the
-// answers stands here, and nothing of it comes from a package of Stepjet's.
+// bare is an agent of the tenant acme that somebody wrote with a stock client and docs/protocol.md: what it asks and
+// how it reads the answers stands here, and nothing of it comes from a package of Stepjet's.
 type bare struct {
 	t  *testing.T
 	nc *nats.Conn
@@ -31,7 +31,7 @@ func (s *system) bare(url string) *bare {
 	return &bare{s.t, nc}
 }
 
-// encoded gives a name as it stands in subjects.
+// encoded returns a name as it stands in subjects.
 func encoded(name string) string {
 	var b strings.Builder
 	for i := range len(name) {
@@ -86,7 +86,8 @@ func (b *bare) last(stream, subject string) *nats.Msg {
 	return m
 }
 
-// surely reads a last message where something follows from its absence: it reads again for a second before it believes that.
+// surely reads a last message where something follows from its absence: it reads again for a second before it believes
+// that.
 func (b *bare) surely(stream, subject string) (m *nats.Msg, looks int) {
 	b.t.Helper()
 	for end := time.Now().Add(time.Second); ; {
@@ -114,8 +115,8 @@ type document struct {
 	}
 }
 
-// await waits for the outcome of a run: it subscribes, reads the history, and reads it again whenever it hears something, or hears
-// nothing for too long.
+// await waits for the outcome of a run: it subscribes, reads the history, and reads it again whenever it hears
+// something, or hears nothing for too long.
 func (b *bare) await(run string, accepted uint64) (doc document) {
 	b.t.Helper()
 	ends, err := b.nc.SubscribeSync("event.acme." + encoded(run) + ".end")
@@ -153,7 +154,8 @@ func verbatim(v any) any {
 	return v
 }
 
-// TestABareClientTriesAgain follows docs/protocol.md in trying a run and a dead letter again, under the printed permissions.
+// TestABareClientTriesAgain follows docs/protocol.md in trying a run and a dead letter again, under the printed
+// permissions.
 func TestABareClientTriesAgain(t *testing.T) {
 	t.Parallel()
 	inEach(t, shapes, func(t *testing.T, s *system) {
@@ -263,8 +265,8 @@ func (b *bare) triesLetter(run string, generation uint64, step string, l letter)
 	require.Eventually(b.t, func() bool { return b.last("KV_dead", subject).Header.Get("KV-Operation") == "DEL" }, 2*time.Minute, 20*time.Millisecond)
 }
 
-// TestABareClientReadsFromEveryReplica: each server answers reads itself, and may not have yet what two others acknowledged. Who
-// reads again for a second finds it.
+// TestABareClientReadsFromEveryReplica: each server answers reads itself, and may not have yet what two others
+// acknowledged. Who reads again for a second finds it.
 func TestABareClientReadsFromEveryReplica(t *testing.T) {
 	t.Parallel()
 	s := start(t, shape{shards: 1, cluster: true})

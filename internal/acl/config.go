@@ -23,11 +23,11 @@ type System struct {
 	Listen, StoreDir string
 }
 
-// idleResponse is how long the server keeps the way back for a request with many answers after the last of them. A worker
-// that waits for steps hears a heartbeat every 5 s.
+// idleResponse is how long the server keeps the way back for a request with many answers after the last of them. A
+// worker that waits for steps hears a heartbeat every 5 s.
 const idleResponse = "15s"
 
-// Account gives the account that a grant's user is in.
+// Account returns the account that a grant's user is in.
 func (g *Grant) Account() string {
 	if g.home() {
 		return Home
@@ -46,8 +46,8 @@ func (g *Grant) PasswordVariable() string {
 	return "STEPJET_PASSWORD_" + strings.ToUpper(strings.ReplaceAll(g.User, "-", "_"))
 }
 
-// Config gives a whole configuration of a nats-server, with an account for the orchestrators and their streams and one
-// for each other grant.
+// Config returns a whole configuration of a nats-server, with an account for the orchestrators and their streams and
+// one for each other grant.
 func (s System) Config() string {
 	var w writer
 	w.line("# Stepjet: %s", strings.Join(s.users(), ", "))
@@ -73,7 +73,7 @@ func (s System) Config() string {
 	return w.String()
 }
 
-// Accounts gives what is to be added to a configuration for the grants: their accounts, and what the account of the
+// Accounts returns what is to be added to a configuration for the grants: their accounts, and what the account of the
 // orchestrators exports to them.
 func (s System) Accounts() string {
 	var w writer
@@ -85,7 +85,7 @@ func (s System) Accounts() string {
 	return w.String()
 }
 
-// Users gives the users of the grants with their permissions, for a server on which all of Stepjet is in one account.
+// Users returns the users of the grants with their permissions, for a server on which all of Stepjet is in one account.
 func (s System) Users() string {
 	var w writer
 	w.open("users: [")
@@ -118,7 +118,7 @@ type export struct {
 	accounts      []string
 }
 
-// exported gives what the grants' accounts need of the account of the orchestrators, each subject once.
+// exported returns what the grants' accounts need of the account of the orchestrators, each subject once.
 func (s System) exported() (all []*export) {
 	at := map[string]*export{}
 	add := func(kind, subject string, how Answers, account string) {
@@ -145,7 +145,8 @@ func (s System) exported() (all []*export) {
 	return all
 }
 
-// imports gives the requests of a grant that lead into another account. What a server tells every user of itself does not.
+// imports returns the requests of a grant that lead into another account. What a server tells every user of itself does
+// not.
 func (g *Grant) imports() (all []Request) {
 	if g.home() {
 		return nil
@@ -215,8 +216,8 @@ func destination(filter string) string {
 	return strings.Join(tokens, ".")
 }
 
-// abroad gives what is published by the names that it has in the grant's own account: the server checks permissions after
-// it has mapped a subject.
+// abroad returns what is published by the names that it has in the grant's own account: the server checks permissions
+// after it has mapped a subject.
 func (g *Grant) abroad() (all []string) {
 	for _, subject := range g.Publishes() {
 		if local, ok := subjects.Abroad(subject); ok {

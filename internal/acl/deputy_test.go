@@ -16,9 +16,9 @@ import (
 	"github.com/stepjet/stepjet/subjects"
 )
 
-// A server publishes the answer to a request on the subject that the asker named, with the rights of whoever answers: of
-// JetStream itself, or of an orchestrator. So an asker may try to have published for it what it may not publish. Worst is a
-// read of something that it wrote itself: then every byte of the answer is its own.
+// A server publishes the answer to a request on the subject that the asker named, with the rights of whoever answers:
+// of JetStream itself, or of an orchestrator. So an asker may try to have published for it what it may not publish.
+// Worst is a read of something that it wrote itself: then every byte of the answer is its own.
 
 // ownRecord is a plan of acme's that would also do as a result record, or as a plan of somebody else.
 const ownRecord = `{"steps":[{"id":"a","tool":"search","arguments":{"text":"smuggled"}}]}`
@@ -75,8 +75,8 @@ func (s *system) victim() (*client.Run, subjects.Run, uint64) {
 	return r, subjects.NewRun("other", "victim"), doc.Generation
 }
 
-// attack has every request of a user answered on every target, then asks all once more with an inbox of its own, so that
-// the server is through with what came before.
+// attack has every request of a user answered on every target, then asks all once more with an inbox of its own, so
+// that the server is through with what came before.
 func (s *system) attack(user string, own, victim subjects.Run, generation uint64) {
 	s.t.Helper()
 	nc := s.trespass(user)
@@ -91,8 +91,8 @@ func (s *system) attack(user string, own, victim subjects.Run, generation uint64
 	}
 }
 
-// TestAnAnswerLeadsOutOfNoAccount: between accounts an answer comes out where the question was asked, and from there only
-// what the account may do anyway can be reached.
+// TestAnAnswerLeadsOutOfNoAccount: between accounts an answer comes out where the question was asked, and from there
+// only what the account may do anyway can be reached.
 func TestAnAnswerLeadsOutOfNoAccount(t *testing.T) {
 	t.Parallel()
 	s := start(t, shape{})
@@ -124,7 +124,7 @@ func TestAnAnswerLeadsOutOfNoAccount(t *testing.T) {
 	require.Len(t, tools, 3)
 }
 
-// holds gives how many messages each subject of the streams holds, without those of acme.
+// holds returns how many messages each subject of the streams holds, without those of acme.
 func (s *system) holds() map[string]uint64 {
 	s.t.Helper()
 	nc := s.trespass("doctor")
@@ -147,8 +147,8 @@ func (s *system) holds() map[string]uint64 {
 	return all
 }
 
-// TestInOneAccountAnAnswerLeadsAnywhere is the damage without accounts, and why "stepjet acl system" makes them: an agent
-// reads its own plan with another tenant's intake as the reply, and so submits for that tenant.
+// TestInOneAccountAnAnswerLeadsAnywhere is the damage without accounts, and why "stepjet acl system" makes them: an
+// agent reads its own plan with another tenant's intake as the reply, and so submits for that tenant.
 func TestInOneAccountAnAnswerLeadsAnywhere(t *testing.T) {
 	t.Parallel()
 	s := start(t, shape{oneAccount: true})
@@ -164,7 +164,8 @@ func TestInOneAccountAnAnswerLeadsAnywhere(t *testing.T) {
 	require.Eventually(t, func() bool { return s.holds()[subjects.PlanRecord(smuggled, 1)] == 1 }, 2*time.Minute, 10*time.Millisecond)
 }
 
-// TestAnOrchestratorAnswersOnInboxesAlone: what an orchestrator itself answers leads nowhere else, in one account as well.
+// TestAnOrchestratorAnswersOnInboxesAlone: what an orchestrator itself answers leads nowhere else, in one account as
+// well.
 func TestAnOrchestratorAnswersOnInboxesAlone(t *testing.T) {
 	t.Parallel()
 	s := start(t, shape{oneAccount: true})

@@ -13,8 +13,9 @@ import (
 	"github.com/stepjet/stepjet/subjects"
 )
 
-// TestAWorkerCanNotFreezeARunOfOthers tries, with the rights of a worker, every form of record that it may write below a run that
-// doesn't use its tool, and below ids that nobody has submitted. The run goes on, and what is of no run is removed.
+// TestAWorkerCanNotFreezeARunOfOthers tries, with the rights of a worker, every form of record that it may write below
+// a run that doesn't use its tool, and below ids that nobody has submitted. The run goes on, and what is of no run is
+// removed.
 func TestAWorkerCanNotFreezeARunOfOthers(t *testing.T) {
 	t.Parallel()
 	s := start(t, shape{})
@@ -62,9 +63,9 @@ func TestAWorkerCanNotFreezeARunOfOthers(t *testing.T) {
 	require.Equal(t, fault.NotFound, fault.CodeOf(s.client("agent-other", "other").Cancel(s.ctx(), "nothing", "me")))
 }
 
-// TestTheDoctorRemovesWhatNoOwnerReads: an orchestrator reads the partitions that it owns. What a worker writes beside them is
-// counted, and removed under the printed role. One in a partition that does not exist is read, and removed within a second or
-// so, where an orchestrator owns all of a shard, as here; so it may be counted too or not.
+// TestTheDoctorRemovesWhatNoOwnerReads: an orchestrator reads the partitions that it owns. What a worker writes beside
+// them is counted, and removed under the printed role. One in a partition that does not exist is read, and removed
+// within a second or so, where an orchestrator owns all of a shard, as here; so it may be counted too or not.
 func TestTheDoctorRemovesWhatNoOwnerReads(t *testing.T) {
 	t.Parallel()
 	s := start(t, shape{shards: 4})
@@ -88,7 +89,8 @@ func TestTheDoctorRemovesWhatNoOwnerReads(t *testing.T) {
 	require.NotContains(t, said, "where no run has any")
 }
 
-// TestAWorkerRegistersItsOwnToolsAlone: the subject is what it has permission for, and the definition's name is its own word.
+// TestAWorkerRegistersItsOwnToolsAlone: the subject is what it has permission for, and the definition's name is its own
+// word.
 func TestAWorkerRegistersItsOwnToolsAlone(t *testing.T) {
 	t.Parallel()
 	s := start(t, shape{})

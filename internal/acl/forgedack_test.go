@@ -11,8 +11,8 @@ import (
 	"github.com/stepjet/stepjet/subjects"
 )
 
-// TestAForgedAcknowledgementRemovesNothingOfOthers: a worker may acknowledge steps of its tool, and writes the number of the
-// message that it acknowledges itself.
+// TestAForgedAcknowledgementRemovesNothingOfOthers: a worker may acknowledge steps of its tool, and writes the number
+// of the message that it acknowledges itself.
 func TestAForgedAcknowledgementRemovesNothingOfOthers(t *testing.T) {
 	t.Parallel()
 	inEach(t, map[string]shape{"accounts": {witness: true}, "one account": {oneAccount: true, witness: true}}, func(t *testing.T, s *system) {

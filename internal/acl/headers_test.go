@@ -1,7 +1,7 @@
 //go:build !race
 
-// It publishes some ten thousand messages, which the race detector makes eight times as long and which race with nothing:
-// "make test-pure" runs it without.
+// It publishes some ten thousand messages, which the race detector makes eight times as long and which race with
+// nothing: "make test-pure" runs it without.
 
 package acl_test
 
@@ -27,9 +27,9 @@ import (
 	"github.com/stepjet/stepjet/subjects"
 )
 
-// A permission is about subjects. What a message does can depend on its headers as well: remove what lies beside it, come
-// out elsewhere, come back later. So every header that the server or Stepjet knows is tried on every subject that a role
-// may publish to.
+// A permission is about subjects. What a message does can depend on its headers as well: remove what lies beside it,
+// come out elsewhere, come back later. So every header that the server or Stepjet knows is tried on every subject that
+// a role may publish to.
 
 // goals are where whoever sets a header wants something to come out, or to go away.
 func goals() []string {
@@ -40,7 +40,7 @@ func goals() []string {
 	}
 }
 
-// harmful gives headers with values that could do harm, one message each. Some work together only.
+// harmful returns headers with values that could do harm, one message each. Some work together only.
 func harmful() (all []nats.Header) {
 	set := func(name string, values ...string) {
 		for _, v := range values {
@@ -99,7 +99,7 @@ var (
 	knownAll  []string
 )
 
-// known gives the names of all headers that the server's and Stepjet's sources name.
+// known returns the names of all headers that the server's and Stepjet's sources name.
 func known() []string {
 	knownOnce.Do(func() {
 		dir, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/nats-io/nats-server/v2").Output()
@@ -154,7 +154,7 @@ func matches(filter, subject string) bool {
 	return len(f) == len(t)
 }
 
-// places gives subjects of stored messages that each filter of a grant matches, at most three.
+// places returns subjects of stored messages that each filter of a grant matches, at most three.
 func places(g *acl.Grant, there map[stored]bool) map[string][]string {
 	all := map[string][]string{}
 	for _, filter := range g.Publishes() {
@@ -167,7 +167,7 @@ func places(g *acl.Grant, there map[stored]bool) map[string][]string {
 	return all
 }
 
-// fresh gives a subject that a filter matches and that nothing lies at.
+// fresh returns a subject that a filter matches and that nothing lies at.
 func fresh(filter string, number int) string {
 	tokens := strings.Split(filter, ".")
 	for i, token := range tokens {
@@ -231,7 +231,7 @@ func (s *system) overhear(nc *nats.Conn) *listener {
 	return l
 }
 
-// take gives the subjects of all that was published since the last time. A flush is not enough: it waits for what the
+// take returns the subjects of all that was published since the last time. A flush is not enough: it waits for what the
 // connection reads, and not until the subscription has handed it over, so one user's would be put down to the next.
 func (l *listener) take(s *system) []string {
 	s.t.Helper()
@@ -301,8 +301,8 @@ func (s *system) preserve(nc *nats.Conn, stream string) {
 	}
 }
 
-// unharmed compares what is stored: of what was there nothing is gone but what the user might remove, and nothing came but
-// where it may publish.
+// unharmed compares what is stored: of what was there nothing is gone but what the user might remove, and nothing came
+// but where it may publish.
 func (s *system) unharmed(g *acl.Grant, before, after map[stored]bool) {
 	s.t.Helper()
 	for m := range before {

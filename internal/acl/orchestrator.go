@@ -46,7 +46,7 @@ func (g *Grant) orchestrate(s Spec) {
 // buckets are those that orchestrators set up.
 var buckets = []string{subjects.HistoryBucket, subjects.DeadBucket, subjects.ToolsBucket, subjects.MembersBucket, subjects.GatherBucket}
 
-// streams gives all streams of Stepjet.
+// streams returns all streams of Stepjet.
 func streams(s Spec) []string {
 	all := append(bound(s.Shards, subjects.LedgerStream), bound(s.ToolShards, subjects.StepsStream)...)
 	for _, bucket := range buckets {
@@ -58,7 +58,7 @@ func streams(s Spec) []string {
 	return all
 }
 
-// allBuckets gives those of all declared tenants, and the one of all others.
+// allBuckets returns those of all declared tenants, and the one of all others.
 func (s Spec) allBuckets() []string {
 	s.Shared = true
 	return s.buckets()

@@ -25,7 +25,7 @@ func attempt(r subjects.Run, tool string) subjects.Attempt {
 	return subjects.Attempt{Run: r, Generation: 1, Tool: tool, Step: "a", Number: 1}
 }
 
-// nobody gives what no role but those of the streams' own account may publish.
+// nobody returns what no role but those of the streams' own account may publish.
 func nobody() []string {
 	var all []string
 	for _, stream := range []string{"KV_runs_0", "KV_history", "KV_tools", "KV_dead", "KV_members", "KV_gather", "OBJ_blobs", "STEPS_0"} {
@@ -55,12 +55,12 @@ func nobody() []string {
 		subjects.Gather("fetch"), subjects.DirectGet("KV_gather", subjects.Gather("fetch")), subjects.Register("fetch")+".x", "_INBOX.someone.x")
 }
 
-// forTools gives what only those may publish who administer tools.
+// forTools returns what only those may publish who administer tools.
 func forTools() []string {
 	return []string{subjects.Register("fetch"), subjects.Override("search"), subjects.Remove("search"), subjects.TenantOverride("other", "fetch")}
 }
 
-// ofWorkers gives what only the worker of search may publish.
+// ofWorkers returns what only the worker of search may publish.
 func ofWorkers() []string {
 	return []string{
 		subjects.Register("search"), subjects.Gather("search"), subjects.ConsumerRequest("MSG.NEXT", "STEPS_0", "search"), "$JS.ACK.STEPS_0.search.1.1.1.1.0",
@@ -69,7 +69,7 @@ func ofWorkers() []string {
 	}
 }
 
-// about gives what only those may publish who work with runs of a tenant; submitting and cancelling are among it.
+// about returns what only those may publish who work with runs of a tenant; submitting and cancelling are among it.
 func about(r subjects.Run) (look, act []string) {
 	look = []string{
 		subjects.API(r, subjects.VerbGet), subjects.DirectGet("KV_runs_0", subjects.PlanRecord(r, 1)),

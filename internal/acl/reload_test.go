@@ -14,8 +14,8 @@ import (
 	"github.com/stepjet/stepjet/outcome"
 )
 
-// TestATenantAndAWorkerAreAddedByReloads does what docs/security.md says: the configuration with all users, reloaded twice. Of
-// those that were there before nobody is disconnected.
+// TestATenantAndAWorkerAreAddedByReloads does what docs/security.md says: the configuration with all users, reloaded
+// twice. Of those that were there before nobody is disconnected.
 func TestATenantAndAWorkerAreAddedByReloads(t *testing.T) {
 	t.Parallel()
 	s := &system{t: t, seeds: map[string]string{}, public: map[string]string{}, grants: map[string]*acl.Grant{}}

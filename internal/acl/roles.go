@@ -8,8 +8,8 @@ import (
 	"github.com/stepjet/stepjet/subjects"
 )
 
-// open is what every program needs in order to find Stepjet: its own permissions, how many ledger shards there are, and the
-// registry of tools.
+// open is what every program needs in order to find Stepjet: its own permissions, how many ledger shards there are, and
+// the registry of tools.
 func (g *Grant) open() {
 	tools := subjects.BucketStream(subjects.ToolsBucket)
 	g.request(One,
@@ -18,14 +18,14 @@ func (g *Grant) open() {
 		subjects.StreamRequest("INFO", tools), subjects.DirectGet(tools, subjects.BucketSubject(subjects.ToolsBucket, "*")))
 }
 
-// blobs is reading from a bucket of large values. What a blob belongs to can't be told from its subjects, so it is the whole
-// bucket. Stock clients look for the stream before they read.
+// blobs is reading from a bucket of large values. What a blob belongs to can't be told from its subjects, so it is the
+// whole bucket. Stock clients look for the stream before they read.
 func (g *Grant) blobs(bucket string) {
 	g.request(One, subjects.StreamRequest("INFO", subjects.BlobsStream(bucket)), subjects.DirectGet(subjects.BlobsStream(bucket), subjects.BlobMetas(bucket)))
 	g.request(Many, subjects.DirectRead(subjects.BlobsStream(bucket)))
 }
 
-// bucketOf gives the bucket of a tenant; none is that of all tenants that are not declared.
+// bucketOf returns the bucket of a tenant; none is that of all tenants that are not declared.
 func (s Spec) bucketOf(tenant string) string {
 	if slices.Contains(s.Declared, tenant) {
 		return subjects.BlobsOf(tenant)
@@ -33,7 +33,7 @@ func (s Spec) bucketOf(tenant string) string {
 	return ""
 }
 
-// buckets gives those of the tenants that a worker serves.
+// buckets returns those of the tenants that a worker serves.
 func (s Spec) buckets() (all []string) {
 	if s.Shared || len(s.Declared) == 0 {
 		all = append(all, "")

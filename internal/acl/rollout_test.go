@@ -49,8 +49,8 @@ func (s *system) gathers() {
 	require.Equal(t, fault.Permission, fault.CodeOf(err), "%v", err)
 }
 
-// rollsOut registers another definition of a tool, as a newer worker does. The one that is there reads it under its role,
-// since it holds results against it.
+// rollsOut registers another definition of a tool, as a newer worker does. The one that is there reads it under its
+// role, since it holds results against it.
 func (s *system) rollsOut(c *client.Client) {
 	t := s.t
 	t.Helper()

@@ -47,7 +47,8 @@ func TestTheWholeSystemRunsUnderItsConfiguration(t *testing.T) {
 	})
 }
 
-// runsEverything runs a plan with all there is, and has what it came to from the event, from the history and by watching.
+// runsEverything runs a plan with all there is, and has what it came to from the event, from the history and by
+// watching.
 func (s *system) runsEverything(c *client.Client) {
 	t := s.t
 	t.Helper()

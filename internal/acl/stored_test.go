@@ -59,7 +59,7 @@ type stored struct {
 	digest          [sha256.Size]byte
 }
 
-// all gives everything that the streams hold, but for the keys of orchestrators, which expire.
+// all returns everything that the streams hold, but for the keys of orchestrators, which expire.
 func (s *system) all(nc *nats.Conn) map[stored]bool {
 	s.t.Helper()
 	js, err := jetstream.New(nc)

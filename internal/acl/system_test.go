@@ -113,7 +113,7 @@ func (s *system) admit(sys *acl.System, spec acl.Spec, dir string) {
 	require.NoError(s.t, os.WriteFile(s.seeds[g.User], seed, 0o600))
 }
 
-// declaredFor gives the tenants whose buckets a role is given.
+// declaredFor returns the tenants whose buckets a role is given.
 func declaredFor(spec acl.Spec) []string {
 	switch {
 	case spec.Tenant != "":
@@ -154,7 +154,7 @@ func (s *system) busy(run string) *client.Run {
 	return r
 }
 
-// url gives the servers in turn, so that programs sit on different ones.
+// url returns the servers in turn, so that programs sit on different ones.
 func (s *system) url() string { return s.urls[int(s.next.Add(1))%len(s.urls)] }
 
 // connect opens a connection as one of the users.

@@ -20,7 +20,8 @@ import (
 	"github.com/stepjet/stepjet/subjects"
 )
 
-// bucketOf gives every request by which a bucket of large values is looked at, read or written; "" is the one that is shared.
+// bucketOf returns every request by which a bucket of large values is looked at, read or written; "" is the one that is
+// shared.
 func bucketOf(bucket string) []string {
 	stream := subjects.BlobsStream(bucket)
 	all := []string{
@@ -67,7 +68,8 @@ func TestABucketIsClosedToAllButItsOwnTenant(t *testing.T) {
 	})
 }
 
-// stockIsRefused tries a client library's object store. It isn't told of a refusal, and waits for its answer until its time is over.
+// stockIsRefused tries a client library's object store. It isn't told of a refusal, and waits for its answer until its
+// time is over.
 func (s *system) stockIsRefused(user string, nc *nats.Conn, bucket string) {
 	s.t.Helper()
 	js, err := nc.JetStream(nats.MaxWait(100 * time.Millisecond))
@@ -90,7 +92,8 @@ func (s *system) holdsBlobs(bucket string) uint64 {
 	return info.State.Messages
 }
 
-// TestAStockClientReadsALargeOutcome with bare nats.go, as docs/protocol.md says, step by step; with a bucket of its own and without.
+// TestAStockClientReadsALargeOutcome with bare nats.go, as docs/protocol.md says, step by step; with a bucket of its
+// own and without.
 func TestAStockClientReadsALargeOutcome(t *testing.T) {
 	t.Parallel()
 	for name, of := range map[string]shape{
@@ -163,7 +166,8 @@ func (s *system) readsByDirectGets(nc *nats.Conn, key string) []byte {
 	return doc
 }
 
-// opensTheStore has a client library open the tenant's bucket and look an object up, which needs no consumer. Reading one does.
+// opensTheStore has a client library open the tenant's bucket and look an object up, which needs no consumer. Reading
+// one does.
 func (s *system) opensTheStore(declared bool) {
 	t := s.t
 	t.Helper()

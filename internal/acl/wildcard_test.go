@@ -13,8 +13,8 @@ import (
 	"github.com/stepjet/stepjet/subjects"
 )
 
-// TestAWildcardIsNoName: a server stores what is published on a subject with a literal "*". Whoever then reads or purges by
-// that subject means every run there is; so a record with such a name is nobody's.
+// TestAWildcardIsNoName: a server stores what is published on a subject with a literal "*". Whoever then reads or
+// purges by that subject means every run there is; so a record with such a name is nobody's.
 func TestAWildcardIsNoName(t *testing.T) {
 	t.Parallel()
 	s := start(t, shape{})
@@ -36,7 +36,8 @@ func TestAWildcardIsNoName(t *testing.T) {
 	_, err = acme.Request(subjects.Submit("acme", "*"), []byte(ownRecord), 2*time.Minute)
 	require.NoError(t, err)
 
-	// Records without a plan are purged from the oldest generation on: once this one is gone, so is what came before it.
+	// Records without a plan are purged from the oldest generation on: once this one is gone, so is what came before
+	// it.
 	store, err := kv.Open(s.ctx(), nc)
 	require.NoError(t, err)
 	defer store.Close()

@@ -63,7 +63,8 @@ func uncommented(code []byte) string {
 	}
 }
 
-// TestWhereToAddIsComplete: each row of the table in CONTRIBUTING.md names the files that know its example, and no others.
+// TestWhereToAddIsComplete: each row of the table in CONTRIBUTING.md names the files that know its example, and no
+// others.
 func TestWhereToAddIsComplete(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../CONTRIBUTING.md")

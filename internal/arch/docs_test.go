@@ -15,8 +15,8 @@ func public(s source) bool {
 	return !s.test && !strings.HasPrefix(s.pkg, "internal") && !strings.HasPrefix(s.pkg, "cmd/") && s.file.Name.Name != "main"
 }
 
-// undocumented returns the exported names of a file that no comment says anything about. A comment on a group of constants
-// or variables covers those in it.
+// undocumented returns the exported names of a file that no comment says anything about. A comment on a group of
+// constants or variables covers those in it.
 func undocumented(s source) (problems []string) {
 	missing := func(name string, pos token.Pos) {
 		problems = append(problems, fmt.Sprintf("%s: exported %s has no comment", s.at(pos), name))

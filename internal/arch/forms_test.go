@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The forms of messages have one place, wire, and what a run comes to has another, outcome. So no reader can drift from its
-// writer, and whoever adds a field adds it once.
+// The forms of messages have one place, wire, and what a run comes to has another, outcome. So no reader can drift from
+// its writer, and whoever adds a field adds it once.
 
 // spellsHeaders are the packages that name headers besides, each with its reason.
 var spellsHeaders = map[string]string{

@@ -12,8 +12,8 @@ import (
 )
 
 // rules says what each package may import: what stands on the right of its line, and nothing else. The first line that
-// fits a package is its own. Names are folders of the module, other modules by a short name of shortNames, "std" for the
-// standard library without what needs a system beneath it, "sys" for the rest of it, and "*" for anything.
+// fits a package is its own. Names are folders of the module, other modules by a short name of shortNames, "std" for
+// the standard library without what needs a system beneath it, "sys" for the rest of it, and "*" for anything.
 //
 // What tests import is not bound by it, except that nats-server is for internal/* alone.
 const rules = `
@@ -51,8 +51,8 @@ const rules = `
 	examples/*        std sys fault outcome tool worker client nats
 `
 
-// audiences says who may import a package that is not for everybody whom rules let import it: who stands on the right of
-// its line, and tests.
+// audiences says who may import a package that is not for everybody whom rules let import it: who stands on the right
+// of its line, and tests.
 const audiences = `
 	internal/doctor   internal/cli internal/config internal/lab/* internal/serve
 `

@@ -36,7 +36,8 @@ func pureProblems(s source) (problems []string) {
 	return problems
 }
 
-// inspectorProblems finds who else looks at an account as it lies there: programs rely on what Setup and Open have checked.
+// inspectorProblems finds who else looks at an account as it lies there: programs rely on what Setup and Open have
+// checked.
 func inspectorProblems(s source) (problems []string) {
 	if s.test || s.pkg == "kv" || s.pkg == "internal/doctor" {
 		return nil
@@ -74,8 +75,8 @@ func errorCodeProblems(s source) (problems []string) {
 	return problems
 }
 
-// localPath returns the import path itself, unless the file imports it under the name that its base doesn't show: nats.go
-// is called nats.
+// localPath returns the import path itself, unless the file imports it under the name that its base doesn't show:
+// nats.go is called nats.
 func localPath(s source, importPath string) string {
 	for _, spec := range s.file.Imports {
 		if name, _ := strconv.Unquote(spec.Path.Value); name == importPath && spec.Name == nil && strings.HasSuffix(name, ".go") {

@@ -18,7 +18,8 @@ var (
 	named = []string{"client", "worker", "tool", "outcome", "fault", "observe"}
 )
 
-// signatureProblems finds the names of other packages of the module in the signatures that a package shows to its users.
+// signatureProblems finds the names of other packages of the module in the signatures that a package shows to its
+// users.
 func signatureProblems(s source) (problems []string) {
 	foreign := map[string]string{} // folders by the names that the file has for them
 	for _, spec := range s.file.Imports {

@@ -1,5 +1,5 @@
-// Package arch_test holds the rules of the architecture that a compiler doesn't check: who may import whom, what the pure
-// packages may not call, what only one package may know, and that every exported name is documented.
+// Package arch_test holds the rules of the architecture that a compiler doesn't check: who may import whom, what the
+// pure packages may not call, what only one package may know, and that every exported name is documented.
 package arch_test
 
 import (

@@ -72,8 +72,8 @@ func text(e ast.Expr) string {
 	return ""
 }
 
-// TestEverythingThatCanGoWrongIsExplained compares the codes of errors and the checks of the doctor with the page that says
-// what to do about each, and the page with them.
+// TestEverythingThatCanGoWrongIsExplained compares the codes of errors and the checks of the doctor with the page that
+// says what to do about each, and the page with them.
 func TestEverythingThatCanGoWrongIsExplained(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../docs/troubleshooting.md")

@@ -1,5 +1,5 @@
-// Package backoff paces how a program tries again what NATS or an orchestrator did not do just now. How long a step waits
-// for its next attempt is another matter, which its contract decides: tool.Backoff.
+// Package backoff paces how a program tries again what NATS or an orchestrator did not do just now. How long a step
+// waits for its next attempt is another matter, which its contract decides: tool.Backoff.
 package backoff
 
 import (

@@ -18,8 +18,8 @@ import (
 type Figures struct {
 	// RunMS is the median time of a run, in milliseconds: of Stepjet's as its client sees it, from submit to outcome.
 	RunMS float64 `json:"run_ms"`
-	// StepMS is the median time of a run from its plan's record to its last record, by the ledger's clock, divided by its
-	// depth; of the floor RunMS divided by the depth.
+	// StepMS is the median time of a run from its plan's record to its last record, by the ledger's clock, divided by
+	// its depth; of the floor RunMS divided by the depth.
 	StepMS float64 `json:"step_ms"`
 	// Rate is steps a second.
 	Rate float64 `json:"steps_per_second"`

@@ -1,5 +1,5 @@
-// Package builtin holds the tools that come with Stepjet: arithmetic, text and JSON; and, where they are asked for, two for
-// demonstrations and those of the NESTFUL data set.
+// Package builtin holds the tools that come with Stepjet: arithmetic, text and JSON; and, where they are asked for, two
+// for demonstrations and those of the NESTFUL data set.
 //
 // Each is a definition and a function of its arguments. They know nothing of NATS, keep no state, and are bounded: a
 // plan can't make one compute or return more than the limits below, whatever it sends. What can't be helped by trying
@@ -40,21 +40,22 @@ type Tool struct {
 	Run func(ctx context.Context, c Call) ([]byte, error)
 }
 
-// all is built once; the order is that of the groups, then of their tables. Behind it come the tools that are hosted only
-// where a tools file asks for them: those for demonstrations, and a data set's, whose names are not what people expect.
+// all is built once; the order is that of the groups, then of their tables. Behind it come the tools that are hosted
+// only where a tools file asks for them: those for demonstrations, and a data set's, whose names are not what people
+// expect.
 var (
 	all   = slices.Concat(arithmeticTools(), textTools(), jsonTools())
 	asked = slices.Concat(demoTools(), nestfulTools())
 )
 
-// All gives the built-in tools that are hosted where nothing else is said, group by group.
+// All returns the built-in tools that are hosted where nothing else is said, group by group.
 func All() []Tool { return slices.Clone(all) }
 
-// Groups gives the names of the groups in order. The last two are hosted only where a tools file names them or one of
+// Groups returns the names of the groups in order. The last two are hosted only where a tools file names them or one of
 // their tools.
 func Groups() []string { return []string{"arithmetic", "text", "json", "demo", "nestful"} }
 
-// Group gives the tools of a group; nil where there is no such group.
+// Group returns the tools of a group; nil where there is no such group.
 func Group(name string) []Tool {
 	var out []Tool
 	for _, t := range slices.Concat(all, asked) {
@@ -65,7 +66,7 @@ func Group(name string) []Tool {
 	return out
 }
 
-// Lookup gives the tool of a name, and whether there is one. Of a name in several groups it is the first one's.
+// Lookup returns the tool of a name, and whether there is one. Of a name in several groups it is the first one's.
 func Lookup(name string) (Tool, bool) {
 	for _, t := range slices.Concat(all, asked) {
 		if t.Definition.Name == name {

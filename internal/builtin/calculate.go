@@ -114,7 +114,7 @@ func (c calculation) run(call Call) ([]byte, error) {
 	return []byte(`{"result":` + x.String() + `}`), nil
 }
 
-// literals gives what was written for an argument: one number, or all of a list.
+// literals returns what was written for an argument: one number, or all of a list.
 func (a argument) literals(given map[string]json.RawMessage) ([]json.RawMessage, error) {
 	lit, ok := given[a.name]
 	switch {

@@ -10,8 +10,8 @@ import (
 	"github.com/stepjet/stepjet/fault"
 )
 
-// exact is a number as people reckon with: 0.1 + 0.2 is 0.3. Sums, differences, products and whole powers are exact; what
-// no decimal can hold, such as 1/3, is rounded to roundedDigits when it is written.
+// exact is a number as people reckon with: 0.1 + 0.2 is 0.3. Sums, differences, products and whole powers are exact;
+// what no decimal can hold, such as 1/3, is rounded to roundedDigits when it is written.
 type exact struct{ *big.Rat }
 
 // roundedDigits is the number of significant digits of a result that no decimal can hold exactly.
@@ -46,7 +46,7 @@ func tooLong(what string) error {
 	return fault.New(fault.ToolTerminal, "%s has more than %d digits", what, maxDigits).WithHint("use smaller numbers, or round them first")
 }
 
-// String gives the number's JSON form: all of its digits where it has an end, else roundedDigits of them.
+// String returns the number's JSON form: all of its digits where it has an end, else roundedDigits of them.
 func (x exact) String() string {
 	if x.IsInt() {
 		return x.Num().String()
@@ -57,7 +57,8 @@ func (x exact) String() string {
 	return x.rounded()
 }
 
-// decimals gives the number of digits behind the point of a fraction with this denominator, and whether it ends at all.
+// decimals returns the number of digits behind the point of a fraction with this denominator, and whether it ends at
+// all.
 func decimals(denominator *big.Int) (n int, ends bool) {
 	twos := int(denominator.TrailingZeroBits())
 	rest := new(big.Int).Rsh(denominator, uint(twos))
@@ -82,7 +83,7 @@ func (x exact) rounded() string {
 	return exact{r}.String()
 }
 
-// whole gives the number as an integer.
+// whole returns the number as an integer.
 func (x exact) whole(what string) (*big.Int, error) {
 	if !x.IsInt() {
 		return nil, fault.New(fault.ToolTerminal, "%s must be a whole number, not %s", what, clip([]byte(x.String()))).
@@ -91,7 +92,7 @@ func (x exact) whole(what string) (*big.Int, error) {
 	return x.Num(), nil
 }
 
-// floored gives the largest integer that is not above the number.
+// floored returns the largest integer that is not above the number.
 func (x exact) floored() *big.Int { return new(big.Int).Div(x.Num(), x.Denom()) } // the denominator is above 0
 
 func exactInt(i *big.Int) exact { return exact{new(big.Rat).SetInt(i)} }

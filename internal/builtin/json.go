@@ -49,7 +49,7 @@ func jsonTools() []Tool {
 	}
 }
 
-// jsonTool gives run the arguments, known to be valid JSON of bounded size and depth, so that gjson may walk them.
+// jsonTool returns run the arguments, known to be valid JSON of bounded size and depth, so that gjson may walk them.
 func jsonTool(name, description, input, output string, run func(args gjson.Result) ([]byte, error)) Tool {
 	var needs []string
 	for _, r := range gjson.Get(input, "required").Array() {
@@ -104,7 +104,7 @@ func depth(raw []byte) int {
 	return deepest
 }
 
-// member gives an object's value under a key, compared after unescaping; the last one where a key is repeated.
+// member returns an object's value under a key, compared after unescaping; the last one where a key is repeated.
 func member(obj gjson.Result, key string) gjson.Result {
 	var found gjson.Result
 	if obj.IsObject() {

@@ -95,7 +95,7 @@ func divisionByZero() error {
 	return fault.New(fault.ToolTerminal, "division by zero").WithHint("the divisor must not be 0")
 }
 
-// floats gives both operands as floats.
+// floats returns both operands as floats.
 func floats(a, b number) (x, y float64, err error) {
 	if x, err = a.approx(); err != nil {
 		return 0, 0, err

@@ -14,7 +14,7 @@ import (
 	"github.com/stepjet/stepjet/fault"
 )
 
-// nestfulTool gives a tool of the data set; several bear the name of one with other arguments.
+// nestfulTool returns a tool of the data set; several bear the name of one with other arguments.
 func nestfulTool(name string) (Tool, bool) {
 	for _, t := range Group("nestful") {
 		if t.Definition.Name == name {

@@ -78,7 +78,7 @@ func overflow() error {
 
 func clip(lit []byte) string { return text.Cut(string(lit), 40) }
 
-// String gives the number's JSON form. A float is written as short as it can be read back exactly, and always so that
+// String returns the number's JSON form. A float is written as short as it can be read back exactly, and always so that
 // it is read back as a float: 625.0, 1e+16, 5e-324.
 func (n number) String() string {
 	if n.int != nil {
@@ -96,7 +96,7 @@ func (n number) String() string {
 	return s
 }
 
-// approx gives the nearest float64; an integer beyond float64 is an error.
+// approx returns the nearest float64; an integer beyond float64 is an error.
 func (n number) approx() (float64, error) {
 	if n.int == nil {
 		return n.float, nil
@@ -108,7 +108,7 @@ func (n number) approx() (float64, error) {
 	return f, nil
 }
 
-// whole gives the number as an integer where it is one, 3 as well as 3.0.
+// whole returns the number as an integer where it is one, 3 as well as 3.0.
 func (n number) whole(what string) (*big.Int, error) {
 	if n.int != nil {
 		return n.int, nil
@@ -120,7 +120,7 @@ func (n number) whole(what string) (*big.Int, error) {
 	return n.truncated(), nil
 }
 
-// truncated gives the integer part.
+// truncated returns the integer part.
 func (n number) truncated() *big.Int {
 	if n.int != nil {
 		return n.int
@@ -129,7 +129,7 @@ func (n number) truncated() *big.Int {
 	return i
 }
 
-// floored gives the largest integer that is not above the number.
+// floored returns the largest integer that is not above the number.
 func (n number) floored() *big.Int {
 	if n.int != nil {
 		return n.int

@@ -176,7 +176,7 @@ func notNegative(n number, what string) (*big.Int, error) {
 	return i, nil
 }
 
-// boundedInt gives i for a loop that ends earlier than at the largest int64 anyway.
+// boundedInt returns i for a loop that ends earlier than at the largest int64 anyway.
 func boundedInt(i *big.Int) int64 {
 	if i.IsInt64() {
 		return i.Int64()

@@ -48,7 +48,7 @@ func intPower(base, exponent *big.Int) (number, error) {
 // maxExact is the largest exponent that floatPower computes by itself.
 const maxExact = 1 << 20
 
-// floatPower gives the float nearest to the power for whole exponents: math.Pow is often a few units off in the last
+// floatPower returns the float nearest to the power for whole exponents: math.Pow is often a few units off in the last
 // place, where Python's is not.
 func floatPower(x, y float64) float64 {
 	if x == 0 || y != math.Trunc(y) || math.Abs(y) > maxExact {

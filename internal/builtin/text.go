@@ -108,7 +108,7 @@ func textContains(a textArgs) (any, error) {
 	return strings.Contains(*a.Text, a.Search), nil
 }
 
-// fold gives the smallest rune that differs from r in case alone.
+// fold returns the smallest rune that differs from r in case alone.
 func fold(r rune) rune {
 	least := r
 	for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
@@ -138,7 +138,7 @@ func within(i, n int) int {
 	return min(max(i, 0), n)
 }
 
-// byteOffset gives where the n-th character of s begins.
+// byteOffset returns where the n-th character of s begins.
 func byteOffset(s string, n int) int {
 	for at := range s {
 		if n == 0 {
@@ -199,7 +199,7 @@ func join(parts []json.RawMessage, separator string) (any, error) {
 	return b.String(), nil
 }
 
-// plainText gives a string bare and any other value as JSON, as a template of the plan language does.
+// plainText returns a string bare and any other value as JSON, as a template of the plan language does.
 func plainText(raw json.RawMessage) (string, error) {
 	if len(raw) == 0 || raw[0] != '"' {
 		return string(raw), nil

@@ -107,7 +107,7 @@ func (x *access) keysFlag(f *pflag.FlagSet) {
 	f.StringVar(&x.keys, "keys", "", "`folder` for the users' nkey seeds; those that are there are used, others are made")
 }
 
-// hosted gives all tools that are named.
+// hosted returns all tools that are named.
 func (x *access) hosted() (all []string) {
 	for _, list := range x.tools {
 		all = append(all, strings.Split(list, ",")...)
@@ -180,7 +180,7 @@ func (a *app) aclSystemCommand(x *access) *cobra.Command {
 	return c
 }
 
-// system gives the grants of a whole system.
+// system returns the grants of a whole system.
 func (x *access) system() ([]*acl.Grant, error) {
 	specs := []acl.Spec{{Role: acl.Orchestrator}, {Role: acl.Doctor}, {Role: acl.Operator}}
 	for _, tenant := range append(slices.Clone(x.tenants), x.declared...) {

@@ -62,7 +62,7 @@ func TestAccessThatIsNone(t *testing.T) {
 	}
 }
 
-// broken gives a folder in which a key is none.
+// broken returns a folder in which a key is none.
 func broken(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -13,7 +13,7 @@ import (
 	"github.com/stepjet/stepjet/internal/acl"
 )
 
-// giveKeys gives each user the key of the folder, if one is named; a key that is not there is made.
+// giveKeys returns each user the key of the folder, if one is named; a key that is not there is made.
 func (a *app) giveKeys(x *access, sys *acl.System) error {
 	if x.keys == "" {
 		return nil
@@ -34,7 +34,7 @@ func (a *app) giveKeys(x *access, sys *acl.System) error {
 	return nil
 }
 
-// keyOf gives the public part of the user's key in a file, which is made where it is absent.
+// keyOf returns the public part of the user's key in a file, which is made where it is absent.
 func keyOf(file string) (public string, err error) {
 	seed, err := os.ReadFile(file)
 	var pair nkeys.KeyPair

@@ -62,7 +62,8 @@ type flags struct {
 	quiet   bool
 }
 
-// Main runs the command and gives its exit code. ctx ends with a signal; Interrupted makes the cause that gives code 130.
+// Main runs the command and gives its exit code. ctx ends with a signal; Interrupted makes the cause that gives code
+// 130.
 func Main(ctx context.Context, env Env) int {
 	a := &app{
 		env: env, stdout: env.Stdout, stderr: env.Stderr,
@@ -191,7 +192,7 @@ func (a *app) printJSON(v any) error {
 	return enc.Encode(v)
 }
 
-// log gives where the parts of Stepjet that run inside the command write to.
+// log returns where the parts of Stepjet that run inside the command write to.
 func (a *app) log() *slog.Logger {
 	if !a.flags.verbose {
 		return slog.New(slog.DiscardHandler)

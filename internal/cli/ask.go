@@ -22,10 +22,10 @@ func afterStep(name string) string {
 	return name
 }
 
-// secretVariable gives the variable that holds a secret which is named by its key alone.
+// secretVariable returns the variable that holds a secret which is named by its key alone.
 func secretVariable(key string) string { return wire.ContextVariable("STEPJET_SECRET_", key) }
 
-// ask gives a secret that is named by its key alone: from its variable, or from whoever sits at the terminal.
+// ask returns a secret that is named by its key alone: from its variable, or from whoever sits at the terminal.
 func (a *app) ask(key string) (string, error) {
 	name := secretVariable(key)
 	if value := a.env.Getenv(name); value != "" {

@@ -47,7 +47,7 @@ func (c *connection) resolve(f *pflag.FlagSet) error {
 // given reports whether a server was named.
 func (c *connection) given() bool { return c.URL != "" || c.Context != "" }
 
-// dir gives the data folder, and whether a flag or a variable names it.
+// dir returns the data folder, and whether a flag or a variable names it.
 func (c *connection) dir() (dir string, named bool) {
 	if c.data != "" {
 		return c.data, true
@@ -135,7 +135,7 @@ func (a *app) open(ctx context.Context, p place) (*session, error) {
 	}
 }
 
-// hostedTools gives the tools file that the environment names; empty for the built-in tools.
+// hostedTools returns the tools file that the environment names; empty for the built-in tools.
 func (a *app) hostedTools() string {
 	file, _ := a.lookup("STEPJET_TOOLS")
 	return file
@@ -184,8 +184,8 @@ func (a *app) startTemporary(ctx context.Context, p place) (*session, error) {
 	return s, s.attach(ctx, a, p)
 }
 
-// join works on a data folder: together with the process that has it, or by starting everything in this one. There is no
-// way back to a folder that nobody keeps, since a run id that ran there would run again elsewhere.
+// join works on a data folder: together with the process that has it, or by starting everything in this one. There is
+// no way back to a folder that nobody keeps, since a run id that ran there would run again elsewhere.
 func (a *app) join(ctx context.Context, p place, dir string) (*session, error) {
 	if dir == "" {
 		return nil, fault.New(fault.InvalidConfig, "there is no home folder to keep data in").

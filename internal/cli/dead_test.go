@@ -173,7 +173,7 @@ func TestDeadLettersAndRetries(t *testing.T) {
 	require.Empty(t, users, "tip was not called again")
 }
 
-// letters0 gives the generation of the run of the first dead letter.
+// letters0 returns the generation of the run of the first dead letter.
 func letters0(t *testing.T, data string) uint64 {
 	t.Helper()
 	stdout, _, _ := execute(t, data, "", "dead", "show", "order-42", "pay", "-o", "json")

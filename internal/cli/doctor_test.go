@@ -123,7 +123,7 @@ func (w *ward) doctor(args ...string) (diagnosis, int) {
 	return d, code
 }
 
-// namesOf gives "check about" of problems.
+// namesOf returns "check about" of problems.
 func namesOf(all []doctor.Finding) (list []string) {
 	for _, f := range all {
 		list = append(list, strings.TrimSpace(f.Check+" "+f.About))

@@ -87,8 +87,8 @@ func (s *session) evaluate(ctx context.Context, body []byte) (*outcome.Outcome, 
 	return out, why(ctx, err)
 }
 
-// drawn gives the plan of a file that is worth drawing: the one with the most steps among those with the most waves that
-// fit on a screen.
+// drawn returns the plan of a file that is worth drawing: the one with the most steps among those with the most waves
+// that fit on a screen.
 func drawn(cases []eval.Case, wanted bool) *drawing {
 	if !wanted {
 		return nil

@@ -51,7 +51,7 @@ func quietly(code int) error {
 // usage is a mistake on the command line.
 func usage(err error) error { return &exit{exitInvalid, err} }
 
-// codeOf gives the exit code of an error.
+// codeOf returns the exit code of an error.
 func codeOf(err error) int {
 	var e *exit
 	switch {
@@ -74,7 +74,7 @@ func codeOf(err error) int {
 	return exitFailed
 }
 
-// codeOfRun gives the exit code of a run's status.
+// codeOfRun returns the exit code of a run's status.
 func codeOfRun(s outcome.RunStatus) int {
 	switch s {
 	case outcome.Succeeded, outcome.Running:
@@ -88,7 +88,7 @@ func codeOfRun(s outcome.RunStatus) int {
 	}
 }
 
-// why gives the cause of a context's end where an error says no more than that it ended.
+// why returns the cause of a context's end where an error says no more than that it ended.
 func why(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() == nil {
 		return err

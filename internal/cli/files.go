@@ -85,7 +85,7 @@ func newCatalog(definitions []*tool.Definition) (*catalog, error) {
 	return c, nil
 }
 
-// planTool gives what a plan has to know of a tool.
+// planTool returns what a plan has to know of a tool.
 func planTool(d *tool.Definition) (t plan.Tool, err error) {
 	if t.Input, err = d.Input(); err != nil {
 		return t, err

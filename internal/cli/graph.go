@@ -66,7 +66,8 @@ func (a *app) paintGraph(part graph.Part, text string) string {
 	}
 }
 
-// parsePlan reads a plan without looking at its tools. An invalid one is printed with its problems and ends the command.
+// parsePlan reads a plan without looking at its tools. An invalid one is printed with its problems and ends the
+// command.
 func (a *app) parsePlan(file string) (*plan.Plan, error) {
 	body, err := a.readFile(file, maxPlanFile)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/stepjet/stepjet/internal/doctor"
 )
 
-// monitored asks the monitoring of every server named how it flushes, always only where all of them do, and what it says
-// of its own health. Without a URL nothing is known.
+// monitored asks the monitoring of every server named how it flushes, always only where all of them do, and what it
+// says of its own health. Without a URL nothing is known.
 func (a *app) monitored(ctx context.Context, urls string) (seen doctor.Sync, ailing []string, err error) {
 	if urls == "" {
 		return doctor.SyncUnknown, nil, nil
@@ -41,7 +41,7 @@ func (a *app) monitored(ctx context.Context, urls string) (seen doctor.Sync, ail
 	return seen, ailing, nil
 }
 
-// health gives what a server says is wrong with it. A stream that could not be written to is told nowhere else.
+// health returns what a server says is wrong with it. A stream that could not be written to is told nowhere else.
 func health(ctx context.Context, url string) (wrong []string, err error) {
 	var h struct {
 		Errors []struct {

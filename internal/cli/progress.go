@@ -12,8 +12,8 @@ import (
 	"github.com/stepjet/stepjet/subjects"
 )
 
-// progress is what a terminal shows of a run: where each step stands, as far as events tell. It is plain data; the clock
-// is an argument and somebody else draws it.
+// progress is what a terminal shows of a run: where each step stands, as far as events tell. It is plain data; the
+// clock is an argument and somebody else draws it.
 type progress struct {
 	run   string
 	plan  *plan.Plan

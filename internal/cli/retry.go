@@ -114,7 +114,8 @@ func (a *app) followRun(ctx context.Context, s *session, r *client.Run) (*outcom
 	return a.follow(ctx, w, a.report(r.ID(), a.planOf(ctx, s, r)))
 }
 
-// planOf gives the plan of a run for a terminal to draw; nil where there is none, or the plan isn't to be had just now.
+// planOf returns the plan of a run for a terminal to draw; nil where there is none, or the plan isn't to be had just
+// now.
 func (a *app) planOf(ctx context.Context, s *session, r *client.Run) *plan.Plan {
 	if !a.terminal || a.flags.quiet {
 		return nil

@@ -27,7 +27,7 @@ func with(t *testing.T, env []string, data, stdin string, args ...string) (stdou
 	return p.out.String(), p.errs.String(), code
 }
 
-// found gives the files of a folder that hold a text.
+// found returns the files of a folder that hold a text.
 func found(t *testing.T, folder, text string) (files []string) {
 	t.Helper()
 	require.NoError(t, filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {

@@ -13,8 +13,8 @@ func (a *app) orchestratorCommand() *cobra.Command {
 
 func (a *app) workerCommand() *cobra.Command { return a.serving("worker", serve.Worker) }
 
-// serving makes a command of a program that serves. It is that program: with its own flags, signals, log and exit codes,
-// and with none of the flags that the other commands have.
+// serving makes a command of a program that serves. It is that program: with its own flags, signals, log and exit
+// codes, and with none of the flags that the other commands have.
 func (a *app) serving(name string, program func(program string) *cobra.Command) *cobra.Command {
 	own := program("stepjet " + name)
 	own.SetIn(a.env.Stdin)

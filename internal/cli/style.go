@@ -22,7 +22,7 @@ func isTerminal(w any) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// sizeOf gives the terminal's columns and rows; 80 by 24 for anything else.
+// sizeOf returns the terminal's columns and rows; 80 by 24 for anything else.
 func sizeOf(w io.Writer) (columns, rows int) {
 	if f, ok := w.(*os.File); ok {
 		if c, r, err := term.GetSize(int(f.Fd())); err == nil && c > 0 && r > 0 {
@@ -76,7 +76,7 @@ func (s style) step(status outcome.StepStatus, text string) string {
 	}
 }
 
-// mark gives a step's status as one column.
+// mark returns a step's status as one column.
 func mark(status outcome.StepStatus) string {
 	switch status {
 	case outcome.StepSucceeded:

@@ -67,12 +67,12 @@ func (a *app) submitOnly(ctx context.Context, file, run string, with *contextFla
 	return a.handedOver(ctx, s, r)
 }
 
-// judgeWithin is how long a plan that was handed over is watched for a rejection, where an orchestrator is alive. It is judged
-// in milliseconds, unless its partition is just being taken over by another owner.
+// judgeWithin is how long a plan that was handed over is watched for a rejection, where an orchestrator is alive. It is
+// judged in milliseconds, unless its partition is just being taken over by another owner.
 const judgeWithin = 15 * time.Second
 
-// judged waits until a plan was rejected or its run has begun, and gives the outcome if it is there already. Nil, too, where nobody
-// is there to judge it.
+// judged waits until a plan was rejected or its run has begun, and gives the outcome if it is there already. Nil, too,
+// where nobody is there to judge it.
 func (a *app) judged(ctx context.Context, s *session, r *client.Run) *outcome.Outcome {
 	ctx, cancel := context.WithTimeout(ctx, judgeWithin)
 	defer cancel()

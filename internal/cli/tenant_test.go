@@ -8,7 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestATenantIsDeclaredAndRemoved from its bucket to the permissions that are printed, and says what it would take away.
+// TestATenantIsDeclaredAndRemoved from its bucket to the permissions that are printed, and says what it would take
+// away.
 func TestATenantIsDeclaredAndRemoved(t *testing.T) {
 	t.Parallel()
 	data := folder(t)

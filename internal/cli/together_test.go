@@ -14,8 +14,8 @@ import (
 	"github.com/stepjet/stepjet/outcome"
 )
 
-// counting is a tools file whose only tool leaves a line in a file each time it runs, and takes as long as the test says:
-// until another file is there.
+// counting is a tools file whose only tool leaves a line in a file each time it runs, and takes as long as the test
+// says: until another file is there.
 func counting(t *testing.T) (tools, lines, gate string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -77,8 +77,8 @@ func TestTheFolderIsTakenOver(t *testing.T) {
 	require.NoError(t, os.WriteFile(gate, nil, 0o600))
 	require.Equal(t, 0, second.end(t), second.errs.String())
 	require.Equal(t, outcome.Succeeded, decode(t, second.out.String()).Status)
-	// The step of the first was at a worker that is dead: it runs again when its lease is over, wherever its tool is. The
-	// watcher has the folder by now, without that tool.
+	// The step of the first was at a worker that is dead: it runs again when its lease is over, wherever its tool is.
+	// The watcher has the folder by now, without that tool.
 	stdout, stderr, code := execute(t, data, payPlan, "run", "--run", "one", "-o", "json", "--tools", tools, "-")
 	require.Equal(t, 0, code, stderr)
 	require.Contains(t, stderr, "was there before")

@@ -68,7 +68,7 @@ func (a *app) registered(ctx context.Context) ([]tool.Registered, error) {
 	return tools, err
 }
 
-// registeredAs gives the tools that plans of the tenant may call, and what the tenant itself overrides of them.
+// registeredAs returns the tools that plans of the tenant may call, and what the tenant itself overrides of them.
 func (a *app) registeredAs(ctx context.Context) (tools []tool.Registered, own map[string]*tool.Override, err error) {
 	s, err := a.open(ctx, place{start: always, temporary: true, bare: true})
 	if err != nil {

@@ -85,7 +85,7 @@ var usual = map[string]string{
 	"wait timeout": "none", "batch": "none", "depends on": "nothing", "context": "pass-through", "tenants": "all",
 }
 
-// contractRows gives the contract as it counts, and beside it what was declared where an operator has overridden it.
+// contractRows returns the contract as it counts, and beside it what was declared where an operator has overridden it.
 func (a *app) contractRows(t *tool.Registered) *table {
 	rows := &table{}
 	dim := a.style.dim

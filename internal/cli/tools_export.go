@@ -73,7 +73,8 @@ func (a *app) export(ctx context.Context, e *exporting, names []string) error {
 	return err
 }
 
-// exportable gives the definitions as they count: those of a file, or of the registry with what operators have overridden.
+// exportable returns the definitions as they count: those of a file, or of the registry with what operators have
+// overridden.
 func (a *app) exportable(ctx context.Context, file string) ([]*tool.Definition, error) {
 	if file != "" {
 		return a.toolsFile(file)
@@ -89,7 +90,7 @@ func (a *app) exportable(ctx context.Context, file string) ([]*tool.Definition, 
 	return tools, nil
 }
 
-// chosen gives the tools that are named, in their order; all where none is.
+// chosen returns the tools that are named, in their order; all where none is.
 func chosen(tools []*tool.Definition, names []string) (some []*tool.Definition, err error) {
 	if len(names) == 0 {
 		return tools, nil

@@ -67,7 +67,7 @@ Everything else is shared by all tenants. Such an override stands beside one for
 	return c
 }
 
-// overrideBody gives the body of the request; nothing for --clear.
+// overrideBody returns the body of the request; nothing for --clear.
 func (a *app) overrideBody(o *overriding, f *pflag.FlagSet) ([]byte, error) {
 	fields := len(o.set) > 0 || o.context != "" || f.Changed("tenants")
 	if howMany(o.clear, o.file != "", fields) != 1 {

@@ -66,8 +66,8 @@ func (a *app) validate(ctx context.Context, files []string, tools string) error 
 	return nil
 }
 
-// knownTools returns what to check against: a file, else the registry of a server that was named or of a "stepjet dev" that
-// runs, else the tools that "stepjet run" would have in this process.
+// knownTools returns what to check against: a file, else the registry of a server that was named or of a "stepjet dev"
+// that runs, else the tools that "stepjet run" would have in this process.
 func (a *app) knownTools(ctx context.Context, file string) (*catalog, error) {
 	if file != "" {
 		d, err := a.toolsFile(file)

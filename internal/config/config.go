@@ -133,7 +133,7 @@ func (n *NATS) FromEnvironment(fs *pflag.FlagSet, env Lookup) error {
 	return nil
 }
 
-// Options gives what kv.Connect takes. name is shown by the server's monitoring.
+// Options returns what kv.Connect takes. name is shown by the server's monitoring.
 func (n NATS) Options(name string, log *slog.Logger) kv.ConnectOptions {
 	return kv.ConnectOptions{
 		URL: n.URL, Creds: n.Creds, NKey: n.NKey, Context: n.Context, CA: n.CA, Cert: n.Cert, Key: n.Key, InboxPrefix: n.InboxPrefix, Name: name, Logger: log, Wait: n.Wait,

@@ -127,8 +127,8 @@ func (s *Store) replicas() int {
 	return s.Replicas
 }
 
-// Config gives what kv is told. Steps are derived from the ledger, and sent again where a killed server loses some, so
-// without copies they are stored after the acknowledgement.
+// Config returns what kv is told. Steps are derived from the ledger, and sent again where a killed server loses some,
+// so without copies they are stored after the acknowledgement.
 func (s *Store) Config() kv.Config {
 	async := s.Steps == StepsAsync || s.Steps == "" && s.replicas() <= 1
 	return kv.Config{
@@ -137,7 +137,7 @@ func (s *Store) Config() kv.Config {
 	}
 }
 
-// Sync gives what the dial asks of the NATS server's flushing, which only its own configuration can set.
+// Sync returns what the dial asks of the NATS server's flushing, which only its own configuration can set.
 func (s *Store) Sync() doctor.Sync {
 	if s.Durability == DurabilityAlways {
 		return doctor.SyncAlways

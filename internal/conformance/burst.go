@@ -46,7 +46,7 @@ func burst(ctx context.Context, s *stage, v *verdict) {
 	}
 }
 
-// limit gives the tool's fan-out limit, as the worker registered it.
+// limit returns the tool's fan-out limit, as the worker registered it.
 func (s *stage) limit(ctx context.Context) int {
 	if t, err := s.store.Registry.Tool(ctx, s.tool.Name); err == nil {
 		return t.Contract.Limit
@@ -80,7 +80,7 @@ func (s *stage) burstResults(ctx context.Context, v *verdict, all []*probe, hear
 	}
 }
 
-// atOnce gives the most executions that overlapped: each ended with its record and began so long before.
+// atOnce returns the most executions that overlapped: each ended with its record and began so long before.
 func (s *stage) atOnce(all []*probe) int {
 	type edge struct {
 		at    time.Time

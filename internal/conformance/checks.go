@@ -12,8 +12,8 @@ type check struct {
 	useless  bool // can be made with a worker that takes no steps
 }
 
-// checks are in the order in which they are made: from what every worker does all the time to what it meets once a year,
-// then those for which it is stopped and started.
+// checks are in the order in which they are made: from what every worker does all the time to what it meets once a
+// year, then those for which it is stopped and started.
 var checks = []check{
 	{name: "takes-steps", run: takesSteps, always: true, expected: "takes a step from the tool's durable consumer and records its result"},
 	{name: "record", run: record, expected: "creates the record once, with the right headers, and the tool's output as its body"},
@@ -50,7 +50,7 @@ var checks = []check{
 	{name: "claimed", run: claimed, stopped: true, expected: "doesn't execute a step that another worker has claimed"},
 }
 
-// Names gives the names of all checks, in their order.
+// Names returns the names of all checks, in their order.
 func Names() []string {
 	names := make([]string, len(checks))
 	for i := range checks {

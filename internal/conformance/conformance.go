@@ -1,10 +1,10 @@
 // Package conformance drives a worker, in whatever language, through the protocol of docs/protocol.md and says what it
-// got wrong. It plays the orchestrator: it answers the registration, sends steps of every kind, good and bad, and listens
-// beside the worker to what it says to JetStream.
+// got wrong. It plays the orchestrator: it answers the registration, sends steps of every kind, good and bad, and
+// listens beside the worker to what it says to JetStream.
 //
-// Safety: it refuses to work on a server that has an orchestrator, so it can't mix with real runs; what it wrote there it
-// removes. Liveness: every wait is bounded, so a worker that does nothing is reported and not waited for. Failure: one
-// check that fails doesn't keep the others from running, unless the worker takes no steps at all.
+// Safety: it refuses to work on a server that has an orchestrator, so it can't mix with real runs; what it wrote there
+// it removes. Liveness: every wait is bounded, so a worker that does nothing is reported and not waited for. Failure:
+// one check that fails doesn't keep the others from running, unless the worker takes no steps at all.
 package conformance
 
 import (
@@ -78,9 +78,9 @@ func (o Options) validate() error {
 	return nil
 }
 
-// Run makes the checks, one after the other, and reports. An error means that they could not be made: InvalidConfig where
-// the options can't be used or the server has an orchestrator, those of kv.Setup, and that of a worker which can't be
-// started at all.
+// Run makes the checks, one after the other, and reports. An error means that they could not be made: InvalidConfig
+// where the options can't be used or the server has an orchestrator, those of kv.Setup, and that of a worker which
+// can't be started at all.
 func Run(ctx context.Context, o Options) (*Report, error) {
 	o = o.withDefaults()
 	if err := o.validate(); err != nil {

@@ -54,7 +54,8 @@ func timeout(ctx context.Context, s *stage, v *verdict) {
 	}
 }
 
-// holds gives up tools that go on to their end, whatever they are told: their steps keep their slots for as long, within a bound.
+// holds gives up tools that go on to their end, whatever they are told: their steps keep their slots for as long,
+// within a bound.
 func holds(ctx context.Context, s *stage, v *verdict) {
 	const limit = 300 * time.Millisecond
 	lease, forever := s.lease(), limit+s.lease()+2*soon
@@ -92,8 +93,8 @@ func deaf(d time.Duration) string {
 	return fmt.Sprintf(`{"sleep_ms":%d,"deaf":true,"echo":"slept"}`, d.Milliseconds())
 }
 
-// ackedAtWork gives the acknowledgement that came before the tool told that it was done; nil where it came after, or where the tool was
-// stopped all the same and so tells nothing.
+// ackedAtWork returns the acknowledgement that came before the tool told that it was done; nil where it came after, or
+// where the tool was stopped all the same and so tells nothing.
 func (p *probe) ackedAtWork(ctx context.Context, heard *ear) *sign {
 	until(ctx, 2*p.s.lease()+p.s.o.Patience, func() bool { return p.acked() })
 	a := p.acknowledgement()
@@ -115,7 +116,8 @@ func startBy(ctx context.Context, s *stage, v *verdict) {
 	}
 }
 
-// longPull is how long a request for steps may live without heartbeats: while one that was lost is waited for, nothing is taken.
+// longPull is how long a request for steps may live without heartbeats: while one that was lost is waited for, nothing
+// is taken.
 const longPull = 5 * time.Second
 
 func pulls(_ context.Context, s *stage, v *verdict) {

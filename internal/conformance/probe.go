@@ -84,10 +84,10 @@ func (p *probe) send(ctx context.Context, h nats.Header, body []byte) {
 	p.seq = ack.Sequence
 }
 
-// record gives the subject of the step's result.
+// record returns the subject of the step's result.
 func (p *probe) record() string { return subjects.StepRecord(p.attempt, p.s.store.Ledger.Shards()) }
 
-// claim gives the subject of the step's claim.
+// claim returns the subject of the step's claim.
 func (p *probe) claim() string { return subjects.ClaimRecord(p.attempt, p.s.store.Ledger.Shards()) }
 
 // result reads the step's record; ok is false where there is none.
@@ -142,7 +142,7 @@ func (p *probe) decide(ctx context.Context, r wire.Result) {
 	p.s.note(err)
 }
 
-// consumer gives the state of the tool's consumer; nil where it can't be had.
+// consumer returns the state of the tool's consumer; nil where it can't be had.
 func (s *stage) consumer(ctx context.Context) *jetstream.ConsumerInfo {
 	c, err := s.js.Consumer(ctx, subjects.StepsStream(s.tool.Shard), subjects.Durable(s.tool.Name))
 	if err != nil {

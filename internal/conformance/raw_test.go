@@ -275,7 +275,7 @@ func (w *raw) attempt(ctx context.Context, m jetstream.Msg, h nats.Header, meta 
 	return status, body, handle, status != ""
 }
 
-// claim gives "" for the worker's own claim.
+// claim returns "" for the worker's own claim.
 func (w *raw) claim(subject string, seq uint64) string {
 	nonce := nuid.Next()
 	if w.has("constant nonce") {
@@ -300,7 +300,7 @@ func (w *raw) claim(subject string, seq uint64) string {
 	return "elsewhere"
 }
 
-// read gives the last message of a ledger subject; nil for none.
+// read returns the last message of a ledger subject; nil for none.
 func (w *raw) read(subject string) []byte {
 	stream, err := w.js.Stream(context.Background(), "KV_runs_0")
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/stepjet/stepjet/wire"
 )
 
-// telling is where tools tell that they ran to their end: what a record can't show, since there is one however often the
-// tool ran, and none of a tool that was given up.
+// telling is where tools tell that they ran to their end: what a record can't show, since there is one however often
+// the tool ran, and none of a tool that was given up.
 const telling = "_CONFORMANCE."
 
 // ear is one subject of telling.
@@ -29,10 +29,10 @@ type ear struct {
 // told makes a subject for steps to tell on.
 func (s *stage) told() *ear { return &ear{s, telling + nuid.Next()} }
 
-// heard gives what was told so far.
+// heard returns what was told so far.
 func (e *ear) heard() []tell { return e.s.witness.told(e.subject) }
 
-// count gives how often it was told so far.
+// count returns how often it was told so far.
 func (e *ear) count() int { return len(e.heard()) }
 
 // tell adds the subject to arguments.
@@ -40,8 +40,9 @@ func (e *ear) tell(args string) string {
 	return fmt.Sprintf(`%s,"tell":%q}`, strings.TrimSuffix(args, "}"), e.subject)
 }
 
-// executions gives how often the tool surely ran for a step: by what it told, and where that is nothing by records that differ, or
-// were offered at more than one delivery. To publish the same record again is what a worker does that got no answer.
+// executions returns how often the tool surely ran for a step: by what it told, and where that is nothing by records
+// that differ, or were offered at more than one delivery. To publish the same record again is what a worker does that
+// got no answer.
 func (s *stage) executions(p *probe, told int) int {
 	offers := s.witness.offered(p.record())
 	different := map[string]bool{}
@@ -159,7 +160,8 @@ func stops(ctx context.Context, s *stage, v *verdict) {
 	}
 }
 
-// waiting sends more long steps than a worker may take at once: those that it has taken and not begun need a heartbeat as well.
+// waiting sends more long steps than a worker may take at once: those that it has taken and not begun need a heartbeat
+// as well.
 func waiting(ctx context.Context, s *stage, v *verdict) {
 	const n = 6
 	each := 3 * s.lease() / 5
@@ -177,8 +179,8 @@ func waiting(ctx context.Context, s *stage, v *verdict) {
 	}
 }
 
-// takeOver takes what there is of some steps, as another worker would, and does it. It gives the number of those that had been taken
-// before.
+// takeOver takes what there is of some steps, as another worker would, and does it. It gives the number of those that
+// had been taken before.
 func (s *stage) takeOver(ctx context.Context, steps []*probe) (again int) {
 	c, err := s.js.Consumer(ctx, subjects.StepsStream(s.tool.Shard), subjects.Durable(s.tool.Name))
 	if err != nil {

@@ -92,7 +92,7 @@ func (w *witness) listen(nc *nats.Conn, t tool.Registered, shards int) (stop fun
 	return stop, nil
 }
 
-// ownInbox gives what the reply subjects of a connection's own requests begin with.
+// ownInbox returns what the reply subjects of a connection's own requests begin with.
 func ownInbox(nc *nats.Conn) string {
 	inbox := nc.NewRespInbox()
 	return inbox[:strings.LastIndexByte(inbox, '.')+1]
@@ -119,14 +119,14 @@ func (w *witness) hear(t tool.Registered, m *nats.Msg, place int) {
 	}
 }
 
-// told gives what tools told on a subject.
+// told returns what tools told on a subject.
 func (w *witness) told(subject string) []tell {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.tells[subject]
 }
 
-// about gives the signs about one message of the step stream.
+// about returns the signs about one message of the step stream.
 func (w *witness) about(seq uint64) (of []sign) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -138,7 +138,7 @@ func (w *witness) about(seq uint64) (of []sign) {
 	return of
 }
 
-// kind gives the signs of one kind.
+// kind returns the signs of one kind.
 func (w *witness) kind(k kv.SignKind) (of []sign) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -150,7 +150,7 @@ func (w *witness) kind(k kv.SignKind) (of []sign) {
 	return of
 }
 
-// offered gives what the worker published on a ledger subject.
+// offered returns what the worker published on a ledger subject.
 func (w *witness) offered(subject string) (of []published) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -1,8 +1,8 @@
 // Package daemon holds what Stepjet's daemons share around their one job: signals, the log, the health endpoint, and
 // exit codes.
 //
-// Safety: a signal never ends a daemon by force; it ends the context that its service runs with, and the service drains.
-// Liveness: a second signal ends the process at once, for a person who won't wait.
+// Safety: a signal never ends a daemon by force; it ends the context that its service runs with, and the service
+// drains. Liveness: a second signal ends the process at once, for a person who won't wait.
 package daemon
 
 import (
@@ -98,8 +98,8 @@ type Signal struct{ os.Signal }
 // Error names the signal.
 func (s Signal) Error() string { return "signal: " + s.String() }
 
-// Signals gives a context that ends, with a Signal as its cause, at the first SIGINT or SIGTERM. The second calls force.
-// stop gives the signals back.
+// Signals returns a context that ends, with a Signal as its cause, at the first SIGINT or SIGTERM. The second calls
+// force. stop gives the signals back.
 func Signals(parent context.Context, force func()) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	received := make(chan os.Signal, 2)
@@ -166,7 +166,7 @@ func Print(w io.Writer, program string, err error) {
 	}
 }
 
-// ExitCode gives the exit code of an error.
+// ExitCode returns the exit code of an error.
 func ExitCode(err error) int {
 	if err == nil {
 		return ExitOK

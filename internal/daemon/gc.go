@@ -8,11 +8,11 @@ import (
 )
 
 const (
-	// gcPercent lets the heap grow to five times what is live before it is collected. What is live is tens of megabytes, and
-	// every step makes garbage: at Go's default a tenth of the CPU went into collecting it.
+	// gcPercent lets the heap grow to five times what is live before it is collected. What is live is tens of
+	// megabytes, and every step makes garbage: at Go's default a tenth of the CPU went into collecting it.
 	gcPercent = 400
-	// softMemory is the memory, in bytes, from which on garbage is collected sooner, so that large values don't take five
-	// times their size.
+	// softMemory is the memory, in bytes, from which on garbage is collected sooner, so that large values don't take
+	// five times their size.
 	softMemory = 768 << 20
 )
 

@@ -17,8 +17,9 @@ const closing = time.Second
 
 // health answers /healthz and /readyz.
 //
-// /healthz is 200 as long as the process answers at all. /readyz is 200 while the service does its work, and 503 while it
-// starts, drains, or can't work at the moment. Bodies are {"status": starting | ready | unavailable | draining, "reason"?}.
+// /healthz is 200 as long as the process answers at all. /readyz is 200 while the service does its work, and 503 while
+// it starts, drains, or can't work at the moment. Bodies are {"status": starting | ready | unavailable | draining,
+// "reason"?}.
 type health struct {
 	server *http.Server
 	done   chan struct{}

@@ -3,9 +3,10 @@
 //
 // Safety: a data folder belongs to one process at a time, by a lock that the operating system releases when the process
 // ends, however it ends. What was accepted lies in that folder, so a process that is killed goes on where it was when
-// the next one starts. Others that want the same folder join the process that has it (Join), and one of them takes it over
-// when that process ends: so all of them see one ledger, and a run id runs once. Liveness: Start returns when plans can be
-// submitted and every tool is registered. Failure: a part that ends by itself ends the whole, and Done says why.
+// the next one starts. Others that want the same folder join the process that has it (Join), and one of them takes it
+// over when that process ends: so all of them see one ledger, and a run id runs once. Liveness: Start returns when
+// plans can be submitted and every tool is registered. Failure: a part that ends by itself ends the whole, and Done
+// says why.
 package dev
 
 import (
@@ -133,7 +134,8 @@ func (s *Stack) start(ctx context.Context) (err error) {
 	return s.publish()
 }
 
-// publish leaves in the data folder how others reach this process: at its address, or through a socket of the file system.
+// publish leaves in the data folder how others reach this process: at its address, or through a socket of the file
+// system.
 func (s *Stack) publish() (err error) {
 	a := address{URL: s.URL(), PID: os.Getpid()}
 	if a.URL == "" {
@@ -200,17 +202,17 @@ func (s *Stack) Connect(ctx context.Context, name string) (*nats.Conn, error) {
 	return kv.Connect(ctx, kv.ConnectOptions{InProcess: s.server.InProcess(), Name: "stepjet " + name, Logger: s.options.Logger})
 }
 
-// URL gives the address that others connect to; "" without Listen.
+// URL returns the address that others connect to; "" without Listen.
 func (s *Stack) URL() string { return s.server.URL() }
 
-// Dir gives the data folder; "" for a temporary one.
+// Dir returns the data folder; "" for a temporary one.
 func (s *Stack) Dir() string { return s.options.Dir }
 
-// Done gives the error of a part that ended by itself; it is never closed.
+// Done returns the error of a part that ended by itself; it is never closed.
 func (s *Stack) Done() <-chan error { return s.failed }
 
-// Stop ends the worker, which finishes what it has begun, then the orchestrator, then the server. Runs that are not over
-// go on when the next Stack starts on the same folder.
+// Stop ends the worker, which finishes what it has begun, then the orchestrator, then the server. Runs that are not
+// over go on when the next Stack starts on the same folder.
 func (s *Stack) Stop() {
 	s.stop.Do(func() {
 		if s.lock != nil { // before all else, so that nobody joins what is about to end

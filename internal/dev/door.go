@@ -10,8 +10,9 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// door lets other processes of this user into a server that listens on no port: a socket in a folder that only this user
-// may enter. It is in the system's temporary folder, because the name of a socket may be no longer than about 100 bytes.
+// door lets other processes of this user into a server that listens on no port: a socket in a folder that only this
+// user may enter. It is in the system's temporary folder, because the name of a socket may be no longer than about 100
+// bytes.
 type door struct {
 	dir    string
 	listen net.Listener

@@ -13,7 +13,7 @@ import (
 	"github.com/stepjet/stepjet/fault"
 )
 
-// DefaultDir gives the folder where dev mode keeps its data: STEPJET_DATA, else stepjet in the user's data folder
+// DefaultDir returns the folder where dev mode keeps its data: STEPJET_DATA, else stepjet in the user's data folder
 // (XDG_DATA_HOME, else ~/.local/share). "" where there is no home to keep anything in.
 func DefaultDir(env func(string) string) string {
 	if d := env("STEPJET_DATA"); d != "" {
@@ -101,7 +101,7 @@ func readAddress(dir string) (a address, ok bool) {
 	return a, err == nil && json.Unmarshal(b, &a) == nil
 }
 
-// Running gives the address of the Stepjet that runs on a data folder and listens, such as "stepjet dev"; ok is false
+// Running returns the address of the Stepjet that runs on a data folder and listens, such as "stepjet dev"; ok is false
 // where none does.
 func Running(dir string) (url string, ok bool) {
 	a, ok := readAddress(dir)

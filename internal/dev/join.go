@@ -16,8 +16,8 @@ import (
 )
 
 // Shared is Stepjet on a data folder, whichever process has the folder: this one, or another that this one joined. When
-// the other ends, or is killed, one of those that joined it takes the folder over, and the connections of all lead there.
-// So commands that run at once on a folder work on one ledger.
+// the other ends, or is killed, one of those that joined it takes the folder over, and the connections of all lead
+// there. So commands that run at once on a folder work on one ledger.
 type Shared struct {
 	options Options
 	failed  chan error
@@ -31,10 +31,10 @@ type Shared struct {
 	late    sync.WaitGroup // a toolworker that is started where the folder was taken over
 }
 
-// Join returns when plans can be submitted: it joins the process that has the folder of the options, or starts everything
-// here. While another process has the folder and can't be reached (yet), it waits, and waiting is called once. A
-// toolworker runs in this process whenever it has the folder; beside another that has it where hosting says so, unless
-// that is "stepjet dev" and no tools are named. Errors: those of Start; the context's, when it ends.
+// Join returns when plans can be submitted: it joins the process that has the folder of the options, or starts
+// everything here. While another process has the folder and can't be reached (yet), it waits, and waiting is called
+// once. A toolworker runs in this process whenever it has the folder; beside another that has it where hosting says so,
+// unless that is "stepjet dev" and no tools are named. Errors: those of Start; the context's, when it ends.
 func Join(ctx context.Context, o Options, hosting bool, waiting func()) (*Shared, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -153,8 +153,8 @@ func knock(dir string) (c net.Conn, listens, ok bool) {
 	return c, a.URL != "", err == nil
 }
 
-// Connect opens a connection to whoever has the folder; the caller closes it. Who has it may end at this very moment: then
-// it is tried again, with who has it next.
+// Connect opens a connection to whoever has the folder; the caller closes it. Who has it may end at this very moment:
+// then it is tried again, with who has it next.
 func (s *Shared) Connect(ctx context.Context, name string) (*nats.Conn, error) {
 	for {
 		nc, err := kv.Connect(ctx, kv.ConnectOptions{InProcess: s, Name: "stepjet " + name, Logger: s.options.Logger})
@@ -176,7 +176,7 @@ func (s *Shared) Here() bool {
 	return s.stack != nil
 }
 
-// Dir gives the data folder, from the root of the file system where that can be told.
+// Dir returns the data folder, from the root of the file system where that can be told.
 func (s *Shared) Dir() string {
 	if abs, err := filepath.Abs(s.options.Dir); err == nil {
 		return abs

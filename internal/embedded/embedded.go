@@ -85,8 +85,8 @@ func (s *Server) await(failed *failure) error {
 	return fault.New(fault.Internal, "the embedded NATS server did not start within %v", startTimeout)
 }
 
-// Reload reads the configuration file again and takes over what is new in it, as nats-server does at its signal. Errors:
-// InvalidConfig, where it can't be read or has what no running server takes over.
+// Reload reads the configuration file again and takes over what is new in it, as nats-server does at its signal.
+// Errors: InvalidConfig, where it can't be read or has what no running server takes over.
 func (s *Server) Reload() error {
 	opts, err := s.of.server()
 	if err != nil {
@@ -98,13 +98,13 @@ func (s *Server) Reload() error {
 	return nil
 }
 
-// InProcess gives what nats.InProcessServer needs to connect without a socket.
+// InProcess returns what nats.InProcessServer needs to connect without a socket.
 func (s *Server) InProcess() nats.InProcessConnProvider { return s.ns }
 
-// URL gives the address that clients connect to, such as nats://127.0.0.1:4222; "" without Listen.
+// URL returns the address that clients connect to, such as nats://127.0.0.1:4222; "" without Listen.
 func (s *Server) URL() string { return s.url }
 
-// ClusterURL gives the address that other members of the cluster connect to; "" without Cluster.
+// ClusterURL returns the address that other members of the cluster connect to; "" without Cluster.
 func (s *Server) ClusterURL() string {
 	if a := s.ns.ClusterAddr(); a != nil {
 		return fmt.Sprintf("nats://%s", a)

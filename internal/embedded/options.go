@@ -44,7 +44,7 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// server gives the options in the server's own form.
+// server returns the options in the server's own form.
 func (o Options) server() (*server.Options, error) {
 	// Every step has subjects of its own, so what the server remembers of who listens to one is never asked for again.
 	opts := &server.Options{NoSublistCache: true}
@@ -93,9 +93,9 @@ func (o Options) listen(opts *server.Options) error {
 	return err
 }
 
-// clusterPing is how often members ask each other whether they are there. One that fell silent is given up after the third
-// interval; until then the others go on sending it what its clients had asked for, and once it is back, TCP takes as long as
-// it was silent to try a connection again that nobody has closed.
+// clusterPing is how often members ask each other whether they are there. One that fell silent is given up after the
+// third interval; until then the others go on sending it what its clients had asked for, and once it is back, TCP takes
+// as long as it was silent to try a connection again that nobody has closed.
 const clusterPing = 2 * time.Second
 
 func (o Options) cluster(opts *server.Options) error {

@@ -48,7 +48,7 @@ func number(raw []byte) (float64, bool) {
 	return f, err == nil
 }
 
-// resultField gives the field "result" of a JSON object.
+// resultField returns the field "result" of a JSON object.
 func resultField(raw []byte) (json.RawMessage, bool) {
 	var in map[string]json.RawMessage
 	if json.Unmarshal(raw, &in) != nil {

@@ -106,7 +106,7 @@ func TestReadRefuses(t *testing.T) {
 	}
 }
 
-// answering gives each plan, a bare JSON value here, back as the result of its one output step.
+// answering returns each plan, a bare JSON value here, back as the result of its one output step.
 func answering(_ context.Context, plan []byte) (*outcome.Outcome, error) {
 	return &outcome.Outcome{
 		Run: "r", Status: outcome.Succeeded, Results: outcome.Results{{Step: "s", JSON: plan}},

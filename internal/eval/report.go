@@ -104,7 +104,7 @@ func newReport(verdicts []Verdict, elapsed time.Duration) *Report {
 	return r
 }
 
-// quantile gives the value below which the share q of sorted values lies (nearest rank); 0 for none.
+// quantile returns the value below which the share q of sorted values lies (nearest rank); 0 for none.
 func quantile(sorted []time.Duration, q float64) time.Duration {
 	if len(sorted) == 0 {
 		return 0
@@ -113,7 +113,7 @@ func quantile(sorted []time.Duration, q float64) time.Duration {
 	return sorted[min(max(i, 0), len(sorted)-1)]
 }
 
-// StepsPerSecond gives the succeeded steps per second of elapsed time.
+// StepsPerSecond returns the succeeded steps per second of elapsed time.
 func (r *Report) StepsPerSecond() float64 {
 	if r.Elapsed <= 0 {
 		return 0
@@ -121,7 +121,7 @@ func (r *Report) StepsPerSecond() float64 {
 	return float64(r.Succeeded) / r.Elapsed.Seconds()
 }
 
-// Wrong gives the verdicts that were not right.
+// Wrong returns the verdicts that were not right.
 func (r *Report) Wrong() []Verdict {
 	var wrong []Verdict
 	for _, v := range r.Verdicts {

@@ -1,4 +1,5 @@
-// Package graph draws a plan for people: its waves as text, or the whole graph in the languages of Mermaid and Graphviz.
+// Package graph draws a plan for people: its waves as text, or the whole graph in the languages of Mermaid and
+// Graphviz.
 //
 // Drawing is pure: a plan in, text out, the same text every time. Names come out of package plan, where ids and tool
 // names have passed their grammars ([A-Za-z0-9_-] and [A-Za-z0-9_.:/-]), so nothing in them can end a quoted label.
@@ -50,7 +51,8 @@ const (
 // FoldAfter is the number of steps of one wave that the text form shows before it folds the rest into a line.
 const FoldAfter = 12
 
-// Draw gives the plan in a format. The text ends with a line feed. Errors: InvalidConfig for a format that is not known.
+// Draw returns the plan in a format. The text ends with a line feed. Errors: InvalidConfig for a format that is not
+// known.
 func Draw(p *plan.Plan, f Format, o Options) (string, error) {
 	switch f {
 	case Text, "":
@@ -63,7 +65,7 @@ func Draw(p *plan.Plan, f Format, o Options) (string, error) {
 	return "", fault.New(fault.InvalidConfig, "the format %q is not known", string(f)).WithHint("text, mermaid or dot")
 }
 
-// outputs gives which steps are outputs, or nil where the plan names none and so returns every step.
+// outputs returns which steps are outputs, or nil where the plan names none and so returns every step.
 func outputs(p *plan.Plan) map[int]bool {
 	if len(p.Outputs) == len(p.Steps) {
 		return nil
@@ -116,7 +118,7 @@ type Node struct {
 	Optional  bool     `json:"optional,omitempty"`
 }
 
-// Describe gives the graph as data.
+// Describe returns the graph as data.
 func Describe(p *plan.Plan) Description {
 	d := Description{Steps: make([]Node, len(p.Steps)), Waves: [][]string{}}
 	for i := range p.Steps {

@@ -69,7 +69,7 @@ func (d *textDrawing) head(waves int) {
 
 func (d *textDrawing) note(text string) { d.b.WriteString(d.options.Paint(PartNote, text) + "\n") }
 
-// shown gives the steps of a wave that are drawn. Folding one step would save nothing, so it takes at least two.
+// shown returns the steps of a wave that are drawn. Folding one step would save nothing, so it takes at least two.
 func (d *textDrawing) shown(wave []int) []int {
 	if d.options.All || len(wave) <= FoldAfter+1 {
 		return wave

@@ -40,8 +40,8 @@ func Look(packages ...string) error {
 	return look(root, packages)
 }
 
-// sources lists, for the go command's templates, the folders of this module that a package is made of, and the files that
-// it embeds.
+// sources lists, for the go command's templates, the folders of this module that a package is made of, and the files
+// that it embeds.
 const sources = `{{if not .Standard}}{{with .Module}}{{if .Main}}{{$.Dir}}{{range $.EmbedFiles}}
 {{$.Dir}}/{{.}}{{end}}{{end}}{{end}}{{end}}`
 

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A module whose test builds a program and runs it, with a copy of this package: its verdict must not outlive a change of
-// the program, and must be cached as long as there is none.
+// A module whose test builds a program and runs it, with a copy of this package: its verdict must not outlive a change
+// of the program, and must be cached as long as there is none.
 func TestAVerdictEndsWithTheProgram(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

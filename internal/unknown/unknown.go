@@ -1,5 +1,5 @@
-// Package unknown keeps what a reader doesn't know: the fields that a newer Stepjet has put into a document which an older
-// one reads, changes or hands on. They are kept as they came and written again behind those that are known.
+// Package unknown keeps what a reader doesn't know: the fields that a newer Stepjet has put into a document which an
+// older one reads, changes or hands on. They are kept as they came and written again behind those that are known.
 package unknown
 
 import (
@@ -16,7 +16,7 @@ type Fields []byte
 // Names are the names of the known fields of an object.
 type Names map[string]bool
 
-// NamesOf gives the names under which encoding/json writes the fields of structs, those of embedded structs included.
+// NamesOf returns the names under which encoding/json writes the fields of structs, those of embedded structs included.
 func NamesOf(structs ...any) Names {
 	all := Names{}
 	for _, s := range structs {
@@ -41,7 +41,7 @@ func (n Names) add(t reflect.Type) {
 	}
 }
 
-// Of gives the fields of an object that have none of the names. raw has to be valid JSON; what is no object has none.
+// Of returns the fields of an object that have none of the names. raw has to be valid JSON; what is no object has none.
 func Of(raw []byte, known Names) (all Fields) {
 	jsontape.Members(raw, func(key, value []byte) bool {
 		text := jsontape.Unquoted(key)

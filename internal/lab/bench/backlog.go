@@ -85,8 +85,8 @@ func (b *Backlog) measure(ctx context.Context, w *world) error {
 	return nil
 }
 
-// restart kills the orchestrator and starts another, and the worker. It returns once every partition is answered for, and
-// says when the new one was started.
+// restart kills the orchestrator and starts another, and the worker. It returns once every partition is answered for,
+// and says when the new one was started.
 func (b *Backlog) restart(ctx context.Context, w *world, runs []*client.Run) (start time.Time, err error) {
 	w.Kill(bench.RoleOrchestrator)
 	before, err := w.dispatched()
@@ -135,7 +135,7 @@ func (b *Backlog) restart(ctx context.Context, w *world, runs []*client.Run) (st
 	return start, err
 }
 
-// oneOfEach gives the last run of each partition.
+// oneOfEach returns the last run of each partition.
 func oneOfEach(runs []*client.Run) map[int]*client.Run {
 	all := map[int]*client.Run{}
 	for _, r := range runs {

@@ -14,9 +14,9 @@ import (
 	"github.com/stepjet/stepjet/fault"
 )
 
-// bare speaks to JetStream with as little as can be, and with nothing of Stepjet's: asynchronous publishes whose answers
-// come to one subscription, pull requests for many messages at once, an ordered push consumer. It repairs nothing; what
-// goes wrong ends the measurement.
+// bare speaks to JetStream with as little as can be, and with nothing of Stepjet's: asynchronous publishes whose
+// answers come to one subscription, pull requests for many messages at once, an ordered push consumer. It repairs
+// nothing; what goes wrong ends the measurement.
 type bare struct {
 	nc    *nats.Conn
 	js    jetstream.JetStream

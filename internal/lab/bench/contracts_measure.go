@@ -223,7 +223,7 @@ func (s *stage) registry(c *Contracts) error {
 	return err
 }
 
-// exportSizes gives the sizes of both exports in OpenAI's form, in kB.
+// exportSizes returns the sizes of both exports in OpenAI's form, in kB.
 func exportSizes(defs []*tool.Definition) (export, meta float64, err error) {
 	all, err := catalog.Export(catalog.OpenAI, defs, catalog.Options{})
 	if err != nil {

@@ -28,7 +28,7 @@ func (c *Contracts) Insert(path string) error {
 	return write(path, []byte(before+figuresBegin+"\n"+c.Markdown()+figuresEnd+after))
 }
 
-// Markdown gives the figures for people.
+// Markdown returns the figures for people.
 func (c *Contracts) Markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s, version %s, %s; server, orchestrator, workers and agents in one process.\n", c.Time.UTC().Format("2006-01-02 15:04 MST"), c.Version, c.Machine)

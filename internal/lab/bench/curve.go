@@ -76,7 +76,7 @@ func measureCurve(ctx context.Context, env Env, cfg Config, s Stamp) (any, error
 	return c, nil
 }
 
-// curvePoints gives how many runs are under way at each point.
+// curvePoints returns how many runs are under way at each point.
 func curvePoints(scale float64) (points []int) {
 	for _, n := range []int{1, 3, 10, 30, 100, 300, 1000, 3000, 10_000, 30_000, curveMost} {
 		if n == 1 || float64(n) <= curveMost*scale {

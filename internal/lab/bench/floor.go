@@ -166,8 +166,8 @@ func (f *floor) clear(ctx context.Context) error {
 	return nil
 }
 
-// drive takes runs of a shape through, and gives how long each took. It goes on until so many runs are through, or, where
-// lasting isn't zero, for so long.
+// drive takes runs of a shape through, and gives how long each took. It goes on until so many runs are through, or,
+// where lasting isn't zero, for so long.
 func (f *floor) drive(ctx context.Context, s Shape, lasting time.Duration) ([]time.Duration, error) {
 	l := &load{shape: s, open: map[int]*floorRun{}, finished: make(chan struct{})}
 	f.mu.Lock()

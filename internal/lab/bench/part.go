@@ -1,5 +1,5 @@
-// Package bench measures what the project itself tells of its speed: Stepjet against JetStream alone in turns, at scale, and
-// the contracts of tools at work. Its figures are files of the folder bench, and parts of the documents.
+// Package bench measures what the project itself tells of its speed: Stepjet against JetStream alone in turns, at
+// scale, and the contracts of tools at work. Its figures are files of the folder bench, and parts of the documents.
 package bench
 
 import (
@@ -36,7 +36,7 @@ const (
 	reportOnly   = "report"
 )
 
-// Parts gives all, in their order.
+// Parts returns all, in their order.
 func Parts() []Part {
 	var all []Part
 	for _, l := range Layouts {
@@ -59,7 +59,7 @@ func Parts() []Part {
 	)
 }
 
-// PartNames gives the names of all parts and groups.
+// PartNames returns the names of all parts and groups.
 func PartNames() []string {
 	names := []string{groupLayouts, groupScale, groupCore, reportOnly}
 	for _, p := range Parts() {
@@ -85,7 +85,8 @@ func PartsHelp() string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
-// Choose gives the parts of these names and groups; "report" is none of them. Errors: InvalidConfig for an unknown name.
+// Choose returns the parts of these names and groups; "report" is none of them. Errors: InvalidConfig for an unknown
+// name.
 func Choose(names []string) (chosen []Part, err error) {
 	if len(names) == 0 {
 		names = []string{groupLayouts}

@@ -63,7 +63,7 @@ func text(b *strings.Builder, x, y float64, anchor string, size int, s string) {
 	fmt.Fprintf(b, `<text x="%.1f" y="%.1f" text-anchor="%s" font-size="%d">%s</text>`+"\n", x, y, anchor, size, s)
 }
 
-// axis gives the top of the vertical axis and the distance of its lines.
+// axis returns the top of the vertical axis and the distance of its lines.
 func (c *Curve) axis() (most, unit float64) {
 	for _, p := range c.Points {
 		most = max(most, p.Figures.CPU, p.Floor.CPU)

@@ -34,7 +34,8 @@ type Pair struct {
 	Steps    int     `json:"steps_a_run"`
 	Floor    Figures `json:"floor"`
 	Stepjet  Figures `json:"stepjet"`
-	// Ratio is the median of Stepjet's figure over the floor's of the same round; Low and High are the rounds' extremes.
+	// Ratio is the median of Stepjet's figure over the floor's of the same round; Low and High are the rounds'
+	// extremes.
 	Ratio Figures `json:"ratio"`
 	Low   Figures `json:"ratio_low"`
 	High  Figures `json:"ratio_high"`

@@ -28,7 +28,8 @@ type figures struct {
 	core          *Core
 }
 
-// WriteReport puts the figures that are kept in a folder between their marks in a document, and draws the plot beside it.
+// WriteReport puts the figures that are kept in a folder between their marks in a document, and draws the plot beside
+// it.
 func WriteReport(folder, path string) error {
 	f, err := readFigures(folder)
 	if err != nil {

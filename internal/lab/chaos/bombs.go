@@ -109,7 +109,7 @@ func join(id string, n int, ref string) string {
 	return fmt.Sprintf(`{"id":%q,"tool":%q,"arguments":{"all":[%s]}}`, id, toolEcho, strings.TrimSuffix(strings.Repeat(`"$ref:`+ref+`",`, n), ","))
 }
 
-// bombs gives all of them; brief ones do the same with less.
+// bombs returns all of them; brief ones do the same with less.
 func bombs(brief bool) []bomb {
 	times := func(full, short int) int {
 		if brief {

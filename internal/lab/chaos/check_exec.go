@@ -93,7 +93,8 @@ func (c *checker) checkKnown(r *runView, e Event) {
 	}
 }
 
-// checkDependencies is I3: when a step begins, all that it depends on is recorded, and what isn't optional is a success.
+// checkDependencies is I3: when a step begins, all that it depends on is recorded, and what isn't optional is a
+// success.
 func (c *checker) checkDependencies(r *runView, p *reference.Plan, e Event) {
 	if p == nil || r.plans[e.Generation] == "" {
 		return

@@ -62,7 +62,7 @@ func (c *checker) leases() map[string][]moment {
 // settling is how long after a fault a worker may still begin what had been handed to it before.
 const settling = time.Second
 
-// leasedUntil gives the time up to which an execution surely held its lease.
+// leasedUntil returns the time up to which an execution surely held its lease.
 func (c *checker) leasedUntil(begin Event, end int64) int64 {
 	for _, f := range c.ev.Faults {
 		at := f.At.UnixNano()

@@ -111,7 +111,8 @@ func (x record) overdue() bool {
 	return x.result.Error != nil && x.result.Error.Code == fault.Timeout && x.byOwner()
 }
 
-// disturbed reports whether some record says what no tool said: then the run need not be what the reference makes of it.
+// disturbed reports whether some record says what no tool said: then the run need not be what the reference makes of
+// it.
 func (r *runView) disturbed() bool {
 	return slices.ContainsFunc(r.records, func(x record) bool {
 		if x.result.Error == nil {
@@ -122,8 +123,8 @@ func (r *runView) disturbed() bool {
 	})
 }
 
-// decisions gives the records of the document's generation as the reference wants them. ok is false where a result lies
-// in a blob, which is not read for this.
+// decisions returns the records of the document's generation as the reference wants them. ok is false where a result
+// lies in a blob, which is not read for this.
 func (r *runView) decisions() (list []reference.Decided, ok bool) {
 	for _, x := range r.records {
 		if x.rec.Generation != r.doc.Generation {

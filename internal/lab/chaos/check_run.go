@@ -61,7 +61,8 @@ func (c *checker) checkOrphans(r *runView) {
 	}
 }
 
-// checkRecords is I2: one record for each attempt, one success for each step, and no attempt before the last was a failure.
+// checkRecords is I2: one record for each attempt, one success for each step, and no attempt before the last was a
+// failure.
 func (c *checker) checkRecords(r *runView) {
 	type step struct {
 		gen uint64
@@ -114,7 +115,8 @@ func (r *runView) has(token string) bool {
 	return err == nil && slices.ContainsFunc(p.Steps, func(s reference.PlanStep) bool { return s.ID == id })
 }
 
-// checkDocument is I5 and I6: what the run came to is what the sequential reference makes of its plan, and of its records.
+// checkDocument is I5 and I6: what the run came to is what the sequential reference makes of its plan, and of its
+// records.
 func (c *checker) checkDocument(r *runView) {
 	if r.doc == nil || r.doc.Outcome == nil || r.work == nil || r.doc.Status == outcome.Rejected {
 		if r.doc != nil && r.doc.Status == outcome.Rejected {

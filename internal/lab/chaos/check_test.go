@@ -51,7 +51,7 @@ func forge(t *testing.T, e *Evidence) *forged {
 	return &forged{&f, t}
 }
 
-// event gives the place of the first event that fits.
+// event returns the place of the first event that fits.
 func (f *forged) event(fits func(Event) bool) *Event {
 	f.t.Helper()
 	i := slices.IndexFunc(f.Events, fits)
@@ -66,7 +66,7 @@ func (f *forged) execution(kind, run, step string) *Event {
 	})
 }
 
-// doc gives a copy of the first document of a run of some kind, in its place.
+// doc returns a copy of the first document of a run of some kind, in its place.
 func (f *forged) doc(fits func(*outcome.Run) bool) *outcome.Run {
 	f.t.Helper()
 	i := slices.IndexFunc(f.History, fits)
@@ -99,7 +99,7 @@ func ofKind(kind string) func(*outcome.Run) bool {
 	return func(d *outcome.Run) bool { return strings.HasPrefix(d.Run, kind+"-") }
 }
 
-// step gives the place of the first record of a step of a chain.
+// step returns the place of the first record of a step of a chain.
 func (f *forged) step(id string) int {
 	f.t.Helper()
 	i := slices.IndexFunc(f.Ledger, func(e kv.Entry) bool {

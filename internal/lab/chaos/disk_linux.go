@@ -13,9 +13,9 @@ import (
 	"github.com/stepjet/stepjet/fault"
 )
 
-// A disk is a file that a loop device makes a block device of, with an ext4 file system. The process that uses it mounts
-// it in a mount namespace of its own, so that nothing else sees it and the kernel takes both away when the process ends,
-// however it does.
+// A disk is a file that a loop device makes a block device of, with an ext4 file system. The process that uses it
+// mounts it in a mount namespace of its own, so that nothing else sees it and the kernel takes both away when the
+// process ends, however it does.
 
 // newDisk makes a disk of size bytes, or says what is missing.
 func newDisk(image string, size int64) error {
@@ -37,7 +37,7 @@ func newDisk(image string, size int64) error {
 	return command("mkfs.ext4", "-q", "-F", image)
 }
 
-// mounting gives the command line that runs a program where a disk can be mounted.
+// mounting returns the command line that runs a program where a disk can be mounted.
 func mounting(argv []string) []string {
 	return append([]string{"unshare", "--mount", "--propagation", "private", "--"}, argv...)
 }
@@ -57,7 +57,7 @@ func command(argv ...string) error {
 	return nil
 }
 
-// within gives the path by which a file that another process sees is reached from outside of its namespace.
+// within returns the path by which a file that another process sees is reached from outside of its namespace.
 func within(pid int, path string) string {
 	return filepath.Join("/proc", fmt.Sprint(pid), "root", path)
 }
@@ -86,7 +86,8 @@ const (
 )
 
 // cutPower stops all writing from the file system at dir to its block device, in the middle of whatever it was about to
-// write. What lies in the page cache stays there, so the device, and with it the image, is what a power cut leaves behind.
+// write. What lies in the page cache stays there, so the device, and with it the image, is what a power cut leaves
+// behind.
 func cutPower(dir string) error {
 	f, err := os.Open(dir)
 	if err != nil {

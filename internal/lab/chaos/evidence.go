@@ -26,8 +26,8 @@ type Evidence struct {
 	Kept   bool
 	// Expires says that finished runs are forgotten after a while, and their ids used again.
 	Expires bool
-	// Seen has every record as it was seen while the system ran, also those that are gone. Purged has those of them that went with
-	// their runs, where these stayed for long enough to be seen.
+	// Seen has every record as it was seen while the system ran, also those that are gone. Purged has those of them
+	// that went with their runs, where these stayed for long enough to be seen.
 	Seen    []Sighting
 	Purged  []kv.Entry
 	History []*outcome.Run
@@ -154,8 +154,9 @@ func (w *World) collect(ctx context.Context) (*Evidence, error) {
 	return e, err
 }
 
-// purging moves those records that are gone by now from what stands to what was purged, until no record is left whose plan is gone: a
-// purge takes first what lies lowest, and that is a plan. What is left after a grace and some time is left for good.
+// purging moves those records that are gone by now from what stands to what was purged, until no record is left whose
+// plan is gone: a purge takes first what lies lowest, and that is a plan. What is left after a grace and some time is
+// left for good.
 func (w *World) purging(ctx context.Context, e *Evidence) error {
 	for until := time.Now().Add(w.opts.Grace + purgePatience); time.Now().Before(until); {
 		plans, left := map[runKey]map[uint64]bool{}, map[int]bool{}
@@ -261,7 +262,7 @@ func (w *World) collectLedger(ctx context.Context, shard int, e *Evidence) error
 	return err
 }
 
-// outstanding gives what lies in the step streams, but for the sentinels, and how many leases there are.
+// outstanding returns what lies in the step streams, but for the sentinels, and how many leases there are.
 func (w *World) outstanding(ctx context.Context) (pending []string, leases int, err error) {
 	js, err := jetstream.New(w.nc)
 	if err != nil {
@@ -293,7 +294,7 @@ func (e *Evidence) forget(runs map[runKey]bool) {
 	e.dropRecords(runs)
 }
 
-// recordRun gives the run that a record is of.
+// recordRun returns the run that a record is of.
 func recordRun(subject string) runKey {
 	rec, _ := subjects.ParseRecord(subject)
 	return runKey{rec.Run.Tenant, rec.Run.Plain()}

@@ -120,8 +120,8 @@ func quantiles(spans []time.Duration) string {
 // life (or the fault, if that came later) to the next.
 func stalls(e *Evidence, kind string) []time.Duration { return stallsOf(e, kind, evBegin, "") }
 
-// stallsOf is stalls of the runs of one kind. Of those whose steps are all quick and succeed, every silence is an outage;
-// others are silent as well while a retry waits for its time.
+// stallsOf is stalls of the runs of one kind. Of those whose steps are all quick and succeed, every silence is an
+// outage; others are silent as well while a retry waits for its time.
 func stallsOf(e *Evidence, kind, event, run string) []time.Duration {
 	byRun := map[string][]int64{}
 	for _, x := range e.Events {
@@ -149,7 +149,7 @@ func stallsOf(e *Evidence, kind, event, run string) []time.Duration {
 	return spans
 }
 
-// worstOf gives the longest silence, of any run that was under way at from, that began before until.
+// worstOf returns the longest silence, of any run that was under way at from, that began before until.
 func worstOf(byRun map[string][]int64, from, until int64) (worst int64) {
 	for _, list := range byRun {
 		if list[0] > from || list[len(list)-1] <= from {

@@ -68,8 +68,8 @@ func OpenLog(path, who string) (*Log, error) {
 // Close closes the file. Nothing may be added any more.
 func (l *Log) Close() { _ = l.file.Close() } // every event was flushed when Add returned
 
-// Add writes an event and waits until it is on the disk. It ends the process if that is impossible: an effect that nobody
-// can know of must not happen.
+// Add writes an event and waits until it is on the disk. It ends the process if that is impossible: an effect that
+// nobody can know of must not happen.
 func (l *Log) Add(e Event) {
 	e.Who, e.At = l.who, time.Now().UnixNano()
 	line, _ := json.Marshal(e) // strings and numbers: it can't fail

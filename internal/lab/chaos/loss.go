@@ -24,8 +24,8 @@ type Loss struct {
 // rejections are the generations of plans that were rejected.
 type rejections map[runKey]map[uint64]bool
 
-// rejected gives those that the history tells of, and those that somebody was told of before a later plan's end took their
-// place in it. Their plans and starts leave the ledger at once; nothing else of them was ever there.
+// rejected returns those that the history tells of, and those that somebody was told of before a later plan's end took
+// their place in it. Their plans and starts leave the ledger at once; nothing else of them was ever there.
 func (e *Evidence) rejected() rejections {
 	all, last := rejections{}, map[runKey]uint64{}
 	add := func(k runKey, generation uint64) {
@@ -104,7 +104,7 @@ func (e *Evidence) loss() (l Loss) {
 
 func (l Loss) total() int { return len(l.Plans) + len(l.Records) + len(l.Outcomes) }
 
-// runs gives the runs that lost something.
+// runs returns the runs that lost something.
 func (l Loss) runs() map[runKey]bool {
 	all := map[runKey]bool{}
 	for _, k := range slices.Concat(l.Plans, l.Outcomes) {
@@ -142,8 +142,8 @@ func losses(_ *Evidence, r *Report) string {
 		len(l.Records), l.Seen, len(l.Outcomes), l.Told)
 }
 
-// forgive leaves out the runs that lost something in a power cut, and those that were under way in one: what is left has
-// to be whole, and every agent has to get its outcomes in the end.
+// forgive leaves out the runs that lost something in a power cut, and those that were under way in one: what is left
+// has to be whole, and every agent has to get its outcomes in the end.
 func forgive(e *Evidence) {
 	l := e.loss()
 	e.Lost = &l

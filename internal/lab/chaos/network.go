@@ -12,9 +12,9 @@ import (
 
 // network is what the processes of a world talk over.
 type network interface {
-	// address gives a node's own IP address, making the node if it isn't there, and a port of it that is free.
+	// address returns a node's own IP address, making the node if it isn't there, and a port of it that is free.
 	address(node string) (host string, port int, err error)
-	// wrap gives the command line that runs a program on a node.
+	// wrap returns the command line that runs a program on a node.
 	wrap(node string, argv []string) []string
 	// dialer connects the harness itself.
 	dialer() nats.CustomDialer

@@ -97,8 +97,8 @@ func (n *namespaces) wrap(node string, argv []string) []string {
 // nowhere is a hardware address that nobody has.
 const nowhere = "02:00:00:00:00:01"
 
-// cut gives the nodes of both sides a wrong hardware address of each other, so that packets are lost without a word to
-// who sends them, as when a cable is cut somewhere on the way. (A route into nowhere would tell the sender.)
+// cut returns the nodes of both sides a wrong hardware address of each other, so that packets are lost without a word
+// to who sends them, as when a cable is cut somewhere on the way. (A route into nowhere would tell the sender.)
 func (n *namespaces) cut(one, other []string) error {
 	for _, a := range one {
 		for _, b := range other {

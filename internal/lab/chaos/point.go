@@ -14,8 +14,8 @@ import (
 )
 
 // Point is the moment at which a process kills itself: the Nth time that it sends something on the wire, either before
-// the bytes leave or just after. What a process does next on the wire shows what it has done before: a worker that sends
-// the record has had the effect, and one that acknowledges knows that the record stands.
+// the bytes leave or just after. What a process does next on the wire shows what it has done before: a worker that
+// sends the record has had the effect, and one that acknowledges knows that the record stands.
 type Point struct {
 	Name  string
 	Text  string // what the bytes contain

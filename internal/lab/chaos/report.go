@@ -17,8 +17,8 @@ import (
 	"github.com/stepjet/stepjet/fault"
 )
 
-// Keep puts rows into the file of all results, in the place of earlier ones of the same scenarios and settings, and gives all rows in
-// the order of the scenarios, each with the shipped settings last.
+// Keep puts rows into the file of all results, in the place of earlier ones of the same scenarios and settings, and
+// gives all rows in the order of the scenarios, each with the shipped settings last.
 func Keep(path string, rows []Row) ([]Row, error) {
 	var all []Row
 	text, err := os.ReadFile(path)
@@ -95,7 +95,7 @@ func (r Row) loaded() string {
 	return fmt.Sprintf(", load %.1f before", r.Load)
 }
 
-// load gives how many processes wanted the machine's cores in the last minute; 0 where that is not known.
+// load returns how many processes wanted the machine's cores in the last minute; 0 where that is not known.
 func load() (average float64) {
 	text, err := os.ReadFile("/proc/loadavg")
 	if err == nil {
@@ -118,8 +118,8 @@ func Machine() string {
 	return fmt.Sprintf("%d cores of %s, %s, %s", runtime.NumCPU(), model, runtime.Version(), runtime.GOOS)
 }
 
-// Commit gives the version of the code in the current folder, with a + where something was changed since. Documents and
-// figures do not count: each scenario writes them.
+// Commit returns the version of the code in the current folder, with a + where something was changed since. Documents
+// and figures do not count: each scenario writes them.
 func Commit() string {
 	out, err := exec.Command("git", "describe", "--always").Output()
 	if err != nil {

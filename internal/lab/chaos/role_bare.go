@@ -15,9 +15,9 @@ import (
 	"github.com/stepjet/stepjet/subjects"
 )
 
-// bare uses JetStream without Stepjet, beside it and in the same faults: what stands still here is not Stepjet's doing. Each
-// lane is a work queue of its own, kept as often as Stepjet's streams; a message is published, acknowledged, pulled and
-// acknowledged, one after the other, by a client that gives each request half a second and asks again.
+// bare uses JetStream without Stepjet, beside it and in the same faults: what stands still here is not Stepjet's doing.
+// Each lane is a work queue of its own, kept as often as Stepjet's streams; a message is published, acknowledged,
+// pulled and acknowledged, one after the other, by a client that gives each request half a second and asks again.
 func (r *Role) bare(ctx context.Context, log *slog.Logger) error {
 	events, err := OpenLog(r.Log, r.Name)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/stepjet/stepjet/fault"
 )
 
-// herd is many clients, each with a connection of its own. They all come back when their server does, and each submits a
-// run at that moment and waits for it. When it is told to end it waits for those it has.
+// herd is many clients, each with a connection of its own. They all come back when their server does, and each submits
+// a run at that moment and waits for it. When it is told to end it waits for those it has.
 func (r *Role) herd(ctx context.Context, log *slog.Logger) error {
 	events, err := OpenLog(r.Log, r.Name)
 	if err != nil {

@@ -57,7 +57,7 @@ func (h *Harm) hit(kind string, workers ...string) {
 	h.fault(kind, workers...)
 }
 
-// between gives a random span.
+// between returns a random span.
 func (h *Harm) between(from, to time.Duration) time.Duration {
 	return from + time.Duration(h.Int63n(int64(to-from)+1))
 }

@@ -1,6 +1,6 @@
 package chaos
 
-// Scenarios gives all scenarios, in the order of the table in docs/reliability.md.
+// Scenarios returns all scenarios, in the order of the table in docs/reliability.md.
 func Scenarios() []Scenario {
 	return []Scenario{
 		orchestratorKill, failover, handover, workerKill, workerStop, natsKill, leaderKill, reconnectHerd,

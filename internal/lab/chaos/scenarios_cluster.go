@@ -16,8 +16,8 @@ var three = Shape{Servers: 3, Orchestrators: 3, Bare: 6, Heal: 90 * time.Second}
 // connection over which nothing came for 30 s is tried again only after as long.
 const agreement = 2 * time.Minute
 
-// agreed waits until each stream and each tool's consumer has a leader and is up to date on all servers. Only then is the
-// next fault one fault: of three servers one may be away.
+// agreed waits until each stream and each tool's consumer has a leader and is up to date on all servers. Only then is
+// the next fault one fault: of three servers one may be away.
 func (h *Harm) agreed(ctx context.Context) error {
 	js, err := jetstream.New(h.nc)
 	if err != nil {
@@ -81,7 +81,7 @@ func whole(c *jetstream.ClusterInfo, servers int) bool {
 	return true
 }
 
-// leader gives the node of the server that leads a stream.
+// leader returns the node of the server that leads a stream.
 func (h *Harm) leader(ctx context.Context, stream string) (string, error) {
 	js, err := jetstream.New(h.nc)
 	if err != nil {

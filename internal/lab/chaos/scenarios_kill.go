@@ -24,8 +24,8 @@ func (h *Harm) killed(ctx context.Context, kind, node string, down time.Duration
 	if err := h.again(ctx, node); err != nil {
 		return err
 	}
-	// What a worker was handed before its server was killed, and which waited for the server to be back, begins now; the
-	// server may have forgotten these leases.
+	// What a worker was handed before its server was killed, and which waited for the server to be back, begins now;
+	// the server may have forgotten these leases.
 	h.fault(kind+isBack, workers...)
 	return nil
 }

@@ -74,7 +74,7 @@ func (h *Harm) bombard(ctx context.Context, brief bool) error {
 	return nil
 }
 
-// orchestrators gives the most memory that one of them ever had.
+// orchestrators returns the most memory that one of them ever had.
 func (w *World) orchestrators() (most int64) {
 	for i := range w.opts.Orchestrators {
 		most = max(most, peakRSS(w.part(node("o", i))))
@@ -82,7 +82,7 @@ func (w *World) orchestrators() (most int64) {
 	return most
 }
 
-// peakRSS gives the most memory, in bytes, that a process ever had resident; 0 where that is not known.
+// peakRSS returns the most memory, in bytes, that a process ever had resident; 0 where that is not known.
 func peakRSS(p *process) int64 {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
 	if err != nil {

@@ -64,8 +64,8 @@ var rollback = Scenario{
 		}
 		return h.again(ctx, "n1")
 	}),
-	// What happened between the snapshot and its return is forgotten, so runs that were under way then are left out. Those
-	// before and after have to be whole, and every agent has to get its outcomes in the end.
+	// What happened between the snapshot and its return is forgotten, so runs that were under way then are left out.
+	// Those before and after have to be whole, and every agent has to get its outcomes in the end.
 	Relax: func(e *Evidence) { forget(e) },
 	Figures: func(e *Evidence, r *Report) []string {
 		return []string{silence("rolled back", "silence after going back")(e, r)}

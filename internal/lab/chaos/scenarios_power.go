@@ -15,8 +15,8 @@ import (
 const diskSize = 1 << 30
 
 // powerCut takes the power from a server's machine: process and disk stand still, the disk in the middle of whatever it
-// was about to write, and it is copied as it is. The process never goes on, or it would tell others of writes that failed;
-// the server starts again on the copy, whose journal the kernel replays.
+// was about to write, and it is copied as it is. The process never goes on, or it would tell others of writes that
+// failed; the server starts again on the copy, whose journal the kernel replays.
 func (h *Harm) powerCut(ctx context.Context, node string) error {
 	r, p := h.role(node), h.part(node)
 	pid, copied := p.cmd.Process.Pid, fmt.Sprintf("%s.disk.%d", r.Server.Dir, h.injections)
@@ -51,7 +51,8 @@ func (h *Harm) powerCut(ctx context.Context, node string) error {
 	return nil
 }
 
-// flushed lets the kernel write back some of what a server has written, file by file, as it does when it finds the time.
+// flushed lets the kernel write back some of what a server has written, file by file, as it does when it finds the
+// time.
 func (h *Harm) flushed(node string) error {
 	root := within(h.part(node).cmd.Process.Pid, h.role(node).Server.Dir)
 	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
@@ -72,8 +73,8 @@ func (h *Harm) flushedAll(node string) error {
 	return syncDisk(within(h.part(node).cmd.Process.Pid, h.role(node).Server.Dir))
 }
 
-// cuts cuts the power again and again. Beforehand some files are written back and others are not, so that what one stream
-// has is not what another one has.
+// cuts cuts the power again and again. Beforehand some files are written back and others are not, so that what one
+// stream has is not what another one has.
 func cuts(ctx context.Context, h *Harm) error {
 	// A system that was set up long ago: NATS and the kernel have written its streams back.
 	if err := h.flushedAll("n1"); err != nil {

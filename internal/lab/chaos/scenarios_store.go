@@ -24,7 +24,7 @@ func loop(from, to time.Duration, do func(ctx context.Context, h *Harm, i int) e
 	}
 }
 
-// stream gives a stream to do harm to.
+// stream returns a stream to do harm to.
 func (h *Harm) stream(ctx context.Context, name string) (jetstream.Stream, jetstream.JetStream, error) {
 	js, err := jetstream.New(h.nc)
 	if err != nil {
@@ -69,7 +69,7 @@ var deleteConsumer = Scenario{
 	Figures: repair("deleted"),
 }
 
-// repair gives the time after which the slowest run went on.
+// repair returns the time after which the slowest run went on.
 func repair(kind string) func(e *Evidence, r *Report) []string {
 	return func(e *Evidence, r *Report) []string {
 		return []string{"the slowest run went on after " + quantiles(stalls(e, kind)), duplicates(e, r)}

@@ -13,8 +13,8 @@ import (
 	"github.com/stepjet/stepjet/subjects"
 )
 
-// rollingUpgrade begins with a system of the old version under load. Processes are stopped or killed and come back as the
-// old or today's version, in any order, until all are today's; then the same with today's and a newer one.
+// rollingUpgrade begins with a system of the old version under load. Processes are stopped or killed and come back as
+// the old or today's version, in any order, until all are today's; then the same with today's and a newer one.
 var rollingUpgrade = Scenario{
 	Name:     "rolling-upgrade",
 	Fault:    "rolling upgrade and downgrade under load: " + oldCommit.commit + " with today's version, then today's with one whose messages have more fields; SIGTERM and kill -9",
@@ -65,8 +65,9 @@ var newerBeside = Scenario{
 	Relax: upgraded,
 }
 
-// sealedBeside has agents seal their secrets while orchestrators and workers are replaced by such as know nothing of that. These leave
-// the runs and the steps to others; no tool is handed what was sealed, and nothing waits any more once they are gone.
+// sealedBeside has agents seal their secrets while orchestrators and workers are replaced by such as know nothing of
+// that. These leave the runs and the steps to others; no tool is handed what was sealed, and nothing waits any more
+// once they are gone.
 var sealedBeside = Scenario{
 	Name:     "sealed-beside-old",
 	Fault:    "sealed secrets, while orchestrators and workers become " + unsealedCommit.commit + ", which knows nothing of them, and today's again; SIGTERM and kill -9",

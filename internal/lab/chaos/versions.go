@@ -18,7 +18,8 @@ const (
 	versionOld = "old"
 	// versionUnsealed is the source as it was at unsealedCommit.
 	versionUnsealed = "unsealed"
-	// versionNewer is today's source, whose messages say a higher minor version and carry fields that today's don't know.
+	// versionNewer is today's source, whose messages say a higher minor version and carry fields that today's don't
+	// know.
 	versionNewer = "newer"
 )
 
@@ -79,7 +80,8 @@ func buildOld(ctx context.Context, top, dir, program string, p past) error {
 	return err
 }
 
-// edit changes a file of today's source to what it might be in a newer version: each old, which stands there once, to new.
+// edit changes a file of today's source to what it might be in a newer version: each old, which stands there once, to
+// new.
 type edit struct{ file, old, new string }
 
 // newerSource adds a field to whatever is written as an object, and a header to whatever has headers.
@@ -117,7 +119,7 @@ const LaterField = ` + "`" + laterField + "`" + `
 	{"wire/claim.go", "	body, _ := json.Marshal(c) ", "	body, _ := json.Marshal(c)\n	body = Later(body) "},
 }
 
-// overlaid gives the changed files of newerSource.
+// overlaid returns the changed files of newerSource.
 func overlaid(top string) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	for _, e := range newerSource {

@@ -42,7 +42,7 @@ func (w *Work) Strict() bool {
 
 var works sync.Map // *Work by run id
 
-// WorkOf gives the work of a run; nil for an id that no agent of ours makes.
+// WorkOf returns the work of a run; nil for an id that no agent of ours makes.
 func WorkOf(run string) *Work {
 	if w, ok := works.Load(run); ok {
 		return w.(*Work)
@@ -109,7 +109,7 @@ func generate(rng *rand.Rand, kind string, o reference.Options) reference.Case {
 	return c
 }
 
-// hurried gives a case deadlines about as long as what they bound takes.
+// hurried returns a case deadlines about as long as what they bound takes.
 func hurried(rng *rand.Rand, c reference.Case) reference.Case {
 	var doc map[string]json.RawMessage
 	var steps []map[string]json.RawMessage
@@ -193,7 +193,7 @@ func definitions() []*tool.Definition {
 	return all
 }
 
-// limits gives the fan-out limit of each tool.
+// limits returns the fan-out limit of each tool.
 func limits() map[string]int {
 	m := map[string]int{}
 	for _, d := range definitions() {
@@ -202,8 +202,8 @@ func limits() map[string]int {
 	return m
 }
 
-// pauseOf is how long a tool takes for an attempt: mostly some milliseconds, now and then a fifth of a second. The steps
-// of a chain are all quick, so that a silence of theirs means something.
+// pauseOf is how long a tool takes for an attempt: mostly some milliseconds, now and then a fifth of a second. The
+// steps of a chain are all quick, so that a silence of theirs means something.
 func pauseOf(run, key string, attempt int) time.Duration {
 	h := fnv.New32a()
 	fmt.Fprint(h, key, attempt)

@@ -53,8 +53,8 @@ type Tuning struct {
 	Grace         time.Duration `json:"grace"`
 }
 
-// quick lets a short run meet many repairs, takes nothing that is killed by chance for poison, and keeps everything in the ledger until it
-// is checked.
+// quick lets a short run meet many repairs, takes nothing that is killed by chance for poison, and keeps everything in
+// the ledger until it is checked.
 var quick = Tuning{SweepEvery: time.Second, AckWait: 2 * time.Second, MaxDeliveries: 100, Grace: time.Hour}
 
 // shipped is what the programs do where nobody tells them otherwise.
@@ -79,14 +79,14 @@ func short(d time.Duration) string {
 	return d.String()
 }
 
-// or gives the settings with those of another where they say nothing.
+// or returns the settings with those of another where they say nothing.
 func (t Tuning) or(other Tuning) Tuning {
 	return Tuning{
 		cmp.Or(t.SweepEvery, other.SweepEvery), cmp.Or(t.AckWait, other.AckWait), cmp.Or(t.MaxDeliveries, other.MaxDeliveries), cmp.Or(t.Grace, other.Grace),
 	}
 }
 
-// asShipped gives the shape with the programs' own settings. What waits for a lease waits for longer then.
+// asShipped returns the shape with the programs' own settings. What waits for a lease waits for longer then.
 func (s Shape) asShipped() Shape {
 	s.Tuning, s.Heal = shipped, max(s.Heal, shippedHeal)
 	if s.Whole {

@@ -75,7 +75,7 @@ func (w *World) recast(node string, r Role) {
 	w.roles[node] = r
 }
 
-// broken gives the nodes, but for servers, that were started more than once.
+// broken returns the nodes, but for servers, that were started more than once.
 func (w *World) broken() (nodes []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -130,7 +130,8 @@ func (w *World) connect(ctx context.Context) error {
 	return nil
 }
 
-// finish lets the agents finish what they began, and waits until the system is quiet. It gives the agents that could not.
+// finish lets the agents finish what they began, and waits until the system is quiet. It gives the agents that could
+// not.
 func (w *World) finish(ctx context.Context) (stuck []string, err error) {
 	until := time.Now().Add(w.opts.Heal)
 	var all sync.WaitGroup

@@ -59,7 +59,8 @@ func TestNoServer(t *testing.T) {
 	}
 }
 
-// Whichever is started first: daemons wait for their server, say so, answer on their health endpoint, and still end when asked to.
+// Whichever is started first: daemons wait for their server, say so, answer on their health endpoint, and still end
+// when asked to.
 func TestDaemonsWaitForTheirServer(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

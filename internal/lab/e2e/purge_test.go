@@ -9,7 +9,8 @@ import (
 	"github.com/stepjet/stepjet/subjects"
 )
 
-// Runs that are over leave the ledger, and nobody notices: a program on its own connection, quiet servers, nothing killed.
+// Runs that are over leave the ledger, and nobody notices: a program on its own connection, quiet servers, nothing
+// killed.
 func TestFinishedRunsLeaveTheLedger(t *testing.T) {
 	t.Parallel()
 	srv, url := server(t)

@@ -139,7 +139,7 @@ func newOperator(t *testing.T) *operator {
 		"operator: %s\nsystem_account: %s\nresolver: MEMORY\nresolver_preload: {\n%s: %s\n%s: %s\n}\n", signed, sysKey, sysKey, system, accountKey, own)}
 }
 
-// creds gives a file with the credentials of a new user.
+// creds returns a file with the credentials of a new user.
 func (o *operator) creds() string {
 	o.t.Helper()
 	pair, err := nkeys.CreateUser()

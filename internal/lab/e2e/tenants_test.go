@@ -23,8 +23,9 @@ func flat(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// TestADeclaredTenantsLargeValuesAreItsOwn does what docs/security.md says, with the real programs: a tenant is declared, a plan has a
-// result of a megabyte, its agent and its viewer read the outcome, and another tenant's users are refused.
+// TestADeclaredTenantsLargeValuesAreItsOwn does what docs/security.md says, with the real programs: a tenant is
+// declared, a plan has a result of a megabyte, its agent and its viewer read the outcome, and another tenant's users
+// are refused.
 func TestADeclaredTenantsLargeValuesAreItsOwn(t *testing.T) {
 	t.Parallel()
 	keys, tools := filepath.Join(t.TempDir(), "keys"), filepath.Join(t.TempDir(), "tools.json")

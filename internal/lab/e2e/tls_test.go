@@ -41,7 +41,8 @@ func newAuthority(t testing.TB) *authority {
 	return a
 }
 
-// sign makes a certificate that is good for a server on 127.0.0.1 and for a client, and gives the files of it and its key.
+// sign makes a certificate that is good for a server on 127.0.0.1 and for a client, and gives the files of it and its
+// key.
 func (a *authority) sign(name string) (cert, key string) {
 	a.t.Helper()
 	own, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -57,7 +57,7 @@ func (empty) Import(name string) (*types.Package, error) {
 	return p, nil
 }
 
-// circles gives files the same number where each can be reached from the other (Tarjan's strongly connected
+// circles returns files the same number where each can be reached from the other (Tarjan's strongly connected
 // components).
 func circles(next map[string]map[string]bool) map[string]int {
 	t := &tarjan{next: next, index: map[string]int{}, low: map[string]int{}, circle: map[string]int{}}

@@ -1,5 +1,5 @@
-// Package leaselog notes when executions begin and end, all of them, and computes from the whole log how many there were
-// at a time: the proof that a tool's fan-out limit holds over all workers. It samples nothing.
+// Package leaselog notes when executions begin and end, all of them, and computes from the whole log how many there
+// were at a time: the proof that a tool's fan-out limit holds over all workers. It samples nothing.
 //
 //	var log leaselog.Log
 //	w.Use(func(next worker.Handler) worker.Handler {
@@ -54,7 +54,7 @@ func (l *Log) Begin(e Entry) (end func()) {
 	}
 }
 
-// Entries gives what is noted of a tool so far, in the order in which it began.
+// Entries returns what is noted of a tool so far, in the order in which it began.
 func (l *Log) Entries(tool string) []Entry {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -67,8 +67,8 @@ func (l *Log) Entries(tool string) []Entry {
 	return all
 }
 
-// Max gives the most steps that were in execution at one time. Two that touch count as simultaneous: between the end of
-// one lease and the begin of the next lie a record and an acknowledgement, which take time.
+// Max returns the most steps that were in execution at one time. Two that touch count as simultaneous: between the end
+// of one lease and the begin of the next lie a record and an acknowledgement, which take time.
 func Max(entries []Entry) int {
 	type edge struct {
 		at    time.Duration

@@ -25,7 +25,7 @@ func (r result) kept() kept {
 	return kept{Caught: r.caught, By: r.by, Seconds: int(r.took.Seconds()), Commit: commit()}
 }
 
-// commit gives the version of the code, with + where it was changed since.
+// commit returns the version of the code, with + where it was changed since.
 func commit() string {
 	out, err := exec.Command("git", "describe", "--always", "--dirty=+").Output()
 	if err != nil {
@@ -67,7 +67,7 @@ func (all results) write(o Options) error {
 	return os.WriteFile(o.Report, []byte(all.table()), 0o644)
 }
 
-// table gives the report, in the order of the list. What is not on the list any more is left out.
+// table returns the report, in the order of the list. What is not on the list any more is left out.
 func (all results) table() string {
 	var b strings.Builder
 	b.WriteString("# Bugs that the tests catch\n\nWritten by `make mutants`. Each row is a bug that was planted into the code by itself, for one build, and the first test that failed with it; the same test passes without.\n\n")

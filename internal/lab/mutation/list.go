@@ -9,8 +9,8 @@ type mutant struct {
 	run        string // tests of them; empty for all
 }
 
-// mutants are the bugs that the project's promises are about: those that the design names, and others that would be easy
-// to make.
+// mutants are the bugs that the project's promises are about: those that the design names, and others that would be
+// easy to make.
 var mutants = []mutant{
 	{
 		"create-once", "a record that somebody else created first counts as written",

@@ -6,8 +6,8 @@
 //	go run ./cmd/lab mutants --only ack,claim   # those whose names hold one of these words
 //	go run ./cmd/lab mutants --report docs/mutations.md --results bench/mutations.json --missing
 //
-// What came of each is kept in a file at once, so that a run that was broken off goes on with --missing, and the report is
-// of all of them, whenever each was planted.
+// What came of each is kept in a file at once, so that a run that was broken off goes on with --missing, and the report
+// is of all of them, whenever each was planted.
 package mutation
 
 import (
@@ -87,7 +87,7 @@ func (r result) String() string {
 	return fmt.Sprintf("MISSED  %-40s %s", r.name, r.took.Round(100*time.Millisecond))
 }
 
-// mutated gives the source of the mutant's file with the bug in it.
+// mutated returns the source of the mutant's file with the bug in it.
 func (m mutant) mutated() (string, error) {
 	source, err := os.ReadFile(m.file)
 	if err != nil {
@@ -165,7 +165,7 @@ func writeOverlay(dir, file, source string) (string, error) {
 	return overlay, os.WriteFile(overlay, b, 0o600)
 }
 
-// firstFailure gives the name of the first test that failed, or how the run ended.
+// firstFailure returns the name of the first test that failed, or how the run ended.
 func firstFailure(out string) string {
 	for line := range strings.Lines(out) {
 		if name, found := strings.CutPrefix(strings.TrimSpace(line), "--- FAIL: "); found {

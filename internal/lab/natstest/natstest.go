@@ -88,7 +88,7 @@ func startMembers(t testing.TB, n int, opts []func(*embedded.Options)) ([]*embed
 	return servers, nil
 }
 
-// freeAddresses gives n addresses of the loopback interface that are free at this moment.
+// freeAddresses returns n addresses of the loopback interface that are free at this moment.
 func freeAddresses(t testing.TB, n int) []string {
 	var addrs []string
 	for range n {

@@ -18,9 +18,10 @@ type Options struct {
 	NoFailures bool
 	// Stop allows on_failure: stop.
 	Stop bool
-	// ForEach makes some steps run once for each item of a list. Their items fail by their tools alone, with errors that
-	// are the same whoever reports them, so that what references see is, too. Items of a fail-fast tool fail at most once
-	// in a step, so that the order in which they run doesn't matter, but for the number of attempts of a step that fails.
+	// ForEach makes some steps run once for each item of a list. Their items fail by their tools alone, with errors
+	// that are the same whoever reports them, so that what references see is, too. Items of a fail-fast tool fail at
+	// most once in a step, so that the order in which they run doesn't matter, but for the number of attempts of a step
+	// that fails.
 	ForEach bool
 }
 
@@ -99,7 +100,8 @@ type made struct {
 	items  int  // how many, where that is known; else -1
 }
 
-// Generate makes a plan that is valid where its tools are there and declare no types. The same source gives the same case.
+// Generate makes a plan that is valid where its tools are there and declare no types. The same source gives the same
+// case.
 func Generate(rng *rand.Rand, o Options) Case {
 	g := &generator{Rand: rng, c: Case{Contracts: map[string]Contract{}, Scripts: map[string]Script{}, Forms: map[string]int{}}}
 	most := o.Steps
@@ -188,7 +190,7 @@ func upTo(from, to int) []int {
 	return all
 }
 
-// newID gives an id that no step has yet; some look like something else.
+// newID returns an id that no step has yet; some look like something else.
 func (g *generator) newID() string {
 	odd := []string{"a", "A", "__proto__", "my-step", "0", "01", "-", "_", "ref", "null", strings.Repeat("z", 64)}
 	if id := pick(g.Rand, odd); g.Intn(3) == 0 && !g.taken(id) {

@@ -92,8 +92,8 @@ func requireSameNothing(t *testing.T, doc string, p *plan.Plan, q *reference.Pla
 	require.Equal(t, q.Nothing(step, item, r), got, "step %d of %s", step, doc)
 }
 
-// valueAt gives the text at a pointer, on into strings that hold JSON, its escapes undone; that of an object form is in it.
-// The pointer is one into what the tool is given: behind a key with an escape nothing is found.
+// valueAt returns the text at a pointer, on into strings that hold JSON, its escapes undone; that of an object form is
+// in it. The pointer is one into what the tool is given: behind a key with an escape nothing is found.
 func valueAt(t *testing.T, doc []byte, pointer string) (found string, plainKeys bool) {
 	t.Helper()
 	read := func(text string) (v any) {
@@ -270,8 +270,8 @@ func foreignText(rng *rand.Rand) string {
 	return of("", "", " ", "\n", "see ") + open + of("", "", " ") + inner + of("", "", "\t") + shut + of("", "", " ", ".")
 }
 
-// requireSameVerdict gives one text to both as a value, a key and an object form, and compares what they say, and what
-// they make of it.
+// requireSameVerdict returns one text to both as a value, a key and an object form, and compares what they say, and
+// what they make of it.
 func requireSameVerdict(t *testing.T, seed int64, text, result string) (accepted int) {
 	t.Helper()
 	quoted, err := json.Marshal(text)

@@ -73,7 +73,7 @@ func (g *generator) list(last *made, targets []made) string {
 	return g.spell("$ref:" + target)
 }
 
-// arrays gives references to the arrays in a result.
+// arrays returns references to the arrays in a result.
 func (g *generator) arrays(all []string, way string, v *value) []string {
 	if v == nil {
 		return all
@@ -151,8 +151,8 @@ func (g *generator) entry(target made) (string, *value) {
 	return text + pick(g.Rand, []string{".data", `["data"]`}), target.result
 }
 
-// refTo writes a reference that may lead to a value of a kind; empty for any. A plan is refused where none can, and what a
-// for_each step comes to is known. What tools return is declared nowhere, so it may be anything.
+// refTo writes a reference that may lead to a value of a kind; empty for any. A plan is refused where none can, and
+// what a for_each step comes to is known. What tools return is declared nowhere, so it may be anything.
 func (g *generator) refTo(kind string, targets []made) string {
 	for {
 		text := g.ref(targets)
@@ -164,7 +164,7 @@ func (g *generator) refTo(kind string, targets []made) string {
 	}
 }
 
-// kindOfEntries gives the type of what a path leads to in the list of a for_each step; empty where that isn't known.
+// kindOfEntries returns the type of what a path leads to in the list of a for_each step; empty where that isn't known.
 func kindOfEntries(path []segment) string {
 	switch {
 	case len(path) == 0 || path[0].form == '*':

@@ -47,7 +47,8 @@ func (s *PlanStep) parseForEach(v *value) error {
 	return fmt.Errorf("the list is neither a reference nor an array")
 }
 
-// linkForEach gives the references to other steps: all in the list, and those in the arguments that don't mean the item.
+// linkForEach returns the references to other steps: all in the list, and those in the arguments that don't mean the
+// item.
 func (p *Plan) linkForEach(i int, refs []ref) ([]ref, error) {
 	s := p.Steps[i]
 	if p.index(s.As) >= 0 {
@@ -69,7 +70,7 @@ func (r ref) intoEntries() bool {
 	return len(r.path) == 1 || r.path[1].form != '[' && r.path[1].form != '*' && slices.Contains([]string{"index", "status", "data", "error"}, r.path[1].text)
 }
 
-// Items gives the items of a for_each step's list.
+// Items returns the items of a for_each step's list.
 func (p *Plan) Items(step int, result func(dep int) ([]byte, bool)) ([][]byte, *Err) {
 	r := resolver{plan: p, result: result}
 	out := r.resolve(p.Steps[step].in)
@@ -92,12 +93,12 @@ func (p *Plan) Items(step int, result func(dep int) ([]byte, bool)) ([][]byte, *
 	return items, nil
 }
 
-// ItemArguments gives the arguments of a for_each step for one of its items.
+// ItemArguments returns the arguments of a for_each step for one of its items.
 func (p *Plan) ItemArguments(step int, item []byte, result func(dep int) ([]byte, bool)) ([]byte, *Err) {
 	return p.arguments(step, item, result)
 }
 
-// entries gives what references to a for_each step see.
+// entries returns what references to a for_each step see.
 func entries(items []Step) []byte {
 	var list []string
 	for i, s := range items {

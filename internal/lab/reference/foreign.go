@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// verbatim gives the string that stands for itself in {"$text": "…"}; nil for any other value.
+// verbatim returns the string that stands for itself in {"$text": "…"}; nil for any other value.
 func verbatim(v *value) *value {
 	if text := v.get("$text"); text != nil && len(v.members) == 1 && text.kind == '"' {
 		return text
@@ -24,7 +24,7 @@ var (
 
 const spaceBytes = " \t\r\n"
 
-// insides gives all that a text could have between marks or behind a prefix.
+// insides returns all that a text could have between marks or behind a prefix.
 func insides(text string) (marked, prefixed []string) {
 	text = strings.Trim(text, spaceBytes)
 	cut := func(forms []string) (all []string) {
@@ -48,8 +48,8 @@ func insides(text string) (marked, prefixed []string) {
 	return marked, prefixed
 }
 
-// foreign gives the id in another language's reference, or in a right one within such marks; "" where a text is neither,
-// or is all digits.
+// foreign returns the id in another language's reference, or in a right one within such marks; "" where a text is
+// neither, or is all digits.
 func foreign(text string, known func(id string) bool) string {
 	marked, prefixed := insides(text)
 	for _, inner := range append(marked, prefixed...) {
@@ -73,7 +73,8 @@ func foreign(text string, known func(id string) bool) string {
 	return ""
 }
 
-// noForeign refuses another language's references in a step, but for those to steps that it refers to in the right way too.
+// noForeign refuses another language's references in a step, but for those to steps that it refers to in the right way
+// too.
 func (p *Plan) noForeign(i int) error {
 	s := p.Steps[i]
 	var right, wrong []string
@@ -102,7 +103,7 @@ func (p *Plan) noForeign(i int) error {
 	return nil
 }
 
-// leaves gives all strings and object forms within a value, without verbatim texts.
+// leaves returns all strings and object forms within a value, without verbatim texts.
 func leaves(v *value) []*value {
 	if _, is, _ := objectForm(v); verbatim(v) != nil {
 		return nil

@@ -116,8 +116,8 @@ func parse(s string) (phrase, error) {
 
 func skipSpaces(s string) string { return s[len(spacesRE.FindString(s)):] }
 
-// parseAlternatives reads references with || between them; the last may be a scalar. Space is free around || and nowhere
-// else; where the language says "spaces", tabs and line ends are taken to be meant too.
+// parseAlternatives reads references with || between them; the last may be a scalar. Space is free around || and
+// nowhere else; where the language says "spaces", tabs and line ends are taken to be meant too.
 func parseAlternatives(s string) (phrase, error) {
 	p := phrase{form: alternatives}
 	for {

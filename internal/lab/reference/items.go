@@ -46,7 +46,7 @@ func (r *run) halted(i int) bool {
 	return !r.contracts[r.plan.Steps[i].Tool].PartialSuccess && r.firstFailed(i) >= 0
 }
 
-// firstFailed gives the lowest number of an item that failed; -1 where none did.
+// firstFailed returns the lowest number of an item that failed; -1 where none did.
 func (r *run) firstFailed(i int) int {
 	return slices.IndexFunc(r.steps[i].Items, func(s Step) bool { return s.Status == failed })
 }

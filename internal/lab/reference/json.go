@@ -37,7 +37,7 @@ type member struct {
 	value            *value
 }
 
-// get gives the member of an object with a key; nil where there is none.
+// get returns the member of an object with a key; nil where there is none.
 func (v *value) get(key string) *value {
 	for _, m := range v.members {
 		if v.kind == '{' && m.key == key {
@@ -201,8 +201,8 @@ func encode(s string) []byte {
 	return b.Bytes()
 }
 
-// Convert gives the JSON value that a tool's output stands for: text/plain is a string; otherwise JSON is itself, without
-// the space around it, and all else is a string; nothing at all is null, unless it was declared to be text.
+// Convert returns the JSON value that a tool's output stands for: text/plain is a string; otherwise JSON is itself,
+// without the space around it, and all else is a string; nothing at all is null, unless it was declared to be text.
 func Convert(body []byte, text bool) ([]byte, *Err) {
 	if !utf8.Valid(body) {
 		return nil, &Err{Code: codeToolTerminal, Message: errUTF8.Error()}

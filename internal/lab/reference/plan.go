@@ -115,7 +115,7 @@ func parseStep(v *value) (PlanStep, error) {
 	return s, err
 }
 
-// parseArguments gives the object that arguments are: themselves, or what a string holds.
+// parseArguments returns the object that arguments are: themselves, or what a string holds.
 func parseArguments(v *value) (*value, error) {
 	if v == nil || v.kind == '"' && v.text == "" {
 		return read([]byte("{}"))
@@ -174,7 +174,7 @@ func (p *Plan) link(i int, v *value) error {
 	return nil
 }
 
-// references gives all references in some arguments, or in a list.
+// references returns all references in some arguments, or in a list.
 func references(v *value) ([]ref, error) {
 	if v.kind == '"' {
 		return referencesOfText(v.text)
@@ -230,7 +230,7 @@ func objectForm(v *value) (target ref, is bool, err error) {
 
 var escapedKeyRE = regexp.MustCompile(`^\$(\$+(?:ref|text))$`)
 
-// keyText gives the key that a key in the arguments stands for.
+// keyText returns the key that a key in the arguments stands for.
 func keyText(key string) (string, error) {
 	if m := escapedKeyRE.FindStringSubmatch(key); m != nil {
 		return m[1], nil

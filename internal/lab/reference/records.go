@@ -8,18 +8,18 @@ type Decided struct {
 	Step string
 	// Reply is how it was decided.
 	Reply Reply
-	// ByOwner is whether the orchestrator decided, so that no tool was executed: the step was cancelled (an error with the
-	// code cancelled), timed out, or its arguments came to nothing.
+	// ByOwner is whether the orchestrator decided, so that no tool was executed: the step was cancelled (an error with
+	// the code cancelled), timed out, or its arguments came to nothing.
 	ByOwner bool
 	// Stop, of a stop record, is the status that it gives the run: cancelled or expired.
 	Stop string
 }
 
-// RunStopped derives what a run came to from its records alone, in the order of the ledger. It is for runs in which time
-// has a say: those with on_failure: stop, and those that were cancelled or expired. The first final failure of a step
-// that isn't optional (under on_failure: stop), or the first stop record while a step was still open, stops the run:
-// descendants of failures are skipped, all else that wasn't ready is cancelled, no attempt is tried again, and a ready
-// step is whatever its record says, cancelled where it has none.
+// RunStopped derives what a run came to from its records alone, in the order of the ledger. It is for runs in which
+// time has a say: those with on_failure: stop, and those that were cancelled or expired. The first final failure of a
+// step that isn't optional (under on_failure: stop), or the first stop record while a step was still open, stops the
+// run: descendants of failures are skipped, all else that wasn't ready is cancelled, no attempt is tried again, and a
+// ready step is whatever its record says, cancelled where it has none.
 //
 // The error says that the records can't be those of a run: a step was decided twice, or before its dependencies, or was
 // executed without arguments, or steps are open at the end of a run that nothing stopped.

@@ -49,8 +49,8 @@ type Reply struct {
 	Err *Err
 }
 
-// Behaviour plays all tools: it answers one attempt (counted from 1) of one step. The same call must always get the same
-// answer. For an item of a for_each step the step is "S=i", i counted from 0.
+// Behaviour plays all tools: it answers one attempt (counted from 1) of one step. The same call must always get the
+// same answer. For an item of a for_each step the step is "S=i", i counted from 0.
 type Behaviour func(step, tool string, args []byte, attempt int) Reply
 
 // Contract is what this package has to know of a tool's contract.

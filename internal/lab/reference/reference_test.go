@@ -14,7 +14,7 @@ import (
 const producer = `{"n": 1.0, "big":12345678901234567890, "e": 1e400, "s":"text", "q":"\"42\"", "t": true, "nil":null, ` +
 	`"o": { "k" : [1, 2.50 ,{"deep":"d"}] }, "0":"zero", "k e.y":"spaced", "01":"lead"}`
 
-// resolve gives the arguments of step b of a plan, where a is producer, or missing.
+// resolve returns the arguments of step b of a plan, where a is producer, or missing.
 func resolve(t *testing.T, arguments, options string, missing bool) (string, string) {
 	t.Helper()
 	plan := fmt.Sprintf(`{"steps":[{"id":"a","tool":"x"},{"id":"b","tool":"x","arguments":%s}]%s}`, arguments, options)

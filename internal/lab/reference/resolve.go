@@ -13,14 +13,15 @@ const maxArguments = 64 << 20
 
 var indexRE = regexp.MustCompile(`^(?:0|[1-9][0-9]*)$`)
 
-// Arguments gives the arguments of a step with every reference replaced. result gives the JSON of a dependency's result,
-// and false where it is missing. What is no reference keeps the bytes of the plan, down to the space between them.
+// Arguments returns the arguments of a step with every reference replaced. result gives the JSON of a dependency's
+// result, and false where it is missing. What is no reference keeps the bytes of the plan, down to the space between
+// them.
 func (p *Plan) Arguments(step int, result func(dep int) ([]byte, bool)) ([]byte, *Err) {
 	return p.arguments(step, nil, result)
 }
 
-// Nothing gives the references in a step's arguments that find nothing, as written and in their order; item is nil for a
-// step without for_each.
+// Nothing returns the references in a step's arguments that find nothing, as written and in their order; item is nil
+// for a step without for_each.
 func (p *Plan) Nothing(step int, item []byte, result func(dep int) ([]byte, bool)) []string {
 	r := resolver{plan: p, result: result, as: p.Steps[step].As, item: item}
 	r.resolve(p.Steps[step].arguments)
@@ -57,7 +58,7 @@ func (r *resolver) fail(code, message string) []byte {
 	return nil
 }
 
-// limited gives a replacement, unless all of them together are too large.
+// limited returns a replacement, unless all of them together are too large.
 func (r *resolver) limited(b []byte) []byte {
 	if r.size += len(b); r.size > maxArguments {
 		return r.fail(codeTooLarge, "the resolved arguments are over 64 MiB")
@@ -126,7 +127,7 @@ func (r *resolver) resolveText(v *value) []byte {
 	return encode(p.plain)
 }
 
-// replace gives what a lone reference stands for.
+// replace returns what a lone reference stands for.
 func (r *resolver) replace(target ref) []byte {
 	switch v, found := r.follow(target, false); found {
 	case present:
@@ -138,8 +139,8 @@ func (r *resolver) replace(target ref) []byte {
 	}
 }
 
-// choose gives the first alternative that is there and not null, the scalar where there is none, and else it is missing.
-// A scalar is always there: a null at the end is no missing value.
+// choose returns the first alternative that is there and not null, the scalar where there is none, and else it is
+// missing. A scalar is always there: a null at the end is no missing value.
 func (r *resolver) choose(p phrase) []byte {
 	for _, target := range p.refs {
 		if v, found := r.follow(target, true); found == present && v.kind != 'n' {
@@ -152,8 +153,8 @@ func (r *resolver) choose(p phrase) []byte {
 	return r.missing(p.refs[0])
 }
 
-// fill writes a template: strings bare, all else as JSON. The language leaves open how the new string is spelled. Here a
-// string of a result keeps its spelling, and all else has its shortest form.
+// fill writes a template: strings bare, all else as JSON. The language leaves open how the new string is spelled. Here
+// a string of a result keeps its spelling, and all else has its shortest form.
 func (r *resolver) fill(p phrase) []byte {
 	var out bytes.Buffer
 	out.WriteByte('"')
@@ -167,7 +168,7 @@ func (r *resolver) fill(p phrase) []byte {
 	return out.Bytes()
 }
 
-// fillPiece gives what stands between the quotes for one piece of a template.
+// fillPiece returns what stands between the quotes for one piece of a template.
 func (r *resolver) fillPiece(part piece) []byte {
 	quoted := encode(part.text)
 	if part.ref != nil {
@@ -247,8 +248,8 @@ func (v *value) follow(path []segment, among bool) ([]*value, finding) {
 	return []*value{v}, present
 }
 
-// every goes along a path from each item. What is missing is left out. So is, among alternatives, what goes into a scalar,
-// since there it counts as missing.
+// every goes along a path from each item. What is missing is left out. So is, among alternatives, what goes into a
+// scalar, since there it counts as missing.
 func (v *value) every(path []segment, among bool) ([]*value, finding) {
 	var all []*value
 	for _, m := range v.members {

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// Run runs a plan: again and again the first step, in the order of the document, whose dependencies are over. call plays
-// the tools, contracts are by tool name. Under on_failure: stop this is one of the orders that are possible; see RunStopped
-// for the others. The error is for a plan that isn't acceptable at all.
+// Run runs a plan: again and again the first step, in the order of the document, whose dependencies are over. call
+// plays the tools, contracts are by tool name. Under on_failure: stop this is one of the orders that are possible; see
+// RunStopped for the others. The error is for a plan that isn't acceptable at all.
 func Run(plan []byte, contracts map[string]Contract, call Behaviour) (*Result, error) {
 	p, err := Parse(plan)
 	if err != nil {
@@ -40,7 +40,7 @@ func newRun(p *Plan, contracts map[string]Contract) *run {
 
 func (r *run) over(i int) bool { return r.steps[i].Status != "" }
 
-// next gives the first step that is ready; -1 where there is none.
+// next returns the first step that is ready; -1 where there is none.
 func (r *run) next() int {
 	for i := range r.steps {
 		if r.ready(i) {
@@ -50,8 +50,8 @@ func (r *run) next() int {
 	return -1
 }
 
-// ready is whether a step could have been dispatched: it isn't over, all its dependencies are, and none blocks it. Under
-// schedule: waves every step of lesser depth is over too.
+// ready is whether a step could have been dispatched: it isn't over, all its dependencies are, and none blocks it.
+// Under schedule: waves every step of lesser depth is over too.
 func (r *run) ready(i int) bool {
 	open := func(d int) bool { return !r.over(d) }
 	if r.plan.Waves {
@@ -141,7 +141,7 @@ func (r *run) call(s *Step, name string, i int, call Behaviour) {
 	}
 }
 
-// dependency gives what a dependency came to.
+// dependency returns what a dependency came to.
 func (r *run) dependency(d int) ([]byte, bool) {
 	return r.steps[d].Result, r.steps[d].Status == succeeded
 }
@@ -174,7 +174,7 @@ func retryable(e *Err) bool {
 	return e.Retryable && (e.Code == codeToolFailed || e.Code == codeTimeout)
 }
 
-// attempts gives the most attempts of a step: its own number, else its tool's.
+// attempts returns the most attempts of a step: its own number, else its tool's.
 func (r *run) attempts(i int) int {
 	s := r.plan.Steps[i]
 	if s.MaxAttempts > 0 {

@@ -1,5 +1,5 @@
-// Package wiretest freezes the forms of messages for the tests of the packages that write them: one golden file for each
-// kind, in wire/testdata, written anew by go test -update. A change of such a file is a change of the protocol.
+// Package wiretest freezes the forms of messages for the tests of the packages that write them: one golden file for
+// each kind, in wire/testdata, written anew by go test -update. A change of such a file is a change of the protocol.
 package wiretest
 
 import (
@@ -82,8 +82,8 @@ const (
 	Opaque              // the body is the users' own bytes
 )
 
-// RoundTrip freezes a message, and decodes and encodes what the file holds: the same must come out. Then it does so with a
-// field and a header more, as a newer version would send it.
+// RoundTrip freezes a message, and decodes and encodes what the file holds: the same must come out. Then it does so
+// with a field and a header more, as a newer version would send it.
 func RoundTrip(t testing.TB, update bool, name string, m nats.Msg, fate Fate, recode func(m nats.Msg) nats.Msg) {
 	t.Helper()
 	Golden(t, update, name, m)
