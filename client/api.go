@@ -95,7 +95,7 @@ func (c *Client) nobody(subject string, err error) error {
 		return fault.Wrap(fault.NoConnection, err, "the connection to "+c.nc.Opts.Url+" is lost")
 	}
 	f := fault.New(fault.NotReady, "no orchestrator answers on %s", subject).
-		WithHint("start one: stepjet dev, or orchestrator --server …; the client may also lack the right to publish there")
+		WithHint("start one: stepjet dev, or stepjet orchestrator --url …; the client may also lack the right to publish there")
 	f.Cause = err
 	return f
 }

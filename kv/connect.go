@@ -126,7 +126,7 @@ func connected(ctx context.Context, nc *nats.Conn, err error, tried string) (*na
 		return nil, fault.Wrap(fault.InvalidConfig, err, "reading the credentials or certificates")
 	}
 	f := fault.New(fault.NoConnection, "no NATS server at %s: %v", tried, err).
-		WithHint("start one (stepjet dev, or nats-server -js), or name another (--server or NATS_URL)")
+		WithHint("start one (stepjet dev, or nats-server -js), or name another (--url or NATS_URL)")
 	if strings.Contains(err.Error(), "tls: ") || strings.Contains(err.Error(), "tls error") || strings.Contains(err.Error(), "x509: ") {
 		f.Hint = "is the server's certificate of an authority in --tls-ca, and does the server want a certificate of its own authority (--tls-cert, --tls-key)?"
 	}
