@@ -103,7 +103,6 @@ const LaterField = ` + "`" + laterField + "`" + `
 	{"wire/result.go", "		body, err := json.Marshal(r.Error)\n", "		body, err := json.Marshal(r.Error)\n		body = Later(body)\n"},
 	{"wire/start.go", "	body, err := s.body()\n", "	body, err := s.body()\n	body = Later(body)\n"},
 	{"wire/stop.go", "	return Versioned(), body\n", "	return Versioned(), Later(body)\n"},
-	{"orchestrator/lifecycle_finish.go", "	\"context\"\n", "	\"context\"\n	\"encoding/json\"\n"},
 	{"orchestrator/lifecycle_finish.go", "	\"github.com/stepjet/stepjet/subjects\"\n", "	\"github.com/stepjet/stepjet/subjects\"\n	\"github.com/stepjet/stepjet/wire\"\n"},
 	{"orchestrator/lifecycle_finish.go", "		stands, err := lc.stand(ctx, view.id, view.bucket(), doc)\n", `		if doc.Outcome != nil {
 			var later outcome.Outcome
@@ -112,7 +111,6 @@ const LaterField = ` + "`" + laterField + "`" + `
 		}
 		stands, err := lc.stand(ctx, view.id, view.bucket(), doc)
 `},
-	{"orchestrator/lifecycle_finish.go", `	"github.com/stepjet/stepjet/subjects"` + "\n", `	"github.com/stepjet/stepjet/subjects"` + "\n	" + `"github.com/stepjet/stepjet/wire"` + "\n"},
 	{"kv/registry.go", "	msg := &nats.Msg{Subject: toolSubject(t.Name), Header: wire.EntryHeader(body), Data: body}\n", "	msg := &nats.Msg{Subject: toolSubject(t.Name), Header: wire.EntryHeader(body), Data: wire.Later(body)}\n"},
 	{"kv/archive.go", "	body := doc.JSON()\n", "	body := wire.Later(doc.JSON())\n"},
 	{"wire/dead.go", "VersionedBy(d.Blob), d.JSON()", "VersionedBy(d.Blob), Later(d.JSON())"},
