@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/backoff"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/subjects"
@@ -89,11 +90,24 @@ func (c *Client) outcome(ctx context.Context, p *pending) (*outcome.Outcome, err
 	if out, ok := parseOutcome(p.raw); ok {
 		return out, nil
 	}
-	run, err := c.store.Archive.History(ctx, p.run)
-	if err != nil {
-		return nil, err
+	// The run is over, and it is not lost for a server that is slow or away: only ctx ends the wait.
+	for wait := backoff.Between(100*time.Millisecond, 2*time.Second); ; {
+		run, err := c.store.Archive.History(ctx, p.run)
+		switch code := fault.CodeOf(err); {
+		case err == nil:
+			return outcomeOf(run)
+		case ctx.Err() != nil:
+			return nil, context.Cause(ctx)
+		case c.ctx.Err() != nil:
+			return nil, context.Cause(c.ctx)
+		case code != fault.Timeout && code != fault.NoConnection && code != fault.NotReady || c.nc.IsClosed():
+			return nil, err
+		}
+		c.log.Warn("the outcome of a run that is over can't be read; it is tried again", "run", p.run.Plain())
+		if err := pause(ctx, wait.Next()); err != nil {
+			return nil, err
+		}
 	}
-	return outcomeOf(run)
 }
 
 // parseOutcome reads an announced outcome; ok is false for its short form and for what is none at all.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/stepjet/stepjet/client"
@@ -244,6 +245,50 @@ func TestWaitSurvivesAReconnect(t *testing.T) {
 	out, err := r.Wait(ctx)
 	require.NoError(t, err)
 	require.Equal(t, outcome.Succeeded, out.Status)
+}
+
+// What was announced is that the run is over; its outcome is large and has to be read, and the server is away for longer
+// than any single request is repeated.
+func TestWaitGoesOnWhileALargeOutcomeCanNotBeRead(t *testing.T) {
+	t.Parallel()
+	o := embedded.Options{Dir: t.TempDir(), Listen: "127.0.0.1:0"}
+	srv, err := embedded.Start(o)
+	require.NoError(t, err)
+	o.Listen = srv.URL()[len("nats://"):]
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	nc, err := nats.Connect(srv.URL(), nats.MaxReconnects(-1), nats.ReconnectWait(10*time.Millisecond))
+	require.NoError(t, err)
+	defer nc.Close()
+	store, err := kv.Setup(ctx, nc, kv.Config{})
+	require.NoError(t, err)
+	defer store.Close()
+	cl, err := client.New(ctx, nc, client.Config{})
+	require.NoError(t, err)
+	defer cl.Close()
+	r, err := cl.Submit(ctx, []byte(planA), client.SubmitOptions{Run: "r"})
+	require.NoError(t, err)
+	name := subjects.NewRun("default", "r")
+	e, err := store.Ledger.Read(ctx, subjects.PlanRecord(name, 1))
+	require.NoError(t, err)
+	_, err = store.Archive.CreateHistory(ctx, name, "", document("r", planA, resultA))
+	require.NoError(t, err)
+	require.NoError(t, nc.Publish(subjects.Notify(name, e.Header.Get(subjects.HeaderClient)), []byte(`{"status":"succeeded"}`)))
+	require.NoError(t, nc.Flush())
+
+	srv.Shutdown()
+	const away = 17 * time.Second
+	back := make(chan *embedded.Server, 1)
+	time.AfterFunc(away, func() {
+		srv, err := embedded.Start(o)
+		assert.NoError(t, err)
+		back <- srv
+	})
+	out, err := r.Wait(ctx)
+	(<-back).Shutdown()
+	require.NoError(t, err)
+	require.Equal(t, outcome.Succeeded, out.Status)
+	require.NotNil(t, out.Results)
 }
 
 func TestWaitNamesAMissingRight(t *testing.T) {

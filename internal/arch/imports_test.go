@@ -33,7 +33,7 @@ const rules = `
 
 	orchestrator      std sys fault observe internal/observer internal/text subjects wire outcome tool plan machine kv seal nats sync
 	worker            std sys fault observe internal/observer internal/text subjects wire outcome tool plan kv seal internal/backoff nats sync schemas
-	client            std sys fault observe internal/observer internal/text subjects wire outcome tool plan kv seal nats sync uuid
+	client            std sys fault observe internal/observer internal/text subjects wire outcome tool plan kv seal internal/backoff nats sync uuid
 
 	stepjettest       std sys outcome worker client internal/dev nats
 
