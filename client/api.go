@@ -8,6 +8,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/backoff"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/wire"
@@ -41,8 +42,8 @@ func (c *Client) request(ctx context.Context, subject string, body []byte, withi
 		if time.Now().After(until) {
 			return nil, c.nobody(subject, err)
 		}
-		if err := pause(ctx, ownerPause); err != nil {
-			return nil, err
+		if !backoff.Pause(ctx, ownerPause) {
+			return nil, context.Cause(ctx)
 		}
 	}
 }
@@ -56,8 +57,8 @@ func (c *Client) ofOwner(ctx context.Context, name subjects.Run, verb string, bo
 		if fault.CodeOf(err) != fault.NotFound || time.Now().After(until) || !c.unread(ctx, name) {
 			return answer, err
 		}
-		if err := pause(ctx, ownerPause); err != nil {
-			return nil, err
+		if !backoff.Pause(ctx, ownerPause) {
+			return nil, context.Cause(ctx)
 		}
 	}
 }
@@ -98,17 +99,6 @@ func (c *Client) nobody(subject string, err error) error {
 		WithHint("start one: stepjet dev, or stepjet orchestrator --url …; the client may also lack the right to publish there")
 	f.Cause = err
 	return f
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }
 
 // Cancel asks the owner of a run to stop it: nothing new starts and what runs is told to end. by names who wants it,

@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/backoff"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/plan"
@@ -107,8 +108,8 @@ func (c *Client) create(ctx context.Context, name subjects.Run, id string, plan 
 			return nil, err
 		}
 		// The record was there and is gone or about to go: its run was rejected, or purged by hand. Try again.
-		if err := pause(ctx, leavingPause); err != nil {
-			return nil, err
+		if !backoff.Pause(ctx, leavingPause) {
+			return nil, context.Cause(ctx)
 		}
 	}
 }

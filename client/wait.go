@@ -104,8 +104,8 @@ func (c *Client) outcome(ctx context.Context, p *pending) (*outcome.Outcome, err
 			return nil, err
 		}
 		c.log.Warn("the outcome of a run that is over can't be read; it is tried again", "run", p.run.Plain())
-		if err := pause(ctx, wait.Next()); err != nil {
-			return nil, err
+		if !backoff.Pause(ctx, wait.Next()) {
+			return nil, context.Cause(ctx)
 		}
 	}
 }

@@ -23,10 +23,6 @@ type Inspector struct{ s *Store }
 // Inspect makes an Inspector, without asking the server anything. Zero fields of cfg have their defaults. Error:
 // InvalidConfig.
 func Inspect(nc *nats.Conn, cfg Config) (*Inspector, error) {
-	cfg = cfg.withDefaults()
-	if err := cfg.validate(); err != nil {
-		return nil, err
-	}
 	s, err := newStore(nc, cfg)
 	if err != nil {
 		return nil, err

@@ -29,8 +29,13 @@ type Store struct {
 	Requests *Requests
 }
 
-// newStore needs no server's answer: Setup and Open find out what is there.
+// newStore needs no server's answer: Setup and Open find out what is there. Zero fields of cfg have their defaults.
+// Error: InvalidConfig.
 func newStore(nc *nats.Conn, cfg Config) (*Store, error) {
+	cfg = cfg.withDefaults()
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
 	a, err := newAccount(nc, cfg)
 	if err != nil {
 		return nil, err
@@ -64,10 +69,6 @@ func (s *Store) Close() {
 // changed. While a cluster has no leader yet it waits, until ctx ends. Errors: InvalidConfig (also where cfg.Shards
 // is not the number that exists), NoJetStream, Permission naming the subject, StoreFull, Timeout, NoConnection.
 func Setup(ctx context.Context, nc *nats.Conn, cfg Config) (*Store, error) {
-	cfg = cfg.withDefaults()
-	if err := cfg.validate(); err != nil {
-		return nil, err
-	}
 	s, err := newStore(nc, cfg)
 	if err != nil {
 		return nil, err
@@ -88,7 +89,7 @@ func Setup(ctx context.Context, nc *nats.Conn, cfg Config) (*Store, error) {
 // Open binds to what an orchestrator has set up, for workers and clients. Errors: NotReady where Stepjet is not set up
 // in this account, NoJetStream, Permission naming the subject, Timeout, NoConnection.
 func Open(ctx context.Context, nc *nats.Conn) (*Store, error) {
-	s, err := newStore(nc, Config{}.withDefaults())
+	s, err := newStore(nc, Config{})
 	if err != nil {
 		return nil, err
 	}

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"sort"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/stepjet/stepjet/fault"
@@ -139,23 +138,6 @@ func (g *registry) as(tenant string, k *known) *known {
 		n.of, n.as = k, &own
 	}
 	return n.as
-}
-
-// followTenants follows what tenants override until ctx ends; ready is closed once what is there has been read.
-func (g *registry) followTenants(ctx context.Context, ready chan<- struct{}, failed chan<- error) {
-	var once sync.Once
-	for ctx.Err() == nil {
-		err := g.store.WatchTenantOverrides(ctx, g.narrow, func() { once.Do(func() { close(ready) }) })
-		if ctx.Err() != nil {
-			return
-		}
-		select {
-		case failed <- err:
-		default:
-		}
-		g.log.Warn("the watch of tenants' overrides ended: watching again", "error", err)
-		pause(ctx, followPause)
-	}
 }
 
 // A plan is rejected for good, so it must not be rejected for tools that nobody removed: where the registry was

@@ -8,6 +8,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nuid"
 
+	"github.com/stepjet/stepjet/internal/backoff"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/subjects"
@@ -155,14 +156,7 @@ func (wall) AfterFunc(d time.Duration, do func()) { time.AfterFunc(d, do) }
 
 func (wall) Unique() string { return nuid.Next() }
 
-func (wall) Pause(ctx context.Context, d time.Duration) { pause(ctx, d) }
+func (wall) Pause(ctx context.Context, d time.Duration) { backoff.Pause(ctx, d) }
 
 // followPause keeps a ledger that can't be read from being asked in a tight loop.
 const followPause = 500 * time.Millisecond
-
-func pause(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
-	}
-}

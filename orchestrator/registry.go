@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/backoff"
 	"github.com/stepjet/stepjet/plan"
 	"github.com/stepjet/stepjet/tool"
 	"github.com/stepjet/stepjet/wire"
@@ -82,21 +83,15 @@ func (g *registry) limit(name string, frozen int) int {
 func (g *registry) run(ctx context.Context, owned *sync.WaitGroup) error {
 	ready, tenants := make(chan struct{}), make(chan struct{})
 	failed := make(chan error, 1)
-	owned.Go(func() { g.followTenants(ctx, tenants, failed) })
 	owned.Go(func() {
-		var once sync.Once
-		for ctx.Err() == nil {
-			err := g.store.WatchTools(ctx, g.changed, func() { once.Do(func() { close(ready) }) })
-			if ctx.Err() != nil {
-				return
-			}
-			select {
-			case failed <- err:
-			default:
-			}
-			g.log.Warn("the tool registry's watch ended: watching again", "error", err)
-			pause(ctx, followPause)
-		}
+		g.watch(ctx, "the tool registry", ready, failed, func(caughtUp func()) error {
+			return g.store.WatchTools(ctx, g.changed, caughtUp)
+		})
+	})
+	owned.Go(func() {
+		g.watch(ctx, "tenants' overrides", tenants, failed, func(caughtUp func()) error {
+			return g.store.WatchTenantOverrides(ctx, g.narrow, caughtUp)
+		})
 	})
 	for _, read := range []<-chan struct{}{ready, tenants} {
 		select {
@@ -108,6 +103,26 @@ func (g *registry) run(ctx context.Context, owned *sync.WaitGroup) error {
 		}
 	}
 	return nil
+}
+
+// watch follows one thing until ctx ends, however often the following of it ends before. ready is closed once what is
+// there has been read; failed takes the error of one that ended, where there is room.
+func (g *registry) watch(
+	ctx context.Context, what string, ready chan<- struct{}, failed chan<- error, follow func(caughtUp func()) error,
+) {
+	var once sync.Once
+	for ctx.Err() == nil {
+		err := follow(func() { once.Do(func() { close(ready) }) })
+		if ctx.Err() != nil {
+			return
+		}
+		select {
+		case failed <- err:
+		default:
+		}
+		g.log.Warn("the watch of "+what+" ended: watching again", "error", err)
+		backoff.Pause(ctx, followPause)
+	}
 }
 
 func (g *registry) changed(t tool.Registered, deleted bool) {

@@ -31,7 +31,7 @@ const rules = `
 
 	kv                std sys fault internal/text subjects wire tool outcome internal/backoff internal/unknown nats sync gjson
 
-	orchestrator      std sys fault observe internal/observer internal/text subjects wire outcome tool plan machine kv seal nats sync
+	orchestrator      std sys fault observe internal/observer internal/text subjects wire outcome tool plan machine kv seal internal/backoff nats sync
 	worker            std sys fault observe internal/observer internal/text subjects wire outcome tool plan kv seal internal/backoff nats sync schemas
 	client            std sys fault observe internal/observer internal/text subjects wire outcome tool plan kv seal internal/backoff nats sync uuid
 
