@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -174,16 +175,21 @@ func TestAWatchGoesOnWithoutAServer(t *testing.T) {
 	require.NoError(t, err)
 	defer watcher.Close()
 
-	srv.Shutdown()
-	const away = 12 * time.Second // every read of the watch ends within less
 	back := make(chan *embedded.Server, 1)
-	time.AfterFunc(away, func() {
-		srv, err := embedded.Start(o)
-		assert.NoError(t, err)
-		_, err = store.Archive.CreateHistory(ctx, subjects.NewRun("default", "r"), "", document("r", planA, resultA))
-		assert.NoError(t, err)
-		back <- srv
+	var once sync.Once
+	_, err = nc.Subscribe(subjects.API(subjects.NewRun("default", "r"), subjects.VerbGet), func(*nats.Msg) {
+		go once.Do(func() { // the owner is asked, and its server ends before it answers
+			srv.Shutdown()
+			time.Sleep(2 * time.Second) // longer than anybody waits for the first answer
+			srv, err := embedded.Start(o)
+			assert.NoError(t, err)
+			_, err = store.Archive.CreateHistory(ctx, subjects.NewRun("default", "r"), "", document("r", planA, resultA))
+			assert.NoError(t, err)
+			back <- srv
+		})
 	})
+	require.NoError(t, err)
+	require.NoError(t, nc.Flush())
 	var seen []string
 	err = watcher.Follow(ctx, func(e client.Event) { seen = append(seen, short(e)) })
 	(<-back).Shutdown()
