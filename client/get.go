@@ -87,8 +87,8 @@ func (c *Client) addArguments(ctx context.Context, doc *outcome.Run) {
 	if len(doc.Plan) == 0 {
 		return
 	}
-	p, report := plan.Parse(doc.Plan, nil)
-	if len(report.Problems) > 0 || len(p.Steps) != len(doc.Steps) {
+	p := plan.Accepted(doc.Plan)
+	if p == nil || len(p.Steps) != len(doc.Steps) {
 		return
 	}
 	a := argued{p: p, results: newResults(p, doc, func(h *outcome.Handle) ([]byte, error) { return c.store.Archive.Blob(ctx, h) }), left: MaxArguments}

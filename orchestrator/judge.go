@@ -38,13 +38,14 @@ type judge struct {
 	values *values
 }
 
-// resume prepares a run that was started before. Its plan was accepted then, so only its form is read.
+// resume prepares a run that was started before. Its plan was accepted then, so only its form is read, in the language
+// of then.
 func (j *judge) resume(ctx context.Context, body []byte, e *entry) opened {
 	start, err := j.decodeStart(ctx, e)
 	if err != nil || start.Rejected() || !j.cfg.Store.Knows.All(start.Needs) {
 		return opened{start: start, err: err} // of a run that is left alone the plan may be nothing that can be read
 	}
-	p, report := plan.Parse(body, nil)
+	p, report := plan.ParseLimited(body, nil, plan.Limits{Language1: !slices.Contains(start.Needs, plan.Language2)})
 	if p == nil {
 		return opened{err: fault.New(fault.Internal, "an accepted plan can't be read: %v", report.Problems)}
 	}
@@ -136,7 +137,7 @@ func (j *judge) admit(ctx context.Context, id subjects.Run, asked identity, agai
 	}
 	var s schemas
 	start.Tools, s = catalog.freeze(p)
-	start.Needs = j.cfg.Store.Knows.Of(asked.body)
+	start.Needs = slices.Compact(slices.Sorted(slices.Values(slices.Concat(p.Needs(), j.cfg.Store.Knows.Of(asked.body)))))
 	return p, start, s
 }
 

@@ -69,11 +69,12 @@ func (e *escaper) value(n int32, depth int) {
 	}
 }
 
-// verbatim writes {"$text": …} for a string that would be another language's reference, were there such a step.
+// verbatim writes {"$text": …} for a string that would be another language's reference, were there such a step, and for
+// one that holds a reference of language 2: an orchestrator of before would leave the doubled dollars of an escape.
 func (e *escaper) verbatim(n int32, depth int) bool {
 	v := &e.tape[n]
 	text := v.Inside().Text(e.src)
-	if f, is := e.refs.foreign(text, func(string) bool { return true }); !is || f.digits {
+	if f, is := e.refs.foreign(text, func(string) bool { return true }); (!is || f.digits) && !e.refs.ofLanguage2(text) {
 		return false
 	}
 	e.out = append(append(e.out, e.src[e.from:v.Start]...), `{"$text":`...)
@@ -107,7 +108,8 @@ func escapeKey(s string) string {
 
 // escapeText returns the text that stands for s in arguments: dollars that end in a reference are doubled.
 func escapeText(s string) string {
-	if !mayRefer(s) {
+	var p refParser
+	if !p.mayRefer(s) {
 		return s
 	}
 	var b strings.Builder
@@ -119,7 +121,7 @@ func escapeText(s string) string {
 			continue
 		}
 		b.WriteString(s[i : i+n])
-		if rest := s[i+n:]; strings.HasPrefix(rest, "ref:") || strings.HasPrefix(rest, "{ref:") {
+		if openingAt(s[i+n:]) != nil {
 			b.WriteString(s[i : i+n])
 		}
 		i += n

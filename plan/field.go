@@ -68,17 +68,6 @@ var (
 
 func init() { planLevel.other, stepLevel.other = stepLevel, planLevel }
 
-// reserved are the fields of plans and steps that have a meaning one day; until then they are refused, since to ignore
-// them would run something else than what was meant.
-var reserved = map[string]string{
-	"if":       "every step runs once its inputs are there; decide in a tool, or submit another plan after this one",
-	"when":     "every step runs once its inputs are there; use depends_on for the order",
-	"approval": "ask before the plan is submitted",
-	"version":  "remove it: there is one version",
-	"priority": "remove it",
-	"batch":    "a tool's contract says whether it takes batches; for the items of a list use for_each",
-}
-
 // maxFields is the most that any level has.
 const maxFields = 8
 
@@ -134,8 +123,9 @@ func (p *parser) unknownField(l *level, key int32, at place) int {
 		return p.meantField(l, key, meant, at)
 	}
 	if l.other != nil {
-		if hint := reserved[name]; hint != "" {
-			p.fieldProblem(at, name, fmt.Sprintf("%q is reserved and not available yet", name), hint)
+		if f, is := reserved[name]; is && !p.refs.language1 && !(f.inStep && l == planLevel) {
+			p.fieldProblem(at, name, fmt.Sprintf("%q is reserved and not available yet", name), f.hint)
+			p.strangers = append(p.strangers, stranger{key: key, warning: -1})
 			return -1
 		}
 		if l.other.number(name) >= 0 {

@@ -176,9 +176,9 @@ func (p *parser) isList(i int, n int32) bool {
 	if taken.whole {
 		return true
 	}
-	if mayRefer(text) && p.col.wants(fault.InvalidRef) {
+	if p.refs.mayRefer(text) && p.col.wants(fault.InvalidRef) {
 		p.col.add(fault.InvalidRef, p.listAt(i).String(), "the list must be one reference, but this is text: "+clip(text), form)
-	} else if !mayRefer(text) {
+	} else if !p.refs.mayRefer(text) {
 		p.invalid(p.listAt(i), p.listHint(i, text, form), "must be a reference to a list, or an array, but is "+p.shown(n))
 	}
 	return false

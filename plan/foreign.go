@@ -231,7 +231,7 @@ func (w *walker) collect(n int32) {
 // note notes whom a string refers to.
 func (w *walker) note(text string) {
 	var own refParser
-	if !mayRefer(text) {
+	if !own.mayRefer(text) {
 		return
 	}
 	if _, is := own.foreign(text, w.known); is {

@@ -131,7 +131,7 @@ func (w *walker) destination() tool.Place {
 // hasArgument reports whether the arguments that are walked have a key.
 func (w *walker) hasArgument(key string) bool {
 	for k := w.root + 1; k < w.tape[w.root].Next; k = w.tape[k+1].Next {
-		if made, _ := keyText(w.text(k)); made == key {
+		if made, _ := w.p.refs.keyText(w.text(k)); made == key {
 			return true
 		}
 	}

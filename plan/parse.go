@@ -14,7 +14,7 @@ func Parse(body []byte, c Catalog) (*Plan, Report) { return ParseLimited(body, c
 
 // ParseLimited is Parse with other limits.
 func ParseLimited(body []byte, c Catalog, l Limits) (*Plan, Report) {
-	p := &parser{catalog: c, done: l.Done, near: suggester{left: maxSuggestWork}, schemaSteps: maxSchemaSteps + schemaStepsPerByte*len(body)}
+	p := &parser{catalog: c, done: l.Done, refs: refParser{language1: l.Language1}, near: suggester{left: maxSuggestWork}, schemaSteps: maxSchemaSteps + schemaStepsPerByte*len(body)}
 	if l.MaxBytes <= 0 {
 		l.MaxBytes = MaxBytes
 	}

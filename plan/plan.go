@@ -9,6 +9,8 @@
 package plan
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"slices"
 	"time"
 
@@ -56,6 +58,26 @@ type Limits struct {
 	// Done names steps whose results are there already, from a run that is tried again. No schema is asked about them:
 	// neither about their arguments nor, for references to them, about their results.
 	Done map[string]bool
+	// Language1 is for the plan of a run whose start doesn't need Language2: what is reserved for that was a field that
+	// nobody knows, and plain text, when it was accepted. So it is here.
+	Language1 bool
+}
+
+// Language2 is the need of a plan that uses anything which the second version of the language adds.
+const Language2 = "language-2"
+
+// Needs returns what has to be known to go on with a run of the plan, as its start says it: names, sorted; nil for
+// nothing. All that Language2 adds is reserved so far, so that no plan needs anything.
+func (p *Plan) Needs() []string { return nil }
+
+// Accepted reads a plan that was accepted once, for whoever shows its run: as it would be now or, where it would be
+// refused, as in Limits.Language1. It returns nil for what no Stepjet accepted.
+func Accepted(body []byte) *Plan {
+	p, _ := Parse(body, nil)
+	if p == nil {
+		p, _ = ParseLimited(body, nil, Limits{Language1: true})
+	}
+	return p
 }
 
 // OnFailure is what a failed step does to the rest of the run.
@@ -155,6 +177,13 @@ type target struct {
 	step int // or theItem
 	path []elem
 	text string // as written, for messages
+}
+
+// Digest returns the SHA-256 of a plan's bytes, in hex. Two plans are the same if and only if their bytes are (plan
+// language, "conflict"): white space and the order of keys count.
+func Digest(body []byte) string {
+	sum := sha256.Sum256(body)
+	return hex.EncodeToString(sum[:])
 }
 
 // Index returns the position of a step in Steps.

@@ -44,6 +44,8 @@ type ref struct {
 // refParser reads references. The paths of all references of a plan lie in one slice; pieces and their references are
 // good until the next string is taken apart.
 type refParser struct {
+	language1 bool // what is reserved is text (Limits.Language1)
+
 	elems  []elem
 	pieces []piece
 	refs   []ref

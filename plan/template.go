@@ -37,12 +37,17 @@ type value struct {
 }
 
 // mayRefer reports whether a string can hold a reference or an escape at all.
-func mayRefer(s string) bool { return strings.Contains(s, "$ref:") || strings.Contains(s, "${ref:") }
+func (p *refParser) mayRefer(s string) bool {
+	return strings.Contains(s, "$ref:") || strings.Contains(s, "${ref:") || p.ofLanguage2(s)
+}
 
 // parseText takes a string apart (plan language, rules 1 to 4). The value is good until the next call.
 func (p *refParser) parseText(s string) value {
 	p.refs, p.pieces = p.refs[:0], p.pieces[:0]
 	if !strings.HasPrefix(s, refPrefix) {
+		if x, is := p.reservedWhole(s); is {
+			return value{whole: true, pieces: p.only(x)}
+		}
 		return value{pieces: p.template(s)}
 	}
 	r, end, why := p.parse(s, len(refPrefix))
@@ -109,6 +114,9 @@ func isScalar(s string) bool {
 func (p *refParser) template(s string) []piece {
 	out := p.pieces[:0]
 	literal := 0 // where the text begins that is not in out yet
+	if n := dollars(s); n > 1 && p.wordOf(s[n-1:]) != nil {
+		literal = 1 // one of them is the escape
+	}
 	flush := func(end int) {
 		if end > literal {
 			out = append(out, piece{text: s[literal:end], from: literal})
@@ -121,9 +129,8 @@ func (p *refParser) template(s string) []piece {
 		}
 		i += next
 		n := dollars(s[i:])
-		rest := s[i+n:]
-		braced := strings.HasPrefix(rest, "{ref:")
-		if !braced && !strings.HasPrefix(rest, "ref:") {
+		o := openingAt(s[i+n:])
+		if o == nil || p.language1 && o.language > 1 && n%2 == 1 {
 			i += n
 			continue
 		}
@@ -134,7 +141,7 @@ func (p *refParser) template(s string) []piece {
 			continue
 		}
 		var found piece
-		found, i = p.inText(s, i-1, braced)
+		found, i = p.inText(s, i-1, o)
 		out = append(out, found)
 		literal = i
 	}
@@ -144,13 +151,17 @@ func (p *refParser) template(s string) []piece {
 }
 
 // inText reads the reference of a template whose "$" is at i, and gives where the text goes on.
-func (p *refParser) inText(s string, i int, braced bool) (piece, int) {
-	start := i + len(refPrefix)
-	if braced {
-		start++
-	}
+func (p *refParser) inText(s string, i int, o *opening) (piece, int) {
+	start := i + 1 + len(o.text)
 	r, end, why := p.parse(s, start)
-	if braced {
+	if o.instead != "" {
+		p.forget(r)
+		if o.braced() && end < len(s) && s[end] == '}' {
+			end++
+		}
+		return reservedRef(s[i:end], o.instead), end
+	}
+	if o.braced() {
 		switch {
 		case end < len(s) && s[end] == '}' && why == "":
 			return piece{refs: p.one(r)}, end + 1
@@ -191,7 +202,10 @@ func dollars(s string) int {
 }
 
 // spaceOutsideQuotes reports whether s has white space outside double quotes.
-func spaceOutsideQuotes(s string) bool {
+func spaceOutsideQuotes(s string) bool { return outsideQuotes(s, jsontape.IsSpace) }
+
+// outsideQuotes reports whether s has a byte of some kind outside double quotes.
+func outsideQuotes(s string, is func(c byte) bool) bool {
 	quoted := false
 	for i := 0; i < len(s); i++ {
 		switch c := s[i]; {
@@ -199,7 +213,7 @@ func spaceOutsideQuotes(s string) bool {
 			quoted = !quoted
 		case c == '\\' && quoted:
 			i++
-		case jsontape.IsSpace(c) && !quoted:
+		case !quoted && is(c):
 			return true
 		}
 	}
@@ -208,11 +222,11 @@ func spaceOutsideQuotes(s string) bool {
 
 // keyText takes a key of an object apart: its text with the escapes taken out, and whether it holds a reference, whole
 // or broken, which no key may.
-func keyText(s string) (text string, refers bool) {
+func (p *refParser) keyText(s string) (text string, refers bool) {
 	if n := dollars(s); n > 1 && (s[n:] == "ref" || s[n:] == "text") {
 		return s[1:], false
 	}
-	if !mayRefer(s) {
+	if !p.mayRefer(s) {
 		return s, false
 	}
 	var b strings.Builder
@@ -223,13 +237,11 @@ func keyText(s string) (text string, refers bool) {
 			continue
 		}
 		n := dollars(s[i:])
-		rest := s[i+n:]
 		keep := n
-		if strings.HasPrefix(rest, "ref:") || strings.HasPrefix(rest, "{ref:") {
-			if n%2 == 1 {
-				return s, true
-			}
+		if o := openingAt(s[i+n:]); o != nil && n%2 == 0 {
 			keep = n / 2
+		} else if o != nil && !(p.language1 && o.language > 1) {
+			return s, true
 		}
 		b.WriteString(s[i : i+keep])
 		i += n

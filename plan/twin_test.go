@@ -37,7 +37,9 @@ var (
 	twinFirst        = regexp.MustCompile(`^\$ref:` + reRef)
 	twinWhole        = regexp.MustCompile(`^\$ref:` + reRef + `$`)
 	twinQuoted       = regexp.MustCompile(`"(?:[^"\\]|\\(?s:.))*(?:"|\\?$)`)
-	twinMark         = regexp.MustCompile(`(\$+)(ref:|\{ref:)`)
+	twinMark         = regexp.MustCompile(`(\$+)(ref:|\{ref:|\{input\.|\{?(?:error|status):[A-Za-z0-9_-])`)
+	twinWord         = regexp.MustCompile(`^\$(?:(?:input|last)(?:$|[.\[])|index$)`)
+	twinWordOr       = regexp.MustCompile(`^\$(?:(?:input|last)` + rePath + `|index)` + reSpaces + `\|\|`)
 	twinBare         = regexp.MustCompile(`^` + reRef)
 	twinBraced       = regexp.MustCompile(`^` + reRef + `\}`)
 	twinBareEnd      = regexp.MustCompile(`^(?:$|[ \t\r\n]|[,;:!?)\]}"']|\.(?:$|[ \t\r\n]))`)
@@ -156,11 +158,24 @@ func (w twin) value(s string) (json.RawMessage, error) {
 		}
 		return v, nil
 	}
+	switch word := "$" + strings.TrimLeft(s, "$"); {
+	case twinWordOr.MatchString(word) && strings.Contains(strings.ToLower(s), `\ud`):
+		return nil, noJSONText
+	case s == word && twinReserved(word):
+		return nil, badRef
+	case len(s) > len(word) && twinReserved(word):
+		s = s[1:]
+	}
 	text, err := w.template(s)
 	if err != nil {
 		return nil, err
 	}
 	return encode(text), nil
+}
+
+// twinReserved reports whether a string is a reference without a step.
+func twinReserved(s string) bool {
+	return twinWordOr.MatchString(s) || twinWord.MatchString(s) && !strings.ContainsAny(twinQuoted.ReplaceAllString(s[1:], ""), " \t\r\n$")
 }
 
 func encode(s string) json.RawMessage {
@@ -227,6 +242,9 @@ func (w twin) template(s string) (string, error) {
 			s = s[at[5]:]
 			continue
 		}
+		if !strings.HasSuffix(s[at[4]:at[5]], "ref:") {
+			return "", badRef
+		}
 		s = s[at[5]:]
 		re := twinBare
 		if braced {
@@ -268,6 +286,8 @@ func FuzzRef(f *testing.F) {
 		"It is $ref:a.temp degrees.", "${ref:a.x}${ref:a.y}", "$$ref:a", "$$$ref:a.x, b", "$$$${ref:a}", "$ref:a.", "$ref:b", "$ref:a.x.", "$ref:a\u00e9 b",
 		"$ref:a x || $ref:a", `$ref:a["\u0041"]`, `$ref:a["x y`, `$ref:a.x "a b"`, "costs $5", "$ref:", "x $ref:a.x/y", `$ref:a[01]`, "$ref:a[*].x", "$ref:a.b.c[*]", "$ref:a[*][*] || 1", "t $ref:a[*].x!", "{{a.x}}", "$a.x$", "< $ref:a >", "$REF:a", "#s", "%steps.a%", "$ref:a.b\n||\t2", "$ref:a || $ref:a ",
 		"${ref:a", "x ${ref:a }", `$ref:"a b"`, `$ref:a"\"`, `$ref:a"\ "`,
+		"$error:a", "see $status:a.", "$$error:a ${ref:a}", "$error: no", "${input.x}", "$$${status:b}", "$input", "$input.x", "$$input", "$$$last[0]", "$index", "$index.html", "$inputs",
+		"$input.x || 1", "$$input.x  || $ref:a", "$input.x $ref:a", `$last["$ref:a b"]`, "$last.${ref:a}", "$$index||1",
 	} {
 		f.Add(s, []byte(`{"b":{"c":[7]},"x":"t\"\n","y":1.50,"temp":null,"k e.y":[0],"0":{"00":3},"A":true}`))
 		f.Add(s, []byte(`[{"x":1},[2,3],"4"]`))

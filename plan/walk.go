@@ -123,11 +123,11 @@ func (w *walker) text(n int32) string {
 // key reads a key with a "$" in it: escapes are taken out, references are refused (rule 5).
 func (w *walker) key(n int32, top int) {
 	key := w.text(n)
-	made, refers := keyText(key)
+	made, refers := w.p.refs.keyText(key)
 	w.path[top].key, w.path[top].made = key, made
 	switch {
 	case refers:
-		w.problem(fault.InvalidRef, fmt.Sprintf("a key can't hold a reference: %s", clip(key)), "put references into values; for the plain text write $$ref:")
+		w.problem(fault.InvalidRef, fmt.Sprintf("a key can't hold a reference: %s", clip(key)), "put references into values; for the plain text write the $ twice")
 	case made != key:
 		v := &w.tape[n]
 		w.cut.copyTo(int(v.Start) + 1)
@@ -219,7 +219,7 @@ func (w *walker) str(n int32) {
 		w.replace(n, piece{}, "")
 		return
 	}
-	if !mayRefer(text) {
+	if !w.p.refs.mayRefer(text) {
 		if w.seek == 0 {
 			w.within(text, nil)
 		}

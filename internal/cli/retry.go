@@ -126,6 +126,5 @@ func (a *app) planOf(ctx context.Context, s *session, r *client.Run) *plan.Plan 
 	if err != nil {
 		return nil
 	}
-	p, _ := plan.Parse(doc.Plan, nil)
-	return p
+	return plan.Accepted(doc.Plan)
 }

@@ -242,6 +242,7 @@ var crumbs = []string{
 	"$ref:", "$ref:a", "$ref:b", "${ref:", "${ref:a", "${ref:a}", "$$ref:a", "$", "{", "}", "a", "b", ".", ".x", ".0", ".01", "[0]", "[00]", "[", "]",
 	`["k e.y"]`, `["\u0078"]`, `["\ud800"]`, `"\ud800"`, `["`, `"]`, `"`, `\"`, `\`, "||", " || ", "|", " ", "\t", "\n", "\v", "1", "1.0", "null", `"none"`, `"n e"`, "true", "-", ",", ";",
 	":", "!", "?", ")", "'", "é", "\u00a0", "\u2028", "x", "@this", "*", "#", "é", ". ", "\x00", "\x7f", "<", "ref:", "{ref:a}", "[*]", "{{", "}}", "${", "[[", "]]", ">", "%", "#", "@", "$.", "steps.", "$REF ", "$Ref.", "5",
+	"$error:", "$error:a", "${error:a.x}", "$$error:a", "$status:b", "${status:", "${input.", "${input.x}", "$$", "$input", "$last", "$index", "input", "index", "error:", "{status:",
 }
 
 func randomText(rng *rand.Rand) string {

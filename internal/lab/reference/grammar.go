@@ -23,8 +23,9 @@ var (
 	refRE     = regexp.MustCompile(refPattern)
 	segmentRE = regexp.MustCompile(segmentPattern)
 	quotesRE  = regexp.MustCompile(`(?s)"(?:[^"\\]|\\.)*"?`) // one that isn't closed goes on to the end
-	prefixRE  = regexp.MustCompile(`(\$+)(ref:|\{ref:)`)
+	prefixRE  = regexp.MustCompile(`(\$+)(\{?ref:|\{input\.|\{?(?:error|status):[A-Za-z0-9_-])`)
 	spacesRE  = regexp.MustCompile(`^[ \t\r\n]*`)
+	wordRE    = regexp.MustCompile(`^(?:input|last)[.\[]`)
 )
 
 var errRef = errors.New("invalid_ref")
@@ -111,7 +112,30 @@ func parse(s string) (phrase, error) {
 			return phrase{form: whole, refs: []ref{r}}, err
 		}
 	}
+	if reservedWord(s) {
+		return phrase{}, errRef
+	}
+	if n := len(s) - len(strings.TrimLeft(s, "$")); n > 1 && reservedWord(s[n-1:]) {
+		return parseTemplate(s[1:]) // one of the dollars is the escape
+	}
 	return parseTemplate(s)
+}
+
+// reservedWord reports whether a string is, as a whole, one of the references that belong to no step and mean nothing
+// yet.
+func reservedWord(s string) bool {
+	rest, ok := strings.CutPrefix(s, "$")
+	if !ok {
+		return false
+	}
+	if wordRE.MatchString(rest) && !strings.ContainsAny(quotesRE.ReplaceAllString(rest, ""), " \t\r\n$") {
+		return true
+	}
+	r, rest, ok := cutRef(rest)
+	if !ok || r.id != "input" && r.id != "last" && (r.id != "index" || len(r.path) > 0) {
+		return false
+	}
+	return rest == "" || strings.HasPrefix(skipSpaces(rest), "||")
 }
 
 func skipSpaces(s string) string { return s[len(spacesRE.FindString(s)):] }
@@ -164,6 +188,9 @@ func parseTemplate(s string) (phrase, error) {
 		if dollars%2 == 0 {
 			text += opening
 			continue
+		}
+		if !strings.HasSuffix(opening, "ref:") {
+			return p, errRef // of those that mean nothing yet
 		}
 		r, rest, ok := cutRef(s)
 		if !ok || !endsWell(opening, rest) {

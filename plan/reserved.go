@@ -1,0 +1,165 @@
+package plan
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/stepjet/stepjet/internal/jsontape"
+	"github.com/stepjet/stepjet/subjects"
+)
+
+// What has a meaning one day. Until then a plan that uses it is refused: to ignore a field, or to take a reference for
+// text, would run something else than what was meant. Whoever gives one of them its meaning takes its entry, or what it
+// says is written instead, out of these tables.
+
+// reservedField is a field that has a meaning one day.
+type reservedField struct {
+	hint   string
+	inStep bool // in a step alone; a plan's is a field as any other that nobody knows
+}
+
+// reserved are the fields of plans and steps that have a meaning one day.
+var reserved = map[string]reservedField{
+	"if":          {hint: "every step runs once its inputs are there; decide in a tool, or submit another plan after this one"},
+	"when":        {hint: "every step runs once its inputs are there; use depends_on for the order"},
+	"approval":    {hint: "ask before the plan is submitted"},
+	"version":     {hint: "remove it: there is one version"},
+	"priority":    {hint: "remove it"},
+	"batch":       {hint: "a tool's contract says whether it takes batches; for the items of a list use for_each"},
+	"repeat":      {hint: "a step runs once, or with for_each once for each item of a list; repeat within a tool, or submit a plan again"},
+	"until":       {hint: "a step runs once, or with for_each once for each item of a list; repeat within a tool, or submit a plan again"},
+	"open":        {hint: "remove it: a plan has all of its steps when it is submitted"},
+	"open_for":    {hint: "remove it: a plan has all of its steps when it is submitted"},
+	"output":      {hint: `remove it: a step's result is referred to by the step's id, as in "$ref:<id>", and "output_steps" beside "steps" says which results go back`},
+	"partial":     {hint: `remove it: what has succeeded goes back whatever failed; a step that others can do without has "optional": true`},
+	"concurrency": {hint: "remove it: a tool's contract says how many calls of it run side by side (max_concurrency)"},
+	"plan":        {hint: "write the steps of the inner plan among the others", inStep: true},
+	"value":       {hint: `write it in the "arguments" that it is for: every step calls a tool`},
+	"agent":       {hint: `remove it: a step is done by the tool that it names: "tool": "…"`},
+	"ask":         {hint: "ask before the plan is submitted"},
+	"template":    {hint: "write the steps themselves"},
+}
+
+// opening is what begins a reference, behind a "$".
+type opening struct {
+	text     string
+	language int    // that it came with
+	named    bool   // only where an id follows: people write "$error: …" too
+	instead  string // what to write as long as it is reserved; empty for one that has a meaning
+}
+
+const (
+	insteadOfError = `what failed can't be referred to: give the step "optional": true and the reference to it an alternative, "$ref:<id> || \"none\""`
+	insteadOfInput = "a plan has no input: write the value itself"
+)
+
+var openings = [...]opening{
+	{text: "ref:", language: 1},
+	{text: "{ref:", language: 1},
+	{text: "error:", language: 2, named: true, instead: insteadOfError},
+	{text: "{error:", language: 2, named: true, instead: insteadOfError},
+	{text: "status:", language: 2, named: true, instead: insteadOfError},
+	{text: "{status:", language: 2, named: true, instead: insteadOfError},
+	{text: "{input.", language: 2, instead: insteadOfInput},
+}
+
+// openingAt returns what a reference begins with in s, which follows a "$"; nil where none does.
+func openingAt(s string) *opening {
+	if s == "" || strings.IndexByte("re{s", s[0]) < 0 {
+		return nil
+	}
+	for i := range openings {
+		o := &openings[i]
+		if strings.HasPrefix(s, o.text) && (!o.named || len(s) > len(o.text) && subjects.IsPlain(s[len(o.text)])) {
+			return o
+		}
+	}
+	return nil
+}
+
+// braced reports whether the reference ends with a brace.
+func (o *opening) braced() bool { return o.text[0] == '{' }
+
+// word is a reference without a step, which counts only where it is all of a string.
+type word struct {
+	text    string
+	path    bool // may have one
+	instead string
+}
+
+var words = [...]word{
+	{"input", true, insteadOfInput},
+	{"last", true, `steps are not repeated: refer to the step that is meant, "$ref:<id>"`},
+	{"index", false, "steps are not repeated, and the items of a for_each don't know their place: have the list hold it"},
+}
+
+// wordOf returns the word that is all of a string behind its one "$": alone, with a path, or the first of alternatives.
+// Where something else follows that can't be a path, it is meant for one all the same, unless white space or another
+// "$" says that this is text. nil for any other string.
+func (p *refParser) wordOf(s string) *word {
+	for i := range words {
+		w := &words[i]
+		rest, is := strings.CutPrefix(s, "$"+w.text)
+		if !is || rest != "" && subjects.IsPlain(rest[0]) {
+			continue
+		}
+		end := len(s) - len(rest)
+		if w.path {
+			var r ref
+			r, end, _ = p.parse(s, 1)
+			p.forget(r)
+		}
+		if rest == "" || strings.HasPrefix(s[skipSpace(s, end):], "||") {
+			return w
+		}
+		if w.path && (rest[0] == '.' || rest[0] == '[') && !outsideQuotes(rest, func(c byte) bool { return c == '$' || jsontape.IsSpace(c) }) {
+			return w
+		}
+		return nil
+	}
+	return nil
+}
+
+// reservedWhole reports whether a string is a reference as a whole, of a kind that is reserved.
+func (p *refParser) reservedWhole(s string) (piece, bool) {
+	if p.language1 || len(s) < 2 || s[0] != '$' {
+		return piece{}, false
+	}
+	if w := p.wordOf(s); w != nil && w.instead != "" {
+		return reservedRef(s, w.instead), true
+	}
+	o := openingAt(s[1:])
+	if o == nil || o.instead == "" || o.braced() {
+		return piece{}, false
+	}
+	r, end, _ := p.parse(s, 1+len(o.text))
+	p.forget(r)
+	if spaceOutsideQuotes(s) && !strings.HasPrefix(s[skipSpace(s, end):], "||") {
+		return piece{}, false
+	}
+	return reservedRef(s, o.instead), true
+}
+
+// reservedRef refuses a reference that has no meaning yet, as it stands behind no other "$".
+func reservedRef(s, instead string) piece {
+	return piece{broken: &mistake{
+		why:  clip(s) + " is reserved and not available yet",
+		hint: fmt.Sprintf("%s; for the plain text write %q", instead, "$"+clip(s)),
+	}}
+}
+
+// ofLanguage2 reports whether a string holds a reference of language 2, or an escape of one.
+func (p *refParser) ofLanguage2(s string) bool {
+	if n := dollars(s); n > 0 && p.wordOf(s[n-1:]) != nil {
+		return true
+	}
+	for i := strings.IndexByte(s, '$'); i >= 0 && i < len(s); i++ {
+		if s[i] != '$' {
+			continue
+		}
+		if o := openingAt(s[i+1:]); o != nil && o.language > 1 {
+			return true
+		}
+	}
+	return false
+}
