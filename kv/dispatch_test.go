@@ -60,6 +60,20 @@ func TestARepairIsRefusedWhileTheStepIsPending(t *testing.T) {
 	require.Equal(t, subjects.Step(b, 0), receive(t, got, "the repaired step").Subject)
 }
 
+// A repair of one step is not taken for a step whose token goes on where that one's ends.
+func TestARepairIsNotTakenForAnotherStep(t *testing.T) {
+	t.Parallel()
+	s := setup(t, kv.Config{})
+	tool := register(t, s, "tool", 10)
+	_, got := pull(t, s, tool, 10)
+	repaired, inner := attempt("tool", "a"), attempt("tool", "a/1")
+	inner.Number = 2
+	dispatch(t, s, kv.Dispatch{Attempt: repaired, Repair: 2})
+	require.Equal(t, subjects.Step(repaired, 0), receive(t, got, "the repair").Subject)
+	dispatch(t, s, kv.Dispatch{Attempt: inner})
+	require.Equal(t, subjects.Step(inner, 0), receive(t, got, "the other step").Subject)
+}
+
 func TestAScheduledDispatchComesInTime(t *testing.T) {
 	t.Parallel()
 	s := setup(t, kv.Config{})

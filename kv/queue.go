@@ -3,7 +3,6 @@ package kv
 import (
 	"context"
 	"errors"
-	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -84,7 +83,7 @@ func (s *Queue) DispatchAsync(ctx context.Context, d Dispatch, done func(error))
 	}
 	id := d.Attempt.MessageID()
 	if d.Repair > 0 {
-		id += "/" + strconv.Itoa(d.Repair)
+		id = d.Attempt.RepairID(d.Repair)
 		h[headerExpect] = expectNone
 		h[headerExpectSubject] = []string{subjects.PendingFilter(d.Attempt, d.Shard)}
 	}

@@ -2,7 +2,6 @@ package orchestrator
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -56,7 +55,7 @@ func newQueue(w *world) *queue {
 func (q *queue) dispatch(d *kv.Dispatch, by *process) (answer, uint64) {
 	id := d.Attempt.MessageID()
 	if d.Repair > 0 {
-		id += "/" + strconv.Itoa(d.Repair)
+		id = d.Attempt.RepairID(d.Repair)
 	}
 	if at, known := q.ids[id]; known && q.w.now-at < dedupeWindow {
 		q.w.stats["dispatch refused by its message id"]++

@@ -114,6 +114,16 @@ func (a Attempt) MessageID() string {
 	return string(make(name, 0, room).key(&a).text("/").int(a.Number))
 }
 
+// RepairID returns the id that dedupes the n-th repair of the attempt, from 1: T/R/G/S/A,n. With "/n" a repair of one
+// step could have the MessageID of another, whose token goes on where this one's ends.
+//
+// An orchestrator of before writes "/n". Beside it, one repair may be sent under two ids, and the server drops neither
+// for its id. That does no harm: it refuses a repair while a message of the attempt is pending, and one that comes
+// after that finds the attempt decided by its record.
+func (a Attempt) RepairID(n int) string {
+	return string(make(name, 0, room).key(&a).text("/").int(a.Number).text(",").int(n))
+}
+
 // Span returns the id of the attempt's span in traces: the FNV-1a hash, of 64 bits, of MessageID; 1 where that is 0,
 // which is no id. Whoever knows the attempt knows its span, so nobody has to keep one.
 func (a Attempt) Span() uint64 {
