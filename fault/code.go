@@ -23,23 +23,25 @@ const (
 	DuplicateOutputStep Code = "duplicate_output_step" // output_steps names a step twice
 	ImpossibleRef       Code = "impossible_ref"        // leads to nothing, or to a value of the wrong type, by declared schemas
 	MissingDependency   Code = "missing_dependency"    // the tool's contract wants another tool's output
+	InvalidCondition    Code = "invalid_condition"     // a condition or a calculation that is none
 	LimitExceeded       Code = "limit_exceeded"        // too large, too many
 	Conflict            Code = "conflict"              // the run id was used for a different plan
 )
 
 // Errors of a step, found while it runs (design: plan language, "At run time").
 const (
-	ToolFailed     Code = "tool_failed"     // the tool answered with an error; retryable
-	ToolTerminal   Code = "tool_terminal"   // the tool's error can't be helped by trying again
-	Timeout        Code = "timeout"         // an execution or the whole step took too long; retryable
-	UnresolvedRef  Code = "unresolved_ref"  // a reference found nothing, or a value it can't go into
-	TooLarge       Code = "too_large"       // resolved arguments or a result over their limit
-	WorkerLost     Code = "worker_lost"     // the step's worker died again and again
-	OutcomeUnknown Code = "outcome_unknown" // an at_most_once tool may or may not have run
-	Sealed         Code = "sealed"          // the worker can't open the step's secrets
-	Cancelled      Code = "cancelled"       // the run was cancelled, expired, or failed fast
-	Skipped        Code = "skipped"         // a dependency did not succeed
-	InvalidRecord  Code = "invalid_record"  // the attempt's record is of a version above its run's, or of none
+	ToolFailed      Code = "tool_failed"      // the tool answered with an error; retryable
+	ToolTerminal    Code = "tool_terminal"    // the tool's error can't be helped by trying again
+	Timeout         Code = "timeout"          // an execution or the whole step took too long; retryable
+	UnresolvedRef   Code = "unresolved_ref"   // a reference found nothing, or a value it can't go into
+	TooLarge        Code = "too_large"        // resolved arguments or a result over their limit
+	WorkerLost      Code = "worker_lost"      // the step's worker died again and again
+	OutcomeUnknown  Code = "outcome_unknown"  // an at_most_once tool may or may not have run
+	Sealed          Code = "sealed"           // the worker can't open the step's secrets
+	Cancelled       Code = "cancelled"        // the run was cancelled, expired, or failed fast
+	Skipped         Code = "skipped"          // a dependency did not succeed
+	InvalidRecord   Code = "invalid_record"   // the attempt's record is of a version above its run's, or of none
+	ConditionFailed Code = "condition_failed" // a condition or a calculation met values that it can't take
 )
 
 // Errors of the way there: between a program and NATS, or within Stepjet.
