@@ -308,27 +308,3 @@ func (di *dispatcher) sentBefore(f *flight) {
 		di.suspects.compareSoon()
 	}
 }
-
-func invalidArguments(name string, bad []tool.Violation) *fault.Error {
-	const most = 5
-	err := fault.New(fault.InvalidArguments, "the resolved arguments don't fit the input schema of %s:", name)
-	for i, v := range bad {
-		if i == most {
-			err.Message += " …"
-			break
-		}
-		err.Message += " " + placeOf(v) + ": " + v.Message + ";"
-	}
-	hint := "a referenced result has another form than the tool expects; refer to the field that fits, or convert it with a step between"
-	if i := slices.IndexFunc(bad, func(v tool.Violation) bool { return v.Hint != "" }); i >= 0 {
-		hint = "what would fit at " + placeOf(bad[i]) + ": " + bad[i].Hint + "; " + hint
-	}
-	return err.WithHint("%s", hint)
-}
-
-func placeOf(v tool.Violation) string {
-	if v.Pointer == "" {
-		return "the arguments"
-	}
-	return v.Pointer
-}

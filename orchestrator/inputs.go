@@ -125,10 +125,9 @@ func (in *inputs) explained(err *fault.Error, bad []tool.Violation, result func(
 	for _, v := range bad[:min(len(bad), maxExplained)] {
 		why := resolver.Explain(in.call.Step, in.item, v.Pointer, result)
 		if why != "" && !strings.Contains(err.Message, why) {
-			err.Message += " " + why + ";"
+			err.Message += "; " + why
 		}
 	}
-	err.Message = strings.TrimSuffix(err.Message, ";")
 	return err
 }
 

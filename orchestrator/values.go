@@ -11,6 +11,7 @@ import (
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/plan"
+	"github.com/stepjet/stepjet/tool"
 )
 
 // blobCache keeps large values that several steps may refer to. Blobs never change under their name.
@@ -178,7 +179,7 @@ func (v *values) arguments(ctx context.Context, in *inputs) ([]byte, *fault.Erro
 	}
 	if in.hasRefs && in.schema != nil {
 		if bad := in.schema.Check(args, nil); len(bad) > 0 {
-			return nil, in.explained(invalidArguments(in.plan.Steps[in.call.Step].Tool, bad), bad, result)
+			return nil, in.explained(tool.Refusal(in.plan.Steps[in.call.Step].Tool, bad), bad, result)
 		}
 	}
 	return args, nil
