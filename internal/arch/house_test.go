@@ -27,7 +27,7 @@ var largeTypes = []struct {
 	why string
 }{
 	{
-		house.Type{Package: "internal/cli", Name: "app", Methods: 168, Files: 34},
+		house.Type{Package: "internal/cli", Name: "app", Methods: 169, Files: 34},
 		"one execution of the command: a file for each command, and no state of theirs but flags",
 	},
 	{
@@ -63,7 +63,7 @@ var largeTypes = []struct {
 		"what all executions of a worker share",
 	},
 	{
-		house.Type{Package: "client", Name: "Client", Methods: 56, Files: 11},
+		house.Type{Package: "client", Name: "Client", Methods: 57, Files: 12},
 		"what programs call: a file for each kind of request",
 	},
 	{

@@ -33,13 +33,14 @@ const rules = `
 
 	orchestrator      std sys fault observe internal/observer internal/text subjects wire outcome tool plan machine kv seal internal/backoff nats sync
 	worker            std sys fault observe internal/observer internal/text subjects wire outcome tool plan kv seal internal/backoff nats sync schemas
-	client            std sys fault observe internal/observer internal/text subjects wire outcome tool plan kv seal internal/backoff nats sync uuid
+	client            std sys fault observe internal/observer internal/text subjects wire outcome tool plan kv seal internal/backoff nats sync uuid internal/dryrun
 
 	stepjettest       std sys outcome worker client internal/dev nats
 
 	internal/lab/reference std math/rand
 	internal/lab/*    *
 	cmd/lab           std sys fault internal/* cobra
+	internal/dryrun   std fault internal/text wire outcome tool plan machine
 	internal/backoff  std
 	internal/unknown  std internal/jsontape
 	internal/jsontape std fault

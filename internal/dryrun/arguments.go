@@ -1,0 +1,146 @@
+package dryrun
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/machine"
+	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/plan"
+	"github.com/stepjet/stepjet/tool"
+)
+
+// arguments resolves those of a call and holds them against the tool's input schema. The error is one that is certain;
+// of anything else that is wrong there is a doubt, and arguments that could not be resolved are nil.
+func (t *trial) arguments(c machine.Call) ([]byte, *fault.Error) {
+	x, hasRefs := &t.steps[c.Step], t.plan.Steps[c.Step].HasRefs
+	var item, args []byte
+	var err *fault.Error
+	t.sure = x.sure
+	if c.Item > 0 {
+		item = x.list[c.Item-1]
+		args, err = t.resolver.ItemArguments(c.Step, item, t.result)
+	} else {
+		args, err = t.resolver.Arguments(c.Step, t.result)
+	}
+	switch sure := t.sure; {
+	case err != nil && sure:
+		return nil, err
+	case err != nil:
+		t.doubtOf(c, "/arguments", err)
+		return nil, nil
+	case hasRefs:
+		t.spend(len(args))
+		err := t.check(c, item, args, sure)
+		if err == nil {
+			t.nothing(c, item)
+		}
+		return args, err
+	}
+	return args, nil
+}
+
+// check holds resolved arguments against the input schema of the tool. What breaks it is an error where it is sure.
+func (t *trial) check(c machine.Call, item, args []byte, sure bool) *fault.Error {
+	k := t.steps[c.Step].tool
+	bad := k.input.CheckWithin(args, nil, &t.checks)
+	if t.checks <= 0 {
+		t.stop("it takes too many steps to check arguments against schemas")
+		return nil
+	}
+	if len(bad) == 0 {
+		return nil
+	}
+	refusal := tool.Refusal(k.name, bad)
+	for _, v := range bad {
+		why := t.resolver.Explain(c.Step, item, v.Pointer, t.result)
+		switch {
+		case sure && why != "":
+			refusal.Message += "; " + why
+			return refusal
+		case sure:
+			return refusal
+		case why != "":
+			v.Message, v.Hint = v.Message+"; "+why, "" // which says what to write in place of the reference
+		}
+		t.doubtOf(c, "/arguments"+v.Pointer, fault.New(fault.InvalidArguments, "the tool would refuse this: %s", v.Message).WithHint("%s", v.Hint))
+	}
+	return nil
+}
+
+// nothing doubts references that found nothing, in the first call of a step: those at places that the tool would not
+// refuse for it.
+func (t *trial) nothing(c machine.Call, item []byte) {
+	if c.Item > 1 || t.plan.OnMissing == plan.MissingError {
+		return
+	}
+	for _, n := range t.resolver.Nothing(c.Step, item, t.result) {
+		if slices.ContainsFunc(t.doubts, func(p fault.Problem) bool { return p.Path == n.At && p.Code == fault.InvalidArguments }) {
+			continue
+		}
+		t.add(fault.Problem{Code: fault.UnresolvedRef, Path: n.At, Step: t.plan.Steps[c.Step].ID,
+			Message: fmt.Sprintf("$ref:%s found nothing, so null stands in its place; %s", n.Reference, n.Saw)})
+	}
+}
+
+// result returns what a reference to a step sees, and notes whether it is certain.
+func (t *trial) result(dep int) ([]byte, bool) {
+	t.asked++
+	res := t.machine.Result(machine.Call{Step: dep})
+	if res == nil {
+		return nil, false
+	}
+	x := &t.steps[dep]
+	value, uncalled := res.Value, false
+	if t.plan.Steps[dep].ForEach != nil {
+		value, uncalled = t.entriesOf(dep), len(x.list) == 0
+	}
+	t.sure = t.sure && x.sure && (uncalled || x.tool.from == outcome.FromExample)
+	t.spend(len(value) / 16)
+	return value, value != nil
+}
+
+// entriesOf returns what a reference to a for_each step sees.
+func (t *trial) entriesOf(step int) []byte {
+	x := &t.steps[step]
+	if x.entries != nil || t.cut != "" {
+		return x.entries
+	}
+	const around = 40 // bytes of an entry besides its data
+	size := len(x.list) * (len(x.tool.returns()) + around)
+	if t.kept -= size; size > plan.MaxOutput || t.kept < 0 {
+		t.stop("the made-up results of all items of %q are too large together", t.plan.Steps[step].ID)
+		return nil
+	}
+	t.spend(size)
+	x.entries = t.machine.Value(step)
+	return x.entries
+}
+
+// spend takes from the work that is left.
+func (t *trial) spend(bytes int) {
+	if t.work -= bytes; t.work < 0 {
+		t.stop("there is too much to resolve: more than 256 MiB of arguments and lists")
+	}
+}
+
+// doubtOf notes what may be wrong with a call: of items, with the first.
+func (t *trial) doubtOf(c machine.Call, at string, err *fault.Error) {
+	if c.Item <= 1 {
+		t.doubt(c.Step, at, err)
+	}
+}
+
+func (t *trial) doubt(step int, at string, err *fault.Error) {
+	path := fmt.Sprintf("/steps/%d%s", step, at)
+	t.add(fault.Problem{Code: err.Code, Path: path, Step: t.plan.Steps[step].ID, Message: err.Message, Hint: err.Hint})
+}
+
+func (t *trial) add(p fault.Problem) {
+	if len(t.doubts) == maxDoubts {
+		t.leftOut++
+		return
+	}
+	t.doubts = append(t.doubts, p)
+}

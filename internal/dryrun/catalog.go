@@ -1,0 +1,84 @@
+package dryrun
+
+import (
+	"slices"
+
+	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/plan"
+	"github.com/stepjet/stepjet/tool"
+)
+
+// catalog is plan.Catalog over a list of tools. It compiles schemas when they are asked for: a registry may have
+// thousands of tools, and a plan a few.
+type catalog struct {
+	tools map[string]Tool
+	names []string
+	known map[string]*known
+	err   error // a tool that was asked for can't be used
+}
+
+// known is a tool that a plan names.
+type known struct {
+	Tool
+	name          string
+	input, output *tool.Schema
+	result        []byte // the made-up one of each call; nil before the first
+	from          outcome.Origin
+
+	calls, atOnce int // all, and in one round
+}
+
+func newCatalog(tools []Tool) *catalog {
+	c := &catalog{tools: make(map[string]Tool, len(tools)), known: map[string]*known{}}
+	for _, t := range tools {
+		if _, twice := c.tools[t.Definition.Name]; !twice {
+			c.names = append(c.names, t.Definition.Name)
+		}
+		c.tools[t.Definition.Name] = t
+	}
+	slices.Sort(c.names)
+	return c
+}
+
+// Names returns the names of all tools, sorted.
+func (c *catalog) Names() []string { return c.names }
+
+// Lookup returns a tool.
+func (c *catalog) Lookup(name string) (plan.Tool, bool) {
+	if k := c.known[name]; k != nil {
+		return k.plan(), true
+	}
+	t, ok := c.tools[name]
+	if !ok {
+		return plan.Tool{}, false
+	}
+	input, err := t.Definition.Input()
+	if err != nil {
+		c.err = err
+	}
+	output, _ := t.Definition.Output() // one that can't be used is none
+	k := &known{Tool: t, name: name, input: input, output: output}
+	c.known[name] = k
+	return k.plan(), true
+}
+
+func (k *known) plan() plan.Tool {
+	return plan.Tool{Input: k.input, Output: k.output, DependsOn: k.Contract.DependsOn}
+}
+
+// returns returns what each call of the tool returns in a dry run.
+func (k *known) returns() []byte {
+	if k.result != nil {
+		return k.result
+	}
+	sample := tool.SampleOf(k.output)
+	switch {
+	case sample.JSON == nil:
+		k.result, k.from = []byte("null"), outcome.FromNothing
+	case sample.Example:
+		k.result, k.from = sample.JSON, outcome.FromExample
+	default:
+		k.result, k.from = sample.JSON, outcome.FromSchema
+	}
+	return k.result
+}

@@ -1,0 +1,109 @@
+package dryrun
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/text"
+	"github.com/stepjet/stepjet/machine"
+	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/wire"
+)
+
+// manyItems is the length from which on a list is worth a notice.
+const manyItems = 1_000
+
+// noticed collects notices.
+type noticed []outcome.Notice
+
+func (n *noticed) tool(kind outcome.NoticeKind, name, format string, args ...any) {
+	*n = append(*n, outcome.Notice{Kind: kind, Tool: name, Message: fmt.Sprintf(format, args...)})
+}
+
+func (n *noticed) step(kind outcome.NoticeKind, id, format string, args ...any) {
+	*n = append(*n, outcome.Notice{Kind: kind, Step: id, Message: fmt.Sprintf(format, args...)})
+}
+
+// notices says which limits the run meets, and what is worth knowing before it begins: of its tools, of all of it, of
+// its steps.
+func (t *trial) notices(used []*known) []outcome.Notice {
+	var n noticed
+	for _, k := range used {
+		if k.calls > 0 {
+			k.notices(&n)
+		}
+	}
+	if t.plan.TimeoutSet {
+		n.step(outcome.NoticeTimeout, "", "the run is stopped %s after its submission, with what it has until then", t.plan.Timeout)
+	}
+	for i := range t.steps {
+		t.noticesOf(i, &n)
+	}
+	return n
+}
+
+func (k *known) notices(n *noticed) {
+	c := &k.Contract
+	if k.destructive() {
+		n.tool(outcome.NoticeDestructive, k.name, "may destroy or overwrite, as it says of itself; %s", text.Count(k.calls, "call"))
+	}
+	if c.AtMostOnce {
+		n.tool(outcome.NoticeAtMostOnce, k.name, "a call whose worker dies ends with outcome_unknown, and is not tried again")
+	}
+	if k.atOnce > c.Limit {
+		n.tool(outcome.NoticeLimit, k.name, "%d calls are ready at once, and %d may run at a time, over all runs", k.atOnce, c.Limit)
+	}
+	if c.WaitTimeout > 0 {
+		n.tool(outcome.NoticeWait, k.name, "a call that no worker takes within %s fails", c.WaitTimeout)
+	}
+	if c.Batch != nil {
+		n.tool(outcome.NoticeBatch, k.name, "a worker gathers up to %d single calls into one, for up to %s", c.Batch.MaxItems, c.Batch.Wait())
+	}
+}
+
+func (t *trial) noticesOf(i int, n *noticed) {
+	x, p := &t.steps[i], &t.plan.Steps[i]
+	if p.Timeout > 0 {
+		n.step(outcome.NoticeTimeout, p.ID, "fails %s after it is ready, queue and retries included%s", p.Timeout, longer(x.tool.Contract.Timeout, p.Timeout))
+	}
+	if failed, err := t.failedItems(i); failed > 0 {
+		n.step(outcome.NoticeItems, p.ID, "%d of %s fail; the first by %s: %s", failed, text.Count(len(x.list), "item"), err.Code, err.Message)
+	}
+	if len(x.list) >= manyItems {
+		n.step(outcome.NoticeLarge, p.ID, "%d items, and as many calls", len(x.list))
+	}
+	if x.size > wire.InlineLimit {
+		n.step(outcome.NoticeLarge, p.ID, "arguments of %d bytes, which travel by the object store", x.size)
+	}
+	if x.guessed {
+		hint := ""
+		if !x.sure {
+			hint = `; "examples" in the output schema of the tool that it comes from would show more`
+		}
+		n.step(outcome.NoticeGuess, p.ID, "the length of its list depends on what tools return; made up, it has %s%s", text.Count(len(x.list), "item"), hint)
+	}
+}
+
+// failedItems counts the items that fail a step in part, and returns what the first of them fails with.
+func (t *trial) failedItems(i int) (n int, first *fault.Error) {
+	if t.machine.StepStatus(i) != outcome.StepSucceeded {
+		return 0, nil // the step's own error says it
+	}
+	for k := range t.steps[i].list {
+		if err, _ := t.machine.Failure(machine.Call{Step: i, Item: k + 1}); err != nil {
+			if n++; first == nil {
+				first = err
+			}
+		}
+	}
+	return n, first
+}
+
+// longer says that one execution may take longer than its step.
+func longer(execution, step time.Duration) string {
+	if execution <= step {
+		return ""
+	}
+	return fmt.Sprintf("; one execution of its tool may take %s", execution)
+}

@@ -1,0 +1,167 @@
+package dryrun
+
+import (
+	"time"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/machine"
+	"github.com/stepjet/stepjet/plan"
+	"github.com/stepjet/stepjet/tool"
+)
+
+// Bounds of one dry run.
+const (
+	maxItems  = 200_000   // of all lists
+	maxWork   = 256 << 20 // bytes of arguments and lists that are built, and a sixteenth of those gone through for them
+	maxKept   = 256 << 20 // bytes of lists that are kept for other steps to refer to
+	maxChecks = 16 << 20  // steps of checking arguments, as for a whole plan when it is parsed
+	maxDoubts = 100
+	maxShown  = 64 << 10 // bytes of arguments that are shown
+)
+
+// began is the one time of a dry run: nothing takes any.
+var began = time.Unix(0, 0).UTC()
+
+// trial is a run whose calls are answered with made-up results.
+type trial struct {
+	plan     *plan.Plan
+	catalog  *catalog
+	machine  *machine.Run
+	resolver *plan.Resolver
+	effects  machine.Effects
+	seq      uint64 // of the last record
+
+	steps []stepOf
+	items int            // of all lists
+	ready map[*known]int // calls of each tool in the round in hand
+
+	work, kept, checks int // left
+	cut                string
+
+	sure    bool // what was referred to since it was set is certain
+	asked   int  // how often it was referred to a result since then
+	doubts  []fault.Problem
+	leftOut int
+}
+
+// stepOf is what a dry run learns of one step.
+type stepOf struct {
+	tool    *known
+	calls   int
+	list    [][]byte // of a for_each step
+	sure    bool     // its list is certain
+	guessed bool     // its list was made up
+	entries []byte   // of a for_each step: what others see
+	shown   []byte   // the arguments of its first call
+	size    int      // of them
+}
+
+func newTrial(p *plan.Plan, c *catalog) *trial {
+	t := &trial{
+		plan: p, catalog: c, resolver: p.NewResolver(), steps: make([]stepOf, len(p.Steps)),
+		work: maxWork, kept: maxKept, checks: maxChecks,
+	}
+	contracts := make(map[string]*tool.Contract, len(c.known))
+	for name, k := range c.known {
+		contracts[name] = &k.Contract
+	}
+	for i := range p.Steps {
+		t.steps[i].tool, t.steps[i].sure = c.known[p.Steps[i].Tool], true
+	}
+	t.machine = machine.New(p, machine.Start{Key: "dry-run", Submitted: began, Started: began, Contracts: contracts})
+	return t
+}
+
+// run goes on in rounds until all steps are over: what is ready is answered, all of it, then what became ready by that.
+func (t *trial) run() {
+	t.machine.Begin(&t.effects)
+	t.expand()
+	for t.cut == "" && !t.machine.Finished() {
+		round := t.effects
+		t.effects = machine.Effects{}
+		t.ready = map[*known]int{}
+		for i := 0; i < len(round.Dispatch) && t.cut == ""; i++ {
+			if d := &round.Dispatch[i]; t.machine.Wanted(d.Call, d.Attempt) {
+				t.record(t.answer(d.Call, d.Attempt))
+			}
+		}
+		for _, d := range round.Decide {
+			if t.machine.Open(d.Call, d.Attempt) {
+				t.record(&machine.Result{Call: d.Call, Attempt: d.Attempt, Error: d.Error, ByOwner: true})
+			}
+		}
+	}
+}
+
+// record hands the record that decides an attempt to the machine, and reads the lists that it asks for at once: later,
+// the machine would have to begin anew.
+func (t *trial) record(r *machine.Result) {
+	t.apply(r)
+	t.expand()
+}
+
+func (t *trial) apply(r *machine.Result) {
+	t.seq++
+	t.machine.Apply(machine.Record{Seq: t.seq, Time: began, Result: r}, began, &t.effects)
+}
+
+// expand reads the lists that the machine asks for, and tells it how long they are.
+func (t *trial) expand() {
+	for len(t.effects.Expand) > 0 && t.cut == "" {
+		step := t.effects.Expand[0]
+		t.effects.Expand = t.effects.Expand[1:]
+		if !t.machine.Expanding(step) {
+			continue
+		}
+		if err := t.list(step); err != nil {
+			t.apply(&machine.Result{Call: machine.Call{Step: step}, Attempt: 1, ByOwner: true, Error: err})
+			continue
+		}
+		if t.items += len(t.steps[step].list); t.items > maxItems {
+			t.stop("there are more than %d items of lists", maxItems)
+			return
+		}
+		t.machine.Expand(step, len(t.steps[step].list), began, &t.effects)
+	}
+}
+
+// list reads the list of a for_each step. The error is one that is certain.
+func (t *trial) list(step int) *fault.Error {
+	x := &t.steps[step]
+	t.sure, t.asked = true, 0
+	list, err := t.resolver.Items(step, t.result)
+	x.list, x.guessed, x.sure = list, t.asked > 0, t.sure
+	if err == nil || t.sure {
+		return err
+	}
+	t.doubt(step, "/for_each/in", err)
+	x.list = [][]byte{[]byte("null")} // one item stands for those that nobody knows
+	return nil
+}
+
+// answer makes one call, which is answered with what its tool returns in a dry run, or fails before it gets there.
+func (t *trial) answer(c machine.Call, attempt int) *machine.Result {
+	x := &t.steps[c.Step]
+	args, err := t.arguments(c)
+	if err != nil {
+		return &machine.Result{Call: c, Attempt: attempt, ByOwner: true, Error: err}
+	}
+	x.tool.calls++
+	t.ready[x.tool]++
+	x.tool.atOnce = max(x.tool.atOnce, t.ready[x.tool])
+	if x.calls++; x.calls == 1 {
+		x.size = len(args)
+		if x.size <= maxShown {
+			x.shown = args
+		}
+	}
+	value := x.tool.returns()
+	return &machine.Result{Call: c, Attempt: attempt, Value: value, Size: int64(len(value))}
+}
+
+// stop ends the run before its end.
+func (t *trial) stop(format string, args ...any) {
+	if t.cut == "" {
+		t.cut = fault.New(fault.LimitExceeded, format, args...).Message
+	}
+}
