@@ -21,7 +21,7 @@ type asked struct {
 
 // commands are those of the README, by their first words. Without users a command asks no server of Stepjet's.
 var commands = map[string][]asked{
-	"run":            {{[]string{"agent-acme"}, "run FILE:plan.json --run read-me"}},
+	"run":            {{[]string{"agent-acme"}, "run FILE:plan.json --run read-me"}, {[]string{"agent-acme", "viewer-acme"}, "run FILE:plan.json --dry-run"}},
 	"list":           {{[]string{"agent-acme", "viewer-acme"}, "list"}},
 	"get":            {{[]string{"agent-acme", "viewer-acme"}, "get read-me"}},
 	"retry":          {{[]string{"agent-acme"}, "retry failed"}},

@@ -87,6 +87,14 @@ func TestGoldenCommands(t *testing.T) {
 			{"validate", "testdata/plans/absent.json"},
 			{"validate", "--tools", "testdata/plans/invalid.json", examples + "weather.json"},
 		},
+		"dryrun": {
+			{"run", "--dry-run", examples + "weather.json"},
+			{"run", "--dry-run", "--tools", "testdata/dryrun/tools.json", "testdata/dryrun/plan.json"},
+			{"run", "--dry-run", "--tools", "testdata/dryrun/tools.json", "testdata/dryrun/plan.json", "-o", "json"},
+			{"run", "--dry-run", "--tools", "testdata/tools.json", "testdata/plans/invalid.json"},
+			{"run", "--dry-run", "-o", "json", "testdata/plans/malformed.json"},
+			{"run", "--dry-run", "testdata/plans/absent.json"},
+		},
 		"usage": {
 			{"validate"},
 			{"graph", "a.json", "b.json"},

@@ -21,6 +21,7 @@ type runFlags struct {
 	run   string
 	tools string
 	wait  time.Duration
+	dry   bool
 	with  contextFlags
 }
 
@@ -39,18 +40,32 @@ that use a folder at the same time work together: the first has the folder, the 
 and one of them goes on when it ends or is killed. So a --run runs once there too.
 
 The same --run with the same plan never runs twice: it gives the outcome of the first.
+
+With --dry-run nothing runs and nothing is stored: it prints the plan's problems, or its waves,
+the calls that it would make, the limits that it would meet, and a run of it in which each tool
+returns a made-up value, an example of its output schema or the least that this accepts. It asks
+the registry of a server that is given or of a "stepjet dev" that is running, else knows --tools
+or the built-in tools. Exit code 2 if the plan is invalid, else 0.
+
 Exit codes: 0 succeeded, 3 partial, 1 failed, cancelled or expired, 2 invalid plan,
 4 no connection, 124 --wait ran out, 130 interrupted. In the last two cases the run goes on.`,
 		Example: `  stepjet run plan.json
+  stepjet run plan.json --dry-run
   stepjet run --run order-42 -o json plan.json | jq .results
   stepjet run --with user=ada --secret token=@env:TOKEN plan.json
   stepjet run --server nats://localhost:4222 --wait 30s plan.json`,
 		Args: exactly("PLAN"),
-		RunE: a.work(func(cmd *cobra.Command, args []string) error { return a.run(cmd.Context(), args[0], f) }),
+		RunE: a.work(func(cmd *cobra.Command, args []string) error {
+			if f.dry {
+				return dryRun{a, args[0], f.tools}.print(cmd.Context())
+			}
+			return a.run(cmd.Context(), args[0], f)
+		}),
 	}
 	c.Flags().StringVar(&f.run, "run", "", "run `id`, the idempotency key; default: a new one")
 	c.Flags().StringVar(&f.tools, "tools", "", "tools `file` for the toolworker here (env STEPJET_TOOLS; default: the built-in tools)")
 	c.Flags().DurationVar(&f.wait, "wait", 0, "wait for this `duration` at most; default: until the outcome is there")
+	c.Flags().BoolVar(&f.dry, "dry-run", false, "only say what the plan would come to, with made-up results")
 	f.with.add(c.Flags())
 	return c
 }

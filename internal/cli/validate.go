@@ -69,17 +69,13 @@ func (a *app) validate(ctx context.Context, files []string, tools string) error 
 // knownTools returns what to check against: a file, else the registry of a server that was named or of a "stepjet dev"
 // that runs, else the tools that "stepjet run" would have in this process.
 func (a *app) knownTools(ctx context.Context, file string) (*catalog, error) {
-	if file != "" {
-		d, err := a.toolsFile(file)
+	dir, _ := a.flags.dir()
+	if _, running := dev.Running(dir); file != "" || !running && !a.flags.given() {
+		d, err := a.definitionsHere(file)
 		if err != nil {
 			return nil, err
 		}
 		return newCatalog(d)
-	}
-	dir, _ := a.flags.dir()
-	if _, running := dev.Running(dir); !running && !a.flags.given() {
-		a.say("%s", a.errStyle.dim("no server given: checked against the built-in tools; --tools FILE names others"))
-		return newCatalog(hosted.Builtin().Definitions())
 	}
 	s, err := a.open(ctx, remoteOnly)
 	if err != nil {
@@ -97,6 +93,15 @@ func (a *app) knownTools(ctx context.Context, file string) (*catalog, error) {
 		d[i] = registered[i].Definition
 	}
 	return newCatalog(d)
+}
+
+// definitionsHere returns the tools of a file, or the built-in ones where none is named.
+func (a *app) definitionsHere(file string) ([]*tool.Definition, error) {
+	if file != "" {
+		return a.toolsFile(file)
+	}
+	a.say("%s", a.errStyle.dim("no server given: checked against the built-in tools; --tools FILE names others"))
+	return hosted.Builtin().Definitions(), nil
 }
 
 func (a *app) verdict(name string, p *plan.Plan, r plan.Report) error {
