@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/nats-io/nats.go"
 
@@ -64,14 +65,15 @@ func (c *Client) DeadLetters(ctx context.Context, o DeadOptions) ([]*outcome.Dea
 	return found, nil
 }
 
-// DeadLetter returns the dead letter of a step, with its arguments; step is "S", or "S=i" for an item of a for_each.
+// DeadLetter returns the dead letter of a step, with its arguments; step is its token: "S", "S=i" for an item of a
+// for_each, and all that stands above it in a sub-plan ("map=3/fetch").
 // Arguments that are no longer kept are left out. Errors: NotFound, InvalidID, and those of reading.
 func (c *Client) DeadLetter(ctx context.Context, run, step string) (*outcome.DeadLetter, error) {
 	name, err := c.name(run)
 	if err != nil {
 		return nil, err
 	}
-	if id, _, _ := subjects.SplitItem(step); !subjects.ValidStepID(id) {
+	if !subjects.ValidStepToken(step) {
 		return nil, fault.New(fault.InvalidID, "%q is no step", text.Clip(step, 80)).WithHint(`a step's id, or "id=3" for an item of a for_each`)
 	}
 	d, err := c.store.Archive.Dead(ctx, name, 0, step)
@@ -179,7 +181,7 @@ func (c *Client) SettleDead(ctx context.Context, d *outcome.DeadLetter, r *Run) 
 
 // forgetDead removes the letter that the retry of a letter of step left.
 func (c *Client) forgetDead(ctx context.Context, retry subjects.Run, step string) error {
-	id, _, _ := subjects.SplitItem(step)
+	id := calledAgain(step)
 	d, err := c.store.Archive.Dead(ctx, retry, 0, id)
 	if err == nil {
 		err = c.store.Archive.RemoveDead(ctx, retry, d.Generation, id)
@@ -190,9 +192,19 @@ func (c *Client) forgetDead(ctx context.Context, retry subjects.Run, step string
 	return err
 }
 
-// deadRetries returns what the run ids of a letter's retries begin with; their number follows.
+// calledAgain returns the id of the one step of a letter's retry: that of the last segment of the letter's step.
+func calledAgain(step string) string {
+	segments, _ := subjects.ParseStepToken(step)
+	if n := len(segments); n > 0 && segments[n-1].Name != "" {
+		return segments[n-1].Name
+	}
+	return "call" // it names nothing that is called
+}
+
+// deadRetries returns what the run ids of a letter's retries begin with; their number follows. Of what stands between
+// slashes there only the run's own id may hold some: else two letters could have one retry.
 func deadRetries(d *outcome.DeadLetter) string {
-	id := fmt.Sprintf("dead/%s/%s/%d/", d.Run, d.Step, d.Generation)
+	id := fmt.Sprintf("dead/%s/%s/%d/", d.Run, strings.ReplaceAll(d.Step, "/", ","), d.Generation)
 	if len(id) > subjects.MaxRunID-len("1000000") {
 		sum := sha256.Sum256([]byte(id))
 		id = "dead/" + hex.EncodeToString(sum[:16]) + "/"
@@ -210,7 +222,7 @@ func deadPlan(d *outcome.DeadLetter) ([]byte, error) {
 	if err != nil {
 		return nil, fault.Wrap(fault.Internal, err, "reading the arguments of a dead letter")
 	}
-	id, _, _ := subjects.SplitItem(d.Step)
+	id := calledAgain(d.Step)
 	tool, _ := json.Marshal(d.Tool) // strings can't fail
 	body := fmt.Appendf(nil, `{"steps":[{"id":"%s","tool":%s,"arguments":%s}]}`, id, tool, arguments)
 	if len(body) > plan.MaxBytes {

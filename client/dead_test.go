@@ -98,7 +98,7 @@ func TestDeadLetterWithItsArguments(t *testing.T) {
 	_, err = w.client.RetryDead(w.ctx(), d, client.RetryDeadOptions{})
 	require.Equal(t, fault.NotFound, fault.CodeOf(err), "%v", err)
 
-	for step, code := range map[string]fault.Code{"absent": fault.NotFound, "*": fault.InvalidID, ">": fault.InvalidID, "a.b": fault.InvalidID, "": fault.InvalidID} {
+	for step, code := range map[string]fault.Code{"absent": fault.NotFound, "a/=2/=plan": fault.NotFound, "=": fault.NotFound, "a//b": fault.InvalidID, "=2": fault.InvalidID, "*": fault.InvalidID, ">": fault.InvalidID, "a.b": fault.InvalidID, "": fault.InvalidID} {
 		_, err = w.client.DeadLetter(w.ctx(), "r", step)
 		require.Equal(t, code, fault.CodeOf(err), "%q: %v", step, err)
 	}
@@ -168,6 +168,31 @@ func TestADeadLetterWhoseRetryFailsStays(t *testing.T) {
 	require.NoError(t, w.client.RemoveDead(w.ctx(), d))
 	require.Empty(t, w.dead(client.DeadOptions{}))
 	require.Equal(t, fault.NotFound, fault.CodeOf(w.client.RemoveDead(w.ctx(), d)))
+}
+
+// The call of a step in a scope is made again as one of the plan's own; its retries are those of no other letter.
+func TestADeadLetterOfAStepInAScope(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for step, id := range map[string]string{"map=3/fetch": "fetch", "a/=2/=plan": "plan", "x/y=1": "y"} {
+		d := w.bury("r", step, nil)
+		found, err := w.client.DeadLetter(w.ctx(), "r", step)
+		require.NoError(t, err)
+		require.Equal(t, d.Key, found.Key)
+		r, err := w.client.RetryDead(w.ctx(), found, client.RetryDeadOptions{})
+		require.NoError(t, err)
+		require.Contains(t, string(w.record(r.ID()).Data), `{"id":"`+id+`"`)
+		w.over(r.ID(), outcome.Succeeded)
+		out, err := w.client.SettleDead(w.ctx(), found, r)
+		require.NoError(t, err)
+		require.Equal(t, outcome.Succeeded, out.Status)
+		require.Empty(t, w.dead(client.DeadOptions{}))
+	}
+	one, err := w.client.RetryDead(w.ctx(), w.bury("r", "x/y", nil), client.RetryDeadOptions{})
+	require.NoError(t, err)
+	other, err := w.client.RetryDead(w.ctx(), w.bury("r/x", "y", nil), client.RetryDeadOptions{})
+	require.NoError(t, err)
+	require.NotEqual(t, one.ID(), other.ID())
 }
 
 func TestADeadLetterOfALongRunID(t *testing.T) {

@@ -51,6 +51,8 @@ func TestNobodyFreezesARunByARecordOfATool(t *testing.T) {
 		{"mine.zz.1.other", ""}, {"mine.zz", ""}, {"mine", ""}, {"mine.g.1", "9"}, {"mine.g.1.claim", "9"}, {"mine.zz.+1", "9"}, {"mine.g.01", "9"},
 		{"gate.g.01", ""}, {"gate.g.+1", ""}, {"gate.zz.1", "9"}, {"gate.g=0.1", "9"}, {"gate.g.7", "9"}, {"gate.g.1.claim", "9"}, {"gate.g.1.claim.x", ""},
 		{"%.zz.1", "9"}, {"=41.zz.1", "9"},
+		{"gate.g/x.1", ""}, {"gate.g=0/x.1", ""}, {"gate.g/=1/x.1", ""}, {"gate.g/=0.1", ""}, {"gate.g/=0/=plan.1", ""}, {"gate.=.1", ""}, {"gate.=0.1", ""}, {"gate.g/.1", ""},
+		{"gate./g.1", ""}, {"gate.g//g.1", ""}, {"gate.g/x=1.1.claim", ""}, {"=.g.1", ""}, {"=.=.1", ""}, {"=3D.g.1", ""},
 	} {
 		s.forge(id, g, x.what, x.version)
 	}

@@ -32,6 +32,14 @@ func (n name) token(s string) name {
 	return n
 }
 
+// toolOf writes the tool of an attempt.
+func (n name) toolOf(a *Attempt) name {
+	if a.Tool == CompositeTool {
+		return n.text(CompositeTool)
+	}
+	return n.token(a.Tool)
+}
+
 // run writes T.R.
 func (n name) run(r Run) name { return n.text(r.Tenant, ".", r.ID) }
 

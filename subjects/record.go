@@ -84,8 +84,9 @@ func (rec *Record) below(t []string, n int) {
 		if n != 4 && (n != 5 || t[4] != "claim") {
 			return
 		}
-		a, ok := parseAttempt(rec.Run, rec.Generation, t[1], t[2], t[3])
-		if !ok {
+		tool, known := toolOfRecord(t[1])
+		a, ok := attemptOf(rec.Run, rec.Generation, tool, t[2], t[3])
+		if !known || !ok {
 			return
 		}
 		rec.Attempt, rec.Kind = a, StepKind
@@ -95,20 +96,31 @@ func (rec *Record) below(t []string, n int) {
 	}
 }
 
-func parseAttempt(r Run, g uint64, tool, step, number string) (Attempt, bool) {
-	n, ok := canonical(number)
-	if !ok || n < 1 || n > maxAttempt || step == "" {
-		return Attempt{}, false
+// toolOfRecord reads the tool in a record's subject.
+func toolOfRecord(token string) (tool string, ok bool) {
+	if token == CompositeTool {
+		return CompositeTool, true
 	}
+	tool, ok = Decode(token)
+	return tool, ok && tool != CompositeTool
+}
+
+// parseAttempt reads what names an attempt. The step's token is not looked into: it may be of a newer grammar.
+func parseAttempt(r Run, g uint64, tool, step, number string) (Attempt, bool) {
 	name, ok := Decode(tool)
 	if !ok {
 		return Attempt{}, false
 	}
-	return Attempt{Run: r, Generation: g, Tool: name, Step: step, Number: int(n)}, true
+	return attemptOf(r, g, name, step, number)
 }
 
-// maxAttempt is far more than any contract allows, and a number in every language.
-const maxAttempt = 1<<31 - 1
+func attemptOf(r Run, g uint64, tool, step, number string) (Attempt, bool) {
+	n, ok := canonical(number)
+	if !ok || n < 1 || n > maxNumber || step == "" {
+		return Attempt{}, false
+	}
+	return Attempt{Run: r, Generation: g, Tool: tool, Step: step, Number: int(n)}, true
+}
 
 // canonical reads a number in the one form that it has: decimal, without sign or leading zeros.
 func canonical(token string) (n uint64, ok bool) {

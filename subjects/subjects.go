@@ -90,8 +90,8 @@ func ParseHistoryKey(key string) (Run, bool) {
 type Attempt struct {
 	Run
 	Generation uint64
-	Tool       string // plain name
-	Step       string // "S", or "S=i" for an item
+	Tool       string // plain name, or CompositeTool
+	Step       string // a step token (StepToken)
 	Number     int    // from 1
 }
 
@@ -175,7 +175,7 @@ func ClaimRecord(a Attempt, shards int) string {
 }
 
 func (n name) stepRecord(a *Attempt, shards int) name {
-	return n.generation(a.Run, a.Generation, shards).text("step.").token(a.Tool).text(".", a.Step, ".").int(a.Number)
+	return n.generation(a.Run, a.Generation, shards).text("step.").toolOf(a).text(".", a.Step, ".").int(a.Number)
 }
 
 // GenerationFilter matches all records of a generation but the plan.

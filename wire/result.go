@@ -99,10 +99,11 @@ func ParseCleanResult(h nats.Header, body []byte, redactor func() *Redactor) Res
 // outcome. It lies in the bucket of the run, or in that of all tenants that are not declared: a worker of before
 // writes there. maxBlob is the most bytes.
 func CheckResult(h *outcome.Handle, a subjects.Attempt, bucket string, maxBlob int64) *fault.Error {
-	switch own := a.BlobName(""); {
-	case !strings.HasPrefix(h.Name, own):
+	own := a.BlobName("")
+	switch unique, is := strings.CutPrefix(h.Name, own); {
+	case !is || strings.Contains(unique, "/"): // with another slash it is of a step whose token goes on here
 		return fault.New(fault.ToolTerminal, "the result lies in the blob %q, which is not this attempt's", text.Clip(h.Name, 256)).
-			WithHint("a worker names the blob of a result %s<anything unique>", own)
+			WithHint("a worker names the blob of a result %s<anything unique without a slash>", own)
 	case h.Bucket != "" && h.Bucket != bucket:
 		return fault.New(fault.ToolTerminal, "the result lies in the bucket %q, which is not its run's", text.Clip(h.Bucket, 80)).
 			WithHint("a worker puts a result into the bucket that %s of the step names, and says so in its handle; without it into %s",

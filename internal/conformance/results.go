@@ -97,8 +97,9 @@ func (s *stage) bigResult(ctx context.Context, v *verdict, check string, size in
 
 // blob checks what a handle stands for.
 func (s *stage) blob(ctx context.Context, v *verdict, p *probe, r wire.Result, size int) {
-	if prefix := p.attempt.MessageID() + "/"; !strings.HasPrefix(r.Handle.Name, prefix) {
-		v.must("name it <T>/<R>/<G>/<S>/<A>/<anything unique>: only so may others read it", "the blob is called %q instead of %s…", r.Handle.Name, prefix)
+	prefix := p.attempt.BlobName("")
+	if unique, is := strings.CutPrefix(r.Handle.Name, prefix); !is || strings.Contains(unique, "/") {
+		v.must("name it <T>/<R>/<G>/<S>/<A>/<anything unique without a slash>: only so may others read it", "the blob is called %q instead of %s…", r.Handle.Name, prefix)
 	}
 	if r.Handle.NUID == "" {
 		v.should("say in the handle under which nuid its chunks lie, and how many they are", "%s names no chunks: whoever may write blobs may say something else of this one's name", subjects.HeaderHandle)

@@ -146,7 +146,7 @@ var mutants = []mutant{
 	},
 	{
 		"anybodys-blob", "a result may lie in a blob of another run, or of another tenant",
-		"wire/result.go", "	case !strings.HasPrefix(h.Name, own):", "	case own == h.Name && !strings.HasPrefix(h.Name, own):", "./orchestrator", "",
+		"wire/result.go", "	case !is || strings.Contains(unique, \"/\"):", "	case own == h.Name && !is || own == unique:", "./orchestrator", "",
 	},
 	{
 		"gone-too-soon", "a run is purged while its id still counts as new",
