@@ -7,8 +7,8 @@ import (
 )
 
 // DryRun is what a plan would come to, as far as that can be told without running it: what is wrong with it, or what it
-// would ask of which tools, and a run of it in which every tool returns a made-up value. No tool was called, and nothing
-// was stored.
+// would ask of which tools, and a run of it in which every tool returns a made-up value. No tool was called, and
+// nothing was stored.
 //
 // Calls, Tools, Notices, Status, Results, Errors and what Steps tells of calls rest on the made-up values, as far as a
 // plan's course rests on what its tools return. Where a value is not one that a tool's author gave as an example, what

@@ -22,7 +22,8 @@ func Refusal(name string, bad []Violation) *fault.Error {
 		ways = append(ways, "…")
 	}
 	err.Message += " " + strings.Join(ways, "; ")
-	hint := "a referenced result has another form than the tool expects; refer to the field that fits, or convert it with a step between"
+	hint := "a referenced result has another form than the tool expects; refer to the field that fits, " +
+		"or convert it with a step between"
 	if i := slices.IndexFunc(bad, func(v Violation) bool { return v.Hint != "" }); i >= 0 {
 		hint = "what would fit at " + placeOf(bad[i]) + ": " + bad[i].Hint + "; " + hint
 	}

@@ -50,7 +50,8 @@ func SampleOf(s *Schema) (sample Sample) {
 		return Sample{JSON: writeSample(v), Example: true}
 	}
 	m := maker{steps: sampleSteps, checks: s.budget, size: sampleSize, within: map[*jsonschema.Schema]int{}}
-	for again := true; again && m.steps > 0 && s.budget.left > 0; m.limit++ { // the flattest first: a schema may refer to itself
+	// The flattest first: a schema may refer to itself.
+	for again := true; again && m.steps > 0 && s.budget.left > 0; m.limit++ {
 		m.again = false
 		if v, ok := m.value([]*jsonschema.Schema{s.s}, anyValue); ok {
 			return Sample{JSON: writeSample(v)}

@@ -103,7 +103,7 @@ func TestASampleIsValid(t *testing.T) {
 	t.Parallel()
 	r := random{rand.New(rand.NewPCG(5, 6))}
 	possible, found := 0, 0
-	for range 4_000 {
+	for range 1_500 {
 		raw := strings.TrimSuffix(r.schema(3), "}")
 		if len(raw) > 1 {
 			raw += ","
@@ -126,7 +126,7 @@ func TestASampleIsValid(t *testing.T) {
 		}
 	}
 	t.Log(possible, found)
-	require.Greater(t, possible, 2_000)
+	require.Greater(t, possible, 800)
 	require.Greater(t, found*1000, possible*995)
 }
 
@@ -176,7 +176,6 @@ func TestASampleOfABombIsGivenUp(t *testing.T) {
 	} {
 		began := time.Now()
 		require.Nil(t, SampleOf(schemaOf(t, raw)).JSON, name)
-		t.Log(name, time.Since(began))
 		require.Less(t, time.Since(began), 20*time.Second, name)
 	}
 }

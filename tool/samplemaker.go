@@ -131,7 +131,9 @@ func (m *maker) propose(flat []*jsonschema.Schema, yield func(any) bool) bool {
 			return true
 		}
 	}
-	return !listed && slices.ContainsFunc(kindsOf(flat), func(kind string) bool { return m.proposeKind(kind, flat, yield) })
+	return !listed && slices.ContainsFunc(kindsOf(flat), func(kind string) bool {
+		return m.proposeKind(kind, flat, yield)
+	})
 }
 
 // proposeKind proposes values of one type.
@@ -180,13 +182,16 @@ func about(flat []*jsonschema.Schema, kind string) int {
 	if slices.ContainsFunc(flat, func(x *jsonschema.Schema) bool {
 		switch kind {
 		case "object":
-			return len(x.Properties)+len(x.Required)+len(x.PatternProperties) > 0 || x.AdditionalProperties != nil || x.MinProperties != nil
+			return len(x.Properties)+len(x.Required)+len(x.PatternProperties) > 0 ||
+				x.AdditionalProperties != nil || x.MinProperties != nil
 		case "array":
-			return x.Items2020 != nil || x.Items != nil || x.PrefixItems != nil || x.Contains != nil || x.MinItems != nil
+			return x.Items2020 != nil || x.Items != nil || x.PrefixItems != nil ||
+				x.Contains != nil || x.MinItems != nil
 		case "string":
 			return x.Pattern != nil || x.MinLength != nil || x.MaxLength != nil
 		case "number", "integer":
-			return x.Minimum != nil || x.Maximum != nil || x.ExclusiveMinimum != nil || x.ExclusiveMaximum != nil || x.MultipleOf != nil
+			return x.Minimum != nil || x.Maximum != nil || x.ExclusiveMinimum != nil || x.ExclusiveMaximum != nil ||
+				x.MultipleOf != nil
 		}
 		return false
 	}) {

@@ -168,7 +168,9 @@ func memberSchemas(flat []*jsonschema.Schema, name string) (all []*jsonschema.Sc
 }
 
 func sortedPatterns(of map[jsonschema.Regexp]*jsonschema.Schema) []jsonschema.Regexp {
-	return slices.SortedFunc(maps.Keys(of), func(a, b jsonschema.Regexp) int { return strings.Compare(a.String(), b.String()) })
+	return slices.SortedFunc(maps.Keys(of), func(a, b jsonschema.Regexp) int {
+		return strings.Compare(a.String(), b.String())
+	})
 }
 
 // array builds a list of as few items as there may be.

@@ -118,3 +118,23 @@ func (s *system) types(user, dir, line string) (said string, code int) {
 	code = cli.Main(s.ctx(), cli.Env{Args: args, Stdin: strings.NewReader(""), Stdout: &out, Stderr: &out, Getenv: func(string) string { return "" }})
 	return out.String(), code
 }
+
+// TestADryRunPublishesNothing: what an agent's program sends for it are requests that read, and nothing else.
+func TestADryRunPublishesNothing(t *testing.T) {
+	t.Parallel()
+	s := start(t, shape{})
+	s.staff()
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "plan.json"), []byte(ownRecord), 0o600))
+	said, code := s.types("agent-acme", dir, "run FILE:plan.json --dry-run")
+	require.Zero(t, code, said)
+	require.Contains(t, said, "search", "the registry was read")
+	published := s.book.of(s.public["agent-acme"], "PUB")
+	require.NotEmpty(t, published)
+	for _, subject := range published {
+		require.Regexp(t, `^\$(JS\.API\.(STREAM\.INFO|DIRECT\.GET)\.|SYS\.REQ\.USER\.INFO$)`, subject)
+	}
+	said, code = s.types("agent-acme", dir, "list -o json")
+	require.Zero(t, code, said)
+	require.NotContains(t, said, `"run"`, "no run is stored")
+}

@@ -112,6 +112,8 @@ func (p *dryPage) head(name, note string) {
 	fmt.Fprintf(p, "\n%s  %s\n\n", p.st.bold(name), p.st.dim(note))
 }
 
+func (p *dryPage) dim(s string) cell { return cell{text: s, paint: p.st.dim} }
+
 // maxWaveLines bounds what is drawn of a plan with many waves.
 const maxWaveLines = 60
 
@@ -141,12 +143,16 @@ var origins = map[outcome.Origin]string{
 func (p *dryPage) tools() {
 	p.head("Tools", "what the plan asks of them")
 	var t table
-	head := func(s string) cell { return cell{text: s, paint: p.st.dim} }
-	right := func(s string) cell { return cell{text: s, right: true} }
-	t.add(head("TOOL"), head("CALLS"), head("AT ONCE"), head("LIMIT"), head("ATTEMPTS"), head("TIMEOUT"), head("MADE UP"), head("RETURNS"))
+	var titles []cell
+	for _, title := range []string{"TOOL", "CALLS", "AT ONCE", "LIMIT", "ATTEMPTS", "TIMEOUT", "MADE UP", "RETURNS"} {
+		titles = append(titles, p.dim(title))
+	}
+	t.add(titles...)
+	right := func(x any) cell { return cell{text: fmt.Sprint(x), right: true} }
 	for _, x := range p.Tools {
-		t.add(plain(x.Tool), right(fmt.Sprint(x.Calls)), right(fmt.Sprint(x.AtOnce)), right(fmt.Sprint(x.Limit)), right(fmt.Sprint(x.MaxAttempts)),
-			right((time.Duration(x.TimeoutMS) * time.Millisecond).String()), head(origins[x.From]), plain(brief(x.Returns)))
+		timeout := time.Duration(x.TimeoutMS) * time.Millisecond
+		t.add(plain(x.Tool), right(x.Calls), right(x.AtOnce), right(x.Limit), right(x.MaxAttempts), right(timeout),
+			p.dim(origins[x.From]), plain(brief(x.Returns)))
 	}
 	t.write(p, "  ", p.width)
 }
@@ -170,7 +176,8 @@ func (p *dryPage) notices() {
 	p.head("To know before", "limits that the run meets, and what may surprise")
 	var t table
 	for _, n := range p.Notices[:min(len(p.Notices), maxListed)] {
-		t.add(cell{text: string(n.Kind), paint: p.st.yellow}, plain(cmp.Or(n.Tool, n.Step, "the run")), plain(oneLine(n.Message)))
+		kind := cell{text: string(n.Kind), paint: p.st.yellow}
+		t.add(kind, plain(cmp.Or(n.Tool, n.Step, "the run")), plain(oneLine(n.Message)))
 	}
 	t.write(p, "  ", 0)
 	p.more(len(p.Notices))
@@ -195,11 +202,11 @@ func (p *dryPage) run() {
 	}
 	fmt.Fprintf(p, "\n%s  %s\n\n", p.st.bold("With made-up results"), came)
 	var t table
-	dim := func(s string) cell { return cell{text: s, paint: p.st.dim} }
-	t.add(dim(" "), dim("STEP"), cell{text: "CALLS", right: true, paint: p.st.dim}, dim("ARGUMENTS"))
+	t.add(p.dim(" "), p.dim("STEP"), p.dim("CALLS"), p.dim("ARGUMENTS"))
 	for _, s := range p.Steps[:min(len(p.Steps), maxListed)] {
 		color := func(text string) string { return p.st.step(s.Status, text) }
-		t.add(cell{text: mark(s.Status), paint: color}, plain(s.ID), cell{text: fmt.Sprint(s.Calls), right: true}, plain(argumentsLine(&s)))
+		calls := cell{text: fmt.Sprint(s.Calls), right: true}
+		t.add(cell{text: mark(s.Status), paint: color}, plain(s.ID), calls, plain(argumentsLine(&s)))
 	}
 	t.write(p, "  ", p.width)
 	p.more(len(p.Steps))
@@ -239,7 +246,8 @@ func (p *dryPage) doubts() {
 	if len(p.Doubts) == 0 {
 		return
 	}
-	fmt.Fprintf(p, "\n%s  %s\n", p.st.bold("Doubts"), p.st.dim("wrong with these made-up values, and perhaps right with real ones"))
+	note := "wrong with these made-up values, and perhaps right with real ones"
+	fmt.Fprintf(p, "\n%s  %s\n", p.st.bold("Doubts"), p.st.dim(note))
 	writeProblems(&p.Builder, p.Doubts[:min(len(p.Doubts), maxListed)], p.st.yellow, p.st)
 	p.more(len(p.Doubts) + p.DoubtsLeftOut)
 }

@@ -64,7 +64,8 @@ func (t *trial) check(c machine.Call, item, args []byte, sure bool) *fault.Error
 		case why != "":
 			v.Message, v.Hint = v.Message+"; "+why, "" // which says what to write in place of the reference
 		}
-		t.doubtOf(c, "/arguments"+v.Pointer, fault.New(fault.InvalidArguments, "the tool would refuse this: %s", v.Message).WithHint("%s", v.Hint))
+		err := fault.New(fault.InvalidArguments, "the tool would refuse this: %s", v.Message).WithHint("%s", v.Hint)
+		t.doubtOf(c, "/arguments"+v.Pointer, err)
 	}
 	return nil
 }
@@ -76,7 +77,9 @@ func (t *trial) nothing(c machine.Call, item []byte) {
 		return
 	}
 	for _, n := range t.resolver.Nothing(c.Step, item, t.result) {
-		if slices.ContainsFunc(t.doubts, func(p fault.Problem) bool { return p.Path == n.At && p.Code == fault.InvalidArguments }) {
+		if slices.ContainsFunc(t.doubts, func(p fault.Problem) bool {
+			return p.Path == n.At && p.Code == fault.InvalidArguments
+		}) {
 			continue
 		}
 		t.add(fault.Problem{Code: fault.UnresolvedRef, Path: n.At, Step: t.plan.Steps[c.Step].ID,

@@ -72,8 +72,9 @@ func (t *trial) ids(steps []int) (ids []string) {
 func (t *trial) step(i int) outcome.DryStep {
 	x, p := &t.steps[i], &t.plan.Steps[i]
 	d := outcome.DryStep{
-		ID: p.ID, Tool: p.Tool, Wave: p.Depth + 1, DependsOn: t.ids(p.Deps), Optional: p.Optional, TimeoutMS: p.Timeout.Milliseconds(),
-		Calls: x.calls, Guessed: x.guessed, Arguments: x.shown, Status: t.machine.StepStatus(i),
+		ID: p.ID, Tool: p.Tool, Wave: p.Depth + 1, DependsOn: t.ids(p.Deps), Optional: p.Optional,
+		TimeoutMS: p.Timeout.Milliseconds(), Calls: x.calls, Guessed: x.guessed, Arguments: x.shown,
+		Status: t.machine.StepStatus(i),
 	}
 	if x.size > maxShown {
 		d.ArgumentBytes = x.size

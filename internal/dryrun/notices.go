@@ -35,7 +35,8 @@ func (t *trial) notices(used []*known) []outcome.Notice {
 		}
 	}
 	if t.plan.TimeoutSet {
-		n.step(outcome.NoticeTimeout, "", "the run is stopped %s after its submission, with what it has until then", t.plan.Timeout)
+		n.step(outcome.NoticeTimeout, "", "the run is stopped %s after its submission, with what it has until then",
+			t.plan.Timeout)
 	}
 	for i := range t.steps {
 		t.noticesOf(i, &n)
@@ -46,29 +47,34 @@ func (t *trial) notices(used []*known) []outcome.Notice {
 func (k *known) notices(n *noticed) {
 	c := &k.Contract
 	if k.destructive() {
-		n.tool(outcome.NoticeDestructive, k.name, "may destroy or overwrite, as it says of itself; %s", text.Count(k.calls, "call"))
+		calls := text.Count(k.calls, "call")
+		n.tool(outcome.NoticeDestructive, k.name, "may destroy or overwrite, as it says of itself; %s", calls)
 	}
 	if c.AtMostOnce {
 		n.tool(outcome.NoticeAtMostOnce, k.name, "a call whose worker dies ends with outcome_unknown, and is not tried again")
 	}
 	if k.atOnce > c.Limit {
-		n.tool(outcome.NoticeLimit, k.name, "%d calls are ready at once, and %d may run at a time, over all runs", k.atOnce, c.Limit)
+		n.tool(outcome.NoticeLimit, k.name, "%d calls are ready at once, and %d may run at a time, over all runs",
+			k.atOnce, c.Limit)
 	}
 	if c.WaitTimeout > 0 {
 		n.tool(outcome.NoticeWait, k.name, "a call that no worker takes within %s fails", c.WaitTimeout)
 	}
 	if c.Batch != nil {
-		n.tool(outcome.NoticeBatch, k.name, "a worker gathers up to %d single calls into one, for up to %s", c.Batch.MaxItems, c.Batch.Wait())
+		n.tool(outcome.NoticeBatch, k.name, "a worker gathers up to %d single calls into one, for up to %s",
+			c.Batch.MaxItems, c.Batch.Wait())
 	}
 }
 
 func (t *trial) noticesOf(i int, n *noticed) {
 	x, p := &t.steps[i], &t.plan.Steps[i]
 	if p.Timeout > 0 {
-		n.step(outcome.NoticeTimeout, p.ID, "fails %s after it is ready, queue and retries included%s", p.Timeout, longer(x.tool.Contract.Timeout, p.Timeout))
+		n.step(outcome.NoticeTimeout, p.ID, "fails %s after it is ready, queue and retries included%s",
+			p.Timeout, longer(x.tool.Contract.Timeout, p.Timeout))
 	}
 	if failed, err := t.failedItems(i); failed > 0 {
-		n.step(outcome.NoticeItems, p.ID, "%d of %s fail; the first by %s: %s", failed, text.Count(len(x.list), "item"), err.Code, err.Message)
+		n.step(outcome.NoticeItems, p.ID, "%d of %s fail; the first by %s: %s",
+			failed, text.Count(len(x.list), "item"), err.Code, err.Message)
 	}
 	if len(x.list) >= manyItems {
 		n.step(outcome.NoticeLarge, p.ID, "%d items, and as many calls", len(x.list))
@@ -81,7 +87,8 @@ func (t *trial) noticesOf(i int, n *noticed) {
 		if !x.sure {
 			hint = `; "examples" in the output schema of the tool that it comes from would show more`
 		}
-		n.step(outcome.NoticeGuess, p.ID, "the length of its list depends on what tools return; made up, it has %s%s", text.Count(len(x.list), "item"), hint)
+		n.step(outcome.NoticeGuess, p.ID, "the length of its list depends on what tools return; made up, it has %s%s",
+			text.Count(len(x.list), "item"), hint)
 	}
 }
 
