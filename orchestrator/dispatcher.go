@@ -28,14 +28,15 @@ type flight struct {
 // burdens of their runs and tenants. What there is no room for is held back.
 type dispatcher struct {
 	*env
-	reg      *registry
-	values   *values
-	memory   *memory
-	decider  *decider
-	suspects *suspects
-	runs     *runTable
-	tools    *pools // of calls
-	tenants  *pools // of bytes
+	reg        *registry
+	values     *values
+	memory     *memory
+	decider    *decider
+	suspects   *suspects
+	runs       *runTable
+	tools      *pools      // of calls
+	tenants    *pools      // of bytes
+	neighbours *neighbours // of the process
 
 	windows map[string]*window // by tool
 	burdens map[string]*burden // by tenant
@@ -50,7 +51,7 @@ func (di *dispatcher) lane(r *run, step int) *lane {
 	}
 	w := di.windows[name]
 	if w == nil {
-		w = newWindow(di.reg.limit(name, frozen.Limit), di.cfg.Weights)
+		w = newWindow(di.reg.limit(name, frozen.Limit), di.cfg.Weights, di.neighbours)
 		di.windows[name] = w
 		di.tools.join(name, &w.stake, di.post, func() { di.dispatchHeld(w) })
 	}
@@ -137,7 +138,7 @@ func (di *dispatcher) decided(r *run, res *machine.Result) {
 	delete(r.flights, res.Call)
 	f.release()
 	x, w := f.lane, f.lane.window
-	w.decided(x)
+	di.neighbours.decided(r)
 	di.eased(x)
 	executed, execution := !res.ByOwner && !res.Started.IsZero(), max(res.Ended.Sub(res.Started), 0)
 	if executed {
@@ -148,7 +149,7 @@ func (di *dispatcher) decided(r *run, res *machine.Result) {
 		return
 	}
 	if x.calls.len() > 0 && !f.sent.IsZero() && executed {
-		w.measured(di.clock.Now().Sub(f.sent), execution)
+		w.share().measured(di.clock.Now().Sub(f.sent), execution)
 	}
 	w.turn(x)
 	di.dispatchHeld(w)
@@ -176,6 +177,7 @@ func (di *dispatcher) adopt(r *run, d machine.Dispatch) {
 
 // releaseAll returns back the room of all that a run has out: it is over, or another's.
 func (di *dispatcher) releaseAll(r *run) {
+	di.neighbours.over(r)
 	for _, f := range r.flights {
 		f.release()
 	}

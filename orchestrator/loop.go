@@ -34,7 +34,8 @@ func newLoop(ctx context.Context, o *Orchestrator, store storage, reg *registry,
 	memory, suspects := &memory{env: e, room: in.room}, &suspects{env: e}
 	l.decider = &decider{env: e, times: l.times}
 	l.dispatcher = &dispatcher{
-		env: e, reg: reg, values: l.values, memory: memory, decider: l.decider, suspects: suspects, runs: l.runs, tools: in.tools, tenants: in.tenants,
+		env: e, reg: reg, values: l.values, memory: memory, decider: l.decider, suspects: suspects, runs: l.runs,
+		tools: in.tools, tenants: in.tenants, neighbours: in.neighbours,
 		windows: map[string]*window{}, burdens: map[string]*burden{}, bounds: shipped,
 	}
 	l.deadLetters = &deadLetters{env: e, values: l.values}

@@ -43,14 +43,15 @@ type membership interface {
 
 // shared is what the loops of a process have in common.
 type shared struct {
-	cache   *blobCache
-	room    *memoryRoom
-	tools   *pools // nil where there is one loop
-	tenants *pools
+	cache      *blobCache
+	room       *memoryRoom
+	tools      *pools // nil where there is one loop
+	tenants    *pools
+	neighbours *neighbours
 }
 
 func newShared(loops int) *shared {
-	s := &shared{cache: &blobCache{}, room: &memoryRoom{}}
+	s := &shared{cache: &blobCache{}, room: &memoryRoom{}, neighbours: &neighbours{}}
 	if loops > 1 {
 		s.tools, s.tenants = &pools{byName: map[string]*pool{}}, &pools{byName: map[string]*pool{}}
 	}

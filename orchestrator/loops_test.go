@@ -76,7 +76,7 @@ func windowsOf(limit, n int, wake func(i int)) []*window {
 	ps := &pools{byName: map[string]*pool{}}
 	all := make([]*window, n)
 	for i := range all {
-		all[i] = newWindow(limit, nil)
+		all[i] = newWindow(limit, nil, &neighbours{})
 		ps.join("t", &all[i].stake, func(func()) { wake(i) }, nil)
 	}
 	return all
@@ -94,7 +94,7 @@ func TestLoopsShareTheRoomOfATool(t *testing.T) {
 	}
 	require.True(t, a.full())
 	x := &lane{run: runOf("t", "r"), window: a}
-	a.share = 100
+	a.alone.size = 100
 	a.hold(x, held{})
 	for range 5 {
 		require.False(t, b.full(), "its portion is never refused")

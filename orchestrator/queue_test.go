@@ -13,7 +13,7 @@ import (
 
 // filled is a window without room, so that what is pushed is held.
 func filled(limit int, weights map[string]int) *window {
-	w := newWindow(limit, weights)
+	w := newWindow(limit, weights, &neighbours{})
 	w.out = w.most()
 	return w
 }
@@ -80,7 +80,7 @@ func TestWhoComesLaterWaitsNoLongerThanOneTurn(t *testing.T) {
 
 // TestARunHasNoMoreOutThanItsShare lets a run of one step through beside one that has used its share.
 func TestARunHasNoMoreOutThanItsShare(t *testing.T) {
-	w := newWindow(4096, nil)
+	w := newWindow(4096, nil, &neighbours{})
 	huge, small := runOf("t", "h"), runOf("t", "s")
 	for range 1000 {
 		push(w, huge, 1)
@@ -135,49 +135,97 @@ func TestTurnsLetGoOfWhatIsThrough(t *testing.T) {
 }
 
 func TestAShareGrowsWhileCallsAreQuickAndShrinksWhenTheyWait(t *testing.T) {
-	w := newWindow(4096, nil)
-	require.Equal(t, aloneShare, w.share)
+	w := newWindow(4096, nil, &neighbours{})
+	s := w.share()
+	require.Equal(t, aloneShare, s.size)
 	for range aloneShare { // a round trip without waiting
-		w.measured(10*time.Millisecond+200*time.Microsecond, 10*time.Millisecond)
+		s.measured(10*time.Millisecond+200*time.Microsecond, 10*time.Millisecond)
 	}
-	require.Equal(t, 2*aloneShare, w.share)
-	for !w.steady { // calls wait for others
-		w.measured(40*time.Millisecond, 10*time.Millisecond)
+	require.Equal(t, 2*aloneShare, s.size)
+	for !s.steady { // calls wait for others
+		s.measured(40*time.Millisecond, 10*time.Millisecond)
 	}
-	require.Equal(t, 2*aloneShare*3/4, w.share)
-	before := w.share
-	for range w.share {
-		w.measured(10*time.Millisecond, 10*time.Millisecond)
+	require.Equal(t, 2*aloneShare*3/4, s.size)
+	before := s.size
+	for range s.size {
+		s.measured(10*time.Millisecond, 10*time.Millisecond)
 	}
-	require.Equal(t, before+before/16, w.share, "now with care")
+	require.Equal(t, before+before/16, s.size, "now with care")
 }
 
 func TestAShareIsBounded(t *testing.T) {
 	for _, limit := range []int{1, 8, 64, 65536} {
-		for crowd, least := range map[int]int{0: aloneShare, sharedCalls: leastShare} {
-			w := newWindow(limit, nil)
-			w.sharedFor = crowd
+		for calls, least := range map[int64]int{0: aloneShare, neighbourCalls: besideShare} {
+			w := newWindow(limit, nil, &neighbours{})
+			w.neighbours.calls.Store(calls)
 			for range 200_000 {
-				w.measured(0, 0)
+				w.share().measured(0, 0)
 			}
-			require.Equal(t, w.most(), w.share)
+			require.Equal(t, w.most(), w.share().size)
 			for range 1_000_000 {
-				w.measured(time.Hour, 0)
+				w.share().measured(time.Hour, 0)
 			}
-			require.Equal(t, min(limit+1, w.most(), least), w.share, "it never closes")
+			require.Equal(t, min(limit+1, w.most(), least), w.share().size, "it never closes")
 		}
 	}
 }
 
 func TestARunIsAloneAfterManyCallsOfItsOwn(t *testing.T) {
-	w := newWindow(4096, nil)
-	a, b := &lane{window: w, out: 1}, &lane{window: w}
-	w.decided(a)
-	require.Zero(t, w.sharedFor)
-	w.decided(b) // beside a, which goes on
-	require.Equal(t, sharedCalls, w.sharedFor)
-	for range sharedCalls + 1 {
-		w.decided(a) // b is over
+	c := &neighbours{}
+	a, b := runOf("t", "a"), runOf("t", "b")
+	c.decided(a)
+	require.True(t, c.alone())
+	c.decided(b) // beside a, which goes on
+	for range neighbourCalls {
+		require.False(t, c.alone())
+		c.decided(a) // b has no more to do
 	}
-	require.Zero(t, w.sharedFor)
+	c.decided(a)
+	require.True(t, c.alone())
+}
+
+func TestARunIsAloneBehindOneThatIsOver(t *testing.T) {
+	c := &neighbours{}
+	a, b := runOf("t", "a"), runOf("t", "b")
+	c.decided(a)
+	c.over(a)
+	c.decided(b)
+	require.True(t, c.alone())
+}
+
+// TestAHugeRunLeavesRoomAtOnce lets a run begin beside a huge one that calls another tool: what is out of the huge one
+// falls to the share of a run beside others, and no more of it goes before.
+func TestAHugeRunLeavesRoomAtOnce(t *testing.T) {
+	c := &neighbours{}
+	w := newWindow(4096, nil, c)
+	huge, small := runOf("t", "h"), runOf("t", "s")
+	for step := range 1000 {
+		push(w, huge, step)
+	}
+	x := huge.lanes["t"]
+	sent := 0
+	send := func(x *lane, _ held) bool {
+		x.out++
+		w.out++
+		sent++
+		return true
+	}
+	decided := func() {
+		x.out--
+		w.out--
+		c.decided(huge)
+		w.turn(x)
+		w.sendHeld(send)
+	}
+	w.sendHeld(send)
+	decided()
+	require.Equal(t, aloneShare+1, sent)
+	c.decided(small) // of a window of its own
+	for range aloneShare - besideShare {
+		decided()
+	}
+	require.Equal(t, aloneShare+1, sent)
+	decided()
+	require.Equal(t, aloneShare+2, sent)
+	require.Equal(t, besideShare, x.out)
 }

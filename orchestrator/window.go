@@ -12,45 +12,43 @@ import (
 //
 // All of them together may be a little more than the tool's fan-out limit: more could not be leased, and what is beyond
 // keeps the workers busy. What is out of a run or of a tenant has a bound in bytes besides (see burden). Of a run on
-// its own no more may be out than its share. The right share depends on how fast the workers are, which nobody
-// declares, so it is found from what can be seen of each call of a run that is held back: the time from dispatch to
-// record, less the execution itself, is what the call waited. While that is short the share grows, at first by one for
-// each call, so that it doubles in a round trip; once calls do wait it shrinks by a quarter, and from then on it feels
-// its way, a sixteenth at a time.
+// its own no more may be out than its share, which is another where the run is alone than beside others: as soon as
+// those come, what is out of a huge one is what it was found to be when others were there last.
 type window struct {
 	turns
-	limit  int // the tool's fan-out limit in the registry now, whatever the runs began with
-	share  int
-	out    int
-	held   int
-	steady bool // the share has been too large once
-	seen   int  // calls measured since the share was last judged
-	late   int  // of them, those that waited too long
+	limit      int // the tool's fan-out limit in the registry now, whatever the runs began with
+	alone      share
+	beside     share
+	neighbours *neighbours // say which of them counts
+	out        int
+	held       int
 
 	slowest time.Duration // execution seen lately
 
 	stake stake // in the room of the tool, which the loops of the process share
-
-	last      *lane // whose call was decided last
-	sharedFor int   // counts down the calls decided since two in a row were of different runs; 0: one run is alone
 }
 
-const (
-	// shortWait is the wait that is never too long, however quick the tool.
-	shortWait = time.Millisecond
-	// aloneShare is a share's size at first, and what it doesn't go below while one run has the tool to itself: with
-	// fewer calls out, a quick tool would be idle for want of work. leastShare is what it doesn't go below beside
-	// others.
-	aloneShare = 128
-	leastShare = 16
-	// sharedCalls is how many calls of one run in a row make it one that is alone.
-	sharedCalls = 1024
-)
-
-func newWindow(limit int, weights map[string]int) *window {
-	w := &window{turns: turns{weights: weights}, limit: limit}
-	w.share = min(aloneShare, w.most())
+func newWindow(limit int, weights map[string]int, n *neighbours) *window {
+	w := &window{
+		turns: turns{weights: weights}, limit: limit, neighbours: n,
+		alone: share{size: aloneShare}, beside: share{size: besideShare},
+	}
+	w.bound()
 	return w
+}
+
+// bound lets the limit count for the shares.
+func (w *window) bound() {
+	w.alone.bound(min(w.limit+1, aloneShare), w.most())
+	w.beside.bound(min(w.limit+1, besideShare), w.most())
+}
+
+// share returns that of each run as it is now.
+func (w *window) share() *share {
+	if w.neighbours.alone() {
+		return &w.alone
+	}
+	return &w.beside
 }
 
 // most is how many calls may be out together.
@@ -62,7 +60,7 @@ func (w *window) limitTo(limit int) bool {
 		return false
 	}
 	w.limit = limit
-	w.resize(w.share)
+	w.bound()
 	return true
 }
 
@@ -110,51 +108,9 @@ func (w *window) sendHeld(send func(*lane, held) bool) {
 	w.claim()
 }
 
-// decided notes whose call was decided, to know whether a run has the tool to itself.
-func (w *window) decided(x *lane) {
-	switch {
-	case w.last != nil && w.last != x && w.last.out+w.last.calls.len() > 0: // not merely the one before it
-		w.sharedFor = sharedCalls
-	case w.sharedFor > 0:
-		w.sharedFor--
-	}
-	w.last = x
-}
-
-// measured learns from one call of a run that is held back: how long it was under way, and how much of that was its
-// execution.
-func (w *window) measured(underWay, execution time.Duration) {
-	wait, enough := underWay-execution, max(shortWait, execution/4)
-	w.seen++
-	if wait > 2*enough {
-		w.late++
-	} else if !w.steady && wait <= enough {
-		w.resize(w.share + 1)
-	}
-	if w.seen < w.share {
-		return
-	}
-	switch {
-	case w.late > w.seen/2:
-		w.steady = true
-		w.resize(w.share - max(w.share/4, 1))
-	case w.steady && w.late <= w.seen/8:
-		w.resize(w.share + max(w.share/16, 1))
-	}
-	w.seen, w.late = 0, 0
-}
-
 // took notes how long an execution was.
 func (w *window) took(execution time.Duration) {
 	w.slowest = max(execution, w.slowest-w.slowest/64)
-}
-
-func (w *window) resize(to int) {
-	least := aloneShare
-	if w.sharedFor > 0 {
-		least = leastShare
-	}
-	w.share = max(min(to, w.most()), min(w.limit+1, least))
 }
 
 // lane is what one run has of one tool: the calls that wait for room, in their order, and how many are out.
@@ -175,7 +131,7 @@ type lane struct {
 // full reports whether the run may have no more of the tool out for now. A run that began with a tool that took one
 // call at a time keeps to that: of its own calls no two are out together, also once the tool takes many.
 func (x *lane) full() bool {
-	return x.out >= x.window.share || x.single && x.window.limit > 1 && x.out > 0
+	return x.out >= x.window.share().size || x.single && x.window.limit > 1 && x.out > 0
 }
 
 // held is a call that waits for room: a dispatch for now, and how often it was sent again. It is small because of a

@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"time"
 
@@ -115,22 +116,31 @@ func taking(d time.Duration) worker.Handler {
 	}
 }
 
+// quick is a tool of fairness that does nothing, and quickToo another.
+const (
+	quick      = "does-nothing"
+	quickToo   = "does-nothing-too"
+	quickLimit = 4096
+)
+
 func (s *stage) fairness(c *Contracts) error {
 	tools := []struct {
-		name  string
-		limit int
-		takes time.Duration
-		runs  int
+		name, beside string
+		limit        int
+		takes        time.Duration
+		runs         int
 	}{
-		{"does-nothing", 4096, 0, 1000}, {"takes-5ms", 64, 5 * time.Millisecond, 300}, {"takes-50ms", 8, 50 * time.Millisecond, 100},
+		{quick, quick, quickLimit, 0, 1000}, {quick, quickToo, quickLimit, 0, 1000},
+		{"takes-5ms", "takes-5ms", 64, 5 * time.Millisecond, 300}, {"takes-50ms", "takes-50ms", 8, 50 * time.Millisecond, 100},
 	}
 	if err := s.worker("fair", bench.Slots, func(w *worker.Worker) error {
+		err := w.HandleRaw(definition(quickToo, quickLimit), taking(0))
 		for _, t := range tools {
-			if err := w.HandleRaw(definition(t.name, t.limit), taking(t.takes)); err != nil {
-				return err
+			if t.beside != quickToo {
+				err = errors.Join(err, w.HandleRaw(definition(t.name, t.limit), taking(t.takes)))
 			}
 		}
-		return nil
+		return err
 	}); err != nil {
 		return err
 	}
@@ -145,7 +155,7 @@ func (s *stage) fairness(c *Contracts) error {
 	}
 	defer huge.Close()
 	for _, t := range tools {
-		f, err := fairness(s.ctx, small, huge, t.name, t.runs)
+		f, err := fairness(s.ctx, small, huge, t.name, t.beside, t.runs)
 		if err != nil {
 			return err
 		}

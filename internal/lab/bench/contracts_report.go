@@ -32,10 +32,10 @@ func (c *Contracts) Insert(path string) error {
 func (c *Contracts) Markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s, version %s, %s; server, orchestrator, workers and agents in one process.\n", c.Time.UTC().Format("2006-01-02 15:04 MST"), c.Version, c.Machine)
-	b.WriteString("\n**A small run beside a huge one.** A chain of three steps, first on an idle system, then beside runs of 9,999 steps of another tenant that call the same tool, one after the other without a pause. Milliseconds from submit to outcome.\n\n")
-	b.WriteString("| tool, limit | small runs | idle p50 | idle p99 | beside p50 | beside p99 | p99 ratio | steps/s of the huge runs |\n|---|---|---|---|---|---|---|---|\n")
+	b.WriteString("\n**A small run beside a huge one.** A chain of three steps, first on an idle system, then beside runs of 9,999 steps of another tenant that call the same tool or another, one after the other without a pause. Milliseconds from submit to outcome.\n\n")
+	b.WriteString("| tool, limit | the huge runs' tool | small runs | idle p50 | idle p99 | beside p50 | beside p99 | p99 ratio | steps/s of the huge runs |\n|---|---|---|---|---|---|---|---|---|\n")
 	for _, f := range c.Fairness {
-		fmt.Fprintf(&b, "| %s, %d | %d | %.1f | %.1f | %.1f | %.1f | %.1f | %.0f |\n", f.Tool, f.Limit, f.Runs, f.IdleP50, f.IdleP99, f.BesideP50, f.BesideP99, f.Ratio(), f.HugeSteps)
+		fmt.Fprintf(&b, "| %s, %d | %s | %d | %.1f | %.1f | %.1f | %.1f | %.1f | %.0f |\n", f.Tool, f.Limit, f.Beside, f.Runs, f.IdleP50, f.IdleP99, f.BesideP50, f.BesideP99, f.Ratio(), f.HugeSteps)
 	}
 	b.WriteString("\n**Leases.** 1,000 ready steps of four runs, ten workers of 64 slots each, executions of 2 ms. The most at a time is computed from the complete log of all workers.\n\n")
 	b.WriteString("| limit | most at a time | seconds | at best |\n|---|---|---|---|\n")

@@ -18,6 +18,8 @@ import (
 // Fairness compares a small run on an idle system with the same run beside a huge one of another tenant.
 type Fairness struct {
 	Tool string `json:"tool"`
+	// Beside is the tool that the huge run calls, which may be the same.
+	Beside string `json:"beside"`
 	// Limit is the tool's fan-out limit, TakesMS how long one execution takes.
 	Limit   int     `json:"limit"`
 	TakesMS float64 `json:"takes_ms"`
@@ -38,9 +40,9 @@ func (f Fairness) Ratio() float64 { return f.BesideP99 / f.IdleP99 }
 // hugeWidth is the number of steps of a huge run, all ready at once.
 const hugeWidth = 9_999
 
-// fairness measures one tool. small and huge submit for different tenants.
-func fairness(ctx context.Context, small, huge *client.Client, tool string, runs int) (Fairness, error) {
-	f := Fairness{Tool: tool, Runs: runs}
+// fairness measures one tool beside another. small and huge submit for different tenants.
+func fairness(ctx context.Context, small, huge *client.Client, tool, beside string, runs int) (Fairness, error) {
+	f := Fairness{Tool: tool, Beside: beside, Runs: runs}
 	plan := chainOf(tool, 3)
 	measure := func() ([]float64, error) {
 		var times []float64
@@ -60,11 +62,11 @@ func fairness(ctx context.Context, small, huge *client.Client, tool string, runs
 	if err != nil {
 		return f, err
 	}
-	wide := wideOf(tool, hugeWidth)
+	wide := wideOf(beside, hugeWidth)
 	g, gctx := errgroup.WithContext(ctx)
 	gctx, stop := context.WithCancel(gctx)
 	var steps atomic.Int64
-	id := fmt.Sprintf("huge-%s-%d", tool, time.Now().UnixNano())
+	id := fmt.Sprintf("huge-%s-%s-%d", tool, beside, time.Now().UnixNano())
 	r, err := huge.Submit(ctx, wide, client.SubmitOptions{Run: id})
 	if err != nil {
 		stop()
@@ -86,7 +88,7 @@ func fairness(ctx context.Context, small, huge *client.Client, tool string, runs
 		}
 	})
 	began := time.Now()
-	beside, err := measure()
+	times, err := measure()
 	took := time.Since(began)
 	if doc, err := huge.Get(ctx, r.ID()); err == nil {
 		steps.Add(int64(doc.Stats.Succeeded))
@@ -100,7 +102,7 @@ func fairness(ctx context.Context, small, huge *client.Client, tool string, runs
 		return f, err
 	}
 	f.IdleP50, f.IdleP99 = bench.Quantile(idle, 0.5), bench.Quantile(idle, 0.99)
-	f.BesideP50, f.BesideP99 = bench.Quantile(beside, 0.5), bench.Quantile(beside, 0.99)
+	f.BesideP50, f.BesideP99 = bench.Quantile(times, 0.5), bench.Quantile(times, 0.99)
 	f.HugeSteps = float64(steps.Load()) / took.Seconds()
 	return f, nil
 }

@@ -381,4 +381,8 @@ var mutants = []mutant{
 		"bucket-of-the-day", "an orchestrator of before goes on with a run whose results lie in a declared tenant's bucket",
 		"wire/start.go", "	if s.Bucket != \"\" {\n		return subjects.BucketVersion", "	if false {\n		return subjects.BucketVersion", "./orchestrator", "TestAllThatADeclared",
 	},
+	{
+		"share-of-its-own", "a huge run keeps the share of a run that is alone, whoever comes",
+		"orchestrator/window.go", "	if w.neighbours.alone() {", "	if true {", "./orchestrator", "TestAHugeRunLeavesRoomAtOnce",
+	},
 }

@@ -1,0 +1,90 @@
+package orchestrator
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// share is how many calls of one run may be out at a tool. The right number depends on how fast the workers are, which
+// nobody declares, so it is found from what can be seen of each call of a run that is held back: the time from dispatch
+// to record, less the execution itself, is what the call waited. While that is short the share grows, at first by one
+// for each call, so that it doubles in a round trip; once calls do wait it shrinks by a quarter, and from then on it
+// feels its way, a sixteenth at a time.
+type share struct {
+	size   int
+	least  int
+	most   int
+	steady bool // it has been too large once
+	seen   int  // calls measured since it was last judged
+	late   int  // of them, those that waited too long
+}
+
+const (
+	// shortWait is the wait that is never too long, however quick the tool.
+	shortWait = time.Millisecond
+	// aloneShare is what the share of a run that is alone begins with, and doesn't go below: with fewer calls out, a
+	// quick tool would be idle for want of work. besideShare is the same for a run beside others.
+	aloneShare  = 128
+	besideShare = 16
+)
+
+// bound sets what a share may be.
+func (s *share) bound(least, most int) {
+	s.least, s.most = least, most
+	s.resize(s.size)
+}
+
+func (s *share) resize(to int) { s.size = max(min(to, s.most), s.least) }
+
+// measured learns from one call of a run that is held back: how long it was under way, and how much of that was its
+// execution.
+func (s *share) measured(underWay, execution time.Duration) {
+	wait, enough := underWay-execution, max(shortWait, execution/4)
+	s.seen++
+	if wait > 2*enough {
+		s.late++
+	} else if !s.steady && wait <= enough {
+		s.resize(s.size + 1)
+	}
+	if s.seen < s.size {
+		return
+	}
+	switch {
+	case s.late > s.seen/2:
+		s.steady = true
+		s.resize(s.size - max(s.size/4, 1))
+	case s.steady && s.late <= s.seen/8:
+		s.resize(s.size + max(s.size/16, 1))
+	}
+	s.seen, s.late = 0, 0
+}
+
+// neighbours knows whether one run has the process to itself, whatever tools it calls: what runs of different tools
+// share is the machine. All loops of a process have one, and none waits for it.
+type neighbours struct {
+	last  atomic.Pointer[run] // whose call was decided last, unless it is over
+	calls atomic.Int64        // to be decided until one run is alone; none above 0: it is
+}
+
+// neighbourCalls is how many calls of one run in a row make it one that is alone.
+const neighbourCalls = 1024
+
+// decided notes whose call was decided.
+func (n *neighbours) decided(r *run) {
+	switch last := n.last.Load(); {
+	case last == r:
+		if n.calls.Load() > 0 {
+			n.calls.Add(-1)
+		}
+		return
+	case last != nil: // which goes on: it is not merely the one before
+		n.calls.Store(neighbourCalls)
+	}
+	n.last.Store(r)
+}
+
+// over notes that a run has nothing out any more.
+func (n *neighbours) over(r *run) { n.last.CompareAndSwap(r, nil) }
+
+// alone reports whether a run that has much to do has the process to itself.
+func (n *neighbours) alone() bool { return n.calls.Load() <= 0 }
