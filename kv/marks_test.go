@@ -107,7 +107,7 @@ func TestAPurgeHoldsForOneLifeOfTheLedger(t *testing.T) {
 		submit(t, s, subjects.NewRun("t", fmt.Sprint(i)), "{}")
 	}
 	life := f.Life()
-	require.NoError(t, s.Ledger.PurgeUpTo(within(t, 2*time.Minute), 0, "", 3, life))
+	require.NoError(t, s.Ledger.PurgeUpTo(within(t, 2*time.Minute), 0, 3, life))
 	count := func() int {
 		left, err := s.Ledger.Stored(within(t, 2*time.Minute), 0, subjects.LedgerFilter(0))
 		require.NoError(t, err)
@@ -119,12 +119,12 @@ func TestAPurgeHoldsForOneLifeOfTheLedger(t *testing.T) {
 	srv.Shutdown()
 	natstest.Start(t, options, func(o *embedded.Options) { o.Listen = url[len("nats://"):] })
 	receive(t, r.lost, "the cursor's loss")
-	err := s.Ledger.PurgeUpTo(within(t, 2*time.Minute), 0, "", 5, life)
+	err := s.Ledger.PurgeUpTo(within(t, 2*time.Minute), 0, 5, life)
 	require.Equal(t, fault.NotReady, fault.CodeOf(err), "%v", err)
 	require.Equal(t, 3, count())
 	again, _ := follow(t, s)
 	require.NotEqual(t, life, again.Life())
-	require.NoError(t, s.Ledger.PurgeUpTo(within(t, 2*time.Minute), 0, "", 5, again.Life()))
+	require.NoError(t, s.Ledger.PurgeUpTo(within(t, 2*time.Minute), 0, 5, again.Life()))
 	require.Equal(t, 1, count())
 }
 
@@ -142,7 +142,7 @@ func TestAPurgeLeavesTheProgramsConnectionAlone(t *testing.T) {
 		t.Cleanup(s.Close)
 		f, r := follow(t, s)
 		for range 3 {
-			require.NoError(t, s.Ledger.PurgeUpTo(within(t, 2*time.Minute), 0, "", 1, f.Life()), name)
+			require.NoError(t, s.Ledger.PurgeUpTo(within(t, 2*time.Minute), 0, 1, f.Life()), name)
 			require.NoError(t, nc.Flush(), name)
 		}
 		require.Zero(t, nc.Stats().Reconnects, name)
@@ -163,7 +163,7 @@ func TestALedgerMadeAgainHasALifeOfItsOwn(t *testing.T) {
 	for i := range 3 {
 		submit(t, other, subjects.NewRun("t", fmt.Sprint(i)), "{}")
 	}
-	require.Equal(t, fault.NotReady, fault.CodeOf(s.Ledger.PurgeUpTo(within(t, 2*time.Minute), 0, "", 100, f.Life())))
+	require.Equal(t, fault.NotReady, fault.CodeOf(s.Ledger.PurgeUpTo(within(t, 2*time.Minute), 0, 100, f.Life())))
 	left, err := other.Ledger.Stored(within(t, 2*time.Minute), 0, subjects.LedgerFilter(0))
 	require.NoError(t, err)
 	require.Len(t, left, 3)

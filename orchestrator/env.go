@@ -60,7 +60,8 @@ type storage interface {
 	CreateAsync(ctx context.Context, subject string, h nats.Header, body []byte, fence *kv.Fence, done func(kv.Decision, uint64, error))
 	PurgeRun(ctx context.Context, r subjects.Run, generation uint64) error
 	PurgeRecord(ctx context.Context, subject string, seq uint64) error
-	PurgeUpTo(ctx context.Context, shard int, filter string, sequence uint64, life string) error
+	PurgeRuns(ctx context.Context, shard int, runs []kv.Generation, life string) error
+	PurgeUpTo(ctx context.Context, shard int, sequence uint64, life string) error
 
 	DispatchAsync(ctx context.Context, d kv.Dispatch, done func(error))
 	Pending(ctx context.Context, toolShard, partition int) (map[string]bool, error)

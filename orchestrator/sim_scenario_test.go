@@ -102,11 +102,16 @@ func (w *world) register(name string, revision uint64) {
 	if w.chance(6) {
 		c.WaitTimeout = pickOne(w, 20*time.Millisecond, 500*time.Millisecond)
 	}
+	if name == w.held {
+		c.WaitTimeout = 0
+	}
 	w.knobs.tools[name] = tool.Registered{
 		Name: name, Definition: &tool.Definition{Name: name}, Contract: c, Digest: "d" + name, AckWait: 2 * time.Second, Revision: revision,
 	}
 	if q := w.steps.consumers[name]; q != nil {
-		q.limit = c.Limit
+		if name != w.held {
+			q.limit = c.Limit
+		}
 		return
 	}
 	w.steps.consumers[name] = &consumer{tool: name, limit: c.Limit, ackWait: 2 * time.Second, leases: map[uint64]time.Duration{}}
@@ -218,6 +223,11 @@ func (w *world) submit(id subjects.Run, body []byte, h nats.Header) {
 func (w *world) live() error {
 	w.run(w.knobs.faults + 500*time.Millisecond)
 	w.heal()
+	return w.rest()
+}
+
+// rest lets a world in peace come to its end.
+func (w *world) rest() error {
 	peace := w.now
 	for w.bad == nil {
 		w.run(w.now + 500*time.Millisecond)

@@ -233,16 +233,47 @@ func (s *simStore) PurgeRecord(_ context.Context, subject string, seq uint64) er
 	})
 }
 
-func (s *simStore) PurgeUpTo(_ context.Context, shard int, filter string, sequence uint64, _ string) error {
-	if filter == "" && s.w.shared() {
+// PurgeRuns removes records by their names, one after the other.
+func (s *simStore) PurgeRuns(_ context.Context, shard int, runs []kv.Generation, _ string) error {
+	st := s.w.ledger(shard)
+	for _, g := range runs {
+		var records []string
+		prefix := strings.TrimSuffix(subjects.GenerationFilter(g.Run, g.Number, s.Shards()), ">")
+		if err := s.do("look at "+g.Run.ID, func() {
+			records = []string{subjects.PlanRecord(g.Run, s.Shards())}
+			for _, e := range st.all {
+				if strings.HasPrefix(e.Subject, prefix) {
+					records = append(records, e.Subject)
+				}
+			}
+		}); err != nil {
+			return err
+		}
+		below := g.Number + 1
+		if s.w.bug == purgeNewerToo {
+			below = 0
+		}
+		for _, record := range records {
+			if err := s.do("purge "+record, func() { st.purge(below, func(x string) bool { return x == record }) }); err != nil {
+				return err
+			}
+			below = 0
+		}
+		s.w.stats["a run was purged by its name"]++
+	}
+	return nil
+}
+
+func (s *simStore) PurgeUpTo(_ context.Context, shard int, sequence uint64, _ string) error {
+	if s.w.shared() {
 		s.w.stats["a shared shard was purged"]++
 	}
 	if s.w.bug == purgeTooFar {
 		sequence += 2
 	}
 	return s.do("purge up to "+strconv.FormatUint(sequence, 10), func() {
-		s.w.log("%s purges shard %d %s below %d", s.p.name, shard, filter, sequence)
-		s.w.ledger(shard).purge(sequence, func(subject string) bool { return strings.HasPrefix(subject, strings.TrimSuffix(filter, ">")) })
+		s.w.log("%s purges shard %d below %d", s.p.name, shard, sequence)
+		s.w.ledger(shard).purge(sequence, func(string) bool { return true })
 	})
 }
 

@@ -25,7 +25,8 @@ type world struct {
 	bug    bug    // seeded into the world, to see whether it is noticed
 
 	knobs  knobs
-	healed bool // no more faults
+	healed bool   // no more faults
+	held   string // a tool whose steps are handed to no worker for now
 
 	shards  []*stream // of the ledger
 	buckets map[string]*stream

@@ -170,7 +170,23 @@ var mutants = []mutant{
 	},
 	{
 		"mark-of-another-life", "what was known of the ledger before its server restarted is purged after it",
-		"kv/ledger.go", "	if now := lifeOf(nc.ConnectedServerId(), info); now != life {", "	if now := lifeOf(nc.ConnectedServerId(), info); now == \"\" {", "./kv", "Life",
+		"kv/ledger_purge.go", "p.life != \"\" && now != p.life {", "now == \"\" {", "./kv", "Life",
+	},
+	{
+		"held-up-for-ever", "runs that are over stay in the ledger as long as one goes on that began before them",
+		"orchestrator/reaper.go", ">= rp.cfg.Grace+purgeAtLast && rp.orphan(", "< 0 && rp.orphan(", "./orchestrator", "HoldsOthersUp|WaitingRuns",
+	},
+	{
+		"purged-by-filter", "single runs are purged by a filter, for which the server looks at all that the ledger holds",
+		"kv/ledger_purge.go", "	if info.Total > byNameAtMost || ", "	if info.Total > 0 || ", "./kv", "Purged",
+	},
+	{
+		"later-plan-purged", "a run that goes by its own name takes a later plan of its id along",
+		"kv/ledger_purge.go", "subjects.PlanRecord(g.Run, p.shards), Sequence: g.Number + 1}", "subjects.PlanRecord(g.Run, p.shards)}", "./kv", "Purged",
+	},
+	{
+		"orphan-of-another-life", "what was read as an orphan before the ledger had to be read again is purged after it",
+		"orchestrator/orphans.go", "rp.cursors.owned[g.Run.Partition()] == c && ", "", "./orchestrator", "EndsWithIt",
 	},
 	{
 		"mark-not-all", "a shared shard is purged though an owner has told nothing",
@@ -211,7 +227,7 @@ var mutants = []mutant{
 	},
 	{
 		"orphan-of-the-future", "a record of a generation that is still to come is purged with every older plan of its id",
-		"orchestrator/reaper.go", "	case rec.Generation >= e.Seq || r != nil", "	case r != nil", "./orchestrator", "TestSimulatedWorlds",
+		"orchestrator/orphans.go", "	case rec.Generation >= e.Seq || r != nil", "	case r != nil", "./orchestrator", "TestSimulatedWorlds",
 	},
 	{
 		"two-names", "a number with a leading zero names the same attempt",

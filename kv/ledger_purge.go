@@ -1,0 +1,191 @@
+package kv
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"github.com/nats-io/nats.go"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/wire"
+)
+
+// PurgeRun removes one generation of a run from the ledger: first its plan record, so that nothing fenced by it can be
+// written any more, then all others. A plan of the same id that was submitted since stays. Purging twice is harmless.
+// Errors as those of Read, without NotFound.
+func (s *Ledger) PurgeRun(ctx context.Context, r subjects.Run, generation uint64) error {
+	stream := subjects.LedgerStream(subjects.LedgerShard(r.Partition(), s.shards))
+	plan := purgeRequest{Subject: subjects.PlanRecord(r, s.shards), Sequence: generation + 1}
+	if err := s.purge(ctx, stream, plan); err != nil {
+		return err
+	}
+	return s.purge(ctx, stream, purgeRequest{Subject: subjects.GenerationFilter(r, generation, s.shards)})
+}
+
+// PurgeRecord removes one record of the ledger by its subject and sequence; what was created there since stays.
+// Errors as those of PurgeRun; Internal for a subject that stands for others too, or of no stream.
+func (s *Ledger) PurgeRecord(ctx context.Context, subject string, seq uint64) error {
+	stream := subjects.StreamOf(subject)
+	if stream == "" || !subjects.Literal(subject) {
+		return fault.New(fault.Internal, "%s is no subject of a record", subject)
+	}
+	return s.purge(ctx, stream, purgeRequest{Subject: subject, Sequence: seq + 1})
+}
+
+// PurgeSubject removes what lies on a subject, or a filter, of a bucket or step stream. Errors as those of PurgeRun;
+// Internal for a subject of no stream.
+func (s *Ledger) PurgeSubject(ctx context.Context, subject string) error {
+	stream := subjects.StreamOf(subject)
+	if stream == "" {
+		return fault.New(fault.Internal, "%s is no subject of a stream of Stepjet's", subject)
+	}
+	return s.purge(ctx, stream, purgeRequest{Subject: subject})
+}
+
+// Mark says how far the runs of some partitions are over.
+type Mark = wire.Mark
+
+// lifeOf names the life of a stream, as the connection to a server and the stream's state tell it. A server's id is
+// new each time it starts; in a cluster a stream goes on without a server, and what could cost it its end brings an
+// election. A stream that somebody deleted and made again is another.
+func lifeOf(server string, info streamState) string {
+	if info.leader() == "" {
+		return server + " " + info.Created
+	}
+	return info.leader() + " " + info.Cluster.Since + " " + info.Created
+}
+
+// live notes the life of the stream in which all that the cursor has handed on stands.
+func (c *Cursor) live(server string, info streamState) {
+	life := lifeOf(server, info)
+	c.life.Store(&life)
+}
+
+// Life names the life of the stream that was read (Mark.Life).
+func (c *Cursor) Life() string { return *c.life.Load() }
+
+// PurgeUpTo removes all records of a ledger shard below a sequence, in one life of the ledger: in another nothing is
+// removed. The request goes out once, over a connection that ends with the server it leads to, so that however long this
+// process sleeps before it sends it, it can't reach the next server. (In a cluster it can reach another leader, if that
+// is elected between the look at who leads and the request; one that has all that was acknowledged, unless most of its
+// servers lost power.) Errors: NotReady in another life; Timeout and NoConnection, after which it may have been carried
+// out.
+func (s *Ledger) PurgeUpTo(ctx context.Context, shard int, sequence uint64, life string) error {
+	p, err := s.purger(shard, life)
+	if err != nil {
+		return err
+	}
+	if _, err := p.look(ctx, ""); err != nil {
+		return err
+	}
+	return p.purge(ctx, purgeRequest{Sequence: sequence})
+}
+
+// Generation names one generation of a run.
+type Generation struct {
+	Run    subjects.Run
+	Number uint64 // the sequence of its plan record
+}
+
+const (
+	// purgesAtOnce is how many generations are removed side by side: enough that the way to the server and back doesn't
+	// bound them, few enough that nobody else's request waits behind many.
+	purgesAtOnce = 16
+	// byNameAtMost is how many records a generation may have for each to be removed by its name.
+	byNameAtMost = 1000
+)
+
+// PurgeRuns removes generations of runs from a ledger shard, in one life of the ledger as PurgeUpTo does; with an empty
+// life, in any. Of each the plan record goes first, so that nothing fenced by it can be written any more, and a plan of
+// the same id that was submitted since stays. What is written of a generation while it is removed may stay; then it has
+// no plan. Where it fails, some are removed, and perhaps the half of one; doing it again is harmless. Errors as those of
+// PurgeUpTo.
+//
+// A purge by a filter makes the server look at all that the stream holds, to count anew what every cursor has still to
+// read. One of a single record doesn't. So each record goes by its own name, and what that costs follows from how many
+// are removed, not from how many stay.
+func (s *Ledger) PurgeRuns(ctx context.Context, shard int, runs []Generation, life string) error {
+	p, err := s.purger(shard, life)
+	if err != nil {
+		return err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(purgesAtOnce)
+	for _, g := range runs {
+		group.Go(func() error { return p.generation(ctx, g) })
+	}
+	return group.Wait()
+}
+
+// purger removes records of a ledger shard in one life of it.
+type purger struct {
+	*Ledger
+	nc    *nats.Conn // ends with its server
+	shard int
+	life  string // empty: any
+}
+
+func (s *Ledger) purger(shard int, life string) (*purger, error) {
+	nc, err := s.purges.conn(s.nc)
+	return &purger{s, nc, shard, life}, err
+}
+
+// look returns the stream's state, with the subjects that match a filter unless it is empty, if this is the life.
+func (p *purger) look(ctx context.Context, filter string) (info streamState, err error) {
+	if err := p.api(ctx, "INFO", infoRequest{Filter: filter}, &info); err != nil {
+		return info, err
+	}
+	if now := lifeOf(p.nc.ConnectedServerId(), info); p.life != "" && now != p.life {
+		return info, fault.New(fault.NotReady, "the ledger's server was started, or its leader elected, since it was read: then %q, now %q", p.life, now)
+	}
+	return info, nil
+}
+
+// generation removes one generation.
+func (p *purger) generation(ctx context.Context, g Generation) error {
+	filter := subjects.GenerationFilter(g.Run, g.Number, p.shards)
+	info, err := p.look(ctx, filter)
+	if err != nil {
+		return err
+	}
+	if err := p.purge(ctx, purgeRequest{Subject: subjects.PlanRecord(g.Run, p.shards), Sequence: g.Number + 1}); err != nil {
+		return err
+	}
+	nameless := func(subject string) bool { return !subjects.Literal(subject) }
+	records := slices.Sorted(maps.Keys(info.State.Subjects))
+	if info.Total > byNameAtMost || slices.ContainsFunc(records, nameless) {
+		return p.purge(ctx, purgeRequest{Subject: filter})
+	}
+	for _, record := range records {
+		if err := p.purge(ctx, purgeRequest{Subject: record}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *purger) purge(ctx context.Context, r purgeRequest) error {
+	return p.api(ctx, "PURGE", r, &struct{}{})
+}
+
+// api asks JetStream for something about the shard, once.
+func (p *purger) api(ctx context.Context, verb string, in, out any) error {
+	body, err := json.Marshal(in)
+	if err != nil {
+		return Fault(err)
+	}
+	one, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	answer, err := p.nc.RequestWithContext(one, subjects.StreamRequest(verb, subjects.LedgerStream(p.shard)), body)
+	if err != nil {
+		return p.explain(ctx, err)
+	}
+	if err := apiAnswer(answer.Data, out); err != nil {
+		return Fault(err)
+	}
+	return nil
+}

@@ -1,0 +1,176 @@
+package orchestrator
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/stepjet/stepjet/kv"
+	"github.com/stepjet/stepjet/subjects"
+)
+
+// What goes by its own name is a generation that nobody needs any more, whole or in part: of a run that is over while a
+// longer one goes on, of a zombie, or what a purge left when its process died. It is noted with the cursor that read it,
+// because it is known of the life of the ledger that this one reads: a server that lost the end of its file may give the
+// name to another. Where the cursor is gone by the time of the purge it is forgotten; whoever reads the ledger then
+// finds what is there.
+
+// stray is a record where no plan will ever be found for it. Whoever hosts a tool may write such. It goes by its own
+// name, up to its own sequence: a purge of the generation that it claims to be of would take along a plan that is older
+// than that.
+type stray struct {
+	subject string
+	seq     uint64
+}
+
+const (
+	maxOrphans    = 100_000
+	orphansAtOnce = 5_000 // by one job; the rest after it
+)
+
+// withoutPlan takes a record of a generation whose plan doesn't stand. While a cursor replays what is there, the plan
+// can't be missing and come later: it has the lowest sequence of its run.
+func (rp *reaper) withoutPlan(rec subjects.Record, r *run, e kv.Entry) {
+	switch {
+	case rec.Kind == subjects.UnknownRecord && (rec.Generation == 0 || r != nil && rec.Generation > r.generation): // a newer version's
+	case rec.Generation >= e.Seq || r != nil && rec.Generation > r.generation:
+		// No plan has that sequence: it would have been read before this.
+		rp.stray(e)
+	default:
+		rp.orphan(rec.Run, rec.Generation)
+	}
+}
+
+// orphan notes a generation that is to go by its name, and returns whether there is room for it. Records that don't fit
+// come up again when the ledger is read anew.
+func (rp *reaper) orphan(id subjects.Run, generation uint64) bool {
+	if rp.orphans == nil {
+		rp.orphans = map[kv.Generation]*cursor{}
+	}
+	if len(rp.orphans) >= maxOrphans {
+		return false
+	}
+	rp.orphans[kv.Generation{Run: id, Number: generation}] = rp.cursors.owned[id.Partition()]
+	return true
+}
+
+// stray notes a record that is nobody's. One on a subject with a wildcard in it can't be named alone: it goes with all
+// that lies below some sequence, as do those that don't fit.
+func (rp *reaper) stray(e kv.Entry) {
+	if rp.strays == nil {
+		rp.strays = map[stray]bool{}
+	}
+	if len(rp.strays) < maxOrphans && subjects.Literal(e.Subject) {
+		rp.strays[stray{e.Subject, e.Seq}] = true
+	}
+}
+
+// purgeOrphans removes what goes by its own name, some of it at a time.
+func (rp *reaper) purgeOrphans() {
+	if rp.busy || len(rp.orphans)+len(rp.strays) == 0 {
+		return
+	}
+	groups, strays := rp.nextOrphans(), rp.nextStrays()
+	rp.busy = true
+	rp.job(func(ctx context.Context) {
+		for _, g := range groups {
+			err := rp.store.PurgeRuns(ctx, g.from.shard, g.runs, g.life)
+			rp.complain(ctx, err)
+			rp.post(func() { rp.purged(g, err) })
+		}
+		for i, x := range strays {
+			if err := rp.store.PurgeRecord(ctx, x.subject, x.seq); err != nil {
+				rp.complain(ctx, err)
+				rp.post(func() { rp.strayed(strays[i:]) })
+				break
+			}
+		}
+		rp.post(func() { rp.busy = false })
+	})
+}
+
+func (rp *reaper) complain(ctx context.Context, err error) {
+	if err != nil && ctx.Err() == nil {
+		rp.log.Warn("records that nobody needs could not be purged; they are tried again", "error", err)
+	}
+}
+
+// group is orphans of one cursor, the oldest first.
+type group struct {
+	from *cursor
+	life string // of the ledger that it reads
+	runs []kv.Generation
+}
+
+// nextOrphans takes out what is purged next. What was read by a cursor that is gone is forgotten, and so is what has
+// been read again as a run.
+func (rp *reaper) nextOrphans() (groups []group) {
+	var due []kv.Generation
+	from := map[kv.Generation]*cursor{}
+	for g, c := range rp.orphans {
+		if len(due) == orphansAtOnce {
+			break
+		}
+		if c != nil && c.reading == nil {
+			continue // its life isn't known yet
+		}
+		delete(rp.orphans, g)
+		r := rp.runs.byID[g.Run]
+		if c != nil && rp.cursors.owned[g.Run.Partition()] == c && (r == nil || r.generation != g.Number) {
+			due, from[g] = append(due, g), c
+		}
+	}
+	slices.SortFunc(due, func(a, b kv.Generation) int {
+		return cmp.Or(cmp.Compare(a.Number, b.Number), cmp.Compare(a.Run.Key(), b.Run.Key()))
+	})
+	for _, g := range due {
+		i := slices.IndexFunc(groups, func(x group) bool { return x.from == from[g] })
+		if i < 0 {
+			i = len(groups)
+			groups = append(groups, group{from: from[g], life: rp.lifeOf(from[g])})
+		}
+		groups[i].runs = append(groups[i].runs, g)
+	}
+	return groups
+}
+
+// lifeOf returns the life of the ledger that a cursor reads; none where purges are refused in every life.
+func (rp *reaper) lifeOf(c *cursor) string {
+	if rp.refused >= purgeRefused {
+		return ""
+	}
+	return c.reading.Life()
+}
+
+// purged takes what a purge of orphans came to. One that was read again meanwhile is of the cursor that did.
+func (rp *reaper) purged(g group, err error) {
+	rp.answered(g.from.shard, err)
+	if err == nil {
+		return
+	}
+	for _, x := range g.runs {
+		if rp.orphans[x] == nil {
+			rp.orphans[x] = g.from
+		}
+	}
+}
+
+// nextStrays takes out the stray records that are purged next, in some order that is always the same.
+func (rp *reaper) nextStrays() (strays []stray) {
+	for x := range rp.strays {
+		if len(strays) == orphansAtOnce {
+			break
+		}
+		delete(rp.strays, x)
+		strays = append(strays, x)
+	}
+	slices.SortFunc(strays, func(a, b stray) int { return cmp.Or(cmp.Compare(a.seq, b.seq), cmp.Compare(a.subject, b.subject)) })
+	return strays
+}
+
+// strayed puts back what could not be purged.
+func (rp *reaper) strayed(strays []stray) {
+	for _, x := range strays {
+		rp.stray(kv.Entry{Subject: x.subject, Seq: x.seq})
+	}
+}
