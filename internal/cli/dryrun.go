@@ -224,6 +224,8 @@ func argumentsLine(s *outcome.DryStep) string {
 		return brief(s.Arguments)
 	case s.Calls > 0:
 		return "could not be made up"
+	case s.Status == outcome.StepSucceeded:
+		return "no items"
 	}
 	return string(s.Status)
 }

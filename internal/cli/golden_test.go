@@ -88,6 +88,7 @@ func TestGoldenCommands(t *testing.T) {
 			{"validate", "--tools", "testdata/plans/invalid.json", examples + "weather.json"},
 		},
 		"dryrun": {
+			{"run", "--dry-run", "--tools", "../../examples/search-fetch/tools.json", "../../examples/search-fetch/plan.json"},
 			{"run", "--dry-run", examples + "weather.json"},
 			{"run", "--dry-run", "--tools", "testdata/dryrun/tools.json", "testdata/dryrun/plan.json"},
 			{"run", "--dry-run", "--tools", "testdata/dryrun/tools.json", "testdata/dryrun/plan.json", "-o", "json"},
