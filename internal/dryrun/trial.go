@@ -73,11 +73,12 @@ func newTrial(p *plan.Plan, c *catalog) *trial {
 }
 
 // run goes on in rounds until all steps are over: what is ready is answered, all of it, then what became ready by that.
+// Each round has a record, so there is an end.
 func (t *trial) run() {
 	t.machine.Begin(&t.effects)
 	t.expand()
 	for t.cut == "" && !t.machine.Finished() {
-		round := t.effects
+		round, before := t.effects, t.seq
 		t.effects = machine.Effects{}
 		t.ready = map[*known]int{}
 		for i := 0; i < len(round.Dispatch) && t.cut == ""; i++ {
@@ -89,6 +90,9 @@ func (t *trial) run() {
 			if t.machine.Open(d.Call, d.Attempt) {
 				t.record(&machine.Result{Call: d.Call, Attempt: d.Attempt, Error: d.Error, ByOwner: true})
 			}
+		}
+		if t.seq == before { // what a dry run can't answer: it must not wait for ever
+			t.stop("it waits for something else than a tool")
 		}
 	}
 }

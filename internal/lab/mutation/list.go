@@ -401,4 +401,20 @@ var mutants = []mutant{
 		"share-of-its-own", "a huge run keeps the share of a run that is alone, whoever comes",
 		"orchestrator/window.go", "	if w.neighbours.alone() {", "	if true {", "./orchestrator", "TestAHugeRunLeavesRoomAtOnce",
 	},
+	{
+		"made-up-proves", "what the least value goes wrong with fails a step of a dry run",
+		"internal/dryrun/arguments.go", "x.tool.from == outcome.FromExample", "x.tool.from != outcome.FromNothing", "./internal/dryrun", "",
+	},
+	{
+		"examples-prove-nothing", "what an example goes wrong with is a doubt",
+		"internal/dryrun/arguments.go", "	switch sure := t.sure; {", "	switch sure := false; {", "./internal/dryrun", "",
+	},
+	{
+		"dry-run-of-all", "a dry run goes by the contract that counts for all tenants",
+		"client/dryrun.go", "own[t.Name].Narrow(t.Contract)", "own[\"\"].Narrow(t.Contract)", "./client", "DryRun",
+	},
+	{
+		"unchecked-sample", "a made-up value is taken that its schema refuses",
+		"tool/samplemaker.go", "m.steps < 0 || !fits(v, all) || !accept(v)", "m.steps < 0 || !accept(v)", "./tool", "Sample",
+	},
 }
