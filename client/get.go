@@ -91,22 +91,31 @@ func (c *Client) addArguments(ctx context.Context, doc *outcome.Run) {
 	if p == nil || len(p.Steps) != len(doc.Steps) {
 		return
 	}
-	a := argued{p: p, results: newResults(p, doc, func(h *outcome.Handle) ([]byte, error) { return c.store.Archive.Blob(ctx, h) }), left: MaxArguments}
+	blob := func(h *outcome.Handle) ([]byte, error) { return c.store.Archive.Blob(ctx, h) }
+	a := argued{resolver: p.NewResolver().Fates(fates(doc)), results: newResults(p, doc, blob), left: MaxArguments}
 	for i := range doc.Steps {
 		s := &doc.Steps[i]
 		if p.Steps[i].ForEach != nil {
 			a.items(i, s.Items)
 		} else {
-			a.step(s, func() ([]byte, *fault.Error) { return p.Arguments(i, a.results.of) })
+			a.step(s, func() ([]byte, *fault.Error) { return a.resolver.Arguments(i, a.results.of) })
 		}
 	}
 }
 
 // argued computes arguments, as long as there is room for them.
 type argued struct {
-	p       *plan.Plan
-	results *results
-	left    int
+	resolver *plan.Resolver
+	results  *results
+	left     int
+}
+
+// fates tells how the steps of a document ended.
+func fates(doc *outcome.Run) func(step int) plan.Fate {
+	return func(step int) plan.Fate {
+		s := &doc.Steps[step]
+		return plan.Fate{Status: string(s.Status), Error: s.Error}
+	}
 }
 
 func (a *argued) step(s *outcome.Step, compute func() ([]byte, *fault.Error)) {
@@ -127,13 +136,13 @@ func (a *argued) items(step int, items []outcome.Step) {
 	if len(items) == 0 {
 		return
 	}
-	list, err := a.p.Items(step, a.results.of)
+	list, err := a.resolver.Items(step, a.results.of)
 	if err != nil || a.results.failed || len(list) != len(items) {
 		a.results.failed = false
 		return
 	}
 	for i := range items {
-		a.step(&items[i], func() ([]byte, *fault.Error) { return a.p.ItemArguments(step, list[i], a.results.of) })
+		a.step(&items[i], func() ([]byte, *fault.Error) { return a.resolver.ItemArguments(step, list[i], a.results.of) })
 	}
 }
 

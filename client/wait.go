@@ -100,7 +100,7 @@ func (c *Client) outcome(ctx context.Context, p *pending) (*outcome.Outcome, err
 			return nil, context.Cause(ctx)
 		case c.ctx.Err() != nil:
 			return nil, context.Cause(c.ctx)
-		case !c.passing(code):
+		case code != fault.Timeout && code != fault.NoConnection && code != fault.NotReady || c.nc.IsClosed():
 			return nil, err
 		}
 		c.log.Warn("the outcome of a run that is over can't be read; it is tried again", "run", p.run.Plain())
@@ -108,12 +108,6 @@ func (c *Client) outcome(ctx context.Context, p *pending) (*outcome.Outcome, err
 			return nil, context.Cause(ctx)
 		}
 	}
-}
-
-// passing reports whether an error is that of a server or an owner that is slow or away, and may be back: a connection
-// that is not closed connects again by itself.
-func (c *Client) passing(code fault.Code) bool {
-	return (code == fault.Timeout || code == fault.NoConnection || code == fault.NotReady) && !c.nc.IsClosed()
 }
 
 // parseOutcome reads an announced outcome; ok is false for its short form and for what is none at all.

@@ -172,11 +172,11 @@ func (w *Watcher) step(e Event, each func(Event)) {
 }
 
 // catchUp reports what the document of the run holds and was not reported yet; over says that the run has ended. A run
-// that nobody knows yet, or whose owner or server is silent just now, is no error: the next read will tell.
+// that nobody knows yet, or whose owner is silent just now, is no error: the next read will tell.
 func (w *Watcher) catchUp(ctx context.Context, each func(Event)) (over bool, err error) {
 	doc, err := w.c.get(ctx, w.name, 0)
 	if err != nil {
-		if code := fault.CodeOf(err); ctx.Err() == nil && (code == fault.NotFound || w.c.passing(code)) {
+		if code := fault.CodeOf(err); code == fault.NotFound || code == fault.NotReady {
 			return false, nil
 		}
 		return false, err

@@ -4,18 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go"
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/stepjet/stepjet/client"
 	"github.com/stepjet/stepjet/fault"
-	"github.com/stepjet/stepjet/internal/embedded"
-	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/subjects"
 )
@@ -149,50 +144,4 @@ func TestWatchEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithTimeoutCause(w.ctx(), 100*time.Millisecond, errors.New("enough"))
 	defer cancel()
 	require.EqualError(t, w.client.Watch(ctx, "r", func(client.Event) {}), "enough")
-}
-
-// A watch outlasts the server: what happened meanwhile is told once there is one again.
-func TestAWatchGoesOnWithoutAServer(t *testing.T) {
-	t.Parallel()
-	o := embedded.Options{Dir: t.TempDir(), Listen: "127.0.0.1:0"}
-	srv, err := embedded.Start(o)
-	require.NoError(t, err)
-	o.Listen = srv.URL()[len("nats://"):]
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	nc, err := nats.Connect(srv.URL(), nats.MaxReconnects(-1), nats.ReconnectWait(10*time.Millisecond))
-	require.NoError(t, err)
-	defer nc.Close()
-	store, err := kv.Setup(ctx, nc, kv.Config{})
-	require.NoError(t, err)
-	defer store.Close()
-	cl, err := client.New(ctx, nc, client.Config{})
-	require.NoError(t, err)
-	defer cl.Close()
-	_, err = cl.Submit(ctx, []byte(planA), client.SubmitOptions{Run: "r"})
-	require.NoError(t, err)
-	watcher, err := cl.NewWatcher(ctx, "r")
-	require.NoError(t, err)
-	defer watcher.Close()
-
-	back := make(chan *embedded.Server, 1)
-	var once sync.Once
-	_, err = nc.Subscribe(subjects.API(subjects.NewRun("default", "r"), subjects.VerbGet), func(*nats.Msg) {
-		go once.Do(func() { // the owner is asked, and its server ends before it answers
-			srv.Shutdown()
-			time.Sleep(2 * time.Second) // longer than anybody waits for the first answer
-			srv, err := embedded.Start(o)
-			assert.NoError(t, err)
-			_, err = store.Archive.CreateHistory(ctx, subjects.NewRun("default", "r"), "", document("r", planA, resultA))
-			assert.NoError(t, err)
-			back <- srv
-		})
-	})
-	require.NoError(t, err)
-	require.NoError(t, nc.Flush())
-	var seen []string
-	err = watcher.Follow(ctx, func(e client.Event) { seen = append(seen, short(e)) })
-	(<-back).Shutdown()
-	require.NoError(t, err)
-	require.Equal(t, "end succeeded", seen[len(seen)-1])
 }

@@ -25,6 +25,9 @@ type Error struct {
 	Retryable bool
 	// RetryAfter is the least time to wait before the next attempt; zero leaves it to the backoff.
 	RetryAfter time.Duration
+	// ToolCode is what the tool itself called it, such as card_declined; empty where it named a code of this package. It
+	// is kept in runs of the plan language 2 alone.
+	ToolCode string
 	// Details is any further JSON value that the tool gave; nil for none.
 	Details json.RawMessage
 	// Cause is the error beneath, for errors.Is and errors.As; it is never sent.
@@ -87,6 +90,7 @@ func CodeOf(err error) Code {
 
 type envelope struct {
 	Code         Code            `json:"code"`
+	ToolCode     string          `json:"tool_code,omitempty"`
 	Message      string          `json:"message"`
 	Hint         string          `json:"hint,omitempty"`
 	Retryable    bool            `json:"retryable"`
@@ -96,7 +100,9 @@ type envelope struct {
 
 // MarshalJSON writes the error envelope.
 func (e *Error) MarshalJSON() ([]byte, error) {
-	return json.Marshal(envelope{e.Code, e.Message, e.Hint, e.Retryable, e.RetryAfter.Milliseconds(), e.Details})
+	return json.Marshal(envelope{
+		e.Code, e.ToolCode, e.Message, e.Hint, e.Retryable, e.RetryAfter.Milliseconds(), e.Details,
+	})
 }
 
 // UnmarshalJSON reads the error envelope. A missing "retryable" takes the code's own default, so that a worker in
@@ -109,7 +115,10 @@ func (e *Error) UnmarshalJSON(b []byte) error {
 	if err := json.Unmarshal(b, &in); err != nil {
 		return err
 	}
-	*e = Error{Code: in.Code, Message: in.Message, Hint: in.Hint, Details: in.Details, Retryable: in.Code.Retryable()}
+	*e = Error{
+		Code: in.Code, ToolCode: in.ToolCode, Message: in.Message, Hint: in.Hint, Details: in.Details,
+		Retryable: in.Code.Retryable(),
+	}
 	if in.Retryable != nil {
 		e.Retryable = *in.Retryable
 	}

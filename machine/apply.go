@@ -7,7 +7,6 @@ import (
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/outcome"
-	"github.com/stepjet/stepjet/plan"
 	"github.com/stepjet/stepjet/tool"
 )
 
@@ -57,13 +56,13 @@ func (r *Run) decide(i int, rec *Record, now time.Time, out *Effects) {
 		r.end(i, succeeded, rec.Time, out)
 	case res.Error == nil: // a for_each step itself is never executed: a record that nobody of ours wrote
 		s.result = &Result{Call: s.Call, Attempt: 1, ByOwner: true, Error: fault.New(fault.ToolTerminal, "a for_each step has no result of its own")}
-		r.fail(i, rec.Time, out)
+		r.end(i, failed, rec.Time, out)
 	case r.halting(i) && res.Error.Code == fault.Cancelled:
 		r.end(i, cancelled, rec.Time, out)
 	case r.mayRetry(i, res):
 		r.retry(i, rec, now, out)
 	default:
-		r.fail(i, rec.Time, out)
+		r.end(i, failed, rec.Time, out)
 	}
 }
 
@@ -74,18 +73,6 @@ func (r *Run) end(i int, to state, at time.Time, out *Effects) {
 		return
 	}
 	r.settle(i, to, at, out)
-}
-
-// fail ends a call whose result holds the error, and the run with it where the plan says so.
-func (r *Run) fail(i int, at time.Time, out *Effects) {
-	if r.calls[i].Item > 0 || r.plan.OnFailure != plan.Stop || r.stepOf(i).Optional || r.stopping {
-		r.end(i, failed, at, out)
-		return
-	}
-	r.failFast = i
-	r.stopping = true
-	r.settle(i, failed, at, out)
-	r.halt(at, out)
 }
 
 // halting reports whether a call is to be given up: the run stops, or the for_each step that it is an item of.
@@ -139,7 +126,7 @@ func (r *Run) applyStop(rec *Record, out *Effects) {
 func (r *Run) halt(at time.Time, out *Effects) {
 	for i := range r.calls {
 		switch r.calls[i].state {
-		case waiting:
+		case waiting, judging:
 			r.end(i, cancelled, at, out)
 		case ready, retrying:
 			r.askDecision(i, out)

@@ -121,6 +121,8 @@ func (r *Run) Outstanding(now time.Time, out *Effects) {
 		switch {
 		case s.state == expanding:
 			out.Expand = append(out.Expand, i)
+		case s.state == judging:
+			out.Judge = append(out.Judge, i)
 		case !s.state.out():
 		case r.halting(i) || s.expiring:
 			r.askDecision(i, out)

@@ -7,13 +7,14 @@ import (
 	"github.com/stepjet/stepjet/outcome"
 )
 
-// Record is what the machine reads of the ledger: a stop, or the record that decided one attempt. Exactly one of Stop
-// and Result is set.
+// Record is what the machine reads of the ledger: a stop, the record that decided one attempt, or that of an
+// evaluation. Exactly one of Stop, Result and Told is set.
 type Record struct {
 	Seq    uint64    // in the ledger; gives the records of a run one order
 	Time   time.Time // of the ledger
 	Stop   *Stop
 	Result *Result
+	Told   *Told
 }
 
 // Stop says that the run ends early.
@@ -59,6 +60,8 @@ type Effects struct {
 	// Expand lists for_each steps whose list is there: its length is to be told by Run.Expand, or the step's own first
 	// attempt is decided with the reason that it has none.
 	Expand []int
+	// Judge lists steps whose condition has to read blobs: what it comes to is to be recorded.
+	Judge []int
 	// Late lists attempts that should have begun by now. One that no worker has taken yet is to be decided with
 	// LateError; one that was taken is left alone.
 	Late []Dispatch
@@ -89,5 +92,6 @@ type Decide struct {
 
 // Reset empties the effects and keeps their memory.
 func (e *Effects) Reset() {
-	*e = Effects{Dispatch: e.Dispatch[:0], Expand: e.Expand[:0], Late: e.Late[:0], Decide: e.Decide[:0], Settled: e.Settled[:0]}
+	*e = Effects{Dispatch: e.Dispatch[:0], Expand: e.Expand[:0], Judge: e.Judge[:0], Late: e.Late[:0],
+		Decide: e.Decide[:0], Settled: e.Settled[:0]}
 }

@@ -189,7 +189,7 @@ func (r *Run) gather(i int, at time.Time, out *Effects) {
 		r.settle(i, succeeded, at, out)
 	default:
 		s.result = &Result{Call: s.Call, Attempt: 1, Error: worst}
-		r.fail(i, at, out)
+		r.settle(i, failed, at, out)
 	}
 }
 

@@ -44,11 +44,7 @@ func (r *Run) Status() outcome.RunStatus {
 	if r.stop != nil {
 		return r.stop.Reason
 	}
-	bad := false
-	for i := range r.plan.Steps {
-		bad = bad || r.calls[i].state != succeeded && !r.plan.Steps[i].Optional
-	}
-	if !bad {
+	if !r.standing().bad() {
 		return outcome.Succeeded
 	}
 	for _, o := range r.plan.Outputs {
@@ -64,14 +60,22 @@ func (r *Run) Status() outcome.RunStatus {
 func (r *Run) Outcome(run string, value Values) *outcome.Outcome {
 	o := &outcome.Outcome{Run: run, Status: r.Status(), Stats: r.Stats()}
 	for _, i := range r.plan.Outputs {
-		if r.calls[i].state == succeeded {
+		switch r.calls[i].state {
+		case succeeded:
 			o.Results = append(o.Results, outcome.Result{Step: r.plan.Steps[i].ID, JSON: value(i)})
+		case notTaken:
+			o.Results = append(o.Results, outcome.Result{Step: r.plan.Steps[i].ID, JSON: []byte("null")})
+		default: // its error says why there is none
 		}
 	}
 	for i := range r.plan.Steps {
+		if r.calls[i].state == notTaken {
+			o.NotTaken = append(o.NotTaken, r.plan.Steps[i].ID)
+		}
 		if err := r.stepError(i); err != nil {
 			o.Errors = append(o.Errors, outcome.StepError{
 				Step: r.plan.Steps[i].ID, Code: err.Code, Message: err.Message, Hint: err.Hint, Attempts: r.executed(i),
+				HandledBy: r.standing().handler(i),
 			})
 		}
 	}
@@ -100,6 +104,8 @@ func (r *Run) Stats() outcome.Stats {
 			st.Skipped++
 		case cancelled:
 			st.Cancelled++
+		case notTaken:
+			st.NotTaken++
 		default: // it is not over
 		}
 	}
@@ -138,26 +144,16 @@ func (r *Run) stepError(i int) *fault.Error {
 		}
 		return r.cancelledError()
 	case skipped:
-		return fault.New(fault.Skipped, "Skipped because dependency '%s' failed", r.plan.Steps[r.spoiler(i)].ID)
+		return fault.New(fault.Skipped, "Skipped because dependency '%s' failed", r.plan.Steps[r.standing().spoiler(i)].ID)
 	default: // it did not fail
 	}
 	return nil
 }
 
-// spoiler returns the first direct dependency, in the order of steps, that did not succeed and is not optional.
-func (r *Run) spoiler(i int) int {
-	for _, d := range r.plan.Steps[i].Deps {
-		if s := r.calls[d].state; s.terminal() && s != succeeded && !r.plan.Steps[d].Optional {
-			return d
-		}
-	}
-	return i // a skipped step has one
-}
-
 var statusNames = [...]outcome.StepStatus{
-	waiting: outcome.StepWaiting, expanding: outcome.StepReady, spread: outcome.StepRunning, ready: outcome.StepReady,
+	waiting: outcome.StepWaiting, judging: outcome.StepWaiting, expanding: outcome.StepReady, spread: outcome.StepRunning, ready: outcome.StepReady,
 	retrying: outcome.StepRetrying, succeeded: outcome.StepSucceeded, failed: outcome.StepFailed, skipped: outcome.StepSkipped,
-	cancelled: outcome.StepCancelled,
+	cancelled: outcome.StepCancelled, notTaken: outcome.StepNotTaken,
 }
 
 // StepStatus returns where a step stands.
@@ -206,6 +202,8 @@ func (r *Run) waitingFor(i int, now time.Time) string {
 		}
 	case expanding:
 		return "its list to be read"
+	case judging:
+		return "its condition to be read"
 	case spread:
 		return fmt.Sprintf("%d of %d items", s.left, s.count)
 	case waiting:

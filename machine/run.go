@@ -44,6 +44,7 @@ type state uint8
 
 const (
 	waiting   state = iota // for dependencies, or for its wave
+	judging                // its condition is to be read from blobs
 	expanding              // a for_each step whose list has not been counted yet
 	spread                 // a for_each step whose items are out
 	ready                  // dispatched, or about to be
@@ -52,6 +53,7 @@ const (
 	failed
 	skipped
 	cancelled
+	notTaken // its condition was false, or there is nothing that it could be handed
 )
 
 func (s state) terminal() bool { return s >= succeeded }
@@ -102,6 +104,7 @@ type Run struct {
 	early    map[attemptKey]*Record
 	counts   map[int]int             // of for_each steps: the length of the list, once it was told
 	taken    map[int]map[int]*Result // of for_each steps: the results of items that are taken over, by item from 1
+	entries  map[int][]byte          // of for_each steps: what conditions see of them
 	seq      uint64                  // of the record being applied
 	lastTime time.Time
 	begun    bool
@@ -137,7 +140,7 @@ func (r *Run) reset() {
 	r.calls = make([]call, n)
 	r.remaining, r.deadline = n, r.start.Submitted.Add(r.plan.Timeout)
 	r.stopping, r.stop, r.failFast, r.expiring = false, nil, -1, false
-	r.wave, r.openAt, r.deadlines, r.early, r.seq = 0, nil, nil, nil, 0
+	r.wave, r.openAt, r.deadlines, r.early, r.entries, r.seq = 0, nil, nil, nil, nil, 0
 	r.lastTime, r.begun, r.finished = r.start.Started, false, false
 	if r.plan.Schedule == plan.Waves {
 		r.waves = r.plan.Waves()
@@ -162,8 +165,8 @@ func (r *Run) Begin(out *Effects) {
 		r.openWave(r.start.Started, out)
 	}
 	for i := range r.plan.Steps {
-		if r.openAt == nil && r.calls[i].missing == 0 && r.calls[i].state == waiting {
-			r.makeReady(i, r.start.Started, out)
+		if r.openAt == nil && r.calls[i].missing == 0 && r.calls[i].state == waiting && !r.stopping {
+			r.become(i, r.verdict(i), r.start.Started, out)
 		}
 	}
 	r.finishIfOver(out)
@@ -238,6 +241,8 @@ func (r *Run) apply(rec *Record, now time.Time, out *Effects) {
 		r.applyStop(rec, out)
 	case rec.Result != nil:
 		r.applyResult(rec, now, out)
+	case rec.Told != nil:
+		r.applyTold(rec, out)
 	}
 	r.finishIfOver(out)
 }
@@ -302,19 +307,22 @@ func (r *Run) send(i int, due, now time.Time, out *Effects) {
 	out.Dispatch = append(out.Dispatch, d)
 }
 
-// settle makes a step terminal and lets its dependents go on.
+// settle makes a step terminal and lets its dependents go on. A failure stops the run where the plan says so.
 func (r *Run) settle(i int, to state, at time.Time, out *Effects) {
 	type todo struct {
 		step int
 		to   state
 	}
-	work := []todo{{i, to}}
+	work, halts := []todo{{i, to}}, false
 	for len(work) > 0 {
 		x := work[len(work)-1]
 		work = work[:len(work)-1]
 		s := &r.calls[x.step]
 		if s.state.terminal() {
 			continue
+		}
+		if x.to == failed && r.stops(x.step) {
+			r.failFast, r.stopping, halts = x.step, true, true
 		}
 		s.state, s.decided = x.to, instantOf(at)
 		r.remaining--
@@ -328,12 +336,23 @@ func (r *Run) settle(i int, to state, at time.Time, out *Effects) {
 			dep.missing--
 			switch {
 			case dep.state != waiting:
-			case spoils && x.to != cancelled:
-				work = append(work, todo{d, skipped})
-			case dep.missing == 0 && r.openAt == nil && !r.stopping && r.spoiler(d) == d: // else it is still to be skipped
-				r.makeReady(d, at, out)
+			case r.plan.Language == 1 && spoils:
+				if x.to != cancelled {
+					work = append(work, todo{d, skipped})
+				}
+			case dep.missing > 0 || r.openAt != nil || r.stopping:
+			case r.plan.Language == 1 && r.standing().spoiler(d) != d: // it is still to be skipped
+			default:
+				if to := r.verdict(d); to.terminal() {
+					work = append(work, todo{d, to})
+				} else {
+					r.become(d, to, at, out)
+				}
 			}
 		}
+	}
+	if halts {
+		r.halt(at, out)
 	}
 	if r.openAt != nil && !r.stopping {
 		r.openWave(at, out)
@@ -348,9 +367,9 @@ func (r *Run) openWave(at time.Time, out *Effects) {
 		r.wave++ // first, because a record that came early may settle a step here and now
 		opened := false
 		for _, i := range wave {
-			if r.calls[i].state == waiting {
-				opened = true
-				r.makeReady(i, at, out)
+			if r.calls[i].state == waiting && !r.stopping {
+				r.become(i, r.verdict(i), at, out)
+				opened = opened || !r.calls[i].state.terminal()
 			}
 		}
 		if opened {

@@ -38,7 +38,7 @@ var epoch = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 func (s *scenario) command(t *testing.T, d *datadriven.TestData) string {
 	s.effects.Reset()
 	var name, code, value, wait string
-	attempt, seq, item, count := 1, 0, -1, 0
+	attempt, seq, item, count, holds := 1, 0, -1, 0, false
 	for _, arg := range d.CmdArgs {
 		switch arg.Key {
 		case "step":
@@ -57,6 +57,8 @@ func (s *scenario) command(t *testing.T, d *datadriven.TestData) string {
 			arg.Scan(t, 0, &item)
 		case "n":
 			arg.Scan(t, 0, &count)
+		case "holds":
+			arg.Scan(t, 0, &holds)
 		}
 	}
 	if wait != "" {
@@ -81,6 +83,13 @@ func (s *scenario) command(t *testing.T, d *datadriven.TestData) string {
 	case "withdrawn":
 		rec.Result = &machine.Result{Call: machine.Call{Step: s.index(t, d, name), Item: item + 1}, Attempt: attempt, Error: fault.New(fault.Code(code), "decided by the owner"), ByOwner: true}
 		rec.Result.Error.Retryable = false
+	case "blob":
+		rec.Result = &machine.Result{Call: machine.Call{Step: s.index(t, d, name), Item: item + 1}, Attempt: attempt, Worker: "w", Handle: &outcome.Handle{Name: name, Size: 1 << 20, Checked: true}}
+	case "told":
+		rec.Told = &machine.Told{Step: s.index(t, d, name), Holds: holds}
+		if code != "" {
+			rec.Told.Error = fault.New(fault.Code(code), "it can't be read")
+		}
 	case "cancel":
 		rec.Stop = &machine.Stop{Reason: outcome.Cancelled, By: value}
 	case "expire":
@@ -158,6 +167,9 @@ func (s *scenario) answer() string {
 	}
 	for _, i := range s.effects.Expand {
 		fmt.Fprintf(&b, "expand %s\n", id(i))
+	}
+	for _, i := range s.effects.Judge {
+		fmt.Fprintf(&b, "judge %s\n", id(i))
 	}
 	for _, x := range s.effects.Late {
 		fmt.Fprintf(&b, "late %s attempt %d: %s\n", token(x.Call), x.Attempt, s.run.LateError(x.Call))

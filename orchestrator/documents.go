@@ -218,7 +218,7 @@ func (d *documents) foundNothing(ctx context.Context, r *run) (all []fault.Probl
 		return nil // then the step failed, and its error says so
 	}
 	past := &pastValues{values: d.values, ctx: ctx, r: r, held: -1, left: maxNothingBytes}
-	resolver, items := r.plan.NewResolver(), maxNothingItems
+	resolver, items := r.plan.NewResolver().Fates(r.fate), maxNothingItems
 	for i := range r.plan.Steps {
 		s := &r.plan.Steps[i]
 		status := r.machine.StepStatus(i)

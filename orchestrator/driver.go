@@ -25,6 +25,7 @@ type driver struct {
 	decider     *decider
 	deadLetters *deadLetters
 	announcer   *announcer
+	evaluator   *evaluator
 	suspects    *suspects
 	finish      func(*run) // is told of a run whose last step is decided
 
@@ -122,6 +123,9 @@ func (dr *driver) perform(r *run) {
 	if len(eff.Decide) > 0 {
 		dr.decider.decide(r, eff.Decide)
 	}
+	for _, step := range eff.Judge {
+		dr.evaluator.condition(r, step)
+	}
 	for _, d := range eff.Late {
 		dr.decider.late(r, d)
 	}
@@ -156,11 +160,18 @@ func (dr *driver) apply(r *run, e entry, now time.Time) bool {
 		if !ok {
 			return true // a record that no dispatch of ours can have asked for
 		}
-		rec.Result = decodeResult(c, e, r.version, r.bucket(), func() *wire.Redactor { return dr.redactor(r) })
+		rec.Result = decodeResult(c, e, r, func() *wire.Redactor { return dr.redactor(r) })
 		if h := rec.Result.Handle; h != nil && !h.Checked {
 			dr.fetch(r, rec)
 			return false
 		}
+	case subjects.ToldKind:
+		step, ok := r.plan.Index(e.rec.Step)
+		if !ok {
+			return true
+		}
+		told := wire.ParseTold(e.Data)
+		rec.Told = &machine.Told{Step: step, Holds: told.Holds, Error: told.Error}
 	default:
 		return true
 	}
@@ -242,15 +253,15 @@ func (dr *driver) expanded(r *run, step int, list [][]byte, err *fault.Error, no
 	r.machine.Expand(step, len(list), now, &dr.effects)
 }
 
-// decodeResult reads the record of an attempt. It never fails: the record stands and decides. redactor
-// returns what takes the secrets of the run out of its error, bucket is where large values of the run lie.
-func decodeResult(c machine.Call, e entry, version uint64, bucket string, redactor func() *wire.Redactor) *machine.Result {
-	if bad := wire.AboveRun(e.Header, version); bad != nil {
+// decodeResult reads the record of an attempt of a run. It never fails: the record stands and decides. redactor
+// returns what takes the secrets of the run out of its error.
+func decodeResult(c machine.Call, e entry, r *run, redactor func() *wire.Redactor) *machine.Result {
+	if bad := wire.AboveRun(e.Header, r.version); bad != nil {
 		return &machine.Result{Call: c, Attempt: e.rec.Attempt.Number, Error: bad}
 	}
-	w := wire.ParseCleanResult(e.Header, e.Data, redactor)
+	w := wire.ParseCleanResult(e.Header, e.Data, r.plan.Language > 1, redactor)
 	if w.Handle != nil {
-		if w.Error = wire.CheckResult(w.Handle, e.rec.Attempt, bucket, kv.MaxBlob); w.Error != nil {
+		if w.Error = wire.CheckResult(w.Handle, e.rec.Attempt, r.bucket(), kv.MaxBlob); w.Error != nil {
 			w.Handle = nil
 		}
 	}

@@ -22,6 +22,8 @@ type inputs struct {
 	deps     []int    // of the step, sorted; nil where nothing refers to them
 	values   []source // of them
 	inBlobs  bool     // a value has to be read first, which blocks
+
+	fates map[int]plan.Fate // how the steps ended that it names by $error or $status
 }
 
 // source is where the value of a dependency comes from. The zero source is a missing value.
@@ -59,6 +61,33 @@ func (in *inputs) gather(r *run) {
 	if in.inBlobs {
 		in.resolver = nil // that of a run is for one goroutine
 	}
+	for _, step := range r.plan.Steps[in.call.Step].Named {
+		if in.fates == nil {
+			in.fates = map[int]plan.Fate{}
+		}
+		in.fates[step] = r.fate(step)
+	}
+}
+
+// fate tells how a step ended.
+func (r *run) fate(step int) plan.Fate { return r.machine.Fate(step) }
+
+// resolve returns what resolves the references: the run's own where that may be used, else a new one.
+func (in *inputs) resolve() *plan.Resolver {
+	if in.resolver != nil {
+		return in.resolver
+	}
+	return in.plan.NewResolver().Fates(in.fate)
+}
+
+func (in *inputs) fate(step int) plan.Fate { return in.fates[step] }
+
+// largest returns the bytes of the largest value, which is held alone.
+func (in *inputs) largest() (n int64) {
+	for i := range in.values {
+		n = max(n, in.values[i].size())
+	}
+	return n
 }
 
 func (s *source) inBlobs() bool {
@@ -118,10 +147,7 @@ const maxExplained = 3
 
 // explained adds to an error which references the wrong values came from.
 func (in *inputs) explained(err *fault.Error, bad []tool.Violation, result func(int) ([]byte, bool)) *fault.Error {
-	resolver := in.resolver
-	if resolver == nil {
-		resolver = in.plan.NewResolver()
-	}
+	resolver := in.resolve()
 	for _, v := range bad[:min(len(bad), maxExplained)] {
 		why := resolver.Explain(in.call.Step, in.item, v.Pointer, result)
 		if why != "" && !strings.Contains(err.Message, why) {

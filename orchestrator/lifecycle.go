@@ -102,8 +102,12 @@ func (lc *lifecycle) take(r *run, rec subjects.Record, e kv.Entry) {
 		}
 	default:
 		kind := wire.KindStop
-		if rec.Kind == subjects.StartKind {
+		switch rec.Kind {
+		case subjects.StartKind:
 			kind = wire.KindStart
+		case subjects.ToldKind:
+			kind = wire.KindTold
+		default:
 		}
 		if rec.Kind == subjects.UnknownRecord || !kind.Known(e.Header) {
 			if r.phase != finishing && r.phase != finished {
@@ -233,7 +237,7 @@ func (lc *lifecycle) begin(r *run) {
 	}
 	now := lc.times.of(r)
 	r.version = lc.cfg.Store.Knows.Records(r.start.Needs)
-	r.phase, r.resolver = running, r.plan.NewResolver().Limit(wire.InlineLimit)
+	r.phase, r.resolver = running, r.plan.NewResolver().Limit(wire.InlineLimit).Fates(r.fate)
 	r.machine = machine.New(r.plan, machine.Start{
 		Key:       r.id.Tenant + "/" + r.id.ID + "/" + strconv.FormatUint(r.generation, 10),
 		Submitted: r.submitted, Started: at.Time, Contracts: contracts(r.start), Reused: takenOver(r.start.Reuse, r.plan),

@@ -42,6 +42,7 @@ func newLoop(ctx context.Context, o *Orchestrator, store storage, reg *registry,
 	l.driver = &driver{
 		env: e, times: l.times, timers: &timers{}, values: l.values, memory: memory, dispatcher: l.dispatcher, decider: l.decider,
 		deadLetters: l.deadLetters, announcer: l.announcer, suspects: suspects,
+		evaluator: &evaluator{env: e, values: l.values, memory: memory},
 	}
 	l.documents = &documents{env: e, values: l.values, times: l.times}
 	l.reaper = newReaper(e, l.cursors, l.runs)

@@ -2,6 +2,7 @@ package orchestrator_test
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -43,7 +44,7 @@ func (s *system) settled() {
 			if err != nil {
 				return false
 			}
-			if m := wire.ParseMember(e.Value()); len(m.Knows) > 0 {
+			if m := wire.ParseMember(e.Value()); slices.Contains(m.Knows, "later") {
 				knowing |= m.Serves
 			} else {
 				lacking |= m.Serves

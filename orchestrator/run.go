@@ -81,7 +81,9 @@ type progress struct {
 	lists   map[int][][]byte
 	entries map[int][]byte
 	reading map[int]bool
-	same    map[int]bool // whose list is the one that the run which this one tries again had
+	// evaluating are the steps whose conditions are being read.
+	evaluating map[int]bool
+	same       map[int]bool // whose list is the one that the run which this one tries again had
 
 	busy   bool    // a job fetches a blob that the next record needs
 	parked []entry // records that wait for a phase or a blob, in ledger order

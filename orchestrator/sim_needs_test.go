@@ -20,7 +20,7 @@ func (w *world) knowledge(name string, life int) wire.Knowledge {
 	if !w.mixed() || name != "owner0" && life%2 == 0 {
 		return wire.Ours()
 	}
-	return wire.Knowledge{simNeed: {In: func(body []byte) bool { return plan.Digest(body) < "8" }}}
+	return wire.Knowledge{wire.LanguageTwo: {}, simNeed: {In: func(body []byte) bool { return plan.Digest(body) < "8" }}}
 }
 
 // recorded lets all orchestrators hear, some time later, of what runs need.
@@ -39,8 +39,8 @@ func (w *world) recorded(names []string) {
 
 // assumed is what an orchestrator goes by.
 func (w *world) assumed(knows wire.Knowledge) wire.Knowledge {
-	if w.bug == ignoreNeeds && len(knows) == 0 {
-		return wire.Knowledge{simNeed: {}}
+	if _, newer := knows[simNeed]; w.bug == ignoreNeeds && !newer {
+		return wire.Knowledge{simNeed: {}, wire.LanguageTwo: {}}
 	}
 	return knows
 }

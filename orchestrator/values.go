@@ -161,15 +161,10 @@ func (v *values) arguments(ctx context.Context, in *inputs) ([]byte, *fault.Erro
 	result := x.result
 	var args []byte
 	var err *fault.Error
-	switch {
-	case in.call.Item > 0 && in.resolver != nil:
-		args, err = in.resolver.ItemArguments(in.call.Step, in.item, result)
-	case in.call.Item > 0:
-		args, err = in.plan.ItemArguments(in.call.Step, in.item, result)
-	case in.resolver != nil:
-		args, err = in.resolver.Arguments(in.call.Step, result)
-	default:
-		args, err = in.plan.Arguments(in.call.Step, result)
+	if in.call.Item > 0 {
+		args, err = in.resolve().ItemArguments(in.call.Step, in.item, result)
+	} else {
+		args, err = in.resolve().Arguments(in.call.Step, result)
 	}
 	if x.err != nil {
 		return nil, x.err
@@ -217,10 +212,7 @@ func (x *reader) result(dep int) ([]byte, bool) {
 
 func (v *values) list(ctx context.Context, in *inputs) ([][]byte, *fault.Error) {
 	x := reader{values: v, ctx: ctx, in: in}
-	if in.resolver != nil {
-		return in.resolver.Items(in.call.Step, x.result)
-	}
-	list, err := in.plan.Items(in.call.Step, x.result)
+	list, err := in.resolve().Items(in.call.Step, x.result)
 	if x.err != nil {
 		return nil, x.err
 	}

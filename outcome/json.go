@@ -37,6 +37,10 @@ func (o *Outcome) append(b []byte) []byte {
 	} else {
 		b = appendValue(b, o.Errors)
 	}
+	if len(o.NotTaken) > 0 {
+		b = append(b, `,"not_taken":`...)
+		b = appendValue(b, o.NotTaken)
+	}
 	if len(o.Problems) > 0 {
 		b = append(b, `,"problems":`...)
 		b = appendValue(b, o.Problems)
@@ -124,6 +128,9 @@ func (s Stats) append(b []byte) []byte {
 	field("skipped", int64(s.Skipped))
 	if s.Cancelled > 0 {
 		field("cancelled", int64(s.Cancelled))
+	}
+	if s.NotTaken > 0 {
+		field("not_taken", int64(s.NotTaken))
 	}
 	if s.Items > 0 {
 		field("items", int64(s.Items))

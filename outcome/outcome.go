@@ -27,7 +27,7 @@ const (
 // StepStatus is where a step stands.
 type StepStatus string
 
-// The statuses of a step. The last four are terminal.
+// The statuses of a step. The last five are terminal.
 const (
 	StepWaiting   StepStatus = "waiting"  // for a dependency
 	StepReady     StepStatus = "ready"    // its inputs are there, it is on its way to a worker
@@ -37,11 +37,13 @@ const (
 	StepFailed    StepStatus = "failed"
 	StepSkipped   StepStatus = "skipped"
 	StepCancelled StepStatus = "cancelled"
+	StepNotTaken  StepStatus = "not_taken" // its condition was false, or a step was not taken whose result it refers to
 )
 
 // Terminal reports whether a step in this status is over.
 func (s StepStatus) Terminal() bool {
-	return s == StepSucceeded || s == StepFailed || s == StepSkipped || s == StepCancelled
+	return s == StepSucceeded || s == StepFailed || s == StepSkipped || s == StepCancelled ||
+		s == StepNotTaken
 }
 
 // Outcome is what goes back to the agent: only the results asked for, and every error.
@@ -51,12 +53,14 @@ type Outcome struct {
 	// Generation is that of the plan which came to this: the sequence in the acknowledgement of its submission. A
 	// rejected run leaves its id to a later plan, so whoever submitted that one doesn't take the rejection for its own.
 	// 0: not known.
-	Generation uint64          `json:"generation,omitempty"`
-	Results    Results         `json:"results"`
-	Errors     []StepError     `json:"errors"`
-	Problems   []fault.Problem `json:"problems,omitempty"`
-	Warnings   []fault.Problem `json:"warnings,omitempty"`
-	Stats      Stats           `json:"stats"`
+	Generation uint64      `json:"generation,omitempty"`
+	Results    Results     `json:"results"`
+	Errors     []StepError `json:"errors"`
+	// NotTaken are the steps whose condition was false, and those that only had a use with them; nil for none.
+	NotTaken []string        `json:"not_taken,omitempty"`
+	Problems []fault.Problem `json:"problems,omitempty"`
+	Warnings []fault.Problem `json:"warnings,omitempty"`
+	Stats    Stats           `json:"stats"`
 
 	unknown unknown.Fields // of a newer version: they are written as they were read
 }
@@ -87,6 +91,8 @@ type StepError struct {
 	Message  string     `json:"message"`
 	Hint     string     `json:"hint,omitempty"`
 	Attempts int        `json:"attempts,omitempty"`
+	// HandledBy is the step that dealt with the failure, which then does not count for the run's status.
+	HandledBy string `json:"handled_by,omitempty"`
 }
 
 // Stats counts a run's steps and bytes.
@@ -96,6 +102,7 @@ type Stats struct {
 	Failed    int `json:"failed"`
 	Skipped   int `json:"skipped"`
 	Cancelled int `json:"cancelled,omitempty"`
+	NotTaken  int `json:"not_taken,omitempty"`
 	// Items counts those of all for_each steps, ItemsFailed those of them that did not succeed. A step that tolerates
 	// failed items succeeds all the same.
 	Items       int `json:"items,omitempty"`

@@ -125,6 +125,8 @@ func readStats(v []byte) (s Stats, ok bool) {
 			s.Skipped = int(n)
 		case "cancelled":
 			s.Cancelled = int(n)
+		case "not_taken":
+			s.NotTaken = int(n)
 		case "items":
 			s.Items = int(n)
 		case "items_failed":

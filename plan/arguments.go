@@ -40,7 +40,7 @@ func (r *Resolver) arguments(step int, item []byte, result func(dep int) (json [
 	}
 	if t.whole && (len(out) == 0 || out[0] != '{') {
 		return nil, fault.New(fault.InvalidArguments, "the arguments are %s as a whole, which came to %s and not to an object",
-			refPrefix+t.holes[0].targets[0].text, kindOf(out))
+			t.holes[0].targets[0].shown(), kindOf(out))
 	}
 	return out, nil
 }
@@ -100,10 +100,13 @@ func (p *Plan) Most(step, item int, size func(dep int) int64) int64 {
 		h := &t.holes[i]
 		most := int64(max(len(h.def), len(null)))
 		for k := range h.targets {
-			if h.targets[k].step == theItem {
+			switch t := &h.targets[k]; {
+			case t.of != itsResult:
+				most = max(most, maxFate)
+			case t.step == theItem:
 				most = max(most, int64(item))
-			} else {
-				most = max(most, size(h.targets[k].step))
+			default:
+				most = max(most, size(t.step))
 			}
 		}
 		if h.text {
@@ -129,10 +132,7 @@ func (r *Resolver) resolve(h *hole, item []byte, room int64, result func(dep int
 	several := len(h.targets) > 1 || h.def != ""
 	for i := range h.targets {
 		t := &h.targets[i]
-		value, ok := item, item != nil
-		if t.step != theItem {
-			value, ok = result(t.step)
-		}
+		value, ok := r.about(t, item, result)
 		if !ok {
 			continue
 		}
@@ -142,7 +142,7 @@ func (r *Resolver) resolve(h *hole, item []byte, room int64, result func(dep int
 					WithHint("refer to less of what is large, or split the step")
 			}
 		}
-		at, stop, f := r.lookup(t.step, value, t.path)
+		at, stop, f := r.lookup(t.remembered(), value, t.path)
 		if f == isMany {
 			var err *fault.Error
 			if at, stop, f, err = r.project(t, at, stop, several, room); err != nil {
@@ -168,9 +168,33 @@ func (r *Resolver) resolve(h *hole, item []byte, room int64, result func(dep int
 	return null, nil
 }
 
+// about returns what a reference goes into: the item, a step's result, or how the step ended.
+func (r *Resolver) about(t *target, item []byte, result func(dep int) ([]byte, bool)) (value []byte, ok bool) {
+	switch {
+	case t.of != itsResult && r.fates == nil:
+		return nil, false
+	case t.of != itsResult:
+		return r.fates(t.step).value(t.of), true
+	case t.step == theItem:
+		return item, item != nil
+	}
+	return result(t.step)
+}
+
+// remembered is what a Resolver remembers its way through the value by; only results stay the same and are large.
+func (t *target) remembered() int {
+	if t.of != itsResult {
+		return theItem
+	}
+	return t.step
+}
+
 // notInto says that a path goes into a value that has no parts.
 func (r *Resolver) notInto(t *target, stop int, at []byte) *fault.Error {
-	err := fault.New(fault.UnresolvedRef, "%s%s: what is there is %s, which has no %s", refPrefix, clip(t.text), kindOf(at), t.path[stop].shown())
+	err := fault.New(fault.UnresolvedRef, "%s: what is there is %s, which has no %s", t.shown(), kindOf(at), t.path[stop].shown())
+	if t.of != itsResult {
+		return err.WithHint("write %s alone; $error:<id> has code, tool_code, message and details", clip(t.of.prefix()+idIn(t.text)))
+	}
 	if t.step == theItem {
 		return err.WithHint("refer to the item as a whole, or have the list hold objects")
 	}

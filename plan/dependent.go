@@ -37,6 +37,9 @@ func (w *walker) keep(h *hole, below string) {
 	into := w.into()
 	at := w.pointer() + below
 	for _, t := range h.targets {
+		if t.of != itsResult {
+			continue
+		}
 		u := use{target: t, at: at, into: into, bare: !h.text, only: len(h.targets) == 1 && h.def == ""}
 		if w.list {
 			d.list = append(d.list, u)
@@ -83,7 +86,7 @@ func (f *flow) edges(edge func(from, to int)) {
 			}
 			for h := range t.holes {
 				for _, target := range t.holes[h].targets {
-					if target.step != theItem {
+					if target.step != theItem && target.of == itsResult {
 						edge(target.step, i)
 					}
 				}

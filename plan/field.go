@@ -39,6 +39,7 @@ const (
 	stepRetry
 	stepOptional
 	stepForEach
+	stepIf
 )
 
 // The fields of for_each.
@@ -57,7 +58,7 @@ var (
 	stepLevel = &level{
 		name:    "a step",
 		move:    "move it into the step that it is for",
-		fields:  []string{"id", "tool", "arguments", "depends_on", "timeout", "retry", "optional", "for_each"},
+		fields:  []string{"id", "tool", "arguments", "depends_on", "timeout", "retry", "optional", "for_each", "if"},
 		aliases: stepAliases,
 		labels:  stepLabels,
 	}
@@ -69,7 +70,7 @@ var (
 func init() { planLevel.other, stepLevel.other = stepLevel, planLevel }
 
 // maxFields is the most that any level has.
-const maxFields = 8
+const maxFields = 9
 
 // members are the values of an object's known fields, as nodes; 0 for those that are absent (the root is no value of a
 // field, so 0 is free).

@@ -81,7 +81,7 @@ func listText(t *template) string {
 	if !t.whole {
 		return "it"
 	}
-	return refPrefix + clip(t.holes[0].targets[0].text)
+	return t.holes[0].targets[0].shown()
 }
 
 // split returns the items of an array, up to MaxItems, and how many there are.

@@ -56,3 +56,17 @@ func (r *Resolver) lookup(dep int, value []byte, path []elem) (at []byte, stop i
 	}
 	return value[i:end], len(path), isThere
 }
+
+// look returns what a reference in an expression finds: there, a path into a value without parts finds nothing.
+func (r *Resolver) look(t *target, result func(dep int) ([]byte, bool)) (json []byte, ok bool) {
+	value, ok := r.about(t, nil, result)
+	if !ok {
+		return nil, false
+	}
+	at, stop, f := r.lookup(t.remembered(), value, t.path)
+	if f == isMany {
+		list, _, all, err := r.project(t, at, stop, true, r.limit())
+		return list, err == nil && all == isThere
+	}
+	return at, f == isThere
+}

@@ -46,15 +46,12 @@ func (r *Resolver) Nothing(step int, item []byte, result func(dep int) (json []b
 func (r *Resolver) missed(h *hole, item []byte, result func(dep int) ([]byte, bool)) (saw string, missed bool) {
 	for i := range h.targets {
 		t := &h.targets[i]
-		value, ok := item, item != nil
-		if t.step != theItem {
-			value, ok = result(t.step)
-		}
+		value, ok := r.about(t, item, result)
 		if !ok {
 			saw = r.saw(t, nil, 0, false)
 			continue
 		}
-		at, stop, f := r.lookup(t.step, value, t.path)
+		at, stop, f := r.lookup(t.remembered(), value, t.path)
 		if several := len(h.targets) > 1; f == isThere && !(several && string(at) == "null") || f == isMany || f == notInto && !several {
 			return "", false
 		}
@@ -66,6 +63,9 @@ func (r *Resolver) missed(h *hole, item []byte, result func(dep int) ([]byte, bo
 // saw says what a reference met where it went no further: at begins with that value.
 func (r *Resolver) saw(t *target, at []byte, stop int, ok bool) string {
 	whose := "the item"
+	if t.of != itsResult {
+		return t.of.prefix() + clip(idIn(t.text)) + " is " + outline(at)
+	}
 	if t.step != theItem {
 		whose = fmt.Sprintf("step %q returned", r.plan.Steps[t.step].ID)
 		if !ok {
@@ -131,7 +131,7 @@ func (r *Resolver) Explain(step int, item []byte, at string, result func(dep int
 			continue
 		}
 		h := &t.holes[i]
-		ref := refPrefix + clip(h.targets[0].text)
+		ref := h.targets[0].shown()
 		if saw, missed := r.missed(h, item, result); missed && h.def == "" {
 			return fmt.Sprintf("%s is null because %s found nothing; %s", shownPlace(places[i]), ref, saw)
 		}
@@ -216,7 +216,7 @@ func (p *placer) value(n int32) {
 func (r *Resolver) nothing(h *hole, item []byte, result func(dep int) ([]byte, bool)) *fault.Error {
 	saw, _ := r.missed(h, item, result)
 	if len(h.targets) > 1 {
-		return fault.New(fault.UnresolvedRef, "none of the %d alternatives of %s%s is there; of the last one, %s", len(h.targets), refPrefix, clip(h.targets[0].text), saw)
+		return fault.New(fault.UnresolvedRef, "none of the %d alternatives of %s is there; of the last one, %s", len(h.targets), h.targets[0].shown(), saw)
 	}
-	return fault.New(fault.UnresolvedRef, "%s%s found nothing, and the plan says on_missing: error; %s", refPrefix, clip(h.targets[0].text), saw)
+	return fault.New(fault.UnresolvedRef, "%s found nothing, and the plan says on_missing: error; %s", h.targets[0].shown(), saw)
 }

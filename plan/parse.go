@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"bytes"
 	"fmt"
 	"strconv"
 
@@ -28,6 +29,11 @@ func ParseLimited(body []byte, c Catalog, l Limits) (*Plan, Report) {
 	}
 	if p.col.failed() {
 		return nil, p.report()
+	}
+	p.plan.Language = 1
+	if p.second {
+		p.plan.Language = 2
+		fillNeeds(p.plan.Steps, func(step int) []int { return p.steps[step].ordered })
 	}
 	p.plan.link()
 	p.plan.slim()
@@ -66,6 +72,8 @@ type parser struct {
 	right   map[string]bool // whom the references of the step rightOf−1 refer to, once that was asked for
 	rightOf int
 
+	second bool // a word of language 2 is used
+
 	dependent  bool        // some tool depends on another
 	dependents []dependent // steps that call such a tool
 }
@@ -78,7 +86,9 @@ type stranger struct {
 
 // stepNodes are the parts of a step that are read once all ids are known.
 type stepNodes struct {
-	arguments, dependsOn, tool, forEach, in, as int32
+	arguments, dependsOn, tool, forEach, in, as, condition int32
+
+	ordered []int // the steps that depends_on names
 
 	strangers [2]int32 // from and up to which of the strangers are its own
 	unsure    bool     // something is wrong with its references, so that nobody knows where its data comes from
@@ -252,4 +262,47 @@ func (p *parser) itemProblem(code fault.Code, at place, item int, hint, format s
 	if p.col.wants(code) {
 		p.col.add(code, string(jsontape.AppendIndex([]byte(at.String()), item)), fmt.Sprintf(format, args...), hint)
 	}
+}
+
+// malformed says where and why the text is not JSON, and what is usually behind it.
+func (p *parser) malformed(body []byte, err *jsontape.SyntaxError) {
+	if err.Deep {
+		p.col.addf(fault.MalformedJSON, "", "flatten the arguments", "the JSON is nested more than %d deep, at %s", MaxDepth, position(body, err.At))
+		return
+	}
+	p.col.addf(fault.MalformedJSON, "", syntaxHint(body, err.At), "not JSON at %s: %s", position(body, err.At), err.Message)
+}
+
+// position writes a place in a text as line and column, both from 1, the column in bytes.
+func position(body []byte, at int) string {
+	before := body[:min(at, len(body))]
+	line := bytes.Count(before, []byte{'\n'}) + 1
+	return fmt.Sprintf("line %d, column %d", line, len(before)-bytes.LastIndexByte(before, '\n'))
+}
+
+func syntaxHint(body []byte, at int) string {
+	rest := body[min(at, len(body)):]
+	switch {
+	case len(bytes.TrimSpace(body)) == 0:
+		return `the plan is empty; write {"steps": […]}`
+	case bytes.HasPrefix(body, []byte("\xef\xbb\xbf")):
+		return "remove the byte order mark before the first brace"
+	case bytes.HasPrefix(bytes.TrimSpace(body), []byte("```")):
+		return "send the JSON alone, without the ``` around it"
+	case len(rest) == 0:
+		return "the text is cut off: close all strings, brackets and braces"
+	case rest[0] == '\'':
+		return "JSON takes double quotes only"
+	case bytes.HasPrefix(rest, []byte("//")), bytes.HasPrefix(rest, []byte("/*")), rest[0] == '#':
+		return "JSON has no comments"
+	case rest[0] == '}' || rest[0] == ']':
+		return "is there a comma too many before it, or a bracket of the wrong kind?"
+	case bytes.HasPrefix(rest, []byte("NaN")), bytes.HasPrefix(rest, []byte("Infinity")), bytes.HasPrefix(rest, []byte("-I")):
+		return "JSON has neither NaN nor Infinity; write null or a string"
+	case bytes.HasPrefix(rest, []byte("True")), bytes.HasPrefix(rest, []byte("False")), bytes.HasPrefix(rest, []byte("None")):
+		return "JSON writes true, false and null"
+	case rest[0] < 0x20:
+		return `write \n, \t or \u00XX in a string`
+	}
+	return "send one JSON object (RFC 8259) and nothing else"
 }

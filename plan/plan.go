@@ -67,8 +67,13 @@ type Limits struct {
 const Language2 = "language-2"
 
 // Needs returns what has to be known to go on with a run of the plan, as its start says it: names, sorted; nil for
-// nothing. All that Language2 adds is reserved so far, so that no plan needs anything.
-func (p *Plan) Needs() []string { return nil }
+// nothing.
+func (p *Plan) Needs() []string {
+	if p.Language > 1 {
+		return []string{Language2}
+	}
+	return nil
+}
 
 // Accepted reads a plan that was accepted once, for whoever shows its run: as it would be now or, where it would be
 // refused, as in Limits.Language1. It returns nil for what no Stepjet accepted.
@@ -125,6 +130,9 @@ type Plan struct {
 	TimeoutSet bool
 	// Depth is the number of waves, from 1.
 	Depth int
+	// Language is 2 where the plan has conditions, or names steps by $error or $status; else 1. It decides which rules
+	// say what follows from a failure.
+	Language int
 
 	ids map[string]int32 // nil for few steps
 }
@@ -152,6 +160,14 @@ type Step struct {
 	HasRefs bool
 	// ForEach makes the step run once for each item of a list; nil for a step that runs once.
 	ForEach *ForEach
+	// If decides whether the step is taken; nil for a step that always is.
+	If *Condition
+	// Needs are what it asks of its Deps in language 2; nil in language 1, where each must have succeeded.
+	Needs []Need
+	// Named are the steps that it names by $error or $status: indexes, sorted and unique.
+	Named []int
+	// Regarded says that some step names it so, and thereby deals with its failure.
+	Regarded bool
 
 	args template
 }
@@ -175,8 +191,9 @@ type hole struct {
 // target is a place in the result of another step, or in the item.
 type target struct {
 	step int // or theItem
+	of   aspect
 	path []elem
-	text string // as written, for messages
+	text string // as written, without its prefix
 }
 
 // Digest returns the SHA-256 of a plan's bytes, in hex. Two plans are the same if and only if their bytes are (plan
@@ -185,6 +202,9 @@ func Digest(body []byte) string {
 	sum := sha256.Sum256(body)
 	return hex.EncodeToString(sum[:])
 }
+
+// shown is the reference for a message.
+func (t *target) shown() string { return t.of.prefix() + clip(t.text) }
 
 // Index returns the position of a step in Steps.
 func (p *Plan) Index(id string) (int, bool) {

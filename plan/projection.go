@@ -12,7 +12,7 @@ const maxKeptLists = 8 << 20
 // found. stop is the place of [*] in the path. What is found is counted before it is copied. lax counts a path into a
 // string, a number or a boolean as missing, as it is among alternatives.
 func (r *Resolver) project(t *target, array []byte, stop int, lax bool, room int64) (list []byte, at int, f found, err *fault.Error) {
-	if known, ok := r.lists[t.text]; ok && t.step != theItem {
+	if known, ok := r.lists[t.text]; ok && t.remembered() != theItem {
 		return known, len(t.path), isThere, nil
 	}
 	size, count := int64(len("[]")), 0
@@ -35,7 +35,7 @@ func (r *Resolver) project(t *target, array []byte, stop int, lax bool, room int
 	}
 	p.each(array, t.path, stop)
 	list = append(list, ']')
-	if t.step != theItem && len(array) >= worthIt && r.kept+len(list) <= maxKeptLists && !p.passed {
+	if t.remembered() != theItem && len(array) >= worthIt && r.kept+len(list) <= maxKeptLists && !p.passed {
 		if r.lists == nil {
 			r.lists = map[string][]byte{}
 		}

@@ -39,7 +39,22 @@ type ref struct {
 	id   string
 	path []elem
 	text string // id and path as written
+	of   aspect
 }
+
+// aspect is what a reference is after.
+type aspect uint8
+
+const (
+	itsResult aspect = iota // $ref:
+	itsError                // $error:
+	itsStatus               // $status:
+)
+
+var prefixes = [...]string{itsResult: refPrefix, itsError: "$error:", itsStatus: "$status:"}
+
+// prefix is what a reference begins with.
+func (a aspect) prefix() string { return prefixes[a] }
 
 // refParser reads references. The paths of all references of a plan lie in one slice; pieces and their references are
 // good until the next string is taken apart.
@@ -191,3 +206,14 @@ func indexOf(s string) int {
 
 // pathLength returns the length of the path, in bytes.
 func (r ref) pathLength() int { return len(r.text) - len(r.id) }
+
+// reads tells where a reference in an expression ends (expression.Reader).
+func (p *refParser) reads(s string, i int) (end int, why string) {
+	_, start := p.prefixOf(s[i:])
+	if start == 0 {
+		return 0, ""
+	}
+	r, end, why := p.parse(s, i+start)
+	p.forget(r)
+	return end, why
+}

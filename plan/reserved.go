@@ -20,8 +20,7 @@ type reservedField struct {
 
 // reserved are the fields of plans and steps that have a meaning one day.
 var reserved = map[string]reservedField{
-	"if":          {hint: "every step runs once its inputs are there; decide in a tool, or submit another plan after this one"},
-	"when":        {hint: "every step runs once its inputs are there; use depends_on for the order"},
+	"when":        {hint: `write "if", as in "if": "$ref:<id>.total > 100", or "depends_on" for the order`},
 	"approval":    {hint: "ask before the plan is submitted"},
 	"version":     {hint: "remove it: there is one version"},
 	"priority":    {hint: "remove it"},
@@ -45,21 +44,21 @@ type opening struct {
 	text     string
 	language int    // that it came with
 	named    bool   // only where an id follows: people write "$error: …" too
+	of       aspect // what it is after
 	instead  string // what to write as long as it is reserved; empty for one that has a meaning
 }
 
 const (
-	insteadOfError = `what failed can't be referred to: give the step "optional": true and the reference to it an alternative, "$ref:<id> || \"none\""`
 	insteadOfInput = "a plan has no input: write the value itself"
 )
 
 var openings = [...]opening{
 	{text: "ref:", language: 1},
 	{text: "{ref:", language: 1},
-	{text: "error:", language: 2, named: true, instead: insteadOfError},
-	{text: "{error:", language: 2, named: true, instead: insteadOfError},
-	{text: "status:", language: 2, named: true, instead: insteadOfError},
-	{text: "{status:", language: 2, named: true, instead: insteadOfError},
+	{text: "error:", language: 2, named: true, of: itsError},
+	{text: "{error:", language: 2, named: true, of: itsError},
+	{text: "status:", language: 2, named: true, of: itsStatus},
+	{text: "{status:", language: 2, named: true, of: itsStatus},
 	{text: "{input.", language: 2, instead: insteadOfInput},
 }
 
@@ -75,6 +74,19 @@ func openingAt(s string) *opening {
 		}
 	}
 	return nil
+}
+
+// prefixOf reads the beginning of a reference that may be all of a string: n is the number of bytes up to the id; 0
+// where there is none, or none that has a meaning.
+func (p *refParser) prefixOf(s string) (of aspect, n int) {
+	if len(s) == 0 || s[0] != '$' {
+		return 0, 0
+	}
+	o := openingAt(s[1:])
+	if o == nil || o.braced() || o.instead != "" || p.language1 && o.language > 1 {
+		return 0, 0
+	}
+	return o.of, 1 + len(o.text)
 }
 
 // braced reports whether the reference ends with a brace.

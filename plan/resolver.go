@@ -19,6 +19,7 @@ type Resolver struct {
 	lists map[string][]byte // of a projection, by the reference as written: what it comes to
 	kept  int               // bytes of lists
 	left  int64             // bytes that the references of the step in hand may still go through
+	fates func(step int) Fate
 }
 
 // way is a member of an object, or an array, in a result.
@@ -37,6 +38,13 @@ const (
 
 // NewResolver returns a resolver for one run of the plan.
 func (p *Plan) NewResolver() *Resolver { return &Resolver{plan: p} }
+
+// Fates tells how steps ended, for references to their error and status; without it there is nothing to find there. It
+// must return the same for a step each time.
+func (r *Resolver) Fates(of func(step int) Fate) *Resolver {
+	r.fates = of
+	return r
+}
 
 // Limit has the resolver answer too_large for more than so many bytes, before anything is built: for a caller that has
 // another place for what is large.

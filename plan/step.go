@@ -24,7 +24,7 @@ func (p *parser) step(i int, n int32) {
 	from := int32(len(p.strangers))
 	m := p.fields(stepLevel, n, at)
 	s := &p.plan.Steps[i]
-	p.steps[i] = stepNodes{strangers: [2]int32{from, int32(len(p.strangers))}, arguments: m[stepArguments], dependsOn: m[stepDependsOn], tool: m[stepTool], forEach: m[stepForEach]}
+	p.steps[i] = stepNodes{strangers: [2]int32{from, int32(len(p.strangers))}, arguments: m[stepArguments], dependsOn: m[stepDependsOn], tool: m[stepTool], forEach: m[stepForEach], condition: m[stepIf]}
 	p.stepID(i, m[stepID])
 	p.stepTool(i, m[stepTool])
 	s.Timeout, _ = p.duration(m[stepTimeout], at)

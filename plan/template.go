@@ -44,13 +44,15 @@ func (p *refParser) mayRefer(s string) bool {
 // parseText takes a string apart (plan language, rules 1 to 4). The value is good until the next call.
 func (p *refParser) parseText(s string) value {
 	p.refs, p.pieces = p.refs[:0], p.pieces[:0]
-	if !strings.HasPrefix(s, refPrefix) {
+	of, start := p.prefixOf(s)
+	if start == 0 {
 		if x, is := p.reservedWhole(s); is {
 			return value{whole: true, pieces: p.only(x)}
 		}
 		return value{pieces: p.template(s)}
 	}
-	r, end, why := p.parse(s, len(refPrefix))
+	r, end, why := p.parse(s, start)
+	r.of = of
 	if why == "" && strings.HasPrefix(s[skipSpace(s, end):], "||") {
 		return value{whole: true, pieces: p.only(p.alternatives(s, r, end))}
 	}
@@ -60,7 +62,7 @@ func (p *refParser) parseText(s string) value {
 	if why == "" && end == len(s) {
 		return value{whole: true, pieces: p.only(piece{refs: p.one(r)})}
 	}
-	return value{whole: true, pieces: p.only(broken(s, len(refPrefix), end, why))}
+	return value{whole: true, pieces: p.only(broken(s, start, end, why))}
 }
 
 // only returns a slice of one piece.
@@ -76,17 +78,19 @@ func (p *refParser) alternatives(s string, first ref, end int) piece {
 			return piece{broken: &mistake{why: "the alternatives don't end with " + clip(s[end:]), hint: grammar}}
 		}
 		i = skipSpace(s, i+2)
-		if !strings.HasPrefix(s[i:], refPrefix) {
+		of, start := p.prefixOf(s[i:])
+		if start == 0 {
 			if !isScalar(s[i:]) {
 				return piece{broken: &mistake{why: "an alternative is neither a reference nor a JSON scalar: " + clip(s[i:]), hint: grammar}}
 			}
 			alt.def = s[i:]
 			return alt
 		}
-		r, next, why := p.parse(s, i+len(refPrefix))
+		r, next, why := p.parse(s, i+start)
 		if why != "" {
-			return broken(s[i:], len(refPrefix), next-i, why)
+			return broken(s[i:], start, next-i, why)
 		}
+		r.of = of
 		alt.refs = append(alt.refs, r)
 		end = next
 	}
@@ -154,6 +158,7 @@ func (p *refParser) template(s string) []piece {
 func (p *refParser) inText(s string, i int, o *opening) (piece, int) {
 	start := i + 1 + len(o.text)
 	r, end, why := p.parse(s, start)
+	r.of = o.of
 	if o.instead != "" {
 		p.forget(r)
 		if o.braced() && end < len(s) && s[end] == '}' {

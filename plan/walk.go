@@ -290,7 +290,7 @@ func (w *walker) reference(x piece, text bool, below string) {
 			w.problemAt(below, fault.LimitExceeded, fmt.Sprintf("the path of the reference has %d bytes, at most %d are allowed", r.pathLength(), MaxPath), "")
 		}
 		if w.item != "" && r.id == w.item { // never so while seeking: the plan has cycles, and items are no part of them
-			p.targets = append(p.targets, target{theItem, r.path, r.text})
+			p.targets = append(p.targets, target{theItem, r.of, r.path, r.text})
 			continue
 		}
 		dep, known := p.plan.ids[r.id]
@@ -304,17 +304,18 @@ func (w *walker) reference(x piece, text bool, below string) {
 			}
 			continue
 		}
-		if p.plan.Steps[dep].ForEach != nil {
+		if r.of == itsResult && p.plan.Steps[dep].ForEach != nil {
 			refused = w.entry(r, int(dep), text, below) || refused
 		}
 		p.depend(w.step, int(dep), func() string { return w.pointer() + below })
-		p.targets = append(p.targets, target{int(dep), r.path, r.text})
+		p.targets = append(p.targets, target{int(dep), r.of, r.path, r.text})
+		p.second = p.second || r.of != itsResult
 	}
 	if w.seek == 0 {
 		h := hole{targets: p.targets[first:len(p.targets):len(p.targets)], def: x.def, text: text}
 		w.cut.hole(p, h)
 		w.keep(&h, below)
-		if len(h.targets) == 1 && len(x.refs) == 1 && x.def == "" && !refused {
+		if len(h.targets) == 1 && len(x.refs) == 1 && x.def == "" && !refused && h.targets[0].of == itsResult {
 			w.typed(&h.targets[0], text, below)
 		}
 	}

@@ -20,7 +20,7 @@ var suspects = func() (t [256]bool) {
 // within warns of what looks like a reference within longer text and is none: another language's, or an expression
 // behind a right one.
 func (w *walker) within(text string, pieces []piece) {
-	if at := expression(pieces); at > 0 {
+	if at := computes(pieces); at > 0 {
 		w.warn("", fmt.Sprintf("%s is text with a reference in it: nothing is computed", clip(text)),
 			"refer to the value alone, and let a tool do the rest")
 		return
@@ -98,8 +98,8 @@ func (p *refParser) refAt(s string, i int, known func(id string) bool) (end int,
 	return end, r.text
 }
 
-// expression reports, as a number above 0, where an operator or a filter follows a reference that the text begins with.
-func expression(pieces []piece) int {
+// computes reports, as a number above 0, where an operator or a filter follows a reference that the text begins with.
+func computes(pieces []piece) int {
 	if len(pieces) < 2 || len(pieces[0].refs) == 0 || len(pieces[1].refs) > 0 {
 		return 0
 	}

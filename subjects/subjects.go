@@ -159,6 +159,14 @@ func StopRecord(r Run, generation uint64, shards int) string {
 	return string(make(name, 0, room).generation(r, generation, shards).text("stop"))
 }
 
+// ToldRecord returns the subject of the record of what an evaluation of a step came to; what is ToldIf.
+func ToldRecord(r Run, generation uint64, step, what string, shards int) string {
+	return string(make(name, 0, room).generation(r, generation, shards).text("told.").text(step).text(".").text(what))
+}
+
+// ToldIf is the evaluation of a step's condition.
+const ToldIf = "if"
+
 // StepRecord returns the subject of the record that decides an attempt.
 func StepRecord(a Attempt, shards int) string {
 	return string(make(name, 0, room).stepRecord(&a, shards))

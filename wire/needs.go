@@ -27,8 +27,11 @@ type Need struct {
 	In func(plan []byte) bool
 }
 
-// Ours is what this Stepjet knows: nothing needs anything yet.
-func Ours() Knowledge { return Knowledge{} }
+// LanguageTwo is the need of a plan in the plan language 2: conditions, and references to how a step ended.
+const LanguageTwo = "language-2"
+
+// Ours is what this Stepjet knows.
+func Ours() Knowledge { return Knowledge{LanguageTwo: {}} }
 
 // Of returns the needs of a plan, sorted; nil for none.
 func (k Knowledge) Of(plan []byte) (needs []string) {

@@ -34,7 +34,8 @@ func TestStartWithNeeds(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"language-2"}, back.Needs)
 	require.True(t, languages.All(back.Needs))
-	require.False(t, wire.Ours().All(back.Needs))
+	require.True(t, wire.Ours().All(back.Needs))
+	require.False(t, wire.Ours().All([]string{"language-2", "language-3"}))
 	require.True(t, wire.Ours().All(nil))
 	s.Bucket, s.Needs = "blobs-acme", nil
 	require.Equal(t, []string{subjects.BucketVersion}, startMsg(t, s).Header[subjects.HeaderVersion], "without needs it is as it was")
@@ -61,7 +62,7 @@ func TestNeedsOfTheRegistry(t *testing.T) {
 		known, ours   bool
 	}{
 		{"1", `{}`, true, true}, {"1", `{"needs":["x"]}`, true, true}, {"2", `{}`, false, false}, {"3", `{}`, false, false},
-		{"4", `{"needs":["language-2"]}`, true, false}, {"4", `{"needs":["language-2","x"]}`, false, false}, {"4", `{}`, false, false}, {"4", `x`, false, false},
+		{"4", `{"needs":["language-2"]}`, true, true}, {"4", `{"needs":["language-2","x"]}`, false, false}, {"4", `{}`, false, false}, {"4", `x`, false, false},
 		{"5", `{"needs":["language-2"]}`, false, false},
 	} {
 		h, body := entry(c.version, c.body)

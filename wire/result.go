@@ -60,12 +60,13 @@ func (r Result) Message() (nats.Header, []byte) {
 // ParseResult reads a result. It never fails: what can't be read becomes a terminal error of the attempt, because the
 // record stands and decides.
 func ParseResult(h nats.Header, body []byte) Result {
-	return ParseCleanResult(h, body, func() *Redactor { return nil })
+	return ParseCleanResult(h, body, false, func() *Redactor { return nil })
 }
 
 // ParseCleanResult is ParseResult without the secrets in the error that a redactor takes out. That is asked for only
-// where there is an error, and looks at it before it is shortened: half a secret would not be found.
-func ParseCleanResult(h nats.Header, body []byte, redactor func() *Redactor) Result {
+// where there is an error, and looks at it before it is shortened: half a secret would not be found. ownCodes is as for
+// ParseError.
+func ParseCleanResult(h nats.Header, body []byte, ownCodes bool, redactor func() *Redactor) Result {
 	r := Result{
 		Worker:  text.Clip(get(h, subjects.HeaderWorker), 256),
 		Started: getTime(h, subjects.HeaderStarted), Ended: getTime(h, subjects.HeaderEnded), Trace: TraceOf(h),
@@ -73,7 +74,7 @@ func ParseCleanResult(h nats.Header, body []byte, redactor func() *Redactor) Res
 	switch status := get(h, subjects.HeaderStatus); status {
 	case subjects.StatusOK, "":
 	case subjects.StatusError:
-		r.Error = redactor().Error(ParseError(body))
+		r.Error = redactor().Error(ParseError(body, ownCodes))
 		r.Error.Message, r.Error.Hint = text.Clip(r.Error.Message, 16<<10), text.Clip(r.Error.Hint, 4096)
 		return r
 	default:
@@ -118,12 +119,21 @@ func CheckResult(h *outcome.Handle, a subjects.Attempt, bucket string, maxBlob i
 // ParseError reads an error as a tool wrote it: the envelope of fault.Error, a JSON string, or whatever else, which
 // becomes the message of a tool_failed. A code outside the set goes into the message. Texts are as long as they came.
 // It never fails.
-func ParseError(body []byte) *fault.Error {
+//
+// ownCodes keeps a code outside the set as the error's ToolCode instead, for runs whose plans may refer to it. Such an
+// error is retryable only where the tool says so.
+func ParseError(body []byte, ownCodes bool) *fault.Error {
 	var e fault.Error
 	if err := json.Unmarshal(body, &e); err != nil || e.Message == "" && e.Code == "" {
 		text := string(body)
 		_ = json.Unmarshal(body, &text) // a bare string is the message itself
 		return fault.New(fault.ToolFailed, "%s", text)
+	}
+	e.ToolCode = "" // what a tool called it stands in its code
+	if !e.Code.OfStep() && ownCodes {
+		e.ToolCode, e.Code = text.Clip(string(e.Code), maxToolCode), fault.ToolFailed
+		e.Retryable = e.Retryable && retryableSet(body)
+		return &e
 	}
 	if !e.Code.OfStep() {
 		// A code of the tool's own: it is kept in the message, so that nothing is lost and the set stays closed.
@@ -137,6 +147,9 @@ func ParseError(body []byte) *fault.Error {
 	}
 	return &e
 }
+
+// maxToolCode bounds the bytes of a tool's own code.
+const maxToolCode = 128
 
 func retryableSet(body []byte) bool {
 	var in struct {

@@ -23,6 +23,7 @@ const (
 	KindPlan Kind = iota
 	KindStart
 	KindStop
+	KindTold
 	KindStep
 	KindRequest
 	KindAnswer // that holds a run document
@@ -39,6 +40,7 @@ var versions = [...]uint64{
 	KindPlan:       1<<1 | 1<<2, // 2: sealed secrets
 	KindStart:      1<<1 | 1<<2 | 1<<3 | 1<<4,
 	KindStop:       1 << 1,
+	KindTold:       1 << 1,
 	KindStep:       1<<1 | 1<<2 | 1<<3, // 3: arguments in the bucket of a declared tenant
 	KindRequest:    1 << 1,
 	KindAnswer:     1<<1 | 1<<3, // 3: a handle that names such a bucket; there is no version between

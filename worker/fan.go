@@ -133,7 +133,7 @@ func readEnvelope(body []byte, n int) ([]verdict, *fault.Error) {
 		case r.Status == "ok":
 			all[i].body = r.Data
 		case r.Status == "error":
-			all[i].err = wire.ParseError(r.Error)
+			all[i].err = wire.ParseError(r.Error, false)
 			if len(r.Error) == 0 || string(r.Error) == "null" {
 				all[i].err = fault.New(fault.ToolFailed, "the item failed without saying why")
 			}

@@ -43,7 +43,7 @@ var largeTypes = []struct {
 		"one file for each place where values are put together",
 	},
 	{
-		house.Type{Package: "machine", Name: "Run", Methods: 75, Files: 6},
+		house.Type{Package: "machine", Name: "Run", Methods: 82, Files: 7},
 		"the state machine: all that may change a run's state stands on it",
 	},
 	{

@@ -22,7 +22,7 @@ const rules = `
 	outcome           std fault internal/unknown internal/jsontape
 	wire              std fault internal/text subjects outcome tool nats
 	tool              std fault subjects internal/text internal/unknown internal/jsontape jsonschema
-	plan              std fault subjects internal/text tool internal/jsontape
+	plan              std fault subjects internal/text tool internal/jsontape internal/expression
 	machine           std fault subjects outcome plan tool
 	catalog           std fault subjects tool plan internal/jsontape
 

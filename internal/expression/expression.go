@@ -49,13 +49,13 @@ type Get func(i int) (json []byte, ok bool)
 type Expression struct {
 	text string
 	refs []usedRef
+	uses []Use
 	root node
 }
 
 // usedRef is a reference of an expression.
 type usedRef struct {
 	text string
-	must bool // somewhere it stands where no "??" follows
 }
 
 // Compile reads a text. Its errors are invalid_condition; they name the byte, counted from 0, where the text is wrong,
@@ -69,7 +69,7 @@ func Compile(text string, refs Reader) (*Expression, *fault.Error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Expression{text: text, refs: s.refs, root: root}, nil
+	return &Expression{text: text, refs: s.refs, uses: s.uses, root: root}, nil
 }
 
 // Text returns what was compiled.
@@ -85,9 +85,16 @@ func (x *Expression) References() []string {
 	return all
 }
 
-// HasAlternative reports whether reference i of References stands before a "??" wherever it stands, so that something
-// else takes its place where it is null.
-func (x *Expression) HasAlternative(i int) bool { return !x.refs[i].must }
+// Use is what an expression asks of references, by their places in References: that one of them is there.
+type Use struct {
+	References []int
+	// Ended says that something without a reference takes their place where none is there.
+	Ended bool
+}
+
+// Uses returns each place of the expression where references stand: one that stands by itself, or all in a chain of
+// "??". They are shared: don't change them.
+func (x *Expression) Uses() []Use { return x.uses }
 
 // Value evaluates the expression and returns its result as JSON: "null" for null, a reference that is handed on as it
 // is byte for byte. Its errors are condition_failed: operands of wrong types, a division by zero, a number out of

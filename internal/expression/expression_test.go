@@ -18,23 +18,23 @@ func TestReferencesStandOnceInTheirOrder(t *testing.T) {
 	require.Empty(t, compiled(t, "1 < 2").References())
 }
 
-func TestHasAlternative(t *testing.T) {
+func TestUses(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]string{
-		"$ref:a":                          "-",
-		"$ref:a ?? 5":                     "a",
-		"$ref:a ?? $ref:b":                "a-",
-		"$ref:a ?? $ref:b ?? 0":           "aa",
-		"($ref:a + $ref:b * 2) ?? $ref:c": "aa-",
-		"($ref:a ?? 1) + $ref:a":          "-",
-		"$ref:a + ($ref:b ?? 1)":          "-a",
+	type use = Use
+	one, or := func(refs ...int) use { return use{References: refs} }, func(refs ...int) use { return use{References: refs, Ended: true} }
+	for text, want := range map[string][]use{
+		"1 < 2":                           nil,
+		"$ref:a":                          {one(0)},
+		"$ref:a ?? 5":                     {or(0)},
+		"5 ?? $ref:a":                     {or(0)},
+		"$ref:a ?? $ref:b":                {one(0, 1)},
+		"$ref:a ?? $ref:b ?? 0":           {or(0, 1)},
+		"($ref:a + $ref:b * 2) ?? $ref:c": {one(0, 1, 2)},
+		"($ref:a ?? 1) + $ref:a":          {or(0), one(0)},
+		"$ref:a + ($ref:b ?? 1)":          {one(0), or(1)},
+		"len($ref:a ?? ($ref:b ?? $ref:c)) > 0 and $ref:d": {one(0, 1, 2), one(3)},
 	} {
-		x := compiled(t, text)
-		got := ""
-		for i := range x.References() {
-			got += map[bool]string{true: "a", false: "-"}[x.HasAlternative(i)]
-		}
-		require.Equal(t, want, got, text)
+		require.Equal(t, want, compiled(t, text).Uses(), text)
 	}
 }
 

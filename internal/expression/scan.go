@@ -41,6 +41,7 @@ type scanner struct {
 	at     int
 	tokens []token
 	refs   []usedRef
+	uses   []Use
 }
 
 // words are the operators that are words.

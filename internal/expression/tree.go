@@ -21,7 +21,9 @@ func (s *scanner) tree() (node, *fault.Error) {
 		return nil, s.unexpected(err, len(source))
 	}
 	b := builder{scanner: s}
-	return b.node(parsed.Node)
+	root, wrong := b.node(parsed.Node)
+	s.uses = b.uses
+	return root, wrong
 }
 
 // builder makes our nodes of the parser's. Its switches are the list of what an expression may have.
@@ -29,7 +31,8 @@ type builder struct {
 	*scanner
 	nodes   int
 	matches int
-	covered int // how many "??" the node that is made stands before
+	uses    []Use
+	within  int // how many "??" the node that is made is an operand of, or a part of one
 }
 
 func (b *builder) node(n ast.Node) (node, *fault.Error) {
@@ -81,9 +84,7 @@ func (b *builder) leaf(n *ast.IdentifierNode) (node, *fault.Error) {
 	case constant:
 		return t.literal, nil
 	case referred:
-		if b.covered == 0 {
-			b.refs[t.ref].must = true
-		}
+		b.use(t.ref)
 		return &reference{index: t.ref, text: b.refs[t.ref].text}, nil
 	case name, operator:
 	}
@@ -119,12 +120,9 @@ func (b *builder) binary(n *ast.BinaryNode) (node, *fault.Error) {
 		return nil, err
 	}
 	if n.Operator == "??" {
-		b.covered++
+		return b.alternatives(n)
 	}
 	left, err := b.node(n.Left)
-	if n.Operator == "??" {
-		b.covered--
-	}
 	if err != nil {
 		return nil, err
 	}
@@ -137,8 +135,6 @@ func (b *builder) binary(n *ast.BinaryNode) (node, *fault.Error) {
 		return nil, err
 	}
 	switch n.Operator {
-	case "??":
-		return &alternative{left, right}, nil
 	case "and", "&&":
 		return &logical{at: at, op: n.Operator, left: left, right: right, ends: false}, nil
 	case "or", "||":
@@ -152,6 +148,41 @@ func (b *builder) binary(n *ast.BinaryNode) (node, *fault.Error) {
 		return &binary{at: at, op: n.Operator, left: left, right: right, apply: apply}, nil
 	}
 	return nil, b.wrong(at, "%q is no operator", n.Operator)
+}
+
+// alternatives makes a "??". All references in a chain of them are alternatives of each other, and an operand without
+// any ends them.
+func (b *builder) alternatives(n *ast.BinaryNode) (node, *fault.Error) {
+	if b.within == 0 {
+		b.uses = append(b.uses, Use{})
+	}
+	b.within++
+	defer func() { b.within-- }()
+	left, err := b.operand(n.Left)
+	if err != nil {
+		return nil, err
+	}
+	right, err := b.operand(n.Right)
+	return &alternative{left, right}, err
+}
+
+// operand makes an operand of a "??".
+func (b *builder) operand(n ast.Node) (node, *fault.Error) {
+	before := len(b.uses[len(b.uses)-1].References)
+	x, err := b.node(n)
+	use := &b.uses[len(b.uses)-1]
+	use.Ended = use.Ended || len(use.References) == before
+	return x, err
+}
+
+// use notes that a reference is used: in the chain of alternatives that is made, or by itself.
+func (b *builder) use(ref int) {
+	if b.within == 0 {
+		b.uses = append(b.uses, Use{References: []int{ref}})
+		return
+	}
+	last := &b.uses[len(b.uses)-1]
+	last.References = append(last.References, ref)
 }
 
 // noText refuses to calculate with a string that stands in the text.

@@ -1,0 +1,174 @@
+package machine
+
+import (
+	"slices"
+
+	"github.com/stepjet/stepjet/plan"
+)
+
+// standing is how the steps of a run stand, for the rules that say what follows from it. It changes nothing.
+type standing struct {
+	plan  *plan.Plan
+	calls []call
+}
+
+// spoiler returns a dependency whose failure lets a step not run: the first in the order of steps that did not succeed
+// and is not optional; in language 2 the first in the order in which the step refers to them, of those for which there
+// is no alternative and which it does not name by $error or $status. It returns i itself where there is none.
+func (r standing) spoiler(i int) int {
+	if s := &r.plan.Steps[i]; r.plan.Language > 1 {
+		for n := range s.Needs {
+			if d := r.spoiled(s, &s.Needs[n]); d >= 0 {
+				return d
+			}
+		}
+		return i
+	}
+	for _, d := range r.plan.Steps[i].Deps {
+		if s := r.calls[d].state; s.terminal() && s != succeeded && !r.plan.Steps[d].Optional {
+			return d
+		}
+	}
+	return i // a skipped step has one
+}
+
+// spoiled returns the step whose failure leaves a need without any result, or -1. Each of its steps is over.
+func (r standing) spoiled(s *plan.Step, n *plan.Need) int {
+	if n.Ended {
+		return -1
+	}
+	by := -1
+	for _, d := range n.Steps {
+		switch r.calls[d].state {
+		case succeeded:
+			return -1
+		case failed, skipped, cancelled:
+			if by < 0 && !r.plan.Steps[d].Optional && !s.Regards(d) {
+				by = d
+			}
+		default: // it was not taken
+		}
+	}
+	return by
+}
+
+// lacks reports whether a step has a need for which nothing is there because a step was not taken. Nothing spoils it.
+func (r standing) lacks(s *plan.Step) bool {
+	return slices.ContainsFunc(s.Needs, func(n plan.Need) bool {
+		if n.Ended || !n.Data {
+			return false
+		}
+		untaken := false
+		for _, d := range n.Steps {
+			switch r.calls[d].state {
+			case succeeded:
+				return false
+			case notTaken:
+				untaken = true
+			default: // it failed, which is its own matter
+			}
+		}
+		return untaken
+	})
+}
+
+// inBlobs reports whether something that a condition reads lies in a blob.
+func (r standing) inBlobs(c *plan.Condition) bool {
+	return slices.ContainsFunc(c.Reads, func(step int) bool {
+		s := &r.calls[step]
+		if s.state != succeeded {
+			return false
+		}
+		if s.items == nil {
+			return s.result.Handle != nil
+		}
+		return slices.ContainsFunc(r.calls[s.first:s.first+s.count], func(x call) bool {
+			return x.state == succeeded && x.result.Handle != nil
+		})
+	})
+}
+
+// handledBy returns the step that dealt with the failure of another, or -1: one that names it by $error or $status and
+// succeeded, or, where all that refers to it had another alternative, the first of those.
+func (r standing) handledBy(i int) int {
+	s := &r.plan.Steps[i]
+	if r.plan.Language == 1 || r.calls[i].state != failed {
+		return -1
+	}
+	for _, d := range s.Dependents {
+		if r.plan.Steps[d].Regards(i) && r.calls[d].state == succeeded {
+			return d
+		}
+	}
+	if len(s.Dependents) == 0 || slices.ContainsFunc(s.Dependents, func(d int) bool { return !r.hadAnother(d, i) }) {
+		return -1
+	}
+	return s.Dependents[0]
+}
+
+// hadAnother reports whether wherever a step refers to another there was an alternative to it.
+func (r standing) hadAnother(step, to int) bool {
+	refers := false
+	for _, n := range r.plan.Steps[step].Needs {
+		if !slices.Contains(n.Steps, to) {
+			continue
+		}
+		refers = true
+		if !n.Ended && !slices.ContainsFunc(n.Steps, func(d int) bool { return r.calls[d].state == succeeded }) {
+			return false
+		}
+	}
+	return refers
+}
+
+// excused returns which steps did not succeed and yet don't count for the run's status: failures that were handled, and
+// what was skipped through those alone.
+func (r standing) excused() []bool {
+	of := make([]bool, len(r.plan.Steps))
+	if r.plan.Language == 1 {
+		return of
+	}
+	for _, wave := range r.plan.Waves() { // what a step refers to comes before it
+		for _, i := range wave {
+			switch r.calls[i].state {
+			case failed:
+				of[i] = r.handledBy(i) >= 0
+			case skipped:
+				of[i] = r.skippedThrough(i, of)
+			default:
+			}
+		}
+	}
+	return of
+}
+
+// skippedThrough reports whether a step was skipped through excused steps alone.
+func (r standing) skippedThrough(i int, excused []bool) bool {
+	s := &r.plan.Steps[i]
+	return !slices.ContainsFunc(s.Needs, func(n plan.Need) bool {
+		return r.spoiled(s, &n) >= 0 && slices.ContainsFunc(n.Steps, func(d int) bool {
+			st := r.calls[d].state
+			return (st == failed || st == skipped) && !r.plan.Steps[d].Optional && !s.Regards(d) && !excused[d]
+		})
+	})
+}
+
+// handler returns the id of the step that dealt with the failure of another; empty where none did.
+func (r standing) handler(i int) string {
+	if by := r.handledBy(i); by >= 0 {
+		return r.plan.Steps[by].ID
+	}
+	return ""
+}
+
+// bad reports whether a step did not come to the end that the plan hoped for.
+func (r standing) bad() bool {
+	excused := r.excused()
+	for i := range r.plan.Steps {
+		st := r.calls[i].state
+		if st != succeeded && st != notTaken && !r.plan.Steps[i].Optional && !excused[i] {
+			return true
+		}
+	}
+	return false
+}
