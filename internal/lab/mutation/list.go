@@ -66,11 +66,11 @@ var mutants = []mutant{
 	},
 	{
 		"skipped-dependency", "a step starts once one of its dependencies is over",
-		"machine/run.go", "			case dep.missing == 0 && r.openAt == nil && !r.stopping && r.spoiler(d) == d:", "			case r.openAt == nil && !r.stopping && r.spoiler(d) == d:", "./machine", "",
+		"machine/run.go", "			case dep.missing > 0 || r.openAt != nil || r.stopping:", "			case r.openAt != nil || r.stopping:", "./machine", "",
 	},
 	{
 		"failure-is-data", "a failed dependency does not skip its dependents",
-		"machine/run.go", "			case spoils && x.to != cancelled:", "			case spoils && false:", "./machine", "",
+		"machine/run.go", "				if x.to != cancelled {\n					work", "				if false {\n					work", "./machine", "",
 	},
 	{
 		"retry-for-ever", "a step is tried again however often it failed",
@@ -110,7 +110,7 @@ var mutants = []mutant{
 	},
 	{
 		"skipped-is-dispatched", "a step that is about to be skipped is dispatched",
-		"machine/run.go", " && !r.stopping && r.spoiler(d) == d:", " && !r.stopping:", "./machine", "",
+		"machine/run.go", "			case r.plan.Language == 1 && r.standing().spoiler(d) != d:", "			case false:", "./machine", "",
 	},
 	{
 		"ignored-generation", "records of an earlier run of the same id count",
@@ -219,7 +219,7 @@ var mutants = []mutant{
 	},
 	{
 		"any-version-counts", "a record of a version above its run's is read all the same",
-		"orchestrator/driver.go", "wire.AboveRun(e.Header, version); bad != nil", "wire.AboveRun(e.Header, version); bad == nil && false", "./orchestrator", "TestARecordThatNobody",
+		"orchestrator/driver.go", "wire.AboveRun(e.Header, r.version); bad != nil", "wire.AboveRun(e.Header, r.version); bad == nil && false", "./orchestrator", "TestARecordThatNobody",
 	},
 	{
 		"stray-keeps-sweep-away", "records without effect postpone the sweep of their run",
