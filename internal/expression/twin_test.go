@@ -292,7 +292,7 @@ func ofTexts(op string, all []any) (any, error) {
 	case "<", "<=", ">", ">=":
 		return ordered(op, strings.Compare(a, b)), nil
 	case "contains":
-		return strings.Index(a, b) >= 0, nil
+		return strings.Contains(a, b), nil
 	case "startsWith":
 		return len(a) >= len(b) && a[:len(b)] == b, nil
 	case "endsWith":

@@ -417,4 +417,28 @@ var mutants = []mutant{
 		"unchecked-sample", "a made-up value is taken that its schema refuses",
 		"tool/samplemaker.go", "m.steps < 0 || !fits(v, all) || !accept(v)", "m.steps < 0 || !accept(v)", "./tool", "Sample",
 	},
+	{
+		"work-unbounded", "an expression may look at the same value for ever",
+		"internal/expression/evaluation.go", "	if e.work += units; e.work > maxWork {", "	if false {", "./internal/expression", "",
+	},
+	{
+		"reads-unbounded", "an expression reads values of any size",
+		"internal/expression/evaluation.go", "	if e.bytes += len(v.raw); e.bytes > e.limits.Bytes {", "	if false {", "./internal/expression", "Limits",
+	},
+	{
+		"half-to-even", "numbers are rounded half to even",
+		"internal/expression/number.go", "	Rounding: apd.RoundHalfUp,", "	Rounding: apd.RoundHalfEven,", "./internal/expression", "",
+	},
+	{
+		"null-decides", "null ends and as false does",
+		"internal/expression/node.go", "		case v.kind == null:\n			unknown = true\n		case v.kind != boolean:", "		case v.kind == null:\n			return value{}, nil\n		case v.kind != boolean:", "./internal/expression", "",
+	},
+	{
+		"minus-in-key", "$ref:a.total-5 is read as a key",
+		"internal/expression/scan.go", "	if i := minusInPath(text); i >= 0 {", "	if i := minusInPath(text); false {", "./internal/expression", "",
+	},
+	{
+		"equal-by-bytes", "numbers are equal only if they are written alike",
+		"internal/expression/compare.go", "		n, err := e.compareNumbers(a, b)\n		return n == 0, err", "		return string(a.raw) == string(b.raw), nil", "./internal/expression", "",
+	},
 }
