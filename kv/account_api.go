@@ -165,7 +165,7 @@ func (s *account) askBy(ctx context.Context, send func(ctx context.Context, try 
 	})
 }
 
-// apiAnswer reads what the API answered into out, or returns the error that it answered with.
+// apiAnswer reads what the API answered into out, unless that is nil, or returns the error that it answered with.
 func apiAnswer(answer []byte, out any) error {
 	var failed struct {
 		Error *jetstream.APIError `json:"error"`
@@ -175,6 +175,9 @@ func apiAnswer(answer []byte, out any) error {
 	}
 	if failed.Error != nil {
 		return failed.Error
+	}
+	if out == nil {
+		return nil
 	}
 	return json.Unmarshal(answer, out)
 }

@@ -92,9 +92,10 @@ type Generation struct {
 }
 
 const (
-	// purgesAtOnce is how many generations are removed side by side: enough that the way to the server and back doesn't
-	// bound them, few enough that nobody else's request waits behind many.
-	purgesAtOnce = 16
+	// purgesAtOnce is how many requests are on their way at a time. Runs end as fast as their submitters and workers
+	// together can make them; with few requests on their way a busy server would be asked for less than that.
+	purgesAtOnce  = 128
+	recordsAtOnce = 16 // of one generation
 	// byNameAtMost is how many records a generation may have for each to be removed by its name.
 	byNameAtMost = 1000
 )
@@ -113,10 +114,15 @@ func (s *Ledger) PurgeRuns(ctx context.Context, shard int, runs []Generation, li
 	if err != nil {
 		return err
 	}
+	return allOf(ctx, runs, purgesAtOnce, p.generation)
+}
+
+// allOf does something with each, so many at a time, until one fails.
+func allOf[T any](ctx context.Context, list []T, most int, do func(context.Context, T) error) error {
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(purgesAtOnce)
-	for _, g := range runs {
-		group.Go(func() error { return p.generation(ctx, g) })
+	group.SetLimit(most)
+	for _, x := range list {
+		group.Go(func() error { return do(ctx, x) })
 	}
 	return group.Wait()
 }
@@ -126,12 +132,13 @@ type purger struct {
 	*Ledger
 	nc    *nats.Conn // ends with its server
 	shard int
-	life  string // empty: any
+	life  string        // empty: any
+	room  chan struct{} // for requests on their way
 }
 
 func (s *Ledger) purger(shard int, life string) (*purger, error) {
 	nc, err := s.purges.conn(s.nc)
-	return &purger{s, nc, shard, life}, err
+	return &purger{s, nc, shard, life, make(chan struct{}, purgesAtOnce)}, err
 }
 
 // look returns the stream's state, with the subjects that match a filter unless it is empty, if this is the life.
@@ -160,24 +167,23 @@ func (p *purger) generation(ctx context.Context, g Generation) error {
 	if info.Total > byNameAtMost || slices.ContainsFunc(records, nameless) {
 		return p.purge(ctx, purgeRequest{Subject: filter})
 	}
-	for _, record := range records {
-		if err := p.purge(ctx, purgeRequest{Subject: record}); err != nil {
-			return err
-		}
-	}
-	return nil
+	return allOf(ctx, records, recordsAtOnce, func(ctx context.Context, record string) error {
+		return p.purge(ctx, purgeRequest{Subject: record})
+	})
 }
 
 func (p *purger) purge(ctx context.Context, r purgeRequest) error {
-	return p.api(ctx, "PURGE", r, &struct{}{})
+	return p.api(ctx, "PURGE", r, nil)
 }
 
-// api asks JetStream for something about the shard, once.
+// api asks JetStream for something about the shard, once, as soon as there is room for the request.
 func (p *purger) api(ctx context.Context, verb string, in, out any) error {
 	body, err := json.Marshal(in)
 	if err != nil {
 		return Fault(err)
 	}
+	p.room <- struct{}{}
+	defer func() { <-p.room }()
 	one, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	answer, err := p.nc.RequestWithContext(one, subjects.StreamRequest(verb, subjects.LedgerStream(p.shard)), body)

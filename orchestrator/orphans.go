@@ -25,7 +25,7 @@ type stray struct {
 
 const (
 	maxOrphans    = 100_000
-	orphansAtOnce = 5_000 // by one job; the rest after it
+	orphansAtOnce = 2_000 // by one job; as many go in the next, at once
 )
 
 // withoutPlan takes a record of a generation whose plan doesn't stand. While a cursor replays what is there, the plan
@@ -73,23 +73,30 @@ func (rp *reaper) purgeOrphans() {
 	groups, strays := rp.nextOrphans(), rp.nextStrays()
 	rp.busy = true
 	rp.job(func(ctx context.Context) {
+		all := true
 		for _, g := range groups {
 			err := rp.store.PurgeRuns(ctx, g.from.shard, g.runs, g.life)
-			rp.complain(ctx, err)
+			rp.warn(ctx, err)
 			rp.post(func() { rp.purged(g, err) })
+			all = all && err == nil
 		}
 		for i, x := range strays {
 			if err := rp.store.PurgeRecord(ctx, x.subject, x.seq); err != nil {
-				rp.complain(ctx, err)
+				rp.warn(ctx, err)
 				rp.post(func() { rp.strayed(strays[i:]) })
+				all = false
 				break
 			}
 		}
-		rp.post(func() { rp.busy = false })
+		rp.post(func() {
+			if rp.busy = false; all && len(rp.orphans) >= orphansAtOnce {
+				rp.purgeOrphans()
+			}
+		})
 	})
 }
 
-func (rp *reaper) complain(ctx context.Context, err error) {
+func (rp *reaper) warn(ctx context.Context, err error) {
 	if err != nil && ctx.Err() == nil {
 		rp.log.Warn("records that nobody needs could not be purged; they are tried again", "error", err)
 	}
