@@ -22,7 +22,7 @@ type DryRun struct {
 	// Calls is how often a worker would be asked: once for a step, for a for_each step once for each item of its list.
 	// Retries are not among them.
 	Calls int `json:"calls"`
-	// Guessed says that Calls rests on the length of lists that were made up.
+	// Guessed says that Calls rests on made-up results: on the length of lists, or on conditions.
 	Guessed bool `json:"guessed,omitempty"`
 	// TimeoutMS bounds the run from its submission, in milliseconds; 0 where the plan sets no timeout.
 	TimeoutMS int64 `json:"timeout_ms,omitempty"`
@@ -37,8 +37,11 @@ type DryRun struct {
 	Cut    string    `json:"cut,omitempty"`
 	// Results are made up: those of the output steps, as an outcome has them.
 	Results Results `json:"results,omitempty"`
-	// Errors name the steps that did not succeed in the made-up run. They rest on the plan and on examples alone.
+	// Errors name the steps that did not succeed in the made-up run. They rest on the plan and on examples alone, but
+	// for those of conditions.
 	Errors []StepError `json:"errors,omitempty"`
+	// NotTaken are the steps whose condition was false in the made-up run, and those that only had a use with them.
+	NotTaken []string `json:"not_taken,omitempty"`
 	// Doubts are what made-up values would have gone wrong with: references that found nothing, and arguments that
 	// don't fit. Of a for_each step they are those of its first item. DoubtsLeftOut counts those beyond the first 100.
 	Doubts        []fault.Problem `json:"doubts,omitempty"`
@@ -122,5 +125,6 @@ const (
 	NoticeTimeout     NoticeKind = "timeout"      // the plan or the step sets one
 	NoticeLarge       NoticeKind = "large"        // many items, or arguments that don't travel in a message
 	NoticeGuess       NoticeKind = "guess"        // a list whose length was made up
+	NoticeCondition   NoticeKind = "condition"    // whether the step is taken was decided by made-up results
 	NoticeItems       NoticeKind = "items"        // some items fail, and their step succeeds all the same
 )

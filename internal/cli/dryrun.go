@@ -226,6 +226,8 @@ func argumentsLine(s *outcome.DryStep) string {
 		return "could not be made up"
 	case s.Status == outcome.StepSucceeded:
 		return "no items"
+	case s.Status == outcome.StepNotTaken:
+		return "not taken"
 	}
 	return string(s.Status)
 }

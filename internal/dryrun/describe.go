@@ -20,7 +20,7 @@ func (t *trial) describe(d *outcome.DryRun) {
 	for i := range t.steps {
 		d.Steps = append(d.Steps, t.step(i))
 		d.Calls += t.steps[i].calls
-		d.Guessed = d.Guessed || t.steps[i].guessed
+		d.Guessed = d.Guessed || t.steps[i].guessed || t.plan.Steps[i].If != nil
 	}
 	used := t.used()
 	for _, k := range used {
@@ -36,7 +36,7 @@ func (t *trial) describe(d *outcome.DryRun) {
 		d.Cut = t.cut
 		return
 	}
-	d.Status, d.Results, d.Errors = o.Status, o.Results, o.Errors
+	d.Status, d.Results, d.Errors, d.NotTaken = o.Status, o.Results, o.Errors, o.NotTaken
 }
 
 // used returns the tools that the plan calls, by name: the catalog knows those that they depend on, too.

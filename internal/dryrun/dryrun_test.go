@@ -150,6 +150,25 @@ func TestAFailureStopsARunThatSaysSo(t *testing.T) {
 	require.Equal(t, outcome.StepCancelled, stepOf(t, d, "e").Status)
 }
 
+// Conditions are decided by what is made up, which is said; how a step ended can be referred to.
+func TestConditions(t *testing.T) {
+	t.Parallel()
+	d := of(t, `{"steps":[{"id":"a","tool":"rate"},{"id":"b","tool":"say","if":"$ref:a > 0"},{"id":"c","tool":"say","arguments":{"x":"$ref:b"}},
+		{"id":"d","tool":"say","if":"$ref:a == 0","arguments":{"t":"$status:b, ${status:a}"}},
+		{"id":"e","tool":"one","arguments":{"n":"$ref:f"}},{"id":"f","tool":"one"},{"id":"g","tool":"say","arguments":{"why":"$error:e"}}]}`, tools)
+	require.Empty(t, d.Problems)
+	require.Equal(t, outcome.Succeeded, d.Status)
+	require.Equal(t, []string{"b", "c"}, d.NotTaken)
+	require.True(t, d.Guessed)
+	require.Equal(t, 4, d.Calls)
+	require.JSONEq(t, `{"t":"not_taken, succeeded"}`, string(stepOf(t, d, "d").Arguments))
+	require.Contains(t, string(stepOf(t, d, "g").Arguments), `"code":"invalid_arguments"`)
+	require.Equal(t, []string{
+		"condition b: what tools return decides whether it is taken; made up, it is not taken",
+		"condition d: what tools return decides whether it is taken; made up, it is taken",
+	}, noticesOf(d))
+}
+
 func TestNotices(t *testing.T) {
 	t.Parallel()
 	d := of(t, `{"schedule":"waves","steps":[{"id":"w","tool":"wipe","timeout":"2s"},{"id":"m","tool":"mail","for_each":{"in":`+listOf(2_000)+`},"arguments":{"to":[]},"timeout":"1h"},

@@ -82,6 +82,13 @@ func (t *trial) noticesOf(i int, n *noticed) {
 	if x.size > wire.InlineLimit {
 		n.step(outcome.NoticeLarge, p.ID, "arguments of %d bytes, which travel by the object store", x.size)
 	}
+	if p.If != nil {
+		taken := "is taken"
+		if t.machine.StepStatus(i) == outcome.StepNotTaken {
+			taken = "is not taken"
+		}
+		n.step(outcome.NoticeCondition, p.ID, "what tools return decides whether it is taken; made up, it %s", taken)
+	}
 	if x.guessed {
 		hint := ""
 		if !x.sure {

@@ -58,8 +58,7 @@ type stepOf struct {
 
 func newTrial(p *plan.Plan, c *catalog) *trial {
 	t := &trial{
-		plan: p, catalog: c, resolver: p.NewResolver(), steps: make([]stepOf, len(p.Steps)),
-		work: maxWork, kept: maxKept, checks: maxChecks,
+		plan: p, catalog: c, steps: make([]stepOf, len(p.Steps)), work: maxWork, kept: maxKept, checks: maxChecks,
 	}
 	contracts := make(map[string]*tool.Contract, len(c.known))
 	for name, k := range c.known {
@@ -69,6 +68,7 @@ func newTrial(p *plan.Plan, c *catalog) *trial {
 		t.steps[i].tool, t.steps[i].sure = c.known[p.Steps[i].Tool], true
 	}
 	t.machine = machine.New(p, machine.Start{Key: "dry-run", Submitted: began, Started: began, Contracts: contracts})
+	t.resolver = p.NewResolver().Fates(t.machine.Fate)
 	return t
 }
 
