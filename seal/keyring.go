@@ -107,7 +107,8 @@ func (r *Keyring) Open(about, value string) (string, error) {
 	raw, _ := b64.DecodeString(value[len(id)+1:]) // KeyOf has done so
 	text, err := key.open(about, raw)
 	if err != nil { // the reason is never more than that
-		return "", fault.New(fault.Sealed, "a secret that is sealed to the key %s can't be opened: it was sealed for another run, or was changed", id).
+		return "", fault.New(fault.Sealed,
+			"a secret that is sealed to the key %s can't be opened: it was sealed for another run, or was changed", id).
 			WithHint("a secret is sealed for one tenant, run id and context key: submit the run with its secrets anew")
 	}
 	return string(text), nil
@@ -169,7 +170,8 @@ func Load(file string) (*Keyring, error) {
 func readFile(file string) ([]Key, error) {
 	info, err := os.Stat(file)
 	if err == nil && info.Mode().Perm()&^0o640 != 0 && modes {
-		return nil, fault.New(fault.InvalidConfig, "the key file %s may be read or written by others (mode %04o)", file, info.Mode().Perm()).
+		return nil, fault.New(fault.InvalidConfig, "the key file %s may be read or written by others (mode %04o)", file,
+			info.Mode().Perm()).
 			WithHint("chmod 600 %s", file)
 	}
 	var raw []byte
@@ -177,11 +179,13 @@ func readFile(file string) ([]Key, error) {
 		raw, err = os.ReadFile(file)
 	}
 	if err != nil {
-		return nil, fault.Wrap(fault.InvalidConfig, err, "reading the key file").WithHint("stepjet keys new %s makes one", file)
+		return nil, fault.Wrap(fault.InvalidConfig, err, "reading the key file").
+			WithHint("stepjet keys new %s makes one", file)
 	}
 	keys, err := parse(raw)
 	if err != nil { // no part of the file is shown
-		return nil, fault.New(fault.InvalidConfig, "%s is no key file", file).WithHint("stepjet keys new %s.new makes one", file)
+		return nil, fault.New(fault.InvalidConfig, "%s is no key file", file).
+			WithHint("stepjet keys new %s.new makes one", file)
 	}
 	return keys, nil
 }
@@ -220,7 +224,8 @@ func Create(file string, keys []Key) error {
 	}
 	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
-		return fault.New(fault.InvalidConfig, "%s is there already", file).WithHint("stepjet keys rotate %s adds a key to it", file)
+		return fault.New(fault.InvalidConfig, "%s is there already", file).
+			WithHint("stepjet keys rotate %s adds a key to it", file)
 	}
 	if err == nil {
 		_, err = f.Write(body)

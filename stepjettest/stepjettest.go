@@ -95,7 +95,9 @@ func (s *Stack) Run(plan string) *outcome.Outcome {
 
 // Register hosts a tool on a worker of its own and returns when steps of it are taken. Its schemas are inferred from
 // the types, as worker.Handle does; options change its definition.
-func Register[In, Out any](s *Stack, name string, fn func(ctx context.Context, in In) (Out, error), options ...worker.Option) {
+func Register[In, Out any](
+	s *Stack, name string, fn func(ctx context.Context, in In) (Out, error), options ...worker.Option,
+) {
 	s.t.Helper()
 	s.Host(func(w *worker.Worker) { worker.Handle(w, name, fn, options...) })
 }

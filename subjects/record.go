@@ -138,5 +138,6 @@ func canonical(token string) (n uint64, ok bool) {
 // Literal reports whether a subject stands for itself alone. A server stores what is published on one with a "*" or ">"
 // in it, but who purges or reads by it means all that it matches; and it takes none with an empty token for that.
 func Literal(subject string) bool {
-	return strings.IndexByte(subject, '*') < 0 && strings.IndexByte(subject, '>') < 0 && !strings.Contains(subject, "..") && !strings.HasSuffix(subject, ".")
+	return strings.IndexByte(subject, '*') < 0 && strings.IndexByte(subject, '>') < 0 &&
+		!strings.Contains(subject, "..") && !strings.HasSuffix(subject, ".")
 }

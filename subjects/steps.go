@@ -63,7 +63,8 @@ func ToolPendingFilter(tool string, shard int) string {
 
 // RunToolFilter matches what one generation of a run has waiting for one tool; kind is "step" or "sched".
 func RunToolFilter(kind string, r Run, generation uint64, tool string, shard int) string {
-	return string(make(name, 0, room).tool(kind, shard, tool).int(r.Partition()).text(".").run(r).text(".").uint(generation).text(".>"))
+	return string(make(name, 0, room).tool(kind, shard,
+		tool).int(r.Partition()).text(".").run(r).text(".").uint(generation).text(".>"))
 }
 
 // PartitionPendingFilter matches what a partition has in a step stream, dispatched or scheduled.

@@ -103,8 +103,10 @@ func parts(v any, most int) int {
 
 // priceOf works out what an evaluation of a subschema costs.
 func priceOf(s *jsonschema.Schema) *price {
-	p := &price{fixed: 1 + len(s.Required) + len(s.DependentRequired) + len(s.Dependencies), item: 1, prop: 1, char: 1, deep: s.UniqueItems}
-	for _, same := range [][]*jsonschema.Schema{{s.Not, s.If, s.Then, s.Else, s.Ref, s.RecursiveRef, s.ContentSchema}, s.AllOf, s.AnyOf, s.OneOf} {
+	p := &price{fixed: 1 + len(s.Required) + len(s.DependentRequired) + len(s.Dependencies), item: 1, prop: 1, char: 1,
+		deep: s.UniqueItems}
+	for _, same := range [][]*jsonschema.Schema{{s.Not, s.If, s.Then, s.Else, s.Ref, s.RecursiveRef, s.ContentSchema},
+		s.AllOf, s.AnyOf, s.OneOf} {
 		for _, x := range same {
 			p.fixed += entry(x)
 		}

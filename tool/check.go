@@ -90,7 +90,8 @@ func (s *Schema) validate(v any, size int, holes []Hole, steps *int) (list []Vio
 	s.budget.start(size, *steps)
 	defer func() {
 		if !s.budget.end(steps) {
-			list = []Violation{{Message: tooManySteps, Hint: "hand over less at once, or simplify the tool's schema: fewer branches, contains, patterns and values of enum"}}
+			list = []Violation{{Message: tooManySteps,
+				Hint: "hand over less at once, or simplify the tool's schema: fewer branches, contains, patterns and values of enum"}}
 		}
 	}()
 	defer func() { // the validator is not ours, and a value from anywhere must not end the process

@@ -208,8 +208,10 @@ func (c *Contract) UnmarshalJSON(raw []byte) error {
 	}
 	*c = Contract{
 		Mode: in.Mode, Limit: in.Limit, MaxAttempts: in.MaxAttempts, Backoff: in.Backoff,
-		Timeout: time.Duration(in.TimeoutMS) * time.Millisecond, WaitTimeout: time.Duration(in.WaitTimeoutMS) * time.Millisecond,
-		AtMostOnce: in.AtMostOnce, ErrorPropagation: in.ErrorPropagation, Batch: in.Batch, DependsOn: in.DependsOn, Context: in.Context,
+		Timeout:     time.Duration(in.TimeoutMS) * time.Millisecond,
+		WaitTimeout: time.Duration(in.WaitTimeoutMS) * time.Millisecond,
+		AtMostOnce:  in.AtMostOnce, ErrorPropagation: in.ErrorPropagation, Batch: in.Batch, DependsOn: in.DependsOn,
+		Context: in.Context,
 	}
 	return nil
 }

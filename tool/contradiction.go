@@ -28,7 +28,8 @@ func (o Orchestration) checkWords(*Definition) error {
 	switch o.Mode {
 	case "", ParallelSafe, SequentialOnly, FanOutBounded, Dependent:
 	default:
-		return badField("mode", "%q is none of parallel-safe, sequential-only, fan-out-bounded and dependent", clip(string(o.Mode)))
+		return badField("mode", "%q is none of parallel-safe, sequential-only, fan-out-bounded and dependent",
+			clip(string(o.Mode)))
 	}
 	switch o.ErrorPropagation {
 	case "", FailFast, PartialSuccess:
@@ -58,7 +59,8 @@ func (c Contract) check() error {
 		return nil
 	}
 	if c.Batch.MaxItems > c.Limit {
-		e := badField("batch.max_items", "a batch takes a lease for each of its calls, so max_items %d needs max_concurrency of at least %[1]d; it is %d",
+		e := badField("batch.max_items",
+			"a batch takes a lease for each of its calls, so max_items %d needs max_concurrency of at least %[1]d; it is %d",
 			c.Batch.MaxItems, c.Limit)
 		if c.Mode == SequentialOnly {
 			return e.withHint("the mode is sequential-only, one call at a time; declare fan-out-bounded, or leave batch out")
@@ -66,7 +68,8 @@ func (c Contract) check() error {
 		return e.withHint("raise max_concurrency, or lower batch.max_items")
 	}
 	if w := c.Batch.Wait(); c.WaitTimeout > 0 && c.WaitTimeout < w {
-		return badField("wait_timeout_ms", "%d is less than the %d ms that a call may wait for its batch to fill", c.WaitTimeout.Milliseconds(), w.Milliseconds()).
+		return badField("wait_timeout_ms", "%d is less than the %d ms that a call may wait for its batch to fill",
+			c.WaitTimeout.Milliseconds(), w.Milliseconds()).
 			withHint("raise wait_timeout_ms, or lower batch.max_wait_ms")
 	}
 	return nil
@@ -82,7 +85,8 @@ func (b Batch) Wait() time.Duration {
 
 func (o Orchestration) checkMode(d *Definition) error {
 	if o.Mode == SequentialOnly && o.MaxConcurrency > 1 {
-		return badField("max_concurrency", "%d contradicts mode sequential-only, which is one call at a time", o.MaxConcurrency).
+		return badField("max_concurrency", "%d contradicts mode sequential-only, which is one call at a time",
+			o.MaxConcurrency).
 			withHint("declare fan-out-bounded, or leave max_concurrency out")
 	}
 	if o.Mode == Dependent && len(o.DependsOn) == 0 {
@@ -113,7 +117,8 @@ func (o Orchestration) checkDependencies(d *Definition) error {
 				return badField("depends_on", "an empty name in required_fields of %q", dep.Tool)
 			}
 			if slices.Contains(dep.RequiredFields[:i], f) {
-				return badField("depends_on", "required_fields of %q names %q twice", dep.Tool, clip(f)).withHint("name each field once")
+				return badField("depends_on", "required_fields of %q names %q twice", dep.Tool, clip(f)).
+					withHint("name each field once")
 			}
 		}
 	}
@@ -133,7 +138,8 @@ func (o Orchestration) checkRetry(*Definition) error {
 		return badField("retry.max_attempts", "must be 1 to %d", MaxAttempts)
 	}
 	if o.Delivery == AtMostOnce && o.Retry.MaxAttempts > 1 {
-		return badField("retry.max_attempts", "%d contradicts delivery at_most_once, which allows one attempt only", o.Retry.MaxAttempts).
+		return badField("retry.max_attempts", "%d contradicts delivery at_most_once, which allows one attempt only",
+			o.Retry.MaxAttempts).
 			withHint("leave retry.max_attempts out, or declare delivery at_least_once")
 	}
 	if b := o.Retry.Backoff; b != nil {

@@ -146,7 +146,8 @@ func ParseDefinitions(raw []byte) ([]*Definition, error) {
 		}
 		if first, twice := names[d.Name]; twice {
 			wrong = append(wrong, fmt.Sprintf("tools number %d and %d are both named %q", first+1, i+1, d.Name))
-			flaws = append(flaws, fault.Problem{Code: fault.InvalidTool, Path: base + itoa(i) + "/name", Message: wrong[len(wrong)-1]})
+			flaws = append(flaws, fault.Problem{Code: fault.InvalidTool, Path: base + itoa(i) + "/name",
+				Message: wrong[len(wrong)-1]})
 			continue
 		}
 		names[d.Name] = i
@@ -172,7 +173,8 @@ func (d *Definition) Validate() error {
 	}
 	for i, t := range d.Tenants {
 		if !subjects.ValidTenant(t) {
-			wrong = append(wrong, ofTool(d.Name, "/tenants/"+itoa(i), quoted(clip(t))+" is no tenant", "a tenant is 1 to 64 of A-Z a-z 0-9 _ -"))
+			wrong = append(wrong, ofTool(d.Name, "/tenants/"+itoa(i), quoted(clip(t))+" is no tenant",
+				"a tenant is 1 to 64 of A-Z a-z 0-9 _ -"))
 			break
 		}
 	}
@@ -208,7 +210,8 @@ func (d *Definition) Warnings() []fault.Problem {
 	warnings := append(d.OutputFlaws(), d.strayBatch()...)
 	if d.Name == PlanTool {
 		warnings = append(warnings, fault.Problem{
-			Code: fault.InvalidTool, Path: "/name", Message: "no plan can call it: " + PlanTool + " is the tool by which models hand in plans", Hint: "give the tool another name",
+			Code: fault.InvalidTool, Path: "/name", Message: "no plan can call it: " + PlanTool +
+				" is the tool by which models hand in plans", Hint: "give the tool another name",
 		})
 	}
 	return warnings

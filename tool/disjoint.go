@@ -122,7 +122,9 @@ func (c *comparison) mayBe(v any, x *jsonschema.Schema) bool {
 // branchesDisjoint compares what stands under anyOf, oneOf, allOf and $ref of a with b.
 func (c *comparison) branchesDisjoint(a, b *jsonschema.Schema, depth int) bool {
 	for _, some := range [][]*jsonschema.Schema{a.AnyOf, a.OneOf} {
-		if len(some) > 0 && !slices.ContainsFunc(some, func(x *jsonschema.Schema) bool { return !c.disjoint(x, b, depth+1) }) {
+		if len(some) > 0 && !slices.ContainsFunc(some, func(x *jsonschema.Schema) bool {
+			return !c.disjoint(x, b, depth+1)
+		}) {
 			return true
 		}
 	}

@@ -40,7 +40,8 @@ func (d *Definition) UnmarshalJSON(raw []byte) error {
 	f.decode("tenants", &d.Tenants, "an array of strings")
 	d.Orchestration = f.orchestration(d.InputSchema)
 	maps.DeleteFunc(f.raw, func(name string, _ json.RawMessage) bool {
-		return contains(definitionFields, name) || contains(inputAliases, name) || contains(outputAliases, name) || name == "type"
+		return contains(definitionFields, name) || contains(inputAliases, name) || contains(outputAliases, name) ||
+			name == "type"
 	})
 	if len(f.raw) > 0 {
 		d.Extra = f.raw

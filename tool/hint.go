@@ -49,7 +49,8 @@ func notGiven(e *jsonschema.ValidationError, v any) string {
 			return ""
 		}
 		return ": " + shown(v)
-	case *kind.Enum, *kind.Const, *kind.Pattern, *kind.Format, *kind.Minimum, *kind.Maximum, *kind.ExclusiveMinimum, *kind.ExclusiveMaximum, *kind.MultipleOf:
+	case *kind.Enum, *kind.Const, *kind.Pattern, *kind.Format, *kind.Minimum, *kind.Maximum, *kind.ExclusiveMinimum,
+		*kind.ExclusiveMaximum, *kind.MultipleOf:
 		return ", but is " + shown(v)
 	}
 	return ""
@@ -203,7 +204,8 @@ func fromText(want, s string) string {
 			return ""
 		}
 		number := strings.TrimPrefix(strings.NewReplacer(",", "", "_", "").Replace(all[0]), "+")
-		if trimmed := strings.TrimLeft(strings.TrimPrefix(number, "-"), "0"); !json.Valid([]byte(number)) && trimmed != "" && trimmed[0] != '.' {
+		if trimmed := strings.TrimLeft(strings.TrimPrefix(number, "-"), "0"); !json.Valid([]byte(number)) && trimmed != "" &&
+			trimmed[0] != '.' {
 			number = trimmed
 		}
 		return numberHint(want, number, "without quotes")

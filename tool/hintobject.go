@@ -35,7 +35,8 @@ func (f *finder) addHint(e *jsonschema.ValidationError, name string) string {
 	for _, outer := range sortedKeys(m) {
 		if in, ok := m[outer].(map[string]any); ok && !f.s.knows(e.SchemaURL, outer) {
 			if _, there := in[name]; there {
-				return fmt.Sprintf("take what stands in %q out of it: %q has to stand beside it, not in it", clip(outer), clip(name))
+				return fmt.Sprintf("take what stands in %q out of it: %q has to stand beside it, not in it", clip(outer),
+					clip(name))
 			}
 		}
 	}

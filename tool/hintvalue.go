@@ -124,7 +124,8 @@ func patternHint(pattern string, v any) string {
 	re, err := regexp.Compile(ecma(pattern))
 	if err == nil {
 		for _, form := range []string{
-			strings.TrimSpace(s), strings.ToUpper(s), strings.ToLower(s), strings.ReplaceAll(s, " ", ""), strings.ReplaceAll(s, " ", "_"), strings.ReplaceAll(s, " ", "-"),
+			strings.TrimSpace(s), strings.ToUpper(s), strings.ToLower(s), strings.ReplaceAll(s, " ", ""),
+			strings.ReplaceAll(s, " ", "_"), strings.ReplaceAll(s, " ", "-"),
 		} {
 			if form != s && re.MatchString(form) {
 				return "write " + shown(form)
@@ -136,8 +137,10 @@ func patternHint(pattern string, v any) string {
 
 // formats are examples of the formats that tools name most.
 var formats = map[string]string{
-	"date": "2026-01-31", "date-time": "2026-01-31T09:30:00Z", "time": "09:30:00Z", "duration": "PT30M", "email": "ann@example.com",
-	"uri": "https://example.com/page", "url": "https://example.com/page", "uuid": "123e4567-e89b-12d3-a456-426614174000", "ipv4": "192.0.2.1",
+	"date": "2026-01-31", "date-time": "2026-01-31T09:30:00Z", "time": "09:30:00Z", "duration": "PT30M",
+	"email": "ann@example.com",
+	"uri":   "https://example.com/page", "url": "https://example.com/page", "uuid": "123e4567-e89b-12d3-a456-426614174000",
+	"ipv4": "192.0.2.1",
 	"ipv6": "2001:db8::1", "hostname": "example.com",
 }
 

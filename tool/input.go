@@ -54,12 +54,14 @@ func (s *Schema) withBatch(raw json.RawMessage, argument string) *Schema {
 	one := single{argument: argument, schema: s.items(property, raw, argument)}
 	for _, name := range s.s.Required {
 		if name != argument {
-			one.refusal = fmt.Sprintf("the array %q is missing: the tool also needs %q beside it, so it can't be called for one item alone; pass {%[1]q: […], %[2]q: …}",
+			one.refusal = fmt.Sprintf(
+				"the array %q is missing: the tool also needs %q beside it, so it can't be called for one item alone; pass {%[1]q: […], %[2]q: …}",
 				clip(argument), clip(name))
 		}
 	}
 	if one.refusal == "" && !one.schema.takesObjects() {
-		one.refusal = fmt.Sprintf("the array %q is missing: its items are no objects, so the tool can't be called for one item alone; pass {%[1]q: […]}", clip(argument))
+		one.refusal = fmt.Sprintf(
+			"the array %q is missing: its items are no objects, so the tool can't be called for one item alone; pass {%[1]q: […]}", clip(argument))
 	}
 	return &Schema{s: s.s, byURL: s.byURL, budget: s.budget, array: s, single: &one}
 }
@@ -114,8 +116,9 @@ func (s *Schema) form(value []byte, holes []Hole) (schema *Schema, refusal []Vio
 		if key := one.misspelt(value, holes); key != "" {
 			refusal = []Violation{{
 				Pointer: "/" + jsontape.EscapeToken(key),
-				Message: fmt.Sprintf("one item has no property %q, and without the array %q this is a call for one item", clip(key), clip(one.argument)),
-				Hint:    fmt.Sprintf("did you mean %q?", one.argument),
+				Message: fmt.Sprintf("one item has no property %q, and without the array %q this is a call for one item", clip(key),
+					clip(one.argument)),
+				Hint: fmt.Sprintf("did you mean %q?", one.argument),
 			}}
 		}
 	}
@@ -169,7 +172,8 @@ func (s *Schema) declared() (properties map[string]*jsonschema.Schema, known boo
 	for hops := 0; x.Ref != nil && x.Properties == nil && hops < maxRefs; hops++ {
 		x = x.Ref
 	}
-	branches := x.Ref != nil || len(x.AllOf)+len(x.AnyOf)+len(x.OneOf)+len(x.PatternProperties) > 0 || x.If != nil || x.DynamicRef != nil
+	branches := x.Ref != nil || len(x.AllOf)+len(x.AnyOf)+len(x.OneOf)+len(x.PatternProperties) > 0 || x.If != nil ||
+		x.DynamicRef != nil
 	return x.Properties, !branches
 }
 

@@ -87,7 +87,8 @@ func Disjoint(a, b []string) bool {
 		return false
 	}
 	for _, t := range a {
-		if slices.Contains(b, t) || t == "integer" && slices.Contains(b, "number") || t == "number" && slices.Contains(b, "integer") {
+		if slices.Contains(b, t) || t == "integer" && slices.Contains(b, "number") ||
+			t == "number" && slices.Contains(b, "integer") {
 			return false
 		}
 	}
@@ -126,7 +127,8 @@ func member(x *jsonschema.Schema, e Elem) (next *jsonschema.Schema, names []stri
 	if !e.IsKey {
 		return nil, nil, isMissing
 	}
-	if branches(x) || len(x.PatternProperties) > 0 || !closed && (x.AdditionalProperties != nil || len(x.Properties) == 0) {
+	if branches(x) || len(x.PatternProperties) > 0 ||
+		!closed && (x.AdditionalProperties != nil || len(x.Properties) == 0) {
 		return nil, nil, isUnknown
 	}
 	for name := range x.Properties {

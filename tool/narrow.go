@@ -38,7 +38,8 @@ func ParseNarrowing(raw []byte) (*Override, error) {
 		}
 		var inner map[string]json.RawMessage
 		if within != nil && (json.Unmarshal(x[name], &inner) != nil || inner == nil) || string(x[name]) == "null" {
-			return nil, fault.New(fault.InvalidTool, "the override is not valid: x-orchestration.%s takes nothing away", name).WithHint(hint)
+			return nil, fault.New(fault.InvalidTool, "the override is not valid: x-orchestration.%s takes nothing away", name).
+				WithHint(hint)
 		}
 		for _, field := range slices.Sorted(maps.Keys(inner)) {
 			if !slices.Contains(within, field) {

@@ -78,7 +78,8 @@ type Retry struct {
 
 var (
 	orchestrationFields = []string{
-		"mode", "max_concurrency", "depends_on", "backoff", "retry", "timeout_ms", "wait_timeout_ms", "error_propagation", "batch", "delivery",
+		"mode", "max_concurrency", "depends_on", "backoff", "retry", "timeout_ms", "wait_timeout_ms", "error_propagation",
+		"batch", "delivery",
 	}
 	retryFields      = []string{"max_attempts", "backoff"}
 	batchFields      = []string{"argument", "max_items", "max_wait_ms"}
@@ -135,7 +136,8 @@ func (b *Batch) UnmarshalJSON(raw []byte) error {
 	if err != nil {
 		return err
 	}
-	*b = Batch{Argument: f.str("argument"), MaxItems: int(f.integer("max_items", 1, maxBatch)), MaxWaitMS: f.integer("max_wait_ms", 0, maxBatchWait.Milliseconds())}
+	*b = Batch{Argument: f.str("argument"), MaxItems: int(f.integer("max_items", 1, maxBatch)),
+		MaxWaitMS: f.integer("max_wait_ms", 0, maxBatchWait.Milliseconds())}
 	return f.err()
 }
 

@@ -143,7 +143,8 @@ func (o *Override) Apply(d *Definition) (*Definition, Contract, error) {
 	if o.Orchestration != nil {
 		merged, err := mergeOrchestration(d.Orchestration, o.Orchestration)
 		if err != nil {
-			return nil, Contract{}, d.overridden(fault.New(fault.InvalidTool, "tool %q: x-orchestration.%s", clip(d.Name), err.Error()).WithHint("%s", hintOf(err)))
+			return nil, Contract{}, d.overridden(fault.New(fault.InvalidTool, "tool %q: x-orchestration.%s", clip(d.Name),
+				err.Error()).WithHint("%s", hintOf(err)))
 		}
 		e.Orchestration = merged
 	}
@@ -181,7 +182,8 @@ func mergeOrchestration(declared *Orchestration, patch json.RawMessage) (*Orches
 	}
 	had := declared != nil && declared.Batch != nil
 	if had && o.Batch == nil { // its input schema takes both forms of a call, and its workers count on that
-		return nil, badField("batch", "can't be taken away from a tool that declares it").withHint("max_items 1 makes each call a batch of its own")
+		return nil, badField("batch", "can't be taken away from a tool that declares it").
+			withHint("max_items 1 makes each call a batch of its own")
 	}
 	if !had && o.Batch != nil {
 		return nil, badField("batch", "the tool declares none, so there is no argument that takes the items").

@@ -104,7 +104,8 @@ func unsupported(raw string) (message, hint string) {
 	for i := 0; i < len(raw); i++ {
 		for _, l := range lacking {
 			if !class && strings.HasPrefix(raw[i:], l.begins) {
-				return fmt.Sprintf("the pattern has %s, %s…%s, and patterns, which are RE2, can't have that", l.name, l.begins, closing(l.begins)), l.hint
+				return fmt.Sprintf("the pattern has %s, %s…%s, and patterns, which are RE2, can't have that", l.name, l.begins,
+					closing(l.begins)), l.hint
 			}
 		}
 		switch c := raw[i]; {

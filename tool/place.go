@@ -121,8 +121,10 @@ func (p Place) Fields(q Place, most int) (all [][]string) {
 
 // alone follows a schema that is nothing but a reference to another.
 func alone(x *jsonschema.Schema) *jsonschema.Schema {
-	for hops := 0; hops < maxRefs && x.Ref != nil && x.Types == nil && x.Properties == nil && x.AdditionalProperties == nil &&
-		x.Enum == nil && x.Const == nil && !branches(x) && x.Items2020 == nil && x.Items == nil && len(x.Required) == 0; hops++ {
+	for hops := 0; hops < maxRefs && x.Ref != nil && x.Types == nil && x.Properties == nil &&
+		x.AdditionalProperties == nil &&
+		x.Enum == nil && x.Const == nil && !branches(x) && x.Items2020 == nil && x.Items == nil &&
+		len(x.Required) == 0; hops++ {
 		x = x.Ref
 	}
 	return x

@@ -59,7 +59,8 @@ func newQuick(s *jsonschema.Schema, doc any, depth int) *quick {
 	q := &quick{types: tAny}
 	for name, v := range m {
 		switch name {
-		case "$schema", "title", "description", "$comment", "examples", "default", "x-orchestration", "deprecated", "readOnly", "writeOnly":
+		case "$schema", "title", "description", "$comment", "examples", "default", "x-orchestration", "deprecated",
+			"readOnly", "writeOnly":
 		case "type":
 			q.types = quickTypes(s)
 		case "additionalProperties":
@@ -211,7 +212,8 @@ var anything = quick{types: tAny}
 // holeAt returns the hole that is the member of the top level.
 func holeAt(holes []Hole, key []byte) *Hole {
 	for i := range holes {
-		if p := holes[i].Pointer; len(p) == len(key)+1 && p[0] == '/' && p[1:] == string(key) && strings.IndexByte(p, '~') < 0 {
+		if p := holes[i].Pointer; len(p) == len(key)+1 && p[0] == '/' && p[1:] == string(key) &&
+			strings.IndexByte(p, '~') < 0 {
 			return &holes[i]
 		}
 	}

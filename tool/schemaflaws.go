@@ -64,7 +64,8 @@ type flawWalk struct {
 }
 
 func (w *flawWalk) add(at, hint, format string, args ...any) {
-	w.found = append(w.found, fault.Problem{Code: fault.InvalidTool, Path: at, Hint: hint, Message: fmt.Sprintf(format, args...)})
+	w.found = append(w.found, fault.Problem{Code: fault.InvalidTool, Path: at, Hint: hint,
+		Message: fmt.Sprintf(format, args...)})
 }
 
 // names collects what references may name beside places.
@@ -180,7 +181,8 @@ func (w *flawWalk) required(v any, of, at string) {
 	switch v := v.(type) {
 	case []any:
 		if i := slices.IndexFunc(v, func(x any) bool { _, ok := x.(string); return !ok }); i >= 0 {
-			w.add(at+"/"+strconv.Itoa(i), "write the name of a property", `"required" names properties, and %s is no name`, brief(v[i]))
+			w.add(at+"/"+strconv.Itoa(i), "write the name of a property", `"required" names properties, and %s is no name`,
+				brief(v[i]))
 		}
 	case bool:
 		hint := `write "required": ["…"] with the names of the properties, beside "properties"`
@@ -264,7 +266,9 @@ func (w *flawWalk) metaSchema(err error) {
 	visit(invalid)
 	known := len(w.found)
 	for _, at := range slices.Sorted(maps.Keys(said)) {
-		if slices.ContainsFunc(w.found[:known], func(f fault.Problem) bool { return f.Path == at || below(at, f.Path) || below(f.Path, at) }) {
+		if slices.ContainsFunc(w.found[:known], func(f fault.Problem) bool {
+			return f.Path == at || below(at, f.Path) || below(f.Path, at)
+		}) {
 			continue
 		}
 		hint := ""

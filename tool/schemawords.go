@@ -46,7 +46,8 @@ func (w *flawWalk) types(v any, at string) {
 		w.oneType(v, at, "")
 	case []any:
 		if len(v) == 0 {
-			w.add(at, `for a value of any type leave "type" out`, `"type" is an empty array; the types are %s`, listed(typeNames))
+			w.add(at, `for a value of any type leave "type" out`, `"type" is an empty array; the types are %s`,
+				listed(typeNames))
 		}
 		for i, x := range v {
 			place := at + "/" + strconv.Itoa(i)

@@ -73,7 +73,8 @@ func (e *engine) abandoned(h *hosted, log *slog.Logger) (last bool) {
 	if stuck >= h.slots {
 		level = slog.LevelError
 	}
-	log.Log(context.Background(), level, "a handler runs on after its execution was given up; its slot stays taken until it returns",
+	log.Log(context.Background(), level,
+		"a handler runs on after its execution was given up; its slot stays taken until it returns",
 		"taken_slots", stuck, "slots", h.slots)
 	return stuck >= h.slots
 }

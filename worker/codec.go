@@ -118,7 +118,8 @@ func checkArguments(schema *tool.Schema, args []byte) *fault.Error {
 	if len(found) == 0 {
 		return nil
 	}
-	return fault.New(fault.InvalidArguments, "the arguments don't fit the tool's input schema: %s", violations(found)).WithHint("%s", found[0].Hint)
+	return fault.New(fault.InvalidArguments, "the arguments don't fit the tool's input schema: %s", violations(found)).
+		WithHint("%s", found[0].Hint)
 }
 
 // violations lists the first violations of a schema.

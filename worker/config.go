@@ -92,7 +92,8 @@ func defaultName() string {
 func (c Config) validate() error {
 	switch {
 	case len(c.Name) > maxName || strings.ContainsFunc(c.Name, func(r rune) bool { return !unicode.IsPrint(r) }):
-		return fault.New(fault.InvalidConfig, "the worker's name %q is longer than %d bytes or not printable", c.Name, maxName)
+		return fault.New(fault.InvalidConfig, "the worker's name %q is longer than %d bytes or not printable", c.Name,
+			maxName)
 	case c.Slots < 1 || c.Slots > maxSlots:
 		return fault.New(fault.InvalidConfig, "a worker has 1 to %d slots for a tool, not %d", maxSlots, c.Slots)
 	case c.MaxDeliveries < 1:
@@ -100,7 +101,8 @@ func (c Config) validate() error {
 	case c.DrainTimeout < 0:
 		return fault.New(fault.InvalidConfig, "the drain timeout %v is negative", c.DrainTimeout)
 	case c.ArgumentMemory < maxBlob:
-		return fault.New(fault.InvalidConfig, "the memory for arguments is %d bytes, less than the %d of one step", c.ArgumentMemory, maxBlob)
+		return fault.New(fault.InvalidConfig, "the memory for arguments is %d bytes, less than the %d of one step",
+			c.ArgumentMemory, maxBlob)
 	}
 	return nil
 }

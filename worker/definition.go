@@ -125,12 +125,14 @@ func (x *execution) brokenPromise(value []byte) *fault.Error {
 	if len(bad) == 0 {
 		return nil
 	}
-	return fault.New(fault.ToolTerminal, "the result doesn't fit the output schema that the run started with: %s; %s", violations(bad), x.twoDefinitions()).
+	return fault.New(fault.ToolTerminal, "the result doesn't fit the output schema that the run started with: %s; %s",
+		violations(bad), x.twoDefinitions()).
 		WithHint("the tool ran, but what refers to its result may rely on that schema: submit the plan anew, or give a changed result a new tool name")
 }
 
 func (x *execution) twoDefinitions() string {
-	return "the run started with definition " + x.step.Definition + " of the tool, this worker has definition " + x.feed.tool.digest
+	return "the run started with definition " + x.step.Definition + " of the tool, this worker has definition " +
+		x.feed.tool.digest
 }
 
 // hasMember reports whether arguments have a key at their top.

@@ -21,7 +21,8 @@ func (e *engine) accept(f *feed, d *kv.Delivery) {
 	}
 	if !wire.KindStep.Known(d.Header) {
 		// Neither acknowledged nor refused: its lease runs out, and then perhaps a newer worker gets it.
-		e.log.Warn("left a step of a newer version of Stepjet to other workers", "subject", d.Subject, "delivery", d.Delivered)
+		e.log.Warn("left a step of a newer version of Stepjet to other workers", "subject", d.Subject, "delivery",
+			d.Delivered)
 		f.refuse(d)
 		return
 	}

@@ -81,7 +81,8 @@ func (e *engine) distrustFeed(f *feed, now time.Time) bool {
 	}
 	f.woken.Store(&now)
 	if e.w.nc.IsConnected() { // else it asks anew when it is again
-		e.log.Warn("this worker, or its connection, stood still; what was handed out to it before is not trusted", "tool", f.tool.def.Name,
+		e.log.Warn("this worker, or its connection, stood still; what was handed out to it before is not trusted", "tool",
+			f.tool.def.Name,
 			"still", quiet)
 		f.puller.Anew()
 	}

@@ -80,7 +80,8 @@ func newEngine(w *Worker, tools []*hosted, store *kv.Store) *engine {
 	e := &engine{
 		w: w, config: w.config, log: w.config.Logger.With("worker", w.config.Name), tools: tools, store: store,
 		inline: inlineLimit(store.MaxPayload()), memory: semaphore.NewWeighted(w.config.ArgumentMemory),
-		pulse: newPulse(), clock: newClock(), live: map[subjects.Attempt]*execution{}, restores: make(chan struct{}, registering),
+		pulse: newPulse(), clock: newClock(), live: map[subjects.Attempt]*execution{},
+		restores: make(chan struct{}, registering),
 	}
 	e.pool = newPool(&e.tasks)
 	e.hard, e.halt = context.WithCancel(context.Background())

@@ -71,8 +71,9 @@ func (e *engine) newExecution(f *feed, d *kv.Delivery, a subjects.Attempt, step 
 		asked: d.Asked, taken: time.Now(), leases: []*kv.Delivery{d}, slot: !d.Extra, waits: retries(),
 	}
 	x.info = Info{
-		Tenant: a.Tenant, Run: a.Plain(), Generation: a.Generation, Step: a.Step, Tool: a.Tool, Key: step.Key, RetriedKey: step.Retried,
-		Attempt: a.Number, Delivery: d.Delivered, Trace: step.Trace, Worker: e.config.Name,
+		Tenant: a.Tenant, Run: a.Plain(), Generation: a.Generation, Step: a.Step, Tool: a.Tool, Key: step.Key,
+		RetriedKey: step.Retried,
+		Attempt:    a.Number, Delivery: d.Delivered, Trace: step.Trace, Worker: e.config.Name,
 		Context: step.Context,
 	}
 	x.base, x.cancel = context.WithCancelCause(context.Background())

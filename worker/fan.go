@@ -39,7 +39,8 @@ func split(args []byte, b tool.Batch) (call, *fault.Error) {
 		return call{}, fault.New(fault.InvalidArguments, "the argument %q must be an array of items", b.Argument)
 	}
 	if n := len(c.items); n > b.MaxItems {
-		return call{}, fault.New(fault.InvalidArguments, "%q has %d items; the tool takes at most %d at a time", b.Argument, n, b.MaxItems).
+		return call{}, fault.New(fault.InvalidArguments, "%q has %d items; the tool takes at most %d at a time", b.Argument,
+			n, b.MaxItems).
 			WithHint("spread them over several steps of at most %d items, or use for_each with one item a step", b.MaxItems)
 	}
 	delete(members, b.Argument)
@@ -111,7 +112,8 @@ const expected = `answer {"results":[{"index":0,"status":"ok","data":…},{"inde
 	`"summary":{"ok":1,"error":1}}: one result for each item, in their order`
 
 func wrongEnvelope(format string, args ...any) *fault.Error {
-	return fault.New(fault.ToolTerminal, "the tool's answer to a batch can't be used: "+format, args...).WithHint("%s", expected)
+	return fault.New(fault.ToolTerminal, "the tool's answer to a batch can't be used: "+format, args...).
+		WithHint("%s", expected)
 }
 
 // readEnvelope reads a tool's answer to n items. Errors have code tool_terminal.
@@ -138,7 +140,8 @@ func readEnvelope(body []byte, n int) ([]verdict, *fault.Error) {
 				all[i].err = fault.New(fault.ToolFailed, "the item failed without saying why")
 			}
 		default:
-			return nil, wrongEnvelope("result number %d has the status %q, which is neither ok nor error", i, text.Clip(r.Status, 40))
+			return nil, wrongEnvelope("result number %d has the status %q, which is neither ok nor error", i,
+				text.Clip(r.Status, 40))
 		}
 	}
 	return all, nil
@@ -214,6 +217,7 @@ func spread(f *fault.Error, item int, told bool) *fault.Error {
 	}
 	return &fault.Error{
 		Code: fault.ToolFailed, Message: "item " + strconv.Itoa(item) + " of the batch failed" + why,
-		Hint: "the tool's error_propagation is fail-fast: one failed item fails all of its batch", Retryable: f.Retryable, RetryAfter: f.RetryAfter,
+		Hint: "the tool's error_propagation is fail-fast: one failed item fails all of its batch", Retryable: f.Retryable,
+		RetryAfter: f.RetryAfter,
 	}
 }

@@ -27,7 +27,9 @@ type ItemResult[Out any] struct {
 //
 // A tool with arguments that hold for all items is hosted with HandleRaw: it gets {argument: [item, …], …} and answers
 // {"results":[{"index":0,"status":"ok","data":…},{"index":1,"status":"error","error":{"message":…}}],"summary":{…}}.
-func HandleBatch[In, Out any](w *Worker, name string, fn func(ctx context.Context, items []In) ([]ItemResult[Out], error), opts ...Option) {
+func HandleBatch[In, Out any](
+	w *Worker, name string, fn func(ctx context.Context, items []In) ([]ItemResult[Out], error), opts ...Option,
+) {
 	if fn == nil {
 		w.mistake(fault.New(fault.InvalidTool, "tool %q has no function", name))
 		return
@@ -37,7 +39,9 @@ func HandleBatch[In, Out any](w *Worker, name string, fn func(ctx context.Contex
 }
 
 // eraseBatch makes a handler of a typed function, for a batch whose argument it is told.
-func eraseBatch[In, Out any](fn func(ctx context.Context, items []In) ([]ItemResult[Out], error)) func(argument string) Handler {
+func eraseBatch[In, Out any](
+	fn func(ctx context.Context, items []In) ([]ItemResult[Out], error),
+) func(argument string) Handler {
 	return func(argument string) Handler {
 		return func(ctx context.Context, args json.RawMessage) (Output, error) {
 			var in map[string]json.RawMessage
@@ -78,7 +82,9 @@ func judge(value any, err error) (v verdict) {
 	return v
 }
 
-func (w *Worker) handleBatch(name string, in reflect.Type, fn func(string) Handler, check func(json.RawMessage) error, opts []Option) error {
+func (w *Worker) handleBatch(
+	name string, in reflect.Type, fn func(string) Handler, check func(json.RawMessage) error, opts []Option,
+) error {
 	s := settings{def: tool.Definition{Name: name}, slots: w.config.Slots}
 	if err := s.apply(opts); err != nil {
 		return err
@@ -106,8 +112,9 @@ func (w *Worker) handleBatch(name string, in reflect.Type, fn func(string) Handl
 // batchSchema is the input schema of a tool that takes an array of items and nothing else.
 func batchSchema(b tool.Batch, item json.RawMessage) json.RawMessage {
 	raw, _ := json.Marshal(map[string]any{ // the item's schema was marshalled before
-		"type":                 "object",
-		"properties":           map[string]any{b.Argument: map[string]any{"type": "array", "items": item, "maxItems": b.MaxItems}},
+		"type": "object",
+		"properties": map[string]any{b.Argument: map[string]any{"type": "array", "items": item,
+			"maxItems": b.MaxItems}},
 		"required":             []string{b.Argument},
 		"additionalProperties": false,
 	})

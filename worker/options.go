@@ -37,7 +37,8 @@ func DefinedBy(list ...*tool.Definition) Option {
 				return
 			}
 		}
-		s.mistake = fault.New(fault.InvalidTool, "tool %q is not among the definitions that it is to be hosted under", s.def.Name)
+		s.mistake = fault.New(fault.InvalidTool, "tool %q is not among the definitions that it is to be hosted under",
+			s.def.Name)
 	}
 }
 

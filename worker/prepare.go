@@ -49,7 +49,8 @@ func (x *execution) prepare() bool {
 		return false
 	}
 	if x.delivered > x.e.config.MaxDeliveries {
-		x.fail(fault.New(fault.WorkerLost, "the step was handed to workers %d times and none of them survived it", x.delivered-1).
+		x.fail(fault.New(fault.WorkerLost, "the step was handed to workers %d times and none of them survived it",
+			x.delivered-1).
 			WithHint("look for what in this step kills its worker: memory, a crash, an exit"))
 		return false
 	}
@@ -97,7 +98,8 @@ func (x *execution) runStands() bool {
 	var decision kv.Decision
 	err := x.again("looking whether the run is over", nil, func() (err error) {
 		h, body := claim.Message(x.e.config.Name)
-		decision, _, err = x.e.store.Ledger.Create(x.base, subjects.ClaimRecord(x.attempt, x.e.store.Ledger.Shards()), h, body, fence)
+		decision, _, err = x.e.store.Ledger.Create(x.base, subjects.ClaimRecord(x.attempt, x.e.store.Ledger.Shards()), h,
+			body, fence)
 		return err
 	})
 	if err == nil && decision == kv.Gone {

@@ -41,12 +41,14 @@ func (x *execution) upload() bool {
 			return false
 		}
 		if fault.CodeOf(err) == fault.Permission {
-			x.result.Error = fault.New(fault.ToolTerminal, "the result of %d bytes can't be stored: the worker may not write into the bucket %s",
+			x.result.Error = fault.New(fault.ToolTerminal,
+				"the result of %d bytes can't be stored: the worker may not write into the bucket %s",
 				len(x.result.Body), x.bucket()).WithHint("%s", x.permit())
 			return true
 		}
 		wait := waits.Next()
-		x.log().Warn("a large result can't be stored yet; it is kept", "bytes", len(x.result.Body), "error", err, "wait", wait)
+		x.log().Warn("a large result can't be stored yet; it is kept", "bytes", len(x.result.Body), "error", err, "wait",
+			wait)
 		if !backoff.Pause(x.e.hard, wait) {
 			return false
 		}
@@ -61,7 +63,8 @@ func (x *execution) permit() string {
 	if x.step.Bucket == "" {
 		return "give the worker's user the permissions that stepjet acl worker prints"
 	}
-	return "the tenant " + x.attempt.Tenant + " has a bucket of its own: give the worker's user the permissions that stepjet acl worker prints with --declared " +
+	return "the tenant " + x.attempt.Tenant +
+		" has a bucket of its own: give the worker's user the permissions that stepjet acl worker prints with --declared " +
 		x.attempt.Tenant
 }
 

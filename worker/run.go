@@ -67,7 +67,8 @@ func (e *engine) drain() {
 		return
 	}
 	n := e.stopAll(ErrDraining)
-	e.log.Warn("the drain timeout has passed; handlers are cancelled and their steps left to other workers", "executions", n)
+	e.log.Warn("the drain timeout has passed; handlers are cancelled and their steps left to other workers", "executions",
+		n)
 	ctx, cancel = context.WithTimeout(context.Background(), unwind)
 	defer cancel()
 	e.open.wait(ctx)

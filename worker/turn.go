@@ -57,7 +57,8 @@ const (
 
 func newTurn(g *gatherer) *turn {
 	return &turn{
-		g: g, own: wire.Gathering{ID: nuid.Next(), Worker: g.e.config.Name}, nudge: make(chan struct{}, 1), quit: make(chan struct{}),
+		g: g, own: wire.Gathering{ID: nuid.Next(), Worker: g.e.config.Name}, nudge: make(chan struct{}, 1),
+		quit: make(chan struct{}),
 	}
 }
 

@@ -98,7 +98,9 @@ func (w *Worker) Use(m ...func(next Handler) Handler) {
 
 // HandleRaw hosts a tool whose definition comes from elsewhere. Errors: invalid_tool where the definition contradicts
 // itself or the worker has a tool of that name, invalid_config where the worker runs already.
-func (w *Worker) HandleRaw(def *tool.Definition, fn func(ctx context.Context, args json.RawMessage) (Output, error), opts ...Option) error {
+func (w *Worker) HandleRaw(
+	def *tool.Definition, fn func(ctx context.Context, args json.RawMessage) (Output, error), opts ...Option,
+) error {
 	if def == nil || fn == nil {
 		return fault.New(fault.InvalidTool, "a tool needs a definition and a function")
 	}
@@ -117,7 +119,8 @@ func (w *Worker) HandleRaw(def *tool.Definition, fn func(ctx context.Context, ar
 func host(s settings, fn Handler) (*hosted, error) {
 	name := s.def.Name
 	if !subjects.ValidTool(name) {
-		return nil, fault.New(fault.InvalidTool, "the tool name %q is not 1 to %d of [A-Za-z0-9_.:/-]", name, subjects.MaxToolName)
+		return nil, fault.New(fault.InvalidTool, "the tool name %q is not 1 to %d of [A-Za-z0-9_.:/-]", name,
+			subjects.MaxToolName)
 	}
 	if s.slots < 1 || s.slots > maxSlots {
 		return nil, fault.New(fault.InvalidTool, "tool %q: it has 1 to %d slots, not %d", name, maxSlots, s.slots)

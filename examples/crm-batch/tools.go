@@ -63,7 +63,8 @@ func (d *data) create(key string, r Row) (Contact, error) {
 	}
 	for _, c := range d.contacts {
 		if c.Email == r.Email {
-			return Contact{}, worker.Terminal(fmt.Errorf("%s can't have the address %s, which is that of %s", r.Name, r.Email, c.Name))
+			return Contact{}, worker.Terminal(fmt.Errorf("%s can't have the address %s, which is that of %s", r.Name, r.Email,
+				c.Name))
 		}
 	}
 	c := Contact{fmt.Sprintf("c-%d", len(d.contacts)+1), r.Name, r.Email}

@@ -15,10 +15,12 @@ type document struct{ id, title, text string }
 
 // library is what is searched.
 var library = []document{
-	{"d-17", "Retrying without hurting", "Retry only what can be retried. Between two attempts the backoff grows, so that a retry storm can't form."},
+	{"d-17", "Retrying without hurting",
+		"Retry only what can be retried. Between two attempts the backoff grows, so that a retry storm can't form."},
 	{"d-23", "Timeouts", "A timeout says how long one is ready to wait, not how long the other side takes."},
 	{"d-31", "Jitter", "Backoff without jitter brings all clients back at the same moment."},
-	{"d-42", "Idempotency keys", "With a key of its own, a write may be sent again: a retry finds what the first attempt did."},
+	{"d-42", "Idempotency keys",
+		"With a key of its own, a write may be sent again: a retry finds what the first attempt did."},
 	{"d-58", "Queues", "A queue that only grows is a leak with a nicer name."},
 }
 

@@ -25,7 +25,8 @@ type stations struct {
 var reports = map[string]Weather{
 	"Berlin": {"Berlin", 14, "cloudy"}, "Cairo": {"Cairo", 33.5, "clear"}, "Lagos": {"Lagos", 30, "thunderstorm"},
 	"Lima": {"Lima", 18, "fog"}, "London": {"London", 13, "rain"}, "Mumbai": {"Mumbai", 31, "haze"},
-	"Oslo": {"Oslo", 4.5, "snow"}, "Reykjavik": {"Reykjavik", 2, "wind"}, "Sydney": {"Sydney", 21, "clear"}, "Tokyo": {"Tokyo", 22, "clear"},
+	"Oslo": {"Oslo", 4.5, "snow"}, "Reykjavik": {"Reykjavik", 2, "wind"}, "Sydney": {"Sydney", 21, "clear"},
+	"Tokyo": {"Tokyo", 22, "clear"},
 }
 
 func (s stations) get(ctx context.Context, in struct {

@@ -140,7 +140,8 @@ func checkTenant(name string) error {
 	if subjects.ValidTenant(name) {
 		return nil
 	}
-	return fault.New(fault.InvalidConfig, "%q is no tenant", name).WithHint("1 to %d of A-Z a-z 0-9 _ -", subjects.MaxTenant)
+	return fault.New(fault.InvalidConfig, "%q is no tenant", name).
+		WithHint("1 to %d of A-Z a-z 0-9 _ -", subjects.MaxTenant)
 }
 
 func orDefault(n, otherwise int) int {

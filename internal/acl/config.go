@@ -80,7 +80,8 @@ func (s System) Accounts() string {
 	w.line("# Among the accounts:")
 	s.accounts(&w)
 	w.line("")
-	w.line("# In the account %s (where an export of the same subject is there already, add the account to its list):", Home)
+	w.line("# In the account %s (where an export of the same subject is there already, add the account to its list):",
+		Home)
 	s.exports(&w)
 	return w.String()
 }

@@ -7,7 +7,8 @@ import "github.com/stepjet/stepjet/subjects"
 // It may publish answers on inboxes alone, so that a request that names another subject is answered nowhere; and no
 // plans, since no orchestrator submits one.
 func (g *Grant) orchestrate(s Spec) {
-	g.request(None, subjects.Inboxes, subjects.ImportedReplies, subjects.AllEvents, subjects.AllNotices, subjects.AllCancels, subjects.FlowControl)
+	g.request(None, subjects.Inboxes, subjects.ImportedReplies, subjects.AllEvents, subjects.AllNotices,
+		subjects.AllCancels, subjects.FlowControl)
 	g.request(One, bound(s.Shards, subjects.LedgerFilter)...)
 	for _, bucket := range buckets {
 		if bucket != subjects.GatherBucket { // workers alone write who gathers
@@ -44,7 +45,8 @@ func (g *Grant) orchestrate(s Spec) {
 }
 
 // buckets are those that orchestrators set up.
-var buckets = []string{subjects.HistoryBucket, subjects.DeadBucket, subjects.ToolsBucket, subjects.MembersBucket, subjects.GatherBucket}
+var buckets = []string{subjects.HistoryBucket, subjects.DeadBucket, subjects.ToolsBucket, subjects.MembersBucket,
+	subjects.GatherBucket}
 
 // streams returns all streams of Stepjet.
 func streams(s Spec) []string {

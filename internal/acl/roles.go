@@ -21,7 +21,8 @@ func (g *Grant) open() {
 // blobs is reading from a bucket of large values. What a blob belongs to can't be told from its subjects, so it is the
 // whole bucket. Stock clients look for the stream before they read.
 func (g *Grant) blobs(bucket string) {
-	g.request(One, subjects.StreamRequest("INFO", subjects.BlobsStream(bucket)), subjects.DirectGet(subjects.BlobsStream(bucket), subjects.BlobMetas(bucket)))
+	g.request(One, subjects.StreamRequest("INFO", subjects.BlobsStream(bucket)),
+		subjects.DirectGet(subjects.BlobsStream(bucket), subjects.BlobMetas(bucket)))
 	g.request(Many, subjects.DirectRead(subjects.BlobsStream(bucket)))
 }
 
@@ -72,13 +73,15 @@ func (g *Grant) submit(s Spec) {
 		g.request(One, subjects.TenantIntakeFilter(s.Tenant))
 	}
 	g.request(One, subjects.TenantAPIFilter(s.Tenant, subjects.VerbCancel),
-		subjects.BucketSubject(subjects.DeadBucket, subjects.DeadFilter(s.Tenant))) // the mark of a letter that was dealt with
+		// the mark of a letter that was dealt with
+		subjects.BucketSubject(subjects.DeadBucket, subjects.DeadFilter(s.Tenant)))
 }
 
 // administer is what an operator of the cluster does. It looks at no runs.
 func (g *Grant) administer() {
 	g.open()
-	g.request(One, subjects.RegisterFilter, subjects.OverrideFilter, subjects.TenantOverrideFilter, subjects.RemoveFilter, subjects.PingSubject,
+	g.request(One, subjects.RegisterFilter, subjects.OverrideFilter, subjects.TenantOverrideFilter, subjects.RemoveFilter,
+		subjects.PingSubject,
 		tenantOverrides("*"))
 }
 
@@ -91,13 +94,15 @@ func tenantOverrides(tenant string) string {
 // work is hosting tools.
 func (g *Grant) work(s Spec) error {
 	if len(s.Tools) == 0 {
-		return fault.New(fault.InvalidConfig, "a worker hosts tools, and none is named").WithHint("--tool NAME, as often as there are tools")
+		return fault.New(fault.InvalidConfig, "a worker hosts tools, and none is named").
+			WithHint("--tool NAME, as often as there are tools")
 	}
 	g.open()
 	var names []string
 	for _, tool := range sorted(s.Tools) {
 		if !subjects.ValidTool(tool) {
-			return fault.New(fault.InvalidConfig, "%q is no name of a tool", tool).WithHint("1 to %d of A-Z a-z 0-9 _ . : / -", subjects.MaxToolName)
+			return fault.New(fault.InvalidConfig, "%q is no name of a tool", tool).
+				WithHint("1 to %d of A-Z a-z 0-9 _ . : / -", subjects.MaxToolName)
 		}
 		names = append(names, subjects.Encode(tool))
 		g.host(tool, s)
@@ -106,7 +111,8 @@ func (g *Grant) work(s Spec) error {
 		g.blobs(bucket)
 		g.request(One, subjects.BlobChunks(bucket), subjects.BlobMetas(bucket))
 	}
-	tools := subjects.BucketStream(subjects.ToolsBucket) // what results are held against where a run started with another definition
+	// what results are held against where a run started with another definition
+	tools := subjects.BucketStream(subjects.ToolsBucket)
 	g.request(One, subjects.DirectGet(tools, subjects.BucketSubject(subjects.ToolsBucket, subjects.DefinitionFilter)))
 	g.User = userOf(names)
 	return nil
@@ -123,7 +129,8 @@ func (g *Grant) host(tool string, s Spec) {
 	for i := range s.Shards {
 		record, claim := subjects.ToolRecordFilter(tool, i), subjects.ToolClaimFilter(tool, i)
 		g.request(One, record, claim)
-		g.request(One, subjects.DirectGet(subjects.LedgerStream(i), record), subjects.DirectGet(subjects.LedgerStream(i), claim))
+		g.request(One, subjects.DirectGet(subjects.LedgerStream(i), record),
+			subjects.DirectGet(subjects.LedgerStream(i), claim))
 	}
 	lease := subjects.Gather(tool)
 	g.request(One, lease, subjects.DirectGet(subjects.BucketStream(subjects.GatherBucket), lease))

@@ -33,27 +33,51 @@ var numbersArgument = []argument{{name: "numbers", meaning: "one number or more"
 
 // calculations are exact: decimals are no binary fractions here.
 var calculations = []calculation{
-	{"add", "Adds two numbers: a + b.", []argument{arg("a", "first summand"), arg("b", "second summand")}, false, exactAdd},
-	{"subtract", "Subtracts two numbers: a - b.", []argument{arg("a", "number to subtract from"), arg("b", "number to subtract")}, false, exactSubtract},
-	{"multiply", "Multiplies two numbers: a * b.", []argument{arg("a", "first factor"), arg("b", "second factor")}, false, exactMultiply},
-	{"divide", "Divides two numbers: a / b, exactly where the result has an end, else with 34 digits.", []argument{arg("a", "dividend"), arg("b", "divisor, not 0")}, false, exactDivide},
-	{"remainder", "Returns what is left of a divided by b: 17 and 5 give 2. It takes the sign of b.", []argument{arg("a", "dividend"), arg("b", "divisor, not 0")}, false, exactRemainder},
-	{"power", "Raises a number to a power: base ** exponent.", []argument{arg("base", "number"), arg("exponent", "number")}, false, exactPower},
-	{"sqrt", "Returns the square root: of 2.25 it is 1.5. For the whole part of it use isqrt.", []argument{arg("x", "number, not negative")}, false, exactRoot},
-	{"isqrt", "Returns the integer square root, rounded down: of 24 it is 4.", []argument{arg("x", "number, not negative")}, true, wholeRoot},
-	{"round", "Rounds a number to so many digits behind the point; a half goes away from 0.", []argument{arg("x", "number"), {name: "digits", meaning: "digits behind the point; negative for tens, hundreds, …; 0 by default", otherwise: "0"}}, false, exactRound},
+	{"add", "Adds two numbers: a + b.", []argument{arg("a", "first summand"), arg("b", "second summand")}, false,
+		exactAdd},
+	{"subtract", "Subtracts two numbers: a - b.",
+		[]argument{arg("a", "number to subtract from"), arg("b", "number to subtract")}, false, exactSubtract},
+	{"multiply", "Multiplies two numbers: a * b.", []argument{arg("a", "first factor"), arg("b", "second factor")}, false,
+		exactMultiply},
+	{"divide", "Divides two numbers: a / b, exactly where the result has an end, else with 34 digits.",
+		[]argument{arg("a", "dividend"), arg("b", "divisor, not 0")}, false, exactDivide},
+	{"remainder", "Returns what is left of a divided by b: 17 and 5 give 2. It takes the sign of b.",
+		[]argument{arg("a", "dividend"), arg("b", "divisor, not 0")}, false, exactRemainder},
+	{"power", "Raises a number to a power: base ** exponent.",
+		[]argument{arg("base", "number"), arg("exponent", "number")}, false, exactPower},
+	{"sqrt", "Returns the square root: of 2.25 it is 1.5. For the whole part of it use isqrt.",
+		[]argument{arg("x", "number, not negative")}, false, exactRoot},
+	{"isqrt", "Returns the integer square root, rounded down: of 24 it is 4.",
+		[]argument{arg("x", "number, not negative")}, true, wholeRoot},
+	{"round", "Rounds a number to so many digits behind the point; a half goes away from 0.",
+		[]argument{arg("x", "number"), {name: "digits",
+			meaning: "digits behind the point; negative for tens, hundreds, …; 0 by default", otherwise: "0"}}, false,
+		exactRound},
 	{"floor", "Rounds a number down to a whole one.", []argument{arg("x", "number")}, true, exactFloor},
 	{"ceil", "Rounds a number up to a whole one.", []argument{arg("x", "number")}, true, exactCeil},
-	{"abs", "Returns a number without its sign.", []argument{arg("x", "number")}, false, func(a []exact) (exact, error) { return exact{new(big.Rat).Abs(a[0].Rat)}, nil }},
-	{"negate", "Returns -x.", []argument{arg("x", "number")}, false, func(a []exact) (exact, error) { return exact{new(big.Rat).Neg(a[0].Rat)}, nil }},
-	{"min", "Returns the least of some numbers.", numbersArgument, false, func(a []exact) (exact, error) { return slices.MinFunc(a, compareExact), nil }},
-	{"max", "Returns the greatest of some numbers.", numbersArgument, false, func(a []exact) (exact, error) { return slices.MaxFunc(a, compareExact), nil }},
+	{"abs", "Returns a number without its sign.", []argument{arg("x", "number")}, false, func(a []exact) (exact, error) {
+		return exact{new(big.Rat).Abs(a[0].Rat)}, nil
+	}},
+	{"negate", "Returns -x.", []argument{arg("x", "number")}, false, func(a []exact) (exact, error) {
+		return exact{new(big.Rat).Neg(a[0].Rat)}, nil
+	}},
+	{"min", "Returns the least of some numbers.", numbersArgument, false, func(a []exact) (exact, error) {
+		return slices.MinFunc(a, compareExact), nil
+	}},
+	{"max", "Returns the greatest of some numbers.", numbersArgument, false, func(a []exact) (exact, error) {
+		return slices.MaxFunc(a, compareExact), nil
+	}},
 	{"sum", "Adds up some numbers.", numbersArgument, false, exactSum},
 	{"average", "Returns the mean of some numbers.", numbersArgument, false, exactAverage},
-	{"gcd", "Returns the greatest common divisor of two whole numbers.", []argument{arg("a", "whole number"), arg("b", "whole number")}, true, exactGCD},
-	{"lcm", "Returns the least common multiple of two whole numbers.", []argument{arg("a", "whole number"), arg("b", "whole number")}, true, exactLCM},
-	{"factorial", "Returns n! of a whole number.", []argument{arg("n", "whole number, not negative")}, true, func(a []exact) (exact, error) { return wholeOf(factorial, a, "n") }},
-	{"choose", "Returns the number of ways to choose k of n things, without order and repetition.", []argument{arg("n", "whole number, not negative"), arg("k", "whole number, not negative")}, true, func(a []exact) (exact, error) { return wholeOf(choose, a, "n", "k") }},
+	{"gcd", "Returns the greatest common divisor of two whole numbers.",
+		[]argument{arg("a", "whole number"), arg("b", "whole number")}, true, exactGCD},
+	{"lcm", "Returns the least common multiple of two whole numbers.",
+		[]argument{arg("a", "whole number"), arg("b", "whole number")}, true, exactLCM},
+	{"factorial", "Returns n! of a whole number.", []argument{arg("n", "whole number, not negative")}, true,
+		func(a []exact) (exact, error) { return wholeOf(factorial, a, "n") }},
+	{"choose", "Returns the number of ways to choose k of n things, without order and repetition.",
+		[]argument{arg("n", "whole number, not negative"), arg("k", "whole number, not negative")}, true,
+		func(a []exact) (exact, error) { return wholeOf(choose, a, "n", "k") }},
 }
 
 func arithmeticTools() []Tool {
@@ -127,7 +151,8 @@ func (a argument) literals(given map[string]json.RawMessage) ([]json.RawMessage,
 	}
 	var list []json.RawMessage
 	if err := json.Unmarshal(lit, &list); err != nil || len(list) == 0 {
-		return nil, fault.New(fault.InvalidArguments, "the argument %q is no list of numbers", a.name).WithHint("send one number or more: [1, 2.5]")
+		return nil, fault.New(fault.InvalidArguments, "the argument %q is no list of numbers", a.name).
+			WithHint("send one number or more: [1, 2.5]")
 	}
 	return list, nil
 }
@@ -251,7 +276,8 @@ func wholeOf(compute func([]number) (number, error), a []exact, names ...string)
 }
 
 func negativeRoot(x exact) error {
-	return fault.New(fault.ToolTerminal, "the square root of the negative number %s", clip([]byte(x.String()))).WithHint("x must not be negative")
+	return fault.New(fault.ToolTerminal, "the square root of the negative number %s", clip([]byte(x.String()))).
+		WithHint("x must not be negative")
 }
 
 func wholeRoot(a []exact) (exact, error) {

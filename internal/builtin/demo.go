@@ -17,9 +17,11 @@ func demoTools() []Tool {
 		object(`"ms":{"type":"integer","minimum":0,"maximum":3600000}`, `"ms"`), countResult, nil)
 	sleep.Run = runSleep
 	sleep.Definition.Orchestration = &tool.Orchestration{TimeoutMS: maxSleep + 60_000}
-	fail := define("demo", "fail", "Fails with the given message; with until_attempt, every attempt before that one fails and that one succeeds.",
+	fail := define("demo", "fail",
+		"Fails with the given message; with until_attempt, every attempt before that one fails and that one succeeds.",
 		object(`"message":{"type":"string"},"terminal":{"type":"boolean","description":"true: not to be tried again"},`+
-			`"until_attempt":{"type":"integer","minimum":1,"description":"number of the first attempt that succeeds"}`, ``), countResult, runFail)
+			`"until_attempt":{"type":"integer","minimum":1,"description":"number of the first attempt that succeeds"}`, ``),
+		countResult, runFail)
 	return []Tool{sleep, fail}
 }
 

@@ -19,8 +19,10 @@ const roundedDigits = 34
 
 // parseExact reads a JSON number literal. Numbers of over 20,000 digits before or behind the point are refused.
 func parseExact(lit []byte) (exact, error) {
-	if len(lit) == 0 || lit[0] != '-' && (lit[0] < '0' || lit[0] > '9') || !json.Valid(lit) || bytes.ContainsAny(lit, " \t\r\n") {
-		return exact{}, fault.New(fault.InvalidArguments, "%s is not a number", clip(lit)).WithHint("send a JSON number, without quotes")
+	if len(lit) == 0 || lit[0] != '-' && (lit[0] < '0' || lit[0] > '9') || !json.Valid(lit) ||
+		bytes.ContainsAny(lit, " \t\r\n") {
+		return exact{}, fault.New(fault.InvalidArguments, "%s is not a number", clip(lit)).
+			WithHint("send a JSON number, without quotes")
 	}
 	_, power, _ := strings.Cut(strings.ToLower(string(lit)), "e")
 	n, err := strconv.Atoi(strings.TrimPrefix(power, "+"))
@@ -43,7 +45,8 @@ func (x exact) checked(what string) (exact, error) {
 }
 
 func tooLong(what string) error {
-	return fault.New(fault.ToolTerminal, "%s has more than %d digits", what, maxDigits).WithHint("use smaller numbers, or round them first")
+	return fault.New(fault.ToolTerminal, "%s has more than %d digits", what, maxDigits).
+		WithHint("use smaller numbers, or round them first")
 }
 
 // String returns the number's JSON form: all of its digits where it has an end, else roundedDigits of them.

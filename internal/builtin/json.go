@@ -31,13 +31,19 @@ func jsonTools() []Tool {
 		jsonTool("json_keys", "Lists the keys of an object in their order.",
 			object(`"value":{"type":"object"}`, `"value"`), stringsResult, jsonKeys),
 		jsonTool("json_values", "Lists the values of an object in their order.",
-			object(`"value":{"type":"object"}`, `"value"`), `{"type":"object","properties":{"result":{"type":"array"}},"required":["result"],"additionalProperties":false}`, jsonValues),
+			object(`"value":{"type":"object"}`, `"value"`),
+			`{"type":"object","properties":{"result":{"type":"array"}},"required":["result"],"additionalProperties":false}`,
+			jsonValues),
 		jsonTool("json_length", "Counts the members of an object, the items of an array or the characters of a string.",
 			object(`"value":{"type":["object","array","string"]}`, `"value"`), countResult, jsonLength),
 		jsonTool("json_pick", "Returns an object with the given keys of another and nothing else; absent keys are left out.",
-			object(`"value":{"type":"object"},"keys":{"type":"array","items":{"type":"string"}}`, `"value","keys"`), `{"type":"object","properties":{"result":{"type":"object"}},"required":["result"],"additionalProperties":false}`, jsonPick),
+			object(`"value":{"type":"object"},"keys":{"type":"array","items":{"type":"string"}}`, `"value","keys"`),
+			`{"type":"object","properties":{"result":{"type":"object"}},"required":["result"],"additionalProperties":false}`,
+			jsonPick),
 		jsonTool("json_merge", "Merges objects: for a key that several have, the last one's value counts. With deep, objects under the same key are merged in turn.",
-			object(`"values":`+objects+`},"deep":{"type":"boolean"}`, `"values"`), `{"type":"object","properties":{"result":{"type":"object"}},"required":["result"],"additionalProperties":false}`, jsonMerge),
+			object(`"values":`+objects+`},"deep":{"type":"boolean"}`, `"values"`),
+			`{"type":"object","properties":{"result":{"type":"object"}},"required":["result"],"additionalProperties":false}`,
+			jsonMerge),
 		jsonTool("json_equal", "Says whether two values are equal; the order of keys and the way a number is written do not matter.",
 			object(`"a":{},"b":{}`, `"a","b"`), boolResult, jsonEqual),
 		jsonTool("json_diff", "Compares two values and lists what to add, remove and replace to get from a to b, with JSON pointers.",
@@ -144,7 +150,8 @@ func resolve(v gjson.Result, pointer string) (gjson.Result, error) {
 	for part := range strings.SplitSeq(pointer[1:], "/") {
 		next := child(v, jsontape.UnescapeToken(part))
 		if !next.Exists() {
-			return v, fault.New(fault.ToolTerminal, "the pointer %q finds nothing at %q", clip([]byte(pointer)), clip([]byte(part))).
+			return v, fault.New(fault.ToolTerminal, "the pointer %q finds nothing at %q", clip([]byte(pointer)),
+				clip([]byte(part))).
 				WithHint("%s; or give a default", describe(v))
 		}
 		v = next
@@ -204,7 +211,8 @@ func jsonLength(args gjson.Result) ([]byte, error) {
 	if v.IsObject() || v.IsArray() {
 		return result(count(v))
 	}
-	return nil, fault.New(fault.InvalidArguments, "the argument \"value\" is no object, array or string but %s", clip([]byte(v.Raw)))
+	return nil, fault.New(fault.InvalidArguments, "the argument \"value\" is no object, array or string but %s",
+		clip([]byte(v.Raw)))
 }
 
 func jsonParse(args gjson.Result) ([]byte, error) {

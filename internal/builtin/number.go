@@ -30,7 +30,8 @@ func float(f float64) number    { return number{float: f} }
 
 // parseNumber reads a JSON number literal. Integers of over 20,000 digits, and floats beyond float64, are refused.
 func parseNumber(lit []byte) (number, error) {
-	if len(lit) == 0 || lit[0] != '-' && (lit[0] < '0' || lit[0] > '9') || !json.Valid(lit) || bytes.ContainsAny(lit, " \t\r\n") {
+	if len(lit) == 0 || lit[0] != '-' && (lit[0] < '0' || lit[0] > '9') || !json.Valid(lit) ||
+		bytes.ContainsAny(lit, " \t\r\n") {
 		return number{}, fault.New(fault.InvalidArguments, "%s is not a number", clip(lit)).
 			WithHint("send a JSON number, without quotes")
 	}

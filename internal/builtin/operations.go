@@ -71,7 +71,8 @@ func floor(a []number) (number, error) { return integer(a[0].floored()), nil }
 // sqrt is the integer square root. The floor of the root of x is that of the floor of x, so it is exact for floats too.
 func sqrt(a []number) (number, error) {
 	if a[0].sign() < 0 {
-		return number{}, fault.New(fault.ToolTerminal, "the square root of the negative number %s", clip([]byte(a[0].String()))).
+		return number{}, fault.New(fault.ToolTerminal, "the square root of the negative number %s",
+			clip([]byte(a[0].String()))).
 			WithHint("arg_0 must not be negative")
 	}
 	return integer(new(big.Int).Sqrt(a[0].floored())), nil
@@ -90,7 +91,8 @@ func gcdOf(a []number) *big.Int {
 func lcm(a []number) (number, error) {
 	divisor := gcdOf(a)
 	if divisor.Sign() == 0 {
-		return number{}, fault.New(fault.ToolTerminal, "the least common multiple of two numbers that truncate to 0 is not defined").
+		return number{}, fault.New(fault.ToolTerminal,
+			"the least common multiple of two numbers that truncate to 0 is not defined").
 			WithHint("at least one argument must be 1 or more, or -1 or less")
 	}
 	product, err := multiply(a)

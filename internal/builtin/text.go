@@ -54,10 +54,13 @@ func textTools() []Tool {
 		textTool("text_upper", "Returns the text in upper case.", object(textProperty, `"text"`), stringResult, textUpper),
 		textTool("text_lower", "Returns the text in lower case.", object(textProperty, `"text"`), stringResult, textLower),
 		textTool("text_trim", "Removes white space, or the given characters, from both ends of the text.",
-			object(textProperty+`,"characters":{"type":"string","description":"characters to remove; white space by default"}`, `"text"`), stringResult, textTrim),
-		textTool("text_length", "Counts the characters (Unicode code points) of the text.", object(textProperty, `"text"`), countResult, textLength),
+			object(textProperty+`,"characters":{"type":"string","description":"characters to remove; white space by default"}`,
+				`"text"`), stringResult, textTrim),
+		textTool("text_length", "Counts the characters (Unicode code points) of the text.", object(textProperty, `"text"`),
+			countResult, textLength),
 		textTool("text_contains", "Says whether the text contains another.",
-			object(textProperty+`,"search":{"type":"string","description":"text to look for"},"ignore_case":{"type":"boolean"}`, `"text","search"`), boolResult, textContains),
+			object(textProperty+`,"search":{"type":"string","description":"text to look for"},"ignore_case":{"type":"boolean"}`,
+				`"text","search"`), boolResult, textContains),
 		textTool("text_slice", "Returns the characters of the text from start up to, but without, end. Both count from 0; negative ones count from the end.",
 			object(textProperty+`,"start":{"type":"integer"},"end":{"type":"integer","description":"the end of the text by default"}`, `"text"`), stringResult, textSlice),
 		textTool("text_replace", "Replaces one text by another, everywhere or the first count times.",
@@ -67,7 +70,9 @@ func textTools() []Tool {
 		textTool("text_concat", "Puts strings, numbers and booleans together into one text, in order.",
 			object(`"parts":`+scalars+`,"description":"what to put together"}`, `"parts"`), stringResult, textConcat),
 		textTool("text_join", "Joins strings, numbers and booleans with a separator in between.",
-			object(`"items":`+scalars+`,"description":"what to join"},"separator":{"type":"string","description":"a comma and a space by default"}`, `"items"`), stringResult, textJoin),
+			object(`"items":`+scalars+
+				`,"description":"what to join"},"separator":{"type":"string","description":"a comma and a space by default"}`,
+				`"items"`), stringResult, textJoin),
 	}
 }
 

@@ -57,19 +57,22 @@ var logSettings = []Setting{{"log-format", "STEPJET_LOG_FORMAT"}, {"log-level", 
 
 // Flags declares the flags of the connection.
 func (n *NATS) Flags(fs *pflag.FlagSet) {
-	fs.StringVar(&n.URL, "url", "", "NATS server, or several separated by commas (env NATS_URL; default nats://127.0.0.1:4222)")
+	fs.StringVar(&n.URL, "url", "",
+		"NATS server, or several separated by commas (env NATS_URL; default nats://127.0.0.1:4222)")
 	fs.StringVar(&n.Context, "context", "", "context of the nats command (env NATS_CONTEXT)")
 	fs.StringVar(&n.Creds, "creds", "", "file of user credentials (env NATS_CREDS)")
 	fs.StringVar(&n.NKey, "nkey", "", "file with an nkey seed (env NATS_NKEY)")
 	fs.StringVar(&n.CA, "tls-ca", "", "PEM file of the authorities to trust (env NATS_CA)")
 	fs.StringVar(&n.Cert, "tls-cert", "", "PEM file of the client certificate (env NATS_CERT)")
 	fs.StringVar(&n.Key, "tls-key", "", "PEM file of the client certificate's key (env NATS_KEY)")
-	fs.StringVar(&n.InboxPrefix, "inbox-prefix", "", "what the subjects of answers begin with (env NATS_INBOX_PREFIX; default _INBOX)")
+	fs.StringVar(&n.InboxPrefix, "inbox-prefix", "",
+		"what the subjects of answers begin with (env NATS_INBOX_PREFIX; default _INBOX)")
 }
 
 // WaitFlag declares how long a daemon waits for a server, whichever of both was started first.
 func (n *NATS) WaitFlag(fs *pflag.FlagSet) {
-	fs.DurationVar(&n.Wait, waitSetting.Flag, time.Minute, "how long to wait for a NATS server at the start; 0: not at all (env "+waitSetting.Env+")")
+	fs.DurationVar(&n.Wait, waitSetting.Flag, time.Minute,
+		"how long to wait for a NATS server at the start; 0: not at all (env "+waitSetting.Env+")")
 }
 
 var waitSetting = Setting{"wait-for-nats", "STEPJET_WAIT_FOR_NATS"}
@@ -128,7 +131,8 @@ func (n *NATS) FromEnvironment(fs *pflag.FlagSet, env Lookup) error {
 			WithHint("--creds and NATS_CREDS, or --nkey and NATS_NKEY")
 	}
 	if (n.Cert == "") != (n.Key == "") {
-		return fault.New(fault.InvalidConfig, "a client certificate and its key belong together").WithHint("give both --tls-cert and --tls-key")
+		return fault.New(fault.InvalidConfig, "a client certificate and its key belong together").
+			WithHint("give both --tls-cert and --tls-key")
 	}
 	return nil
 }
@@ -136,7 +140,8 @@ func (n *NATS) FromEnvironment(fs *pflag.FlagSet, env Lookup) error {
 // Options returns what kv.Connect takes. name is shown by the server's monitoring.
 func (n NATS) Options(name string, log *slog.Logger) kv.ConnectOptions {
 	return kv.ConnectOptions{
-		URL: n.URL, Creds: n.Creds, NKey: n.NKey, Context: n.Context, CA: n.CA, Cert: n.Cert, Key: n.Key, InboxPrefix: n.InboxPrefix, Name: name, Logger: log, Wait: n.Wait,
+		URL: n.URL, Creds: n.Creds, NKey: n.NKey, Context: n.Context, CA: n.CA, Cert: n.Cert, Key: n.Key,
+		InboxPrefix: n.InboxPrefix, Name: name, Logger: log, Wait: n.Wait,
 	}
 }
 
@@ -156,5 +161,6 @@ func oneOf(flag, value string, words ...string) error {
 	if slices.Contains(words, value) {
 		return nil
 	}
-	return fault.New(fault.InvalidConfig, "--%s is %q", flag, value).WithHint("%s", fmt.Sprintf("it is one of %s", strings.Join(words, ", ")))
+	return fault.New(fault.InvalidConfig, "--%s is %q", flag, value).
+		WithHint("%s", fmt.Sprintf("it is one of %s", strings.Join(words, ", ")))
 }

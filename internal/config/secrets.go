@@ -14,7 +14,8 @@ var SecretsKeySetting = Setting{"secrets-key", "STEPJET_SECRETS_KEY"}
 
 // Flag declares its flag.
 func (s *SecretsKey) Flag(fs *pflag.FlagSet) {
-	fs.StringVar(&s.File, SecretsKeySetting.Flag, "", "`file` of keys that open sealed secrets: stepjet keys (env STEPJET_SECRETS_KEY)")
+	fs.StringVar(&s.File, SecretsKeySetting.Flag, "",
+		"`file` of keys that open sealed secrets: stepjet keys (env STEPJET_SECRETS_KEY)")
 }
 
 // Load reads the file; nil where none is named. Errors: those of seal.Load.

@@ -48,24 +48,29 @@ var (
 	durabilitySetting = Setting{"durability", "STEPJET_DURABILITY"}
 	storeSettings     = []Setting{
 		durabilitySetting, {"replicas", "STEPJET_REPLICAS"}, {"shards", "STEPJET_SHARDS"}, {"steps", "STEPJET_STEPS"},
-		{"retention", "STEPJET_RETENTION"}, {"ack-wait", "STEPJET_ACK_WAIT"}, {"ledger-max-bytes", "STEPJET_LEDGER_MAX_BYTES"},
+		{"retention", "STEPJET_RETENTION"}, {"ack-wait", "STEPJET_ACK_WAIT"},
+		{"ledger-max-bytes", "STEPJET_LEDGER_MAX_BYTES"},
 	}
 )
 
 // Flags declares the flags of the store.
 func (s *Store) Flags(fs *pflag.FlagSet) {
 	s.DurabilityFlag(fs)
-	fs.IntVar(&s.Replicas, "replicas", 0, "copies of every new stream: 1, 3 or 5 (env STEPJET_REPLICAS; default: by --durability)")
-	fs.IntVar(&s.Shards, "shards", 0, "ledger shards where none exist yet; a divisor of 64 (env STEPJET_SHARDS; default 1)")
+	fs.IntVar(&s.Replicas, "replicas", 0,
+		"copies of every new stream: 1, 3 or 5 (env STEPJET_REPLICAS; default: by --durability)")
+	fs.IntVar(&s.Shards, "shards", 0,
+		"ledger shards where none exist yet; a divisor of 64 (env STEPJET_SHARDS; default 1)")
 	fs.StringVar(&s.Steps, "steps", "", "store steps `sync|async`: before or after the ack (env STEPJET_STEPS)")
 	fs.DurationVar(&s.Retention, "retention", 0, "how long finished runs are kept (env STEPJET_RETENTION; default 168h)")
 	fs.DurationVar(&s.AckWait, "ack-wait", 0, "lease of a step whose worker is silent (env STEPJET_ACK_WAIT; default 30s)")
-	fs.Int64Var(&s.LedgerMaxBytes, "ledger-max-bytes", 0, "most bytes of a new ledger shard; 0: no bound (env STEPJET_LEDGER_MAX_BYTES)")
+	fs.Int64Var(&s.LedgerMaxBytes, "ledger-max-bytes", 0,
+		"most bytes of a new ledger shard; 0: no bound (env STEPJET_LEDGER_MAX_BYTES)")
 }
 
 // DurabilityFlag declares the dial alone, for a program that brings its own server.
 func (s *Store) DurabilityFlag(fs *pflag.FlagSet) {
-	fs.StringVar(&s.Durability, "durability", "", "`level` of what may be lost: default, always or replicated (env STEPJET_DURABILITY)")
+	fs.StringVar(&s.Durability, "durability", "",
+		"`level` of what may be lost: default, always or replicated (env STEPJET_DURABILITY)")
 }
 
 // FromEnvironment fills in what the flags left open, and checks the whole. Errors have code invalid_config.
@@ -96,10 +101,12 @@ func (s *Store) validate() error {
 	switch s.Replicas {
 	case 0, 1, 3, 5:
 	default:
-		return fault.New(fault.InvalidConfig, "--replicas is %d", s.Replicas).WithHint("1, 3 or 5: an even number survives no more than the odd one below it")
+		return fault.New(fault.InvalidConfig, "--replicas is %d", s.Replicas).
+			WithHint("1, 3 or 5: an even number survives no more than the odd one below it")
 	}
 	if s.Shards < 0 || s.Shards > 0 && subjects.Partitions%s.Shards != 0 {
-		return fault.New(fault.InvalidConfig, "--shards is %d", s.Shards).WithHint("a divisor of %d: 1, 2, 4, 8, 16, 32 or 64", subjects.Partitions)
+		return fault.New(fault.InvalidConfig, "--shards is %d", s.Shards).
+			WithHint("a divisor of %d: 1, 2, 4, 8, 16, 32 or 64", subjects.Partitions)
 	}
 	return s.agree()
 }
@@ -111,7 +118,8 @@ func (s *Store) agree() error {
 		return fault.New(fault.InvalidConfig, "--durability replicated and --replicas 1 contradict each other").
 			WithHint("leave one of them out: replicated means 3")
 	case s.Steps == StepsAsync && s.replicas() > 1:
-		return fault.New(fault.InvalidConfig, "--steps async and %d replicas: the server takes async streams with one replica only", s.replicas()).
+		return fault.New(fault.InvalidConfig,
+			"--steps async and %d replicas: the server takes async streams with one replica only", s.replicas()).
 			WithHint("leave --steps out")
 	}
 	return nil

@@ -24,21 +24,25 @@ func takesSteps(ctx context.Context, s *stage, v *verdict) {
 			v.must("pull from the durable consumer that the answer to the registration names; its fan-out limit holds over all workers",
 				"it asked for %s and took no step from the tool's consumer%s", managed[0].Call, s.ended())
 		case s.ended() != "":
-			v.must("look at what it printed; it finds the server in NATS_URL and the tool's name in STEPJET_TOOL", "no record%s", s.ended())
+			v.must("look at what it printed; it finds the server in NATS_URL and the tool's name in STEPJET_TOOL", "no record%s",
+				s.ended())
 		case p.acked():
 			v.must("publish the result to the subject in "+subjects.HeaderResult+", wait for the PubAck, then acknowledge",
 				"the step was acknowledged, but has no record: its result is lost")
 		case !s.registered.Load():
-			v.must("request "+subjects.Register(s.o.Tool)+" with the definition until it is answered, then pull from the consumer that the answer names",
+			v.must("request "+subjects.Register(s.o.Tool)+
+				" with the definition until it is answered, then pull from the consumer that the answer names",
 				"within %v it neither registered the tool nor took a step", s.o.Patience)
 		default:
-			v.must("pull from the consumer that the answer to the registration names, run the tool, publish to the subject in "+subjects.HeaderResult,
+			v.must("pull from the consumer that the answer to the registration names, run the tool, publish to the subject in "+
+				subjects.HeaderResult,
 				"it registered the tool, and within %v there is no record of the step", s.o.Patience)
 		}
 		return
 	}
 	if !s.registered.Load() {
-		v.should("register on start: that creates the consumer and keeps the definition up to date", "it took the step without having registered the tool")
+		v.should("register on start: that creates the consumer and keeps the definition up to date",
+			"it took the step without having registered the tool")
 	}
 }
 
@@ -52,13 +56,15 @@ func record(ctx context.Context, s *stage, v *verdict) {
 	p.send(ctx, h, []byte(args))
 	r, ok := p.await(ctx, s.o.Patience)
 	if !ok {
-		v.must("ignore headers that you don't know", "there is no record of a step with "+subjects.HeaderContext+" and a header of a later version")
+		v.must("ignore headers that you don't know",
+			"there is no record of a step with "+subjects.HeaderContext+" and a header of a later version")
 		return
 	}
 	if r.Error != nil {
 		v.must("return what stands under echo", "the conformance tool failed: %s", said(r.Error))
 	} else if want := `{"list":[1,true,null,"x"],"object":{}}`; !sameJSON(r.Body, []byte(want)) {
-		v.must("the body is the tool's output and nothing else", "the body is %s instead of %s", text.Clip(string(r.Body), 120), want)
+		v.must("the body is the tool's output and nothing else", "the body is %s instead of %s",
+			text.Clip(string(r.Body), 120), want)
 	}
 	offers := s.witness.offered(p.record())
 	if len(offers) == 0 {
@@ -71,7 +77,8 @@ func record(ctx context.Context, s *stage, v *verdict) {
 	}
 	for _, values := range m.Header {
 		if len(values) > 0 && bytes.Contains([]byte(values[0]), []byte(secret)) {
-			v.must("leave the step's "+subjects.HeaderContext+" out of records: it is for the tool alone", "the record carries the step's context")
+			v.must("leave the step's "+subjects.HeaderContext+" out of records: it is for the tool alone",
+				"the record carries the step's context")
 		}
 	}
 }
@@ -82,13 +89,15 @@ const maxWorkerName = 256
 // recordHeaders checks what the worker added to its output.
 func recordHeaders(v *verdict, m published) {
 	if m.Reply == "" {
-		v.must("publish through JetStream, or as a request, and wait for the PubAck", "the record was published without asking for a PubAck")
+		v.must("publish through JetStream, or as a request, and wait for the PubAck",
+			"the record was published without asking for a PubAck")
 	}
 	if got := header(m.Header, headerExpect); got != "0" {
 		v.must("set "+headerExpect+": 0, so that whoever comes second is refused", "%s is %q", headerExpect, got)
 	}
 	if id := header(m.Header, headerMsgID); id != "" {
-		v.must("leave "+headerMsgID+" away: the server would answer \"duplicate\" for a record that it didn't store", "%s is %q", headerMsgID, id)
+		v.must("leave "+headerMsgID+" away: the server would answer \"duplicate\" for a record that it didn't store",
+			"%s is %q", headerMsgID, id)
 	}
 	switch got := header(m.Header, subjects.HeaderVersion); got {
 	case subjects.Version:
@@ -104,7 +113,8 @@ func recordHeaders(v *verdict, m published) {
 	case n == 0:
 		v.should("name the worker, so that people can tell who did it", "%s is missing", subjects.HeaderWorker)
 	case n > maxWorkerName:
-		v.must("give it a name of at most 256 bytes: a longer one is cut off, and no two such workers can be told apart", "%s has %d bytes", subjects.HeaderWorker, n)
+		v.must("give it a name of at most 256 bytes: a longer one is cut off, and no two such workers can be told apart",
+			"%s has %d bytes", subjects.HeaderWorker, n)
 	}
 	for _, name := range []string{subjects.HeaderStarted, subjects.HeaderEnded} {
 		if at := header(m.Header, name); at != "" {
@@ -128,7 +138,8 @@ func ack(ctx context.Context, s *stage, v *verdict) {
 		return
 	}
 	if !p.settled(ctx, s.o.Patience) {
-		v.must("acknowledge the step (+ACK to its reply subject) once the record's PubAck is there", "the step was never acknowledged: it is handed out again for ever")
+		v.must("acknowledge the step (+ACK to its reply subject) once the record's PubAck is there",
+			"the step was never acknowledged: it is handed out again for ever")
 		return
 	}
 	a := p.acknowledgement()
@@ -137,7 +148,8 @@ func ack(ctx context.Context, s *stage, v *verdict) {
 			"it acknowledged before it published the record")
 	}
 	if a.Delivered > 1 {
-		v.must("acknowledge the step as soon as the record's PubAck is there", "the step was acknowledged only after it had been handed out again")
+		v.must("acknowledge the step as soon as the record's PubAck is there",
+			"the step was acknowledged only after it had been handed out again")
 	}
 	if a.Kind == kv.Terminated {
 		v.should("acknowledge with +ACK", "it ended the step with +TERM")

@@ -23,7 +23,8 @@ func burst(ctx context.Context, s *stage, v *verdict) {
 	all, heard := make([]*probe, n), make([]*ear, n)
 	for i := range all {
 		heard[i] = s.told()
-		all[i] = s.stepOf(ctx, r, subjects.ItemToken("loop", i), heard[i].tell(fmt.Sprintf(`{"sleep_ms":%d,"echo":%d}`, burstSleep.Milliseconds(), i)))
+		all[i] = s.stepOf(ctx, r, subjects.ItemToken("loop", i),
+			heard[i].tell(fmt.Sprintf(`{"sleep_ms":%d,"echo":%d}`, burstSleep.Milliseconds(), i)))
 	}
 	leases := 0
 	done := until(ctx, s.o.Patience+time.Duration(n)*burstSleep, func() bool {
@@ -36,7 +37,8 @@ func burst(ctx context.Context, s *stage, v *verdict) {
 	})
 	s.burstResults(ctx, v, all, heard)
 	if !done {
-		v.must("take the next step as soon as a slot is free, whatever became of the last one", "after %v not all of %d steps were acknowledged%s",
+		v.must("take the next step as soon as a slot is free, whatever became of the last one",
+			"after %v not all of %d steps were acknowledged%s",
 			s.o.Patience+time.Duration(n)*burstSleep, n, s.ended())
 		return
 	}
@@ -73,10 +75,12 @@ func (s *stage) burstResults(ctx context.Context, v *verdict, all []*probe, hear
 		v.must("every step that you acknowledge needs its record", "%d of %d steps have no record", missing, len(all))
 	}
 	if wrong > 0 {
-		v.must("keep what belongs to one step apart from the others: no state that executions share", "%d of %d steps have another step's result, or an error", wrong, len(all))
+		v.must("keep what belongs to one step apart from the others: no state that executions share",
+			"%d of %d steps have another step's result, or an error", wrong, len(all))
 	}
 	if twice > 0 {
-		v.must("take no more than you can begin at once, and send +WPI for all that you have taken", "%d of %d steps were executed twice", twice, len(all))
+		v.must("take no more than you can begin at once, and send +WPI for all that you have taken",
+			"%d of %d steps were executed twice", twice, len(all))
 	}
 }
 

@@ -64,15 +64,18 @@ func (o Options) withDefaults() Options {
 
 func (o Options) validate() error {
 	if !subjects.ValidTool(o.Tool) {
-		return fault.New(fault.InvalidConfig, "%q is no tool name", o.Tool).WithHint("1 to %d of A-Z a-z 0-9 _ . : / -", subjects.MaxToolName)
+		return fault.New(fault.InvalidConfig, "%q is no tool name", o.Tool).
+			WithHint("1 to %d of A-Z a-z 0-9 _ . : / -", subjects.MaxToolName)
 	}
 	if o.Lease < time.Second {
-		return fault.New(fault.InvalidConfig, "a lease of %v: at least 1s, or nobody can tell a late heartbeat from a missing one", o.Lease)
+		return fault.New(fault.InvalidConfig,
+			"a lease of %v: at least 1s, or nobody can tell a late heartbeat from a missing one", o.Lease)
 	}
 	names := Names()
 	for _, name := range o.Only {
 		if !slices.Contains(names, name) {
-			return fault.New(fault.InvalidConfig, "there is no check %q", name).WithHint("the checks are: %s", strings.Join(names, ", "))
+			return fault.New(fault.InvalidConfig, "there is no check %q", name).
+				WithHint("the checks are: %s", strings.Join(names, ", "))
 		}
 	}
 	return nil

@@ -19,7 +19,8 @@ func cancel(ctx context.Context, s *stage, v *verdict) {
 	long := 3*s.lease() + soon
 	p := s.step(ctx, "cancel", sleeping(long))
 	if !p.taken(ctx) {
-		v.must("send +WPI while the tool runs: a cancel is told to the one who holds the lease", "within two leases there was no sign of a long step%s", s.ended())
+		v.must("send +WPI while the tool runs: a cancel is told to the one who holds the lease",
+			"within two leases there was no sign of a long step%s", s.ended())
 		return
 	}
 	p.decide(ctx, wire.Result{Error: fault.New(fault.Cancelled, "the run was cancelled")})
@@ -39,7 +40,8 @@ func cancel(ctx context.Context, s *stage, v *verdict) {
 func timeout(ctx context.Context, s *stage, v *verdict) {
 	const limit = 500 * time.Millisecond
 	p := s.step(ctx, "timeout", sleeping(limit+3*soon), func(w *wire.Step) { w.Timeout = limit })
-	const advice = "end the execution after " + subjects.HeaderTimeout + " and answer with the error timeout, whether the tool listens or not"
+	const advice = "end the execution after " + subjects.HeaderTimeout +
+		" and answer with the error timeout, whether the tool listens or not"
 	switch r, ok := p.await(ctx, limit+soon); {
 	case !ok:
 		v.must(advice, "an execution of %v may take %v, and was not ended", limit+3*soon, limit)
@@ -69,7 +71,8 @@ func holds(ctx context.Context, s *stage, v *verdict) {
 	three.decide(ctx, wire.Result{Error: fault.New(fault.Cancelled, "the run was cancelled")})
 	_ = s.nc.Publish(subjects.Cancel(three.attempt), nil) // a closed connection shows soon enough
 	if _, ok := two.await(ctx, time.Until(sent.Add(limit+soon))); !ok {
-		v.must("answer with the error timeout after "+subjects.HeaderTimeout+", whether the tool listens or not", "a tool that doesn't listen was waited for: the step that ran out of time was not ended")
+		v.must("answer with the error timeout after "+subjects.HeaderTimeout+", whether the tool listens or not",
+			"a tool that doesn't listen was waited for: the step that ran out of time was not ended")
 	}
 	const advice = "acknowledge a step that you gave up once its tool has stopped: what you hold is its place in the fan-out limit"
 	if early := one.ackedAtWork(ctx, timedOut); early != nil && early.at.Before(sent.Add(limit+lease)) {
@@ -98,7 +101,8 @@ func deaf(d time.Duration) string {
 func (p *probe) ackedAtWork(ctx context.Context, heard *ear) *sign {
 	until(ctx, 2*p.s.lease()+p.s.o.Patience, func() bool { return p.acked() })
 	a := p.acknowledgement()
-	if a == nil || !until(ctx, 2*p.s.lease(), func() bool { return heard.count() > 0 }) || heard.heard()[0].place < a.place {
+	if a == nil || !until(ctx, 2*p.s.lease(), func() bool { return heard.count() > 0 }) ||
+		heard.heard()[0].place < a.place {
 		return nil
 	}
 	return a
@@ -106,7 +110,8 @@ func (p *probe) ackedAtWork(ctx context.Context, heard *ear) *sign {
 
 func startBy(ctx context.Context, s *stage, v *verdict) {
 	p := s.step(ctx, "startby", `{"echo":"too late"}`, func(w *wire.Step) { w.StartBy = time.Now().Add(-time.Minute) })
-	const advice = "don't begin a step after its " + subjects.HeaderStartBy + ": answer with the error timeout and \"retryable\": false"
+	const advice = "don't begin a step after its " + subjects.HeaderStartBy +
+		": answer with the error timeout and \"retryable\": false"
 	if !p.settled(ctx, s.o.Patience) {
 		v.must(advice, "a step that came too late was not acknowledged")
 		return
@@ -176,7 +181,8 @@ func drain(ctx context.Context, s *stage, v *verdict) {
 		v.must("give nothing back with -NAK: it counts as a delivery", "it sent -NAK %d times when it ended", n)
 	}
 	if c := s.consumer(ctx); c != nil && c.NumAckPending > 0 {
-		v.should(advice, "%d steps were handed to it that it did not do; they wait for their leases to run out", c.NumAckPending)
+		v.should(advice, "%d steps were handed to it that it did not do; they wait for their leases to run out",
+			c.NumAckPending)
 	}
 }
 

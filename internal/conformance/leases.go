@@ -56,7 +56,8 @@ func fullLedger(ctx context.Context, s *stage, v *verdict) {
 	defer func() { s.note(restore()) }()
 	p.send(ctx, p.header(), []byte(`{"echo":"kept"}`))
 	if !until(ctx, s.o.Patience, func() bool { return len(s.witness.offered(p.record())) > 0 || p.acked() }) {
-		v.must("take steps and publish their results whatever became of earlier ones", "no result was published for the step%s", s.ended())
+		v.must("take steps and publish their results whatever became of earlier ones",
+			"no result was published for the step%s", s.ended())
 		return
 	}
 	const advice = "acknowledge only after a PubAck without an error, or when the record is there; otherwise keep lease and result, and publish again with growing pauses"
@@ -86,7 +87,8 @@ func fullLedger(ctx context.Context, s *stage, v *verdict) {
 func (s *stage) fill(ctx context.Context) (restore func() error, err error) {
 	shard := subjects.LedgerStream(0)
 	if s.store.Ledger.Shards() > 1 {
-		return nil, fault.New(fault.InvalidConfig, "the server has %d ledger shards; the check needs one", s.store.Ledger.Shards())
+		return nil, fault.New(fault.InvalidConfig, "the server has %d ledger shards; the check needs one",
+			s.store.Ledger.Shards())
 	}
 	stream, err := s.js.Stream(ctx, shard)
 	if err != nil {
@@ -142,7 +144,8 @@ func decided(ctx context.Context, s *stage, v *verdict) {
 	p.decide(ctx, wire.Result{Body: []byte(`"somebody else's"`)})
 	p.send(ctx, p.header(), []byte(`{"echo":"late"}`))
 	if !p.settled(ctx, s.o.Patience) {
-		v.must(already, "the step was not acknowledged; the worker published %d times%s", len(s.witness.offered(p.record())), s.ended())
+		v.must(already, "the step was not acknowledged; the worker published %d times%s", len(s.witness.offered(p.record())),
+			s.ended())
 	} else if n := len(s.witness.offered(p.record())); n > 3 {
 		v.should(already, "it published %d times before it gave in", n)
 	}
@@ -173,9 +176,11 @@ func version(ctx context.Context, s *stage, v *verdict) {
 	}
 	s.alive(ctx, v, "a step of a higher version")
 	if _, ok := junk.result(ctx); ok {
-		v.must("take a "+subjects.HeaderVersion+" that is no number for a higher one", "it executed a step of the version junk")
+		v.must("take a "+subjects.HeaderVersion+" that is no number for a higher one",
+			"it executed a step of the version junk")
 	} else if junk.acked() {
-		v.must("take a "+subjects.HeaderVersion+" that is no number for a higher one", "it acknowledged a step of the version junk, which is lost now")
+		v.must("take a "+subjects.HeaderVersion+" that is no number for a higher one",
+			"it acknowledged a step of the version junk, which is lost now")
 	}
 	for _, p := range []*probe{p, junk} {
 		s.note(s.store.Ledger.PurgeSubject(ctx, subjects.Step(p.attempt, s.tool.Shard)))

@@ -24,16 +24,19 @@ func claim(ctx context.Context, s *stage, v *verdict) {
 	p.send(ctx, p.header(func(w *wire.Step) { w.Claim = p.claim() }), []byte(sleeping(long)))
 	r, ok := p.await(ctx, s.o.Patience)
 	if !ok {
-		v.must("create the claim, execute, record; or refuse the step with the error tool_terminal", "a step with %s leaves no record%s", subjects.HeaderClaim, s.ended())
+		v.must("create the claim, execute, record; or refuse the step with the error tool_terminal",
+			"a step with %s leaves no record%s", subjects.HeaderClaim, s.ended())
 		return
 	}
 	if r.Error != nil {
 		s.refuses = true
-		v.should("create the claim before executing, so that you can host at_most_once tools", "steps of at_most_once tools are refused: %s", said(r.Error))
+		v.should("create the claim before executing, so that you can host at_most_once tools",
+			"steps of at_most_once tools are refused: %s", said(r.Error))
 		return
 	}
 	claims, offers := s.witness.offered(p.claim()), s.witness.offered(p.record())
-	const first = "create the record at " + subjects.HeaderClaim + " and wait for its PubAck before the tool is called: who comes second must not execute"
+	const first = "create the record at " + subjects.HeaderClaim +
+		" and wait for its PubAck before the tool is called: who comes second must not execute"
 	if len(claims) == 0 {
 		v.must(first, "it executed a step of an at_most_once tool without a claim")
 		return
@@ -43,7 +46,8 @@ func claim(ctx context.Context, s *stage, v *verdict) {
 	}
 	var body claimBody
 	if json.Unmarshal(claims[0].Data, &body) != nil || body.Nonce == "" || body.Seq != p.seq {
-		v.must(`the claim's body is {"nonce":"<random>","seq":<stream sequence of the step's message>}`, "the claim says %s, and the message's sequence is %d",
+		v.must(`the claim's body is {"nonce":"<random>","seq":<stream sequence of the step's message>}`,
+			"the claim says %s, and the message's sequence is %d",
 			text.Clip(string(claims[0].Data), 120), p.seq)
 	}
 	if header(claims[0].Header, headerExpect) == "" {
@@ -87,12 +91,14 @@ func foreign(ctx context.Context, s *stage, v *verdict) {
 	s.alive(ctx, v, "messages that are no steps")
 	for _, p := range []*probe{nameless, broken, forged} {
 		if !p.settled(ctx, soon) {
-			v.should("acknowledge what is no step of Stepjet's: nobody else can do anything with it", "a message without the headers of a step is left to come again for ever")
+			v.should("acknowledge what is no step of Stepjet's: nobody else can do anything with it",
+				"a message without the headers of a step is left to come again for ever")
 			s.note(s.store.Ledger.PurgeSubject(ctx, subjects.Step(p.attempt, s.tool.Shard)))
 		}
 	}
 	if len(s.witness.offered(victim.record())) > 0 {
-		v.should("publish only to a "+subjects.HeaderResult+" that belongs to the step's own subject: same run, generation, step and attempt",
+		v.should("publish only to a "+subjects.HeaderResult+
+			" that belongs to the step's own subject: same run, generation, step and attempt",
 			"it published a result to another run's record, because a forged step asked it to")
 		s.note(s.store.Ledger.PurgeSubject(ctx, victim.record()))
 	}

@@ -59,7 +59,8 @@ func (s *stage) stepOf(ctx context.Context, r madeRun, step, args string, edits 
 
 // probe names a step without sending it.
 func (s *stage) probe(r madeRun, step string) *probe {
-	return &probe{s: s, attempt: subjects.Attempt{Run: r.Run, Generation: r.generation, Tool: s.tool.Name, Step: step, Number: 1}}
+	return &probe{s: s, attempt: subjects.Attempt{Run: r.Run, Generation: r.generation, Tool: s.tool.Name, Step: step,
+		Number: 1}}
 }
 
 // header is what an orchestrator would send with the step.

@@ -100,7 +100,8 @@ func redelivered(ctx context.Context, s *stage, v *verdict) {
 		return
 	}
 	p := all.redelivered
-	const advice = "where the delivery count is over 1, read the last message at " + subjects.HeaderResult + " first; is it there, acknowledge and do nothing else"
+	const advice = "where the delivery count is over 1, read the last message at " + subjects.HeaderResult +
+		" first; is it there, acknowledge and do nothing else"
 	if !p.settled(ctx, s.o.Patience) {
 		v.must(advice, "after a restart, a redelivered step that has its record was not acknowledged%s", s.ended())
 	}
@@ -110,7 +111,8 @@ func redelivered(ctx context.Context, s *stage, v *verdict) {
 	if !all.over.settled(ctx, s.o.Patience) {
 		v.must(advice, "a redelivered step whose run is over was not acknowledged%s", s.ended())
 	} else if len(s.witness.offered(all.over.record())) > 0 {
-		v.should("where the record is absent, create one at "+subjects.HeaderResult+" with .claim behind it, as a claim: error 10071 says that the run is over; acknowledge then, and run nothing",
+		v.should("where the record is absent, create one at "+subjects.HeaderResult+
+			" with .claim behind it, as a claim: error 10071 says that the run is over; acknowledge then, and run nothing",
 			"it executed a redelivered step of a run that is over")
 	}
 }

@@ -68,12 +68,14 @@ func secondAttempt(ctx context.Context, s *stage, v *verdict) {
 	second := *p
 	second.attempt.Number = 2
 	second.send(ctx, second.header(), []byte(`{"echo":"second"}`))
-	const advice = "an attempt is a message of its own, with the key of the first and another " + subjects.HeaderResult + ": take it as any other, whatever you know of the step"
+	const advice = "an attempt is a message of its own, with the key of the first and another " + subjects.HeaderResult +
+		": take it as any other, whatever you know of the step"
 	switch r, ok := second.await(ctx, s.o.Patience); {
 	case !ok:
 		v.must(advice, "the second attempt of a step that had failed has no record%s", s.ended())
 		if n := len(s.witness.offered(p.record())); n > 1 {
-			v.must("publish to the subject in "+subjects.HeaderResult, "it published the second attempt's result as that of the first")
+			v.must("publish to the subject in "+subjects.HeaderResult,
+				"it published the second attempt's result as that of the first")
 		}
 	case r.Error != nil:
 		v.must(advice, "the second attempt failed: %s", said(r.Error))
@@ -86,21 +88,27 @@ func secondAttempt(ctx context.Context, s *stage, v *verdict) {
 func secrets(ctx context.Context, s *stage, v *verdict) {
 	const secret = "hush-50c1e7b2"
 	bag, _ := wire.NewContext(map[string]string{"token": secret, "user": "ann"}, "token") // within every limit
-	p := s.step(ctx, "secrets", `{"fail":"401 for the token `+secret+`, which ann gave"}`, func(w *wire.Step) { w.Context = bag })
+	p := s.step(ctx, "secrets", `{"fail":"401 for the token `+secret+`, which ann gave"}`, func(w *wire.Step) {
+		w.Context = bag
+	})
 	r, ok := p.await(ctx, s.o.Patience)
 	if !ok || r.Error == nil {
-		v.must("record what the tool throws with "+subjects.HeaderStatus+": error", "a failed step with "+subjects.HeaderContextSecrets+" has no error in its record%s", s.ended())
+		v.must("record what the tool throws with "+subjects.HeaderStatus+": error",
+			"a failed step with "+subjects.HeaderContextSecrets+" has no error in its record%s", s.ended())
 		return
 	}
 	for _, o := range s.witness.offered(p.record()) {
 		if strings.Contains(string(o.Data), secret) {
-			v.must("before you answer with an error, replace each value of a key in "+subjects.HeaderContextSecrets+" that has four bytes or more by "+wire.Redacted+
-				", in message, hint and details, and before you shorten them", "the error holds a secret of the step's context: it goes on into the outcome, the history and what a model reads")
+			v.must("before you answer with an error, replace each value of a key in "+subjects.HeaderContextSecrets+
+				" that has four bytes or more by "+wire.Redacted+
+				", in message, hint and details, and before you shorten them",
+				"the error holds a secret of the step's context: it goes on into the outcome, the history and what a model reads")
 			return
 		}
 	}
 	if !strings.Contains(r.Error.Message, "401") {
-		v.should("keep the rest of the message", "with the secret all of the message is gone: %q", text.Clip(r.Error.Message, 120))
+		v.should("keep the rest of the message", "with the secret all of the message is gone: %q",
+			text.Clip(r.Error.Message, 120))
 	}
 }
 
@@ -111,7 +119,8 @@ func deadline(ctx context.Context, s *stage, v *verdict) {
 	at := time.Now().Add(time.Second)
 	long := time.Until(at) + ownerPatience + 3*soon
 	p := s.step(ctx, "deadline", sleeping(long), func(w *wire.Step) { w.Timeout, w.Deadline = 0, at })
-	const advice = "after " + subjects.HeaderDeadline + " the orchestrator decides the step and cancels it; hear nothing for two seconds more, and answer with the error timeout yourself"
+	const advice = "after " + subjects.HeaderDeadline +
+		" the orchestrator decides the step and cancels it; hear nothing for two seconds more, and answer with the error timeout yourself"
 	r, ok := p.await(ctx, time.Until(at)+ownerPatience+soon)
 	switch {
 	case !ok:
@@ -124,7 +133,8 @@ func deadline(ctx context.Context, s *stage, v *verdict) {
 		v.should(advice, "the error is %s", said(r.Error))
 	}
 	if offers := s.witness.offered(p.record()); len(offers) > 0 && offers[0].at.Before(at) {
-		v.must("until "+subjects.HeaderDeadline+" a result counts", "it gave the step up %v before its deadline", at.Sub(offers[0].at).Round(time.Millisecond))
+		v.must("until "+subjects.HeaderDeadline+" a result counts", "it gave the step up %v before its deadline",
+			at.Sub(offers[0].at).Round(time.Millisecond))
 	}
 	if !p.settled(ctx, long+s.o.Patience) {
 		v.must("acknowledge the step once its record stands", "the step that passed its deadline was not acknowledged")

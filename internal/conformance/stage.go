@@ -147,7 +147,8 @@ func (s *stage) close() {
 func (s *stage) clear(ctx context.Context, r madeRun) {
 	_ = s.store.Queue.PurgeSteps(ctx, r.Run, r.generation, s.tool.Name, s.tool.Shard)
 	_ = s.store.Ledger.PurgeRun(ctx, r.Run, r.generation)
-	_ = s.store.Ledger.PurgeSubject(ctx, subjects.GenerationFilter(r.Run, r.generation+1, s.store.Ledger.Shards())) // of a zombie
+	// of a zombie
+	_ = s.store.Ledger.PurgeSubject(ctx, subjects.GenerationFilter(r.Run, r.generation+1, s.store.Ledger.Shards()))
 }
 
 // make makes one check, unless it is not asked for or can't be made.

@@ -40,7 +40,9 @@ func startHealth(ctx context.Context, o Options, s Service) (*health, error) {
 		return nil, fault.Wrap(fault.InvalidConfig, err, "opening the health endpoint")
 	}
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, report{Status: "ok"}) })
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, http.StatusOK, report{Status: "ok"})
+	})
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
 		r := readiness(ctx, o, s)
 		if r.Status == "ready" {
@@ -50,7 +52,8 @@ func startHealth(ctx context.Context, o Options, s Service) (*health, error) {
 		answer(w, http.StatusServiceUnavailable, r)
 	})
 	h := &health{done: make(chan struct{}), server: &http.Server{
-		Handler: mux, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 5 * time.Second, WriteTimeout: 10 * time.Second, IdleTimeout: time.Minute,
+		Handler: mux, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 5 * time.Second, WriteTimeout: 10 * time.Second,
+		IdleTimeout:    time.Minute,
 		MaxHeaderBytes: 16 << 10, ErrorLog: slog.NewLogLogger(o.Logger.Handler(), slog.LevelDebug),
 	}}
 	go func() {

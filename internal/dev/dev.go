@@ -116,7 +116,8 @@ func (s *Stack) start(ctx context.Context) (err error) {
 		}
 		_ = os.Remove(filepath.Join(o.Dir, addressFile)) // of a process that was killed
 	}
-	s.server, err = embedded.Start(embedded.Options{Dir: o.Dir, Listen: o.Listen, SyncAlways: o.SyncAlways, Logger: o.Logger})
+	s.server, err = embedded.Start(embedded.Options{Dir: o.Dir, Listen: o.Listen, SyncAlways: o.SyncAlways,
+		Logger: o.Logger})
 	if err != nil {
 		return err
 	}
@@ -160,7 +161,8 @@ func (s *Stack) startOrchestrator(ctx context.Context) error {
 	}
 	store := s.options.Store
 	store.AckWait, store.Logger = lease, s.options.Logger
-	orch, err := orchestrator.New(nc, orchestrator.Config{Name: "dev", Logger: s.options.Logger, Store: store, SecretsKey: s.options.SecretsKey})
+	orch, err := orchestrator.New(nc, orchestrator.Config{Name: "dev", Logger: s.options.Logger, Store: store,
+		SecretsKey: s.options.SecretsKey})
 	if err != nil {
 		nc.Close()
 		return err
@@ -199,7 +201,8 @@ func await(ctx context.Context, ready <-chan struct{}, failed <-chan error) erro
 
 // Connect opens a connection within the process; the caller closes it.
 func (s *Stack) Connect(ctx context.Context, name string) (*nats.Conn, error) {
-	return kv.Connect(ctx, kv.ConnectOptions{InProcess: s.server.InProcess(), Name: "stepjet " + name, Logger: s.options.Logger})
+	return kv.Connect(ctx, kv.ConnectOptions{InProcess: s.server.InProcess(), Name: "stepjet " + name,
+		Logger: s.options.Logger})
 }
 
 // URL returns the address that others connect to; "" without Listen.

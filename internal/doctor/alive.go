@@ -28,12 +28,13 @@ func (d *doctor) orchestrators(ctx context.Context) error {
 			d.members = 0
 			clear(said)
 			var err error
-			lost, err = d.in.ReadAll(ctx, subjects.BucketStream(subjects.MembersBucket), subjects.BucketSubject(subjects.MembersBucket, ">"), func(e kv.Entry) {
-				if !e.Deleted() {
-					d.members++
-					said[strings.TrimPrefix(e.Subject, subjects.BucketSubject(subjects.MembersBucket, ""))] = wire.ParseMember(e.Data)
-				}
-			})
+			lost, err = d.in.ReadAll(ctx, subjects.BucketStream(subjects.MembersBucket),
+				subjects.BucketSubject(subjects.MembersBucket, ">"), func(e kv.Entry) {
+					if !e.Deleted() {
+						d.members++
+						said[strings.TrimPrefix(e.Subject, subjects.BucketSubject(subjects.MembersBucket, ""))] = wire.ParseMember(e.Data)
+					}
+				})
 			if err != nil {
 				return err
 			}
@@ -48,12 +49,14 @@ func (d *doctor) orchestrators(ctx context.Context) error {
 	case d.unseen:
 		return err
 	case d.members == 0 && err != nil:
-		f.Found, f.Means, f.Fix = "none is alive", "accepted plans wait, and no step is sent; nothing is lost", startOrchestrator
+		f.Found, f.Means, f.Fix = "none is alive", "accepted plans wait, and no step is sent; nothing is lost",
+			startOrchestrator
 	case d.members == 0:
 		f.Found, f.Means = name+" answers, but keeps no member key", "it owns no partition, so no run goes on"
 		f.Fix = "look at its log; it may not be allowed to write to the bucket " + subjects.MembersBucket
 	case err != nil:
-		f.Found, f.Means = fmt.Sprintf("%s, and none answers: %v", text.Count(d.members, "member key"), fault.As(kv.Fault(err)).Message), "requests about runs and registrations of tools fail"
+		f.Found, f.Means = fmt.Sprintf("%s, and none answers: %v", text.Count(d.members, "member key"),
+			fault.As(kv.Fault(err)).Message), "requests about runs and registrations of tools fail"
 		f.Fix = "look at the orchestrators' logs; this account may not be allowed to publish to " + subjects.PingSubject
 	default:
 		if err := lookAtNeeds(ctx, d, said); err != nil {
@@ -109,7 +112,8 @@ func (d *doctor) workers(ctx context.Context) error {
 			alive++
 		case info.NumPending > 0:
 			d.add(Finding{
-				About: t.Name, Health: Broken, Expected: "a worker that takes its steps", Found: fmt.Sprintf("%s and no worker asks for any", text.Count(int(info.NumPending), "waiting step")),
+				About: t.Name, Health: Broken, Expected: "a worker that takes its steps",
+				Found: fmt.Sprintf("%s and no worker asks for any", text.Count(int(info.NumPending), "waiting step")),
 				Means: "these steps wait, and the runs they belong to", Fix: "start a worker of " + t.Name,
 			}, nil)
 		default:
@@ -154,9 +158,12 @@ func (d *doctor) redeliveries(context.Context) error {
 			continue
 		}
 		f := Finding{
-			About: t.Name, Health: Notable, Expected: "steps that are delivered once", Found: fmt.Sprintf("%d of %s were delivered before", info.NumRedelivered, text.Count(info.NumAckPending, "leased step")),
-			Means: "workers died or were silent for longer than the lease of " + t.AckWait.String() + "; after five deliveries a step fails as worker_lost",
-			Fix:   "look at the workers' logs; stepjet dead list shows what was given up",
+			About: t.Name, Health: Notable, Expected: "steps that are delivered once",
+			Found: fmt.Sprintf("%d of %s were delivered before", info.NumRedelivered,
+				text.Count(info.NumAckPending, "leased step")),
+			Means: "workers died or were silent for longer than the lease of " + t.AckWait.String() +
+				"; after five deliveries a step fails as worker_lost",
+			Fix: "look at the workers' logs; stepjet dead list shows what was given up",
 		}
 		if info.NumRedelivered >= t.Contract.Limit {
 			f.Health = Broken
@@ -175,7 +182,8 @@ func (d *doctor) deadLetters(context.Context) error {
 	}
 	if n := info.State.Msgs; n > 0 {
 		d.add(Finding{
-			Health: Notable, Found: fmt.Sprintf("%s, the newest of %s", text.Count(int(n), "step"), info.State.LastTime.UTC().Format(time.RFC3339)),
+			Health: Notable, Found: fmt.Sprintf("%s, the newest of %s", text.Count(int(n), "step"),
+				info.State.LastTime.UTC().Format(time.RFC3339)),
 			Means: "these steps used up their attempts; removed letters count until they expire", Fix: "stepjet dead list",
 		}, nil)
 	}
@@ -195,7 +203,8 @@ func (d *doctor) blobs(context.Context) error {
 		if info == nil || !own && d.assets[i].want.Name != subjects.BlobsStream("") {
 			continue
 		}
-		text := fmt.Sprintf("%s of large values, the oldest of them kept for %v", bytesText(info.State.Bytes), info.Config.MaxAge)
+		text := fmt.Sprintf("%s of large values, the oldest of them kept for %v", bytesText(info.State.Bytes),
+			info.Config.MaxAge)
 		if own {
 			text = tenant + ": " + text
 		}
@@ -203,7 +212,8 @@ func (d *doctor) blobs(context.Context) error {
 		found = append(found, text)
 		if info.Config.MaxAge > 0 && info.Config.MaxAge < d.in.Config().Retention+kv.LongestRun {
 			d.add(Finding{
-				About: tenant, Health: Broken, Expected: fmt.Sprintf("kept for %v: the retention and the longest run", d.assets[i].want.MaxAge), Found: text,
+				About: tenant, Health: Broken, Expected: fmt.Sprintf("kept for %v: the retention and the longest run",
+					d.assets[i].want.MaxAge), Found: text,
 				Means: "outcomes that are still kept lose their large values",
 			}, nil)
 		}
@@ -214,7 +224,8 @@ func (d *doctor) blobs(context.Context) error {
 	if d.storage.limit > 0 && float64(total) > blobsShare*float64(d.storage.limit) {
 		d.add(Finding{
 			Health: Notable, Expected: "less than half of what the account may store", Found: strings.Join(found, "; "),
-			Means: "they may fill the account; then everything waits", Fix: "a shorter --retention where it is set up, or a higher limit",
+			Means: "they may fill the account; then everything waits",
+			Fix:   "a shorter --retention where it is set up, or a higher limit",
 		}, nil)
 	}
 	d.fine(strings.Join(found, "; "))

@@ -31,8 +31,10 @@ func (d *doctor) clocks(context.Context) error {
 		worst = max(worst, k.ahead.Abs())
 		f := Finding{
 			About: k.whose, Health: Notable, Expected: "clocks within " + noteSkew.String(),
-			Found: fmt.Sprintf("the clock of %s is %v %s this machine's", k.whose, k.ahead.Abs().Round(time.Millisecond), beforeOrBehind(k.ahead)),
-			Means: "timeouts, retries and deadlines come that much too early or too late", Fix: "have NTP or chrony run on every machine",
+			Found: fmt.Sprintf("the clock of %s is %v %s this machine's", k.whose, k.ahead.Abs().Round(time.Millisecond),
+				beforeOrBehind(k.ahead)),
+			Means: "timeouts, retries and deadlines come that much too early or too late",
+			Fix:   "have NTP or chrony run on every machine",
 		}
 		if k.ahead.Abs() >= problemSkew {
 			f.Health = Broken

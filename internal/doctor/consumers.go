@@ -63,7 +63,8 @@ func (d *doctor) consumers(ctx context.Context) error {
 		}
 		if !there {
 			d.add(Finding{
-				About: t.Name, Health: Broken, Expected: "the consumer " + subjects.Durable(t.Name) + " of " + subjects.StepsStream(t.Shard), Found: "no such consumer",
+				About: t.Name, Health: Broken, Expected: "the consumer " + subjects.Durable(t.Name) + " of " +
+					subjects.StepsStream(t.Shard), Found: "no such consumer",
 				Means: "no worker gets steps of the tool; they wait", Fix: "creates it; steps that were leased are delivered again",
 			}, func() error { return d.in.MakeConsumer(ctx, t) })
 			continue
@@ -91,7 +92,8 @@ func (d *doctor) drift(ctx context.Context, t tool.Registered, info toolQueue) {
 	}
 	if info.Paused {
 		d.add(Finding{
-			About: t.Name, Health: Broken, Expected: "a consumer at work", Found: "it is paused for another " + info.PauseRemaining.Round(time.Second).String(),
+			About: t.Name, Health: Broken, Expected: "a consumer at work",
+			Found: "it is paused for another " + info.PauseRemaining.Round(time.Second).String(),
 			Means: "no worker gets steps of the tool", Fix: "resumes it",
 		}, func() error {
 			_, err := d.js.ResumeConsumer(ctx, info.Stream, info.Name)
@@ -112,33 +114,43 @@ func consumerDifferences(f *Finding, want jetstream.ConsumerConfig, have *jetstr
 		}
 		return differ
 	}
-	if note(have.MaxAckPending != want.MaxAckPending, "max_ack_pending", want.MaxAckPending, have.MaxAckPending, "more or fewer steps are leased at a time than the contract allows", false) {
+	if note(have.MaxAckPending != want.MaxAckPending, "max_ack_pending", want.MaxAckPending, have.MaxAckPending,
+		"more or fewer steps are leased at a time than the contract allows", false) {
 		have.MaxAckPending = want.MaxAckPending
 	}
-	if note(have.AckWait != want.AckWait, "ack_wait", want.AckWait, have.AckWait, "a lost worker's steps go to another one too early or too late", false) {
+	if note(have.AckWait != want.AckWait, "ack_wait", want.AckWait, have.AckWait,
+		"a lost worker's steps go to another one too early or too late", false) {
 		have.AckWait = want.AckWait
 	}
-	if note(have.FilterSubject != want.FilterSubject || len(have.FilterSubjects) > 0, "filter", want.FilterSubject, have.FilterSubject+strings.Join(have.FilterSubjects, " "),
+	if note(have.FilterSubject != want.FilterSubject ||
+		len(have.FilterSubjects) > 0, "filter", want.FilterSubject, have.FilterSubject+strings.Join(have.FilterSubjects, " "),
 		"steps of the tool are not delivered, or another tool's are", false) {
 		have.FilterSubject, have.FilterSubjects = want.FilterSubject, nil
 	}
-	if note(have.MaxDeliver > 0, "max_deliver", "unlimited", have.MaxDeliver, "a step whose workers died that often vanishes", false) {
+	if note(have.MaxDeliver > 0, "max_deliver", "unlimited", have.MaxDeliver,
+		"a step whose workers died that often vanishes", false) {
 		have.MaxDeliver = -1
 	}
-	if note(len(have.BackOff) > 0, "backoff", "none", have.BackOff, "leases have another length than the contract says", false) {
+	if note(len(have.BackOff) > 0, "backoff", "none", have.BackOff, "leases have another length than the contract says",
+		false) {
 		have.BackOff = nil
 	}
-	if note(have.MaxRequestBatch > 0 || have.MaxRequestExpires > 0 || have.MaxRequestMaxBytes > 0, "request limits", "none", "some", "requests of workers are refused", false) {
+	if note(have.MaxRequestBatch > 0 || have.MaxRequestExpires > 0 ||
+		have.MaxRequestMaxBytes > 0, "request limits", "none", "some", "requests of workers are refused", false) {
 		have.MaxRequestBatch, have.MaxRequestExpires, have.MaxRequestMaxBytes = 0, 0, 0
 	}
-	if note(have.InactiveThreshold > 0, "inactive_threshold", "none", have.InactiveThreshold, "the consumer goes when no worker is there", false) {
+	if note(have.InactiveThreshold > 0, "inactive_threshold", "none", have.InactiveThreshold,
+		"the consumer goes when no worker is there", false) {
 		have.InactiveThreshold = 0
 	}
-	note(have.AckPolicy != want.AckPolicy, "ack_policy", want.AckPolicy, have.AckPolicy, "steps count as done before they are", true)
-	note(have.DeliverPolicy != want.DeliverPolicy, "deliver_policy", want.DeliverPolicy, have.DeliverPolicy, "steps that are there already are left out", true)
+	note(have.AckPolicy != want.AckPolicy, "ack_policy", want.AckPolicy, have.AckPolicy,
+		"steps count as done before they are", true)
+	note(have.DeliverPolicy != want.DeliverPolicy, "deliver_policy", want.DeliverPolicy, have.DeliverPolicy,
+		"steps that are there already are left out", true)
 	note(have.DeliverSubject != "", "deliver_subject", "none", have.DeliverSubject, "workers can't pull", true)
 	note(have.HeadersOnly, "headers_only", false, true, "workers get no arguments", true)
-	note(have.MaxWaiting < want.MaxWaiting, "max_waiting", want.MaxWaiting, have.MaxWaiting, "with many workers some are refused", true)
+	note(have.MaxWaiting < want.MaxWaiting, "max_waiting", want.MaxWaiting, have.MaxWaiting,
+		"with many workers some are refused", true)
 	f.Expected, f.Found, f.Means = strings.Join(expected, ", "), strings.Join(found, ", "), strings.Join(means, "; ")
 	return firm
 }
@@ -150,7 +162,8 @@ func (d *doctor) resetConsumer(ctx context.Context, t tool.Registered, cfg jetst
 		_, err := d.js.UpdateConsumer(ctx, stream, cfg)
 		return err
 	}
-	if err := d.js.DeleteConsumer(ctx, stream, subjects.Durable(t.Name)); err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
+	if err := d.js.DeleteConsumer(ctx, stream, subjects.Durable(t.Name)); err != nil &&
+		!errors.Is(err, jetstream.ErrConsumerNotFound) {
 		return err
 	}
 	return d.in.MakeConsumer(ctx, t)

@@ -114,10 +114,13 @@ func Examine(ctx context.Context, nc *nats.Conn, o Options) (*Report, error) {
 		look func(context.Context) error
 	}{
 		{"server", d.server}, {"max-payload", d.maxPayload}, {"jetstream", d.jetStream}, {"stream", d.streams},
-		{"replica", d.replicas}, {"durability", d.durability}, {"intake", d.intake}, {"sentinel", d.sentinels}, {"registry", d.registry},
-		{"consumer", d.consumers}, {"orphan-consumer", d.orphanConsumers}, {"frozen-tool", d.frozenTools}, {"tenant", d.tenantBuckets}, {"stuck-step", d.stuckSteps},
+		{"replica", d.replicas}, {"durability", d.durability}, {"intake", d.intake}, {"sentinel", d.sentinels},
+		{"registry", d.registry},
+		{"consumer", d.consumers}, {"orphan-consumer", d.orphanConsumers}, {"frozen-tool", d.frozenTools},
+		{"tenant", d.tenantBuckets}, {"stuck-step", d.stuckSteps},
 		{"orphan-records", d.orphanRecords}, {"orchestrator", d.orchestrators}, {"worker", d.workers},
-		{"run", d.staleRuns}, {"redelivery", d.redeliveries}, {"room", d.room}, {"clock", d.clocks}, {"dead-letters", d.deadLetters}, {"secrets", d.secrets},
+		{"run", d.staleRuns}, {"redelivery", d.redeliveries}, {"room", d.room}, {"clock", d.clocks},
+		{"dead-letters", d.deadLetters}, {"secrets", d.secrets},
 		{"blobs", d.blobs},
 	} {
 		d.check, d.worst = c.name, 0
@@ -153,8 +156,9 @@ type doctor struct {
 	keys   *string // ids of those that the orchestrator which answers opens secrets with; nil: not known
 	worst  int     // how many findings it has that are not Healthy
 
-	storage    accountStorage
-	unseen     bool            // these credentials do not show the streams, so that nothing follows from what was not found
+	storage accountStorage
+	// these credentials do not show the streams, so that nothing follows from what was not found
+	unseen     bool
 	names      map[string]bool // of all streams; nil where these credentials may not list them
 	shards     int             // of the ledger; 0 where the ledger can't be used
 	stepShards int

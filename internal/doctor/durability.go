@@ -34,15 +34,18 @@ func (d *doctor) replicas(context.Context) error {
 		if a.info.Cluster.Leader == "" {
 			d.add(Finding{
 				About: a.want.Name, Health: Broken, Expected: "a leader", Found: "none",
-				Means: "the stream takes and gives nothing until a majority of its nodes is up", Fix: "start the nodes that are down",
+				Means: "the stream takes and gives nothing until a majority of its nodes is up",
+				Fix:   "start the nodes that are down",
 			}, nil)
 		}
 		for _, p := range a.info.Cluster.Replicas {
 			copies++
-			f := Finding{About: a.want.Name, Expected: "a copy on " + p.Name + " that is up to date", Means: "the loss of another node may stop the stream"}
+			f := Finding{About: a.want.Name, Expected: "a copy on " + p.Name + " that is up to date",
+				Means: "the loss of another node may stop the stream"}
 			switch {
 			case p.Offline:
-				f.Health, f.Found, f.Fix = Broken, "the node is offline", "start it; if it will not come back: nats server cluster peer-remove "+p.Name
+				f.Health, f.Found, f.Fix = Broken, "the node is offline",
+					"start it; if it will not come back: nats server cluster peer-remove "+p.Name
 				d.add(f, nil)
 			case !p.Current:
 				f.Health, f.Found = Notable, fmt.Sprintf("it lags behind by %d messages", p.Lag)
@@ -79,8 +82,10 @@ func (d *doctor) durability(context.Context) error {
 	}
 	if d.o.Want.StepsAsync && d.o.Sync == SyncAlways && !async {
 		d.add(Finding{
-			About: "steps", Health: Notable, Expected: "step streams that acknowledge before they write", Found: "they write first",
-			Means: "nothing is lost by it; with sync_interval: always a step costs two more flushes", Fix: "the server can't change it: " + remake(subjects.StepsStream(0)),
+			About: "steps", Health: Notable, Expected: "step streams that acknowledge before they write",
+			Found: "they write first",
+			Means: "nothing is lost by it; with sync_interval: always a step costs two more flushes",
+			Fix:   "the server can't change it: " + remake(subjects.StepsStream(0)),
 		}, nil)
 	}
 	steps := "written before they are acknowledged"
@@ -93,7 +98,8 @@ func (d *doctor) durability(context.Context) error {
 	}
 	d.add(Finding{
 		About: "in force", Health: Healthy,
-		Found: fmt.Sprintf("%s, %s, server flushes: %s, steps %s", text.Count(ledger.Config.Replicas, "replica"), text.Count(d.shards, "ledger shard"), seen, steps),
+		Found: fmt.Sprintf("%s, %s, server flushes: %s, steps %s", text.Count(ledger.Config.Replicas, "replica"),
+			text.Count(d.shards, "ledger shard"), seen, steps),
 		Means: strings.Join(CanLose(ledger.Config.Replicas, d.o.Seen), "; "),
 	}, nil)
 	return nil
@@ -107,7 +113,8 @@ func (d *doctor) syncAsked() {
 	case d.o.Sync != SyncAlways:
 	case d.o.Seen == SyncUnknown:
 		f.Health, f.Found = Notable, "JetStream does not tell it"
-		f.Means, f.Fix = "if it is not set, a power loss loses what was accepted in the last two minutes", "stepjet doctor --monitor http://HOST:8222 reads it; the line is, "+line
+		f.Means, f.Fix = "if it is not set, a power loss loses what was accepted in the last two minutes",
+			"stepjet doctor --monitor http://HOST:8222 reads it; the line is, "+line
 		d.add(f, nil)
 	case d.o.Seen != SyncAlways:
 		f.Health, f.Means, f.Fix = Broken, "a power loss loses what was accepted since the last flush", line
@@ -123,7 +130,8 @@ func (d *doctor) copies(replicas int) {
 	}
 	d.add(Finding{
 		About: "replicas", Health: Notable, Expected: fmt.Sprintf("3 in a cluster of %d", nodes), Found: "1",
-		Means: "while the node that holds a stream is away nothing of it goes on; if its disk is lost, so are its runs", Fix: "stepjet doctor --durability replicated --fix",
+		Means: "while the node that holds a stream is away nothing of it goes on; if its disk is lost, so are its runs",
+		Fix:   "stepjet doctor --durability replicated --fix",
 	}, nil)
 }
 

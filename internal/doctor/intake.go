@@ -29,7 +29,8 @@ func (d *doctor) intake(ctx context.Context) error {
 	}
 	source, destination := subjects.IntakeMapping(d.shards)
 	line := fmt.Sprintf("mappings: { %q: %q }", source, destination)
-	f := Finding{Health: Broken, Expected: "what is published to " + source + " arrives at " + arrives, Found: "it does not arrive there"}
+	f := Finding{Health: Broken, Expected: "what is published to " + source + " arrives at " + arrives,
+		Found: "it does not arrive there"}
 	switch {
 	case there && d.shards == 1:
 		d.fine(source + " leads to the ledger")
@@ -38,7 +39,8 @@ func (d *doctor) intake(ctx context.Context) error {
 		d.fine(source + " is mapped to the ledger's " + text.Count(d.shards, "shard"))
 		return nil
 	case d.shards == 1:
-		f.Means, f.Fix = "plans are not stored, and their submitters get no answer", "take the mapping of "+source+" out of the account's configuration"
+		f.Means, f.Fix = "plans are not stored, and their submitters get no answer",
+			"take the mapping of "+source+" out of the account's configuration"
 	default:
 		f.Means = "plans of stock NATS clients are not stored; Go clients name the shard themselves"
 		f.Fix = "in the account's configuration: " + line

@@ -33,15 +33,18 @@ func lookAtNeeds(ctx context.Context, d *doctor, said map[string]wire.Member) er
 			remove = append(remove, fmt.Sprintf("nats kv del %s '%s'", subjects.ToolsBucket, subjects.NeedKey(need)))
 		}
 		d.add(Finding{
-			Health: Broken, Expected: "an orchestrator that knows " + strings.Join(needs, ", "), Found: fmt.Sprintf("none of %d does", len(said)),
+			Health: Broken, Expected: "an orchestrator that knows " + strings.Join(needs, ", "),
+			Found: fmt.Sprintf("none of %d does", len(said)),
 			Means: "runs that need it stand still, and all others go on",
-			Fix:   "start orchestrators of a newer version; or, if there never will be such runs again: " + strings.Join(remove, "; "),
+			Fix: "start orchestrators of a newer version; or, if there never will be such runs again: " +
+				strings.Join(remove, "; "),
 		}, nil)
 		return nil
 	}
 	for _, id := range slices.Sorted(maps.Keys(lacking)) {
 		d.add(Finding{
-			About: "orchestrator " + id, Health: Notable, Expected: "that it knows what runs of the ledger need", Found: "it does not know " + lacking[id],
+			About: "orchestrator " + id, Health: Notable, Expected: "that it knows what runs of the ledger need",
+			Found: "it does not know " + lacking[id],
 			Means: "it owns no partition and takes no part in the work", Fix: "upgrade it",
 		}, nil)
 	}

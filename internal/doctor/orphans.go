@@ -38,7 +38,8 @@ func (d *doctor) orphanConsumers(ctx context.Context) error {
 
 func (d *doctor) orphan(ctx context.Context, key queueKey, info toolQueue, byName map[string]tool.Registered) {
 	stream := subjects.StepsStream(key.shard)
-	f := Finding{About: stream + " " + key.durable, Expected: "a registered tool for every consumer", Found: "no tool has this consumer", Health: Broken}
+	f := Finding{About: stream + " " + key.durable, Expected: "a registered tool for every consumer",
+		Found: "no tool has this consumer", Health: Broken}
 	remove := func() error {
 		err := d.js.DeleteConsumer(ctx, stream, key.durable)
 		if errors.Is(err, jetstream.ErrConsumerNotFound) {
@@ -56,19 +57,24 @@ func (d *doctor) orphan(ctx context.Context, key queueKey, info toolQueue, byNam
 		f.Means, f.Fix = "it slows every acknowledgement of its stream a little", "deletes it; it has nothing to deliver"
 		d.add(f, remove)
 	case elsewhere:
-		f.Found = fmt.Sprintf("the tool %s takes its steps from %s, and %d steps wait here", t.Name, subjects.StepsStream(t.Shard), int(info.NumPending)+info.NumAckPending)
-		f.Means, f.Fix = "runs that were started before wait for them", "stepjet cancel the runs that wait, then stepjet retry them; stepjet list --status running names them"
+		f.Found = fmt.Sprintf("the tool %s takes its steps from %s, and %d steps wait here", t.Name,
+			subjects.StepsStream(t.Shard), int(info.NumPending)+info.NumAckPending)
+		f.Means, f.Fix = "runs that were started before wait for them",
+			"stepjet cancel the runs that wait, then stepjet retry them; stepjet list --status running names them"
 		d.add(f, nil)
 	case ok && removed:
 		f.Health, f.Means, f.Fix = Notable, "the tool was removed, and a crash left its consumer", "deletes it"
 		d.add(f, remove)
 	case ok && known:
 		f.Found = "the registration of " + name + " is gone"
-		f.Means, f.Fix = "plans that name the tool are rejected, and its workers are not known", "registers the definition of it that was kept last"
+		f.Means, f.Fix = "plans that name the tool are rejected, and its workers are not known",
+			"registers the definition of it that was kept last"
 		d.add(f, func() error { return d.restore(ctx, kept.def, key.shard, info.Config.AckWait) })
 	case ok:
 		f.Found = "the registration of " + name + " is gone, and its definition with it"
-		f.Means, f.Fix = "plans that name the tool are rejected", "start a worker of it or stepjet tools apply FILE; if there is no such tool: nats consumer rm "+stream+" "+key.durable
+		f.Means, f.Fix = "plans that name the tool are rejected",
+			"start a worker of it or stepjet tools apply FILE; if there is no such tool: nats consumer rm "+stream+" "+
+				key.durable
 		d.add(f, nil)
 	default:
 		f.Means, f.Fix = "whatever it takes is lost to the tool's own workers", "nats consumer rm "+stream+" "+key.durable
@@ -83,7 +89,8 @@ func (d *doctor) keeper(ctx context.Context, shard int) error {
 		return err
 	}
 	d.add(Finding{
-		About: stream, Health: Notable, Expected: "the consumer " + subjects.Keeper + ", from which nobody pulls", Found: "no such consumer",
+		About: stream, Health: Notable, Expected: "the consumer " + subjects.Keeper + ", from which nobody pulls",
+		Found: "no such consumer",
 		Means: "a worker that forges acknowledgements removes scheduled retries of other tools until the sweep sends them again", Fix: "creates it",
 	}, func() error { return d.in.MakeKeeper(ctx, shard) })
 	return nil
@@ -106,7 +113,8 @@ func (d *doctor) sentinels(ctx context.Context) error {
 			return err
 		}
 		d.add(Finding{
-			About: subjects.StepsStream(shard), Health: Notable, Expected: "a sentinel message, which no consumer takes", Found: "none: the stream was purged",
+			About: subjects.StepsStream(shard), Health: Notable, Expected: "a sentinel message, which no consumer takes",
+			Found: "none: the stream was purged",
 			Means: "a step takes about twice as long whenever the stream empties; steps that were purged are sent again by the sweep", Fix: "puts one there",
 		}, func() error { return d.make(ctx, subjects.StepsStream(shard)) })
 	}

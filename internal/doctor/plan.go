@@ -31,10 +31,13 @@ func (d *doctor) plan(ctx context.Context) error {
 		}
 	}
 	add(subjects.BucketStream(subjects.HistoryBucket), "finished runs", "outcomes can't be stored: no run ends")
-	add(subjects.BucketStream(subjects.DeadBucket), "dead letters", "steps that used up their attempts leave no trace to try again from")
+	add(subjects.BucketStream(subjects.DeadBucket), "dead letters",
+		"steps that used up their attempts leave no trace to try again from")
 	add(subjects.BucketStream(subjects.ToolsBucket), "tool registry", "no tool is known: every plan is rejected")
-	add(subjects.BucketStream(subjects.MembersBucket), "live orchestrators", "no orchestrator can take partitions: no run goes on")
-	add(subjects.BucketStream(subjects.GatherBucket), "gathering workers", "every worker gathers batches for itself, so they are smaller")
+	add(subjects.BucketStream(subjects.MembersBucket), "live orchestrators",
+		"no orchestrator can take partitions: no run goes on")
+	add(subjects.BucketStream(subjects.GatherBucket), "gathering workers",
+		"every worker gathers batches for itself, so they are smaller")
 	add(subjects.BlobsStream(""), "large values", "results and arguments over 256 KiB can't be stored")
 	if d.stepShards, err = d.countSteps(ctx); err != nil {
 		return err
@@ -68,9 +71,11 @@ func (d *doctor) findLedger(ctx context.Context, found map[string]*jetstream.Str
 	}
 	if shards > 0 && d.o.Want.Shards > 0 && shards != d.o.Want.Shards {
 		d.add(Finding{
-			About: "ledger", Health: Broken, Expected: text.Count(d.o.Want.Shards, "ledger shard"), Found: text.Count(shards, "ledger shard"),
+			About: "ledger", Health: Broken, Expected: text.Count(d.o.Want.Shards, "ledger shard"),
+			Found: text.Count(shards, "ledger shard"),
 			Means: "an orchestrator that is told " + strconv.Itoa(d.o.Want.Shards) + " refuses to start",
-			Fix:   "--shards " + strconv.Itoa(shards) + ", or leave it out; a ledger can't be split, so more shards need another account",
+			Fix: "--shards " + strconv.Itoa(shards) +
+				", or leave it out; a ledger can't be split, so more shards need another account",
 		}, nil)
 	}
 	if shards == 0 {

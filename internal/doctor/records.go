@@ -77,9 +77,10 @@ func (d *doctor) orphansOf(ctx context.Context, r subjects.Run, generations map[
 			continue
 		}
 		f := Finding{
-			About: "run " + r.Plain() + " of tenant " + r.Tenant, Health: Notable, Expected: "records of runs whose plan is there",
-			Found: fmt.Sprintf("%s of generation %d, whose plan is gone", text.Count(len(still), "record"), g),
-			Means: "they take room; no run uses them", Fix: "removes them",
+			About: "run " + r.Plain() + " of tenant " + r.Tenant, Health: Notable,
+			Expected: "records of runs whose plan is there",
+			Found:    fmt.Sprintf("%s of generation %d, whose plan is gone", text.Count(len(still), "record"), g),
+			Means:    "they take room; no run uses them", Fix: "removes them",
 		}
 		if plan == nil || g < plan.Seq {
 			d.add(f, func() error { return d.s.Ledger.PurgeSubject(ctx, filter) })
@@ -118,7 +119,8 @@ func (d *doctor) misplaced(ctx context.Context, shard int, all []string) {
 	d.add(Finding{
 		About: subjects.LedgerStream(shard), Health: Notable, Expected: "records in the shard and the partition of their run",
 		Found: fmt.Sprintf("%s where no run has any, such as %s", text.Count(len(all), "record"), text.Clip(all[0], 200)),
-		Means: "they take room; no run uses them. Some worker wrote them, which only one that is wrong or means harm does", Fix: "removes them",
+		Means: "they take room; no run uses them. Some worker wrote them, which only one that is wrong or means harm does",
+		Fix:   "removes them",
 	}, func() error {
 		for _, subject := range all {
 			if err := d.s.Ledger.PurgeSubject(ctx, subject); err != nil {
@@ -137,7 +139,8 @@ func (d *doctor) unnamed(shard int, all []string) {
 	slices.Sort(all)
 	d.add(Finding{
 		About: subjects.LedgerStream(shard), Health: Notable, Expected: "records with a name of their own",
-		Found: fmt.Sprintf("%s with a wildcard or an empty token in the name, such as %s", text.Count(len(all), "record"), text.Clip(all[0], 200)),
+		Found: fmt.Sprintf("%s with a wildcard or an empty token in the name, such as %s", text.Count(len(all), "record"),
+			text.Clip(all[0], 200)),
 		Means: "they take room; no run uses them. Some worker wrote them, which only one that is wrong or means harm does",
 		Fix:   "nothing: they go with what lies below them, once all runs that began before are over",
 	}, nil)

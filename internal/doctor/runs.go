@@ -57,22 +57,28 @@ func (d *doctor) frozenTools(ctx context.Context) error {
 	return nil
 }
 
-func (d *doctor) frozen(ctx context.Context, name string, f *wire.FrozenTool, t tool.Registered, registered bool, r subjects.Run) {
+func (d *doctor) frozen(
+	ctx context.Context, name string, f *wire.FrozenTool, t tool.Registered, registered bool, r subjects.Run,
+) {
 	needed := "run " + r.Plain() + " of tenant " + r.Tenant + " needs it"
 	def, err := d.s.Registry.Definition(ctx, f.Digest) // any error but absence is another check's matter
 	_, removed := d.removed[name]
-	x := Finding{About: name, Health: Broken, Expected: "the tool as its runs froze it, in " + subjects.StepsStream(f.Shard)}
+	x := Finding{About: name, Health: Broken, Expected: "the tool as its runs froze it, in " +
+		subjects.StepsStream(f.Shard)}
 	switch {
 	case fault.CodeOf(err) == fault.NotFound:
-		x.Found, x.Means = "its definition "+f.Digest+" is kept no more; "+needed, "an orchestrator that takes the run over can't go on with it"
+		x.Found, x.Means = "its definition "+f.Digest+" is kept no more; "+needed,
+			"an orchestrator that takes the run over can't go on with it"
 		x.Fix = "stepjet tools apply FILE with that very definition, or stepjet cancel " + r.Plain() + " --tenant " + r.Tenant
 		d.add(x, nil)
 	case registered && t.Shard != f.Shard:
-		x.Found, x.Means = "it is in "+subjects.StepsStream(t.Shard)+" now; "+needed, "its workers do not look where the steps of these runs lie"
+		x.Found, x.Means = "it is in "+subjects.StepsStream(t.Shard)+" now; "+needed,
+			"its workers do not look where the steps of these runs lie"
 		x.Fix = "stepjet cancel " + r.Plain() + " --tenant " + r.Tenant + ", then stepjet retry it"
 		d.add(x, nil)
 	case !registered && removed:
-		x.Health, x.Found, x.Means = Notable, "the tool was removed; "+needed, "steps of it wait until it is registered again, or their time is over"
+		x.Health, x.Found, x.Means = Notable, "the tool was removed; "+needed,
+			"steps of it wait until it is registered again, or their time is over"
 		x.Fix = "start a worker of it, or stepjet cancel " + r.Plain() + " --tenant " + r.Tenant
 		d.add(x, nil)
 	case !registered && def != nil:

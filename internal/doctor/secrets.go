@@ -26,7 +26,8 @@ func (d *doctor) secrets(ctx context.Context) error {
 		}, nil)
 		return nil
 	case code == fault.Internal && err != nil:
-		d.add(Finding{Health: Broken, Expected: "a key that secrets are sealed to", Found: fault.As(err).Message, Means: "no run with secrets can be submitted", Fix: start}, nil)
+		d.add(Finding{Health: Broken, Expected: "a key that secrets are sealed to", Found: fault.As(err).Message,
+			Means: "no run with secrets can be submitted", Fix: start}, nil)
 		return nil
 	case code == fault.NewerVersion:
 		d.add(Finding{
@@ -39,14 +40,17 @@ func (d *doctor) secrets(ctx context.Context) error {
 	}
 	if d.o.HoldsKey != nil && !d.o.HoldsKey(key.ID) {
 		d.add(Finding{
-			Health: Broken, Expected: "a key file with the key that is published", Found: "secrets are sealed to " + key.ID + ", which the file does not hold",
-			Means: "steps fail with sealed at workers with this file", Fix: "hand out the orchestrators' file; stepjet keys list FILE shows what one holds",
+			Health: Broken, Expected: "a key file with the key that is published",
+			Found: "secrets are sealed to " + key.ID + ", which the file does not hold",
+			Means: "steps fail with sealed at workers with this file",
+			Fix:   "hand out the orchestrators' file; stepjet keys list FILE shows what one holds",
 		}, nil)
 	}
 	if d.keys != nil && !slices.Contains(strings.Split(*d.keys, ","), key.ID) {
 		d.add(Finding{
 			Health: Broken, Expected: "orchestrators that hold the key " + key.ID, Found: "one that answers does not",
-			Means: "it can't take secrets out of the errors of workers that leave them in", Fix: "start it with the key file of the others: --secrets-key FILE",
+			Means: "it can't take secrets out of the errors of workers that leave them in",
+			Fix:   "start it with the key file of the others: --secrets-key FILE",
 		}, nil)
 	}
 	if err := d.keylessWorkers(ctx, key.ID); err != nil {
@@ -83,14 +87,17 @@ func (d *doctor) keylessWorkers(ctx context.Context, key string) error {
 	}
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(all))[:min(len(all), maxNamed)] {
-		names = append(names, fmt.Sprintf("%s (%s, heard of at %s)", text.Clip(name, 80), all[name].Tool, all[name].Heard.Format("15:04:05")))
+		names = append(names, fmt.Sprintf("%s (%s, heard of at %s)", text.Clip(name, 80), all[name].Tool,
+			all[name].Heard.Format("15:04:05")))
 	}
 	if len(all) > maxNamed {
 		names = append(names, fmt.Sprintf("and %d more", len(all)-maxNamed))
 	}
 	d.add(Finding{
-		Health: Notable, Expected: "workers that hold the key " + key, Found: text.Count(len(all), "worker") + " without it: " + strings.Join(names, ", "),
-		Means: "steps with secrets that they take fail with sealed", Fix: "start them with the orchestrators' key file: --secrets-key FILE",
+		Health: Notable, Expected: "workers that hold the key " + key,
+		Found: text.Count(len(all), "worker") + " without it: " + strings.Join(names, ", "),
+		Means: "steps with secrets that they take fail with sealed",
+		Fix:   "start them with the orchestrators' key file: --secrets-key FILE",
 	}, nil)
 	return nil
 }

@@ -54,7 +54,8 @@ func (d *doctor) server(context.Context) error {
 	if older(version, minServer) {
 		d.add(Finding{
 			Health: Broken, About: "nats-server", Expected: "version " + minServer + " or newer", Found: "version " + version,
-			Means: "retries with a pause can't be scheduled, and streams can't be created", Fix: "upgrade nats-server on every node",
+			Means: "retries with a pause can't be scheduled, and streams can't be created",
+			Fix:   "upgrade nats-server on every node",
 		}, nil)
 	}
 	for _, wrong := range d.o.Ailing {
@@ -99,7 +100,8 @@ func (d *doctor) maxPayload(context.Context) error {
 	}
 	switch {
 	case limit < leastPayload:
-		f.Health, f.Means = Broken, "results of up to 256 KiB do not fit into their records; steps fail with message_too_large"
+		f.Health, f.Means = Broken,
+			"results of up to 256 KiB do not fit into their records; steps fail with message_too_large"
 		d.add(f, nil)
 	case limit < comfortablePayload:
 		f.Health, f.Means = Notable, "plans over "+bytesText(uint64(limit-kv.Headroom))+" are refused"
@@ -116,15 +118,18 @@ func (d *doctor) jetStream(context.Context) error {
 	a := d.storage
 	if a.bytesRequired {
 		d.add(Finding{
-			Health: Broken, About: "account", Expected: "streams without a size of their own", Found: "the account wants max_bytes on every stream",
+			Health: Broken, About: "account", Expected: "streams without a size of their own",
+			Found: "the account wants max_bytes on every stream",
 			Means: "Stepjet's streams can't be created", Fix: "in the account's jetstream limits: max_bytes_required: false",
 		}, nil)
 	}
 	d.share("stored bytes", float64(a.used), float64(a.limit), bytesText(a.used)+" of "+bytesText(a.limit),
-		"a full account takes no plans and no results; nothing is lost, everything waits", "raise the account's storage limit, or shorten the retention")
+		"a full account takes no plans and no results; nothing is lost, everything waits",
+		"raise the account's storage limit, or shorten the retention")
 	d.share("streams", float64(a.streams), float64(a.maxStreams), fmt.Sprintf("%d of %d", a.streams, a.maxStreams),
 		"tools beyond a hundred need another step stream, which can't be created", "raise the account's limit of streams")
-	d.share("consumers", float64(a.consumers), float64(a.maxConsumers), fmt.Sprintf("%d of %d", a.consumers, a.maxConsumers),
+	d.share("consumers", float64(a.consumers), float64(a.maxConsumers),
+		fmt.Sprintf("%d of %d", a.consumers, a.maxConsumers),
 		"every tool and every orchestrator needs consumers", "raise the account's limit of consumers")
 	found := "enabled; " + bytesText(a.used) + " stored"
 	if a.limit > 0 {

@@ -19,7 +19,8 @@ type difference struct {
 // compression, placement, metadata of others, a size limit) is left alone, but for a size limit on steps, which would
 // lose them.
 func differences(want, have jetstream.StreamConfig) []difference {
-	return slices.Concat(contentDifferences(want, have), createOnceDifferences(want, have), limitDifferences(want, have), placeDifferences(want, have))
+	return slices.Concat(contentDifferences(want, have), createOnceDifferences(want, have), limitDifferences(want, have),
+		placeDifferences(want, have))
 }
 
 func differs[T comparable](all *[]difference, name, means string, want, have T, set func(*jetstream.StreamConfig)) {
@@ -36,7 +37,8 @@ func contentDifferences(want, have jetstream.StreamConfig) (all []difference) {
 			func(c *jetstream.StreamConfig) { c.Subjects = want.Subjects },
 		})
 	}
-	differs(&all, "subject transform", "submitted plans do not reach the ledger", transformText(want.SubjectTransform), transformText(have.SubjectTransform),
+	differs(&all, "subject transform", "submitted plans do not reach the ledger", transformText(want.SubjectTransform),
+		transformText(have.SubjectTransform),
 		func(c *jetstream.StreamConfig) { c.SubjectTransform = want.SubjectTransform })
 	differs(&all, "retention", "messages go too early or never", want.Retention, have.Retention, nil)
 	differs(&all, "storage", "a restart of the server loses all of it", want.Storage, have.Storage, nil)
@@ -66,9 +68,12 @@ func createOnceDifferences(want, have jetstream.StreamConfig) (all []difference)
 	if want.AllowMsgSchedules {
 		schedules = func(c *jetstream.StreamConfig) { c.AllowMsgSchedules = true }
 	}
-	differs(&all, "allow_msg_ttl", "messages could expire that must stay, or stay that must expire", want.AllowMsgTTL, have.AllowMsgTTL, ttl)
-	differs(&all, "allow_msg_schedules", "retries can't wait for their time, or records could come by schedule", want.AllowMsgSchedules, have.AllowMsgSchedules, schedules)
-	differs(&all, "subject_delete_marker_ttl", "an orchestrator's end is noticed later", want.SubjectDeleteMarkerTTL, have.SubjectDeleteMarkerTTL,
+	differs(&all, "allow_msg_ttl", "messages could expire that must stay, or stay that must expire", want.AllowMsgTTL,
+		have.AllowMsgTTL, ttl)
+	differs(&all, "allow_msg_schedules", "retries can't wait for their time, or records could come by schedule",
+		want.AllowMsgSchedules, have.AllowMsgSchedules, schedules)
+	differs(&all, "subject_delete_marker_ttl", "an orchestrator's end is noticed later", want.SubjectDeleteMarkerTTL,
+		have.SubjectDeleteMarkerTTL,
 		func(c *jetstream.StreamConfig) { c.SubjectDeleteMarkerTTL = want.SubjectDeleteMarkerTTL })
 	if want.Duplicates > 0 {
 		differs(&all, "duplicate_window", "a repeated message id hides a message for that long", want.Duplicates, have.Duplicates, func(c *jetstream.StreamConfig) { c.Duplicates = want.Duplicates })
@@ -86,7 +91,8 @@ func limitDifferences(want, have jetstream.StreamConfig) (all []difference) {
 		means = "the orchestrators' memory takes records as large as somebody writes them, or plans are refused"
 	}
 	differs(&all, "max_msg_size", means, none(int64(want.MaxMsgSize)), none(int64(have.MaxMsgSize)), func(c *jetstream.StreamConfig) { c.MaxMsgSize = int32(none(int64(want.MaxMsgSize))) })
-	differs(&all, "max_consumers", "a tool or an orchestrator gets no consumer", none(int64(want.MaxConsumers)), none(int64(have.MaxConsumers)), nil)
+	differs(&all, "max_consumers", "a tool or an orchestrator gets no consumer", none(int64(want.MaxConsumers)),
+		none(int64(have.MaxConsumers)), nil)
 	_, steps := stepShard(want.Name)
 	if steps || want.MaxBytes > 0 {
 		differs(&all, "max_bytes", drops, none(want.MaxBytes), none(have.MaxBytes), func(c *jetstream.StreamConfig) { c.MaxBytes = none(want.MaxBytes) })
@@ -96,12 +102,14 @@ func limitDifferences(want, have jetstream.StreamConfig) (all []difference) {
 
 // placeDifferences are about copies and flushing.
 func placeDifferences(want, have jetstream.StreamConfig) (all []difference) {
-	differs(&all, "replicas", "the loss of a node loses what has no copy elsewhere, or more nodes write than need to", want.Replicas, have.Replicas,
+	differs(&all, "replicas", "the loss of a node loses what has no copy elsewhere, or more nodes write than need to",
+		want.Replicas, have.Replicas,
 		func(c *jetstream.StreamConfig) { c.Replicas = want.Replicas })
 	if have.PersistMode == jetstream.AsyncPersistMode {
 		// For steps, which are derived, it is a choice; see durability. The server takes it with one replica only.
 		if _, steps := stepShard(want.Name); !steps || want.Replicas > 1 {
-			differs(&all, "persist_mode", "a killed server loses what it acknowledged, and a stream with copies can't have it", want.PersistMode, have.PersistMode, nil)
+			differs(&all, "persist_mode", "a killed server loses what it acknowledged, and a stream with copies can't have it",
+				want.PersistMode, have.PersistMode, nil)
 		}
 	}
 	if want.AllowDirect { // where it is not needed it does no harm

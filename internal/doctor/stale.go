@@ -93,9 +93,10 @@ func (d *doctor) pendingRuns(ctx context.Context) (map[subjects.Run]bool, error)
 // stale reports one run, with what its owner says of it.
 func (d *doctor) stale(ctx context.Context, r subjects.Run, idle time.Duration) {
 	f := Finding{
-		About: "run " + r.Plain() + " of tenant " + r.Tenant, Health: Broken, Expected: "a step on its way, or a record within " + d.o.Stale.String(),
-		Found: fmt.Sprintf("no record for %v, and no step on its way", idle.Round(time.Second)),
-		Fix:   "stepjet get " + r.Plain() + " --tenant " + r.Tenant,
+		About: "run " + r.Plain() + " of tenant " + r.Tenant, Health: Broken,
+		Expected: "a step on its way, or a record within " + d.o.Stale.String(),
+		Found:    fmt.Sprintf("no record for %v, and no step on its way", idle.Round(time.Second)),
+		Fix:      "stepjet get " + r.Plain() + " --tenant " + r.Tenant,
 	}
 	waiting, err := d.waiting(ctx, r)
 	switch {

@@ -118,11 +118,13 @@ func (d *doctor) drifted(ctx context.Context, a *asset) {
 		About: a.want.Name, Health: Broken, Expected: strings.Join(expected, ", "), Found: strings.Join(found, ", "),
 		Means: strings.Join(dedupe(means), "; "), Fix: "sets it as expected, without touching what the stream holds",
 	}
-	if _, own := subjects.TenantOfBlobs(a.want.Name); have.AllowRollup && (own || a.want.Name == subjects.BlobsStream("")) {
+	if _, own := subjects.TenantOfBlobs(a.want.Name); have.AllowRollup &&
+		(own || a.want.Name == subjects.BlobsStream("")) {
 		f.Fix += "; upgrade every worker and orchestrator first: those of before can store nothing over 256 KiB then (error 10111)"
 	}
 	if len(firm) > 0 {
-		f.Fix = fmt.Sprintf("the server can't change %s of a stream that exists: %s", strings.Join(firm, " and "), remake(a.want.Name))
+		f.Fix = fmt.Sprintf("the server can't change %s of a stream that exists: %s", strings.Join(firm, " and "),
+			remake(a.want.Name))
 		d.add(f, nil)
 		return
 	}
@@ -137,7 +139,8 @@ func remake(name string) string {
 	if _, steps := stepShard(name); steps {
 		return "nats stream rm " + name + ", then stepjet doctor --fix; the sweep sends again what was on its way"
 	}
-	return "let all runs end, stop the orchestrators, nats stream rm " + name + ", then stepjet doctor --fix; what it holds goes with it"
+	return "let all runs end, stop the orchestrators, nats stream rm " + name +
+		", then stepjet doctor --fix; what it holds goes with it"
 }
 
 func dedupe(list []string) (once []string) {

@@ -52,8 +52,10 @@ func (d *doctor) stuckSteps(ctx context.Context) error {
 		if len(stuck) > 0 {
 			d.add(Finding{
 				About: t.Name, Health: Broken, Expected: "every step waiting for a worker, or leased",
-				Found: fmt.Sprintf("%s that the consumer believes to be done, the first of them %s", text.Count(len(stuck), "step"), stuck[0]),
-				Means: "no worker will ever get them, and their runs wait", Fix: "takes them out of the stream; the sweep of the run's owner sends them again",
+				Found: fmt.Sprintf("%s that the consumer believes to be done, the first of them %s", text.Count(len(stuck), "step"),
+					stuck[0]),
+				Means: "no worker will ever get them, and their runs wait",
+				Fix:   "takes them out of the stream; the sweep of the run's owner sends them again",
 			}, func() error { return d.takeOut(ctx, stuck) })
 		}
 	}

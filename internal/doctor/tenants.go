@@ -49,8 +49,10 @@ func (d *doctor) tenantBuckets(ctx context.Context) error {
 		}
 		told[r.bucket] = true
 		d.add(Finding{
-			About: r.run.Tenant, Health: Broken, Expected: "the bucket " + r.bucket, Found: "no such bucket; run " + r.run.Plain() + " of the tenant started with it",
-			Means: "what the run had stored over 256 KiB is gone, and more of it waits", Fix: "stepjet tenant add " + r.run.Tenant,
+			About: r.run.Tenant, Health: Broken, Expected: "the bucket " + r.bucket,
+			Found: "no such bucket; run " + r.run.Plain() + " of the tenant started with it",
+			Means: "what the run had stored over 256 KiB is gone, and more of it waits",
+			Fix:   "stepjet tenant add " + r.run.Tenant,
 		}, nil)
 	}
 	d.fine(fmt.Sprintf("%s with a bucket of its own", text.Count(len(all), "tenant")))

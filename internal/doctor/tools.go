@@ -80,7 +80,8 @@ func (d *doctor) registry(ctx context.Context) error {
 	}
 	for _, key := range d.newer {
 		d.add(Finding{
-			About: key, Health: Notable, Expected: "an entry that this version can read", Found: "it was written by a newer version of Stepjet",
+			About: key, Health: Notable, Expected: "an entry that this version can read",
+			Found: "it was written by a newer version of Stepjet",
 			Means: "orchestrators and workers of this version leave it alone", Fix: "upgrade them, and this program",
 		}, nil)
 	}
@@ -96,7 +97,8 @@ func (d *doctor) registry(ctx context.Context) error {
 		d.add(Finding{
 			About: subjects.BucketStream(subjects.ToolsBucket), Health: Broken, Expected: "the tools that were registered",
 			Found: fmt.Sprintf("nothing, though %d messages were stored: the registry was emptied", info.State.LastSeq),
-			Means: "plans are not judged: they wait until tools are registered", Fix: "start workers of the tools, or stepjet tools apply FILE",
+			Means: "plans are not judged: they wait until tools are registered",
+			Fix:   "start workers of the tools, or stepjet tools apply FILE",
 		}, nil)
 	}
 	d.fine(fmt.Sprintf("%s, each readable and with its definition kept", text.Count(len(d.tools), "tool")))
@@ -107,7 +109,8 @@ func (d *doctor) registry(ctx context.Context) error {
 }
 
 func (d *doctor) unreadable(ctx context.Context, b brokenEntry) {
-	f := Finding{About: b.key, Health: Broken, Expected: "an entry that Stepjet wrote", Found: b.reason, Fix: "nats kv del tools " + b.key}
+	f := Finding{About: b.key, Health: Broken, Expected: "an entry that Stepjet wrote", Found: b.reason,
+		Fix: "nats kv del tools " + b.key}
 	switch {
 	case b.override != "":
 		f.Means = "the tool can't be registered again, since nobody may be given more than an operator allowed"

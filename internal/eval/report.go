@@ -30,7 +30,8 @@ type Verdict struct {
 func (v *Verdict) judge(out *outcome.Outcome) {
 	switch {
 	case len(out.Problems) > 0:
-		v.Why = fmt.Sprintf("%s: %s at %q: %s", out.Status, out.Problems[0].Code, out.Problems[0].Path, out.Problems[0].Message)
+		v.Why = fmt.Sprintf("%s: %s at %q: %s", out.Status, out.Problems[0].Code, out.Problems[0].Path,
+			out.Problems[0].Message)
 	case len(out.Results) == 0 && len(out.Errors) > 0:
 		e := out.Errors[0]
 		v.Why = fmt.Sprintf("%s: step %s: %s: %s", out.Status, e.Step, e.Code, e.Message)

@@ -98,7 +98,8 @@ func carried(a netip.Addr) (netip.Addr, bool) {
 
 // refuse is the error of a connection to an address that is not public.
 func refuse(address string) error {
-	return fault.New(fault.ToolTerminal, "the address %s is private, loopback, link-local or otherwise not public", address).
+	return fault.New(fault.ToolTerminal, "the address %s is private, loopback, link-local or otherwise not public",
+		address).
 		WithHint("if the tool is meant to reach it, set \"allow_private\": true in its http entry")
 }
 

@@ -70,7 +70,8 @@ func (r *reader) headerTemplate(s string) (template, error) {
 // strayPlaceholder returns the word of a ${word:…} that was probably meant to be env or context.
 func strayPlaceholder(s string) string {
 	for _, rest := range strings.Split(s, "${")[1:] {
-		if word, _, ok := strings.Cut(rest, ":"); ok && word != "env" && word != "context" && text.NearMiss(word, "env", "context") != "" {
+		if word, _, ok := strings.Cut(rest, ":"); ok && word != "env" && word != "context" &&
+			text.NearMiss(word, "env", "context") != "" {
 			return word
 		}
 	}
@@ -89,7 +90,8 @@ func (r *request) contextHeaders(h http.Header, c wire.Context) error {
 		value, err := t.expand(func(key string) (string, error) {
 			v, there := c.Get(key)
 			if !there {
-				return "", fault.New(fault.ToolTerminal, "the run's context has no key %q, which the header %s of %q needs", key, name, r.name).
+				return "", fault.New(fault.ToolTerminal, "the run's context has no key %q, which the header %s of %q needs", key,
+					name, r.name).
 					WithHint("submit the run with it; an operator's filter may also keep it from this tool")
 			}
 			return v, nil
@@ -98,7 +100,8 @@ func (r *request) contextHeaders(h http.Header, c wire.Context) error {
 			return err
 		}
 		if badHeaderValue(value) { // it may be a secret: it is not shown
-			return fault.New(fault.ToolTerminal, "the run's context holds control characters that the header %s of %q can't take", name, r.name)
+			return fault.New(fault.ToolTerminal,
+				"the run's context holds control characters that the header %s of %q can't take", name, r.name)
 		}
 		h.Set(name, value)
 	}

@@ -53,7 +53,8 @@ func (p *program) call(parent context.Context, args json.RawMessage, info worker
 		defer done()
 	}
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	cmd.Env, cmd.Dir, cmd.WaitDelay = slices.Concat(p.env, infoEnv(info), contextEnv(p.context, info.Context)), p.dir, lingering
+	cmd.Env, cmd.Dir, cmd.WaitDelay = slices.Concat(p.env, infoEnv(info), contextEnv(p.context, info.Context)), p.dir,
+		lingering
 	if p.stdin {
 		cmd.Stdin = bytes.NewReader(args)
 	}
@@ -92,12 +93,14 @@ func (p *program) output(ctx, parent context.Context, err error, stdout *capture
 }
 
 func (p *program) late() *fault.Error {
-	return fault.New(fault.Timeout, "the program of %q ran for longer than its timeout of %s and was killed", p.name, p.timeout).
+	return fault.New(fault.Timeout, "the program of %q ran for longer than its timeout of %s and was killed", p.name,
+		p.timeout).
 		WithHint("timeout_ms of its exec entry is the limit")
 }
 
 func (p *program) tooLarge() *fault.Error {
-	return fault.New(fault.TooLarge, "the program of %q printed more than its limit of %d bytes and was killed", p.name, p.limit).
+	return fault.New(fault.TooLarge, "the program of %q printed more than its limit of %d bytes and was killed", p.name,
+		p.limit).
 		WithHint("let it print less, or raise output_limit_bytes (%d at most)", maxOutput)
 }
 
@@ -114,7 +117,8 @@ func (p *program) failed(err error, stderr *tail) error {
 	}
 	switch {
 	case errors.Is(err, syscall.E2BIG):
-		return fault.New(fault.TooLarge, "the arguments are too large for a command line").WithHint("pass them by standard input: \"stdin\": \"arguments\"")
+		return fault.New(fault.TooLarge, "the arguments are too large for a command line").
+			WithHint("pass them by standard input: \"stdin\": \"arguments\"")
 	case errors.Is(err, exec.ErrNotFound), errors.Is(err, os.ErrNotExist), errors.Is(err, os.ErrPermission):
 		e := fault.Wrap(fault.ToolTerminal, err, "starting the program of "+strconv.Quote(p.name))
 		return e.WithHint("install it on the worker, or correct argv and dir")
@@ -147,7 +151,8 @@ func (p *program) arguments(raw json.RawMessage) ([]string, error) {
 			return nil, fault.New(fault.InvalidArguments, "element %d of the command line would hold a NUL byte", i)
 		}
 		if name := t.leading(); options && name != "" && !p.dash[name] && strings.HasPrefix(argv[i], "-") {
-			return nil, fault.New(fault.InvalidArguments, "the argument %q must not begin with \"-\": the program could take it for an option", name).
+			return nil, fault.New(fault.InvalidArguments,
+				"the argument %q must not begin with \"-\": the program could take it for an option", name).
 				WithHint("it is %s", strconv.Quote(text.Cut(argv[i], 40)))
 		}
 		if len(t.names()) == 0 && argv[i] == "--" {

@@ -38,7 +38,8 @@ type family struct {
 
 // newFamily marks a command that has not been started.
 func newFamily(cmd *exec.Cmd) *family {
-	running.once.Do(func() { _ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }) // without it, group and tree are killed all the same
+	// without it, group and tree are killed all the same
+	running.once.Do(func() { _ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) })
 	f := &family{mark: markVariable + "=" + nuid.Next()}
 	cmd.Env = append(cmd.Env, f.mark)
 	return f

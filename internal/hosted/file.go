@@ -48,7 +48,8 @@ func Load(path string) (*File, error) {
 	f, err := Parse(raw, dir)
 	var problems Problems
 	if errors.As(err, &problems) {
-		return nil, &fault.Error{Code: fault.InvalidConfig, Message: "the tools file " + path + " is not valid:\n" + problems.Error(), Cause: problems}
+		return nil, &fault.Error{Code: fault.InvalidConfig,
+			Message: "the tools file " + path + " is not valid:\n" + problems.Error(), Cause: problems}
 	}
 	return f, err
 }
@@ -119,7 +120,8 @@ func (f *File) Close() {
 }
 
 func builtinTool(t builtin.Tool, def tool.Definition) hosted {
-	return hosted{def: &def, call: func(ctx context.Context, args json.RawMessage, info worker.Info) (worker.Output, error) {
+	return hosted{def: &def, call: func(ctx context.Context, args json.RawMessage, info worker.Info) (worker.Output,
+		error) {
 		out, err := t.Run(ctx, builtin.Call{Args: args, Attempt: info.Attempt})
 		return worker.Output{Body: out}, err
 	}}

@@ -68,7 +68,8 @@ func (r *request) call(parent context.Context, args json.RawMessage, info worker
 		return worker.Output{}, r.failed(ctx, parent, err)
 	}
 	if int64(len(body)) > r.limit {
-		return worker.Output{}, fault.New(fault.TooLarge, "the response to %q has more than its limit of %d bytes", r.name, r.limit).
+		return worker.Output{}, fault.New(fault.TooLarge, "the response to %q has more than its limit of %d bytes", r.name,
+			r.limit).
 			WithHint("ask for less, or raise output_limit_bytes (%d at most)", maxOutput)
 	}
 	if !utf8.Valid(body) {
@@ -120,7 +121,8 @@ func segment(args arguments, name string) (string, error) {
 		return "", err
 	}
 	if v == "" || strings.ContainsFunc(v, func(r rune) bool { return r < ' ' || r == 0x7f }) {
-		return "", fault.New(fault.InvalidArguments, "the argument %q must not be empty or hold control characters: it is part of a path", name)
+		return "", fault.New(fault.InvalidArguments,
+			"the argument %q must not be empty or hold control characters: it is part of a path", name)
 	}
 	return url.PathEscape(v), nil
 }

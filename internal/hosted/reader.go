@@ -22,7 +22,8 @@ const (
 )
 
 // definitionFields are those of a tool's definition.
-var definitionFields = []string{"name", "title", "description", "inputSchema", "outputSchema", "annotations", "x-orchestration", "tenants"}
+var definitionFields = []string{"name", "title", "description", "inputSchema", "outputSchema", "annotations",
+	"x-orchestration", "tenants"}
 
 // reader makes a File of its content and notes all problems on the way.
 type reader struct {
@@ -216,7 +217,8 @@ func (r *reader) placeholders(path string, names []string, def *tool.Definition,
 		one, ok := p.declared[name]
 		switch {
 		case !ok && len(declared) == 0:
-			r.problems.wrong(path, `add it: "inputSchema": {"type": "object", "properties": {…}, "required": […]}`, "the input schema has no property %q", name)
+			r.problems.wrong(path, `add it: "inputSchema": {"type": "object", "properties": {…}, "required": […]}`,
+				"the input schema has no property %q", name)
 		case !ok:
 			r.problems.wrong(path, suggest(name, declared), "the input schema has no property %q", name)
 		case !one.scalar():

@@ -71,7 +71,8 @@ func (r *reader) argv(f fields, def *tool.Definition, p *program) (used []string
 		p.argv = append(p.argv, t)
 	}
 	if !installed(elements[0], p.dir) {
-		r.file.warnings = append(r.file.warnings, fmt.Sprintf("the tool %q can't run: there is no program %q", def.Name, elements[0]))
+		r.file.warnings = append(r.file.warnings, fmt.Sprintf("the tool %q can't run: there is no program %q", def.Name,
+			elements[0]))
 	}
 	return used
 }
@@ -116,5 +117,7 @@ func (r *reader) environment(f fields) []string {
 }
 
 func (r *reader) secret(name string) bool {
-	return slices.ContainsFunc(private, func(prefix string) bool { return strings.HasPrefix(strings.ToUpper(name), prefix) })
+	return slices.ContainsFunc(private, func(prefix string) bool {
+		return strings.HasPrefix(strings.ToUpper(name), prefix)
+	})
 }

@@ -115,7 +115,8 @@ func (r *reader) target(at string, q *request, private bool) {
 		r.problems.wrong(at, "", "it is no URL: %v", err)
 		return
 	case u.User != nil:
-		r.problems.wrong(at, "send them in a header, from the environment: ${env:NAME}", "credentials don't belong into the url")
+		r.problems.wrong(at, "send them in a header, from the environment: ${env:NAME}",
+			"credentials don't belong into the url")
 		return
 	case u.Hostname() == "":
 		r.problems.wrong(at, "", "it names no host")
@@ -185,7 +186,8 @@ func (q *request) set(name string, t template) {
 // token reports whether s may be a header's name (RFC 9110, 5.6.2).
 func token(s string) bool {
 	return s != "" && strings.IndexFunc(s, func(c rune) bool {
-		return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("!#$%&'*+-.^_`|~", c))
+		return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' ||
+			strings.ContainsRune("!#$%&'*+-.^_`|~", c))
 	}) < 0
 }
 

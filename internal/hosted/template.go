@@ -33,7 +33,8 @@ func parseTemplate(s, open, end string) (template, error) {
 		}
 		name, rest, ok := strings.Cut(s, end)
 		if !ok || !validName(name) {
-			return nil, fmt.Errorf("%s is not followed by the name of an argument and %s; for the text %s write %s%s", open, end, open, open, open)
+			return nil, fmt.Errorf("%s is not followed by the name of an argument and %s; for the text %s write %s%s", open, end,
+				open, open, open)
 		}
 		if literal.Len() > 0 {
 			t = append(t, part{text: literal.String()})

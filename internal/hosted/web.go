@@ -85,5 +85,6 @@ func (g guard) redirects(own http.Header) func(req *http.Request, via []*http.Re
 func (g guard) same(u *url.URL) bool { return strings.EqualFold(u.Host, g.host) }
 
 func redirectError(format string, args ...any) error {
-	return fault.New(fault.ToolTerminal, format, args...).WithHint("write the address that it leads to into the tool's url")
+	return fault.New(fault.ToolTerminal, format, args...).
+		WithHint("write the address that it leads to into the tool's url")
 }

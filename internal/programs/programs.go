@@ -53,7 +53,8 @@ func look(root string, packages []string) error {
 	if err != nil {
 		return fmt.Errorf("listing the sources: %w", err)
 	}
-	for _, path := range append(strings.Fields(string(raw)), filepath.Join(root, "go.mod"), filepath.Join(root, "go.sum")) {
+	for _, path := range append(strings.Fields(string(raw)), filepath.Join(root, "go.mod"),
+		filepath.Join(root, "go.sum")) {
 		info, err := os.Stat(path)
 		if err == nil && info.IsDir() {
 			_, err = os.ReadDir(path) // of a folder, the names, sizes and times of its files count

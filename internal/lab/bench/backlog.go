@@ -71,7 +71,8 @@ func (b *Backlog) measure(ctx context.Context, w *world) error {
 		return err
 	}
 	b.StartedIn = time.Since(start).Seconds()
-	w.Progress(fmt.Sprintf("%d runs of %d steps: %.0f plans/s, all started %.1f s later; memory %s", b.Runs, backlogWidth, b.SubmitPerSecond, b.StartedIn, bench.MiB(w.Memory())))
+	w.Progress(fmt.Sprintf("%d runs of %d steps: %.0f plans/s, all started %.1f s later; memory %s", b.Runs, backlogWidth,
+		b.SubmitPerSecond, b.StartedIn, bench.MiB(w.Memory())))
 	cpu := w.Usage()
 	if start, err = b.restart(ctx, w, runs); err != nil {
 		return fault.Wrap(fault.CodeOf(err), err, "the restart on the backlog")
@@ -131,7 +132,8 @@ func (b *Backlog) restart(ctx context.Context, w *world, runs []*client.Run) (st
 		return nil
 	})
 	err = g.Wait()
-	w.Progress(fmt.Sprintf("restarted: first dispatch after %.2f s, all partitions after %.2f s", b.FirstDispatch, b.AllAnswered))
+	w.Progress(fmt.Sprintf("restarted: first dispatch after %.2f s, all partitions after %.2f s", b.FirstDispatch,
+		b.AllAnswered))
 	return start, err
 }
 

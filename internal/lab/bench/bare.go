@@ -120,7 +120,8 @@ func (b *bare) follow(ctx context.Context, stream string, each func(*nats.Msg)) 
 	}
 	_, err := b.js.CreatePushConsumer(ctx, stream, jetstream.ConsumerConfig{
 		DeliverSubject: inbox, DeliverPolicy: jetstream.DeliverNewPolicy, AckPolicy: jetstream.AckNonePolicy,
-		FlowControl: true, IdleHeartbeat: 500 * time.Millisecond, MemoryStorage: true, Replicas: 1, InactiveThreshold: 30 * time.Second,
+		FlowControl: true, IdleHeartbeat: 500 * time.Millisecond, MemoryStorage: true, Replicas: 1,
+		InactiveThreshold: 30 * time.Second,
 	})
 	return err
 }

@@ -83,7 +83,8 @@ func MeasureContracts(ctx context.Context, dir string, log *slog.Logger, progres
 		name    string
 		measure func(*Contracts) error
 	}{
-		{"fairness", s.fairness}, {"leases", s.leases}, {"retrying", s.retrying}, {"batches", s.batches}, {"gathering", s.gathering},
+		{"fairness", s.fairness}, {"leases", s.leases}, {"retrying", s.retrying}, {"batches", s.batches},
+		{"gathering", s.gathering},
 		{"registry", s.registry},
 	} {
 		progress(part.name)
@@ -131,7 +132,8 @@ func (s *stage) fairness(c *Contracts) error {
 		runs         int
 	}{
 		{quick, quick, quickLimit, 0, 1000}, {quick, quickToo, quickLimit, 0, 1000},
-		{"takes-5ms", "takes-5ms", 64, 5 * time.Millisecond, 300}, {"takes-50ms", "takes-50ms", 8, 50 * time.Millisecond, 100},
+		{"takes-5ms", "takes-5ms", 64, 5 * time.Millisecond, 300},
+		{"takes-50ms", "takes-50ms", 8, 50 * time.Millisecond, 100},
 	}
 	if err := s.worker("fair", bench.Slots, func(w *worker.Worker) error {
 		err := w.HandleRaw(definition(quickToo, quickLimit), taking(0))

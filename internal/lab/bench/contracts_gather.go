@@ -84,11 +84,14 @@ func (s *stage) gathering(c *Contracts) error {
 				all = append(all, x)
 			}
 			slices.Sort(all)
-			into.Items, into.P50, into.P99 = float64(items.Load())/float64(max(calls.Load(), 1)), all[len(all)/2], all[len(all)*99/100]
+			into.Items, into.P50, into.P99 = float64(items.Load())/float64(max(calls.Load(), 1)), all[len(all)/2],
+				all[len(all)*99/100]
 			return nil
 		}
 		err = errors.Join(
-			measure(&g.Few, func(took func(time.Duration)) error { return s.oneByOne(agent, together, fewItems, gatherRuns, took) }),
+			measure(&g.Few, func(took func(time.Duration)) error {
+				return s.oneByOne(agent, together, fewItems, gatherRuns, took)
+			}),
 			measure(&g.Many, func(took func(time.Duration)) error { return s.oneByOne(agent, together, manyItems, 5, took) }),
 			measure(&g.Trickle, func(took func(time.Duration)) error { return s.trickles(agent, together, took) }),
 		)
@@ -152,7 +155,8 @@ func (s *stage) trickles(agent *client.Client, name string, took func(time.Durat
 func (s *stage) failing(agent *client.Client, name string) (float64, error) {
 	var steps []string
 	for i := range fewItems {
-		steps = append(steps, fmt.Sprintf(`{"id":"s%d","tool":"%s","arguments":{"n":%d,"fail":%v}}`, i, name, i, i == fewItems/2))
+		steps = append(steps, fmt.Sprintf(`{"id":"s%d","tool":"%s","arguments":{"n":%d,"fail":%v}}`, i, name, i,
+			i == fewItems/2))
 	}
 	plan := []byte(`{"steps":[` + strings.Join(steps, ",") + `]}`)
 	failed := 0
@@ -173,10 +177,12 @@ func (s *stage) failing(agent *client.Client, name string) (float64, error) {
 func (c *Contracts) gatheringText(b *strings.Builder) {
 	fmt.Fprintf(b, "\n**Batches and the number of workers.** A tool with batches of at most %d that wait for %d ms, a call takes %d ms, workers of 8 slots each. Runs of %d items one after the other, "+
 		"runs of %d, and a run of one item every %d ms; milliseconds from submit to outcome. Last, a run of %d separate steps at a `fail-fast` tool, of which one fails: how many fail, in the mean of %d runs.\n\n",
-		gatherMax, gatherWait.Milliseconds(), gatherCall.Milliseconds(), fewItems, manyItems, trickle.Milliseconds(), fewItems, gatherRuns)
+		gatherMax, gatherWait.Milliseconds(), gatherCall.Milliseconds(), fewItems, manyItems, trickle.Milliseconds(),
+		fewItems, gatherRuns)
 	fmt.Fprintf(b, "| workers | %d items: items a call | p50 | p99 | %d items: items a call | p50 | trickle: items a call | p50 | p99 | fail-fast, of %d |\n|---|---|---|---|---|---|---|---|---|---|\n", fewItems, manyItems, fewItems)
 	for _, g := range c.Gathering {
-		fmt.Fprintf(b, "| %d | %.1f | %.1f | %.1f | %.1f | %.1f | %.1f | %.1f | %.1f | %.1f |\n", g.Workers, g.Few.Items, g.Few.P50, g.Few.P99,
+		fmt.Fprintf(b, "| %d | %.1f | %.1f | %.1f | %.1f | %.1f | %.1f | %.1f | %.1f | %.1f |\n", g.Workers, g.Few.Items,
+			g.Few.P50, g.Few.P99,
 			g.Many.Items, g.Many.P50, g.Trickle.Items, g.Trickle.P50, g.Trickle.P99, g.FailFast)
 	}
 }

@@ -134,7 +134,8 @@ func (s *stage) batches(c *Contracts) error {
 				out[i].Value = rows[i]
 			}
 			return out, nil
-		}, worker.Contract(tool.Orchestration{Mode: tool.FanOutBounded, MaxConcurrency: 512, Batch: &tool.Batch{Argument: "rows", MaxItems: 50}}))
+		}, worker.Contract(tool.Orchestration{Mode: tool.FanOutBounded, MaxConcurrency: 512,
+			Batch: &tool.Batch{Argument: "rows", MaxItems: 50}}))
 		return w.HandleRaw(definition("write-row", 512), taking(call))
 	}); err != nil {
 		return err
@@ -165,7 +166,8 @@ func (s *stage) batches(c *Contracts) error {
 		if err != nil {
 			return err
 		}
-		c.Batches = append(c.Batches, Batches{Runs: runs, Steps: runs * width, Max: 50, Calls: made, Seconds: together, Single: single})
+		c.Batches = append(c.Batches, Batches{Runs: runs, Steps: runs * width, Max: 50, Calls: made, Seconds: together,
+			Single: single})
 	}
 	return nil
 }
@@ -177,7 +179,8 @@ func rowsPlan(name string, width int) []byte {
 		rows[i] = i
 	}
 	list, _ := json.Marshal(rows) // numbers can't fail
-	return fmt.Appendf(nil, `{"steps":[{"id":"rows","tool":"%s","for_each":{"in":%s},"arguments":{"n":"$ref:item"}}]}`, name, list)
+	return fmt.Appendf(nil, `{"steps":[{"id":"rows","tool":"%s","for_each":{"in":%s},"arguments":{"n":"$ref:item"}}]}`,
+		name, list)
 }
 
 func (s *stage) registry(c *Contracts) error {
@@ -195,7 +198,8 @@ func (s *stage) registry(c *Contracts) error {
 	for i := range count {
 		d := &tool.Definition{
 			Name: fmt.Sprintf("crm.tool_%03d", i), Description: "Looks one record up by its id and gives its fields.",
-			InputSchema: json.RawMessage(`{"type":"object","properties":{"id":{"type":"string","description":"the record's id"}},"required":["id"]}`),
+			InputSchema: json.RawMessage(
+				`{"type":"object","properties":{"id":{"type":"string","description":"the record's id"}},"required":["id"]}`),
 		}
 		raw, err := json.Marshal(d)
 		if err != nil {
@@ -219,7 +223,8 @@ func (s *stage) registry(c *Contracts) error {
 		defs[i] = tools[i].Definition
 	}
 	export, meta, err := exportSizes(defs)
-	c.Registry = RegistryFigure{Tools: len(tools), Streams: len(streams), RegisterMS: each, ListMS: list, ExportKB: export, MetaKB: meta}
+	c.Registry = RegistryFigure{Tools: len(tools), Streams: len(streams), RegisterMS: each, ListMS: list, ExportKB: export,
+		MetaKB: meta}
 	return err
 }
 

@@ -53,7 +53,8 @@ func readCore(_ context.Context, env Env, _ Config, s Stamp) (any, error) {
 		return nil, err
 	}
 	if len(c.Benchmarks) == 0 {
-		return nil, fault.New(fault.InvalidConfig, "no benchmark called Core is among what was read").WithHint("make bench-core")
+		return nil, fault.New(fault.InvalidConfig, "no benchmark called Core is among what was read").
+			WithHint("make bench-core")
 	}
 	return c, nil
 }

@@ -63,7 +63,8 @@ func measureCurve(ctx context.Context, env Env, cfg Config, s Stamp) (any, error
 				return nil, err
 			}
 			floors[i], figures[i] = append(floors[i], both[0]), append(figures[i], both[1])
-			w.Progress(fmt.Sprintf("%6d in flight: %s; floor %.3f CPU; %.0f s", n, both[1], both[0].CPU, time.Since(start).Seconds()))
+			w.Progress(fmt.Sprintf("%6d in flight: %s; floor %.3f CPU; %.0f s", n, both[1], both[0].CPU,
+				time.Since(start).Seconds()))
 		}
 	}
 	for i, n := range points {

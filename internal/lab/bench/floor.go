@@ -69,8 +69,10 @@ func setUpFloor(ctx context.Context, nc *nats.Conn, l Layout) error {
 		return err
 	}
 	queue := jetstream.StreamConfig{
-		Name: floorQueue, Subjects: []string{"floor.q.>", "floor.later.>", "floor.sentinel"}, Retention: jetstream.WorkQueuePolicy,
-		Storage: jetstream.FileStorage, Replicas: l.Replicas(), AllowMsgSchedules: true, AllowMsgTTL: true, AllowRollup: true,
+		Name: floorQueue, Subjects: []string{"floor.q.>", "floor.later.>", "floor.sentinel"},
+		Retention: jetstream.WorkQueuePolicy,
+		Storage:   jetstream.FileStorage, Replicas: l.Replicas(), AllowMsgSchedules: true, AllowMsgTTL: true,
+		AllowRollup: true,
 	}
 	if l.Store().StepsAsync {
 		queue.PersistMode = jetstream.AsyncPersistMode
@@ -79,7 +81,8 @@ func setUpFloor(ctx context.Context, nc *nats.Conn, l Layout) error {
 	for i := range l.ShardCount() {
 		n := strconv.Itoa(i)
 		configs = append(configs, jetstream.StreamConfig{
-			Name: floorRecords + n, Subjects: []string{"floor.r.*." + n + ".>"}, Storage: jetstream.FileStorage, Replicas: l.Replicas(),
+			Name: floorRecords + n, Subjects: []string{"floor.r.*." + n + ".>"}, Storage: jetstream.FileStorage,
+			Replicas:          l.Replicas(),
 			MaxMsgsPerSubject: 1, Discard: jetstream.DiscardNew, DiscardNewPerSubject: true, // create-once
 		})
 	}
@@ -93,11 +96,13 @@ func setUpFloor(ctx context.Context, nc *nats.Conn, l Layout) error {
 		return err
 	}
 	if _, err := js.CreateConsumer(ctx, floorQueue, jetstream.ConsumerConfig{
-		Durable: floorDurable, AckPolicy: jetstream.AckExplicitPolicy, FilterSubject: "floor.q.>", MaxAckPending: toolLimit, MaxDeliver: -1,
+		Durable: floorDurable, AckPolicy: jetstream.AckExplicitPolicy, FilterSubject: "floor.q.>", MaxAckPending: toolLimit,
+		MaxDeliver: -1,
 	}); err != nil {
 		return err
 	}
-	_, err = js.CreateObjectStore(ctx, jetstream.ObjectStoreConfig{Bucket: floorBlobs, Storage: jetstream.FileStorage, Replicas: l.Replicas()})
+	_, err = js.CreateObjectStore(ctx, jetstream.ObjectStoreConfig{Bucket: floorBlobs, Storage: jetstream.FileStorage,
+		Replicas: l.Replicas()})
 	return err
 }
 
@@ -189,7 +194,8 @@ func (f *floor) drive(ctx context.Context, s Shape, lasting time.Duration) ([]ti
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	case <-time.After(lasting + 2*time.Minute):
-		return nil, fault.New(fault.Internal, "the floor is stuck at %s: %d runs under way, %d over", s.Name, len(l.open), len(l.times))
+		return nil, fault.New(fault.Internal, "the floor is stuck at %s: %d runs under way, %d over", s.Name, len(l.open),
+			len(l.times))
 	}
 }
 
@@ -205,7 +211,8 @@ func (f *floor) begin(l *load) {
 }
 
 func (f *floor) send(l *load, run, step int) {
-	f.publish(&nats.Msg{Subject: floorName("q", l.shape.floorKind(step), run%f.shards, run, step, 1), Data: floorBody}, nil)
+	f.publish(&nats.Msg{Subject: floorName("q", l.shape.floorKind(step), run%f.shards, run, step, 1), Data: floorBody},
+		nil)
 }
 
 // recorded takes a record, and publishes what waited for it alone.
@@ -243,10 +250,11 @@ func (f *floor) recorded(m *nats.Msg) {
 // later schedules the second attempt of a step.
 func (f *floor) later(at floorStep) {
 	subject := floorName("q", at.kind, at.shard, at.run, at.step, at.attempt+1)
-	f.publish(&nats.Msg{Subject: "floor.later" + strings.TrimPrefix(subject, "floor.q"), Data: floorBody, Header: nats.Header{
-		"Nats-Schedule":        {"@at " + time.Now().Add(retryPause).UTC().Format(time.RFC3339Nano)},
-		"Nats-Schedule-Target": {subject},
-	}}, nil)
+	f.publish(&nats.Msg{Subject: "floor.later" + strings.TrimPrefix(subject, "floor.q"), Data: floorBody,
+		Header: nats.Header{
+			"Nats-Schedule":        {"@at " + time.Now().Add(retryPause).UTC().Format(time.RFC3339Nano)},
+			"Nats-Schedule-Target": {subject},
+		}}, nil)
 }
 
 // floorRound measures the floor once.

@@ -54,7 +54,8 @@ func (w *floorWorker) step(ctx context.Context, m *nats.Msg) {
 		w.fail(fault.New(fault.Internal, "a step of the floor that can't be read: %s", m.Subject))
 		return
 	}
-	done := func() { w.publish(record, func() { _ = w.nc.Publish(m.Reply, ackBody) }) } // a lost connection shows elsewhere
+	// a lost connection shows elsewhere
+	done := func() { w.publish(record, func() { _ = w.nc.Publish(m.Reply, ackBody) }) }
 	switch {
 	case at.kind == kindFlaky:
 		if at.attempt == 1 && (at.run*bench.DiamondSteps+at.step)%failOneIn == 0 {

@@ -32,7 +32,8 @@ type InFlight struct {
 const waitingRuns = 100_000
 
 // waitingPlan has a step before the one that waits, and one after it.
-var waitingPlan = []byte(`{"steps":[{"id":"a","tool":"noop","arguments":{"x":1}},{"id":"b","tool":"gated","arguments":{"x":"$ref:a.x"}},{"id":"c","tool":"noop","arguments":{"x":"$ref:b.x"}}],"output_steps":["c"]}`)
+var waitingPlan = []byte(
+	`{"steps":[{"id":"a","tool":"noop","arguments":{"x":1}},{"id":"b","tool":"gated","arguments":{"x":"$ref:a.x"}},{"id":"c","tool":"noop","arguments":{"x":"$ref:b.x"}}],"output_steps":["c"]}`)
 
 func measureInFlight(ctx context.Context, env Env, cfg Config, s Stamp) (any, error) {
 	w, err := newWorld(ctx, env, scaleLayout("inflight"), true)

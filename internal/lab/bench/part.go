@@ -40,22 +40,26 @@ const (
 func Parts() []Part {
 	var all []Part
 	for _, l := range Layouts {
-		all = append(all, Part{l.Part, l.Title, groupLayouts, 20 * time.Minute, func(ctx context.Context, env Env, cfg Config, s Stamp) (any, error) {
-			f, err := Ratios(ctx, env, l, cfg)
-			if f != nil {
-				f.Stamp = s
-			}
-			return f, err
-		}})
+		all = append(all, Part{l.Part, l.Title, groupLayouts, 20 * time.Minute,
+			func(ctx context.Context, env Env, cfg Config, s Stamp) (any, error) {
+				f, err := Ratios(ctx, env, l, cfg)
+				if f != nil {
+					f.Stamp = s
+				}
+				return f, err
+			}})
 	}
 	return append(all,
-		Part{"large", "one run of 10,000 steps at a time: a fan-out with join, a chain", groupScale, 15 * time.Minute, measureLarge},
+		Part{"large", "one run of 10,000 steps at a time: a fan-out with join, a chain", groupScale, 15 * time.Minute,
+			measureLarge},
 		Part{"curve", "cost of a step with 1 to 100,000 runs in flight", groupScale, 15 * time.Minute, measureCurve},
 		Part{"inflight", "100,000 runs that wait for a tool", groupScale, 15 * time.Minute, measureInFlight},
 		Part{"backlog", "a million steps that wait, and a restart on them", groupScale, 15 * time.Minute, measureBacklog},
 		Part{"retained", "speed beside 100,000 finished runs", groupScale, 15 * time.Minute, measureRetained},
-		Part{"orchestrators", "what a second and third orchestrator cost", groupScale, 15 * time.Minute, measureOrchestrators},
-		Part{"core", "reads Go benchmarks of the pure packages from standard input: make bench-core", groupCore, 15 * time.Minute, readCore},
+		Part{"orchestrators", "what a second and third orchestrator cost", groupScale, 15 * time.Minute,
+			measureOrchestrators},
+		Part{"core", "reads Go benchmarks of the pure packages from standard input: make bench-core", groupCore,
+			15 * time.Minute, readCore},
 	)
 }
 
@@ -102,7 +106,8 @@ func Choose(names []string) (chosen []Part, err error) {
 			}
 		}
 		if !found {
-			return nil, fault.New(fault.InvalidConfig, "there is nothing called %q to measure", name).WithHint("%s", strings.Join(PartNames(), ", "))
+			return nil, fault.New(fault.InvalidConfig, "there is nothing called %q to measure", name).
+				WithHint("%s", strings.Join(PartNames(), ", "))
 		}
 	}
 	return chosen, nil

@@ -53,7 +53,8 @@ func (c *Curve) line(b *strings.Builder, name, colour string, most float64, of f
 		points = append(points, fmt.Sprintf("%.1f,%.1f", x, y))
 		fmt.Fprintf(b, `<circle cx="%.1f" cy="%.1f" r="3.5" fill="%s"/>`+"\n", x, y, colour)
 	}
-	fmt.Fprintf(b, `<polyline points="%s" fill="none" stroke="%s" stroke-width="2"/>`+"\n", strings.Join(points, " "), colour)
+	fmt.Fprintf(b, `<polyline points="%s" fill="none" stroke="%s" stroke-width="2"/>`+"\n", strings.Join(points, " "),
+		colour)
 	fmt.Fprintf(b, `<g fill="%s">`, colour)
 	text(b, x+10, y+4, "start", 12, name)
 	b.WriteString("</g>\n")

@@ -172,7 +172,8 @@ func mean(a, b Figures) Figures {
 
 // pairwise makes figures of two, each of the two that it stands for.
 func pairwise(a, b Figures, of func(x, y float64) float64) Figures {
-	return Figures{RunMS: of(a.RunMS, b.RunMS), StepMS: of(a.StepMS, b.StepMS), Rate: of(a.Rate, b.Rate), CPU: of(a.CPU, b.CPU)}
+	return Figures{RunMS: of(a.RunMS, b.RunMS), StepMS: of(a.StepMS, b.StepMS), Rate: of(a.Rate, b.Rate),
+		CPU: of(a.CPU, b.CPU)}
 }
 
 func pairOf(s Shape, rounds [][2]Figures) Pair {

@@ -42,7 +42,8 @@ func WriteReport(folder, path string) error {
 	before, rest, found := strings.Cut(string(text), benchBegin)
 	_, after, closed := strings.Cut(rest, benchEnd)
 	if !found || !closed {
-		return fault.New(fault.InvalidConfig, "%s has no marks for the figures", path).WithHint("it needs the lines %s and %s", benchBegin, benchEnd)
+		return fault.New(fault.InvalidConfig, "%s has no marks for the figures", path).
+			WithHint("it needs the lines %s and %s", benchBegin, benchEnd)
 	}
 	if f.curve != nil {
 		if err := write(filepath.Join(filepath.Dir(path), plotFile), []byte(f.curve.plot())); err != nil {

@@ -37,7 +37,8 @@ func (f *figures) peers(b *strings.Builder) {
 				}
 				return "–"
 			}
-			row(b, "**Stepjet**, "+strings.ToLower(l.Layout.Title[:1])+l.Layout.Title[1:], cell("chain", stepKey), cell("fan-out of 100 with", runKey),
+			row(b, "**Stepjet**, "+strings.ToLower(l.Layout.Title[:1])+l.Layout.Title[1:], cell("chain", stepKey),
+				cell("fan-out of 100 with", runKey),
 				cell("diamonds of 7, 64", rateKey), cell("fan-out of 2000 with", runKey))
 		}
 		for _, p := range peers {

@@ -45,7 +45,8 @@ func (f *figures) ratios(b *strings.Builder) {
 func (l *LayoutFigures) ratios(b *strings.Builder) {
 	fmt.Fprintf(b, "\n### %s\n\n%s; %d rounds.", l.Layout.Title, stamp(l.Stamp), l.rounds())
 	if l.Layout.Always {
-		fmt.Fprintf(b, " One bare write of 512 bytes with its flush takes %s ms on this disk (p99 %s).", number(l.Disk.P50), number(l.Disk.P99))
+		fmt.Fprintf(b, " One bare write of 512 bytes with its flush takes %s ms on this disk (p99 %s).", number(l.Disk.P50),
+			number(l.Disk.P99))
 	}
 	b.WriteString("\n")
 	table(b, 2, "shape", "figure", "JetStream alone", "Stepjet", "ratio", "CPU alone", "CPU Stepjet", "ratio")

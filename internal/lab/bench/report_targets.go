@@ -152,14 +152,16 @@ func (f *figures) scaleTargets(b *strings.Builder) {
 	}
 	if x := f.orchestrators; x != nil && len(x.By) == 3 {
 		for _, y := range x.By[1:] {
-			check(whole(y.Number)+" orchestrators", "CPU per step, over one's", over(y.Figures.CPU, x.By[0].Figures.CPU), 1.1, false, true)
+			check(whole(y.Number)+" orchestrators", "CPU per step, over one's", over(y.Figures.CPU, x.By[0].Figures.CPU), 1.1,
+				false, true)
 		}
 	} else {
 		missing("2 and 3 orchestrators", "CPU per step, over one's", "unchanged")
 	}
 	if x := f.curve; x != nil && len(x.Points) > 1 {
 		most := x.Points[len(x.Points)-1].InFlight
-		check("1 to "+whole(most)+" runs in flight", "CPU per step, largest rise towards more of them", x.rise(), 1.1, false, most >= curveMost)
+		check("1 to "+whole(most)+" runs in flight", "CPU per step, largest rise towards more of them", x.rise(), 1.1, false,
+			most >= curveMost)
 	} else {
 		missing("1 to 100,000 runs in flight", "CPU per step", "constant")
 	}
@@ -180,7 +182,8 @@ func (f *figures) coreTarget(b *strings.Builder) {
 	if f.core != nil {
 		for _, c := range f.core.Benchmarks {
 			if c.Name == "ParseValidate/10000" {
-				row(b, "plan of 10,000 steps", "parse and validate, ms", "< 50", judged(number(c.TotalMS()), c.TotalMS(), 50, false))
+				row(b, "plan of 10,000 steps", "parse and validate, ms", "< 50",
+					judged(number(c.TotalMS()), c.TotalMS(), 50, false))
 				return
 			}
 		}

@@ -113,7 +113,8 @@ func measureRetained(ctx context.Context, env Env, cfg Config, s Stamp) (any, er
 		p := pairOf(x.shape, rounds)
 		*x.into = Against{p.Floor, p.Stepjet, p.Ratio}
 		w := worlds[0]
-		w.Progress(fmt.Sprintf("%s\n    empty %s\n    full  %s\n    ratio %.2f %.2f", x.shape.Name, p.Floor, p.Stepjet, p.Ratio.StepMS, p.Ratio.Rate))
+		w.Progress(fmt.Sprintf("%s\n    empty %s\n    full  %s\n    ratio %.2f %.2f", x.shape.Name, p.Floor, p.Stepjet,
+			p.Ratio.StepMS, p.Ratio.Rate))
 	}
 	return r, nil
 }

@@ -44,7 +44,8 @@ func newStage(ctx context.Context, dir string, log *slog.Logger) (*stage, error)
 	if err != nil {
 		return s, err
 	}
-	orc, err := orchestrator.New(nc, orchestrator.Config{Name: "bench", Grace: contractsGrace, Logger: log, Store: kv.Config{StepsAsync: true}})
+	orc, err := orchestrator.New(nc, orchestrator.Config{Name: "bench", Grace: contractsGrace, Logger: log,
+		Store: kv.Config{StepsAsync: true}})
 	if err != nil {
 		return s, err
 	}

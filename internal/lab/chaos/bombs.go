@@ -61,7 +61,8 @@ func bombOutput(name string, n int, args []byte) (worker.Output, error) {
 	case toolBytes:
 		return worker.Output{Body: []byte(strings.Repeat("\xff", n))}, nil
 	}
-	return worker.Output{}, worker.Terminal(&fault.Error{Code: fault.ToolTerminal, Message: strings.Repeat("m", 16<<10), Details: json.RawMessage(`"` + strings.Repeat("d", n) + `"`)})
+	return worker.Output{}, worker.Terminal(&fault.Error{Code: fault.ToolTerminal, Message: strings.Repeat("m", 16<<10),
+		Details: json.RawMessage(`"` + strings.Repeat("d", n) + `"`)})
 }
 
 func (r *Role) bomber(ctx context.Context, nc *nats.Conn, log *slog.Logger) error {
@@ -70,7 +71,8 @@ func (r *Role) bomber(ctx context.Context, nc *nats.Conn, log *slog.Logger) erro
 		return err
 	}
 	for _, name := range []string{toolEcho, toolText, toolList, toolDeep, toolKeys, toolDigit, toolBytes, toolFail} {
-		def := &tool.Definition{Name: name, Description: "Part of a bomb.", Orchestration: &tool.Orchestration{Mode: tool.FanOutBounded, MaxConcurrency: 256}}
+		def := &tool.Definition{Name: name, Description: "Part of a bomb.",
+			Orchestration: &tool.Orchestration{Mode: tool.FanOutBounded, MaxConcurrency: 256}}
 		err := w.HandleRaw(def, func(_ context.Context, args json.RawMessage) (worker.Output, error) {
 			var in struct {
 				N int `json:"n"`
@@ -106,7 +108,8 @@ func textStep(id string, n int) string {
 
 // join is a step that gets a value n times over.
 func join(id string, n int, ref string) string {
-	return fmt.Sprintf(`{"id":%q,"tool":%q,"arguments":{"all":[%s]}}`, id, toolEcho, strings.TrimSuffix(strings.Repeat(`"$ref:`+ref+`",`, n), ","))
+	return fmt.Sprintf(`{"id":%q,"tool":%q,"arguments":{"all":[%s]}}`, id, toolEcho,
+		strings.TrimSuffix(strings.Repeat(`"$ref:`+ref+`",`, n), ","))
 }
 
 // bombs returns all of them; brief ones do the same with less.
@@ -118,7 +121,8 @@ func bombs(brief bool) []bomb {
 		return full
 	}
 	one := func(name, id string, n int, want fault.Code) bomb {
-		return bomb{name: name, plan: planOf(fmt.Sprintf(`{"id":"a","tool":%q,"arguments":{"n":%d}}`, id, n), `"a"`), want: want}
+		return bomb{name: name, plan: planOf(fmt.Sprintf(`{"id":"a","tool":%q,"arguments":{"n":%d}}`, id, n), `"a"`),
+			want: want}
 	}
 	doubling := textStep("s0", 64<<10)
 	for i := range 24 {
@@ -144,23 +148,34 @@ func bombs(brief bool) []bomb {
 	outputs := strings.Join(ids[:times(100, 70)], ",")
 	return []bomb{
 		{name: "doubling", plan: planOf(doubling, `"s24"`), want: fault.TooLarge},
-		{name: "wide-join", plan: planOf(kilobytes+`,{"id":"end","tool":"`+toolEcho+`","depends_on":[`+strings.Join(ids, ",")+`]}`, `"end"`)},
-		{name: "wide-references", plan: planOf(kilobytes+`,{"id":"end","tool":"`+toolEcho+`","arguments":{"all":[`+strings.Join(refs, ",")+`]}}`, `"end"`), want: fault.LimitExceeded},
+		{name: "wide-join", plan: planOf(kilobytes+`,{"id":"end","tool":"`+toolEcho+`","depends_on":[`+strings.Join(ids, ",")+
+			`]}`, `"end"`)},
+		{name: "wide-references",
+			plan: planOf(kilobytes+`,{"id":"end","tool":"`+toolEcho+`","arguments":{"all":[`+strings.Join(refs, ",")+`]}}`,
+				`"end"`), want: fault.LimitExceeded},
 		{name: "most-references", plan: planOf(textStep("a", 12_000)+","+join("end", plan.MaxRefs, "a"), `"end"`)},
 		{name: "megabytes-joined", plan: joins(times(8, 2), 1_000_000, 60)},
 		{name: "kilobytes-joined", plan: joins(times(96, 16), 200_000, 40)},
-		{name: "too-many-megabytes", plan: planOf(megabytes+`,{"id":"end","tool":"`+toolEcho+`","arguments":{"all":[`+strings.Join(refs[:100], ",")+`]}}`, `"end"`), want: fault.TooLarge},
-		{name: "giant-list", plan: planOf(`{"id":"l","tool":"`+toolList+`","arguments":{"n":5000000}},{"id":"e","tool":"`+toolEcho+`","for_each":{"in":"$ref:l"},"arguments":{"x":"$ref:item"}}`, `"e"`), want: fault.InvalidArguments},
-		{name: "deep-plan", plan: planOf(`{"id":"a","tool":"`+toolEcho+`","arguments":{"x":`+strings.Repeat("[", 200_000)+strings.Repeat("]", 200_000)+`}}`, `"a"`), want: fault.MalformedJSON},
+		{name: "too-many-megabytes",
+			plan: planOf(megabytes+`,{"id":"end","tool":"`+toolEcho+`","arguments":{"all":[`+strings.Join(refs[:100], ",")+`]}}`,
+				`"end"`), want: fault.TooLarge},
+		{name: "giant-list", plan: planOf(`{"id":"l","tool":"`+toolList+`","arguments":{"n":5000000}},{"id":"e","tool":"`+
+			toolEcho+`","for_each":{"in":"$ref:l"},"arguments":{"x":"$ref:item"}}`, `"e"`), want: fault.InvalidArguments},
+		{name: "deep-plan", plan: planOf(`{"id":"a","tool":"`+toolEcho+`","arguments":{"x":`+strings.Repeat("[", 200_000)+
+			strings.Repeat("]", 200_000)+`}}`, `"a"`), want: fault.MalformedJSON},
 		one("deep-result", toolDeep, 1_000_000, fault.ToolTerminal),
-		{name: "million-keys", plan: planOf(`{"id":"k","tool":"`+toolKeys+`","arguments":{"n":1000000}},{"id":"a","tool":"`+toolEcho+`","arguments":{"x":"$ref:k.k999999","y":"$ref:k.k0"}}`, `"a"`)},
+		{name: "million-keys", plan: planOf(`{"id":"k","tool":"`+toolKeys+`","arguments":{"n":1000000}},{"id":"a","tool":"`+
+			toolEcho+`","arguments":{"x":"$ref:k.k999999","y":"$ref:k.k0"}}`, `"a"`)},
 		one("huge-number", toolDigit, 1_000_000, ""),
 		one("no-text", toolBytes, 1_000_000, fault.ToolTerminal),
-		{name: "many-results", plan: planOf(steps(times(400, 300), `{"id":"s%d","tool":"`+toolText+`","arguments":{"n":250000}}`), `"s0"`)},
-		{name: "long-errors", plan: planOf(steps(times(600, 60), `{"id":"s%d","tool":"`+toolFail+`","arguments":{"n":200000}}`), `"s0"`), want: fault.ToolTerminal},
+		{name: "many-results", plan: planOf(steps(times(400, 300),
+			`{"id":"s%d","tool":"`+toolText+`","arguments":{"n":250000}}`), `"s0"`)},
+		{name: "long-errors", plan: planOf(steps(times(600, 60),
+			`{"id":"s%d","tool":"`+toolFail+`","arguments":{"n":200000}}`), `"s0"`), want: fault.ToolTerminal},
 		{name: "huge-outcome", plan: planOf(megabytes, outputs), want: fault.TooLarge},
 		byStranger("stranger-no-text", nil, "\xff\xfe not JSON", fault.ToolTerminal),
-		byStranger("stranger-error", nats.Header{subjects.HeaderStatus: {subjects.StatusError}}, "{\"code\":17,", fault.ToolFailed),
+		byStranger("stranger-error", nats.Header{subjects.HeaderStatus: {subjects.StatusError}}, "{\"code\":17,",
+			fault.ToolFailed),
 		byStranger("stranger-handle", nats.Header{subjects.HeaderHandle: {"{\"name\":"}}, "", fault.ToolTerminal),
 	}
 }

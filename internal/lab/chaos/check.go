@@ -139,7 +139,8 @@ func (c *checker) run(tenant, id string) *runView {
 	key := runKey{tenant, id}
 	r := c.runs[key]
 	if r == nil {
-		r = &runView{key: key, work: WorkOf(id), submits: map[string]bool{}, plans: map[uint64]string{}, standing: map[uint64]bool{}, decided: map[attemptKey]record{}}
+		r = &runView{key: key, work: WorkOf(id), submits: map[string]bool{}, plans: map[uint64]string{},
+			standing: map[uint64]bool{}, decided: map[attemptKey]record{}}
 		c.runs[key] = r
 	}
 	return r

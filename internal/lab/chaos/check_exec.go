@@ -127,7 +127,8 @@ func (c *checker) checkItems(r *runView, dep reference.PlanStep, e Event) {
 		return
 	}
 	for key, x := range r.decided {
-		if id, _, isItem := subjects.SplitItem(key.step); isItem && id == dep.ID && key.gen == e.Generation && x.at.UnixNano() > e.At {
+		if id, _, isItem := subjects.SplitItem(key.step); isItem && id == dep.ID && key.gen == e.Generation &&
+			x.at.UnixNano() > e.At {
 			c.violation("I3", r, "step %s began before the item %s was decided", e.Step, key.step)
 		}
 	}

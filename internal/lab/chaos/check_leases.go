@@ -18,7 +18,9 @@ type moment struct {
 // lease, it counts up to the fault only. Several executions of one attempt hold one lease.
 func (c *checker) checkLimits() {
 	for name, changes := range c.leases() {
-		slices.SortFunc(changes, func(a, b moment) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.delta, b.delta)) })
+		slices.SortFunc(changes, func(a, b moment) int {
+			return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.delta, b.delta))
+		})
 		held := map[string]int{}
 		most := 0
 		for _, m := range changes {
@@ -41,7 +43,9 @@ func (c *checker) leases() map[string][]moment {
 	}
 	open := map[execution]Event{}
 	all := map[string][]moment{}
-	for _, e := range slices.SortedFunc(slices.Values(c.ev.Events), func(a, b Event) int { return cmp.Compare(a.At, b.At) }) {
+	for _, e := range slices.SortedFunc(slices.Values(c.ev.Events), func(a, b Event) int {
+		return cmp.Compare(a.At, b.At)
+	}) {
 		x := execution{e.Who, e.Key, e.Attempt, e.Delivery}
 		switch e.Kind {
 		case evBegin:

@@ -90,7 +90,8 @@ func (r *runView) freeze(start []byte) {
 	}
 	r.frozen = map[string]reference.Contract{}
 	for name, t := range body.Tools {
-		r.frozen[name] = reference.Contract{MaxAttempts: t.Contract.MaxAttempts, PartialSuccess: t.Contract.ErrorPropagation == tool.PartialSuccess}
+		r.frozen[name] = reference.Contract{MaxAttempts: t.Contract.MaxAttempts,
+			PartialSuccess: t.Contract.ErrorPropagation == tool.PartialSuccess}
 	}
 }
 
@@ -137,7 +138,8 @@ func (r *runView) decisions() (list []reference.Decided, ok bool) {
 		if x.result.Handle != nil {
 			return nil, false
 		}
-		d := reference.Decided{Step: x.rec.Attempt.Step, ByOwner: x.byOwner(), Reply: reference.Reply{Body: x.result.Body, Text: x.result.Text}}
+		d := reference.Decided{Step: x.rec.Attempt.Step, ByOwner: x.byOwner(),
+			Reply: reference.Reply{Body: x.result.Body, Text: x.result.Text}}
 		if f := x.result.Error; f != nil {
 			d.Reply.Err = &reference.Err{Code: string(f.Code), Message: f.Message, Retryable: f.Retryable}
 		}

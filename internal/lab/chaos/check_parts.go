@@ -14,7 +14,9 @@ import (
 // value returns a step's result as references see it: of a for_each the entries, without the envelope around them.
 func (r *runView) value(res outcome.Result) []byte {
 	p, err := reference.Parse(r.work.Plan)
-	if err != nil || !slices.ContainsFunc(p.Steps, func(s reference.PlanStep) bool { return s.ID == res.Step && s.ForEach }) {
+	if err != nil || !slices.ContainsFunc(p.Steps, func(s reference.PlanStep) bool {
+		return s.ID == res.Step && s.ForEach
+	}) {
 		return res.JSON
 	}
 	var envelope struct {

@@ -168,7 +168,8 @@ func (c *checker) compare(r *runView, want *reference.Result) {
 		return
 	}
 	if len(got.Results) != len(want.Results) || len(got.Errors) != len(want.Errors) {
-		c.violation("I6", r, "%d results and %d errors, and the reference has %d and %d", len(got.Results), len(got.Errors), len(want.Results), len(want.Errors))
+		c.violation("I6", r, "%d results and %d errors, and the reference has %d and %d", len(got.Results), len(got.Errors),
+			len(want.Results), len(want.Errors))
 		return
 	}
 	for i, w := range want.Results {

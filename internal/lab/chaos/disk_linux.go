@@ -20,11 +20,13 @@ import (
 // newDisk makes a disk of size bytes, or says what is missing.
 func newDisk(image string, size int64) error {
 	if os.Geteuid() != 0 {
-		return fault.New(fault.InvalidConfig, "a disk of its own for NATS needs root").WithHint("the scenarios power-cut and disk-full mount a loop device")
+		return fault.New(fault.InvalidConfig, "a disk of its own for NATS needs root").
+			WithHint("the scenarios power-cut and disk-full mount a loop device")
 	}
 	for _, program := range []string{"mkfs.ext4", "mount", "unshare", "cp"} {
 		if _, err := exec.LookPath(program); err != nil {
-			return fault.New(fault.InvalidConfig, "the command %s is not installed", program).WithHint("apt-get install e2fsprogs util-linux")
+			return fault.New(fault.InvalidConfig, "the command %s is not installed", program).
+				WithHint("apt-get install e2fsprogs util-linux")
 		}
 	}
 	f, err := os.Create(image)

@@ -113,7 +113,8 @@ const reading = 15 * time.Second
 
 // collect reads everything that the streams and the logs hold.
 func (w *World) collect(ctx context.Context) (*Evidence, error) {
-	e := &Evidence{Faults: w.faults, Kept: time.Since(w.began)+reading < w.opts.Grace, Expires: w.opts.Retention > 0, Texts: map[string]string{}, Limits: limits(), Later: w.later, Memory: w.memory}
+	e := &Evidence{Faults: w.faults, Kept: time.Since(w.began)+reading < w.opts.Grace, Expires: w.opts.Retention > 0,
+		Texts: map[string]string{}, Limits: limits(), Later: w.later, Memory: w.memory}
 	if err := w.collectFiles(e); err != nil {
 		return nil, err
 	}
@@ -169,7 +170,8 @@ func (w *World) purging(ctx context.Context, e *Evidence) error {
 			}
 		}
 		for _, r := range e.Ledger {
-			if rec, ok := subjects.ParseRecord(r.Subject); ok && rec.Kind != subjects.PlanKind && !plans[recordRun(r.Subject)][rec.Generation] {
+			if rec, ok := subjects.ParseRecord(r.Subject); ok && rec.Kind != subjects.PlanKind &&
+				!plans[recordRun(r.Subject)][rec.Generation] {
 				left[subjects.LedgerShard(rec.Run.Partition(), w.store.Ledger.Shards())] = true
 			}
 		}

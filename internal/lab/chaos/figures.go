@@ -34,7 +34,8 @@ func attempts(e *Evidence, r *Report) string {
 			most = max(most, steps[x.Key])
 		}
 	}
-	return fmt.Sprintf("%.3f executions a step, at most %d; %d redelivered, %d retried", float64(r.Executions)/float64(max(len(steps), 1)), most,
+	return fmt.Sprintf("%.3f executions a step, at most %d; %d redelivered, %d retried",
+		float64(r.Executions)/float64(max(len(steps), 1)), most,
 		r.Counts[sometimesRedelivered], r.Counts[sometimesRetried])
 }
 
@@ -113,7 +114,8 @@ func quantiles(spans []time.Duration) string {
 	at := func(q float64) time.Duration {
 		return spans[min(len(spans)-1, int(q*float64(len(spans))))].Round(time.Millisecond)
 	}
-	return fmt.Sprintf("p50 %v, p99 %v, max %v (n=%d)", at(0.5), at(0.99), spans[len(spans)-1].Round(time.Millisecond), len(spans))
+	return fmt.Sprintf("p50 %v, p99 %v, max %v (n=%d)", at(0.5), at(0.99), spans[len(spans)-1].Round(time.Millisecond),
+		len(spans))
 }
 
 // stalls gives, for each fault of a kind, the longest silence of any one run that was under way: from its last sign of
@@ -132,7 +134,9 @@ func stallsOf(e *Evidence, kind, event, run string) []time.Duration {
 	for _, list := range byRun {
 		slices.Sort(list)
 	}
-	faults := slices.SortedFunc(slices.Values(e.Faults), func(a, b Fault) int { return cmp.Compare(a.At.UnixNano(), b.At.UnixNano()) })
+	faults := slices.SortedFunc(slices.Values(e.Faults), func(a, b Fault) int {
+		return cmp.Compare(a.At.UnixNano(), b.At.UnixNano())
+	})
 	var spans []time.Duration
 	for i, f := range faults {
 		if f.Kind != kind {
@@ -167,6 +171,7 @@ func worstOf(byRun map[string][]int64, from, until int64) (worst int64) {
 // compared says how long the slowest run stood still, and how long a bare use of JetStream did in the same faults.
 func compared(kind, before string) figure {
 	return func(e *Evidence, _ *Report) string {
-		return before + fmt.Sprintf("the slowest run went on after %s, bare JetStream after %s", quantiles(stalls(e, kind)), quantiles(stallsOf(e, kind, evBare, "")))
+		return before + fmt.Sprintf("the slowest run went on after %s, bare JetStream after %s", quantiles(stalls(e, kind)),
+			quantiles(stallsOf(e, kind, evBare, "")))
 	}
 }

@@ -138,7 +138,8 @@ func (c *checker) checkLoss() {
 // losses says what was lost.
 func losses(_ *Evidence, r *Report) string {
 	l := r.Lost
-	return fmt.Sprintf("lost: %d of %d accepted plans, %d of %d records seen, %d of %d outcomes told", len(l.Plans), l.Accepted,
+	return fmt.Sprintf("lost: %d of %d accepted plans, %d of %d records seen, %d of %d outcomes told", len(l.Plans),
+		l.Accepted,
 		len(l.Records), l.Seen, len(l.Outcomes), l.Told)
 }
 

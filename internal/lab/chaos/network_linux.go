@@ -34,10 +34,12 @@ const namespacePrefix = "stepjet-chaos-"
 // newNetwork makes namespaces, or says what is missing.
 func newNetwork() (network, error) {
 	if os.Geteuid() != 0 {
-		return nil, fault.New(fault.InvalidConfig, "network namespaces need root").WithHint("run as root, or without namespaces: NAMESPACES=off")
+		return nil, fault.New(fault.InvalidConfig, "network namespaces need root").
+			WithHint("run as root, or without namespaces: NAMESPACES=off")
 	}
 	if _, err := exec.LookPath("ip"); err != nil {
-		return nil, fault.New(fault.InvalidConfig, "the command ip is not installed").WithHint("apt-get install iproute2 (or run without namespaces: NAMESPACES=off)")
+		return nil, fault.New(fault.InvalidConfig, "the command ip is not installed").
+			WithHint("apt-get install iproute2 (or run without namespaces: NAMESPACES=off)")
 	}
 	removeLeftovers()
 	n := &namespaces{prefix: fmt.Sprintf("%s%d-", namespacePrefix, os.Getpid()), nodes: map[string]string{}}
@@ -106,7 +108,8 @@ func (n *namespaces) cut(one, other []string) error {
 				if slices.Contains(n.cuts, c) {
 					continue
 				}
-				if err := ip("-n " + n.prefix + c[0] + " neigh replace " + c[1] + " lladdr " + nowhere + " nud permanent dev eth0"); err != nil {
+				if err := ip("-n " + n.prefix + c[0] + " neigh replace " + c[1] + " lladdr " + nowhere +
+					" nud permanent dev eth0"); err != nil {
 					return err
 				}
 				n.cuts = append(n.cuts, c)

@@ -37,7 +37,8 @@ func begin(net network, node string, command []string, role Role, stderr string)
 		command = mounting(command)
 	}
 	argv := net.wrap(node, command)
-	p := &process{role: role, cmd: exec.Command(argv[0], argv[1:]...), ready: make(chan struct{}), gone: make(chan struct{})}
+	p := &process{role: role, cmd: exec.Command(argv[0], argv[1:]...), ready: make(chan struct{}),
+		gone: make(chan struct{})}
 	p.cmd.Env = append(os.Environ(), roleVariable+"="+string(env), "GORACE=")
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // an interrupt at the terminal is for the harness
 	if p.output, err = os.OpenFile(stderr, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600); err != nil {

@@ -29,7 +29,9 @@ func Keep(path string, rows []Row) ([]Row, error) {
 		return nil, err
 	}
 	for _, row := range rows {
-		all = append(slices.DeleteFunc(all, func(r Row) bool { return r.Scenario == row.Scenario && r.Shipped == row.Shipped }), row)
+		all = append(slices.DeleteFunc(all, func(r Row) bool {
+			return r.Scenario == row.Scenario && r.Shipped == row.Shipped
+		}), row)
 	}
 	place := func(r Row) int {
 		at := 2 * slices.IndexFunc(Scenarios(), func(s Scenario) bool { return s.Name == r.Scenario })
@@ -77,7 +79,8 @@ func table(rows []Row) string {
 		if !r.Namespaces {
 			where = ", loopback"
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %d | %d | %d | %d | %s | %s, %s, %d s%s%s |\n", r.Scenario, r.Fault, settings, r.Injections, r.Runs, r.Executions, len(r.Violations),
+		fmt.Fprintf(&b, "| %s | %s | %s | %d | %d | %d | %d | %s | %s, %s, %d s%s%s |\n", r.Scenario, r.Fault, settings,
+			r.Injections, r.Runs, r.Executions, len(r.Violations),
 			strings.Join(r.Figures, "; "), r.When.Format("2006-01-02"), r.Commit, r.Seconds, where, r.loaded())
 	}
 	if len(rows) > 0 {
@@ -126,7 +129,8 @@ func Commit() string {
 		return "unknown"
 	}
 	commit := strings.TrimSpace(string(out))
-	if exec.Command("git", "diff", "--quiet", "HEAD", "--", ":/", ":(top,exclude)docs", ":(top,exclude)bench").Run() != nil {
+	if exec.Command("git", "diff", "--quiet", "HEAD", "--", ":/", ":(top,exclude)docs", ":(top,exclude)bench").
+		Run() != nil {
 		commit += "+"
 	}
 	return commit
@@ -134,7 +138,8 @@ func Commit() string {
 
 // Print writes a row for a person who waits for it.
 func (r Row) Print(out io.Writer) {
-	fmt.Fprintf(out, "%s (%v): %d injections, %d runs, %d executions, %d violations\n", r.Scenario, r.Settings, r.Injections, r.Runs, r.Executions, len(r.Violations))
+	fmt.Fprintf(out, "%s (%v): %d injections, %d runs, %d executions, %d violations\n", r.Scenario, r.Settings,
+		r.Injections, r.Runs, r.Executions, len(r.Violations))
 	for _, f := range r.Figures {
 		fmt.Fprintln(out, "  ", f)
 	}

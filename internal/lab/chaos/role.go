@@ -119,7 +119,8 @@ func (r *Role) play(ctx context.Context, log *slog.Logger) error {
 		if err != nil {
 			return err
 		}
-		o, err := orchestrator.New(nc, orchestrator.Config{Name: r.Name, Grace: r.Grace, SweepEvery: r.SweepEvery, Store: r.Store, SecretsKey: keys, Logger: log})
+		o, err := orchestrator.New(nc, orchestrator.Config{Name: r.Name, Grace: r.Grace, SweepEvery: r.SweepEvery,
+			Store: r.Store, SecretsKey: keys, Logger: log})
 		if err != nil {
 			return err
 		}

@@ -133,7 +133,8 @@ func (a *agent) wait(r *client.Run) (done bool) {
 		a.events.Add(Event{Kind: evOutcome, Run: r.ID(), Tenant: a.c.Tenant(), Code: string(fault.CodeOf(err))})
 	default:
 		a.events.Add(Event{
-			Kind: evOutcome, Run: r.ID(), Tenant: a.c.Tenant(), Generation: o.Generation, Status: string(o.Status), Digest: digest(o.JSON()),
+			Kind: evOutcome, Run: r.ID(), Tenant: a.c.Tenant(), Generation: o.Generation, Status: string(o.Status),
+			Digest: digest(o.JSON()),
 		})
 	}
 	return true

@@ -55,12 +55,14 @@ func (l *lane) make(ctx context.Context, replicas int) (err error) {
 		return err
 	}
 	_, err = l.js.CreateStream(ctx, jetstream.StreamConfig{
-		Name: l.name, Subjects: []string{l.name}, Retention: jetstream.WorkQueuePolicy, Replicas: replicas, Storage: jetstream.FileStorage,
+		Name: l.name, Subjects: []string{l.name}, Retention: jetstream.WorkQueuePolicy, Replicas: replicas,
+		Storage: jetstream.FileStorage,
 	})
 	if err != nil {
 		return err
 	}
-	_, err = l.js.CreateConsumer(ctx, l.name, jetstream.ConsumerConfig{Durable: "all", AckPolicy: jetstream.AckExplicitPolicy, AckWait: 2 * time.Second})
+	_, err = l.js.CreateConsumer(ctx, l.name, jetstream.ConsumerConfig{Durable: "all",
+		AckPolicy: jetstream.AckExplicitPolicy, AckWait: 2 * time.Second})
 	return err
 }
 

@@ -34,7 +34,8 @@ func (r *Role) herd(ctx context.Context, log *slog.Logger) error {
 
 func (r *Role) member(ctx context.Context, i int, events *Log, runs *sync.WaitGroup, log *slog.Logger) error {
 	back := make(chan struct{}, 1)
-	nc, err := nats.Connect(r.URL, nats.MaxReconnects(-1), nats.ReconnectWait(100*time.Millisecond), nats.ReconnectJitter(200*time.Millisecond, 0),
+	nc, err := nats.Connect(r.URL, nats.MaxReconnects(-1), nats.ReconnectWait(100*time.Millisecond),
+		nats.ReconnectJitter(200*time.Millisecond, 0),
 		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}), nats.ReconnectHandler(func(*nats.Conn) {
 			select {
 			case back <- struct{}{}:
@@ -46,7 +47,8 @@ func (r *Role) member(ctx context.Context, i int, events *Log, runs *sync.WaitGr
 	}
 	var c *client.Client
 	for c == nil {
-		if c, err = client.New(ctx, nc, client.Config{Tenant: r.Tenant, Logger: log}); err != nil && fault.CodeOf(err) != fault.NotReady {
+		if c, err = client.New(ctx, nc, client.Config{Tenant: r.Tenant, Logger: log}); err != nil &&
+			fault.CodeOf(err) != fault.NotReady {
 			return err
 		}
 	}

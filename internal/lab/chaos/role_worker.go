@@ -25,7 +25,8 @@ func (r *Role) worker(ctx context.Context, nc *nats.Conn, log *slog.Logger) erro
 	if err != nil {
 		return err
 	}
-	w, err := worker.New(nc, worker.Config{Name: r.Name, MaxDeliveries: r.MaxDeliveries, DrainTimeout: 10 * time.Second, SecretsKey: keys, Logger: log})
+	w, err := worker.New(nc, worker.Config{Name: r.Name, MaxDeliveries: r.MaxDeliveries, DrainTimeout: 10 * time.Second,
+		SecretsKey: keys, Logger: log})
 	if err != nil {
 		return err
 	}
@@ -48,7 +49,8 @@ type host struct {
 func (h *host) call(ctx context.Context, args json.RawMessage) (worker.Output, error) {
 	info, _ := worker.InfoFrom(ctx)
 	e := Event{
-		Kind: evBegin, Tenant: info.Tenant, Run: info.Run, Generation: info.Generation, Step: info.Step, Tool: info.Tool, Attempt: info.Attempt,
+		Kind: evBegin, Tenant: info.Tenant, Run: info.Run, Generation: info.Generation, Step: info.Step, Tool: info.Tool,
+		Attempt:  info.Attempt,
 		Delivery: info.Delivery, Key: info.Key, Args: valueDigest(args), Secret: secretOwner(info),
 	}
 	h.events.Add(e)

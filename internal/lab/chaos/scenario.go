@@ -143,7 +143,8 @@ func Run(ctx context.Context, s Scenario, o Settings) (row Row, err error) {
 	if err != nil {
 		return row, err
 	}
-	row = Row{Scenario: s.Name, Shipped: o.Shipped, Settings: w.opts.Tuning, Load: load(), Fault: s.Fault, Correct: s.Correct, Seconds: o.Seconds, Namespaces: o.Namespaces, When: time.Now().UTC().Truncate(time.Second)}
+	row = Row{Scenario: s.Name, Shipped: o.Shipped, Settings: w.opts.Tuning, Load: load(), Fault: s.Fault,
+		Correct: s.Correct, Seconds: o.Seconds, Namespaces: o.Namespaces, When: time.Now().UTC().Truncate(time.Second)}
 	h := &Harm{World: w, Rand: rand.New(rand.NewSource(o.Seed)), say: say}
 	ev, err := h.suffer(ctx, s, o)
 	if err != nil {
@@ -230,7 +231,8 @@ func (row *Row) judge(s Scenario, ev *Evidence, injections int, brief bool) {
 	r := Check(ev)
 	r.Violations = append(r.Violations, ev.Found...)
 	maps.Copy(r.Counts, ev.Counts)
-	row.Injections, row.Runs, row.Executions, row.Violations, row.Counts = injections, r.Runs, r.Executions, r.Violations, r.Counts
+	row.Injections, row.Runs, row.Executions, row.Violations, row.Counts = injections, r.Runs, r.Executions, r.Violations,
+		r.Counts
 	for _, what := range append([]string{sometimesStrict}, s.Sometimes...) {
 		if r.Counts[what] == 0 && !brief {
 			row.Violations = append(row.Violations, Violation{Invariant: "vacuous", Text: "it never happened: " + what})

@@ -4,8 +4,10 @@ package chaos
 func Scenarios() []Scenario {
 	return []Scenario{
 		orchestratorKill, failover, handover, workerKill, workerStop, natsKill, leaderKill, reconnectHerd,
-		partitionMinority, partitionMajority, serverGone, orchestratorCutOff, purgeSteps, deleteConsumer, storeFull, diskFull, largeResults,
+		partitionMinority, partitionMajority, serverGone, orchestratorCutOff, purgeSteps, deleteConsumer, storeFull, diskFull,
+		largeResults,
 		zombie, registryChange, rollback,
-		powerCutDefault, powerCutAlways, powerCutAlwaysOne, poisonStep, cancelRace, deadlineRace, rollingUpgrade, sealedBeside, planBombs,
+		powerCutDefault, powerCutAlways, powerCutAlwaysOne, poisonStep, cancelRace, deadlineRace, rollingUpgrade,
+		sealedBeside, planBombs,
 	}
 }

@@ -89,7 +89,8 @@ var diskFull = Scenario{
 		return waited
 	}),
 	Sometimes: []string{sometimesReplayed},
-	Figures:   figures(losses, byItself, told, ended, resumed(natsRestarted+isBack, "first step after NATS was started anew"), attempts),
+	Figures: figures(losses, byItself, told, ended,
+		resumed(natsRestarted+isBack, "first step after NATS was started anew"), attempts),
 }
 
 // byItself counts the times that steps went on once there was room, before NATS was started anew.
@@ -110,7 +111,8 @@ func byItself(e *Evidence, _ *Report) string {
 
 // ended counts the times that NATS did not end when it was asked to.
 func ended(e *Evidence, _ *Report) string {
-	return fmt.Sprintf("asked to end with SIGTERM, NATS had not %d times after %v and was killed", faultKinds(e)[didNotEnd], endPatience)
+	return fmt.Sprintf("asked to end with SIGTERM, NATS had not %d times after %v and was killed",
+		faultKinds(e)[didNotEnd], endPatience)
 }
 
 // faultKinds counts the faults of each kind.

@@ -75,8 +75,9 @@ var orchestratorKill = Scenario{
 			}
 		}
 	},
-	Sometimes: []string{sometimesRetried, sometimesCancelled, sometimesSkipped, sometimesItems, sometimesReplayed, sometimesConflict, sometimesAsked},
-	Figures:   figures(duplicates, attempts),
+	Sometimes: []string{sometimesRetried, sometimesCancelled, sometimesSkipped, sometimesItems, sometimesReplayed,
+		sometimesConflict, sometimesAsked},
+	Figures: figures(duplicates, attempts),
 }
 
 var workerKill = Scenario{

@@ -60,7 +60,8 @@ func (h *Harm) bombard(ctx context.Context, brief bool) error {
 		if err := h.explode(ctx, c, b); err != nil {
 			return fault.New(fault.Internal, "the bomb %s: %v", b.name, err)
 		}
-		h.say("   %s: %v, orchestrators at most %d MiB", b.name, time.Since(began).Round(time.Millisecond), h.orchestrators()>>20)
+		h.say("   %s: %v, orchestrators at most %d MiB", b.name, time.Since(began).Round(time.Millisecond),
+			h.orchestrators()>>20)
 	}
 	for _, n := range []string{"n1", "o1", "o2", "w1", "w2", "w3", "b1"} {
 		if !h.part(n).alive() || h.lives[n] != 1 {
@@ -70,7 +71,8 @@ func (h *Harm) bombard(ctx context.Context, brief bool) error {
 	if peak := h.orchestrators(); peak > mostMemory {
 		return fault.New(fault.Internal, "an orchestrator took %d MiB, at most %d are allowed", peak>>20, mostMemory>>20)
 	}
-	h.memory = fmt.Sprintf("%d bombs; peak RSS of an orchestrator %d MiB, of the NATS server %d MiB", len(bombs(brief)), h.orchestrators()>>20, peakRSS(h.part("n1"))>>20)
+	h.memory = fmt.Sprintf("%d bombs; peak RSS of an orchestrator %d MiB, of the NATS server %d MiB", len(bombs(brief)),
+		h.orchestrators()>>20, peakRSS(h.part("n1"))>>20)
 	return nil
 }
 
@@ -205,7 +207,8 @@ var reconnectHerd = Scenario{
 				return fault.New(fault.Internal, "%s did not outlive the herd", n)
 			}
 		}
-		h.memory = fmt.Sprintf("peak RSS of an orchestrator %d MiB, of the NATS server %d MiB", h.orchestrators()>>20, max(server, peakRSS(h.part("n1")))>>20)
+		h.memory = fmt.Sprintf("peak RSS of an orchestrator %d MiB, of the NATS server %d MiB", h.orchestrators()>>20,
+			max(server, peakRSS(h.part("n1")))>>20)
 		return err
 	},
 	Figures: func(e *Evidence, r *Report) []string {

@@ -16,7 +16,8 @@ var registryChange = Scenario{
 	Inject: loop(100*time.Millisecond, 400*time.Millisecond, func(ctx context.Context, h *Harm, i int) error {
 		h.hit("changed", "*")
 		name := fmt.Sprintf("try%d_all", 1+i%3)
-		_, err := h.store.Requests.RequestOverride(ctx, name, fmt.Appendf(nil, `{"x-orchestration":{"retry":{"max_attempts":%d}}}`, 1+h.Intn(4)))
+		_, err := h.store.Requests.RequestOverride(ctx, name,
+			fmt.Appendf(nil, `{"x-orchestration":{"retry":{"max_attempts":%d}}}`, 1+h.Intn(4)))
 		return err
 	}),
 	Sometimes: []string{sometimesFrozen},
@@ -31,7 +32,8 @@ var poisonStep = Scenario{
 	Name:    "poison",
 	Fault:   "poison step: it kills its worker's process every time",
 	Correct: "terminal error after N deliveries, slot freed",
-	Shape:   Shape{Kinds: []string{kindRandom, kindPoison, kindRandom, kindRandom}, Parallel: 3, Workers: 4, Tuning: Tuning{AckWait: time.Second, MaxDeliveries: 3}, Heal: 12 * time.Minute},
+	Shape: Shape{Kinds: []string{kindRandom, kindPoison, kindRandom, kindRandom}, Parallel: 3, Workers: 4,
+		Tuning: Tuning{AckWait: time.Second, MaxDeliveries: 3}, Heal: 12 * time.Minute},
 	Inject: func(ctx context.Context, h *Harm) error {
 		for {
 			for i := range h.opts.Workers {
@@ -115,7 +117,8 @@ var failover = Scenario{
 		return h.killed(ctx, "orchestrator killed", node("o", i%3), 100*time.Millisecond)
 	}),
 	Figures: func(e *Evidence, r *Report) []string {
-		return []string{"the slowest chain resumed after " + quantiles(stallsOf(e, "orchestrator killed", evBegin, kindChain)), duplicates(e, r)}
+		return []string{"the slowest chain resumed after " +
+			quantiles(stallsOf(e, "orchestrator killed", evBegin, kindChain)), duplicates(e, r)}
 	},
 }
 
@@ -137,6 +140,7 @@ var handover = Scenario{
 		return h.again(ctx, n)
 	}),
 	Figures: func(e *Evidence, r *Report) []string {
-		return []string{"the slowest chain resumed after " + quantiles(stallsOf(e, "orchestrator stopped", evBegin, kindChain)), duplicates(e, r)}
+		return []string{"the slowest chain resumed after " +
+			quantiles(stallsOf(e, "orchestrator stopped", evBegin, kindChain)), duplicates(e, r)}
 	},
 }

@@ -14,7 +14,8 @@ var zombie = Scenario{
 	Correct: "other generation: ignored and removed",
 	Own:     true,
 	Shape: Shape{
-		Kinds: []string{kindRandom, kindCancel, kindOnce, kindRandom}, Reuse: 16, Tuning: Tuning{AckWait: time.Second, Grace: 500 * time.Millisecond},
+		Kinds: []string{kindRandom, kindCancel, kindOnce, kindRandom}, Reuse: 16,
+		Tuning:    Tuning{AckWait: time.Second, Grace: 500 * time.Millisecond},
 		Retention: 20 * time.Second, Settle: 18 * time.Second, Workers: 4,
 	},
 	Seconds: 90,

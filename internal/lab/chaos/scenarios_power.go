@@ -100,7 +100,8 @@ var powerCutDefault = Scenario{
 	Inject:    cuts,
 	Sometimes: []string{sometimesPowerLoss},
 	Relax:     forgive,
-	Figures:   figures(losses, resumed("power back", fmt.Sprintf("first step after the power was back (lost runs are sent again after %v)", insistAfter))),
+	Figures: figures(losses, resumed("power back",
+		fmt.Sprintf("first step after the power was back (lost runs are sent again after %v)", insistAfter))),
 }
 
 var (
@@ -115,10 +116,11 @@ func flushedPowerCut(name string, shards int) Scenario {
 		many = ""
 	}
 	return Scenario{
-		Name:      name,
-		Fault:     fmt.Sprintf("power cut under NATS with sync_interval: always, %d ledger shard%s", shards, many),
-		Correct:   "nothing acknowledged is lost",
-		Shape:     Shape{Disk: diskSize, Whole: true, Durability: config.Store{Durability: config.DurabilityAlways, Shards: shards}},
+		Name:    name,
+		Fault:   fmt.Sprintf("power cut under NATS with sync_interval: always, %d ledger shard%s", shards, many),
+		Correct: "nothing acknowledged is lost",
+		Shape: Shape{Disk: diskSize, Whole: true,
+			Durability: config.Store{Durability: config.DurabilityAlways, Shards: shards}},
 		Unbroken:  true,
 		Inject:    cuts,
 		Sometimes: []string{sometimesReplayed},

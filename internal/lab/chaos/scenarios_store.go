@@ -11,7 +11,9 @@ import (
 )
 
 // loop does the same again and again, with some time in between.
-func loop(from, to time.Duration, do func(ctx context.Context, h *Harm, i int) error) func(context.Context, *Harm) error {
+func loop(
+	from, to time.Duration, do func(ctx context.Context, h *Harm, i int) error,
+) func(context.Context, *Harm) error {
 	return func(ctx context.Context, h *Harm) error {
 		for i := 0; ; i++ {
 			if err := do(ctx, h, i); err != nil {

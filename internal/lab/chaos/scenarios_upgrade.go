@@ -16,8 +16,9 @@ import (
 // rollingUpgrade begins with a system of the old version under load. Processes are stopped or killed and come back as
 // the old or today's version, in any order, until all are today's; then the same with today's and a newer one.
 var rollingUpgrade = Scenario{
-	Name:     "rolling-upgrade",
-	Fault:    "rolling upgrade and downgrade under load: " + oldCommit.commit + " with today's version, then today's with one whose messages have more fields; SIGTERM and kill -9",
+	Name: "rolling-upgrade",
+	Fault: "rolling upgrade and downgrade under load: " + oldCommit.commit +
+		" with today's version, then today's with one whose messages have more fields; SIGTERM and kill -9",
 	Correct:  "no unknown field is lost, no error",
 	Shape:    Shape{Orchestrators: 3, Version: versionOld},
 	Versions: []string{versionOld, versionNewer},
@@ -32,8 +33,9 @@ var rollingUpgrade = Scenario{
 		}
 		return h.mix(ctx, time.Now().Add(time.Hour), "", versionNewer)
 	},
-	Sometimes: []string{sometimesRetried, sometimesCancelled, sometimesReplayed, sometimesConflict, sometimesAsked, sometimesLater, sometimesKept},
-	Relax:     upgraded,
+	Sometimes: []string{sometimesRetried, sometimesCancelled, sometimesReplayed, sometimesConflict, sometimesAsked,
+		sometimesLater, sometimesKept},
+	Relax: upgraded,
 	Figures: func(e *Evidence, r *Report) []string {
 		errors := 0
 		for _, x := range e.Events {
@@ -43,7 +45,8 @@ var rollingUpgrade = Scenario{
 		}
 		return []string{
 			fmt.Sprintf("%d errors", errors), fmt.Sprintf("%d unknown fields lost", len(e.Found)),
-			fmt.Sprintf("%d outcomes and %d registry entries with a newer version's field, %d of them written by today's", r.Counts[sometimesLater], e.Later.entries, e.Later.kept),
+			fmt.Sprintf("%d outcomes and %d registry entries with a newer version's field, %d of them written by today's",
+				r.Counts[sometimesLater], e.Later.entries, e.Later.kept),
 			duplicates(e, r),
 		}
 	},
@@ -69,8 +72,9 @@ var newerBeside = Scenario{
 // that. These leave the runs and the steps to others; no tool is handed what was sealed, and nothing waits any more
 // once they are gone.
 var sealedBeside = Scenario{
-	Name:     "sealed-beside-old",
-	Fault:    "sealed secrets, while orchestrators and workers become " + unsealedCommit.commit + ", which knows nothing of them, and today's again; SIGTERM and kill -9",
+	Name: "sealed-beside-old",
+	Fault: "sealed secrets, while orchestrators and workers become " + unsealedCommit.commit +
+		", which knows nothing of them, and today's again; SIGTERM and kill -9",
 	Correct:  "left to others, no tool is handed a ciphertext, no secret in clear text",
 	Shape:    Shape{Orchestrators: 3, Sealed: true, Kinds: []string{kindRandom, kindChain, kindOnce}},
 	Versions: []string{versionUnsealed},
@@ -153,7 +157,8 @@ func isError(x Event) bool {
 func upgraded(e *Evidence) {
 	for _, x := range e.Events {
 		if isError(x) {
-			e.Found = append(e.Found, Violation{Invariant: "upgrade", Run: x.Tenant + "/" + x.Run, Text: x.Kind + " with the error " + x.Code})
+			e.Found = append(e.Found, Violation{Invariant: "upgrade", Run: x.Tenant + "/" + x.Run,
+				Text: x.Kind + " with the error " + x.Code})
 		}
 	}
 	e.Found = append(e.Found, e.Later.lost...)
@@ -181,7 +186,8 @@ func (l *laterWatch) follow(ctx context.Context, w *World) error {
 		return err
 	}
 	c, err := js.OrderedConsumer(ctx, subjects.BucketStream(subjects.ToolsBucket), jetstream.OrderedConsumerConfig{
-		FilterSubjects: []string{subjects.BucketSubject(subjects.ToolsBucket, "*")}, DeliverPolicy: jetstream.DeliverNewPolicy,
+		FilterSubjects: []string{subjects.BucketSubject(subjects.ToolsBucket, "*")},
+		DeliverPolicy:  jetstream.DeliverNewPolicy,
 	})
 	if err != nil {
 		return err
@@ -203,7 +209,8 @@ func (l *laterWatch) entry(m jetstream.Msg) {
 			l.kept++
 		}
 	} else if l.has[m.Subject()] {
-		l.lost = append(l.lost, Violation{Invariant: "upgrade", Text: "a field of a newer version was lost from " + m.Subject()})
+		l.lost = append(l.lost, Violation{Invariant: "upgrade",
+			Text: "a field of a newer version was lost from " + m.Subject()})
 	}
 	l.has[m.Subject()] = l.has[m.Subject()] || has
 }

@@ -98,12 +98,16 @@ func Later(b []byte) []byte {
 const LaterField = ` + "`" + laterField + "`" + `
 
 // Kind is a kind of message.`},
-	{"wire/version.go", "func Versioned() nats.Header { return nats.Header{", `func Versioned() nats.Header { return nats.Header{"Stepjet-Later": {"x"}, `},
-	{"wire/header.go", "	h.Header[subjects.HeaderVersion] = ourVersion\n", "	h.Header[subjects.HeaderVersion] = ourVersion\n	h.Header[\"Stepjet-Later\"] = []string{\"x\"}\n"},
-	{"wire/result.go", "		body, err := json.Marshal(r.Error)\n", "		body, err := json.Marshal(r.Error)\n		body = Later(body)\n"},
+	{"wire/version.go", "func Versioned() nats.Header { return nats.Header{",
+		`func Versioned() nats.Header { return nats.Header{"Stepjet-Later": {"x"}, `},
+	{"wire/header.go", "	h.Header[subjects.HeaderVersion] = ourVersion\n",
+		"	h.Header[subjects.HeaderVersion] = ourVersion\n	h.Header[\"Stepjet-Later\"] = []string{\"x\"}\n"},
+	{"wire/result.go", "		body, err := json.Marshal(r.Error)\n",
+		"		body, err := json.Marshal(r.Error)\n		body = Later(body)\n"},
 	{"wire/start.go", "	body, err := s.body()\n", "	body, err := s.body()\n	body = Later(body)\n"},
 	{"wire/stop.go", "	return Versioned(), body\n", "	return Versioned(), Later(body)\n"},
-	{"orchestrator/lifecycle_finish.go", "	\"github.com/stepjet/stepjet/subjects\"\n", "	\"github.com/stepjet/stepjet/subjects\"\n	\"github.com/stepjet/stepjet/wire\"\n"},
+	{"orchestrator/lifecycle_finish.go", "	\"github.com/stepjet/stepjet/subjects\"\n",
+		"	\"github.com/stepjet/stepjet/subjects\"\n	\"github.com/stepjet/stepjet/wire\"\n"},
 	{"orchestrator/lifecycle_finish.go", "		stands, err := lc.stand(ctx, view.id, view.bucket(), doc)\n", `		if doc.Outcome != nil {
 			var later outcome.Outcome
 			_ = later.UnmarshalJSON(wire.Later(doc.Outcome.JSON()))
@@ -111,7 +115,8 @@ const LaterField = ` + "`" + laterField + "`" + `
 		}
 		stands, err := lc.stand(ctx, view.id, view.bucket(), doc)
 `},
-	{"kv/registry.go", "	msg := &nats.Msg{Subject: toolSubject(t.Name), Header: wire.EntryHeader(body), Data: body}\n", "	msg := &nats.Msg{Subject: toolSubject(t.Name), Header: wire.EntryHeader(body), Data: wire.Later(body)}\n"},
+	{"kv/registry.go", "	msg := &nats.Msg{Subject: toolSubject(t.Name), Header: wire.EntryHeader(body), Data: body}\n",
+		"	msg := &nats.Msg{Subject: toolSubject(t.Name), Header: wire.EntryHeader(body), Data: wire.Later(body)}\n"},
 	{"kv/archive.go", "	body := doc.JSON()\n", "	body := wire.Later(doc.JSON())\n"},
 	{"wire/dead.go", "VersionedBy(d.Blob), d.JSON()", "VersionedBy(d.Blob), Later(d.JSON())"},
 	{"wire/claim.go", "	body, _ := json.Marshal(c) ", "	body, _ := json.Marshal(c)\n	body = Later(body) "},
@@ -129,7 +134,8 @@ func overlaid(top string) (map[string][]byte, error) {
 			}
 		}
 		if n := bytes.Count(text, []byte(e.old)); n != 1 {
-			return nil, fault.New(fault.Internal, "what the newer version changes stands %d times in %s, not once: %q", n, e.file, e.old)
+			return nil, fault.New(fault.Internal, "what the newer version changes stands %d times in %s, not once: %q", n,
+				e.file, e.old)
 		}
 		files[e.file] = bytes.Replace(text, []byte(e.old), []byte(e.new), 1)
 	}

@@ -147,7 +147,8 @@ func toolName(kind string, c reference.Contract) string {
 }
 
 func chain(n int, result string) reference.Case {
-	c := reference.Case{Contracts: map[string]reference.Contract{"try3_all": {MaxAttempts: 3}}, Scripts: map[string]reference.Script{}}
+	c := reference.Case{Contracts: map[string]reference.Contract{"try3_all": {MaxAttempts: 3}},
+		Scripts: map[string]reference.Script{}}
 	var steps []string
 	for i := range n {
 		id, args := fmt.Sprint("s", i), `{}`
@@ -179,7 +180,8 @@ func definitions() []*tool.Definition {
 			Name: name, Description: "Does what the run's id says.",
 			Orchestration: &tool.Orchestration{
 				Mode: tool.FanOutBounded, MaxConcurrency: limit, Retry: &tool.Retry{MaxAttempts: attempts},
-				Backoff: &tool.Backoff{Strategy: tool.Constant, Initial: 250 * time.Millisecond}, ErrorPropagation: p, Delivery: d, TimeoutMS: 60_000,
+				Backoff: &tool.Backoff{Strategy: tool.Constant, Initial: 250 * time.Millisecond}, ErrorPropagation: p, Delivery: d,
+				TimeoutMS: 60_000,
 			},
 		})
 	}

@@ -59,11 +59,13 @@ var quick = Tuning{SweepEvery: time.Second, AckWait: 2 * time.Second, MaxDeliver
 
 // shipped is what the programs do where nobody tells them otherwise.
 var shipped = Tuning{
-	SweepEvery: orchestrator.DefaultSweepEvery, AckWait: kv.DefaultAckWait, MaxDeliveries: worker.DefaultMaxDeliveries, Grace: orchestrator.DefaultGrace,
+	SweepEvery: orchestrator.DefaultSweepEvery, AckWait: kv.DefaultAckWait, MaxDeliveries: worker.DefaultMaxDeliveries,
+	Grace: orchestrator.DefaultGrace,
 }
 
 func (t Tuning) String() string {
-	return fmt.Sprintf("sweep %s, lease %s, %d deliveries, grace %s", short(t.SweepEvery), short(t.AckWait), t.MaxDeliveries, short(t.Grace))
+	return fmt.Sprintf("sweep %s, lease %s, %d deliveries, grace %s", short(t.SweepEvery), short(t.AckWait),
+		t.MaxDeliveries, short(t.Grace))
 }
 
 // short writes 1m for a minute.
@@ -82,7 +84,8 @@ func short(d time.Duration) string {
 // or returns the settings with those of another where they say nothing.
 func (t Tuning) or(other Tuning) Tuning {
 	return Tuning{
-		cmp.Or(t.SweepEvery, other.SweepEvery), cmp.Or(t.AckWait, other.AckWait), cmp.Or(t.MaxDeliveries, other.MaxDeliveries), cmp.Or(t.Grace, other.Grace),
+		cmp.Or(t.SweepEvery, other.SweepEvery), cmp.Or(t.AckWait, other.AckWait),
+		cmp.Or(t.MaxDeliveries, other.MaxDeliveries), cmp.Or(t.Grace, other.Grace),
 	}
 }
 
@@ -159,9 +162,12 @@ type World struct {
 const startPatience = 60 * time.Second
 
 // newWorld starts a system and waits until all of it works. The world is returned even with an error, to be closed.
-func newWorld(ctx context.Context, net network, dir string, command []string, others map[string][]string, o Shape) (*World, error) {
+func newWorld(
+	ctx context.Context, net network, dir string, command []string, others map[string][]string, o Shape,
+) (*World, error) {
 	w := &World{
-		opts: o.withDefaults(), dir: dir, command: command, others: others, net: net, parts: map[string]*process{}, lives: map[string]int{},
+		opts: o.withDefaults(), dir: dir, command: command, others: others, net: net, parts: map[string]*process{},
+		lives: map[string]int{},
 		roles: map[string]Role{}, seen: &watch{seen: map[Sighting]kv.Entry{}}, later: &laterWatch{has: map[string]bool{}},
 	}
 	if err := w.startServers(ctx); err != nil {
@@ -181,7 +187,8 @@ func newWorld(ctx context.Context, net network, dir string, command []string, ot
 		}
 	}
 	for i := range w.opts.Workers {
-		if err := w.start(ctx, node("w", i), Role{Kind: roleWorker, Version: w.opts.Version, MaxDeliveries: w.opts.MaxDeliveries, Keys: keys}); err != nil {
+		if err := w.start(ctx, node("w", i), Role{Kind: roleWorker, Version: w.opts.Version,
+			MaxDeliveries: w.opts.MaxDeliveries, Keys: keys}); err != nil {
 			return w, err
 		}
 	}

@@ -110,8 +110,10 @@ func (w *World) fault(kind string, workers ...string) {
 
 // connect opens the harness's own connection and begins to watch the ledger.
 func (w *World) connect(ctx context.Context) error {
-	nc, err := nats.Connect(w.url, nats.SetCustomDialer(w.net.dialer()), nats.MaxReconnects(-1), nats.ReconnectWait(100*time.Millisecond),
-		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}), nats.PingInterval(2*time.Second), nats.Name("harness"))
+	nc, err := nats.Connect(w.url, nats.SetCustomDialer(w.net.dialer()), nats.MaxReconnects(-1),
+		nats.ReconnectWait(100*time.Millisecond),
+		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}), nats.PingInterval(2*time.Second),
+		nats.Name("harness"))
 	if err != nil {
 		return fault.Wrap(fault.NoConnection, err, "connecting the harness")
 	}

@@ -30,7 +30,8 @@ func Start(t testing.TB, opts ...func(*embedded.Options)) *embedded.Server {
 // Connect opens a connection to srv that reconnects within milliseconds and is closed when the test ends.
 func Connect(t testing.TB, srv *embedded.Server, opts ...nats.Option) *nats.Conn {
 	t.Helper()
-	all := []nats.Option{nats.Timeout(time.Minute), nats.MaxReconnects(-1), nats.ReconnectWait(10 * time.Millisecond), nats.ReconnectJitter(0, 0)}
+	all := []nats.Option{nats.Timeout(time.Minute), nats.MaxReconnects(-1), nats.ReconnectWait(10 * time.Millisecond),
+		nats.ReconnectJitter(0, 0)}
 	if srv.URL() == "" {
 		all = append(all, nats.InProcessServer(srv.InProcess()))
 	}
@@ -71,7 +72,8 @@ func startMembers(t testing.TB, n int, opts []func(*embedded.Options)) ([]*embed
 	}
 	var servers []*embedded.Server
 	for i, a := range addrs {
-		o := embedded.Options{Dir: t.TempDir(), Name: fmt.Sprintf("n%d", i+1), Cluster: "test", ClusterListen: a, Routes: routes}
+		o := embedded.Options{Dir: t.TempDir(), Name: fmt.Sprintf("n%d", i+1), Cluster: "test", ClusterListen: a,
+			Routes: routes}
 		for _, f := range opts {
 			f(&o)
 		}
