@@ -17,6 +17,8 @@ var stepAliases = map[string]string{
 	"depends": "depends_on", "dependencies": "depends_on", "deps": "depends_on", "dep": "depends_on", "needs": "depends_on",
 	"requires": "depends_on", "prerequisites": "depends_on", "wait_for": "depends_on", "after": "depends_on",
 	"retries": "retry", "on_error": "optional", "continue_on_error": "optional",
+	"when": "if", "condition": "if", "conditions": "if", "run_if": "if", "only_if": "if", "run_when": "if", "execute_if": "if",
+	"unless": "if", "skip_if": "if",
 }
 
 // Names that mean a field only where that is absent; elsewhere they are labels. The first of them that stands there
@@ -104,6 +106,8 @@ func (p *parser) aliasHint(name, field string, value int32) (hint string, read b
 		return fmt.Sprintf("write %q, or leave it out", field), true
 	case name == "on_error", name == "continue_on_error":
 		return p.optionalHint(value), false
+	case field == "if":
+		return (&conditionReader{parser: p}).elsewhere(name, value)
 	case field == "retry" && v.Kind == jsontape.Number:
 		return p.retriesHint(value), false
 	case (field == "depends_on" || field == "output_steps") && v.Kind == jsontape.String:

@@ -49,8 +49,20 @@ func (r *conditionReader) read(n int32) {
 	}
 	x, err := expression.Compile(r.str(n), r.refs.reads)
 	if err != nil {
-		r.col.addf(err.Code, r.at.String(), err.Hint, "%s", err.Message)
+		hint := err.Hint
+		if right := r.mended(r.str(n)); right != "" {
+			hint = `write "if": ` + quoteJSON(right)
+		}
+		r.col.addf(err.Code, r.at.String(), hint, "%s", err.Message)
 		return
+	}
+	if right := r.mended(x.Text()); right != "" {
+		r.col.addf(fault.InvalidCondition, r.at.String(), `write "if": `+quoteJSON(right),
+			"another language's reference stands in quotes, and would be compared as that text")
+	}
+	if word := noStatus(x.Text()); word != "" {
+		r.col.addf(fault.InvalidCondition, r.at.String(), "write 'succeeded', 'failed', 'skipped', 'cancelled' or 'not_taken'",
+			"the status of a step is compared with %s, which it never is", clip(word))
 	}
 	c := &Condition{expr: x}
 	for _, text := range x.References() {
@@ -101,9 +113,13 @@ func (r *conditionReader) hint(n int32) string {
 		return `leave it out: a step without "if" is always taken`
 	case jsontape.False:
 		return "leave the step out"
+	case jsontape.Object:
+		if ref := r.fieldOf(n, "$ref"); ref != 0 && r.tape[ref].Kind == jsontape.String {
+			return `write "if": ` + quoteJSON(refPrefix+clip(r.str(ref)))
+		}
 	default:
-		return `write "if": "$ref:a.total > 100 and $status:b == 'succeeded'"`
 	}
+	return `write "if": "$ref:a.total > 100 and $status:b == 'succeeded'"`
 }
 
 // ask notes which steps the condition reads, and what it needs of them. A reference before ?? has an alternative.

@@ -120,7 +120,7 @@ func (l *level) number(name string) int {
 // unknownField reports a field that the level doesn't know, and gives the number of the one that was meant, or -1.
 func (p *parser) unknownField(l *level, key int32, at place) int {
 	name := p.keyName(key)
-	if meant := l.aliases[name]; meant != "" {
+	if meant := l.aliases[name]; meant != "" && !(meant == "if" && p.refs.language1) {
 		return p.meantField(l, key, meant, at)
 	}
 	if l.other != nil {
@@ -134,7 +134,7 @@ func (p *parser) unknownField(l *level, key int32, at place) int {
 			return -1
 		}
 	}
-	if meant := text.NearMiss(name, l.fields...); meant != "" {
+	if meant := text.NearMiss(name, l.fields...); meant != "" && !(meant == "if" && p.refs.language1) {
 		return p.meantField(l, key, meant, at)
 	}
 	p.foreign(l, key, at)

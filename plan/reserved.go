@@ -20,7 +20,7 @@ type reservedField struct {
 
 // reserved are the fields of plans and steps that have a meaning one day.
 var reserved = map[string]reservedField{
-	"when":        {hint: `write "if", as in "if": "$ref:<id>.total > 100", or "depends_on" for the order`},
+	"when":        {hint: `remove it, or write "if" in the step that it is for, as in "if": "$ref:<id>.total > 100"`},
 	"approval":    {hint: "ask before the plan is submitted"},
 	"version":     {hint: "remove it: there is one version"},
 	"priority":    {hint: "remove it"},
