@@ -34,6 +34,8 @@ type RetryOptions struct {
 // Retry runs a finished run again, as a new run of the same plan: it takes over every result that there is and executes
 // what failed, was skipped or was cancelled. Of a for_each step the items count one by one: those that succeeded are
 // taken over if its list has the same bytes again, and what depends on a step with failed entries is executed again.
+// In a plan with conditions so is all that depends on what did not succeed: a step may have been taken because of a
+// failure. What was not taken is decided anew.
 // What is executed has a new idempotency key; its worker is told the one it had as well. Asking again for the same
 // retry attaches to it. Errors: NotFound, also for a step that the plan hasn't got; NotReady for a run that is not
 // over; AlreadyFinished where there is nothing to execute again, or nothing ever ran; Conflict where the new id was
@@ -105,13 +107,13 @@ func retryable(doc *outcome.Run, from string) error {
 		if doc.Steps[i].ID == from {
 			return nil
 		}
-		open = open || doc.Steps[i].Status != outcome.StepSucceeded || failedEntries(&doc.Steps[i])
+		open = open || doc.Steps[i].Status.Unsuccessful() || failedEntries(&doc.Steps[i])
 	}
 	switch {
 	case from != "":
 		return fault.New(fault.NotFound, "run %q has no step %q", doc.Run, from)
 	case !open:
-		return fault.New(fault.AlreadyFinished, "every step of run %q succeeded: there is nothing to try again", doc.Run).
+		return fault.New(fault.AlreadyFinished, "no step of run %q failed: there is nothing to try again", doc.Run).
 			WithHint("name a step to execute it and all that depends on it again: --from STEP")
 	}
 	return nil

@@ -48,13 +48,15 @@ func failedEntries(st *outcome.Step) bool {
 	return false
 }
 
-// unfinished marks all that depends on a for_each step which succeeded with failed entries: that step is tried again,
-// so what was made of its entries is out of date.
+// unfinished marks what is out of date because something that it depends on is tried again: all that depends on a
+// for_each step which succeeded with failed entries, and in language 2 all that depends on a step which did not succeed.
+// For there a step may have succeeded because another failed.
 func unfinished(doc *outcome.Run, p *plan.Plan) map[int]bool {
 	marked := map[int]bool{}
 	for i := range doc.Steps {
 		st := &doc.Steps[i]
-		if at, ok := p.Index(st.ID); ok && st.Status == outcome.StepSucceeded && failedEntries(st) {
+		at, ok := p.Index(st.ID)
+		if ok && (st.Status == outcome.StepSucceeded && failedEntries(st) || p.Language > 1 && st.Status.Unsuccessful()) {
 			for _, d := range p.Steps[at].Dependents {
 				descendants(p, d, marked)
 			}

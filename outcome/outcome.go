@@ -46,6 +46,12 @@ func (s StepStatus) Terminal() bool {
 		s == StepNotTaken
 }
 
+// Unsuccessful reports whether a step in this status is over and came to nothing though it should have: it failed, was
+// skipped or was cancelled. One that was not taken is not among them.
+func (s StepStatus) Unsuccessful() bool {
+	return s == StepFailed || s == StepSkipped || s == StepCancelled
+}
+
 // Outcome is what goes back to the agent: only the results asked for, and every error.
 type Outcome struct {
 	Run    string    `json:"run"`
