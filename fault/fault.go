@@ -25,8 +25,9 @@ type Error struct {
 	Retryable bool
 	// RetryAfter is the least time to wait before the next attempt; zero leaves it to the backoff.
 	RetryAfter time.Duration
-	// ToolCode is what the tool itself called it, such as card_declined; empty where it named a code of this package. It
-	// is kept in runs of the plan language 2 alone.
+	// ToolCode is what the tool itself called it, such as card_declined; empty where it named a code of this package. A
+	// handler sets it beside ToolFailed or ToolTerminal, and plans refer to it as "$error:<step>.tool_code". It is kept
+	// in runs of the plan language 2 alone, and at most 128 bytes of it.
 	ToolCode string
 	// Details is any further JSON value that the tool gave; nil for none.
 	Details json.RawMessage

@@ -121,7 +121,8 @@ func CheckResult(h *outcome.Handle, a subjects.Attempt, bucket string, maxBlob i
 // It never fails.
 //
 // ownCodes keeps a code outside the set as the error's ToolCode instead, for runs whose plans may refer to it. Such an
-// error is retryable only where the tool says so.
+// error is retryable only where the tool says so. So it keeps the "tool_code" beside tool_failed and tool_terminal, which
+// is how a worker names a code of its own that a reader of before is to take for one of the set.
 func ParseError(body []byte, ownCodes bool) *fault.Error {
 	var e fault.Error
 	if err := json.Unmarshal(body, &e); err != nil || e.Message == "" && e.Code == "" {
@@ -129,7 +130,10 @@ func ParseError(body []byte, ownCodes bool) *fault.Error {
 		_ = json.Unmarshal(body, &text) // a bare string is the message itself
 		return fault.New(fault.ToolFailed, "%s", text)
 	}
-	e.ToolCode = "" // what a tool called it stands in its code
+	e.ToolCode = text.Clip(e.ToolCode, maxToolCode)
+	if !ownCodes || e.Code != fault.ToolFailed && e.Code != fault.ToolTerminal {
+		e.ToolCode = ""
+	}
 	if !e.Code.OfStep() && ownCodes {
 		e.ToolCode, e.Code = text.Clip(string(e.Code), maxToolCode), fault.ToolFailed
 		e.Retryable = e.Retryable && retryableSet(body)

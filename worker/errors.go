@@ -104,7 +104,7 @@ func clipped(f *fault.Error) *fault.Error {
 
 // fromFault takes over a fault that a handler returned, itself or wrapped.
 func fromFault(out, given *fault.Error, err error) {
-	out.Hint, out.Details, out.RetryAfter = given.Hint, given.Details, given.RetryAfter
+	out.Hint, out.Details, out.RetryAfter, out.ToolCode = given.Hint, given.Details, given.RetryAfter, given.ToolCode
 	whole := error(given) == err //nolint:errorlint // what wraps a fault says more than that
 	if whole {
 		out.Message = given.Message

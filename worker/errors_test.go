@@ -125,3 +125,14 @@ func TestStepContextCancelled(t *testing.T) {
 }
 
 type infoKeyOfTest struct{}
+
+// What a tool calls its failure goes beside the code, wrapped or not.
+func TestFailureKeepsTheToolsCode(t *testing.T) {
+	t.Parallel()
+	declined := &fault.Error{Code: fault.ToolFailed, ToolCode: "card_declined", Message: "no"}
+	require.Equal(t, "card_declined", failure(declined).ToolCode)
+	require.Equal(t, "card_declined", failure(fmt.Errorf("pay: %w", declined)).ToolCode)
+	f := failure(Terminal(declined))
+	require.Equal(t, "card_declined", f.ToolCode)
+	require.Equal(t, fault.ToolTerminal, f.Code)
+}
