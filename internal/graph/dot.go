@@ -14,10 +14,13 @@ func drawDOT(p *plan.Plan) string {
 	for i := range p.Steps {
 		s := &p.Steps[i]
 		attrs := fmt.Sprintf("label=\"%s\\n%s\"", s.ID, s.Tool)
+		if c := condition(s); c != "" {
+			attrs = fmt.Sprintf("label=\"%s\\n%s\\n%s\"", s.ID, s.Tool, dotEscapes.Replace(printable(c)))
+		}
 		if out[i] {
 			attrs += ", penwidth=2"
 		}
-		if s.Optional {
+		if dashed(s) {
 			attrs += ", style=\"rounded,dashed\""
 		}
 		fmt.Fprintf(&b, "  \"%s\" [%s];\n", s.ID, attrs)
@@ -35,7 +38,10 @@ func drawDOT(p *plan.Plan) string {
 	for i := range p.Steps {
 		for _, dep := range p.Steps[i].Deps {
 			style := ""
-			if p.Steps[dep].Optional {
+			switch {
+			case p.Steps[i].Regards(dep):
+				style = " [style=dotted, label=\"" + however + "\"]"
+			case p.Steps[dep].Optional:
 				style = " [style=dashed]"
 			}
 			fmt.Fprintf(&b, "  \"%s\" -> \"%s\"%s;\n", p.Steps[dep].ID, p.Steps[i].ID, style)

@@ -3,6 +3,7 @@
 //
 // Drawing is pure: a plan in, text out, the same text every time. Names come out of package plan, where ids and tool
 // names have passed their grammars ([A-Za-z0-9_-] and [A-Za-z0-9_.:/-]), so nothing in them can end a quoted label.
+// Conditions are any text, and are escaped.
 package graph
 
 import (
@@ -116,6 +117,10 @@ type Node struct {
 	Wave      int      `json:"wave"` // from 1
 	DependsOn []string `json:"depends_on"`
 	Optional  bool     `json:"optional,omitempty"`
+	// If is the condition of the step as written.
+	If string `json:"if,omitempty"`
+	// Named are those of DependsOn that the step names by $error or $status: it follows them however they end.
+	Named []string `json:"named,omitempty"`
 }
 
 // Describe returns the graph as data.
@@ -123,7 +128,10 @@ func Describe(p *plan.Plan) Description {
 	d := Description{Steps: make([]Node, len(p.Steps)), Waves: [][]string{}}
 	for i := range p.Steps {
 		s := &p.Steps[i]
-		d.Steps[i] = Node{s.ID, s.Tool, s.Depth + 1, ids(p, s.Deps), s.Optional}
+		d.Steps[i] = Node{ID: s.ID, Tool: s.Tool, Wave: s.Depth + 1, DependsOn: ids(p, s.Deps), Optional: s.Optional, Named: ids(p, s.Named)}
+		if s.If != nil {
+			d.Steps[i].If = s.If.Text()
+		}
 	}
 	for _, w := range p.Waves() {
 		d.Waves = append(d.Waves, ids(p, w))

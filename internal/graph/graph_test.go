@@ -43,6 +43,14 @@ const small = `{"steps":[
 	{"id":"end","tool":"compare_data","arguments":{"a":"$ref:tokyo","b":"$ref:london.temp"}}],
 	"output_steps":["end"]}`
 
+// branching has conditions, one of them with all that ends a label, and references to how a step ended.
+const branching = `{"steps":[
+	{"id":"pay","tool":"charge"},
+	{"id":"confirm","tool":"confirm","arguments":{"r":"$ref:pay"}},
+	{"id":"report","tool":"mail","if":"$status:pay == 'failed'","arguments":{"e":"$error:pay"}},
+	{"id":"odd","tool":"t","optional":true,"if":"$ref:confirm.text != \"a \\\"b\\\" <c> #1 \\n\" and\n$ref:confirm.number in [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13]"},
+	{"id":"end","tool":"t","depends_on":["odd"],"arguments":{"x":"$ref:confirm.y || $ref:report.y"}}]}`
+
 // wide has a wave of 40 steps that one step joins, and names of every length.
 func wide() string {
 	steps := []string{`{"id":"start","tool":"a/very.long:tool-name/that_goes_on_and_on_and_on"}`}
@@ -59,7 +67,7 @@ func wide() string {
 func TestDraw(t *testing.T) {
 	t.Parallel()
 	for _, f := range graph.Formats() {
-		for name, body := range map[string]string{"small": small, "wide": wide()} {
+		for name, body := range map[string]string{"small": small, "wide": wide(), "branching": branching} {
 			text, err := graph.Draw(parse(t, body), f, graph.Options{})
 			require.NoError(t, err)
 			golden(t, name+"."+string(f)+".txt", text)
@@ -132,6 +140,33 @@ func TestDescribe(t *testing.T) {
 		{"id":"london","tool":"get_weather","wave":1,"depends_on":[],"optional":true},
 		{"id":"end","tool":"compare_data","wave":2,"depends_on":["tokyo","london"]}],
 		"waves":[["tokyo","london"],["end"]],"outputs":["end"]}`, string(b))
+}
+
+func TestDescribeConditions(t *testing.T) {
+	t.Parallel()
+	d := graph.Describe(parse(t, branching))
+	require.Equal(t, "$status:pay == 'failed'", d.Steps[2].If)
+	require.Equal(t, []string{"pay"}, d.Steps[2].Named)
+	require.Empty(t, d.Steps[1].Named)
+}
+
+// Whatever a condition holds, it moves nobody's cursor and ends no label.
+func TestConditionsAreEscaped(t *testing.T) {
+	t.Parallel()
+	p := parse(t, `{"steps":[{"id":"a","tool":"t"},{"id":"b","tool":"t","if":"$ref:a != '\u0085\u2028\"]; x -> y; <img src=x>'"}]}`)
+	for _, f := range graph.Formats() {
+		text, err := graph.Draw(p, f, graph.Options{Width: 200})
+		require.NoError(t, err)
+		require.NotContains(t, text, "\u0085")
+		require.NotContains(t, text, "\u2028")
+		if f == graph.Mermaid {
+			require.NotContains(t, text, "<img")
+			require.NotContains(t, text, `"];`)
+		}
+		if f == graph.DOT {
+			require.Contains(t, text, `\"]; x`)
+		}
+	}
 }
 
 func TestThousands(t *testing.T) {

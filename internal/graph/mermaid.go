@@ -15,6 +15,9 @@ func drawMermaid(p *plan.Plan) string {
 	for i := range p.Steps {
 		s := &p.Steps[i]
 		label := fmt.Sprintf("\"%s<br/><small>%s</small>\"", s.ID, s.Tool)
+		if c := condition(s); c != "" {
+			label = fmt.Sprintf("\"%s<br/><small>%s<br/>%s</small>\"", s.ID, s.Tool, mermaidEscapes.Replace(printable(c)))
+		}
 		if out[i] {
 			fmt.Fprintf(&b, "  s%d([%s])\n", i, label)
 		} else {
@@ -24,7 +27,10 @@ func drawMermaid(p *plan.Plan) string {
 	for i := range p.Steps {
 		for _, dep := range p.Steps[i].Deps {
 			arrow := "-->"
-			if p.Steps[dep].Optional {
+			switch {
+			case p.Steps[i].Regards(dep):
+				arrow = "-.->|" + however + "|"
+			case p.Steps[dep].Optional:
 				arrow = "-.->"
 			}
 			fmt.Fprintf(&b, "  s%d %s s%d\n", dep, arrow, i)
@@ -35,7 +41,7 @@ func drawMermaid(p *plan.Plan) string {
 }
 
 func mermaidClasses(p *plan.Plan, out map[int]bool) string {
-	var outs, optional []string
+	var outs, optional, conditional []string
 	for i := range p.Steps {
 		name := fmt.Sprintf("s%d", i)
 		if out[i] {
@@ -43,6 +49,8 @@ func mermaidClasses(p *plan.Plan, out map[int]bool) string {
 		}
 		if p.Steps[i].Optional {
 			optional = append(optional, name)
+		} else if dashed(&p.Steps[i]) {
+			conditional = append(conditional, name)
 		}
 	}
 	text := ""
@@ -51,6 +59,9 @@ func mermaidClasses(p *plan.Plan, out map[int]bool) string {
 	}
 	if len(optional) > 0 {
 		text += "  classDef optional stroke-dasharray:4 3\n  class " + strings.Join(optional, ",") + " optional\n"
+	}
+	if len(conditional) > 0 {
+		text += "  classDef conditional stroke-dasharray:4 3\n  class " + strings.Join(conditional, ",") + " conditional\n"
 	}
 	return text
 }

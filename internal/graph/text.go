@@ -106,7 +106,7 @@ func (d *textDrawing) step(i, indent int) {
 		mark += "  (optional)"
 	}
 	if len(s.Deps) > 0 {
-		tail = "  ← " + d.deps(s.Deps, d.options.Width-used-4-utf8.RuneCountInString(mark))
+		tail = "  ← " + d.deps(s, d.options.Width-used-4-utf8.RuneCountInString(mark))
 	}
 	if tail == "" && mark == "" {
 		line += d.options.Paint(PartTool, s.Tool)
@@ -114,13 +114,24 @@ func (d *textDrawing) step(i, indent int) {
 		line += d.options.Paint(PartTool, pad(s.Tool, d.tool)) + d.options.Paint(PartDeps, tail) + d.options.Paint(PartOutput, mark)
 	}
 	d.b.WriteString(line + "\n")
+	if c := printable(condition(s)); c != "" {
+		room := max(d.options.Width-indent-4, maxColumn)
+		if utf8.RuneCountInString(c) > room {
+			c = strings.TrimRight(string([]rune(c)[:room-1]), " ") + "…"
+		}
+		d.b.WriteString(strings.Repeat(" ", indent+2) + d.options.Paint(PartDeps, c) + "\n")
+	}
 }
 
 // deps names as many dependencies as fit into room columns, and counts the rest. The first is always named.
-func (d *textDrawing) deps(deps []int, room int) string {
+func (d *textDrawing) deps(s *plan.Step, room int) string {
 	var b strings.Builder
+	deps := s.Deps
 	for k, dep := range deps {
 		id := d.plan.Steps[dep].ID
+		if s.Regards(dep) {
+			id += " (" + however + ")"
+		}
 		more := ""
 		if rest := len(deps) - k - 1; rest > 0 {
 			more = " +" + Thousands(rest)

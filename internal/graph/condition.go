@@ -1,0 +1,40 @@
+package graph
+
+import (
+	"strings"
+
+	"github.com/stepjet/stepjet/internal/text"
+	"github.com/stepjet/stepjet/plan"
+)
+
+// maxCondition bounds what a drawing shows of a condition, in bytes.
+const maxCondition = 80
+
+// however is what an edge to a step says that names the other one by $error or $status.
+const however = "however it ends"
+
+// condition returns a step's condition on one line, clipped; "" for a step that is always taken.
+func condition(s *plan.Step) string {
+	if s.If == nil {
+		return ""
+	}
+	return "if " + text.Clip(strings.Join(strings.Fields(s.If.Text()), " "), maxCondition)
+}
+
+// dashed reports whether a step may come to nothing without harm: it is optional, or has a condition.
+func dashed(s *plan.Step) bool { return s.Optional || s.If != nil }
+
+// printable leaves out what moves a terminal's cursor, and what a renderer takes for a line break.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 || r == 0x2028 || r == 0x2029 {
+			return -1
+		}
+		return r
+	}, s)
+}
+
+var (
+	dotEscapes     = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
+	mermaidEscapes = strings.NewReplacer(`#`, "#35;", `"`, "#quot;", `<`, "#lt;", `>`, "#gt;", `&`, "#amp;", "`", "#96;")
+)
