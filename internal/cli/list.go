@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/stepjet/stepjet/client"
 	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/plan"
 )
 
 func (a *app) listCommand() *cobra.Command {
@@ -81,7 +83,7 @@ func (a *app) showRuns(runs []client.Summary, now time.Time) error {
 	for _, r := range runs {
 		steps, spent := "", ""
 		if r.Stats.Steps > 0 {
-			steps, spent = fmt.Sprintf("%d/%d", r.Stats.Succeeded, r.Stats.Steps), tookMS(r.Stats.ElapsedMS)
+			steps, spent = fmt.Sprintf("%d/%d", r.Stats.Succeeded+r.Stats.NotTaken, r.Stats.Steps), tookMS(r.Stats.ElapsedMS)
 		}
 		t.add(plain(oneLine(r.Run)), cell{text: string(r.Status), paint: func(text string) string { return st.run(r.Status, text) }},
 			cell{text: steps, right: true}, cell{text: spent, right: true}, plain(clock(r.Submitted, now)))
@@ -116,7 +118,7 @@ func (a *app) watch(ctx context.Context, run string, wait time.Duration) error {
 	defer s.close()
 	ctx, cancel := waitFor(ctx, wait)
 	defer cancel()
-	tell := &lines{w: a.stdout, st: a.style}
+	tell := &lines{w: a.stdout, st: a.style, plan: sync.OnceValue(func() *plan.Plan { return planNow(ctx, s, run) })}
 	var out *outcome.Outcome
 	var failed error
 	err = s.client.Watch(ctx, run, func(e client.Event) {

@@ -35,7 +35,7 @@ func (a *app) report(run string, p *plan.Plan) reporter {
 	if p != nil && a.terminal {
 		return newLive(a.stderr, a.errStyle, newProgress(run, p, time.Now()))
 	}
-	return &lines{w: a.stderr, st: a.errStyle}
+	return &lines{w: a.stderr, st: a.errStyle, plan: func() *plan.Plan { return p }}
 }
 
 // lines writes one line for each event.
@@ -43,6 +43,9 @@ type lines struct {
 	w     io.Writer
 	st    style
 	alike map[string]int // steps told of that stood alike: the same tool, status and reason
+
+	plan   func() *plan.Plan // of the run, nil where it isn't to be had; asked once a step was not taken
+	status map[string]outcome.StepStatus
 }
 
 func (l *lines) close() {}
@@ -52,6 +55,7 @@ func (l *lines) event(e client.Event) {
 	case subjects.EventStart:
 		_, _ = fmt.Fprintf(l.w, "started    %s  %s\n", oneLine(e.Run), text.Count(e.Steps, "step"))
 	case subjects.EventStep:
+		l.note(e)
 		if e.Status.Terminal() || !e.RetryAt.IsZero() || l.fewAlike(e) {
 			_, _ = fmt.Fprintln(l.w, l.step(e))
 		}
@@ -77,9 +81,31 @@ func (l *lines) step(e client.Event) string {
 		parts = append(parts, "again at "+e.RetryAt.Local().Format("15:04:05.000"))
 	}
 	if e.Error != nil {
-		parts = append(parts, oneLine(string(e.Error.Code)+": "+e.Error.Message))
+		parts = append(parts, oneLine(errorCode(e.Error)+": "+e.Error.Message))
+	}
+	if why := l.untaken(e); why != "" {
+		parts = append(parts, why)
 	}
 	return strings.Join(parts, "  ")
+}
+
+// note keeps how a step ended.
+func (l *lines) note(e client.Event) {
+	if e.Status.Terminal() {
+		if l.status == nil {
+			l.status = map[string]outcome.StepStatus{}
+		}
+		l.status[e.Step] = e.Status
+	}
+}
+
+// untaken says why a step was not taken; "" for any other, and where nobody knows.
+func (l *lines) untaken(e client.Event) string {
+	if e.Status != outcome.StepNotTaken || l.plan == nil {
+		return ""
+	}
+	p := l.plan()
+	return untaken(p, e.Step, func(step int) outcome.StepStatus { return l.status[p.Steps[step].ID] })
 }
 
 // mostAlike is how many steps are told of that stand alike. A thousand that wait for the same worker say it no better.
@@ -101,10 +127,14 @@ var digits = regexp.MustCompile("[0-9]+")
 
 // inWords is a status as people say it: a step that is ready has been sent, and no worker is known to have it.
 func inWords(s outcome.StepStatus) string {
-	if s == outcome.StepReady {
+	switch s {
+	case outcome.StepReady:
 		return "queued"
+	case outcome.StepNotTaken:
+		return "not taken"
+	default:
+		return string(s)
 	}
-	return string(s)
 }
 
 // spent says how long a step executed, and how long it was queued before where that is most of it.

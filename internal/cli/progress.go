@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -34,6 +35,7 @@ type stepView struct {
 	since   time.Time // when it became ready, by the reader's clock
 	retryAt time.Time
 	why     string
+	handled string // the step that dealt with its failure
 }
 
 func newProgress(run string, p *plan.Plan, now time.Time) *progress {
@@ -54,9 +56,22 @@ func (g *progress) apply(e client.Event, now time.Time) {
 		g.step(e, now)
 	case subjects.EventEnd:
 		g.over, g.end = true, now
+		g.dealtWith(e.Outcome)
 	}
 	if g.begun && !g.over {
 		g.markReady(now)
+	}
+}
+
+// dealtWith notes which failures were dealt with, and by which steps: only the outcome knows.
+func (g *progress) dealtWith(out *outcome.Outcome) {
+	if out == nil {
+		return
+	}
+	for _, e := range out.Errors {
+		if i, ok := g.plan.Index(e.Step); ok {
+			g.steps[i].handled = e.HandledBy
+		}
 	}
 }
 
@@ -70,10 +85,15 @@ func (g *progress) step(e client.Event, now time.Time) {
 	if s.since.IsZero() {
 		s.since = now
 	}
-	if e.Error != nil {
+	switch {
+	case e.Error != nil:
 		s.why = oneLine(e.Error.Message)
+	case e.Status == outcome.StepNotTaken:
+		s.why = untaken(g.plan, e.Step, g.status)
 	}
 }
+
+func (g *progress) status(step int) outcome.StepStatus { return g.steps[step].status }
 
 // markReady finds the steps whose inputs are there. No event tells that a step was sent to the workers, but the plan
 // does.
@@ -100,8 +120,12 @@ func (g *progress) firstOpenWave() int {
 	return len(g.waves)
 }
 
-// fed reports whether all that a step waits for has succeeded, or is over and optional.
+// fed reports whether all that a step waits for has succeeded, or is over and optional. A step with a condition counts
+// as fed once all is over: an event tells at once where it isn't taken.
 func (g *progress) fed(i int) bool {
+	if g.plan.Language > 1 {
+		return g.decided(i)
+	}
 	for _, dep := range g.plan.Steps[i].Deps {
 		status := g.steps[dep].status
 		if status != outcome.StepSucceeded && !(g.plan.Steps[dep].Optional && status.Terminal()) {
@@ -109,6 +133,22 @@ func (g *progress) fed(i int) bool {
 		}
 	}
 	return true
+}
+
+// decided reports whether all that a step refers to is over, and each need of it is met.
+func (g *progress) decided(i int) bool {
+	s := &g.plan.Steps[i]
+	if slices.ContainsFunc(s.Deps, func(d int) bool { return !g.steps[d].status.Terminal() }) {
+		return false
+	}
+	return !slices.ContainsFunc(s.Needs, func(n plan.Need) bool {
+		if _, lacks := lacking(n, g.status); lacks {
+			return true
+		}
+		return !n.Ended && !slices.ContainsFunc(n.Steps, func(d int) bool {
+			return !g.steps[d].status.Unsuccessful() || g.plan.Steps[d].Optional || s.Regards(d)
+		})
+	})
 }
 
 // lines draws the run in at most rows lines: one for each step where they fit, otherwise one for each wave.
@@ -146,7 +186,12 @@ func (g *progress) stepLines(st style, width int, now time.Time) []string {
 				label = fmt.Sprintf("wave %d", n+1)
 			}
 			s := &g.steps[i]
-			color := func(text string) string { return st.step(s.status, text) }
+			color := func(text string) string {
+				if s.handled != "" {
+					return st.yellow(text)
+				}
+				return st.step(s.status, text)
+			}
 			t.add(cell{text: label, paint: st.dim}, cell{text: mark(s.status), paint: color}, plain(g.plan.Steps[i].ID),
 				cell{text: g.plan.Steps[i].Tool, paint: st.dim}, cell{text: g.state(i, now), paint: color})
 		}
@@ -184,10 +229,17 @@ func (g *progress) state(i int, now time.Time) string {
 	case outcome.StepWaiting:
 		return g.waitsFor(i)
 	default:
-		if s.why == "" {
-			return string(s.status)
+		if s.status == outcome.StepNotTaken && s.why != "" {
+			return s.why // the mark says the rest
 		}
-		return string(s.status) + ": " + s.why
+		text := inWords(s.status)
+		if s.handled != "" {
+			text += ", handled by " + oneLine(s.handled)
+		}
+		if s.why == "" {
+			return text
+		}
+		return text + ": " + s.why
 	}
 }
 
@@ -227,7 +279,7 @@ func (g *progress) waveLines(st style, rows int) []string {
 				running++
 			case status.Terminal():
 				done++
-				if status != outcome.StepSucceeded {
+				if status.Unsuccessful() {
 					failed++
 				}
 			}

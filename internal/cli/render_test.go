@@ -71,7 +71,7 @@ func TestGoldenGet(t *testing.T) {
 	require.NoError(t, a.showRun(rejected, false))
 	fmt.Fprintln(out, "----")
 	for i := range 2 {
-		require.NoError(t, a.writeStep(out, &sampleRun().Steps[i]))
+		require.NoError(t, a.writeStep(out, accountOf(sampleRun()), &sampleRun().Steps[i]))
 		fmt.Fprintln(out, "----")
 	}
 	golden(t, "get", out.String())

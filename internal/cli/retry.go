@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -37,6 +38,9 @@ func (a *app) retryCommand() *cobra.Command {
 		Long: `Runs a finished run again as a new run of the same plan. Results that are there are taken over;
 what failed, was skipped or was cancelled is executed again. With --from also a step that
 succeeded is, and all that depends on it.
+
+In a plan with conditions all that depends on what is executed again is decided anew: a step
+may have been taken because another failed. So is what was not taken.
 
 Of a for_each step, items that succeeded are taken over one by one, as long as its list has the
 same bytes. A step that succeeded though some of its items failed is tried again too, and what
@@ -111,7 +115,11 @@ func (a *app) followRun(ctx context.Context, s *session, r *client.Run) (*outcom
 	defer w.Close()
 	w.Of(r)
 	a.tellIfAlone(ctx, s)
-	return a.follow(ctx, w, a.report(r.ID(), a.planOf(ctx, s, r)))
+	tell := a.report(r.ID(), a.planOf(ctx, s, r))
+	if l, ok := tell.(*lines); ok {
+		l.plan = sync.OnceValue(func() *plan.Plan { return planNow(ctx, s, r.ID()) })
+	}
+	return a.follow(ctx, w, tell)
 }
 
 // planOf returns the plan of a run for a terminal to draw; nil where there is none, or the plan isn't to be had just
@@ -120,9 +128,14 @@ func (a *app) planOf(ctx context.Context, s *session, r *client.Run) *plan.Plan 
 	if !a.terminal || a.flags.quiet {
 		return nil
 	}
+	return planNow(ctx, s, r.ID())
+}
+
+// planNow returns the plan of a run; nil where it isn't to be had just now.
+func planNow(ctx context.Context, s *session, run string) *plan.Plan {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	doc, err := s.client.Get(ctx, r.ID())
+	doc, err := s.client.Get(ctx, run)
 	if err != nil {
 		return nil
 	}

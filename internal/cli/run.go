@@ -225,9 +225,9 @@ func (a *app) summary(out *outcome.Outcome) string {
 	for _, n := range []struct {
 		n    int
 		what string
-	}{{s.Failed, "failed"}, {s.Skipped, "skipped"}, {s.Cancelled, "cancelled"}} {
+	}{{s.Failed, "failed"}, {s.Skipped, "skipped"}, {s.Cancelled, "cancelled"}, {s.NotTaken, "not taken"}} {
 		if n.n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n.n, n.what))
+			parts = append(parts, fmt.Sprintf("%d %s", n.n, n.what)+handledOf(n.what, n.n, out.Errors))
 		}
 	}
 	if s.ItemsFailed > 0 {
@@ -238,4 +238,16 @@ func (a *app) summary(out *outcome.Outcome) string {
 		parts = append(parts, fmt.Sprintf("%s kept out of the context (~%d tokens)", size(s.BytesKeptOut), s.TokensKeptOut))
 	}
 	return st.run(out.Status, string(out.Status)) + ": " + strings.Join(parts, ", ")
+}
+
+// handledOf adds to the number of failures how many of them were dealt with, and by which steps.
+func handledOf(what string, failed int, errors []outcome.StepError) string {
+	by, n := handlers(errors)
+	switch {
+	case what != "failed" || n == 0:
+		return ""
+	case n == failed:
+		return " (handled by " + by + ")"
+	}
+	return fmt.Sprintf(" (%d handled by %s)", n, by)
 }

@@ -30,12 +30,16 @@ func stepsLine(doc *outcome.Run) string {
 			reused++
 		}
 	}
+	handled := 0
+	if doc.Outcome != nil {
+		_, handled = handlers(doc.Outcome.Errors)
+	}
 	var parts []string
 	for _, n := range []struct {
 		n    int
 		what string
 	}{
-		{s.Succeeded, "succeeded"}, {s.Failed, "failed"}, {s.Skipped, "skipped"}, {s.Cancelled, "cancelled"},
+		{s.Succeeded, "succeeded"}, {s.Failed, "failed"}, {s.Skipped, "skipped"}, {s.Cancelled, "cancelled"}, {s.NotTaken, "not taken"},
 		{open[outcome.StepRunning], "running"}, {open[outcome.StepReady], "on their way"},
 		{open[outcome.StepRetrying], "retrying"}, {open[outcome.StepWaiting], "waiting"},
 	} {
@@ -43,8 +47,11 @@ func stepsLine(doc *outcome.Run) string {
 			continue
 		}
 		text := fmt.Sprintf("%d %s", n.n, n.what)
-		if n.what == "succeeded" && reused > 0 {
+		switch {
+		case n.what == "succeeded" && reused > 0:
 			text += fmt.Sprintf(" (%d reused)", reused)
+		case n.what == "failed" && handled > 0:
+			text += fmt.Sprintf(" (%d handled)", handled)
 		}
 		parts = append(parts, text)
 	}
@@ -95,14 +102,6 @@ func itemsLine(s *outcome.Step) string {
 	return text
 }
 
-// statusOf is a step's status in words.
-func statusOf(s *outcome.Step) string {
-	if s.Reused {
-		return string(s.Status) + ", reused"
-	}
-	return string(s.Status)
-}
-
 // stepTable lists the steps of a run; of one that is not over also what they wait for.
 func (a *app) stepTable(doc *outcome.Run, items bool) *table {
 	st := a.style
@@ -113,23 +112,23 @@ func (a *app) stepTable(doc *outcome.Run, items bool) *table {
 	if active {
 		top = append(top, head("WAITING"))
 	}
-	t := &table{}
+	t, of := &table{}, accountOf(doc)
 	t.add(append(top, head("RESULT"))...)
 	for i := range doc.Steps {
 		s := &doc.Steps[i]
-		t.add(a.stepRow(doc, s, "", active)...)
+		t.add(a.stepRow(of, s, "", active)...)
 		if !items {
 			continue
 		}
 		for k := range s.Items {
-			t.add(a.stepRow(doc, &s.Items[k], "  ", active)...)
+			t.add(a.stepRow(of, &s.Items[k], "  ", active)...)
 		}
 	}
 	return t
 }
 
-func (a *app) stepRow(doc *outcome.Run, s *outcome.Step, indent string, active bool) []cell {
-	color := func(text string) string { return a.style.step(s.Status, text) }
+func (a *app) stepRow(of *account, s *outcome.Step, indent string, active bool) []cell {
+	color := func(text string) string { return of.paint(a.style, s, text) }
 	tries, spent := "", ""
 	if n := triesOf(s); n > 0 {
 		tries = fmt.Sprint(n)
@@ -138,13 +137,13 @@ func (a *app) stepRow(doc *outcome.Run, s *outcome.Step, indent string, active b
 		spent = took(ran)
 	}
 	row := []cell{
-		{text: mark(s.Status), paint: color}, plain(indent + oneLine(s.ID)), plain(oneLine(s.Tool)), {text: statusOf(s), paint: color},
+		{text: mark(s.Status), paint: color}, plain(indent + oneLine(s.ID)), plain(oneLine(s.Tool)), {text: of.words(s), paint: color},
 		{text: tries, right: true}, {text: spent, right: true}, plain(workersOf(s)),
 	}
 	if active {
 		row = append(row, cell{text: waitingLine(s), paint: a.style.yellow})
 	}
-	return append(row, plain(resultLine(doc, s)))
+	return append(row, plain(of.result(s)))
 }
 
 // triesOf counts the attempts of a step; of a for_each step, those of the item that had the most.
@@ -192,19 +191,21 @@ func waitingLine(s *outcome.Step) string {
 // maxResultLine bounds what a table shows of a result, in bytes.
 const maxResultLine = 200
 
-// resultLine says in one line what a step came to so far.
-func resultLine(doc *outcome.Run, s *outcome.Step) string {
+// result says in one line what a step came to so far.
+func (a *account) result(s *outcome.Step) string {
 	switch {
+	case s.Status == outcome.StepNotTaken:
+		return a.why(s)
 	case s.Error != nil && len(s.Items) > 0:
-		return itemsLine(s) + "; " + oneLine(string(s.Error.Code)+": "+s.Error.Message)
+		return itemsLine(s) + "; " + oneLine(errorCode(s.Error)+": "+s.Error.Message)
 	case s.Error != nil:
-		return oneLine(string(s.Error.Code) + ": " + s.Error.Message)
+		return oneLine(errorCode(s.Error) + ": " + s.Error.Message)
 	case len(s.Items) > 0:
 		return itemsLine(s)
 	}
 	raw := s.Result
-	if raw == nil && doc.Outcome != nil {
-		raw, _ = doc.Outcome.Results.Get(s.ID)
+	if raw == nil && a.doc.Outcome != nil {
+		raw, _ = a.doc.Outcome.Results.Get(s.ID)
 	}
 	if raw == nil {
 		if s.Bytes > 0 {
@@ -224,7 +225,7 @@ func (a *app) showStep(ctx context.Context, s *session, doc *outcome.Run, id str
 	if step == nil {
 		return fault.New(fault.NotFound, "run %s has no step %q", doc.Run, id)
 	}
-	if step.Result == nil && doc.Outcome != nil {
+	if step.Result == nil && doc.Outcome != nil && step.Status != outcome.StepNotTaken { // it has none, and stands there as null
 		step.Result, _ = doc.Outcome.Results.Get(id)
 	}
 	if step.Result == nil && step.Blob != nil {
@@ -237,7 +238,7 @@ func (a *app) showStep(ctx context.Context, s *session, doc *outcome.Run, id str
 	if a.json() {
 		return a.printJSON(step)
 	}
-	return a.writeStep(a.stdout, step)
+	return a.writeStep(a.stdout, accountOf(doc), step)
 }
 
 // findStep finds a step, or an item of one; nil for none.
@@ -256,10 +257,13 @@ func findStep(doc *outcome.Run, id string) *outcome.Step {
 	return nil
 }
 
-func (a *app) writeStep(w io.Writer, s *outcome.Step) error {
+func (a *app) writeStep(w io.Writer, of *account, s *outcome.Step) error {
 	var b bytes.Buffer
 	st := a.style
-	fmt.Fprintf(&b, "%s  %s  %s\n", st.bold(oneLine(s.ID)), st.dim(oneLine(s.Tool)), st.step(s.Status, statusOf(s)))
+	fmt.Fprintf(&b, "%s  %s  %s\n", st.bold(oneLine(s.ID)), st.dim(oneLine(s.Tool)), of.paint(st, s, of.words(s)))
+	if s.Status == outcome.StepNotTaken {
+		fmt.Fprintf(&b, "%s\n", of.why(s))
+	}
 	if n := triesOf(s); n > 0 {
 		by := workersOf(s)
 		if by != "" {
@@ -274,7 +278,7 @@ func (a *app) writeStep(w io.Writer, s *outcome.Step) error {
 		fmt.Fprintf(&b, "waiting: %s\n", waits)
 	}
 	if s.Error != nil {
-		fmt.Fprintf(&b, "\n%s %s\n", st.red(string(s.Error.Code)+":"), oneLine(s.Error.Message))
+		fmt.Fprintf(&b, "\n%s %s\n", st.red(oneLine(errorCode(s.Error))+":"), oneLine(s.Error.Message))
 		if s.Error.Hint != "" {
 			fmt.Fprintf(&b, "  %s %s\n", st.dim("hint:"), oneLine(s.Error.Hint))
 		}

@@ -87,6 +87,8 @@ func mark(status outcome.StepStatus) string {
 		return "-"
 	case outcome.StepCancelled:
 		return "■"
+	case outcome.StepNotTaken:
+		return "○"
 	case outcome.StepRetrying:
 		return "↻"
 	case outcome.StepRunning, outcome.StepReady:

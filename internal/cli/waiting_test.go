@@ -78,7 +78,7 @@ func TestGoldenWaiting(t *testing.T) {
 	require.NoError(t, a.showRun(over, false))
 	for _, id := range []string{"notify", "notify=2", "notify=7", "tokyo"} {
 		fmt.Fprintln(out, "----")
-		require.NoError(t, a.writeStep(out, findStep(unfinishedRun(), id)))
+		require.NoError(t, a.writeStep(out, accountOf(unfinishedRun()), findStep(unfinishedRun(), id)))
 	}
 	golden(t, "waiting", out.String())
 	require.NotContains(t, out.String(), "\x1b")
