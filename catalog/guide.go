@@ -9,14 +9,14 @@ import (
 // purpose is the short description of execute_tool_plan; it has to stay under maxDescription.
 const purpose = `Runs several tool calls as one plan and returns only the results you ask for. Use it whenever a task takes three or more tool ` +
 	`calls, calls that use each other's results, or the same call for many items: independent steps run at the same time, results flow from ` +
-	`step to step without passing through you, and failures are tried again. Where you have to read a result before you can decide what to do ` +
-	`next, end the plan there and send another one.`
+	`step to step without passing through you, and failures are tried again. Steps may have conditions; only where you have to read a ` +
+	`result yourself to decide what to do next, end the plan there and send another one.`
 
 // Guide tells a model how to write a good plan over the given tools, and lists them. It is what Meta puts beside the
 // schema; it may as well stand in a system prompt.
 func Guide(tools []*tool.Definition) string {
 	var b strings.Builder
-	b.WriteString(strings.NewReplacer("{{example}}", Example, "{{numbers}}", NumbersExample).Replace(guide))
+	b.WriteString(strings.NewReplacer("{{example}}", Example, "{{numbers}}", NumbersExample, "{{refund}}", RefundExample).Replace(guide))
 	if len(tools) == 0 {
 		return b.String()
 	}
@@ -48,6 +48,13 @@ const NumbersExample = `{"steps": [
   {"id": "rest", "tool": "subtract", "arguments": {"a": 100, "b": "$ref:total.result"}}
 ], "output_steps": ["rest"]}`
 
+// RefundExample is the guide's example of a condition, and of a failure that the plan deals with.
+const RefundExample = `{"steps": [
+  {"id": "pay", "tool": "process_payment", "arguments": {"amount": 50}},
+  {"id": "confirm", "tool": "confirm_order", "arguments": {"receipt": "$ref:pay.receipt"}},
+  {"id": "report", "tool": "report_failure", "if": "$status:pay == 'failed'", "arguments": {"error": "$error:pay"}}
+]}`
+
 const guide = `A step: {"id", "tool", "arguments"}. It starts as soon as the steps it refers to have succeeded; their order in the list means nothing.
 
 REFERENCES are strings anywhere in arguments:
@@ -61,14 +68,20 @@ FOR MANY ITEMS: "for_each": {"in": "$ref:list.items", "as": "item"} runs the ste
 	`Other steps refer to its result as an array in the list's order: [{"index": 0, "status": "ok", "data": <result>}, {"index": 1, "status": "error", "error": {...}}], so "$ref:ID[0].data" is one result and "$ref:ID[*].data" all. ` +
 	`In the answer it is {"results": [that array], "summary": {"ok": 1, "error": 1}}.
 
+CONDITIONS: "if": "$ref:a.total > 100 and not ($ref:a.country in ['DE', 'FR'])" runs the step only where that is true (== != < <= > >= and or not in contains + - * / ?? len round). ` +
+	`What is null makes it false. A step that was not taken is no failure; a step that refers to its result is not taken either, unless by alternatives: "$ref:yes.text || $ref:no.text".
+FAILURES: "$status:ID" is succeeded, failed, skipped, cancelled or not_taken; "$error:ID" is {"code", "tool_code", "message", "details"} or null. ` +
+	`A step that names another by these runs after it however it ended, and where it succeeds the failure is handled: the run can still succeed.
+
 OPTIONS, only where needed. Of a step: "depends_on": ["id"] waits without using the result; "optional": true if others can do without it; "timeout": "30s"; ` +
 	`"retry": {"max_attempts": 3}. Of the plan: "output_steps": the ids whose results you need to see (as few as you can); ` +
 	`"on_failure": "stop" ends the run at the first failure (else only what needs the failed step is skipped); "timeout".
 
-DON'T invent tools or ids; decide by a result within a plan (there are no conditions); call execute_tool_plan in a step; write a step many times where for_each does it.
+DON'T invent tools or ids; call execute_tool_plan in a step; write a step many times where for_each does it.
 
 EXAMPLES (their tools may be made up: call only those that you have):
 {{example}}
 {{numbers}}
+{{refund}}
 
-The answer has "status", "results" by step id, and "errors" with the reason of every step that did not succeed. A plan with mistakes is refused as a whole; its "problems" say what to write: mend them all and send it again.`
+The answer has "status", "results" by step id, "not_taken", and "errors" with the reason of every step that did not succeed. A plan with mistakes is refused as a whole; its "problems" say what to write: mend them all and send it again.`

@@ -92,6 +92,7 @@ func stepSchema(tools []*tool.Definition, strict bool) object {
 		{"tool", toolSchema(tools, strict)},
 		{"for_each", each},
 		{"arguments", arguments},
+		{"if", object{{"type", []any{"string", "null"}}, {"description", `Run the step only where this is true: "$ref:a.total > 100 and $status:b == 'succeeded'".`}}},
 		{"depends_on", ids("Ids of steps to wait for without using their results.")},
 		{"optional", object{{"type", []any{"boolean", "null"}}, {"description", "true: its failure skips no other step; references to it find nothing."}}},
 		{"retry", retrySchema()},
