@@ -45,7 +45,7 @@ const rules = `
 	internal/unknown  std internal/jsontape
 	internal/jsontape std fault
 	internal/text     std
-	internal/expression std fault internal/text internal/jsontape expr apd
+	internal/expression std fault internal/text internal/jsontape apd
 	internal/observer std sys observe
 	internal/arch
 	internal/*        *
@@ -54,12 +54,9 @@ const rules = `
 `
 
 // audiences says who may import a package that is not for everybody whom rules let import it: who stands on the right
-// of its line, and tests. Of expr, rules let internal/expression import the parser alone: its machine, its checker and
-// its functions are for nobody.
+// of its line, and tests.
 const audiences = `
 	internal/doctor   internal/cli internal/config internal/lab/* internal/serve
-	github.com/expr-lang/expr    internal/expression
-	github.com/expr-lang/expr/*  internal/expression
 	github.com/cockroachdb/apd/* internal/expression
 `
 
@@ -74,7 +71,6 @@ var shortNames = map[string][]string{
 	"uuid":       {"github.com/google/uuid"},
 	"term":       {"golang.org/x/term"},
 	"cobra":      {"github.com/spf13/cobra", "github.com/spf13/pflag"},
-	"expr":       {"github.com/expr-lang/expr/parser", "github.com/expr-lang/expr/ast", "github.com/expr-lang/expr/file"},
 	"apd":        {"github.com/cockroachdb/apd/v3"},
 }
 
@@ -233,13 +229,8 @@ func TestImportsAreCaught(t *testing.T) {
 		{"internal/cli", module + "/internal/doctor", false, false},
 		{"internal/dev", module + "/internal/doctor", false, true},
 		{"orchestrator", module + "/internal/doctor", true, false},
-		{"internal/expression", "github.com/expr-lang/expr/parser", false, false},
-		{"internal/expression", "github.com/expr-lang/expr/vm", false, true},
-		{"internal/expression", "github.com/expr-lang/expr/conf", false, true},
-		{"internal/expression", "github.com/expr-lang/expr", false, true},
+		{"internal/expression", "github.com/cockroachdb/apd/v3", false, false},
 		{"internal/expression", module + "/plan", false, true},
-		{"internal/cli", "github.com/expr-lang/expr", false, true},
-		{"internal/cli", "github.com/expr-lang/expr/ast", false, true},
 		{"internal/builtin", "github.com/cockroachdb/apd/v3", false, true},
 		{"client", "example.com/somebody", false, true},
 		{"elsewhere", "fmt", false, true},

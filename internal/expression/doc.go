@@ -64,9 +64,7 @@
 //
 // # How it works
 //
-// The text is taken apart here: literals and references become names, so that the parser of
-// github.com/expr-lang/expr, which is used for precedence and brackets alone, never makes a float of a number nor
-// knows a function. Its tree is walked once; the switches of that walk are the list of what there is. Nothing of
-// expr's checker, compiler, machine or functions is used. testdata/expressions.txt guards every update of that
-// parser, of Go's Unicode tables and of our own code: another answer there is another language.
+// The text is taken apart into tokens, which a parser by precedence makes a tree of; evaluating walks that tree. There
+// is nothing between: no checker, no machine. testdata/expressions.txt guards every change of this package, and of Go's
+// tables of Unicode: another answer there is another language.
 package expression

@@ -69,7 +69,7 @@ func Compile(text string, refs Reader) (*Expression, *fault.Error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Expression{text: text, refs: s.refs, uses: s.uses, root: root}, nil
+	return &Expression{text: text, refs: s.refs, uses: usesOf(nil, root), root: root}, nil
 }
 
 // Text returns what was compiled.
@@ -84,17 +84,6 @@ func (x *Expression) References() []string {
 	}
 	return all
 }
-
-// Use is what an expression asks of references, by their places in References: that one of them is there.
-type Use struct {
-	References []int
-	// Ended says that something without a reference takes their place where none is there.
-	Ended bool
-}
-
-// Uses returns each place of the expression where references stand: one that stands by itself, or all in a chain of
-// "??". They are shared: don't change them.
-func (x *Expression) Uses() []Use { return x.uses }
 
 // Value evaluates the expression and returns its result as JSON: "null" for null, a reference that is handed on as it
 // is byte for byte. Its errors are condition_failed: operands of wrong types, a division by zero, a number out of

@@ -5,6 +5,27 @@ import "github.com/stepjet/stepjet/fault"
 // node is a part of an expression that comes to a value.
 type node interface {
 	eval(e *evaluation) (value, *fault.Error)
+	parts() []node
+}
+
+func (*literal) parts() []node       { return nil }
+func (*reference) parts() []node     { return nil }
+func (x *list) parts() []node        { return x.items }
+func (x *alternative) parts() []node { return []node{x.left, x.right} }
+func (x *conditional) parts() []node { return []node{x.condition, x.then, x.otherwise} }
+func (x *negation) parts() []node    { return []node{x.x} }
+func (x *sign) parts() []node        { return []node{x.x} }
+func (x *match) parts() []node       { return []node{x.x} }
+func (x *logical) parts() []node     { return []node{x.left, x.right} }
+func (x *binary) parts() []node      { return []node{x.left, x.right} }
+func (x *call) parts() []node        { return x.args }
+
+func (x *chain) parts() []node {
+	all := []node{x.links[0].left}
+	for _, link := range x.links {
+		all = append(all, link.right)
+	}
+	return all
 }
 
 // described names an operand in messages, by how it is written where that is short.
@@ -157,6 +178,34 @@ func (x *binary) eval(e *evaluation) (value, *fault.Error) {
 	}
 	e.op, e.at = x.op, x.at
 	return x.apply(e, x, a, b)
+}
+
+// chain is a < b < c: a < b and b < c, with b evaluated once. Evaluated twice, chains in chains would take for ever.
+type chain struct{ links []*binary }
+
+func (x *chain) eval(e *evaluation) (value, *fault.Error) {
+	a, err := x.links[0].left.eval(e)
+	if err != nil {
+		return value{}, err
+	}
+	unknown := false
+	for _, link := range x.links {
+		b, err := link.right.eval(e)
+		if err != nil {
+			return value{}, err
+		}
+		e.op, e.at = link.op, link.at
+		v, err := order(e, link, a, b)
+		if err != nil || v.kind == boolean && !v.yes {
+			return v, err
+		}
+		unknown = unknown || v.kind == null
+		a = b
+	}
+	if unknown {
+		return value{}, nil
+	}
+	return truth(true), nil
 }
 
 // call is a function and what it is given.

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/expr-lang/expr/ast"
-
 	"github.com/stepjet/stepjet/fault"
 )
 
@@ -22,52 +20,46 @@ type match struct {
 	weight int
 }
 
-func (b *builder) match(at int, x node, right ast.Node) (node, *fault.Error) {
-	var t token
-	if id, ok := right.(*ast.IdentifierNode); ok {
-		t = b.tokens[b.named(id)]
-	}
-	if t.kind != constant || t.literal.value.kind != str {
-		return nil, b.wrong(at, "matches takes a pattern in quotes, which is the same each time").
+// match makes the node of a use of matches, whose pattern stands at t.
+func (p *parser) match(at int, x, right node, t token) (node, *fault.Error) {
+	l, ok := right.(*literal)
+	if !ok || l.value.kind != str {
+		return nil, p.wrong(at, "matches takes a pattern in quotes, which is the same each time").
 			WithHint("write `$ref:step.code matches '^[A-Z]{3}$'`; another value is looked for by contains")
 	}
-	if b.matches++; b.matches > MaxMatches {
-		return nil, b.wrong(at, "%d uses of matches are the most of an expression", MaxMatches).WithHint(shorter)
+	if p.matches++; p.matches > MaxMatches {
+		return nil, p.wrong(at, "%d uses of matches are the most of an expression", MaxMatches).WithHint(shorter)
 	}
-	b.nodes++
-	re, weight, err := b.pattern(t, t.literal.value.text)
-	if err != nil {
-		return nil, err
-	}
-	return &match{at: at, x: x, re: re, weight: weight}, nil
+	re, weight, err := p.pattern(t, l.value.text)
+	return &match{at: at, x: x, re: re, weight: weight}, err
 }
 
 // pattern compiles a pattern. What would take long to compile is refused before.
-func (b *builder) pattern(t token, text string) (*regexp.Regexp, int, *fault.Error) {
+func (s *scanner) pattern(t token, text string) (*regexp.Regexp, int, *fault.Error) {
 	switch {
 	case len(text) > MaxPattern:
-		return nil, 0, b.wrong(t.at, "the pattern has %d bytes, and %d are the most", len(text), MaxPattern).
+		return nil, 0, s.wrong(t.at, "the pattern has %d bytes, and %d are the most", len(text), MaxPattern).
 			WithHint("use several of them, with `or`")
 	case escapedTwice(text):
-		return nil, 0, b.wrong(t.at, `the pattern has a backslash that is escaped, and what follows looks like \d or \.`).
+		return nil, 0, s.wrong(t.at, `the pattern has a backslash that is escaped, and what follows looks like \d or \.`).
 			WithHint(`one backslash is enough here: '^\d+$'; where a backslash itself is meant, write [\\]`)
 	case wideFold(text):
-		return nil, 0, b.wrong(t.at, "(?i) does not go with a range of other characters than ASCII").
+		return nil, 0, s.wrong(t.at, "(?i) does not go with a range of other characters than ASCII").
 			WithHint("take `lower(…)` of what is matched")
 	}
 	parsed, err := syntax.Parse(text, syntax.Perl)
 	if err != nil {
-		return nil, 0, b.wrong(t.at, "the pattern is none: %s", clip(err.Error())).
+		return nil, 0, s.wrong(t.at, "the pattern is none: %s", clip(err.Error())).
 			WithHint("patterns are those of RE2: github.com/google/re2/wiki/Syntax")
 	}
 	weight := weigh(parsed)
 	if weight > maxWeight {
-		return nil, 0, b.wrong(t.at, "the pattern's repetitions make it too large").
+		return nil, 0, s.wrong(t.at, "the pattern's repetitions make it too large").
 			WithHint("repeat less, or write `+` or `*`")
 	}
 	re, err := regexp.Compile(text)
 	if err != nil {
-		return nil, 0, b.wrong(t.at, "the pattern is none: %s", clip(err.Error()))
+		return nil, 0, s.wrong(t.at, "the pattern is none: %s", clip(err.Error()))
 	}
 	return re, weight, nil
 }

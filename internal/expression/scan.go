@@ -2,7 +2,6 @@ package expression
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -11,16 +10,14 @@ import (
 	"github.com/stepjet/stepjet/internal/jsontape"
 )
 
-// maxTokens bounds what the parser is handed, and with that how deep it recurses: MaxNodes in twice the brackets that
+// maxTokens bounds what is parsed, and with that how deep the parser recurses: MaxNodes in twice the brackets that
 // anybody needs.
 const maxTokens = 1000
 
-// token is a piece of the text. The parser sees operators and brackets as they are, and any other token as "$" and its
-// index: it would make floats of numbers, and it has names and escapes of its own.
+// token is a piece of the text.
 type token struct {
 	kind    tokenKind
 	at, end int      // in the text
-	seen    int      // where it stands in what the parser sees
 	literal *literal // of a constant
 	ref     int      // of a reference: its index in scanner.refs
 }
@@ -41,7 +38,6 @@ type scanner struct {
 	at     int
 	tokens []token
 	refs   []usedRef
-	uses   []Use
 }
 
 // words are the operators that are words.
@@ -175,31 +171,4 @@ func minusInPath(ref string) int {
 		}
 	}
 	return -1
-}
-
-// source returns what the parser sees: ASCII, a space behind each token.
-func (s *scanner) source() string {
-	var b strings.Builder
-	b.Grow(6 * len(s.tokens))
-	for i := range s.tokens {
-		t := &s.tokens[i]
-		t.seen = b.Len()
-		if t.kind == operator {
-			b.WriteString(s.text[t.at:t.end])
-		} else {
-			b.WriteByte('$')
-			b.WriteString(strconv.Itoa(i))
-		}
-		b.WriteByte(' ')
-	}
-	return b.String()
-}
-
-// tokenAt returns the index of the token that the parser sees at an offset; that of none is one too many.
-func (s *scanner) tokenAt(seen int) int {
-	i, found := slices.BinarySearchFunc(s.tokens, seen, func(t token, at int) int { return t.seen - at })
-	if !found && i < len(s.tokens) {
-		i--
-	}
-	return i
 }
