@@ -21,7 +21,7 @@ type share struct {
 
 const (
 	// shortWait is the wait that is never too long, however quick the tool.
-	shortWait = time.Millisecond
+	shortWait = time.Millisecond / 2
 	// aloneShare is what the share of a run that is alone begins with, and doesn't go below: with fewer calls out, a
 	// quick tool would be idle for want of work. besideShare is the same for a run beside others.
 	aloneShare  = 128
