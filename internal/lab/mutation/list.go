@@ -174,7 +174,7 @@ var mutants = []mutant{
 	},
 	{
 		"held-up-for-ever", "runs that are over stay in the ledger as long as one goes on that began before them",
-		"orchestrator/reaper.go", ">= rp.cfg.Grace+purgeAtLast && rp.orphan(", "< 0 && rp.orphan(", "./orchestrator", "HoldsOthersUp|WaitingRuns",
+		"orchestrator/reaper.go", ">= rp.cfg.Grace+purgeAtLast && rp.orphan(", "< 0 && rp.orphan(", "./orchestrator", "HoldsOthersUp",
 	},
 	{
 		"purged-by-filter", "single runs are purged by a filter, for which the server looks at all that the ledger holds",
