@@ -78,9 +78,10 @@ func (r *Run) Expand(step, n int, now time.Time, out *Effects) {
 
 // uncertain reports whether the run may have stopped by records that are here already: a list hasn't been counted, and
 // records wait for calls that aren't out, so another owner had counted it and gone on. One of them may be the failure
-// that stopped the run, and then all that became ready since never did.
+// that stopped the run, and then all that became ready since never did. In language 2 no record is needed for that: what
+// follows from an empty list may be a condition that fails.
 func (r *Run) uncertain() bool {
-	return r.plan.OnFailure == plan.Stop && len(r.early) > 0 &&
+	return r.plan.OnFailure == plan.Stop && (len(r.early) > 0 || r.plan.Language > 1) &&
 		slices.ContainsFunc(r.calls[:len(r.plan.Steps)], func(s call) bool { return s.state == expanding })
 }
 

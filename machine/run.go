@@ -95,6 +95,9 @@ type Run struct {
 	failFast int // the step whose failure stopped the run, or -1
 	expiring bool
 
+	reached []int // steps of which is to be decided what becomes of them, in the order of the plan
+	taking  bool  // somebody does
+
 	wave      int     // the next to be opened
 	waves     [][]int // nil unless the schedule is waves
 	openAt    []int   // by wave: steps that are not terminal; nil unless the schedule is waves
@@ -141,6 +144,7 @@ func (r *Run) reset() {
 	r.remaining, r.deadline = n, r.start.Submitted.Add(r.plan.Timeout)
 	r.stopping, r.stop, r.failFast, r.expiring = false, nil, -1, false
 	r.wave, r.openAt, r.deadlines, r.early, r.entries, r.seq = 0, nil, nil, nil, nil, 0
+	r.reached, r.taking = nil, false
 	r.lastTime, r.begun, r.finished = r.start.Started, false, false
 	if r.plan.Schedule == plan.Waves {
 		r.waves = r.plan.Waves()
@@ -165,11 +169,13 @@ func (r *Run) Begin(out *Effects) {
 		r.openWave(r.start.Started, out)
 	}
 	for i := range r.plan.Steps {
-		if r.openAt == nil && r.calls[i].missing == 0 && r.calls[i].state == waiting && !r.stopping {
-			r.become(i, r.verdict(i), r.start.Started, out)
+		if r.openAt == nil && r.calls[i].missing == 0 && r.calls[i].state == waiting {
+			r.reach(i)
 		}
 	}
+	r.takeReached(r.start.Started, out)
 	r.finishIfOver(out)
+	r.withhold(out)
 }
 
 func (r *Run) finishIfOver(out *Effects) {
@@ -342,12 +348,10 @@ func (r *Run) settle(i int, to state, at time.Time, out *Effects) {
 				}
 			case dep.missing > 0 || r.openAt != nil || r.stopping:
 			case r.plan.Language == 1 && r.standing().spoiler(d) != d: // it is still to be skipped
+			case r.plan.Language == 1:
+				r.makeReady(d, at, out)
 			default:
-				if to := r.verdict(d); to.terminal() {
-					work = append(work, todo{d, to})
-				} else {
-					r.become(d, to, at, out)
-				}
+				r.reach(d)
 			}
 		}
 	}
@@ -357,6 +361,7 @@ func (r *Run) settle(i int, to state, at time.Time, out *Effects) {
 	if r.openAt != nil && !r.stopping {
 		r.openWave(at, out)
 	}
+	r.takeReached(at, out)
 }
 
 // openWave makes the next wave's steps ready once every step of the waves before is terminal. Waves open in their

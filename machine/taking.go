@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"slices"
 	"time"
 
 	"github.com/stepjet/stepjet/fault"
@@ -19,6 +20,29 @@ type Told struct {
 
 // standing returns how the steps stand now.
 func (r *Run) standing() standing { return standing{r.plan, r.calls} }
+
+// reach notes a step all of whose dependencies are over.
+func (r *Run) reach(i int) {
+	at, _ := slices.BinarySearch(r.reached, i)
+	r.reached = slices.Insert(r.reached, at, i)
+}
+
+// takeReached decides what becomes of the steps that are due, one after the other in the order of the plan, and of those
+// that are due because of that: a failure among them may stop the run, so the order is a rule for all owners.
+func (r *Run) takeReached(at time.Time, out *Effects) {
+	if r.taking {
+		return // whoever does sees these too
+	}
+	r.taking = true
+	for len(r.reached) > 0 {
+		i := r.reached[0]
+		r.reached = r.reached[1:]
+		if r.calls[i].state == waiting && !r.stopping {
+			r.become(i, r.verdict(i), at, out)
+		}
+	}
+	r.taking = false
+}
 
 // become brings a step that waits into the state that verdict returned.
 func (r *Run) become(i int, to state, at time.Time, out *Effects) {

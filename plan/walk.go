@@ -290,6 +290,12 @@ func (w *walker) reference(x piece, text bool, below string) {
 			w.problemAt(below, fault.LimitExceeded, fmt.Sprintf("the path of the reference has %d bytes, at most %d are allowed", r.pathLength(), MaxPath), "")
 		}
 		if w.item != "" && r.id == w.item { // never so while seeking: the plan has cycles, and items are no part of them
+			if r.of != itsResult {
+				w.brokenRef(&mistake{
+					why:  fmt.Sprintf("%s%s: %q is the item of the for_each, which ends in no way", r.of.prefix(), clip(r.text), r.id),
+					hint: "name a step, or refer to the item itself: " + refPrefix + clip(r.text),
+				}, below)
+			}
 			p.targets = append(p.targets, target{theItem, r.of, r.path, r.text})
 			continue
 		}
