@@ -23,6 +23,7 @@ const (
 	reKey    = `"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"`
 	rePath   = `((?:\.[A-Za-z0-9_-]+|\[(?:0|[1-9][0-9]*)\]|\[` + reKey + `\]|\[\*\])*)`
 	reRef    = `([A-Za-z0-9_-]{1,64})` + rePath
+	reAny    = `\$(ref|error|status):`
 	reSpaces = `[ \t\r\n]*`
 	reStep   = `[as]` // there are no others, and neither is a number
 	// A reference that other languages' marks may stand around, and a right one.
@@ -31,13 +32,14 @@ const (
 )
 
 var (
-	twinAlternatives = regexp.MustCompile(`^\$ref:` + reRef + reSpaces + `\|\|`)
-	twinNext         = regexp.MustCompile(`^` + reSpaces + `\|\|` + reSpaces + `\$ref:` + reRef)
+	twinAlternatives = regexp.MustCompile(`^` + reAny + reRef + reSpaces + `\|\|`)
+	twinNext         = regexp.MustCompile(`^` + reSpaces + `\|\|` + reSpaces + reAny + reRef)
 	twinLast         = regexp.MustCompile(`^` + reSpaces + `\|\|` + reSpaces + `([^ \t\r\n\[{](?s:.*))$`)
-	twinFirst        = regexp.MustCompile(`^\$ref:` + reRef)
-	twinWhole        = regexp.MustCompile(`^\$ref:` + reRef + `$`)
+	twinFirst        = regexp.MustCompile(`^` + reAny + reRef)
+	twinWhole        = regexp.MustCompile(`^` + reAny + reRef + `$`)
+	twinBegins       = regexp.MustCompile(`^\$(?:ref:|(?:error|status):[A-Za-z0-9_-])`)
 	twinQuoted       = regexp.MustCompile(`"(?:[^"\\]|\\(?s:.))*(?:"|\\?$)`)
-	twinMark         = regexp.MustCompile(`(\$+)(ref:|\{ref:|\{input\.|\{?(?:error|status):[A-Za-z0-9_-])`)
+	twinMark         = regexp.MustCompile(`(\$+)(?:(\{?ref:|\{input\.)|(\{?(?:error|status):)[A-Za-z0-9_-])`)
 	twinWord         = regexp.MustCompile(`^\$(?:(?:input|last)(?:$|[.\[])|index$)`)
 	twinWordOr       = regexp.MustCompile(`^\$(?:(?:input|last)` + rePath + `|index)` + reSpaces + `\|\|`)
 	twinBare         = regexp.MustCompile(`^` + reRef)
@@ -62,13 +64,16 @@ const (
 	noJSONText = twinError("lone surrogate")
 )
 
-// twin resolves references to one step, "a".
+// twin resolves references to one step, "a", which failed and yet has a result.
 type twin struct{ result json.RawMessage }
+
+const twinStatus, twinFault = `"failed"`, `{"code":"timeout","message":"late","details":null}`
 
 // lookup returns the value of a reference; nil for a missing one. scalar says that the path goes into a scalar, which
 // among alternatives counts as missing.
-func (w twin) lookup(id, path string, among bool) (value json.RawMessage, scalar bool, err error) {
-	value, scalar, err = w.follow(w.result, path, among)
+func (w twin) lookup(of, id, path string, among bool) (value json.RawMessage, scalar bool, err error) {
+	in := map[string]json.RawMessage{"ref": w.result, "error": []byte(twinFault), "status": []byte(twinStatus)}[of]
+	value, scalar, err = w.follow(in, path, among)
 	if err == nil && id != "a" {
 		err = badStep
 	}
@@ -142,12 +147,12 @@ func (w twin) value(s string) (json.RawMessage, error) {
 	if twinAlternatives.MatchString(s) {
 		return w.alternatives(s)
 	}
-	if strings.HasPrefix(s, "$ref:") && !strings.ContainsAny(twinQuoted.ReplaceAllString(s, ""), " \t\r\n") {
+	if twinBegins.MatchString(s) && !strings.ContainsAny(twinQuoted.ReplaceAllString(s, ""), " \t\r\n") {
 		m := twinWhole.FindStringSubmatch(s)
 		if m == nil {
 			return nil, badRef
 		}
-		v, scalar, err := w.lookup(m[1], m[2], false)
+		v, scalar, err := w.lookup(m[1], m[2], m[3], false)
 		switch {
 		case err != nil:
 			return nil, err
@@ -187,14 +192,14 @@ func encode(s string) json.RawMessage {
 }
 
 func (w twin) alternatives(s string) (json.RawMessage, error) {
-	type alternative struct{ id, path string }
+	type alternative struct{ of, id, path string }
 	m := twinFirst.FindStringSubmatch(s)
-	all := []alternative{{m[1], m[2]}}
+	all := []alternative{{m[1], m[2], m[3]}}
 	s = s[len(m[0]):]
 	var def json.RawMessage
 	for s != "" {
 		if m := twinNext.FindStringSubmatch(s); m != nil {
-			all = append(all, alternative{m[1], m[2]})
+			all = append(all, alternative{m[1], m[2], m[3]})
 			s = s[len(m[0]):]
 			continue
 		}
@@ -209,7 +214,7 @@ func (w twin) alternatives(s string) (json.RawMessage, error) {
 	}
 	var found json.RawMessage
 	for _, alt := range all {
-		v, scalar, err := w.lookup(alt.id, alt.path, true)
+		v, scalar, err := w.lookup(alt.of, alt.id, alt.path, true)
 		if err != nil {
 			return nil, err
 		}
@@ -234,19 +239,17 @@ func (w twin) template(s string) (string, error) {
 		if at == nil {
 			break
 		}
-		n := at[3] - at[2]
+		n, mark := at[3]-at[2], s[at[3]:max(at[5], at[7])]
 		out.WriteString(s[:at[0]] + strings.Repeat("$", n/2))
-		braced := s[at[4]] == '{'
+		s = s[at[3]+len(mark):]
 		if n%2 == 0 {
-			out.WriteString(s[at[4]:at[5]])
-			s = s[at[5]:]
+			out.WriteString(mark)
 			continue
 		}
-		if !strings.HasSuffix(s[at[4]:at[5]], "ref:") {
+		if mark == "{input." {
 			return "", badRef
 		}
-		s = s[at[5]:]
-		re := twinBare
+		re, braced := twinBare, mark[0] == '{'
 		if braced {
 			re = twinBraced
 		}
@@ -258,7 +261,7 @@ func (w twin) template(s string) (string, error) {
 		if !braced && !twinBareEnd.MatchString(s) && s[0] < 0x80 {
 			return "", badRef
 		}
-		v, scalar, err := w.lookup(m[1], m[2], false)
+		v, scalar, err := w.lookup(strings.Trim(mark, "{:"), m[1], m[2], false)
 		var text string
 		switch {
 		case err != nil:
@@ -315,7 +318,10 @@ func FuzzRef(f *testing.F) {
 			require.Contains(t, codes(r.Problems), why.Error(), "%q", s)
 			return
 		}
-		args, err := p.Arguments(1, func(int) ([]byte, bool) { return out, true })
+		ended := func(int) plan.Fate {
+			return plan.Fate{Status: "failed", Error: &fault.Error{Code: fault.Timeout, Message: "late"}}
+		}
+		args, err := p.NewResolver().Fates(ended).Arguments(1, func(int) ([]byte, bool) { return out, true })
 		if err != nil {
 			require.ErrorIs(t, why, badValue, "%q: %v", s, err)
 			return
@@ -338,6 +344,10 @@ func FuzzRef(f *testing.F) {
 func requireSameAsItem(t *testing.T, s string, item, want []byte) {
 	t.Helper()
 	p, r := plan.Parse([]byte(steps(`{"id":"s","tool":"t","for_each":{"in":[0],"as":"a"},"arguments":{"v":`+string(encode(s))+`}}`)), nil)
+	if p == nil && strings.Contains(strings.Join(codes(r.Problems), " "), "invalid_ref") {
+		require.Regexp(t, `\$\{?(error|status):a`, s, "an item ends in no way")
+		return
+	}
 	require.Empty(t, r.Problems, "%q", s)
 	got, err := p.ItemArguments(0, item, func(int) ([]byte, bool) { panic("there are no other steps") })
 	require.Nil(t, err, "%q", s)

@@ -23,6 +23,11 @@ type Options struct {
 	// most once in a step, so that the order in which they run doesn't matter, but for the number of attempts of a step
 	// that fails.
 	ForEach bool
+	// Second makes most plans ones of language 2, with conditions and references to how steps ended.
+	Second bool
+	// Codes is whether references to errors go to their codes alone: what the texts say of what an owner found is no
+	// promise.
+	Codes bool
 }
 
 // Case is a random plan with tools to run it.
@@ -87,8 +92,10 @@ func Forms() []string {
 // generator makes one case. Steps are made in an order in which each only refers to those before it.
 type generator struct {
 	*rand.Rand
-	c     Case
-	steps []made
+	c      Case
+	steps  []made
+	second bool // the plan is one of language 2
+	codes  bool
 }
 
 // made is a step so far. result is what its script gives, where that is known beforehand.
@@ -109,6 +116,7 @@ func Generate(rng *rand.Rand, o Options) Case {
 		most = 12
 	}
 	count := 1 + g.Intn(most)
+	g.second, g.codes = o.Second && g.Intn(8) > 0, o.Codes
 	for i := range 1 + g.Intn(4) {
 		c := Contract{MaxAttempts: 1 + g.Intn(3)}
 		if o.ForEach {
@@ -221,6 +229,9 @@ func (g *generator) step(deps []int, each bool) string {
 	if g.Intn(4) == 0 && len(targets) > 0 {
 		g.c.Forms["depends_on"]++
 		fields = append(fields, `"depends_on":[`+g.spell(pick(g.Rand, targets).id)+`]`)
+	}
+	if g.second && g.Intn(3) == 0 && (len(targets) > 0 || g.Intn(3) == 0) {
+		fields = append(fields, `"if":`+g.spell(g.condition(targets)))
 	}
 	if g.Intn(5) == 0 {
 		g.c.Forms["optional"]++

@@ -23,22 +23,60 @@ var (
 	firstSeed = flag.Int64("seed", 1, "seed of the first random case; to replay one, set -cases 1 too")
 )
 
-// results are what the dependencies of a step came to.
-type results func(dep int) ([]byte, bool)
+// sight is what references see of the dependencies of a step, for both.
+type sight reference.Sight
+
+// of returns a sight of results alone: every step succeeded.
+func of(result func(dep int) ([]byte, bool)) sight {
+	return sight{
+		Result: result, Status: func(int) string { return "succeeded" }, Err: func(int) *reference.Err { return nil },
+	}
+}
+
+// resolver returns what resolves the arguments of a plan, and sees how steps ended.
+func (s sight) resolver(p *plan.Plan) *plan.Resolver { return p.NewResolver().Fates(s.fate) }
+
+func (s sight) fate(dep int) plan.Fate {
+	f := plan.Fate{Status: s.Status(dep)}
+	if err := s.Err(dep); err != nil {
+		f.Error = &fault.Error{Code: fault.Code(err.Code), Message: err.Message, Retryable: err.Retryable}
+	}
+	return f
+}
 
 // requireSameArguments resolves the arguments of one step both ways and gives the code they fail with, or "".
-func requireSameArguments(t *testing.T, seed int64, doc string, p *plan.Plan, q *reference.Plan, step int, r results) string {
+func requireSameArguments(t *testing.T, seed int64, doc string, p *plan.Plan, q *reference.Plan, step int, s sight) string {
 	t.Helper()
-	got, gotErr := p.Arguments(step, r)
-	want, wantErr := q.Arguments(step, r)
+	got, gotErr := s.resolver(p).Arguments(step, s.Result)
+	want, wantErr := q.Arguments(step, reference.Sight(s))
 	code := requireSame(t, fmt.Sprintf("seed %d, step %d: %s", seed, step, doc), got, gotErr, want, wantErr)
 	if wantErr == nil && !q.Steps[step].ForEach {
-		requireSameNothing(t, doc, p, q, step, nil, r)
+		requireSameNothing(t, doc, p, q, step, nil, s)
 	}
 	if q.Steps[step].ForEach {
-		requireSameItems(t, seed, doc, p, q, step, r)
+		requireSameItems(t, seed, doc, p, q, step, s)
 	}
 	return code
+}
+
+// requireSameTaking evaluates the condition of a step both ways, and gives what it comes to.
+func requireSameTaking(t *testing.T, what string, p *plan.Plan, q *reference.Plan, step int, s sight) string {
+	t.Helper()
+	want, wantErr := q.Holds(step, reference.Sight(s))
+	c := p.Steps[step].If
+	if c == nil {
+		require.True(t, want, what)
+		return "none"
+	}
+	got, gotErr := c.Holds(p, s.Result, s.fate)
+	if wantErr != nil {
+		require.NotNil(t, gotErr, "%s: %s", what, c.Text())
+		require.Equal(t, wantErr.Code, string(gotErr.Code), what)
+		return wantErr.Code
+	}
+	require.Nil(t, gotErr, what)
+	require.Equal(t, want, got, "%s: %s", what, c.Text())
+	return strconv.FormatBool(got)
 }
 
 // requireSame compares JSON, or the codes of errors, and gives the code.
@@ -56,40 +94,40 @@ func requireSame(t *testing.T, what string, got []byte, gotErr *fault.Error, wan
 }
 
 // requireSameItems takes the list of a for_each step apart both ways, and resolves the arguments of each item.
-func requireSameItems(t *testing.T, seed int64, doc string, p *plan.Plan, q *reference.Plan, step int, r results) {
+func requireSameItems(t *testing.T, seed int64, doc string, p *plan.Plan, q *reference.Plan, step int, s sight) {
 	t.Helper()
 	what := fmt.Sprintf("seed %d, step %d: %s", seed, step, doc)
-	got, gotErr := p.Items(step, r)
-	want, wantErr := q.Items(step, r)
+	got, gotErr := s.resolver(p).Items(step, s.Result)
+	want, wantErr := q.Items(step, reference.Sight(s))
 	if wantErr != nil || gotErr != nil {
 		requireSame(t, what, nil, gotErr, nil, wantErr)
 		return
 	}
 	require.Len(t, got, len(want), what)
-	resolver := p.NewResolver()
+	resolver := s.resolver(p)
 	for i := range want {
 		require.Equal(t, string(want[i]), string(got[i]), what)
-		arguments, err := resolver.ItemArguments(step, got[i], r)
-		wanted, wantedErr := q.ItemArguments(step, want[i], r)
+		arguments, err := resolver.ItemArguments(step, got[i], s.Result)
+		wanted, wantedErr := q.ItemArguments(step, want[i], reference.Sight(s))
 		requireSame(t, what, arguments, err, wanted, wantedErr)
 		if wantedErr == nil {
-			requireSameNothing(t, doc, p, q, step, want[i], r)
+			requireSameNothing(t, doc, p, q, step, want[i], s)
 		}
 	}
 }
 
 // requireSameNothing compares which references found nothing, and has each found again at its place in the plan.
-func requireSameNothing(t *testing.T, doc string, p *plan.Plan, q *reference.Plan, step int, item []byte, r results) {
+func requireSameNothing(t *testing.T, doc string, p *plan.Plan, q *reference.Plan, step int, item []byte, s sight) {
 	t.Helper()
 	var got []string
-	for _, n := range p.NewResolver().Nothing(step, item, r) {
+	for _, n := range s.resolver(p).Nothing(step, item, s.Result) {
 		got = append(got, n.Reference)
 		if text, plainKeys := valueAt(t, []byte(doc), n.At); plainKeys {
 			require.Contains(t, text, n.Reference, "%s in %s", n.At, doc)
 		}
 		require.NotEmpty(t, n.Saw)
 	}
-	require.Equal(t, q.Nothing(step, item, r), got, "step %d of %s", step, doc)
+	require.Equal(t, q.Nothing(step, item, reference.Sight(s)), got, "step %d of %s", step, doc)
 }
 
 // valueAt returns the text at a pointer, on into strings that hold JSON, its escapes undone; that of an object form is
@@ -152,6 +190,7 @@ func accept(t *testing.T, seed int64, doc string) (*plan.Plan, *reference.Plan) 
 		}
 	}
 	require.Equal(t, q.Outputs, p.Outputs)
+	require.Equal(t, q.Second, p.Language == 2, "seed %d: %s", seed, doc)
 	return p, q
 }
 
@@ -166,18 +205,18 @@ func (c open) Names() []string { return slices.Sorted(maps.Keys(c)) }
 func TestGeneratedPlansAreValidForTheirTools(t *testing.T) {
 	t.Parallel()
 	for seed := range int64(5000) {
-		c := reference.Generate(rand.New(rand.NewSource(seed)), reference.Options{ForEach: true, Stop: seed%2 == 0})
+		c := reference.Generate(rand.New(rand.NewSource(seed)), reference.Options{ForEach: true, Stop: seed%2 == 0, Second: seed%3 > 0})
 		_, report := plan.Parse(c.Plan, open(c.Contracts))
 		require.Empty(t, report.Problems, "seed %d: %s", seed, c.Plan)
 	}
 }
 
-// Arguments of random plans, with the results that the plans really come to and with some of them missing.
+// Arguments and conditions of random plans, with the results that the plans really come to and with some of them missing.
 func TestArgumentsAgree(t *testing.T) {
 	t.Parallel()
-	codes, forms := map[string]int{}, map[string]int{}
+	codes, forms, takings := map[string]int{}, map[string]int{}, map[string]int{}
 	for seed, n := *firstSeed, 0; n < *cases; seed++ {
-		c := reference.Generate(rand.New(rand.NewSource(seed)), reference.Options{ForEach: seed%2 == 0})
+		c := reference.Generate(rand.New(rand.NewSource(seed)), reference.Options{ForEach: seed%2 == 0, Second: seed%3 > 0})
 		p, q := accept(t, seed, string(c.Plan))
 		r, err := reference.Run(c.Plan, c.Contracts, c.Call)
 		require.NoError(t, err)
@@ -185,14 +224,14 @@ func TestArgumentsAgree(t *testing.T) {
 			forms[form] += count
 		}
 		for step := range q.Steps {
-			real := func(dep int) ([]byte, bool) {
-				s := r.Steps[q.Steps[dep].ID]
-				return s.Result, s.Status == "succeeded"
-			}
-			some := func(dep int) ([]byte, bool) {
-				result, ok := real(dep)
+			real := sightOf(q, r)
+			some := real
+			some.Result = func(dep int) ([]byte, bool) {
+				result, ok := real.Result(dep)
 				return result, ok && (dep+step+int(seed))%3 != 0
 			}
+			takings[requireSameTaking(t, string(c.Plan), p, q, step, real)]++
+			takings[requireSameTaking(t, string(c.Plan), p, q, step, some)]++
 			codes[requireSameArguments(t, seed, string(c.Plan), p, q, step, real)]++
 			codes[requireSameArguments(t, seed, string(c.Plan), p, q, step, some)]++
 			n += 2
@@ -204,8 +243,26 @@ func TestArgumentsAgree(t *testing.T) {
 	for _, code := range []string{"", "unresolved_ref", "invalid_arguments"} {
 		require.Greater(t, codes[code], *cases/500, "code %q", code)
 	}
-	for _, form := range append(reference.Forms(), reference.EachForms()...) {
+	for _, taking := range []string{"true", "false", "condition_failed", "none"} {
+		require.Greater(t, takings[taking], *cases/500, taking)
+	}
+	for _, form := range slices.Concat(reference.Forms(), reference.EachForms(), reference.SecondForms()) {
 		require.Greater(t, forms[form], *cases/500, form)
+	}
+}
+
+// sightOf is what references see of a run that is over.
+func sightOf(q *reference.Plan, r *reference.Result) sight {
+	step := func(dep int) reference.Step { return r.Steps[q.Steps[dep].ID] }
+	return sight{
+		Result: func(dep int) ([]byte, bool) { return step(dep).Result, step(dep).Status == "succeeded" },
+		Status: func(dep int) string { return step(dep).Status },
+		Err: func(dep int) *reference.Err {
+			if s := step(dep); s.Code != "" {
+				return &reference.Err{Code: s.Code, Message: s.Message}
+			}
+			return nil
+		},
 	}
 }
 
@@ -217,7 +274,7 @@ func TestTooLargeAgrees(t *testing.T) {
 	for space, code := range map[string]string{" ": "", "  ": "too_large"} {
 		arguments := `{"x":"$ref:a","y":["$ref:a"]` + space + `}`
 		p, q := accept(t, 0, `{"steps":[{"id":"a","tool":"x"},{"id":"b","tool":"x","arguments":`+arguments+`}]}`)
-		require.Equal(t, code, requireSameArguments(t, 0, "64 MiB", p, q, 1, result))
+		require.Equal(t, code, requireSameArguments(t, 0, "64 MiB", p, q, 1, of(result)))
 	}
 }
 
@@ -287,11 +344,17 @@ func requireSameVerdict(t *testing.T, seed int64, text, result string) (accepted
 			continue
 		}
 		require.Empty(t, report.Problems, "seed %d: %s", seed, doc)
-		requireSameArguments(t, seed, doc, p, q, 1, func(int) ([]byte, bool) { return []byte(result), true })
-		requireSameArguments(t, seed, doc, p, q, 1, func(int) ([]byte, bool) { return nil, false })
+		requireSameArguments(t, seed, doc, p, q, 1, of(func(int) ([]byte, bool) { return []byte(result), true }))
+		requireSameArguments(t, seed, doc, p, q, 1, lost)
 		accepted++
 	}
 	return accepted
+}
+
+// lost is a sight of steps that failed.
+var lost = sight{
+	Result: func(int) ([]byte, bool) { return nil, false }, Status: func(int) string { return "failed" },
+	Err: func(int) *reference.Err { return &reference.Err{Code: "tool_failed", Message: "503 \"up\""} },
 }
 
 func has(r plan.Report, code fault.Code) bool {

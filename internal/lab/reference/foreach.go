@@ -54,6 +54,9 @@ func (p *Plan) linkForEach(i int, refs []ref) ([]ref, error) {
 	if p.index(s.As) >= 0 {
 		return nil, fmt.Errorf("the item is called like step %q", s.As)
 	}
+	if slices.ContainsFunc(refs, func(r ref) bool { return r.id == s.As && r.of != ofResult }) {
+		return nil, errRef // an item did not end in any way
+	}
 	others := slices.DeleteFunc(refs, func(r ref) bool { return r.id == s.As })
 	list, err := references(s.in)
 	return append(others, list...), err
@@ -71,8 +74,8 @@ func (r ref) intoEntries() bool {
 }
 
 // Items returns the items of a for_each step's list.
-func (p *Plan) Items(step int, result func(dep int) ([]byte, bool)) ([][]byte, *Err) {
-	r := resolver{plan: p, result: result}
+func (p *Plan) Items(step int, s Sight) ([][]byte, *Err) {
+	r := resolver{plan: p, sight: s}
 	out := r.resolve(p.Steps[step].in)
 	if r.err != nil {
 		return nil, r.err
@@ -94,8 +97,8 @@ func (p *Plan) Items(step int, result func(dep int) ([]byte, bool)) ([][]byte, *
 }
 
 // ItemArguments returns the arguments of a for_each step for one of its items.
-func (p *Plan) ItemArguments(step int, item []byte, result func(dep int) ([]byte, bool)) ([]byte, *Err) {
-	return p.arguments(step, item, result)
+func (p *Plan) ItemArguments(step int, item []byte, s Sight) ([]byte, *Err) {
+	return p.arguments(step, item, s)
 }
 
 // entries returns what references to a for_each step see.

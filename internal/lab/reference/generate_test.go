@@ -2,6 +2,7 @@ package reference_test
 
 import (
 	"math/rand"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -14,7 +15,7 @@ func TestGenerate(t *testing.T) {
 	t.Parallel()
 	forms, runs, steps, items := map[string]int{}, map[string]int{}, map[string]int{}, map[string]int{}
 	for seed := range int64(2000) {
-		c := reference.Generate(rand.New(rand.NewSource(seed)), reference.Options{Stop: true, ForEach: seed%2 == 0})
+		c := reference.Generate(rand.New(rand.NewSource(seed)), reference.Options{Stop: true, ForEach: seed%2 == 0, Second: seed%3 == 0})
 		r, err := reference.Run(c.Plan, c.Contracts, c.Call)
 		require.NoError(t, err, "seed %d: %s", seed, c.Plan)
 		for name, n := range c.Forms {
@@ -28,7 +29,7 @@ func TestGenerate(t *testing.T) {
 			}
 		}
 	}
-	for _, name := range append(append(reference.Forms(), reference.EachForms()...), "stop") {
+	for _, name := range append(slices.Concat(reference.Forms(), reference.EachForms(), reference.SecondForms()), "stop") {
 		require.Greater(t, forms[name], 20, name)
 		delete(forms, name)
 	}
@@ -38,7 +39,7 @@ func TestGenerate(t *testing.T) {
 	}
 	for _, status := range []string{
 		"succeeded ", "failed tool_failed", "failed timeout", "failed tool_terminal", "failed invalid_arguments",
-		"failed unresolved_ref", "skipped skipped", "cancelled cancelled",
+		"failed unresolved_ref", "skipped skipped", "cancelled cancelled", "not_taken ", "failed condition_failed",
 	} {
 		require.Greater(t, steps[status], 20, status)
 	}

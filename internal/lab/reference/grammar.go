@@ -23,15 +23,24 @@ var (
 	refRE     = regexp.MustCompile(refPattern)
 	segmentRE = regexp.MustCompile(segmentPattern)
 	quotesRE  = regexp.MustCompile(`(?s)"(?:[^"\\]|\\.)*"?`) // one that isn't closed goes on to the end
-	prefixRE  = regexp.MustCompile(`(\$+)(\{?ref:|\{input\.|\{?(?:error|status):[A-Za-z0-9_-])`)
+	prefixRE  = regexp.MustCompile(`(\$+)(?:(\{?ref:|\{input\.)|(\{?(?:error|status):)[A-Za-z0-9_-])`)
+	wholeRE   = regexp.MustCompile(`^\$(?:(ref):|(error|status):[A-Za-z0-9_-])`)
 	spacesRE  = regexp.MustCompile(`^[ \t\r\n]*`)
 	wordRE    = regexp.MustCompile(`^(?:input|last)[.\[]`)
 )
 
 var errRef = errors.New("invalid_ref")
 
-// ref is a reference: a step and the way into its result.
+// What a reference goes into.
+const (
+	ofResult = "ref"
+	ofError  = "error"
+	ofStatus = "status"
+)
+
+// ref is a reference: a step and the way into its result, or into how it ended.
 type ref struct {
+	of   string // one of the constants above
 	id   string
 	text string // as written
 	path []segment
@@ -49,7 +58,7 @@ func cutRef(s string) (r ref, rest string, ok bool) {
 	if m == nil {
 		return ref{}, s, false
 	}
-	r.id, r.text = m[1], m[0]
+	r.of, r.id, r.text = ofResult, m[1], m[0]
 	for _, part := range segmentRE.FindAllString(m[2], -1) {
 		seg := segment{form: part[0], text: strings.Trim(part, ".[]")}
 		if seg.form == '[' && part[1] == '"' {
@@ -65,6 +74,19 @@ func cutRef(s string) (r ref, rest string, ok bool) {
 		r.path = append(r.path, seg)
 	}
 	return r, s[len(m[0]):], true
+}
+
+// cutPrefixed takes the longest reference off the start of s, with what is before it: $ref:, $error: or $status:. is
+// tells whether one of those is there at all.
+func cutPrefixed(s string) (r ref, rest string, is, ok bool) {
+	m := wholeRE.FindStringSubmatch(s)
+	if m == nil {
+		return ref{}, s, false, false
+	}
+	of := m[1] + m[2]
+	r, rest, ok = cutRef(s[len("$")+len(of)+len(":"):])
+	r.of = of
+	return r, rest, true, ok
 }
 
 // wholeRef reads a reference that is all of s.
@@ -103,13 +125,15 @@ type piece struct {
 // parse finds out what a string in the arguments means. The forms are tried in the order in which the language lists
 // them.
 func parse(s string) (phrase, error) {
-	if rest, ok := strings.CutPrefix(s, "$ref:"); ok {
-		if _, after, ok := cutRef(rest); ok && strings.HasPrefix(skipSpaces(after), "||") {
+	if r, after, is, ok := cutPrefixed(s); is {
+		if ok && strings.HasPrefix(skipSpaces(after), "||") {
 			return parseAlternatives(s)
 		}
 		if !strings.ContainsAny(quotesRE.ReplaceAllString(s, ""), " \t\r\n") {
-			r, err := wholeRef(rest)
-			return phrase{form: whole, refs: []ref{r}}, err
+			if !ok || after != "" {
+				return phrase{}, errRef
+			}
+			return phrase{form: whole, refs: []ref{r}}, nil
 		}
 	}
 	if reservedWord(s) {
@@ -145,15 +169,14 @@ func skipSpaces(s string) string { return s[len(spacesRE.FindString(s)):] }
 func parseAlternatives(s string) (phrase, error) {
 	p := phrase{form: alternatives}
 	for {
-		rest, ok := strings.CutPrefix(s, "$ref:")
-		if !ok {
+		r, rest, is, ok := cutPrefixed(s)
+		if !is {
 			p.scalar = []byte(s)
 			if !scalar(s) {
 				return p, errRef
 			}
 			return p, nil
 		}
-		r, rest, ok := cutRef(rest)
 		if !ok {
 			return p, errRef
 		}
@@ -182,20 +205,22 @@ func parseTemplate(s string) (phrase, error) {
 		if m == nil {
 			break
 		}
-		dollars, opening := m[3]-m[2], s[m[4]:m[5]]
+		end := max(m[5], m[7])
+		dollars, opening := m[3]-m[2], s[m[3]:end]
 		text += s[:m[0]] + strings.Repeat("$", dollars/2) // an odd n gives (n-1)/2, and the division rounds down
-		s = s[m[1]:]
+		s = s[end:]
 		if dollars%2 == 0 {
 			text += opening
 			continue
 		}
-		if !strings.HasSuffix(opening, "ref:") {
-			return p, errRef // of those that mean nothing yet
+		if opening == "{input." {
+			return p, errRef // it means nothing yet
 		}
 		r, rest, ok := cutRef(s)
 		if !ok || !endsWell(opening, rest) {
 			return p, errRef
 		}
+		r.of = strings.Trim(opening, "{:")
 		s = strings.TrimPrefix(rest, closing(opening))
 		p.form = template
 		p.pieces = append(p.pieces, piece{text: text}, piece{ref: &r})
@@ -208,7 +233,7 @@ func parseTemplate(s string) (phrase, error) {
 
 // closing is what ends a reference that was opened so, and is no text.
 func closing(opening string) string {
-	if opening == "{ref:" {
+	if opening[0] == '{' {
 		return "}"
 	}
 	return ""
@@ -217,7 +242,7 @@ func closing(opening string) string {
 // endsWell reports whether a reference in a template may be followed by rest.
 func endsWell(opening, rest string) bool {
 	switch {
-	case opening == "{ref:":
+	case opening[0] == '{':
 		return strings.HasPrefix(rest, "}")
 	case rest == "", rest[0] >= 0x80:
 		return true

@@ -26,7 +26,7 @@ func (r *run) executeItems(i int, call Behaviour) {
 
 // spread makes the items of a for_each step.
 func (r *run) spread(i int) *Err {
-	list, err := r.plan.Items(i, r.dependency)
+	list, err := r.plan.Items(i, r.sight())
 	if err != nil {
 		return err
 	}
@@ -36,7 +36,7 @@ func (r *run) spread(i int) *Err {
 
 // resolveItem fills in the arguments of an item.
 func (r *run) resolveItem(i, k int) *Err {
-	args, err := r.plan.ItemArguments(i, r.steps[i].list[k], r.dependency)
+	args, err := r.plan.ItemArguments(i, r.steps[i].list[k], r.sight())
 	r.steps[i].Items[k].Arguments = args
 	return err
 }
@@ -74,20 +74,31 @@ func (r *run) gather(i int, stopped bool) {
 	}
 }
 
-// emptyLists ends the steps that are ready and have no items: there is nothing that a record could decide.
-func (r *run) emptyLists() {
+// emptyLists ends the steps that are ready and have no items: there is nothing that a record could decide. In language 2
+// it derives all that follows, and says whether that stopped the run.
+func (r *run) emptyLists() (stopped bool) {
+	if r.plan.Second {
+		return r.derive()
+	}
 	for again := true; again; {
 		again = false
-		for i, s := range r.plan.Steps {
-			if !s.ForEach || !r.ready(i) {
-				continue
-			}
-			if list, err := r.plan.Items(i, r.dependency); err == nil && len(list) == 0 {
+		for i := range r.plan.Steps {
+			if r.ready(i) && r.isEmpty(i) {
 				r.gather(i, false)
 				again = true
 			}
 		}
 	}
+	return false
+}
+
+// isEmpty is whether a step is for each item of a list that has none.
+func (r *run) isEmpty(i int) bool {
+	if !r.plan.Steps[i].ForEach {
+		return false
+	}
+	list, err := r.plan.Items(i, r.sight())
+	return err == nil && len(list) == 0
 }
 
 // itemRecord takes one record of an item that is open.
@@ -105,6 +116,7 @@ func (r *run) itemRecord(i, k int, d Decided, stopped bool) error {
 	if !d.ByOwner {
 		item.Attempts++
 	}
+	r.blobs[i] = r.blobs[i] || d.Blob
 	ending := stopped || r.halted(i)
 	if ending && d.Reply.Err != nil && d.Reply.Err.Code == codeCancelled {
 		item.cancel()

@@ -110,7 +110,7 @@ func (g *generator) reference(targets []made) string {
 	switch g.Intn(7) {
 	case 0, 1:
 		g.c.Forms["whole"]++
-		return g.spell("$ref:" + g.ref(targets))
+		return g.spell(g.prefixed(4, targets))
 	case 2:
 		return g.objectForm("", targets)
 	case 3, 4:
@@ -127,10 +127,13 @@ func (g *generator) objectForm(kind string, targets []made) string {
 // alternatives writes references with || between them, and perhaps a scalar at the end.
 func (g *generator) alternatives(targets []made) string {
 	spaces := func() string { return strings.Repeat(" ", g.Intn(3)) }
-	text := "$ref:" + g.ref(targets)
+	text := g.prefixed(8, targets)
 	more := g.Intn(3)
 	for range more {
-		text += spaces() + "||" + spaces() + "$ref:" + g.ref(targets)
+		text += spaces() + "||" + spaces() + g.prefixed(8, targets)
+	}
+	if strings.Contains(text, "$error:") {
+		g.c.Forms["error alternatives"]++
 	}
 	if more == 0 || g.Intn(2) == 0 {
 		g.c.Forms["alternatives with scalar"]++
@@ -150,7 +153,7 @@ func (g *generator) template(targets []made) string {
 		switch g.Intn(4) {
 		case 0, 1:
 			g.c.Forms["template braced"]++
-			text += "${ref:" + g.ref(targets) + "}" + pick(g.Rand, []string{"", "", "x", ".output", "[0]"})
+			text += g.braced(targets) + pick(g.Rand, []string{"", "", "x", ".output", "[0]"})
 		case 2:
 			g.c.Forms["template bare"]++
 			text += "$ref:" + g.ref(targets) + pick(g.Rand, follow)
@@ -162,6 +165,15 @@ func (g *generator) template(targets []made) string {
 		text = "t " + text
 	}
 	return text + pick(g.Rand, []string{"", ".", " end", "$"})
+}
+
+// braced writes a reference in braces.
+func (g *generator) braced(targets []made) string {
+	if g.second && g.Intn(6) == 0 {
+		g.c.Forms["status template"]++
+		return "${status:" + pick(g.Rand, targets).id + "}"
+	}
+	return "${ref:" + g.ref(targets) + "}"
 }
 
 // oddEscape writes dollars that end in a reference.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strings"
 )
 
 // Plan is a plan that was read. Only what matters to a run without a clock is kept.
@@ -20,6 +19,8 @@ type Plan struct {
 	MissingError bool
 	// Waves is schedule: waves.
 	Waves bool
+	// Second is whether it is in language 2: a step has a condition, or names another by $error or $status.
+	Second bool
 }
 
 // PlanStep is one step of a plan.
@@ -40,6 +41,8 @@ type PlanStep struct {
 	in *value // the list
 
 	arguments *value
+	condition *condition // nil for a step that is always taken
+	asks      []ask      // in language 2
 }
 
 var (
@@ -111,7 +114,10 @@ func parseStep(v *value) (PlanStep, error) {
 		return s, err
 	}
 	var err error
-	s.arguments, err = parseArguments(v.option("arguments"))
+	if s.arguments, err = parseArguments(v.option("arguments")); err != nil {
+		return s, err
+	}
+	s.condition, err = parseCondition(v.option("if"))
 	return s, err
 }
 
@@ -121,7 +127,7 @@ func parseArguments(v *value) (*value, error) {
 		return read([]byte("{}"))
 	}
 	if v.kind == '"' {
-		if strings.HasPrefix(v.text, "$ref:") {
+		if wholeRE.MatchString(v.text) {
 			return nil, fmt.Errorf("arguments are no reference")
 		}
 		inner, err := read([]byte(v.text))
@@ -152,10 +158,17 @@ func (p *Plan) link(i int, v *value) error {
 	}
 	var ids []string
 	for _, r := range refs {
-		if d := p.index(r.id); d >= 0 && p.Steps[d].ForEach && !r.intoEntries() {
+		if d := p.index(r.id); d >= 0 && r.of == ofResult && p.Steps[d].ForEach && !r.intoEntries() {
 			return errRef
 		}
 		ids = append(ids, r.id)
+		p.Second = p.Second || r.of != ofResult
+	}
+	if c := p.Steps[i].condition; c != nil {
+		p.Second = true
+		for _, r := range c.refs {
+			ids = append(ids, r.id)
+		}
 	}
 	if d := v.option("depends_on"); d != nil {
 		for _, m := range d.members {
@@ -171,6 +184,7 @@ func (p *Plan) link(i int, v *value) error {
 	}
 	slices.Sort(p.Steps[i].Deps)
 	p.Steps[i].Deps = slices.Compact(p.Steps[i].Deps)
+	p.Steps[i].asks = p.asksOf(i, v.option("depends_on"))
 	return nil
 }
 

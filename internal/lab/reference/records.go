@@ -11,8 +11,20 @@ type Decided struct {
 	// ByOwner is whether the orchestrator decided, so that no tool was executed: the step was cancelled (an error with
 	// the code cancelled), timed out, or its arguments came to nothing.
 	ByOwner bool
+	// Blob is whether the result lies in a blob, so that a condition that reads it needs a record.
+	Blob bool
+	// Told, of a record that says what a step's condition came to, is what it says.
+	Told *Told
 	// Stop, of a stop record, is the status that it gives the run: cancelled or expired.
 	Stop string
+}
+
+// Told is what a condition came to that had to be read from blobs, as a record says.
+type Told struct {
+	// Holds counts where Err is nil.
+	Holds bool
+	// Err is why it could not be told.
+	Err *Err
 }
 
 // RunStopped derives what a run came to from its records alone, in the order of the ledger. It is for runs in which
@@ -29,8 +41,10 @@ func RunStopped(plan []byte, contracts map[string]Contract, decided []Decided) (
 		return nil, err
 	}
 	r := newRun(p, contracts)
-	r.emptyLists()
-	stopped := false
+	stopped := r.emptyLists()
+	if stopped {
+		r.stop(r.readySteps())
+	}
 	for n, d := range decided {
 		if d.Step == "" {
 			stopped = r.stopRecord(d.Stop, stopped) || stopped
@@ -38,7 +52,11 @@ func RunStopped(plan []byte, contracts map[string]Contract, decided []Decided) (
 		}
 		id, item := splitToken(d.Step)
 		i := p.index(id)
-		if i < 0 || !r.ready(i) {
+		if d.Told != nil && i >= 0 && (stopped || r.reached(i) && r.judging(i)) {
+			stopped = r.toldRecord(i, d.Told, stopped)
+			continue
+		}
+		if i < 0 || d.Told != nil || !r.ready(i) {
 			return nil, fmt.Errorf("record %d decides step %q, which was not ready", n, d.Step)
 		}
 		was := r.readySteps()
@@ -57,7 +75,9 @@ func RunStopped(plan []byte, contracts map[string]Contract, decided []Decided) (
 			stopped = true
 		default:
 			r.skipBlocked()
-			r.emptyLists()
+			if stopped = r.emptyLists(); stopped {
+				r.stop(r.readySteps())
+			}
 		}
 	}
 	if !stopped && r.open() {
@@ -65,6 +85,18 @@ func RunStopped(plan []byte, contracts map[string]Contract, decided []Decided) (
 	}
 	r.stop(nil)
 	return r.result(), nil
+}
+
+// toldRecord takes a record of what a condition came to, which says nothing any more once the run is stopped.
+func (r *run) toldRecord(i int, told *Told, stopped bool) bool {
+	if stopped {
+		return true
+	}
+	r.told[i] = told
+	if stopped = r.emptyLists(); stopped {
+		r.stop(r.readySteps())
+	}
+	return stopped
 }
 
 // stopRecord takes a stop record. It counts if a step is still open, and only the first does.
@@ -85,6 +117,7 @@ func (r *run) record(i int, d Decided, stopped bool) error {
 	if !d.ByOwner {
 		s.Attempts++
 	}
+	r.blobs[i] = r.blobs[i] || d.Blob
 	if stopped && d.Reply.Err != nil && d.Reply.Err.Code == codeCancelled {
 		s.cancel()
 		return nil

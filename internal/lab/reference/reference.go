@@ -17,6 +17,7 @@ const (
 	codeTooLarge         = "too_large"
 	codeCancelled        = "cancelled"
 	codeSkipped          = "skipped"
+	codeCondition        = "condition_failed"
 )
 
 // The statuses of steps and of runs.
@@ -25,6 +26,7 @@ const (
 	failed    = "failed"
 	skipped   = "skipped"
 	cancelled = "cancelled"
+	notTaken  = "not_taken"
 	expired   = "expired"
 	partial   = "partial"
 )
@@ -63,7 +65,7 @@ type Contract struct {
 
 // Step is what one step came to.
 type Step struct {
-	// Status is succeeded, failed, skipped or cancelled.
+	// Status is succeeded, failed, skipped, cancelled or not_taken.
 	Status string
 	// Code and Message say why it did not succeed.
 	Code, Message string
@@ -93,6 +95,8 @@ type Output struct {
 type StepError struct {
 	Step, Code, Message string
 	Attempts            int
+	// HandledBy is the step that dealt with the failure; empty for none.
+	HandledBy string
 }
 
 // Result is what a run came to.
@@ -102,8 +106,10 @@ type Result struct {
 	// Steps has every step of the plan by its id.
 	Steps map[string]Step
 	// Results has the results of those output steps that succeeded, in the order of output_steps (of steps where there
-	// are none).
+	// are none), and null for those that were not taken.
 	Results []Output
-	// Errors has every step that did not succeed, in the order of steps.
+	// Errors has every step that did not succeed, in the order of steps, but for those that were not taken.
 	Errors []StepError
+	// NotTaken has the steps that were not taken, in the order of steps.
+	NotTaken []string
 }

@@ -22,7 +22,7 @@ func resolve(t *testing.T, arguments, options string, missing bool) (string, str
 	if err != nil {
 		return "", "rejected"
 	}
-	args, failure := p.Arguments(1, func(int) ([]byte, bool) { return []byte(producer), !missing })
+	args, failure := p.Arguments(1, reference.Sight{Result: func(int) ([]byte, bool) { return []byte(producer), !missing }})
 	if failure != nil {
 		return "", failure.Code
 	}
@@ -136,10 +136,10 @@ func TestArgumentsTooLarge(t *testing.T) {
 	require.NoError(t, err)
 	half := []byte(`"` + strings.Repeat("y", 33<<20) + `"`)
 	result := func(int) ([]byte, bool) { return half, true }
-	_, failure := p.Arguments(1, result)
+	_, failure := p.Arguments(1, reference.Sight{Result: result})
 	require.NotNil(t, failure)
 	require.Equal(t, "too_large", failure.Code)
-	args, failure := p.Arguments(2, result)
+	args, failure := p.Arguments(2, reference.Sight{Result: result})
 	require.Nil(t, failure)
 	require.Len(t, args, len(half)+len(`{"x":}`))
 }

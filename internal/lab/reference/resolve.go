@@ -13,23 +13,32 @@ const maxArguments = 64 << 20
 
 var indexRE = regexp.MustCompile(`^(?:0|[1-9][0-9]*)$`)
 
-// Arguments returns the arguments of a step with every reference replaced. result gives the JSON of a dependency's
-// result, and false where it is missing. What is no reference keeps the bytes of the plan, down to the space between
-// them.
-func (p *Plan) Arguments(step int, result func(dep int) ([]byte, bool)) ([]byte, *Err) {
-	return p.arguments(step, nil, result)
+// Sight is what references see of the steps that they go to.
+type Sight struct {
+	// Result returns the JSON of a step's result, and false where it is missing.
+	Result func(dep int) ([]byte, bool)
+	// Status returns how a step ended: succeeded, failed, skipped, cancelled or not_taken.
+	Status func(dep int) string
+	// Err returns why a step did not succeed; nil where it did, or was not taken.
+	Err func(dep int) *Err
+}
+
+// Arguments returns the arguments of a step with every reference replaced. What is no reference keeps the bytes of the
+// plan, down to the space between them.
+func (p *Plan) Arguments(step int, s Sight) ([]byte, *Err) {
+	return p.arguments(step, nil, s)
 }
 
 // Nothing returns the references in a step's arguments that find nothing, as written and in their order; item is nil
 // for a step without for_each.
-func (p *Plan) Nothing(step int, item []byte, result func(dep int) ([]byte, bool)) []string {
-	r := resolver{plan: p, result: result, as: p.Steps[step].As, item: item}
+func (p *Plan) Nothing(step int, item []byte, s Sight) []string {
+	r := resolver{plan: p, sight: s, as: p.Steps[step].As, item: item}
 	r.resolve(p.Steps[step].arguments)
 	return r.lost
 }
 
-func (p *Plan) arguments(step int, item []byte, result func(dep int) ([]byte, bool)) ([]byte, *Err) {
-	r := resolver{plan: p, result: result, as: p.Steps[step].As, item: item}
+func (p *Plan) arguments(step int, item []byte, s Sight) ([]byte, *Err) {
+	r := resolver{plan: p, sight: s, as: p.Steps[step].As, item: item}
 	out := r.resolve(p.Steps[step].arguments)
 	switch {
 	case r.err != nil:
@@ -42,13 +51,13 @@ func (p *Plan) arguments(step int, item []byte, result func(dep int) ([]byte, bo
 
 // resolver builds one step's arguments. After its first error it builds nothing more.
 type resolver struct {
-	plan   *Plan
-	result func(dep int) ([]byte, bool)
-	as     string   // what the item is called; empty where there is none
-	item   []byte   // nil where it is missing
-	lost   []string // references in whose place null stands, as written
-	size   int      // of all that was put in the place of references so far
-	err    *Err
+	plan  *Plan
+	sight Sight
+	as    string   // what the item is called; empty where there is none
+	item  []byte   // nil where it is missing
+	lost  []string // references in whose place null stands, as written
+	size  int      // of all that was put in the place of references so far
+	err   *Err
 }
 
 func (r *resolver) fail(code, message string) []byte {
@@ -197,11 +206,26 @@ const (
 	intoScalar // the path goes on where a string, a number or a boolean is, or with [*] where an object is
 )
 
+// of returns what a reference to a step goes into.
+func (s Sight) of(what string, step int) ([]byte, bool) {
+	switch what {
+	case ofStatus:
+		return encode(s.Status(step)), true
+	case ofError:
+		err := s.Err(step)
+		if err == nil {
+			return []byte("null"), true
+		}
+		return []byte(`{"code":` + string(encode(err.Code)) + `,"message":` + string(encode(err.Message)) + `,"details":null}`), true
+	}
+	return s.Result(step)
+}
+
 // follow goes to the value that a reference names. among is whether it has alternatives.
 func (r *resolver) follow(target ref, among bool) (*value, finding) {
 	raw, ok := r.item, r.item != nil
 	if r.as == "" || target.id != r.as {
-		raw, ok = r.result(r.plan.index(target.id))
+		raw, ok = r.sight.of(target.of, r.plan.index(target.id))
 	}
 	if !ok {
 		return nil, absent

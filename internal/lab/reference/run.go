@@ -1,7 +1,6 @@
 package reference
 
 import (
-	"fmt"
 	"slices"
 )
 
@@ -14,13 +13,15 @@ func Run(plan []byte, contracts map[string]Contract, call Behaviour) (*Result, e
 		return nil, err
 	}
 	r := newRun(p, contracts)
-	for i := r.next(); i >= 0; i = r.next() {
+	stopped := r.derive()
+	for i := r.next(); i >= 0 && !stopped; i = r.next() {
 		r.execute(i, call)
-		if r.stopsAll(i) {
-			r.stop(nil)
-			break
+		if stopped = r.stopsAll(i) || r.derive(); !stopped {
+			r.skipBlocked()
 		}
-		r.skipBlocked()
+	}
+	if stopped {
+		r.stop(nil)
 	}
 	return r.result(), nil
 }
@@ -32,10 +33,18 @@ type run struct {
 	steps     []Step
 	depths    []int  // of the steps; made by depth
 	status    string // cancelled or expired, from a stop record
+
+	// In language 2:
+	taken map[int]bool  // steps that were let through
+	blobs map[int]bool  // steps whose result lies in a blob
+	told  map[int]*Told // what records say of conditions
 }
 
 func newRun(p *Plan, contracts map[string]Contract) *run {
-	return &run{plan: p, contracts: contracts, steps: make([]Step, len(p.Steps))}
+	return &run{
+		plan: p, contracts: contracts, steps: make([]Step, len(p.Steps)),
+		taken: map[int]bool{}, blobs: map[int]bool{}, told: map[int]*Told{},
+	}
 }
 
 func (r *run) over(i int) bool { return r.steps[i].Status != "" }
@@ -50,9 +59,16 @@ func (r *run) next() int {
 	return -1
 }
 
-// ready is whether a step could have been dispatched: it isn't over, all its dependencies are, and none blocks it.
-// Under schedule: waves every step of lesser depth is over too.
+// ready is whether a step could have been dispatched: it isn't over, and nothing keeps it from being.
 func (r *run) ready(i int) bool {
+	if r.plan.Second {
+		return r.taken[i] && !r.over(i)
+	}
+	return !r.over(i) && !r.blocked(i) && r.reached(i)
+}
+
+// reached is whether all dependencies of a step are over. Under schedule: waves every step of lesser depth is over too.
+func (r *run) reached(i int) bool {
 	open := func(d int) bool { return !r.over(d) }
 	if r.plan.Waves {
 		for d := range r.steps {
@@ -61,7 +77,7 @@ func (r *run) ready(i int) bool {
 			}
 		}
 	}
-	return !r.over(i) && !r.blocked(i) && !slices.ContainsFunc(r.plan.Steps[i].Deps, open)
+	return !slices.ContainsFunc(r.plan.Steps[i].Deps, open)
 }
 
 // depth is the length of the longest way to a step from one without dependencies.
@@ -88,9 +104,10 @@ func (r *run) blocked(i int) bool {
 	})
 }
 
-// skipBlocked skips every step that is blocked, until no other one is. It needn't wait for their other dependencies.
+// skipBlocked skips every step of language 1 that is blocked, until no other one is. It needn't wait for their other
+// dependencies.
 func (r *run) skipBlocked() {
-	for again := true; again; {
+	for again := !r.plan.Second; again; {
 		again = false
 		for i := range r.steps {
 			if !r.over(i) && r.blocked(i) {
@@ -99,17 +116,6 @@ func (r *run) skipBlocked() {
 			}
 		}
 	}
-}
-
-// skipMessage names the first direct dependency, in the order of the document, that did not succeed. Optional ones are
-// left out: they skip nothing.
-func (r *run) skipMessage(i int) string {
-	for _, d := range r.plan.Steps[i].Deps {
-		if r.steps[d].Status != succeeded && !r.plan.Steps[d].Optional {
-			return fmt.Sprintf("Skipped because dependency '%s' failed", r.plan.Steps[d].ID)
-		}
-	}
-	return ""
 }
 
 func (s *Step) cancel() { s.Status, s.Code = cancelled, codeCancelled }
@@ -148,7 +154,7 @@ func (r *run) dependency(d int) ([]byte, bool) {
 
 // resolve fills in a step's arguments. Where that fails, so does the step, and nothing is dispatched.
 func (r *run) resolve(i int) *Err {
-	args, err := r.plan.Arguments(i, r.dependency)
+	args, err := r.plan.Arguments(i, r.sight())
 	r.steps[i].Arguments = args
 	return err
 }
@@ -183,9 +189,17 @@ func (r *run) attempts(i int) int {
 	return max(1, r.contracts[s.Tool].MaxAttempts)
 }
 
-// stopsAll is whether a step's failure is one that stops the whole run.
+// stopsAll is whether a step's failure is one that stops the whole run: nobody names the step by $error or $status.
 func (r *run) stopsAll(i int) bool {
-	return r.plan.Stop && r.steps[i].Status == failed && !r.plan.Steps[i].Optional
+	if !r.plan.Stop || r.steps[i].Status != failed || r.plan.Steps[i].Optional {
+		return false
+	}
+	for d := range r.steps {
+		if r.plan.names(d, i) {
+			return false
+		}
+	}
+	return true
 }
 
 // stop ends all steps that will not start any more: descendants of failures are skipped, the rest cancelled. Steps that
@@ -217,23 +231,35 @@ func (r *run) result() *Result {
 			s.Message = r.skipMessage(i)
 		}
 		out.Steps[id] = s
-		if s.Status != succeeded {
-			out.Errors = append(out.Errors, StepError{Step: id, Code: s.Code, Message: s.Message, Attempts: s.Attempts})
+		switch s.Status {
+		case succeeded:
+		case notTaken:
+			out.NotTaken = append(out.NotTaken, id)
+		default:
+			e := StepError{Step: id, Code: s.Code, Message: s.Message, Attempts: s.Attempts}
+			if by := r.handledBy(i); by >= 0 {
+				e.HandledBy = r.plan.Steps[by].ID
+			}
+			out.Errors = append(out.Errors, e)
 		}
 	}
 	for _, i := range r.plan.Outputs {
-		if r.steps[i].Status == succeeded {
+		switch r.steps[i].Status {
+		case succeeded:
 			out.Results = append(out.Results, Output{Step: r.plan.Steps[i].ID, JSON: r.steps[i].Result})
+		case notTaken:
+			out.Results = append(out.Results, Output{Step: r.plan.Steps[i].ID, JSON: []byte("null")})
 		}
 	}
 	return out
 }
 
-// runStatus is the first that fits: stopped from outside; nothing but optional steps failed; an output step succeeded.
+// runStatus is the first that fits: stopped from outside; nothing but optional steps failed, or what was handled; an
+// output step succeeded.
 func (r *run) runStatus() string {
 	bad := false
 	for i, s := range r.steps {
-		bad = bad || s.Status != succeeded && !r.plan.Steps[i].Optional
+		bad = bad || s.Status != succeeded && s.Status != notTaken && !r.plan.Steps[i].Optional && !r.excused(i)
 	}
 	switch {
 	case r.status != "":
