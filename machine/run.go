@@ -95,8 +95,7 @@ type Run struct {
 	failFast int // the step whose failure stopped the run, or -1
 	expiring bool
 
-	reached []int // steps of which is to be decided what becomes of them, in the order of the plan
-	taking  bool  // somebody does
+	reached reached // steps of which is to be decided what becomes of them
 
 	wave      int     // the next to be opened
 	waves     [][]int // nil unless the schedule is waves
@@ -144,7 +143,7 @@ func (r *Run) reset() {
 	r.remaining, r.deadline = n, r.start.Submitted.Add(r.plan.Timeout)
 	r.stopping, r.stop, r.failFast, r.expiring = false, nil, -1, false
 	r.wave, r.openAt, r.deadlines, r.early, r.entries, r.seq = 0, nil, nil, nil, nil, 0
-	r.reached, r.taking = nil, false
+	r.reached = reached{}
 	r.lastTime, r.begun, r.finished = r.start.Started, false, false
 	if r.plan.Schedule == plan.Waves {
 		r.waves = r.plan.Waves()
@@ -170,10 +169,10 @@ func (r *Run) Begin(out *Effects) {
 	}
 	for i := range r.plan.Steps {
 		if r.openAt == nil && r.calls[i].missing == 0 && r.calls[i].state == waiting {
-			r.reach(i)
+			r.reached.add(i)
 		}
 	}
-	r.takeReached(r.start.Started, out)
+	r.reached.take(r, r.start.Started, out)
 	r.finishIfOver(out)
 	r.withhold(out)
 }
@@ -351,7 +350,7 @@ func (r *Run) settle(i int, to state, at time.Time, out *Effects) {
 			case r.plan.Language == 1:
 				r.makeReady(d, at, out)
 			default:
-				r.reach(d)
+				r.reached.add(d)
 			}
 		}
 	}
@@ -361,7 +360,7 @@ func (r *Run) settle(i int, to state, at time.Time, out *Effects) {
 	if r.openAt != nil && !r.stopping {
 		r.openWave(at, out)
 	}
-	r.takeReached(at, out)
+	r.reached.take(r, at, out)
 }
 
 // openWave makes the next wave's steps ready once every step of the waves before is terminal. Waves open in their

@@ -21,27 +21,32 @@ type Told struct {
 // standing returns how the steps stand now.
 func (r *Run) standing() standing { return standing{r.plan, r.calls} }
 
-// reach notes a step all of whose dependencies are over.
-func (r *Run) reach(i int) {
-	at, _ := slices.BinarySearch(r.reached, i)
-	r.reached = slices.Insert(r.reached, at, i)
+// reached are the steps all of whose dependencies are over, in the order of the plan.
+type reached struct {
+	steps  []int
+	taking bool // somebody decides what becomes of them
 }
 
-// takeReached decides what becomes of the steps that are due, one after the other in the order of the plan, and of those
-// that are due because of that: a failure among them may stop the run, so the order is a rule for all owners.
-func (r *Run) takeReached(at time.Time, out *Effects) {
-	if r.taking {
+func (q *reached) add(i int) {
+	at, _ := slices.BinarySearch(q.steps, i)
+	q.steps = slices.Insert(q.steps, at, i)
+}
+
+// take decides what becomes of them, one after the other in the order of the plan, and of those that are reached because
+// of that: a failure among them may stop the run, so the order is a rule for all owners.
+func (q *reached) take(r *Run, at time.Time, out *Effects) {
+	if q.taking {
 		return // whoever does sees these too
 	}
-	r.taking = true
-	for len(r.reached) > 0 {
-		i := r.reached[0]
-		r.reached = r.reached[1:]
+	q.taking = true
+	for len(q.steps) > 0 {
+		i := q.steps[0]
+		q.steps = q.steps[1:]
 		if r.calls[i].state == waiting && !r.stopping {
 			r.become(i, r.verdict(i), at, out)
 		}
 	}
-	r.taking = false
+	q.taking = false
 }
 
 // become brings a step that waits into the state that verdict returned.
