@@ -1,5 +1,5 @@
-// Refund takes a payment. Where the card is declined, its plan deals with that: it reports the failure and asks for another
-// card, and the run succeeds.
+// Refund takes a payment. Where the card is declined, its plan deals with that: it reports the failure and asks for
+// another card, and the run succeeds.
 package main
 
 import (
