@@ -63,7 +63,7 @@ func (s *scales) whose(n int) (ids string) {
 
 func TestARunHasNoMoreBytesOutThanItsBound(t *testing.T) {
 	s := newScales(bounds{run: 100, tenant: 1000, light: 1})
-	w := newWindow(4096, nil, &neighbours{})
+	w := newWindow(4096, 1, nil, &neighbours{})
 	x := s.hold(runOf("t", "h"), w, "a", 40, 40, 40, 40, 40)
 	require.Len(t, s.out, 3, "calls go as long as less than the bound is out")
 	require.EqualValues(t, 120, x.ofRun.bytes)
@@ -79,7 +79,7 @@ func TestARunHasNoMoreBytesOutThanItsBound(t *testing.T) {
 
 func TestACallLargerThanTheBoundGoes(t *testing.T) {
 	s := newScales(bounds{run: 100, tenant: 100, light: 1})
-	w := newWindow(4096, nil, &neighbours{})
+	w := newWindow(4096, 1, nil, &neighbours{})
 	s.hold(runOf("t", "h"), w, "a", 500, 500)
 	require.Len(t, s.out, 1)
 	s.decided(s.out[0])
@@ -89,12 +89,12 @@ func TestACallLargerThanTheBoundGoes(t *testing.T) {
 func TestACallOfFewBytesWaitsForNone(t *testing.T) {
 	s := newScales(bounds{run: 100, tenant: 100, light: 2})
 	r := runOf("t", "h")
-	s.hold(r, newWindow(4096, nil, &neighbours{}), "a", 500, 500)
-	s.hold(r, newWindow(4096, nil, &neighbours{}), "b", 2, 2, 3, 2)
+	s.hold(r, newWindow(4096, 1, nil, &neighbours{}), "a", 500, 500)
+	s.hold(r, newWindow(4096, 1, nil, &neighbours{}), "b", 2, 2, 3, 2)
 	require.Len(t, s.out, 3, "a run's tool keeps the order of its calls")
 	s.decided(s.out[0])
 	require.Len(t, s.out, 4, "both tools wait, and the first is over the bound again")
-	s.hold(runOf("t", "other"), newWindow(4096, nil, &neighbours{}), "b", 2)
+	s.hold(runOf("t", "other"), newWindow(4096, 1, nil, &neighbours{}), "b", 2)
 	require.Len(t, s.out, 5)
 }
 
@@ -102,7 +102,7 @@ func TestACallOfFewBytesWaitsForNone(t *testing.T) {
 // decided.
 func TestRoomInBytesWakesOtherTools(t *testing.T) {
 	s := newScales(bounds{run: 100, tenant: 150, light: 1})
-	a, b := newWindow(4096, nil, &neighbours{}), newWindow(4096, nil, &neighbours{})
+	a, b := newWindow(4096, 1, nil, &neighbours{}), newWindow(4096, 1, nil, &neighbours{})
 	h := runOf("t", "h")
 	s.hold(h, a, "a", 100, 100)
 	s.hold(h, b, "b", 100)

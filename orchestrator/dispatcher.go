@@ -51,7 +51,7 @@ func (di *dispatcher) lane(r *run, step int) *lane {
 	}
 	w := di.windows[name]
 	if w == nil {
-		w = newWindow(di.reg.limit(name, frozen.Limit), di.cfg.Weights, di.neighbours)
+		w = newWindow(di.reg.limit(name, frozen.Limit), batchOf(frozen), di.cfg.Weights, di.neighbours)
 		di.windows[name] = w
 		di.tools.join(name, &w.stake, di.post, func() { di.dispatchHeld(w) })
 	}
@@ -62,6 +62,14 @@ func (di *dispatcher) lane(r *run, step int) *lane {
 	di.loaded(x)
 	r.lanes[name] = x
 	return x
+}
+
+// batchOf returns how many steps one call of a tool takes, at most.
+func batchOf(c *tool.Contract) int {
+	if c.Batch == nil {
+		return 1
+	}
+	return c.Batch.MaxItems
 }
 
 // offer dispatches an attempt now, or as soon as its tool's window has room for it. One that is to wait for its time

@@ -76,7 +76,7 @@ func windowsOf(limit, n int, wake func(i int)) []*window {
 	ps := &pools{byName: map[string]*pool{}}
 	all := make([]*window, n)
 	for i := range all {
-		all[i] = newWindow(limit, nil, &neighbours{})
+		all[i] = newWindow(limit, 1, nil, &neighbours{})
 		ps.join("t", &all[i].stake, func(func()) { wake(i) }, nil)
 	}
 	return all

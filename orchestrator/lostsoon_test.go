@@ -15,7 +15,7 @@ import (
 func TestWhatAWorkerMayBeAtIsNotLookedFor(t *testing.T) {
 	t.Parallel()
 	at := time.Unix(1000, 0)
-	w := newWindow(4, nil, &neighbours{})
+	w := newWindow(4, 1, nil, &neighbours{})
 	r := &run{progress: progress{plan: &plan.Plan{Steps: []plan.Step{{ID: "a", Tool: "t"}}}}}
 	f := &flight{attempt: 1, lane: &lane{run: r, window: w}, sent: at}
 	rc := &reconciler{dispatcher: &dispatcher{windows: map[string]*window{"t": w}}, noticed: at.Add(time.Second)}

@@ -13,7 +13,7 @@ import (
 
 // filled is a window without room, so that what is pushed is held.
 func filled(limit int, weights map[string]int) *window {
-	w := newWindow(limit, weights, &neighbours{})
+	w := newWindow(limit, 1, weights, &neighbours{})
 	w.out = w.most()
 	return w
 }
@@ -80,7 +80,7 @@ func TestWhoComesLaterWaitsNoLongerThanOneTurn(t *testing.T) {
 
 // TestARunHasNoMoreOutThanItsShare lets a run of one step through beside one that has used its share.
 func TestARunHasNoMoreOutThanItsShare(t *testing.T) {
-	w := newWindow(4096, nil, &neighbours{})
+	w := newWindow(4096, 1, nil, &neighbours{})
 	huge, small := runOf("t", "h"), runOf("t", "s")
 	for range 1000 {
 		push(w, huge, 1)
@@ -93,16 +93,16 @@ func TestARunHasNoMoreOutThanItsShare(t *testing.T) {
 		return true
 	}
 	w.sendHeld(send)
-	require.Equal(t, aloneShare, sent[huge])
+	require.Equal(t, firstShare, sent[huge])
 	push(w, small, 1)
 	w.sendHeld(send)
 	require.Equal(t, 1, sent[small])
-	require.Equal(t, aloneShare, sent[huge])
+	require.Equal(t, firstShare, sent[huge])
 	huge.lanes["t"].out -= 2 // two are decided
 	w.out -= 2
 	w.turn(huge.lanes["t"])
 	w.sendHeld(send)
-	require.Equal(t, aloneShare+2, sent[huge])
+	require.Equal(t, firstShare+2, sent[huge])
 }
 
 func TestCallsThatNobodyWantsTakeNoRoom(t *testing.T) {
@@ -135,17 +135,17 @@ func TestTurnsLetGoOfWhatIsThrough(t *testing.T) {
 }
 
 func TestAShareGrowsWhileCallsAreQuickAndShrinksWhenTheyWait(t *testing.T) {
-	w := newWindow(4096, nil, &neighbours{})
+	w := newWindow(4096, 1, nil, &neighbours{})
 	s := w.share()
-	require.Equal(t, aloneShare, s.size)
-	for range aloneShare { // a round trip without waiting
+	require.Equal(t, firstShare, s.size)
+	for range firstShare { // a round trip without waiting
 		s.measured(10*time.Millisecond+200*time.Microsecond, 10*time.Millisecond)
 	}
-	require.Equal(t, 2*aloneShare, s.size)
+	require.Equal(t, 2*firstShare, s.size)
 	for !s.steady { // calls wait for others
 		s.measured(40*time.Millisecond, 10*time.Millisecond)
 	}
-	require.Equal(t, 2*aloneShare*3/4, s.size)
+	require.Equal(t, 2*firstShare*3/4, s.size)
 	before := s.size
 	for range s.size {
 		s.measured(10*time.Millisecond, 10*time.Millisecond)
@@ -155,9 +155,10 @@ func TestAShareGrowsWhileCallsAreQuickAndShrinksWhenTheyWait(t *testing.T) {
 
 func TestAShareIsBounded(t *testing.T) {
 	for _, limit := range []int{1, 8, 64, 65536} {
-		for calls, least := range map[int64]int{0: aloneShare, neighbourCalls: besideShare} {
-			w := newWindow(limit, nil, &neighbours{})
+		for calls, least := range map[int64]int{0: leastAlone, neighbourCalls: leastBeside} {
+			w := newWindow(limit, 1, nil, &neighbours{})
 			w.neighbours.calls.Store(calls)
+			require.Equal(t, max(min(firstShare, w.most()), min(limit+1, least)), w.share().size, "a slow tool has much at once")
 			for range 200_000 {
 				w.share().measured(0, 0)
 			}
@@ -167,6 +168,18 @@ func TestAShareIsBounded(t *testing.T) {
 			}
 			require.Equal(t, min(limit+1, w.most(), least), w.share().size, "it never closes")
 		}
+	}
+}
+
+func TestAShareLetsBatchesBeFull(t *testing.T) {
+	for limit, least := range map[int]int{4096: 100, 60: 61} {
+		n := &neighbours{}
+		n.calls.Store(neighbourCalls)
+		w := newWindow(limit, 50, nil, n)
+		for range 10_000 {
+			w.share().measured(time.Hour, 0)
+		}
+		require.Equal(t, least, w.share().size)
 	}
 }
 
@@ -194,10 +207,13 @@ func TestARunIsAloneBehindOneThatIsOver(t *testing.T) {
 }
 
 // TestAHugeRunLeavesRoomAtOnce lets a run begin beside a huge one that calls another tool: what is out of the huge one
-// falls to the share of a run beside others, and no more of it goes before.
+// falls to what the share of a run beside others was found to be before, and until then no more of it goes.
 func TestAHugeRunLeavesRoomAtOnce(t *testing.T) {
 	c := &neighbours{}
-	w := newWindow(4096, nil, c)
+	w := newWindow(4096, 1, nil, c)
+	for range 10_000 {
+		w.beside.measured(time.Second, 0)
+	}
 	huge, small := runOf("t", "h"), runOf("t", "s")
 	for step := range 1000 {
 		push(w, huge, step)
@@ -219,13 +235,13 @@ func TestAHugeRunLeavesRoomAtOnce(t *testing.T) {
 	}
 	w.sendHeld(send)
 	decided()
-	require.Equal(t, aloneShare+1, sent)
+	require.Equal(t, firstShare+1, sent)
 	c.decided(small) // of a window of its own
-	for range aloneShare - besideShare {
+	for range firstShare - leastBeside {
 		decided()
 	}
-	require.Equal(t, aloneShare+1, sent)
+	require.Equal(t, firstShare+1, sent)
 	decided()
-	require.Equal(t, aloneShare+2, sent)
-	require.Equal(t, besideShare, x.out)
+	require.Equal(t, firstShare+2, sent)
+	require.Equal(t, leastBeside, x.out)
 }

@@ -22,10 +22,13 @@ type share struct {
 const (
 	// shortWait is the wait that is never too long, however quick the tool.
 	shortWait = time.Millisecond / 2
-	// aloneShare is what the share of a run that is alone begins with, and doesn't go below: with fewer calls out, a
-	// quick tool would be idle for want of work. besideShare is the same for a run beside others.
-	aloneShare  = 128
-	besideShare = 16
+	// firstShare is a share's size at first: what a slow tool is to have at once, whoever is beside. That a tool is
+	// quick shows after some hundred calls.
+	firstShare = 128
+	// leastAlone is what the share of a run that is alone doesn't go below: with fewer calls out, a quick tool would be
+	// idle for want of work. leastBeside is the same for a run beside others.
+	leastAlone  = 128
+	leastBeside = 16
 )
 
 // bound sets what a share may be.

@@ -17,6 +17,7 @@ import (
 type window struct {
 	turns
 	limit      int // the tool's fan-out limit in the registry now, whatever the runs began with
+	batch      int // how many steps one call of the tool takes, at most
 	alone      share
 	beside     share
 	neighbours *neighbours // say which of them counts
@@ -28,19 +29,19 @@ type window struct {
 	stake stake // in the room of the tool, which the loops of the process share
 }
 
-func newWindow(limit int, weights map[string]int, n *neighbours) *window {
+func newWindow(limit, batch int, weights map[string]int, n *neighbours) *window {
 	w := &window{
-		turns: turns{weights: weights}, limit: limit, neighbours: n,
-		alone: share{size: aloneShare}, beside: share{size: besideShare},
+		turns: turns{weights: weights}, limit: limit, batch: batch, neighbours: n,
+		alone: share{size: firstShare}, beside: share{size: firstShare},
 	}
 	w.bound()
 	return w
 }
 
-// bound lets the limit count for the shares.
+// bound lets the limit count for the shares. No share keeps batches from being full, one after the other.
 func (w *window) bound() {
-	w.alone.bound(min(w.limit+1, aloneShare), w.most())
-	w.beside.bound(min(w.limit+1, besideShare), w.most())
+	w.alone.bound(min(w.limit+1, max(leastAlone, 2*w.batch)), w.most())
+	w.beside.bound(min(w.limit+1, max(leastBeside, 2*w.batch)), w.most())
 }
 
 // share returns that of each run as it is now.
