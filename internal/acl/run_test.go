@@ -37,6 +37,7 @@ func TestTheWholeSystemRunsUnderItsConfiguration(t *testing.T) {
 		s.runsEverything(agent)
 		s.looks(s.client("viewer-acme", "acme"))
 		s.looks(s.client("operator-acme", "acme"))
+		s.decides(agent)
 		s.cancels(agent)
 		s.buries(agent)
 		s.tries(agent)
@@ -68,6 +69,20 @@ func (s *system) runsEverything(c *client.Client) {
 	o, err = again.Wait(s.ctx())
 	require.NoError(t, err)
 	require.Equal(t, outcome.Succeeded, o.Status)
+}
+
+// decides runs a plan of language 2 whose condition reads a blob: what runs need is recorded, and what the condition
+// came to.
+func (s *system) decides(c *client.Client) {
+	t := s.t
+	t.Helper()
+	o, err := c.Run(s.ctx(), []byte(`{"steps":[{"id":"big","tool":"search","arguments":{"size":700000}},
+		{"id":"fetched","tool":"fetch","if":"$ref:big.text != null","arguments":{"text":"there"}},
+		{"id":"not","tool":"fetch","if":"$ref:big.text == null","arguments":{"text":"there"}}],"output_steps":["fetched","not"]}`),
+		client.SubmitOptions{Run: "decided"})
+	require.NoError(t, err)
+	require.Equal(t, outcome.Succeeded, o.Status, "%.2000s", o.JSON())
+	require.Equal(t, []string{"not"}, o.NotTaken)
 }
 
 // looks reads what there is of the run.
