@@ -142,7 +142,7 @@ func (m *mending) word() {
 		}
 	}
 	switch rest, isError := strings.CutPrefix(path, "error"); {
-	case !m.p.knownStep(name):
+	case !m.p.knownStep(name) || slices.Contains(ownWords, m.s[m.at:m.at+skipped+n]):
 		m.copy(max(skipped+n, 1))
 		return
 	case path == "status":
@@ -153,6 +153,11 @@ func (m *mending) word() {
 		m.b.WriteString(refPrefix + s[:n])
 	}
 	m.at += skipped + n
+}
+
+// ownWords mean something in a condition, also where a step is called so.
+var ownWords = []string{
+	"null", "true", "false", "and", "or", "not", "in", "contains", "startsWith", "endsWith", "matches",
 }
 
 // wordEnd returns where a name with its path ends: keys and dots.
