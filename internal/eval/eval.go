@@ -142,7 +142,7 @@ func one(ctx context.Context, c Case, run Runner, now func() time.Time) Verdict 
 		v.Why = err.Error()
 		return v
 	}
-	v.Run, v.Status, v.Steps, v.Succeeded = out.Run, out.Status, out.Stats.Steps, out.Stats.Succeeded
+	v.Run, v.Status, v.Steps, v.Succeeded = out.Run, out.Status, out.Stats.Steps-out.Stats.NotTaken, out.Stats.Succeeded
 	v.judge(out)
 	return v
 }

@@ -165,6 +165,11 @@ func TestVerdictsOfRunsWithoutAnswer(t *testing.T) {
 		`"empty"`:    {Run: "r", Status: outcome.Succeeded},
 		`"several"`:  {Run: "r", Status: outcome.Succeeded, Results: outcome.Results{{Step: "a", JSON: []byte("1")}, {Step: "b", JSON: []byte("2")}}},
 	}
+	outcomes[`"branch"`] = &outcome.Outcome{
+		Run: "r", Status: outcome.Succeeded, NotTaken: []string{"no"}, Stats: outcome.Stats{Steps: 2, Succeeded: 1, NotTaken: 1},
+		Results: outcome.Results{{Step: "no", JSON: []byte("null")}, {Step: "yes", JSON: []byte("42")}},
+	}
+	outcomes[`"untaken"`] = &outcome.Outcome{Run: "r", Status: outcome.Succeeded, NotTaken: []string{"a"}, Results: outcome.Results{{Step: "a", JSON: []byte("null")}}}
 	run := func(_ context.Context, plan []byte) (*outcome.Outcome, error) {
 		if o := outcomes[string(plan)]; o != nil {
 			return o, nil
@@ -181,6 +186,10 @@ func TestVerdictsOfRunsWithoutAnswer(t *testing.T) {
 	require.Equal(t, "no server", one(`"other"`, "1").Why)
 	require.True(t, one(`"several"`, `{"a":1,"b":2}`).Right)
 	require.Equal(t, `want {"a":2}, got {"a":1,"b":2}`, one(`"several"`, `{"a":2}`).Why)
+	branch := one(`"branch"`, "42")
+	require.True(t, branch.Right, "the answer is that of the branch that was taken")
+	require.Equal(t, 1, branch.Steps)
+	require.Equal(t, "succeeded: no result", one(`"untaken"`, "null").Why)
 }
 
 func TestRunEndsWithItsContext(t *testing.T) {

@@ -21,25 +21,38 @@ type Verdict struct {
 	Want      json.RawMessage // the known answer
 	Got       json.RawMessage // the output's result; nil for none
 	Why       string          // for a wrong answer, in a sentence
-	Steps     int
+	Steps     int             // without those that were not taken
 	Succeeded int
 	Took      time.Duration // from submit to outcome
 }
 
 // judge compares an outcome with the known answer.
 func (v *Verdict) judge(out *outcome.Outcome) {
+	results := taken(out)
 	switch {
 	case len(out.Problems) > 0:
 		v.Why = fmt.Sprintf("%s: %s at %q: %s", out.Status, out.Problems[0].Code, out.Problems[0].Path,
 			out.Problems[0].Message)
-	case len(out.Results) == 0 && len(out.Errors) > 0:
+	case len(results) == 0 && len(out.Errors) > 0:
 		e := out.Errors[0]
 		v.Why = fmt.Sprintf("%s: step %s: %s: %s", out.Status, e.Step, e.Code, e.Message)
-	case len(out.Results) == 0:
+	case len(results) == 0:
 		v.Why = string(out.Status) + ": no result"
 	default:
-		v.compare(out.Results)
+		v.compare(results)
 	}
+}
+
+// taken returns the results of steps that were taken: of two branches the answer is that of the one.
+func taken(out *outcome.Outcome) outcome.Results {
+	if len(out.NotTaken) == 0 {
+		return out.Results
+	}
+	not := make(map[string]bool, len(out.NotTaken))
+	for _, step := range out.NotTaken {
+		not[step] = true
+	}
+	return slices.DeleteFunc(slices.Clone(out.Results), func(r outcome.Result) bool { return not[r.Step] })
 }
 
 // compare takes the single output's result; a plan with several outputs is compared as the object of all of them.
