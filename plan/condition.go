@@ -56,14 +56,7 @@ func (r *conditionReader) read(n int32) {
 		r.col.addf(err.Code, r.at.String(), hint, "%s", err.Message)
 		return
 	}
-	if right := r.mended(x.Text()); right != "" {
-		r.col.addf(fault.InvalidCondition, r.at.String(), `write "if": `+quoteJSON(right),
-			"another language's reference stands in quotes, and would be compared as that text")
-	}
-	if word := noStatus(x.Text()); word != "" {
-		r.col.addf(fault.InvalidCondition, r.at.String(), "write 'succeeded', 'failed', 'skipped', 'cancelled' or 'not_taken'",
-			"the status of a step is compared with %s, which it never is", clip(word))
-	}
+	r.suspect(x.Text())
 	c := &Condition{expr: x}
 	for _, text := range x.References() {
 		if t, ok := r.target(text); ok {

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/expression"
 	"github.com/stepjet/stepjet/internal/jsontape"
 	"github.com/stepjet/stepjet/subjects"
@@ -20,8 +21,8 @@ func (r *conditionReader) mended(text string) string {
 	for m.at < len(m.s) {
 		m.next()
 	}
-	right := m.b.String()
-	if right == text {
+	right := statusMended(m.b.String())
+	if right == "" || right == text {
 		return ""
 	}
 	x, err := expression.Compile(right, r.refs.reads)
@@ -173,27 +174,48 @@ func wordEnd(s string) int {
 // statuses are those that a step which is over may have.
 var statuses = []string{"succeeded", "failed", "skipped", "cancelled", "not_taken"}
 
-// noStatus returns the first string that the status of a step is compared with and that is none; "" where there is none.
-func noStatus(text string) string {
+// meantStatus are words that people have for them.
+var meantStatus = map[string]string{
+	"success": "succeeded", "successful": "succeeded", "ok": "succeeded", "done": "succeeded", "completed": "succeeded", "complete": "succeeded",
+	"finished": "succeeded", "error": "failed", "errored": "failed", "failure": "failed", "fail": "failed", "canceled": "cancelled",
+	"untaken": "not_taken", "not taken": "not_taken",
+}
+
+// noStatus returns the first string, with its quotes, that the status of a step is compared with and that is none, and
+// where it stands; "" where there is none.
+func noStatus(text string) (word string, at int) {
 	for {
-		_, rest, found := strings.Cut(text, itsStatus.prefix())
-		if !found {
-			return ""
+		i := strings.Index(text[at:], itsStatus.prefix())
+		if i < 0 {
+			return "", 0
 		}
-		text = rest
-		rest = trimSpace(rest[wordEnd(rest):])
-		if !strings.HasPrefix(rest, "==") && !strings.HasPrefix(rest, "!=") {
+		at += i + len(itsStatus.prefix())
+		at += wordEnd(text[at:])
+		n := skipSpace(text, at)
+		if !strings.HasPrefix(text[n:], "==") && !strings.HasPrefix(text[n:], "!=") {
 			continue
 		}
-		rest = trimSpace(rest[2:])
-		if rest == "" || rest[0] != '"' && rest[0] != '\'' {
+		n = skipSpace(text, n+2)
+		if n == len(text) || text[n] != '"' && text[n] != '\'' {
 			continue
 		}
-		word, _, closed := strings.Cut(rest[1:], rest[:1])
-		if closed && !slices.Contains(statuses, word) {
-			return rest[:len(word)+2]
+		inner, _, closed := strings.Cut(text[n+1:], text[n:n+1])
+		if closed && !slices.Contains(statuses, inner) {
+			return text[n : n+len(inner)+2], n
 		}
 	}
+}
+
+// statusMended writes a condition with the statuses that were meant; "" where nobody knows which.
+func statusMended(text string) string {
+	for word, at := noStatus(text); word != ""; word, at = noStatus(text) {
+		right := meantStatus[strings.ToLower(word[1:len(word)-1])]
+		if right == "" {
+			return ""
+		}
+		text = text[:at+1] + right + text[at+len(word)-1:]
+	}
+	return text
 }
 
 // elsewhere says how a condition is written that stands in another field; read reports whether its text can be read as
@@ -205,5 +227,23 @@ func (r *conditionReader) elsewhere(name string, value int32) (hint string, read
 	case name == "unless" || name == "skip_if":
 		return `write "if" with the opposite: "if": ` + quoteJSON("not ("+clip(r.str(value))+")"), false
 	}
+	if _, err := expression.Compile(r.str(value), r.refs.reads); err != nil {
+		return `write "if"`, true
+	}
 	return "write " + r.written("if", value), true
+}
+
+// suspect refuses a condition that can be read, and that nobody meant so.
+func (r *conditionReader) suspect(text string) {
+	right := r.mended(text)
+	if word, _ := noStatus(text); word != "" {
+		hint := "write 'succeeded', 'failed', 'skipped', 'cancelled' or 'not_taken'"
+		if right != "" {
+			hint = `write "if": ` + quoteJSON(right)
+		}
+		r.col.addf(fault.InvalidCondition, r.at.String(), hint, "the status of a step is compared with %s, which it never is", clip(word))
+	} else if right != "" {
+		r.col.addf(fault.InvalidCondition, r.at.String(), `write "if": `+quoteJSON(right),
+			"another language's reference stands in quotes, and would be compared as that text")
+	}
 }

@@ -18,28 +18,29 @@ func conditional(field, value string) []byte {
 func TestHintsOfConditions(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"{{a.x}} == 3":                     "$ref:a.x == 3",
-		"{{ steps.a.x }} == 3":             "$ref:a.x == 3",
-		"${a.x} > 3":                       "$ref:a.x > 3",
-		"${{ a.x }} > 3":                   "$ref:a.x > 3",
-		"${ref:a.x} > 3":                   "$ref:a.x > 3",
-		"a.x == 3":                         "$ref:a.x == 3",
-		"steps.a.x == 3":                   "$ref:a.x == 3",
-		"$a.x > 3":                         "$ref:a.x > 3",
-		"$steps.a.x > 3":                   "$ref:a.x > 3",
-		"fetch-1.count > 0":                "$ref:fetch-1.count > 0",
-		"status(a) == 'failed'":            "$status:a == 'failed'",
-		"status('a') == 'failed'":          "$status:a == 'failed'",
-		"status($ref:a) == 'failed'":       "$status:a == 'failed'",
-		"a.status == 'failed'":             "$status:a == 'failed'",
-		"{{a.status}} == 'failed'":         "$status:a == 'failed'",
-		"a.error.code == 'x' and a.x":      "$error:a.code == 'x' and $ref:a.x",
-		"error(a) != null":                 "$error:a != null",
-		"'$ref:a.sky' == 'sunny'":          "$ref:a.sky == 'sunny'",
-		`"{{a.sky}}" == "sunny"`:           `$ref:a.sky == "sunny"`,
-		"${status:a} == 'failed'":          "$status:a == 'failed'",
-		"$ref:a.x === 3 && $ref:a.y !== 4": "$ref:a.x == 3 && $ref:a.y != 4",
-		"$ref:a.x == 3 and {{fetch-1.y}}":  "$ref:a.x == 3 and $ref:fetch-1.y",
+		"{{a.x}} == 3":                         "$ref:a.x == 3",
+		"{{ steps.a.x }} == 3":                 "$ref:a.x == 3",
+		"${a.x} > 3":                           "$ref:a.x > 3",
+		"${{ a.x }} > 3":                       "$ref:a.x > 3",
+		"${ref:a.x} > 3":                       "$ref:a.x > 3",
+		"a.x == 3":                             "$ref:a.x == 3",
+		"steps.a.x == 3":                       "$ref:a.x == 3",
+		"$a.x > 3":                             "$ref:a.x > 3",
+		"$steps.a.x > 3":                       "$ref:a.x > 3",
+		"fetch-1.count > 0":                    "$ref:fetch-1.count > 0",
+		"a.status == 'done' and a.x == 'done'": "$status:a == 'succeeded' and $ref:a.x == 'done'",
+		"status(a) == 'failed'":                "$status:a == 'failed'",
+		"status('a') == 'failed'":              "$status:a == 'failed'",
+		"status($ref:a) == 'failed'":           "$status:a == 'failed'",
+		"a.status == 'failed'":                 "$status:a == 'failed'",
+		"{{a.status}} == 'failed'":             "$status:a == 'failed'",
+		"a.error.code == 'x' and a.x":          "$error:a.code == 'x' and $ref:a.x",
+		"error(a) != null":                     "$error:a != null",
+		"'$ref:a.sky' == 'sunny'":              "$ref:a.sky == 'sunny'",
+		`"{{a.sky}}" == "sunny"`:               `$ref:a.sky == "sunny"`,
+		"${status:a} == 'failed'":              "$status:a == 'failed'",
+		"$ref:a.x === 3 && $ref:a.y !== 4":     "$ref:a.x == 3 && $ref:a.y != 4",
+		"$ref:a.x == 3 and {{fetch-1.y}}":      "$ref:a.x == 3 and $ref:fetch-1.y",
 	} {
 		p, r := plan.Parse(conditional("if", quoted(text)), nil)
 		require.Nil(t, p, text)
@@ -68,11 +69,16 @@ func TestConditionsThatNobodyCanMend(t *testing.T) {
 // A status that no step has would make a condition that is never true.
 func TestAStatusThatThereIsNot(t *testing.T) {
 	t.Parallel()
-	for _, text := range []string{"$status:a == 'success'", `1 == 1 and $status:a != "ok"`, "$status:a == 'failed' or $status:fetch-1=='error'"} {
+	for text, hint := range map[string]string{
+		"$status:a == 'success'":                            `write "if": "$status:a == 'succeeded'"`,
+		`1 == 1 and $status:a != "OK"`:                      `write "if": "1 == 1 and $status:a != \"succeeded\""`,
+		"$status:a == 'failed' or $status:fetch-1=='error'": `write "if": "$status:a == 'failed' or $status:fetch-1=='failed'"`,
+		"$status:a == 'purple'":                             "write 'succeeded', 'failed', 'skipped', 'cancelled' or 'not_taken'",
+	} {
 		_, r := plan.Parse(conditional("if", quoted(text)), nil)
 		require.Len(t, r.Problems, 1, text)
 		require.Equal(t, fault.InvalidCondition, r.Problems[0].Code)
-		require.Contains(t, r.Problems[0].Hint, "'succeeded', 'failed'")
+		require.Equal(t, hint, r.Problems[0].Hint, text)
 	}
 	for _, text := range []string{"$status:a == 'not_taken'", "$status:a in ['failed', 'x']", "$status:a == $status:fetch-1", "$status:a == 'skipped' or $ref:a.x == 'ok'"} {
 		_, r := plan.Parse(conditional("if", quoted(text)), nil)
@@ -106,4 +112,5 @@ func TestOtherNamesOfIf(t *testing.T) {
 	require.Equal(t, []string{"invalid_condition", "unknown_field"}, codes(r.Problems))
 	require.Equal(t, "/steps/2/condition", r.Problems[1].Path)
 	require.Equal(t, `write "if": "$ref:a.x == 3"`, r.Problems[1].Hint)
+	require.Equal(t, `write "if"`, r.Problems[0].Hint, "what is wrong with the text stands in the other")
 }
