@@ -3,6 +3,7 @@ package plan_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -26,9 +27,33 @@ var plainTexts = []string{
 }
 
 var reservedTexts = []string{
-	"$error:a", "$error:a.code", "$status:b", "$status:nobody", "failed: $error:a.message!", "${error:a}", "it is ${status:a}", "$$$error:a", "x$$$${status:-1}$$$$${input.}",
-	"$error:a.code || \"none\"", "$error:a code", "${input.x}", "see ${input.user name", "$input", "$input.x", "$input[0].y", `$input["k e.y"]`, "$input.", "$input..x", "$input[x]", "$input.a,b",
-	"$input || 1", "$input.a  ||  $ref:a", "$last", "$last.items[*].id", "$last || null", "$index", "$index||0", "$ref:a and $error:a", "$last.fm",
+	"${input.x}", "see ${input.user name", "x$$${input.}", "$input", "$input.x", "$input[0].y", `$input["k e.y"]`, "$input.", "$input..x", "$input[x]", "$input.a,b",
+	"$input || 1", "$input.a  ||  $ref:a", "$last", "$last.items[*].id", "$last || null", "$index", "$index||0", "$last.fm",
+}
+
+// References to how step a ended, and what is broken of them or of another step.
+var (
+	endedTexts       = []string{"$error:a", "failed: $error:a.message!", "${error:a}", "it is ${status:a}", "$$$error:a", "$error:a.code || \"none\"", "$status:a || $ref:a", "$error:a code"}
+	brokenEndedTexts = []string{"$status:b", "$status:nobody", "x$$$$${status:-1}$$$$${error:a.}"}
+)
+
+// texts2 are all that language 1 took for text.
+var texts2 = slices.Concat(reservedTexts, endedTexts, brokenEndedTexts)
+
+func TestReferencesToHowAStepEnded(t *testing.T) {
+	t.Parallel()
+	for _, text := range endedTexts {
+		p, r := plan.Parse(withText(text), nil)
+		require.Empty(t, r.Problems, text)
+		require.Equal(t, 2, p.Language, text)
+		require.True(t, p.Steps[0].Regarded, text)
+		require.Equal(t, []string{plan.Language2}, p.Needs())
+	}
+	for _, text := range brokenEndedTexts {
+		p, r := plan.Parse(withText(text), nil)
+		require.Nil(t, p, text)
+		require.NotEmpty(t, r.Problems, text)
+	}
 }
 
 func TestReservedReferences(t *testing.T) {
@@ -53,7 +78,7 @@ func TestReservedReferences(t *testing.T) {
 // Who follows a hint is given the text that was refused.
 func TestHintsOfReservedReferences(t *testing.T) {
 	t.Parallel()
-	for _, text := range []string{"$error:a", "$status:a.x", "${error:a}", "${input.x}", "$input", "$input.x", "$last || null", "$index"} {
+	for _, text := range []string{"${input.x}", "$input", "$input.x", "$last || null", "$index"} {
 		_, r := plan.Parse(withText(text), nil)
 		require.Len(t, r.Problems, 1, text)
 		_, quoted, found := strings.Cut(r.Problems[0].Hint, "for the plain text write ")
@@ -83,7 +108,7 @@ func TestEscapesOfReservedReferences(t *testing.T) {
 	require.Equal(t, `{"$error:a":1,"$$status:a x ${input.":2,"$last":{"$index":3},"$$input":4}`, string(argumentsOf(t, p)))
 	_, r = plan.Parse([]byte(steps(`{"id":"b","tool":"echo","arguments":{"$error:a":1}}`)), nil)
 	require.Equal(t, []string{"invalid_ref"}, codes(r.Problems), "no key can hold a reference")
-	for _, text := range append(reservedTexts, plainTexts...) {
+	for _, text := range append(texts2, plainTexts...) {
 		requireEscapes(t, mustJSON(t, map[string]any{"v": []string{text, "$" + text}, "$error:" + text: text}))
 	}
 }
@@ -91,7 +116,7 @@ func TestEscapesOfReservedReferences(t *testing.T) {
 // What Escape writes for them is read the same by a Stepjet for which they had no meaning.
 func TestEscapedTextOfLanguage2IsThatOfLanguage1(t *testing.T) {
 	t.Parallel()
-	for _, text := range reservedTexts {
+	for _, text := range texts2 {
 		args, err := plan.Escape(mustJSON(t, map[string]any{"v": text}))
 		require.NoError(t, err)
 		require.JSONEq(t, string(mustJSON(t, map[string]any{"v": map[string]string{"$text": text}})), string(args), text)
@@ -101,7 +126,7 @@ func TestEscapedTextOfLanguage2IsThatOfLanguage1(t *testing.T) {
 func TestReservedInALanguageOfBefore(t *testing.T) {
 	t.Parallel()
 	before := plan.Limits{Language1: true}
-	for _, text := range append(reservedTexts, plainTexts...) {
+	for _, text := range append(texts2, plainTexts...) {
 		if strings.Contains(text, "$ref:") || strings.Contains(text, "$$$$") { // a reference, and escapes
 			continue
 		}
@@ -141,7 +166,7 @@ func TestAStepCalledInput(t *testing.T) {
 // A list that is a reserved reference is refused for that alone.
 func TestReservedLists(t *testing.T) {
 	t.Parallel()
-	for _, in := range []string{"$input.items", "$last", "$error:a.details"} {
+	for _, in := range []string{"$input.items", "$last"} {
 		_, r := plan.Parse([]byte(steps(fmt.Sprintf(`{"id":"a","tool":"echo"},{"id":"b","tool":"echo","for_each":{"in":%q}}`, in))), nil)
 		require.Equal(t, []string{"invalid_ref /steps/1/for_each/in"}, found(r.Problems), in)
 		require.Contains(t, r.Problems[0].Message, "reserved")
