@@ -159,9 +159,14 @@ func (t *truths) dispatched(m *message, repair int, by *process) {
 	}
 }
 
-// checkI3: all dependencies are over, and those that are not optional have succeeded.
+// checkI3: all dependencies are over, and those that are not optional have succeeded. In language 2 what may begin is
+// told by the records as the reference interpreter reads them.
 func (t *truths) checkI3(x *truth, a subjects.Attempt, step int) {
 	if x.early {
+		return
+	}
+	if x.plan.Language > 1 {
+		t.checkTaken(x, a)
 		return
 	}
 	for _, d := range x.plan.Steps[step].Deps {

@@ -53,7 +53,11 @@ func (t *truths) checkDocument(x *truth, doc *outcome.Run) {
 		t.w.stats["not compared"]++
 		return
 	}
-	t.checkI5(x, doc)
+	if x.plan.Language > 1 {
+		t.checkNotTaken(x, doc)
+	} else {
+		t.checkI5(x, doc)
+	}
 	if !x.reused {
 		t.checkI6(x, doc)
 		return
@@ -97,10 +101,7 @@ func (x *truth) cutShort() bool {
 // checkI6: the outcome is the one that the sequential interpreter comes to, from the records of the ledger and, where
 // nothing but the tools had a say, from the tools alone.
 func (t *truths) checkI6(x *truth, doc *outcome.Run) {
-	contracts := map[string]reference.Contract{}
-	for name, f := range x.start.Tools {
-		contracts[name] = reference.Contract{MaxAttempts: f.Contract.MaxAttempts, PartialSuccess: f.Contract.ErrorPropagation == "partial-success"}
-	}
+	contracts := x.contracts()
 	want, err := reference.RunStopped(x.body, contracts, x.decided)
 	if err != nil {
 		t.w.violate("I6", "the records of %s are those of no run: %v\n%s", x.id.ID, err, x.body)
@@ -126,6 +127,15 @@ func (t *truths) checkI6(x *truth, doc *outcome.Run) {
 		t.w.violate("I6", "alone with its tools: %s\n%s", problem, x.body)
 	}
 	t.w.stats["compared with the tools"]++
+}
+
+// contracts are the frozen ones, as the reference interpreter wants them.
+func (x *truth) contracts() map[string]reference.Contract {
+	contracts := map[string]reference.Contract{}
+	for name, f := range x.start.Tools {
+		contracts[name] = reference.Contract{MaxAttempts: f.Contract.MaxAttempts, PartialSuccess: f.Contract.ErrorPropagation == "partial-success"}
+	}
+	return contracts
 }
 
 // once reports whether an at_most_once tool was used, which the reference knows nothing of.
@@ -159,12 +169,15 @@ func differs(x *truth, doc *outcome.Run, want *reference.Result, calm bool) stri
 			}
 		}
 	}
+	if !slices.Equal(want.NotTaken, got.NotTaken) {
+		return fmt.Sprintf("%v were not taken, not %v", got.NotTaken, want.NotTaken)
+	}
 	if len(want.Results) != len(got.Results) || len(want.Errors) != len(got.Errors) {
 		return fmt.Sprintf("%d results and %d errors, not %d and %d", len(got.Results), len(got.Errors), len(want.Results), len(want.Errors))
 	}
 	for i, r := range want.Results {
 		value := got.Results[i].JSON
-		if at, _ := x.plan.Index(r.Step); x.plan.Steps[at].ForEach != nil {
+		if at, _ := x.plan.Index(r.Step); x.plan.Steps[at].ForEach != nil && string(value) != "null" {
 			var envelope struct{ Results json.RawMessage }
 			_ = json.Unmarshal(value, &envelope)
 			value = envelope.Results
@@ -179,7 +192,7 @@ func differs(x *truth, doc *outcome.Run, want *reference.Result, calm bool) stri
 		if calm && x.plan.Steps[at].ForEach != nil {
 			e.Attempts = g.Attempts // of how many items were executed before one failed fast, the order decides
 		}
-		if e.Step != g.Step || e.Code != string(g.Code) || e.Attempts != g.Attempts {
+		if e.Step != g.Step || e.Code != string(g.Code) || e.Attempts != g.Attempts || e.HandledBy != g.HandledBy {
 			return fmt.Sprintf("the error of %s is %+v, not %+v", e.Step, g, e)
 		}
 	}

@@ -182,7 +182,7 @@ func generated(worlds, number int64) reference.Case {
 	rng := rand.New(rand.NewSource(worlds*generatedPlans + number))
 	for again := true; again; again = tooDeep(c) && rng.Intn(8) > 0 {
 		steps := []int{3, 8, 14}[rng.Intn(3)]
-		c = reference.Generate(rng, reference.Options{Steps: steps, Stop: rng.Intn(3) == 0, ForEach: rng.Intn(2) == 0, NoFailures: rng.Intn(5) == 0})
+		c = reference.Generate(rng, reference.Options{Steps: steps, Stop: rng.Intn(3) == 0, ForEach: rng.Intn(2) == 0, NoFailures: rng.Intn(5) == 0, Second: rng.Intn(3) == 0, Codes: true})
 	}
 	g.Lock()
 	if g.worlds == worlds {

@@ -130,6 +130,7 @@ var sometimes = []string{
 	"an item taken over", "a forged record", "a forged record of another version decided an attempt",
 	"two loops of a process have runs", "a loop was told of room", "a loop was told of room in bytes",
 	"a need recorded", "a run left alone for what it needs",
+	"a condition told by a record", "dispatch in language 2", "step not_taken in language 2", "step skipped in language 2",
 	"compared with the records", "compared with the tools", "a shared shard was purged", "a run was purged by its name",
 }
 

@@ -62,6 +62,7 @@ type truth struct {
 	early     bool // a record was forged before its attempt was out
 	hinted    bool // an item's error has a hint, which references see and the reference interpreter doesn't
 
+	told       map[string]bool // steps of whose condition a record says what it came to
 	decided    []reference.Decided
 	records    map[string]map[int]*fault.Error // by step token and attempt; nil for a success
 	succeeded  map[string]bool
@@ -109,7 +110,7 @@ func (t *truths) recorded(rec subjects.Record, e *kv.Entry) {
 		x := &truth{
 			id: rec.Run, gen: e.Seq, submitted: e.Time, body: e.Data, digest: plan.Digest(e.Data), records: map[string]map[int]*fault.Error{},
 			succeeded: map[string]bool{}, final: map[string]bool{}, out: map[string]map[int]bool{}, effects: map[string]int{},
-			args: map[string][]byte{}, readBacks: map[string]time.Duration{}, planChecks: map[string]time.Duration{},
+			told: map[string]bool{}, args: map[string][]byte{}, readBacks: map[string]time.Duration{}, planChecks: map[string]time.Duration{},
 		}
 		x.plan, _ = plan.Parse(e.Data, nil)
 		t.runs[genKey{rec.Run, e.Seq}] = x
@@ -133,9 +134,36 @@ func (t *truths) recorded(rec subjects.Record, e *kv.Entry) {
 		t.checkExpired(x, stop, e.Time)
 		x.decided = append(x.decided, reference.Decided{Stop: string(stop.Reason)})
 		t.w.stats["stop record"]++
+	case rec.Kind == subjects.ToldKind:
+		t.toldRecorded(x, rec, e)
 	case rec.Kind == subjects.StepKind:
 		t.stepRecorded(x, rec.Attempt, e)
 	}
+}
+
+// toldRecorded checks that what a condition came to is told once, of a step that has one, before the step is out.
+func (t *truths) toldRecorded(x *truth, rec subjects.Record, e *kv.Entry) {
+	i, known := -1, false
+	if x.plan != nil {
+		i, known = x.plan.Index(rec.Step)
+	}
+	switch {
+	case !known || x.start == nil || x.start.Rejected() || x.plan.Steps[i].If == nil:
+		t.w.violate("I8", "a record of a condition that the plan doesn't have, or before it was started: %s", e.Subject)
+		return
+	case x.told[rec.Step]:
+		t.w.violate("I2", "a second record of what the condition of %s came to", rec.Step)
+	case len(x.out[rec.Step]) > 0:
+		t.w.violate("I3", "%s was dispatched before it was told what its condition came to", rec.Step)
+	}
+	t.w.stats["a condition told by a record"]++
+	x.told[rec.Step] = true
+	told := wire.ParseTold(e.Data)
+	d := reference.Decided{Step: rec.Step, Told: &reference.Told{Holds: told.Holds}}
+	if told.Error != nil {
+		d.Told.Err = &reference.Err{Code: string(told.Error.Code), Message: told.Error.Message}
+	}
+	x.decided = append(x.decided, d)
 }
 
 func (x *truth) started(e *kv.Entry) {
@@ -186,7 +214,7 @@ func (t *truths) stepRecorded(x *truth, a subjects.Attempt, e *kv.Entry) {
 	if owner && (r.Error.Code == fault.Timeout || r.Error.Code == fault.Cancelled || r.Error.Code == fault.OutcomeUnknown) {
 		x.disturbed = true
 	}
-	d := reference.Decided{Step: a.Step, ByOwner: owner, Reply: reference.Reply{Body: r.Body, Text: r.Text}}
+	d := reference.Decided{Step: a.Step, ByOwner: owner, Reply: reference.Reply{Body: r.Body, Text: r.Text}, Blob: r.Handle != nil}
 	if w := wire.ParseResult(e.Header, e.Data); w.Error != nil {
 		d.Reply.Err = &reference.Err{Code: string(w.Error.Code), Message: w.Error.Message, Retryable: w.Error.Retryable && !x.contract(i).AtMostOnce}
 	}

@@ -441,4 +441,40 @@ var mutants = []mutant{
 		"equal-by-bytes", "numbers are equal only if they are written alike",
 		"internal/expression/compare.go", "		n, err := e.compareNumbers(a, b)\n		return n == 0, err", "		return string(a.raw) == string(b.raw), nil", "./internal/expression", "",
 	},
+	{
+		"taken-untaken", "a step runs though what it plainly refers to was not taken",
+		"machine/taking.go", "	case r.standing().lacks(s):", "	case false:", "./machine", "Scenarios|Stopped",
+	},
+	{
+		"taken-alternatives", "a failure among alternatives skips though another of them succeeded",
+		"machine/standing.go", "		case succeeded:\n			return -1\n		case failed, skipped, cancelled:", "		case succeeded:\n		case failed, skipped, cancelled:", "./machine", "Scenarios|Stopped",
+	},
+	{
+		"taken-handled", "a failure counts as handled though the step that names it did not succeed",
+		"machine/standing.go", "r.plan.Steps[d].Regards(i) && r.calls[d].state == succeeded", "r.plan.Steps[d].Regards(i)", "./machine", "Scenarios|Stopped",
+	},
+	{
+		"taken-early", "what becomes of a step is decided before all that it refers to is over",
+		"machine/run.go", "			case dep.missing > 0 || r.openAt != nil || r.stopping:", "			case r.plan.Language == 1 && dep.missing > 0 || r.openAt != nil || r.stopping:", "./machine", "Scenarios|Stopped",
+	},
+	{
+		"taken-unread", "a condition over what lies in a blob is decided without its record",
+		"machine/taking.go", "	case r.standing().inBlobs(s.If):", "	case false:", "./machine", "Scenarios|Stopped",
+	},
+	{
+		"taken-told", "an owner does not follow what was told of a condition",
+		"machine/taking.go", "r.judged(t.Step, t.Holds, t.Error)", "r.judged(t.Step, true, nil)", "./machine", "Scenarios|Stopped",
+	},
+	{
+		"taken-cancelled", "a cancelled run waits for what a condition came to",
+		"machine/apply.go", "		case waiting, judging:", "		case waiting:", "./machine", "Scenarios|Stopped",
+	},
+	{
+		"taken-order", "steps are decided in the order in which they were reached",
+		"machine/taking.go", "	at, _ := slices.BinarySearch(q.steps, i)", "	at := len(q.steps)", "./machine", "Scenarios|Stopped",
+	},
+	{
+		"taken-uncounted", "steps are let through though an uncounted list may lead to a condition that fails",
+		"machine/items.go", "(len(r.early) > 0 || r.plan.Language > 1)", "len(r.early) > 0", "./machine", "Scenarios|Stopped",
+	},
 }

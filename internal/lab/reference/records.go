@@ -36,12 +36,40 @@ type Told struct {
 // The error says that the records can't be those of a run: a step was decided twice, or before its dependencies, or was
 // executed without arguments, or steps are open at the end of a run that nothing stopped.
 func RunStopped(plan []byte, contracts map[string]Contract, decided []Decided) (*Result, error) {
-	p, err := Parse(plan)
+	r, stopped, err := follow(plan, contracts, decided)
 	if err != nil {
 		return nil, err
 	}
-	r := newRun(p, contracts)
-	stopped := r.emptyLists()
+	if !stopped && r.open() {
+		return nil, fmt.Errorf("steps are open, and nothing stopped the run")
+	}
+	r.stop(nil)
+	return r.result(), nil
+}
+
+// Begun returns the steps that the records of a run so far allow to begin, or did before they were over.
+func Begun(plan []byte, contracts map[string]Contract, decided []Decided) (map[string]bool, error) {
+	r, _, err := follow(plan, contracts, decided)
+	if err != nil {
+		return nil, err
+	}
+	begun := map[string]bool{}
+	for i, s := range r.plan.Steps {
+		if r.taken[i] || r.ready(i) || r.steps[i].decided > 0 {
+			begun[s.ID] = true
+		}
+	}
+	return begun, nil
+}
+
+// follow is what a run has come to with some records, and whether one of them stopped it.
+func follow(plan []byte, contracts map[string]Contract, decided []Decided) (r *run, stopped bool, err error) {
+	p, err := Parse(plan)
+	if err != nil {
+		return nil, false, err
+	}
+	r = newRun(p, contracts)
+	stopped = r.emptyLists()
 	if stopped {
 		r.stop(r.readySteps())
 	}
@@ -57,7 +85,7 @@ func RunStopped(plan []byte, contracts map[string]Contract, decided []Decided) (
 			continue
 		}
 		if i < 0 || d.Told != nil || !r.ready(i) {
-			return nil, fmt.Errorf("record %d decides step %q, which was not ready", n, d.Step)
+			return nil, false, fmt.Errorf("record %d decides step %q, which was not ready", n, d.Step)
 		}
 		was := r.readySteps()
 		if item >= 0 {
@@ -66,7 +94,7 @@ func RunStopped(plan []byte, contracts map[string]Contract, decided []Decided) (
 			err = r.record(i, d, stopped)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("record %d: %w", n, err)
+			return nil, false, fmt.Errorf("record %d: %w", n, err)
 		}
 		switch {
 		case stopped:
@@ -80,11 +108,7 @@ func RunStopped(plan []byte, contracts map[string]Contract, decided []Decided) (
 			}
 		}
 	}
-	if !stopped && r.open() {
-		return nil, fmt.Errorf("steps are open, and nothing stopped the run")
-	}
-	r.stop(nil)
-	return r.result(), nil
+	return r, stopped, nil
 }
 
 // toldRecord takes a record of what a condition came to, which says nothing any more once the run is stopped.
