@@ -68,6 +68,10 @@ func (m *mending) next() {
 	case c == '"' || c == '\'':
 		m.quoted(c)
 	case c == '$' && m.prefixed(rest):
+		if end, why := m.p.refs.reads(m.s, m.at); why == "" && end > m.at {
+			m.copy(end - m.at) // with the keys in quotes
+			return
+		}
 		m.copy(1 + strings.IndexByte(rest, ':'))
 		m.copy(wordEnd(m.s[m.at:]))
 	case strings.HasPrefix(rest, "===") || strings.HasPrefix(rest, "!=="):

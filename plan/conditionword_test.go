@@ -17,3 +17,11 @@ func TestAStepMayBeCalledLikeAWordOfConditions(t *testing.T) {
 		require.NotNil(t, p, "%s: %v", id, r.Problems)
 	}
 }
+
+// A key in quotes is one, also where a step is called so.
+func TestAKeyOfAConditionMayBeCalledLikeAStep(t *testing.T) {
+	t.Parallel()
+	p, r := plan.Parse([]byte(steps(`{"id":"a","tool":"t"},{"id":"b","tool":"t",`+
+		`"if":"$ref:a[\"a.x\"] == 1 or $ref:a[\"a|b\"].x"}`)), nil)
+	require.NotNil(t, p, "%v", r.Problems)
+}
