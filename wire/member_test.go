@@ -14,7 +14,7 @@ func TestMemberForm(t *testing.T) {
 	t.Parallel()
 	form := func(m wire.Member) nats.Msg { return nats.Msg{Header: wire.Versioned(), Data: m.Body()} }
 	recode := func(m nats.Msg) nats.Msg { return form(wire.ParseMember(m.Data)) }
-	m := form(wire.Member{Serves: 6, Leaving: true})
+	m := form(wire.Member{Serves: 6, Leaving: true, Knows: wire.Ours().Names()})
 	golden(t, "member", m.Header, m.Data, wiretest.Ignored, recode)
 	full := wire.Member{
 		Serves: 1<<63 | 5, Pulse: "_INBOX.x", Tenants: "ab12", Knows: []string{"language-2"},
