@@ -28,6 +28,30 @@ const declaredEvery = time.Second
 type tenants struct {
 	mu    sync.Mutex
 	known map[string]bool
+	asked uint64 // how often that was asked
+	heard uint64 // which of those is known
+}
+
+// ask returns the number of a question that is about to be asked.
+func (t *tenants) ask() uint64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.asked++
+	return t.asked
+}
+
+// hear takes the answer to a question, unless that to a later one was heard before: two may be on their way at once, and
+// who has heard of a tenant, and told others so, must not forget it again.
+func (t *tenants) hear(question uint64, names []string) {
+	known := make(map[string]bool, len(names))
+	for _, name := range names {
+		known[name] = true
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if question > t.heard {
+		t.known, t.heard = known, question
+	}
 }
 
 // BucketOf returns the bucket for the large values of a run of a tenant that starts now; empty for that of all
@@ -68,17 +92,12 @@ func declared(streams map[string]bool) (all []string) {
 
 // learnTenants asks once which tenants are declared.
 func (s *Archive) learnTenants(ctx context.Context) error {
+	question := s.tenants.ask()
 	all, err := s.Tenants(ctx)
 	if err != nil {
 		return err
 	}
-	known := make(map[string]bool, len(all))
-	for _, t := range all {
-		known[t] = true
-	}
-	s.tenants.mu.Lock()
-	defer s.tenants.mu.Unlock()
-	s.tenants.known = known
+	s.tenants.hear(question, all)
 	return nil
 }
 
