@@ -147,7 +147,7 @@ func (dr *driver) unpark(r *run, now time.Time) {
 	}
 }
 
-// apply returns one record to the machine; false means that a blob is fetched first and the record parked before all
+// apply hands one record to the machine; false means that a blob is fetched first and the record parked before all
 // others.
 func (dr *driver) apply(r *run, e entry, now time.Time) bool {
 	rec := machine.Record{Seq: e.Seq, Time: e.Time}
@@ -179,7 +179,7 @@ func (dr *driver) apply(r *run, e entry, now time.Time) bool {
 	return true
 }
 
-// record returns a whole record to the machine.
+// record hands a whole record to the machine.
 func (dr *driver) record(r *run, rec machine.Record, now time.Time) {
 	r.machine.Apply(rec, now, &dr.effects)
 	if rec.Result != nil {

@@ -303,7 +303,7 @@ func sameMembers(a, b *value) bool {
 func number(v *value) *big.Rat {
 	n, ok := new(big.Rat).SetString(string(v.raw))
 	if !ok {
-		panic("no number: " + string(v.raw))
+		panic("no number: " + string(v.raw)) // of what was read as one
 	}
 	return n
 }
