@@ -73,3 +73,10 @@ func TestMeasuringEndsWithItsContext(t *testing.T) {
 	_, err := Measure(ctx, testEnv(t), Embedded, time.Minute, func(string) {})
 	require.Error(t, err)
 }
+
+// A process that had more to do while it rested than in its round has used no CPU for the round, and not less than none.
+func TestCPUIsNeverBelowNothing(t *testing.T) {
+	t.Parallel()
+	require.Zero(t, perThousand(10*time.Millisecond, 40*time.Millisecond, 500))
+	require.InDelta(t, 0.06, perThousand(40*time.Millisecond, 10*time.Millisecond, 500), 1e-9)
+}

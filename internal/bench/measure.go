@@ -59,9 +59,15 @@ func (w *World) Round(ctx context.Context, s Shape, lasting time.Duration) (Figu
 	if err := w.Purged(3 * time.Minute); err != nil {
 		return got, err
 	}
-	idle := time.Duration(w.Idle * float64(time.Since(ended)))
-	got.CPU = (w.Usage() - cpu - idle).Seconds() / float64(steps) * 1000
+	got.CPU = perThousand(w.Usage()-cpu, time.Duration(w.Idle*float64(time.Since(ended))), steps)
 	return got, nil
+}
+
+// perThousand is the CPU seconds for each 1,000 steps without what is used anyway. It is never below zero, which is
+// what a short round comes to where the clock of /proc ticks a hundred times a second, or where the process had more to
+// do while it rested than in the round.
+func perThousand(used, idle time.Duration, steps int) float64 {
+	return max(0, (used-idle).Seconds()/float64(steps)*1000)
 }
 
 // Rest measures what all processes use while there is nothing to do.
