@@ -17,53 +17,8 @@ import (
 	"github.com/stepjet/stepjet/wire"
 )
 
-// A tenant is declared by its bucket: that it exists is all there is to it, so nothing can disagree with it.
-// Orchestrators ask for the names of the buckets once a second, since no run may wait for a request about its tenant,
-// and say in their member keys which ones they know. Whoever declares a tenant waits until all of them do.
-
-// declaredEvery is how often an orchestrator asks which tenants are declared.
-const declaredEvery = time.Second
-
-// tenants are those that are declared, as an orchestrator last heard.
-type tenants struct {
-	mu    sync.Mutex
-	known map[string]bool
-	asked uint64 // how often that was asked
-	heard uint64 // which of those is known
-}
-
-// ask returns the number of a question that is about to be asked.
-func (t *tenants) ask() uint64 {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.asked++
-	return t.asked
-}
-
-// hear takes the answer to a question, unless that to a later one was heard before: two may be on their way at once, and
-// who has heard of a tenant, and told others so, must not forget it again.
-func (t *tenants) hear(question uint64, names []string) {
-	known := make(map[string]bool, len(names))
-	for _, name := range names {
-		known[name] = true
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if question > t.heard {
-		t.known, t.heard = known, question
-	}
-}
-
-// BucketOf returns the bucket for the large values of a run of a tenant that starts now; empty for that of all
-// tenants that are not declared. Only an orchestrator's store (Setup) knows.
-func (s *Archive) BucketOf(tenant string) string {
-	s.tenants.mu.Lock()
-	defer s.tenants.mu.Unlock()
-	if s.tenants.known[tenant] {
-		return subjects.BlobsOf(tenant)
-	}
-	return ""
-}
+// A tenant is declared by its bucket: that it exists is all there is to it, so nothing can disagree with it. Whoever
+// declares a tenant waits until all orchestrators know of it.
 
 // Tenants returns the names of the declared tenants, sorted. Errors: Permission for a program that may not list
 // streams, and those of the connection.
@@ -88,41 +43,6 @@ func declared(streams map[string]bool) (all []string) {
 	}
 	slices.Sort(all)
 	return all
-}
-
-// learnTenants asks once which tenants are declared.
-func (s *Archive) learnTenants(ctx context.Context) error {
-	question := s.tenants.ask()
-	all, err := s.Tenants(ctx)
-	if err != nil {
-		return err
-	}
-	s.tenants.hear(question, all)
-	return nil
-}
-
-// followTenants asks again and again. What can't be asked leaves what was known.
-func (s *Archive) followTenants() {
-	for s.pause(s.ctx, declaredEvery) {
-		if err := s.learnTenants(s.ctx); err != nil && s.ctx.Err() == nil {
-			s.cfg.Logger.Debug("can't ask which tenants are declared; it is asked again", "error", err)
-		}
-	}
-}
-
-// knows is a digest of the declared tenants that this store knows, for others to compare; empty for none.
-func (s *Archive) knows() string {
-	s.tenants.mu.Lock()
-	defer s.tenants.mu.Unlock()
-	return tenantsDigest(slices.Sorted(maps.Keys(s.tenants.known)))
-}
-
-func tenantsDigest(sorted []string) string {
-	if len(sorted) == 0 {
-		return ""
-	}
-	sum := sha256.Sum256([]byte(strings.Join(sorted, " ")))
-	return hex.EncodeToString(sum[:8])
 }
 
 // TenantBucket is what a declared tenant's bucket holds.
@@ -243,4 +163,160 @@ func (s *Archive) Undeclare(ctx context.Context, tenant string) error {
 			return err
 		})
 	})
+}
+
+// Which tenants are declared is asked once a second, since no run may wait for a request about its tenant. An
+// orchestrator says in its member key which ones it knows, and whoever declares a tenant waits until all keys say so.
+// Who stood still has no key, and nobody waits for it: what it knows may be from before the declaration, and it must not
+// start a run by that. So what was heard counts for a plan only if
+//
+//   - the question was asked after the own key had begun to stand as it stands now, without a gap, and
+//   - the plan was stored while the key was sure to stand.
+//
+// For all other plans it is asked anew. Both is told from times of servers: those at which the key was stored, as they
+// come back with it, and that of the plan. No clock of this process has a say, which may stand still with it.
+//
+// Why no plan that is submitted after Declare returned starts with the bucket of all tenants. Say that an answer
+// without the tenant was used for one:
+//
+//   - Where it was asked for this plan, the plan was there before the question, and the bucket before the plan: the
+//     answer would have it.
+//   - Else the question was asked before the bucket was made, or the answer would have it; and Declare read the keys
+//     after that and before the plan was stored. All that while the own key stood: so Declare saw it, and returned only
+//     once it said that the tenant is known. Then it was known when the plan was judged, for what is heard from a later
+//     question never gives way to an earlier one.
+//
+// And a process that stands still after it had its answer, and writes the start much later? It does so for a plan that
+// was submitted before Declare returned, of which nothing is promised. Another start may stand by then, or the plan may
+// be gone: then the create is refused. Whichever stands names the bucket that owners and workers use.
+
+// keyStands is how long a member's key is sure to be there after it was stored. The rest of its time is for servers
+// whose clocks differ: one stores the keys, others store plans.
+const keyStands = memberTTL - time.Second
+
+// tenants are those that are declared, as an orchestrator last heard.
+type tenants struct {
+	mu    sync.Mutex
+	known map[string]bool
+	asked uint64 // how often that was asked
+	heard uint64 // which of those is known
+	// stored is when the server last stored the own key, and before how many questions had been asked when it began to
+	// stand as it stands now.
+	stored time.Time
+	before uint64
+
+	turn chan struct{} // of those that have to ask: one asks for all that wait
+}
+
+// ask returns the number of a question that is about to be asked.
+func (t *tenants) ask() uint64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.asked++
+	return t.asked
+}
+
+// hear takes the answer to a question, unless that to a later one was heard before: two may be on their way at once, and
+// who has heard of a tenant, and told others so, must not forget it again.
+func (t *tenants) hear(question uint64, names []string) {
+	known := make(map[string]bool, len(names))
+	for _, name := range names {
+		known[name] = true
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if question > t.heard {
+		t.known, t.heard = known, question
+	}
+}
+
+// stands takes that a server stored the own key, and when. If the key before it may have expired by then, or the time
+// went back, because another server leads, there may have been a gap: what was asked before counts no more.
+func (t *tenants) stands(at time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if since := at.Sub(t.stored); since < 0 || since >= keyStands {
+		t.before = t.asked
+	}
+	t.stored = at
+}
+
+// questions returns how many were asked so far.
+func (t *tenants) questions() uint64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.asked
+}
+
+// of reports whether a tenant is declared; ok is false where what was heard does not count. It does if it was asked
+// after so many questions, those that were asked when somebody came with a plan that was stored at a time.
+func (t *tenants) of(tenant string, submitted time.Time, questions uint64) (declared, ok bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	ok = t.heard > questions || t.heard > t.before && submitted.Before(t.stored.Add(keyStands))
+	return t.known[tenant], ok
+}
+
+// digest says which tenants are known, for others to compare; empty for none.
+func (t *tenants) digest() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return tenantsDigest(slices.Sorted(maps.Keys(t.known)))
+}
+
+func tenantsDigest(sorted []string) string {
+	if len(sorted) == 0 {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(strings.Join(sorted, " ")))
+	return hex.EncodeToString(sum[:8])
+}
+
+// BucketOf returns the bucket for the large values of a run that starts now, whose plan the ledger stored at a time,
+// submitted; empty for that of all tenants that are not declared. It asks only where what was heard does not count,
+// which it does for all plans while the own member key is renewed (Join). Errors: those of Tenants.
+func (s *Archive) BucketOf(ctx context.Context, tenant string, submitted time.Time) (string, error) {
+	questions := s.tenants.questions()
+	declared, ok := s.tenants.of(tenant, submitted, questions)
+	if !ok {
+		select {
+		case s.tenants.turn <- struct{}{}:
+			defer func() { <-s.tenants.turn }()
+		case <-ctx.Done():
+			return "", Fault(context.Cause(ctx))
+		}
+		if declared, ok = s.tenants.of(tenant, submitted, questions); !ok { // nobody asked while this one waited
+			if err := s.learnTenants(ctx); err != nil {
+				return "", err
+			}
+			declared, _ = s.tenants.of(tenant, submitted, questions)
+		}
+	}
+	if !declared {
+		return "", nil
+	}
+	return subjects.BlobsOf(tenant), nil
+}
+
+// learnTenants asks once which tenants are declared.
+func (s *Archive) learnTenants(ctx context.Context) error {
+	question := s.tenants.ask()
+	all, err := s.Tenants(ctx)
+	if err != nil {
+		return err
+	}
+	s.tenants.hear(question, all)
+	return nil
+}
+
+// declaredEvery is how often an orchestrator asks which tenants are declared.
+const declaredEvery = time.Second
+
+// followTenants asks again and again. What can't be asked leaves what was known.
+func (s *Archive) followTenants() {
+	for s.pause(s.ctx, declaredEvery) {
+		if err := s.learnTenants(s.ctx); err != nil && s.ctx.Err() == nil {
+			s.cfg.Logger.Debug("can't ask which tenants are declared; it is asked again", "error", err)
+		}
+	}
 }

@@ -91,9 +91,6 @@ func (s *Members) Join(ctx context.Context, id string, changed func(members []Me
 	if err == nil {
 		err = s.retry(ctx, m.renew)
 	}
-	if err == nil { // whoever declared a tenant before there was a key to wait for
-		err = s.archive.learnTenants(ctx)
-	}
 	if err == nil {
 		err = m.follow(work)
 	}
@@ -176,7 +173,7 @@ func (m *Membership) self() Member {
 func (m *Membership) said() wire.Member {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return wire.Member{Serves: m.own.Serves, Leaving: m.own.Leaving, Pulse: m.pulse.subject, Marks: m.marks, Tenants: m.s.archive.knows(), Knows: m.s.cfg.Knows.Names()}
+	return wire.Member{Serves: m.own.Serves, Leaving: m.own.Leaving, Pulse: m.pulse.subject, Marks: m.marks, Tenants: m.s.archive.tenants.digest(), Knows: m.s.cfg.Knows.Names()}
 }
 
 // renew writes the key anew, with a new time to live. It names the sequence that it replaces, so that two processes of

@@ -145,7 +145,9 @@ func (m *Membership) hear(ctx context.Context, n memberNews) {
 	m.report()
 }
 
+// storedAt takes when a server stored the own key.
 func (m *Membership) storedAt(at, came time.Time) {
+	m.s.archive.tenants.stands(at)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.stored, m.came = at, came

@@ -40,7 +40,7 @@ func newStore(nc *nats.Conn, cfg Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{account: a, Ledger: &Ledger{account: a}, Queue: &Queue{account: a}, Archive: &Archive{account: a}}
+	s := &Store{account: a, Ledger: &Ledger{account: a}, Queue: &Queue{account: a}, Archive: &Archive{account: a, tenants: tenants{turn: make(chan struct{}, 1)}}}
 	s.Registry = &Registry{account: a, queue: s.Queue, needs: needs{account: a}}
 	s.Members = &Members{account: a, archive: s.Archive, registry: s.Registry}
 	s.Requests = &Requests{account: a}

@@ -2,7 +2,9 @@ package kv
 
 import (
 	"bytes"
+	"context"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -26,9 +28,13 @@ func TestADeclaredTenantHasABucketOfItsOwn(t *testing.T) {
 		s, err := Setup(t.Context(), nc, Config{Retention: 30 * time.Hour})
 		require.NoError(t, err)
 		t.Cleanup(s.Close)
-		m, err := s.Members.Join(t.Context(), id, func([]Member) {})
+		joined := make(chan struct{})
+		own := sync.OnceFunc(func() { close(joined) })
+		m, err := s.Members.Join(t.Context(), id, func([]Member) { own() })
 		require.NoError(t, err)
 		t.Cleanup(m.Leave)
+		<-joined
+		require.NoError(t, s.Archive.learnTenants(t.Context()), "and it need not ask again while its key stands")
 		owners = append(owners, s)
 	}
 	s, err := Open(t.Context(), nc)
@@ -37,10 +43,21 @@ func TestADeclaredTenantHasABucketOfItsOwn(t *testing.T) {
 	made, err := s.Archive.Declare(t.Context(), "acme")
 	require.NoError(t, err)
 	require.True(t, made)
+	over, end := context.WithCancel(t.Context())
+	end()
 	for _, o := range owners {
-		require.Equal(t, "blobs-acme", o.Archive.BucketOf("acme"))
-		require.Empty(t, o.Archive.BucketOf("acm"))
-		require.Empty(t, o.Archive.BucketOf("other"))
+		bucket, err := o.Archive.BucketOf(over, "acme", time.Now())
+		require.True(t, err != nil || bucket == "blobs-acme", "it says %q without asking", bucket)
+	}
+	bucketOf := func(o *Store, tenant string) string {
+		bucket, err := o.Archive.BucketOf(t.Context(), tenant, time.Now())
+		require.NoError(t, err)
+		return bucket
+	}
+	for _, o := range owners {
+		require.Equal(t, "blobs-acme", bucketOf(o, "acme"))
+		require.Empty(t, bucketOf(o, "acm"))
+		require.Empty(t, bucketOf(o, "other"))
 	}
 	made, err = s.Archive.Declare(t.Context(), "acme")
 	require.NoError(t, err)
@@ -73,7 +90,7 @@ func TestADeclaredTenantHasABucketOfItsOwn(t *testing.T) {
 
 	require.NoError(t, s.Archive.Undeclare(t.Context(), "acme"))
 	require.Equal(t, fault.NotFound, fault.CodeOf(s.Archive.Undeclare(t.Context(), "acme")))
-	require.Eventually(t, func() bool { return owners[0].Archive.BucketOf("acme") == "" }, 2*time.Minute, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return bucketOf(owners[0], "acme") == "" }, 2*time.Minute, 20*time.Millisecond)
 	_, err = s.Archive.Declare(t.Context(), "a.b")
 	require.Equal(t, fault.InvalidConfig, fault.CodeOf(err))
 }
@@ -94,7 +111,9 @@ func TestAnOrchestratorThatJoinsKnowsEveryTenant(t *testing.T) {
 	m, err := s.Members.Join(t.Context(), "one", func([]Member) {})
 	require.NoError(t, err)
 	t.Cleanup(m.Leave)
-	require.Equal(t, "blobs-acme", s.Archive.BucketOf("acme"))
+	bucket, err := s.Archive.BucketOf(t.Context(), "acme", time.Now())
+	require.NoError(t, err)
+	require.Equal(t, "blobs-acme", bucket)
 }
 
 // TestAHandleIsReadFromItsTenantsBucketAlone: whatever bucket a handle names, its name says whose it is.

@@ -160,9 +160,12 @@ func (s *api) get(l *loop, m *nats.Msg, id subjects.Run) {
 func (s *api) answer(ctx context.Context, l *loop, m *nats.Msg, id subjects.Run, view *run, doc *outcome.Run) {
 	b := doc.JSON()
 	if len(b) > maxReply {
-		bucket := l.store.BucketOf(id.Tenant)
-		if view.start != nil {
-			bucket = view.bucket()
+		bucket, err := view.bucket(), error(nil)
+		if view.start == nil {
+			bucket, err = l.store.BucketOf(ctx, id.Tenant, view.submitted)
+		}
+		if err != nil {
+			return // whoever waits asks again
 		}
 		handle, err := l.values.put(ctx, bucket, func(unique string) string { return subjects.RunBlobName(id, view.generation, "get", unique) }, b)
 		if err != nil {

@@ -74,7 +74,7 @@ type storage interface {
 	CreateHistory(ctx context.Context, r subjects.Run, bucket string, doc *outcome.Run) (created bool, err error)
 	PurgeHistory(ctx context.Context, r subjects.Run, upTo uint64) error
 	CreateDead(ctx context.Context, r subjects.Run, bucket string, d *outcome.DeadLetter) (created bool, err error)
-	BucketOf(tenant string) string
+	BucketOf(ctx context.Context, tenant string, submitted time.Time) (string, error)
 	PutBlob(ctx context.Context, bucket, name string, data []byte) (*outcome.Handle, error)
 	Blob(ctx context.Context, h *outcome.Handle) ([]byte, error)
 

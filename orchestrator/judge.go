@@ -199,13 +199,15 @@ func sameAgain(doc *outcome.Run, digest string, submitted time.Time) bool {
 
 // verdict is admit and extras together. before is the rejection that stands under the run id; nil where there is none.
 func (j *judge) verdict(ctx context.Context, id subjects.Run, generation uint64, asked identity, before *outcome.Run) (*plan.Plan, *wire.Start, schemas, error) {
-	bucket := j.store.BucketOf(id.Tenant)
+	bucket, err := j.store.BucketOf(ctx, id.Tenant, asked.submitted)
+	if err != nil {
+		return nil, nil, nil, err
+	}
 	if before != nil && sameAgain(before, asked.digest, asked.submitted) {
 		return nil, &wire.Start{Bucket: bucket, Problems: before.Outcome.Problems, Warnings: before.Outcome.Warnings, Since: before.Finished, Later: true}, nil, nil
 	}
 	var again *tried
 	if asked.retryOf.Of != "" {
-		var err error
 		if again, err = j.tries(ctx, id, asked); err != nil {
 			return nil, nil, nil, err
 		}

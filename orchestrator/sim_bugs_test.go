@@ -41,6 +41,7 @@ const (
 	replaceNewerToo
 	repeatItems
 	ignoreNeeds
+	oldTenants
 )
 
 var bugs = map[bug]string{
@@ -69,6 +70,7 @@ var bugs = map[bug]string{
 	replaceNewerToo:    "remove a later outcome together with the rejection in its way",
 	repeatItems:        "execute items again whose results were taken over",
 	ignoreNeeds:        "go on with a run without knowing what it needs",
+	oldTenants:         "start a run by what was known of tenants before",
 }
 
 // sabotage does wrong, after a turn of a loop, what no answer of the world can make it do wrong.

@@ -371,12 +371,13 @@ func (s *simStore) RecordNeeds(_ context.Context, names []string) error {
 	return s.do("record needs", func() { s.w.recorded(names) })
 }
 
-// BucketOf has the tenant be declared in every other world.
-func (s *simStore) BucketOf(tenant string) string {
-	if s.w.seed%2 == 0 {
-		return subjects.BlobsOf(tenant)
+// BucketOf asks, where the tenant is declared at some time.
+func (s *simStore) BucketOf(_ context.Context, tenant string, _ time.Time) (bucket string, err error) {
+	if !s.w.declares() {
+		return "", nil
 	}
-	return ""
+	err = s.do("ask which tenants are declared", func() { bucket = s.w.bucketNow(tenant) })
+	return bucket, err
 }
 
 func (s *simStore) PutBlob(_ context.Context, bucket, name string, data []byte) (*outcome.Handle, error) {

@@ -129,6 +129,7 @@ var sometimes = []string{
 	"a leased step was left to its worker", "a redelivered step of a run that was over",
 	"an item taken over", "a forged record", "a forged record of another version decided an attempt",
 	"two loops of a process have runs", "a loop was told of room", "a loop was told of room in bytes",
+	"a run that started before its tenant was declared", "a tenant was declared before the start of a run that was submitted before",
 	"a need recorded", "a run left alone for what it needs",
 	"a condition told by a record", "dispatch in language 2", "step not_taken in language 2", "step skipped in language 2",
 	"compared with the records", "compared with the tools", "a shared shard was purged", "a run was purged by its name",
@@ -147,7 +148,7 @@ func TestASeedIsReplayed(t *testing.T) {
 // TestSeededBugsAreCaught proves that the simulation is good for something.
 func TestSeededBugsAreCaught(t *testing.T) {
 	const most = 5000
-	for b := unknownIsDecided; b <= ignoreNeeds; b++ {
+	for b := unknownIsDecided; b <= oldTenants; b++ {
 		name := bugs[b]
 		t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
 			for seed := range int64(most) {

@@ -127,6 +127,7 @@ func (t *truths) recorded(rec subjects.Record, e *kv.Entry) {
 		t.w.stats["late record of a purged run"]++
 	case rec.Kind == subjects.StartKind:
 		x.started(e)
+		t.checkBucket(x, x.start)
 		t.checkFree(x)
 	case rec.Kind == subjects.StopKind:
 		x.stopped = true

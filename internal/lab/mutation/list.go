@@ -394,6 +394,14 @@ var mutants = []mutant{
 		"kv/archive_tenants.go", "	return made, s.allKnow(ctx)", "	return made, nil", "./kv", "TestADeclaredTenantHas",
 	},
 	{
+		"tenants-of-before", "what was known of tenants counts though the own member key may have expired since",
+		"kv/archive_tenants.go", " && submitted.Before(t.stored.Add(keyStands))", "", "./kv", "TestWhatIsKnown|TestWhoStoodStill",
+	},
+	{
+		"tenants-of-another-key", "what was asked before the own member key expired counts as soon as there is one again",
+		"kv/archive_tenants.go", "		t.before = t.asked\n", "", "./kv", "TestWhatIsKnown",
+	},
+	{
 		"bucket-of-the-day", "an orchestrator of before goes on with a run whose results lie in a declared tenant's bucket",
 		"wire/start.go", "	if s.Bucket != \"\" {\n		return subjects.BucketVersion", "	if false {\n		return subjects.BucketVersion", "./orchestrator", "TestAllThatADeclared",
 	},
