@@ -17,7 +17,34 @@ const (
 // that package plan accepts, as far as a schema can tell. What Meta gives to a model is shorter: it leaves out what a
 // model has no use for (schedule, backoff, null for what may be absent).
 func PlanSchema(tools []*tool.Definition, o Options) ([]byte, error) {
-	return indent(planSchema(sorted(tools), "The steps, in any order.", o.Strict))
+	schema := planSchema(sorted(tools), "The steps, in any order.", o.Strict)
+	if !o.Strict {
+		schema = orCalls(schema, tools)
+	}
+	return indent(schema)
+}
+
+// orCalls lets a schema of plans accept those of the state dialect, too.
+func orCalls(schema object, tools []*tool.Definition) object {
+	text := object{{"type", []any{"string", "null"}}}
+	call := object{{"type", "object"}, {"properties", object{
+		{"_tool", toolSchema(sorted(tools), false)},
+		{"_outputPath", text.with("description", `Where the result goes: "†state.receipt", or with a place for the error "†state.receipt || †state.error".`)},
+		{"_id", object{{"type", []any{"string", "null"}}, {"pattern", "^[A-Za-z0-9_-]{1,64}$"}}},
+		{"_if", text.with("description", `Call it only where this is true: "†state.total > 100".`)},
+		{"_after", object{{"type", []any{"string", "array", "null"}}, {"description", "Ids of calls to wait for without using their results."}, {"items", object{{"type", "string"}}}}},
+		{"_outputMethod", text},
+	}}, {"required", []any{"_tool"}}}
+	calls := object{
+		{"calls", object{
+			{"type", "array"}, {"description", "Instead of steps: calls that write to a state and read from it."},
+			{"items", call}, {"minItems", 1}, {"maxItems", plan.MaxSteps},
+		}},
+		{"input", object{{"description", "Constants that calls refer to as †input."}}},
+		{"state", object{{"type", []any{"object", "null"}}, {"properties", object{{"initial", object{{"type", []any{"object", "null"}}}}}}}},
+	}
+	either := []any{object{{"required", []any{"steps"}}}, object{{"properties", calls}, {"required", []any{"calls"}}}}
+	return schema.without("required").with("anyOf", either)
 }
 
 // forModel returns a schema of plans without what a model has no use for.

@@ -67,6 +67,22 @@ func TestTheExampleIsAGoodPlan(t *testing.T) {
 	require.Contains(t, catalog.Guide(list), catalog.Example)
 }
 
+// A plan of the state dialect fits the schema of plans, and what its parser refuses at once does not.
+func TestTheSchemaTakesTheStateDialect(t *testing.T) {
+	t.Parallel()
+	const good = `{"calls": [{"_tool": "a", "x": "†input.x", "_outputPath": "†state.y || †state.error"}, {"_tool": "b", "y": "†state.y", "_after": "a"}],
+		"input": {"x": 1}, "state": {"initial": {"y": 2}}, "timeout": "1m"}`
+	s := planSchema(t, nil, catalog.Options{})
+	_, report := plan.Parse([]byte(good), nil)
+	require.Empty(t, report.Problems)
+	require.Empty(t, s.Check([]byte(good), nil))
+	for _, bad := range []string{`{"calls": []}`, `{"calls": [{"x": 1}]}`, `{"calls": [{"_tool": 1}]}`, `{"input": 1}`} {
+		require.NotEmpty(t, s.Check([]byte(bad), nil), bad)
+		_, report := plan.Parse([]byte(bad), nil)
+		require.NotEmpty(t, report.Problems, bad)
+	}
+}
+
 // The refund of the guide is one whose failure is dealt with, and its condition is in the grammar.
 func TestTheRefundIsAGoodPlan(t *testing.T) {
 	t.Parallel()

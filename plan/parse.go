@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/dialect"
 	"github.com/stepjet/stepjet/internal/jsontape"
 )
 
@@ -14,8 +15,11 @@ import (
 func Parse(body []byte, c Catalog) (*Plan, Report) { return ParseLimited(body, c, Limits{}) }
 
 // ParseLimited is Parse with other limits.
-func ParseLimited(body []byte, c Catalog, l Limits) (*Plan, Report) {
-	p := &parser{catalog: c, done: l.Done, refs: refParser{language1: l.Language1}, near: suggester{left: maxSuggestWork}, schemaSteps: maxSchemaSteps + schemaStepsPerByte*len(body)}
+func ParseLimited(body []byte, c Catalog, l Limits) (*Plan, Report) { return parse(body, c, l, false) }
+
+// parse is ParseLimited; second says that the plan is of language 2 whatever it uses.
+func parse(body []byte, c Catalog, l Limits, second bool) (*Plan, Report) {
+	p := &parser{second: second, catalog: c, done: l.Done, refs: refParser{language1: l.Language1}, near: suggester{left: maxSuggestWork}, schemaSteps: maxSchemaSteps + schemaStepsPerByte*len(body)}
 	if l.MaxBytes <= 0 {
 		l.MaxBytes = MaxBytes
 	}
@@ -25,6 +29,9 @@ func ParseLimited(body []byte, c Catalog, l Limits) (*Plan, Report) {
 		return nil, p.report()
 	}
 	if p.scan(body) {
+		if !l.Language1 && p.fieldOf(0, "steps") == 0 && dialect.Is(body, p.tape) {
+			return inDialect(p, body, c, l)
+		}
 		p.document()
 	}
 	if p.col.failed() {

@@ -22,7 +22,7 @@ const rules = `
 	outcome           std fault internal/unknown internal/jsontape
 	wire              std fault internal/text subjects outcome tool nats
 	tool              std fault subjects internal/text internal/unknown internal/jsontape jsonschema
-	plan              std fault subjects internal/text tool internal/jsontape internal/expression
+	plan              std fault subjects internal/text tool internal/jsontape internal/expression internal/dialect
 	machine           std fault subjects outcome plan tool
 	catalog           std fault subjects tool plan internal/jsontape
 
@@ -45,6 +45,7 @@ const rules = `
 	internal/unknown  std internal/jsontape
 	internal/jsontape std fault
 	internal/text     std
+	internal/dialect  std fault subjects internal/text internal/jsontape internal/expression
 	internal/expression std fault internal/text internal/jsontape apd
 	internal/observer std sys observe
 	internal/arch

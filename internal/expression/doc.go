@@ -19,8 +19,8 @@
 //	or ||
 //	a ? b : c
 //
-// Functions: len (characters of a string, items of an array, members of an object), lower, upper, trim, abs, round(x,
-// digits), and over numbers and arrays of them sum, product, min, max. There is nothing else: no variables, no
+// Functions: len (characters of a string, items of an array, members of an object), lower, upper, trim, truthy
+// (of anything, what a condition of one reference comes to), abs, round(x, digits), and over numbers and arrays of them sum, product, min, max. There is nothing else: no variables, no
 // functions to write, no time, no chance, no other access to a value than the path of its reference. So an expression
 // always ends, and comes to the same everywhere.
 //

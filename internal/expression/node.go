@@ -228,6 +228,7 @@ var functions = map[string]function{
 	"lower":   {"one string", "lower($ref:step.name)", 1, 1, letters},
 	"upper":   {"one string", "upper($ref:step.name)", 1, 1, letters},
 	"trim":    {"one string", "trim($ref:step.name)", 1, 1, letters},
+	"truthy":  {"one value", "truthy($ref:step.items)", 1, 1, truthy},
 	"abs":     {"one number", "abs($ref:step.n)", 1, 1, absolute},
 	"round":   {"a number and how many digits", "round($ref:step.n, 2)", 1, 2, round},
 	"sum":     {"numbers and lists of them", "sum($ref:step.numbers)", 1, MaxNodes, reduce},

@@ -83,7 +83,12 @@ func (s *scanner) next() *fault.Error {
 		return s.number()
 	case c == '.':
 		return s.bare()
-	case c >= utf8.RuneSelf || isLetter(rune(c)):
+	case c >= utf8.RuneSelf:
+		if end, why := s.read(s.text, s.at); end > s.at || why != "" {
+			return s.referenceTo(end, why)
+		}
+		return s.word()
+	case isLetter(rune(c)):
 		return s.word()
 	}
 	return s.mark()
@@ -137,8 +142,10 @@ func (s *scanner) mark() *fault.Error {
 }
 
 // reference reads a reference, from its "$" on.
-func (s *scanner) reference() *fault.Error {
-	end, why := s.read(s.text, s.at)
+func (s *scanner) reference() *fault.Error { return s.referenceTo(s.read(s.text, s.at)) }
+
+// referenceTo reads the reference that ends there, or why there is none.
+func (s *scanner) referenceTo(end int, why string) *fault.Error {
 	end = min(end, len(s.text))
 	switch {
 	case why != "":

@@ -92,6 +92,19 @@ func (e *evaluation) something(v value) (bool, *fault.Error) {
 	return v.yes, nil
 }
 
+// truthy is true unless its value is null, false, 0, "", [] or {}, as a condition of one reference is.
+func truthy(e *evaluation, _ *call, args []value) (value, *fault.Error) {
+	v := args[0]
+	switch {
+	case v.raw == nil && v.kind == str:
+		return truth(v.text != ""), nil
+	case v.raw == nil && v.kind == array:
+		return truth(len(v.list) > 0), nil
+	}
+	yes, err := e.something(v)
+	return truth(yes), err
+}
+
 // result writes what an expression came to.
 func (e *evaluation) result(v value) ([]byte, *fault.Error) {
 	e.op, e.at = "the result", -1

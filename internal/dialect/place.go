@@ -1,0 +1,139 @@
+package dialect
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/stepjet/stepjet/internal/jsontape"
+)
+
+// Place returns the place in what was submitted that a pointer into the compiled plan stands for.
+func (d *Compiled) Place(pointer string) string {
+	rest, ok := strings.CutPrefix(pointer, "/steps")
+	if !ok {
+		return pointer
+	}
+	tokens := strings.Split(strings.TrimPrefix(rest, "/"), "/")
+	i, err := strconv.Atoi(tokens[0])
+	if err != nil || i >= len(d.steps) {
+		return "/calls"
+	}
+	k := &d.doc.calls[d.steps[i]]
+	if len(tokens) == 1 {
+		return k.at
+	}
+	switch tokens[1] {
+	case "tool":
+		return d.doc.metaPlace(k, metaTool, nil)
+	case "id":
+		return d.doc.metaPlace(k, metaID, nil)
+	case "if":
+		return d.doc.metaPlace(k, metaIf, nil)
+	case "depends_on":
+		return d.doc.metaPlace(k, metaAfter, tokens[2:])
+	case "arguments":
+		return d.doc.argumentPlace(k, tokens[2:])
+	}
+	return k.at
+}
+
+// metaPlace returns the place of a field of a call, and in it as far as it is there; the call's own where it is absent.
+func (c *compiler) metaPlace(k *call, field int, tokens []string) string {
+	n := k.meta[field]
+	if n == 0 {
+		return k.at
+	}
+	return k.at + "/" + metaNames[field] + c.follow(n, tokens)
+}
+
+// argumentPlace returns the place of an argument, and in it as far as it was written: a reference may stand for more.
+func (c *compiler) argumentPlace(k *call, tokens []string) string {
+	if len(tokens) == 0 || k.node == 0 {
+		return k.at
+	}
+	key := jsontape.UnescapeToken(tokens[0])
+	if strings.HasPrefix(key, "_") {
+		key = "_" + key
+	}
+	n := c.member(k.node, key)
+	if n == 0 {
+		return k.at
+	}
+	return k.at + string(jsontape.AppendToken(nil, key)) + c.follow(n, tokens[1:])
+}
+
+// ID returns the id of the call that a place lies in; empty for none.
+func (d *Compiled) ID(place string) string {
+	rest, in := strings.CutPrefix(place, "/calls/")
+	if !in {
+		return ""
+	}
+	number, _, _ := strings.Cut(rest, "/")
+	if i, err := strconv.Atoi(number); err == nil && i < len(d.doc.calls) {
+		return d.doc.calls[i].id
+	}
+	return ""
+}
+
+// Faulty reports whether the call that a place of the compiled plan stems from has a problem of its own, so that what is
+// wrong with its step may only follow from that.
+func (d *Compiled) Faulty(pointer string) bool {
+	rest, in := strings.CutPrefix(pointer, "/steps/")
+	number, field, _ := strings.Cut(rest, "/")
+	i, err := strconv.Atoi(number)
+	if !in || err != nil || i >= len(d.steps) {
+		return false
+	}
+	i = d.steps[i]
+	return d.doc.faulty[i] && (field != "tool" || d.doc.calls[i].meta[metaTool] == 0)
+}
+
+// Words returns a message or a hint about the compiled plan in the words of the dialect: references to steps as the
+// places in the state that those write to.
+func (d *Compiled) Words(s string) string { return d.doc.words(s) }
+
+func (c *compiler) words(s string) string {
+	var b strings.Builder
+	for {
+		i := strings.IndexByte(s, '$')
+		if i < 0 {
+			b.WriteString(s)
+			return inWords.Replace(b.String())
+		}
+		b.WriteString(s[:i])
+		s = s[i:]
+		text, n := c.word(s)
+		b.WriteString(text)
+		s = s[n:]
+	}
+}
+
+var inWords = strings.NewReplacer(`"depends_on"`, `"_after"`, `"steps"`, `"calls"`, `"if":`, `"_if":`, `"tool":`, `"_tool":`)
+
+// word returns what the reference at the beginning of s is in the dialect, and its length; the dollar for what is none.
+func (c *compiler) word(s string) (text string, n int) {
+	open := ""
+	rest := s[1:]
+	if strings.HasPrefix(rest, "{") {
+		open, rest = "${", rest[1:]
+	}
+	of, rest, ok := strings.Cut(rest, ":")
+	if !ok || of != "ref" && of != "error" {
+		return "$", 1
+	}
+	id := rest[:plainEnd(rest, 0)]
+	path := path{{key: id}}
+	if i, known := c.ids[id]; known {
+		written := c.calls[i].results
+		if of == "error" {
+			written = c.calls[i].errors
+		}
+		if len(written) == 0 {
+			return "$", 1
+		}
+		path = written[0]
+	} else if id == "" || of == "error" {
+		return "$", 1
+	}
+	return open + (ref{ofState, path}).String(), len(s) - len(rest) + len(id)
+}

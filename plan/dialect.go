@@ -1,0 +1,63 @@
+package plan
+
+import (
+	"slices"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/dialect"
+)
+
+// Compiled returns the plan with steps that a document is read as: what a plan of the state dialect is compiled to, else
+// the document itself. It is nil for a document in which nothing can be compiled.
+func Compiled(body []byte) []byte {
+	var p parser
+	if !p.scan(body) || p.fieldOf(0, "steps") != 0 || !dialect.Is(body, p.tape) {
+		return body
+	}
+	return dialect.Compile(body, p.tape, compiler).Plan
+}
+
+// compiler is what the dialect's compiler has to know of this package.
+var compiler = dialect.Language{Escape: Escape, EscapeText: escapeText}
+
+// inDialect reads a plan of the state dialect: as the plan that it is compiled to. Problems are told in the places and
+// the words of what was submitted.
+func inDialect(p *parser, body []byte, c Catalog, l Limits) (*Plan, Report) {
+	d := dialect.Compile(body, p.tape, compiler)
+	flawed := p.col.failed()
+	for _, x := range d.Problems {
+		p.col.addf(x.Code, x.Path, x.Hint, "%s", x.Message)
+	}
+	own := p.col.report()
+	for i := range own.Problems {
+		own.Problems[i].Step = d.ID(own.Problems[i].Path)
+	}
+	if d.Plan == nil || flawed {
+		return nil, own
+	}
+	l.MaxBytes = len(d.Plan)
+	q, compiled := parse(d.Plan, c, l, true)
+	if len(own.Problems) > 0 { // what follows from them is no problem of its own
+		q = nil
+		compiled.Problems = slices.DeleteFunc(compiled.Problems, func(x fault.Problem) bool {
+			return x.Code == fault.Cycle || d.Faulty(x.Path)
+		})
+	}
+	return q, Report{
+		Problems: append(own.Problems, submitted(d, compiled.Problems)...),
+		Warnings: append(own.Warnings, submitted(d, compiled.Warnings)...),
+	}
+}
+
+// submitted returns what was told of a compiled plan in the places and the words of what was submitted.
+func submitted(d *dialect.Compiled, told []fault.Problem) []fault.Problem {
+	for i := range told {
+		x := &told[i]
+		x.Path, x.Message, x.Hint = d.Place(x.Path), d.Words(x.Message), d.Words(x.Hint)
+		for k := range x.Paths {
+			x.Paths[k] = d.Place(x.Paths[k])
+		}
+		x.Step = d.ID(x.Path)
+	}
+	return told
+}
