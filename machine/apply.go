@@ -13,7 +13,7 @@ import (
 func (r *Run) applyResult(rec *Record, now time.Time, out *Effects) {
 	res := rec.Result
 	i, there := r.index(res.Call)
-	if !there && (res.Item == 0 || res.Step < 0 || res.Step >= len(r.plan.Steps)) {
+	if !there && (res.Item == 0 || !r.isStep(res.Step)) {
 		return
 	}
 	switch {
@@ -75,10 +75,10 @@ func (r *Run) end(i int, to state, at time.Time, out *Effects) {
 	r.settle(i, to, at, out)
 }
 
-// halting reports whether a call is to be given up: the run stops, or the for_each step that it is an item of.
+// halting reports whether a call is to be given up: its scope stops, or the for_each step that it is an item of.
 func (r *Run) halting(i int) bool {
 	s := &r.calls[i]
-	return r.stopping || s.Item > 0 && r.calls[s.Step].halted
+	return r.scopeOf(i).stopping || s.Item > 0 && r.calls[s.Step].halted
 }
 
 func (r *Run) mayRetry(i int, res *Result) bool {
@@ -104,7 +104,7 @@ func (r *Run) retry(i int, rec *Record, now time.Time, out *Effects) {
 func (r *Run) jitter(i, attempt int) uint64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(r.start.Key))
-	_, _ = h.Write([]byte(r.token(i)))
+	_, _ = h.Write([]byte(r.Token(r.calls[i].Call)))
 	_, _ = h.Write(binary.LittleEndian.AppendUint64(nil, uint64(attempt)))
 	return h.Sum64()
 }
@@ -114,10 +114,10 @@ func (r *Run) applyStop(rec *Record, out *Effects) {
 		return
 	}
 	r.stop = rec.Stop
-	if r.stopping { // failing fast already: what is out was asked to be decided
+	if r.root.stopping { // failing fast already: what is out was asked to be decided
 		return
 	}
-	r.stopping = true
+	r.root.stopping = true
 	r.halt(rec.Time, out)
 }
 
@@ -147,8 +147,8 @@ func (r *Run) cancelledMessage() string {
 		return "Cancelled because the run was cancelled by " + r.stop.By
 	case r.stop != nil:
 		return "Cancelled because the run was cancelled"
-	case r.failFast >= 0:
-		return "Cancelled because step '" + r.plan.Steps[r.failFast].ID + "' failed and the plan says on_failure stop"
+	case r.root.failFast >= 0:
+		return "Cancelled because step '" + r.root.plan.Steps[r.root.failFast].ID + "' failed and the plan says on_failure stop"
 	}
 	return "Cancelled"
 }

@@ -10,7 +10,7 @@ import (
 
 // Deadline returns the earlier of the run's and the step's deadline, and whether the plan asked for one.
 func (r *Run) Deadline(step int) (time.Time, bool) {
-	d, asked := r.deadline, r.plan.TimeoutSet
+	d, asked := r.deadline, r.root.plan.TimeoutSet
 	if s := r.calls[step].deadline.time(); !s.IsZero() && (!asked || s.Before(d)) {
 		return s, true
 	}
@@ -45,7 +45,7 @@ func (r *Run) LateError(c Call) *fault.Error {
 // NextDeadline returns the time of the next Tick that can have an effect. It is never zero before the run is finished.
 func (r *Run) NextDeadline() time.Time {
 	next := r.deadline
-	if r.expiring || r.stopping {
+	if r.expiring || r.root.stopping {
 		next = time.Time{}
 	}
 	if len(r.deadlines) > 0 && (next.IsZero() || r.deadlines[0].at.Before(next)) {
@@ -75,7 +75,7 @@ func (r *Run) Tick(now time.Time, out *Effects) {
 			r.expireItems(d.call, out)
 		}
 	}
-	if !r.expiring && !r.stopping && !r.deadline.After(now) {
+	if !r.expiring && !r.root.stopping && !r.deadline.After(now) {
 		r.expiring = true
 		out.Stop = &Stop{Reason: outcome.Expired, By: "deadline"}
 	}
@@ -99,7 +99,7 @@ func (r *Run) askDecision(i int, out *Effects) {
 	s := &r.calls[i]
 	var err *fault.Error
 	switch {
-	case r.stopping:
+	case r.root.stopping:
 		err = r.cancelledError()
 	case r.halting(i):
 		err = r.itemCancelledError(i)
@@ -134,7 +134,7 @@ func (r *Run) Outstanding(now time.Time, out *Effects) {
 			out.Dispatch = append(out.Dispatch, d)
 		}
 	}
-	if r.expiring && !r.stopping {
+	if r.expiring && !r.root.stopping {
 		out.Stop = &Stop{Reason: outcome.Expired, By: "deadline"}
 	}
 	r.withhold(out)

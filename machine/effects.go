@@ -25,8 +25,10 @@ type Stop struct {
 
 // Call is what is handed to a tool and decided: a step, or one item of a for_each step.
 type Call struct {
-	Step int // index into the plan's steps
-	Item int // of a for_each step, counted from 1; 0 for the step itself
+	// Step is the number of the step in its run: its place among the steps of the plan.
+	Step int
+	// Item is that of a for_each step, counted from 1; 0 for the step itself.
+	Item int
 }
 
 // Result decides one attempt of one call.

@@ -21,6 +21,7 @@ type items struct {
 // expandLater asks for the length of a for_each step's list, or uses it where it was told before.
 func (r *Run) expandLater(i int, at time.Time, out *Effects) {
 	r.calls[i].state = expanding
+	r.uncounted++
 	if rec := r.waited(r.calls[i].Call, 1); rec != nil {
 		r.decide(i, rec, rec.Time, out)
 		return
@@ -81,8 +82,7 @@ func (r *Run) Expand(step, n int, now time.Time, out *Effects) {
 // that stopped the run, and then all that became ready since never did. In language 2 no record is needed for that: what
 // follows from an empty list may be a condition that fails.
 func (r *Run) uncertain() bool {
-	return r.plan.OnFailure == plan.Stop && (len(r.early) > 0 || r.plan.Language > 1) &&
-		slices.ContainsFunc(r.calls[:len(r.plan.Steps)], func(s call) bool { return s.state == expanding })
+	return r.root.plan.OnFailure == plan.Stop && (len(r.early) > 0 || r.root.plan.Language > 1) && r.uncounted > 0
 }
 
 // withhold takes back what would have an effect on a call as long as it isn't certain that the call is out. All of it
@@ -97,6 +97,7 @@ func (r *Run) expand(i, n int, at time.Time, out *Effects) {
 	first := len(r.calls)
 	r.calls = slices.Grow(r.calls, n)[:first+n]
 	s := &r.calls[i]
+	r.uncounted--
 	s.state, s.items = spread, &items{first: first, count: n, left: n}
 	if n == 0 {
 		r.gather(i, at, out)
@@ -182,7 +183,7 @@ func (r *Run) gather(i int, at time.Time, out *Effects) {
 	}
 	partial := r.Contract(i).ErrorPropagation != tool.FailFast && s.failure == nil
 	switch {
-	case r.stopping && interrupted:
+	case r.scopeOf(i).stopping && interrupted:
 		s.result = nil
 		r.settle(i, cancelled, at, out)
 	case worst == nil || partial:

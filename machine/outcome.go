@@ -44,10 +44,10 @@ func (r *Run) Status() outcome.RunStatus {
 	if r.stop != nil {
 		return r.stop.Reason
 	}
-	if !r.standing().bad() {
+	if !r.standing(&r.root).bad() {
 		return outcome.Succeeded
 	}
-	for _, o := range r.plan.Outputs {
+	for _, o := range r.root.plan.Outputs {
 		if r.calls[o].state == succeeded {
 			return outcome.Partial
 		}
@@ -59,23 +59,24 @@ func (r *Run) Status() outcome.RunStatus {
 // the run's id as its submitter wrote it.
 func (r *Run) Outcome(run string, value Values) *outcome.Outcome {
 	o := &outcome.Outcome{Run: run, Status: r.Status(), Stats: r.Stats()}
-	for _, i := range r.plan.Outputs {
+	steps := r.root.plan.Steps
+	for _, i := range r.root.plan.Outputs {
 		switch r.calls[i].state {
 		case succeeded:
-			o.Results = append(o.Results, outcome.Result{Step: r.plan.Steps[i].ID, JSON: value(i)})
+			o.Results = append(o.Results, outcome.Result{Step: steps[i].ID, JSON: value(i)})
 		case notTaken:
-			o.Results = append(o.Results, outcome.Result{Step: r.plan.Steps[i].ID, JSON: []byte("null")})
+			o.Results = append(o.Results, outcome.Result{Step: steps[i].ID, JSON: []byte("null")})
 		default: // its error says why there is none
 		}
 	}
-	for i := range r.plan.Steps {
+	for i := range steps {
 		if r.calls[i].state == notTaken {
-			o.NotTaken = append(o.NotTaken, r.plan.Steps[i].ID)
+			o.NotTaken = append(o.NotTaken, steps[i].ID)
 		}
 		if err := r.stepError(i); err != nil {
 			o.Errors = append(o.Errors, outcome.StepError{
-				Step: r.plan.Steps[i].ID, Code: err.Code, Message: err.Message, Hint: err.Hint, Attempts: r.executed(i),
-				HandledBy: r.standing().handler(i),
+				Step: steps[i].ID, Code: err.Code, Message: err.Message, Hint: err.Hint, Attempts: r.executed(i),
+				HandledBy: r.standing(&r.root).handler(i),
 			})
 		}
 	}
@@ -84,12 +85,13 @@ func (r *Run) Outcome(run string, value Values) *outcome.Outcome {
 
 // Stats counts steps and bytes so far.
 func (r *Run) Stats() outcome.Stats {
-	st := outcome.Stats{Steps: len(r.plan.Steps)}
-	output := make([]bool, len(r.plan.Steps))
-	for _, i := range r.plan.Outputs {
+	n := len(r.root.plan.Steps)
+	st := outcome.Stats{Steps: n}
+	output := make([]bool, n)
+	for _, i := range r.root.plan.Outputs {
 		output[i] = true
 	}
-	for i := range r.plan.Steps {
+	for i := range n {
 		switch s := &r.calls[i]; s.state {
 		case succeeded:
 			st.Succeeded++
@@ -109,7 +111,7 @@ func (r *Run) Stats() outcome.Stats {
 		default: // it is not over
 		}
 	}
-	for i := len(r.plan.Steps); i < len(r.calls); i++ {
+	for i := n; i < len(r.calls); i++ {
 		st.Items++
 		if r.calls[i].state.terminal() && r.calls[i].state != succeeded {
 			st.ItemsFailed++
@@ -139,12 +141,14 @@ func (r *Run) stepError(i int) *fault.Error {
 	case failed:
 		return s.result.Error
 	case cancelled:
-		if s.Item > 0 && !r.stopping {
+		if s.Item > 0 && !r.scopeOf(i).stopping {
 			return r.itemCancelledError(i)
 		}
 		return r.cancelledError()
 	case skipped:
-		return fault.New(fault.Skipped, "Skipped because dependency '%s' failed", r.plan.Steps[r.standing().spoiler(i)].ID)
+		sc := r.scopeOf(i)
+		spoiler := r.standing(sc).spoiler(i - sc.first)
+		return fault.New(fault.Skipped, "Skipped because dependency '%s' failed", sc.plan.Steps[spoiler].ID)
 	default: // it did not fail
 	}
 	return nil
@@ -168,7 +172,7 @@ func (r *Run) Step(c Call, now time.Time) outcome.Step {
 	}
 	s, p := &r.calls[i], r.stepOf(i)
 	st := outcome.Step{
-		ID: r.token(i), Tool: p.Tool, Status: r.StepStatus(i), Attempts: s.executed, Ready: s.ready.time(), Decided: s.decided.time(),
+		ID: r.Token(c), Tool: p.Tool, Status: r.StepStatus(i), Attempts: s.executed, Ready: s.ready.time(), Decided: s.decided.time(),
 		Error: r.stepError(i), Reused: s.reused,
 	}
 	if c.Item == 0 {
@@ -213,7 +217,7 @@ func (r *Run) waitingFor(i int, now time.Time) string {
 		if open := r.openDeps(i); open != "" {
 			return open
 		}
-		return fmt.Sprintf("wave %d", r.plan.Steps[i].Depth)
+		return fmt.Sprintf("wave %d", r.stepOf(i).Depth)
 	default: // nothing: it is at work, or over
 	}
 	return ""
@@ -222,12 +226,12 @@ func (r *Run) waitingFor(i int, now time.Time) string {
 func (r *Run) openDeps(i int) string {
 	const most = 5
 	var names []string
-	more := 0
-	for _, d := range r.plan.Steps[i].Deps {
+	more, sc := 0, r.scopeOf(i)
+	for _, d := range r.stepOf(i).Deps {
 		switch {
-		case r.calls[d].state.terminal():
+		case r.calls[sc.first+d].state.terminal():
 		case len(names) < most:
-			names = append(names, r.plan.Steps[d].ID)
+			names = append(names, sc.plan.Steps[d].ID)
 		default:
 			more++
 		}

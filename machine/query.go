@@ -7,20 +7,17 @@ import (
 	"github.com/stepjet/stepjet/tool"
 )
 
-// stepOf returns the plan's step that a call belongs to.
-func (r *Run) stepOf(i int) *plan.Step { return &r.plan.Steps[r.calls[i].Step] }
-
-// token names a call in subjects and documents: the step's id, or S=i for an item.
-func (r *Run) token(i int) string {
-	if item := r.calls[i].Item; item > 0 {
-		return subjects.ItemToken(r.stepOf(i).ID, item-1)
+// Token names a call in subjects and documents: the step's id, or S=i for an item.
+func (r *Run) Token(c Call) string {
+	if c.Item > 0 {
+		return subjects.ItemToken(r.stepOf(c.Step).ID, c.Item-1)
 	}
-	return r.stepOf(i).ID
+	return r.stepOf(c.Step).ID
 }
 
 // index returns the position of a call, and whether there is such a call by now.
 func (r *Run) index(c Call) (int, bool) {
-	if c.Step < 0 || c.Step >= len(r.plan.Steps) {
+	if !r.isStep(c.Step) {
 		return 0, false
 	}
 	if c.Item == 0 {
@@ -34,7 +31,7 @@ func (r *Run) index(c Call) (int, bool) {
 }
 
 // Plan returns the run's plan.
-func (r *Run) Plan() *plan.Plan { return r.plan }
+func (r *Run) Plan() *plan.Plan { return r.root.plan }
 
 // Finished reports whether every step is terminal.
 func (r *Run) Finished() bool { return r.finished }
@@ -59,7 +56,19 @@ func (r *Run) Decided(c Call) *Result {
 }
 
 // Contract returns the frozen contract of a step's tool. It must not be changed.
-func (r *Run) Contract(step int) *tool.Contract { return r.contracts[step] }
+func (r *Run) Contract(step int) *tool.Contract {
+	sc := r.scopeOf(step)
+	return sc.contracts[step-sc.first]
+}
+
+// PlanStep returns the step of a plan that calls with such a number are of. It must not be changed.
+func (r *Run) PlanStep(step int) *plan.Step { return r.stepOf(step) }
+
+// Scope returns the plan that a step stands in, and the number that the first step of that plan has.
+func (r *Run) Scope(step int) (p *plan.Plan, first int) {
+	sc := r.scopeOf(step)
+	return sc.plan, sc.first
+}
 
 // MostAttempts returns how many attempts a step, or each of its items, may have. No later one is ever out.
 func (r *Run) MostAttempts(step int) int {
@@ -68,7 +77,7 @@ func (r *Run) MostAttempts(step int) int {
 }
 
 // Stopping reports whether nothing new may start any more.
-func (r *Run) Stopping() bool { return r.stopping }
+func (r *Run) Stopping() bool { return r.root.stopping }
 
 // Open reports whether this attempt of a call is the one to be decided now.
 func (r *Run) Open(c Call, attempt int) bool {

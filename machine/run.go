@@ -81,26 +81,15 @@ type call struct {
 
 // Run is the state of one run. It is not safe for concurrent use.
 type Run struct {
-	plan      *plan.Plan
-	start     Start
-	contracts []*tool.Contract // of the steps' tools: each step asks for its own several times
+	start Start
+	root  scope  // of the plan that was submitted
+	calls []call // the plan's steps, and behind them the items of its for_each steps
 
-	calls     []call // the plan's steps, and behind them the items of its for_each steps
-	remaining int    // steps that are not terminal
 	deadline  time.Time
-
-	// stopping is set by the record that lets nothing new start: a stop, or the failure under on_failure "stop".
-	stopping bool
-	stop     *Stop
-	failFast int // the step whose failure stopped the run, or -1
-	expiring bool
-
-	reached reached // steps of which is to be decided what becomes of them
-
-	wave      int     // the next to be opened
-	waves     [][]int // nil unless the schedule is waves
-	openAt    []int   // by wave: steps that are not terminal; nil unless the schedule is waves
+	stop      *Stop
+	expiring  bool
 	deadlines deadlines
+	uncounted int // for_each steps whose list is not counted yet
 
 	log      []Record // in the order of their sequences
 	early    map[attemptKey]*Record
@@ -120,7 +109,7 @@ type attemptKey struct {
 
 // New returns the run before its first step. The caller owns p and must not change it.
 func New(p *plan.Plan, start Start) *Run {
-	r := &Run{plan: p, start: start, contracts: contractsOf(p, start.Contracts)}
+	r := &Run{start: start, root: scope{plan: p, contracts: contractsOf(p, start.Contracts)}}
 	r.start.Contracts = nil // each step's is at hand
 	r.reset()
 	return r
@@ -138,23 +127,12 @@ func contractsOf(p *plan.Plan, byTool map[string]*tool.Contract) []*tool.Contrac
 }
 
 func (r *Run) reset() {
-	n := len(r.plan.Steps)
-	r.calls = make([]call, n)
-	r.remaining, r.deadline = n, r.start.Submitted.Add(r.plan.Timeout)
-	r.stopping, r.stop, r.failFast, r.expiring = false, nil, -1, false
-	r.wave, r.openAt, r.deadlines, r.early, r.entries, r.seq = 0, nil, nil, nil, nil, 0
-	r.reached = reached{}
+	p := r.root.plan
+	r.calls = make([]call, len(p.Steps))
+	r.deadline, r.stop, r.expiring, r.uncounted = r.start.Submitted.Add(p.Timeout), nil, false, 0
+	r.deadlines, r.early, r.entries, r.seq = nil, nil, nil, 0
 	r.lastTime, r.begun, r.finished = r.start.Started, false, false
-	if r.plan.Schedule == plan.Waves {
-		r.waves = r.plan.Waves()
-		r.openAt = make([]int, len(r.waves))
-	}
-	for i := range r.plan.Steps {
-		r.calls[i].Step, r.calls[i].missing = i, int32(len(r.plan.Steps[i].Deps))
-		if r.openAt != nil {
-			r.openAt[r.plan.Steps[i].Depth]++
-		}
-	}
+	r.root.begin(r.calls)
 }
 
 // Begin makes the steps without dependencies ready. It is called once, before the first Apply.
@@ -164,35 +142,42 @@ func (r *Run) Begin(out *Effects) {
 	}
 	r.begun = true
 	r.reuse()
-	if r.openAt != nil {
-		r.openWave(r.start.Started, out)
-	}
-	for i := range r.plan.Steps {
-		if r.openAt == nil && r.calls[i].missing == 0 && r.calls[i].state == waiting {
-			r.reached.add(i)
-		}
-	}
-	r.reached.take(r, r.start.Started, out)
+	r.open(&r.root, r.start.Started, out)
 	r.finishIfOver(out)
 	r.withhold(out)
 }
 
+// open makes the steps of a scope ready that wait for no other.
+func (r *Run) open(sc *scope, at time.Time, out *Effects) {
+	if sc.openAt != nil {
+		r.openWave(sc, at, out)
+		return
+	}
+	for i := range sc.plan.Steps {
+		if s := &r.calls[sc.first+i]; s.missing == 0 && s.state == waiting {
+			sc.reached.add(i)
+		}
+	}
+	r.takeReached(sc, at, out)
+}
+
 func (r *Run) finishIfOver(out *Effects) {
-	if r.remaining == 0 && !r.finished {
+	if r.root.remaining == 0 && !r.finished {
 		r.finished, out.Finished = true, true
 	}
 }
 
 // reuse settles the steps whose results were taken over, before anything else is looked at.
 func (r *Run) reuse() {
+	sc := &r.root
 	for i, res := range r.start.Reused {
 		s := &r.calls[i]
 		s.state, s.result, s.reused, s.decided = succeeded, res, true, instantOf(r.start.Started)
-		r.remaining--
-		if r.openAt != nil {
-			r.openAt[r.plan.Steps[i].Depth]--
+		sc.remaining--
+		if sc.openAt != nil {
+			sc.openAt[sc.plan.Steps[i].Depth]--
 		}
-		for _, d := range r.plan.Steps[i].Dependents {
+		for _, d := range sc.plan.Steps[i].Dependents {
 			r.calls[d].missing--
 		}
 	}
@@ -310,74 +295,4 @@ func (r *Run) send(i int, due, now time.Time, out *Effects) {
 		d.At = due
 	}
 	out.Dispatch = append(out.Dispatch, d)
-}
-
-// settle makes a step terminal and lets its dependents go on. A failure stops the run where the plan says so.
-func (r *Run) settle(i int, to state, at time.Time, out *Effects) {
-	type todo struct {
-		step int
-		to   state
-	}
-	work, halts := []todo{{i, to}}, false
-	for len(work) > 0 {
-		x := work[len(work)-1]
-		work = work[:len(work)-1]
-		s := &r.calls[x.step]
-		if s.state.terminal() {
-			continue
-		}
-		if x.to == failed && r.stops(x.step) {
-			r.failFast, r.stopping, halts = x.step, true, true
-		}
-		s.state, s.decided = x.to, instantOf(at)
-		r.remaining--
-		out.Settled = append(out.Settled, s.Call)
-		if r.openAt != nil {
-			r.openAt[r.plan.Steps[x.step].Depth]--
-		}
-		spoils := x.to != succeeded && !r.plan.Steps[x.step].Optional
-		for _, d := range r.plan.Steps[x.step].Dependents {
-			dep := &r.calls[d]
-			dep.missing--
-			switch {
-			case dep.state != waiting:
-			case r.plan.Language == 1 && spoils:
-				if x.to != cancelled {
-					work = append(work, todo{d, skipped})
-				}
-			case dep.missing > 0 || r.openAt != nil || r.stopping:
-			case r.plan.Language == 1 && r.standing().spoiler(d) != d: // it is still to be skipped
-			case r.plan.Language == 1:
-				r.makeReady(d, at, out)
-			default:
-				r.reached.add(d)
-			}
-		}
-	}
-	if halts {
-		r.halt(at, out)
-	}
-	if r.openAt != nil && !r.stopping {
-		r.openWave(at, out)
-	}
-	r.reached.take(r, at, out)
-}
-
-// openWave makes the next wave's steps ready once every step of the waves before is terminal. Waves open in their
-// order, so only the last one opened can still hold something up.
-func (r *Run) openWave(at time.Time, out *Effects) {
-	for r.wave < len(r.openAt) && (r.wave == 0 || r.openAt[r.wave-1] == 0) {
-		wave := r.waves[r.wave]
-		r.wave++ // first, because a record that came early may settle a step here and now
-		opened := false
-		for _, i := range wave {
-			if r.calls[i].state == waiting && !r.stopping {
-				r.become(i, r.verdict(i), at, out)
-				opened = opened || !r.calls[i].state.terminal()
-			}
-		}
-		if opened {
-			return
-		}
-	}
 }

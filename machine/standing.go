@@ -6,10 +6,12 @@ import (
 	"github.com/stepjet/stepjet/plan"
 )
 
-// standing is how the steps of a run stand, for the rules that say what follows from it. It changes nothing.
+// standing is how the steps of a scope stand, for the rules that say what follows from it. It changes nothing, and
+// numbers steps as the plan does.
 type standing struct {
 	plan  *plan.Plan
-	calls []call
+	calls []call // of the steps
+	all   []call // of the run, with the items
 }
 
 // spoiler returns a dependency whose failure lets a step not run: the first in the order of steps that did not succeed
@@ -82,7 +84,7 @@ func (r standing) inBlobs(c *plan.Condition) bool {
 		if s.items == nil {
 			return s.result.Handle != nil
 		}
-		return slices.ContainsFunc(r.calls[s.first:s.first+s.count], func(x call) bool {
+		return slices.ContainsFunc(r.all[s.first:s.first+s.count], func(x call) bool {
 			return x.state == succeeded && x.result.Handle != nil
 		})
 	})

@@ -18,10 +18,7 @@ type Told struct {
 	Error *fault.Error
 }
 
-// standing returns how the steps stand now.
-func (r *Run) standing() standing { return standing{r.plan, r.calls} }
-
-// reached are the steps all of whose dependencies are over, in the order of the plan.
+// reached are the steps of a scope all of whose dependencies are over, in the order of its plan.
 type reached struct {
 	steps  []int
 	taking bool // somebody decides what becomes of them
@@ -32,18 +29,20 @@ func (q *reached) add(i int) {
 	q.steps = slices.Insert(q.steps, at, i)
 }
 
-// take decides what becomes of them, one after the other in the order of the plan, and of those that are reached because
-// of that: a failure among them may stop the run, so the order is a rule for all owners.
-func (q *reached) take(r *Run, at time.Time, out *Effects) {
+// takeReached decides what becomes of the steps of a scope that are reached, one after the other in the order of the
+// plan, and of those that are reached because of that: a failure among them may stop the scope, so the order is a rule
+// for all owners.
+func (r *Run) takeReached(sc *scope, at time.Time, out *Effects) {
+	q := &sc.reached
 	if q.taking {
 		return // whoever does sees these too
 	}
 	q.taking = true
 	for len(q.steps) > 0 {
-		i := q.steps[0]
+		step := q.steps[0]
 		q.steps = q.steps[1:]
-		if r.calls[i].state == waiting && !r.stopping {
-			r.become(i, r.verdict(i), at, out)
+		if i := sc.first + step; r.calls[i].state == waiting && !sc.stopping {
+			r.become(i, r.verdict(sc, step), at, out)
 		}
 	}
 	q.taking = false
@@ -62,24 +61,26 @@ func (r *Run) become(i int, to state, at time.Time, out *Effects) {
 	}
 }
 
-// verdict says what becomes of a step all of whose dependencies are over. Where its condition can't be evaluated it is
-// failed, and its result says why.
-func (r *Run) verdict(i int) state {
-	s := &r.plan.Steps[i]
+// verdict says what becomes of a step, of a scope's plan, all of whose dependencies are over. Where its condition can't
+// be evaluated it is failed, and its result says why.
+func (r *Run) verdict(sc *scope, step int) state {
+	s := &sc.plan.Steps[step]
 	switch {
-	case r.plan.Language == 1:
+	case sc.plan.Language == 1:
 		return ready // whatever spoils it has skipped it already
-	case r.standing().spoiler(i) != i:
+	case r.standing(sc).spoiler(step) != step:
 		return skipped
-	case r.standing().lacks(s):
+	case r.standing(sc).lacks(s):
 		return notTaken
 	case s.If == nil:
 		return ready
-	case r.standing().inBlobs(s.If):
+	case r.standing(sc).inBlobs(s.If):
 		return judging
 	}
-	holds, err := s.If.Holds(r.plan, r.seen, r.Fate)
-	return r.judged(i, holds, err)
+	holds, err := s.If.Holds(sc.plan,
+		func(d int) ([]byte, bool) { return r.seen(sc.first + d) },
+		func(d int) plan.Fate { return r.Fate(sc.first + d) })
+	return r.judged(sc.first+step, holds, err)
 }
 
 // judged returns the state that a condition brings its step into.
@@ -97,7 +98,7 @@ func (r *Run) judged(i int, holds bool, err *fault.Error) state {
 // applyTold takes the record of an evaluation. One for a step that doesn't wait for it says nothing new.
 func (r *Run) applyTold(rec *Record, out *Effects) {
 	t := rec.Told
-	if t.Step < 0 || t.Step >= len(r.plan.Steps) || r.calls[t.Step].state != judging {
+	if !r.isStep(t.Step) || r.calls[t.Step].state != judging {
 		return
 	}
 	r.become(t.Step, r.judged(t.Step, t.Holds, t.Error), rec.Time, out)
@@ -126,10 +127,4 @@ func (r *Run) seen(step int) (json []byte, ok bool) {
 		r.entries[step] = r.Value(step)
 	}
 	return r.entries[step], true
-}
-
-// stops reports whether the failure of a step stops the run: the plan says so, and no step deals with it.
-func (r *Run) stops(i int) bool {
-	s := &r.plan.Steps[i]
-	return r.plan.OnFailure == plan.Stop && !s.Optional && !s.Regarded && !r.stopping
 }

@@ -28,7 +28,7 @@ func (s *api) explain(r *run, doc *outcome.Run) (ask []waiter) {
 		if st.Waiting != "" || st.Status != outcome.StepReady && st.Status != outcome.StepRetrying {
 			return
 		}
-		tool := r.plan.Steps[c.Step].Tool
+		tool := r.step(c.Step).Tool
 		f := r.flights[c]
 		if f == nil && st.Status == outcome.StepReady && r.heldOf(c.Step) > 0 {
 			lane := r.lanes[tool]

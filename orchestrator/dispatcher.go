@@ -45,7 +45,7 @@ type dispatcher struct {
 
 // lane returns what a run has of a step's tool.
 func (di *dispatcher) lane(r *run, step int) *lane {
-	name, frozen := r.plan.Steps[step].Tool, r.machine.Contract(step)
+	name, frozen := r.step(step).Tool, r.machine.Contract(step)
 	if x := r.lanes[name]; x != nil {
 		return x
 	}

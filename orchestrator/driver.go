@@ -198,7 +198,8 @@ func (dr *driver) expand(r *run, now time.Time) {
 		if r.reading[step] || !r.machine.Expanding(step) {
 			continue
 		}
-		in := inputs{plan: r.plan, resolver: r.resolver, call: machine.Call{Step: step}}
+		in := r.unread(machine.Call{Step: step})
+		in.resolver = r.resolver
 		in.gather(r)
 		if in.inBlobs {
 			dr.expandLater(r, in)

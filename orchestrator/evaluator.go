@@ -27,18 +27,18 @@ func (ev *evaluator) condition(r *run, step int) {
 		r.evaluating = map[int]bool{}
 	}
 	r.evaluating[step] = true
-	in := inputs{plan: r.plan, call: machine.Call{Step: step}}
+	in := r.unread(machine.Call{Step: step})
 	in.gather(r)
-	id, generation := r.id, r.generation
+	id, generation, token := r.id, r.generation, r.token(in.call)
 	ev.memory.reserve(in.largest(), func(ctx context.Context) {
 		defer ev.post(func() { delete(r.evaluating, step) })
 		x := reader{values: ev.values, ctx: ctx, in: &in}
-		holds, err := in.plan.Steps[step].If.Holds(in.plan, x.result, in.fate)
+		holds, err := in.plan.Steps[in.step].If.Holds(in.plan, x.result, in.fate)
 		if x.err != nil {
 			err = fault.New(fault.ConditionFailed, "%s", x.err.Message)
 		}
 		if ctx.Err() == nil {
-			ev.tell(ctx, id, generation, in.plan.Steps[step].ID, wire.Told{Holds: holds, Error: err})
+			ev.tell(ctx, id, generation, token, wire.Told{Holds: holds, Error: err})
 		}
 	})
 }

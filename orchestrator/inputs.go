@@ -13,17 +13,19 @@ import (
 
 // inputs is all that a call's arguments are made of, for use beside the loop.
 type inputs struct {
-	plan     *plan.Plan
-	resolver *plan.Resolver // of the run; nil where it would be used off the loop
+	plan     *plan.Plan     // that the call's step stands in
+	step     int            // of the plan
+	first    int            // the number that the plan's first step has in the run
+	resolver *plan.Resolver // of the plan; nil where it would be used off the loop
 	call     machine.Call
 	item     []byte // the element of the list, for an item of a for_each step
 	schema   *tool.Schema
 	hasRefs  bool
-	deps     []int    // of the step, sorted; nil where nothing refers to them
+	deps     []int    // of the step, in the plan, sorted; nil where nothing refers to them
 	values   []source // of them
 	inBlobs  bool     // a value has to be read first, which blocks
 
-	fates map[int]plan.Fate // how the steps ended that it names by $error or $status
+	fates map[int]plan.Fate // how the steps of the plan ended that it names by $error or $status
 }
 
 // source is where the value of a dependency comes from. The zero source is a missing value.
@@ -40,8 +42,9 @@ func (s *source) missing() bool { return s.value == nil && s.blob == nil && !s.l
 
 // inputs gathers what a call's arguments are made of.
 func (r *run) inputs(c machine.Call) inputs {
-	p := &r.plan.Steps[c.Step]
-	in := inputs{plan: r.plan, resolver: r.resolver, call: c, schema: r.schemas[p.Tool], hasRefs: p.HasRefs}
+	in := r.unread(c)
+	p := &in.plan.Steps[in.step]
+	in.resolver, in.schema, in.hasRefs = r.resolver, r.schemas[p.Tool], p.HasRefs
 	if c.Item > 0 {
 		in.item = r.lists[c.Step][c.Item-1]
 	}
@@ -51,21 +54,27 @@ func (r *run) inputs(c machine.Call) inputs {
 	return in
 }
 
+// unread are the inputs of a call of which nothing is gathered yet.
+func (r *run) unread(c machine.Call) inputs {
+	p, first := r.machine.Scope(c.Step)
+	return inputs{plan: p, step: c.Step - first, first: first, call: c}
+}
+
 func (in *inputs) gather(r *run) {
-	in.deps = r.plan.Steps[in.call.Step].Deps
+	in.deps = in.plan.Steps[in.step].Deps
 	in.values = make([]source, len(in.deps))
 	for i, dep := range in.deps {
-		in.values[i] = r.source(dep)
+		in.values[i] = r.source(in.first + dep)
 		in.inBlobs = in.inBlobs || in.values[i].inBlobs()
 	}
 	if in.inBlobs {
 		in.resolver = nil // that of a run is for one goroutine
 	}
-	for _, step := range r.plan.Steps[in.call.Step].Named {
+	for _, step := range in.plan.Steps[in.step].Named {
 		if in.fates == nil {
 			in.fates = map[int]plan.Fate{}
 		}
-		in.fates[step] = r.fate(step)
+		in.fates[step] = r.fate(in.first + step)
 	}
 }
 
@@ -149,7 +158,7 @@ const maxExplained = 3
 func (in *inputs) explained(err *fault.Error, bad []tool.Violation, result func(int) ([]byte, bool)) *fault.Error {
 	resolver := in.resolve()
 	for _, v := range bad[:min(len(bad), maxExplained)] {
-		why := resolver.Explain(in.call.Step, in.item, v.Pointer, result)
+		why := resolver.Explain(in.step, in.item, v.Pointer, result)
 		if why != "" && !strings.Contains(err.Message, why) {
 			err.Message += "; " + why
 		}
@@ -176,7 +185,7 @@ func (in *inputs) most(list bool) int64 {
 	if list {
 		item = -1
 	}
-	most := in.plan.Most(in.call.Step, item, func(dep int) int64 {
+	most := in.plan.Most(in.step, item, func(dep int) int64 {
 		i, found := slices.BinarySearch(in.deps, dep)
 		if !found || i >= len(in.values) {
 			return 0

@@ -133,7 +133,7 @@ func (rc *reconciler) tooSoon(r *run, d machine.Dispatch, gone time.Duration) bo
 	if d.Attempt == 1 {
 		return true // it was not sent yet
 	}
-	w := rc.dispatcher.windows[r.plan.Steps[d.Step].Tool] // a retry whose time has come takes no room
+	w := rc.dispatcher.windows[r.step(d.Step).Tool] // a retry whose time has come takes no room
 	return w != nil && w.slowest > gone
 }
 

@@ -185,7 +185,7 @@ func reusedResult(x wire.ReusedResult, c machine.Call) *machine.Result {
 
 // sameList returns what is taken over of a for_each step whose list is known by now, if that is the one of before.
 func (r *run) sameList(step int) *wire.ReusedItems {
-	x := r.start.Reuse.ItemsOf(r.plan.Steps[step].ID)
+	x := r.start.Reuse.ItemsOf(r.token(machine.Call{Step: step}))
 	if x == nil || !r.same[step] {
 		return nil
 	}
@@ -194,7 +194,7 @@ func (r *run) sameList(step int) *wire.ReusedItems {
 
 // takeOver tells the machine which items of a list are not executed. It comes before the length of the list.
 func (r *run) takeOver(step int, list [][]byte) {
-	x := r.start.Reuse.ItemsOf(r.plan.Steps[step].ID)
+	x := r.start.Reuse.ItemsOf(r.token(machine.Call{Step: step}))
 	if x == nil || x.Count != len(list) || x.List != listDigest(list) {
 		return
 	}
@@ -211,7 +211,7 @@ func (r *run) retriedKey(c machine.Call) string {
 	case r.start.Reuse == nil:
 		return ""
 	case c.Item == 0:
-		return r.start.Reuse.Keys[r.plan.Steps[c.Step].ID]
+		return r.start.Reuse.Keys[r.token(c)]
 	}
 	if x := r.sameList(c.Step); x != nil {
 		return x.Keys[c.Item-1]
@@ -222,14 +222,14 @@ func (r *run) retriedKey(c machine.Call) string {
 // unreached returns the items of a for_each step that this run never came to, as they were taken over: for the retry of
 // this one.
 func (r *run) unreached(step int, status outcome.StepStatus) (list string, items []outcome.Step) {
-	x := r.start.Reuse.ItemsOf(r.plan.Steps[step].ID)
+	x := r.start.Reuse.ItemsOf(r.token(machine.Call{Step: step}))
 	if x == nil {
 		return "", nil
 	}
 	items = make([]outcome.Step, x.Count)
 	for i := range items {
 		st := &items[i]
-		st.ID, st.Tool, st.Status = subjects.ItemToken(r.plan.Steps[step].ID, i), r.plan.Steps[step].Tool, status
+		st.ID, st.Tool, st.Status = r.token(machine.Call{Step: step, Item: i + 1}), r.step(step).Tool, status
 		if res, ok := x.Results[i]; ok {
 			st.Status, st.Reused, st.Result, st.Blob, st.Bytes = outcome.StepSucceeded, true, res.Value, res.Blob, res.Size
 			st.Text = res.Text && res.Blob != nil

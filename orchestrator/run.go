@@ -183,19 +183,22 @@ func older(a, b *run) int {
 	return cmp.Or(cmp.Compare(a.generation, b.generation), cmp.Compare(a.id.ID, b.id.ID))
 }
 
+// step returns the step of a plan that calls with such a number are of.
+func (r *run) step(number int) *plan.Step { return r.machine.PlanStep(number) }
+
+// token names a call in subjects and documents.
+func (r *run) token(c machine.Call) string { return r.machine.Token(c) }
+
 func (r *run) attempt(c machine.Call, number int) subjects.Attempt {
-	s := &r.plan.Steps[c.Step]
-	a := subjects.Attempt{Run: r.id, Generation: r.generation, Tool: s.Tool, Step: s.ID, Number: number}
-	if c.Item > 0 {
-		a.Step = subjects.ItemToken(s.ID, c.Item-1)
+	return subjects.Attempt{
+		Run: r.id, Generation: r.generation, Tool: r.step(c.Step).Tool, Step: r.token(c), Number: number,
 	}
-	return a
 }
 
-func (r *run) shard(step int) int { return r.start.Tools[r.plan.Steps[step].Tool].Shard }
+func (r *run) shard(step int) int { return r.start.Tools[r.step(step).Tool].Shard }
 
 func (r *run) ackWait(step int) time.Duration {
-	return time.Duration(r.start.Tools[r.plan.Steps[step].Tool].AckWait) * time.Millisecond
+	return time.Duration(r.start.Tools[r.step(step).Tool].AckWait) * time.Millisecond
 }
 
 // holds reports whether an attempt is held back by this owner, so that nothing of it is to be found anywhere.
@@ -205,7 +208,7 @@ func (r *run) holds(d machine.Dispatch) bool {
 
 // heldOf tells how many calls of a run wait for room at a step's tool.
 func (r *run) heldOf(step int) int {
-	if x := r.lanes[r.plan.Steps[step].Tool]; x != nil {
+	if x := r.lanes[r.step(step).Tool]; x != nil {
 		return x.calls.len()
 	}
 	return 0
@@ -213,7 +216,7 @@ func (r *run) heldOf(step int) int {
 
 // contextOf returns the out-of-band context that the tool of a step gets: for all of that step, which is why it is All.
 func (r *run) contextOf(step int) wire.RunContext {
-	return wire.RunContext{All: r.context.Of(r.plan.Steps[step].ID).Only(r.machine.Contract(step).Context.Passes)}
+	return wire.RunContext{All: r.context.Of(r.step(step).ID).Only(r.machine.Contract(step).Context.Passes)}
 }
 
 // oldest is the runs of a partition in the order of their plans, so that the first that is not over is at hand however

@@ -162,9 +162,9 @@ func (v *values) arguments(ctx context.Context, in *inputs) ([]byte, *fault.Erro
 	var args []byte
 	var err *fault.Error
 	if in.call.Item > 0 {
-		args, err = in.resolve().ItemArguments(in.call.Step, in.item, result)
+		args, err = in.resolve().ItemArguments(in.step, in.item, result)
 	} else {
-		args, err = in.resolve().Arguments(in.call.Step, result)
+		args, err = in.resolve().Arguments(in.step, result)
 	}
 	if x.err != nil {
 		return nil, x.err
@@ -174,7 +174,7 @@ func (v *values) arguments(ctx context.Context, in *inputs) ([]byte, *fault.Erro
 	}
 	if in.hasRefs && in.schema != nil {
 		if bad := in.schema.Check(args, nil); len(bad) > 0 {
-			return nil, in.explained(tool.Refusal(in.plan.Steps[in.call.Step].Tool, bad), bad, result)
+			return nil, in.explained(tool.Refusal(in.plan.Steps[in.step].Tool, bad), bad, result)
 		}
 	}
 	return args, nil
@@ -212,7 +212,7 @@ func (x *reader) result(dep int) ([]byte, bool) {
 
 func (v *values) list(ctx context.Context, in *inputs) ([][]byte, *fault.Error) {
 	x := reader{values: v, ctx: ctx, in: in}
-	list, err := in.resolve().Items(in.call.Step, x.result)
+	list, err := in.resolve().Items(in.step, x.result)
 	if x.err != nil {
 		return nil, x.err
 	}

@@ -66,11 +66,11 @@ var mutants = []mutant{
 	},
 	{
 		"skipped-dependency", "a step starts once one of its dependencies is over",
-		"machine/run.go", "			case dep.missing > 0 || r.openAt != nil || r.stopping:", "			case r.openAt != nil || r.stopping:", "./machine", "",
+		"machine/settle.go", "			case dep.missing > 0 || sc.openAt != nil || sc.stopping:", "			case sc.openAt != nil || sc.stopping:", "./machine", "",
 	},
 	{
 		"failure-is-data", "a failed dependency does not skip its dependents",
-		"machine/run.go", "				if x.to != cancelled {\n					work", "				if false {\n					work", "./machine", "",
+		"machine/settle.go", "				if x.to != cancelled {\n					work", "				if false {\n					work", "./machine", "",
 	},
 	{
 		"retry-for-ever", "a step is tried again however often it failed",
@@ -110,7 +110,7 @@ var mutants = []mutant{
 	},
 	{
 		"skipped-is-dispatched", "a step that is about to be skipped is dispatched",
-		"machine/run.go", "			case r.plan.Language == 1 && r.standing().spoiler(d) != d:", "			case false:", "./machine", "",
+		"machine/settle.go", "			case sc.plan.Language == 1 && r.standing(sc).spoiler(d) != d:", "			case false:", "./machine", "",
 	},
 	{
 		"ignored-generation", "records of an earlier run of the same id count",
@@ -259,7 +259,7 @@ var mutants = []mutant{
 	},
 	{
 		"stop-asked-once", "a run's stop is asked for once",
-		"machine/deadlines.go", "	if r.expiring && !r.stopping {\n		out.Stop", "	if false {\n		out.Stop", "./machine", "TestAStopIsAsked",
+		"machine/deadlines.go", "	if r.expiring && !r.root.stopping {\n		out.Stop", "	if false {\n		out.Stop", "./machine", "TestAStopIsAsked",
 	},
 	{
 		"halted-goes-on", "an item of a for_each step that has failed is tried again",
@@ -267,7 +267,7 @@ var mutants = []mutant{
 	},
 	{
 		"expiry-asked-twice", "a stop is asked for although it stands",
-		"machine/deadlines.go", "	if r.expiring && !r.stopping {\n		out.Stop", "	if r.expiring {\n		out.Stop", "./machine", "TestAStopIsAsked",
+		"machine/deadlines.go", "	if r.expiring && !r.root.stopping {\n		out.Stop", "	if r.expiring {\n		out.Stop", "./machine", "TestAStopIsAsked",
 	},
 	{
 		"impatient-sweep", "the sweep takes the worker of a claimed step for lost without its patience",
@@ -347,7 +347,7 @@ var mutants = []mutant{
 	},
 	{
 		"one-clump", "all items of a list are tried again at the same moment",
-		"machine/apply.go", "	_, _ = h.Write([]byte(r.token(i)))\n", "", "./machine", "",
+		"machine/apply.go", "	_, _ = h.Write([]byte(r.Token(r.calls[i].Call)))\n", "", "./machine", "",
 	},
 	{
 		"unread-list-succeeds", "a list that could not be read is a success where items may fail",
@@ -355,7 +355,7 @@ var mutants = []mutant{
 	},
 	{
 		"interrupted-list", "a list of which one item failed counts as cancelled, since the others were",
-		"machine/items.go", "	case r.stopping && interrupted:", "	case interrupted:", "./machine", "",
+		"machine/items.go", "	case r.scopeOf(i).stopping && interrupted:", "	case interrupted:", "./machine", "",
 	},
 	{
 		"stop-leaves-retries", "what waits for its next attempt goes on when the run stops",
@@ -451,7 +451,7 @@ var mutants = []mutant{
 	},
 	{
 		"taken-untaken", "a step runs though what it plainly refers to was not taken",
-		"machine/taking.go", "	case r.standing().lacks(s):", "	case false:", "./machine", "Scenarios|Stopped",
+		"machine/taking.go", "	case r.standing(sc).lacks(s):", "	case false:", "./machine", "Scenarios|Stopped",
 	},
 	{
 		"taken-alternatives", "a failure among alternatives skips though another of them succeeded",
@@ -463,11 +463,11 @@ var mutants = []mutant{
 	},
 	{
 		"taken-early", "what becomes of a step is decided before all that it refers to is over",
-		"machine/run.go", "			case dep.missing > 0 || r.openAt != nil || r.stopping:", "			case r.plan.Language == 1 && dep.missing > 0 || r.openAt != nil || r.stopping:", "./machine", "Scenarios|Stopped",
+		"machine/settle.go", "			case dep.missing > 0 || sc.openAt != nil || sc.stopping:", "			case sc.plan.Language == 1 && dep.missing > 0 || sc.openAt != nil || sc.stopping:", "./machine", "Scenarios|Stopped",
 	},
 	{
 		"taken-unread", "a condition over what lies in a blob is decided without its record",
-		"machine/taking.go", "	case r.standing().inBlobs(s.If):", "	case false:", "./machine", "Scenarios|Stopped",
+		"machine/taking.go", "	case r.standing(sc).inBlobs(s.If):", "	case false:", "./machine", "Scenarios|Stopped",
 	},
 	{
 		"taken-told", "an owner does not follow what was told of a condition",
@@ -483,6 +483,6 @@ var mutants = []mutant{
 	},
 	{
 		"taken-uncounted", "steps are let through though an uncounted list may lead to a condition that fails",
-		"machine/items.go", "(len(r.early) > 0 || r.plan.Language > 1)", "len(r.early) > 0", "./machine", "Scenarios|Stopped",
+		"machine/items.go", "(len(r.early) > 0 || r.root.plan.Language > 1)", "len(r.early) > 0", "./machine", "Scenarios|Stopped",
 	},
 }
