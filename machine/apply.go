@@ -126,7 +126,7 @@ func (r *Run) applyStop(rec *Record, out *Effects) {
 func (r *Run) halt(at time.Time, out *Effects) {
 	for i := range r.calls {
 		switch r.calls[i].state {
-		case waiting, judging:
+		case waiting, judging, deriving:
 			r.end(i, cancelled, at, out)
 		case ready, retrying:
 			r.askDecision(i, out)

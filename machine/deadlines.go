@@ -123,6 +123,8 @@ func (r *Run) Outstanding(now time.Time, out *Effects) {
 			out.Expand = append(out.Expand, i)
 		case s.state == judging:
 			out.Judge = append(out.Judge, i)
+		case s.state == deriving:
+			r.values.ask(i, out)
 		case !s.state.out():
 		case r.halting(i) || s.expiring:
 			r.askDecision(i, out)

@@ -64,6 +64,8 @@ type Effects struct {
 	Expand []int
 	// Judge lists steps whose condition has to read blobs: what it comes to is to be recorded.
 	Judge []int
+	// Derive lists steps whose value is to be built beside the machine: what it comes to is to be recorded.
+	Derive []Derive
 	// Late lists attempts that should have begun by now. One that no worker has taken yet is to be decided with
 	// LateError; one that was taken is left alone.
 	Late []Dispatch
@@ -84,6 +86,12 @@ type Dispatch struct {
 	At      time.Time // zero: now
 }
 
+// Derive asks for what the value of a step comes to.
+type Derive struct {
+	Step int
+	Room int64 // the most bytes that it may have
+}
+
 // Decide asks for the record of an attempt to be created with an error, and for what is out of it to be withdrawn: its
 // message purged, its execution cancelled.
 type Decide struct {
@@ -94,6 +102,6 @@ type Decide struct {
 
 // Reset empties the effects and keeps their memory.
 func (e *Effects) Reset() {
-	*e = Effects{Dispatch: e.Dispatch[:0], Expand: e.Expand[:0], Judge: e.Judge[:0], Late: e.Late[:0],
+	*e = Effects{Dispatch: e.Dispatch[:0], Expand: e.Expand[:0], Judge: e.Judge[:0], Derive: e.Derive[:0], Late: e.Late[:0],
 		Decide: e.Decide[:0], Settled: e.Settled[:0]}
 }

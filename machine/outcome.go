@@ -155,7 +155,7 @@ func (r *Run) stepError(i int) *fault.Error {
 }
 
 var statusNames = [...]outcome.StepStatus{
-	waiting: outcome.StepWaiting, judging: outcome.StepWaiting, expanding: outcome.StepReady, spread: outcome.StepRunning, ready: outcome.StepReady,
+	waiting: outcome.StepWaiting, judging: outcome.StepWaiting, deriving: outcome.StepWaiting, expanding: outcome.StepReady, spread: outcome.StepRunning, ready: outcome.StepReady,
 	retrying: outcome.StepRetrying, succeeded: outcome.StepSucceeded, failed: outcome.StepFailed, skipped: outcome.StepSkipped,
 	cancelled: outcome.StepCancelled, notTaken: outcome.StepNotTaken,
 }
@@ -208,6 +208,8 @@ func (r *Run) waitingFor(i int, now time.Time) string {
 		return "its list to be read"
 	case judging:
 		return "its condition to be read"
+	case deriving:
+		return "its value to be built"
 	case spread:
 		return fmt.Sprintf("%d of %d items", s.left, s.count)
 	case waiting:

@@ -34,16 +34,23 @@ type world struct {
 	ledger   []machine.Record
 	decided  map[attempt]bool
 	stopped  bool
-	out      []attempt // dispatched
-	lists    []int     // for_each steps to be counted
-	judge    []int     // steps whose condition is to be read from blobs
-	told     map[int]bool
+	out      []attempt        // dispatched
+	lists    []int            // for_each steps to be counted
+	judge    []int            // steps whose condition is to be read from blobs
+	derive   []machine.Derive // steps whose value is to be made of blobs
+	told     map[telling]bool
 	blobs    map[machine.Call][]byte // results that lie in blobs
 	liar     bool                    // what is told of a condition need not be so: the record counts
 	asked    []machine.Decide
 	stop     *machine.Stop
 	executed map[attempt]int
 	args     map[machine.Call][]byte
+}
+
+// telling is what a record tells of a step: its condition, or its value.
+type telling struct {
+	step  int
+	value bool
 }
 
 type attempt struct {
@@ -67,7 +74,7 @@ func newWorld(t testing.TB, seed int64, o reference.Options) *world {
 	return &world{
 		Rand: rng, c: c, plan: p, start: machine.Start{Key: "t/r/1", Submitted: at, Started: at, Contracts: contracts}, now: at,
 		decided: map[attempt]bool{}, executed: map[attempt]int{}, args: map[machine.Call][]byte{},
-		told: map[int]bool{}, blobs: map[machine.Call][]byte{},
+		told: map[telling]bool{}, blobs: map[machine.Call][]byte{},
 	}
 }
 
@@ -80,7 +87,7 @@ func (w *world) take(e *machine.Effects) {
 			w.lists = append(w.lists, step)
 		}
 	}
-	w.judge = append(w.judge, e.Judge...)
+	w.judge, w.derive = append(w.judge, e.Judge...), append(w.derive, e.Derive...)
 	w.asked = append(w.asked, e.Decide...)
 	if e.Stop != nil {
 		w.stop = e.Stop
@@ -94,10 +101,12 @@ func (w *world) create(rec machine.Record) bool {
 		return false
 	case rec.Stop != nil:
 		w.stopped = true
-	case rec.Told != nil && w.told[rec.Told.Step]:
-		return false
 	case rec.Told != nil:
-		w.told[rec.Told.Step] = true
+		key := telling{rec.Told.Step, rec.Told.Value != nil}
+		if w.told[key] {
+			return false
+		}
+		w.told[key] = true
 	default:
 		key := attempt{rec.Result.Call, rec.Result.Attempt}
 		if w.decided[key] {
@@ -184,7 +193,7 @@ func (w *world) value(m *machine.Run, step int) []byte {
 
 // tell records what a condition comes to that reads blobs. A liar tells anything: nobody may find out for himself.
 func (w *world) tell(m *machine.Run, step int) {
-	if !m.Judging(step) {
+	if m.Asks(step) != machine.AskedCondition {
 		return
 	}
 	told := machine.Told{Step: step}
@@ -196,6 +205,28 @@ func (w *world) tell(m *machine.Run, step int) {
 		}
 	}
 	w.create(machine.Record{Told: &told})
+}
+
+// build records what a value comes to that is made of blobs, and puts some into a blob themselves.
+func (w *world) build(m *machine.Run, step int, room int64) {
+	if m.Asks(step) != machine.AskedValue {
+		return
+	}
+	effort := plan.FullEffort
+	value, err := w.plan.NewResolver().Fates(m.Fate).Derive(step, room, &effort, w.valuesOf(m))
+	if w.liar && w.Intn(2) == 0 {
+		value, err = []byte(`[1,{"x":"told"}]`), nil
+		if w.Intn(4) == 0 {
+			err = fault.New(fault.UnresolvedRef, "it can't be read")
+		}
+	}
+	res := &machine.Result{Value: value, Size: int64(len(value)), Error: err}
+	key := telling{step, true}
+	if err == nil && w.Intn(2) == 0 && !w.told[key] {
+		w.blobs[machine.Call{Step: step}] = value
+		res.Value, res.Handle = nil, &outcome.Handle{Size: res.Size, Checked: true}
+	}
+	w.create(machine.Record{Told: &machine.Told{Step: step, Value: res}})
 }
 
 func (w *world) token(c machine.Call) string {
@@ -242,15 +273,19 @@ func (w *world) run(t testing.TB, cancelAt int) *machine.Run {
 			m.Apply(copied(w.ledger[read]), w.now, &e)
 			w.take(&e)
 			if w.Intn(4) == 0 { // again: nothing may change
-				before := len(e.Dispatch) + len(e.Decide) + len(e.Settled) + len(e.Expand) + len(e.Judge)
+				before := len(e.Dispatch) + len(e.Decide) + len(e.Settled) + len(e.Expand) + len(e.Judge) + len(e.Derive)
 				m.Apply(copied(w.ledger[w.Intn(read+1)]), w.now, &e)
-				require.Equal(t, before, len(e.Dispatch)+len(e.Decide)+len(e.Settled)+len(e.Expand)+len(e.Judge), "a duplicate record had effects")
+				require.Equal(t, before, len(e.Dispatch)+len(e.Decide)+len(e.Settled)+len(e.Expand)+len(e.Judge)+len(e.Derive), "a duplicate record had effects")
 			}
 			read++
 		case len(w.judge) > 0 && w.Intn(3) == 0:
 			step := w.judge[0]
 			w.judge = w.judge[1:]
 			w.tell(m, step)
+		case len(w.derive) > 0 && w.Intn(3) == 0:
+			d := w.derive[0]
+			w.derive = w.derive[1:]
+			w.build(m, d.Step, d.Room)
 		case len(w.asked) > 0:
 			d := w.asked[0]
 			w.asked = w.asked[1:]
@@ -260,7 +295,7 @@ func (w *world) run(t testing.TB, cancelAt int) *machine.Run {
 			key := w.out[i]
 			w.out = slices.Delete(w.out, i, i+1)
 			w.execute(m, key)
-		case len(w.lists)+len(w.judge) > 0:
+		case len(w.lists)+len(w.judge)+len(w.derive) > 0:
 		default: // forgotten effects: the sweep
 			e.Reset()
 			m.Outstanding(w.now, &e)
@@ -268,7 +303,7 @@ func (w *world) run(t testing.TB, cancelAt int) *machine.Run {
 			require.False(t, w.idle(), "stuck: %s", w.c.Plan)
 		}
 		if w.Intn(10) == 0 { // a crash: what was asked for is forgotten, state is read anew
-			w.out, w.asked, w.lists, w.judge = nil, nil, nil, nil
+			w.out, w.asked, w.lists, w.judge, w.derive = nil, nil, nil, nil, nil
 			m = machine.New(w.plan, w.start)
 			e.Reset()
 			m.Begin(&e)
@@ -289,7 +324,9 @@ func (w *world) run(t testing.TB, cancelAt int) *machine.Run {
 }
 
 // idle is whether nothing is asked for.
-func (w *world) idle() bool { return len(w.out)+len(w.asked)+len(w.lists)+len(w.judge) == 0 }
+func (w *world) idle() bool {
+	return len(w.out)+len(w.asked)+len(w.lists)+len(w.judge)+len(w.derive) == 0
+}
 
 // copied returns a record as the ledger has it; Apply owns what it is given.
 func copied(rec machine.Record) machine.Record {
@@ -318,6 +355,17 @@ func (w *world) decidedList() []reference.Decided {
 	for _, rec := range w.ledger {
 		if rec.Stop != nil {
 			list = append(list, reference.Decided{Stop: string(rec.Stop.Reason)})
+			continue
+		}
+		if x := rec.Told; x != nil && x.Value != nil {
+			told := &reference.ToldValue{JSON: x.Value.Value, Blob: x.Value.Handle != nil}
+			if told.Blob {
+				told.JSON = w.blobs[machine.Call{Step: x.Step}]
+			}
+			if err := x.Value.Error; err != nil {
+				told.Err = &reference.Err{Code: string(err.Code), Message: err.Message}
+			}
+			list = append(list, reference.Decided{Step: w.plan.Steps[x.Step].ID, Value: told})
 			continue
 		}
 		if x := rec.Told; x != nil {

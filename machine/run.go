@@ -45,6 +45,7 @@ type state uint8
 const (
 	waiting   state = iota // for dependencies, or for its wave
 	judging                // its condition is to be read from blobs
+	deriving               // its value is to be built beside this, and recorded
 	expanding              // a for_each step whose list has not been counted yet
 	spread                 // a for_each step whose items are out
 	ready                  // dispatched, or about to be
@@ -95,8 +96,9 @@ type Run struct {
 	early    map[attemptKey]*Record
 	counts   map[int]int             // of for_each steps: the length of the list, once it was told
 	taken    map[int]map[int]*Result // of for_each steps: the results of items that are taken over, by item from 1
-	entries  map[int][]byte          // of for_each steps: what conditions see of them
-	seq      uint64                  // of the record being applied
+	entries  map[int][]byte          // of for_each steps: what conditions and values see of them
+	values   values
+	seq      uint64 // of the record being applied
 	lastTime time.Time
 	begun    bool
 	finished bool
@@ -130,7 +132,7 @@ func (r *Run) reset() {
 	p := r.root.plan
 	r.calls = make([]call, len(p.Steps))
 	r.deadline, r.stop, r.expiring, r.uncounted = r.start.Submitted.Add(p.Timeout), nil, false, 0
-	r.deadlines, r.early, r.entries, r.seq = nil, nil, nil, 0
+	r.deadlines, r.early, r.entries, r.seq, r.values = nil, nil, nil, 0, values{effort: atOnce.run}
 	r.lastTime, r.begun, r.finished = r.start.Started, false, false
 	r.root.begin(r.calls)
 }

@@ -90,6 +90,12 @@ func (s *scenario) command(t *testing.T, d *datadriven.TestData) string {
 		if code != "" {
 			rec.Told.Error = fault.New(fault.Code(code), "it can't be read")
 		}
+	case "worth":
+		value := &machine.Result{Value: []byte(strings.TrimSpace(d.Input)), Size: int64(len(strings.TrimSpace(d.Input)))}
+		if code != "" {
+			value = &machine.Result{Error: fault.New(fault.Code(code), "it can't be read")}
+		}
+		rec.Told = &machine.Told{Step: s.index(t, d, name), Value: value}
 	case "cancel":
 		rec.Stop = &machine.Stop{Reason: outcome.Cancelled, By: value}
 	case "expire":
@@ -170,6 +176,9 @@ func (s *scenario) answer() string {
 	}
 	for _, i := range s.effects.Judge {
 		fmt.Fprintf(&b, "judge %s\n", id(i))
+	}
+	for _, d := range s.effects.Derive {
+		fmt.Fprintf(&b, "derive %s\n", id(d.Step))
 	}
 	for _, x := range s.effects.Late {
 		fmt.Fprintf(&b, "late %s attempt %d: %s\n", token(x.Call), x.Attempt, s.run.LateError(x.Call))

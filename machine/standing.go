@@ -74,19 +74,17 @@ func (r standing) lacks(s *plan.Step) bool {
 	})
 }
 
-// inBlobs reports whether something that a condition reads lies in a blob.
-func (r standing) inBlobs(c *plan.Condition) bool {
-	return slices.ContainsFunc(c.Reads, func(step int) bool {
-		s := &r.calls[step]
-		if s.state != succeeded {
-			return false
-		}
-		if s.items == nil {
-			return s.result.Handle != nil
-		}
-		return slices.ContainsFunc(r.all[s.first:s.first+s.count], func(x call) bool {
-			return x.state == succeeded && x.result.Handle != nil
-		})
+// inBlob reports whether something of a step's result lies in a blob.
+func (r standing) inBlob(step int) bool {
+	s := &r.calls[step]
+	if s.state != succeeded {
+		return false
+	}
+	if s.items == nil {
+		return s.result.Handle != nil
+	}
+	return slices.ContainsFunc(r.all[s.first:s.first+s.count], func(x call) bool {
+		return x.state == succeeded && x.result.Handle != nil
 	})
 }
 

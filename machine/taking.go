@@ -8,13 +8,15 @@ import (
 	"github.com/stepjet/stepjet/plan"
 )
 
-// Told is what an evaluation came to that had to read a blob. It is recorded before it is followed, because an owner
-// that can't read the blob must not come to another end.
+// Told is what an evaluation came to that had to read a blob, or took more than is done at once. It is recorded before it
+// is followed, because an owner that can't read the blob must not come to another end.
 type Told struct {
 	Step int
+	// Value is what the value of a step came to: its Value, Handle and Size, or its Error. It is nil for a condition.
+	Value *Result
 	// Holds is whether the condition is true; it counts where Error is nil.
 	Holds bool
-	// Error is why it could not be evaluated: the step fails with it.
+	// Error is why the condition could not be evaluated: the step fails with it.
 	Error *fault.Error
 }
 
@@ -50,10 +52,12 @@ func (r *Run) takeReached(sc *scope, at time.Time, out *Effects) {
 
 // become brings a step that waits into the state that verdict returned.
 func (r *Run) become(i int, to state, at time.Time, out *Effects) {
-	switch to {
-	case ready:
+	switch {
+	case to == ready && r.stepOf(i).Value:
+		r.values.derive(r, i, at, out)
+	case to == ready:
 		r.makeReady(i, at, out)
-	case judging:
+	case to == judging:
 		r.calls[i].state = judging
 		out.Judge = append(out.Judge, i)
 	default:
@@ -74,7 +78,7 @@ func (r *Run) verdict(sc *scope, step int) state {
 		return notTaken
 	case s.If == nil:
 		return ready
-	case r.standing(sc).inBlobs(s.If):
+	case slices.ContainsFunc(s.If.Reads, r.standing(sc).inBlob):
 		return judging
 	}
 	holds, err := s.If.Holds(sc.plan,
@@ -98,21 +102,44 @@ func (r *Run) judged(i int, holds bool, err *fault.Error) state {
 // applyTold takes the record of an evaluation. One for a step that doesn't wait for it says nothing new.
 func (r *Run) applyTold(rec *Record, out *Effects) {
 	t := rec.Told
-	if !r.isStep(t.Step) || r.calls[t.Step].state != judging {
-		return
+	switch {
+	case !r.isStep(t.Step):
+	case t.Value == nil && r.calls[t.Step].state == judging:
+		r.become(t.Step, r.judged(t.Step, t.Holds, t.Error), rec.Time, out)
+	case t.Value != nil && r.calls[t.Step].state == deriving:
+		r.values.derived(r, t.Step, t.Value, rec.Time, out)
+	default: // it was decided by a record before
 	}
-	r.become(t.Step, r.judged(t.Step, t.Holds, t.Error), rec.Time, out)
 }
 
-// Judging reports whether a step waits for its condition to be read.
-func (r *Run) Judging(step int) bool { return r.calls[step].state == judging }
+// Asked is what a step waits to be told.
+type Asked uint8
+
+// What a step may wait to be told.
+const (
+	AskedNothing   Asked = iota
+	AskedCondition       // whether its condition holds, which reads blobs
+	AskedValue           // what its value comes to, which reads blobs or takes long
+)
+
+// Asks returns what a step waits to be told.
+func (r *Run) Asks(step int) Asked {
+	switch r.calls[step].state {
+	case judging:
+		return AskedCondition
+	case deriving:
+		return AskedValue
+	default:
+		return AskedNothing
+	}
+}
 
 // Fate returns how a step that is over ended, as $status and $error see it.
 func (r *Run) Fate(step int) plan.Fate {
 	return plan.Fate{Status: string(r.StepStatus(step)), Error: r.stepError(step)}
 }
 
-// seen returns what a condition sees of a step's result, which lies in no blob.
+// seen returns what a condition or a value sees of a step's result, which lies in no blob.
 func (r *Run) seen(step int) (json []byte, ok bool) {
 	if r.Result(Call{Step: step}) == nil {
 		return nil, false
@@ -123,7 +150,7 @@ func (r *Run) seen(step int) (json []byte, ok bool) {
 	if r.entries == nil {
 		r.entries = map[int][]byte{}
 	}
-	if r.entries[step] == nil { // every condition that refers to the list shares it
+	if r.entries[step] == nil { // all who refer to the list share it
 		r.entries[step] = r.Value(step)
 	}
 	return r.entries[step], true

@@ -85,6 +85,9 @@ func (c *catalog) freeze(p *plan.Plan) (map[string]*wire.FrozenTool, schemas) {
 	fresh := frozenSet{map[string]*wire.FrozenTool{}, schemas{}}
 	for i := range p.Steps {
 		name := p.Steps[i].Tool
+		if p.Steps[i].Value {
+			continue
+		}
 		if fresh.tools[name] == nil {
 			fresh.tools[name], fresh.schemas[name] = c.used[name].frozen, c.used[name].schema
 			key.WriteString(name + " ")

@@ -241,7 +241,11 @@ func (d *documents) foundNothing(ctx context.Context, r *run) (all []fault.Probl
 		if s.ForEach == nil {
 			tell("", resolver.Nothing(i, nil, past.result))
 		}
-		for k, item := range r.lists[i] {
+		list := r.lists[i]
+		if s.Value && s.ForEach != nil {
+			list, _ = resolver.Items(i, past.result) // nobody keeps it
+		}
+		for k, item := range list {
 			if items--; items < 0 || len(all) == maxNothing {
 				break
 			}

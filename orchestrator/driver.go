@@ -9,6 +9,7 @@ import (
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/machine"
+	"github.com/stepjet/stepjet/plan"
 	"github.com/stepjet/stepjet/seal"
 	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/wire"
@@ -126,6 +127,9 @@ func (dr *driver) perform(r *run) {
 	for _, step := range eff.Judge {
 		dr.evaluator.condition(r, step)
 	}
+	for _, d := range eff.Derive {
+		dr.evaluator.value(r, d)
+	}
 	for _, d := range eff.Late {
 		dr.decider.late(r, d)
 	}
@@ -170,8 +174,7 @@ func (dr *driver) apply(r *run, e entry, now time.Time) bool {
 		if !ok {
 			return true
 		}
-		told := wire.ParseTold(e.Data)
-		rec.Told = &machine.Told{Step: step, Holds: told.Holds, Error: told.Error}
+		rec.Told = decodeTold(step, e, r)
 	default:
 		return true
 	}
@@ -252,6 +255,20 @@ func (dr *driver) expanded(r *run, step int, list [][]byte, err *fault.Error, no
 	r.lists[step] = list
 	r.takeOver(step, list)
 	r.machine.Expand(step, len(list), now, &dr.effects)
+}
+
+// decodeTold reads the record of an evaluation of a step. It never fails: the record stands and decides.
+func decodeTold(step int, e entry, r *run) *machine.Told {
+	if e.rec.What == subjects.ToldIf {
+		told := wire.ParseTold(e.Data)
+		return &machine.Told{Step: step, Holds: told.Holds, Error: told.Error}
+	}
+	told := wire.ParseToldValue(e.Data, r.id, r.generation, r.bucket(), plan.MaxValues)
+	value := &machine.Result{Value: told.Value, Handle: told.Handle, Size: int64(len(told.Value)), Error: told.Error}
+	if told.Handle != nil {
+		value.Size = told.Handle.Size
+	}
+	return &machine.Told{Step: step, Value: value}
 }
 
 // decodeResult reads the record of an attempt of a run. It never fails: the record stands and decides. redactor

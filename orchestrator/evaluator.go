@@ -3,15 +3,19 @@ package orchestrator
 import (
 	"context"
 
+	"github.com/nats-io/nats.go"
+
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/machine"
+	"github.com/stepjet/stepjet/plan"
 	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/wire"
 )
 
-// evaluator evaluates what has to read blobs, beside the loop, and records what it came to. The machine goes on with
-// the record, whoever wrote it; until it is there the sweep asks for it again. Nothing else of the run waits.
+// evaluator evaluates what has to read blobs, or takes long, beside the loop, and records what it came to. The machine
+// goes on with the record, whoever wrote it; until it is there the sweep asks for it again. Nothing else of the run
+// waits.
 type evaluator struct {
 	*env
 	values *values
@@ -20,36 +24,84 @@ type evaluator struct {
 
 // condition evaluates the condition of a step whose dependencies are over.
 func (ev *evaluator) condition(r *run, step int) {
-	if r.evaluating[step] || !r.machine.Judging(step) {
-		return
-	}
-	if r.evaluating == nil {
-		r.evaluating = map[int]bool{}
-	}
-	r.evaluating[step] = true
-	in := r.unread(machine.Call{Step: step})
-	in.gather(r)
-	id, generation, token := r.id, r.generation, r.token(in.call)
-	ev.memory.reserve(in.largest(), func(ctx context.Context) {
-		defer ev.post(func() { delete(r.evaluating, step) })
-		x := reader{values: ev.values, ctx: ctx, in: &in}
-		holds, err := in.plan.Steps[in.step].If.Holds(in.plan, x.result, in.fate)
+	ev.beside(r, asked{step, machine.AskedCondition}, (*inputs).largest, func(x *evaluation) {
+		holds, err := x.in.plan.Steps[x.in.step].If.Holds(x.in.plan, x.result, x.in.fate)
 		if x.err != nil {
 			err = fault.New(fault.ConditionFailed, "%s", x.err.Message)
 		}
-		if ctx.Err() == nil {
-			ev.tell(ctx, id, generation, token, wire.Told{Holds: holds, Error: err})
-		}
+		h, body := wire.Told{Holds: holds, Error: err}.Message()
+		ev.tell(x, subjects.ToldIf, h, body)
 	})
 }
 
-// tell creates the record of what a condition came to. Whose record is first counts.
-func (ev *evaluator) tell(ctx context.Context, id subjects.Run, generation uint64, step string, told wire.Told) {
-	h, body := told.Message()
-	subject := subjects.ToldRecord(id, generation, step, subjects.ToldIf, ev.store.Shards())
-	ev.store.CreateAsync(ctx, subject, h, body, nil, func(_ kv.Decision, _ uint64, err error) {
-		if err != nil && ctx.Err() == nil {
-			ev.log.Error("what a condition came to could not be recorded; the sweep tries again", "run", id.Plain(), "step", step, "error", err)
+// value derives the value of a step whose dependencies are over.
+func (ev *evaluator) value(r *run, d machine.Derive) {
+	bucket := r.bucket()
+	ev.beside(r, asked{d.Step, machine.AskedValue}, (*inputs).mostOfValue, func(x *evaluation) {
+		effort := plan.FullEffort
+		value, err := x.in.resolve().Derive(x.in.step, d.Room, &effort, x.result)
+		told := wire.ToldValue{Value: value, Error: err}
+		if x.err != nil {
+			told = wire.ToldValue{Error: x.err}
+		}
+		if len(told.Value) > wire.InlineLimit {
+			name := func(unique string) string {
+				return subjects.RunBlobName(x.id, x.generation, subjects.ToldValue, unique)
+			}
+			h, err := ev.values.put(x.ctx, bucket, name, told.Value)
+			if err != nil {
+				return // only when stopping: the next owner derives it
+			}
+			h.Checked = true
+			told = wire.ToldValue{Handle: h}
+		}
+		h, body := told.Message()
+		ev.tell(x, subjects.ToldValue, h, body)
+	})
+}
+
+// evaluation is one of something of a step, beside the loop.
+type evaluation struct {
+	reader
+	id         subjects.Run
+	generation uint64
+	token      string // of the step
+}
+
+// asked is what a step waits to be told.
+type asked struct {
+	step int
+	what machine.Asked
+}
+
+// beside evaluates what a step waits for beside the loop, once at a time. most bounds the memory that it takes.
+func (ev *evaluator) beside(r *run, of asked, most func(*inputs) int64, do func(x *evaluation)) {
+	if r.evaluating[of] || r.machine.Asks(of.step) != of.what {
+		return
+	}
+	if r.evaluating == nil {
+		r.evaluating = map[asked]bool{}
+	}
+	r.evaluating[of] = true
+	in := r.unread(machine.Call{Step: of.step})
+	in.gather(r)
+	x := &evaluation{reader{values: ev.values, in: &in}, r.id, r.generation, r.token(in.call)}
+	ev.memory.reserve(most(&in), func(ctx context.Context) {
+		defer ev.post(func() { delete(r.evaluating, of) })
+		x.ctx = ctx
+		do(x)
+	})
+}
+
+// tell creates the record of what something of a step came to. Whose record is first counts.
+func (ev *evaluator) tell(x *evaluation, what string, h nats.Header, body []byte) {
+	if x.ctx.Err() != nil {
+		return
+	}
+	subject := subjects.ToldRecord(x.id, x.generation, x.token, what, ev.store.Shards())
+	ev.store.CreateAsync(x.ctx, subject, h, body, nil, func(_ kv.Decision, _ uint64, err error) {
+		if err != nil && x.ctx.Err() == nil {
+			ev.log.Error("what was evaluated could not be recorded; the sweep tries again", "run", x.id.Plain(), "step", x.token, "what", what, "error", err)
 		}
 	})
 }

@@ -197,6 +197,15 @@ func (in *inputs) most(list bool) int64 {
 	return min(most, plan.MaxArguments) + min(largest, plan.MaxOutput)
 }
 
+// mostOfValue bounds the bytes that a step's value may come to, with the largest value that is read for it. How many
+// items a list has that there is one for each of, nobody knows yet.
+func (in *inputs) mostOfValue() int64 {
+	if in.plan.Steps[in.step].ForEach != nil {
+		return plan.MaxValues + in.largest()
+	}
+	return in.most(false)
+}
+
 // argumentBytes bounds a call's bytes before its arguments are built.
 func (r *run) argumentBytes(c machine.Call) int64 {
 	in := r.inputs(c)

@@ -210,7 +210,7 @@ func (g *registry) schemasFor(ctx context.Context, p *plan.Plan, start *wire.Sta
 	s := schemas{}
 	for i := range p.Steps {
 		name := p.Steps[i].Tool
-		if _, done := s[name]; done {
+		if _, done := s[name]; done || p.Steps[i].Value {
 			continue
 		}
 		schema, err := g.schema(ctx, start.Tools[name].Digest)

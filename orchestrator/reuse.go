@@ -86,7 +86,7 @@ func done(doc *outcome.Run, p *plan.Plan, again map[int]bool) map[string]bool {
 	for i := range doc.Steps {
 		st := &doc.Steps[i]
 		at, ok := p.Index(st.ID)
-		if !ok || again[at] || st.Status != outcome.StepSucceeded || p.Steps[at].ForEach != nil && failedEntries(st) {
+		if !ok || again[at] || p.Steps[at].Value || st.Status != outcome.StepSucceeded || p.Steps[at].ForEach != nil && failedEntries(st) {
 			continue
 		}
 		inOutcome := false
@@ -172,7 +172,7 @@ func (j *judge) fill(ctx context.Context, u *wire.Reuse, doc *outcome.Run, p *pl
 	for i := range doc.Steps {
 		st := &doc.Steps[i]
 		at, ok := p.Index(st.ID)
-		if !ok {
+		if !ok || p.Steps[at].Value { // values are derived anew
 			continue
 		}
 		isList := p.Steps[at].ForEach != nil

@@ -81,8 +81,8 @@ type progress struct {
 	lists   map[int][][]byte
 	entries map[int][]byte
 	reading map[int]bool
-	// evaluating are the steps whose conditions are being read.
-	evaluating map[int]bool
+	// evaluating are the conditions and values that are being evaluated.
+	evaluating map[asked]bool
 	same       map[int]bool // whose list is the one that the run which this one tries again had
 
 	busy   bool    // a job fetches a blob that the next record needs

@@ -96,7 +96,7 @@ func (o *orch) sabotage(l *loop) {
 			}
 			early := o.w.bug == dispatchEarly && status == outcome.StepWaiting
 			twice := o.w.bug == dispatchTwice && status == outcome.StepReady
-			if (early || twice) && r.plan.Steps[i].ForEach == nil && o.w.chance(10) {
+			if (early || twice) && r.plan.Steps[i].ForEach == nil && !r.plan.Steps[i].Value && o.w.chance(10) {
 				l.dispatcher.dispatch(r, d, 0, nil)
 			}
 		}

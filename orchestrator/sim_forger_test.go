@@ -1,6 +1,7 @@
 package orchestrator
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"time"
@@ -33,7 +34,7 @@ func (w *world) forge() bool {
 			a.Step = subjects.ItemToken(s.ID, w.Intn(3))
 		}
 		if w.chance(2) {
-			a.Tool = s.Tool
+			a.Tool = cmp.Or(s.Tool, subjects.CompositeTool)
 		}
 		if w.chance(3) {
 			a.Generation = x.gen

@@ -140,13 +140,13 @@ func (x *truth) contracts() map[string]reference.Contract {
 
 // once reports whether an at_most_once tool was used, which the reference knows nothing of.
 func (x *truth) once() bool {
-	return slices.ContainsFunc(x.plan.Steps, func(s plan.Step) bool { return x.start.Tools[s.Tool].Contract.AtMostOnce })
+	return slices.ContainsFunc(x.plan.Steps, func(s plan.Step) bool { return !s.Value && x.start.Tools[s.Tool].Contract.AtMostOnce })
 }
 
 // listOfOnce reports whether one was used for items, the errors of which references can see.
 func (x *truth) listOfOnce() bool {
 	return slices.ContainsFunc(x.plan.Steps, func(s plan.Step) bool {
-		return s.ForEach != nil && x.start.Tools[s.Tool].Contract.AtMostOnce
+		return s.ForEach != nil && !s.Value && x.start.Tools[s.Tool].Contract.AtMostOnce
 	})
 }
 

@@ -131,7 +131,7 @@ var sometimes = []string{
 	"two loops of a process have runs", "a loop was told of room", "a loop was told of room in bytes",
 	"a run that started before its tenant was declared", "a tenant was declared before the start of a run that was submitted before",
 	"a need recorded", "a run left alone for what it needs",
-	"a condition told by a record", "dispatch in language 2", "step not_taken in language 2", "step skipped in language 2",
+	"told by a record: if", "told by a record: value", "dispatch in language 2", "step not_taken in language 2", "step skipped in language 2",
 	"compared with the records", "compared with the tools", "a shared shard was purged", "a run was purged by its name",
 }
 

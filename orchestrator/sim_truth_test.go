@@ -148,23 +148,41 @@ func (t *truths) toldRecorded(x *truth, rec subjects.Record, e *kv.Entry) {
 	if x.plan != nil {
 		i, known = x.plan.Index(rec.Step)
 	}
+	isValue, key := rec.What == subjects.ToldValue, rec.Step+" "+rec.What
 	switch {
-	case !known || x.start == nil || x.start.Rejected() || x.plan.Steps[i].If == nil:
-		t.w.violate("I8", "a record of a condition that the plan doesn't have, or before it was started: %s", e.Subject)
+	case !known || x.start == nil || x.start.Rejected() || isValue && !x.plan.Steps[i].Value || !isValue && x.plan.Steps[i].If == nil:
+		t.w.violate("I8", "a record of a condition or a value that the plan doesn't have, or before it was started: %s", e.Subject)
 		return
-	case x.told[rec.Step]:
-		t.w.violate("I2", "a second record of what the condition of %s came to", rec.Step)
+	case x.told[key]:
+		t.w.violate("I2", "a second record of what the %s of %s came to", rec.What, rec.Step)
 	case len(x.out[rec.Step]) > 0:
-		t.w.violate("I3", "%s was dispatched before it was told what its condition came to", rec.Step)
+		t.w.violate("I3", "%s was dispatched before it was told what its %s came to", rec.Step, rec.What)
 	}
-	t.w.stats["a condition told by a record"]++
-	x.told[rec.Step] = true
+	t.w.stats["told by a record: "+rec.What]++
+	x.told[key] = true
+	if isValue {
+		x.decided = append(x.decided, reference.Decided{Step: rec.Step, Value: t.valueTold(x, e)})
+		return
+	}
 	told := wire.ParseTold(e.Data)
 	d := reference.Decided{Step: rec.Step, Told: &reference.Told{Holds: told.Holds}}
 	if told.Error != nil {
 		d.Told.Err = &reference.Err{Code: string(told.Error.Code), Message: told.Error.Message}
 	}
 	x.decided = append(x.decided, d)
+}
+
+// valueTold returns what a record says of a value.
+func (t *truths) valueTold(x *truth, e *kv.Entry) *reference.ToldValue {
+	told := wire.ParseToldValue(e.Data, x.id, x.gen, x.start.Bucket, plan.MaxValues)
+	v := &reference.ToldValue{JSON: told.Value}
+	if told.Handle != nil {
+		v.JSON, v.Blob = t.w.blobs[told.Handle.Name], true
+	}
+	if told.Error != nil {
+		v.Err = &reference.Err{Code: string(told.Error.Code), Message: told.Error.Message}
+	}
+	return v
 }
 
 func (x *truth) started(e *kv.Entry) {
@@ -235,6 +253,9 @@ func (x *truth) stepOf(a subjects.Attempt) (int, bool) {
 }
 
 func (x *truth) contract(step int) tool.Contract {
+	if x.plan.Steps[step].Value {
+		return tool.Contract{}
+	}
 	return x.start.Tools[x.plan.Steps[step].Tool].Contract
 }
 

@@ -38,7 +38,7 @@ type DryRun struct {
 	// Results are made up: those of the output steps, as an outcome has them.
 	Results Results `json:"results,omitempty"`
 	// Errors name the steps that did not succeed in the made-up run. They rest on the plan and on examples alone, but
-	// for those of conditions.
+	// for those of conditions and of values, of which Doubts say which rest on more.
 	Errors []StepError `json:"errors,omitempty"`
 	// NotTaken are the steps whose condition was false in the made-up run, and those that only had a use with them.
 	NotTaken []string `json:"not_taken,omitempty"`
@@ -86,7 +86,7 @@ const (
 // DryStep is one step of a dry run.
 type DryStep struct {
 	ID   string `json:"id"`
-	Tool string `json:"tool"`
+	Tool string `json:"tool"` // empty for a value
 	Wave int    `json:"wave"` // from 1
 	// DependsOn are the steps that it waits for, by references or by depends_on.
 	DependsOn []string `json:"depends_on,omitempty"`
@@ -100,7 +100,9 @@ type DryStep struct {
 	// ArgumentBytes, their size, is over 64 KiB.
 	Arguments     json.RawMessage `json:"arguments,omitempty"`
 	ArgumentBytes int             `json:"argument_bytes,omitempty"`
-	Status        StepStatus      `json:"status"`
+	// Value is what a value comes to; absent where it is over 64 KiB.
+	Value  json.RawMessage `json:"value,omitempty"`
+	Status StepStatus      `json:"status"`
 }
 
 // Notice is one thing worth knowing before a plan runs.

@@ -24,6 +24,7 @@ var stepAliases = map[string]string{
 // Names that mean a field only where that is absent; elsewhere they are labels. The first of them that stands there
 // counts.
 var stepLabels = []label{
+	{"$calc", stepValue}, {"calc", stepValue}, {"calculate", stepValue}, {"compute", stepValue}, {"expression", stepValue}, {"formula", stepValue},
 	{"tool_name", stepTool}, {"function", stepTool}, {"action", stepTool}, {"name", stepTool}, {"step_id", stepID},
 }
 
@@ -39,7 +40,7 @@ func (p *parser) byLabels(l *level, keys []int32, m *members, at place) {
 			if key == 0 || p.keyName(key) != want.name {
 				continue
 			}
-			if m[want.field] != 0 || p.tape[key+1].Kind == jsontape.Null {
+			if m.has(want.field) || p.tape[key+1].Kind == jsontape.Null {
 				p.foreign(l, key, at)
 			} else {
 				p.byLabel(l, want, key, m, at)
@@ -47,6 +48,14 @@ func (p *parser) byLabels(l *level, keys []int32, m *members, at place) {
 			keys[n] = 0
 		}
 	}
+}
+
+// has reports whether a field of a step is there, or another that says what the step does.
+func (m *members) has(field int) bool {
+	if field == stepTool || field == stepValue {
+		return m[stepTool] != 0 || m[stepValue] != 0
+	}
+	return m[field] != 0
 }
 
 // byLabel reads one label as the field that is absent. An object such as {"name", "arguments"} stands for two fields.
@@ -67,6 +76,9 @@ func (p *parser) byLabel(l *level, want label, key int32, m *members, at place) 
 			}
 		}
 		p.fieldProblem(at, want.name, message, hint)
+	case want.field == stepValue && p.tape[value].Kind == jsontape.String:
+		m[stepValue] = value
+		p.fieldProblem(at, want.name, message, `write "value": {"$calc": `+p.value(value)+"}")
 	default:
 		m[want.field] = value
 		p.fieldProblem(at, want.name, message, "write "+p.written(l.fields[want.field], value))
@@ -107,7 +119,7 @@ func (p *parser) aliasHint(name, field string, value int32) (hint string, read b
 	case name == "on_error", name == "continue_on_error":
 		return p.optionalHint(value), false
 	case field == "if":
-		return (&conditionReader{parser: p}).elsewhere(name, value)
+		return (&expressionReader{parser: p}).elsewhere(name, value)
 	case field == "retry" && v.Kind == jsontape.Number:
 		return p.retriesHint(value), false
 	case (field == "depends_on" || field == "output_steps") && v.Kind == jsontape.String:

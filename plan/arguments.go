@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/expression"
 	"github.com/stepjet/stepjet/internal/jsontape"
 )
 
@@ -50,7 +51,6 @@ func (r *Resolver) fill(t *template, item []byte, result func(dep int) (json []b
 	var few [fewHoles][]byte
 	values := few[:0]
 	size, most := int64(len(t.head)), r.limit()
-	r.left = maxGoneThrough
 	for i := range t.holes {
 		h := &t.holes[i]
 		v, err := r.resolve(h, item, most-size, result)
@@ -60,11 +60,16 @@ func (r *Resolver) fill(t *template, item []byte, result func(dep int) (json []b
 		values = append(values, v)
 		size += int64(filledSize(v, h.text)) + int64(len(h.after))
 		if size > most { // nothing more is read
-			return nil, tooLarge(size, most)
+			return nil, r.tooLarge(size)
 		}
 	}
 	if size > most {
-		return nil, tooLarge(size, most)
+		return nil, r.tooLarge(size)
+	}
+	if r.deriving {
+		if r.left -= size; r.left < 0 {
+			return nil, tooMuch()
+		}
 	}
 	out := make([]byte, 0, size)
 	out = append(out, t.head...)
@@ -75,16 +80,21 @@ func (r *Resolver) fill(t *template, item []byte, result func(dep int) (json []b
 	return out, nil
 }
 
-// limit returns the most bytes of arguments.
+// limit returns the most bytes of arguments, or of the value in hand.
 func (r *Resolver) limit() int64 {
-	if r.most > 0 {
+	if r.most > 0 || r.deriving {
 		return r.most
 	}
 	return MaxArguments
 }
 
-func tooLarge(size, most int64) *fault.Error {
-	return fault.New(fault.TooLarge, "with its references resolved, the step would be given %d bytes or more, at most %d are allowed", size, most).
+// tooLarge refuses what would be larger than the limit.
+func (r *Resolver) tooLarge(size int64) *fault.Error {
+	if r.deriving {
+		return fault.New(fault.TooLarge, "the value would have %d bytes or more, and there is room for %d: all values of a run have at most %d together",
+			size, r.limit(), MaxValues).WithHint("refer to less, or hand large data on by a name or an address")
+	}
+	return fault.New(fault.TooLarge, "with its references resolved, the step would be given %d bytes or more, at most %d are allowed", size, r.limit()).
 		WithHint("let tools hand large data on by a name or an address")
 }
 
@@ -99,6 +109,9 @@ func (p *Plan) Most(step, item int, size func(dep int) int64) int64 {
 	for i := range t.holes {
 		h := &t.holes[i]
 		most := int64(max(len(h.def), len(null)))
+		if h.calc > 0 {
+			most = int64(expression.ValueLimits.Bytes)
+		}
 		for k := range h.targets {
 			switch t := &h.targets[k]; {
 			case t.of != itsResult:
@@ -127,8 +140,17 @@ var null = []byte("null")
 // times.
 const maxGoneThrough = 256 * MaxOutput
 
+// tooMuch refuses references that go through more than that.
+func tooMuch() *fault.Error {
+	return fault.New(fault.TooLarge, "the step's references go through more than %d bytes of results together", int64(maxGoneThrough)).
+		WithHint("refer to less of what is large, or split the step")
+}
+
 // resolve returns the JSON value that goes into a hole. room is how many bytes of it there is room for.
 func (r *Resolver) resolve(h *hole, item []byte, room int64, result func(dep int) ([]byte, bool)) ([]byte, *fault.Error) {
+	if h.calc > 0 {
+		return r.calculate(h, item, result)
+	}
 	several := len(h.targets) > 1 || h.def != ""
 	for i := range h.targets {
 		t := &h.targets[i]
@@ -138,8 +160,7 @@ func (r *Resolver) resolve(h *hole, item []byte, room int64, result func(dep int
 		}
 		if len(t.path) > 0 {
 			if r.left -= int64(len(value)); r.left < 0 {
-				return nil, fault.New(fault.TooLarge, "the step's references go through more than %d bytes of results together", int64(maxGoneThrough)).
-					WithHint("refer to less of what is large, or split the step")
+				return nil, tooMuch()
 			}
 		}
 		at, stop, f := r.lookup(t.remembered(), value, t.path)

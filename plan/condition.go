@@ -31,64 +31,105 @@ func (c *Condition) Holds(
 	p *Plan, result func(dep int) (json []byte, ok bool), fate func(dep int) Fate,
 ) (bool, *fault.Error) {
 	r := Resolver{plan: p, fates: fate}
-	return c.expr.True(func(i int) ([]byte, bool) { return r.look(&c.targets[i], result) }, expression.ConditionLimits)
+	return c.expr.True(func(i int) ([]byte, bool) { return r.look(&c.targets[i], nil, result) }, expression.ConditionLimits)
 }
 
-// conditionReader reads the condition of one step, once all ids are known.
-type conditionReader struct {
+// expressionReader reads an expression of one step, its condition or a calculation of its value, once all ids are known.
+type expressionReader struct {
 	*parser
-	step int
-	at   place
+	step   int
+	at     func() string // where it stands
+	walker *walker       // of the value that the calculation is a part of; nil for a condition
 }
 
-func (r *conditionReader) read(n int32) {
+// condition reads the condition of the step.
+func (r *expressionReader) condition(n int32) {
 	r.second = true
 	if r.tape[n].Kind != jsontape.String {
-		r.invalid(r.at, r.hint(n), "must be a condition, written as a string, but is "+r.shown(n))
+		if r.col.wants(fault.InvalidValue) {
+			r.col.add(fault.InvalidValue, r.at(), "must be a condition, written as a string, but is "+r.shown(n), r.hint(n))
+		}
 		return
 	}
-	x, err := expression.Compile(r.str(n), r.refs.reads)
+	x, targets := r.compile(r.str(n))
+	if x == nil {
+		return
+	}
+	c := &Condition{expr: x, targets: targets, needs: needsOf(x, targets, false)}
+	for i := range c.targets {
+		if t := &c.targets[i]; t.of == itsResult {
+			c.Reads = append(c.Reads, t.step)
+		}
+	}
+	slices.Sort(c.Reads)
+	c.Reads = slices.Compact(c.Reads)
+	r.plan.Steps[r.step].If = c
+}
+
+// compile reads a text, and finds the steps that it refers to, for each of its references. It reports what is wrong, and
+// returns nil then.
+func (r *expressionReader) compile(text string) (*expression.Expression, []target) {
+	x, err := expression.Compile(text, r.refs.reads)
 	if err != nil {
 		hint := err.Hint
-		if right := r.mended(r.str(n)); right != "" {
-			hint = `write "if": ` + quoteJSON(right)
+		if right := r.mended(text); right != "" {
+			hint = r.write(right)
 		}
-		r.col.addf(err.Code, r.at.String(), hint, "%s", err.Message)
-		return
+		r.col.addf(err.Code, r.at(), hint, "%s", err.Message)
+		return nil, nil
 	}
-	r.suspect(x.Text())
-	c := &Condition{expr: x}
+	r.suspect(text)
+	var targets []target
 	for _, text := range x.References() {
 		if t, ok := r.target(text); ok {
-			c.targets = append(c.targets, t)
+			targets = append(targets, t)
 		}
 	}
-	if len(c.targets) == len(x.References()) {
-		c.ask(x)
-		r.plan.Steps[r.step].If = c
+	if len(targets) < len(x.References()) {
+		return nil, nil
 	}
+	return x, targets
+}
+
+// write writes the expression anew, for a hint.
+func (r *expressionReader) write(text string) string {
+	if r.walker != nil {
+		return `write {"$calc": ` + quoteJSON(text) + "}"
+	}
+	return `write "if": ` + quoteJSON(text)
 }
 
 // target finds the step that a reference is to.
-func (r *conditionReader) target(text string) (target, bool) {
+func (r *expressionReader) target(text string) (target, bool) {
 	of, start := r.refs.prefixOf(text)
 	to, _, _ := r.refs.parse(text, start)
+	to.of = of
 	if to.pathLength() > MaxPath {
-		r.col.addf(fault.LimitExceeded, r.at.String(), "", "the path of the reference has %d bytes, at most %d are allowed",
+		r.col.addf(fault.LimitExceeded, r.at(), "", "the path of the reference has %d bytes, at most %d are allowed",
 			to.pathLength(), MaxPath)
 		return target{}, false
+	}
+	if w := r.walker; w != nil && w.item != "" && to.id == w.item {
+		bad := itemEnds(to)
+		if bad != nil {
+			w.brokenRef(bad, "/$calc")
+		}
+		return target{theItem, of, to.path, to.text}, bad == nil
 	}
 	dep, known := r.plan.ids[to.id]
 	if !known {
 		r.unknown(of, to)
 		return target{}, false
 	}
-	r.depend(r.step, int(dep), r.at.String)
+	if w := r.walker; w != nil && of == itsResult && r.plan.Steps[dep].ForEach != nil {
+		w.entry(to, int(dep), false, "/$calc")
+	}
+	r.depend(r.step, int(dep), r.at)
 	return target{step: int(dep), of: of, path: to.path, text: to.text}, true
 }
 
 // unknown reports a reference to no step.
-func (r *conditionReader) unknown(of aspect, to ref) {
+func (r *expressionReader) unknown(of aspect, to ref) {
 	if !r.col.wants(fault.UnknownRef) {
 		return
 	}
@@ -96,11 +137,11 @@ func (r *conditionReader) unknown(of aspect, to ref) {
 	if f := r.plan.Steps[r.step].ForEach; f != nil && f.As == to.id {
 		hint = "the condition is decided once, before the list is read: there is no item yet. Let a step before leave items out"
 	}
-	r.col.add(fault.UnknownRef, r.at.String(), fmt.Sprintf("there is no step %q", to.id), hint)
+	r.col.add(fault.UnknownRef, r.at(), fmt.Sprintf("there is no step %q", to.id), hint)
 }
 
 // hint says how a condition is written that is no string.
-func (r *conditionReader) hint(n int32) string {
+func (r *expressionReader) hint(n int32) string {
 	switch r.tape[n].Kind {
 	case jsontape.True:
 		return `leave it out: a step without "if" is always taken`
@@ -113,28 +154,4 @@ func (r *conditionReader) hint(n int32) string {
 	default:
 	}
 	return `write "if": "$ref:a.total > 100 and $status:b == 'succeeded'"`
-}
-
-// ask notes which steps the condition reads, and what it needs of them. A reference before ?? has an alternative.
-func (c *Condition) ask(x *expression.Expression) {
-	for i := range c.targets {
-		if t := &c.targets[i]; t.of == itsResult {
-			c.Reads = append(c.Reads, t.step)
-		}
-	}
-	slices.Sort(c.Reads)
-	c.Reads = slices.Compact(c.Reads)
-	for _, u := range x.Uses() {
-		n := Need{Ended: u.Ended}
-		for _, k := range u.References {
-			if t := &c.targets[k]; t.of == itsResult {
-				n.Steps = append(n.Steps, t.step)
-			} else { // it is there whatever came of the step
-				n.Ended = true
-			}
-		}
-		if len(n.Steps) > 0 {
-			c.needs = append(c.needs, n)
-		}
-	}
 }

@@ -10,10 +10,10 @@ import (
 	"github.com/stepjet/stepjet/subjects"
 )
 
-// mended writes a condition as it was probably meant, where its references are written as in other languages: {{a.x}},
+// mended writes an expression as it was probably meant, where its references are written as in other languages: {{a.x}},
 // ${ref:a.x}, steps.a.x or a.x bare, status(a) or a.status, or any of them in quotes. It returns "" where what comes out
-// is no condition over steps that there are.
-func (r *conditionReader) mended(text string) string {
+// is no expression over steps that there are.
+func (r *expressionReader) mended(text string) string {
 	if len(text) > maxMended {
 		return ""
 	}
@@ -224,7 +224,7 @@ func statusMended(text string) string {
 
 // elsewhere says how a condition is written that stands in another field; read reports whether its text can be read as
 // it is. What else is wrong with it is a problem of its own.
-func (r *conditionReader) elsewhere(name string, value int32) (hint string, read bool) {
+func (r *expressionReader) elsewhere(name string, value int32) (hint string, read bool) {
 	switch {
 	case r.tape[value].Kind != jsontape.String:
 		return r.hint(value), false
@@ -237,17 +237,17 @@ func (r *conditionReader) elsewhere(name string, value int32) (hint string, read
 	return "write " + r.written("if", value), true
 }
 
-// suspect refuses a condition that can be read, and that nobody meant so.
-func (r *conditionReader) suspect(text string) {
+// suspect refuses an expression that can be read, and that nobody meant so.
+func (r *expressionReader) suspect(text string) {
 	right := r.mended(text)
 	if word, _ := noStatus(text); word != "" {
 		hint := "write 'succeeded', 'failed', 'skipped', 'cancelled' or 'not_taken'"
 		if right != "" {
-			hint = `write "if": ` + quoteJSON(right)
+			hint = r.write(right)
 		}
-		r.col.addf(fault.InvalidCondition, r.at.String(), hint, "the status of a step is compared with %s, which it never is", clip(word))
+		r.col.addf(fault.InvalidCondition, r.at(), hint, "the status of a step is compared with %s, which it never is", clip(word))
 	} else if right != "" {
-		r.col.addf(fault.InvalidCondition, r.at.String(), `write "if": `+quoteJSON(right),
+		r.col.addf(fault.InvalidCondition, r.at(), r.write(right),
 			"another language's reference stands in quotes, and would be compared as that text")
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/stepjet/stepjet/subjects"
 )
 
-// stepDeps reads depends_on, the list and the arguments of a step, once all ids are known.
+// stepDeps reads depends_on, the condition, the list and the arguments or the value of a step, once all ids are known.
 func (p *parser) stepDeps(i int) {
 	p.deps = p.deps[:0]
 	if n := p.steps[i].dependsOn; n != 0 {
@@ -20,12 +20,16 @@ func (p *parser) stepDeps(i int) {
 		p.steps[i].ordered = slices.Clone(p.deps)
 	}
 	if n := p.steps[i].condition; n != 0 {
-		r := conditionReader{p, i, p.below(p.stepAt(i), n)}
-		r.read(n)
+		r := expressionReader{parser: p, step: i, at: p.below(p.stepAt(i), n).String}
+		r.condition(n)
 	}
 	p.keepUses(i)
 	refs := p.list(i)
-	p.arguments(i, p.steps[i].arguments, refs)
+	if n := p.steps[i].value; n != 0 {
+		valueReader{p}.read(i, n, refs)
+	} else {
+		p.arguments(i, p.steps[i].arguments, refs)
+	}
 	if len(p.deps) > 0 {
 		slices.Sort(p.deps)
 		first := len(p.allDeps)

@@ -40,6 +40,7 @@ const (
 	stepOptional
 	stepForEach
 	stepIf
+	stepValue
 )
 
 // The fields of for_each.
@@ -58,7 +59,7 @@ var (
 	stepLevel = &level{
 		name:    "a step",
 		move:    "move it into the step that it is for",
-		fields:  []string{"id", "tool", "arguments", "depends_on", "timeout", "retry", "optional", "for_each", "if"},
+		fields:  []string{"id", "tool", "arguments", "depends_on", "timeout", "retry", "optional", "for_each", "if", "value"},
 		aliases: stepAliases,
 		labels:  stepLabels,
 	}
@@ -70,7 +71,7 @@ var (
 func init() { planLevel.other, stepLevel.other = stepLevel, planLevel }
 
 // maxFields is the most that any level has.
-const maxFields = 9
+const maxFields = 10
 
 // members are the values of an object's known fields, as nodes; 0 for those that are absent (the root is no value of a
 // field, so 0 is free).
@@ -85,7 +86,7 @@ func (p *parser) fields(l *level, object int32, at place) (m members) {
 	for i := object + 1; i < end; {
 		value := i + 1
 		name := p.keyName(i)
-		if f := l.number(name); f >= 0 {
+		if f := l.number(name); f >= 0 && !p.refs.later(name) {
 			if m[f] == 0 { // a second one is a duplicate_key
 				m[f] = value
 			}
@@ -129,12 +130,12 @@ func (p *parser) unknownField(l *level, key int32, at place) int {
 			p.strangers = append(p.strangers, stranger{key: key, warning: -1})
 			return -1
 		}
-		if l.other.number(name) >= 0 {
+		if l.other.number(name) >= 0 && !p.refs.later(name) {
 			p.fieldProblem(at, name, fmt.Sprintf("%q is a field of %s, not of %s", name, l.other.name, l.name), p.moveHint(l, name, key+1))
 			return -1
 		}
 	}
-	if meant := text.NearMiss(name, l.fields...); meant != "" && !(meant == "if" && p.refs.language1) {
+	if meant := text.NearMiss(name, l.fields...); meant != "" && !(meant == "if" && p.refs.language1) && !p.refs.later(meant) {
 		return p.meantField(l, key, meant, at)
 	}
 	p.foreign(l, key, at)

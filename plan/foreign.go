@@ -185,7 +185,10 @@ func (w *walker) refersTo(id string) bool {
 			list := walker{p: p, step: w.step, src: p.src, tape: p.tape}
 			list.collect(n.in)
 		}
-		if n.arguments != 0 {
+		if n.value != 0 {
+			value := walker{p: p, step: w.step, src: p.src, tape: p.tape, item: item, calc: true}
+			value.collect(n.value)
+		} else if n.arguments != 0 {
 			args := walker{p: p, step: w.step, src: p.src, tape: p.tape, root: n.arguments, item: item}
 			quiet := parser{src: p.src, tape: p.tape, steps: p.steps, stepsAt: p.stepsAt} // its problems are reported elsewhere
 			if p.tape[n.arguments].Kind != jsontape.String {
@@ -217,6 +220,11 @@ func (w *walker) collect(n int32) {
 				return
 			case "$text":
 				return
+			case "$calc":
+				if w.calc {
+					calcReader{w}.note(w.text(value))
+					return
+				}
 			}
 		}
 		for k := n + 1; k < v.Next; k = w.tape[k+1].Next {

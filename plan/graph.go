@@ -101,6 +101,13 @@ func (p *parser) placeOf(step, dep int) string {
 			return at
 		}
 	}
+	if n.value != 0 {
+		w := walker{p: p, step: step, src: p.src, tape: p.tape, root: n.value, calc: true}
+		if at := w.seekRef(dep); at != "" {
+			return at
+		}
+		return p.stepAt(step).String()
+	}
 	w := walker{p: p, step: step, src: p.src, tape: p.tape, root: n.arguments}
 	if n.arguments != 0 && p.tape[n.arguments].Kind == jsontape.String {
 		quiet := parser{src: p.src, tape: p.tape, steps: p.steps, stepsAt: p.stepsAt} // what is wrong in the string was reported before

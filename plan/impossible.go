@@ -20,7 +20,7 @@ type source struct {
 // typed refuses a reference by what its producer declares and what its own tool takes (impossible_ref). It is asked of
 // references without alternatives.
 func (w *walker) typed(t *target, text bool, below string) {
-	if w.p.catalog == nil {
+	if w.p.catalog == nil || w.calc {
 		return
 	}
 	at := site{text: text, object: below != ""}
@@ -46,6 +46,9 @@ func (w *walker) source(t *target) (source, bool) {
 		step, path = of.step, ofAnyItem(of.path, t.path)
 	}
 	s := &p.plan.Steps[step]
+	if s.Value {
+		return source{}, false
+	}
 	output := p.outputOf(step)
 	if s.ForEach == nil {
 		if output == nil {

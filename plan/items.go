@@ -47,7 +47,6 @@ func (r *Resolver) list(step int, result func(dep int) (json []byte, ok bool)) (
 	var value []byte
 	var err *fault.Error
 	if t.whole {
-		r.left = maxGoneThrough
 		value, err = r.resolve(&t.holes[0], nil, r.limit(), result)
 	} else {
 		value, err = r.fill(t, nil, result)

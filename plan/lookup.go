@@ -61,15 +61,19 @@ func (r *Resolver) lookup(dep int, value []byte, path []elem) (at []byte, stop i
 }
 
 // look returns what a reference in an expression finds: there, a path into a value without parts finds nothing.
-func (r *Resolver) look(t *target, result func(dep int) ([]byte, bool)) (json []byte, ok bool) {
-	value, ok := r.about(t, nil, result)
+func (r *Resolver) look(t *target, item []byte, result func(dep int) ([]byte, bool)) (json []byte, ok bool) {
+	value, ok := r.about(t, item, result)
 	if !ok {
 		return nil, false
 	}
+	r.left -= int64(len(value))
 	at, stop, f := r.lookup(t.remembered(), value, t.path)
 	if f == isMany {
-		list, _, all, err := r.project(t, at, stop, true, r.limit())
-		return list, err == nil && all == isThere
+		list, _, all, err := r.project(t, at, stop, true, MaxArguments)
+		if err != nil {
+			return at, true // more than any expression may read
+		}
+		return list, all == isThere
 	}
 	return at, f == isThere
 }
@@ -93,7 +97,7 @@ func (r *Resolver) project(t *target, array []byte, stop int, lax bool, room int
 		return into, stop, notInto, nil
 	}
 	if size += int64(max(0, count-1)); size > room {
-		return nil, 0, missing, tooLarge(r.limit()-room+size, r.limit())
+		return nil, 0, missing, r.tooLarge(r.limit() - room + size)
 	}
 	list = append(make([]byte, 0, size), '[')
 	p.take = func(v []byte) {

@@ -296,6 +296,9 @@ func renamed(name, field, wrong string) mistake {
 // step breaks the first step that can be broken so.
 func (b *broken) step(breaks func(map[string]any) string) string {
 	for _, s := range b.steps() {
+		if s["tool"] == nil {
+			continue // a value
+		}
 		if want := breaks(s); want != "" {
 			return want
 		}

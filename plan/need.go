@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/expression"
 )
 
 // Need is what a step asks of some of the steps that it refers to (plan language, "Conditions"): that one of them has
@@ -27,16 +28,16 @@ func (s *Step) Regards(step int) bool {
 
 // fillNeeds fills in what the steps of a plan in language 2 ask of each other. ordered returns the steps that one names
 // in depends_on.
-func fillNeeds(steps []Step, ordered func(step int) []int) {
-	for i := range steps {
-		s := &steps[i]
+func fillNeeds(p *Plan, ordered func(step int) []int) {
+	for i := range p.Steps {
+		s := &p.Steps[i]
 		for _, d := range ordered(i) {
 			s.Needs = append(s.Needs, Need{Steps: []int{d}})
 		}
 		if s.ForEach != nil {
-			s.needsOf(s.ForEach.in.holes)
+			s.needsOf(s.ForEach.in.holes, p.calcs)
 		}
-		s.needsOf(s.args.holes)
+		s.needsOf(s.args.holes, p.calcs)
 		if s.If != nil {
 			s.Needs = append(s.Needs, s.If.needs...)
 			s.name(s.If.targets)
@@ -44,29 +45,51 @@ func fillNeeds(steps []Step, ordered func(step int) []int) {
 		slices.Sort(s.Named)
 		s.Named = slices.Compact(s.Named)
 		for _, d := range s.Named {
-			steps[d].Regarded = true
+			p.Steps[d].Regarded = true
 		}
 	}
 }
 
 // needsOf adds the needs of references that hand data on.
-func (s *Step) needsOf(holes []hole) {
+func (s *Step) needsOf(holes []hole, calcs []*expression.Expression) {
 	for i := range holes {
 		h := &holes[i]
+		s.name(h.targets)
+		if h.calc > 0 {
+			s.Needs = append(s.Needs, needsOf(calcs[h.calc-1], h.targets, true)...)
+			continue
+		}
 		n := Need{Ended: h.def != "", Data: true}
 		for k := range h.targets {
-			switch t := &h.targets[k]; {
-			case t.of != itsResult, t.step == theItem: // it is there whatever came of the step
-				n.Ended = true
-			default:
-				n.Steps = append(n.Steps, t.step)
-			}
+			n.add(&h.targets[k])
 		}
-		s.name(h.targets)
 		if len(n.Steps) > 0 {
 			s.Needs = append(s.Needs, n)
 		}
 	}
+}
+
+// needsOf returns what an expression asks of the steps that it refers to: a reference before ?? has an alternative.
+func needsOf(x *expression.Expression, targets []target, data bool) (all []Need) {
+	for _, u := range x.Uses() {
+		n := Need{Ended: u.Ended, Data: data}
+		for _, k := range u.References {
+			n.add(&targets[k])
+		}
+		if len(n.Steps) > 0 {
+			all = append(all, n)
+		}
+	}
+	return all
+}
+
+// add adds one of the alternatives.
+func (n *Need) add(t *target) {
+	if t.of != itsResult || t.step == theItem { // it is there whatever came of the step
+		n.Ended = true
+		return
+	}
+	n.Steps = append(n.Steps, t.step)
 }
 
 // name notes the steps that are named by $error or $status.

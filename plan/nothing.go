@@ -21,23 +21,25 @@ type Nothing struct {
 // Nothing returns the references in a step's arguments that find nothing; item is nil for a step without for_each. They
 // are a pure function of the plan and the results.
 func (r *Resolver) Nothing(step int, item []byte, result func(dep int) (json []byte, ok bool)) (all []Nothing) {
-	t := &r.plan.Steps[step].args
+	s := &r.plan.Steps[step]
+	t, field := &s.args, "arguments"
+	if s.Value {
+		field = "value"
+	}
 	var places []string
 	for i := range t.holes {
-		h := &t.holes[i]
-		if h.def != "" {
-			continue
+		for _, h := range plainly(r.plan, t, i) {
+			saw, missed := r.missed(&h, item, result)
+			if !missed {
+				continue
+			}
+			if places == nil {
+				places = t.places()
+			}
+			all = append(all, Nothing{
+				Reference: h.targets[0].text, At: fmt.Sprintf("/steps/%d/%s%s", step, field, places[i]), Saw: saw,
+			})
 		}
-		saw, missed := r.missed(h, item, result)
-		if !missed {
-			continue
-		}
-		if places == nil {
-			places = t.places()
-		}
-		all = append(all, Nothing{
-			Reference: h.targets[0].text, At: fmt.Sprintf("/steps/%d/arguments%s", step, places[i]), Saw: saw,
-		})
 	}
 	return all
 }

@@ -40,7 +40,7 @@ func parse(body []byte, c Catalog, l Limits, second bool) (*Plan, Report) {
 	p.plan.Language = 1
 	if p.second {
 		p.plan.Language = 2
-		fillNeeds(p.plan.Steps, func(step int) []int { return p.steps[step].ordered })
+		fillNeeds(p.plan, func(step int) []int { return p.steps[step].ordered })
 	}
 	p.plan.link()
 	p.plan.slim()
@@ -93,7 +93,7 @@ type stranger struct {
 
 // stepNodes are the parts of a step that are read once all ids are known.
 type stepNodes struct {
-	arguments, dependsOn, tool, forEach, in, as, condition int32
+	arguments, dependsOn, tool, forEach, in, as, condition, value int32
 
 	ordered []int // the steps that depends_on names
 

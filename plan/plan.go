@@ -14,6 +14,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/stepjet/stepjet/internal/expression"
 	"github.com/stepjet/stepjet/tool"
 )
 
@@ -130,19 +131,22 @@ type Plan struct {
 	TimeoutSet bool
 	// Depth is the number of waves, from 1.
 	Depth int
-	// Language is 2 where the plan has conditions, or names steps by $error or $status; else 1. It decides which rules
-	// say what follows from a failure.
+	// Language is 2 where the plan has conditions or values, or names steps by $error or $status; else 1. It decides which
+	// rules say what follows from a failure.
 	Language int
 
-	ids map[string]int32 // nil for few steps
+	ids   map[string]int32         // nil for few steps
+	calcs []*expression.Expression // of values
 }
 
 // Step is one step of a plan.
 type Step struct {
 	// ID is 1 to 64 of [A-Za-z0-9_-] and unique in the plan.
 	ID string
-	// Tool is the name of the tool: 1 to 128 of [A-Za-z0-9_.:/-].
+	// Tool is the name of the tool: 1 to 128 of [A-Za-z0-9_.:/-]; empty for a value.
 	Tool string
+	// Value says that the step calls no tool: it is a value, which Derive returns.
+	Value bool
 	// Deps are the steps that it waits for, by reference or depends_on: indexes, sorted and unique.
 	Deps []int
 	// Dependents are the steps that wait for it: indexes, sorted and unique.
@@ -155,8 +159,8 @@ type Step struct {
 	Timeout time.Duration
 	// Retry goes before the tool's contract; nil leaves everything to that.
 	Retry *tool.Retry
-	// HasRefs says that its arguments hold references, to steps or to the item, so that they can be checked against the
-	// schema only once resolved.
+	// HasRefs says that its arguments, or its value, hold references, to steps or to the item, so that they can be checked
+	// against the schema only once resolved.
 	HasRefs bool
 	// ForEach makes the step run once for each item of a list; nil for a step that runs once.
 	ForEach *ForEach
@@ -172,7 +176,7 @@ type Step struct {
 	args template
 }
 
-// template is a step's arguments or its list, ready to be filled in: head, and behind it each hole's value and the text
+// template is a step's arguments, its value or its list, ready to be filled in: head, and behind it each hole's value and the text
 // after it.
 type template struct {
 	head  string
@@ -180,11 +184,12 @@ type template struct {
 	whole bool // the first hole is all of it
 }
 
-// hole is one reference in a template.
+// hole is one reference in a template, or a calculation.
 type hole struct {
-	targets []target // alternatives; the first that is present and not null
+	targets []target // alternatives; the first that is present and not null. Of a calculation: all that it refers to
 	def     string   // the JSON scalar that ends the alternatives; empty for none
 	text    bool     // goes into a string
+	calc    int32    // of a calculation: one more than its place in Plan.calcs
 	after   string   // what follows up to the next hole
 }
 
@@ -225,6 +230,15 @@ func (p *Plan) slim() {
 	if len(p.Steps) <= fewSteps {
 		p.ids = nil
 	}
+}
+
+// Calculation returns the expression of a step whose value is one calculation and nothing else; empty of any other.
+func (p *Plan) Calculation(step int) string {
+	t := &p.Steps[step].args
+	if !t.whole || t.holes[0].calc == 0 {
+		return ""
+	}
+	return p.calcs[t.holes[0].calc-1].Text()
 }
 
 // Waves returns the steps by depth, each wave in the order of the document.

@@ -33,11 +33,13 @@ var reserved = map[string]reservedField{
 	"partial":     {hint: `remove it: what has succeeded goes back whatever failed; a step that others can do without has "optional": true`},
 	"concurrency": {hint: "remove it: a tool's contract says how many calls of it run side by side (max_concurrency)"},
 	"plan":        {hint: "write the steps of the inner plan among the others", inStep: true},
-	"value":       {hint: `write it in the "arguments" that it is for: every step calls a tool`},
 	"agent":       {hint: `remove it: a step is done by the tool that it names: "tool": "…"`},
 	"ask":         {hint: "ask before the plan is submitted"},
 	"template":    {hint: "write the steps themselves"},
 }
+
+// later reports whether a field was one that nobody knew, when a plan was accepted that is read as in language 1.
+func (p *refParser) later(field string) bool { return p.language1 && field == "value" }
 
 // opening is what begins a reference, behind a "$".
 type opening struct {

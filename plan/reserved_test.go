@@ -149,10 +149,10 @@ func TestReservedInALanguageOfBefore(t *testing.T) {
 // An argument that stands beside the arguments under a reserved name is named by both problems.
 func TestAReservedFieldThatIsAnArgument(t *testing.T) {
 	t.Parallel()
-	tools := catalog{"json_get": schema(t, `{"type":"object","properties":{"value":{}},"required":["value"]}`)}
-	_, r := plan.Parse([]byte(steps(`{"id":"a","tool":"json_get","value":{"x":1}}`)), tools)
-	require.Equal(t, []string{"unknown_field /steps/0/value", "invalid_arguments /steps/0/arguments"}, found(r.Problems))
-	require.Contains(t, r.Problems[1].Hint, `write "arguments": {"value": {"x":1}}`)
+	tools := catalog{"render": schema(t, `{"type":"object","properties":{"template":{}},"required":["template"]}`)}
+	_, r := plan.Parse([]byte(steps(`{"id":"a","tool":"render","template":{"x":1}}`)), tools)
+	require.Equal(t, []string{"unknown_field /steps/0/template", "invalid_arguments /steps/0/arguments"}, found(r.Problems))
+	require.Contains(t, r.Problems[1].Hint, `write "arguments": {"template": {"x":1}}`)
 }
 
 // Where the words of reserved references are those of steps, another language's reference is what was meant.

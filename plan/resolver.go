@@ -13,13 +13,16 @@ import (
 // call.
 type Resolver struct {
 	plan  *Plan
-	most  int64             // bytes of arguments; 0 for MaxArguments
+	most  int64             // bytes of arguments or of the value in hand; 0 for MaxArguments
 	ways  map[way]int32     // where a member's value begins; -1 where there is none
 	items map[way][]int32   // of an array: where each stride-th item begins, as far as it was read
 	lists map[string][]byte // of a projection, by the reference as written: what it comes to
 	kept  int               // bytes of lists
 	left  int64             // bytes that the references of the step in hand may still go through
-	fates func(step int) Fate
+	work  int               // of calculations that is left for the step in hand
+	// deriving says that the step in hand is a value.
+	deriving bool
+	fates    func(step int) Fate
 }
 
 // way is a member of an object, or an array, in a result.
@@ -55,16 +58,19 @@ func (r *Resolver) Limit(bytes int64) *Resolver {
 
 // Arguments is Plan.Arguments.
 func (r *Resolver) Arguments(step int, result func(dep int) (json []byte, ok bool)) ([]byte, *fault.Error) {
+	r.left = maxGoneThrough
 	return r.arguments(step, nil, result)
 }
 
 // Items is Plan.Items.
 func (r *Resolver) Items(step int, result func(dep int) (json []byte, ok bool)) ([][]byte, *fault.Error) {
+	r.left = maxGoneThrough
 	return r.list(step, result)
 }
 
 // ItemArguments is Plan.ItemArguments.
 func (r *Resolver) ItemArguments(step int, item []byte, result func(dep int) (json []byte, ok bool)) ([]byte, *fault.Error) {
+	r.left = maxGoneThrough
 	return r.arguments(step, item, result)
 }
 

@@ -24,9 +24,9 @@ func (p *parser) step(i int, n int32) {
 	from := int32(len(p.strangers))
 	m := p.fields(stepLevel, n, at)
 	s := &p.plan.Steps[i]
-	p.steps[i] = stepNodes{strangers: [2]int32{from, int32(len(p.strangers))}, arguments: m[stepArguments], dependsOn: m[stepDependsOn], tool: m[stepTool], forEach: m[stepForEach], condition: m[stepIf]}
+	p.steps[i] = stepNodes{strangers: [2]int32{from, int32(len(p.strangers))}, arguments: m[stepArguments], dependsOn: m[stepDependsOn], tool: m[stepTool], forEach: m[stepForEach], condition: m[stepIf], value: m[stepValue]}
 	p.stepID(i, m[stepID])
-	p.stepTool(i, m[stepTool])
+	valueReader{p}.form(i, &m)
 	s.Timeout, _ = p.duration(m[stepTimeout], at)
 	s.Retry = p.retry(m[stepRetry], at)
 	p.forEach(i)

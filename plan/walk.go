@@ -9,7 +9,7 @@ import (
 	"github.com/stepjet/stepjet/tool"
 )
 
-// walker goes through the arguments or the list of one step once, finds the references, and cuts the text into a
+// walker goes through the arguments, the value or the list of one step once, finds the references, and cuts the text into a
 // template.
 type walker struct {
 	p    *parser
@@ -19,6 +19,7 @@ type walker struct {
 	root int32
 	list bool   // it is the list of a for_each
 	item string // the name of the item; empty where there is none
+	calc bool   // it is a value, where $calc counts
 
 	path  []token
 	cut   cutter
@@ -86,7 +87,7 @@ func (w *walker) value(n int32) {
 		}
 		w.path = w.path[:top]
 	case jsontape.Object:
-		if v.Flags&jsontape.Dollar == 0 || !w.textForm(n) && !w.objectForm(n) {
+		if v.Flags&jsontape.Dollar == 0 || !w.textForm(n) && !w.objectForm(n) && !(calcReader{w}).form(n) {
 			w.object(n)
 		}
 	default: // a scalar that is no text refers to nothing
@@ -124,6 +125,9 @@ func (w *walker) text(n int32) string {
 func (w *walker) key(n int32, top int) {
 	key := w.text(n)
 	made, refers := w.p.refs.keyText(key)
+	if n := dollars(key); w.calc && n > 1 && key[n:] == "calc" {
+		made = key[1:]
+	}
 	w.path[top].key, w.path[top].made = key, made
 	switch {
 	case refers:
@@ -183,7 +187,7 @@ func (w *walker) textForm(n int32) bool {
 	key, value, only := w.onlyKey(n)
 	if only && key == "$text" && w.tape[value].Kind == jsontape.String {
 		at, text := &w.tape[n], &w.tape[value]
-		if n == w.root && !w.list {
+		if n == w.root && !w.list && !w.calc {
 			w.problem(fault.InvalidArguments, "arguments must be an object, but this is a text", `write "arguments": {"name": {"$text": "…"}}`)
 		}
 		w.cut.copyTo(int(at.Start))
@@ -290,11 +294,8 @@ func (w *walker) reference(x piece, text bool, below string) {
 			w.problemAt(below, fault.LimitExceeded, fmt.Sprintf("the path of the reference has %d bytes, at most %d are allowed", r.pathLength(), MaxPath), "")
 		}
 		if w.item != "" && r.id == w.item { // never so while seeking: the plan has cycles, and items are no part of them
-			if r.of != itsResult {
-				w.brokenRef(&mistake{
-					why:  fmt.Sprintf("%s%s: %q is the item of the for_each, which ends in no way", r.of.prefix(), clip(r.text), r.id),
-					hint: "name a step, or refer to the item itself: " + refPrefix + clip(r.text),
-				}, below)
+			if bad := itemEnds(r); bad != nil {
+				w.brokenRef(bad, below)
 			}
 			p.targets = append(p.targets, target{theItem, r.of, r.path, r.text})
 			continue
@@ -324,6 +325,17 @@ func (w *walker) reference(x piece, text bool, below string) {
 		if len(h.targets) == 1 && len(x.refs) == 1 && x.def == "" && !refused && h.targets[0].of == itsResult {
 			w.typed(&h.targets[0], text, below)
 		}
+	}
+}
+
+// itemEnds says what is wrong with a reference to how an item ended; nil for one to the item itself.
+func itemEnds(r ref) *mistake {
+	if r.of == itsResult {
+		return nil
+	}
+	return &mistake{
+		why:  fmt.Sprintf("%s%s: %q is the item of the for_each, which ends in no way", r.of.prefix(), clip(r.text), r.id),
+		hint: "name a step, or refer to the item itself: " + refPrefix + clip(r.text),
 	}
 }
 
@@ -367,8 +379,11 @@ func (w *walker) problemAt(below string, code fault.Code, message, hint string) 
 
 // rootAt returns the place of the value that is walked, in the plan.
 func (w *walker) rootAt() string {
-	if w.list {
+	switch {
+	case w.list:
 		return w.p.listAt(w.step).String()
+	case w.calc:
+		return w.p.below(w.p.stepAt(w.step), w.p.steps[w.step].value).String()
 	}
 	return w.p.argumentsAt(w.step)
 }

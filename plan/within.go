@@ -22,7 +22,7 @@ var suspects = func() (t [256]bool) {
 func (w *walker) within(text string, pieces []piece) {
 	if at := computes(pieces); at > 0 {
 		w.warn("", fmt.Sprintf("%s is text with a reference in it: nothing is computed", clip(text)),
-			"refer to the value alone, and let a tool do the rest")
+			calcReader{w}.hint(text))
 		return
 	}
 	for i := 0; i < len(text); i++ {

@@ -81,7 +81,7 @@ func (rec *Record) below(t []string, n int) {
 		rec.Kind = StartKind
 	case n == 1 && t[0] == "stop":
 		rec.Kind = StopKind
-	case n == 3 && t[0] == "told" && t[2] == ToldIf && t[1] != "":
+	case n == 3 && t[0] == "told" && (t[2] == ToldIf || t[2] == ToldValue) && t[1] != "":
 		rec.Kind, rec.Step, rec.What = ToldKind, t[1], t[2]
 	case n > 0 && t[0] == "step":
 		rec.Kind = StrayRecord

@@ -159,13 +159,16 @@ func StopRecord(r Run, generation uint64, shards int) string {
 	return string(make(name, 0, room).generation(r, generation, shards).text("stop"))
 }
 
-// ToldRecord returns the subject of the record of what an evaluation of a step came to; what is ToldIf.
+// ToldRecord returns the subject of the record of what an evaluation of a step came to; what is ToldIf or ToldValue.
 func ToldRecord(r Run, generation uint64, step, what string, shards int) string {
 	return string(make(name, 0, room).generation(r, generation, shards).text("told.").text(step).text(".").text(what))
 }
 
-// ToldIf is the evaluation of a step's condition.
-const ToldIf = "if"
+// What is told of a step.
+const (
+	ToldIf    = "if"    // whether its condition is true
+	ToldValue = "value" // what its value came to
+)
 
 // StepRecord returns the subject of the record that decides an attempt.
 func StepRecord(a Attempt, shards int) string {

@@ -95,13 +95,26 @@ func (t *trial) result(dep int) ([]byte, bool) {
 		return nil, false
 	}
 	x := &t.steps[dep]
-	value, uncalled := res.Value, false
-	if t.plan.Steps[dep].ForEach != nil {
+	value, uncalled := res.Value, t.plan.Steps[dep].Value
+	if t.plan.Steps[dep].ForEach != nil && !uncalled {
 		value, uncalled = t.entriesOf(dep), len(x.list) == 0
 	}
-	t.sure = t.sure && x.sure && (uncalled || x.tool.from == outcome.FromExample)
+	t.sure = t.sure && t.certain(dep) && (uncalled || x.tool.from == outcome.FromExample)
 	t.spend(len(value) / 16)
 	return value, value != nil
+}
+
+// certain reports whether what a step makes of its inputs is certain: of a value, whether all that it refers to is.
+func (t *trial) certain(step int) bool {
+	x, s := &t.steps[step], &t.plan.Steps[step]
+	if s.Value && !x.judged {
+		x.judged = true
+		x.sure = !s.ReadsAny(func(dep int) bool {
+			of := &t.steps[dep]
+			return !t.certain(dep) || of.tool != nil && of.tool.from != outcome.FromExample
+		})
+	}
+	return x.sure
 }
 
 // entriesOf returns what a reference to a for_each step sees.

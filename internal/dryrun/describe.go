@@ -18,6 +18,9 @@ func (t *trial) describe(d *outcome.DryRun) {
 		d.TimeoutMS = t.plan.Timeout.Milliseconds()
 	}
 	for i := range t.steps {
+		if t.plan.Steps[i].Value {
+			t.describeValue(i)
+		}
 		d.Steps = append(d.Steps, t.step(i))
 		d.Calls += t.steps[i].calls
 		d.Guessed = d.Guessed || t.steps[i].guessed || t.plan.Steps[i].If != nil
@@ -42,7 +45,7 @@ func (t *trial) describe(d *outcome.DryRun) {
 // used returns the tools that the plan calls, by name: the catalog knows those that they depend on, too.
 func (t *trial) used() (tools []*known) {
 	for i := range t.steps {
-		if k := t.steps[i].tool; !slices.Contains(tools, k) {
+		if k := t.steps[i].tool; k != nil && !slices.Contains(tools, k) {
 			tools = append(tools, k)
 		}
 	}
@@ -52,8 +55,11 @@ func (t *trial) used() (tools []*known) {
 
 // output returns a result as an outcome has it.
 func (t *trial) output(step int) []byte {
-	if t.plan.Steps[step].ForEach == nil {
+	switch s := &t.plan.Steps[step]; {
+	case s.ForEach == nil:
 		return t.machine.Result(machine.Call{Step: step}).Value
+	case s.Value:
+		return plan.Envelope(t.machine.Result(machine.Call{Step: step}).Value)
 	}
 	entries := t.entriesOf(step)
 	if entries == nil {
@@ -79,7 +85,22 @@ func (t *trial) step(i int) outcome.DryStep {
 	if x.size > maxShown {
 		d.ArgumentBytes = x.size
 	}
+	if res := t.machine.Result(machine.Call{Step: i}); p.Value && res != nil && res.Size <= maxShown {
+		d.Value = res.Value
+	}
 	return d
+}
+
+// describeValue doubts what is wrong with a value that rests on made-up results.
+func (t *trial) describeValue(i int) {
+	c := machine.Call{Step: i}
+	err, _ := t.machine.Failure(c)
+	switch {
+	case err != nil && !t.certain(i):
+		t.doubt(i, "/value", err)
+	case t.machine.Result(c) != nil && t.plan.Steps[i].ForEach == nil:
+		t.nothing(c, nil)
+	}
 }
 
 func (k *known) describe() outcome.DryTool {

@@ -46,12 +46,13 @@ type trial struct {
 
 // stepOf is what a dry run learns of one step.
 type stepOf struct {
-	tool    *known
+	tool    *known // nil for a value
 	calls   int
 	list    [][]byte // of a for_each step
 	sure    bool     // its list is certain
 	guessed bool     // its list was made up
 	entries []byte   // of a for_each step: what others see
+	judged  bool     // sure is known, of a value
 	shown   []byte   // the arguments of its first call
 	size    int      // of them
 }
@@ -109,9 +110,16 @@ func (t *trial) apply(r *machine.Result) {
 	t.machine.Apply(machine.Record{Seq: t.seq, Time: began, Result: r}, began, &t.effects)
 }
 
-// expand reads the lists that the machine asks for, and tells it how long they are.
+// expand reads the lists that the machine asks for, and tells it how long they are. So it does with the values that take
+// longer than the machine allows itself.
 func (t *trial) expand() {
-	for len(t.effects.Expand) > 0 && t.cut == "" {
+	for len(t.effects.Expand)+len(t.effects.Derive) > 0 && t.cut == "" {
+		if len(t.effects.Expand) == 0 {
+			d := t.effects.Derive[0]
+			t.effects.Derive = t.effects.Derive[1:]
+			t.derive(d.Step, d.Room)
+			continue
+		}
 		step := t.effects.Expand[0]
 		t.effects.Expand = t.effects.Expand[1:]
 		if !t.machine.Expanding(step) {
@@ -127,6 +135,21 @@ func (t *trial) expand() {
 		}
 		t.machine.Expand(step, len(t.steps[step].list), began, &t.effects)
 	}
+}
+
+// derive builds a value.
+func (t *trial) derive(step int, room int64) {
+	if t.machine.Asks(step) != machine.AskedValue {
+		return
+	}
+	effort := plan.Effort{Bytes: int64(t.work), Work: t.work}
+	value, err := t.resolver.Derive(step, room, &effort, t.result)
+	if t.spend(t.work - int(effort.Bytes)); t.cut != "" {
+		return
+	}
+	t.seq++
+	told := &machine.Told{Step: step, Value: &machine.Result{Value: value, Size: int64(len(value)), Error: err}}
+	t.machine.Apply(machine.Record{Seq: t.seq, Time: began, Told: told}, began, &t.effects)
 }
 
 // list reads the list of a for_each step. The error is one that is certain.

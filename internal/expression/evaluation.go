@@ -91,6 +91,12 @@ func (e *evaluation) spend(units int) *fault.Error {
 	if e.work += units; e.work > maxWork {
 		return e.fail("this takes too long").WithHint(smaller)
 	}
+	if e.limits.Work == nil {
+		return nil
+	}
+	if *e.limits.Work -= units; *e.limits.Work < 0 {
+		return e.fail("this takes too long, together with the calculations before it").WithHint(smaller)
+	}
 	return nil
 }
 

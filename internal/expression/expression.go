@@ -28,6 +28,9 @@ const (
 type Limits struct {
 	Bytes    int // of JSON
 	Elements int // items of arrays and members of objects, at any depth
+	// Work is what is left for several evaluations together, in units of about five nanoseconds; each takes its part of
+	// it, and what would take more than is left fails with less than 0 left. nil leaves each to its own bound.
+	Work *int
 }
 
 // The limits of each kind of use.

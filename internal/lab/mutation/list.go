@@ -467,7 +467,7 @@ var mutants = []mutant{
 	},
 	{
 		"taken-unread", "a condition over what lies in a blob is decided without its record",
-		"machine/taking.go", "	case r.standing(sc).inBlobs(s.If):", "	case false:", "./machine", "Scenarios|Stopped",
+		"machine/taking.go", "	case slices.ContainsFunc(s.If.Reads, r.standing(sc).inBlob):", "	case false:", "./machine", "Scenarios|Stopped",
 	},
 	{
 		"taken-told", "an owner does not follow what was told of a condition",
@@ -475,7 +475,7 @@ var mutants = []mutant{
 	},
 	{
 		"taken-cancelled", "a cancelled run waits for what a condition came to",
-		"machine/apply.go", "		case waiting, judging:", "		case waiting:", "./machine", "Scenarios|Stopped",
+		"machine/apply.go", "		case waiting, judging, deriving:", "		case waiting, deriving:", "./machine", "Scenarios|Stopped",
 	},
 	{
 		"taken-order", "steps are decided in the order in which they were reached",
@@ -484,5 +484,45 @@ var mutants = []mutant{
 	{
 		"taken-uncounted", "steps are let through though an uncounted list may lead to a condition that fails",
 		"machine/items.go", "(len(r.early) > 0 || r.root.plan.Language > 1)", "len(r.early) > 0", "./machine", "Scenarios|Stopped",
+	},
+	{
+		"value-unread", "a value of what lies in a blob is derived without its record",
+		"machine/derive.go", "s.ReadsAny(r.standing(sc).inBlob) || v.effort.Spent()", "v.effort.Spent()", "./machine", "Scenarios|Stopped|Value",
+	},
+	{
+		"value-told", "an owner does not follow what was told of a value",
+		"machine/taking.go", "		r.values.derived(r, t.Step, t.Value, rec.Time, out)", "		r.values.derive(r, t.Step, rec.Time, out)", "./machine", "Scenarios|Stopped|Value",
+	},
+	{
+		"value-cancelled", "a cancelled run waits for what a value comes to",
+		"machine/apply.go", "		case waiting, judging, deriving:", "		case waiting, judging:", "./machine", "Scenarios|Stopped|Value",
+	},
+	{
+		"value-room", "values that double are not bounded together",
+		"machine/derive.go", "	v.held += res.Size\n", "", "./machine", "Value",
+	},
+	{
+		"value-meanwhile", "a value that was recorded is not counted where its record stands",
+		"machine/derive.go", "err == nil && res.Size > v.room()", "false", "./machine", "Value",
+	},
+	{
+		"value-loop", "an owner's loop builds values of any size",
+		"machine/derive.go", "	return value, err, !left.Spent()", "	return value, err, true", "./machine", "Value",
+	},
+	{
+		"calc-lenient", "a value is derived though what it plainly refers to was not taken",
+		"plan/need.go", "needsOf(calcs[h.calc-1], h.targets, true)", "needsOf(calcs[h.calc-1], h.targets, false)", "./machine", "Scenarios|Match",
+	},
+	{
+		"calc-elsewhere", "an object with $calc in arguments is calculated",
+		"plan/value.go", "	if only && w.calc && key == \"$calc\" {", "	if only && key == \"$calc\" {", "./plan", "Value",
+	},
+	{
+		"calc-built", "a value is built before it is known to be too large",
+		"plan/arguments.go", "		if size > most { // nothing more is read\n			return nil, r.tooLarge(size)\n		}\n	}\n	if size > most {\n		return nil, r.tooLarge(size)\n	}\n", "	}\n", "./plan", "Value|TooLarge",
+	},
+	{
+		"value-reused", "a retry takes values over",
+		"orchestrator/reuse.go", "!ok || p.Steps[at].Value { // values are derived anew", "!ok {", "./examples/invoice", "Retry",
 	},
 }

@@ -102,9 +102,9 @@ type generator struct {
 type made struct {
 	id     string
 	result *value
-	tool   string
-	each   bool // it has a for_each
-	items  int  // how many, where that is known; else -1
+	tool   string // empty for a value
+	each   bool   // it has a for_each
+	items  int    // how many, where that is known; else -1
 }
 
 // Generate makes a plan that is valid where its tools are there and declare no types. The same source gives the same
@@ -130,9 +130,12 @@ func Generate(rng *rand.Rand, o Options) Case {
 		deps := shape(g, i, count)
 		each := o.ForEach && g.Intn(4) == 0
 		documents = append(documents, g.step(deps, each))
-		if each {
+		switch {
+		case g.steps[i].tool == "":
+			g.steps[i].items = -1
+		case each:
 			g.itemScripts(o)
-		} else {
+		default:
 			g.script(o)
 		}
 	}
@@ -215,16 +218,25 @@ func (g *generator) taken(id string) bool {
 func (g *generator) step(deps []int, each bool) string {
 	id := g.newID()
 	tool := pick(g.Rand, slices.Sorted(maps.Keys(g.c.Contracts)))
-	fields := []string{`"id":` + g.spell(id), `"tool":` + g.spell(tool)}
+	fields := []string{`"id":` + g.spell(id)}
 	var targets []made
 	for _, d := range deps {
 		targets = append(targets, g.steps[d])
 	}
 	last := made{id: id, tool: tool, each: each}
-	if each {
-		fields = append(fields, g.forEach(&last, targets)...)
-	} else {
-		fields = append(fields, g.arguments(targets)...)
+	switch value := g.second && g.Intn(4) == 0; {
+	case value && each:
+		g.c.Forms["value of items"]++
+		last.tool = ""
+		field, as := g.itemsOf(&last, called(targets))
+		fields = append(fields, field, `"value":`+g.worth(targets, as))
+	case value:
+		last.tool = ""
+		fields = append(fields, `"value":`+g.worth(targets, ""))
+	case each:
+		fields = append(append(fields, `"tool":`+g.spell(tool)), g.forEach(&last, targets)...)
+	default:
+		fields = append(append(fields, `"tool":`+g.spell(tool)), g.arguments(targets)...)
 	}
 	if g.Intn(4) == 0 && len(targets) > 0 {
 		g.c.Forms["depends_on"]++
@@ -237,7 +249,7 @@ func (g *generator) step(deps []int, each bool) string {
 		g.c.Forms["optional"]++
 		fields = append(fields, `"optional":true`)
 	}
-	if g.Intn(4) == 0 {
+	if g.Intn(4) == 0 && last.tool != "" {
 		g.c.Forms["retry"]++
 		fields = append(fields, fmt.Sprintf(`"retry":{"max_attempts":%d,"backoff":{"strategy":"none"}}`, 1+g.Intn(4)))
 	}

@@ -13,7 +13,7 @@ import (
 // What stands beside an operator is a reference, a literal, or in brackets, so that nothing binds more than anything
 // else.
 type condition struct {
-	op    string // "" for a reference or a literal, "(" for brackets
+	op    string // "" for a reference or a literal, "(" for brackets, "[" for a list, or the name of a function
 	parts []*condition
 	ref   *ref
 	value *value // of a literal
@@ -24,10 +24,13 @@ type condition struct {
 var (
 	errCondition = errors.New("invalid_condition")
 
-	operatorRE = regexp.MustCompile(`^[ \t\r\n]*(==|!=|<=|>=|<|>|\?\?|\|\||&&|and\b|or\b|\))`)
+	operatorRE = regexp.MustCompile(`^[ \t\r\n]*(==|!=|<=|>=|<|>|\?\?|\|\||&&|and\b|or\b|[-+*),\]])`)
+	callRE     = regexp.MustCompile(`^(?:(sum|product|min|max)[ \t\r\n]*\(|\[)`)
 	notRE      = regexp.MustCompile(`^(?:!|not\b)`)
 	literalRE  = regexp.MustCompile(`^(?:-?[0-9][0-9.eE+-]*|"[^"\\]*"|'[^'\\]*'|true\b|false\b|null\b)`)
 )
+
+var operators = []string{"==", "!=", "<=", ">=", "<", ">", "??", "or", "and", "not", "+", "-", "*"}
 
 // parseCondition reads a step's condition; nil for none.
 func parseCondition(v *value) (*condition, error) {
@@ -54,11 +57,11 @@ func cutCondition(s string) (*condition, string, error) {
 	c := first
 	for {
 		m := operatorRE.FindStringSubmatch(s)
-		if m == nil || m[1] == ")" {
+		if m == nil || strings.Contains("),]", m[1]) {
 			return c, s, nil
 		}
 		op := strings.NewReplacer("&&", "and", "||", "or").Replace(m[1])
-		if c != first && op != c.op || c == first && first.op != "" && first.op != "(" {
+		if c != first && op != c.op || c == first && slices.Contains(operators, first.op) {
 			return nil, s, errCondition // which of the two binds more is not for this package
 		}
 		next, rest, err := cutOperand(s[len(m[0]):])
@@ -83,6 +86,9 @@ func cutOperand(s string) (*condition, string, error) {
 		}
 		return &condition{op: "(", parts: []*condition{c}}, rest, nil
 	}
+	if m := callRE.FindStringSubmatch(s); m != nil {
+		return cutCall(m[1], s[len(m[0]):])
+	}
 	if r, rest, is, ok := cutPrefixed(s); is {
 		dashed := func(s segment) bool { return s.form == '.' && strings.Contains(s.text, "-") }
 		if !ok || slices.ContainsFunc(r.path, dashed) {
@@ -99,7 +105,34 @@ func cutOperand(s string) (*condition, string, error) {
 		spelled = string(encode(text[1 : len(text)-1]))
 	}
 	v, err := read([]byte(spelled))
+	if err == nil && v.kind == '0' {
+		v = numeric(readDecimal(v.raw)) // it is written as what it is worth
+	}
 	return &condition{value: v}, s[len(text):], err
+}
+
+// cutCall takes the operands of a function, or of a list, off the start of s.
+func cutCall(name, s string) (*condition, string, error) {
+	closing := ")"
+	if name == "" {
+		name, closing = "[", "]"
+	}
+	c := &condition{op: name}
+	for {
+		part, rest, err := cutCondition(s)
+		if err != nil {
+			return nil, rest, err
+		}
+		c.parts, s = append(c.parts, part), skipSpaces(rest)
+		if rest, closed := strings.CutPrefix(s, closing); closed {
+			return c, rest, nil
+		}
+		rest, more := strings.CutPrefix(s, ",")
+		if !more {
+			return nil, s, errCondition
+		}
+		s = rest
+	}
 }
 
 // all adds the references of a condition to a list.
@@ -192,6 +225,8 @@ func (r *resolver) evaluate(c *condition) *value {
 		return truth(!r.boolean(v))
 	case "and", "or":
 		return r.decide(c)
+	case "sum", "product", "min", "max", "[":
+		return r.call(c.op, c.parts)
 	case "??":
 		if v := r.evaluate(c.parts[0]); r.err != nil || v.kind != 'n' {
 			return v
@@ -210,6 +245,8 @@ func (r *resolver) evaluate(c *condition) *value {
 		return truth(equal(a, b))
 	case "!=":
 		return truth(!equal(a, b))
+	case "+", "-", "*":
+		return r.arithmetic(c.op, a, b)
 	}
 	return r.order(c.op, a, b)
 }

@@ -47,6 +47,9 @@ func (s sight) fate(dep int) plan.Fate {
 // requireSameArguments resolves the arguments of one step both ways and gives the code they fail with, or "".
 func requireSameArguments(t *testing.T, seed int64, doc string, p *plan.Plan, q *reference.Plan, step int, s sight) string {
 	t.Helper()
+	if q.Steps[step].Value {
+		return requireSameValue(t, seed, doc, p, q, step, s)
+	}
 	got, gotErr := s.resolver(p).Arguments(step, s.Result)
 	want, wantErr := q.Arguments(step, reference.Sight(s))
 	code := requireSame(t, fmt.Sprintf("seed %d, step %d: %s", seed, step, doc), got, gotErr, want, wantErr)
@@ -57,6 +60,32 @@ func requireSameArguments(t *testing.T, seed int64, doc string, p *plan.Plan, q 
 		requireSameItems(t, seed, doc, p, q, step, s)
 	}
 	return code
+}
+
+// requireSameValue derives the value of one step both ways and gives the code they fail with, or "".
+func requireSameValue(t *testing.T, seed int64, doc string, p *plan.Plan, q *reference.Plan, step int, s sight) string {
+	t.Helper()
+	effort := plan.FullEffort
+	got, gotErr := s.resolver(p).Derive(step, plan.MaxValues, &effort, s.Result)
+	want, wantErr := q.Derive(step, plan.MaxValues, reference.Sight(s))
+	what := fmt.Sprintf("seed %d, step %d: %s", seed, step, doc)
+	if wantErr != nil {
+		requireSame(t, what, got, gotErr, want, wantErr)
+		return "value " + wantErr.Code
+	}
+	require.Nil(t, gotErr, what)
+	require.True(t, json.Valid(got), what)
+	require.Equal(t, anyOf(t, want), anyOf(t, got), what) // texts may be escaped in several ways
+	return "value"
+}
+
+// anyOf reads JSON with the exact digits of its numbers.
+func anyOf(t *testing.T, raw []byte) (v any) {
+	t.Helper()
+	d := json.NewDecoder(strings.NewReader(string(raw)))
+	d.UseNumber()
+	require.NoError(t, d.Decode(&v), "%s", raw)
+	return v
 }
 
 // requireSameTaking evaluates the condition of a step both ways, and gives what it comes to.
@@ -240,7 +269,7 @@ func TestArgumentsAgree(t *testing.T) {
 	if *cases < 1000 {
 		return // a replay
 	}
-	for _, code := range []string{"", "unresolved_ref", "invalid_arguments"} {
+	for _, code := range []string{"", "unresolved_ref", "invalid_arguments", "value", "value condition_failed", "value unresolved_ref"} {
 		require.Greater(t, codes[code], *cases/500, "code %q", code)
 	}
 	for _, taking := range []string{"true", "false", "condition_failed", "none"} {

@@ -18,14 +18,8 @@ func EachForms() []string {
 
 // forEach writes the fields of a step that runs for each item of a list: the list, and arguments that can't fail.
 func (g *generator) forEach(last *made, targets []made) []string {
-	as := "item"
-	fields := []string{`"in":` + g.space() + g.list(last, targets)}
-	if g.Intn(2) == 0 || g.taken("item") {
-		g.c.Forms["for_each as"]++
-		as = pick(g.Rand, []string{"x1", "each", "-i-", "It"}) // newID makes none of these
-		fields = append(fields, `"as":`+g.spell(as))
-	}
-	all := []string{`"for_each":` + g.object(fields)}
+	field, as := g.itemsOf(last, targets)
+	all := []string{field}
 	var parts []string
 	for _, i := range g.Perm(len(trickyKeys))[:g.Intn(4)] {
 		if key := trickyKeys[i]; !strings.HasPrefix(key, "$") {
@@ -41,6 +35,18 @@ func (g *generator) forEach(last *made, targets []made) []string {
 		text = g.spell(text)
 	}
 	return append(all, `"arguments":`+text)
+}
+
+// itemsOf writes the list of a step that runs for each item, and what an item is called.
+func (g *generator) itemsOf(last *made, targets []made) (field, as string) {
+	as = "item"
+	fields := []string{`"in":` + g.space() + g.list(last, targets)}
+	if g.Intn(2) == 0 || g.taken("item") {
+		g.c.Forms["for_each as"]++
+		as = pick(g.Rand, []string{"x1", "each", "-i-", "It"}) // newID makes none of these
+		fields = append(fields, `"as":`+g.spell(as))
+	}
+	return `"for_each":` + g.object(fields), as
 }
 
 // list writes the list of a for_each.

@@ -107,7 +107,7 @@ func (p *Plan) noForeign(i int) error {
 func leaves(v *value) []*value {
 	if _, is, _ := objectForm(v); verbatim(v) != nil {
 		return nil
-	} else if is && len(v.members) == 1 || v.kind == '"' {
+	} else if is && len(v.members) == 1 || v.kind == '"' || v.calc != nil {
 		return []*value{v}
 	}
 	var all []*value

@@ -27,6 +27,8 @@ type value struct {
 	kind    byte     // the first byte; numbers are '0', true and false are 't'
 	text    string   // of a string: what it says
 	members []member // of an object or an array, in their order
+
+	calc *condition // of an object in a value that is a calculation
 }
 
 // member is a part of an object or an array. The offsets count in the raw bytes of the value that it is part of.

@@ -19,13 +19,13 @@ type Plan struct {
 	MissingError bool
 	// Waves is schedule: waves.
 	Waves bool
-	// Second is whether it is in language 2: a step has a condition, or names another by $error or $status.
+	// Second is whether it is in language 2: a step has a condition or is a value, or names another by $error or $status.
 	Second bool
 }
 
 // PlanStep is one step of a plan.
 type PlanStep struct {
-	// ID and Tool are the step's own.
+	// ID and Tool are the step's own; Tool is empty for a value.
 	ID, Tool string
 	// Deps has the indexes of the steps that it takes values from or depends on, sorted, each once.
 	Deps []int
@@ -33,6 +33,8 @@ type PlanStep struct {
 	Optional bool
 	// MaxAttempts is its retry.max_attempts; 0 where it names none.
 	MaxAttempts int
+	// Value is whether it calls no tool, and is a value.
+	Value bool
 	// ForEach is whether it runs once for each item of a list.
 	ForEach bool
 	// As is what the items are called in its arguments.
@@ -96,10 +98,20 @@ func (p *Plan) index(id string) int {
 func parseStep(v *value) (PlanStep, error) {
 	var s PlanStep
 	id, tool := v.option("id"), v.option("tool")
-	if id == nil || tool == nil || !idRE.MatchString(id.text) || !toolRE.MatchString(tool.text) {
-		return s, fmt.Errorf("a step has an id and a tool")
+	worth := v.option("value")
+	if id == nil || !idRE.MatchString(id.text) {
+		return s, fmt.Errorf("a step has an id")
 	}
-	s.ID, s.Tool = id.text, tool.text
+	s.ID = id.text
+	if err := s.parseValue(worth, v); err != nil {
+		return s, err
+	}
+	if worth == nil && (tool == nil || !toolRE.MatchString(tool.text)) {
+		return s, fmt.Errorf("a step has a tool, or a value")
+	}
+	if tool != nil {
+		s.Tool = tool.text
+	}
 	if o := v.option("optional"); o != nil {
 		s.Optional = string(o.raw) == "true"
 	}
@@ -114,8 +126,10 @@ func parseStep(v *value) (PlanStep, error) {
 		return s, err
 	}
 	var err error
-	if s.arguments, err = parseArguments(v.option("arguments")); err != nil {
-		return s, err
+	if !s.Value {
+		if s.arguments, err = parseArguments(v.option("arguments")); err != nil {
+			return s, err
+		}
 	}
 	s.condition, err = parseCondition(v.option("if"))
 	return s, err
@@ -164,6 +178,7 @@ func (p *Plan) link(i int, v *value) error {
 		ids = append(ids, r.id)
 		p.Second = p.Second || r.of != ofResult
 	}
+	p.Second = p.Second || p.Steps[i].Value
 	if c := p.Steps[i].condition; c != nil {
 		p.Second = true
 		for _, r := range c.refs {
@@ -192,6 +207,9 @@ func (p *Plan) link(i int, v *value) error {
 func references(v *value) ([]ref, error) {
 	if v.kind == '"' {
 		return referencesOfText(v.text)
+	}
+	if v.calc != nil {
+		return v.calc.refs, nil
 	}
 	if verbatim(v) != nil {
 		return nil, nil

@@ -15,6 +15,8 @@ type Decided struct {
 	Blob bool
 	// Told, of a record that says what a step's condition came to, is what it says.
 	Told *Told
+	// Value, of a record that says what a step's value came to, is what it says.
+	Value *ToldValue
 	// Stop, of a stop record, is the status that it gives the run: cancelled or expired.
 	Stop string
 }
@@ -24,6 +26,16 @@ type Told struct {
 	// Holds counts where Err is nil.
 	Holds bool
 	// Err is why it could not be told.
+	Err *Err
+}
+
+// ToldValue is what a value came to that had to be made of blobs, as a record says.
+type ToldValue struct {
+	// JSON is the value; it counts where Err is nil.
+	JSON []byte
+	// Blob is whether it lies in a blob itself.
+	Blob bool
+	// Err is why there is none.
 	Err *Err
 }
 
@@ -84,7 +96,14 @@ func follow(plan []byte, contracts map[string]Contract, decided []Decided) (r *r
 			stopped = r.toldRecord(i, d.Told, stopped)
 			continue
 		}
-		if i < 0 || d.Told != nil || !r.ready(i) {
+		if d.Value != nil && i >= 0 && (stopped || r.reached(i) && r.building(i)) {
+			if !stopped {
+				r.values[i] = d.Value
+				stopped = r.deriveAll()
+			}
+			continue
+		}
+		if i < 0 || d.Told != nil || d.Value != nil || !r.ready(i) {
 			return nil, false, fmt.Errorf("record %d decides step %q, which was not ready", n, d.Step)
 		}
 		was := r.readySteps()
@@ -117,6 +136,11 @@ func (r *run) toldRecord(i int, told *Told, stopped bool) bool {
 		return true
 	}
 	r.told[i] = told
+	return r.deriveAll()
+}
+
+// deriveAll derives all that follows from a record, and says whether that stopped the run.
+func (r *run) deriveAll() (stopped bool) {
 	if stopped = r.emptyLists(); stopped {
 		r.stop(r.readySteps())
 	}

@@ -11,6 +11,8 @@ import (
 // maxArguments is the most bytes that resolved arguments may have: 64 MiB.
 const maxArguments = 64 << 20
 
+var escapedCalcRE = regexp.MustCompile(`^\$\$+calc$`)
+
 var indexRE = regexp.MustCompile(`^(?:0|[1-9][0-9]*)$`)
 
 // Sight is what references see of the steps that they go to.
@@ -58,6 +60,8 @@ type resolver struct {
 	lost  []string // references in whose place null stands, as written
 	size  int      // of all that was put in the place of references so far
 	err   *Err
+
+	deriving bool // it is a value
 }
 
 func (r *resolver) fail(code, message string) []byte {
@@ -83,6 +87,9 @@ func (r *resolver) resolve(v *value) []byte {
 	case '"':
 		return r.resolveText(v)
 	case '[', '{':
+		if v.calc != nil {
+			return r.limited(r.calculated(v.calc))
+		}
 		if text := verbatim(v); text != nil {
 			return text.raw
 		}
@@ -101,22 +108,34 @@ func (r *resolver) resolveMembers(v *value) []byte {
 	for _, m := range v.members {
 		if v.kind == '{' {
 			key := v.raw[m.keyStart:m.keyEnd]
-			if text, _ := keyText(m.key); text != m.key {
+			text, _ := keyText(m.key)
+			if r.deriving && escapedCalcRE.MatchString(m.key) {
+				text = m.key[1:]
+			}
+			if text != m.key {
 				key = encode(text)
 			}
-			out.Write(v.raw[at:m.keyStart])
+			out.Write(r.between(v.raw[at:m.keyStart]))
 			out.Write(key)
 			at = m.keyEnd
 		}
-		out.Write(v.raw[at:m.start])
+		out.Write(r.between(v.raw[at:m.start]))
 		out.Write(r.resolve(m.value))
 		at = m.end
 	}
-	out.Write(v.raw[at:])
+	out.Write(r.between(v.raw[at:]))
 	if out.Len() > maxArguments {
 		return r.fail(codeTooLarge, "the resolved arguments are over 64 MiB")
 	}
 	return out.Bytes()
+}
+
+// between returns what stands between the members of an object or an array: in a value without white space.
+func (r *resolver) between(text []byte) []byte {
+	if !r.deriving {
+		return text
+	}
+	return bytes.Join(bytes.Fields(text), nil)
 }
 
 func (r *resolver) resolveText(v *value) []byte {

@@ -38,12 +38,15 @@ type run struct {
 	taken map[int]bool  // steps that were let through
 	blobs map[int]bool  // steps whose result lies in a blob
 	told  map[int]*Told // what records say of conditions
+
+	values map[int]*ToldValue // what records say of values
+	held   int                // bytes of all values
 }
 
 func newRun(p *Plan, contracts map[string]Contract) *run {
 	return &run{
 		plan: p, contracts: contracts, steps: make([]Step, len(p.Steps)),
-		taken: map[int]bool{}, blobs: map[int]bool{}, told: map[int]*Told{},
+		taken: map[int]bool{}, blobs: map[int]bool{}, told: map[int]*Told{}, values: map[int]*ToldValue{},
 	}
 }
 

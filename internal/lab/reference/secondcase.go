@@ -9,6 +9,7 @@ import (
 func SecondForms() []string {
 	return []string{
 		"if", "if without references", "if lone", "if compared", "if ordered", "if and or", "if not", "if ??",
+		"value", "value of items", "value JSON", "value among others", "key $$calc", "calc lone", "calc + - *", "calc of a list", "calc condition", "calc list", "calc ??",
 		"status", "error code", "error path", "error whole", "status template", "error alternatives",
 	}
 }
@@ -25,6 +26,74 @@ func (g *generator) condition(targets []made) string {
 		return g.gap() + g.inCondition(targets) + g.gap()
 	}
 	return g.gap() + g.proposition(2, targets) + g.gap()
+}
+
+// worth writes the value of a step; as is what its item is called, empty for none. JSON in it refers to no other value, so
+// that no chain of steps can explode.
+func (g *generator) worth(targets []made, as string) string {
+	g.c.Forms["value"]++
+	calc := func() string {
+		return `{` + g.spell("$calc") + g.space() + `:` + g.space() + g.spell(g.calc(targets, as)) + `}`
+	}
+	switch g.Intn(4) {
+	case 0:
+		g.c.Forms["value JSON"]++
+		text := g.itemArgument(as, called(targets))
+		if as == "" {
+			text = g.argument(3, called(targets))
+		}
+		if text == "null" {
+			return `{"$calc":"null"}` // null stands for no value
+		}
+		return text
+	case 1:
+		g.c.Forms["value among others"]++
+		g.c.Forms["key $$calc"]++
+		return `{"a":[` + calc() + `,` + g.argument(1, called(targets)) + `],"$$calc":"1",` + g.spell("b") + `:` + calc() + `}`
+	}
+	return calc()
+}
+
+// called returns the steps that call tools.
+func called(targets []made) []made {
+	return slices.DeleteFunc(slices.Clone(targets), func(m made) bool { return m.tool == "" })
+}
+
+// calc writes an expression.
+func (g *generator) calc(targets []made, as string) string {
+	numbers := pick(g.Rand, trickyNumbers)
+	operand := func() string {
+		text := numbers
+		switch n := g.Intn(4); {
+		case n == 0 && as != "":
+			text = "$ref:" + as + pick(g.Rand, []string{"", "[0]", ".x", ".temp"})
+		case n < 3 && len(targets) > 0:
+			text = g.inCondition(targets)
+		}
+		if g.Intn(4) == 0 {
+			g.c.Forms["calc ??"]++
+			return "(" + text + " ?? " + pick(g.Rand, trickyNumbers) + ")"
+		}
+		return text
+	}
+	switch g.Intn(8) {
+	case 0:
+		g.c.Forms["calc lone"]++
+		return operand()
+	case 1:
+		g.c.Forms["calc list"]++
+		return "[" + g.gap() + operand() + " , " + operand() + "]"
+	case 2:
+		if len(targets) > 0 {
+			g.c.Forms["calc condition"]++
+			return g.proposition(1, targets)
+		}
+	case 3, 4:
+		g.c.Forms["calc of a list"]++
+		return pick(g.Rand, []string{"sum", "product", "min", "max"}) + "(" + operand() + "," + g.gap() + operand() + ")"
+	}
+	g.c.Forms["calc + - *"]++
+	return operand() + " " + pick(g.Rand, []string{"+", "-", "*"}) + " " + operand()
 }
 
 func (g *generator) gap() string { return strings.Repeat(" ", g.Intn(2)) }

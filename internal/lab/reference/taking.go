@@ -27,26 +27,29 @@ func (p *Plan) asksOf(i int, dependsOn *value) (all []ask) {
 	}
 	all = append(all, p.asksIn(s.arguments, s)...)
 	if s.condition != nil {
-		all = append(all, p.asksOfCondition(s.condition)...)
+		all = append(all, p.asksOfCondition(s.condition, s)...)
 	}
 	return all
 }
 
 // asksOfCondition returns what each reference in a condition asks for; all in a chain of ?? are alternatives.
-func (p *Plan) asksOfCondition(c *condition) (all []ask) {
+func (p *Plan) asksOfCondition(c *condition, s *PlanStep) (all []ask) {
 	if c.ref == nil && c.op != "??" {
 		for _, part := range c.parts {
-			all = append(all, p.asksOfCondition(part)...)
+			all = append(all, p.asksOfCondition(part, s)...)
 		}
 		return all
 	}
 	one := ask{can: c.ends()}
 	for _, r := range c.all(nil) {
-		if r.of == ofResult {
+		if r.of == ofResult && !(s.ForEach && r.id == s.As) {
 			one.of = append(one.of, p.index(r.id))
 		} else {
 			one.can = true
 		}
+	}
+	if len(one.of) == 0 {
+		return nil
 	}
 	return []ask{one}
 }
@@ -54,6 +57,13 @@ func (p *Plan) asksOfCondition(c *condition) (all []ask) {
 // asksIn returns what the references within a value ask for.
 func (p *Plan) asksIn(v *value, s *PlanStep) (all []ask) {
 	for _, leaf := range leaves(v) {
+		if leaf.calc != nil {
+			for _, one := range p.asksOfCondition(leaf.calc, s) {
+				one.hands = true
+				all = append(all, one)
+			}
+			continue
+		}
 		if target, is, _ := objectForm(leaf); is {
 			all = append(all, p.asking(s, target))
 			continue
@@ -148,7 +158,7 @@ func (r *run) untaken(i int) bool {
 // in the order of the document, all that it refers to being over. A failure that stops the run ends this.
 func (r *run) derive() (stopped bool) {
 	for i := 0; r.plan.Second && i < len(r.steps); i++ {
-		if r.over(i) || r.taken[i] || !r.reached(i) || r.judging(i) {
+		if r.over(i) || r.taken[i] || !r.reached(i) || r.judging(i) || r.building(i) {
 			continue
 		}
 		r.take(i)
@@ -174,6 +184,8 @@ func (r *run) take(i int) {
 	switch {
 	case err != nil:
 		s.fail(err)
+	case holds && r.plan.Steps[i].Value:
+		r.settleValue(i)
 	case holds && r.isEmpty(i):
 		r.gather(i, false)
 	case holds:
