@@ -41,11 +41,10 @@ const Example = `{"steps": [
     "policy": "$ref:policy.hits[0].text || \"no policy found\""}}
 ], "output_steps": ["report"]}`
 
-// NumbersExample is the guide's example of numbers, for the built-in tools.
+// NumbersExample is the guide's example of numbers, which needs no tools.
 const NumbersExample = `{"steps": [
-  {"id": "gross", "tool": "multiply", "for_each": {"in": [12.5, 8, 30], "as": "n"}, "arguments": {"a": "$ref:n", "b": 1.19}},
-  {"id": "total", "tool": "sum", "arguments": {"numbers": "$ref:gross[*].data.result"}},
-  {"id": "rest", "tool": "subtract", "arguments": {"a": 100, "b": "$ref:total.result"}}
+  {"id": "gross", "value": {"$calc": "$ref:price * 1.19"}, "for_each": {"in": [12.5, 8, 30], "as": "price"}},
+  {"id": "rest", "value": {"$calc": "100 - sum($ref:gross[*].data)"}}
 ], "output_steps": ["rest"]}`
 
 // RefundExample is the guide's example of a condition, and of a failure that the plan deals with.
@@ -55,10 +54,10 @@ const RefundExample = `{"steps": [
   {"id": "report", "tool": "report_failure", "if": "$status:pay == 'failed'", "arguments": {"error": "$error:pay"}}
 ]}`
 
-const guide = `A step: {"id", "tool", "arguments"}. It starts as soon as the steps it refers to have succeeded; their order in the list means nothing.
+const guide = `A step: {"id", "tool", "arguments"}, or {"id", "value"}. It starts as soon as the steps it refers to have succeeded; their order in the list means nothing.
 
 REFERENCES are strings anywhere in arguments:
-- "$ref:ID" is the whole result of step ID; "$ref:ID.field.inner" and "$ref:ID.items[0].name" are parts of it, with their types. Other keys: "$ref:ID[\"any key\"]". All names as a list: "$ref:ID.items[*].name". No negative indexes, no arithmetic: let a tool compute.
+- "$ref:ID" is the whole result of step ID; "$ref:ID.field.inner" and "$ref:ID.items[0].name" are parts of it, with their types. Other keys: "$ref:ID[\"any key\"]". All names as a list: "$ref:ID.items[*].name". No negative indexes, no arithmetic: that is for $calc.
 - A tool that returns {result: number} returns an object: the number is "$ref:ID.result".
 - "$ref:a.x || $ref:b.y || \"none\"" is the first that is there and not null. What is missing is null; "on_missing": "error" in the plan makes the step fail instead.
 - Within text: "Dear ${ref:user.name}, ...". A literal "$ref:" is "$$ref:".
@@ -67,6 +66,10 @@ Take paths from the result types below; where one is "any", use fields that you 
 FOR MANY ITEMS: "for_each": {"in": "$ref:list.items", "as": "item"} runs the step once for each element; "$ref:item" and "$ref:item.field" in its arguments are the element. ` +
 	`Other steps refer to its result as an array in the list's order: [{"index": 0, "status": "ok", "data": <result>}, {"index": 1, "status": "error", "error": {...}}], so "$ref:ID[0].data" is one result and "$ref:ID[*].data" all. ` +
 	`In the answer it is {"results": [that array], "summary": {"ok": 1, "error": 1}}.
+
+VALUES: a step with "value" instead of "tool" calls nothing: {"id": "total", "value": {"$calc": "sum($ref:lines[*].data.price) * 1.19"}}. All arithmetic goes there, never into tool calls; one expression for what belongs together. ` +
+	`A value is any JSON with references, {"$calc": "..."} anywhere in it a number, text, boolean or list: what conditions have, and sum product min max round(x, digits) abs upper lower trim ?:. Numbers are exact decimals. ` +
+	`Spaces around a minus: "$ref:a.total - $ref:b.paid". Others refer to the value itself: "$ref:total", not "$ref:total.result".
 
 CONDITIONS: "if": "$ref:a.total > 100 and not ($ref:a.country in ['DE', 'FR'])" runs the step only where that is true (== != < <= > >= and or not in contains + - * / ?? len round). ` +
 	`What is null makes it false. A step that was not taken is no failure; a step that refers to its result is not taken either, unless by alternatives: "$ref:yes.text || $ref:no.text".
@@ -77,7 +80,7 @@ OPTIONS, only where needed. Of a step: "depends_on": ["id"] waits without using 
 	`"retry": {"max_attempts": 3}. Of the plan: "output_steps": the ids whose results you need to see (as few as you can); ` +
 	`"on_failure": "stop" ends the run at the first failure (else only what needs the failed step is skipped); "timeout".
 
-DON'T invent tools or ids; call execute_tool_plan in a step; write a step many times where for_each does it.
+DON'T invent tools or ids; call execute_tool_plan in a step; call a tool to add or multiply; write a step many times where for_each does it.
 
 EXAMPLES (their tools may be made up: call only those that you have):
 {{example}}

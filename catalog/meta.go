@@ -114,9 +114,16 @@ func stepSchema(tools []*tool.Definition, strict bool) object {
 		{"in", list},
 		{"as", object{{"type", []any{"string", "null"}}, {"description", `The item's name in references. Default "item".`}}},
 	}}, {"required", []any{"in"}}}
+	value := object{{"description", `Instead of a tool: what the step is worth, any JSON with references, and {"$calc": "expression"} anywhere in it: {"$calc": "round($ref:a.net * 1.19, 2)"}.`}}
+	if strict {
+		value = object{{"type", []any{"object", "null"}}, {"description", `Instead of a tool: {"$calc": "round($ref:a.net * 1.19, 2)"} is what the expression comes to.`}, {"properties", object{
+			{"$calc", object{{"type", "string"}, {"description", "The expression."}}},
+		}}, {"required", []any{"$calc"}}}
+	}
 	return object{{"type", "object"}, {"properties", object{
 		{"id", object{{"type", "string"}, {"description", "A short name for references to this step's result, unique in the plan."}, {"pattern", "^[A-Za-z0-9_-]{1,64}$"}}},
 		{"tool", toolSchema(tools, strict)},
+		{"value", value},
 		{"for_each", each},
 		{"arguments", arguments},
 		{"if", object{{"type", []any{"string", "null"}}, {"description", `Run the step only where this is true: "$ref:a.total > 100 and $status:b == 'succeeded'".`}}},
@@ -124,12 +131,12 @@ func stepSchema(tools []*tool.Definition, strict bool) object {
 		{"optional", object{{"type", []any{"boolean", "null"}}, {"description", "true: its failure skips no other step; references to it find nothing."}}},
 		{"retry", retrySchema()},
 		{"timeout", duration("Of this step, waiting and retries included.")},
-	}}, {"required", []any{"id", "tool"}}}
+	}}, {"required", []any{"id"}}}
 }
 
 // toolSchema is the schema of a step's tool: one of the registered names, where there are not too many.
 func toolSchema(tools []*tool.Definition, strict bool) object {
-	s := object{{"type", "string"}, {"description", "The name of a tool."}}
+	s := object{{"type", []any{"string", "null"}}, {"description", "The name of a tool. Every step has one, or a value."}}
 	size := 0
 	names := make([]any, len(tools))
 	for i, d := range tools {
@@ -139,7 +146,7 @@ func toolSchema(tools []*tool.Definition, strict bool) object {
 	if len(names) == 0 || len(names) > MaxEnum || strict && len(names) > strictEnum && size > strictEnumSize {
 		return s
 	}
-	return append(s, member{"enum", names})
+	return append(s, member{"enum", append(names, nil)})
 }
 
 func retrySchema() object {

@@ -53,7 +53,7 @@ func TestTheExamplesOfTheGuideRun(t *testing.T) {
 	t.Cleanup(c.Close)
 	for body, want := range map[string]string{
 		catalog.Example:        `{"report":{"title":"2 late orders","customers":["Ann","Ann"],"policy":"no policy found"}}`,
-		catalog.NumbersExample: `{"rest":{"result":39.905}}`,
+		catalog.NumbersExample: `{"rest":39.905}`,
 	} {
 		out, err := c.Run(ctx, []byte(body), client.SubmitOptions{})
 		require.NoError(t, err)

@@ -222,6 +222,8 @@ func argumentsLine(s *outcome.DryStep) string {
 		return size(int64(s.ArgumentBytes))
 	case s.Arguments != nil:
 		return brief(s.Arguments)
+	case s.Value != nil:
+		return "= " + brief(s.Value)
 	case s.Calls > 0:
 		return "could not be made up"
 	case s.Status == outcome.StepSucceeded:

@@ -67,7 +67,7 @@ func (l *lines) event(e client.Event) {
 }
 
 func (l *lines) step(e client.Event) string {
-	parts := []string{l.st.step(e.Status, fmt.Sprintf("%-9s", inWords(e.Status))), e.Step, l.st.dim(e.Tool)}
+	parts := []string{l.st.step(e.Status, fmt.Sprintf("%-9s", inWords(e.Status))), e.Step, l.st.dim(does(e.Tool))}
 	if times := spent(e.QueuedMS, e.MS); times != "" {
 		parts = append(parts, times)
 	}
@@ -118,7 +118,7 @@ func (l *lines) fewAlike(e client.Event) bool {
 	key := e.Tool + " " + string(e.Status) + " " + digits.ReplaceAllString(e.Waiting, "0")
 	l.alike[key]++
 	if l.alike[key] == mostAlike+1 {
-		_, _ = fmt.Fprintf(l.w, "%s  %s  more of them\n", l.st.step(e.Status, fmt.Sprintf("%-9s", inWords(e.Status))), l.st.dim(e.Tool))
+		_, _ = fmt.Fprintf(l.w, "%s  %s  more of them\n", l.st.step(e.Status, fmt.Sprintf("%-9s", inWords(e.Status))), l.st.dim(does(e.Tool)))
 	}
 	return l.alike[key] <= mostAlike
 }

@@ -193,7 +193,7 @@ func (g *progress) stepLines(st style, width int, now time.Time) []string {
 				return st.step(s.status, text)
 			}
 			t.add(cell{text: label, paint: st.dim}, cell{text: mark(s.status), paint: color}, plain(g.plan.Steps[i].ID),
-				cell{text: g.plan.Steps[i].Tool, paint: st.dim}, cell{text: g.state(i, now), paint: color})
+				cell{text: does(g.plan.Steps[i].Tool), paint: st.dim}, cell{text: g.state(i, now), paint: color})
 		}
 	}
 	var b strings.Builder

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -137,7 +138,7 @@ func (a *app) stepRow(of *account, s *outcome.Step, indent string, active bool) 
 		spent = took(ran)
 	}
 	row := []cell{
-		{text: mark(s.Status), paint: color}, plain(indent + oneLine(s.ID)), plain(oneLine(s.Tool)), {text: of.words(s), paint: color},
+		{text: mark(s.Status), paint: color}, plain(indent + oneLine(s.ID)), plain(does(s.Tool)), {text: of.words(s), paint: color},
 		{text: tries, right: true}, {text: spent, right: true}, plain(workersOf(s)),
 	}
 	if active {
@@ -145,6 +146,9 @@ func (a *app) stepRow(of *account, s *outcome.Step, indent string, active bool) 
 	}
 	return append(row, plain(of.result(s)))
 }
+
+// does names what a step does: the tool that it calls, or a value that it is.
+func does(tool string) string { return cmp.Or(oneLine(tool), "value") }
 
 // triesOf counts the attempts of a step; of a for_each step, those of the item that had the most.
 func triesOf(s *outcome.Step) int {
@@ -260,7 +264,7 @@ func findStep(doc *outcome.Run, id string) *outcome.Step {
 func (a *app) writeStep(w io.Writer, of *account, s *outcome.Step) error {
 	var b bytes.Buffer
 	st := a.style
-	fmt.Fprintf(&b, "%s  %s  %s\n", st.bold(oneLine(s.ID)), st.dim(oneLine(s.Tool)), of.paint(st, s, of.words(s)))
+	fmt.Fprintf(&b, "%s  %s  %s\n", st.bold(oneLine(s.ID)), st.dim(does(s.Tool)), of.paint(st, s, of.words(s)))
 	if s.Status == outcome.StepNotTaken {
 		fmt.Fprintf(&b, "%s\n", of.why(s))
 	}

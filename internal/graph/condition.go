@@ -21,6 +21,17 @@ func condition(s *plan.Step) string {
 	return "if " + text.Clip(strings.Join(strings.Fields(s.If.Text()), " "), maxCondition)
 }
 
+// does says what a step does: the tool that it calls, or the value that it is.
+func does(p *plan.Plan, i int) string {
+	switch calc := p.Calculation(i); {
+	case !p.Steps[i].Value:
+		return p.Steps[i].Tool
+	case calc != "":
+		return "= " + text.Clip(strings.Join(strings.Fields(printable(calc)), " "), maxCondition)
+	}
+	return "value"
+}
+
 // dashed reports whether a step may come to nothing without harm: it is optional, or has a condition.
 func dashed(s *plan.Step) bool { return s.Optional || s.If != nil }
 

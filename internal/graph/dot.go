@@ -13,9 +13,10 @@ func drawDOT(p *plan.Plan) string {
 	b.WriteString("digraph plan {\n  rankdir=LR;\n  node [shape=box, style=rounded, fontname=\"Helvetica\"];\n")
 	for i := range p.Steps {
 		s := &p.Steps[i]
-		attrs := fmt.Sprintf("label=\"%s\\n%s\"", s.ID, s.Tool)
+		does := dotEscapes.Replace(does(p, i))
+		attrs := fmt.Sprintf("label=\"%s\\n%s\"", s.ID, does)
 		if c := condition(s); c != "" {
-			attrs = fmt.Sprintf("label=\"%s\\n%s\\n%s\"", s.ID, s.Tool, dotEscapes.Replace(printable(c)))
+			attrs = fmt.Sprintf("label=\"%s\\n%s\\n%s\"", s.ID, does, dotEscapes.Replace(printable(c)))
 		}
 		if out[i] {
 			attrs += ", penwidth=2"

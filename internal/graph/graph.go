@@ -113,12 +113,15 @@ type Description struct {
 // Node is one step of a Description.
 type Node struct {
 	ID        string   `json:"id"`
-	Tool      string   `json:"tool"`
+	Tool      string   `json:"tool"` // empty for a value
 	Wave      int      `json:"wave"` // from 1
 	DependsOn []string `json:"depends_on"`
 	Optional  bool     `json:"optional,omitempty"`
 	// If is the condition of the step as written.
 	If string `json:"if,omitempty"`
+	// Value says that the step calls no tool, and Calc what it computes, where that is all of it.
+	Value bool   `json:"value,omitempty"`
+	Calc  string `json:"calc,omitempty"`
 	// Named are those of DependsOn that the step names by $error or $status: it follows them however they end.
 	Named []string `json:"named,omitempty"`
 }
@@ -129,6 +132,7 @@ func Describe(p *plan.Plan) Description {
 	for i := range p.Steps {
 		s := &p.Steps[i]
 		d.Steps[i] = Node{ID: s.ID, Tool: s.Tool, Wave: s.Depth + 1, DependsOn: ids(p, s.Deps), Optional: s.Optional, Named: ids(p, s.Named)}
+		d.Steps[i].Value, d.Steps[i].Calc = s.Value, p.Calculation(i)
 		if s.If != nil {
 			d.Steps[i].If = s.If.Text()
 		}

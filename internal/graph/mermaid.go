@@ -14,9 +14,10 @@ func drawMermaid(p *plan.Plan) string {
 	b.WriteString("flowchart LR\n")
 	for i := range p.Steps {
 		s := &p.Steps[i]
-		label := fmt.Sprintf("\"%s<br/><small>%s</small>\"", s.ID, s.Tool)
+		does := mermaidEscapes.Replace(does(p, i))
+		label := fmt.Sprintf("\"%s<br/><small>%s</small>\"", s.ID, does)
 		if c := condition(s); c != "" {
-			label = fmt.Sprintf("\"%s<br/><small>%s<br/>%s</small>\"", s.ID, s.Tool, mermaidEscapes.Replace(printable(c)))
+			label = fmt.Sprintf("\"%s<br/><small>%s<br/>%s</small>\"", s.ID, does, mermaidEscapes.Replace(printable(c)))
 		}
 		if out[i] {
 			fmt.Fprintf(&b, "  s%d([%s])\n", i, label)

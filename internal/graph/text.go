@@ -41,7 +41,7 @@ func drawText(p *plan.Plan, o Options) string {
 	for _, w := range waves {
 		for _, i := range d.shown(w) {
 			d.id = wider(d.id, p.Steps[i].ID)
-			d.tool = wider(d.tool, p.Steps[i].Tool)
+			d.tool = wider(d.tool, does(p, i))
 		}
 	}
 	d.head(len(waves))
@@ -95,9 +95,9 @@ func (d *textDrawing) wave(n int, wave []int, label int) {
 }
 
 func (d *textDrawing) step(i, indent int) {
-	s := &d.plan.Steps[i]
+	s, does := &d.plan.Steps[i], does(d.plan, i)
 	line := d.options.Paint(PartStep, pad(s.ID, d.id)) + "  "
-	used := indent + max(d.id, len(s.ID)) + 2 + max(d.tool, len(s.Tool))
+	used := indent + max(d.id, len(s.ID)) + 2 + max(d.tool, utf8.RuneCountInString(does))
 	tail, mark := "", ""
 	if d.outputs[i] {
 		mark = "  → output"
@@ -109,9 +109,9 @@ func (d *textDrawing) step(i, indent int) {
 		tail = "  ← " + d.deps(s, d.options.Width-used-4-utf8.RuneCountInString(mark))
 	}
 	if tail == "" && mark == "" {
-		line += d.options.Paint(PartTool, s.Tool)
+		line += d.options.Paint(PartTool, does)
 	} else {
-		line += d.options.Paint(PartTool, pad(s.Tool, d.tool)) + d.options.Paint(PartDeps, tail) + d.options.Paint(PartOutput, mark)
+		line += d.options.Paint(PartTool, pad(does, d.tool)) + d.options.Paint(PartDeps, tail) + d.options.Paint(PartOutput, mark)
 	}
 	d.b.WriteString(line + "\n")
 	if c := printable(condition(s)); c != "" {
