@@ -83,9 +83,10 @@ func (r *Resolver) calculate(h *hole, item []byte, result func(dep int) ([]byte,
 	if r.work -= calcWork; r.work < 0 {
 		return nil, fault.New(fault.ConditionFailed, "the calculations of the step take too long together").WithHint("split the step")
 	}
-	limits := expression.ValueLimits
-	limits.Work = &r.work
-	value, err := r.plan.calcs[h.calc-1].Value(func(i int) ([]byte, bool) { return r.look(&h.targets[i], item, result) }, limits)
+	own, limits := *r, expression.ValueLimits // a copy, so that a resolver that calculates nothing need not be in the heap
+	limits.Work = &own.work
+	value, err := r.plan.calcs[h.calc-1].Value(func(i int) ([]byte, bool) { return own.look(&h.targets[i], item, result) }, limits)
+	*r = own // with what it remembers
 	if err == nil && r.left < 0 {
 		return nil, tooMuch()
 	}

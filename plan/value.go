@@ -144,8 +144,8 @@ func (w calcReader) read(n, value int32) {
 		w.seekIn(w.text(value))
 		return
 	}
-	p := w.p
-	r := expressionReader{parser: p, step: w.step, at: func() string { return w.pointer() + "/$calc" }, walker: w.walker}
+	p, own := w.p, *w.walker // a copy, so that a walker that comes by none need not be in the heap
+	r := expressionReader{parser: p, step: w.step, at: func() string { return own.pointer() + "/$calc" }, walker: &own}
 	x, targets := r.compile(w.text(value))
 	w.refs += max(1, len(targets)) // one that refers to nothing is work all the same
 	h := hole{targets: targets}
