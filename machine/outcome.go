@@ -75,8 +75,8 @@ func (r *Run) Outcome(run string, value Values) *outcome.Outcome {
 		}
 		if err := r.stepError(i); err != nil {
 			o.Errors = append(o.Errors, outcome.StepError{
-				Step: steps[i].ID, Code: err.Code, Message: err.Message, Hint: err.Hint, Attempts: r.executed(i),
-				HandledBy: r.standing(&r.root).handler(i),
+				Step: steps[i].ID, Code: err.Code, ToolCode: err.ToolCode, Message: err.Message, Hint: err.Hint,
+				Attempts: r.executed(i), HandledBy: r.standing(&r.root).handler(i),
 			})
 		}
 	}

@@ -92,11 +92,13 @@ func (r Results) Get(step string) (json.RawMessage, bool) {
 
 // StepError names one step that did not succeed, and why.
 type StepError struct {
-	Step     string     `json:"step"`
-	Code     fault.Code `json:"code"`
-	Message  string     `json:"message"`
-	Hint     string     `json:"hint,omitempty"`
-	Attempts int        `json:"attempts,omitempty"`
+	Step string     `json:"step"`
+	Code fault.Code `json:"code"`
+	// ToolCode is what the tool itself called it (fault.Error.ToolCode); only in runs of language 2.
+	ToolCode string `json:"tool_code,omitempty"`
+	Message  string `json:"message"`
+	Hint     string `json:"hint,omitempty"`
+	Attempts int    `json:"attempts,omitempty"`
 	// HandledBy is the step that dealt with the failure, which then does not count for the run's status.
 	HandledBy string `json:"handled_by,omitempty"`
 }
