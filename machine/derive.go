@@ -49,7 +49,7 @@ func (v *values) atOnce(r *Run, i int) (value []byte, err *fault.Error, done boo
 	most := plan.Effort{Bytes: min(atOnce.step.Bytes, v.effort.Bytes), Work: min(atOnce.step.Work, v.effort.Work)}
 	left := most
 	resolver := sc.plan.NewResolver().Fates(func(d int) plan.Fate { return r.Fate(sc.first + d) })
-	value, err = resolver.Derive(i-sc.first, v.room(), &left, func(d int) ([]byte, bool) { return r.seen(sc.first + d) })
+	value, err = resolver.Derive(i-sc.first, v.room(), &left, seen(r, sc))
 	v.effort.Bytes -= most.Bytes - left.Bytes
 	v.effort.Work -= most.Work - left.Work
 	return value, err, !left.Spent()

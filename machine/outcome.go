@@ -14,7 +14,7 @@ import (
 type Values func(step int) []byte
 
 // Value returns what references to a successful step see, as far as the machine itself holds it: nil where it, or an
-// item's, lies in a blob. That of a for_each step is put together anew at each call.
+// item's, lies in a blob. That of a for_each step is put together once: all who refer to it share it.
 func (r *Run) Value(step int) []byte {
 	res := r.Result(Call{Step: step})
 	n, isList := r.Items(step)
@@ -24,9 +24,20 @@ func (r *Run) Value(step int) []byte {
 	case !isList:
 		return res.Value
 	}
+	if r.entries[step] == nil {
+		if r.entries == nil {
+			r.entries = map[int][]byte{}
+		}
+		r.entries[step] = entriesOf(n, func(i int) *Result { return r.Decided(Call{step, i + 1}) })
+	}
+	return r.entries[step]
+}
+
+// entriesOf puts together what references to a for_each step see.
+func entriesOf(n int, item func(i int) *Result) []byte {
 	entries := make([]plan.Item, n)
 	for i := range entries {
-		x := r.Decided(Call{step, i + 1})
+		x := item(i)
 		if x.Handle != nil {
 			return nil
 		}

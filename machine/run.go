@@ -19,6 +19,7 @@ package machine
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -96,7 +97,7 @@ type Run struct {
 	early    map[attemptKey]*Record
 	counts   map[int]int             // of for_each steps: the length of the list, once it was told
 	taken    map[int]map[int]*Result // of for_each steps: the results of items that are taken over, by item from 1
-	entries  map[int][]byte          // of for_each steps: what conditions and values see of them
+	entries  map[int][]byte          // of for_each steps: what references see of them, once somebody asked
 	values   values
 	seq      uint64 // of the record being applied
 	lastTime time.Time
@@ -126,6 +127,14 @@ func contractsOf(p *plan.Plan, byTool map[string]*tool.Contract) []*tool.Contrac
 		}
 	}
 	return of
+}
+
+// View returns the run for a reader on another goroutine, while no record is applied to it: what is put together for
+// the one (Value) is not put into the other.
+func (r *Run) View() *Run {
+	v := *r
+	v.entries = maps.Clone(r.entries)
+	return &v
 }
 
 func (r *Run) reset() {

@@ -81,9 +81,7 @@ func (r *Run) verdict(sc *scope, step int) state {
 	case slices.ContainsFunc(s.If.Reads, r.standing(sc).inBlob):
 		return judging
 	}
-	holds, err := s.If.Holds(sc.plan,
-		func(d int) ([]byte, bool) { return r.seen(sc.first + d) },
-		func(d int) plan.Fate { return r.Fate(sc.first + d) })
+	holds, err := s.If.Holds(sc.plan, seen(r, sc), func(d int) plan.Fate { return r.Fate(sc.first + d) })
 	return r.judged(sc.first+step, holds, err)
 }
 
@@ -139,19 +137,10 @@ func (r *Run) Fate(step int) plan.Fate {
 	return plan.Fate{Status: string(r.StepStatus(step)), Error: r.stepError(step)}
 }
 
-// seen returns what a condition or a value sees of a step's result, which lies in no blob.
-func (r *Run) seen(step int) (json []byte, ok bool) {
-	if r.Result(Call{Step: step}) == nil {
-		return nil, false
+// seen returns what conditions and values of a scope see of its results, which lie in no blob.
+func seen(r *Run, sc *scope) func(step int) (json []byte, ok bool) {
+	return func(step int) ([]byte, bool) {
+		json := r.Value(sc.first + step)
+		return json, json != nil
 	}
-	if r.calls[step].items == nil {
-		return r.calls[step].result.Value, true
-	}
-	if r.entries == nil {
-		r.entries = map[int][]byte{}
-	}
-	if r.entries[step] == nil { // all who refer to the list share it
-		r.entries[step] = r.Value(step)
-	}
-	return r.entries[step], true
 }

@@ -113,21 +113,12 @@ func (r *run) source(step int) source {
 	if !isList {
 		return sourceOf(res)
 	}
-	if known := r.entries[step]; known != nil {
-		return source{value: known}
+	if value := r.machine.Value(step); value != nil { // all who refer to it share it
+		return source{value: value}
 	}
 	s := source{list: true, items: make([]source, n)}
 	for i := range s.items {
 		s.items[i] = sourceOf(r.machine.Decided(machine.Call{Step: step, Item: i + 1}))
-	}
-	if !s.inBlobs() {
-		if value, err := s.entries(); err == nil { // all who refer to it share it
-			if r.entries == nil {
-				r.entries = map[int][]byte{}
-			}
-			r.entries[step] = value
-			return source{value: value}
-		}
 	}
 	return s
 }

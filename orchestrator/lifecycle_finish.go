@@ -3,7 +3,6 @@ package orchestrator
 import (
 	"context"
 	"errors"
-	"maps"
 	"time"
 
 	"github.com/stepjet/stepjet/fault"
@@ -15,7 +14,9 @@ import (
 // view is the run as it is now, for a job: what the loop forgets or works out meanwhile, it doesn't share.
 func (r *run) view() *run {
 	v := *r
-	v.entries = maps.Clone(r.entries)
+	if r.machine != nil {
+		v.machine = r.machine.View()
+	}
 	return &v
 }
 

@@ -77,9 +77,8 @@ type progress struct {
 	resolver *plan.Resolver
 	clean    cleaner
 
-	// Of for_each steps: their lists, what references to them see, and those that are being read.
+	// Of for_each steps: their lists, and those that are being read.
 	lists   map[int][][]byte
-	entries map[int][]byte
 	reading map[int]bool
 	// evaluating are the conditions and values that are being evaluated.
 	evaluating map[asked]bool
@@ -135,7 +134,7 @@ type entry struct {
 // drop lets go of what only a run that goes on needs.
 func (r *run) drop() {
 	r.body, r.plan, r.machine, r.parked, r.start, r.schemas, r.resolver = nil, nil, nil, nil, nil, nil, nil
-	r.lists, r.entries, r.reading, r.context, r.clean, r.deadLetters = nil, nil, nil, wire.RunContext{}, cleaner{}, nil
+	r.lists, r.reading, r.context, r.clean, r.deadLetters = nil, nil, wire.RunContext{}, cleaner{}, nil
 }
 
 // awaitingInput reports whether something is being read that the next record has to wait for: the value of the one
