@@ -87,6 +87,13 @@ func TestGoldenCommands(t *testing.T) {
 			{"validate", "testdata/plans/absent.json"},
 			{"validate", "--tools", "testdata/plans/invalid.json", examples + "weather.json"},
 		},
+		"values": {
+			{"validate", "--tools", "../../examples/invoice/tools.json", "../../examples/invoice/plan.json"},
+			{"graph", "../../examples/invoice/plan.json"},
+			{"run", "--dry-run", "--tools", "../../examples/invoice/tools.json", "../../examples/invoice/plan.json"},
+			{"run", "--dry-run", "--tools", "../../examples/word-problem/tools.json", "../../examples/word-problem/plan-broke.json"},
+			{"validate", "testdata/plans/values.json"},
+		},
 		"dryrun": {
 			{"run", "--dry-run", "--tools", "../../examples/search-fetch/tools.json", "../../examples/search-fetch/plan.json"},
 			{"run", "--dry-run", examples + "weather.json"},

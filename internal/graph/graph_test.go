@@ -51,6 +51,14 @@ const branching = `{"steps":[
 	{"id":"odd","tool":"t","optional":true,"if":"$ref:confirm.text != \"a \\\"b\\\" <c> #1 \\n\" and\n$ref:confirm.number in [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13]"},
 	{"id":"end","tool":"t","depends_on":["odd"],"arguments":{"x":"$ref:confirm.y || $ref:report.y"}}]}`
 
+// worth has values: one calculation with all that ends a label, and one with more around it.
+const worth = `{"steps":[
+	{"id":"order","tool":"get_order"},
+	{"id":"lines","for_each":{"in":"$ref:order.lines"},"value":{"net":{"$calc":"$ref:item.n * $ref:item.price"}}},
+	{"id":"total","value":{"$calc":"round(sum($ref:lines[*].data.net) *\n 1.19, 2)"}},
+	{"id":"big","value":{"$calc":"$ref:total > 100 and $ref:order.name != \"a <b>\""},"if":"$ref:total != null"},
+	{"id":"send","tool":"send","arguments":{"total":"$ref:total"}}],"output_steps":["big","send"]}`
+
 // wide has a wave of 40 steps that one step joins, and names of every length.
 func wide() string {
 	steps := []string{`{"id":"start","tool":"a/very.long:tool-name/that_goes_on_and_on_and_on"}`}
@@ -67,7 +75,7 @@ func wide() string {
 func TestDraw(t *testing.T) {
 	t.Parallel()
 	for _, f := range graph.Formats() {
-		for name, body := range map[string]string{"small": small, "wide": wide(), "branching": branching} {
+		for name, body := range map[string]string{"small": small, "wide": wide(), "branching": branching, "worth": worth} {
 			text, err := graph.Draw(parse(t, body), f, graph.Options{})
 			require.NoError(t, err)
 			golden(t, name+"."+string(f)+".txt", text)
@@ -148,6 +156,15 @@ func TestDescribeConditions(t *testing.T) {
 	require.Equal(t, "$status:pay == 'failed'", d.Steps[2].If)
 	require.Equal(t, []string{"pay"}, d.Steps[2].Named)
 	require.Empty(t, d.Steps[1].Named)
+}
+
+func TestDescribeValues(t *testing.T) {
+	t.Parallel()
+	d := graph.Describe(parse(t, worth))
+	require.True(t, d.Steps[1].Value)
+	require.Empty(t, d.Steps[1].Tool+d.Steps[1].Calc)
+	require.Equal(t, "round(sum($ref:lines[*].data.net) *\n 1.19, 2)", d.Steps[2].Calc)
+	require.False(t, d.Steps[4].Value)
 }
 
 // Whatever a condition holds, it moves nobody's cursor and ends no label.
