@@ -63,6 +63,7 @@ func (r *expressionReader) condition(n int32) {
 	}
 	slices.Sort(c.Reads)
 	c.Reads = slices.Compact(c.Reads)
+	r.judge(c)
 	r.plan.Steps[r.step].If = c
 }
 
@@ -122,7 +123,7 @@ func (r *expressionReader) target(text string) (target, bool) {
 		return target{}, false
 	}
 	if w := r.walker; w != nil && of == itsResult && r.plan.Steps[dep].ForEach != nil {
-		w.entry(to, int(dep), false, "/$calc")
+		w.entry(to, int(dep), site{bare: true}, "/$calc")
 	}
 	r.depend(r.step, int(dep), r.at)
 	return target{step: int(dep), of: of, path: to.path, text: to.text}, true
@@ -138,6 +139,27 @@ func (r *expressionReader) unknown(of aspect, to ref) {
 		hint = "the condition is decided once, before the list is read: there is no item yet. Let a step before leave items out"
 	}
 	r.col.add(fault.UnknownRef, r.at(), fmt.Sprintf("there is no step %q", to.id), hint)
+}
+
+// judge refuses references to what can never be there, by the same declarations as those in arguments. Like there,
+// alternatives are not judged; and a condition may compare whatever is there, so only paths are.
+func (r *expressionReader) judge(c *Condition) {
+	w, at := walker{p: r.parser, step: r.step, place: r.at()}, site{bare: true}
+	judged := map[string]bool{} // by text: once, however often it stands there
+	for i := range c.targets {
+		t := &c.targets[i]
+		if of := &r.plan.Steps[t.step]; t.of == itsResult && of.ForEach != nil && !judged[t.text] {
+			judged[t.text] = w.entry(ref{id: of.ID, path: t.path, text: t.text}, t.step, at, "")
+		}
+	}
+	for _, u := range c.expr.Uses() {
+		t := &c.targets[u.References[0]]
+		if len(u.References) > 1 || u.Ended || t.of != itsResult || judged[t.text] {
+			continue
+		}
+		judged[t.text] = true
+		w.typed(t, at, "")
+	}
 }
 
 // hint says how a condition is written that is no string.

@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/jsontape"
@@ -11,14 +12,14 @@ import (
 
 // entry refuses a reference to a for_each step whose path can't lead anywhere: what it yields is an array of entries.
 // It reports whether it did.
-func (w *walker) entry(r ref, step int, text bool, below string) (refused bool) {
+func (w *walker) entry(r ref, step int, at site, below string) (refused bool) {
 	if w.seek != 0 || leadsIntoEntries(r.path) {
 		return false
 	}
 	if w.p.col.wants(fault.InvalidRef) {
 		w.p.col.add(fault.InvalidRef, w.pointer()+below,
 			fmt.Sprintf("%s%s can never be there: step %q has a for_each and yields an array of entries", refPrefix, clip(r.text), r.id),
-			w.entryHint(r, step, text, below))
+			w.entryHint(r, step, &at))
 	}
 	return true
 }
@@ -34,7 +35,7 @@ func isEntryField(e *elem) bool {
 }
 
 // entryHint says how a reference to a for_each step is written.
-func (w *walker) entryHint(r ref, step int, text bool, below string) string {
+func (w *walker) entryHint(r ref, step int, at *site) string {
 	why := "a for_each step yields an array"
 	switch first := &r.path[0]; {
 	case first.index != noIndex: // an entry, and then something that it hasn't got
@@ -46,8 +47,7 @@ func (w *walker) entryHint(r ref, step int, text bool, below string) string {
 	case isEntryField(first):
 		why = "each entry has its own"
 	}
-	at := site{text: text, object: below != ""}
-	if write := w.mendHint(target{step: step, path: r.path}, &at); write != "" {
+	if write := w.mendHint(target{step: step, path: r.path}, at); write != "" {
 		return why + ": " + write
 	}
 	return why
@@ -57,11 +57,14 @@ func (w *walker) entryHint(r ref, step int, text bool, below string) string {
 func pathText(path []elem) string { return clip(pathInFull(path)) }
 
 // pathInFull writes a path as it stands in a reference.
-func pathInFull(path []elem) string {
+func pathInFull(path []elem) string { return pathWith(path, bareKey) }
+
+// pathWith writes a path as it stands in a reference, with the keys in quotes that are not bare.
+func pathWith(path []elem, bare func(key string) bool) string {
 	var b []byte
 	for i := range path {
 		switch e := &path[i]; {
-		case e.isKey && bareKey(e.key):
+		case e.isKey && bare(e.key):
 			b = append(append(b, '.'), e.key...)
 		case e.isKey:
 			b = append(append(b, `["`...), jsontape.AppendEscaped(nil, e.key)...)
@@ -86,3 +89,6 @@ func bareKey(key string) bool {
 	}
 	return key != ""
 }
+
+// bareInExpression reports whether a key needs no quotes in a condition, where "-" subtracts.
+func bareInExpression(key string) bool { return bareKey(key) && strings.IndexByte(key, '-') < 0 }

@@ -19,11 +19,10 @@ type source struct {
 
 // typed refuses a reference by what its producer declares and what its own tool takes (impossible_ref). It is asked of
 // references without alternatives.
-func (w *walker) typed(t *target, text bool, below string) {
+func (w *walker) typed(t *target, at site, below string) {
 	if w.p.catalog == nil || w.calc {
 		return
 	}
-	at := site{text: text, object: below != ""}
 	switch from, v := w.judge(t, &at); v {
 	case nowhere:
 		w.notThere(t, &from, &at, below)

@@ -16,6 +16,7 @@ import (
 type site struct {
 	text   bool // it is within text: any value will do
 	object bool // it is written {"$ref": …}
+	bare   bool // it is part of a condition, which takes any value too
 
 	into  tool.Place // what takes its value, once that was asked for
 	found bool
@@ -25,7 +26,7 @@ type site struct {
 func (w *walker) takes(at *site) tool.Place {
 	if !at.found {
 		at.found = true
-		if !at.text && w.p.plan.Steps[w.step].Tool != "" {
+		if !at.text && !at.bare && w.p.plan.Steps[w.step].Tool != "" {
 			at.into = w.destination()
 		}
 	}
@@ -297,6 +298,9 @@ func (w *walker) proposed(t target, at *site) proposal {
 
 // written writes a reference in the form that its place has.
 func (w *walker) written(t *target, at *site) string {
+	if at.bare {
+		return refPrefix + w.idOf(t) + pathWith(t.path, bareInExpression)
+	}
 	return at.written(w.idOf(t) + pathInFull(t.path))
 }
 

@@ -20,6 +20,8 @@ type walker struct {
 	list bool   // it is the list of a for_each
 	item string // the name of the item; empty where there is none
 	calc bool   // it is a value, where $calc counts
+	// place is where a condition stands, of which nothing is walked: only its references are judged.
+	place string
 
 	path  []token
 	cut   cutter
@@ -312,7 +314,7 @@ func (w *walker) reference(x piece, text bool, below string) {
 			continue
 		}
 		if r.of == itsResult && p.plan.Steps[dep].ForEach != nil {
-			refused = w.entry(r, int(dep), text, below) || refused
+			refused = w.entry(r, int(dep), site{text: text, object: below != ""}, below) || refused
 		}
 		p.depend(w.step, int(dep), func() string { return w.pointer() + below })
 		p.targets = append(p.targets, target{int(dep), r.of, r.path, r.text})
@@ -323,7 +325,7 @@ func (w *walker) reference(x piece, text bool, below string) {
 		w.cut.hole(p, h)
 		w.keep(&h, below)
 		if len(h.targets) == 1 && len(x.refs) == 1 && x.def == "" && !refused && h.targets[0].of == itsResult {
-			w.typed(&h.targets[0], text, below)
+			w.typed(&h.targets[0], site{text: text, object: below != ""}, below)
 		}
 	}
 }
@@ -380,6 +382,8 @@ func (w *walker) problemAt(below string, code fault.Code, message, hint string) 
 // rootAt returns the place of the value that is walked, in the plan.
 func (w *walker) rootAt() string {
 	switch {
+	case w.place != "":
+		return w.place
 	case w.list:
 		return w.p.listAt(w.step).String()
 	case w.calc:

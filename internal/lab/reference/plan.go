@@ -182,6 +182,9 @@ func (p *Plan) link(i int, v *value) error {
 	if c := p.Steps[i].condition; c != nil {
 		p.Second = true
 		for _, r := range c.refs {
+			if d := p.index(r.id); d >= 0 && r.of == ofResult && p.Steps[d].ForEach && !r.intoEntries() {
+				return errRef
+			}
 			ids = append(ids, r.id)
 		}
 	}
