@@ -16,7 +16,8 @@ func TestWhatAWorkerMayBeAtIsNotLookedFor(t *testing.T) {
 	t.Parallel()
 	at := time.Unix(1000, 0)
 	w := newWindow(4, 1, nil, &neighbours{})
-	r := &run{progress: progress{plan: &plan.Plan{Steps: []plan.Step{{ID: "a", Tool: "t"}}}}}
+	p := &plan.Plan{Steps: []plan.Step{{ID: "a", Tool: "t"}}}
+	r := &run{progress: progress{plan: p, machine: machine.New(p, machine.Start{})}}
 	f := &flight{attempt: 1, lane: &lane{run: r, window: w}, sent: at}
 	rc := &reconciler{dispatcher: &dispatcher{windows: map[string]*window{"t": w}}, noticed: at.Add(time.Second)}
 	first, again, scheduled := machine.Dispatch{Attempt: 1}, machine.Dispatch{Attempt: 2}, machine.Dispatch{Attempt: 2, At: at}
