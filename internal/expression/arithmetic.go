@@ -246,8 +246,11 @@ func reduce(e *evaluation, x *call, args []value) (value, *fault.Error) {
 // wantNumbers refuses an item that is no number.
 func (e *evaluation) wantNumbers(x node, v, item value) *fault.Error {
 	if v.kind == array && item.kind != number {
-		return e.fail("%s has an item that is %s, and it takes numbers", described(x), item.kind).
-			WithHint("refer to the field of its items that is the number")
+		hint := "refer to the field of its items that is the number"
+		if item.kind == object {
+			hint += "; what a for_each step came to is in `data` of its items"
+		}
+		return e.fail("%s has an item that is %s, and it takes numbers", described(x), item.kind).WithHint("%s", hint)
 	}
 	return e.want(number, x, item, numbers)
 }

@@ -96,12 +96,13 @@ func TestMessages(t *testing.T) {
 		require.NotNil(t, err, text)
 		require.Equal(t, want, err.Error(), text)
 	}
-	v := values{"$ref:a.s": `"12"`, "$ref:a.n": "0", "$ref:a.l": `[1, "x"]`, "$ref:a.o": "{}"}
+	v := values{"$ref:a.s": `"12"`, "$ref:a.n": "0", "$ref:a.l": `[1, "x"]`, "$ref:a.f": `[{"data": 1}]`, "$ref:a.o": "{}"}
 	for text, want := range map[string]string{
 		"$ref:a.s > 5":      "condition_failed: `>` at byte 9: $ref:a.s is a string, and 5 is a number (compare numbers with numbers, and strings with strings)",
 		"1 + $ref:a.s":      "condition_failed: `+` at byte 2: $ref:a.s is a string, and it takes numbers (a string is no number, even where it looks like one: let a step make one of it)",
 		"5 / $ref:a.n":      "condition_failed: `/` at byte 2: a division by zero (ask first: `divisor == 0 ? null : … / divisor`)",
 		"sum($ref:a.l)":     "condition_failed: `sum` at byte 0: $ref:a.l has an item that is a string, and it takes numbers (refer to the field of its items that is the number)",
+		"sum($ref:a.f)":     "condition_failed: `sum` at byte 0: $ref:a.f has an item that is an object, and it takes numbers (refer to the field of its items that is the number; what a for_each step came to is in `data` of its items)",
 		"$ref:a.o or true":  "condition_failed: `or` at byte 9: $ref:a.o is an object, and it takes true and false (refer to one of its keys)",
 		"$ref:a.n or true":  "condition_failed: `or` at byte 9: $ref:a.n is a number, and it takes true and false (compare it with something, as in `… > 0`; another value in place of null is `a ?? b`)",
 		"1e6000 * 1e6000":   "condition_failed: `*` at byte 7: the result lies beyond 10^6144, or is nearer to zero than 10^-6144 (are the units those that are meant?)",
