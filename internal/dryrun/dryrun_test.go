@@ -169,6 +169,45 @@ func TestConditions(t *testing.T) {
 	}, noticesOf(d))
 }
 
+// Values are derived from what is made up. What goes wrong with them proves something only where all that they refer to
+// is certain.
+func TestValues(t *testing.T) {
+	t.Parallel()
+	d := of(t, `{"steps":[{"id":"a","tool":"one"},{"id":"b","value":{"$calc":"$ref:a + 1"}},{"id":"c","tool":"say","arguments":{"n":"$ref:b"}},
+		{"id":"f","tool":"fetch","arguments":{"url":"x"}},{"id":"g","value":{"$calc":"$ref:f.text * 2"}},{"id":"h","value":{"$calc":"$ref:w / 0"}},{"id":"w","tool":"one","arguments":{"n":"$ref:b"}},
+		{"id":"i","value":{"$calc":"$ref:p.x"},"for_each":{"in":"$ref:s.pages","as":"p"}},{"id":"s","tool":"search"},{"id":"m","value":["$ref:f.title"]}],
+		"output_steps":["b","i"]}`, tools)
+	require.Empty(t, d.Problems)
+	require.Equal(t, `2`, string(stepOf(t, d, "b").Value))
+	require.JSONEq(t, `{"n":2}`, string(stepOf(t, d, "c").Arguments))
+	require.Equal(t, 5, d.Calls)
+	require.Len(t, d.Tools, 4)
+	require.Contains(t, string(d.Results[1].JSON), `"summary":{"ok":3,"error":0}`)
+	require.Equal(t, outcome.Partial, d.Status)
+	var doubts []string
+	for _, p := range d.Doubts {
+		doubts = append(doubts, string(p.Code)+" "+p.Path)
+	}
+	require.Equal(t, []string{"condition_failed /steps/4/value", "unresolved_ref /steps/9/value/0"}, doubts)
+}
+
+// What takes long is derived as an orchestrator would do it beside its loop, and what would never end is cut.
+func TestLargeValues(t *testing.T) {
+	t.Parallel()
+	steps := `{"id":"v0","value":"` + strings.Repeat("x", 1<<19) + `"}`
+	for i := range 7 {
+		steps += fmt.Sprintf(`,{"id":"v%d","value":["$ref:v%d","$ref:v%[2]d"]}`, i+1, i)
+	}
+	d := of(t, `{"steps":[`+steps+`],"output_steps":["v0"]}`, tools)
+	require.Empty(t, d.Problems)
+	require.Equal(t, outcome.Partial, d.Status)
+	require.Equal(t, fault.TooLarge, d.Errors[0].Code)
+	long := `{"$calc":"sum($ref:l, $ref:l, $ref:l) + product($ref:l)"},`
+	d = of(t, `{"steps":[{"id":"l","value":`+listOf(2_000)+`},{"id":"v","value":[`+strings.TrimSuffix(strings.Repeat(long, 1_000), ",")+`]}]}`, tools)
+	require.Empty(t, d.Problems)
+	require.NotEmpty(t, d.Cut)
+}
+
 func TestNotices(t *testing.T) {
 	t.Parallel()
 	d := of(t, `{"schedule":"waves","steps":[{"id":"w","tool":"wipe","timeout":"2s"},{"id":"m","tool":"mail","for_each":{"in":`+listOf(2_000)+`},"arguments":{"to":[]},"timeout":"1h"},

@@ -144,9 +144,11 @@ func (t *trial) derive(step int, room int64) {
 	}
 	effort := plan.Effort{Bytes: int64(t.work), Work: t.work}
 	value, err := t.resolver.Derive(step, room, &effort, t.result)
-	if t.spend(t.work - int(effort.Bytes)); t.cut != "" {
+	if effort.Spent() {
+		t.stop("its values take too long to derive")
 		return
 	}
+	t.spend(t.work - int(effort.Bytes))
 	t.seq++
 	told := &machine.Told{Step: step, Value: &machine.Result{Value: value, Size: int64(len(value)), Error: err}}
 	t.machine.Apply(machine.Record{Seq: t.seq, Time: began, Told: told}, began, &t.effects)

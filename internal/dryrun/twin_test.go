@@ -1,6 +1,7 @@
 package dryrun_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -50,7 +51,7 @@ func TestADryRunOfExamplesIsTheRun(t *testing.T) {
 	t.Parallel()
 	refused, failed, listed := 0, 0, 0
 	for seed := range int64(*cases) {
-		c := reference.Generate(rand.New(rand.NewSource(seed)), reference.Options{NoFailures: true, ForEach: true})
+		c := reference.Generate(rand.New(rand.NewSource(seed)), reference.Options{NoFailures: true, ForEach: true, Second: seed%2 > 0, Codes: true})
 		tools, returned := exampleTools(t, seed, c)
 		d, err := dryrun.Of(c.Plan, tools)
 		require.NoError(t, err)
@@ -104,11 +105,20 @@ func requireSameOutcome(t *testing.T, what string, want *reference.Result, d *ou
 	for i, r := range want.Results {
 		require.Equal(t, r.Step, d.Results[i].Step, what)
 		got := d.Results[i].JSON
-		if want.Steps[r.Step].Items != nil { // an outcome has the entries within an object
+		if got[0] == '{' && r.JSON[0] == '[' { // an outcome has the entries within an object
 			var all struct{ Results json.RawMessage }
 			require.NoError(t, json.Unmarshal(got, &all))
 			got = all.Results
 		}
-		require.JSONEq(t, string(r.JSON), string(got), what)
+		require.Equal(t, anyOf(t, r.JSON), anyOf(t, got), what)
 	}
+}
+
+// anyOf reads JSON with the exact digits of its numbers.
+func anyOf(t *testing.T, raw []byte) (v any) {
+	t.Helper()
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	require.NoError(t, d.Decode(&v), "%s", raw)
+	return v
 }

@@ -523,6 +523,6 @@ var mutants = []mutant{
 	},
 	{
 		"value-reused", "a retry takes values over",
-		"orchestrator/reuse.go", "!ok || p.Steps[at].Value { // values are derived anew", "!ok {", "./examples/invoice", "Retry",
+		"orchestrator/reuse.go", "!ok || p.Steps[at].Value { // values are derived anew", "!ok {", "./orchestrator", "RetryDerives",
 	},
 }
