@@ -46,6 +46,36 @@ func benchmarkCoreApply(b *testing.B, body string) {
 	b.ReportMetric(float64(len(p.Steps)), "steps/op")
 }
 
+// BenchmarkCoreValues takes runs of values through the machine: a chain in which each is calculated from the one before,
+// and as many that refer to one.
+func BenchmarkCoreValues(b *testing.B) {
+	for name, step := range map[string]string{
+		"chain": `,{"id":"v%d","value":{"$calc":"$ref:v%d + 1.1"}}`,
+		"one":   `,{"id":"v%d","value":{"n":{"$calc":"$ref:v0 * %d"}}}`,
+	} {
+		var text strings.Builder
+		text.WriteString(`{"steps":[{"id":"v0","value":1}`)
+		for i := 1; i < 1000; i++ {
+			fmt.Fprintf(&text, step, i, i-1)
+		}
+		b.Run(name, func(b *testing.B) {
+			p, report := plan.Parse([]byte(text.String()+`],"output_steps":["v999"]}`), nil)
+			if p == nil {
+				b.Fatal(report.Problems)
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				run := machine.New(p, machine.Start{Key: "default/r/1"})
+				var effects machine.Effects
+				if run.Begin(&effects); !effects.Finished || run.Stats().Succeeded != 1000 {
+					b.Fatal("the run did not come to its end")
+				}
+			}
+			b.ReportMetric(float64(len(p.Steps)), "steps/op")
+		})
+	}
+}
+
 // wide is a fan-out with a join, of n steps in all.
 func wide(n int) string {
 	var b, join strings.Builder
