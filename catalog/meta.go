@@ -40,6 +40,7 @@ func orCalls(schema object, tools []*tool.Definition) object {
 			{"type", "array"}, {"description", "Instead of steps: calls that write to a state and read from it."},
 			{"items", call}, {"minItems", 1}, {"maxItems", plan.MaxSteps},
 		}},
+		{"output", object{{"description", `What the run returns: any value with references, or "†state".`}}},
 		{"input", object{{"description", "Constants that calls refer to as †input."}}},
 		{"state", object{{"type", []any{"object", "null"}}, {"properties", object{{"initial", object{{"type", []any{"object", "null"}}}}}}}},
 	}

@@ -1,7 +1,6 @@
 package dialect
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 
@@ -13,9 +12,10 @@ import (
 type stepWriter struct {
 	*compiler
 	call   *call
-	reads  []sources    // what has to be there for it to be taken
-	guards []string     // what its condition asks for that
-	named  map[int]bool // calls whose error it reads, or how they ended: their failure doesn't skip it
+	reads  []sources       // what has to be there for it to be taken
+	guards []string        // what its condition asks for that
+	output bool            // it is no call, but the output: what nobody wrote is null in it
+	named  map[string]bool // calls whose error or status its condition names: their failure doesn't skip it
 }
 
 // arguments returns the arguments of the step.
@@ -84,7 +84,11 @@ func (w *stepWriter) value(out []byte, n int32, at string) []byte {
 		}
 		out = append(out, '{')
 		w.eachMember(n, func(key string, value int32) {
-			out = w.put(out, key, value, at+string(jsontape.AppendToken(nil, key)))
+			at := at + string(jsontape.AppendToken(nil, key))
+			if w.output && strings.TrimLeft(key, "$") == "calc" && key != "calc" {
+				key = "$" + key // it is no calculation
+			}
+			out = w.put(out, key, value, at)
 		})
 		return append(out, '}')
 	default:
@@ -142,18 +146,14 @@ func (w *stepWriter) template(out []byte, pieces []piece, at string) []byte {
 		case len(s.origins) == 0:
 			literal.WriteString(bare(orNull(s.constant)))
 			continue
-		case len(s.origins) > 1 || s.constant != nil || s.origins[0].fails && !plainError(s.origins[0].rest):
-			w.lacks(at, "text can have the value of one call only here, and "+pieces[i].operands[0].ref.String()+" may come from several",
-				"hand the value over as an argument of its own")
-			return append(out, "null"...)
 		}
-		w.reads = append(w.reads, s)
+		s = w.alone(w.reading(s), pieces[i].operands[0].ref.path)
 		refers = true
 		text := w.EscapeText(literal.String())
 		literal.Reset()
 		b.WriteString(text)
 		b.WriteString(strings.Repeat("$", trailing(text))) // doubled, so that they end no escape
-		reference := w.reference(s.origins[0])
+		reference := s.origins[0].reference()
 		b.WriteString("${" + strings.TrimPrefix(reference, "$") + "}")
 	}
 	if !refers {
@@ -161,6 +161,18 @@ func (w *stepWriter) template(out []byte, pieces []piece, at string) []byte {
 	}
 	b.WriteString(w.EscapeText(literal.String()))
 	return jsontape.AppendQuoted(out, b.String())
+}
+
+// reading notes what is read. In the output, null takes the place of what nobody wrote.
+func (w *stepWriter) reading(s sources) sources {
+	if !w.output && len(s.origins) > fewOrigins {
+		s = w.alone(s, nil)
+	}
+	w.reads = append(w.reads, s)
+	if w.output && !s.sure() {
+		s.constant = []byte("null")
+	}
+	return s
 }
 
 // trailing returns how many dollars a text ends with.
@@ -176,9 +188,13 @@ func bare(json []byte) string {
 
 // whole appends what a string that is a reference and nothing else comes to.
 func (w *stepWriter) whole(out []byte, p *piece, at string) []byte {
+	if p.all && w.output {
+		w.add(fault.InvalidRef, at, "write the last one alone", "the output is put together when everything is over, and can't wait by &&")
+		return append(out, "null"...)
+	}
 	if p.all {
 		for _, o := range p.operands[:len(p.operands)-1] {
-			if s, ok := w.sources([]operand{o}, at); ok && (s.constant == nil || len(s.origins) > 0) {
+			if s, ok := w.sources([]operand{o}, at); ok && (!s.sure() || len(s.origins) > 0) {
 				if s.constant != nil {
 					s.constant = []byte("true") // whatever it is: it is waited for the others all the same
 				}
@@ -191,43 +207,12 @@ func (w *stepWriter) whole(out []byte, p *piece, at string) []byte {
 	if !ok {
 		return append(out, "null"...)
 	}
-	w.reads = append(w.reads, s)
-	switch {
-	case len(s.origins) == 0:
-		return w.escaped(out, orNull(s.constant))
-	case len(s.origins) == 1 && s.constant == nil && s.origins[0].fails:
-		return w.errorOf(out, s.origins[0])
-	case slices.ContainsFunc(s.origins, func(o origin) bool { return o.fails }):
-		w.lacks(at, "an error can't be one of several values here", "let the calls write their errors to different paths, and read each by itself")
-		return append(out, "null"...)
-	case len(s.constant) > 0 && (s.constant[0] == '{' || s.constant[0] == '['):
-		w.lacks(at, "the value in place of what is missing can't be an object or an array here", "write a text, a number, true, false or null")
-		return append(out, "null"...)
+	s = w.reading(s)
+	if len(s.origins) == 0 {
+		return w.escaped(out, orNull(s.constant), at)
 	}
-	var b strings.Builder
-	for i, o := range s.origins {
-		if i > 0 {
-			b.WriteString(" || ")
-		}
-		b.WriteString(w.reference(o))
+	if !s.scalar() {
+		s = w.chosen(s, p.operands[0].ref.path)
 	}
-	if s.constant != nil {
-		b.WriteString(" || " + string(s.constant))
-	}
-	return jsontape.AppendQuoted(out, b.String())
+	return jsontape.AppendQuoted(out, s.alternatives())
 }
-
-// escaped appends a constant as arguments that mean it.
-func (w *stepWriter) escaped(out, constant []byte) []byte {
-	const around = `{"v":`
-	object := slices.Concat([]byte(around), constant, []byte{'}'})
-	text, err := w.Escape(object)
-	if err != nil { // it was scanned already; only nesting may be too deep
-		w.add(fault.MalformedJSON, w.call.at, "flatten it", "a constant that the call is given is nested too deep")
-		return append(out, "null"...)
-	}
-	return append(out, text[len(around):len(text)-1]...)
-}
-
-// lacks refuses what can't be compiled yet.
-func (w *stepWriter) lacks(at, why, hint string) { w.add(fault.InvalidRef, at, hint, "%s", why) }

@@ -22,6 +22,7 @@ type call struct {
 	wrong [metaFields]bool // fields that are there, but are not what they have to be
 
 	results, errors []path // where its result and its error are written
+	method          string // how its result is put together with what was written before
 }
 
 // The fields of a call that are no arguments.
@@ -104,10 +105,10 @@ func (c *compiler) nameCalls() {
 			c.takeID(k, i)
 		}
 	}
-	next := map[string]int{}
+	c.nextID = map[string]int{}
 	for i := range c.calls {
 		if k := &c.calls[i]; k.id == "" && k.meta[metaTool] != 0 {
-			k.id = c.freeID(idFrom(c.str(k.meta[metaTool])), next)
+			k.id = c.freeID(idFrom(c.str(k.meta[metaTool])), c.nextID)
 			c.ids[k.id] = i
 		}
 	}
@@ -157,17 +158,14 @@ func (c *compiler) freeID(id string, next map[string]int) string {
 
 // knows reports whether there is a call of an id.
 func (c *compiler) knows(id string) bool {
-	_, known := c.ids[id]
-	return known
+	i, known := c.ids[id]
+	return known && i >= 0
 }
 
 // readOutput reads where a call writes.
 func (c *compiler) readOutput(k *call) {
 	n := k.meta[metaOutput]
-	if m := k.meta[metaMethod]; m != 0 && c.str(m) != "set" {
-		c.add(fault.InvalidValue, k.at+"/_outputMethod", "leave it out, and let another call put the results together",
-			"the only method that is available yet is \"set\"")
-	}
+	k.method = c.method(k)
 	if n == 0 {
 		k.results = []path{{{key: k.id}}}
 		return
@@ -184,6 +182,24 @@ func (c *compiler) readOutput(k *call) {
 	}
 }
 
+// method returns how a call's result is put together with what was written before.
+func (c *compiler) method(k *call) string {
+	methods := []string{"set", "merge", "push", "concat"}
+	n := k.meta[metaMethod]
+	if n == 0 {
+		return methods[0]
+	}
+	name := c.str(n)
+	if !slices.Contains(methods, name) {
+		hint := "write one of " + strings.Join(methods, ", ")
+		if meant := text.NearMiss(name, methods...); meant != "" {
+			hint = "write " + quoted(meant)
+		}
+		c.add(fault.InvalidValue, k.at+"/_outputMethod", hint, "%s is no method", clip(quoted(name)))
+	}
+	return name
+}
+
 // outputPaths reads places in the state that are parted by &&.
 func (c *compiler) outputPaths(at, s string) (all []path) {
 	for _, part := range strings.Split(s, "&&") {
@@ -192,6 +208,8 @@ func (c *compiler) outputPaths(at, s string) (all []path) {
 		switch {
 		case ok && why == "" && end == len(part) && r.of == ofState && r.path.keysOnly():
 			all = append(all, r.path)
+		case ok && why != "":
+			c.add(fault.InvalidValue, at, `write "_outputPath": "†state.name"`, "%s", why)
 		case ok && r.of == ofInput:
 			c.add(fault.InvalidValue, at, "write to †state", "the input can't be written to")
 		case ok && why == "" && end == len(part):

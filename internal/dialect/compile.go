@@ -14,6 +14,9 @@ import (
 // in many places.
 const MaxBytes = 8 << 20
 
+// maxWork bounds the time that compiling takes: a reading looks at all that write at its path, above it and below it.
+const maxWork = 4 << 20
+
 // Language is what the compiler has to know of the plan language, beside its forms.
 type Language struct {
 	// Escape returns arguments that mean exactly a JSON object.
@@ -29,8 +32,7 @@ type Compiled struct {
 	// Problems are why the document is refused. Their places are pointers into it.
 	Problems []fault.Problem
 
-	doc   *compiler
-	steps []int // the call that each step of the plan stems from
+	doc *compiler
 }
 
 // compiler is one compilation of one document.
@@ -47,7 +49,13 @@ type compiler struct {
 	problems []fault.Problem
 	faulty   map[int]bool // calls that have problems
 	in       int          // the call in hand
-	out      []byte
+
+	cells   []cell            // steps that are no calls
+	cellIDs map[string]string // by what they come to
+	nextID  map[string]int    // numbers of ids
+	made    int               // bytes of cells
+	work    int               // writers that were looked at
+	out     []byte
 }
 
 // Is reports whether a document is of the dialect: it has calls, and one of them names its tool as calls do.
@@ -66,27 +74,31 @@ func Is(src []byte, tape []jsontape.Node) bool {
 
 // Compile compiles a document that was scanned without flaws.
 func Compile(src []byte, tape []jsontape.Node, l Language) *Compiled {
-	c := &compiler{Language: l, document: document{src, tape}, faulty: map[int]bool{}, in: -1}
+	c := &compiler{Language: l, document: document{src, tape}, faulty: map[int]bool{}, cellIDs: map[string]string{}, in: -1}
 	calls := c.root()
 	c.readCalls(calls)
 	c.placeWriters()
 	d := &Compiled{doc: c}
 	c.out = append(c.out, `{"steps":[`...)
 	for i := range c.calls {
-		if c.in = i; len(c.out) > MaxBytes {
-			c.add(fault.LimitExceeded, "/calls", "split it into several plans, or have fewer calls write to the same path",
-				"compiled, the plan would have more than %d bytes", MaxBytes)
+		if c.in = i; len(c.out)+c.made > MaxBytes || c.work > maxWork {
+			c.add(fault.LimitExceeded, "/calls", "split it into several plans, or have fewer calls read what many others write",
+				"too many calls read what many others write: compiled, the plan would be too large")
 			return &Compiled{Problems: c.problems, doc: c}
 		}
 		if i > 0 {
 			c.out = append(c.out, ',')
 		}
 		c.step(i)
-		d.steps = append(d.steps, i)
 	}
-	c.in = -1
+	c.in = len(c.calls)
+	output := c.outputStep()
+	for i := range c.cells {
+		c.out = append(jsontape.AppendQuoted(append(c.out, `,{"id":`...), c.cells[i].id), ',')
+		c.out = append(append(c.out, c.cells[i].body...), '}')
+	}
 	c.out = append(c.out, ']')
-	c.outcome()
+	c.returned(output)
 	for _, key := range c.others {
 		c.out = append(c.out, ',')
 		c.out = append(c.out, src[tape[key].Start:tape[key+1].End]...)
@@ -153,18 +165,46 @@ func (c *compiler) add(code fault.Code, at, hint, format string, args ...any) {
 	c.problems = append(c.problems, fault.Problem{Code: code, Path: at, Message: fmt.Sprintf(format, args...), Hint: hint})
 }
 
-// outcome writes what the run returns.
-func (c *compiler) outcome() {
-	if c.output != 0 {
-		c.add(fault.UnknownField, "/output", "leave it out: the results of all calls come back, or of those whose ids \"output_steps\" names",
-			"an output with a shape is not available yet")
+// outputStep makes the step that comes to the output, and returns its id; empty for none.
+func (c *compiler) outputStep() string {
+	if c.output == 0 {
+		return ""
 	}
+	w := &stepWriter{compiler: c, call: &call{}, output: true}
+	value := w.value([]byte(`"value":`), c.output, "/output")
+	var needs []string
+	for _, s := range w.reads {
+		if len(s.origins) > 0 && !s.sure() {
+			needs = append(needs, c.chain(s, "")+" == null")
+		}
+	}
+	return c.cell("the output", "output", nil, func(string) []byte { return append(anyway(needs), value...) })
+}
+
+// returned writes which steps come back: the output, or the calls, whatever else was made.
+func (c *compiler) returned(output string) {
+	own := slices.ContainsFunc(c.others, func(key int32) bool { return c.str(key) == "output_steps" })
+	if own || output == "" && len(c.cells) == 0 {
+		return
+	}
+	c.out = append(c.out, `,"output_steps":[`...)
+	if output != "" {
+		c.out = append(jsontape.AppendQuoted(c.out, output), ']')
+		return
+	}
+	for i := range c.calls {
+		if i > 0 {
+			c.out = append(c.out, ',')
+		}
+		c.out = jsontape.AppendQuoted(c.out, c.calls[i].id)
+	}
+	c.out = append(c.out, ']')
 }
 
 // step writes the step of a call.
 func (c *compiler) step(i int) {
 	k := &c.calls[i]
-	w := &stepWriter{compiler: c, call: k, named: map[int]bool{}}
+	w := &stepWriter{compiler: c, call: k, named: map[string]bool{}}
 	arguments := w.arguments()
 	condition := w.condition()
 	c.out = append(c.out, `{"id":`...)

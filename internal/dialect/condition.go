@@ -1,7 +1,6 @@
 package dialect
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/stepjet/stepjet/fault"
@@ -73,12 +72,10 @@ func (w *stepWriter) inOwn(r ref, at string) string {
 	switch {
 	case !ok:
 		return "null"
-	case len(s.constant) > 0 && (s.constant[0] == '{' || s.constant[0] == '['):
-		w.add(fault.InvalidCondition, at, "compare a part of it, such as "+(ref{r.of, append(slices.Clone(r.path), elem{key: "name"})}).String(),
-			"an object or an array of the input or of the initial state can't stand in a condition: %s", clip(r.String()))
-		return "null"
+	case !s.scalar():
+		s = w.chosen(s, r.path)
 	}
-	return w.inCondition(s)
+	return w.chain(s, "")
 }
 
 // namesStep returns where $status:id or $error:id.path ends at s[i:], which say how a call ended.
@@ -89,8 +86,8 @@ func (w *stepWriter) namesStep(s string, i int) int {
 		}
 		id := i + len(prefix)
 		end := plainEnd(s, id)
-		if call, known := w.ids[s[id:end]]; known {
-			w.named[call] = true
+		if w.knows(s[id:end]) {
+			w.named[s[id:end]] = true
 			_, end, _ = parsePath(s, end)
 			return end
 		}
@@ -129,12 +126,12 @@ func (w *stepWriter) afterID(out []byte, n int32, at string) []byte {
 	}
 	id := w.str(n)
 	if r, end, _, ok := refAt(id, 0); ok && end == len(id) && r.of == ofState {
-		if seen, ok := w.read(w.in, r.path); ok && len(seen.origins) > 0 {
-			w.add(fault.InvalidValue, at, "write "+quoted(w.calls[seen.origins[0].call].id), "_after names calls, not paths of the state")
+		if seen, ok := w.read(&view{call: w.in}, r.path); ok && len(seen.writers) > 0 {
+			w.add(fault.InvalidValue, at, "write "+quoted(w.calls[seen.writers[0].call].id), "_after names calls, not paths of the state")
 			return append(out, `""`...)
 		}
 	}
-	if _, known := w.ids[id]; !known {
+	if !w.knows(id) {
 		hint := "ids are given by \"_id\"; without it, a call has the name of its tool, and then _2, _3, …"
 		if better := idFrom(id); better != id && subjects.ValidStepID(better) && w.knows(better) {
 			hint = "write " + quoted(better)

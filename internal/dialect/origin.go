@@ -1,13 +1,30 @@
 package dialect
 
-import (
-	"github.com/stepjet/stepjet/fault"
-)
+import ()
+
+// origin is a step of the compiled plan that a value may come from: what lies behind rest of its result.
+type origin struct {
+	step   string // its id
+	rest   path
+	unsure bool // its result may be null where nobody wrote
+}
 
 // sources are where a value may come from.
 type sources struct {
 	origins  []origin // the first that has something counts
 	constant []byte   // JSON in their place where none has; nil for null
+	ended    bool     // the last of the origins always has something
+}
+
+// sure reports whether there is something in any case.
+func (s sources) sure() bool { return s.constant != nil || s.ended }
+
+// fewOrigins are named in place; more of them come together in a step of their own, since expressions are bounded.
+const fewOrigins = 20
+
+// scalar reports whether the constant can stand within an expression or at the end of alternatives.
+func (s sources) scalar() bool {
+	return len(s.constant) == 0 || s.constant[0] != '{' && s.constant[0] != '['
 }
 
 // orNull returns a constant as JSON.
@@ -23,14 +40,9 @@ func orNull(constant []byte) []byte {
 func (w *stepWriter) sources(operands []operand, at string) (s sources, ok bool) {
 	ok = true
 	for _, o := range operands {
-		switch {
-		case s.constant != nil: // nothing behind it is ever looked at, but it has to be right
-			_, fine := w.source(o, at)
-			ok = ok && fine
-		default:
-			more, fine := w.source(o, at)
-			ok = ok && fine
-			s.origins, s.constant = append(s.origins, more.origins...), more.constant
+		more, fine := w.source(o, at)
+		if ok = ok && fine; !s.sure() { // nothing behind it is ever looked at, but it has to be right
+			s.origins, s.constant, s.ended = append(s.origins, more.origins...), more.constant, more.ended
 		}
 	}
 	return s, ok
@@ -52,32 +64,8 @@ func (w *stepWriter) source(o operand, at string) (s sources, ok bool) {
 		}
 		return s, true
 	}
-	r, ok := w.read(w.in, o.ref.path)
-	switch {
-	case !ok:
+	if s, ok = w.stateAt(view{call: w.in}, o.ref.path); !ok {
 		w.unknown(at, o.ref)
-		return s, false
-	case r.parts:
-		w.lacks(at, o.ref.String()+" is written in parts, and can't be read as a whole yet", "read each part by itself")
-		return s, false
 	}
-	for _, from := range r.origins {
-		if from.fails {
-			w.named[from.call] = true
-		}
-		if from.fails && !knownOfError(from.rest) {
-			w.add(fault.UnknownRef, at, "an error has code, message and details", "there is no %s in an error", clip(from.rest.String()))
-			return s, false
-		}
-	}
-	s.origins = r.origins
-	if r.initial != 0 {
-		s.constant = w.raw(r.initial)
-	}
-	return s, true
-}
-
-// knownOfError reports whether a path leads to something that errors have.
-func knownOfError(p path) bool {
-	return len(p) == 0 || plainError(p) && (p[0].key == "details" || len(p) == 1) || len(p) == 1 && p[0].key == "code"
+	return s, ok
 }

@@ -31,6 +31,9 @@ type path []elem
 // maxIndex is the largest index that a path may have: nothing has more items.
 const maxIndex = 1 << 30
 
+// maxPath is the most elements of a path: no JSON nests deeper.
+const maxPath = 64
+
 // parsePath reads the longest path at s[i:]. why says where what looks like a path is none.
 func parsePath(s string, i int) (p path, end int, why string) {
 	for i < len(s) {
@@ -48,6 +51,9 @@ func parsePath(s string, i int) (p path, end int, why string) {
 			}
 		default:
 			return p, i, ""
+		}
+		if len(p) == maxPath {
+			return p, i, fmt.Sprintf("a path has at most %d parts", maxPath)
 		}
 		p, i = append(p, e), next
 	}

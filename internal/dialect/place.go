@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -15,10 +16,17 @@ func (d *Compiled) Place(pointer string) string {
 	}
 	tokens := strings.Split(strings.TrimPrefix(rest, "/"), "/")
 	i, err := strconv.Atoi(tokens[0])
-	if err != nil || i >= len(d.steps) {
+	if err != nil {
 		return "/calls"
 	}
-	k := &d.doc.calls[d.steps[i]]
+	i, own := d.doc.stemsFrom(i)
+	switch {
+	case i >= len(d.doc.calls):
+		return "/output"
+	case !own:
+		return d.doc.calls[i].at
+	}
+	k := &d.doc.calls[i]
 	if len(tokens) == 1 {
 		return k.at
 	}
@@ -35,6 +43,14 @@ func (d *Compiled) Place(pointer string) string {
 		return d.doc.argumentPlace(k, tokens[2:])
 	}
 	return k.at
+}
+
+// stemsFrom returns the call that a step of the compiled plan stems from, and whether it is that call's own.
+func (c *compiler) stemsFrom(step int) (call int, own bool) {
+	if step < len(c.calls) {
+		return step, true
+	}
+	return c.cells[min(step-len(c.calls), len(c.cells)-1)].call, false
 }
 
 // metaPlace returns the place of a field of a call, and in it as far as it is there; the call's own where it is absent.
@@ -81,11 +97,11 @@ func (d *Compiled) Faulty(pointer string) bool {
 	rest, in := strings.CutPrefix(pointer, "/steps/")
 	number, field, _ := strings.Cut(rest, "/")
 	i, err := strconv.Atoi(number)
-	if !in || err != nil || i >= len(d.steps) {
+	if !in || err != nil {
 		return false
 	}
-	i = d.steps[i]
-	return d.doc.faulty[i] && (field != "tool" || d.doc.calls[i].meta[metaTool] == 0)
+	i, own := d.doc.stemsFrom(i)
+	return d.doc.faulty[i] && (!own || field != "tool" || d.doc.calls[i].meta[metaTool] == 0)
 }
 
 // Words returns a message or a hint about the compiled plan in the words of the dialect: references to steps as the
@@ -123,17 +139,23 @@ func (c *compiler) word(s string) (text string, n int) {
 	}
 	id := rest[:plainEnd(rest, 0)]
 	path := path{{key: id}}
-	if i, known := c.ids[id]; known {
-		written := c.calls[i].results
-		if of == "error" {
-			written = c.calls[i].errors
-		}
-		if len(written) == 0 {
-			return "$", 1
-		}
-		path = written[0]
-	} else if id == "" || of == "error" {
+	switch i, known := c.ids[id]; {
+	case id == "" || !known && of == "error":
 		return "$", 1
+	case known && i < 0:
+		path = c.cellPath(id)
+	case known && of == "error" && len(c.calls[i].errors) > 0:
+		path = c.calls[i].errors[0]
+	case known && of == "error" || known && len(c.calls[i].results) == 0:
+		return "$", 1
+	case known:
+		path = c.calls[i].results[0]
 	}
 	return open + (ref{ofState, path}).String(), len(s) - len(rest) + len(id)
+}
+
+// cellPath returns the path of the state that a step comes to that is no call.
+func (c *compiler) cellPath(id string) path {
+	i := slices.IndexFunc(c.cells, func(x cell) bool { return x.id == id })
+	return c.cells[max(i, 0)].path
 }

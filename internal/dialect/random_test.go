@@ -31,7 +31,9 @@ func randomPath(r *rand.Rand, least int) []string {
 }
 
 func randomValue(r *rand.Rand, depth int) any {
-	switch n := r.Intn(9); {
+	switch n := r.Intn(10); {
+	case n == 9 && depth < 3:
+		return []any{randomValue(r, depth+1), "i"}[:r.Intn(3)]
 	case n < 4 && depth < 3:
 		m := map[string]any{}
 		for range r.Intn(3) {
@@ -90,7 +92,10 @@ func randomProgram(r *rand.Rand) *program {
 		}
 	}
 	for range 1 + r.Intn(6) {
-		c := progCall{results: [][]string{randomPath(r, 1)}, result: randomValue(r, 0)}
+		c := progCall{results: [][]string{randomPath(r, 1)}, result: randomValue(r, 0), method: "set"}
+		if r.Intn(4) == 0 {
+			c.method = []string{"merge", "push", "concat"}[r.Intn(3)]
+		}
 		if r.Intn(8) == 0 {
 			c.results = append(c.results, randomPath(r, 1))
 		}
@@ -110,6 +115,11 @@ func randomProgram(r *rand.Rand) *program {
 	}
 	for i := range p.calls {
 		p.calls[i].read(r, p, i)
+	}
+	for range r.Intn(3) {
+		o := p.randomRead(r)
+		o.all = false
+		p.output = append(p.output, o)
 	}
 	return p
 }
@@ -134,7 +144,7 @@ func (c *progCall) read(r *rand.Rand, p *program, i int) {
 func (p *program) document() []byte {
 	var calls []map[string]any
 	for i, c := range p.calls {
-		m := map[string]any{"_tool": "t", "_id": fmt.Sprint("c", i), "_outputPath": joined(c.results)}
+		m := map[string]any{"_tool": "t", "_id": fmt.Sprint("c", i), "_outputPath": joined(c.results), "_outputMethod": c.method}
 		if len(c.errors) > 0 {
 			m["_outputPath"] = joined(c.results) + " || " + joined(c.errors)
 		}
@@ -157,7 +167,15 @@ func (p *program) document() []byte {
 		}
 		calls = append(calls, m)
 	}
-	body, err := json.Marshal(map[string]any{"calls": calls, "input": p.input, "state": map[string]any{"initial": p.initial}})
+	doc := map[string]any{"calls": calls, "input": p.input, "state": map[string]any{"initial": p.initial}}
+	if p.output != nil {
+		output := map[string]any{}
+		for k, o := range p.output {
+			output[fmt.Sprint("o", k)] = o.String()
+		}
+		doc["output"] = output
+	}
+	body, err := json.Marshal(doc)
 	if err != nil {
 		panic(err)
 	}
@@ -202,7 +220,7 @@ func (t test) String() string {
 }
 
 // run goes through a compiled plan on the state machine, and answers each call as the program says.
-func (p *program) run(t *testing.T, compiled *plan.Plan) (status []string, args []map[string]any) {
+func (p *program) run(t *testing.T, compiled *plan.Plan) (status []string, args []map[string]any, output any, told string) {
 	t.Helper()
 	at := time.Unix(0, 0).UTC()
 	m := machine.New(compiled, machine.Start{Key: "t/r/1", Submitted: at, Started: at, Contracts: map[string]*tool.Contract{"t": {MaxAttempts: 1, Limit: 1}}})
@@ -245,7 +263,14 @@ func (p *program) run(t *testing.T, compiled *plan.Plan) (status []string, args 
 	for i := range p.calls {
 		status = append(status, string(m.StepStatus(i)))
 	}
-	return status, args
+	for i := range compiled.Steps {
+		err, _ := m.Failure(machine.Call{Step: i})
+		told += fmt.Sprintf("%s %s %v\n", compiled.Steps[i].ID, m.StepStatus(i), err)
+	}
+	if o, there := compiled.Index("output"); there && m.Result(machine.Call{Step: o}) != nil {
+		require.NoError(t, json.Unmarshal(m.Result(machine.Call{Step: o}).Value, &output))
+	}
+	return status, args, output, told
 }
 
 // Random programs come to the same in the interpreter, which works on the state, and compiled, in the state machine.
@@ -257,16 +282,19 @@ func TestProgramsAgree(t *testing.T) {
 		body := p.document()
 		want := interpret(p)
 		compiled, report := plan.Parse(body, nil)
-		if want.refused || want.lacking {
+		if want.refused {
 			require.Nil(t, compiled, "seed %d: nothing says that this can't be\n%s", seed, body)
 			met["refused"]++
 			continue
 		}
 		require.NotNil(t, compiled, "seed %d: %+v\n%s", seed, report.Problems, body)
-		status, args := p.run(t, compiled)
-		shown := fmt.Sprintf("seed %d\n%s\n%s", seed, body, plan.Compiled(body))
+		status, args, output, told := p.run(t, compiled)
+		shown := fmt.Sprintf("seed %d\n%s\n%s\n%s", seed, body, plan.Compiled(body), told)
 		require.Equal(t, want.status, status, shown)
 		require.Equal(t, want.args, args, shown)
+		if p.output != nil {
+			require.Equal(t, want.result, output, shown)
+		}
 		for _, s := range status {
 			met[s]++
 		}

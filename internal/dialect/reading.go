@@ -13,6 +13,7 @@ import (
 type place struct {
 	writers []writer // in the order of the list
 	below   map[string]*place
+	keys    []string // of below, in the order in which they came
 }
 
 // writer is a call that writes at a place.
@@ -21,17 +22,17 @@ type writer struct {
 	fails bool // it writes its error there, not its result
 }
 
-// origin is one call that a reading may get its value from: what lies behind rest of its result or of its error.
-type origin struct {
-	writer
-	rest path
+// reading is what a path of the state comes to.
+type reading struct {
+	writers []above  // the last of the list first
+	initial int32    // node of the initial state's value; 0 for none
+	keys    []string // below which others write
 }
 
-// reading is what a reference to the state comes to.
-type reading struct {
-	origins []origin // the last of the list first: the first that has something counts
-	initial int32    // node of the initial state's value, where none has; 0 for none
-	parts   bool     // calls write below the path, too
+// above is a writer at a path or above it: what lies behind rest of what it writes.
+type above struct {
+	writer
+	rest path
 }
 
 // placeWriters notes who writes where.
@@ -57,46 +58,77 @@ func (c *compiler) placeAt(p path) *place {
 				at.below = map[string]*place{}
 			}
 			at.below[e.key] = &place{}
+			at.keys = append(at.keys, e.key)
 		}
 		at = at.below[e.key]
 	}
 	return at
 }
 
-// read returns what call number at reads at a path; ok is false where nobody writes it, nor is it there initially.
-func (c *compiler) read(at int, p path) (r reading, ok bool) {
-	var all []origin // at or above the path
-	here := c.written
+// view is who reads.
+type view struct {
+	call   int
+	others bool // it sees all others, since none before it in the list writes there; else those before it
+	fixed  bool // others says which; else it follows from the path
+	// inside is one more than the length of the path whose parts are read: what is pushed and appended there and above is
+	// no part.
+	inside int
+}
+
+// read returns what somebody reads at a path; ok is false where nobody writes it, nor is it there initially.
+func (c *compiler) read(v *view, p path) (r reading, ok bool) {
+	all, here := c.writersOf(p)
+	if c.work += 1 + len(all); here != nil && len(here.keys) > 0 {
+		c.work += len(c.calls)
+	}
+	r.initial = c.constant(c.initial, p)
+	before := func(w writer) bool { return w.call < v.call }
+	if !v.fixed {
+		v.fixed = true
+		v.others = r.initial == 0 && !here.any(before) && !slices.ContainsFunc(all, func(a above) bool { return before(a.writer) })
+	}
+	sees := before
+	if v.others {
+		sees = func(w writer) bool { return w.call != v.call }
+	}
+	for _, a := range all {
+		if sees(a.writer) && !(c.grows(a) && len(p)-len(a.rest) < v.inside) {
+			r.writers = append(r.writers, a)
+		}
+	}
+	slices.SortStableFunc(r.writers, func(a, b above) int { return cmp.Or(b.call-a.call, len(a.rest)-len(b.rest)) })
+	if here != nil {
+		for _, k := range here.keys {
+			if b := here.below[k]; slices.ContainsFunc(b.writers, sees) || b.any(sees) {
+				r.keys = append(r.keys, k)
+			}
+		}
+	}
+	return r, r.initial != 0 || len(r.keys) > 0 || len(r.writers) > 0
+}
+
+// grows reports whether a writer adds to a list or a text.
+func (c *compiler) grows(w above) bool {
+	m := c.calls[w.call].method
+	return !w.fails && (m == "push" || m == "concat")
+}
+
+// writersOf returns who writes at a path or above it, and the place of the path; nil where nobody writes there or below.
+func (c *compiler) writersOf(p path) (all []above, here *place) {
+	here = c.written
 	for i := 0; here != nil; i++ {
 		for _, w := range here.writers {
-			all = append(all, origin{writer: w, rest: p[i:]})
+			all = append(all, above{writer: w, rest: p[i:]})
 		}
 		if i == len(p) {
-			break
+			return all, here
 		}
 		if p[i].kind != isKey {
-			here = nil
-			break
+			return all, nil
 		}
 		here = here.below[p[i].key]
 	}
-	r.initial = c.constant(c.initial, p)
-	before := func(w writer) bool { return w.call < at }
-	sees := before
-	if !slices.ContainsFunc(all, func(o origin) bool { return before(o.writer) }) && !here.any(before) {
-		if r.initial != 0 {
-			return r, true
-		}
-		sees = func(w writer) bool { return w.call != at }
-	}
-	for _, o := range all {
-		if sees(o.writer) {
-			r.origins = append(r.origins, o)
-		}
-	}
-	slices.SortStableFunc(r.origins, func(a, b origin) int { return cmp.Or(b.call-a.call, len(a.rest)-len(b.rest)) })
-	r.parts = here.any(sees)
-	return r, r.initial != 0 || r.parts || len(r.origins) > 0
+	return all, nil
 }
 
 // any reports whether somebody of a kind writes below a place.

@@ -19,10 +19,11 @@
 //	or ||
 //	a ? b : c
 //
-// Functions: len (characters of a string, items of an array, members of an object), lower, upper, trim, truthy
-// (of anything, what a condition of one reference comes to), abs, round(x, digits), and over numbers and arrays of them sum, product, min, max. There is nothing else: no variables, no
-// functions to write, no time, no chance, no other access to a value than the path of its reference. So an expression
-// always ends, and comes to the same everywhere.
+// Functions: len (characters of a string, items of an array, members of an object), lower, upper, trim, truthy (of
+// anything, what a condition of one reference comes to), abs, round(x, digits), over numbers and arrays of them sum,
+// product, min, max, and those that put values together: put(object, "key", value, …), merge of objects, concat of arrays
+// or of strings. There is nothing else: no variables, no functions to write, no time, no chance, no other access to a
+// value than the path of its reference. So an expression always ends, and comes to the same everywhere.
 //
 // # References
 //
@@ -43,7 +44,8 @@
 // # null
 //
 // A reference to nothing is null. == and != compare with it, ?? replaces it, ? : and conditions take it for false, a
-// list may hold it, and sum, product, min and max leave it out: of nothing they are 0, 1, null and null. Elsewhere
+// list may hold it, and sum, product, min and max leave it out: of nothing they are 0, 1, null and null. put, merge and
+// concat leave it out too, and are null of nothing. Elsewhere
 // null makes null: comparing, calculating, functions, not. Of and and or it is "not known", as in SQL: false and null
 // is false, true and null is null, true or null is true. What is decided by its left side does not look at its right
 // one.
