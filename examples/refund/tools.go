@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"strings"
 
@@ -50,7 +51,7 @@ func report(_ context.Context, in struct {
 		Message  string `json:"message"`
 	} `json:"error"`
 }) (Ticket, error) {
-	return Ticket{"payment failed: " + in.Error.ToolCode + ": " + in.Error.Message}, nil
+	return Ticket{"payment failed: " + cmp.Or(in.Error.ToolCode, in.Error.Code) + ": " + in.Error.Message}, nil
 }
 
 // Sent is what ask_for_card returns.
