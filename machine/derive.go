@@ -8,12 +8,15 @@ import (
 )
 
 // atOnce is the most effort of values that are derived where what they refer to is decided: of one, and of all of a run.
-// What takes more, or reads a blob, is built beside the machine and recorded. All owners have to agree on which those
-// are, so these numbers are a part of the language.
+// What takes more, is larger than maxAtOnce, or reads a blob, is built beside the machine and recorded, a large one as a
+// handle. All owners have to agree on which those are, so these numbers are a part of the language.
 var atOnce = struct{ step, run plan.Effort }{
 	step: plan.Effort{Bytes: 4 << 20, Work: 1 << 20},
 	run:  plan.Effort{Bytes: 256 << 20, Work: 64 << 20},
 }
+
+// maxAtOnce is the largest value, in bytes, that is held in memory.
+const maxAtOnce = 256 << 10
 
 // values are those of a run's steps that call no tool.
 type values struct {
@@ -49,10 +52,11 @@ func (v *values) atOnce(r *Run, i int) (value []byte, err *fault.Error, done boo
 	most := plan.Effort{Bytes: min(atOnce.step.Bytes, v.effort.Bytes), Work: min(atOnce.step.Work, v.effort.Work)}
 	left := most
 	resolver := sc.plan.NewResolver().Fates(func(d int) plan.Fate { return r.Fate(sc.first + d) })
-	value, err = resolver.Derive(i-sc.first, v.room(), &left, seen(r, sc))
+	value, err = resolver.Derive(i-sc.first, min(v.room(), maxAtOnce), &left, seen(r, sc))
 	v.effort.Bytes -= most.Bytes - left.Bytes
 	v.effort.Work -= most.Work - left.Work
-	return value, err, !left.Spent()
+	large := err != nil && err.Code == fault.TooLarge && v.room() > maxAtOnce // how large is seen beside the machine
+	return value, err, !left.Spent() && !large
 }
 
 // derived decides a step with what its value came to.

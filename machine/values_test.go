@@ -97,6 +97,19 @@ func TestAValueThatTakesLongIsRecorded(t *testing.T) {
 	}
 }
 
+// TestALargeValueIsNotHeld: what has more than 256 KiB is recorded, so that it can lie in a blob.
+func TestALargeValueIsNotHeld(t *testing.T) {
+	t.Parallel()
+	for size, recorded := range map[int]bool{256<<10 - 4: false, 256<<10 - 3: true} {
+		var out machine.Effects
+		m := of(t, `{"steps":[{"id":"a","tool":"t"},{"id":"v","value":["$ref:a"]}]}`, tool.Contract{MaxAttempts: 1, Limit: 1}, &out)
+		body := []byte(`"` + strings.Repeat("x", size) + `"`)
+		m.Apply(machine.Record{Seq: 10, Time: began, Result: &machine.Result{Attempt: 1, Body: body}}, began, &out)
+		require.Equal(t, recorded, m.Asks(1) == machine.AskedValue, size)
+		require.Equal(t, recorded, len(out.Derive) == 1, size)
+	}
+}
+
 // TestManyValuesLeaveTheLoopInPeace: what all of a run's values take at once is bounded too.
 func TestManyValuesLeaveTheLoopInPeace(t *testing.T) {
 	t.Parallel()

@@ -507,7 +507,7 @@ var mutants = []mutant{
 	},
 	{
 		"value-loop", "an owner's loop builds values of any size",
-		"machine/derive.go", "	return value, err, !left.Spent()", "	return value, err, true", "./machine", "Value",
+		"machine/derive.go", "	return value, err, !left.Spent() && !large", "	return value, err, !large", "./machine", "Value",
 	},
 	{
 		"calc-lenient", "a value is derived though what it plainly refers to was not taken",
