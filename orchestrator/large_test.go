@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stepjet/stepjet/catalog"
+	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/lab/natstest"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/tool"
@@ -127,4 +128,31 @@ func joined(parts []string) (all string) {
 		all += p
 	}
 	return all
+}
+
+// TestValuesThatDoubleInARun: a chain in which each value holds the one before twice ends with the first that there is
+// no room for, and what came before is kept.
+func TestValuesThatDoubleInARun(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	var b strings.Builder
+	fmt.Fprintf(&b, `{"steps":[{"id":"v0","value":"%s"}`, strings.Repeat("x", 998))
+	for i := 1; i < 100; i++ {
+		fmt.Fprintf(&b, `,{"id":"v%d","value":["$ref:v%[2]d","$ref:v%[2]d"]}`, i, i-1)
+	}
+	o := s.run(b.String()+`,{"id":"n","value":{"$calc":"len($ref:v14)"}}],"output_steps":["v0","v12"]}`, "r")
+	require.Equal(t, outcome.Partial, o.Status)
+	require.Equal(t, 2, o.Stats.Failed, "what doubles, and what would read 16 MiB: %v", o.Errors)
+	codes := map[string]fault.Code{}
+	for _, e := range o.Errors {
+		codes[e.Step] = e.Code
+	}
+	require.Equal(t, fault.TooLarge, codes["v16"], "%v", codes)
+	require.Equal(t, fault.Skipped, codes["v17"])
+	require.Equal(t, fault.ConditionFailed, codes["n"])
+	got, _ := o.Results.Get("v12")
+	require.Greater(t, len(got), 998<<12)
+	doc := s.history("default", "r")
+	require.NotNil(t, doc.Steps[15].Blob, "it is kept as a handle")
+	require.Nil(t, doc.Steps[15].Result)
 }
