@@ -76,6 +76,8 @@ CONDITIONS: "if": "$ref:a.total > 100 and not ($ref:a.country in ['DE', 'FR'])" 
 FAILURES: "$status:ID" is succeeded, failed, skipped, cancelled or not_taken; "$error:ID" is {"code", "tool_code", "message", "details"} or null. ` +
 	`A step that names another by these runs after it however it ended, and where it succeeds the failure is handled: the run can still succeed.
 
+PEOPLE: the tool ask, {"question", "choices": [...]}, asks the user and waits; the answer is its result. "approval": true in a step waits for a person's yes; a no is the error "rejected".
+
 OPTIONS, only where needed. Of a step: "depends_on": ["id"] waits without using the result; "optional": true if others can do without it; "timeout": "30s"; ` +
 	`"retry": {"max_attempts": 3}. Of the plan: "output_steps": the ids whose results you need to see (as few as you can); ` +
 	`"on_failure": "stop" ends the run at the first failure (else only what needs the failed step is skipped); "timeout".

@@ -101,6 +101,7 @@ func plainPlanSchema(tools []*tool.Definition, steps string, strict bool) object
 		{"on_missing", choice("What a reference to nothing becomes: null (default), or an error of the step.", "null", "error")},
 		{"schedule", choice("dataflow (default): a step starts when its own inputs are there. waves: when all steps of lesser depth are over.", "dataflow", "waves")},
 		{"timeout", duration("Of the whole run, such as 90s, 5m or 2h.")},
+		{"approval", approvalSchema(false)},
 	}}, {"required", []any{"steps"}}}
 }
 
@@ -128,6 +129,7 @@ func stepSchema(tools []*tool.Definition, strict bool) object {
 		{"for_each", each},
 		{"arguments", arguments},
 		{"if", object{{"type", []any{"string", "null"}}, {"description", `Run the step only where this is true: "$ref:a.total > 100 and $status:b == 'succeeded'".`}}},
+		{"approval", approvalSchema(true)},
 		{"depends_on", ids("Ids of steps to wait for without using their results.")},
 		{"optional", object{{"type", []any{"boolean", "null"}}, {"description", "true: its failure skips no other step; references to it find nothing."}}},
 		{"retry", retrySchema()},
@@ -161,6 +163,21 @@ func retrySchema() object {
 		{"max_attempts", object{{"type", []any{"integer", "null"}}, {"minimum", 1}, {"maximum", tool.MaxAttempts}}},
 		{"backoff", backoff},
 	}}}
+}
+
+// approvalSchema is what a plan or a step says of the approval that it waits for.
+func approvalSchema(ofStep bool) object {
+	about, ask := "Nothing begins before a person approves of the plan.", "What the person is asked, in words."
+	fields := object{}
+	if ofStep {
+		about, ask = "The step begins only when a person has approved of it.", "What the person is asked; references may stand in it."
+		fields = object{{"all", object{{"type", []any{"boolean", "null"}}, {"description", "true: all items of a for_each are asked for together."}}}}
+	}
+	return object{{"type", []any{"boolean", "object", "null"}}, {"description", about}, {"properties", append(object{
+		{"ask", object{{"type", []any{"string", "null"}}, {"description", ask}}},
+		{"timeout", duration("How long an answer may take. Absent: as long as the run.")},
+		{"on_timeout", choice("What no answer in time means. Default reject.", "reject", "approve")},
+	}, fields...)}}
 }
 
 func ids(about string) object {

@@ -106,7 +106,7 @@ func TestTheRefundIsAGoodPlan(t *testing.T) {
 func TestTheGuidesReferencesAreInTheGrammar(t *testing.T) {
 	t.Parallel()
 	guide := catalog.Guide(nil)
-	require.LessOrEqual(t, len(guide), 4_600, "a model reads it again and again")
+	require.LessOrEqual(t, len(guide), 4_800, "a model reads it again and again")
 	require.Contains(t, guide, "EXAMPLES (their tools may be made up: call only those that you have)", "whatever tools stand below, those of the examples may not")
 	for _, text := range []string{
 		`"$ref:ID.items[*].name"`, `"$ref:ID.result"`, `"$ref:ID[*].data"`, `"$ref:ID"`, `"$ref:ID.field.inner"`, `"$ref:ID.items[0].name"`, `"$ref:ID[\"any key\"]"`, `"$ref:a.x || $ref:b.y || \"none\""`, `"Dear ${ref:user.name}, ..."`, `"$$ref:a"`,

@@ -11,7 +11,8 @@ import (
 
 // Event is something that happened to a run.
 type Event struct {
-	// Kind is one of subjects.EventStart, EventStep, EventEnd and EventConflict; it says which fields are set.
+	// Kind is one of subjects.EventStart, EventStep, EventQuestion, EventEnd and EventConflict; it says which fields are
+	// set.
 	Kind string    `json:"kind"`
 	Run  string    `json:"run"`
 	Time time.Time `json:"time,omitzero"`
@@ -31,7 +32,8 @@ type Event struct {
 	QueuedMS float64 `json:"queued_ms,omitempty"`
 	// Worker is who executed the attempt.
 	Worker string `json:"worker,omitempty"`
-	// Waiting says what a step that is not over waits for: a worker, the tool's limit, the end of a backoff.
+	// Waiting says what a step that is not over waits for: a worker, the tool's limit, the end of a backoff, a person;
+	// of a question, its text.
 	Waiting string       `json:"waiting,omitempty"`
 	Error   *fault.Error `json:"error,omitempty"`
 	// RetryAt is when the next attempt is due.
@@ -60,6 +62,10 @@ func parseEvent(subject string, body []byte) (e Event, ok bool) {
 		var x wire.StepEvent
 		x, ok = wire.ParseEvent[wire.StepEvent](body)
 		e = stepEvent(x)
+	case subjects.EventQuestion:
+		var x wire.QuestionEvent
+		x, ok = wire.ParseEvent[wire.QuestionEvent](body)
+		e.Time, e.Step, e.Status, e.Waiting = x.Time, x.Step, outcome.StepAsking, x.Text
 	case subjects.EventConflict:
 		var x wire.ConflictEvent
 		x, ok = wire.ParseEvent[wire.ConflictEvent](body)

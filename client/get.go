@@ -119,6 +119,9 @@ func fates(doc *outcome.Run) func(step int) plan.Fate {
 }
 
 func (a *argued) step(s *outcome.Step, compute func() ([]byte, *fault.Error)) {
+	if s.Answer != nil && s.Answer.Arguments != nil { // a person gave it others
+		s.Arguments = s.Answer.Arguments
+	}
 	if s.Attempts == 0 || s.Arguments != nil || a.left < 0 {
 		return
 	}

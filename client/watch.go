@@ -138,6 +138,9 @@ func (w *Watcher) take(ctx context.Context, m *nats.Msg, each func(Event)) (over
 		w.start(e, each)
 	case subjects.EventStep:
 		w.step(e, each)
+	case subjects.EventQuestion:
+		w.stand[e.Step] = string(outcome.StepAsking)
+		each(e)
 	case subjects.EventConflict:
 		each(e)
 	case subjects.EventEnd:
@@ -210,6 +213,11 @@ func (w *Watcher) seen(s *outcome.Step, each func(Event)) {
 	switch {
 	case s.Status.Terminal():
 		w.step(e, each)
+	case s.Status == outcome.StepAsking && w.stand[s.ID] == string(outcome.StepAsking): // told
+	case s.Status == outcome.StepAsking: // whoever looks is to see at once that somebody has to answer
+		w.stand[s.ID] = string(outcome.StepAsking)
+		e.QueuedMS, e.MS, e.Waiting = 0, 0, s.Waiting
+		each(e)
 	case s.Status == outcome.StepWaiting || len(s.Items) > 0 || w.told[s.ID] || !w.patient:
 	case s.Status == outcome.StepReady && s.Waiting == "": // not known yet
 	default:

@@ -41,6 +41,7 @@ const (
 	Cancelled       Code = "cancelled"        // the run was cancelled, expired, or failed fast
 	Skipped         Code = "skipped"          // a dependency did not succeed
 	InvalidRecord   Code = "invalid_record"   // the attempt's record is of a version above its run's, or of none
+	Rejected        Code = "rejected"         // a person said no
 	ConditionFailed Code = "condition_failed" // a condition or a calculation met values that it can't take
 )
 

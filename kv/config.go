@@ -153,6 +153,19 @@ func (c Config) deadConfig() jetstream.StreamConfig {
 	}
 }
 
+// questionsConfig is the bucket of what runs wait for people to say, an ordinary KV bucket. Its entries are derived and
+// go with their answers; those that nobody removed expire when no run of theirs can be left.
+func (c Config) questionsConfig() jetstream.StreamConfig {
+	return jetstream.StreamConfig{
+		Name:        subjects.BucketStream(subjects.QuestionsBucket),
+		Description: "Stepjet: what runs wait for people to say",
+		Subjects:    []string{subjects.BucketSubject(subjects.QuestionsBucket, ">")},
+		Storage:     jetstream.FileStorage, Replicas: c.Replicas, MaxAge: 2 * LongestRun,
+		MaxMsgsPerSubject: 1, Discard: jetstream.DiscardNew,
+		AllowDirect: true, DenyDelete: true, Duplicates: 100 * time.Millisecond,
+	}
+}
+
 // toolsConfig is the tool registry, an ordinary KV bucket.
 func (c Config) toolsConfig() jetstream.StreamConfig {
 	return jetstream.StreamConfig{
@@ -216,6 +229,8 @@ func (c Config) streamConfig(stream string, shards int) jetstream.StreamConfig {
 		return c.historyConfig()
 	case subjects.BucketStream(subjects.DeadBucket):
 		return c.deadConfig()
+	case subjects.BucketStream(subjects.QuestionsBucket):
+		return c.questionsConfig()
 	case subjects.BucketStream(subjects.ToolsBucket):
 		return c.toolsConfig()
 	case subjects.BucketStream(subjects.MembersBucket):

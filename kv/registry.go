@@ -130,6 +130,9 @@ func (s *Registry) compose(def *tool.Definition, o *tool.Override, old standing)
 		Name: def.Name, Definition: def, Contract: contract, Digest: def.Digest(), Tenants: effective.Tenants, Override: o,
 		Shard: old.Shard, AckWait: s.cfg.AckWait,
 	}
+	if contract.Approval != "" {
+		t.Needs = []string{wire.LanguageTwo}
+	}
 	t.Inherit(old.Registered)
 	if old.Definition != nil {
 		t.AckWait = old.AckWait

@@ -82,7 +82,8 @@ func Setup(ctx context.Context, nc *nats.Conn, cfg Config) (*Store, error) {
 		return nil, err
 	}
 	s.spawn(s.Archive.followTenants)
-	s.setupGather(ctx)
+	s.setupLate(ctx, s.cfg.gatherConfig(), "there is no bucket for the workers that gather batches; every worker gathers for itself")
+	s.setupLate(ctx, s.cfg.questionsConfig(), "there is no bucket for what runs wait for people to say; questions are answered, but can't be listed")
 	return s, nil
 }
 
@@ -155,18 +156,16 @@ func (s *Store) setup(ctx context.Context) error {
 	return s.bind(ledger)
 }
 
-// setupGather makes the bucket without which batches are smaller, and nothing else. It may be refused by permissions
-// that are older than it.
-func (s *Store) setupGather(ctx context.Context) {
+// setupLate makes a bucket that one can do without, which may be refused by permissions that are older than it.
+func (s *Store) setupLate(ctx context.Context, cfg jetstream.StreamConfig, without string) {
 	ctx, cancel := context.WithTimeout(ctx, createTimeout)
 	defer cancel()
-	cfg := s.cfg.gatherConfig()
 	err := s.guarded(ctx, apiPrefix+"STREAM.", func(ctx context.Context) error {
 		_, err := s.ensureStream(ctx, cfg)
 		return err
 	})
 	if err != nil {
-		s.cfg.Logger.Warn("there is no bucket for the workers that gather batches; every worker gathers for itself", "stream", cfg.Name, "error", Fault(err))
+		s.cfg.Logger.Warn(without, "stream", cfg.Name, "error", Fault(err))
 	}
 }
 

@@ -17,6 +17,9 @@ func (r *Run) applyResult(rec *Record, now time.Time, out *Effects) {
 		return
 	}
 	switch {
+	case there && r.calls[i].state.asks() && res.ByOwner && res.Error != nil && res.Attempt == 1:
+		r.calls[i].result = res // nobody could be asked, because there is nothing to show
+		r.end(i, failed, rec.Time, out)
 	case there && (r.calls[i].state.terminal() || r.calls[i].state != waiting && res.Attempt < r.calls[i].attempt):
 	case !there || r.calls[i].state == waiting || res.Attempt > r.calls[i].attempt:
 		if r.early == nil {
@@ -43,7 +46,7 @@ func (r *Run) decide(i int, rec *Record, now time.Time, out *Effects) {
 	if s.state == spread { // another owner found that the list can't be read: the record stands
 		if s.failure == nil && res.Error != nil {
 			s.failure = res.Error
-			r.haltItems(i, out)
+			r.haltItems(i, rec.Time, out)
 		}
 		return
 	}
@@ -124,9 +127,10 @@ func (r *Run) applyStop(rec *Record, out *Effects) {
 // halt lets nothing new start: steps that are not ready are cancelled here, those that are out need a record. A
 // for_each step that is not counted yet comes to its end with its items.
 func (r *Run) halt(at time.Time, out *Effects) {
+	r.closeQuestion(Call{Step: ThePlan})
 	for i := range r.calls {
 		switch r.calls[i].state {
-		case waiting, judging, deriving:
+		case waiting, judging, deriving, weighing, asking:
 			r.end(i, cancelled, at, out)
 		case ready, retrying:
 			r.askDecision(i, out)
@@ -136,6 +140,9 @@ func (r *Run) halt(at time.Time, out *Effects) {
 }
 
 func (r *Run) cancelledError() *fault.Error {
+	if r.refused != nil {
+		return r.refused
+	}
 	return fault.New(fault.Cancelled, "%s", r.cancelledMessage())
 }
 

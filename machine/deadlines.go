@@ -8,10 +8,15 @@ import (
 	"github.com/stepjet/stepjet/outcome"
 )
 
-// Deadline returns the earlier of the run's and the step's deadline, and whether the plan asked for one.
-func (r *Run) Deadline(step int) (time.Time, bool) {
+// Deadline returns the earlier of the run's and the call's deadline, and whether the plan asked for one. An item has
+// its step's, unless it was asked for by itself.
+func (r *Run) Deadline(c Call) (time.Time, bool) {
 	d, asked := r.deadline, r.root.plan.TimeoutSet
-	if s := r.calls[step].deadline.time(); !s.IsZero() && (!asked || s.Before(d)) {
+	s := r.calls[c.Step].deadline.time()
+	if i, ok := r.index(c); ok && s.IsZero() {
+		s = r.calls[i].deadline.time()
+	}
+	if !s.IsZero() && (!asked || s.Before(d)) {
 		return s, true
 	}
 	return d, asked
@@ -62,6 +67,8 @@ func (r *Run) Tick(now time.Time, out *Effects) {
 	for len(r.deadlines) > 0 && !r.deadlines[0].at.After(now) {
 		d := heap.Pop(&r.deadlines).(deadline)
 		switch s := &r.calls[d.call]; {
+		case d.question != nil:
+			r.expire(d.question, out)
 		case d.attempt > 0:
 			if s.state.out() && s.attempt == d.attempt && !s.expiring && !r.halting(d.call) {
 				out.Late = append(out.Late, Dispatch{Call: s.Call, Attempt: s.attempt})
@@ -116,9 +123,14 @@ func (r *Run) Outstanding(now time.Time, out *Effects) {
 	if r.finished {
 		return
 	}
+	r.outstandingQuestion(Call{Step: ThePlan}, out)
 	for i := range r.calls {
 		s := &r.calls[i]
 		switch {
+		case s.state == asking:
+			r.outstandingQuestion(s.Call, out)
+		case s.state == weighing:
+			out.Weigh = append(out.Weigh, s.Call)
 		case s.state == expanding:
 			out.Expand = append(out.Expand, i)
 		case s.state == judging:
@@ -143,9 +155,10 @@ func (r *Run) Outstanding(now time.Time, out *Effects) {
 }
 
 type deadline struct {
-	at      time.Time
-	call    int
-	attempt int // that should have begun; 0: the step should be over
+	at       time.Time
+	call     int
+	attempt  int       // that should have begun; 0: the step should be over
+	question *Question // that should be answered; nil: it is about the call
 }
 
 func (d *deadlines) add(x deadline) { heap.Push(d, x) }

@@ -7,14 +7,15 @@ import (
 	"github.com/stepjet/stepjet/outcome"
 )
 
-// Record is what the machine reads of the ledger: a stop, the record that decided one attempt, or that of an
-// evaluation. Exactly one of Stop, Result and Told is set.
+// Record is what the machine reads of the ledger: a stop, the record that decided one attempt, that of an evaluation, or
+// that of an answer. Exactly one of Stop, Result, Told and Answer is set.
 type Record struct {
 	Seq    uint64    // in the ledger; gives the records of a run one order
 	Time   time.Time // of the ledger
 	Stop   *Stop
 	Result *Result
 	Told   *Told
+	Answer *Answer
 }
 
 // Stop says that the run ends early.
@@ -66,6 +67,12 @@ type Effects struct {
 	Judge []int
 	// Derive lists steps whose value is to be built beside the machine: what it comes to is to be recorded.
 	Derive []Derive
+	// Weigh lists calls of which is to be recorded whether their contract asks for an approval.
+	Weigh []Call
+	// Ask lists calls whose question a person is to be told of, and ThePlan: whoever looks for questions is to find it.
+	Ask []Call
+	// Expire lists questions whose time is over: that is to be recorded, under the key of an answer.
+	Expire []Question
 	// Late lists attempts that should have begun by now. One that no worker has taken yet is to be decided with
 	// LateError; one that was taken is left alone.
 	Late []Dispatch
@@ -103,5 +110,5 @@ type Decide struct {
 // Reset empties the effects and keeps their memory.
 func (e *Effects) Reset() {
 	*e = Effects{Dispatch: e.Dispatch[:0], Expand: e.Expand[:0], Judge: e.Judge[:0], Derive: e.Derive[:0], Late: e.Late[:0],
-		Decide: e.Decide[:0], Settled: e.Settled[:0]}
+		Decide: e.Decide[:0], Settled: e.Settled[:0], Weigh: e.Weigh[:0], Ask: e.Ask[:0], Expire: e.Expire[:0]}
 }

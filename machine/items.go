@@ -90,6 +90,7 @@ func (r *Run) uncertain() bool {
 func (r *Run) withhold(out *Effects) {
 	if r.uncertain() {
 		out.Dispatch, out.Late, out.Decide = out.Dispatch[:0], out.Late[:0], out.Decide[:0]
+		out.Ask, out.Weigh, out.Expire = out.Ask[:0], out.Weigh[:0], out.Expire[:0]
 	}
 }
 
@@ -139,24 +140,28 @@ func (r *Run) settleItem(c int, to state, at time.Time, out *Effects) {
 		return
 	}
 	x.state, x.decided = to, instantOf(at)
+	r.closeQuestion(x.Call)
 	out.Settled = append(out.Settled, x.Call)
 	s := &r.calls[x.Step]
 	s.left--
 	if to == failed && !s.halted && r.Contract(x.Step).ErrorPropagation == tool.FailFast {
-		r.haltItems(x.Step, out)
+		r.haltItems(x.Step, at, out)
 	}
-	if s.left == 0 {
+	if s.left == 0 && !s.state.terminal() {
 		r.gather(x.Step, at, out)
 	}
 }
 
-// haltItems lets no further attempt of a step's items begin.
-func (r *Run) haltItems(i int, out *Effects) {
+// haltItems lets no further attempt of a step's items begin. Those that wait for a person need no record.
+func (r *Run) haltItems(i int, at time.Time, out *Effects) {
 	s := &r.calls[i]
 	s.halted = true
 	for c := s.first; c < s.first+s.count; c++ {
-		if r.calls[c].state.out() {
+		switch x := &r.calls[c]; {
+		case x.state.out():
 			r.askDecision(c, out)
+		case x.state.asks():
+			r.settleItem(c, cancelled, at, out)
 		}
 	}
 }

@@ -166,7 +166,7 @@ func (r *Run) stepError(i int) *fault.Error {
 }
 
 var statusNames = [...]outcome.StepStatus{
-	waiting: outcome.StepWaiting, judging: outcome.StepWaiting, deriving: outcome.StepWaiting, expanding: outcome.StepReady, spread: outcome.StepRunning, ready: outcome.StepReady,
+	waiting: outcome.StepWaiting, judging: outcome.StepWaiting, deriving: outcome.StepWaiting, weighing: outcome.StepWaiting, asking: outcome.StepAsking, expanding: outcome.StepReady, spread: outcome.StepRunning, ready: outcome.StepReady,
 	retrying: outcome.StepRetrying, succeeded: outcome.StepSucceeded, failed: outcome.StepFailed, skipped: outcome.StepSkipped,
 	cancelled: outcome.StepCancelled, notTaken: outcome.StepNotTaken,
 }
@@ -184,7 +184,7 @@ func (r *Run) Step(c Call, now time.Time) outcome.Step {
 	s, p := &r.calls[i], r.stepOf(i)
 	st := outcome.Step{
 		ID: r.Token(c), Tool: p.Tool, Status: r.StepStatus(i), Attempts: s.executed, Ready: s.ready.time(), Decided: s.decided.time(),
-		Error: r.stepError(i), Reused: s.reused,
+		Error: r.stepError(i), Reused: s.reused, Answer: r.AccountOf(c),
 	}
 	if c.Item == 0 {
 		st.Attempts = r.executed(i)
@@ -221,11 +221,18 @@ func (r *Run) waitingFor(i int, now time.Time) string {
 		return "its condition to be read"
 	case deriving:
 		return "its value to be built"
+	case weighing:
+		return "whether it needs an approval"
+	case asking:
+		return r.waitsForPerson(s.Call)
 	case spread:
 		return fmt.Sprintf("%d of %d items", s.left, s.count)
 	case waiting:
 		if s.Item > 0 {
 			return ""
+		}
+		if r.Question(Call{Step: ThePlan}) != nil {
+			return r.waitsForPerson(Call{Step: ThePlan}) + " of the plan"
 		}
 		if open := r.openDeps(i); open != "" {
 			return open

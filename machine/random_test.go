@@ -196,10 +196,10 @@ func (w *world) tell(m *machine.Run, step int) {
 	if m.Asks(step) != machine.AskedCondition {
 		return
 	}
-	told := machine.Told{Step: step}
+	told := machine.Told{Call: machine.Call{Step: step}}
 	told.Holds, told.Error = w.plan.Steps[step].If.Holds(w.plan, w.valuesOf(m), m.Fate)
 	if w.liar && w.Intn(2) == 0 {
-		told = machine.Told{Step: step, Holds: w.Intn(2) == 0}
+		told = machine.Told{Call: machine.Call{Step: step}, Holds: w.Intn(2) == 0}
 		if w.Intn(4) == 0 {
 			told.Error = fault.New(fault.ConditionFailed, "it can't be read")
 		}
@@ -226,7 +226,7 @@ func (w *world) build(m *machine.Run, step int, room int64) {
 		w.blobs[machine.Call{Step: step}] = value
 		res.Value, res.Handle = nil, &outcome.Handle{Size: res.Size, Checked: true}
 	}
-	w.create(machine.Record{Told: &machine.Told{Step: step, Value: res}})
+	w.create(machine.Record{Told: &machine.Told{Call: machine.Call{Step: step}, Value: res}})
 }
 
 func (w *world) token(c machine.Call) string {

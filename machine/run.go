@@ -19,10 +19,12 @@ package machine
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"maps"
 	"slices"
 	"time"
 
+	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/plan"
 	"github.com/stepjet/stepjet/tool"
 )
@@ -47,6 +49,8 @@ const (
 	waiting   state = iota // for dependencies, or for its wave
 	judging                // its condition is to be read from blobs
 	deriving               // its value is to be built beside this, and recorded
+	weighing               // whether its tool's contract asks for an approval is to be recorded
+	asking                 // for a person's answer
 	expanding              // a for_each step whose list has not been counted yet
 	spread                 // a for_each step whose items are out
 	ready                  // dispatched, or about to be
@@ -59,6 +63,9 @@ const (
 )
 
 func (s state) terminal() bool { return s >= succeeded }
+
+// asks reports whether a person is to answer first, or it is to be found out whether one is.
+func (s state) asks() bool { return s == asking || s == weighing }
 
 // out reports whether an attempt is to be decided by a record.
 func (s state) out() bool { return s == ready || s == retrying }
@@ -87,9 +94,16 @@ type Run struct {
 	root  scope  // of the plan that was submitted
 	calls []call // the plan's steps, and behind them the items of its for_each steps
 
-	deadline  time.Time
-	stop      *Stop
-	expiring  bool
+	deadline time.Time
+	stop     *Stop
+	expiring bool
+
+	// questions are those of the calls that have one, spent the highest number of a void answer of each.
+	questions map[Call]*Question
+	spent     map[Call]int
+	inputs    map[int][sha256.Size]byte // of steps that ask: what their arguments are made of
+	refused   *fault.Error              // why the plan was not approved
+
 	deadlines deadlines
 	uncounted int // for_each steps whose list is not counted yet
 
@@ -122,7 +136,10 @@ func New(p *plan.Plan, start Start) *Run {
 func contractsOf(p *plan.Plan, byTool map[string]*tool.Contract) []*tool.Contract {
 	of := make([]*tool.Contract, len(p.Steps))
 	for i := range p.Steps {
-		if of[i] = byTool[p.Steps[i].Tool]; of[i] == nil {
+		switch of[i] = byTool[p.Steps[i].Tool]; {
+		case p.Steps[i].Ask:
+			of[i] = &tool.Contract{MaxAttempts: 1, ErrorPropagation: tool.FailFast}
+		case of[i] == nil:
 			of[i] = &tool.Contract{}
 		}
 	}
@@ -142,6 +159,7 @@ func (r *Run) reset() {
 	r.calls = make([]call, len(p.Steps))
 	r.deadline, r.stop, r.expiring, r.uncounted = r.start.Submitted.Add(p.Timeout), nil, false, 0
 	r.deadlines, r.early, r.entries, r.seq, r.values = nil, nil, nil, 0, values{effort: atOnce.run}
+	r.questions, r.spent, r.inputs, r.refused = nil, nil, nil, nil
 	r.lastTime, r.begun, r.finished = r.start.Started, false, false
 	r.root.begin(r.calls)
 }
@@ -153,7 +171,11 @@ func (r *Run) Begin(out *Effects) {
 	}
 	r.begun = true
 	r.reuse()
-	r.open(&r.root, r.start.Started, out)
+	if r.root.plan.Approval != nil && r.root.remaining > 0 {
+		r.askForPlan(out)
+	} else {
+		r.open(&r.root, r.start.Started, out)
+	}
 	r.finishIfOver(out)
 	r.withhold(out)
 }
@@ -244,6 +266,8 @@ func (r *Run) apply(rec *Record, now time.Time, out *Effects) {
 		r.applyResult(rec, now, out)
 	case rec.Told != nil:
 		r.applyTold(rec, out)
+	case rec.Answer != nil:
+		r.applyAnswer(rec, out)
 	}
 	r.finishIfOver(out)
 }
@@ -271,11 +295,24 @@ func (rec *Record) normalise() {
 	}
 }
 
-// makeReady asks for the first attempt of a step whose inputs are there, or for the length of its list.
+// makeReady lets a call begin whose inputs are there, as soon as the person agrees who is asked first.
 func (r *Run) makeReady(i int, at time.Time, out *Effects) {
+	switch {
+	case r.asks(i):
+		r.ask(i, at, out)
+	case r.weighs(i):
+		r.calls[i].state = weighing
+		out.Weigh = append(out.Weigh, r.calls[i].Call)
+	default:
+		r.begins(i, at, out)
+	}
+}
+
+// begins asks for the first attempt of a call, or for the length of its list. Deadlines count from here.
+func (r *Run) begins(i int, at time.Time, out *Effects) {
 	s := &r.calls[i]
 	s.state, s.attempt, s.ready, s.since = ready, 1, instantOf(at), r.seq
-	if t := r.stepOf(i).Timeout; t > 0 && s.Item == 0 {
+	if t := r.stepOf(i).Timeout; t > 0 && (s.Item > 0) == r.asksEach(s.Step) {
 		by := at.Add(t)
 		s.deadline = instantOf(by)
 		r.deadlines.add(deadline{at: by, call: i})

@@ -59,6 +59,7 @@ func (s *scenario) command(t *testing.T, d *datadriven.TestData) string {
 			arg.Scan(t, 0, &count)
 		case "holds":
 			arg.Scan(t, 0, &holds)
+		case "decision", "number", "stale", "reason":
 		}
 	}
 	if wait != "" {
@@ -86,7 +87,7 @@ func (s *scenario) command(t *testing.T, d *datadriven.TestData) string {
 	case "blob":
 		rec.Result = &machine.Result{Call: machine.Call{Step: s.index(t, d, name), Item: item + 1}, Attempt: attempt, Worker: "w", Handle: &outcome.Handle{Name: name, Size: 1 << 20, Checked: true}}
 	case "told":
-		rec.Told = &machine.Told{Step: s.index(t, d, name), Holds: holds}
+		rec.Told = &machine.Told{Call: s.call(t, d, name, item), Holds: holds}
 		if code != "" {
 			rec.Told.Error = fault.New(fault.Code(code), "it can't be read")
 		}
@@ -95,7 +96,14 @@ func (s *scenario) command(t *testing.T, d *datadriven.TestData) string {
 		if code != "" {
 			value = &machine.Result{Error: fault.New(fault.Code(code), "it can't be read")}
 		}
-		rec.Told = &machine.Told{Step: s.index(t, d, name), Value: value}
+		rec.Told = &machine.Told{Call: s.call(t, d, name, item), Value: value}
+	case "weighed":
+		rec.Told = &machine.Told{Call: s.call(t, d, name, item), Approval: true, Holds: holds}
+		if code != "" {
+			rec.Told.Error = fault.New(fault.Code(code), "it can't be read")
+		}
+	case "answer":
+		rec.Answer = s.answering(t, d, s.call(t, d, name, item))
 	case "cancel":
 		rec.Stop = &machine.Stop{Reason: outcome.Cancelled, By: value}
 	case "expire":
@@ -129,6 +137,43 @@ func (s *scenario) command(t *testing.T, d *datadriven.TestData) string {
 	return s.answer()
 }
 
+// call returns the call of a step or an item, and the plan as a whole for "plan".
+func (s *scenario) call(t *testing.T, d *datadriven.TestData, name string, item int) machine.Call {
+	if name == "plan" {
+		return machine.Call{Step: machine.ThePlan}
+	}
+	return machine.Call{Step: s.index(t, d, name), Item: item + 1}
+}
+
+// answering is the record of an answer: to what is asked, unless it is said to be stale. Its input is a value, or with a
+// decision the arguments.
+func (s *scenario) answering(t *testing.T, d *datadriven.TestData, c machine.Call) *machine.Answer {
+	a := &machine.Answer{Call: c, Number: 1, Digest: "of something else", By: "ann"}
+	if q := s.run.Question(c); q != nil {
+		a.Number, a.Digest = q.Number, q.Digest
+	}
+	for _, arg := range d.CmdArgs {
+		switch arg.Key {
+		case "decision":
+			arg.Scan(t, 0, &a.Decision)
+		case "number":
+			arg.Scan(t, 0, &a.Number)
+		case "stale":
+			a.Digest = "of something else"
+		case "reason":
+			arg.Scan(t, 0, &a.Reason)
+		}
+	}
+	switch {
+	case d.Input == "":
+	case a.Decision == "":
+		a.Value = []byte(d.Input)
+	default:
+		a.Arguments = []byte(d.Input)
+	}
+	return a
+}
+
 func (s *scenario) index(t *testing.T, d *datadriven.TestData, id string) int {
 	i, ok := s.plan.Index(id)
 	if !ok {
@@ -149,7 +194,7 @@ func (s *scenario) begin(t *testing.T, d *datadriven.TestData) string {
 		if st.Tool == "flaky" {
 			attempts = 3
 		}
-		contracts[st.Tool] = &tool.Contract{ErrorPropagation: propagation[st.Tool], WaitTimeout: waits[st.Tool], MaxAttempts: attempts, Backoff: tool.Backoff{Strategy: "constant", Initial: time.Second, Max: time.Second}}
+		contracts[st.Tool] = &tool.Contract{Approval: approvals[st.Tool], ErrorPropagation: propagation[st.Tool], WaitTimeout: waits[st.Tool], MaxAttempts: attempts, Backoff: tool.Backoff{Strategy: "constant", Initial: time.Second, Max: time.Second}}
 	}
 	s.run = machine.New(p, machine.Start{Key: "t/r/1", Submitted: epoch, Started: epoch, Contracts: contracts})
 	s.run.Begin(&s.effects)
@@ -159,12 +204,18 @@ func (s *scenario) begin(t *testing.T, d *datadriven.TestData) string {
 // What tools of a name promise, where it isn't the default.
 var (
 	propagation = map[string]tool.Propagation{"partial": tool.PartialSuccess, "fast": tool.FailFast}
+	approvals   = map[string]tool.Approval{"guarded": tool.AlwaysApprove, "weighed": "$args.amount > 100"}
 	waits       = map[string]time.Duration{"impatient": 5 * time.Second}
 )
 
 func (s *scenario) answer() string {
 	var b strings.Builder
-	id := func(i int) string { return s.plan.Steps[i].ID }
+	id := func(i int) string {
+		if i == machine.ThePlan {
+			return subjects.RootScope
+		}
+		return s.plan.Steps[i].ID
+	}
 	token := func(c machine.Call) string {
 		if c.Item > 0 {
 			return subjects.ItemToken(id(c.Step), c.Item-1)
@@ -179,6 +230,20 @@ func (s *scenario) answer() string {
 	}
 	for _, d := range s.effects.Derive {
 		fmt.Fprintf(&b, "derive %s\n", id(d.Step))
+	}
+	for _, c := range s.effects.Weigh {
+		fmt.Fprintf(&b, "weigh %s\n", token(c))
+	}
+	for _, c := range s.effects.Ask {
+		q := s.run.Question(c)
+		fmt.Fprintf(&b, "ask %s number %d: %s", token(c), q.Number, q.Kind)
+		if !q.Until.IsZero() {
+			fmt.Fprintf(&b, " until +%s, then %s", q.Until.Sub(epoch), s.run.OnTimeout(c))
+		}
+		b.WriteByte('\n')
+	}
+	for _, q := range s.effects.Expire {
+		fmt.Fprintf(&b, "expire %s number %d\n", token(q.Call), q.Number)
 	}
 	for _, x := range s.effects.Late {
 		fmt.Fprintf(&b, "late %s attempt %d: %s\n", token(x.Call), x.Attempt, s.run.LateError(x.Call))

@@ -29,6 +29,7 @@ func (r *Run) settle(i int, to state, at time.Time, out *Effects) {
 			r.uncounted--
 		}
 		s.state, s.decided = x.to, instantOf(at)
+		r.closeQuestion(s.Call)
 		sc.remaining--
 		out.Settled = append(out.Settled, s.Call)
 		if sc.openAt != nil {

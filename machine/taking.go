@@ -11,7 +11,10 @@ import (
 // Told is what an evaluation came to that had to read a blob, or took more than is done at once. It is recorded before it
 // is followed, because an owner that can't read the blob must not come to another end.
 type Told struct {
-	Step int
+	Call
+	// Approval says that it is about the condition of the call's contract: whether a person is asked. An error in that
+	// means yes. Else it is about the condition or the value of the step.
+	Approval bool
 	// Value is what the value of a step came to: its Value, Handle and Size, or its Error. It is nil for a condition.
 	Value *Result
 	// Holds is whether the condition is true; it counts where Error is nil.
@@ -100,6 +103,16 @@ func (r *Run) judged(i int, holds bool, err *fault.Error) state {
 // applyTold takes the record of an evaluation. One for a step that doesn't wait for it says nothing new.
 func (r *Run) applyTold(rec *Record, out *Effects) {
 	t := rec.Told
+	if t.Approval {
+		if i, ok := r.index(t.Call); ok && r.calls[i].state == weighing {
+			if t.Holds || t.Error != nil {
+				r.ask(i, rec.Time, out)
+			} else {
+				r.begins(i, rec.Time, out)
+			}
+		}
+		return
+	}
 	switch {
 	case !r.isStep(t.Step):
 	case t.Value == nil && r.calls[t.Step].state == judging:
@@ -130,6 +143,12 @@ func (r *Run) Asks(step int) Asked {
 	default:
 		return AskedNothing
 	}
+}
+
+// Weighing reports whether a call waits for it to be found out whether its contract asks for an approval.
+func (r *Run) Weighing(c Call) bool {
+	i, ok := r.index(c)
+	return ok && r.calls[i].state == weighing
 }
 
 // Fate returns how a step that is over ended, as $status and $error see it.

@@ -32,7 +32,7 @@ func TestValuesThatDouble(t *testing.T) {
 		require.Len(t, out.Derive, 1)
 		d := out.Derive[0]
 		out.Reset()
-		m.Apply(machine.Record{Seq: seq, Time: began, Told: &machine.Told{Step: d.Step, Value: built(m, d)}}, began, &out)
+		m.Apply(machine.Record{Seq: seq, Time: began, Told: &machine.Told{Call: machine.Call{Step: d.Step}, Value: built(m, d)}}, began, &out)
 		seq++
 	}
 	runtime.ReadMemStats(&after)
@@ -70,7 +70,7 @@ func TestARecordedValueIsCountedWhereItsRecordStands(t *testing.T) {
 	require.Equal(t, []machine.Derive{{Step: 1, Room: plan.MaxValues}, {Step: 2, Room: plan.MaxValues}}, out.Derive)
 	for i, step := range []int{2, 1} {
 		value := &machine.Result{Handle: &outcome.Handle{Name: "v", Size: 40 << 20, Checked: true}, Size: 40 << 20}
-		m.Apply(machine.Record{Seq: uint64(11 + i), Time: began, Told: &machine.Told{Step: step, Value: value}}, began, &out)
+		m.Apply(machine.Record{Seq: uint64(11 + i), Time: began, Told: &machine.Told{Call: machine.Call{Step: step}, Value: value}}, began, &out)
 	}
 	require.True(t, m.Finished())
 	require.Equal(t, outcome.StepSucceeded, m.StepStatus(2))
@@ -90,7 +90,7 @@ func TestAValueThatTakesLongIsRecorded(t *testing.T) {
 		require.Equal(t, recorded, m.Asks(1) == machine.AskedValue, size)
 		require.Equal(t, recorded, len(out.Derive) == 1, size)
 		if recorded {
-			m.Apply(machine.Record{Seq: 11, Time: began, Told: &machine.Told{Step: 1, Value: built(m, out.Derive[0])}}, began, &out)
+			m.Apply(machine.Record{Seq: 11, Time: began, Told: &machine.Told{Call: machine.Call{Step: 1}, Value: built(m, out.Derive[0])}}, began, &out)
 		}
 		require.Equal(t, outcome.StepSucceeded, m.StepStatus(1))
 		require.Contains(t, string(m.Value(1)), fmt.Sprintf(`{"index":23,"status":"ok","data":%d}`, size))

@@ -7,6 +7,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/text"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/machine"
 	"github.com/stepjet/stepjet/outcome"
@@ -111,6 +112,19 @@ func stepEvent(r *run, c machine.Call) wire.StepEvent {
 	_, isList := r.machine.Items(c.Step)
 	return wire.StepEventOf(r.id.Plain(), &s, isList && c.Item == 0)
 }
+
+// question announces that a run waits for a person.
+func (a *announcer) question(r *run, q *outcome.Question) {
+	a.tell(r, subjects.Event(r.id, subjects.EventQuestion), func() []byte {
+		return wire.QuestionEvent{
+			Run: q.Run, Step: q.Step, Number: q.Number, Kind: q.Kind, Text: text.Clip(q.Text, maxEventText), Digest: q.Digest,
+			Time: q.Since, Until: q.Until,
+		}.Body()
+	})
+}
+
+// maxEventText bounds, in bytes, the text of a question in an event; all of it stands in its entry.
+const maxEventText = 4096
 
 func (a *announcer) retry(r *run, d machine.Dispatch) {
 	a.tell(r, subjects.Event(r.id, subjects.EventStep), func() []byte { return retryEvent(r, d).Body() })

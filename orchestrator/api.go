@@ -125,6 +125,8 @@ func (s *api) request(m *nats.Msg) {
 			s.get(l, m, id)
 		case subjects.VerbCancel:
 			s.cancel(l, m, id)
+		case subjects.VerbApprove, subjects.VerbAnswer:
+			s.answerQuestion(l, m, id, verb)
 		}
 	})
 }

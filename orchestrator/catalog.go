@@ -45,7 +45,7 @@ func (c *catalog) Lookup(name string) (plan.Tool, bool) {
 	if k == nil {
 		return plan.Tool{}, false
 	}
-	return plan.Tool{Input: k.schema, Output: k.output, DependsOn: k.Contract.DependsOn}, true
+	return plan.Tool{Input: k.schema, Output: k.output, DependsOn: k.Contract.DependsOn, Approval: k.Contract.Approval != ""}, true
 }
 
 // Names returns the names of the tenant's tools, sorted.
@@ -85,7 +85,7 @@ func (c *catalog) freeze(p *plan.Plan) (map[string]*wire.FrozenTool, schemas) {
 	fresh := frozenSet{map[string]*wire.FrozenTool{}, schemas{}}
 	for i := range p.Steps {
 		name := p.Steps[i].Tool
-		if p.Steps[i].Value {
+		if p.Steps[i].Value || p.Steps[i].Ask {
 			continue
 		}
 		if fresh.tools[name] == nil {

@@ -82,6 +82,9 @@ func (d *deadLetters) of(r *run, c machine.Call) *deadLetter {
 	if err == nil || r.deadLetters.has(c) {
 		return nil
 	}
+	if a, _ := r.machine.Answered(c); a != nil && !r.machine.Approved(c) {
+		return nil // a person decided it, or nobody did
+	}
 	switch err.Code {
 	case fault.Timeout, fault.WorkerLost, fault.OutcomeUnknown:
 	default:

@@ -241,7 +241,7 @@ func (di *dispatcher) dispatch(r *run, d machine.Dispatch, repair int, f *flight
 	if contract.AtMostOnce {
 		s.step.Claim = subjects.ClaimRecord(s.attempt, di.store.Shards())
 	}
-	if at, asked := r.machine.Deadline(d.Step); asked {
+	if at, asked := r.machine.Deadline(d.Call); asked {
 		s.step.Deadline = at
 	}
 	if s.inputs.inBlobs {

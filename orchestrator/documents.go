@@ -47,6 +47,7 @@ func (d *documents) of(ctx context.Context, r *run) *outcome.Run {
 	if u := r.start.Reuse; u != nil {
 		doc.RetryOf, doc.RetryFrom = u.Of, u.From
 	}
+	doc.Approval = m.AccountOf(machine.Call{Step: machine.ThePlan})
 	inOutcome := map[string]bool{}
 	if m.Finished() {
 		doc.Finished = m.LastTime()

@@ -27,6 +27,7 @@ type driver struct {
 	deadLetters *deadLetters
 	announcer   *announcer
 	evaluator   *evaluator
+	questions   *questions
 	suspects    *suspects
 	finish      func(*run) // is told of a run whose last step is decided
 
@@ -130,6 +131,10 @@ func (dr *driver) perform(r *run) {
 	for _, d := range eff.Derive {
 		dr.evaluator.value(r, d)
 	}
+	for _, c := range eff.Weigh {
+		dr.evaluator.approval(r, c)
+	}
+	dr.questions.carryOut(r, eff)
 	for _, d := range eff.Late {
 		dr.decider.late(r, d)
 	}
@@ -170,11 +175,17 @@ func (dr *driver) apply(r *run, e entry, now time.Time) bool {
 			return false
 		}
 	case subjects.ToldKind:
-		step, ok := r.plan.Index(e.rec.Step)
+		c, ok := r.callOf(e.rec.Step)
+		if !ok || c.Step == machine.ThePlan {
+			return true
+		}
+		rec.Told = decodeTold(c, e, r)
+	case subjects.AnswerKind:
+		c, ok := r.callOf(e.rec.Step)
 		if !ok {
 			return true
 		}
-		rec.Told = decodeTold(step, e, r)
+		rec.Answer = answerOf(c, e.rec.Number, wire.ParseAnswer(e.Data))
 	default:
 		return true
 	}
@@ -185,6 +196,9 @@ func (dr *driver) apply(r *run, e entry, now time.Time) bool {
 // record hands a whole record to the machine.
 func (dr *driver) record(r *run, rec machine.Record, now time.Time) {
 	r.machine.Apply(rec, now, &dr.effects)
+	if rec.Answer != nil {
+		dr.questions.answered(r, rec.Answer)
+	}
 	if rec.Result != nil {
 		dr.dispatcher.decided(r, rec.Result)
 		dr.tell.record(r, &rec, now)
@@ -258,17 +272,17 @@ func (dr *driver) expanded(r *run, step int, list [][]byte, err *fault.Error, no
 }
 
 // decodeTold reads the record of an evaluation of a step. It never fails: the record stands and decides.
-func decodeTold(step int, e entry, r *run) *machine.Told {
-	if e.rec.What == subjects.ToldIf {
+func decodeTold(c machine.Call, e entry, r *run) *machine.Told {
+	if e.rec.What != subjects.ToldValue {
 		told := wire.ParseTold(e.Data)
-		return &machine.Told{Step: step, Holds: told.Holds, Error: told.Error}
+		return &machine.Told{Call: c, Approval: e.rec.What == subjects.ToldApproval, Holds: told.Holds, Error: told.Error}
 	}
 	told := wire.ParseToldValue(e.Data, r.id, r.generation, r.bucket(), plan.MaxValues)
 	value := &machine.Result{Value: told.Value, Handle: told.Handle, Size: int64(len(told.Value)), Error: told.Error}
 	if told.Handle != nil {
 		value.Size = told.Handle.Size
 	}
-	return &machine.Told{Step: step, Value: value}
+	return &machine.Told{Call: c, Value: value}
 }
 
 // decodeResult reads the record of an attempt of a run. It never fails: the record stands and decides. redactor

@@ -75,6 +75,9 @@ type storage interface {
 	PurgeHistory(ctx context.Context, r subjects.Run, upTo uint64) error
 	CreateDead(ctx context.Context, r subjects.Run, bucket string, d *outcome.DeadLetter) (created bool, err error)
 	BucketOf(ctx context.Context, tenant string, submitted time.Time) (string, error)
+	PutQuestion(ctx context.Context, r subjects.Run, bucket string, q *outcome.Question) error
+	QuestionKeys(ctx context.Context) (keys map[string]bool, last uint64, err error)
+	PurgeQuestion(ctx context.Context, key string, upTo uint64) error
 	PutBlob(ctx context.Context, bucket, name string, data []byte) (*outcome.Handle, error)
 	Blob(ctx context.Context, h *outcome.Handle) ([]byte, error)
 

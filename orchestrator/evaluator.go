@@ -93,6 +93,33 @@ func (ev *evaluator) beside(r *run, of asked, most func(*inputs) int64, do func(
 	})
 }
 
+// approval finds out whether the contract of a call's tool asks for an approval, and records it whatever it came to: so
+// the ledger says of each call of such a tool whether a person was to be asked, and all owners agree. What can't be told
+// means yes.
+func (ev *evaluator) approval(r *run, c machine.Call) {
+	if r.weighing[c] || !r.machine.Weighing(c) {
+		return
+	}
+	if r.weighing == nil {
+		r.weighing = map[machine.Call]bool{}
+	}
+	r.weighing[c] = true
+	in, rule := r.inputs(c), r.machine.Contract(c.Step).Approval
+	in.resolver = nil // that of the run is for one goroutine
+	x := &evaluation{reader{values: ev.values, in: &in}, r.id, r.generation, r.token(c)}
+	ev.memory.reserve(in.most(false), func(ctx context.Context) {
+		defer ev.post(func() { delete(r.weighing, c) })
+		x.ctx = ctx
+		args, err := ev.values.arguments(ctx, &in)
+		told := wire.Told{Holds: true, Error: err}
+		if err == nil {
+			told.Holds, told.Error = rule.Wanted(args)
+		}
+		h, body := told.Message()
+		ev.tell(x, subjects.ToldApproval, h, body)
+	})
+}
+
 // tell creates the record of what something of a step came to. Whose record is first counts.
 func (ev *evaluator) tell(x *evaluation, what string, h nats.Header, body []byte) {
 	if x.ctx.Err() != nil {

@@ -22,6 +22,7 @@ type inputs struct {
 	schema   *tool.Schema
 	hasRefs  bool
 	deps     []int    // of the step, in the plan, sorted; nil where nothing refers to them
+	edited   []byte   // arguments that a person gave in the place of the plan's
 	values   []source // of them
 	inBlobs  bool     // a value has to be read first, which blocks
 
@@ -45,10 +46,14 @@ func (r *run) inputs(c machine.Call) inputs {
 	in := r.unread(c)
 	p := &in.plan.Steps[in.step]
 	in.resolver, in.schema, in.hasRefs = r.resolver, r.schemas[p.Tool], p.HasRefs
+	in.edited = r.machine.Arguments(c)
+	if p.Ask {
+		in.schema = tool.AskInput()
+	}
 	if c.Item > 0 {
 		in.item = r.lists[c.Step][c.Item-1]
 	}
-	if p.HasRefs {
+	if p.HasRefs && in.edited == nil {
 		in.gather(r)
 	}
 	return in

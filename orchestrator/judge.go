@@ -137,8 +137,18 @@ func (j *judge) admit(ctx context.Context, id subjects.Run, asked identity, agai
 	}
 	var s schemas
 	start.Tools, s = catalog.freeze(p)
-	start.Needs = slices.Compact(slices.Sorted(slices.Values(slices.Concat(p.Needs(), j.cfg.Store.Knows.Of(asked.body)))))
+	start.Needs = slices.Compact(slices.Sorted(slices.Values(slices.Concat(p.Needs(), needsOf(start.Tools), j.cfg.Store.Knows.Of(asked.body)))))
 	return p, start, s
+}
+
+// needsOf returns what has to be known to follow the contracts of a run's tools.
+func needsOf(tools map[string]*wire.FrozenTool) []string {
+	for _, t := range tools {
+		if t.Contract.Approval != "" {
+			return []string{plan.Language2}
+		}
+	}
+	return nil
 }
 
 // badName finds a tenant or run id that no client of ours would have made.

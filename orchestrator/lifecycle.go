@@ -107,6 +107,8 @@ func (lc *lifecycle) take(r *run, rec subjects.Record, e kv.Entry) {
 			kind = wire.KindStart
 		case subjects.ToldKind:
 			kind = wire.KindTold
+		case subjects.AnswerKind:
+			kind = wire.KindAnswered
 		default:
 		}
 		if rec.Kind == subjects.UnknownRecord || !kind.Known(e.Header) {

@@ -77,6 +77,7 @@ func (lc *lifecycle) finished(r *run, doc *outcome.Run, err error) {
 		return
 	}
 	r.phase, r.doneAt = finished, lc.clock.Now()
+	lc.driver.questions.over(r)
 	lc.dispatcher.releaseAll(r)
 	lc.announcer.forget(r)
 	r.drop()

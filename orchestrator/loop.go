@@ -21,6 +21,7 @@ type loop struct {
 	deadLetters *deadLetters
 	driver      *driver
 	documents   *documents
+	questions   *questions
 	reaper      *reaper
 	lifecycle   *lifecycle
 	partitions  *partitions
@@ -39,10 +40,11 @@ func newLoop(ctx context.Context, o *Orchestrator, store storage, reg *registry,
 		windows: map[string]*window{}, burdens: map[string]*burden{}, bounds: shipped,
 	}
 	l.deadLetters = &deadLetters{env: e, values: l.values}
+	l.questions = &questions{env: e, values: l.values, memory: memory, decider: l.decider, announcer: l.announcer, runs: l.runs, cursors: l.cursors, reg: reg}
 	l.driver = &driver{
 		env: e, times: l.times, timers: &timers{}, values: l.values, memory: memory, dispatcher: l.dispatcher, decider: l.decider,
 		deadLetters: l.deadLetters, announcer: l.announcer, suspects: suspects,
-		evaluator: &evaluator{env: e, values: l.values, memory: memory},
+		evaluator: &evaluator{env: e, values: l.values, memory: memory}, questions: l.questions,
 	}
 	l.documents = &documents{env: e, values: l.values, times: l.times}
 	l.reaper = newReaper(e, l.cursors, l.runs)
@@ -83,6 +85,7 @@ func (l *loop) run(ctx context.Context) {
 			l.driver.tick()
 		case <-sweep.C:
 			l.reconciler.sweep(l.clock.Now())
+			l.questions.sweep()
 		case <-purge.C:
 			l.reaper.purge(l.clock.Now())
 		}

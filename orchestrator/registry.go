@@ -210,7 +210,7 @@ func (g *registry) schemasFor(ctx context.Context, p *plan.Plan, start *wire.Sta
 	s := schemas{}
 	for i := range p.Steps {
 		name := p.Steps[i].Tool
-		if _, done := s[name]; done || p.Steps[i].Value {
+		if _, done := s[name]; done || p.Steps[i].Value || p.Steps[i].Ask {
 			continue
 		}
 		schema, err := g.schema(ctx, start.Tools[name].Digest)
@@ -220,6 +220,20 @@ func (g *registry) schemasFor(ctx context.Context, p *plan.Plan, start *wire.Sta
 		s[name] = schema
 	}
 	return s, nil
+}
+
+// output returns the output schema of a definition that a run froze; nil where it declares none that can be used. The
+// error is one that may pass.
+func (g *registry) output(ctx context.Context, digest string) (*tool.Schema, error) {
+	d, err := g.store.Definition(ctx, digest)
+	if err != nil {
+		return nil, err
+	}
+	schema, bad := d.Output()
+	if bad != nil {
+		return nil, nil
+	}
+	return schema, nil
 }
 
 func (g *registry) schema(ctx context.Context, digest string) (*tool.Schema, error) {

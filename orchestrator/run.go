@@ -82,7 +82,9 @@ type progress struct {
 	reading map[int]bool
 	// evaluating are the conditions and values that are being evaluated.
 	evaluating map[asked]bool
-	same       map[int]bool // whose list is the one that the run which this one tries again had
+	weighing   map[machine.Call]bool // whether they need an approval is being found out
+	people     *askedPeople          // of a run that asks people
+	same       map[int]bool          // whose list is the one that the run which this one tries again had
 
 	busy   bool    // a job fetches a blob that the next record needs
 	parked []entry // records that wait for a phase or a blob, in ledger order
@@ -135,6 +137,7 @@ type entry struct {
 func (r *run) drop() {
 	r.body, r.plan, r.machine, r.parked, r.start, r.schemas, r.resolver = nil, nil, nil, nil, nil, nil, nil
 	r.lists, r.reading, r.context, r.clean, r.deadLetters = nil, nil, wire.RunContext{}, cleaner{}, nil
+	r.people, r.weighing = nil, nil
 }
 
 // awaitingInput reports whether something is being read that the next record has to wait for: the value of the one
@@ -152,7 +155,7 @@ func (r *run) has(a subjects.Attempt) bool {
 func (r *run) call(a subjects.Attempt) (machine.Call, bool) {
 	id, item, isItem := subjects.SplitItem(a.Step)
 	i, ok := r.plan.Index(id)
-	if !ok || r.plan.Steps[i].Tool != a.Tool || isItem && (r.plan.Steps[i].ForEach == nil || item >= plan.MaxItems) {
+	if !ok || r.toolOf(i) != a.Tool || isItem && (r.plan.Steps[i].ForEach == nil || item >= plan.MaxItems) {
 		return machine.Call{}, false
 	}
 	if r.machine != nil && a.Number > r.machine.MostAttempts(i) {
@@ -186,12 +189,46 @@ func older(a, b *run) int {
 func (r *run) step(number int) *plan.Step { return r.machine.PlanStep(number) }
 
 // token names a call in subjects and documents.
-func (r *run) token(c machine.Call) string { return r.machine.Token(c) }
+func (r *run) token(c machine.Call) string {
+	if c.Step == machine.ThePlan {
+		return subjects.RootScope
+	}
+	return r.machine.Token(c)
+}
 
 func (r *run) attempt(c machine.Call, number int) subjects.Attempt {
 	return subjects.Attempt{
-		Run: r.id, Generation: r.generation, Tool: r.step(c.Step).Tool, Step: r.token(c), Number: number,
+		Run: r.id, Generation: r.generation, Tool: r.toolOf(c.Step), Step: r.token(c), Number: number,
 	}
+}
+
+// toolOf returns the tool in the records of a step. A step that asks a person is no worker's, so none may write them.
+func (r *run) toolOf(step int) string {
+	s := &r.plan.Steps[step]
+	if r.machine != nil {
+		s = r.step(step)
+	}
+	if s.Ask {
+		return subjects.CompositeTool
+	}
+	return s.Tool
+}
+
+// callOf returns the call that a token names, ThePlan for that of the root, and whether this plan may have it.
+func (r *run) callOf(token string) (machine.Call, bool) {
+	if token == subjects.RootScope {
+		return machine.Call{Step: machine.ThePlan}, true
+	}
+	id, item, isItem := subjects.SplitItem(token)
+	i, ok := r.plan.Index(id)
+	if !ok || isItem && (r.plan.Steps[i].ForEach == nil || item >= plan.MaxItems) {
+		return machine.Call{}, false
+	}
+	c := machine.Call{Step: i}
+	if isItem {
+		c.Item = item + 1
+	}
+	return c, true
 }
 
 func (r *run) shard(step int) int { return r.start.Tools[r.step(step).Tool].Shard }

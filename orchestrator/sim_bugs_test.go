@@ -42,6 +42,11 @@ const (
 	repeatItems
 	ignoreNeeds
 	oldTenants
+	forgetQuestions
+	keepQuestions
+	approveUnasked
+	sendUnapproved
+	ignoreDigests
 )
 
 var bugs = map[bug]string{
@@ -71,10 +76,16 @@ var bugs = map[bug]string{
 	repeatItems:        "execute items again whose results were taken over",
 	ignoreNeeds:        "go on with a run without knowing what it needs",
 	oldTenants:         "start a run by what was known of tenants before",
+	forgetQuestions:    "take a question for told that nobody can find",
+	keepQuestions:      "leave questions that nobody is asked any more",
+	approveUnasked:     "approve without a record",
+	sendUnapproved:     "send what waits for an approval",
+	ignoreDigests:      "take an answer to something else for one to what is asked",
 }
 
 // sabotage does wrong, after a turn of a loop, what no answer of the world can make it do wrong.
 func (o *orch) sabotage(l *loop) {
+	o.sabotageQuestions(l)
 	switch o.w.bug {
 	case dispatchEarly, dispatchTwice:
 	case leakSlots:
@@ -107,6 +118,8 @@ func (o *orch) sabotage(l *loop) {
 func (w *world) spoil(e kv.Entry) *kv.Entry {
 	rec, _ := subjects.ParseRecord(e.Subject)
 	switch {
+	case rec.Kind == subjects.AnswerKind:
+		e = w.spoilAnswer(e, rec)
 	case w.bug == skipRecords && rec.Kind == subjects.StepKind && w.chance(20):
 		return nil
 	case w.bug == ignoreGeneration && rec.Kind == subjects.StepKind:

@@ -134,6 +134,7 @@ func (t *truths) dispatched(m *message, repair int, by *process) {
 	t.w.stats["dispatch"]++
 	t.checkAttempt("I3", x, a, i)
 	t.checkI3(x, a, i)
+	t.checkI13(x, a, i)
 	if x.out[a.Step] == nil {
 		x.out[a.Step] = map[int]bool{}
 	}

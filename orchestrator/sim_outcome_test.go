@@ -101,6 +101,10 @@ func (x *truth) cutShort() bool {
 // checkI6: the outcome is the one that the sequential interpreter comes to, from the records of the ledger and, where
 // nothing but the tools had a say, from the tools alone.
 func (t *truths) checkI6(x *truth, doc *outcome.Run) {
+	if x.unanswered(doc) {
+		t.w.stats["ended while somebody was asked"]++
+		return
+	}
 	contracts := x.contracts()
 	want, err := reference.RunStopped(x.body, contracts, x.decided)
 	if err != nil {

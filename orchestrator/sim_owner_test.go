@@ -77,6 +77,7 @@ func (w *world) newOrch(name string, life int) *orch {
 	o.tick(w.knobs.sweep, func() {
 		for _, l := range o.loops.all {
 			l.reconciler.sweep(l.clock.Now())
+			l.questions.sweep()
 		}
 	})
 	o.tick(purgeEvery, func() {

@@ -23,6 +23,9 @@ func (w *world) restless() string {
 	if len(w.steps.all) > 0 {
 		return fmt.Sprintf("the step %s is pending", w.steps.all[0].subject)
 	}
+	for key := range w.questions.entries {
+		return "the question " + key + " is left"
+	}
 	for _, o := range w.owners {
 		if why := o.restless(); why != "" {
 			return o.name + ": " + why

@@ -73,6 +73,10 @@ func newWorld(seed int64, b bug, tracing bool) *world {
 	for i := range 1 + w.Intn(3) {
 		w.owners = append(w.owners, w.newOrch("owner"+strconv.Itoa(i), 0))
 	}
+	w.questions.entries = map[string]simQuestion{}
+	if w.approving() {
+		w.people()
+	}
 	w.views()
 	for i := range 1 + w.Intn(3) {
 		w.at(w.upTo(300*time.Millisecond), func() { w.submitNew("r" + strconv.Itoa(i)) })
@@ -96,6 +100,7 @@ func (w *world) register(name string, revision uint64) {
 		Mode: tool.FanOutBounded, Limit: pickOne(w, 1, 2, 5, 40), MaxAttempts: 1 + w.Intn(3), Timeout: 3 * time.Second, ErrorPropagation: pickOne(w, tool.FailFast, tool.PartialSuccess),
 		Backoff: tool.Backoff{Initial: 250 * time.Millisecond, Max: time.Second, Jitter: 0.5},
 	}
+	c.Approval = w.approval(name)
 	if w.chance(5) {
 		c.AtMostOnce, c.MaxAttempts = true, 1
 	}

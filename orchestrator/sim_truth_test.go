@@ -62,7 +62,9 @@ type truth struct {
 	early     bool // a record was forged before its attempt was out
 	hinted    bool // an item's error has a hint, which references see and the reference interpreter doesn't
 
-	told       map[string]bool // steps of whose condition a record says what it came to
+	answers    map[string]wire.Answer // that counted, by step token
+	free       map[string]bool        // calls whose contract's condition asks for no approval
+	told       map[string]bool        // steps of whose condition a record says what it came to
 	decided    []reference.Decided
 	records    map[string]map[int]*fault.Error // by step token and attempt; nil for a success
 	succeeded  map[string]bool
@@ -135,6 +137,10 @@ func (t *truths) recorded(rec subjects.Record, e *kv.Entry) {
 		t.checkExpired(x, stop, e.Time)
 		x.decided = append(x.decided, reference.Decided{Stop: string(stop.Reason)})
 		t.w.stats["stop record"]++
+	case rec.Kind == subjects.AnswerKind:
+		t.answerRecorded(x, rec, e)
+	case rec.Kind == subjects.ToldKind && rec.What == subjects.ToldApproval:
+		t.weighed(x, rec, e)
 	case rec.Kind == subjects.ToldKind:
 		t.toldRecorded(x, rec, e)
 	case rec.Kind == subjects.StepKind:

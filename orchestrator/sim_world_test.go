@@ -39,6 +39,8 @@ type world struct {
 	stats   stats
 	truths  truths
 
+	questions simQuestions
+
 	tracing bool
 	trace   []string
 	bad     error // the first violation

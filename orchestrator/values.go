@@ -157,6 +157,9 @@ func (v *values) read(ctx context.Context, s *source) ([]byte, *fault.Error) {
 // arguments resolves a call's arguments and checks them against the frozen schema. An error that isn't ctx's decides
 // the attempt.
 func (v *values) arguments(ctx context.Context, in *inputs) ([]byte, *fault.Error) {
+	if in.edited != nil {
+		return v.editedArguments(in)
+	}
 	x := reader{values: v, ctx: ctx, in: in}
 	result := x.result
 	var args []byte
@@ -176,6 +179,22 @@ func (v *values) arguments(ctx context.Context, in *inputs) ([]byte, *fault.Erro
 		if bad := in.schema.Check(args, nil); len(bad) > 0 {
 			return nil, in.explained(tool.Refusal(in.plan.Steps[in.step].Tool, bad), bad, result)
 		}
+	}
+	return args, nil
+}
+
+// editedArguments returns the arguments that a person gave. They were checked before they were recorded; but that they
+// were is not known of a record that somebody else wrote.
+func (v *values) editedArguments(in *inputs) ([]byte, *fault.Error) {
+	args, err := plan.Output(in.edited, false)
+	if err != nil {
+		return nil, err
+	}
+	if in.schema == nil {
+		return args, nil
+	}
+	if bad := in.schema.Check(args, nil); len(bad) > 0 {
+		return nil, tool.Refusal(in.plan.Steps[in.step].Tool, bad)
 	}
 	return args, nil
 }

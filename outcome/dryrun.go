@@ -128,5 +128,6 @@ const (
 	NoticeLarge       NoticeKind = "large"        // many items, or arguments that don't travel in a message
 	NoticeGuess       NoticeKind = "guess"        // a list whose length was made up
 	NoticeCondition   NoticeKind = "condition"    // whether the step is taken was decided by made-up results
+	NoticeQuestion    NoticeKind = "question"     // a person is asked
 	NoticeItems       NoticeKind = "items"        // some items fail, and their step succeeds all the same
 )

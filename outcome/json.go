@@ -255,6 +255,10 @@ func (r *Run) header(b []byte) []byte {
 	b = appendText(b, `,"stopped_by":`, r.StoppedBy)
 	b = appendText(b, `,"retry_of":`, r.RetryOf)
 	b = appendText(b, `,"retry_from":`, r.RetryFrom)
+	if r.Approval != nil {
+		b = append(b, `,"approval":`...)
+		b = appendValue(b, r.Approval)
+	}
 	if len(r.Context) > 0 {
 		b = append(b, `,"context":`...)
 		b = appendValue(b, r.Context)
@@ -325,6 +329,10 @@ func (s *Step) append(b []byte) []byte {
 	}
 	if s.Reused {
 		b = append(b, `,"reused":true`...)
+	}
+	if s.Answer != nil {
+		b = append(b, `,"answer":`...)
+		b = appendValue(b, s.Answer)
 	}
 	b = appendText(b, `,"list":`, s.List)
 	b = appendText(b, `,"retried_key":`, s.RetriedKey)

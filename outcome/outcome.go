@@ -30,6 +30,7 @@ type StepStatus string
 // The statuses of a step. The last five are terminal.
 const (
 	StepWaiting   StepStatus = "waiting"  // for a dependency
+	StepAsking    StepStatus = "asking"   // for a person's answer
 	StepReady     StepStatus = "ready"    // its inputs are there, it is on its way to a worker
 	StepRunning   StepStatus = "running"  // a worker has it (known only from events)
 	StepRetrying  StepStatus = "retrying" // waiting for its next attempt
@@ -159,6 +160,8 @@ type Run struct {
 	// RetryOf is the run whose successes this one took over, RetryFrom the step it was told to begin from.
 	RetryOf   string `json:"retry_of,omitempty"`
 	RetryFrom string `json:"retry_from,omitempty"`
+	// Approval is what a person said of the plan as a whole, who was asked before its first step.
+	Approval *Answered `json:"approval,omitempty"`
 	// Context names the keys of the out-of-band context that came with the plan, never their values.
 	Context []ContextKey `json:"context,omitempty"`
 	Stats   Stats        `json:"stats"`
@@ -207,6 +210,8 @@ type Step struct {
 	Text bool `json:"text,omitempty"`
 	// Reused is whether the result was taken over from the run that this one tries again.
 	Reused bool `json:"reused,omitempty"`
+	// Answer is what a person said who was asked before it, or by it.
+	Answer *Answered `json:"answer,omitempty"`
 	// List is the SHA-256, in hex, of the list that a for_each step was executed once for each item of, written as a
 	// JSON array without white space between its elements: an item's id is a place in it.
 	List string `json:"list,omitempty"`

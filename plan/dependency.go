@@ -175,7 +175,7 @@ func (p *parser) keepUses(i int) {
 // keep keeps the references of a hole, if they are asked for.
 func (w *walker) keep(h *hole, below string) {
 	last := len(w.p.dependents) - 1
-	if last < 0 || w.p.dependents[last].step != w.step {
+	if w.asks || last < 0 || w.p.dependents[last].step != w.step {
 		return
 	}
 	d := &w.p.dependents[last]

@@ -24,7 +24,7 @@ func (p *parser) stepDeps(i int) {
 		r.condition(n)
 	}
 	p.keepUses(i)
-	refs := p.list(i)
+	refs := p.list(i) + p.asks(i)
 	if n := p.steps[i].value; n != 0 {
 		valueReader{p}.read(i, n, refs)
 	} else {

@@ -27,6 +27,7 @@ const (
 	planOnMissing
 	planSchedule
 	planTimeout
+	planApproval
 )
 
 // The fields of a step.
@@ -41,6 +42,7 @@ const (
 	stepForEach
 	stepIf
 	stepValue
+	stepApproval
 )
 
 // The fields of for_each.
@@ -53,13 +55,13 @@ var (
 	planLevel = &level{
 		name:    "a plan",
 		move:    "move it to the top of the plan, beside steps",
-		fields:  []string{"steps", "output_steps", "on_failure", "on_missing", "schedule", "timeout"},
+		fields:  []string{"steps", "output_steps", "on_failure", "on_missing", "schedule", "timeout", "approval"},
 		aliases: map[string]string{"outputs": "output_steps"},
 	}
 	stepLevel = &level{
 		name:    "a step",
 		move:    "move it into the step that it is for",
-		fields:  []string{"id", "tool", "arguments", "depends_on", "timeout", "retry", "optional", "for_each", "if", "value"},
+		fields:  []string{"id", "tool", "arguments", "depends_on", "timeout", "retry", "optional", "for_each", "if", "value", "approval"},
 		aliases: stepAliases,
 		labels:  stepLabels,
 	}
@@ -71,7 +73,7 @@ var (
 func init() { planLevel.other, stepLevel.other = stepLevel, planLevel }
 
 // maxFields is the most that any level has.
-const maxFields = 10
+const maxFields = 11
 
 // members are the values of an object's known fields, as nodes; 0 for those that are absent (the root is no value of a
 // field, so 0 is free).

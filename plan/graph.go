@@ -101,6 +101,12 @@ func (p *parser) placeOf(step, dep int) string {
 			return at
 		}
 	}
+	if n.question != 0 {
+		w := walker{p: p, step: step, src: p.src, tape: p.tape, root: n.question, asks: true}
+		if at := w.seekRef(dep); at != "" {
+			return at
+		}
+	}
 	if n.value != 0 {
 		w := walker{p: p, step: step, src: p.src, tape: p.tape, root: n.value, calc: true}
 		if at := w.seekRef(dep); at != "" {

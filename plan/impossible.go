@@ -105,7 +105,7 @@ func ofAnyItem(list, item []elem) []elem {
 // outputOf returns the schema of what a step returns; nil where none is declared, or another one may have been.
 func (p *parser) outputOf(step int) *tool.Schema {
 	name := p.plan.Steps[step].Tool
-	if name == "" || name == RecursiveTool || p.isDone(step) {
+	if name == "" || name == RecursiveTool || p.plan.Steps[step].Ask || p.isDone(step) {
 		return nil
 	}
 	t, _ := p.lookup(name)
@@ -114,6 +114,9 @@ func (p *parser) outputOf(step int) *tool.Schema {
 
 // destination is the place in the input schema of the step's tool that the value in hand goes to.
 func (w *walker) destination() tool.Place {
+	if w.asks {
+		return tool.Place{}
+	}
 	if w.list {
 		if len(w.path) > 0 {
 			return tool.Place{}

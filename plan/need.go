@@ -37,6 +37,9 @@ func fillNeeds(p *Plan, ordered func(step int) []int) {
 		if s.ForEach != nil {
 			s.needsOf(s.ForEach.in.holes, p.calcs)
 		}
+		if s.Approval != nil {
+			s.needsOf(s.Approval.text.holes, nil)
+		}
 		s.needsOf(s.args.holes, p.calcs)
 		if s.If != nil {
 			s.Needs = append(s.Needs, s.If.needs...)

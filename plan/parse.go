@@ -93,7 +93,7 @@ type stranger struct {
 
 // stepNodes are the parts of a step that are read once all ids are known.
 type stepNodes struct {
-	arguments, dependsOn, tool, forEach, in, as, condition, value int32
+	arguments, dependsOn, tool, forEach, in, as, condition, value, approval, question int32
 
 	ordered []int // the steps that depends_on names
 
@@ -152,6 +152,7 @@ func (p *parser) document() {
 	if d, ok := p.duration(m[planTimeout], planPlace); ok {
 		p.plan.Timeout, p.plan.TimeoutSet = d, true
 	}
+	p.planApproval(m[planApproval])
 	if p.readSteps(m[planSteps]) {
 		p.outputs(m[planOutputs])
 		p.cycles()

@@ -50,6 +50,8 @@ type Tool struct {
 	Output *tool.Schema
 	// DependsOn are the tools whose output it needs (plan language, "Dependent tools").
 	DependsOn []tool.Dependency
+	// Approval says that its contract asks for an approval, always or on a condition.
+	Approval bool
 }
 
 // Limits bound a plan. Zero fields mean the defaults.
@@ -129,6 +131,8 @@ type Plan struct {
 	Timeout time.Duration
 	// TimeoutSet says that the plan names a timeout.
 	TimeoutSet bool
+	// Approval is asked for before anything begins; nil: the plan asks for none.
+	Approval *Approval
 	// Depth is the number of waves, from 1.
 	Depth int
 	// Language is 2 where the plan has conditions or values, or names steps by $error or $status; else 1. It decides which
@@ -164,6 +168,10 @@ type Step struct {
 	HasRefs bool
 	// ForEach makes the step run once for each item of a list; nil for a step that runs once.
 	ForEach *ForEach
+	// Approval is asked for before the step begins; nil: the plan asks for none. Its tool's contract may.
+	Approval *Approval
+	// Ask says that the step asks a person for its result, by the built-in tool AskTool.
+	Ask bool
 	// If decides whether the step is taken; nil for a step that always is.
 	If *Condition
 	// Needs are what it asks of its Deps in language 2; nil in language 1, where each must have succeeded.

@@ -21,7 +21,6 @@ type reservedField struct {
 // reserved are the fields of plans and steps that have a meaning one day.
 var reserved = map[string]reservedField{
 	"when":        {hint: `remove it, or write "if" in the step that it is for, as in "if": "$ref:<id>.total > 100"`},
-	"approval":    {hint: "ask before the plan is submitted"},
 	"version":     {hint: "remove it: there is one version"},
 	"priority":    {hint: "remove it"},
 	"batch":       {hint: "a tool's contract says whether it takes batches; for the items of a list use for_each"},
@@ -34,7 +33,7 @@ var reserved = map[string]reservedField{
 	"concurrency": {hint: "remove it: a tool's contract says how many calls of it run side by side (max_concurrency)"},
 	"plan":        {hint: "write the steps of the inner plan among the others", inStep: true},
 	"agent":       {hint: `remove it: a step is done by the tool that it names: "tool": "…"`},
-	"ask":         {hint: "ask before the plan is submitted"},
+	"ask":         {hint: `ask by a step {"tool": "ask", "arguments": {"question": "…"}}, or before a step by its "approval": {"ask": "…"}`},
 	"template":    {hint: "write the steps themselves"},
 }
 

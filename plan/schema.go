@@ -22,6 +22,9 @@ const (
 // schema returns the input schema of a step's tool; nil where there is nothing to check.
 func (p *parser) schema(step int) *tool.Schema {
 	name := p.plan.Steps[step].Tool
+	if p.plan.Steps[step].Ask {
+		return tool.AskInput()
+	}
 	if p.catalog == nil || name == "" || name == RecursiveTool || p.isDone(step) {
 		return nil
 	}

@@ -24,20 +24,16 @@ func (p *parser) step(i int, n int32) {
 	from := int32(len(p.strangers))
 	m := p.fields(stepLevel, n, at)
 	s := &p.plan.Steps[i]
-	p.steps[i] = stepNodes{strangers: [2]int32{from, int32(len(p.strangers))}, arguments: m[stepArguments], dependsOn: m[stepDependsOn], tool: m[stepTool], forEach: m[stepForEach], condition: m[stepIf], value: m[stepValue]}
+	p.steps[i] = stepNodes{strangers: [2]int32{from, int32(len(p.strangers))}, arguments: m[stepArguments], dependsOn: m[stepDependsOn], tool: m[stepTool], forEach: m[stepForEach], condition: m[stepIf], value: m[stepValue], approval: m[stepApproval]}
 	p.stepID(i, m[stepID])
 	valueReader{p}.form(i, &m)
 	s.Timeout, _ = p.duration(m[stepTimeout], at)
 	s.Retry = p.retry(m[stepRetry], at)
 	p.forEach(i)
+	s.Approval, p.steps[i].question = p.approval(m[stepApproval], at, i)
+	p.questionsFit(i)
 	if o := m[stepOptional]; o != 0 {
-		switch p.tape[o].Kind {
-		case jsontape.True:
-			s.Optional = true
-		case jsontape.False:
-		default:
-			p.invalid(p.below(at, o), p.boolHint(o), "must be true or false, but is "+p.shown(o))
-		}
+		s.Optional = p.flag(o, at)
 	}
 }
 
@@ -112,6 +108,8 @@ func (p *parser) stepTool(i int, n int32) {
 	name := p.str(n)
 	p.plan.Steps[i].Tool = name
 	switch {
+	case name == AskTool && !p.refs.language1:
+		p.plan.Steps[i].Ask, p.second = true, true
 	case name == RecursiveTool:
 		p.col.addf(fault.RecursivePlan, at.String(), "put the steps of the inner plan into this one, or submit it as a plan of its own",
 			"a step can't call %s", RecursiveTool)

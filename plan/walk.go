@@ -18,6 +18,7 @@ type walker struct {
 	tape []jsontape.Node // of src
 	root int32
 	list bool   // it is the list of a for_each
+	asks bool   // it is the text of a question
 	item string // the name of the item; empty where there is none
 	calc bool   // it is a value, where $calc counts
 	// place is where a condition stands, of which nothing is walked: only its references are judged.
@@ -189,7 +190,7 @@ func (w *walker) textForm(n int32) bool {
 	key, value, only := w.onlyKey(n)
 	if only && key == "$text" && w.tape[value].Kind == jsontape.String {
 		at, text := &w.tape[n], &w.tape[value]
-		if n == w.root && !w.list && !w.calc {
+		if n == w.root && !w.list && !w.calc && !w.asks {
 			w.problem(fault.InvalidArguments, "arguments must be an object, but this is a text", `write "arguments": {"name": {"$text": "…"}}`)
 		}
 		w.cut.copyTo(int(at.Start))
@@ -388,6 +389,9 @@ func (w *walker) rootAt() string {
 		return w.p.listAt(w.step).String()
 	case w.calc:
 		return w.p.below(w.p.stepAt(w.step), w.p.steps[w.step].value).String()
+	}
+	if w.asks {
+		return w.p.questionAt(w.step)
 	}
 	return w.p.argumentsAt(w.step)
 }

@@ -18,6 +18,9 @@ const (
 	// ImportedReplies matches the subjects that the server gives requests from another account to be answered on. No
 	// client can publish a request that names one.
 	ImportedReplies = "_R_.>"
+	// HeaderRequestInfo is where a server says who made a request that came through an import: the account, and the
+	// user where the import shares it.
+	HeaderRequestInfo = "Nats-Request-Info"
 	// UserInfo is where a server tells a user its own permissions.
 	UserInfo = "$SYS.REQ.USER.INFO"
 )

@@ -15,6 +15,7 @@ const (
 	StartKind
 	StopKind
 	ToldKind
+	AnswerKind
 	StepKind
 	ClaimKind
 	// StrayRecord lies below "step." and is of no attempt. Whoever hosts a tool may write such, so it means nothing.
@@ -30,7 +31,8 @@ type Record struct {
 	Run        Run
 	Generation uint64  // 0 for a plan: there it is the record's own sequence
 	Attempt    Attempt // of StepKind and ClaimKind
-	Step, What string  // of ToldKind: whose evaluation it is, and which
+	Step, What string  // of ToldKind: whose evaluation it is, and which; of AnswerKind, whose question
+	Number     int     // of AnswerKind: of the question, from 1
 }
 
 // ParseRecord reads a ledger subject. ok is false where it isn't one of a run's place; Kind is MisplacedRecord then,
@@ -81,8 +83,12 @@ func (rec *Record) below(t []string, n int) {
 		rec.Kind = StartKind
 	case n == 1 && t[0] == "stop":
 		rec.Kind = StopKind
-	case n == 3 && t[0] == "told" && (t[2] == ToldIf || t[2] == ToldValue) && t[1] != "":
+	case n == 3 && t[0] == "told" && (t[2] == ToldIf || t[2] == ToldValue || t[2] == ToldApproval) && t[1] != "":
 		rec.Kind, rec.Step, rec.What = ToldKind, t[1], t[2]
+	case n == 3 && t[0] == "answer" && t[1] != "":
+		if number, ok := number(t[2]); ok && number > 0 {
+			rec.Kind, rec.Step, rec.Number = AnswerKind, t[1], number
+		}
 	case n > 0 && t[0] == "step":
 		rec.Kind = StrayRecord
 		if n != 4 && (n != 5 || t[4] != "claim") {

@@ -117,6 +117,7 @@ const (
 	EventStep     = "step"     // a step was decided or is to be tried again
 	EventEnd      = "end"      // the run is over; body: the outcome
 	EventConflict = "conflict" // the run id was used for another plan; body: the problem
+	EventQuestion = "question" // a step waits for a person; body: what is asked
 )
 
 // Event returns the subject of an event of a run. Events are core NATS, at most once, for watching only.
@@ -151,8 +152,10 @@ func ParseNotify(subject string) (r Run, ok bool) {
 
 // The verbs of the control API.
 const (
-	VerbGet    = "get"
-	VerbCancel = "cancel"
+	VerbGet     = "get"
+	VerbCancel  = "cancel"
+	VerbApprove = "approve" // answers approvals
+	VerbAnswer  = "answer"  // answers what plans ask by the tool "ask", and no approval
 )
 
 // API returns the subject of a request about a run, answered by the owner of its partition.

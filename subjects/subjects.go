@@ -16,9 +16,12 @@ const (
 	MembersBucket = "members"
 	HistoryBucket = "history"
 	BlobsBucket   = "blobs"
-	GatherBucket  = "gather"  // which worker of a tool gathers its batches
-	DeadBucket    = "dead"    // dead letters: steps that used up their attempts
-	DoctorQueue   = "stepjet" // queue group of requests that any orchestrator can answer
+	GatherBucket  = "gather" // which worker of a tool gathers its batches
+	DeadBucket    = "dead"   // dead letters: steps that used up their attempts
+
+	QuestionsBucket = "questions" // what runs wait for people to say
+
+	DoctorQueue = "stepjet" // queue group of requests that any orchestrator can answer
 )
 
 // Intake subjects: where agents publish plans.
@@ -159,16 +162,24 @@ func StopRecord(r Run, generation uint64, shards int) string {
 	return string(make(name, 0, room).generation(r, generation, shards).text("stop"))
 }
 
-// ToldRecord returns the subject of the record of what an evaluation of a step came to; what is ToldIf or ToldValue.
+// ToldRecord returns the subject of the record of what an evaluation of a step came to; what is ToldIf, ToldValue or
+// ToldApproval.
 func ToldRecord(r Run, generation uint64, step, what string, shards int) string {
 	return string(make(name, 0, room).generation(r, generation, shards).text("told.").text(step).text(".").text(what))
 }
 
 // What is told of a step.
 const (
-	ToldIf    = "if"    // whether its condition is true
-	ToldValue = "value" // what its value came to
+	ToldIf       = "if"       // whether its condition is true
+	ToldValue    = "value"    // what its value came to
+	ToldApproval = "approval" // whether its tool's contract asks for an approval
 )
+
+// AnswerRecord returns the subject of the record that answers the n-th question of a step, from 1; that of the plan
+// itself is one of RootScope.
+func AnswerRecord(r Run, generation uint64, step string, n, shards int) string {
+	return string(make(name, 0, room).generation(r, generation, shards).text("answer.").text(step).text(".").int(n))
+}
 
 // StepRecord returns the subject of the record that decides an attempt.
 func StepRecord(a Attempt, shards int) string {

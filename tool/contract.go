@@ -49,6 +49,8 @@ type Contract struct {
 	DependsOn []Dependency
 	// Context says which keys of a run's out-of-band context the tool's workers get. Only an operator sets it.
 	Context ContextFilter
+	// Approval says which calls wait for a person's approval, whatever their plan says; empty for none.
+	Approval Approval
 }
 
 // Policy returns how often a step of this tool is attempted and how long to wait in between, where its plan says r (nil
@@ -98,6 +100,7 @@ func (o Orchestration) contract(d *Definition) Contract {
 		ErrorPropagation: o.ErrorPropagation,
 		Batch:            o.Batch,
 		DependsOn:        slices.Clone(o.DependsOn),
+		Approval:         o.Approval,
 	}
 	c.Limit = o.limit(c.Mode)
 	c.WaitTimeout = time.Duration(o.WaitTimeoutMS) * time.Millisecond
@@ -192,12 +195,13 @@ type contractJSON struct {
 	DependsOn        []Dependency  `json:"depends_on,omitempty"`
 	WaitTimeoutMS    int64         `json:"wait_timeout_ms,omitempty"`
 	Context          ContextFilter `json:"context,omitzero"`
+	Approval         Approval      `json:"approval,omitempty"`
 }
 
 // MarshalJSON writes the contract; durations are milliseconds.
 func (c Contract) MarshalJSON() ([]byte, error) {
 	return json.Marshal(contractJSON{c.Mode, c.Limit, c.MaxAttempts, c.Backoff, c.Timeout.Milliseconds(), c.AtMostOnce,
-		c.ErrorPropagation, c.Batch, c.DependsOn, c.WaitTimeout.Milliseconds(), c.Context})
+		c.ErrorPropagation, c.Batch, c.DependsOn, c.WaitTimeout.Milliseconds(), c.Context, c.Approval})
 }
 
 // UnmarshalJSON reads what MarshalJSON wrote.
@@ -211,7 +215,7 @@ func (c *Contract) UnmarshalJSON(raw []byte) error {
 		Timeout:     time.Duration(in.TimeoutMS) * time.Millisecond,
 		WaitTimeout: time.Duration(in.WaitTimeoutMS) * time.Millisecond,
 		AtMostOnce:  in.AtMostOnce, ErrorPropagation: in.ErrorPropagation, Batch: in.Batch, DependsOn: in.DependsOn,
-		Context: in.Context,
+		Context: in.Context, Approval: in.Approval,
 	}
 	return nil
 }

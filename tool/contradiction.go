@@ -41,6 +41,9 @@ func (o Orchestration) checkWords(*Definition) error {
 	default:
 		return badField("delivery", "%q is neither at_least_once nor at_most_once", clip(string(o.Delivery)))
 	}
+	if err := o.Approval.check(); err != nil {
+		return err
+	}
 	if o.MaxConcurrency < 0 || o.MaxConcurrency > MaxLimit {
 		return badField("max_concurrency", "must be 1 to %d", MaxLimit)
 	}

@@ -205,9 +205,15 @@ func (d *Definition) flawedSchemas() []*fault.Error {
 const PlanTool = "execute_tool_plan"
 
 // Warnings says what of a valid definition is of no use: an output schema that is none (OutputFlaws), a batch whose
-// array can't be the one that the input schema has, and all of a tool that has the name of PlanTool.
+// array can't be the one that the input schema has, and all of a tool that has the name of PlanTool or AskTool.
 func (d *Definition) Warnings() []fault.Problem {
 	warnings := append(d.OutputFlaws(), d.strayBatch()...)
+	if d.Name == AskTool {
+		warnings = append(warnings, fault.Problem{
+			Code: fault.InvalidTool, Path: "/name", Message: "no plan can call it: " + AskTool +
+				" is built in, and asks a person", Hint: "give the tool another name",
+		})
+	}
 	if d.Name == PlanTool {
 		warnings = append(warnings, fault.Problem{
 			Code: fault.InvalidTool, Path: "/name", Message: "no plan can call it: " + PlanTool +

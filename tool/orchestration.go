@@ -51,6 +51,8 @@ type Orchestration struct {
 	ErrorPropagation Propagation `json:"error_propagation,omitempty"`
 	Batch            *Batch      `json:"batch,omitempty"`
 	Delivery         Delivery    `json:"delivery,omitempty"`
+	// Approval says which calls wait for a person's approval: AlwaysApprove, or a condition on the arguments.
+	Approval Approval `json:"approval,omitempty"`
 	// Extra are fields that this version doesn't know; they are kept as they came.
 	Extra map[string]json.RawMessage `json:"-"`
 }
@@ -79,7 +81,7 @@ type Retry struct {
 var (
 	orchestrationFields = []string{
 		"mode", "max_concurrency", "depends_on", "backoff", "retry", "timeout_ms", "wait_timeout_ms", "error_propagation",
-		"batch", "delivery",
+		"batch", "delivery", "approval",
 	}
 	retryFields      = []string{"max_attempts", "backoff"}
 	batchFields      = []string{"argument", "max_items", "max_wait_ms"}
@@ -101,6 +103,7 @@ func (o *Orchestration) UnmarshalJSON(raw []byte) error {
 		WaitTimeoutMS:    f.integer("wait_timeout_ms", 1, MaxDuration.Milliseconds()),
 		ErrorPropagation: Propagation(f.oneOf("error_propagation", string(FailFast), string(PartialSuccess))),
 		Delivery:         Delivery(f.oneOf("delivery", string(AtLeastOnce), string(AtMostOnce))),
+		Approval:         Approval(f.str("approval")),
 	}
 	f.decode("backoff", &o.Backoff, "an object")
 	f.decode("retry", &o.Retry, "an object")

@@ -26,6 +26,8 @@ type Registered struct {
 	Override *Override `json:"override,omitempty"`
 	// AckWait is the lease of its steps.
 	AckWait time.Duration `json:"-"`
+	// Needs are what has to be known to call the tool by its contract: who does not know them leaves the entry alone.
+	Needs []string `json:"needs,omitempty"`
 	// Revision is the registry's sequence of this entry.
 	Revision uint64 `json:"revision,omitempty"`
 	// Warnings say what of the definition is of no use. They are of the answer to a registration and in no entry.

@@ -36,6 +36,18 @@ type StepEvent struct {
 	RetryAt  *time.Time   `json:"retry_at,omitempty"` // when the next attempt is due
 }
 
+// QuestionEvent tells that a run waits for a person. What is asked stands in the bucket "questions".
+type QuestionEvent struct {
+	Run    string               `json:"run"`
+	Step   string               `json:"step"` // "=" for the plan itself
+	Number int                  `json:"number"`
+	Kind   outcome.QuestionKind `json:"kind"`
+	Text   string               `json:"text,omitempty"`
+	Digest string               `json:"digest"`
+	Time   time.Time            `json:"time"` // when it was asked
+	Until  *time.Time           `json:"until,omitempty"`
+}
+
 // ConflictEvent tells that another plan was sent under the id of a run.
 type ConflictEvent struct {
 	Run      string          `json:"run"`
@@ -104,6 +116,9 @@ func (e StepEvent) Body() []byte {
 }
 
 // Body writes the event.
+func (e QuestionEvent) Body() []byte { return plainEvent(e) }
+
+// Body writes the event.
 func (e ConflictEvent) Body() []byte { return plainEvent(e) }
 
 // plainEvent is nil, which nobody can read, for an error whose details are no JSON: events may be lost.
@@ -112,8 +127,8 @@ func plainEvent(e any) []byte {
 	return b
 }
 
-// ParseEvent reads an event into its form, StartEvent, StepEvent or ConflictEvent; ok is false for what is none.
-func ParseEvent[E StartEvent | StepEvent | ConflictEvent](body []byte) (e E, ok bool) {
+// ParseEvent reads an event into its form, StartEvent, StepEvent, QuestionEvent or ConflictEvent; ok is false for what is none.
+func ParseEvent[E StartEvent | StepEvent | QuestionEvent | ConflictEvent](body []byte) (e E, ok bool) {
 	if json.Unmarshal(body, &e) != nil {
 		var none E
 		return none, false

@@ -24,6 +24,7 @@ const (
 	KindStart
 	KindStop
 	KindTold
+	KindAnswered // the record of a person's answer
 	KindStep
 	KindRequest
 	KindAnswer // that holds a run document
@@ -33,6 +34,7 @@ const (
 	KindBlob
 	KindGathering
 	KindSealingKey
+	KindQuestion // an entry of the bucket "questions"
 )
 
 // versions are the versions of each kind that this Stepjet reads, as a set; all read those below 1.
@@ -41,6 +43,7 @@ var versions = [...]uint64{
 	KindStart:      1<<1 | 1<<2 | 1<<3 | 1<<4,
 	KindStop:       1 << 1,
 	KindTold:       1 << 1,
+	KindAnswered:   1 << 1,
 	KindStep:       1<<1 | 1<<2 | 1<<3, // 3: arguments in the bucket of a declared tenant
 	KindRequest:    1 << 1,
 	KindAnswer:     1<<1 | 1<<3, // 3: a handle that names such a bucket; there is no version between
@@ -50,6 +53,7 @@ var versions = [...]uint64{
 	KindBlob:       1 << 1,
 	KindGathering:  1 << 1,
 	KindSealingKey: 1<<1 | 1<<2,
+	KindQuestion:   1<<1 | 1<<3,
 }
 
 // Known reports whether this Stepjet can read a message of the kind: its version is absent, or one that it knows. Of

@@ -24,8 +24,11 @@ type Role string
 const (
 	// Orchestrator does everything that Stepjet does, and nothing else.
 	Orchestrator Role = "orchestrator"
-	// Agent submits plans of one tenant, waits for them, looks at them and cancels them.
+	// Agent submits plans of one tenant, waits for them, looks at them, cancels them, and answers what they ask; but it
+	// approves of nothing.
 	Agent Role = "agent"
+	// Approver gives and refuses the approvals that one tenant's runs wait for, and looks at them.
+	Approver Role = "approver"
 	// Viewer looks at one tenant's runs.
 	Viewer Role = "viewer"
 	// Worker hosts some tools.
@@ -40,9 +43,9 @@ const (
 // Spec says what a grant is for.
 type Spec struct {
 	Role Role
-	// Tenant is that of an agent, a viewer or an operator; empty for an operator of the cluster.
+	// Tenant is that of an agent, an approver, a viewer or an operator; empty for an operator of the cluster.
 	Tenant string
-	// Declared are tenants with a bucket of their own: of an agent, a viewer or an operator its own tenant or none, of
+	// Declared are tenants with a bucket of their own: of an agent, an approver, a viewer or an operator its own tenant or none, of
 	// a worker those that it serves, of an orchestrator and a doctor all of them.
 	Declared []string
 	// Shared says that a worker serves tenants without a bucket as well. One that serves none of the others does.
@@ -68,6 +71,8 @@ type Grant struct {
 	// Requests are what it may publish, Listens what it may subscribe to besides its inbox.
 	Requests []Request `json:"requests"`
 	Listens  []string  `json:"listens"`
+
+	tenant string
 }
 
 // Answers says how a request is answered, which the server has to know where it leads into another account.
@@ -99,7 +104,7 @@ func New(s Spec) (*Grant, error) {
 		}
 	}
 	s.Declared = sorted(s.Declared)
-	g := &Grant{Role: s.Role, User: string(s.Role)}
+	g := &Grant{Role: s.Role, User: string(s.Role), tenant: s.Tenant}
 	switch s.Role {
 	case Orchestrator, Doctor:
 		g.orchestrate(s)
@@ -113,7 +118,7 @@ func New(s Spec) (*Grant, error) {
 		if err := g.work(s); err != nil {
 			return nil, err
 		}
-	case Agent, Viewer, Operator:
+	case Agent, Approver, Viewer, Operator:
 		if s.Role == Operator && s.Tenant == "" {
 			g.administer()
 			break
@@ -125,6 +130,9 @@ func New(s Spec) (*Grant, error) {
 		g.look(s)
 		if s.Role == Agent {
 			g.submit(s)
+		}
+		if s.Role == Approver {
+			g.request(One, subjects.TenantAPIFilter(s.Tenant, subjects.VerbApprove))
 		}
 		if s.Role == Operator {
 			g.request(One, subjects.TenantOverride(s.Tenant, "*"))

@@ -191,6 +191,9 @@ func (s System) accounts(w *writer) {
 			if local, ok := subjects.Abroad(r.Subject); ok {
 				to = ", to: " + strconv.Quote(local)
 			}
+			if g.Role == Approver && r.Subject == subjects.TenantAPIFilter(g.tenant, subjects.VerbApprove) {
+				to += ", share: true" // so that the server says who approves
+			}
 			w.line("{ service: { account: %s, subject: %s }%s }", Home, strconv.Quote(r.Subject), to)
 		}
 		for _, l := range g.Listens {

@@ -46,7 +46,7 @@ func (g *Grant) orchestrate(s Spec) {
 
 // buckets are those that orchestrators set up.
 var buckets = []string{subjects.HistoryBucket, subjects.DeadBucket, subjects.ToolsBucket, subjects.MembersBucket,
-	subjects.GatherBucket}
+	subjects.GatherBucket, subjects.QuestionsBucket}
 
 // streams returns all streams of Stepjet.
 func streams(s Spec) []string {

@@ -51,6 +51,7 @@ func (g *Grant) look(s Spec) {
 	g.open()
 	g.blobs(s.bucketOf(s.Tenant))
 	history, dead := subjects.BucketStream(subjects.HistoryBucket), subjects.BucketStream(subjects.DeadBucket)
+	questions := subjects.BucketStream(subjects.QuestionsBucket)
 	g.request(One, bound(s.Shards,
 		func(i int) string {
 			return subjects.DirectGet(subjects.LedgerStream(i), subjects.ActiveFilter(i, s.Tenant))
@@ -62,6 +63,8 @@ func (g *Grant) look(s Spec) {
 		subjects.StreamRequest("INFO", history), subjects.StreamRequest("INFO", dead),
 		subjects.DirectGet(history, subjects.BucketSubject(subjects.HistoryBucket, s.Tenant+".*")),
 		subjects.DirectGet(dead, subjects.BucketSubject(subjects.DeadBucket, subjects.DeadFilter(s.Tenant))),
+		subjects.StreamRequest("INFO", questions),
+		subjects.DirectGet(questions, subjects.BucketSubject(subjects.QuestionsBucket, subjects.QuestionsFilter(s.Tenant))),
 		subjects.TenantAPIFilter(s.Tenant, subjects.VerbGet), subjects.PingSubject, tenantOverrides(s.Tenant))
 	g.listen(subjects.TenantEventFilter(s.Tenant), subjects.TenantNotifyFilter(s.Tenant))
 }
@@ -72,7 +75,7 @@ func (g *Grant) submit(s Spec) {
 	if s.Shards > 1 {
 		g.request(One, subjects.TenantIntakeFilter(s.Tenant))
 	}
-	g.request(One, subjects.TenantAPIFilter(s.Tenant, subjects.VerbCancel),
+	g.request(One, subjects.TenantAPIFilter(s.Tenant, subjects.VerbCancel), subjects.TenantAPIFilter(s.Tenant, subjects.VerbAnswer),
 		// the mark of a letter that was dealt with
 		subjects.BucketSubject(subjects.DeadBucket, subjects.DeadFilter(s.Tenant)))
 }

@@ -21,7 +21,7 @@ const rules = `
 	subjects          std
 	outcome           std fault internal/unknown internal/jsontape
 	wire              std fault internal/text subjects outcome tool nats
-	tool              std fault subjects internal/text internal/unknown internal/jsontape jsonschema
+	tool              std fault subjects internal/text internal/unknown internal/jsontape internal/expression jsonschema
 	plan              std fault subjects internal/text tool internal/jsontape internal/expression internal/dialect
 	machine           std fault subjects outcome plan tool
 	catalog           std fault subjects tool plan internal/jsontape

@@ -63,7 +63,8 @@ bucket and not the one that all other tenants share.`,
 	}{
 		{acl.Orchestrator, "Print what orchestrators may do", "--shards 4"},
 		{acl.Doctor, "Print what \"stepjet doctor\" may do", "--keys keys"},
-		{acl.Agent, "Print what the agents of a tenant may do: submit, wait, look, cancel", "--tenant acme"},
+		{acl.Agent, "Print what the agents of a tenant may do: submit, wait, look, cancel, answer", "--tenant acme"},
+		{acl.Approver, "Print what those may do who approve what a tenant's runs wait for", "--tenant acme"},
 		{acl.Viewer, "Print what those may do who look at a tenant's runs", "--tenant acme -o json"},
 		{acl.Operator, "Print what those may do who register, override and remove tools; with --tenant, who override them for its runs alone", "--tenant acme --form user"},
 		{acl.Worker, "Print what the worker of some tools may do", "--tool search --tool fetch"},
@@ -78,7 +79,7 @@ func (a *app) aclRoleCommand(x *access, role acl.Role, short, example string) *c
 		Use: string(role), Short: short, Args: exactly(), Example: "  stepjet acl " + string(role) + " " + example,
 		RunE: a.work(func(cmd *cobra.Command, _ []string) error {
 			tenant, named := a.flags.tenant, cmd.Flags().Changed("tenant")
-			if role == acl.Agent || role == acl.Viewer || role == acl.Operator {
+			if role == acl.Agent || role == acl.Approver || role == acl.Viewer || role == acl.Operator {
 				if len(x.declared) > 1 || len(x.declared) == 1 && named && tenant != x.declared[0] {
 					return usage(fmt.Errorf("--tenant or --declared: %s is of one tenant", role))
 				}
@@ -179,7 +180,7 @@ func (a *app) aclSystemCommand(x *access) *cobra.Command {
 	}
 	f := c.Flags()
 	f.SortFlags = false
-	f.StringArrayVar(&x.tenants, "tenant", []string{subjects.DefaultTenant}, "`tenant` whose agents and viewers get an account each; may be repeated")
+	f.StringArrayVar(&x.tenants, "tenant", []string{subjects.DefaultTenant}, "`tenant` whose agents, approvers and viewers get an account each; may be repeated")
 	f.StringArrayVar(&x.tools, "tool", nil, "`tools` of a worker, with commas where it hosts several; repeated for each further worker")
 	f.StringVar(&x.listen, "listen", "127.0.0.1:4222", "`address` that the server listens on")
 	f.StringVar(&x.store, "store", "jetstream", "`folder` of the server's streams")
@@ -190,7 +191,7 @@ func (a *app) aclSystemCommand(x *access) *cobra.Command {
 func (x *access) system() ([]*acl.Grant, error) {
 	specs := []acl.Spec{{Role: acl.Orchestrator}, {Role: acl.Doctor}, {Role: acl.Operator}}
 	for _, tenant := range append(slices.Clone(x.tenants), x.declared...) {
-		for _, role := range []acl.Role{acl.Agent, acl.Viewer, acl.Operator} {
+		for _, role := range []acl.Role{acl.Agent, acl.Approver, acl.Viewer, acl.Operator} {
 			specs = append(specs, acl.Spec{Role: role, Tenant: tenant})
 		}
 	}

@@ -59,6 +59,16 @@ func (l *lines) event(e client.Event) {
 		if e.Status.Terminal() || !e.RetryAt.IsZero() || l.fewAlike(e) {
 			_, _ = fmt.Fprintln(l.w, l.step(e))
 		}
+	case subjects.EventQuestion:
+		step := e.Step
+		if step == subjects.RootScope {
+			step = "the plan"
+		}
+		line := l.st.yellow(fmt.Sprintf("%-9s", "asks")) + "  " + oneLine(step)
+		if e.Waiting != "" {
+			line += "  " + oneLine(e.Waiting)
+		}
+		_, _ = fmt.Fprintln(l.w, line)
 	case subjects.EventConflict:
 		for _, p := range e.Problems {
 			_, _ = fmt.Fprintf(l.w, "%s  %s\n", l.st.red("conflict "), oneLine(p.Message))

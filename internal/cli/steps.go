@@ -42,7 +42,7 @@ func stepsLine(doc *outcome.Run) string {
 	}{
 		{s.Succeeded, "succeeded"}, {s.Failed, "failed"}, {s.Skipped, "skipped"}, {s.Cancelled, "cancelled"}, {s.NotTaken, "not taken"},
 		{open[outcome.StepRunning], "running"}, {open[outcome.StepReady], "on their way"},
-		{open[outcome.StepRetrying], "retrying"}, {open[outcome.StepWaiting], "waiting"},
+		{open[outcome.StepRetrying], "retrying"}, {open[outcome.StepWaiting], "waiting"}, {open[outcome.StepAsking], "waiting for a person"},
 	} {
 		if n.n == 0 {
 			continue
@@ -185,7 +185,7 @@ func waitingLine(s *outcome.Step) string {
 	switch {
 	case text == "" || s.Status.Terminal():
 		return ""
-	case s.Status == outcome.StepWaiting, s.Status == outcome.StepRunning,
+	case s.Status == outcome.StepWaiting, s.Status == outcome.StepAsking, s.Status == outcome.StepRunning,
 		strings.HasPrefix(text, "a worker of "), strings.HasPrefix(text, "its list"):
 		return "for " + text
 	}

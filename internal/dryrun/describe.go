@@ -45,7 +45,7 @@ func (t *trial) describe(d *outcome.DryRun) {
 // used returns the tools that the plan calls, by name: the catalog knows those that they depend on, too.
 func (t *trial) used() (tools []*known) {
 	for i := range t.steps {
-		if k := t.steps[i].tool; k != nil && !slices.Contains(tools, k) {
+		if k := t.steps[i].tool; k != nil && !t.plan.Steps[i].Ask && !slices.Contains(tools, k) {
 			tools = append(tools, k)
 		}
 	}

@@ -38,6 +38,7 @@ func (t *trial) notices(used []*known) []outcome.Notice {
 		n.step(outcome.NoticeTimeout, "", "the run is stopped %s after its submission, with what it has until then",
 			t.plan.Timeout)
 	}
+	t.noticesOfQuestions(&n)
 	for i := range t.steps {
 		t.noticesOf(i, &n)
 	}

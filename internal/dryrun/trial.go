@@ -48,6 +48,7 @@ type trial struct {
 type stepOf struct {
 	tool    *known // nil for a value
 	calls   int
+	asked   int      // how often a person is asked
 	list    [][]byte // of a for_each step
 	sure    bool     // its list is certain
 	guessed bool     // its list was made up
@@ -67,6 +68,9 @@ func newTrial(p *plan.Plan, c *catalog) *trial {
 	}
 	for i := range p.Steps {
 		t.steps[i].tool, t.steps[i].sure = c.known[p.Steps[i].Tool], true
+		if p.Steps[i].Ask {
+			t.steps[i].tool = askTool()
+		}
 	}
 	t.machine = machine.New(p, machine.Start{Key: "dry-run", Submitted: began, Started: began, Contracts: contracts})
 	t.resolver = p.NewResolver().Fates(t.machine.Fate)
@@ -87,6 +91,7 @@ func (t *trial) run() {
 				t.record(t.answer(d.Call, d.Attempt))
 			}
 		}
+		t.people(&round)
 		for _, d := range round.Decide {
 			if t.machine.Open(d.Call, d.Attempt) {
 				t.record(&machine.Result{Call: d.Call, Attempt: d.Attempt, Error: d.Error, ByOwner: true})
@@ -150,7 +155,7 @@ func (t *trial) derive(step int, room int64) {
 	}
 	t.spend(t.work - int(effort.Bytes))
 	t.seq++
-	told := &machine.Told{Step: step, Value: &machine.Result{Value: value, Size: int64(len(value)), Error: err}}
+	told := &machine.Told{Call: machine.Call{Step: step}, Value: &machine.Result{Value: value, Size: int64(len(value)), Error: err}}
 	t.machine.Apply(machine.Record{Seq: t.seq, Time: began, Told: told}, began, &t.effects)
 }
 

@@ -32,6 +32,26 @@ func does(p *plan.Plan, i int) string {
 	return "value"
 }
 
+// remarks returns what a drawing says of a step besides its tool, on one line; "" for nothing.
+func remarks(s *plan.Step) string {
+	c, a := condition(s), asks(s)
+	if c == "" || a == "" {
+		return c + a
+	}
+	return c + ", " + a
+}
+
+// asks says whom a step waits for; "" for one that waits for nobody.
+func asks(s *plan.Step) string {
+	switch {
+	case s.Ask:
+		return "asks a person"
+	case s.Approval != nil:
+		return "after an approval"
+	}
+	return ""
+}
+
 // dashed reports whether a step may come to nothing without harm: it is optional, or has a condition.
 func dashed(s *plan.Step) bool { return s.Optional || s.If != nil }
 

@@ -15,7 +15,7 @@ func drawDOT(p *plan.Plan) string {
 		s := &p.Steps[i]
 		does := dotEscapes.Replace(does(p, i))
 		attrs := fmt.Sprintf("label=\"%s\\n%s\"", s.ID, does)
-		if c := condition(s); c != "" {
+		if c := remarks(s); c != "" {
 			attrs = fmt.Sprintf("label=\"%s\\n%s\\n%s\"", s.ID, does, dotEscapes.Replace(printable(c)))
 		}
 		if out[i] {

@@ -122,6 +122,9 @@ type Node struct {
 	// Value says that the step calls no tool, and Calc what it computes, where that is all of it.
 	Value bool   `json:"value,omitempty"`
 	Calc  string `json:"calc,omitempty"`
+	// Asks says that a person is asked before the step, or by it: "approval" or "ask"; empty for neither. What the
+	// contract of its tool asks for stands in no plan.
+	Asks string `json:"asks,omitempty"`
 	// Named are those of DependsOn that the step names by $error or $status: it follows them however they end.
 	Named []string `json:"named,omitempty"`
 }
@@ -135,6 +138,12 @@ func Describe(p *plan.Plan) Description {
 		d.Steps[i].Value, d.Steps[i].Calc = s.Value, p.Calculation(i)
 		if s.If != nil {
 			d.Steps[i].If = s.If.Text()
+		}
+		switch {
+		case s.Ask:
+			d.Steps[i].Asks = "ask"
+		case s.Approval != nil:
+			d.Steps[i].Asks = "approval"
 		}
 	}
 	for _, w := range p.Waves() {

@@ -16,7 +16,7 @@ func drawMermaid(p *plan.Plan) string {
 		s := &p.Steps[i]
 		does := mermaidEscapes.Replace(does(p, i))
 		label := fmt.Sprintf("\"%s<br/><small>%s</small>\"", s.ID, does)
-		if c := condition(s); c != "" {
+		if c := remarks(s); c != "" {
 			label = fmt.Sprintf("\"%s<br/><small>%s<br/>%s</small>\"", s.ID, does, mermaidEscapes.Replace(printable(c)))
 		}
 		if out[i] {

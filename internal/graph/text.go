@@ -114,7 +114,7 @@ func (d *textDrawing) step(i, indent int) {
 		line += d.options.Paint(PartTool, pad(does, d.tool)) + d.options.Paint(PartDeps, tail) + d.options.Paint(PartOutput, mark)
 	}
 	d.b.WriteString(line + "\n")
-	if c := printable(condition(s)); c != "" {
+	if c := printable(remarks(s)); c != "" {
 		room := max(d.options.Width-indent-4, maxColumn)
 		if utf8.RuneCountInString(c) > room {
 			c = strings.TrimRight(string([]rune(c)[:room-1]), " ") + "…"

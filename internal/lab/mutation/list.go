@@ -90,7 +90,7 @@ var mutants = []mutant{
 	},
 	{
 		"fail-fast-goes-on", "a failed item of a fail-fast tool lets the others go on",
-		"machine/items.go", "		r.haltItems(x.Step, out)\n	}\n	if s.left", "	}\n	if s.left", "./machine ./orchestrator", "",
+		"machine/items.go", "		r.haltItems(x.Step, at, out)\n	}\n	if s.left", "	}\n	if s.left", "./machine ./orchestrator", "",
 	},
 	{
 		"secret-in-log", "a context prints its secrets",
@@ -475,7 +475,7 @@ var mutants = []mutant{
 	},
 	{
 		"taken-cancelled", "a cancelled run waits for what a condition came to",
-		"machine/apply.go", "		case waiting, judging, deriving:", "		case waiting, deriving:", "./machine", "Scenarios|Stopped",
+		"machine/apply.go", "		case waiting, judging, deriving, weighing, asking:", "		case waiting, deriving, weighing, asking:", "./machine", "Scenarios|Stopped",
 	},
 	{
 		"taken-order", "steps are decided in the order in which they were reached",
@@ -495,7 +495,7 @@ var mutants = []mutant{
 	},
 	{
 		"value-cancelled", "a cancelled run waits for what a value comes to",
-		"machine/apply.go", "		case waiting, judging, deriving:", "		case waiting, judging:", "./machine", "Scenarios|Stopped|Value",
+		"machine/apply.go", "		case waiting, judging, deriving, weighing, asking:", "		case waiting, judging, weighing, asking:", "./machine", "Scenarios|Stopped|Value",
 	},
 	{
 		"value-room", "values that double are not bounded together",
@@ -524,5 +524,41 @@ var mutants = []mutant{
 	{
 		"value-reused", "a retry takes values over",
 		"orchestrator/reuse.go", "!ok || p.Steps[at].Value { // values are derived anew", "!ok {", "./orchestrator", "RetryDerives",
+	},
+	{
+		"ask-nobody", "a step begins without the approval that its plan asks for",
+		"machine/questions.go", "	return p.Ask || p.Approval != nil || r.Contract(s.Step).Approval == tool.AlwaysApprove\n}\n\n// weighs", "	return p.Ask || r.Contract(s.Step).Approval == tool.AlwaysApprove\n}\n\n// weighs", "./machine", "Scenarios",
+	},
+	{
+		"ask-no-contract", "a plan can leave out the approval that a contract asks for",
+		"machine/questions.go", "	return a != \"\" && a != tool.AlwaysApprove", "	return false", "./machine", "Scenarios",
+	},
+	{
+		"ask-any-digest", "an answer to something else counts",
+		"machine/questions.go", "a.Number != q.Number || a.Digest != q.Digest ||", "a.Number != q.Number ||", "./machine", "Scenarios",
+	},
+	{
+		"ask-same-number", "after a void answer the question is asked under the same number",
+		"machine/questions.go", "q.Number, q.expiring = a.Number+1, false", "q.expiring = false", "./machine", "Scenarios",
+	},
+	{
+		"ask-timeout-approves", "no answer in time stands for the approval that a contract asks for",
+		"machine/questions.go", "	case r.Contract(c.Step).Approval != \"\":\n		return Reject", "	case false:\n		return Reject", "./machine", "Scenarios",
+	},
+	{
+		"ask-error-is-no", "a contract's condition that can't be decided asks nobody",
+		"machine/taking.go", "			if t.Holds || t.Error != nil {", "			if t.Holds {", "./machine", "Scenarios",
+	},
+	{
+		"ask-deadline-early", "the items of a step have the time of their step, asked or not",
+		"machine/questions.go", "	return p.Ask || p.Approval != nil || r.Contract(step).Approval != \"\"", "	return false", "./machine", "Scenarios",
+	},
+	{
+		"ask-worker-decides", "a record of a worker decides a step that nobody has approved of",
+		"machine/apply.go", "r.calls[i].state.asks() && res.ByOwner && res.Error != nil", "r.calls[i].state.asks() && res.Error != nil", "./machine", "Scenarios",
+	},
+	{
+		"ask-forged-header", "who answers is believed by a header that anybody may write",
+		"wire/answer.go", "	if !subjects.Imported(m.Reply) {", "	if false {", "./wire", "Verifies",
 	},
 }

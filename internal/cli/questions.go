@@ -1,0 +1,326 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stepjet/stepjet/client"
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/subjects"
+)
+
+func (a *app) questionsCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "questions",
+		Short: "List, show and answer what runs wait for people to say",
+		Long: `A run waits for a person where its plan, a step or the contract of a tool asks for an approval, and
+where a step calls the tool "ask". Until somebody answers, nothing of the step is sent. Approvals are
+given by "stepjet approve" and "stepjet reject".`,
+		Example: `  stepjet questions list
+  stepjet questions show order-42 pay
+  stepjet questions answer order-42 colour '"red"'`,
+		Args: knownCommand, SuggestionsMinimumDistance: 2,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	c.AddCommand(a.questionsListCommand(), a.questionsShowCommand(), a.questionsAnswerCommand())
+	return c
+}
+
+func (a *app) questionsListCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "list [RUN]",
+		Short: "List what the runs of a tenant wait for people to say, or one run",
+		Example: `  stepjet questions list
+  stepjet questions list order-42 -o json | jq -r '.[] | [.run, .step, .text] | @tsv'`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: a.work(func(cmd *cobra.Command, args []string) error {
+			s, err := a.open(cmd.Context(), existing)
+			if err != nil {
+				return err
+			}
+			defer s.close()
+			ctx, cancel := a.patience(cmd.Context())
+			defer cancel()
+			all, err := s.client.Questions(ctx, strings.Join(args, ""))
+			if err != nil {
+				return why(ctx, err)
+			}
+			if a.json() {
+				if all == nil {
+					all = []*outcome.Question{}
+				}
+				return a.printJSON(all)
+			}
+			return a.showQuestions(all)
+		}),
+	}
+}
+
+func (a *app) showQuestions(all []*outcome.Question) error {
+	if len(all) == 0 {
+		a.say("nothing waits for an answer")
+		return nil
+	}
+	st, t := a.style, table{}
+	head := func(s string) cell { return cell{text: s, paint: st.dim} }
+	t.add(head("RUN"), head("STEP"), head("KIND"), head("TOOL"), head("SINCE"), head("UNTIL"), head("TEXT"))
+	for _, q := range all {
+		until := ""
+		if q.Until != nil {
+			until = clock(*q.Until, a.now())
+		}
+		t.add(plain(oneLine(q.Run)), plain(oneLine(q.Step)), plain(string(q.Kind)), plain(oneLine(q.Tool)),
+			plain(clock(q.Since, a.now())), plain(until), plain(oneLine(q.Text)))
+	}
+	var b bytes.Buffer
+	t.write(&b, "", a.width())
+	_, err := a.stdout.Write(b.Bytes())
+	return err
+}
+
+func (a *app) questionsShowCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "show RUN [STEP]",
+		Short: "Show a question: its text, and the arguments that would be called with",
+		Long: `Shows what a person is asked. STEP is a step's id, "id=3" for an item of a for_each, or "=" for the
+plan as a whole; it may be left out where only one step of the run waits. The digest names what is
+shown: an answer with it counts for nothing else.`,
+		Example: `  stepjet questions show order-42 pay
+  stepjet questions show order-42 -o json | jq .arguments`,
+		Args: runAndStep,
+		RunE: a.work(func(cmd *cobra.Command, args []string) error {
+			s, err := a.open(cmd.Context(), existing)
+			if err != nil {
+				return err
+			}
+			defer s.close()
+			q, err := a.question(cmd.Context(), s, args)
+			if err != nil {
+				return err
+			}
+			if a.json() {
+				return a.printJSON(q)
+			}
+			return a.writeQuestion(q)
+		}),
+	}
+}
+
+// question reads the question of a step or, where none is named, the only one of the run.
+func (a *app) question(ctx context.Context, s *session, args []string) (*outcome.Question, error) {
+	ctx, cancel := a.patience(ctx)
+	defer cancel()
+	if len(args) > 1 {
+		q, err := s.client.Question(ctx, args[0], args[1])
+		return q, why(ctx, err)
+	}
+	all, err := s.client.Questions(ctx, args[0])
+	switch {
+	case err != nil:
+		return nil, why(ctx, err)
+	case len(all) == 0:
+		return nil, fault.New(fault.NotFound, "run %q waits for no answer", args[0]).WithHint("stepjet get %s shows where it stands", args[0])
+	case len(all) > 1:
+		var steps []string
+		for _, q := range all {
+			steps = append(steps, q.Step)
+		}
+		return nil, usage(fmt.Errorf("several steps of %s wait, name one: %s", args[0], oneLine(strings.Join(steps, " "))))
+	}
+	q, err := s.client.Question(ctx, args[0], all[0].Step)
+	return q, why(ctx, err)
+}
+
+func (a *app) writeQuestion(q *outcome.Question) error {
+	var b bytes.Buffer
+	st := a.style
+	step := q.Step
+	if step == subjects.RootScope {
+		step = "the plan"
+	}
+	fmt.Fprintf(&b, "%s  %s  %s\n\n", st.bold(oneLine(q.Run)), st.bold(oneLine(step)), st.dim(oneLine(q.Tool)))
+	if q.Text != "" {
+		fmt.Fprintf(&b, "%s\n\n", oneLine(q.Text))
+	}
+	var t table
+	line := func(name, text string) {
+		if text != "" {
+			t.add(cell{text: name, paint: st.dim}, plain(oneLine(text)))
+		}
+	}
+	line("waits for", map[outcome.QuestionKind]string{outcome.Approval: "an approval", outcome.Ask: "an answer"}[q.Kind])
+	if q.Items > 0 {
+		line("items", fmt.Sprint(q.Items))
+	}
+	line("since", clock(q.Since, a.now()))
+	if q.Until != nil {
+		line("until", clock(*q.Until, a.now()))
+		line("then", q.OnTimeout)
+	}
+	line("digest", q.Digest)
+	t.write(&b, "", 0)
+	writePart(&b, st, "schema", q.Schema)
+	writePart(&b, st, "choices", q.Choices)
+	if q.Kind == outcome.Approval {
+		writePart(&b, st, "arguments", q.Arguments)
+	}
+	_, err := a.stdout.Write(b.Bytes())
+	return err
+}
+
+// answerFlags are those of all commands that answer a question.
+type answerFlags struct {
+	digest, reason, by string
+}
+
+func (f *answerFlags) add(a *app, c *cobra.Command) {
+	c.Flags().StringVar(&f.reason, "reason", "", "`text` for who reads what became of the run")
+	c.Flags().StringVar(&f.digest, "digest", "", "`digest` of the question that was looked at; default: that of the question as it stands")
+	who := a.env.Getenv("USER")
+	if who == "" {
+		who = "stepjet"
+	}
+	c.Flags().StringVar(&f.by, "by", who, "`name` of who answers, for the record; the server's word takes its place where there is one")
+}
+
+func (f *answerFlags) answer() client.Answer { return client.Answer{Reason: f.reason, By: f.by} }
+
+func (a *app) questionsAnswerCommand() *cobra.Command {
+	var f answerFlags
+	c := &cobra.Command{
+		Use:   "answer RUN STEP VALUE",
+		Short: "Answer what a step asks by the tool \"ask\"",
+		Long: `VALUE is JSON and becomes the result of the step; what is no JSON is taken for a text. It has to fit
+the schema and the choices of the question.`,
+		Example: `  stepjet questions answer order-42 colour red
+  stepjet questions answer order-42 address '{"city": "Bonn"}'`,
+		Args: exactly("RUN", "STEP", "VALUE"),
+		RunE: a.work(func(cmd *cobra.Command, args []string) error {
+			value := json.RawMessage(args[2])
+			if !json.Valid(value) {
+				value, _ = json.Marshal(args[2]) // a string: it can't fail
+			}
+			return a.answer(cmd.Context(), args[:2], &f, func(ctx context.Context, s *session, q *outcome.Question) (*outcome.Answered, error) {
+				if q.Kind == outcome.Approval {
+					return nil, usage(fmt.Errorf("the step %s waits for an approval: stepjet approve", q.Step))
+				}
+				return s.client.Answer(ctx, q, value, f.answer())
+			})
+		}),
+	}
+	f.add(a, c)
+	return c
+}
+
+func (a *app) approveCommand() *cobra.Command {
+	var f answerFlags
+	var arguments, value string
+	c := &cobra.Command{
+		Use:   "approve RUN [STEP]",
+		Short: "Approve what a run waits for: a step, or the whole plan",
+		Long: `Lets a step begin that waits for an approval. STEP is "=" for the plan as a whole, and may be left
+out where only one step of the run waits. Look first: stepjet questions show RUN STEP.
+
+--arguments calls the tool with other arguments than those that are shown; they have to fit its
+input schema. --value does not call it at all: the value becomes the result of the step.`,
+		Example: `  stepjet approve order-42 pay
+  stepjet approve order-42 pay --arguments '{"amount": 40}' --reason "the rest is a credit note"
+  stepjet approve order-42 pay --value '{"paid": true}'`,
+		Args: runAndStep,
+		RunE: a.work(func(cmd *cobra.Command, args []string) error {
+			if arguments != "" && value != "" {
+				return usage(fmt.Errorf("--arguments or --value: the tool is called, or it is not"))
+			}
+			return a.answer(cmd.Context(), args, &f, func(ctx context.Context, s *session, q *outcome.Question) (*outcome.Answered, error) {
+				if q.Kind == outcome.Ask {
+					return nil, usage(fmt.Errorf("the step %s asks for a value: stepjet questions answer", q.Step))
+				}
+				x := f.answer()
+				if value != "" {
+					return s.client.Answer(ctx, q, json.RawMessage(value), x)
+				}
+				if arguments != "" {
+					if !json.Valid([]byte(arguments)) {
+						return nil, usage(fmt.Errorf("--arguments is no JSON"))
+					}
+					x.Arguments = json.RawMessage(arguments)
+				}
+				return s.client.Approve(ctx, q, x)
+			})
+		}),
+	}
+	f.add(a, c)
+	c.Flags().StringVar(&arguments, "arguments", "", "`JSON` object that takes the place of the arguments shown")
+	c.Flags().StringVar(&value, "value", "", "`JSON` that takes the place of what the tool would return")
+	return c
+}
+
+func (a *app) rejectCommand() *cobra.Command {
+	var f answerFlags
+	c := &cobra.Command{
+		Use:   "reject RUN [STEP]",
+		Short: "Reject what a run waits for: the step fails, or the run is cancelled",
+		Long: `Fails a step that waits for an approval, or for an answer, with the code "rejected" and the reason.
+Rejecting the plan as a whole ("=") cancels the run before its first step.`,
+		Example: `  stepjet reject order-42 pay --reason "over the budget"
+  stepjet reject order-42 =`,
+		Args: runAndStep,
+		RunE: a.work(func(cmd *cobra.Command, args []string) error {
+			return a.answer(cmd.Context(), args, &f, func(ctx context.Context, s *session, q *outcome.Question) (*outcome.Answered, error) {
+				return s.client.Reject(ctx, q, f.answer())
+			})
+		}),
+	}
+	f.add(a, c)
+	return c
+}
+
+// answer reads a question, gives an answer to it, and says what stands.
+func (a *app) answer(
+	ctx context.Context, args []string, f *answerFlags,
+	give func(context.Context, *session, *outcome.Question) (*outcome.Answered, error),
+) error {
+	s, err := a.open(ctx, existing)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	q, err := a.question(ctx, s, args)
+	if err != nil {
+		return err
+	}
+	if f.digest != "" {
+		q.Digest = f.digest
+	}
+	one, cancel := a.patience(ctx)
+	defer cancel()
+	stands, err := give(one, s, q)
+	if err != nil {
+		return why(one, err)
+	}
+	if a.json() {
+		return a.printJSON(struct {
+			Run  string `json:"run"`
+			Step string `json:"step"`
+			*outcome.Answered
+		}{q.Run, q.Step, stands})
+	}
+	_, err = fmt.Fprintf(a.stdout, "%s  %s  %s\n", oneLine(q.Run), oneLine(q.Step), a.style.bold(stands.Decision))
+	return err
+}
+
+func runAndStep(_ *cobra.Command, args []string) error {
+	switch len(args) {
+	case 0:
+		return usage(fmt.Errorf("missing RUN"))
+	case 1, 2:
+		return nil
+	}
+	return usage(fmt.Errorf("too many arguments: RUN and STEP"))
+}

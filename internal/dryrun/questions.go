@@ -1,0 +1,122 @@
+package dryrun
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/stepjet/stepjet/machine"
+	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/tool"
+)
+
+// askTool stands for the built-in tool of steps that ask a person.
+func askTool() *known {
+	return &known{name: tool.AskTool, input: tool.AskInput(), result: []byte("null"), from: outcome.FromNothing}
+}
+
+// people answers what the run asks: every approval is given, and what a step asks for is made up as its schema says.
+func (t *trial) people(round *machine.Effects) {
+	for _, c := range round.Weigh {
+		if t.machine.Weighing(c) {
+			t.tell(machine.Record{Told: &machine.Told{Call: c, Approval: true, Holds: t.wantsApproval(c)}})
+		}
+	}
+	for _, c := range round.Ask {
+		q := t.machine.Question(c)
+		if q == nil || t.cut != "" {
+			continue
+		}
+		if c.Step != machine.ThePlan {
+			t.steps[c.Step].asked++
+		}
+		a := &machine.Answer{Call: c, Number: q.Number, Digest: q.Digest, Decision: machine.Approve}
+		if q.Kind == outcome.Ask {
+			a.Decision, a.Value = "", t.answered(c)
+		}
+		t.tell(machine.Record{Answer: a})
+	}
+}
+
+// wantsApproval reports whether the contract's condition asks for an approval of a call with made-up arguments.
+func (t *trial) wantsApproval(c machine.Call) bool {
+	args, err := t.arguments(c)
+	if err != nil || args == nil {
+		return true
+	}
+	wanted, _ := t.machine.Contract(c.Step).Approval.Wanted(args)
+	return wanted
+}
+
+// answered makes an answer up.
+func (t *trial) answered(c machine.Call) []byte {
+	args, err := t.arguments(c)
+	if err != nil || args == nil {
+		return []byte("null")
+	}
+	x := &t.steps[c.Step]
+	if len(args) <= maxShown && x.shown == nil {
+		x.shown, x.size = args, len(args)
+	}
+	asked, err := tool.ReadAsked(args)
+	switch {
+	case err != nil:
+		return []byte("null")
+	case len(asked.Choices) > 0:
+		return asked.Choices[0]
+	case len(asked.Schema) == 0:
+		return []byte("null")
+	}
+	schema, bad := tool.CompileSchema(asked.Schema)
+	if bad != nil {
+		return []byte("null")
+	}
+	if sample := tool.SampleOf(schema); sample.JSON != nil {
+		return sample.JSON
+	}
+	return []byte("null")
+}
+
+// tell hands a record that decides no attempt to the machine.
+func (t *trial) tell(rec machine.Record) {
+	t.seq++
+	rec.Seq, rec.Time = t.seq, began
+	t.machine.Apply(rec, began, &t.effects)
+	t.expand()
+}
+
+// noticesOfQuestions says who is asked before the run goes on.
+func (t *trial) noticesOfQuestions(n *noticed) {
+	if a := t.plan.Approval; a != nil {
+		n.step(outcome.NoticeQuestion, "", "nothing begins before a person approves of the plan%s", within(a.Timeout, t.machine, machine.Call{Step: machine.ThePlan}))
+	}
+	for i := range t.steps {
+		asked, p := t.steps[i].asked, &t.plan.Steps[i]
+		c := machine.Call{Step: i}
+		switch {
+		case asked == 0:
+		case p.Ask:
+			n.step(outcome.NoticeQuestion, p.ID, "waits for a person's answer%s%s", each(asked), within(p.Timeout, t.machine, c))
+		case p.Approval != nil:
+			n.step(outcome.NoticeQuestion, p.ID, "waits for a person's approval%s%s", each(asked), within(p.Approval.Timeout, t.machine, c))
+		default:
+			n.step(outcome.NoticeQuestion, p.ID, "waits for a person's approval%s, which the contract of %s asks for", each(asked), p.Tool)
+		}
+	}
+}
+
+// each says that a person is asked more than once.
+func each(asked int) string {
+	if asked == 1 {
+		return ""
+	}
+	return fmt.Sprintf(", %d times", asked)
+}
+
+// within says how long an answer may take, and what it comes to where there is none.
+func within(timeout time.Duration, m *machine.Run, c machine.Call) string {
+	if timeout == 0 {
+		return ""
+	}
+	then := map[string]string{machine.Approve: "is taken as approved", machine.Reject: "is rejected", machine.Expire: "fails"}
+	return fmt.Sprintf(", and %s after %s without one", then[m.OnTimeout(c)], timeout)
+}

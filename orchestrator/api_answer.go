@@ -1,0 +1,247 @@
+package orchestrator
+
+import (
+	"context"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/text"
+	"github.com/stepjet/stepjet/kv"
+	"github.com/stepjet/stepjet/machine"
+	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/plan"
+	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/tool"
+	"github.com/stepjet/stepjet/wire"
+)
+
+// answering is one request to answer a question. It is answered when this owner has read from the ledger what stands:
+// only its order says whether the answer came before a time-out, a stop, or somebody else's.
+type answering struct {
+	s    *api
+	l    *loop
+	m    *nats.Msg
+	verb string
+	r    *run
+	call machine.Call
+	asks wire.AnswerRequest
+}
+
+// answerQuestion takes an answer. Approvals and what plans ask have verbs of their own, so that who may do the one need
+// not be able to do the other.
+func (s *api) answerQuestion(l *loop, m *nats.Msg, id subjects.Run, verb string) {
+	request, err := wire.ParseAnswerRequest(m)
+	if err != nil {
+		s.refuse(m, err)
+		return
+	}
+	r := l.runs.byID[id]
+	switch {
+	case r == nil:
+		s.refuse(m, notActive(id))
+		return
+	case r.phase == finishing || r.phase == finished:
+		s.refuse(m, fault.New(fault.AlreadyFinished, "run '%s' had finished already", id.Plain()).
+			WithHint("nothing waits for an answer any more: stepjet get %s", id.Plain()))
+		return
+	case r.phase == foreign:
+		s.refuse(m, leftAlone(id))
+		return
+	case r.phase != running:
+		return // it isn't read yet: the asker asks again
+	}
+	call, ok := r.callOf(request.Step)
+	if !ok {
+		s.refuse(m, fault.New(fault.InvalidID, "run '%s' has no step %q", id.Plain(), text.Clip(request.Step, 80)).
+			WithHint("the steps that wait: stepjet questions list %s", id.Plain()))
+		return
+	}
+	a := &answering{s: s, l: l, m: m, verb: verb, r: r, call: call, asks: request}
+	a.take()
+}
+
+func (a *answering) refuse(err error) { a.s.refuse(a.m, err) }
+
+// take checks the answer against the question as it stands now, and records it.
+func (a *answering) take() {
+	q := a.r.machine.Question(a.call)
+	if q == nil {
+		a.over()
+		return
+	}
+	if err := a.unfit(q); err != nil {
+		a.refuse(err)
+		return
+	}
+	if a.asks.Value == nil {
+		a.record(q)
+		return
+	}
+	a.checkValue(q)
+}
+
+// over answers where nobody is asked any more: by what stands.
+func (a *answering) over() {
+	if stands, _ := a.r.machine.Answered(a.call); stands != nil {
+		a.tell(true)
+		return
+	}
+	st := outcome.StepStatus("")
+	if a.call.Step != machine.ThePlan {
+		st = a.r.machine.Step(a.call, a.r.submitted).Status
+	}
+	if st.Terminal() {
+		a.refuse(fault.New(fault.AlreadyFinished, "the step %s is over: %s", a.asks.Step, st).WithHint("nobody is asked about it any more"))
+		return
+	}
+	a.refuse(fault.New(fault.Conflict, "the step %s waits for no answer", a.asks.Step).
+		WithHint("what waits: stepjet questions list %s", a.r.id.Plain()))
+}
+
+// unfit says why an answer is none to a question; nil where it may be.
+func (a *answering) unfit(q *machine.Question) error {
+	switch {
+	case q.Kind == outcome.Approval && a.verb != subjects.VerbApprove:
+		return fault.New(fault.Permission, "the step %s waits for an approval, which this request can't give", a.asks.Step).
+			WithHint("approvals have a request of their own, for those who may give them: stepjet approve")
+	case q.Kind == outcome.Ask && a.verb != subjects.VerbAnswer:
+		return fault.New(fault.InvalidValue, "the step %s asks for a value, and not for an approval", a.asks.Step).
+			WithHint("stepjet questions answer %s %s VALUE", a.r.id.Plain(), a.asks.Step)
+	case a.asks.Digest != q.Digest:
+		return fault.New(fault.Conflict, "this answer is to something else than what the step %s asks", a.asks.Step).
+			WithHint("look at the question again, and answer with its digest: stepjet questions show %s %s", a.r.id.Plain(), a.asks.Step)
+	case q.Kind == outcome.Ask && a.asks.Decision == wire.Approve:
+		return fault.New(fault.InvalidValue, "the step %s asks for a value", a.asks.Step).WithHint(`write "value", or "decision": "reject"`)
+	case a.asks.Value == nil && a.asks.Arguments == nil:
+		return nil
+	case q.Step == machine.ThePlan:
+		return fault.New(fault.InvalidValue, "a plan is approved or rejected as it is").WithHint("reject it, and submit another")
+	case q.Item == 0 && a.r.step(q.Step).ForEach != nil:
+		return fault.New(fault.InvalidValue, "all items of %s are asked for together, so they are approved or rejected as they are", a.asks.Step).
+			WithHint(`with "all" left out of the plan, each item is asked for by itself`)
+	case a.asks.Arguments != nil:
+		return a.unfitArguments(q)
+	}
+	return nil
+}
+
+// unfitArguments checks arguments that take the place of the plan's.
+func (a *answering) unfitArguments(q *machine.Question) error {
+	args, bad := plan.Output(a.asks.Arguments, false)
+	switch {
+	case bad != nil:
+		return fault.New(fault.InvalidArguments, "the arguments can't be taken: %s", bad.Message).WithHint("%s", bad.Hint)
+	case len(args) == 0 || args[0] != '{':
+		return fault.New(fault.InvalidArguments, "the arguments are no object").WithHint("write all of them, as the question shows them")
+	}
+	name := a.r.step(q.Step).Tool
+	if schema := a.r.schemas[name]; schema != nil {
+		if wrong := schema.Check(args, nil); len(wrong) > 0 {
+			return tool.Refusal(name, wrong)
+		}
+	}
+	return nil
+}
+
+// checkValue checks a value that decides the step, beside the loop, and goes on.
+func (a *answering) checkValue(q *machine.Question) {
+	in, asks, digest := a.r.inputs(q.Call), q.Kind == outcome.Ask, ""
+	if f := a.r.start.Tools[a.r.step(q.Step).Tool]; f != nil && !asks {
+		digest = f.Digest
+	}
+	in.resolver = nil
+	a.l.driver.memory.reserve(in.most(false), func(ctx context.Context) {
+		err := a.unfitValue(ctx, &in, asks, digest)
+		a.l.post(func() {
+			switch now := a.r.machine; {
+			case err != nil:
+				a.refuse(err)
+			case a.r.phase != running: // it is over, or another's
+			case now.Question(a.call) == nil || now.Question(a.call).Digest != a.asks.Digest:
+				a.over()
+			default:
+				a.record(now.Question(a.call))
+			}
+		})
+	})
+}
+
+func (a *answering) unfitValue(ctx context.Context, in *inputs, asks bool, digest string) error {
+	value, bad := plan.Output(a.asks.Value, false)
+	if bad != nil {
+		return fault.New(fault.InvalidValue, "the value can't be taken: %s", bad.Message).WithHint("%s", bad.Hint)
+	}
+	if asks {
+		args, err := a.l.values.arguments(ctx, in)
+		if err != nil {
+			return err
+		}
+		asked, err := tool.ReadAsked(args)
+		if err == nil {
+			err = asked.Accepts(value)
+		}
+		if err != nil {
+			return err
+		}
+		return nil
+	}
+	schema, err := a.s.reg.output(ctx, digest)
+	if err != nil || schema == nil {
+		return err
+	}
+	if wrong := schema.Check(value, nil); len(wrong) > 0 {
+		return fault.New(fault.InvalidValue, "the value is none that %s could return: %s", in.plan.Steps[in.step].Tool, wrong[0].Message).
+			WithHint("a value takes the place of what the tool returns, so it fits its output schema")
+	}
+	return nil
+}
+
+// record creates the record, and answers once some record of this number was read: none was yet. Where the run goes to
+// another owner before that, the asker asks again.
+func (a *answering) record(q *machine.Question) {
+	w := a.r.asks().waiting
+	answered := false
+	w[a.call] = append(w[a.call], answerer{q.Number, func() {
+		if !answered {
+			answered = true
+			a.tell(false)
+		}
+	}})
+	a.l.questions.record(a.r, q, a.asks.Answer, func(_ kv.Decision, err error) {
+		if err != nil {
+			a.l.post(func() {
+				if !answered {
+					answered = true
+					a.refuse(err)
+				}
+			})
+		}
+	})
+}
+
+// tell answers with what stands for the question. already says that it did before the request.
+func (a *answering) tell(already bool) {
+	stands, _ := a.r.machine.Answered(a.call)
+	account := a.r.machine.AccountOf(a.call)
+	switch {
+	case stands == nil && a.r.machine.Question(a.call) != nil:
+		a.refuse(fault.New(fault.Conflict, "the question of %s was asked anew while this answer was on its way", a.asks.Step).
+			WithHint("look at it again: stepjet questions show %s %s", a.r.id.Plain(), a.asks.Step))
+	case stands == nil:
+		a.refuse(fault.New(fault.AlreadyFinished, "the step %s came to its end before it was answered", a.asks.Step).
+			WithHint("see how: stepjet get %s", a.r.id.Plain()))
+	case !a.asks.Same(wire.Answer{Digest: stands.Digest, Decision: stands.Decision, Value: stands.Value, Arguments: stands.Arguments}):
+		a.refuse(fault.New(fault.Conflict, "the step %s was %s already%s", a.asks.Step, account.Decision, byWhom(account)).
+			WithHint("that stands; see what came of it: stepjet get %s", a.r.id.Plain()))
+	default:
+		a.s.reply(a.m, wire.AnswerReply{Run: a.r.id.Plain(), Step: a.asks.Step, Answered: *account, Already: already}.Body())
+	}
+}
+
+func byWhom(a *outcome.Answered) string {
+	if a.By == "" {
+		return ""
+	}
+	return " by " + a.By
+}

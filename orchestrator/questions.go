@@ -1,0 +1,320 @@
+package orchestrator
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/kv"
+	"github.com/stepjet/stepjet/machine"
+	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/plan"
+	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/tool"
+	"github.com/stepjet/stepjet/wire"
+)
+
+// questions tells people what runs wait for, and records what nobody said in time. The machine knows the questions; the
+// entries of the bucket are for who looks for them, so they are written behind it, repaired by the sweep, and removed
+// when they are answered.
+type questions struct {
+	*env
+	values    *values
+	memory    *memory
+	decider   *decider
+	announcer *announcer
+	runs      *runTable
+	cursors   *cursors
+	reg       *registry
+
+	sweeping bool
+}
+
+// askedPeople is what an owner knows of a run that asks people.
+type askedPeople struct {
+	entries map[machine.Call]questionEntry // that it has written, or is about to
+	waiting map[machine.Call][]answerer    // who wait to be told what stands for their answer
+}
+
+// questionEntry is the entry of a question.
+type questionEntry struct {
+	number  int
+	written bool
+}
+
+// answerer is told once a record was read that answers a question of a number.
+type answerer struct {
+	number int
+	tell   func()
+}
+
+func (r *run) asks() *askedPeople {
+	if r.people == nil {
+		r.people = &askedPeople{entries: map[machine.Call]questionEntry{}, waiting: map[machine.Call][]answerer{}}
+	}
+	return r.people
+}
+
+// answerOf returns the record of an answer as the machine takes it.
+func answerOf(c machine.Call, number int, a wire.Answer) *machine.Answer {
+	return &machine.Answer{
+		Call: c, Number: number, Digest: a.Digest, Decision: a.Decision, Value: a.Value, Arguments: a.Arguments,
+		Reason: a.Reason, By: a.By, Verified: a.Verified,
+	}
+}
+
+// carryOut does what the machine asks for about questions.
+func (qs *questions) carryOut(r *run, eff *machine.Effects) {
+	for _, c := range eff.Ask {
+		if q := r.machine.Question(c); q != nil && r.asks().entries[c].number != q.Number {
+			qs.tell(r, *q)
+		}
+	}
+	for _, q := range eff.Expire {
+		qs.record(r, &q, wire.Answer{Digest: q.Digest, Decision: wire.Expire}, func(kv.Decision, error) {})
+	}
+	for _, c := range eff.Settled {
+		qs.remove(r, c)
+	}
+}
+
+// tell writes the entry of an open question. What can't be shown because its references lead nowhere fails the step, as
+// it would when it is called.
+func (qs *questions) tell(r *run, q machine.Question) {
+	r.asks().entries[q.Call] = questionEntry{number: q.Number}
+	bucket := r.bucket()
+	doc := &outcome.Question{
+		Run: r.id.Plain(), Tenant: r.id.Tenant, Generation: r.generation, Step: r.token(q.Call), Number: q.Number, Kind: q.Kind,
+		Digest: q.Digest, Since: q.Since,
+	}
+	if !q.Until.IsZero() {
+		doc.Until = &q.Until
+	}
+	if on := r.machine.OnTimeout(q.Call); doc.Until != nil && on != machine.Expire {
+		doc.OnTimeout = on
+	}
+	if q.Step == machine.ThePlan {
+		doc.Text = r.plan.Approval.Text()
+		qs.job(func(ctx context.Context) { qs.put(ctx, r, bucket, q, doc) })
+		return
+	}
+	doc.Tool = r.step(q.Step).Tool
+	in := r.inputs(q.Call)
+	in.gather(r) // for the text, whatever the arguments refer to
+	in.resolver = nil
+	together := q.Item == 0 && in.plan.Steps[in.step].ForEach != nil
+	first := r.attempt(q.Call, 1)
+	trace := r.trace
+	qs.memory.reserve(in.most(together), func(ctx context.Context) {
+		if err := qs.values.shown(ctx, &in, together, doc); err != nil {
+			if ctx.Err() == nil {
+				qs.decider.fail(first, err, trace)
+			}
+			return
+		}
+		qs.put(ctx, r, bucket, q, doc)
+	})
+}
+
+// shown fills in what a person is shown of a call.
+func (v *values) shown(ctx context.Context, in *inputs, together bool, doc *outcome.Question) *fault.Error {
+	step := &in.plan.Steps[in.step]
+	x := reader{values: v, ctx: ctx, in: in}
+	text, err := in.resolve().Question(in.step, in.item, x.result)
+	if x.err != nil {
+		return x.err
+	}
+	if err != nil {
+		return err
+	}
+	doc.Text = text
+	if together {
+		doc.Items, doc.Arguments, err = v.together(ctx, in)
+		return err
+	}
+	args, err := v.arguments(ctx, in)
+	if err != nil || !step.Ask {
+		doc.Arguments = args
+		return err
+	}
+	asked, err := tool.ReadAsked(args)
+	if err != nil {
+		return err
+	}
+	doc.Text, doc.Schema = asked.Question, asked.Schema
+	if len(asked.Choices) > 0 {
+		doc.Choices, _ = json.Marshal(asked.Choices) // they were read from JSON
+	}
+	return nil
+}
+
+// together returns the arguments of all items of a step, as one array.
+func (v *values) together(ctx context.Context, in *inputs) (n int, all json.RawMessage, err *fault.Error) {
+	list, err := v.list(ctx, in)
+	if err != nil {
+		return 0, nil, err
+	}
+	all = append(all, '[')
+	for i, item := range list {
+		one := *in
+		one.call.Item, one.item = i+1, item
+		args, err := v.arguments(ctx, &one)
+		if err != nil {
+			return 0, nil, err
+		}
+		if i > 0 {
+			all = append(all, ',')
+		}
+		if all = append(all, args...); len(all) > plan.MaxArguments {
+			return 0, nil, fault.New(fault.TooLarge, "the arguments of all items would have more than %d bytes together", plan.MaxArguments).
+				WithHint(`have each item asked for by itself: leave out "all"`)
+		}
+	}
+	return len(list), append(all, ']'), nil
+}
+
+// put writes an entry, and tells whoever listens. Where the question was answered meanwhile, the entry goes again.
+func (qs *questions) put(ctx context.Context, r *run, bucket string, q machine.Question, doc *outcome.Question) {
+	err := qs.store.PutQuestion(ctx, r.id, bucket, doc)
+	qs.post(func() {
+		if r.phase != running {
+			qs.remove(r, q.Call)
+			return
+		}
+		now := r.machine.Question(q.Call)
+		switch {
+		case now == nil:
+			r.asks().entries[q.Call] = questionEntry{number: q.Number, written: true}
+			qs.remove(r, q.Call)
+		case err != nil:
+			if ctx.Err() == nil {
+				qs.log.Warn("a question can't be listed yet; the sweep tries again", "run", r.id.Plain(), "step", doc.Step, "error", err)
+			}
+			delete(r.asks().entries, q.Call)
+		case now.Number == q.Number:
+			r.asks().entries[q.Call] = questionEntry{number: q.Number, written: true}
+			qs.announcer.question(r, doc)
+		}
+	})
+}
+
+// remove takes away the entry of a question that nobody is asked any more.
+func (qs *questions) remove(r *run, c machine.Call) {
+	if r.people == nil || r.people.entries[c].number == 0 {
+		return
+	}
+	delete(r.people.entries, c)
+	key := subjects.QuestionKey(r.id, r.generation, r.token(c))
+	qs.job(func(ctx context.Context) { qs.purge(ctx, key, 0) })
+}
+
+func (qs *questions) purge(ctx context.Context, key string, upTo uint64) {
+	if err := qs.store.PurgeQuestion(ctx, key, upTo); err != nil && ctx.Err() == nil {
+		qs.log.Warn("the entry of a question that was answered could not be removed; the sweep tries again", "key", key, "error", err)
+	}
+}
+
+// over removes what is left of a run's questions.
+func (qs *questions) over(r *run) {
+	if r.people == nil {
+		return
+	}
+	for c := range r.people.entries {
+		qs.remove(r, c)
+	}
+}
+
+// record creates the record of an answer. Whose record is first counts.
+func (qs *questions) record(r *run, q *machine.Question, a wire.Answer, done func(kv.Decision, error)) {
+	h, body := a.Message()
+	step := r.token(q.Call)
+	subject := subjects.AnswerRecord(r.id, r.generation, step, q.Number, qs.store.Shards())
+	qs.store.CreateAsync(qs.ctx, subject, h, body, nil, func(d kv.Decision, _ uint64, err error) {
+		if err != nil && qs.ctx.Err() == nil {
+			qs.log.Error("an answer could not be recorded", "run", r.id.Plain(), "step", step, "error", err)
+		}
+		done(d, err)
+	})
+}
+
+// answered tells whoever waits what became of a question whose record was read.
+func (qs *questions) answered(r *run, a *machine.Answer) {
+	if r.machine.Question(a.Call) == nil {
+		qs.remove(r, a.Call)
+	}
+	if r.people == nil {
+		return
+	}
+	var still []answerer
+	for _, w := range r.people.waiting[a.Call] {
+		if w.number <= a.Number {
+			w.tell()
+		} else {
+			still = append(still, w)
+		}
+	}
+	r.people.waiting[a.Call] = still
+}
+
+// sweep compares the entries with the open questions of the runs that are here: it writes what is missing, and removes
+// what nobody is asked.
+func (qs *questions) sweep() {
+	if qs.sweeping || !qs.any() {
+		return
+	}
+	qs.sweeping = true
+	qs.job(func(ctx context.Context) {
+		keys, last, err := qs.store.QuestionKeys(ctx)
+		if code := fault.CodeOf(err); err != nil && ctx.Err() == nil && code != fault.NotReady && code != fault.Permission {
+			qs.log.Warn("the sweep can't see which questions can be listed", "error", err)
+		}
+		qs.post(func() {
+			qs.sweeping = false
+			if err == nil {
+				qs.compare(keys, last)
+			}
+		})
+	})
+}
+
+// any reports whether this loop owns anything; without that, no entry is its own.
+func (qs *questions) any() bool {
+	return slices.ContainsFunc(qs.cursors.owned[:], func(c *cursor) bool { return c != nil && c.caughtUp })
+}
+
+func (qs *questions) compare(keys map[string]bool, last uint64) {
+	wanted := map[string]bool{}
+	for _, r := range qs.runs.oldestFirst(func(r *run) bool { return r.phase == running && r.machine.Asked() }) {
+		var missing []machine.Question
+		r.machine.Questions(func(q *machine.Question) {
+			key := subjects.QuestionKey(r.id, r.generation, r.token(q.Call))
+			wanted[key] = true
+			if e := r.asks().entries[q.Call]; !keys[key] && (e.written || e.number == 0) {
+				missing = append(missing, *q)
+			}
+		})
+		for _, q := range missing {
+			qs.tell(r, q)
+		}
+	}
+	for key := range keys {
+		id, generation, _, ok := subjects.ParseQuestionKey(key)
+		if !ok || wanted[key] || !qs.gone(id, generation) {
+			continue
+		}
+		qs.job(func(ctx context.Context) { qs.purge(ctx, key, last) })
+	}
+}
+
+// gone reports whether nobody is asked anything of a generation, as far as this loop owns and knows it.
+func (qs *questions) gone(id subjects.Run, generation uint64) bool {
+	c, r := qs.cursors.owned[id.Partition()], qs.runs.byID[id]
+	switch {
+	case c == nil || !c.caughtUp || generation > c.last: // another's, or its plan was not read yet
+		return false
+	case r == nil || r.generation > generation:
+		return true
+	}
+	return r.generation == generation && (r.phase == running || r.phase == finishing || r.phase == finished)
+}

@@ -1,0 +1,191 @@
+package orchestrator_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/stepjet/stepjet/client"
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/wire"
+)
+
+// asked waits until a step of a run asks a person.
+func (s *system) asked(run, step string) (q *outcome.Question) {
+	s.t.Helper()
+	require.Eventually(s.t, func() bool {
+		var err error
+		q, err = s.client.Question(ctx(s.t), run, step)
+		return err == nil
+	}, patience, 10*time.Millisecond)
+	return q
+}
+
+// noQuestions waits until nothing is listed any more.
+func (s *system) noQuestions() {
+	s.t.Helper()
+	require.Eventually(s.t, func() bool {
+		all, err := s.client.Questions(ctx(s.t), "")
+		return err == nil && len(all) == 0
+	}, patience, 10*time.Millisecond)
+}
+
+const refund = `{"steps":[{"id":"order","tool":"echo","arguments":{"amount":50,"to":"ann"}},
+	{"id":"pay","tool":"echo","arguments":{"amount":"$ref:order.amount"},"approval":{"ask":"Refund ${ref:order.amount} to ${ref:order.to}?"}},
+	{"id":"tell","tool":"echo","arguments":{"paid":"$ref:pay.amount"}}],"output_steps":["pay","tell"]}`
+
+// TestAPersonApprovesWithAnEdit: nothing is sent before the answer's record, then what it says, and the account of the
+// run says who.
+func TestAPersonApprovesWithAnEdit(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	held := strings.Replace(refund, `{"steps":[`, `{"steps":[{"id":"hold","tool":"ask","arguments":{"question":"Done?"}},`, 1)
+	r := s.submit(held, "r")
+	q := s.asked("r", "pay")
+	require.Equal(t, "Refund 50 to ann?", q.Text)
+	require.JSONEq(t, `{"amount":50}`, string(q.Arguments))
+	require.Equal(t, 1, s.tools.total(), "the order alone")
+	doc, err := s.client.Get(ctx(t), "r")
+	require.NoError(t, err)
+	require.Equal(t, outcome.StepAsking, doc.Steps[2].Status)
+	require.Equal(t, "an approval", doc.Steps[2].Waiting)
+
+	stale := *q
+	stale.Digest = strings.Repeat("0", 64)
+	_, err = s.client.Approve(ctx(t), &stale, client.Answer{})
+	require.Equal(t, fault.Conflict, fault.CodeOf(err))
+	require.Contains(t, fault.As(err).Hint, "questions show")
+	_, err = s.client.Approve(ctx(t), q, client.Answer{Arguments: json.RawMessage(`[1]`)})
+	require.Equal(t, fault.InvalidArguments, fault.CodeOf(err))
+	unknown := *q
+	unknown.Step = "nobody"
+	_, err = s.client.Approve(ctx(t), &unknown, client.Answer{})
+	require.Equal(t, fault.InvalidID, fault.CodeOf(err))
+	asIfAsked := *q
+	asIfAsked.Kind = outcome.Ask
+	_, err = s.client.Approve(ctx(t), &asIfAsked, client.Answer{})
+	require.Equal(t, fault.Permission, fault.CodeOf(err), "the verb of answers approves of nothing")
+
+	for range 2 { // asking twice is asking once
+		stands, err := s.client.Approve(ctx(t), q, client.Answer{Arguments: json.RawMessage(`{"amount": 40}`), By: "bob"})
+		require.NoError(t, err)
+		require.Equal(t, outcome.DecisionApproved, stands.Decision)
+		require.JSONEq(t, `{"amount":40}`, string(stands.Arguments))
+		require.Equal(t, "bob", stands.By)
+		require.False(t, stands.Verified)
+	}
+	_, err = s.client.Reject(ctx(t), q, client.Answer{})
+	require.Equal(t, fault.Conflict, fault.CodeOf(err))
+	_, err = s.client.Answer(ctx(t), s.asked("r", "hold"), json.RawMessage(`"yes"`), client.Answer{})
+	require.NoError(t, err)
+	o := s.wait(r)
+	require.Equal(t, outcome.Succeeded, o.Status, "%s", o.JSON())
+	require.Equal(t, `{"paid":40}`, result(t, o, "tell"))
+	done := s.history("default", "r")
+	require.Equal(t, "approved", done.Steps[2].Answer.Decision)
+	require.JSONEq(t, `{"amount":40}`, string(done.Steps[2].Answer.Arguments))
+	s.noQuestions()
+	_, err = s.client.Approve(ctx(t), q, client.Answer{})
+	require.Contains(t, []fault.Code{fault.AlreadyFinished, fault.NotFound}, fault.CodeOf(err))
+}
+
+// TestWhatAPersonSaysDecides: a rejection, a value, and a plan that is not to begin.
+func TestWhatAPersonSaysDecides(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	r := s.submit(refund, "rejected")
+	_, err := s.client.Reject(ctx(t), s.asked("rejected", "pay"), client.Answer{Reason: "too much", By: "bob"})
+	require.NoError(t, err)
+	o := s.wait(r)
+	require.Equal(t, fault.Rejected, o.Errors[0].Code)
+	require.Equal(t, "Rejected by bob (unverified): too much", o.Errors[0].Message)
+	require.Equal(t, fault.Skipped, o.Errors[1].Code)
+
+	r = s.submit(refund, "instead")
+	_, err = s.client.Answer(ctx(t), s.asked("instead", "pay"), json.RawMessage(`{"amount":7}`), client.Answer{})
+	require.NoError(t, err)
+	require.Equal(t, `{"paid":7}`, result(t, s.wait(r), "tell"))
+
+	before := s.tools.total()
+	r = s.submit(`{"approval":{"ask":"Start?"},"steps":[{"id":"a","tool":"echo"}]}`, "plan")
+	q := s.asked("plan", "=")
+	require.Equal(t, "Start?", q.Text)
+	_, err = s.client.Reject(ctx(t), q, client.Answer{Reason: "no"})
+	require.NoError(t, err)
+	o = s.wait(r)
+	require.Equal(t, outcome.Cancelled, o.Status)
+	require.Equal(t, fault.Rejected, o.Errors[0].Code)
+	require.Equal(t, before, s.tools.total())
+
+	r = s.submit(`{"steps":[{"id":"a","tool":"ask","timeout":"100ms","arguments":{"question":"Why?"}},
+		{"id":"b","tool":"echo","approval":{"timeout":"100ms","on_timeout":"approve"}}]}`, "late")
+	o = s.wait(r)
+	require.Equal(t, fault.Timeout, o.Errors[0].Code)
+	require.Equal(t, outcome.Partial, o.Status, "%s", o.JSON())
+	s.noQuestions()
+}
+
+// TestNobodyForgesWhoApproves: in one account anybody may write the header by which a server says who asks, and is not
+// believed.
+func TestNobodyForgesWhoApproves(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	r := s.submit(refund, "r")
+	q := s.asked("r", "pay")
+	body, err := wire.AnswerRequest{Step: "pay", Answer: wire.Answer{Digest: q.Digest, Decision: wire.Approve, By: "eve", Verified: true}}.Body()
+	require.NoError(t, err)
+	m, err := s.nc.RequestMsg(&nats.Msg{
+		Subject: subjects.API(subjects.NewRun("default", "r"), subjects.VerbApprove), Data: body,
+		Header: nats.Header{subjects.HeaderRequestInfo: {`{"acc":"approver","user":"boss"}`}},
+	}, patience)
+	require.NoError(t, err)
+	var reply wire.AnswerReply
+	require.NoError(t, json.Unmarshal(m.Data, &reply))
+	require.Equal(t, "eve", reply.By)
+	require.False(t, reply.Verified)
+	s.wait(r)
+}
+
+// TestManyRunsWaitForPeople: runs that wait for an answer come back with another owner, are listed, and go on.
+func TestManyRunsWaitForPeople(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	const n = 1000
+	plan := `{"steps":[{"id":"a","tool":"ask","arguments":{"question":"Why?"}},{"id":"b","tool":"echo","arguments":{"x":"$ref:a"}}]}`
+	var runs []*client.Run
+	for i := range n {
+		runs = append(runs, s.submit(plan, "r"+strconv.Itoa(i)))
+	}
+	all := func() (list []*outcome.Question) {
+		require.Eventually(t, func() bool {
+			var err error
+			list, err = s.client.Questions(ctx(t), "")
+			return err == nil && len(list) == n
+		}, patience, 50*time.Millisecond)
+		return list
+	}
+	all()
+	s.leave()
+	require.NoError(t, s.store.Ledger.PurgeSubject(ctx(t), subjects.BucketSubject(subjects.QuestionsBucket, ">")))
+	began := time.Now()
+	s.orchestrator()
+	ready := time.Since(began)
+	list := all()
+	t.Logf("ready in %v; %d questions listed anew in %v", ready, n, time.Since(began))
+	for _, q := range list {
+		_, err := s.client.Answer(ctx(t), q, json.RawMessage(fmt.Sprintf("%q", q.Run)), client.Answer{})
+		require.NoError(t, err)
+	}
+	for i, r := range runs {
+		require.Equal(t, fmt.Sprintf(`{"x":"r%d"}`, i), result(t, s.wait(r), "b"))
+	}
+	s.noQuestions()
+}

@@ -1,0 +1,137 @@
+package wire_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/lab/wiretest"
+	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/wire"
+)
+
+var digest = strings.Repeat("0af7", 16)
+
+func TestAnswerForms(t *testing.T) {
+	t.Parallel()
+	for name, a := range map[string]wire.Answer{
+		"answer": {Digest: digest, Decision: wire.Reject, Reason: "over the budget", By: "ann"},
+		"answer_approve": {Digest: digest, Decision: wire.Approve, Arguments: json.RawMessage(`{"amount":40.0}`),
+			By: "approver-acme/UANN", Verified: true},
+		"answer_value":  {Digest: digest, Value: json.RawMessage(`null`), By: "ann"},
+		"answer_expire": {Digest: digest, Decision: wire.Expire},
+	} {
+		h, body := a.Message()
+		golden(t, name, h, body, wiretest.Ignored, func(m nats.Msg) nats.Msg {
+			read := wire.ParseAnswer(m.Data)
+			require.Equal(t, a, read)
+			h, body := read.Message()
+			return nats.Msg{Header: h, Data: body}
+		})
+	}
+	require.Equal(t, wire.Answer{}, wire.ParseAnswer([]byte(`not json`)), "without a digest it is void")
+	require.Less(t, len(wire.ParseAnswer([]byte(`{"reason":"`+strings.Repeat("x", 10_000)+`"}`)).Reason), 4200)
+	_, body := wire.Answer{Digest: digest, Value: json.RawMessage(`{`)}.Message()
+	require.Empty(t, wire.ParseAnswer(body).Digest)
+}
+
+func TestSameAnswers(t *testing.T) {
+	t.Parallel()
+	a := wire.Answer{Digest: digest, Decision: wire.Approve, Arguments: json.RawMessage(`{"amount": 40}`), By: "ann"}
+	b := a
+	b.By, b.Arguments = "bob", json.RawMessage(`{"amount":40}`)
+	require.True(t, a.Same(b))
+	b.Arguments = json.RawMessage(`{"amount":41}`)
+	require.False(t, a.Same(b))
+	b = a
+	b.Digest = "other"
+	require.False(t, a.Same(b))
+}
+
+func TestAnswerRequestForms(t *testing.T) {
+	t.Parallel()
+	r := wire.AnswerRequest{Step: "pay", Answer: wire.Answer{Digest: digest, Decision: wire.Approve, Arguments: json.RawMessage(`{"amount":40}`), By: "ann"}}
+	body, err := r.Body()
+	require.NoError(t, err)
+	golden(t, "answer_request", wire.Versioned(), body, wiretest.Ignored, func(m nats.Msg) nats.Msg {
+		read, err := wire.ParseAnswerRequest(&m)
+		require.NoError(t, err)
+		require.Equal(t, r, read)
+		body, err := read.Body()
+		require.NoError(t, err)
+		return nats.Msg{Header: wire.Versioned(), Data: body}
+	})
+	reply := wire.AnswerReply{Run: "order-42", Step: "pay", Already: true,
+		Answered: outcome.Answered{Decision: outcome.DecisionApproved, By: "ann", Arguments: json.RawMessage(`{"amount":40}`), At: at}}
+	golden(t, "answer_reply", wire.Versioned(), reply.Body(), wiretest.Ignored, func(m nats.Msg) nats.Msg {
+		var read wire.AnswerReply
+		require.NoError(t, json.Unmarshal(m.Data, &read))
+		require.Equal(t, reply, read)
+		return nats.Msg{Header: wire.Versioned(), Data: read.Body()}
+	})
+	for body, code := range map[string]fault.Code{
+		`not json`:                                                     fault.InvalidValue,
+		`{"digest":"x","decision":"approve"}`:                          fault.InvalidValue,
+		`{"step":"a","decision":"approve"}`:                            fault.InvalidValue,
+		`{"step":"a","digest":"x"}`:                                    fault.InvalidValue,
+		`{"step":"a","digest":"x","decision":"approve","value":1}`:     fault.InvalidValue,
+		`{"step":"a","digest":"x","decision":"expire"}`:                fault.InvalidValue,
+		`{"step":"a","digest":"x","decision":"reject","arguments":{}}`: fault.InvalidValue,
+		`{"step":"a","digest":"x","value":1,"arguments":{}}`:           fault.InvalidValue,
+		`{"step":"` + strings.Repeat("a", wire.InlineLimit) + `"}`:     fault.TooLarge,
+	} {
+		_, err := wire.ParseAnswerRequest(&nats.Msg{Data: []byte(body)})
+		require.Equal(t, code, fault.CodeOf(err), body[:min(80, len(body))])
+		require.NotEmpty(t, fault.As(err).Hint)
+	}
+}
+
+// TestOnlyTheServerVerifiesWhoAnswers: what a request says of itself is not believed, whatever header it has.
+func TestOnlyTheServerVerifiesWhoAnswers(t *testing.T) {
+	t.Parallel()
+	body := []byte(`{"step":"a","digest":"x","decision":"approve","by":"ann","verified":true}`)
+	info := nats.Header{"Nats-Request-Info": {`{"acc":"approver-acme","user":"UBOB"}`}}
+	ask := func(reply string, h nats.Header) wire.AnswerRequest {
+		r, err := wire.ParseAnswerRequest(&nats.Msg{Reply: reply, Header: h, Data: body})
+		require.NoError(t, err)
+		return r
+	}
+	forged := ask("_INBOX.x", info)
+	require.Equal(t, "ann", forged.By)
+	require.False(t, forged.Verified)
+	quiet := ask("_R_.x", nats.Header{"Nats-Request-Info": {`{"acc":"approver-acme"}`}})
+	require.Equal(t, "ann", quiet.By, "the import does not share who asks")
+	require.False(t, quiet.Verified)
+	told := ask("_R_.x", info)
+	require.Equal(t, "approver-acme/UBOB", told.By)
+	require.True(t, told.Verified)
+}
+
+func TestQuestionForms(t *testing.T) {
+	t.Parallel()
+	until := at.Add(24 * 3600e9)
+	for name, q := range map[string]*outcome.Question{
+		"question": {Run: "order-42", Tenant: "acme", Generation: 17, Step: "pay=3", Number: 2, Kind: outcome.Approval, Tool: "pay",
+			Text: "Refund 40 €?", Arguments: json.RawMessage(`{"amount":40.0}`), Digest: digest, Since: at, Until: &until, OnTimeout: wire.Reject},
+		"question_plan": {Run: "order-42", Tenant: "acme", Generation: 17, Step: "=", Number: 1, Kind: outcome.Approval, Digest: digest, Since: at},
+	} {
+		h, body := wire.QuestionMessage(q)
+		golden(t, name, h, body, wiretest.Ignored, func(m nats.Msg) nats.Msg {
+			read, err := wire.ParseQuestion(m.Header, m.Data, name)
+			require.NoError(t, err)
+			require.Equal(t, q, read)
+			h, body := wire.QuestionMessage(read)
+			return nats.Msg{Header: h, Data: body}
+		})
+	}
+	_, err := wire.ParseQuestion(nats.Header{"Stepjet-Version": {"9"}}, nil, "a")
+	require.Equal(t, fault.NewerVersion, fault.CodeOf(err))
+	_, err = wire.ParseQuestion(nil, []byte("x"), "a")
+	require.Equal(t, fault.Internal, fault.CodeOf(err))
+	e := wire.QuestionEvent{Run: "order-42", Step: "pay=3", Number: 2, Kind: outcome.Approval, Text: "Refund 40 €?", Digest: digest, Time: at, Until: &until}
+	event(t, "question_event", e, wire.QuestionEvent.Body)
+}
