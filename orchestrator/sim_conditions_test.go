@@ -37,3 +37,14 @@ func (t *truths) checkNotTaken(x *truth, doc *outcome.Run) {
 		}
 	}
 }
+
+// diesUntold lets an orchestrator die between the evaluation of a condition and its record, in worlds where processes
+// die.
+func (w *world) diesUntold(p *process) bool {
+	if w.healed || w.knobs.crash == 0 || !w.chance(3) {
+		return false
+	}
+	w.stats["crash between an evaluation and its record"]++
+	p.kill("before it told what a condition came to")
+	return true
+}

@@ -14,10 +14,17 @@ const simNeed = "later"
 // mixed is whether this is such a world.
 func (w *world) mixed() bool { return w.seed%11 == 5 }
 
+// bilingual is whether this is a world in which some orchestrators know conditions and others don't.
+func (w *world) bilingual() bool { return w.seed%11 == 8 }
+
 // knowledge is what an orchestrator knows of needs. The first always knows; each of the others in every other of its
 // lives, as it is replaced by a newer version and by an older one again.
 func (w *world) knowledge(name string, life int) wire.Knowledge {
-	if !w.mixed() || name != "owner0" && life%2 == 0 {
+	older := name != "owner0" && life%2 == 0
+	switch {
+	case w.bilingual() && older:
+		return wire.Knowledge{}
+	case !w.mixed() || older:
 		return wire.Ours()
 	}
 	return wire.Knowledge{wire.LanguageTwo: {}, simNeed: {In: func(body []byte) bool { return plan.Digest(body) < "8" }}}

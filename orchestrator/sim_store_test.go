@@ -70,7 +70,14 @@ func (s *simStore) CreateAsync(_ context.Context, subject string, h nats.Header,
 	if s.w.bug == claimWithoutFence && strings.HasSuffix(subject, ".claim") {
 		c.fence = nil
 	}
-	if rec, ok := subjects.ParseRecord(subject); ok && s.w.bug == withdrawFirst && bytes.Contains(body, []byte("its timeout of")) {
+	rec, ok := subjects.ParseRecord(subject)
+	if ok && (rec.Kind == subjects.StepKind || rec.Kind == subjects.ToldKind) { // a cancel may come before the start was read
+		s.w.entitled(s.p, rec.Run, rec.Generation)
+	}
+	if rec.Kind == subjects.ToldKind && s.w.diesUntold(s.p) {
+		return
+	}
+	if ok && s.w.bug == withdrawFirst && bytes.Contains(body, []byte("its timeout of")) {
 		s.p.ask("withdraw", func() func() {
 			s.w.steps.withdraw(subjects.Step(rec.Attempt, 0))
 			return func() { s.p.after(time.Second, c.publish) }
@@ -367,6 +374,9 @@ func (s *simStore) RecordNeeds(_ context.Context, names []string) error {
 	}
 	if i := slices.IndexFunc(s.w.owners, func(o *orch) bool { return o.process == s.p }); i >= 0 && !s.w.owners[i].knows.All(names) {
 		s.w.stats["a run left alone for what it needs"]++
+		if slices.Contains(names, wire.LanguageTwo) {
+			s.w.stats["a run left alone for its conditions"]++
+		}
 	}
 	return s.do("record needs", func() { s.w.recorded(names) })
 }

@@ -561,4 +561,8 @@ var mutants = []mutant{
 		"ask-forged-header", "who answers is believed by a header that anybody may write",
 		"wire/answer.go", "	if !subjects.Imported(m.Reply) {", "	if false {", "./wire", "Verifies",
 	},
+	{
+		"taken-evaluated-once", "who takes over from an owner that died before it recorded what a condition or a value came to does not evaluate it",
+		"orchestrator/evaluator.go", "	if r.evaluating[of] || ", "	if !r.live || r.evaluating[of] || ", "./orchestrator", "SimulatedWorlds",
+	},
 }
