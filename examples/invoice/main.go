@@ -1,5 +1,5 @@
-// Invoice adds up an order and sends the invoice: the plan itself multiplies, sums and rounds, and no tool is called for
-// that.
+// Invoice adds up an order and sends the invoice: the plan itself multiplies, sums and rounds, and no tool is called
+// for that.
 package main
 
 import (

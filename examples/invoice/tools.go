@@ -26,7 +26,9 @@ func getOrder(context.Context, struct {
 	Number string `json:"number"`
 }) (Order, error) {
 	return Order{Customer: "Kim & Sons", Country: "DE", Lines: []Line{
-		{Article: "screw", Quantity: 3, Price: 0.1}, {Article: "hammer", Quantity: 1, Price: 24.99}, {Article: "ladder", Quantity: 2, Price: 89.5},
+		{Article: "screw", Quantity: 3, Price: 0.1},
+		{Article: "hammer", Quantity: 1, Price: 24.99},
+		{Article: "ladder", Quantity: 2, Price: 89.5},
 	}}, nil
 }
 

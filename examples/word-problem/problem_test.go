@@ -13,8 +13,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// One tool is called, and only where there is change: values decide that too, and what needs a step that was not taken is
-// not taken either.
+// One tool is called, and only where there is change: values decide that too, and what needs a step that was not taken
+// is not taken either.
 func TestTheProblemIsSolved(t *testing.T) {
 	t.Parallel()
 	w := exampletest.Start(t, exampletest.Options{Host: host, Tools: exampletest.ReadTools(t, definitions)})
