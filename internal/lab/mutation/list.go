@@ -562,6 +562,38 @@ var mutants = []mutant{
 		"wire/answer.go", "	if !subjects.Imported(m.Reply) {", "	if false {", "./wire", "Verifies",
 	},
 	{
+		"dialect-sees-itself", "a call of the state dialect sees what it writes itself",
+		"internal/dialect/reading.go", "\tbefore := func(w writer) bool { return w.call < v.call }", "\tbefore := func(w writer) bool { return w.call <= v.call }", "./internal/dialect", "Agree",
+	},
+	{
+		"dialect-initial-last", "the initial state doesn't stand before all calls",
+		"internal/dialect/reading.go", "\t\tv.others = r.initial == 0 && !here.any(before)", "\t\tv.others = !here.any(before)", "./internal/dialect", "Agree",
+	},
+	{
+		"dialect-no-guard", "a call is taken though a result lacks the path that it reads",
+		"internal/dialect/words.go", "o.unsure || len(o.rest) > 0 || w.named[o.step]", "o.unsure || w.named[o.step]", "./internal/dialect", "Agree",
+	},
+	{
+		"dialect-goes-on", "alternatives go on behind one that is always there",
+		"internal/dialect/origin.go", "\t\tif ok = ok && fine; !s.sure() {", "\t\tif ok = ok && fine; s.constant == nil {", "./internal/dialect", "Agree",
+	},
+	{
+		"dialect-pushes-null", "null is pushed to a list",
+		"internal/dialect/assemble.go", `		x = "(" + x + " == null ? null : [" + x + "])"`, `		x = "[" + x + "]"`, "./internal/dialect", "Agree",
+	},
+	{
+		"dialect-hides-failures", "what is put together hides the failures of its parts",
+		"internal/dialect/assemble.go", "\tif len(needs) == 0 {", "\tif true {", "./internal/dialect", "Agree",
+	},
+	{
+		"dialect-error-of-all", "a call that was skipped writes an error, too",
+		"internal/dialect/state.go", "` == 'failed'\",\"value\"", "` != 'succeeded'\",\"value\"", "./internal/dialect", "Agree",
+	},
+	{
+		"dialect-language-1", "a plan of the state dialect may be owned by who doesn't know it",
+		"plan/dialect.go", "parse(d.Plan, c, l, true)", "parse(d.Plan, c, l, false)", "./internal/dialect", "Cases",
+	},
+	{
 		"taken-evaluated-once", "who takes over from an owner that died before it recorded what a condition or a value came to does not evaluate it",
 		"orchestrator/evaluator.go", "	if r.evaluating[of] || ", "	if !r.live || r.evaluating[of] || ", "./orchestrator", "SimulatedWorlds",
 	},
