@@ -2,6 +2,7 @@ package acl_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -202,20 +203,21 @@ func TestNoTwoUsersOfASystemMayDoTheSame(t *testing.T) {
 	}
 	pairs := [][2]*acl.Grant{
 		{grant(acl.Spec{Role: acl.Agent, Tenant: "a"}), grant(acl.Spec{Role: acl.Agent, Tenant: "b"})},
+		{grant(acl.Spec{Role: acl.Approver, Tenant: "a"}), grant(acl.Spec{Role: acl.Approver, Tenant: "b"})},
 		{grant(acl.Spec{Role: acl.Worker, Tools: []string{"a"}}), grant(acl.Spec{Role: acl.Worker, Tools: []string{"b"}})},
 		{grant(acl.Spec{Role: acl.Agent, Tenant: "a", Declared: []string{"a", "b"}}), grant(acl.Spec{Role: acl.Agent, Tenant: "b", Declared: []string{"b"}})},
 		{grant(acl.Spec{Role: acl.Viewer, Tenant: "a", Declared: []string{"a"}}), grant(acl.Spec{Role: acl.Operator, Tenant: "b", Declared: []string{"b"}})},
 		{grant(acl.Spec{Role: acl.Agent, Tenant: "a", Declared: []string{"a"}}), grant(acl.Spec{Role: acl.Agent, Tenant: "b"})},
 		{grant(acl.Spec{Role: acl.Worker, Tools: []string{"a"}, Declared: []string{"a"}}), grant(acl.Spec{Role: acl.Worker, Tools: []string{"b"}, Declared: []string{"b"}})},
 	}
-	const declaredPairs = 2    // from here on one of the two has a bucket of its own
+	const declaredPairs = 3    // from here on one of the two has a bucket of its own
 	shared := map[string]bool{ // what everybody may ask: docs/security.md says what that shows
 		subjects.UserInfo: true, subjects.PingSubject: true, subjects.DirectRead("OBJ_blobs"): true,
 		subjects.DirectGet("OBJ_blobs", subjects.BlobMetas("")): true, subjects.DirectGet("KV_tools", "$KV.tools.*"): true,
 		subjects.DirectGet("KV_tools", "$KV.tools.def.*"): true,
 		subjects.BlobChunks(""):                           true, subjects.BlobMetas(""): true,
 	}
-	for _, stream := range []string{"KV_runs_0", "KV_history", "KV_dead", "KV_tools", "OBJ_blobs"} {
+	for _, stream := range []string{"KV_runs_0", "KV_history", "KV_dead", "KV_questions", "KV_tools", "OBJ_blobs"} {
 		shared[subjects.StreamRequest("INFO", stream)] = true
 	}
 	for i, p := range pairs {
@@ -236,5 +238,24 @@ func TestWhatIsNoGrant(t *testing.T) {
 	} {
 		_, err := acl.New(s)
 		require.Equal(t, fault.InvalidConfig, fault.CodeOf(err), fmt.Sprint(s))
+	}
+}
+
+// TestWhoMayApprove: an approver approves and answers nothing else, an agent the other way round, and the server says
+// who approves.
+func TestWhoMayApprove(t *testing.T) {
+	t.Parallel()
+	grants := map[acl.Role]*acl.Grant{}
+	for _, role := range []acl.Role{acl.Agent, acl.Approver, acl.Viewer, acl.Operator} {
+		g, err := acl.New(acl.Spec{Role: role, Tenant: "acme"})
+		require.NoError(t, err)
+		grants[role] = g
+	}
+	approve, answer := subjects.TenantAPIFilter("acme", subjects.VerbApprove), subjects.TenantAPIFilter("acme", subjects.VerbAnswer)
+	for role, g := range grants {
+		require.Equal(t, role == acl.Approver, slices.Contains(g.Publishes(), approve), role)
+		require.Equal(t, role == acl.Agent, slices.Contains(g.Publishes(), answer), role)
+		shares := `subject: "` + approve + `" }, share: true }`
+		require.Equal(t, role == acl.Approver, strings.Contains(acl.System{Grants: []*acl.Grant{g}}.Accounts(), shares), role)
 	}
 }

@@ -38,6 +38,8 @@ func (d *doctor) plan(ctx context.Context) error {
 		"no orchestrator can take partitions: no run goes on")
 	add(subjects.BucketStream(subjects.GatherBucket), "gathering workers",
 		"every worker gathers batches for itself, so they are smaller")
+	add(subjects.BucketStream(subjects.QuestionsBucket), "questions to people",
+		"what runs wait for people to say can be answered, but not listed")
 	add(subjects.BlobsStream(""), "large values", "results and arguments over 256 KiB can't be stored")
 	if d.stepShards, err = d.countSteps(ctx); err != nil {
 		return err
