@@ -49,6 +49,8 @@ const (
 	sometimesInTime      = "in time"          // a run with a deadline came to its end before
 	sometimesSkipped     = "skipped"          // a step
 	sometimesItems       = "items"            // of a for_each
+	sometimesNotTaken    = "not taken"        // a step
+	sometimesTold        = "told"             // what a condition or a value came to that had to be read
 	sometimesStrict      = "strict"           // a run compared with the sequential reference
 	sometimesReplayed    = "replayed"         // a run derived again from its records
 	sometimesBack        = "message back"     // an acknowledged step came back with a killed server
@@ -71,7 +73,7 @@ type runView struct {
 	doc        *outcome.Run
 	plans      map[uint64]string // digests of the plan records, by generation
 	standing   map[uint64]bool   // of them, those that are there at the end
-	records    []record          // of steps and stops, of the last generation, in the ledger's order
+	records    []record          // of steps, told records and stops, of the last generation, in the ledger's order
 	decided    map[attemptKey]record
 	frozen     map[string]reference.Contract // what its start record says of its tools
 }
@@ -86,8 +88,9 @@ type record struct {
 	rec    subjects.Record
 	at     time.Time
 	result wire.Result
-	stop   string // of a stop record: the status that it gives the run
-	purged bool   // with its run
+	stop   string             // of a stop record: the status that it gives the run
+	told   *reference.Decided // of what a condition or a value came to
+	purged bool               // with its run
 }
 
 type checker struct {
@@ -114,6 +117,7 @@ func Check(ev *Evidence) *Report {
 		c.checkOutcome(r)
 		c.checkOrphans(r)
 		c.checkRecords(r)
+		c.checkTold(r)
 		c.checkExecutions(r)
 		c.checkDocument(r)
 	}

@@ -105,6 +105,10 @@ func (c *checker) checkDependencies(r *runView, p *reference.Plan, e Event) {
 		c.violation("I8", r, "the plan has no step %s, and it was executed", e.Step)
 		return
 	}
+	if p.Second {
+		c.checkBegun(r, id, e)
+		return
+	}
 	for _, d := range p.Steps[i].Deps {
 		dep := p.Steps[d]
 		succeeded := dep.ForEach || dep.Optional // items that failed may be a success of the whole
@@ -118,6 +122,22 @@ func (c *checker) checkDependencies(r *runView, p *reference.Plan, e Event) {
 			c.violation("I3", r, "step %s began before its dependency %s had succeeded", e.Step, dep.ID)
 		}
 		c.checkItems(r, dep, e)
+	}
+}
+
+// checkBegun is I3 in language 2: when a step begins, the records of then let it begin, as the reference reads them.
+func (c *checker) checkBegun(r *runView, step string, e Event) {
+	contracts := r.work.Contracts
+	if r.frozen != nil {
+		contracts = r.frozen
+	}
+	decided, ok := r.decisions(e.Generation, e.At)
+	if !ok {
+		return // what lies in blobs is not read for this
+	}
+	begun, err := reference.Begun(r.work.Plan, contracts, decided)
+	if err != nil || !begun[step] {
+		c.violation("I3", r, "step %s began, which the records of then don't say: %v", e.Step, err)
 	}
 }
 

@@ -36,15 +36,17 @@ func (r *runView) value(res outcome.Result) []byte {
 	return value
 }
 
-// checkSkipped is I5: a step was skipped if and only if a direct dependency that isn't optional did not succeed.
+// checkSkipped is I5: a step was skipped if and only if a direct dependency that isn't optional did not succeed; in
+// language 2, if a failure reaches it that nothing it refers to takes the place of.
 func (c *checker) checkSkipped(r *runView) {
 	p, err := reference.Parse(r.work.Plan)
 	if err != nil || len(p.Steps) != len(r.doc.Steps) {
 		c.violation("I8", r, "%d steps in the document, and other ones in the plan", len(r.doc.Steps))
 		return
 	}
+	spoiled := p.Spoiled(func(i int) string { return string(r.doc.Steps[i].Status) })
 	for i, s := range p.Steps {
-		blocked := slices.ContainsFunc(s.Deps, func(d int) bool {
+		blocked := spoiled[i] || !p.Second && slices.ContainsFunc(s.Deps, func(d int) bool {
 			status := r.doc.Steps[d].Status
 			return !p.Steps[d].Optional && (status == outcome.StepFailed || status == outcome.StepSkipped)
 		})
@@ -56,6 +58,9 @@ func (c *checker) checkSkipped(r *runView) {
 			c.violation("I5", r, "step %s is %s, and whether a dependency failed is %v", s.ID, got, blocked)
 		} else if blocked {
 			c.count(sometimesSkipped)
+		}
+		if got == outcome.StepNotTaken {
+			c.count(sometimesNotTaken)
 		}
 		if n := len(r.doc.Steps[i].Items); n > 0 {
 			c.count(sometimesItems)

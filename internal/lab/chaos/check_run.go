@@ -1,6 +1,7 @@
 package chaos
 
 import (
+	"math"
 	"slices"
 
 	"github.com/stepjet/stepjet/fault"
@@ -58,6 +59,22 @@ func (c *checker) checkOrphans(r *runView) {
 			c.violation("I8", r, "a record is left of generation %d, whose plan is gone", x.rec.Generation)
 			return
 		}
+	}
+}
+
+// checkTold is I2 for conditions and values: one record says what each came to.
+func (c *checker) checkTold(r *runView) {
+	told := map[attemptKey]bool{}
+	for _, x := range r.records {
+		if x.told == nil {
+			continue
+		}
+		c.count(sometimesTold)
+		key := attemptKey{gen: x.rec.Generation, step: x.rec.Step + " " + x.rec.What}
+		if told[key] {
+			c.violation("I2", r, "what the %s of step %s came to has two records", x.rec.What, x.rec.Step)
+		}
+		told[key] = true
 	}
 }
 
@@ -150,7 +167,7 @@ func (c *checker) checkDocument(r *runView) {
 		c.compare(r, want)
 		c.checkArguments(r, want)
 	}
-	if decided, ok := r.decisions(); ok && r.stands() {
+	if decided, ok := r.decisions(r.doc.Generation, math.MaxInt64); ok && r.stands() {
 		want, err := reference.RunStopped(r.work.Plan, contracts, decided)
 		if err != nil {
 			c.violation("I3", r, "the records can't be those of a run: %v", err)
@@ -177,7 +194,13 @@ func (c *checker) compare(r *runView, want *reference.Result) {
 			c.violation("I6", r, "the result of step %s is %.200q, and in the reference %.200q", g.Step, g.JSON, w.JSON)
 		}
 	}
+	if !slices.Equal(got.NotTaken, want.NotTaken) {
+		c.violation("I6", r, "%v were not taken, and in the reference %v", got.NotTaken, want.NotTaken)
+	}
 	for i, w := range want.Errors {
+		if g := got.Errors[i]; g.HandledBy != w.HandledBy {
+			c.violation("I6", r, "the failure of %s was handled by %q, and in the reference by %q", g.Step, g.HandledBy, w.HandledBy)
+		}
 		if g := got.Errors[i]; g.Step != w.Step || string(g.Code) != w.Code || w.Code == "skipped" && g.Message != w.Message {
 			c.violation("I6", r, "step %s failed with %s, and in the reference step %s with %s", g.Step, g.Code, w.Step, w.Code)
 		}

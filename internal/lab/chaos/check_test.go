@@ -117,7 +117,7 @@ func TestEveryInvariantIsChecked(t *testing.T) {
 	report := Check(ev)
 	require.Empty(t, report.Violations)
 	require.Equal(t, 32, report.Runs)
-	for _, what := range []string{sometimesStrict, sometimesReplayed, sometimesConflict, sometimesAsked, sometimesSkipped, sometimesItems} {
+	for _, what := range []string{sometimesStrict, sometimesReplayed, sometimesConflict, sometimesAsked, sometimesSkipped, sometimesItems, sometimesNotTaken, sometimesTold} {
 		require.Positive(t, report.Counts[what], what)
 	}
 	// What was purged with its run says as much as what stands.
@@ -178,6 +178,24 @@ func TestEveryInvariantIsChecked(t *testing.T) {
 			d := f.doc(func(d *outcome.Run) bool { return d.Stats.Skipped > 0 })
 			i := slices.IndexFunc(d.Steps, func(s outcome.Step) bool { return s.Status == outcome.StepSkipped })
 			d.Steps[i].Status = outcome.StepSucceeded
+		}},
+		{"I5", "whether a dependency failed is false", func(f *forged) {
+			d := f.doc(func(d *outcome.Run) bool { return ofKind(kindBranch)(d) && d.Stats.NotTaken > 0 })
+			i := slices.IndexFunc(d.Steps, func(s outcome.Step) bool { return s.Status == outcome.StepNotTaken })
+			d.Steps[i].Status = outcome.StepSkipped
+		}},
+		{"I2", "what the if of step", func(f *forged) {
+			i := slices.IndexFunc(f.Ledger, func(e kv.Entry) bool { return strings.Contains(e.Subject, ".told.") })
+			require.GreaterOrEqual(f.t, i, 0)
+			f.Ledger = append(f.Ledger, f.Ledger[i])
+		}},
+		{"I6", "were not taken", func(f *forged) {
+			f.doc(func(d *outcome.Run) bool { return d.Stats.NotTaken > 0 }).Outcome.NotTaken = []string{"other"}
+		}},
+		{"I6", "was handled by", func(f *forged) {
+			o := f.doc(func(d *outcome.Run) bool { return len(d.Outcome.Errors) > 0 && ofKind(kindBranch)(d) }).Outcome
+			o.Errors = slices.Clone(o.Errors)
+			o.Errors[0].HandledBy = "other"
 		}},
 		{"I6", "a valid plan was rejected", func(f *forged) { f.doc(chain).Status = outcome.Rejected }},
 		{"I6", "told that a valid plan was rejected", func(f *forged) {

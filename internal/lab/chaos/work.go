@@ -27,6 +27,7 @@ const (
 	kindLarge  = "large"  // results too large for a message
 	kindLate   = "late"   // its run, and some of its steps, have deadlines that they may just meet or just miss
 	kindSingle = "single" // one step
+	kindBranch = "branch" // with conditions, in every fourth over what lies in blobs
 )
 
 // Work is all that follows from a run's id.
@@ -37,7 +38,7 @@ type Work struct {
 
 // Strict reports whether the outcome does not depend on the order of events.
 func (w *Work) Strict() bool {
-	return w.Kind == kindRandom || w.Kind == kindChain || w.Kind == kindLarge || w.Kind == kindSingle
+	return w.Kind == kindRandom || w.Kind == kindChain || w.Kind == kindLarge || w.Kind == kindSingle || w.Kind == kindBranch
 }
 
 var works sync.Map // *Work by run id
@@ -57,14 +58,16 @@ func WorkOf(run string) *Work {
 		w.Case = generate(rng, kind, reference.Options{Steps: 10, ForEach: true})
 	case kindStop, kindCancel:
 		w.Case = generate(rng, kind, reference.Options{Steps: 12, ForEach: true, Stop: true})
+	case kindBranch:
+		w.Case = branch(rng, run)
 	case kindChain:
-		w.Case = chain(20, `{"v":1}`)
+		w.Case = chain(20, `{"v":1}`, "")
 	case kindLate:
 		w.Case = hurried(rng, generate(rng, kind, reference.Options{Steps: 10, ForEach: true, Stop: true}))
 	case kindSingle:
-		w.Case = chain(1, `{"v":1}`)
+		w.Case = chain(1, `{"v":1}`, "")
 	case kindLarge:
-		w.Case = chain(3, `"`+strings.Repeat(run, (300<<10)/len(run))+`"`)
+		w.Case = chain(3, large(run), "")
 	case kindPoison:
 		w.Case = poison()
 	default:
@@ -90,6 +93,9 @@ func generate(rng *rand.Rand, kind string, o reference.Options) reference.Case {
 	must(json.Unmarshal(c.Plan, &doc))
 	must(json.Unmarshal(doc["steps"], &steps))
 	for _, s := range steps {
+		if s["tool"] == nil { // a value, which calls nothing
+			continue
+		}
 		var name string
 		must(json.Unmarshal(s["tool"], &name))
 		s["tool"], _ = json.Marshal(names[name])
@@ -146,16 +152,31 @@ func toolName(kind string, c reference.Contract) string {
 	return fmt.Sprintf("try%d_%s", c.MaxAttempts, propagation)
 }
 
-func chain(n int, result string) reference.Case {
+// branch is a plan of language 2.
+func branch(rng *rand.Rand, run string) reference.Case {
+	if rng.Intn(4) == 0 {
+		return chain(4, `{"v":1,"text":`+large(run)+`}`, "$ref:%s.v == 1")
+	}
+	return generate(rng, kindBranch, reference.Options{Steps: 10, ForEach: true, Second: true, Codes: true})
+}
+
+// large is a result that is too large for a message.
+func large(run string) string { return `"` + strings.Repeat(run, (300<<10)/len(run)) + `"` }
+
+// chain is steps of which each is handed what the one before it returned, where the condition holds: "" for none.
+func chain(n int, result, condition string) reference.Case {
 	c := reference.Case{Contracts: map[string]reference.Contract{"try3_all": {MaxAttempts: 3}},
 		Scripts: map[string]reference.Script{}}
 	var steps []string
 	for i := range n {
-		id, args := fmt.Sprint("s", i), `{}`
+		id, before, rest := fmt.Sprint("s", i), fmt.Sprint("s", i-1), `{}`
 		if i > 0 {
-			args = fmt.Sprintf(`{"before":"$ref:s%d"}`, i-1)
+			rest = fmt.Sprintf(`{"before":"$ref:%s"}`, before)
 		}
-		steps = append(steps, fmt.Sprintf(`{"id":%q,"tool":"try3_all","arguments":%s}`, id, args))
+		if i > 0 && condition != "" {
+			rest += fmt.Sprintf(`,"if":%q`, fmt.Sprintf(condition, before))
+		}
+		steps = append(steps, fmt.Sprintf(`{"id":%q,"tool":"try3_all","arguments":%s}`, id, rest))
 		c.Scripts[id] = reference.Script{Reply: reference.Reply{Body: []byte(result)}}
 	}
 	c.Plan = fmt.Appendf(nil, `{"steps":[%s],"output_steps":["s%d"]}`, strings.Join(steps, ","), n-1)

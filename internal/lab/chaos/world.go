@@ -121,6 +121,9 @@ func (s Shape) withDefaults() Shape {
 	s.Tuning = s.Tuning.or(quick)
 	if len(s.Kinds) == 0 {
 		s.Kinds = []string{kindRandom, kindRandom, kindStop, kindChain, kindRandom, kindCancel, kindOnce, kindRandom}
+		if s.Version == "" { // what came before knows no conditions
+			s.Kinds[4] = kindBranch
+		}
 	}
 	return s
 }

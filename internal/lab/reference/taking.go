@@ -147,6 +147,19 @@ func (r *run) spoilers(i int) (all []int) {
 	return all
 }
 
+// Spoiled tells, of a plan in language 2, which of its steps a failure reaches, by how all of them ended: those and no
+// others are skipped, unless the run was stopped before. In language 1 it tells nothing.
+func (p *Plan) Spoiled(status func(step int) string) []bool {
+	r, all := newRun(p, nil), make([]bool, len(p.Steps))
+	for i := range r.steps {
+		r.steps[i].Status = status(i)
+	}
+	for i := range all {
+		all[i] = p.Second && r.spoiler(i) >= 0
+	}
+	return all
+}
+
 // untaken is whether a step lacks what another would have handed it that was not taken.
 func (r *run) untaken(i int) bool {
 	return slices.ContainsFunc(r.plan.Steps[i].asks, func(a ask) bool {
