@@ -2,6 +2,7 @@ package plan
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/dialect"
@@ -37,6 +38,13 @@ func inDialect(p *parser, body []byte, c Catalog, l Limits) (*Plan, Report) {
 	}
 	l.MaxBytes = len(d.Plan)
 	q, compiled := parse(d.Plan, c, l, true)
+	all := slices.Clone(compiled.Problems)
+	compiled.Problems = slices.DeleteFunc(compiled.Problems, func(x fault.Problem) bool { // a guard asks what an argument reads
+		step, in := strings.CutSuffix(x.Path, "/if")
+		return in && slices.ContainsFunc(all, func(y fault.Problem) bool {
+			return y.Message == x.Message && strings.HasPrefix(y.Path, step+"/arguments")
+		})
+	})
 	if len(own.Problems) > 0 { // what follows from them is no problem of its own
 		q = nil
 		compiled.Problems = slices.DeleteFunc(compiled.Problems, func(x fault.Problem) bool {
