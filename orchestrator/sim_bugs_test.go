@@ -42,7 +42,6 @@ const (
 	repeatItems
 	ignoreNeeds
 	oldTenants
-	forgetQuestions
 	keepQuestions
 	approveUnasked
 	sendUnapproved
@@ -76,7 +75,6 @@ var bugs = map[bug]string{
 	repeatItems:        "execute items again whose results were taken over",
 	ignoreNeeds:        "go on with a run without knowing what it needs",
 	oldTenants:         "start a run by what was known of tenants before",
-	forgetQuestions:    "take a question for told that nobody can find",
 	keepQuestions:      "leave questions that nobody is asked any more",
 	approveUnasked:     "approve without a record",
 	sendUnapproved:     "send what waits for an approval",
