@@ -120,14 +120,14 @@ func (p *parser) asks(i int) (refs int) {
 	if s.ForEach != nil && !s.Approval.All {
 		w.item = s.ForEach.As
 	}
-	if p.wantsText(n, place{}, w.rootAt()) {
+	if p.wantsText(n, w.rootAt()) {
 		w.compile(&s.Approval.text)
 	}
 	return w.refs
 }
 
 // wantsText refuses a question that is no text.
-func (p *parser) wantsText(n int32, parent place, at string) bool {
+func (p *parser) wantsText(n int32, at string) bool {
 	if p.tape[n].Kind == jsontape.String {
 		return true
 	}
@@ -151,7 +151,7 @@ func (p *parser) planApproval(n int32) {
 		return
 	}
 	at := p.below(p.below(planPlace, n), text)
-	if !p.wantsText(text, planPlace, at.String()) {
+	if !p.wantsText(text, at.String()) {
 		return
 	}
 	a.text.head = p.src[p.tape[text].Start:p.tape[text].End]

@@ -62,7 +62,7 @@ func (p valueReader) read(i int, n int32, refs int) {
 func (t *template) compact() {
 	quoted := false
 	strip := func(text string) string {
-		if strings.IndexAny(text, " \t\r\n") < 0 && strings.IndexByte(text, '"') < 0 {
+		if !strings.ContainsAny(text, " \t\r\n\"") {
 			return text
 		}
 		b := make([]byte, 0, len(text))

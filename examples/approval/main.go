@@ -82,7 +82,8 @@ func run(ctx context.Context, url string, out io.Writer) error {
 	return <-worked
 }
 
-// approveAll watches a run until it is over, and approves of all that it asks for, with the arguments that edit returns.
+// approveAll watches a run until it is over, and approves of all that it asks for, with the arguments that edit
+// returns.
 func approveAll(
 	ctx context.Context, c *client.Client, run string, edit func(*outcome.Question) json.RawMessage,
 ) (o *outcome.Outcome, err error) {

@@ -1,5 +1,5 @@
-// Outing suggests something for the weather. Its plan is calls that write to a state and read from it: which way it goes
-// follows from what was written.
+// Outing suggests something for the weather. Its plan is calls that write to a state and read from it: which way it
+// goes follows from what was written.
 package main
 
 import (

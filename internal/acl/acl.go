@@ -45,8 +45,8 @@ type Spec struct {
 	Role Role
 	// Tenant is that of an agent, an approver, a viewer or an operator; empty for an operator of the cluster.
 	Tenant string
-	// Declared are tenants with a bucket of their own: of an agent, an approver, a viewer or an operator its own tenant or none, of
-	// a worker those that it serves, of an orchestrator and a doctor all of them.
+	// Declared are tenants with a bucket of their own: of an agent, an approver, a viewer or an operator its own tenant
+	// or none, of a worker those that it serves, of an orchestrator and a doctor all of them.
 	Declared []string
 	// Shared says that a worker serves tenants without a bucket as well. One that serves none of the others does.
 	Shared bool

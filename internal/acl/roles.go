@@ -75,7 +75,8 @@ func (g *Grant) submit(s Spec) {
 	if s.Shards > 1 {
 		g.request(One, subjects.TenantIntakeFilter(s.Tenant))
 	}
-	g.request(One, subjects.TenantAPIFilter(s.Tenant, subjects.VerbCancel), subjects.TenantAPIFilter(s.Tenant, subjects.VerbAnswer),
+	g.request(One, subjects.TenantAPIFilter(s.Tenant, subjects.VerbCancel),
+		subjects.TenantAPIFilter(s.Tenant, subjects.VerbAnswer),
 		// the mark of a letter that was dealt with
 		subjects.BucketSubject(subjects.DeadBucket, subjects.DeadFilter(s.Tenant)))
 }

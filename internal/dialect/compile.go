@@ -103,7 +103,8 @@ func Compile(src []byte, tape []jsontape.Node, l Language) *Compiled {
 		c.out = append(c.out, ',')
 		c.out = append(c.out, src[tape[key].Start:tape[key+1].End]...)
 	}
-	d.Plan, d.Problems = append(c.out, '}'), c.problems
+	c.out = append(c.out, '}')
+	d.Plan, d.Problems = c.out, c.problems
 	return d
 }
 

@@ -76,11 +76,11 @@ func parseBracket(s string, i int) (e elem, end int, why string) {
 	case strings.HasPrefix(rest, "*]"):
 		return elem{kind: isEvery}, i + 3, ""
 	case strings.HasPrefix(rest, `"`):
-		close := jsontape.SkipString([]byte(s), i+1)
-		if close <= i+1 || close >= len(s) || s[close] != ']' || json.Unmarshal([]byte(s[i+1:close]), &e.key) != nil {
+		closing := jsontape.SkipString([]byte(s), i+1)
+		if closing <= i+1 || closing >= len(s) || s[closing] != ']' || json.Unmarshal([]byte(s[i+1:closing]), &e.key) != nil {
 			return e, i, "the key in the bracket is not a JSON string, or the bracket is not closed"
 		}
-		return e, close + 1, ""
+		return e, closing + 1, ""
 	}
 	digits, _, closed := strings.Cut(rest, "]")
 	n, err := strconv.Atoi(digits)
@@ -107,19 +107,6 @@ func (p path) String() string {
 		}
 	}
 	return b.String()
-}
-
-// within returns what of p lies behind the place q, and whether p is that place or below it.
-func (p path) within(q path) (rest path, ok bool) {
-	if len(p) < len(q) {
-		return nil, false
-	}
-	for i := range q {
-		if p[i] != q[i] {
-			return nil, false
-		}
-	}
-	return p[len(q):], true
 }
 
 // keysOnly reports whether a path is made of keys, so that something can be written there.

@@ -55,7 +55,7 @@ func (c *compiler) writerStep(w writer) string {
 	if !w.fails {
 		return id
 	}
-	return c.cell("error of "+id, id+"_error", c.calls[w.call].errors[0], func(id string) []byte {
+	return c.cell("error of "+id, id+"_error", c.calls[w.call].errors[0], func(string) []byte {
 		call := c.calls[w.call].id
 		return []byte(`"if":"$status:` + call + ` == 'failed'","value":{"code":"$error:` + call + `.tool_code || $error:` + call +
 			`.code","details":"$error:` + call + `.details","message":"$error:` + call + `.message"}`)
@@ -122,14 +122,14 @@ type cell struct {
 	body []byte
 }
 
-// cell returns the id of the step that comes to something; it is made by make if it is not there yet.
-func (c *compiler) cell(what, name string, p path, make func(id string) []byte) string {
+// cell returns the id of the step that comes to something; its body is written if it is not there yet.
+func (c *compiler) cell(what, name string, p path, write func(id string) []byte) string {
 	if id, known := c.cellIDs[what]; known {
 		return id
 	}
 	id := c.freeID(idFrom(name), c.nextID)
 	c.ids[id], c.cellIDs[what] = -1, id
-	body := make(id)
+	body := write(id)
 	c.made += len(body)
 	c.cells = append(c.cells, cell{id: id, path: p, call: c.in, body: body})
 	return id

@@ -30,6 +30,9 @@ var (
 	literalRE  = regexp.MustCompile(`^(?:-?[0-9][0-9.eE+-]*|"[^"\\]*"|'[^'\\]*'|true\b|false\b|null\b)`)
 )
 
+// closers stand behind what is read: a bracket that closes, or the next of a list.
+var closers = []string{")", ",", "]"}
+
 var operators = []string{"==", "!=", "<=", ">=", "<", ">", "??", "or", "and", "not", "+", "-", "*"}
 
 // parseCondition reads a step's condition; nil for none.
@@ -57,7 +60,7 @@ func cutCondition(s string) (*condition, string, error) {
 	c := first
 	for {
 		m := operatorRE.FindStringSubmatch(s)
-		if m == nil || strings.Contains("),]", m[1]) {
+		if m == nil || slices.Contains(closers, m[1]) {
 			return c, s, nil
 		}
 		op := strings.NewReplacer("&&", "and", "||", "or").Replace(m[1])
