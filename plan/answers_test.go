@@ -234,8 +234,12 @@ func goodPlans(t *testing.T) (all []*broken) {
 			}
 			raw, err := os.ReadFile(file)
 			require.NoError(t, err)
+			doc := asMap(t, raw)
+			if doc["steps"] == nil {
+				continue // calls with a state: the mistakes are those of steps
+			}
 			if p, _ := plan.Parse(raw, with); p != nil { // that of another language's worker has a tool of its own
-				all = append(all, &broken{file, asMap(t, raw), with})
+				all = append(all, &broken{file, doc, with})
 			}
 		}
 	}
