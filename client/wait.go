@@ -39,9 +39,9 @@ func (r *Run) Generation() uint64 {
 func (r *Run) Attached() bool { return r.attached }
 
 // Wait returns the outcome of the run when it is over. The outcome may be shared: don't change it. Errors: ctx's own,
-// NotFound where a run that was attached to does not exist, Conflict where the id turned out to be another plan's,
-// Permission where the history may not be read,
-// NoConnection after Close. The run goes on when Wait gives up.
+// NotFound where a run that was attached to does not exist or the history has not kept a large outcome, Conflict where
+// the id turned out to be another plan's, Permission where the history may not be read, NoConnection after Close. The
+// run goes on when Wait gives up.
 func (r *Run) Wait(ctx context.Context) (*outcome.Outcome, error) {
 	c, p := r.c, r.p
 	if !isDone(p) {
@@ -90,7 +90,10 @@ func (c *Client) outcome(ctx context.Context, p *pending) (*outcome.Outcome, err
 	if out, ok := parseOutcome(p.raw); ok {
 		return out, nil
 	}
-	// The run is over, and it is not lost for a server that is slow or away: only ctx ends the wait.
+	// The run is over, and it is not lost for a server that is slow or away: only ctx ends the wait. Nor is it lost where
+	// it is not found at once, for who leads the history's copies since a moment may not have applied what the one
+	// before acknowledged.
+	latest := time.Now().Add(takesOver)
 	for wait := backoff.Between(100*time.Millisecond, 2*time.Second); ; {
 		run, err := c.store.Archive.History(ctx, p.run)
 		switch code := fault.CodeOf(err); {
@@ -100,6 +103,7 @@ func (c *Client) outcome(ctx context.Context, p *pending) (*outcome.Outcome, err
 			return nil, context.Cause(ctx)
 		case c.ctx.Err() != nil:
 			return nil, context.Cause(c.ctx)
+		case code == fault.NotFound && time.Now().Before(latest):
 		case code != fault.Timeout && code != fault.NoConnection && code != fault.NotReady || c.nc.IsClosed():
 			return nil, err
 		}
@@ -109,6 +113,9 @@ func (c *Client) outcome(ctx context.Context, p *pending) (*outcome.Outcome, err
 		}
 	}
 }
+
+// takesOver is how long a new leader of a stream may take until it has all that was acknowledged.
+const takesOver = 10 * time.Second
 
 // parseOutcome reads an announced outcome; ok is false for its short form and for what is none at all.
 func parseOutcome(raw []byte) (out *outcome.Outcome, ok bool) {

@@ -291,6 +291,30 @@ func TestWaitGoesOnWhileALargeOutcomeCanNotBeRead(t *testing.T) {
 	require.NotNil(t, out.Results)
 }
 
+// Who hears that a run is over and asks a copy of the history that does not have it yet asks again.
+func TestWaitGoesOnWhereALargeOutcomeIsNotThereYet(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	cl, err := client.New(w.ctx(), w.nc, client.Config{})
+	require.NoError(t, err)
+	defer cl.Close()
+	r, err := cl.Submit(w.ctx(), []byte(planA), client.SubmitOptions{Run: "r"})
+	require.NoError(t, err)
+	name := subjects.NewRun("default", "r")
+	e, err := w.store.Ledger.Read(w.ctx(), subjects.PlanRecord(name, 1))
+	require.NoError(t, err)
+	require.NoError(t, w.nc.Publish(subjects.Notify(name, e.Header.Get(subjects.HeaderClient)), []byte(`{"status":"succeeded"}`)))
+	require.NoError(t, w.nc.Flush())
+	time.AfterFunc(time.Second, func() {
+		_, err := w.store.Archive.CreateHistory(w.ctx(), name, "", document("r", planA, resultA))
+		assert.NoError(t, err)
+	})
+	out, err := r.Wait(w.ctx())
+	require.NoError(t, err)
+	require.Equal(t, outcome.Succeeded, out.Status)
+	require.NotNil(t, out.Results)
+}
+
 func TestWaitNamesAMissingRight(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, permissions(t, `publish: {deny: ["$JS.API.STREAM.MSG.GET.KV_history", "$JS.API.DIRECT.GET.KV_history.>", "$JS.API.DIRECT.GET.KV_history"]}`))

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -130,8 +131,10 @@ func (s *Registry) compose(def *tool.Definition, o *tool.Override, old standing)
 		Name: def.Name, Definition: def, Contract: contract, Digest: def.Digest(), Tenants: effective.Tenants, Override: o,
 		Shard: old.Shard, AckWait: s.cfg.AckWait,
 	}
+	// What the entry needs for fields that are only passed on stays; what it needs for its contract follows from that.
+	t.Needs = slices.DeleteFunc(slices.Clone(old.Needs), func(need string) bool { return need == wire.LanguageTwo })
 	if contract.Approval != "" {
-		t.Needs = []string{wire.LanguageTwo}
+		t.Needs = append(t.Needs, wire.LanguageTwo)
 	}
 	t.Inherit(old.Registered)
 	if old.Definition != nil {

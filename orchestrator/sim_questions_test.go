@@ -238,11 +238,12 @@ func (x *truth) asksPeople() bool {
 	return false
 }
 
-// unanswered reports whether something ended while a person was asked about it, because its run or its step did. That
-// leaves no record, and the reference interpreter, which knows of no questions, waits for one.
+// unanswered reports whether something ended while a person was asked about it, or while it was looked at whether one is
+// to be asked, because its run or its step did: it was never sent. That leaves no record that counts, and the reference
+// interpreter, which knows of no questions, waits for one.
 func (x *truth) unanswered(doc *outcome.Run) bool {
 	open := func(step int, st *outcome.Step) bool {
-		return st.Status == outcome.StepCancelled && x.contract(step).Approval != "" && len(x.records[st.ID]) == 0
+		return st.Status == outcome.StepCancelled && x.contract(step).Approval != "" && len(x.out[st.ID]) == 0
 	}
 	for i := range doc.Steps {
 		if open(i, &doc.Steps[i]) || slices.ContainsFunc(doc.Steps[i].Items, func(st outcome.Step) bool { return open(i, &st) }) {

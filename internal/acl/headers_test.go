@@ -259,7 +259,7 @@ func TestNoHeaderDoesMoreThanItsSubject(t *testing.T) {
 		s.preserve(nc, subjects.BucketStream(subjects.GatherBucket))
 		heard := s.overhear(nc)
 		for user, g := range s.grants {
-			if !slices.Contains([]acl.Role{acl.Agent, acl.Viewer, acl.Operator, acl.Worker}, g.Role) || strings.Contains(user, "other") {
+			if !slices.Contains([]acl.Role{acl.Agent, acl.Approver, acl.Viewer, acl.Operator, acl.Worker}, g.Role) || strings.Contains(user, "other") {
 				continue
 			}
 			before := s.all(nc)

@@ -38,6 +38,7 @@ func TestTheWholeSystemRunsUnderItsConfiguration(t *testing.T) {
 		s.looks(s.client("viewer-acme", "acme"))
 		s.looks(s.client("operator-acme", "acme"))
 		s.decides(agent)
+		s.asks(agent, s.client("approver-acme", "acme"))
 		s.cancels(agent)
 		s.buries(agent)
 		s.tries(agent)
@@ -83,6 +84,39 @@ func (s *system) decides(c *client.Client) {
 	require.NoError(t, err)
 	require.Equal(t, outcome.Succeeded, o.Status, "%.2000s", o.JSON())
 	require.Equal(t, []string{"not"}, o.NotTaken)
+}
+
+// asks has an agent answer what a plan asks, and an approver let the next step begin, whose arguments lie in a blob. The
+// server says who approved, where agents and approvers have accounts of their own.
+func (s *system) asks(agent, approver *client.Client) {
+	t := s.t
+	t.Helper()
+	r, err := agent.Submit(s.ctx(), []byte(`{"steps":[{"id":"asked","tool":"ask","arguments":{"question":"Which one?"}},
+		{"id":"big","tool":"search","arguments":{"size":700000},"depends_on":["asked"]},
+		{"id":"approved","tool":"fetch","approval":true,"arguments":{"text":"$ref:big.text"}}]}`),
+		client.SubmitOptions{Run: "asks"})
+	require.NoError(t, err)
+	question := func(of *client.Client, step string) (q *outcome.Question) {
+		require.Eventually(t, func() bool {
+			q, err = of.Question(s.ctx(), "asks", step)
+			return err == nil
+		}, 2*time.Minute, 10*time.Millisecond, step)
+		return q
+	}
+	_, err = agent.Answer(s.ctx(), question(agent, "asked"), []byte(`"this one"`), client.Answer{By: "ann"})
+	require.NoError(t, err)
+	q := question(approver, "approved")
+	require.Greater(t, len(q.Arguments), 700000)
+	all, err := approver.Questions(s.ctx(), "")
+	require.NoError(t, err)
+	require.Len(t, all, 1)
+	account, err := approver.Approve(s.ctx(), q, client.Answer{By: "bob"})
+	require.NoError(t, err)
+	require.Equal(t, !s.shape.oneAccount, account.Verified, "%+v", account)
+	require.NoError(t, approver.Watch(s.ctx(), "asks", func(client.Event) {}))
+	o, err := r.Wait(s.ctx())
+	require.NoError(t, err)
+	require.Equal(t, outcome.Succeeded, o.Status, "%.2000s", o.JSON())
 }
 
 // looks reads what there is of the run.

@@ -65,6 +65,7 @@ func start(t *testing.T, of shape) *system {
 	dir := t.TempDir()
 	for _, spec := range []acl.Spec{
 		{Role: acl.Orchestrator}, {Role: acl.Doctor}, {Role: acl.Agent, Tenant: "acme"}, {Role: acl.Agent, Tenant: "other"}, {Role: acl.Viewer, Tenant: "acme"},
+		{Role: acl.Approver, Tenant: "acme"},
 		{Role: acl.Operator, Tenant: "acme"}, {Role: acl.Operator}, {Role: acl.Worker, Tools: []string{"search"}}, {Role: acl.Worker, Tools: []string{"crm/get", "fetch"}},
 	} {
 		spec.Shards = shards

@@ -91,5 +91,5 @@ func TestAServerTakesTheWholeConfiguration(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, os.FileMode(0o600), info.Mode().Perm(), f.Name())
 	}
-	require.Len(t, found, 11)
+	require.Len(t, found, 13)
 }

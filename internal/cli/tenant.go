@@ -71,7 +71,7 @@ func (a *app) tenantAdd(ctx context.Context, x *access, name string) error {
 		return err
 	}
 	var grants []*acl.Grant
-	for _, role := range []acl.Role{acl.Agent, acl.Viewer, acl.Operator} {
+	for _, role := range []acl.Role{acl.Agent, acl.Approver, acl.Viewer, acl.Operator} {
 		g, err := acl.New(acl.Spec{Role: role, Tenant: name, Declared: []string{name}, Shards: x.shards})
 		if err != nil {
 			return err

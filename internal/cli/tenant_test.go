@@ -35,7 +35,7 @@ func TestATenantIsDeclaredAndRemoved(t *testing.T) {
 	require.Contains(t, stderr, "has its bucket already")
 	var grants []struct{ User string }
 	require.NoError(t, json.Unmarshal([]byte(stdout), &grants))
-	require.Len(t, grants, 3)
+	require.Len(t, grants, 4)
 
 	plan := `{"steps":[{"id":"a","tool":"echo","arguments":{"text":"` + strings.Repeat("x", 700_000) + `"}}]}`
 	_, stderr, code = execute(t, data, plan, "run", "--tenant", "acme", "--run", "r", "-")
