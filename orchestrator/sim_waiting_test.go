@@ -67,6 +67,9 @@ func (w *world) submitWaiting(id string, waits bool) {
 func (w *world) waiting() (n int, held string) {
 	for _, x := range w.truths.order {
 		h := w.truths.history[x.id]
+		if h != nil && free(h.doc, x.gen) {
+			h = nil // of a rejected plan, which left its id to this one
+		}
 		switch {
 		case h == nil && w.time().Sub(x.submitted) > waitingPeace-waitingFaults:
 			n++
