@@ -31,7 +31,8 @@ type knobs struct {
 	jobs     int  // how many jobs run beside each other
 	loops    int  // of an orchestrator
 	sweep    time.Duration
-	bounds   bounds // of bytes
+	lag      time.Duration // of a cursor
+	bounds   bounds        // of bytes
 	faults   time.Duration
 	between  time.Duration // faults
 	tools    map[string]tool.Registered
@@ -55,6 +56,7 @@ func newWorld(seed int64, b bug, tracing bool) *world {
 		faults: pickOne(w, 0, 400*time.Millisecond, 2*time.Second, 8*time.Second, 25*time.Second), tools: map[string]tool.Registered{}, bounds: []bounds{shipped, {run: 1, tenant: 5}, {run: 40, tenant: 60, light: 8}}[seed%3],
 	}
 	w.knobs.loops = []int{1, 1, 2, 3}[seed/2%4]
+	w.knobs.lag = 2 * time.Second
 	w.knobs.between = max(2*w.knobs.faults/time.Duration(pickOne(w, 4, 10, 30)), 1)
 	for i := range 1 + w.Intn(2) {
 		w.shards = append(w.shards, newStream(w, subjects.LedgerStream(i)))
@@ -80,6 +82,10 @@ func newWorld(seed int64, b bug, tracing bool) *world {
 	w.views()
 	for i := range 1 + w.Intn(3) {
 		w.at(w.upTo(300*time.Millisecond), func() { w.submitNew("r" + strconv.Itoa(i)) })
+	}
+	if w.busy() {
+		w.knobs.slow, w.knobs.lag = 5, 10*time.Second
+		w.submissions(0)
 	}
 	w.plague()
 	if w.chance(8) {
@@ -138,6 +144,21 @@ func (w *world) submitNew(id string) {
 		id = w.dated()
 	}
 	w.submit(subjects.NewRun("t", id), w.newPlan(), nil)
+}
+
+// busy is whether this is a world in which plans keep coming, and cursors lag for longer than the turns of those who
+// purge: what is over goes while others are on their way to their owners. Elsewhere most plans are there before anything
+// is over.
+func (w *world) busy() bool { return w.seed%13 == 6 }
+
+// submissions submits one plan after the other: not more than the worst tools get done in time.
+func (w *world) submissions(i int) {
+	w.at(w.upTo(time.Second), func() {
+		w.submitNew("busy" + strconv.Itoa(i))
+		if i < 15 {
+			w.submissions(i + 1)
+		}
+	})
 }
 
 // dated makes a run id that tells when it was made, by a clock that may be wrong.

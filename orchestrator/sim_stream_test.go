@@ -134,7 +134,7 @@ func (c *simCursor) kick() {
 	lag := w.upTo(300 * time.Microsecond)
 	if c.late || !w.healed && w.chance(w.knobs.slow*3) {
 		c.late = false
-		lag += w.upTo(2 * time.Second)
+		lag += w.upTo(w.knobs.lag)
 		w.stats["a cursor lagged"]++
 	}
 	w.at(lag, c.send)
