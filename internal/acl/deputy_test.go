@@ -104,7 +104,7 @@ func TestAnAnswerLeadsOutOfNoAccount(t *testing.T) {
 	require.NoError(t, err)
 	run, victim, generation := s.victim()
 	before := s.holds()
-	for _, user := range []string{"agent-acme", "viewer-acme", "operator-acme", "operator", "worker-search"} {
+	for _, user := range []string{"agent-acme", "viewer-acme", "approver-acme", "operator-acme", "operator", "worker-search"} {
 		s.attack(user, subjects.NewRun("acme", "own"), victim, generation)
 	}
 	for subject, n := range s.holds() {

@@ -22,14 +22,14 @@ type asked struct {
 // commands are those of the README, by their first words. Without users a command asks no server of Stepjet's.
 var commands = map[string][]asked{
 	"run":            {{[]string{"agent-acme"}, "run FILE:plan.json --run read-me"}, {[]string{"agent-acme", "viewer-acme"}, "run FILE:plan.json --dry-run"}},
-	"list":           {{[]string{"agent-acme", "viewer-acme"}, "list"}},
-	"get":            {{[]string{"agent-acme", "viewer-acme"}, "get read-me"}},
+	"list":           {{[]string{"agent-acme", "viewer-acme", "approver-acme"}, "list"}},
+	"get":            {{[]string{"agent-acme", "viewer-acme", "approver-acme"}, "get read-me"}},
 	"retry":          {{[]string{"agent-acme"}, "retry failed"}},
-	"dead list":      {{[]string{"agent-acme", "viewer-acme"}, "dead list"}},
+	"dead list":      {{[]string{"agent-acme", "viewer-acme", "approver-acme"}, "dead list"}},
 	"tools apply":    {{[]string{"operator"}, "tools apply FILE:tools.json"}},
 	"tools override": {{[]string{"operator"}, "tools override search --set max_concurrency=8"}, {[]string{"operator-acme"}, "tools override search --tenant-only --set timeout_ms=60000"}},
-	"tools export":   {{[]string{"agent-acme", "viewer-acme", "operator-acme", "operator"}, "tools export --form openai"}, {[]string{"agent-acme"}, "tools export --form anthropic --meta"}},
-	"tools list":     {{[]string{"operator-acme", "operator", "agent-acme", "viewer-acme"}, "tools list"}},
+	"tools export":   {{[]string{"agent-acme", "viewer-acme", "approver-acme", "operator-acme", "operator"}, "tools export --form openai"}, {[]string{"agent-acme"}, "tools export --form anthropic --meta"}},
+	"tools list":     {{[]string{"operator-acme", "operator", "agent-acme", "viewer-acme", "approver-acme"}, "tools list"}},
 	"doctor":         {{[]string{"doctor"}, "doctor"}},
 	"validate":       {}, "keys new": {}, "graph": {}, "dev": {}, "eval": {}, "acl system": {}, "tenant add": {{[]string{"doctor"}, "tenant add acme"}}, "conformance worker": {}, "version": {}, "bench": {}, "orchestrator": {}, "worker": {},
 }

@@ -37,10 +37,12 @@ func TestTheWholeSystemRunsUnderItsConfiguration(t *testing.T) {
 		s.runsEverything(agent)
 		s.looks(s.client("viewer-acme", "acme"))
 		s.looks(s.client("operator-acme", "acme"))
+		approver := s.client("approver-acme", "acme")
+		s.looks(approver)
 		s.decides(agent)
-		s.asks(agent, s.client("approver-acme", "acme"))
+		s.asks(agent, approver)
 		s.cancels(agent)
-		s.buries(agent)
+		s.buries(agent, approver)
 		s.tries(agent)
 		s.administers()
 		s.servesStockClients()
@@ -160,8 +162,8 @@ func (s *system) cancels(c *client.Client) {
 	require.NoError(t, err)
 }
 
-// buries leaves a dead letter and deals with it.
-func (s *system) buries(c *client.Client) {
+// buries leaves a dead letter, which another looks at too, and deals with it.
+func (s *system) buries(c, other *client.Client) {
 	t := s.t
 	t.Helper()
 	plan := `{"steps":[{"id":"a","tool":"fetch","arguments":{"fail":"always","text":"` + strings.Repeat("x", 300<<10) + `"},"retry":{"max_attempts":1}}]}`
@@ -173,6 +175,8 @@ func (s *system) buries(c *client.Client) {
 		letters, err = c.DeadLetters(s.ctx(), client.DeadOptions{})
 		return err == nil && len(letters) == 1
 	}, 2*time.Minute, 10*time.Millisecond)
+	_, err = other.DeadLetter(s.ctx(), "fails", "a")
+	require.NoError(t, err)
 	letter, err := c.DeadLetter(s.ctx(), "fails", "a")
 	require.NoError(t, err)
 	require.Greater(t, len(letter.Arguments), 300<<10)

@@ -46,7 +46,7 @@ func TestABucketIsClosedToAllButItsOwnTenant(t *testing.T) {
 		o, err := theirs.Run(s.ctx(), []byte(`{"steps":[{"id":"a","tool":"fetch","arguments":{"size":700000}}]}`), client.SubmitOptions{Run: "r"})
 		require.NoError(t, err)
 		require.Equal(t, outcome.Succeeded, o.Status, "%.500s", o.JSON())
-		for _, user := range []string{"agent-acme", "viewer-acme", "operator-acme", "operator", "worker-search"} {
+		for _, user := range []string{"agent-acme", "viewer-acme", "approver-acme", "operator-acme", "operator", "worker-search"} {
 			store, err := kv.Open(s.ctx(), s.trespass(user))
 			require.NoError(t, err)
 			for _, subject := range append(bucketOf("blobs-other"), bucketOf("")...) {
@@ -107,7 +107,7 @@ func TestAStockClientReadsALargeOutcome(t *testing.T) {
 			o, err := s.client("agent-acme", "acme").Run(s.ctx(), []byte(`{"steps":[{"id":"a","tool":"fetch","arguments":{"size":1000000}}]}`), client.SubmitOptions{Run: "large"})
 			require.NoError(t, err)
 			require.Equal(t, outcome.Succeeded, o.Status, "%.500s", o.JSON())
-			for _, user := range []string{"agent-acme", "viewer-acme"} {
+			for _, user := range []string{"agent-acme", "viewer-acme", "approver-acme"} {
 				var doc struct {
 					Outcome struct {
 						Results map[string]struct{ Text string }
