@@ -47,7 +47,8 @@ func nobody() []string {
 			subjects.PlanRecord(r, 1), subjects.StartRecord(r, 1, 1), subjects.StopRecord(r, 1, 1),
 			subjects.BucketSubject(subjects.HistoryBucket, r.Key()), subjects.Event(r, subjects.EventEnd), subjects.Notify(r, "c"),
 			subjects.Step(attempt(r, "search"), 0), subjects.Scheduled(attempt(r, "search"), 0), subjects.Cancel(attempt(r, "search")),
-			subjects.StepRecord(attempt(r, "fetch"), 1)+".more")
+			subjects.StepRecord(attempt(r, "fetch"), 1)+".more",
+			subjects.AnswerRecord(r, 1, "a", 1, 1), subjects.BucketSubject(subjects.QuestionsBucket, subjects.QuestionKey(r, 1, "a")))
 	}
 	return append(all,
 		subjects.BucketSubject(subjects.ToolsBucket, subjects.ToolKey("search")), subjects.BucketSubject(subjects.ToolsBucket, subjects.OverrideKey("search")),
@@ -77,6 +78,7 @@ func about(r subjects.Run) (look, act []string) {
 		subjects.DirectGet("KV_history", subjects.BucketSubject(subjects.HistoryBucket, r.Key())),
 		subjects.DirectGet("KV_dead", subjects.BucketSubject(subjects.DeadBucket, subjects.DeadKey(r, 1, "a"))),
 		subjects.DirectGet("KV_dead", subjects.BucketSubject(subjects.DeadBucket, subjects.DeadStepFilter(r, "a"))),
+		subjects.DirectGet("KV_questions", subjects.BucketSubject(subjects.QuestionsBucket, subjects.QuestionKey(r, 1, "a"))),
 	}
 	act = []string{
 		subjects.Submit(r.Tenant, r.ID), subjects.API(r, subjects.VerbCancel),
@@ -93,12 +95,15 @@ func TestWhatARoleMustNotDoIsRefused(t *testing.T) {
 	other := append(lookOther, actOther...)
 	records := []string{subjects.StepRecord(attempt(ours, "fetch"), 1), subjects.ClaimRecord(attempt(theirs, "fetch"), 1),
 		subjects.DirectGet("KV_runs_0", subjects.StepRecord(attempt(ours, "fetch"), 1)), subjects.DirectGet("KV_runs_0", "$KV.runs_0.>")}
+	approve, answer := []string{subjects.API(ours, subjects.VerbApprove)}, []string{subjects.API(ours, subjects.VerbAnswer)}
+	other = append(other, subjects.API(theirs, subjects.VerbApprove), subjects.API(theirs, subjects.VerbAnswer))
 	must := map[string][]string{
-		"worker-search": join(nobody(), forTools(), records, lookOurs, actOurs, other),
-		"agent-acme":    join(nobody(), forTools(), records, ofWorkers(), other),
-		"viewer-acme":   join(nobody(), forTools(), records, ofWorkers(), other, actOurs),
-		"operator-acme": join(nobody(), forTools(), records, ofWorkers(), other, actOurs, []string{subjects.TenantOverride("other", "search")}),
-		"operator":      join(nobody(), records, ofWorkers()[1:], other, lookOurs, actOurs, bucketOf("")),
+		"worker-search": join(nobody(), forTools(), records, lookOurs, actOurs, other, approve, answer),
+		"agent-acme":    join(nobody(), forTools(), records, ofWorkers(), other, approve),
+		"approver-acme": join(nobody(), forTools(), records, ofWorkers(), other, actOurs, answer),
+		"viewer-acme":   join(nobody(), forTools(), records, ofWorkers(), other, actOurs, approve, answer),
+		"operator-acme": join(nobody(), forTools(), records, ofWorkers(), other, actOurs, approve, answer, []string{subjects.TenantOverride("other", "search")}),
+		"operator":      join(nobody(), records, ofWorkers()[1:], other, lookOurs, actOurs, approve, answer, bucketOf("")),
 	}
 	hear := []string{
 		">", "_INBOX.>", "_INBOX.orchestrator.>", "_R_.>", "$KV.>", "$JS.>", "step.>", "plan.>", "event.>", "notify.>", "cancel.>", "api.>",
