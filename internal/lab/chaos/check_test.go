@@ -157,7 +157,8 @@ func TestEveryInvariantIsChecked(t *testing.T) {
 		}},
 		{"I2", "not the one that was seen", func(f *forged) { f.Ledger[f.step("s3")].Data = []byte(`{"v":1} `) }},
 		{"I3", "before its dependency", func(f *forged) {
-			f.execution(evBegin, kindChain, "s9").At = f.execution(evBegin, kindChain, "s1").At
+			last := f.execution(evBegin, kindChain, "s9")
+			last.At = f.execution(evBegin, last.Run, "s1").At
 		}},
 		{"I3", "can't be those of a run", func(f *forged) {
 			a, b := f.step("s3"), f.step("s4")
