@@ -133,8 +133,12 @@ func ParseAnswerRequest(m *nats.Msg) (AnswerRequest, error) {
 // Requester returns who made a request, by the server's word alone: account and user. A server tells of whoever comes
 // from an account that imports the subject with "share", and puts its own word in the place of what such a request
 // said. It is empty where the server says nothing: within the account of Stepjet, anybody may write this header.
+//
+// It is empty, too, where the header has more than that word and the version of the form, or bytes that were not read.
+// The server replaces the lines that end in CR LF, while readers take those that end in LF alone, and stop at an empty
+// one. So who writes the bytes of a header by hand can have a line of its own stay, or that of the server not be seen.
 func Requester(m *nats.Msg) string {
-	if !subjects.Imported(m.Reply) {
+	if !subjects.Imported(m.Reply) || !servers(m) {
 		return ""
 	}
 	var info struct {
@@ -145,6 +149,16 @@ func Requester(m *nats.Msg) string {
 		return ""
 	}
 	return text.Clip(strings.TrimPrefix(info.Account+"/"+info.User, "/"), maxBy)
+}
+
+// servers reports whether the word of who asks can only be the server's.
+func servers(m *nats.Msg) bool {
+	others := len(m.Header) - len(m.Header[subjects.HeaderRequestInfo])
+	if v := m.Header[subjects.HeaderVersion]; len(v) == 1 && v[0] == subjects.Version {
+		others--
+	}
+	read := nats.Msg{Subject: m.Subject, Reply: m.Reply, Header: m.Header, Data: m.Data}
+	return others == 0 && len(m.Header[subjects.HeaderRequestInfo]) == 1 && m.Size() == read.Size()
 }
 
 // AnswerReply is the answer to a request to answer a question: what stands for it.

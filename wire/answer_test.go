@@ -135,3 +135,24 @@ func TestQuestionForms(t *testing.T) {
 	e := wire.QuestionEvent{Run: "order-42", Step: "pay=3", Number: 2, Kind: outcome.Approval, Text: "Refund 40 €?", Digest: digest, Time: at, Until: &until}
 	event(t, "question_event", e, wire.QuestionEvent.Body)
 }
+
+// Who asks is the server's word alone: of a request that came through an import, and that has no other header but its version.
+func TestRequester(t *testing.T) {
+	t.Parallel()
+	const info = `{"acc":"approver-acme","user":"UANN","start":"2026-01-02T03:04:05Z"}`
+	with := func(reply string, h nats.Header) string {
+		return wire.Requester(&nats.Msg{Subject: "api.0.approve.acme.r", Reply: reply, Header: h, Data: []byte("{}")})
+	}
+	const imported = "_R_.abc.def"
+	said := nats.Header{"Nats-Request-Info": {info}}
+	require.Equal(t, "approver-acme/UANN", with(imported, said))
+	require.Equal(t, "approver-acme/UANN", with(imported, nats.Header{"Nats-Request-Info": {info}, "Stepjet-Version": {"1"}}))
+	require.Empty(t, with("_INBOX.x", said), "within the account anybody may write it")
+	for _, h := range []nats.Header{
+		nil, {"Nats-Request-Info": {info, info}}, {"Nats-Request-Info": {info}, "X": {"y"}}, {"nats-request-info": {info}},
+		{"Nats-Request-Info": {info}, "Stepjet-Version": {"1", "1"}},
+		{"Nats-Request-Info": {`{"acc":"approver-acme"}`}}, {"Nats-Request-Info": {"junk"}}, {"Nats-Request-Info": {}},
+	} {
+		require.Empty(t, with(imported, h), "%v", h)
+	}
+}
