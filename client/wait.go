@@ -91,9 +91,9 @@ func (c *Client) outcome(ctx context.Context, p *pending) (*outcome.Outcome, err
 		return out, nil
 	}
 	// The run is over, and it is not lost for a server that is slow or away: only ctx ends the wait. Nor is it lost where
-	// it is not found at once, for who leads the history's copies since a moment may not have applied what the one
-	// before acknowledged.
-	latest := time.Now().Add(takesOver)
+	// it is not found at once: any replica of the history may answer, and one that lags behind has not all that was
+	// acknowledged.
+	latest := time.Now().Add(lagsAtMost)
 	for wait := backoff.Between(100*time.Millisecond, 2*time.Second); ; {
 		run, err := c.store.Archive.History(ctx, p.run)
 		switch code := fault.CodeOf(err); {
@@ -114,8 +114,8 @@ func (c *Client) outcome(ctx context.Context, p *pending) (*outcome.Outcome, err
 	}
 }
 
-// takesOver is how long a new leader of a stream may take until it has all that was acknowledged.
-const takesOver = 10 * time.Second
+// lagsAtMost is how long a replica may take until it has what was acknowledged, one that restarts included.
+const lagsAtMost = 10 * time.Second
 
 // parseOutcome reads an announced outcome; ok is false for its short form and for what is none at all.
 func parseOutcome(raw []byte) (out *outcome.Outcome, ok bool) {

@@ -134,11 +134,11 @@ func (r *Run) applyAnswer(rec *Record, out *Effects) {
 	}
 	if a.Number != q.Number || a.Digest != q.Digest || !q.takes(a) {
 		if r.spend(a); a.Number >= q.Number {
-			q.Number, q.expiring = a.Number+1, false
-			out.Ask = append(out.Ask, q.Call)
-			if !q.Until.IsZero() {
+			if q.expiring { // its deadline came up, and is owed again
 				r.deadlines.add(deadline{at: q.Until, question: q})
 			}
+			q.Number, q.expiring = a.Number+1, false
+			out.Ask = append(out.Ask, q.Call)
 		}
 		return
 	}

@@ -146,5 +146,5 @@ func TestSchemasOfAllStepsShareTheirSteps(t *testing.T) {
 	require.Equal(t, []string{"invalid_arguments"}, codes(r.Problems))
 	require.Contains(t, r.Problems[0].Message, "too many steps")
 	require.Contains(t, r.Problems[0].Hint, "simplify the tool's schema")
-	require.Less(t, time.Since(start), 3*time.Minute) // ten seconds; a machine that is busy with others has taken over 60
+	require.Less(t, time.Since(start), 3*time.Minute) // ten seconds alone, over 60 on a busy machine; that it stops is what counts
 }
