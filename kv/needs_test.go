@@ -1,6 +1,8 @@
 package kv_test
 
 import (
+	"bytes"
+	"encoding/json"
 	"testing"
 	"time"
 
@@ -94,4 +96,111 @@ func TestEntriesWithNeeds(t *testing.T) {
 	require.Equal(t, subjects.NeedsVersion, e.Header.Get(subjects.HeaderVersion))
 	require.Contains(t, string(e.Data), `"needs":["later"]`)
 	require.Contains(t, string(e.Data), `"by":"ann"`)
+}
+
+// guardedTool is one each call of which waits for an approval.
+const guardedTool = `{"name":"guarded","inputSchema":{"type":"object"},"x-orchestration":{"approval":"always"}}`
+
+// An approval is refused while an orchestrator is alive that would start runs without it. Then it is recorded, so that none
+// that comes later owns anything.
+func TestAnApprovalWaitsForAllOrchestrators(t *testing.T) {
+	t.Parallel()
+	srv := natstest.Start(t)
+	ctx := within(t, 2*time.Minute)
+	knows := setupOn(t, srv, knowing(wire.LanguageTwo))
+	_, told := members(t, knows, "a")
+	js, err := jetstream.New(knows.Conn())
+	require.NoError(t, err)
+	old := subjects.BucketSubject(subjects.MembersBucket, "old")
+	_, err = js.PublishMsg(ctx, &nats.Msg{Subject: old, Header: nats.Header{"Nats-TTL": {"60s"}}, Data: []byte(`{"serves":"0","knows":["later"]}`)})
+	require.NoError(t, err)
+	awaitMembers(t, told, kv.Member{ID: "a"}, kv.Member{ID: "old"})
+	_, err = knows.Registry.Register(ctx, []byte(`{"name":"plain","inputSchema":{"type":"object"}}`))
+	require.NoError(t, err)
+
+	always := []byte(`{"x-orchestration":{"approval":"always"}}`)
+	for _, err := range []error{
+		second(knows.Registry.Register(ctx, []byte(guardedTool))), second(knows.Registry.Override(ctx, "plain", always)),
+		second(knows.Registry.Override(ctx, "absent", always)),
+	} {
+		require.Equal(t, fault.NotReady, fault.CodeOf(err), "%v", err)
+		require.ErrorContains(t, err, "the orchestrator old does not know")
+	}
+	_, err = knows.Registry.Tool(ctx, "guarded")
+	require.Equal(t, fault.NotFound, fault.CodeOf(err), "nothing was written")
+	for _, name := range []string{"plain", "absent"} {
+		o, err := knows.Registry.OverrideOf(ctx, name)
+		require.NoError(t, err)
+		require.Nil(t, o)
+	}
+	needs, err := knows.Registry.Needs(ctx)
+	require.NoError(t, err)
+	require.Empty(t, needs)
+
+	bucket, err := js.KeyValue(ctx, subjects.MembersBucket)
+	require.NoError(t, err)
+	require.NoError(t, bucket.Delete(ctx, "old"))
+	registered, err := knows.Registry.Register(ctx, []byte(guardedTool))
+	require.NoError(t, err)
+	require.Equal(t, []string{wire.LanguageTwo}, registered.Needs)
+	_, err = knows.Registry.Override(ctx, "plain", always)
+	require.NoError(t, err)
+	needs, err = knows.Registry.Needs(ctx)
+	require.NoError(t, err)
+	require.Equal(t, []string{wire.LanguageTwo}, needs)
+	plain, err := knows.Registry.Tool(ctx, "plain")
+	require.NoError(t, err)
+	require.EqualValues(t, "always", plain.Contract.Approval)
+	require.Empty(t, plain.Override.Extra, "what it needs is no field of an operator's")
+}
+
+// Whoever does not know of approvals registers no tool whose override asks for one, be it there, removed, or not there yet; and
+// what it has registered before it could know better is guarded for all who do.
+func TestAnOldOrchestratorDropsNoApproval(t *testing.T) {
+	t.Parallel()
+	srv := natstest.Start(t)
+	ctx := within(t, 2*time.Minute)
+	knows, lacks := setupOn(t, srv, knowing(wire.LanguageTwo)), setupOn(t, srv, knowing())
+	const plain = `{"name":"plain","inputSchema":{"type":"object"}}`
+	refused := func(when string) {
+		t.Helper()
+		_, err := lacks.Registry.Register(ctx, []byte(plain))
+		require.Equal(t, fault.NewerVersion, fault.CodeOf(err), "%s: %v", when, err)
+	}
+	_, err := knows.Registry.Override(ctx, "plain", []byte(`{"x-orchestration":{"approval":"$args.amount > 100"},"by":"ann"}`))
+	require.NoError(t, err)
+	refused("before it is registered")
+	_, err = knows.Registry.Register(ctx, []byte(plain))
+	require.NoError(t, err)
+	refused("when it is")
+	_, err = knows.Registry.RemoveTool(ctx, "plain", true)
+	require.NoError(t, err)
+	refused("after it was removed")
+	_, err = lacks.Registry.Override(ctx, "plain", []byte(`{"by":"eve"}`))
+	require.NoError(t, err, "an operator may clear it, by whatever orchestrator")
+
+	// One of before approvals keeps the field, as it keeps all that it doesn't know, and writes a contract without.
+	_, err = knows.Registry.Register(ctx, []byte(guardedTool))
+	require.NoError(t, err)
+	subject := subjects.BucketSubject(subjects.ToolsBucket, subjects.ToolKey("guarded"))
+	e, err := knows.Ledger.Read(ctx, subject)
+	require.NoError(t, err)
+	var entry map[string]json.RawMessage
+	require.NoError(t, json.Unmarshal(e.Data, &entry))
+	delete(entry, "needs")
+	entry["contract"] = bytes.Replace(entry["contract"], []byte(`,"approval":"always"`), nil, 1)
+	require.NotContains(t, string(entry["contract"]), "approval")
+	body, err := json.Marshal(entry)
+	require.NoError(t, err)
+	js, err := jetstream.New(knows.Conn())
+	require.NoError(t, err)
+	_, err = js.PublishMsg(ctx, &nats.Msg{Subject: subject, Header: nats.Header{subjects.HeaderVersion: {subjects.Version}}, Data: body})
+	require.NoError(t, err)
+	read, err := knows.Registry.Tool(ctx, "guarded")
+	require.NoError(t, err)
+	require.EqualValues(t, "always", read.Contract.Approval)
+	again, err := knows.Registry.Register(ctx, []byte(guardedTool))
+	require.NoError(t, err)
+	require.Greater(t, again.Revision, read.Revision, "and it is written anew, with what it needs")
+	require.Equal(t, []string{wire.LanguageTwo}, again.Needs)
 }

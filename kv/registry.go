@@ -35,7 +35,7 @@ const toolsPerShard = 100
 // under its digest, and creates the tool's durable consumer or sets its limit anew. Registering what is there already
 // writes nothing, but a consumer that was deleted is made again. Several may register at once; then one definition
 // stands, and the consumer has its limit. The tool that it returns has the definition's warnings. Errors: InvalidTool
-// with the reason, and those of Create.
+// with the reason; NotReady where it needs what a live orchestrator does not know; and those of Create.
 func (s *Registry) Register(ctx context.Context, raw []byte) (tool.Registered, error) {
 	return s.RegisterAs(ctx, "", raw)
 }
@@ -162,6 +162,11 @@ func (s *Registry) replaceTool(ctx context.Context, t tool.Registered, old stand
 			return t, err
 		}
 		t.Shard = shard
+	}
+	if lacking := slices.DeleteFunc(slices.Clone(t.Needs), func(n string) bool { return slices.Contains(old.Needs, n) }); len(lacking) > 0 {
+		if err := s.needs.introduce(ctx, t.Name, lacking); err != nil {
+			return t, err
+		}
 	}
 	if err := s.keepDefinition(ctx, t); err != nil {
 		return t, err

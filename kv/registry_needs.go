@@ -9,6 +9,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/wire"
 )
@@ -55,15 +56,20 @@ func (n *needs) note(name string, there bool) (news bool) {
 
 // RecordNeeds makes sure that needs are recorded. Only orchestrators have the right. Errors as those of Create.
 func (s *Registry) RecordNeeds(ctx context.Context, names []string) error {
-	there := s.needs.all()
+	return s.needs.recordAll(ctx, names)
+}
+
+// recordAll creates the keys that are missing, as RecordNeeds promises.
+func (n *needs) recordAll(ctx context.Context, names []string) error {
+	there := n.all()
 	for _, name := range names {
 		if !wire.ValidNeed(name) || slices.Contains(there, name) {
 			continue // of what is no name, nobody can know anything: its run is left alone by all
 		}
-		if err := s.needs.record(ctx, needPrefix+name); err != nil {
-			return s.explain(ctx, err)
+		if err := n.record(ctx, needPrefix+name); err != nil {
+			return n.explain(ctx, err)
 		}
-		s.needs.note(name, true)
+		n.note(name, true)
 	}
 	return nil
 }
@@ -86,6 +92,37 @@ func (n *needs) record(ctx context.Context, subject string) error {
 		return nil
 	}
 	return err
+}
+
+// introduce prepares for an entry that needs something: every live orchestrator has to know it, since one that does not
+// goes on with what it has read before, and would start runs by that. For those that come later it is recorded as a run's
+// need is, so that they own nothing. Errors: NotReady naming an orchestrator, and those of Create.
+func (n *needs) introduce(ctx context.Context, tool string, names []string) error {
+	id, lacks, err := n.behind(ctx, names)
+	switch {
+	case err != nil:
+		return err
+	case id != "":
+		return fault.New(fault.NotReady, "the tool %s asks for approvals, of which the orchestrator %s does not know: %s", tool, id, lacks).
+			WithHint("upgrade or end it, then ask again; stepjet doctor names those that know less than others")
+	}
+	return n.recordAll(ctx, names)
+}
+
+// behind names a live orchestrator that lacks some of what is needed, and what; empty for none.
+func (n *needs) behind(ctx context.Context, names []string) (id, lacks string, err error) {
+	for lost := true; lost && err == nil; {
+		id = ""
+		lost, err = n.readAll(ctx, subjects.BucketStream(subjects.MembersBucket), memberPrefix+">", func(e Entry) {
+			if operation(e.Header) != "" {
+				return
+			}
+			if not := wire.Lacking(names, wire.ParseMember(e.Data).Knows); not != "" {
+				id, lacks = strings.TrimPrefix(e.Subject, memberPrefix), not
+			}
+		})
+	}
+	return id, lacks, err
 }
 
 // Needs returns what is recorded, sorted, as the registry's leader has it. Errors as those of Read.

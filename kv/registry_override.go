@@ -31,7 +31,7 @@ type Overridden struct {
 // entry is computed anew and its consumer's limit changed; runs that started before keep the contract they started
 // with. The tool need not exist yet. Setting twice is harmless. Errors: InvalidTool with the reason, where the
 // combination with the definition contradicts itself, and nothing is changed then; InvalidID for what is no tool
-// name; those of Create.
+// name; NotReady for an approval of which a live orchestrator does not know; those of Create.
 func (s *Registry) Override(ctx context.Context, name string, raw []byte) (Overridden, error) {
 	if !subjects.ValidTool(name) {
 		return Overridden{}, fault.New(fault.InvalidID, "%q is no tool name", name)
@@ -50,6 +50,11 @@ func (s *Registry) Override(ctx context.Context, name string, raw []byte) (Overr
 	if old.Definition != nil { // refused before anything is written
 		if _, _, err := o.Apply(old.Definition); err != nil {
 			return Overridden{}, err
+		}
+	}
+	if needs := needsOf(o); len(needs) > 0 {
+		if err := s.needs.introduce(ctx, name, needs); err != nil {
+			return Overridden{}, s.explain(ctx, err)
 		}
 	}
 	written, err := s.writeOverride(ctx, name, o)
@@ -92,7 +97,7 @@ func (s *Registry) override(ctx context.Context, name string) (*tool.Override, u
 	if !s.cfg.Knows.KnownEntry(e.Header, e.Data) {
 		return nil, 0, wire.Newer("the operator's override of " + name)
 	}
-	o, err := tool.ReadOverride(e.Data)
+	o, err := readOverride(e.Data)
 	if err != nil {
 		f := fault.As(err)
 		return nil, 0, fault.New(f.Code, "the operator's override of %s can't be read: %s", name, f.Message).
@@ -108,10 +113,11 @@ func (s *Registry) writeOverride(ctx context.Context, name string, o *tool.Overr
 	if o == nil {
 		msg.Header[headerOperation] = []string{operationDelete}
 	} else {
-		var err error
-		if msg.Data, err = json.Marshal(o); err != nil {
+		body, err := json.Marshal(o)
+		if err != nil {
 			return 0, err
 		}
+		msg.Header, msg.Data = wire.NeedingEntry(body, needsOf(o))
 	}
 	var seq uint64
 	err := s.retry(ctx, func(ctx context.Context) error {
@@ -122,6 +128,24 @@ func (s *Registry) writeOverride(ctx context.Context, name string, o *tool.Overr
 		return err
 	})
 	return seq, err
+}
+
+// needsOf returns what has to be known to follow an override. It says so itself: the tool may not be registered yet, and
+// who does not know of approvals would register it without.
+func needsOf(o *tool.Override) []string {
+	if o.Guards() {
+		return []string{wire.LanguageTwo}
+	}
+	return nil
+}
+
+// readOverride reads one that stands; what it needs is known.
+func readOverride(body []byte) (*tool.Override, error) {
+	o, err := tool.ReadOverride(body)
+	if err == nil {
+		o.Forget("needs")
+	}
+	return o, err
 }
 
 // takeBack clears the override of a sequence, if it is still the one that stands.

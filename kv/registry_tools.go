@@ -49,6 +49,7 @@ func parseTool(knows wire.Knowledge, e Entry, name string) (tool.Registered, err
 		return t, fault.New(fault.Internal, "the registry's entry of %s was not written by Stepjet", name)
 	}
 	t.Revision = e.Seq
+	t.Guard()
 	return t, nil
 }
 

@@ -67,6 +67,20 @@ func notValid(err error) error {
 	return fault.New(fault.InvalidTool, "the override is not valid: %s", err.Error()).WithHint("%s", hintOf(err))
 }
 
+// Forget leaves out a field that this version doesn't know.
+func (o *Override) Forget(field string) {
+	delete(o.Extra, field)
+	if len(o.Extra) == 0 {
+		o.Extra = nil
+	}
+}
+
+// Guards reports whether it has calls of the tool wait for a person's approval.
+func (o *Override) Guards() bool {
+	var x Orchestration
+	return o != nil && o.Orchestration != nil && x.UnmarshalJSON(o.Orchestration) == nil && x.Approval != ""
+}
+
 // known reports a field that nobody knows.
 func (o *Override) known() error {
 	for _, name := range slices.Sorted(maps.Keys(o.Extra)) {

@@ -46,6 +46,18 @@ func (t Registered) Effective() *Definition {
 	return d
 }
 
+// Guard gives the contract the approval that the definition and the override ask for. What an orchestrator has written
+// that does not know of approvals is without one.
+func (t *Registered) Guard() {
+	declared := t.Definition.Orchestration != nil && t.Definition.Orchestration.Approval != ""
+	if t.Contract.Approval != "" || !declared && !t.Override.Guards() {
+		return
+	}
+	if o := t.Effective().Orchestration; o != nil {
+		t.Contract.Approval = o.Approval
+	}
+}
+
 // Inherit takes over what a newer version has written into the entry that this one replaces.
 func (t *Registered) Inherit(old Registered) { t.unknown = old.unknown }
 

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -99,6 +100,23 @@ func EntryHeader(body []byte) nats.Header {
 	}
 	return nats.Header{subjects.HeaderVersion: {subjects.NeedsVersion}}
 }
+
+// NeedingEntry returns the headers and the body of an entry of the registry, an override or a definition, a JSON object,
+// which says that it needs something.
+func NeedingEntry(body []byte, needs []string) (nats.Header, []byte) {
+	if len(needs) > 0 {
+		said, _ := json.Marshal(needs) // strings: it can't fail
+		rest := bytes.TrimSpace(body[1:])
+		if len(rest) > 1 {
+			rest = append([]byte(","), rest...)
+		}
+		body = append([]byte(`{"`+needsField+`":`+string(said)), rest...)
+	}
+	return EntryHeader(body), body
+}
+
+// needsField is where an entry says what it needs.
+const needsField = "needs"
 
 // KnownEntry reports whether who knows so much can read an entry of the registry, an override or a definition: its
 // version is known, and all that it needs.

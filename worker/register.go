@@ -107,6 +107,13 @@ func (e *engine) register(ctx context.Context, h *hosted) (tool.Registered, erro
 	})
 	defer note.Stop()
 	t, err := e.store.Requests.RequestRegister(ctx, raw)
+	for waits := retries(); fault.CodeOf(err) == fault.NotReady && ctx.Err() == nil; {
+		e.log.Warn("the tool can't be registered yet; trying again", "tool", h.def.Name, "error", err)
+		if !backoff.Pause(ctx, waits.Next()) {
+			break
+		}
+		t, err = e.store.Requests.RequestRegister(ctx, raw)
+	}
 	for _, warning := range t.Warnings {
 		if warning.Code == fault.Sealed { // it is about the worker
 			e.unsealed.Do(func() { e.log.Warn(warning.Message, "hint", warning.Hint) })

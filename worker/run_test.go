@@ -73,6 +73,27 @@ func TestRefusedRegistrationEndsRun(t *testing.T) {
 	require.ErrorContains(t, worker.err, "not this one")
 }
 
+// A tool that asks for approvals can't be registered while an orchestrator is alive that does not know of them: its worker waits.
+func TestARegistrationWaitsForWhatIsNotReady(t *testing.T) {
+	t.Parallel()
+	w := start(t, kv.Config{})
+	var asked atomic.Int32
+	refusing, err := w.nc.Subscribe(subjects.RegisterFilter, func(m *nats.Msg) {
+		asked.Add(1)
+		body, _ := fault.New(fault.NotReady, "the orchestrator old does not know of it").MarshalJSON()
+		_ = m.RespondMsg(&nats.Msg{Header: nats.Header{subjects.HeaderStatus: {subjects.StatusError}}, Data: body})
+	})
+	require.NoError(t, err)
+	var calls atomic.Int32
+	worker := w.launch(natstest.Connect(t, w.srv), Config{}, counter("a", &calls))
+	w.eventually(func() bool { return asked.Load() > 1 }, "it doesn't ask again")
+	require.Positive(t, w.logs.count("the orchestrator old does not know of it"))
+	require.NoError(t, refusing.Unsubscribe())
+	w.registrar()
+	worker.awaitReady()
+	require.Nil(t, w.run("a", `{}`).Error)
+}
+
 // A worker that is told to end finishes what it has, takes nothing new, and spends no attempt and no delivery.
 func TestDrain(t *testing.T) {
 	t.Parallel()

@@ -559,7 +559,7 @@ var mutants = []mutant{
 	},
 	{
 		"ask-forged-header", "who answers is believed by a header that anybody may write",
-		"wire/answer.go", "	if !subjects.Imported(m.Reply) {", "	if false {", "./wire", "Verifies",
+		"wire/answer.go", "	if !subjects.Imported(m.Reply) || ", "	if ", "./wire", "Verifies|Requester",
 	},
 	{
 		"dialect-sees-itself", "a call of the state dialect sees what it writes itself",
@@ -596,5 +596,21 @@ var mutants = []mutant{
 	{
 		"taken-evaluated-once", "who takes over from an owner that died before it recorded what a condition or a value came to does not evaluate it",
 		"orchestrator/evaluator.go", "	if r.evaluating[of] || ", "	if !r.live || r.evaluating[of] || ", "./orchestrator", "SimulatedWorlds",
+	},
+	{
+		"unread-header", "a header with bytes that were not read is believed to say who asks",
+		"wire/answer.go", " && m.Size() == read.Size()", " && (true || m.Size() == read.Size())", "./internal/acl", "NoBytes",
+	},
+	{
+		"approval-too-early", "a tool that asks for approvals is registered while an orchestrator is alive that does not know of them",
+		"kv/registry_needs.go", "	case id != \"\":\n", "	case false:\n", "./kv", "Approval",
+	},
+	{
+		"override-for-all", "an override does not say that it asks for approvals",
+		"kv/registry_override.go", "	if o.Guards() {", "	if false {", "./kv", "Approval",
+	},
+	{
+		"old-entry-unguarded", "what an orchestrator has registered that does not know of approvals asks for none",
+		"kv/registry_tools.go", "	t.Guard()\n", "", "./kv", "Approval",
 	},
 }
