@@ -97,12 +97,23 @@ func plainPlanSchema(tools []*tool.Definition, steps string, strict bool) object
 	return object{{"type", "object"}, {"properties", object{
 		{"steps", object{{"type", "array"}, {"description", steps}, {"items", stepSchema(tools, strict)}, {"minItems", 1}, {"maxItems", plan.MaxSteps}}},
 		{"output_steps", ids("Ids of the steps whose results come back to you. Name as few as you can. Absent: all of them.")},
+		{"output", outputSchema(strict)},
 		{"on_failure", choice("stop: end the run at the first failure. Default continue: only what needs the failed step is skipped.", "continue", "stop")},
 		{"on_missing", choice("What a reference to nothing becomes: null (default), or an error of the step.", "null", "error")},
 		{"schedule", choice("dataflow (default): a step starts when its own inputs are there. waves: when all steps of lesser depth are over.", "dataflow", "waves")},
 		{"timeout", duration("Of the whole run, such as 90s, 5m or 2h.")},
 		{"approval", approvalSchema(false)},
+		{"concurrency", object{{"type", []any{"integer", "null"}}, {"description", "The most calls that are under way at once. Absent: as many as there are."}, {"minimum", 1}, {"maximum", plan.MaxSteps}}},
 	}}, {"required", []any{"steps"}}}
+}
+
+// outputSchema is that of the value that comes back in place of results.
+func outputSchema(strict bool) object {
+	const text = `What comes back to you instead of output_steps: any JSON with references, as in {"city": "$ref:a.name"}.`
+	if strict { // a value of any kind can't be strict
+		return object{{"type", []any{"string", "null"}}, {"description", `What comes back to you instead of output_steps: a reference, or a text with references.`}}
+	}
+	return object{{"description", text}}
 }
 
 func stepSchema(tools []*tool.Definition, strict bool) object {

@@ -120,7 +120,7 @@ const lagsAtMost = 10 * time.Second
 // parseOutcome reads an announced outcome; ok is false for its short form and for what is none at all.
 func parseOutcome(raw []byte) (out *outcome.Outcome, ok bool) {
 	out = &outcome.Outcome{}
-	if out.UnmarshalJSON(raw) != nil || out.Results == nil {
+	if out.UnmarshalJSON(raw) != nil || out.Results == nil && out.Output == nil {
 		return nil, false
 	}
 	return out, true

@@ -113,7 +113,7 @@ func (r *Run) jitter(i, attempt int) uint64 {
 }
 
 func (r *Run) applyStop(rec *Record, out *Effects) {
-	if r.stop != nil {
+	if r.stop != nil || r.root.remaining == 0 { // a stop after the last deciding record
 		return
 	}
 	r.stop = rec.Stop
@@ -130,7 +130,7 @@ func (r *Run) halt(at time.Time, out *Effects) {
 	r.closeQuestion(Call{Step: ThePlan})
 	for i := range r.calls {
 		switch r.calls[i].state {
-		case waiting, judging, deriving, weighing, asking:
+		case waiting, held, judging, deriving, weighing, asking:
 			r.end(i, cancelled, at, out)
 		case ready, retrying:
 			r.askDecision(i, out)

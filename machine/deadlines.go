@@ -94,7 +94,10 @@ func (r *Run) expireItems(i int, out *Effects) {
 	s := &r.calls[i]
 	s.expiring = true
 	for c := s.first; c < s.first+s.count; c++ {
-		if x := &r.calls[c]; x.state.out() && !x.expiring {
+		switch x := &r.calls[c]; {
+		case x.state == held: // it will be asked for, once there is room
+			x.expiring = true
+		case x.state.out() && !x.expiring:
 			x.expiring = true
 			r.askDecision(c, out)
 		}
@@ -147,6 +150,9 @@ func (r *Run) Outstanding(now time.Time, out *Effects) {
 			}
 			out.Dispatch = append(out.Dispatch, d)
 		}
+	}
+	if r.Shaping() {
+		out.Shape = append(out.Shape, ThePlan)
 	}
 	if r.expiring && !r.root.stopping {
 		out.Stop = &Stop{Reason: outcome.Expired, By: "deadline"}

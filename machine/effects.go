@@ -73,6 +73,9 @@ type Effects struct {
 	Ask []Call
 	// Expire lists questions whose time is over: that is to be recorded, under the key of an answer.
 	Expire []Question
+	// Shape lists scopes whose output has to read blobs, or goes into one: what it comes to is to be recorded. ThePlan
+	// is that of the plan.
+	Shape []int
 	// Late lists attempts that should have begun by now. One that no worker has taken yet is to be decided with
 	// LateError; one that was taken is left alone.
 	Late []Dispatch
@@ -109,6 +112,6 @@ type Decide struct {
 
 // Reset empties the effects and keeps their memory.
 func (e *Effects) Reset() {
-	*e = Effects{Dispatch: e.Dispatch[:0], Expand: e.Expand[:0], Judge: e.Judge[:0], Derive: e.Derive[:0], Late: e.Late[:0],
-		Decide: e.Decide[:0], Settled: e.Settled[:0], Weigh: e.Weigh[:0], Ask: e.Ask[:0], Expire: e.Expire[:0]}
+	*e = Effects{Dispatch: e.Dispatch[:0], Expand: e.Expand[:0], Judge: e.Judge[:0], Derive: e.Derive[:0], Shape: e.Shape[:0],
+		Late: e.Late[:0], Decide: e.Decide[:0], Settled: e.Settled[:0], Weigh: e.Weigh[:0], Ask: e.Ask[:0], Expire: e.Expire[:0]}
 }

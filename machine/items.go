@@ -68,11 +68,13 @@ func (r *Run) Expand(step, n int, now time.Time, out *Effects) {
 	if s.state != expanding {
 		return
 	}
+	at := s.ready.time()
 	if r.uncertain() || len(r.log) > 0 && r.log[len(r.log)-1].Seq > s.since {
 		r.replay(now, out)
 		return
 	}
-	r.expand(step, n, s.ready.time(), out)
+	r.expand(step, n, at, out)
+	r.admit(at, out)
 	r.finishIfOver(out) // a list without items may have been all that was left
 	r.withhold(out)
 }
@@ -139,6 +141,9 @@ func (r *Run) settleItem(c int, to state, at time.Time, out *Effects) {
 	if x.state.terminal() {
 		return
 	}
+	if x.state.out() {
+		r.leaveRoom(c)
+	}
 	x.state, x.decided = to, instantOf(at)
 	r.closeQuestion(x.Call)
 	out.Settled = append(out.Settled, x.Call)
@@ -152,7 +157,8 @@ func (r *Run) settleItem(c int, to state, at time.Time, out *Effects) {
 	}
 }
 
-// haltItems lets no further attempt of a step's items begin. Those that wait for a person need no record.
+// haltItems lets no further attempt of a step's items begin. Those that wait for room or for a person were never sent, so
+// they need no record.
 func (r *Run) haltItems(i int, at time.Time, out *Effects) {
 	s := &r.calls[i]
 	s.halted = true
@@ -160,7 +166,7 @@ func (r *Run) haltItems(i int, at time.Time, out *Effects) {
 		switch x := &r.calls[c]; {
 		case x.state.out():
 			r.askDecision(c, out)
-		case x.state.asks():
+		case x.state == held, x.state.asks():
 			r.settleItem(c, cancelled, at, out)
 		}
 	}
@@ -169,6 +175,9 @@ func (r *Run) haltItems(i int, at time.Time, out *Effects) {
 // gather ends a for_each step whose items are all terminal. What it comes to depends on how they ended, not on when.
 func (r *Run) gather(i int, at time.Time, out *Effects) {
 	s := &r.calls[i]
+	if s.state.terminal() {
+		return // with an item that was given up meanwhile
+	}
 	var size int64
 	worst := s.failure
 	interrupted := false

@@ -8,6 +8,7 @@ import (
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/plan"
+	"github.com/stepjet/stepjet/subjects"
 )
 
 // Values gives the JSON of a successful step's result; the shell reads it from a blob where the machine holds a handle.
@@ -55,6 +56,9 @@ func (r *Run) Status() outcome.RunStatus {
 	if r.stop != nil {
 		return r.stop.Reason
 	}
+	if x := r.root.output; x != nil && x.Error != nil {
+		return outcome.Failed
+	}
 	if !r.standing(&r.root).bad() {
 		return outcome.Succeeded
 	}
@@ -67,11 +71,16 @@ func (r *Run) Status() outcome.RunStatus {
 }
 
 // Outcome returns the compact outcome: the results asked for, every step that did not succeed, and the figures. run is
-// the run's id as its submitter wrote it.
+// the run's id as its submitter wrote it. A plan that has an output comes to that in place of results; one that lies in
+// a blob is for the shell to add.
 func (r *Run) Outcome(run string, value Values) *outcome.Outcome {
 	o := &outcome.Outcome{Run: run, Status: r.Status(), Stats: r.Stats()}
 	steps := r.root.plan.Steps
-	for _, i := range r.root.plan.Outputs {
+	outputs := r.root.plan.Outputs
+	if x := r.root.output; x != nil {
+		o.Output, outputs = x.Value, nil
+	}
+	for _, i := range outputs {
 		switch r.calls[i].state {
 		case succeeded:
 			o.Results = append(o.Results, outcome.Result{Step: steps[i].ID, JSON: value(i)})
@@ -90,6 +99,11 @@ func (r *Run) Outcome(run string, value Values) *outcome.Outcome {
 				Attempts: r.executed(i), HandledBy: r.standing(&r.root).handler(i),
 			})
 		}
+	}
+	if x := r.root.output; x != nil && x.Error != nil {
+		o.Errors = append(o.Errors, outcome.StepError{
+			Step: subjects.RootScope, Code: x.Error.Code, Message: x.Error.Message, Hint: x.Error.Hint,
+		})
 	}
 	return o
 }
@@ -127,6 +141,14 @@ func (r *Run) Stats() outcome.Stats {
 		if r.calls[i].state.terminal() && r.calls[i].state != succeeded {
 			st.ItemsFailed++
 		}
+	}
+	if r.root.plan.Output != nil {
+		all := st.BytesReturned + st.BytesKeptOut
+		st.BytesReturned = 0
+		if x := r.root.output; x != nil {
+			st.BytesReturned = x.Size
+		}
+		st.BytesKeptOut = max(all-st.BytesReturned, 0)
 	}
 	st.TokensKeptOut = st.BytesKeptOut / 4
 	st.ElapsedMS = float64(r.lastTime.Sub(r.start.Submitted).Microseconds()) / 1000
@@ -166,7 +188,8 @@ func (r *Run) stepError(i int) *fault.Error {
 }
 
 var statusNames = [...]outcome.StepStatus{
-	waiting: outcome.StepWaiting, judging: outcome.StepWaiting, deriving: outcome.StepWaiting, weighing: outcome.StepWaiting, asking: outcome.StepAsking, expanding: outcome.StepReady, spread: outcome.StepRunning, ready: outcome.StepReady,
+	waiting: outcome.StepWaiting, held: outcome.StepWaiting, judging: outcome.StepWaiting, deriving: outcome.StepWaiting,
+	weighing: outcome.StepWaiting, asking: outcome.StepAsking, expanding: outcome.StepReady, spread: outcome.StepRunning, ready: outcome.StepReady,
 	retrying: outcome.StepRetrying, succeeded: outcome.StepSucceeded, failed: outcome.StepFailed, skipped: outcome.StepSkipped,
 	cancelled: outcome.StepCancelled, notTaken: outcome.StepNotTaken,
 }
@@ -217,6 +240,8 @@ func (r *Run) waitingFor(i int, now time.Time) string {
 		}
 	case expanding:
 		return "its list to be read"
+	case held:
+		return fmt.Sprintf("room: %d calls are out (concurrency)", r.scopeOf(i).room.taken)
 	case judging:
 		return "its condition to be read"
 	case deriving:

@@ -39,6 +39,8 @@ type world struct {
 	judge    []int            // steps whose condition is to be read from blobs
 	derive   []machine.Derive // steps whose value is to be made of blobs
 	told     map[telling]bool
+	shape    bool                    // the output is to be made of blobs
+	shaped   []byte                  // what was told of it, where that lies in a blob
 	blobs    map[machine.Call][]byte // results that lie in blobs
 	liar     bool                    // what is told of a condition need not be so: the record counts
 	asked    []machine.Decide
@@ -88,6 +90,7 @@ func (w *world) take(e *machine.Effects) {
 		}
 	}
 	w.judge, w.derive = append(w.judge, e.Judge...), append(w.derive, e.Derive...)
+	w.shape = w.shape || len(e.Shape) > 0
 	w.asked = append(w.asked, e.Decide...)
 	if e.Stop != nil {
 		w.stop = e.Stop
@@ -118,6 +121,42 @@ func (w *world) create(rec machine.Record) bool {
 	rec.Seq, rec.Time = uint64(2*len(w.ledger)+10), w.now
 	w.ledger = append(w.ledger, rec)
 	return true
+}
+
+// checkRoom makes sure that no more calls are ready at once than the plan allows.
+func (w *world) checkRoom(t testing.TB, m *machine.Run) {
+	if w.plan.Concurrency == 0 {
+		return
+	}
+	ready := 0
+	count := func(c machine.Call) {
+		st := m.Step(c, w.now).Status
+		if st == outcome.StepRetrying || st == outcome.StepReady && !(c.Item == 0 && m.Expanding(c.Step)) {
+			ready++
+		}
+	}
+	for i := range w.plan.Steps {
+		n, _ := m.Items(i)
+		for item := 0; item <= n; item++ {
+			count(machine.Call{Step: i, Item: item})
+		}
+	}
+	require.LessOrEqual(t, ready, w.plan.Concurrency, "%s", w.c.Plan)
+}
+
+// tellShape records what the plan comes to whose output has to read blobs.
+func (w *world) tellShape(m *machine.Run) {
+	if w.shape = false; !m.Shaping() {
+		return
+	}
+	res := &machine.Result{Call: machine.Call{Step: machine.RootScope}, Attempt: 1, ByOwner: true}
+	value, err := w.plan.NewResolver().Fates(m.Fate).Output(m.Lenient(), w.valuesOf(m))
+	if res.Error = err; err == nil && w.Intn(2) == 0 {
+		w.shaped, res.Handle = value, &outcome.Handle{Size: int64(len(value)), Checked: true}
+	} else if err == nil {
+		res.Body = value
+	}
+	w.create(machine.Record{Told: &machine.Told{Call: machine.Call{Step: machine.ThePlan}, Output: res}})
 }
 
 // execute resolves and runs one dispatched attempt, as orchestrator and worker would.
@@ -286,6 +325,8 @@ func (w *world) run(t testing.TB, cancelAt int) *machine.Run {
 			d := w.derive[0]
 			w.derive = w.derive[1:]
 			w.build(m, d.Step, d.Room)
+		case w.shape && w.Intn(3) == 0:
+			w.tellShape(m)
 		case len(w.asked) > 0:
 			d := w.asked[0]
 			w.asked = w.asked[1:]
@@ -295,15 +336,16 @@ func (w *world) run(t testing.TB, cancelAt int) *machine.Run {
 			key := w.out[i]
 			w.out = slices.Delete(w.out, i, i+1)
 			w.execute(m, key)
-		case len(w.lists)+len(w.judge)+len(w.derive) > 0:
+		case len(w.lists)+len(w.judge)+len(w.derive) > 0 || w.shape:
 		default: // forgotten effects: the sweep
 			e.Reset()
 			m.Outstanding(w.now, &e)
 			w.take(&e)
 			require.False(t, w.idle(), "stuck: %s", w.c.Plan)
 		}
+		w.checkRoom(t, m)
 		if w.Intn(10) == 0 { // a crash: what was asked for is forgotten, state is read anew
-			w.out, w.asked, w.lists, w.judge, w.derive = nil, nil, nil, nil, nil
+			w.out, w.asked, w.lists, w.judge, w.derive, w.shape = nil, nil, nil, nil, nil, false
 			m = machine.New(w.plan, w.start)
 			e.Reset()
 			m.Begin(&e)
@@ -325,7 +367,7 @@ func (w *world) run(t testing.TB, cancelAt int) *machine.Run {
 
 // idle is whether nothing is asked for.
 func (w *world) idle() bool {
-	return len(w.out)+len(w.asked)+len(w.lists)+len(w.judge)+len(w.derive) == 0
+	return len(w.out)+len(w.asked)+len(w.lists)+len(w.judge)+len(w.derive) == 0 && !w.shape
 }
 
 // copied returns a record as the ledger has it; Apply owns what it is given.
@@ -333,6 +375,11 @@ func copied(rec machine.Record) machine.Record {
 	if rec.Result != nil {
 		clone := *rec.Result
 		rec.Result = &clone
+	}
+	if rec.Told != nil && rec.Told.Output != nil {
+		told, clone := *rec.Told, *rec.Told.Output
+		told.Output = &clone
+		rec.Told = &told
 	}
 	return rec
 }
@@ -368,6 +415,9 @@ func (w *world) decidedList() []reference.Decided {
 			list = append(list, reference.Decided{Step: w.plan.Steps[x.Step].ID, Value: told})
 			continue
 		}
+		if x := rec.Told; x != nil && x.Output != nil {
+			continue // it was told right
+		}
 		if x := rec.Told; x != nil {
 			told := &reference.Told{Holds: x.Holds}
 			if x.Error != nil {
@@ -401,13 +451,20 @@ func compare(t testing.TB, what string, w *world, m *machine.Run, want *referenc
 	require.Len(t, got.Errors, len(want.Errors), "%s: %v\n%s", what, got.Errors, w.c.Plan)
 	for i, e := range want.Errors {
 		g := got.Errors[i]
-		if at, _ := w.plan.Index(e.Step); strictMessages && w.plan.Steps[at].ForEach != nil {
+		if at, is := w.plan.Index(e.Step); is && strictMessages && w.plan.Steps[at].ForEach != nil {
 			e.Attempts = g.Attempts // of how many items were executed before one failed fast, the order decides
 		}
 		require.Equal(t, []any{e.Step, e.Code, e.Attempts, e.HandledBy}, []any{g.Step, string(g.Code), g.Attempts, g.HandledBy}, "%s: %s", what, w.c.Plan)
 		if e.Code == "skipped" || strictMessages && e.Code == "tool_failed" {
 			require.Equal(t, e.Message, g.Message, "%s: %s", what, w.c.Plan)
 		}
+	}
+	if x := m.Output(); x != nil && x.Handle != nil {
+		got.Output = w.shaped
+	}
+	require.Equal(t, want.Output == nil, got.Output == nil, "%s: output in %s", what, w.c.Plan)
+	if want.Output != nil {
+		same(t, want.Output, got.Output, "%s: output in %s", what, w.c.Plan)
 	}
 	require.Equal(t, want.NotTaken, got.NotTaken, "%s: %s", what, w.c.Plan)
 	for i := range w.plan.Steps {

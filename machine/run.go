@@ -47,6 +47,7 @@ type state uint8
 
 const (
 	waiting   state = iota // for dependencies, or for its wave
+	held                   // for room in its scope
 	judging                // its condition is to be read from blobs
 	deriving               // its value is to be built beside this, and recorded
 	weighing               // whether its tool's contract asks for an approval is to be recorded
@@ -175,6 +176,7 @@ func (r *Run) Begin(out *Effects) {
 		r.askForPlan(out)
 	} else {
 		r.open(&r.root, r.start.Started, out)
+		r.admit(r.start.Started, out)
 	}
 	r.finishIfOver(out)
 	r.withhold(out)
@@ -195,7 +197,7 @@ func (r *Run) open(sc *scope, at time.Time, out *Effects) {
 }
 
 func (r *Run) finishIfOver(out *Effects) {
-	if r.root.remaining == 0 && !r.finished {
+	if r.root.remaining == 0 && !r.finished && r.shaped(&r.root, out) {
 		r.finished, out.Finished = true, true
 	}
 }
@@ -269,6 +271,7 @@ func (r *Run) apply(rec *Record, now time.Time, out *Effects) {
 	case rec.Answer != nil:
 		r.applyAnswer(rec, out)
 	}
+	r.admit(rec.Time, out)
 	r.finishIfOver(out)
 }
 
@@ -276,6 +279,9 @@ func (r *Run) apply(rec *Record, now time.Time, out *Effects) {
 // that a success with unreadable output is a failure.
 func (rec *Record) normalise() {
 	res := rec.Result
+	if rec.Told != nil {
+		res = rec.Told.Output
+	}
 	if res == nil || res.Error != nil || res.Value != nil {
 		return
 	}
@@ -308,8 +314,20 @@ func (r *Run) makeReady(i int, at time.Time, out *Effects) {
 	}
 }
 
-// begins asks for the first attempt of a call, or for the length of its list. Deadlines count from here.
+// begins lets a call begin that nobody has to be asked about any more; where its plan bounds how many may be ready at
+// once, as soon as there is room. A question holds no room, since a person may take days: else n questions would keep
+// all other calls of the plan from beginning, and one that is approved takes its turn in the order of the plan.
 func (r *Run) begins(i int, at time.Time, out *Effects) {
+	if r.scopeOf(i).plan.Concurrency > 0 && (r.calls[i].Item > 0 || r.stepOf(i).ForEach == nil) {
+		r.hold(i)
+		return
+	}
+	r.launch(i, at, out)
+}
+
+// launch asks for the first attempt of a call that there is room for, or for the length of its list. Deadlines count
+// from here.
+func (r *Run) launch(i int, at time.Time, out *Effects) {
 	s := &r.calls[i]
 	s.state, s.attempt, s.ready, s.since = ready, 1, instantOf(at), r.seq
 	if t := r.stepOf(i).Timeout; t > 0 && (s.Item > 0) == r.asksEach(s.Step) {

@@ -104,6 +104,9 @@ func (s *scenario) command(t *testing.T, d *datadriven.TestData) string {
 		}
 	case "answer":
 		rec.Answer = s.answering(t, d, s.call(t, d, name, item))
+	case "shaped":
+		output := &machine.Result{Body: []byte(d.Input), ByOwner: true}
+		rec.Told = &machine.Told{Call: machine.Call{Step: machine.ThePlan}, Output: output}
 	case "cancel":
 		rec.Stop = &machine.Stop{Reason: outcome.Cancelled, By: value}
 	case "expire":
@@ -244,6 +247,9 @@ func (s *scenario) answer() string {
 	}
 	for _, q := range s.effects.Expire {
 		fmt.Fprintf(&b, "expire %s number %d\n", token(q.Call), q.Number)
+	}
+	for range s.effects.Shape {
+		b.WriteString("shape\n")
 	}
 	for _, x := range s.effects.Late {
 		fmt.Fprintf(&b, "late %s attempt %d: %s\n", token(x.Call), x.Attempt, s.run.LateError(x.Call))

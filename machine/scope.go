@@ -18,6 +18,10 @@ type scope struct {
 	failFast int     // the step, of the plan, whose failure stopped it, or -1
 	reached  reached // steps of which is to be decided what becomes of them
 
+	room    room
+	shaping bool    // its steps are over, and a record is to tell what it comes to
+	output  *Result // what it came to; nil while that is not known, and for a plan without an output
+
 	wave   int     // the next to be opened
 	waves  [][]int // nil unless the schedule is waves
 	openAt []int   // by wave: steps that are not terminal; nil unless the schedule is waves
@@ -27,6 +31,7 @@ type scope struct {
 func (sc *scope) begin(calls []call) {
 	steps := sc.plan.Steps
 	sc.remaining, sc.stopping, sc.failFast, sc.reached, sc.wave, sc.openAt = len(steps), false, -1, reached{}, 0, nil
+	sc.room, sc.shaping, sc.output = room{}, false, nil
 	if sc.plan.Schedule == plan.Waves {
 		sc.waves = sc.plan.Waves()
 		sc.openAt = make([]int, len(sc.waves))

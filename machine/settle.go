@@ -25,8 +25,11 @@ func (r *Run) settle(i int, to state, at time.Time, out *Effects) {
 		if x.to == failed && sc.stops(x.step) {
 			sc.failFast, sc.stopping, halts = x.step, true, true
 		}
-		if s.state == expanding {
+		switch {
+		case s.state == expanding:
 			r.uncounted--
+		case s.state.out():
+			r.leaveRoom(sc.first + x.step)
 		}
 		s.state, s.decided = x.to, instantOf(at)
 		r.closeQuestion(s.Call)

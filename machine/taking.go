@@ -11,10 +11,12 @@ import (
 // Told is what an evaluation came to that had to read a blob, or took more than is done at once. It is recorded before it
 // is followed, because an owner that can't read the blob must not come to another end.
 type Told struct {
-	Call
+	Call // Step is ThePlan for the plan's output
 	// Approval says that it is about the condition of the call's contract: whether a person is asked. An error in that
-	// means yes. Else it is about the condition or the value of the step.
+	// means yes. Else it is about the condition or the value of the step, or the plan's output.
 	Approval bool
+	// Output is what the plan came to, where that is what is told; nil for all else. Apply turns its Body into Value.
+	Output *Result
 	// Value is what the value of a step came to: its Value, Handle and Size, or its Error. It is nil for a condition.
 	Value *Result
 	// Holds is whether the condition is true; it counts where Error is nil.
@@ -114,6 +116,8 @@ func (r *Run) applyTold(rec *Record, out *Effects) {
 		return
 	}
 	switch {
+	case t.Output != nil:
+		r.applyShape(t)
 	case !r.isStep(t.Step):
 	case t.Value == nil && r.calls[t.Step].state == judging:
 		r.become(t.Step, r.judged(t.Step, t.Holds, t.Error), rec.Time, out)

@@ -118,6 +118,12 @@ func (d *documents) outcome(ctx context.Context, r *run) *outcome.Outcome {
 		}
 		return v
 	})
+	if x := r.machine.Output(); x != nil && x.Handle != nil {
+		value, err := d.values.value(ctx, x.Handle, false)
+		if o.Output = value; err != nil {
+			left = append(left, outcome.StepError{Step: subjects.RootScope, Code: err.Code, Message: err.Message, Hint: err.Hint})
+		}
+	}
 	o.Generation = r.generation
 	o.Warnings = append(slices.Clip(r.start.Warnings), d.foundNothing(ctx, r)...)
 	fitTexts(o.Errors)

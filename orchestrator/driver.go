@@ -135,6 +135,9 @@ func (dr *driver) perform(r *run) {
 		dr.evaluator.approval(r, c)
 	}
 	dr.questions.carryOut(r, eff)
+	if len(eff.Shape) > 0 {
+		dr.evaluator.output(r)
+	}
 	for _, d := range eff.Late {
 		dr.decider.late(r, d)
 	}
@@ -175,11 +178,9 @@ func (dr *driver) apply(r *run, e entry, now time.Time) bool {
 			return false
 		}
 	case subjects.ToldKind:
-		c, ok := r.callOf(e.rec.Step)
-		if !ok || c.Step == machine.ThePlan {
+		if rec.Told = r.told(e); rec.Told == nil {
 			return true
 		}
-		rec.Told = decodeTold(c, e, r)
 	case subjects.AnswerKind:
 		c, ok := r.callOf(e.rec.Step)
 		if !ok {

@@ -120,6 +120,40 @@ func (ev *evaluator) approval(r *run, c machine.Call) {
 	})
 }
 
+// output makes the output of a plan whose steps are over, and records what it came to.
+func (ev *evaluator) output(r *run) {
+	if r.shaping || !r.machine.Shaping() {
+		return
+	}
+	r.shaping = true
+	in := inputs{plan: r.plan, deps: r.plan.Output.Waits}
+	in.read(r)
+	for _, step := range in.deps {
+		in.name(r, step)
+	}
+	lenient, id, generation, bucket := r.machine.Lenient(), r.id, r.generation, r.bucket()
+	most := r.plan.MostOutput(in.sizeOf)
+	ev.memory.reserve(min(most, maxOutcome)+in.largest(), func(ctx context.Context) {
+		defer ev.post(func() { r.shaping = false })
+		x := reader{values: ev.values, ctx: ctx, in: &in}
+		told := wire.Result{Worker: ownerMark + ev.cfg.Name}
+		told.Body, told.Error = in.resolve().Limit(maxOutcome).Output(lenient, x.result)
+		if x.err != nil {
+			told.Error = x.err
+		}
+		if told.Error == nil && len(told.Body) > wire.InlineLimit {
+			name := func(unique string) string { return subjects.RunBlobName(id, generation, "output", unique) }
+			if told.Handle, _ = ev.values.put(ctx, bucket, name, told.Body); told.Handle != nil {
+				told.Handle.Checked = true
+			}
+		}
+		if ctx.Err() == nil {
+			h, body := told.Message()
+			ev.tell(&evaluation{reader: x, id: id, generation: generation, token: subjects.RootScope}, subjects.ToldOutput, h, body)
+		}
+	})
+}
+
 // tell creates the record of what something of a step came to. Whose record is first counts.
 func (ev *evaluator) tell(x *evaluation, what string, h nats.Header, body []byte) {
 	if x.ctx.Err() != nil {

@@ -66,7 +66,16 @@ func (r *run) unread(c machine.Call) inputs {
 }
 
 func (in *inputs) gather(r *run) {
-	in.deps = in.plan.Steps[in.step].Deps
+	s := &in.plan.Steps[in.step]
+	in.deps = s.Deps
+	in.read(r)
+	for _, step := range s.Named {
+		in.name(r, step)
+	}
+}
+
+// read gathers what is known of the values.
+func (in *inputs) read(r *run) {
 	in.values = make([]source, len(in.deps))
 	for i, dep := range in.deps {
 		in.values[i] = r.source(in.first + dep)
@@ -75,12 +84,14 @@ func (in *inputs) gather(r *run) {
 	if in.inBlobs {
 		in.resolver = nil // that of a run is for one goroutine
 	}
-	for _, step := range in.plan.Steps[in.step].Named {
-		if in.fates == nil {
-			in.fates = map[int]plan.Fate{}
-		}
-		in.fates[step] = r.fate(in.first + step)
+}
+
+// name gathers how a step of the plan ended.
+func (in *inputs) name(r *run, step int) {
+	if in.fates == nil {
+		in.fates = map[int]plan.Fate{}
 	}
+	in.fates[step] = r.fate(in.first + step)
 }
 
 // fate tells how a step ended.
@@ -182,11 +193,7 @@ func (in *inputs) most(list bool) int64 {
 		item = -1
 	}
 	most := in.plan.Most(in.step, item, func(dep int) int64 {
-		i, found := slices.BinarySearch(in.deps, dep)
-		if !found || i >= len(in.values) {
-			return 0
-		}
-		n := in.values[i].size()
+		n := in.sizeOf(dep)
 		largest = max(largest, n)
 		return n
 	})
@@ -200,6 +207,15 @@ func (in *inputs) mostOfValue() int64 {
 		return plan.MaxValues + in.largest()
 	}
 	return in.most(false)
+}
+
+// sizeOf returns about how many bytes the value of a step of the plan has.
+func (in *inputs) sizeOf(dep int) int64 {
+	i, found := slices.BinarySearch(in.deps, dep)
+	if !found || i >= len(in.values) {
+		return 0
+	}
+	return in.values[i].size()
 }
 
 // argumentBytes bounds a call's bytes before its arguments are built.

@@ -162,6 +162,9 @@ func (r *run) weight() int64 {
 		return 3 * int64(len(r.body))
 	}
 	total := int64(0)
+	if x := r.machine.Output(); x != nil {
+		total = x.Size
+	}
 	for _, i := range r.plan.Outputs {
 		if res := r.machine.Result(machine.Call{Step: i}); res != nil {
 			total += res.Size

@@ -84,6 +84,7 @@ type progress struct {
 	evaluating map[asked]bool
 	weighing   map[machine.Call]bool // whether they need an approval is being found out
 	people     *askedPeople          // of a run that asks people
+	shaping    bool                  // its output is being made
 	same       map[int]bool          // whose list is the one that the run which this one tries again had
 
 	busy   bool    // a job fetches a blob that the next record needs
@@ -166,6 +167,25 @@ func (r *run) call(a subjects.Attempt) (machine.Call, bool) {
 		c.Item = item + 1
 	}
 	return c, true
+}
+
+// told reads the record of an evaluation; nil where it is of nothing that the plan has.
+func (r *run) told(e entry) *machine.Told {
+	if e.rec.What == subjects.ToldOutput {
+		if e.rec.Step != subjects.RootScope || r.plan.Output == nil {
+			return nil
+		}
+		w := wire.ParseCleanResult(e.Header, e.Data, true, func() *wire.Redactor { return nil })
+		the := machine.Call{Step: machine.ThePlan}
+		return &machine.Told{Call: the, Output: &machine.Result{
+			Call: the, Attempt: 1, Error: w.Error, Body: w.Body, Handle: w.Handle, ByOwner: true,
+		}}
+	}
+	c, ok := r.callOf(e.rec.Step)
+	if !ok || c.Step == machine.ThePlan {
+		return nil
+	}
+	return decodeTold(c, e, r)
 }
 
 // oldestFirst returns the runs that fit, in the order in which they were submitted.

@@ -179,6 +179,9 @@ func differs(x *truth, doc *outcome.Run, want *reference.Result, calm bool) stri
 	if len(want.Results) != len(got.Results) || len(want.Errors) != len(got.Errors) {
 		return fmt.Sprintf("%d results and %d errors, not %d and %d", len(got.Results), len(got.Errors), len(want.Results), len(want.Errors))
 	}
+	if (want.Output == nil) != (got.Output == nil) || want.Output != nil && !sameJSON(want.Output, got.Output) {
+		return fmt.Sprintf("the output is %s, not %s", got.Output, want.Output)
+	}
 	for i, r := range want.Results {
 		value := got.Results[i].JSON
 		if at, _ := x.plan.Index(r.Step); x.plan.Steps[at].ForEach != nil && string(value) != "null" {

@@ -123,7 +123,7 @@ func (t *truths) recorded(rec subjects.Record, e *kv.Entry) {
 	switch {
 	case x == nil:
 		t.w.violate("I8", "a record of a plan that nobody submitted: %s", e.Subject)
-	case x.gone && rec.Kind != subjects.StepKind && rec.Kind != subjects.AnswerKind && rec.What != subjects.ToldApproval:
+	case x.gone && !mayComeLate(rec):
 		t.w.violate("I1", "%s was written, though the run was over and its plan purged", e.Subject)
 	case x.gone:
 		t.w.stats["late record of a purged run"]++
@@ -141,11 +141,35 @@ func (t *truths) recorded(rec subjects.Record, e *kv.Entry) {
 		t.answerRecorded(x, rec, e)
 	case rec.Kind == subjects.ToldKind && rec.What == subjects.ToldApproval:
 		t.weighed(x, rec, e)
+	case rec.Kind == subjects.ToldKind && rec.What == subjects.ToldOutput:
+		t.outputRecorded(x, rec, e)
 	case rec.Kind == subjects.ToldKind:
 		t.toldRecorded(x, rec, e)
 	case rec.Kind == subjects.StepKind:
 		t.stepRecorded(x, rec.Attempt, e)
 	}
+}
+
+// mayComeLate reports whether a record may be created though its run was purged: then it is an orphan.
+func mayComeLate(rec subjects.Record) bool {
+	switch rec.Kind {
+	case subjects.StepKind, subjects.AnswerKind:
+		return true
+	default:
+		return rec.What == subjects.ToldApproval || rec.What == subjects.ToldOutput
+	}
+}
+
+// outputRecorded checks that what the output of a plan came to is told once, of a plan that has one.
+func (t *truths) outputRecorded(x *truth, rec subjects.Record, e *kv.Entry) {
+	switch {
+	case x.plan == nil || x.plan.Output == nil || rec.Step != subjects.RootScope || x.start == nil || x.start.Rejected():
+		t.w.violate("I8", "a record of an output that the plan doesn't have, or before it was started: %s", e.Subject)
+	case x.told[rec.Step]:
+		t.w.violate("I2", "a second record of what the output came to: %s", e.Subject)
+	}
+	x.told[rec.Step] = true
+	t.w.stats["an output told by a record"]++
 }
 
 // toldRecorded checks that what a condition came to is told once, of a step that has one, before the step is out.

@@ -37,6 +37,8 @@ type DryRun struct {
 	Cut    string    `json:"cut,omitempty"`
 	// Results are made up: those of the output steps, as an outcome has them.
 	Results Results `json:"results,omitempty"`
+	// Output is likewise what a plan comes to that has an output, in their place.
+	Output json.RawMessage `json:"output,omitempty"`
 	// Errors name the steps that did not succeed in the made-up run. They rest on the plan and on examples alone, but
 	// for those of conditions and of values, of which Doubts say which rest on more.
 	Errors []StepError `json:"errors,omitempty"`

@@ -15,7 +15,7 @@ import (
 // keep their producer's exact bytes.
 
 // JSON writes the outcome; results keep their producers' bytes.
-func (o *Outcome) JSON() []byte { return o.append(make([]byte, 0, 512+o.Results.size())) }
+func (o *Outcome) JSON() []byte { return o.append(make([]byte, 0, 512+o.Results.size()+len(o.Output))) }
 
 // MarshalJSON serves embedding into other documents, where encoding/json may compact the results' white space.
 func (o *Outcome) MarshalJSON() ([]byte, error) { return o.JSON(), nil }
@@ -29,8 +29,13 @@ func (o *Outcome) append(b []byte) []byte {
 		b = append(b, `,"generation":`...)
 		b = strconv.AppendUint(b, o.Generation, 10)
 	}
-	b = append(b, `,"results":`...)
-	b = o.Results.append(b)
+	if len(o.Output) > 0 {
+		b = append(b, `,"output":`...)
+		b = append(b, o.Output...)
+	} else {
+		b = append(b, `,"results":`...)
+		b = o.Results.append(b)
+	}
 	b = append(b, `,"errors":`...)
 	if len(o.Errors) == 0 {
 		b = append(b, `[]`...)
@@ -176,6 +181,7 @@ func (r *Run) JSON() []byte {
 func (r *Run) size() int {
 	n := 2048 + len(r.Plan)
 	if r.Outcome != nil {
+		n += len(r.Outcome.Output)
 		for i := range r.Outcome.Results {
 			n += 64 + len(r.Outcome.Results[i].JSON)
 		}

@@ -16,9 +16,12 @@ const MaxForModel = 16 << 10
 // another outcome; "problems_left_out" and "errors_left_out" say how many more there are. It is for reading alone:
 // programs take JSON.
 func (o *Outcome) ForModel() []byte {
-	b := make([]byte, 0, 512+o.Results.size())
+	b := make([]byte, 0, 512+o.Results.size()+len(o.Output))
 	b = jsontape.AppendQuoted(append(b, `{"run":`...), o.Run)
 	b = jsontape.AppendQuoted(append(b, `,"status":`...), string(o.Status))
+	if len(o.Output) > 0 {
+		b = append(append(b, `,"output":`...), o.Output...)
+	}
 	if len(o.Results) > 0 {
 		b = o.Results.append(append(b, `,"results":`...))
 	}

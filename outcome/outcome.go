@@ -60,9 +60,12 @@ type Outcome struct {
 	// Generation is that of the plan which came to this: the sequence in the acknowledgement of its submission. A
 	// rejected run leaves its id to a later plan, so whoever submitted that one doesn't take the rejection for its own.
 	// 0: not known.
-	Generation uint64      `json:"generation,omitempty"`
-	Results    Results     `json:"results"`
-	Errors     []StepError `json:"errors"`
+	Generation uint64  `json:"generation,omitempty"`
+	Results    Results `json:"results"`
+	// Output is what the plan came to that says so, in place of Results; nil for any other, and where there was nothing
+	// that it could be made of.
+	Output json.RawMessage `json:"output,omitempty"`
+	Errors []StepError     `json:"errors"`
 	// NotTaken are the steps whose condition was false, and those that only had a use with them; nil for none.
 	NotTaken []string        `json:"not_taken,omitempty"`
 	Problems []fault.Problem `json:"problems,omitempty"`

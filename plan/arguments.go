@@ -105,6 +105,11 @@ func (p *Plan) Most(step, item int, size func(dep int) int64) int64 {
 	if item < 0 {
 		t = &p.Steps[step].ForEach.in
 	}
+	return t.most(item, size)
+}
+
+// most bounds the size of the template once it is filled in, with an item of so many bytes.
+func (t *template) most(item int, size func(dep int) int64) int64 {
 	sum := int64(len(t.head))
 	for i := range t.holes {
 		h := &t.holes[i]
@@ -129,6 +134,22 @@ func (p *Plan) Most(step, item int, size func(dep int) int64) int64 {
 	}
 	return sum
 }
+
+// Output returns the value that the plan comes to, once all its steps are over; it must be one that has an Output.
+// result is as for Arguments. Where lenient is set, what is missing is null whatever on_missing says: the run did not
+// succeed.
+//
+// Errors: those of Arguments.
+func (r *Resolver) Output(
+	lenient bool, result func(dep int) (json []byte, ok bool),
+) ([]byte, *fault.Error) {
+	r.lenient, r.left = lenient, maxGoneThrough
+	defer func() { r.lenient = false }()
+	return r.fill(&r.plan.Output.template, nil, result)
+}
+
+// MostOutput bounds the size of the plan's output, in bytes, by the sizes of the results that it refers to.
+func (p *Plan) MostOutput(size func(dep int) int64) int64 { return p.Output.most(0, size) }
 
 // aPart is the size from which on a small part of a result is copied out of it, so that the rest need not be kept.
 const aPart = 256 << 10
@@ -183,7 +204,7 @@ func (r *Resolver) resolve(h *hole, item []byte, room int64, result func(dep int
 	switch {
 	case h.def != "":
 		return []byte(h.def), nil
-	case r.plan.OnMissing == MissingError:
+	case r.plan.OnMissing == MissingError && !r.lenient:
 		return nil, r.nothing(h, item, result)
 	}
 	return null, nil

@@ -13,6 +13,7 @@ import (
 type level struct {
 	name    string            // as in "a field of …"
 	fields  []string          // in the order of their numbers
+	second  int               // number of the first that came with language 2; 0 where none did
 	aliases map[string]string // what models write instead, and the field they mean
 	labels  []label           // likewise, where that field is absent
 	other   *level            // where a field may have been misplaced from
@@ -28,6 +29,8 @@ const (
 	planSchedule
 	planTimeout
 	planApproval
+	planOutput
+	planConcurrency
 )
 
 // The fields of a step.
@@ -55,7 +58,8 @@ var (
 	planLevel = &level{
 		name:    "a plan",
 		move:    "move it to the top of the plan, beside steps",
-		fields:  []string{"steps", "output_steps", "on_failure", "on_missing", "schedule", "timeout", "approval"},
+		fields:  []string{"steps", "output_steps", "on_failure", "on_missing", "schedule", "timeout", "approval", "output", "concurrency"},
+		second:  planOutput,
 		aliases: map[string]string{"outputs": "output_steps"},
 	}
 	stepLevel = &level{
@@ -88,7 +92,7 @@ func (p *parser) fields(l *level, object int32, at place) (m members) {
 	for i := object + 1; i < end; {
 		value := i + 1
 		name := p.keyName(i)
-		if f := l.number(name); f >= 0 && !p.refs.later(name) {
+		if f := p.numberIn(l, name); f >= 0 && !p.refs.later(name) {
 			if m[f] == 0 { // a second one is a duplicate_key
 				m[f] = value
 			}
@@ -120,6 +124,17 @@ func (l *level) number(name string) int {
 	return -1
 }
 
+// known returns the fields of a level that the plan's language has.
+func (p *parser) known(l *level) []string {
+	if p.refs.language1 && l.second > 0 {
+		return l.fields[:l.second]
+	}
+	return l.fields
+}
+
+// numberIn returns the number of a field that the plan's language has; -1 for any other name.
+func (p *parser) numberIn(l *level, name string) int { return slices.Index(p.known(l), name) }
+
 // unknownField reports a field that the level doesn't know, and gives the number of the one that was meant, or -1.
 func (p *parser) unknownField(l *level, key int32, at place) int {
 	name := p.keyName(key)
@@ -132,12 +147,12 @@ func (p *parser) unknownField(l *level, key int32, at place) int {
 			p.strangers = append(p.strangers, stranger{key: key, warning: -1})
 			return -1
 		}
-		if l.other.number(name) >= 0 && !p.refs.later(name) {
+		if p.numberIn(l.other, name) >= 0 && !p.refs.later(name) {
 			p.fieldProblem(at, name, fmt.Sprintf("%q is a field of %s, not of %s", name, l.other.name, l.name), p.moveHint(l, name, key+1))
 			return -1
 		}
 	}
-	if meant := text.NearMiss(name, l.fields...); meant != "" && !(meant == "if" && p.refs.language1) && !p.refs.later(meant) {
+	if meant := text.NearMiss(name, p.known(l)...); meant != "" && !(meant == "if" && p.refs.language1) && !p.refs.later(meant) {
 		return p.meantField(l, key, meant, at)
 	}
 	p.foreign(l, key, at)

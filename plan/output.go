@@ -3,6 +3,8 @@ package plan
 import (
 	"bytes"
 	"fmt"
+	"slices"
+	"strconv"
 	"unicode/utf8"
 
 	"github.com/stepjet/stepjet/fault"
@@ -81,3 +83,113 @@ func quote(text []byte) ([]byte, *fault.Error) {
 }
 
 func trimWhite(b []byte) []byte { return bytes.Trim(b, " \t\r\n") }
+
+// Shape is the value that a plan comes to, where it says so: any JSON with references (plan language, "output").
+type Shape struct {
+	// Reads are the steps whose results it refers to: indexes, sorted and unique. They count as the plan's output steps.
+	Reads []int
+	// Waits are all steps that it refers to, also those of which it only names the error or the status.
+	Waits []int
+
+	template
+}
+
+// output reads the plan's output as if it were the arguments of one more step, which nobody waits for and which calls
+// nothing: what is wrong with a reference is said in the same words.
+func (p *parser) output(n int32) {
+	p.second = true
+	i := len(p.plan.Steps)
+	p.plan.Steps, p.steps = append(p.plan.Steps, Step{}), append(p.steps, stepNodes{arguments: n})
+	p.shape, p.deps = i+1, p.deps[:0]
+	w := walker{p: p, step: i, src: p.src, tape: p.tape, root: n, any: true}
+	shape := &Shape{}
+	w.compile(&shape.template)
+	shape.Waits = sortedOnce(p.deps)
+	shape.Reads = shape.reads()
+	p.plan.Steps, p.steps, p.shape = p.plan.Steps[:i], p.steps[:i], 0
+	p.plan.Output, p.plan.Outputs = shape, shape.Reads
+}
+
+// reads returns the steps whose results a template refers to.
+func (t *template) reads() (steps []int) {
+	for i := range t.holes {
+		for k := range t.holes[i].targets {
+			if x := &t.holes[i].targets[k]; x.of == itsResult && x.step >= 0 {
+				steps = append(steps, x.step)
+			}
+		}
+	}
+	return sortedOnce(steps)
+}
+
+// sortedOnce returns some numbers sorted, each once.
+func sortedOnce(all []int) []int {
+	all = slices.Clone(all)
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// outputs reads what the plan says of its results: a value of its own, or the names of steps.
+func (p *parser) outputs(steps, value int32) {
+	switch {
+	case value == 0:
+		p.outputSteps(steps)
+	case steps != 0:
+		p.invalid(p.below(planPlace, steps), "remove it: what output refers to goes back, and nothing else",
+			`a plan has "output" or "output_steps", not both`)
+		p.output(value)
+	default:
+		p.output(value)
+	}
+}
+
+// outputSteps reads output_steps; absent, null and empty mean all steps.
+func (p *parser) outputSteps(n int32) {
+	if n == 0 || p.tape[n].Kind == jsontape.Array && p.count(n) == 0 {
+		p.plan.Outputs = make([]int, len(p.plan.Steps))
+		for i := range p.plan.Outputs {
+			p.plan.Outputs[i] = i
+		}
+		return
+	}
+	at := p.below(planPlace, n)
+	if k := p.tape[n].Kind; k != jsontape.Array {
+		hint := `write "output_steps": ["a", "b"]`
+		if k == jsontape.String {
+			hint = `write "output_steps": ` + listOfIDs(p.str(n))
+		}
+		p.col.addf(fault.InvalidValue, at.String(), hint, "output_steps must be an array of step ids, but is %s", k)
+		return
+	}
+	seen := make(map[string]bool, 8)
+	for i, v := 0, n+1; v < p.tape[n].Next; i, v = i+1, p.tape[v].Next {
+		if p.tape[v].Kind != jsontape.String {
+			p.itemProblem(fault.InvalidValue, at, i, "", "must be a step's id, but is %s", p.shown(v))
+			continue
+		}
+		id := p.str(v)
+		step, known := p.plan.ids[id]
+		switch {
+		case !known:
+			if p.col.wants(fault.UnknownOutputStep) {
+				p.col.add(fault.UnknownOutputStep, string(jsontape.AppendIndex([]byte(at.String()), i)),
+					fmt.Sprintf("there is no step %q", clip(id)), p.idHint(-1, id, strconv.Quote))
+			}
+		case seen[id]:
+			p.itemProblem(fault.DuplicateOutputStep, at, i, "name each step once", "%q is named twice", clip(id))
+		default:
+			p.plan.Outputs = append(p.plan.Outputs, int(step))
+		}
+		seen[id] = true
+	}
+}
+
+// concurrency reads how many calls may be ready at once.
+func (p *parser) concurrency(n int32, at place) int {
+	if n == 0 {
+		return 0
+	}
+	p.second = true
+	most, _ := p.number(n, at, 1, MaxSteps, true)
+	return int(most)
+}

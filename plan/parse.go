@@ -3,7 +3,6 @@ package plan
 import (
 	"bytes"
 	"fmt"
-	"strconv"
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/dialect"
@@ -80,6 +79,7 @@ type parser struct {
 	rightOf int
 
 	second bool // a word of language 2 is used
+	shape  int  // while the plan's output is read, the number of the step that it stands for, plus one
 
 	dependent  bool        // some tool depends on another
 	dependents []dependent // steps that call such a tool
@@ -153,8 +153,9 @@ func (p *parser) document() {
 		p.plan.Timeout, p.plan.TimeoutSet = d, true
 	}
 	p.planApproval(m[planApproval])
+	p.plan.Concurrency = p.concurrency(m[planConcurrency], planPlace)
 	if p.readSteps(m[planSteps]) {
-		p.outputs(m[planOutputs])
+		p.outputs(m[planOutputs], m[planOutput])
 		p.cycles()
 	}
 }
@@ -223,46 +224,6 @@ func (p *parser) count(array int32) (n int) {
 		n++
 	}
 	return n
-}
-
-// outputs reads output_steps; absent, null and empty mean all steps.
-func (p *parser) outputs(n int32) {
-	if n == 0 || p.tape[n].Kind == jsontape.Array && p.count(n) == 0 {
-		p.plan.Outputs = make([]int, len(p.plan.Steps))
-		for i := range p.plan.Outputs {
-			p.plan.Outputs[i] = i
-		}
-		return
-	}
-	at := p.below(planPlace, n)
-	if k := p.tape[n].Kind; k != jsontape.Array {
-		hint := `write "output_steps": ["a", "b"]`
-		if k == jsontape.String {
-			hint = `write "output_steps": ` + listOfIDs(p.str(n))
-		}
-		p.col.addf(fault.InvalidValue, at.String(), hint, "output_steps must be an array of step ids, but is %s", k)
-		return
-	}
-	seen := make(map[string]bool, 8)
-	for i, v := 0, n+1; v < p.tape[n].Next; i, v = i+1, p.tape[v].Next {
-		if p.tape[v].Kind != jsontape.String {
-			p.itemProblem(fault.InvalidValue, at, i, "", "must be a step's id, but is %s", p.shown(v))
-			continue
-		}
-		id := p.str(v)
-		step, known := p.plan.ids[id]
-		switch {
-		case !known:
-			if p.col.wants(fault.UnknownOutputStep) {
-				p.col.add(fault.UnknownOutputStep, string(jsontape.AppendIndex([]byte(at.String()), i)), fmt.Sprintf("there is no step %q", clip(id)), p.idHint(-1, id, strconv.Quote))
-			}
-		case seen[id]:
-			p.itemProblem(fault.DuplicateOutputStep, at, i, "name each step once", "%q is named twice", clip(id))
-		default:
-			p.plan.Outputs = append(p.plan.Outputs, int(step))
-		}
-		seen[id] = true
-	}
 }
 
 // itemProblem reports a problem of one item of an array.

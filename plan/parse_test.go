@@ -133,15 +133,15 @@ func TestUnknownFields(t *testing.T) {
 		"plan": {
 			errors: []string{"Steps", "step", "stepz", "output_step", "outputSteps", "OUTPUT-STEPS", "onFailure", "on_failur", "outputs", "timeouts",
 				"schedul", "for_each", "if", "when", "version", "priority", "batch", "id", "tool", "arguments", "depends_on", "retry", "optional",
-				"repeat", "until", "open", "open_for", "output", "partial", "concurrency", "value", "agent", "ask", "template"},
+				"repeat", "until", "open", "open_for", "partial", "value", "agent", "ask", "template"},
 			warnings: []string{"thought", "description", "name", "plan", "args", "input", "inputs", "params", "parameters", "needs", "after", "depends", "retries", "ids",
-				"Version", "versions", "foreach", "Output", "values", "agents", "opened", "Outputs", "title", "$schema", ""},
+				"Version", "versions", "foreach", "values", "agents", "opened", "title", "$schema", ""},
 		},
 		"step": {
 			errors: []string{"ID", "Id", "i_d", "Tool", "tools", "tol", "tooL", "argument", "Arguments", "args", "params", "parameters", "input", "inputs",
 				"depends", "dependencies", "deps", "dep", "needs", "requires", "prerequisites", "wait_for", "after", "retries", "on_error", "continue_on_error", "dependsOn", "depend_on", "Retry", "retri", "timeOut", "Optional", "forEach", "foreach", "For_Each", "for-each", "foreachs", "when",
 				"version", "priority", "batch", "steps", "output_steps", "on_failure", "on_missing", "schedule",
-				"repeat", "until", "open", "open_for", "output", "partial", "concurrency", "plan", "agent", "ask", "template"},
+				"repeat", "until", "open", "open_for", "partial", "plan", "agent", "ask", "template"},
 			warnings: []string{"thought", "description", "ids", "name", "type", "arg", "Args", "outputs", "Output", "plans", "comment", "onFailure", "iff", "optionally", "tool_name", "function", "action", "step_id",
 				"Needs", "waitfor", "priorities"},
 		},

@@ -122,10 +122,15 @@ type Plan struct {
 	Steps []Step
 	// Outputs are the indexes of the steps whose results are returned: in the order of output_steps, or all steps where
 	// it names none.
-	Outputs   []int
+	Outputs []int
+	// Output is the value that is returned in place of their results; nil for a plan that names none. Outputs are the
+	// steps that it refers to.
+	Output    *Shape
 	OnFailure OnFailure
 	OnMissing OnMissing
 	Schedule  Schedule
+	// Concurrency is how many calls may be ready at once, backoff included: 1 to MaxSteps, 0 for as many as there are.
+	Concurrency int
 	// Timeout is the longest that the run may take, counted from the plan's record: 1 ms to 168 h, and 168 h for a plan
 	// that names none.
 	Timeout time.Duration
@@ -135,8 +140,8 @@ type Plan struct {
 	Approval *Approval
 	// Depth is the number of waves, from 1.
 	Depth int
-	// Language is 2 where the plan has conditions or values, or names steps by $error or $status; else 1. It decides which
-	// rules say what follows from a failure.
+	// Language is 2 where the plan has conditions, values, an output or a concurrency, or names steps by $error or
+	// $status; else 1. It decides which rules say what follows from a failure.
 	Language int
 
 	ids   map[string]int32         // nil for few steps

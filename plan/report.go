@@ -182,8 +182,13 @@ type place struct {
 
 var planPlace = place{}
 
-// stepAt returns the place of a step.
-func (p *parser) stepAt(i int) place { return place{steps: p.stepsAt, step: i} }
+// stepAt returns the place of a step, or that of the plan whose output is read as a step's.
+func (p *parser) stepAt(i int) place {
+	if p.shape == i+1 {
+		return planPlace
+	}
+	return place{steps: p.stepsAt, step: i}
+}
 
 // in returns the place of a field, at most three deep.
 func (a place) in(field string) place {

@@ -20,21 +20,19 @@ type reservedField struct {
 
 // reserved are the fields of plans and steps that have a meaning one day.
 var reserved = map[string]reservedField{
-	"when":        {hint: `remove it, or write "if" in the step that it is for, as in "if": "$ref:<id>.total > 100"`},
-	"version":     {hint: "remove it: there is one version"},
-	"priority":    {hint: "remove it"},
-	"batch":       {hint: "a tool's contract says whether it takes batches; for the items of a list use for_each"},
-	"repeat":      {hint: "a step runs once, or with for_each once for each item of a list; repeat within a tool, or submit a plan again"},
-	"until":       {hint: "a step runs once, or with for_each once for each item of a list; repeat within a tool, or submit a plan again"},
-	"open":        {hint: "remove it: a plan has all of its steps when it is submitted"},
-	"open_for":    {hint: "remove it: a plan has all of its steps when it is submitted"},
-	"output":      {hint: `remove it: a step's result is referred to by the step's id, as in "$ref:<id>", and "output_steps" beside "steps" says which results go back`},
-	"partial":     {hint: `remove it: what has succeeded goes back whatever failed; a step that others can do without has "optional": true`},
-	"concurrency": {hint: "remove it: a tool's contract says how many calls of it run side by side (max_concurrency)"},
-	"plan":        {hint: "write the steps of the inner plan among the others", inStep: true},
-	"agent":       {hint: `remove it: a step is done by the tool that it names: "tool": "…"`},
-	"ask":         {hint: `ask by a step {"tool": "ask", "arguments": {"question": "…"}}, or before a step by its "approval": {"ask": "…"}`},
-	"template":    {hint: "write the steps themselves"},
+	"when":     {hint: `remove it, or write "if" in the step that it is for, as in "if": "$ref:<id>.total > 100"`},
+	"version":  {hint: "remove it: there is one version"},
+	"priority": {hint: "remove it"},
+	"batch":    {hint: "a tool's contract says whether it takes batches; for the items of a list use for_each"},
+	"repeat":   {hint: "a step runs once, or with for_each once for each item of a list; repeat within a tool, or submit a plan again"},
+	"until":    {hint: "a step runs once, or with for_each once for each item of a list; repeat within a tool, or submit a plan again"},
+	"open":     {hint: "remove it: a plan has all of its steps when it is submitted"},
+	"open_for": {hint: "remove it: a plan has all of its steps when it is submitted"},
+	"partial":  {hint: `remove it: what has succeeded goes back whatever failed; a step that others can do without has "optional": true`},
+	"plan":     {hint: "write the steps of the inner plan among the others", inStep: true},
+	"agent":    {hint: `remove it: a step is done by the tool that it names: "tool": "…"`},
+	"ask":      {hint: `ask by a step {"tool": "ask", "arguments": {"question": "…"}}, or before a step by its "approval": {"ask": "…"}`},
+	"template": {hint: "write the steps themselves"},
 }
 
 // later reports whether a field was one that nobody knew, when a plan was accepted that is read as in language 1.

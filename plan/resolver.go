@@ -23,6 +23,8 @@ type Resolver struct {
 	// deriving says that the step in hand is a value.
 	deriving bool
 	fates    func(step int) Fate
+	// lenient lets what is missing be null, whatever the plan says.
+	lenient bool
 }
 
 // way is a member of an object, or an array, in a result.

@@ -19,6 +19,7 @@ type walker struct {
 	root int32
 	list bool   // it is the list of a for_each
 	asks bool   // it is the text of a question
+	any  bool   // it need not be an object
 	item string // the name of the item; empty where there is none
 	calc bool   // it is a value, where $calc counts
 	// place is where a condition stands, of which nothing is walked: only its references are judged.
@@ -190,7 +191,7 @@ func (w *walker) textForm(n int32) bool {
 	key, value, only := w.onlyKey(n)
 	if only && key == "$text" && w.tape[value].Kind == jsontape.String {
 		at, text := &w.tape[n], &w.tape[value]
-		if n == w.root && !w.list && !w.calc && !w.asks {
+		if n == w.root && !w.list && !w.calc && !w.asks && !w.any {
 			w.problem(fault.InvalidArguments, "arguments must be an object, but this is a text", `write "arguments": {"name": {"$text": "…"}}`)
 		}
 		w.cut.copyTo(int(at.Start))

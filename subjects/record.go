@@ -83,7 +83,7 @@ func (rec *Record) below(t []string, n int) {
 		rec.Kind = StartKind
 	case n == 1 && t[0] == "stop":
 		rec.Kind = StopKind
-	case n == 3 && t[0] == "told" && (t[2] == ToldIf || t[2] == ToldValue || t[2] == ToldApproval) && t[1] != "":
+	case n == 3 && t[0] == "told" && isTold(t[2]) && t[1] != "":
 		rec.Kind, rec.Step, rec.What = ToldKind, t[1], t[2]
 	case n == 3 && t[0] == "answer" && t[1] != "":
 		if number, ok := number(t[2]); ok && number > 0 {
@@ -104,6 +104,11 @@ func (rec *Record) below(t []string, n int) {
 			rec.Kind = ClaimKind
 		}
 	}
+}
+
+// isTold reports whether a record may tell such a thing of a step.
+func isTold(what string) bool {
+	return what == ToldIf || what == ToldValue || what == ToldApproval || what == ToldOutput
 }
 
 // toolOfRecord reads the tool in a record's subject.

@@ -162,8 +162,8 @@ func StopRecord(r Run, generation uint64, shards int) string {
 	return string(make(name, 0, room).generation(r, generation, shards).text("stop"))
 }
 
-// ToldRecord returns the subject of the record of what an evaluation of a step came to; what is ToldIf, ToldValue or
-// ToldApproval.
+// ToldRecord returns the subject of the record of what an evaluation of a step came to; what is ToldIf, ToldValue,
+// ToldApproval or ToldOutput.
 func ToldRecord(r Run, generation uint64, step, what string, shards int) string {
 	return string(make(name, 0, room).generation(r, generation, shards).text("told.").text(step).text(".").text(what))
 }
@@ -173,6 +173,7 @@ const (
 	ToldIf       = "if"       // whether its condition is true
 	ToldValue    = "value"    // what its value came to
 	ToldApproval = "approval" // whether its tool's contract asks for an approval
+	ToldOutput   = "output"   // what a plan came to; its step is the scope
 )
 
 // AnswerRecord returns the subject of the record that answers the n-th question of a step, from 1; that of the plan

@@ -31,7 +31,7 @@ var largeTypes = []struct {
 		"one execution of the command: a file for each command, and no state of theirs but flags",
 	},
 	{
-		house.Type{Package: "plan", Name: "parser", Methods: 108, Files: 19},
+		house.Type{Package: "plan", Name: "parser", Methods: 113, Files: 19},
 		"one pass over a document, a file for each form in it, and one list of problems",
 	},
 	{
@@ -43,7 +43,7 @@ var largeTypes = []struct {
 		"one file for each place where values are put together",
 	},
 	{
-		house.Type{Package: "machine", Name: "Run", Methods: 118, Files: 10},
+		house.Type{Package: "machine", Name: "Run", Methods: 130, Files: 12},
 		"the state machine: all that may change a run's state stands on it",
 	},
 	{
@@ -51,7 +51,7 @@ var largeTypes = []struct {
 		"a method for each check, a file for each part that is examined",
 	},
 	{
-		house.Type{Package: "orchestrator", Name: "run", Methods: 31, Files: 8},
+		house.Type{Package: "orchestrator", Name: "run", Methods: 34, Files: 8},
 		"what an owner holds of one run, for all parts of an orchestrator",
 	},
 	{

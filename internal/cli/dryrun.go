@@ -259,6 +259,11 @@ func (p *dryPage) doubts() {
 }
 
 func (p *dryPage) results() {
+	if len(p.Output) > 0 {
+		p.head("Output", "made up")
+		fmt.Fprintf(p, "  %s\n", brief(p.Output))
+		return
+	}
 	if len(p.Results) == 0 {
 		return
 	}

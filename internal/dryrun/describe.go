@@ -39,7 +39,7 @@ func (t *trial) describe(d *outcome.DryRun) {
 		d.Cut = t.cut
 		return
 	}
-	d.Status, d.Results, d.Errors, d.NotTaken = o.Status, o.Results, o.Errors, o.NotTaken
+	d.Status, d.Results, d.Output, d.Errors, d.NotTaken = o.Status, o.Results, o.Output, o.Errors, o.NotTaken
 }
 
 // used returns the tools that the plan calls, by name: the catalog knows those that they depend on, too.

@@ -97,10 +97,22 @@ func (t *trial) run() {
 				t.record(&machine.Result{Call: d.Call, Attempt: d.Attempt, Error: d.Error, ByOwner: true})
 			}
 		}
+		for range round.Shape {
+			t.shape()
+		}
 		if t.seq == before { // what a dry run can't answer: it must not wait for ever
 			t.stop("it waits for something else than a tool")
 		}
 	}
+}
+
+// shape makes the output that is too large for the machine to make by itself.
+func (t *trial) shape() {
+	value, err := t.resolver.Output(t.machine.Lenient(), t.result)
+	t.seq++
+	told := &machine.Told{Call: machine.Call{Step: machine.ThePlan}}
+	told.Output = &machine.Result{Attempt: 1, Error: err, Body: value, ByOwner: true}
+	t.machine.Apply(machine.Record{Seq: t.seq, Time: began, Told: told}, began, &t.effects)
 }
 
 // record hands the record that decides an attempt to the machine, and reads the lists that it asks for at once: later,

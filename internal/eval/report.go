@@ -33,6 +33,8 @@ func (v *Verdict) judge(out *outcome.Outcome) {
 	case len(out.Problems) > 0:
 		v.Why = fmt.Sprintf("%s: %s at %q: %s", out.Status, out.Problems[0].Code, out.Problems[0].Path,
 			out.Problems[0].Message)
+	case len(out.Output) > 0:
+		v.compareValue(out.Output)
 	case len(results) == 0 && len(out.Errors) > 0:
 		e := out.Errors[0]
 		v.Why = fmt.Sprintf("%s: step %s: %s: %s", out.Status, e.Step, e.Code, e.Message)
@@ -57,10 +59,15 @@ func taken(out *outcome.Outcome) outcome.Results {
 
 // compare takes the single output's result; a plan with several outputs is compared as the object of all of them.
 func (v *Verdict) compare(results outcome.Results) {
-	v.Got = results[0].JSON
+	got := results[0].JSON
 	if len(results) > 1 {
-		v.Got, _ = results.MarshalJSON() // it never fails: the values are JSON already
+		got, _ = results.MarshalJSON() // it never fails: the values are JSON already
 	}
+	v.compareValue(got)
+}
+
+func (v *Verdict) compareValue(got json.RawMessage) {
+	v.Got = got
 	if v.Right = Equal(v.Want, v.Got); !v.Right {
 		v.Why = fmt.Sprintf("want %s, got %s", clip(v.Want), clip(v.Got))
 	}

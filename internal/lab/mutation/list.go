@@ -363,7 +363,7 @@ var mutants = []mutant{
 	},
 	{
 		"later-stop-counts", "the second stop record gives the run its status",
-		"machine/apply.go", "	if r.stop != nil {\n		return\n	}\n	r.stop", "	r.stop", "./machine", "",
+		"machine/apply.go", "	if r.stop != nil || r.root.remaining == 0 { // a stop", "	if r.root.remaining == 0 { // a stop", "./machine", "",
 	},
 	{
 		"sent-in-doubt", "a step is sent though a list that is yet to be counted may have stopped the run",
@@ -475,7 +475,7 @@ var mutants = []mutant{
 	},
 	{
 		"taken-cancelled", "a cancelled run waits for what a condition came to",
-		"machine/apply.go", "		case waiting, judging, deriving, weighing, asking:", "		case waiting, deriving, weighing, asking:", "./machine", "Scenarios|Stopped",
+		"machine/apply.go", "		case waiting, held, judging, deriving, weighing, asking:", "		case waiting, held, deriving, weighing, asking:", "./machine", "Scenarios|Stopped",
 	},
 	{
 		"taken-order", "steps are decided in the order in which they were reached",
@@ -495,7 +495,7 @@ var mutants = []mutant{
 	},
 	{
 		"value-cancelled", "a cancelled run waits for what a value comes to",
-		"machine/apply.go", "		case waiting, judging, deriving, weighing, asking:", "		case waiting, judging, weighing, asking:", "./machine", "Scenarios|Stopped|Value",
+		"machine/apply.go", "		case waiting, held, judging, deriving, weighing, asking:", "		case waiting, held, judging, weighing, asking:", "./machine", "Scenarios|Stopped|Value",
 	},
 	{
 		"value-room", "values that double are not bounded together",
@@ -612,5 +612,33 @@ var mutants = []mutant{
 	{
 		"old-entry-unguarded", "what an orchestrator has registered that does not know of approvals asks for none",
 		"kv/registry_tools.go", "	t.Guard()\n", "", "./kv", "Approval",
+	},
+	{
+		"room-uncounted", "calls are let in before a list is counted whose items come first",
+		"machine/room.go", " && r.uncounted == 0 {", " {", "./machine", "Scenarios|Stopped",
+	},
+	{
+		"room-kept", "a call that is decided keeps its room",
+		"machine/settle.go", "			r.leaveRoom(sc.first + x.step)\n", "", "./machine", "Scenarios",
+	},
+	{
+		"room-order", "room goes to the calls in the order in which they came",
+		"machine/room.go", "	q.held = slices.Insert(q.held, at, i)", "	q.held = append(q.held, max(at, i))", "./machine", "Scenarios|Stopped",
+	},
+	{
+		"room-record", "what waits for room is asked to be decided when its list fails",
+		"machine/items.go", "		case x.state == held, x.state.asks():\n", "		case x.state == held:\n			r.askDecision(c, out)\n		case x.state.asks():\n", "./machine", "Scenarios|Stopped",
+	},
+	{
+		"output-stop", "a stop counts that comes behind the last step",
+		"machine/apply.go", "r.stop != nil || r.root.remaining == 0 {", "r.stop != nil {", "./machine", "Scenarios",
+	},
+	{
+		"output-strict", "what is missing of a run that did not succeed fails its output",
+		"machine/shape.go", "resolver.Output(r.Lenient(), seen", "resolver.Output(false, seen", "./machine", "Scenarios",
+	},
+	{
+		"output-unread", "an output is made without what lies in blobs",
+		"machine/shape.go", "	if slices.ContainsFunc(sc.plan.Output.Reads, r.standing(sc).inBlob) {", "	if false {", "./machine", "Scenarios|RandomPlans",
 	},
 }

@@ -268,13 +268,19 @@ func (g *generator) step(deps []int, each bool) string {
 // document writes the plan around its steps.
 func (g *generator) document(steps []string, o Options) string {
 	fields := []string{`"steps":` + g.space() + `[` + strings.Join(steps, g.space()+","+g.space()) + `]`}
-	if g.Intn(2) == 0 {
+	switch {
+	case g.second && g.Intn(4) == 0:
+		fields = append(fields, `"output":`+g.argument(g.Intn(3), g.steps))
+	case g.Intn(2) == 0:
 		g.c.Forms["output_steps"]++
 		var ids []string
 		for _, i := range g.Perm(len(g.steps))[:1+g.Intn(len(g.steps))] {
 			ids = append(ids, g.spell(g.steps[i].id))
 		}
 		fields = append(fields, `"output_steps":[`+strings.Join(ids, ",")+`]`)
+	}
+	if g.second && g.Intn(4) == 0 {
+		fields = append(fields, fmt.Sprintf(`"concurrency":%d`, 1+g.Intn(3)))
 	}
 	if g.Intn(4) == 0 {
 		g.c.Forms["on_missing error"]++

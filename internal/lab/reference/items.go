@@ -126,5 +126,8 @@ func (r *run) itemRecord(i, k int, d Decided, stopped bool) error {
 		item.decide(d.Reply, r.attemptsLeft(i, ending))
 	}
 	r.gather(i, stopped)
+	if r.halted(i) {
+		r.unseat(i, stopped)
+	}
 	return nil
 }

@@ -19,8 +19,13 @@ type Plan struct {
 	MissingError bool
 	// Waves is schedule: waves.
 	Waves bool
-	// Second is whether it is in language 2: a step has a condition or is a value, or names another by $error or $status.
+	// Second is whether it is in language 2: a step has a condition or is a value, or names another by $error or $status, or the plan
+	// has an output or a concurrency.
 	Second bool
+	// Output is what it comes to; nil for a plan whose output steps' results are returned.
+	Output *value
+	// Concurrency is the most calls that are under way at once; 0 for any number.
+	Concurrency int
 }
 
 // PlanStep is one step of a plan.
@@ -83,7 +88,7 @@ func Parse(body []byte) (*Plan, error) {
 			return nil, fmt.Errorf("step %q: %w", p.Steps[i].ID, err)
 		}
 	}
-	if err := p.outputs(root.option("output_steps")); err != nil {
+	if err := p.shape(root); err != nil {
 		return nil, err
 	}
 	return p, p.acyclic()

@@ -81,10 +81,14 @@ func follow(plan []byte, contracts map[string]Contract, decided []Decided) (r *r
 		return nil, false, err
 	}
 	r = newRun(p, contracts)
+	if p.Concurrency > 0 {
+		r.seats = map[seat]bool{}
+	}
 	stopped = r.emptyLists()
 	if stopped {
 		r.stop(r.readySteps())
 	}
+	r.seatCalls()
 	for n, d := range decided {
 		if d.Step == "" {
 			stopped = r.stopRecord(d.Stop, stopped) || stopped
@@ -103,7 +107,7 @@ func follow(plan []byte, contracts map[string]Contract, decided []Decided) (r *r
 			}
 			continue
 		}
-		if i < 0 || d.Told != nil || d.Value != nil || !r.ready(i) {
+		if i < 0 || d.Told != nil || d.Value != nil || !r.mayBegin(i, item) && !r.unread(i, d) {
 			return nil, false, fmt.Errorf("record %d decides step %q, which was not ready", n, d.Step)
 		}
 		was := r.readySteps()
@@ -126,8 +130,16 @@ func follow(plan []byte, contracts map[string]Contract, decided []Decided) (r *r
 				r.stop(r.readySteps())
 			}
 		}
+		if !stopped {
+			r.seatCalls()
+		}
 	}
 	return r, stopped, nil
+}
+
+// unread is whether a record says of a for_each step as a whole that it has no list.
+func (r *run) unread(i int, d Decided) bool {
+	return r.plan.Steps[i].ForEach && d.ByOwner && r.ready(i)
 }
 
 // toldRecord takes a record of what a condition came to, which says nothing any more once the run is stopped.
@@ -143,6 +155,8 @@ func (r *run) toldRecord(i int, told *Told, stopped bool) bool {
 func (r *run) deriveAll() (stopped bool) {
 	if stopped = r.emptyLists(); stopped {
 		r.stop(r.readySteps())
+	} else {
+		r.seatCalls()
 	}
 	return stopped
 }

@@ -108,6 +108,8 @@ type Result struct {
 	// Results has the results of those output steps that succeeded, in the order of output_steps (of steps where there
 	// are none), and null for those that were not taken.
 	Results []Output
+	// Output is what a plan came to that has an output, in their place; nil where there is none.
+	Output []byte
 	// Errors has every step that did not succeed, in the order of steps, but for those that were not taken.
 	Errors []StepError
 	// NotTaken has the steps that were not taken, in the order of steps.

@@ -38,6 +38,7 @@ type run struct {
 	taken map[int]bool  // steps that were let through
 	blobs map[int]bool  // steps whose result lies in a blob
 	told  map[int]*Told // what records say of conditions
+	seats map[seat]bool // calls that had room so far; nil where none needs any
 
 	values map[int]*ToldValue // what records say of values
 	held   int                // bytes of all values
@@ -69,6 +70,9 @@ func (r *run) ready(i int) bool {
 	}
 	return !r.over(i) && !r.blocked(i) && r.reached(i)
 }
+
+// mayBegin is whether a step, or an item of it, could have been dispatched.
+func (r *run) mayBegin(i, item int) bool { return r.ready(i) && r.seated(i, item) }
 
 // reached is whether all dependencies of a step are over. Under schedule: waves every step of lesser depth is over too.
 func (r *run) reached(i int) bool {
@@ -213,6 +217,7 @@ func (r *run) stop(was []bool) {
 		if !r.over(i) && (was == nil || !was[i]) {
 			r.steps[i].cancel()
 		}
+		r.unseat(i, true)
 	}
 }
 
@@ -220,7 +225,7 @@ func (r *run) stop(was []bool) {
 func (r *run) readySteps() []bool {
 	set := make([]bool, len(r.steps))
 	for i := range r.steps {
-		set[i] = r.ready(i)
+		set[i] = r.ready(i) && (r.plan.Steps[i].ForEach || r.seated(i, -1))
 	}
 	return set
 }
@@ -254,6 +259,10 @@ func (r *run) result() *Result {
 			out.Results = append(out.Results, Output{Step: r.plan.Steps[i].ID, JSON: []byte("null")})
 		}
 	}
+	if r.plan.Output != nil {
+		out.Results = nil
+	}
+	r.comeTo(out)
 	return out
 }
 
