@@ -85,9 +85,6 @@ func (w *stepWriter) value(out []byte, n int32, at string) []byte {
 		out = append(out, '{')
 		w.eachMember(n, func(key string, value int32) {
 			at := at + string(jsontape.AppendToken(nil, key))
-			if w.output && strings.TrimLeft(key, "$") == "calc" && key != "calc" {
-				key = "$" + key // it is no calculation
-			}
 			out = w.put(out, key, value, at)
 		})
 		return append(out, '}')
@@ -165,13 +162,16 @@ func (w *stepWriter) template(out []byte, pieces []piece, at string) []byte {
 
 // reading notes what is read. In the output, null takes the place of what nobody wrote.
 func (w *stepWriter) reading(s sources) sources {
-	if !w.output && len(s.origins) > fewOrigins {
+	if w.output {
+		if !s.sure() {
+			s.constant, s.skips = []byte("null"), true
+		}
+		return s
+	}
+	if len(s.origins) > fewOrigins {
 		s = w.alone(s, nil)
 	}
 	w.reads = append(w.reads, s)
-	if w.output && !s.sure() {
-		s.constant = []byte("null")
-	}
 	return s
 }
 

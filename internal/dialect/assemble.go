@@ -82,11 +82,7 @@ func (a *assembly) grow(s sources) {
 }
 
 // need lets the failure of all that something could come from skip the step.
-func (a *assembly) need(s sources) {
-	if len(s.origins) > 0 && !s.sure() {
-		a.needs = append(a.needs, a.chain(s, "")+" == null")
-	}
-}
+func (a *assembly) need(s sources) { a.needs = append(a.needs, a.missing(s)...) }
 
 // step makes the step, and returns its id.
 func (a *assembly) step() string {

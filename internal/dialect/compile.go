@@ -92,7 +92,7 @@ func Compile(src []byte, tape []jsontape.Node, l Language) *Compiled {
 		c.step(i)
 	}
 	c.in = len(c.calls)
-	output := c.outputStep()
+	output := c.outputValue()
 	for i := range c.cells {
 		c.out = append(jsontape.AppendQuoted(append(c.out, `,{"id":`...), c.cells[i].id), ',')
 		c.out = append(append(c.out, c.cells[i].body...), '}')
@@ -166,33 +166,26 @@ func (c *compiler) add(code fault.Code, at, hint, format string, args ...any) {
 	c.problems = append(c.problems, fault.Problem{Code: code, Path: at, Message: fmt.Sprintf(format, args...), Hint: hint})
 }
 
-// outputStep makes the step that comes to the output, and returns its id; empty for none.
-func (c *compiler) outputStep() string {
+// outputValue returns what the plan comes to; nil where the document says nothing of that.
+func (c *compiler) outputValue() []byte {
 	if c.output == 0 {
-		return ""
+		return nil
 	}
 	w := &stepWriter{compiler: c, call: &call{}, output: true}
-	value := w.value([]byte(`"value":`), c.output, "/output")
-	var needs []string
-	for _, s := range w.reads {
-		if len(s.origins) > 0 && !s.sure() {
-			needs = append(needs, c.chain(s, "")+" == null")
-		}
-	}
-	return c.cell("the output", "output", nil, func(string) []byte { return append(anyway(needs), value...) })
+	return w.value(nil, c.output, "/output")
 }
 
-// returned writes which steps come back: the output, or the calls, whatever else was made.
-func (c *compiler) returned(output string) {
+// returned writes what comes back: the output, or the results of the calls, whatever else was made.
+func (c *compiler) returned(output []byte) {
+	if output != nil {
+		c.out = append(append(c.out, `,"output":`...), output...)
+		return
+	}
 	own := slices.ContainsFunc(c.others, func(key int32) bool { return c.str(key) == "output_steps" })
-	if own || output == "" && len(c.cells) == 0 {
+	if own || len(c.cells) == 0 {
 		return
 	}
 	c.out = append(c.out, `,"output_steps":[`...)
-	if output != "" {
-		c.out = append(jsontape.AppendQuoted(c.out, output), ']')
-		return
-	}
 	for i := range c.calls {
 		if i > 0 {
 			c.out = append(c.out, ',')

@@ -77,6 +77,8 @@ type interpretation struct {
 	status []string
 	args   []map[string]any
 	result any // the output
+	// written says that something in the output is of a call.
+	written bool
 	deps   []map[int]bool
 	// refused says that there is nothing to read somewhere, or a circle.
 	refused bool
@@ -453,15 +455,14 @@ func (x *interpretation) decide(i int) {
 	}
 }
 
-// finish puts the output together. It is nil where something that it needs failed.
+// finish puts the output together. What is missing is null in it, whatever failed.
 func (x *interpretation) finish() {
 	out := map[string]any{}
 	for k, r := range x.output {
-		v, _, spoiled := x.value(len(x.calls), r)
-		if spoiled {
-			return
-		}
+		v, _, _ := x.value(len(x.calls), r)
 		out["o"+string(rune('0'+k))] = v
+		all, _ := x.gathered(len(x.calls), r)
+		x.written = x.written || slices.ContainsFunc(all, func(c candidate) bool { return c.value != nil })
 	}
 	x.result = out
 }
@@ -485,10 +486,8 @@ func first(all []candidate, constant any) (v any, spoiled bool) {
 	return nil, spoiled
 }
 
-// value returns what an argument comes to.
-func (x *interpretation) value(i int, r read) (v any, there, spoiled bool) {
-	var all []candidate
-	var constant any
+// gathered returns all that an argument may come to, and what it comes to otherwise.
+func (x *interpretation) gathered(i int, r read) (all []candidate, constant any) {
 	for _, f := range r.from {
 		if more, c := x.candidates(i, f); constant == nil {
 			all, constant = append(all, more...), c
@@ -497,6 +496,12 @@ func (x *interpretation) value(i int, r read) (v any, there, spoiled bool) {
 	if constant == nil {
 		constant = r.literal
 	}
+	return all, constant
+}
+
+// value returns what an argument comes to.
+func (x *interpretation) value(i int, r read) (v any, there, spoiled bool) {
+	all, constant := x.gathered(i, r)
 	v, spoiled = first(all, constant)
 	there = v != nil || len(all) == 0 // null of the input is
 	if !there {                       // a result that is null as a whole is, where nothing else may tell that it is not

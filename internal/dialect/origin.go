@@ -1,7 +1,5 @@
 package dialect
 
-import ()
-
 // origin is a step of the compiled plan that a value may come from: what lies behind rest of its result.
 type origin struct {
 	step   string // its id
@@ -14,6 +12,9 @@ type sources struct {
 	origins  []origin // the first that has something counts
 	constant []byte   // JSON in their place where none has; nil for null
 	ended    bool     // the last of the origins always has something
+	// skips says that a step of its own, which comes to the first that has something, is skipped where all failed, though
+	// the constant would stand in for them: else it would have handled that.
+	skips bool
 }
 
 // sure reports whether there is something in any case.

@@ -10,6 +10,9 @@ import (
 
 // Place returns the place in what was submitted that a pointer into the compiled plan stands for.
 func (d *Compiled) Place(pointer string) string {
+	if rest, ok := strings.CutPrefix(pointer, "/output/"); ok && d.doc.output != 0 {
+		return "/output" + d.doc.follow(d.doc.output, strings.Split(rest, "/"))
+	}
 	rest, ok := strings.CutPrefix(pointer, "/steps")
 	if !ok {
 		return pointer
@@ -95,9 +98,12 @@ func (d *Compiled) ID(place string) string {
 // wrong with its step may only follow from that.
 func (d *Compiled) Faulty(pointer string) bool {
 	rest, in := strings.CutPrefix(pointer, "/steps/")
+	if !in {
+		return strings.HasPrefix(pointer, "/output") && d.doc.faulty[len(d.doc.calls)]
+	}
 	number, field, _ := strings.Cut(rest, "/")
 	i, err := strconv.Atoi(number)
-	if !in || err != nil {
+	if err != nil {
 		return false
 	}
 	i, own := d.doc.stemsFrom(i)

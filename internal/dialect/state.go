@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/jsontape"
@@ -81,8 +82,17 @@ func (c *compiler) alone(s sources, p path) sources {
 	if len(s.origins) == 1 && s.constant == nil {
 		return s
 	}
+	var needs []string
+	if s.skips {
+		if len(s.origins) > fewOrigins {
+			s.origins = c.alone(sources{origins: s.origins}, p).origins
+		}
+		needs = c.missing(sources{origins: s.origins})
+	}
 	text := s.alternatives()
-	id := c.cell(text, c.nameOf(p), p, func(string) []byte { return jsontape.AppendQuoted([]byte(`"value":`), text) })
+	id := c.cell(strings.Join(needs, "")+text, c.nameOf(p), p, func(string) []byte {
+		return jsontape.AppendQuoted(append(anyway(needs), `"value":`...), text)
+	})
 	unsure := slices.ContainsFunc(s.origins, func(o origin) bool { return o.unsure || len(o.rest) > 0 })
 	return sources{origins: []origin{{step: id, unsure: unsure && !s.sure()}}, ended: s.sure()}
 }

@@ -49,6 +49,14 @@ func (l *Language) there(s sources) string {
 	return l.chain(s, "") + " != null"
 }
 
+// missing is the condition that none of several sources has anything; nothing where one always has.
+func (l *Language) missing(s sources) []string {
+	if len(s.origins) == 0 || s.sure() {
+		return nil
+	}
+	return []string{l.chain(s, "") + " == null"}
+}
+
 // guard fills in the guards: the condition has to ask whether what is read is there wherever a reference alone does not.
 // It finds null where a result lacks the path, and where the step names the call whose result it is.
 func (w *stepWriter) guard() {
