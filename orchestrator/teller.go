@@ -90,7 +90,7 @@ func withoutValues(doc *outcome.Run) *outcome.Run {
 	short.Plan = nil
 	if doc.Outcome != nil {
 		o := *doc.Outcome
-		o.Results = nil
+		o.Results, o.Output = nil, nil
 		short.Outcome = &o
 	}
 	short.Steps = stepsWithoutValues(doc.Steps)

@@ -73,7 +73,9 @@ func (c *checker) readRecord(r *runView, rec subjects.Record, e kv.Entry, purged
 		one.stop = gjson.GetBytes(e.Data, "reason").Str
 		r.records = append(r.records, one)
 	case subjects.ToldKind:
-		one.told, one.result.Handle = toldBy(rec, e.Data)
+		if rec.What != subjects.ToldOutput { // which decides nothing that the reference can't make by itself
+			one.told, one.result.Handle = toldBy(rec, e.Data)
+		}
 		r.records = append(r.records, one)
 	case subjects.StartKind:
 		r.freeze(e.Data)
@@ -132,7 +134,7 @@ func (r *runView) disturbed() bool {
 // lies in a blob, which is not read for this.
 func (r *runView) decisions(generation uint64, until int64) (list []reference.Decided, ok bool) {
 	for _, x := range r.records {
-		if x.rec.Generation != generation || x.at.UnixNano() > until {
+		if x.rec.Generation != generation || x.at.UnixNano() > until || x.rec.What == subjects.ToldOutput {
 			continue
 		}
 		if x.rec.Kind == subjects.StopKind {

@@ -62,11 +62,11 @@ func (c *checker) checkOrphans(r *runView) {
 	}
 }
 
-// checkTold is I2 for conditions and values: one record says what each came to.
+// checkTold is I2 for conditions, values and outputs: one record says what each came to.
 func (c *checker) checkTold(r *runView) {
 	told := map[attemptKey]bool{}
 	for _, x := range r.records {
-		if x.told == nil {
+		if x.rec.Kind != subjects.ToldKind {
 			continue
 		}
 		c.count(sometimesTold)
@@ -193,6 +193,9 @@ func (c *checker) compare(r *runView, want *reference.Result) {
 		if g := got.Results[i]; g.Step != w.Step || valueDigest(r.value(g)) != valueDigest(w.JSON) {
 			c.violation("I6", r, "the result of step %s is %.200q, and in the reference %.200q", g.Step, g.JSON, w.JSON)
 		}
+	}
+	if (want.Output == nil) != (got.Output == nil) || want.Output != nil && valueDigest(got.Output) != valueDigest(want.Output) {
+		c.violation("I6", r, "the output is %.200q, and in the reference %.200q", got.Output, want.Output)
 	}
 	if !slices.Equal(got.NotTaken, want.NotTaken) {
 		c.violation("I6", r, "%v were not taken, and in the reference %v", got.NotTaken, want.NotTaken)
