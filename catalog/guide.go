@@ -79,10 +79,10 @@ FAILURES: "$status:ID" is succeeded, failed, skipped, cancelled or not_taken; "$
 PEOPLE: the tool ask, {"question", "choices": [...]}, asks the user and waits; the answer is its result. "approval": true in a step waits for a person's yes; a no is the error "rejected".
 
 OPTIONS, only where needed. Of a step: "depends_on": ["id"] waits without using the result; "optional": true if others can do without it; "timeout": "30s"; ` +
-	`"retry": {"max_attempts": 3}. Of the plan: "output_steps": the ids whose results you need to see (as few as you can), or "output": the value itself, {"city": "$ref:a.name"}; ` +
+	`"retry": {"max_attempts": 3}. Of the plan: "output_steps": the ids whose results you need to see (as few as you can), or "output": the value itself; ` +
 	`"on_failure": "stop" ends the run at the first failure (else only what needs the failed step is skipped); "timeout".
 
-DON'T invent tools or ids; call execute_tool_plan in a step; call a tool to add or multiply; write a step many times where for_each does it.
+DON'T invent tools or ids; call execute_tool_plan in a step; write a step many times where for_each does it.
 
 EXAMPLES (their tools may be made up: call only those that you have):
 {{example}}

@@ -149,7 +149,7 @@ func (w *world) tellShape(m *machine.Run) {
 	if w.shape = false; !m.Shaping() {
 		return
 	}
-	res := &machine.Result{Call: machine.Call{Step: machine.RootScope}, Attempt: 1, ByOwner: true}
+	res := &machine.Result{Call: machine.Call{Step: machine.ThePlan}, Attempt: 1, ByOwner: true}
 	value, err := w.plan.NewResolver().Fates(m.Fate).Output(m.Lenient(), w.valuesOf(m))
 	if res.Error = err; err == nil && w.Intn(2) == 0 {
 		w.shaped, res.Handle = value, &outcome.Handle{Size: int64(len(value)), Checked: true}

@@ -79,7 +79,7 @@ type interpretation struct {
 	result any // the output
 	// written says that something in the output is of a call.
 	written bool
-	deps   []map[int]bool
+	deps    []map[int]bool
 	// refused says that there is nothing to read somewhere, or a circle.
 	refused bool
 }
