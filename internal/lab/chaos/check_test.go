@@ -211,7 +211,7 @@ func TestEveryInvariantIsChecked(t *testing.T) {
 		{"I2", ".plan was seen, and is gone", func(f *forged) { f.reject(f.doc(chain)).Generation-- }},
 		{"I6", "the result of step", func(f *forged) { f.doc(chain).Outcome.Results[0].JSON = []byte(`{"v":2}`) }},
 		{"I6", "the output is", func(f *forged) {
-			f.doc(func(d *outcome.Run) bool { return d.Outcome.Output != nil }).Outcome.Output = json.RawMessage(`"other"`)
+			f.doc(ofKind(kindBranch)).Outcome.Output = json.RawMessage(`"other"`)
 		}},
 		{"I6", "and the reference to", func(f *forged) { f.doc(chain).Outcome.Status = outcome.Partial }},
 		{"I6", "other arguments", func(f *forged) { f.execution(evBegin, kindChain, "s4").Args = "other" }},
