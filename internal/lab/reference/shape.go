@@ -55,9 +55,11 @@ func (r *run) comeTo(out *Result) {
 // seat is a call that may be under way at the same time as others: a step, or an item of one.
 type seat struct{ step, item int }
 
-// seatCalls lets calls begin as long as there is room: again and again the first in the order of the document.
+// seatCalls lets calls begin as long as there is room: again and again the first in the order of the document. Where the
+// list of a for_each step can't be made, a record says so, and nobody is let in before that: as long as nobody said it,
+// its items might be those that come first.
 func (r *run) seatCalls() {
-	if r.seats == nil {
+	if r.seats == nil || r.lacksList() {
 		return
 	}
 	under := 0
@@ -87,13 +89,20 @@ func (r *run) seatsOf(i int) (all []seat) {
 	if !r.plan.Steps[i].ForEach {
 		return []seat{{i, -1}}
 	}
-	if r.steps[i].Items == nil && r.spread(i) != nil {
-		return nil // a record says so
-	}
 	for k := range r.steps[i].Items {
 		all = append(all, seat{i, k})
 	}
 	return all
+}
+
+// lacksList is whether a step is for each item of a list that can't be made, which no record says so far.
+func (r *run) lacksList() bool {
+	for i, s := range r.plan.Steps {
+		if s.ForEach && r.taken[i] && !r.over(i) && r.steps[i].Items == nil && r.spread(i) != nil {
+			return true
+		}
+	}
+	return false
 }
 
 func (r *run) seatOver(s seat) bool {
@@ -108,8 +117,11 @@ func (r *run) seated(step, item int) bool { return r.seats == nil || r.seats[sea
 
 // unseat cancels the items of a step that never had room, where no more of them may begin.
 func (r *run) unseat(i int, stopped bool) {
-	if r.seats == nil || r.over(i) || len(r.steps[i].Items) == 0 {
+	if r.seats == nil || r.over(i) || !r.plan.Steps[i].ForEach {
 		return
+	}
+	if r.steps[i].Items == nil && r.spread(i) != nil {
+		return // a record says so
 	}
 	for k := range r.steps[i].Items {
 		if item := &r.steps[i].Items[k]; item.Status == "" && !r.seats[seat{i, k}] {
