@@ -137,7 +137,9 @@ func (t *truths) checkI6(x *truth, doc *outcome.Run) {
 func (x *truth) contracts() map[string]reference.Contract {
 	contracts := map[string]reference.Contract{}
 	for name, f := range x.start.Tools {
-		contracts[name] = reference.Contract{MaxAttempts: f.Contract.MaxAttempts, PartialSuccess: f.Contract.ErrorPropagation == "partial-success"}
+		contracts[name] = reference.Contract{
+			MaxAttempts: f.Contract.MaxAttempts, PartialSuccess: f.Contract.ErrorPropagation == "partial-success", Asks: f.Contract.Approval != "",
+		}
 	}
 	return contracts
 }

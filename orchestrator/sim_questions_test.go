@@ -152,6 +152,7 @@ func (t *truths) answerRecorded(x *truth, rec subjects.Record, e *kv.Entry) {
 	x.answers[rec.Step] = a
 	t.w.stats["answer "+a.Decision]++
 	if a.Decision == wire.Approve {
+		x.decided = append(x.decided, reference.Decided{Step: rec.Step, Allowed: true})
 		return
 	}
 	x.disturbed = true
@@ -170,6 +171,9 @@ func (t *truths) weighed(x *truth, rec subjects.Record, e *kv.Entry) {
 		x.free = map[string]bool{}
 	}
 	x.free[rec.Step] = !told.Holds && told.Error == nil
+	if x.free[rec.Step] {
+		x.decided = append(x.decided, reference.Decided{Step: rec.Step, Allowed: true})
+	}
 	t.w.stats[fmt.Sprintf("a contract's condition: approval %t, error %t", told.Holds, told.Error != nil)]++
 }
 

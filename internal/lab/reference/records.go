@@ -17,6 +17,8 @@ type Decided struct {
 	Told *Told
 	// Value, of a record that says what a step's value came to, is what it says.
 	Value *ToldValue
+	// Allowed is whether it says that a call whose contract Asks may begin.
+	Allowed bool
 	// Stop, of a stop record, is the status that it gives the run: cancelled or expired.
 	Stop string
 }
@@ -96,6 +98,10 @@ func follow(plan []byte, contracts map[string]Contract, decided []Decided) (r *r
 		}
 		id, item := splitToken(d.Step)
 		i := p.index(id)
+		if d.Allowed && i >= 0 {
+			r.allow(seat{i, item}, stopped)
+			continue
+		}
 		if d.Told != nil && i >= 0 && (stopped || r.reached(i) && r.judging(i)) {
 			stopped = r.toldRecord(i, d.Told, stopped)
 			continue
@@ -107,7 +113,7 @@ func follow(plan []byte, contracts map[string]Contract, decided []Decided) (r *r
 			}
 			continue
 		}
-		if i < 0 || d.Told != nil || d.Value != nil || !r.mayBegin(i, item) && !r.unread(i, d) {
+		if i < 0 || d.Told != nil || d.Value != nil || !r.mayBegin(i, item) && !r.refused(i, d) {
 			return nil, false, fmt.Errorf("record %d decides step %q, which was not ready", n, d.Step)
 		}
 		was := r.readySteps()
@@ -137,9 +143,10 @@ func follow(plan []byte, contracts map[string]Contract, decided []Decided) (r *r
 	return r, stopped, nil
 }
 
-// unread is whether a record says of a for_each step as a whole that it has no list.
-func (r *run) unread(i int, d Decided) bool {
-	return r.plan.Steps[i].ForEach && d.ByOwner && r.ready(i)
+// refused is whether a record says of a for_each step as a whole that it has no list, or that a person does not want a
+// call.
+func (r *run) refused(i int, d Decided) bool {
+	return d.ByOwner && r.ready(i) && (r.plan.Steps[i].ForEach || r.asks(i))
 }
 
 // toldRecord takes a record of what a condition came to, which says nothing any more once the run is stopped.

@@ -61,6 +61,9 @@ type Contract struct {
 	MaxAttempts int
 	// PartialSuccess is error_propagation: partial-success. Otherwise it is fail-fast.
 	PartialSuccess bool
+	// Asks is whether each call waits until a record says that it may begin, because a person is asked, or it is looked at
+	// whether one has to be. Until then it takes no room under a concurrency.
+	Asks bool
 }
 
 // Step is what one step came to.

@@ -39,6 +39,7 @@ type run struct {
 	blobs map[int]bool  // steps whose result lies in a blob
 	told  map[int]*Told // what records say of conditions
 	seats map[seat]bool // calls that had room so far; nil where none needs any
+	asked map[seat]bool // calls of tools whose contract asks that were allowed
 
 	values map[int]*ToldValue // what records say of values
 	held   int                // bytes of all values
@@ -47,7 +48,7 @@ type run struct {
 func newRun(p *Plan, contracts map[string]Contract) *run {
 	return &run{
 		plan: p, contracts: contracts, steps: make([]Step, len(p.Steps)),
-		taken: map[int]bool{}, blobs: map[int]bool{}, told: map[int]*Told{}, values: map[int]*ToldValue{},
+		taken: map[int]bool{}, blobs: map[int]bool{}, told: map[int]*Told{}, asked: map[seat]bool{}, values: map[int]*ToldValue{},
 	}
 }
 

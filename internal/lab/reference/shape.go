@@ -70,13 +70,24 @@ func (r *run) seatCalls() {
 	}
 	for i := range r.plan.Steps {
 		for _, s := range r.seatsOf(i) {
-			if under < r.plan.Concurrency && !r.seats[s] && !r.seatOver(s) {
+			if under < r.plan.Concurrency && !r.seats[s] && !r.seatOver(s) && (r.asked[s] || !r.asks(i)) {
 				r.seats[s] = true
 				under++
 			}
 		}
 	}
 }
+
+// allow takes a record that lets a call begin, as soon as there is room.
+func (r *run) allow(s seat, stopped bool) {
+	r.asked[s] = true
+	if !stopped {
+		r.seatCalls()
+	}
+}
+
+// asks is whether calls of a step wait for a record that allows them.
+func (r *run) asks(i int) bool { return r.contracts[r.plan.Steps[i].Tool].Asks }
 
 // seatsOf returns the calls of a step that could begin but for the room.
 func (r *run) seatsOf(i int) (all []seat) {
