@@ -154,6 +154,10 @@ func TestAnOldRunHoldsNobodyToItsLimit(t *testing.T) {
 	recent := s.begun(steps("crowd", 60), "new")
 	require.Eventually(t, func() bool { return c.of("new") == 15 }, patience, time.Millisecond)
 	c.pass("old", 1) // what its owner offers next is of the run that began with a limit of 1
+	require.Eventually(t, func() bool {
+		doc, err := s.client.Get(ctx(t), "old")
+		return err == nil && doc.Steps[0].Status == outcome.StepSucceeded
+	}, patience, time.Millisecond, "were all that pass decided before, nobody would make room for it")
 	c.pass("new", 20)
 	require.Eventually(t, func() bool { return len(c.gate("new")) == 0 && c.all() == 16 && c.of("old") == 1 }, patience, time.Millisecond,
 		"at it are %d", c.all())

@@ -142,7 +142,7 @@ var mutants = []mutant{
 	},
 	{
 		"old-is-new", "a plan under an id that was used before is taken for new, since the id says when it was made",
-		"orchestrator/lifecycle.go", "	return r.live && dated && r.submitted.Sub(made).Abs() < freshFor", "	return r.live && dated && r.submitted.Sub(made).Abs() < time.Hour*24", "./orchestrator", "",
+		"orchestrator/run.go", "	return r.live && dated && r.submitted.Sub(made).Abs() < freshFor", "	return r.live && dated && r.submitted.Sub(made).Abs() < time.Hour*24", "./orchestrator", "",
 	},
 	{
 		"anybodys-blob", "a result may lie in a blob of another run, or of another tenant",
@@ -150,7 +150,7 @@ var mutants = []mutant{
 	},
 	{
 		"gone-too-soon", "a run is purged while its id still counts as new",
-		"orchestrator/lifecycle.go", "	return min(made.Add(3*freshFor).Sub(r.submitted), maxAhead)", "	return min(made.Sub(made), maxAhead)", "./orchestrator", "",
+		"orchestrator/run.go", "	return min(made.Add(3*freshFor).Sub(r.submitted), maxAhead)", "	return min(made.Sub(made), maxAhead)", "./orchestrator", "",
 	},
 	{
 		"live-contract", "a run follows the registry as it is now",
@@ -560,6 +560,10 @@ var mutants = []mutant{
 	{
 		"ask-forged-header", "who answers is believed by a header that anybody may write",
 		"wire/answer.go", "	if !subjects.Imported(m.Reply) || ", "	if ", "./wire", "Verifies|Requester",
+	},
+	{
+		"ask-forged-bytes", "who answers is believed by a header of which some bytes were not read",
+		"wire/answer.go", "m.Size() == read.Size()", "m.Size() >= read.Size()", "./internal/acl", "NoBytes",
 	},
 	{
 		"dialect-sees-itself", "a call of the state dialect sees what it writes itself",
