@@ -15,16 +15,6 @@ import (
 	"github.com/stepjet/stepjet/wire"
 )
 
-// audience knows whether anybody listens to the events of a run. Nearly always nobody does, and an event for each step
-// is a good part of what a step costs; so now and then an event asks for an answer, which nobody gives: but where
-// nobody listens at all the server says so. Until it does, somebody is assumed to listen. Whoever reads the state of a
-// run (Watch does, once it has subscribed) counts as a listener too, so that nothing is missed from there on.
-type audience struct {
-	token uint64    // of its questions; 0 before the first
-	asked time.Time // the last question
-	none  bool      // the server's answer to it
-}
-
 // announcer tells whoever listens what happens to runs. Nothing rests on it: core NATS, at most once.
 type announcer struct {
 	*env
@@ -37,9 +27,6 @@ func newAnnouncer(e *env) *announcer { return &announcer{env: e, listeners: map[
 
 // askEvery is how long the server's word counts: one who subscribes to a run that goes on misses that much at most.
 const askEvery = 250 * time.Millisecond
-
-// arrived lets the next event of a run be sent, whatever the server said.
-func (a *audience) arrived() { a.asked = time.Time{} }
 
 // tell sends an event of a run, if somebody may listen.
 func (a *announcer) tell(r *run, subject string, body func() []byte) {

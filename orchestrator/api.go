@@ -25,7 +25,7 @@ import (
 // to know nothing of who owns what, and during a change of owners it is answered at most twice, with the same state.
 type api struct {
 	*env
-	o     *Orchestrator
+	of    *self
 	loops *loops
 	reg   *registry
 	tools *kv.Registry
@@ -33,8 +33,8 @@ type api struct {
 	keyless
 }
 
-func newAPI(o *Orchestrator, ls *loops, reg *registry, tools *kv.Registry) *api {
-	return &api{env: ls.all[0].env, o: o, loops: ls, reg: reg, tools: tools}
+func newAPI(p *self, ls *loops, reg *registry, tools *kv.Registry) *api {
+	return &api{env: ls.all[0].env, of: p, loops: ls, reg: reg, tools: tools}
 }
 
 func (s *api) open() error {
@@ -59,7 +59,7 @@ func (s *api) open() error {
 		return wire.KindRequest.Known(m.Header)
 	}
 	for _, h := range handlers {
-		sub, err := s.o.nc.QueueSubscribe(h.subject, h.queue, func(m *nats.Msg) {
+		sub, err := s.of.nc.QueueSubscribe(h.subject, h.queue, func(m *nats.Msg) {
 			if known(m) { // else it is for a newer orchestrator, if there is one
 				h.handle(m)
 			}
@@ -85,7 +85,7 @@ func (s *api) replyBy(m *nats.Msg, h nats.Header, body []byte) {
 		return
 	}
 	if err := s.bus.PublishMsg(&nats.Msg{Subject: m.Reply, Header: h, Data: body}); err != nil {
-		s.o.cfg.Logger.Warn("an answer could not be sent", "subject", m.Subject, "error", err)
+		s.log.Warn("an answer could not be sent", "subject", m.Subject, "error", err)
 	}
 }
 
@@ -99,12 +99,12 @@ func (s *api) refuse(m *nats.Msg, err error) {
 
 func (s *api) ping(m *nats.Msg) {
 	var keys []string
-	for _, k := range s.o.cfg.SecretsKey.Keys() {
+	for _, k := range s.cfg.SecretsKey.Keys() {
 		keys = append(keys, k.Public.ID())
 	}
 	b, _ := json.Marshal(map[string]any{
 		"keys": strings.Join(keys, ","), "keyless": s.keyless.list(time.Now()), // that it can open secrets with, and who can't
-		"name": s.o.cfg.Name, "member": s.o.id, "version": s.o.cfg.Version, "time": time.Now().UTC().Format(time.RFC3339Nano),
+		"name": s.cfg.Name, "member": s.of.member, "version": s.cfg.Version, "time": time.Now().UTC().Format(time.RFC3339Nano),
 	})
 	s.reply(m, b)
 }

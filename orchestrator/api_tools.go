@@ -124,8 +124,8 @@ func (s *api) registered(ctx context.Context, m *nats.Msg) (tool.Registered, err
 
 // publishKey lets submitters know the newest key that this orchestrator holds, so that they seal secrets to it. It
 // tries until that stands or ctx ends; the first try is over when it returns.
-func (o *Orchestrator) publishKey(ctx context.Context, tools *kv.Registry, later func(func())) {
-	keys := o.cfg.SecretsKey.Keys()
+func (p *self) publishKey(ctx context.Context, tools *kv.Registry, later func(func())) {
+	keys := p.cfg.SecretsKey.Keys()
 	if len(keys) == 0 {
 		return
 	}
@@ -134,9 +134,9 @@ func (o *Orchestrator) publishKey(ctx context.Context, tools *kv.Registry, later
 		there, err := tools.PublishSealingKey(ctx, wire.SealingKey{ID: newest.Public.ID(), Public: newest.Public.String(), Created: newest.Created})
 		switch {
 		case err != nil && ctx.Err() == nil:
-			o.cfg.Logger.Error("the key that secrets are sealed to could not be published; it is tried again", "key", newest.Public.ID(), "error", err)
-		case err == nil && !o.cfg.SecretsKey.Has(there.ID):
-			o.cfg.Logger.Warn("secrets are sealed to a newer key than this orchestrator holds; it can't take them out of errors", "key", there.ID)
+			p.cfg.Logger.Error("the key that secrets are sealed to could not be published; it is tried again", "key", newest.Public.ID(), "error", err)
+		case err == nil && !p.cfg.SecretsKey.Has(there.ID):
+			p.cfg.Logger.Warn("secrets are sealed to a newer key than this orchestrator holds; it can't take them out of errors", "key", there.ID)
 		}
 		return err == nil
 	}
@@ -168,7 +168,7 @@ const (
 // introduced notes whether a worker that registers a tool holds the key that this orchestrator has secrets sealed to,
 // and returns what it is to be told.
 func (s *api) introduced(m *nats.Msg, tool string) []fault.Problem {
-	newest := s.o.cfg.SecretsKey.Newest()
+	newest := s.cfg.SecretsKey.Newest()
 	who, said := wire.ParseRegistration(m.Header)
 	if newest == nil || !said {
 		return nil
@@ -210,3 +210,5 @@ func (k *keyless) list(now time.Time) []kv.Keyless {
 	maps.DeleteFunc(k.heard, func(_ string, w kv.Keyless) bool { return now.Sub(w.Heard) > keylessTime })
 	return slices.SortedFunc(maps.Values(k.heard), func(a, b kv.Keyless) int { return strings.Compare(a.Worker, b.Worker) })
 }
+
+const publishAgain = 10 * time.Second

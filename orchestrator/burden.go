@@ -64,57 +64,6 @@ func (x *lane) stopped() bool {
 	return true
 }
 
-// loaded lets a lane take part in the burdens of its run and its tenant.
-func (di *dispatcher) loaded(x *lane) {
-	r := x.run
-	if r.burden == nil {
-		r.burden = &burden{of: "run", most: di.bounds.run}
-	}
-	of := di.burdens[r.id.Tenant]
-	if of == nil {
-		of = &burden{of: "tenant", most: di.bounds.tenant}
-		di.burdens[r.id.Tenant] = of
-		di.tenants.join(r.id.Tenant, &of.stake, di.post, func() { of.wake(di.dispatchHeld) })
-	}
-	of.lanes++
-	x.ofRun, x.ofTenant, x.light = r.burden, of, di.bounds.light
-	x.weight = func(h held) int64 {
-		if r.phase != running {
-			return 0 // it is not sent: nobody wants it any more
-		}
-		return r.argumentBytes(h.dispatch().Call)
-	}
-}
-
-// weigh notes how many bytes a flight has, as soon as that is known or known better.
-func (di *dispatcher) weigh(f *flight, bytes int64) {
-	if f == nil || f.released {
-		return
-	}
-	shrunk := bytes < f.bytes
-	f.add(bytes - f.bytes)
-	if shrunk { // never while a window is pumped: what is sent there had no bytes before
-		di.eased(f.lane)
-	}
-}
-
-func (f *flight) add(bytes int64) {
-	f.bytes += bytes
-	for _, b := range []*burden{f.lane.ofRun, f.lane.ofTenant} {
-		if b != nil {
-			b.add(bytes)
-		}
-	}
-}
-
-// eased lets those go on that waited for bytes, as far as there is room: the tenant's other runs before the run that
-// made room. It must not be called while a window is pumped.
-func (di *dispatcher) eased(x *lane) {
-	x.ofTenant.wake(di.dispatchHeld)
-	x.ofRun.wake(di.dispatchHeld)
-	x.ofTenant.stake.leave()
-}
-
 func (b *burden) wake(send func(*window)) {
 	for n := b.waiting.len(); n > 0 && !b.full(); n-- {
 		x := b.waiting.pop()
@@ -122,13 +71,5 @@ func (b *burden) wake(send func(*window)) {
 		x.awaitsBytes = false
 		x.window.turn(x)
 		send(x.window)
-	}
-}
-
-// unloaded takes a lane of a run that is over, or another's, out of its tenant's burden.
-func (di *dispatcher) unloaded(x *lane) {
-	if x.ofTenant.lanes--; x.ofTenant.lanes == 0 {
-		delete(di.burdens, x.run.id.Tenant)
-		di.tenants.quit(x.run.id.Tenant, &x.ofTenant.stake)
 	}
 }

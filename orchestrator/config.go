@@ -25,6 +25,9 @@ const (
 	DefaultMaxLoops   = 8
 )
 
+// purgeAtLast is how long past their grace runs may be held up by a longer one. Then they go one by one.
+const purgeAtLast = 15 * time.Second
+
 // Config is what an orchestrator may be told. The zero value is a good one.
 type Config struct {
 	// Name is shown in logs and in the records that this orchestrator writes; default: the host's name.

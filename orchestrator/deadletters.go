@@ -2,7 +2,6 @@ package orchestrator
 
 import (
 	"context"
-	"sync"
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/machine"
@@ -18,28 +17,6 @@ type deadLetter struct {
 	inputs inputs
 	note   *lettersWritten
 	call   machine.Call
-}
-
-// lettersWritten are the calls of a run whose dead letters stand, as far as this process knows. Writing one again does
-// no harm.
-type lettersWritten struct {
-	mu    sync.Mutex
-	calls map[machine.Call]bool
-}
-
-func (w *lettersWritten) add(c machine.Call) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.calls[c] = true
-}
-
-func (w *lettersWritten) has(c machine.Call) bool {
-	if w == nil {
-		return false
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.calls[c]
 }
 
 // deadLetters writes those of calls that were executed and failed for good.

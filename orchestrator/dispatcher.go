@@ -3,8 +3,6 @@ package orchestrator
 import (
 	"context"
 	"slices"
-	"sync/atomic"
-	"time"
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/kv"
@@ -13,16 +11,6 @@ import (
 	"github.com/stepjet/stepjet/tool"
 	"github.com/stepjet/stepjet/wire"
 )
-
-// flight is one attempt that is out: dispatched, and not decided yet. It takes room in its tool's window.
-type flight struct {
-	attempt  int
-	lane     *lane
-	sent     time.Time     // the last time; zero where an earlier owner sent it
-	seq      atomic.Uint64 // of its message in the step stream, once that is known
-	bytes    int64         // of its arguments; those that an earlier owner sent are not counted
-	released bool
-}
 
 // dispatcher sends attempts to their tools, as far as there is room: calls in the windows of their tools, bytes in the
 // burdens of their runs and tenants. What there is no room for is held back.
@@ -101,25 +89,6 @@ func (di *dispatcher) launch(x *lane, d machine.Dispatch, repair int) {
 	f := &flight{attempt: d.Attempt, lane: x, sent: di.clock.Now()}
 	x.run.track(d.Call, f)
 	di.dispatch(x.run, d, repair, f)
-}
-
-func (r *run) track(c machine.Call, f *flight) {
-	if r.flights == nil {
-		r.flights = map[machine.Call]*flight{}
-	}
-	if old := r.flights[c]; old != nil {
-		old.release()
-	}
-	r.flights[c] = f
-	f.lane.out++
-	f.lane.window.add(1)
-}
-
-func (f *flight) release() {
-	f.lane.out--
-	f.lane.window.add(-1)
-	f.add(-f.bytes)
-	f.released = true
 }
 
 // dispatchHeld dispatches what is held back, as far as there is room.
@@ -211,15 +180,6 @@ func (di *dispatcher) releaseAll(r *run) {
 		of.wake(di.dispatchHeld)
 		of.stake.leave()
 	}
-}
-
-// sending is one attempt on its way to a worker: everything that is needed beside the loop.
-type sending struct {
-	attempt  subjects.Attempt
-	dispatch kv.Dispatch
-	step     wire.Step
-	inputs   inputs
-	flight   *flight // nil for one that waits for its time
 }
 
 // dispatch resolves a call's arguments and sends the attempt to its tool. repair is 0 for the first time. f, where it
@@ -316,5 +276,55 @@ func (di *dispatcher) sentBefore(f *flight) {
 	if r := f.lane.run; !f.released && r.phase == running && !r.awaitingInput() {
 		di.suspects.add(r, longGone)
 		di.suspects.compareSoon()
+	}
+}
+
+// loaded lets a lane take part in the burdens of its run and its tenant.
+func (di *dispatcher) loaded(x *lane) {
+	r := x.run
+	if r.burden == nil {
+		r.burden = &burden{of: "run", most: di.bounds.run}
+	}
+	of := di.burdens[r.id.Tenant]
+	if of == nil {
+		of = &burden{of: "tenant", most: di.bounds.tenant}
+		di.burdens[r.id.Tenant] = of
+		di.tenants.join(r.id.Tenant, &of.stake, di.post, func() { of.wake(di.dispatchHeld) })
+	}
+	of.lanes++
+	x.ofRun, x.ofTenant, x.light = r.burden, of, di.bounds.light
+	x.weight = func(h held) int64 {
+		if r.phase != running {
+			return 0 // it is not sent: nobody wants it any more
+		}
+		return r.argumentBytes(h.dispatch().Call)
+	}
+}
+
+// weigh notes how many bytes a flight has, as soon as that is known or known better.
+func (di *dispatcher) weigh(f *flight, bytes int64) {
+	if f == nil || f.released {
+		return
+	}
+	shrunk := bytes < f.bytes
+	f.add(bytes - f.bytes)
+	if shrunk { // never while a window is pumped: what is sent there had no bytes before
+		di.eased(f.lane)
+	}
+}
+
+// eased lets those go on that waited for bytes, as far as there is room: the tenant's other runs before the run that
+// made room. It must not be called while a window is pumped.
+func (di *dispatcher) eased(x *lane) {
+	x.ofTenant.wake(di.dispatchHeld)
+	x.ofRun.wake(di.dispatchHeld)
+	x.ofTenant.stake.leave()
+}
+
+// unloaded takes a lane of a run that is over, or another's, out of its tenant's burden.
+func (di *dispatcher) unloaded(x *lane) {
+	if x.ofTenant.lanes--; x.ofTenant.lanes == 0 {
+		delete(di.burdens, x.run.id.Tenant)
+		di.tenants.quit(x.run.id.Tenant, &x.ofTenant.stake)
 	}
 }

@@ -178,7 +178,7 @@ func (dr *driver) apply(r *run, e entry, now time.Time) bool {
 			return false
 		}
 	case subjects.ToldKind:
-		if rec.Told = r.told(e); rec.Told == nil {
+		if rec.Told = readTold(r, e); rec.Told == nil {
 			return true
 		}
 	case subjects.AnswerKind:
@@ -308,13 +308,6 @@ func decodeResult(c machine.Call, e entry, r *run, redactor func() *wire.Redacto
 // ones, such as the names of workers, are one.
 func interned(value string) string { return unique.Make(value).Value() }
 
-// cleaner takes the secrets of a run out of what its workers say of failures: a second line behind the workers, of
-// which one may not do so. It is made when the first error comes, since most runs have none.
-type cleaner struct {
-	made bool
-	r    *wire.Redactor
-}
-
 // redactor returns the run's; nil where it has no secrets.
 func (dr *driver) redactor(r *run) *wire.Redactor {
 	if r.clean.made {
@@ -359,4 +352,23 @@ func (dr *driver) fetch(r *run, rec machine.Record) {
 			dr.perform(r)
 		})
 	})
+}
+
+// readTold reads the record of an evaluation; nil where it is of nothing that the plan has.
+func readTold(r *run, e entry) *machine.Told {
+	if e.rec.What == subjects.ToldOutput {
+		if e.rec.Step != subjects.RootScope || r.plan.Output == nil {
+			return nil
+		}
+		w := wire.ParseCleanResult(e.Header, e.Data, true, func() *wire.Redactor { return nil })
+		the := machine.Call{Step: machine.ThePlan}
+		return &machine.Told{Call: the, Output: &machine.Result{
+			Call: the, Attempt: 1, Error: w.Error, Body: w.Body, Handle: w.Handle, ByOwner: true,
+		}}
+	}
+	c, ok := r.callOf(e.rec.Step)
+	if !ok || c.Step == machine.ThePlan {
+		return nil
+	}
+	return decodeTold(c, e, r)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/nats-io/nuid"
 
 	"github.com/stepjet/stepjet/internal/backoff"
+	"github.com/stepjet/stepjet/internal/observer"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/subjects"
@@ -18,6 +19,15 @@ import (
 
 // Everything that the loop and its jobs touch outside of memory goes through the interfaces of this file, so that tests
 // can run the very same logic in one goroutine, in virtual time, against a world that fails wherever it can.
+
+// self is what an orchestrator knows of itself; its loops and who answers requests have it in common.
+type self struct {
+	nc       *nats.Conn
+	cfg      Config
+	member   string          // its id among the orchestrators
+	ready    chan struct{}   // closed once partitions are owned and requests are answered
+	observer *observer.Queue // nil where nobody observes
+}
 
 // env is where a loop and its components live: all that they touch outside of memory, and the way back onto the loop.
 type env struct {
@@ -32,10 +42,10 @@ type env struct {
 	tell  teller
 }
 
-func newEnv(ctx context.Context, o *Orchestrator, store storage) *env {
+func newEnv(ctx context.Context, p *self, store storage) *env {
 	return &env{
-		cfg: o.cfg, log: o.cfg.Logger, store: store, bus: connBus{o.nc}, clock: wall{}, jobs: newJobs(ctx, o.cfg.loops(store.Shards())), mail: newMailbox(), ctx: ctx,
-		tell: teller{o.observer},
+		cfg: p.cfg, log: p.cfg.Logger, store: store, bus: connBus{p.nc}, clock: wall{}, mail: newMailbox(), ctx: ctx,
+		jobs: newJobs(ctx, p.cfg.loops(store.Shards())), tell: teller{p.observer},
 	}
 }
 

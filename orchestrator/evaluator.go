@@ -68,12 +68,6 @@ type evaluation struct {
 	token      string // of the step
 }
 
-// asked is what a step waits to be told.
-type asked struct {
-	step int
-	what machine.Asked
-}
-
 // beside evaluates what a step waits for beside the loop, once at a time. most bounds the memory that it takes.
 func (ev *evaluator) beside(r *run, of asked, most func(*inputs) int64, do func(x *evaluation)) {
 	if r.evaluating[of] || r.machine.Asks(of.step) != of.what {

@@ -29,8 +29,8 @@ type loop struct {
 }
 
 // newLoop builds its parts from the bottom up: each knows those before it. Four functions tell those above.
-func newLoop(ctx context.Context, o *Orchestrator, store storage, reg *registry, in *shared) *loop {
-	e := newEnv(ctx, o, store)
+func newLoop(ctx context.Context, p *self, store storage, reg *registry, in *shared) *loop {
+	e := newEnv(ctx, p, store)
 	l := &loop{env: e, cursors: &cursors{}, runs: newRunTable(), times: newLedgerTime(e), values: &values{env: e, cache: in.cache}, announcer: newAnnouncer(e)}
 	memory, suspects := &memory{env: e, room: in.room}, &suspects{env: e}
 	l.decider = &decider{env: e, times: l.times}
@@ -53,7 +53,7 @@ func newLoop(ctx context.Context, o *Orchestrator, store storage, reg *registry,
 		dispatcher: l.dispatcher, documents: l.documents, deadLetters: l.deadLetters, announcer: l.announcer, reaper: l.reaper,
 	}
 	l.partitions = &partitions{
-		env: e, member: o.id, cursors: l.cursors, runs: l.runs, lifecycle: l.lifecycle, reaper: l.reaper,
+		env: e, member: p.member, cursors: l.cursors, runs: l.runs, lifecycle: l.lifecycle, reaper: l.reaper,
 	}
 	l.reconciler = &reconciler{
 		env: e, runs: l.runs, suspects: suspects, lifecycle: l.lifecycle, driver: l.driver, dispatcher: l.dispatcher,
@@ -150,4 +150,21 @@ func (l *loop) armTimer(t *time.Timer) {
 		return
 	}
 	t.Reset(max(next-l.clock.Mono(), 0))
+}
+
+// shared is what the loops of a process have in common.
+type shared struct {
+	cache      *blobCache
+	room       *memoryRoom
+	tools      *pools // nil where there is one loop
+	tenants    *pools
+	neighbours *neighbours
+}
+
+func newShared(loops int) *shared {
+	s := &shared{cache: &blobCache{}, room: &memoryRoom{}, neighbours: &neighbours{}}
+	if loops > 1 {
+		s.tools, s.tenants = &pools{byName: map[string]*pool{}}, &pools{byName: map[string]*pool{}}
+	}
+	return s
 }

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/subjects"
 )
@@ -41,23 +42,6 @@ type membership interface {
 	Stored() (at time.Time, ago time.Duration)
 }
 
-// shared is what the loops of a process have in common.
-type shared struct {
-	cache      *blobCache
-	room       *memoryRoom
-	tools      *pools // nil where there is one loop
-	tenants    *pools
-	neighbours *neighbours
-}
-
-func newShared(loops int) *shared {
-	s := &shared{cache: &blobCache{}, room: &memoryRoom{}, neighbours: &neighbours{}}
-	if loops > 1 {
-		s.tools, s.tenants = &pools{byName: map[string]*pool{}}, &pools{byName: map[string]*pool{}}
-	}
-	return s
-}
-
 // loopOf returns which of so many loops has a partition. As far as there are enough shards each loop has whole ones, so
 // that the process reads each with one cursor.
 func loopOf(partition, shards, loops int) int {
@@ -65,8 +49,8 @@ func loopOf(partition, shards, loops int) int {
 	return at * loops / subjects.Partitions
 }
 
-func newLoops(ctx context.Context, o *Orchestrator, store storage, reg *registry) *loops {
-	n := o.cfg.loops(store.Shards())
+func newLoops(ctx context.Context, p *self, store storage, reg *registry) *loops {
+	n := p.cfg.loops(store.Shards())
 	ls := &loops{
 		shards: store.Shards(), served: make([]uint64, n), marks: make([][]kv.Mark, n), left: map[int]bool{},
 	}
@@ -74,11 +58,11 @@ func newLoops(ctx context.Context, o *Orchestrator, store storage, reg *registry
 	var beginning atomic.Int64 // loops that have not owned anything yet
 	beginning.Store(int64(n))
 	for i := range n {
-		l := newLoop(ctx, o, store, reg, in)
+		l := newLoop(ctx, p, store, reg, in)
 		l.partitions.mine = func(p int) bool { return loopOf(p, ls.shards, n) == i }
 		l.partitions.gained = sync.OnceFunc(func() {
 			if beginning.Add(-1) == 0 {
-				close(o.ready)
+				close(p.ready)
 			}
 		})
 		l.partitions.serves = func(set uint64) { ls.serve(i, set) }
@@ -210,7 +194,7 @@ func (ls *loops) owned(ctx context.Context) (owned partitionSet, ok bool) {
 }
 
 // watchNoResponders lets the announcers hear where nobody listens.
-func (ls *loops) watchNoResponders(o *Orchestrator) (stop func(), err error) {
+func (ls *loops) watchNoResponders(nc *nats.Conn) (stop func(), err error) {
 	var stops []func()
 	stop = func() {
 		for _, end := range stops {
@@ -218,7 +202,7 @@ func (ls *loops) watchNoResponders(o *Orchestrator) (stop func(), err error) {
 		}
 	}
 	for _, l := range ls.all {
-		end, err := l.announcer.watchNoResponders(o.nc)
+		end, err := l.announcer.watchNoResponders(nc)
 		if err != nil {
 			stop()
 			return nil, err

@@ -46,7 +46,7 @@ func (m *toldMember) Stored() (time.Time, time.Duration) { return time.Time{}, 0
 // To other processes, the loops of one are one member.
 func TestLoopsAreOneMember(t *testing.T) {
 	t.Parallel()
-	ls := newLoops(t.Context(), &Orchestrator{cfg: Config{Loops: 2}.withDefaults(), ready: make(chan struct{})}, &simStore{w: newWorld(1, none, false)}, newRegistry(nil, nil))
+	ls := newLoops(t.Context(), &self{cfg: Config{Loops: 2}.withDefaults(), ready: make(chan struct{})}, &simStore{w: newWorld(1, none, false)}, newRegistry(nil, nil))
 	ls.serve(0, 0b01)
 	m := &toldMember{}
 	ls.join(m)

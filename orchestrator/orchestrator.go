@@ -13,14 +13,7 @@ import (
 )
 
 // Orchestrator owns some of the partitions and runs their plans.
-type Orchestrator struct {
-	nc    *nats.Conn
-	cfg   Config
-	id    string
-	ready chan struct{}
-
-	observer *observer.Queue // of Run; nil where nobody observes
-}
+type Orchestrator struct{ self }
 
 // New checks the configuration. Nothing runs before Run.
 func New(nc *nats.Conn, cfg Config) (*Orchestrator, error) {
@@ -28,7 +21,7 @@ func New(nc *nats.Conn, cfg Config) (*Orchestrator, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	return &Orchestrator{nc: nc, cfg: cfg, id: cfg.memberID(), ready: make(chan struct{})}, nil
+	return &Orchestrator{self{nc: nc, cfg: cfg, member: cfg.memberID(), ready: make(chan struct{})}}, nil
 }
 
 // Ready is closed once partitions are owned and requests are answered.
@@ -56,18 +49,18 @@ func (o *Orchestrator) Run(ctx context.Context) error {
 	if err := reg.run(work, &owned); err != nil {
 		return err
 	}
-	ls := newLoops(work, o, facetsOf(store), reg)
-	unwatch, err := ls.watchNoResponders(o)
+	ls := newLoops(work, &o.self, facetsOf(store), reg)
+	unwatch, err := ls.watchNoResponders(o.nc)
 	if err != nil {
 		return err
 	}
 	defer unwatch()
-	svc := newAPI(o, ls, reg, store.Registry)
+	svc := newAPI(&o.self, ls, reg, store.Registry)
 	if err := svc.open(); err != nil {
 		svc.close()
 		return err
 	}
-	member, err := store.Members.Join(work, o.id, func(members []kv.Member) {
+	member, err := store.Members.Join(work, o.member, func(members []kv.Member) {
 		ls.each(func(l *loop) { l.partitions.own(members) })
 	})
 	if err != nil {
@@ -83,7 +76,7 @@ func (o *Orchestrator) Run(ctx context.Context) error {
 	owned.Go(func() { up.Watch(work) })
 	owned.Go(func() { o.upkeep(work, ls, up) })
 	owned.Go(func() { o.lookAtSteps(work, ls, up) })
-	o.cfg.Logger.Info("orchestrator started", "name", o.cfg.Name, "member", o.id)
+	o.cfg.Logger.Info("orchestrator started", "name", o.cfg.Name, "member", o.member)
 	ls.run(looping)
 	// Leaving first lets the others take over, if they have not, while what is in flight lands.
 	member.Leave()
@@ -187,5 +180,3 @@ func (o *Orchestrator) lookAtSteps(ctx context.Context, ls *loops, u *kv.Upkeep)
 		}
 	}
 }
-
-const publishAgain = 10 * time.Second

@@ -31,31 +31,6 @@ type questions struct {
 	sweeping bool
 }
 
-// askedPeople is what an owner knows of a run that asks people.
-type askedPeople struct {
-	entries map[machine.Call]questionEntry // that it has written, or is about to
-	waiting map[machine.Call][]answerer    // who wait to be told what stands for their answer
-}
-
-// questionEntry is the entry of a question.
-type questionEntry struct {
-	number  int
-	written bool
-}
-
-// answerer is told once a record was read that answers a question of a number.
-type answerer struct {
-	number int
-	tell   func()
-}
-
-func (r *run) asks() *askedPeople {
-	if r.people == nil {
-		r.people = &askedPeople{entries: map[machine.Call]questionEntry{}, waiting: map[machine.Call][]answerer{}}
-	}
-	return r.people
-}
-
 // answerOf returns the record of an answer as the machine takes it.
 func answerOf(c machine.Call, number int, a wire.Answer) *machine.Answer {
 	return &machine.Answer{

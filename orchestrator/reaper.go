@@ -39,9 +39,8 @@ type reaper struct {
 
 const (
 	purgeEvery   = time.Second
-	purgeTurns   = 5                // at most so many intervals are between an owner's purges
-	purgeAtLast  = 15 * time.Second // runs that a longer one holds up this long past their grace go one by one
-	purgeRefused = 30               // after so many purges in a row that were refused they do so whatever the ledger's life
+	purgeTurns   = 5  // at most so many intervals are between an owner's purges
+	purgeRefused = 30 // after so many purges in a row that were refused they do so whatever the ledger's life
 )
 
 func newReaper(e *env, c *cursors, runs *runTable) *reaper {

@@ -55,9 +55,6 @@ type known struct {
 	frozen *wire.FrozenTool // what every run that begins now keeps of it
 }
 
-// schemas are the input schemas of the tools of one run, by tool name.
-type schemas map[string]*tool.Schema
-
 func newRegistry(store toolStorage, log *slog.Logger) *registry {
 	return &registry{store: store, log: log, tools: map[string]*known{}, byDigest: map[string]*tool.Schema{}, sets: map[string]frozenSet{}, vanished: map[string]time.Time{}, narrowed: map[tenantTool]*narrowed{}}
 }

@@ -60,7 +60,7 @@ func (w *world) newOrch(name string, life int) *orch {
 			reg.changed(t, false)
 		}
 	}
-	or := &Orchestrator{cfg: cfg, id: o.name, ready: make(chan struct{})}
+	or := &self{cfg: cfg, member: o.name, ready: make(chan struct{})}
 	o.reg, o.loops = reg, newLoops(ctx, or, store, reg)
 	o.jobs = &simJobs{p: o.process, ctx: ctx, most: w.knobs.jobs}
 	clock := &simClock{process: o.process, wrong: o.offset}
@@ -70,7 +70,7 @@ func (w *world) newOrch(name string, life int) *orch {
 		l.announcer.answers = strconv.Itoa(i) + "."
 		o.turning = append(o.turning, &turning{loop: l})
 	}
-	o.svc = &api{env: o.loops.all[0].env, o: or, loops: o.loops}
+	o.svc = &api{env: o.loops.all[0].env, of: or, loops: o.loops}
 	o.loops.join(simMember{o})
 	o.settled = o.settle
 	o.died = func() { cancel(errStopped); w.buried(o) }

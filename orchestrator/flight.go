@@ -1,0 +1,58 @@
+package orchestrator
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/stepjet/stepjet/kv"
+	"github.com/stepjet/stepjet/machine"
+	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/wire"
+)
+
+// flight is one attempt that is out: dispatched, and not decided yet. It takes room in its tool's window.
+type flight struct {
+	attempt  int
+	lane     *lane
+	sent     time.Time     // the last time; zero where an earlier owner sent it
+	seq      atomic.Uint64 // of its message in the step stream, once that is known
+	bytes    int64         // of its arguments; those that an earlier owner sent are not counted
+	released bool
+}
+
+func (r *run) track(c machine.Call, f *flight) {
+	if r.flights == nil {
+		r.flights = map[machine.Call]*flight{}
+	}
+	if old := r.flights[c]; old != nil {
+		old.release()
+	}
+	r.flights[c] = f
+	f.lane.out++
+	f.lane.window.add(1)
+}
+
+func (f *flight) release() {
+	f.lane.out--
+	f.lane.window.add(-1)
+	f.add(-f.bytes)
+	f.released = true
+}
+
+// sending is one attempt on its way to a worker: everything that is needed beside the loop.
+type sending struct {
+	attempt  subjects.Attempt
+	dispatch kv.Dispatch
+	step     wire.Step
+	inputs   inputs
+	flight   *flight // nil for one that waits for its time
+}
+
+func (f *flight) add(bytes int64) {
+	f.bytes += bytes
+	for _, b := range []*burden{f.lane.ofRun, f.lane.ofTenant} {
+		if b != nil {
+			b.add(bytes)
+		}
+	}
+}
