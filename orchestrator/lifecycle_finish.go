@@ -41,7 +41,12 @@ func (lc *lifecycle) finish(r *run) {
 		if err == nil && view.rejected {
 			lc.dismiss(ctx, view.id, view.generation)
 		}
-		lc.post(func() { lc.finished(r, stands, err) })
+		lc.post(func() {
+			lc.finished(r, stands, err)
+			if view.rejected {
+				lc.reaper.dismissed(r, view.lastSeq)
+			}
+		})
 	})
 }
 

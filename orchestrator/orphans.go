@@ -54,6 +54,14 @@ func (rp *reaper) orphan(id subjects.Run, generation uint64) bool {
 	return true
 }
 
+// dismissed notes that all records of a run up to a sequence left the ledger before its grace. What was read of it since
+// may have come behind that.
+func (rp *reaper) dismissed(r *run, upTo uint64) {
+	if r.lastSeq > upTo {
+		rp.orphan(r.id, r.generation)
+	}
+}
+
 // stray notes a record that is nobody's. One on a subject with a wildcard in it can't be named alone: it goes with all
 // that lies below some sequence, as do those that don't fit.
 func (rp *reaper) stray(e kv.Entry) {

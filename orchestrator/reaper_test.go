@@ -138,6 +138,20 @@ func TestWhatIsKnownOfALifeOfTheLedgerEndsWithIt(t *testing.T) {
 	require.Empty(t, r.at(noon))
 }
 
+// What came behind the purge of a run that left the ledger before its grace goes by its own name.
+func TestWhatComesBehindADismissedRunGoes(t *testing.T) {
+	t.Parallel()
+	r := newReaping()
+	for g := range uint64(2) {
+		r.has(g+1, time.Time{})
+		x := r.runs.byID[subjects.NewRun("t", fmt.Sprint("r", g+1))]
+		x.lastSeq += g
+		r.forget(x)
+		r.dismissed(x, g+1)
+	}
+	require.Equal(t, []string{`r2/2 in "first"`}, r.at(noon))
+}
+
 // Where a life is never the one that the server tells, runs go whatever it is.
 func TestRunsGoThoughEveryLifeIsRefused(t *testing.T) {
 	t.Parallel()

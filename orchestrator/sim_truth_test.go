@@ -150,14 +150,10 @@ func (t *truths) recorded(rec subjects.Record, e *kv.Entry) {
 	}
 }
 
-// mayComeLate reports whether a record may be created though its run was purged: then it is an orphan.
+// mayComeLate reports whether a record may be created though its run was purged: then it is an orphan. Only starts and
+// stops are under the fence of their plan; of the others, a request that is tried again may find all gone.
 func mayComeLate(rec subjects.Record) bool {
-	switch rec.Kind {
-	case subjects.StepKind, subjects.AnswerKind:
-		return true
-	default:
-		return rec.What == subjects.ToldApproval || rec.What == subjects.ToldOutput
-	}
+	return rec.Kind == subjects.StepKind || rec.Kind == subjects.AnswerKind || rec.Kind == subjects.ToldKind
 }
 
 // outputRecorded checks that what the output of a plan came to is told once, of a plan that has one.
