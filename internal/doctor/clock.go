@@ -11,12 +11,6 @@ import (
 // what servers say alone, so theirs matter to people who read their logs.
 const noteSkew, problemSkew = 500 * time.Millisecond, 2 * time.Second
 
-// skew is how far a clock is ahead of this machine's, give or take half a round trip.
-type skew struct {
-	whose string
-	ahead time.Duration
-}
-
 // sawTime notes a time that somebody's clock showed between two moments of ours.
 func (d *doctor) sawTime(whose string, t, sent, received time.Time) {
 	if !t.IsZero() && whose != "" {

@@ -14,14 +14,6 @@ import (
 	"github.com/stepjet/stepjet/tool"
 )
 
-type queueKey struct {
-	shard   int
-	durable string
-}
-
-// toolQueue is the durable consumer of a tool.
-type toolQueue = jetstream.ConsumerInfo
-
 // readQueues reads all consumers of the step streams.
 func (d *doctor) readQueues(ctx context.Context) error {
 	d.queues = map[queueKey]toolQueue{}

@@ -11,19 +11,6 @@ import (
 	"github.com/stepjet/stepjet/subjects"
 )
 
-// Sync is when the server flushes to the disk what it has acknowledged.
-type Sync string
-
-// The kinds of Sync.
-const (
-	SyncUnknown Sync = ""
-	// SyncInterval flushes every now and then, every two minutes unless set otherwise: a killed server loses nothing, a
-	// machine without power what came since.
-	SyncInterval Sync = "interval"
-	// SyncAlways flushes before every acknowledgement.
-	SyncAlways Sync = "always"
-)
-
 // replicas looks whether every copy of every stream is up and has what its leader has.
 func (d *doctor) replicas(context.Context) error {
 	copies := 0

@@ -17,14 +17,6 @@ import (
 // maxLook is how many runs are looked at closely, and maxNamed how many a finding names.
 const maxLook, maxNamed = 1000, 5
 
-// activeRun is a run with a start record.
-type activeRun struct {
-	run        subjects.Run
-	generation uint64
-	tools      map[string]*wire.FrozenTool
-	bucket     string // of its large values; empty: blobs
-}
-
 // frozenTools looks whether every tool that an active run froze is registered, in the same shard and with its
 // definition.
 func (d *doctor) frozenTools(ctx context.Context) error {

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/nats-io/nats.go/jetstream"
-
 	"github.com/stepjet/stepjet/kv"
 )
 
@@ -21,14 +19,6 @@ const (
 	leastPayload       = 288 << 10
 	comfortablePayload = 1 << 20
 )
-
-// accountStorage is what the account uses of JetStream and what it may use; a limit below 1 is none.
-type accountStorage struct {
-	used, reserved, limit             uint64
-	streams, maxStreams, maxConsumers int
-	consumers                         int
-	bytesRequired                     bool
-}
 
 // account asks JetStream for the account's limits. Where there is no JetStream it fails.
 func (d *doctor) account(ctx context.Context) error {
@@ -179,19 +169,4 @@ func bytesText(n uint64) string {
 		f /= 1 << 10
 	}
 	return strconv.FormatFloat(f, 'f', 1, 64) + " " + string(units[i]) + "iB"
-}
-
-// look asks for a stream's state; nil where there is no such stream. What it shows of the leader's clock is noted.
-func (d *doctor) look(ctx context.Context, stream string) (*jetstream.StreamInfo, error) {
-	sent := time.Now()
-	info, err := d.in.Stream(ctx, stream)
-	if info == nil || err != nil {
-		return nil, err
-	}
-	whose := "the NATS server"
-	if info.Cluster != nil && info.Cluster.Leader != "" {
-		whose = "NATS server " + info.Cluster.Leader
-	}
-	d.sawTime(whose, info.TimeStamp, sent, time.Now())
-	return info, nil
 }

@@ -10,14 +10,6 @@ import (
 	"github.com/stepjet/stepjet/subjects"
 )
 
-// asset is one stream that Stepjet needs, and what is there of it.
-type asset struct {
-	want jetstream.StreamConfig
-	role string
-	lost string                // what its absence costs
-	info *jetstream.StreamInfo // nil where it is absent
-}
-
 // streams looks at every stream and bucket: whether it is there, and whether it has the settings that Stepjet's
 // promises rest on. The ledger's first stream is mended last, as setup makes it last.
 func (d *doctor) streams(ctx context.Context) error {

@@ -13,12 +13,6 @@ import (
 	"github.com/stepjet/stepjet/tool"
 )
 
-// keptDefinition is a definition that is kept under its digest.
-type keptDefinition struct {
-	def *tool.Definition
-	seq uint64
-}
-
 // broken is an entry of the registry that nobody can read.
 type brokenEntry struct{ key, tool, override, reason string }
 
