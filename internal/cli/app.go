@@ -6,7 +6,6 @@
 package cli
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,6 +18,7 @@ import (
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/config"
+	"github.com/stepjet/stepjet/subjects"
 )
 
 // Env is what the command gets from its process.
@@ -60,30 +60,6 @@ type flags struct {
 	timeout seconds
 	verbose bool
 	quiet   bool
-}
-
-// Main runs the command and gives its exit code. ctx ends with a signal; Interrupted makes the cause that gives code
-// 130.
-func Main(ctx context.Context, env Env) int {
-	a := &app{
-		env: env, stdout: env.Stdout, stderr: env.Stderr,
-		style: styleOf(env.Stdout, env.Getenv), errStyle: styleOf(env.Stderr, env.Getenv),
-		terminal: isTerminal(env.Stderr) && env.Getenv("TERM") != "dumb",
-	}
-	root := a.root()
-	root.SetArgs(env.Args)
-	root.SetIn(env.Stdin)
-	root.SetOut(env.Stdout)
-	root.SetErr(env.Stderr)
-	cmd, err := root.ExecuteContextC(ctx)
-	if err != nil {
-		var e *failure
-		if !errors.As(err, &e) { // not from a command's own work: cobra found the command line wrong
-			err = usage(err)
-		}
-		a.show(err, cmd.CommandPath())
-	}
-	return codeOf(err)
 }
 
 // Interrupted is the cause to cancel Main's context with when a signal asks the command to end.
@@ -198,4 +174,14 @@ func (a *app) log() *slog.Logger {
 		return slog.New(slog.DiscardHandler)
 	}
 	return slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
+}
+
+// seconds is a flag that holds a duration and says so in the help.
+type seconds = time.Duration
+
+func (a *app) defaultTenant() string {
+	if t := a.env.Getenv("STEPJET_TENANT"); t != "" {
+		return t
+	}
+	return subjects.DefaultTenant
 }

@@ -260,3 +260,9 @@ func (a *app) patience(ctx context.Context) (context.Context, context.CancelFunc
 // errPatience is the cause of a context that --timeout ended.
 var errPatience = fault.New(fault.Timeout, "no answer within --timeout").
 	WithHint("it may have been done all the same; a run id makes it safe to try again")
+
+// lookup reads a variable of the command's own environment.
+func (a *app) lookup(name string) (string, bool) {
+	v := a.env.Getenv(name)
+	return v, v != ""
+}

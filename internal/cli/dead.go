@@ -3,7 +3,6 @@ package cli
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -169,18 +168,6 @@ func (a *app) writeDead(d *outcome.DeadLetter) error {
 	writePart(&b, st, "arguments", d.Arguments)
 	_, err := a.stdout.Write(b.Bytes())
 	return err
-}
-
-// writePart prints a JSON value below its name; nothing for none. Control characters of what is no JSON stay out.
-func writePart(b *bytes.Buffer, st style, name string, raw json.RawMessage) {
-	if len(raw) == 0 {
-		return
-	}
-	fmt.Fprintf(b, "\n%s\n", st.dim(name))
-	if json.Indent(b, raw, "", "  ") != nil {
-		b.WriteString(oneLine(string(raw)))
-	}
-	b.WriteByte('\n')
 }
 
 func (a *app) deadRemoveCommand() *cobra.Command {

@@ -57,12 +57,6 @@ Exit codes: 0 all is well (with --fix: now), 1 there are problems, 4 no connecti
 	return c
 }
 
-// lookup reads a variable of the command's own environment.
-func (a *app) lookup(name string) (string, bool) {
-	v := a.env.Getenv(name)
-	return v, v != ""
-}
-
 // diagnosis is what the command found, as -o json prints it.
 type diagnosis struct {
 	Healthy  bool             `json:"healthy"`

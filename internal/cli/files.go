@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"encoding/json"
 	"errors"
 	"io"
 	"os"
@@ -166,4 +167,19 @@ func asCatalog(c *catalog) plan.Catalog {
 		return nil
 	}
 	return c
+}
+
+func named(file string, err error) *fault.Error {
+	f := *fault.As(err)
+	f.Message = shown(file) + ": " + f.Message
+	return &f
+}
+
+// forToolworker reports whether a part of a file says how a toolworker is to execute a tool.
+func forToolworker(raw json.RawMessage) bool {
+	var m map[string]json.RawMessage
+	if json.Unmarshal(raw, &m) != nil {
+		return false
+	}
+	return m["builtin"] != nil || m["exec"] != nil || m["http"] != nil
 }

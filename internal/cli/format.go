@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"time"
 )
@@ -55,4 +57,16 @@ func clock(t, now time.Time) string {
 		return t.Format("15:04:05")
 	}
 	return t.Format("2006-01-02 15:04:05")
+}
+
+// writePart prints a JSON value below its name; nothing for none. Control characters of what is no JSON stay out.
+func writePart(b *bytes.Buffer, st style, name string, raw json.RawMessage) {
+	if len(raw) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "\n%s\n", st.dim(name))
+	if json.Indent(b, raw, "", "  ") != nil {
+		b.WriteString(oneLine(string(raw)))
+	}
+	b.WriteByte('\n')
 }

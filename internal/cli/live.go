@@ -135,18 +135,6 @@ func (l *lines) fewAlike(e client.Event) bool {
 
 var digits = regexp.MustCompile("[0-9]+")
 
-// inWords is a status as people say it: a step that is ready has been sent, and no worker is known to have it.
-func inWords(s outcome.StepStatus) string {
-	switch s {
-	case outcome.StepReady:
-		return "queued"
-	case outcome.StepNotTaken:
-		return "not taken"
-	default:
-		return string(s)
-	}
-}
-
 // spent says how long a step executed, and how long it was queued before where that is most of it.
 func spent(queuedMS, ranMS float64) string {
 	text := ""

@@ -260,8 +260,6 @@ func (g *progress) waitsFor(i int) string {
 	}
 }
 
-const barWidth = 24
-
 // waveLines draws a bar for each wave. Where even those are too many, the first ones that are not over are shown.
 func (g *progress) waveLines(st style, rows int) []string {
 	first := 0

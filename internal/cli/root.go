@@ -1,18 +1,12 @@
 package cli
 
 import (
+	"context"
 	"errors"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-
-	"github.com/stepjet/stepjet/subjects"
 )
-
-// seconds is a flag that holds a duration and says so in the help.
-type seconds = time.Duration
 
 const requestTimeout = 10 * time.Second
 
@@ -67,43 +61,26 @@ func (a *app) globalFlags(root *cobra.Command) {
 	f.BoolVarP(&a.flags.verbose, "verbose", "v", false, "log on standard error what happens inside")
 }
 
-// knownCommand refuses what is no command, with those that are nearly it.
-func knownCommand(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
+// Main runs the command and gives its exit code. ctx ends with a signal; Interrupted makes the cause that gives code
+// 130.
+func Main(ctx context.Context, env Env) int {
+	a := &app{
+		env: env, stdout: env.Stdout, stderr: env.Stderr,
+		style: styleOf(env.Stdout, env.Getenv), errStyle: styleOf(env.Stderr, env.Getenv),
+		terminal: isTerminal(env.Stderr) && env.Getenv("TERM") != "dumb",
 	}
-	message := "there is no command " + strconv.Quote(args[0])
-	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-		message += "; did you mean " + strings.Join(near, " or ") + "?"
-	}
-	return usage(errors.New(message))
-}
-
-// exactly is cobra.ExactArgs with words that name what is missing.
-func exactly(names ...string) cobra.PositionalArgs {
-	return func(_ *cobra.Command, args []string) error {
-		switch {
-		case len(args) < len(names):
-			return usage(errors.New("missing " + names[len(args)]))
-		case len(args) > len(names):
-			return usage(errors.New("one argument too many: " + args[len(names)]))
+	root := a.root()
+	root.SetArgs(env.Args)
+	root.SetIn(env.Stdin)
+	root.SetOut(env.Stdout)
+	root.SetErr(env.Stderr)
+	cmd, err := root.ExecuteContextC(ctx)
+	if err != nil {
+		var e *failure
+		if !errors.As(err, &e) { // not from a command's own work: cobra found the command line wrong
+			err = usage(err)
 		}
-		return nil
+		a.show(err, cmd.CommandPath())
 	}
-}
-
-func atLeast(name string) cobra.PositionalArgs {
-	return func(_ *cobra.Command, args []string) error {
-		if len(args) == 0 {
-			return usage(errors.New("missing " + name))
-		}
-		return nil
-	}
-}
-
-func (a *app) defaultTenant() string {
-	if t := a.env.Getenv("STEPJET_TENANT"); t != "" {
-		return t
-	}
-	return subjects.DefaultTenant
+	return codeOf(err)
 }

@@ -186,14 +186,6 @@ func (a *app) tellLater(s *session, run string, err error) {
 	a.say("the run goes on%s; to see what became of it:\n  stepjet get %s%s", s.whenLocal(), quote(run), where)
 }
 
-// quote makes a word fit for a shell.
-func quote(s string) string {
-	if subjects.ValidStepID(s) || subjects.ValidTool(s) {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
-}
-
 // outcome prints what a run came to and ends the command with the status's exit code.
 func (a *app) outcome(out *outcome.Outcome) error {
 	if out.Status == outcome.Rejected && !a.json() { // once: the document would say it again

@@ -293,3 +293,5 @@ func (a *app) writeStep(w io.Writer, of *account, s *outcome.Step) error {
 	_, err := w.Write(b.Bytes())
 	return err
 }
+
+const barWidth = 24

@@ -134,3 +134,15 @@ func errorCode(e *fault.Error) string {
 	}
 	return string(e.Code)
 }
+
+// inWords is a status as people say it: a step that is ready has been sent, and no worker is known to have it.
+func inWords(s outcome.StepStatus) string {
+	switch s {
+	case outcome.StepReady:
+		return "queued"
+	case outcome.StepNotTaken:
+		return "not taken"
+	default:
+		return string(s)
+	}
+}

@@ -100,21 +100,6 @@ func (a *app) definitionsOf(file string) ([]*applied, error) {
 	return list, nil
 }
 
-func named(file string, err error) *fault.Error {
-	f := *fault.As(err)
-	f.Message = shown(file) + ": " + f.Message
-	return &f
-}
-
-// forToolworker reports whether a part of a file says how a toolworker is to execute a tool.
-func forToolworker(raw json.RawMessage) bool {
-	var m map[string]json.RawMessage
-	if json.Unmarshal(raw, &m) != nil {
-		return false
-	}
-	return m["builtin"] != nil || m["exec"] != nil || m["http"] != nil
-}
-
 // checkApplied refuses what can be refused without a server.
 func checkApplied(list []*applied) {
 	first := map[string]int{}
