@@ -40,7 +40,7 @@ func (c *Client) request(ctx context.Context, subject string, body []byte, withi
 			return nil, kv.Fault(err)
 		}
 		if time.Now().After(until) {
-			return nil, c.nobody(subject, err)
+			return nil, nobody(c.nc, subject, err)
 		}
 		if !backoff.Pause(ctx, ownerPause) {
 			return nil, context.Cause(ctx)
@@ -91,9 +91,9 @@ func unanswered(err error) bool {
 	return errors.Is(err, nats.ErrNoResponders) || errors.Is(err, nats.ErrTimeout) || errors.Is(err, context.DeadlineExceeded)
 }
 
-func (c *Client) nobody(subject string, err error) error {
-	if !c.nc.IsConnected() {
-		return fault.Wrap(fault.NoConnection, err, "the connection to "+c.nc.Opts.Url+" is lost")
+func nobody(nc *nats.Conn, subject string, err error) error {
+	if !nc.IsConnected() {
+		return fault.Wrap(fault.NoConnection, err, "the connection to "+nc.Opts.Url+" is lost")
 	}
 	f := fault.New(fault.NotReady, "no orchestrator answers on %s", subject).
 		WithHint("start one: stepjet dev, or stepjet orchestrator --url …; the client may also lack the right to publish there")

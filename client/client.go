@@ -214,6 +214,18 @@ func (c *Client) Tools(ctx context.Context) ([]tool.Registered, error) {
 	return mine, nil
 }
 
+// Demand returns how much is wanted now of each tool that this client's tenant may use, by all tenants together: the
+// steps that workers have, and those that wait for one, wherever they do. It is the number to scale workers by; that a
+// tool's consumer lags behind says less. It asks all orchestrators; while one of them is dead it takes up to 3 s, and
+// Demands.Unsure says what is missing. Errors: Permission, NotReady where none answers, and those of reading.
+func (c *Client) Demand(ctx context.Context) (*tool.Demands, error) {
+	tools, err := c.Tools(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return c.store.Requests.Demand(ctx, tools)
+}
+
 func allowed(tenants []string, tenant string) bool {
 	for _, t := range tenants {
 		if t == tenant {

@@ -1,6 +1,8 @@
 package machine
 
 import (
+	"time"
+
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/plan"
 	"github.com/stepjet/stepjet/subjects"
@@ -89,6 +91,19 @@ func (r *Run) Open(c Call, attempt int) bool {
 func (r *Run) Wanted(c Call, attempt int) bool {
 	i, ok := r.index(c)
 	return ok && r.Open(c, attempt) && !r.calls[i].expiring && !r.halting(i)
+}
+
+// Due returns when the attempt of a call that is to be decided now was due: when the call was ready, or, of a later
+// attempt, when its pause was over.
+func (r *Run) Due(c Call) time.Time {
+	i, ok := r.index(c)
+	if !ok {
+		return time.Time{}
+	}
+	if s := &r.calls[i]; s.attempt > 1 {
+		return s.at.time()
+	}
+	return r.calls[i].ready.time()
 }
 
 // Expanding reports whether a for_each step waits for the length of its list.

@@ -31,6 +31,7 @@ type api struct {
 	tools *kv.Registry
 	subs  []*nats.Subscription
 	keyless
+	streams streams
 }
 
 func newAPI(p *self, ls *loops, reg *registry, tools *kv.Registry) *api {
@@ -48,6 +49,8 @@ func (s *api) open() error {
 		{subjects.TenantOverrideFilter, subjects.DoctorQueue, s.overrideForTenant},
 		{subjects.RemoveFilter, subjects.DoctorQueue, s.remove},
 		{subjects.APIAll, "", s.request},
+		{subjects.DemandSubject, "", s.demand},
+		{subjects.QueuesSubject, subjects.DoctorQueue, s.queues},
 		{subjects.IntakeFilter, "", s.submission},
 		{subjects.IntakeShardsFilter, "", s.submission},
 	}

@@ -3,11 +3,17 @@ package orchestrator
 import (
 	"context"
 	"fmt"
+	"maps"
+	"time"
+
+	"github.com/nats-io/nats.go"
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/machine"
 	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/wire"
 )
 
 // waiter is a call that is ready and not decided: where it stands is for its tool's consumer to say.
@@ -93,4 +99,115 @@ func waitsForWorker(tool string, s kv.Lag) string {
 		return "no worker of " + tool + " is alive"
 	}
 	return fmt.Sprintf("every worker of %s is busy: %d steps are leased, %d wait", tool, s.Leased, s.Behind)
+}
+
+// queueMemory is for how long what lies in a tool's stream is told without asking the server again, however many ask.
+const queueMemory = 250 * time.Millisecond
+
+// queues says what lies in the streams of some tools. Who looks may not ask the server for them.
+func (s *api) queues(m *nats.Msg) {
+	asked, err := wire.ParseQueuesRequest(m.Data)
+	if err != nil {
+		s.refuse(m, err)
+		return
+	}
+	found, err := s.streams.of(s.ctx, s.store, asked.Tools)
+	if err != nil {
+		s.refuse(m, err)
+		return
+	}
+	s.reply(m, wire.QueuesAnswer{Tools: found}.Body())
+}
+
+// streams remembers for a moment what lies in the streams of tools. It is for the one goroutine of its subscription: so
+// the server is asked for one tool at a time, however many requests there are.
+type streams struct{ asked map[string]lookedAt }
+
+type lookedAt struct {
+	wire.Queue
+	there bool
+	at    time.Time
+}
+
+// of returns what lies in the streams of tools, each in a shard; one without a consumer is left out.
+func (s *streams) of(ctx context.Context, store storage, tools map[string]int) (map[string]wire.Queue, error) {
+	now := time.Now()
+	maps.DeleteFunc(s.asked, func(_ string, x lookedAt) bool { return now.Sub(x.at) > queueMemory })
+	if s.asked == nil {
+		s.asked = map[string]lookedAt{}
+	}
+	found := map[string]wire.Queue{}
+	for name, shard := range tools {
+		x, known := s.asked[name]
+		if !known && subjects.ValidTool(name) {
+			lag, err := store.Lag(ctx, name, shard)
+			if err != nil && fault.CodeOf(err) != fault.NotFound {
+				return nil, err
+			}
+			x = lookedAt{wire.Queue{Limit: lag.Limit, Leased: lag.Leased, Behind: lag.Behind, Given: lag.Given}, err == nil, now}
+			s.asked[name] = x
+		}
+		if x.there {
+			found[name] = x.Queue
+		}
+	}
+	return found, nil
+}
+
+// demand says what is held back of some tools. Every loop answers for the partitions whose runs it has at hand, so who
+// asks sees from the answers together which are missing.
+func (s *api) demand(m *nats.Msg) {
+	asked, err := wire.ParseDemandRequest(m.Data)
+	if err != nil {
+		s.refuse(m, err)
+		return
+	}
+	s.loops.each(func(l *loop) {
+		if serves := l.cursors.atHand(); serves != 0 {
+			s.reply(m, wire.DemandAnswer{Serves: serves, Tools: l.dispatcher.demand(asked.Tools, serves, l.times.of)}.Body())
+		}
+	})
+}
+
+// demand counts what waits of the tools asked for, in the runs of some partitions. It goes through all that is out and
+// held back, rather than have each step pay for a number that is seldom asked for: some ten nanoseconds each.
+func (di *dispatcher) demand(asked map[string]wire.DemandSince, serves uint64, now func(*run) time.Time) map[string]wire.DemandNow {
+	found := map[string]wire.DemandNow{}
+	for id, r := range di.runs.byID {
+		if r.phase != running || len(r.lanes) == 0 || serves>>id.Partition()&1 == 0 {
+			continue
+		}
+		at := now(r)
+		waits := func(tool string, c machine.Call, held int) {
+			x := found[tool]
+			x.Held += held
+			x.OldestMS = max(x.OldestMS, at.Sub(r.machine.Due(c)).Milliseconds())
+			found[tool] = x
+		}
+		for tool, x := range r.lanes {
+			if _, ok := asked[tool]; !ok {
+				continue
+			}
+			for _, h := range x.calls.items[x.calls.head:] {
+				if d := h.dispatch(); r.machine.Wanted(d.Call, d.Attempt) {
+					waits(tool, d.Call, 1)
+				}
+			}
+		}
+		for c, f := range r.flights {
+			tool := r.step(c.Step).Tool
+			since, ok := asked[tool]
+			if ok && since.Behind > 0 && !f.given(since.Given) && r.machine.Wanted(c, f.attempt) {
+				waits(tool, c, 0)
+			}
+		}
+	}
+	return found
+}
+
+// given reports whether a worker was given an attempt that is out, by the sequence up to which the tool's steps were.
+// Of one that an earlier owner sent it is not known.
+func (f *flight) given(upTo uint64) bool {
+	seq := f.seq.Load()
+	return seq > 0 && seq <= upTo
 }

@@ -230,16 +230,20 @@ func (ps *partitions) openNext(c *cursor) {
 
 // tellServed tells which partitions have their runs at hand, if that has changed.
 func (ps *partitions) tellServed() {
-	var set uint64
-	for p, c := range ps.cursors.owned {
+	if set := ps.cursors.atHand(); set != ps.served {
+		ps.served = set
+		ps.serves(set)
+	}
+}
+
+// atHand returns the partitions whose runs are known, with a bit for each.
+func (cs *cursors) atHand() (set uint64) {
+	for p, c := range cs.owned {
 		if c != nil && c.caughtUp && c.opening == 0 && len(c.closed) == 0 {
 			set |= 1 << p
 		}
 	}
-	if set != ps.served {
-		ps.served = set
-		ps.serves(set)
-	}
+	return set
 }
 
 // ownedNow asks the loop which partitions are owned; false if ctx ends first.

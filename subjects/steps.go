@@ -257,6 +257,13 @@ const RemoveFilter = "api.tools.remove.*"
 // PingSubject is answered by any orchestrator; it shows that one is alive.
 const PingSubject = "api.ping"
 
+// DemandSubject is answered by every orchestrator, for the partitions whose runs it has at hand: what it holds back of
+// some tools.
+const DemandSubject = "api.demand"
+
+// QueuesSubject is answered by any orchestrator: what lies in the streams of some tools.
+const QueuesSubject = "api.demand.queues"
+
 // ToolKey returns a tool's key in the registry bucket.
 func ToolKey(tool string) string { return Encode(tool) }
 

@@ -109,7 +109,8 @@ func New(s Spec) (*Grant, error) {
 	case Orchestrator, Doctor:
 		g.orchestrate(s)
 		if s.Role == Doctor {
-			g.request(One, subjects.IntakeFilter, subjects.IntakeShardsFilter, subjects.PingSubject)
+			g.request(One, subjects.IntakeFilter, subjects.IntakeShardsFilter, subjects.PingSubject, subjects.QueuesSubject)
+			g.request(Many, subjects.DemandSubject)
 			for _, tenant := range s.Declared { // stepjet tenant remove
 				g.request(One, subjects.StreamRequest("DELETE", subjects.BlobsStream(subjects.BlobsOf(tenant))))
 			}

@@ -40,7 +40,8 @@ func (g *Grant) orchestrate(s Spec) {
 		g.request(One, subjects.ConsumersRequest("NAMES", steps), subjects.ConsumersRequest("LIST", steps))
 	}
 	g.request(One, subjects.AccountRequest, subjects.StreamNames, subjects.UserInfo)
-	g.listen(subjects.IntakeFilter, subjects.IntakeShardsFilter, subjects.PingSubject, subjects.RegisterFilter,
+	g.listen(subjects.IntakeFilter, subjects.IntakeShardsFilter, subjects.PingSubject, subjects.DemandSubject,
+		subjects.QueuesSubject, subjects.RegisterFilter,
 		subjects.OverrideFilter, subjects.TenantOverrideFilter, subjects.RemoveFilter, subjects.APIAll)
 }
 

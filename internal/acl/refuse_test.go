@@ -219,8 +219,8 @@ func TestNoTwoUsersOfASystemMayDoTheSame(t *testing.T) {
 	shared := map[string]bool{ // what everybody may ask: docs/security.md says what that shows
 		subjects.UserInfo: true, subjects.PingSubject: true, subjects.DirectRead("OBJ_blobs"): true,
 		subjects.DirectGet("OBJ_blobs", subjects.BlobMetas("")): true, subjects.DirectGet("KV_tools", "$KV.tools.*"): true,
-		subjects.DirectGet("KV_tools", "$KV.tools.def.*"): true,
-		subjects.BlobChunks(""):                           true, subjects.BlobMetas(""): true,
+		subjects.DirectGet("KV_tools", "$KV.tools.def.*"): true, subjects.DemandSubject: true, subjects.QueuesSubject: true,
+		subjects.BlobChunks(""): true, subjects.BlobMetas(""): true,
 	}
 	for _, stream := range []string{"KV_runs_0", "KV_history", "KV_dead", "KV_questions", "KV_tools", "OBJ_blobs"} {
 		shared[subjects.StreamRequest("INFO", stream)] = true

@@ -66,6 +66,8 @@ func (g *Grant) look(s Spec) {
 		subjects.StreamRequest("INFO", questions),
 		subjects.DirectGet(questions, subjects.BucketSubject(subjects.QuestionsBucket, subjects.QuestionsFilter(s.Tenant))),
 		subjects.TenantAPIFilter(s.Tenant, subjects.VerbGet), subjects.PingSubject, tenantOverrides(s.Tenant))
+	g.request(One, subjects.QueuesSubject)
+	g.request(Many, subjects.DemandSubject)
 	g.listen(subjects.TenantEventFilter(s.Tenant), subjects.TenantNotifyFilter(s.Tenant))
 }
 
@@ -84,8 +86,9 @@ func (g *Grant) submit(s Spec) {
 // administer is what an operator of the cluster does. It looks at no runs.
 func (g *Grant) administer() {
 	g.open()
+	g.request(Many, subjects.DemandSubject)
 	g.request(One, subjects.RegisterFilter, subjects.OverrideFilter, subjects.TenantOverrideFilter, subjects.RemoveFilter,
-		subjects.PingSubject,
+		subjects.PingSubject, subjects.QueuesSubject,
 		tenantOverrides("*"))
 }
 

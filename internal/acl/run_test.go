@@ -35,6 +35,7 @@ func TestTheWholeSystemRunsUnderItsConfiguration(t *testing.T) {
 		s.staff()
 		agent := s.client("agent-acme", "acme")
 		s.runsEverything(agent)
+		s.looks(agent)
 		s.looks(s.client("viewer-acme", "acme"))
 		s.looks(s.client("operator-acme", "acme"))
 		approver := s.client("approver-acme", "acme")
@@ -137,6 +138,10 @@ func (s *system) looks(c *client.Client) {
 	require.Len(t, tools, 3)
 	_, err = c.Ping(s.ctx())
 	require.NoError(t, err)
+	demand, err := c.Demand(s.ctx())
+	require.NoError(t, err)
+	require.Len(t, demand.Tools, 3)
+	require.Empty(t, demand.Unsure, "each orchestrator has answered")
 	var last client.Event
 	require.NoError(t, c.Watch(s.ctx(), "all", func(e client.Event) { last = e }))
 	require.Equal(t, subjects.EventEnd, last.Kind)
@@ -225,6 +230,9 @@ func (s *system) administers() {
 	tools, err := store.Registry.Tools(s.ctx())
 	require.NoError(t, err)
 	require.Len(t, tools, 3)
+	demand, err := store.Requests.Demand(s.ctx(), tools)
+	require.NoError(t, err)
+	require.Empty(t, demand.Unsure)
 	// A worker that hosts a tool notices that it is gone, and registers it again.
 	before, err := store.Registry.Tool(s.ctx(), "search")
 	require.NoError(t, err)

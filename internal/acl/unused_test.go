@@ -74,6 +74,8 @@ func (p *permissions) add(s *system) {
 var elsewhere = map[string]string{
 	"orchestrator PUB $JS.FC.>":                         "the server asks a cursor for it that has fallen behind",
 	"orchestrator PUB $JS.API.STREAM.UPDATE.STREAM":     "stepjet doctor --fix, where settings differ: internal/doctor",
+	"orchestrator PUB api.demand":                       "stepjet doctor: internal/doctor",
+	"orchestrator PUB api.demand.queues":                "stepjet doctor: internal/doctor",
 	"orchestrator PUB plan.in.*.*.*":                    "stepjet doctor, where the ledger has several shards: internal/doctor",
 	"orchestrator PUB $JS.API.CONSUMER.PAUSE.STREAM.*":  "a stop takes steps back that no worker has: kv",
 	"orchestrator PUB $JS.API.STREAM.MSG.DELETE.STREAM": "a stop takes steps back that no worker has: kv",

@@ -41,72 +41,98 @@ func (a *app) toolsListCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
 		Short: "List the tools that plans of this tenant may call",
-		Long: `Lists the registered tools with their contracts. -o json prints the definitions in MCP form,
-which is what "validate --tools" reads.`,
+		Long: `Lists the registered tools with their contracts, and how much of each is wanted now: WANTED are
+the steps that are ready and not done with, LEASED those that workers have of the tool's limit,
+OLDEST is for how long the oldest waits that no worker has. The numbers are of all tenants
+together. -o json prints the definitions in MCP form, which is what "validate --tools" reads.`,
 		Example: `  stepjet tools list
   stepjet tools list -o json > tools.json`,
 		Args: exactly(),
 		RunE: a.work(func(cmd *cobra.Command, _ []string) error {
-			tools, err := a.registered(cmd.Context())
+			seen, err := a.look(cmd.Context(), func(string) bool { return !a.json() })
 			if err != nil {
 				return err
 			}
 			if a.json() {
-				list := make([]any, len(tools))
-				for i := range tools {
-					list[i] = tools[i].Definition
+				list := make([]any, len(seen.tools))
+				for i := range seen.tools {
+					list[i] = seen.tools[i].Definition
 				}
 				return a.printJSON(list)
 			}
-			return a.listTools(tools)
+			return seen.list(a)
 		}),
 	}
 }
 
 func (a *app) registered(ctx context.Context) ([]tool.Registered, error) {
-	tools, _, err := a.registeredAs(ctx)
-	return tools, err
+	seen, err := a.look(ctx, func(string) bool { return false })
+	return seen.tools, err
 }
 
-// registeredAs returns the tools that plans of the tenant may call, and what the tenant itself overrides of them.
-func (a *app) registeredAs(ctx context.Context) (tools []tool.Registered, own map[string]*tool.Override, err error) {
+// toolsSeen are the tools that plans of the tenant may call.
+type toolsSeen struct {
+	tools  []tool.Registered
+	own    map[string]*tool.Override // what the tenant itself overrides of them
+	demand *tool.Demands             // nil where it was not asked for, or can't be seen
+}
+
+// of returns the demand of a tool; nil where it is not known.
+func (s *toolsSeen) of(name string) *tool.Demand {
+	if s.demand == nil {
+		return nil
+	}
+	return s.demand.Of(name)
+}
+
+// look returns the tools that plans of the tenant may call, and how much is wanted of those that demand picks.
+func (a *app) look(ctx context.Context, demand func(name string) bool) (seen toolsSeen, err error) {
 	s, err := a.open(ctx, place{start: always, temporary: true, bare: true})
 	if err != nil {
-		return nil, nil, err
+		return seen, err
 	}
 	defer s.close()
 	err = a.withStore(ctx, s, func(store *kv.Store) error {
 		ctx, cancel := a.patience(ctx)
 		defer cancel()
-		if tools, err = store.Registry.Tools(ctx); err != nil {
+		tools, err := store.Registry.Tools(ctx)
+		if err != nil {
 			return why(ctx, err)
 		}
-		tools = slices.DeleteFunc(tools, func(t tool.Registered) bool { return len(t.Tenants) > 0 && !slices.Contains(t.Tenants, a.flags.tenant) })
-		own, err = store.Registry.TenantOverrides(ctx, a.flags.tenant)
+		seen.tools = slices.DeleteFunc(tools, func(t tool.Registered) bool { return len(t.Tenants) > 0 && !slices.Contains(t.Tenants, a.flags.tenant) })
+		others := func(t tool.Registered) bool { return !demand(t.Name) }
+		if picked := slices.DeleteFunc(slices.Clone(seen.tools), others); len(picked) > 0 {
+			seen.demand = demandOf(ctx, a, store, picked)
+		}
+		seen.own, err = store.Registry.TenantOverrides(ctx, a.flags.tenant)
 		if fault.CodeOf(err) == fault.Permission { // of a role of before, or of another tenant's
 			err = nil
 		}
 		return why(ctx, err)
 	})
-	for i := range tools {
-		tools[i].Contract = own[tools[i].Name].Narrow(tools[i].Contract)
+	for i := range seen.tools {
+		seen.tools[i].Contract = seen.own[seen.tools[i].Name].Narrow(seen.tools[i].Contract)
 	}
-	return tools, own, err
+	return seen, err
 }
 
-func (a *app) listTools(tools []tool.Registered) error {
-	if len(tools) == 0 {
+// list prints a line for each tool.
+func (s *toolsSeen) list(a *app) error {
+	if len(s.tools) == 0 {
 		a.say("no tools; start a toolworker")
 		return nil
 	}
 	st := a.style
 	t := table{}
 	head := func(s string) cell { return cell{text: s, paint: st.dim} }
-	t.add(head("TOOL"), head("MODE"), cell{text: "LIMIT", paint: st.dim, right: true}, cell{text: "ATTEMPTS", paint: st.dim, right: true}, head("DESCRIPTION"))
-	for i := range tools {
-		c := &tools[i].Contract
-		t.add(plain(tools[i].Name), plain(fmt.Sprint(c.Mode)), cell{text: fmt.Sprint(c.Limit), right: true},
-			cell{text: fmt.Sprint(c.MaxAttempts), right: true}, cell{text: oneLine(tools[i].Definition.Description), paint: st.dim})
+	number := func(s string) cell { return cell{text: s, paint: st.dim, right: true} }
+	t.add(head("TOOL"), head("MODE"), number("WANTED"), number("LEASED"), number("OLDEST"), number("ATTEMPTS"), head("DESCRIPTION"))
+	for i := range s.tools {
+		of := &s.tools[i]
+		c := &of.Contract
+		wanted, leased, oldest := demandCells(s.of(of.Name), c.Limit)
+		t.add(plain(of.Name), plain(fmt.Sprint(c.Mode)), wanted, leased, oldest,
+			cell{text: fmt.Sprint(c.MaxAttempts), right: true}, cell{text: oneLine(of.Definition.Description), paint: st.dim})
 	}
 	var b bytes.Buffer
 	t.write(&b, "", a.width())
@@ -117,20 +143,20 @@ func (a *app) listTools(tools []tool.Registered) error {
 func (a *app) toolsShowCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "show TOOL",
-		Short:   "Show a tool's schemas and its contract, as declared and as overridden",
+		Short:   "Show a tool's schemas, its contract, and how much of it is wanted now",
 		Example: "  stepjet tools show divide",
 		Args:    exactly("TOOL"),
 		RunE: a.work(func(cmd *cobra.Command, args []string) error {
-			tools, own, err := a.registeredAs(cmd.Context())
+			seen, err := a.look(cmd.Context(), func(name string) bool { return name == args[0] })
 			if err != nil {
 				return err
 			}
-			for i := range tools {
-				if tools[i].Name == args[0] {
-					return a.showTool(&tools[i], own[args[0]])
+			for i := range seen.tools {
+				if seen.tools[i].Name == args[0] {
+					return a.showTool(&seen.tools[i], seen.own[args[0]], seen.of(args[0]))
 				}
 			}
-			return noTool(args[0], tools)
+			return noTool(args[0], seen.tools)
 		}),
 	}
 }
@@ -145,9 +171,9 @@ func noTool(name string, tools []tool.Registered) error {
 	return f.WithHint("stepjet tools list names all")
 }
 
-func (a *app) showTool(t *tool.Registered, own *tool.Override) error {
+func (a *app) showTool(t *tool.Registered, own *tool.Override, demand *tool.Demand) error {
 	if a.json() {
-		return a.printTool(t, own)
+		return a.printJSON(printed(t, own, demand))
 	}
 	var b bytes.Buffer
 	st, d := a.style, t.Definition
@@ -160,6 +186,7 @@ func (a *app) showTool(t *tool.Registered, own *tool.Override) error {
 	if own != nil {
 		a.tenantRow(rows, own)
 	}
+	rows.demand(st, demand)
 	rows.write(&b, "", 0)
 	for _, part := range []struct {
 		name string
@@ -177,21 +204,18 @@ func (a *app) showTool(t *tool.Registered, own *tool.Override) error {
 	return err
 }
 
-// printTool prints the registry's entry, with what the tenant overrides of it.
-func (a *app) printTool(t *tool.Registered, own *tool.Override) error {
-	if own == nil {
-		return a.printJSON(t)
+// printed is the registry's entry, with what the tenant overrides of it and how much of it is wanted.
+func printed(t *tool.Registered, own *tool.Override, demand *tool.Demand) map[string]any {
+	raw, _ := json.Marshal(t) // it was read from JSON
+	fields := map[string]any{}
+	_ = json.Unmarshal(raw, &fields)
+	if own != nil {
+		fields["tenant_override"] = own
 	}
-	raw, err := json.Marshal(t)
-	if err != nil {
-		return err
+	if demand != nil {
+		fields["demand"] = demand
 	}
-	var fields map[string]any
-	if err := json.Unmarshal(raw, &fields); err != nil {
-		return err
-	}
-	fields["tenant_override"] = own
-	return a.printJSON(fields)
+	return fields
 }
 
 func (a *app) toolsCallCommand() *cobra.Command {

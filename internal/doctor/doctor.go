@@ -49,7 +49,7 @@ func Examine(ctx context.Context, nc *nats.Conn, o Options) (*Report, error) {
 		{"registry", d.registry},
 		{"consumer", d.consumers}, {"orphan-consumer", d.orphanConsumers}, {"frozen-tool", d.frozenTools},
 		{"tenant", d.tenantBuckets}, {"stuck-step", d.stuckSteps},
-		{"orphan-records", d.orphanRecords}, {"orchestrator", d.orchestrators}, {"worker", d.workers},
+		{"orphan-records", d.orphanRecords}, {"orchestrator", d.orchestrators}, {"demand", d.demand}, {"worker", d.workers},
 		{"run", d.staleRuns}, {"redelivery", d.redeliveries}, {"room", d.room}, {"clock", d.clocks},
 		{"dead-letters", d.deadLetters}, {"secrets", d.secrets},
 		{"blobs", d.blobs},

@@ -48,7 +48,7 @@ func admit(t *testing.T, cfg kv.Config) *patient {
 	return p
 }
 
-// answer plays an orchestrator that is asked who it is.
+// answer plays an orchestrator that is asked who it is, and what it holds back.
 func answer(t *testing.T, nc *nats.Conn) {
 	t.Helper()
 	_, err := nc.Subscribe(subjects.PingSubject, func(m *nats.Msg) {
@@ -56,7 +56,26 @@ func answer(t *testing.T, nc *nats.Conn) {
 		_ = m.Respond(body)
 	})
 	require.NoError(t, err)
+	hold(t, nc, 0, nil)
 	require.NoError(t, nc.Flush())
+}
+
+// hold plays an orchestrator that holds steps of tools back, of which some lie in their streams.
+func hold(t *testing.T, nc *nats.Conn, queued uint64, tools map[string]wire.DemandNow) {
+	t.Helper()
+	_, err := nc.Subscribe(subjects.DemandSubject, func(m *nats.Msg) {
+		_ = m.Respond(wire.DemandAnswer{Serves: ^uint64(0), Tools: tools}.Body())
+	})
+	require.NoError(t, err)
+	_, err = nc.Subscribe(subjects.QueuesSubject, func(m *nats.Msg) {
+		asked, _ := wire.ParseQueuesRequest(m.Data)
+		all := map[string]wire.Queue{}
+		for name := range asked.Tools {
+			all[name] = wire.Queue{Limit: 2, Behind: queued}
+		}
+		_ = m.Respond(wire.QueuesAnswer{Tools: all}.Body())
+	})
+	require.NoError(t, err)
 }
 
 func (p *patient) examine(o doctor.Options) *doctor.Report {
@@ -99,7 +118,7 @@ func TestAHealthyAccount(t *testing.T) {
 		require.NotEmpty(t, f.Found, f.Check)
 		seen[f.Check] = true
 	}
-	require.Len(t, seen, 24, "every check says something")
+	require.Len(t, seen, 25, "every check says something")
 	before := streams(t, p.js)
 	p.examine(doctor.Options{Mend: true})
 	require.Equal(t, before, streams(t, p.js), "there was nothing to mend")

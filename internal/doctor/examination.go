@@ -39,7 +39,8 @@ type doctor struct {
 	kept       map[string]keptDefinition
 	queues     map[queueKey]toolQueue // consumers of the step streams
 	skews      []skew
-	members    int // live orchestrators
+	wanted     *tool.Demands // of the tools
+	members    int           // live orchestrators
 	active     []activeRun
 }
 

@@ -1,0 +1,159 @@
+package kv
+
+import (
+	"context"
+	"errors"
+	"math/bits"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/tool"
+	"github.com/stepjet/stepjet/wire"
+)
+
+const (
+	// demandWithin is how long orchestrators are asked until the answers are whole: about as long as the partitions of
+	// a dead one stay without an owner.
+	demandWithin = 3 * time.Second
+	// demandPatience is how long the answers to one request are waited for, demandPause lies between two.
+	demandPatience = time.Second
+	demandPause    = 100 * time.Millisecond
+)
+
+// Demand returns how much of each tool is wanted now, in the order of the names: what lies in the tools' streams, which
+// any orchestrator says, and what all orchestrators hold back. It is for people who look, and for a scaler now and then.
+// Where orchestrators don't answer for all runs within 3 s it returns what it has, and says so (Demands.Unsure). Errors:
+// Permission; NotReady where no orchestrator answers within that time; those of the connection.
+func (s *Requests) Demand(ctx context.Context, tools []tool.Registered) (*tool.Demands, error) {
+	d := &tool.Demands{Tools: []tool.Demand{}}
+	for some := range slices.Chunk(tools, wire.MaxDemandTools) {
+		queues, err := s.queues(ctx, some)
+		if err != nil {
+			return nil, err
+		}
+		held, unsure, err := s.held(ctx, some, queues)
+		if err != nil {
+			return nil, err
+		}
+		for i := range some {
+			d.Tools = append(d.Tools, demandOf(&some[i], queues, held))
+		}
+		d.Unsure = append(d.Unsure, unsure...)
+	}
+	slices.Sort(d.Unsure)
+	d.Unsure = slices.Compact(d.Unsure)
+	slices.SortFunc(d.Tools, func(a, b tool.Demand) int { return strings.Compare(a.Tool, b.Tool) })
+	return d, nil
+}
+
+func demandOf(t *tool.Registered, queues map[string]wire.Queue, held map[string]wire.DemandNow) tool.Demand {
+	q, there := queues[t.Name]
+	if !there {
+		q.Limit = t.Contract.Limit
+	}
+	now := held[t.Name]
+	d := tool.Demand{
+		Tool: t.Name, Held: now.Held, Queued: int(q.Behind), Leased: q.Leased, Limit: q.Limit, OldestMS: now.OldestMS, NoConsumer: !there,
+	}
+	d.Steps = d.Held + d.Queued + d.Leased
+	return d
+}
+
+// queues asks what lies in the streams of tools.
+func (s *Requests) queues(ctx context.Context, tools []tool.Registered) (map[string]wire.Queue, error) {
+	ctx, cancel := context.WithTimeout(ctx, demandWithin)
+	defer cancel()
+	r := wire.QueuesRequest{Tools: map[string]int{}}
+	for i := range tools {
+		r.Tools[tools[i].Name] = tools[i].Shard
+	}
+	var a wire.QueuesAnswer
+	err := s.requestOf(ctx, subjects.QueuesSubject, r.Body(), &a)
+	return a.Tools, err
+}
+
+// heldBack is what orchestrators have answered to one request.
+type heldBack struct {
+	tools map[string]wire.DemandNow
+	once  uint64 // partitions for which somebody answered
+	twice uint64 // and somebody else
+}
+
+// unsure returns the partitions that nobody answered for, or several did.
+func (a *heldBack) unsure() (all []int) {
+	for set := ^a.once | a.twice; set != 0; set &= set - 1 {
+		all = append(all, bits.TrailingZeros64(set))
+	}
+	return all
+}
+
+func (a *heldBack) add(x wire.DemandAnswer) {
+	a.twice |= a.once & x.Serves
+	a.once |= x.Serves
+	for name, now := range x.Tools {
+		sum := a.tools[name]
+		a.tools[name] = wire.DemandNow{Held: sum.Held + now.Held, OldestMS: max(sum.OldestMS, now.OldestMS)}
+	}
+}
+
+// held asks all orchestrators for what they hold back, again and again until somebody has answered for each partition,
+// and nobody twice. It returns what it has when its time is over.
+func (s *Requests) held(ctx context.Context, tools []tool.Registered, queues map[string]wire.Queue) (map[string]wire.DemandNow, []int, error) {
+	r := wire.DemandRequest{Tools: map[string]wire.DemandSince{}}
+	for i := range tools {
+		q := queues[tools[i].Name] // nothing, where it has no consumer
+		r.Tools[tools[i].Name] = wire.DemandSince{Given: q.Given, Behind: q.Behind}
+	}
+	for until := time.Now().Add(demandWithin); ; {
+		a, err := s.heldOnce(ctx, r)
+		if err != nil {
+			return nil, nil, s.explain(ctx, err)
+		}
+		unsure := a.unsure()
+		if unsure == nil || a.once == 0 || time.Now().After(until) {
+			return a.tools, unsure, nil
+		}
+		if !s.pause(ctx, demandPause) {
+			return nil, nil, s.explain(ctx, context.Cause(ctx))
+		}
+	}
+}
+
+// heldOnce asks once, and waits for answers for all partitions, but not for long.
+func (s *Requests) heldOnce(ctx context.Context, r wire.DemandRequest) (*heldBack, error) {
+	a := &heldBack{tools: map[string]wire.DemandNow{}}
+	sub, err := s.nc.SubscribeSync(s.nc.NewInbox())
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = sub.Unsubscribe() }() // a closed connection has none left to end
+	err = s.guarded(ctx, subjects.DemandSubject, func(outer context.Context) error {
+		ctx, cancel := context.WithTimeout(outer, demandPatience)
+		defer cancel()
+		ask := &nats.Msg{Subject: subjects.DemandSubject, Reply: sub.Subject, Header: wire.Versioned(), Data: r.Body()}
+		if err := s.nc.PublishMsg(ask); err != nil {
+			return err
+		}
+		for ^a.once != 0 {
+			m, err := sub.NextMsgWithContext(ctx)
+			switch {
+			case errors.Is(err, nats.ErrNoResponders), err != nil && ctx.Err() != nil && outer.Err() == nil:
+				return nil // nobody else answers
+			case err != nil:
+				return err
+			case !wire.KindAnswer.Known(m.Header): // of a newer version: what it serves is not known
+				continue
+			}
+			if err := wire.ParseRefusal(m.Header, m.Data); err != nil {
+				return err
+			}
+			a.add(wire.ParseDemandAnswer(m.Data))
+		}
+		return nil
+	})
+	return a, err
+}

@@ -1,0 +1,145 @@
+package orchestrator_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/lab/natstest"
+	"github.com/stepjet/stepjet/orchestrator"
+	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/tool"
+)
+
+// unhosted registers a tool that has no worker.
+func (s *system) unhosted(name string, limit int) tool.Registered {
+	s.t.Helper()
+	def := fmt.Sprintf(`{"name":%q,"inputSchema":{"type":"object"},"x-orchestration":{"mode":"fan-out-bounded","max_concurrency":%d}}`, name, limit)
+	at, err := s.store.Requests.RequestRegister(ctx(s.t), []byte(def))
+	require.NoError(s.t, err)
+	return at
+}
+
+// manySteps writes a plan of n steps of a tool that wait for nothing.
+func manySteps(tool string, n int) string {
+	all := make([]string, n)
+	for i := range all {
+		all[i] = fmt.Sprintf(`{"id":"s%d","tool":%q}`, i, tool)
+	}
+	return `{"steps":[` + strings.Join(all, ",") + `]}`
+}
+
+// demand returns that of a tool, and for how many partitions it is not known.
+func (s *system) demand(name string) (d tool.Demand, unsure int) {
+	s.t.Helper()
+	all, err := s.client.Demand(ctx(s.t))
+	if fault.CodeOf(err) == fault.NotReady { // for the moment in which one is dead and asked nevertheless
+		return d, 64
+	}
+	require.NoError(s.t, err)
+	require.NotNil(s.t, all.Of(name))
+	return *all.Of(name), len(all.Unsure)
+}
+
+// wanted waits until a tool's demand is known for all runs, and so much.
+func (s *system) wanted(name string, steps int) (d tool.Demand) {
+	s.t.Helper()
+	require.Eventually(s.t, func() bool {
+		var unsure int
+		d, unsure = s.demand(name)
+		return unsure == 0 && d.Steps == steps
+	}, patience, 50*time.Millisecond)
+	require.Equal(s.t, d.Steps, d.Held+d.Queued+d.Leased)
+	return d
+}
+
+// TestDemandIsTrueWhereLagLies: of 5,000 steps that wait, their tool's consumer knows some.
+func TestDemandIsTrueWhereLagLies(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	wide := s.unhosted("wide", 1000)
+	submitted := time.Now()
+	s.submit(manySteps("wide", 5000), "r")
+	d := s.wanted("wide", 5000)
+	lag, err := s.store.Queue.Lag(ctx(t), "wide", wide.Shard)
+	require.NoError(t, err)
+	require.LessOrEqual(t, lag.Behind, uint64(1250), "what the lag says")
+	require.Zero(t, lag.Leased)
+	require.GreaterOrEqual(t, d.Held, 3750)
+	require.Equal(t, tool.Demand{Tool: "wide", Steps: 5000, Held: 5000 - int(lag.Behind), Queued: int(lag.Behind), Limit: 1000, OldestMS: d.OldestMS}, d)
+	require.Eventually(t, func() bool {
+		before := time.Since(submitted)
+		d, _ := s.demand("wide")
+		return d.OldestMS > 0 && d.OldestMS >= before.Milliseconds()-1000 // between what this process and the server take for the time
+	}, patience, 50*time.Millisecond)
+	require.NoError(t, s.client.Cancel(ctx(t), "r", "test"))
+	s.wanted("wide", 0)
+}
+
+// TestDemandTellsWhatWorkersHaveFromWhatWaits: what is leased waits for no worker.
+func TestDemandTellsWhatWorkersHaveFromWhatWaits(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	r := s.submit(manySteps("gate", 3), "r")
+	for range 3 {
+		<-s.tools.begun
+	}
+	d := s.wanted("gate", 3)
+	require.Equal(t, 3, d.Leased)
+	require.Zero(t, d.OldestMS, "no step waits")
+	none := s.wanted("echo", 0)
+	require.Zero(t, none.OldestMS)
+	close(s.tools.gate)
+	require.Equal(t, outcome.Succeeded, s.wait(r).Status)
+	s.wanted("gate", 0)
+}
+
+// TestDemandOfTwoOrchestratorsOfWhichOneDies: the sum of both is true, and while runs have no owner it is said for
+// which partitions it is not known.
+func TestDemandOfTwoOrchestratorsOfWhichOneDies(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	s.unhosted("narrow", 2)
+	dying := natstest.Connect(t, s.srv)
+	o, err := orchestrator.New(dying, s.config)
+	require.NoError(t, err)
+	ended := make(chan struct{})
+	life, end := context.WithCancel(context.Background())
+	t.Cleanup(func() { end(); <-ended })
+	go func() {
+		defer close(ended)
+		_ = o.Run(life) // its connection is closed beneath it
+	}()
+	<-o.Ready()
+	const runs, each = 16, 20
+	for i := range runs {
+		s.submit(manySteps("narrow", each), fmt.Sprint("r", i))
+	}
+	d := s.wanted("narrow", runs*each)
+	require.Positive(t, d.Held)
+	dying.Close()
+	d, unsure := s.demand("narrow") // within 3 s, or it says what it does not know
+	if unsure == 0 {
+		require.Equal(t, runs*each, d.Steps)
+	} else {
+		require.Less(t, d.Steps, runs*each+1)
+	}
+	s.wanted("narrow", runs*each)
+}
+
+// TestDemandWithoutOrchestratorsIsNotKnown: nobody guesses.
+func TestDemandWithoutOrchestratorsIsNotKnown(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	s.unhosted("wide", 10)
+	s.submit(manySteps("wide", 5), "r")
+	s.wanted("wide", 5)
+	s.leave()
+	_, err := s.client.Demand(ctx(t))
+	require.Equal(t, fault.NotReady, fault.CodeOf(err))
+}
