@@ -18,7 +18,7 @@ all: build
 VERSION =
 STAMP   = $(if $(VERSION),-X github.com/stepjet/stepjet/internal/version.set=$(VERSION))
 build: ## the three programs, in bin/: static, stripped. A release: VERSION=v1.2.3; otherwise the go command stamps what git knows
-	CGO_ENABLED=0 $(GO) build -buildvcs=auto -trimpath -ldflags '-s -w $(STAMP)' -o bin/ ./cmd/stepjet ./cmd/orchestrator ./cmd/toolworker
+	CGO_ENABLED=0 $(GO) build -buildvcs=auto -trimpath -ldflags '-s -w $(STAMP)' -o bin/ ./cmd/stepjet ./cmd/orchestrator ./cmd/toolworker ./cmd/modelworker
 
 lab: ## what tries and measures them, in bin/
 	$(GO) build -buildvcs=auto -o bin/ ./cmd/lab

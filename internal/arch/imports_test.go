@@ -26,6 +26,9 @@ const rules = `
 	machine           std fault subjects outcome plan tool
 	catalog           std fault subjects tool plan internal/jsontape
 
+	model             std net/http fault jsonrepair
+	model/provider    std sys fault model tool worker openai anthropic
+
 	observe           std fault outcome
 	seal              std sys fault
 
@@ -58,7 +61,12 @@ const rules = `
 // of its line, and tests.
 const audiences = `
 	internal/doctor   internal/cli internal/config internal/lab/* internal/serve
+	model/provider    internal/serve/models
+	internal/serve/models cmd/modelworker
 	github.com/cockroachdb/apd/* internal/expression
+	github.com/openai/openai-go/* model/provider
+	github.com/anthropics/anthropic-sdk-go/* model/provider
+	github.com/kaptinlin/jsonrepair model
 `
 
 // shortNames are the modules that rules may name. A module that isn't here may be imported by internal/* alone.
@@ -73,6 +81,9 @@ var shortNames = map[string][]string{
 	"term":       {"golang.org/x/term"},
 	"cobra":      {"github.com/spf13/cobra", "github.com/spf13/pflag"},
 	"apd":        {"github.com/cockroachdb/apd/v3"},
+	"jsonrepair": {"github.com/kaptinlin/jsonrepair"},
+	"openai":     {"github.com/openai/openai-go/v3"},
+	"anthropic":  {"github.com/anthropics/anthropic-sdk-go"},
 }
 
 // system are the parts of the standard library that read or change the world around a program, by their first element
@@ -171,7 +182,7 @@ func standard(name string) bool {
 	if strings.Contains(first, ".") {
 		return false
 	}
-	for _, own := range []string{"fault", "subjects", "outcome", "wire", "tool", "plan", "machine", "catalog", "kv", "orchestrator", "worker", "client", "observe", "seal", "internal", "cmd"} {
+	for _, own := range []string{"fault", "subjects", "outcome", "wire", "tool", "plan", "machine", "catalog", "kv", "orchestrator", "worker", "client", "observe", "seal", "model", "internal", "cmd"} {
 		if first == own {
 			return false
 		}
@@ -233,6 +244,11 @@ func TestImportsAreCaught(t *testing.T) {
 		{"internal/expression", "github.com/cockroachdb/apd/v3", false, false},
 		{"internal/expression", module + "/plan", false, true},
 		{"internal/builtin", "github.com/cockroachdb/apd/v3", false, true},
+		{"model", "os", false, true},
+		{"model/provider", "github.com/openai/openai-go/v3/option", false, false},
+		{"internal/cli", "github.com/openai/openai-go/v3", false, true},
+		{"internal/serve", module + "/model/provider", false, true},
+		{"internal/cli", module + "/internal/serve/models", false, true},
 		{"client", "example.com/somebody", false, true},
 		{"elsewhere", "fmt", false, true},
 	}

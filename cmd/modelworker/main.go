@@ -1,0 +1,11 @@
+// Command modelworker hosts language models as tools; "stepjet modelworker" does the same.
+package main
+
+import (
+	"os"
+
+	"github.com/stepjet/stepjet/internal/daemon"
+	"github.com/stepjet/stepjet/internal/serve/models"
+)
+
+func main() { os.Exit(daemon.Execute(models.Worker("modelworker"))) }

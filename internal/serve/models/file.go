@@ -1,0 +1,116 @@
+package models
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/model"
+	"github.com/stepjet/stepjet/model/provider"
+	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/worker"
+)
+
+// maxFile is the largest models file, in bytes.
+const maxFile = 1 << 20
+
+// file is a models file: {"tools": [{"name", "description"?, "model": {…}}]}.
+type file struct {
+	tools []hosted
+}
+
+type hosted struct {
+	name, description string
+	config            *model.Config
+	caller            *provider.Caller
+}
+
+// load reads a models file and the keys that it names. Errors have code invalid_config.
+func load(path string) (*file, error) {
+	in, err := os.Open(path)
+	if err != nil {
+		return nil, fault.Wrap(fault.InvalidConfig, err, "reading the models file")
+	}
+	defer in.Close()
+	raw, err := io.ReadAll(io.LimitReader(in, maxFile+1))
+	if err != nil {
+		return nil, fault.Wrap(fault.InvalidConfig, err, "reading the models file")
+	}
+	if len(raw) > maxFile {
+		return nil, fault.New(fault.InvalidConfig, "%s is over %d bytes", path, maxFile)
+	}
+	f, err := parse(raw)
+	if err != nil {
+		return nil, fault.New(fault.InvalidConfig, "the models file %s is not valid:\n%s", path, fault.As(err).Message).
+			WithHint("docs/models.md describes it")
+	}
+	return f, nil
+}
+
+func parse(raw []byte) (*file, error) {
+	var in struct {
+		Tools []struct {
+			Name        string          `json:"name"`
+			Description string          `json:"description"`
+			Model       json.RawMessage `json:"model"`
+		} `json:"tools"`
+	}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&in); err != nil {
+		return nil, fault.New(fault.InvalidConfig, "%v", err)
+	}
+	var problems []string
+	f, names := &file{}, map[string]bool{}
+	for i, t := range in.Tools {
+		at := fmt.Sprintf("/tools/%d", i)
+		if !subjects.ValidTool(t.Name) || names[t.Name] {
+			problems = append(problems, fmt.Sprintf("%s/name: %q is no name of a tool, or there twice", at, t.Name))
+		}
+		names[t.Name] = true
+		c, err := model.ParseConfig(t.Model, at+"/model")
+		if err != nil {
+			problems = append(problems, fault.As(err).Message)
+			continue
+		}
+		f.tools = append(f.tools, hosted{name: t.Name, description: t.Description, config: c})
+	}
+	if len(in.Tools) == 0 {
+		problems = append(problems, "/tools: there is none")
+	}
+	if len(problems) > 0 {
+		return nil, fault.New(fault.InvalidConfig, "%s", strings.Join(problems, "\n"))
+	}
+	return f, f.keys()
+}
+
+// keys makes the callers, which read their keys.
+func (f *file) keys() (err error) {
+	for i := range f.tools {
+		t := &f.tools[i]
+		if t.caller, err = provider.New(t.config, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// register hosts the file's models on a worker.
+func (f *file) register(w *worker.Worker) error {
+	for _, t := range f.tools {
+		if err := t.caller.Host(w, provider.Definition(t.name, t.description, t.config)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *file) close() {
+	for _, t := range f.tools {
+		t.caller.Close()
+	}
+}

@@ -1,0 +1,307 @@
+package model
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// The form of Anthropic's Messages.
+
+type anthropicTool struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description,omitempty"`
+	InputSchema json.RawMessage `json:"input_schema"`
+}
+
+type anthropicMessage struct {
+	Role    string `json:"role"`
+	Content []any  `json:"content"`
+}
+
+type anthropicText struct {
+	Type string `json:"type"`
+	Text string `json:"text"`
+}
+
+type anthropicUse struct {
+	Type  string          `json:"type"`
+	ID    string          `json:"id"`
+	Name  string          `json:"name"`
+	Input json.RawMessage `json:"input"`
+}
+
+type anthropicResult struct {
+	Type    string `json:"type"`
+	ID      string `json:"tool_use_id"`
+	Content string `json:"content"`
+	IsError bool   `json:"is_error,omitempty"`
+}
+
+// ephemeral asks for what has been sent to be kept for the next request: at the top it holds for all of it, wherever it
+// ends, so that no byte of the messages has to change for it.
+var ephemeral = map[string]string{"type": "ephemeral"}
+
+// anthropicBody writes the request. An answer by schema is the arguments of a call that has to be made.
+func anthropicBody(t transcript, m Model) []byte {
+	var o body
+	o.add("model", m.ID)
+	o.add("max_tokens", m.MaxOutputTokens)
+	o.add("stream", true)
+	o.extras(m)
+	tools := make([]anthropicTool, 0, len(t.tools))
+	for _, tool := range t.tools {
+		tools = append(tools, anthropicTool{wireName(tool.Name), tool.Description, tool.inputSchema()})
+	}
+	if t.schema != nil {
+		tools = append(tools, anthropicTool{answerName, "Takes the answer.", Tool{InputSchema: t.schema}.inputSchema()})
+		o.add("tool_choice", map[string]string{"name": answerName, "type": "tool"})
+	}
+	if len(tools) > 0 {
+		o.add("tools", tools)
+	}
+	if t.system != "" {
+		o.add("system", t.system)
+	}
+	o.add("cache_control", ephemeral)
+	o.add("messages", anthropicMessages(t))
+	return o.json()
+}
+
+func anthropicMessages(t transcript) []anthropicMessage {
+	all := []anthropicMessage{}
+	var wanted []Step // of the state before
+	for _, turn := range t.turns {
+		msg := anthropicMessage{Role: string(turn.role)}
+		switch {
+		case turn.state != nil:
+			wanted = []Step{}
+			for _, item := range turn.state.Items {
+				msg.Content = append(msg.Content, compact(item))
+				wanted = append(wanted, anthropicCalls(item)...)
+			}
+		case turn.role == assistant:
+			msg.Content, wanted = anthropicSaid(turn), nil
+		default:
+			msg.Content, wanted = anthropicHeard(turn, wanted), nil
+		}
+		all = append(all, msg)
+	}
+	return all
+}
+
+func anthropicSaid(turn turn) (blocks []any) {
+	if strings.TrimSpace(turn.text) != "" || len(turn.calls) == 0 { // a block of text may not be blank
+		blocks = append(blocks, anthropicText{"text", notBlank(turn.text)})
+	}
+	for _, c := range turn.calls {
+		blocks = append(blocks, anthropicUse{"tool_use", c.ID, wireName(c.Tool), c.Arguments})
+	}
+	return blocks
+}
+
+// anthropicHeard writes results first, as the API wants them. Where the answer itself was a call, its result is what
+// came of it.
+func anthropicHeard(turn turn, wanted []Step) (blocks []any) {
+	results, text := answers(turn.results, wanted), turn.text
+	if len(turn.results) == 0 && len(results) > 0 && text != "" {
+		results[0].text, results[0].failed, text = text, false, ""
+	}
+	for _, r := range results {
+		blocks = append(blocks, anthropicResult{"tool_result", r.id, r.text, r.failed})
+	}
+	if text != "" || len(blocks) == 0 {
+		blocks = append(blocks, anthropicText{"text", notBlank(text)})
+	}
+	return blocks
+}
+
+func notBlank(text string) string {
+	if strings.TrimSpace(text) == "" {
+		return "(empty)"
+	}
+	return text
+}
+
+// anthropicCalls returns the call that a block which goes back is, if it is one.
+func anthropicCalls(item json.RawMessage) []Step {
+	var use anthropicUse
+	if json.Unmarshal(item, &use) != nil || use.Type != "tool_use" {
+		return nil
+	}
+	return []Step{{ID: use.ID, Tool: use.Name}}
+}
+
+// anthropicEvent is an event of the stream.
+type anthropicEvent struct {
+	Type    string `json:"type"`
+	Index   int    `json:"index"`
+	Message struct {
+		Usage anthropicUsage `json:"usage"`
+	} `json:"message"`
+	Block json.RawMessage `json:"content_block"`
+	Delta struct {
+		Type       string `json:"type"`
+		Text       string `json:"text"`
+		JSON       string `json:"partial_json"`
+		Thinking   string `json:"thinking"`
+		Signature  string `json:"signature"`
+		StopReason string `json:"stop_reason"`
+	} `json:"delta"`
+	Usage *anthropicUsage `json:"usage"`
+}
+
+type anthropicUsage struct {
+	Input   int64 `json:"input_tokens"`
+	Output  int64 `json:"output_tokens"`
+	Read    int64 `json:"cache_read_input_tokens"`
+	Written int64 `json:"cache_creation_input_tokens"`
+}
+
+// block is one of the answer's.
+type block struct {
+	kind      string
+	raw       json.RawMessage // as it began
+	text      strings.Builder
+	signature strings.Builder
+	call      *written
+}
+
+// anthropicStream reads the events of an answer.
+type anthropicStream struct {
+	blocks map[int]*block
+	used   anthropicUsage
+}
+
+func (s *anthropicStream) event(a *assembly, _ string, data []byte) *Failure {
+	var e anthropicEvent
+	if err := json.Unmarshal(data, &e); err != nil {
+		return &Failure{Kind: Broken, Message: "an event that is no JSON of this API"}
+	}
+	switch e.Type {
+	case "error":
+		return a.failed(data)
+	case "message_start":
+		s.count(a, e.Message.Usage)
+	case "content_block_start":
+		return s.begin(a, e)
+	case "content_block_delta":
+		s.more(a, e)
+	case "message_delta":
+		if e.Usage != nil {
+			s.count(a, *e.Usage)
+		}
+		if e.Delta.StopReason != "" {
+			a.finish(anthropicFinish(e.Delta.StopReason))
+		}
+	case "message_stop":
+		a.ended = true
+	}
+	return nil // ping, and what later versions add
+}
+
+// count takes the usage as far as it is told: what it counts is counted from the beginning.
+func (s *anthropicStream) count(a *assembly, u anthropicUsage) {
+	t := &s.used
+	t.Input, t.Output = max(t.Input, u.Input), max(t.Output, u.Output)
+	t.Read, t.Written = max(t.Read, u.Read), max(t.Written, u.Written)
+	a.usage.InputTokens = t.Input + t.Read + t.Written
+	a.usage.OutputTokens, a.usage.CachedTokens, a.usage.CacheWriteTokens = t.Output, t.Read, t.Written
+}
+
+func (s *anthropicStream) begin(a *assembly, e anthropicEvent) *Failure {
+	var start struct{ Type, ID, Name, Text string }
+	if json.Unmarshal(e.Block, &start) != nil || s.blocks[e.Index] != nil {
+		return &Failure{Kind: Broken, Message: "a block that is none of this API"}
+	}
+	b := &block{kind: start.Type, raw: e.Block}
+	if s.blocks == nil {
+		s.blocks = map[int]*block{}
+	}
+	s.blocks[e.Index] = b
+	a.bytes += len(e.Block)
+	switch start.Type {
+	case "tool_use":
+		b.call = a.call(start.ID, start.Name)
+	case "text":
+		b.text.WriteString(start.Text)
+		a.say(start.Text)
+	}
+	return nil
+}
+
+func (s *anthropicStream) more(a *assembly, e anthropicEvent) {
+	b := s.blocks[e.Index]
+	if b == nil {
+		return
+	}
+	switch d := e.Delta; d.Type {
+	case "text_delta":
+		b.text.WriteString(d.Text)
+		a.say(d.Text)
+	case "input_json_delta":
+		if b.call != nil {
+			b.call.arguments.WriteString(d.JSON)
+			if b.call.name == answerName {
+				a.watch(d.JSON)
+			}
+		}
+	case "thinking_delta":
+		b.text.WriteString(d.Thinking)
+		a.bytes += len(d.Thinking)
+	case "signature_delta":
+		b.signature.WriteString(d.Signature)
+		a.bytes += len(d.Signature)
+	}
+}
+
+func anthropicFinish(reason string) ending {
+	switch reason {
+	case "max_tokens":
+		return cut
+	case "refusal":
+		return refused
+	case "model_context_window_exceeded":
+		return full
+	}
+	return whole
+}
+
+// state is the content as it has to go back, where the model has thought: the provider checks the signatures.
+func (s *anthropicStream) state(*assembly) (items []json.RawMessage) {
+	thought := false
+	for _, i := range slices.Sorted(maps.Keys(s.blocks)) {
+		b := s.blocks[i]
+		var o body
+		switch b.kind {
+		case "text":
+			if strings.TrimSpace(b.text.String()) == "" {
+				continue
+			}
+			o.add("type", "text")
+			o.add("text", b.text.String())
+		case "tool_use":
+			args, _, ok := b.call.object()
+			if !ok {
+				return nil // what is no object can't go back; it is rendered anew
+			}
+			items = append(items, encode(anthropicUse{"tool_use", b.call.id, b.call.name, args}))
+			continue
+		case "thinking":
+			thought = true
+			o.add("type", "thinking")
+			o.add("thinking", b.text.String())
+			o.add("signature", b.signature.String())
+		default: // redacted_thinking, and what later versions add, came whole
+			thought = true
+			items = append(items, compact(b.raw))
+			continue
+		}
+		items = append(items, o.json())
+	}
+	if !thought {
+		return nil
+	}
+	return items
+}

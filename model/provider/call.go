@@ -1,0 +1,49 @@
+package provider
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/stepjet/stepjet/model"
+)
+
+// Call answers a request, as JSON: of the model that it names, or of the first of its fallbacks that can answer where
+// that one can't now. Usage says who answered. Errors have the codes of a tool: invalid_arguments for a request that is
+// none, tool_failed for what may pass, tool_terminal for what can't.
+func (c *Caller) Call(ctx context.Context, args json.RawMessage) (*model.Answer, error) {
+	r, err := model.ParseRequest(args)
+	if err != nil {
+		return nil, err
+	}
+	m, err := c.config.Model(r.Model)
+	if err != nil {
+		return nil, err
+	}
+	var first error
+	for _, name := range append([]string{m.Name}, m.Fallback...) {
+		a, err := c.try(ctx, c.models[name], r)
+		if err == nil {
+			return a, nil
+		}
+		if first == nil {
+			first = err // it is what was asked for
+		}
+		var f *model.Failure
+		if !errors.As(err, &f) || !f.Passes() {
+			first = err
+			break
+		}
+	}
+	var f *model.Failure
+	if errors.As(first, &f) {
+		return nil, f.Fault()
+	}
+	return nil, first
+}
+
+// try asks one model.
+func (c *Caller) try(ctx context.Context, m *asked, r *model.Request) (*model.Answer, error) {
+	a, _, err := c.ask(ctx, m, r)
+	return a, err
+}

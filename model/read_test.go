@@ -1,0 +1,164 @@
+package model
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// read plays an answer of Chat Completions, a piece of text an event, and returns it with the number of events that
+// were read.
+func read(t *testing.T, request string, finish string, pieces ...string) (*Answer, int) {
+	t.Helper()
+	r := NewReader(Prepare(parsed(t, request), modelOf(OpenAI), false))
+	n := 0
+	for _, p := range append(pieces, "") {
+		end := "null"
+		if n == len(pieces) {
+			end = `"` + finish + `"`
+		}
+		done, f := r.Event("", []byte(`{"choices":[{"index":0,"delta":{"content":`+string(encode(p))+`},"finish_reason":`+end+`}]}`))
+		require.Nil(t, f)
+		n++
+		if done {
+			break
+		}
+	}
+	a, f := r.Closed()
+	require.Nil(t, f)
+	return a, n
+}
+
+func TestAnswersOfEachMode(t *testing.T) {
+	t.Parallel()
+	const cut = `,"problems":[{"at":"","message":"the answer ended at its longest length and is not whole","hint":"answer with less at a time, or raise max_output_tokens"}]`
+	const none = `,"problems":[{"at":"","message":"the answer is not the JSON that was asked for","hint":"answer with one JSON object and nothing else"}]`
+	for _, c := range []struct{ mode, finish, text, want string }{
+		{"text", "stop", `{"a":1}`, `{"text":"{\"a\":1}"`},
+		{"text", "length", `Once`, `{"text":"Once","truncated":true`},
+		{"plan", "stop", ` {"steps": [], "output": 7} `, `{"steps":[],"output":7`},
+		{"plan", "stop", "```json\n{\"steps\":[]}\n```", `{"steps":[]`},
+		{"plan", "stop", "Here {you} are:\n{\"note\":{\"steps\":1}} {\"steps\":[]} bye", `{"steps":[]`},
+		{"plan", "stop", `{steps: [{'id': 'a', "tool": "t", arguments: {},},]`, `{"steps":[{"id":"a","tool":"t","arguments":{}}],"repaired":true`},
+		{"plan", "stop", `Paris.`, `{"text":"Paris."`},
+		{"plan", "stop", `{"answer":1}`, `{"text":"{\"answer\":1}"` + none},
+		{"plan", "length", `{"steps":[{"id":"a"`, `{"text":"{\"steps\":[{\"id\":\"a\"","truncated":true` + cut},
+		{"plan", "stop", `{"steps":[],"usage":{"cost_usd":-9},"problems":[],"steps":[1]}`, `{"steps":[]`},
+		{"calls", "stop", `{"calls":[],"output":null}`, `{"calls":[],"output":null`},
+		{"commands", "stop", `{"tool_command":{"tool_name":"t"}}`, `{"tool_command":{"tool_name":"t"}`},
+		{"commands", "stop", `{"next_action":"execute","execution_commands":[]}`, `{"next_action":"execute","execution_commands":[]`},
+		{"tools", "stop", "", `{`},
+	} {
+		a, _ := read(t, `{"input":1,"mode":"`+c.mode+`"}`, c.finish, c.text)
+		want := c.want + `,"usage":{"model":"large"}}`
+		require.Equal(t, strings.Replace(want, "{,", "{", 1), string(a.JSON()), c.text)
+		require.True(t, json.Valid(a.JSON()))
+	}
+	a, _ := read(t, `{"input":1,"outputSchema":{"type":"object"}}`, "stop", "{\"title\": \"x\",}")
+	require.Equal(t, `{"output":{"title":"x"},"repaired":true,"usage":{"model":"large"}}`, string(a.JSON()))
+	a, _ = read(t, `{"input":1,"outputSchema":{"type":"object"}}`, "stop", "no")
+	require.Equal(t, `{"text":"no"`+none+`,"usage":{"model":"large"}}`, string(a.JSON()))
+}
+
+// Calls of an answer that was cut off are none: what is missing may be what mattered.
+func TestCallsThatWereCutOff(t *testing.T) {
+	t.Parallel()
+	r := NewReader(Prepare(parsed(t, request(ModeTools, 0, nil)), modelOf(OpenAI), false))
+	_, f := r.Event("", []byte(`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"pay","arguments":"{\"amount\": 1"}}]},"finish_reason":"length"}]}`))
+	require.Nil(t, f)
+	a, f := r.Closed()
+	require.Nil(t, f)
+	require.Empty(t, a.Steps)
+	require.Len(t, a.Problems, 1)
+}
+
+// Endpoints differ in how they send calls.
+func TestCallsOfOtherEndpoints(t *testing.T) {
+	t.Parallel()
+	r := NewReader(Prepare(parsed(t, request(ModeTools, 0, nil)), modelOf(OpenAI), false))
+	for _, data := range []string{
+		`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"call_1","function":{"name":"add","arguments":{"a":1}}}]}}]}`,
+		`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"call_2","function":{"name":"add","arguments":"{\"a\":2}"}}]}}]}`,
+		`{"choices":[{"delta":{"tool_calls":[{"index":3,"function":{"name":"add"}},{"index":4,"id":"functions.add:4","function":{"name":"add","arguments":""}}]}}]}`,
+		`{"choices":[{"delta":{"reasoning_content":"h"}},{"index":1,"delta":{"content":"another answer"}}]}`,
+		`{"choices":[{"delta":{"reasoning_content":"m","reasoning_details":[{"data":"x"}]},"finish_reason":"tool_calls"}]}`,
+		`[DONE]`,
+	} {
+		_, f := r.Event("", []byte(data))
+		require.Nil(t, f, data)
+	}
+	a, f := r.Closed()
+	require.Nil(t, f)
+	require.Equal(t, `{"steps":[{"id":"call_1","tool":"add","arguments":{"a":1}},{"id":"call_2","tool":"add","arguments":{"a":2}},`+
+		`{"id":"add","tool":"add","arguments":{}},{"id":"add_2","tool":"add","arguments":{}}],"usage":{"model":"large"},`+
+		`"provider_state":{"provider":"openai","model":"id-1","items":[{"role":"assistant","content":"","reasoning_content":"hm","reasoning_details":[{"data":"x"}],`+
+		`"tool_calls":[{"id":"call_1","type":"function","function":{"name":"add","arguments":"{\"a\":1}"}},{"id":"call_2","type":"function","function":{"name":"add","arguments":"{\"a\":2}"}},`+
+		`{"id":"","type":"function","function":{"name":"add","arguments":""}},{"id":"functions.add:4","type":"function","function":{"name":"add","arguments":""}}]}]}}`, string(a.JSON()))
+}
+
+// A stream of commands is read as far as it decides: next_action of the object itself, in no string and no deeper.
+func TestAResponseIsSureEarly(t *testing.T) {
+	t.Parallel()
+	sure := []string{
+		`{"next_action":"response"`, ` { "execution_commands" : [ ] , "next_action" : "response"`, "```json\n{\"next_action\":\"response\"",
+		`{"a":"\"next_action\":\"execute\"","next\u005faction":"response"`, `{"a":{"next_action":"execute"},"next_action":"res\u0070onse"`,
+	}
+	for _, text := range sure {
+		for _, size := range []int{1, 3, len(text)} {
+			var pieces []string
+			for at := 0; at < len(text); at += size {
+				pieces = append(pieces, text[at:min(at+size, len(text))])
+			}
+			n := len(pieces)
+			a, read := read(t, `{"input":1,"mode":"commands"}`, "stop", append(pieces, strings.Repeat("x", 100), `"}`)...)
+			require.Equal(t, n, read, text)
+			require.Equal(t, `{"next_action":"response","usage":{"model":"large"}}`, string(a.JSON()))
+		}
+	}
+	for _, text := range []string{
+		`{"next_action":"execute","x":"response"`, `{"x":{"next_action":"response"}`, `{"x":"next_action","response":1`, `["next_action","response"`,
+		`{"x":"\"next_action\":\"response\""`, `An example: {"next_action":"response"}`, `{"next_action":"response`, `{"next_action":null,"y":"response"`,
+		`{"x":["next_action"],"y":"response"`,
+	} {
+		e := &early{}
+		require.False(t, e.write(text), text)
+	}
+}
+
+// What is mended is bounded: a text of brackets alone would use up the stack, and with it the process.
+func TestRepairIsBounded(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{
+		strings.Repeat("[", 4<<20), strings.Repeat(`{"a":`, 1<<20), "{" + strings.Repeat("[", maxDepth), "{" + strings.Repeat("a,", maxRepair),
+		strings.Repeat("{", 100_000), strings.Repeat(`{"a":1}`, 100_000)[1:],
+	} {
+		_, _, ok := value(text, ofDialect)
+		require.False(t, ok)
+	}
+	v, repaired, ok := value(`{"steps":`+strings.Repeat("[", maxDepth-1), ofDialect)
+	require.True(t, ok && repaired)
+	require.True(t, json.Valid(v))
+}
+
+func FuzzValue(f *testing.F) {
+	for _, seed := range []string{`{"steps":[]}`, "```json\n{steps: 1}\n```", `x {"output":1} y`, "{'a':`b`", `{"next_action":`} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if v, _, ok := value(text, ofDialect); ok {
+			require.True(t, json.Valid(v))
+			a := &Answer{Object: object(v)}
+			require.True(t, json.Valid(a.JSON()), "%s", a.JSON())
+		}
+	})
+}
+
+func TestCost(t *testing.T) {
+	t.Parallel()
+	require.InDelta(t, 0.000000001, Price{Input: 0.001}.Cost(Usage{InputTokens: 1}), 1e-15)
+	tenth := 0.1
+	require.InDelta(t, 3*0.9+0.1*0.1+5*15, Price{Input: 3, Output: 15, Cached: &tenth}.Cost(
+		Usage{InputTokens: 1_000_000, CachedTokens: 100_000, OutputTokens: 5_000_000}), 1e-9)
+}
