@@ -48,7 +48,11 @@ func (s *Registry) Override(ctx context.Context, name string, raw []byte) (Overr
 		return Overridden{}, s.explain(ctx, err)
 	}
 	if old.Definition != nil { // refused before anything is written
-		if _, _, err := o.Apply(old.Definition); err != nil {
+		merged, _, err := o.Apply(old.Definition)
+		if err == nil {
+			err = merged.Validate()
+		}
+		if err != nil {
 			return Overridden{}, err
 		}
 	}

@@ -98,7 +98,7 @@ func (ev *evaluator) approval(r *run, c machine.Call) {
 		r.weighing = map[machine.Call]bool{}
 	}
 	r.weighing[c] = true
-	in, rule := r.inputs(c), r.machine.Contract(c.Step).Approval
+	in, rule := r.inputs(c), r.machine.Contract(c.Step)
 	in.resolver = nil // that of the run is for one goroutine
 	x := &evaluation{reader{values: ev.values, in: &in}, r.id, r.generation, r.token(c)}
 	ev.memory.reserve(in.most(false), func(ctx context.Context) {
@@ -107,7 +107,7 @@ func (ev *evaluator) approval(r *run, c machine.Call) {
 		args, err := ev.values.arguments(ctx, &in)
 		told := wire.Told{Holds: true, Error: err}
 		if err == nil {
-			told.Holds, told.Error = rule.Wanted(args)
+			told.Holds, told.Error = rule.WantsApproval(args)
 		}
 		h, body := told.Message()
 		ev.tell(x, subjects.ToldApproval, h, body)

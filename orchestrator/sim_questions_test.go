@@ -32,7 +32,7 @@ func (w *world) approval(name string) tool.Approval {
 	if !w.approving() {
 		return ""
 	}
-	return []tool.Approval{tool.AlwaysApprove, "", "$args != null", "$args.no.such > 1", "$args > 1", tool.AlwaysApprove}[(int(w.seed)/6+len(name)+int(name[5]))%6]
+	return []tool.Approval{tool.AlwaysApprove, "", "$args != null", "($args.no.such ?? 0) > 1", "$args > 1", tool.AlwaysApprove}[(int(w.seed)/6+len(name)+int(name[5]))%6]
 }
 
 // simQuestions is the bucket of questions.

@@ -179,6 +179,7 @@ func (d *Definition) Validate() error {
 		}
 	}
 	wrong = append(wrong, d.flawedSchemas()...)
+	wrong = append(wrong, d.flawedApproval()...)
 	if _, err := d.Contract(); err != nil {
 		wrong = append(wrong, partsOf(err)...)
 	}
@@ -199,6 +200,15 @@ func (d *Definition) flawedSchemas() []*fault.Error {
 			`write "type": "object", and what the tool takes under "properties"`)}
 	}
 	return nil
+}
+
+// flawedApproval says that a condition of approvals asks for what calls never have.
+func (d *Definition) flawedApproval() []*fault.Error {
+	input, err := d.Input()
+	if err != nil || d.Orchestration == nil {
+		return nil
+	}
+	return fieldFaults(d.Name, "/x-orchestration", d.Orchestration.Approval.flaw(input))
 }
 
 // PlanTool is the name of the tool by which models hand in whole plans. No step of a plan can call a tool of that name.

@@ -43,7 +43,7 @@ func (t *trial) wantsApproval(c machine.Call) bool {
 	if err != nil || args == nil {
 		return true
 	}
-	wanted, _ := t.machine.Contract(c.Step).Approval.Wanted(args)
+	wanted, _ := t.machine.Contract(c.Step).WantsApproval(args)
 	return wanted
 }
 

@@ -104,18 +104,25 @@ func (x *Expression) Value(get Get, l Limits) ([]byte, *fault.Error) {
 // true unless its value is null, false, 0, "", [] or {}, however large that is. Any other result that is no boolean is
 // condition_failed, as are the errors of Value.
 func (x *Expression) True(get Get, l Limits) (bool, *fault.Error) {
+	holds, _, err := x.Decided(get, l)
+	return holds, err
+}
+
+// Decided is True, and tells null from false: known is false where the condition came to null.
+func (x *Expression) Decided(get Get, l Limits) (holds, known bool, err *fault.Error) {
 	e := x.evaluation(get, l)
 	v, err := x.root.eval(e)
 	if err != nil {
-		return false, err
+		return false, false, err
 	}
 	_, lone := x.root.(*reference)
 	switch {
 	case v.kind == null || v.kind == boolean:
-		return v.yes, nil
+		return v.yes, v.kind != null, nil
 	case lone:
-		return e.something(v)
+		holds, err = e.something(v)
+		return holds, err == nil, err
 	}
-	return false, failed("the condition came to %s, which is neither true nor false", v.kind).
+	return false, false, failed("the condition came to %s, which is neither true nor false", v.kind).
 		WithHint("compare what it came to with something: `… > 0`, `… != null`")
 }

@@ -562,6 +562,14 @@ var mutants = []mutant{
 		"wire/answer.go", "	if !subjects.Imported(m.Reply) || ", "	if ", "./wire", "Verifies|Requester",
 	},
 	{
+		"guard-opens", "a contract's condition that comes to null asks nobody",
+		"tool/guard.go", "return holds || !known || why != nil, why", "return holds || why != nil, why", "./tool", "Approval",
+	},
+	{
+		"guard-of-one-form", "a contract's condition counts for one way of calling a batch only",
+		"tool/approval.go", "	if c.Batch == nil {", "	if true {", "./tool", "Approval",
+	},
+	{
 		"ask-forged-bytes", "who answers is believed by a header of which some bytes were not read",
 		"wire/answer.go", "m.Size() == read.Size()", "m.Size() >= read.Size()", "./internal/acl", "NoBytes",
 	},
