@@ -67,8 +67,8 @@ FOR MANY ITEMS: "for_each": {"in": "$ref:list.items", "as": "item"} runs the ste
 	`Other steps refer to its result as an array in the list's order: [{"index": 0, "status": "ok", "data": <result>}, {"index": 1, "status": "error", "error": {...}}], so "$ref:ID[0].data" is one result and "$ref:ID[*].data" all. ` +
 	`In the answer it is {"results": [that array], "summary": {"ok": 1, "error": 1}}.
 
-VALUES: a step with "value" instead of "tool" calls nothing: {"id": "total", "value": {"$calc": "sum($ref:lines[*].data.price) * 1.19"}}. All arithmetic goes there, never into tool calls; one expression for what belongs together. ` +
-	`A value is any JSON with references, {"$calc": "..."} anywhere in it a number, text, boolean or list: what conditions have, and sum product min max round(x, digits) abs upper lower trim ?:. Numbers are exact decimals. ` +
+VALUES: a step with "value" instead of "tool" calls nothing: {"id": "total", "value": {"$calc": "sum($ref:lines[*].data.price) * 1.19"}}. All arithmetic goes there, never into tool calls, in few expressions. ` +
+	`A value is any JSON with references, {"$calc": "..."} anywhere in it a number, text, boolean or list: what conditions have, and sum product min max round(x, digits) abs concat upper lower trim ?:. Numbers are exact decimals. ` +
 	`Spaces around a minus: "$ref:a.total - $ref:b.paid". Others refer to the value itself: "$ref:total", not "$ref:total.result".
 
 CONDITIONS: "if": "$ref:a.total > 100 and not ($ref:a.country in ['DE', 'FR'])" runs the step only where that is true (== != < <= > >= and or not in contains + - * / ?? len round). ` +
@@ -80,7 +80,7 @@ PEOPLE: the tool ask, {"question", "choices": [...]}, asks the user and waits; t
 
 OPTIONS, only where needed. Of a step: "depends_on": ["id"] waits without using the result; "optional": true if others can do without it; "timeout": "30s"; ` +
 	`"retry": {"max_attempts": 3}. Of the plan: "output_steps": the ids whose results you need to see (as few as you can), or "output": the value itself; ` +
-	`"on_failure": "stop" ends the run at the first failure (else only what needs the failed step is skipped); "timeout".
+	`"on_failure": "stop" ends the run at the first failure that no step names (else only what needs the failed step is skipped); "timeout".
 
 DON'T invent tools or ids; call execute_tool_plan in a step; write a step many times where for_each does it.
 

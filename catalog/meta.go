@@ -98,7 +98,7 @@ func plainPlanSchema(tools []*tool.Definition, steps string, strict bool) object
 		{"steps", object{{"type", "array"}, {"description", steps}, {"items", stepSchema(tools, strict)}, {"minItems", 1}, {"maxItems", plan.MaxSteps}}},
 		{"output_steps", ids("Ids of the steps whose results come back to you. Name as few as you can. Absent: all of them.")},
 		{"output", outputSchema(strict)},
-		{"on_failure", choice("stop: end the run at the first failure. Default continue: only what needs the failed step is skipped.", "continue", "stop")},
+		{"on_failure", choice("stop: end the run at the first failure that no step names. Default continue: only what needs the failed step is skipped.", "continue", "stop")},
 		{"on_missing", choice("What a reference to nothing becomes: null (default), or an error of the step.", "null", "error")},
 		{"schedule", choice("dataflow (default): a step starts when its own inputs are there. waves: when all steps of lesser depth are over.", "dataflow", "waves")},
 		{"timeout", duration("Of the whole run, such as 90s, 5m or 2h.")},

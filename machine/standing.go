@@ -88,37 +88,43 @@ func (r standing) inBlob(step int) bool {
 	})
 }
 
-// handledBy returns the step that dealt with the failure of another, or -1: one that names it by $error or $status and
-// succeeded, or, where all that refers to it had another alternative, the first of those.
+// handledBy returns the step that dealt with the failure of another, and succeeded at it, or -1: one that names it by
+// $error or $status, or, where all that refers to it otherwise had another alternative, the first of those. Who dealt
+// with nothing, because it did not succeed itself or was not taken, has handled nothing.
 func (r standing) handledBy(i int) int {
 	s := &r.plan.Steps[i]
 	if r.plan.Language == 1 || r.calls[i].state != failed {
 		return -1
 	}
+	by, lost := -1, false
 	for _, d := range s.Dependents {
-		if r.plan.Steps[d].Regards(i) && r.calls[d].state == succeeded {
+		switch {
+		case r.plan.Steps[d].Regards(i) && r.calls[d].state == succeeded:
 			return d
+		case !r.hadAnother(d, i):
+			lost = true
+		case by < 0 && r.calls[d].state == succeeded:
+			by = d
 		}
 	}
-	if len(s.Dependents) == 0 || slices.ContainsFunc(s.Dependents, func(d int) bool { return !r.hadAnother(d, i) }) {
+	if lost {
 		return -1
 	}
-	return s.Dependents[0]
+	return by
 }
 
-// hadAnother reports whether wherever a step refers to another there was an alternative to it.
+// hadAnother reports whether wherever a step refers to another's result there was an alternative to it, as there is
+// where it only names it.
 func (r standing) hadAnother(step, to int) bool {
-	refers := false
 	for _, n := range r.plan.Steps[step].Needs {
 		if !slices.Contains(n.Steps, to) {
 			continue
 		}
-		refers = true
 		if !n.Ended && !slices.ContainsFunc(n.Steps, func(d int) bool { return r.calls[d].state == succeeded }) {
 			return false
 		}
 	}
-	return refers
+	return true
 }
 
 // excused returns which steps did not succeed and yet don't count for the run's status: failures that were handled, and

@@ -462,6 +462,10 @@ var mutants = []mutant{
 		"machine/standing.go", "r.plan.Steps[d].Regards(i) && r.calls[d].state == succeeded", "r.plan.Steps[d].Regards(i)", "./machine", "Scenarios|Stopped",
 	},
 	{
+		"taken-handled-instead", "a failure counts as handled though the step that had an alternative did not succeed",
+		"machine/standing.go", "by < 0 && r.calls[d].state == succeeded", "by < 0", "./machine", "Scenarios|Stopped",
+	},
+	{
 		"taken-early", "what becomes of a step is decided before all that it refers to is over",
 		"machine/settle.go", "			case dep.missing > 0 || sc.openAt != nil || sc.stopping:", "			case sc.plan.Language == 1 && dep.missing > 0 || sc.openAt != nil || sc.stopping:", "./machine", "Scenarios|Stopped",
 	},

@@ -243,44 +243,32 @@ func (r *run) sight() Sight {
 	}
 }
 
-// handledBy returns who dealt with the failure of a step of language 2: the first that names it by $error or $status
-// and succeeded; else, where all that refers to it had another alternative, the first of those. -1 for nobody.
+// handledBy returns who dealt with the failure of a step of language 2 and succeeded: the first that names it by $error
+// or $status; else, where all others that refer to it had another alternative, the first of those. -1 for nobody.
 func (r *run) handledBy(i int) int {
 	if !r.plan.Second || r.steps[i].Status != failed {
 		return -1
 	}
-	first := -1
-	for d, s := range r.plan.Steps {
-		if !slices.Contains(s.Deps, i) {
-			continue
-		}
+	for d := range r.plan.Steps {
 		if r.plan.names(d, i) && r.steps[d].Status == succeeded {
 			return d
 		}
-		if first < 0 {
-			first = d
-		}
 	}
+	first := -1
 	for d, s := range r.plan.Steps {
-		if slices.Contains(s.Deps, i) && !r.hadAnother(d, i) {
-			return -1
-		}
-	}
-	return first
-}
-
-// hadAnother is whether a step refers to another and had an alternative wherever it does.
-func (r *run) hadAnother(step, to int) bool {
-	refers := false
-	for _, a := range r.plan.Steps[step].asks {
-		if slices.Contains(a.of, to) {
-			refers = true
+		for _, a := range s.asks {
+			if !slices.Contains(a.of, i) {
+				continue
+			}
 			if !a.can && !r.among(a.of, succeeded) {
-				return false
+				return -1
+			}
+			if first < 0 && r.steps[d].Status == succeeded {
+				first = d
 			}
 		}
 	}
-	return refers
+	return first
 }
 
 // excused is whether a step did not succeed, and yet that is no reason for the run not to have: its failure was
