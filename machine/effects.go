@@ -52,6 +52,7 @@ type Result struct {
 	// Worker and its clock's times.
 	Worker         string
 	Started, Ended time.Time
+	Deliveries     int // how often it was handed out, where that was more than once
 }
 
 // Effects is the I/O that the machine asks for. All of it is idempotent: doing it twice is harmless, forgetting it is

@@ -57,7 +57,8 @@ func (d *documents) of(ctx context.Context, r *run) *outcome.Run {
 		}
 	}
 	doc.Steps = make([]outcome.Step, len(r.plan.Steps))
-	room := room{results: max(maxInline-int(doc.Stats.BytesReturned), 0), errors: maxErrors}
+	room := room{results: max(maxInline-int(doc.Stats.BytesReturned), 0), errors: maxErrors, tries: maxTries}
+	tries := machine.Tries(m)
 	for i := range doc.Steps {
 		doc.Steps[i] = m.Step(machine.Call{Step: i}, now)
 		d.items(r, i, &doc.Steps[i], now)
@@ -69,6 +70,7 @@ func (d *documents) of(ctx context.Context, r *run) *outcome.Run {
 			d.calls(ctx, r, i, &doc.Steps[i], inOutcome[doc.Steps[i].ID], &room)
 		}
 		room.fitErrors(&doc.Steps[i])
+		room.fitTries(&doc.Steps[i], i, tries)
 	}
 	return doc
 }
@@ -158,12 +160,31 @@ const (
 	// maxErrors bounds the errors of the outcome, and again those of the steps; beyond it they lose their details and
 	// keep the beginning of their message.
 	maxErrors = 1 << 20
+	// maxTries bounds the tries that are listed of all steps together.
+	maxTries = 10_000
 	// shortText is what such a message keeps.
 	shortText = 128
 )
 
 // room is what is left for steps in a document.
-type room struct{ results, errors int }
+type room struct{ results, errors, tries int }
+
+// fitTries lists the tries of a step and its items, as long as there is room for them.
+func (room *room) fitTries(st *outcome.Step, step int, tries map[machine.Call][]outcome.Try) {
+	if tries == nil {
+		return
+	}
+	list := func(of *outcome.Step, c machine.Call) {
+		if n := len(tries[c]); n <= room.tries {
+			of.Tries = tries[c]
+			room.tries -= n
+		}
+	}
+	list(st, machine.Call{Step: step})
+	for i := range st.Items {
+		list(&st.Items[i], machine.Call{Step: step, Item: i + 1})
+	}
+}
 
 // fit puts a step's result into a blob where the document has no room for it. A run that goes on shows its size alone.
 func (d *documents) fit(ctx context.Context, r *run, st *outcome.Step, room *room) {

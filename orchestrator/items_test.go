@@ -129,7 +129,19 @@ func TestItemsAreRetriedOneByOne(t *testing.T) {
 	o := s.run(`{"steps":[{"id":"all","tool":"flaky","for_each":{"in":["a","b"]},"arguments":{"n":"$ref:item"}}]}`, "retries")
 	require.Equal(t, outcome.Succeeded, o.Status)
 	require.JSONEq(t, `{"results":[{"index":0,"status":"ok","data":"at last"},{"index":1,"status":"ok","data":"at last"}],"summary":{"ok":2,"error":0}}`, result(t, o, "all"))
-	require.Equal(t, 6, s.history("default", "retries").Steps[0].Attempts)
+	all := s.history("default", "retries").Steps[0]
+	require.Equal(t, 6, all.Attempts)
+	require.Nil(t, all.Tries, "they are those of its items")
+	for _, item := range all.Items {
+		require.Len(t, item.Tries, 3)
+		for i, x := range item.Tries {
+			require.Equal(t, outcome.Try{
+				Attempt: i + 1, Started: x.Started, Ended: x.Ended, Worker: "w", Code: []fault.Code{fault.ToolFailed, fault.ToolFailed, ""}[i],
+			}, x)
+			require.False(t, x.Started.IsZero() || x.Ended.Before(x.Started))
+		}
+		require.Equal(t, item.Started, item.Tries[2].Started, "the step's own are those of the last")
+	}
 }
 
 // TestALargeListIsReadFromItsBlob runs over a list that lies in a blob, with results that lie in blobs too.

@@ -306,6 +306,10 @@ func (s *Step) append(b []byte) []byte {
 		b = append(b, `,"worker":`...)
 		b = jsontape.AppendQuoted(b, s.Worker)
 	}
+	if len(s.Tries) > 0 {
+		b = append(b, `,"tries":`...)
+		b = appendValue(b, s.Tries)
+	}
 	if s.Waiting != "" {
 		b = append(b, `,"waiting":`...)
 		b = jsontape.AppendQuoted(b, s.Waiting)

@@ -185,6 +185,20 @@ type ContextKey struct {
 	Secret bool   `json:"secret,omitempty"`
 }
 
+// Try is one decided attempt of a step, or of an item of one.
+type Try struct {
+	Attempt int `json:"attempt"`
+	// Started and Ended are when it ran on Worker; all are zero where none was heard of it, and the run's owner decided.
+	Started time.Time `json:"started,omitzero"`
+	Ended   time.Time `json:"ended,omitzero"`
+	Worker  string    `json:"worker,omitempty"`
+	// Code says why it failed, ToolCode what the tool called that; empty for a success.
+	Code     fault.Code `json:"code,omitempty"`
+	ToolCode string     `json:"tool_code,omitempty"`
+	// Deliveries is how often it was handed to a worker, where that was more than once.
+	Deliveries int `json:"deliveries,omitempty"`
+}
+
 // Step is one step of a Run document.
 type Step struct {
 	ID       string     `json:"id"`
@@ -198,6 +212,9 @@ type Step struct {
 	Ended   time.Time `json:"ended,omitzero"`
 	Decided time.Time `json:"decided,omitzero"`
 	Worker  string    `json:"worker,omitempty"`
+	// Tries are its decided attempts, where there was more than one; nil elsewhere. Beyond the first 10,000 tries of a
+	// document they are left out.
+	Tries []Try `json:"tries,omitempty"`
 	// Waiting says, for a step that is not over, what it waits for.
 	Waiting string       `json:"waiting,omitempty"`
 	Error   *fault.Error `json:"error,omitempty"`

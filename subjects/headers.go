@@ -56,6 +56,8 @@ const (
 	// HeaderStarted and HeaderEnded, on a result: when the execution began and ended, by the worker's clock.
 	HeaderStarted = "Stepjet-Started"
 	HeaderEnded   = "Stepjet-Ended"
+	// HeaderDeliveries, on a result: how often the attempt was handed to a worker, where that was more than once.
+	HeaderDeliveries = "Stepjet-Deliveries"
 	// HeaderContentType, on a result: application/json (default) or text/plain.
 	HeaderContentType = "Content-Type"
 	// HeaderTraceparent and HeaderTracestate (W3C Trace Context) are copied plan → step → result.

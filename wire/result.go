@@ -2,6 +2,7 @@ package wire
 
 import (
 	"encoding/json"
+	"strconv"
 	"strings"
 	"time"
 
@@ -21,7 +22,9 @@ type Result struct {
 	Text           bool            // the body is text/plain: it becomes a JSON string
 	Worker         string
 	Started, Ended time.Time
-	Trace          Trace
+	// Deliveries is how often the attempt was handed out; 0 and 1 are not written.
+	Deliveries int
+	Trace      Trace
 }
 
 // Message writes a result as headers and body.
@@ -37,6 +40,9 @@ func (r Result) Message() (nats.Header, []byte) {
 	}
 	h.setTime(subjects.HeaderStarted, r.Started)
 	h.setTime(subjects.HeaderEnded, r.Ended)
+	if r.Deliveries > 1 {
+		h.set(subjects.HeaderDeliveries, strconv.Itoa(r.Deliveries))
+	}
 	r.Trace.set(&h)
 	if r.Error != nil {
 		body, err := json.Marshal(r.Error)
@@ -70,6 +76,11 @@ func ParseCleanResult(h nats.Header, body []byte, ownCodes bool, redactor func()
 	r := Result{
 		Worker:  text.Clip(get(h, subjects.HeaderWorker), 256),
 		Started: getTime(h, subjects.HeaderStarted), Ended: getTime(h, subjects.HeaderEnded), Trace: TraceOf(h),
+	}
+	if v := get(h, subjects.HeaderDeliveries); v != "" {
+		if n, err := strconv.ParseUint(v, 10, 31); err == nil && n > 1 {
+			r.Deliveries = int(n)
+		}
 	}
 	switch status := get(h, subjects.HeaderStatus); status {
 	case subjects.StatusOK, "":

@@ -85,6 +85,19 @@ func TestResultForms(t *testing.T) {
 	golden(t, "result_ok", h, body, wiretest.Opaque, recodeResult)
 	require.Equal(t, ok, wire.ParseResult(h, body))
 
+	again := ok
+	again.Deliveries = 2
+	h, body = again.Message()
+	golden(t, "result_redelivered", h, body, wiretest.Opaque, recodeResult)
+	require.Equal(t, again, wire.ParseResult(h, body))
+	again.Deliveries = 1
+	h, body = again.Message()
+	require.Equal(t, ok, wire.ParseResult(h, body), "once goes without saying")
+	for _, n := range []string{"-1", "1", "x", "99999999999999999999"} {
+		h[subjects.HeaderDeliveries] = []string{n}
+		require.Zero(t, wire.ParseResult(h, body).Deliveries, n)
+	}
+
 	text := wire.Result{Body: []byte("sunny"), Text: true, Worker: "w1"}
 	h, body = text.Message()
 	golden(t, "result_text", h, body, wiretest.Opaque, recodeResult)

@@ -195,6 +195,7 @@ func TestStartByEndsWithACancel(t *testing.T) {
 	w.loseDelivery("count")
 	w.worker(Config{}, counter("count", &calls))
 	require.Nil(t, w.result(again).Error)
+	require.Equal(t, 2, w.result(again).Deliveries, "the record says that it was handed out before")
 	require.EqualValues(t, 1, calls.Load())
 
 	a := w.attempt("count", "r", "s1")

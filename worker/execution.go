@@ -225,7 +225,7 @@ func (x *execution) decide(r wire.Result) bool {
 	if !x.decided.CompareAndSwap(false, true) {
 		return false
 	}
-	r.Worker, r.Trace = x.e.config.Name, x.step.Trace
+	r.Worker, r.Trace, r.Deliveries = x.e.config.Name, x.step.Trace, x.delivered
 	r.Started, r.Ended = x.times(time.Now())
 	if r.Error != nil {
 		r.Error = clipped(x.redactor().Error(r.Error)) // in this order: half a secret would not be found

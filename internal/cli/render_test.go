@@ -42,6 +42,9 @@ func sampleRun() *outcome.Run {
 		},
 		Steps: []outcome.Step{
 			{ID: "tokyo", Tool: "get_weather", Status: outcome.StepFailed, Attempts: 3, Started: at(1), Ended: at(1200), Worker: "w-1",
+				Tries: []outcome.Try{
+					{Attempt: 1, Started: at(1), Ended: at(40), Worker: "w-2", Code: fault.ToolFailed, ToolCode: "over\x1bload", Deliveries: 2},
+					{Attempt: 2, Code: fault.Timeout}, {Attempt: 3, Started: at(1), Ended: at(1200), Worker: "w-1", Code: fault.ToolFailed}},
 				Error: fault.New(fault.ToolFailed, "503 from upstream\n\x1b[31mred").WithHint("try later")},
 			{ID: "london", Tool: "get_weather", Status: outcome.StepSucceeded, Attempts: 1, Started: at(1), Ended: at(13), Worker: "w-2",
 				Arguments: json.RawMessage(`{"location":"London"}`), Bytes: 11},

@@ -275,6 +275,7 @@ func (a *app) writeStep(w io.Writer, of *account, s *outcome.Step) error {
 		}
 		fmt.Fprintf(&b, "%s%s\n", text.Count(n, "attempt"), by)
 	}
+	writeTries(&b, st, s.Tries)
 	if len(s.Items) > 0 {
 		fmt.Fprintf(&b, "%s\n", itemsLine(s))
 	}
@@ -292,6 +293,29 @@ func (a *app) writeStep(w io.Writer, of *account, s *outcome.Step) error {
 	writePart(&b, st, "result", s.Result)
 	_, err := w.Write(b.Bytes())
 	return err
+}
+
+// writeTries lists the attempts of a step that had more than one.
+func writeTries(b *bytes.Buffer, st style, tries []outcome.Try) {
+	var t table
+	for _, x := range tries {
+		came, color := "succeeded", st.green
+		if x.Code != "" {
+			came, color = cmp.Or(oneLine(x.ToolCode), string(x.Code)), st.red
+		}
+		spent, by := "", "decided by the orchestrator"
+		if x.Worker != "" {
+			by = oneLine(x.Worker)
+		}
+		if !x.Started.IsZero() {
+			spent = took(x.Ended.Sub(x.Started))
+		}
+		if x.Deliveries > 1 {
+			by += fmt.Sprintf(", handed out %d times", x.Deliveries)
+		}
+		t.add(cell{text: fmt.Sprint(x.Attempt), right: true}, cell{text: came, paint: color}, cell{text: spent, right: true}, plain(by))
+	}
+	t.write(b, "  ", 0)
 }
 
 const barWidth = 24

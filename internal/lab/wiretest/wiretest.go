@@ -25,7 +25,7 @@ var Kinds = []string{
 	"member", "member_full", "notice", "override", "override_answer", "ping_answer", "plan", "question",
 	"question_event", "question_plan", "queues_answer", "queues_request", "refusal", "registration",
 	"removed_tool", "request", "result_error", "result_handle",
-	"result_handle_checked", "result_ok", "result_text", "retry_event", "sealing_key", "start", "start_accepted",
+	"result_handle_checked", "result_ok", "result_redelivered", "result_text", "retry_event", "sealing_key", "start", "start_accepted",
 	"start_event", "start_handle", "start_needs", "start_rejected", "step", "step_bucket", "step_event", "step_full",
 	"stop", "told_if", "told_value", "told_value_handle", "tool",
 }
