@@ -98,7 +98,7 @@ func (r AnswerRequest) Body() ([]byte, error) {
 }
 
 // ParseAnswerRequest reads the request, and what the server says of who made it. Errors: InvalidValue, which says how
-// it is written; TooLarge for more than InlineLimit.
+// it is written; TooLarge for more than InlineLimit; Permission for a header that hides who asks (Requester).
 func ParseAnswerRequest(m *nats.Msg) (AnswerRequest, error) {
 	var r AnswerRequest
 	if len(m.Data) > InlineLimit {
@@ -123,42 +123,50 @@ func ParseAnswerRequest(m *nats.Msg) (AnswerRequest, error) {
 			WithHint("leave them out, or approve")
 	}
 	r.Answer = r.clipped()
-	r.Verified = false
-	if who := Requester(m); who != "" {
-		r.By, r.Verified = who, true
+	who, err := Requester(m)
+	if r.Verified = who != ""; r.Verified {
+		r.By = who
 	}
-	return r, nil
+	return r, err
 }
 
 // Requester returns who made a request, by the server's word alone: account and user. A server tells of whoever comes
 // from an account that imports the subject with "share", and puts its own word in the place of what such a request
 // said. It is empty where the server says nothing: within the account of Stepjet, anybody may write this header.
 //
-// It is empty, too, where the header has more than that word and the version of the form, or bytes that were not read.
-// The server replaces the lines that end in CR LF, while readers take those that end in LF alone, and stop at an empty
-// one. So who writes the bytes of a header by hand can have a line of its own stay, or that of the server not be seen.
-func Requester(m *nats.Msg) string {
-	if !subjects.Imported(m.Reply) || !servers(m) {
-		return ""
+// A request that came through an import and has more than that word and the version of the form, or bytes that were not
+// read, is an error, Permission: who asks must not be able to hide it. The server replaces the lines that end in CR LF,
+// while readers take those that end in LF alone, and stop at an empty one. So who writes the bytes of a header by hand
+// can have a line of its own stay, or that of the server not be seen.
+func Requester(m *nats.Msg) (string, error) {
+	if !subjects.Imported(m.Reply) {
+		return "", nil
+	}
+	if !servers(m) {
+		return "", fault.New(fault.Permission, "the request has a header of its own beside what the server says of who asks").
+			WithHint("send no header but " + subjects.HeaderVersion)
 	}
 	var info struct {
 		Account string `json:"acc"`
 		User    string `json:"user"`
 	}
 	if json.Unmarshal([]byte(get(m.Header, subjects.HeaderRequestInfo)), &info) != nil || info.User == "" {
-		return ""
+		return "", nil
 	}
-	return text.Clip(strings.TrimPrefix(info.Account+"/"+info.User, "/"), maxBy)
+	return text.Clip(strings.TrimPrefix(info.Account+"/"+info.User, "/"), maxBy), nil
 }
 
-// servers reports whether the word of who asks can only be the server's.
+// servers reports whether all that stands in a header but the version is the server's word, once, or nothing.
 func servers(m *nats.Msg) bool {
-	others := len(m.Header) - len(m.Header[subjects.HeaderRequestInfo])
+	known := 0
 	if v := m.Header[subjects.HeaderVersion]; len(v) == 1 && v[0] == subjects.Version {
-		others--
+		known++
+	}
+	if len(m.Header[subjects.HeaderRequestInfo]) == 1 {
+		known++
 	}
 	read := nats.Msg{Subject: m.Subject, Reply: m.Reply, Header: m.Header, Data: m.Data}
-	return others == 0 && len(m.Header[subjects.HeaderRequestInfo]) == 1 && m.Size() == read.Size()
+	return len(m.Header) == known && m.Size() == read.Size()
 }
 
 // AnswerReply is the answer to a request to answer a question: what stands for it.

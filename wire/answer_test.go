@@ -136,23 +136,35 @@ func TestQuestionForms(t *testing.T) {
 	event(t, "question_event", e, wire.QuestionEvent.Body)
 }
 
-// Who asks is the server's word alone: of a request that came through an import, and that has no other header but its version.
+// Who asks is the server's word alone: of a request that came through an import, which may not hide it behind a header.
 func TestRequester(t *testing.T) {
 	t.Parallel()
 	const info = `{"acc":"approver-acme","user":"UANN","start":"2026-01-02T03:04:05Z"}`
-	with := func(reply string, h nats.Header) string {
+	with := func(reply string, h nats.Header) (string, error) {
 		return wire.Requester(&nats.Msg{Subject: "api.0.approve.acme.r", Reply: reply, Header: h, Data: []byte("{}")})
 	}
-	const imported = "_R_.abc.def"
 	said := nats.Header{"Nats-Request-Info": {info}}
-	require.Equal(t, "approver-acme/UANN", with(imported, said))
-	require.Equal(t, "approver-acme/UANN", with(imported, nats.Header{"Nats-Request-Info": {info}, "Stepjet-Version": {"1"}}))
-	require.Empty(t, with("_INBOX.x", said), "within the account anybody may write it")
-	for _, h := range []nats.Header{
-		nil, {"Nats-Request-Info": {info, info}}, {"Nats-Request-Info": {info}, "X": {"y"}}, {"nats-request-info": {info}},
-		{"Nats-Request-Info": {info}, "Stepjet-Version": {"1", "1"}},
-		{"Nats-Request-Info": {`{"acc":"approver-acme"}`}}, {"Nats-Request-Info": {"junk"}}, {"Nats-Request-Info": {}},
+	for _, c := range []struct {
+		reply  string
+		header nats.Header
+		who    string
+		code   fault.Code
+	}{
+		{"_R_.abc.def", said, "approver-acme/UANN", ""},
+		{"_R_.abc.def", nats.Header{"Nats-Request-Info": {info}, "Stepjet-Version": {"1"}}, "approver-acme/UANN", ""},
+		{"_INBOX.x", said, "", ""},
+		{"_INBOX.x", nats.Header{"Nats-Request-Info": {info}, "X": {"y"}}, "", ""},
+		{"_R_.abc.def", nil, "", ""},
+		{"_R_.abc.def", nats.Header{"Stepjet-Version": {"1"}}, "", ""},
+		{"_R_.abc.def", nats.Header{"Nats-Request-Info": {`{"acc":"approver-acme"}`}}, "", ""},
+		{"_R_.abc.def", nats.Header{"Nats-Request-Info": {info, info}}, "", fault.Permission},
+		{"_R_.abc.def", nats.Header{"Nats-Request-Info": {info}, "X": {"y"}}, "", fault.Permission},
+		{"_R_.abc.def", nats.Header{"nats-request-info": {info}}, "", fault.Permission},
+		{"_R_.abc.def", nats.Header{"Nats-Request-Info": {info}, "Stepjet-Version": {"1", "1"}}, "", fault.Permission},
+		{"_R_.abc.def", nats.Header{"X": {"y"}}, "", fault.Permission},
 	} {
-		require.Empty(t, with(imported, h), "%v", h)
+		who, err := with(c.reply, c.header)
+		require.Equal(t, c.who, who, "%s %v", c.reply, c.header)
+		require.Equal(t, c.code, fault.CodeOf(err), "%s %v", c.reply, c.header)
 	}
 }

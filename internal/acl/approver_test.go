@@ -20,13 +20,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stepjet/stepjet/client"
+	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/wire"
 )
 
 // TestNoHeaderSaysWhoApproves: whatever header an approver sends, and whatever it says of itself, the name that stands is the
-// server's word. Each header has an item of its own to approve.
+// server's word, or nothing is approved. Each header has an item of its own to approve.
 func TestNoHeaderSaysWhoApproves(t *testing.T) {
 	t.Parallel()
 	s := start(t, shape{})
@@ -43,17 +44,15 @@ func TestNoHeaderSaysWhoApproves(t *testing.T) {
 	for i, h := range headers {
 		m, err := nc.RequestMsg(&nats.Msg{Subject: subjects.API(subjects.NewRun("acme", "r"), subjects.VerbApprove), Header: h, Data: boasting(t, asked, i)}, 2*time.Minute)
 		require.NoError(t, err, "%v", h)
-		if wire.ParseRefusal(m.Header, m.Data) != nil {
+		if refusal := wire.ParseRefusal(m.Header, m.Data); refusal != nil {
+			require.Equal(t, fault.Permission, fault.CodeOf(refusal), "%v", h)
 			continue
 		}
 		var reply wire.AnswerReply
 		require.NoError(t, json.Unmarshal(m.Data, &reply))
-		if reply.Verified {
-			require.Equal(t, real, reply.By, "%v", h)
-			believed++
-			continue
-		}
-		require.Equal(t, "boss", reply.By, "%v: what is not the server's word is kept as what it is", h)
+		require.True(t, reply.Verified, "%v: nobody approves without a name", h)
+		require.Equal(t, real, reply.By, "%v", h)
+		believed++
 	}
 	require.GreaterOrEqual(t, believed, 2, "the server's word takes the place of what is said of itself, and of no header")
 }
@@ -110,9 +109,8 @@ func TestNoBytesSayWhoApproves(t *testing.T) {
 	require.Len(t, doc.Steps[0].Items, len(blocks))
 	for i, item := range doc.Steps[0].Items {
 		require.NotNil(t, item.Answer, "%q", blocks[i])
-		if item.Answer.Verified {
-			require.Equal(t, "approver-acme/"+s.public["approver-acme"], item.Answer.By, "%q", blocks[i])
-		}
+		require.True(t, item.Answer.Verified, "%q: nobody approves without a name", blocks[i])
+		require.Equal(t, "approver-acme/"+s.public["approver-acme"], item.Answer.By, "%q", blocks[i])
 	}
 }
 

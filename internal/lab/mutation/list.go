@@ -563,18 +563,18 @@ var mutants = []mutant{
 	},
 	{
 		"ask-forged-header", "who answers is believed by a header that anybody may write",
-		"wire/answer.go", "	if !subjects.Imported(m.Reply) || ", "	if ", "./wire", "Verifies|Requester",
+		"wire/answer.go", "	if !subjects.Imported(m.Reply) {", "	if false {", "./wire", "Verifies|Requester",
 	},
 	{
 		"guard-opens", "a contract's condition that comes to null asks nobody",
-		"tool/guard.go", "return holds || !known || why != nil, why", "return holds || why != nil, why", "./tool", "Approval",
+		"tool/guard.go", "return holds || !known || why != nil, why", "return holds || known && false || why != nil, why", "./tool", "Approval",
 	},
 	{
 		"guard-of-one-form", "a contract's condition counts for one way of calling a batch only",
 		"tool/approval.go", "	if c.Batch == nil {", "	if true {", "./tool", "Approval",
 	},
 	{
-		"ask-forged-bytes", "who answers is believed by a header of which some bytes were not read",
+		"ask-forged-bytes", "a header is believed, some bytes of which were not read",
 		"wire/answer.go", "m.Size() == read.Size()", "m.Size() >= read.Size()", "./internal/acl", "NoBytes",
 	},
 	{
