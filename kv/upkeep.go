@@ -172,7 +172,9 @@ func (c *upkeep) streams(ctx context.Context) {
 		return
 	}
 	cfg := c.s.cfg
-	all := []jetstream.StreamConfig{cfg.historyConfig(), cfg.deadConfig(), cfg.toolsConfig(), cfg.membersConfig(), cfg.blobsConfig("")}
+	all := []jetstream.StreamConfig{
+		cfg.historyConfig(), cfg.deadConfig(), cfg.questionsConfig(), cfg.toolsConfig(), cfg.membersConfig(), cfg.blobsConfig(""),
+	}
 	for i := range c.s.shards {
 		all = append(all, cfg.ledgerConfig(i, c.s.shards))
 	}

@@ -71,7 +71,7 @@ func TestUpkeepMendsWhatWasTaken(t *testing.T) {
 	_, err := k.Ledger.Read(ctx(t), subjects.Sentinel(0))
 	require.NoError(t, err)
 
-	for _, name := range []string{"KV_history", "KV_dead", "KV_members", "OBJ_blobs", "KV_runs_1"} {
+	for _, name := range []string{"KV_history", "KV_dead", "KV_questions", "KV_members", "OBJ_blobs", "KV_runs_1"} {
 		require.NoError(t, k.js.DeleteStream(ctx(t), name))
 	}
 	k.well()

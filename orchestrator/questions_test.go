@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
 	"github.com/stepjet/stepjet/client"
@@ -187,5 +188,21 @@ func TestManyRunsWaitForPeople(t *testing.T) {
 	for i, r := range runs {
 		require.Equal(t, fmt.Sprintf(`{"x":"r%d"}`, i), result(t, s.wait(r), "b"))
 	}
+	s.noQuestions()
+}
+
+// TestTheBucketOfQuestionsComesBack: where somebody deletes it, the sweep makes it again, with what is asked.
+func TestTheBucketOfQuestionsComesBack(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	r := s.submit(`{"steps":[{"id":"a","tool":"ask","arguments":{"question":"Why?"}}]}`, "r")
+	before := s.asked("r", "a")
+	js, err := jetstream.New(s.nc)
+	require.NoError(t, err)
+	require.NoError(t, js.DeleteStream(ctx(t), subjects.BucketStream(subjects.QuestionsBucket)))
+	require.Equal(t, before, s.asked("r", "a"))
+	_, err = s.client.Answer(ctx(t), before, json.RawMessage(`"so"`), client.Answer{})
+	require.NoError(t, err)
+	require.Equal(t, `"so"`, result(t, s.wait(r), "a"))
 	s.noQuestions()
 }

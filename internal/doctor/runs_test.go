@@ -125,3 +125,45 @@ func finished(r subjects.Run) *outcome.Run {
 		Plan:    []byte(`{"steps":[]}`),
 	}
 }
+
+// TestRunsThatWaitForPeople: however many they are, they are one note, whatever their owner can say of them.
+func TestRunsThatWaitForPeople(t *testing.T) {
+	t.Parallel()
+	p := admit(t, kv.Config{})
+	for i := range 8 {
+		run := subjects.NewRun("acme", fmt.Sprint("order-", i))
+		g := submit(t, p.Store, run, `{"steps":[]}`)
+		require.NoError(t, p.Archive.PutQuestion(ctx(t), run, "", &outcome.Question{
+			Run: run.Plain(), Tenant: run.Tenant, Generation: g, Step: "a", Number: 1, Kind: outcome.Approval, Digest: "d", Since: time.Now(),
+		}))
+	}
+	r := p.examine(doctor.Options{Stale: time.Nanosecond})
+	require.Empty(t, r.Problems())
+	f := finding(t, r, "run", "")
+	require.Equal(t, doctor.Notable, f.Health)
+	require.Contains(t, f.Found, "8 runs with a question")
+	require.Contains(t, f.Fix, "stepjet questions list")
+}
+
+// TestManyRunsThatAreWell: those that are not named are no worse than those that are.
+func TestManyRunsThatAreWell(t *testing.T) {
+	t.Parallel()
+	p := admit(t, kv.Config{})
+	large := outcome.Run{Status: outcome.Running, Steps: []outcome.Step{{ID: "a", Status: outcome.StepReady, Waiting: "window full"}}}
+	doc, err := json.Marshal(large)
+	require.NoError(t, err)
+	for i := range 7 {
+		run := subjects.NewRun("acme", fmt.Sprint("order-", i))
+		submit(t, p.Store, run, `{"steps":[]}`)
+		h, err := p.Archive.PutBlob(ctx(t), "", subjects.RunBlobName(run, 1, "document", "x"), doc)
+		require.NoError(t, err)
+		answer, err := json.Marshal(outcome.Run{Blob: h})
+		require.NoError(t, err)
+		_, err = p.Conn().Subscribe(subjects.API(run, subjects.VerbGet), func(m *nats.Msg) { _ = m.Respond(answer) })
+		require.NoError(t, err)
+	}
+	require.NoError(t, p.Conn().Flush())
+	r := p.examine(doctor.Options{Stale: time.Nanosecond})
+	require.Empty(t, r.Problems())
+	require.Contains(t, r.Findings, doctor.Finding{Check: "run", Health: doctor.Notable, Found: "2 more runs like these"})
+}

@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -26,7 +27,11 @@ func (d *doctor) staleRuns(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	stale, named := 0, 0
+	asked, err := d.askedRuns(ctx)
+	if err != nil {
+		return err
+	}
+	stale, named, people, worst := 0, 0, 0, Notable
 	for _, r := range runs[:min(len(runs), maxLook)] {
 		if pending[r] {
 			continue
@@ -38,13 +43,26 @@ func (d *doctor) staleRuns(ctx context.Context) error {
 		if idle < d.o.Stale {
 			continue
 		}
+		if asked[r] && d.members > 0 {
+			people++
+			continue
+		}
 		if stale++; named < maxNamed {
 			named++
-			d.stale(ctx, r, idle)
+			if d.stale(ctx, r, idle) == Broken {
+				worst = Broken
+			}
 		}
 	}
 	if stale > named {
-		d.add(Finding{Health: Broken, Found: fmt.Sprintf("%d more runs like these", stale-named)}, nil)
+		d.add(Finding{Health: worst, Found: fmt.Sprintf("%d more runs like these", stale-named)}, nil)
+	}
+	if people > 0 {
+		d.add(Finding{
+			Health: Notable, Found: fmt.Sprintf("%s with a question that nobody has answered for %v", text.Count(people, "run"), d.o.Stale),
+			Means: "they go on when somebody answers, or when the time for it is over",
+			Fix:   "stepjet questions list, with --tenant for another than default",
+		}, nil)
 	}
 	d.fine(fmt.Sprintf("%s in the ledger, none without a sign of life for %v", text.Count(len(runs), "run"), d.o.Stale))
 	return nil
@@ -90,8 +108,28 @@ func (d *doctor) pendingRuns(ctx context.Context) (map[subjects.Run]bool, error)
 	return pending, nil
 }
 
-// stale reports one run, with what its owner says of it.
-func (d *doctor) stale(ctx context.Context, r subjects.Run, idle time.Duration) {
+// askedRuns returns the runs that wait for people to say something, as far as they are listed.
+func (d *doctor) askedRuns(ctx context.Context) (map[subjects.Run]bool, error) {
+	asked := map[subjects.Run]bool{}
+	stream := subjects.BucketStream(subjects.QuestionsBucket)
+	if d.info(stream) == nil {
+		return asked, nil
+	}
+	prefix := subjects.BucketSubject(subjects.QuestionsBucket, "")
+	info, err := d.in.Subjects(ctx, stream, prefix+">")
+	if err != nil {
+		return nil, err
+	}
+	for subject := range info {
+		if r, _, _, ok := subjects.ParseQuestionKey(strings.TrimPrefix(subject, prefix)); ok {
+			asked[r] = true
+		}
+	}
+	return asked, nil
+}
+
+// stale reports one run, with what its owner says of it, and returns how bad that is.
+func (d *doctor) stale(ctx context.Context, r subjects.Run, idle time.Duration) Health {
 	f := Finding{
 		About: "run " + r.Plain() + " of tenant " + r.Tenant, Health: Broken,
 		Expected: "a step on its way, or a record within " + d.o.Stale.String(),
@@ -116,6 +154,7 @@ func (d *doctor) stale(ctx context.Context, r subjects.Run, idle time.Duration) 
 		f.Means = "a step may have been lost; the sweep of its owner sends it again within its interval (10 s unless set otherwise)"
 	}
 	d.add(f, nil)
+	return f.Health
 }
 
 // waiting asks the owner of a run what its first unfinished step waits for.
@@ -123,6 +162,15 @@ func (d *doctor) waiting(ctx context.Context, r subjects.Run) (string, error) {
 	var doc outcome.Run
 	if err := d.ask(ctx, subjects.API(r, subjects.VerbGet), &doc); err != nil {
 		return "", err
+	}
+	if doc.Blob != nil { // it is too large for a message
+		body, err := d.s.Archive.Blob(ctx, doc.Blob)
+		if err == nil {
+			err = json.Unmarshal(body, &doc)
+		}
+		if err != nil {
+			return "", err
+		}
 	}
 	var all []string
 	for _, st := range doc.Steps {
