@@ -100,6 +100,9 @@ func (v *values) shown(ctx context.Context, in *inputs, together bool, doc *outc
 	if x.err != nil {
 		return x.err
 	}
+	if err == nil {
+		err = tool.TooLargeToAsk(len(text))
+	}
 	if err != nil {
 		return err
 	}

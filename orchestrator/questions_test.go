@@ -206,3 +206,25 @@ func TestTheBucketOfQuestionsComesBack(t *testing.T) {
 	require.Equal(t, `"so"`, result(t, s.wait(r), "a"))
 	s.noQuestions()
 }
+
+// TestNobodyIsAskedWhatCanNotBeAnswered: a step whose question is too large, or has no answer, fails when it would ask.
+func TestNobodyIsAskedWhatCanNotBeAnswered(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	large := strings.Repeat("x", 70_000)
+	o := s.wait(s.submit(`{"steps":[{"id":"s","tool":"echo","arguments":{"large":"`+large+`","type":"nonsense","n":2}},
+		{"id":"choices","tool":"ask","arguments":{"question":"Which?","choices":["$ref:s.large","b"]}},
+		{"id":"text","tool":"echo","approval":{"ask":"Look: ${ref:s.large} END"}},
+		{"id":"schema","tool":"ask","arguments":{"question":"How many?","schema":{"type":"$ref:s.type"}}},
+		{"id":"unfit","tool":"ask","arguments":{"question":"Who?","schema":{"type":"string"},"choices":["$ref:s.n"]}}]}`, "r"))
+	failed := map[string]fault.Code{}
+	for _, e := range o.Errors {
+		failed[e.Step] = e.Code
+		require.NotEmpty(t, e.Hint, e.Step)
+	}
+	require.Equal(t, map[string]fault.Code{
+		"choices": fault.TooLarge, "text": fault.TooLarge, "schema": fault.InvalidArguments, "unfit": fault.InvalidArguments,
+	}, failed)
+	require.Equal(t, 1, s.tools.total())
+	s.noQuestions()
+}

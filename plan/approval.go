@@ -57,10 +57,15 @@ func (r *Resolver) question(a *Approval, item []byte, result func(int) ([]byte, 
 	}
 	r.left = maxGoneThrough
 	value, err := r.fill(&a.text, item, result)
-	if err != nil || len(value) == 0 || value[0] != '"' {
-		return string(value), err
+	return unquoted(value), err
+}
+
+// unquoted returns the text of a JSON string, and anything else as it is written.
+func unquoted(value []byte) string {
+	if len(value) == 0 || value[0] != '"' {
+		return string(value)
 	}
-	return string(jsontape.AppendUnescaped(nil, string(value[1:len(value)-1]))), nil
+	return string(jsontape.AppendUnescaped(nil, string(value[1:len(value)-1])))
 }
 
 // approval reads what of an approval stands by itself: all but its text. step is -1 for the plan's.
@@ -122,8 +127,16 @@ func (p *parser) asks(i int) (refs int) {
 	}
 	if p.wantsText(n, w.rootAt()) {
 		w.compile(&s.Approval.text)
+		p.fitsPeople(len(unquoted(s.Approval.text.known(nil))), w.rootAt())
 	}
 	return w.refs
+}
+
+// fitsPeople refuses a text of which so many bytes are known, where nobody would be shown that much.
+func (p *parser) fitsPeople(size int, at string) {
+	if err := tool.TooLargeToAsk(size); err != nil && p.col.wants(fault.TooLarge) {
+		p.col.add(fault.TooLarge, at, err.Message, "say in short what the person is to look at: the arguments are shown beside the text")
+	}
 }
 
 // wantsText refuses a question that is no text.
@@ -154,6 +167,7 @@ func (p *parser) planApproval(n int32) {
 	if !p.wantsText(text, at.String()) {
 		return
 	}
+	p.fitsPeople(len(p.str(text)), at.String())
 	a.text.head = p.src[p.tape[text].Start:p.tape[text].End]
 	if p.refs.mayRefer(p.str(text)) {
 		p.invalid(at, "say what the plan does in words, or ask in the step that it is for", "nothing has run when the plan is asked for, so there is nothing to refer to")

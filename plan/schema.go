@@ -90,11 +90,28 @@ func (p *parser) checkSchema(step int, w *walker) {
 		holes = w.holes
 	}
 	p.text = p.plan.Steps[step].args.known(p.text[:0])
-	for _, v := range schema.CheckWithin(p.text, holes, &p.schemaSteps) {
+	wrong := schema.CheckWithin(p.text, holes, &p.schemaSteps)
+	for _, v := range wrong {
 		if p.col.wants(fault.InvalidArguments) {
 			at := p.argumentsAt(step) + v.Pointer
 			hint := p.argumentHint(step, w, v)
 			p.col.add(fault.InvalidArguments, at, fmt.Sprintf("against the input schema of %q: %s", p.plan.Steps[step].Tool, v.Message), hint)
+		}
+	}
+	if len(wrong) == 0 && p.plan.Steps[step].Ask && p.catalog != nil { // what is stored was judged
+		p.checkAsked(step, holes)
+	}
+}
+
+// checkAsked checks what is known of a question beyond what its schema says.
+func (p *parser) checkAsked(step int, holes []tool.Hole) {
+	tooLarge, bad := tool.CheckAsked(p.text, holes, &p.schemaSteps)
+	if tooLarge != nil && p.col.wants(fault.TooLarge) {
+		p.col.add(fault.TooLarge, p.argumentsAt(step), tooLarge.Message, tooLarge.Hint)
+	}
+	for _, v := range bad {
+		if p.col.wants(fault.InvalidArguments) {
+			p.col.add(fault.InvalidArguments, p.argumentsAt(step)+v.Pointer, v.Message, v.Hint)
 		}
 	}
 }

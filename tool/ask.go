@@ -2,6 +2,9 @@ package tool
 
 import (
 	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/stepjet/stepjet/fault"
@@ -36,7 +39,21 @@ type Asked struct {
 	Choices  []json.RawMessage `json:"choices,omitempty"`
 }
 
-// ReadAsked reads the arguments of the tool AskTool. Errors: InvalidArguments, also for a schema that is none.
+// MaxQuestion bounds what a person is shown of a question, beside the arguments of a call that is approved of: its
+// text, and of one by the tool AskTool the schema and the choices too, together, in bytes.
+const MaxQuestion = 64 << 10
+
+// TooLargeToAsk is the error for a question of so many bytes; nil where it has at most MaxQuestion.
+func TooLargeToAsk(size int) *fault.Error {
+	if size <= MaxQuestion {
+		return nil
+	}
+	return fault.New(fault.TooLarge, "the question has %d bytes, at most %d are shown to a person", size, MaxQuestion).
+		WithHint("refer to a part of the value, such as a name or a sum, and not to all of it")
+}
+
+// ReadAsked reads the arguments of the tool AskTool. Errors: TooLarge for more than MaxQuestion; InvalidArguments, also
+// for a schema that is none, and for choices that it refuses.
 func ReadAsked(arguments []byte) (*Asked, *fault.Error) {
 	if bad := AskInput().Check(arguments, nil); len(bad) > 0 {
 		return nil, Refusal(AskTool, bad)
@@ -45,10 +62,77 @@ func ReadAsked(arguments []byte) (*Asked, *fault.Error) {
 	if err := json.Unmarshal(arguments, &a); err != nil {
 		return nil, fault.New(fault.InvalidArguments, "the question can't be read: %v", err)
 	}
-	if _, err := a.compile(); err != nil {
+	if err := TooLargeToAsk(a.size()); err != nil {
 		return nil, err
 	}
+	if bad := a.flaws(nil); len(bad) > 0 {
+		return nil, fault.New(fault.InvalidArguments, "nobody can answer that: %s", bad[0].Message).WithHint("%s", bad[0].Hint)
+	}
 	return &a, nil
+}
+
+// size returns how many bytes of a question a person is shown.
+func (a *Asked) size() int {
+	n := len(a.Question) + len(a.Schema)
+	for _, c := range a.Choices {
+		n += len(c)
+	}
+	return n
+}
+
+// askedSteps is what it takes to compile the schema of an answer, and for each of its bytes, in steps of checking.
+const askedSteps, askedStepsPerByte = 2000, 50
+
+// CheckAsked returns what can be said of the arguments of the tool AskTool beyond its input schema, before all of them
+// are known: that the question is too large, that its schema is none, and that choices don't fit it. What stands at a
+// hole is a placeholder, "null" or an empty text. It takes what it uses from an allowance of steps, as
+// Schema.CheckWithin does; where there is too little left, it says nothing.
+func CheckAsked(arguments []byte, holes []Hole, steps *int) (tooLarge *fault.Error, bad []Violation) {
+	var a Asked
+	if json.Unmarshal(arguments, &a) != nil {
+		return nil, nil // its schema says so
+	}
+	size := a.size()
+	for _, h := range holes {
+		if !h.Text {
+			size -= len("null")
+		}
+	}
+	if err := TooLargeToAsk(size); err != nil {
+		return err, nil
+	}
+	cost := askedSteps + askedStepsPerByte*size
+	if a.Schema == nil || cost > *steps || slices.ContainsFunc(holes, func(h Hole) bool { return partOf(h.Pointer, "/schema") }) {
+		return nil, nil
+	}
+	*steps -= cost
+	return nil, a.flaws(holes)
+}
+
+// partOf reports whether a pointer is that of a value, or of a part of it.
+func partOf(pointer, value string) bool {
+	return pointer == value || strings.HasPrefix(pointer, value+"/")
+}
+
+// flaws says why nobody can answer, but for what stands at holes.
+func (a *Asked) flaws(holes []Hole) (all []Violation) {
+	schema, err := a.compile()
+	if err != nil {
+		return []Violation{{Pointer: "/schema", Message: err.Message, Hint: err.Hint}}
+	}
+	for i, c := range a.Choices {
+		at := fmt.Sprintf("/choices/%d", i)
+		if slices.ContainsFunc(holes, func(h Hole) bool { return partOf(h.Pointer, at) || h.Pointer == "/choices" }) {
+			continue
+		}
+		if bad := schema.Check(c, nil); len(bad) > 0 {
+			all = append(all, Violation{
+				Pointer: at, Message: fmt.Sprintf("the choice %s does not fit the schema, so nobody could answer with it: %s", text.Clip(string(c), 80), bad[0].Message),
+				Hint: "leave the schema out, since the choices say what an answer is; or write choices that fit it",
+			})
+		}
+	}
+	return all
 }
 
 func (a *Asked) compile() (*Schema, *fault.Error) {
@@ -58,7 +142,7 @@ func (a *Asked) compile() (*Schema, *fault.Error) {
 	}
 	s, err := CompileSchema(raw)
 	if err != nil {
-		return nil, fault.New(fault.InvalidArguments, "the schema of the answer is none: %s", text.Clip(err.Error(), 1024)).
+		return nil, fault.New(fault.InvalidArguments, "the schema of the answer is none: %s", text.Clip(fault.As(err).Message, 1024)).
 			WithHint(`write a JSON schema, such as {"type": "number"}`)
 	}
 	return s, nil

@@ -1,0 +1,50 @@
+package plan_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stepjet/stepjet/plan"
+)
+
+// TestQuestionsThatNobodyCanAnswer: what is known of a question is refused with the plan, and not when a person waits.
+func TestQuestionsThatNobodyCanAnswer(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 70_000)
+	ask := func(args string) string {
+		return steps(`{"id":"a","tool":"echo"},{"id":"q","tool":"ask","arguments":` + args + `}`)
+	}
+	approval := func(a string) string {
+		return steps(`{"id":"a","tool":"echo"},{"id":"q","tool":"echo","approval":` + a + `}`)
+	}
+	for name, c := range map[string]struct{ plan, code, path, message, hint string }{
+		"no schema":        {ask(`{"question":"x","schema":{"type":"nonsense"}}`), "invalid_arguments", "/steps/1/arguments/schema", "the schema of the answer is none", `{"type": "number"}`},
+		"beside a hole":    {ask(`{"question":"${ref:a.x}?","schema":{"type":"nonsense"}}`), "invalid_arguments", "/steps/1/arguments/schema", "the schema of the answer is none", "JSON schema"},
+		"choices":          {ask(`{"question":"x","schema":{"type":"string"},"choices":["a",2]}`), "invalid_arguments", "/steps/1/arguments/choices/1", "the choice 2 does not fit the schema", "leave the schema out"},
+		"choice by a hole": {ask(`{"question":"x","schema":{"type":"string"},"choices":["$ref:a.x",2]}`), "invalid_arguments", "/steps/1/arguments/choices/1", "the choice 2", "choices that fit"},
+		"large choices":    {ask(`{"question":"x","choices":["` + long + `","$ref:a.x"]}`), "too_large", "/steps/1/arguments", "at most 65536 are shown", "refer to a part"},
+		"large schema":     {ask(`{"question":"x","schema":{"title":"` + long + `"}}`), "too_large", "/steps/1/arguments", "at most 65536", "refer to a part"},
+		"large text":       {approval(`{"ask":"${ref:a.x} ` + long + `"}`), "too_large", "/steps/1/approval/ask", "at most 65536", "in short"},
+		"large plan's":     {`{"approval":{"ask":"` + long + `"},"steps":[{"id":"a","tool":"echo"}]}`, "too_large", "/approval/ask", "at most 65536", "in short"},
+	} {
+		_, r := plan.Parse([]byte(c.plan), corpusTools(t))
+		require.Len(t, r.Problems, 1, name)
+		x := r.Problems[0]
+		require.Equal(t, []string{c.code, c.path}, []string{string(x.Code), x.Path}, name)
+		require.Contains(t, x.Message, c.message, name)
+		require.Contains(t, x.Hint, c.hint, name)
+	}
+	for name, fine := range map[string]string{
+		"schema":          ask(`{"question":"x","schema":{"enum":[1,2]},"choices":[1,2]}`),
+		"no literal":      ask(`{"question":"x","schema":"$ref:a.s","choices":[1]}`),
+		"part no literal": ask(`{"question":"x","schema":{"type":"$ref:a.s"},"choices":[1]}`),
+		"choices later":   ask(`{"question":"x","schema":{"type":"string"},"choices":"$ref:a.l"}`),
+		"choice later":    ask(`{"question":"x","schema":{"type":"object"},"choices":["$ref:a.l",{"x":"$ref:a.l"}]}`),
+		"escapes":         approval(`{"ask":"` + strings.Repeat(`\u00e9`, 30_000) + `"}`),
+	} {
+		_, r := plan.Parse([]byte(fine), corpusTools(t))
+		require.Empty(t, r.Problems, name)
+	}
+}
