@@ -127,15 +127,15 @@ func (p *parser) asks(i int) (refs int) {
 	}
 	if p.wantsText(n, w.rootAt()) {
 		w.compile(&s.Approval.text)
-		p.fitsPeople(len(unquoted(s.Approval.text.known(nil))), w.rootAt())
+		p.col.fitsPeople(len(unquoted(s.Approval.text.known(nil))), w.rootAt())
 	}
 	return w.refs
 }
 
 // fitsPeople refuses a text of which so many bytes are known, where nobody would be shown that much.
-func (p *parser) fitsPeople(size int, at string) {
-	if err := tool.TooLargeToAsk(size); err != nil && p.col.wants(fault.TooLarge) {
-		p.col.add(fault.TooLarge, at, err.Message, "say in short what the person is to look at: the arguments are shown beside the text")
+func (c *collector) fitsPeople(size int, at string) {
+	if err := tool.TooLargeToAsk(size); err != nil && c.wants(fault.TooLarge) {
+		c.add(fault.TooLarge, at, err.Message, "say in short what the person is to look at: the arguments are shown beside the text")
 	}
 }
 
@@ -167,7 +167,7 @@ func (p *parser) planApproval(n int32) {
 	if !p.wantsText(text, at.String()) {
 		return
 	}
-	p.fitsPeople(len(p.str(text)), at.String())
+	p.col.fitsPeople(len(p.str(text)), at.String())
 	a.text.head = p.src[p.tape[text].Start:p.tape[text].End]
 	if p.refs.mayRefer(p.str(text)) {
 		p.invalid(at, "say what the plan does in words, or ask in the step that it is for", "nothing has run when the plan is asked for, so there is nothing to refer to")

@@ -99,19 +99,19 @@ func (p *parser) checkSchema(step int, w *walker) {
 		}
 	}
 	if len(wrong) == 0 && p.plan.Steps[step].Ask && p.catalog != nil { // what is stored was judged
-		p.checkAsked(step, holes)
+		tooLarge, bad := tool.CheckAsked(p.text, holes, &p.schemaSteps)
+		p.col.unanswerable(p.argumentsAt(step), tooLarge, bad)
 	}
 }
 
-// checkAsked checks what is known of a question beyond what its schema says.
-func (p *parser) checkAsked(step int, holes []tool.Hole) {
-	tooLarge, bad := tool.CheckAsked(p.text, holes, &p.schemaSteps)
-	if tooLarge != nil && p.col.wants(fault.TooLarge) {
-		p.col.add(fault.TooLarge, p.argumentsAt(step), tooLarge.Message, tooLarge.Hint)
+// unanswerable refuses a question by what is known of it beyond what its schema says.
+func (c *collector) unanswerable(at string, tooLarge *fault.Error, bad []tool.Violation) {
+	if tooLarge != nil && c.wants(fault.TooLarge) {
+		c.add(fault.TooLarge, at, tooLarge.Message, tooLarge.Hint)
 	}
 	for _, v := range bad {
-		if p.col.wants(fault.InvalidArguments) {
-			p.col.add(fault.InvalidArguments, p.argumentsAt(step)+v.Pointer, v.Message, v.Hint)
+		if c.wants(fault.InvalidArguments) {
+			c.add(fault.InvalidArguments, at+v.Pointer, v.Message, v.Hint)
 		}
 	}
 }

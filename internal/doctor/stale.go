@@ -27,7 +27,7 @@ func (d *doctor) staleRuns(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	asked, err := d.askedRuns(ctx)
+	asked, err := askedRuns(ctx, d)
 	if err != nil {
 		return err
 	}
@@ -109,7 +109,7 @@ func (d *doctor) pendingRuns(ctx context.Context) (map[subjects.Run]bool, error)
 }
 
 // askedRuns returns the runs that wait for people to say something, as far as they are listed.
-func (d *doctor) askedRuns(ctx context.Context) (map[subjects.Run]bool, error) {
+func askedRuns(ctx context.Context, d *doctor) (map[subjects.Run]bool, error) {
 	asked := map[subjects.Run]bool{}
 	stream := subjects.BucketStream(subjects.QuestionsBucket)
 	if d.info(stream) == nil {
