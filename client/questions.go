@@ -3,6 +3,8 @@ package client
 import (
 	"context"
 	"encoding/json"
+	"slices"
+	"time"
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/text"
@@ -60,9 +62,10 @@ func (c *Client) Question(ctx context.Context, run, step string) (*outcome.Quest
 }
 
 // Approve lets what a question shows begin. The question says which: an answer to one that is not asked any more, or
-// shows something else now, counts for nothing. It returns once the answer stands; asking twice is asking once. Errors:
-// Conflict where something else stands or is asked, InvalidArguments, InvalidValue, TooLarge, Permission,
-// AlreadyFinished, NotFound, NotReady where no orchestrator answers.
+// shows something else now, counts for nothing. It returns once the answer stands; asking twice is asking once, also
+// once the run is over. A question without a digest is none that is open: to it nothing is answered, and what stands is
+// returned where it says the same. Errors: Conflict where something else stands or is asked, InvalidArguments,
+// InvalidValue, TooLarge, Permission, AlreadyFinished, NotFound, NotReady where no orchestrator answers.
 func (c *Client) Approve(ctx context.Context, q *outcome.Question, a Answer) (*outcome.Answered, error) {
 	return c.answer(ctx, q, wire.Answer{Decision: wire.Approve, Arguments: a.Arguments, Reason: a.Reason, By: a.By})
 }
@@ -89,7 +92,13 @@ func (c *Client) answer(ctx context.Context, q *outcome.Question, a wire.Answer)
 	if err != nil {
 		return nil, err
 	}
-	a.Digest = q.Digest
+	if a.Digest = q.Digest; a.Digest == "" {
+		doc, err := c.get(ctx, name, ownerWithin)
+		if err != nil {
+			return nil, err
+		}
+		return c.stood(ctx, doc, q.Step, a)
+	}
 	body, err := wire.AnswerRequest{Step: q.Step, Answer: a}.Body()
 	if err != nil {
 		return nil, err
@@ -99,6 +108,13 @@ func (c *Client) answer(ctx context.Context, q *outcome.Question, a wire.Answer)
 		verb = subjects.VerbAnswer
 	}
 	answer, err := c.ofOwner(ctx, name, verb, body, ownerWithin)
+	if code := fault.CodeOf(err); code == fault.AlreadyFinished || code == fault.NotFound {
+		doc, _, bad := c.latest(ctx, name)
+		if bad != nil || doc == nil || doc.Generation != q.Generation {
+			return nil, err
+		}
+		return c.stood(ctx, doc, q.Step, a)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -107,4 +123,67 @@ func (c *Client) answer(ctx context.Context, q *outcome.Question, a wire.Answer)
 		return nil, fault.Wrap(fault.Internal, err, "reading an orchestrator's answer")
 	}
 	return &reply.Answered, nil
+}
+
+// stood returns the answer that a document tells of, where it says the same as another. Errors: Conflict where it says
+// something else, NotFound where nobody answered.
+func (c *Client) stood(ctx context.Context, doc *outcome.Run, step string, a wire.Answer) (*outcome.Answered, error) {
+	stands, result := answeredIn(doc, step)
+	if stands == nil {
+		return nil, fault.New(fault.NotFound, "the step %s of run %q waits for no answer", text.Clip(step, 80), doc.Run).
+			WithHint("what waits: stepjet questions list; where the run stands: stepjet get %s", doc.Run)
+	}
+	if a.Value != nil && result != nil && result.Result == nil && result.Blob != nil {
+		raw, err := c.store.Archive.Blob(ctx, result.Blob)
+		if err != nil {
+			return nil, err
+		}
+		result.Result = raw
+	}
+	was := wire.Answer{Arguments: stands.Arguments}
+	switch stands.Decision {
+	case outcome.DecisionApproved:
+		was.Decision = wire.Approve
+	case outcome.DecisionRejected:
+		was.Decision = wire.Reject
+	case outcome.DecisionExpired:
+		was.Decision = wire.Expire
+	case outcome.DecisionAnswered:
+		was.Value = result.Result
+	}
+	if !was.Same(wire.Answer{Decision: a.Decision, Value: a.Value, Arguments: a.Arguments}) {
+		by := ""
+		if stands.By != "" {
+			by = " by " + stands.By
+		}
+		return nil, fault.New(fault.Conflict, "the step %s was %s already%s, at %s", text.Clip(step, 80), stands.Decision, by, stands.At.UTC().Format(time.RFC3339)).
+			WithHint("that stands; see what came of it: stepjet get %s", doc.Run)
+	}
+	return stands, nil
+}
+
+// answeredIn finds what a person said of a step, an item of one, or the plan ("="); nil where nobody did. With it comes
+// the account of the step, nil of the plan.
+func answeredIn(doc *outcome.Run, step string) (*outcome.Answered, *outcome.Step) {
+	if step == subjects.RootScope {
+		return doc.Approval, nil
+	}
+	find := func(all []outcome.Step) *outcome.Step {
+		i := slices.IndexFunc(all, func(s outcome.Step) bool { return s.ID == step })
+		if i < 0 {
+			return nil
+		}
+		return &all[i]
+	}
+	s := find(doc.Steps)
+	for i := 0; s == nil && i < len(doc.Steps); i++ {
+		s = find(doc.Steps[i].Items)
+	}
+	if s == nil || s.Answer == nil {
+		return nil, nil
+	}
+	if s.Result == nil && doc.Outcome != nil {
+		s.Result, _ = doc.Outcome.Results.Get(step)
+	}
+	return s.Answer, s
 }

@@ -228,3 +228,47 @@ func TestNobodyIsAskedWhatCanNotBeAnswered(t *testing.T) {
 	require.Equal(t, 1, s.tools.total())
 	s.noQuestions()
 }
+
+// TestWhatStandsIsTold: whoever answers what was answered already is told of it, while the run goes on and once it is
+// over.
+func TestWhatStandsIsTold(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	r := s.submit(`{"steps":[{"id":"a","tool":"echo","approval":true},{"id":"k","tool":"ask","arguments":{"question":"Keep?"}}]}`, "r")
+	a, k := s.asked("r", "a"), s.asked("r", "k")
+	_, err := s.client.Approve(ctx(t), a, client.Answer{By: "ann"})
+	require.NoError(t, err)
+	closed := &outcome.Question{Run: "r", Step: "a"}
+	again := func(q *outcome.Question) {
+		t.Helper()
+		stands, err := s.client.Approve(ctx(t), q, client.Answer{By: "bob"})
+		require.NoError(t, err)
+		require.Equal(t, "ann", stands.By)
+		for _, other := range []func() (*outcome.Answered, error){
+			func() (*outcome.Answered, error) { return s.client.Reject(ctx(t), q, client.Answer{By: "bob"}) },
+			func() (*outcome.Answered, error) {
+				return s.client.Approve(ctx(t), q, client.Answer{Arguments: json.RawMessage(`{"x":1}`)})
+			},
+		} {
+			_, err = other()
+			require.Equal(t, fault.Conflict, fault.CodeOf(err))
+			require.Contains(t, err.Error(), "approved already by ann")
+		}
+	}
+	again(a)
+	again(closed)
+	_, err = s.client.Answer(ctx(t), &outcome.Question{Run: "r", Step: "k"}, json.RawMessage(`1`), client.Answer{})
+	require.Equal(t, fault.NotFound, fault.CodeOf(err), "nobody answered it")
+	_, err = s.client.Answer(ctx(t), k, json.RawMessage(`{"x": 1}`), client.Answer{By: "cid"})
+	require.NoError(t, err)
+	s.wait(r)
+	again(a)
+	again(closed)
+	for _, q := range []*outcome.Question{k, {Run: "r", Step: "k"}} {
+		stands, err := s.client.Answer(ctx(t), q, json.RawMessage(`{"x":1}`), client.Answer{})
+		require.NoError(t, err)
+		require.Equal(t, "cid", stands.By)
+		_, err = s.client.Answer(ctx(t), q, json.RawMessage(`2`), client.Answer{})
+		require.Equal(t, fault.Conflict, fault.CodeOf(err))
+	}
+}

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
+
+	"github.com/stepjet/stepjet/internal/text"
 )
 
 // took writes a duration with three significant digits: 840µs, 12.4 ms, 3.21 s, 4m05s.
@@ -58,6 +60,9 @@ func clock(t, now time.Time) string {
 	}
 	return t.Format("2006-01-02 15:04:05")
 }
+
+// clipLine is a text of people in one row of a table; the whole of it is shown where one thing is.
+func clipLine(s string) string { return oneLine(text.Clip(s, maxResultLine)) }
 
 // writePart prints a JSON value below its name; nothing for none. Control characters of what is no JSON stay out.
 func writePart(b *bytes.Buffer, st style, name string, raw json.RawMessage) {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -148,13 +149,11 @@ is left as it is, with exit code 1.`,
 		Example: `  stepjet cancel order-42
   stepjet cancel order-42 --by "night shift"`,
 		Args: atLeast("RUN"),
-		RunE: a.work(func(cmd *cobra.Command, args []string) error { return a.cancel(cmd.Context(), args, by) }),
+		RunE: a.work(func(cmd *cobra.Command, args []string) error {
+			return a.cancel(cmd.Context(), args, cmp.Or(by, a.user()))
+		}),
 	}
-	who := a.env.Getenv("USER")
-	if who == "" {
-		who = "stepjet"
-	}
-	c.Flags().StringVar(&by, "by", who, "`name` of who cancels, for the record")
+	c.Flags().StringVar(&by, "by", "", "`name` of who cancels, for the record (default: the user's name)")
 	return c
 }
 

@@ -66,9 +66,9 @@ func (l *lines) event(e client.Event) {
 		}
 		line := l.st.yellow(fmt.Sprintf("%-9s", "asks")) + "  " + oneLine(step)
 		if e.Waiting != "" {
-			line += "  " + oneLine(e.Waiting)
+			line += "  " + clipLine(e.Waiting)
 		}
-		_, _ = fmt.Fprintln(l.w, line)
+		_, _ = fmt.Fprintf(l.w, "%s  (to answer: stepjet questions show %s %s)\n", line, oneLine(e.Run), oneLine(e.Step))
 	case subjects.EventConflict:
 		for _, p := range e.Problems {
 			_, _ = fmt.Fprintf(l.w, "%s  %s\n", l.st.red("conflict "), oneLine(p.Message))

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -76,7 +77,7 @@ func (a *app) showQuestions(all []*outcome.Question) error {
 			until = clock(*q.Until, a.now())
 		}
 		t.add(plain(oneLine(q.Run)), plain(oneLine(q.Step)), plain(string(q.Kind)), plain(oneLine(q.Tool)),
-			plain(clock(q.Since, a.now())), plain(until), plain(oneLine(q.Text)))
+			plain(clock(q.Since, a.now())), plain(until), plain(clipLine(q.Text)))
 	}
 	var b bytes.Buffer
 	t.write(&b, "", a.width())
@@ -164,6 +165,10 @@ func (a *app) writeQuestion(q *outcome.Question) error {
 		line("then", q.OnTimeout)
 	}
 	line("digest", q.Digest)
+	if q.Step == subjects.RootScope {
+		line("its steps", "stepjet get "+q.Run+", stepjet graph "+q.Run)
+	}
+	line("to answer", answerCommand(q.Run, q.Step, q.Kind))
 	t.write(&b, "", 0)
 	writePart(&b, st, "schema", q.Schema)
 	writePart(&b, st, "choices", q.Choices)
@@ -177,19 +182,20 @@ func (a *app) writeQuestion(q *outcome.Question) error {
 // answerFlags are those of all commands that answer a question.
 type answerFlags struct {
 	digest, reason, by string
+
+	user func() string // who runs the command
 }
 
 func (f *answerFlags) add(a *app, c *cobra.Command) {
 	c.Flags().StringVar(&f.reason, "reason", "", "`text` for who reads what became of the run")
 	c.Flags().StringVar(&f.digest, "digest", "", "`digest` of the question that was looked at; default: that of the question as it stands")
-	who := a.env.Getenv("USER")
-	if who == "" {
-		who = "stepjet"
-	}
-	c.Flags().StringVar(&f.by, "by", who, "`name` of who answers, for the record; the server's word takes its place where there is one")
+	c.Flags().StringVar(&f.by, "by", "", "`name` of who answers, for the record (default: the user's name); the server's word takes its place where there is one")
+	f.user = a.user
 }
 
-func (f *answerFlags) answer() client.Answer { return client.Answer{Reason: f.reason, By: f.by} }
+func (f *answerFlags) answer() client.Answer {
+	return client.Answer{Reason: f.reason, By: cmp.Or(f.by, f.user())}
+}
 
 func (a *app) questionsAnswerCommand() *cobra.Command {
 	var f answerFlags
@@ -292,10 +298,12 @@ func (a *app) answer(
 	}
 	defer s.close()
 	q, err := a.question(ctx, s, args)
-	if err != nil {
+	switch {
+	case fault.CodeOf(err) == fault.NotFound && len(args) > 1: // what stands is told
+		q = &outcome.Question{Run: args[0], Step: args[1]}
+	case err != nil:
 		return err
-	}
-	if f.digest != "" {
+	case f.digest != "":
 		q.Digest = f.digest
 	}
 	one, cancel := a.patience(ctx)
@@ -311,7 +319,7 @@ func (a *app) answer(
 			*outcome.Answered
 		}{q.Run, q.Step, stands})
 	}
-	_, err = fmt.Fprintf(a.stdout, "%s  %s  %s\n", oneLine(q.Run), oneLine(q.Step), a.style.bold(stands.Decision))
+	_, err = fmt.Fprintf(a.stdout, "%s  %s  %s\n", oneLine(q.Run), oneLine(q.Step), a.style.bold(answeredLine(stands)))
 	return err
 }
 

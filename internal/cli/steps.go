@@ -279,6 +279,7 @@ func (a *app) writeStep(w io.Writer, of *account, s *outcome.Step) error {
 	if len(s.Items) > 0 {
 		fmt.Fprintf(&b, "%s\n", itemsLine(s))
 	}
+	writeAnswered(&b, s.Answer, s.Tool)
 	if waits := waitingLine(s); waits != "" {
 		fmt.Fprintf(&b, "waiting: %s\n", waits)
 	}

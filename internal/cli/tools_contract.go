@@ -30,6 +30,7 @@ func terms(c *tool.Contract, tenants []string) []part {
 		{"delivery", delivery},
 		{"batch", batchWords(c.Batch)},
 		{"depends on", dependencyWords(c.DependsOn)},
+		{"approval", cmp.Or(oneLine(string(c.Approval)), "none")},
 		{"error propagation", string(c.ErrorPropagation)},
 		{"context", contextWords(c.Context)},
 		{"tenants", cmp.Or(strings.Join(tenants, ", "), "all")},

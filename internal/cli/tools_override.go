@@ -94,7 +94,7 @@ func (a *app) overrideBody(o *overriding, f *pflag.FlagSet) ([]byte, error) {
 		v.By = o.by
 	}
 	if v.By == "" {
-		v.By = a.env.Getenv("USER")
+		v.By = a.user()
 	}
 	return json.Marshal(v)
 }

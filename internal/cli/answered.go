@@ -1,0 +1,97 @@
+package cli
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"os/user"
+	"strings"
+	"time"
+
+	"github.com/stepjet/stepjet/outcome"
+)
+
+// user names who runs the command, for the record.
+func (a *app) user() string {
+	if name := cmp.Or(a.env.Getenv("USER"), a.env.Getenv("LOGNAME")); name != "" {
+		return name
+	}
+	if u, err := user.Current(); err == nil && u.Username != "" {
+		return u.Username
+	}
+	return "stepjet"
+}
+
+// answerCommand is the command that answers a question.
+func answerCommand(run, step string, kind outcome.QuestionKind) string {
+	if kind == outcome.Ask {
+		return "stepjet questions answer " + run + " " + step + " VALUE"
+	}
+	return "stepjet approve " + run + " " + step + ", or stepjet reject " + run + " " + step
+}
+
+// answeredLine says what a person decided, who, and when, in one line.
+func answeredLine(a *outcome.Answered) string {
+	var b strings.Builder
+	b.WriteString(oneLine(a.Decision))
+	if a.By != "" {
+		fmt.Fprintf(&b, " by %s", oneLine(a.By))
+		if !a.Verified {
+			b.WriteString(" (unverified)")
+		}
+	}
+	if !a.At.IsZero() {
+		fmt.Fprintf(&b, " at %s", a.At.UTC().Format(time.RFC3339))
+	}
+	return b.String()
+}
+
+// writeAnswered says of a step what a person decided who was asked: who, when and why, and what of the step is theirs.
+func writeAnswered(b *bytes.Buffer, a *outcome.Answered, tool string) {
+	if a == nil {
+		return
+	}
+	fmt.Fprintf(b, "%s\n", answeredLine(a))
+	if a.Reason != "" {
+		fmt.Fprintf(b, "reason: %s\n", oneLine(a.Reason))
+	}
+	if a.Arguments != nil {
+		b.WriteString("called with the arguments of who approved, and not with the plan's\n")
+	}
+	if a.Decision == outcome.DecisionAnswered && tool != "ask" {
+		fmt.Fprintf(b, "%s was not called: the result is what that person wrote\n", oneLine(tool))
+	}
+}
+
+// writeAnswers lists what people decided in a run; nothing where nobody was asked.
+func (a *app) writeAnswers(b *bytes.Buffer, doc *outcome.Run) {
+	var t table
+	add := func(step, tool string, x *outcome.Answered) {
+		if x == nil {
+			return
+		}
+		line := answeredLine(x)
+		switch {
+		case x.Arguments != nil:
+			line += ", with other arguments"
+		case x.Decision == outcome.DecisionAnswered && tool != "ask" && tool != "":
+			line += ", in place of the tool"
+		}
+		if x.Reason != "" {
+			line += ": " + clipLine(x.Reason)
+		}
+		t.add(cell{text: oneLine(step), paint: a.style.bold}, plain(line))
+	}
+	add("the plan", "", doc.Approval)
+	for i := range doc.Steps {
+		s := &doc.Steps[i]
+		add(s.ID, s.Tool, s.Answer)
+		for k := range s.Items {
+			add(s.Items[k].ID, s.Tool, s.Items[k].Answer)
+		}
+	}
+	if len(t.rows) > 0 {
+		b.WriteByte('\n')
+		t.write(b, "", a.width())
+	}
+}
