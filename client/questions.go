@@ -97,7 +97,7 @@ func (c *Client) answer(ctx context.Context, q *outcome.Question, a wire.Answer)
 		if err != nil {
 			return nil, err
 		}
-		return c.stood(ctx, doc, q.Step, a)
+		return stood(doc, q.Step, a, func(h *outcome.Handle) ([]byte, error) { return c.Blob(ctx, h) })
 	}
 	body, err := wire.AnswerRequest{Step: q.Step, Answer: a}.Body()
 	if err != nil {
@@ -113,7 +113,7 @@ func (c *Client) answer(ctx context.Context, q *outcome.Question, a wire.Answer)
 		if bad != nil || doc == nil || doc.Generation != q.Generation {
 			return nil, err
 		}
-		return c.stood(ctx, doc, q.Step, a)
+		return stood(doc, q.Step, a, func(h *outcome.Handle) ([]byte, error) { return c.Blob(ctx, h) })
 	}
 	if err != nil {
 		return nil, err
@@ -126,15 +126,15 @@ func (c *Client) answer(ctx context.Context, q *outcome.Question, a wire.Answer)
 }
 
 // stood returns the answer that a document tells of, where it says the same as another. Errors: Conflict where it says
-// something else, NotFound where nobody answered.
-func (c *Client) stood(ctx context.Context, doc *outcome.Run, step string, a wire.Answer) (*outcome.Answered, error) {
+// something else, NotFound where nobody answered, and those of blob, which reads a large result.
+func stood(doc *outcome.Run, step string, a wire.Answer, blob func(*outcome.Handle) ([]byte, error)) (*outcome.Answered, error) {
 	stands, result := answeredIn(doc, step)
 	if stands == nil {
 		return nil, fault.New(fault.NotFound, "the step %s of run %q waits for no answer", text.Clip(step, 80), doc.Run).
 			WithHint("what waits: stepjet questions list; where the run stands: stepjet get %s", doc.Run)
 	}
 	if a.Value != nil && result != nil && result.Result == nil && result.Blob != nil {
-		raw, err := c.store.Archive.Blob(ctx, result.Blob)
+		raw, err := blob(result.Blob)
 		if err != nil {
 			return nil, err
 		}

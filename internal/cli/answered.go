@@ -11,9 +11,9 @@ import (
 	"github.com/stepjet/stepjet/outcome"
 )
 
-// user names who runs the command, for the record.
-func (a *app) user() string {
-	if name := cmp.Or(a.env.Getenv("USER"), a.env.Getenv("LOGNAME")); name != "" {
+// userName names who runs the command, for the record.
+func userName(getenv func(string) string) string {
+	if name := cmp.Or(getenv("USER"), getenv("LOGNAME")); name != "" {
 		return name
 	}
 	if u, err := user.Current(); err == nil && u.Username != "" {
@@ -64,7 +64,7 @@ func writeAnswered(b *bytes.Buffer, a *outcome.Answered, tool string) {
 }
 
 // writeAnswers lists what people decided in a run; nothing where nobody was asked.
-func (a *app) writeAnswers(b *bytes.Buffer, doc *outcome.Run) {
+func writeAnswers(b *bytes.Buffer, st style, doc *outcome.Run, width int) {
 	var t table
 	add := func(step, tool string, x *outcome.Answered) {
 		if x == nil {
@@ -80,7 +80,7 @@ func (a *app) writeAnswers(b *bytes.Buffer, doc *outcome.Run) {
 		if x.Reason != "" {
 			line += ": " + clipLine(x.Reason)
 		}
-		t.add(cell{text: oneLine(step), paint: a.style.bold}, plain(line))
+		t.add(cell{text: oneLine(step), paint: st.bold}, plain(line))
 	}
 	add("the plan", "", doc.Approval)
 	for i := range doc.Steps {
@@ -92,6 +92,6 @@ func (a *app) writeAnswers(b *bytes.Buffer, doc *outcome.Run) {
 	}
 	if len(t.rows) > 0 {
 		b.WriteByte('\n')
-		t.write(b, "", a.width())
+		t.write(b, "", width)
 	}
 }

@@ -27,7 +27,7 @@ func TestWhatAPersonDecidedIsShown(t *testing.T) {
 		},
 	}
 	var b bytes.Buffer
-	(&app{stdout: &b}).writeAnswers(&b, doc)
+	writeAnswers(&b, style{}, doc, 0)
 	require.Equal(t, []string{
 		"", "the plan  approved by acme/UANN at 2026-01-02T03:04:05Z",
 		"pay       approved by ann (unverified) at 2026-01-02T03:04:05Z, with other arguments: half is enough",

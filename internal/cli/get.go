@@ -137,7 +137,7 @@ func (a *app) showRun(doc *outcome.Run, items bool) error {
 		b.WriteByte('\n')
 		a.stepTable(doc, items).write(&b, "", a.width())
 	}
-	a.writeAnswers(&b, doc)
+	writeAnswers(&b, st, doc, a.width())
 	_, err := a.stdout.Write(b.Bytes())
 	return err
 }

@@ -150,7 +150,7 @@ is left as it is, with exit code 1.`,
   stepjet cancel order-42 --by "night shift"`,
 		Args: atLeast("RUN"),
 		RunE: a.work(func(cmd *cobra.Command, args []string) error {
-			return a.cancel(cmd.Context(), args, cmp.Or(by, a.user()))
+			return a.cancel(cmd.Context(), args, cmp.Or(by, userName(a.env.Getenv)))
 		}),
 	}
 	c.Flags().StringVar(&by, "by", "", "`name` of who cancels, for the record (default: the user's name)")

@@ -190,7 +190,7 @@ func (f *answerFlags) add(a *app, c *cobra.Command) {
 	c.Flags().StringVar(&f.reason, "reason", "", "`text` for who reads what became of the run")
 	c.Flags().StringVar(&f.digest, "digest", "", "`digest` of the question that was looked at; default: that of the question as it stands")
 	c.Flags().StringVar(&f.by, "by", "", "`name` of who answers, for the record (default: the user's name); the server's word takes its place where there is one")
-	f.user = a.user
+	f.user = func() string { return userName(a.env.Getenv) }
 }
 
 func (f *answerFlags) answer() client.Answer {

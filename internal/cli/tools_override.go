@@ -94,7 +94,7 @@ func (a *app) overrideBody(o *overriding, f *pflag.FlagSet) ([]byte, error) {
 		v.By = o.by
 	}
 	if v.By == "" {
-		v.By = a.user()
+		v.By = userName(a.env.Getenv)
 	}
 	return json.Marshal(v)
 }
