@@ -95,7 +95,7 @@ func TestAPersonApprovesWithAnEdit(t *testing.T) {
 	require.JSONEq(t, `{"amount":40}`, string(done.Steps[2].Answer.Arguments))
 	s.noQuestions()
 	_, err = s.client.Approve(ctx(t), q, client.Answer{})
-	require.Contains(t, []fault.Code{fault.AlreadyFinished, fault.NotFound}, fault.CodeOf(err))
+	require.Equal(t, fault.Conflict, fault.CodeOf(err), "it was approved with other arguments")
 }
 
 // TestWhatAPersonSaysDecides: a rejection, a value, and a plan that is not to begin.
