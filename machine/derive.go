@@ -7,9 +7,9 @@ import (
 	"github.com/stepjet/stepjet/plan"
 )
 
-// atOnce is the most effort of values that are derived where what they refer to is decided: of one, and of all of a run.
-// What takes more, is larger than maxAtOnce, or reads a blob, is built beside the machine and recorded, a large one as a
-// handle. All owners have to agree on which those are, so these numbers are a part of the language.
+// atOnce is the most effort of values and conditions that are derived where what they refer to is decided: of one, and of
+// all of a run. What takes more, is larger than maxAtOnce, or reads a blob, is built beside the machine and recorded, a
+// large one as a handle. All owners have to agree on which those are, so these numbers are a part of the language.
 var atOnce = struct{ step, run plan.Effort }{
 	step: plan.Effort{Bytes: 4 << 20, Work: 1 << 20},
 	run:  plan.Effort{Bytes: 256 << 20, Work: 64 << 20},
@@ -22,6 +22,12 @@ const maxAtOnce = 256 << 10
 type values struct {
 	held   int64       // bytes of all that were derived
 	effort plan.Effort // that is left for those which are derived at once
+}
+
+// work returns what one calculation may take at once, twice: as it is, and to be subtracted from.
+func (v *values) work() (most, left int) {
+	most = max(min(atOnce.step.Work, v.effort.Work), 0)
+	return most, most
 }
 
 // room returns how many bytes those that are not derived yet may have together.

@@ -236,7 +236,7 @@ func (w *world) tell(m *machine.Run, step int) {
 		return
 	}
 	told := machine.Told{Call: machine.Call{Step: step}}
-	told.Holds, told.Error = w.plan.Steps[step].If.Holds(w.plan, w.valuesOf(m), m.Fate)
+	told.Holds, told.Error = w.plan.Steps[step].If.Holds(w.plan, nil, w.valuesOf(m), m.Fate)
 	if w.liar && w.Intn(2) == 0 {
 		told = machine.Told{Call: machine.Call{Step: step}, Holds: w.Intn(2) == 0}
 		if w.Intn(4) == 0 {

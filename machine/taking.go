@@ -86,7 +86,11 @@ func (r *Run) verdict(sc *scope, step int) state {
 	case slices.ContainsFunc(s.If.Reads, r.standing(sc).inBlob):
 		return judging
 	}
-	holds, err := s.If.Holds(sc.plan, seen(r, sc), func(d int) plan.Fate { return r.Fate(sc.first + d) })
+	work, left := r.values.work()
+	holds, err := s.If.Holds(sc.plan, &left, seen(r, sc), func(d int) plan.Fate { return r.Fate(sc.first + d) })
+	if r.values.effort.Work -= work - left; left < 0 {
+		return judging
+	}
 	return r.judged(sc.first+step, holds, err)
 }
 

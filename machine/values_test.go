@@ -124,3 +124,27 @@ func TestManyValuesLeaveTheLoopInPeace(t *testing.T) {
 	require.Greater(t, len(out.Derive), 100)
 	require.Less(t, len(out.Derive), 200)
 }
+
+// TestConditionsOfARunShareWhatIsDoneAtOnce: what all conditions of a plan take on the goroutine that other runs wait for is
+// bounded. The others are evaluated beside it and told, and come to the same.
+func TestConditionsOfARunShareWhatIsDoneAtOnce(t *testing.T) {
+	t.Parallel()
+	steps := []string{`{"id":"a","value":"` + strings.Repeat("a", 60_000) + `"}`, `{"id":"s","tool":"t"}`}
+	const heavy, light = 300, 300
+	for i := range light {
+		steps = append(steps, fmt.Sprintf(`{"id":"l%d","tool":"t","if":"$ref:s == 1"}`, i))
+	}
+	for i := range heavy {
+		steps = append(steps, fmt.Sprintf(`{"id":"h%d","tool":"t","if":"$ref:s == 1 and ($ref:a matches '(a|b|ab)*c' or $ref:a matches '(b|a|ab)*%d')"}`, i, i))
+	}
+	var out machine.Effects
+	m := of(t, `{"steps":[`+strings.Join(steps, ",")+`]}`, tool.Contract{MaxAttempts: 1, Limit: 1}, &out)
+	out.Reset()
+	m.Apply(machine.Record{Seq: 10, Time: began, Result: &machine.Result{Call: machine.Call{Step: 1}, Attempt: 1, Value: []byte("1")}}, began, &out)
+	require.Greater(t, len(out.Judge), heavy/2, "what takes more than is done at once is asked for")
+	require.Len(t, out.Dispatch, light, "what takes little is done at once, as long as something is left")
+	for i, step := range out.Judge {
+		m.Apply(machine.Record{Seq: uint64(11 + i), Time: began, Told: &machine.Told{Call: machine.Call{Step: step}}}, began, &out)
+		require.Equal(t, outcome.StepNotTaken, m.StepStatus(step))
+	}
+}

@@ -25,7 +25,7 @@ type evaluator struct {
 // condition evaluates the condition of a step whose dependencies are over.
 func (ev *evaluator) condition(r *run, step int) {
 	ev.beside(r, asked{step, machine.AskedCondition}, (*inputs).largest, func(x *evaluation) {
-		holds, err := x.in.plan.Steps[x.in.step].If.Holds(x.in.plan, x.result, x.in.fate)
+		holds, err := x.in.plan.Steps[x.in.step].If.Holds(x.in.plan, nil, x.result, x.in.fate)
 		if x.err != nil {
 			err = fault.New(fault.ConditionFailed, "%s", x.err.Message)
 		}

@@ -25,13 +25,18 @@ func (c *Condition) Text() string { return c.expr.Text() }
 // Holds reports whether the condition is true, in a plan that it stands in. result is as for Arguments, and fate tells
 // how a step ended. What a reference finds nothing at is nil. It is a pure function of the plan and those.
 //
+// What it takes is subtracted from work, in the units of Effort.Work; nil leaves it to a condition's own bound. An error
+// with less than 0 left says nothing of the condition to whoever may take more.
+//
 // Errors: condition_failed, for operands of wrong types, a result that is no boolean, and more than a condition may
-// read.
+// read or take.
 func (c *Condition) Holds(
-	p *Plan, result func(dep int) (json []byte, ok bool), fate func(dep int) Fate,
+	p *Plan, work *int, result func(dep int) (json []byte, ok bool), fate func(dep int) Fate,
 ) (bool, *fault.Error) {
 	r := Resolver{plan: p, fates: fate}
-	return c.expr.True(func(i int) ([]byte, bool) { return r.look(&c.targets[i], nil, result) }, expression.ConditionLimits)
+	limits := expression.ConditionLimits
+	limits.Work = work
+	return c.expr.True(func(i int) ([]byte, bool) { return r.look(&c.targets[i], nil, result) }, limits)
 }
 
 // expressionReader reads an expression of one step, its condition or a calculation of its value, once all ids are known.
