@@ -104,12 +104,41 @@ func (m *mending) quoted(quote byte) {
 		return
 	}
 	f, is := m.p.refs.foreign(inner, m.p.knownStep)
-	if is && !f.digits || m.prefixed(inner) {
+	switch {
+	case is && !f.digits || m.prefixed(inner):
 		m.reference(inner)
-		m.at += len(inner) + 2
+	case strings.Contains(inner, "$") && m.template(inner, string(quote)):
+	default:
+		m.copy(len(inner) + 2)
 		return
 	}
-	m.copy(len(inner) + 2)
+	m.at += len(inner) + 2
+}
+
+// template writes a text with references in it as what puts them together. It reports false where it is none.
+func (m *mending) template(text, quote string) bool {
+	if strings.Contains(text, `\`) {
+		return false
+	}
+	var parts []string
+	refers := false
+	for _, x := range m.p.refs.parseText(text).pieces {
+		switch {
+		case x.broken != nil || len(x.refs) > 1:
+			return false
+		case len(x.refs) == 1:
+			parts, refers = append(parts, x.refs[0].of.prefix()+x.refs[0].text), true
+		default:
+			parts = append(parts, quote+x.text+quote)
+		}
+	}
+	switch {
+	case len(parts) > 1 && refers:
+		m.b.WriteString("concat(" + strings.Join(parts, ", ") + ")")
+	case refers:
+		m.b.WriteString(parts[0])
+	}
+	return refers
 }
 
 // reference writes what stands between marks or quotes, if it is a reference, and else as it is.

@@ -41,6 +41,11 @@ func TestHintsOfConditions(t *testing.T) {
 		"${status:a} == 'failed'":              "$status:a == 'failed'",
 		"$ref:a.x === 3 && $ref:a.y !== 4":     "$ref:a.x == 3 && $ref:a.y != 4",
 		"$ref:a.x == 3 and {{fetch-1.y}}":      "$ref:a.x == 3 and $ref:fetch-1.y",
+		"'${ref:a.x[0].name}' == 'a'":          "$ref:a.x[0].name == 'a'",
+		"'${status:a}' == 'succeeded'":         "$status:a == 'succeeded'",
+		"'${error:a.code}' == 'tool_failed'":   "$error:a.code == 'tool_failed'",
+		"'x ${ref:a.y}!' == 'x z!'":            "concat('x ', $ref:a.y, '!') == 'x z!'",
+		`"see $ref:a.y" == "x"`:                `concat("see ", $ref:a.y) == "x"`,
 	} {
 		p, r := plan.Parse(conditional("if", quoted(text)), nil)
 		require.Nil(t, p, text)

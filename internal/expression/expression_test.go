@@ -80,7 +80,7 @@ func TestMessages(t *testing.T) {
 		"$ref:a.x-$ref:b.y > 1":  "invalid_condition: at byte 8: the \"-\" in $ref:a.x- may be a minus, or a part of the key (write `$ref:a.x - …` with spaces for a difference, or `$ref:a[\"x-\"]` for the key)",
 		"$ref:a.b-c.d[0] > 1":    "invalid_condition: at byte 8: the \"-\" in $ref:a.b-c.d[0] may be a minus, or a part of the key (write `$ref:a.b - c.d[0]` with spaces for a difference, or `$ref:a[\"b-c\"].d[0]` for the key)",
 		"$ref:a = 5":             "invalid_condition: at byte 7: \"=\" is no operator (write `==` to compare)",
-		"$ref:a == '$ref:b'":     "invalid_condition: at byte 10: a reference stands within a string, where it is only text (write the reference without quotes; where the text is meant, double its dollar: $$)",
+		"$ref:a == '$ref:b'":     "invalid_condition: at byte 10: a reference stands within a string, where it is only text (write the reference without quotes and braces, with texts around it as concat(\"…\", $ref:…); where the text is meant, double its dollar: $$)",
 		"$ref:a == sunny":        "invalid_condition: at byte 10: sunny means nothing in an expression (write `$ref:sunny` for a step's result, \"sunny\" for a text)",
 		"True":                   "invalid_condition: at byte 0: True means nothing in an expression (write `true`)",
 		"not $ref:a == 5":        "invalid_condition: at byte 0: \"not\" takes only what stands next to it, not all of the comparison (put the comparison in brackets: `not (a == b)`)",

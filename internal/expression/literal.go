@@ -68,7 +68,8 @@ func (s *scanner) quoted(quote byte) *fault.Error {
 	text, refers := s.withoutEscapes(inside)
 	if refers {
 		return s.wrong(s.at, "a reference stands within a string, where it is only text").
-			WithHint("write the reference without quotes; where the text is meant, double its dollar: $$")
+			WithHint("write the reference without quotes and braces, with texts around it as concat(\"…\", $ref:…); " +
+				"where the text is meant, double its dollar: $$")
 	}
 	s.constant(end+1, textOf(text))
 	return nil
@@ -104,6 +105,7 @@ func (s *scanner) withoutEscapes(in string) (out string, refers bool) {
 		return in, false
 	}
 	var b strings.Builder
+	bare := strings.ReplaceAll(in, "${", " $") // where the references in braces stand as those without
 	for i := 0; i < len(in); {
 		n := 0
 		for i+n < len(in) && in[i+n] == '$' {
@@ -115,7 +117,11 @@ func (s *scanner) withoutEscapes(in string) (out string, refers bool) {
 			continue
 		}
 		keep := n
-		if end, why := s.read(in, i+n-1); end > 0 || why != "" {
+		end, why := s.read(in, i+n-1)
+		if end == 0 && why == "" && i+n < len(in) && in[i+n] == '{' {
+			end, why = s.read(bare, i+n)
+		}
+		if end > 0 || why != "" {
 			if n%2 == 1 {
 				return "", true
 			}
