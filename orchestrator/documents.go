@@ -242,15 +242,13 @@ const (
 // foundNothing returns a warning for each reference that found nothing: null went to the tool in its place. It is a
 // function of the plan and the records, whoever owns the run.
 func (d *documents) foundNothing(ctx context.Context, r *run) (all []fault.Problem) {
-	if r.plan.OnMissing == plan.MissingError {
-		return nil // then the step failed, and its error says so
-	}
 	past := &pastValues{values: d.values, ctx: ctx, r: r, held: -1, left: maxNothingBytes}
 	resolver, items := r.plan.NewResolver().Fates(r.fate), maxNothingItems
 	for i := range r.plan.Steps {
 		s := &r.plan.Steps[i]
 		status := r.machine.StepStatus(i)
-		if !s.HasRefs || status != outcome.StepSucceeded && status != outcome.StepFailed || past.unread {
+		over := status == outcome.StepSucceeded || status == outcome.StepFailed
+		if past.unread || !(over && s.HasRefs) && (s.If == nil || !over && status != outcome.StepNotTaken) {
 			continue
 		}
 		if r.machine.Step(machine.Call{Step: i}, time.Time{}).Reused {
@@ -259,12 +257,16 @@ func (d *documents) foundNothing(ctx context.Context, r *run) (all []fault.Probl
 		told := map[string]bool{}
 		tell := func(of string, found []plan.Nothing) {
 			for _, n := range found {
-				if len(all) < maxNothing && !told[n.Reference] && !past.unread {
-					told[n.Reference] = true
+				if len(all) < maxNothing && !told[n.String()] && !past.unread {
+					told[n.String()] = true
 					all = append(all, fault.Problem{Code: fault.UnresolvedRef, Path: n.At, Step: s.ID,
-						Message: fmt.Sprintf("%s$ref:%s found nothing, so null stands in its place; %s", of, n.Reference, n.Saw)})
+						Message: of + n.Message()})
 				}
 			}
+		}
+		tell("", resolver.NothingDecided(i, past.result))
+		if !over || !s.HasRefs {
+			continue
 		}
 		if s.ForEach == nil {
 			tell("", resolver.Nothing(i, nil, past.result))

@@ -36,7 +36,41 @@ func (c *Condition) Holds(
 	r := Resolver{plan: p, fates: fate}
 	limits := expression.ConditionLimits
 	limits.Work = work
-	return c.expr.True(func(i int) ([]byte, bool) { return r.look(&c.targets[i], nil, result) }, limits)
+	return c.expr.True(func(i int) ([]byte, bool) {
+		json, found, _ := r.look(&c.targets[i], true, nil, result)
+		return json, found
+	}, limits)
+}
+
+// nothing returns the references of the condition that find nothing in results that are there, and of which it does not
+// ask whether they are: before "??", or by == null and != null, they and what they lead on to. at is its place in the
+// plan. It is a pure function of the plan and the results.
+func (c *Condition) nothing(r *Resolver, at string, result func(dep int) (json []byte, ok bool)) (all []Nothing) {
+	for i := range c.targets {
+		t := &c.targets[i]
+		value, ok := r.about(t, nil, result)
+		if !ok || t.of != itsResult && string(value) == string(null) || c.asksFor(t) {
+			continue // how the step ended says more, or the condition asks for it
+		}
+		if _, found, _ := r.look(t, true, nil, result); found {
+			continue
+		}
+		stopped, stop, _ := r.lookup(t.remembered(), value, t.path)
+		all = append(all, Nothing{Reference: t.text, At: at, Saw: r.saw(t, stopped, stop, true), of: t.of, decides: true})
+	}
+	return all
+}
+
+// asksFor reports whether a condition asks whether a reference, or what it goes into, is there.
+func (c *Condition) asksFor(t *target) bool {
+	for i := range c.targets {
+		of := &c.targets[i]
+		if c.expr.AsksFor(i) && of.step == t.step && of.of == t.of && len(of.path) <= len(t.path) &&
+			slices.Equal(of.path, t.path[:len(of.path)]) {
+			return true
+		}
+	}
+	return false
 }
 
 // expressionReader reads an expression of one step, its condition or a calculation of its value, once all ids are known.
@@ -68,7 +102,7 @@ func (r *expressionReader) condition(n int32) {
 	}
 	slices.Sort(c.Reads)
 	c.Reads = slices.Compact(c.Reads)
-	r.judge(c)
+	r.judge(c.expr, c.targets)
 	r.plan.Steps[r.step].If = c
 }
 
@@ -93,6 +127,9 @@ func (r *expressionReader) compile(text string) (*expression.Expression, []targe
 	}
 	if len(targets) < len(x.References()) {
 		return nil, nil
+	}
+	if r.walker != nil {
+		r.judge(x, targets)
 	}
 	return x, targets
 }
@@ -127,9 +164,6 @@ func (r *expressionReader) target(text string) (target, bool) {
 		r.unknown(of, to)
 		return target{}, false
 	}
-	if w := r.walker; w != nil && of == itsResult && r.plan.Steps[dep].ForEach != nil {
-		w.entry(to, int(dep), site{bare: true}, "/$calc")
-	}
 	r.depend(r.step, int(dep), r.at)
 	return target{step: int(dep), of: of, path: to.path, text: to.text}, true
 }
@@ -148,17 +182,21 @@ func (r *expressionReader) unknown(of aspect, to ref) {
 
 // judge refuses references to what can never be there, by the same declarations as those in arguments. Like there,
 // alternatives are not judged; and a condition may compare whatever is there, so only paths are.
-func (r *expressionReader) judge(c *Condition) {
+func (r *expressionReader) judge(x *expression.Expression, targets []target) {
 	w, at := walker{p: r.parser, step: r.step, place: r.at()}, site{bare: true}
-	judged := map[string]bool{} // by text: once, however often it stands there
-	for i := range c.targets {
-		t := &c.targets[i]
-		if of := &r.plan.Steps[t.step]; t.of == itsResult && of.ForEach != nil && !judged[t.text] {
-			judged[t.text] = w.entry(ref{id: of.ID, path: t.path, text: t.text}, t.step, at, "")
-		}
+	if r.walker != nil {
+		w.calc, w.item = true, r.walker.item
 	}
-	for _, u := range c.expr.Uses() {
-		t := &c.targets[u.References[0]]
+	judged := map[string]bool{} // by text: once, however often it stands there
+	for i := range targets {
+		t := &targets[i]
+		if t.of != itsResult || t.step == theItem || r.plan.Steps[t.step].ForEach == nil || judged[t.text] {
+			continue
+		}
+		judged[t.text] = w.entry(ref{id: r.plan.Steps[t.step].ID, path: t.path, text: t.text}, t.step, at, "")
+	}
+	for _, u := range x.Uses() {
+		t := &targets[u.References[0]]
 		if len(u.References) > 1 || u.Ended || t.of != itsResult || judged[t.text] {
 			continue
 		}

@@ -8,6 +8,33 @@ import (
 	"github.com/stepjet/stepjet/plan"
 )
 
+// A value is held against what is declared as arguments are: only the paths, since it takes whatever is there.
+func TestImpossibleRefInValues(t *testing.T) {
+	t.Parallel()
+	tools := typedTools(t)
+	for value, want := range map[string]string{
+		`{"$calc":"$ref:a.reslt + 1"}`:                  "did you mean $ref:a.result?",
+		`{"$calc":"sum($ref:l.items[*].idd)"}`:          "did you mean $ref:l.items[*].id?",
+		`{"$calc":"$ref:a.result.x + 1"}`:               "write $ref:a.result",
+		`{"x":"$ref:a.reslt"}`:                          `did you mean "$ref:a.result"?`,
+		`"sum: ${ref:a.reslt}"`:                         "did you mean ${ref:a.result}?",
+		`{"$calc":"($ref:a.reslt ?? 1) + 1"}`:           "",
+		`{"$calc":"$ref:a.result + len($ref:l.items)"}`: "",
+		`["$ref:a", "$ref:l.items", "$ref:u.x.y"]`:      "",
+	} {
+		_, r := plan.Parse([]byte(steps(`{"id":"a","tool":"add","arguments":{"a":1,"b":2}},{"id":"l","tool":"list"},{"id":"u","tool":"any"},
+			{"id":"v","value":`+value+`}`)), tools)
+		if want == "" {
+			require.Empty(t, append(r.Problems, r.Warnings...), value)
+			continue
+		}
+		said := append(r.Problems, r.Warnings...)
+		require.Len(t, said, 1, value)
+		require.Equal(t, "impossible_ref", string(said[0].Code), value)
+		require.Contains(t, said[0].Hint, want, value)
+	}
+}
+
 // A condition over what can never be there would be false for ever, and nobody would know why. So its references are
 // held against what their producers declare, as those in arguments are, and a hint writes what stands in a condition.
 func TestImpossibleRefInConditions(t *testing.T) {

@@ -85,8 +85,18 @@ func (r *Resolver) calculate(h *hole, item []byte, result func(dep int) ([]byte,
 	}
 	own, limits := *r, expression.ValueLimits // a copy, so that a resolver that calculates nothing need not be in the heap
 	limits.Work = &own.work
-	value, err := r.plan.calcs[h.calc-1].Value(func(i int) ([]byte, bool) { return own.look(&h.targets[i], item, result) }, limits)
+	x, lost := r.plan.calcs[h.calc-1], (*fault.Error)(nil)
+	value, err := x.Value(func(i int) ([]byte, bool) {
+		json, ok, err := own.look(&h.targets[i], !x.Alone(i), item, result)
+		if lost == nil {
+			lost = err
+		}
+		return json, ok
+	}, limits)
 	*r = own // with what it remembers
+	if lost != nil {
+		return nil, lost
+	}
 	if err == nil && r.left < 0 {
 		return nil, tooMuch()
 	}
@@ -111,10 +121,12 @@ func (s *Step) ReadsAny(of func(step int) bool) bool {
 
 // plainly returns the references of a hole in whose place null stands where they find nothing, each as a hole: the hole
 // itself, or what a calculation refers to without anything behind "??" that ends the alternatives.
+//
+// Under on_missing: error only a calculation has null in their place.
 func plainly(p *Plan, t *template, i int) []hole {
 	h := &t.holes[i]
 	switch {
-	case h.def != "":
+	case h.def != "" || h.calc == 0 && p.OnMissing == MissingError:
 		return nil
 	case h.calc == 0:
 		return t.holes[i : i+1]

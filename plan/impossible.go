@@ -20,7 +20,7 @@ type source struct {
 // typed refuses a reference by what its producer declares and what its own tool takes (impossible_ref). It is asked of
 // references without alternatives.
 func (w *walker) typed(t *target, at site, below string) {
-	if w.p.catalog == nil || w.calc {
+	if w.p.catalog == nil {
 		return
 	}
 	switch from, v := w.judge(t, &at); v {

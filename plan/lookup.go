@@ -60,22 +60,27 @@ func (r *Resolver) lookup(dep int, value []byte, path []elem) (at []byte, stop i
 	return value[i:end], len(path), isThere
 }
 
-// look returns what a reference in an expression finds: there, a path into a value without parts finds nothing.
-func (r *Resolver) look(t *target, item []byte, result func(dep int) ([]byte, bool)) (json []byte, ok bool) {
+// look returns what a reference in an expression finds. A path into a value without parts, and [*] on what is no array,
+// finds nothing where lax is set, as in conditions and before "??"; else it is unresolved_ref, as it is in arguments.
+func (r *Resolver) look(
+	t *target, lax bool, item []byte, result func(dep int) ([]byte, bool),
+) (json []byte, ok bool, err *fault.Error) {
 	value, ok := r.about(t, item, result)
 	if !ok {
-		return nil, false
+		return nil, false, nil
 	}
 	r.left -= int64(len(value))
 	at, stop, f := r.lookup(t.remembered(), value, t.path)
 	if f == isMany {
-		list, _, all, err := r.project(t, at, stop, true, MaxArguments)
-		if err != nil {
-			return at, true // more than any expression may read
+		array := at
+		if at, stop, f, err = r.project(t, array, stop, lax, MaxArguments); err != nil {
+			return array, true, nil // more than any expression may read
 		}
-		return list, all == isThere
 	}
-	return at, f == isThere
+	if f == notInto && !lax {
+		return nil, false, r.notInto(t, stop, at)
+	}
+	return at, f == isThere, nil
 }
 
 // maxKeptLists bounds the bytes of projections that a Resolver remembers.

@@ -16,9 +16,34 @@ type Nothing struct {
 	At string
 	// Saw says what was there instead, as in: step "a" returned an object with the keys x, list, text.
 	Saw string
+
+	of      aspect
+	decides bool // it stands in a condition
 }
 
-// Nothing returns the references in a step's arguments that find nothing; item is nil for a step without for_each. They
+// String is the reference with its prefix.
+func (n Nothing) String() string { return n.of.prefix() + n.Reference }
+
+// Message tells of it in a sentence.
+func (n Nothing) Message() string {
+	if n.decides {
+		return fmt.Sprintf("%s found nothing, so it is null in the condition; %s", n, n.Saw)
+	}
+	return fmt.Sprintf("%s found nothing, so null stands in its place; %s", n, n.Saw)
+}
+
+// NothingDecided returns the references in a step's condition that find nothing where that is not asked for by "??", ==
+// null or != null. What did not succeed is not told: its status says so. It is a pure function of the plan and the
+// results.
+func (r *Resolver) NothingDecided(step int, result func(dep int) (json []byte, ok bool)) []Nothing {
+	if c := r.plan.Steps[step].If; c != nil {
+		return c.nothing(r, fmt.Sprintf("/steps/%d/if", step), result)
+	}
+	return nil
+}
+
+// Nothing returns the references in a step's arguments, or in its value, that find nothing and in whose place null
+// stands; item is nil for a step without for_each. They
 // are a pure function of the plan and the results.
 func (r *Resolver) Nothing(step int, item []byte, result func(dep int) (json []byte, ok bool)) (all []Nothing) {
 	s := &r.plan.Steps[step]
@@ -38,6 +63,7 @@ func (r *Resolver) Nothing(step int, item []byte, result func(dep int) (json []b
 			}
 			all = append(all, Nothing{
 				Reference: h.targets[0].text, At: fmt.Sprintf("/steps/%d/%s%s", step, field, places[i]), Saw: saw,
+				of: h.targets[0].of,
 			})
 		}
 	}

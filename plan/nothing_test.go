@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/plan"
 )
 
@@ -36,6 +37,52 @@ func TestNothing(t *testing.T) {
 	each := parsed(t, steps(`{"id":"a","tool":"t"},{"id":"s","tool":"t","for_each":{"in":"$ref:a"},"arguments":"{\"v\":\"$ref:item.y\"}"}`))
 	found := each.NewResolver().Nothing(1, []byte(`{"x":1}`), nil)
 	require.Equal(t, []plan.Nothing{{Reference: "item.y", At: "/steps/1/arguments/v", Saw: "the item is an object with the keys x"}}, found)
+}
+
+// Of a condition what it does not ask for is told: a condition that is never true looks like one that is false.
+func TestNothingDecided(t *testing.T) {
+	t.Parallel()
+	result := func(dep int) ([]byte, bool) {
+		return []byte([]string{`{"x":1,"null":null,"list":[{"x":1}]}`, `"yes"`}[min(dep, 1)]), dep < 2
+	}
+	const keys = `found nothing, so it is null in the condition; step "a" returned an object with the keys x, null, list`
+	for condition, want := range map[string]string{
+		"$ref:a.totl > 3":                                    "$ref:a.totl " + keys,
+		"$ref:q.answer == 'yes'":                             `$ref:q.answer found nothing, so it is null in the condition; step "q" returned a string`,
+		"len($ref:a.x[*]) > 1":                               "$ref:a.x[*] found nothing, so it is null in the condition; $ref:a.x is a number",
+		"$ref:a.y":                                           "$ref:a.y " + keys,
+		"$ref:a.x > 0 and $ref:a.null > 1":                   "",
+		"($ref:a.totl ?? 0) > 3":                             "",
+		"$ref:a.y != null and $ref:a.y > 3":                  "",
+		"null == $ref:a.y or $ref:a.y.z > 3":                 "",
+		"$ref:gone.x > 3":                                    "",
+		"$error:a.code == 'x' or $status:gone == 'failed'":   "",
+		"$error:gone.code == 'x' or $error:gone.cod == 'x'":  "$error:gone.cod found nothing, so it is null in the condition; $error:gone is an object with the keys code, message, details",
+		"$ref:a.list[*].x == [1] and $ref:a.list[*].y == []": "",
+	} {
+		p := parsed(t, steps(`{"id":"a","tool":"t"},{"id":"q","tool":"t"},{"id":"gone","tool":"t"},{"id":"s","tool":"t","if":`+quoted(condition)+`}`))
+		fates := func(step int) plan.Fate {
+			if step < 2 {
+				return plan.Fate{Status: "succeeded"}
+			}
+			return plan.Fate{Status: "failed", Error: fault.New(fault.ToolFailed, "no")}
+		}
+		got := ""
+		for _, n := range p.NewResolver().Fates(fates).NothingDecided(3, result) {
+			require.Equal(t, "/steps/3/if", n.At)
+			got += n.Message()
+		}
+		require.Equal(t, want, got, condition)
+	}
+}
+
+// Under on_missing: error only calculations have null in the place of nothing.
+func TestNothingUnderOnMissingError(t *testing.T) {
+	t.Parallel()
+	p := parsed(t, `{"on_missing":"error","steps":[{"id":"a","tool":"t"},{"id":"v","value":{"x":"$ref:a.y","z":{"$calc":"sum($ref:a.m) + 1"}}}]}`)
+	found := p.NewResolver().Nothing(1, nil, func(int) ([]byte, bool) { return []byte(`{"x":1}`), true })
+	require.Len(t, found, 1)
+	require.Equal(t, "$ref:a.m", found[0].String())
 }
 
 func TestAnOutlineIsBounded(t *testing.T) {

@@ -88,6 +88,33 @@ func TestValueHints(t *testing.T) {
 	}
 }
 
+// A path into a value without parts fails the step in a calculation as it does elsewhere; before ?? it finds nothing.
+func TestPathsIntoScalarsInCalculations(t *testing.T) {
+	t.Parallel()
+	const of = `{"items":{"p":5},"n":3,"list":[{"x":1},{"y":2}]}`
+	for calc, want := range map[string]string{
+		"sum($ref:a.items[*].price)":       "unresolved_ref",
+		"sum($ref:a.n.price) + 1":          "unresolved_ref",
+		"sum($ref:a.list[*].x.y)":          "unresolved_ref",
+		"$ref:a.n.price == null":           "unresolved_ref",
+		"false ? $ref:a.n.price : 1":       "1",
+		"($ref:a.n.price ?? 0) + 1":        "1",
+		"sum($ref:a.items[*].price) ?? 7":  "0",
+		"sum($ref:a.list[*].x)":            "1",
+		"$ref:a.m":                         "null",
+		"sum($ref:a.m) + 1":                "1",
+		"($ref:a.n.x ?? 1) + $ref:a.n.x":   "unresolved_ref",
+		"$ref:a.items.p + $ref:a.n":        "8",
+		"truthy($ref:a.n.price ?? $ref:a)": "true",
+	} {
+		got, err := derive(t, `{"id":"v","value":{"$calc":`+quoted(calc)+`}}`, of, 1000)
+		if err != nil {
+			got = string(err.Code)
+		}
+		require.Equal(t, want, got, calc)
+	}
+}
+
 // An argument that stands beside the arguments, and is called value, is no value.
 func TestAnArgumentCalledValue(t *testing.T) {
 	t.Parallel()

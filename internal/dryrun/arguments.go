@@ -73,7 +73,7 @@ func (t *trial) check(c machine.Call, item, args []byte, sure bool) *fault.Error
 // nothing doubts references that found nothing, in the first call of a step: those at places that the tool would not
 // refuse for it.
 func (t *trial) nothing(c machine.Call, item []byte) {
-	if c.Item > 1 || t.plan.OnMissing == plan.MissingError {
+	if c.Item > 1 {
 		return
 	}
 	for _, n := range t.resolver.Nothing(c.Step, item, t.result) {
@@ -83,7 +83,7 @@ func (t *trial) nothing(c machine.Call, item []byte) {
 			continue
 		}
 		t.add(fault.Problem{Code: fault.UnresolvedRef, Path: n.At, Step: t.plan.Steps[c.Step].ID,
-			Message: fmt.Sprintf("$ref:%s found nothing, so null stands in its place; %s", n.Reference, n.Saw)})
+			Message: n.Message()})
 	}
 }
 

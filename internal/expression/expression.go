@@ -53,6 +53,7 @@ type Expression struct {
 	text string
 	refs []usedRef
 	uses []Use
+	at   places
 	root node
 }
 
@@ -72,7 +73,7 @@ func Compile(text string, refs Reader) (*Expression, *fault.Error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Expression{text: text, refs: s.refs, uses: usesOf(nil, root), root: root}, nil
+	return &Expression{text: text, refs: s.refs, uses: usesOf(nil, root), at: placesOf(root, len(s.refs)), root: root}, nil
 }
 
 // Text returns what was compiled.

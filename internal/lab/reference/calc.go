@@ -51,6 +51,7 @@ func markCalcs(v *value) error {
 
 // calculated returns what a calculation comes to.
 func (r *resolver) calculated(c *condition) []byte {
+	r.alone = c.alone(nil)
 	v := r.evaluate(c)
 	if r.err != nil {
 		return nil

@@ -149,6 +149,23 @@ func (c *condition) all(list []ref) []ref {
 	return list
 }
 
+// whole is a reference with what it is to.
+func (r ref) whole() string { return r.of + r.text }
+
+// alone adds the references that stand somewhere with no ?? around them.
+func (c *condition) alone(list []string) []string {
+	if c.op == "??" {
+		return list
+	}
+	if c.ref != nil {
+		list = append(list, c.ref.whole())
+	}
+	for _, part := range c.parts {
+		list = part.alone(list)
+	}
+	return list
+}
+
 // ends reports whether something without a reference is an alternative of a ??.
 func (c *condition) ends() bool {
 	return slices.ContainsFunc(c.parts, func(part *condition) bool {
@@ -213,7 +230,12 @@ func (r *resolver) evaluate(c *condition) *value {
 		if c.ref == nil {
 			return c.value
 		}
-		if v, found := r.follow(*c.ref, true); found == present {
+		v, found := r.follow(*c.ref, !r.deriving || !slices.Contains(r.alone, c.ref.whole()))
+		if r.deriving && found == intoScalar && slices.Contains(r.alone, c.ref.whole()) {
+			r.fail(codeUnresolvedRef, "a path into a value without parts")
+			return nothing
+		}
+		if found == present {
 			v, _ = readResult(v.raw) // a list that was put together has no members yet
 			return v
 		}

@@ -61,7 +61,8 @@ type resolver struct {
 	size  int      // of all that was put in the place of references so far
 	err   *Err
 
-	deriving bool // it is a value
+	deriving bool     // it is a value
+	alone    []string // the references of the calculation in hand with no ?? around them
 }
 
 func (r *resolver) fail(code, message string) []byte {
