@@ -240,7 +240,11 @@ func (r *Resolver) notInto(t *target, stop int, at []byte) *fault.Error {
 	if t.step == theItem {
 		return err.WithHint("refer to the item as a whole, or have the list hold objects")
 	}
-	return err.WithHint("refer to the value as a whole, or have step %q return an object", r.plan.Steps[t.step].ID)
+	what := "an object"
+	if t.path[stop].isEvery() {
+		what = "an array"
+	}
+	return err.WithHint("refer to the value as a whole, or have step %q return %s there", r.plan.Steps[t.step].ID, what)
 }
 
 func (e elem) shown() string {

@@ -174,6 +174,11 @@ func (r *expressionReader) unknown(of aspect, to ref) {
 		return
 	}
 	hint := r.idHint(r.step, to.id, func(id string) string { return fmt.Sprintf("%q", of.prefix()+id) })
+	for i := range to.id { // a-1, which is a name, as a difference
+		if _, known := r.plan.ids[to.id[:i]]; known && to.id[i] == '-' && i+1 < len(to.id) {
+			hint = fmt.Sprintf("write `%s%s - %s` with spaces for a difference", of.prefix(), to.id[:i], to.id[i+1:])
+		}
+	}
 	if f := r.plan.Steps[r.step].ForEach; f != nil && f.As == to.id {
 		hint = "the condition is decided once, before the list is read: there is no item yet. Let a step before leave items out"
 	}

@@ -42,6 +42,10 @@ func TestImpossibleRefInConditions(t *testing.T) {
 	tools := typedTools(t)
 	tools["dashed"] = plan.Tool{Output: schema(t, `{"type":"object","properties":{"total-5":{"type":"number"}},"additionalProperties":false}`)}
 	for name, c := range map[string]struct{ condition, at, message, hint string }{
+		"how it ended, meant":         {"$ref:l.error != null", "warning impossible_ref", "", "write $error:l"},
+		"how it ended, in a word":     {"$ref:a.status == 'failed'", "impossible_ref", "", "write $status:a"},
+		"why it ended":                {"$ref:a.error.code == 'x'", "impossible_ref", "", "write $error:a.code"},
+		"how long it is":              {"$ref:l.items.length > 1", "impossible_ref", "", "write len($ref:l.items)"},
 		"the right field":             {"$ref:a.result > 1", "", "", ""},
 		"no such key":                 {"$ref:a.reslt > 1", "impossible_ref", "$ref:a.reslt can never be there", "did you mean $ref:a.result?"},
 		"key into a number":           {"$ref:a.result.x > 1", "impossible_ref", `result of what "add" returns is a number`, "write $ref:a.result"},

@@ -170,7 +170,10 @@ func (w *walker) notThere(t *target, from *source, at *site, below string) {
 	if there.At > 0 {
 		what = fmt.Sprintf("%s of what %s returns", strings.TrimPrefix(elemText(from.path[:there.At]), "."), quotedTool(from.tool))
 	}
-	hint := w.mendHint(*t, at)
+	hint := w.otherwise(t, from, at)
+	if hint == "" {
+		hint = w.mendHint(*t, at)
+	}
 	switch {
 	case hint != "":
 	case len(there.Names) > 0:
@@ -185,6 +188,40 @@ func (w *walker) notThere(t *target, from *source, at *site, below string) {
 	}
 	w.p.col.add(fault.ImpossibleRef, w.pointer()+below,
 		fmt.Sprintf("%s%s can never be there: %s is %s and has no %s", refPrefix, clip(t.text), what, oneOfTypes(there.Types), shown.shown()), hint)
+}
+
+// otherwise says what to write where a path asks for what is no part of a result: how the step ended, or how long a
+// list is, which an expression can tell. It is empty for all else.
+func (w *walker) otherwise(t *target, from *source, at *site) string {
+	bad := from.there.At + from.skip
+	if t.step == theItem || bad >= len(t.path) || !t.path[bad].isKey || !w.mayWrite(t) {
+		return ""
+	}
+	key := t.path[bad].key
+	if bad == 0 && (key == "error" || key == "status" && len(t.path) == 1) {
+		of := itsError
+		if key == "status" {
+			of = itsStatus
+		}
+		return "write " + w.ended(of, t, at)
+	}
+	long := key == "length" || key == "size" || key == "count"
+	if !long || !at.bare || bad+1 < len(t.path) || !slices.Equal(from.there.Types, []string{"array"}) {
+		return ""
+	}
+	return "write len(" + refPrefix + w.idOf(t) + pathWith(t.path[:bad], bareInExpression) + ")"
+}
+
+// ended writes a reference to how a step ended, with the rest of a path behind its first element.
+func (w *walker) ended(of aspect, t *target, at *site) string {
+	ref := of.prefix() + w.idOf(t) + pathInFull(t.path[1:])
+	switch {
+	case at.bare:
+		return ref
+	case at.text:
+		return "${" + ref[1:] + "}"
+	}
+	return quoteJSON(ref)
 }
 
 // fewNames is the most names of an object that a hint joins by "or".

@@ -92,7 +92,7 @@ func (r *Resolver) missed(h *hole, item []byte, result func(dep int) ([]byte, bo
 func (r *Resolver) saw(t *target, at []byte, stop int, ok bool) string {
 	whose := "the item"
 	if t.of != itsResult {
-		return t.of.prefix() + clip(idIn(t.text)) + " is " + outline(at)
+		return t.of.prefix() + clip(idIn(t.text)) + pathText(t.path[:max(stop, 0)]) + " is " + outline(at)
 	}
 	if t.step != theItem {
 		whose = fmt.Sprintf("step %q returned", r.plan.Steps[t.step].ID)
@@ -170,6 +170,13 @@ func (r *Resolver) Explain(step int, item []byte, at string, result func(dep int
 		value, err := r.resolve(h, item, MaxArguments, result)
 		if err != nil {
 			return ""
+		}
+		for k := range h.targets { // the first that is there is what it came from
+			one := hole{targets: h.targets[k : k+1], def: string(null)}
+			if found, err := r.resolve(&one, item, MaxArguments, result); err == nil && string(found) != string(null) {
+				ref = h.targets[k].shown()
+				break
+			}
 		}
 		return fmt.Sprintf("%s came to %s", ref, outline(value))
 	}

@@ -97,7 +97,7 @@ func TestAnOutlineIsBounded(t *testing.T) {
 // What a wrong value came from is said by the reference, and not only by its place.
 func TestExplain(t *testing.T) {
 	t.Parallel()
-	p := parsed(t, steps(`{"id":"a","tool":"t"},{"id":"s","tool":"t","arguments":{"arg_0":"$ref:a.y","arg_1":["$ref:a"],"arg_2":5,"arg_3":"$ref:a.list[*].n","arg_4":"$ref:a.y || 1"}}`))
+	p := parsed(t, steps(`{"id":"a","tool":"t"},{"id":"s","tool":"t","arguments":{"arg_0":"$ref:a.y","arg_1":["$ref:a"],"arg_2":5,"arg_3":"$ref:a.list[*].n","arg_4":"$ref:a.y || 1","arg_5":"$ref:a.y || $ref:a.x"}}`))
 	result := func(int) ([]byte, bool) { return []byte(`{"x":1,"list":[{"n":1}],"text":"t"}`), true }
 	for at, want := range map[string]string{
 		"/arg_0":      `/arg_0 is null because $ref:a.y found nothing; step "a" returned an object with the keys x, list, text`,
@@ -107,6 +107,7 @@ func TestExplain(t *testing.T) {
 		"/arg_2":      "",
 		"/arg_3/0":    "$ref:a.list[*].n came to an array",
 		"/arg_4":      "$ref:a.y came to a number",
+		"/arg_5":      "$ref:a.x came to a number",
 		"/arg_0thing": "",
 	} {
 		require.Equal(t, want, p.NewResolver().Explain(1, nil, at, result), at)

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/stepjet/stepjet/fault"
@@ -98,6 +99,13 @@ func (w calcReader) form(n int32) bool {
 	if only && w.calc && key == "$calc" {
 		w.read(n, value)
 		return true
+	}
+	if of := slices.Index([]string{"", "$error", "$status"}, key); only && of > 0 && w.tape[value].Kind == jsontape.String {
+		if id := w.text(value); w.known(idIn(id)) {
+			w.warn("/"+key, fmt.Sprintf("an object with %q is data: there is no object form of it", key),
+				"write "+quoteJSON(aspect(of).prefix()+clip(id)))
+		}
+		return false
 	}
 	for k := n + 1; k < w.tape[n].Next; k = w.tape[k+1].Next {
 		if w.tape[k].Flags&jsontape.Dollar == 0 || w.text(k) != "$calc" {

@@ -74,6 +74,8 @@ func TestValueHints(t *testing.T) {
 	}
 	for step, want := range map[string]string{
 		`{"id":"v","tool":"echo","arguments":{"x":{"$calc":"$ref:a.x * 2"}}}`: `let a step compute it, {"id": "…", "value": {"$calc": "$ref:a.x * 2"}}, and refer to that`,
+		`{"id":"v","tool":"echo","arguments":{"x":{"$error":"a"}}}`:           `write "$error:a"`,
+		`{"id":"v","value":[{"$status":"a"}]}`:                                `write "$status:a"`,
 		`{"id":"v","value":{"$calc":"1","unit":"kg"}}`:                        `to compute write {"$calc": "…"} and nothing else in the object; for the key write "$$calc"`,
 		`{"id":"v","value":"$ref:a.x * 2"}`:                                   `to compute write {"$calc": "$ref:a.x * 2"}`,
 		`{"id":"v","tool":"echo","arguments":{"x":"$ref:a.x * 2"}}`:           `let a step compute it, {"id": "…", "value": {"$calc": "$ref:a.x * 2"}}, and refer to that`,

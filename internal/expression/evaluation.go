@@ -59,6 +59,9 @@ func (e *evaluation) fail(format string, args ...any) *fault.Error {
 func (e *evaluation) mismatch(x node, v value, takes string) *fault.Error {
 	err := e.fail("%s is %s, and it takes %s", described(x), v.kind, takes)
 	switch {
+	case v.kind == str && takes == numbers && e.op == "+":
+		return err.WithHint("texts are put together by `concat($ref:a.first, \" \", $ref:a.last)`; " +
+			"a string is no number, even where it looks like one: let a step make one of it")
 	case v.kind == str && takes == numbers:
 		return err.WithHint("a string is no number, even where it looks like one: let a step make one of it")
 	case v.kind == array:

@@ -86,7 +86,7 @@ func TestMessages(t *testing.T) {
 		"not $ref:a == 5":        "invalid_condition: at byte 0: \"not\" takes only what stands next to it, not all of the comparison (put the comparison in brackets: `not (a == b)`)",
 		"$ref:a ?? 0 > 5":        "invalid_condition: at byte 12: > does not belong here (put `a ?? b` in brackets before you go on with it: `(a ?? b) > 0`)",
 		"$ref:a matches $ref:b":  "invalid_condition: at byte 7: matches takes a pattern in quotes, which is the same each time (write `$ref:step.code matches '^[A-Z]{3}$'`; another value is looked for by contains)",
-		"$ref:a + ' km'":         "invalid_condition: at byte 7: \"+\" takes numbers, and ' km' is a string (texts are put together in a template, in another string of the plan: \"${ref:a.first} ${ref:a.last}\")",
+		"$ref:a + ' km'":         "invalid_condition: at byte 7: \"+\" takes numbers, and ' km' is a string (texts are put together by `concat($ref:a.first, \" \", $ref:a.last)`)",
 		"$ref: > 1":              "invalid_condition: at byte 0: $ref: > 1 is no reference: a step's id is expected (write `$ref:step.path`; keys of more than letters, digits and _ in brackets: `$ref:step[\"the key\"]`)",
 		"${ref:a.x} > 1":         "invalid_condition: at byte 0: a \"$\" begins a reference, and this is none: ${ref:a.x} > 1 (in an expression references stand without braces: `$ref:step.path`)",
 		"filter($ref:a, .x > 1)": "invalid_condition: at byte 15: \".\" is no operator (a path belongs to its reference: `$ref:step.path`; a number begins with a digit: 0.5)",
@@ -99,7 +99,7 @@ func TestMessages(t *testing.T) {
 	v := values{"$ref:a.s": `"12"`, "$ref:a.n": "0", "$ref:a.l": `[1, "x"]`, "$ref:a.f": `[{"data": 1}]`, "$ref:a.o": "{}"}
 	for text, want := range map[string]string{
 		"$ref:a.s > 5":      "condition_failed: `>` at byte 9: $ref:a.s is a string, and 5 is a number (compare numbers with numbers, and strings with strings)",
-		"1 + $ref:a.s":      "condition_failed: `+` at byte 2: $ref:a.s is a string, and it takes numbers (a string is no number, even where it looks like one: let a step make one of it)",
+		"1 + $ref:a.s":      "condition_failed: `+` at byte 2: $ref:a.s is a string, and it takes numbers (texts are put together by `concat($ref:a.first, \" \", $ref:a.last)`; a string is no number, even where it looks like one: let a step make one of it)",
 		"5 / $ref:a.n":      "condition_failed: `/` at byte 2: a division by zero (ask first: `divisor == 0 ? null : … / divisor`)",
 		"sum($ref:a.l)":     "condition_failed: `sum` at byte 0: $ref:a.l has an item that is a string, and it takes numbers (refer to the field of its items that is the number)",
 		"sum($ref:a.f)":     "condition_failed: `sum` at byte 0: $ref:a.f has an item that is an object, and it takes numbers (refer to the field of its items that is the number; what a for_each step came to is in `data` of its items)",
@@ -191,4 +191,41 @@ func TestConcurrentEvaluation(t *testing.T) {
 		})
 	}
 	all.Wait()
+}
+
+// Whoever follows a hint to the letter is not refused for it again, and means what he meant before.
+func TestHintsAreWhatWasMeant(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"$ref:a is not null":     "write `!=`: `x != null` for `x is not null`",
+		"$ref:a is not None":     "write `!=`: `x != null` for `x is not null`",
+		"$ref:a == not None":     "write `!=`: `x != null` for `x is not null`",
+		"$ref:a is null":         "write `==`",
+		"floor(2.7)":             "write `(x % 1 < 0 ? x - x % 1 - 1 : x - x % 1)`",
+		"ceil(2.1)":              "write `(x % 1 > 0 ? x - x % 1 + 1 : x - x % 1)`",
+		"7 // 2":                 "write `(a - a % b) / b` for the whole part of a quotient, `/` to divide; there are no comments",
+		"$ref:a.items | length":  "there are no filters; write `len(…)`, with the value in the brackets",
+		"$ref:a.items | sum > 1": "there are no filters; write `sum(…)` around the value",
+		"$ref:a | $ref:b":        "write `or`, or `??` for another value in place of null",
+		"$ref:a-$ref:b":          "write `$ref:a - $ref:b` with spaces for a difference",
+	} {
+		_, err := Compile(text, plain)
+		require.NotNil(t, err, text)
+		require.Equal(t, want, err.Hint, text)
+	}
+	_, err := Compile("$ref:a.o == {}", plain)
+	require.Contains(t, err.Hint, "an object is empty where `len(…) == 0`")
+	v := values{"$ref:o": "{}"}
+	for text, want := range map[string]string{
+		"2.7": "2 3", "2.1": "2 3", "2": "2 2", "-2": "-2 -2", "-2.5": "-3 -2", "0": "0 0",
+	} {
+		floor, err := calculated(t, strings.ReplaceAll("(x % 1 < 0 ? x - x % 1 - 1 : x - x % 1)", "x", text), v)
+		require.Nil(t, err, text)
+		ceil, err := calculated(t, strings.ReplaceAll("(x % 1 > 0 ? x - x % 1 + 1 : x - x % 1)", "x", text), v)
+		require.Nil(t, err, text)
+		require.Equal(t, want, floor+" "+ceil, text)
+	}
+	got, err := calculated(t, "[len($ref:o) == 0, (7 - 7 % 2) / 2]", v)
+	require.Nil(t, err)
+	require.Equal(t, "[true,3]", got)
 }

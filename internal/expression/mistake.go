@@ -23,7 +23,7 @@ var marks = []struct{ text, hint string }{
 	{"==", ""}, {"!=", ""}, {"<=", ""}, {">=", ""}, {"&&", ""}, {"||", ""}, {"??", ""},
 	{"<>", "write `!=`"}, {"=<", "write `<=`"}, {"=>", "write `>=`"},
 	{"**", "there are no powers; write `x * x`"},
-	{"//", "there are no comments; write `/` to divide"}, {"/*", "there are no comments"},
+	{"//", "write `(a - a % b) / b` for the whole part of a quotient, `/` to divide; there are no comments"}, {"/*", "there are no comments"},
 	{"?.", "a reference to nothing is null anyway: write `$ref:step.path`"},
 	{"<", ""}, {">", ""}, {"+", ""}, {"-", ""}, {"*", ""}, {"/", ""}, {"%", ""}, {"!", ""}, {"?", ""}, {":", ""},
 	{"(", ""}, {")", ""}, {"[", ""}, {"]", ""}, {",", ""},
@@ -33,9 +33,11 @@ var marks = []struct{ text, hint string }{
 	{"^", "there are no powers; write `x * x`"},
 	{"`", "put strings in \" or '"},
 	{";", "an expression is one value; more of them are several steps"},
-	{"{", "references stand bare: `$ref:step.path`; there are no objects and no functions to write"},
-	{"#", "there are no comments, and no functions to write"},
-	{"}", "references stand bare: `$ref:step.path`; there are no objects and no functions to write"},
+	{"{", "references stand bare: `$ref:step.path`; an object is empty where `len(…) == 0`; one is written outside of the " +
+		"expression, as JSON with a $calc for each value, or made of another by `put` and `merge`"},
+	{"#", "there are no comments, and no functions of one's own"},
+	{"}", "references stand bare: `$ref:step.path`; an object is empty where `len(…) == 0`; one is written outside of the " +
+		"expression, as JSON with a $calc for each value, or made of another by `put` and `merge`"},
 }
 
 // meant are words of other languages, and what stands for them here.
@@ -46,8 +48,9 @@ var meant = map[string]string{
 	"if": "condition ? a : b", "then": "condition ? a : b", "else": "condition ? a : b", "case": "condition ? a : b",
 	"avg": "sum(…) / len(…)", "average": "sum(…) / len(…)", "mean": "sum(…) / len(…)", "count": "len(…)",
 	"tolower": "lower(…)", "lowercase": "lower(…)", "toupper": "upper(…)", "uppercase": "upper(…)", "strip": "trim(…)",
-	"floor": "round(…)", "ceil": "round(…)", "coalesce": "a ?? b", "ifnull": "a ?? b", "between": "a <= x and x <= b",
-	"regex": "matches", "like": "contains", "concat": "a template, such as \"${ref:a.x} ${ref:b.y}\", in another step",
+	"floor": "(x % 1 < 0 ? x - x % 1 - 1 : x - x % 1)", "ceil": "(x % 1 > 0 ? x - x % 1 + 1 : x - x % 1)", "trunc": "x - x % 1",
+	"coalesce": "a ?? b", "ifnull": "a ?? b", "between": "a <= x and x <= b",
+	"regex": "matches", "like": "contains",
 }
 
 func invalid(format string, args ...any) *fault.Error {
@@ -131,6 +134,8 @@ func (s *scanner) unknown(i int) *fault.Error {
 	near := text.Nearest(word, known)
 	other, ok := meant[strings.ToLower(word)]
 	switch {
+	case s.isNot(i):
+		return e.WithHint("write `!=`: `x != null` for `x is not null`")
 	case ok:
 		return e.WithHint("write `%s`", other)
 	case len(near) > 0 && text.Likeness(word, near[0]) >= text.FewEdits-1:
@@ -139,4 +144,29 @@ func (s *scanner) unknown(i int) *fault.Error {
 		return e.WithHint("the functions are %s", strings.Join(known, ", "))
 	}
 	return e.WithHint("write `$ref:%s` for a step's result, \"%s\" for a text", clip(word), clip(word))
+}
+
+// isNot reports whether the word at i of the tokens is part of "is not", or stands behind "== not", as others write !=.
+func (s *scanner) isNot(i int) bool {
+	is := func(i int, word string) bool {
+		return i >= 0 && i < len(s.tokens) && strings.EqualFold(s.text[s.tokens[i].at:s.tokens[i].end], word)
+	}
+	return is(i, "is") && is(i+1, "not") || is(i-1, "not") && is(i-2, "==")
+}
+
+// filter says what to write for x | length, where the scanner stands at the mark; "" where no name is behind it.
+func (s *scanner) filter() string {
+	rest := strings.TrimLeft(s.text[s.at+1:], " \t\r\n")
+	end := strings.IndexFunc(rest, func(r rune) bool { return !isLetter(r) })
+	if end < 0 {
+		end = len(rest)
+	}
+	word := rest[:end]
+	if _, known := functions[word]; known {
+		return "there are no filters; write `" + word + "(…)` around the value"
+	}
+	if other := meant[strings.ToLower(word)]; strings.Contains(other, "(…)") {
+		return "there are no filters; write `" + other + "`, with the value in the brackets"
+	}
+	return ""
 }

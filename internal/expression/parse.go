@@ -185,7 +185,7 @@ func (p *parser) noText(at int, op string, operands ...node) *fault.Error {
 	for _, x := range operands {
 		if x, ok := x.(*literal); ok && x.value.kind == str {
 			return p.wrong(at, "%q takes numbers, and %s is a string", op, clip(x.text)).
-				WithHint("texts are put together in a template, in another string of the plan: \"${ref:a.first} ${ref:a.last}\"")
+				WithHint("texts are put together by `concat($ref:a.first, \" \", $ref:a.last)`")
 		}
 	}
 	return nil
@@ -224,6 +224,9 @@ func (p *parser) unexpected(i int) *fault.Error {
 	text := p.text[t.at:t.end]
 	e := p.wrong(t.at, "%s does not belong here", clip(text))
 	switch {
+	case t.kind == referred && i > 0 && p.tokens[i-1].kind == referred && p.text[t.at-1] == '-':
+		before := p.text[p.tokens[i-1].at : t.at-1]
+		return e.WithHint("write `%s - %s` with spaces for a difference", clip(before), clip(text))
 	case strings.Contains(p.text, "??") && precedence[text] > 0:
 		return e.WithHint("put `a ?? b` in brackets before you go on with it: `(a ?? b) > 0`")
 	case t.kind != operator && i > 0 && (p.tokens[i-1].kind != operator || p.says(i-1) == ")"):

@@ -134,6 +134,8 @@ func (s *scanner) mark() *fault.Error {
 		case m.hint == "":
 			s.add(token{kind: operator, end: s.at + len(m.text)})
 			return nil
+		case m.text == "|" && s.filter() != "":
+			return s.wrong(s.at, "%q is no operator", m.text).WithHint("%s", s.filter())
 		default:
 			return s.wrong(s.at, "%q is no operator", m.text).WithHint("%s", m.hint)
 		}
