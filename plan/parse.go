@@ -93,7 +93,7 @@ type stranger struct {
 
 // stepNodes are the parts of a step that are read once all ids are known.
 type stepNodes struct {
-	arguments, dependsOn, tool, forEach, in, as, condition, value, approval, question int32
+	object, arguments, dependsOn, tool, forEach, in, as, condition, value, approval, question int32
 
 	ordered []int // the steps that depends_on names
 

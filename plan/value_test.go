@@ -65,6 +65,8 @@ func TestValueHints(t *testing.T) {
 		`{"id":"v","value":{"$calc":7}}`:                             `write 7 as it is, or "7" in an expression`,
 		`{"id":"v","calc":"$ref:a.x * 2"}`:                           `write "value": {"$calc": "$ref:a.x * 2"}`,
 		`{"id":"v","expression":"$ref:a.x * 2","name":"the double"}`: `write "value": {"$calc": "$ref:a.x * 2"}`,
+		`{"id":"v","value":null}`:                                    `say which tool it calls: "tool": "…"; a value of null is written "value": {"$calc": "null"}`,
+		`{"id":"v","approval":true}`:                                 `put the approval into the step that it is for; to ask by itself write "tool": "ask", "arguments": {"question": "…"}, without it`,
 		`{"id":"v","value":1,"arguments":{}}`:                        "leave it out: a value calls nothing, and what it is made of stands in it",
 	} {
 		p, r := plan.Parse([]byte(steps(`{"id":"a","tool":"echo"},`+step)), nil)

@@ -123,7 +123,14 @@ func (p *parser) toolFrom(i int) string {
 			return fmt.Sprintf("write %s; %q is not known", p.written("tool", s.key+1), clip(p.keyName(s.key)))
 		}
 	}
-	return `say which tool it calls: "tool": "…"`
+	const form = `say which tool it calls: "tool": "…"`
+	switch s := &p.steps[i]; {
+	case p.fieldOf(s.object, "value") != 0: // null, which is as good as absent
+		return form + `; a value of null is written "value": {"$calc": "null"}`
+	case s.approval != 0:
+		return `put the approval into the step that it is for; to ask by itself write "tool": "ask", "arguments": {"question": "…"}, without it`
+	}
+	return form
 }
 
 // suggester finds the name that was probably meant. Its whole work is bounded, so that a plan of thousands of wrong
