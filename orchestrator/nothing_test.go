@@ -41,6 +41,32 @@ func TestReferencesThatFoundNothing(t *testing.T) {
 	require.Contains(t, o.Errors[0].Message, "/text is null because $ref:a.why found nothing; "+keys)
 }
 
+// A condition that reads nothing looks like one that is false, so the outcome tells, whether the step was taken or not;
+// and a calculation's null is told under on_missing: error too.
+func TestConditionsThatFoundNothing(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	o := s.run(`{"on_missing":"error","steps":[
+		{"id":"a","tool":"echo","arguments":{"total":5}},
+		{"id":"b","tool":"echo","if":"$ref:a.totl > 3"},
+		{"id":"c","tool":"echo","if":"not ($ref:a.totl == 3)"},
+		{"id":"d","tool":"echo","if":"$ref:a.next != null and $ref:a.next > 3"},
+		{"id":"e","tool":"echo","if":"$ref:b.x == 3"},
+		{"id":"v","value":{"$calc":"sum($ref:a.m) + 1"}}],"output_steps":["v"]}`, "decided")
+	require.Equal(t, outcome.Succeeded, o.Status)
+	require.Equal(t, []string{"b", "d", "e"}, o.NotTaken)
+	var said []string
+	for _, w := range o.Warnings {
+		said = append(said, w.Path+" of "+w.Step+": "+w.Message)
+	}
+	const keys = `step "a" returned an object with the keys total`
+	require.Equal(t, []string{
+		"/steps/1/if of b: $ref:a.totl found nothing, so it is null in the condition; " + keys,
+		"/steps/2/if of c: $ref:a.totl found nothing, so it is null in the condition; " + keys,
+		"/steps/5/value of v: $ref:a.m found nothing, so null stands in its place; " + keys,
+	}, said)
+}
+
 // An error of resolved arguments says what would fit, as that of a plan does.
 func TestResolvedArgumentsThatDoNotFitHaveAHint(t *testing.T) {
 	t.Parallel()
