@@ -170,7 +170,7 @@ func (w *walker) notThere(t *target, from *source, at *site, below string) {
 	if there.At > 0 {
 		what = fmt.Sprintf("%s of what %s returns", strings.TrimPrefix(elemText(from.path[:there.At]), "."), quotedTool(from.tool))
 	}
-	hint := w.otherwise(t, from, at)
+	hint := otherwise(w, t, from, at)
 	if hint == "" {
 		hint = w.mendHint(*t, at)
 	}
@@ -192,7 +192,7 @@ func (w *walker) notThere(t *target, from *source, at *site, below string) {
 
 // otherwise says what to write where a path asks for what is no part of a result: how the step ended, or how long a
 // list is, which an expression can tell. It is empty for all else.
-func (w *walker) otherwise(t *target, from *source, at *site) string {
+func otherwise(w *walker, t *target, from *source, at *site) string {
 	bad := from.there.At + from.skip
 	if t.step == theItem || bad >= len(t.path) || !t.path[bad].isKey || !w.mayWrite(t) {
 		return ""
@@ -203,7 +203,7 @@ func (w *walker) otherwise(t *target, from *source, at *site) string {
 		if key == "status" {
 			of = itsStatus
 		}
-		return "write " + w.ended(of, t, at)
+		return "write " + ended(w, of, t, at)
 	}
 	long := key == "length" || key == "size" || key == "count"
 	if !long || !at.bare || bad+1 < len(t.path) || !slices.Equal(from.there.Types, []string{"array"}) {
@@ -213,7 +213,7 @@ func (w *walker) otherwise(t *target, from *source, at *site) string {
 }
 
 // ended writes a reference to how a step ended, with the rest of a path behind its first element.
-func (w *walker) ended(of aspect, t *target, at *site) string {
+func ended(w *walker, of aspect, t *target, at *site) string {
 	ref := of.prefix() + w.idOf(t) + pathInFull(t.path[1:])
 	switch {
 	case at.bare:
