@@ -11,14 +11,13 @@ import (
 	"github.com/stepjet/stepjet/tool"
 )
 
-// What models write instead of a step's fields, and the field that they mean.
+// What models write instead of a step's fields, and the field that they mean; for those that decide whether a step runs
+// see slip.
 var stepAliases = map[string]string{
 	"args": "arguments", "params": "arguments", "parameters": "arguments", "input": "arguments", "inputs": "arguments",
 	"depends": "depends_on", "dependencies": "depends_on", "deps": "depends_on", "dep": "depends_on", "needs": "depends_on",
 	"requires": "depends_on", "prerequisites": "depends_on", "wait_for": "depends_on", "after": "depends_on",
 	"retries": "retry", "on_error": "optional", "continue_on_error": "optional",
-	"when": "if", "condition": "if", "conditions": "if", "run_if": "if", "only_if": "if", "run_when": "if", "execute_if": "if",
-	"unless": "if", "skip_if": "if",
 }
 
 // Names that mean a field only where that is absent; elsewhere they are labels. The first of them that stands there

@@ -162,3 +162,18 @@ func TestHintsForArguments(t *testing.T) {
 		})
 	}
 }
+
+// Who looks for a tool that asks a person is told of the one that is in no catalog.
+func TestHintsForTheToolThatAsks(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"ask_user", "askHuman", "human_input", "get_user_input", "ask_question"} {
+		_, r := plan.Parse([]byte(steps(`{"id":"a","tool":"`+name+`"}`)), corpusTools(t))
+		require.Len(t, r.Problems, 1)
+		require.Equal(t, `write "tool": "ask", "arguments": {"question": "…"}, which asks a person`, r.Problems[0].Hint, name)
+	}
+	p, r := plan.Parse([]byte(steps(`{"id":"a","tool":"ask","arguments":{"question":"…"}}`)), corpusTools(t))
+	require.NotNil(t, p, "%v", r.Problems)
+	near := catalog{"ask_users": schema(t, ``)}
+	_, r = plan.Parse([]byte(steps(`{"id":"a","tool":"ask_user"}`)), near)
+	require.Equal(t, `did you mean "ask_users"?`, r.Problems[0].Hint)
+}

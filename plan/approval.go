@@ -34,7 +34,14 @@ const (
 	approvalAll
 )
 
-var approvalLevel = &level{name: "approval", fields: []string{"ask", "timeout", "on_timeout", "all"}}
+var approvalLevel = &level{
+	name:   "approval",
+	fields: []string{"ask", "timeout", "on_timeout", "all"},
+	labels: []label{
+		{"question", approvalAsk}, {"prompt", approvalAsk}, {"message", approvalAsk}, {"text", approvalAsk},
+		{"description", approvalAsk}, {"reason", approvalAsk}, {"title", approvalAsk},
+	},
+}
 
 // Question returns the text of a step's question, with its references resolved: empty where the plan words none. item
 // is nil where there is none; result is as for Arguments, and so are the errors.

@@ -6,16 +6,23 @@ import (
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/dialect"
+	"github.com/stepjet/stepjet/internal/jsontape"
 )
 
 // Compiled returns the plan with steps that a document is read as: what a plan of the state dialect is compiled to, else
 // the document itself. It is nil for a document in which nothing can be compiled.
 func Compiled(body []byte) []byte {
 	var p parser
-	if !p.scan(body) || p.fieldOf(0, "steps") != 0 || !dialect.Is(body, p.tape) {
+	if !p.scan(body) || !inCalls(&p, body) {
 		return body
 	}
 	return dialect.Compile(body, p.tape, compiler).Plan
+}
+
+// inCalls reports whether a plan is of the state dialect.
+func inCalls(p *parser, body []byte) bool {
+	steps := p.fieldOf(0, "steps")
+	return (steps == 0 || p.tape[steps].Kind == jsontape.Null) && dialect.Is(body, p.tape)
 }
 
 // compiler is what the dialect's compiler has to know of this package.

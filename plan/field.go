@@ -98,7 +98,7 @@ func (p *parser) fields(l *level, object int32, at place) (m members) {
 			}
 		} else if slices.ContainsFunc(l.labels, func(x label) bool { return x.name == name }) {
 			labels = append(labels, i)
-		} else if f := p.unknownField(l, i, at); f >= 0 && meant[f] == 0 {
+		} else if f := p.unknownField(slip{p, l, object, i}, at); f >= 0 && meant[f] == 0 {
 			meant[f] = value
 		}
 		i = p.tape[value].Next
@@ -136,10 +136,10 @@ func (p *parser) known(l *level) []string {
 func (p *parser) numberIn(l *level, name string) int { return slices.Index(p.known(l), name) }
 
 // unknownField reports a field that the level doesn't know, and gives the number of the one that was meant, or -1.
-func (p *parser) unknownField(l *level, key int32, at place) int {
-	name := p.keyName(key)
-	if meant := l.aliases[name]; meant != "" && !(meant == "if" && p.refs.language1) {
-		return p.meantField(l, key, meant, at)
+func (p *parser) unknownField(s slip, at place) int {
+	l, key, name := s.level, s.key, s.name()
+	if meant := s.alias(); meant != "" {
+		return p.meantField(s, meant, at)
 	}
 	if l.other != nil {
 		if f, is := reserved[name]; is && !p.refs.language1 && !(f.inStep && l == planLevel) {
@@ -147,13 +147,20 @@ func (p *parser) unknownField(l *level, key int32, at place) int {
 			p.strangers = append(p.strangers, stranger{key: key, warning: -1})
 			return -1
 		}
+		if hint := s.refused(); hint != "" {
+			p.fieldProblem(at, name, s.why(), hint)
+			if l == stepLevel { // it may be an argument that stands beside the others
+				p.strangers = append(p.strangers, stranger{key: key, warning: -1})
+			}
+			return -1
+		}
 		if p.numberIn(l.other, name) >= 0 && !p.refs.later(name) {
 			p.fieldProblem(at, name, fmt.Sprintf("%q is a field of %s, not of %s", name, l.other.name, l.name), p.moveHint(l, name, key+1))
 			return -1
 		}
 	}
-	if meant := text.NearMiss(name, p.known(l)...); meant != "" && !(meant == "if" && p.refs.language1) && !p.refs.later(meant) {
-		return p.meantField(l, key, meant, at)
+	if meant := text.NearMiss(name, p.known(l)...); meant != "" && !p.refs.lacks(meant) {
+		return p.meantField(s, meant, at)
 	}
 	p.foreign(l, key, at)
 	return -1
@@ -161,14 +168,16 @@ func (p *parser) unknownField(l *level, key int32, at place) int {
 
 // meantField reports a field that stands for another one, and gives that one's number if the value can be read as its
 // own.
-func (p *parser) meantField(l *level, key int32, meant string, at place) int {
-	name := p.keyName(key)
-	hint, read := p.aliasHint(name, meant, key+1)
-	p.fieldProblem(at, name, fmt.Sprintf("%q is not a field of %s", clip(name), l.name), hint)
+func (p *parser) meantField(s slip, meant string, at place) int {
+	hint, read := s.meant(meant)
+	p.fieldProblem(at, s.name(), fmt.Sprintf("%q is not a field of %s", clip(s.name()), s.level.name), hint)
 	if !read {
+		if s.level == stepLevel {
+			p.strangers = append(p.strangers, stranger{key: s.key, warning: -1})
+		}
 		return -1
 	}
-	return l.number(meant)
+	return s.level.number(meant)
 }
 
 // moveHint says where a field of the other level belongs.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/stepjet/stepjet/fault"
-	"github.com/stepjet/stepjet/internal/dialect"
 	"github.com/stepjet/stepjet/internal/jsontape"
 )
 
@@ -28,7 +27,7 @@ func parse(body []byte, c Catalog, l Limits, second bool) (*Plan, Report) {
 		return nil, p.report()
 	}
 	if p.scan(body) {
-		if !l.Language1 && p.fieldOf(0, "steps") == 0 && dialect.Is(body, p.tape) {
+		if !l.Language1 && inCalls(p, body) {
 			return inDialect(p, body, c, l)
 		}
 		p.document()
@@ -180,7 +179,11 @@ func (p *parser) readSteps(n int32) bool {
 	count := p.count(n)
 	switch {
 	case count == 0:
-		p.col.addf(fault.EmptyPlan, at.String(), "give it at least one step", "the plan has no steps")
+		hint := "give it at least one step"
+		if !p.refs.language1 && p.fieldOf(0, "calls") != 0 {
+			hint = withoutSteps
+		}
+		p.col.addf(fault.EmptyPlan, at.String(), hint, "the plan has no steps")
 		return true
 	case count > MaxSteps:
 		p.col.addf(fault.LimitExceeded, at.String(), "split it into several plans; nothing else was checked in the steps",

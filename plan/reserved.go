@@ -35,6 +35,11 @@ var reserved = map[string]reservedField{
 	"template": {hint: "write the steps themselves"},
 }
 
+// lacks reports whether the plan's language has no field of this name yet, so that nothing else stands for it either.
+func (p *refParser) lacks(field string) bool {
+	return p.later(field) || p.language1 && (field == "if" || field == "approval")
+}
+
 // later reports whether a field was one that nobody knew, when a plan was accepted that is read as in language 1.
 func (p *refParser) later(field string) bool { return p.language1 && field == "value" }
 

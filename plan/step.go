@@ -10,6 +10,7 @@ import (
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/jsontape"
+	"github.com/stepjet/stepjet/internal/text"
 	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/tool"
 )
@@ -132,16 +133,28 @@ func (p *parser) toolHint(name, otherwise string) string {
 	if p.names == nil {
 		p.names = slices.Sorted(slices.Values(p.catalog.Names()))
 	}
-	if near := p.near.nearest(name, p.names); len(near) > 0 {
-		return didYouMean(near, strconv.Quote)
-	}
+	near := p.near.nearest(name, p.names)
 	switch {
+	case asksPerson(name) && (len(near) == 0 || text.Likeness(name, near[0]) <= text.HoldsOther):
+		return `write "tool": "ask", "arguments": {"question": "…"}, which asks a person`
+	case len(near) > 0:
+		return didYouMean(near, strconv.Quote)
 	case otherwise != "":
 		return otherwise
 	case len(p.names) == 0:
 		return "no tools are registered"
 	}
 	return "there are: " + listSome(p.names)
+}
+
+// asksPerson reports whether a tool of this name would ask a person.
+func asksPerson(name string) bool {
+	name = strings.ToLower(name)
+	has := func(words ...string) bool {
+		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(name, w) })
+	}
+	return has("user", "human", "person", "people", "question") &&
+		(strings.HasPrefix(name, "ask") || has("input", "prompt", "confirm", "approv", "feedback", "answer"))
 }
 
 // retry reads {"max_attempts","backoff"}.

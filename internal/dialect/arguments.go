@@ -82,6 +82,11 @@ func (w *stepWriter) value(out []byte, n int32, at string) []byte {
 		if w.lone(n, "$ref") {
 			w.add(fault.InvalidRef, at, `write "†state.name" for what a call wrote`, `{"$ref": …} is a reference of plans with "steps"`)
 		}
+		if calc := w.member(n, "$calc"); w.lone(n, "$calc") && w.tape[calc].Kind == jsontape.String && mayRefer(w.str(calc)) {
+			w.add(fault.InvalidRef, at, "let a call of a tool compute it, and refer to what that wrote",
+				"calls calculate nothing: {\"$calc\": …} is for plans with \"steps\"")
+			return append(out, "null"...)
+		}
 		out = append(out, '{')
 		w.eachMember(n, func(key string, value int32) {
 			at := at + string(jsontape.AppendToken(nil, key))
@@ -107,6 +112,10 @@ func (w *stepWriter) lone(n int32, name string) bool {
 // text appends what a string stands for.
 func (w *stepWriter) text(out []byte, n int32, at string) []byte {
 	s := w.str(n)
+	if right := w.marked(s); right != "" {
+		w.add(fault.InvalidRef, at, "write "+quoted(right)+"; for the plain text write "+verbatim(s), "%s is no reference, and would be handed to the tool as text", clip(quoted(s)))
+		return append(out, "null"...)
+	}
 	if !mayRefer(s) {
 		return append(out, w.raw(n)...)
 	}
@@ -125,6 +134,29 @@ func (w *stepWriter) text(out []byte, n int32, at string) []byte {
 		return append(out, w.raw(n)...)
 	}
 	return w.template(out, v.pieces, at)
+}
+
+// marked returns the reference that a string is for which another language's marks stand, or a dagger by itself; empty
+// for any other, and where nobody writes what it refers to.
+func (w *stepWriter) marked(s string) string {
+	m := inMarks.FindStringSubmatch(s)
+	if m == nil {
+		return ""
+	}
+	right := dagger + m[1] + m[2]
+	r, end, why, ok := refAt(right, 0)
+	if !ok || why != "" || end != len(right) || len(r.path) == 0 {
+		return ""
+	}
+	if r.of == ofInput {
+		ok = w.constant(w.input, r.path) != 0
+	} else {
+		_, ok = w.read(&view{call: w.in}, r.path)
+	}
+	if !ok {
+		return ""
+	}
+	return right
 }
 
 // template appends text with references in it.

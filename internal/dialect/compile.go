@@ -62,7 +62,8 @@ type compiler struct {
 func Is(src []byte, tape []jsontape.Node) bool {
 	c := document{src, tape}
 	calls := c.member(0, "calls")
-	if calls == 0 || c.member(0, "steps") != 0 || tape[calls].Kind != jsontape.Array {
+	steps := c.member(0, "steps")
+	if calls == 0 || steps != 0 && tape[steps].Kind != jsontape.Null || tape[calls].Kind != jsontape.Array {
 		return false
 	}
 	is := tape[calls].Next == calls+1
@@ -115,6 +116,7 @@ func (c *compiler) root() (calls int32) {
 		switch key {
 		case "calls":
 			calls = value
+		case "steps": // null: they are absent
 		case "input":
 			c.input = value
 		case "output":
@@ -126,11 +128,38 @@ func (c *compiler) root() (calls int32) {
 				c.readState(value)
 			}
 		default:
-			c.others = append(c.others, value-1)
+			if meant := rootMeant[key]; meant != "" && !absent {
+				c.strangeRoot(key, meant, value)
+			} else {
+				c.others = append(c.others, value-1)
+			}
 		}
 	})
 	return calls
 }
+
+// rootMeant are what models write for members of a plan that has calls, and those.
+var rootMeant = map[string]string{
+	"outputs": "output", "result": "output", "returns": "output", "return": "output",
+	"inputs": "input", "variables": "input", "vars": "input",
+	"initial_state": "state", "initialState": "state", "initial": "state",
+}
+
+// strangeRoot refuses a member that stands for another one: to ignore it would run something else than was meant.
+func (c *compiler) strangeRoot(key, meant string, value int32) {
+	hint := "write " + quoted(meant)
+	switch raw := string(c.raw(value)); {
+	case len(raw) > maxRepeated:
+	case meant == "state":
+		hint += `: {"initial": ` + raw + "}"
+	default:
+		hint += ": " + raw
+	}
+	c.add(fault.UnknownField, string(jsontape.AppendToken(nil, key)), hint, "a plan with calls has no field %q", key)
+}
+
+// maxRepeated is the longest value that a hint repeats, in bytes.
+const maxRepeated = 160
 
 // readState reads what is said of the state.
 func (c *compiler) readState(n int32) {

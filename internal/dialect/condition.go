@@ -39,6 +39,7 @@ func (w *stepWriter) own() (text string, alone bool) {
 	}
 	s, at := w.str(n), w.call.at+"/_if"
 	var spans []span
+	foreign := false
 	x, err := expression.Compile(s, func(s string, i int) (int, string) {
 		r, end, why, ok := refAt(s, i)
 		switch {
@@ -47,9 +48,17 @@ func (w *stepWriter) own() (text string, alone bool) {
 			return end, ""
 		case ok:
 			return i, why
+		case strings.HasPrefix(s[i:], "$ref:"):
+			foreign = true
+			return i, "references of plans with steps have no meaning beside calls"
 		}
 		return w.namesStep(s, i), ""
 	})
+	if foreign {
+		w.add(fault.InvalidRef, at, "write †state.name for what a call wrote, without quotes, or $status:id for how it ended",
+			"references of plans with \"steps\" have no meaning beside \"calls\": %s", clip(s))
+		return "", false
+	}
 	if err != nil {
 		w.add(err.Code, at, w.words(err.Hint), "%s", w.words(err.Message))
 		return "", false

@@ -14,7 +14,7 @@ func (d *Compiled) Place(pointer string) string {
 		return "/output" + d.doc.follow(d.doc.output, strings.Split(rest, "/"))
 	}
 	rest, ok := strings.CutPrefix(pointer, "/steps")
-	if !ok {
+	if !ok || rest != "" && rest[0] != '/' {
 		return pointer
 	}
 	tokens := strings.Split(strings.TrimPrefix(rest, "/"), "/")
@@ -130,7 +130,8 @@ func (c *compiler) words(s string) string {
 	}
 }
 
-var inWords = strings.NewReplacer(`"depends_on"`, `"_after"`, `"steps"`, `"calls"`, `"if":`, `"_if":`, `"tool":`, `"_tool":`)
+var inWords = strings.NewReplacer(`"depends_on"`, `"_after"`, `"steps"`, `"calls"`, `"if":`, `"_if":`, `"tool":`, `"_tool":`,
+	`"if" in each step`, `"_if" in each call`, `$ref:<id>`, `†state.<name>`)
 
 // word returns what the reference at the beginning of s is in the dialect, and its length; the dollar for what is none.
 func (c *compiler) word(s string) (text string, n int) {

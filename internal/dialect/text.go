@@ -97,6 +97,9 @@ func (v *value) foreign() bool {
 
 var foreignRef = regexp.MustCompile(`\$\{?(ref:|(error|status):[A-Za-z0-9_-])`)
 
+// inMarks finds a whole string that is meant for a reference: {{state.a}}, <†input.b>, † state.a.
+var inMarks = regexp.MustCompile(`^\s*(?:\{\{|\$\{\{|\[\[|<|%|\{|†\s)\s*[†$]?\s*(state|input)([.\[][^\s{}<>%]*)\s*(?:\}\}|\]\]|>|%|\}|)\s*$`)
+
 // mistake is why a string can't be read.
 type mistake struct{ why, hint string }
 
