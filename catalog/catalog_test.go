@@ -205,3 +205,14 @@ func requireStrict(t *testing.T, at string, v any) {
 		requireStrict(t, at+"/"+name, x)
 	}
 }
+
+// What the guide recommends is among the names that it and the schema allow.
+func TestTheToolThatAsksCanBeCalled(t *testing.T) {
+	t.Parallel()
+	list := []*tool.Definition{{Name: "echo"}}
+	require.Contains(t, catalog.Guide(list), "\n- ask(")
+	s := planSchema(t, list, catalog.Options{})
+	require.Empty(t, s.Check([]byte(`{"steps":[{"id":"a","tool":"ask","arguments":{"question":"x"}}]}`), nil))
+	require.Empty(t, s.Check([]byte(`{"calls":[{"_tool":"ask","question":"x"}]}`), nil))
+	require.NotEmpty(t, s.Check([]byte(`{"steps":[{"id":"a","tool":"ask_user"}]}`), nil))
+}

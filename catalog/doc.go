@@ -99,3 +99,12 @@ func sorted(tools []*tool.Definition) []*tool.Definition {
 	slices.SortStableFunc(tools, func(a, b *tool.Definition) int { return cmp.Compare(a.Name, b.Name) })
 	return tools
 }
+
+// callable returns the tools that a plan can call where it has these, sorted: they, and the one that asks a person.
+// Where there are none, nothing is known of the others either.
+func callable(tools []*tool.Definition) []*tool.Definition {
+	if tools = sorted(tools); len(tools) == 0 {
+		return nil
+	}
+	return sorted(append(tools, tool.AskDefinition()))
+}

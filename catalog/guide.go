@@ -21,7 +21,7 @@ func Guide(tools []*tool.Definition) string {
 		return b.String()
 	}
 	b.WriteString("\n\nTOOLS, as name(arguments) -> result. Use these names and no others:")
-	for _, d := range sorted(tools) {
+	for _, d := range callable(tools) {
 		b.WriteString("\n" + line(d))
 	}
 	return b.String()

@@ -148,7 +148,8 @@ func stepSchema(tools []*tool.Definition, strict bool) object {
 	}}, {"required", []any{"id"}}}
 }
 
-// toolSchema is the schema of a step's tool: one of the registered names, where there are not too many.
+// toolSchema is the schema of a step's tool: one of the registered names, where there are not too many, or the tool that
+// asks a person, which is in no registry.
 func toolSchema(tools []*tool.Definition, strict bool) object {
 	s := object{{"type", []any{"string", "null"}}, {"description", "The name of a tool. Every step has one, or a value."}}
 	size := 0
@@ -160,7 +161,7 @@ func toolSchema(tools []*tool.Definition, strict bool) object {
 	if len(names) == 0 || len(names) > MaxEnum || strict && len(names) > strictEnum && size > strictEnumSize {
 		return s
 	}
-	return append(s, member{"enum", append(names, nil)})
+	return append(s, member{"enum", append(names, tool.AskTool, nil)})
 }
 
 func retrySchema() object {

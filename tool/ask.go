@@ -31,6 +31,16 @@ var askInput = sync.OnceValue(func() *Schema {
 // AskInput returns the input schema of the tool AskTool.
 func AskInput() *Schema { return askInput() }
 
+// AskDefinition returns the tool AskTool as an author of plans is shown it. No registry has it.
+func AskDefinition() *Definition {
+	return &Definition{
+		Name: AskTool,
+		Description: "Asks a person and waits for the answer, which is the step's result. choices lists the values that are an answer; " +
+			"schema, a JSON schema, says which are. Every plan can call it; no worker hosts it.",
+		InputSchema: json.RawMessage(askSchema),
+	}
+}
+
 // Asked is what a step asks a person, by the tool AskTool.
 type Asked struct {
 	// Question is the text; Schema and Choices say which values are an answer, nil for any.

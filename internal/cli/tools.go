@@ -147,6 +147,9 @@ func (a *app) toolsShowCommand() *cobra.Command {
 		Example: "  stepjet tools show divide",
 		Args:    exactly("TOOL"),
 		RunE: a.work(func(cmd *cobra.Command, args []string) error {
+			if args[0] == tool.AskTool {
+				return a.showAsk()
+			}
 			seen, err := a.look(cmd.Context(), func(name string) bool { return name == args[0] })
 			if err != nil {
 				return err
@@ -188,20 +191,38 @@ func (a *app) showTool(t *tool.Registered, own *tool.Override, demand *tool.Dema
 	}
 	rows.demand(st, demand)
 	rows.write(&b, "", 0)
+	writeSchemas(&b, st, d)
+	_, err := a.stdout.Write(b.Bytes())
+	return err
+}
+
+// showAsk shows the tool that is in no registry, since no worker hosts it.
+func (a *app) showAsk() error {
+	d := tool.AskDefinition()
+	if a.json() {
+		return a.printJSON(d)
+	}
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "%s\n%s\n", a.style.bold(d.Name), d.Description)
+	writeSchemas(&b, a.style, d)
+	_, err := a.stdout.Write(b.Bytes())
+	return err
+}
+
+// writeSchemas writes the schemas that a tool declares.
+func writeSchemas(b *bytes.Buffer, st style, d *tool.Definition) {
 	for _, part := range []struct {
 		name string
 		raw  json.RawMessage
 	}{{"input schema", d.InputSchema}, {"output schema", d.OutputSchema}} {
 		if part.raw != nil {
-			fmt.Fprintf(&b, "\n%s\n", st.dim(part.name))
-			if json.Indent(&b, part.raw, "", "  ") != nil {
+			fmt.Fprintf(b, "\n%s\n", st.dim(part.name))
+			if json.Indent(b, part.raw, "", "  ") != nil {
 				b.Write(part.raw)
 			}
 			b.WriteByte('\n')
 		}
 	}
-	_, err := a.stdout.Write(b.Bytes())
-	return err
 }
 
 // printed is the registry's entry, with what the tenant overrides of it and how much of it is wanted.

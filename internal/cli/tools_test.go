@@ -29,6 +29,8 @@ func TestGoldenToolCommands(t *testing.T) {
 		{"tools", "apply"},
 		{"tools", "apply", toolFiles + "absent.json"},
 		{"tools", "apply", "--server", "nats://127.0.0.1:1", toolFiles + "changed.json"},
+		{"tools", "show", "ask"},
+		{"tools", "show", "ask", "-o", "json"},
 		{"tools", "override"},
 		{"tools", "override", "x"},
 		{"tools", "override", "x", "--clear", "--set", "mode=dependent"},
