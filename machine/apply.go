@@ -17,9 +17,6 @@ func (r *Run) applyResult(rec *Record, now time.Time, out *Effects) {
 		return
 	}
 	switch {
-	case there && r.calls[i].state.asks() && res.ByOwner && res.Error != nil && res.Attempt == 1:
-		r.calls[i].result = res // nobody could be asked, because there is nothing to show
-		r.end(i, failed, rec.Time, out)
 	case there && (r.calls[i].state.terminal() || r.calls[i].state != waiting && res.Attempt < r.calls[i].attempt):
 	case !there || r.calls[i].state == waiting || res.Attempt > r.calls[i].attempt:
 		if r.early == nil {

@@ -34,21 +34,23 @@ type Question struct {
 	answered time.Time
 }
 
-// Answer is the record that a question was answered. It counts where the question stands open with the same number and
+// Answer is the record that a question was answered, or that there is nothing to show. It counts where the question stands open with the same number and
 // digest; elsewhere it is void, and a question of its number is asked anew under the next.
 type Answer struct {
 	Call
 	Number int
 	Digest string
-	// Decision is one of the constants; empty where Value says it.
+	// Decision is one of the constants; empty where Value or Error says it.
 	Decision string
 	// Value is the JSON of what decides the call instead of its tool; nil for none. Apply takes it as a tool's output.
 	Value []byte
 	// Arguments take the place of those that the plan has; nil leaves them.
 	Arguments []byte
-	Reason    string
-	By        string
-	Verified  bool
+	// Error is the owner's: why there is nothing to show. The call fails with it, and nobody has answered.
+	Error    *fault.Error
+	Reason   string
+	By       string
+	Verified bool
 }
 
 // The decisions of answers.
@@ -142,13 +144,15 @@ func (r *Run) applyAnswer(rec *Record, out *Effects) {
 		}
 		return
 	}
-	q.open, q.answer, q.answered = false, a, rec.Time
+	if q.open = false; a.Error == nil {
+		q.answer, q.answered = a, rec.Time
+	}
 	if a.Step == ThePlan {
 		r.planAnswered(q, rec, out)
 		return
 	}
 	i, _ := r.index(a.Call) // there is a question of it
-	r.answered(i, q, rec.Time, out)
+	r.answered(i, q, a, rec.Time, out)
 }
 
 // spend notes that the number of a void answer is taken, since the ledger has a record of it.
@@ -162,6 +166,8 @@ func (r *Run) spend(a *Answer) {
 // takes reports whether an answer is one to such a question.
 func (q *Question) takes(a *Answer) bool {
 	switch {
+	case a.Error != nil:
+		return a.Decision == "" && a.Value == nil && a.Arguments == nil && q.Step != ThePlan
 	case a.Decision == Reject || a.Decision == Expire:
 		return a.Value == nil && a.Arguments == nil
 	case a.Value != nil:
@@ -170,18 +176,24 @@ func (q *Question) takes(a *Answer) bool {
 	return a.Decision == Approve && q.Kind == outcome.Approval && (a.Arguments == nil || q.Step != ThePlan)
 }
 
-// answered goes on with a call whose question was answered.
-func (r *Run) answered(i int, q *Question, at time.Time, out *Effects) {
-	a := q.answer
+// answered goes on with a call whose question is over.
+func (r *Run) answered(i int, q *Question, a *Answer, at time.Time, out *Effects) {
 	switch {
+	case a.Error != nil:
+		r.turnDown(i, a.Error, at, out)
 	case a.Value != nil:
 		r.decideBy(i, q, at, out)
 	case r.approves(q):
 		r.begins(i, at, out)
 	default:
-		r.calls[i].result = &Result{Call: q.Call, Attempt: 1, ByOwner: true, Error: r.refusal(q)}
-		r.end(i, failed, at, out)
+		r.turnDown(i, r.refusal(q), at, out)
 	}
+}
+
+// turnDown fails a call that does not begin.
+func (r *Run) turnDown(i int, why *fault.Error, at time.Time, out *Effects) {
+	r.calls[i].result = &Result{Call: r.calls[i].Call, Attempt: 1, ByOwner: true, Error: why}
+	r.end(i, failed, at, out)
 }
 
 // approves reports whether an answer lets what was asked for begin.

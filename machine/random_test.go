@@ -47,6 +47,7 @@ type world struct {
 	stop     *machine.Stop
 	executed map[attempt]int
 	args     map[machine.Call][]byte
+	people   people
 }
 
 // telling is what a record tells of a step: its condition, or its value.
@@ -69,14 +70,15 @@ func newWorld(t testing.TB, seed int64, o reference.Options) *world {
 	for name, k := range c.Contracts {
 		contracts[name] = &tool.Contract{MaxAttempts: k.MaxAttempts, Limit: 1, ErrorPropagation: tool.FailFast}
 		if k.PartialSuccess {
-			contracts[name] = &tool.Contract{MaxAttempts: k.MaxAttempts, Limit: 1, ErrorPropagation: tool.PartialSuccess}
+			contracts[name].ErrorPropagation = tool.PartialSuccess
 		}
+		contracts[name].Approval = tool.Approval(k.Approval)
 	}
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	return &world{
 		Rand: rng, c: c, plan: p, start: machine.Start{Key: "t/r/1", Submitted: at, Started: at, Contracts: contracts}, now: at,
 		decided: map[attempt]bool{}, executed: map[attempt]int{}, args: map[machine.Call][]byte{},
-		told: map[telling]bool{}, blobs: map[machine.Call][]byte{},
+		told: map[telling]bool{}, blobs: map[machine.Call][]byte{}, people: newPeople(),
 	}
 }
 
@@ -92,6 +94,7 @@ func (w *world) take(e *machine.Effects) {
 	w.judge, w.derive = append(w.judge, e.Judge...), append(w.derive, e.Derive...)
 	w.shape = w.shape || len(e.Shape) > 0
 	w.asked = append(w.asked, e.Decide...)
+	w.people.take(e)
 	if e.Stop != nil {
 		w.stop = e.Stop
 	}
@@ -104,6 +107,15 @@ func (w *world) create(rec machine.Record) bool {
 		return false
 	case rec.Stop != nil:
 		w.stopped = true
+	case rec.Answer != nil:
+		if !w.people.once(rec.Answer) {
+			return false
+		}
+	case rec.Told != nil && rec.Told.Approval:
+		if w.people.weighed[rec.Told.Call] != nil {
+			return false
+		}
+		w.people.weighed[rec.Told.Call] = rec.Told
 	case rec.Told != nil:
 		key := telling{rec.Told.Step, rec.Told.Value != nil}
 		if w.told[key] {
@@ -159,19 +171,27 @@ func (w *world) tellShape(m *machine.Run) {
 	w.create(machine.Record{Told: &machine.Told{Call: machine.Call{Step: machine.ThePlan}, Output: res}})
 }
 
-// execute resolves and runs one dispatched attempt, as orchestrator and worker would.
-func (w *world) execute(m *machine.Run, key attempt) {
-	p, c := &w.plan.Steps[key.Step], key.Call
+// arguments resolves those of a call, as an orchestrator would.
+func (w *world) arguments(m *machine.Run, c machine.Call) ([]byte, *fault.Error) {
 	values, r := w.valuesOf(m), w.plan.NewResolver().Fates(m.Fate)
-	args, err := []byte(nil), (*fault.Error)(nil)
-	if c.Item == 0 {
-		args, err = r.Arguments(c.Step, values)
-	} else {
-		var list [][]byte
-		if list, err = r.Items(c.Step, values); err == nil {
-			args, err = r.ItemArguments(c.Step, list[c.Item-1], values)
-		}
+	if edited := m.Arguments(c); edited != nil {
+		return edited, nil
 	}
+	if c.Item == 0 {
+		return r.Arguments(c.Step, values)
+	}
+	list, err := r.Items(c.Step, values)
+	if err != nil {
+		return nil, err
+	}
+	return r.ItemArguments(c.Step, list[c.Item-1], values)
+}
+
+// execute resolves and runs one dispatched attempt, as orchestrator and worker would.
+func (w *world) execute(t testing.TB, m *machine.Run, key attempt) {
+	p, c := &w.plan.Steps[key.Step], key.Call
+	w.people.mayBegin(t, w, m, c)
+	args, err := w.arguments(m, c)
 	if err != nil {
 		w.create(machine.Record{Result: &machine.Result{Call: c, Attempt: key.number, Error: err, ByOwner: true}})
 		return
@@ -309,12 +329,14 @@ func (w *world) run(t testing.TB, cancelAt int) *machine.Run {
 			w.take(&e)
 		case read < len(w.ledger) && (w.Intn(3) > 0 || w.idle()):
 			e.Reset()
+			asked := openQuestions(m)
 			m.Apply(copied(w.ledger[read]), w.now, &e)
+			w.people.closed(m, asked)
 			w.take(&e)
 			if w.Intn(4) == 0 { // again: nothing may change
-				before := len(e.Dispatch) + len(e.Decide) + len(e.Settled) + len(e.Expand) + len(e.Judge) + len(e.Derive)
+				before := asks(&e)
 				m.Apply(copied(w.ledger[w.Intn(read+1)]), w.now, &e)
-				require.Equal(t, before, len(e.Dispatch)+len(e.Decide)+len(e.Settled)+len(e.Expand)+len(e.Judge)+len(e.Derive), "a duplicate record had effects")
+				require.Equal(t, before, asks(&e), "a duplicate record had effects")
 			}
 			read++
 		case len(w.judge) > 0 && w.Intn(3) == 0:
@@ -327,6 +349,10 @@ func (w *world) run(t testing.TB, cancelAt int) *machine.Run {
 			w.build(m, d.Step, d.Room)
 		case w.shape && w.Intn(3) == 0:
 			w.tellShape(m)
+		case w.people.wait() && w.Intn(3) == 0:
+			e.Reset()
+			w.consult(m, &e)
+			w.take(&e)
 		case len(w.asked) > 0:
 			d := w.asked[0]
 			w.asked = w.asked[1:]
@@ -335,8 +361,8 @@ func (w *world) run(t testing.TB, cancelAt int) *machine.Run {
 			i := w.Intn(len(w.out))
 			key := w.out[i]
 			w.out = slices.Delete(w.out, i, i+1)
-			w.execute(m, key)
-		case len(w.lists)+len(w.judge)+len(w.derive) > 0 || w.shape:
+			w.execute(t, m, key)
+		case len(w.lists)+len(w.judge)+len(w.derive) > 0 || w.shape || w.people.wait():
 		default: // forgotten effects: the sweep
 			e.Reset()
 			m.Outstanding(w.now, &e)
@@ -346,6 +372,7 @@ func (w *world) run(t testing.TB, cancelAt int) *machine.Run {
 		w.checkRoom(t, m)
 		if w.Intn(10) == 0 { // a crash: what was asked for is forgotten, state is read anew
 			w.out, w.asked, w.lists, w.judge, w.derive, w.shape = nil, nil, nil, nil, nil, false
+			w.people.forget()
 			m = machine.New(w.plan, w.start)
 			e.Reset()
 			m.Begin(&e)
@@ -367,7 +394,12 @@ func (w *world) run(t testing.TB, cancelAt int) *machine.Run {
 
 // idle is whether nothing is asked for.
 func (w *world) idle() bool {
-	return len(w.out)+len(w.asked)+len(w.lists)+len(w.judge)+len(w.derive) == 0 && !w.shape
+	return len(w.out)+len(w.asked)+len(w.lists)+len(w.judge)+len(w.derive) == 0 && !w.shape && !w.people.wait()
+}
+
+// asks counts what is asked for.
+func asks(e *machine.Effects) int {
+	return len(e.Dispatch) + len(e.Decide) + len(e.Settled) + len(e.Expand) + len(e.Judge) + len(e.Derive) + len(e.Ask) + len(e.Weigh) + len(e.Expire) + len(e.Shape)
 }
 
 // copied returns a record as the ledger has it; Apply owns what it is given.
@@ -402,6 +434,10 @@ func (w *world) decidedList() []reference.Decided {
 	for _, rec := range w.ledger {
 		if rec.Stop != nil {
 			list = append(list, reference.Decided{Stop: string(rec.Stop.Reason)})
+			continue
+		}
+		if rec.Answer != nil || rec.Told != nil && rec.Told.Approval {
+			list = append(list, w.decidedByPeople(rec))
 			continue
 		}
 		if x := rec.Told; x != nil && x.Value != nil {
@@ -482,10 +518,10 @@ func TestRandomPlansMatchTheReference(t *testing.T) {
 	}
 	counted := map[string]int{}
 	for seed := range int64(n) {
-		o := reference.Options{Steps: 4 + int(seed%25), NoFailures: seed%7 == 0, ForEach: seed%2 == 0, Second: seed%3 > 0, Codes: true}
+		o := reference.Options{Steps: 4 + int(seed%25), NoFailures: seed%7 == 0, ForEach: seed%2 == 0, Second: seed%3 > 0, Codes: true, Questions: seed%5 < 2}
 		w := newWorld(t, seed, o)
 		m := w.run(t, -1)
-		want, err := reference.Run(w.c.Plan, w.c.Contracts, w.c.Call)
+		want, err := reference.RunAsking(w.c.Plan, w.c.Contracts, w.c.Call, w.c.Say)
 		require.NoError(t, err, "seed %d: %s", seed, w.c.Plan)
 		compare(t, fmt.Sprintf("seed %d", seed), w, m, want, true)
 		for i := range w.plan.Steps {
@@ -495,9 +531,10 @@ func TestRandomPlansMatchTheReference(t *testing.T) {
 		}
 		shuffled(t, w, m)
 		counted[want.Status]++
+		w.people.count(counted)
 	}
-	for _, status := range []string{"succeeded", "partial", "failed"} {
-		require.NotZero(t, counted[status], "no random run came to %s: %v", status, counted)
+	for _, what := range append(whatPeopleDid, "succeeded", "partial", "failed", "cancelled") {
+		require.NotZero(t, counted[what], "no random run came to %s: %v", what, counted)
 	}
 }
 
@@ -521,7 +558,7 @@ func shuffled(t testing.TB, w *world, m *machine.Run) {
 		}
 	}
 	require.True(t, again.Finished(), "%s", w.c.Plan)
-	if len(w.told) == 0 { // a stop that is read before what was told of a condition ends more than it did
+	if len(w.told)+len(w.people.answers)+len(w.people.weighed) == 0 { // a stop that is read before what was told, or answered, ends more than it did
 		require.Equal(t, 1, finished)
 	}
 	value := func(m *machine.Run) machine.Values { return func(step int) []byte { return w.value(m, step) } }
@@ -550,7 +587,7 @@ func TestStoppedRunsMatchTheReference(t *testing.T) {
 	}
 	counted := map[string]int{}
 	for seed := range int64(n) {
-		w := newWorld(t, 1_000_000+seed, reference.Options{Steps: 4 + int(seed%25), Stop: true, ForEach: seed%2 == 0, Second: seed%3 > 0, Codes: true})
+		w := newWorld(t, 1_000_000+seed, reference.Options{Steps: 4 + int(seed%25), Stop: true, ForEach: seed%2 == 0, Second: seed%3 > 0, Codes: true, Questions: seed%5 < 2})
 		w.liar = true
 		cancelAt := -1
 		if seed%2 == 0 {
@@ -565,8 +602,9 @@ func TestStoppedRunsMatchTheReference(t *testing.T) {
 			counted[s.Status]++
 		}
 		counted["run "+want.Status]++
+		w.people.count(counted)
 	}
-	for _, status := range []string{"cancelled", "skipped", "failed", "run cancelled", "run partial", "run failed"} {
+	for _, status := range []string{"ended while somebody was asked", "cancelled", "skipped", "failed", "run cancelled", "run partial", "run failed"} {
 		require.NotZero(t, counted[status], "nothing came to %s: %v", status, counted)
 	}
 }

@@ -104,6 +104,9 @@ func (s *scenario) command(t *testing.T, d *datadriven.TestData) string {
 		}
 	case "answer":
 		rec.Answer = s.answering(t, d, s.call(t, d, name, item))
+		if code != "" {
+			rec.Answer.Error = fault.New(fault.Code(code), "there is nothing to show")
+		}
 	case "shaped":
 		output := &machine.Result{Body: []byte(d.Input), ByOwner: true}
 		rec.Told = &machine.Told{Call: machine.Call{Step: machine.ThePlan}, Output: output}

@@ -230,7 +230,11 @@ func (j *judge) verdict(ctx context.Context, id subjects.Run, generation uint64,
 	if p == nil {
 		return nil, start, nil, nil
 	}
-	return p, start, s, j.extras(ctx, id, generation, p, start, asked, again)
+	err = j.extras(ctx, id, generation, p, start, asked, again)
+	if start.Rejected() {
+		start.Needs = nil // whoever owns it may say so
+	}
+	return p, start, s, err
 }
 
 // extras adds the problems of what came with a plan, and what is taken over from the run that it tries again. The

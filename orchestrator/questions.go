@@ -22,7 +22,6 @@ type questions struct {
 	*env
 	values    *values
 	memory    *memory
-	decider   *decider
 	announcer *announcer
 	runs      *runTable
 	cursors   *cursors
@@ -35,7 +34,7 @@ type questions struct {
 func answerOf(c machine.Call, number int, a wire.Answer) *machine.Answer {
 	return &machine.Answer{
 		Call: c, Number: number, Digest: a.Digest, Decision: a.Decision, Value: a.Value, Arguments: a.Arguments,
-		Reason: a.Reason, By: a.By, Verified: a.Verified,
+		Error: a.Error, Reason: a.Reason, By: a.By, Verified: a.Verified,
 	}
 }
 
@@ -55,7 +54,7 @@ func (qs *questions) carryOut(r *run, eff *machine.Effects) {
 }
 
 // tell writes the entry of an open question. What can't be shown because its references lead nowhere fails the step, as
-// it would when it is called.
+// it would when it is called: by a record in the place of the answer, where no worker may write.
 func (qs *questions) tell(r *run, q machine.Question) {
 	r.asks().entries[q.Call] = questionEntry{number: q.Number}
 	bucket := r.bucket()
@@ -79,16 +78,29 @@ func (qs *questions) tell(r *run, q machine.Question) {
 	in.gather(r) // for the text, whatever the arguments refer to
 	in.resolver = nil
 	together := q.Item == 0 && in.plan.Steps[in.step].ForEach != nil
-	first := r.attempt(q.Call, 1)
-	trace := r.trace
 	qs.memory.reserve(in.most(together), func(ctx context.Context) {
 		if err := qs.values.shown(ctx, &in, together, doc); err != nil {
 			if ctx.Err() == nil {
-				qs.decider.fail(first, err, trace)
+				qs.post(func() { qs.unshown(r, q, err) })
 			}
 			return
 		}
 		qs.put(ctx, r, bucket, q, doc)
+	})
+}
+
+// unshown records that there is nothing to show for a question, so that nobody can be asked.
+func (qs *questions) unshown(r *run, q machine.Question, why *fault.Error) {
+	if r.phase != running { // it is over, or another's
+		return
+	}
+	if now := r.machine.Question(q.Call); now == nil || now.Number != q.Number {
+		return // answered, or asked anew: then it is found out again
+	}
+	qs.record(r, &q, wire.Answer{Digest: q.Digest, Error: why}, func(_ kv.Decision, err error) {
+		if err != nil {
+			qs.post(func() { delete(r.asks().entries, q.Call) }) // the sweep tries again
+		}
 	})
 }
 

@@ -134,6 +134,24 @@ func TestWhatAPersonSaysDecides(t *testing.T) {
 	s.noQuestions()
 }
 
+// TestNobodyKeepsAskingForWhatCantBeShown: who may write records of the tool can't keep the run waiting by one in the place
+// of an attempt that nobody has approved of.
+func TestNobodyKeepsAskingForWhatCantBeShown(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	r := s.submit(`{"on_missing":"error","steps":[{"id":"g","tool":"gate"},
+		{"id":"pay","tool":"echo","arguments":{"amount":"$ref:g.no.such"},"approval":true}]}`, "held")
+	<-s.tools.begun
+	s.forge(subjects.NewRun("default", "held"), s.running("held"), "echo.pay.1", "")
+	close(s.tools.gate)
+	o := s.wait(r)
+	require.Len(t, o.Errors, 1)
+	require.Equal(t, fault.UnresolvedRef, o.Errors[0].Code)
+	require.Zero(t, o.Errors[0].Attempts)
+	require.Nil(t, s.history("default", "held").Steps[1].Answer, "nobody said anything")
+	s.noQuestions()
+}
+
 // TestNobodyForgesWhoApproves: in one account anybody may write the header by which a server says who asks, and is not
 // believed.
 func TestNobodyForgesWhoApproves(t *testing.T) {

@@ -46,6 +46,7 @@ const (
 	approveUnasked
 	sendUnapproved
 	ignoreDigests
+	expireEarly
 )
 
 var bugs = map[bug]string{
@@ -79,6 +80,7 @@ var bugs = map[bug]string{
 	approveUnasked:     "approve without a record",
 	sendUnapproved:     "send what waits for an approval",
 	ignoreDigests:      "take an answer to something else for one to what is asked",
+	expireEarly:        "take a question's time for over before it is",
 }
 
 // sabotage does wrong, after a turn of a loop, what no answer of the world can make it do wrong.

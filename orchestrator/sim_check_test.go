@@ -303,6 +303,9 @@ func (t *truths) checkDead(x *truth, doc *outcome.Run) {
 			return
 		}
 		executed := st.Attempts > 0 || st.Error.Code == fault.Timeout || st.Error.Code == fault.WorkerLost || st.Error.Code == fault.OutcomeUnknown
+		if st.Answer != nil && st.Ready.IsZero() { // a person decided it, or nobody did in time
+			executed = false
+		}
 		key := subjects.BucketSubject(subjects.DeadBucket, subjects.DeadKey(x.id, x.gen, st.ID))
 		if executed != t.dead[key] {
 			t.w.violate("I9", "the run is over, and of the failed step %s (%d attempts, %v) there is a dead letter: %t", st.ID, st.Attempts, st.Error, t.dead[key])

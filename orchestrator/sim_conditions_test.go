@@ -14,14 +14,11 @@ func (t *truths) checkTaken(x *truth, a subjects.Attempt) {
 	}
 	id, _, _ := subjects.SplitItem(a.Step)
 	begun, err := reference.Begun(x.body, x.contracts(), x.decided)
-	if err != nil && x.asksPeople() {
-		return // what ended while somebody was asked left no record
-	}
 	if err != nil {
 		t.w.violate("I6", "the records of %s are those of no run: %v\n%s", x.id.ID, err, x.body)
 		return
 	}
-	if !begun[id] && !x.asksPeople() {
+	if !begun[id] {
 		t.w.violate("I3", "%s was dispatched, which the records don't say\n%s", a.MessageID(), x.body)
 	}
 	t.w.stats["dispatch in language 2"]++

@@ -101,10 +101,7 @@ func (x *truth) cutShort() bool {
 // checkI6: the outcome is the one that the sequential interpreter comes to, from the records of the ledger and, where
 // nothing but the tools had a say, from the tools alone.
 func (t *truths) checkI6(x *truth, doc *outcome.Run) {
-	if x.unanswered(doc) {
-		t.w.stats["ended while somebody was asked"]++
-		return
-	}
+	t.endedAsked(x, doc)
 	contracts := x.contracts()
 	want, err := reference.RunStopped(x.body, contracts, x.decided)
 	if err != nil {
@@ -138,7 +135,7 @@ func (x *truth) contracts() map[string]reference.Contract {
 	contracts := map[string]reference.Contract{}
 	for name, f := range x.start.Tools {
 		contracts[name] = reference.Contract{
-			MaxAttempts: f.Contract.MaxAttempts, PartialSuccess: f.Contract.ErrorPropagation == "partial-success", Asks: f.Contract.Approval != "",
+			MaxAttempts: f.Contract.MaxAttempts, PartialSuccess: f.Contract.ErrorPropagation == "partial-success", Approval: string(f.Contract.Approval),
 		}
 	}
 	return contracts
@@ -146,14 +143,22 @@ func (x *truth) contracts() map[string]reference.Contract {
 
 // once reports whether an at_most_once tool was used, which the reference knows nothing of.
 func (x *truth) once() bool {
-	return slices.ContainsFunc(x.plan.Steps, func(s plan.Step) bool { return !s.Value && x.start.Tools[s.Tool].Contract.AtMostOnce })
+	for i := range x.plan.Steps {
+		if x.contract(i).AtMostOnce {
+			return true
+		}
+	}
+	return false
 }
 
 // listOfOnce reports whether one was used for items, the errors of which references can see.
 func (x *truth) listOfOnce() bool {
-	return slices.ContainsFunc(x.plan.Steps, func(s plan.Step) bool {
-		return s.ForEach != nil && !s.Value && x.start.Tools[s.Tool].Contract.AtMostOnce
-	})
+	for i := range x.plan.Steps {
+		if x.plan.Steps[i].ForEach != nil && x.contract(i).AtMostOnce {
+			return true
+		}
+	}
+	return false
 }
 
 func differs(x *truth, doc *outcome.Run, want *reference.Result, calm bool) string {

@@ -70,7 +70,7 @@ func (w *world) newOrch(name string, life int) *orch {
 		l.announcer.answers = strconv.Itoa(i) + "."
 		o.turning = append(o.turning, &turning{loop: l})
 	}
-	o.svc = &api{env: o.loops.all[0].env, of: or, loops: o.loops}
+	o.svc = &api{env: o.loops.all[0].env, of: or, loops: o.loops, reg: reg}
 	o.loops.join(simMember{o})
 	o.settled = o.settle
 	o.died = func() { cancel(errStopped); w.buried(o) }

@@ -15,14 +15,16 @@ import (
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/machine"
 	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/plan"
 	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/tool"
 	"github.com/stepjet/stepjet/wire"
 )
 
-// In some worlds the contracts of tools ask for approvals, and people answer: once, twice, late, to something else than
-// what is asked, and some say no. Since a contract changes nothing of the language, all else that is checked of a run is
-// checked there as well: a rejection is to the reference interpreter what an owner decided.
+// In some worlds the contracts of tools ask for approvals, and in all of them some plans and steps do, or ask for a value.
+// People answer: once, twice, late, to something else than what is asked; some say no, some do the work themselves, and
+// some nothing before the time is over. What a run comes to by that is compared with the reference interpreter, which is
+// told of each answer's record and finds out for itself what it counts for.
 
 // approving is whether this is such a world.
 func (w *world) approving() bool { return w.seed%6 == 4 }
@@ -39,6 +41,7 @@ func (w *world) approval(name string) tool.Approval {
 type simQuestions struct {
 	seq     uint64
 	entries map[string]simQuestion
+	people  bool // somebody looks at them
 }
 
 type simQuestion struct {
@@ -51,6 +54,10 @@ func (s *simStore) PutQuestion(_ context.Context, r subjects.Run, _ string, q *o
 	return s.do("tell of the question "+key, func() {
 		s.w.questions.seq++
 		s.w.questions.entries[key] = simQuestion{s.w.questions.seq, q}
+		if !s.w.questions.people {
+			s.w.questions.people = true
+			s.w.people()
+		}
 		s.w.stats["a question"]++
 		s.w.log("a question: %s %d", key, q.Number)
 	})
@@ -94,55 +101,75 @@ func (w *world) people() {
 
 // answer sends somebody's answer to a question, perhaps more than one.
 func (w *world) answer(q *outcome.Question) {
-	id := subjects.NewRun(q.Tenant, q.Run)
+	id, verb := subjects.NewRun(q.Tenant, q.Run), subjects.VerbApprove
+	yes := wire.Answer{Digest: q.Digest, Decision: wire.Approve, By: "ann"}
+	instead := wire.Answer{Digest: q.Digest, Value: json.RawMessage(`{"x":[1,"said"]}`), By: "ann"}
+	if q.Kind == outcome.Ask {
+		verb, yes = subjects.VerbAnswer, instead
+	}
 	say := func(a wire.Answer) {
 		body, _ := wire.AnswerRequest{Step: q.Step, Answer: a}.Body()
 		for _, o := range w.owners {
 			o.after(w.latency(), func() {
-				o.svc.request(&nats.Msg{Subject: subjects.API(id, subjects.VerbApprove), Reply: "_INBOX.said." + id.ID, Data: body})
+				o.svc.request(&nats.Msg{Subject: subjects.API(id, verb), Reply: "_INBOX.said." + id.ID, Data: body})
 			})
 		}
 	}
-	approve := wire.Answer{Digest: q.Digest, Decision: wire.Approve, By: "ann"}
 	if w.healed {
-		say(approve)
+		say(yes)
 		return
 	}
-	switch w.Intn(8) {
+	switch w.Intn(10) {
 	case 0:
 		say(wire.Answer{Digest: q.Digest, Decision: wire.Reject, Reason: "no", By: "bob"})
 	case 1:
-		stale := approve
+		stale := yes
 		stale.Digest = "of something else"
 		say(stale)
 	case 2:
-		say(approve)
+		say(yes)
 		say(wire.Answer{Digest: q.Digest, Decision: wire.Reject, By: "bob"})
-	case 3: // who writes to the ledger past all owners
+	case 3:
+		say(instead)
+	case 4:
+		edited := yes
+		if q.Kind == outcome.Approval {
+			edited.Arguments = json.RawMessage(`{"edited":[1]}`)
+		}
+		say(edited)
+	case 5: // who writes to the ledger past all owners
 		subject := subjects.AnswerRecord(id, q.Generation, q.Step, q.Number, len(w.shards))
 		h, body := wire.Answer{Digest: "forged", Decision: wire.Approve, By: "eve"}.Message()
 		if x := w.truths.of(id, q.Generation); x != nil && !x.gone {
 			w.streamOf(subject).create(subject, h, body, nil)
 		}
 	default:
-		say(approve)
-		say(approve)
+		say(yes)
+		say(yes)
 	}
 }
 
-// answerRecorded takes note of an answer, and of what it comes to where it counts.
+// answerRecorded takes note of an answer. What it counts for where it stands the reference interpreter finds out.
 func (t *truths) answerRecorded(x *truth, rec subjects.Record, e *kv.Entry) {
 	a := wire.ParseAnswer(e.Data)
 	id, _, _ := subjects.SplitItem(rec.Step)
-	_, known := x.plan.Index(id)
+	i, known := -1, rec.Step == subjects.RootScope
+	if x.plan != nil && !known {
+		i, known = x.plan.Index(id)
+	}
 	if !known || x.start == nil || x.start.Rejected() {
 		t.w.violate("I8", "an answer to a step that the plan doesn't have, or before it was started: %s", e.Subject)
 		return
 	}
+	said := &reference.Answer{Number: rec.Number, Other: a.Digest == "forged", Decision: a.Decision, Value: a.Value, Arguments: a.Arguments}
+	if said.Refusal, said.Hint = x.refusal(i, a); a.Error != nil {
+		said.Err = &reference.Err{Code: string(a.Error.Code), Message: a.Error.Message, Hint: a.Error.Hint}
+	}
+	x.decided = append(x.decided, reference.Decided{Step: rec.Step, Answer: said})
 	if x.answers == nil {
 		x.answers = map[string]wire.Answer{}
 	}
-	if _, before := x.answers[rec.Step]; before || a.Digest == "forged" {
+	if _, before := x.answers[rec.Step]; before || said.Other {
 		t.w.stats["a void answer"]++
 		return
 	}
@@ -150,18 +177,67 @@ func (t *truths) answerRecorded(x *truth, rec subjects.Record, e *kv.Entry) {
 		t.w.violate("I13", "%s was dispatched before it was approved of", rec.Step)
 	}
 	x.answers[rec.Step] = a
-	t.w.stats["answer "+a.Decision]++
-	if a.Decision == wire.Approve {
-		x.decided = append(x.decided, reference.Decided{Step: rec.Step, Allowed: true})
+	t.noteAnswer(x, rec.Step, i, a, e)
+	if a.Decision == wire.Approve && a.Arguments == nil {
 		return
 	}
-	x.disturbed = true
-	message := "Rejected by bob (unverified)"
+	x.disturbed = x.disturbed || a.Error == nil
+	if a.Decision != wire.Approve && (i < 0 || !x.approved(rec.Step, x.plan.Steps[i].Approval, x.contract(i).Approval)) {
+		x.final[rec.Step], x.succeeded[rec.Step] = true, a.Value != nil
+	}
+}
+
+// noteAnswer counts what people, and owners in their place, said.
+func (t *truths) noteAnswer(x *truth, step string, i int, a wire.Answer, e *kv.Entry) {
+	what := "answer " + a.Decision
+	switch {
+	case a.Error != nil:
+		what = "there was nothing to show"
+	case a.Value != nil && i >= 0 && x.plan.Steps[i].Ask:
+		what = "answer to what a step asks"
+	case a.Value != nil:
+		what = "answer in the place of a tool"
+	case a.Arguments != nil:
+		what = "answer with other arguments"
+	}
+	t.w.stats[what]++
+	switch {
+	case i < 0:
+		t.w.stats["a plan was asked for: "+a.Decision]++
+	case step != x.plan.Steps[i].ID:
+		t.w.stats["an item was asked for"]++
+	case x.plan.Steps[i].Approval != nil && x.plan.Steps[i].Approval.All:
+		t.w.stats["all items were asked for"]++
+	}
+	q := t.w.questions.entries[subjects.QuestionKey(x.id, x.gen, step)].doc
+	switch {
+	case q == nil || q.Until == nil:
+	case a.Decision != wire.Expire && e.Time.After(*q.Until):
+		t.w.stats["an answer came before its time was recorded to be over"]++
+	case a.Decision == wire.Expire && e.Time.Before(*q.Until):
+		t.w.violate("time", "nobody was to answer %s any more %v too early", step, q.Until.Sub(e.Time))
+	}
+}
+
+// refusal is what the error says of a step that does not begin because of an answer.
+func (x *truth) refusal(step int, a wire.Answer) (message, hint string) {
+	if a.Decision == wire.Expire {
+		wait := time.Duration(0)
+		switch {
+		case step < 0:
+			wait = x.plan.Approval.Timeout
+		case x.plan.Steps[step].Ask:
+			wait = x.plan.Steps[step].Timeout
+		case x.plan.Steps[step].Approval != nil:
+			wait = x.plan.Steps[step].Approval.Timeout
+		}
+		return "nobody answered within " + wait.String(), "ask again with a longer timeout, or without one: it then waits as long as the run"
+	}
+	message = "Rejected by " + a.By + " (unverified)"
 	if a.Reason != "" {
 		message += ": " + a.Reason
 	}
-	x.final[rec.Step] = true
-	x.decided = append(x.decided, reference.Decided{Step: rec.Step, ByOwner: true, Reply: reference.Reply{Err: &reference.Err{Code: "rejected", Message: message}}})
+	return message, ""
 }
 
 // weighed takes note of whether a contract's condition asks for an approval.
@@ -170,20 +246,49 @@ func (t *truths) weighed(x *truth, rec subjects.Record, e *kv.Entry) {
 	if x.free == nil {
 		x.free = map[string]bool{}
 	}
-	x.free[rec.Step] = !told.Holds && told.Error == nil
-	if x.free[rec.Step] {
-		x.decided = append(x.decided, reference.Decided{Step: rec.Step, Allowed: true})
+	if _, again := x.free[rec.Step]; again {
+		t.w.violate("I2", "a second record of whether the contract asks for an approval of %s", rec.Step)
 	}
+	x.free[rec.Step] = !told.Holds && told.Error == nil
 	t.w.stats[fmt.Sprintf("a contract's condition: approval %t, error %t", told.Holds, told.Error != nil)]++
+	w := &reference.Told{Holds: told.Holds}
+	if told.Error != nil {
+		w.Err = &reference.Err{Code: string(told.Error.Code), Message: told.Error.Message}
+	}
+	x.decided = append(x.decided, reference.Decided{Step: rec.Step, Weighed: w})
+}
+
+// approved reports whether a person, or a timeout that stands for one, let something begin.
+func (x *truth) approved(token string, asks *plan.Approval, rule tool.Approval) bool {
+	switch x.answers[token].Decision {
+	case wire.Approve:
+		return true
+	case wire.Expire:
+		return asks != nil && asks.ApproveOnTimeout && rule == ""
+	}
+	return false
 }
 
 // checkI13: nothing that needs an approval is sent before its record.
 func (t *truths) checkI13(x *truth, a subjects.Attempt, step int) {
-	rule := x.contract(step).Approval
-	if rule == "" || x.early {
+	s, rule, token := &x.plan.Steps[step], x.contract(step).Approval, a.Step
+	switch {
+	case x.early:
+		return
+	case s.Ask:
+		t.w.violate("I13", "%s was dispatched, which asks a person", a.MessageID())
+		return
+	case x.plan.Approval != nil && !x.approved(subjects.RootScope, x.plan.Approval, ""):
+		t.w.violate("I13", "%s was dispatched, of whose plan nobody has approved", a.MessageID())
+		return
+	case s.Approval == nil && rule == "":
 		return
 	}
-	if x.answers[a.Step].Decision == wire.Approve || rule != tool.AlwaysApprove && x.free[a.Step] {
+	if s.Approval != nil && s.Approval.All {
+		token = s.ID
+	}
+	free := s.Approval == nil && rule != tool.AlwaysApprove && x.free[token]
+	if free || x.approved(token, s.Approval, rule) {
 		t.w.stats["dispatch that a person approved of, or need not"]++
 		return
 	}
@@ -192,7 +297,7 @@ func (t *truths) checkI13(x *truth, a subjects.Attempt, step int) {
 
 // sabotageQuestions does wrong what no answer of the world can make a loop do wrong about questions.
 func (o *orch) sabotageQuestions(l *loop) {
-	if o.w.bug != approveUnasked && o.w.bug != sendUnapproved {
+	if o.w.bug != approveUnasked && o.w.bug != sendUnapproved && o.w.bug != expireEarly {
 		return
 	}
 	for _, r := range l.runs.oldestFirst(func(r *run) bool { return r.phase == running && !r.busy }) {
@@ -202,6 +307,11 @@ func (o *orch) sabotageQuestions(l *loop) {
 		for _, q := range open {
 			switch {
 			case !o.w.chance(10):
+			case o.w.bug == expireEarly:
+				if !q.Until.IsZero() {
+					l.questions.record(r, q, wire.Answer{Digest: q.Digest, Decision: wire.Expire}, func(kv.Decision, error) {})
+				}
+			case o.w.bug == sendUnapproved && q.Kind == outcome.Ask || q.Step == machine.ThePlan: // there is nothing to send
 			case o.w.bug == sendUnapproved:
 				l.dispatcher.dispatch(r, machine.Dispatch{Call: q.Call, Attempt: 1}, 0, nil)
 			default: // it believes whatever it is told, without asking the ledger
@@ -232,27 +342,19 @@ func (w *world) spoilAnswer(e kv.Entry, rec subjects.Record) kv.Entry {
 	return e
 }
 
-// asksPeople reports whether a contract of the run asks for approvals.
-func (x *truth) asksPeople() bool {
-	for _, f := range x.start.Tools {
-		if f.Contract.Approval != "" {
-			return true
+// endedAsked counts what ended while a person was asked about it, because its run or its step did.
+func (t *truths) endedAsked(x *truth, doc *outcome.Run) {
+	open := func(step int, st *outcome.Step) {
+		s := &x.plan.Steps[step]
+		asks := s.Ask || s.Approval != nil || x.contract(step).Approval != ""
+		if asks && st.Status == outcome.StepCancelled && len(x.records[st.ID]) == 0 {
+			t.w.stats["ended while somebody was asked"]++
 		}
-	}
-	return false
-}
-
-// unanswered reports whether something ended while a person was asked about it, or while it was looked at whether one is
-// to be asked, because its run or its step did: it was never sent. That leaves no record that counts, and the reference
-// interpreter, which knows of no questions, waits for one.
-func (x *truth) unanswered(doc *outcome.Run) bool {
-	open := func(step int, st *outcome.Step) bool {
-		return st.Status == outcome.StepCancelled && x.contract(step).Approval != "" && len(x.out[st.ID]) == 0
 	}
 	for i := range doc.Steps {
-		if open(i, &doc.Steps[i]) || slices.ContainsFunc(doc.Steps[i].Items, func(st outcome.Step) bool { return open(i, &st) }) {
-			return true
+		open(i, &doc.Steps[i])
+		for k := range doc.Steps[i].Items {
+			open(i, &doc.Steps[i].Items[k])
 		}
 	}
-	return false
 }

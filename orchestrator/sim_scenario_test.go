@@ -76,9 +76,6 @@ func newWorld(seed int64, b bug, tracing bool) *world {
 		w.owners = append(w.owners, w.newOrch("owner"+strconv.Itoa(i), 0))
 	}
 	w.questions.entries = map[string]simQuestion{}
-	if w.approving() {
-		w.people()
-	}
 	w.views()
 	for i := range 1 + w.Intn(3) {
 		w.at(w.upTo(300*time.Millisecond), func() { w.submitNew("r" + strconv.Itoa(i)) })
@@ -208,7 +205,7 @@ func generated(worlds, number int64) reference.Case {
 	rng := rand.New(rand.NewSource(worlds*generatedPlans + number))
 	for again := true; again; again = tooDeep(c) && rng.Intn(8) > 0 {
 		steps := []int{3, 8, 14}[rng.Intn(3)]
-		c = reference.Generate(rng, reference.Options{Steps: steps, Stop: rng.Intn(3) == 0, ForEach: rng.Intn(2) == 0, NoFailures: rng.Intn(5) == 0, Second: rng.Intn(3) == 0, Codes: true})
+		c = reference.Generate(rng, reference.Options{Steps: steps, Stop: rng.Intn(3) == 0, ForEach: rng.Intn(2) == 0, NoFailures: rng.Intn(5) == 0, Second: rng.Intn(3) == 0, Codes: true, Questions: rng.Intn(3) == 0, Patience: "700ms"})
 	}
 	g.Lock()
 	if g.worlds == worlds {

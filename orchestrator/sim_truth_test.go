@@ -275,12 +275,20 @@ func (x *truth) stepOf(a subjects.Attempt) (int, bool) {
 	}
 	id, _, isItem := subjects.SplitItem(a.Step)
 	i, ok := x.plan.Index(id)
-	return i, ok && x.plan.Steps[i].Tool == a.Tool && (!isItem || x.plan.Steps[i].ForEach != nil)
+	if !ok {
+		return 0, false
+	}
+	s := &x.plan.Steps[i]
+	named := s.Tool
+	if s.Ask { // no worker's
+		named = subjects.CompositeTool
+	}
+	return i, named == a.Tool && (!isItem || s.ForEach != nil)
 }
 
 func (x *truth) contract(step int) tool.Contract {
-	if x.plan.Steps[step].Value {
-		return tool.Contract{}
+	if s := &x.plan.Steps[step]; s.Value || s.Ask {
+		return tool.Contract{MaxAttempts: 1, ErrorPropagation: tool.FailFast}
 	}
 	return x.start.Tools[x.plan.Steps[step].Tool].Contract
 }

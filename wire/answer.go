@@ -13,19 +13,22 @@ import (
 	"github.com/stepjet/stepjet/subjects"
 )
 
-// Answer is the record that a question was answered: by a person, or by the run's owner because its time was over.
+// Answer is the record that a question was answered: by a person, or by the run's owner because its time was over, or
+// because what is asked about can't be shown.
 type Answer struct {
 	// Digest names what was shown. An answer with another than that of the question where it stands in the ledger is
 	// void.
 	Digest string `json:"digest"`
-	// Decision is one of the constants; empty where Value says it.
+	// Decision is one of the constants; empty where Value or Error says it.
 	Decision string `json:"decision,omitempty"`
 	// Value decides the step instead of its tool, or is what was asked for; nil for none.
 	Value json.RawMessage `json:"value,omitempty"`
 	// Arguments take the place of those that were shown; nil leaves them.
 	Arguments json.RawMessage `json:"arguments,omitempty"`
-	Reason    string          `json:"reason,omitempty"`
-	By        string          `json:"by,omitempty"`
+	// Error is the owner's: why there is nothing to show. The step fails with it.
+	Error  *fault.Error `json:"error,omitempty"`
+	Reason string       `json:"reason,omitempty"`
+	By     string       `json:"by,omitempty"`
 	// Verified says that By is the server's word.
 	Verified bool `json:"verified,omitempty"`
 }
@@ -47,6 +50,10 @@ const (
 // Message writes an answer as headers and body.
 func (a Answer) Message() (nats.Header, []byte) {
 	body, err := json.Marshal(a)
+	if err != nil && a.Error != nil { // details that are no JSON
+		a.Error = withoutDetails(a.Error)
+		body, err = json.Marshal(a)
+	}
 	if err != nil { // a value that is no JSON: nobody of ours makes such, and it is void
 		body, _ = json.Marshal(Answer{})
 	}
@@ -123,6 +130,7 @@ func ParseAnswerRequest(m *nats.Msg) (AnswerRequest, error) {
 			WithHint("leave them out, or approve")
 	}
 	r.Answer = r.clipped()
+	r.Error = nil // an owner's alone
 	who, err := Requester(m)
 	if r.Verified = who != ""; r.Verified {
 		r.By = who

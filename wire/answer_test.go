@@ -24,6 +24,7 @@ func TestAnswerForms(t *testing.T) {
 			By: "approver-acme/UANN", Verified: true},
 		"answer_value":  {Digest: digest, Value: json.RawMessage(`null`), By: "ann"},
 		"answer_expire": {Digest: digest, Decision: wire.Expire},
+		"answer_error":  {Digest: digest, Error: fault.New(fault.UnresolvedRef, "$ref:a.b: there is no b").WithHint("refer to what is there")},
 	} {
 		h, body := a.Message()
 		golden(t, name, h, body, wiretest.Ignored, func(m nats.Msg) nats.Msg {

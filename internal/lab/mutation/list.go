@@ -559,7 +559,12 @@ var mutants = []mutant{
 	},
 	{
 		"ask-worker-decides", "a record of a worker decides a step that nobody has approved of",
-		"machine/apply.go", "r.calls[i].state.asks() && res.ByOwner && res.Error != nil", "r.calls[i].state.asks() && res.Error != nil", "./machine", "Scenarios",
+		"machine/apply.go", "	case !there || r.calls[i].state == waiting || res.Attempt > r.calls[i].attempt:",
+		"	case !there || r.calls[i].state == waiting || res.Attempt > r.calls[i].attempt && !r.calls[i].state.asks():", "./machine", "Scenarios",
+	},
+	{
+		"ask-unshown", "a question that can't be shown waits as long as its run",
+		"orchestrator/questions.go", "				qs.post(func() { qs.unshown(r, q, err) })\n", "				qs.log.Debug(err.Message)\n", "./orchestrator", "NobodyKeepsAsking",
 	},
 	{
 		"ask-forged-header", "who answers is believed by a header that anybody may write",
@@ -656,5 +661,17 @@ var mutants = []mutant{
 	{
 		"output-unread", "an output is made without what lies in blobs",
 		"machine/shape.go", "	if slices.ContainsFunc(sc.plan.Output.Reads, r.standing(sc).inBlob) {", "	if false {", "./machine", "Scenarios|RandomPlans",
+	},
+	{
+		"asked-after-the-stop", "a run that stops goes on asking",
+		"machine/apply.go", "		case waiting, held, judging, deriving, weighing, asking:", "		case waiting, held, judging, deriving, weighing:", "./machine", "Scenarios",
+	},
+	{
+		"items-still-asked", "items go on asking though one of them has failed the step",
+		"machine/items.go", "		case x.state == held, x.state.asks():\n", "		case x.state == held:\n", "./machine", "Scenarios",
+	},
+	{
+		"void-number-again", "a question is asked under a number that a void answer has used up before",
+		"machine/questions.go", "Number: r.spent[c] + 1,", "Number: 1,", "./machine", "Scenarios",
 	},
 }

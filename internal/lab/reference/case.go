@@ -1,6 +1,7 @@
 package reference
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math/rand"
@@ -28,6 +29,11 @@ type Options struct {
 	// Codes is whether references to errors go to their codes alone: what the texts say of what an owner found is no
 	// promise.
 	Codes bool
+	// Questions makes some plans, steps and tools ask people. Of the items of one step at most one is rejected, and none
+	// where one fails.
+	Questions bool
+	// Patience is how long people may take, as a plan writes it, where they may not take as long as they like; empty: 1m.
+	Patience string
 }
 
 // Case is a random plan with tools to run it.
@@ -38,6 +44,9 @@ type Case struct {
 	Contracts map[string]Contract
 	// Scripts say what the tools do, by step; "S=i" is for one item of a for_each step, S for all those without one.
 	Scripts map[string]Script
+	// Sayings are what people say who are asked, by step as in Scripts; all others agree. Who is asked to say nothing in
+	// time is asked with a timeout.
+	Sayings map[string]Answer
 	// Forms counts what occurs in the plan, by the names of Forms.
 	Forms map[string]int
 }
@@ -96,6 +105,9 @@ type generator struct {
 	steps  []made
 	second bool // the plan is one of language 2
 	codes  bool
+
+	questions bool
+	patience  string
 }
 
 // made is a step so far. result is what its script gives, where that is known beforehand.
@@ -105,22 +117,28 @@ type made struct {
 	tool   string // empty for a value
 	each   bool   // it has a for_each
 	items  int    // how many, where that is known; else -1
+
+	guarded, timed, together bool // it has an approval; an answer may take only so long; it is one for all items
 }
 
 // Generate makes a plan that is valid where its tools are there and declare no types. The same source gives the same
 // case.
 func Generate(rng *rand.Rand, o Options) Case {
-	g := &generator{Rand: rng, c: Case{Contracts: map[string]Contract{}, Scripts: map[string]Script{}, Forms: map[string]int{}}}
+	g := &generator{Rand: rng, c: Case{Contracts: map[string]Contract{}, Scripts: map[string]Script{}, Sayings: map[string]Answer{}, Forms: map[string]int{}}}
 	most := o.Steps
 	if most == 0 {
 		most = 12
 	}
 	count := 1 + g.Intn(most)
 	g.second, g.codes = o.Second && g.Intn(8) > 0, o.Codes
+	g.questions, g.patience = o.Questions && g.Intn(4) > 0, cmp.Or(o.Patience, "1m")
 	for i := range 1 + g.Intn(4) {
 		c := Contract{MaxAttempts: 1 + g.Intn(3)}
 		if o.ForEach {
 			c.PartialSuccess = g.Intn(2) == 0
+		}
+		if g.questions {
+			c.Approval = g.rule()
 		}
 		g.c.Contracts[fmt.Sprintf("tool.%d/x:y", i)] = c
 	}
@@ -133,11 +151,13 @@ func Generate(rng *rand.Rand, o Options) Case {
 		switch {
 		case g.steps[i].tool == "":
 			g.steps[i].items = -1
+		case g.steps[i].tool == askTool:
 		case each:
 			g.itemScripts(o)
 		default:
 			g.script(o)
 		}
+		g.sayings(o)
 	}
 	order := g.order(count)
 	var list []string
@@ -234,9 +254,21 @@ func (g *generator) step(deps []int, each bool) string {
 		last.tool = ""
 		fields = append(fields, `"value":`+g.worth(targets, ""))
 	case each:
-		fields = append(append(fields, `"tool":`+g.spell(tool)), g.forEach(&last, targets)...)
+		named := `"tool":` + g.spell(tool)
+		field, as := g.itemsOf(&last, targets)
+		if asks := g.asking(&last, targets, as); asks != nil {
+			fields = append(append(fields, field), asks...)
+			break
+		}
+		fields = append(fields, named, field, g.itemArguments(&last, targets, as))
+		fields = append(fields, g.approval(&last, targets, as)...)
 	default:
+		if asks := g.asking(&last, targets, ""); asks != nil {
+			fields = append(fields, asks...)
+			break
+		}
 		fields = append(append(fields, `"tool":`+g.spell(tool)), g.arguments(targets)...)
+		fields = append(fields, g.approval(&last, targets, "")...)
 	}
 	if g.Intn(4) == 0 && len(targets) > 0 {
 		g.c.Forms["depends_on"]++
@@ -249,11 +281,11 @@ func (g *generator) step(deps []int, each bool) string {
 		g.c.Forms["optional"]++
 		fields = append(fields, `"optional":true`)
 	}
-	if g.Intn(4) == 0 && last.tool != "" {
+	if g.Intn(4) == 0 && last.tool != "" && last.tool != askTool {
 		g.c.Forms["retry"]++
 		fields = append(fields, fmt.Sprintf(`"retry":{"max_attempts":%d,"backoff":{"strategy":"none"}}`, 1+g.Intn(4)))
 	}
-	if g.Intn(8) == 0 {
+	if g.Intn(8) == 0 && !(last.tool == askTool && last.timed) {
 		g.c.Forms["null option"]++
 		fields = append(fields, `"timeout":null`)
 	}
@@ -290,6 +322,7 @@ func (g *generator) document(steps []string, o Options) string {
 		g.c.Forms["waves"]++
 		fields = append(fields, `"schedule":"waves"`)
 	}
+	fields = append(fields, g.planApproval(o)...)
 	if o.Stop && g.Intn(2) == 0 {
 		g.c.Forms["stop"]++
 		fields = append(fields, `"on_failure":"stop"`)

@@ -176,9 +176,15 @@ func (c *condition) ends() bool {
 // Holds evaluates the condition of a step; a step without one is always taken. A lone reference is true unless it is
 // nothing, false, or empty.
 func (p *Plan) Holds(step int, s Sight) (bool, *Err) {
+	holds, _, err := p.comesTo(step, s)
+	return holds, err
+}
+
+// comesTo is Holds, and whether the condition came to more than null.
+func (p *Plan) comesTo(step int, s Sight) (holds, known bool, err *Err) {
 	c := p.Steps[step].condition
 	if c == nil {
-		return true, nil
+		return true, true, nil
 	}
 	r := resolver{plan: p, sight: s}
 	v := r.evaluate(c)
@@ -187,15 +193,15 @@ func (p *Plan) Holds(step int, s Sight) (bool, *Err) {
 	}
 	switch {
 	case r.err != nil:
-		return false, r.err
+		return false, false, r.err
 	case v.kind == 'n':
-		return false, nil
+		return false, false, nil
 	case c.ref != nil:
-		return something(v), nil
+		return something(v), true, nil
 	case v.kind != 't':
-		return false, &Err{Code: codeCondition, Message: "it is neither true nor false"}
+		return false, false, &Err{Code: codeCondition, Message: "it is neither true nor false"}
 	}
-	return string(v.raw) == "true", nil
+	return string(v.raw) == "true", true, nil
 }
 
 // something is whether a value is more than null, false, 0, "", [] or {}.

@@ -56,6 +56,9 @@ func requireSameArguments(t *testing.T, seed int64, doc string, p *plan.Plan, q 
 	if wantErr == nil && !q.Steps[step].ForEach {
 		requireSameNothing(t, doc, p, q, step, nil, s)
 	}
+	if a := q.Steps[step].Approval; !q.Steps[step].ForEach || a != nil && a.All {
+		requireSameQuestion(t, doc, p, q, step, nil, s)
+	}
 	if q.Steps[step].ForEach {
 		requireSameItems(t, seed, doc, p, q, step, s)
 	}
@@ -139,10 +142,32 @@ func requireSameItems(t *testing.T, seed int64, doc string, p *plan.Plan, q *ref
 		arguments, err := resolver.ItemArguments(step, got[i], s.Result)
 		wanted, wantedErr := q.ItemArguments(step, want[i], reference.Sight(s))
 		requireSame(t, what, arguments, err, wanted, wantedErr)
+		if a := q.Steps[step].Approval; a == nil || !a.All {
+			requireSameQuestion(t, doc, p, q, step, want[i], s)
+		}
 		if wantedErr == nil {
 			requireSameNothing(t, doc, p, q, step, want[i], s)
 		}
 	}
+}
+
+// requireSameQuestion words the question of a step both ways, or of an item of one.
+func requireSameQuestion(t *testing.T, doc string, p *plan.Plan, q *reference.Plan, step int, item []byte, s sight) {
+	t.Helper()
+	what := fmt.Sprintf("the question of step %d in %s", step, doc)
+	got, gotErr := s.resolver(p).Question(step, item, s.Result)
+	want, wantErr := q.Question(step, item, reference.Sight(s))
+	if wantErr != nil {
+		require.NotNil(t, gotErr, what)
+		require.Equal(t, wantErr.Code, string(gotErr.Code), what)
+		return
+	}
+	require.Nil(t, gotErr, what)
+	if len(want) > 0 && want[0] == '"' {
+		require.Equal(t, anyOf(t, want), got, what) // it is shown as the text that it is
+		return
+	}
+	require.Equal(t, string(want), got, what)
 }
 
 // requireSameNothing compares which references found nothing, and has each found again at its place in the plan.
@@ -217,9 +242,16 @@ func accept(t *testing.T, seed int64, doc string) (*plan.Plan, *reference.Plan) 
 		if s.ForEach {
 			require.Equal(t, s.As, p.Steps[i].ForEach.As)
 		}
+		a := p.Steps[i].Approval
+		require.Equal(t, s.Approval != nil, a != nil)
+		if a != nil {
+			require.Equal(t, []bool{s.Approval.Timed, s.Approval.Approves, s.Approval.All}, []bool{a.Timeout > 0, a.ApproveOnTimeout, a.All})
+		}
+		require.Equal(t, s.Tool == "ask", p.Steps[i].Ask)
 	}
 	require.Equal(t, q.Outputs, p.Outputs)
 	require.Equal(t, q.Second, p.Language == 2, "seed %d: %s", seed, doc)
+	require.Equal(t, q.Approval != nil, p.Approval != nil, "seed %d: %s", seed, doc)
 	return p, q
 }
 
@@ -234,7 +266,7 @@ func (c open) Names() []string { return slices.Sorted(maps.Keys(c)) }
 func TestGeneratedPlansAreValidForTheirTools(t *testing.T) {
 	t.Parallel()
 	for seed := range int64(5000) {
-		c := reference.Generate(rand.New(rand.NewSource(seed)), reference.Options{ForEach: true, Stop: seed%2 == 0, Second: seed%3 > 0})
+		c := reference.Generate(rand.New(rand.NewSource(seed)), reference.Options{ForEach: true, Stop: seed%2 == 0, Second: seed%3 > 0, Questions: seed%4 == 0})
 		_, report := plan.Parse(c.Plan, open(c.Contracts))
 		require.Empty(t, report.Problems, "seed %d: %s", seed, c.Plan)
 	}
@@ -245,9 +277,9 @@ func TestArgumentsAgree(t *testing.T) {
 	t.Parallel()
 	codes, forms, takings := map[string]int{}, map[string]int{}, map[string]int{}
 	for seed, n := *firstSeed, 0; n < *cases; seed++ {
-		c := reference.Generate(rand.New(rand.NewSource(seed)), reference.Options{ForEach: seed%2 == 0, Second: seed%3 > 0})
+		c := reference.Generate(rand.New(rand.NewSource(seed)), reference.Options{ForEach: seed%2 == 0, Second: seed%3 > 0, Questions: seed%4 == 0})
 		p, q := accept(t, seed, string(c.Plan))
-		r, err := reference.Run(c.Plan, c.Contracts, c.Call)
+		r, err := reference.RunAsking(c.Plan, c.Contracts, c.Call, c.Say)
 		require.NoError(t, err)
 		for form, count := range c.Forms {
 			forms[form] += count
@@ -277,6 +309,9 @@ func TestArgumentsAgree(t *testing.T) {
 	}
 	for _, form := range slices.Concat(reference.Forms(), reference.EachForms(), reference.SecondForms()) {
 		require.Greater(t, forms[form], *cases/500, form)
+	}
+	for _, form := range reference.QuestionForms() { // a fourth of the plans may ask, and most forms stand once in a plan
+		require.Greater(t, forms[form], *cases/2000, form)
 	}
 }
 

@@ -16,10 +16,8 @@ func EachForms() []string {
 	}
 }
 
-// forEach writes the fields of a step that runs for each item of a list: the list, and arguments that can't fail.
-func (g *generator) forEach(last *made, targets []made) []string {
-	field, as := g.itemsOf(last, targets)
-	all := []string{field}
+// itemArguments writes the arguments of a step that runs for each item of a list, which can't fail.
+func (g *generator) itemArguments(last *made, targets []made, as string) string {
 	var parts []string
 	for _, i := range g.Perm(len(trickyKeys))[:g.Intn(4)] {
 		if key := trickyKeys[i]; !strings.HasPrefix(key, "$") {
@@ -34,7 +32,7 @@ func (g *generator) forEach(last *made, targets []made) []string {
 	if g.Intn(4) == 0 {
 		text = g.spell(text)
 	}
-	return append(all, `"arguments":`+text)
+	return `"arguments":` + text
 }
 
 // itemsOf writes the list of a step that runs for each item, and what an item is called.

@@ -107,8 +107,12 @@ func entries(items []Step) []byte {
 	for i, s := range items {
 		text := fmt.Sprintf(`{"index":%d,"status":"ok","data":%s}`, i, s.Result)
 		if s.Status != succeeded {
-			text = fmt.Sprintf(`{"index":%d,"status":"error","error":{"code":%s,"message":%s,"retryable":%t}}`,
-				i, encode(s.Code), encode(s.Message), s.retryable)
+			hint := ""
+			if s.hint != "" {
+				hint = `"hint":` + string(encode(s.hint)) + ","
+			}
+			text = fmt.Sprintf(`{"index":%d,"status":"error","error":{"code":%s,"message":%s,%s"retryable":%t}}`,
+				i, encode(s.Code), encode(s.Message), hint, s.retryable)
 		}
 		list = append(list, text)
 	}

@@ -15,8 +15,8 @@ func TestGenerate(t *testing.T) {
 	t.Parallel()
 	forms, runs, steps, items := map[string]int{}, map[string]int{}, map[string]int{}, map[string]int{}
 	for seed := range int64(2000) {
-		c := reference.Generate(rand.New(rand.NewSource(seed)), reference.Options{Stop: true, ForEach: seed%2 == 0, Second: seed%3 == 0})
-		r, err := reference.Run(c.Plan, c.Contracts, c.Call)
+		c := reference.Generate(rand.New(rand.NewSource(seed)), reference.Options{Stop: true, ForEach: seed%2 == 0, Second: seed%3 == 0, Questions: seed%4 < 2})
+		r, err := reference.RunAsking(c.Plan, c.Contracts, c.Call, c.Say)
 		require.NoError(t, err, "seed %d: %s", seed, c.Plan)
 		for name, n := range c.Forms {
 			forms[name] += n
@@ -29,7 +29,7 @@ func TestGenerate(t *testing.T) {
 			}
 		}
 	}
-	for _, name := range append(slices.Concat(reference.Forms(), reference.EachForms(), reference.SecondForms()), "stop") {
+	for _, name := range append(slices.Concat(reference.Forms(), reference.EachForms(), reference.SecondForms(), reference.QuestionForms()), "stop") {
 		require.Greater(t, forms[name], 20, name)
 		delete(forms, name)
 	}
@@ -37,13 +37,15 @@ func TestGenerate(t *testing.T) {
 	for _, status := range []string{"succeeded", "partial", "failed"} {
 		require.Greater(t, runs[status], 20, status)
 	}
+	require.Greater(t, runs["cancelled"], 5, "runs whose plan was rejected")
 	for _, status := range []string{
 		"succeeded ", "failed tool_failed", "failed timeout", "failed tool_terminal", "failed invalid_arguments",
 		"failed unresolved_ref", "skipped skipped", "cancelled cancelled", "not_taken ", "failed condition_failed",
+		"failed rejected", "cancelled rejected",
 	} {
 		require.Greater(t, steps[status], 20, status)
 	}
-	for _, status := range []string{"succeeded ", "failed tool_failed", "failed tool_terminal", "cancelled cancelled"} {
+	for _, status := range []string{"succeeded ", "failed tool_failed", "failed tool_terminal", "cancelled cancelled", "failed rejected"} {
 		require.Greater(t, items[status], 10, status)
 	}
 	require.Zero(t, items["failed unresolved_ref"], "items fail by their tools alone")

@@ -15,6 +15,8 @@ func (r *run) executeItems(i int, call Behaviour) {
 		item := &r.steps[i].Items[k]
 		if r.halted(i) {
 			item.cancel()
+		} else if !r.consult(i, k) || item.Status != "" {
+			continue
 		} else if err := r.resolveItem(i, k); err != nil {
 			item.fail(err)
 		} else {
@@ -36,6 +38,10 @@ func (r *run) spread(i int) *Err {
 
 // resolveItem fills in the arguments of an item.
 func (r *run) resolveItem(i, k int) *Err {
+	if args := r.edited[r.name(i, k)]; args != nil {
+		r.steps[i].Items[k].Arguments = args
+		return nil
+	}
 	args, err := r.plan.ItemArguments(i, r.steps[i].list[k], r.sight())
 	r.steps[i].Items[k].Arguments = args
 	return err
@@ -83,7 +89,7 @@ func (r *run) emptyLists() (stopped bool) {
 	for again := true; again; {
 		again = false
 		for i := range r.plan.Steps {
-			if r.ready(i) && r.isEmpty(i) {
+			if r.ready(i) && r.person(i, -1) == "" && r.isEmpty(i) {
 				r.gather(i, false)
 				again = true
 			}
@@ -118,12 +124,18 @@ func (r *run) itemRecord(i, k int, d Decided, stopped bool) error {
 	}
 	r.blobs[i] = r.blobs[i] || d.Blob
 	ending := stopped || r.halted(i)
+	if r.person(i, k) != "" {
+		return fmt.Errorf("%q was executed, of which nobody has approved", d.Step)
+	}
 	if ending && d.Reply.Err != nil && d.Reply.Err.Code == codeCancelled {
 		item.cancel()
 	} else if err := r.resolveItem(i, k); err != nil && !d.ByOwner {
 		return fmt.Errorf("%q was executed, though its arguments come to %s", d.Step, err.Code)
 	} else {
 		item.decide(d.Reply, r.attemptsLeft(i, ending))
+	}
+	if r.halted(i) {
+		r.dropAsked(i)
 	}
 	r.gather(i, stopped)
 	if r.halted(i) {

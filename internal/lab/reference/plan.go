@@ -20,12 +20,14 @@ type Plan struct {
 	// Waves is schedule: waves.
 	Waves bool
 	// Second is whether it is in language 2: a step has a condition or is a value, or names another by $error or $status, or the plan
-	// has an output or a concurrency.
+	// has an output or a concurrency, or asks a person.
 	Second bool
 	// Output is what it comes to; nil for a plan whose output steps' results are returned.
 	Output *value
 	// Concurrency is the most calls that are under way at once; 0 for any number.
 	Concurrency int
+	// Approval is what a person is asked before the first step; nil for nothing.
+	Approval *Approval
 }
 
 // PlanStep is one step of a plan.
@@ -44,6 +46,8 @@ type PlanStep struct {
 	ForEach bool
 	// As is what the items are called in its arguments.
 	As string
+	// Approval is what a person is asked before it begins; nil for nothing.
+	Approval *Approval
 
 	in *value // the list
 
@@ -73,6 +77,10 @@ func Parse(body []byte) (*Plan, error) {
 		MissingError: isText(root.option("on_missing"), "error"),
 		Waves:        isText(root.option("schedule"), "waves"),
 	}
+	if p.Approval, err = parseApproval(root.option("approval")); err != nil {
+		return nil, err
+	}
+	p.Second = p.Approval != nil
 	for _, m := range list.members {
 		s, err := parseStep(m.value)
 		if err != nil {
@@ -131,6 +139,9 @@ func parseStep(v *value) (PlanStep, error) {
 		return s, err
 	}
 	var err error
+	if s.Approval, err = parseApproval(v.option("approval")); err != nil {
+		return s, err
+	}
 	if !s.Value {
 		if s.arguments, err = parseArguments(v.option("arguments")); err != nil {
 			return s, err
@@ -183,7 +194,17 @@ func (p *Plan) link(i int, v *value) error {
 		ids = append(ids, r.id)
 		p.Second = p.Second || r.of != ofResult
 	}
-	p.Second = p.Second || p.Steps[i].Value
+	asked, err := p.linkQuestion(i)
+	if err != nil {
+		return err
+	}
+	for _, r := range asked {
+		if d := p.index(r.id); d >= 0 && r.of == ofResult && p.Steps[d].ForEach && !r.intoEntries() {
+			return errRef
+		}
+		ids = append(ids, r.id)
+	}
+	p.Second = p.Second || p.Steps[i].Value || p.Steps[i].Tool == askTool || p.Steps[i].Approval != nil
 	if c := p.Steps[i].condition; c != nil {
 		p.Second = true
 		for _, r := range c.refs {

@@ -17,8 +17,10 @@ type Decided struct {
 	Told *Told
 	// Value, of a record that says what a step's value came to, is what it says.
 	Value *ToldValue
-	// Allowed is whether it says that a call whose contract Asks may begin.
-	Allowed bool
+	// Answer, of a record that a question was answered, is what it says; Step is "=" for the plan's own.
+	Answer *Answer
+	// Weighed, of a record that says whether the contract of the step's tool asks for an approval, is what it says.
+	Weighed *Told
 	// Stop, of a stop record, is the status that it gives the run: cancelled or expired.
 	Stop string
 }
@@ -69,7 +71,7 @@ func Begun(plan []byte, contracts map[string]Contract, decided []Decided) (map[s
 	}
 	begun := map[string]bool{}
 	for i, s := range r.plan.Steps {
-		if r.taken[i] || r.ready(i) || r.steps[i].decided > 0 {
+		if (r.taken[i] || r.ready(i)) && r.person(i, -1) == "" || r.steps[i].decided > 0 {
 			begun[s.ID] = true
 		}
 	}
@@ -96,12 +98,12 @@ func follow(plan []byte, contracts map[string]Contract, decided []Decided) (r *r
 			stopped = r.stopRecord(d.Stop, stopped) || stopped
 			continue
 		}
-		id, item := splitToken(d.Step)
-		i := p.index(id)
-		if d.Allowed && i >= 0 {
-			r.allow(seat{i, item}, stopped)
+		if d.Answer != nil || d.Weighed != nil {
+			stopped = r.askedRecord(d, stopped)
 			continue
 		}
+		id, item := splitToken(d.Step)
+		i := p.index(id)
 		if d.Told != nil && i >= 0 && (stopped || r.reached(i) && r.judging(i)) {
 			stopped = r.toldRecord(i, d.Told, stopped)
 			continue
@@ -125,28 +127,39 @@ func follow(plan []byte, contracts map[string]Contract, decided []Decided) (r *r
 		if err != nil {
 			return nil, false, fmt.Errorf("record %d: %w", n, err)
 		}
-		switch {
-		case stopped:
-		case r.stopsAll(i):
-			r.stop(was)
-			stopped = true
-		default:
-			r.skipBlocked()
-			if stopped = r.emptyLists(); stopped {
-				r.stop(r.readySteps())
-			}
-		}
-		if !stopped {
-			r.seatCalls()
-		}
+		stopped = r.goOn(i, was, stopped)
 	}
 	return r, stopped, nil
 }
 
-// refused is whether a record says of a for_each step as a whole that it has no list, or that a person does not want a
-// call.
+// refused is whether a record says of a for_each step as a whole that it has no list.
 func (r *run) refused(i int, d Decided) bool {
-	return d.ByOwner && r.ready(i) && (r.plan.Steps[i].ForEach || r.asks(i))
+	return d.ByOwner && r.ready(i) && r.plan.Steps[i].ForEach
+}
+
+// goOn derives what follows once a record has said something of a step, -1 for the plan, and says whether the run is
+// stopped. was are the steps that were ready before.
+func (r *run) goOn(i int, was []bool, stopped bool) bool {
+	switch {
+	case stopped:
+		return true
+	case i >= 0 && r.stopsAll(i):
+		r.stop(was)
+		return true
+	}
+	r.skipBlocked()
+	return r.deriveAll()
+}
+
+// askedRecord takes a record that is about what a person is asked.
+func (r *run) askedRecord(d Decided, stopped bool) bool {
+	was, i := r.readySteps(), -1
+	if d.Weighed != nil {
+		r.weighs(d)
+	} else {
+		i = r.answer(d)
+	}
+	return r.goOn(i, was, stopped || r.status != "")
 }
 
 // toldRecord takes a record of what a condition came to, which says nothing any more once the run is stopped.
@@ -187,6 +200,9 @@ func (r *run) record(i int, d Decided, stopped bool) error {
 		s.Attempts++
 	}
 	r.blobs[i] = r.blobs[i] || d.Blob
+	if r.person(i, -1) != "" {
+		return fmt.Errorf("step %q was executed, of which nobody has approved", d.Step)
+	}
 	if stopped && d.Reply.Err != nil && d.Reply.Err.Code == codeCancelled {
 		s.cancel()
 		return nil

@@ -18,6 +18,8 @@ const (
 	codeCancelled        = "cancelled"
 	codeSkipped          = "skipped"
 	codeCondition        = "condition_failed"
+	codeRejected         = "rejected"
+	codeInvalidValue     = "invalid_value"
 )
 
 // The statuses of steps and of runs.
@@ -39,6 +41,8 @@ type Err struct {
 	Message string
 	// Retryable is what the tool said of its error. Only tool_failed and timeout are tried again, whatever it says.
 	Retryable bool
+	// Hint is what a person is told to do. Of an item's error others see it.
+	Hint string
 }
 
 // Reply is what a tool answered to one attempt: an error, or the bytes of its output.
@@ -61,9 +65,9 @@ type Contract struct {
 	MaxAttempts int
 	// PartialSuccess is error_propagation: partial-success. Otherwise it is fail-fast.
 	PartialSuccess bool
-	// Asks is whether each call waits until a record says that it may begin, because a person is asked, or it is looked at
-	// whether one has to be. Until then it takes no room under a concurrency.
-	Asks bool
+	// Approval says which calls wait for a person: none, "always" all, else those for which this condition on $args holds,
+	// or can't be told.
+	Approval string
 }
 
 // Step is what one step came to.
@@ -85,6 +89,7 @@ type Step struct {
 
 	decided   int  // attempts, by a tool or not
 	retryable bool // what its error said
+	hint      string
 	list      [][]byte
 }
 

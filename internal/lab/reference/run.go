@@ -5,14 +5,25 @@ import (
 )
 
 // Run runs a plan: again and again the first step, in the order of the document, whose dependencies are over. call
-// plays the tools, contracts are by tool name. Under on_failure: stop this is one of the orders that are possible; see
-// RunStopped for the others. The error is for a plan that isn't acceptable at all.
+// plays the tools, contracts are by tool name, and whoever is asked agrees, or has nothing to say. Under on_failure: stop
+// this is one of the orders that are possible; see RunStopped for the others. The error is for a plan that isn't
+// acceptable at all.
 func Run(plan []byte, contracts map[string]Contract, call Behaviour) (*Result, error) {
+	return RunAsking(plan, contracts, call, everybody)
+}
+
+// RunAsking is Run with people who have a mind of their own.
+func RunAsking(plan []byte, contracts map[string]Contract, call Behaviour, people People) (*Result, error) {
 	p, err := Parse(plan)
 	if err != nil {
 		return nil, err
 	}
 	r := newRun(p, contracts)
+	r.people = people
+	if r.shut() {
+		a := people(thePlan, forApproval)
+		r.planAnswered(&a)
+	}
 	stopped := r.derive()
 	for i := r.next(); i >= 0 && !stopped; i = r.next() {
 		r.execute(i, call)
@@ -39,16 +50,23 @@ type run struct {
 	blobs map[int]bool  // steps whose result lies in a blob
 	told  map[int]*Told // what records say of conditions
 	seats map[seat]bool // calls that had room so far; nil where none needs any
-	asked map[seat]bool // calls of tools whose contract asks that were allowed
 
 	values map[int]*ToldValue // what records say of values
 	held   int                // bytes of all values
+
+	// Of questions, by the names of steps and items:
+	people  People
+	said    map[string]bool   // what was approved of
+	edited  map[string][]byte // arguments that an answer gave
+	spent   map[string]int    // the highest number of an answer that said nothing
+	weighed map[string]*Told  // what records say of the contracts' conditions
 }
 
 func newRun(p *Plan, contracts map[string]Contract) *run {
 	return &run{
 		plan: p, contracts: contracts, steps: make([]Step, len(p.Steps)),
-		taken: map[int]bool{}, blobs: map[int]bool{}, told: map[int]*Told{}, asked: map[seat]bool{}, values: map[int]*ToldValue{},
+		taken: map[int]bool{}, blobs: map[int]bool{}, told: map[int]*Told{}, values: map[int]*ToldValue{},
+		said: map[string]bool{}, edited: map[string][]byte{}, spent: map[string]int{}, weighed: map[string]*Told{},
 	}
 }
 
@@ -66,6 +84,9 @@ func (r *run) next() int {
 
 // ready is whether a step could have been dispatched: it isn't over, and nothing keeps it from being.
 func (r *run) ready(i int) bool {
+	if r.shut() {
+		return false
+	}
 	if r.plan.Second {
 		return r.taken[i] && !r.over(i)
 	}
@@ -129,11 +150,14 @@ func (r *run) skipBlocked() {
 func (s *Step) cancel() { s.Status, s.Code = cancelled, codeCancelled }
 
 func (s *Step) fail(err *Err) {
-	s.Status, s.Code, s.Message, s.retryable = failed, err.Code, err.Message, err.Retryable
+	s.Status, s.Code, s.Message, s.retryable, s.hint = failed, err.Code, err.Message, err.Retryable, err.Hint
 }
 
 // execute resolves a step's arguments and calls its tool until an attempt is final.
 func (r *run) execute(i int, call Behaviour) {
+	if !r.consult(i, -1) || r.over(i) {
+		return
+	}
 	if r.plan.Steps[i].ForEach {
 		r.executeItems(i, call)
 		return
@@ -162,6 +186,10 @@ func (r *run) dependency(d int) ([]byte, bool) {
 
 // resolve fills in a step's arguments. Where that fails, so does the step, and nothing is dispatched.
 func (r *run) resolve(i int) *Err {
+	if args := r.edited[r.name(i, -1)]; args != nil {
+		r.steps[i].Arguments = args
+		return nil
+	}
 	args, err := r.plan.Arguments(i, r.sight())
 	r.steps[i].Arguments = args
 	return err
@@ -212,21 +240,26 @@ func (r *run) stopsAll(i int) bool {
 
 // stop ends all steps that will not start any more: descendants of failures are skipped, the rest cancelled. Steps that
 // were ready before the record that stops the run stay open, since a record decides them; was has them, nil for none.
+// What waits for a person needs none.
 func (r *run) stop(was []bool) {
 	r.skipBlocked()
 	for i := range r.steps {
-		if !r.over(i) && (was == nil || !was[i]) {
+		switch {
+		case r.over(i):
+		case was == nil || !was[i]:
 			r.steps[i].cancel()
+		case r.asksEach(i) && r.dropAsked(i):
+			r.gather(i, true)
 		}
 		r.unseat(i, true)
 	}
 }
 
-// readySteps tells for each step whether it is ready.
+// readySteps tells for each step whether it is ready, and nobody is asked about it.
 func (r *run) readySteps() []bool {
 	set := make([]bool, len(r.steps))
 	for i := range r.steps {
-		set[i] = r.ready(i) && (r.plan.Steps[i].ForEach || r.seated(i, -1))
+		set[i] = r.ready(i) && r.person(i, -1) == "" && (r.plan.Steps[i].ForEach || r.seated(i, -1))
 	}
 	return set
 }

@@ -70,7 +70,7 @@ func (r *run) seatCalls() {
 	}
 	for i := range r.plan.Steps {
 		for _, s := range r.seatsOf(i) {
-			if under < r.plan.Concurrency && !r.seats[s] && !r.seatOver(s) && (r.asked[s] || !r.asks(i)) {
+			if under < r.plan.Concurrency && !r.seats[s] && !r.seatOver(s) && r.person(s.step, s.item) == "" {
 				r.seats[s] = true
 				under++
 			}
@@ -78,24 +78,13 @@ func (r *run) seatCalls() {
 	}
 }
 
-// allow takes a record that lets a call begin, as soon as there is room.
-func (r *run) allow(s seat, stopped bool) {
-	r.asked[s] = true
-	if !stopped {
-		r.seatCalls()
-	}
-}
-
-// asks is whether calls of a step wait for a record that allows them.
-func (r *run) asks(i int) bool { return r.contracts[r.plan.Steps[i].Tool].Asks }
-
 // seatsOf returns the calls of a step that could begin but for the room.
 func (r *run) seatsOf(i int) (all []seat) {
 	if !r.taken[i] || r.over(i) {
 		return nil
 	}
-	if r.plan.Steps[i].Value {
-		return nil // it calls nothing
+	if r.plan.Steps[i].Value || r.plan.Steps[i].ForEach && r.person(i, -1) != "" {
+		return nil // it calls nothing, or nothing yet
 	}
 	if !r.plan.Steps[i].ForEach {
 		return []seat{{i, -1}}
@@ -109,7 +98,7 @@ func (r *run) seatsOf(i int) (all []seat) {
 // lacksList is whether a step is for each item of a list that can't be made, which no record says so far.
 func (r *run) lacksList() bool {
 	for i, s := range r.plan.Steps {
-		if s.ForEach && r.taken[i] && !r.over(i) && r.steps[i].Items == nil && r.spread(i) != nil {
+		if s.ForEach && r.taken[i] && !r.over(i) && r.person(i, -1) == "" && r.steps[i].Items == nil && r.spread(i) != nil {
 			return true
 		}
 	}

@@ -13,8 +13,8 @@ type ask struct {
 	hands bool  // the result is handed on
 }
 
-// asksOf returns all that a step asks of others, and in which order: depends_on, the list, the arguments, the
-// condition.
+// asksOf returns all that a step asks of others, and in which order: depends_on, the list, the question, the arguments,
+// the condition.
 func (p *Plan) asksOf(i int, dependsOn *value) (all []ask) {
 	s := &p.Steps[i]
 	if dependsOn != nil {
@@ -24,6 +24,9 @@ func (p *Plan) asksOf(i int, dependsOn *value) (all []ask) {
 	}
 	if s.ForEach {
 		all = append(all, p.asksIn(s.in, s)...)
+	}
+	if text := s.questionOf(); text != nil {
+		all = append(all, p.asksIn(text, s)...)
 	}
 	all = append(all, p.asksIn(s.arguments, s)...)
 	if s.condition != nil {
@@ -101,7 +104,7 @@ func (p *Plan) asking(s *PlanStep, refs ...ref) ask {
 func (p *Plan) names(step, other int) bool {
 	s := &p.Steps[step]
 	var all []ref
-	for _, v := range []*value{s.in, s.arguments} {
+	for _, v := range []*value{s.in, s.questionOf(), s.arguments} {
 		if v != nil {
 			some, _ := references(v)
 			all = append(all, some...)
@@ -170,7 +173,7 @@ func (r *run) untaken(i int) bool {
 // derive decides steps of language 2 that need no record to be over, or to be let through: again and again the first,
 // in the order of the document, all that it refers to being over. A failure that stops the run ends this.
 func (r *run) derive() (stopped bool) {
-	for i := 0; r.plan.Second && i < len(r.steps); i++ {
+	for i := 0; r.plan.Second && !r.shut() && i < len(r.steps); i++ {
 		if r.over(i) || r.taken[i] || !r.reached(i) || r.judging(i) || r.building(i) {
 			continue
 		}
@@ -199,7 +202,7 @@ func (r *run) take(i int) {
 		s.fail(err)
 	case holds && r.plan.Steps[i].Value:
 		r.settleValue(i)
-	case holds && r.isEmpty(i):
+	case holds && r.person(i, -1) == "" && r.isEmpty(i):
 		r.gather(i, false)
 	case holds:
 		r.taken[i] = true
