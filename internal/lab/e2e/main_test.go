@@ -30,6 +30,9 @@ import (
 var bin string
 
 func TestMain(m *testing.M) {
+	if text := os.Getenv(serverVariable); text != "" {
+		os.Exit(serve(text))
+	}
 	dir, err := os.MkdirTemp("", "stepjet-e2e-")
 	if err == nil {
 		bin = dir
@@ -57,8 +60,15 @@ type process struct {
 // begin starts a program against a server and kills it when the test ends.
 func begin(t testing.TB, url, program string, args ...string) *process {
 	t.Helper()
-	p := &process{t: t, cmd: exec.Command(filepath.Join(bin, program), args...), line: make(chan string, 1000), gone: make(chan struct{})}
-	p.cmd.Env = append(os.Environ(), "NATS_URL="+url, "STEPJET_TOOLS=../../../examples/tools.json") // with those for demonstrations
+	cmd := exec.Command(filepath.Join(bin, program), args...)
+	cmd.Env = append(os.Environ(), "NATS_URL="+url, "STEPJET_TOOLS=../../../examples/tools.json") // with those for demonstrations
+	return launch(t, program, cmd)
+}
+
+// launch starts a process and kills it when the test ends.
+func launch(t testing.TB, program string, cmd *exec.Cmd) *process {
+	t.Helper()
+	p := &process{t: t, cmd: cmd, line: make(chan string, 1000), gone: make(chan struct{})}
 	out, err := p.cmd.StderrPipe()
 	require.NoError(t, err)
 	require.NoError(t, p.cmd.Start())
