@@ -49,10 +49,11 @@ type Result struct {
 	Size  int64
 	// ByOwner is whether the orchestrator decided, so that it counts as no execution.
 	ByOwner bool
+	// Deliveries is how often it was handed out, where that was more than once. Here it takes no room of its own.
+	Deliveries int32
 	// Worker and its clock's times.
 	Worker         string
 	Started, Ended time.Time
-	Deliveries     int // how often it was handed out, where that was more than once
 }
 
 // Effects is the I/O that the machine asks for. All of it is idempotent: doing it twice is harmless, forgetting it is

@@ -44,7 +44,7 @@ func counted(r *Run, res *Result) bool {
 }
 
 func tryOf(res *Result) outcome.Try {
-	t := outcome.Try{Attempt: res.Attempt, Started: res.Started, Ended: res.Ended, Deliveries: res.Deliveries}
+	t := outcome.Try{Attempt: res.Attempt, Started: res.Started, Ended: res.Ended, Deliveries: int(res.Deliveries)}
 	if !res.ByOwner {
 		t.Worker = res.Worker
 	}
