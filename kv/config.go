@@ -210,6 +210,22 @@ func (c Config) gatherConfig() jetstream.StreamConfig {
 	}
 }
 
+// rateKept is how long a rate is kept that nobody asks for: a bucket is full again after a minute.
+const rateKept = 10 * time.Minute
+
+// ratesConfig is the bucket of language models' rates, a key for each model of each tool. Workers write it, so it is made
+// like that of gathering workers.
+func (c Config) ratesConfig() jetstream.StreamConfig {
+	return jetstream.StreamConfig{
+		Name:        subjects.BucketStream(subjects.RatesBucket),
+		Description: "Stepjet: how much of language models' rates is left",
+		Subjects:    []string{subjects.BucketSubject(subjects.RatesBucket, "*.*")},
+		Storage:     jetstream.MemoryStorage, Replicas: c.Replicas, MaxAge: rateKept,
+		MaxMsgsPerSubject: 1, Discard: jetstream.DiscardOld, MaxMsgSize: 128 << 10,
+		AllowDirect: true, DenyDelete: true, Duplicates: 100 * time.Millisecond,
+	}
+}
+
 // blobsConfig is a bucket of the object store, a declared tenant's or, without a name, that of all others; it binds
 // as one of client libraries. Blobs outlive the longest run and its retention.
 func (c Config) blobsConfig(bucket string) jetstream.StreamConfig {
@@ -237,6 +253,8 @@ func (c Config) streamConfig(stream string, shards int) jetstream.StreamConfig {
 		return c.membersConfig()
 	case subjects.BucketStream(subjects.GatherBucket):
 		return c.gatherConfig()
+	case subjects.BucketStream(subjects.RatesBucket):
+		return c.ratesConfig()
 	case subjects.BlobsStream(""):
 		return c.blobsConfig("")
 	}

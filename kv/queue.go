@@ -22,7 +22,8 @@ import (
 // Nothing decides here: what is lost is sent again by the sweep of the run's owner, and what is delivered twice is
 // recorded once.
 //
-// It also holds who gathers a tool's batches (subjects.GatherBucket), by leases on which nothing rests.
+// It also holds who gathers a tool's batches (subjects.GatherBucket), by leases on which nothing rests, and
+// how much of language models' rates is left (subjects.RatesBucket), on which nothing rests either.
 type Queue struct {
 	*account
 	sentinels sentinels

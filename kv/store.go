@@ -84,6 +84,7 @@ func Setup(ctx context.Context, nc *nats.Conn, cfg Config) (*Store, error) {
 	s.spawn(s.Archive.followTenants)
 	s.setupLate(ctx, s.cfg.gatherConfig(), "there is no bucket for the workers that gather batches; every worker gathers for itself")
 	s.setupLate(ctx, s.cfg.questionsConfig(), "there is no bucket for what runs wait for people to say; questions are answered, but can't be listed")
+	s.setupLate(ctx, s.cfg.ratesConfig(), "there is no bucket for the rates of language models; each model worker asks as fast as it can")
 	return s, nil
 }
 

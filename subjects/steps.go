@@ -199,6 +199,10 @@ func OverrideKey(tool string) string { return "override." + Encode(tool) }
 // Gather returns the subject of the lease of the worker that gathers a tool's batches.
 func Gather(tool string) string { return BucketSubject(GatherBucket, Encode(tool)) }
 
+// Rate returns the subject of the rate of a model of a tool; both may be wildcards of a filter. A model's name is
+// [A-Za-z0-9_-]{1,64}.
+func Rate(tool, model string) string { return BucketSubject(RatesBucket, Encode(tool)+"."+model) }
+
 // Override returns the subject of a request that sets or clears an operator's override of a tool's contract; any
 // orchestrator answers.
 func Override(tool string) string { return "api.tools.override." + Encode(tool) }

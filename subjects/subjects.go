@@ -20,6 +20,7 @@ const (
 	DeadBucket    = "dead"   // dead letters: steps that used up their attempts
 
 	QuestionsBucket = "questions" // what runs wait for people to say
+	RatesBucket     = "rates"     // how much of each language model's rate is left
 
 	DoctorQueue = "stepjet" // queue group of requests that any orchestrator can answer
 )

@@ -256,7 +256,8 @@ func TestNoHeaderDoesMoreThanItsSubject(t *testing.T) {
 	inEach(t, map[string]shape{"accounts, declared tenants": {witness: true, declared: true}, "one account": {oneAccount: true, witness: true}}, func(t *testing.T, s *system) {
 		waiting := s.populate()
 		nc := s.witness()
-		s.preserve(nc, subjects.BucketStream(subjects.GatherBucket))
+		s.preserve(nc, subjects.BucketStream(subjects.GatherBucket), subjects.Gather)
+		s.preserve(nc, subjects.BucketStream(subjects.RatesBucket), func(tool string) string { return subjects.Rate(tool, "large") })
 		heard := s.overhear(nc)
 		for user, g := range s.grants {
 			if !slices.Contains([]acl.Role{acl.Agent, acl.Approver, acl.Viewer, acl.Operator, acl.Worker}, g.Role) || strings.Contains(user, "other") {
@@ -284,7 +285,7 @@ func TestNoHeaderDoesMoreThanItsSubject(t *testing.T) {
 }
 
 // preserve keeps what a stream would drop for its age, so that what is gone was removed by somebody.
-func (s *system) preserve(nc *nats.Conn, stream string) {
+func (s *system) preserve(nc *nats.Conn, stream string, of func(tool string) string) {
 	s.t.Helper()
 	js, err := jetstream.New(nc)
 	require.NoError(s.t, err)
@@ -296,7 +297,7 @@ func (s *system) preserve(nc *nats.Conn, stream string) {
 	_, err = js.UpdateStream(s.ctx(), cfg)
 	require.NoError(s.t, err)
 	for _, tool := range []string{"search", "crm/get"} {
-		_, err := js.Publish(s.ctx(), subjects.Gather(tool), []byte(`{"id":"x"}`))
+		_, err := js.Publish(s.ctx(), of(tool), []byte(`{"id":"x"}`))
 		require.NoError(s.t, err)
 	}
 }
@@ -320,7 +321,9 @@ func (s *system) unharmed(g *acl.Grant, before, after map[stored]bool) {
 // replaceable is what a user may do away with: an agent the dead letters of its tenant; and what fires by itself, the
 // retry that is scheduled.
 func (s *system) replaceable(g *acl.Grant, m stored) bool {
-	return g.Role == acl.Worker && may(g, m.subject) && strings.HasPrefix(m.subject, subjects.BucketSubject(subjects.GatherBucket, "")) ||
+	shared := strings.HasPrefix(m.subject, subjects.BucketSubject(subjects.GatherBucket, "")) ||
+		strings.HasPrefix(m.subject, subjects.BucketSubject(subjects.RatesBucket, ""))
+	return g.Role == acl.Worker && may(g, m.subject) && shared ||
 		g.Role == acl.Agent && strings.HasPrefix(m.subject, subjects.BucketSubject(subjects.DeadBucket, "acme.")) ||
 		strings.HasPrefix(m.subject, "sched.")
 }

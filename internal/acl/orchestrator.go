@@ -11,7 +11,7 @@ func (g *Grant) orchestrate(s Spec) {
 		subjects.AllCancels, subjects.FlowControl)
 	g.request(One, bound(s.Shards, subjects.LedgerFilter)...)
 	for _, bucket := range buckets {
-		if bucket != subjects.GatherBucket { // workers alone write who gathers
+		if bucket != subjects.GatherBucket && bucket != subjects.RatesBucket { // workers alone write these
 			g.request(One, subjects.BucketSubject(bucket, ">"))
 		}
 	}
@@ -47,7 +47,7 @@ func (g *Grant) orchestrate(s Spec) {
 
 // buckets are those that orchestrators set up.
 var buckets = []string{subjects.HistoryBucket, subjects.DeadBucket, subjects.ToolsBucket, subjects.MembersBucket,
-	subjects.GatherBucket, subjects.QuestionsBucket}
+	subjects.GatherBucket, subjects.QuestionsBucket, subjects.RatesBucket}
 
 // streams returns all streams of Stepjet.
 func streams(s Spec) []string {

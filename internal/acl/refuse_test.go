@@ -29,7 +29,7 @@ func attempt(r subjects.Run, tool string) subjects.Attempt {
 // nobody returns what no role but those of the streams' own account may publish.
 func nobody() []string {
 	var all []string
-	for _, stream := range []string{"KV_runs_0", "KV_history", "KV_tools", "KV_dead", "KV_members", "KV_gather", "OBJ_blobs", "STEPS_0"} {
+	for _, stream := range []string{"KV_runs_0", "KV_history", "KV_tools", "KV_dead", "KV_members", "KV_gather", "KV_rates", "OBJ_blobs", "STEPS_0"} {
 		for _, verb := range []string{"MSG.GET", "MSG.DELETE", "CREATE", "UPDATE", "DELETE", "PURGE", "SNAPSHOT", "LEADER.STEPDOWN"} {
 			all = append(all, subjects.StreamRequest(verb, stream))
 		}
@@ -54,7 +54,9 @@ func nobody() []string {
 		subjects.BucketSubject(subjects.ToolsBucket, subjects.ToolKey("search")), subjects.BucketSubject(subjects.ToolsBucket, subjects.OverrideKey("search")),
 		subjects.BucketSubject(subjects.MembersBucket, "x"), subjects.Sentinel(0), subjects.AccountRequest, subjects.StreamNames, "$SYS.REQ.SERVER.PING", "anything",
 		subjects.ConsumerRequest("MSG.NEXT", "STEPS_0", "fetch"), "$JS.ACK.STEPS_0.fetch.1.1.1.1.0", "$JS.ACK.d.a.STEPS_0.fetch.1.1.1.1.0",
-		subjects.Gather("fetch"), subjects.DirectGet("KV_gather", subjects.Gather("fetch")), subjects.Register("fetch")+".x", "_INBOX.someone.x")
+		subjects.Gather("fetch"), subjects.DirectGet("KV_gather", subjects.Gather("fetch")),
+		subjects.Rate("fetch", "large"), subjects.Rate("search", "large")+".x", subjects.DirectGet("KV_rates", subjects.Rate("fetch", "large")),
+		subjects.Register("fetch")+".x", "_INBOX.someone.x")
 }
 
 // forTools returns what only those may publish who administer tools.
@@ -65,7 +67,7 @@ func forTools() []string {
 // ofWorkers returns what only the worker of search may publish.
 func ofWorkers() []string {
 	return []string{
-		subjects.Register("search"), subjects.Gather("search"), subjects.ConsumerRequest("MSG.NEXT", "STEPS_0", "search"), "$JS.ACK.STEPS_0.search.1.1.1.1.0",
+		subjects.Register("search"), subjects.Gather("search"), subjects.Rate("search", "large"), subjects.ConsumerRequest("MSG.NEXT", "STEPS_0", "search"), "$JS.ACK.STEPS_0.search.1.1.1.1.0",
 		subjects.StepRecord(attempt(ours, "search"), 1), subjects.ClaimRecord(attempt(ours, "search"), 1),
 		subjects.DirectGet("KV_runs_0", subjects.StepRecord(attempt(ours, "search"), 1)), "$O.blobs.C.x", "$O.blobs.M.x",
 	}

@@ -141,6 +141,8 @@ func (g *Grant) host(tool string, s Spec) {
 	}
 	lease := subjects.Gather(tool)
 	g.request(One, lease, subjects.DirectGet(subjects.BucketStream(subjects.GatherBucket), lease))
+	rates := subjects.Rate(tool, "*") // where the tool is a language model
+	g.request(One, rates, subjects.DirectGet(subjects.BucketStream(subjects.RatesBucket), rates))
 	g.listen(subjects.CancelFilter(tool), lease)
 }
 

@@ -13,6 +13,30 @@ import (
 	"github.com/stepjet/stepjet/wire"
 )
 
+// keepsToRates writes and reads the rate of a language model that a worker hosts, and none of another tool.
+func (s *system) keepsToRates() {
+	t := s.t
+	t.Helper()
+	store, err := kv.Open(s.ctx(), s.connect("worker-search"))
+	require.NoError(t, err)
+	defer store.Close()
+	ok, err := store.Queue.SetRate(s.ctx(), "search", "large", []byte("{}"), 0)
+	require.NoError(t, err)
+	require.True(t, ok)
+	require.Eventually(t, func() bool { // a replica may see it later
+		rate, at, _, err := store.Queue.Rate(s.ctx(), "search", "large")
+		return err == nil && string(rate) == "{}" && !at.IsZero()
+	}, 2*time.Minute, 20*time.Millisecond)
+	ok, err = store.Queue.SetRate(s.ctx(), "search", "large", []byte("{}"), 0)
+	require.NoError(t, err)
+	require.False(t, ok, "another was faster")
+	bad, err := kv.Open(s.ctx(), s.trespass("worker-search"))
+	require.NoError(t, err)
+	defer bad.Close()
+	_, err = bad.Queue.SetRate(s.ctx(), "fetch", "large", []byte("{}"), 0)
+	require.Equal(t, fault.Permission, fault.CodeOf(err), "%v", err)
+}
+
 // gathers takes the lease of a batch tool, and hears of it on another connection of its user.
 func (s *system) gathers() {
 	t := s.t

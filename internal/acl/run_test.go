@@ -49,6 +49,7 @@ func TestTheWholeSystemRunsUnderItsConfiguration(t *testing.T) {
 		s.servesStockClients()
 		s.rollsOut(agent)
 		s.gathers()
+		s.keepsToRates()
 	})
 }
 

@@ -27,7 +27,7 @@ const rules = `
 	catalog           std fault subjects tool plan internal/jsontape
 
 	model             std net/http fault jsonrepair
-	model/provider    std sys fault model tool worker openai anthropic
+	model/provider    std sys fault model tool worker kv openai anthropic
 
 	observe           std fault outcome
 	seal              std sys fault
@@ -54,6 +54,7 @@ const rules = `
 	internal/arch
 	internal/*        *
 	cmd/*             std sys fault subjects wire outcome tool plan kv orchestrator worker client seal internal/* nats sync cobra term
+	examples/model    std sys fault outcome tool worker client nats model model/provider
 	examples/*        std sys fault outcome tool worker client nats
 `
 
@@ -61,7 +62,7 @@ const rules = `
 // of its line, and tests.
 const audiences = `
 	internal/doctor   internal/cli internal/config internal/lab/* internal/serve
-	model/provider    internal/serve/models
+	model/provider    internal/serve/models examples/model
 	internal/serve/models cmd/modelworker
 	github.com/cockroachdb/apd/* internal/expression
 	github.com/openai/openai-go/* model/provider

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 
+	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/model"
 )
 
@@ -21,13 +22,16 @@ func (c *Caller) Call(ctx context.Context, args json.RawMessage) (*model.Answer,
 		return nil, err
 	}
 	var first error
-	for _, name := range append([]string{m.Name}, m.Fallback...) {
-		a, err := c.try(ctx, c.models[name], r)
+	for i, name := range append([]string{m.Name}, m.Fallback...) {
+		a, err := c.ask(ctx, c.models[name], r)
 		if err == nil {
 			return a, nil
 		}
 		if first == nil {
 			first = err // it is what was asked for
+		}
+		if i > 0 && fault.As(err).ToolCode == waits {
+			continue // it has no room now, and the next one may
 		}
 		var f *model.Failure
 		if !errors.As(err, &f) || !f.Passes() {
@@ -40,10 +44,4 @@ func (c *Caller) Call(ctx context.Context, args json.RawMessage) (*model.Answer,
 		return nil, f.Fault()
 	}
 	return nil, first
-}
-
-// try asks one model.
-func (c *Caller) try(ctx context.Context, m *asked, r *model.Request) (*model.Answer, error) {
-	a, _, err := c.ask(ctx, m, r)
-	return a, err
 }

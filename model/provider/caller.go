@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -21,6 +22,7 @@ type Caller struct {
 	idle   time.Duration
 	web    *http.Transport
 	models map[string]*asked
+	limit  *limiter
 }
 
 // asked is a model as it is asked.
@@ -84,6 +86,11 @@ func New(c *model.Config, getenv func(string) (string, bool)) (*Caller, error) {
 	return all, nil
 }
 
+// Share keeps to the rates of a tool's models together with its other workers. It is called before Host.
+func (c *Caller) Share(tool string, r Rates, log *slog.Logger) {
+	c.limit = &limiter{tool: tool, rates: r, log: log, begun: time.Now()}
+}
+
 // Close closes idle connections. Calls under way are not touched.
 func (c *Caller) Close() { c.web.CloseIdleConnections() }
 
@@ -121,17 +128,26 @@ func readKey(e model.Endpoint, getenv func(string) (string, bool)) (string, erro
 	return key, nil
 }
 
-// ask sends a request to one model and reads the answer. header is that of the response, nil without one.
-func (c *Caller) ask(ctx context.Context, m *asked, r *model.Request) (a *model.Answer, header http.Header, err error) {
-	plain := m.plain.Load()
-	p := model.Prepare(r, m.Model, plain)
-	a, header, err = c.send(ctx, m, p)
+// ask sends a request to one model and reads the answer.
+func (c *Caller) ask(ctx context.Context, m *asked, r *model.Request) (a *model.Answer, err error) {
+	p := model.Prepare(r, m.Model, m.plain.Load())
+	a, err = c.kept(ctx, m, p)
 	var f *model.Failure
 	if p.Structured && errors.As(err, &f) && f.Kind == model.Invalid && f.AboutSchema() {
 		m.plain.Store(true) // from now on it is asked in words
-		return c.send(ctx, m, model.Prepare(r, m.Model, true))
+		return c.kept(ctx, m, model.Prepare(r, m.Model, true))
 	}
-	return a, header, err
+	return a, err
+}
+
+// kept sends a request as far as the model's rate has room for it.
+func (c *Caller) kept(ctx context.Context, m *asked, p *model.Prepared) (*model.Answer, error) {
+	if err := c.limit.take(ctx, m.Model, p); err != nil {
+		return nil, err
+	}
+	a, header, err := c.send(ctx, m, p)
+	c.limit.settle(ctx, m.Model, p, a, header, err)
+	return a, err
 }
 
 // Causes for which a stream is cut.
@@ -140,6 +156,7 @@ var (
 	errHuge   = errors.New("the response has more bytes than an answer may")
 )
 
+// send sends a request and reads the answer. header is that of the response, nil without one.
 func (c *Caller) send(parent context.Context, m *asked, p *model.Prepared) (*model.Answer, http.Header, error) {
 	ctx, cut := context.WithCancelCause(parent)
 	defer cut(nil)

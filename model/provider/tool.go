@@ -13,7 +13,7 @@ import (
 const timeoutMS = 600_000
 
 // attempts is how often a step asks a model: what it is refused for comes and goes within minutes.
-const attempts = 6
+const attempts = 10
 
 // Definition returns a model as a tool: how its steps may be called, and what they bring.
 func Definition(name, description string, c *model.Config) *tool.Definition {

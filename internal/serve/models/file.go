@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"strings"
 
@@ -99,9 +100,24 @@ func (f *file) keys() (err error) {
 	return nil
 }
 
-// register hosts the file's models on a worker.
-func (f *file) register(w *worker.Worker) error {
+// limited reports whether there is a model with a rate to keep to.
+func (f *file) limited() bool {
 	for _, t := range f.tools {
+		for _, m := range t.config.Models {
+			if m.RPM > 0 || m.TPM > 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// register hosts the file's models on a worker, which shares their rates with others; nil for none.
+func (f *file) register(w *worker.Worker, rates provider.Rates, log *slog.Logger) error {
+	for _, t := range f.tools {
+		if rates != nil {
+			t.caller.Share(t.name, rates, log)
+		}
 		if err := t.caller.Host(w, provider.Definition(t.name, t.description, t.config)); err != nil {
 			return err
 		}

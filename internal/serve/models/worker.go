@@ -45,7 +45,7 @@ func Worker(program string) *cobra.Command {
 		Short:       "Hosts language models as tools",
 		Long: `Hosts language models as tools: takes their steps from JetStream, asks the model, and records the answer.
 
-A models file says which models there are, where, and which variable holds the key; examples/model/models.json is one.
+A models file says which models there are, where, and which variable holds the key; docs/models.md describes it.
 Every endpoint of OpenAI's or Anthropic's form can be asked: vLLM, Ollama, llama.cpp and gateways among them.
 
 Start as many as you like. On SIGTERM or SIGINT a worker takes no more steps and finishes those it has.
@@ -112,7 +112,11 @@ func (m *modelworker) run(cmd *cobra.Command) error {
 			if err != nil {
 				return nil, err
 			}
-			return w, file.register(w)
+			if !file.limited() {
+				return w, file.register(w, nil, log)
+			}
+			rates := &shared{nc: nc}
+			return &sharing{w, rates}, file.register(w, rates, log)
 		})
 	return daemon.Run(cmd.Context(), daemon.Options{Name: "modelworker", Health: m.health, Check: s.Check, Logger: log}, s)
 }

@@ -79,7 +79,11 @@ func world(t *testing.T, workers int, more string, serve http.HandlerFunc) (*cli
 			"models":{"small":{"id":"m","input_usd":1,"output_usd":2%s}}}}]}`, srv.URL, keys, more))
 		require.NoError(t, err)
 		t.Cleanup(f.close)
-		s.Host(func(w *worker.Worker) { require.NoError(t, f.register(w)) })
+		rates := &shared{nc: nc}
+		t.Cleanup(rates.close)
+		s.Host(func(w *worker.Worker) {
+			require.NoError(t, f.register(w, rates, slog.New(slog.NewTextHandler(said, nil))))
+		})
 	}
 	return s.Client(), said
 }
@@ -174,6 +178,51 @@ func TestAStepThatWaitsHoldsNoSlot(t *testing.T) {
 	took, ok := <-other
 	require.True(t, ok)
 	require.Less(t, took, 2*time.Second)
+}
+
+// Four workers ask one model that takes ten calls at once and ten a second from then on, and knows of no more. Without a
+// rate of their own most of forty calls would be refused; with it each waits once, in turn, and none is.
+func TestWorkersShareARate(t *testing.T) {
+	t.Parallel()
+	const calls, burst = 40, 10
+	var mu sync.Mutex
+	var begun []time.Time
+	c, said := world(t, 4, `,"rpm":600,"tpm":60000000`, func(w http.ResponseWriter, _ *http.Request) {
+		mu.Lock()
+		begun = append(begun, time.Now())
+		mu.Unlock()
+		// what the provider says is left: the workers' own minute's worth would let all in at once
+		w.Header().Set("X-Ratelimit-Remaining-Requests", "0")
+		_, _ = io.WriteString(w, answer)
+	})
+	var steps []string
+	for i := range calls {
+		steps = append(steps, fmt.Sprintf(`{"id":"s%d","tool":"model","arguments":{"input":"%d"}}`, i, i))
+	}
+	out := run(t, c, `{"id":"first","tool":"model","arguments":{"input":"x"}}`)
+	require.Equal(t, outcome.Succeeded, out.Status)
+	out = run(t, c, steps...)
+	require.Equal(t, outcome.Succeeded, out.Status, "%v", out.Errors)
+	require.Len(t, begun, calls+1)
+	for i := burst; i < len(begun); i++ {
+		// at ten a second, any eleven take a second; a tenth is for what the network and a busy machine shift
+		require.Greater(t, begun[i].Sub(begun[i-burst]), 500*time.Millisecond, "call %d", i)
+	}
+	all := said.text(t)
+	require.True(t, strings.Contains(all, "model_waits"))
+	require.False(t, strings.Contains(all, "can't be kept to"))
+}
+
+// A worker that may not read or write the bucket asks all the same, and says so.
+func TestWithoutTheBucketModelsAreAskedAllTheSame(t *testing.T) {
+	t.Parallel()
+	c, said := world(t, 1, `,"rpm":1`, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, answer) })
+	js, err := said.nc.JetStream()
+	require.NoError(t, err)
+	require.NoError(t, js.DeleteStream("KV_rates"))
+	out := run(t, c, step, `{"id":"b","tool":"model","arguments":{"input":"x"}}`)
+	require.Equal(t, outcome.Succeeded, out.Status, "%v", out.Errors)
+	require.True(t, strings.Contains(said.text(t), "can't be kept to"))
 }
 
 func TestFilesThatAreNone(t *testing.T) {
