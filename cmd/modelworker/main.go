@@ -1,4 +1,4 @@
-// Command modelworker hosts language models as tools; "stepjet modelworker" does the same.
+// Command modelworker hosts language models as tools.
 package main
 
 import (
