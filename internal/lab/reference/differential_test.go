@@ -100,7 +100,7 @@ func requireSameTaking(t *testing.T, what string, p *plan.Plan, q *reference.Pla
 		require.True(t, want, what)
 		return "none"
 	}
-	got, gotErr := c.Holds(p, s.Result, s.fate)
+	got, gotErr := c.Holds(p, nil, s.Result, s.fate)
 	if wantErr != nil {
 		require.NotNil(t, gotErr, "%s: %s", what, c.Text())
 		require.Equal(t, wantErr.Code, string(gotErr.Code), what)
