@@ -318,7 +318,7 @@ func TestARegistryThatChangesInMidRunChangesNothing(t *testing.T) {
 	const plan = `{"steps":[{"id":"g","tool":"gate"},{"id":"f","tool":"flaky","depends_on":["g"]}],"output_steps":["f"]}`
 	r := s.submit(plan, "frozen")
 	<-s.tools.begun
-	_, err := s.store.Registry.Register(ctx(t), []byte(`{"name":"flaky","description":"now without retries"}`))
+	_, err := s.store.Requests.RequestRegister(ctx(t), []byte(`{"name":"flaky","description":"now without retries"}`)) // its owner knows
 	require.NoError(t, err)
 	close(s.tools.gate)
 	require.Equal(t, outcome.Succeeded, s.wait(r).Status, "three attempts, as the contract said when the run began")
