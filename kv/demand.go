@@ -52,12 +52,10 @@ func (s *Requests) Demand(ctx context.Context, tools []tool.Registered) (*tool.D
 
 func demandOf(t *tool.Registered, queues map[string]wire.Queue, held map[string]wire.DemandNow) tool.Demand {
 	q, there := queues[t.Name]
-	if !there {
-		q.Limit = t.Contract.Limit
-	}
 	now := held[t.Name]
 	d := tool.Demand{
-		Tool: t.Name, Held: now.Held, Queued: int(q.Behind), Leased: q.Leased, Limit: q.Limit, OldestMS: now.OldestMS, NoConsumer: !there,
+		Tool: t.Name, Held: now.Held, Queued: int(q.Behind), Leased: q.Leased, OldestMS: now.OldestMS, NoConsumer: !there,
+		Limit: t.Contract.Limit, // of the queue one hears what was so a moment ago
 	}
 	d.Steps = d.Held + d.Queued + d.Leased
 	return d
