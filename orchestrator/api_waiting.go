@@ -189,7 +189,11 @@ func (di *dispatcher) demand(asked map[string]wire.DemandSince, serves uint64, n
 				continue
 			}
 			for _, h := range x.calls.items[x.calls.head:] {
-				if d := h.dispatch(); r.machine.Wanted(d.Call, d.Attempt) {
+				d := h.dispatch()
+				if f := r.flights[d.Call]; f != nil && f.attempt == d.Attempt {
+					continue // an earlier owner had sent it: it is dropped when its turn comes
+				}
+				if r.machine.Wanted(d.Call, d.Attempt) {
 					waits(tool, d.Call, 1)
 				}
 			}

@@ -99,8 +99,7 @@ func TestDemandTellsWhatWorkersHaveFromWhatWaits(t *testing.T) {
 	s.wanted("gate", 0)
 }
 
-// TestDemandOfTwoOrchestratorsOfWhichOneDies: the sum of both is true, and while runs have no owner it is said for
-// which partitions it is not known.
+// TestDemandOfTwoOrchestratorsOfWhichOneDies: the sum of both is true, and again once another has taken the runs over.
 func TestDemandOfTwoOrchestratorsOfWhichOneDies(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -116,6 +115,7 @@ func TestDemandOfTwoOrchestratorsOfWhichOneDies(t *testing.T) {
 		_ = o.Run(life) // its connection is closed beneath it
 	}()
 	<-o.Ready()
+	s.wanted("narrow", 0) // each partition has one owner: what two begin at once counts twice until its turn comes
 	const runs, each = 16, 20
 	for i := range runs {
 		s.submit(manySteps("narrow", each), fmt.Sprint("r", i))
@@ -123,12 +123,6 @@ func TestDemandOfTwoOrchestratorsOfWhichOneDies(t *testing.T) {
 	d := s.wanted("narrow", runs*each)
 	require.Positive(t, d.Held)
 	dying.Close()
-	d, unsure := s.demand("narrow") // within 3 s, or it says what it does not know
-	if unsure == 0 {
-		require.Equal(t, runs*each, d.Steps)
-	} else {
-		require.Less(t, d.Steps, runs*each+1)
-	}
 	s.wanted("narrow", runs*each)
 }
 
