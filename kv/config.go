@@ -196,32 +196,29 @@ func (c Config) membersConfig() jetstream.StreamConfig {
 // GatherLease is how long the lease of a gathering worker outlives its last renewal.
 const GatherLease = 3 * time.Second
 
-// gatherConfig is the bucket of the workers that gather batches, one key for each such tool. Workers write it, so
-// nothing is on by which a message reaches further than its own subject: keys expire by the age of the whole stream,
-// not by a TTL of their own, which would bring delete markers and with them rollup.
+// gatherConfig is the bucket of the workers that gather batches, one key for each such tool.
 func (c Config) gatherConfig() jetstream.StreamConfig {
-	return jetstream.StreamConfig{
-		Name:        subjects.BucketStream(subjects.GatherBucket),
-		Description: "Stepjet: which worker gathers a tool's batches",
-		Subjects:    []string{subjects.BucketSubject(subjects.GatherBucket, "*")},
-		Storage:     jetstream.MemoryStorage, Replicas: c.Replicas, MaxAge: GatherLease,
-		MaxMsgsPerSubject: 1, Discard: jetstream.DiscardOld, MaxMsgSize: 4096,
-		AllowDirect: true, DenyDelete: true, Duplicates: 100 * time.Millisecond,
-	}
+	return c.workersBucket(subjects.GatherBucket, "*", "which worker gathers a tool's batches", GatherLease, 4096)
 }
 
 // rateKept is how long a rate is kept that nobody asks for: a bucket is full again after a minute.
 const rateKept = 10 * time.Minute
 
-// ratesConfig is the bucket of language models' rates, a key for each model of each tool. Workers write it, so it is made
-// like that of gathering workers.
+// ratesConfig is the bucket of language models' rates, a key for each model of each tool.
 func (c Config) ratesConfig() jetstream.StreamConfig {
+	return c.workersBucket(subjects.RatesBucket, "*.*", "how much of language models' rates is left", rateKept, 128<<10)
+}
+
+// workersBucket is a bucket that workers write. So nothing is on by which a message reaches further than its own
+// subject: keys expire by the age of the whole stream, not by a TTL of their own, which would bring delete markers and
+// with them rollup.
+func (c Config) workersBucket(bucket, keys, holds string, age time.Duration, maxSize int32) jetstream.StreamConfig {
 	return jetstream.StreamConfig{
-		Name:        subjects.BucketStream(subjects.RatesBucket),
-		Description: "Stepjet: how much of language models' rates is left",
-		Subjects:    []string{subjects.BucketSubject(subjects.RatesBucket, "*.*")},
-		Storage:     jetstream.MemoryStorage, Replicas: c.Replicas, MaxAge: rateKept,
-		MaxMsgsPerSubject: 1, Discard: jetstream.DiscardOld, MaxMsgSize: 128 << 10,
+		Name:        subjects.BucketStream(bucket),
+		Description: "Stepjet: " + holds,
+		Subjects:    []string{subjects.BucketSubject(bucket, keys)},
+		Storage:     jetstream.MemoryStorage, Replicas: c.Replicas, MaxAge: age,
+		MaxMsgsPerSubject: 1, Discard: jetstream.DiscardOld, MaxMsgSize: maxSize,
 		AllowDirect: true, DenyDelete: true, Duplicates: 100 * time.Millisecond,
 	}
 }

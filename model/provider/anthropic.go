@@ -33,14 +33,8 @@ func newAnthropic(e model.Endpoint, key string, web *http.Client) api {
 
 func (a *anthropicAPI) post(ctx context.Context, body []byte, hook hook) (events, error) {
 	var resp *http.Response
-	err := a.client.Post(ctx, "v1/messages", body, &resp, option.WithHeader("Accept", "text/event-stream"),
-		option.WithMiddleware(func(r *http.Request, next option.MiddlewareNext) (*http.Response, error) {
-			resp, err := next(r)
-			if err != nil {
-				return nil, err
-			}
-			return hook(resp)
-		}))
+	err := a.client.Post(ctx, "v1/messages", body, &resp,
+		option.WithHeader("Accept", "text/event-stream"), option.WithMiddleware(hook.behind))
 	if err != nil {
 		return nil, err
 	}

@@ -49,6 +49,15 @@ type events interface {
 // hook takes a response before an SDK reads it.
 type hook func(*http.Response) (*http.Response, error)
 
+// behind is the hook as the SDKs' middleware.
+func (h hook) behind(r *http.Request, next func(*http.Request) (*http.Response, error)) (*http.Response, error) {
+	resp, err := next(r)
+	if err != nil {
+		return nil, err
+	}
+	return h(resp)
+}
+
 // maxStream is the most bytes of a response: the framing of an answer whose pieces are short is many times its text.
 const maxStream = 16 * model.MaxAnswer
 

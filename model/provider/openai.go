@@ -37,14 +37,8 @@ func base(e model.Endpoint, own string) string {
 
 func (a *openAI) post(ctx context.Context, body []byte, hook hook) (events, error) {
 	var resp *http.Response
-	err := a.client.Post(ctx, "chat/completions", body, &resp, option.WithHeader("Accept", "text/event-stream"),
-		option.WithMiddleware(func(r *http.Request, next option.MiddlewareNext) (*http.Response, error) {
-			resp, err := next(r)
-			if err != nil {
-				return nil, err
-			}
-			return hook(resp)
-		}))
+	err := a.client.Post(ctx, "chat/completions", body, &resp,
+		option.WithHeader("Accept", "text/event-stream"), option.WithMiddleware(hook.behind))
 	if err != nil {
 		return nil, err
 	}
