@@ -64,9 +64,11 @@ func (p *Program) FromEnvironment(cmd *cobra.Command) (*slog.Logger, error) {
 	if err := p.logging.FromEnvironment(fs, nil); err != nil {
 		return nil, err
 	}
-	err := config.FromEnvironment(fs, nil, config.Setting{Flag: "name", Env: "STEPJET_NAME"}, p.file,
-		config.Setting{Flag: "slots", Env: "STEPJET_SLOTS"}, config.Setting{Flag: "drain-timeout", Env: "STEPJET_DRAIN_TIMEOUT"},
-		config.Setting{Flag: "health", Env: "STEPJET_HEALTH"}, config.SecretsKeySetting)
+	err := config.FromEnvironment(fs, nil, []config.Setting{
+		{Flag: "name", Env: "STEPJET_NAME"}, p.file, {Flag: "slots", Env: "STEPJET_SLOTS"},
+		{Flag: "drain-timeout", Env: "STEPJET_DRAIN_TIMEOUT"}, {Flag: "health", Env: "STEPJET_HEALTH"},
+		config.SecretsKeySetting,
+	}...)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +81,9 @@ func (p *Program) FromEnvironment(cmd *cobra.Command) (*slog.Logger, error) {
 
 // Run hosts, until the command's context ends, what host registers with a worker. host returns what is to run: mostly
 // that worker itself.
-func (p *Program) Run(cmd *cobra.Command, log *slog.Logger, host func(*nats.Conn, *worker.Worker) (daemon.Service, error)) error {
+func (p *Program) Run(
+	cmd *cobra.Command, log *slog.Logger, host func(*nats.Conn, *worker.Worker) (daemon.Service, error),
+) error {
 	keys, err := p.secrets.Load()
 	if err != nil {
 		return err
