@@ -24,11 +24,8 @@ type values struct {
 	effort plan.Effort // that is left for those which are derived at once
 }
 
-// work returns what one calculation may take at once, twice: as it is, and to be subtracted from.
-func (v *values) work() (most, left int) {
-	most = max(min(atOnce.step.Work, v.effort.Work), 0)
-	return most, most
-}
+// work returns what one calculation may take at once.
+func (v *values) work() int { return max(min(atOnce.step.Work, v.effort.Work), 0) }
 
 // room returns how many bytes those that are not derived yet may have together.
 func (v *values) room() int64 { return plan.MaxValues - v.held }
@@ -55,7 +52,7 @@ func (v *values) atOnce(r *Run, i int) (value []byte, err *fault.Error, done boo
 	if s.ReadsAny(r.standing(sc).inBlob) || v.effort.Spent() {
 		return nil, nil, false
 	}
-	most := plan.Effort{Bytes: min(atOnce.step.Bytes, v.effort.Bytes), Work: min(atOnce.step.Work, v.effort.Work)}
+	most := plan.Effort{Bytes: min(atOnce.step.Bytes, v.effort.Bytes), Work: v.work()}
 	left := most
 	resolver := sc.plan.NewResolver().Fates(func(d int) plan.Fate { return r.Fate(sc.first + d) })
 	value, err = resolver.Derive(i-sc.first, min(v.room(), maxAtOnce), &left, seen(r, sc))

@@ -86,9 +86,10 @@ func (r *Run) verdict(sc *scope, step int) state {
 	case slices.ContainsFunc(s.If.Reads, r.standing(sc).inBlob):
 		return judging
 	}
-	work, left := r.values.work()
+	most := r.values.work()
+	left := most
 	holds, err := s.If.Holds(sc.plan, &left, seen(r, sc), func(d int) plan.Fate { return r.Fate(sc.first + d) })
-	if r.values.effort.Work -= work - left; left < 0 {
+	if r.values.effort.Work -= most - left; left < 0 {
 		return judging
 	}
 	return r.judged(sc.first+step, holds, err)
