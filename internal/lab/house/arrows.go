@@ -6,6 +6,7 @@ import (
 	"go/types"
 	"maps"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -15,7 +16,9 @@ import (
 //
 // The package is type-checked by itself: imported packages are empty, and what depends on them has no type. That leaves
 // out only what is reached through a value that another package returned.
-func arrows(set *token.FileSet, files []*ast.File) (all, circular int) {
+//
+// The names of the files of each circle are returned too, the largest circle first.
+func arrows(set *token.FileSet, files []*ast.File) (all, circular int, circle [][]string) {
 	info := &types.Info{Uses: map[*ast.Ident]types.Object{}}
 	cfg := types.Config{Importer: empty{}, Error: func(error) {}, FakeImportC: true, DisableUnusedImportCheck: true}
 	pkg, _ := cfg.Check("p", set, files, info) // errors are those of the empty imports
@@ -33,16 +36,31 @@ func arrows(set *token.FileSet, files []*ast.File) (all, circular int) {
 		}
 		next[from][to] = true
 	}
-	circle := circles(next)
+	number := circles(next)
 	for from, tos := range next {
 		for to := range tos {
 			all++
-			if circle[from] == circle[to] {
+			if number[from] == number[to] {
 				circular++
 			}
 		}
 	}
-	return all, circular
+	return all, circular, named(number)
+}
+
+// named returns the base names of the files with one number, for each number that more than one file has.
+func named(number map[string]int) (all [][]string) {
+	by := map[int][]string{}
+	for _, file := range slices.Sorted(maps.Keys(number)) {
+		by[number[file]] = append(by[number[file]], filepath.Base(file))
+	}
+	for _, n := range slices.Sorted(maps.Keys(by)) {
+		if len(by[n]) > 1 {
+			all = append(all, by[n])
+		}
+	}
+	slices.SortStableFunc(all, func(a, b []string) int { return len(b) - len(a) })
+	return all
 }
 
 // empty imports every package as one that holds nothing.

@@ -33,6 +33,8 @@ type Package struct {
 	// Arrows go from a file to another one of the package that declares what it uses; Circular are those of them that
 	// are part of a circle, so that neither file can be read without the other.
 	Arrows, Circular int
+	// Circles are the names of the files of each circle, the largest circle first.
+	Circles [][]string
 	// Exported counts exported names: of the package, and methods of exported types.
 	Exported int
 	// Documented says whether a comment tells what the package is for.
@@ -171,7 +173,7 @@ func (p *Package) count() {
 		p.Types = append(p.Types, Type{p.Path, name, t.methods, len(t.files)})
 	}
 	slices.SortFunc(p.Types, bySize)
-	p.Arrows, p.Circular = arrows(p.set, p.files)
+	p.Arrows, p.Circular, p.Circles = arrows(p.set, p.files)
 }
 
 func bySize(a, b Type) int {
