@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
 	"os"
 	"os/signal"
 	"syscall"
@@ -44,6 +45,8 @@ type Options struct {
 	Name string
 	// Health is the address "host:port" of the health endpoint; empty: none.
 	Health string
+	// Metrics is what the health endpoint answers at /metrics; nil: nothing.
+	Metrics http.Handler
 	// Check says why the service can't work at the moment, though it is ready; nil: never.
 	Check func() error
 	// Logger takes what the daemon says.

@@ -15,7 +15,7 @@ import (
 // closing is how long the endpoint may take to answer what was asked when the daemon ends.
 const closing = time.Second
 
-// health answers /healthz and /readyz.
+// health answers /healthz and /readyz, and /metrics where there are any.
 //
 // /healthz is 200 as long as the process answers at all. /readyz is 200 while the service does its work, and 503 while
 // it starts, drains, or can't work at the moment. Bodies are {"status": starting | ready | unavailable | draining,
@@ -51,6 +51,9 @@ func startHealth(ctx context.Context, o Options, s Service) (*health, error) {
 		}
 		answer(w, http.StatusServiceUnavailable, r)
 	})
+	if o.Metrics != nil {
+		mux.Handle("GET /metrics", o.Metrics)
+	}
 	h := &health{done: make(chan struct{}), server: &http.Server{
 		Handler: mux, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 5 * time.Second, WriteTimeout: 10 * time.Second,
 		IdleTimeout:    time.Minute,

@@ -9,6 +9,7 @@ import (
 	"github.com/stepjet/stepjet/internal/config"
 	"github.com/stepjet/stepjet/internal/daemon"
 	"github.com/stepjet/stepjet/internal/doctor"
+	"github.com/stepjet/stepjet/internal/telemetry"
 	"github.com/stepjet/stepjet/internal/version"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/orchestrator"
@@ -17,7 +18,6 @@ import (
 // orchestratorSettings are those that have an environment variable beside their flag.
 var orchestratorSettings = []config.Setting{
 	{Flag: "name", Env: "STEPJET_NAME"},
-	{Flag: "health", Env: "STEPJET_HEALTH"},
 	{Flag: "replicas", Env: "STEPJET_REPLICAS"},
 	{Flag: "shards", Env: "STEPJET_SHARDS"},
 	{Flag: "retention", Env: "STEPJET_RETENTION"},
@@ -37,7 +37,7 @@ func Orchestrator(program string) *cobra.Command {
 	var store config.Store
 	var cfg orchestrator.Config
 	var secrets config.SecretsKey
-	var health string
+	var watch telemetry.Settings
 	cmd := &cobra.Command{
 		Use:         "orchestrator",
 		Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: program},
@@ -56,7 +56,7 @@ others go on with its runs. The first start creates streams and buckets; what ex
 	nats.WaitFlag(fs)
 	logging.Flags(fs)
 	fs.StringVar(&cfg.Name, "name", "", "name in logs and records (env STEPJET_NAME; default: the host's)")
-	fs.StringVar(&health, "health", "", "address of /healthz and /readyz (env STEPJET_HEALTH; default: none)")
+	watch.Flags(fs)
 	store.Flags(fs)
 	secrets.Flag(fs)
 	fs.DurationVar(&cfg.Grace, "grace", orchestrator.DefaultGrace,
@@ -75,6 +75,9 @@ others go on with its runs. The first start creates streams and buckets; what ex
 		if err := config.FromEnvironment(fs, nil, orchestratorSettings...); err != nil {
 			return err
 		}
+		if err := watch.FromEnvironment(fs, nil); err != nil {
+			return err
+		}
 		if err := store.FromEnvironment(fs, nil); err != nil {
 			return err
 		}
@@ -85,6 +88,7 @@ others go on with its runs. The first start creates streams and buckets; what ex
 		}
 		cfg.SecretsKey = keys
 		cfg.Logger, cfg.Version, cfg.Store = log, version.String(), store.Config()
+		cfg.Observer = watch.Observer()
 		if _, err := orchestrator.New(nil, cfg); err != nil { // before a server is waited for
 			return err
 		}
@@ -97,7 +101,7 @@ others go on with its runs. The first start creates streams and buckets; what ex
 			},
 			func(nc *natsgo.Conn) (daemon.Service, error) { return orchestrator.New(nc, cfg) },
 		)
-		return daemon.Run(cmd.Context(), daemon.Options{Name: "orchestrator", Health: health, Check: s.Check, Logger: log}, s)
+		return daemon.Run(cmd.Context(), watch.Daemon("orchestrator", s.Check, log), s)
 	}
 	return cmd
 }

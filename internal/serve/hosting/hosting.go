@@ -12,6 +12,7 @@ import (
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/config"
 	"github.com/stepjet/stepjet/internal/daemon"
+	"github.com/stepjet/stepjet/internal/telemetry"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/worker"
 )
@@ -28,7 +29,7 @@ type Program struct {
 	logging config.Logging
 	worker  worker.Config
 	secrets config.SecretsKey
-	health  string
+	watch   telemetry.Settings
 }
 
 // Words are those in which a program's help differs.
@@ -52,7 +53,7 @@ func (p *Program) Flags(fs *pflag.FlagSet, w Words) {
 	fs.IntVar(&p.worker.Slots, "slots", worker.DefaultSlots, "most "+w.Slots+" at a time (env STEPJET_SLOTS)")
 	fs.DurationVar(&p.worker.DrainTimeout, "drain-timeout", worker.DefaultDrainTimeout,
 		"how long a stop waits for "+w.Calls+" (env STEPJET_DRAIN_TIMEOUT)")
-	fs.StringVar(&p.health, "health", "", "address of /healthz and /readyz (env STEPJET_HEALTH; default: none)")
+	p.watch.Flags(fs)
 }
 
 // FromEnvironment takes what no flag says from the environment, and returns what the program logs to.
@@ -66,10 +67,12 @@ func (p *Program) FromEnvironment(cmd *cobra.Command) (*slog.Logger, error) {
 	}
 	err := config.FromEnvironment(fs, nil, []config.Setting{
 		{Flag: "name", Env: "STEPJET_NAME"}, p.file, {Flag: "slots", Env: "STEPJET_SLOTS"},
-		{Flag: "drain-timeout", Env: "STEPJET_DRAIN_TIMEOUT"}, {Flag: "health", Env: "STEPJET_HEALTH"},
-		config.SecretsKeySetting,
+		{Flag: "drain-timeout", Env: "STEPJET_DRAIN_TIMEOUT"}, config.SecretsKeySetting,
 	}...)
 	if err != nil {
+		return nil, err
+	}
+	if err := p.watch.FromEnvironment(fs, nil); err != nil {
 		return nil, err
 	}
 	if p.worker.Slots < 1 { // the zero of worker.Config means its default
@@ -88,7 +91,7 @@ func (p *Program) Run(
 	if err != nil {
 		return err
 	}
-	p.worker.SecretsKey, p.worker.Logger = keys, log
+	p.worker.SecretsKey, p.worker.Logger, p.worker.Observer = keys, log, p.watch.Observer()
 	s := daemon.NewRemote(
 		func(ctx context.Context) (*nats.Conn, error) {
 			return kv.Connect(ctx, p.nats.Options("stepjet "+p.Name, log))
@@ -100,5 +103,5 @@ func (p *Program) Run(
 			}
 			return host(nc, w)
 		})
-	return daemon.Run(cmd.Context(), daemon.Options{Name: p.Name, Health: p.health, Check: s.Check, Logger: log}, s)
+	return daemon.Run(cmd.Context(), p.watch.Daemon(p.Name, s.Check, log), s)
 }
