@@ -17,8 +17,10 @@ all: build
 
 VERSION =
 STAMP   = $(if $(VERSION),-X github.com/stepjet/stepjet/internal/version.set=$(VERSION))
-build: ## the three programs, in bin/: static, stripped. A release: VERSION=v1.2.3; otherwise the go command stamps what git knows
-	CGO_ENABLED=0 $(GO) build -buildvcs=auto -trimpath -ldflags '-s -w $(STAMP)' -o bin/ ./cmd/stepjet ./cmd/orchestrator ./cmd/toolworker ./cmd/modelworker
+# Without the tag, the package that traces of OpenTelemetry are encoded with brings templates, which look methods up by
+# name, and the linker keeps every method there is: modelworker is 77 MB then, not 43.
+build: ## the programs, in bin/: static, stripped. A release: VERSION=v1.2.3; otherwise the go command stamps what git knows
+	CGO_ENABLED=0 $(GO) build -tags grpcnotrace -buildvcs=auto -trimpath -ldflags '-s -w $(STAMP)' -o bin/ ./cmd/stepjet ./cmd/orchestrator ./cmd/toolworker ./cmd/modelworker
 
 lab: ## what tries and measures them, in bin/
 	$(GO) build -buildvcs=auto -o bin/ ./cmd/lab

@@ -55,6 +55,9 @@ type Config struct {
 	// Observer is told of runs that begin and end, and of attempts that are sent and decided; package observe says what
 	// it may do. nil: nobody is told, which costs nothing.
 	Observer observe.Observer
+	// TraceShare is how many of the runs that come without a traceparent are traced all the same, from 0 (none) to 1
+	// (all): their steps have one then. Which of them is decided by their names, so set it alike everywhere.
+	TraceShare float64
 }
 
 func (c Config) withDefaults() Config {
@@ -91,6 +94,8 @@ func (c Config) validate() error {
 			WithHint("keep finished runs for longer, or make the grace shorter")
 	case slices.Min(append(slices.Collect(maps.Values(c.Weights)), 1)) < 1:
 		return fault.New(fault.InvalidConfig, "a tenant's weight is less than 1")
+	case !(c.TraceShare >= 0 && c.TraceShare <= 1): // NaN is neither
+		return fault.New(fault.InvalidConfig, "a share of %v of the runs can't be traced: it is from 0 to 1", c.TraceShare)
 	case c.SweepEvery < 100*time.Millisecond:
 		return fault.New(fault.InvalidConfig, "sweep interval %s is shorter than 100ms", c.SweepEvery)
 	}

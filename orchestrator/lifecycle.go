@@ -40,6 +40,9 @@ func (lc *lifecycle) submitted(id subjects.Run, e kv.Entry, from *cursor) {
 		lc.reaper.orphan(id, old.generation) // of which a purge by sequence may have left some
 	}
 	asked, unfit := wire.ParsePlan(e.Header)
+	if asked.Trace == (wire.Trace{}) {
+		asked.Trace = wire.TraceOfRun(id, e.Seq, lc.cfg.TraceShare)
+	}
 	r := &run{
 		identity: identity{
 			id: id, generation: e.Seq, submitted: e.Time, body: e.Data, digest: plan.Digest(e.Data),

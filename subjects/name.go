@@ -66,3 +66,15 @@ func split(subject string, into []string) (tokens int) {
 	}
 	return tokens + 1
 }
+
+// identity writes T/R/G.
+func (n name) identity(r Run, g uint64) name { return n.text(r.Tenant, "/", r.ID, "/").uint(g) }
+
+// hash returns the FNV-1a hash of a name, of 64 bits; 1 where that is 0. Package hash/fnv would allocate.
+func (n name) hash() uint64 {
+	h := uint64(14695981039346656037)
+	for _, c := range n {
+		h = (h ^ uint64(c)) * 1099511628211
+	}
+	return max(h, 1)
+}

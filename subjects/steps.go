@@ -14,6 +14,9 @@ func StepsSubjects(shard int) []string {
 	return []string{"step." + s + ".>", "sched." + s + ".>", Sentinel(shard)}
 }
 
+// StepTemplate is the form of what Step returns, for people and telemetry.
+const StepTemplate = "step.{shard}.{tool}.{partition}.{tenant}.{run}.{generation}.{step}.{attempt}"
+
 // Keeper names the consumer of a step stream that nobody pulls from: what it is interested in, no acknowledgement of
 // another consumer's removes. It is no name of a tool's durable.
 const Keeper = "=keeper"

@@ -28,6 +28,8 @@ const (
 // Intake subjects: where agents publish plans.
 const (
 	IntakeFilter = "plan.submit.*.*"
+	// IntakeTemplate is their form, for people and telemetry.
+	IntakeTemplate = "plan.submit.{tenant}.{run}"
 	// IntakeShardsFilter matches what Go clients publish to where there is more than one ledger shard.
 	IntakeShardsFilter = "plan.in.*.*.*"
 )
@@ -109,7 +111,7 @@ func (a Attempt) HasKey(s string) bool { return string(make(name, 0, room).key(&
 
 // key writes T/R/G/S.
 func (n name) key(a *Attempt) name {
-	return n.text(a.Tenant, "/", a.ID, "/").uint(a.Generation).text("/", a.Step)
+	return n.identity(a.Run, a.Generation).text("/", a.Step)
 }
 
 // MessageID returns the id that dedupes the dispatch of the attempt: T/R/G/S/A. It is a help, never what correctness
@@ -126,16 +128,6 @@ func (a Attempt) MessageID() string {
 // after that finds the attempt decided by its record.
 func (a Attempt) RepairID(n int) string {
 	return string(make(name, 0, room).key(&a).text("/").int(a.Number).text(",").int(n))
-}
-
-// Span returns the id of the attempt's span in traces: the FNV-1a hash, of 64 bits, of MessageID; 1 where that is 0,
-// which is no id. Whoever knows the attempt knows its span, so nobody has to keep one.
-func (a Attempt) Span() uint64 {
-	h := uint64(14695981039346656037) // hash/fnv would allocate
-	for _, c := range make(name, 0, room).key(&a).text("/").int(a.Number) {
-		h = (h ^ uint64(c)) * 1099511628211
-	}
-	return max(h, 1)
 }
 
 // BlobName returns the name of a blob that belongs to the attempt; unique is a fresh nuid.

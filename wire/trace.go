@@ -66,6 +66,20 @@ func (t Trace) Of(a subjects.Attempt) Trace {
 	return Trace{string(append(append(b, '-'), flags...)), t.State}
 }
 
+// TraceOfRun returns the trace of a run whose plan came without one: one of its own, that the share of runs has which is
+// kept, and the zero Trace for the others. Every owner of the run comes to the same, by its name alone. Its parent is
+// the run's own span.
+func TraceOfRun(r subjects.Run, generation uint64, share float64) Trace {
+	const parts = 1 << 20
+	span := r.Span(generation)
+	if share <= 0 || float64(span%parts) >= share*parts {
+		return Trace{}
+	}
+	id := r.Trace(generation)
+	b := append(hex.AppendEncode([]byte("00-"), id[:]), '-')
+	return Trace{Parent: string(append(hex.AppendEncode(b, binary.BigEndian.AppendUint64(nil, span)), "-01"...))}
+}
+
 // TraceOf reads the trace context of a message, without what is not valid.
 func TraceOf(h nats.Header) Trace {
 	parent := get(h, subjects.HeaderTraceparent)

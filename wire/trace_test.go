@@ -3,6 +3,7 @@ package wire_test
 import (
 	"fmt"
 	"hash/fnv"
+	"io"
 	"strings"
 	"testing"
 
@@ -96,4 +97,28 @@ func TestAnAttemptHasItsOwnSpan(t *testing.T) {
 	b.Number = 3
 	require.NotEqual(t, plan.Of(a), plan.Of(b))
 	require.Zero(t, testing.AllocsPerRun(100, func() { a.Span() }))
+}
+
+// A run without a trace has one of its own, in the share of runs that is traced: the same for every owner.
+func TestARunHasATraceOfItsOwn(t *testing.T) {
+	t.Parallel()
+	r := subjects.NewRun("acme", "r 1")
+	all := wire.TraceOfRun(r, 7, 1)
+	require.Equal(t, all, all.Valid())
+	h128, h64 := fnv.New128a(), fnv.New64a()
+	for _, h := range []io.Writer{h128, h64} {
+		_, err := io.WriteString(h, "acme/"+r.ID+"/7")
+		require.NoError(t, err)
+	}
+	require.Equal(t, fmt.Sprintf("00-%032x-%016x-01", h128.Sum(nil), h64.Sum64()), all.Parent)
+	require.NotEqual(t, all, wire.TraceOfRun(r, 8, 1))
+	for share, want := range map[float64]int{0: 0, -1: 0, 0.25: 2500, 1: 10_000} {
+		n := 0
+		for i := range 10_000 {
+			if wire.TraceOfRun(subjects.NewRun("acme", fmt.Sprint("run-", i)), 1, share) != (wire.Trace{}) {
+				n++
+			}
+		}
+		require.InDelta(t, want, n, 200, share)
+	}
 }

@@ -61,6 +61,9 @@ const rules = `
 // audiences says who may import a package that is not for everybody whom rules let import it: who stands on the right
 // of its line, and tests.
 const audiences = `
+	internal/telemetry/* internal/telemetry internal/serve internal/serve/hosting
+	github.com/prometheus/* internal/telemetry/metrics
+	go.opentelemetry.io/* internal/telemetry internal/telemetry/traces
 	internal/doctor   internal/cli internal/config internal/lab/* internal/serve
 	model/provider    internal/serve/models examples/model
 	internal/serve/models cmd/modelworker

@@ -25,6 +25,7 @@ var orchestratorSettings = []config.Setting{
 	{Flag: "sweep-every", Env: "STEPJET_SWEEP_EVERY"},
 	{Flag: "weight", Env: "STEPJET_WEIGHT"},
 	{Flag: "ack-wait", Env: "STEPJET_ACK_WAIT"},
+	{Flag: "trace-share", Env: "STEPJET_TRACE_SHARE"},
 	{Flag: "ledger-max-bytes", Env: "STEPJET_LEDGER_MAX_BYTES"},
 	config.SecretsKeySetting,
 }
@@ -63,6 +64,8 @@ others go on with its runs. The first start creates streams and buckets; what ex
 		"how long a finished run's records stay in the ledger (env STEPJET_GRACE)")
 	fs.DurationVar(&cfg.SweepEvery, "sweep-every", orchestrator.DefaultSweepEvery,
 		"how often what should be on its way is compared with what is, and what is gone is mended (env STEPJET_SWEEP_EVERY; 100ms or more)")
+	fs.Float64Var(&cfg.TraceShare, "trace-share", 0,
+		"share of the runs, from 0 to 1, that are traced though their plans say nothing of it (env STEPJET_TRACE_SHARE)")
 	fs.StringToIntVar(&cfg.Weights, "weight", nil,
 		"shares of tenants where a tool has more to do than fits, as in acme=3,beta=2 (env STEPJET_WEIGHT; default 1 each)")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -88,7 +91,10 @@ others go on with its runs. The first start creates streams and buckets; what ex
 		}
 		cfg.SecretsKey = keys
 		cfg.Logger, cfg.Version, cfg.Store = log, version.String(), store.Config()
-		cfg.Observer = watch.Observer()
+		if cfg.Observer, err = watch.Start(cmd.Context(), "orchestrator", log); err != nil {
+			return err
+		}
+		defer watch.Close()
 		if _, err := orchestrator.New(nil, cfg); err != nil { // before a server is waited for
 			return err
 		}

@@ -81,7 +81,13 @@ type running struct {
 
 func start(t *testing.T, name, url string, args ...string) *running {
 	t.Helper()
-	r := &running{t: t, cmd: program(name, []string{"NATS_URL=" + url}, args...), done: make(chan error, 1)}
+	return startWith(t, nil, name, url, args...)
+}
+
+// startWith is start with more in the environment.
+func startWith(t *testing.T, env []string, name, url string, args ...string) *running {
+	t.Helper()
+	r := &running{t: t, cmd: program(name, append([]string{"NATS_URL=" + url}, env...), args...), done: make(chan error, 1)}
 	stderr, err := r.cmd.StderrPipe()
 	require.NoError(t, err)
 	require.NoError(t, r.cmd.Start())

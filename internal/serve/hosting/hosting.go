@@ -91,7 +91,11 @@ func (p *Program) Run(
 	if err != nil {
 		return err
 	}
-	p.worker.SecretsKey, p.worker.Logger, p.worker.Observer = keys, log, p.watch.Observer()
+	p.worker.SecretsKey, p.worker.Logger = keys, log
+	if p.worker.Observer, err = p.watch.Start(cmd.Context(), p.Name, log); err != nil {
+		return err
+	}
+	defer p.watch.Close()
 	s := daemon.NewRemote(
 		func(ctx context.Context) (*nats.Conn, error) {
 			return kv.Connect(ctx, p.nats.Options("stepjet "+p.Name, log))

@@ -205,8 +205,8 @@ func TestWorkersShareARate(t *testing.T) {
 	require.Equal(t, outcome.Succeeded, out.Status, "%v", out.Errors)
 	require.Len(t, begun, calls+1)
 	for i := burst; i < len(begun); i++ {
-		// at ten a second, any eleven take a second; a tenth is for what the network and a busy machine shift
-		require.Greater(t, begun[i].Sub(begun[i-burst]), 500*time.Millisecond, "call %d", i)
+		// What a busy machine shifts comes later, never sooner.
+		require.Greater(t, begun[i].Sub(begun[0]), time.Duration(i-burst)*time.Second/10, "call %d", i)
 	}
 	all := said.text(t)
 	require.True(t, strings.Contains(all, "model_waits"))

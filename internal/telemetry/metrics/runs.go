@@ -21,7 +21,7 @@ type runs struct {
 func newRuns(tenants bool) *runs {
 	r := &runs{
 		ended: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Namespace: namespace, Name: "runs_total", Help: "Runs that are over, by how they ended.",
+			Namespace: namespace, Subsystem: "runs", Name: "total", Help: "Runs that are over, by how they ended.",
 		}, labels(tenants, "status")),
 		took: prometheus.NewHistogramVec(seconds(
 			"run_duration_seconds", "From the submission of a run to its end.", 0.001, 2.5, 18), []string{"status"}),
