@@ -22,7 +22,7 @@ func Guide(tools []*tool.Definition) string {
 	}
 	b.WriteString("\n\nTOOLS, as name(arguments) -> result. Use these names and no others:")
 	for _, d := range callable(tools) {
-		b.WriteString("\n" + line(d))
+		b.WriteString("\n- " + Signature(d))
 	}
 	return b.String()
 }

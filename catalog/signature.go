@@ -168,8 +168,9 @@ func key(name string) string {
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// line tells a plan's author all about a tool.
-func line(d *tool.Definition) string {
+// Signature tells a plan's author all about a tool in a few lines, as the guide of execute_tool_plan lists it:
+// name(arguments) -> result, what it does, and its contract.
+func Signature(d *tool.Definition) string {
 	input, output := "{}", "any"
 	if len(d.InputSchema) > 0 {
 		input = signature(d.InputSchema, true)
@@ -177,7 +178,7 @@ func line(d *tool.Definition) string {
 	if len(d.OutputSchema) > 0 {
 		output = signature(d.OutputSchema, false)
 	}
-	text := fmt.Sprintf("- %s(%s) -> %s", d.Name, input, output)
+	text := fmt.Sprintf("%s(%s) -> %s", d.Name, input, output)
 	if d.Description != "" {
 		text += "\n  " + clip(oneLine(d.Description), lineSize)
 	}

@@ -22,6 +22,9 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"maps"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -199,6 +202,18 @@ func (c *Client) Ping(ctx context.Context) (Server, error) {
 	return s, nil
 }
 
+// Demand returns how much is wanted now of each tool that this client's tenant may use, by all tenants together: the
+// steps that workers have, and those that wait for one, wherever they do. It is the number to scale workers by; that a
+// tool's consumer lags behind says less. It asks all orchestrators; while one of them is dead it takes up to 3 s, and
+// Demands.Unsure says what is missing. Errors: Permission, NotReady where none answers, and those of reading.
+func (c *Client) Demand(ctx context.Context) (*tool.Demands, error) {
+	tools, err := c.Tools(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return c.store.Requests.Demand(ctx, tools)
+}
+
 // Tools returns the registered tools that this client's tenant may use, by name.
 func (c *Client) Tools(ctx context.Context) ([]tool.Registered, error) {
 	all, err := c.store.Registry.Tools(ctx)
@@ -214,16 +229,26 @@ func (c *Client) Tools(ctx context.Context) ([]tool.Registered, error) {
 	return mine, nil
 }
 
-// Demand returns how much is wanted now of each tool that this client's tenant may use, by all tenants together: the
-// steps that workers have, and those that wait for one, wherever they do. It is the number to scale workers by; that a
-// tool's consumer lags behind says less. It asks all orchestrators; while one of them is dead it takes up to 3 s, and
-// Demands.Unsure says what is missing. Errors: Permission, NotReady where none answers, and those of reading.
-func (c *Client) Demand(ctx context.Context) (*tool.Demands, error) {
-	tools, err := c.Tools(ctx)
-	if err != nil {
-		return nil, err
+// WatchTools calls each with the registered tools that this client's tenant may use, by name, and again whenever they
+// have changed, from this goroutine, until ctx ends. Errors: ctx's own, and those of reading.
+func (c *Client) WatchTools(ctx context.Context, each func([]tool.Registered)) error {
+	mine, complete := map[string]tool.Registered{}, false
+	tell := func() {
+		if complete {
+			each(slices.SortedFunc(maps.Values(mine), func(a, b tool.Registered) int { return strings.Compare(a.Name, b.Name) }))
+		}
 	}
-	return c.store.Requests.Demand(ctx, tools)
+	return c.store.Registry.WatchTools(ctx, func(t tool.Registered, deleted bool) {
+		if deleted || !allowed(t.Tenants, c.tenant) {
+			delete(mine, t.Name)
+		} else {
+			mine[t.Name] = t
+		}
+		tell()
+	}, func() {
+		complete = true
+		tell()
+	})
 }
 
 func allowed(tenants []string, tenant string) bool {

@@ -17,7 +17,7 @@ import (
 // outcome.DryRun.Cut says. A plan with problems is no error. Errors: MessageTooLarge for a plan that could not be sent,
 // Permission, NoConnection, InvalidTool where the plan names a tool whose schema can't be used, and ctx's own.
 func (c *Client) DryRun(ctx context.Context, plan []byte) (*outcome.DryRun, error) {
-	if err := c.fits(plan, nil); err != nil {
+	if err := fits(c.store.MaxPayload(), plan, nil); err != nil {
 		return nil, err
 	}
 	registered, err := c.Tools(ctx)

@@ -63,7 +63,7 @@ func (c *Client) Submit(ctx context.Context, body []byte, o SubmitOptions) (r *R
 	if err != nil {
 		return nil, err
 	}
-	if err := c.fits(body, h); err != nil {
+	if err := fits(c.store.MaxPayload(), body, h); err != nil {
 		return nil, err
 	}
 	digest := plan.Digest(body)
@@ -181,9 +181,8 @@ func clone(h nats.Header) nats.Header {
 // headerRoom is what the store may add to a plan's headers, in bytes.
 const headerRoom = 512
 
-// fits refuses a plan that the server would refuse by closing the connection.
-func (c *Client) fits(plan []byte, h nats.Header) error {
-	limit := c.store.MaxPayload()
+// fits refuses a plan that a server with this limit of payloads would refuse by closing the connection.
+func fits(limit int64, plan []byte, h nats.Header) error {
 	headers := int64(headerRoom)
 	for k, v := range h {
 		for _, s := range v {
