@@ -25,6 +25,7 @@ const rules = `
 	plan              std fault subjects internal/text tool internal/jsontape internal/expression internal/dialect
 	machine           std fault subjects outcome plan tool
 	catalog           std fault subjects tool plan internal/jsontape
+	catalog/search    std tool
 
 	model             std net/http fault jsonrepair
 	model/provider    std sys fault model tool worker kv openai anthropic
@@ -37,6 +38,11 @@ const rules = `
 	orchestrator      std sys fault observe internal/observer internal/text subjects wire outcome tool plan machine kv seal internal/backoff nats sync
 	worker            std sys fault observe internal/observer internal/text subjects wire outcome tool plan kv seal internal/backoff nats sync schemas
 	client            std sys fault observe internal/observer internal/text subjects wire outcome tool plan kv seal internal/backoff nats sync uuid internal/dryrun
+
+	mcp/content       std fault internal/jsontape
+	mcp/selector      std fault tool
+	mcp/task          std fault internal/text subjects outcome
+	mcp/server        std sys fault internal/text internal/jsontape internal/backoff subjects outcome tool plan catalog catalog/search client mcp/content mcp/selector mcp/task uuid mcp-sdk oidc
 
 	stepjettest       std sys outcome worker client internal/dev nats
 
@@ -71,6 +77,9 @@ const audiences = `
 	github.com/openai/openai-go/* model/provider
 	github.com/anthropics/anthropic-sdk-go/* model/provider
 	github.com/kaptinlin/jsonrepair model
+	github.com/modelcontextprotocol/go-sdk/* mcp/*
+	github.com/coreos/go-oidc/* mcp/server
+	mcp/server        internal/serve/mcp
 `
 
 // shortNames are the modules that rules may name. A module that isn't here may be imported by internal/* alone.
@@ -88,6 +97,8 @@ var shortNames = map[string][]string{
 	"jsonrepair": {"github.com/kaptinlin/jsonrepair"},
 	"openai":     {"github.com/openai/openai-go/v3"},
 	"anthropic":  {"github.com/anthropics/anthropic-sdk-go"},
+	"mcp-sdk":    {"github.com/modelcontextprotocol/go-sdk"},
+	"oidc":       {"github.com/coreos/go-oidc/v3"},
 }
 
 // system are the parts of the standard library that read or change the world around a program, by their first element

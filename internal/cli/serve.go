@@ -1,11 +1,37 @@
 package cli
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
+	"github.com/stepjet/stepjet/client"
 	"github.com/stepjet/stepjet/internal/daemon"
 	"github.com/stepjet/stepjet/internal/serve"
+	"github.com/stepjet/stepjet/internal/serve/mcp"
 )
+
+// mcpCommand serves the Model Context Protocol, as any other command reaches Stepjet: on a server that was named, with a
+// Stepjet that runs here, or with one of its own.
+func mcpCommand(a *app) *cobra.Command {
+	return mcp.Command(mcp.Surroundings{
+		Stdin: a.env.Stdin, Stdout: a.stdout, Work: a.work, Say: a.say, Logger: a.log,
+		Tenant:    func() string { return a.flags.tenant },
+		Arguments: func() string { return (&session{}).arguments(a) },
+		Open: func(ctx context.Context, tenant, creds string) (*client.Client, func(), error) {
+			of := *a
+			of.flags.tenant = tenant
+			if creds != "" {
+				of.flags.Creds = creds
+			}
+			s, err := of.open(ctx, place{start: always})
+			if err != nil {
+				return nil, nil, err
+			}
+			return s.client, s.close, nil
+		},
+	})
+}
 
 func (a *app) orchestratorCommand() *cobra.Command {
 	return a.serving("orchestrator", serve.Orchestrator)

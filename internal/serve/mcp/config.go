@@ -1,0 +1,123 @@
+package mcp
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/mcp/selector"
+	"github.com/stepjet/stepjet/mcp/server"
+	"github.com/stepjet/stepjet/mcp/task"
+)
+
+// config reads the files and settings that flags name.
+func (f *flags) config() (cfg server.Config, err error) {
+	cfg = server.Config{TaskAfter: f.taskAfter, Hold: f.hold, Retention: f.retention, Origins: f.origins}
+	if cfg.MaxResult, err = size(f.maxResult); err != nil {
+		return cfg, err
+	}
+	if f.expose != "" {
+		some, err := selector.Parse(f.expose)
+		if err != nil {
+			return cfg, err
+		}
+		cfg.Expose = &some
+	}
+	if err := readFile("--key-file", f.keys, func(b []byte) (err error) { cfg.Keys, err = task.ParseKeys(b); return err }); err != nil {
+		return cfg, err
+	}
+	if err := readFile("--auth", f.auth, func(b []byte) (err error) { cfg.Auth, err = server.ParseAuth(b); return err }); err != nil {
+		return cfg, err
+	}
+	cfg.Context, err = f.contextRules()
+	return cfg, err
+}
+
+// readFile reads the file that a flag names, if it does.
+func readFile(flag, name string, parse func([]byte) error) error {
+	if name == "" {
+		return nil
+	}
+	b, err := os.ReadFile(name)
+	if err == nil {
+		err = parse(b)
+	}
+	if err != nil {
+		f := fault.Wrap(fault.InvalidConfig, err, flag+" "+name)
+		if inner := fault.As(err); inner != nil {
+			f.Hint = inner.Hint
+		}
+		return f
+	}
+	return nil
+}
+
+func (f *flags) contextRules() (r server.ContextRules, err error) {
+	r.Keys = f.context
+	for _, text := range f.contextClaims {
+		claim, key, ok := strings.Cut(text, "=")
+		if !ok || claim == "" || key == "" {
+			return r, fault.New(fault.InvalidConfig, "--context-claim %q", text).WithHint("claim=key, such as sub=user")
+		}
+		if r.Claims == nil {
+			r.Claims = map[string]string{}
+		}
+		r.Claims[claim] = key
+	}
+	for _, text := range f.contextHeaders {
+		header, key, ok := strings.Cut(text, "=")
+		key, secret := strings.CutSuffix(key, ":secret")
+		if !ok || header == "" || key == "" {
+			return r, fault.New(fault.InvalidConfig, "--context-header %q", text).WithHint("Header=key, or Header=key:secret")
+		}
+		r.Headers = append(r.Headers, server.ContextHeader{Header: header, Key: key, Secret: secret})
+	}
+	return r, nil
+}
+
+// units are those of sizes.
+var units = []struct {
+	name  string
+	bytes int
+}{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"B", 1}, {"", 1}}
+
+// size reads a number of bytes: 49152, 48KiB.
+func size(text string) (int, error) {
+	for _, u := range units {
+		if number, ok := strings.CutSuffix(text, u.name); ok {
+			if n, err := strconv.Atoi(strings.TrimSpace(number)); err == nil && n > 0 && n <= 1<<30/u.bytes {
+				return n * u.bytes, nil
+			}
+			break
+		}
+	}
+	return 0, fault.New(fault.InvalidConfig, "--max-result %q", text).WithHint("a size, such as 48KiB")
+}
+
+// tenantFile is what the file of --tenants says of one.
+type tenantFile struct {
+	// Creds is a file of user credentials; a relative path starts at the folder of the file that names it.
+	Creds string `json:"creds"`
+}
+
+func readTenants(name string) (all map[string]tenantFile, err error) {
+	err = readFile("--tenants", name, func(b []byte) error {
+		if err := json.Unmarshal(b, &all); err != nil {
+			return fault.Wrap(fault.InvalidConfig, err, "reading it").WithHint(`{"acme": {"creds": "acme.creds"}}`)
+		}
+		for tenant, t := range all {
+			if t.Creds != "" && !filepath.IsAbs(t.Creds) {
+				all[tenant] = tenantFile{Creds: filepath.Join(filepath.Dir(name), t.Creds)}
+			}
+		}
+		return nil
+	})
+	return all, err
+}
+
+func noTenant(tenant string) error {
+	return fault.New(fault.Permission, "the tenant %q is not served here", tenant).WithHint("the file of --tenants names those that are")
+}

@@ -1,0 +1,143 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/stepjet/stepjet/client"
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/mcp/task"
+	"github.com/stepjet/stepjet/outcome"
+)
+
+// keyOf names a question among all of its run, for good: the step's token, and the number of its question.
+func keyOf(q *outcome.Question) string { return q.Step + "#" + strconv.Itoa(q.Number) }
+
+// asked returns what a run asks that a caller may answer, with the arguments.
+func (r *runs) asked(ctx context.Context, who Principal, run string) (some []*outcome.Question, err error) {
+	all, err := r.client.Questions(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	for _, q := range all {
+		if !who.May(scopeOf(q)) {
+			continue
+		}
+		if q.Blob != nil {
+			if q, err = r.client.Question(ctx, run, q.Step); fault.CodeOf(err) == fault.NotFound {
+				continue // it was answered a moment ago
+			} else if err != nil {
+				return nil, err
+			}
+		}
+		some = append(some, q)
+	}
+	return some, nil
+}
+
+// scopeOf is what it takes to answer a question.
+func scopeOf(q *outcome.Question) string {
+	if q.Kind == outcome.Ask {
+		return ScopeRun
+	}
+	return ScopeDecide
+}
+
+// waitingFor says what a run waits for, and who can answer.
+func waitingFor(all []*outcome.Question) []any {
+	var said []any
+	for _, q := range all {
+		who := "whoever may answer for the tenant: stepjet questions answer"
+		if q.Kind == outcome.Approval {
+			who = "an approver: stepjet approve " + q.Run + " " + q.Step
+		}
+		said = append(said, map[string]any{"step": q.Step, "tool": q.Tool, "question": task.FormOf(q).Message, "who": who})
+	}
+	return said
+}
+
+// request is a question as a client is asked to put it to its user.
+func request(q *outcome.Question) *mcp.ElicitParams {
+	f := task.FormOf(q)
+	return &mcp.ElicitParams{Mode: "form", Message: f.Message, RequestedSchema: f.Schema}
+}
+
+// filled is a form that a client's user filled in.
+type filled struct {
+	action  string
+	content json.RawMessage
+}
+
+// elicited reads the answer to an elicitation.
+func elicited(response mcp.InputResponse) (filled, error) {
+	said, ok := response.(*mcp.ElicitResult)
+	if !ok {
+		return filled{}, invalidParams("inputResponses: what was asked is an elicitation")
+	}
+	content, err := json.Marshal(said.Content)
+	if err != nil {
+		return filled{}, fault.Wrap(fault.Internal, err, "reading an answer")
+	}
+	return filled{said.Action, content}, nil
+}
+
+// answer takes the answer to a question that a caller names by its key. One that is not asked, or not any more, counts
+// for nothing, and so does one that this caller may not answer.
+func (r *runs) answer(ctx context.Context, who Principal, run, key string, f filled) error {
+	step, number, ok := cutLast(key, "#")
+	if !ok {
+		return nil
+	}
+	asked, err := r.asked(ctx, who, run)
+	if err != nil {
+		return err
+	}
+	for _, q := range asked {
+		if q.Step == step && strconv.Itoa(q.Number) == number {
+			err := r.reply(ctx, who, q, f.action, f.content)
+			if code := fault.CodeOf(err); code == fault.Conflict || code == fault.AlreadyFinished || code == fault.NotFound {
+				return nil // answered meanwhile
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+// reply says to a question what a client's user made of its form.
+func (r *runs) reply(ctx context.Context, who Principal, q *outcome.Question, action string, content json.RawMessage) error {
+	if string(content) == "null" {
+		content = nil
+	}
+	said, err := task.Read(q, action, content)
+	if err != nil {
+		return err
+	}
+	a := client.Answer{Arguments: said.Arguments, Reason: said.Reason, By: who.by()}
+	switch said.Verdict {
+	case task.Approve:
+		_, err = r.client.Approve(ctx, q, a)
+	case task.Reject:
+		_, err = r.client.Reject(ctx, q, a)
+	case task.Answer:
+		_, err = r.client.Answer(ctx, q, said.Value, a)
+	case task.Open:
+	}
+	if err != nil {
+		return fmt.Errorf("answering %s: %w", q.Step, err)
+	}
+	return nil
+}
+
+func cutLast(s, sep string) (before, after string, ok bool) {
+	i := strings.LastIndex(s, sep)
+	if i < 0 {
+		return "", "", false
+	}
+	return s[:i], s[i+len(sep):], true
+}

@@ -1,0 +1,198 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/stepjet/stepjet/catalog"
+	"github.com/stepjet/stepjet/catalog/search"
+	"github.com/stepjet/stepjet/internal/backoff"
+	"github.com/stepjet/stepjet/mcp/task"
+	"github.com/stepjet/stepjet/tool"
+)
+
+// tenant is what serves one tenant: its client, and its tools as they stand in the registry.
+type tenant struct {
+	desk
+	name string
+	mcp  *mcp.Server
+
+	opening sync.Mutex
+	guide   string // what is listed of execute_tool_plan; of the goroutine that offers tools
+}
+
+func newTenant(cfg *Config, l *life, states task.Keys, name string) *tenant {
+	t := &tenant{name: name}
+	t.runs = &runs{most: cfg.MaxResult}
+	t.tasks = &tasks{runs: t.runs, keys: cfg.Keys, retention: cfg.Retention}
+	t.cfg, t.life, t.states = cfg, l, states
+	t.shelf.index = search.New(nil)
+	capabilities := &mcp.ServerCapabilities{}
+	capabilities.AddExtension(task.Extension, nil)
+	t.mcp = mcp.NewServer(&mcp.Implementation{Name: "stepjet", Title: "Stepjet", Version: cfg.Version}, &mcp.ServerOptions{
+		Instructions: instructions,
+		Logger:       cfg.Logger,
+		Capabilities: capabilities,
+		// Lists are a tenant's: nobody between may keep them for others.
+		SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) { c.CacheScope = "private" },
+	})
+	t.tasks.offer(t.mcp)
+	t.addResources()
+	t.mcp.AddReceivingMiddleware(t.middleware)
+	return t
+}
+
+const instructions = `Stepjet runs plans: one JSON document that lists tool calls and how the output of one feeds the ` +
+	`arguments of another. Use execute_tool_plan for everything that takes several calls; search_tools finds what plans can call.`
+
+// open connects the tenant when it is first needed, and returns once its tools are known.
+func (t *tenant) open(ctx context.Context) error {
+	t.opening.Lock()
+	defer t.opening.Unlock()
+	if t.runs.client != nil {
+		return nil
+	}
+	c, err := t.cfg.Client(ctx, t.name)
+	if err != nil {
+		return err
+	}
+	tools, err := c.Tools(ctx)
+	if err != nil {
+		return err
+	}
+	t.runs.client = c
+	t.offer(tools)
+	t.life.working.Go(func() { t.follow(t.life.ctx) })
+	return nil
+}
+
+// followPause is between two tries to read a registry that can't be read.
+const followPause = time.Second
+
+// follow keeps the tools as the registry has them, until ctx ends. What comes while lists are made is taken together.
+func (t *tenant) follow(ctx context.Context) {
+	news := make(chan []tool.Registered, 1)
+	t.life.working.Go(func() {
+		for {
+			select {
+			case tools := <-news:
+				t.offer(tools)
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	for {
+		err := t.runs.client.WatchTools(ctx, func(tools []tool.Registered) {
+			select {
+			case <-news: // it is old now
+			default:
+			}
+			news <- tools
+		})
+		if ctx.Err() != nil {
+			return
+		}
+		t.cfg.Logger.Warn("the registry can't be followed; its tools stay as they were", "tenant", t.name, "error", err)
+		if !backoff.Pause(ctx, followPause) {
+			return
+		}
+	}
+}
+
+// offer takes the registry's tools as they are now.
+func (t *tenant) offer(registered []tool.Registered) {
+	tools := make([]*tool.Definition, len(registered))
+	exposed, revisions := map[string]*tool.Definition{}, map[string]uint64{}
+	for i, r := range registered {
+		d := r.Effective()
+		tools[i] = d
+		name := catalog.Name(catalog.Anthropic, d.Name)
+		if t.cfg.exposes(d) && !slices.Contains(builtins, name) {
+			exposed[name], revisions[name] = d, r.Revision
+		}
+	}
+	before := t.shelf.put(tools, exposed, revisions)
+	t.addBuiltins(tools)
+	for name, d := range exposed {
+		if before[name] != revisions[name] {
+			t.expose(name, d)
+		}
+	}
+	for name := range before {
+		if exposed[name] == nil {
+			t.mcp.RemoveTools(name)
+		}
+	}
+}
+
+// expose offers a registered tool as one of its own. One whose schema clients can't take is left out.
+func (t *tenant) expose(name string, d *tool.Definition) {
+	listed, err := listedTool(name, d)
+	if err == nil {
+		err = addTool(t.mcp, listed, t.callTool)
+	}
+	if err != nil {
+		t.cfg.Logger.Warn("a tool can't be offered to clients of MCP and is left out", "tool", d.Name, "error", err)
+		t.mcp.RemoveTools(name)
+	}
+}
+
+// addBuiltins offers the tools that are always there. Only execute_tool_plan depends on the others.
+func (t *tenant) addBuiltins(tools []*tool.Definition) {
+	plan, err := planTool(tools)
+	if err != nil {
+		t.cfg.Logger.Error("execute_tool_plan can't be described over the tools there are", "error", err)
+		plan, _ = planTool(nil)
+	}
+	raw, _ := json.Marshal(plan) // it came from JSON
+	first, changed := t.guide == "", t.guide != string(raw)
+	t.guide = string(raw)
+	if changed {
+		t.mcp.AddTool(plan, t.callPlan)
+	}
+	if first {
+		t.mcp.AddTool(searchTool, t.callSearch)
+		t.mcp.AddTool(resultTool, t.callResult)
+		t.mcp.AddTool(cancelTool, t.callCancel)
+	}
+}
+
+// addResources offers the results of steps to be read, part by part.
+func (t *tenant) addResources() {
+	template := mcp.ResourceTemplate{
+		Name: "result", Title: "Result of a step", MIMEType: jsonType,
+		URITemplate: "stepjet://runs/{run}/steps/{step}{?path,offset,limit}",
+		Description: `What a step returned, as JSON; the step "=" is the plan's output. path is a JSON pointer (/items/0), offset and limit ` +
+			`count bytes of what it leads to; at most 262,144 come at once.`,
+	}
+	t.mcp.AddResourceTemplate(&template, t.readResource)
+	any := template // the SDK's matcher knows parameters in this order alone, and no paths
+	any.Name, any.URITemplate = "any-result", "stepjet://runs/{run}/steps/{+rest}"
+	t.mcp.AddResourceTemplate(&any, t.readResource)
+}
+
+// middleware goes around all methods.
+func (t *tenant) middleware(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		if !offered(method) {
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "method " + method + " is not offered"}
+		}
+		ctx = context.WithValue(ctx, callerKey{}, t.who(req.GetExtra()))
+		if method != "tools/call" {
+			return next(ctx, method, req)
+		}
+		h := &holder{}
+		res, err := next(context.WithValue(ctx, holderKey{}, h), method, req)
+		if err == nil && h.task != nil {
+			return h.task, nil
+		}
+		return res, err
+	}
+}

@@ -1,0 +1,214 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/stepjet/stepjet/client"
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/mcp/task"
+	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/subjects"
+)
+
+// watchAfter is how long a call waits before it looks at its run: most are over by then, and are not looked at.
+const watchAfter = 100 * time.Millisecond
+
+// ended is what the wait for a run came to.
+type ended struct {
+	out *outcome.Outcome
+	err error
+}
+
+// await waits for a run until it is over, the call has waited long enough, a question is to be asked, or the client is
+// gone.
+func (c *call) await(ctx context.Context, r *client.Run) (*mcp.CallToolResult, error) {
+	handle := c.mode != taskNever && knowsTasks(c.req)
+	patience := c.hold
+	if handle && c.mode != taskLate {
+		return c.handOut(ctx)
+	}
+	if handle {
+		patience = min(c.cfg.TaskAfter, c.hold)
+	}
+	w := newWaiting(ctx, c, r)
+	defer w.stop()
+	enough := time.NewTimer(patience)
+	defer enough.Stop()
+	for {
+		select {
+		case e := <-w.over:
+			return c.finish(ctx, e)
+		case e := <-w.events:
+			w.take(e)
+		case <-w.look.C:
+			w.watch()
+		case <-w.beat.C:
+			if res, err := w.tick(handle); res != nil || err != nil {
+				return res, err
+			}
+		case err := <-w.answered:
+			if w.asking = ""; err != nil {
+				return failed(err)
+			}
+		case <-enough.C:
+			if handle {
+				return c.handOut(ctx)
+			}
+			return c.stillRunning(ctx)
+		case <-ctx.Done():
+			c.leave()
+			return failed(context.Cause(ctx))
+		}
+	}
+}
+
+// finish is the result of a run that is over, or of a wait that failed.
+func (c *call) finish(ctx context.Context, e ended) (*mcp.CallToolResult, error) {
+	if e.err == nil {
+		return c.runs.result(ctx, e.out, c.kind, c.req.ProtocolVersion())
+	}
+	if ctx.Err() != nil {
+		c.leave()
+	}
+	return failed(e.err)
+}
+
+// stillRunning is what a caller gets who can't wait any longer.
+func (c *call) stillRunning(ctx context.Context) (*mcp.CallToolResult, error) {
+	doc := map[string]any{
+		"run": c.run, "status": outcome.Running,
+		"next": `call ` + getResult + ` with {"run": "` + c.run + `"} for the rest`,
+	}
+	if run, err := c.runs.document(ctx, c.run); err == nil {
+		if run.Status != outcome.Running && run.Outcome != nil {
+			return c.finish(ctx, ended{out: run.Outcome})
+		}
+		if said := task.Progress(run); said != "" {
+			doc["progress"] = said
+		}
+	}
+	if asked, err := c.runs.client.Questions(ctx, c.run); err == nil && len(asked) > 0 {
+		doc["waiting"] = waitingFor(asked)
+	}
+	raw, _ := json.Marshal(doc) // it can be written
+	return structured(raw), nil
+}
+
+// waiting is one wait of a call.
+type waiting struct {
+	c   *call
+	ctx context.Context
+	run *client.Run
+
+	over     chan ended
+	events   chan client.Event
+	answered chan error // the client's user answered, or could not
+	look     *time.Timer
+	beat     *time.Ticker
+	end      context.CancelFunc
+
+	progress progress
+	asks     bool              // a step waits for a person
+	asking   string            // the question that the client's user has before them, in an open call
+	put      map[string]string // the questions that were put, and left open
+}
+
+// beatEvery bounds the notices of progress to four a second.
+const beatEvery = 250 * time.Millisecond
+
+func newWaiting(ctx context.Context, c *call, r *client.Run) *waiting {
+	inner, end := context.WithCancel(ctx)
+	w := &waiting{
+		c: c, ctx: inner, run: r, over: make(chan ended, 1), events: make(chan client.Event),
+		answered: make(chan error, 1), look: time.NewTimer(watchAfter), beat: time.NewTicker(beatEvery), end: end,
+		progress: newProgress(c.req), put: map[string]string{},
+	}
+	w.progress.tell(inner) // at once, so that the client sees that it was taken
+	go func() {
+		out, err := r.Wait(inner)
+		w.over <- ended{out, err}
+	}()
+	return w
+}
+
+func (w *waiting) stop() {
+	w.end()
+	w.look.Stop()
+	w.beat.Stop()
+}
+
+// watch follows the run, for its progress and for what it asks.
+func (w *waiting) watch() {
+	go func() {
+		err := w.c.runs.client.Watch(w.ctx, w.c.run, func(e client.Event) {
+			select {
+			case w.events <- e:
+			case <-w.ctx.Done():
+			}
+		})
+		if err != nil && w.ctx.Err() == nil {
+			w.c.cfg.Logger.Debug("a run can't be watched; its end will be told all the same", "run", w.c.run, "error", err)
+		}
+	}()
+}
+
+// take takes what happened to the run.
+func (w *waiting) take(e client.Event) {
+	switch e.Kind {
+	case subjects.EventStart:
+		w.progress.total = e.Steps
+	case subjects.EventStep:
+		if _, _, item := subjects.SplitItem(e.Step); !item && e.Status.Terminal() {
+			w.progress.over++
+		}
+		w.asks = w.asks || e.Status == outcome.StepAsking
+	case subjects.EventQuestion:
+		w.asks = true
+	}
+}
+
+// tick is what is done four times a second: tell of progress, and put what the run asks. handle says that the client
+// polls for what is asked.
+func (w *waiting) tick(handle bool) (*mcp.CallToolResult, error) {
+	w.progress.beat(w.ctx)
+	if !w.asks || handle || w.asking != "" {
+		return nil, nil
+	}
+	asked, err := w.c.mine(w.ctx)
+	if err != nil || len(asked) == 0 {
+		return nil, nil // another look will tell; the wait has its bound
+	}
+	if w.c.req.ProtocolVersion() >= stateless {
+		return w.c.inputRequired(asked), nil
+	}
+	for _, q := range asked {
+		if _, there := w.put[keyOf(q)]; !there {
+			w.ask(q)
+			break
+		}
+	}
+	return nil, nil
+}
+
+// ask puts a question to the client's user while the call is open, as versions with sessions do.
+func (w *waiting) ask(q *outcome.Question) {
+	w.asking = keyOf(q)
+	w.put[w.asking] = ""
+	go func() { w.answered <- w.c.elicit(w.ctx, q) }()
+}
+
+// handOut answers a call with a task.
+func (c *call) handOut(ctx context.Context) (*mcp.CallToolResult, error) {
+	if h := holderOf(ctx); h != nil {
+		t, err := c.shared.tasks.taskOf(ctx, c.cfg.Keys.Sign(task.ID{Run: c.run, Kind: c.kind}, c.caller.owner()), c.run)
+		if fault.CodeOf(err) != "" {
+			return failed(err)
+		}
+		h.task = t
+	}
+	return &mcp.CallToolResult{}, nil
+}
