@@ -95,7 +95,7 @@ func modelSchema(tools []*tool.Definition, steps string, strict bool) object {
 
 func plainPlanSchema(tools []*tool.Definition, steps string, strict bool) object {
 	return object{{"type", "object"}, {"properties", object{
-		{"steps", object{{"type", "array"}, {"description", steps}, {"items", stepSchema(tools, strict)}, {"minItems", 1}, {"maxItems", plan.MaxSteps}}},
+		{"steps", object{{"type", "array"}, {"description", steps}, {"items", stepSchema(tools, strict, 0)}, {"minItems", 1}, {"maxItems", plan.MaxSteps}}},
 		{"output_steps", ids("Ids of the steps whose results come back to you. Name as few as you can. Absent: all of them.")},
 		{"output", outputSchema(strict)},
 		{"on_failure", choice("stop: end the run at the first failure that no step names. Default continue: only what needs the failed step is skipped.", "continue", "stop")},
@@ -116,7 +116,8 @@ func outputSchema(strict bool) object {
 	return object{{"description", text}}
 }
 
-func stepSchema(tools []*tool.Definition, strict bool) object {
+// stepSchema is that of a step, so many plans of other steps around it.
+func stepSchema(tools []*tool.Definition, strict bool, above int) object {
 	arguments := object{{"type", []any{"object", "string", "null"}}, {"description", "The tool's arguments, a JSON object. References may stand in its strings."}}
 	list := object{{"type", []any{"string", "array", "object"}}, {"description", `The list: a reference such as "$ref:search.hits", or an array.`}}
 	if strict { // an object of any properties can't be strict
@@ -133,7 +134,7 @@ func stepSchema(tools []*tool.Definition, strict bool) object {
 			{"$calc", object{{"type", "string"}, {"description", "The expression."}}},
 		}}, {"required", []any{"$calc"}}}
 	}
-	return object{{"type", "object"}, {"properties", object{
+	properties := object{
 		{"id", object{{"type", "string"}, {"description", "A short name for references to this step's result, unique in the plan."}, {"pattern", "^[A-Za-z0-9_-]{1,64}$"}}},
 		{"tool", toolSchema(tools, strict)},
 		{"value", value},
@@ -145,13 +146,35 @@ func stepSchema(tools []*tool.Definition, strict bool) object {
 		{"optional", object{{"type", []any{"boolean", "null"}}, {"description", "true: its failure skips no other step; references to it find nothing."}}},
 		{"retry", retrySchema()},
 		{"timeout", duration("Of this step, waiting and retries included.")},
-	}}, {"required", []any{"id"}}}
+	}
+	if above == 0 { // a schema that holds itself can't be written in every form that is strict: there it is one plan deep
+		properties = append(properties, innerPlan(strict)...)
+	}
+	return object{{"type", "object"}, {"properties", properties}, {"required", []any{"id"}}}
+}
+
+// innerPlan are the fields of a step with a plan of its own. Any name of a tool fits its steps: the names stand once.
+func innerPlan(strict bool) object {
+	const about = `Instead of a tool: a plan of its own, {"steps": […], "output": …}. Its steps see "arguments" as "$input".`
+	inner := object{{"type", []any{"object", "null"}}, {"description", about}}
+	if strict {
+		inner = append(inner, member{"properties", object{
+			{"steps", object{{"type", "array"}, {"items", stepSchema(nil, strict, 1)}, {"minItems", 1}}},
+			{"output_steps", ids("Ids of the steps whose results it comes to. Absent: all of them.")},
+			{"output", outputSchema(strict)},
+			{"on_failure", choice("stop: end this plan at the first failure.", "continue", "stop")},
+		}}, member{"required", []any{"steps"}})
+	}
+	return object{
+		{"plan", inner},
+		{"partial", object{{"type", []any{"boolean", "null"}}, {"description", "true: it succeeds where a part of its plan did."}}},
+	}
 }
 
 // toolSchema is the schema of a step's tool: one of the registered names, where there are not too many, or the tool that
 // asks a person, which is in no registry.
 func toolSchema(tools []*tool.Definition, strict bool) object {
-	s := object{{"type", []any{"string", "null"}}, {"description", "The name of a tool. Every step has one, or a value."}}
+	s := object{{"type", []any{"string", "null"}}, {"description", "The name of a tool. Every step has one, a value, or a plan."}}
 	size := 0
 	names := make([]any, len(tools))
 	for i, d := range tools {

@@ -196,7 +196,7 @@ type node struct {
 func (n node) each(at string, visit func(string, node)) {
 	for name, p := range n.Properties {
 		below := strings.TrimPrefix(at+"."+name, ".")
-		if below != "steps" && name != "id" && name != "tool" {
+		if below != "steps" && name != "id" && name != "tool" && name != "partial" { // which stands beside a plan alone
 			visit(below, p)
 		}
 		p.each(below, visit)
@@ -229,7 +229,19 @@ func place(at, value string) string {
 	for i := len(path) - 1; i >= 0; i-- {
 		switch path[i] {
 		case "steps":
-			return fmt.Sprintf(`{"steps":[{"id":"a","tool":"t",%s}]}`, value[1:len(value)-1])
+			calls := `"tool":"t",`
+			if strings.HasPrefix(value, `{"plan":{`) {
+				calls = ""
+			}
+			value = fmt.Sprintf(`{"steps":[{"id":"a",%s%s}]}`, calls, value[1:len(value)-1])
+			if i == 0 {
+				return value
+			}
+			continue
+		case "plan":
+			if value != "null" && !strings.Contains(value, `"steps"`) {
+				value = `{"steps":[{"id":"a","tool":"t"}],` + value[1:]
+			}
 		case "in", "for_each":
 			if i == len(path)-1 && path[i] == "in" {
 				continue

@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -90,12 +89,6 @@ func (c *Client) finished(ctx context.Context, name subjects.Run) (*outcome.Run,
 	return doc, nil // its plan has lost the white space around it, which makes another digest, and no difference
 }
 
-// failedEntries reports whether a for_each step succeeded with entries that failed, so that these are tried again. In a
-// document of before, which doesn't say of what list they were, they can't be.
-func failedEntries(st *outcome.Step) bool {
-	return st.List != "" && slices.ContainsFunc(st.Items, func(x outcome.Step) bool { return x.Status != outcome.StepSucceeded })
-}
-
 // retryable says why there is nothing to execute again.
 func retryable(doc *outcome.Run, from string) error {
 	if doc.Status == outcome.Rejected {
@@ -107,7 +100,7 @@ func retryable(doc *outcome.Run, from string) error {
 		if doc.Steps[i].ID == from {
 			return nil
 		}
-		open = open || doc.Steps[i].Status.Unsuccessful() || failedEntries(&doc.Steps[i])
+		open = open || doc.Steps[i].Status.Unsuccessful() || doc.Steps[i].FailedWithin()
 	}
 	switch {
 	case from != "":

@@ -42,6 +42,7 @@ const (
 	Skipped         Code = "skipped"          // a dependency did not succeed
 	InvalidRecord   Code = "invalid_record"   // the attempt's record is of a version above its run's, or of none
 	Rejected        Code = "rejected"         // a person said no
+	SubPlanFailed   Code = "sub_plan_failed"  // the plan of a composite did not succeed
 	ConditionFailed Code = "condition_failed" // a condition or a calculation met values that it can't take
 )
 

@@ -12,13 +12,20 @@ import (
 
 func (r *Run) applyResult(rec *Record, now time.Time, out *Effects) {
 	res := rec.Result
+	if res.Token != nil {
+		c, there := r.Find(*res.Token)
+		if !there {
+			return // its scope is not entered yet: once it can be, all is computed anew
+		}
+		res.Call = c
+	}
 	i, there := r.index(res.Call)
 	if !there && (res.Item == 0 || !r.isStep(res.Step)) {
 		return
 	}
 	switch {
-	case there && (r.calls[i].state.terminal() || r.calls[i].state != waiting && res.Attempt < r.calls[i].attempt):
-	case !there || r.calls[i].state == waiting || res.Attempt > r.calls[i].attempt:
+	case there && (r.calls[i].state.terminal() || r.calls[i].state != waiting && res.Attempt < int(r.calls[i].attempt)):
+	case !there || r.calls[i].state == waiting || res.Attempt > int(r.calls[i].attempt):
 		if r.early == nil {
 			r.early = map[attemptKey]*Record{}
 		}
@@ -45,6 +52,10 @@ func (r *Run) decide(i int, rec *Record, now time.Time, out *Effects) {
 			s.failure = res.Error
 			r.haltItems(i, rec.Time, out)
 		}
+		return
+	}
+	if s.state == entered || s.state == judging { // a composite: its own record says that it took too long
+		r.overrule(i, rec, out)
 		return
 	}
 	s.result = res
@@ -96,7 +107,7 @@ func (r *Run) retry(i int, rec *Record, now time.Time, out *Effects) {
 	s := &r.calls[i]
 	_, backoff := r.policy(i)
 	delay := max(backoff.Delay(rec.Result.Attempt, r.jitter(i, rec.Result.Attempt)), rec.Result.Error.RetryAfter)
-	s.state, s.attempt, s.at = retrying, rec.Result.Attempt+1, instantOf(rec.Time.Add(delay))
+	s.state, s.attempt, s.at = retrying, int32(rec.Result.Attempt+1), instantOf(rec.Time.Add(delay))
 	r.send(i, s.at.time(), now, out)
 }
 
@@ -118,29 +129,115 @@ func (r *Run) applyStop(rec *Record, out *Effects) {
 		return
 	}
 	r.root.stopping = true
-	r.halt(rec.Time, out)
+	r.root.halt(r, rec.Time, out)
 }
 
-// halt lets nothing new start: steps that are not ready are cancelled here, those that are out need a record. A
-// for_each step that is not counted yet comes to its end with its items.
-func (r *Run) halt(at time.Time, out *Effects) {
-	r.closeQuestion(Call{Step: ThePlan})
-	for i := range r.calls {
-		switch r.calls[i].state {
-		case waiting, held, judging, deriving, weighing, asking:
-			r.end(i, cancelled, at, out)
-		case ready, retrying:
-			r.askDecision(i, out)
-		default: // over, or its items are asked
+// halt lets nothing new start in a scope that stops, and in those below it: steps that are not ready are cancelled here,
+// those that are out need a record. A for_each step that is not counted yet comes to its end with its items, and a
+// composite whose input is not read yet with its steps: another owner may have known it earlier.
+func (sc *scope) halt(r *Run, at time.Time, out *Effects) {
+	if sc.outer == nil {
+		r.closeQuestion(Call{Step: ThePlan})
+	}
+	r.ordered++
+	for _, x := range sc.haltedWith(r, nil) {
+		for i := range x.plan.Steps {
+			r.giveUp(x.first+i, at, out)
+			if s := r.calls[x.first+i]; s.state == spread {
+				for c := s.first; c < s.first+s.count; c++ {
+					r.giveUp(c, at, out)
+				}
+			}
 		}
 	}
 }
 
-func (r *Run) cancelledError() *fault.Error {
+// haltedWith returns a scope that stops and those below it that go on, and lets them stop too.
+func (sc *scope) haltedWith(r *Run, list []*scope) []*scope {
+	list = append(list, sc)
+	within := func(i int) {
+		if x := r.insideOf(i); r.calls[i].state == entered && !x.stopping {
+			x.stopping = true
+			list = x.haltedWith(r, list)
+		}
+	}
+	for i := range sc.plan.Steps {
+		if sc.plan.Steps[i].Plan == nil {
+			continue
+		}
+		s := &r.calls[sc.first+i]
+		within(sc.first + i)
+		if s.state == spread {
+			for c := s.first; c < s.first+s.count; c++ {
+				within(c)
+			}
+		}
+	}
+	return list
+}
+
+// giveUp ends a call of a scope that stops where it is not ready, and asks for the record of one that is out.
+func (r *Run) giveUp(i int, at time.Time, out *Effects) {
+	switch r.calls[i].state {
+	case waiting, held, judging, deriving, weighing, asking:
+		r.end(i, cancelled, at, out)
+	case ready, retrying:
+		r.askDecision(i, out)
+	default: // over, or what is inside is asked
+	}
+}
+
+// haltComposite gives up a composite that was entered.
+func (r *Run) haltComposite(i int, at time.Time, out *Effects) {
+	sc := r.insideOf(i)
+	if r.calls[i].state == judging {
+		r.end(i, cancelled, at, out)
+		return
+	}
+	if !sc.stopping {
+		sc.stopping = true
+		sc.halt(r, at, out)
+	}
+}
+
+// overrule takes the record that a composite took too long: nothing starts in its scope any more, and it fails with that
+// once all that is out is decided.
+func (r *Run) overrule(i int, rec *Record, out *Effects) {
+	if rec.Result.Error == nil {
+		return // nobody of ours wrote it
+	}
+	if r.calls[i].state == judging {
+		r.fail(i, rec.Result.Error, rec.Time, out)
+		return
+	}
+	if sc := r.insideOf(i); sc.failure == nil {
+		sc.failure = rec.Result.Error
+		r.haltComposite(i, rec.Time, out)
+		sc.leave(r, rec.Time, out)
+	}
+}
+
+// cancelledError says why a call is cancelled whose scope stops: the innermost reason counts.
+func (r *Run) cancelledError(i int) *fault.Error {
+	for sc := r.scopeOf(i); sc.outer != nil; sc = sc.outer {
+		at, _ := r.index(sc.of)
+		switch s := &r.calls[at]; {
+		case sc.failFast >= 0:
+			return stoppedBy(sc.plan.Steps[sc.failFast].ID)
+		case sc.failure != nil:
+			return fault.New(fault.Cancelled, "Cancelled because step '%s' failed: %s", sc.token, sc.failure.Message)
+		case s.Item > 0 && r.calls[s.Step].halted && !sc.outer.stopping:
+			return r.itemCancelledError(at)
+		}
+	}
 	if r.refused != nil {
 		return r.refused
 	}
 	return fault.New(fault.Cancelled, "%s", r.cancelledMessage())
+}
+
+func stoppedBy(id string) *fault.Error {
+	return fault.New(fault.Cancelled, "Cancelled because step '%s' failed and the plan says on_failure stop", id)
 }
 
 func (r *Run) cancelledMessage() string {
@@ -152,7 +249,7 @@ func (r *Run) cancelledMessage() string {
 	case r.stop != nil:
 		return "Cancelled because the run was cancelled"
 	case r.root.failFast >= 0:
-		return "Cancelled because step '" + r.root.plan.Steps[r.root.failFast].ID + "' failed and the plan says on_failure stop"
+		return stoppedBy(r.root.plan.Steps[r.root.failFast].ID).Message
 	}
 	return "Cancelled"
 }

@@ -8,18 +8,24 @@ import (
 	"github.com/stepjet/stepjet/outcome"
 )
 
-// Deadline returns the earlier of the run's and the call's deadline, and whether the plan asked for one. An item has
-// its step's, unless it was asked for by itself.
+// Deadline returns the earliest of the deadlines of the run, of a call and of the composites above it, and whether the
+// plan asked for one. An item has its step's, unless it was asked for by itself.
 func (r *Run) Deadline(c Call) (time.Time, bool) {
 	d, asked := r.deadline, r.root.plan.TimeoutSet
-	s := r.calls[c.Step].deadline.time()
-	if i, ok := r.index(c); ok && s.IsZero() {
-		s = r.calls[i].deadline.time()
+	for {
+		s := r.calls[c.Step].deadline.time()
+		if i, ok := r.index(c); ok && s.IsZero() {
+			s = r.calls[i].deadline.time()
+		}
+		if !s.IsZero() && (!asked || s.Before(d)) {
+			d, asked = s, true
+		}
+		sc := r.scopeOf(c.Step)
+		if sc.outer == nil {
+			return d, asked
+		}
+		c = sc.of
 	}
-	if !s.IsZero() && (!asked || s.Before(d)) {
-		return s, true
-	}
-	return d, asked
 }
 
 // StartBy returns the time after which the attempt of a call that is out may not begin any more; zero for never.
@@ -70,14 +76,17 @@ func (r *Run) Tick(now time.Time, out *Effects) {
 		case d.question != nil:
 			r.expire(d.question, out)
 		case d.attempt > 0:
-			if s.state.out() && s.attempt == d.attempt && !s.expiring && !r.halting(d.call) {
-				out.Late = append(out.Late, Dispatch{Call: s.Call, Attempt: s.attempt})
+			if s.state.out() && int(s.attempt) == d.attempt && !s.expiring && !r.halting(d.call) {
+				out.Late = append(out.Late, Dispatch{Call: s.Call, Attempt: int(s.attempt)})
 			}
-		case s.state.out():
+		case s.state.out() || s.state == entered || s.state == judging && r.shapes(d.call):
 			s.expiring = true
 			r.askDecision(d.call, out)
 		case s.state == expanding: // its items will be asked for, once they are known
 			s.expiring = true
+		case s.state == spread && r.stepOf(d.call).Plan != nil: // by one record of its own
+			s.expiring = true
+			r.askDecision(d.call, out)
 		case s.state == spread:
 			r.expireItems(d.call, out)
 		}
@@ -109,8 +118,8 @@ func (r *Run) askDecision(i int, out *Effects) {
 	s := &r.calls[i]
 	var err *fault.Error
 	switch {
-	case r.root.stopping:
-		err = r.cancelledError()
+	case r.scopeOf(i).stopping:
+		err = r.cancelledError(i)
 	case r.halting(i):
 		err = r.itemCancelledError(i)
 	default:
@@ -118,13 +127,16 @@ func (r *Run) askDecision(i int, out *Effects) {
 		err.Retryable = false
 		err.WithHint("give the step a longer timeout, or start fewer at once")
 	}
-	out.Decide = append(out.Decide, Decide{Call: s.Call, Attempt: s.attempt, Error: err})
+	out.Decide = append(out.Decide, Decide{Call: s.Call, Attempt: int(s.attempt), Error: err})
 }
 
 // Outstanding appends all that should be out now: for an owner that took the run over, and for the sweep.
 func (r *Run) Outstanding(now time.Time, out *Effects) {
 	if r.finished {
 		return
+	}
+	if r.withheld != nil {
+		r.withheld = &Effects{Late: r.withheld.Late} // all else is asked for here
 	}
 	r.outstandingQuestion(Call{Step: ThePlan}, out)
 	for i := range r.calls {
@@ -134,30 +146,54 @@ func (r *Run) Outstanding(now time.Time, out *Effects) {
 			r.outstandingQuestion(s.Call, out)
 		case s.state == weighing:
 			out.Weigh = append(out.Weigh, s.Call)
+		case s.state == expanding && r.isComposite(i):
+			out.Enter = append(out.Enter, s.Call)
 		case s.state == expanding:
 			out.Expand = append(out.Expand, i)
+		case s.state == judging && r.shapes(i):
+			out.Shape = append(out.Shape, s.Call)
 		case s.state == judging:
 			out.Judge = append(out.Judge, i)
 		case s.state == deriving:
 			r.values.ask(i, out)
+		case s.expiring && r.tookTooLong(i):
+			r.askDecision(i, out)
 		case !s.state.out():
 		case r.halting(i) || s.expiring:
 			r.askDecision(i, out)
 		default:
-			d := Dispatch{Call: s.Call, Attempt: s.attempt}
+			d := Dispatch{Call: s.Call, Attempt: int(s.attempt)}
 			if at := s.at.time(); s.state == retrying && at.After(now) {
 				d.At = at
 			}
 			out.Dispatch = append(out.Dispatch, d)
 		}
 	}
-	if r.Shaping() {
-		out.Shape = append(out.Shape, ThePlan)
+	if r.Shaping(r.root.of) {
+		out.Shape = append(out.Shape, r.root.of)
 	}
 	if r.expiring && !r.root.stopping {
 		out.Stop = &Stop{Reason: outcome.Expired, By: "deadline"}
 	}
 	r.withhold(out)
+}
+
+// tookTooLong reports whether a composite, or a for_each step of such, is to be decided by a record of its own.
+func (r *Run) tookTooLong(i int) bool {
+	s := &r.calls[i]
+	switch {
+	case s.state == entered:
+		return r.insideOf(i).failure == nil && !r.halting(i)
+	case s.state == spread && r.stepOf(i).Plan != nil:
+		return s.failure == nil && !r.halting(i)
+	}
+	return false
+}
+
+// shapes reports whether a call is a composite whose steps are over, and a record is to tell what it comes to.
+func (r *Run) shapes(i int) bool {
+	sc := r.insideOf(i)
+	return sc != nil && sc.shaping
 }
 
 type deadline struct {

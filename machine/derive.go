@@ -49,16 +49,23 @@ func (v *values) ask(i int, out *Effects) {
 func (v *values) atOnce(r *Run, i int) (value []byte, err *fault.Error, done bool) {
 	sc := r.scopeOf(i)
 	s := &sc.plan.Steps[i-sc.first]
-	if s.ReadsAny(r.standing(sc).inBlob) || v.effort.Spent() {
+	if s.ReadsAny(sc.standing(r).inBlob) || s.TakesInput && sc.input.away {
+		return nil, nil, false
+	}
+	if v.effort.Spent() {
+		r.ordered++
 		return nil, nil, false
 	}
 	most := plan.Effort{Bytes: min(atOnce.step.Bytes, v.effort.Bytes), Work: v.work()}
 	left := most
-	resolver := sc.plan.NewResolver().Fates(func(d int) plan.Fate { return r.Fate(sc.first + d) })
-	value, err = resolver.Derive(i-sc.first, min(v.room(), maxAtOnce), &left, seen(r, sc))
+	seen := sc.look(r)
+	value, err = seen.resolver.Derive(i-sc.first, min(v.room(), maxAtOnce), &left, seen.results)
 	v.effort.Bytes -= most.Bytes - left.Bytes
 	v.effort.Work -= most.Work - left.Work
 	large := err != nil && err.Code == fault.TooLarge && v.room() > maxAtOnce // how large is seen beside the machine
+	if left.Spent() || err != nil && err.Code == fault.TooLarge {
+		r.ordered++
+	}
 	return value, err, !left.Spent() && !large
 }
 
@@ -68,6 +75,7 @@ func (v *values) derived(r *Run, i int, res *Result, at time.Time, out *Effects)
 	if err == nil && res.Size > v.room() { // another was recorded meanwhile
 		err = fault.New(fault.TooLarge, "the value has %d bytes, and there is room for %d: all values of a run have at most %d together",
 			res.Size, v.room(), plan.MaxValues).WithHint("refer to less, or hand large data on by a name or an address")
+		r.ordered++
 	}
 	s := &r.calls[i]
 	s.result = &Result{Call: s.Call, Attempt: 1, ByOwner: true, Error: err}

@@ -26,7 +26,8 @@ type Stop struct {
 
 // Call is what is handed to a tool and decided: a step, or one item of a for_each step.
 type Call struct {
-	// Step is the number of the step in its run: its place among the steps of the plan.
+	// Step is the number of the step in its run. Those of the plan have their place in it; those of a scope below have
+	// theirs from some number on, which is another in each process, and stays the same within it.
 	Step int
 	// Item is that of a for_each step, counted from 1; 0 for the step itself.
 	Item int
@@ -35,22 +36,25 @@ type Call struct {
 // Result decides one attempt of one call.
 type Result struct {
 	Call
+	// Token names the call where its scope may not be entered yet; its Step is NotYet then. Nearly all results have none,
+	// and there is one for each step of each run.
+	Token   *string
 	Attempt int // from 1
 	// Error is nil for a success.
 	Error *fault.Error
 	// Body is the tool's output as it came, Text whether it is text/plain. Apply turns it into Value.
 	Body []byte
 	Text bool
+	// ByOwner is whether the orchestrator decided, so that it counts as no execution.
+	ByOwner bool
+	// Deliveries is how often it was handed out, where that was more than once. Here it takes no room of its own.
+	Deliveries int32
 	// Handle says where the output lies, where it is not kept inline. Unless that was checked by who stored it, Body is
 	// its content all the same; Value is dropped.
 	Handle *outcome.Handle
 	// Value is the JSON value that the output stands for, Size its length in bytes.
 	Value []byte
 	Size  int64
-	// ByOwner is whether the orchestrator decided, so that it counts as no execution.
-	ByOwner bool
-	// Deliveries is how often it was handed out, where that was more than once. Here it takes no room of its own.
-	Deliveries int32
 	// Worker and its clock's times.
 	Worker         string
 	Started, Ended time.Time
@@ -65,6 +69,9 @@ type Effects struct {
 	// Expand lists for_each steps whose list is there: its length is to be told by Run.Expand, or the step's own first
 	// attempt is decided with the reason that it has none.
 	Expand []int
+	// Enter lists composites whose input has to read blobs, or is large: that it can be read is to be told by Run.Enter, or
+	// the composite's own first attempt is decided with the reason why not.
+	Enter []Call
 	// Judge lists steps whose condition has to read blobs: what it comes to is to be recorded.
 	Judge []int
 	// Derive lists steps whose value is to be built beside the machine: what it comes to is to be recorded.
@@ -75,9 +82,9 @@ type Effects struct {
 	Ask []Call
 	// Expire lists questions whose time is over: that is to be recorded, under the key of an answer.
 	Expire []Question
-	// Shape lists scopes whose output has to read blobs, or goes into one: what it comes to is to be recorded. ThePlan
-	// is that of the plan.
-	Shape []int
+	// Shape lists the composites whose output has to read blobs, or goes into one: what it comes to is to be recorded.
+	// Their Step is ThePlan for the plan itself.
+	Shape []Call
 	// Late lists attempts that should have begun by now. One that no worker has taken yet is to be decided with
 	// LateError; one that was taken is left alone.
 	Late []Dispatch
@@ -112,8 +119,19 @@ type Decide struct {
 	Error   *fault.Error
 }
 
+// move takes what has an effect on calls that are out, or are asked about, from other effects.
+func (e *Effects) move(from *Effects) {
+	e.Dispatch, from.Dispatch = append(e.Dispatch, from.Dispatch...), from.Dispatch[:0]
+	e.Weigh, from.Weigh = append(e.Weigh, from.Weigh...), from.Weigh[:0]
+	e.Ask, from.Ask = append(e.Ask, from.Ask...), from.Ask[:0]
+	e.Expire, from.Expire = append(e.Expire, from.Expire...), from.Expire[:0]
+	e.Late, from.Late = append(e.Late, from.Late...), from.Late[:0]
+	e.Decide, from.Decide = append(e.Decide, from.Decide...), from.Decide[:0]
+}
+
 // Reset empties the effects and keeps their memory.
 func (e *Effects) Reset() {
-	*e = Effects{Dispatch: e.Dispatch[:0], Expand: e.Expand[:0], Judge: e.Judge[:0], Derive: e.Derive[:0], Shape: e.Shape[:0],
-		Late: e.Late[:0], Decide: e.Decide[:0], Settled: e.Settled[:0], Weigh: e.Weigh[:0], Ask: e.Ask[:0], Expire: e.Expire[:0]}
+	*e = Effects{Dispatch: e.Dispatch[:0], Expand: e.Expand[:0], Enter: e.Enter[:0], Judge: e.Judge[:0], Derive: e.Derive[:0],
+		Weigh: e.Weigh[:0], Ask: e.Ask[:0], Expire: e.Expire[:0], Shape: e.Shape[:0], Late: e.Late[:0], Decide: e.Decide[:0],
+		Settled: e.Settled[:0]}
 }

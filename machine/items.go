@@ -64,16 +64,32 @@ func (r *Run) Expand(step, n int, now time.Time, out *Effects) {
 		r.counts = map[int]int{}
 	}
 	r.counts[step] = n
-	s := &r.calls[step]
-	if s.state != expanding {
+	if r.calls[step].state != expanding {
 		return
 	}
-	at := s.ready.time()
-	if r.uncertain() || len(r.log) > 0 && r.log[len(r.log)-1].Seq > s.since {
+	if r.overfull(step, n) || r.belated(step) {
 		r.replay(now, out)
 		return
 	}
-	r.expand(step, n, at, out)
+	r.join(step, now, out, func(at time.Time) { r.expand(step, n, at, out) })
+}
+
+// belated reports whether what a call waited for comes later than for another owner: then the order in which things
+// happen is found out from all that is known by now.
+func (r *Run) belated(i int) bool {
+	return r.stops && len(r.early) > 0 || r.halting(i) || len(r.log) > 0 && r.log[len(r.log)-1].Seq > r.calls[i].since
+}
+
+// join lets happen what follows from a list or an input that is told now, as of the record that it was there with. In a
+// run that may stop others may be unknown yet, which come first in the plan: if what happens here is of those things of
+// which the order counts, all is computed anew once more is known. Otherwise nothing is, for the lists may be many.
+func (r *Run) join(i int, now time.Time, out *Effects, happen func(at time.Time)) {
+	at, uncertain, ordered := r.calls[i].ready.time(), r.uncertain(), r.ordered
+	happen(at)
+	if uncertain && r.ordered != ordered {
+		r.replay(now, out)
+		return
+	}
 	r.admit(at, out)
 	r.finishIfOver(out) // a list without items may have been all that was left
 	r.withhold(out)
@@ -84,30 +100,41 @@ func (r *Run) Expand(step, n int, now time.Time, out *Effects) {
 // that stopped the run, and then all that became ready since never did. In language 2 no record is needed for that: what
 // follows from an empty list may be a condition that fails.
 func (r *Run) uncertain() bool {
-	return r.root.plan.OnFailure == plan.Stop && (len(r.early) > 0 || r.root.plan.Language > 1) && r.uncounted > 0
+	return r.stops && (len(r.early) > 0 || r.root.plan.Language > 1) && r.uncounted > 0
 }
 
 // withhold takes back what would have an effect on a call as long as it isn't certain that the call is out. All of it
 // is asked for once the lists are counted.
 func (r *Run) withhold(out *Effects) {
-	if r.uncertain() {
-		out.Dispatch, out.Late, out.Decide = out.Dispatch[:0], out.Late[:0], out.Decide[:0]
-		out.Ask, out.Weigh, out.Expire = out.Ask[:0], out.Weigh[:0], out.Expire[:0]
+	switch {
+	case r.uncertain():
+		if r.withheld == nil {
+			r.withheld = &Effects{}
+		}
+		r.withheld.move(out)
+	case r.withheld != nil:
+		out.move(r.withheld)
+		r.withheld = nil
 	}
 }
 
 func (r *Run) expand(i, n int, at time.Time, out *Effects) {
-	first := len(r.calls)
-	r.calls = slices.Grow(r.calls, n)[:first+n]
-	s := &r.calls[i]
 	r.uncounted--
-	s.state, s.items = spread, &items{first: first, count: n, left: n}
+	err := r.tooMany(i, n)
+	if err != nil { // before there is anything of them
+		r.ordered++
+		n = 0
+	}
+	first := r.blockFor(i, n)
+	s := &r.calls[i]
+	s.state, s.items = spread, &items{first: first, count: n, left: n, failure: err}
 	if n == 0 {
 		r.gather(i, at, out)
 		return
 	}
 	for item := 1; item <= n; item++ {
-		r.calls[first+item-1] = call{Call: Call{i, item}}
+		x := &r.calls[first+item-1]
+		*x = call{Call: Call{i, item}, state: waiting, scope: s.scope, below: x.below}
 	}
 	r.takeOver(i, at)
 	if s.left == 0 {
@@ -120,6 +147,23 @@ func (r *Run) expand(i, n int, at time.Time, out *Effects) {
 		}
 	}
 	r.settleUnsent(i, at, out)
+}
+
+// blockFor returns where the items of a for_each step have their place among the calls.
+func (r *Run) blockFor(i, n int) int {
+	if at := r.calls[i].below; at > 0 {
+		return int(at) - 1
+	}
+	if n == 0 {
+		return len(r.calls)
+	}
+	first, each := len(r.calls), 1
+	if p := r.stepOf(i).Plan; p != nil {
+		each += len(p.Steps) + stepsWithin(p)
+	}
+	r.calls = slices.Grow(r.calls, n*each)[:first+n]
+	r.calls[i].below = int32(first + 1)
+	return first
 }
 
 // settleUnsent cancels the items of a step that was halted before they became ready.
@@ -141,15 +185,18 @@ func (r *Run) settleItem(c int, to state, at time.Time, out *Effects) {
 	if x.state.terminal() {
 		return
 	}
-	if x.state.out() {
-		r.leaveRoom(c)
+	switch {
+	case x.state == expanding:
+		r.uncounted--
+	case x.state.out():
+		r.scopeOf(c).bounded().take(-1)
 	}
 	x.state, x.decided = to, instantOf(at)
 	r.closeQuestion(x.Call)
 	out.Settled = append(out.Settled, x.Call)
 	s := &r.calls[x.Step]
 	s.left--
-	if to == failed && !s.halted && r.Contract(x.Step).ErrorPropagation == tool.FailFast {
+	if to == failed && !s.halted && r.failsFast(x.Step) {
 		r.haltItems(x.Step, at, out)
 	}
 	if s.left == 0 && !s.state.terminal() {
@@ -162,14 +209,23 @@ func (r *Run) settleItem(c int, to state, at time.Time, out *Effects) {
 func (r *Run) haltItems(i int, at time.Time, out *Effects) {
 	s := &r.calls[i]
 	s.halted = true
+	r.ordered++
 	for c := s.first; c < s.first+s.count; c++ {
 		switch x := &r.calls[c]; {
 		case x.state.out():
 			r.askDecision(c, out)
 		case x.state == held, x.state.asks():
 			r.settleItem(c, cancelled, at, out)
+		case x.state == entered || x.state == judging:
+			r.haltComposite(c, at, out)
 		}
 	}
+}
+
+// failsFast reports whether the first failure among the items of a for_each step lets no other begin. Those of a
+// composite do.
+func (r *Run) failsFast(i int) bool {
+	return r.stepOf(i).Plan != nil || r.Contract(i).ErrorPropagation == tool.FailFast
 }
 
 // gather ends a for_each step whose items are all terminal. What it comes to depends on how they ended, not on when.
@@ -195,7 +251,7 @@ func (r *Run) gather(i int, at time.Time, out *Effects) {
 		default: // it is not over
 		}
 	}
-	partial := r.Contract(i).ErrorPropagation != tool.FailFast && s.failure == nil
+	partial := !r.failsFast(i) && s.failure == nil
 	switch {
 	case r.scopeOf(i).stopping && interrupted:
 		s.result = nil
@@ -216,6 +272,19 @@ func itemFailure(x *call) *fault.Error {
 	err.Retryable = false
 	return &err
 }
+
+// tooMany returns why the items of a composite can't be entered: with their steps the run would have too many.
+func (r *Run) tooMany(i, n int) *fault.Error {
+	p := r.stepOf(i).Plan
+	if p == nil || int(r.steps)+n*len(p.Steps) <= plan.MaxSteps {
+		return nil
+	}
+	return tooManySteps(n * len(p.Steps))
+}
+
+// overfull reports whether a list that is counted now makes the run too large. Whose turn it was is then to be found out
+// from all that is known, since another owner may have counted it earlier.
+func (r *Run) overfull(i, n int) bool { return r.tooMany(i, n) != nil }
 
 func (r *Run) itemCancelledError(i int) *fault.Error {
 	s := &r.calls[r.calls[i].Step]

@@ -59,7 +59,7 @@ func (r *Run) Status() outcome.RunStatus {
 	if x := r.root.output; x != nil && x.Error != nil {
 		return outcome.Failed
 	}
-	if !r.standing(&r.root).bad() {
+	if !r.root.standing(r).bad() {
 		return outcome.Succeeded
 	}
 	for _, o := range r.root.plan.Outputs {
@@ -89,17 +89,7 @@ func (r *Run) Outcome(run string, value Values) *outcome.Outcome {
 		default: // its error says why there is none
 		}
 	}
-	for i := range steps {
-		if r.calls[i].state == notTaken {
-			o.NotTaken = append(o.NotTaken, steps[i].ID)
-		}
-		if err := r.stepError(i); err != nil {
-			o.Errors = append(o.Errors, outcome.StepError{
-				Step: steps[i].ID, Code: err.Code, ToolCode: err.ToolCode, Message: err.Message, Hint: err.Hint,
-				Attempts: r.executed(i), HandledBy: r.standing(&r.root).handler(i),
-			})
-		}
-	}
+	r.root.account(r, o)
 	if x := r.root.output; x != nil && x.Error != nil {
 		o.Errors = append(o.Errors, outcome.StepError{
 			Step: subjects.RootScope, Code: x.Error.Code, Message: x.Error.Message, Hint: x.Error.Hint,
@@ -108,38 +98,52 @@ func (r *Run) Outcome(run string, value Values) *outcome.Outcome {
 	return o
 }
 
-// Stats counts steps and bytes so far.
+// account adds the steps of a scope that were not taken, or did not succeed: each before those that it is made of.
+func (sc *scope) account(r *Run, o *outcome.Outcome) {
+	for n := range sc.plan.Steps {
+		i := sc.first + n
+		c := r.calls[i].Call
+		if r.calls[i].state == notTaken {
+			o.NotTaken = append(o.NotTaken, r.Token(c))
+		}
+		if err := r.stepError(i); err != nil {
+			e := outcome.StepError{
+				Step: r.Token(c), Code: err.Code, ToolCode: err.ToolCode, Message: err.Message, Hint: err.Hint, Attempts: r.executed(i),
+			}
+			if by := sc.standing(r).handler(n); by != "" {
+				e.HandledBy = subjects.InScope(sc.token, by)
+			}
+			o.Errors = append(o.Errors, e)
+		}
+		if sc.plan.Steps[n].Plan == nil {
+			continue
+		}
+		count, _ := r.Items(i)
+		for c.Item = 0; c.Item <= count; c.Item++ {
+			if inner := r.inside(c); inner != nil {
+				inner.account(r, o)
+			}
+		}
+	}
+}
+
+// Stats counts steps and bytes so far: those of the plan, and of all scopes that were entered.
 func (r *Run) Stats() outcome.Stats {
-	n := len(r.root.plan.Steps)
-	st := outcome.Stats{Steps: n}
-	output := make([]bool, n)
+	st := outcome.Stats{Steps: int(r.steps)}
+	output := make([]bool, len(r.root.plan.Steps))
 	for _, i := range r.root.plan.Outputs {
 		output[i] = true
 	}
-	for i := range n {
-		switch s := &r.calls[i]; s.state {
-		case succeeded:
-			st.Succeeded++
-			if output[i] {
-				st.BytesReturned += s.result.Size
-			} else {
-				st.BytesKeptOut += s.result.Size
+	for i := range r.calls {
+		switch s := &r.calls[i]; {
+		case s.state == absent:
+		case s.Item > 0:
+			st.Items++
+			if s.state.terminal() && s.state != succeeded {
+				st.ItemsFailed++
 			}
-		case failed:
-			st.Failed++
-		case skipped:
-			st.Skipped++
-		case cancelled:
-			st.Cancelled++
-		case notTaken:
-			st.NotTaken++
-		default: // it is not over
-		}
-	}
-	for i := n; i < len(r.calls); i++ {
-		st.Items++
-		if r.calls[i].state.terminal() && r.calls[i].state != succeeded {
-			st.ItemsFailed++
+		default:
+			r.count(&st, i, i < len(output) && output[i])
 		}
 	}
 	if r.root.plan.Output != nil {
@@ -155,15 +159,37 @@ func (r *Run) Stats() outcome.Stats {
 	return st
 }
 
+// count counts a step. What a composite came to is made of what its steps did, so that it counts only where it goes back.
+func (r *Run) count(st *outcome.Stats, i int, isOutput bool) {
+	switch s := &r.calls[i]; s.state {
+	case succeeded:
+		st.Succeeded++
+		if isOutput {
+			st.BytesReturned += s.result.Size
+		} else if r.stepOf(i).Plan == nil {
+			st.BytesKeptOut += s.result.Size
+		}
+	case failed:
+		st.Failed++
+	case skipped:
+		st.Skipped++
+	case cancelled:
+		st.Cancelled++
+	case notTaken:
+		st.NotTaken++
+	default: // it is not over
+	}
+}
+
 // executed counts the executions of a step, those of its items included.
 func (r *Run) executed(i int) int {
 	s := &r.calls[i]
 	if s.items == nil {
-		return s.executed
+		return int(s.executed)
 	}
 	n := 0
 	for c := s.first; c < s.first+s.count; c++ {
-		n += r.calls[c].executed
+		n += int(r.calls[c].executed)
 	}
 	return n
 }
@@ -177,10 +203,10 @@ func (r *Run) stepError(i int) *fault.Error {
 		if s.Item > 0 && !r.scopeOf(i).stopping {
 			return r.itemCancelledError(i)
 		}
-		return r.cancelledError()
+		return r.cancelledError(i)
 	case skipped:
 		sc := r.scopeOf(i)
-		spoiler := r.standing(sc).spoiler(i - sc.first)
+		spoiler := sc.standing(r).spoiler(i - sc.first)
 		return fault.New(fault.Skipped, "Skipped because dependency '%s' failed", sc.plan.Steps[spoiler].ID)
 	default: // it did not fail
 	}
@@ -189,7 +215,8 @@ func (r *Run) stepError(i int) *fault.Error {
 
 var statusNames = [...]outcome.StepStatus{
 	waiting: outcome.StepWaiting, held: outcome.StepWaiting, judging: outcome.StepWaiting, deriving: outcome.StepWaiting,
-	weighing: outcome.StepWaiting, asking: outcome.StepAsking, expanding: outcome.StepReady, spread: outcome.StepRunning, ready: outcome.StepReady,
+	weighing: outcome.StepWaiting, asking: outcome.StepAsking, expanding: outcome.StepReady, spread: outcome.StepRunning,
+	entered: outcome.StepRunning, ready: outcome.StepReady,
 	retrying: outcome.StepRetrying, succeeded: outcome.StepSucceeded, failed: outcome.StepFailed, skipped: outcome.StepSkipped,
 	cancelled: outcome.StepCancelled, notTaken: outcome.StepNotTaken,
 }
@@ -206,7 +233,7 @@ func (r *Run) Step(c Call, now time.Time) outcome.Step {
 	}
 	s, p := &r.calls[i], r.stepOf(i)
 	st := outcome.Step{
-		ID: r.Token(c), Tool: p.Tool, Status: r.StepStatus(i), Attempts: s.executed, Ready: s.ready.time(), Decided: s.decided.time(),
+		ID: r.Token(c), Tool: p.Tool, Status: r.StepStatus(i), Attempts: int(s.executed), Ready: s.ready.time(), Decided: s.decided.time(),
 		Error: r.stepError(i), Reused: s.reused, Answer: r.AccountOf(c),
 	}
 	if c.Item == 0 {
@@ -239,10 +266,18 @@ func (r *Run) waitingFor(i int, now time.Time) string {
 			return fmt.Sprintf("backoff until %s, then attempt %d", at.Format("15:04:05.000"), s.attempt)
 		}
 	case expanding:
+		if r.isComposite(i) {
+			return "its input to be read"
+		}
 		return "its list to be read"
 	case held:
-		return fmt.Sprintf("room: %d calls are out (concurrency)", r.scopeOf(i).room.taken)
+		return fmt.Sprintf("room: %d calls are out (concurrency)", r.scopeOf(i).bounded().taken)
+	case entered:
+		return fmt.Sprintf("%d of %d steps", r.inside(s.Call).remaining, len(r.stepOf(i).Plan.Steps))
 	case judging:
+		if r.shapes(i) {
+			return "its output to be made"
+		}
 		return "its condition to be read"
 	case deriving:
 		return "its value to be built"

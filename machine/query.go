@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"iter"
 	"time"
 
 	"github.com/stepjet/stepjet/fault"
@@ -11,10 +12,22 @@ import (
 
 // Token names a call in subjects and documents: the step's id, or S=i for an item.
 func (r *Run) Token(c Call) string {
+	id := r.stepOf(c.Step).ID
 	if c.Item > 0 {
-		return subjects.ItemToken(r.stepOf(c.Step).ID, c.Item-1)
+		id = subjects.ItemToken(id, c.Item-1)
 	}
-	return r.stepOf(c.Step).ID
+	return subjects.InScope(r.scopeOf(c.Step).token, id)
+}
+
+// All returns the calls that there are by now: steps and items, those of scopes behind what they stand in.
+func (r *Run) All() iter.Seq[Call] {
+	return func(yield func(Call) bool) {
+		for i := range r.calls {
+			if r.calls[i].state != absent && !yield(r.calls[i].Call) {
+				return
+			}
+		}
+	}
 }
 
 // index returns the position of a call, and whether there is such a call by now.
@@ -60,7 +73,7 @@ func (r *Run) Decided(c Call) *Result {
 // Contract returns the frozen contract of a step's tool. It must not be changed.
 func (r *Run) Contract(step int) *tool.Contract {
 	sc := r.scopeOf(step)
-	return sc.contracts[step-sc.first]
+	return r.contracts[sc.plan.Offset+step-sc.first]
 }
 
 // PlanStep returns the step of a plan that calls with such a number are of. It must not be changed.
@@ -84,7 +97,7 @@ func (r *Run) Stopping() bool { return r.root.stopping }
 // Open reports whether this attempt of a call is the one to be decided now.
 func (r *Run) Open(c Call, attempt int) bool {
 	i, ok := r.index(c)
-	return ok && r.calls[i].state.out() && r.calls[i].attempt == attempt
+	return ok && r.calls[i].state.out() && int(r.calls[i].attempt) == attempt
 }
 
 // Wanted reports whether this attempt of a call should be executed: it is open, and nobody was asked to decide it.
@@ -107,7 +120,9 @@ func (r *Run) Due(c Call) time.Time {
 }
 
 // Expanding reports whether a for_each step waits for the length of its list.
-func (r *Run) Expanding(step int) bool { return r.calls[step].state == expanding }
+func (r *Run) Expanding(step int) bool {
+	return r.calls[step].state == expanding && !r.isComposite(step)
+}
 
 // Items returns the number of items of a for_each step, and whether it has been expanded in this run.
 func (r *Run) Items(step int) (n int, ok bool) {

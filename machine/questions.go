@@ -17,6 +17,10 @@ import (
 // ThePlan stands in the place of a step's index where the plan as a whole is meant.
 const ThePlan = -1
 
+// NotYet stands there where a call goes by its token, since its scope may not be entered yet. Apply puts the call in its
+// place, as soon as there is one.
+const NotYet = -2
+
 // Question is what a call, or the plan, waits for a person to say. It waits for nothing else: no message of it is out,
 // and no timer decides it, only a record.
 type Question struct {
@@ -34,10 +38,13 @@ type Question struct {
 	answered time.Time
 }
 
-// Answer is the record that a question was answered, or that there is nothing to show. It counts where the question stands open with the same number and
-// digest; elsewhere it is void, and a question of its number is asked anew under the next.
+// Answer is the record that a question was answered, or that there is nothing to show. It counts where the question
+// stands open with the same number and digest; elsewhere it is void, and a question of its number is asked anew under the
+// next.
 type Answer struct {
 	Call
+	// Token names the call where its scope may not be entered yet; its Step is NotYet then.
+	Token  string
 	Number int
 	Digest string
 	// Decision is one of the constants; empty where Value or Error says it.
@@ -117,7 +124,7 @@ func (r *Run) pose(c Call, kind outcome.QuestionKind, at time.Time, wait time.Du
 	if r.questions == nil {
 		r.questions = map[Call]*Question{}
 	}
-	q := &Question{Call: c, Number: r.spent[c] + 1, Kind: kind, Digest: r.digest(c, kind), Since: at, open: true}
+	q := &Question{Call: c, Number: r.spent[r.nameOf(c)] + 1, Kind: kind, Digest: r.digest(c, kind), Since: at, open: true}
 	if wait > 0 {
 		q.Until = at.Add(wait)
 		r.deadlines.add(deadline{at: q.Until, question: q})
@@ -129,6 +136,14 @@ func (r *Run) pose(c Call, kind outcome.QuestionKind, at time.Time, wait time.Du
 // applyAnswer takes the record of an answer.
 func (r *Run) applyAnswer(rec *Record, out *Effects) {
 	a := rec.Answer
+	if a.Token != "" {
+		c, there := r.Find(a.Token)
+		if !there {
+			r.spend(a)
+			return
+		}
+		a.Call = c
+	}
 	q := r.questions[a.Call]
 	if q == nil || !q.open {
 		r.spend(a) // of a question that is not asked yet, or not any more
@@ -158,9 +173,13 @@ func (r *Run) applyAnswer(rec *Record, out *Effects) {
 // spend notes that the number of a void answer is taken, since the ledger has a record of it.
 func (r *Run) spend(a *Answer) {
 	if r.spent == nil {
-		r.spent = map[Call]int{}
+		r.spent = map[string]int{}
 	}
-	r.spent[a.Call] = max(r.spent[a.Call], a.Number)
+	name := a.Token
+	if name == "" {
+		name = r.nameOf(a.Call)
+	}
+	r.spent[name] = max(r.spent[name], a.Number)
 }
 
 // takes reports whether an answer is one to such a question.
@@ -180,20 +199,14 @@ func (q *Question) takes(a *Answer) bool {
 func (r *Run) answered(i int, q *Question, a *Answer, at time.Time, out *Effects) {
 	switch {
 	case a.Error != nil:
-		r.turnDown(i, a.Error, at, out)
+		r.fail(i, a.Error, at, out)
 	case a.Value != nil:
 		r.decideBy(i, q, at, out)
 	case r.approves(q):
 		r.begins(i, at, out)
 	default:
-		r.turnDown(i, r.refusal(q), at, out)
+		r.fail(i, r.refusal(q), at, out)
 	}
-}
-
-// turnDown fails a call that does not begin.
-func (r *Run) turnDown(i int, why *fault.Error, at time.Time, out *Effects) {
-	r.calls[i].result = &Result{Call: r.calls[i].Call, Attempt: 1, ByOwner: true, Error: why}
-	r.end(i, failed, at, out)
 }
 
 // approves reports whether an answer lets what was asked for begin.
@@ -275,13 +288,13 @@ func (r *Run) refusal(q *Question) *fault.Error {
 // planAnswered goes on with the run, or ends it before its first step.
 func (r *Run) planAnswered(q *Question, rec *Record, out *Effects) {
 	if r.approves(q) {
-		r.open(&r.root, rec.Time, out)
+		r.root.open(r, rec.Time, out)
 		return
 	}
 	r.stop = &Stop{Reason: outcome.Cancelled, By: q.answer.By}
 	r.refused = r.refusal(q)
 	r.root.stopping = true
-	r.halt(rec.Time, out)
+	r.root.halt(r, rec.Time, out)
 }
 
 // closeQuestion ends the question of what came to its end otherwise.
@@ -392,23 +405,34 @@ func (r *Run) digest(c Call, kind outcome.QuestionKind) string {
 	digestText(h, "stepjet question 1")
 	digestText(h, r.start.Key)
 	digestText(h, string(kind))
-	if c.Step == ThePlan {
-		digestText(h, subjects.RootScope)
-	} else {
-		digestText(h, r.Token(c))
+	digestText(h, r.nameOf(c))
+	if c.Step != ThePlan {
 		sum := r.digestInputs(c.Step)
 		h.Write(sum[:])
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }
 
+// nameOf is Token, which the plan has too.
+func (r *Run) nameOf(c Call) string {
+	if c.Step == ThePlan {
+		return subjects.RootScope
+	}
+	return r.Token(c)
+}
+
 // digestInputs sums up how the steps ended that a step waits for, and what they returned. The items of a step share it.
+// The input of a scope is made of what its composite waits for.
 func (r *Run) digestInputs(step int) [sha256.Size]byte {
 	if sum, ok := r.inputs[step]; ok {
 		return sum
 	}
 	h := sha256.New()
 	sc := r.scopeOf(step)
+	if sc.outer != nil {
+		sum := r.digestInputs(sc.of.Step)
+		h.Write(sum[:])
+	}
 	for _, d := range r.stepOf(step).Deps {
 		d += sc.first
 		digestText(h, string(r.StepStatus(d)))

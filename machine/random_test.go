@@ -21,6 +21,9 @@ import (
 	"github.com/stepjet/stepjet/tool"
 )
 
+// rootCall stands for the plan as a whole.
+var rootCall = machine.Call{Step: machine.ThePlan}
+
 var worlds = flag.Int("worlds", 4000, "random runs of each kind")
 
 // world plays ledger, workers and owner around a machine: records are created once, dispatched attempts are executed in
@@ -158,11 +161,11 @@ func (w *world) checkRoom(t testing.TB, m *machine.Run) {
 
 // tellShape records what the plan comes to whose output has to read blobs.
 func (w *world) tellShape(m *machine.Run) {
-	if w.shape = false; !m.Shaping() {
+	if w.shape = false; !m.Shaping(rootCall) {
 		return
 	}
-	res := &machine.Result{Call: machine.Call{Step: machine.ThePlan}, Attempt: 1, ByOwner: true}
-	value, err := w.plan.NewResolver().Fates(m.Fate).Output(m.Lenient(), w.valuesOf(m))
+	res := &machine.Result{Call: rootCall, Attempt: 1, ByOwner: true}
+	value, err := w.plan.NewResolver().Fates(m.Fate).Output(m.Lenient(rootCall), w.valuesOf(m))
 	if res.Error = err; err == nil && w.Intn(2) == 0 {
 		w.shaped, res.Handle = value, &outcome.Handle{Size: int64(len(value)), Checked: true}
 	} else if err == nil {
@@ -408,10 +411,12 @@ func copied(rec machine.Record) machine.Record {
 		clone := *rec.Result
 		rec.Result = &clone
 	}
-	if rec.Told != nil && rec.Told.Output != nil {
-		told, clone := *rec.Told, *rec.Told.Output
-		told.Output = &clone
-		rec.Told = &told
+	if rec.Told != nil {
+		told := *rec.Told
+		if rec.Told = &told; told.Output != nil {
+			clone := *told.Output
+			told.Output = &clone
+		}
 	}
 	return rec
 }

@@ -41,12 +41,16 @@ type Start struct {
 	Contracts map[string]*tool.Contract
 	// Reused are the results of steps that are not executed, because the run that this one tries again has them.
 	Reused map[int]*Result
+	// ReusedWithin are those of the steps of composites, by token. Within an item they count only where its list is the
+	// one of that run (TakeOver).
+	ReusedWithin map[string]*Result
 }
 
 type state uint8
 
 const (
-	waiting   state = iota // for dependencies, or for its wave
+	absent    state = iota // its scope is not entered
+	waiting                // for dependencies, or for its wave
 	held                   // for room in its scope
 	judging                // its condition is to be read from blobs
 	deriving               // its value is to be built beside this, and recorded
@@ -54,6 +58,7 @@ const (
 	asking                 // for a person's answer
 	expanding              // a for_each step whose list has not been counted yet
 	spread                 // a for_each step whose items are out
+	entered                // a composite whose steps are under way
 	ready                  // dispatched, or about to be
 	retrying               // its next attempt waits for its time
 	succeeded              // the rest are terminal
@@ -78,8 +83,10 @@ type call struct {
 	expiring bool   // its deadline passed and a record was asked for
 	reused   bool   // taken over from an earlier run
 	missing  int32  // dependencies that are not terminal
-	attempt  int    // the attempt that is out, or the one that decided
-	executed int    // attempts that a worker decided
+	attempt  int32  // the attempt that is out, or the one that decided
+	executed int32  // attempts that a worker decided
+	scope    int32  // the number of the one that it stands in
+	below    int32  // of a composite the number of its own scope, of a list one more than where its items begin; 0 before
 	since    uint64 // the record that made it ready
 	ready    instant
 	deadline instant
@@ -91,22 +98,34 @@ type call struct {
 
 // Run is the state of one run. It is not safe for concurrent use.
 type Run struct {
-	start Start
-	root  scope  // of the plan that was submitted
-	calls []call // the plan's steps, and behind them the items of its for_each steps
+	start  Start
+	root   scope   // of the plan that was submitted
+	scopes *scopes // of the composites within it; nil before the first
+	calls  []call  // the plan's steps, and behind them items of for_each steps and the steps of scopes, as they came
+
+	contracts []*tool.Contract // of the tools of the steps of all plans, as Plan.Offset has them
+
+	steps     int32 // of all scopes that are entered
+	uncounted int32 // for_each steps whose list is not counted yet
+	ordered   int32 // how often something happened of which the order counts: a scope stopped, or a bound was met
+	stops     bool  // a failure may stop some scope
+	begun     bool
+	finished  bool
+	expiring  bool
 
 	deadline time.Time
 	stop     *Stop
-	expiring bool
 
 	// questions are those of the calls that have one, spent the highest number of a void answer of each.
 	questions map[Call]*Question
-	spent     map[Call]int
+	spent     map[string]int            // by token
 	inputs    map[int][sha256.Size]byte // of steps that ask: what their arguments are made of
 	refused   *fault.Error              // why the plan was not approved
 
 	deadlines deadlines
-	uncounted int // for_each steps whose list is not counted yet
+	rooms     *room // above those of all scopes; nil for none
+
+	withheld *Effects // while it is uncertain whether the run has stopped
 
 	log      []Record // in the order of their sequences
 	early    map[attemptKey]*Record
@@ -116,8 +135,6 @@ type Run struct {
 	values   values
 	seq      uint64 // of the record being applied
 	lastTime time.Time
-	begun    bool
-	finished bool
 }
 
 type attemptKey struct {
@@ -127,21 +144,36 @@ type attemptKey struct {
 
 // New returns the run before its first step. The caller owns p and must not change it.
 func New(p *plan.Plan, start Start) *Run {
-	r := &Run{start: start, root: scope{plan: p, contracts: contractsOf(p, start.Contracts)}}
+	r := &Run{start: start, root: scope{plan: p, place: &atRoot}, stops: mayStop(p)}
+	r.contracts = appendContracts(make([]*tool.Contract, 0, len(p.Steps)), p, start.Contracts)
 	r.start.Contracts = nil // each step's is at hand
 	r.reset()
 	return r
 }
 
-// contractsOf returns the contract of each step's tool.
-func contractsOf(p *plan.Plan, byTool map[string]*tool.Contract) []*tool.Contract {
-	of := make([]*tool.Contract, len(p.Steps))
+// mayStop reports whether a failure may stop a scope of a plan: on_failure says so, or it is that of an item beside
+// others.
+func mayStop(p *plan.Plan) bool {
+	return p.OnFailure == plan.Stop || slices.ContainsFunc(p.Steps, func(s plan.Step) bool {
+		return s.Plan != nil && (s.ForEach != nil || mayStop(s.Plan))
+	})
+}
+
+// appendContracts appends the contract of each step's tool, and those of the plans within.
+func appendContracts(of []*tool.Contract, p *plan.Plan, byTool map[string]*tool.Contract) []*tool.Contract {
 	for i := range p.Steps {
-		switch of[i] = byTool[p.Steps[i].Tool]; {
+		c := byTool[p.Steps[i].Tool]
+		switch {
 		case p.Steps[i].Ask:
-			of[i] = &tool.Contract{MaxAttempts: 1, ErrorPropagation: tool.FailFast}
-		case of[i] == nil:
-			of[i] = &tool.Contract{}
+			c = &tool.Contract{MaxAttempts: 1, ErrorPropagation: tool.FailFast}
+		case c == nil:
+			c = &tool.Contract{}
+		}
+		of = append(of, c)
+	}
+	for i := range p.Steps {
+		if inner := p.Steps[i].Plan; inner != nil {
+			of = appendContracts(of, inner, byTool)
 		}
 	}
 	return of
@@ -152,17 +184,27 @@ func contractsOf(p *plan.Plan, byTool map[string]*tool.Contract) []*tool.Contrac
 func (r *Run) View() *Run {
 	v := *r
 	v.entries = maps.Clone(r.entries)
+	if r.scopes != nil {
+		s := *r.scopes
+		v.scopes, s.sight = &s, nil
+	}
 	return &v
 }
 
 func (r *Run) reset() {
 	p := r.root.plan
-	r.calls = make([]call, len(p.Steps))
+	if r.calls == nil {
+		r.calls = make([]call, len(p.Steps), len(p.Steps)+stepsWithin(p))
+	}
+	for i := range r.calls { // what is behind the steps keeps its place
+		r.calls[i] = call{below: r.calls[i].below}
+	}
+	r.steps = int32(len(p.Steps))
 	r.deadline, r.stop, r.expiring, r.uncounted = r.start.Submitted.Add(p.Timeout), nil, false, 0
-	r.deadlines, r.early, r.entries, r.seq, r.values = nil, nil, nil, 0, values{effort: atOnce.run}
-	r.questions, r.spent, r.inputs, r.refused = nil, nil, nil, nil
+	r.deadlines, r.early, r.entries, r.rooms, r.seq, r.values = nil, nil, nil, nil, 0, values{effort: atOnce.run}
+	r.questions, r.spent, r.inputs, r.refused, r.withheld = nil, nil, nil, nil, nil
 	r.lastTime, r.begun, r.finished = r.start.Started, false, false
-	r.root.begin(r.calls)
+	r.root.begin(r)
 }
 
 // Begin makes the steps without dependencies ready. It is called once, before the first Apply.
@@ -175,7 +217,7 @@ func (r *Run) Begin(out *Effects) {
 	if r.root.plan.Approval != nil && r.root.remaining > 0 {
 		r.askForPlan(out)
 	} else {
-		r.open(&r.root, r.start.Started, out)
+		r.root.open(r, r.start.Started, out)
 		r.admit(r.start.Started, out)
 	}
 	r.finishIfOver(out)
@@ -183,38 +225,65 @@ func (r *Run) Begin(out *Effects) {
 }
 
 // open makes the steps of a scope ready that wait for no other.
-func (r *Run) open(sc *scope, at time.Time, out *Effects) {
-	if sc.openAt != nil {
-		r.openWave(sc, at, out)
+func (sc *scope) open(r *Run, at time.Time, out *Effects) {
+	if sc.waves != nil {
+		sc.openWave(r, at, out)
 		return
 	}
 	for i := range sc.plan.Steps {
 		if s := &r.calls[sc.first+i]; s.missing == 0 && s.state == waiting {
-			sc.reached.add(i)
+			sc.reach(r, i)
 		}
 	}
-	r.takeReached(sc, at, out)
+	sc.takeReached(r, at, out)
 }
 
 func (r *Run) finishIfOver(out *Effects) {
-	if r.root.remaining == 0 && !r.finished && r.shaped(&r.root, out) {
+	if r.root.remaining == 0 && !r.finished && r.shaped(out) {
 		r.finished, out.Finished = true, true
 	}
 }
 
-// reuse settles the steps whose results were taken over, before anything else is looked at.
+// reuse settles the steps of the plan whose results were taken over, before anything else is looked at.
 func (r *Run) reuse() {
-	sc := &r.root
 	for i, res := range r.start.Reused {
-		s := &r.calls[i]
-		s.state, s.result, s.reused, s.decided = succeeded, res, true, instantOf(r.start.Started)
-		sc.remaining--
-		if sc.openAt != nil {
-			sc.openAt[sc.plan.Steps[i].Depth]--
+		r.root.reuseStep(r, i, res, r.start.Started)
+	}
+}
+
+// reuseWithin is reuse for the steps of a composite that is entered: with the input that it had, since nothing was
+// executed again that it is made of.
+func (sc *scope) reuseWithin(r *Run, at time.Time) {
+	if len(r.start.ReusedWithin) == 0 || !sc.sameAgain(r) {
+		return
+	}
+	for i := range sc.plan.Steps {
+		c := Call{Step: sc.first + i}
+		if res := r.start.ReusedWithin[r.Token(c)]; res != nil {
+			again := *res
+			again.Call = c
+			sc.reuseStep(r, i, &again, at)
 		}
-		for _, d := range sc.plan.Steps[i].Dependents {
-			r.calls[d].missing--
+	}
+}
+
+// sameAgain reports whether the items that a scope stands in are those of the run that this one tries again.
+func (sc *scope) sameAgain(r *Run) bool {
+	for ; sc.outer != nil; sc = sc.outer {
+		if sc.of.Item > 0 && r.taken[sc.of.Step] == nil {
+			return false
 		}
+	}
+	return true
+}
+
+func (sc *scope) reuseStep(r *Run, step int, res *Result, at time.Time) {
+	s := &r.calls[sc.first+step]
+	s.state, s.result, s.reused, s.decided = succeeded, res, true, instantOf(at)
+	sc.remaining--
+	sc.waves.settled(sc.plan.Steps[step].Depth)
+	for _, d := range sc.plan.Steps[step].Dependents {
+		r.calls[sc.first+d].missing--
 	}
 }
 
@@ -314,12 +383,13 @@ func (r *Run) makeReady(i int, at time.Time, out *Effects) {
 	}
 }
 
-// begins lets a call begin that nobody has to be asked about any more; where its plan bounds how many may be ready at
-// once, as soon as there is room. A question holds no room, since a person may take days: else n questions would keep
-// all other calls of the plan from beginning, and one that is approved takes its turn in the order of the plan.
+// begins lets a call begin that nobody has to be asked about any more; where its plan, or one above it, bounds how many
+// may be ready at once, as soon as there is room. A question holds no room, since a person may take days: else n
+// questions would keep all other calls of the plan from beginning, and one that is approved takes its turn in the order
+// of the plan.
 func (r *Run) begins(i int, at time.Time, out *Effects) {
-	if r.scopeOf(i).plan.Concurrency > 0 && (r.calls[i].Item > 0 || r.stepOf(i).ForEach == nil) {
-		r.hold(i)
+	if x := r.scopeOf(i).bounded(); x != nil && r.isForWorker(i) {
+		x.hold(i)
 		return
 	}
 	r.launch(i, at, out)
@@ -339,24 +409,28 @@ func (r *Run) launch(i int, at time.Time, out *Effects) {
 		r.expandLater(i, at, out)
 		return
 	}
+	if r.stepOf(i).Plan != nil {
+		r.enter(i, at, out)
+		return
+	}
 	r.send(i, at, time.Time{}, out)
 }
 
 // send asks for the attempt of a call that is due now, unless its record is there already.
 func (r *Run) send(i int, due, now time.Time, out *Effects) {
 	s := &r.calls[i]
-	if rec := r.waited(s.Call, s.attempt); rec != nil {
+	if rec := r.waited(s.Call, int(s.attempt)); rec != nil {
 		r.decide(i, rec, rec.Time, out)
 		return
 	}
 	if w := r.Contract(s.Step).WaitTimeout; w > 0 {
-		r.deadlines.add(deadline{at: due.Add(w), call: i, attempt: s.attempt})
+		r.deadlines.add(deadline{at: due.Add(w), call: i, attempt: int(s.attempt)})
 	}
 	if s.expiring { // its deadline passed while the record of the last attempt was on its way
 		r.askDecision(i, out)
 		return
 	}
-	d := Dispatch{Call: s.Call, Attempt: s.attempt}
+	d := Dispatch{Call: s.Call, Attempt: int(s.attempt)}
 	if due.After(now) && !now.IsZero() {
 		d.At = due
 	}

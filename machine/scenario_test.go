@@ -1,6 +1,7 @@
 package machine_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -108,13 +109,22 @@ func (s *scenario) command(t *testing.T, d *datadriven.TestData) string {
 			rec.Answer.Error = fault.New(fault.Code(code), "there is nothing to show")
 		}
 	case "shaped":
-		output := &machine.Result{Body: []byte(d.Input), ByOwner: true}
-		rec.Told = &machine.Told{Call: machine.Call{Step: machine.ThePlan}, Output: output}
+		of := rootCall
+		if name != "" {
+			of = s.call(t, d, name, item)
+		}
+		rec.Told = &machine.Told{Call: of, Output: &machine.Result{Body: []byte(d.Input), ByOwner: true}}
 	case "cancel":
 		rec.Stop = &machine.Stop{Reason: outcome.Cancelled, By: value}
 	case "expire":
 		rec.Stop = &machine.Stop{Reason: outcome.Expired, By: "deadline"}
+	case "enter":
+		s.run.Enter(s.call(t, d, name, item), s.now, &s.effects)
+		return s.answer()
 	case "expand":
+		if d.Input != "" {
+			s.run.Elements(s.index(t, d, name), elementsOf(t, d))
+		}
 		s.run.Expand(s.index(t, d, name), count, s.now, &s.effects)
 		return s.answer()
 	case "tick":
@@ -181,11 +191,23 @@ func (s *scenario) answering(t *testing.T, d *datadriven.TestData, c machine.Cal
 }
 
 func (s *scenario) index(t *testing.T, d *datadriven.TestData, id string) int {
-	i, ok := s.plan.Index(id)
+	c, ok := s.run.Find(id)
 	if !ok {
 		d.Fatalf(t, "no step %s", id)
 	}
-	return i
+	return c.Step
+}
+
+// elementsOf reads the list of a composite's for_each.
+func elementsOf(t *testing.T, d *datadriven.TestData) (list [][]byte) {
+	var all []json.RawMessage
+	if err := json.Unmarshal([]byte(d.Input), &all); err != nil {
+		d.Fatalf(t, "%v", err)
+	}
+	for _, x := range all {
+		list = append(list, x)
+	}
+	return list
 }
 
 func (s *scenario) begin(t *testing.T, d *datadriven.TestData) string {
@@ -195,7 +217,7 @@ func (s *scenario) begin(t *testing.T, d *datadriven.TestData) string {
 	}
 	*s = scenario{plan: p, now: epoch}
 	contracts := map[string]*tool.Contract{}
-	for _, st := range p.Steps {
+	for st := range p.All() {
 		attempts := 1
 		if st.Tool == "flaky" {
 			attempts = 3
@@ -220,13 +242,13 @@ func (s *scenario) answer() string {
 		if i == machine.ThePlan {
 			return subjects.RootScope
 		}
-		return s.plan.Steps[i].ID
+		return s.run.Token(machine.Call{Step: i})
 	}
 	token := func(c machine.Call) string {
-		if c.Item > 0 {
-			return subjects.ItemToken(id(c.Step), c.Item-1)
+		if c.Step == machine.ThePlan {
+			return subjects.RootScope
 		}
-		return id(c.Step)
+		return s.run.Token(c)
 	}
 	for _, i := range s.effects.Expand {
 		fmt.Fprintf(&b, "expand %s\n", id(i))
@@ -251,8 +273,14 @@ func (s *scenario) answer() string {
 	for _, q := range s.effects.Expire {
 		fmt.Fprintf(&b, "expire %s number %d\n", token(q.Call), q.Number)
 	}
-	for range s.effects.Shape {
-		b.WriteString("shape\n")
+	for _, c := range s.effects.Enter {
+		fmt.Fprintf(&b, "enter %s\n", token(c))
+	}
+	for _, c := range s.effects.Shape {
+		if b.WriteString("shape"); c != rootCall {
+			b.WriteString(" " + token(c))
+		}
+		b.WriteByte('\n')
 	}
 	for _, x := range s.effects.Late {
 		fmt.Fprintf(&b, "late %s attempt %d: %s\n", token(x.Call), x.Attempt, s.run.LateError(x.Call))
@@ -273,6 +301,11 @@ func (s *scenario) answer() string {
 	var states []string
 	for i := range s.plan.Steps {
 		states = append(states, id(i)+"="+string(s.run.StepStatus(i)))
+	}
+	for c := range s.run.All() { // of scopes below
+		if c.Step >= len(s.plan.Steps) && c.Item == 0 {
+			states = append(states, token(c)+"="+string(s.run.StepStatus(c.Step)))
+		}
 	}
 	fmt.Fprintf(&b, "%s | %s\n", s.run.Status(), strings.Join(states, " "))
 	if s.effects.Finished {

@@ -29,15 +29,13 @@ func (r *Run) settle(i int, to state, at time.Time, out *Effects) {
 		case s.state == expanding:
 			r.uncounted--
 		case s.state.out():
-			r.leaveRoom(sc.first + x.step)
+			sc.bounded().take(-1)
 		}
 		s.state, s.decided = x.to, instantOf(at)
 		r.closeQuestion(s.Call)
 		sc.remaining--
 		out.Settled = append(out.Settled, s.Call)
-		if sc.openAt != nil {
-			sc.openAt[steps[x.step].Depth]--
-		}
+		sc.waves.settled(steps[x.step].Depth)
 		spoils := x.to != succeeded && !steps[x.step].Optional
 		for _, d := range steps[x.step].Dependents {
 			dep := &r.calls[sc.first+d]
@@ -48,22 +46,23 @@ func (r *Run) settle(i int, to state, at time.Time, out *Effects) {
 				if x.to != cancelled {
 					work = append(work, todo{d, skipped})
 				}
-			case dep.missing > 0 || sc.openAt != nil || sc.stopping:
-			case sc.plan.Language == 1 && r.standing(sc).spoiler(d) != d: // it is still to be skipped
+			case dep.missing > 0 || sc.waves != nil || sc.stopping:
+			case sc.plan.Language == 1 && sc.standing(r).spoiler(d) != d: // it is still to be skipped
 			case sc.plan.Language == 1:
 				r.makeReady(sc.first+d, at, out)
 			default:
-				sc.reached.add(d)
+				sc.reach(r, d)
 			}
 		}
 	}
 	if halts {
-		r.halt(at, out)
+		sc.halt(r, at, out)
 	}
-	if sc.openAt != nil && !sc.stopping {
-		r.openWave(sc, at, out)
+	if sc.waves != nil && !sc.stopping {
+		sc.openWave(r, at, out)
 	}
-	r.takeReached(sc, at, out)
+	sc.takeReached(r, at, out)
+	sc.leave(r, at, out)
 }
 
 // stops reports whether the failure of a step stops the scope: the plan says so, and no step deals with it.
@@ -72,16 +71,39 @@ func (sc *scope) stops(step int) bool {
 	return sc.plan.OnFailure == plan.Stop && !s.Optional && !s.Regarded && !sc.stopping
 }
 
+// waves are those of a scope whose plan is scheduled so.
+type waves struct {
+	next  int     // to be opened
+	steps [][]int // of each, in the order of the plan
+	left  []int   // of each: the steps that are not terminal
+}
+
+func newWaves(p *plan.Plan) *waves {
+	w := &waves{steps: p.Waves()}
+	w.left = make([]int, len(w.steps))
+	for i := range w.steps {
+		w.left[i] = len(w.steps[i])
+	}
+	return w
+}
+
+// settled counts a step that is over. There may be no waves.
+func (w *waves) settled(depth int) {
+	if w != nil {
+		w.left[depth]--
+	}
+}
+
 // openWave makes the next wave's steps ready once every step of the waves before is terminal. Waves open in their
 // order, so only the last one opened can still hold something up.
-func (r *Run) openWave(sc *scope, at time.Time, out *Effects) {
-	for sc.wave < len(sc.openAt) && (sc.wave == 0 || sc.openAt[sc.wave-1] == 0) {
-		wave := sc.waves[sc.wave]
-		sc.wave++ // first, because a record that came early may settle a step here and now
+func (sc *scope) openWave(r *Run, at time.Time, out *Effects) {
+	for w := sc.waves; w.next < len(w.steps) && (w.next == 0 || w.left[w.next-1] == 0); {
+		wave := w.steps[w.next]
+		w.next++ // first, because a record that came early may settle a step here and now
 		opened := false
 		for _, step := range wave {
 			if i := sc.first + step; r.calls[i].state == waiting && !sc.stopping {
-				r.become(i, r.verdict(sc, step), at, out)
+				r.become(i, sc.verdict(r, step), at, out)
 				opened = opened || !r.calls[i].state.terminal()
 			}
 		}

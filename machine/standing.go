@@ -88,6 +88,11 @@ func (r standing) inBlob(step int) bool {
 	})
 }
 
+// interrupted reports whether a step was cancelled.
+func (r standing) interrupted() bool {
+	return slices.ContainsFunc(r.calls, func(s call) bool { return s.state == cancelled })
+}
+
 // handledBy returns the step that dealt with the failure of another, and succeeded at it, or -1: one that names it by
 // $error or $status, or, where all that refers to it otherwise had another alternative, the first of those. Who dealt
 // with nothing, because it did not succeed itself or was not taken, has handled nothing.
@@ -169,10 +174,15 @@ func (r standing) handler(i int) string {
 
 // bad reports whether a step did not come to the end that the plan hoped for.
 func (r standing) bad() bool {
-	excused := r.excused()
+	var excused []bool // found out where there is something to excuse
 	for i := range r.plan.Steps {
-		st := r.calls[i].state
-		if st != succeeded && st != notTaken && !r.plan.Steps[i].Optional && !excused[i] {
+		if st := r.calls[i].state; st == succeeded || st == notTaken || r.plan.Steps[i].Optional {
+			continue
+		}
+		if excused == nil {
+			excused = r.excused()
+		}
+		if !excused[i] {
 			return true
 		}
 	}

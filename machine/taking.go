@@ -12,10 +12,14 @@ import (
 // is followed, because an owner that can't read the blob must not come to another end.
 type Told struct {
 	Call // Step is ThePlan for the plan's output
+	// Token names the call, or the composite whose output is told, where its scope may not be entered yet; its Step is
+	// NotYet then.
+	Token string
 	// Approval says that it is about the condition of the call's contract: whether a person is asked. An error in that
-	// means yes. Else it is about the condition or the value of the step, or the plan's output.
+	// means yes. Else it is about the condition or the value of the step, or the output of a composite or the plan.
 	Approval bool
-	// Output is what the plan came to, where that is what is told; nil for all else. Apply turns its Body into Value.
+	// Output is what a composite came to, or the plan, where that is what is told; nil for all else. Apply turns its Body
+	// into Value.
 	Output *Result
 	// Value is what the value of a step came to: its Value, Handle and Size, or its Error. It is nil for a condition.
 	Value *Result
@@ -28,31 +32,40 @@ type Told struct {
 // reached are the steps of a scope all of whose dependencies are over, in the order of its plan.
 type reached struct {
 	steps  []int
+	next   int  // those before it were taken
 	taking bool // somebody decides what becomes of them
 }
 
-func (q *reached) add(i int) {
-	at, _ := slices.BinarySearch(q.steps, i)
-	q.steps = slices.Insert(q.steps, at, i)
+// reach notes that all dependencies of a step are over.
+func (sc *scope) reach(r *Run, step int) {
+	q := &sc.reached
+	if q.steps == nil && sc.outer != nil {
+		q.steps, r.scopes.spare = r.scopes.spare, nil
+	}
+	at, _ := slices.BinarySearch(q.steps[q.next:], step)
+	q.steps = slices.Insert(q.steps, q.next+at, step)
 }
 
 // takeReached decides what becomes of the steps of a scope that are reached, one after the other in the order of the
 // plan, and of those that are reached because of that: a failure among them may stop the scope, so the order is a rule
 // for all owners.
-func (r *Run) takeReached(sc *scope, at time.Time, out *Effects) {
+func (sc *scope) takeReached(r *Run, at time.Time, out *Effects) {
 	q := &sc.reached
 	if q.taking {
 		return // whoever does sees these too
 	}
 	q.taking = true
-	for len(q.steps) > 0 {
-		step := q.steps[0]
-		q.steps = q.steps[1:]
+	for q.next < len(q.steps) {
+		step := q.steps[q.next]
+		q.next++
 		if i := sc.first + step; r.calls[i].state == waiting && !sc.stopping {
-			r.become(i, r.verdict(sc, step), at, out)
+			r.become(i, sc.verdict(r, step), at, out)
 		}
 	}
-	q.taking = false
+	*q = reached{steps: q.steps[:0]}
+	if sc.outer != nil && cap(q.steps) > cap(r.scopes.spare) {
+		r.scopes.spare, q.steps = q.steps, nil
+	}
 }
 
 // become brings a step that waits into the state that verdict returned.
@@ -72,24 +85,26 @@ func (r *Run) become(i int, to state, at time.Time, out *Effects) {
 
 // verdict says what becomes of a step, of a scope's plan, all of whose dependencies are over. Where its condition can't
 // be evaluated it is failed, and its result says why.
-func (r *Run) verdict(sc *scope, step int) state {
+func (sc *scope) verdict(r *Run, step int) state {
 	s := &sc.plan.Steps[step]
 	switch {
 	case sc.plan.Language == 1:
 		return ready // whatever spoils it has skipped it already
-	case r.standing(sc).spoiler(step) != step:
+	case sc.standing(r).spoiler(step) != step:
 		return skipped
-	case r.standing(sc).lacks(s):
+	case sc.standing(r).lacks(s):
 		return notTaken
 	case s.If == nil:
 		return ready
-	case slices.ContainsFunc(s.If.Reads, r.standing(sc).inBlob):
+	case slices.ContainsFunc(s.If.Reads, sc.standing(r).inBlob), s.If.TakesInput && sc.input.away:
 		return judging
 	}
+	seen := sc.look(r)
 	most := r.values.work()
 	left := most
-	holds, err := s.If.Holds(sc.plan, &left, seen(r, sc), func(d int) plan.Fate { return r.Fate(sc.first + d) })
+	holds, err := s.If.HoldsFor(seen.resolver, &left, seen.results)
 	if r.values.effort.Work -= most - left; left < 0 {
+		r.ordered++
 		return judging
 	}
 	return r.judged(sc.first+step, holds, err)
@@ -110,6 +125,13 @@ func (r *Run) judged(i int, holds bool, err *fault.Error) state {
 // applyTold takes the record of an evaluation. One for a step that doesn't wait for it says nothing new.
 func (r *Run) applyTold(rec *Record, out *Effects) {
 	t := rec.Told
+	if t.Token != "" {
+		c, there := r.Find(t.Token)
+		if !there {
+			return // a record that nobody of ours wrote: lists and inputs that were there were read
+		}
+		t.Call = c
+	}
 	if t.Approval {
 		if i, ok := r.index(t.Call); ok && r.calls[i].state == weighing {
 			if t.Holds || t.Error != nil {
@@ -122,9 +144,9 @@ func (r *Run) applyTold(rec *Record, out *Effects) {
 	}
 	switch {
 	case t.Output != nil:
-		r.applyShape(t)
+		r.applyShape(rec, out)
 	case !r.isStep(t.Step):
-	case t.Value == nil && r.calls[t.Step].state == judging:
+	case t.Value == nil && r.calls[t.Step].state == judging && !r.shapes(t.Step):
 		r.become(t.Step, r.judged(t.Step, t.Holds, t.Error), rec.Time, out)
 	case t.Value != nil && r.calls[t.Step].state == deriving:
 		r.values.derived(r, t.Step, t.Value, rec.Time, out)
@@ -144,14 +166,13 @@ const (
 
 // Asks returns what a step waits to be told.
 func (r *Run) Asks(step int) Asked {
-	switch r.calls[step].state {
-	case judging:
+	switch s := r.calls[step].state; {
+	case s == judging && !r.shapes(step):
 		return AskedCondition
-	case deriving:
+	case s == deriving:
 		return AskedValue
-	default:
-		return AskedNothing
 	}
+	return AskedNothing
 }
 
 // Weighing reports whether a call waits for it to be found out whether its contract asks for an approval.
@@ -163,12 +184,4 @@ func (r *Run) Weighing(c Call) bool {
 // Fate returns how a step that is over ended, as $status and $error see it.
 func (r *Run) Fate(step int) plan.Fate {
 	return plan.Fate{Status: string(r.StepStatus(step)), Error: r.stepError(step)}
-}
-
-// seen returns what conditions and values of a scope see of its results, which lie in no blob.
-func seen(r *Run, sc *scope) func(step int) (json []byte, ok bool) {
-	return func(step int) ([]byte, bool) {
-		json := r.Value(sc.first + step)
-		return json, json != nil
-	}
 }

@@ -51,7 +51,10 @@ func (s *api) answerQuestion(l *loop, m *nats.Msg, id subjects.Run, verb string)
 	case r.phase != running:
 		return // it isn't read yet: the asker asks again
 	}
-	call, ok := r.callOf(request.Step)
+	call, token, ok := r.callOf(request.Step)
+	if token != "" && ok {
+		call, ok = r.machine.Find(token)
+	}
 	if !ok {
 		s.refuse(m, fault.New(fault.InvalidID, "run '%s' has no step %q", id.Plain(), text.Clip(request.Step, 80)).
 			WithHint("the steps that wait: stepjet questions list %s", id.Plain()))
@@ -185,6 +188,9 @@ func (a *answering) unfitValue(ctx context.Context, in *inputs, asks bool, diges
 			return err
 		}
 		return nil
+	}
+	if digest == "" {
+		return nil // a step with a plan of its own, whose result nothing declares
 	}
 	schema, err := a.s.reg.output(ctx, digest)
 	if err != nil || schema == nil {

@@ -51,15 +51,27 @@ func (s *api) explain(r *run, doc *outcome.Run) (ask []waiter) {
 		}
 		ask = append(ask, x)
 	}
-	for i := range doc.Steps {
-		if len(doc.Steps[i].Items) == 0 {
-			one(machine.Call{Step: i}, &doc.Steps[i])
-		}
-		for item := range doc.Steps[i].Items {
-			one(machine.Call{Step: i, Item: item + 1}, &doc.Steps[i].Items[item])
+	r.eachCall(0, doc.Steps, one)
+	return ask
+}
+
+// eachCall calls one with the calls of a scope whose steps begin with a number, and of those within it, and what a
+// document has of them.
+func (r *run) eachCall(first int, steps []outcome.Step, one func(machine.Call, *outcome.Step)) {
+	each := func(c machine.Call, st *outcome.Step) {
+		one(c, st)
+		if inner, _, ok := r.machine.Inside(c); ok {
+			r.eachCall(inner, st.Steps, one)
 		}
 	}
-	return ask
+	for i := range steps {
+		if len(steps[i].Items) == 0 {
+			each(machine.Call{Step: first + i}, &steps[i])
+		}
+		for item := range steps[i].Items {
+			each(machine.Call{Step: first + i, Item: item + 1}, &steps[i].Items[item])
+		}
+	}
 }
 
 // explainRest asks the server, once for each tool.

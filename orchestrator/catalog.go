@@ -83,9 +83,9 @@ func (c *catalog) missing() []string {
 func (c *catalog) freeze(p *plan.Plan) (map[string]*wire.FrozenTool, schemas) {
 	var key strings.Builder // the names as they come, each once; no name holds a space
 	fresh := frozenSet{map[string]*wire.FrozenTool{}, schemas{}}
-	for i := range p.Steps {
-		name := p.Steps[i].Tool
-		if p.Steps[i].Value || p.Steps[i].Ask {
+	for s := range p.All() {
+		name := s.Tool
+		if s.Plan != nil || s.Value || s.Ask {
 			continue
 		}
 		if fresh.tools[name] == nil {

@@ -39,12 +39,9 @@ func (d *deadLetters) missing(r *run) []*deadLetter {
 		return nil
 	}
 	var all []*deadLetter
-	for i := range r.plan.Steps {
-		n, _ := r.machine.Items(i)
-		for item := 0; item <= n; item++ {
-			if x := d.of(r, machine.Call{Step: i, Item: item}); x != nil {
-				all = append(all, x)
-			}
+	for c := range r.machine.All() {
+		if x := d.of(r, c); x != nil {
+			all = append(all, x)
 		}
 	}
 	return all
@@ -52,8 +49,8 @@ func (d *deadLetters) missing(r *run) []*deadLetter {
 
 // of returns what a call's dead letter is made of; nil where it needs none.
 func (d *deadLetters) of(r *run, c machine.Call) *deadLetter {
-	if _, isList := r.machine.Items(c.Step); isList && c.Item == 0 {
-		return nil // its items have theirs
+	if _, isList := r.machine.Items(c.Step); isList && c.Item == 0 || r.step(c.Step).Plan != nil {
+		return nil // what it is made of has its own
 	}
 	err, attempts := r.machine.Failure(c)
 	if err == nil || r.deadLetters.has(c) {

@@ -48,8 +48,8 @@ type withdrawn struct {
 func (dc *decider) decide(r *run, all []machine.Decide) {
 	list := make([]withdrawn, len(all))
 	for i, d := range all {
-		held := r.holds(machine.Dispatch{Call: d.Call, Attempt: d.Attempt})
-		list[i] = withdrawn{r.attempt(d.Call, d.Attempt), r.shard(d.Step), !held, d.Error}
+		sent := r.step(d.Step).Plan == nil && !r.holds(machine.Dispatch{Call: d.Call, Attempt: d.Attempt})
+		list[i] = withdrawn{r.attempt(d.Call, d.Attempt), r.shard(d.Step), sent, d.Error}
 	}
 	trace, wholeRun := r.trace, dc.isAll(r, all)
 	dc.job(func(ctx context.Context) {

@@ -56,23 +56,44 @@ func (d *documents) of(ctx context.Context, r *run) *outcome.Run {
 			inOutcome[res.Step] = true
 		}
 	}
-	doc.Steps = make([]outcome.Step, len(r.plan.Steps))
-	room := room{results: max(maxInline-int(doc.Stats.BytesReturned), 0), errors: maxErrors, tries: maxTries}
-	tries := machine.Tries(m)
-	for i := range doc.Steps {
-		doc.Steps[i] = m.Step(machine.Call{Step: i}, now)
-		d.items(r, i, &doc.Steps[i], now)
-		if !inOutcome[doc.Steps[i].ID] {
-			d.result(ctx, r, i, &doc.Steps[i])
-			d.fit(ctx, r, &doc.Steps[i], &room)
-		}
-		if m.Finished() {
-			d.calls(ctx, r, i, &doc.Steps[i], inOutcome[doc.Steps[i].ID], &room)
-		}
-		room.fitErrors(&doc.Steps[i])
-		room.fitTries(&doc.Steps[i], i, tries)
+	room := room{
+		results: max(maxInline-int(doc.Stats.BytesReturned), 0), errors: maxErrors, tries: maxTries, all: machine.Tries(m),
 	}
+	doc.Steps = d.steps(ctx, r, 0, len(r.plan.Steps), inOutcome, &room, now)
 	return doc
+}
+
+// steps returns the account of the steps of a scope, n from first on.
+func (d *documents) steps(
+	ctx context.Context, r *run, first, n int, inOutcome map[string]bool, room *room, now time.Time,
+) []outcome.Step {
+	all := make([]outcome.Step, n)
+	for k := range all {
+		st, i := &all[k], first+k
+		*st = r.machine.Step(machine.Call{Step: i}, now)
+		d.items(r, i, st, now)
+		if !inOutcome[st.ID] {
+			d.result(ctx, r, i, st)
+			d.fit(ctx, r, st, room)
+		}
+		if r.machine.Finished() {
+			d.calls(ctx, r, i, st, inOutcome[st.ID], room)
+		}
+		room.fitErrors(st)
+		room.fitTries(st, i)
+		inside := func(c machine.Call, x *outcome.Step) {
+			if first, n, ok := r.machine.Inside(c); ok {
+				x.Steps = d.steps(ctx, r, first, n, inOutcome, room, now)
+			} else if x.Steps == nil && !x.Reused && r.machine.Finished() && r.sameAbove(c) {
+				x.Steps = r.unreachedWithin(r.step(i).Plan, x.ID, x.Status)
+			}
+		}
+		inside(machine.Call{Step: i}, st)
+		for item := range st.Items {
+			inside(machine.Call{Step: i, Item: item + 1}, &st.Items[item])
+		}
+	}
+	return all
 }
 
 // result adds the result of a successful step. That of a for_each step is what references to it see.
@@ -167,16 +188,19 @@ const (
 )
 
 // room is what is left for steps in a document.
-type room struct{ results, errors, tries int }
+type room struct {
+	results, errors, tries int
+	all                    map[machine.Call][]outcome.Try // of those that had more than one
+}
 
 // fitTries lists the tries of a step and its items, as long as there is room for them.
-func (room *room) fitTries(st *outcome.Step, step int, tries map[machine.Call][]outcome.Try) {
-	if tries == nil {
+func (room *room) fitTries(st *outcome.Step, step int) {
+	if room.all == nil {
 		return
 	}
 	list := func(of *outcome.Step, c machine.Call) {
-		if n := len(tries[c]); n <= room.tries {
-			of.Tries = tries[c]
+		if n := len(room.all[c]); n <= room.tries {
+			of.Tries = room.all[c]
 			room.tries -= n
 		}
 	}
@@ -241,48 +265,89 @@ const (
 
 // foundNothing returns a warning for each reference that found nothing: null went to the tool in its place. It is a
 // function of the plan and the records, whoever owns the run.
-func (d *documents) foundNothing(ctx context.Context, r *run) (all []fault.Problem) {
-	past := &pastValues{values: d.values, ctx: ctx, r: r, held: -1, left: maxNothingBytes}
-	resolver, items := r.plan.NewResolver().Fates(r.fate), maxNothingItems
-	for i := range r.plan.Steps {
-		s := &r.plan.Steps[i]
-		status := r.machine.StepStatus(i)
-		over := status == outcome.StepSucceeded || status == outcome.StepFailed
-		if past.unread || !(over && s.HasRefs) && (s.If == nil || !over && status != outcome.StepNotTaken) {
+func (d *documents) foundNothing(ctx context.Context, r *run) []fault.Problem {
+	n := &nothings{
+		run: r, past: &pastValues{values: d.values, ctx: ctx, r: r, held: -1, left: maxNothingBytes},
+		items: maxNothingItems, told: map[string]bool{},
+	}
+	n.scope(r.plan, 0, "")
+	return n.all
+}
+
+// nothings gathers those warnings. A reference is told of once of a step, whatever items and places it found nothing in.
+type nothings struct {
+	run   *run
+	past  *pastValues
+	items int // that may still be looked at
+	told  map[string]bool
+	all   []fault.Problem
+}
+
+// scope looks at the steps of a scope, whose plan has its place in the document, and of those below it.
+func (n *nothings) scope(p *plan.Plan, first int, place string) {
+	m := n.run.machine
+	input, away := m.Input(first)
+	resolver := p.NewResolver().Fates(func(step int) plan.Fate { return n.run.fate(first + step) })
+	resolver.Input(func() ([]byte, bool) { return input, input != nil })
+	for i := range p.Steps {
+		s, c := &p.Steps[i], machine.Call{Step: first + i}
+		if n.past.unread {
+			return
+		}
+		if !(away && s.TakesInput) { // else it can't be told
+			n.step(resolver, s, c, first, place)
+		}
+		if s.Plan == nil {
 			continue
 		}
-		if r.machine.Step(machine.Call{Step: i}, time.Time{}).Reused {
-			continue // it was not executed here
-		}
-		told := map[string]bool{}
-		tell := func(of string, found []plan.Nothing) {
-			for _, n := range found {
-				if len(all) < maxNothing && !told[n.String()] && !past.unread {
-					told[n.String()] = true
-					all = append(all, fault.Problem{Code: fault.UnresolvedRef, Path: n.At, Step: s.ID,
-						Message: of + n.Message()})
-				}
+		count, _ := m.Items(c.Step)
+		for c.Item = 0; c.Item <= count && len(n.all) < maxNothing; c.Item++ {
+			if inner, _, ok := m.Inside(c); ok {
+				n.scope(s.Plan, inner, fmt.Sprintf("%s/steps/%d/plan", place, i))
 			}
-		}
-		tell("", resolver.NothingDecided(i, past.result))
-		if !over || !s.HasRefs {
-			continue
-		}
-		if s.ForEach == nil {
-			tell("", resolver.Nothing(i, nil, past.result))
-		}
-		list := r.lists[i]
-		if s.Value && s.ForEach != nil {
-			list, _ = resolver.Items(i, past.result) // nobody keeps it
-		}
-		for k, item := range list {
-			if items--; items < 0 || len(all) == maxNothing {
-				break
-			}
-			tell(fmt.Sprintf("item %d: ", k), resolver.Nothing(i, item, past.result))
 		}
 	}
-	return all
+}
+
+// step looks at what a step was decided by, and at what it, or each of its items, was given.
+func (n *nothings) step(resolver *plan.Resolver, s *plan.Step, c machine.Call, first int, place string) {
+	status := n.run.machine.StepStatus(c.Step)
+	over := status == outcome.StepSucceeded || status == outcome.StepFailed
+	if !(over && s.HasRefs) && (s.If == nil || !over && status != outcome.StepNotTaken) {
+		return
+	}
+	if n.run.machine.Step(c, time.Time{}).Reused {
+		return // it was not executed here
+	}
+	i, result := c.Step-first, func(dep int) ([]byte, bool) { return n.past.result(first + dep) }
+	n.tell(c, i, place, "", resolver.NothingDecided(i, result))
+	if !over || !s.HasRefs {
+		return
+	}
+	if s.ForEach == nil {
+		n.tell(c, i, place, "", resolver.Nothing(i, nil, result))
+	}
+	list := n.run.lists[c.Step]
+	if s.Value && s.ForEach != nil {
+		list, _ = resolver.Items(i, result) // nobody keeps it
+	}
+	for k, item := range list {
+		if n.items--; n.items < 0 || len(n.all) == maxNothing {
+			return
+		}
+		n.tell(c, i, place, fmt.Sprintf("item %d: ", k), resolver.Nothing(i, item, result))
+	}
+}
+
+func (n *nothings) tell(c machine.Call, step int, place, of string, found []plan.Nothing) {
+	for _, x := range found {
+		key := fmt.Sprintf("%s %d %s", place, step, x)
+		if len(n.all) == maxNothing || n.past.unread || n.told[key] {
+			continue
+		}
+		n.told[key] = true
+		n.all = append(n.all, fault.Problem{Code: fault.UnresolvedRef, Path: place + x.At, Step: n.run.token(c), Message: of + x.Message()})
+	}
 }
 
 // pastValues returns the values of a finished run's steps. Of those that lie in blobs it holds one at a time.

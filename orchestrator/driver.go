@@ -135,8 +135,8 @@ func (dr *driver) perform(r *run) {
 		dr.evaluator.approval(r, c)
 	}
 	dr.questions.carryOut(r, eff)
-	if len(eff.Shape) > 0 {
-		dr.evaluator.output(r)
+	for _, of := range eff.Shape {
+		dr.evaluator.output(r, of)
 	}
 	for _, d := range eff.Late {
 		dr.decider.late(r, d)
@@ -168,11 +168,14 @@ func (dr *driver) apply(r *run, e entry, now time.Time) bool {
 		stop := machine.Stop(wire.ParseStop(e.Data))
 		rec.Stop = &stop
 	case subjects.StepKind:
-		c, ok := r.call(e.rec.Attempt)
+		c, token, ok := r.call(e.rec.Attempt)
 		if !ok {
 			return true // a record that no dispatch of ours can have asked for
 		}
 		rec.Result = decodeResult(c, e, r, func() *wire.Redactor { return dr.redactor(r) })
+		if named := token; named != "" {
+			rec.Result.Token = &named
+		}
 		if h := rec.Result.Handle; h != nil && !h.Checked {
 			dr.fetch(r, rec)
 			return false
@@ -182,11 +185,12 @@ func (dr *driver) apply(r *run, e entry, now time.Time) bool {
 			return true
 		}
 	case subjects.AnswerKind:
-		c, ok := r.callOf(e.rec.Step)
+		c, token, ok := r.callOf(e.rec.Step)
 		if !ok {
 			return true
 		}
 		rec.Answer = answerOf(c, e.rec.Number, wire.ParseAnswer(e.Data))
+		rec.Answer.Token = token
 	default:
 		return true
 	}
@@ -197,14 +201,52 @@ func (dr *driver) apply(r *run, e entry, now time.Time) bool {
 // record hands a whole record to the machine.
 func (dr *driver) record(r *run, rec machine.Record, now time.Time) {
 	r.machine.Apply(rec, now, &dr.effects)
-	if rec.Answer != nil {
+	if rec.Answer != nil && rec.Answer.Step != machine.NotYet {
 		dr.questions.answered(r, rec.Answer)
 	}
-	if rec.Result != nil {
+	if rec.Result != nil && rec.Result.Step >= 0 {
 		dr.dispatcher.decided(r, rec.Result)
 		dr.tell.record(r, &rec, now)
 	}
 	dr.expand(r, now)
+}
+
+// enter makes sure that the inputs of composites can be read which lie in blobs, or are large.
+func (dr *driver) enter(r *run) {
+	for _, c := range dr.effects.Enter {
+		if r.entering[c] || !r.machine.Entering(c) {
+			continue
+		}
+		if r.entering == nil {
+			r.entering = map[machine.Call]bool{}
+		}
+		r.entering[c] = true
+		in := r.inputs(c)
+		in.resolver = nil // that of a run is for one goroutine
+		dr.memory.reserve(in.most(false), func(ctx context.Context) {
+			_, err := dr.values.arguments(ctx, &in)
+			dr.post(func() { dr.entered(ctx, r, c, err) })
+		})
+	}
+	dr.effects.Enter = dr.effects.Enter[:0]
+}
+
+// entered tells the machine that an input can be read, or records that it can't.
+func (dr *driver) entered(ctx context.Context, r *run, c machine.Call, err *fault.Error) {
+	delete(r.entering, c)
+	if r.phase != running || ctx.Err() != nil {
+		return
+	}
+	now := dr.times.of(r)
+	dr.effects.Reset()
+	if err != nil {
+		dr.decider.fail(r.attempt(c, 1), err, r.trace)
+	} else {
+		r.machine.Enter(c, now, &dr.effects)
+	}
+	dr.expand(r, now)
+	dr.unpark(r, now)
+	dr.perform(r)
 }
 
 // expand reads the lists that the machine asks for and tells it how long they are. What lies in a blob is
@@ -217,7 +259,7 @@ func (dr *driver) expand(r *run, now time.Time) {
 			continue
 		}
 		in := r.unread(machine.Call{Step: step})
-		in.resolver = r.resolver
+		in.resolver = r.resolverOf(in.plan, in.first)
 		in.gather(r)
 		if in.inBlobs {
 			dr.expandLater(r, in)
@@ -231,6 +273,7 @@ func (dr *driver) expand(r *run, now time.Time) {
 		}
 		dr.expanded(r, step, list, err, now)
 	}
+	dr.enter(r)
 }
 
 // expandLater reads a list that is large, or whose parts lie in blobs.
@@ -268,6 +311,9 @@ func (dr *driver) expanded(r *run, step int, list [][]byte, err *fault.Error, no
 		r.lists = map[int][][]byte{}
 	}
 	r.lists[step] = list
+	if r.step(step).Plan != nil {
+		r.machine.Elements(step, list)
+	}
 	r.takeOver(step, list)
 	r.machine.Expand(step, len(list), now, &dr.effects)
 }
@@ -358,18 +404,31 @@ func (dr *driver) fetch(r *run, rec machine.Record) {
 // readTold reads the record of an evaluation; nil where it is of nothing that the plan has.
 func readTold(r *run, e entry) *machine.Told {
 	if e.rec.What == subjects.ToldOutput {
-		if e.rec.Step != subjects.RootScope || r.plan.Output == nil {
-			return nil
-		}
-		w := wire.ParseCleanResult(e.Header, e.Data, true, func() *wire.Redactor { return nil })
-		the := machine.Call{Step: machine.ThePlan}
-		return &machine.Told{Call: the, Output: &machine.Result{
-			Call: the, Attempt: 1, Error: w.Error, Body: w.Body, Handle: w.Handle, ByOwner: true,
-		}}
+		return readToldOutput(r, e)
 	}
-	c, ok := r.callOf(e.rec.Step)
+	c, token, ok := r.callOf(e.rec.Step)
 	if !ok || c.Step == machine.ThePlan {
 		return nil
 	}
-	return decodeTold(c, e, r)
+	told := decodeTold(c, e, r)
+	told.Token = token
+	return told
+}
+
+// readToldOutput reads the record of what the plan came to, or a composite, which goes by its token.
+func readToldOutput(r *run, e entry) *machine.Told {
+	told := &machine.Told{Call: machine.Call{Step: machine.ThePlan}}
+	if e.rec.Step == subjects.RootScope {
+		if r.plan.Output == nil {
+			return nil
+		}
+	} else {
+		if step, _, ok := r.plan.Find(e.rec.Step); !ok || step.Plan == nil {
+			return nil
+		}
+		told.Step, told.Token = machine.NotYet, e.rec.Step
+	}
+	w := wire.ParseCleanResult(e.Header, e.Data, true, func() *wire.Redactor { return nil })
+	told.Output = &machine.Result{Call: told.Call, Attempt: 1, Error: w.Error, Body: w.Body, Handle: w.Handle, ByOwner: true}
+	return told
 }

@@ -25,7 +25,7 @@ type evaluator struct {
 // condition evaluates the condition of a step whose dependencies are over.
 func (ev *evaluator) condition(r *run, step int) {
 	ev.beside(r, asked{step, machine.AskedCondition}, (*inputs).largest, func(x *evaluation) {
-		holds, err := x.in.plan.Steps[x.in.step].If.Holds(x.in.plan, nil, x.result, x.in.fate)
+		holds, err := x.in.plan.Steps[x.in.step].If.HoldsFor(x.resolver(), nil, x.result)
 		if x.err != nil {
 			err = fault.New(fault.ConditionFailed, "%s", x.err.Message)
 		}
@@ -39,7 +39,7 @@ func (ev *evaluator) value(r *run, d machine.Derive) {
 	bucket := r.bucket()
 	ev.beside(r, asked{d.Step, machine.AskedValue}, (*inputs).mostOfValue, func(x *evaluation) {
 		effort := plan.FullEffort
-		value, err := x.in.resolve().Derive(x.in.step, d.Room, &effort, x.result)
+		value, err := x.resolver().Derive(x.in.step, d.Room, &effort, x.result)
 		told := wire.ToldValue{Value: value, Error: err}
 		if x.err != nil {
 			told = wire.ToldValue{Error: x.err}
@@ -114,24 +114,27 @@ func (ev *evaluator) approval(r *run, c machine.Call) {
 	})
 }
 
-// output makes the output of a plan whose steps are over, and records what it came to.
-func (ev *evaluator) output(r *run) {
-	if r.shaping || !r.machine.Shaping() {
+// output makes the output of a composite whose steps are over, or of the plan, and records what it came to.
+func (ev *evaluator) output(r *run, of machine.Call) {
+	if r.shaping[of] || !r.machine.Shaping(of) {
 		return
 	}
-	r.shaping = true
-	in := inputs{plan: r.plan, deps: r.plan.Output.Waits}
-	in.read(r)
-	for _, step := range in.deps {
-		in.name(r, step)
+	if r.shaping == nil {
+		r.shaping = map[machine.Call]bool{}
 	}
-	lenient, id, generation, bucket := r.machine.Lenient(), r.id, r.generation, r.bucket()
-	most := r.plan.MostOutput(in.sizeOf)
+	r.shaping[of] = true
+	in := r.unshaped(of)
+	lenient, id, generation, bucket := r.machine.Lenient(of), r.id, r.generation, r.bucket()
+	token := subjects.RootScope
+	if of.Step != machine.ThePlan {
+		token = r.token(of)
+	}
+	most := in.plan.MostOutput(in.sizeOf)
 	ev.memory.reserve(min(most, maxOutcome)+in.largest(), func(ctx context.Context) {
-		defer ev.post(func() { r.shaping = false })
+		defer ev.post(func() { delete(r.shaping, of) })
 		x := reader{values: ev.values, ctx: ctx, in: &in}
 		told := wire.Result{Worker: ownerMark + ev.cfg.Name}
-		told.Body, told.Error = in.resolve().Limit(maxOutcome).Output(lenient, x.result)
+		told.Body, told.Error = x.resolver().Limit(maxOutcome).Output(lenient, x.result)
 		if x.err != nil {
 			told.Error = x.err
 		}
@@ -143,9 +146,27 @@ func (ev *evaluator) output(r *run) {
 		}
 		if ctx.Err() == nil {
 			h, body := told.Message()
-			ev.tell(&evaluation{reader: x, id: id, generation: generation, token: subjects.RootScope}, subjects.ToldOutput, h, body)
+			ev.tell(&evaluation{reader: x, id: id, generation: generation, token: token}, subjects.ToldOutput, h, body)
 		}
 	})
+}
+
+// unshaped are the inputs of the output of a composite, or of the plan.
+func (r *run) unshaped(of machine.Call) inputs {
+	in := inputs{plan: r.plan}
+	if of.Step != machine.ThePlan {
+		in.first, _, _ = r.machine.Inside(of)
+		in.plan, _ = r.machine.Scope(in.first)
+	}
+	in.deps = in.plan.Output.Waits
+	if in.plan.Output.TakesInput {
+		in.takeInput(r)
+	}
+	in.read(r)
+	for _, step := range in.deps {
+		in.name(r, step)
+	}
+	return in
 }
 
 // tell creates the record of what something of a step came to. Whose record is first counts.

@@ -9,6 +9,7 @@ import (
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/plan"
 	"github.com/stepjet/stepjet/tool"
+	"github.com/stepjet/stepjet/wire"
 )
 
 // inputs is all that a call's arguments are made of, for use beside the loop.
@@ -25,6 +26,9 @@ type inputs struct {
 	edited   []byte   // arguments that a person gave in the place of the plan's
 	values   []source // of them
 	inBlobs  bool     // a value has to be read first, which blocks
+
+	input source  // of the scope that the step stands in,
+	outer *inputs // or what it is to be made of
 
 	fates map[int]plan.Fate // how the steps of the plan ended that it names by $error or $status
 }
@@ -45,7 +49,7 @@ func (s *source) missing() bool { return s.value == nil && s.blob == nil && !s.l
 func (r *run) inputs(c machine.Call) inputs {
 	in := r.unread(c)
 	p := &in.plan.Steps[in.step]
-	in.resolver, in.schema, in.hasRefs = r.resolver, r.schemas[p.Tool], p.HasRefs
+	in.resolver, in.schema, in.hasRefs = r.resolverOf(in.plan, in.first), r.schemas[p.Tool], p.HasRefs
 	in.edited = r.machine.Arguments(c)
 	if p.Ask {
 		in.schema = tool.AskInput()
@@ -59,6 +63,26 @@ func (r *run) inputs(c machine.Call) inputs {
 	return in
 }
 
+// resolverOf returns the resolver of a scope, for the loop: it builds nothing large.
+func (r *run) resolverOf(p *plan.Plan, first int) *plan.Resolver {
+	if p == r.plan {
+		return r.resolver
+	}
+	x := r.resolvers[first]
+	if x == nil {
+		x = p.NewResolver().Limit(wire.InlineLimit).Fates(func(step int) plan.Fate { return r.fate(first + step) })
+		x.Input(func() ([]byte, bool) {
+			value, _ := r.machine.Input(first)
+			return value, value != nil
+		})
+		if r.resolvers == nil {
+			r.resolvers = map[int]*plan.Resolver{}
+		}
+		r.resolvers[first] = x
+	}
+	return x
+}
+
 // unread are the inputs of a call of which nothing is gathered yet.
 func (r *run) unread(c machine.Call) inputs {
 	p, first := r.machine.Scope(c.Step)
@@ -68,10 +92,25 @@ func (r *run) unread(c machine.Call) inputs {
 func (in *inputs) gather(r *run) {
 	s := &in.plan.Steps[in.step]
 	in.deps = s.Deps
+	if s.TakesInput {
+		in.takeInput(r)
+	}
 	in.read(r)
 	for _, step := range s.Named {
 		in.name(r, step)
 	}
+}
+
+// takeInput gathers the input of the scope, or what it is made of where the machine does not hold it.
+func (in *inputs) takeInput(r *run) {
+	value, away := r.machine.Input(in.first)
+	if !away {
+		in.input = source{value: value}
+		return
+	}
+	outer := r.inputs(r.machine.Composite(in.first))
+	outer.resolver = nil
+	in.outer, in.inBlobs = &outer, true
 }
 
 // read gathers what is known of the values.
@@ -97,12 +136,12 @@ func (in *inputs) name(r *run, step int) {
 // fate tells how a step ended.
 func (r *run) fate(step int) plan.Fate { return r.machine.Fate(step) }
 
-// resolve returns what resolves the references: the run's own where that may be used, else a new one.
-func (in *inputs) resolve() *plan.Resolver {
-	if in.resolver != nil {
-		return in.resolver
+// inputSize bounds the bytes of the scope's input.
+func (in *inputs) inputSize() int64 {
+	if in.outer == nil {
+		return in.input.size()
 	}
-	return in.plan.NewResolver().Fates(in.fate)
+	return in.outer.most(false)
 }
 
 func (in *inputs) fate(step int) plan.Fate { return in.fates[step] }
@@ -162,8 +201,7 @@ func (s *source) entries() ([]byte, *fault.Error) {
 const maxExplained = 3
 
 // explained adds to an error which references the wrong values came from.
-func (in *inputs) explained(err *fault.Error, bad []tool.Violation, result func(int) ([]byte, bool)) *fault.Error {
-	resolver := in.resolve()
+func (in *inputs) explained(err *fault.Error, bad []tool.Violation, resolver *plan.Resolver, result func(int) ([]byte, bool)) *fault.Error {
 	for _, v := range bad[:min(len(bad), maxExplained)] {
 		why := resolver.Explain(in.step, in.item, v.Pointer, result)
 		if why != "" && !strings.Contains(err.Message, why) {
@@ -211,6 +249,9 @@ func (in *inputs) mostOfValue() int64 {
 
 // sizeOf returns about how many bytes the value of a step of the plan has.
 func (in *inputs) sizeOf(dep int) int64 {
+	if dep == plan.TheInput {
+		return in.inputSize()
+	}
 	i, found := slices.BinarySearch(in.deps, dep)
 	if !found || i >= len(in.values) {
 		return 0

@@ -246,6 +246,7 @@ func (lc *lifecycle) begin(r *run) {
 	r.machine = machine.New(r.plan, machine.Start{
 		Key:       r.id.Tenant + "/" + r.id.ID + "/" + strconv.FormatUint(r.generation, 10),
 		Submitted: r.submitted, Started: at.Time, Contracts: contracts(r.start), Reused: takenOver(r.start.Reuse, r.plan),
+		ReusedWithin: takenOverWithin(r.start.Reuse),
 	})
 	lc.driver.begin(r, now)
 }

@@ -175,5 +175,5 @@ func (r *run) weight() int64 {
 			total += res.Size
 		}
 	}
-	return 3 * (min(total, maxOutcome) + int64(len(r.body)) + 512*int64(len(r.plan.Steps)))
+	return 3 * (min(total, maxOutcome) + int64(len(r.body)) + 512*int64(r.machine.Stats().Steps))
 }

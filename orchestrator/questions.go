@@ -108,7 +108,7 @@ func (qs *questions) unshown(r *run, q machine.Question, why *fault.Error) {
 func (v *values) shown(ctx context.Context, in *inputs, together bool, doc *outcome.Question) *fault.Error {
 	step := &in.plan.Steps[in.step]
 	x := reader{values: v, ctx: ctx, in: in}
-	text, err := in.resolve().Question(in.step, in.item, x.result)
+	text, err := x.resolver().Question(in.step, in.item, x.result)
 	if x.err != nil {
 		return x.err
 	}

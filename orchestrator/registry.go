@@ -205,9 +205,9 @@ func (g *registry) share(key string, fresh frozenSet) frozenSet {
 // schemasFor returns the schemas that a run froze, by their digests.
 func (g *registry) schemasFor(ctx context.Context, p *plan.Plan, start *wire.Start) (schemas, error) {
 	s := schemas{}
-	for i := range p.Steps {
-		name := p.Steps[i].Tool
-		if _, done := s[name]; done || p.Steps[i].Value || p.Steps[i].Ask {
+	for step := range p.All() {
+		name := step.Tool
+		if _, done := s[name]; done || step.Plan != nil || step.Value || step.Ask {
 			continue
 		}
 		schema, err := g.schema(ctx, start.Tools[name].Digest)

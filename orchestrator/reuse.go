@@ -31,6 +31,24 @@ func takenOver(u *wire.Reuse, p *plan.Plan) map[int]*machine.Result {
 	return all
 }
 
+// takenOverWithin is takenOver for the steps of composites, by token.
+func takenOverWithin(u *wire.Reuse) map[string]*machine.Result {
+	var all map[string]*machine.Result
+	if u == nil {
+		return all
+	}
+	for token, x := range u.Steps {
+		if strings.IndexByte(token, '/') < 0 {
+			continue
+		}
+		if all == nil {
+			all = map[string]*machine.Result{}
+		}
+		all[token] = reusedResult(x, machine.Call{Step: machine.NotYet})
+	}
+	return all
+}
+
 // tried is a finished run that a plan tries again.
 type tried struct {
 	doc     *outcome.Run
@@ -65,7 +83,7 @@ func (j *judge) tries(ctx context.Context, id subjects.Run, x identity) (*tried,
 			Hint: "a run is tried again with the same bytes; submit a changed plan as a run of its own",
 		}}, nil
 	}
-	again := unfinished(doc, p)
+	again := unfinished(doc.Steps, p)
 	if x.retryOf.From != "" {
 		from, ok := p.Index(x.retryOf.From)
 		if !ok {
@@ -86,7 +104,7 @@ func done(doc *outcome.Run, p *plan.Plan, again map[int]bool) map[string]bool {
 	for i := range doc.Steps {
 		st := &doc.Steps[i]
 		at, ok := p.Index(st.ID)
-		if !ok || again[at] || p.Steps[at].Value || st.Status != outcome.StepSucceeded || p.Steps[at].ForEach != nil && failedEntries(st) {
+		if !ok || again[at] || p.Steps[at].Value || st.Status != outcome.StepSucceeded || st.FailedWithin() {
 			continue
 		}
 		inOutcome := false
@@ -127,7 +145,7 @@ const maxOutgrown = 12
 func (j *judge) takeOver(ctx context.Context, id subjects.Run, generation uint64, p *plan.Plan, bucket string, x identity, t *tried) (*wire.Reuse, error) {
 	u := &wire.Reuse{Of: x.retryOf.Of, From: x.retryOf.From, Steps: map[string]wire.ReusedResult{}}
 	f := &filler{values: j.values, ctx: ctx, bucket: bucket, blobName: func(unique string) string { return subjects.RunBlobName(id, generation, "reuse", unique) }}
-	return u, j.fill(ctx, u, t.doc, p, t.again, f)
+	return u, (&takeover{j, u, t.doc, f}).steps(ctx, t.doc.Steps, p, t.again)
 }
 
 // descendants marks a step and all that depend on it.
@@ -167,42 +185,90 @@ func (f *filler) take(value []byte) (x wire.ReusedResult, err error) {
 	return x, nil
 }
 
-// fill takes over the results of all successful steps but those to be executed again, and of those what they allow.
-func (j *judge) fill(ctx context.Context, u *wire.Reuse, doc *outcome.Run, p *plan.Plan, again map[int]bool, f *filler) error {
-	for i := range doc.Steps {
-		st := &doc.Steps[i]
-		at, ok := p.Index(st.ID)
+// takeover puts into a start record what is taken over of a finished run.
+type takeover struct {
+	*judge
+	u   *wire.Reuse
+	doc *outcome.Run
+	f   *filler
+}
+
+// steps takes over the results of all successful steps of a plan but those to be executed again, and of those what they
+// allow.
+func (x *takeover) steps(ctx context.Context, steps []outcome.Step, p *plan.Plan, again map[int]bool) error {
+	for i := range steps {
+		st := &steps[i]
+		at, ok := indexOf(p, st)
 		if !ok || p.Steps[at].Value { // values are derived anew
 			continue
 		}
-		isList := p.Steps[at].ForEach != nil
-		if isList && (again[at] || st.Status != outcome.StepSucceeded || failedEntries(st)) {
-			if err := j.fillItems(f, u, doc, st, !again[at]); err != nil {
-				return err
-			}
-			continue
-		}
-		var value []byte
-		var err error
-		if !again[at] && st.Status == outcome.StepSucceeded {
-			if value, err = j.pastResult(ctx, doc, st, isList); err != nil {
-				return err
-			}
-		}
-		keepKey(u, st.ID, keyOf(doc, st)) // also of what is taken over: the retry of the retry may execute it again
-		if value == nil {                 // to be executed again, also what is too large to be kept even then
-			continue
-		}
-		if isList {
-			if err := j.fillItems(f, u, doc, st, false); err != nil {
-				return err
-			}
-		}
-		if u.Steps[st.ID], err = f.take(value); err != nil {
+		if err := x.step(ctx, st, &p.Steps[at], again[at]); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// step takes one over, or where it is to be executed again what it allows.
+func (x *takeover) step(ctx context.Context, st *outcome.Step, s *plan.Step, again bool) error {
+	isList := s.ForEach != nil
+	if isList && (again || st.Status != outcome.StepSucceeded || st.FailedWithin()) {
+		if err := x.fillItems(x.f, x.u, x.doc, st, !again); err != nil || again {
+			return err
+		}
+		return x.withinItems(ctx, st, s)
+	}
+	var value []byte
+	var err error
+	if !again && st.Status == outcome.StepSucceeded && !st.FailedWithin() {
+		if value, err = x.pastResult(ctx, x.doc, st, isList); err != nil {
+			return err
+		}
+	}
+	keepKeys(x.u, x.doc, st)
+	switch {
+	case value == nil && again: // to be executed again
+		return nil
+	case value == nil: // likewise, also what is too large to be kept even then
+		return x.within(ctx, st, s)
+	case isList:
+		if err := x.fillItems(x.f, x.u, x.doc, st, false); err != nil {
+			return err
+		}
+	}
+	x.u.Steps[st.ID], err = x.f.take(value)
+	return err
+}
+
+// within takes over what was done in the plan of a composite that is entered again, with the same input: nothing that it
+// is made of is executed again. An input that a person may edit may be another.
+func (x *takeover) within(ctx context.Context, st *outcome.Step, s *plan.Step) error {
+	if s.Plan == nil || s.Approval != nil {
+		return nil
+	}
+	return x.steps(ctx, st.Steps, s.Plan, unfinished(st.Steps, s.Plan))
+}
+
+// withinItems is within for the items of a list that are entered again.
+func (x *takeover) withinItems(ctx context.Context, st *outcome.Step, s *plan.Step) error {
+	list := x.u.ItemsOf(st.ID)
+	for i := range st.Items {
+		if list == nil {
+			return nil
+		}
+		if _, done := list.Results[i]; done {
+			continue
+		}
+		if err := x.within(ctx, &st.Items[i], s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// indexOf returns the number of the step that an account is of, in the plan that it stands in.
+func indexOf(p *plan.Plan, st *outcome.Step) (int, bool) {
+	return p.Index(st.ID[strings.LastIndexByte(st.ID, '/')+1:])
 }
 
 // pastResult returns the JSON that references to a step of a finished run saw; nil where it isn't to be had any more.

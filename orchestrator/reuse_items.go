@@ -34,29 +34,15 @@ func listDigest(list [][]byte) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// failedEntries reports whether a for_each step succeeded though some of its items didn't. Of one whose list isn't
-// known, as in documents of before, nothing could be taken over: it counts as a success as a whole.
-func failedEntries(st *outcome.Step) bool {
-	if st.List == "" {
-		return false
-	}
-	for i := range st.Items {
-		if st.Items[i].Status != outcome.StepSucceeded {
-			return true
-		}
-	}
-	return false
-}
-
 // unfinished marks what is out of date because something that it depends on is tried again: all that depends on a
 // for_each step which succeeded with failed entries, and in language 2 all that depends on a step which did not succeed.
 // For there a step may have succeeded because another failed.
-func unfinished(doc *outcome.Run, p *plan.Plan) map[int]bool {
+func unfinished(steps []outcome.Step, p *plan.Plan) map[int]bool {
 	marked := map[int]bool{}
-	for i := range doc.Steps {
-		st := &doc.Steps[i]
-		at, ok := p.Index(st.ID)
-		if ok && (st.Status == outcome.StepSucceeded && failedEntries(st) || p.Language > 1 && st.Status.Unsuccessful()) {
+	for i := range steps {
+		st := &steps[i]
+		at, ok := indexOf(p, st)
+		if ok && (st.Status == outcome.StepSucceeded && st.FailedWithin() || p.Language > 1 && st.Status.Unsuccessful()) {
 			for _, d := range p.Steps[at].Dependents {
 				descendants(p, d, marked)
 			}
@@ -83,6 +69,19 @@ func keepKey(u *wire.Reuse, token, key string) {
 		u.Keys = map[string]string{}
 	}
 	u.Keys[token] = key
+}
+
+// keepKeys notes the idempotency keys of a step and of those within it, also of what is taken over: the retry of the
+// retry may execute it again. Those within items are not noted: another list may have others in their place.
+func keepKeys(u *wire.Reuse, doc *outcome.Run, st *outcome.Step) {
+	if len(st.Steps) == 0 {
+		keepKey(u, st.ID, keyOf(doc, st))
+	}
+	for i := range st.Steps {
+		if st.Steps[i].Items == nil {
+			keepKeys(u, doc, &st.Steps[i])
+		}
+	}
 }
 
 // fillItems takes over what the items of a for_each step came to; where results is false, only the keys that they had.
@@ -131,7 +130,7 @@ func (j *judge) pastItems(f *filler, doc *outcome.Run, st *outcome.Step, wanted 
 	for i := range st.Items {
 		x := &st.Items[i]
 		switch {
-		case x.Status != outcome.StepSucceeded:
+		case x.Status != outcome.StepSucceeded || x.FailedWithin():
 		case x.Result == nil && x.Blob == nil && len(entries) == len(st.Items) && entries[i].Status == "ok":
 			values[i] = entries[i].Data
 		case x.Result != nil || x.Blob != nil:
@@ -236,6 +235,45 @@ func (r *run) unreached(step int, status outcome.StepStatus) (list string, items
 		}
 		st.Reused = st.Reused || status == outcome.StepSucceeded // as a whole
 		st.RetriedKey = x.Keys[i]
+		if !st.Reused {
+			st.Steps = r.unreachedWithin(r.step(step).Plan, st.ID, status)
+		}
 	}
 	return x.List, items
+}
+
+// unreachedWithin is unreached for the steps of a composite that this run never entered; nil where nothing of them was
+// taken over.
+func (r *run) unreachedWithin(p *plan.Plan, token string, status outcome.StepStatus) []outcome.Step {
+	if p == nil || r.start.Reuse == nil {
+		return nil
+	}
+	u, some := r.start.Reuse, false
+	all := make([]outcome.Step, len(p.Steps))
+	for i := range p.Steps {
+		st, s := &all[i], &p.Steps[i]
+		st.ID, st.Tool, st.Status = subjects.InScope(token, s.ID), s.Tool, status
+		st.RetriedKey = u.Keys[st.ID]
+		if res, ok := u.Steps[st.ID]; ok {
+			st.Status, st.Reused, st.Result, st.Blob, st.Bytes = outcome.StepSucceeded, true, res.Value, res.Blob, res.Size
+			st.Text = res.Text && res.Blob != nil
+		} else {
+			st.Steps = r.unreachedWithin(s.Plan, st.ID, status)
+		}
+		some = some || st.Reused || st.RetriedKey != "" || st.Steps != nil
+	}
+	if !some {
+		return nil
+	}
+	return all
+}
+
+// sameAbove reports whether the items that a call stands in are those of the run that this one tries again.
+func (r *run) sameAbove(c machine.Call) bool {
+	for ; c.Step != machine.ThePlan; c = r.machine.Composite(c.Step) {
+		if c.Item > 0 && !r.same[c.Step] {
+			return false
+		}
+	}
+	return true
 }

@@ -3,6 +3,7 @@ package orchestrator
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/stepjet/stepjet/kv"
@@ -75,16 +76,20 @@ type progress struct {
 	schemas schemas
 	// resolver remembers its way around large results; for the loop only.
 	resolver *plan.Resolver
-	clean    cleaner
+	// resolvers likewise, for the scopes below, by the number of their first step.
+	resolvers map[int]*plan.Resolver
+	clean     cleaner
 
 	// Of for_each steps: their lists, and those that are being read.
 	lists   map[int][][]byte
 	reading map[int]bool
+	// entering are the composites whose input is being read.
+	entering map[machine.Call]bool
 	// evaluating are the conditions and values that are being evaluated.
 	evaluating map[asked]bool
 	weighing   map[machine.Call]bool // whether they need an approval is being found out
 	people     *askedPeople          // of a run that asks people
-	shaping    bool                  // its output is being made
+	shaping    map[machine.Call]bool // the composites, or the run itself, whose output is being made
 	same       map[int]bool          // whose list is the one that the run which this one tries again had
 
 	busy   bool    // a job fetches a blob that the next record needs
@@ -137,6 +142,7 @@ type entry struct {
 // drop lets go of what only a run that goes on needs.
 func (r *run) drop() {
 	r.body, r.plan, r.machine, r.parked, r.start, r.schemas, r.resolver = nil, nil, nil, nil, nil, nil, nil
+	r.resolvers = nil
 	r.lists, r.reading, r.context, r.clean, r.deadLetters = nil, nil, wire.RunContext{}, cleaner{}, nil
 	r.people, r.weighing = nil, nil
 }
@@ -144,19 +150,52 @@ func (r *run) drop() {
 // awaitingInput reports whether something is being read that the next record has to wait for: the value of the one
 // before it, or how long a list is. Applied without that, a record would be taken for early, and what follows from
 // those after it would be done as if it were not there.
-func (r *run) awaitingInput() bool { return r.busy || len(r.reading) > 0 }
+func (r *run) awaitingInput() bool { return r.busy || len(r.reading)+len(r.entering) > 0 }
 
 // has reports whether a plan has a call that such an attempt may be of, now or later.
 func (r *run) has(a subjects.Attempt) bool {
-	_, ok := r.call(a)
+	_, _, ok := r.call(a)
 	return ok
 }
 
-// call returns what an attempt is of, and whether this plan has such a call.
-func (r *run) call(a subjects.Attempt) (machine.Call, bool) {
+// toolOf returns the tool in the subjects of a step. A step that asks a person is no worker's, nor is a composite, so none
+// may write their records.
+func toolOf(s *plan.Step) string {
+	if s.Plan != nil || s.Ask {
+		return subjects.CompositeTool
+	}
+	return s.Tool
+}
+
+// call returns what an attempt is of, and whether this plan has such a call. One in a scope below the root, which may not
+// be entered yet, is named by its token.
+func (r *run) call(a subjects.Attempt) (c machine.Call, token string, ok bool) {
+	if strings.IndexByte(a.Step, '/') < 0 {
+		c, ok = r.rootCall(a)
+		return c, "", ok
+	}
+	s, _, ok := r.plan.Find(a.Step)
+	if !ok || toolOf(s) != a.Tool || r.start != nil && a.Number > r.mostAttempts(s) {
+		return machine.Call{}, "", false
+	}
+	return machine.Call{Step: machine.NotYet}, a.Step, true
+}
+
+// mostAttempts returns how many attempts a step may have.
+func (r *run) mostAttempts(s *plan.Step) int {
+	t := r.start.Tools[s.Tool]
+	if t == nil {
+		return 1
+	}
+	n, _ := t.Contract.Policy(s.Retry)
+	return max(n, 1)
+}
+
+// rootCall is call for a step of the plan that was submitted.
+func (r *run) rootCall(a subjects.Attempt) (machine.Call, bool) {
 	id, item, isItem := subjects.SplitItem(a.Step)
 	i, ok := r.plan.Index(id)
-	if !ok || r.toolOf(i) != a.Tool || isItem && (r.plan.Steps[i].ForEach == nil || item >= plan.MaxItems) {
+	if !ok || toolOf(&r.plan.Steps[i]) != a.Tool || isItem && (r.plan.Steps[i].ForEach == nil || item >= plan.MaxItems) {
 		return machine.Call{}, false
 	}
 	if r.machine != nil && a.Number > r.machine.MostAttempts(i) {
@@ -199,40 +238,39 @@ func (r *run) token(c machine.Call) string {
 
 func (r *run) attempt(c machine.Call, number int) subjects.Attempt {
 	return subjects.Attempt{
-		Run: r.id, Generation: r.generation, Tool: r.toolOf(c.Step), Step: r.token(c), Number: number,
+		Run: r.id, Generation: r.generation, Tool: toolOf(r.step(c.Step)), Step: r.token(c), Number: number,
 	}
 }
 
-// toolOf returns the tool in the records of a step. A step that asks a person is no worker's, so none may write them.
-func (r *run) toolOf(step int) string {
-	s := &r.plan.Steps[step]
-	if r.machine != nil {
-		s = r.step(step)
+// callOf returns the call that a token names, ThePlan for that of the root, and whether this plan may have it. One in a
+// scope below the root, which may not be entered yet, goes by its token.
+func (r *run) callOf(name string) (c machine.Call, token string, ok bool) {
+	switch {
+	case name == subjects.RootScope:
+		return machine.Call{Step: machine.ThePlan}, "", true
+	case strings.IndexByte(name, '/') >= 0:
+		_, _, ok = r.plan.Find(name)
+		return machine.Call{Step: machine.NotYet}, name, ok
 	}
-	if s.Ask {
-		return subjects.CompositeTool
-	}
-	return s.Tool
-}
-
-// callOf returns the call that a token names, ThePlan for that of the root, and whether this plan may have it.
-func (r *run) callOf(token string) (machine.Call, bool) {
-	if token == subjects.RootScope {
-		return machine.Call{Step: machine.ThePlan}, true
-	}
-	id, item, isItem := subjects.SplitItem(token)
+	id, item, isItem := subjects.SplitItem(name)
 	i, ok := r.plan.Index(id)
 	if !ok || isItem && (r.plan.Steps[i].ForEach == nil || item >= plan.MaxItems) {
-		return machine.Call{}, false
+		return machine.Call{}, "", false
 	}
-	c := machine.Call{Step: i}
+	c = machine.Call{Step: i}
 	if isItem {
 		c.Item = item + 1
 	}
-	return c, true
+	return c, "", true
 }
 
-func (r *run) shard(step int) int { return r.start.Tools[r.step(step).Tool].Shard }
+// shard returns that of a step's tool; a composite has none.
+func (r *run) shard(step int) int {
+	if t := r.start.Tools[r.step(step).Tool]; t != nil {
+		return t.Shard
+	}
+	return 0
+}
 
 func (r *run) ackWait(step int) time.Duration {
 	return time.Duration(r.start.Tools[r.step(step).Tool].AckWait) * time.Millisecond
@@ -253,7 +291,16 @@ func (r *run) heldOf(step int) int {
 
 // contextOf returns the out-of-band context that the tool of a step gets: for all of that step, which is why it is All.
 func (r *run) contextOf(step int) wire.RunContext {
-	return wire.RunContext{All: r.context.Of(r.step(step).ID).Only(r.machine.Contract(step).Context.Passes)}
+	return wire.RunContext{All: r.context.Of(r.path(step)).Only(r.machine.Contract(step).Context.Passes)}
+}
+
+// path names a step by the ids of the composites that it stands in and its own, whatever items those are of.
+func (r *run) path(step int) string {
+	path := r.step(step).ID
+	for c := r.machine.Composite(step); c.Step != machine.ThePlan; c = r.machine.Composite(c.Step) {
+		path = r.step(c.Step).ID + "/" + path
+	}
+	return path
 }
 
 // oldest is the runs of a partition in the order of their plans, so that the first that is not over is at hand however

@@ -11,6 +11,7 @@ import (
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/plan"
 	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/tool"
 	"github.com/stepjet/stepjet/wire"
@@ -89,7 +90,7 @@ func (t *truths) checkFree(x *truth) {
 
 // checkI2: one immutable record for each attempt, one success for each step, and an attempt only after the one before
 // it was decided a failure that may be tried again.
-func (t *truths) checkI2(x *truth, a subjects.Attempt, err *fault.Error, step int) {
+func (t *truths) checkI2(x *truth, a subjects.Attempt, err *fault.Error, step *plan.Step) {
 	before := x.records[a.Step]
 	if _, again := before[a.Number]; again {
 		t.w.violate("I2", "a second record of %s", a.MessageID())
@@ -100,11 +101,11 @@ func (t *truths) checkI2(x *truth, a subjects.Attempt, err *fault.Error, step in
 	t.checkAttempt("I2", x, a, step)
 }
 
-func (t *truths) checkAttempt(invariant string, x *truth, a subjects.Attempt, step int) {
+func (t *truths) checkAttempt(invariant string, x *truth, a subjects.Attempt, step *plan.Step) {
 	if x.early {
 		return
 	}
-	most, _ := x.contract(step).Policy(x.plan.Steps[step].Retry)
+	most, _ := x.contract(step).Policy(step.Retry)
 	if a.Number > most {
 		t.w.violate(invariant, "%s: the frozen contract allows %d attempts", a.MessageID(), most)
 	}
@@ -126,15 +127,15 @@ func (t *truths) dispatched(m *message, repair int, by *process) {
 		t.w.violate("I8", "a dispatch of what nobody submitted: %s", a.MessageID())
 		return
 	}
-	i, known := x.stepOf(a)
+	step, known := x.stepOf(a)
 	if !known || x.start == nil || x.start.Rejected() {
 		t.w.violate("I8", "a dispatch of a step that the plan doesn't have, or before it was started: %s", a.MessageID())
 		return
 	}
 	t.w.stats["dispatch"]++
-	t.checkAttempt("I3", x, a, i)
-	t.checkI3(x, a, i)
-	t.checkI13(x, a, i)
+	t.checkAttempt("I3", x, a, step)
+	t.checkI3(x, a)
+	t.checkI13(x, a, step)
 	if x.out[a.Step] == nil {
 		x.out[a.Step] = map[int]bool{}
 	}
@@ -162,7 +163,7 @@ func (t *truths) dispatched(m *message, repair int, by *process) {
 
 // checkI3: all dependencies are over, and those that are not optional have succeeded. In language 2 what may begin is
 // told by the records as the reference interpreter reads them.
-func (t *truths) checkI3(x *truth, a subjects.Attempt, step int) {
+func (t *truths) checkI3(x *truth, a subjects.Attempt) {
 	if x.early {
 		return
 	}
@@ -170,6 +171,8 @@ func (t *truths) checkI3(x *truth, a subjects.Attempt, step int) {
 		t.checkTaken(x, a)
 		return
 	}
+	id, _, _ := subjects.SplitItem(a.Step)
+	step, _ := x.plan.Index(id)
 	for _, d := range x.plan.Steps[step].Deps {
 		if !x.over(d) || !x.plan.Steps[d].Optional && x.spoils(d) {
 			t.w.violate("I3", "%s was dispatched before its dependency %s", a.MessageID(), x.plan.Steps[d].ID)
@@ -196,7 +199,7 @@ func (x *truth) over(step int) bool {
 // items reports whether an item of a for_each step that was sent is open, and whether one has failed for good and
 // thereby its step. Then no item of it is tried again: those are open that have an attempt without a record.
 func (x *truth) items(step int) (open, failed bool) {
-	failFast := x.contract(step).ErrorPropagation == tool.FailFast
+	failFast := x.contract(&x.plan.Steps[step]).ErrorPropagation == tool.FailFast
 	for token := range x.final {
 		failed = failed || failFast && x.itemOf(token, step) && !x.succeeded[token]
 	}
@@ -239,7 +242,7 @@ func (x *truth) spoils(step int) bool {
 
 // checkPatience sees that an owner takes the worker that claimed a step for lost only once nobody can be at it any
 // more.
-func (t *truths) checkPatience(x *truth, a subjects.Attempt, step int, at time.Time) {
+func (t *truths) checkPatience(x *truth, a subjects.Attempt, step *plan.Step, at time.Time) {
 	t.w.stats["an attempt whose claim outlived its worker"]++
 	claim := t.w.streamOf(subjects.ClaimRecord(a, len(t.w.shards))).bySubj[subjects.ClaimRecord(a, len(t.w.shards))]
 	if x.early || claim == nil {
@@ -290,16 +293,17 @@ func (t *truths) checkI7(a subjects.Attempt, step *wire.Step, args []byte) {
 		t.w.violate("I6", "%s was called with %s, and before with %s", a.MessageID(), args, before)
 	}
 	x.args[a.Step] = args
-	i, _ := x.stepOf(a)
-	if x.effects[a.Step]++; x.effects[a.Step] > 1 && x.contract(i).AtMostOnce {
+	planned, _ := x.stepOf(a)
+	if x.effects[a.Step]++; x.effects[a.Step] > 1 && x.contract(planned).AtMostOnce {
 		t.w.violate("I7", "%s of an at_most_once tool was executed %d times", a.Key(), x.effects[a.Step])
 	}
 }
 
 // checkDead: what used up its attempts has its dead letter before the run is over.
 func (t *truths) checkDead(x *truth, doc *outcome.Run) {
-	one := func(st *outcome.Step) {
-		if st.Status != outcome.StepFailed || len(st.Items) > 0 {
+	eachStep(doc.Steps, func(st *outcome.Step) {
+		planned, isItem, ok := x.plan.Find(st.ID)
+		if !ok || st.Status != outcome.StepFailed || planned.Plan != nil || planned.ForEach != nil && !isItem {
 			return
 		}
 		executed := st.Attempts > 0 || st.Error.Code == fault.Timeout || st.Error.Code == fault.WorkerLost || st.Error.Code == fault.OutcomeUnknown
@@ -310,15 +314,7 @@ func (t *truths) checkDead(x *truth, doc *outcome.Run) {
 		if executed != t.dead[key] {
 			t.w.violate("I9", "the run is over, and of the failed step %s (%d attempts, %v) there is a dead letter: %t", st.ID, st.Attempts, st.Error, t.dead[key])
 		}
-	}
-	for i := range doc.Steps {
-		if at, ok := x.plan.Index(doc.Steps[i].ID); ok && x.plan.Steps[at].ForEach == nil {
-			one(&doc.Steps[i])
-		}
-		for n := range doc.Steps[i].Items {
-			one(&doc.Steps[i].Items[n])
-		}
-	}
+	})
 }
 
 // checkI10: no secret outside of its scope.

@@ -9,8 +9,8 @@ import (
 // checkTaken: a step of language 2 is dispatched only where the records say so: all that it refers to is over, each
 // plain reference finds a success, and the condition is true.
 func (t *truths) checkTaken(x *truth, a subjects.Attempt) {
-	if x.reused || len(x.out[a.Step]) > 0 {
-		return // looked at before
+	if x.reused || len(x.out[a.Step]) > 0 || t.nested[x.digest] != nil {
+		return // looked at before, or what a tool is called with says it
 	}
 	id, _, _ := subjects.SplitItem(a.Step)
 	begun, err := reference.Begun(x.body, x.contracts(), x.decided)
@@ -26,13 +26,12 @@ func (t *truths) checkTaken(x *truth, a subjects.Attempt) {
 
 // checkNotTaken: what was not taken or was skipped never ran.
 func (t *truths) checkNotTaken(x *truth, doc *outcome.Run) {
-	for i := range doc.Steps {
-		st := &doc.Steps[i]
+	eachStep(doc.Steps, func(st *outcome.Step) {
 		t.w.stats["step "+string(st.Status)+" in language 2"]++
 		if (st.Status == outcome.StepNotTaken || st.Status == outcome.StepSkipped) && len(x.out[st.ID])+x.effects[st.ID] > 0 {
 			t.w.violate("I3", "step %s is %s and was dispatched", st.ID, st.Status)
 		}
-	}
+	})
 }
 
 // diesUntold lets an orchestrator die between the evaluation of a condition and its record, in worlds where processes

@@ -371,6 +371,9 @@ func (w *world) quarrel() {
 		body := w.newPlan()
 		renamed := bytes.ReplaceAll(body, []byte("tool.0/x:y"), []byte(as))
 		w.truths.cases[plan.Digest(renamed)] = w.truths.cases[plan.Digest(body)]
+		if nested := w.truths.nested[plan.Digest(body)]; nested != nil {
+			w.truths.nested[plan.Digest(renamed)] = nested.Renamed("tool.0/x:y", as)
+		}
 		return renamed
 	}
 	plans := [][]byte{bad("gone"), bad("gone"), bad(simTools[len(simTools)-1]), w.newPlan()}

@@ -74,11 +74,11 @@ func (t *truths) forged(rec subjects.Record, e *kv.Entry) {
 		return
 	}
 	a := rec.Attempt
-	i, known := x.stepOf(a)
+	step, known := x.stepOf(a)
 	if !known {
 		return
 	}
-	if most, _ := x.contract(i).Policy(x.plan.Steps[i].Retry); a.Number > most {
+	if most, _ := x.contract(step).Policy(step.Retry); a.Number > most {
 		return
 	}
 	err := wire.AboveRun(e.Header, 1)

@@ -58,6 +58,10 @@ func (t *truths) checkDocument(x *truth, doc *outcome.Run) {
 	} else {
 		t.checkI5(x, doc)
 	}
+	if nested := t.nested[x.digest]; nested != nil {
+		t.checkNested(x, doc, nested)
+		return
+	}
 	if !x.reused {
 		t.checkI6(x, doc)
 		return
@@ -143,8 +147,8 @@ func (x *truth) contracts() map[string]reference.Contract {
 
 // once reports whether an at_most_once tool was used, which the reference knows nothing of.
 func (x *truth) once() bool {
-	for i := range x.plan.Steps {
-		if x.contract(i).AtMostOnce {
+	for s := range x.plan.All() {
+		if x.contract(s).AtMostOnce {
 			return true
 		}
 	}
@@ -153,12 +157,7 @@ func (x *truth) once() bool {
 
 // listOfOnce reports whether one was used for items, the errors of which references can see.
 func (x *truth) listOfOnce() bool {
-	for i := range x.plan.Steps {
-		if x.plan.Steps[i].ForEach != nil && x.contract(i).AtMostOnce {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(x.plan.Steps, func(s plan.Step) bool { return s.ForEach != nil && x.contract(&s).AtMostOnce })
 }
 
 func differs(x *truth, doc *outcome.Run, want *reference.Result, calm bool) string {

@@ -152,17 +152,17 @@ func (w *world) answer(q *outcome.Question) {
 // answerRecorded takes note of an answer. What it counts for where it stands the reference interpreter finds out.
 func (t *truths) answerRecorded(x *truth, rec subjects.Record, e *kv.Entry) {
 	a := wire.ParseAnswer(e.Data)
-	id, _, _ := subjects.SplitItem(rec.Step)
-	i, known := -1, rec.Step == subjects.RootScope
+	var step *plan.Step // nil for the plan itself
+	isItem, known := false, rec.Step == subjects.RootScope
 	if x.plan != nil && !known {
-		i, known = x.plan.Index(id)
+		step, isItem, known = x.plan.Find(rec.Step)
 	}
 	if !known || x.start == nil || x.start.Rejected() {
 		t.w.violate("I8", "an answer to a step that the plan doesn't have, or before it was started: %s", e.Subject)
 		return
 	}
 	said := &reference.Answer{Number: rec.Number, Other: a.Digest == "forged", Decision: a.Decision, Value: a.Value, Arguments: a.Arguments}
-	if said.Refusal, said.Hint = x.refusal(i, a); a.Error != nil {
+	if said.Refusal, said.Hint = x.refusal(step, a); a.Error != nil {
 		said.Err = &reference.Err{Code: string(a.Error.Code), Message: a.Error.Message, Hint: a.Error.Hint}
 	}
 	x.decided = append(x.decided, reference.Decided{Step: rec.Step, Answer: said})
@@ -177,23 +177,23 @@ func (t *truths) answerRecorded(x *truth, rec subjects.Record, e *kv.Entry) {
 		t.w.violate("I13", "%s was dispatched before it was approved of", rec.Step)
 	}
 	x.answers[rec.Step] = a
-	t.noteAnswer(x, rec.Step, i, a, e)
+	t.noteAnswer(x, rec.Step, step, isItem, a, e)
 	if a.Decision == wire.Approve && a.Arguments == nil {
 		return
 	}
 	x.disturbed = x.disturbed || a.Error == nil
-	if a.Decision != wire.Approve && (i < 0 || !x.approved(rec.Step, x.plan.Steps[i].Approval, x.contract(i).Approval)) {
+	if a.Decision != wire.Approve && (step == nil || !x.approved(rec.Step, step.Approval, x.contract(step).Approval)) {
 		x.final[rec.Step], x.succeeded[rec.Step] = true, a.Value != nil
 	}
 }
 
 // noteAnswer counts what people, and owners in their place, said.
-func (t *truths) noteAnswer(x *truth, step string, i int, a wire.Answer, e *kv.Entry) {
+func (t *truths) noteAnswer(x *truth, token string, step *plan.Step, isItem bool, a wire.Answer, e *kv.Entry) {
 	what := "answer " + a.Decision
 	switch {
 	case a.Error != nil:
 		what = "there was nothing to show"
-	case a.Value != nil && i >= 0 && x.plan.Steps[i].Ask:
+	case a.Value != nil && step != nil && step.Ask:
 		what = "answer to what a step asks"
 	case a.Value != nil:
 		what = "answer in the place of a tool"
@@ -202,34 +202,34 @@ func (t *truths) noteAnswer(x *truth, step string, i int, a wire.Answer, e *kv.E
 	}
 	t.w.stats[what]++
 	switch {
-	case i < 0:
+	case step == nil:
 		t.w.stats["a plan was asked for: "+a.Decision]++
-	case step != x.plan.Steps[i].ID:
+	case isItem:
 		t.w.stats["an item was asked for"]++
-	case x.plan.Steps[i].Approval != nil && x.plan.Steps[i].Approval.All:
+	case step.Approval != nil && step.Approval.All:
 		t.w.stats["all items were asked for"]++
 	}
-	q := t.w.questions.entries[subjects.QuestionKey(x.id, x.gen, step)].doc
+	q := t.w.questions.entries[subjects.QuestionKey(x.id, x.gen, token)].doc
 	switch {
 	case q == nil || q.Until == nil:
 	case a.Decision != wire.Expire && e.Time.After(*q.Until):
 		t.w.stats["an answer came before its time was recorded to be over"]++
 	case a.Decision == wire.Expire && e.Time.Before(*q.Until):
-		t.w.violate("time", "nobody was to answer %s any more %v too early", step, q.Until.Sub(e.Time))
+		t.w.violate("time", "nobody was to answer %s any more %v too early", token, q.Until.Sub(e.Time))
 	}
 }
 
 // refusal is what the error says of a step that does not begin because of an answer.
-func (x *truth) refusal(step int, a wire.Answer) (message, hint string) {
+func (x *truth) refusal(step *plan.Step, a wire.Answer) (message, hint string) {
 	if a.Decision == wire.Expire {
 		wait := time.Duration(0)
 		switch {
-		case step < 0:
+		case step == nil:
 			wait = x.plan.Approval.Timeout
-		case x.plan.Steps[step].Ask:
-			wait = x.plan.Steps[step].Timeout
-		case x.plan.Steps[step].Approval != nil:
-			wait = x.plan.Steps[step].Approval.Timeout
+		case step.Ask:
+			wait = step.Timeout
+		case step.Approval != nil:
+			wait = step.Approval.Timeout
 		}
 		return "nobody answered within " + wait.String(), "ask again with a longer timeout, or without one: it then waits as long as the run"
 	}
@@ -270,8 +270,8 @@ func (x *truth) approved(token string, asks *plan.Approval, rule tool.Approval) 
 }
 
 // checkI13: nothing that needs an approval is sent before its record.
-func (t *truths) checkI13(x *truth, a subjects.Attempt, step int) {
-	s, rule, token := &x.plan.Steps[step], x.contract(step).Approval, a.Step
+func (t *truths) checkI13(x *truth, a subjects.Attempt, s *plan.Step) {
+	rule, token := x.contract(s).Approval, a.Step
 	switch {
 	case x.early:
 		return
@@ -285,7 +285,7 @@ func (t *truths) checkI13(x *truth, a subjects.Attempt, step int) {
 		return
 	}
 	if s.Approval != nil && s.Approval.All {
-		token = s.ID
+		token, _, _ = subjects.SplitItem(a.Step)
 	}
 	free := s.Approval == nil && rule != tool.AlwaysApprove && x.free[token]
 	if free || x.approved(token, s.Approval, rule) {
@@ -344,17 +344,11 @@ func (w *world) spoilAnswer(e kv.Entry, rec subjects.Record) kv.Entry {
 
 // endedAsked counts what ended while a person was asked about it, because its run or its step did.
 func (t *truths) endedAsked(x *truth, doc *outcome.Run) {
-	open := func(step int, st *outcome.Step) {
-		s := &x.plan.Steps[step]
-		asks := s.Ask || s.Approval != nil || x.contract(step).Approval != ""
+	eachStep(doc.Steps, func(st *outcome.Step) {
+		s, _, known := x.plan.Find(st.ID)
+		asks := known && (s.Ask || s.Approval != nil || x.contract(s).Approval != "")
 		if asks && st.Status == outcome.StepCancelled && len(x.records[st.ID]) == 0 {
 			t.w.stats["ended while somebody was asked"]++
 		}
-	}
-	for i := range doc.Steps {
-		open(i, &doc.Steps[i])
-		for k := range doc.Steps[i].Items {
-			open(i, &doc.Steps[i].Items[k])
-		}
-	}
+	})
 }

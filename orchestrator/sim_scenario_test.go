@@ -166,6 +166,9 @@ func (w *world) dated() string {
 }
 
 func (w *world) newPlan() []byte {
+	if w.nests() {
+		return w.newNested()
+	}
 	c := generated(w.seed/generatedFor, w.Int63n(generatedPlans))
 	body := c.Plan
 	if w.chance(5) {

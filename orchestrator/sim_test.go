@@ -138,6 +138,7 @@ var sometimes = []string{
 	"a plan was asked for: approve", "a plan was asked for: reject", "a plan was asked for: expire", "an item was asked for", "all items were asked for",
 	"an answer came before its time was recorded to be over", "there was nothing to show",
 	"a contract's condition: approval true, error true", "a contract's condition: approval false, error false",
+	"a run with plans within it", "a run with plans within it compared with the tools",
 	"compared with the records", "compared with the tools", "a shared shard was purged", "a run was purged by its name",
 }
 

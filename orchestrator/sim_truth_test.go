@@ -22,7 +22,8 @@ import (
 // tested, and the invariants are checked on it whenever something is added.
 type truths struct {
 	w       *world
-	cases   map[string]reference.Case // by digest of the plan
+	cases   map[string]reference.Case    // by digest of the plan
+	nested  map[string]*reference.Nested // likewise, of those with plans within them
 	runs    map[genKey]*truth
 	order   []*truth
 	history map[subjects.Run]*past
@@ -60,7 +61,7 @@ type truth struct {
 	disturbed bool // something besides the tools had a say
 	reused    bool
 	early     bool // a record was forged before its attempt was out
-	hinted    bool // an item's error has a hint, which references see and the reference interpreter doesn't
+	hinted    bool // an item's error has a hint, or in nested plans a message, which references see and the reference interpreter doesn't
 
 	answers    map[string]wire.Answer // that counted, by step token
 	free       map[string]bool        // calls whose contract's condition asks for no approval
@@ -80,7 +81,7 @@ type truth struct {
 
 func newTruths(w *world) truths {
 	return truths{
-		w: w, cases: map[string]reference.Case{}, runs: map[genKey]*truth{}, history: map[subjects.Run]*past{}, dead: map[string]bool{}, lists: map[string]time.Duration{},
+		w: w, cases: map[string]reference.Case{}, nested: map[string]*reference.Nested{}, runs: map[genKey]*truth{}, history: map[subjects.Run]*past{}, dead: map[string]bool{}, lists: map[string]time.Duration{},
 	}
 }
 
@@ -159,7 +160,7 @@ func mayComeLate(rec subjects.Record) bool {
 // outputRecorded checks that what the output of a plan came to is told once, of a plan that has one.
 func (t *truths) outputRecorded(x *truth, rec subjects.Record, e *kv.Entry) {
 	switch {
-	case x.plan == nil || x.plan.Output == nil || rec.Step != subjects.RootScope || x.start == nil || x.start.Rejected():
+	case !x.comesTo(rec.Step) || x.start == nil || x.start.Rejected():
 		t.w.violate("I8", "a record of an output that the plan doesn't have, or before it was started: %s", e.Subject)
 	case x.told[rec.Step]:
 		t.w.violate("I2", "a second record of what the output came to: %s", e.Subject)
@@ -170,13 +171,14 @@ func (t *truths) outputRecorded(x *truth, rec subjects.Record, e *kv.Entry) {
 
 // toldRecorded checks that what a condition came to is told once, of a step that has one, before the step is out.
 func (t *truths) toldRecorded(x *truth, rec subjects.Record, e *kv.Entry) {
-	i, known := -1, false
+	var step *plan.Step
+	known := false
 	if x.plan != nil {
-		i, known = x.plan.Index(rec.Step)
+		step, _, known = x.plan.Find(rec.Step)
 	}
 	isValue, key := rec.What == subjects.ToldValue, rec.Step+" "+rec.What
 	switch {
-	case !known || x.start == nil || x.start.Rejected() || isValue && !x.plan.Steps[i].Value || !isValue && x.plan.Steps[i].If == nil:
+	case !known || x.start == nil || x.start.Rejected() || isValue && !step.Value || !isValue && step.If == nil:
 		t.w.violate("I8", "a record of a condition or a value that the plan doesn't have, or before it was started: %s", e.Subject)
 		return
 	case x.told[key]:
@@ -226,7 +228,7 @@ func (x *truth) started(e *kv.Entry) {
 
 // stepRecorded checks I2 and I8, and takes note of the record that decided an attempt.
 func (t *truths) stepRecorded(x *truth, a subjects.Attempt, e *kv.Entry) {
-	i, known := x.stepOf(a)
+	step, known := x.stepOf(a)
 	if !known || x.start == nil || x.start.Rejected() {
 		t.w.violate("I8", "a record of a step that the plan doesn't have, or before it was started: %s", e.Subject)
 		return
@@ -241,15 +243,15 @@ func (t *truths) stepRecorded(x *truth, a subjects.Attempt, e *kv.Entry) {
 			r.Error = err
 		}
 	}
-	t.checkI2(x, a, r.Error, i)
+	t.checkI2(x, a, r.Error, step)
 	if owner && r.Error.Code == fault.OutcomeUnknown {
-		t.checkPatience(x, a, i, e.Time)
+		t.checkPatience(x, a, step, e.Time)
 	}
 	if x.records[a.Step] == nil {
 		x.records[a.Step] = map[int]*fault.Error{}
 	}
 	x.records[a.Step][a.Number] = r.Error
-	most, _ := x.contract(i).Policy(x.plan.Steps[i].Retry)
+	most, _ := x.contract(step).Policy(step.Retry)
 	switch {
 	case r.Error == nil:
 		x.succeeded[a.Step], x.final[a.Step] = true, true
@@ -261,36 +263,27 @@ func (t *truths) stepRecorded(x *truth, a subjects.Attempt, e *kv.Entry) {
 	}
 	d := reference.Decided{Step: a.Step, ByOwner: owner, Reply: reference.Reply{Body: r.Body, Text: r.Text}, Blob: r.Handle != nil}
 	if w := wire.ParseResult(e.Header, e.Data); w.Error != nil {
-		d.Reply.Err = &reference.Err{Code: string(w.Error.Code), Message: w.Error.Message, Retryable: w.Error.Retryable && !x.contract(i).AtMostOnce}
+		d.Reply.Err = &reference.Err{Code: string(w.Error.Code), Message: w.Error.Message, Retryable: w.Error.Retryable && !x.contract(step).AtMostOnce}
 	}
-	if _, _, isItem := subjects.SplitItem(a.Step); isItem && r.Error != nil && r.Error.Hint != "" {
+	if _, isItem, _ := x.plan.Find(a.Step); isItem && r.Error != nil && (r.Error.Hint != "" || owner && t.nested[x.digest] != nil) {
 		x.hinted = true
 	}
 	x.decided = append(x.decided, d)
 }
 
-func (x *truth) stepOf(a subjects.Attempt) (int, bool) {
+func (x *truth) stepOf(a subjects.Attempt) (*plan.Step, bool) {
 	if x.plan == nil {
-		return 0, false
+		return nil, false
 	}
-	id, _, isItem := subjects.SplitItem(a.Step)
-	i, ok := x.plan.Index(id)
-	if !ok {
-		return 0, false
-	}
-	s := &x.plan.Steps[i]
-	named := s.Tool
-	if s.Ask { // no worker's
-		named = subjects.CompositeTool
-	}
-	return i, named == a.Tool && (!isItem || s.ForEach != nil)
+	s, _, ok := x.plan.Find(a.Step)
+	return s, ok && toolOf(s) == a.Tool
 }
 
-func (x *truth) contract(step int) tool.Contract {
-	if s := &x.plan.Steps[step]; s.Value || s.Ask {
+func (x *truth) contract(step *plan.Step) tool.Contract {
+	if step.Value || step.Ask || step.Plan != nil {
 		return tool.Contract{MaxAttempts: 1, ErrorPropagation: tool.FailFast}
 	}
-	return x.start.Tools[x.plan.Steps[step].Tool].Contract
+	return x.start.Tools[step.Tool].Contract
 }
 
 // historyWritten takes note of the outcome that counts.
@@ -420,6 +413,9 @@ func (t *truths) call(a subjects.Attempt, args []byte) reference.Reply {
 	x := t.of(a.Run, a.Generation)
 	if x == nil {
 		return reference.Reply{}
+	}
+	if nested := t.nested[x.digest]; nested != nil {
+		return nested.Call(a.Step, a.Tool, bytes.Clone(args), a.Number)
 	}
 	return t.cases[x.digest].Call(a.Step, a.Tool, bytes.Clone(args), a.Number)
 }

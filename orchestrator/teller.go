@@ -103,6 +103,9 @@ func stepsWithoutValues(steps []outcome.Step) []outcome.Step {
 		short[i] = steps[i]
 		short[i].Arguments, short[i].Result = nil, nil
 		short[i].Items = stepsWithoutValues(steps[i].Items)
+		if steps[i].Steps != nil {
+			short[i].Steps = stepsWithoutValues(steps[i].Steps)
+		}
 	}
 	return short
 }

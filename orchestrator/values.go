@@ -161,13 +161,13 @@ func (v *values) arguments(ctx context.Context, in *inputs) ([]byte, *fault.Erro
 		return v.editedArguments(in)
 	}
 	x := reader{values: v, ctx: ctx, in: in}
-	result := x.result
+	result, resolver := x.result, x.resolver()
 	var args []byte
 	var err *fault.Error
 	if in.call.Item > 0 {
-		args, err = in.resolve().ItemArguments(in.step, in.item, result)
+		args, err = resolver.ItemArguments(in.step, in.item, result)
 	} else {
-		args, err = in.resolve().Arguments(in.step, result)
+		args, err = resolver.Arguments(in.step, result)
 	}
 	if x.err != nil {
 		return nil, x.err
@@ -177,7 +177,7 @@ func (v *values) arguments(ctx context.Context, in *inputs) ([]byte, *fault.Erro
 	}
 	if in.hasRefs && in.schema != nil {
 		if bad := in.schema.Check(args, nil); len(bad) > 0 {
-			return nil, in.explained(tool.Refusal(in.plan.Steps[in.step].Tool, bad), bad, result)
+			return nil, in.explained(tool.Refusal(in.plan.Steps[in.step].Tool, bad), bad, resolver, result)
 		}
 	}
 	return args, nil
@@ -207,7 +207,29 @@ type reader struct {
 	in     *inputs
 	held   int // which value is held, plus one
 	data   []byte
+	input  []byte       // of the scope, once it was made
 	err    *fault.Error // why one could not be read
+}
+
+// resolver returns what resolves the references: the loop's own where that may be used, else a new one.
+func (x *reader) resolver() *plan.Resolver {
+	if x.in.resolver != nil {
+		return x.in.resolver
+	}
+	return x.in.plan.NewResolver().Fates(x.in.fate).Input(x.theInput)
+}
+
+// theInput returns the input of the scope that the step stands in.
+func (x *reader) theInput() ([]byte, bool) {
+	switch {
+	case x.err != nil:
+		return nil, false
+	case x.in.outer == nil:
+		return x.in.input.value, x.in.input.value != nil
+	case x.input == nil:
+		x.input, x.err = x.values.arguments(x.ctx, x.in.outer)
+	}
+	return x.input, x.input != nil
 }
 
 func (x *reader) result(dep int) ([]byte, bool) {
@@ -231,7 +253,7 @@ func (x *reader) result(dep int) ([]byte, bool) {
 
 func (v *values) list(ctx context.Context, in *inputs) ([][]byte, *fault.Error) {
 	x := reader{values: v, ctx: ctx, in: in}
-	list, err := in.resolve().Items(in.step, x.result)
+	list, err := x.resolver().Items(in.step, x.result)
 	if x.err != nil {
 		return nil, x.err
 	}

@@ -88,7 +88,7 @@ const (
 // DryStep is one step of a dry run.
 type DryStep struct {
 	ID   string `json:"id"`
-	Tool string `json:"tool"` // empty for a value
+	Tool string `json:"tool"` // empty for a value, and for a step with a plan of its own
 	Wave int    `json:"wave"` // from 1
 	// DependsOn are the steps that it waits for, by references or by depends_on.
 	DependsOn []string `json:"depends_on,omitempty"`
@@ -105,6 +105,9 @@ type DryStep struct {
 	// Value is what a value comes to; absent where it is over 64 KiB.
 	Value  json.RawMessage `json:"value,omitempty"`
 	Status StepStatus      `json:"status"`
+	// Steps are those of the step's own plan, in its order, where they begin: with the calls of all items, and else as they
+	// stand in the first. The id of each begins with this one's and "/".
+	Steps []DryStep `json:"steps,omitempty"`
 }
 
 // Notice is one thing worth knowing before a plan runs.

@@ -164,16 +164,7 @@ func (r *Run) JSON() []byte {
 		b = append(b, `,"plan":`...)
 		b = append(b, r.Plan...)
 	}
-	if len(r.Steps) > 0 {
-		b = append(b, `,"steps":[`...)
-		for i := range r.Steps {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = r.Steps[i].append(b)
-		}
-		b = append(b, ']')
-	}
+	b = appendSteps(b, `,"steps":`, r.Steps)
 	return append(b, '}')
 }
 
@@ -346,17 +337,24 @@ func (s *Step) append(b []byte) []byte {
 	}
 	b = appendText(b, `,"list":`, s.List)
 	b = appendText(b, `,"retried_key":`, s.RetriedKey)
-	if len(s.Items) > 0 {
-		b = append(b, `,"items":[`...)
-		for i := range s.Items {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = s.Items[i].append(b)
-		}
-		b = append(b, ']')
-	}
+	b = appendSteps(b, `,"items":`, s.Items)
+	b = appendSteps(b, `,"steps":`, s.Steps)
 	return append(b, '}')
+}
+
+// appendSteps writes a list of steps that is not empty, behind its key.
+func appendSteps(b []byte, key string, steps []Step) []byte {
+	if len(steps) == 0 {
+		return b
+	}
+	b = append(append(b, key...), '[')
+	for i := range steps {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = steps[i].append(b)
+	}
+	return append(b, ']')
 }
 
 // appendTime writes a time that is not zero, behind its key.

@@ -240,4 +240,7 @@ type Step struct {
 	RetriedKey string `json:"retried_key,omitempty"`
 	// Items are those of a for_each step, in order; the id of the i-th is "S=i".
 	Items []Step `json:"items,omitempty"`
+	// Steps are those of the plan of a composite, or of an item of one, in its order; the id of each begins with this one's
+	// and "/".
+	Steps []Step `json:"steps,omitempty"`
 }

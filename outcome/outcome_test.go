@@ -70,6 +70,7 @@ func TestEveryFieldOfAStepIsWritten(t *testing.T) {
 		Waiting: "b", Error: fault.New(fault.ToolFailed, "x < y"), Arguments: json.RawMessage(`{"n": 1.0}`), Result: json.RawMessage(`[ 1e400 ]`), Bytes: 9,
 		Blob: &outcome.Handle{Name: "n", Size: 1, SHA256: "ab"}, Text: true, Reused: true, Answer: &outcome.Answered{Decision: outcome.DecisionApproved, At: at}, List: "ef", RetriedKey: "t/r/1/a",
 		Items: []outcome.Step{{ID: "a=0", Tool: "crm/get", Status: outcome.StepSucceeded, Bytes: 1}, {ID: "a=1", Tool: "crm/get", Status: outcome.StepRunning}},
+		Steps: []outcome.Step{{ID: "a/b", Tool: "crm/get", Status: outcome.StepSucceeded, Bytes: 1}},
 	}
 	v := reflect.ValueOf(full)
 	for i := range v.NumField() {

@@ -165,12 +165,17 @@ func (p *parser) questionAt(step int) string {
 
 // planApproval reads the plan's own approval, whose text refers to nothing: no step has run.
 func (p *parser) planApproval(n int32) {
-	a, text := p.approval(n, planPlace, -1)
+	here := p.here()
+	if n != 0 && p.above > 0 {
+		p.invalid(p.below(here, n), "move it beside the plan, into the step that has it", "a plan within a step has no approval of its own")
+		return
+	}
+	a, text := p.approval(n, here, -1)
 	p.plan.Approval = a
 	if text == 0 {
 		return
 	}
-	at := p.below(p.below(planPlace, n), text)
+	at := p.below(p.below(here, n), text)
 	if !p.wantsText(text, at.String()) {
 		return
 	}

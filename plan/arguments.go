@@ -119,6 +119,8 @@ func (t *template) most(item int, size func(dep int) int64) int64 {
 		}
 		for k := range h.targets {
 			switch t := &h.targets[k]; {
+			case t.of == itsInput:
+				most = max(most, size(TheInput))
 			case t.of != itsResult:
 				most = max(most, maxFate)
 			case t.step == theItem:
@@ -143,7 +145,7 @@ func (t *template) most(item int, size func(dep int) int64) int64 {
 func (r *Resolver) Output(
 	lenient bool, result func(dep int) (json []byte, ok bool),
 ) ([]byte, *fault.Error) {
-	r.lenient, r.left = lenient, maxGoneThrough
+	r.lenient, r.left = lenient || r.plan.Output.plain, maxGoneThrough
 	defer func() { r.lenient = false }()
 	return r.fill(&r.plan.Output.template, nil, result)
 }
@@ -213,6 +215,10 @@ func (r *Resolver) resolve(h *hole, item []byte, room int64, result func(dep int
 // about returns what a reference goes into: the item, a step's result, or how the step ended.
 func (r *Resolver) about(t *target, item []byte, result func(dep int) ([]byte, bool)) (value []byte, ok bool) {
 	switch {
+	case t.of == itsInput && r.input == nil:
+		return nil, false
+	case t.of == itsInput:
+		return r.input()
 	case t.of != itsResult && r.fates == nil:
 		return nil, false
 	case t.of != itsResult:
@@ -234,6 +240,9 @@ func (t *target) remembered() int {
 // notInto says that a path goes into a value that has no parts.
 func (r *Resolver) notInto(t *target, stop int, at []byte) *fault.Error {
 	err := fault.New(fault.UnresolvedRef, "%s: what is there is %s, which has no %s", t.shown(), kindOf(at), t.path[stop].shown())
+	if t.of == itsInput {
+		return err.WithHint("refer to the input as a whole, or hand an object in")
+	}
 	if t.of != itsResult {
 		return err.WithHint("write %s alone; $error:<id> has code, tool_code, message and details", clip(t.of.prefix()+idIn(t.text)))
 	}

@@ -13,6 +13,8 @@ import (
 type Condition struct {
 	// Reads are the steps whose results it looks at: indexes, sorted and unique.
 	Reads []int
+	// TakesInput says that it looks at the input of its plan.
+	TakesInput bool
 
 	expr    *expression.Expression
 	targets []target // of its references, in their order
@@ -33,7 +35,11 @@ func (c *Condition) Text() string { return c.expr.Text() }
 func (c *Condition) Holds(
 	p *Plan, work *int, result func(dep int) (json []byte, ok bool), fate func(dep int) Fate,
 ) (bool, *fault.Error) {
-	r := Resolver{plan: p, fates: fate}
+	return c.HoldsFor(p.NewResolver().Fates(fate), work, result)
+}
+
+// HoldsFor is Holds with a resolver, which may know the input of the plan.
+func (c *Condition) HoldsFor(r *Resolver, work *int, result func(dep int) (json []byte, ok bool)) (bool, *fault.Error) {
 	limits := expression.ConditionLimits
 	limits.Work = work
 	return c.expr.True(func(i int) ([]byte, bool) {
@@ -96,8 +102,12 @@ func (r *expressionReader) condition(n int32) {
 	}
 	c := &Condition{expr: x, targets: targets, needs: needsOf(x, targets, false)}
 	for i := range c.targets {
-		if t := &c.targets[i]; t.of == itsResult {
+		switch t := &c.targets[i]; t.of {
+		case itsResult:
 			c.Reads = append(c.Reads, t.step)
+		case itsInput:
+			c.TakesInput = true
+		default: // how a step ended is read from nowhere
 		}
 	}
 	slices.Sort(c.Reads)
@@ -151,6 +161,10 @@ func (r *expressionReader) target(text string) (target, bool) {
 		r.col.addf(fault.LimitExceeded, r.at(), "", "the path of the reference has %d bytes, at most %d are allowed",
 			to.pathLength(), MaxPath)
 		return target{}, false
+	}
+	if of == itsInput {
+		r.plan.Steps[r.step].TakesInput = true
+		return target{step: theInput, of: of, path: to.path, text: to.text}, true
 	}
 	if w := r.walker; w != nil && w.item != "" && to.id == w.item {
 		bad := itemEnds(to)

@@ -149,7 +149,7 @@ func (m *mending) reference(inner string) {
 			inner = trimSpace(strings.TrimSuffix(rest, k.close))
 		}
 	}
-	for _, prefix := range prefixes {
+	for _, prefix := range prefixes[:itsInput] {
 		if rest, ok := strings.CutPrefix(inner, prefix[1:]); ok { // ${ref:a}
 			inner = "$" + prefix[1:] + rest
 		}

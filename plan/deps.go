@@ -36,6 +36,7 @@ func (p *parser) stepDeps(i int) {
 		p.allDeps = append(p.allDeps, slices.Compact(p.deps)...)
 		p.plan.Steps[i].Deps = p.allDeps[first:len(p.allDeps):len(p.allDeps)]
 	}
+	p.subPlan(i)
 }
 
 // dependsOn reads the ids that order steps without data.
@@ -201,7 +202,7 @@ func (p *parser) innerText(w *walker, n int32) bool {
 	} else {
 		p.text = append(p.text[:0], w.src...)
 	}
-	s := jsontape.New(p.text, MaxDepth-argumentsDepth)
+	s := jsontape.New(p.text, MaxDepth-p.argumentsDepth())
 	defer s.Release()
 	s.Record, s.Tape = true, p.inner[:0]
 	s.Flaw = p.flaw(at)
@@ -222,8 +223,10 @@ func (p *parser) innerText(w *walker, n int32) bool {
 	return true
 }
 
-// argumentsDepth is the number of objects and arrays around a step's arguments: the plan, steps and the step.
-const argumentsDepth = 3
+// aroundArguments is the number of objects and arrays of a plan around a step's arguments: the plan, steps and the step.
+const aroundArguments = 3
+
+func (p *parser) argumentsDepth() int { return aroundArguments * (p.above + 1) }
 
 func innerHint(text string) string {
 	switch t := strings.TrimSpace(text); {

@@ -14,7 +14,7 @@ import (
 // Errors: malformed_json for what is no JSON or deeper than arguments may be (MaxDepth less the plan around them),
 // duplicate_key, invalid_utf8, and invalid_arguments for what is no object.
 func Escape(json []byte) ([]byte, error) {
-	s := jsontape.New(json, MaxDepth-argumentsDepth)
+	s := jsontape.New(json, MaxDepth-aroundArguments)
 	defer s.Release()
 	s.Record = true
 	if err := s.Scan(); err != nil {

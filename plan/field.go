@@ -46,6 +46,8 @@ const (
 	stepIf
 	stepValue
 	stepApproval
+	stepPlan
+	stepPartial
 )
 
 // The fields of for_each.
@@ -65,7 +67,8 @@ var (
 	stepLevel = &level{
 		name:    "a step",
 		move:    "move it into the step that it is for",
-		fields:  []string{"id", "tool", "arguments", "depends_on", "timeout", "retry", "optional", "for_each", "if", "value", "approval"},
+		fields:  []string{"id", "tool", "arguments", "depends_on", "timeout", "retry", "optional", "for_each", "if", "value", "approval", "plan", "partial"},
+		second:  stepPlan,
 		aliases: stepAliases,
 		labels:  stepLabels,
 	}
@@ -77,7 +80,7 @@ var (
 func init() { planLevel.other, stepLevel.other = stepLevel, planLevel }
 
 // maxFields is the most that any level has.
-const maxFields = 11
+const maxFields = 13
 
 // members are the values of an object's known fields, as nodes; 0 for those that are absent (the root is no value of a
 // field, so 0 is free).
@@ -142,8 +145,8 @@ func (p *parser) unknownField(s slip, at place) int {
 		return p.meantField(s, meant, at)
 	}
 	if l.other != nil {
-		if f, is := reserved[name]; is && !p.refs.language1 && !(f.inStep && l == planLevel) {
-			p.fieldProblem(at, name, fmt.Sprintf("%q is reserved and not available yet", name), f.hint)
+		if hint, is := reserved[name]; is && !p.refs.language1 {
+			p.fieldProblem(at, name, fmt.Sprintf("%q is reserved and not available yet", name), hint)
 			p.strangers = append(p.strangers, stranger{key: key, warning: -1})
 			return -1
 		}
@@ -154,7 +157,7 @@ func (p *parser) unknownField(s slip, at place) int {
 			}
 			return -1
 		}
-		if p.numberIn(l.other, name) >= 0 && !p.refs.later(name) {
+		if p.numberIn(l.other, name) >= 0 && !p.refs.later(name) && !(l == planLevel && name == "plan") { // it is meant for steps, or holds them
 			p.fieldProblem(at, name, fmt.Sprintf("%q is a field of %s, not of %s", name, l.other.name, l.name), p.moveHint(l, name, key+1))
 			return -1
 		}

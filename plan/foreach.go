@@ -18,9 +18,14 @@ type ForEach struct {
 	in template
 }
 
+// TheInput stands in the place of a step's index where the input of the plan is meant.
+const TheInput = -2
+
 const (
 	// theItem stands in the place of a step's index where a reference means the item.
 	theItem = -1
+	// theInput likewise, where it means the input of the plan.
+	theInput = TheInput
 
 	defaultAs = "item"
 )

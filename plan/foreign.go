@@ -190,7 +190,7 @@ func (w *walker) refersTo(id string) bool {
 			value.collect(n.value)
 		} else if n.arguments != 0 {
 			args := walker{p: p, step: w.step, src: p.src, tape: p.tape, root: n.arguments, item: item}
-			quiet := parser{src: p.src, tape: p.tape, steps: p.steps, stepsAt: p.stepsAt} // its problems are reported elsewhere
+			quiet := parser{src: p.src, tape: p.tape, frame: p.frame} // its problems are reported elsewhere
 			if p.tape[n.arguments].Kind != jsontape.String {
 				args.collect(n.arguments)
 			} else if quiet.innerText(&args, n.arguments) {

@@ -116,7 +116,7 @@ func (p *parser) placeOf(step, dep int) string {
 	}
 	w := walker{p: p, step: step, src: p.src, tape: p.tape, root: n.arguments}
 	if n.arguments != 0 && p.tape[n.arguments].Kind == jsontape.String {
-		quiet := parser{src: p.src, tape: p.tape, steps: p.steps, stepsAt: p.stepsAt} // what is wrong in the string was reported before
+		quiet := parser{src: p.src, tape: p.tape, frame: p.frame} // what is wrong in the string was reported before
 		w.root = 0
 		if !quiet.innerText(&w, n.arguments) {
 			return p.stepAt(step).String()

@@ -42,6 +42,9 @@ func (w *walker) source(t *target) (source, bool) {
 			return source{}, false
 		}
 		of := &list.holes[0].targets[0]
+		if of.of != itsResult {
+			return source{}, false
+		}
 		step, path = of.step, ofAnyItem(of.path, t.path)
 	}
 	s := &p.plan.Steps[step]

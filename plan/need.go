@@ -98,7 +98,7 @@ func (n *Need) add(t *target) {
 // name notes the steps that are named by $error or $status.
 func (s *Step) name(targets []target) {
 	for i := range targets {
-		if t := &targets[i]; t.of != itsResult {
+		if t := &targets[i]; t.of == itsError || t.of == itsStatus {
 			s.Named = append(s.Named, t.step)
 		}
 	}

@@ -90,7 +90,11 @@ type Shape struct {
 	Reads []int
 	// Waits are all steps that it refers to, also those of which it only names the error or the status.
 	Waits []int
+	// TakesInput says that it refers to the input of its plan.
+	TakesInput bool
 
+	// plain is that of a plan which names none: what is missing of it is null, as it is no reference of anybody's.
+	plain bool
 	template
 }
 
@@ -105,7 +109,7 @@ func (p *parser) output(n int32) {
 	shape := &Shape{}
 	w.compile(&shape.template)
 	shape.Waits = sortedOnce(p.deps)
-	shape.Reads = shape.reads()
+	shape.Reads, shape.TakesInput = shape.reads(), p.plan.Steps[i].TakesInput
 	p.plan.Steps, p.steps, p.shape = p.plan.Steps[:i], p.steps[:i], 0
 	p.plan.Output, p.plan.Outputs = shape, shape.Reads
 }
@@ -135,7 +139,7 @@ func (p *parser) outputs(steps, value int32) {
 	case value == 0:
 		p.outputSteps(steps)
 	case steps != 0:
-		p.invalid(p.below(planPlace, steps), "remove it: what output refers to goes back, and nothing else",
+		p.invalid(p.below(p.here(), steps), "remove it: what output refers to goes back, and nothing else",
 			`a plan has "output" or "output_steps", not both`)
 		p.output(value)
 	default:
@@ -152,7 +156,7 @@ func (p *parser) outputSteps(n int32) {
 		}
 		return
 	}
-	at := p.below(planPlace, n)
+	at := p.below(p.here(), n)
 	if k := p.tape[n].Kind; k != jsontape.Array {
 		hint := `write "output_steps": ["a", "b"]`
 		if k == jsontape.String {

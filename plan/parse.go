@@ -6,6 +6,7 @@ import (
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/jsontape"
+	"github.com/stepjet/stepjet/subjects"
 )
 
 // Parse reads a plan with the default limits. The plan is nil if and only if the report has problems. A nil catalog
@@ -17,7 +18,7 @@ func ParseLimited(body []byte, c Catalog, l Limits) (*Plan, Report) { return par
 
 // parse is ParseLimited; second says that the plan is of language 2 whatever it uses.
 func parse(body []byte, c Catalog, l Limits, second bool) (*Plan, Report) {
-	p := &parser{second: second, catalog: c, done: l.Done, refs: refParser{language1: l.Language1}, near: suggester{left: maxSuggestWork}, schemaSteps: maxSchemaSteps + schemaStepsPerByte*len(body)}
+	p := &parser{second: second, catalog: c, doneSteps: l.Done, frame: frame{within: subjects.RootScope, token: subjects.RootScope}, refs: refParser{language1: l.Language1}, near: suggester{left: maxSuggestWork}, schemaSteps: maxSchemaSteps + schemaStepsPerByte*len(body)}
 	if l.MaxBytes <= 0 {
 		l.MaxBytes = MaxBytes
 	}
@@ -30,40 +31,36 @@ func parse(body []byte, c Catalog, l Limits, second bool) (*Plan, Report) {
 		if !l.Language1 && inCalls(p, body) {
 			return inDialect(p, body, c, l)
 		}
-		p.document()
+		if !p.wrapped() {
+			p.read()
+		}
 	}
+	p.complete()
 	if p.col.failed() {
 		return nil, p.report()
 	}
-	p.plan.Language = 1
-	if p.second {
-		p.plan.Language = 2
-		fillNeeds(p.plan, func(step int) []int { return p.steps[step].ordered })
-	}
-	p.plan.link()
-	p.plan.slim()
+	p.plan.number(0)
 	return p.plan, p.report()
 }
 
 // parser is one reading of one plan.
 type parser struct {
-	catalog Catalog
-	done    map[string]bool // Limits.Done
-	src     string
-	tape    []jsontape.Node
-	col     collector
-	near    suggester
+	catalog   Catalog
+	doneSteps map[string]bool // Limits.Done
+	src       string
+	tape      []jsontape.Node
+	col       collector
+	near      suggester
 	// schemaSteps is what is left of the steps that all checks against schemas may take.
 	schemaSteps int
-	plan        *Plan
+
+	frame          // the plan in hand
+	frames []frame // of the plans within steps that were read
 
 	inside    map[int32]string // values that were read as a step's own, and the object in it that they stand in
-	strangers []stranger       // fields of the plan and its steps that nobody knows
-	stepsAt   string           // pointer of the array of steps
-	steps     []stepNodes
+	strangers []stranger       // fields of plans and their steps that nobody knows
 	tools     map[string]knownTool
 	names     []string // of the catalog, once they were needed
-	ids       []string // of the steps, likewise
 	refs      refParser
 	targets   []target        // of all steps, in one slice
 	holes     []hole          // likewise
@@ -72,16 +69,9 @@ type parser struct {
 	inner     []jsontape.Node // tape of arguments that are a string
 	path      []token         // scratch of walkers
 	text      []byte          // scratch
-	selfLoops []int           // steps that refer to themselves; reported already
 
-	right   map[string]bool // whom the references of the step rightOf−1 refer to, once that was asked for
-	rightOf int
-
-	second bool // a word of language 2 is used
-	shape  int  // while the plan's output is read, the number of the step that it stands for, plus one
-
-	dependent  bool        // some tool depends on another
-	dependents []dependent // steps that call such a tool
+	second    bool // a word of language 2 is used
+	dependent bool // some tool depends on another
 }
 
 // stranger is a field that nobody knows.
@@ -92,7 +82,7 @@ type stranger struct {
 
 // stepNodes are the parts of a step that are read once all ids are known.
 type stepNodes struct {
-	object, arguments, dependsOn, tool, forEach, in, as, condition, value, approval, question int32
+	object, arguments, dependsOn, tool, forEach, in, as, condition, value, approval, question, plan int32
 
 	ordered []int // the steps that depends_on names
 
@@ -138,21 +128,21 @@ func (p *parser) flaw(prefix string) func(*jsontape.Scanner, fault.Code, *jsonta
 	}
 }
 
-// document reads the plan's own fields, and then its steps.
-func (p *parser) document() {
+// read reads the plan's own fields, and then its steps.
+func (p *parser) read() {
 	p.plan = &Plan{Timeout: MaxTimeout}
-	if p.wrapped() {
-		return
-	}
-	m := p.fields(planLevel, 0, planPlace)
-	p.plan.OnFailure = OnFailure(p.oneOf(m[planOnFailure], planPlace, "continue", "stop"))
-	p.plan.OnMissing = OnMissing(p.oneOf(m[planOnMissing], planPlace, "null", "error"))
-	p.plan.Schedule = Schedule(p.oneOf(m[planSchedule], planPlace, "dataflow", "waves"))
-	if d, ok := p.duration(m[planTimeout], planPlace); ok {
+	here := p.here()
+	m := p.fields(planLevel, p.root, here)
+	p.plan.OnFailure = OnFailure(p.oneOf(m[planOnFailure], here, "continue", "stop"))
+	p.plan.OnMissing = OnMissing(p.oneOf(m[planOnMissing], here, "null", "error"))
+	p.plan.Schedule = Schedule(p.oneOf(m[planSchedule], here, "dataflow", "waves"))
+	if n := m[planTimeout]; n != 0 && p.above > 0 {
+		p.invalid(p.below(here, n), "move it beside the plan, into the step that has it", "a plan within a step has no timeout of its own")
+	} else if d, ok := p.duration(n, here); ok {
 		p.plan.Timeout, p.plan.TimeoutSet = d, true
 	}
 	p.planApproval(m[planApproval])
-	p.plan.Concurrency = p.concurrency(m[planConcurrency], planPlace)
+	p.plan.Concurrency = p.concurrency(m[planConcurrency], here)
 	if p.readSteps(m[planSteps]) {
 		p.outputs(m[planOutputs], m[planOutput])
 		p.cycles()
@@ -167,10 +157,10 @@ func (p *parser) readSteps(n int32) bool {
 		if key, ok := p.seemsSteps(); ok {
 			hint = fmt.Sprintf(`write "steps" for %q`, key)
 		}
-		p.col.addf(fault.EmptyPlan, "", hint, "the plan has no steps")
+		p.col.addf(fault.EmptyPlan, p.at, hint, "the plan has no steps")
 		return false
 	}
-	at := p.below(planPlace, n)
+	at := p.below(p.here(), n)
 	p.stepsAt = at.String()
 	if k := p.tape[n].Kind; k != jsontape.Array {
 		p.col.addf(fault.InvalidValue, at.String(), p.stepsHint(n), "steps must be an array, but is %s", k)
@@ -198,7 +188,9 @@ func (p *parser) readSteps(n int32) bool {
 		p.step(i, v)
 		i++
 	}
-	p.reserve()
+	if p.above == 0 {
+		p.reserve()
+	}
 	for i := range p.plan.Steps {
 		p.stepDeps(i)
 	}

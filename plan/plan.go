@@ -11,10 +11,13 @@ package plan
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
+	"iter"
 	"slices"
 	"time"
 
 	"github.com/stepjet/stepjet/internal/expression"
+	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/tool"
 )
 
@@ -129,13 +132,13 @@ type Plan struct {
 	OnFailure OnFailure
 	OnMissing OnMissing
 	Schedule  Schedule
+	// TimeoutSet says that the plan names a timeout.
+	TimeoutSet bool
 	// Concurrency is how many calls may be ready at once, backoff included: 1 to MaxSteps, 0 for as many as there are.
 	Concurrency int
 	// Timeout is the longest that the run may take, counted from the plan's record: 1 ms to 168 h, and 168 h for a plan
 	// that names none.
 	Timeout time.Duration
-	// TimeoutSet says that the plan names a timeout.
-	TimeoutSet bool
 	// Approval is asked for before anything begins; nil: the plan asks for none.
 	Approval *Approval
 	// Depth is the number of waves, from 1.
@@ -143,6 +146,10 @@ type Plan struct {
 	// Language is 2 where the plan has conditions, values, an output or a concurrency, or names steps by $error or
 	// $status; else 1. It decides which rules say what follows from a failure.
 	Language int
+
+	// Offset is how many steps of the document come before its own where those of each plan stand together: 0 for the
+	// plan that is the document.
+	Offset int
 
 	ids   map[string]int32         // nil for few steps
 	calcs []*expression.Expression // of values
@@ -152,39 +159,45 @@ type Plan struct {
 type Step struct {
 	// ID is 1 to 64 of [A-Za-z0-9_-] and unique in the plan.
 	ID string
-	// Tool is the name of the tool: 1 to 128 of [A-Za-z0-9_.:/-]; empty for a value.
+	// Tool is the name of the tool: 1 to 128 of [A-Za-z0-9_.:/-]; empty for a value and a composite.
 	Tool string
 	// Value says that the step calls no tool: it is a value, which Derive returns.
 	Value bool
+	// Ask says that the step asks a person for its result, by the built-in tool AskTool.
+	Ask bool
+	// Optional says that its failure neither skips dependents nor counts in the run's status.
+	Optional bool
+	// Partial lets a composite succeed where only a part of its plan did.
+	Partial bool
+	// HasRefs says that its arguments, or its value, hold references, to steps or to the item, so that they can be checked
+	// against the schema only once resolved.
+	HasRefs bool
+	// TakesInput says that its arguments, its list or its condition refer to the input of its plan.
+	TakesInput bool
+	// Regarded says that some step names it so, and thereby deals with its failure.
+	Regarded bool
 	// Deps are the steps that it waits for, by reference or depends_on: indexes, sorted and unique.
 	Deps []int
 	// Dependents are the steps that wait for it: indexes, sorted and unique.
 	Dependents []int
 	// Depth is the wave: 0 for a step without dependencies, else one more than its deepest dependency.
 	Depth int
-	// Optional says that its failure neither skips dependents nor counts in the run's status.
-	Optional bool
 	// Timeout is the longest from ready until final, queue and retries included; 0 for none.
 	Timeout time.Duration
 	// Retry goes before the tool's contract; nil leaves everything to that.
 	Retry *tool.Retry
-	// HasRefs says that its arguments, or its value, hold references, to steps or to the item, so that they can be checked
-	// against the schema only once resolved.
-	HasRefs bool
 	// ForEach makes the step run once for each item of a list; nil for a step that runs once.
 	ForEach *ForEach
 	// Approval is asked for before the step begins; nil: the plan asks for none. Its tool's contract may.
 	Approval *Approval
-	// Ask says that the step asks a person for its result, by the built-in tool AskTool.
-	Ask bool
+	// Plan is what a composite runs in place of a tool: its arguments are the input of that; nil for a step of a tool.
+	Plan *Plan
 	// If decides whether the step is taken; nil for a step that always is.
 	If *Condition
 	// Needs are what it asks of its Deps in language 2; nil in language 1, where each must have succeeded.
 	Needs []Need
 	// Named are the steps that it names by $error or $status: indexes, sorted and unique.
 	Named []int
-	// Regarded says that some step names it so, and thereby deals with its failure.
-	Regarded bool
 
 	args template
 }
@@ -208,7 +221,7 @@ type hole struct {
 
 // target is a place in the result of another step, or in the item.
 type target struct {
-	step int // or theItem
+	step int // or theItem, theInput
 	of   aspect
 	path []elem
 	text string // as written, without its prefix
@@ -223,6 +236,53 @@ func Digest(body []byte) string {
 
 // shown is the reference for a message.
 func (t *target) shown() string { return t.of.prefix() + clip(t.text) }
+
+// All returns the steps of the plan and of those within it, each before the steps of its own plan.
+func (p *Plan) All() iter.Seq[*Step] {
+	return func(yield func(*Step) bool) { p.all(yield) }
+}
+
+// number gives the plans within one their offsets, and returns how many steps there are up to the last of theirs.
+func (p *Plan) number(offset int) int {
+	p.Offset, offset = offset, offset+len(p.Steps)
+	for i := range p.Steps {
+		if inner := p.Steps[i].Plan; inner != nil {
+			offset = inner.number(offset)
+		}
+	}
+	return offset
+}
+
+func (p *Plan) all(yield func(*Step) bool) bool {
+	for i := range p.Steps {
+		s := &p.Steps[i]
+		if !yield(s) || s.Plan != nil && !s.Plan.all(yield) {
+			return false
+		}
+	}
+	return true
+}
+
+// Find returns the step that a token may be of in a run of the plan, and whether it is an item's: whatever the lengths
+// of lists turn out to be.
+func (p *Plan) Find(token string) (s *Step, isItem, ok bool) {
+	segments, ok := subjects.ParseStepToken(token)
+	for i := 0; i < len(segments) && ok; i++ {
+		x := &segments[i]
+		if i > 0 {
+			if p = s.Plan; p == nil || isItem != (s.ForEach != nil) {
+				return nil, false, false
+			}
+		}
+		at, known := p.Index(x.Name)
+		if !known {
+			return nil, false, false
+		}
+		s, isItem = &p.Steps[at], x.Kind == subjects.ItemSegment
+		ok = (x.Kind == subjects.StepSegment || isItem) && (!isItem || s.ForEach != nil && x.Number < MaxItems)
+	}
+	return s, isItem, ok && s != nil
+}
 
 // Index returns the position of a step in Steps.
 func (p *Plan) Index(id string) (int, bool) {
@@ -270,4 +330,21 @@ func (p *Plan) Waves() [][]int {
 		waves[d] = append(waves[d], i)
 	}
 	return waves
+}
+
+// byID is the output of a composite whose plan names none: an object with the results of its output steps.
+func (p *Plan) byID() *Shape {
+	s := &Shape{Reads: sortedOnce(p.Outputs), Waits: sortedOnce(p.Outputs), plain: true}
+	s.head = "{"
+	after := &s.head
+	for n, step := range p.Outputs {
+		if n > 0 {
+			*after += ","
+		}
+		*after += fmt.Sprintf("%q:", p.Steps[step].ID)
+		s.holes = append(s.holes, hole{targets: []target{{step: step, text: p.Steps[step].ID}}})
+		after = &s.holes[n].after
+	}
+	*after += "}"
+	return s
 }

@@ -49,9 +49,10 @@ const (
 	itsResult aspect = iota // $ref:
 	itsError                // $error:
 	itsStatus               // $status:
+	itsInput                // $input, of the plan
 )
 
-var prefixes = [...]string{itsResult: refPrefix, itsError: "$error:", itsStatus: "$status:"}
+var prefixes = [...]string{itsResult: refPrefix, itsError: "$error:", itsStatus: "$status:", itsInput: "$"}
 
 // prefix is what a reference begins with.
 func (a aspect) prefix() string { return prefixes[a] }
@@ -60,6 +61,7 @@ func (a aspect) prefix() string { return prefixes[a] }
 // good until the next string is taken apart.
 type refParser struct {
 	language1 bool // what is reserved is text (Limits.Language1)
+	input     bool // the plan has an input
 
 	elems  []elem
 	pieces []piece

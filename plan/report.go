@@ -117,16 +117,26 @@ func (p *parser) report() Report {
 
 // stepOf returns the id of the step that a pointer leads into, if it has a valid one.
 func (p *parser) stepOf(path string) string {
-	rest, in := strings.CutPrefix(path, p.stepsAt+"/")
-	if !in || p.stepsAt == "" {
+	for i := range p.frames { // the innermost come first
+		if token := p.frames[i].stepOf(path); token != "" {
+			return token
+		}
+	}
+	return p.frame.stepOf(path)
+}
+
+// stepOf returns the token of the plan's step that a pointer leads into.
+func (f *frame) stepOf(path string) string {
+	rest, in := strings.CutPrefix(path, f.stepsAt+"/")
+	if !in || f.stepsAt == "" {
 		return ""
 	}
 	number, _, _ := strings.Cut(rest, "/")
 	i, err := strconv.Atoi(number)
-	if err != nil || i >= len(p.plan.Steps) || !subjects.ValidStepID(p.plan.Steps[i].ID) {
+	if err != nil || i >= len(f.plan.Steps) || !subjects.ValidStepID(f.plan.Steps[i].ID) {
 		return ""
 	}
-	return p.plan.Steps[i].ID
+	return subjects.InScope(f.within, f.plan.Steps[i].ID)
 }
 
 // blame takes a warning away: what it tells of is the cause of a problem, whose hint says so.
@@ -175,17 +185,16 @@ func (c *collector) report() Report {
 
 // place is a JSON pointer that is put together only when somebody asks for it.
 type place struct {
-	steps  string // pointer of the array of steps; empty for the plan itself
+	plan   string // pointer of the plan, where the place is none of a step
+	steps  string // pointer of the array of steps; empty for a plan itself
 	step   int
 	fields [3]string
 }
 
-var planPlace = place{}
-
 // stepAt returns the place of a step, or that of the plan whose output is read as a step's.
 func (p *parser) stepAt(i int) place {
 	if p.shape == i+1 {
-		return planPlace
+		return p.here()
 	}
 	return place{steps: p.stepsAt, step: i}
 }
@@ -210,7 +219,7 @@ func (p *parser) below(a place, n int32) place {
 }
 
 func (a place) String() string {
-	var b []byte
+	b := []byte(a.plan)
 	if a.steps != "" {
 		b = jsontape.AppendIndex([]byte(a.steps), a.step)
 	}

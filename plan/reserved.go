@@ -12,27 +12,19 @@ import (
 // text, would run something else than what was meant. Whoever gives one of them its meaning takes its entry, or what it
 // says is written instead, out of these tables.
 
-// reservedField is a field that has a meaning one day.
-type reservedField struct {
-	hint   string
-	inStep bool // in a step alone; a plan's is a field as any other that nobody knows
-}
-
-// reserved are the fields of plans and steps that have a meaning one day.
-var reserved = map[string]reservedField{
-	"when":     {hint: `remove it, or write "if" in the step that it is for, as in "if": "$ref:<id>.total > 100"`},
-	"version":  {hint: "remove it: there is one version"},
-	"priority": {hint: "remove it"},
-	"batch":    {hint: "a tool's contract says whether it takes batches; for the items of a list use for_each"},
-	"repeat":   {hint: "a step runs once, or with for_each once for each item of a list; repeat within a tool, or submit a plan again"},
-	"until":    {hint: "a step runs once, or with for_each once for each item of a list; repeat within a tool, or submit a plan again"},
-	"open":     {hint: "remove it: a plan has all of its steps when it is submitted"},
-	"open_for": {hint: "remove it: a plan has all of its steps when it is submitted"},
-	"partial":  {hint: `remove it: what has succeeded goes back whatever failed; a step that others can do without has "optional": true`},
-	"plan":     {hint: "write the steps of the inner plan among the others", inStep: true},
-	"agent":    {hint: `remove it: a step is done by the tool that it names: "tool": "…"`},
-	"ask":      {hint: `ask by a step {"tool": "ask", "arguments": {"question": "…"}}, or before a step by its "approval": {"ask": "…"}`},
-	"template": {hint: "write the steps themselves"},
+// reserved are the fields of plans and steps that have a meaning one day, each with a hint.
+var reserved = map[string]string{
+	"when":     `remove it, or write "if" in the step that it is for, as in "if": "$ref:<id>.total > 100"`,
+	"version":  "remove it: there is one version",
+	"priority": "remove it",
+	"batch":    "a tool's contract says whether it takes batches; for the items of a list use for_each",
+	"repeat":   "a step runs once, or with for_each once for each item of a list; repeat within a tool, or submit a plan again",
+	"until":    "a step runs once, or with for_each once for each item of a list; repeat within a tool, or submit a plan again",
+	"open":     "remove it: a plan has all of its steps when it is submitted",
+	"open_for": "remove it: a plan has all of its steps when it is submitted",
+	"agent":    `remove it: a step is done by the tool that it names: "tool": "…"`,
+	"ask":      `ask by a step {"tool": "ask", "arguments": {"question": "…"}}, or before a step by its "approval": {"ask": "…"}`,
+	"template": "write the steps themselves",
 }
 
 // lacks reports whether the plan's language has no field of this name yet, so that nothing else stands for it either.
@@ -53,7 +45,7 @@ type opening struct {
 }
 
 const (
-	insteadOfInput = "a plan has no input: write the value itself"
+	insteadOfInput = "a plan has no input, unless it is that of a step: write the value itself"
 )
 
 var openings = [...]opening{
@@ -63,7 +55,7 @@ var openings = [...]opening{
 	{text: "{error:", language: 2, named: true, of: itsError},
 	{text: "status:", language: 2, named: true, of: itsStatus},
 	{text: "{status:", language: 2, named: true, of: itsStatus},
-	{text: "{input.", language: 2, instead: insteadOfInput},
+	{text: "{input.", language: 2, of: itsInput, instead: insteadOfInput},
 }
 
 // openingAt returns what a reference begins with in s, which follows a "$"; nil where none does.
@@ -86,11 +78,28 @@ func (p *refParser) prefixOf(s string) (of aspect, n int) {
 	if len(s) == 0 || s[0] != '$' {
 		return 0, 0
 	}
+	if p.inputAt(s) {
+		return itsInput, 1
+	}
 	o := openingAt(s[1:])
 	if o == nil || o.braced() || o.instead != "" || p.language1 && o.language > 1 {
 		return 0, 0
 	}
 	return o.of, 1 + len(o.text)
+}
+
+// without returns what to write instead of such a reference, where it has no meaning.
+func (p *refParser) without(o *opening) string {
+	if o.of == itsInput && p.input {
+		return ""
+	}
+	return o.instead
+}
+
+// inputAt reports whether s begins with a reference to the input of the plan.
+func (p *refParser) inputAt(s string) bool {
+	rest, is := strings.CutPrefix(s, "$input")
+	return p.input && is && (rest == "" || !subjects.IsPlain(rest[0]))
 }
 
 // braced reports whether the reference ends with a brace.
@@ -141,7 +150,7 @@ func (p *refParser) reservedWhole(s string) (piece, bool) {
 	if p.language1 || len(s) < 2 || s[0] != '$' {
 		return piece{}, false
 	}
-	if w := p.wordOf(s); w != nil && w.instead != "" {
+	if w := p.wordOf(s); w != nil && !(w.text == "input" && p.input) {
 		return reservedRef(s, w.instead), true
 	}
 	o := openingAt(s[1:])

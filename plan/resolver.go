@@ -23,6 +23,7 @@ type Resolver struct {
 	// deriving says that the step in hand is a value.
 	deriving bool
 	fates    func(step int) Fate
+	input    func() (json []byte, ok bool)
 	// lenient lets what is missing be null, whatever the plan says.
 	lenient bool
 }
@@ -44,10 +45,23 @@ const (
 // NewResolver returns a resolver for one run of the plan.
 func (p *Plan) NewResolver() *Resolver { return &Resolver{plan: p} }
 
+// For makes the resolver one for another plan, or for other results of the same: it remembers nothing of those before.
+// Who tells it of fates and of the input goes on to do so.
+func (r *Resolver) For(p *Plan) *Resolver {
+	r.plan, r.most, r.kept, r.ways, r.items, r.lists = p, 0, 0, nil, nil, nil
+	return r
+}
+
 // Fates tells how steps ended, for references to their error and status; without it there is nothing to find there. It
 // must return the same for a step each time.
 func (r *Resolver) Fates(of func(step int) Fate) *Resolver {
 	r.fates = of
+	return r
+}
+
+// Input tells the input of the plan, as result does for a step's; without it there is none.
+func (r *Resolver) Input(of func() (json []byte, ok bool)) *Resolver {
+	r.input = of
 	return r
 }
 

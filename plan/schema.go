@@ -33,7 +33,9 @@ func (p *parser) schema(step int) *tool.Schema {
 }
 
 // isDone reports whether a step's result is there already (Limits.Done).
-func (p *parser) isDone(step int) bool { return p.done != nil && p.done[p.plan.Steps[step].ID] }
+func (p *parser) isDone(step int) bool {
+	return p.done || p.above == 0 && p.doneSteps != nil && p.doneSteps[p.plan.Steps[step].ID]
+}
 
 // lookup asks the catalog once for each tool, so that a plan is read against one state of it.
 func (p *parser) lookup(name string) (Tool, bool) {

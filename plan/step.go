@@ -25,9 +25,12 @@ func (p *parser) step(i int, n int32) {
 	from := int32(len(p.strangers))
 	m := p.fields(stepLevel, n, at)
 	s := &p.plan.Steps[i]
-	p.steps[i] = stepNodes{object: n, strangers: [2]int32{from, int32(len(p.strangers))}, arguments: m[stepArguments], dependsOn: m[stepDependsOn], tool: m[stepTool], forEach: m[stepForEach], condition: m[stepIf], value: m[stepValue], approval: m[stepApproval]}
+	p.steps[i] = stepNodes{
+		object: n, strangers: [2]int32{from, int32(len(p.strangers))}, arguments: m[stepArguments], dependsOn: m[stepDependsOn], tool: m[stepTool],
+		forEach: m[stepForEach], condition: m[stepIf], value: m[stepValue], approval: m[stepApproval], plan: m[stepPlan],
+	}
 	p.stepID(i, m[stepID])
-	valueReader{p}.form(i, &m)
+	p.form(i, &m)
 	s.Timeout, _ = p.duration(m[stepTimeout], at)
 	s.Retry = p.retry(m[stepRetry], at)
 	p.forEach(i)

@@ -45,6 +45,9 @@ func (p *refParser) mayRefer(s string) bool {
 func (p *refParser) parseText(s string) value {
 	p.refs, p.pieces = p.refs[:0], p.pieces[:0]
 	of, start := p.prefixOf(s)
+	if of == itsInput && p.wordOf(s) == nil {
+		start = 0 // it is text
+	}
 	if start == 0 {
 		if x, is := p.reservedWhole(s); is {
 			return value{whole: true, pieces: p.only(x)}
@@ -157,9 +160,12 @@ func (p *refParser) template(s string) []piece {
 // inText reads the reference of a template whose "$" is at i, and gives where the text goes on.
 func (p *refParser) inText(s string, i int, o *opening) (piece, int) {
 	start := i + 1 + len(o.text)
+	if o.of == itsInput {
+		start = i + len("${")
+	}
 	r, end, why := p.parse(s, start)
 	r.of = o.of
-	if o.instead != "" {
+	if p.without(o) != "" {
 		p.forget(r)
 		if o.braced() && end < len(s) && s[end] == '}' {
 			end++

@@ -16,18 +16,14 @@ import (
 // valueReader reads the value of a step.
 type valueReader struct{ *parser }
 
-// form reads what a step does: it calls a tool, or is a value.
+// form makes sure that nothing stands beside a value that is for other steps.
 func (p valueReader) form(i int, m *members) {
-	if m[stepValue] == 0 {
-		p.stepTool(i, m[stepTool])
-		return
-	}
 	p.plan.Steps[i].Value, p.second = true, true
 	at := p.stepAt(i)
 	if n := m[stepTool]; n != 0 {
 		p.invalid(p.below(at, n), p.bothHint(n, m), "a step calls a tool or is a value, and this one says both")
 	}
-	for _, field := range [...]int{stepArguments, stepTimeout, stepRetry, stepApproval} {
+	for _, field := range [...]int{stepArguments, stepTimeout, stepRetry, stepApproval, stepPlan} {
 		if n := m[field]; n != 0 {
 			p.invalid(p.below(at, n), "leave it out: a value calls nothing, and what it is made of stands in it",
 				fmt.Sprintf("%q means nothing beside \"value\"", stepLevel.fields[field]))
@@ -184,7 +180,7 @@ func (w calcReader) plainHint(value int32) string {
 
 // note notes whom the references of an expression refer to.
 func (w calcReader) note(text string) {
-	var own refParser
+	own := refParser{input: w.p.refs.input}
 	x, err := expression.Compile(text, own.reads)
 	if err != nil {
 		return

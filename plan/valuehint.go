@@ -76,7 +76,7 @@ var likeSteps = map[string]bool{
 // seemsSteps returns the field of the plan that seems to hold its steps, under another name, and takes its warning into
 // the problem.
 func (p *parser) seemsSteps() (string, bool) {
-	for _, s := range p.strangers {
+	for _, s := range p.strangers[p.unread:] {
 		if name := p.keyName(s.key); likeSteps[name] && p.tape[s.key+1].Kind == jsontape.Array {
 			p.col.blame(s.warning)
 			return name, true

@@ -297,6 +297,11 @@ func (w *walker) reference(x piece, text bool, below string) {
 		if r.pathLength() > MaxPath {
 			w.problemAt(below, fault.LimitExceeded, fmt.Sprintf("the path of the reference has %d bytes, at most %d are allowed", r.pathLength(), MaxPath), "")
 		}
+		if r.of == itsInput {
+			p.targets = append(p.targets, target{theInput, r.of, r.path, r.text})
+			w.takesInput()
+			continue
+		}
 		if w.item != "" && r.id == w.item { // never so while seeking: the plan has cycles, and items are no part of them
 			if bad := itemEnds(r); bad != nil {
 				w.brokenRef(bad, below)
@@ -341,6 +346,12 @@ func itemEnds(r ref) *mistake {
 		why:  fmt.Sprintf("%s%s: %q is the item of the for_each, which ends in no way", r.of.prefix(), clip(r.text), r.id),
 		hint: "name a step, or refer to the item itself: " + refPrefix + clip(r.text),
 	}
+}
+
+// takesInput notes that the step refers to the input of its plan, which may hold anything.
+func (w *walker) takesInput() {
+	w.p.steps[w.step].unsure = true
+	w.p.plan.Steps[w.step].TakesInput = true
 }
 
 // brokenRef reports what is no reference.

@@ -31,27 +31,31 @@ var largeTypes = []struct {
 		"one execution of the command: a file for each command, and no state of theirs but flags",
 	},
 	{
-		house.Type{Package: "plan", Name: "parser", Methods: 113, Files: 19},
+		house.Type{Package: "plan", Name: "parser", Methods: 120, Files: 19},
 		"one pass over a document, a file for each form in it, and one list of problems",
 	},
 	{
-		house.Type{Package: "plan", Name: "walker", Methods: 65, Files: 11},
+		house.Type{Package: "plan", Name: "walker", Methods: 66, Files: 11},
 		"follows one reference through schemas, a file for each form of a path",
 	},
 	{
-		house.Type{Package: "plan", Name: "Resolver", Methods: 28, Files: 7},
+		house.Type{Package: "plan", Name: "Resolver", Methods: 30, Files: 7},
 		"one file for each place where values are put together",
 	},
 	{
-		house.Type{Package: "machine", Name: "Run", Methods: 130, Files: 12},
+		house.Type{Package: "machine", Name: "Run", Methods: 153, Files: 13},
 		"the state machine: all that may change a run's state stands on it",
+	},
+	{
+		house.Type{Package: "machine", Name: "scope", Methods: 22, Files: 10},
+		"what the steps of one plan have in common, for each part of the state machine",
 	},
 	{
 		house.Type{Package: "internal/doctor", Name: "doctor", Methods: 74, Files: 17},
 		"a method for each check, a file for each part that is examined",
 	},
 	{
-		house.Type{Package: "orchestrator", Name: "run", Methods: 34, Files: 8},
+		house.Type{Package: "orchestrator", Name: "run", Methods: 40, Files: 10},
 		"what an owner holds of one run, for all parts of an orchestrator",
 	},
 	{

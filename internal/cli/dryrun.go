@@ -203,16 +203,25 @@ func (p *dryPage) run() {
 	fmt.Fprintf(p, "\n%s  %s\n\n", p.st.bold("With made-up results"), came)
 	var t table
 	t.add(p.dim(" "), p.dim("STEP"), p.dim("CALLS"), p.dim("ARGUMENTS"))
-	for _, s := range p.Steps[:min(len(p.Steps), maxListed)] {
+	all := withInner(p.Steps, nil)
+	for _, s := range all[:min(len(all), maxListed)] {
 		color := func(text string) string { return p.st.step(s.Status, text) }
 		calls := cell{text: fmt.Sprint(s.Calls), right: true}
 		t.add(cell{text: mark(s.Status), paint: color}, plain(s.ID), calls, plain(argumentsLine(&s)))
 	}
 	t.write(p, "  ", p.width)
-	p.more(len(p.Steps))
+	p.more(len(all))
 	p.errors()
 	p.doubts()
 	p.results()
+}
+
+// withInner lists steps, each before those of its own plan.
+func withInner(steps, all []outcome.DryStep) []outcome.DryStep {
+	for _, s := range steps {
+		all = withInner(s.Steps, append(all, s))
+	}
+	return all
 }
 
 // argumentsLine shows the arguments of a step in one line, or why there are none.
@@ -224,6 +233,8 @@ func argumentsLine(s *outcome.DryStep) string {
 		return brief(s.Arguments)
 	case s.Value != nil:
 		return "= " + brief(s.Value)
+	case len(s.Steps) > 0:
+		return "a plan: " + text.Count(len(s.Steps), "step")
 	case s.Calls > 0:
 		return "could not be made up"
 	case s.Status == outcome.StepSucceeded:

@@ -126,6 +126,9 @@ func (a *app) showRun(doc *outcome.Run, items bool) error {
 	if doc.Outcome != nil && doc.Status != outcome.Rejected {
 		line("returned", "%s; %s kept out of the context (~%d tokens)", size(doc.Stats.BytesReturned), size(doc.Stats.BytesKeptOut), doc.Stats.TokensKeptOut)
 	}
+	if doc.Outcome != nil && len(doc.Outcome.Output) > 0 {
+		line("output", "%s", brief(doc.Outcome.Output))
+	}
 	line("plan", "sha256 %s", doc.Digest)
 	t.write(&b, "", 0)
 	if doc.Outcome != nil && len(doc.Outcome.Problems) > 0 {

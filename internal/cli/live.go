@@ -77,7 +77,7 @@ func (l *lines) event(e client.Event) {
 }
 
 func (l *lines) step(e client.Event) string {
-	parts := []string{l.st.step(e.Status, fmt.Sprintf("%-9s", inWords(e.Status))), e.Step, l.st.dim(does(e.Tool))}
+	parts := []string{l.st.step(e.Status, fmt.Sprintf("%-9s", inWords(e.Status))), e.Step, l.st.dim(l.does(e))}
 	if times := spent(e.QueuedMS, e.MS); times != "" {
 		parts = append(parts, times)
 	}
@@ -97,6 +97,14 @@ func (l *lines) step(e client.Event) string {
 		parts = append(parts, why)
 	}
 	return strings.Join(parts, "  ")
+}
+
+// does names what the step of an event does.
+func (l *lines) does(e client.Event) string {
+	if e.Tool != "" || l.plan == nil {
+		return does(nil, e.Step, e.Tool)
+	}
+	return does(l.plan(), e.Step, e.Tool)
 }
 
 // note keeps how a step ended.
@@ -128,7 +136,7 @@ func (l *lines) fewAlike(e client.Event) bool {
 	key := e.Tool + " " + string(e.Status) + " " + digits.ReplaceAllString(e.Waiting, "0")
 	l.alike[key]++
 	if l.alike[key] == mostAlike+1 {
-		_, _ = fmt.Fprintf(l.w, "%s  %s  more of them\n", l.st.step(e.Status, fmt.Sprintf("%-9s", inWords(e.Status))), l.st.dim(does(e.Tool)))
+		_, _ = fmt.Fprintf(l.w, "%s  %s  more of them\n", l.st.step(e.Status, fmt.Sprintf("%-9s", inWords(e.Status))), l.st.dim(l.does(e)))
 	}
 	return l.alike[key] <= mostAlike
 }

@@ -36,6 +36,7 @@ type stepView struct {
 	retryAt time.Time
 	why     string
 	handled string // the step that dealt with its failure
+	inside  int    // steps of its own plan, and of those within, that are over
 }
 
 func newProgress(run string, p *plan.Plan, now time.Time) *progress {
@@ -78,6 +79,7 @@ func (g *progress) dealtWith(out *outcome.Outcome) {
 func (g *progress) step(e client.Event, now time.Time) {
 	i, ok := g.plan.Index(e.Step)
 	if !ok {
+		g.within(e)
 		return
 	}
 	s := &g.steps[i]
@@ -90,6 +92,15 @@ func (g *progress) step(e client.Event, now time.Time) {
 		s.why = oneLine(e.Error.Message)
 	case e.Status == outcome.StepNotTaken:
 		s.why = untaken(g.plan, e.Step, g.status)
+	}
+}
+
+// within takes an event of a step that stands in the plan of another.
+func (g *progress) within(e client.Event) {
+	outermost, _, inner := strings.Cut(e.Step, "/")
+	id, _, _ := subjects.SplitItem(outermost)
+	if i, ok := g.plan.Index(id); ok && inner && e.Status.Terminal() {
+		g.steps[i].inside++
 	}
 }
 
@@ -193,13 +204,16 @@ func (g *progress) stepLines(st style, width int, now time.Time) []string {
 				return st.step(s.status, text)
 			}
 			t.add(cell{text: label, paint: st.dim}, cell{text: mark(s.status), paint: color}, plain(g.plan.Steps[i].ID),
-				cell{text: does(g.plan.Steps[i].Tool), paint: st.dim}, cell{text: g.state(i, now), paint: color})
+				cell{text: does(g.plan, g.plan.Steps[i].ID, g.plan.Steps[i].Tool), paint: st.dim}, cell{text: g.state(i, now), paint: color})
 		}
 	}
 	var b strings.Builder
 	t.write(&b, "  ", width-1)
 	return strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
 }
+
+// inWordsOver says how far the plan of a step is.
+func inWordsOver(steps int) string { return text.Count(steps, "step") + " within it over" }
 
 // state says in words where a step stands.
 func (g *progress) state(i int, now time.Time) string {
@@ -215,6 +229,9 @@ func (g *progress) state(i int, now time.Time) string {
 		text := inWords(s.status) + "  " + took(now.Sub(s.since).Truncate(100*time.Millisecond))
 		if s.waiting != "" {
 			text += "  " + oneLine(s.waiting)
+		}
+		if s.inside > 0 {
+			text += "  " + inWordsOver(s.inside)
 		}
 		return text
 	case outcome.StepRetrying:

@@ -12,6 +12,7 @@ import (
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/text"
 	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/plan"
 )
 
 // retriedFrom says which run this one tries again.
@@ -24,13 +25,14 @@ func retriedFrom(doc *outcome.Run) string {
 
 // stepsLine counts a run's steps by where they stand, those that are over first.
 func stepsLine(doc *outcome.Run) string {
-	s, open, reused := doc.Stats, map[outcome.StepStatus]int{}, 0
-	for i := range doc.Steps {
-		open[doc.Steps[i].Status]++
-		if doc.Steps[i].Reused {
+	s, open, reused, all := doc.Stats, map[outcome.StepStatus]int{}, 0, 0
+	eachStep(doc.Steps, func(s *outcome.Step) {
+		all++
+		open[s.Status]++
+		if s.Reused {
 			reused++
 		}
-	}
+	})
 	handled := 0
 	if doc.Outcome != nil {
 		_, handled = handlers(doc.Outcome.Errors)
@@ -57,9 +59,20 @@ func stepsLine(doc *outcome.Run) string {
 		parts = append(parts, text)
 	}
 	if len(parts) == 0 {
-		return fmt.Sprint(len(doc.Steps))
+		return fmt.Sprint(all)
 	}
-	return fmt.Sprintf("%d: %s", len(doc.Steps), strings.Join(parts, ", "))
+	return fmt.Sprintf("%d: %s", all, strings.Join(parts, ", "))
+}
+
+// eachStep calls do with steps and, behind each, those of its own plan, or of the plans of its items.
+func eachStep(steps []outcome.Step, do func(*outcome.Step)) {
+	for i := range steps {
+		do(&steps[i])
+		eachStep(steps[i].Steps, do)
+		for k := range steps[i].Items {
+			eachStep(steps[i].Items[k].Steps, do)
+		}
+	}
 }
 
 // progressLine draws how much of a run is over. A for_each step counts by its items, once it has any.
@@ -115,16 +128,17 @@ func (a *app) stepTable(doc *outcome.Run, items bool) *table {
 	}
 	t, of := &table{}, accountOf(doc)
 	t.add(append(top, head("RESULT"))...)
-	for i := range doc.Steps {
-		s := &doc.Steps[i]
-		t.add(a.stepRow(of, s, "", active)...)
-		if !items {
-			continue
-		}
-		for k := range s.Items {
-			t.add(a.stepRow(of, &s.Items[k], "  ", active)...)
+	var rows func(steps []outcome.Step, indent string)
+	rows = func(steps []outcome.Step, indent string) { // each before those of its own plan and, where they are wanted, its items
+		for i := range steps {
+			t.add(a.stepRow(of, &steps[i], indent, active)...)
+			rows(steps[i].Steps, indent+"  ")
+			if items {
+				rows(steps[i].Items, indent+"  ")
+			}
 		}
 	}
+	rows(doc.Steps, "")
 	return t
 }
 
@@ -138,7 +152,7 @@ func (a *app) stepRow(of *account, s *outcome.Step, indent string, active bool) 
 		spent = took(ran)
 	}
 	row := []cell{
-		{text: mark(s.Status), paint: color}, plain(indent + oneLine(s.ID)), plain(does(s.Tool)), {text: of.words(s), paint: color},
+		{text: mark(s.Status), paint: color}, plain(indent + oneLine(s.ID)), plain(does(of.plan, s.ID, s.Tool)), {text: of.words(s), paint: color},
 		{text: tries, right: true}, {text: spent, right: true}, plain(workersOf(s)),
 	}
 	if active {
@@ -147,8 +161,16 @@ func (a *app) stepRow(of *account, s *outcome.Step, indent string, active bool) 
 	return append(row, plain(of.result(s)))
 }
 
-// does names what a step does: the tool that it calls, or a value that it is.
-func does(tool string) string { return cmp.Or(oneLine(tool), "value") }
+// does names what a step does: the tool that it calls, a plan of its own that it has, or a value that it is. p is the plan
+// of the run, nil where it isn't to be had.
+func does(p *plan.Plan, token, tool string) string {
+	if tool == "" && p != nil {
+		if s, _, ok := p.Find(token); ok && s.Plan != nil {
+			return "plan"
+		}
+	}
+	return cmp.Or(oneLine(tool), "value")
+}
 
 // triesOf counts the attempts of a step; of a for_each step, those of the item that had the most.
 func triesOf(s *outcome.Step) int {
@@ -246,16 +268,19 @@ func (a *app) showStep(ctx context.Context, s *session, doc *outcome.Run, id str
 }
 
 // findStep finds a step, or an item of one; nil for none.
-func findStep(doc *outcome.Run, id string) *outcome.Step {
-	for i := range doc.Steps {
-		s := &doc.Steps[i]
+func findStep(doc *outcome.Run, id string) *outcome.Step { return findIn(doc.Steps, id) }
+
+func findIn(steps []outcome.Step, id string) *outcome.Step {
+	for i := range steps {
+		s := &steps[i]
 		if s.ID == id {
 			return s
 		}
-		for k := range s.Items {
-			if s.Items[k].ID == id {
-				return &s.Items[k]
-			}
+		if found := findIn(s.Items, id); found != nil {
+			return found
+		}
+		if found := findIn(s.Steps, id); found != nil {
+			return found
 		}
 	}
 	return nil
@@ -264,7 +289,7 @@ func findStep(doc *outcome.Run, id string) *outcome.Step {
 func (a *app) writeStep(w io.Writer, of *account, s *outcome.Step) error {
 	var b bytes.Buffer
 	st := a.style
-	fmt.Fprintf(&b, "%s  %s  %s\n", st.bold(oneLine(s.ID)), st.dim(does(s.Tool)), of.paint(st, s, of.words(s)))
+	fmt.Fprintf(&b, "%s  %s  %s\n", st.bold(oneLine(s.ID)), st.dim(does(of.plan, s.ID, s.Tool)), of.paint(st, s, of.words(s)))
 	if s.Status == outcome.StepNotTaken {
 		fmt.Fprintf(&b, "%s\n", of.why(s))
 	}

@@ -65,7 +65,7 @@ func accountOf(doc *outcome.Run) *account {
 		}
 	}
 	for i := range doc.Steps {
-		if doc.Steps[i].Status == outcome.StepNotTaken {
+		if s := &doc.Steps[i]; s.Status == outcome.StepNotTaken || s.Tool == "" { // a value, or one with a plan of its own
 			a.plan, a.status = plan.Accepted(doc.Plan), make(map[string]outcome.StepStatus, len(doc.Steps))
 			break
 		}

@@ -1,7 +1,6 @@
 package dryrun
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/stepjet/stepjet/fault"
@@ -14,16 +13,13 @@ import (
 // arguments resolves those of a call and holds them against the tool's input schema. The error is one that is certain;
 // of anything else that is wrong there is a doubt, and arguments that could not be resolved are nil.
 func (t *trial) arguments(c machine.Call) ([]byte, *fault.Error) {
-	x, hasRefs := &t.steps[c.Step], t.plan.Steps[c.Step].HasRefs
-	var item, args []byte
-	var err *fault.Error
+	x, hasRefs := t.at(c.Step), t.machine.PlanStep(c.Step).HasRefs
+	var item []byte
 	t.sure = x.sure
 	if c.Item > 0 {
 		item = x.list[c.Item-1]
-		args, err = t.resolver.ItemArguments(c.Step, item, t.result)
-	} else {
-		args, err = t.resolver.Arguments(c.Step, t.result)
 	}
+	args, err := t.resolved(c)
 	switch sure := t.sure; {
 	case err != nil && sure:
 		return nil, err
@@ -43,7 +39,7 @@ func (t *trial) arguments(c machine.Call) ([]byte, *fault.Error) {
 
 // check holds resolved arguments against the input schema of the tool. What breaks it is an error where it is sure.
 func (t *trial) check(c machine.Call, item, args []byte, sure bool) *fault.Error {
-	k := t.steps[c.Step].tool
+	k, sc := t.at(c.Step).tool, t.scopeOf(c.Step)
 	bad := k.input.CheckWithin(args, nil, &t.checks)
 	if t.checks <= 0 {
 		t.stop("it takes too many steps to check arguments against schemas")
@@ -54,7 +50,7 @@ func (t *trial) check(c machine.Call, item, args []byte, sure bool) *fault.Error
 	}
 	refusal := tool.Refusal(k.name, bad)
 	for _, v := range bad {
-		why := t.resolver.Explain(c.Step, item, v.Pointer, t.result)
+		why := sc.resolver.Explain(c.Step-sc.first, item, v.Pointer, sc.result)
 		switch {
 		case sure && why != "":
 			refusal.Message += "; " + why
@@ -73,17 +69,19 @@ func (t *trial) check(c machine.Call, item, args []byte, sure bool) *fault.Error
 // nothing doubts references that found nothing, in the first call of a step: those at places that the tool would not
 // refuse for it.
 func (t *trial) nothing(c machine.Call, item []byte) {
-	if c.Item > 1 {
+	sc := t.scopeOf(c.Step)
+	if !t.isFirst(c) {
 		return
 	}
-	for _, n := range t.resolver.Nothing(c.Step, item, t.result) {
+	_, id := t.place(c.Step)
+	for _, n := range sc.resolver.Nothing(c.Step-sc.first, item, sc.result) {
+		at := t.around(c.Step) + n.At
 		if slices.ContainsFunc(t.doubts, func(p fault.Problem) bool {
-			return p.Path == n.At && p.Code == fault.InvalidArguments
+			return p.Path == at && p.Code == fault.InvalidArguments
 		}) {
 			continue
 		}
-		t.add(fault.Problem{Code: fault.UnresolvedRef, Path: n.At, Step: t.plan.Steps[c.Step].ID,
-			Message: n.Message()})
+		t.add(fault.Problem{Code: fault.UnresolvedRef, Path: at, Step: id, Message: n.Message()})
 	}
 }
 
@@ -94,39 +92,43 @@ func (t *trial) result(dep int) ([]byte, bool) {
 	if res == nil {
 		return nil, false
 	}
-	x := &t.steps[dep]
-	value, uncalled := res.Value, t.plan.Steps[dep].Value
-	if t.plan.Steps[dep].ForEach != nil && !uncalled {
-		value, uncalled = t.entriesOf(dep), len(x.list) == 0
+	x, s := t.at(dep), t.machine.PlanStep(dep)
+	value, uncalled := res.Value, x.tool == nil
+	if s.ForEach != nil && !s.Value {
+		value, uncalled = t.entriesOf(dep), uncalled || len(x.list) == 0
 	}
 	t.sure = t.sure && t.certain(dep) && (uncalled || x.tool.from == outcome.FromExample)
 	t.spend(len(value) / 16)
 	return value, value != nil
 }
 
-// certain reports whether what a step makes of its inputs is certain: of a value, whether all that it refers to is.
+// certain reports whether what a step makes of its inputs is certain: of a value, whether all that it refers to is; of a
+// composite, whether what is called within it is, too.
 func (t *trial) certain(step int) bool {
-	x, s := &t.steps[step], &t.plan.Steps[step]
-	if s.Value && !x.judged {
+	x, s := t.at(step), t.machine.PlanStep(step)
+	if (s.Value || s.Plan != nil) && !x.judged {
 		x.judged = true
-		x.sure = !s.ReadsAny(func(dep int) bool {
-			of := &t.steps[dep]
-			return !t.certain(dep) || of.tool != nil && of.tool.from != outcome.FromExample
-		})
+		x.sure = t.certainInput(step) && (s.Value || t.certainWithin(s.Plan))
 	}
 	return x.sure
 }
 
 // entriesOf returns what a reference to a for_each step sees.
 func (t *trial) entriesOf(step int) []byte {
-	x := &t.steps[step]
+	x := t.at(step)
 	if x.entries != nil || t.cut != "" {
 		return x.entries
 	}
 	const around = 40 // bytes of an entry besides its data
-	size := len(x.list) * (len(x.tool.returns()) + around)
+	size := len(x.list) * around
+	if x.tool != nil {
+		size += len(x.list) * len(x.tool.returns())
+	} else {
+		size += int(t.machine.Result(machine.Call{Step: step}).Size)
+	}
 	if t.kept -= size; size > plan.MaxOutput || t.kept < 0 {
-		t.stop("the made-up results of all items of %q are too large together", t.plan.Steps[step].ID)
+		_, id := t.place(step)
+		t.stop("the made-up results of all items of %q are too large together", id)
 		return nil
 	}
 	t.spend(size)
@@ -143,14 +145,11 @@ func (t *trial) spend(bytes int) {
 
 // doubtOf notes what may be wrong with a call: of items, with the first.
 func (t *trial) doubtOf(c machine.Call, at string, err *fault.Error) {
-	if c.Item <= 1 {
-		t.doubt(c.Step, at, err)
+	if !t.isFirst(c) {
+		return
 	}
-}
-
-func (t *trial) doubt(step int, at string, err *fault.Error) {
-	path := fmt.Sprintf("/steps/%d%s", step, at)
-	t.add(fault.Problem{Code: err.Code, Path: path, Step: t.plan.Steps[step].ID, Message: err.Message, Hint: err.Hint})
+	path, id := t.place(c.Step)
+	t.add(fault.Problem{Code: err.Code, Path: path + at, Step: id, Message: err.Message, Hint: err.Hint})
 }
 
 func (t *trial) add(p fault.Problem) {

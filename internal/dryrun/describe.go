@@ -9,27 +9,40 @@ import (
 	"github.com/stepjet/stepjet/plan"
 )
 
+// described is a run as it is written down: what was learnt of the steps of the plans, however often they were entered.
+type described struct {
+	*trial
+	of map[*plan.Step][]int // the numbers that each step has in the run, in the order in which it came by
+}
+
 // describe writes down what the run came to.
 func (t *trial) describe(d *outcome.DryRun) {
+	w := described{t, map[*plan.Step][]int{}}
+	for c := range t.machine.All() {
+		if c.Item == 0 {
+			s := t.machine.PlanStep(c.Step)
+			w.of[s] = append(w.of[s], c.Step)
+		}
+	}
 	for _, wave := range t.plan.Waves() {
-		d.Waves = append(d.Waves, t.ids(wave))
+		d.Waves = append(d.Waves, idsOf(t.plan, "", wave))
 	}
 	if t.plan.TimeoutSet {
 		d.TimeoutMS = t.plan.Timeout.Milliseconds()
 	}
-	for i := range t.steps {
-		if t.plan.Steps[i].Value {
-			t.describeValue(i)
+	d.Steps = w.steps(t.plan, "")
+	for s := range t.plan.All() {
+		d.Guessed = d.Guessed || s.If != nil
+		for _, step := range w.of[s] {
+			d.Calls += t.at(step).calls
+			d.Guessed = d.Guessed || t.at(step).guessed
 		}
-		d.Steps = append(d.Steps, t.step(i))
-		d.Calls += t.steps[i].calls
-		d.Guessed = d.Guessed || t.steps[i].guessed || t.plan.Steps[i].If != nil
 	}
 	used := t.used()
 	for _, k := range used {
 		d.Tools = append(d.Tools, k.describe())
 	}
-	d.Notices = t.notices(used)
+	d.Notices = w.notices(used)
 	d.Doubts, d.DoubtsLeftOut, d.Cut = t.doubts, t.leftOut, t.cut
 	if t.cut != "" {
 		return
@@ -44,8 +57,8 @@ func (t *trial) describe(d *outcome.DryRun) {
 
 // used returns the tools that the plan calls, by name: the catalog knows those that they depend on, too.
 func (t *trial) used() (tools []*known) {
-	for i := range t.steps {
-		if k := t.steps[i].tool; k != nil && !t.plan.Steps[i].Ask && !slices.Contains(tools, k) {
+	for s := range t.plan.All() {
+		if k := t.catalog.known[s.Tool]; k != nil && !s.Ask && !slices.Contains(tools, k) {
 			tools = append(tools, k)
 		}
 	}
@@ -68,38 +81,63 @@ func (t *trial) output(step int) []byte {
 	return plan.Envelope(entries)
 }
 
-func (t *trial) ids(steps []int) (ids []string) {
+// idsOf names steps of a plan; within says what stands before the ids of one that is a step's own.
+func idsOf(p *plan.Plan, within string, steps []int) (ids []string) {
 	for _, i := range steps {
-		ids = append(ids, t.plan.Steps[i].ID)
+		ids = append(ids, within+p.Steps[i].ID)
 	}
 	return ids
 }
 
-func (t *trial) step(i int) outcome.DryStep {
-	x, p := &t.steps[i], &t.plan.Steps[i]
+// steps describes those of a plan, and of the plans within it that were entered.
+func (w *described) steps(p *plan.Plan, within string) (all []outcome.DryStep) {
+	for i := range p.Steps {
+		s := &p.Steps[i]
+		numbers := w.of[s]
+		if len(numbers) == 0 {
+			continue // of a composite that was not entered
+		}
+		if s.Value {
+			w.value(numbers[0])
+		}
+		d := w.step(s, numbers)
+		d.ID, d.DependsOn = within+s.ID, idsOf(p, within, s.Deps)
+		if s.Plan != nil {
+			d.Steps = w.steps(s.Plan, d.ID+"/")
+		}
+		all = append(all, d)
+	}
+	return all
+}
+
+// step describes one: with all its calls, and else as it stood where it came by first.
+func (w *described) step(s *plan.Step, numbers []int) outcome.DryStep {
+	x := w.at(numbers[0])
 	d := outcome.DryStep{
-		ID: p.ID, Tool: p.Tool, Wave: p.Depth + 1, DependsOn: t.ids(p.Deps), Optional: p.Optional,
-		TimeoutMS: p.Timeout.Milliseconds(), Calls: x.calls, Guessed: x.guessed, Arguments: x.shown,
-		Status: t.machine.StepStatus(i),
+		Tool: s.Tool, Wave: s.Depth + 1, Optional: s.Optional, TimeoutMS: s.Timeout.Milliseconds(), Guessed: x.guessed,
+		Arguments: x.shown, Status: w.machine.StepStatus(numbers[0]),
+	}
+	for _, n := range numbers {
+		d.Calls += w.at(n).calls
 	}
 	if x.size > maxShown {
 		d.ArgumentBytes = x.size
 	}
-	if res := t.machine.Result(machine.Call{Step: i}); p.Value && res != nil && res.Size <= maxShown {
+	if res := w.machine.Result(machine.Call{Step: numbers[0]}); s.Value && res != nil && res.Size <= maxShown {
 		d.Value = res.Value
 	}
 	return d
 }
 
-// describeValue doubts what is wrong with a value that rests on made-up results.
-func (t *trial) describeValue(i int) {
+// value doubts what is wrong with a value that rests on made-up results.
+func (w *described) value(i int) {
 	c := machine.Call{Step: i}
-	err, _ := t.machine.Failure(c)
+	err, _ := w.machine.Failure(c)
 	switch {
-	case err != nil && !t.certain(i):
-		t.doubt(i, "/value", err)
-	case t.machine.Result(c) != nil && t.plan.Steps[i].ForEach == nil:
-		t.nothing(c, nil)
+	case err != nil && !w.certain(i):
+		w.doubtOf(c, "/value", err)
+	case w.machine.Result(c) != nil && w.machine.PlanStep(i).ForEach == nil:
+		w.nothing(c, nil)
 	}
 }
 

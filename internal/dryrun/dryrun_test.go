@@ -297,3 +297,49 @@ func TestLargePlans(t *testing.T) {
 		require.Equal(t, outcome.Succeeded, d.Status, c.name)
 	}
 }
+
+// The steps of a composite are called within it: with all its items, and with what the input holds.
+func TestAPlanOfAStep(t *testing.T) {
+	t.Parallel()
+	d := of(t, `{"steps": [
+		{"id": "s", "tool": "search", "arguments": {}},
+		{"id": "each", "for_each": {"in": "$ref:s.pages", "as": "page"}, "arguments": {"url": "$ref:page.url", "n": 2},
+			"plan": {"steps": [
+				{"id": "get", "tool": "fetch", "arguments": {"url": "$input.url"}},
+				{"id": "tell", "tool": "one", "arguments": {"n": "$input.n"}},
+				{"id": "both", "value": ["$ref:get.text", "$ref:tell", "$input.url"]}], "output": "$ref:both"}},
+		{"id": "w", "tool": "say", "arguments": {"all": "$ref:each[*].data"}}], "output_steps": ["w"]}`, tools)
+	require.Empty(t, d.Problems)
+	require.Empty(t, d.Cut)
+	require.Equal(t, 8, d.Calls)
+	require.Equal(t, [][]string{{"s"}, {"each"}, {"w"}}, d.Waves)
+	each := stepOf(t, d, "each")
+	require.Equal(t, outcome.StepSucceeded, each.Status)
+	require.Len(t, each.Steps, 3)
+	get, tell, both := each.Steps[0], each.Steps[1], each.Steps[2]
+	require.Equal(t, []string{"each/get", "each/tell", "each/both"}, []string{get.ID, tell.ID, both.ID})
+	require.Equal(t, []string{"each/get", "each/tell"}, both.DependsOn)
+	require.Equal(t, 3, get.Calls)
+	require.JSONEq(t, `{"url":"a"}`, string(get.Arguments))
+	require.JSONEq(t, `{"n":2}`, string(tell.Arguments))
+	require.JSONEq(t, `["",1,"a"]`, string(both.Value))
+	require.JSONEq(t, `{"all":[["",1,"a"],["",1,"b"],["",1,"c"]]}`, string(stepOf(t, d, "w").Arguments))
+}
+
+// What is wrong within a composite has its place in the document, and is certain as far as the input is.
+func TestAPlanOfAStepThatFails(t *testing.T) {
+	t.Parallel()
+	inner := func(n string) string {
+		return `{"steps": [{"id": "r", "tool": "rate"}, {"id": "p", "arguments": {"n": ` + n + `},
+			"plan": {"steps": [{"id": "a", "tool": "one", "arguments": {"n": "$input.n"}}]}}]}`
+	}
+	d := of(t, inner("1"), tools)
+	require.Equal(t, []string{"p", "p/a"}, []string{d.Errors[0].Step, d.Errors[1].Step})
+	require.Equal(t, fault.SubPlanFailed, d.Errors[0].Code)
+	require.Empty(t, d.Doubts)
+	d = of(t, inner(`"$ref:r"`), tools)
+	require.Empty(t, d.Errors)
+	require.Len(t, d.Doubts, 1)
+	require.Equal(t, "/steps/1/plan/steps/0/arguments/n", d.Doubts[0].Path)
+	require.Equal(t, "p/a", d.Doubts[0].Step)
+}

@@ -27,7 +27,8 @@ func (n *noticed) step(kind outcome.NoticeKind, id, format string, args ...any) 
 
 // notices says which limits the run meets, and what is worth knowing before it begins: of its tools, of all of it, of
 // its steps.
-func (t *trial) notices(used []*known) []outcome.Notice {
+func (w *described) notices(used []*known) []outcome.Notice {
+	t := w.trial
 	var n noticed
 	for _, k := range used {
 		if k.calls > 0 {
@@ -38,9 +39,11 @@ func (t *trial) notices(used []*known) []outcome.Notice {
 		n.step(outcome.NoticeTimeout, "", "the run is stopped %s after its submission, with what it has until then",
 			t.plan.Timeout)
 	}
-	t.noticesOfQuestions(&n)
-	for i := range t.steps {
-		t.noticesOf(i, &n)
+	w.noticesOfQuestions(&n)
+	for s := range t.plan.All() {
+		if numbers := w.of[s]; len(numbers) > 0 {
+			w.noticesOf(numbers[0], &n)
+		}
 	}
 	return n
 }
@@ -67,45 +70,52 @@ func (k *known) notices(n *noticed) {
 	}
 }
 
-func (t *trial) noticesOf(i int, n *noticed) {
-	x, p := &t.steps[i], &t.plan.Steps[i]
+func (w *described) noticesOf(i int, n *noticed) {
+	t := w.trial
+	x, p := t.at(i), t.machine.PlanStep(i)
+	_, id := t.place(i)
 	if p.Timeout > 0 {
-		n.step(outcome.NoticeTimeout, p.ID, "fails %s after it is ready, queue and retries included%s",
-			p.Timeout, longer(x.tool.Contract.Timeout, p.Timeout))
+		execution := time.Duration(0) // of a step with a plan of its own there is none
+		if x.tool != nil {
+			execution = x.tool.Contract.Timeout
+		}
+		n.step(outcome.NoticeTimeout, id, "fails %s after it is ready, queue and retries included%s",
+			p.Timeout, longer(execution, p.Timeout))
 	}
-	if failed, err := t.failedItems(i); failed > 0 {
-		n.step(outcome.NoticeItems, p.ID, "%d of %s fail; the first by %s: %s",
+	if failed, err := w.failedItems(i); failed > 0 {
+		n.step(outcome.NoticeItems, id, "%d of %s fail; the first by %s: %s",
 			failed, text.Count(len(x.list), "item"), err.Code, err.Message)
 	}
 	if len(x.list) >= manyItems {
-		n.step(outcome.NoticeLarge, p.ID, "%d items, and as many calls", len(x.list))
+		n.step(outcome.NoticeLarge, id, "%d items, and as many calls", len(x.list))
 	}
 	if x.size > wire.InlineLimit {
-		n.step(outcome.NoticeLarge, p.ID, "arguments of %d bytes, which travel by the object store", x.size)
+		n.step(outcome.NoticeLarge, id, "arguments of %d bytes, which travel by the object store", x.size)
 	}
 	if p.If != nil {
 		taken := "is taken"
 		if t.machine.StepStatus(i) == outcome.StepNotTaken {
 			taken = "is not taken"
 		}
-		n.step(outcome.NoticeCondition, p.ID, "what tools return decides whether it is taken; made up, it %s", taken)
+		n.step(outcome.NoticeCondition, id, "what tools return decides whether it is taken; made up, it %s", taken)
 	}
 	if x.guessed {
 		hint := ""
 		if !x.sure {
 			hint = `; "examples" in the output schema of the tool that it comes from would show more`
 		}
-		n.step(outcome.NoticeGuess, p.ID, "the length of its list depends on what tools return; made up, it has %s%s",
+		n.step(outcome.NoticeGuess, id, "the length of its list depends on what tools return; made up, it has %s%s",
 			text.Count(len(x.list), "item"), hint)
 	}
 }
 
 // failedItems counts the items that fail a step in part, and returns what the first of them fails with.
-func (t *trial) failedItems(i int) (n int, first *fault.Error) {
+func (w *described) failedItems(i int) (n int, first *fault.Error) {
+	t := w.trial
 	if t.machine.StepStatus(i) != outcome.StepSucceeded {
 		return 0, nil // the step's own error says it
 	}
-	for k := range t.steps[i].list {
+	for k := range t.at(i).list {
 		if err, _ := t.machine.Failure(machine.Call{Step: i, Item: k + 1}); err != nil {
 			if n++; first == nil {
 				first = err

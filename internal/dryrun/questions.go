@@ -27,7 +27,7 @@ func (t *trial) people(round *machine.Effects) {
 			continue
 		}
 		if c.Step != machine.ThePlan {
-			t.steps[c.Step].asked++
+			t.at(c.Step).asked++
 		}
 		a := &machine.Answer{Call: c, Number: q.Number, Digest: q.Digest, Decision: machine.Approve}
 		if q.Kind == outcome.Ask {
@@ -53,7 +53,7 @@ func (t *trial) answered(c machine.Call) []byte {
 	if err != nil || args == nil {
 		return []byte("null")
 	}
-	x := &t.steps[c.Step]
+	x := t.at(c.Step)
 	if len(args) <= maxShown && x.shown == nil {
 		x.shown, x.size = args, len(args)
 	}
@@ -85,21 +85,28 @@ func (t *trial) tell(rec machine.Record) {
 }
 
 // noticesOfQuestions says who is asked before the run goes on.
-func (t *trial) noticesOfQuestions(n *noticed) {
+func (w *described) noticesOfQuestions(n *noticed) {
+	t := w.trial
 	if a := t.plan.Approval; a != nil {
 		n.step(outcome.NoticeQuestion, "", "nothing begins before a person approves of the plan%s", within(a.Timeout, t.machine, machine.Call{Step: machine.ThePlan}))
 	}
-	for i := range t.steps {
-		asked, p := t.steps[i].asked, &t.plan.Steps[i]
-		c := machine.Call{Step: i}
+	for p := range t.plan.All() {
+		asked := 0
+		for _, number := range w.of[p] {
+			asked += t.at(number).asked
+		}
+		if asked == 0 {
+			continue
+		}
+		c := machine.Call{Step: w.of[p][0]}
+		_, id := t.place(c.Step)
 		switch {
-		case asked == 0:
 		case p.Ask:
-			n.step(outcome.NoticeQuestion, p.ID, "waits for a person's answer%s%s", each(asked), within(p.Timeout, t.machine, c))
+			n.step(outcome.NoticeQuestion, id, "waits for a person's answer%s%s", each(asked), within(p.Timeout, t.machine, c))
 		case p.Approval != nil:
-			n.step(outcome.NoticeQuestion, p.ID, "waits for a person's approval%s%s", each(asked), within(p.Approval.Timeout, t.machine, c))
+			n.step(outcome.NoticeQuestion, id, "waits for a person's approval%s%s", each(asked), within(p.Approval.Timeout, t.machine, c))
 		default:
-			n.step(outcome.NoticeQuestion, p.ID, "waits for a person's approval%s, which the contract of %s asks for", each(asked), p.Tool)
+			n.step(outcome.NoticeQuestion, id, "waits for a person's approval%s, which the contract of %s asks for", each(asked), p.Tool)
 		}
 	}
 }

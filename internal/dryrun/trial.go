@@ -24,14 +24,14 @@ var began = time.Unix(0, 0).UTC()
 
 // trial is a run whose calls are answered with made-up results.
 type trial struct {
-	plan     *plan.Plan
-	catalog  *catalog
-	machine  *machine.Run
-	resolver *plan.Resolver
-	effects  machine.Effects
-	seq      uint64 // of the last record
+	plan    *plan.Plan
+	catalog *catalog
+	machine *machine.Run
+	scopes  map[int]*scope // by the number of their first step
+	effects machine.Effects
+	seq     uint64 // of the last record
 
-	steps []stepOf
+	steps []*stepOf      // by their number in the run; nil for one that nothing was learnt of yet
 	items int            // of all lists
 	ready map[*known]int // calls of each tool in the round in hand
 
@@ -46,35 +46,41 @@ type trial struct {
 
 // stepOf is what a dry run learns of one step.
 type stepOf struct {
-	tool    *known // nil for a value
+	tool    *known // nil for a value and a composite
 	calls   int
 	asked   int      // how often a person is asked
 	list    [][]byte // of a for_each step
 	sure    bool     // its list is certain
 	guessed bool     // its list was made up
 	entries []byte   // of a for_each step: what others see
-	judged  bool     // sure is known, of a value
+	judged  bool     // sure is known, of a value or a composite
 	shown   []byte   // the arguments of its first call
 	size    int      // of them
 }
 
 func newTrial(p *plan.Plan, c *catalog) *trial {
-	t := &trial{
-		plan: p, catalog: c, steps: make([]stepOf, len(p.Steps)), work: maxWork, kept: maxKept, checks: maxChecks,
-	}
+	t := &trial{plan: p, catalog: c, scopes: map[int]*scope{}, work: maxWork, kept: maxKept, checks: maxChecks}
 	contracts := make(map[string]*tool.Contract, len(c.known))
 	for name, k := range c.known {
 		contracts[name] = &k.Contract
 	}
-	for i := range p.Steps {
-		t.steps[i].tool, t.steps[i].sure = c.known[p.Steps[i].Tool], true
-		if p.Steps[i].Ask {
-			t.steps[i].tool = askTool()
+	t.machine = machine.New(p, machine.Start{Key: "dry-run", Submitted: began, Started: began, Contracts: contracts})
+	return t
+}
+
+// at returns what was learnt of a step.
+func (t *trial) at(step int) *stepOf {
+	if n := step + 1 - len(t.steps); n > 0 {
+		t.steps = append(t.steps, make([]*stepOf, n)...)
+	}
+	if t.steps[step] == nil {
+		s := t.machine.PlanStep(step)
+		t.steps[step] = &stepOf{tool: t.catalog.known[s.Tool], sure: true}
+		if s.Ask {
+			t.steps[step].tool = askTool()
 		}
 	}
-	t.machine = machine.New(p, machine.Start{Key: "dry-run", Submitted: began, Started: began, Contracts: contracts})
-	t.resolver = p.NewResolver().Fates(t.machine.Fate)
-	return t
+	return t.steps[step]
 }
 
 // run goes on in rounds until all steps are over: what is ready is answered, all of it, then what became ready by that.
@@ -97,22 +103,11 @@ func (t *trial) run() {
 				t.record(&machine.Result{Call: d.Call, Attempt: d.Attempt, Error: d.Error, ByOwner: true})
 			}
 		}
-		for range round.Shape {
-			t.shape()
-		}
+		t.evaluate(&round)
 		if t.seq == before { // what a dry run can't answer: it must not wait for ever
 			t.stop("it waits for something else than a tool")
 		}
 	}
-}
-
-// shape makes the output that is too large for the machine to make by itself.
-func (t *trial) shape() {
-	value, err := t.resolver.Output(t.machine.Lenient(), t.result)
-	t.seq++
-	told := &machine.Told{Call: machine.Call{Step: machine.ThePlan}}
-	told.Output = &machine.Result{Attempt: 1, Error: err, Body: value, ByOwner: true}
-	t.machine.Apply(machine.Record{Seq: t.seq, Time: began, Told: told}, began, &t.effects)
 }
 
 // record hands the record that decides an attempt to the machine, and reads the lists that it asks for at once: later,
@@ -128,30 +123,46 @@ func (t *trial) apply(r *machine.Result) {
 }
 
 // expand reads the lists that the machine asks for, and tells it how long they are. So it does with the values that take
-// longer than the machine allows itself.
+// longer than the machine allows itself, and with inputs that are larger.
 func (t *trial) expand() {
-	for len(t.effects.Expand)+len(t.effects.Derive) > 0 && t.cut == "" {
-		if len(t.effects.Expand) == 0 {
-			d := t.effects.Derive[0]
-			t.effects.Derive = t.effects.Derive[1:]
+	for t.cut == "" {
+		switch e := &t.effects; {
+		case len(e.Expand) > 0:
+			step := e.Expand[0]
+			e.Expand = e.Expand[1:]
+			t.count(step)
+		case len(e.Enter) > 0:
+			c := e.Enter[0]
+			e.Enter = e.Enter[1:]
+			t.enter(c)
+		case len(e.Derive) > 0:
+			d := e.Derive[0]
+			e.Derive = e.Derive[1:]
 			t.derive(d.Step, d.Room)
-			continue
-		}
-		step := t.effects.Expand[0]
-		t.effects.Expand = t.effects.Expand[1:]
-		if !t.machine.Expanding(step) {
-			continue
-		}
-		if err := t.list(step); err != nil {
-			t.apply(&machine.Result{Call: machine.Call{Step: step}, Attempt: 1, ByOwner: true, Error: err})
-			continue
-		}
-		if t.items += len(t.steps[step].list); t.items > maxItems {
-			t.stop("there are more than %d items of lists", maxItems)
+		default:
 			return
 		}
-		t.machine.Expand(step, len(t.steps[step].list), began, &t.effects)
 	}
+}
+
+// count reads one list.
+func (t *trial) count(step int) {
+	if !t.machine.Expanding(step) {
+		return
+	}
+	if err := t.list(step); err != nil {
+		t.apply(&machine.Result{Call: machine.Call{Step: step}, Attempt: 1, ByOwner: true, Error: err})
+		return
+	}
+	list := t.at(step).list
+	if t.items += len(list); t.items > maxItems {
+		t.stop("there are more than %d items of lists", maxItems)
+		return
+	}
+	if t.machine.PlanStep(step).Plan != nil {
+		t.machine.Elements(step, list)
+	}
+	t.machine.Expand(step, len(list), began, &t.effects)
 }
 
 // derive builds a value.
@@ -160,7 +171,8 @@ func (t *trial) derive(step int, room int64) {
 		return
 	}
 	effort := plan.Effort{Bytes: int64(t.work), Work: t.work}
-	value, err := t.resolver.Derive(step, room, &effort, t.result)
+	sc := t.scopeOf(step)
+	value, err := sc.resolver.Derive(step-sc.first, room, &effort, sc.result)
 	if effort.Spent() {
 		t.stop("its values take too long to derive")
 		return
@@ -173,21 +185,21 @@ func (t *trial) derive(step int, room int64) {
 
 // list reads the list of a for_each step. The error is one that is certain.
 func (t *trial) list(step int) *fault.Error {
-	x := &t.steps[step]
+	x, sc := t.at(step), t.scopeOf(step)
 	t.sure, t.asked = true, 0
-	list, err := t.resolver.Items(step, t.result)
+	list, err := sc.resolver.Items(step-sc.first, sc.result)
 	x.list, x.guessed, x.sure = list, t.asked > 0, t.sure
 	if err == nil || t.sure {
 		return err
 	}
-	t.doubt(step, "/for_each/in", err)
+	t.doubtOf(machine.Call{Step: step}, "/for_each/in", err)
 	x.list = [][]byte{[]byte("null")} // one item stands for those that nobody knows
 	return nil
 }
 
 // answer makes one call, which is answered with what its tool returns in a dry run, or fails before it gets there.
 func (t *trial) answer(c machine.Call, attempt int) *machine.Result {
-	x := &t.steps[c.Step]
+	x := t.at(c.Step)
 	args, err := t.arguments(c)
 	if err != nil {
 		return &machine.Result{Call: c, Attempt: attempt, ByOwner: true, Error: err}

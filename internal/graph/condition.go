@@ -21,8 +21,11 @@ func condition(s *plan.Step) string {
 	return "if " + text.Clip(strings.Join(strings.Fields(s.If.Text()), " "), maxCondition)
 }
 
-// does says what a step does: the tool that it calls, or the value that it is.
+// does says what a step does: the tool that it calls, the plan that it has of its own, or the value that it is.
 func does(p *plan.Plan, i int) string {
+	if inner := p.Steps[i].Plan; inner != nil {
+		return "plan of " + plural(len(inner.Steps), "step")
+	}
 	switch calc := p.Calculation(i); {
 	case !p.Steps[i].Value:
 		return p.Steps[i].Tool

@@ -113,7 +113,7 @@ type Description struct {
 // Node is one step of a Description.
 type Node struct {
 	ID        string   `json:"id"`
-	Tool      string   `json:"tool"` // empty for a value
+	Tool      string   `json:"tool"` // empty for a value, and for a step with a plan of its own
 	Wave      int      `json:"wave"` // from 1
 	DependsOn []string `json:"depends_on"`
 	Optional  bool     `json:"optional,omitempty"`
@@ -127,6 +127,8 @@ type Node struct {
 	Asks string `json:"asks,omitempty"`
 	// Named are those of DependsOn that the step names by $error or $status: it follows them however they end.
 	Named []string `json:"named,omitempty"`
+	// Plan is the one that the step has of its own.
+	Plan *Description `json:"plan,omitempty"`
 }
 
 // Describe returns the graph as data.
@@ -138,6 +140,10 @@ func Describe(p *plan.Plan) Description {
 		d.Steps[i].Value, d.Steps[i].Calc = s.Value, p.Calculation(i)
 		if s.If != nil {
 			d.Steps[i].If = s.If.Text()
+		}
+		if s.Plan != nil {
+			inner := Describe(s.Plan)
+			d.Steps[i].Plan = &inner
 		}
 		switch {
 		case s.Ask:

@@ -51,6 +51,14 @@ const branching = `{"steps":[
 	{"id":"odd","tool":"t","optional":true,"if":"$ref:confirm.text != \"a \\\"b\\\" <c> #1 \\n\" and\n$ref:confirm.number in [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13]"},
 	{"id":"end","tool":"t","depends_on":["odd"],"arguments":{"x":"$ref:confirm.y || $ref:report.y"}}]}`
 
+// nested has a step with a plan of its own.
+const nested = `{"steps":[
+	{"id":"list","tool":"list_orders"},
+	{"id":"each","for_each":{"in":"$ref:list.orders"},"arguments":{"n":"$ref:item.n"},"plan":{"steps":[
+		{"id":"get","tool":"get_order","arguments":{"n":"$input.n"}},
+		{"id":"pay","tool":"charge","if":"$ref:get.open","arguments":{"of":"$ref:get"}}],"output_steps":["pay"]}},
+	{"id":"mail","tool":"mail","arguments":{"all":"$ref:each[*].data"}}],"output_steps":["mail"]}`
+
 // worth has values: one calculation with all that ends a label, and one with more around it.
 const worth = `{"steps":[
 	{"id":"order","tool":"get_order"},
@@ -75,7 +83,7 @@ func wide() string {
 func TestDraw(t *testing.T) {
 	t.Parallel()
 	for _, f := range graph.Formats() {
-		for name, body := range map[string]string{"small": small, "wide": wide(), "branching": branching, "worth": worth} {
+		for name, body := range map[string]string{"small": small, "wide": wide(), "branching": branching, "worth": worth, "nested": nested} {
 			text, err := graph.Draw(parse(t, body), f, graph.Options{})
 			require.NoError(t, err)
 			golden(t, name+"."+string(f)+".txt", text)

@@ -36,20 +36,47 @@ func drawText(p *plan.Plan, o Options) string {
 	if o.Paint == nil {
 		o.Paint = func(_ Part, s string) string { return s }
 	}
-	d := &textDrawing{plan: p, outputs: outputs(p), options: o}
+	d := newTextDrawing(p, o)
 	waves := p.Waves()
-	for _, w := range waves {
-		for _, i := range d.shown(w) {
-			d.id = wider(d.id, p.Steps[i].ID)
-			d.tool = wider(d.tool, does(p, i))
-		}
-	}
 	d.head(len(waves))
 	label := len(waveLabel(len(waves)))
 	for n, w := range waves {
 		d.wave(n, w, label)
 	}
 	return d.b.String()
+}
+
+func newTextDrawing(p *plan.Plan, o Options) *textDrawing {
+	d := &textDrawing{plan: p, outputs: outputs(p), options: o}
+	for _, w := range p.Waves() {
+		for _, i := range d.shown(w) {
+			d.id = wider(d.id, p.Steps[i].ID)
+			d.tool = wider(d.tool, does(p, i))
+		}
+	}
+	return d
+}
+
+// inner draws the plan of a step below it, without its waves.
+func (d *textDrawing) inner(p *plan.Plan, indent int) {
+	in := newTextDrawing(p, d.options)
+	margin := strings.Repeat(" ", indent)
+	for _, w := range p.Waves() {
+		shown := in.shown(w)
+		for _, i := range shown {
+			in.b.WriteString(margin)
+			in.step(i, indent)
+		}
+		in.folded(len(w)-len(shown), indent)
+	}
+	d.b.WriteString(in.b.String())
+}
+
+// folded counts the steps of a wave that are not drawn.
+func (d *textDrawing) folded(rest, indent int) {
+	if rest > 0 {
+		d.b.WriteString(strings.Repeat(" ", indent) + d.options.Paint(PartNote, "… and "+Thousands(rest)+" more") + "\n")
+	}
 }
 
 func (d *textDrawing) head(waves int) {
@@ -89,9 +116,7 @@ func (d *textDrawing) wave(n int, wave []int, label int) {
 		d.b.WriteString(d.options.Paint(PartWave, pad(name, label)) + "  ")
 		d.step(i, label+2)
 	}
-	if rest := len(wave) - len(shown); rest > 0 {
-		d.b.WriteString(strings.Repeat(" ", label+2) + d.options.Paint(PartNote, "… and "+Thousands(rest)+" more") + "\n")
-	}
+	d.folded(len(wave)-len(shown), label+2)
 }
 
 func (d *textDrawing) step(i, indent int) {
@@ -120,6 +145,9 @@ func (d *textDrawing) step(i, indent int) {
 			c = strings.TrimRight(string([]rune(c)[:room-1]), " ") + "…"
 		}
 		d.b.WriteString(strings.Repeat(" ", indent+2) + d.options.Paint(PartDeps, c) + "\n")
+	}
+	if s.Plan != nil {
+		d.inner(s.Plan, indent+2)
 	}
 }
 

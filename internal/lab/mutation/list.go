@@ -66,7 +66,7 @@ var mutants = []mutant{
 	},
 	{
 		"skipped-dependency", "a step starts once one of its dependencies is over",
-		"machine/settle.go", "			case dep.missing > 0 || sc.openAt != nil || sc.stopping:", "			case sc.openAt != nil || sc.stopping:", "./machine", "",
+		"machine/settle.go", "			case dep.missing > 0 || sc.waves != nil || sc.stopping:", "			case sc.waves != nil || sc.stopping:", "./machine", "",
 	},
 	{
 		"failure-is-data", "a failed dependency does not skip its dependents",
@@ -78,7 +78,7 @@ var mutants = []mutant{
 	},
 	{
 		"second-record-counts", "a record of an attempt that was decided before counts",
-		"machine/apply.go", "r.calls[i].state.terminal() || r.calls[i].state != waiting && res.Attempt < r.calls[i].attempt", "r.calls[i].state.terminal()", "./machine", "",
+		"machine/apply.go", "r.calls[i].state.terminal() || r.calls[i].state != waiting && res.Attempt < int(r.calls[i].attempt)", "r.calls[i].state.terminal()", "./machine", "",
 	},
 	{
 		"late-stop", "a stop after the last deciding record counts",
@@ -86,7 +86,7 @@ var mutants = []mutant{
 	},
 	{
 		"list-counted-late", "items become ready when the list was counted, not when their step did",
-		"machine/items.go", "		r.replay(now, out)\n		return\n	}\n	r.expand(step", "	}\n	r.expand(step", "./machine", "",
+		"machine/items.go", "		r.replay(now, out)\n		return\n	}\n	r.join(step", "	}\n	r.join(step", "./machine", "",
 	},
 	{
 		"fail-fast-goes-on", "a failed item of a fail-fast tool lets the others go on",
@@ -110,7 +110,7 @@ var mutants = []mutant{
 	},
 	{
 		"skipped-is-dispatched", "a step that is about to be skipped is dispatched",
-		"machine/settle.go", "			case sc.plan.Language == 1 && r.standing(sc).spoiler(d) != d:", "			case false:", "./machine", "",
+		"machine/settle.go", "			case sc.plan.Language == 1 && sc.standing(r).spoiler(d) != d:", "			case false:", "./machine", "",
 	},
 	{
 		"ignored-generation", "records of an earlier run of the same id count",
@@ -359,7 +359,7 @@ var mutants = []mutant{
 	},
 	{
 		"stop-leaves-retries", "what waits for its next attempt goes on when the run stops",
-		"machine/apply.go", "		case ready, retrying:", "		case ready:", "./machine", "",
+		"machine/apply.go", "	case ready, retrying:\n		r.askDecision(i, out)\n	default: // over", "	case ready:\n		r.askDecision(i, out)\n	default: // over", "./machine", "",
 	},
 	{
 		"later-stop-counts", "the second stop record gives the run its status",
@@ -367,11 +367,15 @@ var mutants = []mutant{
 	},
 	{
 		"sent-in-doubt", "a step is sent though a list that is yet to be counted may have stopped the run",
-		"machine/items.go", "	if r.uncertain() {\n", "	if r.uncertain() && len(r.calls) == 0 {\n", "./machine", "TestStoppedRuns|TestNothingNew",
+		"machine/items.go", "	case r.uncertain():\n", "	case r.uncertain() && len(r.calls) == 0:\n", "./machine", "TestStoppedRuns|TestNothingNew",
 	},
 	{
 		"doubt-for-ever", "what was withheld for a list that is yet to be counted is forgotten",
-		"machine/items.go", "	if r.uncertain() || len(r.log) > 0 && r.log[len(r.log)-1].Seq > s.since {", "	if len(r.log) > 0 && r.log[len(r.log)-1].Seq > s.since && !r.uncertain() {", "./machine", "",
+		"machine/items.go", "		out.move(r.withheld)\n", "", "./machine", "",
+	},
+	{
+		"lists-in-any-order", "of two lists the one that is counted first decides whether the run stops",
+		"machine/items.go", "	if uncertain && r.ordered != ordered {", "	if uncertain && ordered < 0 {", "./machine", "",
 	},
 	{
 		"bucket-believed", "the bucket that a worker's handle names is believed as it stands",
@@ -451,7 +455,7 @@ var mutants = []mutant{
 	},
 	{
 		"taken-untaken", "a step runs though what it plainly refers to was not taken",
-		"machine/taking.go", "	case r.standing(sc).lacks(s):", "	case false:", "./machine", "Scenarios|Stopped",
+		"machine/taking.go", "	case sc.standing(r).lacks(s):", "	case false:", "./machine", "Scenarios|Stopped",
 	},
 	{
 		"taken-alternatives", "a failure among alternatives skips though another of them succeeded",
@@ -467,11 +471,11 @@ var mutants = []mutant{
 	},
 	{
 		"taken-early", "what becomes of a step is decided before all that it refers to is over",
-		"machine/settle.go", "			case dep.missing > 0 || sc.openAt != nil || sc.stopping:", "			case sc.plan.Language == 1 && dep.missing > 0 || sc.openAt != nil || sc.stopping:", "./machine", "Scenarios|Stopped",
+		"machine/settle.go", "			case dep.missing > 0 || sc.waves != nil || sc.stopping:", "			case sc.plan.Language == 1 && dep.missing > 0 || sc.waves != nil || sc.stopping:", "./machine", "Scenarios|Stopped",
 	},
 	{
 		"taken-unread", "a condition over what lies in a blob is decided without its record",
-		"machine/taking.go", "	case slices.ContainsFunc(s.If.Reads, r.standing(sc).inBlob):", "	case false:", "./machine", "Scenarios|Stopped",
+		"machine/taking.go", "	case slices.ContainsFunc(s.If.Reads, sc.standing(r).inBlob), s.If.TakesInput && sc.input.away:", "	case false:", "./machine", "Scenarios|Stopped",
 	},
 	{
 		"taken-told", "an owner does not follow what was told of a condition",
@@ -479,11 +483,11 @@ var mutants = []mutant{
 	},
 	{
 		"taken-cancelled", "a cancelled run waits for what a condition came to",
-		"machine/apply.go", "		case waiting, held, judging, deriving, weighing, asking:", "		case waiting, held, deriving, weighing, asking:", "./machine", "Scenarios|Stopped",
+		"machine/apply.go", "	case waiting, held, judging, deriving, weighing, asking:", "	case waiting, held, deriving, weighing, asking:", "./machine", "Scenarios|Stopped",
 	},
 	{
 		"taken-order", "steps are decided in the order in which they were reached",
-		"machine/taking.go", "	at, _ := slices.BinarySearch(q.steps, i)", "	at := len(q.steps)", "./machine", "Scenarios|Stopped",
+		"machine/taking.go", "	at, _ := slices.BinarySearch(q.steps[q.next:], step)", "	at := len(q.steps) - q.next", "./machine", "Scenarios|Stopped",
 	},
 	{
 		"taken-uncounted", "steps are let through though an uncounted list may lead to a condition that fails",
@@ -491,7 +495,7 @@ var mutants = []mutant{
 	},
 	{
 		"value-unread", "a value of what lies in a blob is derived without its record",
-		"machine/derive.go", "s.ReadsAny(r.standing(sc).inBlob)", "s.ReadsAny(func(int) bool { return false })", "./machine", "Scenarios|Stopped|Value",
+		"machine/derive.go", "s.ReadsAny(sc.standing(r).inBlob)", "s.ReadsAny(func(int) bool { return false })", "./machine", "Scenarios|Stopped|Value",
 	},
 	{
 		"value-told", "an owner does not follow what was told of a value",
@@ -499,7 +503,7 @@ var mutants = []mutant{
 	},
 	{
 		"value-cancelled", "a cancelled run waits for what a value comes to",
-		"machine/apply.go", "		case waiting, held, judging, deriving, weighing, asking:", "		case waiting, held, judging, weighing, asking:", "./machine", "Scenarios|Stopped|Value",
+		"machine/apply.go", "	case waiting, held, judging, deriving, weighing, asking:", "	case waiting, held, judging, weighing, asking:", "./machine", "Scenarios|Stopped|Value",
 	},
 	{
 		"value-room", "values that double are not bounded together",
@@ -559,8 +563,8 @@ var mutants = []mutant{
 	},
 	{
 		"ask-worker-decides", "a record of a worker decides a step that nobody has approved of",
-		"machine/apply.go", "	case !there || r.calls[i].state == waiting || res.Attempt > r.calls[i].attempt:",
-		"	case !there || r.calls[i].state == waiting || res.Attempt > r.calls[i].attempt && !r.calls[i].state.asks():", "./machine", "Scenarios",
+		"machine/apply.go", "	case !there || r.calls[i].state == waiting || res.Attempt > int(r.calls[i].attempt):",
+		"	case !there || r.calls[i].state == waiting || res.Attempt > int(r.calls[i].attempt) && !r.calls[i].state.asks():", "./machine", "Scenarios",
 	},
 	{
 		"ask-unshown", "a question that can't be shown waits as long as its run",
@@ -636,15 +640,15 @@ var mutants = []mutant{
 	},
 	{
 		"room-uncounted", "calls are let in before a list is counted whose items come first",
-		"machine/room.go", " && r.uncounted == 0 {", " {", "./machine", "Scenarios|Stopped",
+		"machine/room.go", "r.rooms.first >= 0 && r.uncounted == 0 {", "r.rooms.first >= 0 {", "./machine", "Scenarios|Stopped",
 	},
 	{
 		"room-kept", "a call that is decided keeps its room",
-		"machine/settle.go", "			r.leaveRoom(sc.first + x.step)\n", "", "./machine", "Scenarios",
+		"machine/settle.go", "			sc.bounded().take(-1)\n", "", "./machine", "Scenarios",
 	},
 	{
 		"room-order", "room goes to the calls in the order in which they came",
-		"machine/room.go", "	q.held = slices.Insert(q.held, at, i)", "	q.held = append(q.held, max(at, i))", "./machine", "Scenarios|Stopped",
+		"machine/room.go", "	x.held = slices.Insert(x.held, at, i)", "	x.held = append(x.held, max(at, i))", "./machine", "Scenarios|Stopped",
 	},
 	{
 		"room-record", "what waits for room is asked to be decided when its list fails",
@@ -656,15 +660,43 @@ var mutants = []mutant{
 	},
 	{
 		"output-strict", "what is missing of a run that did not succeed fails its output",
-		"machine/shape.go", "resolver.Output(r.Lenient(), seen", "resolver.Output(false, seen", "./machine", "Scenarios",
+		"machine/shape.go", "Output(sc.lenient(r), seen", "Output(false, seen", "./machine", "Scenarios",
 	},
 	{
 		"output-unread", "an output is made without what lies in blobs",
-		"machine/shape.go", "	if slices.ContainsFunc(sc.plan.Output.Reads, r.standing(sc).inBlob) {", "	if false {", "./machine", "Scenarios|RandomPlans",
+		"machine/shape.go", "	if slices.ContainsFunc(shape.Reads, sc.standing(r).inBlob) || shape.TakesInput && sc.input.away {", "	if false {", "./machine", "Scenarios|RandomPlans",
+	},
+	{
+		"scope-partial", "a composite succeeds with a part of its plan though its step doesn't say so",
+		"machine/enter.go", "	return r.stepOf(i).Partial && sc.anyOutput(r)", "	return sc.anyOutput(r)", "./machine", "RandomScopes",
+	},
+	{
+		"scope-goes-on", "what stops a plan doesn't stop the plans within it",
+		"machine/apply.go", "r.calls[i].state == entered && !x.stopping", "false && !x.stopping", "./machine", "StopsAPlan",
+	},
+	{
+		"scope-room-inner", "a call needs room in the nearest plan alone",
+		"machine/room.go", "		x.taken += n\n", "		x.taken += n\n		n = 0\n", "./machine", "RandomScopes",
+	},
+	{
+		"scope-unbounded", "the steps of all items may be more than a run may have",
+		"machine/items.go", "	if p == nil || int(r.steps)+n*len(p.Steps) <= plan.MaxSteps {", "	if true {", "./machine", "TooManySteps",
+	},
+	{
+		"scope-digest", "what a person is asked about within a composite is the same whatever its input is",
+		"machine/questions.go", "	if sc.outer != nil {\n		sum := r.digestInputs", "	if false {\n		sum := r.digestInputs", "./machine", "QuestionWithin",
+	},
+	{
+		"scope-answer-lost", "an answer that comes before its scope is entered uses no number up",
+		"machine/questions.go", "			r.spend(a)\n			return\n		}\n		a.Call = c", "			return\n		}\n		a.Call = c", "./machine", "AnswerBefore",
+	},
+	{
+		"scope-blind-dry-run", "dry runs take a composite's result for certain whatever it is made of",
+		"internal/dryrun/arguments.go", "t.certainInput(step) && (s.Value || t.certainWithin(s.Plan))", "s.Plan != nil || t.certainInput(step)", "./internal/dryrun", "PlanOfAStep",
 	},
 	{
 		"asked-after-the-stop", "a run that stops goes on asking",
-		"machine/apply.go", "		case waiting, held, judging, deriving, weighing, asking:", "		case waiting, held, judging, deriving, weighing:", "./machine", "Scenarios",
+		"machine/apply.go", "	case waiting, held, judging, deriving, weighing, asking:", "	case waiting, held, judging, deriving, weighing:", "./machine", "Scenarios",
 	},
 	{
 		"items-still-asked", "items go on asking though one of them has failed the step",
@@ -672,6 +704,6 @@ var mutants = []mutant{
 	},
 	{
 		"void-number-again", "a question is asked under a number that a void answer has used up before",
-		"machine/questions.go", "Number: r.spent[c] + 1,", "Number: 1,", "./machine", "Scenarios",
+		"machine/questions.go", "Number: r.spent[r.nameOf(c)] + 1,", "Number: 1,", "./machine", "Scenarios",
 	},
 }

@@ -18,6 +18,7 @@ const (
 	codeCancelled        = "cancelled"
 	codeSkipped          = "skipped"
 	codeCondition        = "condition_failed"
+	codeSubPlanFailed    = "sub_plan_failed"
 	codeRejected         = "rejected"
 	codeInvalidValue     = "invalid_value"
 )

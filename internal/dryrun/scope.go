@@ -1,0 +1,151 @@
+package dryrun
+
+import (
+	"strconv"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/machine"
+	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/plan"
+)
+
+// scope is the steps of one plan in the run: of the plan itself, or of a composite that was entered.
+type scope struct {
+	trial    *trial
+	plan     *plan.Plan
+	first    int // the number of its first step
+	resolver *plan.Resolver
+	input    []byte // where the machine doesn't hold it
+}
+
+// scopeOf returns the scope that a step stands in.
+func (t *trial) scopeOf(step int) *scope {
+	p, first := t.machine.Scope(step)
+	sc := t.scopes[first]
+	if sc == nil {
+		sc = &scope{trial: t, plan: p, first: first}
+		sc.resolver = p.NewResolver().Fates(func(d int) plan.Fate { return t.machine.Fate(first + d) })
+		if t.machine.Composite(first).Step != machine.ThePlan {
+			sc.resolver.Input(sc.theInput)
+		}
+		t.scopes[first] = sc
+	}
+	return sc
+}
+
+// result is trial.result, by the numbers of the plan.
+func (sc *scope) result(dep int) ([]byte, bool) { return sc.trial.result(sc.first + dep) }
+
+// theInput returns what $input stands for, and notes whether it is certain.
+func (sc *scope) theInput() ([]byte, bool) {
+	t, c := sc.trial, sc.trial.machine.Composite(sc.first)
+	t.asked++
+	t.sure = t.sure && t.certainInput(c.Step)
+	value, away := t.machine.Input(sc.first)
+	if away && sc.input == nil {
+		sc.input, _ = t.resolved(c)
+	}
+	if away {
+		value = sc.input
+	}
+	return value, value != nil
+}
+
+// resolved returns the arguments of a call.
+func (t *trial) resolved(c machine.Call) ([]byte, *fault.Error) {
+	sc := t.scopeOf(c.Step)
+	if c.Item > 0 {
+		return sc.resolver.ItemArguments(c.Step-sc.first, t.at(c.Step).list[c.Item-1], sc.result)
+	}
+	return sc.resolver.Arguments(c.Step-sc.first, sc.result)
+}
+
+// enter lets the steps of a composite begin whose input is large.
+func (t *trial) enter(c machine.Call) {
+	if !t.machine.Entering(c) {
+		return
+	}
+	if _, err := t.resolved(c); err != nil {
+		t.apply(&machine.Result{Call: c, Attempt: 1, ByOwner: true, Error: err})
+		return
+	}
+	t.machine.Enter(c, began, &t.effects)
+}
+
+// evaluate tells what the machine doesn't work out by itself, because it is large: conditions and outputs.
+func (t *trial) evaluate(round *machine.Effects) {
+	for _, step := range round.Judge {
+		if t.machine.Asks(step) == machine.AskedCondition {
+			sc := t.scopeOf(step)
+			told := &machine.Told{Call: machine.Call{Step: step}}
+			told.Holds, told.Error = sc.plan.Steps[step-sc.first].If.HoldsFor(sc.resolver, nil, sc.result)
+			t.tell(machine.Record{Told: told})
+		}
+	}
+	for _, of := range round.Shape {
+		if t.machine.Shaping(of) {
+			first, _, _ := t.machine.Inside(of) // 0 of the plan itself
+			sc := t.scopeOf(first)
+			value, err := sc.resolver.Output(t.machine.Lenient(of), sc.result)
+			output := &machine.Result{Attempt: 1, Error: err, Body: value, ByOwner: true}
+			t.tell(machine.Record{Told: &machine.Told{Call: of, Output: output}})
+		}
+	}
+}
+
+// certainInput reports whether what a composite is handed is certain.
+func (t *trial) certainInput(step int) bool {
+	sc, s := t.scopeOf(step), t.machine.PlanStep(step)
+	if s.TakesInput && !t.certainInput(t.machine.Composite(step).Step) {
+		return false
+	}
+	return t.at(step).sure && !s.ReadsAny(func(dep int) bool { return !t.certainResult(sc.first + dep) })
+}
+
+// certainResult reports whether what a step returned is certain.
+func (t *trial) certainResult(step int) bool {
+	x := t.at(step)
+	return t.certain(step) && (x.tool == nil || x.tool.from == outcome.FromExample)
+}
+
+// certainWithin reports whether all that the steps of a composite call returns what an author gave as an example.
+func (t *trial) certainWithin(p *plan.Plan) bool {
+	for s := range p.All() {
+		if k := t.catalog.known[s.Tool]; s.Ask || k != nil && k.calls > 0 && k.from != outcome.FromExample {
+			return false
+		}
+	}
+	return true
+}
+
+// place returns the pointer of a step in the document, and how it is named there: by the ids down to it.
+func (t *trial) place(step int) (pointer, id string) {
+	p, first := t.machine.Scope(step)
+	pointer, id = "/steps/"+strconv.Itoa(step-first), p.Steps[step-first].ID
+	if c := t.machine.Composite(step); c.Step != machine.ThePlan {
+		at, outer := t.place(c.Step)
+		return at + "/plan" + pointer, outer + "/" + id
+	}
+	return pointer, id
+}
+
+// isFirst reports whether a call is none of an item, or of the first, and so with all composites that it stands in.
+func (t *trial) isFirst(c machine.Call) bool {
+	for c.Step != machine.ThePlan {
+		if c.Item > 1 {
+			return false
+		}
+		c = t.machine.Composite(c.Step)
+	}
+	return true
+}
+
+// around returns the pointer of the plan that a step stands in.
+func (t *trial) around(step int) string {
+	c := t.machine.Composite(step)
+	if c.Step == machine.ThePlan {
+		return ""
+	}
+	at, _ := t.place(c.Step)
+	return at + "/plan"
+}

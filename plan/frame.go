@@ -1,0 +1,128 @@
+package plan
+
+import (
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/jsontape"
+	"github.com/stepjet/stepjet/subjects"
+)
+
+// frame is what a parser knows of one plan: of the document, or of one within a step of it.
+type frame struct {
+	plan *Plan
+	root int32  // its object
+	at   string // pointer of that
+
+	within string // the ids of the steps that the plan lies within, as a token; subjects.RootScope for the document
+	token  string // the longest one that the step may have which it is of, the numbers of items among it
+	above  int    // how many steps it lies within
+	done   bool   // the result of one of them is there already
+
+	stepsAt   string // pointer of the array of steps
+	steps     []stepNodes
+	ids       []string // of the steps, once they were needed
+	selfLoops []int    // steps that refer to themselves; reported already
+	unread    int      // where in strangers its own begin
+	shape     int      // while the plan's output is read, the number of the step that it stands for, plus one
+
+	right   map[string]bool // whom the references of the step rightOf−1 refer to, once that was asked for
+	rightOf int
+
+	dependents []dependent // steps that call a tool which depends on others
+}
+
+// here is the place of the plan in hand.
+func (p *parser) here() place { return place{plan: p.at} }
+
+// subPlan reads the plan of a composite, in the same words as any plan. It sees its own steps and its input.
+func (p *parser) subPlan(i int) {
+	n := p.steps[i].plan
+	if n == 0 {
+		return
+	}
+	at := p.below(p.stepAt(i), n)
+	if k := p.tape[n].Kind; k != jsontape.Object {
+		p.invalid(at, `write "plan": {"steps": […]}`, "a plan must be an object, but is "+p.shown(n))
+		return
+	}
+	token := p.tokenOf(i)
+	if p.above == subjects.MaxComposites {
+		p.col.addf(fault.LimitExceeded, at.String(), "let a step further out hold these steps",
+			"there are %d plans around this one, at most %d are allowed", p.above, subjects.MaxComposites)
+		return
+	}
+	outer := p.frame
+	p.frame = frame{
+		root: n, at: at.String(), within: subjects.InScope(p.within, p.plan.Steps[i].ID), token: token,
+		above: p.above + 1, done: p.isDone(i), unread: len(p.strangers),
+	}
+	input := p.refs.input
+	p.refs.input = true
+	p.read()
+	inner := p.frame
+	p.complete()
+	p.frame, p.refs.input = outer, input
+	p.frames = append(p.frames, inner)
+	p.plan.Steps[i].Plan = inner.plan
+}
+
+// tokenOf returns the longest token that a step may have, the numbers of items among it.
+func (p *parser) tokenOf(i int) string {
+	s := &p.plan.Steps[i]
+	token := subjects.InScope(p.token, s.ID)
+	if s.ForEach != nil {
+		token = subjects.ItemToken(token, MaxItems-1)
+	}
+	if len(token) > subjects.MaxStepToken {
+		p.col.addf(fault.LimitExceeded, p.stepAt(i).String(), "give it and the steps around it shorter ids",
+			"the ids down to the step %q have %d bytes together, at most %d are allowed", clip(s.ID), len(token), subjects.MaxStepToken)
+	}
+	return token
+}
+
+// complete fills in what follows from the steps of a plan, as far as nothing is wrong.
+func (p *parser) complete() {
+	if p.col.failed() {
+		return
+	}
+	p.plan.Language = 1
+	if p.second || p.above > 0 {
+		p.plan.Language = 2
+		fillNeeds(p.plan, func(step int) []int { return p.steps[step].ordered })
+	}
+	if p.above > 0 && p.plan.Output == nil {
+		p.plan.Output = p.plan.byID()
+	}
+	p.plan.link()
+	p.plan.slim()
+}
+
+// form reads what a step does: it calls a tool, is a value, or has a plan of its own.
+func (p *parser) form(i int, m *members) {
+	if n := m[stepPartial]; n != 0 && m[stepPlan] == 0 {
+		p.invalid(p.below(p.stepAt(i), n), "remove it", `"partial" is of a step with a plan of its own`)
+	}
+	switch {
+	case m[stepValue] != 0:
+		valueReader{p}.form(i, m)
+	case m[stepPlan] != 0:
+		p.composite(i, m)
+	default:
+		p.stepTool(i, m[stepTool])
+	}
+}
+
+// composite reads the options of a step with a plan of its own.
+func (p *parser) composite(i int, m *members) {
+	p.second = true
+	at := p.stepAt(i)
+	if n := m[stepTool]; n != 0 {
+		p.invalid(p.below(at, m[stepPlan]), "remove one of them, or make two steps of it", `a step has a "tool" or a "plan", not both`)
+		p.stepTool(i, n)
+	}
+	if n := m[stepRetry]; n != 0 {
+		p.invalid(p.below(at, n), "move it into the steps of its plan", "a step with a plan of its own is not tried again as a whole")
+	}
+	if n := m[stepPartial]; n != 0 {
+		p.plan.Steps[i].Partial = p.flag(n, at)
+	}
+}

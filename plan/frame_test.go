@@ -1,0 +1,76 @@
+package plan_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/plan"
+)
+
+// within puts a step into so many plans of steps, whose ids have so many bytes.
+func within(plans, idBytes int, each string) string {
+	body := `{"id":"a","tool":"t"}`
+	for i := range plans {
+		id := fmt.Sprintf("%0*d", idBytes, i)
+		body = fmt.Sprintf(`{"id":%q,%s"plan":{"steps":[%s]}}`, id, each, body)
+	}
+	return `{"steps":[` + body + `]}`
+}
+
+// TestHowDeepPlansMayBe: 8 within each other, and 512 bytes of ids down to a step, the numbers of items among them.
+func TestHowDeepPlansMayBe(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string]fault.Code{
+		within(8, 4, ""):                        "",
+		within(9, 4, ""):                        fault.LimitExceeded,
+		within(8, 60, ""):                       "",
+		within(8, 64, ""):                       fault.LimitExceeded,
+		within(8, 60, `"for_each":{"in":[1]},`): fault.LimitExceeded,
+	} {
+		p, report := plan.Parse([]byte(body), nil)
+		if want == "" {
+			require.NotNil(t, p, "%v", report.Problems)
+			require.Equal(t, []string{plan.Language2}, p.Needs())
+			continue
+		}
+		require.Nil(t, p)
+		require.Equal(t, want, report.Problems[0].Code, "%v", report.Problems)
+	}
+}
+
+// TestWhatMayStandBesideAPlan, and what is seen within it: each wrong one is named in its place.
+func TestWhatMayStandBesideAPlan(t *testing.T) {
+	t.Parallel()
+	const steps = `"plan":{"steps":[{"id":"b","tool":"t","arguments":{"x":"$input.x"}}]}`
+	for beside, want := range map[string]string{
+		`"id":"p","for_each":{"in":[1]},"if":"$status:a == 'succeeded'","approval":{"ask":"Now?"},"timeout":"1s","optional":true,"partial":true,"depends_on":["a"],"arguments":{"x":"$ref:item"},` + steps: "",
+		`"id":"p","arguments":{"x":"$ref:a.x"},` + steps:                               "",
+		`"id":"p","retry":{"max_attempts":2},` + steps:                                 "invalid_value /steps/1/retry",
+		`"id":"p","tool":"t",` + steps:                                                 "invalid_value /steps/1/plan",
+		`"id":"p","tool":"t","partial":true`:                                           "invalid_value /steps/1/partial",
+		`"id":"p","plan":"think"`:                                                      "invalid_value /steps/1/plan",
+		`"id":"p","plan":{"steps":[]}`:                                                 "empty_plan /steps/1/plan",
+		`"id":"p","plan":{"steps":[{"id":"b","tool":"t","arguments":{"x":"$ref:a"}}]}`: "unknown_ref /steps/1/plan/steps/0/arguments/x",
+		`"id":"p","plan":{"steps":[{"id":"b","tool":"t"},{"id":"b","tool":"t"}]}`:      "duplicate_step /steps/1/plan/steps/1/id",
+		`"id":"p","tool":"t","arguments":{"x":"$input.x"}`:                             "invalid_ref /steps/1/arguments/x",
+		`"id":"p","repeat":{"max":2},` + steps:                                         "unknown_field /steps/1/repeat",
+		`"id":"p","plan":{"concurrency":0,"steps":[{"id":"b","tool":"t"}]}`:            "invalid_value /steps/1/plan/concurrency",
+		`"id":"p","plan":{"on_failure":"stop","on_missing":"error","schedule":"waves","output":"$input","steps":[{"id":"b","tool":"t"}]}`: "",
+	} {
+		p, report := plan.Parse([]byte(`{"steps":[{"id":"a","tool":"t"},{`+beside+`}]}`), nil)
+		if want == "" {
+			require.NotNil(t, p, "%s: %v", beside, report.Problems)
+			continue
+		}
+		require.Nil(t, p, beside)
+		var all []string
+		for _, x := range report.Problems {
+			all = append(all, string(x.Code)+" "+x.Path)
+		}
+		require.Contains(t, strings.Join(all, ", "), want, beside)
+	}
+}
