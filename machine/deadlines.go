@@ -190,12 +190,6 @@ func (r *Run) tookTooLong(i int) bool {
 	return false
 }
 
-// shapes reports whether a call is a composite whose steps are over, and a record is to tell what it comes to.
-func (r *Run) shapes(i int) bool {
-	sc := r.insideOf(i)
-	return sc != nil && sc.shaping
-}
-
 type deadline struct {
 	at       time.Time
 	call     int

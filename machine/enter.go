@@ -129,22 +129,6 @@ func (r *Run) inputFor(i int) (input, *fault.Error) {
 	return input{value: value}, nil
 }
 
-// Input returns the input of the scope that a step stands in, nil for a step of the plan that was submitted. Where away
-// is true the shell has to make it, of the arguments of the scope's composite.
-func (r *Run) Input(step int) (value []byte, away bool) {
-	in := r.scopeOf(step).input
-	return in.value, in.away
-}
-
-// Elements tells, before Expand, the list of a for_each step that is a composite: its items' inputs are made of them.
-func (r *Run) Elements(step int, list [][]byte) {
-	s := r.nested()
-	if s.elements == nil {
-		s.elements = map[int][][]byte{}
-	}
-	s.elements[step] = list
-}
-
 // leave settles the composite of a scope whose steps are all over.
 func (sc *scope) leave(r *Run, at time.Time, out *Effects) {
 	if sc.outer == nil || sc.remaining > 0 {

@@ -1,13 +1,11 @@
 package machine
 
 import (
-	"slices"
 	"strconv"
 	"time"
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/plan"
-	"github.com/stepjet/stepjet/tool"
 )
 
 // items is what a for_each step knows of its items, which are calls of their own.
@@ -31,29 +29,6 @@ func (r *Run) expandLater(i int, at time.Time, out *Effects) {
 		return
 	}
 	out.Expand = append(out.Expand, i)
-}
-
-// TakeOver tells, before Expand, of items of a for_each step that are not executed because the run that this one tries
-// again has their results, by item from 1. Which those are follows from the run's start and the list, so every owner
-// tells the same.
-func (r *Run) TakeOver(step int, results map[int]*Result) {
-	if r.taken == nil {
-		r.taken = map[int]map[int]*Result{}
-	}
-	r.taken[step] = results
-}
-
-// takeOver settles the items of a step whose results were taken over, before any other becomes ready.
-func (r *Run) takeOver(i int, at time.Time) {
-	s := r.calls[i].items
-	for item, res := range r.taken[i] {
-		if item < 1 || item > s.count {
-			continue
-		}
-		x := &r.calls[s.first+item-1]
-		x.state, x.result, x.reused, x.decided = succeeded, res, true, instantOf(at)
-		s.left--
-	}
 }
 
 // Expand tells the length of a for_each step's list, which is a function of the plan and the results of its
@@ -149,23 +124,6 @@ func (r *Run) expand(i, n int, at time.Time, out *Effects) {
 	r.settleUnsent(i, at, out)
 }
 
-// blockFor returns where the items of a for_each step have their place among the calls.
-func (r *Run) blockFor(i, n int) int {
-	if at := r.calls[i].below; at > 0 {
-		return int(at) - 1
-	}
-	if n == 0 {
-		return len(r.calls)
-	}
-	first, each := len(r.calls), 1
-	if p := r.stepOf(i).Plan; p != nil {
-		each += len(p.Steps) + stepsWithin(p)
-	}
-	r.calls = slices.Grow(r.calls, n*each)[:first+n]
-	r.calls[i].below = int32(first + 1)
-	return first
-}
-
 // settleUnsent cancels the items of a step that was halted before they became ready.
 func (r *Run) settleUnsent(i int, at time.Time, out *Effects) {
 	s := r.calls[i].items
@@ -220,12 +178,6 @@ func (r *Run) haltItems(i int, at time.Time, out *Effects) {
 			r.haltComposite(c, at, out)
 		}
 	}
-}
-
-// failsFast reports whether the first failure among the items of a for_each step lets no other begin. Those of a
-// composite do.
-func (r *Run) failsFast(i int) bool {
-	return r.stepOf(i).Plan != nil || r.Contract(i).ErrorPropagation == tool.FailFast
 }
 
 // gather ends a for_each step whose items are all terminal. What it comes to depends on how they ended, not on when.

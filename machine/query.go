@@ -1,52 +1,10 @@
 package machine
 
 import (
-	"iter"
 	"time"
 
 	"github.com/stepjet/stepjet/fault"
-	"github.com/stepjet/stepjet/plan"
-	"github.com/stepjet/stepjet/subjects"
-	"github.com/stepjet/stepjet/tool"
 )
-
-// Token names a call in subjects and documents: the step's id, or S=i for an item.
-func (r *Run) Token(c Call) string {
-	id := r.stepOf(c.Step).ID
-	if c.Item > 0 {
-		id = subjects.ItemToken(id, c.Item-1)
-	}
-	return subjects.InScope(r.scopeOf(c.Step).token, id)
-}
-
-// All returns the calls that there are by now: steps and items, those of scopes behind what they stand in.
-func (r *Run) All() iter.Seq[Call] {
-	return func(yield func(Call) bool) {
-		for i := range r.calls {
-			if r.calls[i].state != absent && !yield(r.calls[i].Call) {
-				return
-			}
-		}
-	}
-}
-
-// index returns the position of a call, and whether there is such a call by now.
-func (r *Run) index(c Call) (int, bool) {
-	if !r.isStep(c.Step) {
-		return 0, false
-	}
-	if c.Item == 0 {
-		return c.Step, true
-	}
-	s := &r.calls[c.Step]
-	if s.items == nil || c.Item < 1 || c.Item > s.count {
-		return 0, false
-	}
-	return s.first + c.Item - 1, true
-}
-
-// Plan returns the run's plan.
-func (r *Run) Plan() *plan.Plan { return r.root.plan }
 
 // Finished reports whether every step is terminal.
 func (r *Run) Finished() bool { return r.finished }
@@ -68,21 +26,6 @@ func (r *Run) Decided(c Call) *Result {
 		return nil
 	}
 	return r.calls[i].result
-}
-
-// Contract returns the frozen contract of a step's tool. It must not be changed.
-func (r *Run) Contract(step int) *tool.Contract {
-	sc := r.scopeOf(step)
-	return r.contracts[sc.plan.Offset+step-sc.first]
-}
-
-// PlanStep returns the step of a plan that calls with such a number are of. It must not be changed.
-func (r *Run) PlanStep(step int) *plan.Step { return r.stepOf(step) }
-
-// Scope returns the plan that a step stands in, and the number that the first step of that plan has.
-func (r *Run) Scope(step int) (p *plan.Plan, first int) {
-	sc := r.scopeOf(step)
-	return sc.plan, sc.first
 }
 
 // MostAttempts returns how many attempts a step, or each of its items, may have. No later one is ever out.
@@ -122,14 +65,6 @@ func (r *Run) Due(c Call) time.Time {
 // Expanding reports whether a for_each step waits for the length of its list.
 func (r *Run) Expanding(step int) bool {
 	return r.calls[step].state == expanding && !r.isComposite(step)
-}
-
-// Items returns the number of items of a for_each step, and whether it has been expanded in this run.
-func (r *Run) Items(step int) (n int, ok bool) {
-	if s := &r.calls[step]; s.items != nil {
-		return s.count, true
-	}
-	return 0, false
 }
 
 // Failure returns why a call failed, nil where it did not, and how often a worker executed it.

@@ -1,7 +1,6 @@
 package machine
 
 import (
-	"cmp"
 	"container/heap"
 	"slices"
 	"time"
@@ -109,28 +108,6 @@ func (x *room) Pop() any {
 	y := x.below[last]
 	x.below, y.place = x.below[:last], -1
 	return y
-}
-
-// isForWorker reports whether a call is one that a worker is handed: neither a composite nor a for_each step itself.
-func (r *Run) isForWorker(i int) bool {
-	s := r.stepOf(i)
-	return s.Plan == nil && (s.ForEach == nil || r.calls[i].Item > 0)
-}
-
-// before compares calls in the order of the plans, those of a composite in its place, items by their number.
-func (r *Run) before(a, b int) int {
-	x, y := r.calls[a].Call, r.calls[b].Call
-	s, t := r.scopeOf(a), r.scopeOf(b)
-	for s != t {
-		up := s.depth - t.depth
-		if up >= 0 {
-			x, s = s.of, s.outer
-		}
-		if up <= 0 {
-			y, t = t.of, t.outer
-		}
-	}
-	return cmp.Or(cmp.Compare(x.Step, y.Step), cmp.Compare(x.Item, y.Item))
 }
 
 // admit lets calls be ready that there is room for, the first in the order of the plan first. It comes last of what a

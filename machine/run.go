@@ -19,12 +19,10 @@ package machine
 
 import (
 	"cmp"
-	"crypto/sha256"
 	"maps"
 	"slices"
 	"time"
 
-	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/plan"
 	"github.com/stepjet/stepjet/tool"
 )
@@ -98,12 +96,9 @@ type call struct {
 
 // Run is the state of one run. It is not safe for concurrent use.
 type Run struct {
-	start  Start
-	root   scope   // of the plan that was submitted
-	scopes *scopes // of the composites within it; nil before the first
-	calls  []call  // the plan's steps, and behind them items of for_each steps and the steps of scopes, as they came
-
-	contracts []*tool.Contract // of the tools of the steps of all plans, as Plan.Offset has them
+	start Start
+	tree
+	questions
 
 	steps     int32 // of all scopes that are entered
 	uncounted int32 // for_each steps whose list is not counted yet
@@ -115,12 +110,6 @@ type Run struct {
 
 	deadline time.Time
 	stop     *Stop
-
-	// questions are those of the calls that have one, spent the highest number of a void answer of each.
-	questions map[Call]*Question
-	spent     map[string]int            // by token
-	inputs    map[int][sha256.Size]byte // of steps that ask: what their arguments are made of
-	refused   *fault.Error              // why the plan was not approved
 
 	deadlines deadlines
 	rooms     *room // above those of all scopes; nil for none
@@ -144,7 +133,7 @@ type attemptKey struct {
 
 // New returns the run before its first step. The caller owns p and must not change it.
 func New(p *plan.Plan, start Start) *Run {
-	r := &Run{start: start, root: scope{plan: p, place: &atRoot}, stops: mayStop(p)}
+	r := &Run{start: start, tree: tree{root: scope{plan: p, place: &atRoot}}, stops: mayStop(p)}
 	r.contracts = appendContracts(make([]*tool.Contract, 0, len(p.Steps)), p, start.Contracts)
 	r.start.Contracts = nil // each step's is at hand
 	r.reset()
@@ -202,7 +191,7 @@ func (r *Run) reset() {
 	r.steps = int32(len(p.Steps))
 	r.deadline, r.stop, r.expiring, r.uncounted = r.start.Submitted.Add(p.Timeout), nil, false, 0
 	r.deadlines, r.early, r.entries, r.rooms, r.seq, r.values = nil, nil, nil, nil, 0, values{effort: atOnce.run}
-	r.questions, r.spent, r.inputs, r.refused, r.withheld = nil, nil, nil, nil, nil
+	r.questions, r.withheld = questions{}, nil
 	r.lastTime, r.begun, r.finished = r.start.Started, false, false
 	r.root.begin(r)
 }
@@ -224,66 +213,9 @@ func (r *Run) Begin(out *Effects) {
 	r.withhold(out)
 }
 
-// open makes the steps of a scope ready that wait for no other.
-func (sc *scope) open(r *Run, at time.Time, out *Effects) {
-	if sc.waves != nil {
-		sc.openWave(r, at, out)
-		return
-	}
-	for i := range sc.plan.Steps {
-		if s := &r.calls[sc.first+i]; s.missing == 0 && s.state == waiting {
-			sc.reach(r, i)
-		}
-	}
-	sc.takeReached(r, at, out)
-}
-
 func (r *Run) finishIfOver(out *Effects) {
 	if r.root.remaining == 0 && !r.finished && r.shaped(out) {
 		r.finished, out.Finished = true, true
-	}
-}
-
-// reuse settles the steps of the plan whose results were taken over, before anything else is looked at.
-func (r *Run) reuse() {
-	for i, res := range r.start.Reused {
-		r.root.reuseStep(r, i, res, r.start.Started)
-	}
-}
-
-// reuseWithin is reuse for the steps of a composite that is entered: with the input that it had, since nothing was
-// executed again that it is made of.
-func (sc *scope) reuseWithin(r *Run, at time.Time) {
-	if len(r.start.ReusedWithin) == 0 || !sc.sameAgain(r) {
-		return
-	}
-	for i := range sc.plan.Steps {
-		c := Call{Step: sc.first + i}
-		if res := r.start.ReusedWithin[r.Token(c)]; res != nil {
-			again := *res
-			again.Call = c
-			sc.reuseStep(r, i, &again, at)
-		}
-	}
-}
-
-// sameAgain reports whether the items that a scope stands in are those of the run that this one tries again.
-func (sc *scope) sameAgain(r *Run) bool {
-	for ; sc.outer != nil; sc = sc.outer {
-		if sc.of.Item > 0 && r.taken[sc.of.Step] == nil {
-			return false
-		}
-	}
-	return true
-}
-
-func (sc *scope) reuseStep(r *Run, step int, res *Result, at time.Time) {
-	s := &r.calls[sc.first+step]
-	s.state, s.result, s.reused, s.decided = succeeded, res, true, instantOf(at)
-	sc.remaining--
-	sc.waves.settled(sc.plan.Steps[step].Depth)
-	for _, d := range sc.plan.Steps[step].Dependents {
-		r.calls[sc.first+d].missing--
 	}
 }
 

@@ -1,7 +1,7 @@
 package machine
 
 import (
-	"slices"
+	"time"
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/plan"
@@ -57,6 +57,20 @@ func (sc *scope) begin(r *Run) {
 	}
 }
 
+// open makes the steps of a scope ready that wait for no other.
+func (sc *scope) open(r *Run, at time.Time, out *Effects) {
+	if sc.waves != nil {
+		sc.openWave(r, at, out)
+		return
+	}
+	for i := range sc.plan.Steps {
+		if s := &r.calls[sc.first+i]; s.missing == 0 && s.state == waiting {
+			sc.reach(r, i)
+		}
+	}
+	sc.takeReached(r, at, out)
+}
+
 // scopes are those below the root that were ever entered in this process, what is known of their inputs, and what is
 // lent to one after the other. A scope keeps its place when the state is computed anew, since Calls name steps by it; in
 // another order of the records it may be entered at another time, or never.
@@ -66,66 +80,6 @@ type scopes struct {
 	readable map[Call]bool    // composites whose input lies in blobs and can be read
 	sight    *sight           // nil before it is needed
 	spare    []int            // for reached steps
-}
-
-// scopeOf returns the scope that a call stands in.
-func (r *Run) scopeOf(i int) *scope {
-	if n := r.calls[i].scope; n > 0 {
-		return r.scopes.below[n-1]
-	}
-	return &r.root
-}
-
-// inside returns the scope that a composite was entered with, nil for any other call.
-func (r *Run) inside(c Call) *scope {
-	i, ok := r.index(c)
-	if !ok {
-		return nil
-	}
-	return r.insideOf(i)
-}
-
-// insideOf is inside for a call that there is.
-func (r *Run) insideOf(i int) *scope {
-	n := r.calls[i].below
-	if n == 0 || !r.isComposite(i) {
-		return nil
-	}
-	sc := r.scopes.below[n-1]
-	if r.calls[sc.first].state == absent {
-		return nil
-	}
-	return sc
-}
-
-// nested returns the scopes below the root, of which there may be none.
-func (r *Run) nested() *scopes {
-	if r.scopes == nil {
-		r.scopes = &scopes{}
-	}
-	return r.scopes
-}
-
-// placeFor returns the scope of a composite, which has a place among the calls from then on.
-func (r *Run) placeFor(i int) *scope {
-	c := &r.calls[i]
-	if c.below > 0 {
-		return r.scopes.below[c.below-1]
-	}
-	p, outer := r.stepOf(i).Plan, r.scopeOf(i)
-	c.below = int32(len(r.nested().below) + 1)
-	x := &struct {
-		scope
-		at place
-	}{
-		scope{plan: p, first: len(r.calls), number: c.below},
-		place{of: c.Call, outer: outer, depth: outer.depth + 1, token: r.Token(c.Call)},
-	}
-	sc := &x.scope
-	sc.place = &x.at
-	r.scopes.below = append(r.scopes.below, sc)
-	r.calls = slices.Grow(r.calls, len(p.Steps))[:sc.first+len(p.Steps)]
-	return sc
 }
 
 // stepsWithin returns how many steps the plans of composites have which run once.
@@ -138,68 +92,7 @@ func stepsWithin(p *plan.Plan) (n int) {
 	return n
 }
 
-// stepOf returns the plan's step that a call belongs to.
-func (r *Run) stepOf(i int) *plan.Step {
-	sc := r.scopeOf(i)
-	return &sc.plan.Steps[r.calls[i].Step-sc.first]
-}
-
-// isComposite reports whether a call is entered instead of sent to a worker. The for_each step of such is not: its items
-// are.
-func (r *Run) isComposite(i int) bool {
-	s := r.stepOf(i)
-	return s.Plan != nil && (s.ForEach == nil || r.calls[i].Item > 0)
-}
-
 // standing returns how the steps of a scope stand now. It is good until the next call is added.
 func (sc *scope) standing(r *Run) standing {
 	return standing{sc.plan, r.calls[sc.first : sc.first+len(sc.plan.Steps)], r.calls}
-}
-
-// isStep reports whether there is a step of such a number by now.
-func (r *Run) isStep(step int) bool {
-	return step >= 0 && step < len(r.calls) && r.calls[step].Item == 0 && r.calls[step].state != absent
-}
-
-// Find returns the call that a token names, and whether there is such a call by now.
-func (r *Run) Find(token string) (Call, bool) {
-	segments, ok := subjects.ParseStepToken(token)
-	sc, c := &r.root, Call{}
-	for i := 0; i < len(segments) && ok; i++ {
-		if i > 0 {
-			if sc = r.inside(c); sc == nil {
-				return Call{}, false
-			}
-		}
-		x := &segments[i]
-		step, known := sc.plan.Index(x.Name)
-		c, ok = Call{Step: sc.first + step}, known && (x.Kind == subjects.StepSegment || x.Kind == subjects.ItemSegment)
-		if x.Kind == subjects.ItemSegment {
-			c.Item = x.Number + 1
-		}
-	}
-	if !ok || len(segments) == 0 {
-		return Call{}, false
-	}
-	return c, true
-}
-
-// Inside returns the numbers of the steps of the scope that a composite was entered with: n from first on. ok is false
-// for any other call.
-func (r *Run) Inside(c Call) (first, n int, ok bool) {
-	sc := r.inside(c)
-	if sc == nil {
-		return 0, 0, false
-	}
-	return sc.first, len(sc.plan.Steps), true
-}
-
-// Composite returns the composite whose scope a step stands in; its Step is ThePlan for a step of the plan that was
-// submitted.
-func (r *Run) Composite(step int) Call {
-	sc := r.scopeOf(step)
-	if sc.outer == nil {
-		return Call{Step: ThePlan}
-	}
-	return sc.of
 }

@@ -61,14 +61,6 @@ func (sc *scope) lenient(r *Run) bool {
 	return sc.outer == nil && r.stop != nil || sc.standing(r).bad()
 }
 
-// scopeFor returns the scope of a composite that was entered, or the root; nil for any other call.
-func (r *Run) scopeFor(of Call) *scope {
-	if of.Step == ThePlan {
-		return &r.root
-	}
-	return r.inside(of)
-}
-
 // Lenient reports whether what the output of a scope refers to may be missing, whatever its plan says. of is its
 // composite.
 func (r *Run) Lenient(of Call) bool { return r.scopeFor(of).lenient(r) }

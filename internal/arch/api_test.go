@@ -18,14 +18,18 @@ import (
 func api(t *testing.T, files []source) string {
 	t.Helper()
 	var all []string
+	outer := embedders(files)
 	for _, s := range files {
 		ast.FileExports(s.file)
 		for _, d := range s.file.Decls {
 			switch d := d.(type) {
 			case *ast.FuncDecl:
+				d.Body = nil
 				if onExported(d) {
-					d.Body = nil
 					all = append(all, written(t, s.set, d))
+				} else if to := outer[receiver(d.Recv.List[0].Type)]; to != "" {
+					inner := receiver(d.Recv.List[0].Type)
+					all = append(all, strings.Replace(written(t, s.set, d), inner+")", to+")", 1))
 				}
 			case *ast.GenDecl:
 				for _, spec := range d.Specs {
@@ -41,6 +45,28 @@ func api(t *testing.T, files []source) string {
 	}
 	slices.Sort(all)
 	return strings.Join(all, "\n") + "\n"
+}
+
+// embedders returns the exported type that the methods of an unexported one are promoted to, by that one's name.
+func embedders(files []source) map[string]string {
+	outer := map[string]string{}
+	for _, s := range files {
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			spec, is := n.(*ast.TypeSpec)
+			if !is || !spec.Name.IsExported() {
+				return true
+			}
+			if of, is := spec.Type.(*ast.StructType); is {
+				for _, f := range of.Fields.List {
+					if inner, is := f.Type.(*ast.Ident); is && f.Names == nil && !inner.IsExported() {
+						outer[inner.Name] = spec.Name.Name
+					}
+				}
+			}
+			return false
+		})
+	}
+	return outer
 }
 
 // written is a node as text.
@@ -110,9 +136,15 @@ type T struct {
 	// A is.
 	A int // one
 	b int
+	p
 }
 
 type u struct{}
+
+type p struct{}
+
+// P is promoted.
+func (p *p) P() {}
 
 // M does.
 func (t *T) M(w io.Writer) error { return nil }
@@ -131,6 +163,7 @@ const (
 var V, w = make(map[int]int), 1
 `)
 	require.Equal(t, `const C = 1
+func (p *T) P()
 func (t *T) M(w io.Writer) error
 type T struct {
     A int

@@ -535,23 +535,23 @@ var mutants = []mutant{
 	},
 	{
 		"ask-nobody", "a step begins without the approval that its plan asks for",
-		"machine/questions.go", "	return p.Ask || p.Approval != nil || r.Contract(s.Step).Approval == tool.AlwaysApprove\n}\n\n// weighs", "	return p.Ask || r.Contract(s.Step).Approval == tool.AlwaysApprove\n}\n\n// weighs", "./machine", "Scenarios",
+		"machine/tree.go", "	return p.Ask || p.Approval != nil || t.Contract(s.Step).Approval == tool.AlwaysApprove\n}\n\n// weighs", "	return p.Ask || t.Contract(s.Step).Approval == tool.AlwaysApprove\n}\n\n// weighs", "./machine", "Scenarios",
 	},
 	{
 		"ask-no-contract", "a plan can leave out the approval that a contract asks for",
-		"machine/questions.go", "	return a != \"\" && a != tool.AlwaysApprove", "	return false", "./machine", "Scenarios",
+		"machine/tree.go", "	return a != \"\" && a != tool.AlwaysApprove", "	return false", "./machine", "Scenarios",
 	},
 	{
 		"ask-any-digest", "an answer to something else counts",
-		"machine/questions.go", "a.Number != q.Number || a.Digest != q.Digest ||", "a.Number != q.Number ||", "./machine", "Scenarios",
+		"machine/asking.go", "a.Number != q.Number || a.Digest != q.Digest ||", "a.Number != q.Number ||", "./machine", "Scenarios",
 	},
 	{
 		"ask-same-number", "after a void answer the question is asked under the same number",
-		"machine/questions.go", "q.Number, q.expiring = a.Number+1, false", "q.expiring = false", "./machine", "Scenarios",
+		"machine/asking.go", "q.Number, q.expiring = a.Number+1, false", "q.expiring = false", "./machine", "Scenarios",
 	},
 	{
 		"ask-timeout-approves", "no answer in time stands for the approval that a contract asks for",
-		"machine/questions.go", "	case r.Contract(c.Step).Approval != \"\":\n		return Reject", "	case false:\n		return Reject", "./machine", "Scenarios",
+		"machine/asking.go", "	case r.Contract(c.Step).Approval != \"\":\n		return Reject", "	case false:\n		return Reject", "./machine", "Scenarios",
 	},
 	{
 		"ask-error-is-no", "a contract's condition that can't be decided asks nobody",
@@ -559,7 +559,7 @@ var mutants = []mutant{
 	},
 	{
 		"ask-deadline-early", "the items of a step have the time of their step, asked or not",
-		"machine/questions.go", "	return p.Ask || p.Approval != nil || r.Contract(step).Approval != \"\"", "	return false", "./machine", "Scenarios",
+		"machine/tree.go", "	return p.Ask || p.Approval != nil || t.Contract(step).Approval != \"\"", "	return false", "./machine", "Scenarios",
 	},
 	{
 		"ask-worker-decides", "a record of a worker decides a step that nobody has approved of",
@@ -684,11 +684,11 @@ var mutants = []mutant{
 	},
 	{
 		"scope-digest", "what a person is asked about within a composite is the same whatever its input is",
-		"machine/questions.go", "	if sc.outer != nil {\n		sum := r.digestInputs", "	if false {\n		sum := r.digestInputs", "./machine", "QuestionWithin",
+		"machine/asking.go", "	if sc.outer != nil {\n		sum := r.digestInputs", "	if false {\n		sum := r.digestInputs", "./machine", "QuestionWithin",
 	},
 	{
 		"scope-answer-lost", "an answer that comes before its scope is entered uses no number up",
-		"machine/questions.go", "			r.spend(a)\n			return\n		}\n		a.Call = c", "			return\n		}\n		a.Call = c", "./machine", "AnswerBefore",
+		"machine/asking.go", "		r.spend(name, a.Number) // of", "		if a.Token == \"\" {\n			r.spend(name, a.Number)\n		} // of", "./machine", "AnswerBefore",
 	},
 	{
 		"scope-blind-dry-run", "dry runs take a composite's result for certain whatever it is made of",
@@ -704,6 +704,6 @@ var mutants = []mutant{
 	},
 	{
 		"void-number-again", "a question is asked under a number that a void answer has used up before",
-		"machine/questions.go", "Number: r.spent[r.nameOf(c)] + 1,", "Number: 1,", "./machine", "Scenarios",
+		"machine/questions.go", "q.Number, q.open = qs.spent[name]+1, true", "q.Number, q.open = 1, true", "./machine", "Scenarios",
 	},
 }

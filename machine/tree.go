@@ -1,0 +1,319 @@
+package machine
+
+import (
+	"cmp"
+	"iter"
+	"slices"
+
+	"github.com/stepjet/stepjet/plan"
+	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/tool"
+)
+
+// tree is what stands where in a run: its calls, the scopes that they stand in, and what the plan and the contracts say
+// of each. What becomes of a call is for Run to say.
+type tree struct {
+	root   scope   // of the plan that was submitted
+	scopes *scopes // of the composites within it; nil before the first
+	calls  []call  // the plan's steps, and behind them items of for_each steps and the steps of scopes, as they came
+
+	contracts []*tool.Contract // of the tools of the steps of all plans, as Plan.Offset has them
+}
+
+// Plan returns the run's plan.
+func (t *tree) Plan() *plan.Plan { return t.root.plan }
+
+// scopeOf returns the scope that a call stands in.
+func (t *tree) scopeOf(i int) *scope {
+	if n := t.calls[i].scope; n > 0 {
+		return t.scopes.below[n-1]
+	}
+	return &t.root
+}
+
+// stepOf returns the plan's step that a call belongs to.
+func (t *tree) stepOf(i int) *plan.Step {
+	sc := t.scopeOf(i)
+	return &sc.plan.Steps[t.calls[i].Step-sc.first]
+}
+
+// isStep reports whether there is a step of such a number by now.
+func (t *tree) isStep(step int) bool {
+	return step >= 0 && step < len(t.calls) && t.calls[step].Item == 0 && t.calls[step].state != absent
+}
+
+// isComposite reports whether a call is entered instead of sent to a worker. The for_each step of such is not: its items
+// are.
+func (t *tree) isComposite(i int) bool {
+	s := t.stepOf(i)
+	return s.Plan != nil && (s.ForEach == nil || t.calls[i].Item > 0)
+}
+
+// isForWorker reports whether a call is one that a worker is handed: neither a composite nor a for_each step itself.
+func (t *tree) isForWorker(i int) bool {
+	s := t.stepOf(i)
+	return s.Plan == nil && (s.ForEach == nil || t.calls[i].Item > 0)
+}
+
+// index returns the position of a call, and whether there is such a call by now.
+func (t *tree) index(c Call) (int, bool) {
+	if !t.isStep(c.Step) {
+		return 0, false
+	}
+	if c.Item == 0 {
+		return c.Step, true
+	}
+	s := &t.calls[c.Step]
+	if s.items == nil || c.Item < 1 || c.Item > s.count {
+		return 0, false
+	}
+	return s.first + c.Item - 1, true
+}
+
+// All returns the calls that there are by now: steps and items, those of scopes behind what they stand in.
+func (t *tree) All() iter.Seq[Call] {
+	return func(yield func(Call) bool) {
+		for i := range t.calls {
+			if t.calls[i].state != absent && !yield(t.calls[i].Call) {
+				return
+			}
+		}
+	}
+}
+
+// Contract returns the frozen contract of a step's tool. It must not be changed.
+func (t *tree) Contract(step int) *tool.Contract {
+	sc := t.scopeOf(step)
+	return t.contracts[sc.plan.Offset+step-sc.first]
+}
+
+// PlanStep returns the step of a plan that calls with such a number are of. It must not be changed.
+func (t *tree) PlanStep(step int) *plan.Step { return t.stepOf(step) }
+
+// Scope returns the plan that a step stands in, and the number that the first step of that plan has.
+func (t *tree) Scope(step int) (p *plan.Plan, first int) {
+	sc := t.scopeOf(step)
+	return sc.plan, sc.first
+}
+
+// Items returns the number of items of a for_each step, and whether it has been expanded in this run.
+func (t *tree) Items(step int) (n int, ok bool) {
+	if s := &t.calls[step]; s.items != nil {
+		return s.count, true
+	}
+	return 0, false
+}
+
+// Composite returns the composite whose scope a step stands in; its Step is ThePlan for a step of the plan that was
+// submitted.
+func (t *tree) Composite(step int) Call {
+	sc := t.scopeOf(step)
+	if sc.outer == nil {
+		return Call{Step: ThePlan}
+	}
+	return sc.of
+}
+
+// inside returns the scope that a composite was entered with, nil for any other call.
+func (t *tree) inside(c Call) *scope {
+	i, ok := t.index(c)
+	if !ok {
+		return nil
+	}
+	return t.insideOf(i)
+}
+
+// insideOf is inside for a call that there is.
+func (t *tree) insideOf(i int) *scope {
+	n := t.calls[i].below
+	if n == 0 || !t.isComposite(i) {
+		return nil
+	}
+	sc := t.scopes.below[n-1]
+	if t.calls[sc.first].state == absent {
+		return nil
+	}
+	return sc
+}
+
+// Inside returns the numbers of the steps of the scope that a composite was entered with: n from first on. ok is false
+// for any other call.
+func (t *tree) Inside(c Call) (first, n int, ok bool) {
+	sc := t.inside(c)
+	if sc == nil {
+		return 0, 0, false
+	}
+	return sc.first, len(sc.plan.Steps), true
+}
+
+// scopeFor returns the scope of a composite that was entered, or the root; nil for any other call.
+func (t *tree) scopeFor(of Call) *scope {
+	if of.Step == ThePlan {
+		return &t.root
+	}
+	return t.inside(of)
+}
+
+// shapes reports whether a call is a composite whose steps are over, and a record is to tell what it comes to.
+func (t *tree) shapes(i int) bool {
+	sc := t.insideOf(i)
+	return sc != nil && sc.shaping
+}
+
+// Token names a call in subjects and documents: the step's id, or S=i for an item.
+func (t *tree) Token(c Call) string {
+	id := t.stepOf(c.Step).ID
+	if c.Item > 0 {
+		id = subjects.ItemToken(id, c.Item-1)
+	}
+	return subjects.InScope(t.scopeOf(c.Step).token, id)
+}
+
+// nameOf is Token, which the plan has too.
+func (t *tree) nameOf(c Call) string {
+	if c.Step == ThePlan {
+		return subjects.RootScope
+	}
+	return t.Token(c)
+}
+
+// Find returns the call that a token names, and whether there is such a call by now.
+func (t *tree) Find(token string) (Call, bool) {
+	segments, ok := subjects.ParseStepToken(token)
+	sc, c := &t.root, Call{}
+	for i := 0; i < len(segments) && ok; i++ {
+		if i > 0 {
+			if sc = t.inside(c); sc == nil {
+				return Call{}, false
+			}
+		}
+		x := &segments[i]
+		step, known := sc.plan.Index(x.Name)
+		c, ok = Call{Step: sc.first + step}, known && (x.Kind == subjects.StepSegment || x.Kind == subjects.ItemSegment)
+		if x.Kind == subjects.ItemSegment {
+			c.Item = x.Number + 1
+		}
+	}
+	if !ok || len(segments) == 0 {
+		return Call{}, false
+	}
+	return c, true
+}
+
+// before compares calls in the order of the plans, those of a composite in its place, items by their number.
+func (t *tree) before(a, b int) int {
+	x, y := t.calls[a].Call, t.calls[b].Call
+	of, other := t.scopeOf(a), t.scopeOf(b)
+	for of != other {
+		up := of.depth - other.depth
+		if up >= 0 {
+			x, of = of.of, of.outer
+		}
+		if up <= 0 {
+			y, other = other.of, other.outer
+		}
+	}
+	return cmp.Or(cmp.Compare(x.Step, y.Step), cmp.Compare(x.Item, y.Item))
+}
+
+// Input returns the input of the scope that a step stands in, nil for a step of the plan that was submitted. Where away
+// is true the shell has to make it, of the arguments of the scope's composite.
+func (t *tree) Input(step int) (value []byte, away bool) {
+	in := t.scopeOf(step).input
+	return in.value, in.away
+}
+
+// Elements tells, before Expand, the list of a for_each step that is a composite: its items' inputs are made of them.
+func (t *tree) Elements(step int, list [][]byte) {
+	s := t.nested()
+	if s.elements == nil {
+		s.elements = map[int][][]byte{}
+	}
+	s.elements[step] = list
+}
+
+// nested returns the scopes below the root, of which there may be none.
+func (t *tree) nested() *scopes {
+	if t.scopes == nil {
+		t.scopes = &scopes{}
+	}
+	return t.scopes
+}
+
+// placeFor returns the scope of a composite, which has a place among the calls from then on.
+func (t *tree) placeFor(i int) *scope {
+	c := &t.calls[i]
+	if c.below > 0 {
+		return t.scopes.below[c.below-1]
+	}
+	p, outer := t.stepOf(i).Plan, t.scopeOf(i)
+	c.below = int32(len(t.nested().below) + 1)
+	x := &struct {
+		scope
+		at place
+	}{
+		scope{plan: p, first: len(t.calls), number: c.below},
+		place{of: c.Call, outer: outer, depth: outer.depth + 1, token: t.Token(c.Call)},
+	}
+	sc := &x.scope
+	sc.place = &x.at
+	t.scopes.below = append(t.scopes.below, sc)
+	t.calls = slices.Grow(t.calls, len(p.Steps))[:sc.first+len(p.Steps)]
+	return sc
+}
+
+// blockFor returns where the items of a for_each step have their place among the calls.
+func (t *tree) blockFor(i, n int) int {
+	if at := t.calls[i].below; at > 0 {
+		return int(at) - 1
+	}
+	if n == 0 {
+		return len(t.calls)
+	}
+	first, each := len(t.calls), 1
+	if p := t.stepOf(i).Plan; p != nil {
+		each += len(p.Steps) + stepsWithin(p)
+	}
+	t.calls = slices.Grow(t.calls, n*each)[:first+n]
+	t.calls[i].below = int32(first + 1)
+	return first
+}
+
+// failsFast reports whether the first failure among the items of a for_each step lets no other begin. Those of a
+// composite do.
+func (t *tree) failsFast(i int) bool {
+	return t.stepOf(i).Plan != nil || t.Contract(i).ErrorPropagation == tool.FailFast
+}
+
+// asks reports whether a person is asked before a call that is ready begins, in the name of its step or the contract of
+// its tool. A condition of the contract is not looked at.
+func (t *tree) asks(i int) bool {
+	s, p := &t.calls[i], t.stepOf(i)
+	if p.ForEach != nil {
+		together := p.Approval != nil && p.Approval.All
+		if together != (s.Item == 0) {
+			return false // asked for with all others, or each by itself
+		}
+	}
+	return p.Ask || p.Approval != nil || t.Contract(s.Step).Approval == tool.AlwaysApprove
+}
+
+// weighs reports whether the contract's condition decides whether a person is asked.
+func (t *tree) weighs(i int) bool {
+	s, p := &t.calls[i], t.stepOf(i)
+	if p.Ask || p.Approval != nil || p.ForEach != nil && s.Item == 0 {
+		return false
+	}
+	a := t.Contract(s.Step).Approval
+	return a != "" && a != tool.AlwaysApprove
+}
+
+// asksEach reports whether each item of a for_each step may wait for a person by itself. Then each has the step's time
+// from where it begins.
+func (t *tree) asksEach(step int) bool {
+	p := t.stepOf(step)
+	if p.ForEach == nil || p.Approval != nil && p.Approval.All {
+		return false
+	}
+	return p.Ask || p.Approval != nil || t.Contract(step).Approval != ""
+}
