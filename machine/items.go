@@ -240,10 +240,13 @@ func (r *Run) overfull(i, n int) bool { return r.tooMany(i, n) != nil }
 
 func (r *Run) itemCancelledError(i int) *fault.Error {
 	s := &r.calls[r.calls[i].Step]
+	why := "the tool's error_propagation is fail-fast"
+	if r.stepOf(i).Plan != nil {
+		why = `the first plan of an item that fails lets no other go on; "partial": true beside the plan may let it succeed`
+	}
 	for c := s.first; c < s.first+s.count; c++ {
 		if r.calls[c].state == failed {
-			return fault.New(fault.Cancelled, "Cancelled because item %d of the step failed", r.calls[c].Item-1).
-				WithHint("the tool's error_propagation is fail-fast")
+			return fault.New(fault.Cancelled, "Cancelled because item %d of the step failed", r.calls[c].Item-1).WithHint("%s", why)
 		}
 	}
 	return fault.New(fault.Cancelled, "Cancelled because the step failed")
