@@ -539,7 +539,7 @@ var mutants = []mutant{
 	},
 	{
 		"ask-no-contract", "a plan can leave out the approval that a contract asks for",
-		"machine/tree.go", "	return a != \"\" && a != tool.AlwaysApprove", "	return false", "./machine", "Scenarios",
+		"machine/tree.go", "	return a != \"\" && a != tool.AlwaysApprove", "	return a == tool.AlwaysApprove", "./machine", "Scenarios",
 	},
 	{
 		"ask-any-digest", "an answer to something else counts",
