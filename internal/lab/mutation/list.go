@@ -668,7 +668,7 @@ var mutants = []mutant{
 	},
 	{
 		"scope-partial", "a composite succeeds with a part of its plan though its step doesn't say so",
-		"machine/enter.go", "	return r.stepOf(i).Partial && sc.anyOutput(r)", "	return sc.anyOutput(r)", "./machine", "RandomScopes",
+		"machine/enter.go", "	return r.stepOf(i).Partial && sc.anyOutput(r)", "	return (r.stepOf(i).Partial || true) && sc.anyOutput(r)", "./machine", "RandomScopes",
 	},
 	{
 		"scope-goes-on", "what stops a plan doesn't stop the plans within it",
