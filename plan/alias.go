@@ -17,7 +17,7 @@ var stepAliases = map[string]string{
 	"args": "arguments", "params": "arguments", "parameters": "arguments", "input": "arguments", "inputs": "arguments",
 	"depends": "depends_on", "dependencies": "depends_on", "deps": "depends_on", "dep": "depends_on", "needs": "depends_on",
 	"requires": "depends_on", "prerequisites": "depends_on", "wait_for": "depends_on", "after": "depends_on",
-	"retries": "retry", "on_error": "optional", "continue_on_error": "optional",
+	"sub_plan": "plan", "subplan": "plan", "subPlan": "plan", "retries": "retry", "on_error": "optional", "continue_on_error": "optional",
 }
 
 // Names that mean a field only where that is absent; elsewhere they are labels. The first of them that stands there

@@ -193,6 +193,9 @@ func (r *expressionReader) unknown(of aspect, to ref) {
 			hint = fmt.Sprintf("write `%s%s - %s` with spaces for a difference", of.prefix(), to.id[:i], to.id[i+1:])
 		}
 	}
+	if outside := r.outside(to.id); outside != "" {
+		hint = outside
+	}
 	if f := r.plan.Steps[r.step].ForEach; f != nil && f.As == to.id {
 		hint = "the condition is decided once, before the list is read: there is no item yet. Let a step before leave items out"
 	}

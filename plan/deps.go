@@ -64,6 +64,8 @@ func (p *parser) dependsOn(i int, n int32) {
 					hint = fmt.Sprintf("write the id alone: %q", p.idAlone(plain))
 				} else if f, is := p.refs.foreign(id, p.knownStep); is {
 					hint = fmt.Sprintf("write the id alone: %q", f.id)
+				} else if s, _ := p.around(id); s != nil {
+					hint = fmt.Sprintf("a step waits for steps of its own plan alone: let the step %q, which has this plan, depend on it", s.ID)
 				}
 				p.col.add(fault.UnknownRef, string(jsontape.AppendIndex([]byte(at.String()), item)), fmt.Sprintf("there is no step %q", clip(id)), hint)
 			}
@@ -249,6 +251,9 @@ func (w *walker) unknownHint(r ref, text bool, below string) string {
 	}
 	if r.id == defaultAs && w.item != "" {
 		return fmt.Sprintf("the item is named %q here: %s", clip(w.item), w.didYouMeanID(w.item, r.path, &at))
+	}
+	if hint := w.p.outside(r.id); hint != "" {
+		return hint
 	}
 	if hint := w.p.asFrom(w.step, r.id); hint != "" {
 		return hint

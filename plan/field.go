@@ -158,7 +158,7 @@ func (p *parser) unknownField(s slip, at place) int {
 			return -1
 		}
 		if p.numberIn(l.other, name) >= 0 && !p.refs.later(name) && !(l == planLevel && name == "plan") { // it is meant for steps, or holds them
-			p.fieldProblem(at, name, fmt.Sprintf("%q is a field of %s, not of %s", name, l.other.name, l.name), p.moveHint(l, name, key+1))
+			p.fieldProblem(at, name, fmt.Sprintf("%q is a field of %s, not of %s", name, l.other.name, l.name), p.moveHint(s))
 			return -1
 		}
 	}
@@ -184,9 +184,16 @@ func (p *parser) meantField(s slip, meant string, at place) int {
 }
 
 // moveHint says where a field of the other level belongs.
-func (p *parser) moveHint(l *level, name string, value int32) string {
+func (p *parser) moveHint(s slip) string {
+	l, name, value := s.level, s.name(), s.value()
 	if p.tape[value].Kind == jsontape.Null {
 		return "leave it out"
+	}
+	if l == stepLevel && name == "steps" && !p.refs.language1 {
+		return "if they are a plan of the step's own, write \"plan\": {" + p.written(name, value) + "}"
+	}
+	if l == stepLevel && p.fieldOf(s.object, "plan") != 0 {
+		return "move it into the plan of the step: " + p.written(name, value)
 	}
 	if name == "on_failure" && p.tape[value].Kind == jsontape.String && p.str(value) == "continue" {
 		return `write "optional": true if others can do without this step; "on_failure" stands beside "steps", and "continue" is its default`

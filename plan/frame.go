@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"fmt"
+
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/jsontape"
 	"github.com/stepjet/stepjet/subjects"
@@ -11,6 +13,9 @@ type frame struct {
 	plan *Plan
 	root int32  // its object
 	at   string // pointer of that
+
+	outer *frame // of the plan whose step it is of; nil for the document
+	of    int    // that step
 
 	within string // the ids of the steps that the plan lies within, as a token; subjects.RootScope for the document
 	token  string // the longest one that the step may have which it is of, the numbers of items among it
@@ -53,7 +58,7 @@ func (p *parser) subPlan(i int) {
 	outer := p.frame
 	p.frame = frame{
 		root: n, at: at.String(), within: subjects.InScope(p.within, p.plan.Steps[i].ID), token: token,
-		above: p.above + 1, done: p.isDone(i), unread: len(p.strangers),
+		outer: &outer, of: i, above: p.above + 1, done: p.isDone(i), unread: len(p.strangers),
 	}
 	input := p.refs.input
 	p.refs.input = true
@@ -63,6 +68,33 @@ func (p *parser) subPlan(i int) {
 	p.frame, p.refs.input = outer, input
 	p.frames = append(p.frames, inner)
 	p.plan.Steps[i].Plan = inner.plan
+}
+
+// outside says how what is referred to in a plan within a step gets there, where it is a step beside one of those that the
+// plan lies within, or the item of such; empty where it is neither.
+func (p *parser) outside(id string) string {
+	s, deeper := p.around(id)
+	if s == nil {
+		return ""
+	}
+	hint := fmt.Sprintf(`the plan of the step %q sees its own steps and its input alone: write "arguments": {%q: "$ref:%s"} beside that plan, `,
+		s.ID, id, id)
+	if deeper {
+		return hint + fmt.Sprintf("hand $input.%s on in the same way, and write it here", id)
+	}
+	return hint + fmt.Sprintf("and $input.%s here", id)
+}
+
+// around returns the step, of those that the plan in hand lies within, beside which there is a step of such an id, or whose
+// item has that name; nil for none. deeper says that it is not the nearest.
+func (p *parser) around(id string) (s *Step, deeper bool) {
+	for in := &p.frame; in.outer != nil; in = in.outer {
+		s = &in.outer.plan.Steps[in.of]
+		if _, beside := in.outer.plan.ids[id]; beside && s.ID != id || s.ForEach != nil && s.ForEach.As == id {
+			return s, in != &p.frame
+		}
+	}
+	return nil, false
 }
 
 // tokenOf returns the longest token that a step may have, the numbers of items among it.

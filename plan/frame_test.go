@@ -74,3 +74,26 @@ func TestWhatMayStandBesideAPlan(t *testing.T) {
 		require.Contains(t, strings.Join(all, ", "), want, beside)
 	}
 }
+
+// TestHowThingsGetIntoAPlan: what stands around a plan is not seen in it, and whoever refers to it is told how it gets there.
+func TestHowThingsGetIntoAPlan(t *testing.T) {
+	t.Parallel()
+	hint := func(body string) string {
+		_, report := plan.Parse([]byte(`{"steps":[{"id":"a","tool":"t"},`+body+`]}`), nil)
+		require.NotEmpty(t, report.Problems, body)
+		return report.Problems[0].Hint
+	}
+	in := func(step string) string {
+		return `{"id":"p","for_each":{"in":[1],"as":"one"},"plan":{"steps":[{"id":"b",` + step + `}]}}`
+	}
+	const how = `the plan of the step "p" sees its own steps and its input alone: write "arguments": {%q: "$ref:%[1]s"} beside that plan, and $input.%[1]s here`
+	require.Equal(t, fmt.Sprintf(how, "a"), hint(in(`"tool":"t","arguments":{"x":"$ref:a.x"}`)))
+	require.Equal(t, fmt.Sprintf(how, "a"), hint(in(`"tool":"t","if":"$ref:a.x > 1"`)))
+	require.Equal(t, fmt.Sprintf(how, "one"), hint(in(`"tool":"t","arguments":{"x":"$ref:one"}`)))
+	require.Contains(t, hint(in(`"plan":{"steps":[{"id":"c","value":"$ref:a"}]}`)), "hand $input.a on in the same way")
+	require.Contains(t, hint(in(`"tool":"t","depends_on":["a"]`)), `let the step "p", which has this plan, depend on it`)
+	require.Contains(t, hint(in(`"tool":"t","arguments":{"x":"$ref:none"}`)), "the steps are: b")
+	require.Contains(t, hint(`{"id":"p","steps":[{"id":"b","tool":"t"}]}`), `write "plan": {"steps": [`)
+	require.Contains(t, hint(`{"id":"p","output":1,"plan":{"steps":[{"id":"b","tool":"t"}]}}`), "move it into the plan of the step")
+	require.Contains(t, hint(`{"id":"p","sub_plan":{"steps":[{"id":"b","tool":"t"}]}}`), `write "plan": {"steps":[`)
+}

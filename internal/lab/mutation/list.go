@@ -680,7 +680,7 @@ var mutants = []mutant{
 	},
 	{
 		"scope-unbounded", "the steps of all items may be more than a run may have",
-		"machine/items.go", "	if p == nil || int(r.steps)+n*len(p.Steps) <= plan.MaxSteps {", "	if true {", "./machine", "TooManySteps",
+		"machine/items.go", "	if p == nil || int(r.steps)+n*len(p.Steps) <= plan.MaxSteps {", "	if p == nil || plan.MaxSteps > 0 {", "./machine", "TooManySteps",
 	},
 	{
 		"scope-digest", "what a person is asked about within a composite is the same whatever its input is",
