@@ -72,8 +72,8 @@ func (p *parser) subPlan(i int) {
 
 // outside says how what is referred to in a plan within a step gets there, where it is a step beside one of those that the
 // plan lies within, or the item of such; empty where it is neither.
-func (p *parser) outside(id string) string {
-	s, deeper := p.around(id)
+func (f *frame) outside(id string) string {
+	s, deeper := f.around(id)
 	if s == nil {
 		return ""
 	}
@@ -87,11 +87,11 @@ func (p *parser) outside(id string) string {
 
 // around returns the step, of those that the plan in hand lies within, beside which there is a step of such an id, or whose
 // item has that name; nil for none. deeper says that it is not the nearest.
-func (p *parser) around(id string) (s *Step, deeper bool) {
-	for in := &p.frame; in.outer != nil; in = in.outer {
+func (f *frame) around(id string) (s *Step, deeper bool) {
+	for in := f; in.outer != nil; in = in.outer {
 		s = &in.outer.plan.Steps[in.of]
 		if _, beside := in.outer.plan.ids[id]; beside && s.ID != id || s.ForEach != nil && s.ForEach.As == id {
-			return s, in != &p.frame
+			return s, in != f
 		}
 	}
 	return nil, false

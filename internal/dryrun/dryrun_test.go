@@ -342,4 +342,8 @@ func TestAPlanOfAStepThatFails(t *testing.T) {
 	require.Len(t, d.Doubts, 1)
 	require.Equal(t, "/steps/1/plan/steps/0/arguments/n", d.Doubts[0].Path)
 	require.Equal(t, "p/a", d.Doubts[0].Step)
+	d = of(t, `{"steps": [{"id": "p", "plan": {"steps": [{"id": "r", "tool": "rate"}]}},
+		{"id": "b", "tool": "one", "arguments": {"n": "$ref:p.r"}}]}`, tools)
+	require.Empty(t, d.Errors, "what is called within is made up, so what comes of it is")
+	require.Len(t, d.Doubts, 1)
 }
