@@ -49,6 +49,7 @@ func (t *truths) checkDocument(x *truth, doc *outcome.Run) {
 		t.w.violate("I8", "%s has an outcome and was never begun", x.id.ID)
 		return
 	}
+	t.swayed[x.digest] = t.swayed[x.digest] || x.swayed()
 	if x.early { // whether two owners come to the same is looked at all the same
 		t.w.stats["not compared"]++
 		return

@@ -166,6 +166,7 @@ func (t *truths) answerRecorded(x *truth, rec subjects.Record, e *kv.Entry) {
 		said.Err = &reference.Err{Code: string(a.Error.Code), Message: a.Error.Message, Hint: a.Error.Hint}
 	}
 	x.decided = append(x.decided, reference.Decided{Step: rec.Step, Answer: said})
+	x.hinted = x.hinted || isItem && a.Error != nil && t.nested[x.digest] != nil
 	if x.answers == nil {
 		x.answers = map[string]wire.Answer{}
 	}

@@ -24,6 +24,7 @@ type truths struct {
 	w       *world
 	cases   map[string]reference.Case    // by digest of the plan
 	nested  map[string]*reference.Nested // likewise, of those with plans within them
+	swayed  map[string]bool              // plans, by their digest, of a run of which something besides the tools had a say
 	runs    map[genKey]*truth
 	order   []*truth
 	history map[subjects.Run]*past
@@ -81,7 +82,7 @@ type truth struct {
 
 func newTruths(w *world) truths {
 	return truths{
-		w: w, cases: map[string]reference.Case{}, nested: map[string]*reference.Nested{}, runs: map[genKey]*truth{}, history: map[subjects.Run]*past{}, dead: map[string]bool{}, lists: map[string]time.Duration{},
+		w: w, cases: map[string]reference.Case{}, swayed: map[string]bool{}, nested: map[string]*reference.Nested{}, runs: map[genKey]*truth{}, history: map[subjects.Run]*past{}, dead: map[string]bool{}, lists: map[string]time.Duration{},
 	}
 }
 

@@ -67,8 +67,8 @@ func (w *world) submitWaiting(id string, waits bool) {
 func (w *world) waiting() (n int, held string) {
 	for _, x := range w.truths.order {
 		h := w.truths.history[x.id]
-		if h != nil && free(h.doc, x.gen) {
-			h = nil // of a rejected plan, which left its id to this one
+		if h != nil && (free(h.doc, x.gen) || h.gen != x.gen && (h.expired || h.removed)) {
+			h = nil // of a plan that was rejected, or whose outcome is kept no longer: its id was left to this one
 		}
 		switch {
 		case h == nil && w.time().Sub(x.submitted) > waitingPeace-waitingFaults:
