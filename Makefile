@@ -1,4 +1,4 @@
-# Everything here needs Go and nothing else, but "make typescript", which needs Node.
+# Everything here needs Go and nothing else, but "make typescript" and "make mcp", which need Node.
 GO    ?= go
 PLANS  = internal/builtin/testdata/nestful/plans.jsonl
 
@@ -11,7 +11,7 @@ PURE = ./fault ./subjects ./wire ./outcome ./tool ./plan ./machine ./internal/la
 # without the race detector, which the same code meets elsewhere.
 TIMED = ./internal/conformance ./internal/bench ./internal/lab/chaos ./internal/lab/bench
 
-.PHONY: lab test-timed sim mutants bench-contracts all build demo test test-pure test-race vet fmt lint bench bench-scale bench-core chaos typescript clean
+.PHONY: lab test-timed sim mutants bench-contracts all build demo test test-pure test-race vet fmt lint bench bench-scale bench-core chaos typescript mcp clean
 
 all: build
 
@@ -77,6 +77,11 @@ chaos: lab ## real processes under real faults; writes bench/chaos.json and docs
 typescript: build ## the example worker in TypeScript, against the protocol and with a plan
 	cd examples/typescript && npm ci --no-audit --no-fund && npx tsc
 	examples/typescript/check.sh bin/stepjet
+
+MCP_SUITE = internal/lab/mcp/suite
+mcp: lab ## "stepjet mcp" against the conformance suite of the Model Context Protocol
+	cd $(MCP_SUITE) && npm ci --no-audit --no-fund --ignore-scripts
+	./bin/lab mcp 2026-07-28 2025-11-25 --suite $(MCP_SUITE)
 
 bench-contracts: lab ## writes the figures of docs/contracts.md
 	./bin/lab contracts --report docs/contracts.md

@@ -27,7 +27,7 @@ func run() int {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(benchCommand(), contractsCommand(), chaosCommand(), mutantsCommand(), houseCommand())
+	root.AddCommand(benchCommand(), contractsCommand(), chaosCommand(), mutantsCommand(), houseCommand(), mcpCommand())
 	if err := root.ExecuteContext(ctx); err != nil {
 		daemon.Print(os.Stderr, "lab", err)
 		return daemon.ExitCode(err)

@@ -79,7 +79,7 @@ const audiences = `
 	github.com/kaptinlin/jsonrepair model
 	github.com/modelcontextprotocol/go-sdk/* mcp/*
 	github.com/coreos/go-oidc/* mcp/server
-	mcp/server        internal/serve/mcp
+	mcp/server        internal/serve/mcp internal/lab/mcp
 `
 
 // shortNames are the modules that rules may name. A module that isn't here may be imported by internal/* alone.

@@ -73,7 +73,20 @@ type filled struct {
 	content json.RawMessage
 }
 
-// elicited reads the answer to an elicitation.
+// readFilled reads the answer to an elicitation as it came.
+func readFilled(raw json.RawMessage) (filled, error) {
+	var said struct {
+		Action  string          `json:"action"`
+		Content json.RawMessage `json:"content"`
+	}
+	if err := json.Unmarshal(raw, &said); err != nil {
+		return filled{}, fault.New(fault.InvalidValue, "inputResponses: what was asked is an elicitation").
+			WithHint(`{"action": "accept", "content": {…}}`)
+	}
+	return filled{said.Action, said.Content}, nil
+}
+
+// elicited reads the answer to an elicitation, as the SDK has it.
 func elicited(response mcp.InputResponse) (filled, error) {
 	said, ok := response.(*mcp.ElicitResult)
 	if !ok {
@@ -88,7 +101,7 @@ func elicited(response mcp.InputResponse) (filled, error) {
 
 // answer takes the answer to a question that a caller names by its key. One that is not asked, or not any more, counts
 // for nothing, and so does one that this caller may not answer.
-func (r *runs) answer(ctx context.Context, who Principal, run, key string, f filled) error {
+func (r *runs) answer(ctx context.Context, who Principal, run, key string, read func() (filled, error)) error {
 	step, number, ok := cutLast(key, "#")
 	if !ok {
 		return nil
@@ -99,7 +112,10 @@ func (r *runs) answer(ctx context.Context, who Principal, run, key string, f fil
 	}
 	for _, q := range asked {
 		if q.Step == step && strconv.Itoa(q.Number) == number {
-			err := r.reply(ctx, who, q, f.action, f.content)
+			f, err := read()
+			if err == nil {
+				err = r.reply(ctx, who, q, f.action, f.content)
+			}
 			if code := fault.CodeOf(err); code == fault.Conflict || code == fault.AlreadyFinished || code == fault.NotFound {
 				return nil // answered meanwhile
 			}

@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strings"
+	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -114,12 +114,13 @@ func (g *gate) scope(m message) string {
 // check decides what is an error of JSON-RPC with a status of its own in HTTP.
 func (g *gate) check(t *tenant, r *http.Request, m message) (status int, refused *jsonrpc.Error) {
 	declared := taskDeclared(m.Params.Meta[mcp.MetaKeyClientCapabilities])
+	ofTask := slices.Contains(taskMethods, m.Method)
 	switch {
 	case !offered(m.Method):
 		return http.StatusNotFound, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "method " + m.Method + " is not offered"}
-	case strings.HasPrefix(m.Method, "tasks/") && !declared:
+	case ofTask && !declared:
 		return http.StatusBadRequest, missingTasks()
-	case strings.HasPrefix(m.Method, "tasks/") && r.Header.Get("Mcp-Name") != m.Params.TaskID:
+	case ofTask && r.Header.Get("Mcp-Name") != m.Params.TaskID:
 		return http.StatusBadRequest, &jsonrpc.Error{Code: mcp.CodeHeaderMismatch, Message: "the header Mcp-Name is not params.taskId"}
 	case m.Method == "tools/call" && !declared && taskModeOf(t.shelf.one(m.Params.Name)) == taskRequired:
 		return http.StatusBadRequest, missingTasks()

@@ -20,8 +20,9 @@ type progress struct {
 	token   any // nil: nobody wants to know
 
 	total, over int
+	now         string  // what goes on
 	value       float64 // told last; it only rises
-	told        int     // of over
+	told        string  // what was said last
 	last        time.Time
 }
 
@@ -29,12 +30,12 @@ type progress struct {
 const leastRise = 0.001
 
 func newProgress(req *mcp.CallToolRequest) progress {
-	return progress{session: req.Session, token: req.Params.GetProgressToken(), told: -1}
+	return progress{session: req.Session, token: req.Params.GetProgressToken()}
 }
 
 // beat tells what is new, or that it goes on.
 func (p *progress) beat(ctx context.Context) {
-	if p.over != p.told || time.Since(p.last) >= quietest {
+	if p.message() != p.told || time.Since(p.last) >= quietest {
 		p.tell(ctx)
 	}
 }
@@ -45,15 +46,23 @@ func (p *progress) tell(ctx context.Context) {
 	}
 	if value := float64(p.over); value > p.value {
 		p.value = value
-	} else if p.told >= 0 {
+	} else if p.told != "" {
 		p.value += leastRise
 	}
-	message := "submitted"
-	if p.total > 0 {
-		message = fmt.Sprintf("%d of %s", p.over, text.Count(p.total, "step"))
-	}
-	p.told, p.last = p.over, time.Now()
+	p.told, p.last = p.message(), time.Now()
 	_ = p.session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ // a client that is gone is noticed elsewhere
-		ProgressToken: p.token, Progress: p.value, Total: float64(p.total), Message: message,
+		ProgressToken: p.token, Progress: p.value, Total: float64(p.total), Message: p.told,
 	})
+}
+
+// message says how far the run is.
+func (p *progress) message() string {
+	if p.total == 0 {
+		return "submitted"
+	}
+	said := fmt.Sprintf("%d of %s", p.over, text.Count(p.total, "step"))
+	if p.now != "" {
+		said += ": " + p.now
+	}
+	return said
 }

@@ -89,10 +89,7 @@ func (r *runs) planResult(out *outcome.Outcome) *mcp.CallToolResult {
 		Content:           append([]mcp.Content{&mcp.TextContent{Text: string(doc)}}, links...),
 		StructuredContent: json.RawMessage(doc),
 	}
-	switch out.Status {
-	case outcome.Failed, outcome.Rejected, outcome.Expired, outcome.Cancelled:
-		res.IsError = true
-	}
+	res.IsError = out.Status != outcome.Succeeded && out.Status != outcome.Partial
 	return res
 }
 

@@ -102,10 +102,7 @@ func (c *call) goOn(ctx context.Context) (*mcp.CallToolResult, error) {
 	}
 	c.run, c.named = state.Run, state.Named
 	for key, response := range c.req.Params.InputResponses {
-		answered, err := elicited(response)
-		if err == nil {
-			err = c.runs.answer(ctx, c.caller, c.run, key, answered)
-		}
+		err := c.runs.answer(ctx, c.caller, c.run, key, func() (filled, error) { return elicited(response) })
 		if err != nil {
 			return failed(err)
 		}

@@ -21,8 +21,9 @@ const unknownHandle = "unknown task or request state, or it is no longer kept"
 // taskParams are those of tasks/get, tasks/update and tasks/cancel.
 type taskParams struct {
 	mcp.ParamsBase
-	TaskID         string               `json:"taskId"`
-	InputResponses mcp.InputResponseMap `json:"inputResponses,omitempty"`
+	TaskID string `json:"taskId"`
+	// InputResponses are read one by one: what answers nothing may be anything.
+	InputResponses map[string]json.RawMessage `json:"inputResponses,omitempty"`
 }
 
 // taskResult is a task as a result: of tools/call, as a handle, and of tasks/get.
@@ -39,6 +40,15 @@ type ack struct {
 }
 
 const complete = "complete"
+
+// The methods of the extension.
+const (
+	getMethod    = "tasks/get"
+	updateMethod = "tasks/update"
+	cancelMethod = "tasks/cancel"
+)
+
+var taskMethods = []string{getMethod, updateMethod, cancelMethod}
 
 // holder takes a task out of the handler of a tool: the SDK knows results of tools only, so the middleware puts the task
 // in their place.
@@ -65,9 +75,9 @@ func (t *tasks) offer(s *mcp.Server) {
 			panic(err) // they shadow no method of the protocol
 		}
 	}
-	add(mcp.AddReceivingCustomMethod(s, "tasks/get", handled(t, ScopeRead, t.getTask)))
-	add(mcp.AddReceivingCustomMethod(s, "tasks/update", handled(t, ScopeRun, t.updateTask)))
-	add(mcp.AddReceivingCustomMethod(s, "tasks/cancel", handled(t, ScopeRun, t.cancelTask)))
+	add(mcp.AddReceivingCustomMethod(s, getMethod, handled(t, ScopeRead, t.getTask)))
+	add(mcp.AddReceivingCustomMethod(s, updateMethod, handled(t, ScopeRun, t.updateTask)))
+	add(mcp.AddReceivingCustomMethod(s, cancelMethod, handled(t, ScopeRun, t.cancelTask)))
 }
 
 // handled checks what all methods of tasks check: that the client knows tasks, that its token has the scope, and that the
@@ -109,10 +119,9 @@ func (t *tasks) getTask(ctx context.Context, who Principal, id task.ID, p *taskP
 		return nil, internalError(fault.As(err))
 	}
 	now := task.Of(doc, t.retention)
-	switch now.Status {
-	case task.Working:
+	if now.Status == task.Working {
 		err = t.addRequests(ctx, who, id.Run, &now)
-	case task.Completed:
+	} else if now.Status == task.Completed {
 		err = t.addResult(ctx, id, doc, &now)
 	}
 	if err != nil {
@@ -183,11 +192,7 @@ func (t *tasks) updateTask(ctx context.Context, who Principal, id task.ID, p *ta
 		return nil, err
 	}
 	for key, response := range p.InputResponses {
-		f, err := elicited(response)
-		if err != nil {
-			return nil, err
-		}
-		if err := t.runs.answer(ctx, who, id.Run, key, f); err != nil {
+		if err := t.runs.answer(ctx, who, id.Run, key, func() (f filled, err error) { return readFilled(response) }); err != nil {
 			if mendable(fault.CodeOf(err)) {
 				return nil, invalidParams(err.Error())
 			}

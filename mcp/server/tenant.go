@@ -173,9 +173,9 @@ func (t *tenant) addResources() {
 			`count bytes of what it leads to; at most 262,144 come at once.`,
 	}
 	t.mcp.AddResourceTemplate(&template, t.readResource)
-	any := template // the SDK's matcher knows parameters in this order alone, and no paths
-	any.Name, any.URITemplate = "any-result", "stepjet://runs/{run}/steps/{+rest}"
-	t.mcp.AddResourceTemplate(&any, t.readResource)
+	loose := template // the SDK's matcher knows parameters in this order alone, and no paths
+	loose.Name, loose.URITemplate = "any-result", "stepjet://runs/{run}/steps/{+rest}"
+	t.mcp.AddResourceTemplate(&loose, t.readResource)
 }
 
 // middleware goes around all methods.

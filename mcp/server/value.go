@@ -107,6 +107,9 @@ func findStep(all []outcome.Step, id string) *outcome.Step {
 		if s := findStep(all[i].Items, id); s != nil {
 			return s
 		}
+		if s := findStep(all[i].Steps, id); s != nil {
+			return s
+		}
 	}
 	return nil
 }

@@ -3,12 +3,14 @@ package server
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/stepjet/stepjet/client"
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/text"
 	"github.com/stepjet/stepjet/mcp/task"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/subjects"
@@ -47,8 +49,8 @@ func (c *call) await(ctx context.Context, r *client.Run) (*mcp.CallToolResult, e
 		case <-w.look.C:
 			w.watch()
 		case <-w.beat.C:
-			if res, err := w.tick(handle); res != nil || err != nil {
-				return res, err
+			if res := w.tick(handle); res != nil {
+				return res, nil
 			}
 		case err := <-w.answered:
 			if w.asking = ""; err != nil {
@@ -156,15 +158,19 @@ func (w *waiting) watch() {
 	}()
 }
 
+// mostNamed is the most of a step's token that progress tells, in bytes.
+const mostNamed = 80
+
 // take takes what happened to the run.
 func (w *waiting) take(e client.Event) {
 	switch e.Kind {
 	case subjects.EventStart:
 		w.progress.total = e.Steps
 	case subjects.EventStep:
-		if _, _, item := subjects.SplitItem(e.Step); !item && e.Status.Terminal() {
+		if _, _, item := subjects.SplitItem(e.Step); !item && !strings.Contains(e.Step, "/") && e.Status.Terminal() {
 			w.progress.over++
 		}
+		w.progress.now = text.Clip(e.Step, mostNamed) + " " + string(e.Status)
 		w.asks = w.asks || e.Status == outcome.StepAsking
 	case subjects.EventQuestion:
 		w.asks = true
@@ -173,17 +179,17 @@ func (w *waiting) take(e client.Event) {
 
 // tick is what is done four times a second: tell of progress, and put what the run asks. handle says that the client
 // polls for what is asked.
-func (w *waiting) tick(handle bool) (*mcp.CallToolResult, error) {
+func (w *waiting) tick(handle bool) *mcp.CallToolResult {
 	w.progress.beat(w.ctx)
 	if !w.asks || handle || w.asking != "" {
-		return nil, nil
+		return nil
 	}
 	asked, err := w.c.mine(w.ctx)
 	if err != nil || len(asked) == 0 {
-		return nil, nil // another look will tell; the wait has its bound
+		return nil // another look will tell; the wait has its bound
 	}
 	if w.c.req.ProtocolVersion() >= stateless {
-		return w.c.inputRequired(asked), nil
+		return w.c.inputRequired(asked)
 	}
 	for _, q := range asked {
 		if _, there := w.put[keyOf(q)]; !there {
@@ -191,7 +197,7 @@ func (w *waiting) tick(handle bool) (*mcp.CallToolResult, error) {
 			break
 		}
 	}
-	return nil, nil
+	return nil
 }
 
 // ask puts a question to the client's user while the call is open, as versions with sessions do.

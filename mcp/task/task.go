@@ -97,13 +97,25 @@ func latest(doc *outcome.Run) time.Time {
 	return last
 }
 
+// asking returns the steps that wait for a person, with those inside of others.
+func asking(steps []outcome.Step) (ids []string) {
+	for i := range steps {
+		s := &steps[i]
+		if inside := append(asking(s.Items), asking(s.Steps)...); len(inside) > 0 {
+			ids = append(ids, inside...)
+		} else if s.Status == outcome.StepAsking {
+			ids = append(ids, s.ID)
+		}
+	}
+	return ids
+}
+
 // mostNamed is how many waiting steps are named.
 const mostNamed = 5
 
 // Progress says how far a run is: "7 of 12 steps, 1 failed".
 func Progress(doc *outcome.Run) string {
 	over, failed := 0, 0
-	var waits []string
 	for i := range doc.Steps {
 		s := &doc.Steps[i]
 		if s.Status.Terminal() {
@@ -112,10 +124,8 @@ func Progress(doc *outcome.Run) string {
 		if s.Status == outcome.StepFailed {
 			failed++
 		}
-		if s.Status == outcome.StepAsking {
-			waits = append(waits, s.ID)
-		}
 	}
+	waits := asking(doc.Steps)
 	if len(doc.Steps) == 0 {
 		return ""
 	}

@@ -74,13 +74,17 @@ Without --listen it speaks on standard input and output, as a client's configura
 	p.StringVar(&f.keys, "key-file", "", "`file` of keys that sign what clients keep")
 	p.StringArrayVar(&f.origins, "allow-origin", nil, "let web pages of this `origin` call; may be repeated")
 	p.StringVar(&f.expose, "expose", "", "registered tools to offer as tools of their own: a `selector`")
-	p.DurationVar(&f.taskAfter, "task-after", server.DefaultTaskAfter, "answer with a task after this `duration`, where the client knows tasks")
+	p.DurationVar(&f.taskAfter, "task-after", server.DefaultTaskAfter,
+		"answer with a task after this `duration`, where the client knows tasks")
 	p.DurationVar(&f.hold, "hold", server.DefaultHold, "wait for a result for this `duration`, where it does not")
 	p.StringVar(&f.maxResult, "max-result", "48KiB", "replace the largest values of a result over this `size` by links")
 	p.StringSliceVar(&f.context, "context", nil, "`keys` of _meta that become out-of-band context")
-	p.StringArrayVar(&f.contextClaims, "context-claim", nil, "a token's claim that becomes context: `claim=key`; may be repeated")
-	p.StringArrayVar(&f.contextHeaders, "context-header", nil, "a header that becomes context: `Header=key[:secret]`; may be repeated")
-	p.DurationVar(&f.retention, "retention", server.DefaultRetention, "how long finished runs are kept: that of the orchestrators")
+	p.StringArrayVar(&f.contextClaims, "context-claim", nil,
+		"a token's claim that becomes context: `claim=key`; may be repeated")
+	p.StringArrayVar(&f.contextHeaders, "context-header", nil,
+		"a header that becomes context: `Header=key[:secret]`; may be repeated")
+	p.DurationVar(&f.retention, "retention", server.DefaultRetention,
+		"how long finished runs are kept: that of the orchestrators")
 	c.AddCommand(installCommand(s))
 	return c
 }

@@ -26,10 +26,18 @@ func (f *flags) config() (cfg server.Config, err error) {
 		}
 		cfg.Expose = &some
 	}
-	if err := readFile("--key-file", f.keys, func(b []byte) (err error) { cfg.Keys, err = task.ParseKeys(b); return err }); err != nil {
+	err = readFile("--key-file", f.keys, func(b []byte) (err error) {
+		cfg.Keys, err = task.ParseKeys(b)
+		return err
+	})
+	if err != nil {
 		return cfg, err
 	}
-	if err := readFile("--auth", f.auth, func(b []byte) (err error) { cfg.Auth, err = server.ParseAuth(b); return err }); err != nil {
+	err = readFile("--auth", f.auth, func(b []byte) (err error) {
+		cfg.Auth, err = server.ParseAuth(b)
+		return err
+	})
+	if err != nil {
 		return cfg, err
 	}
 	cfg.Context, err = f.contextRules()
@@ -119,5 +127,6 @@ func readTenants(name string) (all map[string]tenantFile, err error) {
 }
 
 func noTenant(tenant string) error {
-	return fault.New(fault.Permission, "the tenant %q is not served here", tenant).WithHint("the file of --tenants names those that are")
+	return fault.New(fault.Permission, "the tenant %q is not served here", tenant).
+		WithHint("the file of --tenants names those that are")
 }

@@ -2,7 +2,6 @@ package mcp
 
 import (
 	"encoding/json"
-	"fmt"
 	"os"
 	"strings"
 
@@ -78,5 +77,5 @@ func (s Surroundings) install(name, expose string) error {
 	for _, c := range clients {
 		names = append(names, c.name)
 	}
-	return fault.New(fault.InvalidConfig, "no client is known as %q", name).WithHint("%s", fmt.Sprint(strings.Join(names, ", ")))
+	return fault.New(fault.InvalidConfig, "no client is known as %q", name).WithHint("%s", strings.Join(names, ", "))
 }

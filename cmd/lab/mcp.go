@@ -1,0 +1,53 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stepjet/stepjet/internal/lab/mcp"
+)
+
+func mcpCommand() *cobra.Command {
+	var suite string
+	c := &cobra.Command{
+		Use:   "mcp [REVISION...]",
+		Short: "Hold \"stepjet mcp\" against the conformance suite of the Model Context Protocol",
+		Long: `Starts a Stepjet with the tools that the suite wants to find, runs what each revision of the protocol requires,
+and reads the suite's checks one by one: each has to pass, or to stand in the baseline with a reason.
+Without a REVISION it only serves, until it is interrupted.`,
+		RunE: func(cmd *cobra.Command, revisions []string) error {
+			return mcp.Serve(cmd.Context(), func(url string) error {
+				if len(revisions) == 0 {
+					_, _ = fmt.Fprintln(os.Stderr, url)
+					<-cmd.Context().Done()
+					return nil
+				}
+				return runSuite(cmd, suite, url, revisions)
+			})
+		},
+	}
+	c.Flags().StringVar(&suite, "suite", "internal/lab/mcp/suite", "`folder` with the suite's node_modules")
+	return c
+}
+
+func runSuite(cmd *cobra.Command, suite, url string, revisions []string) error {
+	var problems []string
+	passed, baselined := 0, 0
+	for _, revision := range revisions {
+		_, _ = fmt.Fprintf(os.Stdout, "\n%s\n", revision)
+		t, err := mcp.Run(cmd.Context(), suite, url, revision, os.Stdout)
+		if err != nil {
+			return err
+		}
+		passed, baselined = passed+t.Passed, baselined+t.Baselined
+		problems = append(problems, t.Problems...)
+	}
+	_, _ = fmt.Fprintf(os.Stdout, "\n%d checks passed, %d don't apply, %d problems\n", passed, baselined, len(problems))
+	if len(problems) > 0 {
+		return fmt.Errorf("the suite found:\n%s", strings.Join(problems, "\n"))
+	}
+	return nil
+}

@@ -1,0 +1,88 @@
+package mcp
+
+import (
+	"context"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/stepjet/stepjet/client"
+	"github.com/stepjet/stepjet/internal/dev"
+	"github.com/stepjet/stepjet/mcp/selector"
+	"github.com/stepjet/stepjet/mcp/server"
+	"github.com/stepjet/stepjet/worker"
+)
+
+// Serve runs a whole Stepjet with the tools of the suite and a server in front of it, on a loopback address, and calls
+// do with the server's URL.
+func Serve(ctx context.Context, do func(url string) error) error {
+	stack, err := dev.Start(ctx, dev.Options{NoWorker: true})
+	if err != nil {
+		return err
+	}
+	defer stack.Stop()
+	nc, err := stack.Connect(ctx, "mcp")
+	if err != nil {
+		return err
+	}
+	defer nc.Close()
+	stop, err := host(ctx, nc)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	c, err := client.New(ctx, nc, client.Config{})
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	all, err := selector.Parse("*")
+	if err != nil {
+		return err
+	}
+	s, err := server.New(server.Config{
+		Client: func(context.Context, string) (*client.Client, error) { return c, nil },
+		Expose: &all, TaskAfter: 300 * time.Millisecond, Hold: 5 * time.Second,
+	})
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	l, err := s.Listen(ctx, "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	serving, end := context.WithCancel(ctx)
+	served := make(chan error, 1)
+	go func() { served <- s.ServeHTTP(serving, l) }()
+	err = do("http://" + l.Addr().String() + server.Path)
+	end()
+	if e := <-served; err == nil {
+		err = e
+	}
+	return err
+}
+
+// host runs a worker with the tools until it is stopped, and returns once they are registered.
+func host(ctx context.Context, nc *nats.Conn) (stop func(), err error) {
+	w, err := worker.New(nc, worker.Config{DrainTimeout: time.Second})
+	if err != nil {
+		return nil, err
+	}
+	if err := Host(w); err != nil {
+		return nil, err
+	}
+	running, end := context.WithCancel(ctx)
+	over := make(chan error, 1)
+	go func() { over <- w.Run(running) }()
+	select {
+	case <-w.Ready():
+		return func() {
+			end()
+			<-over
+		}, nil
+	case err := <-over:
+		end()
+		return nil, err
+	}
+}
