@@ -83,8 +83,7 @@ func (r *runs) artifact(ctx context.Context, handle json.RawMessage) ([]byte, er
 // planResult is the outcome of a plan: as structured content and, for clients whose numbers are rounded, as text.
 func (r *runs) planResult(out *outcome.Outcome) *mcp.CallToolResult {
 	small, links := r.shrunk(out)
-	doc := append([]byte(`{"run":`), jsontape.AppendQuoted(nil, out.Run)...)
-	doc = append(append(doc, ','), small.ForModel()[1:]...)
+	doc := small.ForModel()
 	res := &mcp.CallToolResult{
 		Content:           append([]mcp.Content{&mcp.TextContent{Text: string(doc)}}, links...),
 		StructuredContent: json.RawMessage(doc),

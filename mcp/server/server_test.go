@@ -167,6 +167,7 @@ func TestAPlanRunsAndItsOutcomeComesBack(t *testing.T) {
 		require.NoError(t, json.Unmarshal([]byte(textOf(t, res)), &out))
 		assert.Equal(t, "succeeded", out.Status, version)
 		assert.Equal(t, map[string]any{"b": map[string]any{"text": "hello hello Ada"}}, out.Results)
+		assert.Equal(t, 1, strings.Count(textOf(t, res), `"run"`))
 		structured, err := json.Marshal(res.StructuredContent)
 		require.NoError(t, err)
 		assert.JSONEq(t, textOf(t, res), string(structured))
