@@ -137,3 +137,47 @@ func TestDemandWithoutOrchestratorsIsNotKnown(t *testing.T) {
 	_, err := s.client.Demand(ctx(t))
 	require.Equal(t, fault.NotReady, fault.CodeOf(err))
 }
+
+// TestNowAddsUp: what each of several orchestrators says that it holds adds up to what there is.
+func TestNowAddsUp(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	s.unhosted("narrow", 2)
+	var all []*orchestrator.Orchestrator
+	for range 2 {
+		o, err := orchestrator.New(s.nc, s.config)
+		require.NoError(t, err)
+		_, err = o.Now(ctx(t))
+		require.Equal(t, fault.NotReady, fault.CodeOf(err), "it has not begun")
+		life, end := context.WithCancel(context.Background())
+		ended := make(chan error, 1)
+		go func() { ended <- o.Run(life) }()
+		t.Cleanup(func() { end(); require.NoError(t, <-ended) })
+		<-o.Ready()
+		all = append(all, o)
+	}
+	s.leave()
+	const runs, each = 16, 20
+	for i := range runs {
+		s.submit(manySteps("narrow", each), fmt.Sprint("r", i))
+	}
+	require.Eventually(t, func() bool {
+		var partitions, active, wanted, queued int
+		var oldest time.Duration
+		for _, o := range all {
+			n, err := o.Now(ctx(t))
+			require.NoError(t, err)
+			partitions += n.Partitions
+			active += n.Runs
+			for _, d := range n.Tools {
+				if d.Tool == "narrow" {
+					require.Equal(t, 2, d.Limit)
+					wanted += d.Steps
+					queued += d.Queued
+					oldest = max(oldest, d.Oldest())
+				}
+			}
+		}
+		return partitions == 64 && active == runs && wanted == runs*each && queued > 0 && oldest > 0
+	}, patience, 20*time.Millisecond)
+}

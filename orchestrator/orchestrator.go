@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -13,7 +14,17 @@ import (
 )
 
 // Orchestrator owns some of the partitions and runs their plans.
-type Orchestrator struct{ self }
+type Orchestrator struct {
+	self
+	working atomic.Pointer[working] // nil before Run has begun
+}
+
+// working is what an orchestrator works with while Run goes on.
+type working struct {
+	loops    *loops
+	registry *registry
+	store    storage
+}
 
 // New checks the configuration. Nothing runs before Run.
 func New(nc *nats.Conn, cfg Config) (*Orchestrator, error) {
@@ -21,7 +32,7 @@ func New(nc *nats.Conn, cfg Config) (*Orchestrator, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	return &Orchestrator{self{nc: nc, cfg: cfg, member: cfg.memberID(), ready: make(chan struct{})}}, nil
+	return &Orchestrator{self: self{nc: nc, cfg: cfg, member: cfg.memberID(), ready: make(chan struct{})}}, nil
 }
 
 // Ready is closed once partitions are owned and requests are answered.
@@ -49,7 +60,9 @@ func (o *Orchestrator) Run(ctx context.Context) error {
 	if err := reg.run(work, &owned); err != nil {
 		return err
 	}
-	ls := newLoops(work, &o.self, facetsOf(store), reg)
+	facets := facetsOf(store)
+	ls := newLoops(work, &o.self, facets, reg)
+	o.working.Store(&working{ls, reg, facets})
 	unwatch, err := ls.watchNoResponders(o.nc)
 	if err != nil {
 		return err

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"log/slog"
 	"maps"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -178,6 +180,18 @@ func (g *registry) refresh(ctx context.Context, names []string) (found bool) {
 		found = true
 	}
 	return found
+}
+
+// registered returns all tools, in the order of their names.
+func (g *registry) registered() []tool.Registered {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	all := make([]tool.Registered, 0, len(g.tools))
+	for _, k := range g.tools {
+		all = append(all, k.Registered)
+	}
+	slices.SortFunc(all, func(a, b tool.Registered) int { return strings.Compare(a.Name, b.Name) })
+	return all
 }
 
 // catalog returns the tools that one tenant may use. It is for one plan, on one goroutine.

@@ -121,6 +121,16 @@ type runTable struct {
 
 func newRunTable() *runTable { return &runTable{byID: map[subjects.Run]*run{}} }
 
+// active counts runs that are not over.
+func (t *runTable) active() (n int) {
+	for _, r := range t.byID {
+		if r.phase < finished {
+			n++
+		}
+	}
+	return n
+}
+
 // add takes a new run, in the order of the ledger.
 func (t *runTable) add(r *run) {
 	t.byID[r.id] = r

@@ -65,5 +65,7 @@ func TestProgramsCount(t *testing.T) {
 		`stepjet_step_wait_seconds_count{tool="add"} 1`,
 		`stepjet_runs_total{status="partial",tenant="default"} 1`,
 	)
-	scraped(t, working, `stepjet_sweep_repairs_total 0`)
+	scraped(t, counting,
+		`stepjet_partitions_owned 64`, `stepjet_runs_active 0`, `stepjet_tool_demand{tool="add"} 0`, `stepjet_tool_limit{tool="add"} 4096`)
+	scraped(t, working, `stepjet_worker_busy{tool="add"} 0`)
 }

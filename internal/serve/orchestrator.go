@@ -105,7 +105,14 @@ others go on with its runs. The first start creates streams and buckets; what ex
 			func(ctx context.Context) (*natsgo.Conn, error) {
 				return kv.Connect(ctx, nats.Options("stepjet orchestrator", log))
 			},
-			func(nc *natsgo.Conn) (daemon.Service, error) { return orchestrator.New(nc, cfg) },
+			func(nc *natsgo.Conn) (daemon.Service, error) {
+				o, err := orchestrator.New(nc, cfg)
+				if err != nil {
+					return nil, err
+				}
+				watch.Orchestrator(o)
+				return o, nil
+			},
 		)
 		return daemon.Run(cmd.Context(), watch.Daemon("orchestrator", s.Check, log), s)
 	}

@@ -20,6 +20,8 @@ import (
 	"github.com/stepjet/stepjet/internal/telemetry/traces"
 	"github.com/stepjet/stepjet/internal/version"
 	"github.com/stepjet/stepjet/observe"
+	"github.com/stepjet/stepjet/orchestrator"
+	"github.com/stepjet/stepjet/worker"
 )
 
 // Settings are what flags and environment say of it. What is not asked for is not counted, and costs nothing.
@@ -83,6 +85,20 @@ func about(name string) *resource.Resource {
 		return own
 	}
 	return said
+}
+
+// Orchestrator has what an orchestrator holds on the page of metrics.
+func (s *Settings) Orchestrator(o *orchestrator.Orchestrator) {
+	if s.metrics != nil {
+		s.metrics.Orchestrator(o.Now)
+	}
+}
+
+// Worker has how much the tools of a worker have to do on the page of metrics.
+func (s *Settings) Worker(w *worker.Worker) {
+	if s.metrics != nil {
+		s.metrics.Worker(w.Load)
+	}
 }
 
 // Daemon returns how a program of this name is run. check is daemon.Options.Check.

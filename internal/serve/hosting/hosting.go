@@ -105,6 +105,7 @@ func (p *Program) Run(
 			if err != nil {
 				return nil, err
 			}
+			p.watch.Worker(w)
 			return host(nc, w)
 		})
 	return daemon.Run(cmd.Context(), p.watch.Daemon(p.Name, s.Check, log), s)

@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# Checks what is in this folder with the programs that will read it: systemd's own rating of the units (0 is shut in, 10
+# is open), and Prometheus' own tests of the alerts. Installs them from Debian where they are absent.
+set -euo pipefail
+cd "$(dirname "$0")"
+install() { # program package
+  command -v "$1" >/dev/null || { echo "installing $2"; apt-get install -y --no-install-recommends "$2" >/dev/null; }
+}
+install systemd-analyze systemd
+install promtool prometheus
+for unit in ./*.service; do
+  echo "$unit"
+  systemd-analyze security --offline=true --threshold=20 "$unit" | tail -1
+done
+promtool check rules prometheus/alerts.yaml
+promtool test rules prometheus/alerts_test.yaml
+# An alert over a metric that nobody has never fires.
+for name in $(grep -oE 'stepjet_[a-z_]+' prometheus/alerts.yaml | sed -E 's/_(bucket|count|sum)$//' | sort -u); do
+  grep -q "\`$name\`" ../docs/operations.md || { echo "$name is no metric of docs/operations.md"; exit 1; }
+done
