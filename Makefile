@@ -1,4 +1,5 @@
-# Everything here needs Go and nothing else, but "make typescript" and "make mcp", which need Node.
+# Everything here needs Go and nothing else, but "make typescript" and "make mcp", which need Node, and "make deploy",
+# which says what it needs.
 GO    ?= go
 PLANS  = internal/builtin/testdata/nestful/plans.jsonl
 
@@ -11,7 +12,7 @@ PURE = ./fault ./subjects ./wire ./outcome ./tool ./plan ./machine ./internal/la
 # without the race detector, which the same code meets elsewhere.
 TIMED = ./internal/conformance ./internal/bench ./internal/lab/chaos ./internal/lab/bench
 
-.PHONY: lab test-timed sim mutants bench-contracts all build demo test test-pure test-race vet fmt lint bench bench-scale bench-core chaos typescript mcp clean
+.PHONY: lab deploy test-timed sim mutants bench-contracts all build demo test test-pure test-race vet fmt lint bench bench-scale bench-core chaos typescript mcp clean
 
 all: build
 
@@ -82,6 +83,10 @@ MCP_SUITE = internal/lab/mcp/suite
 mcp: lab ## "stepjet mcp" against the conformance suite of the Model Context Protocol
 	cd $(MCP_SUITE) && npm ci --no-audit --no-fund --ignore-scripts
 	./bin/lab mcp 2026-07-28 2025-11-25 --suite $(MCP_SUITE)
+
+deploy: build ## what is in deploy/: units, alerts, images. Takes systemd, prometheus and buildah from Debian where they are absent; as root
+	deploy/check.sh
+	deploy/image_check.sh
 
 bench-contracts: lab ## writes the figures of docs/contracts.md
 	./bin/lab contracts --report docs/contracts.md

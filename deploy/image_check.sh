@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# Builds an image of each program that serves, as deploy/Dockerfile does in its last stage, and starts it as its own user
+# on a read-only root that holds nothing else. Needs root, and Debian's buildah, which it installs where it is absent.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+command -v buildah >/dev/null || apt-get install -y --no-install-recommends buildah >/dev/null
+export BUILDAH_ISOLATION=chroot STORAGE_DRIVER=vfs
+root=$(mktemp -d)
+export STORAGE_OPTS= CONTAINERS_STORAGE_CONF=$root/storage.conf
+printf '[storage]\ndriver = "vfs"\nrunroot = "%s/run"\ngraphroot = "%s/graph"\n' "$root" "$root" >"$root/storage.conf"
+printf '{"default":[{"type":"insecureAcceptAnything"}]}\n' >"$root/policy.json"
+trap 'rm -rf "$root"' EXIT
+for program in orchestrator toolworker; do
+  mkdir -p "$root/context/out"
+  cp "bin/$program" "$root/context/out/program"
+  { echo "FROM scratch"; sed -n '/^COPY --from=build/,$p' deploy/Dockerfile | sed 's/^COPY --from=build \/out/COPY out/'; } >"$root/Dockerfile"
+  buildah bud --signature-policy "$root/policy.json" -q -f "$root/Dockerfile" -t "$program" "$root/context" >/dev/null
+  container=$(buildah from --signature-policy "$root/policy.json" "$program")
+  at=$(buildah mount "$container")
+  [ "$(find "$at" -type f | wc -l)" = 1 ] || { echo "there is more in the image than the program:"; find "$at" -type f; exit 1; }
+  user=$(buildah inspect --format '{{.OCIv1.Config.User}}' "$container")
+  [ "$user" = 65532:65532 ] || { echo "$program runs as $user"; exit 1; }
+  # Nothing is there but the program: what it says of a server that is not there shows that it has begun.
+  said=$(unshare -m bash -c 'mount --bind "$1" "$1" && mount -o remount,ro,bind "$1" && exec chroot --userspec="$2" "$1" /program --url nats://127.0.0.1:1 --wait-for-nats 0' - "$at" "$user" 2>&1 || true)
+  case $said in
+  *no_connection*) echo "$program: $(stat -c %s "$at/program") bytes, runs as $user on an empty read-only root" ;;
+  *) echo "$program did not run: $said"; exit 1 ;;
+  esac
+  buildah rm "$container" >/dev/null
+done
