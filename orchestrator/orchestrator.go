@@ -9,8 +9,10 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/observer"
 	"github.com/stepjet/stepjet/kv"
+	"github.com/stepjet/stepjet/tool"
 )
 
 // Orchestrator owns some of the partitions and runs their plans.
@@ -192,4 +194,59 @@ func (o *Orchestrator) lookAtSteps(ctx context.Context, ls *loops, u *kv.Upkeep)
 		case <-ticker.C:
 		}
 	}
+}
+
+// Now is what an orchestrator holds at one moment. What all orchestrators say of it at about the same moment adds up.
+type Now struct {
+	// Partitions is how many, of 64, this orchestrator owns.
+	Partitions int
+	// Runs is how many it owns that are not over.
+	Runs int
+	// Behind is how long what has come from the ledger waits until it is taken: the longest of this process's loops.
+	Behind time.Duration
+	// Tools says for every registered tool how much of it is wanted: what this orchestrator holds back, and, for the
+	// tools whose names lie in its partitions, what lies in their streams and what workers have. The limit is everywhere
+	// the tool's.
+	Tools []tool.Demand
+}
+
+// Now looks at what this orchestrator holds. It goes through all that waits in its loops, and asks the server for each
+// tool that it looks after or has steps of: for a scrape every few seconds, not for more. Errors: not_ready before
+// Ready, and those of the connection.
+func (o *Orchestrator) Now(ctx context.Context) (*Now, error) {
+	w := o.working.Load()
+	if w == nil {
+		return nil, fault.New(fault.NotReady, "the orchestrator has not begun")
+	}
+	held, err := w.loops.now(ctx)
+	if err != nil {
+		return nil, err
+	}
+	n := &Now{Behind: held.behind}
+	for _, mine := range held.owned {
+		if mine {
+			n.Partitions++
+		}
+	}
+	tools := w.registry.registered()
+	lags, err := lagsOf(ctx, w.store, tools, func(name string) bool { return held.uses[name] || held.owned.looksAfter(name) })
+	if err != nil {
+		return nil, err
+	}
+	waiting, err := w.loops.waiting(ctx, lags)
+	if err != nil {
+		return nil, err
+	}
+	n.Runs = waiting.runs
+	for i := range tools {
+		t, x := &tools[i], waiting.tools[tools[i].Name]
+		d := tool.Demand{Tool: t.Name, Limit: t.Contract.Limit, Held: x.Held, OldestMS: x.OldestMS}
+		if held.owned.looksAfter(t.Name) { // so that of all orchestrators one counts it
+			lag, there := lags[t.Name]
+			d.Queued, d.Leased, d.NoConsumer = int(lag.Behind), lag.Leased, !there
+		}
+		d.Steps = d.Held + d.Queued + d.Leased
+		n.Tools = append(n.Tools, d)
+	}
+	return n, nil
 }

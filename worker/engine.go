@@ -73,6 +73,16 @@ func (f *feed) refuse(d *kv.Delivery) {
 	}
 }
 
+// taken returns how many of so many slots are taken.
+func (f *feed) taken(slots int) int {
+	select {
+	case <-f.pulling:
+		return slots - f.puller.Free()
+	default: // it has not begun
+		return 0
+	}
+}
+
 // headroom is what a message needs besides its body: headers, subject, protocol. The same as for plans.
 const headroom = 16 << 10
 

@@ -13,8 +13,8 @@ import (
 // lookWithin bounds a look at an orchestrator; it is shorter than the time after which a scrape is given up.
 const lookWithin = 5 * time.Second
 
-func gauge(name, help string, labels ...string) *prometheus.Desc {
-	return prometheus.NewDesc(prometheus.BuildFQName(namespace, "", name), help, labels, nil)
+func gauge(of, name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc(prometheus.BuildFQName(namespace, of, name), help, labels, nil)
 }
 
 // owner tells what an orchestrator holds, whenever it is scraped.
@@ -30,14 +30,14 @@ type owner struct {
 func (m *Metrics) Orchestrator(now func(context.Context) (*orchestrator.Now, error)) {
 	m.Add(&owner{
 		now:        now,
-		partitions: gauge("partitions_owned", "Partitions, of 64, that this orchestrator owns."),
-		runs:       gauge("runs_active", "Runs that go on, of those that this orchestrator owns."),
-		behind: gauge("cursor_lag_seconds",
+		partitions: gauge("partitions", "owned", "Partitions, of 64, that this orchestrator owns."),
+		runs:       gauge("runs", "active", "Runs that go on, of those that this orchestrator owns."),
+		behind: gauge("cursor", "lag_seconds",
 			"How long what has come from the ledger waits until its owner takes it: the longest of the process's loops."),
-		demand: gauge("tool_demand", "Calls of a tool that are ready and not done with: add up over orchestrators.", "tool"),
-		limit:  gauge("tool_limit", "How many calls of a tool may be with workers at once.", "tool"),
-		leased: gauge("tool_leased", "Calls of a tool that workers have: add up over orchestrators.", "tool"),
-		oldest: gauge("tool_oldest_ready_seconds",
+		demand: gauge("tool", "demand", "Calls of a tool that are ready and not done with: add up over orchestrators.", "tool"),
+		limit:  gauge("tool", "limit", "How many calls of a tool may be with workers at once.", "tool"),
+		leased: gauge("tool", "leased", "Calls of a tool that workers have: add up over orchestrators.", "tool"),
+		oldest: gauge("tool", "oldest_ready_seconds",
 			"For how long the oldest call of a tool has been ready that no worker has: the largest of all orchestrators counts.", "tool"),
 	})
 }
@@ -83,8 +83,8 @@ type host struct {
 func (m *Metrics) Worker(load func() []worker.Load) {
 	m.Add(&host{
 		load:  load,
-		slots: gauge("worker_slots", "Executions of a tool that this worker takes at once.", "tool"),
-		busy:  gauge("worker_busy", "Of them, those that are taken.", "tool"),
+		slots: gauge("worker", "slots", "Executions of a tool that this worker takes at once.", "tool"),
+		busy:  gauge("worker", "busy", "Of them, those that are taken.", "tool"),
 	})
 }
 
