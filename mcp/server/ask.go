@@ -134,12 +134,16 @@ func (r *runs) reply(ctx context.Context, who Principal, q *outcome.Question, ac
 	if err != nil {
 		return err
 	}
+	by := r.client
+	if q.Kind == outcome.Approval {
+		by = r.approver
+	}
 	a := client.Answer{Arguments: said.Arguments, Reason: said.Reason, By: who.by()}
 	switch said.Verdict {
 	case task.Approve:
-		_, err = r.client.Approve(ctx, q, a)
+		_, err = by.Approve(ctx, q, a)
 	case task.Reject:
-		_, err = r.client.Reject(ctx, q, a)
+		_, err = by.Reject(ctx, q, a)
 	case task.Answer:
 		_, err = r.client.Answer(ctx, q, said.Value, a)
 	case task.Open:

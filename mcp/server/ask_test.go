@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/stepjet/stepjet/client"
 	"github.com/stepjet/stepjet/mcp/server"
 )
 
@@ -147,4 +148,23 @@ func TestAStateIsGoodForItsCallAlone(t *testing.T) {
 		"name": "execute_tool_plan", "arguments": json.RawMessage(approvedPlan), "requestState": state,
 	}})
 	assert.Equal(t, "input_required", field[string](t, a, "resultType"), a.Body)
+}
+
+func TestApprovalsAreGivenByTheApprover(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	elsewhere, err := client.New(t.Context(), w.stack.Conn(), client.Config{Tenant: "elsewhere"})
+	require.NoError(t, err)
+	t.Cleanup(elsewhere.Close)
+	other := w.beside(t, func(c *server.Config) {
+		c.Approver = func(context.Context, string) (*client.Client, error) { return elsewhere, nil }
+	})
+	arguments := json.RawMessage(`{"steps": [{"id": "pay", "tool": "greet", "arguments": {"name": "Ada"}, "approval": true}]}`)
+	for at, want := range map[*world]string{w: "complete", other: "input_required"} { // it knows no such run
+		r := request{method: "tools/call", elicit: true, params: map[string]any{"name": "execute_tool_plan", "arguments": arguments}}
+		r.params["requestState"] = field[string](t, at.send(t, r), "requestState")
+		r.params["inputResponses"] = map[string]any{"pay#1": map[string]any{"action": "accept", "content": map[string]any{}}}
+		a := at.send(t, r)
+		assert.Equal(t, want, field[string](t, a, "resultType"), a.Body)
+	}
 }

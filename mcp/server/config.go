@@ -25,6 +25,9 @@ type Config struct {
 	// Client opens the client of a tenant; the server closes none. It is called once for each tenant that comes, and
 	// again after an error.
 	Client func(ctx context.Context, tenant string) (*client.Client, error)
+	// Approver opens the client that gives and refuses approvals for a tenant, where the one of Client may not; nil: that
+	// one does.
+	Approver func(ctx context.Context, tenant string) (*client.Client, error)
 	// Tenant is that of callers who show no token; empty: "default".
 	Tenant string
 	// Expose are the registered tools that are offered as tools of their own, besides those that are always there;

@@ -17,8 +17,9 @@ import (
 
 // runs are those of a tenant, as far as they are looked at, and what came of them.
 type runs struct {
-	client *client.Client
-	most   int // of a result, before its largest values are replaced by links, in bytes
+	client   *client.Client
+	approver *client.Client // gives and refuses approvals
+	most     int            // of a result, before its largest values are replaced by links, in bytes
 }
 
 // runOf finds a run by the name that its caller gave it, or by its id. Errors: NotFound.

@@ -66,7 +66,13 @@ func (t *tenant) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	t.runs.client = c
+	approver := c
+	if open := t.cfg.Approver; open != nil {
+		if approver, err = open(ctx, t.name); err != nil {
+			return err
+		}
+	}
+	t.runs.client, t.runs.approver = c, approver
 	t.offer(tools)
 	t.life.working.Go(func() { t.follow(t.life.ctx) })
 	return nil

@@ -56,7 +56,8 @@ Without --listen it speaks on standard input and output, as a client's configura
 --auth FILE: {"tokens": [{"sha256", "tenant", "name", "scopes", "expires"}],
               "oauth": {"issuer", "audience", "tenant_claim", "resource"}}
   scopes: plans:run, plans:read, approvals:decide. Without it, HTTP is on loopback addresses alone.
---tenants FILE: {"acme": {"creds": "acme.creds"}}: what each tenant's runs are submitted with.
+--tenants FILE: {"acme": {"creds": "agent.creds", "approver": "approver.creds"}}: what each tenant's
+  runs are submitted with, and what approvals are given with (stepjet acl agent, stepjet acl approver).
 --key-file FILE: keys that sign handles of tasks, one a line in base64; the first one signs.
 --expose: name, prefix*, /regex/, hint:readOnly, with ! before what is not meant; commas between.`,
 		Example: `  stepjet mcp
@@ -101,6 +102,7 @@ func serve(ctx context.Context, s Surroundings, f flags) error {
 	}
 	open := &opener{s: s, creds: creds, strict: f.tenants != ""}
 	defer open.close()
+	cfg.Approver = open.approver
 	cfg.Client, cfg.Tenant, cfg.Logger, cfg.Version = open.client, s.Tenant(), s.Logger(), version.String()
 	srv, err := server.New(cfg)
 	if err != nil {
@@ -138,7 +140,20 @@ func (o *opener) client(ctx context.Context, tenant string) (*client.Client, err
 	if o.strict && !there {
 		return nil, noTenant(tenant)
 	}
-	c, end, err := o.s.Open(ctx, tenant, entry.Creds)
+	return o.open(ctx, tenant, entry.Creds)
+}
+
+// approver opens the client that approves for a tenant: another than the one of its plans where the file says so.
+func (o *opener) approver(ctx context.Context, tenant string) (*client.Client, error) {
+	entry := o.creds[tenant]
+	if entry.Approver == "" {
+		return o.client(ctx, tenant)
+	}
+	return o.open(ctx, tenant, entry.Approver)
+}
+
+func (o *opener) open(ctx context.Context, tenant, creds string) (*client.Client, error) {
+	c, end, err := o.s.Open(ctx, tenant, creds)
 	if err != nil {
 		return nil, err
 	}

@@ -109,6 +109,8 @@ func size(text string) (int, error) {
 type tenantFile struct {
 	// Creds is a file of user credentials; a relative path starts at the folder of the file that names it.
 	Creds string `json:"creds"`
+	// Approver is another one, for a user who may give and refuse approvals where the first may not; empty: the first.
+	Approver string `json:"approver,omitempty"`
 }
 
 func readTenants(name string) (all map[string]tenantFile, err error) {
@@ -117,13 +119,19 @@ func readTenants(name string) (all map[string]tenantFile, err error) {
 			return fault.Wrap(fault.InvalidConfig, err, "reading it").WithHint(`{"acme": {"creds": "acme.creds"}}`)
 		}
 		for tenant, t := range all {
-			if t.Creds != "" && !filepath.IsAbs(t.Creds) {
-				all[tenant] = tenantFile{Creds: filepath.Join(filepath.Dir(name), t.Creds)}
-			}
+			all[tenant] = tenantFile{Creds: beside(name, t.Creds), Approver: beside(name, t.Approver)}
 		}
 		return nil
 	})
 	return all, err
+}
+
+// beside returns a path that a file names: a relative one starts at the file's folder.
+func beside(file, path string) string {
+	if path == "" || filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(filepath.Dir(file), path)
 }
 
 func noTenant(tenant string) error {

@@ -93,7 +93,7 @@ func TestSizes(t *testing.T) {
 func TestOnlyTenantsWithCredentialsAreServed(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "tenants.json")
-	require.NoError(t, os.WriteFile(path, []byte(`{"acme": {"creds": "acme.creds"}}`), 0o600))
+	require.NoError(t, os.WriteFile(path, []byte(`{"acme": {"creds": "acme.creds", "approver": "boss.creds"}}`), 0o600))
 	all, err := readTenants(path)
 	require.NoError(t, err)
 	var asked string
@@ -104,6 +104,9 @@ func TestOnlyTenantsWithCredentialsAreServed(t *testing.T) {
 	_, err = o.client(t.Context(), "acme")
 	require.NoError(t, err)
 	assert.Equal(t, filepath.Join(filepath.Dir(path), "acme.creds"), asked)
+	_, err = o.approver(t.Context(), "acme")
+	require.NoError(t, err)
+	assert.Equal(t, filepath.Join(filepath.Dir(path), "boss.creds"), asked)
 	_, err = o.client(t.Context(), "other")
 	assert.Equal(t, fault.Permission, fault.CodeOf(err))
 	o.close()
