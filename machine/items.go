@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"fmt"
 	"strconv"
 	"time"
 
@@ -231,7 +232,9 @@ func (r *Run) tooMany(i, n int) *fault.Error {
 	if p == nil || int(r.steps)+n*len(p.Steps) <= plan.MaxSteps {
 		return nil
 	}
-	return tooManySteps(n * len(p.Steps))
+	err := tooManySteps(len(p.Steps))
+	err.Message = fmt.Sprintf("the plans of its %d items have %d steps together, and with them the run would have more than %d", n, n*len(p.Steps), plan.MaxSteps)
+	return err
 }
 
 // overfull reports whether a list that is counted now makes the run too large. Whose turn it was is then to be found out

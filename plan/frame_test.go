@@ -97,3 +97,18 @@ func TestHowThingsGetIntoAPlan(t *testing.T) {
 	require.Contains(t, hint(`{"id":"p","output":1,"plan":{"steps":[{"id":"b","tool":"t"}]}}`), "move it into the plan of the step")
 	require.Contains(t, hint(`{"id":"p","sub_plan":{"steps":[{"id":"b","tool":"t"}]}}`), `write "plan": {"steps":[`)
 }
+
+// TestTheInputInText: by any key, and all of it; where there is no input it is text.
+func TestTheInputInText(t *testing.T) {
+	t.Parallel()
+	const text = `"<${input[\"a b\"]}> <${input}> $${input[0]}"`
+	p, report := plan.Parse([]byte(`{"steps":[{"id":"p","arguments":{"a b":[1]},"plan":{"steps":[{"id":"a","value":`+text+`}]}},{"id":"q","value":`+text+`}]}`), nil)
+	require.NotNil(t, p, "%v", report.Problems)
+	inner := p.Steps[0].Plan
+	value, err := inner.NewResolver().Input(func() ([]byte, bool) { return []byte(`{"a b":[1]}`), true }).Arguments(0, nil)
+	require.Nil(t, err)
+	require.JSONEq(t, `"<[1]> <{\"a b\":[1]}> ${input[0]}"`, string(value))
+	value, err = p.NewResolver().Arguments(1, nil)
+	require.Nil(t, err)
+	require.JSONEq(t, `"<${input[\"a b\"]}> <${input}> $${input[0]}"`, string(value))
+}

@@ -72,6 +72,19 @@ func openingAt(s string) *opening {
 	return nil
 }
 
+// inputInText are what a reference begins with, besides, in the text of a plan that has an input. Elsewhere it is text.
+var inputInText = [...]opening{{text: "{input[", language: 2, of: itsInput}, {text: "{input}", language: 2, of: itsInput}}
+
+// openingAt returns what a reference begins with in s, which follows a "$", in the plan in hand.
+func (p *refParser) openingAt(s string) *opening {
+	for i := 0; p.input && i < len(inputInText); i++ {
+		if strings.HasPrefix(s, inputInText[i].text) {
+			return &inputInText[i]
+		}
+	}
+	return openingAt(s)
+}
+
 // prefixOf reads the beginning of a reference that may be all of a string: n is the number of bytes up to the id; 0
 // where there is none, or none that has a meaning.
 func (p *refParser) prefixOf(s string) (of aspect, n int) {
@@ -182,7 +195,7 @@ func (p *refParser) ofLanguage2(s string) bool {
 		if s[i] != '$' {
 			continue
 		}
-		if o := openingAt(s[i+1:]); o != nil && o.language > 1 {
+		if o := p.openingAt(s[i+1:]); o != nil && o.language > 1 {
 			return true
 		}
 	}

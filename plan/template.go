@@ -136,7 +136,7 @@ func (p *refParser) template(s string) []piece {
 		}
 		i += next
 		n := dollars(s[i:])
-		o := openingAt(s[i+n:])
+		o := p.openingAt(s[i+n:])
 		if o == nil || p.language1 && o.language > 1 && n%2 == 1 {
 			i += n
 			continue
@@ -249,7 +249,7 @@ func (p *refParser) keyText(s string) (text string, refers bool) {
 		}
 		n := dollars(s[i:])
 		keep := n
-		if o := openingAt(s[i+n:]); o != nil && n%2 == 0 {
+		if o := p.openingAt(s[i+n:]); o != nil && n%2 == 0 {
 			keep = n / 2
 		} else if o != nil && !(p.language1 && o.language > 1) {
 			return s, true
