@@ -50,6 +50,7 @@ const (
 	sometimesSkipped     = "skipped"          // a step
 	sometimesItems       = "items"            // of a for_each
 	sometimesNotTaken    = "not taken"        // a step
+	sometimesNested      = "nested"           // a run with plans within steps, compared with the sequential reference
 	sometimesTold        = "told"             // what a condition or a value came to that had to be read
 	sometimesStrict      = "strict"           // a run compared with the sequential reference
 	sometimesReplayed    = "replayed"         // a run derived again from its records

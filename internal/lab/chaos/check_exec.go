@@ -12,7 +12,7 @@ import (
 // checkExecutions is I3, I7 and, for what the tools could see, I10.
 func (c *checker) checkExecutions(r *runView) {
 	var p *reference.Plan
-	if r.work != nil {
+	if r.work != nil && r.work.nested == nil {
 		p, _ = reference.Parse(r.work.Plan)
 	}
 	began := map[string]map[string]int{} // by key: how often each attempt began

@@ -127,6 +127,9 @@ func (c *checker) countCode(code fault.Code) {
 
 // has reports whether the plan has the step of a token.
 func (r *runView) has(token string) bool {
+	if r.work.nested != nil {
+		return r.nestedHas(token)
+	}
 	id, _, _ := subjects.SplitItem(token)
 	p, err := reference.Parse(r.work.Plan)
 	return err == nil && slices.ContainsFunc(p.Steps, func(s reference.PlanStep) bool { return s.ID == id })
@@ -148,6 +151,10 @@ func (c *checker) checkDocument(r *runView) {
 		c.count(sometimesExpired)
 	case r.work.Kind == kindLate:
 		c.count(sometimesInTime)
+	}
+	if r.work.nested != nil {
+		c.checkNested(r)
+		return
 	}
 	c.checkSkipped(r)
 	contracts := r.work.Contracts

@@ -28,12 +28,22 @@ const (
 	kindLate   = "late"   // its run, and some of its steps, have deadlines that they may just meet or just miss
 	kindSingle = "single" // one step
 	kindBranch = "branch" // with conditions, in every fourth over what lies in blobs
+	kindNest   = "nest"   // with steps that have plans of their own
 )
 
 // Work is all that follows from a run's id.
 type Work struct {
 	Kind string
 	reference.Case
+	nested *reference.Nested // of kindNest: its plan, and what it comes to
+}
+
+// Call is what a tool does for an attempt.
+func (w *Work) Call(step, tool string, args []byte, attempt int) reference.Reply {
+	if w.nested != nil {
+		return w.nested.Call(step, tool, args, attempt)
+	}
+	return w.Case.Call(step, tool, args, attempt)
 }
 
 // Strict reports whether the outcome does not depend on the order of events.
@@ -62,6 +72,8 @@ func WorkOf(run string) *Work {
 		w.Case = branch(rng, run)
 	case kindChain:
 		w.Case = chain(20, `{"v":1}`, "")
+	case kindNest:
+		w.nest(rng)
 	case kindLate:
 		w.Case = hurried(rng, generate(rng, kind, reference.Options{Steps: 10, ForEach: true, Stop: true}))
 	case kindSingle:
@@ -158,6 +170,14 @@ func branch(rng *rand.Rand, run string) reference.Case {
 		return chain(4, `{"v":1,"text":`+large(run)+`}`, "$ref:%s.v == 1")
 	}
 	return generate(rng, kindBranch, reference.Options{Steps: 10, ForEach: true, Second: true, Codes: true})
+}
+
+// nest makes a plan with plans within it.
+func (w *Work) nest(rng *rand.Rand) {
+	w.nested = reference.GenerateNested(rng, reference.NestedTools{Echo: "try3_each", Flaky: "try3_all", Broken: "try1_all", Text: "try2_all"}, false)
+	w.Case = reference.Case{Plan: w.nested.Plan, Contracts: map[string]reference.Contract{
+		"try3_each": {MaxAttempts: 3, PartialSuccess: true}, "try3_all": {MaxAttempts: 3}, "try1_all": {MaxAttempts: 1}, "try2_all": {MaxAttempts: 2},
+	}}
 }
 
 // large is a result that is too large for a message.

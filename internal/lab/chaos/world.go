@@ -121,8 +121,8 @@ func (s Shape) withDefaults() Shape {
 	s.Tuning = s.Tuning.or(quick)
 	if len(s.Kinds) == 0 {
 		s.Kinds = []string{kindRandom, kindRandom, kindStop, kindChain, kindRandom, kindCancel, kindOnce, kindRandom}
-		if s.Version == "" { // what came before knows no conditions
-			s.Kinds[4] = kindBranch
+		if s.Version == "" { // what came before knows no conditions, and no plans within steps
+			s.Kinds[4], s.Kinds[7] = kindBranch, kindNest
 		}
 	}
 	return s
