@@ -79,7 +79,7 @@ func (b *batch) admit(now time.Time) bool {
 	}
 	b.base, b.cancel = context.WithCancelCause(context.Background())
 	b.describe()
-	b.ctx = batchContext{stepContext{b.base, &b.info}, b}
+	b.ctx = batchContext{stepContext{b.base, &b.info, nil}, b}
 	b.left.Store(int32(len(steps)))
 	b.parts.Store(int32(len(steps)) + 1)
 	for _, x := range steps {

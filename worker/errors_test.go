@@ -91,7 +91,7 @@ func TestStepContext(t *testing.T) {
 	t.Parallel()
 	base, cancel := context.WithCancelCause(context.WithValue(context.Background(), infoKeyOfTest{}, "kept"))
 	deadline := time.Now().Add(time.Hour)
-	ctx := &stepContext{base, &Info{Step: "s1", Deadline: deadline}}
+	ctx := &stepContext{base, &Info{Step: "s1", Deadline: deadline}, nil}
 	got, ok := ctx.Deadline()
 	require.True(t, ok)
 	require.Equal(t, deadline, got)
@@ -116,7 +116,7 @@ func TestStepContext(t *testing.T) {
 func TestStepContextCancelled(t *testing.T) {
 	t.Parallel()
 	base, cancel := context.WithCancelCause(context.Background())
-	ctx := &stepContext{base, &Info{}}
+	ctx := &stepContext{base, &Info{}, nil}
 	_, ok := ctx.Deadline()
 	require.False(t, ok)
 	cancel(ErrCancelled)

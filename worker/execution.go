@@ -77,7 +77,7 @@ func (e *engine) newExecution(f *feed, d *kv.Delivery, a subjects.Attempt, step 
 		Context: step.Context,
 	}
 	x.base, x.cancel = context.WithCancelCause(context.Background())
-	x.ctx = stepContext{x.base, &x.info}
+	x.ctx = stepContext{x.base, &x.info, x}
 	x.parts.Store(2)
 	return x
 }

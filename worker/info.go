@@ -87,6 +87,7 @@ func (c *batchContext) Value(key any) any {
 type stepContext struct {
 	context.Context // cancelled with one of the causes above
 	info            *Info
+	execution       *execution // nil in a batch
 }
 
 // Deadline returns when the execution is given up.
@@ -101,10 +102,13 @@ func (c *stepContext) Err() error {
 	return err
 }
 
-// Value returns the Info, and nothing else of Stepjet's.
+// Value returns the Info and the execution, and nothing else of Stepjet's.
 func (c *stepContext) Value(key any) any {
-	if _, ok := key.(infoKey); ok {
+	switch key.(type) {
+	case infoKey:
 		return c.info
+	case executionKey:
+		return c.execution
 	}
 	return c.Context.Value(key)
 }

@@ -15,6 +15,7 @@ type settings struct {
 	def      tool.Definition
 	slots    int
 	together func(Info) string
+	gate     *Gate
 	mistake  error // of an option
 }
 
@@ -78,3 +79,6 @@ func Slots(n int) Option { return func(s *settings) { s.slots = n } }
 func Together(key func(Info) string) Option {
 	return func(s *settings) { s.together = key }
 }
+
+// Gated takes a tool's steps only while a gate is open. The tool must not have a batch.
+func Gated(g *Gate) Option { return func(s *settings) { s.gate = g } }

@@ -77,8 +77,8 @@ func (e *engine) serve(ctx context.Context, h *hosted) error {
 	}
 	e.timed.Do(func() { e.tellTime(ctx, f) }) // before anything comes that may have waited for too long
 	most := h.slots
-	if f.gather != nil {
-		most = 0 // until it knows whose turn it is
+	if f.gather != nil || h.gate != nil {
+		most = 0 // until it knows whose turn it is, or that its gate is open
 	}
 	f.puller, err = e.store.Queue.PullUpTo(e.hard, t, h.slots, most, func(d *kv.Delivery) { e.accept(f, d) })
 	if err != nil {
@@ -86,6 +86,7 @@ func (e *engine) serve(ctx context.Context, h *hosted) error {
 	}
 	f.puller.Lost(func() { e.consumerGone(e.serving, h) })
 	close(f.pulling)
+	h.gate.attend(h.def.Name, f.puller, h.slots)
 	if f.gather != nil {
 		e.spawn(func() { f.gather.turn.run(e.hard) })
 	}

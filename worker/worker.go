@@ -56,6 +56,7 @@ type hosted struct {
 
 	propagation tool.Propagation
 	together    func(Info) string                // see Together; may be nil
+	gate        *Gate                            // see Gated; may be nil
 	readable    func(item json.RawMessage) error // whether the handler can read an item; may be nil
 
 	cancels   *nats.Subscription
@@ -134,9 +135,13 @@ func host(s settings, fn Handler) (*hosted, error) {
 	if err != nil {
 		return nil, inTool(name, err)
 	}
+	if s.gate != nil && contract.Batch != nil {
+		return nil, inTool(name, fault.New(fault.InvalidTool, "its contract has a batch, and a gate is for single steps"))
+	}
 	def := s.def
 	return &hosted{
 		def: &def, digest: def.Digest(), schema: schema, handler: fn, slots: s.slots, together: s.together,
+		gate:  s.gate,
 		batch: contract.Batch, propagation: contract.ErrorPropagation,
 	}, nil
 }
