@@ -25,7 +25,7 @@ var circular = map[string]int{
 	"internal/conformance": 79,
 	"internal/dialect":     74,
 	"internal/expression":  100, // a grammar
-	"internal/hosted":      48,
+	"internal/hosted":      57,
 	"kv":                   30,
 	"machine":              94, // one state machine: a step that ends touches all that waited for it
 	"model":                23,

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/jsonfile"
 	"github.com/stepjet/stepjet/internal/text"
 	"github.com/stepjet/stepjet/wire"
 	"github.com/stepjet/stepjet/worker"
@@ -17,15 +18,15 @@ import (
 func contextVariable(key string) string { return wire.ContextVariable("STEPJET_CONTEXT_", key) }
 
 // contextKeys reads the keys of the run's context that a program asks for.
-func (r *reader) contextKeys(f fields) []string {
+func (r *reader) contextKeys(f jsonfile.Fields) []string {
 	taken := map[string]string{}
-	keys := f.texts("context")
+	keys := f.Texts("context")
 	for i, key := range keys {
-		path, name := fmt.Sprintf("%s/%d", f.at("context"), i), contextVariable(key)
+		path, name := fmt.Sprintf("%s/%d", f.At("context"), i), contextVariable(key)
 		if !wire.ValidContextKey(key) {
-			r.problems.wrong(path, keyGrammar, "%q is no context key", text.Cut(key, 80))
+			r.problems.Wrong(path, keyGrammar, "%q is no context key", text.Cut(key, 80))
 		} else if first, twice := taken[name]; twice {
-			r.problems.wrong(path, "", "%q becomes the variable %s, as %q does", key, name, first)
+			r.problems.Wrong(path, "", "%q becomes the variable %s, as %q does", key, name, first)
 		}
 		taken[name] = key
 	}
@@ -99,7 +100,7 @@ func (r *request) contextHeaders(h http.Header, c wire.Context) error {
 		if err != nil {
 			return err
 		}
-		if badHeaderValue(value) { // it may be a secret: it is not shown
+		if BadHeaderValue(value) { // it may be a secret: it is not shown
 			return fault.New(fault.ToolTerminal,
 				"the run's context holds control characters that the header %s of %q can't take", name, r.name)
 		}
@@ -108,7 +109,8 @@ func (r *request) contextHeaders(h http.Header, c wire.Context) error {
 	return nil
 }
 
-func badHeaderValue(s string) bool {
+// BadHeaderValue reports whether a text can not be the value of a header.
+func BadHeaderValue(s string) bool {
 	return strings.ContainsFunc(s, func(c rune) bool { return c < ' ' && c != '\t' || c == 0x7f })
 }
 

@@ -90,7 +90,8 @@ func TestHTTPContextStaysWithItsHost(t *testing.T) {
 	require.Nil(t, got)
 	var r reader
 	q := &request{}
-	r.headers(fields{path: "", values: map[string]json.RawMessage{"headers": json.RawMessage(`{"X-Token":"${context:token}","X-A":"b"}`)}, problems: &r.problems}, q)
+	entry, _ := r.problems.Object("", json.RawMessage(`{"headers":{"X-Token":"${context:token}","X-A":"b"}}`), "headers")
+	r.headers(entry, q)
 	require.Contains(t, q.own(), "X-Token")
 	require.Contains(t, q.own(), "X-A")
 	require.Equal(t, []string{"token"}, r.uses)

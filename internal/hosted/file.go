@@ -10,12 +10,16 @@ import (
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/builtin"
+	"github.com/stepjet/stepjet/internal/jsonfile"
 	"github.com/stepjet/stepjet/tool"
 	"github.com/stepjet/stepjet/worker"
 )
 
 // MaxFile is the largest tools file, in bytes.
 const MaxFile = 16 << 20
+
+// Problems are all that is wrong with a tools file, in the order of their places.
+type Problems = jsonfile.Problems
 
 // File is a tools file, read and checked.
 type File struct {

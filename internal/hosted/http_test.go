@@ -191,7 +191,7 @@ func TestRetryAfter(t *testing.T) {
 		"0": 0, " 5 ": 5 * time.Second, "Sun, 01 Mar 2026 12:01:00 GMT": time.Minute, "Sun, 01 Mar 2026 11:00:00 GMT": 0,
 		"Sun, 01 Mar 2099 12:01:00 GMT": maxRetryAfter, "": 0, "1.5": 0, "x": 0,
 	} {
-		require.Equal(t, want, retryAfter(value, now), value)
+		require.Equal(t, want, RetryAfter(value, now), value)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/stepjet/stepjet/internal/builtin"
+	"github.com/stepjet/stepjet/internal/jsonfile"
 	"github.com/stepjet/stepjet/internal/text"
 	"github.com/stepjet/stepjet/tool"
 )
@@ -36,22 +37,22 @@ type reader struct {
 }
 
 func (r *reader) read(raw []byte) {
-	if !r.problems.wellFormed(raw) {
+	if !r.problems.WellFormed(raw) {
 		return
 	}
-	top, ok := r.problems.object("", raw, "tools")
+	top, ok := r.problems.Object("", raw, "tools")
 	if !ok {
 		return
 	}
 	var list []json.RawMessage
-	if !top.read("tools", &list, "an array") {
-		if !top.has("tools") {
-			r.problems.wrong("", `write {"tools": [{"builtin": "all"}]}`, "the field \"tools\" is missing")
+	if !top.Read("tools", &list, "an array") {
+		if !top.Has("tools") {
+			r.problems.Wrong("", `write {"tools": [{"builtin": "all"}]}`, "the field \"tools\" is missing")
 		}
 		return
 	}
 	if len(list) == 0 {
-		r.problems.wrong("/tools", `write {"builtin": "all"} for the built-in tools`, "there are no tools")
+		r.problems.Wrong("/tools", `write {"builtin": "all"} for the built-in tools`, "there are no tools")
 	}
 	for i, one := range list {
 		r.entry("/tools/"+strconv.Itoa(i), one)
@@ -60,18 +61,18 @@ func (r *reader) read(raw []byte) {
 
 // entry reads one element of tools.
 func (r *reader) entry(path string, raw json.RawMessage) {
-	f, ok := r.problems.object(path, raw, append([]string{"builtin", "exec", "http"}, definitionFields...)...)
+	f, ok := r.problems.Object(path, raw, append([]string{"builtin", "exec", "http"}, definitionFields...)...)
 	if !ok {
 		return
 	}
 	var kinds []string
 	for _, k := range []string{"builtin", "exec", "http"} {
-		if f.has(k) {
+		if f.Has(k) {
 			kinds = append(kinds, k)
 		}
 	}
 	if len(kinds) != 1 {
-		r.problems.wrong(path, "", "a tool has one of builtin, exec and http, and this one has %d of them", len(kinds))
+		r.problems.Wrong(path, "", "a tool has one of builtin, exec and http, and this one has %d of them", len(kinds))
 		return
 	}
 	if kinds[0] == "builtin" {
@@ -98,7 +99,7 @@ func (r *reader) add(path string, h hosted) {
 		return
 	}
 	if first, taken := r.names[h.def.Name]; taken {
-		r.problems.wrong(path, "", "the tool %q is there already, at %s", h.def.Name, first)
+		r.problems.Wrong(path, "", "the tool %q is there already, at %s", h.def.Name, first)
 		return
 	}
 	r.names[h.def.Name] = path
@@ -106,28 +107,28 @@ func (r *reader) add(path string, h hosted) {
 }
 
 // definition reads the fields of a definition; nil where they are no valid one, which is noted.
-func (r *reader) definition(f fields) *tool.Definition {
+func (r *reader) definition(f jsonfile.Fields) *tool.Definition {
 	values := map[string]json.RawMessage{}
 	for _, name := range definitionFields {
-		if f.has(name) {
-			values[name] = f.values[name]
+		if f.Has(name) {
+			values[name] = f.Values[name]
 		}
 	}
 	raw, err := json.Marshal(values)
 	if err != nil { // they were parts of valid JSON
-		r.problems.wrong(f.path, "", "%v", err)
+		r.problems.Wrong(f.Path, "", "%v", err)
 		return nil
 	}
 	def, err := tool.ParseDefinition(raw)
 	if err != nil {
 		for _, flaw := range tool.FlawsOf(err) {
-			r.problems.add(flaw.Code, f.path+flaw.Path, flaw.Hint, "%s", flaw.Message)
+			r.problems.Add(flaw.Code, f.Path+flaw.Path, flaw.Hint, "%s", flaw.Message)
 		}
 		return nil
 	}
 	for _, w := range def.Warnings() {
 		text, ofOutput := "", strings.HasPrefix(w.Path, "/outputSchema")
-		if w.Path = f.path + w.Path; ofOutput {
+		if w.Path = f.Path + w.Path; ofOutput {
 			text = "; results of the tool " + strconv.Quote(def.Name) + " are not checked"
 		}
 		r.file.warnings = append(r.file.warnings, Problems{w}.Error()+text)
@@ -136,14 +137,14 @@ func (r *reader) definition(f fields) *tool.Definition {
 }
 
 // builtin reads {"builtin": "group or tool"}, with changes to the definition where it is one tool.
-func (r *reader) builtin(f fields) {
-	name, ok := f.text("builtin")
+func (r *reader) builtin(f jsonfile.Fields) {
+	name, ok := f.Text("builtin")
 	if !ok {
 		return
 	}
 	if one, ok := builtin.Lookup(name); ok {
 		if def := r.changed(f, one); def != nil {
-			r.add(f.path, builtinTool(one, *def))
+			r.add(f.Path, builtinTool(one, *def))
 		}
 		return
 	}
@@ -153,53 +154,53 @@ func (r *reader) builtin(f fields) {
 	}
 	if group == nil {
 		words := append([]string{"all"}, builtin.Groups()...)
-		hint := suggest(name, words)
+		hint := jsonfile.Suggest(name, words)
 		for _, t := range builtin.All() {
 			if near := text.NearMiss(name, t.Definition.Name); near != "" {
-				hint = suggest(name, []string{near})
+				hint = jsonfile.Suggest(name, []string{near})
 			}
 		}
-		r.problems.wrong(f.at("builtin"), hint, "there are no built-in tools %q", name)
+		r.problems.Wrong(f.At("builtin"), hint, "there are no built-in tools %q", name)
 		return
 	}
-	for _, key := range slices.Sorted(maps.Keys(f.values)) {
+	for _, key := range slices.Sorted(maps.Keys(f.Values)) {
 		if key != "builtin" && slices.Contains(definitionFields, key) {
-			r.problems.wrong(f.at(key), "name one tool to change it", "a group of built-in tools takes no %s", key)
+			r.problems.Wrong(f.At(key), "name one tool to change it", "a group of built-in tools takes no %s", key)
 		}
 	}
 	for _, t := range group {
-		r.add(f.path, builtinTool(t, *t.Definition))
+		r.add(f.Path, builtinTool(t, *t.Definition))
 	}
 }
 
 // changed returns a built-in tool's definition with what the entry says otherwise.
-func (r *reader) changed(f fields, t builtin.Tool) *tool.Definition {
+func (r *reader) changed(f jsonfile.Fields, t builtin.Tool) *tool.Definition {
 	base, err := json.Marshal(t.Definition)
 	var merged map[string]json.RawMessage
 	if err = errors.Join(err, json.Unmarshal(base, &merged)); err != nil {
-		r.problems.wrong(f.path, "", "%v", err)
+		r.problems.Wrong(f.Path, "", "%v", err)
 		return nil
 	}
 	for _, key := range []string{"inputSchema", "outputSchema", "annotations"} {
-		if f.has(key) {
-			r.problems.wrong(f.at(key), "", "a built-in tool keeps its own %s", key)
+		if f.Has(key) {
+			r.problems.Wrong(f.At(key), "", "a built-in tool keeps its own %s", key)
 		}
 	}
 	for _, key := range []string{"name", "title", "description", "x-orchestration", "tenants"} {
-		if f.has(key) {
-			merged[key] = f.values[key]
+		if f.Has(key) {
+			merged[key] = f.Values[key]
 		}
 	}
-	return r.definition(fields{path: f.path, values: merged, problems: &r.problems})
+	return r.definition(f.With(merged))
 }
 
 // limits reads what exec and http have in common. A timeout beyond the contract's own could never pass.
-func (r *reader) limits(f fields, def *tool.Definition) (timeout time.Duration, output int64) {
-	timeout = time.Duration(f.number("timeout_ms", 0, maxTimeout.Milliseconds())) * time.Millisecond
-	output = f.number("output_limit_bytes", defaultOutput, maxOutput)
+func (r *reader) limits(f jsonfile.Fields, def *tool.Definition) (timeout time.Duration, output int64) {
+	timeout = time.Duration(f.Number("timeout_ms", 0, maxTimeout.Milliseconds())) * time.Millisecond
+	output = f.Number("output_limit_bytes", defaultOutput, maxOutput)
 	contract, err := def.Contract()
 	if err == nil && def.Name != "" && contract.Timeout > 0 && timeout > contract.Timeout {
-		r.problems.wrong(f.at("timeout_ms"), "raise timeout_ms of x-orchestration, or lower this one",
+		r.problems.Wrong(f.At("timeout_ms"), "raise timeout_ms of x-orchestration, or lower this one",
 			"%s is longer than the %s that the tool's contract gives one execution", timeout, contract.Timeout)
 	}
 	return timeout, output
@@ -217,14 +218,14 @@ func (r *reader) placeholders(path string, names []string, def *tool.Definition,
 		one, ok := p.declared[name]
 		switch {
 		case !ok && len(declared) == 0:
-			r.problems.wrong(path, `add it: "inputSchema": {"type": "object", "properties": {…}, "required": […]}`,
+			r.problems.Wrong(path, `add it: "inputSchema": {"type": "object", "properties": {…}, "required": […]}`,
 				"the input schema has no property %q", name)
 		case !ok:
-			r.problems.wrong(path, suggest(name, declared), "the input schema has no property %q", name)
+			r.problems.Wrong(path, jsonfile.Suggest(name, declared), "the input schema has no property %q", name)
 		case !one.scalar():
-			r.problems.wrong(path, "", "the argument %q is no string, number or boolean", name)
+			r.problems.Wrong(path, "", "the argument %q is no string, number or boolean", name)
 		case !optional && !p.required[name] && len(one.Default) == 0:
-			r.problems.wrong(path, "add it to \"required\", or give it a \"default\"", "the argument %q may be absent", name)
+			r.problems.Wrong(path, "add it to \"required\", or give it a \"default\"", "the argument %q may be absent", name)
 		}
 	}
 }

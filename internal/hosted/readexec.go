@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/stepjet/stepjet/internal/jsonfile"
 	"github.com/stepjet/stepjet/tool"
 )
 
@@ -17,25 +18,25 @@ var inherited = []string{"PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR"}
 var private = []string{"NATS_", "STEPJET_"}
 
 // exec reads the exec field of an entry.
-func (r *reader) exec(entry fields, def *tool.Definition) caller {
-	f, ok := r.problems.object(entry.at("exec"), entry.values["exec"],
+func (r *reader) exec(entry jsonfile.Fields, def *tool.Definition) caller {
+	f, ok := r.problems.Object(entry.At("exec"), entry.Values["exec"],
 		"argv", "allow_dash", "stdin", "timeout_ms", "output_limit_bytes", "env", "context", "dir")
 	if !ok {
 		return nil
 	}
 	p := &program{name: def.Name, defaults: defaults(def), dash: map[string]bool{}}
 	p.timeout, p.limit = r.limits(f, def)
-	p.stdin = f.choice("stdin", "none", "arguments") == "arguments"
+	p.stdin = f.Choice("stdin", "none", "arguments") == "arguments"
 	p.dir = r.dir
-	if dir, ok := f.text("dir"); ok && filepath.IsAbs(dir) {
+	if dir, ok := f.Text("dir"); ok && filepath.IsAbs(dir) {
 		p.dir = dir
 	} else if ok {
 		p.dir = filepath.Join(r.dir, dir)
 	}
 	used := r.argv(f, def, p)
-	for _, name := range f.texts("allow_dash") {
+	for _, name := range f.Texts("allow_dash") {
 		if !slices.Contains(used, name) {
-			r.problems.wrong(f.at("allow_dash"), suggest(name, used), "argv has no placeholder {{%s}}", name)
+			r.problems.Wrong(f.At("allow_dash"), jsonfile.Suggest(name, used), "argv has no placeholder {{%s}}", name)
 		}
 		p.dash[name] = true
 	}
@@ -46,24 +47,24 @@ func (r *reader) exec(entry fields, def *tool.Definition) caller {
 }
 
 // argv reads the command line and returns the names of its placeholders.
-func (r *reader) argv(f fields, def *tool.Definition, p *program) (used []string) {
-	elements := f.texts("argv")
+func (r *reader) argv(f jsonfile.Fields, def *tool.Definition, p *program) (used []string) {
+	elements := f.Texts("argv")
 	if len(elements) == 0 || elements[0] == "" {
-		r.problems.wrong(f.at("argv"), `for example ["jq", "-r", "{{path}}"]`, "it must name a program")
+		r.problems.Wrong(f.At("argv"), `for example ["jq", "-r", "{{path}}"]`, "it must name a program")
 		return nil
 	}
 	for i, element := range elements {
-		path := fmt.Sprintf("%s/%d", f.at("argv"), i)
+		path := fmt.Sprintf("%s/%d", f.At("argv"), i)
 		t, err := parseTemplate(element, "{{", "}}")
 		if err != nil {
-			r.problems.wrong(path, "", "%v", err)
+			r.problems.Wrong(path, "", "%v", err)
 			continue
 		}
 		if strings.IndexByte(element, 0) >= 0 {
-			r.problems.wrong(path, "", "it holds a NUL byte")
+			r.problems.Wrong(path, "", "it holds a NUL byte")
 		}
 		if i == 0 && len(t.names()) > 0 {
-			r.problems.wrong(path, "write a tool for each program", "the program itself can't be an argument")
+			r.problems.Wrong(path, "write a tool for each program", "the program itself can't be an argument")
 			continue
 		}
 		r.placeholders(path, t.names(), def, false)
@@ -87,8 +88,8 @@ func installed(program, dir string) bool {
 }
 
 // environment puts the program's variables together: the few that all get, then those of the file.
-func (r *reader) environment(f fields) []string {
-	var env []string
+func (r *reader) environment(f jsonfile.Fields) []string {
+	env := Inherited(r.getenv)
 	pass := func(name string) bool {
 		value, ok := r.getenv(name)
 		if ok {
@@ -96,27 +97,37 @@ func (r *reader) environment(f fields) []string {
 		}
 		return ok
 	}
-	for _, name := range inherited {
-		pass(name)
-	}
-	for i, one := range f.texts("env") {
-		path := fmt.Sprintf("%s/%d", f.at("env"), i)
+	for i, one := range f.Texts("env") {
+		path := fmt.Sprintf("%s/%d", f.At("env"), i)
 		name, _, set := strings.Cut(one, "=")
 		switch {
 		case name == "" || strings.IndexByte(one, 0) >= 0:
-			r.problems.wrong(path, "write NAME=value, or NAME to pass the worker's own on", "%q names no variable", one)
+			r.problems.Wrong(path, "write NAME=value, or NAME to pass the worker's own on", "%q names no variable", one)
 		case set:
 			env = append(env, one)
 		case r.secret(name):
-			r.problems.wrong(path, "", "%s is the worker's own and not passed on", name)
+			r.problems.Wrong(path, "", "%s is the worker's own and not passed on", name)
 		case !pass(name):
-			r.problems.wrong(path, "set it, or write "+name+"=value", "the worker has no variable %s", name)
+			r.problems.Wrong(path, "set it, or write "+name+"=value", "the worker has no variable %s", name)
 		}
 	}
 	return env
 }
 
-func (r *reader) secret(name string) bool {
+func (r *reader) secret(name string) bool { return OwnVariable(name) }
+
+// Inherited returns the variables that a program gets from this process unasked, as NAME=value.
+func Inherited(lookup func(string) (string, bool)) (env []string) {
+	for _, name := range inherited {
+		if value, ok := lookup(name); ok {
+			env = append(env, name+"="+value)
+		}
+	}
+	return env
+}
+
+// OwnVariable reports whether a variable is one of Stepjet's own settings, which no program and no server is given.
+func OwnVariable(name string) bool {
 	return slices.ContainsFunc(private, func(prefix string) bool {
 		return strings.HasPrefix(strings.ToUpper(name), prefix)
 	})

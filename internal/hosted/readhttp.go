@@ -12,26 +12,27 @@ import (
 	"strings"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/jsonfile"
 	"github.com/stepjet/stepjet/tool"
 )
 
 // http reads the http field of an entry.
-func (r *reader) http(entry fields, def *tool.Definition) caller {
-	f, ok := r.problems.object(entry.at("http"), entry.values["http"],
+func (r *reader) http(entry jsonfile.Fields, def *tool.Definition) caller {
+	f, ok := r.problems.Object(entry.At("http"), entry.Values["http"],
 		"method", "url", "headers", "query", "body", "allow_private", "timeout_ms", "output_limit_bytes")
 	if !ok {
 		return nil
 	}
 	q := &request{name: def.Name, defaults: defaults(def)}
 	q.timeout, q.limit = r.limits(f, def)
-	q.method = f.choice("method", "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
-	q.body = f.choice("body", "none", "arguments") == "arguments"
+	q.method = f.Choice("method", "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
+	q.body = f.Choice("body", "none", "arguments") == "arguments"
 	if q.body && (q.method == http.MethodGet || q.method == http.MethodHead) {
-		r.problems.wrong(f.at("body"), "use query, or another method", "a %s has no body", q.method)
+		r.problems.Wrong(f.At("body"), "use query, or another method", "a %s has no body", q.method)
 	}
 	q.query = r.query(f, def)
 	r.headers(f, q)
-	private := f.flag("allow_private")
+	private := f.Flag("allow_private")
 	host := r.url(f, def, q, private)
 	if r.file.web == nil {
 		r.file.web = newWeb()
@@ -54,18 +55,18 @@ func (q *request) own() http.Header {
 }
 
 // url takes the url apart into what arguments can't touch and the path's template. It returns host and port.
-func (r *reader) url(f fields, def *tool.Definition, q *request, private bool) string {
-	text, ok := f.text("url")
+func (r *reader) url(f jsonfile.Fields, def *tool.Definition, q *request, private bool) string {
+	text, ok := f.Text("url")
 	if !ok {
-		if !f.has("url") {
-			r.problems.wrong(f.path, "", "the field \"url\" is missing")
+		if !f.Has("url") {
+			r.problems.Wrong(f.Path, "", "the field \"url\" is missing")
 		}
 		return ""
 	}
-	at := f.at("url")
+	at := f.At("url")
 	scheme, rest, ok := strings.Cut(text, "://")
 	if !ok || scheme != "http" && scheme != "https" {
-		r.problems.wrong(at, "for example https://api.example.com/v1/{city}", "it must begin with http:// or https://")
+		r.problems.Wrong(at, "for example https://api.example.com/v1/{city}", "it must begin with http:// or https://")
 		return ""
 	}
 	end := strings.IndexAny(rest, "/?#")
@@ -77,16 +78,16 @@ func (r *reader) url(f fields, def *tool.Definition, q *request, private bool) s
 	q.base = scheme + "://" + host
 	switch {
 	case strings.ContainsAny(host, "{}"):
-		r.problems.wrong(at, "write a tool for each host", "host and port can't be arguments")
+		r.problems.Wrong(at, "write a tool for each host", "host and port can't be arguments")
 		return ""
 	case strings.ContainsAny(q.fixed, "{}"):
-		r.problems.wrong(at, "move it to \"query\"", "arguments in the query belong into the field \"query\"")
+		r.problems.Wrong(at, "move it to \"query\"", "arguments in the query belong into the field \"query\"")
 	case strings.Contains(text, "#"):
-		r.problems.wrong(at, "", "a fragment is not sent to the server")
+		r.problems.Wrong(at, "", "a fragment is not sent to the server")
 	}
 	t, err := parseTemplate(path, "{", "}")
 	if err != nil {
-		r.problems.wrong(at, "", "%v", err)
+		r.problems.Wrong(at, "", "%v", err)
 		return ""
 	}
 	q.path = t
@@ -102,7 +103,7 @@ func (r *reader) target(at string, q *request, private bool) {
 		err = dotSegments(path)
 	}
 	if err != nil {
-		r.problems.wrong(at, "", "%s", fault.As(err).Message)
+		r.problems.Wrong(at, "", "%s", fault.As(err).Message)
 		return
 	}
 	u, err := url.Parse(q.base + path + "?" + q.fixed)
@@ -112,29 +113,29 @@ func (r *reader) target(at string, q *request, private bool) {
 		if errors.As(err, &about) {
 			err = about.Err
 		}
-		r.problems.wrong(at, "", "it is no URL: %v", err)
+		r.problems.Wrong(at, "", "it is no URL: %v", err)
 		return
 	case u.User != nil:
-		r.problems.wrong(at, "send them in a header, from the environment: ${env:NAME}",
+		r.problems.Wrong(at, "send them in a header, from the environment: ${env:NAME}",
 			"credentials don't belong into the url")
 		return
 	case u.Hostname() == "":
-		r.problems.wrong(at, "", "it names no host")
+		r.problems.Wrong(at, "", "it names no host")
 		return
 	}
 	if a, err := netip.ParseAddr(u.Hostname()); err == nil && !private && !public(a) {
-		r.problems.wrong(at, "set \"allow_private\": true if the tool is meant to reach it", "%s is not a public address", a)
+		r.problems.Wrong(at, "set \"allow_private\": true if the tool is meant to reach it", "%s is not a public address", a)
 	}
 }
 
-func (r *reader) query(f fields, def *tool.Definition) []parameter {
+func (r *reader) query(f jsonfile.Fields, def *tool.Definition) []parameter {
 	var all []parameter
-	values := f.textMap("query")
+	values := f.TextMap("query")
 	for _, name := range slices.Sorted(maps.Keys(values)) {
-		path := under(f.at("query"), name)
+		path := jsonfile.Under(f.At("query"), name)
 		t, err := parseTemplate(values[name], "{", "}")
 		if err != nil {
-			r.problems.wrong(path, "", "%v", err)
+			r.problems.Wrong(path, "", "%v", err)
 			continue
 		}
 		_, optional := t.whole()
@@ -147,25 +148,25 @@ func (r *reader) query(f fields, def *tool.Definition) []parameter {
 // ours are the headers that are, with ownHeaders, not the file's to set.
 var ours = []string{"Host", "Content-Length", "Transfer-Encoding", "Connection", "Upgrade", "Te", "Trailer"}
 
-func (r *reader) headers(f fields, q *request) {
+func (r *reader) headers(f jsonfile.Fields, q *request) {
 	q.header, q.templates = http.Header{}, map[string]template{}
-	values := f.textMap("headers")
+	values := f.TextMap("headers")
 	for _, name := range slices.Sorted(maps.Keys(values)) {
-		path, canonical := under(f.at("headers"), name), textproto.CanonicalMIMEHeaderKey(name)
-		if !token(name) {
-			r.problems.wrong(path, "", "%q is no name of a header", name)
+		path, canonical := jsonfile.Under(f.At("headers"), name), textproto.CanonicalMIMEHeaderKey(name)
+		if !HeaderName(name) {
+			r.problems.Wrong(path, "", "%q is no name of a header", name)
 			continue
 		}
 		if slices.Contains(ours, canonical) || slices.Contains(ownHeaders, canonical) {
-			r.problems.wrong(path, "leave it out", "the header %s is set by Stepjet", canonical)
+			r.problems.Wrong(path, "leave it out", "the header %s is set by Stepjet", canonical)
 			continue
 		}
 		t, err := r.headerTemplate(values[name])
-		if err == nil && slices.ContainsFunc(t, func(p part) bool { return badHeaderValue(p.text) }) {
+		if err == nil && slices.ContainsFunc(t, func(p part) bool { return BadHeaderValue(p.text) }) {
 			err = fmt.Errorf("the value holds control characters")
 		}
 		if err != nil {
-			r.problems.wrong(path, "", "%v", err)
+			r.problems.Wrong(path, "", "%v", err)
 			continue
 		}
 		q.set(canonical, t)
@@ -183,8 +184,8 @@ func (q *request) set(name string, t template) {
 	q.header.Set(name, value)
 }
 
-// token reports whether s may be a header's name (RFC 9110, 5.6.2).
-func token(s string) bool {
+// HeaderName reports whether s may be a header's name (RFC 9110, 5.6.2).
+func HeaderName(s string) bool {
 	return s != "" && strings.IndexFunc(s, func(c rune) bool {
 		return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' ||
 			strings.ContainsRune("!#$%&'*+-.^_`|~", c))

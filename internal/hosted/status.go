@@ -27,7 +27,7 @@ func (r *request) refused(resp *http.Response, secrets wire.Context, now time.Ti
 	e := fault.New(fault.ToolTerminal, "%s", message)
 	if passing(resp.StatusCode) {
 		e = fault.New(fault.ToolFailed, "%s", message)
-		e.RetryAfter = retryAfter(resp.Header.Get("Retry-After"), now)
+		e.RetryAfter = RetryAfter(resp.Header.Get("Retry-After"), now)
 	}
 	e.Details = fmt.Appendf(nil, `{"status":%d}`, resp.StatusCode)
 	return e
@@ -44,8 +44,8 @@ func passing(status int) bool {
 // maxRetryAfter bounds what a server may ask for: a run's longest time.
 const maxRetryAfter = 168 * time.Hour
 
-// retryAfter reads the header Retry-After (RFC 9110, 10.2.3), seconds or a date; 0 for anything else.
-func retryAfter(value string, now time.Time) time.Duration {
+// RetryAfter reads the header Retry-After (RFC 9110, 10.2.3), seconds or a date; 0 for anything else.
+func RetryAfter(value string, now time.Time) time.Duration {
 	value = strings.TrimSpace(value)
 	if seconds, err := strconv.ParseUint(value, 10, 63); err == nil {
 		if seconds > uint64(maxRetryAfter/time.Second) {

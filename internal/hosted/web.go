@@ -43,6 +43,22 @@ func (w *web) close() {
 	w.public.CloseIdleConnections()
 }
 
+// GuardedClient returns a client for a server of one host and port, under the same rules as http tools: it reaches
+// addresses that are not public only where private says so, and those of the host alone; it follows redirects to the
+// same host. The idle connections of its transport are closed by its CloseIdleConnections.
+func GuardedClient(host string, private bool) *http.Client {
+	g := guard{newWeb(), host, private}
+	return &http.Client{Transport: g, CheckRedirect: func(req *http.Request, via []*http.Request) error {
+		if !g.same(req.URL) {
+			return redirectError("a redirect to another host, %s", text.Cut(req.URL.Host, 100))
+		}
+		return g.redirects(nil)(req, via)
+	}}
+}
+
+// CloseIdleConnections closes those of both transports.
+func (g guard) CloseIdleConnections() { g.web.close() }
+
 // guard sends requests to the tool's own host where the tool may, and all others to public addresses alone.
 type guard struct {
 	web     *web

@@ -1,4 +1,4 @@
-package hosted
+package jsonfile
 
 import (
 	"bytes"
@@ -15,10 +15,10 @@ import (
 
 const maxDepth = 64
 
-// wellFormed notes what makes the file no JSON, and keys given twice, which a decoder would not notice.
-func (p *Problems) wellFormed(raw []byte) bool {
+// WellFormed notes what makes the file no JSON, and keys given twice, which a decoder would not notice.
+func (p *Problems) WellFormed(raw []byte) bool {
 	if !utf8.Valid(raw) {
-		p.add(fault.InvalidUTF8, "", "", "the file is not UTF-8")
+		p.Add(fault.InvalidUTF8, "", "", "the file is not UTF-8")
 		return false
 	}
 	s := jsontape.New(raw, maxDepth)
@@ -37,10 +37,10 @@ func (p *Problems) wellFormed(raw []byte) bool {
 	s.CloseAll()
 	slices.SortFunc(twice, func(a, b key) int { return int(a.at - b.at) })
 	for _, k := range twice {
-		p.add(fault.DuplicateKey, k.path, "", "the key %q is there twice", k.name)
+		p.Add(fault.DuplicateKey, k.path, "", "the key %q is there twice", k.name)
 	}
 	if err != nil {
-		p.add(fault.MalformedJSON, "", "", "%s", malformed(raw))
+		p.Add(fault.MalformedJSON, "", "", "%s", malformed(raw))
 	}
 	return err == nil
 }
