@@ -12,6 +12,11 @@ import (
 	"github.com/stepjet/stepjet/internal/daemon"
 	"github.com/stepjet/stepjet/internal/dev"
 	"github.com/stepjet/stepjet/internal/doctor"
+	"github.com/stepjet/stepjet/internal/pins"
+	"github.com/stepjet/stepjet/internal/serve/bridging"
+	"github.com/stepjet/stepjet/mcp/bridge"
+	"github.com/stepjet/stepjet/wire"
+	"github.com/stepjet/stepjet/worker"
 )
 
 type devFlags struct {
@@ -19,6 +24,7 @@ type devFlags struct {
 	tools  string
 	slots  int
 	store  config.Store
+	mcp    bridging.Settings
 }
 
 func (a *app) devCommand() *cobra.Command {
@@ -27,16 +33,20 @@ func (a *app) devCommand() *cobra.Command {
 		Use:   "dev",
 		Short: "Run a NATS server, an orchestrator and a toolworker in one process",
 		Long: `Runs all of Stepjet until it is interrupted: a NATS server with JetStream, an orchestrator, and
-a toolworker with the built-in tools or those of --tools. Data stays in a folder, and runs that
-were not over go on with the next start. Any NATS client can connect.
+a toolworker with the built-in tools or those of --tools, and with those of the MCP servers of --mcp.
+Data stays in a folder, and runs that were not over go on with the next start. Any NATS client can connect.
 
 While it runs, the other commands use it without being told, where they have the same
 data folder: the default one, or the same --data (STEPJET_DATA). Others are told --url.`,
 		Example: `  stepjet dev
-  stepjet dev --tools tools.json --data ./data --listen 127.0.0.1:4333`,
+  stepjet dev --tools tools.json --data ./data --listen 127.0.0.1:4333
+  stepjet dev --mcp .mcp.json`,
 		Args: exactly(),
 		RunE: a.work(func(cmd *cobra.Command, _ []string) error {
 			if err := f.store.FromEnvironment(cmd.Flags(), a.lookup); err != nil {
+				return err
+			}
+			if err := f.mcp.FromEnvironment(cmd.Flags(), a.lookup); err != nil {
 				return err
 			}
 			if f.tools == "" {
@@ -48,6 +58,7 @@ data folder: the default one, or the same --data (STEPJET_DATA). Others are told
 	c.Flags().StringVar(&f.listen, "listen", "127.0.0.1:4222", "`address` to take connections on; port 0 picks a free one")
 	c.Flags().StringVar(&f.tools, "tools", "", "tools `file` for the toolworker (env STEPJET_TOOLS; default: the built-in tools)")
 	c.Flags().IntVar(&f.slots, "slots", 0, "run each tool this `number` of times at once; default: 64")
+	f.mcp.FileFlags(c.Flags())
 	f.store.DurabilityFlag(c.Flags())
 	return c
 }
@@ -64,9 +75,14 @@ func (a *app) dev(ctx context.Context, f devFlags) error {
 	if err != nil {
 		return err
 	}
+	more, end, err := bridged(ctx, a, f.mcp.Options)
+	if err != nil {
+		return err
+	}
+	defer end()
 	daemon.TuneGC()
 	stack, err := dev.StartWhenFree(ctx, dev.Options{
-		Dir: dir, Listen: f.listen, Tools: f.tools, Slots: f.slots, SecretsKey: keys, Logger: a.log(),
+		Dir: dir, Listen: f.listen, Tools: f.tools, Slots: f.slots, More: more, SecretsKey: keys, Logger: a.log(),
 		Store: f.store.Config(), SyncAlways: f.store.Sync() == doctor.SyncAlways,
 	}, func() { a.tellWaiting(dir) })
 	if err != nil {
@@ -106,4 +122,36 @@ func (a *app) welcome(stack *dev.Stack) {
 		t.write(a.stderr, "  ", 0)
 		_, _ = fmt.Fprintln(a.stderr)
 	}
+}
+
+// bridged opens the MCP servers of stepjet dev, if any. Whoever starts it has the file at hand, so first use is
+// trusted. more hosts their tools, and end ends them.
+func bridged(ctx context.Context, a *app, o bridge.Options) (more func(*worker.Worker) error, end func(), err error) {
+	if o.File == "" {
+		return nil, func() {}, nil
+	}
+	o.TrustFirstUse, o.Logger = true, a.log()
+	b, err := bridge.Open(ctx, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	return b.Register, b.Close, nil
+}
+
+// pinCommands are about what somebody agrees to of the tools of MCP servers.
+func pinCommands(a *app) []*cobra.Command {
+	return pins.Commands(pins.Terminal{
+		Work: a.work, Lookup: a.lookup, Logger: a.log, Say: a.say, JSON: a.json, Document: a.printJSON, Differs: quietly(1),
+		Secrets: func(given []string) (wire.Context, error) {
+			of, err := a.runContext(&contextFlags{secrets: given}, nil)
+			return of.All, err
+		},
+		Text: func(lines [][]string) {
+			var t table
+			for _, line := range lines {
+				t.add(plain(line[0]), plain(line[1]), plain(line[2]))
+			}
+			t.write(a.stdout, "", 0)
+		},
+	})
 }

@@ -12,9 +12,9 @@ import (
 )
 
 // mcpCommand serves the Model Context Protocol, as any other command reaches Stepjet: on a server that was named, with a
-// Stepjet that runs here, or with one of its own.
+// Stepjet that runs here, or with one of its own. Beneath it are the commands about tools of MCP servers.
 func mcpCommand(a *app) *cobra.Command {
-	return mcp.Command(mcp.Surroundings{
+	c := mcp.Command(mcp.Surroundings{
 		Stdin: a.env.Stdin, Stdout: a.stdout, Work: a.work, Say: a.say, Logger: a.log,
 		Tenant:    func() string { return a.flags.tenant },
 		Arguments: func() string { return (&session{}).arguments(a) },
@@ -31,6 +31,8 @@ func mcpCommand(a *app) *cobra.Command {
 			return s.client, s.close, nil
 		},
 	})
+	c.AddCommand(pinCommands(a)...)
+	return c
 }
 
 func (a *app) orchestratorCommand() *cobra.Command {

@@ -25,6 +25,7 @@ import (
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/orchestrator"
 	"github.com/stepjet/stepjet/seal"
+	"github.com/stepjet/stepjet/worker"
 )
 
 // Options say what to run. The zero value keeps its data in a temporary folder, opens no port and hosts the built-in
@@ -36,6 +37,8 @@ type Options struct {
 	Listen string
 	// Tools is a tools file for the toolworker; empty: the built-in tools.
 	Tools string
+	// More hosts further tools on the same worker; nil for none.
+	More func(*worker.Worker) error
 	// NoWorker leaves the toolworker out.
 	NoWorker bool
 	// Slots is how many executions of each tool run at a time; 0: the worker's default.

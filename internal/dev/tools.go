@@ -44,6 +44,9 @@ func startHost(ctx context.Context, connect connector, o Options, failed chan er
 	if err == nil {
 		err = h.tools.Register(w)
 	}
+	if err == nil && o.More != nil {
+		err = o.More(w)
+	}
 	if err != nil {
 		nc.Close()
 		h.tools.Close()

@@ -1,0 +1,148 @@
+package bridge
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strconv"
+	"sync/atomic"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/mcp/content"
+	"github.com/stepjet/stepjet/mcp/session"
+	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/tool"
+	"github.com/stepjet/stepjet/worker"
+)
+
+// bridged is a tool of a server, hosted here.
+type bridged struct {
+	up     *upstream
+	name   string // that its server has for it
+	def    *tool.Definition
+	once   bool // a call whose end nobody has seen must not be made again
+	gate   worker.Gate
+	pinned string                 // SHA-256 of the definition that was agreed to
+	holds  atomic.Pointer[string] // why no steps are taken; nil: nothing is wrong
+}
+
+// held says why no steps of the tool are taken; "" where they are.
+func (t *bridged) held() string {
+	if why := t.holds.Load(); why != nil {
+		return *why
+	}
+	return ""
+}
+
+// call executes one step.
+func (t *bridged) call(ctx context.Context, args json.RawMessage) (worker.Output, error) {
+	info, _ := worker.InfoFrom(ctx)
+	if why := t.held(); why != "" { // it had been handed out before
+		return worker.Output{}, fault.New(fault.ToolFailed, "the tool %s is held: %s", t.def.Name, why).
+			WithHint("look at it with stepjet mcp diff, agree to it with stepjet mcp accept %s", t.def.Name)
+	}
+	own, err := t.up.entry.HeadersFor(info.Context)
+	if err != nil {
+		return worker.Output{}, err
+	}
+	ctx = session.WithHeaders(ctx, own)
+	s, p, release, err := t.up.take(ctx, info.Tenant, own)
+	if err != nil {
+		return worker.Output{}, err
+	}
+	defer release()
+	raw, err := s.Call(ctx, t.request(args, info))
+	var f *session.Failure
+	if errors.As(err, &f) {
+		if session.Refusal(f.Status) && t.up.entry.Lazy() {
+			t.up.discard(p)
+		}
+		return worker.Output{}, t.failed(ctx, s, f)
+	}
+	return t.output(ctx, raw)
+}
+
+// take waits for room at a connection for a tenant's call.
+func (u *upstream) take(
+	ctx context.Context, tenant string, own map[string][]string,
+) (s *session.Session, p *pool, release func(), err error) {
+	for {
+		p = u.pool(tenant, own)
+		s, release, err = p.take(ctx)
+		if !errors.Is(err, errClosed) || ctx.Err() != nil || u.ctx.Err() != nil {
+			return s, p, release, err
+		}
+	}
+}
+
+// What a request says beside the arguments.
+const (
+	keyMeta    = "io.stepjet/idempotency-key"
+	parentMeta = "traceparent"
+	stateMeta  = "tracestate"
+)
+
+// request makes the parameters of tools/call. A key of the context whose name the protocol uses stays out.
+func (t *bridged) request(args json.RawMessage, info worker.Info) *mcp.CallToolParams {
+	meta := mcp.Meta{}
+	told := t.up.entry.Context(info.Context)
+	for _, key := range told.Keys() {
+		if v, ok := told.Get(key); ok && !slices.Contains(ownMeta, key) {
+			meta[key] = v
+		}
+	}
+	if info.Key != "" {
+		meta[keyMeta] = stepKey(info)
+	}
+	if trace := info.Trace.Valid(); trace.Parent != "" {
+		meta[parentMeta] = trace.Parent
+		if trace.State != "" {
+			meta[stateMeta] = trace.State
+		}
+	}
+	return &mcp.CallToolParams{Name: t.name, Arguments: args, Meta: meta}
+}
+
+var ownMeta = []string{"progressToken", parentMeta, stateMeta, "baggage"}
+
+// stepKey is the same for all attempts of a step, and different for all other steps there ever were.
+func stepKey(info worker.Info) string {
+	run := subjects.NewRun(info.Tenant, info.Run)
+	generation := strconv.FormatUint(info.Generation, 10)
+	sum := sha256.Sum256([]byte(run.Tenant + "/" + run.ID + "/" + generation + "/" + info.Step))
+	return hex.EncodeToString(sum[:])
+}
+
+// output makes the result of a step of what the server answered.
+func (t *bridged) output(ctx context.Context, raw json.RawMessage) (worker.Output, error) {
+	r, err := content.Read(raw, func(data []byte) (json.RawMessage, error) {
+		h, err := worker.Keep(ctx, data)
+		if err != nil {
+			return nil, err
+		}
+		return json.Marshal(h)
+	})
+	switch {
+	case err != nil:
+		return worker.Output{}, err
+	case r.Kind == content.InputRequired:
+		return worker.Output{}, fault.New(fault.ToolTerminal,
+			"the tool %s asks its caller something before it goes on, which a step can't answer", t.def.Name).
+			WithHint("hand over in the arguments what it asks for, or exclude the tool from the bridge")
+	case r.Kind == content.Task:
+		return worker.Output{}, fault.New(fault.ToolTerminal,
+			"the tool %s answered with the handle of a task, though the bridge had not said that it polls for any", t.def.Name).
+			WithHint("its server doesn't keep to the protocol; exclude the tool from the bridge")
+	case r.Kind != content.Complete:
+		return worker.Output{}, fault.New(fault.ToolTerminal,
+			"the tool %s answered in a way that is not known here: resultType %q", t.def.Name, r.Kind)
+	case r.Failed:
+		return worker.Output{}, t.isError(r)
+	}
+	return worker.Output{Body: r.Body, Text: r.Text}, nil
+}

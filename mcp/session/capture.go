@@ -1,0 +1,179 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/stepjet/stepjet/internal/hosted"
+)
+
+// capture takes what a server answers to one request as it came. go-sdk's own forms drop what they don't know, round
+// numbers, and read the handle of a task as an empty success. It travels in the request's context.
+type capture struct {
+	mu     sync.Mutex
+	raw    json.RawMessage // the result; nil until it came
+	sent   bool            // the request may have left
+	huge   bool            // the answer is over the limit of messages
+	status int             // of HTTP; 0: none
+	after  time.Duration   // Retry-After
+	done   chan struct{}   // closed when there is an answer
+}
+
+func newCapture() *capture { return &capture{done: make(chan struct{})} }
+
+type captureKey struct{}
+
+func (c *capture) in(ctx context.Context) context.Context {
+	return context.WithValue(ctx, captureKey{}, c)
+}
+
+func captureOf(ctx context.Context) *capture {
+	c, _ := ctx.Value(captureKey{}).(*capture)
+	return c
+}
+
+// answered takes an answer: a result, or nothing of an error.
+func (c *capture) answered(m *jsonrpc.Response) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	select {
+	case <-c.done:
+		return
+	default:
+	}
+	if m.Error == nil {
+		c.raw = m.Result
+	}
+	close(c.done)
+}
+
+func (c *capture) note(f func(*capture)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f(c)
+}
+
+// result returns the result, where there is one.
+func (c *capture) result() json.RawMessage {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.raw
+}
+
+// failure returns what is known of a request without a result; nil where there is one.
+func (c *capture) failure(err error) *Failure {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.raw != nil {
+		return nil
+	}
+	return &Failure{Err: err, Sent: c.sent, Huge: c.huge, Status: c.status, After: c.after}
+}
+
+// tap wraps a transport whose messages all pass one connection: stdio and sse.
+type tap struct {
+	mcp.Transport
+	session *Session
+}
+
+// Connect returns a connection that keeps raw results.
+func (t tap) Connect(ctx context.Context) (mcp.Connection, error) {
+	c, err := t.Transport.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &tapped{Connection: c, session: t.session, waiting: map[jsonrpc.ID]*capture{}}, nil
+}
+
+type tapped struct {
+	mcp.Connection
+	session *Session
+
+	mu      sync.Mutex
+	waiting map[jsonrpc.ID]*capture
+}
+
+// Write notes whose request it is.
+func (t *tapped) Write(ctx context.Context, m jsonrpc.Message) error {
+	c := captureOf(ctx)
+	r, ok := m.(*jsonrpc.Request)
+	if c == nil || !ok || !r.IsCall() {
+		return t.Connection.Write(ctx, m)
+	}
+	t.mu.Lock()
+	t.waiting[r.ID] = c
+	t.mu.Unlock()
+	c.note(func(c *capture) { c.sent = true })
+	return t.Connection.Write(ctx, m)
+}
+
+// Read hands the answer to whom it belongs before go-sdk reads it.
+func (t *tapped) Read(ctx context.Context) (jsonrpc.Message, error) {
+	m, err := t.Connection.Read(ctx)
+	if err != nil {
+		t.session.ends(err)
+		return m, err
+	}
+	if r, ok := m.(*jsonrpc.Response); ok {
+		t.mu.Lock()
+		c := t.waiting[r.ID]
+		delete(t.waiting, r.ID)
+		t.mu.Unlock()
+		if c != nil {
+			c.answered(r)
+		}
+	}
+	return m, nil
+}
+
+// webTap keeps raw results of Streamable HTTP, where each answer comes with the response to its request, and sends the
+// headers of the caller.
+type webTap struct {
+	next http.RoundTripper
+	own  atomic.Pointer[http.Header] // for all requests of the connection; one's own headers go before
+}
+
+type headersKey struct{}
+
+// WithHeaders has the requests of a context bring the headers of their caller, to servers of http.
+func WithHeaders(ctx context.Context, own http.Header) context.Context {
+	return context.WithValue(ctx, headersKey{}, own)
+}
+
+// HeadersOf returns the headers of the caller whose request a context is of.
+func HeadersOf(ctx context.Context) http.Header {
+	own, _ := ctx.Value(headersKey{}).(http.Header)
+	return own
+}
+
+// RoundTrip sends one request.
+func (t *webTap) RoundTrip(req *http.Request) (*http.Response, error) {
+	req = req.Clone(req.Context())
+	if own := t.own.Load(); own != nil {
+		maps.Copy(req.Header, *own)
+	}
+	maps.Copy(req.Header, HeadersOf(req.Context()))
+	c := captureOf(req.Context())
+	if c != nil && req.Method == http.MethodPost {
+		c.note(func(c *capture) { c.sent = true })
+	}
+	resp, err := t.next.RoundTrip(req)
+	resumed := req.Header.Get("Last-Event-Id") != "" // of the stream that an answer comes by
+	if err != nil || c == nil || req.Method != http.MethodPost && !resumed {
+		return resp, err
+	}
+	c.note(func(c *capture) {
+		if resp.StatusCode >= 400 {
+			c.status, c.after = resp.StatusCode, hosted.RetryAfter(resp.Header.Get("Retry-After"), time.Now())
+		}
+	})
+	return tapBody(resp, c)
+}
