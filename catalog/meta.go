@@ -148,7 +148,7 @@ func stepSchema(tools []*tool.Definition, strict bool, above int) object {
 		{"timeout", duration("Of this step, waiting and retries included.")},
 	}
 	if above == 0 { // a schema that holds itself can't be written in every form that is strict: there it is one plan deep
-		properties = append(properties, innerPlan(strict)...)
+		properties = append(append(properties, innerPlan(strict)...), member{"repeat", repeatSchema()})
 	}
 	return object{{"type", "object"}, {"properties", properties}, {"required", []any{"id"}}}
 }
@@ -197,6 +197,16 @@ func retrySchema() object {
 	return object{{"type", []any{"object", "null"}}, {"description", "Instead of what the tool's contract says."}, {"properties", object{
 		{"max_attempts", object{{"type", []any{"integer", "null"}}, {"minimum", 1}, {"maximum", tool.MaxAttempts}}},
 		{"backoff", backoff},
+	}}}
+}
+
+// repeatSchema is what a step says of its loop.
+func repeatSchema() object {
+	return object{{"type", []any{"object", "null"}}, {"description", `Run the step again and again. "$last" in its arguments is the result before.`}, {"properties", object{
+		{"until", object{{"type", []any{"string", "null"}}, {"description", `The loop is over where this is true after a run: "$last.status == 'done'".`}}},
+		{"max", object{{"type", []any{"integer", "null"}}, {"description", "The most runs; more fail the step. Default 100."}, {"minimum", 1}, {"maximum", plan.MaxIterations}}},
+		{"every", duration("The pause between two runs, such as 2s.")},
+		{"collect", object{{"type", []any{"boolean", "null"}}, {"description", "true: the result is the list of all results, not the last."}}},
 	}}}
 }
 

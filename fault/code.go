@@ -43,6 +43,7 @@ const (
 	InvalidRecord   Code = "invalid_record"   // the attempt's record is of a version above its run's, or of none
 	Rejected        Code = "rejected"         // a person said no
 	SubPlanFailed   Code = "sub_plan_failed"  // the plan of a composite did not succeed
+	RepeatExhausted Code = "repeat_exhausted" // a loop ran as often as it may, and its until was never true
 	ConditionFailed Code = "condition_failed" // a condition or a calculation met values that it can't take
 )
 

@@ -10,7 +10,7 @@ import (
 	"github.com/stepjet/stepjet/tool"
 )
 
-func (r *Run) applyResult(rec *Record, now time.Time, out *Effects) {
+func (r *Run) applyResult(rec *Record, out *Effects) {
 	res := rec.Result
 	if res.Token != nil {
 		c, there := r.Find(*res.Token)
@@ -32,7 +32,7 @@ func (r *Run) applyResult(rec *Record, now time.Time, out *Effects) {
 		held := *rec
 		r.early[attemptKey{res.Call, res.Attempt}] = &held
 	default:
-		r.decide(i, rec, now, out)
+		r.decide(i, rec, out)
 	}
 }
 
@@ -45,7 +45,7 @@ func (r *Run) waited(c Call, attempt int) *Record {
 }
 
 // decide takes the record of the attempt that is out.
-func (r *Run) decide(i int, rec *Record, now time.Time, out *Effects) {
+func (r *Run) decide(i int, rec *Record, out *Effects) {
 	s, res := &r.calls[i], rec.Result
 	if s.state == spread { // another owner found that the list can't be read: the record stands
 		if s.failure == nil && res.Error != nil {
@@ -54,7 +54,7 @@ func (r *Run) decide(i int, rec *Record, now time.Time, out *Effects) {
 		}
 		return
 	}
-	if s.state == entered || s.state == judging { // a composite: its own record says that it took too long
+	if s.state == entered || s.state == closing { // a composite: its own record says that it took too long
 		r.overrule(i, rec, out)
 		return
 	}
@@ -71,7 +71,7 @@ func (r *Run) decide(i int, rec *Record, now time.Time, out *Effects) {
 	case r.halting(i) && res.Error.Code == fault.Cancelled:
 		r.end(i, cancelled, rec.Time, out)
 	case r.mayRetry(i, res):
-		r.retry(i, rec, now, out)
+		r.retry(i, rec, out)
 	default:
 		r.end(i, failed, rec.Time, out)
 	}
@@ -103,12 +103,12 @@ func (r *Run) policy(i int) (attempts int, b tool.Backoff) {
 }
 
 // retry asks for the next attempt at its time, which is a function of the records and the run's identity alone.
-func (r *Run) retry(i int, rec *Record, now time.Time, out *Effects) {
+func (r *Run) retry(i int, rec *Record, out *Effects) {
 	s := &r.calls[i]
 	_, backoff := r.policy(i)
 	delay := max(backoff.Delay(rec.Result.Attempt, r.jitter(i, rec.Result.Attempt)), rec.Result.Error.RetryAfter)
-	s.state, s.attempt, s.at = retrying, int32(rec.Result.Attempt+1), instantOf(rec.Time.Add(delay))
-	r.send(i, s.at.time(), now, out)
+	s.state, s.attempt, s.at = retrying, int32(rec.Result.Attempt+1), max(instantOf(rec.Time.Add(delay)), r.scopeOf(i).from)
+	r.send(i, s.at.time(), out)
 }
 
 // jitter is a seed that every owner computes alike.
@@ -179,7 +179,7 @@ func (sc *scope) haltedWith(r *Run, list []*scope) []*scope {
 // giveUp ends a call of a scope that stops where it is not ready, and asks for the record of one that is out.
 func (r *Run) giveUp(i int, at time.Time, out *Effects) {
 	switch r.calls[i].state {
-	case waiting, held, judging, deriving, weighing, asking:
+	case waiting, held, judging, deriving, weighing, asking, closing:
 		r.end(i, cancelled, at, out)
 	case ready, retrying:
 		r.askDecision(i, out)
@@ -189,12 +189,11 @@ func (r *Run) giveUp(i int, at time.Time, out *Effects) {
 
 // haltComposite gives up a composite that was entered.
 func (r *Run) haltComposite(i int, at time.Time, out *Effects) {
-	sc := r.insideOf(i)
-	if r.calls[i].state == judging {
+	if r.calls[i].state == closing {
 		r.end(i, cancelled, at, out)
 		return
 	}
-	if !sc.stopping {
+	if sc := r.insideOf(i); !sc.stopping {
 		sc.stopping = true
 		sc.halt(r, at, out)
 	}
@@ -206,7 +205,7 @@ func (r *Run) overrule(i int, rec *Record, out *Effects) {
 	if rec.Result.Error == nil {
 		return // nobody of ours wrote it
 	}
-	if r.calls[i].state == judging {
+	if r.calls[i].state == closing {
 		r.fail(i, rec.Result.Error, rec.Time, out)
 		return
 	}

@@ -210,6 +210,9 @@ func (r *Run) digestInputs(step int) [sha256.Size]byte {
 		sum := r.digestInputs(sc.of.Step)
 		h.Write(sum[:])
 	}
+	if sc.iteration > 1 {
+		digestResult(h, r.loopAround(sc).resultOf(&r.tree, int(sc.iteration)-1))
+	}
 	for _, d := range r.stepOf(step).Deps {
 		d += sc.first
 		digestText(h, string(r.StepStatus(d)))

@@ -40,10 +40,8 @@ func (r *Run) StartBy(c Call) time.Time {
 
 // due returns the time from which on the attempt of a call that is out could be executed.
 func (r *Run) due(i int) time.Time {
-	if s := &r.calls[i]; s.attempt > 1 {
-		return s.at.time()
-	}
-	return r.calls[i].ready.time()
+	s := &r.calls[i]
+	return max(s.at, s.ready).time()
 }
 
 // LateError is what an attempt is decided with that no worker took in time.
@@ -79,7 +77,7 @@ func (r *Run) Tick(now time.Time, out *Effects) {
 			if s.state.out() && int(s.attempt) == d.attempt && !s.expiring && !r.halting(d.call) {
 				out.Late = append(out.Late, Dispatch{Call: s.Call, Attempt: int(s.attempt)})
 			}
-		case s.state.out() || s.state == entered || s.state == judging && r.shapes(d.call):
+		case s.state.out() || s.state == entered || s.state == closing:
 			s.expiring = true
 			r.askDecision(d.call, out)
 		case s.state == expanding: // its items will be asked for, once they are known
@@ -150,8 +148,8 @@ func (r *Run) Outstanding(now time.Time, out *Effects) {
 			out.Enter = append(out.Enter, s.Call)
 		case s.state == expanding:
 			out.Expand = append(out.Expand, i)
-		case s.state == judging && r.shapes(i):
-			out.Shape = append(out.Shape, s.Call)
+		case s.state == closing:
+			r.askToClose(i, out)
 		case s.state == judging:
 			out.Judge = append(out.Judge, i)
 		case s.state == deriving:
@@ -163,7 +161,7 @@ func (r *Run) Outstanding(now time.Time, out *Effects) {
 			r.askDecision(i, out)
 		default:
 			d := Dispatch{Call: s.Call, Attempt: int(s.attempt)}
-			if at := s.at.time(); s.state == retrying && at.After(now) {
+			if at := s.at.time(); at.After(now) {
 				d.At = at
 			}
 			out.Dispatch = append(out.Dispatch, d)
@@ -188,6 +186,16 @@ func (r *Run) tookTooLong(i int) bool {
 		return s.failure == nil && !r.halting(i)
 	}
 	return false
+}
+
+// askToClose asks for the record that a composite waits for whose steps are over: of what it comes to, or whether its loop
+// goes on.
+func (r *Run) askToClose(i int, out *Effects) {
+	if sc := r.insideOf(i); sc.shaping {
+		out.Shape = append(out.Shape, sc.of)
+	} else {
+		out.Until = append(out.Until, r.calls[sc.first].Call)
+	}
 }
 
 type deadline struct {

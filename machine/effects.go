@@ -85,6 +85,9 @@ type Effects struct {
 	// Shape lists the composites whose output has to read blobs, or goes into one: what it comes to is to be recorded.
 	// Their Step is ThePlan for the plan itself.
 	Shape []Call
+	// Until lists iterations of loops that are over, and whether the loop goes on has to be read from blobs: that is to be
+	// recorded.
+	Until []Call
 	// Late lists attempts that should have begun by now. One that no worker has taken yet is to be decided with
 	// LateError; one that was taken is left alone.
 	Late []Dispatch
@@ -132,6 +135,6 @@ func (e *Effects) move(from *Effects) {
 // Reset empties the effects and keeps their memory.
 func (e *Effects) Reset() {
 	*e = Effects{Dispatch: e.Dispatch[:0], Expand: e.Expand[:0], Enter: e.Enter[:0], Judge: e.Judge[:0], Derive: e.Derive[:0],
-		Weigh: e.Weigh[:0], Ask: e.Ask[:0], Expire: e.Expire[:0], Shape: e.Shape[:0], Late: e.Late[:0], Decide: e.Decide[:0],
+		Weigh: e.Weigh[:0], Ask: e.Ask[:0], Expire: e.Expire[:0], Shape: e.Shape[:0], Until: e.Until[:0], Late: e.Late[:0], Decide: e.Decide[:0],
 		Settled: e.Settled[:0]}
 }

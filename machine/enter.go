@@ -25,6 +25,10 @@ func (r *Run) enter(i int, at time.Time, out *Effects) {
 		r.end(i, failed, rec.Time, out)
 		return
 	}
+	if r.stepOf(i).Repeat != nil {
+		r.loopOf(i).iterate(r, i, at, out)
+		return
+	}
 	in, err := r.inputFor(i)
 	if err == nil && in.away && !r.nested().readable[r.calls[i].Call] {
 		r.calls[i].state = expanding
@@ -43,7 +47,7 @@ func (r *Run) Enter(c Call, now time.Time, out *Effects) {
 	if s.readable == nil {
 		s.readable = map[Call]bool{}
 	}
-	s.readable[c] = true
+	s.readable[c], r.now = true, now
 	if !r.Entering(c) {
 		return
 	}
@@ -101,22 +105,22 @@ func (r *Run) fail(i int, err *fault.Error, at time.Time, out *Effects) {
 
 // inputFor resolves the arguments of a composite, or takes those that its approval came with.
 func (r *Run) inputFor(i int) (input, *fault.Error) {
-	sc, c := r.scopeOf(i), r.calls[i].Call
-	if edited := r.Arguments(c); edited != nil {
+	if edited := r.Arguments(r.calls[i].Call); edited != nil {
 		value, err := plan.Output(edited, false)
 		return input{value: value}, err
 	}
-	step := c.Step - sc.first
+	at, turn := r.originOf(i)
+	sc, step := at.scope, at.step
 	s := &sc.plan.Steps[step]
-	if s.HasRefs && (slices.ContainsFunc(s.Deps, sc.standing(r).inBlob) || s.TakesInput && sc.input.away) {
+	if s.HasRefs && (slices.ContainsFunc(s.Deps, sc.standing(r).inBlob) || s.TakesInput && sc.input.away || s.TakesLast && turn.inBlob()) {
 		return input{away: true}, nil
 	}
-	seen := sc.look(r)
+	seen := sc.look(r).in(turn)
 	seen.resolver.Limit(MaxDerived)
 	var value []byte
 	var err *fault.Error
-	if c.Item > 0 {
-		value, err = seen.resolver.ItemArguments(step, r.scopes.elements[c.Step][c.Item-1], seen.results)
+	if item := r.element(at.of); item != nil {
+		value, err = seen.resolver.ItemArguments(step, item, seen.results)
 	} else {
 		value, err = seen.resolver.Arguments(step, seen.results)
 	}
@@ -143,6 +147,8 @@ func (sc *scope) leave(r *Run, at time.Time, out *Effects) {
 		r.end(i, cancelled, at, out)
 	case sc.failure != nil:
 		r.fail(i, sc.failure, at, out)
+	case sc.iteration > 0:
+		r.loopAround(sc).iterated(r, i, sc, at, out)
 	case !sc.good(r):
 		r.fail(i, sc.subPlanFailed(r), at, out)
 	default:
@@ -168,8 +174,8 @@ func (r *Run) comeTo(i int, sc *scope, at time.Time, out *Effects) {
 	case r.halting(i):
 		r.end(i, cancelled, at, out)
 	default:
-		sc.shaping, r.calls[i].state = true, judging
-		out.Shape = append(out.Shape, sc.of)
+		sc.shaping, r.calls[i].state = true, closing
+		r.askToClose(i, out)
 	}
 }
 

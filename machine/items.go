@@ -22,7 +22,7 @@ func (r *Run) expandLater(i int, at time.Time, out *Effects) {
 	r.calls[i].state = expanding
 	r.uncounted++
 	if rec := r.waited(r.calls[i].Call, 1); rec != nil {
-		r.decide(i, rec, rec.Time, out)
+		r.decide(i, rec, out)
 		return
 	}
 	if n, known := r.counts[i]; known {
@@ -39,7 +39,7 @@ func (r *Run) Expand(step, n int, now time.Time, out *Effects) {
 	if r.counts == nil {
 		r.counts = map[int]int{}
 	}
-	r.counts[step] = n
+	r.counts[step], r.now = n, now
 	if r.calls[step].state != expanding {
 		return
 	}
@@ -175,7 +175,7 @@ func (r *Run) haltItems(i int, at time.Time, out *Effects) {
 			r.askDecision(c, out)
 		case x.state == held, x.state.asks():
 			r.settleItem(c, cancelled, at, out)
-		case x.state == entered || x.state == judging:
+		case x.state == entered || x.state == closing:
 			r.haltComposite(c, at, out)
 		}
 	}

@@ -1,6 +1,7 @@
 package machine_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"math/rand"
@@ -73,14 +74,14 @@ func (w *nestWorld) value(m *machine.Run, step int) []byte {
 	}
 	n, isList := m.Items(step)
 	if !isList {
-		return w.blobs[m.Token(machine.Call{Step: step})]
+		return w.blobs[m.Result(machine.Call{Step: step}).Handle.Name]
 	}
 	entries := make([]plan.Item, n)
 	for i := range entries {
 		c := machine.Call{Step: step, Item: i + 1}
 		x := m.Decided(c)
 		if entries[i] = (plan.Item{Data: x.Value, Error: x.Error}); x.Handle != nil {
-			entries[i].Data = w.blobs[m.Token(c)]
+			entries[i].Data = w.blobs[x.Handle.Name]
 		}
 	}
 	all, _ := plan.Entries(entries)
@@ -104,11 +105,51 @@ func (w *nestWorld) resolver(m *machine.Run, step int) (r *plan.Resolver, p *pla
 }
 
 func (w *nestWorld) arguments(m *machine.Run, c machine.Call) ([]byte, *fault.Error) {
-	r, _, first, result := w.resolver(m, c.Step)
-	if c.Item == 0 {
-		return r.Arguments(c.Step-first, result)
+	o := m.Origin(c)
+	r, _, _, result := w.resolver(m, o.First)
+	r.In(&nestTurn{w, o})
+	if o.Of.Item == 0 {
+		return r.Arguments(o.Step, result)
 	}
-	return r.ItemArguments(c.Step-first, w.lists[m.Token(machine.Call{Step: c.Step})][c.Item-1], result)
+	return r.ItemArguments(o.Step, w.lists[m.Token(machine.Call{Step: o.Of.Step})][o.Of.Item-1], result)
+}
+
+// nestTurn is an iteration as its arguments see it.
+type nestTurn struct {
+	w *nestWorld
+	o machine.Origin
+}
+
+func (x *nestTurn) Last() ([]byte, bool) {
+	switch last := x.o.Last; {
+	case last == nil:
+		return []byte("null"), true
+	case last.Handle == nil:
+		return last.Value, true
+	default:
+		value, ok := x.w.blobs[last.Handle.Name]
+		return value, ok
+	}
+}
+
+func (x *nestTurn) Index() int { return x.o.Iteration }
+
+// until tells whether a loop is over with an iteration.
+func (w *nestWorld) until(m *machine.Run, c machine.Call) {
+	if !m.Ends(c) {
+		return
+	}
+	o := m.Origin(c)
+	o.Last = m.Result(c)
+	r, p, _, result := w.resolver(m, o.First)
+	r.In(&nestTurn{w, o})
+	var item []byte
+	if o.Of.Item > 0 {
+		item = w.lists[m.Token(machine.Call{Step: o.Of.Step})][o.Of.Item-1]
+	}
+	told := &machine.Told{Token: m.Token(c), Until: true}
+	told.Holds, told.Error = p.Steps[o.Step].Repeat.Until.HoldsOf(r, item, nil, result)
+	w.create("until "+told.Token, machine.Record{Told: told})
 }
 
 func (w *nestWorld) execute(m *machine.Run, d machine.Dispatch) {
@@ -121,7 +162,7 @@ func (w *nestWorld) execute(m *machine.Run, d machine.Dispatch) {
 		res.Error = &fault.Error{Code: fault.Code(reply.Err.Code), Message: reply.Err.Message, Retryable: reply.Err.Retryable}
 	} else if value, _ := plan.Output(reply.Body, reply.Text); w.Intn(4) == 0 {
 		w.blobs[token] = value
-		res.Handle = &outcome.Handle{Size: int64(len(value)), Checked: true}
+		res.Handle = &outcome.Handle{Name: token, Size: int64(len(value)), Checked: true}
 	} else {
 		res.Body, res.Text = reply.Body, reply.Text
 	}
@@ -148,7 +189,7 @@ func (w *nestWorld) derive(m *machine.Run, d machine.Derive) {
 	value, err := r.Derive(d.Step-first, d.Room, &effort, result)
 	token, res := m.Token(machine.Call{Step: d.Step}), &machine.Result{Error: err, Size: int64(len(value))}
 	if res.Value = value; err == nil && w.Intn(2) == 0 {
-		w.blobs[token], res.Value, res.Handle = value, nil, &outcome.Handle{Size: res.Size, Checked: true}
+		w.blobs[token], res.Value, res.Handle = value, nil, &outcome.Handle{Name: token, Size: res.Size, Checked: true}
 	}
 	w.create("value "+token, machine.Record{Told: &machine.Told{Token: token, Value: res}})
 }
@@ -158,15 +199,25 @@ func (w *nestWorld) shape(m *machine.Run, of machine.Call) {
 		return
 	}
 	first, token := 0, ""
+	var list [][]byte
 	if of.Step != machine.ThePlan {
-		first, _, _ = m.Inside(of)
+		for at := range m.Inside(of) {
+			first = at
+			list = append(list, w.value(m, at))
+		}
 		token = m.Token(of)
 	}
 	r, _, _, result := w.resolver(m, first)
 	res := &machine.Result{Attempt: 1, ByOwner: true}
-	value, err := r.Output(m.Lenient(of), result)
+	var value []byte
+	var err *fault.Error
+	if of.Step != machine.ThePlan && m.PlanStep(of.Step).Repeat != nil {
+		value = slices.Concat([]byte("["), bytes.Join(list, []byte(",")), []byte("]"))
+	} else {
+		value, err = r.Output(m.Lenient(of), result)
+	}
 	if res.Error = err; err == nil && w.Intn(2) == 0 {
-		w.blobs[token], res.Handle = value, &outcome.Handle{Size: int64(len(value)), Checked: true}
+		w.blobs[token], res.Handle = value, &outcome.Handle{Name: token, Size: int64(len(value)), Checked: true}
 	} else if err == nil {
 		res.Body = value
 	}
@@ -209,11 +260,11 @@ type pending struct{ machine.Effects }
 func (p *pending) add(e *machine.Effects) {
 	p.Dispatch, p.Expand, p.Judge = append(p.Dispatch, e.Dispatch...), append(p.Expand, e.Expand...), append(p.Judge, e.Judge...)
 	p.Shape, p.Decide, p.Enter = append(p.Shape, e.Shape...), append(p.Decide, e.Decide...), append(p.Enter, e.Enter...)
-	p.Derive = append(p.Derive, e.Derive...)
+	p.Derive, p.Until = append(p.Derive, e.Derive...), append(p.Until, e.Until...)
 }
 
 func (p *pending) count() int {
-	return len(p.Dispatch) + len(p.Expand) + len(p.Judge) + len(p.Shape) + len(p.Decide) + len(p.Enter) + len(p.Derive)
+	return len(p.Dispatch) + len(p.Expand) + len(p.Judge) + len(p.Shape) + len(p.Decide) + len(p.Enter) + len(p.Derive) + len(p.Until)
 }
 
 // read returns a record as an owner reads it: one of the plan's own steps by its number, as the shell knows it.
@@ -252,6 +303,9 @@ func (w *nestWorld) do(m *machine.Run, p *pending, e *machine.Effects) {
 	case len(p.Derive) > 0:
 		w.derive(m, p.Derive[0])
 		p.Derive = p.Derive[1:]
+	case len(p.Until) > 0:
+		w.until(m, p.Until[0])
+		p.Until = p.Until[1:]
 	case len(p.Shape) > 0:
 		w.shape(m, p.Shape[0])
 		p.Shape = p.Shape[1:]
@@ -284,7 +338,7 @@ func (w *nestWorld) run(t testing.TB) *machine.Run {
 			w.do(m, &p, &e)
 		case read == len(w.ledger):
 			m.Outstanding(w.now, &e)
-			require.NotZero(t, len(e.Dispatch)+len(e.Expand)+len(e.Judge)+len(e.Shape)+len(e.Decide)+len(e.Enter)+len(e.Derive), "stuck: %s", accountOf(m))
+			require.NotZero(t, len(e.Dispatch)+len(e.Expand)+len(e.Judge)+len(e.Shape)+len(e.Decide)+len(e.Enter)+len(e.Derive)+len(e.Until), "stuck: %s", accountOf(m))
 		}
 		p.add(&e)
 		w.checkRoom(t, m)

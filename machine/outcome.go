@@ -106,7 +106,7 @@ func (sc *scope) account(r *Run, o *outcome.Outcome) {
 		if r.calls[i].state == notTaken {
 			o.NotTaken = append(o.NotTaken, r.Token(c))
 		}
-		if err := r.stepError(i); err != nil {
+		if err := r.stepError(i); err != nil && sc.iteration == 0 { // of an iteration its loop has it
 			e := outcome.StepError{
 				Step: r.Token(c), Code: err.Code, ToolCode: err.ToolCode, Message: err.Message, Hint: err.Hint, Attempts: r.executed(i),
 			}
@@ -120,7 +120,7 @@ func (sc *scope) account(r *Run, o *outcome.Outcome) {
 		}
 		count, _ := r.Items(i)
 		for c.Item = 0; c.Item <= count; c.Item++ {
-			if inner := r.inside(c); inner != nil {
+			for inner := range r.within(c) {
 				inner.account(r, o)
 			}
 		}
@@ -181,15 +181,19 @@ func (r *Run) count(st *outcome.Stats, i int, isOutput bool) {
 	}
 }
 
-// executed counts the executions of a step, those of its items included.
+// executed counts the executions of a call, those of its items and iterations included.
 func (r *Run) executed(i int) int {
 	s := &r.calls[i]
-	if s.items == nil {
-		return int(s.executed)
+	n := int(s.executed)
+	if s.items != nil {
+		for c := s.first; c < s.first+s.count; c++ {
+			n += r.executed(c)
+		}
 	}
-	n := 0
-	for c := s.first; c < s.first+s.count; c++ {
-		n += int(r.calls[c].executed)
+	if r.stepOf(i).Repeat != nil {
+		for sc := range r.within(s.Call) {
+			n += int(r.calls[sc.first].executed)
+		}
 	}
 	return n
 }
@@ -216,7 +220,7 @@ func (r *Run) stepError(i int) *fault.Error {
 var statusNames = [...]outcome.StepStatus{
 	waiting: outcome.StepWaiting, held: outcome.StepWaiting, judging: outcome.StepWaiting, deriving: outcome.StepWaiting,
 	weighing: outcome.StepWaiting, asking: outcome.StepAsking, expanding: outcome.StepReady, spread: outcome.StepRunning,
-	entered: outcome.StepRunning, ready: outcome.StepReady,
+	entered: outcome.StepRunning, closing: outcome.StepRunning, ready: outcome.StepReady,
 	retrying: outcome.StepRetrying, succeeded: outcome.StepSucceeded, failed: outcome.StepFailed, skipped: outcome.StepSkipped,
 	cancelled: outcome.StepCancelled, notTaken: outcome.StepNotTaken,
 }
@@ -236,7 +240,7 @@ func (r *Run) Step(c Call, now time.Time) outcome.Step {
 		ID: r.Token(c), Tool: p.Tool, Status: r.StepStatus(i), Attempts: int(s.executed), Ready: s.ready.time(), Decided: s.decided.time(),
 		Error: r.stepError(i), Reused: s.reused, Answer: r.AccountOf(c),
 	}
-	if c.Item == 0 {
+	if c.Item == 0 || p.Repeat != nil {
 		st.Attempts = r.executed(i)
 	}
 	if !s.state.terminal() {
@@ -272,12 +276,22 @@ func (r *Run) waitingFor(i int, now time.Time) string {
 		return "its list to be read"
 	case held:
 		return fmt.Sprintf("room: %d calls are out (concurrency)", r.scopeOf(i).bounded().taken)
+	case ready:
+		if at := s.at.time(); at.After(now) {
+			return "its time, " + at.Format("15:04:05.000")
+		}
 	case entered:
-		return fmt.Sprintf("%d of %d steps", r.inside(s.Call).remaining, len(r.stepOf(i).Plan.Steps))
-	case judging:
-		if r.shapes(i) {
+		sc := r.inside(s.Call)
+		if repeat := r.stepOf(i).Repeat; repeat != nil {
+			return fmt.Sprintf("iteration %d of at most %d", sc.iteration, repeat.Max)
+		}
+		return fmt.Sprintf("%d of %d steps", sc.remaining, len(sc.plan.Steps))
+	case closing:
+		if r.inside(s.Call).shaping {
 			return "its output to be made"
 		}
+		return "whether it goes on"
+	case judging:
 		return "its condition to be read"
 	case deriving:
 		return "its value to be built"

@@ -56,10 +56,7 @@ func (r *Run) Due(c Call) time.Time {
 	if !ok {
 		return time.Time{}
 	}
-	if s := &r.calls[i]; s.attempt > 1 {
-		return s.at.time()
-	}
-	return r.calls[i].ready.time()
+	return r.due(i)
 }
 
 // Expanding reports whether a for_each step waits for the length of its list.

@@ -25,10 +25,14 @@ func (sc *scope) reuseWithin(r *Run, at time.Time) {
 	}
 }
 
-// sameAgain reports whether the items that a scope stands in are those of the run that this one tries again.
+// sameAgain reports whether the items that a scope stands in are those of the run that this one tries again, and the
+// iterations: all before were taken over, so that each begins with what it began with then.
 func (sc *scope) sameAgain(r *Run) bool {
 	for ; sc.outer != nil; sc = sc.outer {
 		if sc.of.Item > 0 && r.taken[sc.of.Step] == nil {
+			return false
+		}
+		if sc.iteration > 1 && !r.calls[r.loopAround(sc).of[sc.iteration-2].first].reused {
 			return false
 		}
 	}

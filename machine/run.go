@@ -37,6 +37,9 @@ type Start struct {
 	Started time.Time
 	// Contracts are those of the tools used, by name. Nobody changes them any more.
 	Contracts map[string]*tool.Contract
+	// Trial says that results are made up: a loop whose until is never true with them is over all the same once it ran as
+	// often as it may.
+	Trial bool
 	// Reused are the results of steps that are not executed, because the run that this one tries again has them.
 	Reused map[int]*Result
 	// ReusedWithin are those of the steps of composites, by token. Within an item they count only where its list is the
@@ -57,6 +60,7 @@ const (
 	expanding              // a for_each step whose list has not been counted yet
 	spread                 // a for_each step whose items are out
 	entered                // a composite whose steps are under way
+	closing                // a composite whose steps are over: what follows from that is to be read, and recorded
 	ready                  // dispatched, or about to be
 	retrying               // its next attempt waits for its time
 	succeeded              // the rest are terminal
@@ -84,11 +88,11 @@ type call struct {
 	attempt  int32  // the attempt that is out, or the one that decided
 	executed int32  // attempts that a worker decided
 	scope    int32  // the number of the one that it stands in
-	below    int32  // of a composite the number of its own scope, of a list one more than where its items begin; 0 before
+	below    int32  // of a composite the number of its own scope, of a loop its own, of a list one more than where its items begin; 0 before
 	since    uint64 // the record that made it ready
 	ready    instant
 	deadline instant
-	at       instant // retrying: when the next attempt is due
+	at       instant // when the attempt that is out is due, where that is later than it was asked for; 0 else
 	decided  instant
 	result   *Result // of the last attempt decided
 	*items           // of a for_each step that is spread
@@ -124,6 +128,7 @@ type Run struct {
 	values   values
 	seq      uint64 // of the record being applied
 	lastTime time.Time
+	now      time.Time // of who reads, which decides only what is due already
 }
 
 type attemptKey struct {
@@ -193,6 +198,7 @@ func (r *Run) reset() {
 	r.deadlines, r.early, r.entries, r.rooms, r.seq, r.values = nil, nil, nil, nil, 0, values{effort: atOnce.run}
 	r.questions, r.withheld = questions{}, nil
 	r.lastTime, r.begun, r.finished = r.start.Started, false, false
+	r.scopes.reset()
 	r.root.begin(r)
 }
 
@@ -228,10 +234,11 @@ func (r *Run) Apply(rec Record, now time.Time, out *Effects) {
 		return
 	}
 	rec.normalise()
+	r.now = now
 	inOrder, uncertain := at == len(r.log), r.uncertain()
 	r.log = slices.Insert(r.log, at, rec)
 	if inOrder {
-		r.apply(&r.log[at], now, out)
+		r.apply(&r.log[at], out)
 	}
 	if !inOrder || uncertain && !r.uncertain() { // what was withheld is to be asked for
 		r.replay(now, out)
@@ -246,7 +253,7 @@ func (r *Run) replay(now time.Time, out *Effects) {
 	var scratch Effects
 	r.Begin(&scratch)
 	for i := range r.log {
-		r.apply(&r.log[i], now, &scratch)
+		r.apply(&r.log[i], &scratch)
 	}
 	out.Reset()
 	out.Settled = append(out.Settled, scratch.Settled...)
@@ -254,7 +261,7 @@ func (r *Run) replay(now time.Time, out *Effects) {
 	r.Outstanding(now, out)
 }
 
-func (r *Run) apply(rec *Record, now time.Time, out *Effects) {
+func (r *Run) apply(rec *Record, out *Effects) {
 	if r.finished {
 		return // a stop after the last deciding record, or a record of a step that was derived
 	}
@@ -266,7 +273,7 @@ func (r *Run) apply(rec *Record, now time.Time, out *Effects) {
 	case rec.Stop != nil:
 		r.applyStop(rec, out)
 	case rec.Result != nil:
-		r.applyResult(rec, now, out)
+		r.applyResult(rec, out)
 	case rec.Told != nil:
 		r.applyTold(rec, out)
 	case rec.Answer != nil:
@@ -330,10 +337,13 @@ func (r *Run) begins(i int, at time.Time, out *Effects) {
 // launch asks for the first attempt of a call that there is room for, or for the length of its list. Deadlines count
 // from here.
 func (r *Run) launch(i int, at time.Time, out *Effects) {
-	s := &r.calls[i]
+	s, due := &r.calls[i], at
 	s.state, s.attempt, s.ready, s.since = ready, 1, instantOf(at), r.seq
+	if from := r.scopeOf(i).from; from > s.ready {
+		s.at, due = from, from.time()
+	}
 	if t := r.stepOf(i).Timeout; t > 0 && (s.Item > 0) == r.asksEach(s.Step) {
-		by := at.Add(t)
+		by := due.Add(t)
 		s.deadline = instantOf(by)
 		r.deadlines.add(deadline{at: by, call: i})
 	}
@@ -345,14 +355,14 @@ func (r *Run) launch(i int, at time.Time, out *Effects) {
 		r.enter(i, at, out)
 		return
 	}
-	r.send(i, at, time.Time{}, out)
+	r.send(i, due, out)
 }
 
-// send asks for the attempt of a call that is due now, unless its record is there already.
-func (r *Run) send(i int, due, now time.Time, out *Effects) {
+// send asks for the attempt of a call that is due now or later, unless its record is there already.
+func (r *Run) send(i int, due time.Time, out *Effects) {
 	s := &r.calls[i]
 	if rec := r.waited(s.Call, int(s.attempt)); rec != nil {
-		r.decide(i, rec, rec.Time, out)
+		r.decide(i, rec, out)
 		return
 	}
 	if w := r.Contract(s.Step).WaitTimeout; w > 0 {
@@ -363,7 +373,7 @@ func (r *Run) send(i int, due, now time.Time, out *Effects) {
 		return
 	}
 	d := Dispatch{Call: s.Call, Attempt: int(s.attempt)}
-	if due.After(now) && !now.IsZero() {
+	if s.at != 0 && due.After(r.now) {
 		d.At = due
 	}
 	out.Dispatch = append(out.Dispatch, d)

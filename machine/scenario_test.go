@@ -92,6 +92,8 @@ func (s *scenario) command(t *testing.T, d *datadriven.TestData) string {
 		if code != "" {
 			rec.Told.Error = fault.New(fault.Code(code), "it can't be read")
 		}
+	case "until":
+		rec.Told = &machine.Told{Call: s.call(t, d, name, item), Until: true, Holds: holds}
 	case "worth":
 		value := &machine.Result{Value: []byte(strings.TrimSpace(d.Input)), Size: int64(len(strings.TrimSpace(d.Input)))}
 		if code != "" {
@@ -281,6 +283,9 @@ func (s *scenario) answer() string {
 			b.WriteString(" " + token(c))
 		}
 		b.WriteByte('\n')
+	}
+	for _, c := range s.effects.Until {
+		fmt.Fprintf(&b, "until %s\n", token(c))
 	}
 	for _, x := range s.effects.Late {
 		fmt.Fprintf(&b, "late %s attempt %d: %s\n", token(x.Call), x.Attempt, s.run.LateError(x.Call))

@@ -30,12 +30,15 @@ type scope struct {
 
 // place is where a scope stands in its run.
 type place struct {
-	of      Call // the composite; its Step is ThePlan for the root
-	outer   *scope
-	depth   int    // how many composites are above
-	token   string // of the composite
-	input   input
-	failure *fault.Error // what the composite fails with, however its steps end
+	of Call // the composite; its Step is ThePlan for the root
+	// iteration counts those of a loop, from 1; 0 for a scope that is none. from is when what is in it may be sent.
+	iteration int32
+	from      instant
+	outer     *scope
+	depth     int    // how many composites are above
+	token     string // of the composite
+	input     input
+	failure   *fault.Error // what the composite fails with, however its steps end
 }
 
 // atRoot is the place of the root scope. It is shared by all runs.
@@ -48,6 +51,9 @@ func (sc *scope) begin(r *Run) {
 	sc.room, sc.shaping, sc.output, sc.waves = newRoom(r, sc), false, nil, nil
 	if sc.plan.Schedule == plan.Waves {
 		sc.waves = newWaves(sc.plan)
+	}
+	if sc.outer != nil {
+		sc.from = sc.outer.from
 	}
 	for i := range steps {
 		s := &r.calls[sc.first+i]
@@ -78,6 +84,7 @@ type scopes struct {
 	below    []*scope
 	elements map[int][][]byte // of for_each steps that are composites: the list
 	readable map[Call]bool    // composites whose input lies in blobs and can be read
+	loops    []*loop          // by the number that their calls have of them
 	sight    *sight           // nil before it is needed
 	spare    []int            // for reached steps
 }

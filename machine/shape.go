@@ -30,6 +30,9 @@ func (r *Run) shaped(out *Effects) bool {
 // derived works out what a scope comes to; nil where that lies in blobs, or is too large to be derived.
 func (sc *scope) derived(r *Run) *Result {
 	x := &Result{Call: sc.of, Attempt: 1, ByOwner: true}
+	if sc.iteration > 0 {
+		return r.loopAround(sc).result(r, x)
+	}
 	if sc.lenient(r) && !sc.anyOutput(r) {
 		return x
 	}
@@ -72,7 +75,7 @@ func (r *Run) Shaping(of Call) bool {
 		return false
 	}
 	i, _ := r.index(of)
-	return sc.outer == nil || r.calls[i].state == judging
+	return sc.outer == nil || r.calls[i].state == closing
 }
 
 // Output returns what the plan came to that has an output, nil for one that has none, or while the run goes on. It has

@@ -23,6 +23,8 @@ type Told struct {
 	Output *Result
 	// Value is what the value of a step came to: its Value, Handle and Size, or its Error. It is nil for a condition.
 	Value *Result
+	// Until says that it is about the condition that ends a loop, and of the iteration that Token names.
+	Until bool
 	// Holds is whether the condition is true; it counts where Error is nil.
 	Holds bool
 	// Error is why the condition could not be evaluated: the step fails with it.
@@ -146,7 +148,11 @@ func (r *Run) applyTold(rec *Record, out *Effects) {
 	case t.Output != nil:
 		r.applyShape(rec, out)
 	case !r.isStep(t.Step):
-	case t.Value == nil && r.calls[t.Step].state == judging && !r.shapes(t.Step):
+	case t.Until && r.Ends(t.Call):
+		sc := r.scopeOf(t.Step)
+		r.loopAround(sc).told(r, sc, rec, out)
+	case t.Until: // it was told before, or nobody asked
+	case t.Value == nil && r.calls[t.Step].state == judging:
 		r.become(t.Step, r.judged(t.Step, t.Holds, t.Error), rec.Time, out)
 	case t.Value != nil && r.calls[t.Step].state == deriving:
 		r.values.derived(r, t.Step, t.Value, rec.Time, out)
@@ -162,15 +168,18 @@ const (
 	AskedNothing   Asked = iota
 	AskedCondition       // whether its condition holds, which reads blobs
 	AskedValue           // what its value comes to, which reads blobs or takes long
+	AskedUntil           // of an iteration: whether its loop is over with it, which reads blobs
 )
 
 // Asks returns what a step waits to be told.
 func (r *Run) Asks(step int) Asked {
 	switch s := r.calls[step].state; {
-	case s == judging && !r.shapes(step):
+	case s == judging:
 		return AskedCondition
 	case s == deriving:
 		return AskedValue
+	case r.Ends(Call{Step: step}):
+		return AskedUntil
 	}
 	return AskedNothing
 }

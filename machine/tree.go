@@ -129,6 +129,9 @@ func (t *tree) insideOf(i int) *scope {
 	if n == 0 || !t.isComposite(i) {
 		return nil
 	}
+	if t.stepOf(i).Repeat != nil {
+		return t.scopes.loops[n-1].current()
+	}
 	sc := t.scopes.below[n-1]
 	if t.calls[sc.first].state == absent {
 		return nil
@@ -136,14 +139,46 @@ func (t *tree) insideOf(i int) *scope {
 	return sc
 }
 
-// Inside returns the numbers of the steps of the scope that a composite was entered with: n from first on. ok is false
-// for any other call.
-func (t *tree) Inside(c Call) (first, n int, ok bool) {
-	sc := t.inside(c)
-	if sc == nil {
-		return 0, 0, false
+// Inside returns the numbers of the steps of each scope that a composite was entered with: n from first on. A loop has one
+// for each iteration, of one step; any other composite has one, and any other call none.
+func (t *tree) Inside(c Call) iter.Seq2[int, int] {
+	return func(yield func(first, n int) bool) {
+		for sc := range t.within(c) {
+			if !yield(sc.first, len(sc.plan.Steps)) {
+				return
+			}
+		}
 	}
-	return sc.first, len(sc.plan.Steps), true
+}
+
+// within is Inside by scopes.
+func (t *tree) within(c Call) iter.Seq[*scope] {
+	return func(yield func(*scope) bool) {
+		switch sc := t.inside(c); {
+		case sc == nil:
+		case sc.iteration == 0:
+			yield(sc)
+		default:
+			for _, x := range t.loopAround(sc).of[:sc.iteration] {
+				if !yield(x) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// insideBy returns the scope of a composite in which a segment of a token stands: the iteration that it names, or the one
+// scope that there is.
+func (t *tree) insideBy(c Call, x *subjects.Segment) *scope {
+	sc := t.inside(c)
+	switch {
+	case sc == nil, (sc.iteration > 0) != (x.Kind == subjects.IterationSegment), x.Number >= int(sc.iteration) && sc.iteration > 0:
+		return nil
+	case sc.iteration > 0:
+		return t.loopAround(sc).of[x.Number]
+	}
+	return sc
 }
 
 // scopeFor returns the scope of a composite that was entered, or the root; nil for any other call.
@@ -154,19 +189,17 @@ func (t *tree) scopeFor(of Call) *scope {
 	return t.inside(of)
 }
 
-// shapes reports whether a call is a composite whose steps are over, and a record is to tell what it comes to.
-func (t *tree) shapes(i int) bool {
-	sc := t.insideOf(i)
-	return sc != nil && sc.shaping
-}
-
-// Token names a call in subjects and documents: the step's id, or S=i for an item.
+// Token names a call in subjects and documents: the step's id, S=i for an item, or S/=i for an iteration.
 func (t *tree) Token(c Call) string {
+	sc := t.scopeOf(c.Step)
+	if sc.iteration > 0 {
+		return subjects.Iteration(sc.token, int(sc.iteration)-1)
+	}
 	id := t.stepOf(c.Step).ID
 	if c.Item > 0 {
 		id = subjects.ItemToken(id, c.Item-1)
 	}
-	return subjects.InScope(t.scopeOf(c.Step).token, id)
+	return subjects.InScope(sc.token, id)
 }
 
 // nameOf is Token, which the plan has too.
@@ -182,12 +215,16 @@ func (t *tree) Find(token string) (Call, bool) {
 	segments, ok := subjects.ParseStepToken(token)
 	sc, c := &t.root, Call{}
 	for i := 0; i < len(segments) && ok; i++ {
+		x := &segments[i]
 		if i > 0 {
-			if sc = t.inside(c); sc == nil {
+			if sc = t.insideBy(c, x); sc == nil {
 				return Call{}, false
 			}
 		}
-		x := &segments[i]
+		if x.Kind == subjects.IterationSegment {
+			c = Call{Step: sc.first}
+			continue
+		}
 		step, known := sc.plan.Index(x.Name)
 		c, ok = Call{Step: sc.first + step}, known && (x.Kind == subjects.StepSegment || x.Kind == subjects.ItemSegment)
 		if x.Kind == subjects.ItemSegment {
@@ -246,14 +283,20 @@ func (t *tree) placeFor(i int) *scope {
 	if c.below > 0 {
 		return t.scopes.below[c.below-1]
 	}
-	p, outer := t.stepOf(i).Plan, t.scopeOf(i)
-	c.below = int32(len(t.nested().below) + 1)
+	sc := t.newScope(i)
+	t.calls[i].below = sc.number
+	return sc
+}
+
+// newScope returns another scope of a composite, which has a place among the calls from then on.
+func (t *tree) newScope(i int) *scope {
+	c, p, outer := t.calls[i].Call, t.stepOf(i).Plan, t.scopeOf(i)
 	x := &struct {
 		scope
 		at place
 	}{
-		scope{plan: p, first: len(t.calls), number: c.below},
-		place{of: c.Call, outer: outer, depth: outer.depth + 1, token: t.Token(c.Call)},
+		scope{plan: p, first: len(t.calls), number: int32(len(t.nested().below) + 1)},
+		place{of: c, outer: outer, depth: outer.depth + 1, token: t.Token(c)},
 	}
 	sc := &x.scope
 	sc.place = &x.at
@@ -289,6 +332,9 @@ func (t *tree) failsFast(i int) bool {
 // its tool. A condition of the contract is not looked at.
 func (t *tree) asks(i int) bool {
 	s, p := &t.calls[i], t.stepOf(i)
+	if p.Repeat != nil { // else each iteration is asked for by itself
+		return p.Approval != nil && p.Approval.All && s.Item == 0
+	}
 	if p.ForEach != nil {
 		together := p.Approval != nil && p.Approval.All
 		if together != (s.Item == 0) {
@@ -312,7 +358,7 @@ func (t *tree) weighs(i int) bool {
 // from where it begins.
 func (t *tree) asksEach(step int) bool {
 	p := t.stepOf(step)
-	if p.ForEach == nil || p.Approval != nil && p.Approval.All {
+	if p.ForEach == nil || p.Repeat != nil || p.Approval != nil && p.Approval.All {
 		return false
 	}
 	return p.Ask || p.Approval != nil || t.Contract(step).Approval != ""

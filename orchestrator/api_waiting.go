@@ -61,8 +61,10 @@ func (s *api) explain(r *run, doc *outcome.Run) (ask []waiter) {
 func (r *run) eachCall(first int, steps []outcome.Step, one func(machine.Call, *outcome.Step)) {
 	each := func(c machine.Call, st *outcome.Step) {
 		one(c, st)
-		if inner, _, ok := r.machine.Inside(c); ok {
-			r.eachCall(inner, st.Steps, one)
+		at := 0
+		for inner, n := range r.machine.Inside(c) {
+			r.eachCall(inner, st.Steps[at:at+n], one)
+			at += n
 		}
 	}
 	for i := range steps {

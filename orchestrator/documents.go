@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"slices"
 	"time"
 
@@ -82,10 +83,11 @@ func (d *documents) steps(
 		room.fitErrors(st)
 		room.fitTries(st, i)
 		inside := func(c machine.Call, x *outcome.Step) {
-			if first, n, ok := r.machine.Inside(c); ok {
-				x.Steps = d.steps(ctx, r, first, n, inOutcome, room, now)
-			} else if x.Steps == nil && !x.Reused && r.machine.Finished() && r.sameAbove(c) {
-				x.Steps = r.unreachedWithin(r.step(i).Plan, x.ID, x.Status)
+			for first, n := range r.machine.Inside(c) {
+				x.Steps = append(x.Steps, d.steps(ctx, r, first, n, inOutcome, room, now)...)
+			}
+			if x.Steps == nil && !x.Reused && r.machine.Finished() && r.sameAbove(c) {
+				x.Steps = unreached{r.start.Reuse, x.Status}.within(r.step(i), x.ID)
 			}
 		}
 		inside(machine.Call{Step: i}, st)
@@ -302,8 +304,28 @@ func (n *nothings) scope(p *plan.Plan, first int, place string) {
 		}
 		count, _ := m.Items(c.Step)
 		for c.Item = 0; c.Item <= count && len(n.all) < maxNothing; c.Item++ {
-			if inner, _, ok := m.Inside(c); ok {
-				n.scope(s.Plan, inner, fmt.Sprintf("%s/steps/%d/plan", place, i))
+			for inner := range n.plansWithin(c) {
+				p, _ := m.Scope(inner)
+				n.scope(p, inner, fmt.Sprintf("%s/steps/%d/plan", place, i))
+			}
+		}
+	}
+}
+
+// plansWithin returns the scopes of the plan that somebody wrote into a composite, by their first steps: of a loop those
+// of its iterations.
+func (n *nothings) plansWithin(c machine.Call) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for first := range n.run.machine.Inside(c) {
+			each := machine.Call{Step: first}
+			if n.run.step(c.Step).Repeat == nil {
+				yield(first)
+				return
+			}
+			for inner := range n.run.machine.Inside(each) {
+				if !yield(inner) {
+					return
+				}
 			}
 		}
 	}

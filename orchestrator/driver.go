@@ -134,6 +134,9 @@ func (dr *driver) perform(r *run) {
 	for _, c := range eff.Weigh {
 		dr.evaluator.approval(r, c)
 	}
+	for _, c := range eff.Until {
+		dr.evaluator.until(r, c)
+	}
 	dr.questions.carryOut(r, eff)
 	for _, of := range eff.Shape {
 		dr.evaluator.output(r, of)
@@ -322,7 +325,9 @@ func (dr *driver) expanded(r *run, step int, list [][]byte, err *fault.Error, no
 func decodeTold(c machine.Call, e entry, r *run) *machine.Told {
 	if e.rec.What != subjects.ToldValue {
 		told := wire.ParseTold(e.Data)
-		return &machine.Told{Call: c, Approval: e.rec.What == subjects.ToldApproval, Holds: told.Holds, Error: told.Error}
+		return &machine.Told{
+			Call: c, Approval: e.rec.What == subjects.ToldApproval, Until: e.rec.What == subjects.ToldUntil, Holds: told.Holds, Error: told.Error,
+		}
 	}
 	told := wire.ParseToldValue(e.Data, r.id, r.generation, r.bucket(), plan.MaxValues)
 	value := &machine.Result{Value: told.Value, Handle: told.Handle, Size: int64(len(told.Value)), Error: told.Error}

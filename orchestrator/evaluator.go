@@ -60,6 +60,18 @@ func (ev *evaluator) value(r *run, d machine.Derive) {
 	})
 }
 
+// until evaluates whether a loop is over with an iteration.
+func (ev *evaluator) until(r *run, c machine.Call) {
+	ev.beside(r, asked{c.Step, machine.AskedUntil}, (*inputs).largest, func(x *evaluation) {
+		holds, err := x.in.plan.Steps[x.in.step].Repeat.Until.HoldsOf(x.resolver(), x.in.item, nil, x.result)
+		if x.err != nil {
+			err = fault.New(fault.ConditionFailed, "%s", x.err.Message)
+		}
+		h, body := wire.Told{Holds: holds, Error: err}.Message()
+		ev.tell(x, subjects.ToldUntil, h, body)
+	})
+}
+
 // evaluation is one of something of a step, beside the loop.
 type evaluation struct {
 	reader
@@ -78,6 +90,9 @@ func (ev *evaluator) beside(r *run, of asked, most func(*inputs) int64, do func(
 	}
 	r.evaluating[of] = true
 	in := r.unread(machine.Call{Step: of.step})
+	if of.what == machine.AskedUntil { // to which the iteration itself is the last
+		in.last = sourceOf(r.machine.Result(in.call))
+	}
 	in.gather(r)
 	x := &evaluation{reader{values: ev.values, in: &in}, r.id, r.generation, r.token(in.call)}
 	ev.memory.reserve(most(&in), func(ctx context.Context) {
@@ -123,18 +138,25 @@ func (ev *evaluator) output(r *run, of machine.Call) {
 		r.shaping = map[machine.Call]bool{}
 	}
 	r.shaping[of] = true
-	in := r.unshaped(of)
+	in, isLoop := r.unshaped(of)
 	lenient, id, generation, bucket := r.machine.Lenient(of), r.id, r.generation, r.bucket()
 	token := subjects.RootScope
 	if of.Step != machine.ThePlan {
 		token = r.token(of)
 	}
-	most := in.plan.MostOutput(in.sizeOf)
-	ev.memory.reserve(min(most, maxOutcome)+in.largest(), func(ctx context.Context) {
+	most := int64(maxOutcome)
+	if !isLoop {
+		most = min(most, in.plan.MostOutput(in.sizeOf))
+	}
+	ev.memory.reserve(most+in.largest(), func(ctx context.Context) {
 		defer ev.post(func() { delete(r.shaping, of) })
 		x := reader{values: ev.values, ctx: ctx, in: &in}
 		told := wire.Result{Worker: ownerMark + ev.cfg.Name}
-		told.Body, told.Error = x.resolver().Limit(maxOutcome).Output(lenient, x.result)
+		if isLoop {
+			told.Body, told.Error = x.list()
+		} else {
+			told.Body, told.Error = x.resolver().Limit(maxOutcome).Output(lenient, x.result)
+		}
 		if x.err != nil {
 			told.Error = x.err
 		}
@@ -151,11 +173,37 @@ func (ev *evaluator) output(r *run, of machine.Call) {
 	})
 }
 
-// unshaped are the inputs of the output of a composite, or of the plan.
-func (r *run) unshaped(of machine.Call) inputs {
-	in := inputs{plan: r.plan}
+// list returns the results of all iterations of a loop.
+func (x *reader) list() ([]byte, *fault.Error) {
+	all := []byte("[")
+	for n := range x.in.values {
+		value, _ := x.result(n)
+		if len(all)+len(value) > maxOutcome {
+			return nil, fault.New(fault.TooLarge, "the results of the iterations have more than %d bytes together", maxOutcome).
+				WithHint("return less in each, or leave out \"collect\": then only the last is kept")
+		}
+		if n > 0 {
+			all = append(all, ',')
+		}
+		all = append(all, value...)
+	}
+	return append(all, ']'), nil
+}
+
+// unshaped are the inputs of the output of a composite, or of the plan. Those of a loop are the results of its iterations.
+func (r *run) unshaped(of machine.Call) (in inputs, isLoop bool) {
+	in.plan = r.plan
+	if of.Step != machine.ThePlan && r.step(of.Step).Repeat != nil {
+		for first := range r.machine.Inside(of) {
+			in.deps = append(in.deps, len(in.deps))
+			in.values = append(in.values, r.source(first))
+		}
+		return in, true
+	}
 	if of.Step != machine.ThePlan {
-		in.first, _, _ = r.machine.Inside(of)
+		for first := range r.machine.Inside(of) {
+			in.first = first
+		}
 		in.plan, _ = r.machine.Scope(in.first)
 	}
 	in.deps = in.plan.Output.Waits
@@ -166,7 +214,7 @@ func (r *run) unshaped(of machine.Call) inputs {
 	for _, step := range in.deps {
 		in.name(r, step)
 	}
-	return in
+	return in, false
 }
 
 // tell creates the record of what something of a step came to. Whose record is first counts.

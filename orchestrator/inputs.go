@@ -14,9 +14,10 @@ import (
 
 // inputs is all that a call's arguments are made of, for use beside the loop.
 type inputs struct {
-	plan     *plan.Plan     // that the call's step stands in
+	plan     *plan.Plan     // that the call's step stands in; of an iteration its loop
 	step     int            // of the plan
 	first    int            // the number that the plan's first step has in the run
+	does     *plan.Step     // what is done: of an iteration another than its loop
 	resolver *plan.Resolver // of the plan; nil where it would be used off the loop
 	call     machine.Call
 	item     []byte // the element of the list, for an item of a for_each step
@@ -29,6 +30,9 @@ type inputs struct {
 
 	input source  // of the scope that the step stands in,
 	outer *inputs // or what it is to be made of
+
+	iteration int    // the number of the iteration; 0 also for a call that is none
+	last      source // the result of the one before
 
 	fates map[int]plan.Fate // how the steps of the plan ended that it names by $error or $status
 }
@@ -49,13 +53,10 @@ func (s *source) missing() bool { return s.value == nil && s.blob == nil && !s.l
 func (r *run) inputs(c machine.Call) inputs {
 	in := r.unread(c)
 	p := &in.plan.Steps[in.step]
-	in.resolver, in.schema, in.hasRefs = r.resolverOf(in.plan, in.first), r.schemas[p.Tool], p.HasRefs
+	in.resolver, in.schema, in.hasRefs = r.resolverOf(in.plan, in.first), r.schemas[in.does.Tool], p.HasRefs
 	in.edited = r.machine.Arguments(c)
-	if p.Ask {
+	if in.does.Ask {
 		in.schema = tool.AskInput()
-	}
-	if c.Item > 0 {
-		in.item = r.lists[c.Step][c.Item-1]
 	}
 	if p.HasRefs && in.edited == nil {
 		in.gather(r)
@@ -85,8 +86,12 @@ func (r *run) resolverOf(p *plan.Plan, first int) *plan.Resolver {
 
 // unread are the inputs of a call of which nothing is gathered yet.
 func (r *run) unread(c machine.Call) inputs {
-	p, first := r.machine.Scope(c.Step)
-	return inputs{plan: p, step: c.Step - first, first: first, call: c}
+	o := r.machine.Origin(c)
+	in := inputs{plan: o.Plan, step: o.Step, first: o.First, does: r.step(c.Step), call: c, iteration: max(o.Iteration, 0), last: sourceOf(o.Last)}
+	if o.Of.Item > 0 {
+		in.item = r.lists[o.Of.Step][o.Of.Item-1]
+	}
+	return in
 }
 
 func (in *inputs) gather(r *run) {
@@ -95,6 +100,7 @@ func (in *inputs) gather(r *run) {
 	if s.TakesInput {
 		in.takeInput(r)
 	}
+	in.inBlobs = in.inBlobs || in.last.inBlobs()
 	in.read(r)
 	for _, step := range s.Named {
 		in.name(r, step)
@@ -151,7 +157,7 @@ func (in *inputs) largest() (n int64) {
 	for i := range in.values {
 		n = max(n, in.values[i].size())
 	}
-	return n
+	return max(n, in.last.size())
 }
 
 func (s *source) inBlobs() bool {
@@ -251,6 +257,9 @@ func (in *inputs) mostOfValue() int64 {
 func (in *inputs) sizeOf(dep int) int64 {
 	if dep == plan.TheInput {
 		return in.inputSize()
+	}
+	if dep == plan.TheLast {
+		return in.last.size()
 	}
 	i, found := slices.BinarySearch(in.deps, dep)
 	if !found || i >= len(in.values) {

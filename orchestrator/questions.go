@@ -106,7 +106,6 @@ func (qs *questions) unshown(r *run, q machine.Question, why *fault.Error) {
 
 // shown fills in what a person is shown of a call.
 func (v *values) shown(ctx context.Context, in *inputs, together bool, doc *outcome.Question) *fault.Error {
-	step := &in.plan.Steps[in.step]
 	x := reader{values: v, ctx: ctx, in: in}
 	text, err := x.resolver().Question(in.step, in.item, x.result)
 	if x.err != nil {
@@ -124,7 +123,7 @@ func (v *values) shown(ctx context.Context, in *inputs, together bool, doc *outc
 		return err
 	}
 	args, err := v.arguments(ctx, in)
-	if err != nil || !step.Ask {
+	if err != nil || !in.does.Ask {
 		doc.Arguments = args
 		return err
 	}

@@ -243,10 +243,32 @@ func (x *takeover) step(ctx context.Context, st *outcome.Step, s *plan.Step, aga
 // within takes over what was done in the plan of a composite that is entered again, with the same input: nothing that it
 // is made of is executed again. An input that a person may edit may be another.
 func (x *takeover) within(ctx context.Context, st *outcome.Step, s *plan.Step) error {
+	if s.Repeat != nil {
+		return x.iterations(ctx, st, s)
+	}
 	if s.Plan == nil || s.Approval != nil {
 		return nil
 	}
 	return x.steps(ctx, st.Steps, s.Plan, unfinished(st.Steps, s.Plan))
+}
+
+// iterations takes over those of a loop up to the first that is not whole, of which what it allows: each is made of what
+// the one before came to. A loop that failed though all of them succeeded would come to the same end with them; it begins
+// anew.
+func (x *takeover) iterations(ctx context.Context, st *outcome.Step, s *plan.Step) error {
+	if st.Status == outcome.StepFailed && !st.FailedWithin() {
+		return nil
+	}
+	for i := range st.Steps {
+		each := &st.Steps[i]
+		if err := x.step(ctx, each, s.Does(), false); err != nil {
+			return err
+		}
+		if _, done := x.u.Steps[each.ID]; !done {
+			return nil
+		}
+	}
+	return nil
 }
 
 // withinItems is within for the items of a list that are entered again.

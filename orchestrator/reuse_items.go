@@ -72,13 +72,14 @@ func keepKey(u *wire.Reuse, token, key string) {
 }
 
 // keepKeys notes the idempotency keys of a step and of those within it, also of what is taken over: the retry of the
-// retry may execute it again. Those within items are not noted: another list may have others in their place.
+// retry may execute it again. Those within items are not noted: another list may have others in their place;
+// nor are those of iterations, of which another may be made of another last.
 func keepKeys(u *wire.Reuse, doc *outcome.Run, st *outcome.Step) {
 	if len(st.Steps) == 0 {
 		keepKey(u, st.ID, keyOf(doc, st))
 	}
 	for i := range st.Steps {
-		if st.Steps[i].Items == nil {
+		if st.Steps[i].Items == nil && !subjects.IsIteration(st.Steps[i].ID) {
 			keepKeys(u, doc, &st.Steps[i])
 		}
 	}
@@ -236,36 +237,55 @@ func (r *run) unreached(step int, status outcome.StepStatus) (list string, items
 		st.Reused = st.Reused || status == outcome.StepSucceeded // as a whole
 		st.RetriedKey = x.Keys[i]
 		if !st.Reused {
-			st.Steps = r.unreachedWithin(r.step(step).Plan, st.ID, status)
+			st.Steps = unreached{r.start.Reuse, status}.within(r.step(step), st.ID)
 		}
 	}
 	return x.List, items
 }
 
-// unreachedWithin is unreached for the steps of a composite that this run never entered; nil where nothing of them was
-// taken over.
-func (r *run) unreachedWithin(p *plan.Plan, token string, status outcome.StepStatus) []outcome.Step {
-	if p == nil || r.start.Reuse == nil {
+// unreached are the steps of composites that a run never came to, as they were taken over.
+type unreached struct {
+	*wire.Reuse
+	status outcome.StepStatus
+}
+
+// within returns the steps of a composite; nil where nothing of them was taken over.
+func (u unreached) within(of *plan.Step, token string) (all []outcome.Step) {
+	if of.Plan == nil || u.Reuse == nil {
 		return nil
 	}
-	u, some := r.start.Reuse, false
-	all := make([]outcome.Step, len(p.Steps))
-	for i := range p.Steps {
-		st, s := &all[i], &p.Steps[i]
-		st.ID, st.Tool, st.Status = subjects.InScope(token, s.ID), s.Tool, status
-		st.RetriedKey = u.Keys[st.ID]
-		if res, ok := u.Steps[st.ID]; ok {
-			st.Status, st.Reused, st.Result, st.Blob, st.Bytes = outcome.StepSucceeded, true, res.Value, res.Blob, res.Size
-			st.Text = res.Text && res.Blob != nil
-		} else {
-			st.Steps = r.unreachedWithin(s.Plan, st.ID, status)
+	if of.Repeat != nil {
+		for i := range of.Repeat.Max {
+			st, some := u.step(of.Does(), subjects.Iteration(token, i))
+			if !some {
+				break
+			}
+			all = append(all, st)
 		}
-		some = some || st.Reused || st.RetriedKey != "" || st.Steps != nil
+		return all
+	}
+	some := false
+	for i := range of.Plan.Steps {
+		s := &of.Plan.Steps[i]
+		st, is := u.step(s, subjects.InScope(token, s.ID))
+		all, some = append(all, st), some || is
 	}
 	if !some {
 		return nil
 	}
 	return all
+}
+
+// step returns one of them, and whether something of it was taken over.
+func (u unreached) step(s *plan.Step, token string) (st outcome.Step, some bool) {
+	st.ID, st.Tool, st.Status, st.RetriedKey = token, s.Tool, u.status, u.Keys[token]
+	if res, ok := u.Steps[token]; ok {
+		st.Status, st.Reused, st.Result, st.Blob, st.Bytes = outcome.StepSucceeded, true, res.Value, res.Blob, res.Size
+		st.Text = res.Text && res.Blob != nil
+	} else {
+		st.Steps = u.within(s, token)
+	}
+	return st, st.Reused || st.RetriedKey != "" || st.Steps != nil
 }
 
 // sameAbove reports whether the items that a call stands in are those of the run that this one tries again.

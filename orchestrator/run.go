@@ -304,11 +304,16 @@ func (r *run) contextOf(step int) wire.RunContext {
 	return wire.RunContext{All: r.context.Of(r.path(step)).Only(r.machine.Contract(step).Context.Passes)}
 }
 
-// path names a step by the ids of the composites that it stands in and its own, whatever items those are of.
+// path names a step by the ids of the composites that it stands in and its own, whatever items and iterations those are of.
 func (r *run) path(step int) string {
-	path := r.step(step).ID
-	for c := r.machine.Composite(step); c.Step != machine.ThePlan; c = r.machine.Composite(c.Step) {
-		path = r.step(c.Step).ID + "/" + path
+	path := ""
+	for step != machine.ThePlan {
+		if id := r.step(step).ID; id != plan.IterationStep && path != "" {
+			path = id + "/" + path
+		} else if id != plan.IterationStep {
+			path = id
+		}
+		step = r.machine.Composite(step).Step
 	}
 	return path
 }

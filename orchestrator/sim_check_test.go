@@ -136,6 +136,7 @@ func (t *truths) dispatched(m *message, repair int, by *process) {
 	t.checkAttempt("I3", x, a, step)
 	t.checkI3(x, a)
 	t.checkI13(x, a, step)
+	t.checkI14(x, a)
 	if x.out[a.Step] == nil {
 		x.out[a.Step] = map[int]bool{}
 	}

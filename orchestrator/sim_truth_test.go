@@ -143,6 +143,8 @@ func (t *truths) recorded(rec subjects.Record, e *kv.Entry) {
 		t.answerRecorded(x, rec, e)
 	case rec.Kind == subjects.ToldKind && rec.What == subjects.ToldApproval:
 		t.weighed(x, rec, e)
+	case rec.Kind == subjects.ToldKind && rec.What == subjects.ToldUntil:
+		t.untilRecorded(x, rec)
 	case rec.Kind == subjects.ToldKind && rec.What == subjects.ToldOutput:
 		t.outputRecorded(x, rec, e)
 	case rec.Kind == subjects.ToldKind:

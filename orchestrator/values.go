@@ -164,7 +164,7 @@ func (v *values) arguments(ctx context.Context, in *inputs) ([]byte, *fault.Erro
 	result, resolver := x.result, x.resolver()
 	var args []byte
 	var err *fault.Error
-	if in.call.Item > 0 {
+	if in.item != nil {
 		args, err = resolver.ItemArguments(in.step, in.item, result)
 	} else {
 		args, err = resolver.Arguments(in.step, result)
@@ -177,7 +177,7 @@ func (v *values) arguments(ctx context.Context, in *inputs) ([]byte, *fault.Erro
 	}
 	if in.hasRefs && in.schema != nil {
 		if bad := in.schema.Check(args, nil); len(bad) > 0 {
-			return nil, in.explained(tool.Refusal(in.plan.Steps[in.step].Tool, bad), bad, resolver, result)
+			return nil, in.explained(tool.Refusal(in.does.Tool, bad), bad, resolver, result)
 		}
 	}
 	return args, nil
@@ -194,7 +194,7 @@ func (v *values) editedArguments(in *inputs) ([]byte, *fault.Error) {
 		return args, nil
 	}
 	if bad := in.schema.Check(args, nil); len(bad) > 0 {
-		return nil, tool.Refusal(in.plan.Steps[in.step].Tool, bad)
+		return nil, tool.Refusal(in.does.Tool, bad)
 	}
 	return args, nil
 }
@@ -208,16 +208,36 @@ type reader struct {
 	held   int // which value is held, plus one
 	data   []byte
 	input  []byte       // of the scope, once it was made
+	last   []byte       // the result of the iteration before, once it was read
 	err    *fault.Error // why one could not be read
 }
 
 // resolver returns what resolves the references: the loop's own where that may be used, else a new one.
 func (x *reader) resolver() *plan.Resolver {
 	if x.in.resolver != nil {
-		return x.in.resolver
+		return x.in.resolver.In(x)
 	}
-	return x.in.plan.NewResolver().Fates(x.in.fate).Input(x.theInput)
+	return x.in.plan.NewResolver().Fates(x.in.fate).Input(x.theInput).In(x)
 }
+
+// Last is of plan.Turn: the result of the iteration before, null where there is none.
+func (x *reader) Last() ([]byte, bool) {
+	s := &x.in.last
+	switch {
+	case x.err != nil:
+		return nil, false
+	case s.missing():
+		return []byte("null"), true
+	case s.value != nil:
+		return s.value, true
+	case x.last == nil:
+		x.last, x.err = x.values.read(x.ctx, s)
+	}
+	return x.last, x.last != nil
+}
+
+// Index is of plan.Turn.
+func (x *reader) Index() int { return x.in.iteration }
 
 // theInput returns the input of the scope that the step stands in.
 func (x *reader) theInput() ([]byte, bool) {

@@ -93,6 +93,8 @@ type DryStep struct {
 	// DependsOn are the steps that it waits for, by references or by depends_on.
 	DependsOn []string `json:"depends_on,omitempty"`
 	Optional  bool     `json:"optional,omitempty"`
+	// Repeat says how a loop goes on: "until $last.ready, at most 20 times"; its calls are as many with made-up results.
+	Repeat string `json:"repeat,omitempty"`
 	// TimeoutMS bounds the step from ready until decided, in milliseconds; 0 for none.
 	TimeoutMS int64 `json:"timeout_ms,omitempty"`
 	// Calls is how many there would be; Guessed says that it is the length of a list that was made up.

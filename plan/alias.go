@@ -118,7 +118,7 @@ func (p *parser) aliasHint(name, field string, value int32) (hint string, read b
 	case name == "on_error", name == "continue_on_error":
 		return p.optionalHint(value), false
 	case field == "if":
-		return (&expressionReader{parser: p}).elsewhere(name, value)
+		return (&expressionReader{parser: p, field: "if"}).elsewhere(name, value)
 	case field == "retry" && v.Kind == jsontape.Number:
 		return p.retriesHint(value), false
 	case (field == "depends_on" || field == "output_steps") && v.Kind == jsontape.String:

@@ -3,6 +3,7 @@ package plan
 import (
 	"bytes"
 	"fmt"
+	"strconv"
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/expression"
@@ -121,6 +122,8 @@ func (t *template) most(item int, size func(dep int) int64) int64 {
 			switch t := &h.targets[k]; {
 			case t.of == itsInput:
 				most = max(most, size(TheInput))
+			case t.of == itsLast:
+				most = max(most, size(TheLast))
 			case t.of != itsResult:
 				most = max(most, maxFate)
 			case t.step == theItem:
@@ -215,10 +218,14 @@ func (r *Resolver) resolve(h *hole, item []byte, room int64, result func(dep int
 // about returns what a reference goes into: the item, a step's result, or how the step ended.
 func (r *Resolver) about(t *target, item []byte, result func(dep int) ([]byte, bool)) (value []byte, ok bool) {
 	switch {
-	case t.of == itsInput && r.input == nil:
+	case t.of == itsInput && r.input == nil, t.of > itsInput && r.turn == nil:
 		return nil, false
 	case t.of == itsInput:
 		return r.input()
+	case t.of == itsLast:
+		return r.turn.Last()
+	case t.of == itsIndex:
+		return strconv.AppendInt(nil, int64(r.turn.Index()), 10), true
 	case t.of != itsResult && r.fates == nil:
 		return nil, false
 	case t.of != itsResult:
@@ -242,6 +249,9 @@ func (r *Resolver) notInto(t *target, stop int, at []byte) *fault.Error {
 	err := fault.New(fault.UnresolvedRef, "%s: what is there is %s, which has no %s", t.shown(), kindOf(at), t.path[stop].shown())
 	if t.of == itsInput {
 		return err.WithHint("refer to the input as a whole, or hand an object in")
+	}
+	if t.of.isWord() {
+		return err.WithHint("refer to the result as a whole, or have the step return an object")
 	}
 	if t.of != itsResult {
 		return err.WithHint("write %s alone; $error:<id> has code, tool_code, message and details", clip(t.of.prefix()+idIn(t.text)))

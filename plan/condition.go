@@ -15,6 +15,8 @@ type Condition struct {
 	Reads []int
 	// TakesInput says that it looks at the input of its plan.
 	TakesInput bool
+	// TakesLast says that it looks at the result of the iteration before.
+	TakesLast bool
 
 	expr    *expression.Expression
 	targets []target // of its references, in their order
@@ -40,10 +42,17 @@ func (c *Condition) Holds(
 
 // HoldsFor is Holds with a resolver, which may know the input of the plan.
 func (c *Condition) HoldsFor(r *Resolver, work *int, result func(dep int) (json []byte, ok bool)) (bool, *fault.Error) {
+	return c.HoldsOf(r, nil, work, result)
+}
+
+// HoldsOf is HoldsFor where there may be an item: in the until of a loop there is one of each item's own.
+func (c *Condition) HoldsOf(
+	r *Resolver, item []byte, work *int, result func(dep int) (json []byte, ok bool),
+) (bool, *fault.Error) {
 	limits := expression.ConditionLimits
 	limits.Work = work
 	return c.expr.True(func(i int) ([]byte, bool) {
-		json, found, _ := r.look(&c.targets[i], true, nil, result)
+		json, found, _ := r.look(&c.targets[i], true, item, result)
 		return json, found
 	}, limits)
 }
@@ -85,35 +94,39 @@ type expressionReader struct {
 	step   int
 	at     func() string // where it stands
 	walker *walker       // of the value that the calculation is a part of; nil for a condition
+	field  string        // of a condition
+	item   string        // the name of the item that a condition knows; empty for none
 }
 
-// condition reads the condition of the step.
-func (r *expressionReader) condition(n int32) {
+// condition reads a condition of the step; nil where something is wrong with it.
+func (r *expressionReader) condition(n int32) *Condition {
 	r.second = true
 	if r.tape[n].Kind != jsontape.String {
 		if r.col.wants(fault.InvalidValue) {
 			r.col.add(fault.InvalidValue, r.at(), "must be a condition, written as a string, but is "+r.shown(n), r.hint(n))
 		}
-		return
+		return nil
 	}
 	x, targets := r.compile(r.str(n))
 	if x == nil {
-		return
+		return nil
 	}
 	c := &Condition{expr: x, targets: targets, needs: needsOf(x, targets, false)}
 	for i := range c.targets {
-		switch t := &c.targets[i]; t.of {
-		case itsResult:
+		switch t := &c.targets[i]; {
+		case t.of == itsResult && t.step != theItem:
 			c.Reads = append(c.Reads, t.step)
-		case itsInput:
+		case t.of == itsInput:
 			c.TakesInput = true
-		default: // how a step ended is read from nowhere
+		case t.of == itsLast:
+			c.TakesLast = true
+		default: // how a step ended is read from nowhere, and the item is at hand
 		}
 	}
 	slices.Sort(c.Reads)
 	c.Reads = slices.Compact(c.Reads)
 	r.judge(c.expr, c.targets)
-	r.plan.Steps[r.step].If = c
+	return c
 }
 
 // compile reads a text, and finds the steps that it refers to, for each of its references. It reports what is wrong, and
@@ -149,7 +162,7 @@ func (r *expressionReader) write(text string) string {
 	if r.walker != nil {
 		return `write {"$calc": ` + quoteJSON(text) + "}"
 	}
-	return `write "if": ` + quoteJSON(text)
+	return `write "` + r.field + `": ` + quoteJSON(text)
 }
 
 // target finds the step that a reference is to.
@@ -162,16 +175,12 @@ func (r *expressionReader) target(text string) (target, bool) {
 			to.pathLength(), MaxPath)
 		return target{}, false
 	}
-	if of == itsInput {
-		r.plan.Steps[r.step].TakesInput = true
+	if of.isWord() {
+		r.plan.Steps[r.step].TakesInput = r.plan.Steps[r.step].TakesInput || of == itsInput
 		return target{step: theInput, of: of, path: to.path, text: to.text}, true
 	}
-	if w := r.walker; w != nil && w.item != "" && to.id == w.item {
-		bad := itemEnds(to)
-		if bad != nil {
-			w.brokenRef(bad, "/$calc")
-		}
-		return target{theItem, of, to.path, to.text}, bad == nil
+	if t, is, ok := r.itemOf(to); is {
+		return t, ok
 	}
 	dep, known := r.plan.ids[to.id]
 	if !known {
@@ -180,6 +189,22 @@ func (r *expressionReader) target(text string) (target, bool) {
 	}
 	r.depend(r.step, int(dep), r.at)
 	return target{step: int(dep), of: of, path: to.path, text: to.text}, true
+}
+
+// itemOf returns the item, where that is what a reference is to; ok is false where it means how that ended.
+func (r *expressionReader) itemOf(to ref) (t target, is, ok bool) {
+	w := r.walker
+	switch {
+	case to.id == "", w == nil && to.id != r.item, w != nil && to.id != w.item:
+		return target{}, false, false
+	}
+	bad := itemEnds(to)
+	if bad != nil && w != nil {
+		w.brokenRef(bad, "/$calc")
+	} else if bad != nil {
+		r.col.addf(fault.InvalidRef, r.at(), bad.hint, "%s", bad.why)
+	}
+	return target{theItem, to.of, to.path, to.text}, true, bad == nil
 }
 
 // unknown reports a reference to no step.
@@ -196,7 +221,7 @@ func (r *expressionReader) unknown(of aspect, to ref) {
 	if outside := r.outside(to.id); outside != "" {
 		hint = outside
 	}
-	if f := r.plan.Steps[r.step].ForEach; f != nil && f.As == to.id {
+	if f := r.plan.Steps[r.step].ForEach; f != nil && f.As == to.id && r.field == "if" {
 		hint = "the condition is decided once, before the list is read: there is no item yet. Let a step before leave items out"
 	}
 	r.col.add(fault.UnknownRef, r.at(), fmt.Sprintf("there is no step %q", to.id), hint)
@@ -205,7 +230,7 @@ func (r *expressionReader) unknown(of aspect, to ref) {
 // judge refuses references to what can never be there, by the same declarations as those in arguments. Like there,
 // alternatives are not judged; and a condition may compare whatever is there, so only paths are.
 func (r *expressionReader) judge(x *expression.Expression, targets []target) {
-	w, at := walker{p: r.parser, step: r.step, place: r.at()}, site{bare: true}
+	w, at := walker{p: r.parser, step: r.step, place: r.at(), item: r.item}, site{bare: true}
 	if r.walker != nil {
 		w.calc, w.item = true, r.walker.item
 	}
@@ -230,15 +255,22 @@ func (r *expressionReader) judge(x *expression.Expression, targets []target) {
 // hint says how a condition is written that is no string.
 func (r *expressionReader) hint(n int32) string {
 	switch r.tape[n].Kind {
-	case jsontape.True:
-		return `leave it out: a step without "if" is always taken`
-	case jsontape.False:
+	case jsontape.True, jsontape.False:
+		if r.field == "until" {
+			return "leave it out: a loop without \"until\" runs \"max\" times"
+		}
+		if r.tape[n].Kind == jsontape.True {
+			return `leave it out: a step without "if" is always taken`
+		}
 		return "leave the step out"
 	case jsontape.Object:
 		if ref := r.fieldOf(n, "$ref"); ref != 0 && r.tape[ref].Kind == jsontape.String {
-			return `write "if": ` + quoteJSON(refPrefix+clip(r.str(ref)))
+			return r.write(refPrefix + clip(r.str(ref)))
 		}
 	default:
+	}
+	if r.field == "until" {
+		return `write "until": "$last.status == 'done'"`
 	}
 	return `write "if": "$ref:a.total > 100 and $status:b == 'succeeded'"`
 }

@@ -20,15 +20,18 @@ func (p *parser) stepDeps(i int) {
 		p.steps[i].ordered = slices.Clone(p.deps)
 	}
 	if n := p.steps[i].condition; n != 0 {
-		r := expressionReader{parser: p, step: i, at: p.below(p.stepAt(i), n).String}
-		r.condition(n)
+		r := expressionReader{parser: p, step: i, at: p.below(p.stepAt(i), n).String, field: "if"}
+		p.plan.Steps[i].If = r.condition(n)
 	}
+	repeatReader{p}.until(i)
 	p.keepUses(i)
 	refs := p.list(i) + p.asks(i)
 	if n := p.steps[i].value; n != 0 {
 		valueReader{p}.read(i, n, refs)
 	} else {
+		p.refs.turn = p.plan.Steps[i].Repeat != nil
 		p.arguments(i, p.steps[i].arguments, refs)
+		p.refs.turn = false
 	}
 	if len(p.deps) > 0 {
 		slices.Sort(p.deps)

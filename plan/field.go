@@ -48,6 +48,7 @@ const (
 	stepApproval
 	stepPlan
 	stepPartial
+	stepRepeat
 )
 
 // The fields of for_each.
@@ -67,7 +68,7 @@ var (
 	stepLevel = &level{
 		name:    "a step",
 		move:    "move it into the step that it is for",
-		fields:  []string{"id", "tool", "arguments", "depends_on", "timeout", "retry", "optional", "for_each", "if", "value", "approval", "plan", "partial"},
+		fields:  []string{"id", "tool", "arguments", "depends_on", "timeout", "retry", "optional", "for_each", "if", "value", "approval", "plan", "partial", "repeat"},
 		second:  stepPlan,
 		aliases: stepAliases,
 		labels:  stepLabels,
@@ -80,7 +81,7 @@ var (
 func init() { planLevel.other, stepLevel.other = stepLevel, planLevel }
 
 // maxFields is the most that any level has.
-const maxFields = 13
+const maxFields = 14
 
 // members are the values of an object's known fields, as nodes; 0 for those that are absent (the root is no value of a
 // field, so 0 is free).
@@ -145,6 +146,10 @@ func (p *parser) unknownField(s slip, at place) int {
 		return p.meantField(s, meant, at)
 	}
 	if l.other != nil {
+		if l == stepLevel && name == "until" && !p.refs.language1 {
+			p.fieldProblem(at, name, `"until" is a field of repeat, not of a step`, `write "repeat": {`+p.written("until", key+1)+"}")
+			return -1
+		}
 		if hint, is := reserved[name]; is && !p.refs.language1 {
 			p.fieldProblem(at, name, fmt.Sprintf("%q is reserved and not available yet", name), hint)
 			p.strangers = append(p.strangers, stranger{key: key, warning: -1})

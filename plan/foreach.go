@@ -18,13 +18,17 @@ type ForEach struct {
 	in template
 }
 
-// TheInput stands in the place of a step's index where the input of the plan is meant.
-const TheInput = -2
+const (
+	// TheInput stands in the place of a step's index where the input of the plan is meant.
+	TheInput = -2
+	// TheLast likewise, where the result of the iteration before is.
+	TheLast = -3
+)
 
 const (
 	// theItem stands in the place of a step's index where a reference means the item.
 	theItem = -1
-	// theInput likewise, where it means the input of the plan.
+	// theInput likewise, where it is a word alone: the input of the plan, or what an iteration knows.
 	theInput = TheInput
 
 	defaultAs = "item"

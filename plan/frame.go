@@ -42,6 +42,7 @@ func (p *parser) here() place { return place{plan: p.at} }
 func (p *parser) subPlan(i int) {
 	n := p.steps[i].plan
 	if n == 0 {
+		repeatReader{p}.around(i)
 		return
 	}
 	at := p.below(p.stepAt(i), n)
@@ -104,6 +105,9 @@ func (p *parser) tokenOf(i int) string {
 	if s.ForEach != nil {
 		token = subjects.ItemToken(token, MaxItems-1)
 	}
+	if s.Repeat != nil {
+		token = subjects.Iteration(token, MaxIterations-1)
+	}
 	if len(token) > subjects.MaxStepToken {
 		p.col.addf(fault.LimitExceeded, p.stepAt(i).String(), "give it and the steps around it shorter ids",
 			"the ids down to the step %q have %d bytes together, at most %d are allowed", clip(s.ID), len(token), subjects.MaxStepToken)
@@ -125,6 +129,9 @@ func (p *parser) complete() {
 		p.plan.Output = p.plan.byID()
 	}
 	p.plan.link()
+	for i := range p.plan.Steps {
+		p.plan.Steps[i].iterations()
+	}
 	p.plan.slim()
 }
 
@@ -152,7 +159,7 @@ func (p *parser) composite(i int, m *members) {
 		p.stepTool(i, n)
 	}
 	if n := m[stepRetry]; n != 0 {
-		p.invalid(p.below(at, n), "move it into the steps of its plan", "a step with a plan of its own is not tried again as a whole")
+		p.invalid(p.below(at, n), "move it into the steps of its plan; \"repeat\" runs the plan again", "a step with a plan of its own is not tried again as a whole")
 	}
 	if n := m[stepPartial]; n != 0 {
 		p.plan.Steps[i].Partial = p.flag(n, at)

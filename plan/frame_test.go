@@ -57,7 +57,7 @@ func TestWhatMayStandBesideAPlan(t *testing.T) {
 		`"id":"p","plan":{"steps":[{"id":"b","tool":"t","arguments":{"x":"$ref:a"}}]}`: "unknown_ref /steps/1/plan/steps/0/arguments/x",
 		`"id":"p","plan":{"steps":[{"id":"b","tool":"t"},{"id":"b","tool":"t"}]}`:      "duplicate_step /steps/1/plan/steps/1/id",
 		`"id":"p","tool":"t","arguments":{"x":"$input.x"}`:                             "invalid_ref /steps/1/arguments/x",
-		`"id":"p","repeat":{"max":2},` + steps:                                         "unknown_field /steps/1/repeat",
+		`"id":"p","repeat":{"max":2},` + steps:                                         "",
 		`"id":"p","plan":{"concurrency":0,"steps":[{"id":"b","tool":"t"}]}`:            "invalid_value /steps/1/plan/concurrency",
 		`"id":"p","plan":{"on_failure":"stop","on_missing":"error","schedule":"waves","output":"$input","steps":[{"id":"b","tool":"t"}]}`: "",
 	} {

@@ -108,7 +108,8 @@ func ofAnyItem(list, item []elem) []elem {
 // outputOf returns the schema of what a step returns; nil where none is declared, or another one may have been.
 func (p *parser) outputOf(step int) *tool.Schema {
 	name := p.plan.Steps[step].Tool
-	if name == "" || name == RecursiveTool || p.plan.Steps[step].Ask || p.isDone(step) {
+	s := &p.plan.Steps[step]
+	if name == "" || name == RecursiveTool || s.Ask || s.Repeat != nil && s.Repeat.Collect || p.isDone(step) {
 		return nil
 	}
 	t, _ := p.lookup(name)

@@ -45,6 +45,10 @@ func fillNeeds(p *Plan, ordered func(step int) []int) {
 			s.Needs = append(s.Needs, s.If.needs...)
 			s.name(s.If.targets)
 		}
+		if s.Repeat != nil && s.Repeat.Until != nil {
+			s.Needs = append(s.Needs, s.Repeat.Until.needs...)
+			s.name(s.Repeat.Until.targets)
+		}
 		slices.Sort(s.Named)
 		s.Named = slices.Compact(s.Named)
 		for _, d := range s.Named {

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/stepjet/stepjet/fault"
@@ -55,8 +56,8 @@ func (r *Resolver) Nothing(step int, item []byte, result func(dep int) (json []b
 	for i := range t.holes {
 		for _, h := range plainly(r.plan, t, i) {
 			saw, missed := r.missed(&h, item, result)
-			if !missed {
-				continue
+			if !missed || slices.ContainsFunc(h.targets, func(t target) bool { return t.of > itsInput }) {
+				continue // there is none before the first iteration
 			}
 			if places == nil {
 				places = t.places()

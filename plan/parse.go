@@ -82,7 +82,7 @@ type stranger struct {
 
 // stepNodes are the parts of a step that are read once all ids are known.
 type stepNodes struct {
-	object, arguments, dependsOn, tool, forEach, in, as, condition, value, approval, question, plan int32
+	object, arguments, dependsOn, tool, forEach, in, as, condition, value, approval, question, plan, repeat, until int32
 
 	ordered []int // the steps that depends_on names
 

@@ -174,6 +174,8 @@ type Step struct {
 	HasRefs bool
 	// TakesInput says that its arguments, its list or its condition refer to the input of its plan.
 	TakesInput bool
+	// TakesLast says that its arguments refer to the result of the iteration before.
+	TakesLast bool
 	// Regarded says that some step names it so, and thereby deals with its failure.
 	Regarded bool
 	// Deps are the steps that it waits for, by reference or depends_on: indexes, sorted and unique.
@@ -190,8 +192,11 @@ type Step struct {
 	ForEach *ForEach
 	// Approval is asked for before the step begins; nil: the plan asks for none. Its tool's contract may.
 	Approval *Approval
-	// Plan is what a composite runs in place of a tool: its arguments are the input of that; nil for a step of a tool.
+	// Plan is what a composite runs in place of a tool: its arguments are the input of that; nil for a step of a tool. That
+	// of a loop has one step, which is what each iteration runs: it has no arguments of its own, but those of the loop.
 	Plan *Plan
+	// Repeat makes the step a loop, whose Plan is that of an iteration; nil for a step that runs once.
+	Repeat *Repeat
 	// If decides whether the step is taken; nil for a step that always is.
 	If *Condition
 	// Needs are what it asks of its Deps in language 2; nil in language 1, where each must have succeeded.
@@ -270,9 +275,16 @@ func (p *Plan) Find(token string) (s *Step, isItem, ok bool) {
 	for i := 0; i < len(segments) && ok; i++ {
 		x := &segments[i]
 		if i > 0 {
-			if p = s.Plan; p == nil || isItem != (s.ForEach != nil) {
+			if p = s.Plan; p == nil || isItem != (s.ForEach != nil) || (s.Repeat != nil) != (x.Kind == subjects.IterationSegment) {
 				return nil, false, false
 			}
+		}
+		if x.Kind == subjects.IterationSegment {
+			if x.Number >= s.Repeat.Max {
+				return nil, false, false
+			}
+			s, isItem = &p.Steps[0], false
+			continue
 		}
 		at, known := p.Index(x.Name)
 		if !known {

@@ -50,9 +50,14 @@ const (
 	itsError                // $error:
 	itsStatus               // $status:
 	itsInput                // $input, of the plan
+	itsLast                 // $last, of the iteration before
+	itsIndex                // $index, of the iteration
 )
 
-var prefixes = [...]string{itsResult: refPrefix, itsError: "$error:", itsStatus: "$status:", itsInput: "$"}
+var prefixes = [...]string{itsResult: refPrefix, itsError: "$error:", itsStatus: "$status:", itsInput: "$", itsLast: "$", itsIndex: "$"}
+
+// isWord reports whether it is referred to by a word alone, which names no step.
+func (a aspect) isWord() bool { return a >= itsInput }
 
 // prefix is what a reference begins with.
 func (a aspect) prefix() string { return prefixes[a] }
@@ -62,6 +67,7 @@ func (a aspect) prefix() string { return prefixes[a] }
 type refParser struct {
 	language1 bool // what is reserved is text (Limits.Language1)
 	input     bool // the plan has an input
+	turn      bool // it is of a step that is repeated: there is one before, and a number
 
 	elems  []elem
 	pieces []piece

@@ -18,8 +18,7 @@ var reserved = map[string]string{
 	"version":  "remove it: there is one version",
 	"priority": "remove it",
 	"batch":    "a tool's contract says whether it takes batches; for the items of a list use for_each",
-	"repeat":   "a step runs once, or with for_each once for each item of a list; repeat within a tool, or submit a plan again",
-	"until":    "a step runs once, or with for_each once for each item of a list; repeat within a tool, or submit a plan again",
+	"until":    `write it into the step that is repeated: "repeat": {"until": "$last.ready"}`,
 	"open":     "remove it: a plan has all of its steps when it is submitted",
 	"open_for": "remove it: a plan has all of its steps when it is submitted",
 	"agent":    `remove it: a step is done by the tool that it names: "tool": "…"`,
@@ -46,6 +45,7 @@ type opening struct {
 
 const (
 	insteadOfInput = "a plan has no input, unless it is that of a step: write the value itself"
+	insteadOfTurn  = `only the arguments and the "until" of a step with "repeat" know it: "$ref:<id>" is the result of a step`
 )
 
 var openings = [...]opening{
@@ -91,8 +91,8 @@ func (p *refParser) prefixOf(s string) (of aspect, n int) {
 	if len(s) == 0 || s[0] != '$' {
 		return 0, 0
 	}
-	if p.inputAt(s) {
-		return itsInput, 1
+	if w := p.wordAt(s); w != nil {
+		return w.of, 1
 	}
 	o := openingAt(s[1:])
 	if o == nil || o.braced() || o.instead != "" || p.language1 && o.language > 1 {
@@ -109,10 +109,23 @@ func (p *refParser) without(o *opening) string {
 	return o.instead
 }
 
-// inputAt reports whether s begins with a reference to the input of the plan.
-func (p *refParser) inputAt(s string) bool {
-	rest, is := strings.CutPrefix(s, "$input")
-	return p.input && is && (rest == "" || !subjects.IsPlain(rest[0]))
+// wordAt returns the word that s begins with, where it has a meaning; nil else.
+func (p *refParser) wordAt(s string) *word {
+	for i := range words {
+		w := &words[i]
+		if rest, is := strings.CutPrefix(s, "$"+w.text); is && p.means(w) && (rest == "" || !subjects.IsPlain(rest[0])) {
+			return w
+		}
+	}
+	return nil
+}
+
+// means reports whether a word has a meaning where strings are read now.
+func (p *refParser) means(w *word) bool {
+	if w.of == itsInput {
+		return p.input
+	}
+	return p.turn
 }
 
 // braced reports whether the reference ends with a brace.
@@ -121,14 +134,15 @@ func (o *opening) braced() bool { return o.text[0] == '{' }
 // word is a reference without a step, which counts only where it is all of a string.
 type word struct {
 	text    string
-	path    bool // may have one
-	instead string
+	path    bool   // may have one
+	of      aspect // what it is after
+	instead string // what to write where it has no meaning
 }
 
 var words = [...]word{
-	{"input", true, insteadOfInput},
-	{"last", true, `steps are not repeated: refer to the step that is meant, "$ref:<id>"`},
-	{"index", false, "steps are not repeated, and the items of a for_each don't know their place: have the list hold it"},
+	{"input", true, itsInput, insteadOfInput},
+	{"last", true, itsLast, insteadOfTurn},
+	{"index", false, itsIndex, insteadOfTurn},
 }
 
 // wordOf returns the word that is all of a string behind its one "$": alone, with a path, or the first of alternatives.
@@ -163,7 +177,7 @@ func (p *refParser) reservedWhole(s string) (piece, bool) {
 	if p.language1 || len(s) < 2 || s[0] != '$' {
 		return piece{}, false
 	}
-	if w := p.wordOf(s); w != nil && !(w.text == "input" && p.input) {
+	if w := p.wordOf(s); w != nil && !p.means(w) {
 		return reservedRef(s, w.instead), true
 	}
 	o := openingAt(s[1:])
@@ -178,10 +192,10 @@ func (p *refParser) reservedWhole(s string) (piece, bool) {
 	return reservedRef(s, o.instead), true
 }
 
-// reservedRef refuses a reference that has no meaning yet, as it stands behind no other "$".
+// reservedRef refuses a reference that has no meaning where it stands, behind no other "$".
 func reservedRef(s, instead string) piece {
 	return piece{broken: &mistake{
-		why:  clip(s) + " is reserved and not available yet",
+		why:  clip(s) + " has no meaning here",
 		hint: fmt.Sprintf("%s; for the plain text write %q", instead, "$"+clip(s)),
 	}}
 }

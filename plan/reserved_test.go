@@ -64,7 +64,7 @@ func TestReservedReferences(t *testing.T) {
 		for _, x := range r.Problems {
 			require.Equal(t, fault.InvalidRef, x.Code, "%s: %v", text, r.Problems)
 			require.Equal(t, "/steps/1/arguments/v", x.Path)
-			require.Contains(t, x.Message, "reserved and not available yet", text)
+			require.Contains(t, x.Message, "has no meaning here", text)
 			require.Contains(t, x.Hint, "for the plain text write", text)
 		}
 	}
@@ -169,7 +169,7 @@ func TestReservedLists(t *testing.T) {
 	for _, in := range []string{"$input.items", "$last"} {
 		_, r := plan.Parse([]byte(steps(fmt.Sprintf(`{"id":"a","tool":"echo"},{"id":"b","tool":"echo","for_each":{"in":%q}}`, in))), nil)
 		require.Equal(t, []string{"invalid_ref /steps/1/for_each/in"}, found(r.Problems), in)
-		require.Contains(t, r.Problems[0].Message, "reserved")
+		require.Contains(t, r.Problems[0].Message, "has no meaning here")
 	}
 }
 

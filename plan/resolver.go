@@ -24,6 +24,7 @@ type Resolver struct {
 	deriving bool
 	fates    func(step int) Fate
 	input    func() (json []byte, ok bool)
+	turn     Turn
 	// lenient lets what is missing be null, whatever the plan says.
 	lenient bool
 }
@@ -62,6 +63,12 @@ func (r *Resolver) Fates(of func(step int) Fate) *Resolver {
 // Input tells the input of the plan, as result does for a step's; without it there is none.
 func (r *Resolver) Input(of func() (json []byte, ok bool)) *Resolver {
 	r.input = of
+	return r
+}
+
+// In tells in which iteration of a loop the arguments are; nil: in none.
+func (r *Resolver) In(turn Turn) *Resolver {
+	r.turn = turn
 	return r
 }
 

@@ -27,13 +27,14 @@ func (p *parser) step(i int, n int32) {
 	s := &p.plan.Steps[i]
 	p.steps[i] = stepNodes{
 		object: n, strangers: [2]int32{from, int32(len(p.strangers))}, arguments: m[stepArguments], dependsOn: m[stepDependsOn], tool: m[stepTool],
-		forEach: m[stepForEach], condition: m[stepIf], value: m[stepValue], approval: m[stepApproval], plan: m[stepPlan],
+		forEach: m[stepForEach], condition: m[stepIf], value: m[stepValue], approval: m[stepApproval], plan: m[stepPlan], repeat: m[stepRepeat],
 	}
 	p.stepID(i, m[stepID])
 	p.form(i, &m)
 	s.Timeout, _ = p.duration(m[stepTimeout], at)
 	s.Retry = p.retry(m[stepRetry], at)
 	p.forEach(i)
+	repeatReader{p}.read(i)
 	s.Approval, p.steps[i].question = p.approval(m[stepApproval], at, i)
 	p.questionsFit(i)
 	if o := m[stepOptional]; o != 0 {

@@ -45,7 +45,7 @@ func (p *refParser) mayRefer(s string) bool {
 func (p *refParser) parseText(s string) value {
 	p.refs, p.pieces = p.refs[:0], p.pieces[:0]
 	of, start := p.prefixOf(s)
-	if of == itsInput && p.wordOf(s) == nil {
+	if of.isWord() && p.wordOf(s) == nil {
 		start = 0 // it is text
 	}
 	if start == 0 {

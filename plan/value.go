@@ -23,7 +23,7 @@ func (p valueReader) form(i int, m *members) {
 	if n := m[stepTool]; n != 0 {
 		p.invalid(p.below(at, n), p.bothHint(n, m), "a step calls a tool or is a value, and this one says both")
 	}
-	for _, field := range [...]int{stepArguments, stepTimeout, stepRetry, stepApproval, stepPlan} {
+	for _, field := range [...]int{stepArguments, stepTimeout, stepRetry, stepApproval, stepPlan, stepRepeat} {
 		if n := m[field]; n != 0 {
 			p.invalid(p.below(at, n), "leave it out: a value calls nothing, and what it is made of stands in it",
 				fmt.Sprintf("%q means nothing beside \"value\"", stepLevel.fields[field]))
@@ -180,7 +180,7 @@ func (w calcReader) plainHint(value int32) string {
 
 // note notes whom the references of an expression refer to.
 func (w calcReader) note(text string) {
-	own := refParser{input: w.p.refs.input}
+	own := refParser{input: w.p.refs.input, turn: w.p.refs.turn}
 	x, err := expression.Compile(text, own.reads)
 	if err != nil {
 		return

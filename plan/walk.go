@@ -297,9 +297,9 @@ func (w *walker) reference(x piece, text bool, below string) {
 		if r.pathLength() > MaxPath {
 			w.problemAt(below, fault.LimitExceeded, fmt.Sprintf("the path of the reference has %d bytes, at most %d are allowed", r.pathLength(), MaxPath), "")
 		}
-		if r.of == itsInput {
+		if r.of.isWord() {
 			p.targets = append(p.targets, target{theInput, r.of, r.path, r.text})
-			w.takesInput()
+			w.takesWord(r.of)
 			continue
 		}
 		if w.item != "" && r.id == w.item { // never so while seeking: the plan has cycles, and items are no part of them
@@ -348,10 +348,12 @@ func itemEnds(r ref) *mistake {
 	}
 }
 
-// takesInput notes that the step refers to the input of its plan, which may hold anything.
-func (w *walker) takesInput() {
+// takesWord notes that the step refers to the input of its plan, or to the iteration before, which may hold anything.
+func (w *walker) takesWord(of aspect) {
 	w.p.steps[w.step].unsure = true
-	w.p.plan.Steps[w.step].TakesInput = true
+	s := &w.p.plan.Steps[w.step]
+	s.TakesInput = s.TakesInput || of == itsInput
+	s.TakesLast = s.TakesLast || of == itsLast
 }
 
 // brokenRef reports what is no reference.

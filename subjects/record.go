@@ -108,7 +108,7 @@ func (rec *Record) below(t []string, n int) {
 
 // isTold reports whether a record may tell such a thing of a step.
 func isTold(what string) bool {
-	return what == ToldIf || what == ToldValue || what == ToldApproval || what == ToldOutput
+	return what == ToldIf || what == ToldValue || what == ToldApproval || what == ToldOutput || what == ToldUntil
 }
 
 // toolOfRecord reads the tool in a record's subject.

@@ -85,6 +85,16 @@ func InScope(scope, segment string) string {
 // Iteration returns the token of the i-th iteration or round of a step, from 0.
 func Iteration(step string, i int) string { return InScope(step, ItemToken("", i)) }
 
+// IsIteration reports whether a token is that of an iteration or round itself.
+func IsIteration(token string) bool {
+	at := strings.LastIndexByte(token, '/')
+	if at < 0 || !strings.HasPrefix(token[at:], "/=") {
+		return false
+	}
+	_, ok := number(token[at+len("/="):])
+	return ok
+}
+
 // OwnCall returns the token of a call that an agent makes for itself in a round.
 func OwnCall(round, name string) string { return InScope(round, "="+name) }
 

@@ -161,11 +161,14 @@ func (a *app) stepRow(of *account, s *outcome.Step, indent string, active bool) 
 	return append(row, plain(of.result(s)))
 }
 
-// does names what a step does: the tool that it calls, a plan of its own that it has, or a value that it is. p is the plan
+// does names what a step does: the tool that it calls, a plan of its own that it has, a loop or a value that it is. p is the plan
 // of the run, nil where it isn't to be had.
 func does(p *plan.Plan, token, tool string) string {
 	if tool == "" && p != nil {
-		if s, _, ok := p.Find(token); ok && s.Plan != nil {
+		switch s, _, ok := p.Find(token); {
+		case ok && s.Repeat != nil:
+			return "loop of " + cmp.Or(oneLine(s.Does().Tool), "a plan")
+		case ok && s.Plan != nil:
 			return "plan"
 		}
 	}

@@ -14,11 +14,9 @@ import (
 // of anything else that is wrong there is a doubt, and arguments that could not be resolved are nil.
 func (t *trial) arguments(c machine.Call) ([]byte, *fault.Error) {
 	x, hasRefs := t.at(c.Step), t.machine.PlanStep(c.Step).HasRefs
-	var item []byte
-	t.sure = x.sure
-	if c.Item > 0 {
-		item = x.list[c.Item-1]
-	}
+	o := t.machine.Origin(c)
+	item := t.item(o.Of)
+	t.sure = x.sure && t.at(o.Of.Step).sure
 	args, err := t.resolved(c)
 	switch sure := t.sure; {
 	case err != nil && sure:
@@ -39,7 +37,8 @@ func (t *trial) arguments(c machine.Call) ([]byte, *fault.Error) {
 
 // check holds resolved arguments against the input schema of the tool. What breaks it is an error where it is sure.
 func (t *trial) check(c machine.Call, item, args []byte, sure bool) *fault.Error {
-	k, sc := t.at(c.Step).tool, t.scopeOf(c.Step)
+	k := t.at(c.Step).tool
+	sc, step, _ := t.originOf(c)
 	bad := k.input.CheckWithin(args, nil, &t.checks)
 	if t.checks <= 0 {
 		t.stop("it takes too many steps to check arguments against schemas")
@@ -50,7 +49,7 @@ func (t *trial) check(c machine.Call, item, args []byte, sure bool) *fault.Error
 	}
 	refusal := tool.Refusal(k.name, bad)
 	for _, v := range bad {
-		why := sc.resolver.Explain(c.Step-sc.first, item, v.Pointer, sc.result)
+		why := sc.resolver.Explain(step, item, v.Pointer, sc.result)
 		switch {
 		case sure && why != "":
 			refusal.Message += "; " + why
@@ -69,12 +68,12 @@ func (t *trial) check(c machine.Call, item, args []byte, sure bool) *fault.Error
 // nothing doubts references that found nothing, in the first call of a step: those at places that the tool would not
 // refuse for it.
 func (t *trial) nothing(c machine.Call, item []byte) {
-	sc := t.scopeOf(c.Step)
+	sc, step, _ := t.originOf(c)
 	if !t.isFirst(c) {
 		return
 	}
 	_, id := t.place(c.Step)
-	for _, n := range sc.resolver.Nothing(c.Step-sc.first, item, sc.result) {
+	for _, n := range sc.resolver.Nothing(step, item, sc.result) {
 		at := t.around(c.Step) + n.At
 		if slices.ContainsFunc(t.doubts, func(p fault.Problem) bool {
 			return p.Path == at && p.Code == fault.InvalidArguments
@@ -108,7 +107,7 @@ func (t *trial) certain(step int) bool {
 	x, s := t.at(step), t.machine.PlanStep(step)
 	if (s.Value || s.Plan != nil) && !x.judged {
 		x.judged = true
-		x.sure = t.certainInput(step) && (s.Value || t.certainWithin(s.Plan))
+		x.sure = t.certainInput(step) && (s.Value || t.certainWithin(s.Plan) && (s.Repeat == nil || s.Repeat.Until == nil))
 	}
 	return x.sure
 }

@@ -32,7 +32,7 @@ func (t *trial) describe(d *outcome.DryRun) {
 	}
 	d.Steps = w.steps(t.plan, "")
 	for s := range t.plan.All() {
-		d.Guessed = d.Guessed || s.If != nil
+		d.Guessed = d.Guessed || s.If != nil || s.Repeat != nil && s.Repeat.Until != nil
 		for _, step := range w.of[s] {
 			d.Calls += t.at(step).calls
 			d.Guessed = d.Guessed || t.at(step).guessed
@@ -102,7 +102,9 @@ func (w *described) steps(p *plan.Plan, within string) (all []outcome.DryStep) {
 		}
 		d := w.step(s, numbers)
 		d.ID, d.DependsOn = within+s.ID, idsOf(p, within, s.Deps)
-		if s.Plan != nil {
+		if s.Repeat != nil {
+			w.iterations(s, &d)
+		} else if s.Plan != nil {
 			d.Steps = w.steps(s.Plan, d.ID+"/")
 		}
 		all = append(all, d)
@@ -127,6 +129,19 @@ func (w *described) step(s *plan.Step, numbers []int) outcome.DryStep {
 		d.Value = res.Value
 	}
 	return d
+}
+
+// iterations describes what a loop does: with the calls of all iterations, and else as it stands in the first.
+func (w *described) iterations(s *plan.Step, d *outcome.DryStep) {
+	each := s.Does()
+	d.Tool, d.Repeat = each.Tool, s.Repeat.Text()
+	if numbers := w.of[each]; len(numbers) > 0 {
+		x := w.step(each, numbers)
+		d.Calls, d.Arguments, d.ArgumentBytes = x.Calls, x.Arguments, x.ArgumentBytes
+	}
+	if each.Plan != nil {
+		d.Steps = w.steps(each.Plan, d.ID+"/")
+	}
 }
 
 // value doubts what is wrong with a value that rests on made-up results.

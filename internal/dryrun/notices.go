@@ -99,6 +99,9 @@ func (w *described) noticesOf(i int, n *noticed) {
 		}
 		n.step(outcome.NoticeCondition, id, "what tools return decides whether it is taken; made up, it %s", taken)
 	}
+	if p.Repeat != nil && p.Repeat.Until != nil {
+		n.step(outcome.NoticeGuess, id, "what tools return decides how often it runs: at most %s", text.Count(p.Repeat.Max, "time"))
+	}
 	if x.guessed {
 		hint := ""
 		if !x.sure {

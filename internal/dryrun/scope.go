@@ -1,6 +1,8 @@
 package dryrun
 
 import (
+	"bytes"
+	"slices"
 	"strconv"
 
 	"github.com/stepjet/stepjet/fault"
@@ -16,6 +18,34 @@ type scope struct {
 	first    int // the number of its first step
 	resolver *plan.Resolver
 	input    []byte // where the machine doesn't hold it
+	turn     turn
+}
+
+// turn is the iteration that is looked from.
+type turn struct {
+	trial *trial
+	at    machine.Origin
+}
+
+// Last returns what $last stands for, and notes whether it is certain.
+func (x *turn) Last() ([]byte, bool) {
+	if x.at.Last == nil {
+		return []byte("null"), true
+	}
+	x.trial.asked++
+	x.trial.sure = x.trial.sure && x.trial.certainResult(x.at.Last.Step)
+	return x.at.Last.Value, true
+}
+
+// Index returns what $index stands for.
+func (x *turn) Index() int { return x.at.Iteration }
+
+// originOf returns where the arguments of a call are written, and looks from there.
+func (t *trial) originOf(c machine.Call) (sc *scope, step int, of machine.Call) {
+	o := t.machine.Origin(c)
+	sc = t.scopeOf(o.First)
+	sc.turn = turn{t, o}
+	return sc, o.Step, o.Of
 }
 
 // scopeOf returns the scope that a step stands in.
@@ -25,6 +55,7 @@ func (t *trial) scopeOf(step int) *scope {
 	if sc == nil {
 		sc = &scope{trial: t, plan: p, first: first}
 		sc.resolver = p.NewResolver().Fates(func(d int) plan.Fate { return t.machine.Fate(first + d) })
+		sc.resolver.In(&sc.turn)
 		if t.machine.Composite(first).Step != machine.ThePlan {
 			sc.resolver.Input(sc.theInput)
 		}
@@ -53,11 +84,19 @@ func (sc *scope) theInput() ([]byte, bool) {
 
 // resolved returns the arguments of a call.
 func (t *trial) resolved(c machine.Call) ([]byte, *fault.Error) {
-	sc := t.scopeOf(c.Step)
-	if c.Item > 0 {
-		return sc.resolver.ItemArguments(c.Step-sc.first, t.at(c.Step).list[c.Item-1], sc.result)
+	sc, step, of := t.originOf(c)
+	if item := t.item(of); item != nil {
+		return sc.resolver.ItemArguments(step, item, sc.result)
 	}
-	return sc.resolver.Arguments(c.Step-sc.first, sc.result)
+	return sc.resolver.Arguments(step, sc.result)
+}
+
+// item returns the one of a call; nil for one that has none.
+func (t *trial) item(c machine.Call) []byte {
+	if c.Item == 0 {
+		return nil
+	}
+	return t.at(c.Step).list[c.Item-1]
 }
 
 // enter lets the steps of a composite begin whose input is large.
@@ -84,13 +123,37 @@ func (t *trial) evaluate(round *machine.Effects) {
 	}
 	for _, of := range round.Shape {
 		if t.machine.Shaping(of) {
-			first, _, _ := t.machine.Inside(of) // 0 of the plan itself
-			sc := t.scopeOf(first)
-			value, err := sc.resolver.Output(t.machine.Lenient(of), sc.result)
+			value, err := t.shape(of)
 			output := &machine.Result{Attempt: 1, Error: err, Body: value, ByOwner: true}
 			t.tell(machine.Record{Told: &machine.Told{Call: of, Output: output}})
 		}
 	}
+	for _, c := range round.Until {
+		if t.machine.Ends(c) {
+			sc, step, of := t.originOf(c)
+			sc.turn.at.Last = t.machine.Result(c)
+			told := &machine.Told{Call: c, Until: true}
+			told.Holds, told.Error = sc.plan.Steps[step].Repeat.Until.HoldsOf(sc.resolver, t.item(of), nil, sc.result)
+			t.tell(machine.Record{Told: told})
+		}
+	}
+}
+
+// shape makes the output of a composite, or of the plan.
+func (t *trial) shape(of machine.Call) ([]byte, *fault.Error) {
+	first := 0
+	for at := range t.machine.Inside(of) {
+		first = at
+	}
+	if of.Step != machine.ThePlan && t.machine.PlanStep(of.Step).Repeat != nil {
+		var list [][]byte
+		for at := range t.machine.Inside(of) {
+			list = append(list, t.machine.Result(machine.Call{Step: at}).Value)
+		}
+		return slices.Concat([]byte("["), bytes.Join(list, []byte(",")), []byte("]")), nil
+	}
+	sc := t.scopeOf(first)
+	return sc.resolver.Output(t.machine.Lenient(of), sc.result)
 }
 
 // certainInput reports whether what a composite is handed is certain.
@@ -120,6 +183,9 @@ func (t *trial) certainWithin(p *plan.Plan) bool {
 
 // place returns the pointer of a step in the document, and how it is named there: by the ids down to it.
 func (t *trial) place(step int) (pointer, id string) {
+	if t.machine.PlanStep(step).ID == plan.IterationStep {
+		return t.place(t.machine.Composite(step).Step)
+	}
 	p, first := t.machine.Scope(step)
 	pointer, id = "/steps/"+strconv.Itoa(step-first), p.Steps[step-first].ID
 	if c := t.machine.Composite(step); c.Step != machine.ThePlan {
@@ -132,7 +198,7 @@ func (t *trial) place(step int) (pointer, id string) {
 // isFirst reports whether a call is none of an item, or of the first, and so with all composites that it stands in.
 func (t *trial) isFirst(c machine.Call) bool {
 	for c.Step != machine.ThePlan {
-		if c.Item > 1 {
+		if c.Item > 1 || t.machine.Origin(c).Iteration > 0 {
 			return false
 		}
 		c = t.machine.Composite(c.Step)
@@ -142,6 +208,9 @@ func (t *trial) isFirst(c machine.Call) bool {
 
 // around returns the pointer of the plan that a step stands in.
 func (t *trial) around(step int) string {
+	if t.machine.PlanStep(step).ID == plan.IterationStep {
+		step = t.machine.Composite(step).Step
+	}
 	c := t.machine.Composite(step)
 	if c.Step == machine.ThePlan {
 		return ""

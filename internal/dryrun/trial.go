@@ -64,7 +64,7 @@ func newTrial(p *plan.Plan, c *catalog) *trial {
 	for name, k := range c.known {
 		contracts[name] = &k.Contract
 	}
-	t.machine = machine.New(p, machine.Start{Key: "dry-run", Submitted: began, Started: began, Contracts: contracts})
+	t.machine = machine.New(p, machine.Start{Key: "dry-run", Submitted: began, Started: began, Contracts: contracts, Trial: true})
 	return t
 }
 

@@ -23,12 +23,12 @@ func condition(s *plan.Step) string {
 
 // does says what a step does: the tool that it calls, the plan that it has of its own, or the value that it is.
 func does(p *plan.Plan, i int) string {
-	if inner := p.Steps[i].Plan; inner != nil {
+	if inner := p.Steps[i].Does().Plan; inner != nil {
 		return "plan of " + plural(len(inner.Steps), "step")
 	}
 	switch calc := p.Calculation(i); {
 	case !p.Steps[i].Value:
-		return p.Steps[i].Tool
+		return p.Steps[i].Does().Tool
 	case calc != "":
 		return "= " + text.Clip(strings.Join(strings.Fields(printable(calc)), " "), maxCondition)
 	}
@@ -37,17 +37,27 @@ func does(p *plan.Plan, i int) string {
 
 // remarks returns what a drawing says of a step besides its tool, on one line; "" for nothing.
 func remarks(s *plan.Step) string {
-	c, a := condition(s), asks(s)
-	if c == "" || a == "" {
-		return c + a
+	var all []string
+	for _, r := range [...]string{condition(s), asks(s), repeats(s)} {
+		if r != "" {
+			all = append(all, r)
+		}
 	}
-	return c + ", " + a
+	return strings.Join(all, ", ")
+}
+
+// repeats says how a loop goes on, on one line; "" for a step that is none.
+func repeats(s *plan.Step) string {
+	if s.Repeat == nil {
+		return ""
+	}
+	return text.Clip(strings.Join(strings.Fields(s.Repeat.Text()), " "), maxCondition)
 }
 
 // asks says whom a step waits for; "" for one that waits for nobody.
 func asks(s *plan.Step) string {
 	switch {
-	case s.Ask:
+	case s.Does().Ask:
 		return "asks a person"
 	case s.Approval != nil:
 		return "after an approval"

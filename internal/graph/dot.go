@@ -11,7 +11,7 @@ import (
 func drawDOT(p *plan.Plan) string {
 	var d dot
 	d.b.WriteString("digraph plan {\n  rankdir=LR;\n")
-	if slices.ContainsFunc(p.Steps, func(s plan.Step) bool { return s.Plan != nil }) {
+	if slices.ContainsFunc(p.Steps, func(s plan.Step) bool { return s.Does().Plan != nil }) {
 		d.b.WriteString("  compound=true;\n")
 	}
 	d.b.WriteString("  node [shape=box, style=rounded, fontname=\"Helvetica\"];\n")
@@ -29,7 +29,7 @@ func (d *dot) plan(p *plan.Plan, within, indent string) {
 		d.step(p, i, within, indent, out[i])
 	}
 	for _, wave := range p.Waves() {
-		if len(wave) < 2 || slices.ContainsFunc(wave, func(i int) bool { return p.Steps[i].Plan != nil }) {
+		if len(wave) < 2 || slices.ContainsFunc(wave, func(i int) bool { return p.Steps[i].Does().Plan != nil }) {
 			continue // a box has no rank
 		}
 		d.b.WriteString(indent + "{ rank=same;")
@@ -60,13 +60,13 @@ func (d *dot) step(p *plan.Plan, i int, within, indent string, isOutput bool) {
 	if dashed(s) {
 		attrs += ", style=\"rounded,dashed\""
 	}
-	if s.Plan == nil {
+	if s.Does().Plan == nil {
 		fmt.Fprintf(&d.b, "%s\"%s%s\" [%s];\n", indent, within, s.ID, attrs)
 		return
 	}
 	fmt.Fprintf(&d.b, "%ssubgraph \"cluster_%s%s\" {\n", indent, within, s.ID)
 	fmt.Fprintf(&d.b, "%s  graph [%s];\n%s  \"%s%s\" [shape=point, style=invis];\n", indent, attrs, indent, within, s.ID)
-	d.plan(s.Plan, within+s.ID+"/", indent+"  ")
+	d.plan(s.Does().Plan, within+s.ID+"/", indent+"  ")
 	fmt.Fprintf(&d.b, "%s}\n", indent)
 }
 
@@ -79,10 +79,10 @@ func (d *dot) edge(p *plan.Plan, from, to int, within, indent string) {
 	case p.Steps[from].Optional:
 		attrs = append(attrs, "style=dashed")
 	}
-	if p.Steps[from].Plan != nil {
+	if p.Steps[from].Does().Plan != nil {
 		attrs = append(attrs, "ltail=\"cluster_"+within+p.Steps[from].ID+"\"")
 	}
-	if p.Steps[to].Plan != nil {
+	if p.Steps[to].Does().Plan != nil {
 		attrs = append(attrs, "lhead=\"cluster_"+within+p.Steps[to].ID+"\"")
 	}
 	style := ""

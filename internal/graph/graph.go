@@ -122,6 +122,8 @@ type Node struct {
 	// Value says that the step calls no tool, and Calc what it computes, where that is all of it.
 	Value bool   `json:"value,omitempty"`
 	Calc  string `json:"calc,omitempty"`
+	// Repeat says how a loop goes on: "until $last.ready, at most 20 times".
+	Repeat string `json:"repeat,omitempty"`
 	// Asks says that a person is asked before the step, or by it: "approval" or "ask"; empty for neither. What the
 	// contract of its tool asks for stands in no plan.
 	Asks string `json:"asks,omitempty"`
@@ -136,17 +138,20 @@ func Describe(p *plan.Plan) Description {
 	d := Description{Steps: make([]Node, len(p.Steps)), Waves: [][]string{}}
 	for i := range p.Steps {
 		s := &p.Steps[i]
-		d.Steps[i] = Node{ID: s.ID, Tool: s.Tool, Wave: s.Depth + 1, DependsOn: ids(p, s.Deps), Optional: s.Optional, Named: ids(p, s.Named)}
+		d.Steps[i] = Node{ID: s.ID, Tool: s.Does().Tool, Wave: s.Depth + 1, DependsOn: ids(p, s.Deps), Optional: s.Optional, Named: ids(p, s.Named)}
 		d.Steps[i].Value, d.Steps[i].Calc = s.Value, p.Calculation(i)
 		if s.If != nil {
 			d.Steps[i].If = s.If.Text()
 		}
-		if s.Plan != nil {
-			inner := Describe(s.Plan)
+		if s.Repeat != nil {
+			d.Steps[i].Repeat = s.Repeat.Text()
+		}
+		if s.Does().Plan != nil {
+			inner := Describe(s.Does().Plan)
 			d.Steps[i].Plan = &inner
 		}
 		switch {
-		case s.Ask:
+		case s.Does().Ask:
 			d.Steps[i].Asks = "ask"
 		case s.Approval != nil:
 			d.Steps[i].Asks = "approval"

@@ -59,6 +59,12 @@ const nested = `{"steps":[
 		{"id":"pay","tool":"charge","if":"$ref:get.open","arguments":{"of":"$ref:get"}}],"output_steps":["pay"]}},
 	{"id":"mail","tool":"mail","arguments":{"all":"$ref:each[*].data"}}],"output_steps":["mail"]}`
 
+// looping has loops: of a tool, and of a plan for each item.
+const looping = `{"steps":[
+	{"id":"start","tool":"begin"},
+	{"id":"poll","tool":"status","arguments":{"job":"$ref:start.job"},"repeat":{"until":"$last.state == 'done'","max":20,"every":"2s"}},
+	{"id":"each","for_each":{"in":"$ref:poll.files"},"repeat":{"max":3},"plan":{"steps":[{"id":"get","tool":"get"},{"id":"put","tool":"put","arguments":{"x":"$ref:get"}}]}}]}`
+
 // worth has values: one calculation with all that ends a label, and one with more around it.
 const worth = `{"steps":[
 	{"id":"order","tool":"get_order"},
@@ -83,7 +89,7 @@ func wide() string {
 func TestDraw(t *testing.T) {
 	t.Parallel()
 	for _, f := range graph.Formats() {
-		for name, body := range map[string]string{"small": small, "wide": wide(), "branching": branching, "worth": worth, "nested": nested} {
+		for name, body := range map[string]string{"small": small, "wide": wide(), "branching": branching, "worth": worth, "nested": nested, "looping": looping} {
 			text, err := graph.Draw(parse(t, body), f, graph.Options{})
 			require.NoError(t, err)
 			golden(t, name+"."+string(f)+".txt", text)

@@ -63,9 +63,9 @@ func (m *mermaid) step(p *plan.Plan, i int, node, indent string, isOutput bool) 
 		label = fmt.Sprintf("\"%s<br/><small>%s<br/>%s</small>\"", s.ID, does, mermaidEscapes.Replace(printable(c)))
 	}
 	switch {
-	case s.Plan != nil:
+	case s.Does().Plan != nil:
 		fmt.Fprintf(&m.b, "%ssubgraph %s[%s]\n", indent, node, label)
-		m.plan(s.Plan, node+"_", indent+"  ")
+		m.plan(s.Does().Plan, node+"_", indent+"  ")
 		fmt.Fprintf(&m.b, "%send\n", indent)
 	case isOutput:
 		fmt.Fprintf(&m.b, "%s%s([%s])\n", indent, node, label)

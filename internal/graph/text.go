@@ -146,8 +146,8 @@ func (d *textDrawing) step(i, indent int) {
 		}
 		d.b.WriteString(strings.Repeat(" ", indent+2) + d.options.Paint(PartDeps, c) + "\n")
 	}
-	if s.Plan != nil {
-		d.inner(s.Plan, indent+2)
+	if s.Does().Plan != nil {
+		d.inner(s.Does().Plan, indent+2)
 	}
 }
 

@@ -339,7 +339,7 @@ var mutants = []mutant{
 	},
 	{
 		"wait-from-the-first", "the wait for a slot of a later attempt counts from the first one",
-		"machine/deadlines.go", "s.attempt > 1 {", "s.attempt > 1<<30 {", "./machine", "",
+		"machine/deadlines.go", "	return max(s.at, s.ready).time()", "	return s.ready.time()", "./machine", "",
 	},
 	{
 		"retry-after-ignored", "a tool's own word when it may be tried again counts for nothing",
@@ -483,7 +483,7 @@ var mutants = []mutant{
 	},
 	{
 		"taken-cancelled", "a cancelled run waits for what a condition came to",
-		"machine/apply.go", "	case waiting, held, judging, deriving, weighing, asking:", "	case waiting, held, deriving, weighing, asking:", "./machine", "Scenarios|Stopped",
+		"machine/apply.go", "	case waiting, held, judging, deriving, weighing, asking, closing:", "	case waiting, held, deriving, weighing, asking, closing:", "./machine", "Scenarios|Stopped",
 	},
 	{
 		"taken-order", "steps are decided in the order in which they were reached",
@@ -503,7 +503,7 @@ var mutants = []mutant{
 	},
 	{
 		"value-cancelled", "a cancelled run waits for what a value comes to",
-		"machine/apply.go", "	case waiting, held, judging, deriving, weighing, asking:", "	case waiting, held, judging, weighing, asking:", "./machine", "Scenarios|Stopped|Value",
+		"machine/apply.go", "	case waiting, held, judging, deriving, weighing, asking, closing:", "	case waiting, held, judging, weighing, asking, closing:", "./machine", "Scenarios|Stopped|Value",
 	},
 	{
 		"value-room", "values that double are not bounded together",
@@ -692,11 +692,11 @@ var mutants = []mutant{
 	},
 	{
 		"scope-blind-dry-run", "dry runs take a composite's result for certain whatever it is made of",
-		"internal/dryrun/arguments.go", "t.certainInput(step) && (s.Value || t.certainWithin(s.Plan))", "s.Plan != nil || t.certainInput(step)", "./internal/dryrun", "PlanOfAStep",
+		"internal/dryrun/arguments.go", "t.certainInput(step) && (s.Value || t.certainWithin(s.Plan) && (s.Repeat == nil || s.Repeat.Until == nil))", "s.Plan != nil || t.certainInput(step)", "./internal/dryrun", "PlanOfAStep",
 	},
 	{
 		"asked-after-the-stop", "a run that stops goes on asking",
-		"machine/apply.go", "	case waiting, held, judging, deriving, weighing, asking:", "	case waiting, held, judging, deriving, weighing:", "./machine", "Scenarios",
+		"machine/apply.go", "	case waiting, held, judging, deriving, weighing, asking, closing:", "	case waiting, held, judging, deriving, weighing, closing:", "./machine", "Scenarios",
 	},
 	{
 		"items-still-asked", "items go on asking though one of them has failed the step",
@@ -705,5 +705,37 @@ var mutants = []mutant{
 	{
 		"void-number-again", "a question is asked under a number that a void answer has used up before",
 		"machine/questions.go", "q.Number, q.open = qs.spent[name]+1, true", "q.Number, q.open = 1, true", "./machine", "Scenarios",
+	},
+	{
+		"loop-after-a-stop", "a loop goes on though its scope stops",
+		"machine/loop.go", "	case r.halting(i):\n		r.end(i, cancelled, at, out)\n	case last:", "	case last:", "./machine", "Scenarios",
+	},
+	{
+		"loop-own-last", "an iteration takes itself for the last",
+		"machine/sight.go", "	if !t.over {\n		n--\n	}\n", "	n--\n", "./machine", "RandomScopes",
+	},
+	{
+		"loop-blind-until", "whether a loop is over is derived by owners that can't read what it returned",
+		"machine/loop.go", "until.TakesLast && after.inBlob()", "false", "./machine", "Scenarios",
+	},
+	{
+		"loop-hurry", "iterations don't wait as the loop says",
+		"machine/loop.go", "	if s.Repeat.Every > 0 && sc.iteration > 1 {", "	if false {", "./machine", "Scenarios",
+	},
+	{
+		"loop-endless", "iterations don't count among the steps of a run",
+		"machine/loop.go", "	if int(r.steps)+steps > plan.MaxSteps {", "	if false {", "./orchestrator", "ManyIterations",
+	},
+	{
+		"loop-asked-once", "what a person is asked about in an iteration is the same whatever the one before came to",
+		"machine/asking.go", "	if sc.iteration > 1 {\n		digestResult", "	if false {\n		digestResult", "./machine", "IterationsAreAskedAbout",
+	},
+	{
+		"loop-at-its-end-again", "a retry takes over the iterations of a loop that ran as often as it may, and comes to the same end",
+		"orchestrator/reuse.go", "	if st.Status == outcome.StepFailed && !st.FailedWithin() {", "	if false {", "./orchestrator", "GoesOnWithALoop",
+	},
+	{
+		"loop-past-max", "a record is taken for an iteration's that a loop can't have",
+		"plan/plan.go", "			if x.Number >= s.Repeat.Max {", "			if x.Number > s.Repeat.Max {", "./plan", "FindIterations",
 	},
 }

@@ -1,6 +1,7 @@
 package reference
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math/rand"
@@ -17,6 +18,7 @@ type Nested struct {
 
 	flat  string // in the form of the reference
 	twins map[string]nestedTwin
+	loops map[string]nestedLoop
 	tools NestedTools
 }
 
@@ -34,13 +36,18 @@ type nestedTwin struct {
 	partial bool
 }
 
-// nestedInput is the step of the twin's plans that the input is the result of.
-const nestedInput = "INPUT"
+// The steps of the twin's plans that the input is the result of, and of the plan of an iteration what that knows.
+const (
+	nestedInput = "INPUT"
+	nestedLast  = "LAST"
+	nestedIndex = "INDEX"
+	nestedEach  = "EACH" // what an iteration does
+)
 
 // GenerateNested makes a plan that is valid where its tools are there. Where stop is true, some of the plans in it stop
 // with the first failure. The same source makes the same plan.
 func GenerateNested(rng *rand.Rand, tools NestedTools, stop bool) *Nested {
-	g := &nest{Rand: rng, Nested: &Nested{twins: map[string]nestedTwin{}, tools: tools}, stop: stop}
+	g := &nest{Rand: rng, Nested: &Nested{twins: map[string]nestedTwin{}, loops: map[string]nestedLoop{}, tools: tools}, stop: stop}
 	both := g.plan(0)
 	g.Plan, g.flat = []byte(both.nested), both.flat
 	return g.Nested
@@ -49,9 +56,13 @@ func GenerateNested(rng *rand.Rand, tools NestedTools, stop bool) *Nested {
 // Renamed returns the same plan with another name of a tool, which may be one of the others.
 func (n *Nested) Renamed(from, to string) *Nested {
 	name := func(text string) string { return strings.ReplaceAll(text, from, to) }
-	renamed := &Nested{Plan: []byte(name(string(n.Plan))), flat: name(n.flat), twins: map[string]nestedTwin{}, tools: n.tools}
+	renamed := &Nested{Plan: []byte(name(string(n.Plan))), flat: name(n.flat), twins: map[string]nestedTwin{}, loops: map[string]nestedLoop{}, tools: n.tools}
 	for tool, x := range n.twins {
 		renamed.twins[tool] = nestedTwin{name(x.plan), x.partial}
+	}
+	for tool, x := range n.loops {
+		x.each = name(x.each)
+		renamed.loops[tool] = x
 	}
 	return renamed
 }
@@ -73,30 +84,48 @@ func (n *Nested) Call(_, tool string, args []byte, attempt int) Reply {
 // plan itself by the empty one.
 func (n *Nested) Run(contracts map[string]Contract) (map[string]*Result, error) {
 	all := map[string]*Result{}
-	return all, n.run(n.flat, nil, "", contracts, all)
+	res, err := n.run(n.flat, nil, "", contracts, all)
+	all[""] = res
+	return all, err
 }
 
-func (n *Nested) run(body string, input []byte, token string, contracts map[string]Contract, all map[string]*Result) (err error) {
+// run returns what a plan comes to in which some tools return what is given, and notes the plans within it. token stands
+// before the ids of its steps.
+func (n *Nested) run(
+	body string, given map[string][]byte, token string, contracts map[string]Contract, all map[string]*Result,
+) (res *Result, err error) {
 	res, bad := Run([]byte(body), contracts, func(step, tool string, args []byte, attempt int) Reply {
+		at := token + step
+		if step == nestedEach {
+			at = strings.TrimSuffix(token, "/")
+		}
+		if value, is := given[tool]; is {
+			return Reply{Body: value}
+		}
+		if x, loop := n.loops[tool]; loop {
+			reply, bad := n.repeat(x, args, at, contracts, all)
+			err = cmp.Or(err, bad)
+			return reply
+		}
 		x, composite := n.twins[tool]
-		switch {
-		case tool == nestedInput:
-			return Reply{Body: input}
-		case !composite:
+		if !composite {
 			return n.Call(step, tool, args, attempt)
 		}
-		if bad := n.run(x.plan, args, token+step+"/", contracts, all); bad != nil {
+		inner, bad := n.run(x.plan, map[string][]byte{nestedInput: args}, at+"/", contracts, all)
+		if bad != nil {
 			err = bad
 			return Reply{}
 		}
-		return x.reply(all[token+step+"/"])
+		all[at+"/"] = inner
+		return x.reply(inner)
 	})
 	if bad != nil {
-		return fmt.Errorf("%w: %s", bad, body)
+		return nil, fmt.Errorf("%w: %s", bad, body)
 	}
-	delete(res.Steps, nestedInput)
-	all[token] = res
-	return err
+	for _, id := range []string{nestedInput, nestedLast, nestedIndex} {
+		delete(res.Steps, id)
+	}
+	return res, err
 }
 
 // reply is what a composite returns whose plan came to an end.

@@ -75,12 +75,9 @@ func (g *nest) condition(before []string) string {
 
 // step writes one step.
 func (g *nest) step(id string, depth int, before []string) nestedForm {
-	fields := []string{
-		`"id":"` + id + `"`, `"arguments":{"v":` + g.value(before) + `,"w":` + g.value(before) + `}`,
-	}
-	composite := depth < 3 && g.Intn(3) == 0
+	fields, arguments := []string{`"id":"` + id + `"`}, [2]string{g.value(before), g.value(before)}
 	if id[0] == 'e' {
-		fields[1] = `"arguments":{"v":"$ref:item","w":` + g.value(before) + `}`
+		arguments[0] = `"$ref:item"`
 		fields = append(fields, `"for_each":{"in":[`+[]string{"", "1", `1,{"v":2}`, "3," + g.value(before)}[g.Intn(4)]+`]}`)
 	}
 	if len(before) > 0 && g.Intn(4) == 0 {
@@ -90,25 +87,33 @@ func (g *nest) step(id string, depth int, before []string) nestedForm {
 		fields = append(fields, `"optional":true`)
 	}
 	if id[0] == 's' && g.Intn(5) == 0 {
-		fields[1] = `"value":` + g.worth(before)
-		return inBothForms(`{` + strings.Join(fields, ",") + `}`)
+		return inBothForms(`{` + strings.Join(append(fields, `"value":`+g.worth(before)), ",") + `}`)
 	}
-	if !composite {
+	does := g.does(depth)
+	if g.Intn(4) == 0 {
+		return g.loop(fields, arguments, does)
+	}
+	both := inBothForms(strings.Join(append(fields, `"arguments":{"v":`+arguments[0]+`,"w":`+arguments[1]+`}`), ","))
+	return nestedForm{`{` + both.nested + `,` + does.nested + `}`, `{` + both.flat + `,` + does.flat + `}`}
+}
+
+// does writes what a step does: it calls a tool, or has a plan of its own.
+func (g *nest) does(depth int) nestedForm {
+	if depth == 3 || g.Intn(3) > 0 {
 		x := g.tools
 		name := []string{x.Echo, x.Echo, x.Echo, x.Flaky, x.Broken, x.Text}[g.Intn(6)]
-		return inBothForms(`{` + strings.Join(append(fields, `"tool":"`+name+`"`), ",") + `}`)
+		return inBothForms(`"tool":"` + name + `"`)
 	}
 	inner := g.plan(depth + 1)
 	g.largest++
 	name := fmt.Sprintf("composite%d", g.largest)
 	x := nestedTwin{plan: inner.flat, partial: g.Intn(3) == 0}
 	g.twins[name] = x
-	both := inBothForms(strings.Join(fields, ","))
 	own := `"plan":` + inner.nested
 	if x.partial {
 		own += `,"partial":true`
 	}
-	return nestedForm{`{` + both.nested + `,` + own + `}`, `{` + both.flat + `,"tool":"` + name + `"}`}
+	return nestedForm{own, `"tool":"` + name + `"`}
 }
 
 // plan writes a plan; depth 0 is that of the run.
@@ -155,7 +160,7 @@ func (g *nest) plan(depth int) nestedForm {
 	}
 	options := inBothForms(strings.Join(fields, ","))
 	all := strings.Join(nested, ",")
-	if (depth > 0 || strings.Contains(all, `"plan":`)) && !strings.Contains(options.flat, `"concurrency"`) {
+	if (depth > 0 || strings.Contains(all, `"plan":`) || strings.Contains(all, `"repeat":`)) && !strings.Contains(options.flat, `"concurrency"`) {
 		options.flat += `,"concurrency":1000` // so that the twin is in the same language
 	}
 	return nestedForm{`{` + options.nested + `,"steps":[` + all + `]}`, `{` + options.flat + `,"steps":[` + strings.Join(flat, ",") + `]}`}
