@@ -1,0 +1,31 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/stepjet/stepjet/client"
+	"github.com/stepjet/stepjet/internal/exampletest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// The best of three is revised twice, and then the judge is content.
+func TestTheBestIsImproved(t *testing.T) {
+	t.Parallel()
+	w := exampletest.Start(t, exampletest.Options{Host: host, Tools: exampletest.ReadTools(t, definitions)})
+	out := w.Wait(w.Submit("plan.json", client.SubmitOptions{Run: "judge"}))
+	exampletest.Check(t, out, "outcome.json")
+	require.Equal(t, 3, w.Meter.Of("write_draft").Calls)
+	require.Equal(t, 2, w.Meter.Of("revise").Calls)
+	require.Equal(t, 3, w.Meter.Of("judge").Calls)
+}
+
+func TestByHand(t *testing.T) {
+	t.Parallel()
+	lines := exampletest.ByHand(t, run)
+	require.Len(t, lines, 1)
+	exampletest.CheckLine(t, lines[0], "outcome.json")
+}
