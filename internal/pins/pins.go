@@ -107,7 +107,7 @@ func diff(t Terminal) *cobra.Command {
 	return s.flags(&cobra.Command{
 		Use: "diff", Short: "Compare what the servers say of their tools with the lock",
 		Long: `Asks every server of the file for its tools and lists those that are not as the lock has them. Exit code 1
-where there are any.`,
+where there are any that could be agreed to.`,
 		Example: "  stepjet mcp diff --mcp .mcp.json -o json", Args: cobra.NoArgs,
 		RunE: t.Work(func(cmd *cobra.Command, _ []string) error {
 			found, err := s.look(cmd.Context(), t, cmd)
@@ -115,13 +115,16 @@ where there are any.`,
 				return err
 			}
 			all := found.Differences()
-			if err := show(t, nil, all); err != nil || len(all) == 0 {
+			if err := show(t, nil, all); err != nil || !slices.ContainsFunc(all, open) {
 				return err
 			}
 			return t.Differs
 		}),
 	})
 }
+
+// open reports whether somebody could agree to a difference.
+func open(d bridge.Difference) bool { return d.Kind != "unfit" }
 
 func accept(t Terminal) *cobra.Command {
 	var s survey
