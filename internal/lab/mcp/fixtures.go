@@ -5,7 +5,6 @@ package mcp
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
@@ -106,7 +105,7 @@ func failing(ctx context.Context, _ json.RawMessage) (string, error) {
 	if err := pause(ctx, time.Second); err != nil {
 		return "", err
 	}
-	return "", worker.Terminal(errors.New("This tool intentionally returns an error for testing")) //nolint:staticcheck // the suite's words
+	return "", fault.New(fault.ToolTerminal, "This tool intentionally returns an error for testing")
 }
 
 func protocolError(ctx context.Context, _ json.RawMessage) (string, error) {
