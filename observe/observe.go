@@ -160,8 +160,8 @@ type Record struct {
 	Bytes int64
 	// Err is nil for a success.
 	Err *fault.Error
-	// Again is whether another attempt follows.
-	Again bool
+	// Again is whether another attempt follows, DeadLetter whether none does and the call is kept as a dead letter.
+	Again, DeadLetter bool
 }
 
 // Finish is told by the orchestrator whose history document of the run stands.

@@ -49,22 +49,9 @@ func (d *deadLetters) missing(r *run) []*deadLetter {
 
 // of returns what a call's dead letter is made of; nil where it needs none.
 func (d *deadLetters) of(r *run, c machine.Call) *deadLetter {
-	if _, isList := r.machine.Items(c.Step); isList && c.Item == 0 || r.step(c.Step).Plan != nil {
-		return nil // what it is made of has its own
-	}
-	err, attempts := r.machine.Failure(c)
+	err, attempts := died(r, c)
 	if err == nil || r.deadLetters.has(c) {
 		return nil
-	}
-	if a, _ := r.machine.Answered(c); a != nil && !r.machine.Approved(c) {
-		return nil // a person decided it, or nobody did
-	}
-	switch err.Code {
-	case fault.Timeout, fault.WorkerLost, fault.OutcomeUnknown:
-	default:
-		if attempts == 0 {
-			return nil // no worker ever had it
-		}
 	}
 	if r.deadLetters == nil {
 		r.deadLetters = &lettersWritten{calls: map[machine.Call]bool{}}
@@ -77,6 +64,29 @@ func (d *deadLetters) of(r *run, c machine.Call) *deadLetter {
 			Context: r.contextOf(c.Step).Keys(), Error: err, Worker: res.Worker, Failed: r.machine.Step(c, r.submitted).Decided, Key: a.Key(),
 		},
 	}
+}
+
+// died returns why a call that was executed failed for good, and after how many attempts; nil where it did not, or was
+// never executed.
+func died(r *run, c machine.Call) (why *fault.Error, attempts int) {
+	if _, isList := r.machine.Items(c.Step); isList && c.Item == 0 || r.step(c.Step).Plan != nil {
+		return nil, 0 // what it is made of did
+	}
+	why, attempts = r.machine.Failure(c)
+	if why == nil {
+		return nil, 0
+	}
+	if a, _ := r.machine.Answered(c); a != nil && !r.machine.Approved(c) {
+		return nil, 0 // a person decided it, or nobody did
+	}
+	switch why.Code {
+	case fault.Timeout, fault.WorkerLost, fault.OutcomeUnknown:
+	default:
+		if attempts == 0 {
+			return nil, 0 // no worker ever had it
+		}
+	}
+	return why, attempts
 }
 
 func (d *deadLetters) writeAll(ctx context.Context, list []*deadLetter) error {

@@ -67,6 +67,10 @@ func (t teller) record(r *run, rec *machine.Record, now time.Time) {
 		Started: x.Started, Ended: x.Ended, Recorded: rec.Time, Bytes: x.Size, Err: x.Error,
 		Again: r.machine.Wanted(x.Call, x.Attempt+1),
 	}
+	if e.Err != nil && !e.Again {
+		why, _ := died(r, x.Call)
+		e.DeadLetter = why != nil
+	}
 	t.to.Tell(observer.Event, func(o observe.Observer) { o.OnRecord(e) })
 }
 

@@ -61,6 +61,7 @@ func TestProgramsCount(t *testing.T) {
 	scraped(t, counting,
 		`stepjet_steps_total{code="",status="succeeded",tenant="default",tool="add"} 1`,
 		`stepjet_steps_total{code="tool_terminal",status="failed",tenant="default",tool="divide"} 1`,
+		`stepjet_dead_letters_total{code="tool_terminal",tool="divide"} 1`,
 		`stepjet_step_run_seconds_count{tool="add"} 1`,
 		`stepjet_step_wait_seconds_count{tool="add"} 1`,
 		`stepjet_runs_total{status="partial",tenant="default"} 1`,

@@ -62,7 +62,7 @@ func events(m *metrics.Metrics) {
 	again.Err, again.Again = fault.New(fault.ToolFailed, "x"), true
 	m.OnRecord(again)
 	last := ran
-	last.Number, last.Err = 2, fault.New(fault.Timeout, "x")
+	last.Number, last.Err, last.DeadLetter = 2, fault.New(fault.Timeout, "x"), true
 	m.OnRecord(last)
 	m.OnRecord(observe.Record{Attempt: attempt("weather", 1), ByOwner: true, Err: fault.New(fault.Cancelled, "x")})
 	m.OnDispatch(observe.Dispatch{Attempt: attempt("weather", 1)})
@@ -88,6 +88,7 @@ func TestWhatHappensIsCounted(t *testing.T) {
 		`stepjet_steps_total{code="cancelled",status="cancelled",tool="weather"} 1`,
 		`stepjet_retries_total{code="tool_failed",tool="weather"} 1`,
 		`stepjet_redeliveries_total{tool="weather"} 1`,
+		`stepjet_dead_letters_total{code="timeout",tool="weather"} 1`,
 		`stepjet_sweep_repairs_total 1`,
 		`stepjet_store_full_total 1`,
 		`stepjet_step_wait_seconds_count{tool="weather"} 2`,

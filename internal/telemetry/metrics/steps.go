@@ -20,6 +20,7 @@ type steps struct {
 	ran          *prometheus.HistogramVec
 	retries      *prometheus.CounterVec
 	redeliveries *prometheus.CounterVec
+	letters      *prometheus.CounterVec
 	repairs      prometheus.Counter
 	full         prometheus.Counter
 
@@ -57,6 +58,7 @@ func newSteps(tenants bool) *steps {
 			"How long an execution of a tool took, whatever came of it.", 0.0005, 2.5, 18), []string{"tool"}),
 		retries:      counter("retries_total", "Attempts that failed and are followed by another.", "tool", "code"),
 		redeliveries: counter("redeliveries_total", "Attempts that a worker was handed though one had been before.", "tool"),
+		letters:      counter("dead_letters_total", "Calls that were executed, failed for good and are kept as dead letters.", "tool", "code"),
 		repairs:      plain("sweep_repairs_total", "Attempts sent again because they seemed to be lost."),
 		full:         plain("store_full_total", "Attempts that could not be sent for want of room in the server's store."),
 	}
@@ -67,7 +69,7 @@ func newSteps(tenants bool) *steps {
 }
 
 func (s *steps) all() []prometheus.Collector {
-	return []prometheus.Collector{s.done, s.waited, s.ran, s.retries, s.redeliveries, s.repairs, s.full}
+	return []prometheus.Collector{s.done, s.waited, s.ran, s.retries, s.redeliveries, s.letters, s.repairs, s.full}
 }
 
 // of returns the series of a tool.
@@ -96,6 +98,9 @@ func (s *steps) record(e *observe.Record) {
 		if e.Number == 1 && !e.Ready.IsZero() {
 			observeTraced(t.waited, e.Started.Sub(e.Ready), e.Traceparent)
 		}
+	}
+	if e.DeadLetter {
+		s.letters.WithLabelValues(tool, code(e.Err)).Inc()
 	}
 	switch {
 	case e.Again:
