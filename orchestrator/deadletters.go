@@ -3,7 +3,6 @@ package orchestrator
 import (
 	"context"
 
-	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/machine"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/subjects"
@@ -64,29 +63,6 @@ func (d *deadLetters) of(r *run, c machine.Call) *deadLetter {
 			Context: r.contextOf(c.Step).Keys(), Error: err, Worker: res.Worker, Failed: r.machine.Step(c, r.submitted).Decided, Key: a.Key(),
 		},
 	}
-}
-
-// died returns why a call that was executed failed for good, and after how many attempts; nil where it did not, or was
-// never executed.
-func died(r *run, c machine.Call) (why *fault.Error, attempts int) {
-	if _, isList := r.machine.Items(c.Step); isList && c.Item == 0 || r.step(c.Step).Plan != nil {
-		return nil, 0 // what it is made of did
-	}
-	why, attempts = r.machine.Failure(c)
-	if why == nil {
-		return nil, 0
-	}
-	if a, _ := r.machine.Answered(c); a != nil && !r.machine.Approved(c) {
-		return nil, 0 // a person decided it, or nobody did
-	}
-	switch why.Code {
-	case fault.Timeout, fault.WorkerLost, fault.OutcomeUnknown:
-	default:
-		if attempts == 0 {
-			return nil, 0 // no worker ever had it
-		}
-	}
-	return why, attempts
 }
 
 func (d *deadLetters) writeAll(ctx context.Context, list []*deadLetter) error {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/machine"
 	"github.com/stepjet/stepjet/plan"
@@ -372,4 +373,27 @@ func (r *run) stays() time.Duration {
 		return 0
 	}
 	return min(made.Add(3*freshFor).Sub(r.submitted), maxAhead)
+}
+
+// died returns why a call that was executed failed for good, and after how many attempts; nil where it did not, or was
+// never executed.
+func died(r *run, c machine.Call) (why *fault.Error, attempts int) {
+	if _, isList := r.machine.Items(c.Step); isList && c.Item == 0 || r.step(c.Step).Plan != nil {
+		return nil, 0 // what it is made of did
+	}
+	why, attempts = r.machine.Failure(c)
+	if why == nil {
+		return nil, 0
+	}
+	if a, _ := r.machine.Answered(c); a != nil && !r.machine.Approved(c) {
+		return nil, 0 // a person decided it, or nobody did
+	}
+	switch why.Code {
+	case fault.Timeout, fault.WorkerLost, fault.OutcomeUnknown:
+	default:
+		if attempts == 0 {
+			return nil, 0 // no worker ever had it
+		}
+	}
+	return why, attempts
 }
