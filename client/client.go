@@ -229,6 +229,14 @@ func (c *Client) Tools(ctx context.Context) ([]tool.Registered, error) {
 	return mine, nil
 }
 
+// ApplyTemplate registers a tool that is a plan: a definition with "plan" (plan language, "Templates"). Runs that begin
+// from then on have it; it waits until an orchestrator answers or ctx ends. Errors: InvalidTool, of which tool.FlawsOf
+// lists all that is wrong; Permission for who is no operator; NotReady where none answered, or one that is alive does
+// not know of templates.
+func (c *Client) ApplyTemplate(ctx context.Context, definition []byte) (tool.Registered, error) {
+	return c.store.Requests.RequestTemplate(ctx, definition)
+}
+
 // WatchTools calls each with the registered tools that this client's tenant may use, by name, and again whenever they
 // have changed, from this goroutine, until ctx ends. Errors: ctx's own, and those of reading.
 func (c *Client) WatchTools(ctx context.Context, each func([]tool.Registered)) error {

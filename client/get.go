@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/plan"
 	"github.com/stepjet/stepjet/subjects"
@@ -27,7 +28,7 @@ func (c *Client) Get(ctx context.Context, run string) (*outcome.Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.addArguments(ctx, doc)
+	addArguments(ctx, c.store.Archive, doc)
 	return doc, nil
 }
 
@@ -83,15 +84,15 @@ func parseRun(body []byte) (*outcome.Run, error) {
 
 // addArguments computes what each step that ran was given. It is what the orchestrator computed: the arguments are a
 // pure function of the plan and the recorded results.
-func (c *Client) addArguments(ctx context.Context, doc *outcome.Run) {
+func addArguments(ctx context.Context, archive *kv.Archive, doc *outcome.Run) {
 	if len(doc.Plan) == 0 {
 		return
 	}
-	p := plan.Accepted(doc.Plan)
+	p := plan.Accepted(doc.Plan, doc.Templates)
 	if p == nil || len(p.Steps) != len(doc.Steps) {
 		return
 	}
-	blob := func(h *outcome.Handle) ([]byte, error) { return c.store.Archive.Blob(ctx, h) }
+	blob := func(h *outcome.Handle) ([]byte, error) { return archive.Blob(ctx, h) }
 	a := argued{resolver: p.NewResolver().Fates(fates(doc)), results: newResults(p, doc, blob), left: MaxArguments}
 	for i := range doc.Steps {
 		s := &doc.Steps[i]

@@ -14,6 +14,7 @@ import (
 	"github.com/stepjet/stepjet/internal/lab/natstest"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/tool"
 	"github.com/stepjet/stepjet/wire"
 )
 
@@ -152,6 +153,48 @@ func TestAnApprovalWaitsForAllOrchestrators(t *testing.T) {
 	require.NoError(t, err)
 	require.EqualValues(t, "always", plain.Contract.Approval)
 	require.Empty(t, plain.Override.Extra, "what it needs is no field of an operator's")
+}
+
+// A template waits for all orchestrators, too: one of before would take it for a tool whose workers are away.
+func TestATemplateWaitsForAllOrchestrators(t *testing.T) {
+	t.Parallel()
+	srv := natstest.Start(t)
+	ctx := within(t, 2*time.Minute)
+	knows := setupOn(t, srv, knowing(wire.LanguageTwo))
+	_, told := members(t, knows, "a")
+	js, err := jetstream.New(knows.Conn())
+	require.NoError(t, err)
+	old := subjects.BucketSubject(subjects.MembersBucket, "old")
+	_, err = js.PublishMsg(ctx, &nats.Msg{Subject: old, Header: nats.Header{"Nats-TTL": {"60s"}}, Data: []byte(`{"serves":"0","knows":["later"]}`)})
+	require.NoError(t, err)
+	awaitMembers(t, told, kv.Member{ID: "a"}, kv.Member{ID: "old"})
+	def, err := tool.ParseDefinition([]byte(`{"name":"refund","plan":{"steps":[{"id":"a","tool":"pay","if":"1 < 2"}]}}`))
+	require.NoError(t, err)
+	_, err = knows.Registry.ApplyTemplate(ctx, def)
+	require.Equal(t, fault.NotReady, fault.CodeOf(err), "%v", err)
+	require.ErrorContains(t, err, "the orchestrator old does not know")
+	_, err = knows.Registry.Tool(ctx, "refund")
+	require.Equal(t, fault.NotFound, fault.CodeOf(err), "nothing was written")
+
+	bucket, err := js.KeyValue(ctx, subjects.MembersBucket)
+	require.NoError(t, err)
+	require.NoError(t, bucket.Delete(ctx, "old"))
+	put, err := knows.Registry.ApplyTemplate(ctx, def)
+	require.NoError(t, err)
+	require.Equal(t, []string{wire.LanguageTwo}, put.Needs)
+	kept, err := knows.Registry.Definition(ctx, put.Digest)
+	require.NoError(t, err)
+	require.Equal(t, string(def.Plan), string(kept.Plan), "byte by byte: results have the order of its keys")
+	require.Equal(t, put.Digest, kept.Digest())
+	_, err = js.Consumer(ctx, subjects.StepsStream(0), subjects.Durable("refund"))
+	require.ErrorIs(t, err, jetstream.ErrConsumerNotFound, "nobody takes steps of it")
+	lacks := setupOn(t, srv, knowing())
+	tools, err := lacks.Registry.Tools(ctx)
+	require.NoError(t, err)
+	require.Empty(t, tools, "who does not know of templates leaves it alone")
+	removed, err := knows.Registry.RemoveTool(ctx, "refund", false)
+	require.NoError(t, err)
+	require.Zero(t, removed.Pending)
 }
 
 // Whoever does not know of approvals registers no tool whose override asks for one, be it there, removed, or not there yet; and

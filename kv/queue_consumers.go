@@ -14,7 +14,7 @@ import (
 
 // makeConsumer is ensureConsumer for a tool that most likely has none yet.
 func (s *Queue) makeConsumer(ctx context.Context, t, old tool.Registered) error {
-	if old.Definition == nil {
+	if old.Definition == nil && !t.Template() {
 		one, cancel := context.WithTimeout(ctx, createTimeout)
 		defer cancel()
 		if _, err := s.js.CreateConsumer(one, subjects.StepsStream(t.Shard), consumerConfig(t)); err == nil {
@@ -24,8 +24,12 @@ func (s *Queue) makeConsumer(ctx context.Context, t, old tool.Registered) error 
 	return s.ensureConsumer(ctx, t) // which says what is wrong
 }
 
-// ensureConsumer makes sure of a tool's durable consumer and its limit, also where somebody deleted it or its stream.
+// ensureConsumer makes sure of a tool's durable consumer and its limit, also where somebody deleted it or its stream. A
+// template has none.
 func (s *Queue) ensureConsumer(ctx context.Context, t tool.Registered) error {
+	if t.Template() {
+		return nil
+	}
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout) // of several at once some may get no answer; they try again
 	defer cancel()
 	stream, name, want := subjects.StepsStream(t.Shard), subjects.Durable(t.Name), consumerConfig(t)

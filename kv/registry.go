@@ -41,7 +41,8 @@ func (s *Registry) Register(ctx context.Context, raw []byte) (tool.Registered, e
 }
 
 // RegisterAs is Register for somebody who may register one tool and no other. The definition of another is
-// InvalidTool, and nothing is written. An empty name is any tool's.
+// InvalidTool, and nothing is written. An empty name is any tool's. So is that of a template (ApplyTemplate): what a plan
+// calls is not for a worker to say.
 func (s *Registry) RegisterAs(ctx context.Context, name string, raw []byte) (tool.Registered, error) {
 	def, err := tool.ParseDefinition(raw)
 	if err != nil {
@@ -51,9 +52,20 @@ func (s *Registry) RegisterAs(ctx context.Context, name string, raw []byte) (too
 		return tool.Registered{}, fault.New(fault.InvalidTool, "this is the definition of %q, and the request is for %q", def.Name, name).
 			WithHint("send it on %s, as far as the permissions allow", subjects.Register(def.Name))
 	}
+	if def.Plan != nil {
+		return tool.Registered{}, fault.New(fault.InvalidTool, "%q is a plan, which no worker hosts", def.Name).
+			WithHint("an operator applies it: stepjet templates apply FILE, or a request on %s", subjects.ApplyTemplate(def.Name))
+	}
 	t, err := s.settleTool(ctx, def.Name, func(tool.Registered) *tool.Definition { return def })
 	t.Warnings = def.Warnings()
 	return t, err
+}
+
+// ApplyTemplate is Register for the definition of a template, which has no consumer. Whether its plan is one, and calls
+// tools that there are, is the caller's to find out before. Errors: InvalidTool, also where workers host a tool of that
+// name, and those of Register.
+func (s *Registry) ApplyTemplate(ctx context.Context, def *tool.Definition) (tool.Registered, error) {
+	return s.settleTool(ctx, def.Name, func(tool.Registered) *tool.Definition { return def })
 }
 
 // RestoreTool makes what is missing of a tool as the registry has it, such as its consumer, and changes nothing else.
@@ -123,6 +135,9 @@ func (s *Registry) settleOnce(ctx context.Context, name string, choose func(tool
 
 // compose returns the entry that a definition and an override come to, in the place that the tool has already.
 func (s *Registry) compose(def *tool.Definition, o *tool.Override, old standing) (tool.Registered, error) {
+	if old.Definition != nil && old.Template() != (def.Plan != nil) {
+		return tool.Registered{}, taken(def)
+	}
 	effective, contract, err := o.Apply(def)
 	if err != nil {
 		return tool.Registered{}, err
@@ -133,7 +148,7 @@ func (s *Registry) compose(def *tool.Definition, o *tool.Override, old standing)
 	}
 	// What the entry needs for fields that are only passed on stays; what it needs for its contract follows from that.
 	t.Needs = slices.DeleteFunc(slices.Clone(old.Needs), func(need string) bool { return need == wire.LanguageTwo })
-	if contract.Approval != "" {
+	if contract.Approval != "" || def.Plan != nil {
 		t.Needs = append(t.Needs, wire.LanguageTwo)
 	}
 	t.Inherit(old.Registered)
@@ -141,6 +156,17 @@ func (s *Registry) compose(def *tool.Definition, o *tool.Override, old standing)
 		t.AckWait = old.AckWait
 	}
 	return t, nil
+}
+
+// taken says that a name is that of a tool of the other kind. Runs that go on may need it, and who may register the name
+// for a worker may not say what a plan calls.
+func taken(def *tool.Definition) *fault.Error {
+	there := "is a template"
+	if def.Plan != nil {
+		there = "is a tool that workers host"
+	}
+	return fault.New(fault.InvalidTool, "%q %s already", def.Name, there).
+		WithHint("give this one another name, or take that one out first: stepjet tools remove %s", def.Name)
 }
 
 // same reports whether an entry is already what it should be.
@@ -156,7 +182,7 @@ func same(t, old tool.Registered) bool {
 
 // replaceTool writes an entry in the place of old. The consumer comes first, for who reads the entry may pull at once.
 func (s *Registry) replaceTool(ctx context.Context, t tool.Registered, old standing) (tool.Registered, error) {
-	if old.Definition == nil && !old.removed {
+	if old.Definition == nil && !old.removed && !t.Template() {
 		shard, err := s.queue.place(ctx, t.Name)
 		if err != nil {
 			return t, err

@@ -103,7 +103,7 @@ func (n *needs) introduce(ctx context.Context, tool string, names []string) erro
 	case err != nil:
 		return err
 	case id != "":
-		return fault.New(fault.NotReady, "the tool %s asks for approvals, of which the orchestrator %s does not know: %s", tool, id, lacks).
+		return fault.New(fault.NotReady, "the tool %s needs what the orchestrator %s does not know: %s", tool, id, lacks).
 			WithHint("upgrade or end it, then ask again; stepjet doctor names those that know less than others")
 	}
 	return n.recordAll(ctx, names)

@@ -42,6 +42,19 @@ func (s *Requests) RequestRegister(ctx context.Context, raw []byte) (tool.Regist
 	return t, s.requestOf(ctx, subjects.Register(def.Name), raw, &t)
 }
 
+// RequestTemplate asks an orchestrator to register a tool that is a plan, until one answers or ctx ends. Errors:
+// InvalidTool with all that is wrong, as tool.FlawsOf lists it; NotReady where none answered before ctx ended, or one that
+// is alive does not know of templates.
+func (s *Requests) RequestTemplate(ctx context.Context, raw []byte) (tool.Registered, error) {
+	def, err := tool.ParseDefinition(raw)
+	if err != nil {
+		return tool.Registered{}, err
+	}
+	var t tool.Registered
+	err = s.requestOf(ctx, subjects.ApplyTemplate(def.Name), raw, &t)
+	return t, tool.Told(err)
+}
+
 // Introduce has the store's registrations say which worker they are of, and the ids of the keys with which it opens
 // sealed secrets then. It is called before the first of them.
 func (s *Requests) Introduce(worker string, keys func() []string) {

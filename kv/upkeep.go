@@ -234,6 +234,9 @@ func (c *upkeep) consumers(ctx context.Context) {
 		delete(there, queueKey{shard, subjects.Keeper})
 	}
 	for name, t := range c.known {
+		if t.Template() {
+			continue
+		}
 		key := queueKey{t.Shard, subjects.Durable(name)}
 		owned[key] = true
 		if !there[key] && c.owns(name) {
@@ -286,7 +289,7 @@ func (c *upkeep) adopt(ctx context.Context, key queueKey) {
 func (c *upkeep) stranded(ctx context.Context) {
 	idle := c.idle(ctx)
 	for name, t := range c.known {
-		if !c.owns(name) || idle[t.Shard] {
+		if !c.owns(name) || idle[t.Shard] || t.Template() {
 			continue
 		}
 		oldest := uint64(0) // where there is none, or it isn't known

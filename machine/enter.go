@@ -107,6 +107,9 @@ func (r *Run) fail(i int, err *fault.Error, at time.Time, out *Effects) {
 func (r *Run) inputFor(i int) (input, *fault.Error) {
 	if edited := r.Arguments(r.calls[i].Call); edited != nil {
 		value, err := plan.Output(edited, false)
+		if err == nil {
+			err = r.stepOf(i).Template.Takes(value, nil)
+		}
 		return input{value: value}, err
 	}
 	at, turn := r.originOf(i)
@@ -127,10 +130,12 @@ func (r *Run) inputFor(i int) (input, *fault.Error) {
 	switch {
 	case err != nil && err.Code == fault.TooLarge:
 		return input{away: true}, nil // of what is too large altogether whoever needs it says so
-	case err != nil:
-		return input{}, err
+	case err == nil && s.HasRefs: // what is constant was judged before the run began
+		err = r.stepOf(i).Template.Takes(value, func(place string) string {
+			return seen.resolver.Explain(step, r.element(at.of), place, seen.results)
+		})
 	}
-	return input{value: value}, nil
+	return input{value: value}, err
 }
 
 // leave settles the composite of a scope whose steps are all over.

@@ -45,9 +45,11 @@ func (sc *scope) derived(r *Run) *Result {
 	switch {
 	case err != nil && err.Code == fault.TooLarge:
 		return nil // of what is too large altogether the record says so
-	case err != nil:
-		x.Error = err
-	default:
+	case err == nil && sc.outer != nil:
+		i, _ := r.index(sc.of)
+		err = r.stepOf(i).Template.Returns(value)
+	}
+	if x.Error = err; err == nil {
 		x.Value, x.Size = value, int64(len(value))
 	}
 	return x

@@ -45,6 +45,7 @@ func (s *api) open() error {
 	}{
 		{subjects.PingSubject, subjects.DoctorQueue, s.ping},
 		{subjects.RegisterFilter, subjects.DoctorQueue, s.register},
+		{subjects.ApplyTemplateFilter, subjects.DoctorQueue, s.applyTemplate},
 		{subjects.OverrideFilter, subjects.DoctorQueue, s.override},
 		{subjects.TenantOverrideFilter, subjects.DoctorQueue, s.overrideForTenant},
 		{subjects.RemoveFilter, subjects.DoctorQueue, s.remove},

@@ -122,6 +122,36 @@ func (s *api) registered(ctx context.Context, m *nats.Msg) (tool.Registered, err
 	return s.tools.RegisterAs(ctx, name, m.Data)
 }
 
+// applyTemplate registers a tool that is a plan, where that could run now.
+func (s *api) applyTemplate(m *nats.Msg) {
+	s.administer(m, subjects.ApplyTemplateFilter, func(ctx context.Context, name string) (any, error) {
+		def, err := tool.ParseDefinition(m.Data)
+		switch {
+		case err != nil:
+			return nil, err
+		case def.Name != name:
+			return nil, fault.New(fault.InvalidTool, "this is the definition of %q, and the request is for %q", def.Name, name)
+		case def.Plan == nil:
+			return nil, fault.New(fault.InvalidTool, "%q has no plan", name).
+				WithHint(`add "plan": {"steps": […]}; a tool that workers host is registered by them, or by stepjet tools apply`)
+		}
+		report, err := s.reg.check(ctx, def)
+		if err != nil {
+			return nil, err
+		}
+		if len(report.Problems) > 0 {
+			return nil, tool.PlanRefusal(name, report.Problems)
+		}
+		t, err := s.tools.ApplyTemplate(ctx, def)
+		if err != nil {
+			return nil, err
+		}
+		s.reg.changed(t, false)
+		t.Warnings = append(def.Warnings(), report.Warnings...)
+		return t, nil
+	})
+}
+
 // publishKey lets submitters know the newest key that this orchestrator holds, so that they seal secrets to it. It
 // tries until that stands or ctx ends; the first try is over when it returns.
 func (p *self) publishKey(ctx context.Context, tools *kv.Registry, later func(func())) {

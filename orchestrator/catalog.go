@@ -18,6 +18,7 @@ import (
 type catalog struct {
 	g      *registry
 	tenant string
+	all    bool              // the tools of all tenants count
 	used   map[string]*known // nil for a name that isn't there
 }
 
@@ -31,7 +32,7 @@ func (c *catalog) find(name string) *known {
 	c.g.mu.RLock()
 	k := c.g.tools[name]
 	c.g.mu.RUnlock()
-	if k != nil && len(k.Tenants) > 0 && !slices.Contains(k.Tenants, c.tenant) {
+	if k != nil && !c.all && len(k.Tenants) > 0 && !slices.Contains(k.Tenants, c.tenant) {
 		k = nil
 	}
 	k = c.g.as(c.tenant, k)
@@ -45,7 +46,9 @@ func (c *catalog) Lookup(name string) (plan.Tool, bool) {
 	if k == nil {
 		return plan.Tool{}, false
 	}
-	return plan.Tool{Input: k.schema, Output: k.output, DependsOn: k.Contract.DependsOn, Approval: k.Contract.Approval != ""}, true
+	return plan.Tool{
+		Input: k.schema, Output: k.output, DependsOn: k.Contract.DependsOn, Approval: k.Contract.Approval != "", Plan: k.Definition.Plan,
+	}, true
 }
 
 // Names returns the names of the tenant's tools, sorted.
@@ -60,7 +63,7 @@ func (c *catalog) Names() []string {
 	}
 	mine := make([]string, 0, len(c.g.names))
 	for _, name := range c.g.names {
-		if t := c.g.tools[name].Tenants; len(t) == 0 || slices.Contains(t, c.tenant) {
+		if t := c.g.tools[name].Tenants; c.all || len(t) == 0 || slices.Contains(t, c.tenant) {
 			mine = append(mine, name)
 		}
 	}
@@ -79,13 +82,41 @@ func (c *catalog) missing() []string {
 	return names[:min(len(names), maxRefresh)]
 }
 
+// check reports what is wrong with the plan of a template, held against the tools that those may call who may call it. The
+// error is one that may pass.
+func (g *registry) check(ctx context.Context, d *tool.Definition) (r plan.Report, err error) {
+	of := []*catalog{{g: g, all: true}}
+	if len(d.Tenants) > 0 {
+		of = nil
+		for _, tenant := range d.Tenants {
+			of = append(of, &catalog{g: g, tenant: tenant})
+		}
+	}
+	for _, c := range of {
+		c.used = map[string]*known{}
+		r = plan.CheckTemplate(d, c)
+		if missing := c.missing(); len(r.Problems) > 0 && len(missing) > 0 && g.refresh(ctx, missing) {
+			c.used = map[string]*known{}
+			r = plan.CheckTemplate(d, c)
+		}
+		if unknownTools(r.Problems) && g.lost(ctx, c.missing()) {
+			return r, fault.New(fault.NotReady, "the registry has lost tools that %s may call", d.Name).
+				WithHint("apply it again once workers have registered them")
+		}
+		if len(r.Problems) > 0 {
+			break
+		}
+	}
+	return r, nil
+}
+
 // freeze returns what a run keeps of the tools of its plan.
 func (c *catalog) freeze(p *plan.Plan) (map[string]*wire.FrozenTool, schemas) {
 	var key strings.Builder // the names as they come, each once; no name holds a space
 	fresh := frozenSet{map[string]*wire.FrozenTool{}, schemas{}}
 	for s := range p.All() {
 		name := s.Tool
-		if s.Plan != nil || s.Value || s.Ask {
+		if s.Tool == "" || s.Ask {
 			continue
 		}
 		if fresh.tools[name] == nil {

@@ -48,7 +48,7 @@ func (d *documents) of(ctx context.Context, r *run) *outcome.Run {
 	if u := r.start.Reuse; u != nil {
 		doc.RetryOf, doc.RetryFrom = u.Of, u.From
 	}
-	doc.Approval = m.AccountOf(machine.Call{Step: machine.ThePlan})
+	doc.Approval, doc.Templates = m.AccountOf(machine.Call{Step: machine.ThePlan}), templatesOf(r.plan)
 	inOutcome := map[string]bool{}
 	if m.Finished() {
 		doc.Finished = m.LastTime()
@@ -62,6 +62,23 @@ func (d *documents) of(ctx context.Context, r *run) *outcome.Run {
 	}
 	doc.Steps = d.steps(ctx, r, 0, len(r.plan.Steps), inOutcome, &room, now)
 	return doc
+}
+
+// templatesOf returns the plans of the templates that a plan calls, by name; nil for none.
+func templatesOf(p *plan.Plan) (all map[string]json.RawMessage) {
+	if p.Language < 2 {
+		return nil
+	}
+	for s := range p.All() {
+		if s.Template == nil {
+			continue
+		}
+		if all == nil {
+			all = map[string]json.RawMessage{}
+		}
+		all[s.Tool] = s.Template.Plan
+	}
+	return all
 }
 
 // steps returns the account of the steps of a scope, n from first on.
@@ -299,7 +316,7 @@ func (n *nothings) scope(p *plan.Plan, first int, place string) {
 		if !(away && s.TakesInput) { // else it can't be told
 			n.step(resolver, s, c, first, place)
 		}
-		if s.Plan == nil {
+		if s.Plan == nil || s.Template != nil { // who calls a template can't mend it, and need not hand it all that it takes
 			continue
 		}
 		count, _ := m.Items(c.Step)

@@ -141,8 +141,9 @@ func (ev *evaluator) output(r *run, of machine.Call) {
 	in, isLoop := r.unshaped(of)
 	lenient, id, generation, bucket := r.machine.Lenient(of), r.id, r.generation, r.bucket()
 	token := subjects.RootScope
+	var template *plan.Template
 	if of.Step != machine.ThePlan {
-		token = r.token(of)
+		token, template = r.token(of), r.step(of.Step).Template
 	}
 	most := int64(maxOutcome)
 	if !isLoop {
@@ -159,6 +160,9 @@ func (ev *evaluator) output(r *run, of machine.Call) {
 		}
 		if x.err != nil {
 			told.Error = x.err
+		}
+		if told.Error == nil {
+			told.Error = template.Returns(told.Body)
 		}
 		if told.Error == nil && len(told.Body) > wire.InlineLimit {
 			name := func(unique string) string { return subjects.RunBlobName(id, generation, "output", unique) }

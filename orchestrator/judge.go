@@ -45,7 +45,11 @@ func (j *judge) resume(ctx context.Context, body []byte, e *entry) opened {
 	if err != nil || start.Rejected() || !j.cfg.Store.Knows.All(start.Needs) {
 		return opened{start: start, err: err} // of a run that is left alone the plan may be nothing that can be read
 	}
-	p, report := plan.ParseLimited(body, nil, plan.Limits{Language1: !slices.Contains(start.Needs, plan.Language2)})
+	templates, err := j.reg.templates(ctx, start)
+	if err != nil {
+		return opened{err: err}
+	}
+	p, report := plan.ParseLimited(body, nil, plan.Limits{Templates: templates, Language1: !slices.Contains(start.Needs, plan.Language2)})
 	if p == nil {
 		return opened{err: fault.New(fault.Internal, "an accepted plan can't be read: %v", report.Problems)}
 	}
@@ -248,7 +252,7 @@ func (j *judge) extras(ctx context.Context, id subjects.Run, generation uint64, 
 		return nil
 	}
 	var err error
-	start.Reuse, err = j.takeOver(ctx, id, generation, p, start.Bucket, x, t)
+	start.Reuse, err = j.takeOver(ctx, id, generation, p, start, x, t)
 	return err
 }
 

@@ -19,7 +19,9 @@ import (
 
 // frozen returns the form in which runs keep a tool of the registry.
 func frozen(t *tool.Registered) *wire.FrozenTool {
-	return wire.Frozen(wire.FrozenTool{Digest: t.Digest, Shard: t.Shard, AckWait: t.AckWait.Milliseconds(), Contract: t.Contract})
+	return wire.Frozen(wire.FrozenTool{
+		Digest: t.Digest, Shard: t.Shard, AckWait: t.AckWait.Milliseconds(), Contract: t.Contract, Plan: t.Template(),
+	})
 }
 
 // registry keeps the tools in memory: those of now for new plans, and schemas by digest for runs that froze them.
@@ -221,7 +223,7 @@ func (g *registry) schemasFor(ctx context.Context, p *plan.Plan, start *wire.Sta
 	s := schemas{}
 	for step := range p.All() {
 		name := step.Tool
-		if _, done := s[name]; done || step.Plan != nil || step.Value || step.Ask {
+		if _, done := s[name]; done || name == "" || step.Ask {
 			continue
 		}
 		schema, err := g.schema(ctx, start.Tools[name].Digest)
@@ -231,6 +233,30 @@ func (g *registry) schemasFor(ctx context.Context, p *plan.Plan, start *wire.Sta
 		s[name] = schema
 	}
 	return s, nil
+}
+
+// templates returns the plans of the templates that a run froze, by name. The error is one that may pass.
+func (g *registry) templates(ctx context.Context, start *wire.Start) (map[string]*plan.Template, error) {
+	var all map[string]*plan.Template
+	for name, t := range start.Tools {
+		if !t.Plan {
+			continue
+		}
+		d, err := g.store.Definition(ctx, t.Digest)
+		if err != nil {
+			return nil, err
+		}
+		if all == nil {
+			all = map[string]*plan.Template{}
+		}
+		x := &plan.Template{Name: name, Plan: d.Plan}
+		if x.Input, err = g.schema(ctx, t.Digest); err != nil {
+			return nil, err
+		}
+		x.Output, _ = d.Output() // one that can't be used is none
+		all[name] = x
+	}
+	return all, nil
 }
 
 // output returns the output schema of a definition that a run froze; nil where it declares none that can be used. The

@@ -83,6 +83,11 @@ func (j *judge) tries(ctx context.Context, id subjects.Run, x identity) (*tried,
 			Hint: "a run is tried again with the same bytes; submit a changed plan as a run of its own",
 		}}, nil
 	}
+	if len(doc.Templates) > 0 {
+		if p = plan.Accepted(x.body, doc.Templates); p == nil {
+			return nil, nil
+		}
+	}
 	again := unfinished(doc.Steps, p)
 	if x.retryOf.From != "" {
 		from, ok := p.Index(x.retryOf.From)
@@ -142,10 +147,10 @@ func (t *tried) outgrown(run string, problems []fault.Problem) fault.Problem {
 const maxOutgrown = 12
 
 // takeOver gathers the successes of a finished run.
-func (j *judge) takeOver(ctx context.Context, id subjects.Run, generation uint64, p *plan.Plan, bucket string, x identity, t *tried) (*wire.Reuse, error) {
+func (j *judge) takeOver(ctx context.Context, id subjects.Run, generation uint64, p *plan.Plan, start *wire.Start, x identity, t *tried) (*wire.Reuse, error) {
 	u := &wire.Reuse{Of: x.retryOf.Of, From: x.retryOf.From, Steps: map[string]wire.ReusedResult{}}
-	f := &filler{values: j.values, ctx: ctx, bucket: bucket, blobName: func(unique string) string { return subjects.RunBlobName(id, generation, "reuse", unique) }}
-	return u, (&takeover{j, u, t.doc, f}).steps(ctx, t.doc.Steps, p, t.again)
+	f := &filler{values: j.values, ctx: ctx, bucket: start.Bucket, blobName: func(unique string) string { return subjects.RunBlobName(id, generation, "reuse", unique) }}
+	return u, (&takeover{j, u, t.doc, f, start.Tools}).steps(ctx, t.doc.Steps, p, t.again)
 }
 
 // descendants marks a step and all that depend on it.
@@ -191,6 +196,8 @@ type takeover struct {
 	u   *wire.Reuse
 	doc *outcome.Run
 	f   *filler
+
+	tools map[string]*wire.FrozenTool // of the run that tries it again
 }
 
 // steps takes over the results of all successful steps of a plan but those to be executed again, and of those what they
@@ -241,12 +248,15 @@ func (x *takeover) step(ctx context.Context, st *outcome.Step, s *plan.Step, aga
 }
 
 // within takes over what was done in the plan of a composite that is entered again, with the same input: nothing that it
-// is made of is executed again. An input that a person may edit may be another.
+// is made of is executed again. An input that a person may edit may be another, and so may the plan of a template.
 func (x *takeover) within(ctx context.Context, st *outcome.Step, s *plan.Step) error {
 	if s.Repeat != nil {
 		return x.iterations(ctx, st, s)
 	}
-	if s.Plan == nil || s.Approval != nil {
+	if s.Plan == nil || s.Approval != nil || st.Answer != nil {
+		return nil
+	}
+	if t := s.Template; t != nil && (x.tools[s.Tool].Contract.Approval != "" || !bytes.Equal(t.Plan, x.doc.Templates[s.Tool])) {
 		return nil
 	}
 	return x.steps(ctx, st.Steps, s.Plan, unfinished(st.Steps, s.Plan))

@@ -91,7 +91,7 @@ func (t teller) finish(r *run, doc *outcome.Run) {
 // of them in memory.
 func withoutValues(doc *outcome.Run) *outcome.Run {
 	short := *doc
-	short.Plan = nil
+	short.Plan, short.Templates = nil, nil
 	if doc.Outcome != nil {
 		o := *doc.Outcome
 		o.Results, o.Output = nil, nil

@@ -3,6 +3,8 @@ package outcome
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
+	"slices"
 	"strconv"
 	"time"
 
@@ -164,7 +166,21 @@ func (r *Run) JSON() []byte {
 		b = append(b, `,"plan":`...)
 		b = append(b, r.Plan...)
 	}
+	b = r.appendTemplates(b)
 	b = appendSteps(b, `,"steps":`, r.Steps)
+	return append(b, '}')
+}
+
+func (r *Run) appendTemplates(b []byte) []byte {
+	if len(r.Templates) == 0 {
+		return b
+	}
+	b = append(b, `,"templates":`...)
+	for i, name := range slices.Sorted(maps.Keys(r.Templates)) {
+		b = append(b, "{,"[min(i, 1)])
+		b = append(jsontape.AppendQuoted(b, name), ':')
+		b = append(b, r.Templates[name]...)
+	}
 	return append(b, '}')
 }
 

@@ -168,11 +168,14 @@ type Run struct {
 	// Context names the keys of the out-of-band context that came with the plan, never their values.
 	Context []ContextKey `json:"context,omitempty"`
 	Stats   Stats        `json:"stats"`
-	// Blob holds the whole document where it was too large to be kept inline; then Outcome, Plan and Steps are empty.
+	// Blob holds the whole document where it was too large to be kept inline; then Outcome, Plan, Templates and Steps are
+	// empty.
 	Blob    *Handle         `json:"blob,omitempty"`
 	Outcome *Outcome        `json:"outcome,omitempty"`
 	Plan    json.RawMessage `json:"plan,omitempty"`
-	Steps   []Step          `json:"steps,omitempty"`
+	// Templates are the plans of the templates that the run calls, by name, as they were when it began; nil for none.
+	Templates map[string]json.RawMessage `json:"templates,omitempty"`
+	Steps     []Step                     `json:"steps,omitempty"`
 
 	unknown unknown.Fields // of a newer version: they are written as they were read
 }

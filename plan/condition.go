@@ -177,7 +177,9 @@ func (r *expressionReader) target(text string) (target, bool) {
 	}
 	if of.isWord() {
 		r.plan.Steps[r.step].TakesInput = r.plan.Steps[r.step].TakesInput || of == itsInput
-		return target{step: theInput, of: of, path: to.path, text: to.text}, true
+		t := target{step: theInput, of: of, path: to.path, text: to.text}
+		caller{r.parser}.input(&t, r.at)
+		return t, true
 	}
 	if t, is, ok := r.itemOf(to); is {
 		return t, ok

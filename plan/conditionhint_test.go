@@ -110,7 +110,7 @@ func TestOtherNamesOfIf(t *testing.T) {
 		require.Equal(t, c.hint, r.Problems[0].Hint, field)
 		if field != "if" {
 			require.Equal(t, fault.UnknownField, r.Problems[0].Code)
-			require.NotNil(t, plan.Accepted(body), "it was a field that nobody knew, or refused")
+			require.NotNil(t, plan.Accepted(body, nil), "it was a field that nobody knew, or refused")
 		}
 	}
 	_, r := plan.Parse(conditional("condition", `"{{a.x}} == 3"`), nil)

@@ -42,6 +42,7 @@ func (p *parser) here() place { return place{plan: p.at} }
 func (p *parser) subPlan(i int) {
 	n := p.steps[i].plan
 	if n == 0 {
+		caller{p}.body(i)
 		repeatReader{p}.around(i)
 		return
 	}
@@ -147,6 +148,7 @@ func (p *parser) form(i int, m *members) {
 		p.composite(i, m)
 	default:
 		p.stepTool(i, m[stepTool])
+		caller{p}.tool(i, m)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/jsontape"
 	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/tool"
 )
 
 // Parse reads a plan with the default limits. The plan is nil if and only if the report has problems. A nil catalog
@@ -18,7 +19,8 @@ func ParseLimited(body []byte, c Catalog, l Limits) (*Plan, Report) { return par
 
 // parse is ParseLimited; second says that the plan is of language 2 whatever it uses.
 func parse(body []byte, c Catalog, l Limits, second bool) (*Plan, Report) {
-	p := &parser{second: second, catalog: c, doneSteps: l.Done, frame: frame{within: subjects.RootScope, token: subjects.RootScope}, refs: refParser{language1: l.Language1}, near: suggester{left: maxSuggestWork}, schemaSteps: maxSchemaSteps + schemaStepsPerByte*len(body)}
+	p := newParser(body, c, l, &library{catalog: c, frozen: l.Templates})
+	p.second = second
 	if l.MaxBytes <= 0 {
 		l.MaxBytes = MaxBytes
 	}
@@ -30,6 +32,9 @@ func parse(body []byte, c Catalog, l Limits, second bool) (*Plan, Report) {
 	if p.scan(body) {
 		if !l.Language1 && inCalls(p, body) {
 			return inDialect(p, body, c, l)
+		}
+		if !l.Language1 && p.fieldOf(0, "steps") == 0 && p.fieldOf(0, "template") != 0 {
+			return inCall(p, c, l)
 		}
 		if !p.wrapped() {
 			p.read()
@@ -43,9 +48,21 @@ func parse(body []byte, c Catalog, l Limits, second bool) (*Plan, Report) {
 	return p.plan, p.report()
 }
 
+// newParser returns one that has read nothing.
+func newParser(body []byte, c Catalog, l Limits, templates *library) *parser {
+	return &parser{
+		catalog: c, library: templates, doneSteps: l.Done, frame: frame{within: subjects.RootScope, token: subjects.RootScope},
+		refs: refParser{language1: l.Language1}, near: suggester{left: maxSuggestWork},
+		schemaSteps: maxSchemaSteps + schemaStepsPerByte*len(body),
+	}
+}
+
 // parser is one reading of one plan.
 type parser struct {
 	catalog   Catalog
+	library   *library        // the templates that may be called
+	declared  *tool.Schema    // of the input, where the plan is a template's; nil for one that nobody declared
+	expanded  int             // steps that were read, those of the templates that they call among them
 	doneSteps map[string]bool // Limits.Done
 	src       string
 	tape      []jsontape.Node
@@ -180,6 +197,7 @@ func (p *parser) readSteps(n int32) bool {
 			"the plan has %d steps, at most %d are allowed", count, MaxSteps)
 		return false
 	}
+	p.expanded += count
 	p.plan.Steps = make([]Step, count)
 	p.steps = make([]stepNodes, count)
 	p.plan.ids = make(map[string]int32, count)

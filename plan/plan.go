@@ -11,6 +11,7 @@ package plan
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"iter"
 	"slices"
@@ -55,6 +56,8 @@ type Tool struct {
 	DependsOn []tool.Dependency
 	// Approval says that its contract asks for an approval, always or on a condition.
 	Approval bool
+	// Plan is the text of the plan that the tool is; nil for one that workers host.
+	Plan []byte
 }
 
 // Limits bound a plan. Zero fields mean the defaults.
@@ -64,6 +67,8 @@ type Limits struct {
 	// Done names steps whose results are there already, from a run that is tried again. No schema is asked about them:
 	// neither about their arguments nor, for references to them, about their results.
 	Done map[string]bool
+	// Templates are those that the plan may call, by name, for who reads a plan that was accepted, without a catalog.
+	Templates map[string]*Template
 	// Language1 is for the plan of a run whose start doesn't need Language2: what is reserved for that was a field that
 	// nobody knows, and plain text, when it was accepted. So it is here.
 	Language1 bool
@@ -82,9 +87,14 @@ func (p *Plan) Needs() []string {
 }
 
 // Accepted reads a plan that was accepted once, for whoever shows its run: as it would be now or, where it would be
-// refused, as in Limits.Language1. It returns nil for what no Stepjet accepted.
-func Accepted(body []byte) *Plan {
-	p, _ := Parse(body, nil)
+// refused, as in Limits.Language1. templates are the plans of those that it called, by name. It returns nil for what no
+// Stepjet accepted.
+func Accepted(body []byte, templates map[string]json.RawMessage) *Plan {
+	called := make(map[string]*Template, len(templates))
+	for name, text := range templates {
+		called[name] = &Template{Name: name, Plan: text}
+	}
+	p, _ := ParseLimited(body, nil, Limits{Templates: called})
 	if p == nil {
 		p, _ = ParseLimited(body, nil, Limits{Language1: true})
 	}
@@ -159,7 +169,7 @@ type Plan struct {
 type Step struct {
 	// ID is 1 to 64 of [A-Za-z0-9_-] and unique in the plan.
 	ID string
-	// Tool is the name of the tool: 1 to 128 of [A-Za-z0-9_.:/-]; empty for a value and a composite.
+	// Tool is the name of the tool: 1 to 128 of [A-Za-z0-9_.:/-]; empty for a value and a composite with a plan of its own.
 	Tool string
 	// Value says that the step calls no tool: it is a value, which Derive returns.
 	Value bool
@@ -197,6 +207,8 @@ type Step struct {
 	Plan *Plan
 	// Repeat makes the step a loop, whose Plan is that of an iteration; nil for a step that runs once.
 	Repeat *Repeat
+	// Template is what a composite calls whose plan is not its own; nil for any other step.
+	Template *Template
 	// If decides whether the step is taken; nil for a step that always is.
 	If *Condition
 	// Needs are what it asks of its Deps in language 2; nil in language 1, where each must have succeeded.

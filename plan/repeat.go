@@ -142,13 +142,13 @@ func (s *Step) iterations() {
 		return
 	}
 	each := Step{
-		ID: IterationStep, Tool: s.Tool, Ask: s.Ask, Partial: s.Partial, Retry: s.Retry, Plan: s.Plan,
+		ID: IterationStep, Tool: s.Tool, Ask: s.Ask, Partial: s.Partial, Retry: s.Retry, Plan: s.Plan, Template: s.Template,
 		HasRefs: s.HasRefs, TakesInput: s.TakesInput,
 	}
 	if s.Approval != nil && !s.Approval.All {
 		each.Approval = s.Approval
 	}
-	s.Tool, s.Ask, s.Partial, s.Retry = "", false, false, nil
+	s.Tool, s.Ask, s.Partial, s.Retry, s.Template = "", false, false, nil, nil
 	s.Plan = &Plan{
 		Steps: []Step{each}, Outputs: []int{0}, Timeout: MaxTimeout, Depth: 1, Language: 2,
 	}

@@ -23,7 +23,7 @@ var reserved = map[string]string{
 	"open_for": "remove it: a plan has all of its steps when it is submitted",
 	"agent":    `remove it: a step is done by the tool that it names: "tool": "…"`,
 	"ask":      `ask by a step {"tool": "ask", "arguments": {"question": "…"}}, or before a step by its "approval": {"ask": "…"}`,
-	"template": "write the steps themselves",
+	"template": `a step calls a template as any tool: "tool": "<name>"; without steps around it write {"template": "<name>", "input": {…}}`,
 }
 
 // lacks reports whether the plan's language has no field of this name yet, so that nothing else stands for it either.

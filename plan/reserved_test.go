@@ -133,7 +133,7 @@ func TestReservedInALanguageOfBefore(t *testing.T) {
 		p, r := plan.ParseLimited(withText(text), nil, before)
 		require.Empty(t, r.Problems, text)
 		require.Equal(t, string(mustJSON(t, map[string]string{"v": text})), string(argumentsOf(t, p)), text)
-		require.NotNil(t, plan.Accepted(withText(text)))
+		require.NotNil(t, plan.Accepted(withText(text), nil))
 	}
 	body := []byte(`{"output":{"x":1},"open":true,"steps":[{"id":"b","tool":"echo","plan":"think","output":"r","value":3,"agent":"me","arguments":{"$error:a":"$input"}}]}`)
 	p, r := plan.ParseLimited(body, nil, before)
@@ -142,8 +142,8 @@ func TestReservedInALanguageOfBefore(t *testing.T) {
 	require.Equal(t, `{"$error:a":"$input"}`, string(argumentsOf(t, p)))
 	_, r = plan.Parse(body, nil)
 	require.NotEmpty(t, r.Problems)
-	require.NotNil(t, plan.Accepted(body))
-	require.Nil(t, plan.Accepted([]byte(`{"steps":[{"id":"b"}]}`)))
+	require.NotNil(t, plan.Accepted(body, nil))
+	require.Nil(t, plan.Accepted([]byte(`{"steps":[{"id":"b"}]}`), nil))
 }
 
 // An argument that stands beside the arguments under a reserved name is named by both problems.

@@ -300,6 +300,7 @@ func (w *walker) reference(x piece, text bool, below string) {
 		if r.of.isWord() {
 			p.targets = append(p.targets, target{theInput, r.of, r.path, r.text})
 			w.takesWord(r.of)
+			caller{p}.input(&p.targets[len(p.targets)-1], func() string { return w.pointer() + below })
 			continue
 		}
 		if w.item != "" && r.id == w.item { // never so while seeking: the plan has cycles, and items are no part of them

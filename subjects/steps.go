@@ -196,6 +196,13 @@ func ParseRegister(subject string) (tool string, ok bool) {
 // RegisterFilter matches all registrations.
 const RegisterFilter = "api.tools.register.*"
 
+// ApplyTemplate returns the subject of a request that registers a tool which is a plan; any orchestrator answers. The
+// definition is the body. It is another than Register's, since what plans call is for operators to say.
+func ApplyTemplate(tool string) string { return "api.tools.template." + Encode(tool) }
+
+// ApplyTemplateFilter matches all requests of ApplyTemplate.
+const ApplyTemplateFilter = "api.tools.template.*"
+
 // OverrideKey returns the registry key of an operator's override of a tool's contract.
 func OverrideKey(tool string) string { return "override." + Encode(tool) }
 

@@ -126,6 +126,9 @@ func (o Orchestration) contract(d *Definition) Contract {
 		c.Backoff = *b
 	}
 	c.Backoff = c.Backoff.filled()
+	if d.Plan != nil { // its steps are tried again, and the first item that fails counts
+		c.MaxAttempts, c.ErrorPropagation = 1, FailFast
+	}
 	return c
 }
 

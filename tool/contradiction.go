@@ -3,6 +3,7 @@ package tool
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -16,7 +17,7 @@ import (
 func (o Orchestration) check(d *Definition) error {
 	var all fieldErrors
 	for _, c := range []func(*Definition) error{
-		o.checkWords, o.checkMode, o.checkDependencies, o.checkRetry, o.checkBatch,
+		o.checkWords, o.checkMode, o.checkDependencies, o.checkRetry, o.checkBatch, o.checkTemplate,
 	} {
 		all = append(all, fieldsOf(c(d))...)
 	}
@@ -234,4 +235,31 @@ func nearArray(argument string, types map[string]string) string {
 	}
 	slices.Sort(arrays)
 	return text.NearMiss(argument, arrays...)
+}
+
+// ofTemplates are the fields of x-orchestration that mean something of a template.
+var ofTemplates = []string{"approval", "depends_on", "mode"}
+
+// checkTemplate says what of a template's contract has no meaning: it takes no leases, and is not tried again as a whole.
+func (o Orchestration) checkTemplate(d *Definition) error {
+	if d.Plan == nil {
+		return nil
+	}
+	written, err := json.Marshal(o)
+	var said map[string]json.RawMessage
+	if err != nil || json.Unmarshal(written, &said) != nil {
+		return nil // others say why
+	}
+	var all fieldErrors
+	for _, name := range slices.Sorted(maps.Keys(said)) {
+		if contains(orchestrationFields, name) && !contains(ofTemplates, name) {
+			all = append(all, badField(name, "is of tools that workers host, and this one is a plan").
+				withHint("remove it: the tools that its steps call have contracts of their own"))
+		}
+	}
+	if o.Mode != "" && o.Mode != Dependent {
+		all = append(all, badField("mode", "%q is of tools that workers host, and this one is a plan", clip(string(o.Mode))).
+			withHint(`remove it; "concurrency" in the plan bounds how many of its calls run at a time`))
+	}
+	return all.error()
 }

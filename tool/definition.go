@@ -36,6 +36,8 @@ type Definition struct {
 	Annotations  *Annotations    `json:"annotations,omitempty"`
 	// Orchestration is the contract as written, without defaults; nil where there is none.
 	Orchestration *Orchestration `json:"x-orchestration,omitempty"`
+	// Plan is the plan that the tool is: its steps run where it is called. Nil for a tool that workers host.
+	Plan json.RawMessage `json:"plan,omitempty"`
 	// Tenants are those who may use the tool; empty means all.
 	Tenants []string `json:"tenants,omitempty"`
 	// Extra are members that Stepjet doesn't know (_meta, icons, …); they are kept as they came.
@@ -53,7 +55,7 @@ type Annotations struct {
 
 // ParseDefinition reads one definition and checks all of it: name, schemas and contract. It takes
 //
-//   - MCP: {"name","title","description","inputSchema","outputSchema","annotations","x-orchestration"}
+//   - MCP: {"name","title","description","inputSchema","outputSchema","annotations","x-orchestration"}, and "plan"
 //   - Anthropic: the same with "input_schema"
 //   - OpenAI: {"type":"function","function":{"name","description","parameters"}}, and the flat form without "function"
 //
@@ -260,7 +262,8 @@ func (d Definition) MarshalJSON() ([]byte, error) {
 }
 
 // Digest returns the SHA-256, in lower-case hex, of the definition's canonical JSON: the MCP form, compact, the keys of
-// every object sorted, numbers as written. Definitions of equal digest mean the same.
+// every object sorted, numbers as written; behind it the plan of a template as it stands, since what comes out of it has
+// the order of its keys. Definitions of equal digest mean the same.
 func (d *Definition) Digest() string {
 	b, err := json.Marshal(d)
 	if err == nil {
@@ -269,7 +272,7 @@ func (d *Definition) Digest() string {
 	if err != nil { // only a definition with schemas that are no JSON, which Validate refuses
 		b = []byte(d.Name)
 	}
-	sum := sha256.Sum256(b)
+	sum := sha256.Sum256(append(b, d.Plan...))
 	return hex.EncodeToString(sum[:])
 }
 

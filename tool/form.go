@@ -12,7 +12,8 @@ import (
 // definitionFields are the names of the MCP form. Two of them have an alias in other forms.
 var (
 	definitionFields = []string{
-		"name", "title", "description", "inputSchema", "outputSchema", "annotations", "x-orchestration", "tenants",
+		"name", "title", "description", "inputSchema", "outputSchema", "annotations", "x-orchestration", "plan",
+		"tenants",
 	}
 	inputAliases  = []string{"input_schema", "parameters"}
 	outputAliases = []string{"output_schema"}
@@ -39,6 +40,7 @@ func (d *Definition) UnmarshalJSON(raw []byte) error {
 	f.decode("annotations", &d.Annotations, "an object of hints that are true or false")
 	f.decode("tenants", &d.Tenants, "an array of strings")
 	d.Orchestration = f.orchestration(d.InputSchema)
+	d.Plan = f.plan()
 	maps.DeleteFunc(f.raw, func(name string, _ json.RawMessage) bool {
 		return contains(definitionFields, name) || contains(inputAliases, name) || contains(outputAliases, name) ||
 			name == "type"
@@ -143,4 +145,20 @@ func (a *Annotations) UnmarshalJSON(raw []byte) error {
 		f.decode(name, target, "true or false")
 	}
 	return f.err()
+}
+
+// plan reads the plan of a template; nil where there is none. It is kept in the form in which JSON is written here, so
+// that whoever reads the definition again, from wherever, has the same bytes.
+func (f *fields) plan() json.RawMessage {
+	raw, ok := f.raw["plan"]
+	if !ok {
+		return nil
+	}
+	var object map[string]json.RawMessage
+	if json.Unmarshal(raw, &object) != nil || object == nil {
+		f.fail("plan", "must be an object with steps, as in a plan")
+		return nil
+	}
+	kept, _ := json.Marshal(raw) // it was read as JSON
+	return kept
 }

@@ -46,6 +46,9 @@ func (t Registered) Effective() *Definition {
 	return d
 }
 
+// Template reports whether the tool is a plan, so that no worker hosts it.
+func (t *Registered) Template() bool { return t.Definition != nil && t.Definition.Plan != nil }
+
 // Guard gives the contract the approval that the definition and the override ask for. What an orchestrator has written
 // that does not know of approvals is without one.
 func (t *Registered) Guard() {
@@ -63,7 +66,8 @@ func (t *Registered) Inherit(old Registered) { t.unknown = old.unknown }
 
 type registeredFields Registered
 
-// registeredJSON adds what a worker needs in order to take steps, so that it has to build no name itself.
+// registeredJSON adds what a worker needs in order to take steps, so that it has to build no name itself. No worker takes
+// those of a template.
 type registeredJSON struct {
 	*registeredFields
 	AckWaitMS int64  `json:"ack_wait_ms"`
@@ -75,10 +79,11 @@ type registeredJSON struct {
 // MarshalJSON writes the entry's form in the registry and in the answer to a registration. Fields of a newer version
 // that were read are written again.
 func (t Registered) MarshalJSON() ([]byte, error) {
-	b, err := json.Marshal(registeredJSON{
-		registeredFields: (*registeredFields)(&t), AckWaitMS: t.AckWait.Milliseconds(),
-		Stream: subjects.StepsStream(t.Shard), Consumer: subjects.Durable(t.Name), Cancel: subjects.CancelFilter(t.Name),
-	})
+	out := registeredJSON{registeredFields: (*registeredFields)(&t), AckWaitMS: t.AckWait.Milliseconds()}
+	if !t.Template() {
+		out.Stream, out.Consumer, out.Cancel = subjects.StepsStream(t.Shard), subjects.Durable(t.Name), subjects.CancelFilter(t.Name)
+	}
+	b, err := json.Marshal(out)
 	return t.unknown.Into(b), err
 }
 

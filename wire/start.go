@@ -44,6 +44,8 @@ type FrozenTool struct {
 	Shard    int           `json:"shard"`
 	AckWait  int64         `json:"ack_wait_ms"` // its lease, in milliseconds
 	Contract tool.Contract `json:"contract"`
+	// Plan says that the tool is a plan, which its definition holds.
+	Plan bool `json:"plan,omitempty"`
 
 	form []byte // as JSON, where it was written before
 }

@@ -65,6 +65,15 @@ func TestStartForms(t *testing.T) {
 		m := startMsg(t, s)
 		golden(t, name, m.Header, m.Data, wiretest.Ignored, recode("1", s))
 	}
+	template := &wire.Start{
+		Needs: []string{wire.LanguageTwo},
+		Tools: map[string]*wire.FrozenTool{"refund": {Digest: "cd34", AckWait: 30_000, Contract: contractOf(t, `{"name":"refund","plan":{"steps":[{"id":"a","tool":"pay"}]}}`), Plan: true}},
+	}
+	wiretest.Golden(t, *update, "start_template", startMsg(t, template))
+	frozen := wiretest.Load(t, "start_template")
+	read, _, err := wire.ParseStart(frozen.Header, frozen.Data)
+	require.NoError(t, err)
+	require.Equal(t, template, read)
 	golden(t, "start", wire.Versioned(), startMsg(t, retry).Data, wiretest.Ignored, recode("2", retry))
 	require.True(t, rejected.Rejected())
 	require.False(t, accepted.Rejected())

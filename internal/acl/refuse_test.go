@@ -61,7 +61,7 @@ func nobody() []string {
 
 // forTools returns what only those may publish who administer tools.
 func forTools() []string {
-	return []string{subjects.Register("fetch"), subjects.Override("search"), subjects.Remove("search"), subjects.TenantOverride("other", "fetch")}
+	return []string{subjects.Register("fetch"), subjects.ApplyTemplate("search"), subjects.Override("search"), subjects.Remove("search"), subjects.TenantOverride("other", "fetch")}
 }
 
 // ofWorkers returns what only the worker of search may publish.

@@ -224,10 +224,14 @@ func (s *system) administers() {
 	require.Len(t, all, 1)
 	_, err = store.Requests.RequestRegister(s.ctx(), []byte(`{"name":"mine","description":"d","inputSchema":{"type":"object"}}`))
 	require.NoError(t, err)
+	_, err = store.Requests.RequestTemplate(s.ctx(), []byte(`{"name":"called","plan":{"steps":[{"id":"a","tool":"mine"}]}}`))
+	require.NoError(t, err)
 	_, err = store.Requests.RequestOverride(s.ctx(), "mine", []byte(`{"x-orchestration":{"max_concurrency":2}}`))
 	require.NoError(t, err)
-	_, err = store.Requests.RequestRemove(s.ctx(), "mine", false)
-	require.NoError(t, err)
+	for _, name := range []string{"called", "mine"} {
+		_, err = store.Requests.RequestRemove(s.ctx(), name, false)
+		require.NoError(t, err)
+	}
 	tools, err := store.Registry.Tools(s.ctx())
 	require.NoError(t, err)
 	require.Len(t, tools, 3)

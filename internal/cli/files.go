@@ -93,7 +93,7 @@ func planTool(d *tool.Definition) (t plan.Tool, err error) {
 	}
 	t.Output, _ = d.Output() // one that can't be used is none; whoever read the definition was told
 	c, err := d.Contract()
-	t.DependsOn = c.DependsOn
+	t.DependsOn, t.Plan = c.DependsOn, d.Plan
 	return t, err
 }
 

@@ -139,5 +139,5 @@ func planNow(ctx context.Context, s *session, run string) *plan.Plan {
 	if err != nil {
 		return nil
 	}
-	return plan.Accepted(doc.Plan)
+	return plan.Accepted(doc.Plan, doc.Templates)
 }

@@ -66,7 +66,7 @@ func accountOf(doc *outcome.Run) *account {
 	}
 	for i := range doc.Steps {
 		if s := &doc.Steps[i]; s.Status == outcome.StepNotTaken || s.Tool == "" { // a value, or one with a plan of its own
-			a.plan, a.status = plan.Accepted(doc.Plan), make(map[string]outcome.StepStatus, len(doc.Steps))
+			a.plan, a.status = plan.Accepted(doc.Plan, doc.Templates), make(map[string]outcome.StepStatus, len(doc.Steps))
 			break
 		}
 	}

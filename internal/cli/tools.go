@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/text"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/tool"
@@ -100,7 +102,7 @@ func (a *app) look(ctx context.Context, demand func(name string) bool) (seen too
 			return why(ctx, err)
 		}
 		seen.tools = slices.DeleteFunc(tools, func(t tool.Registered) bool { return len(t.Tenants) > 0 && !slices.Contains(t.Tenants, a.flags.tenant) })
-		others := func(t tool.Registered) bool { return !demand(t.Name) }
+		others := func(t tool.Registered) bool { return t.Template() || !demand(t.Name) }
 		if picked := slices.DeleteFunc(slices.Clone(seen.tools), others); len(picked) > 0 {
 			seen.demand = demandOf(ctx, a, store, picked)
 		}
@@ -130,9 +132,14 @@ func (s *toolsSeen) list(a *app) error {
 	for i := range s.tools {
 		of := &s.tools[i]
 		c := &of.Contract
+		about := cell{text: oneLine(of.Definition.Description), paint: st.dim}
+		if of.Template() {
+			t.add(plain(of.Name), plain("plan"), plain(""), plain(""), plain(""), plain(""), about)
+			continue
+		}
 		wanted, leased, oldest := demandCells(s.of(of.Name), c.Limit)
 		t.add(plain(of.Name), plain(fmt.Sprint(c.Mode)), wanted, leased, oldest,
-			cell{text: fmt.Sprint(c.MaxAttempts), right: true}, cell{text: oneLine(of.Definition.Description), paint: st.dim})
+			cell{text: fmt.Sprint(c.MaxAttempts), right: true}, about)
 	}
 	var b bytes.Buffer
 	t.write(&b, "", a.width())
@@ -214,8 +221,8 @@ func writeSchemas(b *bytes.Buffer, st style, d *tool.Definition) {
 	for _, part := range []struct {
 		name string
 		raw  json.RawMessage
-	}{{"input schema", d.InputSchema}, {"output schema", d.OutputSchema}} {
-		if part.raw != nil {
+	}{{"input schema", d.InputSchema}, {"output schema", d.OutputSchema}, {"plan", readable(d.Plan)}} {
+		if len(part.raw) > 0 {
 			fmt.Fprintf(b, "\n%s\n", st.dim(part.name))
 			if json.Indent(b, part.raw, "", "  ") != nil {
 				b.Write(part.raw)
@@ -310,4 +317,51 @@ func (a *app) called(out *outcome.Outcome) error {
 		a.show(&fault.Error{Code: e.Code, Message: e.Message, Hint: e.Hint}, "")
 	}
 	return quietly(codeOfRun(out.Status))
+}
+
+// demandOf asks how much of tools is wanted now. nil, and a line that says why, where that can't be seen: all else of
+// them can be shown.
+func demandOf(ctx context.Context, a *app, store *kv.Store, tools []tool.Registered) *tool.Demands {
+	d, err := store.Requests.Demand(ctx, tools)
+	if err != nil {
+		a.say("how much of them is wanted can't be seen: %s", fault.As(kv.Fault(err)).Message)
+		return nil
+	}
+	if len(d.Unsure) > 0 {
+		a.say("what orchestrators hold back is not known for the runs in %s of 64: no orchestrator, or two, answered for them",
+			text.Count(len(d.Unsure), "partition"))
+	}
+	return d
+}
+
+// demandCells are the columns of a tool's demand: how many steps, how many of the limit workers have, and for how long
+// the oldest waits.
+func demandCells(d *tool.Demand, limit int) (wanted, leased, oldest cell) {
+	wanted, leased, oldest = cell{text: "?", right: true}, cell{text: strconv.Itoa(limit), right: true}, cell{right: true}
+	if d == nil {
+		return wanted, leased, oldest
+	}
+	if !d.NoConsumer {
+		wanted.text, leased.text = strconv.Itoa(d.Steps), fmt.Sprintf("%d of %d", d.Leased, d.Limit)
+	}
+	if d.OldestMS > 0 {
+		oldest.text = took(d.Oldest())
+	}
+	return wanted, leased, oldest
+}
+
+// demand says of one tool where the steps are that are wanted.
+func (rows *table) demand(st style, d *tool.Demand) {
+	if d == nil {
+		return
+	}
+	row := func(name, value string) { rows.add(cell{text: name, paint: st.dim}, plain(value)) }
+	if d.NoConsumer {
+		row("wanted", "not known: the consumer of the tool is gone (stepjet doctor)")
+		return
+	}
+	row("wanted", fmt.Sprintf("%s: %d leased of %d, %d queued, %d held back", text.Count(d.Steps, "step"), d.Leased, d.Limit, d.Queued, d.Held))
+	if d.OldestMS > 0 {
+		row("oldest waits", took(d.Oldest()))
+	}
 }

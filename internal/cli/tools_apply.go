@@ -14,6 +14,7 @@ import (
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/kv"
+	"github.com/stepjet/stepjet/plan"
 	"github.com/stepjet/stepjet/tool"
 )
 
@@ -50,6 +51,7 @@ type applied struct {
 
 	raw   json.RawMessage
 	place string
+	plan  bool // it is a template
 }
 
 func (a *app) apply(ctx context.Context, files []string, dry bool) error {
@@ -109,14 +111,22 @@ func checkApplied(list []*applied) {
 			var name struct{ Name string }
 			_ = json.Unmarshal(x.raw, &name) // for people to find it; there may be none
 			x.refuse(name.Name, err)
+			x.Problems = append(x.Problems, plan.CheckFlawed(x.raw)...)
 			continue
 		}
-		x.Name, x.Status, x.Warnings = d.Name, "valid", d.Warnings()
+		x.Name, x.Status, x.Warnings, x.plan = d.Name, "valid", d.Warnings(), d.Plan != nil
 		if before, twice := first[d.Name]; twice {
 			x.refuse(d.Name, fault.New(fault.InvalidTool, "it is given twice: as number %d and %d", before+1, i+1))
 			continue
 		}
 		first[d.Name] = i
+		if !x.plan {
+			continue
+		}
+		r := plan.CheckTemplate(d, nil)
+		if x.Warnings = append(x.Warnings, r.Warnings...); len(r.Problems) > 0 {
+			x.refuse(d.Name, tool.PlanRefusal(d.Name, r.Problems))
+		}
 	}
 }
 
@@ -135,15 +145,37 @@ func (a *app) applyAll(ctx context.Context, list []*applied) error {
 	}
 	defer s.close()
 	return a.withStore(ctx, s, func(store *kv.Store) error {
-		group, ctx := errgroup.WithContext(ctx)
+		group, each := errgroup.WithContext(ctx)
 		group.SetLimit(applying)
+		var plans []*applied
 		for _, x := range list {
-			if x.Status != "refused" {
-				group.Go(func() error { return a.applyOne(ctx, store, x) })
+			switch {
+			case x.Status == "refused":
+			case x.plan:
+				plans = append(plans, x)
+			default:
+				group.Go(func() error { return a.applyOne(each, store, x) })
 			}
 		}
-		return group.Wait()
+		if err := group.Wait(); err != nil {
+			return err
+		}
+		return applyPlans(ctx, a, store, plans)
 	})
+}
+
+// applyPlans registers templates, those that call others after those: as long as one more is taken.
+func applyPlans(ctx context.Context, a *app, store *kv.Store, list []*applied) error {
+	for before := len(list) + 1; len(list) > 0 && len(list) < before; {
+		before = len(list)
+		for _, x := range list {
+			if err := a.applyOne(ctx, store, x); err != nil {
+				return err
+			}
+		}
+		list = slices.DeleteFunc(list, func(x *applied) bool { return x.Status != "refused" })
+	}
+	return nil
 }
 
 // withStore opens the store on a session's connection.
@@ -166,8 +198,12 @@ func (a *app) applyOne(ctx context.Context, store *kv.Store, x *applied) error {
 	if err != nil && !fresh {
 		return why(ctx, err)
 	}
-	after, err := store.Requests.RequestRegister(ctx, x.raw)
-	x.Warnings = after.Warnings
+	register := store.Requests.RequestRegister
+	if x.plan {
+		register = store.Requests.RequestTemplate
+	}
+	after, err := register(ctx, x.raw)
+	x.Warnings, x.Error, x.Problems, x.Place = after.Warnings, nil, nil, ""
 	switch {
 	case errors.Is(err, &fault.Error{Code: fault.InvalidTool}):
 		x.refuse(x.Name, err)

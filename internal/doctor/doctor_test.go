@@ -289,6 +289,25 @@ func TestTheDoctorSeesThatTheRegistryWasEmptied(t *testing.T) {
 	require.Contains(t, f.Fix, "stepjet tools apply")
 }
 
+// A template has no workers and no queue, which is nothing to be told of; that it calls what is gone is.
+func TestTheDoctorSeesATemplateThatCantRun(t *testing.T) {
+	t.Parallel()
+	p := admit(t, kv.Config{Knows: wire.Ours()})
+	register(t, p.Store, "second", 2)
+	def, err := tool.ParseDefinition([]byte(`{"name":"both","plan":{"steps":[{"id":"a","tool":"echo"},{"id":"b","tool":"second"}]}}`))
+	require.NoError(t, err)
+	_, err = p.Registry.ApplyTemplate(within(t, 2*time.Minute), def)
+	require.NoError(t, err)
+	for _, f := range p.examine(doctor.Options{}).Findings {
+		require.NotEqual(t, "both", f.About, "%+v", f)
+	}
+	_, err = p.Registry.RemoveTool(within(t, 2*time.Minute), "second", true)
+	require.NoError(t, err)
+	f := finding(t, p.examine(doctor.Options{}), "registry", "both")
+	require.Equal(t, doctor.Notable, f.Health)
+	require.Contains(t, f.Found, `/steps/1/tool: there is no tool "second"`)
+}
+
 // The key that secrets are sealed to is an entry of a version of its own, and well; one of a later version is left as
 // it is.
 func TestAPublishedKeyOfANewerVersionIsLeftAlone(t *testing.T) {

@@ -32,7 +32,8 @@ type doctor struct {
 	shards     int             // of the ledger; 0 where the ledger can't be used
 	stepShards int
 	assets     []asset
-	tools      []tool.Registered
+	tools      []tool.Registered // that workers host
+	templates  []tool.Registered
 	removed    map[string]int  // shards of removed tools
 	newer      []string        // keys of the registry that a newer version wrote
 	foreign    map[string]bool // consumers of tools among them

@@ -3,6 +3,7 @@ package doctor
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/stepjet/stepjet/fault"
@@ -24,7 +25,7 @@ func (d *doctor) frozenTools(ctx context.Context) error {
 		return err
 	}
 	byName := map[string]tool.Registered{}
-	for _, t := range d.tools {
+	for _, t := range slices.Concat(d.tools, d.templates) {
 		byName[t.Name] = t
 	}
 	told := map[string]bool{}
@@ -55,6 +56,9 @@ func (d *doctor) frozen(
 	needed := "run " + r.Plain() + " of tenant " + r.Tenant + " needs it"
 	def, err := d.s.Registry.Definition(ctx, f.Digest) // any error but absence is another check's matter
 	_, removed := d.removed[name]
+	if f.Plan && fault.CodeOf(err) != fault.NotFound {
+		return // its plan is in the run's hands, whatever became of the name
+	}
 	x := Finding{About: name, Health: Broken, Expected: "the tool as its runs froze it, in " +
 		subjects.StepsStream(f.Shard)}
 	switch {

@@ -3,12 +3,14 @@ package doctor
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/stepjet/stepjet/internal/text"
 	"github.com/stepjet/stepjet/kv"
+	"github.com/stepjet/stepjet/plan"
 	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/tool"
 )
@@ -18,7 +20,8 @@ type brokenEntry struct{ key, tool, override, reason string }
 
 // readRegistry reads all of the registry.
 func (d *doctor) readRegistry(ctx context.Context) (bad []brokenEntry, digests map[string]bool, err error) {
-	d.tools, d.removed, d.kept, digests = nil, map[string]int{}, map[string]keptDefinition{}, map[string]bool{}
+	d.tools, d.templates = nil, nil
+	d.removed, d.kept, digests = map[string]int{}, map[string]keptDefinition{}, map[string]bool{}
 	d.newer, d.foreign = nil, map[string]bool{}
 	lost := true
 	for lost && err == nil {
@@ -34,6 +37,8 @@ func (d *doctor) readRegistry(ctx context.Context) (bad []brokenEntry, digests m
 					digests[e.Digest] = true
 				}
 				bad = append(bad, brokenEntry{key: e.Key, tool: e.Name, override: e.OverrideOf, reason: e.Unreadable.Error()})
+			case e.Tool != nil && e.Tool.Template():
+				d.templates = append(d.templates, *e.Tool)
 			case e.Tool != nil:
 				d.tools = append(d.tools, *e.Tool)
 			case e.Definition != nil:
@@ -79,7 +84,7 @@ func (d *doctor) registry(ctx context.Context) error {
 			Means: "orchestrators and workers of this version leave it alone", Fix: "upgrade them, and this program",
 		}, nil)
 	}
-	for _, t := range d.tools {
+	for _, t := range slices.Concat(d.tools, d.templates) {
 		if !digests[t.Digest] {
 			d.add(Finding{
 				About: t.Name, Health: Broken, Expected: "its definition kept under " + t.Digest, Found: "nothing is kept there",
@@ -87,6 +92,7 @@ func (d *doctor) registry(ctx context.Context) error {
 			}, func() error { return d.in.KeepDefinition(ctx, t) })
 		}
 	}
+	templatesRun(d)
 	if info := d.info(subjects.BucketStream(subjects.ToolsBucket)); info.State.Msgs == 0 && info.State.LastSeq > 0 {
 		d.add(Finding{
 			About: subjects.BucketStream(subjects.ToolsBucket), Health: Broken, Expected: "the tools that were registered",
@@ -101,6 +107,45 @@ func (d *doctor) registry(ctx context.Context) error {
 	}
 	return err
 }
+
+// templatesRun looks whether what each template calls is there, and takes what it is called with.
+func templatesRun(d *doctor) {
+	c := registered{}
+	for _, t := range slices.Concat(d.tools, d.templates) {
+		c[t.Name] = t
+	}
+	for _, t := range d.templates {
+		problems := plan.CheckTemplate(t.Definition, c).Problems
+		if len(problems) == 0 {
+			continue
+		}
+		found := problems[0].Path + ": " + problems[0].Message
+		if n := len(problems) - 1; n > 0 {
+			found += fmt.Sprintf(" (and %d more)", n)
+		}
+		d.add(Finding{
+			About: t.Name, Health: Notable, Expected: "a plan that can run", Found: found,
+			Means: "plans that call it are rejected; runs that began before go on",
+			Fix:   "start a worker of what is missing, or stepjet templates apply FILE",
+		}, nil)
+	}
+}
+
+// registered is the tools of the registry as a plan's catalog, whoever may call them.
+type registered map[string]tool.Registered
+
+func (c registered) Lookup(name string) (t plan.Tool, ok bool) {
+	r, ok := c[name]
+	if !ok {
+		return t, false
+	}
+	t.Input, _ = r.Definition.Input() // schemas that can't be used are another matter
+	t.Output, _ = r.Definition.Output()
+	t.DependsOn, t.Approval, t.Plan = r.Contract.DependsOn, r.Contract.Approval != "", r.Definition.Plan
+	return t, true
+}
+
+func (c registered) Names() []string { return slices.Collect(maps.Keys(c)) }
 
 func (d *doctor) unreadable(ctx context.Context, b brokenEntry) {
 	f := Finding{About: b.key, Health: Broken, Expected: "an entry that Stepjet wrote", Found: b.reason,

@@ -2,6 +2,7 @@ package dryrun
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/machine"
@@ -69,12 +70,12 @@ func (t *trial) check(c machine.Call, item, args []byte, sure bool) *fault.Error
 // refuse for it.
 func (t *trial) nothing(c machine.Call, item []byte) {
 	sc, step, _ := t.originOf(c)
-	if !t.isFirst(c) {
+	if !t.isFirst(c) || strings.Contains(t.around(c.Step), elsewhere) {
 		return
 	}
 	_, id := t.place(c.Step)
 	for _, n := range sc.resolver.Nothing(step, item, sc.result) {
-		at := t.around(c.Step) + n.At
+		at := inDocument(t.around(c.Step) + n.At)
 		if slices.ContainsFunc(t.doubts, func(p fault.Problem) bool {
 			return p.Path == at && p.Code == fault.InvalidArguments
 		}) {
@@ -148,7 +149,7 @@ func (t *trial) doubtOf(c machine.Call, at string, err *fault.Error) {
 		return
 	}
 	path, id := t.place(c.Step)
-	t.add(fault.Problem{Code: err.Code, Path: path + at, Step: id, Message: err.Message, Hint: err.Hint})
+	t.add(fault.Problem{Code: err.Code, Path: inDocument(path + at), Step: id, Message: err.Message, Hint: err.Hint})
 }
 
 func (t *trial) add(p fault.Problem) {

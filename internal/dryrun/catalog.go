@@ -63,7 +63,9 @@ func (c *catalog) Lookup(name string) (plan.Tool, bool) {
 }
 
 func (k *known) plan() plan.Tool {
-	return plan.Tool{Input: k.input, Output: k.output, DependsOn: k.Contract.DependsOn, Approval: k.Contract.Approval != ""}
+	return plan.Tool{
+		Input: k.input, Output: k.output, DependsOn: k.Contract.DependsOn, Approval: k.Contract.Approval != "", Plan: k.Definition.Plan,
+	}
 }
 
 // returns returns what each call of the tool returns in a dry run.

@@ -58,7 +58,7 @@ func (t *trial) describe(d *outcome.DryRun) {
 // used returns the tools that the plan calls, by name: the catalog knows those that they depend on, too.
 func (t *trial) used() (tools []*known) {
 	for s := range t.plan.All() {
-		if k := t.catalog.known[s.Tool]; k != nil && !s.Ask && !slices.Contains(tools, k) {
+		if k := t.catalog.known[s.Tool]; k != nil && !s.Ask && s.Plan == nil && !slices.Contains(tools, k) {
 			tools = append(tools, k)
 		}
 	}

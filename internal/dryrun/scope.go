@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/machine"
@@ -189,10 +190,19 @@ func (t *trial) place(step int) (pointer, id string) {
 	p, first := t.machine.Scope(step)
 	pointer, id = "/steps/"+strconv.Itoa(step-first), p.Steps[step-first].ID
 	if c := t.machine.Composite(step); c.Step != machine.ThePlan {
-		at, outer := t.place(c.Step)
-		return at + "/plan" + pointer, outer + "/" + id
+		_, outer := t.place(c.Step)
+		return t.around(step) + pointer, outer + "/" + id
 	}
 	return pointer, id
+}
+
+// elsewhere ends, in a pointer, what is a place in the document: behind it the plan of a template goes on.
+const elsewhere = "\x00"
+
+// inDocument returns the place in the document of what may stand in the plan of a template: where that is called.
+func inDocument(pointer string) string {
+	pointer, _, _ = strings.Cut(pointer, elsewhere)
+	return pointer
 }
 
 // isFirst reports whether a call is none of an item, or of the first, and so with all composites that it stands in.
@@ -216,5 +226,8 @@ func (t *trial) around(step int) string {
 		return ""
 	}
 	at, _ := t.place(c.Step)
+	if t.machine.PlanStep(c.Step).Template != nil {
+		return at + "/tool" + elsewhere
+	}
 	return at + "/plan"
 }

@@ -1,0 +1,372 @@
+package plan
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/jsontape"
+	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/tool"
+)
+
+// Template is a tool that is a plan. A step that calls it is a composite: its arguments are the plan's input.
+type Template struct {
+	Name string
+	// Plan is the text of the plan.
+	Plan []byte
+	// Input is the schema of its input; nil accepts any object.
+	Input *tool.Schema
+	// Output is the schema of what it comes to; nil accepts anything.
+	Output *tool.Schema
+}
+
+// Takes reports why a resolved input is none that a template takes; nil where it is, and for no template. explain says of
+// a place in it which reference the value there came from; nil: nobody knows.
+func (t *Template) Takes(input []byte, explain func(at string) string) *fault.Error {
+	if t == nil || t.Input == nil {
+		return nil
+	}
+	bad := t.Input.Check(input, nil)
+	if len(bad) == 0 {
+		return nil
+	}
+	err := tool.Refusal(t.Name, bad)
+	for _, v := range bad[:min(len(bad), maxExplained)] {
+		if explain == nil {
+			break
+		}
+		if why := explain(v.Pointer); why != "" && !strings.Contains(err.Message, why) {
+			err.Message += "; " + why
+		}
+	}
+	return err
+}
+
+// maxExplained is the most places of which an error says where their values came from.
+const maxExplained = 3
+
+// Returns reports why what its plan came to is none that a template declares; nil where it is, and for no template.
+func (t *Template) Returns(output []byte) *fault.Error {
+	if t == nil || t.Output == nil {
+		return nil
+	}
+	if bad := t.Output.Check(output, nil); len(bad) > 0 {
+		return tool.OutputRefusal(t.Name, bad)
+	}
+	return nil
+}
+
+// MaxTemplates is the most bytes that the plans of all templates may have together which a plan can reach.
+const MaxTemplates = 4 << 20
+
+// mostFlaws is the most problems of a template that each call of it lists.
+const mostFlaws = 20
+
+// CheckTemplate reports what is wrong with the plan of a template's definition, held against the tools that it may call.
+// The places are those of the definition.
+func CheckTemplate(d *tool.Definition, c Catalog) Report {
+	t := &Template{Name: d.Name, Plan: d.Plan}
+	t.Input, _ = d.Input() // a flaw of the definition that others report
+	t.Output, _ = d.Output()
+	l := &library{catalog: c}
+	r := l.open(d.Name, t).Report
+	return r.at(func(path string) string { return "/plan" + path })
+}
+
+// CheckFlawed returns what is wrong with the plan of a definition that is refused for something else, as far as the rest
+// of it can be read: so that all is told at once.
+func CheckFlawed(definition []byte) []fault.Problem {
+	var d struct {
+		Name   string          `json:"name"`
+		Plan   json.RawMessage `json:"plan"`
+		Schema json.RawMessage `json:"inputSchema"`
+	}
+	if json.Unmarshal(definition, &d) != nil || len(d.Plan) == 0 || d.Plan[0] != '{' {
+		return nil
+	}
+	return CheckTemplate(&tool.Definition{Name: d.Name, Plan: d.Plan, InputSchema: d.Schema}, nil).Problems
+}
+
+// at returns a report with other places.
+func (r Report) at(place func(string) string) Report {
+	for _, list := range [...][]fault.Problem{r.Problems, r.Warnings} {
+		for i := range list {
+			list[i].Path = place(list[i].Path)
+			for k := range list[i].Paths {
+				list[i].Paths[k] = place(list[i].Paths[k])
+			}
+		}
+	}
+	return r
+}
+
+// library is the templates that a document can reach, read once each, whoever calls them.
+type library struct {
+	catalog Catalog
+	frozen  map[string]*Template // Limits.Templates
+	read    map[string]*volume
+	reading []string // those that are being read, each called by the one before
+	bytes   int
+}
+
+// volume is a template that was read.
+type volume struct {
+	Report
+	plan    *Plan // nil where there are problems
+	steps   int   // of its plan and those within
+	height  int   // how many composites are at most above a step of its plan, the template itself not counted
+	longest int   // bytes of the longest token that a call in it may have
+}
+
+// open reads a template, or returns what was read of it.
+func (l *library) open(name string, t *Template) *volume {
+	if v := l.read[name]; v != nil {
+		return v
+	}
+	if l.read == nil {
+		l.read = map[string]*volume{}
+	}
+	v := &volume{}
+	l.read[name] = v
+	if l.bytes += len(t.Plan); l.bytes > MaxTemplates {
+		v.refuse("let it call fewer", "the plans of all templates that are called have more than %d bytes", MaxTemplates)
+		return v
+	}
+	if len(l.reading) == subjects.MaxComposites {
+		v.refuse("let one of them hold the steps of the next", "more than %d templates call each other: %s", subjects.MaxComposites, strings.Join(l.reading, " → "))
+		return v
+	}
+	l.reading = append(l.reading, name)
+	p := newParser(t.Plan, l.catalog, Limits{}, l)
+	p.second, p.refs.input, p.above, p.declared = true, true, 1, t.Input
+	if p.scan(t.Plan) && !p.wrapped() {
+		p.read()
+	}
+	p.complete()
+	l.reading = l.reading[:len(l.reading)-1]
+	if v.Report = p.report(); len(v.Problems) == 0 {
+		v.plan = p.plan
+		v.measure(v.plan, 0, 0)
+	}
+	return v
+}
+
+func (v *volume) refuse(hint, format string, args ...any) {
+	v.Problems = []fault.Problem{{Code: fault.LimitExceeded, Message: fmt.Sprintf(format, args...), Hint: hint}}
+}
+
+// measure takes in the steps of a plan, which stand below so many composites and bytes of a token.
+func (v *volume) measure(p *Plan, above, token int) {
+	v.steps, v.height = v.steps+len(p.Steps), max(v.height, above)
+	for i := range p.Steps {
+		s := &p.Steps[i]
+		own := token + 1 + len(s.ID)
+		if s.ForEach != nil {
+			own += len(subjects.ItemToken("", MaxItems-1))
+		}
+		v.longest = max(v.longest, own)
+		if s.Plan != nil {
+			v.measure(s.Plan, above+1, own)
+		}
+	}
+}
+
+// copyOf returns a plan that shares with another only what is never changed.
+func copyOf(p *Plan) *Plan {
+	c := *p
+	c.Steps = slices.Clone(p.Steps)
+	for i := range c.Steps {
+		if inner := c.Steps[i].Plan; inner != nil {
+			c.Steps[i].Plan = copyOf(inner)
+		}
+	}
+	return &c
+}
+
+// caller reads what calls templates.
+type caller struct{ *parser }
+
+// template returns the template of a name; nil for a tool that workers host, and for one that nobody knows.
+func (c caller) template(name string) *Template {
+	switch {
+	case c.refs.language1:
+		return nil
+	case c.catalog == nil:
+		return c.library.frozen[name]
+	}
+	t, _ := c.lookup(name)
+	if t.Plan == nil {
+		return nil
+	}
+	return &Template{Name: name, Plan: t.Plan, Input: t.Input, Output: t.Output}
+}
+
+// tool makes the step that calls a template a composite.
+func (c caller) tool(i int, m *members) {
+	s := &c.plan.Steps[i]
+	if s.Tool == "" || s.Ask {
+		return
+	}
+	if from := slices.Index(c.library.reading, s.Tool); from >= 0 {
+		c.col.addf(fault.RecursivePlan, c.below(c.stepAt(i), m[stepTool]).String(), "take the call out of one of them",
+			"the template %q reaches itself: %s", s.Tool, strings.Join(append(slices.Clone(c.library.reading[from:]), s.Tool), " → "))
+		return
+	}
+	if s.Template = c.template(s.Tool); s.Template == nil {
+		return
+	}
+	c.second = true
+	if n := m[stepRetry]; n != 0 {
+		c.invalid(c.below(c.stepAt(i), n), "remove it: the steps of its plan are tried again by the contracts of their tools",
+			quotedTool(s.Tool)+" is a plan, which is not tried again as a whole")
+	}
+}
+
+// body puts the plan of a template into the step that calls it.
+func (c caller) body(i int) {
+	s := &c.plan.Steps[i]
+	if s.Template == nil {
+		return
+	}
+	at := c.below(c.stepAt(i), c.steps[i].tool).String()
+	v := c.library.open(s.Tool, s.Template)
+	if len(v.Problems) > 0 {
+		c.broken(s.Tool, at, v)
+		return
+	}
+	token, around := c.tokenOf(i), c.above+1
+	if s.Repeat != nil {
+		around++
+	}
+	c.expanded += v.steps
+	switch {
+	case around+v.height > subjects.MaxComposites:
+		c.col.addf(fault.LimitExceeded, at, "let a step further out call it", "with the plans around this step and those within %q there are %d, at most %d are allowed",
+			s.Tool, around+v.height, subjects.MaxComposites)
+	case len(token) <= subjects.MaxStepToken && len(token)+v.longest > subjects.MaxStepToken:
+		c.col.addf(fault.LimitExceeded, at, "give the step and those around it shorter ids",
+			"the ids down to the steps of %q have %d bytes together, at most %d are allowed", s.Tool, len(token)+v.longest, subjects.MaxStepToken)
+	case c.expanded > MaxSteps:
+		c.col.addf(fault.LimitExceeded, at, "split it into several plans", "with those of the templates that it calls the plan has more than %d steps", MaxSteps)
+	default:
+		s.Plan = copyOf(v.plan)
+	}
+}
+
+// broken tells at a call why its template can't run.
+func (c caller) broken(name, at string, v *volume) {
+	for _, x := range v.Problems[:min(len(v.Problems), mostFlaws)] {
+		if !c.col.wants(x.Code) {
+			continue
+		}
+		place := x.Path
+		if place == "" {
+			place = "its plan"
+		}
+		c.col.add(x.Code, at, fmt.Sprintf("the template %q can't run: %s: %s", clip(name), place, x.Message), x.Hint)
+	}
+}
+
+// input holds a reference to the input of the plan against what is declared of that.
+func (c caller) input(t *target, at func() string) {
+	if t.of != itsInput || c.declared == nil || c.above > 1 {
+		return
+	}
+	there := c.declared.Find(elems(t.path))
+	if !there.Impossible && !there.Undeclared {
+		return
+	}
+	hint := "declare it in the input schema"
+	if len(there.Names) > 0 {
+		hint += "; there are: " + listSome(there.Names)
+	}
+	switch {
+	case there.Impossible && c.col.wants(fault.ImpossibleRef):
+		c.col.add(fault.ImpossibleRef, at(), fmt.Sprintf("$%s can never be there: the input schema does not allow it", clip(t.text)), hint)
+	case there.Undeclared && c.col.wantsWarning():
+		c.col.warn(fault.ImpossibleRef, at(), fmt.Sprintf("$%s is not declared in the input schema, which allows more than it declares", clip(t.text)), hint)
+	}
+}
+
+// callLevel is a document that calls one template and does nothing else.
+var callLevel = &level{
+	name:    "a call of a template",
+	fields:  []string{"template", "input", "timeout", "approval"},
+	aliases: map[string]string{"inputs": "input", "arguments": "input", "args": "input"},
+}
+
+// The fields of such a document.
+const (
+	callTemplate = iota
+	callInput
+	callTimeout
+	callApproval
+)
+
+// inCall reads a document that calls a template: as the plan of one step that does. Its input is data, whatever looks
+// like a reference in it.
+func inCall(p *parser, c Catalog, l Limits) (*Plan, Report) {
+	at := p.here()
+	m := p.fields(callLevel, p.root, at)
+	name, input := "", []byte("{}")
+	if n := m[callTemplate]; n == 0 || p.tape[n].Kind != jsontape.String || !subjects.ValidTool(p.str(n)) {
+		p.invalid(at.in("template"), `write {"template": "refund", "input": {…}}`, "must be the name of a template")
+	} else {
+		name = p.str(n)
+	}
+	if n := m[callInput]; n != 0 {
+		raw := []byte(p.src[p.tape[n].Start:p.tape[n].End])
+		escaped, err := Escape(raw)
+		switch f := fault.As(err); {
+		case p.tape[n].Kind != jsontape.Object:
+			p.invalid(p.below(at, n), `write "input": {…}`, "the input must be an object, but is "+p.shown(n))
+		case err != nil && f.Code != fault.DuplicateKey && f.Code != fault.InvalidUTF8: // those are told
+			p.col.addf(f.Code, p.below(at, n).String(), f.Hint, "%s", f.Message)
+		default:
+			input = escaped
+		}
+	}
+	own := p.report()
+	if len(own.Problems) > 0 {
+		return nil, own
+	}
+	id := idFor(name)
+	text := fmt.Appendf(nil, `{"steps":[{"id":%q,"tool":%q,"arguments":%s}],"output":"$ref:%s"`, id, name, input, id)
+	for _, f := range []int{callTimeout, callApproval} {
+		if n := m[f]; n != 0 {
+			text = fmt.Appendf(text, `,%q:%s`, callLevel.fields[f], p.src[p.tape[n].Start:p.tape[n].End])
+		}
+	}
+	l.MaxBytes = len(text) + 1
+	called, r := parse(append(text, '}'), c, l, true)
+	r = r.at(calledPlace)
+	r.Warnings = append(own.Warnings, r.Warnings...)
+	return called, r
+}
+
+// idFor is the id of the one step that calls a template.
+func idFor(name string) string {
+	id := strings.Map(func(r rune) rune {
+		if subjects.IsPlain(byte(r)) { // the name of a tool is ASCII
+			return r
+		}
+		return '_'
+	}, name)
+	return id[:min(len(id), maxStepID)]
+}
+
+// maxStepID is the longest id of a step.
+const maxStepID = 64
+
+// calledPlace returns where in a document that calls a template stands what was read as a part of its step.
+func calledPlace(path string) string {
+	for _, x := range [...][2]string{{"/steps/0/arguments", "/input"}, {"/steps/0/tool", "/template"}, {"/steps/0", ""}} {
+		if rest, is := strings.CutPrefix(path, x[0]); is {
+			return x[1] + rest
+		}
+	}
+	return path
+}
