@@ -367,6 +367,7 @@ func (w *world) haunt() {
 func (w *world) quarrel() {
 	w.knobs.faults = max(w.knobs.faults, 2*time.Second)
 	w.knobs.dozy = w.knobs.dozy || w.chance(2)
+	w.templates.none = true // in which the tool would not be renamed
 	bad := func(as string) []byte {
 		body := w.newPlan()
 		renamed := bytes.ReplaceAll(body, []byte("tool.0/x:y"), []byte(as))

@@ -1,7 +1,6 @@
 package orchestrator
 
 import (
-	"cmp"
 	"fmt"
 	"strconv"
 	"time"
@@ -34,7 +33,9 @@ func (w *world) forge() bool {
 			a.Step = subjects.ItemToken(s.ID, w.Intn(3))
 		}
 		if w.chance(2) {
-			a.Tool = cmp.Or(s.Tool, subjects.CompositeTool)
+			if a.Tool = s.Tool; s.Plan != nil || s.Value {
+				a.Tool = subjects.CompositeTool
+			}
 		}
 		if w.chance(3) {
 			a.Generation = x.gen

@@ -30,6 +30,7 @@ func (w *world) newNested() []byte {
 	if w.chance(4) {
 		body = []byte(strings.ReplaceAll(string(body), `"plan":`, `"timeout":"`+pickOne(w, "30ms", "1s")+`","plan":`))
 	}
+	body = w.withTemplates(body)
 	w.truths.nested[plan.Digest(body)] = nested
 	return body
 }

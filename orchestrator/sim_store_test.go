@@ -429,6 +429,10 @@ func (s *simStore) Tool(_ context.Context, name string) (t tool.Registered, err 
 	return t, err
 }
 
-func (s *simStore) Definition(context.Context, string) (*tool.Definition, error) {
-	return &tool.Definition{Name: "any"}, s.do("read a definition", func() {})
+func (s *simStore) Definition(_ context.Context, digest string) (d *tool.Definition, err error) {
+	err = s.do("read a definition", func() { d = s.w.templates.kept[digest] })
+	if d == nil {
+		d = &tool.Definition{Name: "any"}
+	}
+	return d, err
 }

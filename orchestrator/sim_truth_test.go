@@ -116,7 +116,7 @@ func (t *truths) recorded(rec subjects.Record, e *kv.Entry) {
 			succeeded: map[string]bool{}, final: map[string]bool{}, out: map[string]map[int]bool{}, effects: map[string]int{},
 			told: map[string]bool{}, args: map[string][]byte{}, readBacks: map[string]time.Duration{}, planChecks: map[string]time.Duration{},
 		}
-		x.plan, _ = plan.Parse(e.Data, nil)
+		x.plan, _ = plan.ParseLimited(e.Data, nil, plan.Limits{Templates: t.w.templates.plans})
 		t.runs[genKey{rec.Run, e.Seq}] = x
 		t.order = append(t.order, x)
 		return

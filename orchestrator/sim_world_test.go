@@ -31,13 +31,15 @@ type world struct {
 	shards  []*stream // of the ledger
 	buckets map[string]*stream
 	blobs   map[string][]byte
-	steps   *queue
-	owners  []*orch
-	hands   []*hand
-	marks   []kv.Mark // what owners told of how far they are
-	needs   []string  // what runs were said to need
-	stats   stats
-	truths  truths
+
+	templates simTemplates
+	steps     *queue
+	owners    []*orch
+	hands     []*hand
+	marks     []kv.Mark // what owners told of how far they are
+	needs     []string  // what runs were said to need
+	stats     stats
+	truths    truths
 
 	questions simQuestions
 

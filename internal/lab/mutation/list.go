@@ -738,4 +738,36 @@ var mutants = []mutant{
 		"loop-past-max", "a record is taken for an iteration's that a loop can't have",
 		"plan/plan.go", "			if x.Number >= s.Repeat.Max {", "			if x.Number > s.Repeat.Max {", "./plan", "FindIterations",
 	},
+	{
+		"template-of-now", "who takes a run over reads its templates as they are now",
+		"orchestrator/registry.go", "d, err := g.store.Definition(ctx, t.Digest)", "now, err := g.store.Tool(ctx, name)\n		d := now.Definition", "./orchestrator", "KeepsItsTemplates",
+	},
+	{
+		"template-takes-all", "an input is not held against the schema of its template",
+		"machine/enter.go", "	case err == nil && s.HasRefs: ", "	case false: ", "./machine", "Template",
+	},
+	{
+		"template-returns-all", "what a template comes to is not held against its output schema",
+		"machine/shape.go", "err = r.stepOf(i).Template.Returns(value)", "_ = i", "./machine", "Template",
+	},
+	{
+		"template-uncounted", "the steps of the templates that a template calls don't count",
+		"plan/called.go", "	c.expanded += v.steps\n", "	c.expanded += len(v.plan.Steps)\n", "./plan", "WrongWithACall",
+	},
+	{
+		"template-by-workers", "a worker may say what a plan calls",
+		"kv/registry.go", "	if def.Plan != nil {\n		return tool.Registered{}, fault.New(", "	if false {\n		return tool.Registered{}, fault.New(", "./orchestrator", "AppliedAsSuch",
+	},
+	{
+		"template-too-early", "a template is registered while an orchestrator is alive that takes it for a tool without workers",
+		"kv/registry.go", " || def.Plan != nil {\n		t.Needs", " {\n		t.Needs", "./kv", "ATemplateWaits",
+	},
+	{
+		"template-retried-blind", "a retry takes over what was done in a template that is another now",
+		"orchestrator/reuse.go", "!bytes.Equal(t.Plan, x.doc.Templates[s.Tool])", "false", "./orchestrator", "RetryWithinATemplate",
+	},
+	{
+		"template-for-all", "a template of one tenant is checked against the tools of all",
+		"orchestrator/catalog.go", "	if len(d.Tenants) > 0 {\n		of = nil", "	if false {\n		of = nil", "./orchestrator", "TenantsOfTemplates",
+	},
 }
