@@ -1,5 +1,5 @@
-// Orders ships what is in stock, and tells those who have to wait. Its plan has a step with a plan of its own, which runs
-// once for each open order.
+// Orders ships what is in stock, and tells those who have to wait. Its plan has a step with a plan of its own, which
+// runs once for each open order.
 package main
 
 import (

@@ -84,7 +84,7 @@ func Open(ctx context.Context, o Options) (*Bridge, error) {
 	life, end := context.WithCancel(context.Background())
 	b := &Bridge{log: o.Logger, end: end}
 	for _, e := range c.Servers {
-		b.servers = append(b.servers, newUpstream(e, o.Logger, life, b.spawn))
+		b.servers = append(b.servers, newUpstream(life, e, o.Logger, b.spawn))
 	}
 	found := b.lists(ctx)
 	if err := b.agree(found, pins, o); err != nil {
@@ -109,13 +109,6 @@ func (b *Bridge) spawn(f func()) {
 		defer b.tasks.Done()
 		f()
 	}()
-}
-
-// listing is what came of asking a server for its tools.
-type listing struct {
-	tools []servers.Remote
-	err   error
-	lazy  bool // it was not asked
 }
 
 // lists asks all servers at once.

@@ -16,6 +16,7 @@ func (t *bridged) judged(v servers.Verdict, log *slog.Logger) {
 		why = "its MCP server has changed its definition, and nobody has agreed to that"
 	case servers.Gone:
 		why = "its MCP server doesn't list it any more"
+	case servers.Same, servers.New, servers.Unseen, servers.Unfit: // as it was agreed to, or never hosted
 	}
 	before := t.held()
 	t.holds.Store(&why)

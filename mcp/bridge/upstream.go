@@ -33,7 +33,7 @@ type upstream struct {
 	restarts int   // that are to be made again
 }
 
-func newUpstream(e *servers.Entry, log *slog.Logger, ctx context.Context, spawn func(func())) *upstream {
+func newUpstream(ctx context.Context, e *servers.Entry, log *slog.Logger, spawn func(func())) *upstream {
 	return &upstream{
 		entry: e, log: log, ctx: ctx, spawn: spawn, pools: map[poolKey]*pool{}, nudge: make(chan struct{}, 1),
 	}

@@ -54,7 +54,7 @@ func (*keeping) Shutdown(context.Context) error { return nil }
 func about(s *tracetest.SpanStub) map[string]string {
 	all := map[string]string{}
 	for _, a := range s.Attributes {
-		all[string(a.Key)] = a.Value.Emit()
+		all[string(a.Key)] = a.Value.String()
 	}
 	return all
 }
