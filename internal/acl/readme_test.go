@@ -31,7 +31,7 @@ var commands = map[string][]asked{
 	"tools export":   {{[]string{"agent-acme", "viewer-acme", "approver-acme", "operator-acme", "operator"}, "tools export --form openai"}, {[]string{"agent-acme"}, "tools export --form anthropic --meta"}},
 	"tools list":     {{[]string{"operator-acme", "operator", "agent-acme", "viewer-acme", "approver-acme"}, "tools list"}},
 	"doctor":         {{[]string{"doctor"}, "doctor"}},
-	"validate":       {}, "keys new": {}, "graph": {}, "dev": {}, "eval": {}, "acl system": {}, "tenant add": {{[]string{"doctor"}, "tenant add acme"}}, "conformance worker": {}, "version": {}, "bench": {}, "orchestrator": {}, "worker": {},
+	"validate":       {}, "keys new": {}, "graph": {}, "dev": {}, "eval": {}, "acl system": {}, "tenant add": {{[]string{"doctor"}, "tenant add acme"}}, "conformance worker": {}, "version": {}, "bench": {}, "orchestrator": {}, "worker": {}, "mcp": {},
 }
 
 // others are not in the README, and work under their roles all the same.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"go/ast"
 	"go/token"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -122,5 +124,20 @@ func TestUndocumentedIsCaught(t *testing.T) {
 	}
 	for _, tt := range tests {
 		require.Len(t, undocumented(parse(t, "plan", "x.go", "package x\n"+tt.code+"\n")), tt.caught, tt.code)
+	}
+}
+
+// TestDecisionsHaveNumbersOfTheirOwn: each page of docs/adr is called by its number, and by no other's.
+func TestDecisionsHaveNumbersOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	pages, err := filepath.Glob("../../docs/adr/*.md")
+	require.NoError(t, err)
+	require.NotEmpty(t, pages)
+	for i, page := range pages {
+		name := filepath.Base(page)
+		require.True(t, strings.HasPrefix(name, fmt.Sprintf("%04d-", i+1)), "%s is the %dth", name, i+1)
+		text, err := os.ReadFile(page)
+		require.NoError(t, err)
+		require.True(t, strings.HasPrefix(string(text), fmt.Sprintf("# %d. ", i+1)), "the title of %s", name)
 	}
 }

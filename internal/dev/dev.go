@@ -22,6 +22,7 @@ import (
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/embedded"
+	"github.com/stepjet/stepjet/internal/hosted"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/orchestrator"
 	"github.com/stepjet/stepjet/seal"
@@ -119,6 +120,17 @@ func (s *Stack) start(ctx context.Context) (err error) {
 		}
 		_ = os.Remove(filepath.Join(o.Dir, addressFile)) // of a process that was killed
 	}
+	var tools *hosted.File // what is wrong with them is found before the server is there
+	if !o.NoWorker {
+		if tools, err = o.tools(); err != nil {
+			return err
+		}
+		defer func() {
+			if s.work == nil { // it has not come to them
+				tools.Close()
+			}
+		}()
+	}
 	s.server, err = embedded.Start(embedded.Options{Dir: o.Dir, Listen: o.Listen, SyncAlways: o.SyncAlways,
 		Logger: o.Logger})
 	if err != nil {
@@ -128,7 +140,7 @@ func (s *Stack) start(ctx context.Context) (err error) {
 		return err
 	}
 	if !o.NoWorker {
-		if s.work, err = startHost(ctx, s.Connect, o, s.failed); err != nil {
+		if s.work, err = startHost(ctx, s.Connect, o, tools, s.failed); err != nil {
 			return err
 		}
 	}

@@ -82,7 +82,11 @@ func (s *Shared) enter(ctx context.Context, waiting func()) error {
 
 // host starts the toolworker of this process, if it isn't there.
 func (s *Shared) host(ctx context.Context) error {
-	h, err := startHost(ctx, s.Connect, s.options, s.failed)
+	tools, err := s.options.tools()
+	if err != nil {
+		return err
+	}
+	h, err := startHost(ctx, s.Connect, s.options, tools, s.failed)
 	if err != nil {
 		return err
 	}

@@ -20,20 +20,25 @@ type host struct {
 // connector opens a connection that is shown under a name.
 type connector func(ctx context.Context, name string) (*nats.Conn, error)
 
-// startHost returns when its tools are registered. Errors: InvalidConfig for a tools file that can't be used, and those
-// of the worker.
-func startHost(ctx context.Context, connect connector, o Options, failed chan error) (*host, error) {
-	h := &host{tools: hosted.Builtin()}
-	if o.Tools != "" {
-		f, err := hosted.Load(o.Tools)
-		if err != nil {
-			return nil, err
-		}
-		h.tools = f
-		for _, warning := range f.Warnings() {
-			o.Logger.Warn(warning, "file", o.Tools)
-		}
+// tools returns the tools to host, before anything is started for them. Errors: InvalidConfig for a file that can't be
+// used.
+func (o *Options) tools() (*hosted.File, error) {
+	if o.Tools == "" {
+		return hosted.Builtin(), nil
 	}
+	f, err := hosted.Load(o.Tools)
+	if err != nil {
+		return nil, err
+	}
+	for _, warning := range f.Warnings() {
+		o.Logger.Warn(warning, "file", o.Tools)
+	}
+	return f, nil
+}
+
+// startHost returns when its tools are registered; it closes them where it fails. Errors are those of the worker.
+func startHost(ctx context.Context, connect connector, o Options, tools *hosted.File, failed chan error) (*host, error) {
+	h := &host{tools: tools}
 	nc, err := connect(ctx, "toolworker")
 	if err != nil {
 		h.tools.Close()
