@@ -42,7 +42,8 @@ func (g *Grant) orchestrate(s Spec) {
 	g.request(One, subjects.AccountRequest, subjects.StreamNames, subjects.UserInfo)
 	g.listen(subjects.IntakeFilter, subjects.IntakeShardsFilter, subjects.PingSubject, subjects.DemandSubject,
 		subjects.QueuesSubject, subjects.RegisterFilter,
-		subjects.ApplyTemplateFilter, subjects.OverrideFilter, subjects.TenantOverrideFilter, subjects.RemoveFilter, subjects.APIAll)
+		subjects.ApplyTemplateFilter, subjects.OverrideFilter, subjects.TenantOverrideFilter, subjects.RemoveFilter,
+		subjects.APIAll)
 }
 
 // buckets are those that orchestrators set up.

@@ -87,7 +87,8 @@ func (g *Grant) submit(s Spec) {
 func (g *Grant) administer() {
 	g.open()
 	g.request(Many, subjects.DemandSubject)
-	g.request(One, subjects.RegisterFilter, subjects.ApplyTemplateFilter, subjects.OverrideFilter, subjects.TenantOverrideFilter, subjects.RemoveFilter,
+	g.request(One, subjects.RegisterFilter, subjects.ApplyTemplateFilter, subjects.OverrideFilter,
+		subjects.TenantOverrideFilter, subjects.RemoveFilter,
 		subjects.PingSubject, subjects.QueuesSubject,
 		tenantOverrides("*"))
 }

@@ -37,7 +37,9 @@ func (o *Options) tools() (*hosted.File, error) {
 }
 
 // startHost returns when its tools are registered; it closes them where it fails. Errors are those of the worker.
-func startHost(ctx context.Context, connect connector, o Options, tools *hosted.File, failed chan error) (*host, error) {
+func startHost(
+	ctx context.Context, connect connector, o Options, tools *hosted.File, failed chan error,
+) (*host, error) {
 	h := &host{tools: tools}
 	nc, err := connect(ctx, "toolworker")
 	if err != nil {
