@@ -19,7 +19,7 @@ type input struct {
 
 // enter opens the scope of a composite whose inputs are there. Nothing is recorded of that: it follows.
 func (r *Run) enter(i int, at time.Time, out *Effects) {
-	r.calls[i].state = entered // it takes no room
+	r.calls[i].state = entered                                                      // it takes no room
 	if rec := r.waited(r.calls[i].Call, 1); rec != nil && rec.Result.Error != nil { // else nobody of ours wrote it
 		r.calls[i].result = rec.Result
 		r.end(i, failed, rec.Time, out)
