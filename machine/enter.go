@@ -19,8 +19,9 @@ type input struct {
 
 // enter opens the scope of a composite whose inputs are there. Nothing is recorded of that: it follows.
 func (r *Run) enter(i int, at time.Time, out *Effects) {
-	r.calls[i].state = entered                                                      // it takes no room
-	if rec := r.waited(r.calls[i].Call, 1); rec != nil && rec.Result.Error != nil { // else nobody of ours wrote it
+	r.calls[i].state = entered // it takes no room
+	// A record that came early says that it took too long; one of a success is none that anybody of ours wrote.
+	if rec := r.waited(r.calls[i].Call, 1); rec != nil && rec.Result.Error != nil {
 		r.calls[i].result = rec.Result
 		r.end(i, failed, rec.Time, out)
 		return
