@@ -51,14 +51,11 @@ func (s *Requests) Demand(ctx context.Context, tools []tool.Registered) (*tool.D
 }
 
 func demandOf(t *tool.Registered, queues map[string]wire.Queue, held map[string]wire.DemandNow) tool.Demand {
-	q, there := queues[t.Name]
-	now := held[t.Name]
-	d := tool.Demand{
-		Tool: t.Name, Held: now.Held, Queued: int(q.Behind), Leased: q.Leased, OldestMS: now.OldestMS, NoConsumer: !there,
-		Limit: t.Contract.Limit, // of the queue one hears what was so a moment ago
+	var queue *wire.Queue
+	if q, there := queues[t.Name]; there {
+		queue = &q
 	}
-	d.Steps = d.Held + d.Queued + d.Leased
-	return d
+	return wire.DemandOf(t.Name, t.Contract.Limit, held[t.Name], queue)
 }
 
 // queues asks what lies in the streams of tools.
@@ -93,8 +90,7 @@ func (a *heldBack) add(x wire.DemandAnswer) {
 	a.twice |= a.once & x.Serves
 	a.once |= x.Serves
 	for name, now := range x.Tools {
-		sum := a.tools[name]
-		a.tools[name] = wire.DemandNow{Held: sum.Held + now.Held, OldestMS: max(sum.OldestMS, now.OldestMS)}
+		a.tools[name] = a.tools[name].Plus(now)
 	}
 }
 

@@ -191,7 +191,7 @@ func (c *upkeep) streams(ctx context.Context) {
 	}
 }
 
-func (c *upkeep) owns(tool string) bool { return c.mine(subjects.Partition(subjects.Encode(tool))) }
+func (c *upkeep) owns(tool string) bool { return c.mine(subjects.ToolPartition(tool)) }
 
 // registrations puts back those that vanished without a mark.
 func (c *upkeep) registrations(ctx context.Context, lost map[string]tool.Registered) {

@@ -13,7 +13,6 @@ import (
 	"github.com/stepjet/stepjet/machine"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/subjects"
-	"github.com/stepjet/stepjet/tool"
 	"github.com/stepjet/stepjet/wire"
 )
 
@@ -231,29 +230,6 @@ func (f *flight) given(upTo uint64) bool {
 	return seq > 0 && seq <= upTo
 }
 
-// looksAfter reports whether the owner of the partitions is the one, of all orchestrators, that looks after a tool.
-func (owned *partitionSet) looksAfter(tool string) bool {
-	return owned[subjects.Partition(subjects.Encode(tool))]
-}
-
-// lagsOf asks what lies in the streams of some tools; one without a consumer is left out.
-func lagsOf(ctx context.Context, store storage, tools []tool.Registered, asked func(name string) bool) (map[string]kv.Lag, error) {
-	all := map[string]kv.Lag{}
-	for i := range tools {
-		if !asked(tools[i].Name) {
-			continue
-		}
-		lag, err := store.Lag(ctx, tools[i].Name, tools[i].Shard)
-		switch {
-		case err == nil:
-			all[tools[i].Name] = lag
-		case fault.CodeOf(err) != fault.NotFound: // a consumer that is gone is being made again
-			return nil, err
-		}
-	}
-	return all, nil
-}
-
 // heldNow is what the loops of a process hold.
 type heldNow struct {
 	owned  partitionSet
@@ -265,11 +241,8 @@ func (ls *loops) now(ctx context.Context) (heldNow, error) {
 	all := heldNow{uses: map[string]bool{}}
 	for _, l := range ls.all {
 		posted := time.Now()
-		one, err := ask(ctx, l, func() heldNow {
-			x := heldNow{uses: map[string]bool{}, behind: time.Since(posted)}
-			for p, c := range l.cursors.owned {
-				x.owned[p] = c != nil
-			}
+		one, err := look(ctx, l, func() heldNow {
+			x := heldNow{owned: l.cursors.set(), uses: map[string]bool{}, behind: time.Since(posted)}
 			for name := range l.dispatcher.windows {
 				x.uses[name] = true
 			}
@@ -280,9 +253,7 @@ func (ls *loops) now(ctx context.Context) (heldNow, error) {
 		}
 		all.behind = max(all.behind, one.behind)
 		maps.Copy(all.uses, one.uses)
-		for p, mine := range one.owned {
-			all.owned[p] = all.owned[p] || mine
-		}
+		all.owned.add(one.owned)
 	}
 	return all, nil
 }
@@ -293,14 +264,14 @@ type waitingNow struct {
 	runs  int
 }
 
-func (ls *loops) waiting(ctx context.Context, lags map[string]kv.Lag) (waitingNow, error) {
+func (ls *loops) waiting(ctx context.Context, queues map[string]wire.Queue) (waitingNow, error) {
 	since := map[string]wire.DemandSince{}
-	for name, lag := range lags {
-		since[name] = wire.DemandSince{Given: lag.Given, Behind: lag.Behind}
+	for name, q := range queues {
+		since[name] = wire.DemandSince{Given: q.Given, Behind: q.Behind}
 	}
 	all := waitingNow{tools: map[string]wire.DemandNow{}}
 	for _, l := range ls.all {
-		one, err := ask(ctx, l, func() waitingNow {
+		one, err := look(ctx, l, func() waitingNow {
 			return waitingNow{l.dispatcher.demand(since, l.cursors.atHand(), l.times.of), l.runs.active()}
 		})
 		if err != nil {
@@ -308,25 +279,8 @@ func (ls *loops) waiting(ctx context.Context, lags map[string]kv.Lag) (waitingNo
 		}
 		all.runs += one.runs
 		for name, d := range one.tools {
-			sum := all.tools[name]
-			all.tools[name] = wire.DemandNow{Held: sum.Held + d.Held, OldestMS: max(sum.OldestMS, d.OldestMS)}
+			all.tools[name] = all.tools[name].Plus(d)
 		}
 	}
 	return all, nil
-}
-
-// ask has a look done on a loop, and returns what it saw.
-func ask[T any](ctx context.Context, l *loop, look func() T) (seen T, err error) {
-	answer := make(chan T, 1)
-	l.post(func() {
-		if ctx.Err() == nil { // else nobody waits
-			answer <- look()
-		}
-	})
-	select {
-	case seen = <-answer:
-		return seen, nil
-	case <-ctx.Done():
-		return seen, kv.Fault(context.Cause(ctx))
-	}
 }

@@ -179,18 +179,32 @@ func (ls *loops) close(patience time.Duration) {
 	closing.Wait()
 }
 
-// owned asks the loops which partitions are owned; false if ctx ends first.
-func (ls *loops) owned(ctx context.Context) (owned partitionSet, ok bool) {
+// owned returns the partitions that the loops own. Errors: the end of ctx.
+func (ls *loops) owned(ctx context.Context) (owned partitionSet, err error) {
 	for _, l := range ls.all {
-		mine, ok := l.partitions.snapshot(ctx)
-		if !ok {
-			return owned, false
+		mine, err := look(ctx, l, l.cursors.set)
+		if err != nil {
+			return owned, err
 		}
-		for p := range mine {
-			owned[p] = owned[p] || mine[p]
-		}
+		owned.add(mine)
 	}
-	return owned, true
+	return owned, nil
+}
+
+// look returns what is seen on a loop. Errors: the end of ctx.
+func look[T any](ctx context.Context, l *loop, see func() T) (seen T, err error) {
+	answer := make(chan T, 1)
+	l.post(func() {
+		if ctx.Err() == nil { // else nobody waits
+			answer <- see()
+		}
+	})
+	select {
+	case seen = <-answer:
+		return seen, nil
+	case <-ctx.Done():
+		return seen, kv.Fault(context.Cause(ctx))
+	}
 }
 
 // watchNoResponders lets the announcers hear where nobody listens.

@@ -13,6 +13,7 @@ import (
 	"github.com/stepjet/stepjet/internal/observer"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/tool"
+	"github.com/stepjet/stepjet/wire"
 )
 
 // Orchestrator owns some of the partitions and runs their plans.
@@ -162,8 +163,8 @@ func (o *Orchestrator) upkeep(ctx context.Context, ls *loops, u *kv.Upkeep) {
 			return
 		case <-ticker.C:
 		}
-		mine, ok := ls.owned(ctx)
-		if !ok {
+		mine, err := ls.owned(ctx)
+		if err != nil {
 			return
 		}
 		mended, err := u.Check(ctx, func(p int) bool { return mine[p] })
@@ -222,31 +223,32 @@ func (o *Orchestrator) Now(ctx context.Context) (*Now, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &Now{Behind: held.behind}
-	for _, mine := range held.owned {
-		if mine {
-			n.Partitions++
+	n := &Now{Partitions: held.owned.count(), Behind: held.behind}
+	tools := w.registry.registered()
+	asked := map[string]int{}
+	for i := range tools {
+		if name := tools[i].Name; held.uses[name] || held.owned.looksAfter(name) {
+			asked[name] = tools[i].Shard
 		}
 	}
-	tools := w.registry.registered()
-	lags, err := lagsOf(ctx, w.store, tools, func(name string) bool { return held.uses[name] || held.owned.looksAfter(name) })
+	queues, err := new(streams).of(ctx, w.store, asked)
 	if err != nil {
 		return nil, err
 	}
-	waiting, err := w.loops.waiting(ctx, lags)
+	waiting, err := w.loops.waiting(ctx, queues)
 	if err != nil {
 		return nil, err
 	}
 	n.Runs = waiting.runs
 	for i := range tools {
-		t, x := &tools[i], waiting.tools[tools[i].Name]
-		d := tool.Demand{Tool: t.Name, Limit: t.Contract.Limit, Held: x.Held, OldestMS: x.OldestMS}
+		t, queue := &tools[i], &wire.Queue{}
 		if held.owned.looksAfter(t.Name) { // so that of all orchestrators one counts it
-			lag, there := lags[t.Name]
-			d.Queued, d.Leased, d.NoConsumer = int(lag.Behind), lag.Leased, !there
+			q, there := queues[t.Name]
+			if queue = nil; there {
+				queue = &q
+			}
 		}
-		d.Steps = d.Held + d.Queued + d.Leased
-		n.Tools = append(n.Tools, d)
+		n.Tools = append(n.Tools, wire.DemandOf(t.Name, t.Contract.Limit, waiting.tools[t.Name], queue))
 	}
 	return n, nil
 }

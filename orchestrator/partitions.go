@@ -147,6 +147,28 @@ func (ps *partitions) follow(shard int, list []int) {
 // partitionSet is a set of partitions.
 type partitionSet [subjects.Partitions]bool
 
+// add takes in the partitions of another set.
+func (owned *partitionSet) add(more partitionSet) {
+	for p := range more {
+		owned[p] = owned[p] || more[p]
+	}
+}
+
+// count returns how many there are.
+func (owned *partitionSet) count() (n int) {
+	for _, mine := range owned {
+		if mine {
+			n++
+		}
+	}
+	return n
+}
+
+// looksAfter reports whether the owner of the partitions is the one, of all orchestrators, that looks after a tool.
+func (owned *partitionSet) looksAfter(tool string) bool {
+	return owned[subjects.ToolPartition(tool)]
+}
+
 // drop forgets partitions and their runs. What is on its way lands all the same and does no harm.
 func (ps *partitions) drop(lost partitionSet) {
 	if lost == (partitionSet{}) {
@@ -246,20 +268,10 @@ func (cs *cursors) atHand() (set uint64) {
 	return set
 }
 
-// ownedNow asks the loop which partitions are owned; false if ctx ends first.
-func (ps *partitions) snapshot(ctx context.Context) (owned partitionSet, ok bool) {
-	answer := make(chan partitionSet, 1)
-	ps.post(func() {
-		var mine partitionSet
-		for p, c := range ps.cursors.owned {
-			mine[p] = c != nil
-		}
-		answer <- mine
-	})
-	select {
-	case owned = <-answer:
-		return owned, true
-	case <-ctx.Done():
-		return owned, false
+// set returns the partitions that are owned.
+func (cs *cursors) set() (owned partitionSet) {
+	for p, c := range cs.owned {
+		owned[p] = c != nil
 	}
+	return owned
 }

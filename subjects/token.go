@@ -130,6 +130,9 @@ func Partition(run string) int {
 	return int(h % Partitions)
 }
 
+// ToolPartition returns the partition whose owner looks after a tool: one of all orchestrators does.
+func ToolPartition(tool string) int { return Partition(Encode(tool)) }
+
 // Durable returns the name of a tool's durable consumer: the encoded tool name, or a hash where that is too long.
 func Durable(tool string) string {
 	if t := Encode(tool); len(t) <= maxDurable {

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/tool"
 )
 
 // MaxDemandTools bounds the tools that are asked for at once, so that no answer is too large.
@@ -91,6 +92,22 @@ type DemandAnswer struct {
 type DemandNow struct {
 	Held     int   `json:"held"`                // steps that wait for room
 	OldestMS int64 `json:"oldest_ms,omitempty"` // for how long the oldest has been ready that no worker has
+}
+
+// Plus returns what is held back here and there together.
+func (n DemandNow) Plus(more DemandNow) DemandNow {
+	return DemandNow{Held: n.Held + more.Held, OldestMS: max(n.OldestMS, more.OldestMS)}
+}
+
+// DemandOf puts together what is wanted of a tool: what is held back of it, and what lies in its stream; nil where that has
+// no consumer. limit is the registry's: of the queue one hears what was so a moment ago.
+func DemandOf(name string, limit int, held DemandNow, q *Queue) tool.Demand {
+	d := tool.Demand{Tool: name, Limit: limit, Held: held.Held, OldestMS: held.OldestMS, NoConsumer: q == nil}
+	if q != nil {
+		d.Queued, d.Leased = int(q.Behind), q.Leased
+	}
+	d.Steps = d.Held + d.Queued + d.Leased
+	return d
 }
 
 // demandAnswer is a DemandAnswer as JSON.

@@ -13,7 +13,6 @@ import (
 // steps counts what happens to the calls of tools: steps, and items of a for_each.
 type steps struct {
 	tenants *few // nil: they are not told apart
-	tools   *few
 
 	done         *prometheus.CounterVec
 	waited       *prometheus.HistogramVec
@@ -25,11 +24,12 @@ type steps struct {
 	full         prometheus.Counter
 
 	mu   sync.RWMutex
-	held map[string]*perTool // by the value of the label
+	held map[string]*perTool // by tool, and by Other
 }
 
 // perTool are the series of one tool that most records touch: looking them up anew takes longer than counting.
 type perTool struct {
+	label       string // its name, or Other
 	waited, ran prometheus.Observer
 	succeeded   prometheus.Counter // nil where tenants are told apart
 }
@@ -49,7 +49,7 @@ func newSteps(tenants bool) *steps {
 		return prometheus.NewCounter(prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help})
 	}
 	s := &steps{
-		tools: newFew(), held: map[string]*perTool{},
+		held: map[string]*perTool{},
 		done: counter("steps_total", "Calls of tools that are decided for good, by how; code is empty for successes.",
 			labels(tenants, "tool", "status", "code")...),
 		waited: prometheus.NewHistogramVec(seconds("step_wait_seconds",
@@ -73,26 +73,35 @@ func (s *steps) all() []prometheus.Collector {
 }
 
 // of returns the series of a tool.
-func (s *steps) of(tool string) (*perTool, string) {
-	tool = s.tools.of(tool)
+func (s *steps) of(tool string) *perTool {
 	s.mu.RLock()
 	t := s.held[tool]
 	s.mu.RUnlock()
 	if t != nil {
-		return t, tool
-	}
-	t = &perTool{waited: s.waited.WithLabelValues(tool), ran: s.ran.WithLabelValues(tool)}
-	if s.tenants == nil {
-		t.succeeded = s.done.WithLabelValues(tool, succeeded, "")
+		return t
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.held[tool] = t // of two that make one at once, both hold the same series
-	return t, tool
+	if len(s.held) >= mostOfLabel && s.held[tool] == nil {
+		tool = Other
+	}
+	if t = s.held[tool]; t == nil {
+		t = s.newTool(tool)
+		s.held[tool] = t
+	}
+	return t
+}
+
+func (s *steps) newTool(label string) *perTool {
+	t := &perTool{label: label, waited: s.waited.WithLabelValues(label), ran: s.ran.WithLabelValues(label)}
+	if s.tenants == nil {
+		t.succeeded = s.done.WithLabelValues(label, succeeded, "")
+	}
+	return t
 }
 
 func (s *steps) record(e *observe.Record) {
-	t, tool := s.of(e.Tool)
+	t := s.of(e.Tool)
 	if !e.Started.IsZero() && !e.Ended.IsZero() {
 		observeTraced(t.ran, e.Ended.Sub(e.Started), e.Traceparent)
 		if e.Number == 1 && !e.Ready.IsZero() {
@@ -100,15 +109,15 @@ func (s *steps) record(e *observe.Record) {
 		}
 	}
 	if e.DeadLetter {
-		s.letters.WithLabelValues(tool, code(e.Err)).Inc()
+		s.letters.WithLabelValues(t.label, code(e.Err)).Inc()
 	}
 	switch {
 	case e.Again:
-		s.retries.WithLabelValues(tool, code(e.Err)).Inc()
+		s.retries.WithLabelValues(t.label, code(e.Err)).Inc()
 	case e.Err == nil && t.succeeded != nil:
 		t.succeeded.Inc()
 	default:
-		values := []string{tool, statusOf(e.Err), code(e.Err)}
+		values := []string{t.label, statusOf(e.Err), code(e.Err)}
 		if s.tenants != nil {
 			values = append([]string{s.tenants.of(e.Tenant)}, values...)
 		}
@@ -127,8 +136,7 @@ func (s *steps) dispatch(e *observe.Dispatch) {
 
 func (s *steps) execute(e *observe.Execute) {
 	if e.Delivery > 1 {
-		_, tool := s.of(e.Tool)
-		s.redeliveries.WithLabelValues(tool).Inc()
+		s.redeliveries.WithLabelValues(s.of(e.Tool).label).Inc()
 	}
 }
 
