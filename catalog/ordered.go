@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+
+	"github.com/stepjet/stepjet/internal/jsontape"
 )
 
 // object is a JSON object that keeps the order of its members: a model writes the properties of a schema in the order
@@ -24,11 +26,11 @@ func (o object) MarshalJSON() ([]byte, error) {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		name, err := plainJSON(m.name)
+		name, err := jsontape.Marshal(m.name)
 		if err != nil {
 			return nil, err
 		}
-		value, err := plainJSON(m.value)
+		value, err := jsontape.Marshal(m.value)
 		if err != nil {
 			return nil, err
 		}
@@ -38,15 +40,6 @@ func (o object) MarshalJSON() ([]byte, error) {
 	}
 	b.WriteByte('}')
 	return b.Bytes(), nil
-}
-
-// plainJSON marshals without escaping < > &.
-func plainJSON(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	err := enc.Encode(v)
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
 func (o object) get(name string) any {

@@ -150,7 +150,7 @@ func enumeration(list []any) string {
 }
 
 func literal(v any) string {
-	b, err := plainJSON(v)
+	b, err := jsontape.Marshal(v)
 	if err != nil {
 		return "any"
 	}

@@ -1,7 +1,6 @@
 package tool
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"math/big"
@@ -61,13 +60,11 @@ const maxShown = 160
 
 // shown writes a value as JSON; only its kind where it is long.
 func shown(v any) string {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if enc.Encode(v) != nil {
+	b, err := jsontape.Marshal(v)
+	if err != nil {
 		return "?"
 	}
-	s := strings.TrimSuffix(b.String(), "\n")
+	s := string(b)
 	if len(s) <= maxShown {
 		return s
 	}

@@ -1,10 +1,8 @@
 package tool
 
 import (
-	"bytes"
-	"encoding/json"
-
 	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/stepjet/stepjet/internal/jsontape"
 )
 
 // Sample is a value that nobody returned: what a schema says, made into one, to show what a plan would do with it.
@@ -91,11 +89,6 @@ func anyValue(any) bool { return true }
 
 // writeSample writes a decoded value: keys sorted, numbers and text as they are.
 func writeSample(v any) []byte {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if e.Encode(v) != nil { // it was decoded, or made of the same
-		return nil
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+	b, _ := jsontape.Marshal(v) // it was decoded, or made of the same
+	return b
 }

@@ -9,12 +9,12 @@
 package builtin
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"slices"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/jsontape"
 	"github.com/stepjet/stepjet/tool"
 )
 
@@ -117,15 +117,13 @@ func outputTooLarge() error {
 
 // result writes {"result": v}. Strings are written as they are, without the escapes that HTML would need.
 func result(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(struct {
+	b, err := jsontape.Marshal(struct {
 		Result any `json:"result"`
-	}{v}); err != nil {
+	}{v})
+	if err != nil {
 		return nil, fault.Wrap(fault.ToolTerminal, err, "writing the result")
 	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+	return b, nil
 }
 
 // decode reads the arguments into a struct. The caller has checked them against the input schema already, so an error

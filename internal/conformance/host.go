@@ -7,11 +7,10 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"strings"
-	"sync"
 	"time"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/text"
 )
 
 // Host starts the worker under test. It may be started again after it has ended.
@@ -44,8 +43,11 @@ type Command struct {
 func (c Command) Start(context.Context) (Guest, error) {
 	p := &process{cmd: exec.Command(c.Args[0], c.Args[1:]...), done: make(chan struct{})}
 	p.cmd.Env = append(os.Environ(), c.Env...)
-	p.cmd.Stdout, p.cmd.Stderr = &p.tail, &p.tail
-	p.tail.also = c.Output
+	var to io.Writer = &p.tail
+	if c.Output != nil {
+		to = io.MultiWriter(to, c.Output)
+	}
+	p.cmd.Stdout, p.cmd.Stderr = to, to
 	p.cmd.WaitDelay = time.Second // for pipes that a grandchild holds open
 	isolate(p.cmd)
 	if err := p.cmd.Start(); err != nil {
@@ -60,7 +62,7 @@ func (c Command) Start(context.Context) (Guest, error) {
 
 type process struct {
 	cmd  *exec.Cmd
-	tail tail
+	tail text.Tail
 	done chan struct{}
 	err  error // once done is closed
 }
@@ -81,32 +83,4 @@ func (p *process) Why() string {
 func (p *process) Kill() {
 	kill(p.cmd)
 	<-p.done
-}
-
-// tail keeps the end of what was written.
-type tail struct {
-	mu   sync.Mutex
-	kept []byte
-	also io.Writer
-}
-
-const tailBytes = 2 << 10
-
-func (t *tail) Write(b []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.kept = append(t.kept, b...)
-	if extra := len(t.kept) - tailBytes; extra > 0 {
-		t.kept = append(t.kept[:0], t.kept[extra:]...)
-	}
-	if t.also != nil {
-		return t.also.Write(b)
-	}
-	return len(b), nil
-}
-
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return strings.ToValidUTF8(strings.TrimSpace(string(t.kept)), "\uFFFD")
 }

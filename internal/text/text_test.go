@@ -55,3 +55,15 @@ func TestCount(t *testing.T) {
 	require.Equal(t, "1 step", text.Count(1, "step"))
 	require.Equal(t, "1200 steps", text.Count(1200, "step"))
 }
+
+func TestATailIsTheEnd(t *testing.T) {
+	var tail text.Tail
+	for range 100 {
+		n, err := tail.Write([]byte(strings.Repeat("x", 100)))
+		require.NoError(t, err)
+		require.Equal(t, 100, n)
+	}
+	_, _ = tail.Write([]byte("the end \xff\n"))
+	require.Len(t, tail.String(), 2<<10+1, "less a line break, and three bytes for one that is no text")
+	require.True(t, strings.HasSuffix(tail.String(), "the end \uFFFD"))
+}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/stepjet/stepjet/client"
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/mcp/content"
 	"github.com/stepjet/stepjet/mcp/servers"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/stepjettest"
@@ -275,12 +276,12 @@ func TestWhatARequestSays(t *testing.T) {
 	require.NoError(t, err)
 	var meta map[string]string
 	require.NoError(t, json.Unmarshal([]byte(w.succeeds("some_meta", `{}`, client.SubmitOptions{Context: client.RunContext{All: ctx}})), &meta))
-	require.Len(t, meta[keyMeta], 64)
-	delete(meta, keyMeta)
+	require.Len(t, meta[content.KeyMeta], 64)
+	delete(meta, content.KeyMeta)
 	require.Equal(t, map[string]string{"user": "ann"}, meta)
 	meta = nil
 	require.NoError(t, json.Unmarshal([]byte(w.succeeds("none_meta", `{}`, client.SubmitOptions{Context: client.RunContext{All: ctx}})), &meta))
-	delete(meta, keyMeta)
+	delete(meta, content.KeyMeta)
 	require.Empty(t, meta)
 }
 

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
-	"strconv"
 	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -15,7 +14,6 @@ import (
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/mcp/content"
 	"github.com/stepjet/stepjet/mcp/session"
-	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/tool"
 	"github.com/stepjet/stepjet/worker"
 )
@@ -82,7 +80,6 @@ func (u *upstream) take(
 
 // What a request says beside the arguments.
 const (
-	keyMeta    = "io.stepjet/idempotency-key"
 	parentMeta = "traceparent"
 	stateMeta  = "tracestate"
 )
@@ -97,7 +94,8 @@ func (t *bridged) request(args json.RawMessage, info worker.Info) *mcp.CallToolP
 		}
 	}
 	if info.Key != "" {
-		meta[keyMeta] = stepKey(info)
+		sum := sha256.Sum256([]byte(info.Key)) // which tells what others need not know
+		meta[content.KeyMeta] = hex.EncodeToString(sum[:])
 	}
 	if trace := info.Trace.Valid(); trace.Parent != "" {
 		meta[parentMeta] = trace.Parent
@@ -109,14 +107,6 @@ func (t *bridged) request(args json.RawMessage, info worker.Info) *mcp.CallToolP
 }
 
 var ownMeta = []string{"progressToken", parentMeta, stateMeta, "baggage"}
-
-// stepKey is the same for all attempts of a step, and different for all other steps there ever were.
-func stepKey(info worker.Info) string {
-	run := subjects.NewRun(info.Tenant, info.Run)
-	generation := strconv.FormatUint(info.Generation, 10)
-	sum := sha256.Sum256([]byte(run.Tenant + "/" + run.ID + "/" + generation + "/" + info.Step))
-	return hex.EncodeToString(sum[:])
-}
 
 // output makes the result of a step of what the server answered.
 func (t *bridged) output(ctx context.Context, raw json.RawMessage) (worker.Output, error) {

@@ -8,6 +8,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/jsontape"
 	"github.com/stepjet/stepjet/internal/text"
 	"github.com/stepjet/stepjet/mcp/content"
 	"github.com/stepjet/stepjet/mcp/servers"
@@ -65,9 +66,9 @@ func (t *bridged) answered(e *jsonrpc.Error) error {
 }
 
 func rpcDetails(e *jsonrpc.Error) json.RawMessage {
-	raw, err := servers.Plain(map[string]any{"jsonrpc": e})
+	raw, err := jsontape.Marshal(map[string]any{"jsonrpc": e})
 	if err != nil || len(raw) > 4<<10 { // data of a server may be anything
-		raw, _ = servers.Plain(map[string]any{"jsonrpc": map[string]any{"code": e.Code}})
+		raw, _ = jsontape.Marshal(map[string]any{"jsonrpc": map[string]any{"code": e.Code}})
 	}
 	return raw
 }

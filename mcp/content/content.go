@@ -14,6 +14,10 @@ import (
 	"github.com/stepjet/stepjet/internal/jsontape"
 )
 
+// KeyMeta is the member of "_meta" by which a caller names a call: sent again under the same name, it is the same call.
+// Stepjet as a server names the run by it, and tells it to the servers that it calls.
+const KeyMeta = "io.stepjet/idempotency-key"
+
 // Kind says what an answer to tools/call is.
 type Kind string
 

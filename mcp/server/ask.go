@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
-	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -67,6 +66,15 @@ func request(q *outcome.Question) *mcp.ElicitParams {
 	return &mcp.ElicitParams{Mode: "form", Message: f.Message, RequestedSchema: f.Schema}
 }
 
+// requests are questions as a client is asked to put them to its user, by their keys.
+func requests(asked []*outcome.Question) mcp.InputRequestMap {
+	all := mcp.InputRequestMap{}
+	for _, q := range asked {
+		all[keyOf(q)] = request(q)
+	}
+	return all
+}
+
 // filled is a form that a client's user filled in.
 type filled struct {
 	action  string
@@ -92,6 +100,11 @@ func elicited(response mcp.InputResponse) (filled, error) {
 	if !ok {
 		return filled{}, invalidParams("inputResponses: what was asked is an elicitation")
 	}
+	return filledBy(said)
+}
+
+// filledBy is the form of an elicitation that was answered.
+func filledBy(said *mcp.ElicitResult) (filled, error) {
 	content, err := json.Marshal(said.Content)
 	if err != nil {
 		return filled{}, fault.Wrap(fault.Internal, err, "reading an answer")
@@ -102,22 +115,15 @@ func elicited(response mcp.InputResponse) (filled, error) {
 // answer takes the answer to a question that a caller names by its key. One that is not asked, or not any more, counts
 // for nothing, and so does one that this caller may not answer.
 func (r *runs) answer(ctx context.Context, who Principal, run, key string, read func() (filled, error)) error {
-	step, number, ok := cutLast(key, "#")
-	if !ok {
-		return nil
-	}
 	asked, err := r.asked(ctx, who, run)
 	if err != nil {
 		return err
 	}
 	for _, q := range asked {
-		if q.Step == step && strconv.Itoa(q.Number) == number {
+		if keyOf(q) == key {
 			f, err := read()
 			if err == nil {
-				err = r.reply(ctx, who, q, f.action, f.content)
-			}
-			if code := fault.CodeOf(err); code == fault.Conflict || code == fault.AlreadyFinished || code == fault.NotFound {
-				return nil // answered meanwhile
+				err = r.reply(ctx, who, q, f)
 			}
 			return err
 		}
@@ -125,12 +131,12 @@ func (r *runs) answer(ctx context.Context, who Principal, run, key string, read 
 	return nil
 }
 
-// reply says to a question what a client's user made of its form.
-func (r *runs) reply(ctx context.Context, who Principal, q *outcome.Question, action string, content json.RawMessage) error {
-	if string(content) == "null" {
-		content = nil
+// reply says to a question what a client's user made of its form. Where somebody else was faster it counts for nothing.
+func (r *runs) reply(ctx context.Context, who Principal, q *outcome.Question, f filled) error {
+	if string(f.content) == "null" {
+		f.content = nil
 	}
-	said, err := task.Read(q, action, content)
+	said, err := task.Read(q, f.action, f.content)
 	if err != nil {
 		return err
 	}
@@ -148,16 +154,9 @@ func (r *runs) reply(ctx context.Context, who Principal, q *outcome.Question, ac
 		_, err = r.client.Answer(ctx, q, said.Value, a)
 	case task.Open:
 	}
-	if err != nil {
-		return fmt.Errorf("answering %s: %w", q.Step, err)
+	switch fault.CodeOf(err) {
+	case "", fault.Conflict, fault.AlreadyFinished, fault.NotFound:
+		return nil
 	}
-	return nil
-}
-
-func cutLast(s, sep string) (before, after string, ok bool) {
-	i := strings.LastIndex(s, sep)
-	if i < 0 {
-		return "", "", false
-	}
-	return s[:i], s[i+len(sep):], true
+	return fmt.Errorf("answering %s: %w", q.Step, err)
 }

@@ -22,6 +22,7 @@ import (
 
 	"github.com/stepjet/stepjet/client"
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/mcp/content"
 	"github.com/stepjet/stepjet/mcp/selector"
 	"github.com/stepjet/stepjet/mcp/server"
 	"github.com/stepjet/stepjet/mcp/task"
@@ -160,7 +161,7 @@ func TestTasksAndNamesAreACallersOwn(t *testing.T) {
 		assert.Equal(t, int64(-32602), a.Error.Code)
 	}
 	named := tools("slow", struct{}{})
-	named.params["_meta"] = map[string]any{server.KeyMeta: "order-1"}
+	named.params["_meta"] = map[string]any{content.KeyMeta: "order-1"}
 	first := field[string](t, w.send(t, bearer("t-ci", named)), "taskId")
 	again := field[string](t, w.send(t, bearer("t-ci", named)), "taskId")
 	other := field[string](t, w.send(t, bearer("t-boss", named)), "taskId")

@@ -87,14 +87,10 @@ const stateFor = 10 * time.Minute
 
 // inputRequired answers a call with what its run asks; the client calls again with the answers.
 func (c *call) inputRequired(asked []*outcome.Question) *mcp.CallToolResult {
-	requests := mcp.InputRequestMap{}
-	for _, q := range asked {
-		requests[keyOf(q)] = request(q)
-	}
 	state := c.states.Seal(task.State{
 		Run: c.run, Kind: c.kind, Arguments: c.digest(), Until: time.Now().Add(stateFor), Named: c.named,
 	}, c.caller.owner())
-	return &mcp.CallToolResult{InputRequests: requests, RequestState: state}
+	return &mcp.CallToolResult{InputRequests: requests(asked), RequestState: state}
 }
 
 // elicit asks the client's user in the middle of a call.
@@ -103,15 +99,11 @@ func (c *call) elicit(ctx context.Context, q *outcome.Question) error {
 	if err != nil {
 		return nil // a client that can't ask now: the run waits for another
 	}
-	content, err := json.Marshal(said.Content)
+	f, err := filledBy(said)
 	if err != nil {
-		return fault.Wrap(fault.Internal, err, "reading an answer")
+		return err
 	}
-	err = c.runs.reply(ctx, c.caller, q, said.Action, content)
-	if code := fault.CodeOf(err); code == fault.Conflict || code == fault.AlreadyFinished || code == fault.NotFound {
-		return nil // somebody else was faster
-	}
-	return err
+	return c.runs.reply(ctx, c.caller, q, f)
 }
 
 // submitWithin bounds the wait for the acknowledgement of a plan.

@@ -20,6 +20,7 @@ import (
 
 	"github.com/stepjet/stepjet/client"
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/mcp/content"
 	"github.com/stepjet/stepjet/mcp/selector"
 	"github.com/stepjet/stepjet/mcp/server"
 	"github.com/stepjet/stepjet/stepjettest"
@@ -287,7 +288,7 @@ func TestAClientThatLeavesEndsItsRun(t *testing.T) {
 		for _, c := range []struct {
 			meta mcp.Meta
 			ends bool
-		}{{nil, true}, {mcp.Meta{server.KeyMeta: "kept " + version}, false}} {
+		}{{nil, true}, {mcp.Meta{content.KeyMeta: "kept " + version}, false}} {
 			ctx, leave := context.WithCancel(t.Context())
 			over := make(chan error, 1)
 			go func() {

@@ -11,10 +11,8 @@ import (
 	"github.com/stepjet/stepjet/client"
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/jsontape"
+	"github.com/stepjet/stepjet/mcp/content"
 )
-
-// KeyMeta is the member of "_meta" by which a caller names the run of a call: sent again, the call joins it.
-const KeyMeta = "io.stepjet/idempotency-key"
 
 // planOf divides the arguments of execute_tool_plan into the name of the run and the plan.
 func planOf(arguments json.RawMessage) (name string, body []byte, err error) {
@@ -45,13 +43,13 @@ func planOf(arguments json.RawMessage) (name string, body []byte, err error) {
 
 // nameOf returns what the caller calls the run of its call; empty where it does not.
 func nameOf(req *mcp.CallToolRequest, name string) (string, error) {
-	key, there := req.Params.Meta[KeyMeta]
+	key, there := req.Params.Meta[content.KeyMeta]
 	if !there {
 		return name, nil
 	}
 	text, ok := key.(string)
 	if !ok || text == "" || name != "" && name != text {
-		return "", invalidParams("_meta " + KeyMeta + ": a text, and the same as \"run\" where both are there")
+		return "", invalidParams("_meta " + content.KeyMeta + ": a text, and the same as \"run\" where both are there")
 	}
 	return text, nil
 }

@@ -108,15 +108,13 @@ func (t *tasks) getTask(ctx context.Context, who Principal, id task.ID, p *taskP
 	doc, err := t.runs.document(ctx, id.Run)
 	switch fault.CodeOf(err) {
 	case "":
-	case fault.NotFound, fault.InvalidID:
-		return nil, invalidParams(unknownHandle)
 	case fault.NotReady: // nobody owns it just now
 		return t.asResult(task.Fresh(began(id.Run), t.retention), p.TaskID), nil
 	case fault.NewerVersion:
 		now := task.Fresh(began(id.Run), t.retention)
 		return t.asResult(failedTask(now, internalError(fault.As(err))), p.TaskID), nil
 	default:
-		return nil, internalError(fault.As(err))
+		return nil, handleError(err)
 	}
 	now := task.Of(doc, t.retention)
 	if now.Status == task.Working {
@@ -141,12 +139,8 @@ func (t *tasks) addRequests(ctx context.Context, who Principal, run string, now 
 	if err != nil || len(asked) == 0 {
 		return err
 	}
-	requests := mcp.InputRequestMap{}
-	for _, q := range asked {
-		requests[keyOf(q)] = request(q)
-	}
 	now.Status = task.InputRequired
-	now.InputRequests, err = json.Marshal(requests)
+	now.InputRequests, err = json.Marshal(requests(asked))
 	return err
 }
 
@@ -188,8 +182,8 @@ func failedTask(now task.Task, err error) task.Task {
 
 // updateTask is tasks/update: answers to what is not asked, or not any more, count for nothing.
 func (t *tasks) updateTask(ctx context.Context, who Principal, id task.ID, p *taskParams) (*ack, error) {
-	if err := t.known(ctx, id); err != nil {
-		return nil, err
+	if err := t.runs.exists(ctx, id.Run); err != nil {
+		return nil, handleError(err)
 	}
 	for key, response := range p.InputResponses {
 		if err := t.runs.answer(ctx, who, id.Run, key, func() (f filled, err error) { return readFilled(response) }); err != nil {
@@ -205,21 +199,15 @@ func (t *tasks) updateTask(ctx context.Context, who Principal, id task.ID, p *ta
 // cancelTask is tasks/cancel: one that is over stays as it is.
 func (t *tasks) cancelTask(ctx context.Context, who Principal, id task.ID, _ *taskParams) (*ack, error) {
 	err := t.runs.client.Cancel(ctx, id.Run, who.by())
-	switch fault.CodeOf(err) {
-	case "", fault.AlreadyFinished:
-		return &ack{ResultType: complete}, nil
-	case fault.NotFound, fault.InvalidID:
-		return nil, invalidParams(unknownHandle)
+	if err != nil && fault.CodeOf(err) != fault.AlreadyFinished {
+		return nil, handleError(err)
 	}
-	return nil, internalError(fault.As(err))
+	return &ack{ResultType: complete}, nil
 }
 
-// known returns an error for a task whose run is not there.
-func (t *tasks) known(ctx context.Context, id task.ID) error {
-	err := t.runs.exists(ctx, id.Run)
+// handleError is what a caller gets of an error of the run that its handle names.
+func handleError(err error) error {
 	switch fault.CodeOf(err) {
-	case "":
-		return nil
 	case fault.NotFound, fault.InvalidID:
 		return invalidParams(unknownHandle)
 	}

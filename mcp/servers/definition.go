@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/jsontape"
 	"github.com/stepjet/stepjet/mcp/selector"
 	"github.com/stepjet/stepjet/tool"
 )
@@ -57,18 +58,7 @@ func (t Remote) Pinned() (json.RawMessage, error) {
 			some[name] = v
 		}
 	}
-	return Plain(some)
-}
-
-// Plain marshals without escaping for HTML.
-func Plain(v any) (json.RawMessage, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSpace(b.Bytes()), nil
+	return jsontape.Marshal(some)
 }
 
 // Digest returns the SHA-256, in hex, of what pinned returns.
@@ -111,7 +101,7 @@ func (e *Entry) Define(name string, pinned json.RawMessage) (*tool.Definition, e
 	}
 	s := e.tools[name]
 	set := func(field string, v any) {
-		raw, err := Plain(v)
+		raw, err := jsontape.Marshal(v)
 		if err == nil { // strings and lists of them
 			members[field] = raw
 		}
@@ -129,7 +119,7 @@ func (e *Entry) Define(name string, pinned json.RawMessage) (*tool.Definition, e
 	if s.orchestration != nil {
 		members["x-orchestration"] = s.orchestration
 	}
-	raw, err := Plain(members)
+	raw, err := jsontape.Marshal(members)
 	if err != nil {
 		return nil, fault.Wrap(fault.InvalidTool, err, "reading the definition")
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/jsonfile"
+	"github.com/stepjet/stepjet/internal/jsontape"
 	"github.com/stepjet/stepjet/tool"
 	"github.com/stepjet/stepjet/wire"
 )
@@ -217,7 +218,7 @@ func TestSuspicions(t *testing.T) {
 		"Like (read-file).":                                                                    "read-file",
 		strings.Repeat("x", maxText+1):                                                         "bytes",
 	} {
-		raw, err := Plain(map[string]any{"name": "t", "description": text})
+		raw, err := jsontape.Marshal(map[string]any{"name": "t", "description": text})
 		require.NoError(t, err)
 		why := strings.Join(suspicions(raw, others), "; ")
 		if want == "" {
@@ -225,7 +226,7 @@ func TestSuspicions(t *testing.T) {
 		} else {
 			require.Contains(t, why, want, text)
 		}
-		nested, err := Plain(map[string]any{"name": "t", "inputSchema": map[string]any{"properties": map[string]any{"a": map[string]any{"description": text}}}})
+		nested, err := jsontape.Marshal(map[string]any{"name": "t", "inputSchema": map[string]any{"properties": map[string]any{"a": map[string]any{"description": text}}}})
 		require.NoError(t, err)
 		require.Equal(t, want == "", len(suspicions(nested, others)) == 0, "in a schema: %s", text)
 	}

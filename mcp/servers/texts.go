@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/stepjet/stepjet/internal/jsontape"
 	"github.com/stepjet/stepjet/internal/text"
 )
 
@@ -33,7 +34,7 @@ func cleaned(raw json.RawMessage) json.RawMessage {
 	if !changed {
 		return raw
 	}
-	out, err := Plain(v)
+	out, err := jsontape.Marshal(v)
 	if err != nil { // it was JSON before
 		return raw
 	}

@@ -24,7 +24,7 @@ type child struct {
 	cmd    *exec.Cmd
 	stdin  io.WriteCloser
 	stdout *os.File
-	stderr tail
+	stderr text.Tail
 	over   chan struct{} // closed when the process has ended
 	err    error         // how; read after over
 	once   sync.Once
@@ -94,7 +94,7 @@ func (c *child) end() {
 
 // last says how the process ended, where it has, and what it said at the end.
 func (c *child) last() string {
-	said := strings.TrimSpace(c.stderr.String())
+	said := strings.TrimSpace(servers.Clean(c.stderr.String()))
 	select {
 	case <-c.over:
 	default:
@@ -109,31 +109,4 @@ func (c *child) last() string {
 		return how
 	}
 	return how + ": " + said
-}
-
-// tailSize is how much of standard error is kept, in bytes.
-const tailSize = 2 << 10
-
-// tail keeps the end of what is written.
-type tail struct {
-	mu   sync.Mutex
-	data []byte
-}
-
-// Write keeps the last bytes.
-func (t *tail) Write(b []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.data = append(t.data, b...)
-	if over := len(t.data) - tailSize; over > 0 {
-		t.data = append(t.data[:0], t.data[over:]...)
-	}
-	return len(b), nil
-}
-
-// String returns the end as text.
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return servers.Clean(text.Clip(string(t.data), tailSize))
 }
