@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/subjects"
 )
 
 // Cursor reads a stream of at most one message a subject: first what is there, then what comes, each message once and
@@ -47,6 +48,9 @@ type Cursor struct {
 	received uint64 // consumer sequence of the last message
 	target   uint64 // end of the snapshot
 	caught   bool
+	// awaited are the subjects of the snapshot on which nothing was handed on yet, where messages replace others: one
+	// that is replaced while the snapshot is read comes behind its end.
+	awaited map[string]uint64
 	// remote: the consumer may read another replica than the leader's, so that its count of pending messages proves
 	// nothing.
 	remote bool
@@ -68,18 +72,22 @@ const consumerIdle = 30 * time.Second
 // not answer while the stream has no leader.
 const createPatience = 2 * time.Second
 
-// newCursor starts a cursor. The callbacks are called one after another, never two at a time, and may block: then the
-// server holds its messages back. caughtUp and lost are called at most once.
+// newCursor starts a cursor; of a bucket with one filter. The callbacks are called one after another, never two at a
+// time, and may block: then the server holds its messages back. caughtUp and lost are called at most once.
 func (s *account) newCursor(ctx context.Context, stream string, filters []string, each func(Entry), caughtUp func(uint64), lost func(error)) (*Cursor, error) {
 	c := &Cursor{
 		s: s, stream: stream, each: each, caughtUp: caughtUp, lost: lost,
 		broken: make(chan struct{}, 1), elected: make(chan struct{}, 1),
 	}
-	info, err := s.streamInfo(ctx, stream, "")
+	var keys string
+	if subjects.IsBucketStream(stream) {
+		keys = filters[0]
+	}
+	info, err := s.streamInfo(ctx, stream, keys)
 	if err != nil {
 		return nil, err
 	}
-	c.target = info.State.LastSeq
+	c.target, c.awaited = info.State.LastSeq, info.State.Subjects
 	c.home = home{s.nc.ConnectedServerId(), info.leader()}
 	c.filters.Store(&filters)
 	c.live(c.home.server, info)
@@ -177,12 +185,13 @@ func (c *Cursor) handle(epoch int, m *nats.Msg) {
 		return
 	}
 	c.received++
-	if at.streamSeq > c.target {
+	if at.streamSeq > c.target && len(c.awaited) == 0 {
 		c.catchUp(c.target)
 	}
 	c.each(Entry{m.Subject, at.streamSeq, time.Unix(0, at.time).UTC(), m.Header, m.Data})
 	c.pos.advance(at.streamSeq)
-	if at.streamSeq >= c.target || at.pending == 0 && !c.remote {
+	delete(c.awaited, m.Subject)
+	if len(c.awaited) == 0 && (at.streamSeq >= c.target || at.pending == 0 && !c.remote) {
 		c.catchUp(max(c.target, at.streamSeq))
 	}
 }
@@ -233,7 +242,8 @@ func (c *Cursor) control(m *nats.Msg) {
 		_ = c.s.nc.Publish(m.Reply, nil) // whatever keeps this from arriving shows as silence
 		return
 	}
-	if stalled := first(m.Header, "Nats-Consumer-Stalled"); stalled != "" {
+	stalled := first(m.Header, "Nats-Consumer-Stalled")
+	if stalled != "" {
 		_ = c.s.nc.Publish(stalled, nil)
 	}
 	sent, ok := number(first(m.Header, "Nats-Last-Consumer"))
@@ -246,7 +256,7 @@ func (c *Cursor) control(m *nats.Msg) {
 	}
 	if looked, ok := number(first(m.Header, "Nats-Last-Stream")); ok {
 		c.pos.advance(looked)
-		if looked >= c.target || !c.remote {
+		if stalled == "" && (looked >= c.target || !c.remote) { // there is nothing more, also of what is awaited
 			c.catchUp(max(c.target, looked))
 		}
 	}

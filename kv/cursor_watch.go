@@ -85,7 +85,7 @@ func (c *Cursor) hearElections() (stop func()) {
 func (c *Cursor) settled() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.pos.get() >= c.target && c.ctx.Err() == nil {
+	if c.pos.get() >= c.target && len(c.awaited) == 0 && c.ctx.Err() == nil {
 		c.catchUp(c.target)
 	}
 }

@@ -229,5 +229,9 @@ func (n name) generation(r Run, g uint64, shards int) name {
 // BucketStream returns the stream of a KV bucket.
 func BucketStream(bucket string) string { return "KV_" + bucket }
 
+// IsBucketStream reports whether a stream is that of a KV bucket, in which a message replaces the one before it on the
+// same subject.
+func IsBucketStream(stream string) bool { return strings.HasPrefix(stream, BucketStream("")) }
+
 // BucketSubject returns the subject of a key of a KV bucket; the key may be a filter.
 func BucketSubject(bucket, key string) string { return "$KV." + bucket + "." + key }

@@ -21,25 +21,14 @@ const (
 
 // orchestrators looks for member keys, which live orchestrators renew, and whether one of them answers.
 func (d *doctor) orchestrators(ctx context.Context) error {
-	said := map[string]wire.Member{}
+	var said map[string]wire.Member
 	if d.info(subjects.BucketStream(subjects.MembersBucket)) != nil {
-		// A key that is renewed in the very moment in which it is read is seen by the next reading.
-		for tries, lost := 0, true; lost || d.members == 0 && tries < 3; tries++ {
-			d.members = 0
-			clear(said)
-			var err error
-			lost, err = d.in.ReadAll(ctx, subjects.BucketStream(subjects.MembersBucket),
-				subjects.BucketSubject(subjects.MembersBucket, ">"), func(e kv.Entry) {
-					if !e.Deleted() {
-						d.members++
-						said[strings.TrimPrefix(e.Subject, subjects.BucketSubject(subjects.MembersBucket, ""))] = wire.ParseMember(e.Data)
-					}
-				})
-			if err != nil {
-				return err
-			}
+		var err error
+		if said, err = d.in.Members(ctx); err != nil {
+			return err
 		}
 	}
+	d.members = len(said)
 	f := Finding{Health: Broken, Expected: "one orchestrator or more, alive and answering"}
 	name, err := d.ping(ctx)
 	switch {
