@@ -46,7 +46,7 @@ func double(_ context.Context, args json.RawMessage) (worker.Output, error) {
 	return worker.Output{Body: fmt.Appendf(nil, `{"n":%d}`, 2*in.N)}, nil
 }
 
-func result(t *testing.T, o *outcome.Outcome, step string) string {
+func result(t testing.TB, o *outcome.Outcome, step string) string {
 	t.Helper()
 	raw, ok := o.Results.Get(step)
 	require.True(t, ok, "%s", o.JSON())

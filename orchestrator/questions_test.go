@@ -2,7 +2,9 @@ package orchestrator_test
 
 import (
 	"encoding/json"
+	"flag"
 	"fmt"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -173,11 +175,17 @@ func TestNobodyForgesWhoApproves(t *testing.T) {
 	s.wait(r)
 }
 
-// TestManyRunsWaitForPeople: runs that wait for an answer come back with another owner, are listed, and go on.
-func TestManyRunsWaitForPeople(t *testing.T) {
-	t.Parallel()
-	s := start(t)
-	const n = 1000
+// manyWaits is how long a new owner takes for runs that wait for people, and what memory each takes.
+type manyWaits struct {
+	ready, listed time.Duration
+	bytes         float64 // of the orchestrator's, for each run
+}
+
+// manyWait has n runs wait for an answer, and come to another owner, who finds nothing in the bucket of questions. Then each
+// is answered, and goes on. measured looks at the memory of this process, which has to be alone for that.
+func (s *system) manyWait(n int, measured bool) (w manyWaits) {
+	t := s.t
+	t.Helper()
 	plan := `{"steps":[{"id":"a","tool":"ask","arguments":{"question":"Why?"}},{"id":"b","tool":"echo","arguments":{"x":"$ref:a"}}]}`
 	var runs []*client.Run
 	for i := range n {
@@ -194,12 +202,14 @@ func TestManyRunsWaitForPeople(t *testing.T) {
 	all()
 	s.leave()
 	require.NoError(t, s.store.Ledger.PurgeSubject(ctx(t), subjects.BucketSubject(subjects.QuestionsBucket, ">")))
+	before := inUse(measured)
 	began := time.Now()
 	s.orchestrator()
-	ready := time.Since(began)
-	list := all()
-	t.Logf("ready in %v; %d questions listed anew in %v", ready, n, time.Since(began))
-	for _, q := range list {
+	w.ready = time.Since(began)
+	all()
+	w.listed = time.Since(began)
+	w.bytes = (inUse(measured) - before) / float64(n)
+	for _, q := range all() {
 		_, err := s.client.Answer(ctx(t), q, json.RawMessage(fmt.Sprintf("%q", q.Run)), client.Answer{})
 		require.NoError(t, err)
 	}
@@ -207,6 +217,39 @@ func TestManyRunsWaitForPeople(t *testing.T) {
 		require.Equal(t, fmt.Sprintf(`{"x":"r%d"}`, i), result(t, s.wait(r), "b"))
 	}
 	s.noQuestions()
+	return w
+}
+
+// inUse returns the bytes that are in use after a collection; 0 where they are not measured.
+func inUse(measured bool) float64 {
+	if !measured {
+		return 0
+	}
+	runtime.GC()
+	runtime.GC() // what finalizers let go
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return float64(m.HeapAlloc)
+}
+
+// TestManyRunsWaitForPeople: runs that wait for an answer come back with another owner, are listed, and go on.
+func TestManyRunsWaitForPeople(t *testing.T) {
+	t.Parallel()
+	w := start(t).manyWait(1000, false)
+	t.Logf("ready in %v; 1,000 questions listed anew in %v", w.ready, w.listed)
+}
+
+var waitingForPeople = flag.Int("waiting", 10_000, "runs that wait for people in BenchmarkRunsWaitForPeople")
+
+// BenchmarkRunsWaitForPeople measures what a run costs that waits for a person, and how long an owner takes to come to many:
+// "go test ./orchestrator -run - -bench RunsWaitForPeople -benchtime 1x -timeout 1h".
+func BenchmarkRunsWaitForPeople(b *testing.B) {
+	for range b.N {
+		w := start(b).manyWait(*waitingForPeople, true)
+		b.ReportMetric(w.bytes, "B/waiting-run")
+		b.ReportMetric(w.ready.Seconds(), "s-until-ready")
+		b.ReportMetric(w.listed.Seconds(), "s-until-listed")
+	}
 }
 
 // TestTheBucketOfQuestionsComesBack: where somebody deletes it, the sweep makes it again, with what is asked.

@@ -37,6 +37,7 @@ func goals() []string {
 		subjects.Submit("other", "smuggled"), subjects.PlanRecord(subjects.NewRun("other", "smuggled"), 1),
 		subjects.BucketSubject(subjects.HistoryBucket, "other.done"), subjects.BucketSubject(subjects.ToolsBucket, "fetch"),
 		subjects.Remove("fetch"), subjects.Sentinel(0), subjects.Step(attempt(theirs, "fetch"), 0), "$KV.>",
+		subjects.API(subjects.NewRun("acme", "asked"), subjects.VerbApprove), subjects.AnswerRecord(subjects.NewRun("other", "asked"), 1, "a", 1, 1),
 	}
 }
 
@@ -272,6 +273,7 @@ func TestNoHeaderDoesMoreThanItsSubject(t *testing.T) {
 			s.silent(g, published)
 		}
 		s.staff()
+		require.Len(t, s.waits(s.client("approver-acme", "acme"), "asked", 1), 1, "no header approved of anything")
 		o, err := waiting.Wait(s.ctx())
 		require.NoError(t, err)
 		require.Equal(t, outcome.Succeeded, o.Status, "%s", o.JSON())

@@ -36,8 +36,9 @@ var commands = map[string][]asked{
 
 // others are not in the README, and work under their roles all the same.
 var others = []asked{
-	{[]string{"agent-acme"}, "submit FILE:plan.json --run submitted"}, {[]string{"agent-acme", "viewer-acme"}, "watch read-me"},
-	{[]string{"operator-acme", "operator", "viewer-acme"}, "tools show search"},
+	{[]string{"agent-acme"}, "submit FILE:plan.json --run submitted"}, {[]string{"agent-acme", "viewer-acme", "approver-acme"}, "watch read-me"},
+	{[]string{"operator-acme", "operator", "viewer-acme", "approver-acme"}, "tools show search"},
+	{[]string{"agent-acme", "approver-acme", "viewer-acme", "operator-acme"}, "questions list"},
 	{[]string{"operator"}, "tools remove mine"}, {[]string{"doctor"}, "doctor --fix"},
 }
 

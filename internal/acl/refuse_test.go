@@ -29,7 +29,7 @@ func attempt(r subjects.Run, tool string) subjects.Attempt {
 // nobody returns what no role but those of the streams' own account may publish.
 func nobody() []string {
 	var all []string
-	for _, stream := range []string{"KV_runs_0", "KV_history", "KV_tools", "KV_dead", "KV_members", "KV_gather", "KV_rates", "OBJ_blobs", "STEPS_0"} {
+	for _, stream := range []string{"KV_runs_0", "KV_history", "KV_tools", "KV_dead", "KV_questions", "KV_members", "KV_gather", "KV_rates", "OBJ_blobs", "STEPS_0"} {
 		for _, verb := range []string{"MSG.GET", "MSG.DELETE", "CREATE", "UPDATE", "DELETE", "PURGE", "SNAPSHOT", "LEADER.STEPDOWN"} {
 			all = append(all, subjects.StreamRequest(verb, stream))
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/stepjet/stepjet/subjects"
 )
 
-// populate leaves something of everything: a finished run with a large result, dead letters, an override, and a run of
+// populate leaves something of everything: a finished run with a large result, dead letters, an override, a run that waits for an approval, and one of
 // another tenant that waits for its retry. Then everybody stops, so that nothing changes by itself.
 func (s *system) populate() (waiting *client.Run) {
 	t := s.t
@@ -32,6 +32,9 @@ func (s *system) populate() (waiting *client.Run) {
 			letters, err := c.DeadLetters(s.ctx(), client.DeadOptions{})
 			return err == nil && len(letters) == 1
 		}, 2*time.Minute, 20*time.Millisecond)
+		_, err = c.Submit(s.ctx(), []byte(`{"steps":[{"id":"a","tool":"fetch","approval":true,"arguments":{"text":"x"}}]}`), client.SubmitOptions{Run: "asked"})
+		require.NoError(t, err)
+		s.waits(c, "asked", 1)
 	}
 	c := s.client("agent-other", "other")
 	waiting, err := c.Submit(s.ctx(), []byte(`{"steps":[

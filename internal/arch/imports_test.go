@@ -52,7 +52,7 @@ const rules = `
 	internal/lab/reference std math/rand
 	internal/lab/*    *
 	cmd/lab           std sys fault internal/* cobra
-	internal/dryrun   std fault internal/text wire outcome tool plan machine
+	internal/dryrun   std fault internal/text subjects wire outcome tool plan machine
 	internal/saved    std fault internal/text internal/jsontape plan
 	internal/backoff  std
 	internal/unknown  std internal/jsontape

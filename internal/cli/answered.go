@@ -63,8 +63,9 @@ func writeAnswered(b *bytes.Buffer, a *outcome.Answered, tool string) {
 	}
 }
 
-// writeAnswers lists what people decided in a run; nothing where nobody was asked.
-func writeAnswers(b *bytes.Buffer, st style, doc *outcome.Run, width int) {
+// writeAnswers lists what people decided in a run, nothing where nobody was asked; of items, each where they are asked
+// for, else how many were decided how.
+func writeAnswers(b *bytes.Buffer, st style, doc *outcome.Run, items bool, width int) {
 	var t table
 	add := func(step, tool string, x *outcome.Answered) {
 		if x == nil {
@@ -86,6 +87,10 @@ func writeAnswers(b *bytes.Buffer, st style, doc *outcome.Run, width int) {
 	for i := range doc.Steps {
 		s := &doc.Steps[i]
 		add(s.ID, s.Tool, s.Answer)
+		if counts := countAnswers(s.Items); counts != "" && !items {
+			t.add(cell{text: oneLine(s.ID), paint: st.bold}, plain("items: "+counts))
+			continue
+		}
 		for k := range s.Items {
 			add(s.Items[k].ID, s.Tool, s.Items[k].Answer)
 		}
@@ -94,4 +99,21 @@ func writeAnswers(b *bytes.Buffer, st style, doc *outcome.Run, width int) {
 		b.WriteByte('\n')
 		t.write(b, "", width)
 	}
+}
+
+// countAnswers counts what was said of items, "" for nothing.
+func countAnswers(items []outcome.Step) string {
+	counts := map[string]int{}
+	for i := range items {
+		if x := items[i].Answer; x != nil {
+			counts[x.Decision]++
+		}
+	}
+	var parts []string
+	for _, decision := range []string{outcome.DecisionApproved, outcome.DecisionRejected, outcome.DecisionAnswered, outcome.DecisionExpired} {
+		if n := counts[decision]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, decision))
+		}
+	}
+	return strings.Join(parts, ", ")
 }

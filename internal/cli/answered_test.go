@@ -27,7 +27,7 @@ func TestWhatAPersonDecidedIsShown(t *testing.T) {
 		},
 	}
 	var b bytes.Buffer
-	writeAnswers(&b, style{}, doc, 0)
+	writeAnswers(&b, style{}, doc, true, 0)
 	require.Equal(t, []string{
 		"", "the plan  approved by acme/UANN at 2026-01-02T03:04:05Z",
 		"pay       approved by ann (unverified) at 2026-01-02T03:04:05Z, with other arguments: half is enough",
@@ -51,7 +51,7 @@ func TestAQuestionIsToldWithTheCommandThatAnswersIt(t *testing.T) {
 	require.Less(t, b.Len(), 400)
 	require.Less(t, len(clipLine(strings.Repeat("x", 9000))), 250)
 	b.Reset()
-	a := &app{stdout: &b}
+	a := asking{&app{stdout: &b}}
 	require.NoError(t, a.writeQuestion(&outcome.Question{Run: "r", Step: "=", Kind: outcome.Approval}))
 	require.Contains(t, b.String(), "stepjet graph r")
 	require.Contains(t, b.String(), "stepjet approve r =, or stepjet reject r =")

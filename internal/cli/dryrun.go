@@ -41,7 +41,7 @@ func (r dryRun) print(ctx context.Context) error {
 			*outcome.DryRun
 		}{r.file, d.Valid(), d})
 	case !d.Valid():
-		err = r.verdict(r.file, nil, plan.Report{Problems: d.Problems, Warnings: d.Warnings})
+		err = r.verdict(r.file, nil, plan.Report{Problems: d.Problems, Warnings: d.Warnings}, nil)
 	default:
 		err = r.page(body, d)
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/dryrun"
 	"github.com/stepjet/stepjet/internal/hosted"
 	"github.com/stepjet/stepjet/plan"
 	"github.com/stepjet/stepjet/tool"
@@ -61,6 +62,7 @@ func shown(name string) string {
 type catalog struct {
 	tools map[string]plan.Tool
 	names []string
+	rules dryrun.Rules // what their contracts ask people for
 }
 
 func (c *catalog) Lookup(name string) (plan.Tool, bool) {
@@ -72,12 +74,13 @@ func (c *catalog) Names() []string { return c.names }
 
 // newCatalog compiles the schemas of definitions. Errors: InvalidTool.
 func newCatalog(definitions []*tool.Definition) (*catalog, error) {
-	c := &catalog{tools: make(map[string]plan.Tool, len(definitions))}
+	c := &catalog{tools: make(map[string]plan.Tool, len(definitions)), rules: dryrun.Rules{}}
 	for _, d := range definitions {
-		t, err := planTool(d)
+		t, rule, err := planTool(d)
 		if err != nil {
 			return nil, fault.As(err)
 		}
+		c.rules[d.Name] = rule
 		if _, twice := c.tools[d.Name]; !twice {
 			c.names = append(c.names, d.Name)
 		}
@@ -86,15 +89,15 @@ func newCatalog(definitions []*tool.Definition) (*catalog, error) {
 	return c, nil
 }
 
-// planTool returns what a plan has to know of a tool.
-func planTool(d *tool.Definition) (t plan.Tool, err error) {
+// planTool returns what a plan has to know of a tool, and which calls of it wait for a person.
+func planTool(d *tool.Definition) (t plan.Tool, rule tool.Approval, err error) {
 	if t.Input, err = d.Input(); err != nil {
-		return t, err
+		return t, "", err
 	}
 	t.Output, _ = d.Output() // one that can't be used is none; whoever read the definition was told
 	c, err := d.Contract()
-	t.DependsOn, t.Plan = c.DependsOn, d.Plan
-	return t, err
+	t.DependsOn, t.Approval, t.Plan = c.DependsOn, c.Approval != "", d.Plan
+	return t, c.Approval, err
 }
 
 // toolsFile reads a file of tool definitions: an array in MCP form, or what a toolworker reads.

@@ -140,7 +140,7 @@ func (a *app) showRun(doc *outcome.Run, items bool) error {
 		b.WriteByte('\n')
 		a.stepTable(doc, items).write(&b, "", a.width())
 	}
-	writeAnswers(&b, st, doc, a.width())
+	writeAnswers(&b, st, doc, items, a.width())
 	_, err := a.stdout.Write(b.Bytes())
 	return err
 }

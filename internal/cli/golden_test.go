@@ -94,6 +94,17 @@ func TestGoldenCommands(t *testing.T) {
 			{"run", "--dry-run", "--tools", "../../examples/word-problem/tools.json", "../../examples/word-problem/plan-broke.json"},
 			{"validate", "testdata/plans/values.json"},
 		},
+		"questions": {
+			{"validate", "--tools", "../../examples/approval/tools.json", "../../examples/approval/plan.json"},
+			{"validate", "--tools", "../../examples/ask/tools.json", "../../examples/ask/plan.json"},
+			{"validate", "--tools", "testdata/questions/tools.json", "testdata/questions/plan.json"},
+			{"validate", "--tools", "testdata/questions/tools.json", "testdata/questions/plan.json", "-o", "json"},
+			{"validate", "--tools", "testdata/questions/tools.json", "testdata/questions/late.json"},
+			{"validate", "--tools", "testdata/questions/tools.json", "testdata/questions/within.json"},
+			{"graph", "testdata/questions/plan.json"},
+			{"run", "--dry-run", "--tools", "testdata/questions/tools.json", "testdata/questions/plan.json"},
+			{"run", "--dry-run", "--tools", "../../examples/ask/tools.json", "../../examples/ask/plan.json"},
+		},
 		"dryrun": {
 			{"run", "--dry-run", "--tools", "../../examples/search-fetch/tools.json", "../../examples/search-fetch/plan.json"},
 			{"run", "--dry-run", examples + "weather.json"},

@@ -84,7 +84,7 @@ func (a *app) parsePlan(file string) (*plan.Plan, error) {
 // tellProblems prints the problems of a plan that is not run: as talk, since there is no data.
 func (a *app) tellProblems(file string, report plan.Report) {
 	if a.json() {
-		_ = a.verdict(file, nil, report) // nothing more can be said if standard output is gone
+		_ = a.verdict(file, nil, report, nil) // nothing more can be said if standard output is gone
 		return
 	}
 	var b strings.Builder

@@ -16,7 +16,15 @@ import (
 	"github.com/stepjet/stepjet/subjects"
 )
 
-func (a *app) questionsCommand() *cobra.Command {
+// asking are the commands about what runs ask people.
+type asking struct{ *app }
+
+// commands returns them: what waits, and the two that decide an approval.
+func (a asking) commands() []*cobra.Command {
+	return []*cobra.Command{a.questionsCommand(), a.approveCommand(), a.rejectCommand()}
+}
+
+func (a asking) questionsCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "questions",
 		Short: "List, show and answer what runs wait for people to say",
@@ -33,7 +41,7 @@ given by "stepjet approve" and "stepjet reject".`,
 	return c
 }
 
-func (a *app) questionsListCommand() *cobra.Command {
+func (a asking) questionsListCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "list [RUN]",
 		Short: "List what the runs of a tenant wait for people to say, or one run",
@@ -63,7 +71,7 @@ func (a *app) questionsListCommand() *cobra.Command {
 	}
 }
 
-func (a *app) showQuestions(all []*outcome.Question) error {
+func (a asking) showQuestions(all []*outcome.Question) error {
 	if len(all) == 0 {
 		a.say("nothing waits for an answer")
 		return nil
@@ -85,7 +93,7 @@ func (a *app) showQuestions(all []*outcome.Question) error {
 	return err
 }
 
-func (a *app) questionsShowCommand() *cobra.Command {
+func (a asking) questionsShowCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "show RUN [STEP]",
 		Short: "Show a question: its text, and the arguments that would be called with",
@@ -102,6 +110,9 @@ shown: an answer with it counts for nothing else.`,
 			}
 			defer s.close()
 			q, err := a.question(cmd.Context(), s, args)
+			if fault.CodeOf(err) == fault.NotFound && len(args) > 1 {
+				err = a.notAsked(cmd.Context(), s, args[0], args[1], err)
+			}
 			if err != nil {
 				return err
 			}
@@ -114,7 +125,7 @@ shown: an answer with it counts for nothing else.`,
 }
 
 // question reads the question of a step or, where none is named, the only one of the run.
-func (a *app) question(ctx context.Context, s *session, args []string) (*outcome.Question, error) {
+func (a asking) question(ctx context.Context, s *session, args []string) (*outcome.Question, error) {
 	ctx, cancel := a.patience(ctx)
 	defer cancel()
 	if len(args) > 1 {
@@ -138,7 +149,35 @@ func (a *app) question(ctx context.Context, s *session, args []string) (*outcome
 	return q, why(ctx, err)
 }
 
-func (a *app) writeQuestion(q *outcome.Question) error {
+// notAsked says why nobody is asked about a step: what was decided and by whom, or how it ended without; otherwise that
+// which the look for its question came to.
+func (a asking) notAsked(ctx context.Context, s *session, run, step string, otherwise error) error {
+	ctx, cancel := a.patience(ctx)
+	defer cancel()
+	doc, err := s.client.Get(ctx, run)
+	if err != nil {
+		return otherwise
+	}
+	answer, status, what := doc.Approval, outcome.StepStatus(""), "the plan"
+	if step != subjects.RootScope {
+		at := findStep(doc, step)
+		if at == nil {
+			return otherwise
+		}
+		answer, status, what = at.Answer, at.Status, "the step "+step
+	}
+	switch {
+	case answer != nil:
+		return fault.New(fault.AlreadyFinished, "%s was %s", what, answeredLine(answer)).
+			WithHint("that stands; see what came of it: stepjet get %s", run)
+	case status.Terminal():
+		return fault.New(fault.AlreadyFinished, "%s is %s, and waits for no answer", what, status).
+			WithHint("see how it ended: stepjet get %s --step %s", run, step)
+	}
+	return otherwise
+}
+
+func (a asking) writeQuestion(q *outcome.Question) error {
 	var b bytes.Buffer
 	st := a.style
 	step := q.Step
@@ -197,7 +236,7 @@ func (f *answerFlags) answer() client.Answer {
 	return client.Answer{Reason: f.reason, By: cmp.Or(f.by, f.user())}
 }
 
-func (a *app) questionsAnswerCommand() *cobra.Command {
+func (a asking) questionsAnswerCommand() *cobra.Command {
 	var f answerFlags
 	c := &cobra.Command{
 		Use:   "answer RUN STEP VALUE",
@@ -220,11 +259,11 @@ the schema and the choices of the question.`,
 			})
 		}),
 	}
-	f.add(a, c)
+	f.add(a.app, c)
 	return c
 }
 
-func (a *app) approveCommand() *cobra.Command {
+func (a asking) approveCommand() *cobra.Command {
 	var f answerFlags
 	var arguments, value string
 	c := &cobra.Command{
@@ -261,13 +300,13 @@ input schema. --value does not call it at all: the value becomes the result of t
 			})
 		}),
 	}
-	f.add(a, c)
+	f.add(a.app, c)
 	c.Flags().StringVar(&arguments, "arguments", "", "`JSON` object that takes the place of the arguments shown")
 	c.Flags().StringVar(&value, "value", "", "`JSON` that takes the place of what the tool would return")
 	return c
 }
 
-func (a *app) rejectCommand() *cobra.Command {
+func (a asking) rejectCommand() *cobra.Command {
 	var f answerFlags
 	c := &cobra.Command{
 		Use:   "reject RUN [STEP]",
@@ -283,12 +322,12 @@ Rejecting the plan as a whole ("=") cancels the run before its first step.`,
 			})
 		}),
 	}
-	f.add(a, c)
+	f.add(a.app, c)
 	return c
 }
 
 // answer reads a question, gives an answer to it, and says what stands.
-func (a *app) answer(
+func (a asking) answer(
 	ctx context.Context, args []string, f *answerFlags,
 	give func(context.Context, *session, *outcome.Question) (*outcome.Answered, error),
 ) error {

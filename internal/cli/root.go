@@ -41,8 +41,9 @@ have finished, on any number of workers, and only what was asked for comes back.
 		}
 	}
 	add("plans", a.runCommand(), a.submitCommand(), a.validateCommand(), a.graphCommand(), a.evalCommand())
-	add("runs", a.listCommand(), a.getCommand(), a.watchCommand(), a.cancelCommand(), a.questionsCommand(), a.approveCommand(), a.rejectCommand(),
-		a.retryCommand(), a.deadCommand())
+	add("runs", a.listCommand(), a.getCommand(), a.watchCommand(), a.cancelCommand())
+	add("runs", asking{a}.commands()...)
+	add("runs", a.retryCommand(), a.deadCommand())
 	add("rest", a.devCommand(), a.orchestratorCommand(), a.workerCommand(), mcpCommand(a), a.doctorCommand(), a.toolsCommand(), templatesCommand(a), a.benchCommand(),
 		a.conformanceCommand(), a.aclCommand(), a.tenantCommand(), a.keysCommand(), a.versionCommand())
 	return root

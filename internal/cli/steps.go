@@ -308,6 +308,9 @@ func (a *app) writeStep(w io.Writer, of *account, s *outcome.Step) error {
 		fmt.Fprintf(&b, "%s\n", itemsLine(s))
 	}
 	writeAnswered(&b, s.Answer, s.Tool)
+	if counts := countAnswers(s.Items); counts != "" {
+		fmt.Fprintf(&b, "answers: %s\n", counts)
+	}
 	if waits := waitingLine(s); waits != "" {
 		fmt.Fprintf(&b, "waiting: %s\n", waits)
 	}

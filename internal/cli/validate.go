@@ -9,9 +9,11 @@ import (
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/dev"
+	"github.com/stepjet/stepjet/internal/dryrun"
 	"github.com/stepjet/stepjet/internal/hosted"
 	"github.com/stepjet/stepjet/internal/text"
 	"github.com/stepjet/stepjet/plan"
+	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/tool"
 )
 
@@ -21,7 +23,7 @@ func (a *app) validateCommand() *cobra.Command {
 		Use:   "validate PLAN…",
 		Short: "Find every problem of one or more plans",
 		Long: `Reports all problems of each plan at once, with a JSON pointer to the place and a hint how
-to mend it. "-" is standard input. Nothing runs.
+to mend it, and what a valid plan will ask people. "-" is standard input. Nothing runs.
 
 Tools and their arguments are checked against --tools, a JSON array of definitions in MCP
 form, or against the registry where a server is given or a "stepjet dev" is running; with
@@ -53,7 +55,7 @@ func (a *app) validate(ctx context.Context, files []string, tools string) error 
 		if p == nil {
 			bad++
 		}
-		if err := a.verdict(name, p, report); err != nil {
+		if err := a.verdict(name, p, report, known.rules); err != nil {
 			return err
 		}
 	}
@@ -90,7 +92,7 @@ func (a *app) knownTools(ctx context.Context, file string) (*catalog, error) {
 	}
 	d := make([]*tool.Definition, len(registered))
 	for i := range registered {
-		d[i] = registered[i].Definition
+		d[i] = registered[i].Effective()
 	}
 	return newCatalog(d)
 }
@@ -104,14 +106,20 @@ func (a *app) definitionsHere(file string) ([]*tool.Definition, error) {
 	return hosted.Builtin().Definitions(), nil
 }
 
-func (a *app) verdict(name string, p *plan.Plan, r plan.Report) error {
+// verdict says what is wrong with a plan, or what a valid one will ask people; rules are what contracts ask for, by tool.
+func (a *app) verdict(name string, p *plan.Plan, r plan.Report, rules dryrun.Rules) error {
+	var questions []dryrun.Foreseen
+	if p != nil {
+		questions = rules.Questions(p)
+	}
 	if a.json() {
 		return a.printJSON(struct {
-			File     string          `json:"file"`
-			Valid    bool            `json:"valid"`
-			Problems []fault.Problem `json:"problems"`
-			Warnings []fault.Problem `json:"warnings"`
-		}{name, p != nil, list(r.Problems), list(r.Warnings)})
+			File      string            `json:"file"`
+			Valid     bool              `json:"valid"`
+			Problems  []fault.Problem   `json:"problems"`
+			Warnings  []fault.Problem   `json:"warnings"`
+			Questions []dryrun.Foreseen `json:"questions,omitempty"`
+		}{name, p != nil, list(r.Problems), list(r.Warnings), questions})
 	}
 	var b strings.Builder
 	st := a.style
@@ -123,7 +131,8 @@ func (a *app) verdict(name string, p *plan.Plan, r plan.Report) error {
 	}
 	writeProblems(&b, r.Problems, st.red, st)
 	writeProblems(&b, r.Warnings, func(s string) string { return st.yellow("warning " + s) }, st)
-	if len(r.Problems)+len(r.Warnings) > 0 {
+	writeForeseen(&b, st, questions)
+	if len(r.Problems)+len(r.Warnings)+len(questions) > 0 {
 		b.WriteByte('\n')
 	}
 	_, err := fmt.Fprint(a.stdout, b.String())
@@ -156,4 +165,21 @@ func writeProblems(b *strings.Builder, problems []fault.Problem, paint func(stri
 			fmt.Fprintf(b, "    %s %s\n", st.dim("hint:"), oneLine(p.Hint))
 		}
 	}
+}
+
+// writeForeseen lists the questions of a plan below its verdict.
+func writeForeseen(b *strings.Builder, st style, all []dryrun.Foreseen) {
+	if len(all) == 0 {
+		return
+	}
+	b.WriteByte('\n')
+	var t table
+	for _, q := range all {
+		step := q.Step
+		if step == subjects.RootScope {
+			step = "the plan"
+		}
+		t.add(cell{text: "question", paint: st.yellow}, cell{text: oneLine(step), paint: st.bold}, plain(oneLine(q.String())))
+	}
+	t.write(b, "  ", 0)
 }

@@ -74,7 +74,7 @@ func (w *described) noticesOf(i int, n *noticed) {
 	t := w.trial
 	x, p := t.at(i), t.machine.PlanStep(i)
 	_, id := t.place(i)
-	if p.Timeout > 0 {
+	if p.Timeout > 0 && !p.Ask { // what asks says it with the question
 		execution := time.Duration(0) // of a step with a plan of its own there is none
 		if x.tool != nil {
 			execution = x.tool.Contract.Timeout

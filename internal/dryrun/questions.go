@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/machine"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/tool"
@@ -26,15 +27,37 @@ func (t *trial) people(round *machine.Effects) {
 		if q == nil || t.cut != "" {
 			continue
 		}
-		if c.Step != machine.ThePlan {
-			t.at(c.Step).asked++
+		a := &machine.Answer{Call: c, Number: q.Number, Digest: q.Digest}
+		switch {
+		case q.Kind == outcome.Ask:
+			a.Value, a.Error = t.answered(c)
+		case c.Step != machine.ThePlan:
+			a.Error = t.unworded(c)
 		}
-		a := &machine.Answer{Call: c, Number: q.Number, Digest: q.Digest, Decision: machine.Approve}
-		if q.Kind == outcome.Ask {
-			a.Decision, a.Value = "", t.answered(c)
+		if a.Value == nil && a.Error == nil {
+			a.Decision = machine.Approve
+		}
+		if c.Step != machine.ThePlan && a.Error == nil { // else there is nothing to show, and nobody is asked
+			t.at(c.Step).asked++
 		}
 		t.tell(machine.Record{Answer: a})
 	}
+}
+
+// unworded is why the question of a call can't be put into words, where that is certain. Else there is a doubt.
+func (t *trial) unworded(c machine.Call) *fault.Error {
+	x, sc := t.at(c.Step), t.scopeOf(c.Step)
+	var item []byte
+	if c.Item > 0 {
+		item = x.list[c.Item-1]
+	}
+	t.sure = x.sure
+	_, err := sc.resolver.Question(c.Step-sc.first, item, sc.result)
+	if err != nil && !t.sure {
+		t.doubtOf(c, "/approval/ask", err)
+		return nil
+	}
+	return err
 }
 
 // wantsApproval reports whether the contract's condition asks for an approval of a call with made-up arguments.
@@ -47,11 +70,15 @@ func (t *trial) wantsApproval(c machine.Call) bool {
 	return wanted
 }
 
-// answered makes an answer up.
-func (t *trial) answered(c machine.Call) []byte {
+// answered makes an answer up. The error is one that is certain: nobody could be asked.
+func (t *trial) answered(c machine.Call) ([]byte, *fault.Error) {
+	anything := []byte("null")
 	args, err := t.arguments(c)
-	if err != nil || args == nil {
-		return []byte("null")
+	switch {
+	case err != nil:
+		return nil, err
+	case args == nil:
+		return anything, nil
 	}
 	x := t.at(c.Step)
 	if len(args) <= maxShown && x.shown == nil {
@@ -59,21 +86,19 @@ func (t *trial) answered(c machine.Call) []byte {
 	}
 	asked, err := tool.ReadAsked(args)
 	switch {
-	case err != nil:
-		return []byte("null")
+	case err != nil: // there is a doubt, where it is not certain
+		return anything, nil
 	case len(asked.Choices) > 0:
-		return asked.Choices[0]
+		return asked.Choices[0], nil
 	case len(asked.Schema) == 0:
-		return []byte("null")
+		return anything, nil
 	}
-	schema, bad := tool.CompileSchema(asked.Schema)
-	if bad != nil {
-		return []byte("null")
+	if schema, bad := tool.CompileSchema(asked.Schema); bad == nil {
+		if sample := tool.SampleOf(schema); sample.JSON != nil {
+			return sample.JSON, nil
+		}
 	}
-	if sample := tool.SampleOf(schema); sample.JSON != nil {
-		return sample.JSON
-	}
-	return []byte("null")
+	return anything, nil
 }
 
 // tell hands a record that decides no attempt to the machine.

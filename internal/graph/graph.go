@@ -108,6 +108,8 @@ type Description struct {
 	Waves [][]string `json:"waves"`
 	// Outputs holds the ids of the steps whose results come back.
 	Outputs []string `json:"outputs"`
+	// Asks is "approval" where a person is asked before anything begins; else empty.
+	Asks string `json:"asks,omitempty"`
 }
 
 // Node is one step of a Description.
@@ -161,6 +163,9 @@ func Describe(p *plan.Plan) Description {
 		d.Waves = append(d.Waves, ids(p, w))
 	}
 	d.Outputs = ids(p, p.Outputs)
+	if p.Approval != nil {
+		d.Asks = "approval"
+	}
 	return d
 }
 

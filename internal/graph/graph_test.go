@@ -73,6 +73,14 @@ const worth = `{"steps":[
 	{"id":"big","value":{"$calc":"$ref:total > 100 and $ref:order.name != \"a <b>\""},"if":"$ref:total != null"},
 	{"id":"send","tool":"send","arguments":{"total":"$ref:total"}}],"output_steps":["big","send"]}`
 
+// asking waits for people: before it begins, before a step, for each item, and for a value.
+const asking = `{"approval":true,"steps":[
+	{"id":"order","tool":"get_order"},
+	{"id":"pay","tool":"charge","if":"$ref:order.total > 0","arguments":{"x":"$ref:order.total"},"approval":{"ask":"Pay ${ref:order.total}?"}},
+	{"id":"each","tool":"mail","approval":true,"for_each":{"in":"$ref:order.lines"},"arguments":{"x":"$ref:item"}},
+	{"id":"who","tool":"ask","arguments":{"question":"Who?"}},
+	{"id":"end","tool":"t","depends_on":["pay","each"],"arguments":{"x":"$ref:who"}}]}`
+
 // wide has a wave of 40 steps that one step joins, and names of every length.
 func wide() string {
 	steps := []string{`{"id":"start","tool":"a/very.long:tool-name/that_goes_on_and_on_and_on"}`}
@@ -89,7 +97,7 @@ func wide() string {
 func TestDraw(t *testing.T) {
 	t.Parallel()
 	for _, f := range graph.Formats() {
-		for name, body := range map[string]string{"small": small, "wide": wide(), "branching": branching, "worth": worth, "nested": nested, "looping": looping} {
+		for name, body := range map[string]string{"small": small, "wide": wide(), "branching": branching, "worth": worth, "nested": nested, "looping": looping, "asking": asking} {
 			text, err := graph.Draw(parse(t, body), f, graph.Options{})
 			require.NoError(t, err)
 			golden(t, name+"."+string(f)+".txt", text)
@@ -205,4 +213,24 @@ func TestThousands(t *testing.T) {
 	for n, want := range map[int]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567", -1234: "-1,234"} {
 		require.Equal(t, want, graph.Thousands(n))
 	}
+}
+
+// What is asked stands in every form: which steps wait for a person is what a reader of the plan wants to know first.
+func TestQuestionsAreDrawn(t *testing.T) {
+	t.Parallel()
+	p := parse(t, asking)
+	for _, f := range graph.Formats() {
+		drawn, err := graph.Draw(p, f, graph.Options{})
+		require.NoError(t, err)
+		require.Equal(t, 2, strings.Count(drawn, "after an approval")-strings.Count(drawn, "· after an approval"), "%s\n%s", f, drawn)
+		require.Equal(t, 1, strings.Count(drawn, "asks a person"), "%s\n%s", f, drawn)
+	}
+	d := graph.Describe(p)
+	require.Equal(t, "approval", d.Asks)
+	var asks []string
+	for _, n := range d.Steps {
+		asks = append(asks, n.Asks)
+	}
+	require.Equal(t, []string{"", "approval", "approval", "ask", ""}, asks)
+	require.Empty(t, graph.Describe(parse(t, small)).Asks)
 }

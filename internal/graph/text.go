@@ -84,6 +84,9 @@ func (d *textDrawing) head(waves int) {
 	if d.outputs != nil {
 		parts = append(parts, plural(len(d.plan.Outputs), "output"))
 	}
+	if d.plan.Approval != nil {
+		parts = append(parts, "after an approval")
+	}
 	d.note(strings.Join(parts, " · "))
 	if d.plan.Schedule == plan.Waves {
 		d.note("a wave starts when the one before is over")
