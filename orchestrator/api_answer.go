@@ -2,6 +2,7 @@ package orchestrator
 
 import (
 	"context"
+	"strings"
 
 	"github.com/nats-io/nats.go"
 
@@ -134,17 +135,28 @@ func (a *answering) unfitArguments(q *machine.Question) error {
 	args, bad := plan.Output(a.asks.Arguments, false)
 	switch {
 	case bad != nil:
-		return fault.New(fault.InvalidArguments, "the arguments can't be taken: %s", bad.Message).WithHint("%s", bad.Hint)
+		return notTaken(fault.InvalidArguments, "the arguments", bad)
 	case len(args) == 0 || args[0] != '{':
 		return fault.New(fault.InvalidArguments, "the arguments are no object").WithHint("write all of them, as the question shows them")
 	}
 	name := a.r.step(q.Step).Tool
 	if schema := a.r.schemas[name]; schema != nil {
 		if wrong := schema.Check(args, nil); len(wrong) > 0 {
-			return tool.Refusal(name, wrong)
+			err := tool.Refusal(name, wrong)
+			if err.Hint = "write arguments that fit it: stepjet tools show " + name; wrong[0].Hint != "" {
+				err.Hint = wrong[0].Hint + "; " + err.Hint
+			}
+			return err
 		}
 	}
 	return nil
+}
+
+// notTaken is the error for what a person wrote and no tool could have returned.
+func notTaken(code fault.Code, what string, bad *fault.Error) error {
+	why := strings.TrimPrefix(strings.TrimPrefix(bad.Message, "the tool's output "), "the output ")
+	return fault.New(code, "%s can't be taken: what is written there %s", what, why).
+		WithHint("write flat JSON in UTF-8, each key of an object once; what is large, by a name or an address")
 }
 
 // checkValue checks a value that decides the step, beside the loop, and goes on.
@@ -173,7 +185,7 @@ func (a *answering) checkValue(q *machine.Question) {
 func (a *answering) unfitValue(ctx context.Context, in *inputs, asks bool, digest string) error {
 	value, bad := plan.Output(a.asks.Value, false)
 	if bad != nil {
-		return fault.New(fault.InvalidValue, "the value can't be taken: %s", bad.Message).WithHint("%s", bad.Hint)
+		return notTaken(fault.InvalidValue, "the value", bad)
 	}
 	if asks {
 		args, err := a.l.values.arguments(ctx, in)

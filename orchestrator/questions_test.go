@@ -68,6 +68,13 @@ func TestAPersonApprovesWithAnEdit(t *testing.T) {
 	require.Contains(t, fault.As(err).Hint, "questions show")
 	_, err = s.client.Approve(ctx(t), q, client.Answer{Arguments: json.RawMessage(`[1]`)})
 	require.Equal(t, fault.InvalidArguments, fault.CodeOf(err))
+	for _, args := range []string{`{"amount":` + strings.Repeat("[", 70) + strings.Repeat("]", 70) + `}`, `{"amount":1,"amount":2}`} {
+		_, err = s.client.Approve(ctx(t), q, client.Answer{Arguments: json.RawMessage(args)})
+		require.Equal(t, fault.InvalidArguments, fault.CodeOf(err), args)
+		for _, of := range []string{"reference", "output", "return"} { // a tool's and a plan's
+			require.NotContains(t, err.Error()+fault.As(err).Hint, of, args)
+		}
+	}
 	unknown := *q
 	unknown.Step = "nobody"
 	_, err = s.client.Approve(ctx(t), &unknown, client.Answer{})

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -18,12 +19,40 @@ func (p *parser) argumentHint(step int, w *walker, v tool.Violation) string {
 	case warned != "":
 		return warned
 	}
+	if hint := askedHint(&p.plan.Steps[step], w, v); hint != "" {
+		return hint
+	}
 	if v.Missing != "" && v.Pointer == "" {
 		if hint := p.besideArguments(step, w, v.Missing); hint != "" {
 			return hint
 		}
 	}
 	return v.Hint
+}
+
+// askWords are what models write for the arguments of the tool that asks a person.
+var askWords = map[string]string{
+	"prompt": "question", "text": "question", "message": "question", "ask": "question", "title": "question", "description": "question",
+	"options": "choices", "answers": "choices", "enum": "choices", "values": "choices", "allowed": "choices",
+	"type": "schema", "format": "schema", "json_schema": "schema", "answer_schema": "schema",
+}
+
+// askedHint says how an argument of a step that asks a person is called, where another word for it stands there: left
+// out, it would be lost.
+func askedHint(s *Step, w *walker, v tool.Violation) string {
+	if w == nil || !s.Ask {
+		return ""
+	}
+	rename := func(word, meant string) string { return fmt.Sprintf("rename %q to %q", word, meant) }
+	if word := strings.TrimPrefix(v.Pointer, "/"); askWords[word] != "" && !w.hasArgument(askWords[word]) {
+		return rename(word, askWords[word])
+	}
+	for _, word := range slices.Sorted(maps.Keys(askWords)) {
+		if v.Pointer == "" && v.Missing == askWords[word] && w.hasArgument(word) {
+			return rename(word, v.Missing)
+		}
+	}
+	return ""
 }
 
 // besideArguments says that an argument stands beside the arguments, if a field that nobody knows seems to be it.

@@ -48,3 +48,42 @@ func TestQuestionsThatNobodyCanAnswer(t *testing.T) {
 		require.Empty(t, r.Problems, name)
 	}
 }
+
+// TestOtherWordsForWhatIsAsked: who writes another word for an argument of the tool that asks is told its name; left out, the
+// choices would be lost.
+func TestOtherWordsForWhatIsAsked(t *testing.T) {
+	t.Parallel()
+	for args, hints := range map[string][]string{
+		`{"prompt":"Which?","options":["a","b"]}`:   {`rename "prompt" to "question"`, `rename "options" to "choices"`, `rename "prompt" to "question"`},
+		`{"text":"Which?"}`:                         {`rename "text" to "question"`},
+		`{"question":"Which?","options":["a","b"]}`: {`rename "options" to "choices"`},
+		`{"question":"Which?","text":"x"}`:          {`leave "text" out`},
+		`{"question":"Which?","unit":"x"}`:          {`leave "unit" out`},
+	} {
+		_, r := plan.Parse([]byte(steps(`{"id":"q","tool":"ask","arguments":`+args+`}`)), corpusTools(t))
+		var got []string
+		for _, p := range r.Problems {
+			got = append(got, p.Hint)
+		}
+		require.ElementsMatch(t, hints, got, args)
+	}
+}
+
+// TestATextThatCalculates: a call of a function is text where it stands, and who writes it is warned.
+func TestATextThatCalculates(t *testing.T) {
+	t.Parallel()
+	for value, warned := range map[string]bool{
+		`sum($ref:a.l[*].price)`: true, `round($ref:a.x, 2)`: true, `($ref:a.x + 1)`: true, `concat($ref:a.x, 'b')`: true, `len ($ref:a.l) > 1`: true,
+		`($ref:a.x)`: false, `(see $ref:a.x)`: false, `total($ref:a.x)`: false, `sum of $ref:a.x (net)`: false, `sum(a) is $ref:a.x`: false,
+	} {
+		_, r := plan.Parse([]byte(steps(`{"id":"a","tool":"echo"},{"id":"v","value":"`+value+`"}`)), corpusTools(t))
+		require.Empty(t, r.Problems, value)
+		if !warned {
+			require.Empty(t, r.Warnings, value)
+			continue
+		}
+		require.Len(t, r.Warnings, 1, value)
+		require.Contains(t, r.Warnings[0].Message, "nothing is computed", value)
+		require.Contains(t, r.Warnings[0].Hint, `{"$calc": "`+value+`"}`, value)
+	}
+}

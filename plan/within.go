@@ -2,8 +2,10 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/stepjet/stepjet/internal/expression"
 	"github.com/stepjet/stepjet/internal/jsontape"
 	"github.com/stepjet/stepjet/subjects"
 )
@@ -20,7 +22,7 @@ var suspects = func() (t [256]bool) {
 // within warns of what looks like a reference within longer text and is none: another language's, or an expression
 // behind a right one.
 func (w *walker) within(text string, pieces []piece) {
-	if at := computes(pieces); at > 0 {
+	if computes(pieces) > 0 || (calcReader{w}).calculates(text, pieces) {
 		w.warn("", fmt.Sprintf("%s is text with a reference in it: nothing is computed", clip(text)),
 			calcReader{w}.hint(text))
 		return
@@ -96,6 +98,21 @@ func (p *refParser) refAt(s string, i int, known func(id string) bool) (end int,
 		return 0, ""
 	}
 	return end, r.text
+}
+
+// calculates reports whether a text with references is written like a calculation: a call of a function, or brackets
+// around what computes.
+func (w calcReader) calculates(text string, pieces []piece) bool {
+	name, _, called := strings.Cut(text, "(")
+	refers := slices.ContainsFunc(pieces, func(x piece) bool { return len(x.refs) > 0 })
+	if !called || !refers || strings.Trim(trimSpace(name), "abcdefghijklmnopqrstuvwxyz") != "" {
+		return false
+	}
+	if trimSpace(name) == "" && len(pieces) == 3 && trimSpace(pieces[0].text) == "(" && trimSpace(pieces[2].text) == ")" {
+		return false // a value in brackets
+	}
+	_, err := expression.Compile(text, w.p.refs.reads)
+	return err == nil
 }
 
 // computes reports, as a number above 0, where an operator or a filter follows a reference that the text begins with.

@@ -2,6 +2,8 @@ package wire_test
 
 import (
 	"encoding/json"
+	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -75,20 +77,34 @@ func TestAnswerRequestForms(t *testing.T) {
 		return nats.Msg{Header: wire.Versioned(), Data: read.Body()}
 	})
 	for body, code := range map[string]fault.Code{
-		`not json`:                                                     fault.InvalidValue,
-		`{"digest":"x","decision":"approve"}`:                          fault.InvalidValue,
-		`{"step":"a","decision":"approve"}`:                            fault.InvalidValue,
-		`{"step":"a","digest":"x"}`:                                    fault.InvalidValue,
-		`{"step":"a","digest":"x","decision":"approve","value":1}`:     fault.InvalidValue,
-		`{"step":"a","digest":"x","decision":"expire"}`:                fault.InvalidValue,
-		`{"step":"a","digest":"x","decision":"reject","arguments":{}}`: fault.InvalidValue,
-		`{"step":"a","digest":"x","value":1,"arguments":{}}`:           fault.InvalidValue,
-		`{"step":"` + strings.Repeat("a", wire.InlineLimit) + `"}`:     fault.TooLarge,
+		`not json`:                                                           fault.InvalidValue,
+		`{"digest":"x","decision":"approve"}`:                                fault.InvalidValue,
+		`{"step":"a","decision":"approve"}`:                                  fault.InvalidValue,
+		`{"step":"a","digest":"x"}`:                                          fault.InvalidValue,
+		`{"step":"a","digest":"x","decision":"approve","value":1}`:           fault.InvalidValue,
+		`{"step":"a","digest":"x","decision":"expire"}`:                      fault.InvalidValue,
+		`{"step":"a","digest":"x","decision":"reject","arguments":{}}`:       fault.InvalidValue,
+		`{"step":"a","digest":"x","value":1,"arguments":{}}`:                 fault.InvalidValue,
+		`{"step":"a","digest":"x","decision":"reject","decision":"approve"}`: fault.InvalidValue,
+		`{"step":"a","digest":"x","Decision":"approve"}`:                     fault.InvalidValue,
+		`{"step":["a"],"digest":"x","decision":"approve"}`:                   fault.InvalidValue,
+		`["a"]`: fault.InvalidValue,
+		`null`:  fault.InvalidValue,
+		`{"step":"` + strings.Repeat("a", wire.InlineLimit) + `"}`: fault.TooLarge,
 	} {
 		_, err := wire.ParseAnswerRequest(&nats.Msg{Data: []byte(body)})
 		require.Equal(t, code, fault.CodeOf(err), body[:min(80, len(body))])
 		require.NotEmpty(t, fault.As(err).Hint)
+		require.NotContains(t, err.Error(), "Go ", "in the words of whoever reads it")
 	}
+	for _, key := range keysOf(reflect.TypeFor[wire.AnswerRequest]()) {
+		_, err := wire.ParseAnswerRequest(&nats.Msg{Data: fmt.Appendf(nil, `{"step":"a","digest":"x","decision":"approve",%q:null}`, strings.ToUpper(key))})
+		require.Error(t, err, key)
+		require.Contains(t, err.Error(), fmt.Sprintf("which is written %q", key))
+	}
+	newer := `{"step":"a","digest":"x","decision":"approve","one day":{"a":1,"a":2}}`
+	_, err = wire.ParseAnswerRequest(&nats.Msg{Data: []byte(newer)})
+	require.NoError(t, err, "what a newer client says besides")
 }
 
 // TestOnlyTheServerVerifiesWhoAnswers: what a request says of itself is not believed, whatever header it has.
@@ -168,4 +184,18 @@ func TestRequester(t *testing.T) {
 		require.Equal(t, c.who, who, "%s %v", c.reply, c.header)
 		require.Equal(t, c.code, fault.CodeOf(err), "%s %v", c.reply, c.header)
 	}
+}
+
+// keysOf returns the members that a struct has in JSON, with those of what it embeds.
+func keysOf(of reflect.Type) (keys []string) {
+	for i := range of.NumField() {
+		f := of.Field(i)
+		if f.Anonymous {
+			keys = append(keys, keysOf(f.Type)...)
+			continue
+		}
+		key, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		keys = append(keys, key)
+	}
+	return keys
 }
