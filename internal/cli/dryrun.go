@@ -41,7 +41,7 @@ func (r dryRun) print(ctx context.Context) error {
 			*outcome.DryRun
 		}{r.file, d.Valid(), d})
 	case !d.Valid():
-		err = r.verdict(r.file, nil, plan.Report{Problems: d.Problems, Warnings: d.Warnings}, nil)
+		err = r.verdict(judged{file: r.file, body: body, report: plan.Report{Problems: d.Problems, Warnings: d.Warnings}})
 	default:
 		err = r.page(body, d)
 	}

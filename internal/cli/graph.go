@@ -77,18 +77,18 @@ func (a *app) parsePlan(file string) (*plan.Plan, error) {
 	if p != nil {
 		return p, nil
 	}
-	a.tellProblems(file, report)
+	a.tellProblems(judged{file: file, body: body, report: report})
 	return nil, quietly(exitInvalid)
 }
 
 // tellProblems prints the problems of a plan that is not run: as talk, since there is no data.
-func (a *app) tellProblems(file string, report plan.Report) {
+func (a *app) tellProblems(j judged) {
 	if a.json() {
-		_ = a.verdict(file, nil, report, nil) // nothing more can be said if standard output is gone
+		_ = a.verdict(j) // nothing more can be said if standard output is gone
 		return
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s  %s  %s\n", shown(file), a.errStyle.red("invalid"), a.errStyle.dim(text.Count(len(report.Problems), "problem")))
-	writeProblems(&b, report.Problems, a.errStyle.red, a.errStyle)
+	fmt.Fprintf(&b, "%s  %s  %s\n", shown(j.file), a.errStyle.red("invalid"), a.errStyle.dim(text.Count(len(j.report.Problems), "problem")))
+	writeLocated(&b, locate(j.body, j.report.Problems), a.errStyle.red, a.errStyle)
 	_, _ = io.WriteString(a.stderr, b.String())
 }

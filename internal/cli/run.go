@@ -77,7 +77,7 @@ func (a *app) run(ctx context.Context, file string, f runFlags) error {
 	}
 	if len(body) == maxPlanFile { // too large to be sent: say so here
 		_, report := plan.Parse(body, nil)
-		a.tellProblems(file, report)
+		a.tellProblems(judged{file: file, body: body, report: report})
 		return quietly(exitInvalid)
 	}
 	p, _ := plan.Parse(body, nil) // a plan that is invalid is sent all the same, and its problems come back

@@ -42,7 +42,7 @@ func (a *app) submitOnly(ctx context.Context, file, run string, with *contextFla
 	}
 	p, report := plan.Parse(body, nil)
 	if p == nil {
-		a.tellProblems(file, report)
+		a.tellProblems(judged{file: file, body: body, report: report})
 		return quietly(exitInvalid)
 	}
 	bag, err := a.runContext(with, p)

@@ -22,8 +22,9 @@ func (a *app) validateCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "validate PLAN…",
 		Short: "Find every problem of one or more plans",
-		Long: `Reports all problems of each plan at once, with a JSON pointer to the place and a hint how
-to mend it, and what a valid plan will ask people. "-" is standard input. Nothing runs.
+		Long: `Reports all problems of each plan at once, with a JSON pointer, line and column of the place,
+and a hint how to mend it, and what a valid plan will ask people. "-" is standard input.
+Nothing runs.
 
 Tools and their arguments are checked against --tools, a JSON array of definitions in MCP
 form, or against the registry where a server is given or a "stepjet dev" is running; with
@@ -55,7 +56,7 @@ func (a *app) validate(ctx context.Context, files []string, tools string) error 
 		if p == nil {
 			bad++
 		}
-		if err := a.verdict(name, p, report, known.rules); err != nil {
+		if err := a.verdict(judged{name, body, p, report, known.rules}); err != nil {
 			return err
 		}
 	}
@@ -106,50 +107,79 @@ func (a *app) definitionsHere(file string) ([]*tool.Definition, error) {
 	return hosted.Builtin().Definitions(), nil
 }
 
-// verdict says what is wrong with a plan, or what a valid one will ask people; rules are what contracts ask for, by tool.
-func (a *app) verdict(name string, p *plan.Plan, r plan.Report, rules dryrun.Rules) error {
-	var questions []dryrun.Foreseen
-	if p != nil {
-		questions = rules.Questions(p)
+// judged is what was found of one plan.
+type judged struct {
+	file   string
+	body   []byte     // as it was read
+	plan   *plan.Plan // nil for one that is invalid
+	report plan.Report
+	rules  dryrun.Rules
+}
+
+// located is a problem, and where it is in the text of the plan.
+type located struct {
+	fault.Problem
+	Place *plan.Place `json:"place,omitempty"` // nil where there is no text
+}
+
+// locate finds the places of problems in a text, which is nil for none. It never returns nil.
+func locate(body []byte, problems []fault.Problem) []located {
+	all, paths := make([]located, len(problems)), make([]string, len(problems))
+	for i := range problems {
+		all[i].Problem, paths[i] = problems[i], problems[i].Path
 	}
+	if body == nil {
+		return all
+	}
+	for i, at := range plan.Locate(body, paths...) {
+		all[i].Place = &at
+	}
+	return all
+}
+
+// verdict says what is wrong with a plan, or what a valid one will ask people.
+func (a *app) verdict(j judged) error {
+	var questions []dryrun.Foreseen
+	if j.plan != nil {
+		questions = j.rules.Questions(j.plan)
+	}
+	problems, warnings := locate(j.body, j.report.Problems), locate(j.body, j.report.Warnings)
 	if a.json() {
 		return a.printJSON(struct {
 			File      string            `json:"file"`
 			Valid     bool              `json:"valid"`
-			Problems  []fault.Problem   `json:"problems"`
-			Warnings  []fault.Problem   `json:"warnings"`
+			Problems  []located         `json:"problems"`
+			Warnings  []located         `json:"warnings"`
 			Questions []dryrun.Foreseen `json:"questions,omitempty"`
-		}{name, p != nil, list(r.Problems), list(r.Warnings), questions})
+		}{j.file, j.plan != nil, problems, warnings, questions})
 	}
 	var b strings.Builder
 	st := a.style
-	if p != nil {
-		fmt.Fprintf(&b, "%s  %s  %s\n", shown(name), st.green("valid"),
-			st.dim(fmt.Sprintf("%s, %s", text.Count(len(p.Steps), "step"), text.Count(p.Depth, "wave"))))
+	if j.plan != nil {
+		fmt.Fprintf(&b, "%s  %s  %s\n", shown(j.file), st.green("valid"),
+			st.dim(fmt.Sprintf("%s, %s", text.Count(len(j.plan.Steps), "step"), text.Count(j.plan.Depth, "wave"))))
 	} else {
-		fmt.Fprintf(&b, "%s  %s  %s\n", shown(name), st.red("invalid"), st.dim(text.Count(len(r.Problems), "problem")))
+		fmt.Fprintf(&b, "%s  %s  %s\n", shown(j.file), st.red("invalid"), st.dim(text.Count(len(problems), "problem")))
 	}
-	writeProblems(&b, r.Problems, st.red, st)
-	writeProblems(&b, r.Warnings, func(s string) string { return st.yellow("warning " + s) }, st)
+	writeLocated(&b, problems, st.red, st)
+	writeLocated(&b, warnings, func(s string) string { return st.yellow("warning " + s) }, st)
 	writeForeseen(&b, st, questions)
-	if len(r.Problems)+len(r.Warnings)+len(questions) > 0 {
+	if len(problems)+len(warnings)+len(questions) > 0 {
 		b.WriteByte('\n')
 	}
 	_, err := fmt.Fprint(a.stdout, b.String())
 	return err
 }
 
-// list is never null in JSON.
-func list(p []fault.Problem) []fault.Problem {
-	if p == nil {
-		return []fault.Problem{}
-	}
-	return p
-}
-
 // writeProblems prints problems one below the other: code and place, what is wrong, how to mend it.
 func writeProblems(b *strings.Builder, problems []fault.Problem, paint func(string) string, st style) {
-	for _, p := range problems {
+	writeLocated(b, locate(nil, problems), paint, st)
+}
+
+// writeLocated prints problems with the lines and columns where they are.
+func writeLocated(b *strings.Builder, problems []located, paint func(string) string, st style) {
+	for i := range problems {
+		p := &problems[i]
 		place := p.Path
 		if place == "" {
 			place = "(the whole plan)"
@@ -160,7 +190,11 @@ func writeProblems(b *strings.Builder, problems []fault.Problem, paint func(stri
 		if n := p.Places() - 1; n > 0 && p.Path != "" {
 			place += fmt.Sprintf(" and %s", text.Count(n, "more place"))
 		}
-		fmt.Fprintf(b, "\n  %s  %s\n    %s\n", paint(string(p.Code)), st.bold(oneLine(place)), oneLine(p.Message))
+		place = st.bold(oneLine(place))
+		if p.Place != nil && p.Path != "" {
+			place += st.dim(fmt.Sprintf("  line %d, column %d", p.Place.Line, p.Place.Column))
+		}
+		fmt.Fprintf(b, "\n  %s  %s\n    %s\n", paint(string(p.Code)), place, oneLine(p.Message))
 		if p.Hint != "" {
 			fmt.Fprintf(b, "    %s %s\n", st.dim("hint:"), oneLine(p.Hint))
 		}
