@@ -75,7 +75,7 @@ func (t *truths) checkNested(x *truth, doc *outcome.Run, nested *reference.Neste
 	if x.reused && (t.w.seed%4 == 3 || t.swayed[x.digest]) { // what it takes over may be forged, or no tool's
 		return
 	}
-	if x.swayed() || x.hinted || strings.Contains(string(x.body), `"on_failure":"stop"`) {
+	if x.swayed() || x.hinted || strings.Contains(string(nested.Plan), `"on_failure":"stop"`) {
 		return
 	}
 	all, err := nested.Run(x.contracts())

@@ -237,6 +237,9 @@ func (r *run) settled(i, k int) {
 			r.dropAsked(i)
 		}
 		r.gather(i, false)
+		if r.halted(i) {
+			r.unseat(i, false)
+		}
 	case !r.over(i) && r.isEmpty(i):
 		r.gather(i, false)
 	}

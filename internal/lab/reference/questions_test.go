@@ -92,3 +92,16 @@ func TestAnAnswerCountsWhereItStands(t *testing.T) {
 	_, err := reference.RunStopped([]byte(plan), nil, []reference.Decided{done("a")})
 	require.ErrorContains(t, err, "nobody has approved")
 }
+
+// Items that wait for room go with the one that was rejected, as those that wait for a person do.
+func TestARejectedItemEndsThoseWithoutRoom(t *testing.T) {
+	t.Parallel()
+	const plan = `{"concurrency":1,"steps":[{"id":"a","tool":"x","approval":true,"for_each":{"in":[1,2]}},{"id":"b","tool":"x"}]}`
+	r, err := reference.RunStopped([]byte(plan), nil, []reference.Decided{
+		{Step: "a=1", Answer: &reference.Answer{Number: 1, Decision: "approve"}},
+		{Step: "a=0", Answer: &reference.Answer{Number: 1, Decision: "reject"}},
+		{Step: "b", Reply: reference.Reply{Body: []byte("1")}},
+	})
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{"a": "failed", "b": "succeeded"}, statuses(r))
+}
