@@ -24,6 +24,7 @@ const (
 	ImpossibleRef       Code = "impossible_ref"        // leads to nothing, or to a value of the wrong type, by declared schemas
 	MissingDependency   Code = "missing_dependency"    // the tool's contract wants another tool's output
 	InvalidCondition    Code = "invalid_condition"     // a condition or a calculation that is none
+	StateMismatch       Code = "state_mismatch"        // against the schema of the state, in the state dialect
 	LimitExceeded       Code = "limit_exceeded"        // too large, too many
 	Conflict            Code = "conflict"              // the run id was used for a different plan
 )

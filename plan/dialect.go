@@ -7,6 +7,7 @@ import (
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/dialect"
 	"github.com/stepjet/stepjet/internal/jsontape"
+	"github.com/stepjet/stepjet/tool"
 )
 
 // Compiled returns the plan with steps that a document is read as: what a plan of the state dialect is compiled to, else
@@ -28,10 +29,22 @@ func inCalls(p *parser, body []byte) bool {
 // compiler is what the dialect's compiler has to know of this package.
 var compiler = dialect.Language{Escape: Escape, EscapeText: escapeText}
 
+// knowing is the compiler's language with what the tools of a catalog return.
+func knowing(c Catalog) dialect.Language {
+	l := compiler
+	if c != nil {
+		l.Output = func(name string) *tool.Schema {
+			t, _ := c.Lookup(name)
+			return t.Output
+		}
+	}
+	return l
+}
+
 // inDialect reads a plan of the state dialect: as the plan that it is compiled to. Problems are told in the places and
 // the words of what was submitted.
 func inDialect(p *parser, body []byte, c Catalog, l Limits) (*Plan, Report) {
-	d := dialect.Compile(body, p.tape, compiler)
+	d := dialect.Compile(body, p.tape, knowing(c))
 	flawed := p.col.failed()
 	for _, x := range d.Problems {
 		p.col.addf(x.Code, x.Path, x.Hint, "%s", x.Message)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/text"
 	"github.com/stepjet/stepjet/tool"
 )
 
@@ -191,7 +192,7 @@ func (w *walker) notThere(t *target, from *source, at *site, below string) {
 		return
 	}
 	w.p.col.add(fault.ImpossibleRef, w.pointer()+below,
-		fmt.Sprintf("%s%s can never be there: %s is %s and has no %s", refPrefix, clip(t.text), what, oneOfTypes(there.Types), shown.shown()), hint)
+		fmt.Sprintf("%s%s can never be there: %s is %s and has no %s", refPrefix, clip(t.text), what, text.OneOfTypes(there.Types), shown.shown()), hint)
 }
 
 // otherwise says what to write where a path asks for what is no part of a result: how the step ended, or how long a
@@ -267,7 +268,7 @@ func (w *walker) doesNotFit(t *target, from *source, at *site, below string) {
 	if w.list {
 		where = "a for_each takes"
 	}
-	message := fmt.Sprintf("%s is %s, as %q declares, but %s %s here", own, oneOfTypes(is), from.tool, where, oneOfTypes(takes))
+	message := fmt.Sprintf("%s is %s, as %q declares, but %s %s here", own, text.OneOfTypes(is), from.tool, where, text.OneOfTypes(takes))
 	if len(is) == 0 || len(takes) == 0 || !tool.Disjoint(is, takes) {
 		message = fmt.Sprintf("no value of %s, as %q declares it, fits what %s here", own, from.tool, where)
 	}

@@ -2,7 +2,6 @@ package plan
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/subjects"
@@ -95,22 +94,3 @@ func (p *parser) declaredAt(name, field string) ([]elem, bool) {
 
 // toolAt returns the place of a step's tool.
 func (p *parser) toolAt(step int) string { return p.below(p.stepAt(step), p.steps[step].tool).String() }
-
-// typeNames names the types of JSON Schema in a sentence.
-var typeNames = map[string]string{
-	"object": "an object", "array": "an array", "string": "a string", "integer": "an integer", "number": "a number", "boolean": "a boolean",
-}
-
-// oneOfTypes names types in a sentence; none are those of an object, whose schema need not say so.
-func oneOfTypes(types []string) string {
-	if len(types) == 0 {
-		return typeNames["object"]
-	}
-	names := make([]string, len(types))
-	for i, t := range types {
-		if names[i] = typeNames[t]; names[i] == "" {
-			names[i] = t // null
-		}
-	}
-	return strings.Join(names, " or ")
-}

@@ -58,7 +58,7 @@ const rules = `
 	internal/unknown  std internal/jsontape
 	internal/jsontape std fault
 	internal/text     std
-	internal/dialect  std fault subjects internal/text internal/jsontape internal/expression
+	internal/dialect  std fault subjects internal/text tool internal/jsontape internal/expression
 	internal/expression std fault internal/text internal/jsontape apd
 	internal/observer std sys observe
 	internal/arch

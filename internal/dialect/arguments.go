@@ -24,6 +24,12 @@ func (w *stepWriter) arguments() []byte {
 	if w.call.node == 0 {
 		return append(out, '}')
 	}
+	if scopes := w.call.meta[metaScopes]; scopes != 0 {
+		w.eachMember(scopes, func(key string, value int32) {
+			out = w.put(out, key, value, w.call.at+"/_scopes"+string(jsontape.AppendToken(nil, key)))
+		})
+		return append(out, '}')
+	}
 	w.eachMember(w.call.node, func(key string, value int32) {
 		name, escaped := strings.CutPrefix(key, "__")
 		switch {

@@ -38,9 +38,9 @@ func (a *assembly) fold(method string, s sources) {
 		x = "(" + x + " == null ? null : [" + x + "])"
 	}
 	switch {
-	case method == "set" && a.text != "":
+	case method == methodSet && a.text != "":
 		a.text = "(" + x + " ?? " + a.text + ")"
-	case method == "set":
+	case method == methodSet:
 		a.text = x
 	case method == "merge":
 		a.text = "merge(" + a.orNull() + ", " + x + ")"

@@ -12,7 +12,7 @@ import (
 	"github.com/stepjet/stepjet/subjects"
 )
 
-// call is one call of a tool.
+// call is one call of a tool, or of a template by _delegate.
 type call struct {
 	at   string // its pointer in what was submitted
 	node int32  // 0 for one that is no object
@@ -33,10 +33,12 @@ const (
 	metaIf
 	metaAfter
 	metaMethod
+	metaDelegate
+	metaScopes
 	metaFields
 )
 
-var metaNames = [metaFields]string{"_tool", "_outputPath", "_id", "_if", "_after", "_outputMethod"}
+var metaNames = [metaFields]string{"_tool", "_outputPath", "_id", "_if", "_after", "_outputMethod", "_delegate", "_scopes"}
 
 // readCalls reads what of the calls stands by itself: all but their readings.
 func (c *compiler) readCalls(list int32) {
@@ -68,16 +70,49 @@ func (c *compiler) readMeta(k *call) {
 		case f < 0 && strings.HasPrefix(key, "_") && !strings.HasPrefix(key, "__"):
 			c.strangeMeta(k, key)
 		case f < 0 || kind == jsontape.Null:
-		case kind != jsontape.String && f != metaAfter:
+		case f == metaScopes && kind != jsontape.Object:
+			c.add(fault.InvalidValue, k.at+"/"+key, `write "_scopes": {"name": "†state.name"}`, "%s must be an object, but is %s", key, kind)
+			k.wrong[f] = true
+		case kind != jsontape.String && f != metaAfter && f != metaScopes:
 			c.add(fault.InvalidValue, k.at+"/"+key, "write it in quotes", "%s must be a string, but is %s", key, kind)
 			k.wrong[f] = true
 		default:
 			k.meta[f] = value
 		}
 	})
-	if k.meta[metaTool] == 0 && !k.wrong[metaTool] {
+	k.checkCallee(c)
+}
+
+// checkCallee checks that a call says what it calls, once, and hands that its input in the one way that goes with it.
+func (k *call) checkCallee(c *compiler) {
+	has := func(f int) bool { return k.meta[f] != 0 || k.wrong[f] }
+	switch {
+	case has(metaTool) && has(metaDelegate):
+		c.add(fault.InvalidValue, k.at+"/_delegate", "make two calls of it", "the call has a _tool as well")
+	case !has(metaTool) && !has(metaDelegate):
 		c.add(fault.InvalidID, k.at, `write "_tool": "name"`, "the call has no _tool")
 	}
+	if has(metaScopes) && !has(metaDelegate) {
+		c.add(fault.InvalidValue, k.at+"/_scopes", `write the arguments of a tool into the call; "_scopes" is what a template is handed that "_delegate" names`,
+			"the call has no _delegate")
+	}
+	if !has(metaDelegate) || has(metaTool) {
+		return
+	}
+	c.eachMember(k.node, func(key string, _ int32) {
+		if !strings.HasPrefix(key, "_") || strings.HasPrefix(key, "__") {
+			c.add(fault.UnknownField, k.at+string(jsontape.AppendToken(nil, key)), fmt.Sprintf(`write "_scopes": {%q: …}`, clip(strings.TrimPrefix(key, "_"))),
+				"what a delegate is handed stands in _scopes")
+		}
+	})
+}
+
+// callee returns the field that says what is called, and its value; 0 where none does.
+func (k *call) callee() (field int, name int32) {
+	if k.meta[metaDelegate] != 0 {
+		return metaDelegate, k.meta[metaDelegate]
+	}
+	return metaTool, k.meta[metaTool]
 }
 
 // strangeMeta refuses a field that begins with "_" and that nobody knows: to ignore it would run something else than was
@@ -85,8 +120,6 @@ func (c *compiler) readMeta(k *call) {
 func (c *compiler) strangeMeta(k *call, key string) {
 	at := k.at + string(jsontape.AppendToken(nil, key))
 	switch meant := text.NearMiss(key, metaNames[:]...); {
-	case key == "_delegate" || key == "_scopes":
-		c.add(fault.UnknownField, at, "write the calls of the delegate into this list", "delegates are not available yet")
 	case meant != "":
 		c.add(fault.UnknownField, at, fmt.Sprintf("write %q", meant), "a call has no field %q", clip(key))
 	default:
@@ -95,7 +128,7 @@ func (c *compiler) strangeMeta(k *call, key string) {
 	}
 }
 
-// nameCalls gives each call its id: what _id says, else the tool's name, with a number where that is taken.
+// nameCalls gives each call its id: what _id says, else the name of what it calls, with a number where that is taken.
 func (c *compiler) nameCalls() {
 	c.ids = make(map[string]int, len(c.calls))
 	for i := range c.calls {
@@ -107,8 +140,9 @@ func (c *compiler) nameCalls() {
 	}
 	c.nextID = map[string]int{}
 	for i := range c.calls {
-		if k := &c.calls[i]; k.id == "" && k.meta[metaTool] != 0 {
-			k.id = c.freeID(idFrom(c.str(k.meta[metaTool])), c.nextID)
+		k := &c.calls[i]
+		if _, name := k.callee(); k.id == "" && name != 0 {
+			k.id = c.freeID(idFrom(c.str(name)), c.nextID)
 			c.ids[k.id] = i
 		}
 	}
@@ -182,9 +216,12 @@ func (c *compiler) readOutput(k *call) {
 	}
 }
 
+// methodSet puts a result in the place of what was written there before.
+const methodSet = "set"
+
 // method returns how a call's result is put together with what was written before.
 func (c *compiler) method(k *call) string {
-	methods := []string{"set", "merge", "push", "concat"}
+	methods := []string{methodSet, "merge", "push", "concat"}
 	n := k.meta[metaMethod]
 	if n == 0 {
 		return methods[0]

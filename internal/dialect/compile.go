@@ -8,6 +8,7 @@ import (
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/jsontape"
 	"github.com/stepjet/stepjet/internal/text"
+	"github.com/stepjet/stepjet/tool"
 )
 
 // MaxBytes is the largest plan that a document is compiled to, in bytes. What stands once in the document may be needed
@@ -23,6 +24,8 @@ type Language struct {
 	Escape func(json []byte) ([]byte, error)
 	// EscapeText returns the text within a template that means exactly a text.
 	EscapeText func(text string) string
+	// Output returns the schema of what a tool returns; nil where none is declared. A nil Output knows no tool.
+	Output func(tool string) *tool.Schema
 }
 
 // Compiled is what a document was compiled to.
@@ -40,8 +43,9 @@ type compiler struct {
 	Language
 	document
 
-	input, initial, output int32   // nodes; 0 for what is absent
-	others                 []int32 // keys of members that are the plan's own
+	input, initial, output int32        // nodes; 0 for what is absent
+	others                 []int32      // keys of members that are the plan's own
+	schema                 *tool.Schema // of the state; nil for none
 
 	calls    []call
 	ids      map[string]int // of the calls, by id
@@ -79,6 +83,7 @@ func Compile(src []byte, tape []jsontape.Node, l Language) *Compiled {
 	calls := c.root()
 	c.readCalls(calls)
 	c.placeWriters()
+	blueprint{c}.check()
 	d := &Compiled{doc: c}
 	c.out = append(c.out, `{"steps":[`...)
 	for i := range c.calls {
@@ -176,7 +181,7 @@ func (c *compiler) readState(n int32) {
 		case key == "initial":
 			c.initial = value
 		case key == "schema":
-			c.add(fault.UnknownField, at, "leave it out", "schemas of the state are not available yet")
+			blueprint{c}.read(at, value)
 		default:
 			hint := `the state has "schema" and "initial"`
 			if meant := text.NearMiss(key, "schema", "initial"); meant != "" {
@@ -233,7 +238,8 @@ func (c *compiler) step(i int) {
 	c.out = append(c.out, `{"id":`...)
 	c.out = jsontape.AppendQuoted(c.out, k.id)
 	c.out = append(c.out, `,"tool":`...)
-	c.out = jsontape.AppendQuoted(c.out, c.str(k.meta[metaTool]))
+	_, name := k.callee()
+	c.out = jsontape.AppendQuoted(c.out, c.str(name))
 	if condition != "" {
 		c.out = append(c.out, `,"if":`...)
 		c.out = jsontape.AppendQuoted(c.out, condition)

@@ -67,6 +67,8 @@ func (w *stepWriter) source(o operand, at string) (s sources, ok bool) {
 	}
 	if s, ok = w.stateAt(view{call: w.in}, o.ref.path); !ok {
 		w.unknown(at, o.ref)
+	} else {
+		blueprint{w.compiler}.checkRead(at, o.ref.path)
 	}
 	return s, ok
 }

@@ -35,7 +35,8 @@ func (d *Compiled) Place(pointer string) string {
 	}
 	switch tokens[1] {
 	case "tool":
-		return d.doc.metaPlace(k, metaTool, nil)
+		field, _ := k.callee()
+		return d.doc.metaPlace(k, field, nil)
 	case "id":
 		return d.doc.metaPlace(k, metaID, nil)
 	case "if":
@@ -67,6 +68,9 @@ func (c *compiler) metaPlace(k *call, field int, tokens []string) string {
 
 // argumentPlace returns the place of an argument, and in it as far as it was written: a reference may stand for more.
 func (c *compiler) argumentPlace(k *call, tokens []string) string {
+	if k.meta[metaScopes] != 0 {
+		return c.metaPlace(k, metaScopes, tokens)
+	}
 	if len(tokens) == 0 || k.node == 0 {
 		return k.at
 	}
@@ -107,7 +111,8 @@ func (d *Compiled) Faulty(pointer string) bool {
 		return false
 	}
 	i, own := d.doc.stemsFrom(i)
-	return d.doc.faulty[i] && (!own || field != "tool" || d.doc.calls[i].meta[metaTool] == 0)
+	_, name := d.doc.calls[i].callee()
+	return d.doc.faulty[i] && (!own || field != "tool" || name == 0)
 }
 
 // Words returns a message or a hint about the compiled plan in the words of the dialect: references to steps as the

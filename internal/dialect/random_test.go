@@ -149,8 +149,14 @@ func (p *program) document() []byte {
 		if len(c.errors) > 0 {
 			m["_outputPath"] = joined(c.results) + " || " + joined(c.errors)
 		}
+		args := m
+		if i%4 == 3 { // a template runs as a tool does
+			args = map[string]any{}
+			m["_delegate"], m["_scopes"] = "t", args
+			delete(m, "_tool")
+		}
 		for k, a := range c.args {
-			m[fmt.Sprint("a", k)] = a.String()
+			args[fmt.Sprint("a", k)] = a.String()
 		}
 		var tests []string
 		for _, t := range c.cond {

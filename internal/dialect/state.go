@@ -42,7 +42,7 @@ func (c *compiler) foldedAt(r reading, p path) int {
 	for _, w := range r.writers {
 		own := len(p) - len(w.rest)
 		switch m := c.calls[w.call].method; {
-		case w.fails, m == "set", m == "merge" && len(w.rest) > 0:
+		case w.fails, m == methodSet, m == "merge" && len(w.rest) > 0:
 		case at < 0 || own < at:
 			at = own
 		}
@@ -170,7 +170,7 @@ func (c *compiler) assembled(v view, p path) string {
 		base.constant = c.raw(r.initial)
 	}
 	rest := r.writers
-	for len(rest) > 0 && c.methodOf(rest[len(rest)-1]) == "set" {
+	for len(rest) > 0 && c.methodOf(rest[len(rest)-1]) == methodSet {
 		w := rest[len(rest)-1]
 		base.origins = append([]origin{{step: c.writerStep(w.writer), rest: w.rest}}, base.origins...)
 		rest = rest[:len(rest)-1]
@@ -192,7 +192,7 @@ func (c *compiler) assembled(v view, p path) string {
 // errors, take their place.
 func (c *compiler) methodOf(w above) string {
 	if w.fails || len(w.rest) > 0 {
-		return "set"
+		return methodSet
 	}
 	return c.calls[w.call].method
 }
