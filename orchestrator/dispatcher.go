@@ -204,6 +204,7 @@ func (di *dispatcher) dispatch(r *run, d machine.Dispatch, repair int, f *flight
 	if at, asked := r.machine.Deadline(d.Call); asked {
 		s.step.Deadline = at
 	}
+	s.begun()
 	if s.inputs.inBlobs {
 		di.weigh(f, di.sendBeside(s))
 		return
@@ -231,6 +232,7 @@ func (di *dispatcher) send(ctx context.Context, s sending) int64 {
 		return di.sendBeside(s)
 	}
 	if err != nil {
+		s.ended()
 		if ctx.Err() == nil {
 			di.decider.fail(s.attempt, err, s.step.Trace)
 		}
@@ -248,6 +250,7 @@ func (di *dispatcher) send(ctx context.Context, s sending) int64 {
 func (di *dispatcher) sendLarge(ctx context.Context, s sending, args []byte) {
 	handle, err := di.values.put(ctx, s.step.Bucket, s.attempt.BlobName, args)
 	if err != nil {
+		s.ended()
 		return // only when stopping: the next owner sends it
 	}
 	s.step.Handle = handle
@@ -261,6 +264,7 @@ func (di *dispatcher) sent(s *sending) func(error) {
 		f = nil
 	}
 	return di.tell.dispatch(s, func(err error) {
+		s.ended()
 		switch {
 		case err != nil && di.ctx.Err() == nil:
 			di.log.Error("a step could not be dispatched; the sweep tries again", "step", a.MessageID(), "tool", a.Tool, "error", err)

@@ -16,6 +16,7 @@ type flight struct {
 	lane     *lane
 	sent     time.Time     // the last time; zero where an earlier owner sent it
 	seq      atomic.Uint64 // of its message in the step stream, once that is known
+	sending  atomic.Int32  // messages of it that this owner is making or sending: until they are stored it is not lost
 	bytes    int64         // of its arguments; those that an earlier owner sent are not counted
 	released bool
 }
@@ -46,6 +47,24 @@ type sending struct {
 	step     wire.Step
 	inputs   inputs
 	flight   *flight // nil for one that waits for its time
+}
+
+// begun and ended are called around all that is done to send it.
+func (s *sending) begun() {
+	if s.flight != nil {
+		s.flight.sending.Add(1)
+	}
+}
+
+func (s *sending) ended() {
+	if s.flight != nil {
+		s.flight.sending.Add(-1)
+	}
+}
+
+// ours reports whether this owner is sending an attempt right now.
+func (f *flight) ours(attempt int) bool {
+	return f != nil && f.attempt == attempt && f.sending.Load() > 0
 }
 
 func (f *flight) add(bytes int64) {

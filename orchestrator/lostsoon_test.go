@@ -26,6 +26,9 @@ func TestWhatAWorkerMayBeAtIsNotLookedFor(t *testing.T) {
 	r.flights = map[machine.Call]*flight{first.Call: f}
 	require.True(t, rc.tooSoon(r, first, time.Hour), "it is on its way to the stream")
 	require.False(t, rc.tooSoon(r, first, longGone), "the sweep looks for all")
+	f.sending.Add(1)
+	require.True(t, rc.tooSoon(r, first, longGone), "but for what is being made or sent right now")
+	f.sending.Add(-1)
 	f.seq.Store(7)
 	require.False(t, rc.tooSoon(r, first, time.Second))
 	w.took(1500 * time.Millisecond)

@@ -83,9 +83,13 @@ func (rc *reconciler) stepsLost() {
 	}
 }
 
-// tooSoon reports whether an attempt is not to be looked for yet, where what lay in the stream is gone for so long: its
-// message was sent since, may be on its way there still, or a worker may be at it.
+// tooSoon reports whether an attempt is not to be looked for yet: this owner is sending it, which may take long where its
+// inputs lie in blobs. Or, where what lay in the stream is gone for so long, its message was sent since, may be on its way
+// there still, or a worker may be at it.
 func (rc *reconciler) tooSoon(r *run, d machine.Dispatch, gone time.Duration) bool {
+	if r.flights[d.Call].ours(d.Attempt) {
+		return true
+	}
 	if gone == longGone || !d.At.IsZero() { // no worker is given what waits for its time
 		return false
 	}
@@ -317,7 +321,11 @@ func (rc *reconciler) sendAgain(x expected) {
 	if x.run.phase != running || !x.run.machine.Wanted(x.dispatch.Call, x.dispatch.Attempt) {
 		return
 	}
-	if x.run.flights[x.dispatch.Call] == nil && x.dispatch.At.IsZero() {
+	f := x.run.flights[x.dispatch.Call]
+	if f.ours(x.dispatch.Attempt) {
+		return
+	}
+	if f == nil && x.dispatch.At.IsZero() {
 		// This owner has not sent it, and the one before most likely had not either. Should it send it this very
 		// moment, the stream takes only one of two regular dispatches.
 		rc.log.Debug("dispatching what an earlier owner did not", "step", x.attempt.MessageID(), "tool", x.attempt.Tool)

@@ -147,7 +147,7 @@ func TestWhatATemplateTakesAndReturns(t *testing.T) {
 		require.Equal(t, c.code, o.Errors[0].Code, "%s", o.JSON())
 		require.Contains(t, o.Errors[0].Message, c.says)
 	}
-	require.Equal(t, 4+3, s.tools.total(), "nothing in it begins with an input that it does not take")
+	require.Equal(t, 4+3, s.tools.total(), "nothing in it begins with an input that it does not take: %v", s.tools.calls)
 	small := s.run(`{"steps":[{"id":"e","tool":"echo","arguments":{"x":5}},{"id":"p","tool":"strict","arguments":{"x":"$ref:e.x"}}]}`, "small")
 	require.Equal(t, fault.InvalidArguments, small.Errors[0].Code)
 	require.Contains(t, small.Errors[0].Message, "$ref:e.x")

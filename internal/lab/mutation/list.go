@@ -129,6 +129,14 @@ var mutants = []mutant{
 		"orchestrator/reconciler.go", "		return !lost || f.lane.window.slowest > gone\n", "		return !lost\n", "./orchestrator", "TestWhatAWorkerMayBeAt",
 	},
 	{
+		"sent-twice", "what an owner is still about to send counts as lost",
+		"orchestrator/reconciler.go", "	if r.flights[d.Call].ours(d.Attempt) {\n		return true", "	if false {\n		return true", "./orchestrator", "TestWhatAWorkerMayBeAt",
+	},
+	{
+		"skipped-key", "a bucket counts as read though a key was written anew meanwhile",
+		"kv/cursor.go", "	if len(c.awaited) == 0 && (at.streamSeq >= c.target", "	if (at.streamSeq >= c.target", "./kv", "TestWhatIsRewritten",
+	},
+	{
 		"part-takes-all", "of a run that stops all messages are taken back where some of them are decided",
 		"orchestrator/decider.go", "	return len(out.Decide) == len(all)\n", "	return true\n", "./orchestrator", "TestMessagesAreTakenBackTogether",
 	},
