@@ -46,6 +46,7 @@ const (
 	SubPlanFailed   Code = "sub_plan_failed"  // the plan of a composite did not succeed
 	RepeatExhausted Code = "repeat_exhausted" // a loop ran as often as it may, and its until was never true
 	ConditionFailed Code = "condition_failed" // a condition or a calculation met values that it can't take
+	Locked          Code = "locked"           // an agent may not call this tool yet: its message says what to call first
 )
 
 // Errors of the way there: between a program and NATS, or within Stepjet.

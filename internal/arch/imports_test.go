@@ -27,6 +27,8 @@ const rules = `
 	catalog           std fault subjects tool plan internal/jsontape
 	catalog/search    std tool
 
+	agent             std fault subjects internal/text internal/jsontape internal/expression tool plan catalog catalog/search mcp/selector
+
 	model             std net/http fault jsonrepair
 	model/provider    std sys fault model tool worker kv openai anthropic
 

@@ -1,0 +1,103 @@
+package agent
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/stepjet/stepjet/catalog/search"
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/jsontape"
+	"github.com/stepjet/stepjet/tool"
+)
+
+// Answer returns what a call comes to that needs no worker: that of a facade, of what tells of its tools, of a search, of
+// the blackboard and of the account. is is false for any other entry, and for a facade whose tools another one selects.
+// The facts are those before the call. Errors: invalid_arguments.
+func (f *Facts) Answer(name string, arguments json.RawMessage, account *Account) (result json.RawMessage, err *fault.Error, is bool) {
+	e := f.Entry(name)
+	if e == nil {
+		return nil, nil, false
+	}
+	switch e.Kind {
+	case KindFacade:
+		if e.facade.selects != "" {
+			return nil, nil, false
+		}
+		if err := f.category(e, arguments); err != nil {
+			return nil, err, true
+		}
+		after := f.Clone()
+		after.Add(Outcome{Entry: name, Arguments: arguments})
+		return quoteJSON(guide{after}.text(e)), nil, true
+	case KindContext:
+		return quoteJSON(guide{f}.context(e)), nil, true
+	case KindSearch:
+		result, err = f.search(e, arguments)
+		return result, err, true
+	case KindBuiltIn:
+		if strings.HasPrefix(e.Name, "process_") {
+			result, err = account.answer(f, e.Name)
+		} else {
+			result, err = f.board.answer(e.Name, arguments, f.d.Context.ResultBytes)
+		}
+		return result, err, true
+	case KindTool, KindPlan, KindTell, KindAsk:
+	}
+	return nil, nil, false
+}
+
+// category refuses a category that there is not.
+func (f *Facts) category(e *Entry, arguments json.RawMessage) *fault.Error {
+	if len(e.facade.categories) == 0 {
+		return nil
+	}
+	if _, open := f.opened[e.Name]; open && noMembers(arguments) {
+		return nil
+	}
+	v, _ := within(arguments, []element{{key: e.facade.parameter}})
+	c := ""
+	if kindOf(v) == jsontape.String {
+		c = jsontape.Unquoted(v)
+	}
+	if slices.Contains(e.facade.categories, c) {
+		return nil
+	}
+	return fault.New(fault.InvalidArguments, "%q has no %s %q", e.Name, e.facade.parameter, clip(c)).
+		WithHint("there are %s", quotedList(e.facade.categories))
+}
+
+// search finds tools by words.
+func (f *Facts) search(e *Entry, arguments json.RawMessage) (json.RawMessage, *fault.Error) {
+	var in struct {
+		Query string `json:"query"`
+	}
+	if json.Unmarshal(arguments, &in) != nil || strings.TrimSpace(in.Query) == "" {
+		return nil, fault.New(fault.InvalidArguments, "there is nothing to search for").WithHint(`write {"query": "send an email"}`)
+	}
+	var tools []*tool.Definition
+	for _, name := range f.searchable(e.search.group) {
+		if t, ok := f.d.universe.lookup(name); ok {
+			tools = append(tools, t)
+		}
+	}
+	type hit struct {
+		Name        string          `json:"name"`
+		Description string          `json:"description,omitempty"`
+		InputSchema json.RawMessage `json:"inputSchema,omitempty"`
+	}
+	hits := []hit{}
+	for _, t := range search.New(tools).Search(in.Query, e.search.limit) {
+		hits = append(hits, hit{t.Name, t.Description, t.InputSchema})
+	}
+	return marshal(hits), nil
+}
+
+// searchable returns the names of the tools that a search looks at.
+func (f *Facts) searchable(group string) []string {
+	if group == "" || f.d.universe.catalog == nil {
+		return f.d.universe.names()
+	}
+	names, _ := f.d.universe.catalog.Group(group)
+	return names
+}

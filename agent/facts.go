@@ -1,0 +1,230 @@
+package agent
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/jsontape"
+)
+
+// Facts are what is known of an agent's loop at one place of its ledger. They follow from its input and from the
+// outcomes before that place, in the ledger's order, so that everybody who reads the same records has the same facts. They
+// may be used by one goroutine at a time.
+type Facts struct {
+	d                 *Definition
+	called, succeeded map[string]bool
+	state             string
+	board             board
+	opened            map[string]opening
+	found, next       []*Entry // by searches; next: from the next round on
+	round             int
+	input, shared     json.RawMessage
+}
+
+// opening is a facade that was opened.
+type opening struct {
+	args    json.RawMessage // of the last call
+	entries []*Entry        // that its tool selected
+}
+
+// Outcome is what a call of an entry came to.
+type Outcome struct {
+	// Entry is the name by which the planner called it.
+	Entry  string
+	Failed bool
+	// Arguments are those of the call, without what is bound.
+	Arguments json.RawMessage
+	// Result is what it returned; of a facade with "select" what that tool did.
+	Result json.RawMessage
+	// Type says what kind of object the result is; empty where the worker said nothing of it.
+	Type string
+}
+
+// Begin returns the facts of an agent that was called with an input. shared is the state that calls write to; nil for
+// the definition's own. Errors: invalid_arguments for an input that names no state of the agent's.
+func (d *Definition) Begin(input, shared json.RawMessage) (*Facts, *fault.Error) {
+	if shared == nil && d.State != nil {
+		shared = d.State.Initial
+	}
+	f := &Facts{d: d, called: map[string]bool{}, succeeded: map[string]bool{}, opened: map[string]opening{}, input: input, shared: shared,
+		board: board{chains: d.chains, bound: map[string]json.RawMessage{}}}
+	if s := d.States; s != nil {
+		f.state = s.Initial
+		if s.from != nil {
+			f.state = readable(within(input, s.from.path))
+			if !slices.Contains(s.All, f.state) {
+				return nil, fault.New(fault.InvalidArguments, "%s is %q, which is no state", s.from, clip(f.state)).
+					WithHint("%s", thereAre(f.state, s.All))
+			}
+		}
+	}
+	return f, nil
+}
+
+// Clone returns facts that go their own way from here on.
+func (f *Facts) Clone() *Facts {
+	c := *f
+	c.called, c.succeeded, c.opened, c.board = maps.Clone(f.called), maps.Clone(f.succeeded), maps.Clone(f.opened), f.board.clone()
+	c.found, c.next = slices.Clip(f.found), slices.Clip(f.next)
+	return &c
+}
+
+// BeginRound notes that a round begins, and the state that the calls before it have left; nil for the same as before.
+func (f *Facts) BeginRound(round int, shared json.RawMessage) {
+	f.round = round
+	f.found, f.next = append(f.found, f.next...), nil
+	if shared != nil {
+		f.shared = shared
+	}
+}
+
+// Entry returns the entry that a planner calls by a name; nil where there is none.
+func (f *Facts) Entry(name string) *Entry {
+	for e := range f.entries {
+		if e.Name == name {
+			return e
+		}
+	}
+	return nil
+}
+
+// entries calls each for every entry that there is now, shown or not.
+func (f *Facts) entries(each func(e *Entry) bool) {
+	for _, e := range f.d.entries {
+		if !each(e) {
+			return
+		}
+		if e.facade == nil || e.Kind != KindFacade || e.facade.selects == "" {
+			continue
+		}
+		for _, x := range f.opened[e.Name].entries {
+			if !each(x) {
+				return
+			}
+		}
+	}
+	for _, e := range f.found {
+		if !each(e) {
+			return
+		}
+	}
+}
+
+// State is the state of the state machine; empty for an agent without one.
+func (f *Facts) State() string { return f.state }
+
+// Round is the number of the round, from 0.
+func (f *Facts) Round() int { return f.round }
+
+// Artifacts are the objects on the blackboard, in the order in which they came. The slice is shared: don't change it.
+func (f *Facts) Artifacts() []Artifact { return f.board.objects }
+
+// look finds a fact.
+func (f *Facts) look(r reference) (json []byte, ok bool) {
+	switch r.word {
+	case ofRound:
+		return strconv.AppendInt(nil, int64(f.round), 10), true
+	case ofInput:
+		return within(f.input, r.path)
+	case ofState:
+		if len(r.path) > 0 {
+			return within(f.shared, r.path)
+		}
+		return quoteJSON(f.state), f.state != ""
+	}
+	if len(r.path) == 0 {
+		return nil, false
+	}
+	name, rest := r.path[0].key, r.path[1:]
+	switch r.word {
+	case ofCalled:
+		return strconv.AppendBool(nil, f.called[name]), true
+	case ofSucceeded:
+		return strconv.AppendBool(nil, f.succeeded[name]), true
+	case ofOpened:
+		o, open := f.opened[name]
+		if !open {
+			return nil, false
+		}
+		return within(o.args, rest)
+	case ofBound:
+		v, is := f.board.bound[name]
+		if !is {
+			return nil, false
+		}
+		return within(v, rest)
+	case ofArtifact:
+		v, is := f.board.last(name)
+		if !is {
+			return nil, false
+		}
+		return within(v, rest)
+	}
+	return nil, false
+}
+
+// MarshalJSON writes the facts as a planner is told them: values are left to the blackboard.
+func (f *Facts) MarshalJSON() ([]byte, error) {
+	type artifact struct {
+		Name string `json:"name"`
+		Type string `json:"type"`
+	}
+	objects := make([]artifact, len(f.board.objects))
+	for i, a := range f.board.objects {
+		objects[i] = artifact{a.Name, a.Type}
+	}
+	opened := map[string]json.RawMessage{}
+	for name, o := range f.opened {
+		opened[name] = o.args
+	}
+	return jsontape.Marshal(struct {
+		Called    []string                   `json:"called"`
+		Succeeded []string                   `json:"succeeded"`
+		State     string                     `json:"state,omitempty"`
+		Artifacts []artifact                 `json:"artifacts"`
+		Opened    map[string]json.RawMessage `json:"opened"`
+		Round     int                        `json:"round"`
+	}{slices.AppendSeq([]string{}, sorted(f.called)), slices.AppendSeq([]string{}, sorted(f.succeeded)), f.state, objects, opened, f.round})
+}
+
+func sorted(set map[string]bool) func(func(string) bool) {
+	return slices.Values(slices.Sorted(maps.Keys(set)))
+}
+
+// shown reports whether nothing hides an entry.
+func (f *Facts) shown(e *Entry) bool {
+	for i := range e.clauses {
+		c := &e.clauses[i]
+		if !c.hides() {
+			continue
+		}
+		if holds, err := c.cond.holds(f.look); !holds || err != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// toolsOf returns what can be called of a facade that is open.
+func (f *Facts) toolsOf(facade string) (names []string) {
+	for e := range f.entries {
+		if e.within != nil && e.within.Name == facade && f.shown(e) {
+			names = append(names, e.Name)
+		}
+	}
+	return names
+}
+
+// unknown is the error for what is no entry.
+func (f *Facts) unknown(name string) *fault.Error {
+	var names []string
+	for e := range f.entries {
+		if f.shown(e) {
+			names = append(names, e.Name)
+		}
+	}
+	return fault.New(fault.UnknownTool, "there is no tool %q", clip(name)).WithHint("%s", thereAre(name, names))
+}

@@ -1,0 +1,295 @@
+package agent
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/stepjet/stepjet/fault"
+)
+
+// gatekeeper goes through the calls of one answer.
+type gatekeeper struct {
+	f         *Facts
+	a         *Admission
+	entries   map[string]*Entry
+	exclusive bool // a facade could be opened that hides all others
+	fences    map[string]*fence
+	may       []*brought // by call: what those that it waits for may bring about, and itself
+}
+
+// fence keeps calls in order that would come to something else in another one.
+type fence struct {
+	last  int // the call that moves what the fence is about; -1 for none
+	since []int
+}
+
+// brought are facts that calls may set, as the entries that they call.
+type brought struct{ entries map[*Entry]bool }
+
+func (b *brought) take(other *brought) {
+	if other != nil {
+		for e := range other.entries {
+			b.entries[e] = true
+		}
+	}
+}
+
+// some reports whether some entry may have brought something about.
+func (b *brought) some(of func(e *Entry) bool) bool {
+	for e := range b.entries {
+		if of(e) {
+			return true
+		}
+	}
+	return false
+}
+
+// call decides about one call.
+func (g *gatekeeper) call(c int) {
+	call := &g.a.calls[c]
+	g.may[c] = &brought{entries: map[*Entry]bool{}}
+	for _, d := range call.After {
+		g.bring(c, d)
+	}
+	if call.Within >= 0 {
+		g.may[c].take(g.may[call.Within])
+	}
+	e := g.entries[call.Entry]
+	if call.Entry == "" {
+		return
+	}
+	if e == nil {
+		g.settle(c, nil, g.f.unknown(call.Entry))
+		return
+	}
+	keys := g.keys(e)
+	var before []int
+	for _, k := range keys {
+		before = append(before, g.fence(k.name).before(k.moves)...)
+	}
+	for _, d := range before {
+		g.bring(c, d)
+	}
+	if why := g.locked(e, g.may[c]); why != "" {
+		g.settle(c, nil, fault.New(fault.Locked, "%s", why))
+		return
+	}
+	if g.once(c, e) {
+		return
+	}
+	for _, d := range before {
+		g.wait(c, d)
+	}
+	if g.answered(c, e) {
+		return
+	}
+	for _, k := range keys {
+		g.fence(k.name).pass(c, k.moves)
+	}
+	g.may[c].entries[e] = true
+}
+
+// bring notes what a call that is waited for may bring about, with all within it.
+func (g *gatekeeper) bring(c, d int) {
+	g.may[c].take(g.may[d])
+	for i := d + 1; i < len(g.a.calls) && g.a.above(i, d); i++ {
+		g.may[c].take(g.may[i])
+	}
+}
+
+// settle notes what a call has come to.
+func (g *gatekeeper) settle(c int, result []byte, err *fault.Error) {
+	g.a.Settled[c] = Settled{result, err}
+}
+
+// once reports whether a call is not made because its entry is called once: it was before, or may be again and again.
+func (g *gatekeeper) once(c int, e *Entry) bool {
+	if !e.HasOnce {
+		return false
+	}
+	if id := g.a.calls[c].ID; g.repeated(c) {
+		g.a.Problems = append(g.a.Problems, fault.Problem{Code: fault.InvalidValue, Step: id,
+			Message: fmt.Sprintf("%q is called once, and %q may call it again and again", e.Name, id),
+			Hint:    "call it by a step of its own, without for_each and repeat"})
+		return true
+	}
+	answer, _ := g.f.Gate(e.Name)
+	if answer != nil {
+		g.settle(c, answer, nil)
+	}
+	return answer != nil
+}
+
+// answered settles a call that waits for nothing and needs no worker: a facade that is opened, what tells of its tools.
+// It reports whether that failed; what opens a facade is as good as one that was called.
+func (g *gatekeeper) answered(c int, e *Entry) bool {
+	call := &g.a.calls[c]
+	if e.Kind != KindFacade && e.Kind != KindContext || call.Arguments == nil {
+		return false
+	}
+	if len(call.After) > 0 || len(g.a.Waits[c]) > 0 || call.Within >= 0 || call.Repeated {
+		return false
+	}
+	result, err, is := g.f.Answer(e.Name, call.Arguments, nil)
+	if is {
+		g.settle(c, result, err)
+	}
+	return is && err != nil
+}
+
+// repeated reports whether a call may be made more than once.
+func (g *gatekeeper) repeated(c int) bool {
+	for ; c >= 0; c = g.a.calls[c].Within {
+		if g.a.calls[c].Repeated {
+			return true
+		}
+	}
+	return false
+}
+
+// fenceKey is a fence that an entry stands at.
+type fenceKey struct {
+	name  string
+	moves bool // its success may let others come to something else
+}
+
+// keys are the fences of an entry: that of the state machine, those of facades whose arguments count, that of a facade
+// that hides all others, and its own where it is called once.
+func (g *gatekeeper) keys(e *Entry) (keys []fenceKey) {
+	if e.states != nil || e.To != "" {
+		keys = append(keys, fenceKey{"state", e.To != ""})
+	}
+	for x := e; x != nil; x = x.within {
+		if x.Kind == KindFacade && x.facade.takesArgs {
+			keys = append(keys, fenceKey{"facade " + x.Name, x == e})
+		}
+	}
+	if g.exclusive {
+		keys = append(keys, fenceKey{"exclusive", e.Kind == KindFacade && e.facade.exclusive})
+	}
+	if e.HasOnce {
+		keys = append(keys, fenceKey{"once " + e.Tool, true})
+	}
+	return keys
+}
+
+func (g *gatekeeper) fence(name string) *fence {
+	if g.fences[name] == nil {
+		g.fences[name] = &fence{last: -1}
+	}
+	return g.fences[name]
+}
+
+// before are the calls that one waits for at a fence.
+func (f *fence) before(moves bool) (calls []int) {
+	if f.last >= 0 {
+		calls = append(calls, f.last)
+	}
+	if moves {
+		calls = append(calls, f.since...)
+	}
+	return calls
+}
+
+// pass notes that a call stands at a fence.
+func (f *fence) pass(c int, moves bool) {
+	if moves {
+		f.last, f.since = c, nil
+		return
+	}
+	f.since = append(f.since, c)
+}
+
+// wait lets a call wait for another. Where they stand in different plans, those wait for each other that stand in the
+// same.
+func (g *gatekeeper) wait(c, d int) {
+	above := func(x int) (way []int) {
+		for ; x >= 0; x = g.a.calls[x].Within {
+			way = append(way, x)
+		}
+		slices.Reverse(way)
+		return way
+	}
+	late, early := above(c), above(d)
+	i := 0
+	for i < len(late) && i < len(early) && late[i] == early[i] {
+		i++
+	}
+	if i == len(late) || i == len(early) {
+		return // one stands in the other's plan
+	}
+	if x, y := late[i], early[i]; !slices.Contains(g.a.calls[x].After, y) && !slices.Contains(g.a.Waits[x], y) {
+		g.a.Waits[x] = append(g.a.Waits[x], y)
+	}
+}
+
+// locked returns why an entry is locked and stays so, whatever the calls come to that are waited for.
+func (g *gatekeeper) locked(e *Entry, may *brought) string {
+	for i := range e.clauses {
+		c := &e.clauses[i]
+		holds, err := c.cond.holds(g.f.look)
+		if holds && err == nil || g.opens(c, may) {
+			continue
+		}
+		return wording{g.f}.why(e, c, err)
+	}
+	return ""
+}
+
+// opens reports whether calls may bring about what a clause asks for.
+func (g *gatekeeper) opens(c *clause, may *brought) bool {
+	calls := func(tool string) bool { return may.some(func(e *Entry) bool { return e.Tool == tool }) }
+	anyTool := func(e *Entry) bool { return e.Kind == KindTool } // its worker may say what its result is
+	switch c.kind {
+	case clauseOpened:
+		return calls(c.names[0])
+	case clauseState:
+		return may.some(func(e *Entry) bool { return slices.Contains(c.names, e.To) })
+	case clauseAll:
+		return !slices.ContainsFunc(c.names, func(t string) bool { return !wording{g.f}.has(c, t) && !calls(t) })
+	case clauseAny:
+		return slices.ContainsFunc(c.names, calls)
+	case clauseArtifact, clauseBound, clauseShared:
+		return may.some(anyTool)
+	case clauseWhen:
+		return slices.ContainsFunc(c.cond.refs, func(r reference) bool {
+			switch r.word {
+			case ofCalled, ofSucceeded, ofOpened:
+				return calls(r.path[0].key)
+			case ofArtifact, ofBound:
+				return may.some(anyTool)
+			case ofState:
+				return may.some(func(e *Entry) bool { return e.To != "" || len(r.path) > 0 && anyTool(e) })
+			}
+			return false
+		})
+	case clauseExclusive: // what was opened stays so
+	}
+	return false
+}
+
+// Admit goes through the calls of an answer, in its order but each behind what it depends on, and says what becomes of
+// each as of these facts. A call that is locked is admitted where calls that it waits for may open it, and settled with
+// locked otherwise. Whether it is open when it is ready, Gate says again.
+func (f *Facts) Admit(calls []Call) *Admission {
+	a := &Admission{Waits: make([][]int, len(calls)), Settled: map[int]Settled{}, calls: calls}
+	a.children = make([][]int, len(calls)+1)
+	for i, c := range calls {
+		a.children[c.Within+1] = append(a.children[c.Within+1], i)
+	}
+	a.line(-1, make([]bool, len(calls)))
+	a.place = make([]int, len(calls))
+	for i, c := range a.order {
+		a.place[c] = i
+	}
+	g := &gatekeeper{f: f, a: a, fences: map[string]*fence{}, entries: map[string]*Entry{}, may: make([]*brought, len(calls))}
+	for e := range f.entries {
+		g.entries[e.Name] = e
+		_, open := f.opened[e.Name]
+		g.exclusive = g.exclusive || e.Kind == KindFacade && e.facade.exclusive && !open
+	}
+	for _, c := range a.order {
+		g.call(c)
+	}
+	return a
+}
