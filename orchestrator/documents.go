@@ -104,7 +104,7 @@ func (d *documents) steps(
 				x.Steps = append(x.Steps, d.steps(ctx, r, first, n, inOutcome, room, now)...)
 			}
 			if x.Steps == nil && !x.Reused && r.machine.Finished() && r.sameAbove(c) {
-				x.Steps = unreached{r.start.Reuse, x.Status}.within(r.step(i), x.ID)
+				x.Steps = r.neverReached(x.Status).within(r.step(i), x.ID)
 			}
 		}
 		inside(machine.Call{Step: i}, st)

@@ -255,3 +255,27 @@ func TestAKeyOutlivesARetryThatTakesTheResultOver(t *testing.T) {
 		}
 	}
 }
+
+// TestItemsThatWereNeverReachedDidNotFail: a list that a person rejects as a whole has items in the account of a retry,
+// since these carry keys of the run before, but nothing failed in them.
+func TestItemsThatWereNeverReachedDidNotFail(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	s.orchestrator()
+	run := s.submit(`{"steps":[{"id":"a","tool":"fail","approval":{"all":true},"for_each":{"in":[1,2]},"arguments":{"n":"$ref:item"}}]}`, "r")
+	_, err := s.client.Approve(ctx(t), s.asked("r", "a"), client.Answer{})
+	require.NoError(t, err)
+	require.Equal(t, outcome.Failed, s.wait(run).Status)
+	again, err := s.client.Retry(ctx(t), "r", client.RetryOptions{})
+	require.NoError(t, err)
+	_, err = s.client.Reject(ctx(t), s.asked("r.2", "a"), client.Answer{})
+	require.NoError(t, err)
+	require.Equal(t, fault.Rejected, s.wait(again).Errors[0].Code)
+	list := s.history("default", "r.2").Steps[0]
+	require.Equal(t, outcome.StepFailed, list.Status)
+	require.Len(t, list.Items, 2)
+	for _, item := range list.Items {
+		require.Equal(t, outcome.StepCancelled, item.Status)
+		require.NotEmpty(t, item.RetriedKey)
+	}
+}

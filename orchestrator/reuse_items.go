@@ -226,10 +226,11 @@ func (r *run) unreached(step int, status outcome.StepStatus) (list string, items
 	if x == nil {
 		return "", nil
 	}
+	below := r.neverReached(status)
 	items = make([]outcome.Step, x.Count)
 	for i := range items {
 		st := &items[i]
-		st.ID, st.Tool, st.Status = r.token(machine.Call{Step: step, Item: i + 1}), r.step(step).Tool, status
+		st.ID, st.Tool, st.Status = r.token(machine.Call{Step: step, Item: i + 1}), r.step(step).Tool, below.status
 		if res, ok := x.Results[i]; ok {
 			st.Status, st.Reused, st.Result, st.Blob, st.Bytes = outcome.StepSucceeded, true, res.Value, res.Blob, res.Size
 			st.Text = res.Text && res.Blob != nil
@@ -237,7 +238,7 @@ func (r *run) unreached(step int, status outcome.StepStatus) (list string, items
 		st.Reused = st.Reused || status == outcome.StepSucceeded // as a whole
 		st.RetriedKey = x.Keys[i]
 		if !st.Reused {
-			st.Steps = unreached{r.start.Reuse, status}.within(r.step(step), st.ID)
+			st.Steps = below.within(r.step(step), st.ID)
 		}
 	}
 	return x.List, items
@@ -247,6 +248,14 @@ func (r *run) unreached(step int, status outcome.StepStatus) (list string, items
 type unreached struct {
 	*wire.Reuse
 	status outcome.StepStatus
+}
+
+// neverReached is what a step that ended with a status never came to. One that failed as a whole did not fail of that.
+func (r *run) neverReached(status outcome.StepStatus) unreached {
+	if status == outcome.StepFailed {
+		status = outcome.StepCancelled
+	}
+	return unreached{r.start.Reuse, status}
 }
 
 // within returns the steps of a composite; nil where nothing of them was taken over.

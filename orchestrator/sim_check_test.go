@@ -307,6 +307,10 @@ func (t *truths) checkDead(x *truth, doc *outcome.Run) {
 		if !ok || st.Status != outcome.StepFailed || planned.Plan != nil || planned.ForEach != nil && !isItem {
 			return
 		}
+		if st.Error == nil {
+			t.w.violate("I9", "the step %s failed, and nothing says of what", st.ID)
+			return
+		}
 		executed := st.Attempts > 0 || st.Error.Code == fault.Timeout || st.Error.Code == fault.WorkerLost || st.Error.Code == fault.OutcomeUnknown
 		if st.Answer != nil && st.Ready.IsZero() { // a person decided it, or nobody did in time
 			executed = false
