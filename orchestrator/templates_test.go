@@ -253,3 +253,30 @@ func TestOnlyTemplatesAreAppliedAsSuch(t *testing.T) {
 	_, err = s.store.Requests.RequestRegister(ctx(t), []byte(`{"name":"t"}`))
 	require.NoError(t, err)
 }
+
+// TestALoopOfATemplate: each iteration is a scope of its own, handed what the one before came to; and a template that is a
+// loop is called as any other.
+func TestALoopOfATemplate(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	s.apply("twice", `,"inputSchema":{"type":"object","properties":{"n":{"type":"number"}},"required":["n"]}`,
+		`{"id":"a","tool":"echo","arguments":{"n":"$input.n"}},{"id":"b","value":{"$calc":"$ref:a.n * 2"}}`, `{"n":"$ref:b"}`)
+	s.apply("grow", "", `{"id":"l","tool":"twice","arguments":{"n":"$last.n || 1"},"repeat":{"until":"$last.n >= 8","max":5,"collect":true}}`, `"$ref:l"`)
+	o := s.run(`{"output_steps":["l","g"],"steps":[
+		{"id":"l","tool":"twice","arguments":{"n":"$last.n || 3"},"repeat":{"until":"$last.n > 20","max":9}},
+		{"id":"g","tool":"grow","for_each":{"in":[0,1]}}]}`, "loops")
+	require.Equal(t, outcome.Succeeded, o.Status, "%s", o.JSON())
+	require.JSONEq(t, `{"n":24}`, result(t, o, "l"))
+	const grown = `[{"n":2},{"n":4},{"n":8}]`
+	require.JSONEq(t, `{"results":[{"index":0,"status":"ok","data":`+grown+`},{"index":1,"status":"ok","data":`+grown+`}],"summary":{"ok":2,"error":0}}`, result(t, o, "g"))
+	require.Equal(t, 3+2*3, s.tools.total())
+	doc := s.history("default", "loops")
+	require.Equal(t, "l/=2/a", doc.Steps[0].Steps[2].Steps[0].ID)
+	require.Equal(t, "g=1/l/=0/b", doc.Steps[1].Items[1].Steps[0].Steps[0].Steps[1].ID)
+
+	o = s.run(`{"steps":[{"id":"l","tool":"twice","arguments":{"n":"$last.n || 3"},"repeat":{"until":"$last.n > 20","max":2}}]}`, "short")
+	require.Equal(t, fault.RepeatExhausted, o.Errors[0].Code)
+	o = s.run(`{"steps":[{"id":"l","tool":"twice","arguments":{"n":"$last || 3"},"repeat":{"max":2}}]}`, "misfit")
+	require.Equal(t, fault.InvalidArguments, o.Errors[0].Code, "%s", o.JSON())
+	require.Contains(t, o.Errors[0].Message, "iteration 1: ")
+}
