@@ -92,6 +92,10 @@ func (p *entryReader) categories(e *Entry, by, common value, in place) {
 		return
 	}
 	e.facade.parameter, e.facade.takesArgs = names[0], true
+	if !validName(names[0]) {
+		p.problem(fault.InvalidValue, by.at, `write "category"`, "%q is no name of an argument", clip(names[0]))
+		return
+	}
 	categories, lists := parameters[names[0]].members()
 	if len(categories) == 0 || len(categories) > MostNames {
 		p.problem(fault.InvalidValue, parameters[names[0]].at, "", "%d categories; 1 to %d are allowed", len(categories), MostNames)

@@ -1,9 +1,12 @@
 package agent
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/plan"
+	"github.com/stepjet/stepjet/subjects"
 )
 
 // gates reads when an entry may be called.
@@ -51,6 +54,10 @@ func (p *parser) needsTools(e *Entry, v value, kind clauseKind, word string) {
 	}
 	facts := make([]string, len(names))
 	for i, name := range names {
+		if !subjects.ValidTool(name) {
+			p.problem(fault.InvalidID, v.at, "a name is 1 to 128 of A-Z a-z 0-9 _ . : / -", "%q is no tool name", clip(name))
+			return
+		}
 		facts[i] = behind(word, name)
 		p.wants = append(p.wants, want{word, name, v.at})
 	}
@@ -69,7 +76,10 @@ func (p *parser) needsShared(e *Entry, v value) {
 	}
 	written := "$state" + dotted(path)
 	r, end, why := readReference(written, 1, []string{ofState})
-	if why == "" && end != len(written) {
+	switch {
+	case len(written) > plan.MaxPath:
+		why = fmt.Sprintf("it has more than %d bytes", plan.MaxPath)
+	case why == "" && end != len(written):
 		why = "it ends before " + clip(written[end:])
 	}
 	if why != "" {

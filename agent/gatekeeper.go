@@ -15,6 +15,7 @@ type gatekeeper struct {
 	exclusive bool // a facade could be opened that hides all others
 	fences    map[string]*fence
 	may       []*brought // by call: what those that it waits for may bring about, and itself
+	whole     []*brought // by call: with the calls of its plan; nil as long as nobody waits for it
 }
 
 // fence keeps calls in order that would come to something else in another one.
@@ -54,22 +55,17 @@ func (g *gatekeeper) call(c int) {
 	if call.Within >= 0 {
 		g.may[c].take(g.may[call.Within])
 	}
-	e := g.entries[call.Entry]
 	if call.Entry == "" {
+		g.hold(g.before(c, g.keysWithin(c)))
 		return
 	}
+	e := g.entries[call.Entry]
 	if e == nil {
 		g.settle(c, nil, g.f.unknown(call.Entry))
 		return
 	}
 	keys := g.keys(e)
-	var before []int
-	for _, k := range keys {
-		before = append(before, g.fence(k.name).before(k.moves)...)
-	}
-	for _, d := range before {
-		g.bring(c, d)
-	}
+	before := g.before(c, keys)
 	if why := g.locked(e, g.may[c]); why != "" {
 		g.settle(c, nil, fault.New(fault.Locked, "%s", why))
 		return
@@ -77,9 +73,7 @@ func (g *gatekeeper) call(c int) {
 	if g.once(c, e) {
 		return
 	}
-	for _, d := range before {
-		g.wait(c, d)
-	}
+	g.hold(before)
 	if g.answered(c, e) {
 		return
 	}
@@ -91,10 +85,17 @@ func (g *gatekeeper) call(c int) {
 
 // bring notes what a call that is waited for may bring about, with all within it.
 func (g *gatekeeper) bring(c, d int) {
-	g.may[c].take(g.may[d])
-	for i := d + 1; i < len(g.a.calls) && g.a.above(i, d); i++ {
-		g.may[c].take(g.may[i])
+	if g.whole[d] == nil {
+		g.whole[d] = g.may[d]
+		if len(g.a.children[d+1]) > 0 {
+			g.whole[d] = &brought{entries: map[*Entry]bool{}}
+			g.whole[d].take(g.may[d])
+			for i := d + 1; i < len(g.a.calls) && g.a.above(i, d); i++ {
+				g.whole[d].take(g.may[i])
+			}
+		}
 	}
+	g.may[c].take(g.whole[d])
 }
 
 // settle notes what a call has come to.
@@ -191,6 +192,56 @@ func (f *fence) before(moves bool) (calls []int) {
 	return calls
 }
 
+// ordered is a call that waits for another one of the same plan.
+type ordered struct{ late, early int }
+
+// before returns what a call waits for at its fences, and notes what that may bring about. Where they stand in different
+// plans, those wait for each other that stand in the same.
+func (g *gatekeeper) before(c int, keys []fenceKey) (all []ordered) {
+	for _, k := range keys {
+		for _, d := range g.fence(k.name).before(k.moves) {
+			late, early := g.way(c), g.way(d)
+			i := 0
+			for i < len(late) && i < len(early) && late[i] == early[i] {
+				i++
+			}
+			if i < len(late) && i < len(early) { // else one stands in the other's plan
+				all = append(all, ordered{late[i], early[i]})
+				g.bring(c, early[i])
+			}
+		}
+	}
+	return all
+}
+
+// way returns the calls whose plans a call stands in, from the outermost, and itself.
+func (g *gatekeeper) way(c int) (way []int) {
+	for ; c >= 0; c = g.a.calls[c].Within {
+		way = append(way, c)
+	}
+	slices.Reverse(way)
+	return way
+}
+
+// hold lets calls wait for each other.
+func (g *gatekeeper) hold(all []ordered) {
+	for _, o := range all {
+		if !slices.Contains(g.a.calls[o.late].After, o.early) && !slices.Contains(g.a.Waits[o.late], o.early) {
+			g.a.Waits[o.late] = append(g.a.Waits[o.late], o.early)
+		}
+	}
+}
+
+// keysWithin are the fences of all calls of a plan: it waits for what they wait for.
+func (g *gatekeeper) keysWithin(c int) (keys []fenceKey) {
+	for i := c + 1; i < len(g.a.calls) && g.a.above(i, c); i++ {
+		if e := g.entries[g.a.calls[i].Entry]; e != nil {
+			keys = append(keys, g.keys(e)...)
+		}
+	}
+	return keys
+}
+
 // pass notes that a call stands at a fence.
 func (f *fence) pass(c int, moves bool) {
 	if moves {
@@ -198,29 +249,6 @@ func (f *fence) pass(c int, moves bool) {
 		return
 	}
 	f.since = append(f.since, c)
-}
-
-// wait lets a call wait for another. Where they stand in different plans, those wait for each other that stand in the
-// same.
-func (g *gatekeeper) wait(c, d int) {
-	above := func(x int) (way []int) {
-		for ; x >= 0; x = g.a.calls[x].Within {
-			way = append(way, x)
-		}
-		slices.Reverse(way)
-		return way
-	}
-	late, early := above(c), above(d)
-	i := 0
-	for i < len(late) && i < len(early) && late[i] == early[i] {
-		i++
-	}
-	if i == len(late) || i == len(early) {
-		return // one stands in the other's plan
-	}
-	if x, y := late[i], early[i]; !slices.Contains(g.a.calls[x].After, y) && !slices.Contains(g.a.Waits[x], y) {
-		g.a.Waits[x] = append(g.a.Waits[x], y)
-	}
 }
 
 // locked returns why an entry is locked and stays so, whatever the calls come to that are waited for.
@@ -282,7 +310,7 @@ func (f *Facts) Admit(calls []Call) *Admission {
 	for i, c := range a.order {
 		a.place[c] = i
 	}
-	g := &gatekeeper{f: f, a: a, fences: map[string]*fence{}, entries: map[string]*Entry{}, may: make([]*brought, len(calls))}
+	g := &gatekeeper{f: f, a: a, fences: map[string]*fence{}, entries: map[string]*Entry{}, may: make([]*brought, len(calls)), whole: make([]*brought, len(calls))}
 	for e := range f.entries {
 		g.entries[e.Name] = e
 		_, open := f.opened[e.Name]

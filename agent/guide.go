@@ -31,8 +31,11 @@ func (g guide) description(e *Entry) string {
 		}
 		return d
 	case e.Kind == KindContext:
-		within := e.within
-		return fmt.Sprintf(contextDescription, within.Description, strings.Join(g.siblings(within, e), ", "))
+		tools := g.siblings(e.within, e)
+		if len(tools) == 0 {
+			return e.within.Description
+		}
+		return fmt.Sprintf(contextDescription, e.within.Description, strings.Join(tools, ", "))
 	case e.within != nil && e.within.facade.takesArgs:
 		o = g.opened[e.within.Name]
 		filled, _ := fill(e.Description, argsWords, func(r reference) ([]byte, bool) { return within(o.args, r.path) })

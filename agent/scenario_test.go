@@ -82,7 +82,8 @@ func (s *scenario) run(line string) string {
 		result, err, _ := s.f.Answer(name, nil, nil)
 		return decided(result, err)
 	case "bound":
-		return decided(s.f.Bound(name))
+		args, _, err := s.f.Ready(name, s.f)
+		return decided(args, err)
 	case "selected":
 		entries, bad := s.f.Selected(name, json.RawMessage(args))
 		var out []string

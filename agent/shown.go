@@ -47,61 +47,59 @@ func optionalArguments(schema json.RawMessage) (json.RawMessage, bool) {
 	return marshal(members), true
 }
 
-// Gate decides about a call as of these facts: when an answer is admitted and, once more, when the call becomes ready. An
-// error (locked, unknown_tool) is what the call fails with. An answer is what it has succeeded with, without being made:
-// that of a tool that is called once. Where both are nil, it may be made.
+// Gate decides about a call as of these facts. An error (locked, unknown_tool) is what the call fails with. An answer is
+// what it has succeeded with, without being made: that of a tool that is called once. Where both are nil, it may be made.
 func (f *Facts) Gate(name string) (answer json.RawMessage, err *fault.Error) {
-	e := f.Entry(name)
-	if e == nil {
-		return nil, f.unknown(name)
-	}
-	if why := f.locked(e); why != "" {
-		return nil, fault.New(fault.Locked, "%s", why)
-	}
-	if e.HasOnce && f.succeeded[e.Tool] {
-		return quoteJSON(strings.TrimSpace(fmt.Sprintf(alreadyLoaded, e.Name, e.Once))), nil
-	}
-	return nil, nil
+	_, answer, err = f.Ready(name, f)
+	return answer, err
 }
 
-// Bound returns the arguments of an entry that its planner does not see, as an object; nil where there are none. Facts
-// are those of the round's beginning with what the calls added that this one depends on (Admission.Behind), so that no
-// worker's speed decides which object it is. Errors: locked for the tool of an object that is not there.
-func (f *Facts) Bound(name string) (json.RawMessage, *fault.Error) {
+// Ready is Gate for a call of a plan that is ready. The facts are those of the record that made it so; seen are those of
+// the beginning of its round with what the calls added that it waits for (Admission.Behind): on what it acts is never a
+// matter of which worker was slower. bound are the arguments that its planner does not see, as an object; nil for none.
+func (f *Facts) Ready(name string, seen *Facts) (bound, answer json.RawMessage, err *fault.Error) {
 	e := f.Entry(name)
 	if e == nil {
-		return nil, f.unknown(name)
+		return nil, nil, f.unknown(name)
 	}
-	var object json.RawMessage
-	if e.chain != nil {
-		v, is := f.board.bound[e.chain.typ]
-		if !is {
-			return nil, fault.New(fault.Locked, "%s", f.locked(e))
+	for i := range e.clauses {
+		of := f
+		if e.clauses[i].kind == clauseBound {
+			of = seen
 		}
-		object = v
+		if why := of.without(e, &e.clauses[i]); why != "" {
+			return nil, nil, fault.New(fault.Locked, "%s", why)
+		}
 	}
+	if e.HasOnce && f.succeeded[e.Tool] {
+		return nil, quoteJSON(strings.TrimSpace(fmt.Sprintf(alreadyLoaded, e.Name, e.Once))), nil
+	}
+	return seen.bind(e), nil, nil
+}
+
+// bind returns the arguments of an entry that its planner does not see; nil where there are none.
+func (f *Facts) bind(e *Entry) json.RawMessage {
 	if len(e.binds) == 0 {
-		return nil, nil
+		return nil
 	}
 	args := map[string]json.RawMessage{}
 	for _, b := range e.binds {
 		args[b.name] = b.raw
-		if b.ref == nil {
-			continue
-		}
-		args[b.name] = json.RawMessage("null")
-		if v, ok := f.bindTo(e, b.ref, object); ok {
-			args[b.name] = v
+		if b.ref != nil {
+			args[b.name] = json.RawMessage("null")
+			if v, ok := f.bindTo(e, b.ref); ok {
+				args[b.name] = v
+			}
 		}
 	}
-	return marshal(args), nil
+	return marshal(args)
 }
 
 // bindTo finds what a bound argument refers to.
-func (f *Facts) bindTo(e *Entry, r *reference, object json.RawMessage) ([]byte, bool) {
+func (f *Facts) bindTo(e *Entry, r *reference) ([]byte, bool) {
 	switch {
 	case r.word == ofArtifact && e.chain != nil:
-		return within(object, r.path)
+		return within(f.board.bound[e.chain.typ], r.path)
 	case r.word == ofArgs:
 		return within(f.opened[e.within.Name].args, r.path)
 	}
@@ -111,11 +109,16 @@ func (f *Facts) bindTo(e *Entry, r *reference, object json.RawMessage) ([]byte, 
 // locked returns why an entry can't be called now, of the first of its clauses that does not hold; empty where it can.
 func (f *Facts) locked(e *Entry) string {
 	for i := range e.clauses {
-		c := &e.clauses[i]
-		holds, err := c.cond.holds(f.look)
-		if err == nil && holds {
-			continue
+		if why := f.without(e, &e.clauses[i]); why != "" {
+			return why
 		}
+	}
+	return ""
+}
+
+// without returns why an entry can't be called where one of its clauses does not hold; empty where it does.
+func (f *Facts) without(e *Entry, c *clause) string {
+	if holds, err := c.cond.holds(f.look); !holds || err != nil {
 		return wording{f}.why(e, c, err)
 	}
 	return ""

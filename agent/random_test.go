@@ -1,0 +1,71 @@
+package agent
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// verdict is what the package says of an entry, in the words of the naive interpreter.
+func verdict(f *Facts, name string) string {
+	answer, err := f.Gate(name)
+	shown := slices.ContainsFunc(f.Shown(), func(s Shown) bool { return s.Name == name })
+	switch {
+	case !shown && err != nil:
+		return "hidden"
+	case !shown:
+		return "not shown, and open"
+	case err != nil:
+		return "locked"
+	case answer != nil:
+		return "loaded"
+	}
+	return "open"
+}
+
+// TestRandomAgents: on random definitions and histories, the package and the naive interpreter say the same of every
+// entry, and refuse the same definitions.
+func TestRandomAgents(t *testing.T) {
+	t.Parallel()
+	refused, compared := 0, map[string]int{}
+	for seed := range uint64(2_500) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		h := history{agent: randomAgent(r)}
+		d, report := Parse(h.agent.JSON(), nil)
+		require.Equal(t, h.agent.hopeless(), d == nil, "seed %d: %s\n%s", seed, h, problems(report))
+		if d == nil {
+			refused++
+			continue
+		}
+		f, err := d.Begin(nil, nil)
+		require.Nil(t, err)
+		for range 12 {
+			e := h.randomEvent(r)
+			h.events = append(h.events, e)
+			if e.round {
+				f.BeginRound(f.Round()+1, nil)
+			} else {
+				f.Add(e.outcome())
+			}
+			for _, name := range h.agent.names() {
+				want := h.verdict(name)
+				compared[want]++
+				require.Equal(t, want, verdict(f, name), "seed %d: %s after %s", seed, name, h)
+				tool, is := h.tool(name)
+				if id, acts := h.acts(tool.chain); is && acts && want == "open" {
+					args, _, err := f.Ready(name, f)
+					require.Nil(t, err)
+					require.JSONEq(t, fmt.Sprintf(`{"id": %d}`, id), string(args), "seed %d: %s after %s", seed, name, h)
+				}
+			}
+		}
+	}
+	t.Log(refused, "refused,", compared)
+	require.Greater(t, refused, 200)
+	for _, v := range []string{"hidden", "locked", "loaded", "open"} {
+		require.Greater(t, compared[v], 500, v)
+	}
+}
