@@ -105,9 +105,7 @@ func (p *entryReader) group(m map[string]value, at string, in place) {
 // picks reads which tools of a group are meant; nil where nobody can tell.
 func (p *entryReader) picks(include, exclude value) func(selector.Tool) bool {
 	var elements []string
-	for _, s := range p.texts(include, "names or expressions") {
-		elements = append(elements, s)
-	}
+	elements = append(elements, p.texts(include, "names or expressions")...)
 	for _, s := range p.texts(exclude, "names or expressions") {
 		elements = append(elements, "!"+s)
 	}
