@@ -121,3 +121,17 @@ func (s *Archive) HistoryRuns(ctx context.Context, tenant string) ([]subjects.Ru
 	}
 	return runs, nil
 }
+
+// FollowHeads reads the headers of the documents of finished runs, without their bodies: first of those that are
+// there, then of those that come. What expires or is purged is not told. The callbacks are those of Ledger.Follow.
+// Errors: NotReady, NoConnection, Timeout, Permission for who may not read whole streams.
+func (s *Archive) FollowHeads(
+	ctx context.Context, each func(r subjects.Run, e Entry), caughtUp func(last uint64), lost func(error),
+) (*Cursor, error) {
+	prefix := subjects.BucketSubject(subjects.HistoryBucket, "")
+	return s.newHeads(ctx, subjects.BucketStream(subjects.HistoryBucket), []string{prefix + ">"}, func(e Entry) {
+		if r, ok := subjects.ParseHistoryKey(strings.TrimPrefix(e.Subject, prefix)); ok && r.Valid() {
+			each(r, e)
+		}
+	}, caughtUp, lost)
+}

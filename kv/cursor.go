@@ -28,6 +28,7 @@ type Cursor struct {
 	s        *account
 	stream   string
 	filters  atomic.Pointer[[]string]
+	bare     bool // headers alone are read, and no bodies
 	each     func(Entry)
 	caughtUp func(last uint64)
 	lost     func(error)
@@ -75,10 +76,17 @@ const createPatience = 2 * time.Second
 // newCursor starts a cursor; of a bucket with one filter. The callbacks are called one after another, never two at a
 // time, and may block: then the server holds its messages back. caughtUp and lost are called at most once.
 func (s *account) newCursor(ctx context.Context, stream string, filters []string, each func(Entry), caughtUp func(uint64), lost func(error)) (*Cursor, error) {
-	c := &Cursor{
-		s: s, stream: stream, each: each, caughtUp: caughtUp, lost: lost,
-		broken: make(chan struct{}, 1), elected: make(chan struct{}, 1),
-	}
+	return s.startCursor(ctx, &Cursor{stream: stream, each: each, caughtUp: caughtUp, lost: lost}, filters)
+}
+
+// newHeads is newCursor for headers alone: what is handed on has no body.
+func (s *account) newHeads(ctx context.Context, stream string, filters []string, each func(Entry), caughtUp func(uint64), lost func(error)) (*Cursor, error) {
+	return s.startCursor(ctx, &Cursor{stream: stream, bare: true, each: each, caughtUp: caughtUp, lost: lost}, filters)
+}
+
+func (s *account) startCursor(ctx context.Context, c *Cursor, filters []string) (*Cursor, error) {
+	c.s, c.broken, c.elected = s, make(chan struct{}, 1), make(chan struct{}, 1)
+	stream := c.stream
 	var keys string
 	if subjects.IsBucketStream(stream) {
 		keys = filters[0]
@@ -144,7 +152,7 @@ func (c *Cursor) subscribe(ctx context.Context) error {
 	}
 	cfg := jetstream.ConsumerConfig{
 		DeliverSubject: inbox, DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy, FilterSubjects: *c.filters.Load(),
-		AckPolicy: jetstream.AckNonePolicy, FlowControl: true, IdleHeartbeat: heartbeat,
+		AckPolicy: jetstream.AckNonePolicy, FlowControl: true, IdleHeartbeat: heartbeat, HeadersOnly: c.bare,
 		MemoryStorage: true, Replicas: 1, InactiveThreshold: consumerIdle,
 	}
 	if epoch > 1 && c.name != "" {

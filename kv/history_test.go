@@ -259,3 +259,39 @@ func TestARejectionGivesWay(t *testing.T) {
 	require.Equal(t, string(later.JSON()), string(got.JSON()))
 	require.NoError(t, second(s.Archive.History(within(t, 2*time.Minute), subjects.NewRun("acme", "other"))), "no other key is touched")
 }
+
+// Who follows the headers is told of each run that is there and that comes, once, and of no body.
+func TestHeadersAreFollowedAlone(t *testing.T) {
+	t.Parallel()
+	s := setup(t, kv.Config{})
+	ctx := within(t, 2*time.Minute)
+	seen, caughtUp := make(chan kv.Entry, 10), make(chan string, 2)
+	each := func(r subjects.Run, e kv.Entry) {
+		require.Equal(t, "acme", r.Tenant)
+		seen <- e
+	}
+	put := func(id string) {
+		_, err := s.Archive.CreateHistory(ctx, subjects.NewRun("acme", id), "", finished(subjects.NewRun("acme", id), 1000))
+		require.NoError(t, err)
+		_, _, err = s.Ledger.Create(ctx, s.Ledger.SubmitSubject(subjects.NewRun("acme", id)), nil, []byte(`{"steps":[]}`), nil)
+		require.NoError(t, err)
+	}
+	put("a/b")
+	_, err := s.Archive.FollowHeads(ctx, each, func(uint64) { caughtUp <- "history" }, func(err error) { t.Error(err) })
+	require.NoError(t, err)
+	require.Equal(t, "history", <-caughtUp)
+	first := <-seen
+	require.Equal(t, subjects.BucketSubject(subjects.HistoryBucket, "acme.a=2Fb"), first.Subject)
+	_, err = s.Ledger.FollowPlans(ctx, 0, each, func(uint64) { caughtUp <- "plans" }, func(err error) { t.Error(err) })
+	require.NoError(t, err)
+	require.Equal(t, "plans", <-caughtUp)
+	plan := <-seen
+	require.Equal(t, subjects.PlanRecord(subjects.NewRun("acme", "a/b"), 1), plan.Subject)
+	put("c")
+	for _, e := range []kv.Entry{first, plan, <-seen, <-seen} {
+		require.Empty(t, e.Data)
+		require.NotZero(t, e.Seq)
+		require.NotEmpty(t, e.Header)
+	}
+	require.Empty(t, seen)
+}

@@ -125,6 +125,20 @@ func (s *Ledger) partitionFilters(shard int, partitions []int) ([]string, error)
 	return filters, nil
 }
 
+// FollowPlans reads the headers of the plan records of a ledger shard, without the plans: first of those that are
+// there, then of those that come. That one is purged is not told. The callbacks are those of Follow. Errors: NotReady,
+// NoConnection, Timeout, Permission for who may not read whole streams.
+func (s *Ledger) FollowPlans(
+	ctx context.Context, shard int, each func(r subjects.Run, e Entry), caughtUp func(last uint64), lost func(error),
+) (*Cursor, error) {
+	filters := []string{subjects.ActiveFilter(shard, "*")}
+	return s.newHeads(ctx, subjects.LedgerStream(shard), filters, func(e Entry) {
+		if rec, ok := subjects.ParseRecord(e.Subject); ok && rec.Kind == subjects.PlanKind && rec.Run.Valid() {
+			each(rec.Run, e)
+		}
+	}, caughtUp, lost)
+}
+
 // SubmitSubject returns the subject that a Go client publishes (or Creates) a plan to.
 func (s *Ledger) SubmitSubject(r subjects.Run) string { return subjects.SubmitTo(r, s.shards) }
 
