@@ -1,4 +1,4 @@
-# Everything here needs Go and nothing else, but "make typescript" and "make mcp", which need Node, and "make deploy",
+# Everything here needs Go and nothing else, but "make typescript", "make page" and "make mcp", which need Node, and "make deploy",
 # which says what it needs.
 GO    ?= go
 PLANS  = internal/builtin/testdata/nestful/plans.jsonl
@@ -6,13 +6,13 @@ PLANS  = internal/builtin/testdata/nestful/plans.jsonl
 # Packages whose code runs on more than one goroutine are tested with the race detector, the pure ones without: there is
 # nothing to race in them, and their random tests are long. The others wait more than they work, so several go on at a time,
 # whatever the number of cores. The time-outs are for a machine that is busy with other things.
-PURE = ./fault ./subjects ./wire ./outcome ./tool ./plan ./machine ./internal/lab/reference ./internal/arch ./internal/graph ./internal/dryrun ./catalog ./catalog/search ./mcp/task ./internal/lab/leaselog
+PURE = ./fault ./subjects ./wire ./outcome ./tool ./plan ./machine ./internal/lab/reference ./internal/arch ./internal/graph ./internal/dryrun ./catalog ./catalog/search ./mcp/task ./internal/ui/index ./internal/lab/leaselog
 
 # What these measure or play against a clock (leases, heartbeats, outages) needs the machine for itself: one at a time, and
 # without the race detector, which the same code meets elsewhere.
 TIMED = ./internal/conformance ./internal/bench ./internal/lab/chaos ./internal/lab/bench
 
-.PHONY: lab deploy test-timed sim mutants bench-contracts all build demo test test-pure test-race vet fmt lint bench bench-scale bench-core chaos typescript mcp clean
+.PHONY: lab deploy test-timed sim mutants bench-contracts all build demo test test-pure test-race vet fmt lint bench bench-scale bench-core chaos typescript mcp page clean
 
 all: build
 
@@ -78,6 +78,10 @@ chaos: lab ## real processes under real faults; writes bench/chaos.json and docs
 typescript: build ## the example worker in TypeScript, against the protocol and with a plan
 	cd examples/typescript && npm ci --no-audit --no-fund && npx tsc
 	examples/typescript/check.sh bin/stepjet
+
+page: ## the page's types are right, and what browsers load is made of its sources
+	cd web && npm ci --no-audit --no-fund --ignore-scripts && npx tsc
+	$(GO) generate ./internal/ui/page
 
 MCP_SUITE = internal/lab/mcp/suite
 mcp: lab ## "stepjet mcp" against the conformance suite of the Model Context Protocol

@@ -27,7 +27,8 @@ func run() int {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(benchCommand(), contractsCommand(), chaosCommand(), mutantsCommand(), houseCommand(), mcpCommand())
+	root.AddCommand(benchCommand(), contractsCommand(), chaosCommand(), mutantsCommand(), houseCommand(), mcpCommand(),
+		pageCommand())
 	if err := root.ExecuteContext(ctx); err != nil {
 		daemon.Print(os.Stderr, "lab", err)
 		return daemon.ExitCode(err)

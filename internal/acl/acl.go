@@ -38,6 +38,9 @@ const (
 	Operator Role = "operator"
 	// Doctor examines and mends: it is an orchestrator that may also publish plans, to see that they arrive.
 	Doctor Role = "doctor"
+	// Observer reads the runs of all tenants, for "stepjet ui". It makes consumers, so it is to be trusted as an
+	// orchestrator is.
+	Observer Role = "observer"
 )
 
 // Spec says what a grant is for.
@@ -46,7 +49,7 @@ type Spec struct {
 	// Tenant is that of an agent, an approver, a viewer or an operator; empty for an operator of the cluster.
 	Tenant string
 	// Declared are tenants with a bucket of their own: of an agent, an approver, a viewer or an operator its own tenant
-	// or none, of a worker those that it serves, of an orchestrator and a doctor all of them.
+	// or none, of a worker those that it serves, of an orchestrator, a doctor and an observer all of them.
 	Declared []string
 	// Shared says that a worker serves tenants without a bucket as well. One that serves none of the others does.
 	Shared bool
@@ -115,6 +118,8 @@ func New(s Spec) (*Grant, error) {
 				g.request(One, subjects.StreamRequest("DELETE", subjects.BlobsStream(subjects.BlobsOf(tenant))))
 			}
 		}
+	case Observer:
+		g.observe(s)
 	case Worker:
 		if err := g.work(s); err != nil {
 			return nil, err

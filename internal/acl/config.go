@@ -36,7 +36,7 @@ func (g *Grant) Account() string {
 }
 
 // home reports whether the user is in the account of the streams.
-func (g *Grant) home() bool { return g.Role == Orchestrator || g.Role == Doctor }
+func (g *Grant) home() bool { return g.Role == Orchestrator || g.Role == Doctor || g.Role == Observer }
 
 // Imports reports whether the user is in an account that reaches Stepjet by what it imports.
 func (g *Grant) Imports() bool { return !g.home() }

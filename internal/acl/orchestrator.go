@@ -46,6 +46,26 @@ func (g *Grant) orchestrate(s Spec) {
 		subjects.APIAll)
 }
 
+// observe is reading what there is of all runs, and publishing nothing that is stored.
+func (g *Grant) observe(s Spec) {
+	read := append(bound(s.Shards, subjects.LedgerStream), subjects.BucketStream(subjects.HistoryBucket),
+		subjects.BucketStream(subjects.DeadBucket), subjects.BucketStream(subjects.ToolsBucket))
+	for _, stream := range read {
+		g.request(One, subjects.StreamRequest("INFO", stream), subjects.StreamRequest("MSG.GET", stream))
+		for _, verb := range []string{"INFO", "CREATE", "DELETE"} {
+			g.request(One, subjects.ConsumerRequest(verb, stream, ">"))
+		}
+		g.listen(subjects.LeaderElected(stream))
+	}
+	for _, bucket := range s.allBuckets() {
+		g.request(Many, subjects.DirectRead(subjects.BlobsStream(bucket)))
+	}
+	g.request(None, subjects.FlowControl)
+	g.request(Many, subjects.DemandSubject)
+	g.request(One, subjects.UserInfo, subjects.QueuesSubject, subjects.TenantAPIFilter("*", subjects.VerbGet))
+	g.listen(subjects.AllEvents, subjects.AllNotices)
+}
+
 // buckets are those that orchestrators set up.
 var buckets = []string{subjects.HistoryBucket, subjects.DeadBucket, subjects.ToolsBucket, subjects.MembersBucket,
 	subjects.GatherBucket, subjects.QuestionsBucket, subjects.RatesBucket}

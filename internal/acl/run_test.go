@@ -40,6 +40,7 @@ func TestTheWholeSystemRunsUnderItsConfiguration(t *testing.T) {
 		s.looks(s.client("operator-acme", "acme"))
 		approver := s.client("approver-acme", "acme")
 		s.looks(approver)
+		s.shows()
 		s.decides(agent)
 		s.asks(agent, approver)
 		s.cancels(agent)

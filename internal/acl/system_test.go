@@ -64,7 +64,7 @@ func start(t *testing.T, of shape) *system {
 	sys := acl.System{Keys: map[string]string{}, Shards: shards, Listen: "127.0.0.1:0", StoreDir: "ignored"}
 	dir := t.TempDir()
 	for _, spec := range []acl.Spec{
-		{Role: acl.Orchestrator}, {Role: acl.Doctor}, {Role: acl.Agent, Tenant: "acme"}, {Role: acl.Agent, Tenant: "other"}, {Role: acl.Viewer, Tenant: "acme"},
+		{Role: acl.Orchestrator}, {Role: acl.Doctor}, {Role: acl.Observer}, {Role: acl.Agent, Tenant: "acme"}, {Role: acl.Agent, Tenant: "other"}, {Role: acl.Viewer, Tenant: "acme"},
 		{Role: acl.Approver, Tenant: "acme"},
 		{Role: acl.Operator, Tenant: "acme"}, {Role: acl.Operator}, {Role: acl.Worker, Tools: []string{"search"}}, {Role: acl.Worker, Tools: []string{"crm/get", "fetch"}},
 	} {

@@ -79,6 +79,8 @@ var elsewhere = map[string]string{
 	"orchestrator PUB plan.in.*.*.*":                    "stepjet doctor, where the ledger has several shards: internal/doctor",
 	"orchestrator PUB $JS.API.CONSUMER.PAUSE.STREAM.*":  "a stop takes steps back that no worker has: kv",
 	"orchestrator PUB $JS.API.STREAM.MSG.DELETE.STREAM": "a stop takes steps back that no worker has: kv",
+	"observer PUB $JS.FC.>":                             "as an orchestrator's",
+	"observer PUB $JS.API.CONSUMER.INFO.STREAM.>":       "a cursor looks after its consumer when the connection was lost: kv",
 	"orchestrator PUB $JS.API.DIRECT.GET.STREAM.>":      "a chunk of a large value whose acknowledgement was lost: kv",
 }
 

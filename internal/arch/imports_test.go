@@ -86,6 +86,8 @@ const audiences = `
 	github.com/modelcontextprotocol/go-sdk/* mcp/*
 	github.com/coreos/go-oidc/* mcp/server
 	mcp/server        internal/serve/mcp internal/lab/mcp
+	internal/ui       internal/serve/web
+	github.com/evanw/esbuild/* internal/lab/page
 `
 
 // shortNames are the modules that rules may name. A module that isn't here may be imported by internal/* alone.

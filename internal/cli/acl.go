@@ -26,6 +26,7 @@ type access struct {
 	shards, toolShards int
 	form, keys         string
 	listen, store      string
+	observer           bool
 }
 
 func (a *app) aclCommand() *cobra.Command {
@@ -63,6 +64,7 @@ bucket and not the one that all other tenants share.`,
 	}{
 		{acl.Orchestrator, "Print what orchestrators may do", "--shards 4"},
 		{acl.Doctor, "Print what \"stepjet doctor\" may do", "--keys keys"},
+		{acl.Observer, "Print what \"stepjet ui\" may do: look at the runs of all tenants", "--keys keys"},
 		{acl.Agent, "Print what the agents of a tenant may do: submit, wait, look, cancel, answer", "--tenant acme"},
 		{acl.Approver, "Print what those may do who approve what a tenant's runs wait for", "--tenant acme"},
 		{acl.Viewer, "Print what those may do who look at a tenant's runs", "--tenant acme -o json"},
@@ -182,6 +184,7 @@ func (a *app) aclSystemCommand(x *access) *cobra.Command {
 	f.SortFlags = false
 	f.StringArrayVar(&x.tenants, "tenant", []string{subjects.DefaultTenant}, "`tenant` whose agents, approvers and viewers get an account each; may be repeated")
 	f.StringArrayVar(&x.tools, "tool", nil, "`tools` of a worker, with commas where it hosts several; repeated for each further worker")
+	f.BoolVar(&x.observer, "observer", false, "a user for \"stepjet ui\" too, who looks at the runs of all tenants")
 	f.StringVar(&x.listen, "listen", "127.0.0.1:4222", "`address` that the server listens on")
 	f.StringVar(&x.store, "store", "jetstream", "`folder` of the server's streams")
 	return c
@@ -190,6 +193,9 @@ func (a *app) aclSystemCommand(x *access) *cobra.Command {
 // system returns the grants of a whole system.
 func (x *access) system() ([]*acl.Grant, error) {
 	specs := []acl.Spec{{Role: acl.Orchestrator}, {Role: acl.Doctor}, {Role: acl.Operator}}
+	if x.observer {
+		specs = append(specs, acl.Spec{Role: acl.Observer})
+	}
 	for _, tenant := range append(slices.Clone(x.tenants), x.declared...) {
 		for _, role := range []acl.Role{acl.Agent, acl.Approver, acl.Viewer, acl.Operator} {
 			specs = append(specs, acl.Spec{Role: role, Tenant: tenant})

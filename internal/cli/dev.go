@@ -14,6 +14,7 @@ import (
 	"github.com/stepjet/stepjet/internal/doctor"
 	"github.com/stepjet/stepjet/internal/pins"
 	"github.com/stepjet/stepjet/internal/serve/bridging"
+	"github.com/stepjet/stepjet/internal/serve/web"
 	"github.com/stepjet/stepjet/mcp/bridge"
 	"github.com/stepjet/stepjet/wire"
 	"github.com/stepjet/stepjet/worker"
@@ -21,6 +22,7 @@ import (
 
 type devFlags struct {
 	listen string
+	page   string
 	tools  string
 	slots  int
 	store  config.Store
@@ -34,6 +36,7 @@ func (a *app) devCommand() *cobra.Command {
 		Short: "Run a NATS server, an orchestrator and a toolworker in one process",
 		Long: `Runs all of Stepjet until it is interrupted: a NATS server with JetStream, an orchestrator, and
 a toolworker with the built-in tools or those of --tools, and with those of the MCP servers of --mcp.
+It serves the page of "stepjet ui", on any free port where the default one is taken.
 Data stays in a folder, and runs that were not over go on with the next start. Any NATS client can connect.
 
 While it runs, the other commands use it without being told, where they have the same
@@ -56,6 +59,7 @@ data folder: the default one, or the same --data (STEPJET_DATA). Others are told
 		}),
 	}
 	c.Flags().StringVar(&f.listen, "listen", "127.0.0.1:4222", "`address` to take connections on; port 0 picks a free one")
+	c.Flags().StringVar(&f.page, "ui", web.DefaultListen, "loopback `address` of the page; \"off\": no page")
 	c.Flags().StringVar(&f.tools, "tools", "", "tools `file` for the toolworker (env STEPJET_TOOLS; default: the built-in tools)")
 	c.Flags().IntVar(&f.slots, "slots", 0, "run each tool this `number` of times at once; default: 64")
 	f.mcp.FileFlags(c.Flags())
@@ -92,12 +96,18 @@ func (a *app) dev(ctx context.Context, f devFlags) error {
 		return err
 	}
 	defer stack.Stop()
+	page, endPage, err := devPage(ctx, a, stack, f.page)
+	if err != nil {
+		return err
+	}
+	defer endPage()
 	if a.json() {
-		if err := a.printJSON(map[string]string{"url": stack.URL(), "data": stack.Dir()}); err != nil {
+		up := map[string]string{"url": stack.URL(), "data": stack.Dir(), "ui": page}
+		if err := a.printJSON(up); err != nil {
 			return err
 		}
 	} else {
-		a.welcome(stack)
+		a.welcome(stack, page)
 	}
 	select {
 	case err := <-stack.Done():
@@ -108,10 +118,30 @@ func (a *app) dev(ctx context.Context, f devFlags) error {
 	}
 }
 
-func (a *app) welcome(stack *dev.Stack) {
+// devPage serves the page of a stack until it is ended. Its address is empty where there is none.
+func devPage(ctx context.Context, a *app, stack *dev.Stack, listen string) (url string, end func(), err error) {
+	if listen == "off" {
+		return "", func() {}, nil
+	}
+	nc, err := stack.Connect(ctx, "ui")
+	if err != nil {
+		return "", nil, err
+	}
+	url, stop, err := web.Start(ctx, nc, listen, a.log())
+	if err != nil {
+		nc.Close()
+		return "", nil, err
+	}
+	return url, func() { stop(); nc.Close() }, nil
+}
+
+func (a *app) welcome(stack *dev.Stack, page string) {
 	st := a.errStyle
 	var t table
 	row := func(name, value string) { t.add(cell{text: name, paint: st.dim}, plain(value)) }
+	if page != "" {
+		row("page", page)
+	}
 	row("server", stack.URL())
 	row("data", stack.Dir())
 	row("tools", "stepjet tools list")

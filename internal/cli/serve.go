@@ -3,12 +3,15 @@ package cli
 import (
 	"context"
 
+	"github.com/nats-io/nats.go"
 	"github.com/spf13/cobra"
 
 	"github.com/stepjet/stepjet/client"
 	"github.com/stepjet/stepjet/internal/daemon"
 	"github.com/stepjet/stepjet/internal/serve"
+	"github.com/stepjet/stepjet/internal/serve/files"
 	"github.com/stepjet/stepjet/internal/serve/mcp"
+	"github.com/stepjet/stepjet/internal/serve/web"
 )
 
 // mcpCommand serves the Model Context Protocol, as any other command reaches Stepjet: on a server that was named, with a
@@ -18,21 +21,43 @@ func mcpCommand(a *app) *cobra.Command {
 		Stdin: a.env.Stdin, Stdout: a.stdout, Work: a.work, Say: a.say, Logger: a.log,
 		Tenant:    func() string { return a.flags.tenant },
 		Arguments: func() string { return (&session{}).arguments(a) },
-		Open: func(ctx context.Context, tenant, creds string) (*client.Client, func(), error) {
-			of := *a
-			of.flags.tenant = tenant
-			if creds != "" {
-				of.flags.Creds = creds
-			}
-			s, err := of.open(ctx, place{start: always})
-			if err != nil {
-				return nil, nil, err
-			}
-			return s.client, s.close, nil
-		},
+		Open:      tenants(a),
 	})
 	c.AddCommand(pinCommands(a)...)
 	return c
+}
+
+// tenants opens clients of tenants for what serves several.
+func tenants(a *app) func(ctx context.Context, tenant string, as files.Tenant) (*client.Client, func(), error) {
+	return func(ctx context.Context, tenant string, as files.Tenant) (*client.Client, func(), error) {
+		of := *a
+		of.flags.tenant = tenant
+		if as.Creds != "" || as.NKey != "" {
+			of.flags.Creds, of.flags.NKey = as.Creds, as.NKey
+		}
+		if as.Inbox != "" {
+			of.flags.InboxPrefix = as.Inbox
+		}
+		s, err := of.open(ctx, place{start: always})
+		if err != nil {
+			return nil, nil, err
+		}
+		return s.client, s.close, nil
+	}
+}
+
+// uiCommand serves the page, as any other command reaches Stepjet.
+func uiCommand(a *app) *cobra.Command {
+	return web.Command(web.Surroundings{
+		Work: a.work, Say: a.say, Logger: a.log, Open: tenants(a),
+		Connect: func(ctx context.Context) (*nats.Conn, func(), error) {
+			s, err := a.open(ctx, place{start: always, bare: true})
+			if err != nil {
+				return nil, nil, err
+			}
+			return s.nc, s.close, nil
+		},
+	})
 }
 
 func (a *app) orchestratorCommand() *cobra.Command {

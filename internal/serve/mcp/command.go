@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stepjet/stepjet/client"
+	"github.com/stepjet/stepjet/internal/serve/files"
 	"github.com/stepjet/stepjet/internal/version"
 	"github.com/stepjet/stepjet/mcp/server"
 )
@@ -20,9 +21,9 @@ import (
 type Surroundings struct {
 	Stdin  io.Reader
 	Stdout io.Writer
-	// Open opens the client of a tenant, with a file of credentials or, where that is empty, those of the command line;
+	// Open opens the client of a tenant, as the user of a file of tenants or, where that names none, of the command line;
 	// end closes it.
-	Open func(ctx context.Context, tenant, creds string) (c *client.Client, end func(), err error)
+	Open func(ctx context.Context, tenant string, as files.Tenant) (c *client.Client, end func(), err error)
 	// Tenant is that of callers who show no token; Logger takes what happens, Say tells a person something.
 	Tenant func() string
 	Logger func() *slog.Logger
@@ -96,7 +97,7 @@ func serve(ctx context.Context, s Surroundings, f flags) error {
 	if err != nil {
 		return err
 	}
-	creds, err := readTenants(f.tenants)
+	creds, err := files.Tenants(f.tenants)
 	if err != nil {
 		return err
 	}
@@ -128,7 +129,7 @@ func (unclosed) Close() error { return nil }
 // opener opens clients of tenants and closes them at the end.
 type opener struct {
 	s      Surroundings
-	creds  map[string]tenantFile
+	creds  map[string]files.Tenant
 	strict bool // only tenants with credentials are served
 
 	mu   sync.Mutex
@@ -138,9 +139,9 @@ type opener struct {
 func (o *opener) client(ctx context.Context, tenant string) (*client.Client, error) {
 	entry, there := o.creds[tenant]
 	if o.strict && !there {
-		return nil, noTenant(tenant)
+		return nil, files.NoTenant(tenant)
 	}
-	return o.open(ctx, tenant, entry.Creds)
+	return o.open(ctx, tenant, entry)
 }
 
 // approver opens the client that approves for a tenant: another than the one of its plans where the file says so.
@@ -149,11 +150,11 @@ func (o *opener) approver(ctx context.Context, tenant string) (*client.Client, e
 	if entry.Approver == "" {
 		return o.client(ctx, tenant)
 	}
-	return o.open(ctx, tenant, entry.Approver)
+	return o.open(ctx, tenant, files.Tenant{Creds: entry.Approver})
 }
 
-func (o *opener) open(ctx context.Context, tenant, creds string) (*client.Client, error) {
-	c, end, err := o.s.Open(ctx, tenant, creds)
+func (o *opener) open(ctx context.Context, tenant string, as files.Tenant) (*client.Client, error) {
+	c, end, err := o.s.Open(ctx, tenant, as)
 	if err != nil {
 		return nil, err
 	}

@@ -1,13 +1,11 @@
 package mcp
 
 import (
-	"encoding/json"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/serve/files"
 	"github.com/stepjet/stepjet/mcp/selector"
 	"github.com/stepjet/stepjet/mcp/server"
 	"github.com/stepjet/stepjet/mcp/task"
@@ -26,14 +24,14 @@ func (f *flags) config() (cfg server.Config, err error) {
 		}
 		cfg.Expose = &some
 	}
-	err = readFile("--key-file", f.keys, func(b []byte) (err error) {
+	err = files.Read("--key-file", f.keys, func(b []byte) (err error) {
 		cfg.Keys, err = task.ParseKeys(b)
 		return err
 	})
 	if err != nil {
 		return cfg, err
 	}
-	err = readFile("--auth", f.auth, func(b []byte) (err error) {
+	err = files.Read("--auth", f.auth, func(b []byte) (err error) {
 		cfg.Auth, err = server.ParseAuth(b)
 		return err
 	})
@@ -42,25 +40,6 @@ func (f *flags) config() (cfg server.Config, err error) {
 	}
 	cfg.Context, err = f.contextRules()
 	return cfg, err
-}
-
-// readFile reads the file that a flag names, if it does.
-func readFile(flag, name string, parse func([]byte) error) error {
-	if name == "" {
-		return nil
-	}
-	b, err := os.ReadFile(name)
-	if err == nil {
-		err = parse(b)
-	}
-	if err != nil {
-		f := fault.Wrap(fault.InvalidConfig, err, flag+" "+name)
-		if inner := fault.As(err); inner != nil {
-			f.Hint = inner.Hint
-		}
-		return f
-	}
-	return nil
 }
 
 func (f *flags) contextRules() (r server.ContextRules, err error) {
@@ -103,38 +82,4 @@ func size(text string) (int, error) {
 		}
 	}
 	return 0, fault.New(fault.InvalidConfig, "--max-result %q", text).WithHint("a size, such as 48KiB")
-}
-
-// tenantFile is what the file of --tenants says of one.
-type tenantFile struct {
-	// Creds is a file of user credentials; a relative path starts at the folder of the file that names it.
-	Creds string `json:"creds"`
-	// Approver is another one, for a user who may give and refuse approvals where the first may not; empty: the first.
-	Approver string `json:"approver,omitempty"`
-}
-
-func readTenants(name string) (all map[string]tenantFile, err error) {
-	err = readFile("--tenants", name, func(b []byte) error {
-		if err := json.Unmarshal(b, &all); err != nil {
-			return fault.Wrap(fault.InvalidConfig, err, "reading it").WithHint(`{"acme": {"creds": "acme.creds"}}`)
-		}
-		for tenant, t := range all {
-			all[tenant] = tenantFile{Creds: beside(name, t.Creds), Approver: beside(name, t.Approver)}
-		}
-		return nil
-	})
-	return all, err
-}
-
-// beside returns a path that a file names: a relative one starts at the file's folder.
-func beside(file, path string) string {
-	if path == "" || filepath.IsAbs(path) {
-		return path
-	}
-	return filepath.Join(filepath.Dir(file), path)
-}
-
-func noTenant(tenant string) error {
-	return fault.New(fault.Permission, "the tenant %q is not served here", tenant).
-		WithHint("the file of --tenants names those that are")
 }

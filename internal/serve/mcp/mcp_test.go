@@ -16,6 +16,7 @@ import (
 
 	"github.com/stepjet/stepjet/client"
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/serve/files"
 )
 
 // command is the command with nothing around it.
@@ -26,7 +27,7 @@ func command(t *testing.T, out *bytes.Buffer, args ...string) error {
 		Logger: func() *slog.Logger { return slog.New(slog.DiscardHandler) }, Say: func(string, ...any) {},
 		Arguments: func() string { return " --url nats://host" },
 		Work:      func(do func(*cobra.Command, []string) error) func(*cobra.Command, []string) error { return do },
-		Open: func(context.Context, string, string) (*client.Client, func(), error) {
+		Open: func(context.Context, string, files.Tenant) (*client.Client, func(), error) {
 			return nil, nil, errors.New("nothing is opened")
 		},
 	})
@@ -94,11 +95,11 @@ func TestOnlyTenantsWithCredentialsAreServed(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "tenants.json")
 	require.NoError(t, os.WriteFile(path, []byte(`{"acme": {"creds": "acme.creds", "approver": "boss.creds"}}`), 0o600))
-	all, err := readTenants(path)
+	all, err := files.Tenants(path)
 	require.NoError(t, err)
 	var asked string
-	o := &opener{creds: all, strict: true, s: Surroundings{Open: func(_ context.Context, _, creds string) (*client.Client, func(), error) {
-		asked = creds
+	o := &opener{creds: all, strict: true, s: Surroundings{Open: func(_ context.Context, _ string, as files.Tenant) (*client.Client, func(), error) {
+		asked = as.Creds
 		return nil, func() {}, nil
 	}}}
 	_, err = o.client(t.Context(), "acme")

@@ -1,0 +1,180 @@
+package ui
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/backoff"
+	"github.com/stepjet/stepjet/internal/ui/index"
+	"github.com/stepjet/stepjet/kv"
+	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/wire"
+)
+
+const (
+	// renewEvery is how often the index is made anew: what expired or was purged is told by nobody.
+	renewEvery = time.Hour
+	// headsWide is how many heads of finished runs are read at a time, headsAhead how many wait for it.
+	headsWide, headsAhead = 8, 1024
+	followAgain           = 2 * time.Second
+)
+
+// follower keeps an index of all runs.
+type follower struct {
+	store *kv.Store
+	log   *slog.Logger
+
+	current atomic.Pointer[index.Index]
+	reading atomic.Bool // the first index is not complete
+	trouble atomic.Pointer[fault.Error]
+	swapped chan struct{}
+}
+
+func newFollower(store *kv.Store, log *slog.Logger) *follower {
+	f := &follower{store: store, log: log, swapped: make(chan struct{}, 1)}
+	f.current.Store(index.New())
+	f.reading.Store(true)
+	return f
+}
+
+// index returns the newest one.
+func (f *follower) index() *index.Index { return f.current.Load() }
+
+// run follows the streams until ctx ends. An index is shown once it is complete; the first one as it grows. One that
+// can't be told to be right any more stays in sight until the next one is complete.
+func (f *follower) run(ctx context.Context) {
+	for ctx.Err() == nil {
+		life, end := context.WithCancelCause(ctx)
+		ix := index.New()
+		if f.reading.Load() {
+			f.current.Store(ix)
+		}
+		err := f.follow(life, end, ix)
+		end(nil)
+		if err == nil || ctx.Err() != nil {
+			continue
+		}
+		f.trouble.Store(fault.As(err))
+		f.log.Warn("the list of runs is read again", "error", err)
+		backoff.Pause(ctx, followAgain)
+	}
+}
+
+// follow fills an index and keeps it right, until it is to be made anew (nil) or can't be told to be right (an error).
+func (f *follower) follow(ctx context.Context, end context.CancelCauseFunc, ix *index.Index) error {
+	heads := &heads{f: f, ix: ix, old: f.index(), todo: make(chan head, headsAhead)}
+	reads, ctx := errgroup.WithContext(ctx)
+	for range headsWide {
+		reads.Go(func() error { return heads.read(ctx) })
+	}
+	shards := f.store.Ledger.Shards()
+	var behind sync.WaitGroup // cursors that have not handed on all that was there
+	behind.Add(shards + 1)
+	caughtUp, lost := func(uint64) { behind.Done() }, func(err error) { end(err) }
+	for shard := range shards {
+		if _, err := f.store.Ledger.FollowPlans(ctx, shard, func(r subjects.Run, e kv.Entry) {
+			p, _ := wire.ParsePlan(e.Header) // what is wrong with the rest is its run's matter
+			ix.Plan(r, e.Seq, e.Time, p.Retry.Of)
+		}, caughtUp, lost); err != nil {
+			return err
+		}
+	}
+	if _, err := f.store.Archive.FollowHeads(ctx, func(r subjects.Run, e kv.Entry) {
+		heads.want(ctx, r, e.Seq)
+	}, caughtUp, lost); err != nil {
+		return err
+	}
+	complete := make(chan struct{})
+	go func() {
+		behind.Wait()
+		heads.left.Wait()
+		close(complete)
+	}()
+	timer := time.NewTimer(renewEvery)
+	defer timer.Stop()
+	for {
+		select {
+		case <-complete:
+			f.show(ix)
+			complete = nil
+		case <-timer.C:
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// show puts a complete index in the place of the one before it.
+func (f *follower) show(ix *index.Index) {
+	f.current.Store(ix)
+	f.reading.Store(false)
+	f.trouble.Store(nil)
+	select {
+	case f.swapped <- struct{}{}:
+	default:
+	}
+}
+
+// head is a finished run whose line is not known.
+type head struct {
+	run subjects.Run
+	at  uint64
+}
+
+// heads reads what lists show of finished runs, as far as it isn't known from an index before.
+type heads struct {
+	f    *follower
+	ix   *index.Index
+	old  *index.Index
+	todo chan head
+	left sync.WaitGroup
+}
+
+// want is called by a cursor. Where many wait to be read the cursor waits, and with it the server.
+func (h *heads) want(ctx context.Context, r subjects.Run, at uint64) {
+	if l, ok := h.old.Known(r.Key(), at); ok {
+		h.ix.Finished(l)
+		return
+	}
+	h.left.Add(1)
+	select {
+	case h.todo <- head{r, at}:
+	case <-ctx.Done():
+		h.left.Done()
+	}
+}
+
+func (h *heads) read(ctx context.Context) error {
+	for {
+		select {
+		case next := <-h.todo:
+			err := h.one(ctx, next)
+			h.left.Done()
+			if err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// one reads the head of a run. One that has gone meanwhile, or was written by a newer Stepjet, is left out.
+func (h *heads) one(ctx context.Context, next head) error {
+	doc, at, err := h.f.store.Archive.HistoryAt(ctx, next.run)
+	switch code := fault.CodeOf(err); {
+	case err == nil:
+		h.ix.Finished(index.Of(next.run, at, doc))
+		return nil
+	case code == fault.NotFound, code == fault.NewerVersion, ctx.Err() != nil:
+		return nil
+	}
+	return err
+}

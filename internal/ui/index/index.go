@@ -1,0 +1,263 @@
+// Package index keeps one line of each run in memory, so that a page can list a hundred thousand of them by any filter
+// in milliseconds. It is told of runs by whoever reads the streams, and does no I/O itself.
+//
+// A run has two sources: its plan record, which stands while it goes on and for a moment longer, and what is kept of
+// it once it is over. The second counts unless the first is of a later plan under the same id, as after a rejection.
+package index
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/subjects"
+)
+
+// MaxTools is the most tools that a line names.
+const MaxTools = 16
+
+// Line is what a list shows of a run.
+type Line struct {
+	// Key names tenant and run as the history bucket does: "acme.order=20=2342".
+	Key    string
+	Status outcome.RunStatus
+	// Generation is the sequence of the run's plan record.
+	Generation          uint64
+	Submitted, Finished time.Time
+	Stats               outcome.Stats
+	// Tools are the first MaxTools that the run calls. Failed is the first step that failed.
+	Tools  []string
+	Failed string
+	// RetryOf is the run that this one tries again, as a plain id.
+	RetryOf string
+	// Settled says that a retry of the run succeeded, so that nobody has to look after it.
+	Settled bool
+
+	at uint64 // where its document lies; 0 for a run that is not over
+}
+
+// Of returns the line of a finished run, whose document lies at a sequence of its bucket.
+func Of(r subjects.Run, at uint64, doc *outcome.Run) Line {
+	l := Line{
+		Key: r.Key(), Status: doc.Status, Generation: doc.Generation, Submitted: doc.Submitted, Finished: doc.Finished,
+		Stats: doc.Stats, RetryOf: doc.RetryOf, at: at,
+	}
+	l.look(doc.Steps)
+	if doc.Outcome != nil && l.Failed == "" && len(doc.Outcome.Errors) > 0 {
+		l.Failed = doc.Outcome.Errors[0].Step
+	}
+	return l
+}
+
+func (l *Line) look(steps []outcome.Step) {
+	for i := range steps {
+		s := &steps[i]
+		if s.Tool != "" && len(l.Tools) < MaxTools && !slices.Contains(l.Tools, s.Tool) {
+			l.Tools = append(l.Tools, s.Tool)
+		}
+		l.look(s.Steps)
+		if l.Failed == "" && s.Status == outcome.StepFailed {
+			l.Failed = s.ID
+		}
+	}
+}
+
+// Attention reports whether somebody should look after the run.
+func (l *Line) Attention() bool {
+	switch l.Status {
+	case outcome.Failed, outcome.Partial, outcome.Expired:
+		return !l.Settled
+	default:
+		return false
+	}
+}
+
+// Tenant returns the tenant of the run.
+func (l *Line) Tenant() string {
+	tenant, _, _ := strings.Cut(l.Key, ".")
+	return tenant
+}
+
+// Run returns the name of the run.
+func (l *Line) Run() subjects.Run {
+	r, _ := subjects.ParseHistoryKey(l.Key) // every line has one
+	return r
+}
+
+// entry is a run: the line that is shown of it, and what its two sources say.
+type entry struct {
+	Line
+	plan      uint64 // sequence of its plan record; 0 for none
+	submitted time.Time
+}
+
+// Index holds the lines of runs. Its methods may be called from any goroutine.
+type Index struct {
+	mu      sync.Mutex
+	runs    map[string]*entry
+	order   []*entry // newest first, where it is not stale
+	stale   bool
+	tools   map[string][]string // lists of tools that lines share
+	settled map[string]bool     // keys of runs of which a retry succeeded
+	version uint64
+	changed chan struct{}
+}
+
+// New returns an index of no runs.
+func New() *Index {
+	return &Index{
+		runs: map[string]*entry{}, tools: map[string][]string{}, settled: map[string]bool{},
+		changed: make(chan struct{}, 1),
+	}
+}
+
+// Changed has a value whenever lines have changed since it was last received.
+func (ix *Index) Changed() <-chan struct{} { return ix.changed }
+
+// Version counts the changes.
+func (ix *Index) Version() uint64 {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	return ix.version
+}
+
+// Len returns the number of runs.
+func (ix *Index) Len() int {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	return len(ix.runs)
+}
+
+// Plan takes the news that a run was submitted: its plan record has this sequence and time.
+func (ix *Index) Plan(r subjects.Run, seq uint64, at time.Time, retryOf string) {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	e := ix.entry(r.Key())
+	e.plan, e.submitted = seq, at
+	if e.at == 0 || e.Generation < seq {
+		e.Line = Line{
+			Key: e.Key, Status: outcome.Running, Generation: seq, Submitted: at, RetryOf: retryOf,
+			Settled: ix.settled[e.Key],
+		}
+	}
+	ix.touch()
+}
+
+// Finished takes what is kept of a run that is over.
+func (ix *Index) Finished(l Line) {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	e := ix.entry(l.Key)
+	if e.at > l.at || e.plan > l.Generation && l.Generation > 0 { // a later one is known
+		return
+	}
+	l.Key, l.Tools, l.Settled = e.Key, ix.shared(l.Tools), ix.settled[l.Key]
+	e.Line = l
+	ix.touch()
+	if l.RetryOf != "" && (l.Settled || l.Status == outcome.Succeeded) {
+		ix.settle(subjects.NewRun(l.Tenant(), l.RetryOf).Key())
+	}
+}
+
+// settle notes that a retry of a run succeeded, and so of the run that this one tried again.
+func (ix *Index) settle(key string) {
+	for !ix.settled[key] {
+		ix.settled[key] = true
+		e := ix.runs[key]
+		if e == nil {
+			return
+		}
+		e.Settled = true
+		if e.RetryOf == "" {
+			return
+		}
+		key = subjects.NewRun(e.Tenant(), e.RetryOf).Key()
+	}
+}
+
+// Known returns the line of a run whose document lies at a sequence, if it was taken already.
+func (ix *Index) Known(key string, at uint64) (Line, bool) {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	e := ix.runs[key]
+	if e == nil || e.at != at {
+		return Line{}, false
+	}
+	return e.Line, true
+}
+
+// Get returns the line of a run.
+func (ix *Index) Get(key string) (Line, bool) {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	e := ix.runs[key]
+	if e == nil {
+		return Line{}, false
+	}
+	return e.Line, true
+}
+
+// Tenants returns all tenants that have runs, sorted.
+func (ix *Index) Tenants() []string {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	all := map[string]bool{}
+	for _, e := range ix.runs {
+		all[e.Tenant()] = true
+	}
+	return slices.Sorted(maps.Keys(all))
+}
+
+func (ix *Index) entry(key string) *entry {
+	e := ix.runs[key]
+	if e == nil {
+		key = strings.Clone(key) // not a part of a larger text
+		e = &entry{Line: Line{Key: key}}
+		ix.runs[key] = e
+		ix.order = append(ix.order, e)
+	}
+	return e
+}
+
+// touch notes that lines have changed.
+func (ix *Index) touch() {
+	ix.stale = true
+	ix.version++
+	select {
+	case ix.changed <- struct{}{}:
+	default:
+	}
+}
+
+// shared returns one list for all lines that name the same tools.
+func (ix *Index) shared(tools []string) []string {
+	if len(tools) == 0 {
+		return nil
+	}
+	name := strings.Join(tools, "\n")
+	if list, ok := ix.tools[name]; ok {
+		return list
+	}
+	ix.tools[name] = tools
+	return tools
+}
+
+func newestFirst(a, b *entry) int {
+	if n := b.Submitted.Compare(a.Submitted); n != 0 {
+		return n
+	}
+	return cmp.Compare(a.Key, b.Key)
+}
+
+// sorted returns all entries, newest first. The caller holds the lock.
+func (ix *Index) sorted() []*entry {
+	if ix.stale {
+		slices.SortFunc(ix.order, newestFirst)
+		ix.stale = false
+	}
+	return ix.order
+}

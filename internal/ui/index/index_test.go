@@ -1,0 +1,257 @@
+package index_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/ui/index"
+	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/subjects"
+)
+
+var epoch = time.Date(2026, 11, 23, 8, 0, 0, 0, time.UTC)
+
+// doc is the document of a run that ended.
+func doc(tenant, id string, status outcome.RunStatus, generation uint64, submitted time.Time) *outcome.Run {
+	return &outcome.Run{
+		Run: id, Tenant: tenant, Status: status, Generation: generation, Submitted: submitted,
+		Finished: submitted.Add(time.Second), Stats: outcome.Stats{Steps: 2, Succeeded: 2},
+		Steps: []outcome.Step{{ID: "a", Tool: "search", Status: outcome.StepSucceeded}, {ID: "b", Tool: "mail", Status: outcome.StepSucceeded}},
+	}
+}
+
+func finish(ix *index.Index, d *outcome.Run) {
+	ix.Finished(index.Of(subjects.NewRun(d.Tenant, d.Run), d.Generation+1, d))
+}
+
+func keys(p index.Page) (all []string) {
+	for i := range p.Lines {
+		all = append(all, p.Lines[i].Run().Plain())
+	}
+	return all
+}
+
+func listed(t *testing.T, ix *index.Index, q index.Query) index.Page {
+	t.Helper()
+	p, err := ix.List(q)
+	require.NoError(t, err)
+	return p
+}
+
+func TestALineFollowsItsRun(t *testing.T) {
+	t.Parallel()
+	ix, r := index.New(), subjects.NewRun("acme", "order 42")
+	ix.Plan(r, 7, epoch, "")
+	l, ok := ix.Get(r.Key())
+	require.True(t, ok)
+	require.Equal(t, outcome.Running, l.Status)
+	finish(ix, doc("acme", "order 42", outcome.Rejected, 7, epoch))
+	ix.Plan(r, 7, epoch, "") // its record is there for a while longer
+	l, _ = ix.Get(r.Key())
+	require.Equal(t, outcome.Rejected, l.Status)
+	require.Equal(t, []string{"search", "mail"}, l.Tools)
+
+	ix.Plan(r, 9, epoch.Add(time.Minute), "") // the id was free again
+	l, _ = ix.Get(r.Key())
+	require.Equal(t, outcome.Running, l.Status)
+	finish(ix, doc("acme", "order 42", outcome.Rejected, 7, epoch)) // read late
+	l, _ = ix.Get(r.Key())
+	require.Equal(t, outcome.Running, l.Status)
+	finish(ix, doc("acme", "order 42", outcome.Succeeded, 9, epoch.Add(time.Minute)))
+	l, _ = ix.Get(r.Key())
+	require.Equal(t, outcome.Succeeded, l.Status)
+	require.Equal(t, 1, ix.Len())
+}
+
+func TestWhatNeedsAttentionComesFirst(t *testing.T) {
+	t.Parallel()
+	ix := index.New()
+	for i, status := range []outcome.RunStatus{outcome.Failed, outcome.Succeeded, outcome.Partial, outcome.Cancelled, outcome.Expired, outcome.Rejected} {
+		finish(ix, doc("acme", string(status), status, uint64(10*i+10), epoch.Add(time.Duration(i)*time.Minute)))
+	}
+	ix.Plan(subjects.NewRun("acme", "running"), 99, epoch.Add(time.Hour), "")
+	require.Equal(t, []string{"expired", "partial", "failed", "running", "rejected", "cancelled", "succeeded"}, keys(listed(t, ix, index.Query{})))
+	require.Equal(t, []string{"running", "rejected", "expired", "cancelled", "partial", "succeeded", "failed"}, keys(listed(t, ix, index.Query{Newest: true})))
+	require.Equal(t, 3, listed(t, ix, index.Query{}).Attention)
+}
+
+// A run that was tried again with success needs nobody, nor does the one that it tried again itself.
+func TestARetrySettles(t *testing.T) {
+	t.Parallel()
+	for _, late := range []bool{false, true} { // whether the first runs are read after the last one
+		first, second := doc("acme", "r", outcome.Failed, 1, epoch), doc("acme", "r.2", outcome.Failed, 5, epoch)
+		second.RetryOf = "r"
+		third := doc("acme", "r.3", outcome.Succeeded, 9, epoch)
+		third.RetryOf = "r.2"
+		docs := []*outcome.Run{first, second, third}
+		if late {
+			slices.Reverse(docs)
+		}
+		ix := index.New()
+		for _, d := range docs {
+			finish(ix, d)
+		}
+		require.Zero(t, listed(t, ix, index.Query{}).Attention, "late: %v", late)
+		other := doc("beta", "r", outcome.Failed, 1, epoch)
+		finish(ix, other)
+		require.Equal(t, 1, listed(t, ix, index.Query{}).Attention, "a tenant's retry settles nothing of another one")
+	}
+}
+
+func TestAPlaceInAListIsRead(t *testing.T) {
+	t.Parallel()
+	for _, after := range []string{"x", "eA", "dHJ1ZSB4IHk", strings.Repeat("A", 1000)} {
+		_, err := index.New().List(index.Query{After: after})
+		if after != "dHJ1ZSB4IHk" { // "true x y" is a place
+			require.Equal(t, fault.InvalidValue, fault.CodeOf(err), after)
+		}
+	}
+}
+
+var statuses = []outcome.RunStatus{outcome.Succeeded, outcome.Failed, outcome.Partial, outcome.Cancelled, outcome.Running}
+
+// fill makes an index of so many runs, as they might be.
+func fill(n int, r *rand.Rand) (*index.Index, []index.Line) {
+	ix := index.New()
+	for i := range n {
+		id, tenant := fmt.Sprintf("order-%d", i), []string{"acme", "beta", "gamma"}[r.IntN(3)]
+		at := epoch.Add(time.Duration(r.IntN(n)) * time.Second)
+		status := statuses[r.IntN(len(statuses))]
+		if status == outcome.Running {
+			ix.Plan(subjects.NewRun(tenant, id), uint64(i+1), at, "")
+			continue
+		}
+		d := doc(tenant, id, status, uint64(i+1), at)
+		d.Steps[1].Tool = fmt.Sprintf("tool-%d", r.IntN(5))
+		finish(ix, d)
+	}
+	p, _ := ix.List(index.Query{Limit: index.MaxLimit})
+	return ix, p.Lines
+}
+
+// Lists are what a slow and simple reading comes to, and pages of any size put together are the list.
+func TestListsAreWhatASimpleReadingComesTo(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 30 {
+		ix, all := fill(1+r.IntN(400), r)
+		for range 10 {
+			q := index.Query{Newest: r.IntN(2) == 0}
+			if r.IntN(2) == 0 {
+				q.Tenant = "acme"
+			}
+			if r.IntN(3) == 0 {
+				q.Tenants = []string{"acme", "beta"}
+			}
+			if r.IntN(3) == 0 {
+				q.Status = []outcome.RunStatus{outcome.Failed, outcome.Running}
+			}
+			if r.IntN(3) == 0 {
+				q.Tool = "tool-1"
+			}
+			if r.IntN(3) == 0 {
+				q.Text = "ORDER-1"
+			}
+			if r.IntN(3) == 0 {
+				q.From, q.To = epoch.Add(time.Minute), epoch.Add(5*time.Minute)
+			}
+			want := simply(all, q)
+			var got []string
+			for q.Limit = 1 + r.IntN(60); ; {
+				p := listed(t, ix, q)
+				require.Equal(t, len(want), p.Matched)
+				got = append(got, keys(p)...)
+				if q.After = p.Next; q.After == "" {
+					break
+				}
+				require.Len(t, p.Lines, q.Limit)
+			}
+			require.Equal(t, want, got, "%+v", q)
+		}
+	}
+}
+
+// simply lists runs the long way round.
+func simply(all []index.Line, q index.Query) (ids []string) {
+	var found []index.Line
+	for _, l := range all {
+		id := l.Run().Plain()
+		if q.Tenants != nil && !slices.Contains(q.Tenants, l.Tenant()) || q.Tenant != "" && l.Tenant() != q.Tenant ||
+			q.Status != nil && !slices.Contains(q.Status, l.Status) || q.Tool != "" && !slices.Contains(l.Tools, q.Tool) ||
+			!strings.Contains(id, strings.ToLower(q.Text)) ||
+			!q.From.IsZero() && (l.Submitted.Before(q.From) || !l.Submitted.Before(q.To)) {
+			continue
+		}
+		found = append(found, l)
+	}
+	slices.SortFunc(found, func(a, b index.Line) int {
+		switch {
+		case !q.Newest && a.Attention() != b.Attention():
+			return map[bool]int{true: -1, false: 1}[a.Attention()]
+		case !a.Submitted.Equal(b.Submitted):
+			return b.Submitted.Compare(a.Submitted)
+		}
+		return strings.Compare(a.Key, b.Key)
+	})
+	for _, l := range found {
+		ids = append(ids, l.Run().Plain())
+	}
+	return ids
+}
+
+// A page goes on behind its last line, whatever comes meanwhile.
+func TestAPageGoesOnWhereTheOneBeforeEnded(t *testing.T) {
+	t.Parallel()
+	ix := index.New()
+	for i := range 20 {
+		finish(ix, doc("acme", fmt.Sprint(i), outcome.Succeeded, uint64(i+1), epoch.Add(time.Duration(i)*time.Second)))
+	}
+	first := listed(t, ix, index.Query{Limit: 10})
+	for i := range 20 {
+		finish(ix, doc("acme", fmt.Sprint("new", i), outcome.Succeeded, uint64(i+100), epoch.Add(time.Hour)))
+	}
+	second := listed(t, ix, index.Query{Limit: 10, After: first.Next})
+	require.Equal(t, []string{"9", "8", "7", "6", "5", "4", "3", "2", "1", "0"}, keys(second))
+	require.Empty(t, second.Next)
+}
+
+// The budgets of the page: 100,000 runs are listed in 300 ms, filtered in 100 ms, and take less than 64 MiB. The times
+// are those of the best of five, since others work on the same machine.
+func TestAHundredThousandRuns(t *testing.T) {
+	const n = 100_000
+	before := heap()
+	ix, _ := fill(n, rand.New(rand.NewPCG(3, 4)))
+	used := heap() - before
+	require.Equal(t, n, ix.Len())
+	require.Less(t, used, uint64(64<<20))
+	best := func(q index.Query) time.Duration {
+		least := time.Hour
+		for range 5 {
+			ix.Plan(subjects.NewRun("acme", "order-1"), 1<<40, epoch, "") // something has changed, as it does
+			began := time.Now()
+			listed(t, ix, q)
+			least = min(least, time.Since(began))
+		}
+		return least
+	}
+	list := best(index.Query{})
+	filter := best(index.Query{Text: "77", Tool: "tool-3", Status: []outcome.RunStatus{outcome.Failed}, Tenants: []string{"acme", "beta"}})
+	t.Logf("%d MiB, list %v, filter %v", used>>20, list, filter)
+	require.Less(t, list, 300*time.Millisecond)
+	require.Less(t, filter, 100*time.Millisecond)
+}
+
+func heap() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}

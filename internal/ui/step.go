@@ -1,0 +1,138 @@
+package ui
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/plan"
+)
+
+func (l looking) run(_ http.ResponseWriter, r *http.Request) (any, error) {
+	run, err := named(r, r.PathValue("key"))
+	if err != nil {
+		return nil, err
+	}
+	doc, err := l.docs.run(r.Context(), run)
+	if err != nil {
+		return nil, err
+	}
+	return sheetOf(run.Key(), doc), nil
+}
+
+// mostText is how much of a value a page is told, in bytes.
+const mostText = 64 << 10
+
+// value is JSON as text: a browser's numbers are not those of a tool.
+type value struct {
+	Text  string `json:"text"`
+	Bytes int64  `json:"bytes"`
+	Cut   bool   `json:"cut,omitempty"`
+}
+
+func valueOf(raw []byte) *value {
+	if raw == nil {
+		return nil
+	}
+	v := &value{Bytes: int64(len(raw))}
+	if v.Cut = len(raw) > mostText; v.Cut {
+		raw = raw[:mostText]
+	}
+	v.Text = string(raw) // JSON, so that what is cut in the middle of a character is mended by the encoder
+	return v
+}
+
+// detail is all that a page shows of one step.
+type detail struct {
+	outcome.Step
+	// Arguments and Result take the place of those of the step.
+	Arguments *value `json:"arguments,omitempty"`
+	Result    *value `json:"result,omitempty"`
+	// Again is a plan of one step that makes the same call again; empty where the arguments are not known, or large.
+	Again string `json:"again,omitempty"`
+}
+
+// mostBlob is the largest result that is read to show its beginning.
+const mostBlob = 4 << 20
+
+func (l looking) step(_ http.ResponseWriter, r *http.Request) (any, error) {
+	run, err := named(r, r.PathValue("key"))
+	if err != nil {
+		return nil, err
+	}
+	doc, err := l.docs.run(r.Context(), run)
+	if err != nil {
+		return nil, err
+	}
+	token := r.PathValue("step")
+	s := find(doc.Steps, token)
+	if s == nil {
+		return nil, fault.New(fault.NotFound, "run %q has no step %q", run.Plain(), token)
+	}
+	d := &detail{Step: *s, Arguments: valueOf(s.Arguments), Again: again(s)}
+	d.Step.Arguments, d.Step.Result, d.Step.Items, d.Step.Steps = nil, nil, nil, nil
+	d.Result, err = l.result(r, run.Tenant, doc, s)
+	return d, err
+}
+
+// result returns what a step returned: it stands in the step, in the outcome or in a blob.
+func (l looking) result(r *http.Request, tenant string, doc *outcome.Run, s *outcome.Step) (*value, error) {
+	if s.Result != nil {
+		return valueOf(s.Result), nil
+	}
+	if doc.Outcome != nil {
+		for _, x := range doc.Outcome.Results {
+			if x.Step == s.ID {
+				return valueOf(x.JSON), nil
+			}
+		}
+	}
+	if s.Blob == nil {
+		return nil, nil
+	}
+	if s.Blob.Size > mostBlob {
+		return &value{Bytes: s.Blob.Size, Cut: true}, nil
+	}
+	c, err := l.docs.client(r.Context(), tenant)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := c.Blob(r.Context(), s.Blob)
+	if fault.CodeOf(err) == fault.NotFound {
+		return &value{Bytes: s.Blob.Size, Cut: true}, nil // it is no longer kept
+	}
+	if err == nil && s.Text {
+		raw, err = json.Marshal(string(raw))
+	}
+	return valueOf(raw), err
+}
+
+func find(steps []outcome.Step, token string) *outcome.Step {
+	for i := range steps {
+		if steps[i].ID == token {
+			return &steps[i]
+		}
+		for _, below := range [][]outcome.Step{steps[i].Items, steps[i].Steps} {
+			if s := find(below, token); s != nil {
+				return s
+			}
+		}
+	}
+	return nil
+}
+
+// again returns a plan of one step that calls a tool with the arguments of a step, in which nothing is read as a
+// reference.
+func again(s *outcome.Step) string {
+	if len(s.Arguments) == 0 || len(s.Arguments) > mostText || s.Tool == "" {
+		return ""
+	}
+	arguments, err := plan.Escape(s.Arguments)
+	if err != nil {
+		return ""
+	}
+	tool, _ := json.Marshal(s.Tool) // a string can be written
+	return fmt.Sprintf(`{"steps":[{"id":"again","tool":%s,"arguments":%s}]}`, tool, arguments)
+}

@@ -1,0 +1,137 @@
+package ui_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stepjet/stepjet/client"
+)
+
+// slow waits for a person, so that a test says when it goes on.
+const slow = `{"steps":[{"id":"hold","tool":"ask","arguments":{"question":"Go on?"}},
+	{"id":"each","tool":"echo","for_each":{"in":[1,2,3,4,5]},"arguments":{"i":"$ref:item"},"depends_on":["hold"]}]}`
+
+// answer lets a run go on that holds.
+func (w *world) answer(tenant, run string) {
+	w.t.Helper()
+	c := w.client(tenant)
+	require.Eventually(w.t, func() bool {
+		q, err := c.Question(w.ctx(), run, "hold")
+		if err != nil {
+			return false
+		}
+		_, err = c.Answer(w.ctx(), q, json.RawMessage(`"yes"`), client.Answer{})
+		return err == nil
+	}, patience, 10*time.Millisecond)
+}
+
+// until reads events until one of a kind.
+func until(t *testing.T, s *bufio.Scanner, kind string) (all []event) {
+	t.Helper()
+	for {
+		e, ok := next(s)
+		require.True(t, ok, "the stream ended before %s", kind)
+		if all = append(all, e); e.kind == kind {
+			return all
+		}
+	}
+}
+
+// A stream begins with an order to read what is shown, tells each step's end once the reader is there, and then the
+// run's.
+func TestAStreamTellsWhatBecomesOfARun(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	_, err := w.client("default").Submit(w.ctx(), []byte(slow), client.SubmitOptions{Run: "r"})
+	require.NoError(t, err)
+	s := w.stream("?run=default.r")
+	first, ok := next(s)
+	require.True(t, ok)
+	require.Equal(t, "reset", first.kind)
+	w.answer("default", "r")
+	began := time.Now()
+	all := until(t, s, "end")
+	steps := map[string]string{}
+	frames := 0
+	for _, e := range all {
+		if e.kind != "steps" {
+			continue
+		}
+		frames++
+		var changes []struct{ Step, Status string }
+		require.NoError(t, json.Unmarshal([]byte(e.data), &changes))
+		for _, c := range changes {
+			steps[c.Step] = c.Status
+		}
+	}
+	for _, step := range []string{"hold", "each", "each=0", "each=4"} {
+		require.Equal(t, "succeeded", steps[step], step)
+	}
+	require.LessOrEqual(t, frames, 2+int(time.Since(began)/(100*time.Millisecond)), "at most ten frames a second")
+	_, ok = next(s)
+	require.False(t, ok, "nothing comes any more, and the stream ends")
+}
+
+// Who comes back and has missed nothing goes on, anybody else reads anew.
+func TestAGapIsTold(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	_, err := w.client("default").Submit(w.ctx(), []byte(slow), client.SubmitOptions{Run: "r"})
+	require.NoError(t, err)
+	s := w.stream("?run=default.r") // it keeps the run followed
+	seen := until(t, s, "steps")
+	last := seen[len(seen)-1]
+	for _, old := range []string{"", "x", "x-1", strings.Replace(last.id, "-", "-9", 1)} {
+		e, ok := next(w.stream("?run=default.r", "Last-Event-ID", old))
+		require.True(t, ok)
+		require.Equal(t, "reset", e.kind, old)
+	}
+	there := w.stream("?run=default.r", "Last-Event-ID", last.id)
+	w.answer("default", "r")
+	e, ok := next(there)
+	require.True(t, ok)
+	require.NotEqual(t, "reset", e.kind)
+}
+
+// A hundred who look at a run cost one subscription.
+func TestAHundredViewersAreOneSubscription(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	_, err := w.client("default").Submit(w.ctx(), []byte(slow), client.SubmitOptions{Run: "r"})
+	require.NoError(t, err)
+	first := w.stream("?run=default.r")
+	until(t, first, "steps")
+	one := w.nc.NumSubscriptions()
+	var others []*bufio.Scanner
+	for range 99 {
+		s := w.stream("?run=default.r")
+		until(t, s, "reset")
+		others = append(others, s)
+	}
+	require.Equal(t, one, w.nc.NumSubscriptions())
+	w.answer("default", "r")
+	for _, s := range append(others, first) {
+		until(t, s, "end")
+	}
+	require.Eventually(t, func() bool { return w.nc.NumSubscriptions() < one }, patience, 10*time.Millisecond, "nobody looks any more")
+}
+
+// Lists are told that they changed, not what: each has filters of its own.
+func TestAListIsToldThatItChanged(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	w.settled(0)
+	s := w.stream("")
+	until(t, s, "reset")
+	for i := range 3 {
+		w.run("default", fmt.Sprint(i), `{"steps":[{"id":"a","tool":"echo"}]}`)
+		until(t, s, "runs")
+	}
+	require.Equal(t, 3, w.settled(3).Matched)
+}

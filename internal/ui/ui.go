@@ -1,0 +1,91 @@
+// Package ui serves the page: what runs there are, what becomes of them, and what can be done about it, in a browser.
+//
+// It is a view. What it shows is read from the streams and asked of orchestrators, and what it does it does as any
+// other client: nothing rests on it, any number of it may run, and one that dies takes nothing along.
+//
+// Safety. It reads the runs of all tenants, with the rights of the role observer, and shows each caller those of its own
+// tenants; what it changes it changes as a client of the tenant (Config.Actor). Without tokens it listens on loopback
+// alone. A request has to name a host that it is known by, and one that changes something has to come from its own page.
+// What runs hold is anybody's text: it leaves as JSON and becomes text nodes, and no policy of the page allows more.
+//
+// Liveness. Lists come from an index in memory, which follows the streams and is made anew each hour and whenever it can
+// no longer be told whether it is right. A run that is looked at costs one subscription, however many look.
+package ui
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"sync"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/ui/page"
+	"github.com/stepjet/stepjet/kv"
+)
+
+// Server serves the page.
+type Server struct {
+	cfg   Config
+	store *kv.Store
+	lines *follower
+	docs  *reader
+	hub   *hub
+
+	ctx  context.Context // ends with Close
+	stop context.CancelFunc
+	done sync.WaitGroup
+}
+
+// New opens the page's way to Stepjet and begins to read. Close it. Errors: NotReady where no orchestrator has set Stepjet
+// up, Permission, NoConnection.
+func New(ctx context.Context, cfg Config) (*Server, error) {
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	store, err := kv.Open(ctx, cfg.Conn)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{cfg: cfg, store: store}
+	s.ctx, s.stop = context.WithCancel(context.Background())
+	s.docs = newReader(s.ctx, cfg)
+	s.lines = newFollower(store, cfg.Logger)
+	s.hub = newHub(s.ctx, s.docs.client, s.lines)
+	s.done.Go(func() { s.lines.run(s.ctx) })
+	return s, nil
+}
+
+// Close ends what is read and watched; the connection stays open. Streams that are still served end.
+func (s *Server) Close() {
+	s.stop()
+	s.hub.wait()
+	s.done.Wait()
+	s.docs.close()
+	s.store.Close()
+}
+
+// Handler returns the page and what it asks as an HTTP handler.
+func (s *Server) Handler() http.Handler {
+	mux := http.NewServeMux()
+	get := func(path string, do endpoint) { mux.Handle("GET /api/v1/"+path, s.cfg.Auth.guard(Viewer, do)) }
+	post := func(path string, do endpoint) { mux.Handle("POST /api/v1/"+path, s.cfg.Auth.guard(Operator, do)) }
+	look, act := looking{&s.cfg, s.lines, s.docs}, acting{s.docs}
+	get("me", look.me)
+	get("runs", look.runs)
+	get("runs/{key}", look.run)
+	get("runs/{key}/steps/{step}", look.step)
+	get("tools", look.tools)
+	get("dead", look.dead)
+	get("stream", s.hub.stream)
+	mux.Handle("POST /api/v1/validate", s.cfg.Auth.guard(Viewer, act.validate)) // which changes nothing
+	post("runs", act.submit)
+	post("runs/{key}/cancel", act.cancel)
+	post("runs/{key}/retry", act.retry)
+	mux.HandleFunc("POST /api/v1/login", s.cfg.Auth.login)
+	mux.HandleFunc("POST /api/v1/logout", s.cfg.Auth.logout)
+	mux.HandleFunc("/api/", func(w http.ResponseWriter, r *http.Request) {
+		refuse(w, fault.New(fault.NotFound, "there is no %s %s", r.Method, r.URL.Path))
+	})
+	mux.Handle("/", page.Handler())
+	return guarded(s.cfg.Hosts, http.NewCrossOriginProtection().Handler(mux))
+}

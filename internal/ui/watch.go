@@ -1,0 +1,96 @@
+package ui
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/stepjet/stepjet/client"
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/outcome"
+)
+
+// frameEvery is the least time between two frames of a run.
+const frameEvery = 100 * time.Millisecond
+
+// change is what a frame says of a step that changed. Times are milliseconds of 1970.
+type change struct {
+	Step    string             `json:"step"`
+	Status  outcome.StepStatus `json:"status"`
+	Attempt int                `json:"attempt,omitempty"`
+	At      float64            `json:"at,omitempty"` // when it was decided
+	Ran     float64            `json:"ran,omitempty"`
+	Waited  float64            `json:"waited,omitempty"`
+	Code    fault.Code         `json:"code,omitempty"`
+	Worker  string             `json:"worker,omitempty"`
+	Waiting string             `json:"waiting,omitempty"`
+}
+
+// changes gathers what happened between two frames; of each step the last word counts.
+type changes struct {
+	mu    sync.Mutex
+	steps map[string]change
+	wake  chan struct{}
+}
+
+func newChanges() *changes { return &changes{steps: map[string]change{}, wake: make(chan struct{}, 1)} }
+
+func (c *changes) add(e client.Event) {
+	if e.Step == "" {
+		return
+	}
+	x := change{
+		Step: e.Step, Status: e.Status, Attempt: e.Attempt, Ran: tenths(e.MS), Waited: tenths(e.QueuedMS),
+		Worker: e.Worker, Waiting: e.Waiting,
+	}
+	if !e.Time.IsZero() {
+		x.At = tenths(float64(e.Time.UnixMicro()) / 1000)
+	}
+	if e.Error != nil {
+		x.Code = e.Error.Code
+	}
+	c.mu.Lock()
+	c.steps[e.Step] = x
+	c.mu.Unlock()
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (c *changes) take() []change {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all := make([]change, 0, len(c.steps))
+	for _, x := range c.steps {
+		all = append(all, x)
+	}
+	clear(c.steps)
+	return all
+}
+
+// watch tells what becomes of the steps of a run, at most ten times a second, until it is over. What can't be watched any
+// more just ends: browsers come again.
+func watch(ctx context.Context, c *client.Client, run string, tell func(kind string, data any)) {
+	gathered := newChanges()
+	over := make(chan error, 1)
+	go func() { over <- c.Watch(ctx, run, gathered.add) }() // it is waited for, however this ends
+	for {
+		select {
+		case <-gathered.wake:
+			tell("steps", gathered.take())
+		case err := <-over:
+			if rest := gathered.take(); len(rest) > 0 {
+				tell("steps", rest)
+			}
+			if err == nil {
+				tell("end", struct{}{})
+			}
+			return
+		}
+		select {
+		case <-time.After(frameEvery):
+		case <-ctx.Done():
+		}
+	}
+}

@@ -1,0 +1,146 @@
+// What the page asks, and what it is told.
+import { signal } from "./dom";
+
+export interface Fault { code: string; message: string; hint?: string; details?: unknown }
+
+export interface Me { name: string; role: "viewer" | "operator"; tenants: string[]; version: string; login: boolean; now: string }
+
+export interface Line {
+  key: string; run: string; tenant: string; status: string; submitted: string; finished?: string; attention?: boolean;
+  steps?: number; succeeded?: number; failed?: number; skipped?: number; tools?: string[]; failed_at?: string; retry_of?: string;
+}
+
+export interface List {
+  runs: Line[]; next?: string; matched: number; counts: Record<string, number>; attention: number;
+  reading?: boolean; trouble?: Fault; version: number; now: string;
+}
+
+export interface Columns {
+  id: string[]; tool: number[]; status: number[]; code: number[]; attempts: number[]; ready: number[]; started: number[];
+  ended: number[]; decided: number[]; bytes: number[]; deps: number[][]; parent: number[];
+  tries?: Record<number, number[]>; waiting?: Record<number, string>;
+}
+
+export interface Sheet {
+  key: string; run: string; tenant: string; status: string; submitted: string; started?: string; finished?: string;
+  stopped_by?: string; retry_of?: string; retry_from?: string; stats: Record<string, number>; context?: string[]; now: string;
+  problems?: { code: string; message: string; path?: string; hint?: string }[];
+  tools: string[]; statuses: string[]; codes: string[]; left_out?: number; steps: Columns;
+}
+
+export interface Change {
+  step: string; status: string; attempt?: number; at?: number; ran?: number; waited?: number; code?: string; worker?: string;
+  waiting?: string;
+}
+
+export interface Value { text: string; bytes: number; cut?: boolean }
+
+export interface Detail {
+  id: string; tool: string; status: string; attempts?: number; ready?: string; started?: string; ended?: string; decided?: string;
+  worker?: string; waiting?: string; error?: Fault; reused?: boolean; arguments?: Value; result?: Value; again?: string;
+  tries?: { attempt: number; started?: string; ended?: string; worker?: string; code?: string; tool_code?: string; deliveries?: number }[];
+  answer?: { decision?: string; by?: string; reason?: string };
+}
+
+export interface Tool {
+  name: string; definition: { description?: string }; contract: Record<string, unknown>; tenants?: string[]; override?: unknown;
+}
+
+export interface Demand { tool: string; steps: number; held: number; queued: number; leased: number; limit: number; oldest_ms?: number; no_consumer?: boolean }
+
+export interface Tools { tools: Tool[]; demand?: { tools: Demand[]; unsure?: number[] }; unknown?: Fault }
+
+export interface Letter { key: string; run: string; tenant: string; step: string; tool: string; attempts: number; error: Fault; worker?: string; failed: string }
+
+// Who calls; null until it is known, "stranger" where a token is needed.
+export const me = signal<Me | "stranger" | null>(null);
+// Why the last request failed; null where it did not.
+export const trouble = signal<Fault | null>(null);
+
+// How far this machine's clock is behind that of the server, in milliseconds: elapsed times are told by the server's.
+let behind = 0;
+export const now = () => Date.now() + behind;
+
+export async function ask<T>(path: string, body?: unknown): Promise<T> {
+  let answer: Response;
+  try {
+    answer = await fetch("/api/v1/" + path, body === undefined ? {} : { method: "POST", body: JSON.stringify(body) });
+  } catch {
+    throw { code: "no_connection", message: "the page's server does not answer", hint: "is stepjet still running there?" } as Fault;
+  }
+  const text = await answer.text();
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw { code: "internal", message: `the server answered ${answer.status} with something else than JSON` } as Fault;
+  }
+  if (answer.status === 401) me.set("stranger");
+  if (!answer.ok) throw value as Fault;
+  const said = (value as { now?: string }).now;
+  if (said) behind = Date.parse(said) - Date.now();
+  return value as T;
+}
+
+// load asks for what is shown: what goes wrong is shown as well, above it.
+export async function load<T>(path: string): Promise<T | null> {
+  try {
+    const value = await ask<T>(path);
+    trouble.set(null);
+    return value;
+  } catch (e) {
+    trouble.set(e as Fault);
+    return null;
+  }
+}
+
+// Whether the page is told what happens: "live", "waiting" for the stream, "off" where there is nothing to follow.
+export const line = signal<"live" | "waiting" | "off">("off");
+
+// follow listens to a stream while the page can be seen, and returns what ends that.
+export function follow(query: string, on: Record<string, (data: never) => void>): () => void {
+  let source: EventSource | null = null;
+  const open = () => {
+    if (source || document.hidden) return;
+    line.set("waiting");
+    source = new EventSource("/api/v1/stream" + query);
+    source.onopen = () => line.set("live");
+    source.onerror = () => {
+      line.set("waiting");
+      if (source?.readyState === EventSource.CLOSED) {
+        shut();
+        again = window.setTimeout(open, 3000);
+      }
+    };
+    for (const [kind, take] of Object.entries(on)) {
+      source.addEventListener(kind, (e) => take(JSON.parse((e as MessageEvent<string>).data) as never));
+    }
+  };
+  const shut = () => {
+    source?.close();
+    source = null;
+  };
+  let again = 0;
+  const seen = () => (document.hidden ? shut() : open());
+  document.addEventListener("visibilitychange", seen);
+  open();
+  return () => {
+    clearTimeout(again);
+    document.removeEventListener("visibilitychange", seen);
+    shut();
+    line.set("off");
+  };
+}
+
+// calm calls something at most once in so many milliseconds, the last time too.
+export function calm(every: number, call: () => void): () => void {
+  let last = 0, timer = 0;
+  return () => {
+    if (timer) return;
+    timer = window.setTimeout(() => {
+      timer = 0;
+      last = performance.now();
+      call();
+    }, Math.max(0, last + every - performance.now()));
+  };
+}

@@ -1,0 +1,73 @@
+// The page: its frame, and which screen is shown.
+import { ask, line, me, trouble, type Fault, type Me } from "./api";
+import { append, effect, h, quietly, signal, type Child } from "./dom";
+import { dead } from "./dead";
+import { fault } from "./drawer";
+import { runs } from "./list";
+import { run } from "./run";
+import { place } from "./state";
+import { tools } from "./tools";
+
+const screens: [string, string][] = [["", "Runs"], ["tools", "Tools"], ["dead", "Dead letters"]];
+
+// Which screen it is, apart from its parameters: these are the screen's own matter.
+const screen = signal("");
+effect(() => screen.set(place().path.slice(0, 2).join("/")));
+
+function content(): Child {
+  const who = me(), [first, second] = screen().split(/\/(.*)/s);
+  return quietly(() => (who === null ? null : who === "stranger" ? login() : shown(first, second)));
+}
+
+function shown(first: string, second: string): Child {
+  if (!first) return runs();
+  if (first === "runs") return second ? run(second) : runs();
+  if (first === "tools") return tools();
+  if (first === "dead") return dead();
+  return h("main", null, h("p", { class: "empty" }, "There is no such page. ", h("a", { href: "/" }, "All runs")));
+}
+
+function frame(): Child[] {
+  const links = screens.map(([name, text]) =>
+    h("a", { href: "/" + name, "aria-current": () => ((screen().split("/")[0] || "runs") === (name || "runs") ? "page" : null) }, text));
+  return [
+    h("a", { class: "skip", href: "#main", onclick: ((e: Event) => (e.preventDefault(), document.querySelector<HTMLElement>("main a, main button, main input")?.focus())) as never }, "To the content"),
+    h("header", { class: "top" }, h("a", { class: "brand", href: "/" }, h("img", { src: "/icon.svg", alt: "" }), "Stepjet"), h("nav", { "aria-label": "Screens" }, links),
+      h("span", { class: "state", role: "status", "data-state": () => (trouble() ? "trouble" : line()) }, () => (trouble() ? "no answer" : { live: "live", waiting: "connecting", off: "" }[line()])),
+      () => {
+        const who = me();
+        return who && who !== "stranger" && who.login && h("button", { onclick: () => void ask("logout", {}).then(start) }, "Log out ", who.name);
+      }),
+    () => {
+      const e = trouble();
+      return e && me() !== "stranger" && h("div", { class: "trouble" }, fault(e));
+    },
+    content,
+  ];
+}
+
+function login() {
+  const wrong = signal<Fault | null>(null);
+  const token = h("input", { type: "password", autocomplete: "current-password", "aria-label": "Token", placeholder: "Token" });
+  return h("main", { class: "login" }, h("h1", null, "Log in"),
+    h("form", { onsubmit: ((e: Event) => {
+      e.preventDefault();
+      ask("login", { token: token.value }).then(start, (f: Fault) => wrong.set(f));
+    }) as never }, token, h("button", { class: "primary" }, "Log in")),
+    () => wrong() && fault(wrong()!));
+}
+
+async function start() {
+  try {
+    me.set(await ask<Me>("me"));
+    trouble.set(null);
+  } catch (e) {
+    if ((e as Fault).code !== "permission") {
+      trouble.set(e as Fault);
+      setTimeout(() => void start(), 3000);
+    }
+  }
+}
+
+append(document.body, frame());
+void start();

@@ -1,0 +1,47 @@
+// Dead letters: calls that used up their attempts, by tool and by what went wrong.
+import { load, now, type Letter } from "./api";
+import { effect, ended, h, keyed, signal } from "./dom";
+import { ago, count, moment } from "./format";
+import { param, runAddress, set } from "./state";
+
+export function dead() {
+  document.title = "Dead letters · Stepjet";
+  const all = signal<{ letters: Letter[]; more: boolean } | null>(null);
+  const refresh = async () => {
+    const l = document.hidden ? null : await load<{ letters: Letter[]; more: boolean }>("dead");
+    if (l) all.set(l);
+  };
+  void refresh();
+  const timer = setInterval(() => void refresh(), 10_000);
+  ended(() => clearInterval(timer));
+  const kept = () => (all()?.letters ?? []).filter((l) => (!param("tool") || l.tool === param("tool")) && (!param("code") || l.error.code === param("code")));
+  const body = h("tbody", null);
+  effect(() => keyed(body, kept(), (l) => l.key + " " + l.step + " " + l.failed, row));
+  const chips = (name: "tool" | "code", of: (l: Letter) => string) => () => {
+    const counts = new Map<string, number>();
+    for (const l of all()?.letters ?? []) counts.set(of(l), (counts.get(of(l)) ?? 0) + 1);
+    return [...counts].sort((a, b) => b[1] - a[1]).slice(0, 12).map(([text, n]) =>
+      h("button", { type: "button", class: "chip", "aria-pressed": () => String(param(name) === text), onclick: () => set({ [name]: param(name) === text ? "" : text }) }, text, h("b", null, n.toLocaleString("en"))));
+  };
+  return h("main", { class: "dead" }, h("h1", { class: "hidden" }, "Dead letters"),
+    h("div", { class: "filters" }, h("div", { class: "chips", role: "group", "aria-label": "Tool" }, chips("tool", (l) => l.tool)),
+      h("div", { class: "chips", role: "group", "aria-label": "Error" }, chips("code", (l) => l.error.code))),
+    () => {
+      const a = all();
+      if (!a) return h("p", { class: "empty" }, "Reading …");
+      if (!a.letters.length) return h("p", { class: "empty" }, "No call used up its attempts.");
+      return h("p", { class: "faint" }, count(kept().length, "dead letter"), a.more && ": the newest; there are more.");
+    },
+    h("table", { class: "list", hidden: () => !kept().length },
+      h("thead", null, h("tr", null, ["Tool", "Error", "Step", "Run", "Attempts", "Failed"].map((t) => h("th", { scope: "col" }, t)))), body));
+}
+
+function row(l: Letter): [HTMLElement, () => void] {
+  const at = h("td", { class: "when", title: moment(l.failed) });
+  const e = h("tr", null, h("td", null, l.tool),
+    h("td", { class: "why" }, h("b", null, l.error.code), " ", l.error.message, l.error.hint && h("small", null, "→ ", l.error.hint)),
+    h("td", null, h("a", { href: runAddress(l.key, l.step) }, l.step)),
+    h("td", { class: "run" }, h("a", { href: runAddress(l.key) }, l.run), h("small", null, l.tenant)),
+    h("td", null, l.attempts), at);
+  return [e, () => (now(), (at.textContent = ago(l.failed)))];
+}

@@ -1,0 +1,86 @@
+// What is known of one step.
+import { ask, me, type Detail, type Fault, type Value } from "./api";
+import { effect, h, quietly, signal } from "./dom";
+import { badge, duration, indent, moment, quote, size } from "./format";
+import { runAddress } from "./state";
+import type { Shared } from "./run";
+
+export function drawer(m: Shared): HTMLElement {
+  const detail = signal<Detail | null>(null), wrong = signal<Fault | null>(null);
+  let asked = "";
+  effect(() => {
+    const key = m.key, step = m.step(), model = m.model();
+    m.changed();
+    if (!step || !model) return;
+    const i = model.rows.get(step);
+    const what = `${key} ${step} ${i === undefined ? "" : model.status(i) + model.sheet.steps.attempts[i]}`;
+    if (what === asked) return;
+    if (detail.peek()?.id !== step) detail.set(null);
+    asked = what;
+    wrong.set(null);
+    ask<Detail>(`runs/${encodeURIComponent(key)}/steps/${encodeURIComponent(step)}`).then(
+      (d) => what === asked && detail.set(d), (e: Fault) => what === asked && (detail.set(null), wrong.set(e)));
+  });
+  return h("aside", { class: "drawer", "aria-label": "Step", hidden: () => !m.step(), onkeydown: ((e: KeyboardEvent) => e.key === "Escape" && m.choose("")) as never },
+    h("header", null, h("h2", { tabindex: -1, class: "focus" }, () => m.step()), h("button", { class: "close", "aria-label": "Close", onclick: () => m.choose("") }, "✕")),
+    () => {
+      const d = detail(), e = wrong();
+      if (e) return fault(e);
+      return d ? h("div", { class: "body" }, quietly(() => content(m, d))) : h("p", { class: "faint" }, "Reading …");
+    });
+}
+
+function content(m: Shared, d: Detail) {
+  const span = (a?: string, b?: string) => (a && b ? Date.parse(b) - Date.parse(a) : -1);
+  const facts: [string, string | Node | undefined | false][] = [
+    ["Tool", d.tool || "value"], ["Waits", d.waiting], ["Ready", d.ready && moment(d.ready)],
+    ["Waited", d.ready && d.started && duration(span(d.ready, d.started))], ["Executed", d.started && d.ended && duration(span(d.started, d.ended))],
+    ["Decided", d.decided && moment(d.decided)], ["Worker", d.worker], ["Attempts", d.attempts ? String(d.attempts) : undefined],
+    ["Reused", d.reused && "taken over from the run that this one tries again"],
+    ["Answer", d.answer && [d.answer.decision, d.answer.by && "by " + d.answer.by, d.answer.reason].filter(Boolean).join(" ")],
+  ];
+  const who = me();
+  return [
+    h("p", null, badge(d.status)),
+    d.error && fault(d.error),
+    h("dl", null, facts.map(([name, value]) => value && [h("dt", null, name), h("dd", null, value)])),
+    (d.tries?.length ?? 0) > 1 && tries(d),
+    part("Arguments", d.arguments), part("Result", d.result),
+    h("p", { class: "copies" },
+      copy("Copy as JSON", () => JSON.stringify(d, null, 2)),
+      copy("Copy command", () => `stepjet get ${quote(m.model()!.sheet.run)} --tenant ${m.model()!.sheet.tenant} --step ${quote(d.id)}`),
+      d.again && copy("Copy as one-step plan", () => indent(d.again!)),
+      who && who !== "stranger" && who.role === "operator" && m.model()?.over && m.model()!.sheet.steps.parent[m.model()!.rows.get(d.id) ?? -1] === -1 &&
+        h("button", { onclick: () => m.retry(d.id) }, "Retry from here …")),
+  ];
+}
+
+export function fault(e: Fault) {
+  return h("div", { class: "fault", role: "alert" }, h("b", null, e.code), h("p", null, e.message), e.hint && h("p", { class: "hint" }, "→ ", e.hint),
+    e.details !== undefined && e.details !== null && h("pre", null, JSON.stringify(e.details, null, 2)));
+}
+
+function tries(d: Detail) {
+  return h("table", { class: "tries" }, h("thead", null, h("tr", null, ["Try", "Took", "Worker", "Came to"].map((t) => h("th", { scope: "col" }, t)))),
+    h("tbody", null, d.tries!.map((t) => h("tr", null,
+      h("td", null, t.attempt, (t.deliveries ?? 1) > 1 && ` (handed out ${t.deliveries} times)`),
+      h("td", null, t.started && t.ended ? duration(Date.parse(t.ended) - Date.parse(t.started)) : "–"),
+      h("td", null, t.worker ?? "–"), h("td", null, t.tool_code || t.code || "succeeded")))));
+}
+
+function part(name: string, v: Value | undefined) {
+  if (!v) return null;
+  return h("section", null, h("h3", null, name, h("small", null, " ", size(v.bytes))),
+    v.text ? h("pre", { tabindex: 0 }, indent(v.text)) : h("p", { class: "faint" }, "Too large to be shown here."),
+    v.cut && v.text !== "" && h("p", { class: "faint" }, "Only its beginning is shown. The whole: stepjet get RUN --step STEP -o json"));
+}
+
+function copy(text: string, of: () => string) {
+  const b: HTMLButtonElement = h("button", { onclick: () => {
+    navigator.clipboard.writeText(of()).then(() => (b.textContent = "Copied"), () => (b.textContent = "Not allowed to copy"));
+    setTimeout(() => (b.textContent = text), 1500);
+  } }, text);
+  return b;
+}
+
+export const stepLink = (key: string, step: string) => h("a", { href: runAddress(key, step) }, step);

@@ -1,0 +1,149 @@
+// One run: a graph, a timeline and a table of its steps, with one selection.
+import { ask, calm, follow, load, me, now, type Change, type Fault, type Sheet } from "./api";
+import { effect, ended, h, quietly, signal, type Signal } from "./dom";
+import { badge, count, duration, moment, when } from "./format";
+import { drawer, fault } from "./drawer";
+import { graph } from "./graph";
+import { Model } from "./model";
+import { go, param, runAddress, set } from "./state";
+import { steps } from "./steps";
+import { timeline } from "./timeline";
+
+// Shared is what the views of a run have in common.
+export interface Shared {
+  key: string;
+  model: Signal<Model | null>;
+  changed: Signal<number>; // counts what the stream told of the model
+  step: Signal<string>;
+  choose(step: string): void;
+  enter(): void; // leads into the drawer
+  retry(from: string): void;
+}
+
+const views = [["graph", "Graph"], ["timeline", "Timeline"], ["steps", "Steps"]] as const;
+
+export function run(key: string) {
+  const model = signal<Model | null>(null), changed = signal(0), step = signal(param("step")), tick = signal(0);
+  const shared: Shared = {
+    key, model, changed, step,
+    choose: (id) => set({ step: id }, true),
+    enter: () => document.querySelector<HTMLElement>(".drawer .focus")?.focus(),
+    retry: (from) => void retry(model.peek()!.sheet, from),
+  };
+  effect(() => step.set(param("step")));
+  let asked = 0;
+  const refresh = async () => {
+    const mine = ++asked;
+    const sheet = await load<Sheet>("runs/" + encodeURIComponent(key));
+    if (!sheet || mine !== asked) return;
+    model.set(new Model(sheet));
+    document.title = `${sheet.run} · Stepjet`;
+    if (sheet.status !== "running") quiet();
+  };
+  const soon = calm(1000, () => void refresh());
+  let quiet = () => {};
+  quiet = follow("?run=" + encodeURIComponent(key), {
+    reset: soon,
+    steps: (list: Change[]) => {
+      const m = model.peek();
+      if (!m) return;
+      m.take(list);
+      changed.set(changed.peek() + 1);
+      if (m.missing) (m.missing = false), soon();
+    },
+    end: () => (quiet(), soon()),
+  } as never);
+  void refresh();
+  ended(() => quiet());
+  const timer = setInterval(() => model.peek() && !model.peek()!.over && tick.set(tick.peek() + 1), 500);
+  ended(() => clearInterval(timer));
+
+  const view = () => (views.some(([v]) => v === param("view")) ? param("view") : "graph");
+  const shown = signal(view());
+  effect(() => shown.set(view()));
+  const has = signal(false);
+  effect(() => has.set(!!model()?.n));
+  return h("main", { class: "one" },
+    () => (model() ? heading(model()!, changed, tick) : h("p", { class: "empty" }, "Reading …")),
+    () => has() && h("div", { class: "tabs", role: "tablist", "aria-label": "View", onkeydown: ((e: KeyboardEvent) => turn(e)) as never },
+      views.map(([name, text]) => h("button", { role: "tab", id: "tab-" + name, "aria-controls": "view", "aria-selected": () => String(shown() === name), tabindex: () => (shown() === name ? 0 : -1), onclick: () => set({ view: name === "graph" ? "" : name }, true) }, text))),
+    h("div", { class: "split", hidden: () => !has() },
+      h("div", { class: "view", id: "view", role: "tabpanel", "aria-labelledby": () => "tab-" + shown() },
+        () => {
+          const name = shown();
+          return quietly(() => (name === "timeline" ? timeline : name === "steps" ? steps : graph)(shared));
+        }),
+      drawer(shared)));
+}
+
+function turn(e: KeyboardEvent) {
+  const by = { ArrowRight: 1, ArrowLeft: -1 }[e.key];
+  if (!by) return;
+  const tabs = [...(e.currentTarget as Element).querySelectorAll<HTMLElement>("[role=tab]")];
+  const next = tabs[(tabs.indexOf(document.activeElement as HTMLElement) + by + tabs.length) % tabs.length];
+  next.click();
+  next.focus();
+}
+
+function heading(m: Model, changed: Signal<number>, tick: Signal<number>) {
+  const s = m.sheet, who = me();
+  const acts = who && who !== "stranger" && who.role === "operator";
+  const numbers = () => {
+    changed();
+    const counts = m.counts(m.top);
+    return ["succeeded", "failed", "running", "retrying", "ready", "asking", "waiting", "skipped", "cancelled", "not_taken"].filter((w) => counts.get(w)).map((w) =>
+      h("a", { class: "count", "data-status": w, href: `${location.pathname}?view=steps&only=${w}` }, h("b", null, counts.get(w)!.toLocaleString("en")), " ", badge(w)));
+  };
+  return h("header", { class: "run" },
+    h("p", { class: "crumbs" }, h("a", { href: "/" }, "Runs"), " / ", h("span", null, s.tenant)),
+    h("div", { class: "title" }, h("h1", null, s.run), badge(s.status),
+      h("span", { class: "acts" },
+        acts && !m.over && h("button", { class: "danger", onclick: () => void cancel(s) }, "Cancel …"),
+        acts && m.over && s.status !== "rejected" && h("button", { onclick: () => void retry(s, "") }, "Retry …"))),
+    h("p", { class: "facts" },
+      h("span", null, "submitted ", when(s.submitted)),
+      h("span", { title: s.finished && moment(s.finished) }, () => (tick(), s.finished ? "took " : "for ") + duration((s.finished ? Date.parse(s.finished) : now()) - m.submitted)),
+      s.stopped_by && h("span", null, "stopped by ", s.stopped_by),
+      s.retry_of && h("span", null, "retry of ", h("a", { href: runAddress(s.tenant + "." + encodeRun(s.retry_of)) }, s.retry_of), s.retry_from && ` from ${s.retry_from}`)),
+    h("p", { class: "counts" }, numbers),
+    s.left_out && h("p", { class: "note" }, count(s.left_out, "step"), " below others are not shown: there are too many."),
+    s.problems && h("div", { class: "problems" }, h("h2", null, count(s.problems.length, "problem")), s.problems.slice(0, 100).map((p) =>
+      h("div", { class: "fault" }, h("b", null, p.code), p.path && h("code", null, p.path), h("p", null, p.message), p.hint && h("p", { class: "hint" }, "→ ", p.hint)))));
+}
+
+// encodeRun writes a run id as its key has it.
+function encodeRun(id: string): string {
+  return [...new TextEncoder().encode(id)].map((b) => {
+    const c = String.fromCharCode(b);
+    return /[A-Za-z0-9_-]/.test(c) ? c : "=" + b.toString(16).toUpperCase().padStart(2, "0");
+  }).join("");
+}
+
+// confirm asks before something is done, and shows what became of it.
+function confirm(title: string, text: string, verb: string, act: () => Promise<void>) {
+  const failed = signal<Fault | null>(null), busy = signal(false);
+  const d = h("dialog", { "aria-label": title, onclose: () => d.remove() },
+    h("h2", null, title), h("p", null, text), () => failed() && fault(failed()!),
+    h("p", { class: "acts" },
+      h("button", { onclick: () => d.close() }, "Back"),
+      h("button", { class: "primary", disabled: () => busy(), onclick: () => {
+        busy.set(true);
+        act().then(() => d.close(), (e: Fault) => (failed.set(e), busy.set(false)));
+      } }, verb)));
+  document.body.append(d);
+  d.showModal();
+}
+
+function cancel(s: Sheet) {
+  confirm("Cancel this run?", "Nothing new starts, and what executes is told to stop. What has succeeded stays in the outcome.", "Cancel the run",
+    async () => void (await ask(`runs/${encodeURIComponent(s.key)}/cancel`, {})));
+}
+
+function retry(s: Sheet, from: string) {
+  const text = from ? `A new run takes over what succeeded, and executes step ${from} and all that depends on it again.` :
+    "A new run takes over what succeeded, and executes the rest again.";
+  confirm(from ? `Retry from ${from}?` : "Retry this run?", text, "Retry", async () => {
+    const next = await ask<{ key: string }>(`runs/${encodeURIComponent(s.key)}/retry`, { from });
+    go(runAddress(next.key));
+  });
+}

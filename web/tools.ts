@@ -1,0 +1,63 @@
+// The registered tools: what their contracts say, and how much of each is wanted now.
+import { load, me, type Demand, type Tool, type Tools } from "./api";
+import { ended, h, signal } from "./dom";
+import { count, duration } from "./format";
+import { param, set } from "./state";
+
+export function tools() {
+  document.title = "Tools · Stepjet";
+  const all = signal<Tools | null>(null);
+  const who = me(), tenants = who && who !== "stranger" ? who.tenants : [];
+  const refresh = async () => {
+    const t = document.hidden ? null : await load<Tools>("tools?tenant=" + encodeURIComponent(param("tenant") || tenants[0] || ""));
+    if (t) all.set(t);
+  };
+  void refresh();
+  const timer = setInterval(() => void refresh(), 5000);
+  ended(() => clearInterval(timer));
+  const wanted = (t: Tools, name: string) => t.demand?.tools.find((d) => d.tool === name);
+  return h("main", { class: "tools" }, h("h1", { class: "hidden" }, "Tools"),
+    h("div", { class: "filters" },
+      h("input", { type: "search", id: "search", placeholder: "Find a tool ( / )", "aria-label": "Find a tool", value: () => param("q"), oninput: ((e: Event) => set({ q: (e.target as HTMLInputElement).value }, true)) as never }),
+      tenants.length > 1 && h("select", { "aria-label": "Tenant", onchange: ((e: Event) => (set({ tenant: (e.target as HTMLSelectElement).value }), void refresh())) as never },
+        tenants.map((t) => h("option", { value: t, selected: () => t === (param("tenant") || tenants[0]) }, t)))),
+    () => {
+      const t = all();
+      if (!t) return h("p", { class: "empty" }, "Reading …");
+      const found = t.tools.filter((x) => (x.name + " " + (x.definition.description ?? "")).toLowerCase().includes(param("q").toLowerCase()));
+      found.sort((a, b) => (wanted(t, b.name)?.steps ?? 0) - (wanted(t, a.name)?.steps ?? 0) || a.name.localeCompare(b.name));
+      return [
+        t.unknown && h("p", { class: "note" }, "How much is wanted is not known: ", t.unknown.message),
+        (t.demand?.unsure?.length ?? 0) > 0 && h("p", { class: "note" }, `Of ${t.demand!.unsure!.length} of 64 partitions no orchestrator answered: what is wanted may be more.`),
+        !found.length && h("p", { class: "empty" }, t.tools.length ? "No tool is like that." : "No tool is registered: start a worker."),
+        h("div", { class: "cards" }, found.map((x) => card(x, wanted(t, x.name)))),
+      ];
+    });
+}
+
+const opened = new Set<string>();
+
+function card(t: Tool, d: Demand | undefined) {
+  const c = t.contract as { timeout_ms?: number };
+  const fact = (name: string, value: string | undefined | false) => value && h("div", null, h("dt", null, name), h("dd", null, value));
+  const e = h("details", { class: "card", open: opened.has(t.name), ontoggle: () => (e.open ? opened.add(t.name) : opened.delete(t.name)) },
+    h("summary", null, h("h2", null, t.name), h("p", null, t.definition.description ?? ""), d && load1(d)),
+    h("dl", null, fact("Tenants", t.tenants?.length ? t.tenants.join(", ") : "all"), fact("Override", t.override ? "an operator changed it" : false),
+      fact("Time-out", c.timeout_ms ? duration(c.timeout_ms) : undefined)),
+    h("h3", null, "Contract"), h("pre", { tabindex: 0 }, JSON.stringify(t.contract, null, 2)),
+    h("h3", null, "Definition"), h("pre", { tabindex: 0 }, JSON.stringify(t.definition, null, 2)));
+  return e;
+}
+
+// load1 tells how much of a tool's limit is in use, and what waits for it.
+function load1(d: Demand) {
+  const used = h("i", { "data-status": d.leased >= d.limit ? "retrying" : "running" });
+  used.style.width = `${Math.min(100, (100 * d.leased) / Math.max(1, d.limit))}%`;
+  const waiting = d.held + d.queued;
+  return h("div", { class: "load" },
+    h("span", { class: "meter", role: "img", "aria-label": `${d.leased} of ${d.limit} in use` }, used),
+    h("span", null, d.no_consumer ? "its queue is gone" : `${d.leased} of ${d.limit} at work`),
+    h("span", { class: waiting ? "" : "faint" }, waiting ? `${count(waiting, "step")} waiting` : "nothing waits",
+      waiting > 0 && d.oldest_ms ? `, the oldest for ${duration(d.oldest_ms)}` : ""),
+    waiting > 0 && d.leased === 0 && h("b", { class: "warn" }, "no worker?"));
+}
