@@ -28,6 +28,9 @@ func (f *Facts) Add(o Outcome) {
 	case KindSearch:
 		f.find(o.Result)
 	case KindTool:
+		if e.Destructive {
+			f.done[same(e.Tool, o.Arguments)] = o.Result
+		}
 		if o.Type != "" {
 			f.board.add(Artifact{Type: o.Type, Value: o.Result})
 		}

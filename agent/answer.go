@@ -1,7 +1,9 @@
 package agent
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -100,4 +102,34 @@ func (f *Facts) searchable(group string) []string {
 	}
 	names, _ := f.d.universe.catalog.Group(group)
 	return names
+}
+
+// alreadyDone is for a call that was made before, of a tool that changes things.
+const alreadyDone = "'%s' was called with the same arguments before, and is not called again: this is that result. " +
+	"Where it is to happen once more, say \"again\": true."
+
+// Done returns what a call came to that was made before in this loop, with the same arguments and success, and a note for
+// the planner. was is false for any other, and for a tool that is not hinted destructive: so a planner that repeats its
+// plan refunds once. A call that says "again" is made all the same (Answer.Again).
+func (f *Facts) Done(name string, arguments json.RawMessage) (result json.RawMessage, note string, was bool) {
+	e := f.Entry(name)
+	if e == nil || !e.Destructive {
+		return nil, "", false
+	}
+	result, was = f.done[same(e.Tool, arguments)]
+	if !was {
+		return nil, "", false
+	}
+	return result, fmt.Sprintf(alreadyDone, e.Name), true
+}
+
+// same returns a text that is the same for the same arguments, however they are written.
+func same(tool string, arguments json.RawMessage) string {
+	d := json.NewDecoder(bytes.NewReader(arguments))
+	d.UseNumber()
+	var v any = map[string]any{}
+	if d.Decode(&v) != nil {
+		return tool + " " + string(arguments)
+	}
+	return tool + " " + string(marshal(v))
 }

@@ -29,6 +29,11 @@
 //
 // Tools are named as the registry has them, whatever the planner calls them.
 //
+// # Answers
+//
+// Read takes what a planner returned, in any of four dialects, mends slips mechanically, and makes a document of the plan
+// language of it. Admit says which of its calls may run and what they wait for, Ready asks the gate once more.
+//
 // # Errors
 //
 // Parse finds all that is wrong with a definition at once, also what no single entry is wrong with: names that meet,

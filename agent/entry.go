@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/tool"
 )
 
 // Entry is a tool as a planner is shown it: what it is called, when it may be called, and what its success brings about.
@@ -41,6 +42,8 @@ type Entry struct {
 	chain    *chain  // whose object it acts upon; nil for none
 	search   *searchRule
 	states   []string // in which it is there; nil: in all
+
+	input, output func() *tool.Schema // compiled when they are needed first; nil for none
 }
 
 // Kind is what a call of an entry comes to.

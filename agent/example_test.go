@@ -56,6 +56,30 @@ func ExampleFacts_Shown() {
 	// summarize "'summarize' can't be called yet: it needs 'analyze' first. Call 'analyze', and then 'summarize' again."
 }
 
+// What a planner answers may have any of four forms, and slips that are mended.
+func ExampleRead() {
+	d, _ := agent.Parse([]byte(researcher), nil)
+	facts, _ := d.Begin(nil, nil)
+	for _, said := range []string{
+		`{"steps": [{"id": "a", "tool": "search"}, {"id": "b", "tool": "analyze", "arguments": {"hits": "$ref:a.hits"}}]}`,
+		`{"tool_command": {"tool_name": "search", "tool_kwargs": {"q": "tides"}}}`,
+		"The moon does it.",
+		`{"steps": [{"id": "a", "tool": "serch"}]}`,
+	} {
+		answer, report := agent.Read([]byte(said), facts, nil)
+		if answer == nil {
+			fmt.Println(report.Problems[0].Path, report.Problems[0].Message)
+			continue
+		}
+		fmt.Printf("%s: %d calls, output %q\n", answer.Dialect, len(answer.Calls), answer.Output)
+	}
+	// Output:
+	// plan: 2 calls, output ""
+	// commands: 1 calls, output ""
+	// end: 0 calls, output "\"The moon does it.\""
+	// /steps/0/tool there is no tool "serch"
+}
+
 // Gates hold for whole plans: what is locked now is admitted behind what may open it.
 func ExampleFacts_Admit() {
 	d, _ := agent.Parse([]byte(researcher), nil)

@@ -22,6 +22,7 @@ type Facts struct {
 	found, next       []*Entry // by searches; next: from the next round on
 	round             int
 	input, shared     json.RawMessage
+	done              map[string]json.RawMessage // results of destructive calls, by tool and arguments
 }
 
 // opening is a facade that was opened.
@@ -35,7 +36,7 @@ type Outcome struct {
 	// Entry is the name by which the planner called it.
 	Entry  string
 	Failed bool
-	// Arguments are those of the call, without what is bound.
+	// Arguments are those that the call was made with, what is bound included.
 	Arguments json.RawMessage
 	// Result is what it returned; of a facade with "select" what that tool did.
 	Result json.RawMessage
@@ -49,7 +50,7 @@ func (d *Definition) Begin(input, shared json.RawMessage) (*Facts, *fault.Error)
 	if shared == nil && d.State != nil {
 		shared = d.State.Initial
 	}
-	f := &Facts{d: d, called: map[string]bool{}, succeeded: map[string]bool{}, opened: map[string]opening{}, input: input, shared: shared,
+	f := &Facts{d: d, called: map[string]bool{}, succeeded: map[string]bool{}, opened: map[string]opening{}, done: map[string]json.RawMessage{}, input: input, shared: shared,
 		board: board{chains: d.chains, bound: map[string]json.RawMessage{}}}
 	if s := d.States; s != nil {
 		f.state = s.Initial
@@ -67,7 +68,8 @@ func (d *Definition) Begin(input, shared json.RawMessage) (*Facts, *fault.Error)
 // Clone returns facts that go their own way from here on.
 func (f *Facts) Clone() *Facts {
 	c := *f
-	c.called, c.succeeded, c.opened, c.board = maps.Clone(f.called), maps.Clone(f.succeeded), maps.Clone(f.opened), f.board.clone()
+	c.called, c.succeeded, c.opened = maps.Clone(f.called), maps.Clone(f.succeeded), maps.Clone(f.opened)
+	c.board, c.done = f.board.clone(), maps.Clone(f.done)
 	c.found, c.next = slices.Clip(f.found), slices.Clip(f.next)
 	return &c
 }

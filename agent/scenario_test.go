@@ -81,6 +81,12 @@ func (s *scenario) run(line string) string {
 	case "alone":
 		result, err, _ := s.f.Answer(name, nil, nil)
 		return decided(result, err)
+	case "done":
+		result, note, was := s.f.Done(name, json.RawMessage(args))
+		if !was {
+			return "not before"
+		}
+		return string(result) + " | " + note
 	case "bound":
 		args, _, err := s.f.Ready(name, s.f)
 		return decided(args, err)

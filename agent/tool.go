@@ -3,10 +3,12 @@ package agent
 import (
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/mcp/selector"
 	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/tool"
 )
 
 // tool adds the entry of a tool; nil where there is none.
@@ -49,6 +51,8 @@ func (p *entryReader) put(e *Entry, in place) *Entry {
 		e.binds = in.chainBinds
 		in.chain.has = true
 	}
+	e.input = sync.OnceValue(func() *tool.Schema { return declared(e.InputSchema) })
+	e.output = sync.OnceValue(func() *tool.Schema { return declared(e.OutputSchema) })
 	p.def.entries = append(p.def.entries, e)
 	return e
 }

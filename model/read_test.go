@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/stepjet/stepjet/internal/jsonmend"
 )
 
 // read plays an answer of Chat Completions, a piece of text an event, and returns it with the number of events that
@@ -131,13 +133,13 @@ func TestAResponseIsSureEarly(t *testing.T) {
 func TestRepairIsBounded(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
-		strings.Repeat("[", 4<<20), strings.Repeat(`{"a":`, 1<<20), "{" + strings.Repeat("[", maxDepth), "{" + strings.Repeat("a,", maxRepair),
+		strings.Repeat("[", 4<<20), strings.Repeat(`{"a":`, 1<<20), "{" + strings.Repeat("[", jsonmend.MaxDepth), "{" + strings.Repeat("a,", jsonmend.MaxRepair),
 		strings.Repeat("{", 100_000), strings.Repeat(`{"a":1}`, 100_000)[1:],
 	} {
-		_, _, ok := value(text, ofDialect)
+		_, _, ok := jsonmend.Value(text, ofDialect)
 		require.False(t, ok)
 	}
-	v, repaired, ok := value(`{"steps":`+strings.Repeat("[", maxDepth-1), ofDialect)
+	v, repaired, ok := jsonmend.Value(`{"steps":`+strings.Repeat("[", jsonmend.MaxDepth-1), ofDialect)
 	require.True(t, ok && repaired)
 	require.True(t, json.Valid(v))
 }
@@ -147,7 +149,7 @@ func FuzzValue(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		if v, _, ok := value(text, ofDialect); ok {
+		if v, _, ok := jsonmend.Value(text, ofDialect); ok {
 			require.True(t, json.Valid(v))
 			a := &Answer{Object: object(v)}
 			require.True(t, json.Valid(a.JSON()), "%s", a.JSON())

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"github.com/stepjet/stepjet/internal/jsonmend"
 )
 
 // MaxAnswer is the most that a model may answer, in bytes of text and arguments. What a result may hold is more.
@@ -148,7 +150,7 @@ func (r *Reader) structured(a *Answer, text string, wanted func(json.RawMessage)
 		a.Text = text
 		return
 	}
-	v, repaired, ok := value(text, wanted)
+	v, repaired, ok := jsonmend.Value(text, wanted)
 	if !ok {
 		a.Text = text
 		if !isNull(r.p.request.OutputSchema) && !r.p.request.structured() || looksLikeJSON(text) {
@@ -161,7 +163,7 @@ func (r *Reader) structured(a *Answer, text string, wanted func(json.RawMessage)
 	take(v)
 }
 
-func looksLikeJSON(text string) bool { return strings.HasPrefix(unfenced(text), "{") }
+func looksLikeJSON(text string) bool { return strings.HasPrefix(jsonmend.Unfenced(text), "{") }
 
 // ending says how an answer ended.
 type ending int
@@ -236,7 +238,7 @@ func (w *written) object() (args json.RawMessage, repaired, ok bool) {
 	if v := json.RawMessage(text); isObject(v) {
 		return compact(v), false, true
 	}
-	if v, ok := repair(strings.TrimSpace(text)); ok && anObject(v) {
+	if v, ok := jsonmend.Repair(strings.TrimSpace(text)); ok && anObject(v) {
 		return v, true, true
 	}
 	return encode(text), false, false

@@ -27,9 +27,9 @@ const rules = `
 	catalog           std fault subjects tool plan internal/jsontape
 	catalog/search    std tool
 
-	agent             std fault subjects internal/text internal/jsontape internal/expression tool plan catalog catalog/search mcp/selector
+	agent             std fault subjects internal/text internal/jsontape internal/jsonmend internal/expression tool plan catalog catalog/search mcp/selector
 
-	model             std net/http fault jsonrepair
+	model             std net/http fault internal/jsonmend
 	model/provider    std sys fault model tool worker kv openai anthropic
 
 	observe           std fault outcome
@@ -59,6 +59,7 @@ const rules = `
 	internal/backoff  std
 	internal/unknown  std internal/jsontape
 	internal/jsontape std fault
+	internal/jsonmend std jsonrepair
 	internal/text     std
 	internal/dialect  std fault subjects internal/text tool internal/jsontape internal/expression
 	internal/expression std fault internal/text internal/jsontape apd
@@ -82,7 +83,7 @@ const audiences = `
 	github.com/cockroachdb/apd/* internal/expression
 	github.com/openai/openai-go/* model/provider
 	github.com/anthropics/anthropic-sdk-go/* model/provider
-	github.com/kaptinlin/jsonrepair model
+	github.com/kaptinlin/jsonrepair internal/jsonmend
 	github.com/modelcontextprotocol/go-sdk/* mcp/*
 	github.com/coreos/go-oidc/* mcp/server
 	mcp/server        internal/serve/mcp internal/lab/mcp

@@ -1,0 +1,146 @@
+package agent
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/jsonmend"
+	"github.com/stepjet/stepjet/internal/jsontape"
+	"github.com/stepjet/stepjet/plan"
+)
+
+// MaxAnswer is the largest answer of a planner, in bytes.
+const MaxAnswer = 4 << 20
+
+// Tokens is what an answer took, as its planner says.
+type Tokens struct {
+	Model        string  `json:"model,omitempty"`
+	InputTokens  int64   `json:"input_tokens,omitempty"`
+	OutputTokens int64   `json:"output_tokens,omitempty"`
+	CachedTokens int64   `json:"cached_tokens,omitempty"`
+	CostUSD      float64 `json:"cost_usd,omitempty"`
+}
+
+// said is what a planner returned, taken apart but not judged.
+type said struct {
+	report
+	members  map[string]value
+	dialect  Dialect
+	text     string
+	usage    Tokens
+	provider json.RawMessage
+	repaired bool
+	value    json.RawMessage // an object that is of no dialect: it may be an output
+}
+
+// take takes an answer apart: an object, a text that holds one, or a text.
+func take(answer []byte) *said {
+	s := &said{}
+	if len(answer) > MaxAnswer {
+		s.problem(fault.TooLarge, "", "answer with less at a time", "the answer has %d bytes, at most %d are allowed", len(answer), MaxAnswer)
+		return s
+	}
+	if !s.sound(answer) {
+		s.spoken(string(answer))
+		return s
+	}
+	v := value{raw: json.RawMessage(strings.TrimSpace(string(answer)))}
+	switch v.kind() {
+	case jsontape.String:
+		s.spoken(jsontape.Unquoted(v.raw))
+	case jsontape.Object:
+		s.whole(v)
+	default:
+		s.problem(fault.InvalidValue, "", `write {"steps": […]}, {"output": …} or text`, "an answer is an object or text, but this is %s", v.kind())
+	}
+	return s
+}
+
+// sound reports whether the answer is JSON. Keys used twice are problems: which of them counts would be a guess.
+func (s *said) sound(answer []byte) bool {
+	scan := jsontape.New(answer, plan.MaxDepth)
+	defer scan.Release()
+	var flaws []func()
+	scan.Flaw = func(x *jsontape.Scanner, code fault.Code, key *jsontape.Span) {
+		at, what, hint := x.Pointer("", key), "a key stands there twice", "keep one of the two"
+		if code != fault.DuplicateKey {
+			what, hint = "this is no text", "write UTF-8"
+		}
+		flaws = append(flaws, func() { s.problem(code, at, hint, "%s", what) })
+	}
+	if scan.Scan() != nil {
+		return false
+	}
+	for _, f := range flaws {
+		f()
+	}
+	return true
+}
+
+// whole takes an object. One that says nothing but a text is that text.
+func (s *said) whole(v value) {
+	_, s.members = v.members()
+	s.aside()
+	switch {
+	case s.form():
+		s.text = readable(s.members["text"].raw, s.members["text"].kind() == jsontape.String)
+	case s.members["text"].kind() == jsontape.String:
+		s.spoken(jsontape.Unquoted(s.members["text"].raw))
+	case len(s.members["usage"].raw) > 0: // a planner that said nothing
+		s.dialect = DialectEnd
+	default:
+		s.value = v.raw
+	}
+}
+
+// form says which dialect the answer is of; false for none.
+func (s *said) form() bool {
+	dialects := dialectsOf(s.members)
+	if len(dialects) > 0 {
+		s.dialect = dialects[0]
+	}
+	if len(dialects) > 1 {
+		s.problem(fault.InvalidValue, "", `write "steps", "calls" or "execution_commands", one of them`,
+			"the answer is of several forms at once: %s and %s", dialects[0], dialects[1])
+	}
+	return len(dialects) > 0
+}
+
+// aside takes what a planner says beside its answer. What it found wrong itself is a problem.
+func (s *said) aside() {
+	if json.Unmarshal(s.members["usage"].raw, &s.usage) != nil {
+		s.usage = Tokens{}
+	}
+	s.usage.InputTokens, s.usage.OutputTokens = max(0, s.usage.InputTokens), max(0, s.usage.OutputTokens)
+	s.usage.CachedTokens, s.usage.CostUSD = max(0, s.usage.CachedTokens), max(0, s.usage.CostUSD)
+	s.repaired = s.members["repaired"].kind() == jsontape.True
+	if v := s.members["provider_state"]; v.kind() == jsontape.Object {
+		s.provider = v.raw
+	}
+	var found []struct{ At, Message, Hint string }
+	if json.Unmarshal(s.members["problems"].raw, &found) == nil {
+		for _, f := range found {
+			s.problem(fault.MalformedJSON, f.At, f.Hint, "%s", f.Message)
+		}
+	}
+}
+
+// spoken takes a text: an answer that it holds, else itself.
+func (s *said) spoken(text string) {
+	v, repaired, ok := jsonmend.Value(text, ofDialect)
+	switch {
+	case ok && s.sound(v):
+		beside := s.members
+		_, s.members = value{raw: v}.members()
+		if beside == nil {
+			s.aside()
+		} // else what a model wrote does not say what it cost
+		s.repaired = s.repaired || repaired
+		s.form()
+	case strings.HasPrefix(jsonmend.Unfenced(text), "{"):
+		s.value, s.text = json.RawMessage(jsonmend.Unfenced(text)), text
+	default:
+		s.dialect, s.text = DialectEnd, text
+	}
+}
