@@ -8,10 +8,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/require"
 
 	"github.com/stepjet/stepjet/client"
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/dev"
+	"github.com/stepjet/stepjet/internal/ui"
 	"github.com/stepjet/stepjet/subjects"
 )
 
@@ -248,4 +251,44 @@ func TestThePageReadsWhatWasThere(t *testing.T) {
 	w.serve(nil)
 	after := w.settled(20)
 	require.Equal(t, before.Runs, after.Runs)
+}
+
+// A server that went is told, and what is shown is right again once it is back.
+func TestTheListOutlivesItsServer(t *testing.T) {
+	t.Parallel()
+	w := &world{t: t}
+	dir, listen := t.TempDir(), "127.0.0.1:0"
+	up := func() *dev.Stack {
+		var stack *dev.Stack
+		require.Eventually(t, func() (ok bool) { // the port may not be free at once
+			var err error
+			stack, err = dev.Start(w.ctx(), dev.Options{Dir: dir, Listen: listen, Tools: "../../examples/tools.json"})
+			return err == nil
+		}, patience, 50*time.Millisecond)
+		t.Cleanup(stack.Stop)
+		return stack
+	}
+	w.stack = up()
+	listen = strings.TrimPrefix(w.stack.URL(), "nats://")
+	nc, err := nats.Connect(w.stack.URL(), nats.MaxReconnects(-1), nats.ReconnectWait(10*time.Millisecond))
+	require.NoError(t, err)
+	t.Cleanup(nc.Close)
+	w.serve(func(c *ui.Config) { c.Conn = nc })
+	w.run("default", "before", `{"steps":[{"id":"a","tool":"echo"}]}`)
+	w.settled(1)
+	w.stack.Stop()
+	require.Eventually(t, func() bool {
+		l := get[struct{ Trouble *fault.Error }](w, "runs")
+		return l.Trouble != nil && l.Trouble.Code == fault.NoConnection
+	}, patience, 10*time.Millisecond)
+	require.Len(t, get[list](w, "runs").Runs, 1, "what was known is shown")
+	w.stack = up()
+	w.run("default", "after", `{"steps":[{"id":"a","tool":"echo"}]}`)
+	require.Eventually(t, func() bool {
+		l := get[struct {
+			list
+			Trouble *fault.Error
+		}](w, "runs")
+		return l.Trouble == nil && l.Matched == 2
+	}, patience, 10*time.Millisecond)
 }

@@ -55,7 +55,7 @@ func (f *follower) run(ctx context.Context) {
 		if f.reading.Load() {
 			f.current.Store(ix)
 		}
-		err := f.follow(life, end, ix)
+		err := f.follow(life, func(err error) { end(err) }, ix)
 		end(nil)
 		if err == nil || ctx.Err() != nil {
 			continue
@@ -67,16 +67,20 @@ func (f *follower) run(ctx context.Context) {
 }
 
 // follow fills an index and keeps it right, until it is to be made anew (nil) or can't be told to be right (an error).
-func (f *follower) follow(ctx context.Context, end context.CancelCauseFunc, ix *index.Index) error {
-	heads := &heads{f: f, ix: ix, old: f.index(), todo: make(chan head, headsAhead)}
-	reads, ctx := errgroup.WithContext(ctx)
+func (f *follower) follow(parent context.Context, lost func(error), ix *index.Index) error {
+	parent, stop := context.WithCancel(parent)
+	reads, ctx := errgroup.WithContext(parent)
+	defer func() {
+		stop()
+		_ = reads.Wait() // what went wrong is the cause of ctx
+	}()
+	shards := f.store.Ledger.Shards()
+	behind := newCount(shards + 1) // cursors that have not handed on all that was there, and heads to be read
+	heads := &heads{f: f, ix: ix, old: f.index(), todo: make(chan head, headsAhead), behind: behind}
 	for range headsWide {
 		reads.Go(func() error { return heads.read(ctx) })
 	}
-	shards := f.store.Ledger.Shards()
-	var behind sync.WaitGroup // cursors that have not handed on all that was there
-	behind.Add(shards + 1)
-	caughtUp, lost := func(uint64) { behind.Done() }, func(err error) { end(err) }
+	caughtUp := func(uint64) { behind.add(-1) }
 	for shard := range shards {
 		if _, err := f.store.Ledger.FollowPlans(ctx, shard, func(r subjects.Run, e kv.Entry) {
 			p, _ := wire.ParsePlan(e.Header) // what is wrong with the rest is its run's matter
@@ -90,15 +94,9 @@ func (f *follower) follow(ctx context.Context, end context.CancelCauseFunc, ix *
 	}, caughtUp, lost); err != nil {
 		return err
 	}
-	complete := make(chan struct{})
-	go func() {
-		behind.Wait()
-		heads.left.Wait()
-		close(complete)
-	}()
 	timer := time.NewTimer(renewEvery)
 	defer timer.Stop()
-	for {
+	for complete := behind.none; ; {
 		select {
 		case <-complete:
 			f.show(ix)
@@ -107,6 +105,28 @@ func (f *follower) follow(ctx context.Context, end context.CancelCauseFunc, ix *
 			return nil
 		case <-ctx.Done():
 			return context.Cause(ctx)
+		}
+	}
+}
+
+// count counts what is left to do; none is closed once that is nothing.
+type count struct {
+	mu   sync.Mutex
+	left int
+	none chan struct{}
+}
+
+func newCount(left int) *count { return &count{left: left, none: make(chan struct{})} }
+
+func (c *count) add(n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	before := c.left
+	if c.left += n; c.left == 0 && before > 0 {
+		select {
+		case <-c.none: // it was nothing before
+		default:
+			close(c.none)
 		}
 	}
 }
@@ -134,7 +154,8 @@ type heads struct {
 	ix   *index.Index
 	old  *index.Index
 	todo chan head
-	left sync.WaitGroup
+
+	behind *count
 }
 
 // want is called by a cursor. Where many wait to be read the cursor waits, and with it the server.
@@ -143,11 +164,10 @@ func (h *heads) want(ctx context.Context, r subjects.Run, at uint64) {
 		h.ix.Finished(l)
 		return
 	}
-	h.left.Add(1)
+	h.behind.add(1)
 	select {
 	case h.todo <- head{r, at}:
 	case <-ctx.Done():
-		h.left.Done()
 	}
 }
 
@@ -155,11 +175,10 @@ func (h *heads) read(ctx context.Context) error {
 	for {
 		select {
 		case next := <-h.todo:
-			err := h.one(ctx, next)
-			h.left.Done()
-			if err != nil {
+			if err := h.one(ctx, next); err != nil {
 				return err
 			}
+			h.behind.add(-1)
 		case <-ctx.Done():
 			return nil
 		}

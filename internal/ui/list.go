@@ -113,6 +113,10 @@ func (l looking) runs(_ http.ResponseWriter, r *http.Request) (any, error) {
 		Attention: page.Attention, Reading: l.lines.reading.Load(), Trouble: l.lines.trouble.Load(),
 		Version: page.Version, Now: time.Now().UTC(),
 	}
+	if !l.cfg.Conn.IsConnected() {
+		out.Trouble = fault.New(fault.NoConnection, "the page's connection to NATS is lost").
+			WithHint("what is shown is of before; it goes on by itself once the server is there")
+	}
 	for i := range page.Lines {
 		out.Runs = append(out.Runs, lineOf(&page.Lines[i]))
 	}
