@@ -1,4 +1,5 @@
-# Everything here needs Go and nothing else, but "make typescript", "make page" and "make mcp", which need Node, and "make deploy",
+# Everything here needs Go and nothing else, but "make typescript", "make page", "make ui-test" and
+# "make mcp", which need Node, and "make deploy",
 # which says what it needs.
 GO    ?= go
 PLANS  = internal/builtin/testdata/nestful/plans.jsonl
@@ -12,7 +13,7 @@ PURE = ./fault ./subjects ./wire ./outcome ./tool ./plan ./machine ./internal/la
 # without the race detector, which the same code meets elsewhere.
 TIMED = ./internal/conformance ./internal/bench ./internal/lab/chaos ./internal/lab/bench
 
-.PHONY: lab deploy test-timed sim mutants bench-contracts all build demo test test-pure test-race vet fmt lint bench bench-scale bench-core chaos typescript mcp page clean
+.PHONY: lab deploy test-timed sim mutants bench-contracts all build demo test test-pure test-race vet fmt lint bench bench-scale bench-core chaos typescript mcp page ui-test clean
 
 all: build
 
@@ -82,6 +83,11 @@ typescript: build ## the example worker in TypeScript, against the protocol and 
 page: ## the page's types are right, and what browsers load is made of its sources
 	cd web && npm ci --no-audit --no-fund --ignore-scripts && npx tsc
 	$(GO) generate ./internal/ui/page
+
+SCREENSHOTS =
+ui-test: build ## the page in a real browser: Debian's chromium, taken from there where it is absent. Two minutes. SCREENSHOTS=$$PWD/docs writes the pictures anew
+	@command -v chromium >/dev/null || apt-get install -y --no-install-recommends chromium
+	cd web && npm ci --no-audit --no-fund --ignore-scripts && npx tsc && SCREENSHOTS=$(SCREENSHOTS) node --test test/page.test.mjs
 
 MCP_SUITE = internal/lab/mcp/suite
 mcp: lab ## "stepjet mcp" against the conformance suite of the Model Context Protocol

@@ -24,14 +24,14 @@ function shown(first: string, second: string): Child {
   if (first === "runs") return second ? run(second) : runs();
   if (first === "tools") return tools();
   if (first === "dead") return dead();
-  return h("main", null, h("p", { class: "empty" }, "There is no such page. ", h("a", { href: "/" }, "All runs")));
+  return h("main", { id: "main", tabindex: -1 }, h("div", { class: "empty" }, h("h1", null, "There is no such page"), h("p", null, h("a", { href: "/" }, "All runs"))));
 }
 
 function frame(): Child[] {
   const links = screens.map(([name, text]) =>
     h("a", { href: "/" + name, "aria-current": () => ((screen().split("/")[0] || "runs") === (name || "runs") ? "page" : null) }, text));
   return [
-    h("a", { class: "skip", href: "#main", onclick: ((e: Event) => (e.preventDefault(), document.querySelector<HTMLElement>("main a, main button, main input")?.focus())) as never }, "To the content"),
+    h("a", { class: "skip", href: "#main", onclick: ((e: Event) => (e.preventDefault(), document.getElementById("main")?.focus())) as never }, "To the content"),
     h("header", { class: "top" }, h("a", { class: "brand", href: "/" }, h("img", { src: "/icon.svg", alt: "" }), "Stepjet"), h("nav", { "aria-label": "Screens" }, links),
       h("span", { class: "state", role: "status", "data-state": () => (trouble() ? "trouble" : line()) }, () => (trouble() ? "no answer" : { live: "live", waiting: "connecting", off: "" }[line()])),
       () => {
@@ -49,7 +49,7 @@ function frame(): Child[] {
 function login() {
   const wrong = signal<Fault | null>(null);
   const token = h("input", { type: "password", autocomplete: "current-password", "aria-label": "Token", placeholder: "Token" });
-  return h("main", { class: "login" }, h("h1", null, "Log in"),
+  return h("main", { id: "main", tabindex: -1, class: "login" }, h("h1", null, "Log in"),
     h("form", { onsubmit: ((e: Event) => {
       e.preventDefault();
       ask("login", { token: token.value }).then(start, (f: Fault) => wrong.set(f));

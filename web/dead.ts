@@ -23,7 +23,7 @@ export function dead() {
     return [...counts].sort((a, b) => b[1] - a[1]).slice(0, 12).map(([text, n]) =>
       h("button", { type: "button", class: "chip", "aria-pressed": () => String(param(name) === text), onclick: () => set({ [name]: param(name) === text ? "" : text }) }, text, h("b", null, n.toLocaleString("en"))));
   };
-  return h("main", { class: "dead" }, h("h1", { class: "hidden" }, "Dead letters"),
+  return h("main", { id: "main", tabindex: -1, class: "dead" }, h("h1", { class: "hidden" }, "Dead letters"),
     h("div", { class: "filters" }, h("div", { class: "chips", role: "group", "aria-label": "Tool" }, chips("tool", (l) => l.tool)),
       h("div", { class: "chips", role: "group", "aria-label": "Error" }, chips("code", (l) => l.error.code))),
     () => {

@@ -35,7 +35,7 @@ export function runs() {
 
   const body = h("tbody", { onkeydown: ((e: KeyboardEvent) => arrows(e)) as never });
   effect(() => keyed(body, list()?.runs ?? [], (r) => r.key, row));
-  return h("main", { class: "runs" },
+  return h("main", { id: "main", tabindex: -1, class: "runs" },
     h("h1", { class: "hidden" }, "Runs"),
     filters(list),
     () => {

@@ -63,7 +63,7 @@ export function run(key: string) {
   effect(() => shown.set(view()));
   const has = signal(false);
   effect(() => has.set(!!model()?.n));
-  return h("main", { class: "one" },
+  return h("main", { id: "main", tabindex: -1, class: "one" },
     () => (model() ? heading(model()!, changed, tick) : h("p", { class: "empty" }, "Reading …")),
     () => has() && h("div", { class: "tabs", role: "tablist", "aria-label": "View", onkeydown: ((e: KeyboardEvent) => turn(e)) as never },
       views.map(([name, text]) => h("button", { role: "tab", id: "tab-" + name, "aria-controls": "view", "aria-selected": () => String(shown() === name), tabindex: () => (shown() === name ? 0 : -1), onclick: () => set({ view: name === "graph" ? "" : name }, true) }, text))),

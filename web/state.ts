@@ -35,8 +35,9 @@ export function address(changes: Record<string, string>): string {
 
 export const set = (changes: Record<string, string>, replace = false) => go(address(changes), replace);
 
+// The key of a run needs no escaping: it has letters, digits and some of "_-.=".
 export const runAddress = (key: string, step = "") =>
-  "/runs/" + encodeURIComponent(key) + (step ? "?step=" + encodeURIComponent(step) : "");
+  "/runs/" + key + (step ? "?step=" + encodeURIComponent(step) : "");
 
 // Links within the page lead there without loading it anew.
 addEventListener("click", (e) => {

@@ -16,7 +16,7 @@ export function tools() {
   const timer = setInterval(() => void refresh(), 5000);
   ended(() => clearInterval(timer));
   const wanted = (t: Tools, name: string) => t.demand?.tools.find((d) => d.tool === name);
-  return h("main", { class: "tools" }, h("h1", { class: "hidden" }, "Tools"),
+  return h("main", { id: "main", tabindex: -1, class: "tools" }, h("h1", { class: "hidden" }, "Tools"),
     h("div", { class: "filters" },
       h("input", { type: "search", id: "search", placeholder: "Find a tool ( / )", "aria-label": "Find a tool", value: () => param("q"), oninput: ((e: Event) => set({ q: (e.target as HTMLInputElement).value }, true)) as never }),
       tenants.length > 1 && h("select", { "aria-label": "Tenant", onchange: ((e: Event) => (set({ tenant: (e.target as HTMLSelectElement).value }), void refresh())) as never },

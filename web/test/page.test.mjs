@@ -1,0 +1,192 @@
+// The page in a real browser: every screen in both schemes and sizes, by keyboard alone, with hostile texts, with a
+// server that goes. "SCREENSHOTS=folder" writes those of the README there.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { join } from "node:path";
+import { createRequire } from "node:module";
+import { readFileSync } from "node:fs";
+import { chromium } from "playwright-core";
+import { Stack, fill, hostile, large } from "./stack.mjs";
+
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+let stack, browser;
+
+before(async () => {
+  stack = await Stack.start();
+  await fill(stack);
+  browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox", "--enable-precise-memory-info"] });
+});
+after(async () => {
+  await browser?.close();
+  await stack?.end();
+});
+
+// open opens a page; whatever its console complains of fails the test.
+async function open(t, path, { width = 1280, height = 800, scheme = "light", url = stack.url } = {}) {
+  const context = await browser.newContext({ viewport: { width, height }, colorScheme: scheme, reducedMotion: "reduce" });
+  t.after(() => context.close());
+  const page = await context.newPage();
+  page.wrong = [];
+  page.on("pageerror", (e) => page.wrong.push(e.message));
+  page.on("console", (m) => m.type() === "error" && page.wrong.push(m.text()));
+  page.on("dialog", (d) => page.wrong.push("a dialog: " + d.message()));
+  await page.goto(url + path);
+  return page;
+}
+
+const run = (key) => "/runs/" + key;
+const screens = {
+  runs: ["/", ".list tbody tr"],
+  graph: [run("acme.order-1042") + "?step=charge", ".drawer .fault"],
+  timeline: [run("acme.order-1042") + "?view=timeline&step=risk", ".drawer .tries"],
+  steps: [run("acme.order-1042") + "?view=steps", ".rows .step"],
+  large: [run("acme.reindex-2000") + "?view=timeline", ".legend b"],
+  running: [run("globex.nightly-import"), ".danger"],
+  rejected: [run("default.typo"), ".problems .fault"],
+  tools: ["/tools", ".card"],
+  dead: ["/dead", ".list tbody tr"],
+  nowhere: ["/nowhere", ".empty a"],
+};
+const readme = { runs: "light", graph: "dark", large: "light" };
+
+for (const [name, [path, there]] of Object.entries(screens)) {
+  test(`the screen ${name}`, async (t) => {
+    for (const scheme of ["light", "dark"]) {
+      for (const [width, height] of [[1280, 800], [390, 844]]) {
+        const page = await open(t, path, { width, height, scheme });
+        await page.locator(there).first().waitFor();
+        const across = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+        assert.ok(across <= 0, `${name} ${width}: it is ${across} px too wide`);
+        await page.evaluate(axe);
+        const found = await page.evaluate(() => globalThis.axe.run({ rules: { "scrollable-region-focusable": { enabled: false } } }));
+        assert.deepEqual(found.violations.map((v) => `${v.id}: ${v.nodes.slice(0, 3).map((n) => n.html.slice(0, 200) + " " + n.failureSummary).join("; ")}`), [], `${name} ${scheme} ${width}`);
+        assert.deepEqual(page.wrong, [], `${name} ${scheme} ${width}`);
+        if (process.env.SCREENSHOTS && width === 1280 && readme[name] === scheme) {
+          await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+          await page.screenshot({ path: join(process.env.SCREENSHOTS, `ui-${name}.png`) });
+        }
+        await page.context().close();
+      }
+    }
+  });
+}
+
+test("what needs attention comes first, filters stand in the address", async (t) => {
+  const page = await open(t, "/");
+  await page.locator("td.run a").first().waitFor();
+  assert.match(await page.locator("tbody tr").first().getAttribute("class"), /attention/);
+  await page.getByRole("button", { name: /rejected/ }).click();
+  await page.locator("td.run a", { hasText: "typo" }).waitFor();
+  await page.waitForFunction(() => document.querySelectorAll("tbody tr").length === 1);
+  assert.match(page.url(), /status=rejected/);
+  await page.goBack();
+  await page.waitForFunction(() => document.querySelectorAll("tbody tr").length > 1);
+  await page.keyboard.press("/");
+  await page.keyboard.type("invoice-2205");
+  await page.waitForFunction(() => document.querySelectorAll("tbody tr").length === 1);
+  assert.match(page.url(), /q=invoice-2205/);
+});
+
+test("by keyboard alone", async (t) => {
+  const page = await open(t, "/?q=order-1042");
+  await page.waitForFunction(() => document.querySelectorAll("tbody tr").length === 1);
+  await page.locator("td.run a").focus();
+  await page.keyboard.press("Enter");
+  await page.locator("canvas.graph").waitFor();
+  await page.locator("canvas.graph").focus();
+  await page.keyboard.press("ArrowRight");
+  await page.keyboard.press("ArrowRight");
+  await page.waitForURL(/step=/);
+  await page.keyboard.press("Enter");
+  await page.locator(".drawer h2:focus").waitFor();
+  await page.keyboard.press("Escape");
+  await page.locator(".drawer").waitFor({ state: "hidden" });
+  await page.getByRole("tab", { name: "Graph" }).focus();
+  await page.keyboard.press("ArrowRight");
+  await page.locator(".timeline .scroll").waitFor();
+  await page.locator(".timeline .scroll").focus();
+  await page.keyboard.press("End");
+  await page.waitForURL(/step=/);
+  await page.getByRole("tab", { name: "Timeline" }).focus();
+  await page.keyboard.press("ArrowRight");
+  await page.locator(".virtual").focus();
+  await page.keyboard.press("Home");
+  await page.locator('.rows [aria-selected="true"]', { hasText: "customer" }).waitFor();
+  assert.deepEqual(page.wrong, []);
+});
+
+test("hostile names, arguments and errors are text", async (t) => {
+  const page = await open(t, "/");
+  await page.locator("td.run a", { hasText: "<img" }).click();
+  await page.locator("h1", { hasText: hostile }).waitFor();
+  for (const step of ["a", "b"]) {
+    await page.goto(page.url().replace(/\?.*/, "") + "?step=" + step);
+    await page.locator(".drawer dl").waitFor();
+  }
+  await page.locator(".drawer .fault p", { hasText: hostile }).waitFor();
+  await page.goto(stack.url + "/dead");
+  await page.locator("td.why", { hasText: hostile }).waitFor();
+  assert.equal(await page.evaluate(() => globalThis.hacked), undefined);
+  assert.deepEqual(page.wrong, []);
+});
+
+test("a run is followed to its end, in two tabs, and cancelled", async (t) => {
+  await stack.submit("followed", [{ id: "a", tool: "sleep", arguments: { ms: 400 } }, { id: "b", tool: "sleep", arguments: { ms: 3600000 }, depends_on: ["a"] }]);
+  const [one, two] = [await open(t, run("default.followed") + "?view=steps"), await open(t, run("default.followed") + "?view=timeline")];
+  await one.locator(".rows .step", { hasText: "succeeded" }).waitFor();
+  await one.getByRole("button", { name: "Cancel" }).click();
+  await one.getByRole("button", { name: "Cancel the run" }).click();
+  for (const page of [one, two]) {
+    await page.locator(".title .badge", { hasText: "cancelled" }).waitFor();
+    assert.deepEqual(page.wrong, []);
+  }
+});
+
+test("a run is tried again", async (t) => {
+  const page = await open(t, run("acme.order-1043"));
+  await page.getByRole("button", { name: "Retry …" }).click();
+  await page.getByRole("button", { name: "Retry", exact: true }).click();
+  await page.waitForURL(/order-1043=2E2/);
+  await page.locator("h1", { hasText: "order-1043.2" }).waitFor();
+  await page.locator(".facts a", { hasText: "order-1043" }).waitFor();
+  assert.deepEqual(page.wrong, []);
+});
+
+test("a clock that is wrong changes no times", async (t) => {
+  const page = await open(t, "/nowhere");
+  await page.clock.install({ time: new Date("2031-01-01") });
+  await page.goto(stack.url + run("globex.nightly-import"));
+  await page.locator(".facts").waitFor();
+  assert.doesNotMatch(await page.locator(".facts").innerText(), /\bd\b/);
+});
+
+test("10,000 steps with 3,000 failures", async (t) => {
+  await stack.submit("huge", large(10000, 0).map((s, i) => (i % 10 < 3 ? { id: s.id, tool: "fail", arguments: { message: "bad", terminal: true } } : { id: s.id, tool: "echo", arguments: { i } })));
+  await stack.until("runs?q=huge", (l) => l.matched === 1 && !l.counts.running);
+  for (const view of ["", "timeline", "steps"]) {
+    let least = Infinity;
+    for (let k = 0; k < 3; k++) {
+      const page = await open(t, run("default.huge") + "?view=" + view);
+      await page.locator(".tabs").waitFor();
+      const took = await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(performance.now())))));
+      least = Math.min(least, Math.round(took)); // since it was opened
+      const heap = await page.evaluate(() => performance.memory.usedJSHeapSize);
+      assert.ok(heap < 100e6, `${view}: ${heap} bytes`);
+      assert.deepEqual(page.wrong, []);
+      await page.context().close();
+    }
+    t.diagnostic(`${view || "graph"}: ${least} ms`);
+    assert.ok(least < 1000, `${view || "graph"} took ${least} ms`);
+  }
+});
+
+test("a server that is gone is told", async (t) => {
+  const gone = await Stack.start();
+  t.after(() => gone.end());
+  const page = await open(t, "/", { url: gone.url });
+  await page.locator(".state", { hasText: "live" }).waitFor();
+  await gone.kill();
+  await page.locator(".state", { hasText: "connecting" }).waitFor();
+  await page.getByRole("link", { name: "Tools" }).click();
+  await page.locator(".trouble", { hasText: "does not answer" }).waitFor();
+});

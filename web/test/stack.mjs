@@ -1,0 +1,95 @@
+// A Stepjet for the tests of the page, with runs of every kind.
+import { spawn } from "node:child_process";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+const root = new URL("../..", import.meta.url).pathname;
+
+export class Stack {
+  static async start() {
+    const s = new Stack();
+    s.data = await mkdtemp(join(tmpdir(), "stepjet-ui-"));
+    s.process = spawn(join(root, "bin/stepjet"), ["dev", "-o", "json", "--data", s.data, "--listen", "127.0.0.1:0", "--ui", "127.0.0.1:0", "--tools", join(root, "examples/tools.json")]);
+    s.process.stderr.pipe(process.stderr);
+    const first = await new Promise((done, failed) => {
+      let text = "";
+      s.process.stdout.on("data", (b) => (text += b).includes("\n") && done(text));
+      s.process.on("exit", (code) => failed(new Error(`stepjet dev ended with ${code}`)));
+    });
+    const up = JSON.parse(first);
+    s.url = up.ui;
+    return s;
+  }
+  // kill ends it as a lost machine does.
+  async kill() {
+    if (this.process.exitCode === null && this.process.signalCode === null) {
+      const gone = new Promise((done) => this.process.on("exit", done));
+      this.process.kill("SIGKILL");
+      await gone;
+    }
+  }
+  async end() {
+    await this.kill();
+    await rm(this.data, { recursive: true, force: true });
+  }
+  async ask(path, body) {
+    const r = await fetch(`${this.url}/api/v1/${path}`, body === undefined ? {} : { method: "POST", body: JSON.stringify(body) });
+    const value = await r.json();
+    if (!r.ok) throw new Error(`${path}: ${JSON.stringify(value)}`);
+    return value;
+  }
+  submit(run, steps, tenant = "default", more = {}) {
+    return this.ask(`runs?tenant=${tenant}&run=${encodeURIComponent(run)}`, { steps, ...more });
+  }
+  // until asks until what comes is right.
+  async until(path, right) {
+    for (let k = 0; k < 1200; k++) {
+      const value = await this.ask(path);
+      if (right(value)) return value;
+      await new Promise((done) => setTimeout(done, 50));
+    }
+    throw new Error(`${path} never came right`);
+  }
+}
+
+const step = (id, tool, args = {}, more = {}) => ({ id, tool, arguments: args, ...more });
+export const hostile = '<img src=x onerror="window.hacked=1">';
+
+// order is a run with a card that is declined, a call that is tried three times, items and a plan within.
+export const order = [
+  step("customer", "sleep", { ms: 120 }), step("orders", "sleep", { ms: 340 }),
+  step("risk", "fail", { until_attempt: 3, message: "503 from upstream" }, { depends_on: ["customer"], retry: { max_attempts: 4, backoff: { strategy: "constant", initial_ms: 250 } } }),
+  step("stock", "echo", { orders: "$ref:orders" }),
+  { id: "notify", tool: "sleep", for_each: { in: [80, 20, 140, 60, 200, 90, 30, 45], as: "item" }, arguments: { ms: "$ref:item" }, depends_on: ["stock"] },
+  step("charge", "fail", { message: "the card was declined by its issuer: insufficient funds", terminal: true }, { depends_on: ["risk", "stock"] }),
+  step("ship", "echo", { charge: "$ref:charge" }), step("receipt", "echo", { charge: "$ref:charge" }), step("label", "echo", { ship: "$ref:ship" }),
+  step("summary", "echo", { sent: "$ref:notify", stock: "$ref:stock" }),
+  { id: "report", plan: { output_steps: ["render"], steps: [step("gather", "sleep", { ms: 70 }), step("render", "echo", { of: "$ref:gather" })] }, depends_on: ["stock"] },
+];
+
+// large makes steps that wait for earlier ones, of which one in so many fails; always the same.
+export function large(n, failing) {
+  let seed = 7;
+  const random = (below) => ((seed = (seed * 1103515245 + 12345) % 2147483648) >> 8) % below;
+  return Array.from({ length: n }, (_, i) => {
+    const after = i < 40 ? [] : [`s${i - 20 - random(Math.min(100, i - 20))}`];
+    if (failing && i % failing === failing - 1) return step(`s${i}`, "fail", { message: `item ${i} is bad`, terminal: true }, { depends_on: after });
+    return random(2) ? step(`s${i}`, "sleep", { ms: 1 + random(50) }, { depends_on: after }) : step(`s${i}`, "echo", { i }, { depends_on: after });
+  });
+}
+
+// fill submits runs of every kind, and waits for those that end.
+export async function fill(s) {
+  for (let i = 0; i < 24; i++) {
+    const parts = Array.from({ length: 2 + (i % 5) }, (_, k) => step(`part-${k}`, "echo", { of: "$ref:lookup" }));
+    await s.submit(`invoice-${2200 + i}`, [step("lookup", "sleep", { ms: 3 + ((i * 7) % 60) }), ...parts], ["default", "acme", "globex"][i % 3]);
+  }
+  await s.submit("order-1042", order, "acme", { output_steps: ["summary", "receipt"] });
+  await s.submit("order-1043", [order[0], order[1], step("charge", "fail", { message: "gateway time-out", terminal: true }, { depends_on: ["customer"] })], "acme");
+  await s.submit("nightly-import", [step("a", "sleep", { ms: 200 }), step("b", "sleep", { ms: 3600000 }, { depends_on: ["a"] }), step("c", "echo", { b: "$ref:b" })], "globex");
+  await s.submit("typo", [step("a", "fetch_wether", { x: 1 }), step("b", "echo", { x: "$ref:nothing.y" })]);
+  await s.submit(hostile, [step("a", "echo", { html: hostile }), step("b", "fail", { message: hostile, terminal: true })]);
+  await s.submit("reindex-2000", large(2000, 250), "acme");
+  await s.until("runs?limit=100", (l) => l.matched === 30 && l.counts.running === 1);
+}
