@@ -33,10 +33,12 @@ type Summary struct {
 	Finished  time.Time         `json:"finished,omitzero"`
 	// Stats counts steps; zero for an active run.
 	Stats outcome.Stats `json:"stats,omitzero"`
+	// Tools are those that a finished run called, the first 16 in the order of its steps; nil where that is not known.
+	Tools []string `json:"tools,omitempty"`
 }
 
-// List returns the tenant's runs, active and finished, newest first by the time they were submitted. It reads the head
-// of every run of the tenant that is kept, some tens of microseconds each. Errors: those of reading.
+// List returns the tenant's runs, active and finished, newest first by the time they were submitted. It looks at
+// every run of the tenant that is kept, some tens of microseconds each, and reads a header of each. Errors: those of reading.
 func (c *Client) List(ctx context.Context, o ListOptions) ([]Summary, error) {
 	if o.Limit == 0 {
 		o.Limit = defaultLimit
@@ -113,7 +115,7 @@ func (c *Client) summaries(ctx context.Context, runs []subjects.Run, status []ou
 }
 
 func (c *Client) summary(ctx context.Context, r subjects.Run) (Summary, error) {
-	head, err := c.store.Archive.HistoryHead(ctx, r)
+	head, err := c.store.Archive.HistorySummary(ctx, r)
 	if err == nil && head.Status == outcome.Rejected {
 		// A later plan may go on under its id.
 		if record, err := c.store.Ledger.Read(ctx, subjects.PlanRecord(r, c.store.Ledger.Shards())); err == nil && record.Seq > head.Generation {
@@ -122,7 +124,8 @@ func (c *Client) summary(ctx context.Context, r subjects.Run) (Summary, error) {
 	}
 	if err == nil {
 		return Summary{
-			Run: head.Run, Tenant: r.Tenant, Status: head.Status, Submitted: head.Submitted, Finished: head.Finished, Stats: head.Stats,
+			Run: r.Plain(), Tenant: r.Tenant, Status: head.Status, Submitted: head.Submitted, Finished: head.Finished,
+			Stats: head.Stats, Tools: head.Tools,
 		}, nil
 	}
 	if fault.CodeOf(err) != fault.NotFound {

@@ -7,13 +7,16 @@ import (
 	"testing"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
 	"github.com/stepjet/stepjet/client"
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/lab/natstest"
+	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/wire"
 )
 
 // owner answers requests about runs as their owner does, and is silent about all others.
@@ -237,6 +240,50 @@ func TestListIsNewestFirst(t *testing.T) {
 	runs, err := w.client.List(w.ctx(), client.ListOptions{Limit: 1})
 	require.NoError(t, err)
 	require.Equal(t, 4, runs[0].Stats.Steps)
+	require.Equal(t, []string{"echo"}, runs[0].Tools)
+}
+
+// BenchmarkList measures a list of 10,000 finished runs of 20 steps, with heads beside their documents and, as older
+// orchestrators wrote them, without: "go test ./client -run - -bench List -benchtime 5x".
+func BenchmarkList(b *testing.B) {
+	for _, headed := range []bool{true, false} {
+		b.Run(fmt.Sprintf("heads=%t", headed), func(b *testing.B) {
+			const runs = 10_000
+			nc := natstest.Connect(b, natstest.Start(b))
+			store, err := kv.Setup(b.Context(), nc, kv.Config{})
+			require.NoError(b, err)
+			defer store.Close()
+			c, err := client.New(b.Context(), nc, client.Config{})
+			require.NoError(b, err)
+			defer c.Close()
+			js, err := jetstream.New(nc)
+			require.NoError(b, err)
+			for i := range runs {
+				doc := document(fmt.Sprint("r", i), chain, outcome.Results{{Step: "b", JSON: json.RawMessage(`{"n":1}`)}})
+				for k := range 20 {
+					doc.Steps = append(doc.Steps, outcome.Step{
+						ID: fmt.Sprint("step", k), Tool: fmt.Sprint("tool", k%5), Status: outcome.StepSucceeded, Attempts: 1,
+						Ready: doc.Submitted, Started: doc.Submitted, Ended: doc.Finished, Decided: doc.Finished, Worker: "worker-1", Bytes: 9,
+					})
+				}
+				m := nats.NewMsg(subjects.BucketSubject(subjects.HistoryBucket, subjects.NewRun("default", doc.Run).Key()))
+				if m.Data = doc.JSON(); headed {
+					m.Header = wire.Documented(doc, nil)
+				} else {
+					m.Header = wire.Versioned()
+				}
+				_, err := js.PublishMsgAsync(m)
+				require.NoError(b, err)
+			}
+			<-js.PublishAsyncComplete()
+			for b.Loop() {
+				list, err := c.List(b.Context(), client.ListOptions{Limit: -1})
+				require.NoError(b, err)
+				require.Len(b, list, runs)
+				require.Len(b, list[0].Tools, 6)
+			}
+		})
+	}
 }
 
 func TestToolsOfATenant(t *testing.T) {

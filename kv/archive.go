@@ -48,7 +48,7 @@ func (s *Archive) CreateHistory(ctx context.Context, r subjects.Run, bucket stri
 		head.Blob = blob
 		body = head.HeadWithOutcome()
 	}
-	decision, _, err := s.createOnce(ctx, historySubject(r), wire.VersionedBy(blob), body, nil)
+	decision, _, err := s.createOnce(ctx, historySubject(r), wire.Documented(doc, blob), body, nil)
 	if decision == Decided && blob != nil {
 		s.deleteBlob(ctx, blob) // nobody will ever read it
 	}
@@ -73,6 +73,26 @@ func (s *Archive) HistoryAt(ctx context.Context, r subjects.Run) (*outcome.Run, 
 	}
 	head, err := parseHistory(e.Data)
 	return head, e.Seq, err
+}
+
+// HistorySummary returns what a list shows of a finished run. It reads no more than a header of its document, but for one
+// that an older orchestrator wrote. Errors: NotFound, NewerVersion, and those of Read.
+func (s *Archive) HistorySummary(ctx context.Context, r subjects.Run) (outcome.Head, error) {
+	e, err := s.read(ctx, historySubject(r))
+	if err != nil {
+		return outcome.Head{}, err
+	}
+	if !wire.KindOutcome.Known(e.Header) {
+		return outcome.Head{}, wire.Newer("the outcome of " + r.Plain())
+	}
+	if head, ok := wire.ParseHead(e.Header); ok {
+		return head, nil
+	}
+	doc, err := parseHistory(e.Data)
+	if err != nil {
+		return outcome.Head{}, err
+	}
+	return outcome.HeadOf(doc), nil
 }
 
 // PurgeHistory removes what lies in a run's key up to a sequence: a rejection, to make room for the outcome of a

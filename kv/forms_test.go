@@ -140,7 +140,11 @@ func TestDocumentForms(t *testing.T) {
 	whole := func(m nats.Msg) nats.Msg {
 		read, err := parseHistory(m.Data)
 		require.NoError(t, err)
-		return nats.Msg{Header: wire.Versioned(), Data: read.JSON()}
+		header := wire.Versioned()
+		if _, there := wire.ParseHead(m.Header); there {
+			header = wire.Documented(read, nil)
+		}
+		return nats.Msg{Header: header, Data: read.JSON()}
 	}
 	wiretest.RoundTrip(t, *update, "history", w.stored(historySubject(r)), wiretest.Kept, whole)
 	doc.Blob = &outcome.Handle{Name: "acme/order=20=2342/7/history/X", Size: 600_000, SHA256: "cd"}

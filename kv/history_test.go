@@ -5,10 +5,12 @@ import (
 	"context"
 	"encoding/json"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
@@ -294,4 +296,56 @@ func TestHeadersAreFollowedAlone(t *testing.T) {
 		require.NotEmpty(t, e.Header)
 	}
 	require.Empty(t, seen)
+}
+
+// TestAListReadsHeaders: what a list shows of a run stands beside its document, which may be large or be no document;
+// that of an older orchestrator is read.
+func TestAListReadsHeaders(t *testing.T) {
+	t.Parallel()
+	s := setup(t, kv.Config{})
+	stored := func(id string, size int) (subjects.Run, outcome.Head) {
+		r := subjects.NewRun("acme", id)
+		doc := finished(r, size)
+		doc.Stats = outcome.Stats{Steps: 3, Succeeded: 2, Failed: 1}
+		doc.Steps = []outcome.Step{{ID: "a", Tool: "search"}, {ID: "b"}, {ID: "c", Tool: "fetch", Steps: []outcome.Step{{ID: "c/d", Tool: "search"}, {ID: "c/e", Tool: "send"}}}}
+		_, err := s.Archive.CreateHistory(within(t, 2*time.Minute), r, "", doc)
+		require.NoError(t, err)
+		return r, outcome.HeadOf(doc)
+	}
+	small, want := stored("small", 100)
+	large, wantLarge := stored("large", 600<<10)
+	require.Equal(t, []string{"search", "fetch", "send"}, want.Tools)
+	for r, want := range map[subjects.Run]outcome.Head{small: want, large: wantLarge} {
+		got, err := s.Archive.HistorySummary(within(t, 2*time.Minute), r)
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+	}
+
+	key := subjects.BucketSubject(subjects.HistoryBucket, small.Key())
+	js, err := jetstream.New(s.Conn())
+	require.NoError(t, err)
+	bucket, err := js.Stream(within(t, 2*time.Minute), subjects.BucketStream(subjects.HistoryBucket))
+	require.NoError(t, err)
+	m, err := bucket.GetLastMsgForSubject(within(t, 2*time.Minute), key)
+	require.NoError(t, err)
+	again := func(id string, header nats.Header, body []byte) subjects.Run {
+		r := subjects.NewRun("acme", id)
+		_, err := js.PublishMsg(within(t, 2*time.Minute), &nats.Msg{Subject: subjects.BucketSubject(subjects.HistoryBucket, r.Key()), Header: header, Data: body})
+		require.NoError(t, err)
+		return r
+	}
+	got, err := s.Archive.HistorySummary(within(t, 2*time.Minute), again("body", nats.Header(m.Header), []byte("no document")))
+	require.NoError(t, err, "it is not read")
+	require.Equal(t, want, got)
+	for _, broken := range []string{"", "no JSON", "{}"} {
+		older := nats.Header{subjects.HeaderVersion: {subjects.Version}}
+		if broken != "" {
+			older[subjects.HeaderHead] = []string{broken}
+		}
+		got, err = s.Archive.HistorySummary(within(t, 2*time.Minute), again("older"+strconv.Itoa(len(broken)), older, m.Data))
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+	}
+	_, err = s.Archive.HistorySummary(within(t, 2*time.Minute), again("newer", nats.Header{subjects.HeaderVersion: {"99"}, subjects.HeaderHead: m.Header[subjects.HeaderHead]}, m.Data))
+	require.Equal(t, fault.NewerVersion, fault.CodeOf(err))
 }

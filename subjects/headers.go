@@ -46,6 +46,8 @@ const (
 	// HeaderBucket, on a step of a declared tenant: the bucket that a large result is put into. Without it:
 	// BlobsBucket.
 	HeaderBucket = "Stepjet-Bucket"
+	// HeaderHead, on the document of a finished run: what a list shows of it, as JSON; absent from an older orchestrator.
+	HeaderHead = "Stepjet-Head"
 	// HeaderStatus, on a result: StatusOK or StatusError.
 	HeaderStatus = "Stepjet-Status"
 	// HeaderKeys, on the registration of a tool, beside HeaderWorker: the ids of the keys with which the worker opens

@@ -1,0 +1,26 @@
+package wire
+
+import (
+	"encoding/json"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/subjects"
+)
+
+// Documented returns the headers of the document of a finished run, where it lies in its key: with its head. handle says
+// where the rest of it lies; nil: it is all there.
+func Documented(doc *outcome.Run, handle *outcome.Handle) nats.Header {
+	h := VersionedBy(handle)
+	if head, err := json.Marshal(outcome.HeadOf(doc)); err == nil {
+		h[subjects.HeaderHead] = []string{string(head)}
+	} // else a time is none in JSON: whoever lists it reads the document
+	return h
+}
+
+// ParseHead reads the head of a document from its headers; false where there is none that can be read.
+func ParseHead(h nats.Header) (head outcome.Head, ok bool) {
+	v := get(h, subjects.HeaderHead)
+	return head, v != "" && json.Unmarshal([]byte(v), &head) == nil && head.Status != ""
+}
