@@ -34,6 +34,11 @@
 // Read takes what a planner returned, in any of four dialects, mends slips mechanically, and makes a document of the plan
 // language of it. Admit says which of its calls may run and what they wait for, Ready asks the gate once more.
 //
+// # Budgets
+//
+// Spending says what is left of a budget, reserves what a call of a model may come to before it is asked, and divides
+// what is left among agents below.
+//
 // # Errors
 //
 // Parse finds all that is wrong with a definition at once, also what no single entry is wrong with: names that meet,
