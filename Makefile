@@ -94,7 +94,7 @@ mcp: lab ## "stepjet mcp" against the conformance suite of the Model Context Pro
 	cd $(MCP_SUITE) && npm ci --no-audit --no-fund --ignore-scripts
 	./bin/lab mcp 2026-07-28 2025-11-25 --suite $(MCP_SUITE)
 
-deploy: build ## what is in deploy/: units, alerts, images. Takes systemd, prometheus and buildah from Debian where they are absent; as root
+deploy: build ## what is in deploy/: units, alerts, Compose, images. Takes systemd, prometheus and buildah from Debian where they are absent; as root
 	deploy/check.sh
 	deploy/image_check.sh
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Checks what is in this folder with the programs that will read it: systemd's own rating of the units (0 is shut in, 10
-# is open), and Prometheus' own tests of the alerts. Installs them from Debian where they are absent.
+# is open), Prometheus' own tests of the alerts, and the closed schema of the Compose specification, with the programs of
+# its authors. Installs systemd and Prometheus from Debian where they are absent, and runs the last from the module proxy.
 set -euo pipefail
 cd "$(dirname "$0")"
 install() { # program package
@@ -11,6 +12,11 @@ install promtool prometheus
 for unit in ./*.service; do
   echo "$unit"
   systemd-analyze security --offline=true --threshold=20 "$unit" | tail -1
+done
+echo ./compose.yaml
+${GO:-go} run github.com/compose-spec/compose-go/v2/cmd@v2.16.2 compose.yaml >/dev/null
+for program in $(sed -n 's/.*PROGRAM: \([a-z]*\).*/\1/p' compose.yaml); do
+  [ -d "../cmd/$program" ] || { echo "$program is no program of cmd/"; exit 1; }
 done
 promtool check rules prometheus/alerts.yaml
 promtool test rules prometheus/alerts_test.yaml
