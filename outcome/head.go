@@ -16,32 +16,43 @@ type Head struct {
 	Stats      Stats     `json:"stats"`
 	// Tools are those that the run calls, by name, in the order of its steps: the first HeadTools.
 	Tools []string `json:"tools,omitempty"`
+	// Failed is the first step that failed, in the order of the steps; empty for none.
+	Failed string `json:"failed,omitempty"`
+	// RetryOf is the run that this one tries again.
+	RetryOf string `json:"retry_of,omitempty"`
 }
 
 // HeadOf returns the head of a run. Of a document whose steps lie elsewhere it names no tools.
 func HeadOf(r *Run) Head {
 	h := Head{
-		Generation: r.Generation, Status: r.Status, Submitted: r.Submitted, Started: r.Started, Finished: r.Finished, Stats: r.Stats,
+		Generation: r.Generation, Status: r.Status, Submitted: r.Submitted, Started: r.Started, Finished: r.Finished,
+		Stats: r.Stats, RetryOf: r.RetryOf,
 	}
 	seen := map[string]bool{"": true} // a value calls none
-	h.name(r.Steps, seen)
+	h.look(r.Steps, seen)
+	if o := r.Outcome; o != nil && h.Failed == "" && len(o.Errors) > 0 {
+		h.Failed = o.Errors[0].Step
+	}
 	return h
 }
 
-// name names the tools of some steps, and of those within them.
-func (h *Head) name(steps []Step, seen map[string]bool) {
+// look goes through some steps, and those within them, until there is nothing more to find.
+func (h *Head) look(steps []Step, seen map[string]bool) {
 	for i := range steps {
-		if len(h.Tools) == HeadTools {
+		if len(h.Tools) == HeadTools && h.Failed != "" {
 			return
 		}
 		s := &steps[i]
-		if !seen[s.Tool] {
+		if len(h.Tools) < HeadTools && !seen[s.Tool] {
 			seen[s.Tool] = true
 			h.Tools = append(h.Tools, s.Tool)
 		}
-		h.name(s.Steps, seen)
+		h.look(s.Steps, seen)
 		for k := range s.Items {
-			h.name(s.Items[k].Steps, seen)
+			h.look(s.Items[k].Steps, seen)
+		}
+		if h.Failed == "" && s.Status == StepFailed {
+			h.Failed = s.ID
 		}
 	}
 }

@@ -17,6 +17,12 @@ func TestAHeadNamesAFewTools(t *testing.T) {
 		{ID: "c", Items: []outcome.Step{{ID: "c=0", Steps: []outcome.Step{{ID: "c=0/d", Tool: "y"}}}}},
 	}}
 	require.Equal(t, outcome.Head{Status: outcome.Partial, Generation: 3, Tools: []string{"x", "y"}}, outcome.HeadOf(r))
+	r.RetryOf = "r0"
+	r.Outcome = &outcome.Outcome{Errors: []outcome.StepError{{Step: "x"}}} // of a document whose steps lie elsewhere
+	require.Equal(t, "x", outcome.HeadOf(r).Failed)
+	require.Equal(t, "r0", outcome.HeadOf(r).RetryOf)
+	r.Steps[3].Items[0].Steps[0].Status, r.Steps[3].Status = outcome.StepFailed, outcome.StepFailed
+	require.Equal(t, "c=0/d", outcome.HeadOf(r).Failed, "the one within, for which the other failed")
 	for i := range 20 {
 		r.Steps = append(r.Steps, outcome.Step{Tool: fmt.Sprint("t", i)})
 	}

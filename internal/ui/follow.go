@@ -13,6 +13,7 @@ import (
 	"github.com/stepjet/stepjet/internal/backoff"
 	"github.com/stepjet/stepjet/internal/ui/index"
 	"github.com/stepjet/stepjet/kv"
+	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/wire"
 )
@@ -90,7 +91,7 @@ func (f *follower) follow(parent context.Context, lost func(error), ix *index.In
 		}
 	}
 	if _, err := f.store.Archive.FollowHeads(ctx, func(r subjects.Run, e kv.Entry) {
-		heads.want(ctx, r, e.Seq)
+		heads.want(ctx, r, e)
 	}, caughtUp, lost); err != nil {
 		return err
 	}
@@ -158,15 +159,20 @@ type heads struct {
 	behind *count
 }
 
-// want is called by a cursor. Where many wait to be read the cursor waits, and with it the server.
-func (h *heads) want(ctx context.Context, r subjects.Run, at uint64) {
-	if l, ok := h.old.Known(r.Key(), at); ok {
+// want is called by a cursor with the headers of a document. They say what a list shows, but for what an older
+// orchestrator wrote. Where many of those wait to be read the cursor waits, and with it the server.
+func (h *heads) want(ctx context.Context, r subjects.Run, e kv.Entry) {
+	if head, ok := wire.ParseHead(e.Header); ok && wire.KindOutcome.Known(e.Header) {
+		h.ix.Finished(index.Of(r, e.Seq, head))
+		return
+	}
+	if l, ok := h.old.Known(r.Key(), e.Seq); ok {
 		h.ix.Finished(l)
 		return
 	}
 	h.behind.add(1)
 	select {
-	case h.todo <- head{r, at}:
+	case h.todo <- head{r, e.Seq}:
 	case <-ctx.Done():
 	}
 }
@@ -190,7 +196,7 @@ func (h *heads) one(ctx context.Context, next head) error {
 	doc, at, err := h.f.store.Archive.HistoryAt(ctx, next.run)
 	switch code := fault.CodeOf(err); {
 	case err == nil:
-		h.ix.Finished(index.Of(next.run, at, doc))
+		h.ix.Finished(index.Of(next.run, at, outcome.HeadOf(doc)))
 		return nil
 	case code == fault.NotFound, code == fault.NewerVersion, ctx.Err() != nil:
 		return nil

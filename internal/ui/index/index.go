@@ -17,9 +17,6 @@ import (
 	"github.com/stepjet/stepjet/subjects"
 )
 
-// MaxTools is the most tools that a line names.
-const MaxTools = 16
-
 // Line is what a list shows of a run.
 type Line struct {
 	// Key names tenant and run as the history bucket does: "acme.order=20=2342".
@@ -29,7 +26,7 @@ type Line struct {
 	Generation          uint64
 	Submitted, Finished time.Time
 	Stats               outcome.Stats
-	// Tools are the first MaxTools that the run calls. Failed is the first step that failed.
+	// Tools are the first outcome.HeadTools that the run calls. Failed is the first step that failed.
 	Tools  []string
 	Failed string
 	// RetryOf is the run that this one tries again, as a plain id.
@@ -41,28 +38,10 @@ type Line struct {
 }
 
 // Of returns the line of a finished run, whose document lies at a sequence of its bucket.
-func Of(r subjects.Run, at uint64, doc *outcome.Run) Line {
-	l := Line{
-		Key: r.Key(), Status: doc.Status, Generation: doc.Generation, Submitted: doc.Submitted, Finished: doc.Finished,
-		Stats: doc.Stats, RetryOf: doc.RetryOf, at: at,
-	}
-	l.look(doc.Steps)
-	if doc.Outcome != nil && l.Failed == "" && len(doc.Outcome.Errors) > 0 {
-		l.Failed = doc.Outcome.Errors[0].Step
-	}
-	return l
-}
-
-func (l *Line) look(steps []outcome.Step) {
-	for i := range steps {
-		s := &steps[i]
-		if s.Tool != "" && len(l.Tools) < MaxTools && !slices.Contains(l.Tools, s.Tool) {
-			l.Tools = append(l.Tools, s.Tool)
-		}
-		l.look(s.Steps)
-		if l.Failed == "" && s.Status == outcome.StepFailed {
-			l.Failed = s.ID
-		}
+func Of(r subjects.Run, at uint64, h outcome.Head) Line {
+	return Line{
+		Key: r.Key(), Status: h.Status, Generation: h.Generation, Submitted: h.Submitted, Finished: h.Finished,
+		Stats: h.Stats, Tools: h.Tools, Failed: h.Failed, RetryOf: h.RetryOf, at: at,
 	}
 }
 

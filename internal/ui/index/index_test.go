@@ -30,7 +30,7 @@ func doc(tenant, id string, status outcome.RunStatus, generation uint64, submitt
 }
 
 func finish(ix *index.Index, d *outcome.Run) {
-	ix.Finished(index.Of(subjects.NewRun(d.Tenant, d.Run), d.Generation+1, d))
+	ix.Finished(index.Of(subjects.NewRun(d.Tenant, d.Run), d.Generation+1, outcome.HeadOf(d)))
 }
 
 func keys(p index.Page) (all []string) {
