@@ -1,8 +1,9 @@
 // Dead letters: calls that used up their attempts, by tool and by what went wrong.
-import { load, now, type Letter } from "./api";
+import { ask, load, me, now, type Letter } from "./api";
+import { confirm } from "./confirm";
 import { effect, ended, h, keyed, signal } from "./dom";
 import { ago, count, moment } from "./format";
-import { param, runAddress, set } from "./state";
+import { go, param, runAddress, set } from "./state";
 
 export function dead() {
   document.title = "Dead letters · Stepjet";
@@ -33,15 +34,22 @@ export function dead() {
       return h("p", { class: "faint" }, count(kept().length, "dead letter"), a.more && ": the newest; there are more.");
     },
     h("table", { class: "list", hidden: () => !kept().length },
-      h("thead", null, h("tr", null, ["Tool", "Error", "Step", "Run", "Attempts", "Failed"].map((t) => h("th", { scope: "col" }, t)))), body));
+      h("thead", null, h("tr", null, ["Tool", "Error", "Step", "Run", "Attempts", "Failed"].map((t) => h("th", { scope: "col" }, t)), h("td", null))), body));
 }
 
 function row(l: Letter): [HTMLElement, () => void] {
-  const at = h("td", { class: "when", title: moment(l.failed) });
+  const who = me(), at = h("td", { class: "when", title: moment(l.failed) });
   const e = h("tr", null, h("td", null, l.tool),
     h("td", { class: "why" }, h("b", null, l.error.code), " ", l.error.message, l.error.hint && h("small", null, "→ ", l.error.hint)),
     h("td", null, h("a", { href: runAddress(l.key, l.step) }, l.step)),
     h("td", { class: "run" }, h("a", { href: runAddress(l.key) }, l.run), h("small", null, l.tenant)),
-    h("td", null, l.attempts), at);
+    h("td", null, l.attempts), at, h("td", { class: "acts" }, who && who !== "stranger" && who.role === "operator" && h("button", { onclick: () => again(l) }, "Call again …")));
   return [e, () => (now(), (at.textContent = ago(l.failed)))];
+}
+
+function again(l: Letter) {
+  confirm("Make this call again?", `A new run calls ${l.tool} with exactly the same arguments. The letter goes once that has succeeded.`, "Call again", async () => {
+    const run = await ask<{ key: string }>("dead/retry", { key: l.key, step: l.step });
+    go(runAddress(run.key));
+  });
 }

@@ -25,6 +25,7 @@ export function drawer(m: Shared): HTMLElement {
     h("header", null, h("h2", { tabindex: -1, class: "focus" }, () => m.step()), h("button", { class: "close", "aria-label": "Close", onclick: () => m.choose("") }, "✕")),
     () => {
       const d = detail(), e = wrong();
+      if (!m.step()) return null;
       if (e) return fault(e);
       return d ? h("div", { class: "body" }, quietly(() => content(m, d))) : h("p", { class: "faint" }, "Reading …");
     });

@@ -15,7 +15,7 @@ interface Box { rows: number[]; key: string; x: number; y: number; wave: number;
 export function graph(m: Shared): HTMLElement {
   const open = new Set<string>();
   let boxes: Box[] = [], boxOf = new Map<number, number>(), from: Model | null = null;
-  let scale = 1, ox = 0, oy = 0, placed = false;
+  let scale = 1, ox = 0, oy = 0, placed = false, shown = "";
   const spoken = h("p", { class: "hidden", role: "status" });
   const e = h("canvas", { class: "graph", tabindex: 0, role: "application", "aria-label": "Graph of the run's steps. Arrows move along it, Enter opens a step, plus, minus and 0 zoom. The same is under Steps as a table.", onkeydown: ((k: KeyboardEvent) => key(k)) as never });
   const paint = canvas(e, (p) => draw(p));
@@ -182,11 +182,9 @@ export function graph(m: Shared): HTMLElement {
     m.changed();
     if (model && (model !== from || boxes.length === 0)) arrange(model);
     else if (model && model.top.length > many) arrange(model); // what is alike may have changed
-    const i = model?.rows.get(m.step());
-    if (model && i !== undefined && placed) {
-      const k = boxOf.get(top(model, i));
-      if (k !== undefined) show(k);
-    }
+    const i = model?.rows.get(m.step()), k = model && i !== undefined ? boxOf.get(top(model, i)) : undefined;
+    if (k !== undefined && placed && m.step() !== shown) show(k);
+    shown = m.step(); // from then on the view is the reader's
     paint.ask();
   });
   return h("div", { class: "canvas" }, e, spoken,

@@ -1,5 +1,5 @@
 // The list of runs.
-import { ask, calm, follow, load, me, now, type Line, type List, type Tools } from "./api";
+import { ask, calm, follow, load, me, now, trouble, type Line, type List, type Tools } from "./api";
 import { effect, ended, h, keyed, signal } from "./dom";
 import { ago, badge, count, duration, marks, moment } from "./format";
 import { param, place, runAddress, set } from "./state";
@@ -40,7 +40,7 @@ export function runs() {
     filters(list),
     () => {
       const l = list();
-      if (!l) return h("p", { class: "empty" }, "Reading …");
+      if (!l) return !trouble() && h("p", { class: "empty" }, "Reading …");
       return h("div", null,
         l.trouble && h("p", { class: "note" }, "What is shown may be old: ", l.trouble.message),
         l.reading && h("p", { class: "note", role: "status" }, "Reading what there is: ", count(l.matched, "run"), " so far."),

@@ -1,8 +1,9 @@
 // One run: a graph, a timeline and a table of its steps, with one selection.
-import { ask, calm, follow, load, me, now, type Change, type Fault, type Sheet } from "./api";
+import { ask, calm, follow, load, me, now, trouble, type Change, type Sheet } from "./api";
 import { effect, ended, h, quietly, signal, type Signal } from "./dom";
 import { badge, count, duration, moment, when } from "./format";
-import { drawer, fault } from "./drawer";
+import { confirm } from "./confirm";
+import { drawer } from "./drawer";
 import { graph } from "./graph";
 import { Model } from "./model";
 import { go, param, runAddress, set } from "./state";
@@ -31,30 +32,31 @@ export function run(key: string) {
     retry: (from) => void retry(model.peek()!.sheet, from),
   };
   effect(() => step.set(param("step")));
-  let asked = 0;
+  let asked = 0, gone = false;
+  let quiet: (() => void) | null = null;
   const refresh = async () => {
     const mine = ++asked;
     const sheet = await load<Sheet>("runs/" + encodeURIComponent(key));
-    if (!sheet || mine !== asked) return;
+    if (!sheet || mine !== asked || gone) return;
     model.set(new Model(sheet));
     document.title = `${sheet.run} · Stepjet`;
-    if (sheet.status !== "running") quiet();
+    if (sheet.status !== "running") quiet?.();
+    else quiet ??= listen(); // which begins with an order to read once more
   };
   const soon = calm(1000, () => void refresh());
-  let quiet = () => {};
-  quiet = follow("?run=" + encodeURIComponent(key), {
+  const listen = () => follow("?run=" + encodeURIComponent(key), {
     reset: soon,
     steps: (list: Change[]) => {
       const m = model.peek();
       if (!m) return;
       m.take(list);
       changed.set(changed.peek() + 1);
-      if (m.missing) (m.missing = false), soon();
+      if (m.missing || list.some((c) => c.status === "retrying")) (m.missing = false), soon(); // its attempts stand in the run
     },
-    end: () => (quiet(), soon()),
+    end: () => (quiet?.(), soon()),
   } as never);
   void refresh();
-  ended(() => quiet());
+  ended(() => ((gone = true), quiet?.()));
   const timer = setInterval(() => model.peek() && !model.peek()!.over && tick.set(tick.peek() + 1), 500);
   ended(() => clearInterval(timer));
 
@@ -64,7 +66,7 @@ export function run(key: string) {
   const has = signal(false);
   effect(() => has.set(!!model()?.n));
   return h("main", { id: "main", tabindex: -1, class: "one" },
-    () => (model() ? heading(model()!, changed, tick) : h("p", { class: "empty" }, "Reading …")),
+    () => (model() ? heading(model()!, changed, tick) : !trouble() && h("p", { class: "empty" }, "Reading …")),
     () => has() && h("div", { class: "tabs", role: "tablist", "aria-label": "View", onkeydown: ((e: KeyboardEvent) => turn(e)) as never },
       views.map(([name, text]) => h("button", { role: "tab", id: "tab-" + name, "aria-controls": "view", "aria-selected": () => String(shown() === name), tabindex: () => (shown() === name ? 0 : -1), onclick: () => set({ view: name === "graph" ? "" : name }, true) }, text))),
     h("div", { class: "split", hidden: () => !has() },
@@ -117,21 +119,6 @@ function encodeRun(id: string): string {
     const c = String.fromCharCode(b);
     return /[A-Za-z0-9_-]/.test(c) ? c : "=" + b.toString(16).toUpperCase().padStart(2, "0");
   }).join("");
-}
-
-// confirm asks before something is done, and shows what became of it.
-function confirm(title: string, text: string, verb: string, act: () => Promise<void>) {
-  const failed = signal<Fault | null>(null), busy = signal(false);
-  const d = h("dialog", { "aria-label": title, onclose: () => d.remove() },
-    h("h2", null, title), h("p", null, text), () => failed() && fault(failed()!),
-    h("p", { class: "acts" },
-      h("button", { onclick: () => d.close() }, "Back"),
-      h("button", { class: "primary", disabled: () => busy(), onclick: () => {
-        busy.set(true);
-        act().then(() => d.close(), (e: Fault) => (failed.set(e), busy.set(false)));
-      } }, verb)));
-  document.body.append(d);
-  d.showModal();
 }
 
 function cancel(s: Sheet) {

@@ -56,10 +56,12 @@ export function steps(m: Shared): HTMLElement {
     if (top < box.scrollTop) box.scrollTop = top;
     else if (top + tall > box.scrollTop + see) box.scrollTop = top + tall - see;
   };
+  let revealed = "";
   effect(() => {
-    m.step();
     rows();
-    if (at() >= 0) requestAnimationFrame(() => reveal(at()));
+    if (m.step() === revealed || at() < 0) return;
+    revealed = m.step(); // from then on the view is the reader's
+    requestAnimationFrame(() => reveal(at()));
   });
   const key = (e: KeyboardEvent) => {
     const jump = ({ ArrowDown: 1, ArrowUp: -1, PageDown: 15, PageUp: -15, Home: -1e9, End: 1e9 } as Record<string, number>)[e.key];

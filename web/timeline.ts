@@ -10,12 +10,12 @@ const line = 24, head = 28;
 export function timeline(m: Shared): HTMLElement {
   const deep = signal(false), path = signal<number[]>([]);
   let rows: number[] = [], place = new Map<number, number>(), on = new Set<number>();
-  let t0 = 0, t1 = 0, whole = true; // what is shown of the time, in milliseconds since the run was submitted
+  let again = 0, t0 = 0, t1 = 0, whole = true; // what is shown of the time, in milliseconds since the run was submitted
   const e = h("canvas", { class: "time", "aria-hidden": "true" });
   const spacer = h("div", { class: "spacer" });
   const box = h("div", { class: "scroll", tabindex: 0, role: "application", "aria-label": "Timeline of the run's steps. Arrows up and down choose a step, Enter opens it, plus, minus and 0 zoom. The same is under Steps as a table.", onkeydown: ((k: KeyboardEvent) => key(k)) as never, onscroll: (() => paint.ask()) as never }, spacer);
   const paint = canvas(e, (p) => draw(p));
-  ended(paint.end);
+  ended(() => (clearTimeout(again), paint.end()));
   const label = () => Math.min(200, e.clientWidth * 0.34);
 
   const zoom = (factor: number, at = (t0 + t1) / 2) => {
@@ -86,7 +86,7 @@ export function timeline(m: Shared): HTMLElement {
       bar(p, model, rows[k], head + k * line - box.scrollTop, l, x, rows[k] === chosen);
     }
     c.restore();
-    if (!model.over) requestAnimationFrame(() => setTimeout(paint.ask, 200));
+    if (!model.over && !again) again = window.setTimeout(() => ((again = 0), paint.ask()), 200); // what goes on grows
   };
   const axis = (p: Paint, l: number, x: (t: number) => number) => {
     const { c } = p, step = nice((t1 - t0) / Math.max(2, (p.width - l) / 110));
@@ -145,9 +145,11 @@ export function timeline(m: Shared): HTMLElement {
     spacer.style.height = `${Math.max(0, rows.length * line + head)}px`;
     paint.ask();
   });
+  let revealed = "";
   effect(() => {
     const at = place.get(m.model()?.rows.get(m.step()) ?? -1);
-    if (at !== undefined) reveal(at);
+    if (at !== undefined && m.step() !== revealed) reveal(at);
+    if (at !== undefined) revealed = m.step(); // from then on the view is the reader's
     paint.ask();
   });
   return h("div", { class: "timeline" },

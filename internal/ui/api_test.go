@@ -205,6 +205,11 @@ func TestWhatThePageDoes(t *testing.T) {
 	require.Equal(t, "fail", letter.Tool)
 	require.Equal(t, fault.ToolTerminal, letter.Error.Code)
 	require.Empty(t, get[letters](w, "dead?tool=echo").Letters)
+	called := post[begun](w, "dead/retry", fmt.Sprintf(`{"key":%q,"step":%q}`, letter.Key, letter.Step))
+	require.True(t, strings.HasPrefix(called.Run, "dead/"), called.Run)
+	require.Eventually(t, func() bool { return get[sheet](w, "runs/"+called.Key).Status == "failed" }, patience, 10*time.Millisecond)
+	refused(w, w.request(http.MethodPost, "/api/v1/dead/retry", []byte(`{"key":"acme.nobody","step":"a"}`)), http.StatusNotFound)
+	refused(w, w.request(http.MethodPost, "/api/v1/dead/retry", []byte(`{"key":"x","step":"a"}`)), http.StatusBadRequest)
 }
 
 // What runs hold is anybody's text: it comes as JSON that no browser takes for anything else, under a policy that lets

@@ -66,8 +66,10 @@ func TestWhoMayDoWhat(t *testing.T) {
 	}
 	w.token = "vic"
 	refused(w, w.request(http.MethodPost, "/api/v1/runs?tenant=acme", []byte(`{}`)), http.StatusForbidden)
+	refused(w, w.request(http.MethodPost, "/api/v1/dead/retry", fmt.Appendf(nil, `{"key":%q,"step":"a"}`, key)), http.StatusForbidden)
 	post[any](w, "validate?tenant=acme", `{"steps":[]}`)
 	w.token = "ann"
+	refused(w, w.request(http.MethodPost, "/api/v1/dead/retry", fmt.Appendf(nil, `{"key":%q,"step":"a"}`, other)), http.StatusNotFound)
 	require.Equal(t, "acme.r=2E2", post[begun](w, "runs/"+key+"/retry", "").Key)
 	refused(w, w.request(http.MethodGet, "/api/v1/runs/"+key+"/cancel", nil), http.StatusNotFound) // reading changes nothing
 }
@@ -149,7 +151,7 @@ func TestForeignPagesAreRefused(t *testing.T) {
 	for _, header := range [][]string{
 		{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Site", "same-site"}, {"Origin", "https://evil.example.com"}, {"Origin", "null"},
 	} {
-		for _, path := range []string{"runs", "runs/default.r/cancel", "runs/default.r/retry", "validate", "login", "logout"} {
+		for _, path := range []string{"runs", "runs/default.r/cancel", "runs/default.r/retry", "dead/retry", "validate", "login", "logout"} {
 			answer := w.request(http.MethodPost, "/api/v1/"+path, []byte(`{}`), header...)
 			require.Equal(t, http.StatusForbidden, answer.StatusCode, "%v %s", header, path)
 		}

@@ -69,7 +69,7 @@ func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	get := func(path string, do endpoint) { mux.Handle("GET /api/v1/"+path, s.cfg.Auth.guard(Viewer, do)) }
 	post := func(path string, do endpoint) { mux.Handle("POST /api/v1/"+path, s.cfg.Auth.guard(Operator, do)) }
-	look, act := looking{&s.cfg, s.lines, s.docs}, acting{s.docs}
+	look, act := looking{&s.cfg, s.lines, s.docs}, acting{s.docs, s.ctx, &s.done}
 	get("me", look.me)
 	get("runs", look.runs)
 	get("runs/{key}", look.run)
@@ -81,6 +81,7 @@ func (s *Server) Handler() http.Handler {
 	post("runs", act.submit)
 	post("runs/{key}/cancel", act.cancel)
 	post("runs/{key}/retry", act.retry)
+	post("dead/retry", act.again)
 	mux.HandleFunc("POST /api/v1/login", s.cfg.Auth.login)
 	mux.HandleFunc("POST /api/v1/logout", s.cfg.Auth.logout)
 	mux.HandleFunc("/api/", func(w http.ResponseWriter, r *http.Request) {

@@ -152,6 +152,14 @@ test("a run is tried again", async (t) => {
   assert.deepEqual(page.wrong, []);
 });
 
+test("the call of a dead letter is made again", async (t) => {
+  const page = await open(t, "/dead");
+  await page.locator("tr", { hasText: "gateway time-out" }).first().getByRole("button", { name: "Call again …" }).click();
+  await page.getByRole("button", { name: "Call again", exact: true }).click();
+  await page.locator("h1", { hasText: "dead/order-1043" }).waitFor();
+  assert.deepEqual(page.wrong, []);
+});
+
 test("a clock that is wrong changes no times", async (t) => {
   const page = await open(t, "/nowhere");
   await page.clock.install({ time: new Date("2031-01-01") });
@@ -178,6 +186,28 @@ test("10,000 steps with 3,000 failures", async (t) => {
     t.diagnostic(`${view || "graph"}: ${least} ms`);
     assert.ok(least < 1000, `${view || "graph"} took ${least} ms`);
   }
+});
+
+test("a viewer logs in, sees its own tenant, and changes nothing", async (t) => {
+  const page = await open(t, run("acme.order-1042"), { url: await stack.guarded("let me in") });
+  await page.getByLabel("Token").fill("nonsense");
+  await page.getByRole("button", { name: "Log in" }).click();
+  await page.locator(".login .fault").waitFor();
+  await page.getByLabel("Token").fill("let me in");
+  await page.getByRole("button", { name: "Log in" }).click();
+  await page.locator(".title .badge", { hasText: "partial" }).waitFor();
+  assert.equal(await page.getByRole("button", { name: /Retry|Cancel/ }).count(), 0);
+  await page.getByRole("link", { name: "Runs", exact: true }).first().click();
+  await page.locator("td.run a", { hasText: "order-1042" }).first().waitFor();
+  assert.equal(await page.locator("td.run small", { hasText: "globex" }).count(), 0);
+  await page.getByRole("button", { name: /Log out/ }).click();
+  await page.getByLabel("Token").waitFor();
+});
+
+test("a run that is not there is told", async (t) => {
+  const page = await open(t, run("default.nobody"));
+  await page.locator(".trouble", { hasText: "nobody" }).waitFor();
+  assert.equal(await page.getByText("Reading …").count(), 0);
 });
 
 test("a server that is gone is told", async (t) => {

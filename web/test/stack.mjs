@@ -1,6 +1,7 @@
 // A Stepjet for the tests of the page, with runs of every kind.
 import { spawn } from "node:child_process";
-import { mkdtemp, rm } from "node:fs/promises";
+import { createHash } from "node:crypto";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -19,10 +20,26 @@ export class Stack {
     });
     const up = JSON.parse(first);
     s.url = up.ui;
+    s.server = up.url;
     return s;
+  }
+  // guarded serves the page beside it, for those who have the token.
+  async guarded(token) {
+    const file = join(this.data, "tokens.json");
+    const sha256 = createHash("sha256").update(token).digest("hex");
+    await writeFile(file, JSON.stringify({ tokens: [{ sha256, name: "ann", role: "viewer", tenants: ["acme"] }] }));
+    this.beside = spawn(join(root, "bin/stepjet"), ["ui", "--server", this.server, "--listen", "127.0.0.1:0", "--auth", "token=" + file]);
+    return new Promise((done) => {
+      let text = "";
+      this.beside.stderr.on("data", (b) => {
+        const url = (text += b).match(/http:\/\/[\d.:]+/);
+        if (url) done(url[0]);
+      });
+    });
   }
   // kill ends it as a lost machine does.
   async kill() {
+    this.beside?.kill("SIGKILL");
     if (this.process.exitCode === null && this.process.signalCode === null) {
       const gone = new Promise((done) => this.process.on("exit", done));
       this.process.kill("SIGKILL");
