@@ -269,8 +269,15 @@ func TestNoWorkerDecides(t *testing.T) {
 		for i := range agent.tools {
 			x := &agent.tools[i]
 			x.needsType, x.unless, x.any = "", "", nil
-			if x.all == nil && x.any == nil {
+			if x.all == nil {
 				x.called = false
+			}
+			if x.chain == "" && i < 5 && seed%2 == 0 { // a state machine in which most take part
+				agent.initial = "A"
+				x.in, x.to = distinct(simpleStates[r.IntN(3)], simpleStates[r.IntN(3)]), ""
+				if i < 3 {
+					x.to = simpleStates[i]
+				}
 			}
 		}
 		d, _ := Parse(agent.JSON(), nil)

@@ -1,12 +1,15 @@
 package agent
 
 import (
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/stepjet/stepjet/fault"
 )
 
 // verdict is what the package says of an entry, in the words of the naive interpreter.
@@ -24,6 +27,25 @@ func verdict(f *Facts, name string) string {
 		return "loaded"
 	}
 	return "open"
+}
+
+// TestWhatACallActsUpon: on which object a call acts is decided by what it waits for, not by what others have returned
+// meanwhile.
+func TestWhatACallActsUpon(t *testing.T) {
+	t.Parallel()
+	d := define(t, `"tools": ["get_user", {"chain": "User", "tools": ["update_email"], "bind": {"user_id": "$artifact.id"}}]`)
+	user := func(id string) Outcome {
+		return Outcome{Entry: "get_user", Type: "User", Result: json.RawMessage(`{"id": "` + id + `"}`)}
+	}
+	now, _ := d.Begin(nil, nil)
+	seen := now.Clone()
+	now.Add(user("of another"))
+	_, _, err := now.Ready("update_email", seen)
+	require.Equal(t, fault.Locked, err.Code)
+	seen.Add(user("own"))
+	bound, _, err := now.Ready("update_email", seen)
+	require.Nil(t, err)
+	require.JSONEq(t, `{"user_id": "own"}`, string(bound))
 }
 
 // TestRandomAgents: on random definitions and histories, the package and the naive interpreter say the same of every
