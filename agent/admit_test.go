@@ -16,9 +16,9 @@ import (
 
 // randomCalls makes up an answer: calls of entries that there are, some in a plan within a call, in an order that need
 // not be that of their references.
-func randomCalls(r *rand.Rand, a simpleAgent) (calls []Call) {
+func randomCalls(r *rand.Rand, a simpleAgent, most int) (calls []Call) {
 	names := a.names()
-	n := 2 + r.IntN(4)
+	n := 2 + r.IntN(most-1)
 	rank := r.Perm(n + 1) // a call may refer to those of a smaller rank
 	composite := -1
 	if r.IntN(3) == 0 {
@@ -202,7 +202,7 @@ func TestRandomAnswers(t *testing.T) {
 				f.Add(e.outcome())
 			}
 		}
-		calls := randomCalls(r, h.agent)
+		calls := randomCalls(r, h.agent, 5)
 		a := f.Admit(calls)
 		all := map[int]bool{}
 		for i := range calls {
@@ -272,12 +272,18 @@ func TestNoWorkerDecides(t *testing.T) {
 			if x.all == nil {
 				x.called = false
 			}
-			if x.chain == "" && i < 5 && seed%2 == 0 { // a state machine in which most take part
-				agent.initial = "A"
-				x.in, x.to = distinct(simpleStates[r.IntN(3)], simpleStates[r.IntN(3)]), ""
-				if i < 3 {
-					x.to = simpleStates[i]
+		}
+		if seed%2 == 0 { // a state machine, and little else
+			agent.facades, agent.initial = nil, "A"
+			for i := range agent.tools {
+				x := simpleTool{name: agent.tools[i].name, facade: -1}
+				if i > 0 {
+					x.in = distinct(simpleStates[r.IntN(3)], simpleStates[r.IntN(3)])
 				}
+				if i > 0 && i <= len(simpleStates) {
+					x.to = simpleStates[i-1]
+				}
+				agent.tools[i] = x
 			}
 		}
 		d, _ := Parse(agent.JSON(), nil)
@@ -291,7 +297,7 @@ func TestNoWorkerDecides(t *testing.T) {
 			h.events = append(h.events, e)
 			f.Add(e.outcome())
 		}
-		calls := randomCalls(r, agent)
+		calls := randomCalls(r, agent, 10)
 		a := f.Admit(calls)
 		first := play(t, f, calls, a, rand.New(rand.NewPCG(seed, 4)))
 		for other := range uint64(4) {
