@@ -31,18 +31,14 @@ const (
 func (s *Requests) Demand(ctx context.Context, tools []tool.Registered) (*tool.Demands, error) {
 	d := &tool.Demands{Tools: []tool.Demand{}}
 	for some := range slices.Chunk(tools, wire.MaxDemandTools) {
-		queues, err := s.queues(ctx, some)
-		if err != nil {
-			return nil, err
-		}
-		held, unsure, err := s.held(ctx, some, queues)
+		queues, held, err := s.wanted(ctx, some)
 		if err != nil {
 			return nil, err
 		}
 		for i := range some {
-			d.Tools = append(d.Tools, demandOf(&some[i], queues, held))
+			d.Tools = append(d.Tools, demandOf(&some[i], queues, held.tools))
 		}
-		d.Unsure = append(d.Unsure, unsure...)
+		d.Unsure = append(d.Unsure, held.unsure()...)
 	}
 	slices.Sort(d.Unsure)
 	d.Unsure = slices.Compact(d.Unsure)
@@ -76,6 +72,7 @@ type heldBack struct {
 	tools map[string]wire.DemandNow
 	once  uint64 // partitions for which somebody answered
 	twice uint64 // and somebody else
+	later uint64 // that somebody has, and does not know all of yet
 }
 
 // unsure returns the partitions that nobody answered for, or several did.
@@ -89,27 +86,31 @@ func (a *heldBack) unsure() (all []int) {
 func (a *heldBack) add(x wire.DemandAnswer) {
 	a.twice |= a.once & x.Serves
 	a.once |= x.Serves
+	a.later |= x.Unsure
 	for name, now := range x.Tools {
 		a.tools[name] = a.tools[name].Plus(now)
 	}
 }
 
-// held asks all orchestrators for what they hold back, again and again until somebody has answered for each partition,
-// and nobody twice. It returns what it has when its time is over.
-func (s *Requests) held(ctx context.Context, tools []tool.Registered, queues map[string]wire.Queue) (map[string]wire.DemandNow, []int, error) {
-	r := wire.DemandRequest{Tools: map[string]wire.DemandSince{}}
-	for i := range tools {
-		q := queues[tools[i].Name] // nothing, where it has no consumer
-		r.Tools[tools[i].Name] = wire.DemandSince{Given: q.Given, Behind: q.Behind}
-	}
+// wanted asks what lies in the streams of tools, and all orchestrators for what they hold back, again and again until
+// somebody has answered for each partition, and nobody twice. It returns what it has when its time is over.
+func (s *Requests) wanted(ctx context.Context, tools []tool.Registered) (map[string]wire.Queue, *heldBack, error) {
 	for until := time.Now().Add(demandWithin); ; {
+		queues, err := s.queues(ctx, tools)
+		if err != nil {
+			return nil, nil, err
+		}
+		r := wire.DemandRequest{Tools: map[string]wire.DemandSince{}}
+		for i := range tools {
+			q := queues[tools[i].Name] // nothing, where it has no consumer
+			r.Tools[tools[i].Name] = wire.DemandSince{Given: q.Given, Behind: q.Behind}
+		}
 		a, err := s.heldOnce(ctx, r)
 		if err != nil {
 			return nil, nil, s.explain(ctx, err)
 		}
-		unsure := a.unsure()
-		if unsure == nil || a.once == 0 || time.Now().After(until) {
-			return a.tools, unsure, nil
+		if a.unsure() == nil || a.once|a.later == 0 || time.Now().After(until) {
+			return queues, a, nil
 		}
 		if !s.pause(ctx, demandPause) {
 			return nil, nil, s.explain(ctx, context.Cause(ctx))
@@ -117,7 +118,7 @@ func (s *Requests) held(ctx context.Context, tools []tool.Registered, queues map
 	}
 }
 
-// heldOnce asks once, and waits for answers for all partitions, but not for long.
+// heldOnce asks once, and waits until somebody has said something of each partition, but not for long.
 func (s *Requests) heldOnce(ctx context.Context, r wire.DemandRequest) (*heldBack, error) {
 	a := &heldBack{tools: map[string]wire.DemandNow{}}
 	sub, err := s.nc.SubscribeSync(s.nc.NewInbox())
@@ -132,7 +133,7 @@ func (s *Requests) heldOnce(ctx context.Context, r wire.DemandRequest) (*heldBac
 		if err := s.nc.PublishMsg(ask); err != nil {
 			return err
 		}
-		for ^a.once != 0 {
+		for ^(a.once | a.later) != 0 {
 			m, err := sub.NextMsgWithContext(ctx)
 			switch {
 			case errors.Is(err, nats.ErrNoResponders), err != nil && ctx.Err() != nil && outer.Err() == nil:

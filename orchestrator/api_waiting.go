@@ -168,68 +168,6 @@ func (s *streams) of(ctx context.Context, store storage, tools map[string]int) (
 	return found, nil
 }
 
-// demand says what is held back of some tools. Every loop answers for the partitions whose runs it has at hand, so who
-// asks sees from the answers together which are missing.
-func (s *api) demand(m *nats.Msg) {
-	asked, err := wire.ParseDemandRequest(m.Data)
-	if err != nil {
-		s.refuse(m, err)
-		return
-	}
-	s.loops.each(func(l *loop) {
-		if serves := l.cursors.atHand(); serves != 0 {
-			s.reply(m, wire.DemandAnswer{Serves: serves, Tools: l.dispatcher.demand(asked.Tools, serves, l.times.of)}.Body())
-		}
-	})
-}
-
-// demand counts what waits of the tools asked for, in the runs of some partitions. It goes through all that is out and
-// held back, rather than have each step pay for a number that is seldom asked for: some ten nanoseconds each.
-func (di *dispatcher) demand(asked map[string]wire.DemandSince, serves uint64, now func(*run) time.Time) map[string]wire.DemandNow {
-	found := map[string]wire.DemandNow{}
-	for id, r := range di.runs.byID {
-		if r.phase != running || len(r.lanes) == 0 || serves>>id.Partition()&1 == 0 {
-			continue
-		}
-		at := now(r)
-		waits := func(tool string, c machine.Call, held int) {
-			x := found[tool]
-			x.Held += held
-			x.OldestMS = max(x.OldestMS, at.Sub(r.machine.Due(c)).Milliseconds())
-			found[tool] = x
-		}
-		for tool, x := range r.lanes {
-			if _, ok := asked[tool]; !ok {
-				continue
-			}
-			for _, h := range x.calls.items[x.calls.head:] {
-				d := h.dispatch()
-				if f := r.flights[d.Call]; f != nil && f.attempt == d.Attempt {
-					continue // an earlier owner had sent it: it is dropped when its turn comes
-				}
-				if r.machine.Wanted(d.Call, d.Attempt) {
-					waits(tool, d.Call, 1)
-				}
-			}
-		}
-		for c, f := range r.flights {
-			tool := r.step(c.Step).Tool
-			since, ok := asked[tool]
-			if ok && since.Behind > 0 && !f.given(since.Given) && r.machine.Wanted(c, f.attempt) {
-				waits(tool, c, 0)
-			}
-		}
-	}
-	return found
-}
-
-// given reports whether a worker was given an attempt that is out, by the sequence up to which the tool's steps were.
-// Of one that an earlier owner sent it is not known.
-func (f *flight) given(upTo uint64) bool {
-	seq := f.seq.Load()
-	return seq > 0 && seq <= upTo
-}
-
 // heldNow is what the loops of a process hold.
 type heldNow struct {
 	owned  partitionSet
@@ -271,14 +209,16 @@ func (ls *loops) waiting(ctx context.Context, queues map[string]wire.Queue) (wai
 	}
 	all := waitingNow{tools: map[string]wire.DemandNow{}}
 	for _, l := range ls.all {
-		one, err := look(ctx, l, func() waitingNow {
-			return waitingNow{l.dispatcher.demand(since, l.cursors.atHand(), l.times.of), l.runs.active()}
-		})
+		runs, err := look(ctx, l, l.runs.active)
 		if err != nil {
 			return all, err
 		}
-		all.runs += one.runs
-		for name, d := range one.tools {
+		all.runs += runs
+		one, err := await(ctx, l, func(told func(wire.DemandAnswer)) { (&count{loop: l, asked: since, told: told}).from(0) })
+		if err != nil {
+			return all, err
+		}
+		for name, d := range one.Tools {
 			all.tools[name] = all.tools[name].Plus(d)
 		}
 	}

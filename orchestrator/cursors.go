@@ -2,6 +2,7 @@ package orchestrator
 
 import (
 	"slices"
+	"time"
 
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/subjects"
@@ -19,9 +20,38 @@ type cursor struct {
 	next       func() // opens more of them
 }
 
+// partitionSet is a set of partitions.
+type partitionSet [subjects.Partitions]bool
+
+// add takes in the partitions of another set.
+func (owned *partitionSet) add(more partitionSet) {
+	for p := range more {
+		owned[p] = owned[p] || more[p]
+	}
+}
+
+// count returns how many there are.
+func (owned *partitionSet) count() (n int) {
+	for _, mine := range owned {
+		if mine {
+			n++
+		}
+	}
+	return n
+}
+
+// looksAfter reports whether the owner of the partitions is the one, of all orchestrators, that looks after a tool.
+func (owned *partitionSet) looksAfter(tool string) bool {
+	return owned[subjects.ToolPartition(tool)]
+}
+
 // cursors are those of a loop, by the partitions that it owns.
 type cursors struct {
 	owned [subjects.Partitions]*cursor // nil: not ours
+	// shared are those in which another member may be at work as well: it is to have them, or has not let go of them.
+	shared partitionSet
+	// alone is when that ended, by the servers' time: the plans of before then another may have begun.
+	alone [subjects.Partitions]time.Time
 }
 
 // stop ends the reading.

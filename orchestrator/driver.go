@@ -45,6 +45,10 @@ func (dr *driver) begin(r *run, now time.Time) {
 	}
 	dr.unpark(r, now)
 	dr.perform(r)
+	if r.uncompared {
+		dr.suspects.add(r, 0)
+		dr.suspects.compareSoon()
+	}
 }
 
 // take takes a record of a run that goes on.
@@ -109,6 +113,7 @@ func (dr *driver) perform(r *run) {
 		// What an earlier owner may have sent is compared with what is out before anything is sent again; while a blob
 		// is fetched, records that decide some of it are still to be read.
 		r.recovered = r.awaitingInput()
+		r.uncompared = true
 		dr.suspects.add(r, longGone)
 		dr.suspects.compareSoon()
 	} else {

@@ -42,17 +42,30 @@ func (t *ledgerTime) heard(r *run, shard int, record time.Time) {
 func (t *ledgerTime) of(r *run) time.Time {
 	mono := t.clock.Mono()
 	if !r.time.Known() {
-		if shard := subjects.LedgerShard(r.id.Partition(), t.store.Shards()); shard < len(t.shards) {
-			r.time = t.shards[shard].Best()
-		}
-		if at, ago := t.pulse(); !r.time.Known() && !at.IsZero() {
-			r.time.Heard(at, mono-ago)
-		}
-		if !r.time.Known() { // nothing was heard of any server
-			r.time.Heard(t.clock.Now(), mono)
-		}
+		r.time = t.best(subjects.LedgerShard(r.id.Partition(), t.store.Shards()), mono)
 	}
 	return r.time.At(mono)
+}
+
+// now returns the time by the servers, as far as anything of a ledger shard was heard.
+func (t *ledgerTime) now(shard int) time.Time {
+	mono := t.clock.Mono()
+	best := t.best(shard, mono)
+	return best.At(mono)
+}
+
+// best returns what is known of the servers' time without any record of a run.
+func (t *ledgerTime) best(shard int, mono time.Duration) (now kv.ServerTime) {
+	if shard < len(t.shards) {
+		now = t.shards[shard].Best()
+	}
+	if at, ago := t.pulse(); !now.Known() && !at.IsZero() {
+		now.Heard(at, mono-ago)
+	}
+	if !now.Known() { // nothing was heard of any server
+		now.Heard(t.clock.Now(), mono)
+	}
+	return now
 }
 
 // timers is a heap of runs by their next deadline, as the monotonic clock will show it. A run stands in it at most

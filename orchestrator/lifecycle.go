@@ -17,6 +17,7 @@ import (
 type lifecycle struct {
 	*env
 	runs        *runTable
+	cursors     *cursors
 	times       *ledgerTime
 	memory      *memory
 	judge       *judge
@@ -248,6 +249,7 @@ func (lc *lifecycle) begin(r *run) {
 		Submitted: r.submitted, Started: at.Time, Contracts: contracts(r.start), Reused: takenOver(r.start.Reuse, r.plan),
 		ReusedWithin: takenOverWithin(r.start.Reuse),
 	})
+	r.uncompared = !r.recovered && !r.submitted.After(lc.cursors.alone[r.id.Partition()])
 	lc.driver.begin(r, now)
 }
 

@@ -28,7 +28,7 @@ type loop struct {
 	reconciler  *reconciler
 }
 
-// newLoop builds its parts from the bottom up: each knows those before it. Four functions tell those above.
+// newLoop builds its parts from the bottom up: each knows those before it. Five functions tell those above.
 func newLoop(ctx context.Context, p *self, store storage, reg *registry, in *shared) *loop {
 	e := newEnv(ctx, p, store)
 	l := &loop{env: e, cursors: &cursors{}, runs: newRunTable(), times: newLedgerTime(e), values: &values{env: e, cache: in.cache}, announcer: newAnnouncer(e)}
@@ -49,7 +49,7 @@ func newLoop(ctx context.Context, p *self, store storage, reg *registry, in *sha
 	l.documents = &documents{env: e, values: l.values, times: l.times}
 	l.reaper = newReaper(e, l.cursors, l.runs)
 	l.lifecycle = &lifecycle{
-		env: e, runs: l.runs, times: l.times, memory: memory, judge: &judge{env: e, reg: reg, values: l.values}, driver: l.driver,
+		env: e, runs: l.runs, cursors: l.cursors, times: l.times, memory: memory, judge: &judge{env: e, reg: reg, values: l.values}, driver: l.driver,
 		dispatcher: l.dispatcher, documents: l.documents, deadLetters: l.deadLetters, announcer: l.announcer, reaper: l.reaper,
 	}
 	l.partitions = &partitions{
@@ -60,6 +60,7 @@ func newLoop(ctx context.Context, p *self, store storage, reg *registry, in *sha
 		decider: l.decider, reaper: l.reaper, reads: readsAtMost,
 	}
 	l.driver.finish, l.reaper.forget, suspects.compare = l.lifecycle.finish, l.lifecycle.forget, l.reconciler.compare
+	l.partitions.alone = l.reconciler.alone
 	reg.follow(func(name string) { l.post(func() { l.dispatcher.limited(name) }) })
 	return l
 }

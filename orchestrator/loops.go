@@ -193,10 +193,15 @@ func (ls *loops) owned(ctx context.Context) (owned partitionSet, err error) {
 
 // look returns what is seen on a loop. Errors: the end of ctx.
 func look[T any](ctx context.Context, l *loop, see func() T) (seen T, err error) {
+	return await(ctx, l, func(tell func(T)) { tell(see()) })
+}
+
+// await has a look begun on a loop, and returns what it tells that it saw: perhaps some turns later.
+func await[T any](ctx context.Context, l *loop, begin func(tell func(T))) (seen T, err error) {
 	answer := make(chan T, 1)
 	l.post(func() {
 		if ctx.Err() == nil { // else nobody waits
-			answer <- see()
+			begin(func(seen T) { answer <- seen })
 		}
 	})
 	select {

@@ -52,7 +52,8 @@ type partitions struct {
 	served   uint64
 	serves   func(uint64)
 	released func()
-	lacks    string // what runs of the ledger need and this orchestrator does not know
+	alone    func(partitionSet) // is told where nobody else is at work any more
+	lacks    string             // what runs of the ledger need and this orchestrator does not know
 }
 
 // own takes the partitions that the live members leave to this one. One that is another's now is let go of when that
@@ -89,11 +90,32 @@ func (ps *partitions) own(members []kv.Member) {
 		ps.log.Info("ownership changed", "members", len(members), "partitions", ps.cursors.count())
 	}
 	ps.tellServed()
+	ps.share(members, among)
 	if self := slices.IndexFunc(members, func(m kv.Member) bool { return m.ID == ps.member && !m.Leaving }); self >= 0 {
 		ps.lacking(members[self].Lacks)
 		ps.gained()
 	} else if len(among) == 0 || ps.cursors.count() == 0 {
 		ps.released()
+	}
+}
+
+// share notes in which partitions another member may be at work as well. What others sent of the runs there is not known
+// here. Where nobody is any more, it is looked for among what this one holds back.
+func (ps *partitions) share(members []kv.Member, among []string) {
+	var others uint64
+	for _, m := range members {
+		if m.ID != ps.member {
+			others |= m.Serves
+		}
+	}
+	var alone partitionSet
+	for p, c := range ps.cursors.owned {
+		shared := c != nil && (others>>p&1 == 1 || owner(p, among) != ps.member)
+		alone[p] = c != nil && ps.cursors.shared[p] && !shared
+		ps.cursors.shared[p] = shared
+	}
+	if alone != (partitionSet{}) {
+		ps.alone(alone)
 	}
 }
 
@@ -142,31 +164,6 @@ func (ps *partitions) follow(shard int, list []int) {
 			ps.cursors.keep(c)
 		})
 	})
-}
-
-// partitionSet is a set of partitions.
-type partitionSet [subjects.Partitions]bool
-
-// add takes in the partitions of another set.
-func (owned *partitionSet) add(more partitionSet) {
-	for p := range more {
-		owned[p] = owned[p] || more[p]
-	}
-}
-
-// count returns how many there are.
-func (owned *partitionSet) count() (n int) {
-	for _, mine := range owned {
-		if mine {
-			n++
-		}
-	}
-	return n
-}
-
-// looksAfter reports whether the owner of the partitions is the one, of all orchestrators, that looks after a tool.
-func (owned *partitionSet) looksAfter(tool string) bool {
-	return owned[subjects.ToolPartition(tool)]
 }
 
 // drop forgets partitions and their runs. What is on its way lands all the same and does no harm.

@@ -41,6 +41,7 @@ type expected struct {
 	shard    int
 	patience time.Duration // timeout of one execution and its lease
 	once     bool          // at_most_once
+	held     bool          // back by this owner; somebody else may have sent it
 	now      time.Time     // of the ledger, when this was asked
 }
 
@@ -81,6 +82,26 @@ func (rc *reconciler) stepsLost() {
 			rc.suspects.compareSoon()
 		})
 	}
+}
+
+// late is more than this process knows of the servers' time too late.
+const late = time.Second
+
+// alone looks for what others sent of the runs of some partitions and this owner holds back, now that nobody else is at
+// work there. The rest that is out is as it was.
+func (rc *reconciler) alone(partitions partitionSet) {
+	for p := range partitions {
+		if partitions[p] {
+			rc.lifecycle.cursors.alone[p] = rc.lifecycle.times.now(subjects.LedgerShard(p, rc.store.Shards())).Add(late)
+		}
+	}
+	for _, r := range rc.runs.byID {
+		if partitions[r.id.Partition()] && r.phase == running && len(r.lanes) > 0 {
+			r.uncompared = true
+			rc.suspects.add(r, 0)
+		}
+	}
+	rc.suspects.compareSoon()
 }
 
 // tooSoon reports whether an attempt is not to be looked for yet: this owner is sending it, which may take long where its
@@ -126,14 +147,35 @@ func (rc *reconciler) compare() {
 		slices.SortFunc(suspects[p], older)
 		list := rc.outstanding(suspects[p], all)
 		if len(list) == 0 {
+			rc.seen(suspects[p], true)
 			continue
 		}
 		rc.busy[p] = true
 		rc.attempts += len(list)
 		rc.job(func(ctx context.Context) {
-			rc.compareWith(ctx, p, list)
-			rc.post(func() { rc.compared(p, len(list)) })
+			whole := rc.compareWith(ctx, p, list)
+			rc.post(func() {
+				rc.compared(p, len(list))
+				rc.seen(suspects[p], whole)
+			})
 		})
+	}
+}
+
+// seen notes that what others sent of some runs is known, if all of it could be read. Where it could not, or what follows
+// from the records is not known yet, the next sweep looks again. A run that is suspected anew is compared once more.
+func (rc *reconciler) seen(runs []*run, whole bool) {
+	for _, r := range runs {
+		if !r.uncompared || r.phase != running {
+			continue
+		}
+		_, anew := rc.suspects.runs[r]
+		switch {
+		case !whole || r.awaitingInput():
+			rc.suspects.add(r, longGone) // also where less of it would be compared anew
+		case !anew:
+			r.uncompared = false
+		}
 	}
 }
 
@@ -151,13 +193,18 @@ func (rc *reconciler) outstanding(runs []*run, gone map[*run]time.Duration) (lis
 		if r.phase != running {
 			continue
 		}
+		holds := r.holds
+		if r.uncompared { // what is not offered yet is not held back
+			holds = heldBack(r)
+		}
 		rc.driver.outstanding(r, func(d machine.Dispatch, now time.Time) {
-			if r.holds(d) || rc.tooSoon(r, d, gone[r]) {
+			held := holds(d)
+			if held && !r.uncompared || !held && rc.tooSoon(r, d, gone[r]) {
 				return
 			}
 			c := r.machine.Contract(d.Step)
 			list = append(list, expected{
-				run: r, dispatch: d, attempt: r.attempt(d.Call, d.Attempt), shard: r.shard(d.Step), patience: c.Timeout + r.ackWait(d.Step), once: c.AtMostOnce, now: now,
+				run: r, dispatch: d, attempt: r.attempt(d.Call, d.Attempt), shard: r.shard(d.Step), patience: c.Timeout + r.ackWait(d.Step), once: c.AtMostOnce, held: held, now: now,
 			})
 		})
 	}
@@ -166,8 +213,9 @@ func (rc *reconciler) outstanding(runs []*run, gone map[*run]time.Duration) (lis
 
 // compareWith dispatches again what is neither on its way nor decided. The order matters: a worker creates the record
 // before it takes the message away, so an attempt whose message is gone and that has no record after that is lost. And
-// a plan is purged before its records, so if it stands after that, there never was one.
-func (rc *reconciler) compareWith(ctx context.Context, partition int, list []expected) {
+// a plan is purged before its records, so if it stands after that, there never was one. It returns whether all of that
+// could be read.
+func (rc *reconciler) compareWith(ctx context.Context, partition int, list []expected) (whole bool) {
 	pending := map[int]map[string]bool{} // by tool shard
 	var missing, there []expected
 	for _, x := range list {
@@ -176,7 +224,7 @@ func (rc *reconciler) compareWith(ctx context.Context, partition int, list []exp
 			var err error
 			if ids, err = rc.store.Pending(ctx, x.shard, partition); err != nil {
 				rc.log.Warn("the sweep can't see what is pending", "shard", x.shard, "error", err)
-				return
+				return false
 			}
 			pending[x.shard] = ids
 		}
@@ -186,50 +234,62 @@ func (rc *reconciler) compareWith(ctx context.Context, partition int, list []exp
 			}
 			continue
 		}
-		missing = append(missing, x)
+		if !x.held {
+			missing = append(missing, x)
+		}
 	}
 	rc.post(func() {
 		for i := range there {
 			rc.dispatcher.adopt(there[i].run, there[i].dispatch)
 		}
 	})
-	rc.repair(ctx, partition, rc.undecided(ctx, partition, missing))
+	open, whole := rc.undecided(ctx, partition, missing)
+	return rc.repair(ctx, partition, open) && whole
 }
 
-// undecided returns those attempts of a partition that have no record.
-func (rc *reconciler) undecided(ctx context.Context, partition int, list []expected) (open []expected) {
+// undecided returns those attempts of a partition that have no record, and whether all records could be read.
+func (rc *reconciler) undecided(ctx context.Context, partition int, list []expected) (open []expected, whole bool) {
 	shards := rc.store.Shards()
+	whole = true
 	if len(list) <= rc.reads {
 		for _, x := range list {
 			_, err := rc.store.Read(ctx, subjects.StepRecord(x.attempt, shards))
 			if errors.Is(err, &fault.Error{Code: fault.NotFound}) {
-				open = append(open, x)
+				open, err = append(open, x), nil
 			}
+			whole = whole && err == nil
 		}
-		return open
+		return open, whole
 	}
 	there, err := rc.store.Stored(ctx, subjects.LedgerShard(partition, shards), subjects.PartitionFilter(partition, shards))
 	if err != nil {
 		rc.log.Warn("the sweep can't see what is recorded", "partition", partition, "error", err)
-		return nil
+		return nil, false
 	}
 	for _, x := range list {
 		if there[subjects.StepRecord(x.attempt, shards)] == 0 {
 			open = append(open, x)
 		}
 	}
-	return open
+	return open, true
 }
 
-// repair sends what was lost again, as far as its run goes on.
-func (rc *reconciler) repair(ctx context.Context, partition int, lost []expected) {
+// repair sends what was lost again, as far as its run goes on. It returns whether that could be read of all runs.
+func (rc *reconciler) repair(ctx context.Context, partition int, lost []expected) (whole bool) {
 	if len(lost) == 0 {
-		return
+		return true
 	}
-	stands := rc.standing(ctx, partition, lost)
-	lost = slices.DeleteFunc(lost, func(x expected) bool { return !stands[x.run] || x.once && rc.claimed(ctx, x) })
+	stands, whole := rc.standing(ctx, partition, lost)
+	lost = slices.DeleteFunc(lost, func(x expected) bool {
+		if !stands[x.run] || !x.once {
+			return !stands[x.run]
+		}
+		claimed, err := rc.claimed(ctx, x)
+		whole = whole && err == nil
+		return claimed
+	})
 	if len(lost) == 0 {
-		return
+		return whole
 	}
 	rc.log.Info("dispatching again what is not on its way", "partition", partition, "steps", len(lost))
 	rc.post(func() {
@@ -237,12 +297,13 @@ func (rc *reconciler) repair(ctx context.Context, partition int, lost []expected
 			rc.sendAgain(x)
 		}
 	})
+	return whole
 }
 
 // standing returns the runs whose plans are still there. Where one isn't, another owner has finished the run and purged
-// it while this one was away.
-func (rc *reconciler) standing(ctx context.Context, partition int, lost []expected) map[*run]bool {
-	stands := map[*run]bool{}
+// it while this one was away. whole is that this could be read of all.
+func (rc *reconciler) standing(ctx context.Context, partition int, lost []expected) (stands map[*run]bool, whole bool) {
+	stands, whole = map[*run]bool{}, true
 	var runs []*run
 	for _, x := range lost {
 		if _, known := stands[x.run]; !known {
@@ -254,20 +315,21 @@ func (rc *reconciler) standing(ctx context.Context, partition int, lost []expect
 		return rc.listed(ctx, partition, stands)
 	}
 	for _, r := range runs {
-		stands[r] = rc.stands(ctx, r)
+		there, err := rc.stands(ctx, r)
+		stands[r], whole = there, whole && err == nil
 	}
-	return stands
+	return stands, whole
 }
 
 // listed is standing for many runs: by a list of the partition's plans. It can't tell a plan from one that was
 // submitted under the same id since; the cursor brings that one, and whatever is dispatched of the other until then is
 // an attempt that was decided before: it has the same idempotency key, and its record is refused.
-func (rc *reconciler) listed(ctx context.Context, partition int, stands map[*run]bool) map[*run]bool {
+func (rc *reconciler) listed(ctx context.Context, partition int, stands map[*run]bool) (map[*run]bool, bool) {
 	shards := rc.store.Shards()
 	plans, err := rc.store.Stored(ctx, subjects.LedgerShard(partition, shards), subjects.PartitionPlans(partition, shards))
 	if err != nil {
 		rc.log.Warn("the sweep can't see which plans stand", "partition", partition, "error", err)
-		return nil
+		return nil, false
 	}
 	var gone []*run
 	for r := range stands {
@@ -280,17 +342,17 @@ func (rc *reconciler) listed(ctx context.Context, partition int, stands map[*run
 	for _, r := range gone {
 		rc.post(func() { rc.over(r) })
 	}
-	return stands
+	return stands, true
 }
 
 // stands reads one run's plan.
-func (rc *reconciler) stands(ctx context.Context, r *run) bool {
+func (rc *reconciler) stands(ctx context.Context, r *run) (bool, error) {
 	e, err := rc.store.Read(ctx, subjects.PlanRecord(r.id, rc.store.Shards()))
-	gone := err == nil && e.Seq != r.generation || errors.Is(err, &fault.Error{Code: fault.NotFound})
-	if gone {
+	if err == nil && e.Seq != r.generation || errors.Is(err, &fault.Error{Code: fault.NotFound}) {
 		rc.post(func() { rc.over(r) })
+		return false, nil
 	}
-	return err == nil && !gone
+	return err == nil, err
 }
 
 // over lets go of a run that came to its end without this owner. What was written for it too late is removed.
@@ -304,17 +366,17 @@ func (rc *reconciler) over(r *run) {
 }
 
 // claimed reports whether an at_most_once attempt may have begun. Once nobody can still be at it, nobody will ever know
-// what became of it.
-func (rc *reconciler) claimed(ctx context.Context, x expected) bool {
+// what became of it. One of which that can't be read is taken to have begun.
+func (rc *reconciler) claimed(ctx context.Context, x expected) (bool, error) {
 	e, err := rc.store.Read(ctx, subjects.ClaimRecord(x.attempt, rc.store.Shards()))
 	if errors.Is(err, &fault.Error{Code: fault.NotFound}) {
-		return false
+		return false, nil
 	}
 	if err == nil && x.now.Sub(e.Time) > x.patience {
 		rc.decider.fail(x.attempt, fault.New(fault.OutcomeUnknown, "a worker had begun the step and was lost; whether it took effect is not known").
 			WithHint("look at the tool's own system before you run it again"), x.run.trace)
 	}
-	return true
+	return true, err
 }
 
 func (rc *reconciler) sendAgain(x expected) {

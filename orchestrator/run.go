@@ -41,6 +41,8 @@ type run struct {
 	opener    *cursor  // whose replay found it, while it is being opened
 	recovered bool     // begun by an earlier owner, or by this one before it read the ledger again
 	replayed  uint64   // sequence of the last record that lay there when this owner came
+	// uncompared is that others may have sent steps of it, which were not compared with what is out yet.
+	uncompared bool
 	// rejected is that the plan was, judged when: the ledger's time.
 	rejected bool
 	judged   time.Time

@@ -171,6 +171,7 @@ func (o *orch) plan(l *turning) {
 			}
 			o.notice(l.loop)
 			l.items = l.turn(l.items)
+			o.checkDemand(l)
 			o.sabotage(l.loop)
 		})
 	}

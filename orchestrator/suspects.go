@@ -3,6 +3,8 @@ package orchestrator
 import (
 	"math"
 	"time"
+
+	"github.com/stepjet/stepjet/machine"
 )
 
 // suspects are the runs whose effects may have been lost: those taken over from another owner, those that have waited
@@ -39,4 +41,15 @@ func (s *suspects) compareSoon() {
 func (s *suspects) take() (all map[*run]time.Duration) {
 	all, s.runs, s.soon = s.runs, nil, false
 	return all
+}
+
+// heldBack returns which attempts this owner holds back, exactly; that takes longer than to tell of some that they may be.
+func heldBack(r *run) (holds func(machine.Dispatch) bool) {
+	all := map[machine.Dispatch]bool{}
+	for _, x := range r.lanes {
+		for _, h := range x.calls.items[x.calls.head:] {
+			all[h.dispatch()] = true
+		}
+	}
+	return func(d machine.Dispatch) bool { return all[d] && r.flights[d.Call] == nil }
 }

@@ -31,7 +31,9 @@ func TestAPlanThatCanNotBeReadIsNotTakenToStand(t *testing.T) {
 	r.phase = running
 	lost := []expected{{run: r}}
 	for _, l.reconciler.reads = range []int{readsAtMost, 0} { // one by one, or all of a partition
-		require.False(t, l.reconciler.standing(t.Context(), r.id.Partition(), lost)[r])
+		stands, whole := l.reconciler.standing(t.Context(), r.id.Partition(), lost)
+		require.False(t, stands[r])
+		require.False(t, whole, "so that it is looked again")
 		require.Empty(t, l.mail.items)
 	}
 }

@@ -84,7 +84,8 @@ func ParseDemandRequest(body []byte) (r DemandRequest, err error) {
 
 // DemandAnswer is what one orchestrator, or one loop of it, has of the tools that it was asked for.
 type DemandAnswer struct {
-	Serves uint64               // a bit for each partition whose runs it has at hand
+	Serves uint64               // a bit for each partition of which it knows all that is out and held back
+	Unsure uint64               // a bit for each that it has, and of which it does not know that yet: nothing of it is counted
 	Tools  map[string]DemandNow // those it has something of
 }
 
@@ -113,12 +114,17 @@ func DemandOf(name string, limit int, held DemandNow, q *Queue) tool.Demand {
 // demandAnswer is a DemandAnswer as JSON.
 type demandAnswer struct {
 	Serves string               `json:"serves"` // in hex: numbers of 64 bits are none in JSON
+	Unsure string               `json:"unsure,omitempty"`
 	Tools  map[string]DemandNow `json:"tools,omitempty"`
 }
 
 // Body writes the answer.
 func (a DemandAnswer) Body() []byte {
-	body, _ := json.Marshal(demandAnswer{strconv.FormatUint(a.Serves, 16), a.Tools}) // strings and numbers: it can't fail
+	b := demandAnswer{Serves: strconv.FormatUint(a.Serves, 16), Tools: a.Tools}
+	if a.Unsure != 0 {
+		b.Unsure = strconv.FormatUint(a.Unsure, 16)
+	}
+	body, _ := json.Marshal(b) // strings and numbers: it can't fail
 	return body
 }
 
@@ -132,5 +138,6 @@ func ParseDemandAnswer(body []byte) DemandAnswer {
 	if err != nil {
 		return DemandAnswer{}
 	}
-	return DemandAnswer{serves, b.Tools}
+	unsure, _ := strconv.ParseUint(b.Unsure, 16, 64) // none: who asks waits for the answer of somebody else
+	return DemandAnswer{serves, unsure, b.Tools}
 }

@@ -36,7 +36,7 @@ func TestDemandForms(t *testing.T) {
 		require.Equal(t, lies, read)
 		return nats.Msg{Header: wire.Versioned(), Data: read.Body()}
 	})
-	told := wire.DemandAnswer{Serves: 0xff00000000000003, Tools: map[string]wire.DemandNow{"search": {Held: 3750, OldestMS: 61_250}, "fetch": {Held: 1}}}
+	told := wire.DemandAnswer{Serves: 0xff00000000000003, Unsure: 4, Tools: map[string]wire.DemandNow{"search": {Held: 3750, OldestMS: 61_250}, "fetch": {Held: 1}}}
 	golden(t, "demand_answer", wire.Versioned(), told.Body(), wiretest.Ignored, func(m nats.Msg) nats.Msg {
 		read := wire.ParseDemandAnswer(m.Data)
 		require.Equal(t, told, read)

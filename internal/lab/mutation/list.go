@@ -146,7 +146,7 @@ var mutants = []mutant{
 	},
 	{
 		"blind-sweep", "the sweep sends again what is not pending, without looking for a record",
-		"orchestrator/reconciler.go", "	rc.repair(ctx, partition, rc.undecided(ctx, partition, missing))", "	rc.repair(ctx, partition, missing)", "./orchestrator", "",
+		"orchestrator/reconciler.go", "	open, whole := rc.undecided(ctx, partition, missing)", "	open, whole := missing, true", "./orchestrator", "",
 	},
 	{
 		"old-is-new", "a plan under an id that was used before is taken for new, since the id says when it was made",
@@ -198,11 +198,11 @@ var mutants = []mutant{
 	},
 	{
 		"mark-not-all", "a shared shard is purged though an owner has told nothing",
-		"orchestrator/marks.go", "		if below == 0 {\n			return \"\", 0, false\n		}\n		if upTo", "		if below == 0 {\n			continue\n		}\n		if upTo", "./orchestrator", "Marks|Shared|Sim",
+		"orchestrator/reaper.go", "		if below == 0 {\n			return \"\", 0, false\n		}\n		if upTo", "		if below == 0 {\n			continue\n		}\n		if upTo", "./orchestrator", "Marks|Shared|Sim",
 	},
 	{
 		"mark-the-highest", "a shared shard is purged below the highest mark, not the lowest",
-		"orchestrator/marks.go", "below < upTo {\n			upTo = below", "below > upTo {\n			upTo = below", "./orchestrator", "Marks|Shared|Sim",
+		"orchestrator/reaper.go", "below < upTo {\n			upTo = below", "below > upTo {\n			upTo = below", "./orchestrator", "Marks|Shared|Sim",
 	},
 	{
 		"leased-purged", "leased steps are purged in one request, which makes the server forget others' leases",
@@ -287,7 +287,7 @@ var mutants = []mutant{
 	},
 	{
 		"unread-plan-stands", "a plan that the sweep could not read counts as one that stands",
-		"orchestrator/reconciler.go", "	return err == nil && !gone", "	return !gone", "./orchestrator", "TestAPlanThatCanNotBeRead",
+		"orchestrator/reconciler.go", "	return err == nil, err", "	return true, err", "./orchestrator", "TestAPlanThatCanNotBeRead",
 	},
 	{
 		"waits-in-a-slot", "a retry that waits for its time takes a place in its tool's limit, after a takeover",
