@@ -37,7 +37,7 @@ type Line struct {
 	at uint64 // where its document lies; 0 for a run that is not over
 }
 
-// Of returns the line of a finished run, whose document lies at a sequence of its bucket.
+// Of returns the line of a finished run, whose document lies at a sequence of its bucket and has this head.
 func Of(r subjects.Run, at uint64, h outcome.Head) Line {
 	return Line{
 		Key: r.Key(), Status: h.Status, Generation: h.Generation, Submitted: h.Submitted, Finished: h.Finished,
