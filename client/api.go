@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"time"
 
@@ -54,7 +55,7 @@ func (c *Client) ofOwner(ctx context.Context, name subjects.Run, verb string, bo
 	until := time.Now().Add(within)
 	for {
 		answer, err := c.request(ctx, subjects.API(name, verb), body, within)
-		if fault.CodeOf(err) != fault.NotFound || time.Now().After(until) || !c.unread(ctx, name) {
+		if fault.CodeOf(err) != fault.NotFound || time.Now().After(until) || !unread(ctx, c, name) {
 			return answer, err
 		}
 		if !backoff.Pause(ctx, ownerPause) {
@@ -64,7 +65,7 @@ func (c *Client) ofOwner(ctx context.Context, name subjects.Run, verb string, bo
 }
 
 // unread reports whether a run's plan is stored and the history has nothing of it.
-func (c *Client) unread(ctx context.Context, name subjects.Run) bool {
+func unread(ctx context.Context, c *Client, name subjects.Run) bool {
 	plan, err := c.store.Ledger.Read(ctx, subjects.PlanRecord(name, c.store.Ledger.Shards()))
 	if err != nil {
 		return false
@@ -118,4 +119,41 @@ func (c *Client) Cancel(ctx context.Context, run, by string) error {
 		return fault.New(fault.AlreadyFinished, "run %q had ended before: %s", run, head.Status)
 	}
 	return notFound(name)
+}
+
+// Amend changes the plan of a run that goes on. It returns once the amendment is in force; asking twice is asking once.
+// An amendment has at most 256 KiB, a run at most 1,000 of them.
+//
+// Errors: Conflict where the plan was amended meanwhile, whose details have the "revision" of now; Overtaken where the
+// run went on before the amendment stood, so that it does nothing; NotAmendable for a plan that stays as it was
+// submitted; those of plans, with all of them in the details as "problems"; Permission for a step that people approve;
+// AlreadyFinished, NotFound, LimitExceeded, TooLarge, InvalidValue; NotReady where no orchestrator answers.
+func (c *Client) Amend(ctx context.Context, run string, a Amendment) (*Amended, error) {
+	name, err := c.name(run)
+	if err != nil {
+		return nil, err
+	}
+	request := wire.AmendRequest{
+		Scope: a.Scope, Revision: a.Revision, Plan: a.Plan, Reason: a.Reason, By: a.By,
+		Change: wire.Change{
+			Add: a.Add, Discard: wire.Discard{Steps: a.Discard, Rest: a.Rest}, Output: a.Output, OutputSteps: a.OutputSteps, Close: a.Close,
+		},
+	}
+	body, err := request.Body()
+	if err != nil {
+		return nil, err
+	}
+	if len(body) > wire.MaxAmendment {
+		return nil, fault.New(fault.TooLarge, "the amendment has %d bytes, at most %d are allowed", len(body), wire.MaxAmendment).
+			WithHint("amend in several parts, or hand large data on by a name or an address")
+	}
+	answer, err := c.ofOwner(ctx, name, subjects.VerbAmend, body, ownerWithin)
+	if err != nil {
+		return nil, err
+	}
+	var reply wire.AmendReply
+	if err := json.Unmarshal(answer, &reply); err != nil {
+		return nil, fault.Wrap(fault.Internal, err, "reading an orchestrator's answer")
+	}
+	return &Amended{Revision: reply.Revision, Steps: reply.Steps, Already: reply.Already}, nil
 }

@@ -58,6 +58,8 @@ const (
 	MessageTooLarge Code = "message_too_large" // over the server's max_payload
 	NotFound        Code = "not_found"         // no such run, tool or record
 	AlreadyFinished Code = "already_finished"  // the run had ended before
+	NotAmendable    Code = "not_amendable"     // the plan is of a kind that stays as it was submitted
+	Overtaken       Code = "overtaken"         // the amendment was recorded, and means nothing where it stands
 	NotReady        Code = "not_ready"         // Stepjet isn't set up here, or no orchestrator answers
 	NewerVersion    Code = "newer_version"     // written by a Stepjet newer than this program, which leaves it alone
 	InvalidTool     Code = "invalid_tool"      // a tool definition that contradicts itself

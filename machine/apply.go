@@ -86,10 +86,11 @@ func (r *Run) end(i int, to state, at time.Time, out *Effects) {
 	r.settle(i, to, at, out)
 }
 
-// halting reports whether a call is to be given up: its scope stops, or the for_each step that it is an item of.
+// halting reports whether a call is to be given up: its scope stops, or the for_each step that it is an item of, or an
+// amendment discarded it.
 func (r *Run) halting(i int) bool {
 	s := &r.calls[i]
-	return r.scopeOf(i).stopping || s.Item > 0 && r.calls[s.Step].halted
+	return r.scopeOf(i).stopping || s.Item > 0 && r.calls[s.Step].halted || discardedAbove(&r.tree, i)
 }
 
 func (r *Run) mayRetry(i int, res *Result) bool {
@@ -121,7 +122,7 @@ func (r *Run) jitter(i, attempt int) uint64 {
 }
 
 func (r *Run) applyStop(rec *Record, out *Effects) {
-	if r.stop != nil || r.root.remaining == 0 { // a stop after the last deciding record
+	if r.stop != nil || r.root.over() { // a stop after the last deciding record
 		return
 	}
 	r.stop = rec.Stop
@@ -141,13 +142,17 @@ func (sc *scope) halt(r *Run, at time.Time, out *Effects) {
 	}
 	r.ordered++
 	for _, x := range sc.haltedWith(r, nil) {
-		for i := range x.plan.Steps {
-			r.giveUp(x.first+i, at, out)
-			if s := r.calls[x.first+i]; s.state == spread {
+		for n := range x.plan.Steps {
+			i := x.at(n)
+			r.giveUp(i, at, out)
+			if s := r.calls[i]; s.state == spread {
 				for c := s.first; c < s.first+s.count; c++ {
 					r.giveUp(c, at, out)
 				}
 			}
+		}
+		if x.plan.Open { // it may have waited for amendments alone
+			x.leave(r, at, out)
 		}
 	}
 }
@@ -165,8 +170,8 @@ func (sc *scope) haltedWith(r *Run, list []*scope) []*scope {
 		if sc.plan.Steps[i].Plan == nil {
 			continue
 		}
-		s := &r.calls[sc.first+i]
-		within(sc.first + i)
+		s := &r.calls[sc.at(i)]
+		within(sc.at(i))
 		if s.state == spread {
 			for c := s.first; c < s.first+s.count; c++ {
 				within(c)
@@ -218,9 +223,14 @@ func (r *Run) overrule(i int, rec *Record, out *Effects) {
 
 // cancelledError says why a call is cancelled whose scope stops: the innermost reason counts.
 func (r *Run) cancelledError(i int) *fault.Error {
+	if discardedAbove(&r.tree, i) && !r.scopeOf(i).stopping {
+		return discardedError()
+	}
 	for sc := r.scopeOf(i); sc.outer != nil; sc = sc.outer {
 		at, _ := r.index(sc.of)
 		switch s := &r.calls[at]; {
+		case discardedAbove(&r.tree, at) && !sc.outer.stopping:
+			return discardedError()
 		case sc.failFast >= 0:
 			return stoppedBy(sc.plan.Steps[sc.failFast].ID)
 		case sc.failure != nil:

@@ -214,7 +214,7 @@ func (r *Run) digestInputs(step int) [sha256.Size]byte {
 		digestResult(h, r.loopAround(sc).resultOf(&r.tree, int(sc.iteration)-1))
 	}
 	for _, d := range r.stepOf(step).Deps {
-		d += sc.first
+		d = sc.at(d)
 		digestText(h, string(r.StepStatus(d)))
 		if err := r.stepError(d); err != nil {
 			digestText(h, string(err.Code)+"\x00"+err.ToolCode+"\x00"+err.Message+"\x00"+string(err.Details))

@@ -71,6 +71,8 @@ func (r *Run) Tick(now time.Time, out *Effects) {
 	for len(r.deadlines) > 0 && !r.deadlines[0].at.After(now) {
 		d := heap.Pop(&r.deadlines).(deadline)
 		switch s := &r.calls[d.call]; {
+		case d.attempt == toBeClosed:
+			r.scopeNumbered(d.call).expire(&d, out)
 		case d.question != nil:
 			r.expire(d.question, out)
 		case d.attempt > 0:
@@ -116,7 +118,7 @@ func (r *Run) askDecision(i int, out *Effects) {
 	s := &r.calls[i]
 	var err *fault.Error
 	switch {
-	case r.scopeOf(i).stopping:
+	case r.scopeOf(i).stopping || discardedAbove(&r.tree, i):
 		err = r.cancelledError(i)
 	case r.halting(i):
 		err = r.itemCancelledError(i)
@@ -167,6 +169,9 @@ func (r *Run) Outstanding(now time.Time, out *Effects) {
 			out.Dispatch = append(out.Dispatch, d)
 		}
 	}
+	for _, sc := range openScopes(&r.tree) {
+		sc.askClose(out)
+	}
 	if r.Shaping(r.root.of) {
 		out.Shape = append(out.Shape, r.root.of)
 	}
@@ -201,7 +206,7 @@ func (r *Run) askToClose(i int, out *Effects) {
 type deadline struct {
 	at       time.Time
 	call     int
-	attempt  int       // that should have begun; 0: the step should be over
+	attempt  int       // that should have begun; 0: the step should be over; toBeClosed: call is the number of an open scope
 	question *Question // that should be answered; nil: it is about the call
 }
 

@@ -48,7 +48,8 @@ func (v *values) ask(i int, out *Effects) {
 // atOnce derives a value here; done is false where that reads a blob or takes too much.
 func (v *values) atOnce(r *Run, i int) (value []byte, err *fault.Error, done bool) {
 	sc := r.scopeOf(i)
-	s := &sc.plan.Steps[i-sc.first]
+	step := sc.numberOf(i)
+	s := &sc.plan.Steps[step]
 	if s.ReadsAny(sc.standing(r).inBlob) || s.TakesInput && sc.input.away {
 		return nil, nil, false
 	}
@@ -59,7 +60,7 @@ func (v *values) atOnce(r *Run, i int) (value []byte, err *fault.Error, done boo
 	most := plan.Effort{Bytes: min(atOnce.step.Bytes, v.effort.Bytes), Work: v.work()}
 	left := most
 	seen := sc.look(r)
-	value, err = seen.resolver.Derive(i-sc.first, min(v.room(), maxAtOnce), &left, seen.results)
+	value, err = seen.resolver.Derive(step, min(v.room(), maxAtOnce), &left, seen.results)
 	v.effort.Bytes -= most.Bytes - left.Bytes
 	v.effort.Work -= most.Work - left.Work
 	large := err != nil && err.Code == fault.TooLarge && v.room() > maxAtOnce // how large is seen beside the machine

@@ -8,14 +8,15 @@ import (
 )
 
 // Record is what the machine reads of the ledger: a stop, the record that decided one attempt, that of an evaluation, or
-// that of an answer. Exactly one of Stop, Result, Told and Answer is set.
+// that of an answer or an amendment. Exactly one of these is set.
 type Record struct {
-	Seq    uint64    // in the ledger; gives the records of a run one order
-	Time   time.Time // of the ledger
-	Stop   *Stop
-	Result *Result
-	Told   *Told
-	Answer *Answer
+	Seq       uint64    // in the ledger; gives the records of a run one order
+	Time      time.Time // of the ledger
+	Stop      *Stop
+	Result    *Result
+	Told      *Told
+	Answer    *Answer
+	Amendment *Amendment
 }
 
 // Stop says that the run ends early.
@@ -88,6 +89,8 @@ type Effects struct {
 	// Until lists iterations of loops that are over, and whether the loop goes on has to be read from blobs: that is to be
 	// recorded.
 	Until []Call
+	// Close lists open scopes that were not amended for as long as they may: that they are closed is to be recorded.
+	Close []Closing
 	// Late lists attempts that should have begun by now. One that no worker has taken yet is to be decided with
 	// LateError; one that was taken is left alone.
 	Late []Dispatch
@@ -135,6 +138,6 @@ func (e *Effects) move(from *Effects) {
 // Reset empties the effects and keeps their memory.
 func (e *Effects) Reset() {
 	*e = Effects{Dispatch: e.Dispatch[:0], Expand: e.Expand[:0], Enter: e.Enter[:0], Judge: e.Judge[:0], Derive: e.Derive[:0],
-		Weigh: e.Weigh[:0], Ask: e.Ask[:0], Expire: e.Expire[:0], Shape: e.Shape[:0], Until: e.Until[:0], Late: e.Late[:0], Decide: e.Decide[:0],
+		Weigh: e.Weigh[:0], Ask: e.Ask[:0], Expire: e.Expire[:0], Shape: e.Shape[:0], Until: e.Until[:0], Close: e.Close[:0], Late: e.Late[:0], Decide: e.Decide[:0],
 		Settled: e.Settled[:0]}
 }

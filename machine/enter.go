@@ -141,7 +141,7 @@ func (r *Run) inputFor(i int) (input, *fault.Error) {
 
 // leave settles the composite of a scope whose steps are all over.
 func (sc *scope) leave(r *Run, at time.Time, out *Effects) {
-	if sc.outer == nil || sc.remaining > 0 {
+	if sc.outer == nil || !sc.over() {
 		return
 	}
 	i, _ := r.index(sc.of)
@@ -209,8 +209,8 @@ func (sc *scope) subPlanFailed(r *Run) *fault.Error {
 	var list []stepError
 	count := 0
 	for n := range sc.plan.Steps {
-		err := r.stepError(sc.first + n)
-		if err == nil || sc.plan.Steps[n].Optional || excused[n] {
+		err := r.stepError(sc.at(n))
+		if err == nil || sc.plan.Steps[n].Optional || excused[n] || r.calls[sc.at(n)].discarded != notDiscarded {
 			continue
 		}
 		if count++; count <= maxSubErrors {

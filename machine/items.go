@@ -206,7 +206,7 @@ func (r *Run) gather(i int, at time.Time, out *Effects) {
 	}
 	partial := !r.failsFast(i) && s.failure == nil
 	switch {
-	case r.scopeOf(i).stopping && interrupted:
+	case (r.scopeOf(i).stopping || s.discarded != notDiscarded) && interrupted:
 		s.result = nil
 		r.settle(i, cancelled, at, out)
 	case worst == nil || partial:
@@ -242,6 +242,9 @@ func (r *Run) tooMany(i, n int) *fault.Error {
 func (r *Run) overfull(i, n int) bool { return r.tooMany(i, n) != nil }
 
 func (r *Run) itemCancelledError(i int) *fault.Error {
+	if discardedAbove(&r.tree, i) {
+		return discardedError()
+	}
 	s := &r.calls[r.calls[i].Step]
 	why := "the tool's error_propagation is fail-fast"
 	if r.stepOf(i).Plan != nil {

@@ -89,12 +89,7 @@ func (l *loop) enter(r *Run, i int, at time.Time, out *Effects) {
 		return
 	}
 	r.calls[i].state = entered
-	if l.entered == len(l.of) {
-		sc := r.newScope(i)
-		sc.iteration = int32(l.entered + 1)
-		l.of = append(l.of, sc)
-	}
-	sc := l.of[l.entered]
+	sc := l.place(r, i)
 	l.entered++
 	sc.begin(r)
 	r.steps += int32(len(s.Plan.Steps))
@@ -107,6 +102,19 @@ func (l *loop) enter(r *Run, i int, at time.Time, out *Effects) {
 		return
 	}
 	sc.open(r, at, out)
+}
+
+// place returns the scope of the next iteration, which has a place among the calls from then on.
+func (l *loop) place(r *Run, i int) *scope {
+	if l.entered == len(l.of) {
+		l.of = append(l.of, nil)
+	}
+	at := &l.of[l.entered]
+	if *at == nil || (*at).plan != r.stepOf(i).Plan { // an amendment came to stand elsewhere, and what it adds is read anew
+		*at = r.newScope(i)
+		(*at).iteration = int32(l.entered + 1)
+	}
+	return *at
 }
 
 func tooManyIterations(n int) *fault.Error {

@@ -36,7 +36,8 @@ type nestWorld struct {
 	created map[string]bool
 	blobs   map[string][]byte
 	lists   map[string][][]byte
-	stopAt  int // records after which somebody cancels; negative for never
+	stopAt  int                  // records after which somebody cancels; negative for never
+	queue   []*machine.Amendment // that are still to be recorded
 }
 
 func newNestWorld(t testing.TB, rng *rand.Rand, stop bool) *nestWorld {
@@ -88,25 +89,27 @@ func (w *nestWorld) value(m *machine.Run, step int) []byte {
 	return all
 }
 
-// resolver is one for the scope whose steps begin with a number, and what references within it see.
-func (w *nestWorld) resolver(m *machine.Run, step int) (r *plan.Resolver, p *plan.Plan, first int, result func(int) ([]byte, bool)) {
-	p, first = m.Scope(step)
-	r = p.NewResolver().Fates(func(d int) plan.Fate { return m.Fate(first + d) }).Input(func() ([]byte, bool) {
-		value, away := m.Input(first)
+// resolver is one for the scope that a step stands in, and what references within it see.
+func (w *nestWorld) resolver(
+	m *machine.Run, step int,
+) (r *plan.Resolver, p *plan.Plan, of machine.Numbers, result func(int) ([]byte, bool)) {
+	p, of = m.Scope(step)
+	r = p.NewResolver().Fates(func(d int) plan.Fate { return m.Fate(of.Of(d)) }).Input(func() ([]byte, bool) {
+		value, away := m.Input(of.First())
 		if away {
-			value, _ = w.arguments(m, m.Composite(first))
+			value, _ = w.arguments(m, m.Composite(of.First()))
 		}
 		return value, value != nil
 	})
-	return r, p, first, func(d int) ([]byte, bool) {
-		v := w.value(m, first+d)
+	return r, p, of, func(d int) ([]byte, bool) {
+		v := w.value(m, of.Of(d))
 		return v, v != nil
 	}
 }
 
 func (w *nestWorld) arguments(m *machine.Run, c machine.Call) ([]byte, *fault.Error) {
 	o := m.Origin(c)
-	r, _, _, result := w.resolver(m, o.First)
+	r, _, _, result := w.resolver(m, o.Numbers.First())
 	r.In(&nestTurn{w, o})
 	if o.Of.Item == 0 {
 		return r.Arguments(o.Step, result)
@@ -141,7 +144,7 @@ func (w *nestWorld) until(m *machine.Run, c machine.Call) {
 	}
 	o := m.Origin(c)
 	o.Last = m.Result(c)
-	r, p, _, result := w.resolver(m, o.First)
+	r, p, _, result := w.resolver(m, o.Numbers.First())
 	r.In(&nestTurn{w, o})
 	var item []byte
 	if o.Of.Item > 0 {
@@ -153,6 +156,9 @@ func (w *nestWorld) until(m *machine.Run, c machine.Call) {
 }
 
 func (w *nestWorld) execute(m *machine.Run, d machine.Dispatch) {
+	if len(w.queue) > 0 && m.PlanStep(d.Step).Tool == gated {
+		return // it is asked for again
+	}
 	token := m.Token(d.Call)
 	res := &machine.Result{Token: &token, Attempt: d.Attempt, Worker: "w"}
 	args, err := w.arguments(m, d.Call)
@@ -173,10 +179,10 @@ func (w *nestWorld) judge(m *machine.Run, step int) {
 	if m.Asks(step) != machine.AskedCondition {
 		return
 	}
-	r, p, first, result := w.resolver(m, step)
+	r, p, of, result := w.resolver(m, step)
 	token := m.Token(machine.Call{Step: step})
 	told := &machine.Told{Token: token}
-	told.Holds, told.Error = p.Steps[step-first].If.HoldsFor(r, nil, result)
+	told.Holds, told.Error = p.Steps[of.Step(step)].If.HoldsFor(r, nil, result)
 	w.create("if "+token, machine.Record{Told: told})
 }
 
@@ -184,9 +190,9 @@ func (w *nestWorld) derive(m *machine.Run, d machine.Derive) {
 	if m.Asks(d.Step) != machine.AskedValue {
 		return
 	}
-	r, _, first, result := w.resolver(m, d.Step)
+	r, _, of, result := w.resolver(m, d.Step)
 	effort := plan.FullEffort
-	value, err := r.Derive(d.Step-first, d.Room, &effort, result)
+	value, err := r.Derive(of.Step(d.Step), d.Room, &effort, result)
 	token, res := m.Token(machine.Call{Step: d.Step}), &machine.Result{Error: err, Size: int64(len(value))}
 	if res.Value = value; err == nil && w.Intn(2) == 0 {
 		w.blobs[token], res.Value, res.Handle = value, nil, &outcome.Handle{Name: token, Size: res.Size, Checked: true}
@@ -201,9 +207,9 @@ func (w *nestWorld) shape(m *machine.Run, of machine.Call) {
 	first, token := 0, ""
 	var list [][]byte
 	if of.Step != machine.ThePlan {
-		for at := range m.Inside(of) {
-			first = at
-			list = append(list, w.value(m, at))
+		for _, numbers := range m.Inside(of) {
+			first = numbers.First()
+			list = append(list, w.value(m, first))
 		}
 		token = m.Token(of)
 	}
@@ -229,8 +235,8 @@ func (w *nestWorld) expand(m *machine.Run, step int, e *machine.Effects) {
 		return
 	}
 	token := m.Token(machine.Call{Step: step})
-	r, _, first, result := w.resolver(m, step)
-	list, err := r.Items(step-first, result)
+	r, _, of, result := w.resolver(m, step)
+	list, err := r.Items(of.Step(step), result)
 	if err != nil {
 		w.create(fmt.Sprint("step ", token, 1), machine.Record{Result: &machine.Result{Token: &token, Attempt: 1, Error: err, ByOwner: true}})
 		return
@@ -331,6 +337,8 @@ func (w *nestWorld) run(t testing.TB) *machine.Run {
 			w.create("stop", machine.Record{Stop: &machine.Stop{Reason: outcome.Cancelled, By: "test"}})
 		}
 		switch {
+		case len(w.queue) > 0 && (w.Intn(6) == 0 || read == len(w.ledger) && p.count() == 0):
+			w.amendNext()
 		case read < len(w.ledger) && w.Intn(3) > 0:
 			m.Apply(w.read(w.ledger[read]), w.now, &e)
 			read++
@@ -367,7 +375,8 @@ func (w *nestWorld) checkRoom(t testing.TB, m *machine.Run) {
 			continue
 		}
 		for at := c; ; at = m.Composite(at.Step) {
-			p, first := m.Scope(at.Step)
+			p, numbers := m.Scope(at.Step)
+			first := numbers.First()
 			if ready[first]++; p.Concurrency > 0 {
 				require.LessOrEqual(t, ready[first], p.Concurrency, "%s", m.Token(c))
 			}

@@ -63,7 +63,7 @@ func (r *Run) Status() outcome.RunStatus {
 		return outcome.Succeeded
 	}
 	for _, o := range r.root.plan.Outputs {
-		if r.calls[o].state == succeeded {
+		if r.calls[r.root.at(o)].state == succeeded {
 			return outcome.Partial
 		}
 	}
@@ -80,12 +80,12 @@ func (r *Run) Outcome(run string, value Values) *outcome.Outcome {
 	if x := r.root.output; x != nil {
 		o.Output, outputs = x.Value, nil
 	}
-	for _, i := range outputs {
-		switch r.calls[i].state {
+	for _, n := range outputs {
+		switch i := r.root.at(n); r.calls[i].state {
 		case succeeded:
-			o.Results = append(o.Results, outcome.Result{Step: steps[i].ID, JSON: value(i)})
+			o.Results = append(o.Results, outcome.Result{Step: steps[n].ID, JSON: value(i)})
 		case notTaken:
-			o.Results = append(o.Results, outcome.Result{Step: steps[i].ID, JSON: []byte("null")})
+			o.Results = append(o.Results, outcome.Result{Step: steps[n].ID, JSON: []byte("null")})
 		default: // its error says why there is none
 		}
 	}
@@ -101,12 +101,12 @@ func (r *Run) Outcome(run string, value Values) *outcome.Outcome {
 // account adds the steps of a scope that were not taken, or did not succeed: each before those that it is made of.
 func (sc *scope) account(r *Run, o *outcome.Outcome) {
 	for n := range sc.plan.Steps {
-		i := sc.first + n
+		i := sc.at(n)
 		c := r.calls[i].Call
 		if r.calls[i].state == notTaken {
 			o.NotTaken = append(o.NotTaken, r.Token(c))
 		}
-		if err := r.stepError(i); err != nil && sc.iteration == 0 { // of an iteration its loop has it
+		if err := r.stepError(i); err != nil && sc.iteration == 0 && r.calls[i].discarded != discardedWaiting { // of an iteration its loop has it
 			e := outcome.StepError{
 				Step: r.Token(c), Code: err.Code, ToolCode: err.ToolCode, Message: err.Message, Hint: err.Hint, Attempts: r.executed(i),
 			}
@@ -130,9 +130,9 @@ func (sc *scope) account(r *Run, o *outcome.Outcome) {
 // Stats counts steps and bytes so far: those of the plan, and of all scopes that were entered.
 func (r *Run) Stats() outcome.Stats {
 	st := outcome.Stats{Steps: int(r.steps)}
-	output := make([]bool, len(r.root.plan.Steps))
-	for _, i := range r.root.plan.Outputs {
-		output[i] = true
+	output := make([]bool, r.root.at(len(r.root.plan.Steps)-1)+1)
+	for _, n := range r.root.plan.Outputs {
+		output[r.root.at(n)] = true
 	}
 	for i := range r.calls {
 		switch s := &r.calls[i]; {
@@ -210,7 +210,10 @@ func (r *Run) stepError(i int) *fault.Error {
 		return r.cancelledError(i)
 	case skipped:
 		sc := r.scopeOf(i)
-		spoiler := sc.standing(r).spoiler(i - sc.first)
+		spoiler := sc.standing(r).spoiler(sc.numberOf(i))
+		if r.calls[sc.at(spoiler)].discarded > discardedOver {
+			return fault.New(fault.Skipped, "Skipped because dependency '%s' was discarded", sc.plan.Steps[spoiler].ID)
+		}
 		return fault.New(fault.Skipped, "Skipped because dependency '%s' failed", sc.plan.Steps[spoiler].ID)
 	default: // it did not fail
 	}
@@ -238,7 +241,7 @@ func (r *Run) Step(c Call, now time.Time) outcome.Step {
 	s, p := &r.calls[i], r.stepOf(i)
 	st := outcome.Step{
 		ID: r.Token(c), Tool: p.Tool, Status: r.StepStatus(i), Attempts: int(s.executed), Ready: s.ready.time(), Decided: s.decided.time(),
-		Error: r.stepError(i), Reused: s.reused, Answer: r.AccountOf(c),
+		Error: r.stepError(i), Reused: s.reused, Answer: r.AccountOf(c), Discarded: s.discarded != notDiscarded,
 	}
 	if c.Item == 0 || p.Repeat != nil {
 		st.Attempts = r.executed(i)
@@ -285,7 +288,7 @@ func (r *Run) waitingFor(i int, now time.Time) string {
 		if repeat := r.stepOf(i).Repeat; repeat != nil {
 			return fmt.Sprintf("iteration %d of at most %d", sc.iteration, repeat.Max)
 		}
-		return fmt.Sprintf("%d of %d steps", sc.remaining, len(sc.plan.Steps))
+		return sc.waitsFor()
 	case closing:
 		if r.inside(s.Call).shaping {
 			return "its output to be made"
@@ -317,13 +320,21 @@ func (r *Run) waitingFor(i int, now time.Time) string {
 	return ""
 }
 
+// waitsFor says what a scope waits for.
+func (sc *scope) waitsFor() string {
+	if sc.remaining == 0 && sc.plan.Open {
+		return "an amendment, until " + sc.amended.until.UTC().Format(time.RFC3339)
+	}
+	return fmt.Sprintf("%d of %d steps", sc.remaining, len(sc.plan.Steps))
+}
+
 func (r *Run) openDeps(i int) string {
 	const most = 5
 	var names []string
 	more, sc := 0, r.scopeOf(i)
 	for _, d := range r.stepOf(i).Deps {
 		switch {
-		case r.calls[sc.first+d].state.terminal():
+		case r.calls[sc.at(d)].state.terminal():
 		case len(names) < most:
 			names = append(names, sc.plan.Steps[d].ID)
 		default:

@@ -6,6 +6,10 @@ import (
 	"github.com/stepjet/stepjet/fault"
 )
 
+// Settled reports whether what the records came to can't change any more by what is still being read: as long as a list
+// is not counted, what came after it may be computed anew.
+func Settled(r *Run) bool { return !r.uncertain() }
+
 // Finished reports whether every step is terminal.
 func (r *Run) Finished() bool { return r.finished }
 

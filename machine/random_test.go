@@ -418,6 +418,12 @@ func copied(rec machine.Record) machine.Record {
 			told.Output = &clone
 		}
 	}
+	if a := rec.Amendment; a != nil {
+		rec.Amendment = &machine.Amendment{
+			Scope: a.Scope, Revision: a.Revision, Add: a.Add, Discard: a.Discard, Rest: a.Rest, Output: a.Output,
+			OutputSteps: a.OutputSteps, Close: a.Close, Contracts: a.Contracts,
+		}
+	}
 	return rec
 }
 

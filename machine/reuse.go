@@ -16,7 +16,7 @@ func (sc *scope) reuseWithin(r *Run, at time.Time) {
 		return
 	}
 	for i := range sc.plan.Steps {
-		c := Call{Step: sc.first + i}
+		c := Call{Step: sc.at(i)}
 		if res := r.start.ReusedWithin[r.Token(c)]; res != nil {
 			again := *res
 			again.Call = c
@@ -40,12 +40,12 @@ func (sc *scope) sameAgain(r *Run) bool {
 }
 
 func (sc *scope) reuseStep(r *Run, step int, res *Result, at time.Time) {
-	s := &r.calls[sc.first+step]
+	s := &r.calls[sc.at(step)]
 	s.state, s.result, s.reused, s.decided = succeeded, res, true, instantOf(at)
 	sc.remaining--
 	sc.waves.settled(sc.plan.Steps[step].Depth)
 	for _, d := range sc.plan.Steps[step].Dependents {
-		r.calls[sc.first+d].missing--
+		r.calls[sc.at(d)].missing--
 	}
 }
 

@@ -81,21 +81,22 @@ func (s state) out() bool { return s == ready || s == retrying }
 // call is the state of one step, or of one item of a for_each step.
 type call struct {
 	Call
-	state    state
-	expiring bool   // its deadline passed and a record was asked for
-	reused   bool   // taken over from an earlier run
-	missing  int32  // dependencies that are not terminal
-	attempt  int32  // the attempt that is out, or the one that decided
-	executed int32  // attempts that a worker decided
-	scope    int32  // the number of the one that it stands in
-	below    int32  // of a composite the number of its own scope, of a loop its own, of a list one more than where its items begin; 0 before
-	since    uint64 // the record that made it ready
-	ready    instant
-	deadline instant
-	at       instant // when the attempt that is out is due, where that is later than it was asked for; 0 else
-	decided  instant
-	result   *Result // of the last attempt decided
-	*items           // of a for_each step that is spread
+	state     state
+	discarded discard
+	expiring  bool   // its deadline passed and a record was asked for
+	reused    bool   // taken over from an earlier run
+	missing   int32  // dependencies that are not terminal
+	attempt   int32  // the attempt that is out, or the one that decided
+	executed  int32  // attempts that a worker decided
+	scope     int32  // the number of the one that it stands in
+	below     int32  // of a composite the number of its own scope, of a loop its own, of a list one more than where its items begin; 0 before
+	since     uint64 // the record that made it ready
+	ready     instant
+	deadline  instant
+	at        instant // when the attempt that is out is due, where that is later than it was asked for; 0 else
+	decided   instant
+	result    *Result // of the last attempt decided
+	*items            // of a for_each step that is spread
 }
 
 // Run is the state of one run. It is not safe for concurrent use.
@@ -103,11 +104,12 @@ type Run struct {
 	start Start
 	tree
 	questions
+	amendments
 
 	steps     int32 // of all scopes that are entered
 	uncounted int32 // for_each steps whose list is not counted yet
 	ordered   int32 // how often something happened of which the order counts: a scope stopped, or a bound was met
-	stops     bool  // a failure may stop some scope
+	stops     bool  // a failure may stop some scope, or one was amended
 	begun     bool
 	finished  bool
 	expiring  bool
@@ -140,6 +142,7 @@ type attemptKey struct {
 func New(p *plan.Plan, start Start) *Run {
 	r := &Run{start: start, tree: tree{root: scope{plan: p, place: &atRoot}}, stops: mayStop(p)}
 	r.contracts = appendContracts(make([]*tool.Contract, 0, len(p.Steps)), p, start.Contracts)
+	r.submitted = len(r.contracts)
 	r.start.Contracts = nil // each step's is at hand
 	r.reset()
 	return r
@@ -156,14 +159,7 @@ func mayStop(p *plan.Plan) bool {
 // appendContracts appends the contract of each step's tool, and those of the plans within.
 func appendContracts(of []*tool.Contract, p *plan.Plan, byTool map[string]*tool.Contract) []*tool.Contract {
 	for i := range p.Steps {
-		c := byTool[p.Steps[i].Tool]
-		switch {
-		case p.Steps[i].Ask:
-			c = &tool.Contract{MaxAttempts: 1, ErrorPropagation: tool.FailFast}
-		case c == nil:
-			c = &tool.Contract{}
-		}
-		of = append(of, c)
+		of = append(of, contractFor(&p.Steps[i], byTool))
 	}
 	for i := range p.Steps {
 		if inner := p.Steps[i].Plan; inner != nil {
@@ -171,6 +167,16 @@ func appendContracts(of []*tool.Contract, p *plan.Plan, byTool map[string]*tool.
 		}
 	}
 	return of
+}
+
+func contractFor(s *plan.Step, byTool map[string]*tool.Contract) *tool.Contract {
+	if s.Ask {
+		return &tool.Contract{MaxAttempts: 1, ErrorPropagation: tool.FailFast}
+	}
+	if c := byTool[s.Tool]; c != nil {
+		return c
+	}
+	return &tool.Contract{}
 }
 
 // View returns the run for a reader on another goroutine, while no record is applied to it: what is put together for
@@ -186,12 +192,13 @@ func (r *Run) View() *Run {
 }
 
 func (r *Run) reset() {
-	p := r.root.plan
+	r.amendments.undo(r)
+	p := r.root.base()
 	if r.calls == nil {
 		r.calls = make([]call, len(p.Steps), len(p.Steps)+stepsWithin(p))
 	}
 	for i := range r.calls { // what is behind the steps keeps its place
-		r.calls[i] = call{below: r.calls[i].below}
+		r.calls[i] = call{Call: Call{Item: r.calls[i].Item}, below: r.calls[i].below}
 	}
 	r.steps = int32(len(p.Steps))
 	r.deadline, r.stop, r.expiring, r.uncounted = r.start.Submitted.Add(p.Timeout), nil, false, 0
@@ -199,6 +206,7 @@ func (r *Run) reset() {
 	r.questions, r.withheld = questions{}, nil
 	r.lastTime, r.begun, r.finished = r.start.Started, false, false
 	r.scopes.reset()
+	r.contracts = r.contracts[:r.submitted]
 	r.root.begin(r)
 }
 
@@ -220,7 +228,7 @@ func (r *Run) Begin(out *Effects) {
 }
 
 func (r *Run) finishIfOver(out *Effects) {
-	if r.root.remaining == 0 && !r.finished && r.shaped(out) {
+	if r.root.over() && !r.finished && r.shaped(out) {
 		r.finished, out.Finished = true, true
 	}
 }
@@ -235,6 +243,7 @@ func (r *Run) Apply(rec Record, now time.Time, out *Effects) {
 	}
 	rec.normalise()
 	r.now = now
+	r.stops = r.stops || rec.Amendment != nil // from now on the order counts
 	inOrder, uncertain := at == len(r.log), r.uncertain()
 	r.log = slices.Insert(r.log, at, rec)
 	if inOrder {
@@ -278,6 +287,8 @@ func (r *Run) apply(rec *Record, out *Effects) {
 		r.applyTold(rec, out)
 	case rec.Answer != nil:
 		r.applyAnswer(rec, out)
+	case rec.Amendment != nil:
+		r.amendments.take(r, rec, out)
 	}
 	r.admit(rec.Time, out)
 	r.finishIfOver(out)

@@ -60,7 +60,7 @@ func (s *scenario) command(t *testing.T, d *datadriven.TestData) string {
 			arg.Scan(t, 0, &count)
 		case "holds":
 			arg.Scan(t, 0, &holds)
-		case "decision", "number", "stale", "reason":
+		case "decision", "number", "stale", "reason", "scope", "revision":
 		}
 	}
 	if wait != "" {
@@ -116,6 +116,8 @@ func (s *scenario) command(t *testing.T, d *datadriven.TestData) string {
 			of = s.call(t, d, name, item)
 		}
 		rec.Told = &machine.Told{Call: of, Output: &machine.Result{Body: []byte(d.Input), ByOwner: true}}
+	case "amend":
+		rec.Amendment = s.amending(t, d)
 	case "cancel":
 		rec.Stop = &machine.Stop{Reason: outcome.Cancelled, By: value}
 	case "expire":
@@ -152,7 +154,52 @@ func (s *scenario) command(t *testing.T, d *datadriven.TestData) string {
 		d.Fatalf(t, "unknown command %s", d.Cmd)
 	}
 	s.run.Apply(rec, s.now, &s.effects)
+	if a := rec.Amendment; a != nil {
+		return verdict(s.run, a) + s.answer()
+	}
 	return s.answer()
+}
+
+// amending is the record of an amendment: the next of its scope, unless another revision is named. Its input is what is
+// changed.
+func (s *scenario) amending(t *testing.T, d *datadriven.TestData) *machine.Amendment {
+	a := &machine.Amendment{Scope: subjects.RootScope, Contracts: map[string]*tool.Contract{"fresh": {MaxAttempts: 1}}}
+	for _, arg := range d.CmdArgs {
+		if arg.Key == "scope" {
+			arg.Scan(t, 0, &a.Scope)
+		}
+	}
+	now, _ := machine.Revision(s.run, a.Scope)
+	a.Revision = now + 1
+	for _, arg := range d.CmdArgs {
+		if arg.Key == "revision" {
+			arg.Scan(t, 0, &a.Revision)
+		}
+	}
+	var change struct {
+		Add         []json.RawMessage
+		Discard     []string
+		Rest, Close bool
+		Output      json.RawMessage
+		OutputSteps []string `json:"output_steps"`
+	}
+	if err := json.Unmarshal([]byte(d.Input), &change); err != nil {
+		d.Fatalf(t, "%v", err)
+	}
+	a.Add, a.Discard, a.Rest, a.Close = change.Add, change.Discard, change.Rest, change.Close
+	a.Output, a.OutputSteps = change.Output, change.OutputSteps
+	return a
+}
+
+// verdict says what became of an amendment.
+func verdict(r *machine.Run, a *machine.Amendment) string {
+	switch {
+	case r.Amendment(a.Scope, a.Revision) != a:
+		return "void\n"
+	case a.Stale() != nil:
+		return fmt.Sprintf("stale: %s\n", a.Stale())
+	}
+	return fmt.Sprintf("revision %d: %d steps\n", a.Revision, a.Steps())
 }
 
 // call returns the call of a step or an item, and the plan as a whole for "plan".
@@ -286,6 +333,9 @@ func (s *scenario) answer() string {
 	}
 	for _, c := range s.effects.Until {
 		fmt.Fprintf(&b, "until %s\n", token(c))
+	}
+	for _, c := range s.effects.Close {
+		fmt.Fprintf(&b, "close %s revision %d\n", c.Scope, c.Revision)
 	}
 	for _, x := range s.effects.Late {
 		fmt.Fprintf(&b, "late %s attempt %d: %s\n", token(x.Call), x.Attempt, s.run.LateError(x.Call))

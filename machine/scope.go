@@ -19,13 +19,14 @@ type scope struct {
 
 	// stopping is set by the record that lets nothing new start: a stop, or the failure under on_failure "stop".
 	stopping  bool
-	shaping   bool    // its steps are over, and a record is to tell what it comes to
-	failFast  int     // the step, of the plan, whose failure stopped it, or -1
-	remaining int     // steps that are not terminal
-	reached   reached // steps of which is to be decided what becomes of them
-	output    *Result // what it came to; nil while that is not known, and for a plan without an output
-	room      *room   // nil where its plan bounds nothing
-	waves     *waves  // nil unless the schedule is that
+	shaping   bool     // its steps are over, and a record is to tell what it comes to
+	failFast  int      // the step, of the plan, whose failure stopped it, or -1
+	remaining int      // steps that are not terminal
+	reached   reached  // steps of which is to be decided what becomes of them
+	output    *Result  // what it came to; nil while that is not known, and for a plan without an output
+	room      *room    // nil where its plan bounds nothing
+	waves     *waves   // nil unless the schedule is that
+	amended   *amended // nil for one that has the plan which it began with, and is not open
 }
 
 // place is where a scope stands in its run.
@@ -46,6 +47,7 @@ var atRoot = place{of: Call{Step: ThePlan}, token: subjects.RootScope}
 
 // begin brings a scope to where none of its steps is looked at yet.
 func (sc *scope) begin(r *Run) {
+	sc.plan, sc.amended = sc.base(), nil
 	steps := sc.plan.Steps
 	sc.remaining, sc.stopping, sc.failFast, sc.reached = len(steps), false, -1, reached{}
 	sc.room, sc.shaping, sc.output, sc.waves = newRoom(r, sc), false, nil, nil
@@ -65,12 +67,13 @@ func (sc *scope) begin(r *Run) {
 
 // open makes the steps of a scope ready that wait for no other.
 func (sc *scope) open(r *Run, at time.Time, out *Effects) {
+	sc.keepOpen(r, at)
 	if sc.waves != nil {
 		sc.openWave(r, at, out)
 		return
 	}
 	for i := range sc.plan.Steps {
-		if s := &r.calls[sc.first+i]; s.missing == 0 && s.state == waiting {
+		if s := &r.calls[sc.at(i)]; s.missing == 0 && s.state == waiting {
 			sc.reach(r, i)
 		}
 	}
@@ -101,5 +104,114 @@ func stepsWithin(p *plan.Plan) (n int) {
 
 // standing returns how the steps of a scope stand now. It is good until the next call is added.
 func (sc *scope) standing(r *Run) standing {
-	return standing{sc.plan, r.calls[sc.first : sc.first+len(sc.plan.Steps)], r.calls}
+	return standing{sc, r.calls}
+}
+
+// numbers returns those of the steps of a scope.
+func (sc *scope) numbers() Numbers {
+	if a := sc.amended; a != nil {
+		return Numbers{sc.first, len(a.base.Steps), a.later}
+	}
+	return Numbers{first: sc.first, own: len(sc.plan.Steps)}
+}
+
+// at returns where the call of a step stands, which is numbered as the plan does.
+func (sc *scope) at(step int) int {
+	if sc.amended != nil {
+		return sc.numbers().Of(step)
+	}
+	return sc.first + step
+}
+
+// numberOf returns how the plan numbers a step.
+func (sc *scope) numberOf(step int) int {
+	if sc.amended != nil {
+		return sc.numbers().Step(step)
+	}
+	return step - sc.first
+}
+
+// amended is what amendments made of a scope.
+type amended struct {
+	base      *plan.Plan
+	later     []int       // where the calls of the steps stand that base doesn't have
+	contracts map[int]int // of the steps that it doesn't have so: where they stand among those of the run
+	revision  int         // of the last
+	closed    bool        // the scope is over with its steps
+	changing  bool        // a record is being applied
+	until     time.Time   // of an open scope: when it is to be closed
+	expiring  bool        // that time is over, and a record was asked for
+}
+
+// base returns the plan that a scope began with.
+func (sc *scope) base() *plan.Plan {
+	if sc.amended != nil {
+		return sc.amended.base
+	}
+	return sc.plan
+}
+
+// amend returns what amendments made of a scope, of which there may be none yet.
+func (sc *scope) amend() *amended {
+	if sc.amended == nil {
+		sc.amended = &amended{base: sc.plan, contracts: map[int]int{}}
+	}
+	return sc.amended
+}
+
+// contractOf returns where among those of the run the contract of a step stands, which is numbered as the run does.
+func (sc *scope) contractOf(number int) int {
+	step := sc.numberOf(number)
+	if sc.amended == nil {
+		return sc.plan.Offset + step
+	}
+	if at, is := sc.amended.contracts[step]; is {
+		return at
+	}
+	return sc.amended.base.Offset + step
+}
+
+// over reports whether nothing comes any more in a scope: its steps are, and no amendment may add others.
+func (sc *scope) over() bool {
+	switch a := sc.amended; {
+	case sc.remaining > 0 || a != nil && a.changing:
+		return false
+	case !sc.plan.Open || sc.stopping:
+		return true
+	default:
+		return a != nil && a.closed
+	}
+}
+
+// revision returns that of the last amendment of a scope; 0 where there is none.
+func (sc *scope) revision() int {
+	if sc.amended == nil {
+		return 0
+	}
+	return sc.amended.revision
+}
+
+// keepOpen lets an open scope wait for amendments from now on.
+func (sc *scope) keepOpen(r *Run, at time.Time) {
+	if !sc.plan.Open || sc.amended != nil && sc.amended.closed {
+		return
+	}
+	a := sc.amend()
+	a.until, a.expiring = at.Add(sc.plan.OpenFor), false
+	r.deadlines.add(deadline{at: a.until, call: int(sc.number), attempt: toBeClosed})
+}
+
+// expire asks for the record that closes a scope, if nothing has changed it since the deadline was set.
+func (sc *scope) expire(d *deadline, out *Effects) {
+	if a := sc.amended; a != nil && a.until.Equal(d.at) {
+		a.expiring = true
+		sc.askClose(out)
+	}
+}
+
+// askClose asks for the record that closes a scope whose time is over.
+func (sc *scope) askClose(out *Effects) {
+	if a := sc.amended; a != nil && a.expiring && !a.closed && !sc.stopping {
+		out.Close = append(out.Close, Closing{sc.token, a.revision + 1})
+	}
 }

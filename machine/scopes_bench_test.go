@@ -159,8 +159,8 @@ func (c *crowd) apply(call machine.Call, attempt int, err *fault.Error) {
 
 // count tells the list of a for_each step, which refers to nothing.
 func (c *crowd) count(step int) {
-	p, first := c.Scope(step)
-	list, err := p.Items(step-first, func(int) ([]byte, bool) { return nil, false })
+	p, of := c.Scope(step)
+	list, err := p.Items(of.Step(step), func(int) ([]byte, bool) { return nil, false })
 	if err != nil {
 		panic(err)
 	}

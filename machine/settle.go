@@ -14,15 +14,15 @@ func (r *Run) settle(i int, to state, at time.Time, out *Effects) {
 	}
 	sc := r.scopeOf(i)
 	steps := sc.plan.Steps
-	work, halts := []todo{{i - sc.first, to}}, false
+	work, halts := []todo{{sc.numberOf(i), to}}, false
 	for len(work) > 0 {
 		x := work[len(work)-1]
 		work = work[:len(work)-1]
-		s := &r.calls[sc.first+x.step]
+		s := &r.calls[sc.at(x.step)]
 		if s.state.terminal() {
 			continue
 		}
-		if x.to == failed && sc.stops(x.step) {
+		if x.to == failed && sc.stops(x.step, s.discarded != notDiscarded) {
 			sc.failFast, sc.stopping, halts = x.step, true, true
 		}
 		switch {
@@ -38,7 +38,7 @@ func (r *Run) settle(i int, to state, at time.Time, out *Effects) {
 		sc.waves.settled(steps[x.step].Depth)
 		spoils := x.to != succeeded && !steps[x.step].Optional
 		for _, d := range steps[x.step].Dependents {
-			dep := &r.calls[sc.first+d]
+			dep := &r.calls[sc.at(d)]
 			dep.missing--
 			switch {
 			case dep.state != waiting:
@@ -49,7 +49,7 @@ func (r *Run) settle(i int, to state, at time.Time, out *Effects) {
 			case dep.missing > 0 || sc.waves != nil || sc.stopping:
 			case sc.plan.Language == 1 && sc.standing(r).spoiler(d) != d: // it is still to be skipped
 			case sc.plan.Language == 1:
-				r.makeReady(sc.first+d, at, out)
+				r.makeReady(sc.at(d), at, out)
 			default:
 				sc.reach(r, d)
 			}
@@ -65,10 +65,11 @@ func (r *Run) settle(i int, to state, at time.Time, out *Effects) {
 	sc.leave(r, at, out)
 }
 
-// stops reports whether the failure of a step stops the scope: the plan says so, and no step deals with it.
-func (sc *scope) stops(step int) bool {
+// stops reports whether the failure of a step stops the scope: the plan says so, no step deals
+// with it, and the step still counts.
+func (sc *scope) stops(step int, discarded bool) bool {
 	s := &sc.plan.Steps[step]
-	return sc.plan.OnFailure == plan.Stop && !s.Optional && !s.Regarded && !sc.stopping
+	return sc.plan.OnFailure == plan.Stop && !s.Optional && !s.Regarded && !sc.stopping && !discarded
 }
 
 // waves are those of a scope whose plan is scheduled so.
@@ -102,7 +103,7 @@ func (sc *scope) openWave(r *Run, at time.Time, out *Effects) {
 		w.next++ // first, because a record that came early may settle a step here and now
 		opened := false
 		for _, step := range wave {
-			if i := sc.first + step; r.calls[i].state == waiting && !sc.stopping {
+			if i := sc.at(step); r.calls[i].state == waiting && !sc.stopping {
 				r.become(i, sc.verdict(r, step), at, out)
 				opened = opened || !r.calls[i].state.terminal()
 			}

@@ -57,7 +57,7 @@ func (sc *scope) derived(r *Run) *Result {
 
 // anyOutput reports whether something succeeded that the output refers to.
 func (sc *scope) anyOutput(r *Run) bool {
-	return slices.ContainsFunc(sc.plan.Outputs, func(o int) bool { return r.calls[sc.first+o].state == succeeded })
+	return slices.ContainsFunc(sc.plan.Outputs, func(o int) bool { return r.calls[sc.at(o)].state == succeeded })
 }
 
 // lenient reports whether what the output of a scope that is over refers to may be missing, whatever the plan says: for

@@ -25,12 +25,12 @@ func (sc *scope) look(r *Run) *sight {
 	return all.sight
 }
 
-func (s *sight) fate(step int) plan.Fate { return s.run.Fate(s.sc.first + step) }
+func (s *sight) fate(step int) plan.Fate { return s.run.Fate(s.sc.at(step)) }
 
 func (s *sight) input() ([]byte, bool) { return s.sc.input.value, s.sc.outer != nil }
 
 func (s *sight) result(dep int) ([]byte, bool) {
-	json := s.run.Value(s.sc.first + dep)
+	json := s.run.Value(s.sc.at(dep))
 	return json, json != nil
 }
 
@@ -87,9 +87,9 @@ type origin struct {
 func (t *tree) originOf(i int) (origin, turn) {
 	c, sc := t.calls[i].Call, t.scopeOf(i)
 	if sc.iteration == 0 {
-		return origin{sc, c.Step - sc.first, c}, turn{}
+		return origin{sc, sc.numberOf(c.Step), c}, turn{}
 	}
-	return origin{sc.outer, sc.of.Step - sc.outer.first, sc.of}, turn{t, sc, false}
+	return origin{sc.outer, sc.outer.numberOf(sc.of.Step), sc.of}, turn{t, sc, false}
 }
 
 // element returns the item of a composite that is one of a list; nil for any other call.
@@ -102,10 +102,11 @@ func (t *tree) element(c Call) []byte {
 
 // Origin is where the arguments of a call are written, and what they see there.
 type Origin struct {
-	// Plan is the one in whose step they stand, Step the number of that step in it, First that which the plan's first step
-	// has in the run.
-	Plan        *plan.Plan
-	Step, First int
+	// Plan is the one in whose step they stand, Step the number of that step in it, Numbers those which the plan's steps
+	// have in the run.
+	Plan    *plan.Plan
+	Step    int
+	Numbers Numbers
 	// Of is the call itself, or of an iteration its loop: whose item is meant.
 	Of Call
 	// Iteration is the number of the iteration, from 0; -1 for a call that is none.
@@ -121,7 +122,7 @@ func (t *tree) Origin(c Call) Origin {
 		i = c.Step
 	}
 	at, in := t.originOf(i)
-	o := Origin{Plan: at.scope.plan, Step: at.step, First: at.scope.first, Of: at.of, Iteration: -1, Last: in.last()}
+	o := Origin{Plan: at.scope.plan, Step: at.step, Numbers: at.scope.numbers(), Of: at.of, Iteration: -1, Last: in.last()}
 	if in.sc != nil {
 		o.Iteration = in.Index()
 	}

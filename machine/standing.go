@@ -9,10 +9,12 @@ import (
 // standing is how the steps of a scope stand, for the rules that say what follows from it. It changes nothing, and
 // numbers steps as the plan does.
 type standing struct {
-	plan  *plan.Plan
-	calls []call // of the steps
-	all   []call // of the run, with the items
+	*scope
+	all []call // of the run
 }
+
+// call returns that of a step.
+func (r standing) call(step int) *call { return &r.all[r.at(step)] }
 
 // spoiler returns a dependency whose failure lets a step not run: the first in the order of steps that did not succeed
 // and is not optional; in language 2 the first in the order in which the step refers to them, of those for which there
@@ -27,7 +29,7 @@ func (r standing) spoiler(i int) int {
 		return i
 	}
 	for _, d := range r.plan.Steps[i].Deps {
-		if s := r.calls[d].state; s.terminal() && s != succeeded && !r.plan.Steps[d].Optional {
+		if s := r.call(d).state; s.terminal() && s != succeeded && !r.plan.Steps[d].Optional {
 			return d
 		}
 	}
@@ -41,7 +43,7 @@ func (r standing) spoiled(s *plan.Step, n *plan.Need) int {
 	}
 	by := -1
 	for _, d := range n.Steps {
-		switch r.calls[d].state {
+		switch r.call(d).state {
 		case succeeded:
 			return -1
 		case failed, skipped, cancelled:
@@ -62,7 +64,7 @@ func (r standing) lacks(s *plan.Step) bool {
 		}
 		untaken := false
 		for _, d := range n.Steps {
-			switch r.calls[d].state {
+			switch r.call(d).state {
 			case succeeded:
 				return false
 			case notTaken:
@@ -76,7 +78,7 @@ func (r standing) lacks(s *plan.Step) bool {
 
 // inBlob reports whether something of a step's result lies in a blob.
 func (r standing) inBlob(step int) bool {
-	s := &r.calls[step]
+	s := r.call(step)
 	if s.state != succeeded {
 		return false
 	}
@@ -90,7 +92,12 @@ func (r standing) inBlob(step int) bool {
 
 // interrupted reports whether a step was cancelled.
 func (r standing) interrupted() bool {
-	return slices.ContainsFunc(r.calls, func(s call) bool { return s.state == cancelled })
+	for i := range r.plan.Steps {
+		if r.call(i).state == cancelled {
+			return true
+		}
+	}
+	return false
 }
 
 // handledBy returns the step that dealt with the failure of another, and succeeded at it, or -1: one that names it by
@@ -98,17 +105,17 @@ func (r standing) interrupted() bool {
 // with nothing, because it did not succeed itself or was not taken, has handled nothing.
 func (r standing) handledBy(i int) int {
 	s := &r.plan.Steps[i]
-	if r.plan.Language == 1 || r.calls[i].state != failed {
+	if r.plan.Language == 1 || r.call(i).state != failed {
 		return -1
 	}
 	by, lost := -1, false
 	for _, d := range s.Dependents {
 		switch {
-		case r.plan.Steps[d].Regards(i) && r.calls[d].state == succeeded:
+		case r.plan.Steps[d].Regards(i) && r.call(d).state == succeeded:
 			return d
 		case !r.hadAnother(d, i):
 			lost = true
-		case by < 0 && r.calls[d].state == succeeded:
+		case by < 0 && r.call(d).state == succeeded:
 			by = d
 		}
 	}
@@ -125,7 +132,7 @@ func (r standing) hadAnother(step, to int) bool {
 		if !slices.Contains(n.Steps, to) {
 			continue
 		}
-		if !n.Ended && !slices.ContainsFunc(n.Steps, func(d int) bool { return r.calls[d].state == succeeded }) {
+		if !n.Ended && !slices.ContainsFunc(n.Steps, func(d int) bool { return r.call(d).state == succeeded }) {
 			return false
 		}
 	}
@@ -141,7 +148,7 @@ func (r standing) excused() []bool {
 	}
 	for _, wave := range r.plan.Waves() { // what a step refers to comes before it
 		for _, i := range wave {
-			switch r.calls[i].state {
+			switch r.call(i).state {
 			case failed:
 				of[i] = r.handledBy(i) >= 0
 			case skipped:
@@ -158,7 +165,7 @@ func (r standing) skippedThrough(i int, excused []bool) bool {
 	s := &r.plan.Steps[i]
 	return !slices.ContainsFunc(s.Needs, func(n plan.Need) bool {
 		return r.spoiled(s, &n) >= 0 && slices.ContainsFunc(n.Steps, func(d int) bool {
-			st := r.calls[d].state
+			st := r.call(d).state
 			return (st == failed || st == skipped) && !r.plan.Steps[d].Optional && !s.Regards(d) && !excused[d]
 		})
 	})
@@ -176,7 +183,7 @@ func (r standing) handler(i int) string {
 func (r standing) bad() bool {
 	var excused []bool // found out where there is something to excuse
 	for i := range r.plan.Steps {
-		if st := r.calls[i].state; st == succeeded || st == notTaken || r.plan.Steps[i].Optional {
+		if st := r.call(i).state; st == succeeded || st == notTaken || r.plan.Steps[i].Optional || r.call(i).discarded != notDiscarded {
 			continue
 		}
 		if excused == nil {

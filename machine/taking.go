@@ -60,7 +60,7 @@ func (sc *scope) takeReached(r *Run, at time.Time, out *Effects) {
 	for q.next < len(q.steps) {
 		step := q.steps[q.next]
 		q.next++
-		if i := sc.first + step; r.calls[i].state == waiting && !sc.stopping {
+		if i := sc.at(step); r.calls[i].state == waiting && !sc.stopping {
 			r.become(i, sc.verdict(r, step), at, out)
 		}
 	}
@@ -109,7 +109,7 @@ func (sc *scope) verdict(r *Run, step int) state {
 		r.ordered++
 		return judging
 	}
-	return r.judged(sc.first+step, holds, err)
+	return r.judged(sc.at(step), holds, err)
 }
 
 // judged returns the state that a condition brings its step into.

@@ -18,6 +18,7 @@ type tree struct {
 	calls  []call  // the plan's steps, and behind them items of for_each steps and the steps of scopes, as they came
 
 	contracts []*tool.Contract // of the tools of the steps of all plans, as Plan.Offset has them
+	submitted int              // how many of those are of the plan that was submitted
 }
 
 // Plan returns the run's plan.
@@ -25,7 +26,12 @@ func (t *tree) Plan() *plan.Plan { return t.root.plan }
 
 // scopeOf returns the scope that a call stands in.
 func (t *tree) scopeOf(i int) *scope {
-	if n := t.calls[i].scope; n > 0 {
+	return t.scopeNumbered(int(t.calls[i].scope))
+}
+
+// scopeNumbered returns the scope of a number; 0 is the root.
+func (t *tree) scopeNumbered(n int) *scope {
+	if n > 0 {
 		return t.scopes.below[n-1]
 	}
 	return &t.root
@@ -34,7 +40,7 @@ func (t *tree) scopeOf(i int) *scope {
 // stepOf returns the plan's step that a call belongs to.
 func (t *tree) stepOf(i int) *plan.Step {
 	sc := t.scopeOf(i)
-	return &sc.plan.Steps[t.calls[i].Step-sc.first]
+	return &sc.plan.Steps[sc.numberOf(t.calls[i].Step)]
 }
 
 // isStep reports whether there is a step of such a number by now.
@@ -84,16 +90,16 @@ func (t *tree) All() iter.Seq[Call] {
 // Contract returns the frozen contract of a step's tool. It must not be changed.
 func (t *tree) Contract(step int) *tool.Contract {
 	sc := t.scopeOf(step)
-	return t.contracts[sc.plan.Offset+step-sc.first]
+	return t.contracts[sc.contractOf(step)]
 }
 
 // PlanStep returns the step of a plan that calls with such a number are of. It must not be changed.
 func (t *tree) PlanStep(step int) *plan.Step { return t.stepOf(step) }
 
-// Scope returns the plan that a step stands in, and the number that the first step of that plan has.
-func (t *tree) Scope(step int) (p *plan.Plan, first int) {
+// Scope returns the plan that a step stands in, as it is now, and the numbers of the steps of that plan.
+func (t *tree) Scope(step int) (p *plan.Plan, of Numbers) {
 	sc := t.scopeOf(step)
-	return sc.plan, sc.first
+	return sc.plan, sc.numbers()
 }
 
 // Items returns the number of items of a for_each step, and whether it has been expanded in this run.
@@ -139,12 +145,12 @@ func (t *tree) insideOf(i int) *scope {
 	return sc
 }
 
-// Inside returns the numbers of the steps of each scope that a composite was entered with: n from first on. A loop has one
-// for each iteration, of one step; any other composite has one, and any other call none.
-func (t *tree) Inside(c Call) iter.Seq2[int, int] {
-	return func(yield func(first, n int) bool) {
+// Inside returns the plan of each scope that a composite was entered with, as it is now, and the numbers of its steps. A
+// loop has one for each iteration, of one step; any other composite has one, and any other call none.
+func (t *tree) Inside(c Call) iter.Seq2[*plan.Plan, Numbers] {
+	return func(yield func(*plan.Plan, Numbers) bool) {
 		for sc := range t.within(c) {
-			if !yield(sc.first, len(sc.plan.Steps)) {
+			if !yield(sc.plan, sc.numbers()) {
 				return
 			}
 		}
@@ -189,54 +195,6 @@ func (t *tree) scopeFor(of Call) *scope {
 	return t.inside(of)
 }
 
-// Token names a call in subjects and documents: the step's id, S=i for an item, or S/=i for an iteration.
-func (t *tree) Token(c Call) string {
-	sc := t.scopeOf(c.Step)
-	if sc.iteration > 0 {
-		return subjects.Iteration(sc.token, int(sc.iteration)-1)
-	}
-	id := t.stepOf(c.Step).ID
-	if c.Item > 0 {
-		id = subjects.ItemToken(id, c.Item-1)
-	}
-	return subjects.InScope(sc.token, id)
-}
-
-// nameOf is Token, which the plan has too.
-func (t *tree) nameOf(c Call) string {
-	if c.Step == ThePlan {
-		return subjects.RootScope
-	}
-	return t.Token(c)
-}
-
-// Find returns the call that a token names, and whether there is such a call by now.
-func (t *tree) Find(token string) (Call, bool) {
-	segments, ok := subjects.ParseStepToken(token)
-	sc, c := &t.root, Call{}
-	for i := 0; i < len(segments) && ok; i++ {
-		x := &segments[i]
-		if i > 0 {
-			if sc = t.insideBy(c, x); sc == nil {
-				return Call{}, false
-			}
-		}
-		if x.Kind == subjects.IterationSegment {
-			c = Call{Step: sc.first}
-			continue
-		}
-		step, known := sc.plan.Index(x.Name)
-		c, ok = Call{Step: sc.first + step}, known && (x.Kind == subjects.StepSegment || x.Kind == subjects.ItemSegment)
-		if x.Kind == subjects.ItemSegment {
-			c.Item = x.Number + 1
-		}
-	}
-	if !ok || len(segments) == 0 {
-		return Call{}, false
-	}
-	return c, true
-}
-
 // before compares calls in the order of the plans, those of a composite in its place, items by their number.
 func (t *tree) before(a, b int) int {
 	x, y := t.calls[a].Call, t.calls[b].Call
@@ -279,9 +237,8 @@ func (t *tree) nested() *scopes {
 
 // placeFor returns the scope of a composite, which has a place among the calls from then on.
 func (t *tree) placeFor(i int) *scope {
-	c := &t.calls[i]
-	if c.below > 0 {
-		return t.scopes.below[c.below-1]
+	if n := t.calls[i].below; n > 0 && t.scopes.below[n-1].base() == t.stepOf(i).Plan {
+		return t.scopes.below[n-1]
 	}
 	sc := t.newScope(i)
 	t.calls[i].below = sc.number
@@ -307,8 +264,9 @@ func (t *tree) newScope(i int) *scope {
 
 // blockFor returns where the items of a for_each step have their place among the calls.
 func (t *tree) blockFor(i, n int) int {
-	if at := t.calls[i].below; at > 0 {
-		return int(at) - 1
+	// One that is too short was made before an amendment came to stand elsewhere, of which the list is a function.
+	if first := int(t.calls[i].below) - 1; first >= 0 && (n == 0 || first+n <= len(t.calls) && t.calls[first+n-1].Item == n) {
+		return first
 	}
 	if n == 0 {
 		return len(t.calls)

@@ -131,6 +131,8 @@ func (s *api) request(m *nats.Msg) {
 			s.cancel(l, m, id)
 		case subjects.VerbApprove, subjects.VerbAnswer:
 			s.answerQuestion(l, m, id, verb)
+		case subjects.VerbAmend:
+			s.amend(l, m, id)
 		}
 	})
 }

@@ -263,3 +263,29 @@ func byWhom(a *outcome.Answered) string {
 	}
 	return " by " + a.By
 }
+
+// amend takes a request for an amendment.
+func (s *api) amend(l *loop, m *nats.Msg, id subjects.Run) {
+	request, err := wire.ParseAmendRequest(m)
+	if err != nil {
+		s.refuse(m, err)
+		return
+	}
+	r := l.runs.byID[id]
+	switch {
+	case r == nil:
+		s.refuse(m, notActive(id))
+		return
+	case r.phase == finishing || r.phase == finished:
+		s.refuse(m, fault.New(fault.AlreadyFinished, "run '%s' had finished already", id.Plain()).
+			WithHint("what is to be done besides is a plan of its own"))
+		return
+	case r.phase == foreign:
+		s.refuse(m, leftAlone(id))
+		return
+	case r.phase != running || r.awaitingInput():
+		return // it isn't read yet: the asker asks again
+	}
+	a := &amending{s: s, l: l, m: m, r: r, asks: request, digest: request.Digest()}
+	a.take()
+}

@@ -51,27 +51,28 @@ func (s *api) explain(r *run, doc *outcome.Run) (ask []waiter) {
 		}
 		ask = append(ask, x)
 	}
-	r.eachCall(0, doc.Steps, one)
+	_, of := r.machine.Scope(0)
+	r.eachCall(of, doc.Steps, one)
 	return ask
 }
 
-// eachCall calls one with the calls of a scope whose steps begin with a number, and of those within it, and what a
-// document has of them.
-func (r *run) eachCall(first int, steps []outcome.Step, one func(machine.Call, *outcome.Step)) {
+// eachCall calls one with the calls of a scope, and of those within it, and what a document has of them.
+func (r *run) eachCall(of machine.Numbers, steps []outcome.Step, one func(machine.Call, *outcome.Step)) {
 	each := func(c machine.Call, st *outcome.Step) {
 		one(c, st)
 		at := 0
-		for inner, n := range r.machine.Inside(c) {
+		for p, inner := range r.machine.Inside(c) {
+			n := len(p.Steps)
 			r.eachCall(inner, st.Steps[at:at+n], one)
 			at += n
 		}
 	}
 	for i := range steps {
 		if len(steps[i].Items) == 0 {
-			each(machine.Call{Step: first + i}, &steps[i])
+			each(machine.Call{Step: of.Of(i)}, &steps[i])
 		}
 		for item := range steps[i].Items {
-			each(machine.Call{Step: first + i, Item: item + 1}, &steps[i].Items[item])
+			each(machine.Call{Step: of.Of(i), Item: item + 1}, &steps[i].Items[item])
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/machine"
 	"github.com/stepjet/stepjet/plan"
 	"github.com/stepjet/stepjet/tool"
 	"github.com/stepjet/stepjet/wire"
@@ -203,4 +204,34 @@ func (g *registry) lost(ctx context.Context, missing []string) bool {
 		g.log.Warn("can't see whether the tool registry was emptied", "error", err)
 	}
 	return emptied
+}
+
+// amendCatalog is the tools that an amendment may call: those of the run as they were frozen, all others as they are.
+type amendCatalog struct {
+	*catalog
+	r *run
+}
+
+// Lookup returns a tool.
+func (c *amendCatalog) Lookup(name string) (plan.Tool, bool) {
+	f := c.r.start.Tools[name]
+	if f == nil {
+		return c.catalog.Lookup(name)
+	}
+	t := plan.Tool{Input: c.r.schemas[name], DependsOn: f.Contract.DependsOn, Approval: f.Contract.Approval != ""}
+	if is := machine.Template(c.r.machine, name); is != nil {
+		t.Plan, t.Input, t.Output = is.Plan, is.Input, is.Output
+	}
+	return t, true
+}
+
+// freeze returns what a run keeps of the tools that it used none of before.
+func (c *amendCatalog) freeze(x *plan.Amended) map[string]*wire.FrozenTool {
+	tools := map[string]*wire.FrozenTool{}
+	for _, name := range machine.AddedTools(x) {
+		if c.r.start.Tools[name] == nil {
+			tools[name] = c.used[name].frozen
+		}
+	}
+	return tools
 }

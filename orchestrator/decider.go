@@ -175,3 +175,25 @@ func (dc *decider) given(ctx context.Context, a subjects.Attempt, shard int, seq
 	}
 	return err != nil || seq <= s.Given
 }
+
+// recordAmendment creates the record of an amendment. Whose record is first counts.
+func (dc *decider) recordAmendment(r *run, scope string, revision int, h nats.Header, body []byte, done func(error)) {
+	subject := subjects.AmendRecord(r.id, r.generation, scope, revision, dc.store.Shards())
+	dc.store.CreateAsync(dc.ctx, subject, h, body, nil, func(_ kv.Decision, _ uint64, err error) {
+		if err != nil && dc.ctx.Err() == nil {
+			dc.log.Error("an amendment could not be recorded", "run", r.id.Plain(), "scope", scope, "error", err)
+		}
+		done(err)
+	})
+}
+
+// closeScope records that an open scope is closed, since nobody amended it for as long as it waits.
+func (dc *decider) closeScope(r *run, c machine.Closing) {
+	request := wire.AmendRequest{Scope: c.Scope, Revision: c.Revision - 1, Change: wire.Change{Close: true}}
+	a := wire.Amend{Digest: request.Digest(), Change: request.Change, Reason: "it was open for as long as it may be"}
+	h, body, err := a.Message()
+	if err != nil {
+		return // of a flag and texts: it can't fail
+	}
+	dc.recordAmendment(r, c.Scope, c.Revision, h, body, func(error) {}) // the sweep tries again
+}

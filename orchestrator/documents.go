@@ -48,7 +48,8 @@ func (d *documents) of(ctx context.Context, r *run) *outcome.Run {
 	if u := r.start.Reuse; u != nil {
 		doc.RetryOf, doc.RetryFrom = u.Of, u.From
 	}
-	doc.Approval, doc.Templates = m.AccountOf(machine.Call{Step: machine.ThePlan}), templatesOf(r.plan)
+	doc.Revision, _ = machine.Revision(m, subjects.RootScope)
+	doc.Approval, doc.Templates = m.AccountOf(machine.Call{Step: machine.ThePlan}), templatesOf(r)
 	inOutcome := map[string]bool{}
 	if m.Finished() {
 		doc.Finished = m.LastTime()
@@ -60,34 +61,43 @@ func (d *documents) of(ctx context.Context, r *run) *outcome.Run {
 	room := room{
 		results: max(maxInline-int(doc.Stats.BytesReturned), 0), errors: maxErrors, tries: maxTries, all: machine.Tries(m),
 	}
-	doc.Steps = d.steps(ctx, r, 0, len(r.plan.Steps), inOutcome, &room, now)
+	p, of := m.Scope(0)
+	doc.Steps = d.steps(ctx, r, of, len(p.Steps), inOutcome, &room, now)
 	return doc
 }
 
-// templatesOf returns the plans of the templates that a plan calls, by name; nil for none.
-func templatesOf(p *plan.Plan) (all map[string]json.RawMessage) {
-	if p.Language < 2 {
+// templatesOf returns the plans of the templates that a run may call, by name; nil for none.
+func templatesOf(r *run) (all map[string]json.RawMessage) {
+	if r.plan.Language < 2 {
 		return nil
 	}
-	for s := range p.All() {
-		if s.Template == nil {
-			continue
-		}
+	add := func(name string, t *plan.Template) {
 		if all == nil {
 			all = map[string]json.RawMessage{}
 		}
-		all[s.Tool] = s.Template.Plan
+		all[name] = t.Plan
+	}
+	if len(r.machine.Amendments()) > 0 { // the plan that was submitted is not all
+		for name, t := range machine.Templates(r.machine) {
+			add(name, t)
+		}
+		return all
+	}
+	for s := range r.plan.All() {
+		if s.Template != nil {
+			add(s.Tool, s.Template)
+		}
 	}
 	return all
 }
 
-// steps returns the account of the steps of a scope, n from first on.
+// steps returns the account of the n steps of a scope.
 func (d *documents) steps(
-	ctx context.Context, r *run, first, n int, inOutcome map[string]bool, room *room, now time.Time,
+	ctx context.Context, r *run, of machine.Numbers, n int, inOutcome map[string]bool, room *room, now time.Time,
 ) []outcome.Step {
 	all := make([]outcome.Step, n)
 	for k := range all {
-		st, i := &all[k], first+k
+		st, i := &all[k], of.Of(k)
 		*st = r.machine.Step(machine.Call{Step: i}, now)
 		d.items(r, i, st, now)
 		if !inOutcome[st.ID] {
@@ -100,8 +110,11 @@ func (d *documents) steps(
 		room.fitErrors(st)
 		room.fitTries(st, i)
 		inside := func(c machine.Call, x *outcome.Step) {
-			for first, n := range r.machine.Inside(c) {
-				x.Steps = append(x.Steps, d.steps(ctx, r, first, n, inOutcome, room, now)...)
+			if len(r.machine.Amendments()) > 0 {
+				x.Revision, _ = machine.Revision(r.machine, x.ID)
+			}
+			for p, within := range r.machine.Inside(c) {
+				x.Steps = append(x.Steps, d.steps(ctx, r, within, len(p.Steps), inOutcome, room, now)...)
 			}
 			if x.Steps == nil && !x.Reused && r.machine.Finished() && r.sameAbove(c) {
 				x.Steps = r.neverReached(x.Status).within(r.step(i), x.ID)
@@ -144,7 +157,7 @@ func (d *documents) outcome(ctx context.Context, r *run) *outcome.Outcome {
 	o := r.machine.Outcome(r.id.Plain(), func(i int) []byte {
 		res := r.machine.Result(machine.Call{Step: i})
 		if total += res.Size; total > maxOutcome {
-			left = append(left, outcome.StepError{Step: r.plan.Steps[i].ID, Code: fault.TooLarge,
+			left = append(left, outcome.StepError{Step: r.step(i).ID, Code: fault.TooLarge,
 				Message: "the step succeeded, but the outcome would be larger than 56 MiB with its result",
 				Hint:    "name fewer steps in output_steps, or read the result from the run's document"})
 			return nil
@@ -152,10 +165,10 @@ func (d *documents) outcome(ctx context.Context, r *run) *outcome.Outcome {
 		s := r.source(i)
 		v, err := d.values.read(ctx, &s)
 		if err != nil {
-			left = append(left, outcome.StepError{Step: r.plan.Steps[i].ID, Code: err.Code, Message: err.Message, Hint: err.Hint})
+			left = append(left, outcome.StepError{Step: r.step(i).ID, Code: err.Code, Message: err.Message, Hint: err.Hint})
 			return nil
 		}
-		if r.plan.Steps[i].ForEach != nil {
+		if r.step(i).ForEach != nil {
 			return plan.Envelope(v)
 		}
 		return v
@@ -182,8 +195,12 @@ func (d *documents) outcome(ctx context.Context, r *run) *outcome.Outcome {
 	return o
 }
 
-// planJSON returns the plan as it can stand inside a JSON document; a plan that isn't JSON stands there as a string.
+// planJSON returns the plan as it can stand inside a JSON document; a plan that isn't JSON stands there as a string. That
+// of a run that was amended stands there as it is now.
 func (r *run) planJSON() json.RawMessage {
+	if body, amended := lastShape(r); amended {
+		return body
+	}
 	if r.body == nil || r.plan != nil || json.Valid(r.body) { // a plan that could be parsed is
 		return r.body
 	}
@@ -289,7 +306,8 @@ func (d *documents) foundNothing(ctx context.Context, r *run) []fault.Problem {
 		run: r, past: &pastValues{values: d.values, ctx: ctx, r: r, held: -1, left: maxNothingBytes},
 		items: maxNothingItems, told: map[string]bool{},
 	}
-	n.scope(r.plan, 0, "")
+	p, of := r.machine.Scope(0)
+	n.scope(p, of, "")
 	return n.all
 }
 
@@ -303,44 +321,41 @@ type nothings struct {
 }
 
 // scope looks at the steps of a scope, whose plan has its place in the document, and of those below it.
-func (n *nothings) scope(p *plan.Plan, first int, place string) {
+func (n *nothings) scope(p *plan.Plan, of machine.Numbers, place string) {
 	m := n.run.machine
-	input, away := m.Input(first)
-	resolver := p.NewResolver().Fates(func(step int) plan.Fate { return n.run.fate(first + step) })
+	input, away := m.Input(of.First())
+	resolver := p.NewResolver().Fates(func(step int) plan.Fate { return n.run.fate(of.Of(step)) })
 	resolver.Input(func() ([]byte, bool) { return input, input != nil })
 	for i := range p.Steps {
-		s, c := &p.Steps[i], machine.Call{Step: first + i}
+		s, c := &p.Steps[i], machine.Call{Step: of.Of(i)}
 		if n.past.unread {
 			return
 		}
 		if !(away && s.TakesInput) { // else it can't be told
-			n.step(resolver, s, c, first, place)
+			n.step(resolver, s, c, of, place)
 		}
 		if s.Plan == nil || s.Template != nil { // who calls a template can't mend it, and need not hand it all that it takes
 			continue
 		}
 		count, _ := m.Items(c.Step)
 		for c.Item = 0; c.Item <= count && len(n.all) < maxNothing; c.Item++ {
-			for inner := range n.plansWithin(c) {
-				p, _ := m.Scope(inner)
-				n.scope(p, inner, fmt.Sprintf("%s/steps/%d/plan", place, i))
+			for inner, numbers := range n.plansWithin(c) {
+				n.scope(inner, numbers, fmt.Sprintf("%s/steps/%d/plan", place, i))
 			}
 		}
 	}
 }
 
-// plansWithin returns the scopes of the plan that somebody wrote into a composite, by their first steps: of a loop those
-// of its iterations.
-func (n *nothings) plansWithin(c machine.Call) iter.Seq[int] {
-	return func(yield func(int) bool) {
-		for first := range n.run.machine.Inside(c) {
-			each := machine.Call{Step: first}
+// plansWithin returns the scopes of the plan that somebody wrote into a composite: of a loop those of its iterations.
+func (n *nothings) plansWithin(c machine.Call) iter.Seq2[*plan.Plan, machine.Numbers] {
+	return func(yield func(*plan.Plan, machine.Numbers) bool) {
+		for p, of := range n.run.machine.Inside(c) {
 			if n.run.step(c.Step).Repeat == nil {
-				yield(first)
+				yield(p, of)
 				return
 			}
-			for inner := range n.run.machine.Inside(each) {
-				if !yield(inner) {
+			for inner, numbers := range n.run.machine.Inside(machine.Call{Step: of.First()}) {
+				if !yield(inner, numbers) {
 					return
 				}
 			}
@@ -349,7 +364,7 @@ func (n *nothings) plansWithin(c machine.Call) iter.Seq[int] {
 }
 
 // step looks at what a step was decided by, and at what it, or each of its items, was given.
-func (n *nothings) step(resolver *plan.Resolver, s *plan.Step, c machine.Call, first int, place string) {
+func (n *nothings) step(resolver *plan.Resolver, s *plan.Step, c machine.Call, of machine.Numbers, place string) {
 	status := n.run.machine.StepStatus(c.Step)
 	over := status == outcome.StepSucceeded || status == outcome.StepFailed
 	if !(over && s.HasRefs) && (s.If == nil || !over && status != outcome.StepNotTaken) {
@@ -358,7 +373,7 @@ func (n *nothings) step(resolver *plan.Resolver, s *plan.Step, c machine.Call, f
 	if n.run.machine.Step(c, time.Time{}).Reused {
 		return // it was not executed here
 	}
-	i, result := c.Step-first, func(dep int) ([]byte, bool) { return n.past.result(first + dep) }
+	i, result := of.Step(c.Step), func(dep int) ([]byte, bool) { return n.past.result(of.Of(dep)) }
 	n.tell(c, i, place, "", resolver.NothingDecided(i, result))
 	if !over || !s.HasRefs {
 		return

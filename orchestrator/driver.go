@@ -2,6 +2,7 @@ package orchestrator
 
 import (
 	"context"
+	"maps"
 	"strings"
 	"time"
 	"unique"
@@ -26,6 +27,7 @@ type driver struct {
 	decider     *decider
 	deadLetters *deadLetters
 	announcer   *announcer
+	reg         *registry
 	evaluator   *evaluator
 	questions   *questions
 	suspects    *suspects
@@ -72,7 +74,9 @@ func (dr *driver) outstanding(r *run, each func(d machine.Dispatch, now time.Tim
 	r.machine.Outstanding(now, &dr.effects)
 	dr.expand(r, now)
 	for _, d := range dr.effects.Dispatch {
-		each(d, now)
+		if !r.changes.withholds(d) {
+			each(d, now)
+		}
 	}
 	dr.effects.Dispatch = dr.effects.Dispatch[:0]
 	dr.perform(r)
@@ -95,6 +99,7 @@ func (dr *driver) tick() {
 // perform carries out the effects gathered for a run.
 func (dr *driver) perform(r *run) {
 	eff := &dr.effects
+	r.changes.settle(eff)
 	defer func() { // events come after what somebody waits for
 		for _, c := range eff.Settled {
 			dr.announcer.step(r, c)
@@ -120,6 +125,9 @@ func (dr *driver) perform(r *run) {
 		for _, d := range eff.Dispatch {
 			if !r.machine.Wanted(d.Call, d.Attempt) {
 				continue // decided by a record that was read together with the one that asked for it
+			}
+			if r.changes.hold(d) {
+				continue
 			}
 			if d.Attempt > 1 {
 				dr.announcer.retry(r, d)
@@ -148,6 +156,9 @@ func (dr *driver) perform(r *run) {
 	}
 	for _, d := range eff.Late {
 		dr.decider.late(r, d)
+	}
+	for _, c := range eff.Close {
+		dr.decider.closeScope(r, c)
 	}
 	if eff.Stop != nil {
 		dr.decider.stop(r, eff.Stop, func(kv.Decision, error) {})
@@ -199,6 +210,10 @@ func (dr *driver) apply(r *run, e entry, now time.Time) bool {
 		}
 		rec.Answer = answerOf(c, e.rec.Number, wire.ParseAnswer(e.Data))
 		rec.Answer.Token = token
+	case subjects.AmendKind:
+		if !dr.amend(r, e, &rec) {
+			return false
+		}
 	default:
 		return true
 	}
@@ -209,6 +224,9 @@ func (dr *driver) apply(r *run, e entry, now time.Time) bool {
 // record hands a whole record to the machine.
 func (dr *driver) record(r *run, rec machine.Record, now time.Time) {
 	r.machine.Apply(rec, now, &dr.effects)
+	if rec.Amendment != nil {
+		r.changes.freeze()
+	}
 	if rec.Answer != nil && rec.Answer.Step != machine.NotYet {
 		dr.questions.answered(r, rec.Answer)
 	}
@@ -267,7 +285,7 @@ func (dr *driver) expand(r *run, now time.Time) {
 			continue
 		}
 		in := r.unread(machine.Call{Step: step})
-		in.resolver = r.resolverOf(in.plan, in.first)
+		in.resolver = r.resolverOf(in.plan, in.numbers)
 		in.gather(r)
 		if in.inBlobs {
 			dr.expandLater(r, in)
@@ -429,11 +447,11 @@ func readTold(r *run, e entry) *machine.Told {
 func readToldOutput(r *run, e entry) *machine.Told {
 	told := &machine.Told{Call: machine.Call{Step: machine.ThePlan}}
 	if e.rec.Step == subjects.RootScope {
-		if r.plan.Output == nil {
+		if r.machine.Plan().Output == nil {
 			return nil
 		}
 	} else {
-		if step, _, ok := r.plan.Find(e.rec.Step); !ok || step.Plan == nil {
+		if step, _, ok := planStep(r, e.rec.Step); !ok || step.Plan == nil {
 			return nil
 		}
 		told.Step, told.Token = machine.NotYet, e.rec.Step
@@ -441,4 +459,76 @@ func readToldOutput(r *run, e entry) *machine.Told {
 	w := wire.ParseCleanResult(e.Header, e.Data, true, func() *wire.Redactor { return nil })
 	told.Output = &machine.Result{Call: told.Call, Attempt: 1, Error: w.Error, Body: w.Body, Handle: w.Handle, ByOwner: true}
 	return told
+}
+
+// amend hands the record of an amendment to the machine; false means that what its tools are is read first and the record
+// waits before all others.
+func (dr *driver) amend(r *run, e entry, rec *machine.Record) bool {
+	a := wire.ParseAmend(e.Data)
+	rec.Amendment = amendmentOf(e.rec, &a)
+	if len(a.Tools) == 0 {
+		return true
+	}
+	c := changesOf(r)
+	c.frozen = append(c.frozen, &frozenLater{rec.Amendment, a.Tools})
+	unknown := map[string]*wire.FrozenTool{}
+	for name, t := range a.Tools {
+		if _, known := r.schemas[name]; !known || t.Plan {
+			unknown[name] = t
+		}
+	}
+	if len(unknown) == 0 {
+		return true
+	}
+	r.busy = true
+	dr.learn(r, *rec, unknown)
+	return false
+}
+
+// learn reads what the tools of an amendment are. The plan of a template decides what becomes of the run, so that nobody
+// goes on without; the schema of any other tool its worker has too.
+func (dr *driver) learn(r *run, rec machine.Record, tools map[string]*wire.FrozenTool) {
+	dr.job(func(ctx context.Context) {
+		learned := schemas{}
+		templates, err := dr.reg.templates(ctx, &wire.Start{Tools: tools})
+		for name, t := range tools {
+			schema, err := dr.reg.schema(ctx, t.Digest)
+			if err != nil && ctx.Err() == nil {
+				dr.log.Warn("the schema of a tool can't be read: its worker checks the arguments alone", "tool", name, "error", err)
+			}
+			learned[name] = schema
+		}
+		dr.post(func() {
+			if err != nil && r.phase == running && ctx.Err() == nil {
+				dr.log.Error("the template that an amendment calls can't be read: trying again", "tenant", r.id.Tenant, "run", r.id.Plain(), "error", err)
+				dr.later(time.Second, func() { dr.learn(r, rec, tools) })
+				return
+			}
+			rec.Amendment.Templates = templates
+			dr.learned(ctx, r, rec, learned)
+		})
+	})
+}
+
+// learned goes on with an amendment once it is known what its tools are.
+func (dr *driver) learned(ctx context.Context, r *run, rec machine.Record, learned schemas) {
+	r.busy = false
+	if r.phase != running || ctx.Err() != nil {
+		return
+	}
+	maps.Copy(learned, r.schemas) // which others share
+	r.schemas = learned
+	now := dr.times.of(r)
+	dr.effects.Reset()
+	dr.record(r, rec, now)
+	dr.unpark(r, now)
+	dr.perform(r)
+}
+
+// settleAmendments goes on where an amendment could not be recorded.
+func (dr *driver) settleAmendments(r *run) {
+	if r.phase == running {
+		dr.effects.Reset()
+		dr.perform(r)
+	}
 }

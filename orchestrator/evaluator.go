@@ -196,19 +196,18 @@ func (x *reader) list() ([]byte, *fault.Error) {
 
 // unshaped are the inputs of the output of a composite, or of the plan. Those of a loop are the results of its iterations.
 func (r *run) unshaped(of machine.Call) (in inputs, isLoop bool) {
-	in.plan = r.plan
+	in.plan, in.numbers = r.machine.Scope(0)
 	if of.Step != machine.ThePlan && r.step(of.Step).Repeat != nil {
-		for first := range r.machine.Inside(of) {
+		for _, each := range r.machine.Inside(of) {
 			in.deps = append(in.deps, len(in.deps))
-			in.values = append(in.values, r.source(first))
+			in.values = append(in.values, r.source(each.First()))
 		}
 		return in, true
 	}
 	if of.Step != machine.ThePlan {
-		for first := range r.machine.Inside(of) {
-			in.first = first
+		for p, numbers := range r.machine.Inside(of) {
+			in.plan, in.numbers = p, numbers
 		}
-		in.plan, _ = r.machine.Scope(in.first)
 	}
 	in.deps = in.plan.Output.Waits
 	if in.plan.Output.TakesInput {

@@ -14,11 +14,11 @@ import (
 
 // inputs is all that a call's arguments are made of, for use beside the loop.
 type inputs struct {
-	plan     *plan.Plan     // that the call's step stands in; of an iteration its loop
-	step     int            // of the plan
-	first    int            // the number that the plan's first step has in the run
-	does     *plan.Step     // what is done: of an iteration another than its loop
-	resolver *plan.Resolver // of the plan; nil where it would be used off the loop
+	plan     *plan.Plan      // that the call's step stands in; of an iteration its loop
+	step     int             // of the plan
+	numbers  machine.Numbers // that the plan's steps have in the run
+	does     *plan.Step      // what is done: of an iteration another than its loop
+	resolver *plan.Resolver  // of the plan; nil where it would be used off the loop
 	call     machine.Call
 	item     []byte // the element of the list, for an item of a for_each step
 	schema   *tool.Schema
@@ -53,7 +53,7 @@ func (s *source) missing() bool { return s.value == nil && s.blob == nil && !s.l
 func (r *run) inputs(c machine.Call) inputs {
 	in := r.unread(c)
 	p := &in.plan.Steps[in.step]
-	in.resolver, in.schema, in.hasRefs = r.resolverOf(in.plan, in.first), r.schemas[in.does.Tool], p.HasRefs
+	in.resolver, in.schema, in.hasRefs = r.resolverOf(in.plan, in.numbers), r.schemas[in.does.Tool], p.HasRefs
 	in.edited = r.machine.Arguments(c)
 	if in.does.Ask {
 		in.schema = tool.AskInput()
@@ -65,29 +65,36 @@ func (r *run) inputs(c machine.Call) inputs {
 }
 
 // resolverOf returns the resolver of a scope, for the loop: it builds nothing large.
-func (r *run) resolverOf(p *plan.Plan, first int) *plan.Resolver {
+func (r *run) resolverOf(p *plan.Plan, of machine.Numbers) *plan.Resolver {
 	if p == r.plan {
 		return r.resolver
 	}
+	first := of.First()
 	x := r.resolvers[first]
-	if x == nil {
-		x = p.NewResolver().Limit(wire.InlineLimit).Fates(func(step int) plan.Fate { return r.fate(first + step) })
+	if x.plan != p { // the first of its scope, or from before an amendment
+		x = scopeResolver{p, p.NewResolver().Limit(wire.InlineLimit).Fates(func(step int) plan.Fate { return r.fate(of.Of(step)) })}
 		x.Input(func() ([]byte, bool) {
 			value, _ := r.machine.Input(first)
 			return value, value != nil
 		})
 		if r.resolvers == nil {
-			r.resolvers = map[int]*plan.Resolver{}
+			r.resolvers = map[int]scopeResolver{}
 		}
 		r.resolvers[first] = x
 	}
-	return x
+	return x.Resolver
+}
+
+// scopeResolver is the resolver of a scope, as long as that has the plan.
+type scopeResolver struct {
+	plan *plan.Plan
+	*plan.Resolver
 }
 
 // unread are the inputs of a call of which nothing is gathered yet.
 func (r *run) unread(c machine.Call) inputs {
 	o := r.machine.Origin(c)
-	in := inputs{plan: o.Plan, step: o.Step, first: o.First, does: r.step(c.Step), call: c, iteration: max(o.Iteration, 0), last: sourceOf(o.Last)}
+	in := inputs{plan: o.Plan, step: o.Step, numbers: o.Numbers, does: r.step(c.Step), call: c, iteration: max(o.Iteration, 0), last: sourceOf(o.Last)}
 	if o.Of.Item > 0 {
 		in.item = r.lists[o.Of.Step][o.Of.Item-1]
 	}
@@ -109,12 +116,12 @@ func (in *inputs) gather(r *run) {
 
 // takeInput gathers the input of the scope, or what it is made of where the machine does not hold it.
 func (in *inputs) takeInput(r *run) {
-	value, away := r.machine.Input(in.first)
+	value, away := r.machine.Input(in.numbers.First())
 	if !away {
 		in.input = source{value: value}
 		return
 	}
-	outer := r.inputs(r.machine.Composite(in.first))
+	outer := r.inputs(r.machine.Composite(in.numbers.First()))
 	outer.resolver = nil
 	in.outer, in.inBlobs = &outer, true
 }
@@ -123,7 +130,7 @@ func (in *inputs) takeInput(r *run) {
 func (in *inputs) read(r *run) {
 	in.values = make([]source, len(in.deps))
 	for i, dep := range in.deps {
-		in.values[i] = r.source(in.first + dep)
+		in.values[i] = r.source(in.numbers.Of(dep))
 		in.inBlobs = in.inBlobs || in.values[i].inBlobs()
 	}
 	if in.inBlobs {
@@ -136,7 +143,7 @@ func (in *inputs) name(r *run, step int) {
 	if in.fates == nil {
 		in.fates = map[int]plan.Fate{}
 	}
-	in.fates[step] = r.fate(in.first + step)
+	in.fates[step] = r.fate(in.numbers.Of(step))
 }
 
 // fate tells how a step ended.

@@ -113,6 +113,8 @@ func (lc *lifecycle) take(r *run, rec subjects.Record, e kv.Entry) {
 			kind = wire.KindTold
 		case subjects.AnswerKind:
 			kind = wire.KindAnswered
+		case subjects.AmendKind:
+			kind = wire.KindAmend
 		default:
 		}
 		if rec.Kind == subjects.UnknownRecord || !kind.Known(e.Header) {

@@ -170,8 +170,9 @@ func (r *run) weight() int64 {
 	if x := r.machine.Output(); x != nil {
 		total = x.Size
 	}
-	for _, i := range r.plan.Outputs {
-		if res := r.machine.Result(machine.Call{Step: i}); res != nil {
+	p, of := r.machine.Scope(0)
+	for _, n := range p.Outputs {
+		if res := r.machine.Result(machine.Call{Step: of.Of(n)}); res != nil {
 			total += res.Size
 		}
 	}

@@ -43,7 +43,7 @@ func newLoop(ctx context.Context, p *self, store storage, reg *registry, in *sha
 	l.questions = &questions{env: e, values: l.values, memory: memory, announcer: l.announcer, runs: l.runs, cursors: l.cursors, reg: reg}
 	l.driver = &driver{
 		env: e, times: l.times, timers: &timers{}, values: l.values, memory: memory, dispatcher: l.dispatcher, decider: l.decider,
-		deadLetters: l.deadLetters, announcer: l.announcer, suspects: suspects,
+		deadLetters: l.deadLetters, announcer: l.announcer, suspects: suspects, reg: reg,
 		evaluator: &evaluator{env: e, values: l.values, memory: memory}, questions: l.questions,
 	}
 	l.documents = &documents{env: e, values: l.values, times: l.times}

@@ -1,10 +1,13 @@
 package orchestrator
 
 import (
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/stepjet/stepjet/machine"
+	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/tool"
 	"github.com/stepjet/stepjet/wire"
 )
@@ -87,3 +90,100 @@ type asked struct {
 
 // schemas are the input schemas of the tools of one run, by tool name.
 type schemas map[string]*tool.Schema
+
+// changes is what an owner keeps of a run that is amended, besides its machine.
+type changes struct {
+	run     *run
+	start   *wire.Start // as it was frozen when the run began
+	frozen  []*frozenLater
+	waiting []amender          // who wait to be told what became of theirs
+	held    []machine.Dispatch // that are not sent meanwhile
+}
+
+// amender is told once a record was read that stands under the number of its amendment.
+type amender struct {
+	wanted *machine.Amendment
+	told   func() bool // reports whether it was
+}
+
+// frozenLater are the tools of an amendment that the run used none of before.
+type frozenLater struct {
+	amendment *machine.Amendment
+	tools     map[string]*wire.FrozenTool
+}
+
+// changesOf returns what is kept of a run's amendments.
+func changesOf(r *run) *changes {
+	if r.changes == nil {
+		r.changes = &changes{run: r, start: r.start}
+	}
+	return r.changes
+}
+
+// amendmentOf returns the record of an amendment as the machine takes it.
+func amendmentOf(rec subjects.Record, a *wire.Amend) *machine.Amendment {
+	x := &machine.Amendment{
+		Scope: rec.Step, Revision: rec.Number, Digest: a.Digest, Add: a.Add, Discard: a.Discard.Steps, Rest: a.Discard.Rest,
+		Output: a.Output, OutputSteps: a.OutputSteps, Close: a.Close, By: a.By, Verified: a.Verified, Reason: a.Reason,
+	}
+	for name, t := range a.Tools {
+		if x.Contracts == nil {
+			x.Contracts = map[string]*tool.Contract{}
+		}
+		x.Contracts[name] = &t.Contract
+	}
+	return x
+}
+
+// settle follows what became of a run's amendments: which tools are frozen, who is told, and what was held back
+// meanwhile. There may be none.
+func (c *changes) settle(eff *machine.Effects) {
+	if c == nil {
+		return
+	}
+	c.freeze()
+	if machine.Settled(c.run.machine) {
+		c.waiting = slices.DeleteFunc(c.waiting, func(a amender) bool { return a.told() })
+	}
+	held := c.held
+	c.held = nil
+	eff.Dispatch = append(eff.Dispatch, held...) // one that is still withheld comes back
+}
+
+// freeze freezes the tools of the amendments that are in force.
+func (c *changes) freeze() {
+	if c == nil || len(c.frozen) == 0 {
+		return
+	}
+	start := *c.start // others share what it holds
+	start.Tools = map[string]*wire.FrozenTool{}
+	maps.Copy(start.Tools, c.start.Tools)
+	for _, f := range c.frozen {
+		a := f.amendment
+		if c.run.machine.Amendment(a.Scope, a.Revision) != a || a.Stale() != nil {
+			continue
+		}
+		for name, t := range f.tools {
+			if start.Tools[name] == nil {
+				start.Tools[name] = t
+			}
+		}
+	}
+	c.run.start = &start
+}
+
+// hold keeps an attempt back as long as somebody asks for its step to be discarded; false where nobody does.
+func (c *changes) hold(d machine.Dispatch) bool {
+	if !c.withholds(d) {
+		return false
+	}
+	c.held = append(c.held, d)
+	return true
+}
+
+// withholds reports whether an attempt is not sent yet because somebody asks for its step to be discarded.
+func (c *changes) withholds(d machine.Dispatch) bool {
+	return c != nil && slices.ContainsFunc(c.waiting, func(a amender) bool {
+		return machine.Touches(c.run.machine, a.wanted, d.Call)
+	})
+}

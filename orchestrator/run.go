@@ -80,7 +80,7 @@ type progress struct {
 	// resolver remembers its way around large results; for the loop only.
 	resolver *plan.Resolver
 	// resolvers likewise, for the scopes below, by the number of their first step.
-	resolvers map[int]*plan.Resolver
+	resolvers map[int]scopeResolver
 	clean     cleaner
 
 	// Of for_each steps: their lists, and those that are being read.
@@ -94,6 +94,8 @@ type progress struct {
 	people     *askedPeople          // of a run that asks people
 	shaping    map[machine.Call]bool // the composites, or the run itself, whose output is being made
 	same       map[int]bool          // whose list is the one that the run which this one tries again had
+
+	changes *changes // of a run that is amended
 
 	busy   bool    // a job fetches a blob that the next record needs
 	parked []entry // records that wait for a phase or a blob, in ledger order
@@ -157,7 +159,7 @@ func (r *run) drop() {
 	r.body, r.plan, r.machine, r.parked, r.start, r.schemas, r.resolver = nil, nil, nil, nil, nil, nil, nil
 	r.resolvers = nil
 	r.lists, r.reading, r.context, r.clean, r.deadLetters = nil, nil, wire.RunContext{}, cleaner{}, nil
-	r.people, r.weighing = nil, nil
+	r.people, r.weighing, r.changes = nil, nil, nil
 }
 
 // awaitingInput reports whether something is being read that the next record has to wait for: the value of the one
@@ -165,8 +167,12 @@ func (r *run) drop() {
 // those after it would be done as if it were not there.
 func (r *run) awaitingInput() bool { return r.busy || len(r.reading)+len(r.entering) > 0 }
 
-// has reports whether a plan has a call that such an attempt may be of, now or later.
+// has reports whether a plan has a call that such an attempt may be of, now or later. As long as a record waits, it may be
+// an amendment that adds it.
 func (r *run) has(a subjects.Attempt) bool {
+	if r.plan.Language > 1 && (r.machine == nil || r.awaitingInput() || len(r.parked) > 0) {
+		return true
+	}
 	_, _, ok := r.call(a)
 	return ok
 }
@@ -187,7 +193,7 @@ func (r *run) call(a subjects.Attempt) (c machine.Call, token string, ok bool) {
 		c, ok = r.rootCall(a)
 		return c, "", ok
 	}
-	s, _, ok := r.plan.Find(a.Step)
+	s, _, ok := planStep(r, a.Step)
 	if !ok || toolOf(s) != a.Tool || r.start != nil && a.Number > r.mostAttempts(s) {
 		return machine.Call{}, "", false
 	}
@@ -206,19 +212,41 @@ func (r *run) mostAttempts(s *plan.Step) int {
 
 // rootCall is call for a step of the plan that was submitted.
 func (r *run) rootCall(a subjects.Attempt) (machine.Call, bool) {
-	id, item, isItem := subjects.SplitItem(a.Step)
-	i, ok := r.plan.Index(id)
-	if !ok || toolOf(&r.plan.Steps[i]) != a.Tool || isItem && (r.plan.Steps[i].ForEach == nil || item >= plan.MaxItems) {
+	c, s, ok := rootStep(r, a.Step)
+	if !ok || toolOf(s) != a.Tool || r.machine != nil && a.Number > r.machine.MostAttempts(c.Step) {
 		return machine.Call{}, false
 	}
-	if r.machine != nil && a.Number > r.machine.MostAttempts(i) {
-		return machine.Call{}, false
+	return c, true
+}
+
+// rootStep returns the call that a step of the plan as it is now, or an item of one, may be.
+func rootStep(r *run, name string) (c machine.Call, s *plan.Step, ok bool) {
+	p := r.plan
+	if r.machine != nil {
+		p = r.machine.Plan()
 	}
-	c := machine.Call{Step: i}
+	id, item, isItem := subjects.SplitItem(name)
+	i, ok := p.Index(id)
+	if !ok || isItem && (p.Steps[i].ForEach == nil || item >= plan.MaxItems) {
+		return machine.Call{}, nil, false
+	}
+	c = machine.Call{Step: i}
+	if p != r.plan { // it was amended
+		_, of := r.machine.Scope(0)
+		c.Step = of.Of(i)
+	}
 	if isItem {
 		c.Item = item + 1
 	}
-	return c, true
+	return c, &p.Steps[i], true
+}
+
+// planStep returns the step that a token may be of, now or later, and whether it is an item's.
+func planStep(r *run, token string) (s *plan.Step, isItem, ok bool) {
+	if r.machine == nil {
+		return r.plan.Find(token)
+	}
+	return machine.Named(r.machine, token)
 }
 
 // oldestFirst returns the runs that fit, in the order in which they were submitted.
@@ -262,19 +290,11 @@ func (r *run) callOf(name string) (c machine.Call, token string, ok bool) {
 	case name == subjects.RootScope:
 		return machine.Call{Step: machine.ThePlan}, "", true
 	case strings.IndexByte(name, '/') >= 0:
-		_, _, ok = r.plan.Find(name)
+		_, _, ok = planStep(r, name)
 		return machine.Call{Step: machine.NotYet}, name, ok
 	}
-	id, item, isItem := subjects.SplitItem(name)
-	i, ok := r.plan.Index(id)
-	if !ok || isItem && (r.plan.Steps[i].ForEach == nil || item >= plan.MaxItems) {
-		return machine.Call{}, "", false
-	}
-	c = machine.Call{Step: i}
-	if isItem {
-		c.Item = item + 1
-	}
-	return c, "", true
+	c, _, ok = rootStep(r, name)
+	return c, "", ok
 }
 
 // shard returns that of a step's tool; a composite has none.

@@ -47,6 +47,8 @@ const (
 	sendUnapproved
 	ignoreDigests
 	expireEarly
+	amendUntold
+	loseAmendments
 )
 
 var bugs = map[bug]string{
@@ -81,6 +83,8 @@ var bugs = map[bug]string{
 	sendUnapproved:     "send what waits for an approval",
 	ignoreDigests:      "take an answer to something else for one to what is asked",
 	expireEarly:        "take a question's time for over before it is",
+	amendUntold:        "follow an amendment that is in no ledger",
+	loseAmendments:     "lose an amendment on the way from the ledger",
 }
 
 // sabotage does wrong, after a turn of a loop, what no answer of the world can make it do wrong.
@@ -88,6 +92,9 @@ func (o *orch) sabotage(l *loop) {
 	o.sabotageQuestions(l)
 	switch o.w.bug {
 	case dispatchEarly, dispatchTwice:
+	case amendUntold:
+		o.amendUntold(l)
+		return
 	case leakSlots:
 		for _, w := range l.dispatcher.windows {
 			if w.out > 0 && o.w.chance(10) {
@@ -120,6 +127,8 @@ func (w *world) spoil(e kv.Entry) *kv.Entry {
 	switch {
 	case rec.Kind == subjects.AnswerKind:
 		e = w.spoilAnswer(e, rec)
+	case w.bug == loseAmendments && rec.Kind == subjects.AmendKind && w.chance(20):
+		return nil
 	case w.bug == skipRecords && rec.Kind == subjects.StepKind && w.chance(20):
 		return nil
 	case w.bug == ignoreGeneration && rec.Kind == subjects.StepKind:

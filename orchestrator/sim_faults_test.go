@@ -282,7 +282,7 @@ var simFaults = []struct {
 	}},
 	{"a finished run is tried again", func(w *world) bool {
 		x := w.anyRun()
-		if x == nil || w.truths.history[x.id] == nil || len(w.truths.order) > 6 {
+		if x == nil || w.truths.history[x.id] == nil || len(w.truths.order) > 6 || x.amendments != nil {
 			return false
 		}
 		w.submit(subjects.NewRun("t", fmt.Sprintf("again%d", w.number)), x.body, nats.Header{subjects.HeaderRetryOf: {x.id.Plain()}})
@@ -374,6 +374,9 @@ func (w *world) quarrel() {
 		w.truths.cases[plan.Digest(renamed)] = w.truths.cases[plan.Digest(body)]
 		if nested := w.truths.nested[plan.Digest(body)]; nested != nil {
 			w.truths.nested[plan.Digest(renamed)] = nested.Renamed("tool.0/x:y", as)
+			if parts := w.truths.parts[plan.Digest(body)]; parts != nil {
+				w.truths.parts[plan.Digest(renamed)] = parts.Renamed("tool.0/x:y", as)
+			}
 		}
 		return renamed
 	}

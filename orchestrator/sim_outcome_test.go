@@ -56,6 +56,7 @@ func (t *truths) checkDocument(x *truth, doc *outcome.Run) {
 	}
 	if x.plan.Language > 1 {
 		t.checkNotTaken(x, doc)
+		t.checkI12(x, doc)
 	} else {
 		t.checkI5(x, doc)
 	}

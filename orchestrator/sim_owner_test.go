@@ -172,6 +172,7 @@ func (o *orch) plan(l *turning) {
 			o.notice(l.loop)
 			l.items = l.turn(l.items)
 			o.checkDemand(l)
+			o.amendedAlike(l.loop)
 			o.sabotage(l.loop)
 		})
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/stepjet/stepjet/internal/lab/reference"
+	"github.com/stepjet/stepjet/internal/lab/unfold"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/machine"
 	"github.com/stepjet/stepjet/outcome"
@@ -91,7 +92,7 @@ func (s *simStore) PurgeQuestion(_ context.Context, key string, upTo uint64) err
 func (w *world) people() {
 	w.at(20*time.Millisecond+w.upTo(300*time.Millisecond), func() {
 		for _, key := range slices.Sorted(maps.Keys(w.questions.entries)) {
-			if q := w.questions.entries[key].doc; w.chance(2) {
+			if q := w.questions.entries[key].doc; q.Step != unfold.Gate && w.chance(2) {
 				w.answer(q)
 			}
 		}

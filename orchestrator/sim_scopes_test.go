@@ -32,7 +32,7 @@ func (w *world) newNested() []byte {
 	}
 	body = w.withTemplates(body)
 	w.truths.nested[plan.Digest(body)] = nested
-	return body
+	return w.inParts(body, nested)
 }
 
 // eachStep calls f with the steps of a document and with all that they are made of.
@@ -47,7 +47,7 @@ func eachStep(steps []outcome.Step, f func(*outcome.Step)) {
 // comesTo reports whether a plan says what it comes to, or has a composite of such a token.
 func (x *truth) comesTo(token string) bool {
 	if x.plan == nil || token == subjects.RootScope {
-		return x.plan != nil && x.plan.Output != nil
+		return x.plan != nil && (x.plan.Output != nil || x.amendments != nil)
 	}
 	s, _, ok := x.plan.Find(token)
 	return ok && s.Plan != nil
@@ -75,7 +75,7 @@ func (t *truths) checkNested(x *truth, doc *outcome.Run, nested *reference.Neste
 	if x.reused && (t.w.seed%4 == 3 || t.swayed[x.digest]) { // what it takes over may be forged, or no tool's
 		return
 	}
-	if x.swayed() || x.hinted || strings.Contains(string(nested.Plan), `"on_failure":"stop"`) {
+	if x.swayed() || x.hinted || x.amendments != nil && x.amendments.givenUp || strings.Contains(string(nested.Plan), `"on_failure":"stop"`) {
 		return
 	}
 	all, err := nested.Run(x.contracts())
@@ -101,6 +101,9 @@ func (t *truths) checkNested(x *truth, doc *outcome.Run, nested *reference.Neste
 		}
 	}
 	t.w.stats["a run with plans within it compared with the tools"]++
+	if x.amendments != nil {
+		t.w.stats["a run whose plan came in parts compared with the whole"]++
+	}
 }
 
 // differsAbove compares what a run came to.

@@ -138,6 +138,8 @@ var sometimes = []string{
 	"a plan was asked for: approve", "a plan was asked for: reject", "a plan was asked for: expire", "an item was asked for", "all items were asked for",
 	"an answer came before its time was recorded to be over", "there was nothing to show",
 	"a contract's condition: approval true, error true", "a contract's condition: approval false, error false",
+	"a plan in parts", "a run whose plan came in parts compared with the whole", "an amendment by a rival", "a step was discarded before it was ready",
+	"an amendment was read by another owner, or again", "an amendment was refused: conflict", "an amendment was refused: overtaken",
 	"a run with plans within it", "a run with plans within it compared with the tools",
 	"compared with the records", "compared with the tools", "a shared shard was purged", "a run was purged by its name",
 }
@@ -155,7 +157,7 @@ func TestASeedIsReplayed(t *testing.T) {
 // TestSeededBugsAreCaught proves that the simulation is good for something.
 func TestSeededBugsAreCaught(t *testing.T) {
 	const most = 5000
-	for b := unknownIsDecided; b <= expireEarly; b++ {
+	for b := unknownIsDecided; b <= loseAmendments; b++ {
 		name := bugs[b]
 		t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
 			for seed := range int64(most) {

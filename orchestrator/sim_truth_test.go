@@ -10,6 +10,7 @@ import (
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/lab/reference"
+	"github.com/stepjet/stepjet/internal/lab/unfold"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/plan"
@@ -24,6 +25,7 @@ type truths struct {
 	w       *world
 	cases   map[string]reference.Case    // by digest of the plan
 	nested  map[string]*reference.Nested // likewise, of those with plans within them
+	parts   map[string]*unfold.Unfolded  // likewise, of those that come in parts
 	swayed  map[string]bool              // plans, by their digest, of a run of which something besides the tools had a say
 	runs    map[genKey]*truth
 	order   []*truth
@@ -76,13 +78,14 @@ type truth struct {
 	args       map[string][]byte
 	readBacks  map[string]time.Duration // by process and subject: when there was no record
 	planChecks map[string]time.Duration // by process: when the plan stood
+	amendments *simAmendments           // of a plan that comes in parts
 	document   []byte
 	outcome    []byte // that history was given
 }
 
 func newTruths(w *world) truths {
 	return truths{
-		w: w, cases: map[string]reference.Case{}, swayed: map[string]bool{}, nested: map[string]*reference.Nested{}, runs: map[genKey]*truth{}, history: map[subjects.Run]*past{}, dead: map[string]bool{}, lists: map[string]time.Duration{},
+		w: w, cases: map[string]reference.Case{}, swayed: map[string]bool{}, nested: map[string]*reference.Nested{}, parts: map[string]*unfold.Unfolded{}, runs: map[genKey]*truth{}, history: map[subjects.Run]*past{}, dead: map[string]bool{}, lists: map[string]time.Duration{},
 	}
 }
 
@@ -117,6 +120,10 @@ func (t *truths) recorded(rec subjects.Record, e *kv.Entry) {
 			told: map[string]bool{}, args: map[string][]byte{}, readBacks: map[string]time.Duration{}, planChecks: map[string]time.Duration{},
 		}
 		x.plan, _ = plan.ParseLimited(e.Data, nil, plan.Limits{Templates: t.w.templates.plans})
+		if x.amendments = t.amendmentsFor(x.digest); x.amendments != nil {
+			x.plan = x.amendments.wholeOf(t.w.templates.plans)
+			t.w.amends(x)
+		}
 		t.runs[genKey{rec.Run, e.Seq}] = x
 		t.order = append(t.order, x)
 		return
@@ -141,6 +148,8 @@ func (t *truths) recorded(rec subjects.Record, e *kv.Entry) {
 		t.w.stats["stop record"]++
 	case rec.Kind == subjects.AnswerKind:
 		t.answerRecorded(x, rec, e)
+	case rec.Kind == subjects.AmendKind:
+		t.amendRecorded(x, rec, e)
 	case rec.Kind == subjects.ToldKind && rec.What == subjects.ToldApproval:
 		t.weighed(x, rec, e)
 	case rec.Kind == subjects.ToldKind && rec.What == subjects.ToldUntil:
@@ -157,7 +166,7 @@ func (t *truths) recorded(rec subjects.Record, e *kv.Entry) {
 // mayComeLate reports whether a record may be created though its run was purged: then it is an orphan. Only starts and
 // stops are under the fence of their plan; of the others, a request that is tried again may find all gone.
 func mayComeLate(rec subjects.Record) bool {
-	return rec.Kind == subjects.StepKind || rec.Kind == subjects.AnswerKind || rec.Kind == subjects.ToldKind
+	return rec.Kind == subjects.StepKind || rec.Kind == subjects.AnswerKind || rec.Kind == subjects.ToldKind || rec.Kind == subjects.AmendKind
 }
 
 // outputRecorded checks that what the output of a plan came to is told once, of a plan that has one.
@@ -286,6 +295,9 @@ func (x *truth) contract(step *plan.Step) tool.Contract {
 	if step.Value || step.Ask || step.Plan != nil {
 		return tool.Contract{MaxAttempts: 1, ErrorPropagation: tool.FailFast}
 	}
+	if x.amendments != nil && x.start.Tools[step.Tool] == nil {
+		return tool.Contract{} // nothing that calls it was added yet
+	}
 	return x.start.Tools[step.Tool].Contract
 }
 
@@ -342,6 +354,7 @@ func (t *truths) published(subject string, body []byte) {
 
 func (t *truths) answered(m *nats.Msg) {
 	t.checkI10(m.Subject, m.Data)
+	t.amendAnswered(m)
 	r := wire.ParseResult(m.Header, m.Data)
 	switch {
 	case r.Error == nil:

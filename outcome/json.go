@@ -272,6 +272,7 @@ func (r *Run) header(b []byte) []byte {
 		b = append(b, `,"approval":`...)
 		b = appendValue(b, r.Approval)
 	}
+	b = appendNumber(b, `,"revision":`, r.Revision)
 	if len(r.Context) > 0 {
 		b = append(b, `,"context":`...)
 		b = appendValue(b, r.Context)
@@ -283,6 +284,14 @@ func (r *Run) header(b []byte) []byte {
 		b = appendValue(b, r.Blob)
 	}
 	return append(b, r.unknown...)
+}
+
+// appendNumber writes a number that is not 0, behind its key.
+func appendNumber(b []byte, key string, n int) []byte {
+	if n == 0 {
+		return b
+	}
+	return strconv.AppendInt(append(b, key...), int64(n), 10)
 }
 
 // appendText writes a string that is not empty, behind its key.
@@ -347,6 +356,10 @@ func (s *Step) append(b []byte) []byte {
 	if s.Reused {
 		b = append(b, `,"reused":true`...)
 	}
+	if s.Discarded {
+		b = append(b, `,"discarded":true`...)
+	}
+	b = appendNumber(b, `,"revision":`, s.Revision)
 	if s.Answer != nil {
 		b = append(b, `,"answer":`...)
 		b = appendValue(b, s.Answer)

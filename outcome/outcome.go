@@ -165,6 +165,8 @@ type Run struct {
 	RetryFrom string `json:"retry_from,omitempty"`
 	// Approval is what a person said of the plan as a whole, who was asked before its first step.
 	Approval *Answered `json:"approval,omitempty"`
+	// Revision is the number of the last amendment of the plan; 0 for one that is as it was submitted.
+	Revision int `json:"revision,omitempty"`
 	// Context names the keys of the out-of-band context that came with the plan, never their values.
 	Context []ContextKey `json:"context,omitempty"`
 	Stats   Stats        `json:"stats"`
@@ -233,6 +235,10 @@ type Step struct {
 	Text bool `json:"text,omitempty"`
 	// Reused is whether the result was taken over from the run that this one tries again.
 	Reused bool `json:"reused,omitempty"`
+	// Discarded is whether an amendment took the step out of the plan.
+	Discarded bool `json:"discarded,omitempty"`
+	// Revision is the number of the last amendment of the plan that the step has; 0 for one that is as it was written.
+	Revision int `json:"revision,omitempty"`
 	// Answer is what a person said who was asked before it, or by it.
 	Answer *Answered `json:"answer,omitempty"`
 	// List is the SHA-256, in hex, of the list that a for_each step was executed once for each item of, written as a

@@ -31,6 +31,8 @@ const (
 	planApproval
 	planOutput
 	planConcurrency
+	planOpen
+	planOpenFor
 )
 
 // The fields of a step.
@@ -61,7 +63,7 @@ var (
 	planLevel = &level{
 		name:    "a plan",
 		move:    "move it to the top of the plan, beside steps",
-		fields:  []string{"steps", "output_steps", "on_failure", "on_missing", "schedule", "timeout", "approval", "output", "concurrency"},
+		fields:  []string{"steps", "output_steps", "on_failure", "on_missing", "schedule", "timeout", "approval", "output", "concurrency", "open", "open_for"},
 		second:  planOutput,
 		aliases: map[string]string{"outputs": "output_steps"},
 	}

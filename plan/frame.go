@@ -23,6 +23,7 @@ type frame struct {
 	done   bool   // the result of one of them is there already
 
 	stepsAt   string // pointer of the array of steps
+	order     []int  // of an amendment: the numbers of the steps in that array; nil where they stand in their order
 	steps     []stepNodes
 	ids       []string // of the steps, once they were needed
 	selfLoops []int    // steps that refer to themselves; reported already

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/stepjet/stepjet/fault"
@@ -255,6 +256,51 @@ func (p *Plan) depths(waiting []int32) {
 		for _, d := range s.Dependents {
 			p.Steps[d].Depth = max(p.Steps[d].Depth, s.Depth+1)
 			if waiting[d]--; waiting[d] == 0 {
+				queue = append(queue, d)
+			}
+		}
+	}
+}
+
+// relink is link for a plan that was linked before some steps were written anew.
+func (p *Plan) relink() {
+	for i := range p.Steps {
+		p.Steps[i].Depth, p.Steps[i].Regarded = 0, false
+	}
+	for i := range p.Steps {
+		for _, d := range p.Steps[i].Named {
+			p.Steps[d].Regarded = true
+		}
+	}
+	p.Depth = 0
+	p.link()
+}
+
+// linkFrom is link for a plan of which all steps before n are linked, and refer to none behind them.
+func (p *Plan) linkFrom(n int) {
+	waiting := make([]int, len(p.Steps)-n)
+	var queue []int
+	for i := n; i < len(p.Steps); i++ {
+		s := &p.Steps[i]
+		for _, d := range s.Deps {
+			of := &p.Steps[d].Dependents
+			*of = append(slices.Clip(*of), i)
+			if d >= n {
+				waiting[i-n]++
+			} else {
+				s.Depth = max(s.Depth, p.Steps[d].Depth+1)
+			}
+		}
+		if waiting[i-n] == 0 {
+			queue = append(queue, i)
+		}
+	}
+	for k := 0; k < len(queue); k++ {
+		s := &p.Steps[queue[k]]
+		p.Depth = max(p.Depth, s.Depth+1)
+		for _, d := range s.Dependents {
+			p.Steps[d].Depth = max(p.Steps[d].Depth, s.Depth+1)
+			if waiting[d-n]--; waiting[d-n] == 0 {
 				queue = append(queue, d)
 			}
 		}

@@ -30,30 +30,35 @@ func (s *Step) Regards(step int) bool {
 // in depends_on.
 func fillNeeds(p *Plan, ordered func(step int) []int) {
 	for i := range p.Steps {
-		s := &p.Steps[i]
-		for _, d := range ordered(i) {
-			s.Needs = append(s.Needs, Need{Steps: []int{d}})
-		}
-		if s.ForEach != nil {
-			s.needsOf(s.ForEach.in.holes, p.calcs)
-		}
-		if s.Approval != nil {
-			s.needsOf(s.Approval.text.holes, nil)
-		}
-		s.needsOf(s.args.holes, p.calcs)
-		if s.If != nil {
-			s.Needs = append(s.Needs, s.If.needs...)
-			s.name(s.If.targets)
-		}
-		if s.Repeat != nil && s.Repeat.Until != nil {
-			s.Needs = append(s.Needs, s.Repeat.Until.needs...)
-			s.name(s.Repeat.Until.targets)
-		}
-		slices.Sort(s.Named)
-		s.Named = slices.Compact(s.Named)
-		for _, d := range s.Named {
-			p.Steps[d].Regarded = true
-		}
+		fillNeed(p, i, ordered)
+	}
+}
+
+// fillNeed is fillNeeds for one step.
+func fillNeed(p *Plan, i int, ordered func(step int) []int) {
+	s := &p.Steps[i]
+	for _, d := range ordered(i) {
+		s.Needs = append(s.Needs, Need{Steps: []int{d}})
+	}
+	if s.ForEach != nil {
+		s.needsOf(s.ForEach.in.holes, p.calcs)
+	}
+	if s.Approval != nil {
+		s.needsOf(s.Approval.text.holes, nil)
+	}
+	s.needsOf(s.args.holes, p.calcs)
+	if s.If != nil {
+		s.Needs = append(s.Needs, s.If.needs...)
+		s.name(s.If.targets)
+	}
+	if s.Repeat != nil && s.Repeat.Until != nil {
+		s.Needs = append(s.Needs, s.Repeat.Until.needs...)
+		s.name(s.Repeat.Until.targets)
+	}
+	slices.Sort(s.Named)
+	s.Named = slices.Compact(s.Named)
+	for _, d := range s.Named {
+		p.Steps[d].Regarded = true
 	}
 }
 

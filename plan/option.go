@@ -68,3 +68,28 @@ func (p *parser) shown(n int32) string {
 	}
 	return clip(p.src[v.Start:v.End])
 }
+
+// DefaultOpenFor is how long an open plan that says nothing else waits for the next amendment.
+const DefaultOpenFor = 10 * time.Minute
+
+// readOpen reads whether the plan waits for amendments, and for how long.
+func readOpen(p *parser, n, within int32, here place) {
+	if n != 0 {
+		p.second = true
+		p.plan.Open = p.flag(n, here)
+	}
+	wait, ok := p.duration(within, here)
+	switch {
+	case within != 0 && !p.plan.Open:
+		p.second = true
+		p.invalid(p.below(here, within), `write "open": true beside it, or remove it`, `"open_for" is of an open plan`)
+	case p.plan.Open && p.plan.Schedule == Waves:
+		p.invalid(p.below(here, n), `leave "schedule" out`, "a plan that is scheduled by waves can't be amended, so it can't be open")
+	case p.plan.Open && p.plan.Approval != nil:
+		p.invalid(p.below(here, n), "leave one of them out, or approve the steps", "a plan that is approved stays as it was approved, so it can't be open")
+	case p.plan.Open && ok:
+		p.plan.OpenFor = wait
+	case p.plan.Open:
+		p.plan.OpenFor = DefaultOpenFor
+	}
+}

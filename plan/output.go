@@ -111,7 +111,7 @@ func (p *parser) output(n int32) {
 	shape.Waits = sortedOnce(p.deps)
 	shape.Reads, shape.TakesInput = shape.reads(), p.plan.Steps[i].TakesInput
 	p.plan.Steps, p.steps, p.shape = p.plan.Steps[:i], p.steps[:i], 0
-	p.plan.Output, p.plan.Outputs = shape, shape.Reads
+	p.plan.Output, p.plan.Outputs, p.plan.AllOutputs = shape, shape.Reads, false
 }
 
 // reads returns the steps whose results a template refers to.
@@ -150,12 +150,13 @@ func (p *parser) outputs(steps, value int32) {
 // outputSteps reads output_steps; absent, null and empty mean all steps.
 func (p *parser) outputSteps(n int32) {
 	if n == 0 || p.tape[n].Kind == jsontape.Array && p.count(n) == 0 {
-		p.plan.Outputs = make([]int, len(p.plan.Steps))
+		p.plan.Outputs, p.plan.AllOutputs = make([]int, len(p.plan.Steps)), true
 		for i := range p.plan.Outputs {
 			p.plan.Outputs[i] = i
 		}
 		return
 	}
+	p.plan.Outputs, p.plan.AllOutputs = nil, false
 	at := p.below(p.here(), n)
 	if k := p.tape[n].Kind; k != jsontape.Array {
 		hint := `write "output_steps": ["a", "b"]`

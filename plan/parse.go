@@ -160,6 +160,7 @@ func (p *parser) read() {
 	}
 	p.planApproval(m[planApproval])
 	p.plan.Concurrency = p.concurrency(m[planConcurrency], here)
+	readOpen(p, m[planOpen], m[planOpenFor], here)
 	if p.readSteps(m[planSteps]) {
 		p.outputs(m[planOutputs], m[planOutput])
 		p.cycles()

@@ -133,7 +133,7 @@ func TestUnknownFields(t *testing.T) {
 		"plan": {
 			errors: []string{"Steps", "step", "stepz", "output_step", "outputSteps", "OUTPUT-STEPS", "onFailure", "on_failur", "outputs", "timeouts",
 				"schedul", "for_each", "if", "when", "version", "priority", "batch", "id", "tool", "arguments", "depends_on", "retry", "optional",
-				"repeat", "until", "open", "open_for", "partial", "value", "agent", "ask", "template"},
+				"repeat", "until", "partial", "value", "agent", "ask", "template"},
 			warnings: []string{"thought", "description", "name", "plan", "args", "input", "inputs", "params", "parameters", "needs", "after", "depends", "retries", "ids",
 				"Version", "versions", "foreach", "values", "agents", "opened", "title", "$schema", ""},
 		},

@@ -138,10 +138,12 @@ type Plan struct {
 	Outputs []int
 	// Output is the value that is returned in place of their results; nil for a plan that names none. Outputs are the
 	// steps that it refers to.
-	Output    *Shape
-	OnFailure OnFailure
-	OnMissing OnMissing
-	Schedule  Schedule
+	Output *Shape
+	// AllOutputs says that the plan names neither, so that Outputs are all its steps.
+	AllOutputs bool
+	OnFailure  OnFailure
+	OnMissing  OnMissing
+	Schedule   Schedule
 	// TimeoutSet says that the plan names a timeout.
 	TimeoutSet bool
 	// Concurrency is how many calls may be ready at once, backoff included: 1 to MaxSteps, 0 for as many as there are.
@@ -149,6 +151,10 @@ type Plan struct {
 	// Timeout is the longest that the run may take, counted from the plan's record: 1 ms to 168 h, and 168 h for a plan
 	// that names none.
 	Timeout time.Duration
+	// Open says that the plan is not over with its steps, but waits for amendments until one closes it.
+	Open bool
+	// OpenFor is how long it waits for the next amendment of an open plan; 0 for one that is not open.
+	OpenFor time.Duration
 	// Approval is asked for before anything begins; nil: the plan asks for none.
 	Approval *Approval
 	// Depth is the number of waves, from 1.
@@ -337,6 +343,14 @@ func (p *Plan) Calculation(step int) string {
 	}
 	return p.calcs[t.holes[0].calc-1].Text()
 }
+
+// Amend returns the plan with an amendment. The plan itself stays as it is: steps keep their numbers in both. It reads
+// what is added and nothing else, so that the same plan, amendment and catalog come to the same. A nil catalog skips the
+// checks of tools and schemas. The result is nil if and only if the report has problems, whose paths lead into the
+// request: "/add/0/arguments/x", "/output".
+//
+// It is for plans of language 2 without waves.
+func (p *Plan) Amend(a *Amendment, c Catalog) (*Amended, Report) { return amend(p, a, c) }
 
 // Waves returns the steps by depth, each wave in the order of the document.
 func (p *Plan) Waves() [][]int {

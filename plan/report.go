@@ -3,6 +3,7 @@ package plan
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -133,6 +134,9 @@ func (f *frame) stepOf(path string) string {
 	}
 	number, _, _ := strings.Cut(rest, "/")
 	i, err := strconv.Atoi(number)
+	if f.order != nil && i < len(f.order) {
+		i = f.order[i]
+	}
 	if err != nil || i >= len(f.plan.Steps) || !subjects.ValidStepID(f.plan.Steps[i].ID) {
 		return ""
 	}
@@ -195,6 +199,11 @@ type place struct {
 func (p *parser) stepAt(i int) place {
 	if p.shape == i+1 {
 		return p.here()
+	}
+	if p.order != nil {
+		if i = slices.Index(p.order, i); i < 0 { // it was there before
+			return p.here()
+		}
 	}
 	return place{steps: p.stepsAt, step: i}
 }

@@ -64,7 +64,11 @@ func (p *parser) stepID(i int, n int32) {
 	if !subjects.ValidStepID(id) && p.col.wants(fault.InvalidID) {
 		p.col.add(fault.InvalidID, p.below(at, n).String(), fmt.Sprintf("%q is no step id", clip(id)), idGrammar(id))
 	}
-	if first, taken := p.plan.ids[id]; taken {
+	if first, taken := p.plan.ids[id]; taken && p.order != nil && int(first) != i {
+		p.col.addf(fault.DuplicateStep, p.below(at, n).String(), fmt.Sprintf("give it another, as in %q: an id is used once in a run, unless its step waits and is discarded with this", clip(id)+"_2"),
+			"the id %q is used already", clip(id))
+		return
+	} else if taken && p.order == nil {
 		p.col.addf(fault.DuplicateStep, p.below(at, n).String(), "give each step an id of its own, and mend the references to it",
 			"the id %q is used by step number %d already", clip(id), first+1)
 		return

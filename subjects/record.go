@@ -16,6 +16,7 @@ const (
 	StopKind
 	ToldKind
 	AnswerKind
+	AmendKind
 	StepKind
 	ClaimKind
 	// StrayRecord lies below "step." and is of no attempt. Whoever hosts a tool may write such, so it means nothing.
@@ -31,8 +32,8 @@ type Record struct {
 	Run        Run
 	Generation uint64  // 0 for a plan: there it is the record's own sequence
 	Attempt    Attempt // of StepKind and ClaimKind
-	Step, What string  // of ToldKind: whose evaluation it is, and which; of AnswerKind, whose question
-	Number     int     // of AnswerKind: of the question, from 1
+	Step, What string  // of ToldKind: whose evaluation it is, and which; of AnswerKind, whose question; of AmendKind, the scope
+	Number     int     // of AnswerKind: of the question, from 1; of AmendKind: the revision, from 1
 }
 
 // ParseRecord reads a ledger subject. ok is false where it isn't one of a run's place; Kind is MisplacedRecord then,
@@ -88,6 +89,10 @@ func (rec *Record) below(t []string, n int) {
 	case n == 3 && t[0] == "answer" && t[1] != "":
 		if number, ok := number(t[2]); ok && number > 0 {
 			rec.Kind, rec.Step, rec.Number = AnswerKind, t[1], number
+		}
+	case n == 3 && t[0] == "amend" && t[1] != "":
+		if number, ok := number(t[2]); ok && number > 0 {
+			rec.Kind, rec.Step, rec.Number = AmendKind, t[1], number
 		}
 	case n > 0 && t[0] == "step":
 		rec.Kind = StrayRecord

@@ -159,6 +159,7 @@ const (
 	VerbCancel  = "cancel"
 	VerbApprove = "approve" // answers approvals
 	VerbAnswer  = "answer"  // answers what plans ask by the tool "ask", and no approval
+	VerbAmend   = "amend"   // changes the plan of a run that goes on
 )
 
 // API returns the subject of a request about a run, answered by the owner of its partition.

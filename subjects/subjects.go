@@ -176,6 +176,12 @@ func AnswerRecord(r Run, generation uint64, step string, n, shards int) string {
 	return string(make(name, 0, room).generation(r, generation, shards).text("answer.").text(step).text(".").int(n))
 }
 
+// AmendRecord returns the subject of the record that changes a scope of a run for the n-th time, from 1; scope is the token
+// of its composite, RootScope for the plan.
+func AmendRecord(r Run, generation uint64, scope string, n, shards int) string {
+	return string(make(name, 0, room).generation(r, generation, shards).text("amend.").text(scope).text(".").int(n))
+}
+
 // StepRecord returns the subject of the record that decides an attempt.
 func StepRecord(a Attempt, shards int) string {
 	return string(make(name, 0, room).stepRecord(&a, shards))

@@ -25,6 +25,7 @@ const (
 	KindStop
 	KindTold
 	KindAnswered // the record of a person's answer
+	KindAmend
 	KindStep
 	KindRequest
 	KindAnswer // that holds a run document
@@ -44,6 +45,7 @@ var versions = [...]uint64{
 	KindStop:       1 << 1,
 	KindTold:       1 << 1,
 	KindAnswered:   1 << 1,
+	KindAmend:      1 << 1,
 	KindStep:       1<<1 | 1<<2 | 1<<3, // 3: arguments in the bucket of a declared tenant
 	KindRequest:    1 << 1,
 	KindAnswer:     1<<1 | 1<<3, // 3: a handle that names such a bucket; there is no version between

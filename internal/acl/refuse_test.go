@@ -98,14 +98,15 @@ func TestWhatARoleMustNotDoIsRefused(t *testing.T) {
 	records := []string{subjects.StepRecord(attempt(ours, "fetch"), 1), subjects.ClaimRecord(attempt(theirs, "fetch"), 1),
 		subjects.DirectGet("KV_runs_0", subjects.StepRecord(attempt(ours, "fetch"), 1)), subjects.DirectGet("KV_runs_0", "$KV.runs_0.>")}
 	approve, answer := []string{subjects.API(ours, subjects.VerbApprove)}, []string{subjects.API(ours, subjects.VerbAnswer)}
-	other = append(other, subjects.API(theirs, subjects.VerbApprove), subjects.API(theirs, subjects.VerbAnswer))
+	amend := []string{subjects.API(ours, subjects.VerbAmend)}
+	other = append(other, subjects.API(theirs, subjects.VerbApprove), subjects.API(theirs, subjects.VerbAnswer), subjects.API(theirs, subjects.VerbAmend))
 	must := map[string][]string{
-		"worker-search": join(nobody(), forTools(), records, lookOurs, actOurs, other, approve, answer),
+		"worker-search": join(nobody(), forTools(), records, lookOurs, actOurs, other, approve, answer, amend),
 		"agent-acme":    join(nobody(), forTools(), records, ofWorkers(), other, approve),
 		"approver-acme": join(nobody(), forTools(), records, ofWorkers(), other, actOurs, answer),
-		"viewer-acme":   join(nobody(), forTools(), records, ofWorkers(), other, actOurs, approve, answer),
-		"operator-acme": join(nobody(), forTools(), records, ofWorkers(), other, actOurs, approve, answer, []string{subjects.TenantOverride("other", "search")}),
-		"operator":      join(nobody(), records, ofWorkers()[1:], other, lookOurs, actOurs, approve, answer, bucketOf("")),
+		"viewer-acme":   join(nobody(), forTools(), records, ofWorkers(), other, actOurs, approve, answer, amend),
+		"operator-acme": join(nobody(), forTools(), records, ofWorkers(), other, actOurs, approve, answer, amend, []string{subjects.TenantOverride("other", "search")}),
+		"operator":      join(nobody(), records, ofWorkers()[1:], other, lookOurs, actOurs, approve, answer, amend, bucketOf("")),
 	}
 	hear := []string{
 		">", "_INBOX.>", "_INBOX.orchestrator.>", "_R_.>", "$KV.>", "$JS.>", "step.>", "plan.>", "event.>", "notify.>", "cancel.>", "api.>",
@@ -262,6 +263,8 @@ func TestWhoMayApprove(t *testing.T) {
 	for role, g := range grants {
 		require.Equal(t, role == acl.Approver, slices.Contains(g.Publishes(), approve), role)
 		require.Equal(t, role == acl.Agent, slices.Contains(g.Publishes(), answer), role)
+		amends := slices.Contains(g.Publishes(), subjects.TenantAPIFilter("acme", subjects.VerbAmend))
+		require.Equal(t, role == acl.Agent || role == acl.Approver, amends, role)
 		shares := `subject: "` + approve + `" }, share: true }`
 		require.Equal(t, role == acl.Approver, strings.Contains(acl.System{Grants: []*acl.Grant{g}}.Accounts(), shares), role)
 	}

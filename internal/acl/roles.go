@@ -78,7 +78,7 @@ func (g *Grant) submit(s Spec) {
 		g.request(One, subjects.TenantIntakeFilter(s.Tenant))
 	}
 	g.request(One, subjects.TenantAPIFilter(s.Tenant, subjects.VerbCancel),
-		subjects.TenantAPIFilter(s.Tenant, subjects.VerbAnswer),
+		subjects.TenantAPIFilter(s.Tenant, subjects.VerbAnswer), subjects.TenantAPIFilter(s.Tenant, subjects.VerbAmend),
 		// the mark of a letter that was dealt with
 		subjects.BucketSubject(subjects.DeadBucket, subjects.DeadFilter(s.Tenant)))
 }

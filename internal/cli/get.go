@@ -119,6 +119,9 @@ func (a *app) showRun(doc *outcome.Run, items bool) error {
 	if doc.StoppedBy != "" {
 		line("stopped by", "%s", oneLine(doc.StoppedBy))
 	}
+	if doc.Revision > 0 {
+		line("amended", "revision %d", doc.Revision)
+	}
 	line("steps", "%s", stepsLine(doc))
 	if doc.Status == outcome.Running && len(doc.Steps) > 0 {
 		line("progress", "%s", progressLine(doc, st))

@@ -3,9 +3,13 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
+	"runtime"
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/stepjet/stepjet/internal/version"
 )
 
 const requestTimeout = 10 * time.Second
@@ -41,7 +45,7 @@ have finished, on any number of workers, and only what was asked for comes back.
 		}
 	}
 	add("plans", a.runCommand(), a.submitCommand(), a.validateCommand(), a.graphCommand(), a.evalCommand())
-	add("runs", a.listCommand(), a.getCommand(), a.watchCommand(), a.cancelCommand())
+	add("runs", a.listCommand(), a.getCommand(), a.watchCommand(), a.cancelCommand(), amendCommand(a))
 	add("runs", asking{a}.commands()...)
 	add("runs", a.retryCommand(), a.deadCommand())
 	add("rest", a.devCommand(), a.orchestratorCommand(), a.workerCommand(), mcpCommand(a), uiCommand(a), a.doctorCommand(), a.toolsCommand(), templatesCommand(a), a.benchCommand(),
@@ -84,4 +88,38 @@ func Main(ctx context.Context, env Env) int {
 		a.show(err, cmd.CommandPath())
 	}
 	return codeOf(err)
+}
+
+func (a *app) versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "version",
+		Short:   "Print the version",
+		Example: "  stepjet version -o json",
+		Args:    exactly(),
+		RunE: a.work(func(*cobra.Command, []string) error {
+			version, commit := a.version()
+			if a.json() {
+				return a.printJSON(struct {
+					Version string `json:"version"`
+					Commit  string `json:"commit,omitempty"`
+					Go      string `json:"go"`
+				}{version, commit, runtime.Version()})
+			}
+			text := "stepjet " + version
+			if commit != "" {
+				text += " (" + commit + ")"
+			}
+			_, err := fmt.Fprintln(a.stdout, text+", "+runtime.Version())
+			return err
+		}),
+	}
+}
+
+// version returns the version, which a test may set, and the commit.
+func (a *app) version() (name, commit string) {
+	name, commit = version.Of()
+	if a.env.Version != "" {
+		name = a.env.Version
+	}
+	return name, commit
 }

@@ -44,14 +44,15 @@ func (x *turn) Index() int { return x.at.Iteration }
 // originOf returns where the arguments of a call are written, and looks from there.
 func (t *trial) originOf(c machine.Call) (sc *scope, step int, of machine.Call) {
 	o := t.machine.Origin(c)
-	sc = t.scopeOf(o.First)
+	sc = t.scopeOf(o.Numbers.First())
 	sc.turn = turn{t, o}
 	return sc, o.Step, o.Of
 }
 
 // scopeOf returns the scope that a step stands in.
 func (t *trial) scopeOf(step int) *scope {
-	p, first := t.machine.Scope(step)
+	p, of := t.machine.Scope(step)
+	first := of.First()
 	sc := t.scopes[first]
 	if sc == nil {
 		sc = &scope{trial: t, plan: p, first: first}
@@ -143,13 +144,13 @@ func (t *trial) evaluate(round *machine.Effects) {
 // shape makes the output of a composite, or of the plan.
 func (t *trial) shape(of machine.Call) ([]byte, *fault.Error) {
 	first := 0
-	for at := range t.machine.Inside(of) {
-		first = at
+	for _, within := range t.machine.Inside(of) {
+		first = within.First()
 	}
 	if of.Step != machine.ThePlan && t.machine.PlanStep(of.Step).Repeat != nil {
 		var list [][]byte
-		for at := range t.machine.Inside(of) {
-			list = append(list, t.machine.Result(machine.Call{Step: at}).Value)
+		for _, each := range t.machine.Inside(of) {
+			list = append(list, t.machine.Result(machine.Call{Step: each.First()}).Value)
 		}
 		return slices.Concat([]byte("["), bytes.Join(list, []byte(",")), []byte("]")), nil
 	}
@@ -187,8 +188,8 @@ func (t *trial) place(step int) (pointer, id string) {
 	if t.machine.PlanStep(step).ID == plan.IterationStep {
 		return t.place(t.machine.Composite(step).Step)
 	}
-	p, first := t.machine.Scope(step)
-	pointer, id = "/steps/"+strconv.Itoa(step-first), p.Steps[step-first].ID
+	p, of := t.machine.Scope(step)
+	pointer, id = "/steps/"+strconv.Itoa(of.Step(step)), p.Steps[of.Step(step)].ID
 	if c := t.machine.Composite(step); c.Step != machine.ThePlan {
 		_, outer := t.place(c.Step)
 		return t.around(step) + pointer, outer + "/" + id

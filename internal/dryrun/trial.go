@@ -112,9 +112,19 @@ func (t *trial) run() {
 			}
 		}
 		t.evaluate(&round)
+		if t.seq == before {
+			closePlans(t)
+		}
 		if t.seq == before { // what a dry run can't answer: it must not wait for ever
 			t.stop("it waits for something else than a tool")
 		}
+	}
+}
+
+// closePlans closes those that wait for amendments, of which a dry run has none.
+func closePlans(t *trial) {
+	for _, c := range machine.Closings(t.machine) {
+		t.tell(machine.Record{Amendment: &machine.Amendment{Scope: c.Scope, Revision: c.Revision, Close: true}})
 	}
 }
 

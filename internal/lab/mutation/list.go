@@ -363,7 +363,7 @@ var mutants = []mutant{
 	},
 	{
 		"interrupted-list", "a list of which one item failed counts as cancelled, since the others were",
-		"machine/items.go", "	case r.scopeOf(i).stopping && interrupted:", "	case interrupted:", "./machine", "",
+		"machine/items.go", "	case (r.scopeOf(i).stopping || s.discarded != notDiscarded) && interrupted:", "	case interrupted:", "./machine", "",
 	},
 	{
 		"stop-leaves-retries", "what waits for its next attempt goes on when the run stops",
@@ -371,7 +371,7 @@ var mutants = []mutant{
 	},
 	{
 		"later-stop-counts", "the second stop record gives the run its status",
-		"machine/apply.go", "	if r.stop != nil || r.root.remaining == 0 { // a stop", "	if r.root.remaining == 0 { // a stop", "./machine", "",
+		"machine/apply.go", "	if r.stop != nil || r.root.over() { // a stop", "	if r.root.over() { // a stop", "./machine", "",
 	},
 	{
 		"sent-in-doubt", "a step is sent though a list that is yet to be counted may have stopped the run",
@@ -471,11 +471,11 @@ var mutants = []mutant{
 	},
 	{
 		"taken-handled", "a failure counts as handled though the step that names it did not succeed",
-		"machine/standing.go", "r.plan.Steps[d].Regards(i) && r.calls[d].state == succeeded", "r.plan.Steps[d].Regards(i)", "./machine", "Scenarios|Stopped",
+		"machine/standing.go", "r.plan.Steps[d].Regards(i) && r.call(d).state == succeeded", "r.plan.Steps[d].Regards(i)", "./machine", "Scenarios|Stopped",
 	},
 	{
 		"taken-handled-instead", "a failure counts as handled though the step that had an alternative did not succeed",
-		"machine/standing.go", "by < 0 && r.calls[d].state == succeeded", "by < 0", "./machine", "Scenarios|Stopped",
+		"machine/standing.go", "by < 0 && r.call(d).state == succeeded", "by < 0", "./machine", "Scenarios|Stopped",
 	},
 	{
 		"taken-early", "what becomes of a step is decided before all that it refers to is over",
@@ -664,7 +664,7 @@ var mutants = []mutant{
 	},
 	{
 		"output-stop", "a stop counts that comes behind the last step",
-		"machine/apply.go", "r.stop != nil || r.root.remaining == 0 {", "r.stop != nil {", "./machine", "Scenarios",
+		"machine/apply.go", "r.stop != nil || r.root.over() {", "r.stop != nil {", "./machine", "Scenarios",
 	},
 	{
 		"output-strict", "what is missing of a run that did not succeed fails its output",
@@ -777,5 +777,61 @@ var mutants = []mutant{
 	{
 		"template-for-all", "a template of one tenant is checked against the tools of all",
 		"orchestrator/catalog.go", "	if len(d.Tenants) > 0 {\n		of = nil", "	if false {\n		of = nil", "./orchestrator", "TenantsOfTemplates",
+	},
+	{
+		"amend-any-number", "an amendment counts that is not the next of its scope",
+		"machine/amend.go", "a.Revision != x.sc.revision()+1 {", "a.Revision <= x.sc.revision() {", "./machine", "Scenarios",
+	},
+	{
+		"amend-begun", "a step that is out is written again",
+		"machine/consider.go", "		case c.state != waiting || c.discarded != notDiscarded:", "		case c.discarded != notDiscarded:", "./machine", "Scenarios",
+	},
+	{
+		"amend-half", "a stale amendment discards all the same",
+		"machine/amending.go", "		sc.askClose(out) // the number is used up\n		return\n", "		sc.askClose(out) // the number is used up\n		x.discardAll(at, out)\n		return\n", "./machine", "Scenarios",
+	},
+	{
+		"amend-retries", "a step that was discarded is tried again",
+		"machine/apply.go", "r.calls[s.Step].halted || discardedAbove(&r.tree, i)\n", "r.calls[s.Step].halted\n", "./machine", "Scenarios",
+	},
+	{
+		"amend-counts", "a step that was discarded counts for the status",
+		"machine/standing.go", " || r.call(i).discarded != notDiscarded {", " {", "./machine", "Scenarios",
+	},
+	{
+		"amend-gone", "a step may refer to one that is gone, and waits for it as long as its run",
+		"machine/amending.go", "	if c.discarded > discardedOver {\n		return true\n	}\n", "", "./machine", "Scenarios",
+	},
+	{
+		"amend-certain", "what follows from an amendment is sent while a list may still make it stale",
+		"machine/run.go", "	r.stops = r.stops || rec.Amendment != nil // from now on the order counts\n", "", "./machine", "Scenarios",
+	},
+	{
+		"amend-open", "an open plan is over with its steps",
+		"machine/scope.go", "	case !sc.plan.Open || sc.stopping:", "	case sc.remaining == 0:", "./machine", "Scenarios",
+	},
+	{
+		"amend-early", "steps that became ready by what an amendment discards are taken before all that it adds is there",
+		"machine/amending.go", "	sc.reached.taking = true // nobody is taken before all that is added is there\n", "", "./machine", "Scenarios|RandomAmendments",
+	},
+	{
+		"amend-outcome", "what an amendment adds is missing among the results of a plan that returns all",
+		"plan/amend.go", "	if !p.AllOutputs || len(p.Steps) == n {", "	if len(p.Steps) > 0 {", "./plan", "Amend",
+	},
+	{
+		"amend-again", "a step can't refer to one that is written again with it",
+		"plan/amend.go", " && !x.again[d] && ", " && ", "./plan", "Amend",
+	},
+	{
+		"amend-places", "a step that is written again keeps the places of what it was",
+		"machine/amending.go", "			s.below, a.below[k] = a.below[k], s.below\n", "", "./machine", "ComeToStandElsewhere",
+	},
+	{
+		"amend-loop", "the plan of a loop's iteration, which nobody wrote, is amended as that of the loop",
+		"machine/names.go", "sc != nil && sc.iteration == 0 {", "sc != nil {", "./orchestrator", "AmendmentsCallTemplates",
+	},
+	{
+		"amend-template", "the plan of a template is amended where it is called",
+		"machine/consider.go", "	if name := x.calledBy(); name != \"\" {", "	if name := x.calledBy(); false {", "./orchestrator", "AmendmentsCallTemplates",
 	},
 }

@@ -1,0 +1,168 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stepjet/stepjet/client"
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/text"
+	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/wire"
+)
+
+// amendFlags are those of "amend".
+type amendFlags struct {
+	change            client.Amendment
+	add, plan, output string
+	revision          int
+}
+
+// anyRevision says that the plan is amended as it is now, whatever it was when somebody looked.
+const anyRevision = -1
+
+func amendCommand(a *app) *cobra.Command {
+	var f amendFlags
+	c := &cobra.Command{
+		Use:   "amend RUN",
+		Short: "Change the plan of a run while it goes on: add steps, discard steps",
+		Long: `Adds steps to the plan of a run that goes on, and takes steps out of it. What waits and is discarded
+is gone; what is out is cancelled; what is over keeps its account. A step that waits may be discarded
+and added at once, which writes it again. An id is used once.
+
+A plan with "open": true waits for amendments once its steps are over, until --close.
+
+--plan says what the whole plan should be: what differs is added and discarded, and nothing that is
+there already runs twice. --revision refuses the change where the plan was amended since; without it
+the plan is amended as it is now.`,
+		Example: `  stepjet amend dog-day --add steps.json
+  stepjet amend dog-day --discard walk,feed --add indoors.json --reason "it rains"
+  stepjet amend dog-day --rest --close
+  stepjet amend dog-day --plan plan.json --revision 2`,
+		Args: exactly("RUN"),
+		RunE: a.work(func(cmd *cobra.Command, args []string) error {
+			if err := f.read(a); err != nil {
+				return err
+			}
+			f.change.By = cmp.Or(f.change.By, userName(a.env.Getenv))
+			s, err := a.open(cmd.Context(), existing)
+			if err != nil {
+				return err
+			}
+			defer s.close()
+			ctx, cancel := a.patience(cmd.Context())
+			defer cancel()
+			x, err := f.amend(ctx, s, args[0])
+			if err != nil {
+				return why(ctx, allProblems(err))
+			}
+			return showAmended(a, args[0], &f.change, x)
+		}),
+	}
+	f.flags(c)
+	return c
+}
+
+// flags adds them to the command.
+func (f *amendFlags) flags(c *cobra.Command) {
+	fs := c.Flags()
+	fs.StringVar(&f.add, "add", "", "`file` with the steps to add: one, a list of them, or a plan; - is standard input")
+	fs.StringSliceVar(&f.change.Discard, "discard", nil, "`ids` of steps to discard")
+	fs.BoolVar(&f.change.Rest, "rest", false, "discard all steps that are not over")
+	fs.StringVar(&f.output, "output", "", "`JSON` value, with references, that the plan returns from now on")
+	fs.StringSliceVar(&f.change.OutputSteps, "output-steps", nil, "`ids` of the steps whose results the plan returns from now on")
+	fs.BoolVar(&f.change.Close, "close", false, "an open plan is over with its steps")
+	fs.StringVar(&f.plan, "plan", "", "`file` with the whole plan as it should be")
+	fs.StringVar(&f.change.Scope, "scope", "", "`step` whose plan is meant (default: the plan of the run)")
+	fs.IntVar(&f.revision, "revision", anyRevision, "`number` of the last amendment that was seen; 0 for the plan as it was submitted")
+	fs.StringVar(&f.change.Reason, "reason", "", "`text` for who reads what became of the run")
+	fs.StringVar(&f.change.By, "by", "", "`name` of who amends, for the record (default: the user's name); the server's word takes its place where there is one")
+}
+
+// read reads the files that the flags name.
+func (f *amendFlags) read(a *app) error {
+	if f.output != "" {
+		f.change.Output = json.RawMessage(f.output)
+	}
+	if f.plan != "" {
+		body, err := a.readFile(f.plan, wire.MaxAmendment)
+		if err != nil {
+			return err
+		}
+		f.change.Plan = body
+	}
+	if f.add != "" {
+		body, err := a.readFile(f.add, wire.MaxAmendment)
+		if err != nil {
+			return err
+		}
+		if f.change.Add, err = stepsIn(body, f.add); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stepsIn reads one step, a list of them, or those of a plan.
+func stepsIn(body []byte, name string) (steps []json.RawMessage, err error) {
+	if json.Unmarshal(body, &steps) == nil {
+		return steps, nil
+	}
+	var p struct {
+		Steps []json.RawMessage `json:"steps"`
+	}
+	if err := json.Unmarshal(body, &p); err != nil {
+		return nil, fault.New(fault.MalformedJSON, "%s: %v", text.Clip(name, 256), err).WithHint(`write a step, or a list of them: [{"id": "a", "tool": "…"}]`)
+	}
+	if p.Steps != nil {
+		return p.Steps, nil
+	}
+	return []json.RawMessage{body}, nil
+}
+
+// maxOvertaken is how often an amendment is made anew where no revision was named and others are quicker.
+const maxOvertaken = 20
+
+// amend makes the amendment; where no revision was named, to the plan as it is now.
+func (f *amendFlags) amend(ctx context.Context, s *session, run string) (x *client.Amended, err error) {
+	f.change.Revision = max(f.revision, 0)
+	for range maxOvertaken {
+		x, err = s.client.Amend(ctx, run, f.change)
+		var now wire.AmendConflict
+		if f.revision != anyRevision || fault.CodeOf(err) != fault.Conflict || json.Unmarshal(fault.As(err).Details, &now) != nil {
+			return x, err
+		}
+		f.change.Revision = now.Revision
+	}
+	return x, err
+}
+
+// allProblems is the error of an amendment with all of its problems, not the first alone.
+func allProblems(err error) error {
+	f := fault.As(err)
+	var list wire.AmendProblems
+	if json.Unmarshal(f.Details, &list) != nil || len(list.Problems) < 2 {
+		return err
+	}
+	all := *f
+	for _, p := range list.Problems[1:] {
+		all.Message += fmt.Sprintf("\n%s %s: %s", p.Code, p.Path, p.Message)
+		if p.Hint != "" {
+			all.Message += " (" + p.Hint + ")"
+		}
+	}
+	return &all
+}
+
+func showAmended(a *app, run string, c *client.Amendment, x *client.Amended) error {
+	scope := cmp.Or(c.Scope, subjects.RootScope)
+	if a.json() {
+		return a.printJSON(wire.AmendReply{Run: run, Scope: scope, Revision: x.Revision, Steps: x.Steps, Already: x.Already})
+	}
+	_, err := fmt.Fprintf(a.stdout, "%s  %s  %s, %s\n", oneLine(run), oneLine(scope), a.style.bold(fmt.Sprintf("revision %d", x.Revision)), text.Count(x.Steps, "step"))
+	return err
+}

@@ -1,0 +1,167 @@
+package machine
+
+import (
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/plan"
+	"github.com/stepjet/stepjet/tool"
+)
+
+// MaxAmendments is the most amendments of a run, of all its scopes together. One that only closes a scope is not bound by
+// it.
+const MaxAmendments = 1000
+
+// Amendment is the record that a scope was changed. What it does is decided where it stands in the ledger: it is in
+// force as a whole, or, where what it was made for is not so any more, it is stale and does nothing.
+type Amendment struct {
+	// Scope is the token of the composite whose plan is changed, subjects.RootScope for the run's own.
+	Scope string
+	// Revision counts the amendments of the scope, from 1. One that is not the next means nothing.
+	Revision int
+	// Digest names the request.
+	Digest string
+	// Add are steps as they stand in a plan, Discard the ids of those that are no part of it any more. One of both is
+	// written again.
+	Add     []json.RawMessage
+	Discard []string
+	// Rest discards all steps that are not over.
+	Rest bool
+	// Output and OutputSteps take the place of what the plan says; nil leaves that.
+	Output      json.RawMessage
+	OutputSteps []string
+	// Close says that an open scope is over with its steps.
+	Close bool
+	// Contracts are those of tools that the run used none of before, Templates those of them that are plans.
+	Contracts map[string]*tool.Contract
+	Templates map[string]*plan.Template
+	By        string
+	Verified  bool
+	Reason    string
+
+	placed bool // there are calls for what is added,
+	first  int  // from here on
+	ids    []string
+	below  []int32      // of what is written again: call.below of what it is not now, the step before or the one after
+	read   *reading     // what it came to when it was read last
+	stale  *fault.Error // why it does nothing; nil where it is in force
+	steps  int          // that its scope had then
+	at     time.Time    // of its record
+}
+
+// discard says what became of a step that an amendment discarded.
+type discard uint8
+
+const (
+	notDiscarded     discard = iota
+	discardedOver            // it was over, and keeps its account
+	discardedOut             // it was out: whatever record decides it stands
+	discardedWaiting         // nothing had come of it, and nothing will
+)
+
+// only reports whether an amendment closes its scope and does nothing else.
+func (a *Amendment) only() bool {
+	return a.Close && len(a.Add)+len(a.Discard)+len(a.OutputSteps) == 0 && !a.Rest && a.Output == nil
+}
+
+// amendments are those of a run, in the order in which they count.
+type amendments struct {
+	list  []*Amendment
+	tools *usedTools // of the run, once an amendment needs them
+}
+
+// amending returns what an amendment is of; ok is false where there is no such scope.
+func (as *amendments) of(r *Run, a *Amendment) (x *amending, ok bool) {
+	sc := scopeNamed(&r.tree, a.Scope)
+	return &amending{r, sc, a}, sc != nil
+}
+
+// undo forgets all amendments, before the state is computed anew. What they add keeps its place for where they count
+// again.
+func (as *amendments) undo(r *Run) {
+	for _, a := range slices.Backward(as.list) {
+		if x, ok := as.of(r, a); ok && a.stale == nil {
+			x.giveBack()
+		}
+	}
+	*as = amendments{}
+}
+
+// take takes the record of an amendment.
+func (as *amendments) take(r *Run, rec *Record, out *Effects) {
+	a := rec.Amendment
+	a.stale, a.at = nil, rec.Time
+	x, ok := as.of(r, a)
+	if !ok || a.Revision != x.sc.revision()+1 {
+		return // nobody of ours wrote it, or its scope is not entered yet: once it can be, all is computed anew
+	}
+	r.ordered++
+	as.list = append(as.list, a)
+	x.sc.amend().revision = a.Revision
+	x.apply(rec.Time, out)
+	a.steps = len(x.sc.plan.Steps)
+}
+
+// discards reports whether an amendment discards a step that is not over.
+func (a *Amendment) discards(id string) bool { return a.Rest || slices.Contains(a.Discard, id) }
+
+// discardedAbove reports whether a call is given up because its step was discarded.
+func discardedAbove(t *tree, i int) bool {
+	s := &t.calls[i]
+	return s.discarded != notDiscarded || s.Item > 0 && t.calls[s.Step].discarded != notDiscarded
+}
+
+func discardedError() *fault.Error {
+	return fault.New(fault.Cancelled, "Cancelled because an amendment discarded it")
+}
+
+// Amendment returns an amendment of a scope whose record was read, nil where there is none.
+func (as *amendments) Amendment(scope string, revision int) *Amendment {
+	for _, a := range slices.Backward(as.list) {
+		if a.Scope == scope && a.Revision == revision {
+			return a
+		}
+	}
+	return nil
+}
+
+// Amendments returns all of them in the order in which they count. They must not be changed.
+func (as *amendments) Amendments() []*Amendment { return as.list }
+
+// Stale says why an amendment whose record was read does nothing; nil where it is in force.
+func (a *Amendment) Stale() *fault.Error { return a.stale }
+
+// Steps returns how many steps the plan of the scope had once the amendment was read, At when it was recorded.
+func (a *Amendment) Steps() int { return a.steps }
+
+// At returns the ledger's time of the record.
+func (a *Amendment) At() time.Time { return a.at }
+
+// InForce returns the amendments of a scope that are in force, in their order.
+func (as *amendments) InForce(scope string) (list []*Amendment) {
+	for _, a := range as.list {
+		if a.Scope == scope && a.stale == nil {
+			list = append(list, a)
+		}
+	}
+	return list
+}
+
+// Gone reports whether an amendment discarded a step before anything came of it.
+func Gone(r *Run, step int) bool { return r.calls[step].discarded == discardedWaiting }
+
+// Touches reports whether an amendment discards a call that is asked about, or one within it.
+func Touches(r *Run, a *Amendment, c Call) bool {
+	t := &r.tree
+	sc := scopeNamed(t, a.Scope)
+	for sc != nil && c.Step != ThePlan {
+		of := t.scopeOf(c.Step)
+		if of == sc {
+			return a.discards(t.stepOf(c.Step).ID)
+		}
+		c = of.of
+	}
+	return false
+}

@@ -1,0 +1,253 @@
+package machine
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/plan"
+)
+
+// reading is an amendment as read for a plan. It is read once, unless its scope comes to another plan when the state is
+// computed anew.
+type reading struct {
+	base    *plan.Plan
+	offset  int
+	amended *plan.Amended
+}
+
+// amending is the amendment of a scope.
+type amending struct {
+	*Run
+	sc *scope
+	a  *Amendment
+}
+
+// giveBack lets the steps have their places that were written again.
+func (x *amending) giveBack() {
+	for k, n := range x.a.read.amended.Added {
+		if n < len(x.a.read.base.Steps) {
+			at := &x.calls[x.sc.at(n)].below
+			*at, x.a.below[k] = x.a.below[k], *at
+		}
+	}
+}
+
+// apply does what an amendment says, where it is in force.
+func (x *amending) apply(at time.Time, out *Effects) {
+	sc, now := x.sc, x.sc.amended
+	x.placeAdded()
+	added, err := x.inForce()
+	if x.a.stale = err; err != nil {
+		sc.askClose(out) // the number is used up
+		return
+	}
+	now.changing = true
+	sc.reached.taking = true // nobody is taken before all that is added is there
+	x.discardAll(at, out)
+	x.add(added)
+	now.closed = now.closed || x.a.Close
+	now.changing, sc.reached.taking = false, false
+	sc.keepOpen(x.Run, at)
+	sc.takeReached(x.Run, at, out)
+	sc.leave(x.Run, at, out)
+}
+
+// placeAdded finds a place among the calls for what an amendment adds, whatever becomes of that. It keeps it when the
+// state is computed anew.
+func (x *amending) placeAdded() {
+	a := x.a
+	if a.placed {
+		return
+	}
+	a.placed, a.first = true, len(x.calls)
+	x.calls = slices.Grow(x.calls, len(a.Add))[:a.first+len(a.Add)]
+	for i := range a.Add {
+		a.ids = append(a.ids, idOf(a.Add[i]))
+		x.calls[a.first+i].scope = x.sc.number
+	}
+}
+
+// idOf returns the id of a step as it stands in a plan; empty for what has none.
+func idOf(step json.RawMessage) string {
+	var s struct {
+		ID string `json:"id"`
+	}
+	if json.Unmarshal(step, &s) != nil {
+		return ""
+	}
+	return s.ID
+}
+
+// inForce reads an amendment where it stands. The error says why it is stale.
+func (x *amending) inForce() (*plan.Amended, *fault.Error) {
+	if err := x.unamendable(); err != nil {
+		return nil, err
+	}
+	if len(x.list) > MaxAmendments && !x.a.only() {
+		return nil, tooManyAmendments()
+	}
+	if err := x.stale(); err != nil {
+		return nil, err
+	}
+	added, err := x.read()
+	if err != nil {
+		return nil, err
+	}
+	if n := len(added.Plan.Steps) - len(x.sc.plan.Steps); int(x.steps)+n > plan.MaxSteps {
+		return nil, fault.New(fault.LimitExceeded, "with %d more steps the run would have more than %d", n, plan.MaxSteps).
+			WithHint("run the parts as plans of their own")
+	}
+	return added, nil
+}
+
+// read returns the plan of the scope with what the amendment adds.
+func (x *amending) read() (*plan.Amended, *fault.Error) {
+	sc, a, offset := x.sc, x.a, len(x.contracts)
+	if a.read == nil || a.read.base != sc.plan || a.read.offset != offset {
+		addition := x.addition()
+		addition.Templates = x.templates()
+		added, report := sc.plan.Amend(addition, nil)
+		if added == nil {
+			p := report.Problems[0]
+			return nil, fault.New(p.Code, "%s: %s", p.Path, p.Message).WithHint("%s", p.Hint)
+		}
+		a.read, a.below = &reading{sc.plan, offset, added}, make([]int32, len(added.Added)) // nothing of it has a place yet
+	}
+	added := a.read.amended
+	for _, i := range added.Added {
+		for _, d := range added.Plan.Steps[i].Deps {
+			if d < len(sc.plan.Steps) && x.gone(d) && !slices.Contains(added.Added, d) {
+				return nil, fault.New(fault.UnknownRef, "the step %q refers to %q, which was discarded", added.Plan.Steps[i].ID, added.Plan.Steps[d].ID).
+					WithHint("refer to another step, or add it again under another id")
+			}
+		}
+	}
+	return added, nil
+}
+
+// addition is the amendment as the plan takes it.
+func (x *amending) addition() *plan.Amendment {
+	return &plan.Amendment{
+		Add: x.a.Add, Output: x.a.Output, OutputSteps: x.a.OutputSteps, Scope: x.sc.token, Offset: len(x.contracts), Again: x.mayBeAgain,
+	}
+}
+
+// templates returns those that the added steps may call. Those that the run has already go before those of the amendment.
+func (x *amending) templates() map[string]*plan.Template {
+	known := x.used(&x.tree)
+	if len(x.a.Templates) == 0 {
+		return known.templates
+	}
+	all := maps.Clone(known.templates)
+	for name, t := range x.a.Templates {
+		if known.contracts[name] == nil {
+			all[name] = t
+		}
+	}
+	return all
+}
+
+// mayBeAgain reports whether a step may be written again: the amendment discards it, and nothing has come of it.
+func (x *amending) mayBeAgain(step int) bool {
+	c := &x.calls[x.sc.at(step)]
+	return x.a.discards(x.sc.plan.Steps[step].ID) && c.state == waiting && c.discarded == notDiscarded
+}
+
+// gone reports whether nothing may refer to a step: it was discarded before it was over, or is with the amendment.
+func (x *amending) gone(step int) bool {
+	c := &x.calls[x.sc.at(step)]
+	if c.discarded > discardedOver {
+		return true
+	}
+	return !c.state.terminal() && x.a.discards(x.sc.plan.Steps[step].ID)
+}
+
+// discardAll takes steps out of the plan, but those that are written again.
+func (x *amending) discardAll(at time.Time, out *Effects) {
+	sc, a := x.sc, x.a
+	if a.Rest {
+		for n := range sc.plan.Steps {
+			if i := sc.at(n); !x.calls[i].state.terminal() && !slices.Contains(a.ids, sc.plan.Steps[n].ID) {
+				x.discard(i, at, out)
+			}
+		}
+	}
+	for _, id := range a.Discard {
+		if n, known := sc.plan.Index(id); known && !slices.Contains(a.ids, id) {
+			x.discard(sc.at(n), at, out)
+		}
+	}
+}
+
+// discard gives a step up. What waits is gone; of what is out a record decides.
+func (x *amending) discard(i int, at time.Time, out *Effects) {
+	s := &x.calls[i]
+	switch {
+	case s.discarded != notDiscarded:
+		return
+	case s.state.terminal():
+		s.discarded = discardedOver
+		return
+	case s.state == expanding || s.state == spread || s.state == entered || s.state.out() || s.state == closing:
+		s.discarded = discardedOut
+	default:
+		s.discarded = discardedWaiting
+	}
+	switch s.state {
+	case spread:
+		if !s.halted {
+			x.haltItems(i, at, out)
+		}
+	case entered:
+		x.haltComposite(i, at, out)
+	default:
+		x.giveUp(i, at, out)
+	}
+}
+
+// add lets what an amendment adds take part.
+func (x *amending) add(added *plan.Amended) {
+	sc, a, was := x.sc, x.a, len(x.sc.plan.Steps)
+	sc.plan = added.Plan
+	x.addContracts(added)
+	for k, n := range added.Added {
+		if n >= was {
+			sc.amended.later = append(sc.amended.later, a.first+k)
+			sc.remaining++
+			x.steps++
+		}
+		s := &x.calls[sc.at(n)]
+		if n < was {
+			s.below, a.below[k] = a.below[k], s.below
+		}
+		*s = call{Call: Call{Step: sc.at(n)}, state: waiting, scope: sc.number, below: s.below}
+	}
+	for _, n := range added.Added {
+		s := &x.calls[sc.at(n)]
+		for _, d := range added.Plan.Steps[n].Deps {
+			if !x.calls[sc.at(d)].state.terminal() {
+				s.missing++
+			}
+		}
+		if s.missing == 0 {
+			sc.reach(x.Run, n)
+		}
+	}
+}
+
+// addContracts adds the contracts of added steps, and before them those of the plans within.
+func (x *amending) addContracts(added *plan.Amended) {
+	tools := x.used(&x.tree).with(x.a).contracts
+	for _, n := range added.Added {
+		if inner := added.Plan.Steps[n].Plan; inner != nil {
+			x.contracts = appendContracts(x.contracts, inner, tools)
+		}
+	}
+	for _, n := range added.Added {
+		x.sc.amended.contracts[n] = len(x.contracts)
+		x.contracts = append(x.contracts, contractFor(&added.Plan.Steps[n], tools))
+	}
+}

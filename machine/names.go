@@ -1,0 +1,127 @@
+package machine
+
+import (
+	"github.com/stepjet/stepjet/plan"
+	"github.com/stepjet/stepjet/subjects"
+)
+
+// Token names a call in subjects and documents: the step's id, S=i for an item, or S/=i for an iteration.
+func (t *tree) Token(c Call) string {
+	sc := t.scopeOf(c.Step)
+	if sc.iteration > 0 {
+		return subjects.Iteration(sc.token, int(sc.iteration)-1)
+	}
+	id := t.stepOf(c.Step).ID
+	if c.Item > 0 {
+		id = subjects.ItemToken(id, c.Item-1)
+	}
+	return subjects.InScope(sc.token, id)
+}
+
+// nameOf is Token, which the plan has too.
+func (t *tree) nameOf(c Call) string {
+	if c.Step == ThePlan {
+		return subjects.RootScope
+	}
+	return t.Token(c)
+}
+
+// Find returns the call that a token names, and whether there is such a call by now.
+func (t *tree) Find(token string) (Call, bool) {
+	segments, ok := subjects.ParseStepToken(token)
+	sc, c := &t.root, Call{}
+	for i := 0; i < len(segments) && ok; i++ {
+		x := &segments[i]
+		if i > 0 {
+			if sc = t.insideBy(c, x); sc == nil {
+				return Call{}, false
+			}
+		}
+		if x.Kind == subjects.IterationSegment {
+			c = Call{Step: sc.at(0)}
+			continue
+		}
+		step, known := sc.plan.Index(x.Name)
+		c, ok = Call{Step: sc.at(step)}, known && (x.Kind == subjects.StepSegment || x.Kind == subjects.ItemSegment)
+		if x.Kind == subjects.ItemSegment {
+			c.Item = x.Number + 1
+		}
+	}
+	if !ok || len(segments) == 0 {
+		return Call{}, false
+	}
+	return c, true
+}
+
+// Named returns the step that a token may be of, now or once its scope is entered, and whether it is an item's: whatever
+// the lengths of lists turn out to be.
+func Named(r *Run, token string) (s *plan.Step, isItem, ok bool) {
+	t := &r.tree
+	segments, ok := subjects.ParseStepToken(token)
+	sc, p, c := &t.root, t.root.plan, Call{}
+	for i := 0; i < len(segments) && ok; i++ {
+		x := &segments[i]
+		if i > 0 {
+			if p = s.Plan; p == nil || isItem != (s.ForEach != nil) || (s.Repeat != nil) != (x.Kind == subjects.IterationSegment) {
+				return nil, false, false
+			}
+			if sc != nil {
+				sc = t.insideBy(c, x)
+			}
+		}
+		if sc != nil {
+			p = sc.plan
+		}
+		at, known := 0, x.Kind == subjects.IterationSegment && x.Number < s.Repeat.Max
+		if x.Kind != subjects.IterationSegment {
+			at, known = p.Index(x.Name)
+		}
+		if !known {
+			return nil, false, false
+		}
+		s, isItem = &p.Steps[at], x.Kind == subjects.ItemSegment
+		ok = x.Kind == subjects.StepSegment || x.Kind == subjects.IterationSegment || isItem && s.ForEach != nil && x.Number < plan.MaxItems
+		if sc != nil {
+			c = Call{Step: sc.at(at)}
+		}
+		if isItem {
+			c.Item = x.Number + 1
+		}
+	}
+	return s, isItem, ok && s != nil
+}
+
+// scopeNamed returns the scope of a composite that was entered, by its token; nil where there is none. A loop has none of
+// its own: its iterations have.
+func scopeNamed(t *tree, token string) *scope {
+	if token == atRoot.token {
+		return &t.root
+	}
+	c, ok := t.Find(token)
+	if !ok {
+		return nil
+	}
+	if sc := t.inside(c); sc != nil && sc.iteration == 0 {
+		return sc
+	}
+	return nil
+}
+
+// ScopeNamed returns the plan of a scope as it is now, and the numbers of its steps; ok is false for one that there is not,
+// or that is not entered yet.
+func ScopeNamed(r *Run, token string) (p *plan.Plan, of Numbers, ok bool) {
+	sc := scopeNamed(&r.tree, token)
+	if sc == nil {
+		return nil, Numbers{}, false
+	}
+	return sc.plan, sc.numbers(), true
+}
+
+// Revision returns the number of the last amendment of a scope, and whether the scope is entered.
+func Revision(r *Run, scope string) (n int, ok bool) {
+	sc := scopeNamed(&r.tree, scope)
+	if sc == nil {
+		return 0, false
+	}
+	return sc.revision(), true
+}

@@ -1,0 +1,197 @@
+package orchestrator
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/text"
+	"github.com/stepjet/stepjet/machine"
+	"github.com/stepjet/stepjet/plan"
+	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/wire"
+)
+
+// amending is one request to amend a scope. It is answered when this owner has read from the ledger what stands under
+// the number: only its order says whether that is in force.
+type amending struct {
+	s      *api
+	l      *loop
+	m      *nats.Msg
+	r      *run
+	asks   wire.AmendRequest
+	digest string
+
+	looked   bool // for tools that this owner did not know
+	answered bool
+}
+
+func (a *amending) refuse(err error) {
+	if !a.answered {
+		a.answered = true
+		a.s.refuse(a.m, err)
+	}
+}
+
+// take checks the amendment against the scope as it stands now, and records it.
+func (a *amending) take() {
+	now, there := machine.Revision(a.r.machine, a.asks.Scope)
+	if there && now != a.asks.Revision {
+		if stands := a.r.machine.Amendment(a.asks.Scope, a.asks.Revision+1); stands != nil && stands.Digest == a.digest {
+			a.tell(stands, true)
+			return
+		}
+		a.refuse(a.conflict(now))
+		return
+	}
+	change, err := a.change()
+	switch {
+	case err != nil:
+		a.refuse(err)
+		return
+	case change.IsZero(): // the plan is as it should be
+		a.answered = true
+		p, _, _ := machine.ScopeNamed(a.r.machine, a.asks.Scope)
+		a.s.reply(a.m, wire.AmendReply{Run: a.r.id.Plain(), Scope: a.asks.Scope, Revision: now, Steps: len(p.Steps), Already: true}.Body())
+		return
+	}
+	a.record(change)
+}
+
+func (a *amending) conflict(now int) error {
+	err := fault.New(fault.Conflict, "the plan of %s was amended meanwhile: it is at revision %d, and this amendment is to revision %d", shownScope(a.asks.Scope), now, a.asks.Revision).
+		WithHint("look at it as it is now, and amend that: stepjet get %s", a.r.id.Plain())
+	err.Details, _ = json.Marshal(wire.AmendConflict{Revision: now}) // a number
+	return err
+}
+
+func shownScope(scope string) string {
+	if scope == subjects.RootScope {
+		return "the run"
+	}
+	return "the step " + text.Clip(scope, 80)
+}
+
+// change returns what is asked for: where it is said what the whole plan should be, how that differs from what it is.
+func (a *amending) change() (wire.Change, error) {
+	if a.asks.Plan == nil {
+		return a.asks.Change, nil
+	}
+	now, err := shapeOf(a.r, a.asks.Scope)
+	if err != nil {
+		return wire.Change{}, err
+	}
+	should, ok := wire.ReadShape(a.asks.Plan)
+	if !ok {
+		return wire.Change{}, fault.New(fault.InvalidValue, `"plan" is no plan: it has no list of steps`).
+			WithHint(`write {"plan": {"steps": [all steps, as they should be]}}`)
+	}
+	c, err := now.To(should)
+	c.Close = a.asks.Close
+	return c, err
+}
+
+// record creates the record of a change that may be made, and answers once a record of its number was read.
+func (a *amending) record(change wire.Change) {
+	rec := wire.Amend{Digest: a.digest, Change: change, By: a.asks.By, Verified: a.asks.Verified, Reason: a.asks.Reason}
+	at := subjects.Record{Step: a.asks.Scope, Number: a.asks.Revision + 1}
+	catalog := &amendCatalog{r: a.r, catalog: a.s.reg.catalog(a.r.id.Tenant)}
+	x, problems, err := machine.Consider(a.r.machine, amendmentOf(at, &rec), catalog)
+	switch {
+	case err != nil:
+		a.refuse(err)
+		return
+	case len(problems) > 0:
+		if !a.looks(catalog.missing()) {
+			a.refuse(refusedFor(problems))
+		}
+		return
+	}
+	rec.Tools = catalog.freeze(x)
+	h, body, bad := rec.Message()
+	if bad == nil && len(body) > plan.MaxBytes {
+		bad = fault.New(fault.TooLarge, "the amendment has %d bytes with the contracts of its tools, at most %d are allowed", len(body), plan.MaxBytes).
+			WithHint("amend in several parts")
+	}
+	if bad != nil {
+		a.refuse(bad)
+		return
+	}
+	c := changesOf(a.r)
+	c.waiting = append(c.waiting, amender{amendmentOf(at, &rec), a.told})
+	a.l.decider.recordAmendment(a.r, a.asks.Scope, at.Number, h, body, func(err error) {
+		if err != nil {
+			a.l.post(func() {
+				a.refuse(err)
+				a.l.driver.settleAmendments(a.r)
+			})
+		}
+	})
+}
+
+// looks looks for tools that this owner has not heard of yet, and takes the amendment again. It reports false where it
+// did so before.
+func (a *amending) looks(missing []string) bool {
+	if a.looked || len(missing) == 0 {
+		return false
+	}
+	a.looked = true
+	a.l.job(func(ctx context.Context) {
+		a.s.reg.refresh(ctx, missing)
+		a.l.post(func() {
+			if a.r.phase == running && !a.r.awaitingInput() {
+				a.take()
+			}
+		})
+	})
+	return true
+}
+
+// refusedFor is the error of an amendment with problems: the first, and all as details.
+func refusedFor(problems []fault.Problem) error {
+	p := problems[0]
+	err := fault.New(p.Code, "%s", p.Message).WithHint("%s", p.Hint)
+	err.Retryable = false
+	err.Details, _ = json.Marshal(wire.AmendProblems{Problems: problems}) // of texts
+	return err
+}
+
+// told answers once a record of the number was read, and reports whether it was.
+func (a *amending) told() bool {
+	if a.answered {
+		return true
+	}
+	stands := a.r.machine.Amendment(a.asks.Scope, a.asks.Revision+1)
+	if stands == nil {
+		return false
+	}
+	a.tell(stands, false)
+	return true
+}
+
+// tell answers with what became of an amendment that stands under the number. already says that it did before the
+// request.
+func (a *amending) tell(stands *machine.Amendment, already bool) {
+	now, _ := machine.Revision(a.r.machine, a.asks.Scope)
+	switch why := stands.Stale(); {
+	case stands.Digest != a.digest:
+		a.refuse(a.conflict(now))
+	case why != nil:
+		a.refuse(overtaken(why, now))
+	default:
+		a.answered = true
+		a.s.reply(a.m, wire.AmendReply{
+			Run: a.r.id.Plain(), Scope: a.asks.Scope, Revision: stands.Revision, Steps: stands.Steps(), Already: already,
+		}.Body())
+	}
+}
+
+// overtaken is the answer to an amendment that was recorded and does nothing.
+func overtaken(why *fault.Error, now int) error {
+	err := fault.New(fault.Overtaken, "the run went on before the amendment stood, so it does nothing: %s", why.Message).
+		WithHint("amend the plan as it is now, at revision %d: %s", now, why.Hint)
+	err.Details, _ = json.Marshal(wire.AmendConflict{Revision: now}) // a number
+	return err
+}

@@ -1,0 +1,264 @@
+package orchestrator
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/lab/reference"
+	"github.com/stepjet/stepjet/internal/lab/unfold"
+	"github.com/stepjet/stepjet/kv"
+	"github.com/stepjet/stepjet/machine"
+	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/plan"
+	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/wire"
+)
+
+// In some worlds plans come in parts, by amendments, while rivals amend them too, owners die, and two of them are at work
+// for a moment. What a run comes to is compared with what its plan comes to as a whole.
+
+// unfolds is whether this is such a world.
+func (w *world) unfolds() bool { return w.nests() && w.seed/7%2 == 1 && !w.approving() }
+
+// inParts takes a plan apart; one that can't be comes as it is.
+func (w *world) inParts(body []byte, nested *reference.Nested) []byte {
+	p, _ := plan.ParseLimited(body, nil, plan.Limits{Templates: w.templates.plans})
+	if p == nil || !w.unfolds() {
+		return body
+	}
+	u, ok := unfold.Plan(rand.New(rand.NewSource(w.Int63())), body, p, unfold.Tools{
+		Echo: simTools[0], Broken: simTools[2], Gate: fmt.Appendf(nil, `{"id":"GATE","tool":"ask","arguments":{"question":"Open, %d?"}}`, len(w.truths.parts)), // so no two plans begin alike
+	})
+	if !ok {
+		return body
+	}
+	w.stats["a plan in parts"]++
+	w.truths.parts[plan.Digest(u.Base)] = u
+	w.truths.nested[plan.Digest(u.Base)] = nested
+	return u.Base
+}
+
+// simAmendments is what is known of the amendments of a run, and of who makes them.
+type simAmendments struct {
+	parts   *unfold.Unfolded
+	said    map[string]int // what was asked for, by digest: the part, or -1 for a rival's
+	stand   []string       // digests of the records, in the order of their numbers
+	done    int            // parts that stand
+	rivals  []string       // steps that they added
+	refused int            // how often the next part was
+	givenUp bool           // it will not come to the whole
+	made    map[int]string // what owners made of the records, by their numbers
+}
+
+// amendments of a run whose plan comes in parts, nil for any other.
+func (t *truths) amendmentsFor(digest string) *simAmendments {
+	u := t.parts[digest]
+	if u == nil {
+		return nil
+	}
+	return &simAmendments{parts: u, said: map[string]int{}, made: map[int]string{}}
+}
+
+// amends lets somebody hand out the parts of a run's plan, until it is over.
+func (w *world) amends(x *truth) {
+	w.at(20*time.Millisecond+w.upTo(300*time.Millisecond), func() {
+		if x.gone || x.amendments.done == len(x.amendments.parts.Parts) {
+			return
+		}
+		if x.start != nil && !x.start.Rejected() {
+			w.amendNext(x)
+		}
+		w.amends(x)
+	})
+}
+
+// amendNext asks for the next part, and now and then somebody for something else at once.
+func (w *world) amendNext(x *truth) {
+	as := x.amendments
+	n := as.done
+	part := as.parts.Parts[n]
+	change := wire.Change{Add: part.Add, Discard: wire.Discard{Steps: part.Discard}, Output: part.Output, OutputSteps: part.OutputSteps, Close: part.Close}
+	if part.Close {
+		change.Discard.Steps = slices.Concat(part.Discard, as.rivals)
+	}
+	if as.refused > 5 || as.givenUp { // a tool that nobody has, say: what is there may go on
+		as.givenUp, n = true, len(as.parts.Parts)-1
+		change = wire.Change{Discard: wire.Discard{Steps: []string{unfold.Gate}}, Close: true}
+	}
+	ask := func(part int, c wire.Change) {
+		r := wire.AmendRequest{Scope: subjects.RootScope, Revision: len(as.stand), Change: c, By: "ann"}
+		as.said[r.Digest()] = part
+		body, err := r.Body()
+		if err != nil {
+			panic(err)
+		}
+		for range 1 + w.Intn(2) {
+			for _, o := range w.owners {
+				o.after(w.latency(), func() {
+					o.svc.request(&nats.Msg{Subject: subjects.API(x.id, subjects.VerbAmend), Reply: amendedReply + x.id.ID + "." + strconv.FormatUint(x.gen, 10), Data: body})
+				})
+			}
+		}
+	}
+	if !w.healed && !as.givenUp && w.chance(4) {
+		id := fmt.Sprintf("RIVAL%d", len(as.stand))
+		ask(-1, wire.Change{Add: []json.RawMessage{fmt.Appendf(nil, `{"id":%q,"tool":%q}`, id, simTools[0])}})
+	}
+	ask(n, change)
+}
+
+const amendedReply = "_INBOX.amended."
+
+// amendRecorded checks that the amendments of a run are those that somebody asked for, each number once.
+func (t *truths) amendRecorded(x *truth, rec subjects.Record, e *kv.Entry) {
+	a, as := wire.ParseAmend(e.Data), x.amendments
+	if as == nil || x.start == nil || x.start.Rejected() {
+		t.w.violate("I8", "an amendment that nobody asked for: %s", e.Subject)
+		return
+	}
+	part, asked := as.said[a.Digest]
+	switch {
+	case !asked:
+		t.w.violate("I8", "an amendment that nobody asked for: %s %s", e.Subject, e.Data)
+		return
+	case rec.Number != len(as.stand)+1:
+		t.w.violate("I11", "%s stands after %d amendments", e.Subject, len(as.stand))
+		return
+	case slices.Contains(as.stand, a.Digest):
+		t.w.violate("I11", "%s is an amendment that stands already", e.Subject)
+		return
+	}
+	as.stand, as.refused = append(as.stand, a.Digest), 0
+	if x.start.Tools == nil {
+		x.start.Tools = map[string]*wire.FrozenTool{}
+	}
+	for name, tool := range a.Tools {
+		if x.start.Tools[name] == nil {
+			x.start.Tools[name] = tool
+		}
+	}
+	if part < 0 {
+		t.w.stats["an amendment by a rival"]++
+		as.rivals = append(as.rivals, fmt.Sprintf("RIVAL%d", rec.Number-1))
+		return
+	}
+	t.w.stats["an amendment"]++
+	as.done = part + 1
+}
+
+// amendAnswered looks at the answer to a request for an amendment.
+func (t *truths) amendAnswered(m *nats.Msg) {
+	rest, is := strings.CutPrefix(m.Subject, amendedReply)
+	if !is {
+		return
+	}
+	id, number, _ := strings.Cut(rest, ".")
+	gen, _ := strconv.ParseUint(number, 10, 64)
+	x := t.of(subjects.NewRun("t", id), gen)
+	if x == nil || x.amendments == nil {
+		t.w.violate("I8", "an answer about a run that there is not: %s", m.Subject)
+		return
+	}
+	as := x.amendments
+	if err := wire.ParseRefusal(m.Header, m.Data); err != nil {
+		code := fault.CodeOf(err)
+		t.w.stats["an amendment was refused: "+string(code)]++
+		t.w.log("an amendment of %s was refused: %v", id, err)
+		switch code {
+		case fault.Conflict, fault.AlreadyFinished, fault.NotFound:
+		case fault.Overtaken:
+			as.givenUp = true
+		default:
+			as.refused++
+		}
+		return
+	}
+	var r wire.AmendReply
+	_ = json.Unmarshal(m.Data, &r)
+	if r.Revision < 1 || r.Revision > len(as.stand) {
+		t.w.violate("I11", "revision %d of %s is in force, of which there is no record: %s", r.Revision, id, m.Data)
+	}
+	t.w.stats["an amendment was answered"]++
+}
+
+// amendedAlike sees that each owner makes the same of the amendments that it has read: the same numbers in the same
+// order, each in force or stale.
+func (o *orch) amendedAlike(l *loop) {
+	if len(o.w.truths.parts) == 0 {
+		return
+	}
+	for _, r := range l.runs.byID {
+		x := o.w.truths.of(r.id, r.generation)
+		if x == nil || x.amendments == nil || r.machine == nil || !machine.Settled(r.machine) {
+			continue
+		}
+		for i, a := range r.machine.Amendments() {
+			made := fmt.Sprintf("%s %v %d", a.Digest, a.Stale(), a.Steps())
+			before, known := x.amendments.made[i+1]
+			switch {
+			case a.Revision != i+1:
+				o.w.violate("I11", "%s takes revision %d of %s for the one after %d", o.name, a.Revision, x.id.ID, i)
+			case known && before != made:
+				o.w.violate("I11", "%s makes of revision %d of %s: %s, and another made: %s", o.name, a.Revision, x.id.ID, made, before)
+			case known:
+				o.w.stats["an amendment was read by another owner, or again"]++
+			case i >= len(x.amendments.stand) || a.Digest != x.amendments.stand[i]:
+				o.w.violate("I11", "%s has a revision %d of %s that is not in the ledger", o.name, a.Revision, x.id.ID)
+			}
+			x.amendments.made[i+1] = made
+		}
+	}
+}
+
+// checkI12: what was discarded before it was ready never ran.
+func (t *truths) checkI12(x *truth, doc *outcome.Run) {
+	for i := range doc.Steps {
+		st := &doc.Steps[i]
+		if !st.Discarded || !st.Ready.IsZero() || st.Status == outcome.StepSucceeded {
+			continue
+		}
+		t.w.stats["a step was discarded before it was ready"]++
+		if len(x.out[st.ID])+x.effects[st.ID] > 0 {
+			t.w.violate("I12", "step %s was discarded while it waited, and was dispatched", st.ID)
+		}
+	}
+}
+
+// wholeOf is the plan of a run that comes in parts, with all steps that it may ever have.
+func (as *simAmendments) wholeOf(templates map[string]*plan.Template) *plan.Plan {
+	var doc map[string]json.RawMessage
+	var steps []json.RawMessage
+	_ = json.Unmarshal(as.parts.Whole, &doc)
+	_ = json.Unmarshal(doc["steps"], &steps)
+	for i := range 60 {
+		steps = append(steps, fmt.Appendf(nil, `{"id":"RIVAL%d","tool":%q}`, i, simTools[0]))
+	}
+	doc["steps"], _ = json.Marshal(steps)
+	body, _ := json.Marshal(doc)
+	p, report := plan.ParseLimited(body, nil, plan.Limits{Templates: templates})
+	if p == nil {
+		panic(fmt.Sprint(report.Problems))
+	}
+	return p
+}
+
+// amendUntold lets an owner believe in an amendment that is in no ledger.
+func (o *orch) amendUntold(l *loop) {
+	for _, r := range l.runs.oldestFirst(func(r *run) bool { return r.phase == running && !r.busy }) {
+		now, _ := machine.Revision(r.machine, subjects.RootScope)
+		if r.plan.Open && o.w.chance(20) {
+			var eff machine.Effects
+			r.machine.Apply(machine.Record{Seq: r.lastSeq + 1_000_000, Time: r.machine.LastTime(), Amendment: &machine.Amendment{
+				Scope: subjects.RootScope, Revision: now + 1, Digest: "untold", Discard: []string{unfold.Gate},
+			}}, r.machine.LastTime(), &eff)
+		}
+	}
+}

@@ -1,0 +1,230 @@
+package plan
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/jsontape"
+	"github.com/stepjet/stepjet/subjects"
+)
+
+// Amendment is what is added to the plan of a scope while its run goes on (plan language, "Amendments").
+type Amendment struct {
+	// Add are steps, as they stand in a plan. They may refer to each other and to those that are there.
+	Add []json.RawMessage
+	// Again reports whether an added step may take the place of the one that has its id; nil for none.
+	Again func(step int) bool
+	// Gone reports whether a step was discarded before it was decided, so that nothing may refer to it; nil for none.
+	Gone func(step int) bool
+	// Output and OutputSteps take the place of what the plan says; nil leaves that.
+	Output      json.RawMessage
+	OutputSteps []string
+	// Scope is the token of the composite that has the plan; subjects.RootScope for that of the run.
+	Scope string
+	// Offset is where the plans within added steps are numbered from (Plan.Offset).
+	Offset int
+	// Templates are those that added steps may call, by name, for who reads an amendment that was accepted, without a
+	// catalog.
+	Templates map[string]*Template
+}
+
+// Amended is a plan with what was added to it.
+type Amended struct {
+	Plan *Plan
+	// Added are the numbers that the steps of Amendment.Add have in it, in their order: one that is written again has that
+	// of the step it takes the place of, all others follow those that were there.
+	Added []int
+	// Offset follows the numbers of all plans within added steps.
+	Offset int
+}
+
+// amend is Plan.Amend.
+func amend(p *Plan, a *Amendment, c Catalog) (*Amended, Report) {
+	x := &amending{amendment: a, base: p}
+	body, bad := a.document()
+	x.parser = newParser(body, c, Limits{}, &library{catalog: c, frozen: a.Templates})
+	x.second = true
+	switch {
+	case bad != nil:
+		x.col.add(bad.Code, "", bad.Message, bad.Hint)
+	case x.scan(body):
+		x.read()
+	}
+	if x.col.failed() {
+		return nil, x.report()
+	}
+	return &Amended{x.plan, x.order, x.offset}, x.report()
+}
+
+// document puts an amendment together as the parser reads it.
+func (a *Amendment) document() ([]byte, *fault.Error) {
+	b, err := json.Marshal(struct {
+		Add         []json.RawMessage `json:"add"`
+		Output      json.RawMessage   `json:"output,omitempty"`
+		OutputSteps []string          `json:"output_steps,omitempty"`
+	}{a.Add, a.Output, a.OutputSteps})
+	if err != nil {
+		return nil, fault.New(fault.MalformedJSON, "the amendment is no JSON: %v", err)
+	}
+	if len(b) > MaxBytes {
+		return nil, fault.New(fault.LimitExceeded, "the amendment has %d bytes, at most %d are allowed", len(b), MaxBytes).
+			WithHint("amend in several parts")
+	}
+	return b, nil
+}
+
+// amending is one reading of an amendment.
+type amending struct {
+	*parser
+	amendment *Amendment
+	base      *Plan
+	again     map[int]bool // steps that are written anew
+	offset    int
+}
+
+// read reads the added steps into a copy of the plan, and what it comes to.
+func (x *amending) read() {
+	steps, output, outputSteps := x.fieldOf(0, "add"), x.fieldOf(0, "output"), x.fieldOf(0, "output_steps")
+	above := 0
+	if x.amendment.Scope != subjects.RootScope {
+		above = 1 + bytes.Count([]byte(x.amendment.Scope), []byte("/"))
+	}
+	x.refs.input = above > 0
+	x.frame = frame{within: x.amendment.Scope, token: x.amendment.Scope, above: above, stepsAt: "/add"}
+	x.copyBase()
+	if !x.place(steps) {
+		return
+	}
+	for i, v := 0, steps+1; v < x.tape[steps].Next; i, v = i+1, x.tape[v].Next {
+		x.step(x.order[i], v)
+	}
+	for _, i := range x.order {
+		x.stepDeps(i)
+	}
+	x.dependencies()
+	x.refersToGone()
+	x.outputs(outputSteps, output)
+	x.cycles()
+	if !x.col.failed() {
+		x.finish(output != 0, outputSteps != 0)
+	}
+}
+
+// copyBase makes a plan of its own of that which is there, whose steps are shared but for what follows from others.
+func (x *amending) copyBase() {
+	p := *x.base
+	p.Steps = slices.Clone(p.Steps)
+	p.calcs = slices.Clip(p.calcs)
+	if p.ids == nil {
+		p.ids = make(map[string]int32, len(p.Steps))
+		for i := range p.Steps {
+			p.ids[p.Steps[i].ID] = int32(i)
+		}
+	} else {
+		p.ids = maps.Clone(p.ids)
+	}
+	x.plan = &p
+}
+
+// place finds a number for each added step. It reports false where there are too many.
+func (x *amending) place(steps int32) bool {
+	next := len(x.plan.Steps)
+	x.again = map[int]bool{}
+	for v := steps + 1; v < x.tape[steps].Next; v = x.tape[v].Next {
+		i := x.takesPlaceOf(v)
+		if i < 0 || x.again[i] {
+			i = next
+			next++
+		} else {
+			x.again[i], x.plan.Steps[i] = true, Step{}
+		}
+		x.order = append(x.order, i)
+	}
+	if next > MaxSteps {
+		x.col.addf(fault.LimitExceeded, "/add", "run the parts as plans of their own; nothing else was checked in the steps",
+			"the plan would have %d steps, at most %d are allowed", next, MaxSteps)
+		return false
+	}
+	x.expanded = next
+	x.plan.Steps = append(x.plan.Steps, make([]Step, next-len(x.plan.Steps))...)
+	x.steps = make([]stepNodes, next)
+	return true
+}
+
+// takesPlaceOf returns the step that an added one is written in place of, or -1.
+func (x *amending) takesPlaceOf(n int32) int {
+	if x.tape[n].Kind != jsontape.Object || x.amendment.Again == nil {
+		return -1
+	}
+	id := x.fieldOf(n, "id")
+	if id == 0 || x.tape[id].Kind != jsontape.String {
+		return -1
+	}
+	i, there := x.plan.ids[x.str(id)]
+	if !there || int(i) >= len(x.base.Steps) || !x.amendment.Again(int(i)) {
+		return -1
+	}
+	return int(i)
+}
+
+// refersToGone refuses what refers to a step that was discarded before anything came of it.
+func (x *amending) refersToGone() {
+	if x.amendment.Gone == nil {
+		return
+	}
+	for k, i := range x.order {
+		for _, d := range x.plan.Steps[i].Deps {
+			if d < len(x.base.Steps) && !x.again[d] && x.amendment.Gone(d) && x.col.wants(fault.UnknownRef) {
+				x.col.add(fault.UnknownRef, fmt.Sprintf("/add/%d", k), fmt.Sprintf("the step %q was discarded", x.plan.Steps[d].ID),
+					"refer to another step, or add it under another id")
+			}
+		}
+	}
+}
+
+// finish fills in what follows from the added steps.
+func (x *amending) finish(output, outputSteps bool) {
+	p, n := x.plan, len(x.base.Steps)
+	if !output && !outputSteps {
+		x.keepOutputs(n)
+	}
+	if outputSteps {
+		p.Output, p.AllOutputs = nil, false
+	}
+	if p.Output == nil && x.above > 0 || p.Output != nil && p.Output.plain {
+		p.Output = p.byID()
+	}
+	for _, i := range x.order {
+		fillNeed(p, i, func(step int) []int { return x.steps[step].ordered })
+	}
+	if len(x.again) > 0 {
+		p.relink()
+	} else {
+		p.linkFrom(n)
+	}
+	x.offset = x.amendment.Offset
+	for _, i := range x.order {
+		p.Steps[i].iterations()
+		if inner := p.Steps[i].Plan; inner != nil {
+			x.offset = inner.number(x.offset)
+		}
+	}
+	p.slim()
+}
+
+// keepOutputs leaves what the plan returns as it is: of one that returns all its steps, the added ones too.
+func (x *amending) keepOutputs(n int) {
+	p := x.plan
+	p.Outputs, p.Output, p.AllOutputs = x.base.Outputs, x.base.Output, x.base.AllOutputs
+	if !p.AllOutputs || len(p.Steps) == n {
+		return
+	}
+	p.Outputs = slices.Clip(p.Outputs)
+	for i := n; i < len(p.Steps); i++ {
+		p.Outputs = append(p.Outputs, i)
+	}
+}

@@ -1,0 +1,201 @@
+package wire
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/text"
+	"github.com/stepjet/stepjet/subjects"
+)
+
+// Change is what an amendment does to the plan of a scope: steps are taken out of it and added, in this order, then it
+// gets another output, and is closed.
+type Change struct {
+	// Add are steps, as they stand in a plan.
+	Add []json.RawMessage `json:"add,omitempty"`
+	// Discard are the steps that are no part of the plan any more. One that is discarded and added is written anew.
+	Discard Discard `json:"discard,omitzero"`
+	// Output and OutputSteps take the place of those of the plan; nil leaves them.
+	Output      json.RawMessage `json:"output,omitempty"`
+	OutputSteps []string        `json:"output_steps,omitempty"`
+	// Close says that an open scope is over with its steps.
+	Close bool `json:"close,omitempty"`
+}
+
+// Discard names steps: some, or all the rest, which is what is not decided where the amendment stands. Its JSON is a list
+// of ids, or "rest".
+type Discard struct {
+	Steps []string
+	Rest  bool
+}
+
+// theRest is the JSON of a Discard that means all the rest.
+const theRest = "rest"
+
+// IsZero reports whether nothing is discarded.
+func (d Discard) IsZero() bool { return !d.Rest && len(d.Steps) == 0 }
+
+// MarshalJSON writes the list or the word.
+func (d Discard) MarshalJSON() ([]byte, error) {
+	if d.Rest {
+		return json.Marshal(theRest)
+	}
+	return json.Marshal(d.Steps)
+}
+
+// UnmarshalJSON reads the list or the word. Errors: InvalidValue for anything else.
+func (d *Discard) UnmarshalJSON(raw []byte) error {
+	*d = Discard{}
+	if json.Unmarshal(raw, &d.Steps) == nil {
+		return nil
+	}
+	var word string
+	if json.Unmarshal(raw, &word) != nil || word != theRest {
+		return fault.New(fault.InvalidValue, `"discard" is a list of step ids, or "rest"`)
+	}
+	d.Steps, d.Rest = nil, true
+	return nil
+}
+
+// IsZero reports whether a change does nothing.
+func (c *Change) IsZero() bool {
+	return len(c.Add) == 0 && c.Discard.IsZero() && c.Output == nil && c.OutputSteps == nil && !c.Close
+}
+
+// Amend is the record that a scope of a run was changed. Its number is one more than the last of its scope.
+type Amend struct {
+	// Digest is that of the request, by which one that is made twice is known.
+	Digest string `json:"digest"`
+	Change
+	// Tools are the frozen contracts of the tools that the run used none of before, by name.
+	Tools map[string]*FrozenTool `json:"tools,omitempty"`
+	// Reason and By say why, and who asked.
+	Reason string `json:"reason,omitempty"`
+	By     string `json:"by,omitempty"`
+	// Verified says that By is the server's word.
+	Verified bool `json:"verified,omitempty"`
+}
+
+// Message writes an amendment as headers and body. The bytes of what is added are kept, but for white space. Errors:
+// Internal, for what is no JSON.
+func (a *Amend) Message() (nats.Header, []byte, error) {
+	body, err := json.Marshal(a)
+	if err != nil {
+		return nil, nil, fault.Wrap(fault.Internal, err, "writing an amendment")
+	}
+	return Versioned(), body, nil
+}
+
+// ParseAmend reads an amendment. It never fails: what can't be read has no digest, and changes nothing.
+func ParseAmend(body []byte) Amend {
+	var a Amend
+	if json.Unmarshal(body, &a) != nil || a.Digest == "" {
+		return Amend{}
+	}
+	a.Reason, a.By = text.Clip(a.Reason, maxReason), text.Clip(a.By, maxBy)
+	return a
+}
+
+// AmendRequest is the body of a request to change a scope of a run.
+type AmendRequest struct {
+	// Scope is the token of the composite whose plan is meant; RootScope, or nothing, is the run's own.
+	Scope string `json:"scope,omitempty"`
+	// Revision is the last one of the scope that the asker knows: 0 for the plan as it was submitted.
+	Revision int `json:"revision"`
+	Change
+	// Plan is the whole scope as it should be, in the place of what is to be added and discarded; nil for none.
+	Plan   json.RawMessage `json:"plan,omitempty"`
+	Reason string          `json:"reason,omitempty"`
+	By     string          `json:"by,omitempty"`
+
+	// Verified says that By is the server's word. No request says it.
+	Verified bool `json:"-"`
+}
+
+// MaxAmendment is the largest request for an amendment, in bytes.
+const MaxAmendment = InlineLimit
+
+// Body writes the request. Errors: InvalidValue for what is no JSON.
+func (r *AmendRequest) Body() ([]byte, error) {
+	body, err := json.Marshal(r)
+	if err != nil {
+		return nil, fault.New(fault.InvalidValue, "the amendment is no JSON: %v", err).WithHint("steps, output and plan are JSON values")
+	}
+	return body, nil
+}
+
+// ParseAmendRequest reads the request, and what the server says of who made it. Errors: InvalidValue, which says how it
+// is written; TooLarge for more than MaxAmendment; Permission for a header that hides who asks (Requester).
+func ParseAmendRequest(m *nats.Msg) (AmendRequest, error) {
+	var r AmendRequest
+	if len(m.Data) > MaxAmendment {
+		return r, fault.New(fault.TooLarge, "the amendment has %d bytes, at most %d are allowed", len(m.Data), MaxAmendment).
+			WithHint("amend in several parts, or hand large data on by a name or an address")
+	}
+	if err := json.Unmarshal(m.Data, &r); err != nil {
+		return r, fault.New(fault.InvalidValue, "the amendment can't be read: %v", err).
+			WithHint(`write {"revision": 0, "add": [steps], "discard": ["id"] or "rest"}, "output", "output_steps", "close": true, or "plan"`)
+	}
+	if r.Scope == "" {
+		r.Scope = subjects.RootScope
+	}
+	switch {
+	case r.Revision < 0:
+		return r, fault.New(fault.InvalidValue, "the revision %d is none", r.Revision).WithHint("0 for the plan as it was submitted")
+	case r.Plan != nil && (len(r.Add) > 0 || !r.Discard.IsZero() || r.Output != nil || r.OutputSteps != nil):
+		return r, fault.New(fault.InvalidValue, `"plan" is all of the scope as it should be, so nothing is added or discarded beside it`).
+			WithHint(`leave "plan" out, or "add", "discard", "output" and "output_steps"`)
+	case r.Plan == nil && r.IsZero():
+		return r, fault.New(fault.InvalidValue, "the amendment changes nothing").
+			WithHint(`"add", "discard", "output", "output_steps", "close": true, or "plan"`)
+	case r.Output != nil && r.OutputSteps != nil:
+		return r, fault.New(fault.InvalidValue, `an amendment has "output" or "output_steps", not both`).WithHint("leave one of them out")
+	}
+	r.Reason, r.By = text.Clip(r.Reason, maxReason), text.Clip(r.By, maxBy)
+	who, err := Requester(m)
+	if r.Verified = who != ""; r.Verified {
+		r.By = who
+	}
+	return r, err
+}
+
+// Digest names what is asked for: the scope, the revision that it is about, and the change, whoever asks and why. White
+// space doesn't count.
+func (r *AmendRequest) Digest() string {
+	named := *r
+	named.Reason, named.By = "", ""
+	body, _ := json.Marshal(&named) // it was read from JSON
+	sum := sha256.Sum256(body)
+	return hex.EncodeToString(sum[:])
+}
+
+// AmendReply is the answer to a request for an amendment: it is in force.
+type AmendReply struct {
+	Run      string `json:"run"` // plain id
+	Scope    string `json:"scope"`
+	Revision int    `json:"revision"`
+	// Steps is how many steps the plan of the scope has now, with those that were discarded.
+	Steps int `json:"steps"`
+	// Already says that it stood before this request, which is the same.
+	Already bool `json:"already,omitempty"`
+}
+
+// Body writes the answer.
+func (a AmendReply) Body() []byte {
+	body, _ := json.Marshal(a) // strings and numbers: it can't fail
+	return body
+}
+
+// AmendConflict is what the error of code conflict has as details, where the scope was amended since.
+type AmendConflict struct {
+	Revision int `json:"revision"` // the last one
+}
+
+// AmendProblems are the details of the error of an amendment that is refused for what it says: all at once.
+type AmendProblems struct {
+	Problems []fault.Problem `json:"problems"`
+}

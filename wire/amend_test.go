@@ -1,0 +1,139 @@
+package wire_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/lab/wiretest"
+	"github.com/stepjet/stepjet/tool"
+	"github.com/stepjet/stepjet/wire"
+)
+
+func TestAmendForms(t *testing.T) {
+	t.Parallel()
+	walk := json.RawMessage(`{"id":"walk","tool":"walk_dog","arguments":{"where":"$ref:weather.park"}}`)
+	for name, a := range map[string]wire.Amend{
+		"amend": {
+			Digest: digest, By: "agent-acme/UBOT", Verified: true, Reason: "it rains",
+			Change: wire.Change{
+				Add: []json.RawMessage{walk}, Discard: wire.Discard{Steps: []string{"walk", "feed"}}, OutputSteps: []string{"walk"},
+			},
+			Tools: map[string]*wire.FrozenTool{"walk_dog": {Digest: digest, Shard: 3, AckWait: 30_000, Contract: tool.Contract{MaxAttempts: 2}}},
+		},
+		"amend_close": {Digest: digest, Change: wire.Change{
+			Discard: wire.Discard{Rest: true}, Output: json.RawMessage(`{"was":"$ref:walk"}`), Close: true,
+		}},
+	} {
+		h, body, err := a.Message()
+		require.NoError(t, err)
+		golden(t, name, h, body, wiretest.Ignored, func(m nats.Msg) nats.Msg {
+			read := wire.ParseAmend(m.Data)
+			require.Equal(t, a, read)
+			h, body, err := read.Message()
+			require.NoError(t, err)
+			return nats.Msg{Header: h, Data: body}
+		})
+	}
+	require.Equal(t, wire.Amend{}, wire.ParseAmend([]byte(`not json`)), "without a digest it changes nothing")
+	require.Equal(t, wire.Amend{}, wire.ParseAmend([]byte(`{"close":true}`)))
+	require.Less(t, len(wire.ParseAmend([]byte(`{"digest":"x","reason":"`+strings.Repeat("x", 10_000)+`"}`)).Reason), 4200)
+	_, _, err := (&wire.Amend{Change: wire.Change{Output: json.RawMessage(`{`)}}).Message()
+	require.Equal(t, fault.Internal, fault.CodeOf(err))
+}
+
+func TestAmendRequestForms(t *testing.T) {
+	t.Parallel()
+	r := wire.AmendRequest{
+		Scope: "day=2/plan", Revision: 2, By: "bot", Reason: "it rains",
+		Change: wire.Change{Add: []json.RawMessage{[]byte(`{"id":"a","value":1.0}`)}, Discard: wire.Discard{Steps: []string{"b"}}},
+	}
+	body, err := r.Body()
+	require.NoError(t, err)
+	golden(t, "amend_request", wire.Versioned(), body, wiretest.Ignored, func(m nats.Msg) nats.Msg {
+		read, err := wire.ParseAmendRequest(&m)
+		require.NoError(t, err)
+		require.Equal(t, r, read)
+		body, err := read.Body()
+		require.NoError(t, err)
+		return nats.Msg{Header: wire.Versioned(), Data: body}
+	})
+	reply := wire.AmendReply{Run: "order-42", Scope: "=", Revision: 3, Steps: 7, Already: true}
+	golden(t, "amend_reply", wire.Versioned(), reply.Body(), wiretest.Ignored, func(m nats.Msg) nats.Msg {
+		var read wire.AmendReply
+		require.NoError(t, json.Unmarshal(m.Data, &read))
+		require.Equal(t, reply, read)
+		return nats.Msg{Header: wire.Versioned(), Data: read.Body()}
+	})
+}
+
+// The details of a refusal are part of its form: by them a program mends its amendment.
+func TestAmendRefusals(t *testing.T) {
+	t.Parallel()
+	conflict := fault.New(fault.Conflict, "the scope was amended meanwhile: revision 2")
+	conflict.Details, _ = json.Marshal(wire.AmendConflict{Revision: 2})
+	problems := fault.New(fault.UnknownRef, `there is no step "b"`)
+	problems.Details, _ = json.Marshal(wire.AmendProblems{Problems: []fault.Problem{
+		{Code: fault.UnknownRef, Path: "/add/0/arguments/x", Message: `there is no step "b"`, Step: "a"},
+		{Code: fault.DuplicateStep, Path: "/add/1/id", Message: `the id "c" is used already`, Step: "c"},
+	}})
+	for name, err := range map[string]*fault.Error{"amend_conflict": conflict, "amend_problems": problems} {
+		h, body := wire.Refusal(err)
+		golden(t, name, h, body, wiretest.Ignored, func(m nats.Msg) nats.Msg {
+			read := fault.As(wire.ParseRefusal(m.Header, m.Data))
+			require.Equal(t, err, read)
+			h, body := wire.Refusal(read)
+			return nats.Msg{Header: h, Data: body}
+		})
+	}
+}
+
+func TestBadAmendRequests(t *testing.T) {
+	t.Parallel()
+	for body, code := range map[string]fault.Code{
+		`not json`:                                 fault.InvalidValue,
+		`{}`:                                       fault.InvalidValue,
+		`{"add":[]}`:                               fault.InvalidValue,
+		`{"revision":-1,"close":true}`:             fault.InvalidValue,
+		`{"revision":1.5,"close":true}`:            fault.InvalidValue,
+		`{"discard":"all"}`:                        fault.InvalidValue,
+		`{"discard":{"a":1}}`:                      fault.InvalidValue,
+		`{"discards":["a"]}`:                       fault.InvalidValue,
+		`{"plan":{},"add":[{}]}`:                   fault.InvalidValue,
+		`{"plan":{},"discard":"rest"}`:             fault.InvalidValue,
+		`{"output":1,"output_steps":["a"]}`:        fault.InvalidValue,
+		`{"close":true}`:                           "",
+		`{"discard":"rest"}`:                       "",
+		`{"plan":{"steps":[]},"close":true}`:       "",
+		`{"scope":"a/b","add":[{}],"revision":12}`: "",
+		strings.Repeat(" ", wire.MaxAmendment+1):   fault.TooLarge,
+	} {
+		r, err := wire.ParseAmendRequest(&nats.Msg{Data: []byte(body)})
+		require.Equal(t, code, fault.CodeOf(err), body)
+		if err == nil {
+			require.NotEmpty(t, r.Scope)
+		}
+	}
+}
+
+func TestAmendDigest(t *testing.T) {
+	t.Parallel()
+	of := func(body string) string {
+		r, err := wire.ParseAmendRequest(&nats.Msg{Data: []byte(body)})
+		require.NoError(t, err)
+		return r.Digest()
+	}
+	one := of(`{"revision":1,"add":[{"id":"a", "value":1}],"by":"ann"}`)
+	require.Len(t, one, 64)
+	require.Equal(t, one, of(`{"scope":"=","add":[{"id":"a","value":1}],"revision":1,"by":"bob","reason":"why not"}`))
+	for _, other := range []string{
+		`{"revision":2,"add":[{"id":"a","value":1}]}`, `{"revision":1,"add":[{"id":"a","value":2}]}`,
+		`{"revision":1,"add":[{"id":"a","value":1}],"close":true}`, `{"revision":1,"scope":"b","add":[{"id":"a","value":1}]}`,
+	} {
+		require.NotEqual(t, one, of(other), other)
+	}
+}
