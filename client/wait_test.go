@@ -291,6 +291,46 @@ func TestWaitGoesOnWhileALargeOutcomeCanNotBeRead(t *testing.T) {
 	require.NotNil(t, out.Results)
 }
 
+// Who looks at a run goes on where the server is away for longer than any single request is repeated.
+func TestFollowGoesOnWhileTheServerIsAway(t *testing.T) {
+	t.Parallel()
+	o := embedded.Options{Dir: t.TempDir(), Listen: "127.0.0.1:0"}
+	srv, err := embedded.Start(o)
+	require.NoError(t, err)
+	o.Listen = srv.URL()[len("nats://"):]
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	nc, err := nats.Connect(srv.URL(), nats.MaxReconnects(-1), nats.ReconnectWait(10*time.Millisecond))
+	require.NoError(t, err)
+	defer nc.Close()
+	store, err := kv.Setup(ctx, nc, kv.Config{})
+	require.NoError(t, err)
+	defer store.Close()
+	cl, err := client.New(ctx, nc, client.Config{})
+	require.NoError(t, err)
+	defer cl.Close()
+	_, err = cl.Submit(ctx, []byte(planA), client.SubmitOptions{Run: "r"})
+	require.NoError(t, err)
+	w, err := cl.NewWatcher(ctx, "r")
+	require.NoError(t, err)
+	defer w.Close()
+	srv.Shutdown()
+	const away = 17 * time.Second
+	back := make(chan *embedded.Server, 1)
+	time.AfterFunc(away, func() {
+		srv, err := embedded.Start(o)
+		assert.NoError(t, err)
+		_, err = store.Archive.CreateHistory(ctx, subjects.NewRun("default", "r"), "", document("r", planA, resultA))
+		assert.NoError(t, err)
+		back <- srv
+	})
+	var last client.Event
+	err = w.Follow(ctx, func(e client.Event) { last = e })
+	(<-back).Shutdown()
+	require.NoError(t, err)
+	require.Equal(t, outcome.Succeeded, last.Outcome.Status)
+}
+
 // Who hears that a run is over and asks a copy of the history that does not have it yet asks again.
 func TestWaitGoesOnWhereALargeOutcomeIsNotThereYet(t *testing.T) {
 	t.Parallel()

@@ -175,11 +175,17 @@ func (w *Watcher) step(e Event, each func(Event)) {
 }
 
 // catchUp reports what the document of the run holds and was not reported yet; over says that the run has ended. A run
-// that nobody knows yet, or whose owner is silent just now, is no error: the next read will tell.
+// that nobody knows yet, or whose owner is silent just now, is no error: the next read will tell. Nor is a connection
+// that is down, as it is for a moment where the process ends that has a data folder, and another takes it over.
 func (w *Watcher) catchUp(ctx context.Context, each func(Event)) (over bool, err error) {
 	doc, err := w.c.get(ctx, w.name, 0)
 	if err != nil {
-		if code := fault.CodeOf(err); code == fault.NotFound || code == fault.NotReady {
+		switch code := fault.CodeOf(err); {
+		case ctx.Err() != nil:
+			return false, context.Cause(ctx)
+		case code == fault.NotFound || code == fault.NotReady:
+			return false, nil
+		case (code == fault.NoConnection || code == fault.Timeout) && !w.c.nc.IsClosed() && w.c.ctx.Err() == nil:
 			return false, nil
 		}
 		return false, err
