@@ -21,21 +21,20 @@ type simpleAgent struct {
 
 // simpleTool is an entry of a tool, with at most one of each thing.
 type simpleTool struct {
-	name               string // of the tool; entries have the same name, or as
-	as                 string
-	all, any           []string
-	called             bool
-	needsType          string
-	round              int // needs.when: $round >= round; 0 for none
-	unless             string
-	in                 []string
-	to                 string
-	once               bool
-	returns            string // artifact.type
-	chain              string
-	facade             int // -1 for none
-	category           []string
-	path, whenRoleIsOK bool
+	name      string // of the tool; entries have the same name, or as
+	as        string
+	all, any  []string
+	called    bool
+	needsType string
+	round     int // needs.when: $round >= round; 0 for none
+	unless    string
+	in        []string
+	to        string
+	once      bool
+	returns   string // artifact.type
+	chain     string
+	facade    int // -1 for none
+	category  []string
 }
 
 // simpleFacade is a facade.

@@ -227,6 +227,9 @@ func (r *Run) Begin(out *Effects) {
 	r.withhold(out)
 }
 
+// fewRecords is how many there is room for at first.
+const fewRecords = 4
+
 func (r *Run) finishIfOver(out *Effects) {
 	if r.root.over() && !r.finished && r.shaped(out) {
 		r.finished, out.Finished = true, true
@@ -245,6 +248,9 @@ func (r *Run) Apply(rec Record, now time.Time, out *Effects) {
 	r.now = now
 	r.stops = r.stops || rec.Amendment != nil // from now on the order counts
 	inOrder, uncertain := at == len(r.log), r.uncertain()
+	if len(r.log) == cap(r.log) { // as a long run has many records, it is not to copy them again and again
+		r.log = slices.Grow(r.log, max(len(r.log), fewRecords))
+	}
 	r.log = slices.Insert(r.log, at, rec)
 	if inOrder {
 		r.apply(&r.log[at], out)

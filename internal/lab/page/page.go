@@ -22,7 +22,8 @@ func Make(web string) (map[string][]byte, error) {
 		Format: api.FormatIIFE, Target: api.ES2022, Charset: api.CharsetUTF8, LegalComments: api.LegalCommentsNone,
 		MinifyWhitespace: true, MinifyIdentifiers: true, MinifySyntax: true,
 	})
-	for _, m := range built.Errors {
+	if len(built.Errors) > 0 {
+		m := built.Errors[0]
 		at := ""
 		if m.Location != nil {
 			at = fmt.Sprintf("%s:%d: ", m.Location.File, m.Location.Line)
