@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -75,6 +76,9 @@ func (t *truths) checkNested(x *truth, doc *outcome.Run, nested *reference.Neste
 	if x.reused && (t.w.seed%4 == 3 || t.swayed[x.digest]) { // what it takes over may be forged, or no tool's
 		return
 	}
+	if x.reused && t.otherContracts(x) {
+		return
+	}
 	if x.swayed() || x.hinted || x.amendments != nil && x.amendments.givenUp || strings.Contains(string(nested.Plan), `"on_failure":"stop"`) {
 		return
 	}
@@ -104,6 +108,14 @@ func (t *truths) checkNested(x *truth, doc *outcome.Run, nested *reference.Neste
 	if x.amendments != nil {
 		t.w.stats["a run whose plan came in parts compared with the whole"]++
 	}
+}
+
+// otherContracts reports whether a run takes results over from one that had other contracts: with fewer attempts, what
+// succeeded there would fail here.
+func (t *truths) otherContracts(x *truth) bool {
+	return slices.ContainsFunc(t.order, func(y *truth) bool {
+		return y.id.ID == x.start.Reuse.Of && y.start != nil && !reflect.DeepEqual(y.contracts(), x.contracts())
+	})
 }
 
 // differsAbove compares what a run came to.
