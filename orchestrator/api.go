@@ -196,17 +196,31 @@ func leftAlone(id subjects.Run) *fault.Error {
 		WithHint("upgrade the orchestrators: one that knows the run's version goes on with it, and can cancel it; to remove what nobody of yours wrote: stepjet doctor")
 }
 
-func (s *api) cancel(l *loop, m *nats.Msg, id subjects.Run) {
+// finishedAlready is the answer to who wants to change a run that is over.
+func finishedAlready(id subjects.Run) *fault.Error {
+	return fault.New(fault.AlreadyFinished, "run '%s' had finished already", id.Plain())
+}
+
+// underWay returns the run that a request wants to change; nil where the request was refused: there is no such run, it is
+// over, which hint says something about, or it is left alone.
+func (s *api) underWay(l *loop, m *nats.Msg, id subjects.Run, hint string) *run {
 	r := l.runs.byID[id]
 	switch {
 	case r == nil:
 		s.refuse(m, notActive(id))
-		return
 	case r.phase == finishing || r.phase == finished:
-		s.refuse(m, fault.New(fault.AlreadyFinished, "run '%s' had finished already", id.Plain()))
-		return
+		s.refuse(m, finishedAlready(id).WithHint("%s", hint))
 	case r.phase == foreign:
 		s.refuse(m, leftAlone(id))
+	default:
+		return r
+	}
+	return nil
+}
+
+func (s *api) cancel(l *loop, m *nats.Msg, id subjects.Run) {
+	r := s.underWay(l, m, id, "")
+	if r == nil {
 		return
 	}
 	stop := &machine.Stop{Reason: outcome.Cancelled, By: text.Clip(wire.ParseCancel(m.Data).By, 128)}
@@ -215,7 +229,7 @@ func (s *api) cancel(l *loop, m *nats.Msg, id subjects.Run) {
 		case err != nil:
 			s.refuse(m, err)
 		case d == kv.Gone:
-			s.refuse(m, fault.New(fault.AlreadyFinished, "run '%s' had finished already", id.Plain()))
+			s.refuse(m, finishedAlready(id))
 		default:
 			s.reply(m, wire.Cancelled{Run: id.Plain(), Status: outcome.Cancelled}.Body())
 		}

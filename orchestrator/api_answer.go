@@ -37,20 +37,9 @@ func (s *api) answerQuestion(l *loop, m *nats.Msg, id subjects.Run, verb string)
 		s.refuse(m, err)
 		return
 	}
-	r := l.runs.byID[id]
-	switch {
-	case r == nil:
-		s.refuse(m, notActive(id))
-		return
-	case r.phase == finishing || r.phase == finished:
-		s.refuse(m, fault.New(fault.AlreadyFinished, "run '%s' had finished already", id.Plain()).
-			WithHint("nothing waits for an answer any more: stepjet get %s", id.Plain()))
-		return
-	case r.phase == foreign:
-		s.refuse(m, leftAlone(id))
-		return
-	case r.phase != running:
-		return // it isn't read yet: the asker asks again
+	r := s.underWay(l, m, id, "nothing waits for an answer any more: stepjet get "+id.Plain())
+	if r == nil || r.phase != running {
+		return // else it isn't read yet: the asker asks again
 	}
 	call, token, ok := r.callOf(request.Step)
 	if token != "" && ok {
@@ -262,30 +251,4 @@ func byWhom(a *outcome.Answered) string {
 		return ""
 	}
 	return " by " + a.By
-}
-
-// amend takes a request for an amendment.
-func (s *api) amend(l *loop, m *nats.Msg, id subjects.Run) {
-	request, err := wire.ParseAmendRequest(m)
-	if err != nil {
-		s.refuse(m, err)
-		return
-	}
-	r := l.runs.byID[id]
-	switch {
-	case r == nil:
-		s.refuse(m, notActive(id))
-		return
-	case r.phase == finishing || r.phase == finished:
-		s.refuse(m, fault.New(fault.AlreadyFinished, "run '%s' had finished already", id.Plain()).
-			WithHint("what is to be done besides is a plan of its own"))
-		return
-	case r.phase == foreign:
-		s.refuse(m, leftAlone(id))
-		return
-	case r.phase != running || r.awaitingInput():
-		return // it isn't read yet: the asker asks again
-	}
-	a := &amending{s: s, l: l, m: m, r: r, asks: request, digest: request.Digest()}
-	a.take()
 }

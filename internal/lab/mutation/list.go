@@ -243,7 +243,7 @@ var mutants = []mutant{
 	},
 	{
 		"cancelled-in-vain", "the cancel of a run that is left alone says that it was cancelled",
-		"orchestrator/api.go", "	case r.phase == foreign:\n		s.refuse(m, leftAlone(id))\n		return\n	}\n	stop := ", "	}\n	stop := ", "./orchestrator", "TestARunThatIsLeftAlone",
+		"orchestrator/api.go", "	case r.phase == foreign:\n		s.refuse(m, leftAlone(id))\n	default:\n		return r", "	default:\n		return r", "./orchestrator", "TestARunThatIsLeftAlone",
 	},
 	{
 		"leased-taken-back", "a step that its worker has is taken out of the queue when its run stops",
