@@ -136,9 +136,8 @@ func ParseAmendRequest(m *nats.Msg) (AmendRequest, error) {
 		return r, fault.New(fault.TooLarge, "the amendment has %d bytes, at most %d are allowed", len(m.Data), MaxAmendment).
 			WithHint("amend in several parts, or hand large data on by a name or an address")
 	}
-	if err := json.Unmarshal(m.Data, &r); err != nil {
-		return r, fault.New(fault.InvalidValue, "the amendment can't be read: %v", err).
-			WithHint(`write {"revision": 0, "add": [steps], "discard": ["id"] or "rest"}, "output", "output_steps", "close": true, or "plan"`)
+	if err := readOnce(m.Data, "the amendment", amendKeys, &r); err != nil {
+		return r, err.WithHint(`write {"revision": 0, "add": [steps], "discard": ["id"] or "rest"}, "output", "output_steps", "close": true, or "plan"`)
 	}
 	if r.Scope == "" {
 		r.Scope = subjects.RootScope
@@ -162,6 +161,9 @@ func ParseAmendRequest(m *nats.Msg) (AmendRequest, error) {
 	}
 	return r, err
 }
+
+// amendKeys are the members that a request for an amendment may have.
+var amendKeys = []string{"scope", "revision", "add", "discard", "output", "output_steps", "close", "plan", "reason", "by"}
 
 // Digest names what is asked for: the scope, the revision that it is about, and the change, whoever asks and why. White
 // space doesn't count.

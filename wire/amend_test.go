@@ -2,6 +2,8 @@ package wire_test
 
 import (
 	"encoding/json"
+	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -135,5 +137,30 @@ func TestAmendDigest(t *testing.T) {
 		`{"revision":1,"add":[{"id":"a","value":1}],"close":true}`, `{"revision":1,"scope":"b","add":[{"id":"a","value":1}]}`,
 	} {
 		require.NotEqual(t, one, of(other), other)
+	}
+}
+
+// TestNoKeyOfAnAmendmentCountsTwice: what one reader takes for what is asked every other does.
+func TestNoKeyOfAnAmendmentCountsTwice(t *testing.T) {
+	t.Parallel()
+	for body, says := range map[string]string{
+		`{"discard":["a"],"discard":"rest"}`:             `the amendment has the key "discard" twice`,
+		`{"revision":1,"close":true,"revision":2}`:       `the amendment has the key "revision" twice`,
+		`{"revision":"1","close":true}`:                  `"revision" of the amendment can't be string`,
+		`[]`:                                             "the amendment is no JSON object, but array",
+		`{"close":true,"one day":1,"one day":{"a":"b"}}`: `the amendment has the key "one day" twice`,
+	} {
+		_, err := wire.ParseAmendRequest(&nats.Msg{Data: []byte(body)})
+		require.Equal(t, fault.InvalidValue, fault.CodeOf(err), body)
+		require.Contains(t, err.Error(), says)
+		require.NotEmpty(t, fault.As(err).Hint)
+	}
+	for _, key := range keysOf(reflect.TypeFor[wire.AmendRequest]()) {
+		if key == "-" {
+			continue // no request says it
+		}
+		_, err := wire.ParseAmendRequest(&nats.Msg{Data: fmt.Appendf(nil, `{"close":true,%q:null}`, strings.ToUpper(key))})
+		require.Error(t, err, key)
+		require.Contains(t, err.Error(), fmt.Sprintf("which is written %q", key))
 	}
 }

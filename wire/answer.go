@@ -3,7 +3,6 @@ package wire
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"strings"
 
 	"github.com/nats-io/nats.go"
@@ -113,7 +112,7 @@ func ParseAnswerRequest(m *nats.Msg) (AnswerRequest, error) {
 		return r, fault.New(fault.TooLarge, "the answer has %d bytes, at most %d are allowed", len(m.Data), InlineLimit).
 			WithHint("hand large data on by a name or an address")
 	}
-	if err := readOnce(m.Data, &r); err != nil {
+	if err := readOnce(m.Data, "the answer", answerKeys, &r); err != nil {
 		return r, err.WithHint(`write {"step": "pay", "digest": "…", "decision": "approve" or "reject"}, or "value" instead of "decision"`)
 	}
 	switch {
@@ -138,51 +137,8 @@ func ParseAnswerRequest(m *nats.Msg) (AnswerRequest, error) {
 	return r, err
 }
 
-// readOnce reads a request of a person's, of which nothing may be taken for something else: no key twice, of which the one
-// would count that is read last, and none in other letters, which not every reader takes for the same.
-func readOnce(body []byte, r *AnswerRequest) *fault.Error {
-	var typed *json.UnmarshalTypeError
-	switch err := json.Unmarshal(body, r); {
-	case errors.As(err, &typed) && typed.Field == "":
-		return fault.New(fault.InvalidValue, "the answer is no JSON object, but %s", typed.Value)
-	case errors.As(err, &typed):
-		return fault.New(fault.InvalidValue, "%q of the answer can't be %s", typed.Field, typed.Value)
-	case err != nil:
-		return fault.New(fault.InvalidValue, "the answer can't be read: %v", err)
-	}
-	seen := map[string]bool{}
-	for _, key := range keysOf(body) {
-		for _, known := range answerKeys {
-			if key != known && strings.EqualFold(key, known) {
-				return fault.New(fault.InvalidValue, "the answer has %q, which is written %q", text.Clip(key, 64), known)
-			}
-		}
-		if seen[key] {
-			return fault.New(fault.InvalidValue, "the answer has the key %q twice", text.Clip(key, 64))
-		}
-		seen[key] = true
-	}
-	return nil
-}
-
 // answerKeys are the members that an answer may have.
 var answerKeys = []string{"step", "digest", "decision", "value", "arguments", "error", "reason", "by", "verified"}
-
-// keysOf returns the keys of a JSON object as they stand there.
-func keysOf(object []byte) (keys []string) {
-	d := json.NewDecoder(bytes.NewReader(object))
-	_, _ = d.Token() // it was read before: there is nothing that can't be
-	for d.More() {
-		key, _ := d.Token()
-		name, _ := key.(string)
-		keys = append(keys, name)
-		var value json.RawMessage
-		if d.Decode(&value) != nil {
-			return keys
-		}
-	}
-	return keys
-}
 
 // Requester returns who made a request, by the server's word alone: account and user. A server tells of whoever comes
 // from an account that imports the subject with "share", and puts its own word in the place of what such a request
