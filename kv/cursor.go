@@ -79,7 +79,8 @@ func (s *account) newCursor(ctx context.Context, stream string, filters []string
 	return s.startCursor(ctx, &Cursor{stream: stream, each: each, caughtUp: caughtUp, lost: lost}, filters)
 }
 
-// newHeads is newCursor for headers alone: what is handed on has no body.
+// newHeads is newCursor for headers alone: what is handed on has no body. It awaits no subject, of which there may be as
+// many as runs: what is replaced while the snapshot is read comes behind its end.
 func (s *account) newHeads(ctx context.Context, stream string, filters []string, each func(Entry), caughtUp func(uint64), lost func(error)) (*Cursor, error) {
 	return s.startCursor(ctx, &Cursor{stream: stream, bare: true, each: each, caughtUp: caughtUp, lost: lost}, filters)
 }
@@ -88,7 +89,7 @@ func (s *account) startCursor(ctx context.Context, c *Cursor, filters []string) 
 	c.s, c.broken, c.elected = s, make(chan struct{}, 1), make(chan struct{}, 1)
 	stream := c.stream
 	var keys string
-	if subjects.IsBucketStream(stream) {
+	if subjects.IsBucketStream(stream) && !c.bare {
 		keys = filters[0]
 	}
 	info, err := s.streamInfo(ctx, stream, keys)

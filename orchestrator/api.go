@@ -236,6 +236,21 @@ func (s *api) cancel(l *loop, m *nats.Msg, id subjects.Run) {
 	})
 }
 
+// amend takes a request for an amendment.
+func (s *api) amend(l *loop, m *nats.Msg, id subjects.Run) {
+	request, err := wire.ParseAmendRequest(m)
+	if err != nil {
+		s.refuse(m, err)
+		return
+	}
+	r := s.underWay(l, m, id, "what is to be done besides is a plan of its own")
+	if r == nil || r.phase != running || r.awaitingInput() {
+		return // else it isn't read yet: the asker asks again
+	}
+	a := &amending{s: s, l: l, m: m, r: r, asks: request, digest: request.Digest()}
+	a.take()
+}
+
 // submission hears every plan that is published, stored or refused. The ledger itself refuses a second plan of an
 // active run, so this is the only way to tell its watchers of a conflict.
 func (s *api) submission(m *nats.Msg) {

@@ -28,21 +28,6 @@ type amending struct {
 	answered bool
 }
 
-// amend takes a request for an amendment.
-func (s *api) amend(l *loop, m *nats.Msg, id subjects.Run) {
-	request, err := wire.ParseAmendRequest(m)
-	if err != nil {
-		s.refuse(m, err)
-		return
-	}
-	r := s.underWay(l, m, id, "what is to be done besides is a plan of its own")
-	if r == nil || r.phase != running || r.awaitingInput() {
-		return // else it isn't read yet: the asker asks again
-	}
-	a := &amending{s: s, l: l, m: m, r: r, asks: request, digest: request.Digest()}
-	a.take()
-}
-
 func (a *amending) refuse(err error) {
 	if !a.answered {
 		a.answered = true

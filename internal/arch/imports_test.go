@@ -44,7 +44,7 @@ const rules = `
 	mcp/content       std fault internal/jsontape
 	mcp/selector      std fault tool
 	mcp/task          std fault internal/text subjects outcome
-	mcp/server        std sys fault internal/text internal/jsontape internal/backoff subjects outcome tool plan catalog catalog/search client mcp/content mcp/selector mcp/task uuid mcp-sdk oidc
+	mcp/server        std sys fault internal/front internal/text internal/jsontape internal/backoff subjects outcome tool plan catalog catalog/search client mcp/content mcp/selector mcp/task uuid mcp-sdk oidc
 	mcp/servers       std sys fault internal/hosted internal/jsonfile internal/jsontape internal/text subjects wire tool mcp/selector
 	mcp/session       std sys fault internal/hosted internal/text internal/version mcp/servers mcp-sdk
 	mcp/bridge        std sys fault internal/backoff internal/jsontape internal/text subjects wire tool worker mcp/content mcp/servers mcp/session mcp-sdk
@@ -60,6 +60,7 @@ const rules = `
 	internal/unknown  std internal/jsontape
 	internal/jsontape std fault
 	internal/jsonmend std jsonrepair
+	internal/front    std sys fault
 	internal/text     std
 	internal/dialect  std fault subjects internal/text tool internal/jsontape internal/expression
 	internal/expression std fault internal/text internal/jsontape apd

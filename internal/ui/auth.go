@@ -2,16 +2,13 @@ package ui
 
 import (
 	"context"
-	"crypto/sha256"
-	"crypto/subtle"
-	"encoding/hex"
-	"encoding/json"
 	"net/http"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/front"
 	"github.com/stepjet/stepjet/subjects"
 )
 
@@ -50,7 +47,7 @@ var everybody = Principal{Name: "local", Role: Operator}
 // Auth says who may do what: the owners of tokens that are known by their SHA-256, or those whom a proxy names.
 type Auth struct {
 	tokens []token
-	proxy  []byte // SHA-256 of the secret that the proxy shows; nil: there is none
+	proxy  *front.Digest // of the secret that the proxy shows; nil: there is none
 }
 
 // token is one line of a file of tokens.
@@ -61,7 +58,7 @@ type token struct {
 	Tenants []string  `json:"tenants"` // ["*"]: all
 	Expires time.Time `json:"expires,omitzero"`
 
-	sum []byte
+	digest front.Digest
 }
 
 // ParseTokens reads a file of tokens: {"tokens": [{"sha256", "name", "role", "tenants", "expires"?}]}. Errors:
@@ -70,7 +67,7 @@ func ParseTokens(file []byte) (*Auth, error) {
 	var in struct {
 		Tokens []token `json:"tokens"`
 	}
-	if err := strict(file, &in); err != nil {
+	if err := front.ReadFile(file, &in); err != nil {
 		return nil, err
 	}
 	if len(in.Tokens) == 0 {
@@ -80,7 +77,7 @@ func ParseTokens(file []byte) (*Auth, error) {
 	for i := range in.Tokens {
 		t := &in.Tokens[i]
 		var err error
-		if t.sum, err = sum(t.SHA256); err != nil {
+		if t.digest, err = front.ParseDigest(t.SHA256); err != nil {
 			return nil, err
 		}
 		if err := t.principal().validate(); err != nil {
@@ -96,31 +93,14 @@ func ParseProxy(file []byte) (*Auth, error) {
 	var in struct {
 		SHA256 string `json:"sha256"`
 	}
-	if err := strict(file, &in); err != nil {
+	if err := front.ReadFile(file, &in); err != nil {
 		return nil, err
 	}
-	secret, err := sum(in.SHA256)
+	secret, err := front.ParseDigest(in.SHA256)
 	if err != nil {
 		return nil, err
 	}
-	return &Auth{proxy: secret}, nil
-}
-
-func strict(file []byte, into any) error {
-	d := json.NewDecoder(strings.NewReader(string(file)))
-	d.DisallowUnknownFields()
-	if err := d.Decode(into); err != nil {
-		return fault.Wrap(fault.InvalidConfig, err, "reading it")
-	}
-	return nil
-}
-
-func sum(text string) ([]byte, error) {
-	b, err := hex.DecodeString(text)
-	if err != nil || len(b) != sha256.Size {
-		return nil, fault.New(fault.InvalidConfig, "%q is no SHA-256 in hex", text).WithHint("printf %%s TOKEN | sha256sum")
-	}
-	return b, nil
+	return &Auth{proxy: &secret}, nil
 }
 
 func (t *token) principal() *Principal {
@@ -179,10 +159,9 @@ func (a *Auth) who(r *http.Request) (*Principal, error) {
 }
 
 func (a *Auth) token(shown string) (*Principal, error) {
-	got := sha256.Sum256([]byte(shown))
 	for i := range a.tokens {
 		t := &a.tokens[i]
-		if subtle.ConstantTimeCompare(t.sum, got[:]) == 1 && (t.Expires.IsZero() || time.Now().Before(t.Expires)) {
+		if t.digest.Of(shown) && (t.Expires.IsZero() || time.Now().Before(t.Expires)) {
 			return t.principal(), nil
 		}
 	}
@@ -191,8 +170,7 @@ func (a *Auth) token(shown string) (*Principal, error) {
 }
 
 func (a *Auth) proxied(r *http.Request) (*Principal, error) {
-	got := sha256.Sum256([]byte(r.Header.Get(headerSecret)))
-	if subtle.ConstantTimeCompare(a.proxy, got[:]) != 1 {
+	if !a.proxy.Of(r.Header.Get(headerSecret)) {
 		return nil, fault.New(fault.Permission, "the page is reached through its proxy alone").
 			WithHint("the proxy shows its secret in " + headerSecret)
 	}

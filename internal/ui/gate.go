@@ -1,12 +1,12 @@
 package ui
 
 import (
-	"net"
 	"net/http"
 	"slices"
 	"strings"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/front"
 )
 
 // policy allows the page its own files and its own requests, and nothing else.
@@ -34,19 +34,6 @@ func guarded(hosts []string, next http.Handler) http.Handler {
 
 // known reports whether a host, with or without a port, is one that the page is known by.
 func known(hosts []string, host string) bool {
-	name := hostname(host)
-	return isLoopback(name) || slices.ContainsFunc(hosts, func(h string) bool { return strings.EqualFold(h, name) })
-}
-
-func hostname(address string) string {
-	host, _, err := net.SplitHostPort(address)
-	if err != nil {
-		host = strings.Trim(address, "[]")
-	}
-	return host
-}
-
-func isLoopback(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
+	name := front.Hostname(host)
+	return front.Loopback(name) || slices.ContainsFunc(hosts, func(h string) bool { return strings.EqualFold(h, name) })
 }

@@ -2,18 +2,18 @@ package ui
 
 import (
 	"context"
-	"errors"
 	"net"
 	"net/http"
 	"time"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/front"
 )
 
 // Listen opens the address to serve on. Elsewhere than on loopback somebody has to be asked who calls, and the names have
 // to be known that the page goes by. Errors: InvalidConfig.
 func (s *Server) Listen(ctx context.Context, address string) (net.Listener, error) {
-	if !isLoopback(hostname(address)) {
+	if !front.Loopback(address) {
 		switch {
 		case s.cfg.Auth == nil:
 			return nil, fault.New(fault.InvalidConfig, "%s can be reached from elsewhere, and nobody is asked who calls", address).
@@ -23,11 +23,7 @@ func (s *Server) Listen(ctx context.Context, address string) (net.Listener, erro
 				WithHint("--host stepjet.example.com: the name that browsers open")
 		}
 	}
-	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
-	if err != nil {
-		return nil, fault.Wrap(fault.InvalidConfig, err, "listening")
-	}
-	return l, nil
+	return front.Listen(ctx, address)
 }
 
 // stopWithin is how long requests that are under way may take when the server stops.
@@ -39,21 +35,5 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		Handler: s.Handler(), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
 		BaseContext: func(net.Listener) context.Context { return ctx }, // streams end with it
 	}
-	stopped := make(chan struct{})
-	stop := context.AfterFunc(ctx, func() {
-		defer close(stopped)
-		within, cancel := context.WithTimeout(context.Background(), stopWithin)
-		defer cancel()
-		if server.Shutdown(within) != nil {
-			_ = server.Close()
-		}
-	})
-	err := server.Serve(l)
-	if !stop() {
-		<-stopped
-	}
-	if errors.Is(err, http.ErrServerClosed) {
-		return nil
-	}
-	return fault.Wrap(fault.Internal, err, "serving HTTP")
+	return front.Serve(ctx, server, l, stopWithin, nil)
 }

@@ -2,10 +2,6 @@ package server
 
 import (
 	"context"
-	"crypto/sha256"
-	"crypto/subtle"
-	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -19,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/front"
 	"github.com/stepjet/stepjet/subjects"
 )
 
@@ -54,10 +51,8 @@ type OAuth struct {
 // ParseAuth reads the file that says whose tokens are taken. Errors: InvalidConfig.
 func ParseAuth(file []byte) (*Auth, error) {
 	var a Auth
-	decoder := json.NewDecoder(strings.NewReader(string(file)))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&a); err != nil {
-		return nil, fault.Wrap(fault.InvalidConfig, err, "reading it")
+	if err := front.ReadFile(file, &a); err != nil {
+		return nil, err
 	}
 	if len(a.Tokens) == 0 && a.OAuth == nil {
 		return nil, fault.New(fault.InvalidConfig, "it lets nobody in").WithHint(`"tokens": […] or "oauth": {…}`)
@@ -84,10 +79,10 @@ func ParseAuth(file []byte) (*Auth, error) {
 }
 
 func (t *StaticToken) validate() error {
-	sum, err := hex.DecodeString(t.SHA256)
+	_, err := front.ParseDigest(t.SHA256)
 	switch {
-	case err != nil || len(sum) != sha256.Size:
-		return fault.New(fault.InvalidConfig, "%q is no SHA-256 in hex", t.SHA256).WithHint("printf %%s TOKEN | sha256sum")
+	case err != nil:
+		return err
 	case !subjects.ValidTenant(t.Tenant):
 		return fault.New(fault.InvalidConfig, "%q is no tenant", t.Tenant)
 	case slices.ContainsFunc(t.Scopes, func(s string) bool { return !slices.Contains(Scopes(), s) }):
@@ -128,10 +123,9 @@ func (a *Auth) verify(ctx context.Context, token string, _ *http.Request) (*auth
 
 // static finds a token among those given out by hand.
 func (a *Auth) static(token string) (who Principal, expires time.Time, err error) {
-	sum := sha256.Sum256([]byte(token))
 	for _, t := range a.Tokens {
-		want, _ := hex.DecodeString(t.SHA256) // validate has read it
-		if subtle.ConstantTimeCompare(want, sum[:]) == 1 && (t.Expires.IsZero() || time.Now().Before(t.Expires)) {
+		known, _ := front.ParseDigest(t.SHA256) // validate has read it
+		if known.Of(token) && (t.Expires.IsZero() || time.Now().Before(t.Expires)) {
 			return Principal{Tenant: t.Tenant, Name: t.Name, Scopes: t.Scopes, Claims: map[string]string{"sub": t.Name}}, t.Expires, nil
 		}
 	}

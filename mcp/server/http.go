@@ -4,12 +4,12 @@ import (
 	"context"
 	"net"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/front"
 )
 
 // Path is where the server answers; "/" does as well.
@@ -52,7 +52,7 @@ func (s *Server) Handler() (http.Handler, error) {
 func sameHost(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		local, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
-		if local != nil && isLoopback(local.String()) && !isLoopback(r.Host) {
+		if local != nil && front.Loopback(local.String()) && !front.Loopback(r.Host) {
 			http.Error(w, "Forbidden: this address is not called "+r.Host, http.StatusForbidden)
 			return
 		}
@@ -60,31 +60,14 @@ func sameHost(next http.Handler) http.Handler {
 	})
 }
 
-// isLoopback reports whether an address, with or without a port, leads to this machine alone.
-func isLoopback(address string) bool {
-	host, _, err := net.SplitHostPort(address)
-	if err != nil {
-		host = strings.Trim(address, "[]")
-	}
-	if host == "localhost" {
-		return true
-	}
-	ip := net.ParseIP(host)
-	return ip != nil && ip.IsLoopback()
-}
-
 // Listen opens the address to serve on. Without tokens that is a loopback address, since everybody who reaches it may do
 // everything. Errors: InvalidConfig.
 func (s *Server) Listen(ctx context.Context, address string) (net.Listener, error) {
-	if s.cfg.Auth == nil && !isLoopback(address) {
+	if s.cfg.Auth == nil && !front.Loopback(address) {
 		return nil, fault.New(fault.InvalidConfig, "%s can be reached from elsewhere, and nobody is asked for a token", address).
 			WithHint("--auth FILE says who may call; or listen on 127.0.0.1")
 	}
-	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
-	if err != nil {
-		return nil, fault.Wrap(fault.InvalidConfig, err, "listening")
-	}
-	return l, nil
+	return front.Listen(ctx, address)
 }
 
 // stopWithin is how long calls that are under way may take when the server stops.
@@ -97,22 +80,5 @@ func (s *Server) ServeHTTP(ctx context.Context, l net.Listener) error {
 		return err
 	}
 	server := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second}
-	stopped := make(chan struct{})
-	stop := context.AfterFunc(ctx, func() {
-		defer close(stopped)
-		s.life.closing.Store(true)
-		within, cancel := context.WithTimeout(context.Background(), stopWithin)
-		defer cancel()
-		if server.Shutdown(within) != nil {
-			_ = server.Close() // streams that clients hold open
-		}
-	})
-	err = server.Serve(l)
-	if !stop() {
-		<-stopped
-	}
-	if err == http.ErrServerClosed { //nolint:errorlint // it is returned as it is
-		return nil
-	}
-	return fault.Wrap(fault.Internal, err, "serving HTTP")
+	return front.Serve(ctx, server, l, stopWithin, func() { s.life.closing.Store(true) })
 }
