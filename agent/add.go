@@ -91,16 +91,7 @@ func (f *Facts) later() *entryReader {
 
 // finish closes such a reading: what is exclusive among the entries that were there hides those that came.
 func (f *Facts) finish(p *entryReader) []*Entry {
-	for _, x := range f.d.entries {
-		if x.Kind != KindFacade || !x.facade.exclusive {
-			continue
-		}
-		for _, e := range p.def.entries {
-			if !e.inFacade(x) && !x.inFacade(e) {
-				e.add(clauseExclusive, behind(ofOpened, x.Name)+" == null", x.Name)
-			}
-		}
-	}
+	excludeOthers(f.d.entries, p.def.entries)
 	return p.def.entries
 }
 

@@ -20,20 +20,20 @@ func (p *checker) check(agent value) {
 	for _, e := range p.def.entries {
 		p.dynamic = p.dynamic || e.facade != nil && e.facade.selects != ""
 	}
-	p.excludeOthers()
+	excludeOthers(p.def.entries, p.def.entries)
 	p.namesMeet()
 	p.checkWants()
 	p.checkStates(agent)
 	p.checkReach()
 }
 
-// excludeOthers hides all other entries behind a facade that is exclusive.
-func (p *checker) excludeOthers() {
-	for _, f := range p.def.entries {
+// excludeOthers hides entries behind each facade that is exclusive, but those that are in it or that it is in.
+func excludeOthers(facades, entries []*Entry) {
+	for _, f := range facades {
 		if f.Kind != KindFacade || !f.facade.exclusive {
 			continue
 		}
-		for _, e := range p.def.entries {
+		for _, e := range entries {
 			if !e.inFacade(f) && !f.inFacade(e) {
 				e.add(clauseExclusive, behind(ofOpened, f.Name)+" == null", f.Name)
 			}

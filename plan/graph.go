@@ -239,15 +239,16 @@ func (p *Plan) link() {
 			p.Steps[d].Dependents = append(p.Steps[d].Dependents, i)
 		}
 	}
-	p.depths(waiting)
+	p.depths(0, waiting)
 }
 
-// depths gives each step its wave, in topological order. waiting is each step's number of dependencies.
-func (p *Plan) depths(waiting []int32) {
-	queue := make([]int, 0, len(p.Steps))
-	for i := range p.Steps {
-		if waiting[i] == 0 {
-			queue = append(queue, i)
+// depths gives each step from the first on its wave, in topological order. waiting is each one's number of dependencies
+// among them.
+func (p *Plan) depths(first int, waiting []int32) {
+	queue := make([]int, 0, len(waiting))
+	for i, n := range waiting {
+		if n == 0 {
+			queue = append(queue, first+i)
 		}
 	}
 	for n := 0; n < len(queue); n++ {
@@ -255,7 +256,7 @@ func (p *Plan) depths(waiting []int32) {
 		p.Depth = max(p.Depth, s.Depth+1)
 		for _, d := range s.Dependents {
 			p.Steps[d].Depth = max(p.Steps[d].Depth, s.Depth+1)
-			if waiting[d]--; waiting[d] == 0 {
+			if waiting[d-first]--; waiting[d-first] == 0 {
 				queue = append(queue, d)
 			}
 		}
@@ -278,8 +279,7 @@ func (p *Plan) relink() {
 
 // linkFrom is link for a plan of which all steps before n are linked, and refer to none behind them.
 func (p *Plan) linkFrom(n int) {
-	waiting := make([]int, len(p.Steps)-n)
-	var queue []int
+	waiting := make([]int32, len(p.Steps)-n)
 	for i := n; i < len(p.Steps); i++ {
 		s := &p.Steps[i]
 		for _, d := range s.Deps {
@@ -291,18 +291,6 @@ func (p *Plan) linkFrom(n int) {
 				s.Depth = max(s.Depth, p.Steps[d].Depth+1)
 			}
 		}
-		if waiting[i-n] == 0 {
-			queue = append(queue, i)
-		}
 	}
-	for k := 0; k < len(queue); k++ {
-		s := &p.Steps[queue[k]]
-		p.Depth = max(p.Depth, s.Depth+1)
-		for _, d := range s.Dependents {
-			p.Steps[d].Depth = max(p.Steps[d].Depth, s.Depth+1)
-			if waiting[d-n]--; waiting[d-n] == 0 {
-				queue = append(queue, d)
-			}
-		}
-	}
+	p.depths(n, waiting)
 }
