@@ -247,10 +247,14 @@ func (c *Client) WatchTools(ctx context.Context, each func([]tool.Registered)) e
 		}
 	}
 	return c.store.Registry.WatchTools(ctx, func(t tool.Registered, deleted bool) {
-		if deleted || !allowed(t.Tenants, c.tenant) {
-			delete(mine, t.Name)
-		} else {
+		_, was := mine[t.Name]
+		switch is := !deleted && allowed(t.Tenants, c.tenant); {
+		case is:
 			mine[t.Name] = t
+		case was:
+			delete(mine, t.Name)
+		default:
+			return
 		}
 		tell()
 	}, func() {

@@ -200,6 +200,25 @@ func TestWatchingToolsOutlivesTheServer(t *testing.T) {
 	require.Error(t, receive(t, ended, "the end"))
 }
 
+// Of a tool that is registered and removed in a moment, a watch may see the mark alone; who registered it knows it.
+func TestARemovalIsToldAlsoWhereTheToolWasNotSeen(t *testing.T) {
+	t.Parallel()
+	s := setup(t, kv.Config{})
+	register(t, s, "a", 1)
+	register(t, s, "b", 2)
+	removed, err := s.Registry.Tool(within(t, 2*time.Minute), "b")
+	require.NoError(t, err)
+	_, err = s.Registry.RemoveTool(within(t, 2*time.Minute), "b", false)
+	require.NoError(t, err)
+	told := map[string]tool.Registered{}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	gone := map[string]bool{}
+	require.Error(t, s.Registry.WatchTools(ctx, func(t tool.Registered, deleted bool) { told[t.Name], gone[t.Name] = t, deleted }, cancel))
+	require.Equal(t, map[string]bool{"a": false, "b": true}, gone)
+	require.Greater(t, told["b"].Revision, removed.Revision)
+}
+
 func TestAnOrchestratorAnswersRegistrations(t *testing.T) {
 	t.Parallel()
 	srv := natstest.Start(t)

@@ -93,7 +93,8 @@ func listTools(ctx context.Context, watch func(context.Context, func(tool.Regist
 }
 
 // WatchTools reports every tool, then calls ready, then reports every change, all from the calling goroutine, until ctx
-// ends. After a lost connection or another server it reads the registry again: then every tool is reported once more,
+// ends. A tool that was removed is reported as deleted, with the revision of its mark, also if it was not reported
+// before: of what is written twice in a moment only the last may be seen. After a lost connection or another server it reads the registry again: then every tool is reported once more,
 // and those that are gone as deleted; ready is called once only. Errors: ctx's, and those of Read.
 func (s *Registry) WatchTools(ctx context.Context, each func(t tool.Registered, deleted bool), ready func()) error {
 	known := map[string]bool{}
@@ -171,11 +172,9 @@ func (s *Registry) reportTool(e Entry, known map[string]bool, each func(tool.Reg
 	if !ok {
 		return ""
 	}
-	if operation(e.Header) != "" {
-		if known[name] {
-			delete(known, name)
-			each(tool.Registered{Name: name, Revision: e.Seq}, true)
-		}
+	if operation(e.Header) != "" { // whoever registered it knows it, also where this watch never saw the entry
+		delete(known, name)
+		each(tool.Registered{Name: name, Revision: e.Seq}, true)
 		return name
 	}
 	t, err := parseTool(s.cfg.Knows, e, name)

@@ -107,10 +107,10 @@ func TestARemovedToolsStepsWaitForIt(t *testing.T) {
 	r := s.submit(`{"steps":[{"id":"g","tool":"gate"},{"id":"a","tool":"lonely"},{"id":"b","tool":"lonely","depends_on":["g"]}]}`, "waits")
 	<-s.tools.begun
 	require.Eventually(t, func() bool {
-		_, err := s.store.Requests.RequestRemove(ctx(t), "lonely", false)
-		return fault.CodeOf(err) == fault.Conflict
-	},
-		patience, 10*time.Millisecond, "a step of it is pending")
+		return s.lies(subjects.Step(s.attemptOf(r.ID(), r.Generation(), "lonely", "a", 1), entry.Shard))
+	}, patience, 10*time.Millisecond)
+	_, err = s.store.Requests.RequestRemove(ctx(t), "lonely", false)
+	require.Equal(t, fault.Conflict, fault.CodeOf(err), "a step of it is pending")
 	removed, err := s.store.Requests.RequestRemove(ctx(t), "lonely", true)
 	require.NoError(t, err)
 	require.Equal(t, kv.Removed{Name: "lonely", Pending: 1}, removed)

@@ -27,7 +27,7 @@ func (s *api) override(m *nats.Msg) {
 	s.administer(m, subjects.OverrideFilter, func(ctx context.Context, tool string) (any, error) {
 		o, err := s.tools.Override(ctx, tool, m.Data)
 		if err == nil && o.Tool != nil {
-			s.reg.changed(*o.Tool, false)
+			s.reg.changed(*o.Tool)
 		}
 		return o, err
 	})
@@ -98,7 +98,7 @@ func (s *api) register(m *nats.Msg) {
 			s.refuse(m, err)
 			return
 		}
-		s.reg.changed(t, false)
+		s.reg.changed(t)
 		t.Warnings = append(t.Warnings, s.introduced(m, t.Name)...)
 		b, err := json.Marshal(t)
 		if err != nil {
@@ -146,7 +146,7 @@ func (s *api) applyTemplate(m *nats.Msg) {
 		if err != nil {
 			return nil, err
 		}
-		s.reg.changed(t, false)
+		s.reg.changed(t)
 		t.Warnings = append(def.Warnings(), report.Warnings...)
 		return t, nil
 	})

@@ -36,6 +36,7 @@ type registry struct {
 	sets     map[string]frozenSet    // what runs froze last, by the names of the tools
 	news     []func(name string)     // are told which tool may have another limit now
 	vanished map[string]time.Time    // tools that went without a mark of their removal, and when
+	marks    map[string]uint64       // of tools that were removed: what is read of them later may be older
 	narrowed map[tenantTool]*narrowed
 }
 
@@ -60,7 +61,7 @@ type known struct {
 }
 
 func newRegistry(store toolStorage, log *slog.Logger) *registry {
-	return &registry{store: store, log: log, tools: map[string]*known{}, byDigest: map[string]*tool.Schema{}, sets: map[string]frozenSet{}, vanished: map[string]time.Time{}, narrowed: map[tenantTool]*narrowed{}}
+	return &registry{store: store, log: log, tools: map[string]*known{}, byDigest: map[string]*tool.Schema{}, sets: map[string]frozenSet{}, vanished: map[string]time.Time{}, marks: map[string]uint64{}, narrowed: map[tenantTool]*narrowed{}}
 }
 
 // follow lets news be told of each tool that is registered from now on; news must not wait.
@@ -86,7 +87,7 @@ func (g *registry) run(ctx context.Context, owned *sync.WaitGroup) error {
 	failed := make(chan error, 1)
 	owned.Go(func() {
 		g.watch(ctx, "the tool registry", ready, failed, func(caughtUp func()) error {
-			return g.store.WatchTools(ctx, g.changed, caughtUp)
+			return g.store.WatchTools(ctx, g.heard, caughtUp)
 		})
 	})
 	owned.Go(func() {
@@ -126,25 +127,47 @@ func (g *registry) watch(
 	}
 }
 
-func (g *registry) changed(t tool.Registered, deleted bool) {
+// heard takes what the watch of the registry reports, in the order of the registry.
+func (g *registry) heard(t tool.Registered, deleted bool) {
+	g.mu.Lock()
+	delete(g.marks, t.Name) // this is newer, or the registry was begun anew
 	if deleted {
-		g.mu.Lock()
-		if old := g.tools[t.Name]; old != nil && (t.Revision == 0 || t.Revision > old.Revision) { // else it is there again
-			delete(g.tools, t.Name)
-			g.names = nil
-			if t.Revision == 0 {
-				g.vanished[t.Name] = time.Now()
-			}
-		}
-		g.mu.Unlock()
+		g.removed(t)
+	}
+	g.mu.Unlock()
+	if !deleted {
+		g.changed(t)
+	}
+}
+
+// removed notes that a tool is gone; the registry is locked.
+func (g *registry) removed(t tool.Registered) {
+	if t.Revision > 0 {
+		g.marks[t.Name] = t.Revision
+	}
+	old := g.tools[t.Name]
+	if old == nil || t.Revision > 0 && t.Revision <= old.Revision { // it is there again
 		return
 	}
+	delete(g.tools, t.Name)
+	g.names = nil
+	if t.Revision == 0 {
+		g.vanished[t.Name] = time.Now()
+	}
+}
+
+// changed takes an entry that was written or read, unless something newer is known.
+func (g *registry) changed(t tool.Registered) {
 	schema, err := t.Definition.Input()
 	if err != nil {
 		g.log.Error("a registered tool has an input schema that can't be used; the tool is left out", "tool", t.Name, "error", err)
 		return
 	}
 	g.mu.Lock()
+	if t.Revision < g.marks[t.Name] {
+		g.mu.Unlock()
+		return
+	}
 	if old := g.tools[t.Name]; old == nil || old.Revision <= t.Revision {
 		g.tools[t.Name] = &known{t, schema, g.outputSchema(t), frozen(&t)}
 		g.byDigest[t.Digest] = schema
@@ -178,7 +201,7 @@ func (g *registry) refresh(ctx context.Context, names []string) (found bool) {
 			}
 			continue
 		}
-		g.changed(t, false)
+		g.changed(t)
 		found = true
 	}
 	return found

@@ -203,7 +203,7 @@ var simFaults = []struct {
 		for _, o := range w.owners {
 			o.after(w.latency(), func() {
 				if t, there := w.tool(name); there {
-					o.reg.changed(t, false)
+					o.reg.changed(t)
 				}
 			})
 		}

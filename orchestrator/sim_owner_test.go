@@ -57,7 +57,7 @@ func (w *world) newOrch(name string, life int) *orch {
 	reg := newRegistry(store, log)
 	for _, name := range slices.Concat(simTools, w.templates.names) {
 		if t, there := w.tool(name); there && (w.healed || !w.chance(w.knobs.ignorant)) {
-			reg.changed(t, false)
+			reg.changed(t)
 		}
 	}
 	or := &self{cfg: cfg, member: o.name, ready: make(chan struct{})}
