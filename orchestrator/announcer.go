@@ -53,6 +53,12 @@ func (a *announcer) nobody(token uint64) {
 	}
 }
 
+// arrived lets the next event of a run be sent, whatever the server said before, or says yet of what was asked before.
+func (a *announcer) arrived(r *run) {
+	a.forget(r)
+	r.audience = audience{}
+}
+
 // forget drops a run that has no more to tell.
 func (a *announcer) forget(r *run) { delete(a.listeners, r.audience.token) }
 

@@ -155,7 +155,7 @@ func (s *api) get(l *loop, m *nats.Msg, id subjects.Run) {
 		l.job(func(ctx context.Context) { s.answer(ctx, l, m, id, view, l.documents.of(ctx, view)) })
 		return
 	}
-	r.audience.arrived()
+	l.announcer.arrived(r)
 	doc := l.documents.of(l.ctx, r)
 	ask, view := s.explain(r, doc), r.view()
 	l.job(func(ctx context.Context) {

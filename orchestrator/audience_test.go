@@ -54,9 +54,12 @@ func TestEventsGoToListenersAlone(t *testing.T) {
 
 	a.nobody(e.lastToken(t))
 	require.Zero(t, e.heardAfter(tell), "nobody listens")
-	r.audience.arrived()
+	before := e.lastToken(t)
+	a.arrived(r)
 	require.Equal(t, 2, e.heardAfter(func() { tell(); tell() }), "somebody read the run, and may listen from now on")
 	require.Equal(t, 2, e.questions())
+	a.nobody(before)
+	require.Equal(t, 1, e.heardAfter(tell), "the server's word of before counts no more, however late it comes")
 
 	a.nobody(e.lastToken(t))
 	c.now = c.now.Add(askEvery - 1)

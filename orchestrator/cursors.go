@@ -40,6 +40,16 @@ func (owned *partitionSet) count() (n int) {
 	return n
 }
 
+// bits returns it with a bit for each.
+func (owned *partitionSet) bits() (set uint64) {
+	for p, mine := range owned {
+		if mine {
+			set |= 1 << p
+		}
+	}
+	return set
+}
+
 // looksAfter reports whether the owner of the partitions is the one, of all orchestrators, that looks after a tool.
 func (owned *partitionSet) looksAfter(tool string) bool {
 	return owned[subjects.ToolPartition(tool)]

@@ -27,6 +27,7 @@ type dispatcher struct {
 	tools      *pools      // of calls
 	tenants    *pools      // of bytes
 	neighbours *neighbours // of the process
+	outgoing   *outgoing
 
 	windows map[string]*window // by tool
 	burdens map[string]*burden // by tenant
@@ -187,7 +188,7 @@ func (di *dispatcher) releaseAll(r *run) {
 // dispatch resolves a call's arguments and sends the attempt to its tool. repair is 0 for the first time. f, where it
 // is not nil, learns where the message lies.
 func (di *dispatcher) dispatch(r *run, d machine.Dispatch, repair int, f *flight) {
-	s := sending{attempt: r.attempt(d.Call, d.Attempt), inputs: r.inputs(d.Call), flight: f}
+	s := sending{attempt: r.attempt(d.Call, d.Attempt), inputs: r.inputs(d.Call), flight: f, outgoing: di.outgoing, partition: r.id.Partition()}
 	s.dispatch = kv.Dispatch{Attempt: s.attempt, Shard: r.shard(d.Step), At: d.At, Repair: repair}
 	if f != nil {
 		s.dispatch.Seq = &f.seq

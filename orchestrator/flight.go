@@ -47,10 +47,14 @@ type sending struct {
 	step     wire.Step
 	inputs   inputs
 	flight   *flight // nil for one that waits for its time
+
+	outgoing  *outgoing
+	partition int
 }
 
 // begun and ended are called around all that is done to send it.
 func (s *sending) begun() {
+	s.outgoing.begun(s.partition)
 	if s.flight != nil {
 		s.flight.sending.Add(1)
 	}
@@ -60,6 +64,7 @@ func (s *sending) ended() {
 	if s.flight != nil {
 		s.flight.sending.Add(-1)
 	}
+	s.outgoing.ended(s.partition)
 }
 
 // ours reports whether this owner is sending an attempt right now.

@@ -36,7 +36,7 @@ func newLoop(ctx context.Context, p *self, store storage, reg *registry, in *sha
 	l.decider = &decider{env: e, times: l.times}
 	l.dispatcher = &dispatcher{
 		env: e, reg: reg, values: l.values, memory: memory, decider: l.decider, suspects: suspects, runs: l.runs,
-		tools: in.tools, tenants: in.tenants, neighbours: in.neighbours,
+		tools: in.tools, tenants: in.tenants, neighbours: in.neighbours, outgoing: &outgoing{},
 		windows: map[string]*window{}, burdens: map[string]*burden{}, bounds: shipped,
 	}
 	l.deadLetters = &deadLetters{env: e, values: l.values}
@@ -53,7 +53,7 @@ func newLoop(ctx context.Context, p *self, store storage, reg *registry, in *sha
 		dispatcher: l.dispatcher, documents: l.documents, deadLetters: l.deadLetters, announcer: l.announcer, reaper: l.reaper,
 	}
 	l.partitions = &partitions{
-		env: e, member: p.member, cursors: l.cursors, runs: l.runs, lifecycle: l.lifecycle, reaper: l.reaper,
+		env: e, member: p.member, cursors: l.cursors, runs: l.runs, lifecycle: l.lifecycle, reaper: l.reaper, outgoing: l.dispatcher.outgoing,
 	}
 	l.reconciler = &reconciler{
 		env: e, runs: l.runs, suspects: suspects, lifecycle: l.lifecycle, driver: l.driver, dispatcher: l.dispatcher,
@@ -61,6 +61,7 @@ func newLoop(ctx context.Context, p *self, store storage, reg *registry, in *sha
 	}
 	l.driver.finish, l.reaper.forget, suspects.compare = l.lifecycle.finish, l.lifecycle.forget, l.reconciler.compare
 	l.partitions.alone = l.reconciler.alone
+	l.dispatcher.outgoing.over = func() { l.post(l.partitions.tellServed) }
 	reg.follow(func(name string) { l.post(func() { l.dispatcher.limited(name) }) })
 	return l
 }

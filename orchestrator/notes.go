@@ -20,13 +20,10 @@ import (
 // nobody listens at all the server says so. Until it does, somebody is assumed to listen. Whoever reads the state of a
 // run (Watch does, once it has subscribed) counts as a listener too, so that nothing is missed from there on.
 type audience struct {
-	token uint64    // of its questions; 0 before the first
+	token uint64    // of its questions; 0 before the first, and since somebody arrived
 	asked time.Time // the last question
 	none  bool      // the server's answer to it
 }
-
-// arrived lets the next event of a run be sent, whatever the server said.
-func (a *audience) arrived() { a.asked = time.Time{} }
 
 // lettersWritten are the calls of a run whose dead letters stand, as far as this process knows. Writing one again does
 // no harm.

@@ -44,12 +44,15 @@ type partitions struct {
 	runs      *runTable
 	lifecycle *lifecycle
 	reaper    *reaper
+	outgoing  *outgoing
 
 	mine   func(partition int) bool // whether it is this loop's, where it is the process's
 	gained func()                   // called after the first ownership
-	// served has a bit for each partition whose runs are at hand; serves is told when that changes. released is called
-	// when this orchestrator is leaving and has nothing that somebody else doesn't serve.
+	// served has a bit for each partition whose runs are at hand, or of which something is on its way still; serves is told
+	// when that changes. released is called when this orchestrator is leaving and has nothing that somebody else doesn't
+	// serve.
 	served   uint64
+	leaving  bool
 	serves   func(uint64)
 	released func()
 	alone    func(partitionSet) // is told where nobody else is at work any more
@@ -67,6 +70,7 @@ func (ps *partitions) own(members []kv.Member) {
 		serves[m.ID] = m.Serves
 	}
 	gained := map[int][]int{} // by ledger shard
+	var taken uint64
 	var lost partitionSet
 	for p := range ps.cursors.owned {
 		if !ps.mine(p) {
@@ -77,11 +81,13 @@ func (ps *partitions) own(members []kv.Member) {
 		case next == ps.member && ps.cursors.owned[p] == nil:
 			shard := subjects.LedgerShard(p, ps.store.Shards())
 			gained[shard] = append(gained[shard], p)
+			taken |= 1 << p
 		case next != ps.member && ps.cursors.owned[p] != nil && serves[next]>>p&1 == 1:
 			lost[p] = true
 		}
 	}
 	ps.reaper.others = max(len(members)-1, 0)
+	ps.outgoing.await(lost.bits()&ps.served, taken)
 	ps.drop(lost)
 	for _, shard := range slices.Sorted(maps.Keys(gained)) {
 		ps.follow(shard, gained[shard])
@@ -89,12 +95,13 @@ func (ps *partitions) own(members []kv.Member) {
 	if lost != (partitionSet{}) || len(gained) > 0 {
 		ps.log.Info("ownership changed", "members", len(members), "partitions", ps.cursors.count())
 	}
-	ps.tellServed()
 	ps.share(members, among)
-	if self := slices.IndexFunc(members, func(m kv.Member) bool { return m.ID == ps.member && !m.Leaving }); self >= 0 {
+	self := slices.IndexFunc(members, func(m kv.Member) bool { return m.ID == ps.member && !m.Leaving })
+	if ps.leaving = self < 0; !ps.leaving {
 		ps.lacking(members[self].Lacks)
 		ps.gained()
-	} else if len(among) == 0 || ps.cursors.count() == 0 {
+	}
+	if ps.tellServed(); ps.leaving && len(among) == 0 {
 		ps.released()
 	}
 }
@@ -247,11 +254,15 @@ func (ps *partitions) openNext(c *cursor) {
 	}
 }
 
-// tellServed tells which partitions have their runs at hand, if that has changed.
+// tellServed tells which partitions this one is at work in, if that has changed.
 func (ps *partitions) tellServed() {
-	if set := ps.cursors.atHand(); set != ps.served {
+	left := ps.outgoing.left()
+	if set := ps.cursors.atHand() | left; set != ps.served {
 		ps.served = set
 		ps.serves(set)
+	}
+	if ps.leaving && ps.cursors.count() == 0 && left == 0 {
+		ps.released()
 	}
 }
 
