@@ -184,11 +184,22 @@ func (s *Store) adopt(cfg jetstream.StreamConfig) (shards int, err error) {
 	return shards, checkLedger(cfg)
 }
 
-// Heard returns once the server knows of all subscriptions that were made before. Errors: Permission naming a subject
-// among those given that it refused; Timeout or Cancelled after ctx; NoConnection.
+// Heard returns once the server knows of all subscriptions that were made before, also one that the connection went on to
+// meanwhile. Errors: Permission naming a subject among those given that it refused; Timeout or Cancelled after ctx;
+// NoConnection where the connection was closed.
 func (s *Store) Heard(ctx context.Context, filters ...string) error {
-	if err := s.nc.FlushWithContext(ctx); err != nil {
-		return Fault(err)
+	for {
+		err := s.nc.FlushWithContext(ctx)
+		if err == nil {
+			break
+		}
+		if ctx.Err() != nil || s.nc.IsClosed() || !errors.Is(err, nats.ErrConnectionClosed) {
+			return Fault(err)
+		}
+		// So nats.go says as well that it lost a server, and looks for the next.
+		if !s.pause(ctx, connectPause) {
+			return s.explain(ctx, context.Cause(ctx))
+		}
 	}
 	// The refusal came before the answer to the flush, but it is handed on beside it.
 	last := s.nc.LastError()
