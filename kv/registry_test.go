@@ -219,6 +219,38 @@ func TestARemovalIsToldAlsoWhereTheToolWasNotSeen(t *testing.T) {
 	require.Greater(t, told["b"].Revision, removed.Revision)
 }
 
+// Tools that are registered again one after the other don't make a registry whole that somebody purged; tools that are
+// registered anew, or removed, don't make it one that was.
+func TestARegistryThatFillsAgainWasEmptied(t *testing.T) {
+	t.Parallel()
+	s := setup(t, kv.Config{})
+	is := func(emptied bool, why string) {
+		t.Helper()
+		now, err := s.Registry.RegistryEmptied(within(t, 2*time.Minute))
+		require.NoError(t, err)
+		require.Equal(t, emptied, now, why)
+	}
+	is(false, "nothing was ever registered")
+	for limit := range 3 {
+		register(t, s, "a", limit+1)
+		is(false, "it is registered, again and again")
+	}
+	register(t, s, "b", 1)
+	_, err := s.Registry.RemoveTool(within(t, 2*time.Minute), "a", true)
+	require.NoError(t, err)
+	_, err = s.Registry.RemoveTool(within(t, 2*time.Minute), "b", true)
+	require.NoError(t, err)
+	is(false, "all are removed, on purpose")
+	js, err := jetstream.New(s.Conn())
+	require.NoError(t, err)
+	stream, err := js.Stream(within(t, 2*time.Minute), subjects.BucketStream(subjects.ToolsBucket))
+	require.NoError(t, err)
+	require.NoError(t, stream.Purge(within(t, 2*time.Minute)))
+	is(true, "it is empty")
+	register(t, s, "b", 1)
+	is(true, "one tool is there again, and others may come")
+}
+
 func TestAnOrchestratorAnswersRegistrations(t *testing.T) {
 	t.Parallel()
 	srv := natstest.Start(t)

@@ -53,19 +53,30 @@ func parseTool(knows wire.Knowledge, e Entry, name string) (tool.Registered, err
 	return t, nil
 }
 
-// RegistryEmptied reports whether the registry held something once and holds nothing now, not even a mark of what was
-// removed: somebody purged it. Errors as those of Read.
+// refillsWithin is how long after a purge of the registry tools may be missing that are registered again: the workers
+// that host them notice, and each registers its tools one after the other.
+const refillsWithin = time.Minute
+
+// RegistryEmptied reports whether somebody purged the registry: it held something once and holds nothing now, not even a
+// mark of what was removed, or all that it holds is younger than a minute. Where tools are registered anew that is not
+// so, since the definitions that they had before stay. Errors as those of Read.
 func (s *Registry) RegistryEmptied(ctx context.Context) (emptied bool, err error) {
 	var info struct {
+		Now   time.Time `json:"ts"`
 		State struct {
-			Messages uint64 `json:"messages"`
-			LastSeq  uint64 `json:"last_seq"`
+			Messages uint64    `json:"messages"`
+			First    time.Time `json:"first_ts"`
+			FirstSeq uint64    `json:"first_seq"`
+			LastSeq  uint64    `json:"last_seq"`
 		} `json:"state"`
 	}
 	err = s.retry(ctx, func(ctx context.Context) error {
 		return s.ask(ctx, apiPrefix+"STREAM.INFO."+subjects.BucketStream(subjects.ToolsBucket), infoRequest{}, &info)
 	})
-	return err == nil && info.State.Messages == 0 && info.State.LastSeq > 0, err
+	if err != nil || info.State.LastSeq == 0 {
+		return false, err
+	}
+	return info.State.Messages == 0 || info.State.FirstSeq > 1 && info.Now.Sub(info.State.First) < refillsWithin, nil
 }
 
 // Tools returns all registered tools, by name. Errors as those of Read.
