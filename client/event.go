@@ -11,13 +11,18 @@ import (
 
 // Event is something that happened to a run.
 type Event struct {
-	// Kind is one of subjects.EventStart, EventStep, EventQuestion, EventEnd and EventConflict; it says which fields are
-	// set.
+	// Kind is one of subjects.EventStart, EventStep, EventQuestion, EventAmend, EventEnd and EventConflict; it says which
+	// fields are set.
 	Kind string    `json:"kind"`
 	Run  string    `json:"run"`
 	Time time.Time `json:"time,omitzero"`
-	// Steps is, of a start, the number of steps of the plan.
+	// Steps is, of a start, the number of steps of the plan; of an amendment that of the plan which was amended, 0 where
+	// it is told later.
 	Steps int `json:"steps,omitempty"`
+	// Revision is, of an amendment, its number, from 1; Step names the step whose plan it is, "=" for that of the run. By
+	// says who asked for it, as they name themselves.
+	Revision int    `json:"revision,omitempty"`
+	By       string `json:"by,omitempty"`
 	// Step, Tool and Status say, of a step, which one came to what. Step is "S=i" for an item of a for_each. Status is
 	// terminal, or StepRetrying; or, of a step that is not over when the run is looked at, StepReady or StepRunning,
 	// which a watcher tells when it changes.
@@ -66,6 +71,10 @@ func parseEvent(subject string, body []byte) (e Event, ok bool) {
 		var x wire.QuestionEvent
 		x, ok = wire.ParseEvent[wire.QuestionEvent](body)
 		e.Time, e.Step, e.Status, e.Waiting = x.Time, x.Step, outcome.StepAsking, x.Text
+	case subjects.EventAmend:
+		var x wire.AmendEvent
+		x, ok = wire.ParseEvent[wire.AmendEvent](body)
+		e.Time, e.Step, e.Revision, e.Steps, e.By = x.Time, x.Step, x.Revision, x.Steps, x.By
 	case subjects.EventConflict:
 		var x wire.ConflictEvent
 		x, ok = wire.ParseEvent[wire.ConflictEvent](body)

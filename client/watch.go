@@ -25,6 +25,7 @@ type Watcher struct {
 	told  map[string]bool   // steps, and items of steps, whose end was reported
 	stand map[string]string // where steps that are not over were last seen: status and what they wait for
 	over  int               // the steps among them
+	at    map[string]int    // the last amendment that was reported, by whose plan it is
 	begun bool              // the start was reported
 	// patient is whether some time has passed: what is out at the first look has most often just been sent.
 	patient bool
@@ -42,7 +43,7 @@ func (c *Client) NewWatcher(ctx context.Context, run string) (*Watcher, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Watcher{c: c, name: name, run: run, messages: make(chan *nats.Msg, eventBuffer), told: map[string]bool{}, stand: map[string]string{}}
+	w := &Watcher{c: c, name: name, run: run, messages: make(chan *nats.Msg, eventBuffer), told: map[string]bool{}, stand: map[string]string{}, at: map[string]int{}}
 	if w.sub, err = c.nc.ChanSubscribe(subjects.EventFilter(name), w.messages); err != nil {
 		return nil, kv.Fault(err)
 	}
@@ -141,6 +142,8 @@ func (w *Watcher) take(ctx context.Context, m *nats.Msg, each func(Event)) (over
 	case subjects.EventQuestion:
 		w.stand[e.Step] = string(outcome.StepAsking)
 		each(e)
+	case subjects.EventAmend:
+		w.amended(e, each)
 	case subjects.EventConflict:
 		each(e)
 	case subjects.EventEnd:
@@ -174,6 +177,14 @@ func (w *Watcher) step(e Event, each func(Event)) {
 	each(e)
 }
 
+// amended reports an amendment, unless a later one of the same plan was reported.
+func (w *Watcher) amended(e Event, each func(Event)) {
+	if e.Revision > w.at[e.Step] {
+		w.at[e.Step] = e.Revision
+		each(e)
+	}
+}
+
 // catchUp reports what the document of the run holds and was not reported yet; over says that the run has ended. A run
 // that nobody knows yet, or whose owner is silent just now, is no error: the next read will tell. Nor is a connection
 // that is down, as it is for a moment where the process ends that has a data folder, and another takes it over.
@@ -198,6 +209,7 @@ func (w *Watcher) catchUp(ctx context.Context, each func(Event)) (over bool, err
 	if doc.Status != outcome.Rejected && len(doc.Steps) > 0 {
 		w.start(Event{Kind: subjects.EventStart, Run: w.run, Time: doc.Started, Steps: len(doc.Steps)}, each)
 	}
+	w.amended(Event{Kind: subjects.EventAmend, Run: w.run, Step: subjects.RootScope, Revision: doc.Revision}, each)
 	for i := range doc.Steps {
 		s := &doc.Steps[i]
 		for k := range s.Items {
@@ -215,6 +227,7 @@ func (w *Watcher) catchUp(ctx context.Context, each func(Event)) (over bool, err
 // seen reports a step of the document, or an item of one, if it is over, or where it stands if that has changed. What
 // waits for other steps, or for its own items, says nothing that the plan doesn't.
 func (w *Watcher) seen(s *outcome.Step, each func(Event)) {
+	w.amended(Event{Kind: subjects.EventAmend, Run: w.run, Step: s.ID, Revision: s.Revision}, each)
 	e := stepEvent(wire.StepEventOf(w.run, s, len(s.Items) > 0))
 	switch {
 	case s.Status.Terminal():

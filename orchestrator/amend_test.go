@@ -12,6 +12,7 @@ import (
 	"github.com/stepjet/stepjet/client"
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/wire"
 )
 
@@ -58,8 +59,53 @@ func TestAmend(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, outcome.Succeeded, o.Status, "%s", o.JSON())
 	require.JSONEq(t, `{"d":2}`, string(o.Output))
+	var revisions []client.Event
+	require.NoError(t, s.client.Watch(ctx(t), "amended", func(e client.Event) {
+		if e.Kind == subjects.EventAmend {
+			revisions = append(revisions, e)
+		}
+	}))
+	require.Equal(t, []client.Event{{Kind: subjects.EventAmend, Run: "amended", Step: "=", Revision: 2}}, revisions, "who comes late is told of the last")
 	_, err = amend(client.Amendment{Revision: 2, Close: true})
 	require.Contains(t, []fault.Code{fault.AlreadyFinished, fault.NotFound}, fault.CodeOf(err), "%v", err)
+}
+
+// Who watches is told of each amendment, once.
+func TestAmendmentsAreWatched(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	const id = "watched"
+	w, err := s.client.NewWatcher(ctx(t), id)
+	require.NoError(t, err)
+	defer w.Close()
+	s.begun(`{"open":true,"steps":[{"id":"a","tool":"echo"}]}`, id)
+	type told struct {
+		revision, steps int
+		by              string
+	}
+	var all []told
+	ended := make(chan error, 1)
+	go func() {
+		ended <- w.Follow(ctx(t), func(e client.Event) {
+			if e.Kind == subjects.EventAmend {
+				all = append(all, told{e.Revision, e.Steps, e.By})
+			}
+		})
+	}()
+	for i := range 3 {
+		_, err := s.client.Amend(ctx(t), id, client.Amendment{Revision: i, Add: raws(fmt.Sprintf(`{"id":"s%d","tool":"echo"}`, i)), Close: i == 2, By: "ann"})
+		require.NoError(t, err)
+	}
+	require.NoError(t, <-ended)
+	last := 0
+	for _, x := range all {
+		require.Greater(t, x.revision, last, "%v", all)
+		if x.steps > 0 { // else it was told later, by who looked at the run
+			require.Equal(t, told{x.revision, x.revision + 1, "ann"}, x)
+		}
+		last = x.revision
+	}
+	require.Equal(t, 3, last)
 }
 
 // TestAmendPlan says what the plan should be: what differs is added and discarded, and nothing is run twice.

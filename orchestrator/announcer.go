@@ -116,6 +116,13 @@ func (a *announcer) question(r *run, q *outcome.Question) {
 	})
 }
 
+// amended announces that an amendment is in force.
+func (a *announcer) amended(r *run, x *machine.Amendment) {
+	a.tell(r, subjects.Event(r.id, subjects.EventAmend), func() []byte {
+		return wire.AmendEvent{Run: r.id.Plain(), Step: x.Scope, Revision: x.Revision, Steps: x.Steps(), By: text.Clip(x.By, maxEventText), Time: x.At()}.Body()
+	})
+}
+
 // maxEventText bounds, in bytes, the text of a question in an event; all of it stands in its entry.
 const maxEventText = 4096
 

@@ -224,8 +224,11 @@ func (dr *driver) apply(r *run, e entry, now time.Time) bool {
 // record hands a whole record to the machine.
 func (dr *driver) record(r *run, rec machine.Record, now time.Time) {
 	r.machine.Apply(rec, now, &dr.effects)
-	if rec.Amendment != nil {
+	if x := rec.Amendment; x != nil {
 		r.changes.freeze()
+		if r.machine.Amendment(x.Scope, x.Revision) == x && x.Stale() == nil {
+			dr.announcer.amended(r, x)
+		}
 	}
 	if rec.Answer != nil && rec.Answer.Step != machine.NotYet {
 		dr.questions.answered(r, rec.Answer)

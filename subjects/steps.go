@@ -121,6 +121,7 @@ const (
 	EventEnd      = "end"      // the run is over; body: the outcome
 	EventConflict = "conflict" // the run id was used for another plan; body: the problem
 	EventQuestion = "question" // a step waits for a person; body: what is asked
+	EventAmend    = "amend"    // the plan was amended; body: what it is at now
 )
 
 // Event returns the subject of an event of a run. Events are core NATS, at most once, for watching only.

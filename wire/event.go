@@ -48,6 +48,16 @@ type QuestionEvent struct {
 	Until  *time.Time           `json:"until,omitempty"`
 }
 
+// AmendEvent tells that an amendment is in force.
+type AmendEvent struct {
+	Run      string    `json:"run"`
+	Step     string    `json:"step"` // whose plan it is, "=" for that of the run
+	Revision int       `json:"revision"`
+	Steps    int       `json:"steps"` // that the plan has now
+	By       string    `json:"by,omitempty"`
+	Time     time.Time `json:"time"` // when it was recorded
+}
+
 // ConflictEvent tells that another plan was sent under the id of a run.
 type ConflictEvent struct {
 	Run      string          `json:"run"`
@@ -119,6 +129,9 @@ func (e StepEvent) Body() []byte {
 func (e QuestionEvent) Body() []byte { return plainEvent(e) }
 
 // Body writes the event.
+func (e AmendEvent) Body() []byte { return plainEvent(e) }
+
+// Body writes the event.
 func (e ConflictEvent) Body() []byte { return plainEvent(e) }
 
 // plainEvent is nil, which nobody can read, for an error whose details are no JSON: events may be lost.
@@ -127,8 +140,9 @@ func plainEvent(e any) []byte {
 	return b
 }
 
-// ParseEvent reads an event into its form, StartEvent, StepEvent, QuestionEvent or ConflictEvent; ok is false for what is none.
-func ParseEvent[E StartEvent | StepEvent | QuestionEvent | ConflictEvent](body []byte) (e E, ok bool) {
+// ParseEvent reads an event into its form, StartEvent, StepEvent, QuestionEvent, AmendEvent or ConflictEvent; ok is false
+// for what is none.
+func ParseEvent[E StartEvent | StepEvent | QuestionEvent | AmendEvent | ConflictEvent](body []byte) (e E, ok bool) {
 	if json.Unmarshal(body, &e) != nil {
 		var none E
 		return none, false

@@ -15,7 +15,7 @@ import (
 )
 
 // event freezes an event that decodes to what it was made of.
-func event[E wire.StartEvent | wire.StepEvent | wire.QuestionEvent | wire.ConflictEvent](t *testing.T, name string, e E, body func(E) []byte) {
+func event[E wire.StartEvent | wire.StepEvent | wire.QuestionEvent | wire.AmendEvent | wire.ConflictEvent](t *testing.T, name string, e E, body func(E) []byte) {
 	t.Helper()
 	plain, err := json.Marshal(e)
 	require.NoError(t, err)
@@ -42,6 +42,7 @@ func TestEventForms(t *testing.T) {
 		Message: "the run id 'order-42' was used for another plan (sha256 ab12…, not cd34…)",
 		Hint:    "send the same bytes to get the same outcome, or choose another run id",
 	}
+	event(t, "amend_event", wire.AmendEvent{Run: "order-42", Step: "=", Revision: 2, Steps: 9, By: "ann", Time: at}, wire.AmendEvent.Body)
 	event(t, "conflict_event", wire.ConflictEvent{Run: "order-42", Problems: []fault.Problem{problem}}, wire.ConflictEvent.Body)
 	_, ok := wire.ParseEvent[wire.StepEvent]([]byte("not json"))
 	require.False(t, ok)

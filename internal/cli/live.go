@@ -60,20 +60,37 @@ func (l *lines) event(e client.Event) {
 			_, _ = fmt.Fprintln(l.w, l.step(e))
 		}
 	case subjects.EventQuestion:
-		step := e.Step
-		if step == subjects.RootScope {
-			step = "the plan"
-		}
-		line := l.st.yellow(fmt.Sprintf("%-9s", "asks")) + "  " + oneLine(step)
+		line := l.st.yellow(fmt.Sprintf("%-9s", "asks")) + "  " + planOf(e.Step)
 		if e.Waiting != "" {
 			line += "  " + clipLine(e.Waiting)
 		}
 		_, _ = fmt.Fprintf(l.w, "%s  (to answer: stepjet questions show %s %s)\n", line, oneLine(e.Run), oneLine(e.Step))
+	case subjects.EventAmend:
+		_, _ = fmt.Fprintln(l.w, l.amended(e))
 	case subjects.EventConflict:
 		for _, p := range e.Problems {
 			_, _ = fmt.Fprintf(l.w, "%s  %s\n", l.st.red("conflict "), oneLine(p.Message))
 		}
 	}
+}
+
+func (l *lines) amended(e client.Event) string {
+	parts := []string{fmt.Sprintf("%-9s", "amended"), planOf(e.Step), fmt.Sprintf("revision %d", e.Revision)}
+	if e.Steps > 0 {
+		parts = append(parts, text.Count(e.Steps, "step"))
+	}
+	if e.By != "" {
+		parts = append(parts, "by "+oneLine(e.By))
+	}
+	return strings.Join(parts, "  ")
+}
+
+// planOf names the plan of a step, or of the run.
+func planOf(step string) string {
+	if step == subjects.RootScope {
+		return "the plan"
+	}
+	return oneLine(step)
 }
 
 func (l *lines) step(e client.Event) string {

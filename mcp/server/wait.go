@@ -174,6 +174,10 @@ func (w *waiting) take(e client.Event) {
 		w.asks = w.asks || e.Status == outcome.StepAsking
 	case subjects.EventQuestion:
 		w.asks = true
+	case subjects.EventAmend:
+		if e.Step == subjects.RootScope && e.Steps > 0 {
+			w.progress.total = e.Steps
+		}
 	}
 }
 
