@@ -96,7 +96,7 @@ func (rc *reconciler) alone(partitions partitionSet) {
 		}
 	}
 	for _, r := range rc.runs.byID {
-		if partitions[r.id.Partition()] && r.phase == running && len(r.lanes) > 0 {
+		if partitions[r.id.Partition()] && r.phase == running && (len(r.lanes) > 0 || r.uncompared) {
 			r.uncompared = true
 			rc.suspects.add(r, 0)
 		}
