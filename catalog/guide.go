@@ -16,7 +16,7 @@ const purpose = `Runs several tool calls as one plan and returns only the result
 // schema; it may as well stand in a system prompt.
 func Guide(tools []*tool.Definition) string {
 	var b strings.Builder
-	b.WriteString(strings.NewReplacer("{{example}}", Example, "{{numbers}}", NumbersExample, "{{refund}}", RefundExample).Replace(guide))
+	b.WriteString(strings.NewReplacer("{{example}}", Example, "{{numbers}}", NumbersExample).Replace(guide))
 	if len(tools) == 0 {
 		return b.String()
 	}
@@ -32,65 +32,50 @@ const strictNote = `Here "arguments" is written as a string that holds the JSON 
 
 // Example is the worked example of the guide. Its tools are made up.
 const Example = `{"steps": [
-  {"id": "orders", "tool": "list_orders", "arguments": {"status": "late", "limit": 20}},
-  {"id": "customers", "tool": "get_customer", "for_each": {"in": "$ref:orders.items", "as": "order"}, "arguments": {"id": "$ref:order.customer_id"}},
-  {"id": "policy", "tool": "search_documents", "arguments": {"query": "late delivery policy"}, "optional": true},
-  {"id": "report", "tool": "write_report", "arguments": {
-    "title": "${ref:orders.total} late orders",
-    "customers": "$ref:customers[*].data.name",
-    "policy": "$ref:policy.hits[0].text || \"no policy found\""}}
+ {"id": "orders", "tool": "list_orders", "arguments": {"status": "late"}},
+ {"id": "customers", "tool": "get_customer", "for_each": {"in": "$ref:orders.items", "as": "order"}, "arguments": {"id": "$ref:order.customer_id"}},
+ {"id": "policy", "tool": "search", "arguments": {"query": "delays"}, "optional": true},
+ {"id": "report", "tool": "write_report", "arguments": {"title": "${ref:orders.total} late orders",
+  "customers": "$ref:customers[*].data.name", "policy": "$ref:policy.hits[0].text || \"none found\""}},
+ {"id": "excuse", "tool": "send_mail", "if": "$status:report == 'failed'", "arguments": {"why": "$error:report"}}
 ], "output_steps": ["report"]}`
 
 // NumbersExample is the guide's example of numbers, which needs no tools.
 const NumbersExample = `{"steps": [
-  {"id": "gross", "value": {"$calc": "$ref:price * 1.19"}, "for_each": {"in": [12.5, 8, 30], "as": "price"}},
-  {"id": "rest", "value": {"$calc": "100 - sum($ref:gross[*].data)"}}
+ {"id": "gross", "value": {"$calc": "$ref:net * 1.19"}, "for_each": {"in": [12.5, 8], "as": "net"}},
+ {"id": "rest", "value": {"$calc": "100 - sum($ref:gross[*].data)"}}
 ], "output_steps": ["rest"]}`
 
-// RefundExample is the guide's example of a condition, and of a failure that the plan deals with.
-const RefundExample = `{"steps": [
-  {"id": "pay", "tool": "process_payment", "arguments": {"amount": 50}},
-  {"id": "confirm", "tool": "confirm_order", "arguments": {"receipt": "$ref:pay.receipt"}},
-  {"id": "report", "tool": "report_failure", "if": "$status:pay == 'failed'", "arguments": {"error": "$error:pay"}}
-]}`
+const guide = `A step, {"id", "tool", "arguments"} or {"id", "value"}, starts when all it refers to has succeeded; their order means nothing.
 
-const guide = `A step: {"id", "tool", "arguments"}, or {"id", "value"}. It starts as soon as the steps it refers to have succeeded; their order means nothing.
+REFERENCES, strings anywhere in arguments:
+- "$ref:ID" is the whole result of step ID; "$ref:ID.field.inner", "$ref:ID.items[0].name", "$ref:ID[\"any key\"]" are parts with their types; "$ref:ID.items[*].name" is a list. No negative indexes or arithmetic.
+- Of a tool that returns {result: number} the number is "$ref:ID.result".
+- "$ref:a.x || $ref:b.y || \"none\"" is the first that is not null. What is missing is null.
+- In text: "Dear ${ref:user.name}". A literal "$ref:" is "$$ref:".
+Take paths from the result types below; of "any", fields that you know it has, or the whole.
 
-REFERENCES are strings anywhere in arguments:
-- "$ref:ID" is the whole result of step ID; "$ref:ID.field.inner" and "$ref:ID.items[0].name" are parts of it, with their types. Other keys: "$ref:ID[\"any key\"]". All names as a list: "$ref:ID.items[*].name". No negative indexes, no arithmetic.
-- A tool that returns {result: number} returns an object: the number is "$ref:ID.result".
-- "$ref:a.x || $ref:b.y || \"none\"" is the first that is there and not null. What is missing is null, or with "on_missing": "error" in the plan fails the step.
-- In text: "Dear ${ref:user.name}, ...". A literal "$ref:" is "$$ref:".
-Take paths from the result types below; of "any" use fields that you know it has, or the whole.
+MANY ITEMS: "for_each": {"in": "$ref:list.items", "as": "item"} runs the step for each element, which is "$ref:item" in its arguments. ` +
+	`Others see a list: [{"index": 0, "status": "ok", "data": <result>}, {"index": 1, "status": "error", "error": {...}}], so "$ref:ID[0].data" is one result, "$ref:ID[*].data" all. ` +
+	`In the answer it is {"results": [that list]}.
 
-FOR MANY ITEMS: "for_each": {"in": "$ref:list.items", "as": "item"} runs the step once for each element; "$ref:item" and "$ref:item.field" in its arguments are the element. ` +
-	`Other steps refer to its result as an array in the list's order: [{"index": 0, "status": "ok", "data": <result>}, {"index": 1, "status": "error", "error": {...}}], so "$ref:ID[0].data" is one result and "$ref:ID[*].data" all. ` +
-	`In the answer it is {"results": [that array]}.
+VALUES: "value" calls nothing: any JSON with references and {"$calc": "expression"}. All arithmetic goes there: + - * / ?: sum product min max round(x, digits) abs len concat upper lower trim, ` +
+	`spaces around a minus. Others refer to "$ref:total", not "$ref:total.result".
 
-VALUES: a step with "value" instead of "tool" calls nothing: {"id": "total", "value": {"$calc": "sum($ref:lines[*].data.price) * 1.19"}}. All arithmetic goes there, in few expressions. ` +
-	`A value is any JSON with references, {"$calc": "..."} anywhere in it a number, text, boolean or list: what conditions have, and sum product min max round(x, digits) abs concat upper lower trim ?:. Numbers are exact decimals. ` +
-	`Spaces around a minus: "$ref:a.total - $ref:b.paid". Others refer to "$ref:total", not "$ref:total.result".
+CONDITIONS: "if": "$ref:a.total > 100 and not ($ref:a.country in ['DE'])" (== != < <= > >= or contains ??). Null is false. ` +
+	`A step not taken is no failure; what refers to its result is not taken either, unless by "$ref:yes.text || $ref:no.text".
+FAILURES: "$status:ID" is succeeded, failed, skipped, cancelled or not_taken; "$error:ID" is {"code", "message"} or null. ` +
+	`Who names a step by these runs however it ended; if it succeeds, the failure is handled.
 
-CONDITIONS: "if": "$ref:a.total > 100 and not ($ref:a.country in ['DE', 'FR'])" runs the step only where that is true (== != < <= > >= and or not in contains + - * / ?? len round). ` +
-	`null makes it false. A step that was not taken is no failure; one that refers to its result is not taken either, unless by alternatives: "$ref:yes.text || $ref:no.text".
-FAILURES: "$status:ID" is succeeded, failed, skipped, cancelled or not_taken; "$error:ID" is {"code", "tool_code", "message", "details"} or null. ` +
-	`A step that names another by these runs after it however it ended, and where it succeeds the failure is handled: the run can still succeed.
+MORE, where needed. In a step: "plan": {"steps": [...]} instead of a tool; in it "$input.x" is of the step's "arguments". ` +
+	`"repeat": {"until": "$last.done", "max": 20, "every": "2s"}; "$last", "$index" in arguments. "approval": true waits for a yes; the tool ask, {"question", "choices"}, asks the user. ` +
+	`"depends_on": ["id"]; "optional": true; "timeout": "30s"; "retry": {"max_attempts": 3}. ` +
+	`In the plan: "output_steps": ids whose results you need to see (few), or "output": the value itself; "on_failure": "stop"; "on_missing": "error".
 
-SEVERAL STEPS FOR EACH: "plan": {"steps": [...]} instead of a tool; inside, "$input.x" is of its "arguments".
+DON'T invent tools or ids, nor call execute_tool_plan in a step.
 
-AGAIN: "repeat": {"until": "$last.done", "max": 20, "every": "2s"}; "$last", "$index" in arguments
-
-PEOPLE: the tool ask, {"question", "choices": [...]}, asks the user and waits; the answer is its result. "approval": true in a step waits for a person's yes.
-
-OPTIONS, only where needed. Of a step: "depends_on": ["id"] waits without using the result; "optional": true: others can do without it; "timeout": "30s"; ` +
-	`"retry": {"max_attempts": 3}. Of the plan: "output_steps": the ids whose results you need to see (few), or "output": the value itself; ` +
-	`"on_failure": "stop" ends the run at the first failure that no step names (else only what needs the failed step is skipped); "timeout".
-
-DON'T invent tools or ids; call execute_tool_plan in a step; write a step many times where for_each does it.
-
-EXAMPLES (their tools may be made up: call only those that you have):
+EXAMPLES (their tools are made up: call those that you have):
 {{example}}
 {{numbers}}
-{{refund}}
 
-The answer has "status", "results" by step id, "not_taken", and "errors" with the reason of every step that did not succeed. A plan with mistakes is refused; its "problems" say what to write: mend them all and send it again.`
+The answer has "status", "results" by step id, "not_taken", "errors". A refused plan has "problems" that say what to write: mend all, send it again.`

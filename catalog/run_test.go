@@ -27,7 +27,7 @@ func TestTheExamplesOfTheGuideRun(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(stack.Stop)
 	results := map[string]string{
-		"list_orders": `{"total": 2, "items": [{"customer_id": "c1"}, {"customer_id": "c2"}]}`, "get_customer": `{"name": "Ann"}`, "search_documents": `{"hits": []}`,
+		"list_orders": `{"total": 2, "items": [{"customer_id": "c1"}, {"customer_id": "c2"}]}`, "get_customer": `{"name": "Ann"}`, "search": `{"hits": []}`,
 	}
 	nc, err := stack.Connect(ctx, "worker")
 	require.NoError(t, err)
@@ -52,8 +52,8 @@ func TestTheExamplesOfTheGuideRun(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
 	for body, want := range map[string]string{
-		catalog.Example:        `{"report":{"title":"2 late orders","customers":["Ann","Ann"],"policy":"no policy found"}}`,
-		catalog.NumbersExample: `{"rest":39.905}`,
+		catalog.Example:        `{"report":{"title":"2 late orders","customers":["Ann","Ann"],"policy":"none found"}}`,
+		catalog.NumbersExample: `{"rest":75.605}`,
 	} {
 		out, err := c.Run(ctx, []byte(body), client.SubmitOptions{})
 		require.NoError(t, err)
