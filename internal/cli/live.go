@@ -27,13 +27,14 @@ type silent struct{}
 func (silent) event(client.Event) {}
 func (silent) close()             {}
 
-// report picks how to tell of a run: redrawn lines on a terminal, one line for each event otherwise.
-func (a *app) report(run string, p *plan.Plan) reporter {
+// report picks how to tell of a run: redrawn lines on a terminal, one line for each event otherwise. now reads the plan
+// of the run once it was amended; it returns nil where that isn't to be had.
+func (a *app) report(run string, p *plan.Plan, now func() *plan.Plan) reporter {
 	if a.flags.quiet {
 		return silent{}
 	}
 	if p != nil && a.terminal {
-		return newLive(a.stderr, a.errStyle, newProgress(run, p, time.Now()))
+		return newLive(a.stderr, a.errStyle, newProgress(run, p, time.Now()), now)
 	}
 	return &lines{w: a.stderr, st: a.errStyle, plan: func() *plan.Plan { return p }}
 }
@@ -175,20 +176,24 @@ func spent(queuedMS, ranMS float64) string {
 // redrawEvery keeps the drawing smooth without being work.
 const redrawEvery = 80 * time.Millisecond
 
-// live redraws the lines of a run in place. It owns one goroutine, which close ends.
+// live redraws the lines of a run in place. It owns two goroutines, which close ends: reading the plan anew must not
+// hold the drawing up.
 type live struct {
-	w     io.Writer
-	st    style
-	stop  chan struct{}
-	done  chan struct{}
-	mu    sync.Mutex
-	g     *progress
-	drawn int // lines on the screen
+	w       io.Writer
+	st      style
+	stop    chan struct{}
+	amended chan struct{} // the plan is another now
+	plan    func() *plan.Plan
+	ends    sync.WaitGroup
+	mu      sync.Mutex
+	g       *progress
+	drawn   int // lines on the screen
 }
 
-func newLive(w io.Writer, st style, g *progress) *live {
-	l := &live{w: w, st: st, g: g, stop: make(chan struct{}), done: make(chan struct{})}
-	go l.loop()
+func newLive(w io.Writer, st style, g *progress, now func() *plan.Plan) *live {
+	l := &live{w: w, st: st, g: g, plan: now, stop: make(chan struct{}), amended: make(chan struct{}, 1)}
+	l.ends.Go(l.loop)
+	l.ends.Go(l.follow)
 	return l
 }
 
@@ -196,10 +201,31 @@ func (l *live) event(e client.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.g.apply(e, time.Now())
+	if e.Kind == subjects.EventAmend && e.Step == subjects.RootScope {
+		select {
+		case l.amended <- struct{}{}:
+		default: // it is about to be read
+		}
+	}
+}
+
+// follow reads the plan whenever it was amended.
+func (l *live) follow() {
+	for {
+		select {
+		case <-l.stop:
+			return
+		case <-l.amended:
+			if p := l.plan(); p != nil {
+				l.mu.Lock()
+				l.g.amend(p, time.Now())
+				l.mu.Unlock()
+			}
+		}
+	}
 }
 
 func (l *live) loop() {
-	defer close(l.done)
 	t := time.NewTicker(redrawEvery)
 	defer t.Stop()
 	for {
@@ -215,7 +241,7 @@ func (l *live) loop() {
 
 func (l *live) close() {
 	close(l.stop)
-	<-l.done
+	l.ends.Wait()
 }
 
 // draw goes back to the first line and writes each anew. A line never reaches the last column, so none wraps.

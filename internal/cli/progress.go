@@ -24,6 +24,8 @@ type progress struct {
 	began time.Time // when the first event came
 	over  bool
 	end   time.Time
+
+	early map[string]client.Event // the last of each step that the plan doesn't have yet
 }
 
 type stepView struct {
@@ -45,6 +47,25 @@ func newProgress(run string, p *plan.Plan, now time.Time) *progress {
 		g.steps[i].status = outcome.StepWaiting
 	}
 	return g
+}
+
+// amend goes on with the plan as it is after an amendment. What was discarded is shown no more.
+func (g *progress) amend(p *plan.Plan, now time.Time) {
+	before := *g
+	g.plan, g.waves, g.steps = p, p.Waves(), make([]stepView, len(p.Steps))
+	for i := range g.steps {
+		g.steps[i].status = outcome.StepWaiting
+		if old, ok := before.plan.Index(p.Steps[i].ID); ok {
+			g.steps[i] = before.steps[old]
+		}
+		if e, told := g.early[p.Steps[i].ID]; told {
+			g.step(e, now)
+			delete(g.early, e.Step)
+		}
+	}
+	if g.begun && !g.over {
+		g.markReady(now)
+	}
 }
 
 // apply takes an event that came at now.
@@ -95,12 +116,20 @@ func (g *progress) step(e client.Event, now time.Time) {
 	}
 }
 
-// within takes an event of a step that stands in the plan of another.
+// within takes an event of a step that stands in the plan of another, or that an amendment brought which is not known
+// yet.
 func (g *progress) within(e client.Event) {
 	outermost, _, inner := strings.Cut(e.Step, "/")
-	id, _, _ := subjects.SplitItem(outermost)
-	if i, ok := g.plan.Index(id); ok && inner && e.Status.Terminal() {
+	id, _, item := subjects.SplitItem(outermost)
+	i, ok := g.plan.Index(id)
+	switch {
+	case ok && inner && e.Status.Terminal():
 		g.steps[i].inside++
+	case !ok && !inner && !item:
+		if g.early == nil {
+			g.early = map[string]client.Event{}
+		}
+		g.early[e.Step] = e
 	}
 }
 

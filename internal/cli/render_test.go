@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -183,6 +184,36 @@ func TestGoldenProgress(t *testing.T) {
 	show(1200, step("london", outcome.StepSucceeded, 2, ""), step("note", outcome.StepCancelled, 0, ""))
 	show(5000, step("compare", outcome.StepSucceeded, 1, ""), client.Event{Kind: subjects.EventEnd})
 	golden(t, "progress", b.String())
+}
+
+// The live view of a run whose plan is amended has the steps of the plan as it is now, where they stand, also those whose
+// events came before the plan was read again.
+func TestAnAmendedPlanIsDrawn(t *testing.T) {
+	t.Parallel()
+	var screen shared
+	amended := make(chan *plan.Plan, 1)
+	l := newLive(&screen, style{}, newProgress("dog-day", parsed(t, `{"steps":[{"id":"walk","tool":"walk"},{"id":"feed","tool":"feed","depends_on":["walk"]}]}`), time.Now()),
+		func() *plan.Plan { return <-amended })
+	defer l.close()
+	shows := func(lines ...string) {
+		require.Eventually(t, func() bool {
+			frames := strings.Split(screen.String(), "dog-day")
+			frame := frames[len(frames)-1]
+			return !slices.ContainsFunc(lines, func(line string) bool { return !strings.Contains(frame, line) })
+		}, patience, time.Millisecond, "%q in %s", lines, screen.String())
+	}
+	done := func(id string) client.Event {
+		return client.Event{Kind: subjects.EventStep, Step: id, Tool: id, Status: outcome.StepSucceeded, MS: 1}
+	}
+	l.event(client.Event{Kind: subjects.EventStart, Steps: 2})
+	l.event(done("walk"))
+	shows("1 of 2 steps", "feed")
+	l.event(client.Event{Kind: subjects.EventAmend, Step: "=", Revision: 1, Steps: 2})
+	l.event(done("indoors"))
+	amended <- parsed(t, `{"steps":[{"id":"walk","tool":"walk"},{"id":"indoors","tool":"indoors"},{"id":"nap","tool":"nap","depends_on":["indoors"]}]}`)
+	shows("2 of 3 steps", "✓  walk", "✓  indoors", "nap")
+	l.event(done("nap"))
+	shows("3 of 3 steps", "✓  nap")
 }
 
 // A plan with more steps than the terminal has rows is shown by waves, and never in more lines than there are.

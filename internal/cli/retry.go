@@ -115,9 +115,10 @@ func (a *app) followRun(ctx context.Context, s *session, r *client.Run) (*outcom
 	defer w.Close()
 	w.Of(r)
 	a.tellIfAlone(ctx, s)
-	tell := a.report(r.ID(), a.planOf(ctx, s, r))
+	now := func() *plan.Plan { return planNow(ctx, s, r.ID()) }
+	tell := a.report(r.ID(), a.planOf(ctx, s, r), now)
 	if l, ok := tell.(*lines); ok {
-		l.plan = sync.OnceValue(func() *plan.Plan { return planNow(ctx, s, r.ID()) })
+		l.plan = sync.OnceValue(now)
 	}
 	return a.follow(ctx, w, tell)
 }

@@ -125,7 +125,7 @@ func (a *app) runOn(ctx context.Context, s *session, body []byte, p *plan.Plan, 
 	w.Of(r)
 	a.tellIfAttached(r)
 	a.tellIfAlone(ctx, s)
-	return a.follow(ctx, w, a.report(o.Run, p))
+	return a.follow(ctx, w, a.report(o.Run, p, func() *plan.Plan { return planNow(ctx, s, o.Run) }))
 }
 
 func (a *app) tellIfAttached(r *client.Run) {
