@@ -84,15 +84,24 @@ func TestAGapIsTold(t *testing.T) {
 	w := newWorld(t, nil)
 	_, err := w.client("default").Submit(w.ctx(), []byte(slow), client.SubmitOptions{Run: "r"})
 	require.NoError(t, err)
-	s := w.stream("?run=default.r") // it keeps the run followed
-	seen := until(t, s, "steps")
-	last := seen[len(seen)-1]
-	for _, old := range []string{"", "x", "x-1", strings.Replace(last.id, "-", "-9", 1)} {
+	until(t, w.stream("?run=default.r"), "steps") // it keeps the run followed
+	now := func() string {                        // what the last event of the run is
+		e, ok := next(w.stream("?run=default.r"))
+		require.True(t, ok)
+		require.Equal(t, "reset", e.kind)
+		return e.id
+	}
+	for _, old := range []string{"", "x", "x-1", strings.Replace(now(), "-", "-9", 1)} {
 		e, ok := next(w.stream("?run=default.r", "Last-Event-ID", old))
 		require.True(t, ok)
 		require.Equal(t, "reset", e.kind, old)
 	}
-	there := w.stream("?run=default.r", "Last-Event-ID", last.id)
+	var there *bufio.Scanner
+	require.Eventually(t, func() bool { // nothing came from before it was there until after
+		id := now()
+		there = w.stream("?run=default.r", "Last-Event-ID", id)
+		return now() == id
+	}, patience, time.Millisecond)
 	w.answer("default", "r")
 	e, ok := next(there)
 	require.True(t, ok)
