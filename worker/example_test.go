@@ -148,3 +148,30 @@ func check(err error) {
 		os.Exit(1)
 	}
 }
+
+// Shop is a value whose methods are tools.
+type Shop struct{ prices map[string]float64 }
+
+// Price takes a context first, so it becomes a tool.
+func (s Shop) Price(_ context.Context, in struct {
+	Item string `json:"item"`
+}) (float64, error) {
+	p, known := s.prices[in.Item]
+	if !known {
+		return 0, worker.Terminal(fmt.Errorf("no %s here", in.Item))
+	}
+	return p, nil
+}
+
+// The methods of a value are tools, each under its name.
+func ExampleMethods() {
+	demo(func(w *worker.Worker) {
+		worker.Methods(w, Shop{map[string]float64{"pen": 1.5}}, worker.MethodOptions{
+			Name:    func(method string) string { return "shop_" + worker.SnakeCase(method) },
+			Options: func(string) []worker.Option { return []worker.Option{worker.Description("what an item costs")} },
+		})
+	}, "shop_price", `{"item":"pen"}`, `{"item":"ink"}`)
+	// Output:
+	// 1.5
+	// tool_terminal: no ink here (retryable: false)
+}
