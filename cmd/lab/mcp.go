@@ -29,7 +29,21 @@ Without a REVISION it only serves, until it is interrupted.`,
 			})
 		},
 	}
+	c.AddCommand(bridgeCommand())
 	c.Flags().StringVar(&suite, "suite", "internal/lab/mcp/suite", "`folder` with the suite's node_modules")
+	return c
+}
+
+func bridgeCommand() *cobra.Command {
+	var folder string
+	c := &cobra.Command{
+		Use:   "bridge",
+		Short: "Run plans over the tools of real MCP servers",
+		Long:  "Hosts the tools of the servers that a folder names as workers, runs the folder's plans, and compares what they come to.",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return mcp.Bridge(cmd.Context(), folder, os.Stdout) },
+	}
+	c.Flags().StringVar(&folder, "folder", "internal/lab/mcp/npm", "`folder` with servers.json, plans.json and node_modules")
 	return c
 }
 

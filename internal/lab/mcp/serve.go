@@ -26,7 +26,7 @@ func Serve(ctx context.Context, do func(url string) error) error {
 		return err
 	}
 	defer nc.Close()
-	stop, err := host(ctx, nc)
+	stop, err := serve(ctx, nc, Host)
 	if err != nil {
 		return err
 	}
@@ -63,13 +63,13 @@ func Serve(ctx context.Context, do func(url string) error) error {
 	return err
 }
 
-// host runs a worker with the tools until it is stopped, and returns once they are registered.
-func host(ctx context.Context, nc *nats.Conn) (stop func(), err error) {
+// serve runs a worker with tools until it is stopped, and returns once they are registered.
+func serve(ctx context.Context, nc *nats.Conn, host func(*worker.Worker) error) (stop func(), err error) {
 	w, err := worker.New(nc, worker.Config{DrainTimeout: time.Second})
 	if err != nil {
 		return nil, err
 	}
-	if err := Host(w); err != nil {
+	if err := host(w); err != nil {
 		return nil, err
 	}
 	running, end := context.WithCancel(ctx)
