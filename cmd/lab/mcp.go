@@ -29,7 +29,7 @@ Without a REVISION it only serves, until it is interrupted.`,
 			})
 		},
 	}
-	c.AddCommand(bridgeCommand())
+	c.AddCommand(bridgeCommand(), clientCommand())
 	c.Flags().StringVar(&suite, "suite", "internal/lab/mcp/suite", "`folder` with the suite's node_modules")
 	return c
 }
@@ -44,6 +44,21 @@ func bridgeCommand() *cobra.Command {
 		RunE:  func(cmd *cobra.Command, _ []string) error { return mcp.Bridge(cmd.Context(), folder, os.Stdout) },
 	}
 	c.Flags().StringVar(&folder, "folder", "internal/lab/mcp/npm", "`folder` with servers.json, plans.json and node_modules")
+	return c
+}
+
+func clientCommand() *cobra.Command {
+	var folder string
+	c := &cobra.Command{
+		Use:   "client",
+		Short: "Call tools as the protocol's own client in TypeScript does",
+		Long:  "Starts a Stepjet with the tools of the suite, and runs a folder's witness.mjs against it.",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return mcp.Serve(cmd.Context(), func(url string) error { return mcp.Witness(cmd.Context(), folder, url, os.Stdout) })
+		},
+	}
+	c.Flags().StringVar(&folder, "folder", "internal/lab/mcp/client", "`folder` with witness.mjs and node_modules")
 	return c
 }
 

