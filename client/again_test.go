@@ -106,6 +106,50 @@ const chargePlan = `{"steps":[
 	{"id":"each","tool":"charge","for_each":{"in":[7,8]},"arguments":{"i":"$ref:item"}},
 	{"id":"note","tool":"echo","arguments":{"paid":"$ref:pay.n"}}],"output_steps":["note"]}`
 
+// Who makes a call again that the plan had a person approve of, by its own step, by one around it or as a whole, has one
+// asked again; a call that nobody was asked about is just made.
+func TestApprovedCallsThatDiedAskAgain(t *testing.T) {
+	t.Parallel()
+	ctx, cl, _, till := charging(t, nil)
+	approve := func(run, step string) {
+		require.Eventually(t, func() bool {
+			q, err := cl.Question(ctx, run, step)
+			if err != nil {
+				return false
+			}
+			_, err = cl.Approve(ctx, q, client.Answer{})
+			return err == nil
+		}, patience, 5*time.Millisecond)
+	}
+	for name, x := range map[string]struct{ plan, asks, died string }{
+		"step":  {`{"steps":[{"id":"pay","tool":"charge","approval":true}]}`, "pay", "pay"},
+		"above": {`{"steps":[{"id":"buy","approval":true,"plan":{"steps":[{"id":"pay","tool":"charge"}]}}]}`, "buy", "buy/pay"},
+		"whole": {`{"approval":true,"steps":[{"id":"pay","tool":"charge"}]}`, subjects.RootScope, "pay"},
+		"none":  {`{"steps":[{"id":"pay","tool":"charge"},{"id":"asked","tool":"echo","approval":{"timeout":"1ms"}}]}`, "", "pay"},
+	} {
+		r, err := cl.Submit(ctx, []byte(x.plan), client.SubmitOptions{Run: name})
+		require.NoError(t, err)
+		if x.asks != "" {
+			approve(name, x.asks)
+		}
+		_, err = r.Wait(ctx)
+		require.NoError(t, err)
+		d, err := cl.DeadLetter(ctx, name, x.died)
+		require.NoError(t, err)
+		require.Equal(t, x.asks != "", d.Approval, name)
+		before := len(till.called())
+		again, err := cl.RetryDead(ctx, d, client.RetryDeadOptions{})
+		require.NoError(t, err)
+		if d.Approval {
+			approve(again.ID(), "pay")
+		}
+		out, err := cl.SettleDead(ctx, d, again)
+		require.NoError(t, err)
+		require.Equal(t, outcome.Failed, out.Status, "the till is closed")
+		require.Len(t, till.called(), before+2)
+	}
+}
+
 func TestRealDeadLetters(t *testing.T) {
 	t.Parallel()
 	ctx, cl, _, till := charging(t, nil)

@@ -112,7 +112,8 @@ type RetryDeadOptions struct {
 }
 
 // RetryDead makes the call of a dead letter again: it submits a plan of one step, with the same id and tool and exactly
-// the arguments that the letter holds. Hand the run to SettleDead.
+// the arguments that the letter holds. Where the plan had a person approve of the call, so has the retry. Hand the run to
+// SettleDead.
 //
 // The id of the run follows from the letter: while a retry is under way, and after it succeeded, asking again attaches
 // to it; only after one that did not succeed is another begun. The tool gets a new idempotency key, since its last
@@ -224,7 +225,11 @@ func deadPlan(d *outcome.DeadLetter) ([]byte, error) {
 	}
 	id := calledAgain(d.Step)
 	tool, _ := json.Marshal(d.Tool) // strings can't fail
-	body := fmt.Appendf(nil, `{"steps":[{"id":"%s","tool":%s,"arguments":%s}]}`, id, tool, arguments)
+	asks := ""
+	if d.Approval { // what a person said of the call was about that run
+		asks = `"approval":true,`
+	}
+	body := fmt.Appendf(nil, `{"steps":[{"id":"%s","tool":%s,%s"arguments":%s}]}`, id, tool, asks, arguments)
 	if len(body) > plan.MaxBytes {
 		return nil, fault.New(fault.TooLarge, "the arguments of step %s of run %q have %d bytes, more than a plan may have", d.Step, d.Run, len(d.Arguments)).
 			WithHint("run what failed of the run again instead: stepjet retry")

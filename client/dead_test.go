@@ -106,6 +106,16 @@ func TestDeadLetterWithItsArguments(t *testing.T) {
 	require.Equal(t, fault.InvalidID, fault.CodeOf(err))
 }
 
+// A call that a person approved of is not made again unasked.
+func TestTheRetryOfAnApprovedCallAsks(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	d := w.bury("order 42", "pay", func(d *outcome.DeadLetter) { d.Approval = true })
+	r, err := w.client.RetryDead(w.ctx(), d, client.RetryDeadOptions{})
+	require.NoError(t, err)
+	require.Equal(t, `{"steps":[{"id":"pay","tool":"get_weather","approval":true,"arguments":{ "b":1.50,"a":"é"}}]}`, string(w.record(r.ID()).Data))
+}
+
 // However often it is asked for, one run makes the call again; and what it comes to decides about the letter.
 func TestADeadLetterIsRetriedOnce(t *testing.T) {
 	t.Parallel()

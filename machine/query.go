@@ -38,6 +38,20 @@ func (r *Run) MostAttempts(step int) int {
 	return max(n, 1)
 }
 
+// PlanAsks reports whether the plan has a person approve of a call before it begins: its step says so, one that it stands
+// in, or the plan for all. What its tool's contract asks for is another matter: that is asked wherever the tool is called.
+func (r *Run) PlanAsks(c Call) bool {
+	for i, ok := r.index(c); ok; i, ok = r.index(r.scopeOf(i).of) {
+		if r.stepOf(i).Approval != nil {
+			return true
+		}
+		if r.scopeOf(i).outer == nil {
+			break
+		}
+	}
+	return r.root.base().Approval != nil
+}
+
 // Stopping reports whether nothing new may start any more.
 func (r *Run) Stopping() bool { return r.root.stopping }
 

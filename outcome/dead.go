@@ -24,6 +24,8 @@ type DeadLetter struct {
 	Key    string    `json:"key"`
 	Worker string    `json:"worker,omitempty"` // of the last attempt
 	Failed time.Time `json:"failed,omitzero"`  // when the last attempt was recorded
+	// Approval is whether the plan had a person approve of the call: who makes it again has one asked again.
+	Approval bool `json:"approval,omitempty"`
 	// Context names the keys of the out-of-band context that its tool was given, never their values.
 	Context []ContextKey `json:"context,omitempty"`
 	// Blob holds the arguments where they are too large to be inline; then Arguments is empty.

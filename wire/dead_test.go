@@ -18,7 +18,7 @@ func TestDeadLetterForm(t *testing.T) {
 	t.Parallel()
 	d := &outcome.DeadLetter{
 		Run: "order #42", Tenant: "acme", Generation: 7, Step: "b=0", Tool: "get_weather", Attempts: 3, Error: fault.New(fault.Timeout, "late"),
-		Key: "k", Worker: "w1", Failed: at, Arguments: []byte(`{"x": 1.0}`),
+		Key: "k", Approval: true, Worker: "w1", Failed: at, Arguments: []byte(`{"x": 1.0}`),
 	}
 	h, body := wire.DeadLetterMessage(d)
 	golden(t, "dead_letter", h, body, wiretest.Ignored, func(m nats.Msg) nats.Msg {
