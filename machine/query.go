@@ -40,7 +40,7 @@ func (r *Run) MostAttempts(step int) int {
 
 // PlanAsks reports whether the plan has a person approve of a call before it begins: its step says so, one that it stands
 // in, or the plan for all. What its tool's contract asks for is another matter: that is asked wherever the tool is called.
-func (r *Run) PlanAsks(c Call) bool {
+func PlanAsks(r *Run, c Call) bool {
 	for i, ok := r.index(c); ok; i, ok = r.index(r.scopeOf(i).of) {
 		if r.stepOf(i).Approval != nil {
 			return true

@@ -60,7 +60,7 @@ func (d *deadLetters) of(r *run, c machine.Call) *deadLetter {
 		id: r.id, bucket: r.bucket(), call: c, inputs: r.inputs(c), note: r.deadLetters,
 		letter: outcome.DeadLetter{
 			Run: r.id.Plain(), Tenant: r.id.Tenant, Generation: r.generation, Step: a.Step, Tool: a.Tool, Attempts: attempts,
-			Approval: r.machine.PlanAsks(c), Context: r.contextOf(c.Step).Keys(), Error: err, Worker: res.Worker, Failed: r.machine.Step(c, r.submitted).Decided, Key: a.Key(),
+			Approval: machine.PlanAsks(r.machine, c), Context: r.contextOf(c.Step).Keys(), Error: err, Worker: res.Worker, Failed: r.machine.Step(c, r.submitted).Decided, Key: a.Key(),
 		},
 	}
 }
