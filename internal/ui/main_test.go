@@ -65,7 +65,7 @@ func (w *world) serve(change func(*ui.Config)) {
 	w.server, err = ui.New(w.ctx(), cfg)
 	require.NoError(w.t, err)
 	w.t.Cleanup(w.server.Close)
-	front := httptest.NewServer(w.server.Handler())
+	front := httptest.NewServer(asDescribed(w.t, w.server.Handler()))
 	w.t.Cleanup(front.Close)
 	w.t.Cleanup(front.CloseClientConnections)
 	w.url = front.URL

@@ -14,6 +14,7 @@ package ui
 
 import (
 	"context"
+	_ "embed"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -77,6 +78,7 @@ func (s *Server) Handler() http.Handler {
 	get("tools", look.tools)
 	get("dead", look.dead)
 	get("stream", s.hub.stream)
+	get("openapi.yaml", described)
 	mux.Handle("POST /api/v1/validate", s.cfg.Auth.guard(Viewer, act.validate)) // which changes nothing
 	post("runs", act.submit)
 	post("runs/{key}/cancel", act.cancel)
@@ -88,5 +90,20 @@ func (s *Server) Handler() http.Handler {
 		refuse(w, fault.New(fault.NotFound, "there is no %s %s", r.Method, r.URL.Path))
 	})
 	mux.Handle("/", page.Handler())
-	return guarded(s.cfg.Hosts, http.NewCrossOriginProtection().Handler(mux))
+	foreign := http.NewCrossOriginProtection()
+	foreign.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		refuse(w, fault.New(fault.Permission, "the request comes from a page of elsewhere (%s)", r.Header.Get("Origin")))
+	}))
+	return guarded(s.cfg.Hosts, foreign.Handler(mux))
+}
+
+// description says what the page asks, for who wants to ask the same: OpenAPI 3.
+//
+//go:embed openapi.yaml
+var description []byte
+
+func described(w http.ResponseWriter, _ *http.Request) (any, error) {
+	w.Header().Set("Content-Type", "application/yaml")
+	_, _ = w.Write(description) // who is gone needs no answer
+	return nil, nil
 }
