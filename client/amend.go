@@ -26,12 +26,18 @@ type Amendment struct {
 	Reason string
 	// By names who amends. It is kept as unverified, unless the server says who asks, and then it is the server's word.
 	By string
+	// Approved says that the caller may approve, so that nobody else is asked where the plan was submitted for an approval.
+	// It takes the right of an approver.
+	Approved bool
 }
 
-// Amended is an amendment that is in force.
+// Amended is an amendment that is in force, or waits for an approval.
 type Amended struct {
 	// Revision is that of the plan with it, Steps how many steps it has then, with those that were discarded.
 	Revision, Steps int
 	// Already says that it stood before this request.
 	Already bool
+	// Waits says that it does nothing yet: its run's plan was submitted for an approval, and a person is asked about the
+	// amendment too (Questions), under the token of its scope. The same request again says what became of it.
+	Waits bool
 }

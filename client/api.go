@@ -121,11 +121,13 @@ func (c *Client) Cancel(ctx context.Context, run, by string) error {
 	return notFound(name)
 }
 
-// Amend changes the plan of a run that goes on. It returns once the amendment is in force; asking twice is asking once.
-// An amendment has at most 256 KiB, a run at most 1,000 of them.
+// Amend changes the plan of a run that goes on. It returns once the amendment is in force, or, where the plan was submitted
+// for an approval, once a person is asked about the amendment too; asking twice is asking once. An amendment has at most
+// 256 KiB, a run at most 1,000 of them.
 //
-// Errors: Conflict where the plan was amended meanwhile, whose details have the "revision" of now; Overtaken where the
-// run went on before the amendment stood, so that it does nothing; NotAmendable for a plan that stays as it was
+// Errors: Conflict where the plan was amended meanwhile, whose details have the "revision" of now, and where somebody is
+// asked about it or about another amendment; Rejected where a person refused it, or nobody approved of it in time;
+// Overtaken where the run went on before the amendment stood, or was approved of, so that it does nothing; NotAmendable for a plan that stays as it was
 // submitted; those of plans, with all of them in the details as "problems"; Permission for a step that people approve;
 // AlreadyFinished, NotFound, LimitExceeded, TooLarge, InvalidValue; NotReady where no orchestrator answers.
 func (c *Client) Amend(ctx context.Context, run string, a Amendment) (*Amended, error) {
@@ -147,7 +149,11 @@ func (c *Client) Amend(ctx context.Context, run string, a Amendment) (*Amended, 
 		return nil, fault.New(fault.TooLarge, "the amendment has %d bytes, at most %d are allowed", len(body), wire.MaxAmendment).
 			WithHint("amend in several parts, or hand large data on by a name or an address")
 	}
-	answer, err := c.ofOwner(ctx, name, subjects.VerbAmend, body, ownerWithin)
+	verb := subjects.VerbAmend
+	if a.Approved {
+		verb = subjects.VerbAmendApproved
+	}
+	answer, err := c.ofOwner(ctx, name, verb, body, ownerWithin)
 	if err != nil {
 		return nil, err
 	}
@@ -155,5 +161,5 @@ func (c *Client) Amend(ctx context.Context, run string, a Amendment) (*Amended, 
 	if err := json.Unmarshal(answer, &reply); err != nil {
 		return nil, fault.Wrap(fault.Internal, err, "reading an orchestrator's answer")
 	}
-	return &Amended{Revision: reply.Revision, Steps: reply.Steps, Already: reply.Already}, nil
+	return &Amended{Revision: reply.Revision, Steps: reply.Steps, Already: reply.Already, Waits: reply.Waits}, nil
 }

@@ -19,7 +19,7 @@ type Event struct {
 	// Steps is, of a start, the number of steps of the plan; of an amendment that of the plan which was amended, 0 where
 	// it is told later.
 	Steps int `json:"steps,omitempty"`
-	// Revision is, of an amendment, its number, from 1; Step names the step whose plan it is, "=" for that of the run. By
+	// Revision is, of an amendment, or of a question about one, its number, from 1; Step names the step whose plan it is, "=" for that of the run. By
 	// says who asked for it, as they name themselves.
 	Revision int    `json:"revision,omitempty"`
 	By       string `json:"by,omitempty"`
@@ -70,7 +70,7 @@ func parseEvent(subject string, body []byte) (e Event, ok bool) {
 	case subjects.EventQuestion:
 		var x wire.QuestionEvent
 		x, ok = wire.ParseEvent[wire.QuestionEvent](body)
-		e.Time, e.Step, e.Status, e.Waiting = x.Time, x.Step, outcome.StepAsking, x.Text
+		e.Time, e.Step, e.Status, e.Waiting, e.Revision = x.Time, x.Step, outcome.StepAsking, x.Text, x.Revision
 	case subjects.EventAmend:
 		var x wire.AmendEvent
 		x, ok = wire.ParseEvent[wire.AmendEvent](body)

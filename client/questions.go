@@ -70,7 +70,7 @@ func (c *Client) Approve(ctx context.Context, q *outcome.Question, a Answer) (*o
 	return c.answer(ctx, q, wire.Answer{Decision: wire.Approve, Arguments: a.Arguments, Reason: a.Reason, By: a.By})
 }
 
-// Reject fails the step that asks, or cancels the run whose plan does. Errors as those of Approve.
+// Reject fails the step that asks, or cancels the run whose plan does; of an amendment, the plan goes on as it was. Errors as those of Approve.
 func (c *Client) Reject(ctx context.Context, q *outcome.Question, a Answer) (*outcome.Answered, error) {
 	return c.answer(ctx, q, wire.Answer{Decision: wire.Reject, Reason: a.Reason, By: a.By})
 }
@@ -97,7 +97,7 @@ func (c *Client) answer(ctx context.Context, q *outcome.Question, a wire.Answer)
 		if err != nil {
 			return nil, err
 		}
-		return stood(doc, q.Step, a, func(h *outcome.Handle) ([]byte, error) { return c.Blob(ctx, h) })
+		return stood(doc, q, a, func(h *outcome.Handle) ([]byte, error) { return c.Blob(ctx, h) })
 	}
 	body, err := wire.AnswerRequest{Step: q.Step, Answer: a}.Body()
 	if err != nil {
@@ -113,7 +113,7 @@ func (c *Client) answer(ctx context.Context, q *outcome.Question, a wire.Answer)
 		if bad != nil || doc == nil || doc.Generation != q.Generation {
 			return nil, err
 		}
-		return stood(doc, q.Step, a, func(h *outcome.Handle) ([]byte, error) { return c.Blob(ctx, h) })
+		return stood(doc, q, a, func(h *outcome.Handle) ([]byte, error) { return c.Blob(ctx, h) })
 	}
 	if err != nil {
 		return nil, err
@@ -127,8 +127,9 @@ func (c *Client) answer(ctx context.Context, q *outcome.Question, a wire.Answer)
 
 // stood returns the answer that a document tells of, where it says the same as another. Errors: Conflict where it says
 // something else, NotFound where nobody answered, and those of blob, which reads a large result.
-func stood(doc *outcome.Run, step string, a wire.Answer, blob func(*outcome.Handle) ([]byte, error)) (*outcome.Answered, error) {
-	stands, result := answeredIn(doc, step)
+func stood(doc *outcome.Run, q *outcome.Question, a wire.Answer, blob func(*outcome.Handle) ([]byte, error)) (*outcome.Answered, error) {
+	step := q.Step
+	stands, result := answeredIn(doc, q)
 	if stands == nil {
 		return nil, fault.New(fault.NotFound, "the step %s of run %q waits for no answer", text.Clip(step, 80), doc.Run).
 			WithHint("what waits: stepjet questions list; where the run stands: stepjet get %s", doc.Run)
@@ -162,9 +163,17 @@ func stood(doc *outcome.Run, step string, a wire.Answer, blob func(*outcome.Hand
 	return stands, nil
 }
 
-// answeredIn finds what a person said of a step, an item of one, or the plan ("="); nil where nobody did. With it comes
-// the account of the step, nil of the plan.
-func answeredIn(doc *outcome.Run, step string) (*outcome.Answered, *outcome.Step) {
+// answeredIn finds what a person said of a step, an item of one, an amendment, or the plan ("="); nil where nobody did. With
+// it comes the account of the step, nil of the plan and of an amendment.
+func answeredIn(doc *outcome.Run, q *outcome.Question) (*outcome.Answered, *outcome.Step) {
+	step := q.Step
+	if q.Revision > 0 {
+		i := slices.IndexFunc(doc.Amendments, func(a outcome.Amendment) bool { return a.Step == step && a.Revision == q.Revision })
+		if i < 0 {
+			return nil, nil
+		}
+		return doc.Amendments[i].Answer, nil
+	}
 	if step == subjects.RootScope {
 		return doc.Approval, nil
 	}

@@ -26,7 +26,9 @@ type Watcher struct {
 	stand map[string]string // where steps that are not over were last seen: status and what they wait for
 	over  int               // the steps among them
 	at    map[string]int    // the last amendment that was reported, by whose plan it is
-	begun bool              // the start was reported
+	// inForce is the last amendment that is in force, likewise, of a plan that was submitted for an approval; else nil.
+	inForce map[string]int
+	begun   bool // the start was reported
 	// patient is whether some time has passed: what is out at the first look has most often just been sent.
 	patient bool
 
@@ -185,6 +187,14 @@ func (w *Watcher) amended(e Event, each func(Event)) {
 	}
 }
 
+// amendedTo reports the last amendment of a plan as the document has it: of an approved one the last that is in force.
+func (w *Watcher) amendedTo(step string, revision int, each func(Event)) {
+	if w.inForce != nil {
+		revision = w.inForce[step]
+	}
+	w.amended(Event{Kind: subjects.EventAmend, Run: w.run, Step: step, Revision: revision}, each)
+}
+
 // catchUp reports what the document of the run holds and was not reported yet; over says that the run has ended. A run
 // that nobody knows yet, or whose owner is silent just now, is no error: the next read will tell. Nor is a connection
 // that is down, as it is for a moment where the process ends that has a data folder, and another takes it over.
@@ -209,7 +219,16 @@ func (w *Watcher) catchUp(ctx context.Context, each func(Event)) (over bool, err
 	if doc.Status != outcome.Rejected && len(doc.Steps) > 0 {
 		w.start(Event{Kind: subjects.EventStart, Run: w.run, Time: doc.Started, Steps: len(doc.Steps)}, each)
 	}
-	w.amended(Event{Kind: subjects.EventAmend, Run: w.run, Step: subjects.RootScope, Revision: doc.Revision}, each)
+	w.inForce = nil
+	for i := range doc.Amendments {
+		if w.inForce == nil {
+			w.inForce = map[string]int{}
+		}
+		if a := &doc.Amendments[i]; !a.Waits && a.Error == nil {
+			w.inForce[a.Step] = a.Revision
+		}
+	}
+	w.amendedTo(subjects.RootScope, doc.Revision, each)
 	for i := range doc.Steps {
 		s := &doc.Steps[i]
 		for k := range s.Items {
@@ -227,7 +246,7 @@ func (w *Watcher) catchUp(ctx context.Context, each func(Event)) (over bool, err
 // seen reports a step of the document, or an item of one, if it is over, or where it stands if that has changed. What
 // waits for other steps, or for its own items, says nothing that the plan doesn't.
 func (w *Watcher) seen(s *outcome.Step, each func(Event)) {
-	w.amended(Event{Kind: subjects.EventAmend, Run: w.run, Step: s.ID, Revision: s.Revision}, each)
+	w.amendedTo(s.ID, s.Revision, each)
 	e := stepEvent(wire.StepEventOf(w.run, s, len(s.Items) > 0))
 	switch {
 	case s.Status.Terminal():

@@ -40,13 +40,17 @@ type Amendment struct {
 	By        string
 	Verified  bool
 	Reason    string
+	// Approved says that no person is asked about it, though the plan was submitted for an approval: whoever asked for it
+	// may approve of it, or the run's owner closes what is open.
+	Approved bool
 
 	placed bool // there are calls for what is added,
 	first  int  // from here on
 	ids    []string
 	below  []int32      // of what is written again: call.below of what it is not now, the step before or the one after
 	read   *reading     // what it came to when it was read last
-	stale  *fault.Error // why it does nothing; nil where it is in force
+	asked  *Question    // what a person is asked about it, or was; nil for nothing
+	stale  *fault.Error // why it does nothing; nil where it is in force, or waits for a person
 	steps  int          // that its scope had then
 	at     time.Time    // of its record
 }
@@ -82,7 +86,7 @@ func (as *amendments) of(r *Run, a *Amendment) (x *amending, ok bool) {
 // again.
 func (as *amendments) undo(r *Run) {
 	for _, a := range slices.Backward(as.list) {
-		if x, ok := as.of(r, a); ok && a.stale == nil {
+		if x, ok := as.of(r, a); ok && a.InForce() {
 			x.giveBack()
 		}
 	}
@@ -92,7 +96,7 @@ func (as *amendments) undo(r *Run) {
 // take takes the record of an amendment.
 func (as *amendments) take(r *Run, rec *Record, out *Effects) {
 	a := rec.Amendment
-	a.stale, a.at = nil, rec.Time
+	a.stale, a.asked, a.at = nil, nil, rec.Time
 	x, ok := as.of(r, a)
 	if !ok || a.Revision != x.sc.revision()+1 {
 		return // nobody of ours wrote it, or its scope is not entered yet: once it can be, all is computed anew
@@ -100,8 +104,16 @@ func (as *amendments) take(r *Run, rec *Record, out *Effects) {
 	r.ordered++
 	as.list = append(as.list, a)
 	x.sc.amend().revision = a.Revision
-	x.apply(rec.Time, out)
-	a.steps = len(x.sc.plan.Steps)
+	x.placeAdded()
+	added, err := x.reads()
+	switch {
+	case err != nil:
+		x.isStale(err, out)
+	case x.needsApproval():
+		x.waitForPerson(rec.Time, out)
+	default:
+		x.apply(added, rec.Time, out)
+	}
 }
 
 // discards reports whether an amendment discards a step that is not over.
@@ -130,10 +142,18 @@ func (as *amendments) Amendment(scope string, revision int) *Amendment {
 // Amendments returns all of them in the order in which they count. They must not be changed.
 func (as *amendments) Amendments() []*Amendment { return as.list }
 
-// Stale says why an amendment whose record was read does nothing; nil where it is in force.
+// Stale says why an amendment whose record was read does nothing; nil where it is in force, or waits for an approval. The
+// code of one that a person refused is Rejected.
 func (a *Amendment) Stale() *fault.Error { return a.stale }
 
-// Steps returns how many steps the plan of the scope had once the amendment was read, At when it was recorded.
+// Waits reports whether an amendment whose record was read does nothing yet, because a person is to approve of it.
+func (a *Amendment) Waits() bool { return a.stale == nil && a.asked != nil && a.asked.open }
+
+// InForce reports whether an amendment whose record was read changed the plan.
+func (a *Amendment) InForce() bool { return a.stale == nil && !a.Waits() }
+
+// Steps returns how many steps the plan of the scope had once it was known what becomes of the amendment, At when it was
+// recorded.
 func (a *Amendment) Steps() int { return a.steps }
 
 // At returns the ledger's time of the record.
@@ -142,7 +162,7 @@ func (a *Amendment) At() time.Time { return a.at }
 // InForce returns the amendments of a scope that are in force, in their order.
 func (as *amendments) InForce(scope string) (list []*Amendment) {
 	for _, a := range as.list {
-		if a.Scope == scope && a.stale == nil {
+		if a.Scope == scope && a.InForce() {
 			list = append(list, a)
 		}
 	}

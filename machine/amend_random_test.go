@@ -28,6 +28,9 @@ func (w *nestWorld) unfold(t testing.TB) bool {
 	if !ok {
 		return false
 	}
+	if w.people != nil {
+		w.people.submits(u)
+	}
 	for n, x := range u.Parts {
 		w.queue = append(w.queue, &machine.Amendment{
 			Scope: subjects.RootScope, Revision: n + 1, Add: x.Add, Discard: x.Discard, Output: x.Output, OutputSteps: x.OutputSteps,
@@ -72,25 +75,7 @@ func TestRandomAmendmentsMatchTheTwin(t *testing.T) {
 		for c := range m.All() {
 			require.True(t, m.Step(c, w.now).Status.Terminal(), "%s: %v", what, accountOf(m))
 		}
-		all, err := w.nested.Run(nestContracts)
-		require.NoError(t, err)
-		want := all[""]
-		var got struct {
-			Status  string                     `json:"status"`
-			Results map[string]json.RawMessage `json:"results"`
-			Output  json.RawMessage            `json:"output"`
-		}
-		require.NoError(t, json.Unmarshal([]byte(w.outcome(m)), &got))
-		require.Equal(t, want.Status, got.Status, what)
-		require.Len(t, got.Results, len(want.Results), what)
-		for _, r := range want.Results {
-			same(t, r.JSON, got.Results[r.Step], "%s: result of %s", what, r.Step)
-		}
-		if want.Output != nil {
-			same(t, want.Output, got.Output, "%s: output", what)
-		}
-		require.Empty(t, reference.Differ(accountOf(m), all), what)
-		counted[want.Status]++
+		w.likeTheWhole(t, m, what, counted)
 		counted["amendments"] += amendments
 		w.again(t, m)
 	}
@@ -98,6 +83,29 @@ func TestRandomAmendmentsMatchTheTwin(t *testing.T) {
 		require.NotZero(t, counted[what], "%v", counted)
 	}
 	require.Greater(t, counted["amendments"], n, "%v", counted)
+}
+
+// likeTheWhole compares what a run came to with what its plan comes to as a whole.
+func (w *nestWorld) likeTheWhole(t testing.TB, m *machine.Run, what string, counted map[string]int) {
+	all, err := w.nested.Run(nestContracts)
+	require.NoError(t, err)
+	want := all[""]
+	var got struct {
+		Status  string                     `json:"status"`
+		Results map[string]json.RawMessage `json:"results"`
+		Output  json.RawMessage            `json:"output"`
+	}
+	require.NoError(t, json.Unmarshal([]byte(w.outcome(m)), &got))
+	require.Equal(t, want.Status, got.Status, what)
+	require.Len(t, got.Results, len(want.Results), what)
+	for _, r := range want.Results {
+		same(t, r.JSON, got.Results[r.Step], "%s: result of %s", what, r.Step)
+	}
+	if want.Output != nil {
+		same(t, want.Output, got.Output, "%s: output", what)
+	}
+	require.Empty(t, reference.Differ(accountOf(m), all), what)
+	counted[want.Status]++
 }
 
 // TestAmendmentsThatComeToStandElsewhere: a record that is read late makes an amendment stale, by which a step was written

@@ -35,15 +35,16 @@ func (x *amending) giveBack() {
 	}
 }
 
-// apply does what an amendment says, where it is in force.
-func (x *amending) apply(at time.Time, out *Effects) {
+// isStale lets an amendment do nothing. Its number is used up.
+func (x *amending) isStale(why *fault.Error, out *Effects) {
+	x.a.stale, x.a.steps = why, len(x.sc.plan.Steps)
+	x.sc.askClose(out)
+}
+
+// apply does what an amendment says, which is in force.
+func (x *amending) apply(added *plan.Amended, at time.Time, out *Effects) {
 	sc, now := x.sc, x.sc.amended
-	x.placeAdded()
-	added, err := x.inForce()
-	if x.a.stale = err; err != nil {
-		sc.askClose(out) // the number is used up
-		return
-	}
+	x.a.steps = len(added.Plan.Steps)
 	now.changing = true
 	sc.reached.taking = true // nobody is taken before all that is added is there
 	x.discardAll(at, out)
@@ -81,13 +82,21 @@ func idOf(step json.RawMessage) string {
 	return s.ID
 }
 
-// inForce reads an amendment where it stands. The error says why it is stale.
-func (x *amending) inForce() (*plan.Amended, *fault.Error) {
-	if err := x.unamendable(); err != nil {
+// reads reads an amendment where its record stands. The error says why it is stale.
+func (x *amending) reads() (*plan.Amended, *fault.Error) {
+	if err := x.unapproved(); err != nil {
 		return nil, err
 	}
 	if len(x.list) > MaxAmendments && !x.a.only() {
 		return nil, tooManyAmendments()
+	}
+	return x.inForce()
+}
+
+// inForce reads an amendment as it would count here. The error says why it would be stale.
+func (x *amending) inForce() (*plan.Amended, *fault.Error) {
+	if err := x.unamendable(); err != nil {
+		return nil, err
 	}
 	if err := x.stale(); err != nil {
 		return nil, err

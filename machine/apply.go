@@ -142,6 +142,7 @@ func (sc *scope) halt(r *Run, at time.Time, out *Effects) {
 	}
 	r.ordered++
 	for _, x := range sc.haltedWith(r, nil) {
+		dropProposal(x)
 		for n := range x.plan.Steps {
 			i := x.at(n)
 			r.giveUp(i, at, out)

@@ -2,7 +2,6 @@ package machine
 
 import (
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
 	"hash"
 	"time"
@@ -49,8 +48,8 @@ func (r *Run) applyAnswer(rec *Record, out *Effects) {
 	} else if c, there := r.Find(name); there {
 		a.Call = c
 	}
-	q := r.asked[a.Call]
-	if q == nil || !q.open {
+	q := r.Question(a.Call)
+	if q == nil {
 		r.spend(name, a.Number) // of a question that is not asked yet, or not any more
 		return
 	}
@@ -67,7 +66,11 @@ func (r *Run) applyAnswer(rec *Record, out *Effects) {
 	if q.open = false; a.Error == nil {
 		q.answer, q.answered = a, rec.Time
 	}
-	if a.Step == ThePlan {
+	switch {
+	case q.Amendment != nil:
+		proposalAnswered(r, q, rec.Time, out)
+		return
+	case a.Step == ThePlan:
 		r.planAnswered(q, rec, out)
 		return
 	}
@@ -94,10 +97,18 @@ func (r *Run) approves(q *Question) bool {
 	if q.answer.Decision != Expire {
 		return q.answer.Decision == Approve
 	}
-	return r.OnTimeout(q.Call) == Approve
+	return Unanswered(r, q) == Approve
 }
 
-// OnTimeout says what it comes to where nobody answers a question in time: Approve, Reject, or Expire, where the call
+// Unanswered is OnTimeout for a question. Of an amendment that is said by the plan, which it changes or in which it is.
+func Unanswered(r *Run, q *Question) string {
+	if q.Amendment != nil {
+		return onTimeout(r.root.base().Approval)
+	}
+	return r.OnTimeout(q.Call)
+}
+
+// OnTimeout says what it comes to where nobody answers the question of a call in time: Approve, Reject, or Expire, where the call
 // fails with timeout. No timeout stands for the approval that a contract asks for.
 func (r *Run) OnTimeout(c Call) string {
 	if c.Step == ThePlan {
@@ -247,10 +258,4 @@ func digestResult(h hash.Hash, res *Result) {
 	default:
 		digestText(h, string(res.Value))
 	}
-}
-
-// digestText adds a text, with its length, so that no two lists of texts are one.
-func digestText(h hash.Hash, text string) {
-	h.Write(binary.LittleEndian.AppendUint64(nil, uint64(len(text))))
-	h.Write([]byte(text))
 }

@@ -19,6 +19,9 @@ func Consider(r *Run, a *Amendment, c plan.Catalog) (*plan.Amended, []fault.Prob
 	if err := x.unamendable(); err != nil {
 		return nil, nil, err
 	}
+	if err := x.unapproved(); err != nil {
+		return nil, nil, err
+	}
 	if len(r.list) >= MaxAmendments && !a.only() {
 		return nil, nil, tooManyAmendments()
 	}
@@ -119,9 +122,6 @@ func tooManyAmendments() *fault.Error {
 func (x *amending) unamendable() *fault.Error {
 	sc := x.sc
 	switch {
-	case x.root.base().Approval != nil:
-		return fault.New(fault.NotAmendable, "the plan was submitted for an approval, and stays what was approved").
-			WithHint("submit what is to be done besides as a plan of its own")
 	case sc.plan.Language == 1:
 		return fault.New(fault.NotAmendable, "the plan uses nothing of the second version of the language, so it stays as it was submitted").
 			WithHint(`a plan that is to be amended says so: "open": true`)

@@ -139,6 +139,11 @@ func (r *Run) Outstanding(now time.Time, out *Effects) {
 		r.withheld = &Effects{Late: r.withheld.Late} // all else is asked for here
 	}
 	r.outstandingQuestion(Call{Step: ThePlan}, out)
+	for _, a := range r.list {
+		if a.Waits() && a.asked.Step != ThePlan {
+			r.outstandingQuestion(a.asked.Call, out)
+		}
+	}
 	for i := range r.calls {
 		s := &r.calls[i]
 		switch {

@@ -144,6 +144,7 @@ func (sc *scope) leave(r *Run, at time.Time, out *Effects) {
 	if sc.outer == nil || !sc.over() {
 		return
 	}
+	dropProposal(sc)
 	i, _ := r.index(sc.of)
 	if r.calls[i].state != entered {
 		return

@@ -38,6 +38,7 @@ type nestWorld struct {
 	lists   map[string][][]byte
 	stopAt  int                  // records after which somebody cancels; negative for never
 	queue   []*machine.Amendment // that are still to be recorded
+	people  *proposers           // of a plan that was submitted for an approval
 }
 
 func newNestWorld(t testing.TB, rng *rand.Rand, stop bool) *nestWorld {
@@ -63,6 +64,7 @@ func (w *nestWorld) create(subject string, rec machine.Record) {
 	w.now = w.now.Add(time.Millisecond)
 	rec.Seq, rec.Time = uint64(len(w.ledger)+10), w.now
 	w.ledger = append(w.ledger, rec)
+	w.people.take(&rec)
 }
 
 // value returns what references to a step see, wherever it lies.
@@ -267,10 +269,12 @@ func (p *pending) add(e *machine.Effects) {
 	p.Dispatch, p.Expand, p.Judge = append(p.Dispatch, e.Dispatch...), append(p.Expand, e.Expand...), append(p.Judge, e.Judge...)
 	p.Shape, p.Decide, p.Enter = append(p.Shape, e.Shape...), append(p.Decide, e.Decide...), append(p.Enter, e.Enter...)
 	p.Derive, p.Until = append(p.Derive, e.Derive...), append(p.Until, e.Until...)
+	p.Ask = append(p.Ask, e.Ask...)
 }
 
 func (p *pending) count() int {
-	return len(p.Dispatch) + len(p.Expand) + len(p.Judge) + len(p.Shape) + len(p.Decide) + len(p.Enter) + len(p.Derive) + len(p.Until)
+	return len(p.Dispatch) + len(p.Expand) + len(p.Judge) + len(p.Shape) + len(p.Decide) + len(p.Enter) + len(p.Derive) + len(p.Until) +
+		len(p.Ask)
 }
 
 // read returns a record as an owner reads it: one of the plan's own steps by its number, as the shell knows it.
@@ -295,6 +299,10 @@ func (w *nestWorld) do(m *machine.Run, p *pending, e *machine.Effects) {
 		if m.Wanted(d.Call, d.Attempt) {
 			w.execute(m, d)
 		}
+	case len(p.Ask) > 0 && w.Intn(3) == 0:
+		c := p.Ask[0]
+		p.Ask = p.Ask[1:]
+		w.consult(m, c)
 	case len(p.Expand) > 0:
 		step := p.Expand[0]
 		p.Expand = p.Expand[1:]
@@ -315,6 +323,7 @@ func (w *nestWorld) do(m *machine.Run, p *pending, e *machine.Effects) {
 	case len(p.Shape) > 0:
 		w.shape(m, p.Shape[0])
 		p.Shape = p.Shape[1:]
+	case len(p.Decide) == 0: // somebody thinks about it
 	default:
 		d := p.Decide[0]
 		p.Decide = p.Decide[1:]
@@ -337,7 +346,8 @@ func (w *nestWorld) run(t testing.TB) *machine.Run {
 			w.create("stop", machine.Record{Stop: &machine.Stop{Reason: outcome.Cancelled, By: "test"}})
 		}
 		switch {
-		case len(w.queue) > 0 && (w.Intn(6) == 0 || read == len(w.ledger) && p.count() == 0):
+		case w.people.propose(w, m):
+		case w.people == nil && len(w.queue) > 0 && (w.Intn(6) == 0 || read == len(w.ledger) && p.count() == 0):
 			w.amendNext()
 		case read < len(w.ledger) && w.Intn(3) > 0:
 			m.Apply(w.read(w.ledger[read]), w.now, &e)
@@ -346,7 +356,7 @@ func (w *nestWorld) run(t testing.TB) *machine.Run {
 			w.do(m, &p, &e)
 		case read == len(w.ledger):
 			m.Outstanding(w.now, &e)
-			require.NotZero(t, len(e.Dispatch)+len(e.Expand)+len(e.Judge)+len(e.Shape)+len(e.Decide)+len(e.Enter)+len(e.Derive)+len(e.Until), "stuck: %s", accountOf(m))
+			require.NotZero(t, len(e.Dispatch)+len(e.Expand)+len(e.Judge)+len(e.Shape)+len(e.Decide)+len(e.Enter)+len(e.Derive)+len(e.Until)+len(e.Ask), "stuck: %s", accountOf(m))
 		}
 		p.add(&e)
 		w.checkRoom(t, m)

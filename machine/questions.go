@@ -25,6 +25,9 @@ type Question struct {
 	Digest string
 	// Since is when it was asked, Until when it is to be answered by its owner; zero: it waits as long as the run.
 	Since, Until time.Time
+	// Amendment is what is asked about, where it is that; Call then names the composite whose plan it changes. nil: the
+	// call itself, or the plan.
+	Amendment *Amendment
 
 	open     bool
 	expiring bool    // its time is over, and a record was asked for
@@ -63,23 +66,29 @@ const (
 
 // takes reports whether an answer is one to such a question.
 func (q *Question) takes(a *Answer) bool {
+	whole := q.OfPlan()
 	switch {
 	case a.Error != nil:
-		return a.Decision == "" && a.Value == nil && a.Arguments == nil && q.Step != ThePlan
+		return a.Decision == "" && a.Value == nil && a.Arguments == nil && !whole
 	case a.Decision == Reject || a.Decision == Expire:
 		return a.Value == nil && a.Arguments == nil
 	case a.Value != nil:
-		return a.Decision == "" && a.Arguments == nil && q.Step != ThePlan
+		return a.Decision == "" && a.Arguments == nil && !whole
 	}
-	return a.Decision == Approve && q.Kind == outcome.Approval && (a.Arguments == nil || q.Step != ThePlan)
+	return a.Decision == Approve && q.Kind == outcome.Approval && (a.Arguments == nil || !whole)
 }
+
+// OfPlan reports whether a question is about a plan, or an amendment of one: it is taken as it is, or not at all.
+func (q *Question) OfPlan() bool { return q.Step == ThePlan || q.Amendment != nil }
 
 // questions are those of a run's calls, and what was answered.
 type questions struct {
-	asked   map[Call]*Question        // of the calls that have one
-	spent   map[string]int            // by token, the highest number of a void answer
-	inputs  map[int][sha256.Size]byte // of steps that ask: what their arguments are made of
-	refused *fault.Error              // why the plan was not approved
+	asked map[Call]*Question // of the calls that have one
+	// proposed are those about amendments, by the composite whose plan is changed: the last of each.
+	proposed map[Call]*Question
+	spent    map[string]int            // by token, the highest number of a void answer
+	inputs   map[int][sha256.Size]byte // of steps that ask: what their arguments are made of
+	refused  *fault.Error              // why the plan was not approved
 }
 
 // put opens a question, under the next number of the call of such a name.
@@ -128,6 +137,9 @@ func (qs *questions) outstandingQuestion(c Call, out *Effects) {
 
 // Question returns the open question of a call, nil where it has none. It must not be changed.
 func (qs *questions) Question(c Call) *Question {
+	if q := qs.proposed[c]; q != nil && q.open {
+		return q
+	}
 	if q := qs.asked[c]; q != nil && q.open {
 		return q
 	}
@@ -136,15 +148,17 @@ func (qs *questions) Question(c Call) *Question {
 
 // Questions calls each with every open question, in no order.
 func (qs *questions) Questions(each func(*Question)) {
-	for _, q := range qs.asked {
-		if q.open {
-			each(q)
+	for _, all := range [...]map[Call]*Question{qs.asked, qs.proposed} {
+		for _, q := range all {
+			if q.open {
+				each(q)
+			}
 		}
 	}
 }
 
 // Asked reports whether anybody was ever asked.
-func (qs *questions) Asked() bool { return len(qs.asked) > 0 }
+func (qs *questions) Asked() bool { return len(qs.asked)+len(qs.proposed) > 0 }
 
 // Answered returns the answer that counted for a call, and when it was recorded; nil where none did.
 func (qs *questions) Answered(c Call) (a *Answer, at time.Time) {
@@ -164,10 +178,15 @@ func (qs *questions) Arguments(c Call) []byte {
 
 // AccountOf returns the answer that counted for a call, as it is told of in documents; nil where none did.
 func (qs *questions) AccountOf(c Call) *outcome.Answered {
-	a, at := qs.Answered(c)
-	if a == nil {
+	return accountOf(qs.asked[c])
+}
+
+// accountOf is AccountOf for a question, of which there may be none.
+func accountOf(q *Question) *outcome.Answered {
+	if q == nil || q.answer == nil {
 		return nil
 	}
+	a, at := q.answer, q.answered
 	d := &outcome.Answered{Reason: a.Reason, By: a.By, Verified: a.Verified, Arguments: a.Arguments, At: at}
 	switch {
 	case a.Value != nil:

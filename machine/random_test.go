@@ -418,10 +418,14 @@ func copied(rec machine.Record) machine.Record {
 			told.Output = &clone
 		}
 	}
+	if a := rec.Answer; a != nil {
+		answer := *a
+		rec.Answer = &answer
+	}
 	if a := rec.Amendment; a != nil {
 		rec.Amendment = &machine.Amendment{
 			Scope: a.Scope, Revision: a.Revision, Add: a.Add, Discard: a.Discard, Rest: a.Rest, Output: a.Output,
-			OutputSteps: a.OutputSteps, Close: a.Close, Contracts: a.Contracts,
+			OutputSteps: a.OutputSteps, Close: a.Close, Contracts: a.Contracts, Digest: a.Digest, Approved: a.Approved,
 		}
 	}
 	return rec

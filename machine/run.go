@@ -231,7 +231,11 @@ func (r *Run) Begin(out *Effects) {
 const fewRecords = 4
 
 func (r *Run) finishIfOver(out *Effects) {
-	if r.root.over() && !r.finished && r.shaped(out) {
+	if !r.root.over() || r.finished {
+		return
+	}
+	dropProposal(&r.root)
+	if r.shaped(out) {
 		r.finished, out.Finished = true, true
 	}
 }

@@ -60,7 +60,7 @@ func (s *scenario) command(t *testing.T, d *datadriven.TestData) string {
 			arg.Scan(t, 0, &count)
 		case "holds":
 			arg.Scan(t, 0, &holds)
-		case "decision", "number", "stale", "reason", "scope", "revision":
+		case "decision", "number", "stale", "reason", "scope", "revision", "approved":
 		}
 	}
 	if wait != "" {
@@ -153,9 +153,13 @@ func (s *scenario) command(t *testing.T, d *datadriven.TestData) string {
 	default:
 		d.Fatalf(t, "unknown command %s", d.Cmd)
 	}
+	proposed := s.proposed()
 	s.run.Apply(rec, s.now, &s.effects)
 	if a := rec.Amendment; a != nil {
 		return verdict(s.run, a) + s.answer()
+	}
+	if proposed != nil && !proposed.Waits() {
+		return verdict(s.run, proposed) + s.answer()
 	}
 	return s.answer()
 }
@@ -165,8 +169,11 @@ func (s *scenario) command(t *testing.T, d *datadriven.TestData) string {
 func (s *scenario) amending(t *testing.T, d *datadriven.TestData) *machine.Amendment {
 	a := &machine.Amendment{Scope: subjects.RootScope, Contracts: map[string]*tool.Contract{"fresh": {MaxAttempts: 1}}}
 	for _, arg := range d.CmdArgs {
-		if arg.Key == "scope" {
+		switch arg.Key {
+		case "scope":
 			arg.Scan(t, 0, &a.Scope)
+		case "approved":
+			a.Approved = true
 		}
 	}
 	now, _ := machine.Revision(s.run, a.Scope)
@@ -191,6 +198,16 @@ func (s *scenario) amending(t *testing.T, d *datadriven.TestData) *machine.Amend
 	return a
 }
 
+// proposed returns the amendment that a person is asked about; nil for none.
+func (s *scenario) proposed() (a *machine.Amendment) {
+	for _, x := range s.run.Amendments() {
+		if x.Waits() {
+			a = x
+		}
+	}
+	return a
+}
+
 // verdict says what became of an amendment.
 func verdict(r *machine.Run, a *machine.Amendment) string {
 	switch {
@@ -198,6 +215,8 @@ func verdict(r *machine.Run, a *machine.Amendment) string {
 		return "void\n"
 	case a.Stale() != nil:
 		return fmt.Sprintf("stale: %s\n", a.Stale())
+	case a.Waits():
+		return fmt.Sprintf("revision %d waits\n", a.Revision)
 	}
 	return fmt.Sprintf("revision %d: %d steps\n", a.Revision, a.Steps())
 }
@@ -315,7 +334,7 @@ func (s *scenario) answer() string {
 		q := s.run.Question(c)
 		fmt.Fprintf(&b, "ask %s number %d: %s", token(c), q.Number, q.Kind)
 		if !q.Until.IsZero() {
-			fmt.Fprintf(&b, " until +%s, then %s", q.Until.Sub(epoch), s.run.OnTimeout(c))
+			fmt.Fprintf(&b, " until +%s, then %s", q.Until.Sub(epoch), machine.Unanswered(s.run, q))
 		}
 		b.WriteByte('\n')
 	}

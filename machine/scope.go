@@ -139,6 +139,7 @@ type amended struct {
 	revision  int         // of the last
 	closed    bool        // the scope is over with its steps
 	changing  bool        // a record is being applied
+	waiting   *Amendment  // the last, where a person is asked about it
 	until     time.Time   // of an open scope: when it is to be closed
 	expiring  bool        // that time is over, and a record was asked for
 }

@@ -146,14 +146,13 @@ func TestAmendWithin(t *testing.T) {
 	require.JSONEq(t, `{"a":{"n":1},"b":{"n":4,"also":1}}`, result(t, o, "p"))
 }
 
-// TestNotAmendable: a plan of the first language, under waves, or approved as it is, stays as it was submitted.
+// TestNotAmendable: a plan of the first language, or under waves, stays as it was submitted.
 func TestNotAmendable(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	for id, plan := range map[string]string{
-		"first":    `{"steps":[{"id":"a","tool":"gate"}]}`,
-		"waves":    `{"schedule":"waves","concurrency":1,"steps":[{"id":"a","tool":"gate"}]}`,
-		"approved": `{"approval":true,"steps":[{"id":"a","tool":"gate"}]}`,
+		"first": `{"steps":[{"id":"a","tool":"gate"}]}`,
+		"waves": `{"schedule":"waves","concurrency":1,"steps":[{"id":"a","tool":"gate"}]}`,
 	} {
 		_, err := s.client.Submit(ctx(t), []byte(plan), client.SubmitOptions{Run: id})
 		require.NoError(t, err)

@@ -110,7 +110,7 @@ func stepEvent(r *run, c machine.Call) wire.StepEvent {
 func (a *announcer) question(r *run, q *outcome.Question) {
 	a.tell(r, subjects.Event(r.id, subjects.EventQuestion), func() []byte {
 		return wire.QuestionEvent{
-			Run: q.Run, Step: q.Step, Number: q.Number, Kind: q.Kind, Text: text.Clip(q.Text, maxEventText), Digest: q.Digest,
+			Run: q.Run, Step: q.Step, Number: q.Number, Kind: q.Kind, Text: text.Clip(q.Text, maxEventText), Digest: q.Digest, Revision: q.Revision,
 			Time: q.Since, Until: q.Until,
 		}.Body()
 	})

@@ -131,8 +131,8 @@ func (s *api) request(m *nats.Msg) {
 			s.cancel(l, m, id)
 		case subjects.VerbApprove, subjects.VerbAnswer:
 			s.answerQuestion(l, m, id, verb)
-		case subjects.VerbAmend:
-			s.amend(l, m, id)
+		case subjects.VerbAmend, subjects.VerbAmendApproved:
+			s.amend(l, m, id, verb == subjects.VerbAmendApproved)
 		}
 	})
 }
@@ -236,8 +236,9 @@ func (s *api) cancel(l *loop, m *nats.Msg, id subjects.Run) {
 	})
 }
 
-// amend takes a request for an amendment.
-func (s *api) amend(l *loop, m *nats.Msg, id subjects.Run) {
+// amend takes a request for an amendment. Whether who asks may approve of it the subject says, since that is what the server
+// lets them publish to.
+func (s *api) amend(l *loop, m *nats.Msg, id subjects.Run, approved bool) {
 	request, err := wire.ParseAmendRequest(m)
 	if err != nil {
 		s.refuse(m, err)
@@ -247,7 +248,7 @@ func (s *api) amend(l *loop, m *nats.Msg, id subjects.Run) {
 	if r == nil || r.phase != running || r.awaitingInput() {
 		return // else it isn't read yet: the asker asks again
 	}
-	a := &amending{s: s, l: l, m: m, r: r, asks: request, digest: request.Digest()}
+	a := &amending{s: s, l: l, m: m, r: r, asks: request, digest: request.Digest(), approved: approved}
 	a.take()
 }
 

@@ -23,6 +23,8 @@ type amending struct {
 	r      *run
 	asks   wire.AmendRequest
 	digest string
+	// approved is whether who asks may approve, so that nobody else is asked.
+	approved bool
 
 	looked   bool // for tools that this owner did not know
 	answered bool
@@ -109,7 +111,8 @@ func (a *amending) record(change wire.Change) {
 		}
 		return
 	}
-	rec.Tools = catalog.freeze(x)
+	rec.Tools, rec.Needs = catalog.freeze(x), needsOfAmendment(a.r)
+	rec.Approved = a.approved && rec.Needs != nil
 	h, body, bad := rec.Message()
 	if bad == nil && len(body) > plan.MaxBytes {
 		bad = fault.New(fault.TooLarge, "the amendment has %d bytes with the contracts of its tools, at most %d are allowed", len(body), plan.MaxBytes).
@@ -178,14 +181,24 @@ func (a *amending) tell(stands *machine.Amendment, already bool) {
 	switch why := stands.Stale(); {
 	case stands.Digest != a.digest:
 		a.refuse(a.conflict(now))
+	case why != nil && why.Code == fault.Rejected:
+		a.refuse(rejected(why, now))
 	case why != nil:
 		a.refuse(overtaken(why, now))
 	default:
 		a.answered = true
 		a.s.reply(a.m, wire.AmendReply{
-			Run: a.r.id.Plain(), Scope: a.asks.Scope, Revision: stands.Revision, Steps: stands.Steps(), Already: already,
+			Run: a.r.id.Plain(), Scope: a.asks.Scope, Revision: stands.Revision, Steps: stands.Steps(), Already: already, Waits: stands.Waits(),
 		}.Body())
 	}
+}
+
+// rejected is the answer to an amendment that a person refused, or nobody approved of in time.
+func rejected(why *fault.Error, now int) error {
+	err := fault.New(fault.Rejected, "the plan stays as it is: %s", why.Message).
+		WithHint("what is asked for next is to revision %d", now)
+	err.Details, _ = json.Marshal(wire.AmendConflict{Revision: now}) // a number
+	return err
 }
 
 // overtaken is the answer to an amendment that was recorded and does nothing.

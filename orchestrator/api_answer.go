@@ -59,7 +59,7 @@ func (a *answering) refuse(err error) { a.s.refuse(a.m, err) }
 // take checks the answer against the question as it stands now, and records it.
 func (a *answering) take() {
 	q := a.r.machine.Question(a.call)
-	if q == nil {
+	if q == nil || a.stands(q) {
 		a.over()
 		return
 	}
@@ -74,9 +74,16 @@ func (a *answering) take() {
 	a.checkValue(q)
 }
 
+// stands reports whether what is answered was answered before, though something else is asked under the same token: about an
+// amendment of a plan that was approved, say.
+func (a *answering) stands(q *machine.Question) bool {
+	before, _, _ := machine.Stands(a.r.machine, a.call, a.asks.Digest)
+	return before != nil && before.Digest == a.asks.Digest && q.Digest != a.asks.Digest
+}
+
 // over answers where nobody is asked any more: by what stands.
 func (a *answering) over() {
-	if stands, _ := a.r.machine.Answered(a.call); stands != nil {
+	if stands, _, _ := machine.Stands(a.r.machine, a.call, a.asks.Digest); stands != nil {
 		a.tell(true)
 		return
 	}
@@ -108,6 +115,8 @@ func (a *answering) unfit(q *machine.Question) error {
 		return fault.New(fault.InvalidValue, "the step %s asks for a value", a.asks.Step).WithHint(`write "value", or "decision": "reject"`)
 	case a.asks.Value == nil && a.asks.Arguments == nil:
 		return nil
+	case q.Amendment != nil:
+		return fault.New(fault.InvalidValue, "an amendment is approved or rejected as it is").WithHint("reject it, and ask for another")
 	case q.Step == machine.ThePlan:
 		return fault.New(fault.InvalidValue, "a plan is approved or rejected as it is").WithHint("reject it, and submit another")
 	case q.Item == 0 && a.r.step(q.Step).ForEach != nil:
@@ -229,8 +238,7 @@ func (a *answering) record(q *machine.Question) {
 
 // tell answers with what stands for the question. already says that it did before the request.
 func (a *answering) tell(already bool) {
-	stands, _ := a.r.machine.Answered(a.call)
-	account := a.r.machine.AccountOf(a.call)
+	stands, account, change := machine.Stands(a.r.machine, a.call, a.asks.Digest)
 	switch {
 	case stands == nil && a.r.machine.Question(a.call) != nil:
 		a.refuse(fault.New(fault.Conflict, "the question of %s was asked anew while this answer was on its way", a.asks.Step).
@@ -241,6 +249,9 @@ func (a *answering) tell(already bool) {
 	case !a.asks.Same(wire.Answer{Digest: stands.Digest, Decision: stands.Decision, Value: stands.Value, Arguments: stands.Arguments}):
 		a.refuse(fault.New(fault.Conflict, "the step %s was %s already%s", a.asks.Step, account.Decision, byWhom(account)).
 			WithHint("that stands; see what came of it: stepjet get %s", a.r.id.Plain()))
+	case change != nil && change.Stale() != nil && change.Stale().Code != fault.Rejected:
+		now, _ := machine.Revision(a.r.machine, change.Scope)
+		a.refuse(overtaken(change.Stale(), now))
 	default:
 		a.s.reply(a.m, wire.AnswerReply{Run: a.r.id.Plain(), Step: a.asks.Step, Answered: *account, Already: already}.Body())
 	}

@@ -176,21 +176,47 @@ func (dc *decider) given(ctx context.Context, a subjects.Attempt, shard int, seq
 	return err != nil || seq <= s.Given
 }
 
-// recordAmendment creates the record of an amendment. Whose record is first counts.
+// recordAmendment creates the record of an amendment. Whose record is first counts. What has to be known to follow it is
+// recorded before, so that the run goes to one who knows: the record itself lets all others leave the run alone.
 func (dc *decider) recordAmendment(r *run, scope string, revision int, h nats.Header, body []byte, done func(error)) {
 	subject := subjects.AmendRecord(r.id, r.generation, scope, revision, dc.store.Shards())
-	dc.store.CreateAsync(dc.ctx, subject, h, body, nil, func(_ kv.Decision, _ uint64, err error) {
+	said := func(err error) {
 		if err != nil && dc.ctx.Err() == nil {
 			dc.log.Error("an amendment could not be recorded", "run", r.id.Plain(), "scope", scope, "error", err)
 		}
 		done(err)
+	}
+	create := func() {
+		dc.store.CreateAsync(dc.ctx, subject, h, body, nil, func(_ kv.Decision, _ uint64, err error) { said(err) })
+	}
+	needs := needsOfAmendment(r)
+	if needs == nil {
+		create()
+		return
+	}
+	dc.job(func(ctx context.Context) {
+		if err := dc.store.RecordNeeds(ctx, needs); err != nil {
+			said(err)
+			return
+		}
+		create()
 	})
+}
+
+// needsOfAmendment returns what has to be known to follow an amendment of a run: that it may wait for an approval, where its
+// plan was submitted for one; nil for nothing.
+func needsOfAmendment(r *run) []string {
+	if machine.Approves(r.machine) {
+		return []string{wire.ApprovedAmendments}
+	}
+	return nil
 }
 
 // closeScope records that an open scope is closed, since nobody amended it for as long as it waits.
 func (dc *decider) closeScope(r *run, c machine.Closing) {
 	request := wire.AmendRequest{Scope: c.Scope, Revision: c.Revision - 1, Change: wire.Change{Close: true}}
-	a := wire.Amend{Digest: request.Digest(), Change: request.Change, Reason: "it was open for as long as it may be"}
+	a := wire.Amend{Digest: request.Digest(), Change: request.Change, Reason: "it was open for as long as it may be", Needs: needsOfAmendment(r)}
+	a.Approved = a.Needs != nil // it lets nothing run
 	h, body, err := a.Message()
 	if err != nil {
 		return // of a flag and texts: it can't fail

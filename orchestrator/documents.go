@@ -48,7 +48,7 @@ func (d *documents) of(ctx context.Context, r *run) *outcome.Run {
 	if u := r.start.Reuse; u != nil {
 		doc.RetryOf, doc.RetryFrom = u.Of, u.From
 	}
-	doc.Revision, _ = machine.Revision(m, subjects.RootScope)
+	doc.Revision, doc.Amendments = revisionOf(m, subjects.RootScope), amendmentsOf(m)
 	doc.Approval, doc.Templates = m.AccountOf(machine.Call{Step: machine.ThePlan}), templatesOf(r)
 	inOutcome := map[string]bool{}
 	if m.Finished() {
@@ -64,6 +64,33 @@ func (d *documents) of(ctx context.Context, r *run) *outcome.Run {
 	p, of := m.Scope(0)
 	doc.Steps = d.steps(ctx, r, of, len(p.Steps), inOutcome, &room, now)
 	return doc
+}
+
+// revisionOf returns the number of the last amendment of a scope, but for one that waits.
+func revisionOf(m *machine.Run, scope string) int {
+	n, _ := machine.Revision(m, scope)
+	if machine.WaitingAmendment(m, scope) != nil {
+		n--
+	}
+	return n
+}
+
+// maxAmendments is how many amendments of an approved plan a document tells of.
+const maxAmendments = 100
+
+// amendmentsOf tells what became of the last amendments of a plan that was submitted for an approval; nil for any other.
+func amendmentsOf(m *machine.Run) (list []outcome.Amendment) {
+	if !machine.Approves(m) {
+		return nil
+	}
+	all := m.Amendments()
+	for _, a := range all[max(len(all)-maxAmendments, 0):] {
+		list = append(list, outcome.Amendment{
+			Step: a.Scope, Revision: a.Revision, By: a.By, Verified: a.Verified, Reason: a.Reason, At: a.At(), Waits: a.Waits(),
+			Answer: a.Account(), Error: a.Stale(), Digest: a.Asked(),
+		})
+	}
+	return list
 }
 
 // templatesOf returns the plans of the templates that a run may call, by name; nil for none.
@@ -111,7 +138,7 @@ func (d *documents) steps(
 		room.fitTries(st, i)
 		inside := func(c machine.Call, x *outcome.Step) {
 			if len(r.machine.Amendments()) > 0 {
-				x.Revision, _ = machine.Revision(r.machine, x.ID)
+				x.Revision = revisionOf(r.machine, x.ID)
 			}
 			for p, within := range r.machine.Inside(c) {
 				x.Steps = append(x.Steps, d.steps(ctx, r, within, len(p.Steps), inOutcome, room, now)...)

@@ -224,9 +224,9 @@ func (dr *driver) apply(r *run, e entry, now time.Time) bool {
 // record hands a whole record to the machine.
 func (dr *driver) record(r *run, rec machine.Record, now time.Time) {
 	r.machine.Apply(rec, now, &dr.effects)
-	if x := rec.Amendment; x != nil {
+	if x := decidedNow(r, &rec); x != nil {
 		r.changes.freeze()
-		if r.machine.Amendment(x.Scope, x.Revision) == x && x.Stale() == nil {
+		if r.machine.Amendment(x.Scope, x.Revision) == x && x.InForce() {
 			dr.announcer.amended(r, x)
 		}
 	}
@@ -238,6 +238,18 @@ func (dr *driver) record(r *run, rec machine.Record, now time.Time) {
 		dr.tell.record(r, &rec, now)
 	}
 	dr.expand(r, now)
+}
+
+// decidedNow returns the amendment that a record is, or that a person said with it what becomes of it; nil for none.
+func decidedNow(r *run, rec *machine.Record) *machine.Amendment {
+	if rec.Answer == nil || rec.Answer.Step == machine.NotYet {
+		return rec.Amendment
+	}
+	counts, _, x := machine.Stands(r.machine, rec.Answer.Call, rec.Answer.Digest)
+	if counts != rec.Answer {
+		return nil
+	}
+	return x
 }
 
 // enter makes sure that the inputs of composites can be read which lie in blobs, or are large.

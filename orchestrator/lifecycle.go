@@ -123,6 +123,13 @@ func (lc *lifecycle) take(r *run, rec subjects.Record, e kv.Entry) {
 			}
 			return
 		}
+		if needs := wire.AmendNeeds(e.Header, e.Data); rec.Kind == subjects.AmendKind && !lc.cfg.Store.Knows.All(needs) {
+			if r.phase != finishing && r.phase != finished {
+				lc.leaveAlone(r)
+				lc.recordNeeds(needs)
+			}
+			return
+		}
 	}
 	r.touched = lc.clock.Now()
 	switch r.phase {

@@ -51,6 +51,7 @@ func (w *lettersWritten) has(c machine.Call) bool {
 type askedPeople struct {
 	entries map[machine.Call]questionEntry // that it has written, or is about to
 	waiting map[machine.Call][]answerer    // who wait to be told what stands for their answer
+	changes map[machine.Call]bool          // whose entry is about an amendment
 }
 
 // questionEntry is the entry of a question.
@@ -67,7 +68,7 @@ type answerer struct {
 
 func (r *run) asks() *askedPeople {
 	if r.people == nil {
-		r.people = &askedPeople{entries: map[machine.Call]questionEntry{}, waiting: map[machine.Call][]answerer{}}
+		r.people = &askedPeople{entries: map[machine.Call]questionEntry{}, waiting: map[machine.Call][]answerer{}, changes: map[machine.Call]bool{}}
 	}
 	return r.people
 }
@@ -122,6 +123,7 @@ func amendmentOf(rec subjects.Record, a *wire.Amend) *machine.Amendment {
 	x := &machine.Amendment{
 		Scope: rec.Step, Revision: rec.Number, Digest: a.Digest, Add: a.Add, Discard: a.Discard.Steps, Rest: a.Discard.Rest,
 		Output: a.Output, OutputSteps: a.OutputSteps, Close: a.Close, By: a.By, Verified: a.Verified, Reason: a.Reason,
+		Approved: a.Approved,
 	}
 	for name, t := range a.Tools {
 		if x.Contracts == nil {
@@ -157,7 +159,7 @@ func (c *changes) freeze() {
 	maps.Copy(start.Tools, c.start.Tools)
 	for _, f := range c.frozen {
 		a := f.amendment
-		if c.run.machine.Amendment(a.Scope, a.Revision) != a || a.Stale() != nil {
+		if c.run.machine.Amendment(a.Scope, a.Revision) != a || !a.InForce() {
 			continue
 		}
 		for name, t := range f.tools {

@@ -51,6 +51,20 @@ func (qs *questions) carryOut(r *run, eff *machine.Effects) {
 	for _, c := range eff.Settled {
 		qs.remove(r, c)
 	}
+	if r.people == nil {
+		return
+	}
+	for c := range r.people.changes { // nobody is asked about a plan that is over
+		if r.machine.Question(c) == nil {
+			qs.remove(r, c)
+		}
+	}
+}
+
+// proposed fills in what a person is shown of an amendment.
+func proposed(a *machine.Amendment, doc *outcome.Question) {
+	doc.Revision, doc.By, doc.Verified, doc.Reason = a.Revision, a.By, a.Verified, a.Reason
+	doc.Change, _ = json.Marshal(changeOf(a)) // it was read from JSON
 }
 
 // tell writes the entry of an open question. What can't be shown because its references lead nowhere fails the step, as
@@ -65,11 +79,15 @@ func (qs *questions) tell(r *run, q machine.Question) {
 	if !q.Until.IsZero() {
 		doc.Until = &q.Until
 	}
-	if on := r.machine.OnTimeout(q.Call); doc.Until != nil && on != machine.Expire {
+	if on := machine.Unanswered(r.machine, &q); doc.Until != nil && on != machine.Expire {
 		doc.OnTimeout = on
 	}
-	if q.Step == machine.ThePlan {
+	if q.OfPlan() {
 		doc.Text = r.plan.Approval.Text()
+		if q.Amendment != nil {
+			proposed(q.Amendment, doc)
+			r.asks().changes[q.Call] = true
+		}
 		qs.job(func(ctx context.Context) { qs.put(ctx, r, bucket, q, doc) })
 		return
 	}
@@ -194,6 +212,7 @@ func (qs *questions) remove(r *run, c machine.Call) {
 		return
 	}
 	delete(r.people.entries, c)
+	delete(r.people.changes, c)
 	key := subjects.QuestionKey(r.id, r.generation, r.token(c))
 	qs.job(func(ctx context.Context) { qs.purge(ctx, key, 0) })
 }

@@ -273,6 +273,10 @@ func (r *Run) header(b []byte) []byte {
 		b = appendValue(b, r.Approval)
 	}
 	b = appendNumber(b, `,"revision":`, r.Revision)
+	if len(r.Amendments) > 0 {
+		b = append(b, `,"amendments":`...)
+		b = appendValue(b, r.Amendments)
+	}
 	if len(r.Context) > 0 {
 		b = append(b, `,"context":`...)
 		b = appendValue(b, r.Context)

@@ -167,6 +167,9 @@ type Run struct {
 	Approval *Answered `json:"approval,omitempty"`
 	// Revision is the number of the last amendment of the plan; 0 for one that is as it was submitted.
 	Revision int `json:"revision,omitempty"`
+	// Amendments are the last 100 of a run whose plan was submitted for an approval, in the order of their records: what
+	// became of each.
+	Amendments []Amendment `json:"amendments,omitempty"`
 	// Context names the keys of the out-of-band context that came with the plan, never their values.
 	Context []ContextKey `json:"context,omitempty"`
 	Stats   Stats        `json:"stats"`

@@ -3,6 +3,8 @@ package outcome
 import (
 	"encoding/json"
 	"time"
+
+	"github.com/stepjet/stepjet/fault"
 )
 
 // QuestionKind is what a person is asked for.
@@ -37,6 +39,15 @@ type Question struct {
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 	Blob      *Handle         `json:"blob,omitempty"`
 	Items     int             `json:"items,omitempty"`
+	// Revision is the number of the amendment that is asked about, 0 where it is the step or the plan itself. Step then
+	// names the step whose plan is changed, "=" for that of the run; Change is what is changed, as it stands in the request;
+	// By asked for it, for Reason.
+	Revision int             `json:"revision,omitempty"`
+	Change   json.RawMessage `json:"change,omitempty"`
+	By       string          `json:"by,omitempty"`
+	// Verified says that By is the server's word.
+	Verified bool   `json:"verified,omitempty"`
+	Reason   string `json:"reason,omitempty"`
 	// Digest names what is shown. An answer repeats it, so that it counts for nothing else.
 	Digest string `json:"digest"`
 	// Since is when it was asked, Until when it is answered without anybody, by OnTimeout; zero: it waits as long as
@@ -44,6 +55,26 @@ type Question struct {
 	Since     time.Time  `json:"since"`
 	Until     *time.Time `json:"until,omitempty"`
 	OnTimeout string     `json:"on_timeout,omitempty"`
+}
+
+// Amendment is what became of an amendment of a run whose plan was submitted for an approval.
+type Amendment struct {
+	// Step names the step whose plan it is, "=" for that of the run.
+	Step     string `json:"step"`
+	Revision int    `json:"revision"`
+	By       string `json:"by,omitempty"`
+	// Verified says that By is the server's word.
+	Verified bool      `json:"verified,omitempty"`
+	Reason   string    `json:"reason,omitempty"`
+	At       time.Time `json:"at"` // when it was recorded
+	// Waits says that it does nothing yet, because a person is asked.
+	Waits bool `json:"waits,omitempty"`
+	// Answer is what a person said of it; nil where nobody did, or had to.
+	Answer *Answered `json:"answer,omitempty"`
+	// Error is why it does nothing; nil for one that waits, or is in force.
+	Error *fault.Error `json:"error,omitempty"`
+	// Digest names what was asked about it; empty where nobody was.
+	Digest string `json:"digest,omitempty"`
 }
 
 // Answered is an answer that counted, in the account of the step that it was for.

@@ -85,8 +85,6 @@ func readOpen(p *parser, n, within int32, here place) {
 		p.invalid(p.below(here, within), `write "open": true beside it, or remove it`, `"open_for" is of an open plan`)
 	case p.plan.Open && p.plan.Schedule == Waves:
 		p.invalid(p.below(here, n), `leave "schedule" out`, "a plan that is scheduled by waves can't be amended, so it can't be open")
-	case p.plan.Open && p.plan.Approval != nil:
-		p.invalid(p.below(here, n), "leave one of them out, or approve the steps", "a plan that is approved stays as it was approved, so it can't be open")
 	case p.plan.Open && ok:
 		p.plan.OpenFor = wait
 	case p.plan.Open:

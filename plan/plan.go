@@ -77,13 +77,33 @@ type Limits struct {
 // Language2 is the need of a plan that uses anything which the second version of the language adds.
 const Language2 = "language-2"
 
+// ApprovedAmendments is the need of a plan that is submitted for an approval, and may be amended whether anybody asks for
+// that or not: because it, or a plan within, is open and its owner closes it.
+const ApprovedAmendments = "approved-amendments"
+
 // Needs returns what has to be known to go on with a run of the plan, as its start says it: names, sorted; nil for
 // nothing.
 func (p *Plan) Needs() []string {
-	if p.Language > 1 {
-		return []string{Language2}
+	switch {
+	case p.Language == 1:
+		return nil
+	case p.Approval != nil && opens(p):
+		return []string{ApprovedAmendments, Language2}
 	}
-	return nil
+	return []string{Language2}
+}
+
+// opens reports whether a plan, or one within it, is open.
+func opens(p *Plan) bool {
+	if p.Open {
+		return true
+	}
+	for s := range p.All() {
+		if s.Plan != nil && s.Plan.Open {
+			return true
+		}
+	}
+	return false
 }
 
 // Accepted reads a plan that was accepted once, for whoever shows its run: as it would be now or, where it would be

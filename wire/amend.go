@@ -78,7 +78,16 @@ type Amend struct {
 	By     string `json:"by,omitempty"`
 	// Verified says that By is the server's word.
 	Verified bool `json:"verified,omitempty"`
+	// Approved says that nobody is asked about it, though the plan was submitted for an approval: who asked for it may give
+	// that, or the run's owner closes what is open.
+	Approved bool `json:"approved,omitempty"`
+	// Needs are what must be known to follow it: who doesn't know all of them leaves the run alone from here on.
+	Needs []string `json:"needs,omitempty"`
 }
+
+// ApprovedAmendments is the need of an amendment of a plan that was submitted for an approval, and of such a plan that is
+// open: it is in force where its answer stands. An orchestrator of before takes it for one that does nothing.
+const ApprovedAmendments = "approved-amendments"
 
 // Message writes an amendment as headers and body. The bytes of what is added are kept, but for white space. Errors:
 // Internal, for what is no JSON.
@@ -87,7 +96,18 @@ func (a *Amend) Message() (nats.Header, []byte, error) {
 	if err != nil {
 		return nil, nil, fault.Wrap(fault.Internal, err, "writing an amendment")
 	}
+	if len(a.Needs) > 0 {
+		return nats.Header{subjects.HeaderVersion: {subjects.NeedsVersion}}, body, nil
+	}
 	return Versioned(), body, nil
+}
+
+// AmendNeeds returns what must be known to follow an amendment; nil for nothing.
+func AmendNeeds(h nats.Header, body []byte) []string {
+	if n, err := Version(h); err != nil || n < ourNeeds {
+		return nil
+	}
+	return needsOf(body)
 }
 
 // ParseAmend reads an amendment. It never fails: what can't be read has no digest, and changes nothing.
@@ -175,7 +195,7 @@ func (r *AmendRequest) Digest() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// AmendReply is the answer to a request for an amendment: it is in force.
+// AmendReply is the answer to a request for an amendment: it is in force, or waits for an approval.
 type AmendReply struct {
 	Run      string `json:"run"` // plain id
 	Scope    string `json:"scope"`
@@ -184,6 +204,9 @@ type AmendReply struct {
 	Steps int `json:"steps"`
 	// Already says that it stood before this request, which is the same.
 	Already bool `json:"already,omitempty"`
+	// Waits says that it does nothing yet: a person is asked, whose question goes by the scope. Who asks again is told what
+	// became of it.
+	Waits bool `json:"waits,omitempty"`
 }
 
 // Body writes the answer.

@@ -41,10 +41,21 @@ func TestAmendForms(t *testing.T) {
 			return nats.Msg{Header: h, Data: body}
 		})
 	}
+	needing := wire.Amend{
+		Digest: digest, By: "ann", Change: wire.Change{Add: []json.RawMessage{walk}}, Approved: true, Needs: []string{wire.ApprovedAmendments},
+	}
+	h, body, err := needing.Message()
+	require.NoError(t, err)
+	wiretest.Golden(t, *update, "amend_approved", nats.Msg{Header: h, Data: body})
+	require.Equal(t, needing, wire.ParseAmend(body))
+	require.Equal(t, []string{wire.ApprovedAmendments}, wire.AmendNeeds(h, body))
+	require.Nil(t, wire.AmendNeeds(wire.Versioned(), body), "of that version nobody says it")
+	require.True(t, wire.KindAmend.Known(h))
+	require.False(t, wire.KindStop.Known(h), "as who knew of no such amendments takes it")
 	require.Equal(t, wire.Amend{}, wire.ParseAmend([]byte(`not json`)), "without a digest it changes nothing")
 	require.Equal(t, wire.Amend{}, wire.ParseAmend([]byte(`{"close":true}`)))
 	require.Less(t, len(wire.ParseAmend([]byte(`{"digest":"x","reason":"`+strings.Repeat("x", 10_000)+`"}`)).Reason), 4200)
-	_, _, err := (&wire.Amend{Change: wire.Change{Output: json.RawMessage(`{`)}}).Message()
+	_, _, err = (&wire.Amend{Change: wire.Change{Output: json.RawMessage(`{`)}}).Message()
 	require.Equal(t, fault.Internal, fault.CodeOf(err))
 }
 
@@ -64,13 +75,17 @@ func TestAmendRequestForms(t *testing.T) {
 		require.NoError(t, err)
 		return nats.Msg{Header: wire.Versioned(), Data: body}
 	})
-	reply := wire.AmendReply{Run: "order-42", Scope: "=", Revision: 3, Steps: 7, Already: true}
-	golden(t, "amend_reply", wire.Versioned(), reply.Body(), wiretest.Ignored, func(m nats.Msg) nats.Msg {
-		var read wire.AmendReply
-		require.NoError(t, json.Unmarshal(m.Data, &read))
-		require.Equal(t, reply, read)
-		return nats.Msg{Header: wire.Versioned(), Data: read.Body()}
-	})
+	for name, reply := range map[string]wire.AmendReply{
+		"amend_reply":       {Run: "order-42", Scope: "=", Revision: 3, Steps: 7, Already: true},
+		"amend_reply_waits": {Run: "order-42", Scope: "day=2/plan", Revision: 3, Steps: 7, Waits: true},
+	} {
+		golden(t, name, wire.Versioned(), reply.Body(), wiretest.Ignored, func(m nats.Msg) nats.Msg {
+			var read wire.AmendReply
+			require.NoError(t, json.Unmarshal(m.Data, &read))
+			require.Equal(t, reply, read)
+			return nats.Msg{Header: wire.Versioned(), Data: read.Body()}
+		})
+	}
 }
 
 // The details of a refusal are part of its form: by them a program mends its amendment.

@@ -199,8 +199,11 @@ func QuestionMessage(q *outcome.Question) (nats.Header, []byte) {
 	body, err := json.Marshal(q)
 	if err != nil { // a schema that is no JSON: its call has been refused
 		short := *q
-		short.Schema, short.Choices, short.Arguments = nil, nil, nil
+		short.Schema, short.Choices, short.Arguments, short.Change = nil, nil, nil, nil
 		body, _ = json.Marshal(&short)
+	}
+	if q.Revision > 0 {
+		return nats.Header{subjects.HeaderVersion: {subjects.NeedsVersion}}, body
 	}
 	return VersionedBy(q.Blob), body
 }

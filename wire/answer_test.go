@@ -145,7 +145,17 @@ func TestQuestionForms(t *testing.T) {
 			return nats.Msg{Header: h, Data: body}
 		})
 	}
-	_, err := wire.ParseQuestion(nats.Header{"Stepjet-Version": {"9"}}, nil, "a")
+	amendment := &outcome.Question{Run: "order-42", Tenant: "acme", Generation: 17, Step: "=", Number: 3, Kind: outcome.Approval, Text: "May this run?",
+		Revision: 2, Change: json.RawMessage(`{"add":[{"id":"walk","tool":"walk_dog"}]}`), By: "agent-acme/UBOT", Verified: true, Reason: "it rains",
+		Digest: digest, Since: at,
+	}
+	h, body := wire.QuestionMessage(amendment)
+	wiretest.Golden(t, *update, "question_amendment", nats.Msg{Header: h, Data: body})
+	read, err := wire.ParseQuestion(h, body, "a")
+	require.NoError(t, err)
+	require.Equal(t, amendment, read)
+	require.False(t, wire.KindGathering.Known(h), "who knew of no amendments that wait would ask about something else")
+	_, err = wire.ParseQuestion(nats.Header{"Stepjet-Version": {"9"}}, nil, "a")
 	require.Equal(t, fault.NewerVersion, fault.CodeOf(err))
 	_, err = wire.ParseQuestion(nil, []byte("x"), "a")
 	require.Equal(t, fault.Internal, fault.CodeOf(err))

@@ -44,8 +44,10 @@ type QuestionEvent struct {
 	Kind   outcome.QuestionKind `json:"kind"`
 	Text   string               `json:"text,omitempty"`
 	Digest string               `json:"digest"`
-	Time   time.Time            `json:"time"` // when it was asked
-	Until  *time.Time           `json:"until,omitempty"`
+	// Revision is that of the amendment which is asked about; 0 where it is the step or the plan itself.
+	Revision int        `json:"revision,omitempty"`
+	Time     time.Time  `json:"time"` // when it was asked
+	Until    *time.Time `json:"until,omitempty"`
 }
 
 // AmendEvent tells that an amendment is in force.

@@ -43,6 +43,7 @@ func TestEventForms(t *testing.T) {
 		Hint:    "send the same bytes to get the same outcome, or choose another run id",
 	}
 	event(t, "amend_event", wire.AmendEvent{Run: "order-42", Step: "=", Revision: 2, Steps: 9, By: "ann", Time: at}, wire.AmendEvent.Body)
+	event(t, "question_amendment_event", wire.QuestionEvent{Run: "order-42", Step: "=", Number: 3, Kind: outcome.Approval, Digest: digest, Revision: 2, Time: at}, wire.QuestionEvent.Body)
 	event(t, "conflict_event", wire.ConflictEvent{Run: "order-42", Problems: []fault.Problem{problem}}, wire.ConflictEvent.Body)
 	_, ok := wire.ParseEvent[wire.StepEvent]([]byte("not json"))
 	require.False(t, ok)

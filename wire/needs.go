@@ -32,7 +32,7 @@ type Need struct {
 const LanguageTwo = "language-2"
 
 // Ours is what this Stepjet knows.
-func Ours() Knowledge { return Knowledge{LanguageTwo: {}} }
+func Ours() Knowledge { return Knowledge{LanguageTwo: {}, ApprovedAmendments: {}} }
 
 // Of returns the needs of a plan, sorted; nil for none.
 func (k Knowledge) Of(plan []byte) (needs []string) {

@@ -45,7 +45,7 @@ var versions = [...]uint64{
 	KindStop:       1 << 1,
 	KindTold:       1 << 1,
 	KindAnswered:   1 << 1,
-	KindAmend:      1 << 1,
+	KindAmend:      1<<1 | 1<<4,        // 4: of a plan that was submitted for an approval
 	KindStep:       1<<1 | 1<<2 | 1<<3, // 3: arguments in the bucket of a declared tenant
 	KindRequest:    1 << 1,
 	KindAnswer:     1<<1 | 1<<3, // 3: a handle that names such a bucket; there is no version between
@@ -55,7 +55,7 @@ var versions = [...]uint64{
 	KindBlob:       1 << 1,
 	KindGathering:  1 << 1,
 	KindSealingKey: 1<<1 | 1<<2,
-	KindQuestion:   1<<1 | 1<<3,
+	KindQuestion:   1<<1 | 1<<3 | 1<<4, // 4: about an amendment, which who knows only lower ones would not show
 }
 
 // Known reports whether this Stepjet can read a message of the kind: its version is absent, or one that it knows. Of

@@ -140,6 +140,7 @@ func New(s Spec) (*Grant, error) {
 		if s.Role == Approver {
 			g.request(One, subjects.TenantAPIFilter(s.Tenant, subjects.VerbApprove))
 			g.request(One, subjects.TenantAPIFilter(s.Tenant, subjects.VerbAmend))
+			g.request(One, subjects.TenantAPIFilter(s.Tenant, subjects.VerbAmendApproved))
 		}
 		if s.Role == Operator {
 			g.request(One, subjects.TenantOverride(s.Tenant, "*"))

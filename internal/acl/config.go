@@ -191,7 +191,7 @@ func (s System) accounts(w *writer) {
 			if local, ok := subjects.Abroad(r.Subject); ok {
 				to = ", to: " + strconv.Quote(local)
 			}
-			if g.Role == Approver && r.Subject == subjects.TenantAPIFilter(g.tenant, subjects.VerbApprove) {
+			if g.approves(r.Subject) {
 				to += ", share: true" // so that the server says who approves
 			}
 			w.line("{ service: { account: %s, subject: %s }%s }", Home, strconv.Quote(r.Subject), to)
@@ -205,6 +205,12 @@ func (s System) accounts(w *writer) {
 		w.close("]")
 		w.close("}")
 	}
+}
+
+// approves reports whether a subject is one that the role of an approver alone has.
+func (g *Grant) approves(subject string) bool {
+	return g.Role == Approver && (subject == subjects.TenantAPIFilter(g.tenant, subjects.VerbApprove) ||
+		subject == subjects.TenantAPIFilter(g.tenant, subjects.VerbAmendApproved))
 }
 
 // destination writes a filter as the destination of a mapping: its wildcards are those of the source, by number.

@@ -265,7 +265,11 @@ func TestWhoMayApprove(t *testing.T) {
 		require.Equal(t, role == acl.Agent, slices.Contains(g.Publishes(), answer), role)
 		amends := slices.Contains(g.Publishes(), subjects.TenantAPIFilter("acme", subjects.VerbAmend))
 		require.Equal(t, role == acl.Agent || role == acl.Approver, amends, role)
-		shares := `subject: "` + approve + `" }, share: true }`
-		require.Equal(t, role == acl.Approver, strings.Contains(acl.System{Grants: []*acl.Grant{g}}.Accounts(), shares), role)
+		approved := subjects.TenantAPIFilter("acme", subjects.VerbAmendApproved)
+		require.Equal(t, role == acl.Approver, slices.Contains(g.Publishes(), approved), role)
+		for _, subject := range []string{approve, approved} {
+			shares := `subject: "` + subject + `" }, share: true }`
+			require.Equal(t, role == acl.Approver, strings.Contains(acl.System{Grants: []*acl.Grant{g}}.Accounts(), shares), role)
+		}
 	}
 }

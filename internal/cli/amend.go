@@ -38,7 +38,11 @@ A plan with "open": true waits for amendments once its steps are over, until --c
 
 --plan says what the whole plan should be: what differs is added and discarded, and nothing that is
 there already runs twice. --revision refuses the change where the plan was amended since; without it
-the plan is amended as it is now.`,
+the plan is amended as it is now.
+
+Where the plan was submitted for an approval, so is each change: it waits until somebody approves of it
+(stepjet questions show RUN =), and meanwhile the run goes on as it was. --approved is for those who may
+approve themselves.`,
 		Example: `  stepjet amend dog-day --add steps.json
   stepjet amend dog-day --discard walk,feed --add indoors.json --reason "it rains"
   stepjet amend dog-day --rest --close
@@ -78,6 +82,7 @@ func (f *amendFlags) flags(c *cobra.Command) {
 	fs.BoolVar(&f.change.Close, "close", false, "an open plan is over with its steps")
 	fs.StringVar(&f.plan, "plan", "", "`file` with the whole plan as it should be")
 	fs.StringVar(&f.change.Scope, "scope", "", "`step` whose plan is meant (default: the plan of the run)")
+	fs.BoolVar(&f.change.Approved, "approved", false, "ask nobody, where the plan was submitted for an approval: for those who may approve")
 	fs.IntVar(&f.revision, "revision", anyRevision, "`number` of the last amendment that was seen; 0 for the plan as it was submitted")
 	fs.StringVar(&f.change.Reason, "reason", "", "`text` for who reads what became of the run")
 	fs.StringVar(&f.change.By, "by", "", "`name` of who amends, for the record (default: the user's name); the server's word takes its place where there is one")
@@ -161,7 +166,12 @@ func allProblems(err error) error {
 func showAmended(a *app, run string, c *client.Amendment, x *client.Amended) error {
 	scope := cmp.Or(c.Scope, subjects.RootScope)
 	if a.json() {
-		return a.printJSON(wire.AmendReply{Run: run, Scope: scope, Revision: x.Revision, Steps: x.Steps, Already: x.Already})
+		return a.printJSON(wire.AmendReply{Run: run, Scope: scope, Revision: x.Revision, Steps: x.Steps, Already: x.Already, Waits: x.Waits})
+	}
+	if x.Waits {
+		_, err := fmt.Fprintf(a.stdout, "%s  %s  %s waits for an approval: stepjet questions show %s %s\n", oneLine(run), oneLine(scope),
+			a.style.bold(fmt.Sprintf("revision %d", x.Revision)), oneLine(run), oneLine(scope))
+		return err
 	}
 	_, err := fmt.Fprintf(a.stdout, "%s  %s  %s, %s\n", oneLine(run), oneLine(scope), a.style.bold(fmt.Sprintf("revision %d", x.Revision)), text.Count(x.Steps, "step"))
 	return err

@@ -100,6 +100,24 @@ func (a *app) printDocument(doc []byte) error {
 	return err
 }
 
+// amendmentLine tells what became of an amendment of a plan that was submitted for an approval.
+func amendmentLine(x *outcome.Amendment) string {
+	what := "in force"
+	switch {
+	case x.Waits:
+		what = "waits for an approval"
+	case x.Answer != nil && x.Error == nil:
+		what = answeredLine(x.Answer)
+	case x.Error != nil:
+		what = "does nothing: " + oneLine(x.Error.Message)
+	}
+	by := ""
+	if x.By != "" {
+		by = ", asked for by " + oneLine(x.By)
+	}
+	return fmt.Sprintf("%s revision %d%s: %s", planOf(x.Step), x.Revision, by, what)
+}
+
 func (a *app) showRun(doc *outcome.Run, items bool) error {
 	var b bytes.Buffer
 	st := a.style
@@ -121,6 +139,9 @@ func (a *app) showRun(doc *outcome.Run, items bool) error {
 	}
 	if doc.Revision > 0 {
 		line("amended", "revision %d", doc.Revision)
+	}
+	for i := range doc.Amendments {
+		line("", "%s", amendmentLine(&doc.Amendments[i]))
 	}
 	line("steps", "%s", stepsLine(doc))
 	if doc.Status == outcome.Running && len(doc.Steps) > 0 {

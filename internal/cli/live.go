@@ -62,6 +62,9 @@ func (l *lines) event(e client.Event) {
 		}
 	case subjects.EventQuestion:
 		line := l.st.yellow(fmt.Sprintf("%-9s", "asks")) + "  " + planOf(e.Step)
+		if e.Revision > 0 {
+			line += fmt.Sprintf("  revision %d", e.Revision)
+		}
 		if e.Waiting != "" {
 			line += "  " + clipLine(e.Waiting)
 		}

@@ -84,13 +84,21 @@ func (a asking) showQuestions(all []*outcome.Question) error {
 		if q.Until != nil {
 			until = clock(*q.Until, a.now())
 		}
-		t.add(plain(oneLine(q.Run)), plain(oneLine(q.Step)), plain(string(q.Kind)), plain(oneLine(q.Tool)),
+		t.add(plain(oneLine(q.Run)), plain(oneLine(q.Step)), plain(string(q.Kind)), plain(toolOrRevision(q)),
 			plain(clock(q.Since, a.now())), plain(until), plain(clipLine(q.Text)))
 	}
 	var b bytes.Buffer
 	t.write(&b, "", a.width())
 	_, err := a.stdout.Write(b.Bytes())
 	return err
+}
+
+// toolOrRevision says what of a step a question is about: the tool that it calls, or an amendment of its plan.
+func toolOrRevision(q *outcome.Question) string {
+	if q.Revision > 0 {
+		return fmt.Sprintf("(amendment %d)", q.Revision)
+	}
+	return oneLine(q.Tool)
 }
 
 func (a asking) questionsShowCommand() *cobra.Command {
@@ -184,7 +192,11 @@ func (a asking) writeQuestion(q *outcome.Question) error {
 	if step == subjects.RootScope {
 		step = "the plan"
 	}
-	fmt.Fprintf(&b, "%s  %s  %s\n\n", st.bold(oneLine(q.Run)), st.bold(oneLine(step)), st.dim(oneLine(q.Tool)))
+	what := oneLine(q.Tool)
+	if q.Revision > 0 {
+		what = fmt.Sprintf("amendment %d", q.Revision)
+	}
+	fmt.Fprintf(&b, "%s  %s  %s\n\n", st.bold(oneLine(q.Run)), st.bold(oneLine(step)), st.dim(what))
 	if q.Text != "" {
 		fmt.Fprintf(&b, "%s\n\n", oneLine(q.Text))
 	}
@@ -198,6 +210,10 @@ func (a asking) writeQuestion(q *outcome.Question) error {
 	if q.Items > 0 {
 		line("items", fmt.Sprint(q.Items))
 	}
+	if q.By != "" {
+		line("asked for by", q.By+map[bool]string{false: " (unverified)"}[q.Verified])
+	}
+	line("because", q.Reason)
 	line("since", clock(q.Since, a.now()))
 	if q.Until != nil {
 		line("until", clock(*q.Until, a.now()))
@@ -212,6 +228,7 @@ func (a asking) writeQuestion(q *outcome.Question) error {
 	writePart(&b, st, "schema", q.Schema)
 	writePart(&b, st, "choices", q.Choices)
 	if q.Kind == outcome.Approval {
+		writePart(&b, st, "change", q.Change)
 		writePart(&b, st, "arguments", q.Arguments)
 	}
 	_, err := a.stdout.Write(b.Bytes())
@@ -268,9 +285,10 @@ func (a asking) approveCommand() *cobra.Command {
 	var arguments, value string
 	c := &cobra.Command{
 		Use:   "approve RUN [STEP]",
-		Short: "Approve what a run waits for: a step, or the whole plan",
+		Short: "Approve what a run waits for: a step, the whole plan, or an amendment of it",
 		Long: `Lets a step begin that waits for an approval. STEP is "=" for the plan as a whole, and may be left
-out where only one step of the run waits. Look first: stepjet questions show RUN STEP.
+out where only one step of the run waits. Look first: stepjet questions show RUN STEP. What is asked
+about a plan that was approved before is an amendment of it: it is in force from then on.
 
 --arguments calls the tool with other arguments than those that are shown; they have to fit its
 input schema. --value does not call it at all: the value becomes the result of the step.`,
@@ -312,7 +330,8 @@ func (a asking) rejectCommand() *cobra.Command {
 		Use:   "reject RUN [STEP]",
 		Short: "Reject what a run waits for: the step fails, or the run is cancelled",
 		Long: `Fails a step that waits for an approval, or for an answer, with the code "rejected" and the reason.
-Rejecting the plan as a whole ("=") cancels the run before its first step.`,
+Rejecting the plan as a whole ("=") cancels the run before its first step. Rejecting an amendment of a
+plan leaves the plan as it is.`,
 		Example: `  stepjet reject order-42 pay --reason "over the budget"
   stepjet reject order-42 =`,
 		Args: runAndStep,

@@ -1,0 +1,152 @@
+package orchestrator_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stepjet/stepjet/client"
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/subjects"
+)
+
+// asksAbout waits until somebody is asked about a revision of a plan.
+func (s *system) asksAbout(run, scope string, revision int) (q *outcome.Question) {
+	s.t.Helper()
+	require.Eventually(s.t, func() bool {
+		var err error
+		q, err = s.client.Question(ctx(s.t), run, scope)
+		return err == nil && q.Revision == revision
+	}, patience, 10*time.Millisecond)
+	return q
+}
+
+// TestApprovedAmendments: an amendment of a plan that was submitted for an approval waits for its own, survives its owner,
+// and is in force, or not, as a person says. Meanwhile the run goes on as it was, and nobody else amends it.
+func TestApprovedAmendments(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	run := s.submit(`{"approval":{"ask":"May this run?"},"open":true,"steps":[{"id":"a","tool":"echo","arguments":{"n":1}}],"output_steps":["a"]}`, "approved")
+	amend := func(a client.Amendment) (*client.Amended, error) { return s.client.Amend(ctx(t), "approved", a) }
+	first := client.Amendment{Add: raws(`{"id":"b","tool":"echo","arguments":{"n":"$ref:a.n"}}`), By: "bot", Reason: "it rains"}
+	whole := s.asksAbout("approved", "=", 0)
+	_, err := amend(first)
+	require.Equal(t, fault.Conflict, fault.CodeOf(err), "%v", err)
+	_, err = s.client.Approve(ctx(t), whole, client.Answer{By: "ann"})
+	require.NoError(t, err)
+
+	x, err := amend(first)
+	require.NoError(t, err)
+	require.Equal(t, &client.Amended{Revision: 1, Steps: 1, Waits: true}, x)
+	x, err = amend(first)
+	require.NoError(t, err)
+	require.Equal(t, &client.Amended{Revision: 1, Steps: 1, Waits: true, Already: true}, x, "asking twice is asking once")
+	for _, revision := range []int{0, 1} {
+		_, err = amend(client.Amendment{Revision: revision, Add: raws(`{"id":"c","tool":"echo"}`)})
+		require.Equal(t, fault.Conflict, fault.CodeOf(err), "%v", err)
+	}
+	q := s.asksAbout("approved", "=", 1)
+	require.Equal(t, "May this run?", q.Text)
+	require.JSONEq(t, `{"add":[{"id":"b","tool":"echo","arguments":{"n":"$ref:a.n"}}]}`, string(q.Change))
+	require.Equal(t, []any{"bot", "it rains", 2}, []any{q.By, q.Reason, q.Number})
+	doc, err := s.client.Get(ctx(t), "approved")
+	require.NoError(t, err)
+	require.Zero(t, doc.Revision)
+	require.True(t, doc.Amendments[0].Waits)
+	s.orchestrator() // beside the first, which ends
+	s.leave()
+
+	_, err = s.client.Approve(ctx(t), q, client.Answer{Arguments: []byte(`{"n":2}`)})
+	require.Equal(t, fault.InvalidValue, fault.CodeOf(err), "%v", err)
+	_, err = s.client.Approve(ctx(t), whole, client.Answer{})
+	require.NoError(t, err, "what was said of the plan stands, and is nothing said of the amendment")
+	for range 2 {
+		stands, err := s.client.Approve(ctx(t), q, client.Answer{By: "ann"})
+		require.NoError(t, err)
+		require.Equal(t, outcome.DecisionApproved, stands.Decision)
+	}
+	x, err = amend(first)
+	require.NoError(t, err)
+	require.Equal(t, &client.Amended{Revision: 1, Steps: 2, Already: true}, x)
+
+	second := client.Amendment{Revision: 1, Discard: []string{"a"}}
+	_, err = amend(second)
+	require.NoError(t, err)
+	_, err = s.client.Reject(ctx(t), s.asksAbout("approved", "=", 2), client.Answer{By: "ann", Reason: "no"})
+	require.NoError(t, err)
+	_, err = amend(second)
+	require.Equal(t, fault.Rejected, fault.CodeOf(err), "%v", err)
+	require.Equal(t, 2, revisionOf(t, err))
+	require.Contains(t, err.Error(), "Rejected by ann (unverified): no")
+
+	x, err = amend(client.Amendment{Revision: 2, OutputSteps: []string{"b"}, Close: true, Approved: true, By: "ann"})
+	require.NoError(t, err)
+	require.Equal(t, &client.Amended{Revision: 3, Steps: 2}, x, "who may approve asks nobody")
+	o := s.wait(run)
+	require.Equal(t, outcome.Succeeded, o.Status, "%s", o.JSON())
+	require.JSONEq(t, `{"n":1}`, result(t, o, "b"))
+	done := s.history("default", "approved")
+	require.Equal(t, 3, done.Revision)
+	require.Len(t, done.Amendments, 3)
+	require.Equal(t, "ann", done.Amendments[0].Answer.By)
+	require.Equal(t, fault.Rejected, done.Amendments[1].Error.Code)
+	require.Nil(t, done.Amendments[2].Answer)
+	s.noQuestions()
+	stands, err := s.client.Approve(ctx(t), q, client.Answer{})
+	require.NoError(t, err)
+	require.Equal(t, "ann", stands.By, "also once the run is over")
+	var revisions []int
+	require.NoError(t, s.client.Watch(ctx(t), "approved", func(e client.Event) {
+		if e.Kind == subjects.EventAmend {
+			revisions = append(revisions, e.Revision)
+		}
+	}))
+	require.Equal(t, []int{3}, revisions)
+}
+
+// TestWhatWaitsEndsWithItsRun: an amendment that waits keeps no run from its end, and nobody is asked about it any more. A
+// retry asks anew about the plan, without what nobody approved of.
+func TestWhatWaitsEndsWithItsRun(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	run := s.submit(`{"approval":true,"steps":[{"id":"a","tool":"gate"},{"id":"p","plan":{"steps":[{"id":"x","tool":"gate"}]}}]}`, "ends")
+	_, err := s.client.Approve(ctx(t), s.asksAbout("ends", "=", 0), client.Answer{})
+	require.NoError(t, err)
+	<-s.tools.begun
+	for _, scope := range []string{"=", "p"} {
+		x, err := s.client.Amend(ctx(t), "ends", client.Amendment{Scope: scope, Add: raws(`{"id":"late","tool":"echo"}`)})
+		require.NoError(t, err)
+		require.True(t, x.Waits)
+	}
+	q := s.asksAbout("ends", "p", 1)
+	s.asksAbout("ends", "=", 1)
+	close(s.tools.gate)
+	o := s.wait(run)
+	require.Equal(t, outcome.Succeeded, o.Status, "%s", o.JSON())
+	s.noQuestions()
+	_, err = s.client.Approve(ctx(t), q, client.Answer{})
+	require.Contains(t, []fault.Code{fault.AlreadyFinished, fault.NotFound}, fault.CodeOf(err), "%v", err)
+	doc := s.history("default", "ends")
+	require.Len(t, doc.Steps, 2)
+	for _, a := range doc.Amendments {
+		require.Equal(t, fault.AlreadyFinished, a.Error.Code)
+	}
+	again, err := s.client.Retry(ctx(t), "ends", client.RetryOptions{Run: "again", From: "a"})
+	require.NoError(t, err)
+	_, err = s.client.Approve(ctx(t), s.asksAbout("again", "=", 0), client.Answer{})
+	require.NoError(t, err)
+	require.Equal(t, outcome.Succeeded, s.wait(again).Status)
+	require.Len(t, s.history("default", "again").Steps, 2)
+}
+
+// TestOwnersCloseApprovedPlans: what is open within a plan that was approved is closed by its owner, which asks nobody.
+func TestOwnersCloseApprovedPlans(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	run := s.submit(`{"approval":true,"open":true,"open_for":"100ms","steps":[{"id":"p","plan":{"open":true,"open_for":"100ms","steps":[{"id":"x","tool":"echo"}]}}]}`, "closes")
+	_, err := s.client.Approve(ctx(t), s.asksAbout("closes", "=", 0), client.Answer{})
+	require.NoError(t, err)
+	require.Equal(t, outcome.Succeeded, s.wait(run).Status)
+}
