@@ -41,6 +41,9 @@ func (w *world) inParts(body []byte, nested *reference.Nested) []byte {
 		return body
 	}
 	w.stats["a plan in parts"]++
+	if w.proposes() {
+		w.forApproval(u)
+	}
 	w.truths.parts[plan.Digest(u.Base)] = u
 	w.truths.nested[plan.Digest(u.Base)] = nested
 	return u.Base
@@ -56,6 +59,8 @@ type simAmendments struct {
 	refused int            // how often the next part was
 	givenUp bool           // it will not come to the whole
 	made    map[int]string // what owners made of the records, by their numbers
+
+	proposals *simProposals // of a plan that was submitted for an approval; nil for any other
 }
 
 // amendments of a run whose plan comes in parts, nil for any other.
@@ -64,7 +69,7 @@ func (t *truths) amendmentsFor(digest string) *simAmendments {
 	if u == nil {
 		return nil
 	}
-	return &simAmendments{parts: u, said: map[string]int{}, made: map[int]string{}}
+	return &simAmendments{parts: u, said: map[string]int{}, made: map[int]string{}, proposals: proposalsFor(u)}
 }
 
 // amends lets somebody hand out the parts of a run's plan, until it is over.
@@ -96,6 +101,7 @@ func (w *world) amendNext(x *truth) {
 	ask := func(part int, c wire.Change) {
 		r := wire.AmendRequest{Scope: subjects.RootScope, Revision: len(as.stand), Change: c, By: "ann"}
 		as.said[r.Digest()] = part
+		verb := as.proposals.verb(w.Rand, r.Digest())
 		body, err := r.Body()
 		if err != nil {
 			panic(err)
@@ -103,7 +109,7 @@ func (w *world) amendNext(x *truth) {
 		for range 1 + w.Intn(2) {
 			for _, o := range w.owners {
 				o.after(w.latency(), func() {
-					o.svc.request(&nats.Msg{Subject: subjects.API(x.id, subjects.VerbAmend), Reply: amendedReply + x.id.ID + "." + strconv.FormatUint(x.gen, 10), Data: body})
+					o.svc.request(&nats.Msg{Subject: subjects.API(x.id, verb), Reply: amendedReply + x.id.ID + "." + strconv.FormatUint(x.gen, 10), Data: body})
 				})
 			}
 		}
@@ -145,6 +151,10 @@ func (t *truths) amendRecorded(x *truth, rec subjects.Record, e *kv.Entry) {
 			x.start.Tools[name] = tool
 		}
 	}
+	if as.proposals != nil {
+		t.proposed(x, part, a)
+		return
+	}
 	if part < 0 {
 		t.w.stats["an amendment by a rival"]++
 		as.rivals = append(as.rivals, fmt.Sprintf("RIVAL%d", rec.Number-1))
@@ -173,7 +183,7 @@ func (t *truths) amendAnswered(m *nats.Msg) {
 		t.w.stats["an amendment was refused: "+string(code)]++
 		t.w.log("an amendment of %s was refused: %v", id, err)
 		switch code {
-		case fault.Conflict, fault.AlreadyFinished, fault.NotFound:
+		case fault.Conflict, fault.AlreadyFinished, fault.NotFound, fault.Rejected:
 		case fault.Overtaken:
 			as.givenUp = true
 		default:
@@ -201,6 +211,12 @@ func (o *orch) amendedAlike(l *loop) {
 			continue
 		}
 		for i, a := range r.machine.Amendments() {
+			if i < len(x.amendments.stand) {
+				o.madeOf(x, a)
+			}
+			if a.Waits() {
+				continue // what it comes to is not known yet
+			}
 			made := fmt.Sprintf("%s %v %d", a.Digest, a.Stale(), a.Steps())
 			before, known := x.amendments.made[i+1]
 			switch {

@@ -49,6 +49,9 @@ const (
 	expireEarly
 	amendUntold
 	loseAmendments
+	approveUntold
+	takeForApproved
+	lastBug = takeForApproved
 )
 
 var bugs = map[bug]string{
@@ -85,6 +88,8 @@ var bugs = map[bug]string{
 	expireEarly:        "take a question's time for over before it is",
 	amendUntold:        "follow an amendment that is in no ledger",
 	loseAmendments:     "lose an amendment on the way from the ledger",
+	approveUntold:      "follow an amendment that nobody approved of",
+	takeForApproved:    "take an amendment that waits for one that was approved",
 }
 
 // sabotage does wrong, after a turn of a loop, what no answer of the world can make it do wrong.
@@ -94,6 +99,9 @@ func (o *orch) sabotage(l *loop) {
 	case dispatchEarly, dispatchTwice:
 	case amendUntold:
 		o.amendUntold(l)
+		return
+	case approveUntold:
+		o.approveUntold(l)
 		return
 	case leakSlots:
 		for _, w := range l.dispatcher.windows {
@@ -127,6 +135,8 @@ func (w *world) spoil(e kv.Entry) *kv.Entry {
 	switch {
 	case rec.Kind == subjects.AnswerKind:
 		e = w.spoilAnswer(e, rec)
+	case w.bug == takeForApproved && rec.Kind == subjects.AmendKind:
+		e = takenForApproved(e)
 	case w.bug == loseAmendments && rec.Kind == subjects.AmendKind && w.chance(20):
 		return nil
 	case w.bug == skipRecords && rec.Kind == subjects.StepKind && w.chance(20):

@@ -24,10 +24,12 @@ func (w *world) knowledge(name string, life int) wire.Knowledge {
 	switch {
 	case w.bilingual() && older:
 		return wire.Knowledge{}
-	case !w.mixed() || older:
+	case w.mixed() && older:
+		return wire.Knowledge{wire.LanguageTwo: {}}
+	case !w.mixed():
 		return wire.Ours()
 	}
-	return wire.Knowledge{wire.LanguageTwo: {}, simNeed: {In: func(body []byte) bool { return plan.Digest(body) < "8" }}}
+	return wire.Knowledge{wire.LanguageTwo: {}, wire.ApprovedAmendments: {}, simNeed: {In: func(body []byte) bool { return plan.Digest(body) < "8" }}}
 }
 
 // recorded lets all orchestrators hear, some time later, of what runs need.
@@ -47,7 +49,7 @@ func (w *world) recorded(names []string) {
 // assumed is what an orchestrator goes by.
 func (w *world) assumed(knows wire.Knowledge) wire.Knowledge {
 	if _, newer := knows[simNeed]; w.bug == ignoreNeeds && !newer {
-		return wire.Knowledge{simNeed: {}, wire.LanguageTwo: {}}
+		return wire.Knowledge{simNeed: {}, wire.LanguageTwo: {}, wire.ApprovedAmendments: {}}
 	}
 	return knows
 }

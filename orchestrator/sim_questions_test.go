@@ -116,6 +116,9 @@ func (w *world) answer(q *outcome.Question) {
 			})
 		}
 	}
+	if w.answerProposal(q, w.truths.of(id, q.Generation), say) {
+		return
+	}
 	if w.healed {
 		say(yes)
 		return
@@ -152,6 +155,9 @@ func (w *world) answer(q *outcome.Question) {
 
 // answerRecorded takes note of an answer. What it counts for where it stands the reference interpreter finds out.
 func (t *truths) answerRecorded(x *truth, rec subjects.Record, e *kv.Entry) {
+	if t.proposalAnswered(x, rec, e) {
+		return
+	}
 	a := wire.ParseAnswer(e.Data)
 	var step *plan.Step // nil for the plan itself
 	isItem, known := false, rec.Step == subjects.RootScope
@@ -274,6 +280,7 @@ func (x *truth) approved(token string, asks *plan.Approval, rule tool.Approval) 
 // checkI13: nothing that needs an approval is sent before its record.
 func (t *truths) checkI13(x *truth, a subjects.Attempt, s *plan.Step) {
 	rule, token := x.contract(s).Approval, a.Step
+	t.checkProposed(x, token)
 	switch {
 	case x.early:
 		return

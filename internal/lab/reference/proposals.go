@@ -78,5 +78,11 @@ func (p *Proposals) End() {
 	p.number = 0
 }
 
+// Begun reports whether the plan was approved of, Refused whether it was not.
+func (p *Proposals) Begun() bool { return p.begun }
+
+// Refused is described at Begun.
+func (p *Proposals) Refused() bool { return p.over && !p.begun }
+
 // Asked returns the number of the question that is open, 0 for none.
 func (p *Proposals) Asked() int { return p.number }
