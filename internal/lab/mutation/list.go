@@ -788,7 +788,7 @@ var mutants = []mutant{
 	},
 	{
 		"amend-half", "a stale amendment discards all the same",
-		"machine/amending.go", "		sc.askClose(out) // the number is used up\n		return\n", "		sc.askClose(out) // the number is used up\n		x.discardAll(at, out)\n		return\n", "./machine", "Scenarios",
+		"machine/amend.go", "		x.isStale(err, out)\n", "		x.isStale(err, out)\n		x.discardAll(rec.Time, out)\n", "./machine", "Scenarios",
 	},
 	{
 		"amend-retries", "a step that was discarded is tried again",
@@ -833,5 +833,25 @@ var mutants = []mutant{
 	{
 		"amend-template", "the plan of a template is amended where it is called",
 		"machine/consider.go", "	if name := x.calledBy(); name != \"\" {", "	if name := x.calledBy(); false {", "./orchestrator", "AmendmentsCallTemplates",
+	},
+	{
+		"approve-no-amendment", "an amendment of a plan that was approved is in force at once",
+		"machine/waiting.go", "return Approves(x.Run) && !x.a.Approved", "return false", "./machine", "Scenarios",
+	},
+	{
+		"approve-for-ever", "a person is asked about an amendment of a plan that is over",
+		"machine/enter.go", "	dropProposal(sc)\n", "", "./machine", "Scenarios",
+	},
+	{
+		"approve-closed", "an open plan is closed while an amendment of it waits",
+		"machine/waiting.go", "	sc.amended.until, sc.amended.expiring = time.Time{}, false\n", "", "./machine", "Scenarios",
+	},
+	{
+		"approve-beside", "a plan is amended while another amendment of it waits",
+		"machine/waiting.go", "w := x.sc.amended.proposal(); w != nil {", "w := x.sc.amended.proposal(); false && w != nil {", "./machine", "Scenarios|RandomApproved",
+	},
+	{
+		"approve-by-anybody", "whoever amends a plan that was approved is taken for one who may approve",
+		"orchestrator/api_amend.go", "rec.Approved = a.approved && rec.Needs != nil", "rec.Approved = rec.Needs != nil", "./orchestrator", "ApprovedAmendments",
 	},
 }
