@@ -143,7 +143,6 @@ var sometimes = []string{
 	"a plan in parts that is approved of", "an amendment of an approved plan waits", "an amendment of an approved plan in force",
 	"an amendment of an approved plan was asked for: approve, in force", "an amendment of an approved plan was asked for: reject, rejected",
 	"an amendment of an approved plan was asked for: expire, in force", "an amendment of an approved plan was asked for: expire, rejected",
-	"an amendment was refused: rejected",
 	"a run with plans within it", "a run with plans within it compared with the tools",
 	"compared with the records", "compared with the tools", "a shared shard was purged", "a run was purged by its name",
 }
