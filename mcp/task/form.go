@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/stepjet/stepjet/fault"
@@ -49,6 +50,9 @@ func approvalForm(q *outcome.Question) Form {
 	if message == "" {
 		message = "Approve " + described(q) + "?"
 	}
+	if q.Revision > 0 {
+		message = proposal(q)
+	}
 	fields := []property{
 		{confirmField, map[string]any{"type": "boolean", "title": "Approve", "description": "false rejects it.", "default": true}},
 		{reasonField, map[string]any{"type": "string", "title": "Reason", "description": "For who reads what became of the run."}},
@@ -62,6 +66,31 @@ func approvalForm(q *outcome.Question) Form {
 		}})
 	}
 	return Form{Message: message, Schema: formSchema(fields, nil)}
+}
+
+// proposal words the question about an amendment: the plan's own question, who wants what for which reason, and what is
+// changed.
+func proposal(q *outcome.Question) string {
+	message := "Approve amendment " + strconv.Itoa(q.Revision) + " of "
+	if q.Step == subjects.RootScope {
+		message += "the plan?"
+	} else {
+		message += "the plan of step " + q.Step + "?"
+	}
+	if q.Text != "" {
+		message += " (" + q.Text + ")"
+	}
+	if q.By != "" {
+		message += " Asked for by " + q.By
+		if !q.Verified {
+			message += " (unverified)"
+		}
+		message += "."
+	}
+	if q.Reason != "" {
+		message += "\n\n" + q.Reason
+	}
+	return message + "\n\n" + clipped(string(q.Change))
 }
 
 func described(q *outcome.Question) string {

@@ -248,6 +248,20 @@ func TestTheFormsOfQuestions(t *testing.T) {
 				"reason": {"type":"string","title":"Reason","description":"For who reads what became of the run."}}}`,
 		},
 		{
+			outcome.Question{Kind: outcome.Approval, Step: "=", Revision: 2, Text: "May this run?", By: "bot", Reason: "it rains", Change: json.RawMessage(`{"close":true}`)},
+			"Approve amendment 2 of the plan? (May this run?) Asked for by bot (unverified).\n\nit rains\n\n" + `{"close":true}`,
+			`{"type":"object","properties":{
+				"confirm": {"type":"boolean","title":"Approve","description":"false rejects it.","default":true},
+				"reason": {"type":"string","title":"Reason","description":"For who reads what became of the run."}}}`,
+		},
+		{
+			outcome.Question{Kind: outcome.Approval, Step: "p", Revision: 1, Verified: true, By: "a/b", Change: json.RawMessage(`{"discard":"rest"}`)},
+			"Approve amendment 1 of the plan of step p? Asked for by a/b.\n\n" + `{"discard":"rest"}`,
+			`{"type":"object","properties":{
+				"confirm": {"type":"boolean","title":"Approve","description":"false rejects it.","default":true},
+				"reason": {"type":"string","title":"Reason","description":"For who reads what became of the run."}}}`,
+		},
+		{
 			outcome.Question{Kind: outcome.Approval, Step: "m", Tool: "x", Items: 2, Arguments: json.RawMessage(`[{"a":1},{"a":2}]`)},
 			"Approve 2 calls of x (step m)?\n\n" + `[{"a":1},{"a":2}]`,
 			`{"type":"object","properties":{
