@@ -57,3 +57,31 @@ func TestGoldenAnswers(t *testing.T) {
 		require.Contains(t, out.String(), part)
 	}
 }
+
+// Who looks at a run whose plan was approved sees what became of its amendments, and what one that waits would change.
+func TestGoldenApprovedAmendments(t *testing.T) {
+	t.Parallel()
+	a, out, _ := paper("text")
+	at := noon.Add(-time.Minute)
+	doc := &outcome.Run{
+		Version: 1, Run: "order-42", Tenant: "default", Digest: "0123", Status: outcome.Running, Submitted: noon.Add(-time.Hour), Revision: 2,
+		Amendments: []outcome.Amendment{
+			{Step: "=", Revision: 1, By: "bot\x1b[2J", At: at, Answer: &outcome.Answered{Decision: outcome.DecisionApproved, By: "ann", At: at}},
+			{Step: "=", Revision: 2, By: "bot", At: at, Answer: &outcome.Answered{Decision: outcome.DecisionRejected, By: "ann", At: at}, Error: fault.New(fault.Rejected, "Rejected by ann (unverified)")},
+			{Step: "day=2/plan", Revision: 1, By: "ann", At: at},
+			{Step: "=", Revision: 3, At: at, Waits: true},
+		},
+		Stats: outcome.Stats{Steps: 5, Succeeded: 3},
+	}
+	require.NoError(t, a.showRun(doc, false))
+	q := &outcome.Question{
+		Run: "order-42", Tenant: "default", Step: "=", Number: 4, Kind: outcome.Approval, Text: "May this run?", Revision: 3, By: "bot", Reason: "it rains",
+		Change: json.RawMessage(`{"discard":["walk"],"add":[{"id":"read","tool":"read"}]}`), Digest: "ab12", Since: at,
+	}
+	fmt.Fprintln(out, "----")
+	require.NoError(t, asking{a}.showQuestions([]*outcome.Question{q}))
+	fmt.Fprintln(out, "----")
+	require.NoError(t, asking{a}.writeQuestion(q))
+	golden(t, "amendments", out.String())
+	require.NotContains(t, out.String(), "\x1b")
+}
