@@ -35,7 +35,7 @@ func hints(d *tool.Definition) string {
 	if c.AtMostOnce {
 		add("is never tried again")
 	}
-	if a := d.Annotations; a != nil && a.DestructiveHint != nil && *a.DestructiveHint && (a.ReadOnlyHint == nil || !*a.ReadOnlyHint) {
+	if d.Annotations.Destructive() {
 		add("changes or deletes what is there")
 	}
 	return strings.Join(all, "; ")

@@ -143,7 +143,7 @@ func (o Orchestration) mode(a *Annotations) Mode {
 		return ParallelSafe
 	case o.MaxConcurrency > 1: // a bound was declared, so calls beside each other are allowed
 		return FanOutBounded
-	case a.destructive():
+	case a.Destructive():
 		return SequentialOnly
 	}
 	return FanOutBounded
@@ -181,8 +181,9 @@ func (a *Annotations) idempotent() bool {
 	return a != nil && a.IdempotentHint != nil && *a.IdempotentHint
 }
 
-// destructive follows MCP: the hint means something only for a tool that isn't read-only.
-func (a *Annotations) destructive() bool {
+// Destructive reports whether the tool is hinted to destroy or overwrite. As in MCP, the hint means something only for a
+// tool that isn't read-only. nil hints nothing.
+func (a *Annotations) Destructive() bool {
 	return a != nil && a.DestructiveHint != nil && *a.DestructiveHint && !a.readOnly()
 }
 

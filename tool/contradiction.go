@@ -97,7 +97,7 @@ func (o Orchestration) checkMode(d *Definition) error {
 		return badField("mode", "dependent needs depends_on: which tools' output does the input need?").
 			withHint(`"depends_on": [{"tool": "search_documents", "required_fields": ["document_id"]}]`)
 	}
-	if o.Mode == ParallelSafe && d.Annotations.destructive() {
+	if o.Mode == ParallelSafe && d.Annotations.Destructive() {
 		return badField("mode", "parallel-safe contradicts destructiveHint: true; declare fan-out-bounded or sequential-only").
 			withHint("if calls beside each other do no harm, say destructiveHint: false")
 	}

@@ -39,7 +39,7 @@ const rules = `
 
 	orchestrator      std sys fault observe internal/observer internal/text subjects wire outcome tool plan machine kv seal internal/backoff nats sync
 	worker            std sys fault observe internal/observer internal/text subjects wire outcome tool plan kv seal internal/backoff nats sync schemas
-	client            std sys fault observe internal/observer internal/text subjects wire outcome tool plan kv seal internal/backoff nats sync uuid internal/dryrun
+	client            std sys fault observe internal/observer internal/text subjects wire outcome tool plan kv seal internal/backoff nats sync uuid internal/dryrun internal/streamed
 
 	mcp/content       std fault internal/jsontape
 	mcp/selector      std fault tool
@@ -56,6 +56,7 @@ const rules = `
 	cmd/lab           std sys fault internal/* cobra
 	internal/dryrun   std fault internal/text subjects wire outcome tool plan machine
 	internal/saved    std fault internal/text internal/jsontape plan
+	internal/streamed std fault internal/text internal/jsontape subjects plan
 	internal/backoff  std
 	internal/unknown  std internal/jsontape
 	internal/jsontape std fault

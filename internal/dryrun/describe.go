@@ -161,13 +161,6 @@ func (k *known) describe() outcome.DryTool {
 	return outcome.DryTool{
 		Tool: k.name, Calls: k.calls, AtOnce: k.atOnce, Limit: c.Limit, MaxAttempts: c.MaxAttempts,
 		TimeoutMS: c.Timeout.Milliseconds(), WaitTimeoutMS: c.WaitTimeout.Milliseconds(),
-		Destructive: k.destructive(), Returns: k.returns(), From: k.from,
+		Destructive: k.Definition.Annotations.Destructive(), Returns: k.returns(), From: k.from,
 	}
-}
-
-// destructive reports whether the tool says that it may destroy or overwrite. As in MCP, the hint means nothing of a
-// tool that only reads.
-func (k *known) destructive() bool {
-	a := k.Definition.Annotations
-	return a != nil && a.DestructiveHint != nil && *a.DestructiveHint && (a.ReadOnlyHint == nil || !*a.ReadOnlyHint)
 }

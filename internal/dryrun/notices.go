@@ -50,7 +50,7 @@ func (w *described) notices(used []*known) []outcome.Notice {
 
 func (k *known) notices(n *noticed) {
 	c := &k.Contract
-	if k.destructive() {
+	if k.Definition.Annotations.Destructive() {
 		calls := text.Count(k.calls, "call")
 		n.tool(outcome.NoticeDestructive, k.name, "may destroy or overwrite, as it says of itself; %s", calls)
 	}
