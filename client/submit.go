@@ -59,7 +59,7 @@ func (c *Client) Submit(ctx context.Context, body []byte, o SubmitOptions) (r *R
 	if o.Context, err = c.sealed(ctx, name, o.Context); err != nil {
 		return nil, err
 	}
-	h, err := c.header(o)
+	h, err := headerOf(c.token, o)
 	if err != nil {
 		return nil, err
 	}
@@ -153,10 +153,10 @@ func compare(name subjects.Run, there, digest string) error {
 		WithHint("choose another run id; the same plan means the same bytes (sha256 %.12s… there, %.12s… here)", there, digest)
 }
 
-// header returns the headers of a plan: the caller's own ones without any that NATS or Stepjet would act upon, the
+// headerOf returns the headers of a plan: the caller's own ones without any that NATS or Stepjet would act upon, the
 // out-of-band context, and the token that names this client. A message id is never sent: the server would take a second
 // plan for a repetition and answer success without storing it.
-func (c *Client) header(o SubmitOptions) (nats.Header, error) {
+func headerOf(token string, o SubmitOptions) (nats.Header, error) {
 	h := nats.Header{}
 	for k, v := range o.Header {
 		lower := strings.ToLower(k)
@@ -164,7 +164,7 @@ func (c *Client) header(o SubmitOptions) (nats.Header, error) {
 			h[k] = v
 		}
 	}
-	wire.Plan{Client: c.token, Retry: o.retry, Context: o.Context, Trace: wire.TraceOf(h)}.Set(h)
+	wire.Plan{Client: token, Retry: o.retry, Context: o.Context, Trace: wire.TraceOf(h)}.Set(h)
 	// What the orchestrator would refuse is refused here, where nothing has been sent yet.
 	_, err := wire.ParsePlan(h)
 	return h, err

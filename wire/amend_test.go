@@ -12,6 +12,7 @@ import (
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/lab/wiretest"
+	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/tool"
 	"github.com/stepjet/stepjet/wire"
 )
@@ -98,7 +99,12 @@ func TestAmendRefusals(t *testing.T) {
 		{Code: fault.UnknownRef, Path: "/add/0/arguments/x", Message: `there is no step "b"`, Step: "a"},
 		{Code: fault.DuplicateStep, Path: "/add/1/id", Message: `the id "c" is used already`, Step: "c"},
 	}})
-	for name, err := range map[string]*fault.Error{"amend_conflict": conflict, "amend_problems": problems} {
+	stream := fault.New(fault.UnknownTool, `there is no tool "wlak_dog"; the run order-42 is cancelled, and 1 step had begun: a`)
+	stream.Details, _ = json.Marshal(wire.StreamDetails{
+		Run: "order-42", Status: outcome.Cancelled, Began: []string{"a"},
+		Problems: []fault.Problem{{Code: fault.UnknownTool, Path: "/steps/1/tool", Message: `there is no tool "wlak_dog"`, Step: "b", Hint: `did you mean "walk_dog"?`}},
+	})
+	for name, err := range map[string]*fault.Error{"amend_conflict": conflict, "amend_problems": problems, "stream_details": stream} {
 		h, body := wire.Refusal(err)
 		golden(t, name, h, body, wiretest.Ignored, func(m nats.Msg) nats.Msg {
 			read := fault.As(wire.ParseRefusal(m.Header, m.Data))

@@ -136,6 +136,15 @@ func (s *Shape) Close() {
 	delete(s.fields, "open_for")
 }
 
+// Steps returns the steps as they are written.
+func (s *Shape) Steps() []json.RawMessage {
+	steps := make([]json.RawMessage, len(s.steps))
+	for i := range steps {
+		steps[i] = s.steps[i].text
+	}
+	return steps
+}
+
 // Composites returns the ids of the steps that have a plan of their own, in their order.
 func (s *Shape) Composites() (ids []string) {
 	for i := range s.steps {
@@ -148,11 +157,7 @@ func (s *Shape) Composites() (ids []string) {
 
 // JSON writes the plan.
 func (s *Shape) JSON() json.RawMessage {
-	steps := make([]json.RawMessage, len(s.steps))
-	for i := range steps {
-		steps[i] = s.steps[i].text
-	}
-	s.fields["steps"], _ = json.Marshal(steps) // they were read from JSON, as the other fields
+	s.fields["steps"], _ = json.Marshal(s.Steps()) // they were read from JSON, as the other fields
 	body, _ := json.Marshal(s.fields)
 	return body
 }

@@ -28,7 +28,7 @@ var Kinds = []string{
 	"removed_tool", "request", "result_error", "result_handle",
 	"result_handle_checked", "result_ok", "result_redelivered", "result_text", "retry_event", "sealing_key", "start", "start_accepted",
 	"start_event", "start_handle", "start_needs", "start_rejected", "start_template", "step", "step_bucket", "step_event", "step_full",
-	"stop", "told_if", "told_value", "told_value_handle", "tool",
+	"stop", "stream_details", "told_if", "told_value", "told_value_handle", "tool",
 }
 
 func path(name string) string {

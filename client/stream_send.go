@@ -1,0 +1,142 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/streamed"
+	"github.com/stepjet/stepjet/wire"
+)
+
+// flush sends the steps that were gathered: as the plan to begin with, or as amendments.
+func (s *streaming) flush(ctx context.Context) error {
+	batch := s.batch
+	s.batch = nil
+	if s.run == nil {
+		return s.begin(ctx, batch)
+	}
+	for _, part := range inParts(batch) {
+		if err := s.amend(ctx, Amendment{Add: textsOf(part)}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// begin submits an open plan with the first steps.
+func (s *streaming) begin(ctx context.Context, batch []*streamed.Step) error {
+	err := s.submit(ctx, s.options.Begun(s.o.OpenFor, textsOf(batch)))
+	if fault.CodeOf(err) == fault.Conflict {
+		s.joins = true // what is there may be this plan, as far as it was written
+		return nil
+	}
+	return err
+}
+
+// submit submits a plan, and tells of the run.
+func (s *streaming) submit(ctx context.Context, plan []byte) error {
+	run, err := s.c.Submit(ctx, plan, s.o.SubmitOptions)
+	if err != nil {
+		return err
+	}
+	s.run, s.joins = run, run.attached
+	if s.o.Begun != nil {
+		s.o.Begun(run)
+	}
+	return nil
+}
+
+// amend amends the run. That somebody else did meanwhile is no reason not to: what is added is added all the same.
+func (s *streaming) amend(ctx context.Context, a Amendment) error {
+	for {
+		a.Revision = s.revision
+		done, err := s.c.Amend(ctx, s.o.Run, a)
+		if err == nil {
+			s.revision = done.Revision
+			return nil
+		}
+		var now wire.AmendConflict
+		code := fault.CodeOf(err)
+		if code != fault.Conflict && code != fault.Overtaken || json.Unmarshal(fault.As(err).Details, &now) != nil || now.Revision <= s.revision {
+			return err
+		}
+		s.revision = now.Revision
+	}
+}
+
+// end hands over what is left once the text is over, and closes the plan.
+func (s *streaming) end(ctx context.Context) (*Run, error) {
+	if err := s.reader.End(); err != nil {
+		return nil, s.giveUp(ctx, err)
+	}
+	switch {
+	case s.wrong != nil:
+		return nil, s.allProblems(ctx)
+	case s.joins:
+		return s.join(ctx)
+	case s.run == nil:
+		err := s.submit(ctx, s.reader.Plan())
+		if fault.CodeOf(err) == fault.Conflict {
+			return s.join(ctx)
+		}
+		return s.run, err
+	}
+	if err := s.finish(ctx); err != nil {
+		if err = s.failed(ctx, err); err != nil {
+			return nil, err
+		}
+		return s.end(ctx) // it has problems, or was rejected, so that all of it is submitted
+	}
+	return s.run, nil
+}
+
+// finish sends the steps that are left, and with the last of them what the plan returns. Once that stands, it is closed.
+func (s *streaming) finish(ctx context.Context) error {
+	s.batch = append(s.batch, s.hold.End()...)
+	parts := inParts(s.batch)
+	for i, part := range parts {
+		a := Amendment{Add: textsOf(part)}
+		if i == len(parts)-1 {
+			a.Output, a.OutputSteps, a.Close = s.options.Output, s.options.OutputSteps, !s.options.Open
+		}
+		if len(a.Add) == 0 && a.Output == nil && a.OutputSteps == nil && !a.Close {
+			return nil
+		}
+		err := s.amend(ctx, a)
+		switch {
+		case over(err) && len(a.Add) == 0 && a.Output == nil && a.OutputSteps == nil && !s.rejected(ctx):
+			return nil // it ended with all of its steps
+		case err != nil:
+			return err
+		}
+	}
+	return nil
+}
+
+// over reports whether a run can't be amended any more since it has ended.
+func over(err error) bool {
+	code := fault.CodeOf(err)
+	return code == fault.AlreadyFinished || code == fault.NotFound
+}
+
+// inParts splits steps into amendments. There is one at least.
+func inParts(steps []*streamed.Step) [][]*streamed.Step {
+	parts, size := [][]*streamed.Step{nil}, 0
+	for _, x := range steps {
+		last := len(parts) - 1
+		if size += len(x.Text); size > mostTogether && len(parts[last]) > 0 {
+			parts, last, size = append(parts, nil), last+1, len(x.Text)
+		}
+		parts[last] = append(parts[last], x)
+	}
+	return parts
+}
+
+func textsOf(steps []*streamed.Step) []json.RawMessage {
+	all := make([]json.RawMessage, len(steps))
+	for i, x := range steps {
+		all[i] = x.Text
+	}
+	return all
+}
