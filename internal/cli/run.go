@@ -22,6 +22,7 @@ type runFlags struct {
 	tools string
 	wait  time.Duration
 	dry   bool
+	write bool // the plan is still being written
 	with  contextFlags
 }
 
@@ -47,16 +48,26 @@ returns a made-up value, an example of its output schema or the least that this 
 the registry of a server that is given or of a "stepjet dev" that is running, else knows --tools
 or the built-in tools. Exit code 2 if the plan is invalid, else 0.
 
+With --stream the plan runs while it is being written, on standard input or into a pipe: each step
+begins once it is there with all that it refers to. Around the plan may be other text. A text that
+breaks off cancels the run, as does an interrupt before its end; what had begun is said.
+
 Exit codes: 0 succeeded, 3 partial, 1 failed, cancelled or expired, 2 invalid plan,
 4 no connection, 124 --wait ran out, 130 interrupted. In the last two cases the run goes on.`,
 		Example: `  stepjet run plan.json
   stepjet run plan.json --dry-run
+  write-a-plan | stepjet run --stream -
   stepjet run --run order-42 -o json plan.json | jq .results
   stepjet run --with user=ada --secret token=@env:TOKEN plan.json
   stepjet run --server nats://localhost:4222 --wait 30s plan.json`,
 		Args: exactly("PLAN"),
 		RunE: a.work(func(cmd *cobra.Command, args []string) error {
-			if f.dry {
+			switch {
+			case f.dry && f.write:
+				return usage(errors.New("--dry-run is of a whole plan, --stream of one that is being written: leave one of them out"))
+			case f.write:
+				return runStream(cmd.Context(), a, args[0], f)
+			case f.dry:
 				return dryRun{a, args[0], f.tools}.print(cmd.Context())
 			}
 			return a.run(cmd.Context(), args[0], f)
@@ -65,6 +76,7 @@ Exit codes: 0 succeeded, 3 partial, 1 failed, cancelled or expired, 2 invalid pl
 	c.Flags().StringVar(&f.run, "run", "", "run `id`, the idempotency key; default: a new one")
 	c.Flags().StringVar(&f.tools, "tools", "", "tools `file` for the toolworker here (env STEPJET_TOOLS; default: the built-in tools)")
 	c.Flags().DurationVar(&f.wait, "wait", 0, "wait for this `duration` at most; default: until the outcome is there")
+	c.Flags().BoolVar(&f.write, "stream", false, "run the plan while it is being written")
 	c.Flags().BoolVar(&f.dry, "dry-run", false, "only say what the plan would come to, with made-up results")
 	f.with.add(c.Flags())
 	return c
