@@ -35,6 +35,8 @@ type Definition struct {
 	CaptureNested bool
 	Guards        []Guard
 
+	outputSchema json.RawMessage
+
 	entries  []*Entry // in the order of the definition, those of facades behind their facade
 	chains   []*chain
 	universe universe
@@ -153,6 +155,9 @@ const DefaultExtraInstruction = "Answer with what the actions found. Say so wher
 // Entries returns the entries in the order of the definition, those of a facade behind it. The slice is shared: don't
 // change it.
 func (d *Definition) Entries() []*Entry { return d.entries }
+
+// OutputSchema is the schema of the agent's output as it was written; nil where it accepts anything.
+func (d *Definition) OutputSchema() json.RawMessage { return d.outputSchema }
 
 // Catalog is the tools and groups that an agent may use. Who goes on with an agent's run has to give the same ones as
 // when it began.

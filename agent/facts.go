@@ -121,6 +121,12 @@ func (f *Facts) State() string { return f.state }
 // Round is the number of the round, from 0.
 func (f *Facts) Round() int { return f.round }
 
+// Input is what the agent was called with.
+func (f *Facts) Input() json.RawMessage { return f.input }
+
+// Shared is the state that calls write to and read from; nil for none.
+func (f *Facts) Shared() json.RawMessage { return f.shared }
+
 // Artifacts are the objects on the blackboard, in the order in which they came. The slice is shared: don't change it.
 func (f *Facts) Artifacts() []Artifact { return f.board.objects }
 

@@ -39,6 +39,9 @@ func Parse(body []byte, c Catalog) (*Definition, plan.Report) {
 	} else {
 		p.def.Name, p.def.Description = d.Name, d.Description
 		p.def.Input, p.def.Output = declared(d.InputSchema), declared(d.OutputSchema)
+		if p.def.Output != nil {
+			p.def.outputSchema = d.OutputSchema
+		}
 		if d.Plan != nil {
 			p.problem(fault.InvalidTool, "/plan", "leave one of them out", "a tool is a plan or an agent, not both")
 		}

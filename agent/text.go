@@ -10,6 +10,19 @@ import (
 // "${args.x}" where one of its arguments is. "$${" stands for "${".
 type Text struct{ written string }
 
+// Told returns what a planner is told by an agent that was called with an input: the agent's instructions, a sentence
+// with its description where it has none, and its extra requirement, which may be empty.
+func (d *Definition) Told(input []byte) (instructions, extra string) {
+	of := func(t Text) string {
+		filled, _ := fill(t.written, textWords, func(r reference) ([]byte, bool) { return within(input, r.path) })
+		return filled
+	}
+	if instructions = of(d.Instructions); instructions == "" {
+		instructions = DefaultInstructions + d.Description
+	}
+	return instructions, of(d.ExtraRequirement)
+}
+
 // fill puts values into a text; look is nil where only its references are to be judged. What begins as a reference to
 // no known word is text.
 func fill(s string, words []string, look sight) (filled, why string) {

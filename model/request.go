@@ -51,13 +51,18 @@ type Request struct {
 	// State and Facts are shown after the rounds.
 	State json.RawMessage `json:"state,omitempty"`
 	Facts json.RawMessage `json:"facts,omitempty"`
+	// ToolChanges says how the tools have changed since the round before, and Locked of those that can't be called yet why
+	// not.
+	ToolChanges *ToolChanges    `json:"tool_changes,omitempty"`
+	Locked      json.RawMessage `json:"locked,omitempty"`
 	// Final asks for the last answer: no tools are offered. ActionResults and ExtraInstruction go with it.
 	Final            bool            `json:"final,omitempty"`
 	ActionResults    json.RawMessage `json:"action_results,omitempty"`
 	ExtraInstruction string          `json:"extra_instruction,omitempty"`
 	// DroppedOutput is an output that did not count, because a call beside it failed.
 	DroppedOutput json.RawMessage `json:"dropped_output,omitempty"`
-	// OutputSchema is the JSON Schema of the answer's output, in ModeText.
+	// OutputSchema is the JSON Schema of the answer's output: in ModeText and of a final answer it is asked for, in the
+	// other modes told.
 	OutputSchema json.RawMessage `json:"outputSchema,omitempty"`
 	// MaxOutputTokens bounds the answer; 0: as the model's configuration says.
 	MaxOutputTokens int `json:"max_output_tokens,omitempty"`
@@ -107,8 +112,20 @@ type Tool struct {
 	OutputSchema json.RawMessage `json:"outputSchema,omitempty"`
 }
 
+// ToolChanges are tools that are there now, or are others than before, and the names of those that are there no more.
+// Tools are sent as those of the first round, so that a request begins as the one before; what changes is told.
+type ToolChanges struct {
+	Added []Tool   `json:"added,omitempty"`
+	Gone  []string `json:"gone,omitempty"`
+}
+
 // Round is an answer and what came of it.
 type Round struct {
+	// Number is the round's, from 0; nil: that of the round before, and one.
+	Number *int `json:"round,omitempty"`
+	// Messages and ToolChanges are what came before the answer.
+	Messages    []Message    `json:"messages,omitempty"`
+	ToolChanges *ToolChanges `json:"tool_changes,omitempty"`
 	// Plan is what was answered: steps, calls or commands.
 	Plan json.RawMessage `json:"plan,omitempty"`
 	// Text is what the answer said beside its calls.
@@ -117,6 +134,19 @@ type Round struct {
 	Records []Record `json:"records,omitempty"`
 	// Provider is the state that came with the answer.
 	Provider *State `json:"provider_state,omitempty"`
+	// Problems say what was wrong with an answer that could not be used.
+	Problems json.RawMessage `json:"problems,omitempty"`
+	// LeftOut is how many more calls there were.
+	LeftOut int `json:"records_left_out,omitempty"`
+
+	// Cut says that of a round ids, statuses and sizes are left. Span are the first and the last of several rounds that
+	// have become one entry, with a Summary, or as many Calls of which so many Failed, and the Bytes of their results.
+	Cut     bool   `json:"cut,omitempty"`
+	Span    []int  `json:"rounds,omitempty"`
+	Summary string `json:"summary,omitempty"`
+	Calls   int    `json:"calls,omitempty"`
+	Failed  int    `json:"failed,omitempty"`
+	Bytes   int64  `json:"bytes,omitempty"`
 }
 
 // Record is what one call came to.
@@ -130,7 +160,10 @@ type Record struct {
 	Status         string          `json:"status,omitempty"`
 	Result         json.RawMessage `json:"result,omitempty"`
 	Error          json.RawMessage `json:"error,omitempty"`
-	MS             int64           `json:"ms,omitempty"`
+	// Note is told beside the result. Bytes is how many the result has where it is a preview or left out.
+	Note  string `json:"note,omitempty"`
+	Bytes int64  `json:"bytes,omitempty"`
+	MS    int64  `json:"ms,omitempty"`
 }
 
 // ParseRequest reads a request and fills in its mode. Errors have code invalid_arguments and say what to write instead.
@@ -156,12 +189,22 @@ func (r *Request) check() error {
 	if !r.Mode.known() {
 		return wrong("the mode %q is none", r.Mode).WithHint("one of %s", modeNames())
 	}
+	for n, round := range r.Rounds {
+		if len(round.Span) != 0 && (len(round.Span) != 2 || round.Span[0] < 0 || round.Span[1] < round.Span[0]) {
+			return wrong("rounds/%d: %v are not the first and the last of several rounds", n, round.Span)
+		}
+		for i, m := range round.Messages {
+			if m.Role != "user" && m.Role != "assistant" {
+				return wrong("rounds/%d/messages/%d: the role %q is none", n, i, m.Role).WithHint("user or assistant")
+			}
+		}
+	}
 	for i, m := range r.Messages {
 		if m.Role != "user" && m.Role != "assistant" && m.Role != "system" {
 			return wrong("messages/%d: the role %q is none", i, m.Role).WithHint("user, assistant or system")
 		}
-		if m.Round < 0 || m.Round > len(r.Rounds) {
-			return wrong("messages/%d: it came before round %d, and there are %d", i, m.Round, len(r.Rounds)).
+		if m.Round < 0 || m.Round > r.next() {
+			return wrong("messages/%d: it came before round %d, and this one is %d", i, m.Round, r.next()).
 				WithHint("round counts from 0; a message without one stands before all rounds")
 		}
 	}

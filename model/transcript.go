@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -16,6 +15,7 @@ type transcript struct {
 	turns  []turn
 	schema json.RawMessage // of the answer; nil for text and native calls
 	strict bool            // the schema is the asker's own, and the answer is its value
+	ids    map[string]bool // of native calls: no two of a conversation may have the same
 }
 
 // turn is what one side says at a time.
@@ -42,7 +42,7 @@ type result struct {
 
 // converse makes a conversation of a request that is asked of a model.
 func converse(r *Request, m Model) transcript {
-	t := transcript{system: r.system()}
+	t := transcript{system: r.system(), ids: map[string]bool{}}
 	native := r.Mode == ModeTools
 	if native && !r.Final {
 		t.tools = sortedTools(r.Tools)
@@ -50,19 +50,19 @@ func converse(r *Request, m Model) transcript {
 	if s, strict := r.schema(); s != nil {
 		t.schema, t.strict = s, strict
 	}
-	t.messages(r, 0)
+	t.messages(r, -1, 0)
 	if !isNull(r.Input) {
 		t.say(readable(r.Input))
 	}
+	told, before := 0, 0
 	for i, round := range r.Rounds {
-		if i > 0 {
-			t.messages(r, i)
-		}
-		t.round(i, round, native, m)
+		first, last := round.span(before, i == 0)
+		t.messages(r, told, first)
+		t.round(first, round, native, m)
+		told, before = first, last
 	}
-	if len(r.Rounds) > 0 {
-		t.messages(r, len(r.Rounds))
-	}
+	t.messages(r, told, r.next())
+	t.toolChanges(r.ToolChanges, native)
 	if tail := r.tail(); tail != "" {
 		t.say(tail)
 	}
@@ -80,12 +80,18 @@ func sortedTools(tools []Tool) []Tool {
 
 func (t *transcript) say(text string) { t.turns = append(t.turns, turn{role: user, text: text}) }
 
-// messages adds those that came before the answer of a round.
-func (t *transcript) messages(r *Request, round int) {
+// messages adds those that came after the beginning of one round, and before the answer of another.
+func (t *transcript) messages(r *Request, after, before int) {
 	for _, m := range r.Messages {
-		if m.Round == round && m.Role != "system" {
-			t.turns = append(t.turns, turn{role: role(m.Role), text: string(m.Content)})
+		if m.Round > after && m.Round <= before {
+			t.message(m)
 		}
+	}
+}
+
+func (t *transcript) message(m Message) {
+	if m.Role != "system" { // those stand in the system prompt
+		t.turns = append(t.turns, turn{role: role(m.Role), text: string(m.Content)})
 	}
 }
 
@@ -108,13 +114,18 @@ func (r *Request) system() string {
 		add(form)
 		add(toolList(r.Tools))
 	}
+	if r.Mode != ModeText && !isNull(r.OutputSchema) {
+		add("The output at the end is a value of this JSON Schema:\n" + string(compact(r.OutputSchema)))
+	}
 	return strings.Join(parts, "\n\n")
 }
 
-// toolList describes tools that are not offered natively, a line each.
-func toolList(tools []Tool) string {
+// toolList describes tools that are not offered natively.
+func toolList(tools []Tool) string { return "Tools, a JSON object each:" + toolLines(tools) }
+
+// toolLines writes tools by name, a line each.
+func toolLines(tools []Tool) string {
 	var b strings.Builder
-	b.WriteString("Tools, a JSON object each:")
 	for _, t := range sortedTools(tools) {
 		t.InputSchema, t.OutputSchema = compactOrNil(t.InputSchema), compactOrNil(t.OutputSchema)
 		b.WriteString("\n")
@@ -128,33 +139,6 @@ func compactOrNil(raw json.RawMessage) json.RawMessage {
 		return nil
 	}
 	return compact(raw)
-}
-
-// round adds an answer and what came of it.
-func (t *transcript) round(n int, round Round, native bool, m Model) {
-	said := turn{role: assistant, text: round.Text}
-	if round.Provider.fits(m) {
-		said.state = round.Provider
-	}
-	heard := turn{role: user}
-	if native {
-		for _, rec := range round.Records {
-			said.calls = append(said.calls, Step{ID: rec.ID, Tool: rec.Tool, Arguments: objectOf(rec.Arguments)})
-			heard.results = append(heard.results, rec.result())
-		}
-	} else {
-		if !isNull(round.Plan) {
-			said.text = string(compact(round.Plan))
-		}
-		heard.text = "Results of round " + strconv.Itoa(n) + ":\n" + string(encode(orEmpty(round.Records)))
-	}
-	if said.text == "" && len(said.calls) == 0 && said.state == nil {
-		said.text = "(no answer)"
-	}
-	t.turns = append(t.turns, said)
-	if len(heard.results) > 0 || heard.text != "" {
-		t.turns = append(t.turns, heard)
-	}
 }
 
 func orEmpty(records []Record) []Record {
@@ -188,6 +172,9 @@ func (rec Record) result() result {
 	default:
 		out.text = "null"
 	}
+	if rec.Note != "" {
+		out.text += "\n" + rec.Note
+	}
 	return out
 }
 
@@ -210,6 +197,7 @@ func (r *Request) tail() string {
 	}
 	add("State", r.State)
 	add("Facts", r.Facts)
+	add("Tools that can't be called yet", r.Locked)
 	add("An output that did not count, since a call beside it failed", r.DroppedOutput)
 	if r.Final {
 		add("Results of all actions", r.ActionResults)

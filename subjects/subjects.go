@@ -138,6 +138,13 @@ func RunBlobName(r Run, generation uint64, kind, unique string) string {
 	return r.Tenant + "/" + r.ID + "/" + strconv.FormatUint(generation, 10) + "/=" + kind + "/" + unique
 }
 
+// PartName returns the name of the blob that holds one round of an agent's planner request; agent is the token of the
+// agent's step.
+func PartName(r Run, generation uint64, agent string, round int) string {
+	return r.Tenant + "/" + r.ID + "/" + strconv.FormatUint(generation, 10) + "/=part." +
+		strings.ReplaceAll(agent, "/", ".") + "." + strconv.Itoa(round)
+}
+
 // The ledger's subjects. All take the number of shards the deployment has.
 
 // PlanRecord returns the subject of a run's plan record.

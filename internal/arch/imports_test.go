@@ -28,6 +28,8 @@ const rules = `
 	catalog/search    std tool
 
 	agent             std fault subjects internal/text internal/jsontape internal/jsonmend internal/expression tool plan catalog catalog/search mcp/selector
+	agent/parts       std fault internal/jsontape
+	agent/request     std fault internal/jsontape agent agent/parts
 
 	model             std net/http fault internal/jsonmend
 	model/provider    std sys fault model tool worker kv openai anthropic

@@ -14,7 +14,7 @@ import (
 )
 
 // pure packages have no clock and no goroutines: time is an argument, and the caller decides what runs where.
-var pure = []string{"fault", "outcome", "tool", "plan", "machine", "catalog", "model", "internal/expression"}
+var pure = []string{"fault", "outcome", "tool", "plan", "machine", "catalog", "model", "agent", "agent/parts", "agent/request", "internal/expression"}
 
 var clock = []string{"Now", "Since", "Until", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker", "Sleep"}
 

@@ -1,0 +1,94 @@
+package request
+
+import (
+	"strconv"
+
+	"github.com/stepjet/stepjet/internal/jsontape"
+)
+
+// Respond returns the last request of an agent that responds, once its loop is over: it asks for an answer of what all
+// calls came to, whose records are given in the ledger's order. ok is false where nothing was executed, or the agent does
+// not respond: then the planner is not asked. The round is open.
+func (l *Loop) Respond(now Now, all []Record) (r Request, ok bool) {
+	var done []Record
+	for _, rec := range all {
+		if rec.executed() {
+			done = append(done, rec)
+		}
+	}
+	if l.d.Respond == nil || len(done) == 0 {
+		return Request{}, false
+	}
+	return l.request(now, func(o *jsontape.ObjectWriter) {
+		o.Add("action_results", actionResults(done, l.d.Context.ResultBytes, l.d.Context.TotalBytes/4))
+		o.Text("extra_instruction", l.d.Respond.ExtraInstruction)
+	}), true
+}
+
+// actionResults returns what calls came to by what they were for; of two for the same the second is "purpose (2)".
+func actionResults(done []Record, each, most int) []byte {
+	return halves(each, most, func(n int) []byte {
+		var o jsontape.ObjectWriter
+		taken := map[string]int{} // by names; how often each was wanted
+		for _, rec := range done {
+			purpose := clip(rec.purpose(), each)
+			name := purpose
+			for taken[name] > 0 {
+				taken[purpose]++
+				name = purpose + " (" + strconv.Itoa(taken[purpose]) + ")"
+			}
+			taken[name]++
+			if rec.Status == "failed" {
+				var failed jsontape.ObjectWriter
+				raw, _ := rec.Error.render(n, nil)
+				failed.Add("error", raw)
+				o.Add(name, failed.JSON())
+				continue
+			}
+			raw, _ := rec.Result.render(n, nil)
+			o.Add(name, raw)
+		}
+		return o.JSON()
+	})
+}
+
+// ToolLogs returns what an agent's account has of its calls: [{purpose, tool_name, kwargs, todo_suggestion, next, success,
+// result, error}], those that were executed. Values of more than most bytes are previews.
+func ToolLogs(all []Record, most int) []byte {
+	var logs [][]byte
+	for _, rec := range all {
+		if rec.executed() {
+			logs = append(logs, logged(rec.json(most, func(Record) func(int) string { return nil })))
+		}
+	}
+	return jsontape.AppendArray(nil, logs)
+}
+
+// logged puts a record into the form of a log of commands.
+func logged(rec []byte) []byte {
+	var o jsontape.ObjectWriter
+	or := func(name, as, otherwise string) {
+		v := member(rec, name)
+		if v == nil {
+			v = []byte(otherwise)
+		}
+		o.Add(as, v)
+	}
+	purpose := jsontape.AppendQuoted(nil, "Use "+jsontape.Unquoted(or0(member(rec, "tool"))))
+	or("purpose", "purpose", string(purpose))
+	or("tool", "tool_name", `""`)
+	or("arguments", "kwargs", "{}")
+	or("todo_suggestion", "todo_suggestion", `""`)
+	or("next", "next", `""`)
+	o.Add("success", strconv.AppendBool(nil, string(member(rec, "status")) == `"succeeded"`))
+	or("result", "result", "null")
+	or("error", "error", "null")
+	return o.JSON()
+}
+
+func or0(raw []byte) []byte {
+	if raw == nil {
+		return []byte(`""`)
+	}
+	return raw
+}
