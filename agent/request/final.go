@@ -31,6 +31,9 @@ func actionResults(done []Record, each, most int) []byte {
 		var o jsontape.ObjectWriter
 		taken := map[string]int{} // by names; how often each was wanted
 		for _, rec := range done {
+			if n > 0 && len(o.Open()) > most {
+				return nil
+			}
 			purpose := clip(rec.purpose(), each)
 			name := purpose
 			for taken[name] > 0 {

@@ -23,9 +23,9 @@ func (c tools) Lookup(name string) (*tool.Definition, bool) {
 	return &tool.Definition{Name: name, Description: "Does <" + name + ">.", InputSchema: json.RawMessage(`{"type":"object"}`),
 		OutputSchema: json.RawMessage(`{"type":"object","properties":{"hits":{"type":"array"}}}`)}, slices.Contains(c, name)
 }
-func (c tools) Names() []string                { return slices.Sorted(slices.Values(c)) }
+func (c tools) Names() []string               { return slices.Sorted(slices.Values(c)) }
 func (c tools) Group(string) ([]string, bool) { return nil, false }
-func (c tools) Groups() []string               { return nil }
+func (c tools) Groups() []string              { return nil }
 
 var catalog = tools{"search", "fetch", "analyze", "query", "insert", "refund", "model", "digest"}
 
@@ -43,15 +43,16 @@ const plain = `"planner":{"tool":"model","model":"large","mode":"%s"},"instructi
 
 // world keeps the parts of a loop, and plays its rounds.
 type world struct {
-	t     testing.TB
-	d     *agent.Definition
-	loop  *Loop
-	facts *agent.Facts
-	kept  map[string][]byte
-	reads int
-	known *parts.Keeper
-	cuts  []Cut
-	last  Part
+	t      testing.TB
+	d      *agent.Definition
+	loop   *Loop
+	facts  *agent.Facts
+	kept   map[string][]byte
+	reads  int
+	shared string // the state that calls write to
+	known  *parts.Keeper
+	cuts   []Cut
+	last   Part
 }
 
 func name(round int) string {
@@ -62,7 +63,7 @@ func newWorld(t testing.TB, d *agent.Definition, input string) *world {
 	t.Helper()
 	f, err := d.Begin(json.RawMessage(input), nil)
 	require.Nil(t, err)
-	return &world{t: t, d: d, facts: f, loop: Begin(d, f, name), kept: map[string][]byte{}, known: parts.NewKeeper(parts.DefaultKept)}
+	return &world{t: t, shared: string(f.Shared()), d: d, facts: f, loop: Begin(d, f, name), kept: map[string][]byte{}, known: parts.NewKeeper(parts.DefaultKept)}
 }
 
 func (w *world) fetch(_ context.Context, name string) ([]byte, error) {
@@ -85,7 +86,7 @@ func (w *world) whole(r Request) []byte {
 
 // open begins a round, and returns what its planner is sent.
 func (w *world) open(now Now, said ...Message) Request {
-	w.facts.BeginRound(w.loop.round+1, nil)
+	w.facts.BeginRound(w.loop.round+1, json.RawMessage(w.shared))
 	w.loop.Open(w.facts, said)
 	return w.loop.Request(now)
 }

@@ -145,15 +145,23 @@ func (l *Loop) entry(r Round) json.RawMessage {
 		provider = nil // its text, calls and results are rendered anew
 	}
 	return halves(l.d.Context.ResultBytes, most, func(n int) []byte {
-		records := make([][]byte, len(r.Records))
-		for i, rec := range r.Records {
-			records[i] = rec.json(n, readOn(l.d.Planner.Mode, l.round))
-		}
-		left := 0
+		enough := most
 		if n == 0 { // nothing else makes it fit
-			records, left = fitting(records, most/2)
+			enough = most / 2
 		}
-		return l.entryOf(r, n, records, left, provider)
+		var records [][]byte
+		for size := 0; len(records) < len(r.Records); {
+			raw := r.Records[len(records)].json(n, readOn(l.d.Planner.Mode, l.round))
+			if size += len(raw) + 1; size <= enough {
+				records = append(records, raw)
+				continue
+			}
+			if n > 0 {
+				return nil
+			}
+			break
+		}
+		return l.entryOf(r, n, records, len(r.Records)-len(records), provider)
 	})
 }
 

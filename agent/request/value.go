@@ -48,8 +48,13 @@ func (v Value) render(most int, more func(from int) string) (raw []byte, whole b
 // preview is a part of a value as blackboard_get returns parts: the text of some of its bytes, and where they stand.
 func (v Value) preview(most int, more func(from int) string) []byte {
 	to := min(max(most, 0), len(v.JSON))
-	for to > 0 && to < len(v.JSON) && !utf8.RuneStart(v.JSON[to]) {
-		to--
+	for i := to - 1; i >= 0 && i > to-utf8.UTFMax; i-- {
+		if utf8.RuneStart(v.JSON[i]) { // the last character, which may go on behind the preview
+			if !utf8.FullRune(v.JSON[i:to]) {
+				to = i
+			}
+			break
+		}
 	}
 	var o jsontape.ObjectWriter
 	o.Text("text", strings.ToValidUTF8(string(v.JSON[:to]), "\ufffd"))
@@ -66,11 +71,11 @@ func (v Value) preview(most int, more func(from int) string) []byte {
 const least = 64
 
 // halves returns the first rendering that has at most some bytes, of those with previews of at most n bytes, then half of
-// it, and so on to none; the last one where none is so small.
+// it, and so on to none; the last one where none is so small. A rendering that is nil has more.
 func halves(n, most int, render func(n int) []byte) []byte {
 	for {
 		b := render(n)
-		if len(b) <= most || n == 0 {
+		if b != nil && len(b) <= most || n == 0 {
 			return b
 		}
 		if n /= 2; n < least {

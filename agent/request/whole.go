@@ -25,7 +25,7 @@ func views(whole []byte) []byte {
 	for _, round := range items(member(whole, "rounds")) {
 		last = [][]byte{}
 		for _, rec := range items(member(round, "records")) {
-			if s := string(member(rec, "status")); s == `"succeeded"` || s == `"failed"` {
+			if s := string(member(rec, "status")); member(rec, "tool") != nil && (s == `"succeeded"` || s == `"failed"`) {
 				last = append(last, logged(rec))
 			}
 		}
