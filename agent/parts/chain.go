@@ -1,6 +1,7 @@
 package parts
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"slices"
@@ -104,6 +105,9 @@ func (c *Chain) With(own []byte) []byte {
 
 // Named returns the part that a request names.
 func Named(request []byte) (l Link, named bool, err error) {
+	if !bytes.Contains(request, []byte(`"part"`)) {
+		return l, false, nil // most don't: they are not read twice
+	}
 	var r struct {
 		Part *Link `json:"part"`
 	}

@@ -132,7 +132,7 @@ func TestAKeeperIsBounded(t *testing.T) {
 
 func TestWhatIsNoRequest(t *testing.T) {
 	t.Parallel()
-	for _, text := range []string{``, `[]`, `{"part":7}`, `{"part":{"name":"x"}}`, `{"part":{"name":"a/=part.b.1","sha256":""}}`} {
+	for _, text := range []string{`["part"]`, `{"part":7}`, `{"part":{"name":"x"}}`, `{"part":{"name":"a/=part.b.1","sha256":""}}`} {
 		_, err := NewKeeper(1).Whole(context.Background(), []byte(text), func(context.Context, string) ([]byte, error) { return []byte(`{}`), nil })
 		require.ErrorContains(t, err, "invalid_arguments", text)
 	}

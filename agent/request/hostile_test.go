@@ -44,10 +44,12 @@ func TestWhatWasWrittenStaysWhatItIs(t *testing.T) {
 		require.Contains(t, string(raw), `"arguments":`+v+`,`)
 	}
 	var got struct {
-		Rounds []struct{ Records []struct{ Result json.RawMessage } }
-		Part   any
-		Final  bool
-		Round  int
+		Rounds []struct {
+			Records []struct{ Result json.RawMessage }
+		}
+		Part  any
+		Final bool
+		Round int
 	}
 	require.NoError(t, json.Unmarshal(raw, &got))
 	require.Nil(t, got.Part)

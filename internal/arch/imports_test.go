@@ -32,7 +32,7 @@ const rules = `
 	agent/request     std fault internal/jsontape agent agent/parts
 
 	model             std net/http fault internal/jsonmend
-	model/provider    std sys fault model tool worker kv openai anthropic
+	model/provider    std sys fault agent/parts model tool worker kv openai anthropic
 
 	observe           std fault outcome
 	seal              std sys fault

@@ -13,7 +13,11 @@ import (
 // that one can't now. Usage says who answered. Errors have the codes of a tool: invalid_arguments for a request that is
 // none, tool_failed for what may pass, tool_terminal for what can't.
 func (c *Caller) Call(ctx context.Context, args json.RawMessage) (*model.Answer, error) {
-	r, err := model.ParseRequest(args)
+	whole, err := c.parts.Whole(ctx, args, c.fetch)
+	if err != nil {
+		return nil, err
+	}
+	r, err := model.ParseRequest(whole)
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/stepjet/stepjet/agent/parts"
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/model"
 )
@@ -23,6 +24,8 @@ type Caller struct {
 	web    *http.Transport
 	models map[string]*asked
 	limit  *limiter
+	parts  *parts.Keeper
+	fetch  parts.Fetch
 }
 
 // asked is a model as it is asked.
@@ -67,7 +70,8 @@ func New(c *model.Config, getenv func(string) (string, bool)) (*Caller, error) {
 	if getenv == nil {
 		getenv = os.LookupEnv
 	}
-	all := &Caller{config: c, idle: time.Duration(c.IdleMS) * time.Millisecond, web: transport(), models: map[string]*asked{}}
+	all := &Caller{config: c, idle: time.Duration(c.IdleMS) * time.Millisecond, web: transport(), models: map[string]*asked{},
+		parts: parts.NewKeeper(parts.DefaultKept)}
 	if all.idle == 0 {
 		all.idle = model.DefaultIdleMS * time.Millisecond
 	}
@@ -99,6 +103,10 @@ func New(c *model.Config, getenv func(string) (string, bool)) (*Caller, error) {
 func (c *Caller) Share(tool string, r Rates, log *slog.Logger) {
 	c.limit = &limiter{tool: tool, rates: r, log: log, begun: time.Now()}
 }
+
+// ReadParts says how the parts are read that requests of agents name (package agent/parts); without it such a request is
+// refused. It is called before Host.
+func (c *Caller) ReadParts(fetch parts.Fetch) { c.fetch = fetch }
 
 // Close closes idle connections. Calls under way are not touched.
 func (c *Caller) Close() { c.web.CloseIdleConnections() }
