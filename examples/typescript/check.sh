@@ -7,6 +7,14 @@ cd "$(dirname "$0")"
 lines=$(wc -l < worker.ts)
 if [ "$lines" -gt 100 ]; then echo "worker.ts has $lines lines, more than 100"; exit 1; fi
 
+plan() { # a request, and what the planner answers
+  if [ "$(echo "$1" | node dist/planner.js)" != "$2" ]; then echo "the planner answers another than $2 to $1"; exit 1; fi
+}
+asked='"input":{"topic":"tides"},"tools":[{"name":"search"}],"max_rounds":20,"final":false'
+plan "{$asked,\"rounds\":[],\"round\":0}" '{"steps":[{"id":"search","tool":"search","arguments":{"q":"tides"}}]}'
+plan "{$asked,\"rounds\":[{\"round\":0,\"records\":[{\"id\":\"search\",\"tool\":\"search\",\"status\":\"succeeded\",\"result\":7}]}],\"round\":1}" \
+  '{"output":{"found":[7],"failed":0}}'
+
 data=$(mktemp -d)
 "$stepjet" conformance worker -- node dist/worker.js | tee "$data/conformance"
 if grep -q '^!' "$data/conformance"; then echo "the worker could do better"; exit 1; fi
