@@ -34,6 +34,10 @@
 // Read takes what a planner returned, in any of four dialects, mends slips mechanically, and makes a document of the plan
 // language of it. Admit says which of its calls may run and what they wait for, Ready asks the gate once more.
 //
+// # Requests
+//
+// Package agent/request renders what a planner is asked, from a definition and what the rounds came to.
+//
 // # Budgets
 //
 // Spending says what is left of a budget, reserves what a call of a model may come to before it is asked, and divides

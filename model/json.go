@@ -40,3 +40,10 @@ func (o *body) add(name string, v any) {
 }
 
 func (o *body) json() []byte { return append(o.b.Bytes(), '}') }
+
+func compactOrNil(raw json.RawMessage) json.RawMessage {
+	if isNull(raw) {
+		return nil
+	}
+	return compact(raw)
+}

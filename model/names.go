@@ -3,7 +3,9 @@ package model
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 	"strconv"
+	"strings"
 )
 
 // maxToolName is the longest name that OpenAI and Anthropic take.
@@ -45,4 +47,21 @@ func stepID(id, tool string, taken map[string]bool) string {
 	}
 	taken[id] = true
 	return id
+}
+
+func sortedTools(tools []Tool) []Tool {
+	tools = slices.Clone(tools)
+	slices.SortFunc(tools, func(a, b Tool) int { return strings.Compare(a.Name, b.Name) })
+	return tools
+}
+
+// toolLines writes tools by name, a line each.
+func toolLines(tools []Tool) string {
+	var b strings.Builder
+	for _, t := range sortedTools(tools) {
+		t.InputSchema, t.OutputSchema = compactOrNil(t.InputSchema), compactOrNil(t.OutputSchema)
+		b.WriteString("\n")
+		b.Write(encode(t))
+	}
+	return b.String()
 }

@@ -5,28 +5,6 @@ import (
 	"strings"
 )
 
-// next is the number of the round that the request asks for an answer in.
-func (r *Request) next() int {
-	last := -1
-	for i, round := range r.Rounds {
-		_, last = round.span(last, i == 0)
-	}
-	return last + 1
-}
-
-// span returns the first and the last round that an entry stands for; before is that of the entry before, if any.
-func (r Round) span(before int, isFirst bool) (first, last int) {
-	switch {
-	case len(r.Span) == 2:
-		return r.Span[0], r.Span[1]
-	case r.Number != nil:
-		return *r.Number, *r.Number
-	case isFirst:
-		return 0, 0
-	}
-	return before + 1, before + 1
-}
-
 // round adds what came before an answer, the answer, and what came of it.
 func (t *transcript) round(n int, round Round, native bool, m Model) {
 	if round.Cut || len(round.Span) == 2 {

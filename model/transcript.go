@@ -1,44 +1,9 @@
 package model
 
 import (
-	"bytes"
 	"encoding/json"
-	"slices"
 	"strings"
 )
-
-// transcript is a request as a conversation, before it is put into the form of a provider. It only grows: that of a
-// later round begins with that of an earlier one, but for what the tail says.
-type transcript struct {
-	system string
-	tools  []Tool // offered natively, by name
-	turns  []turn
-	schema json.RawMessage // of the answer; nil for text and native calls
-	strict bool            // the schema is the asker's own, and the answer is its value
-	ids    map[string]bool // of native calls: no two of a conversation may have the same
-}
-
-// turn is what one side says at a time.
-type turn struct {
-	role    role
-	text    string
-	calls   []Step   // of the model
-	results []result // of calls
-	state   *State   // of the provider, instead of text and calls
-}
-
-type role string
-
-const (
-	user      role = "user"
-	assistant role = "assistant"
-)
-
-// result is what a call came to, as text.
-type result struct {
-	id, text string
-	failed   bool
-}
 
 // converse makes a conversation of a request that is asked of a model.
 func converse(r *Request, m Model) transcript {
@@ -72,26 +37,12 @@ func converse(r *Request, m Model) transcript {
 	return t
 }
 
-func sortedTools(tools []Tool) []Tool {
-	tools = slices.Clone(tools)
-	slices.SortFunc(tools, func(a, b Tool) int { return strings.Compare(a.Name, b.Name) })
-	return tools
-}
-
-func (t *transcript) say(text string) { t.turns = append(t.turns, turn{role: user, text: text}) }
-
 // messages adds those that came after the beginning of one round, and before the answer of another.
 func (t *transcript) messages(r *Request, after, before int) {
 	for _, m := range r.Messages {
 		if m.Round > after && m.Round <= before {
 			t.message(m)
 		}
-	}
-}
-
-func (t *transcript) message(m Message) {
-	if m.Role != "system" { // those stand in the system prompt
-		t.turns = append(t.turns, turn{role: role(m.Role), text: string(m.Content)})
 	}
 }
 
@@ -122,70 +73,6 @@ func (r *Request) system() string {
 
 // toolList describes tools that are not offered natively.
 func toolList(tools []Tool) string { return "Tools, a JSON object each:" + toolLines(tools) }
-
-// toolLines writes tools by name, a line each.
-func toolLines(tools []Tool) string {
-	var b strings.Builder
-	for _, t := range sortedTools(tools) {
-		t.InputSchema, t.OutputSchema = compactOrNil(t.InputSchema), compactOrNil(t.OutputSchema)
-		b.WriteString("\n")
-		b.Write(encode(t))
-	}
-	return b.String()
-}
-
-func compactOrNil(raw json.RawMessage) json.RawMessage {
-	if isNull(raw) {
-		return nil
-	}
-	return compact(raw)
-}
-
-func orEmpty(records []Record) []Record {
-	if records == nil {
-		return []Record{}
-	}
-	return records
-}
-
-// objectOf returns arguments as an object; those of a call that were none become one, since providers take no other.
-func objectOf(raw json.RawMessage) json.RawMessage {
-	switch {
-	case isObject(raw):
-		return compact(raw)
-	case isNull(raw):
-		return json.RawMessage("{}")
-	}
-	return encode(map[string]json.RawMessage{"arguments": compact(raw)})
-}
-
-// result is what a model is told of a call: its result, or its error.
-func (rec Record) result() result {
-	out := result{id: rec.ID}
-	switch {
-	case !isNull(rec.Error):
-		out.text, out.failed = `{"error":`+string(compact(rec.Error))+`}`, true
-	case !isNull(rec.Result):
-		out.text = readable(rec.Result)
-	case rec.Status != "" && rec.Status != "succeeded":
-		out.text, out.failed = string(encode(map[string]string{"status": rec.Status})), true
-	default:
-		out.text = "null"
-	}
-	if rec.Note != "" {
-		out.text += "\n" + rec.Note
-	}
-	return out
-}
-
-// readable returns a string as its text, any other value as JSON.
-func readable(raw json.RawMessage) string {
-	var text string
-	if bytes.HasPrefix(bytes.TrimSpace(raw), []byte(`"`)) && json.Unmarshal(raw, &text) == nil {
-		return text
-	}
-	return string(compact(raw))
-}
 
 // tail is what is true of this request alone; the next one of the conversation has another.
 func (r *Request) tail() string {
