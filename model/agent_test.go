@@ -106,9 +106,9 @@ func TestAnAgentsRequestGrowsAtItsEnd(t *testing.T) {
 		before := map[string][]byte{}
 		all, same := 0, 0
 		last := map[string][]byte{}
-		rounds := 60
+		rounds, result := 60, 1000
 		if mode == ModeTools {
-			rounds = 200
+			rounds, result = 200, 300
 		}
 		for round := range rounds {
 			var said []agentrequest.Message
@@ -128,7 +128,7 @@ func TestAnAgentsRequestGrowsAtItsEnd(t *testing.T) {
 				all, same, last[provider] = all+len(body), same+n, body
 				before[provider] = untold(*r, m)
 			}
-			next := played(round, 1000)
+			next := played(round, result)
 			switch round {
 			case 3:
 				next.Records = append(next.Records, agentrequest.Record{ID: "d", Tool: "db", Status: "succeeded"})

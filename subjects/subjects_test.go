@@ -157,3 +157,10 @@ func TestGrammars(t *testing.T) {
 	require.False(t, subjects.Run{Tenant: "a", ID: "=41"}.Valid())
 	require.True(t, subjects.NewRun("a", "any thing").Valid())
 }
+
+func TestPartName(t *testing.T) {
+	t.Parallel()
+	r := subjects.Run{Tenant: "acme", ID: "order-1"}
+	require.Equal(t, "acme/order-1/77/=part.research.0", subjects.PartName(r, 77, "research", 0))
+	require.Equal(t, "acme/order-1/77/=part.a.=3.b.12", subjects.PartName(r, 77, "a/=3/b", 12), "nothing behind T/R/G has a slash")
+}

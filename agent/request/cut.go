@@ -26,7 +26,7 @@ func (l *Loop) room() (room, target int) {
 func (l *Loop) Due(r Round) (c Cut, due bool) {
 	ahead := *l
 	entry := ahead.entry(r)
-	ahead.whole = append(ahead.whole[:len(l.whole):len(l.whole)], standing{len(entry) + 1, short(entry)})
+	ahead.whole = append(ahead.whole[:len(l.whole):len(l.whole)], stand(entry))
 	return ahead.due()
 }
 
@@ -72,6 +72,9 @@ func (l *Loop) shrink(c Cut, summary string, f *agent.Facts) {
 		l.cut = counted(cut, l.mostCut())
 	}
 	l.whole, l.from = slices.Clone(l.whole[n:]), c.To+1
+	for i := range l.whole { // what they say of tools, the head knows
+		l.whole[i].size = l.whole[i].settled
+	}
 	if shown(f.Shown()).changes(l.headTools) != nil {
 		l.begin(f)
 	} else {

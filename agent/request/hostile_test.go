@@ -99,9 +99,10 @@ func TestARequestIsBounded(t *testing.T) {
 	t.Parallel()
 	const total = 40_000
 	big := encoded(strings.Repeat("1 MB ", 200_000))
+	text := string(big)
 	many := Round{Plan: Whole(big), Text: string(big), Provider: json.RawMessage(big)}
-	for i := range 5_000 {
-		many.Records = append(many.Records, Record{ID: fmt.Sprint("s", i), Tool: "search", Purpose: string(big), Arguments: Whole(big), Status: "failed", Error: Whole(big)})
+	for i := range 2_000 {
+		many.Records = append(many.Records, Record{ID: fmt.Sprint("s", i), Tool: "search", Purpose: text, Arguments: Whole(big), Status: "failed", Error: Whole(big)})
 	}
 	wide := Round{Plan: Whole(big), Records: many.Records[:40]}
 	said := make([]Message, 60)

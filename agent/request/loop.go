@@ -36,10 +36,14 @@ type Loop struct {
 	changes  json.RawMessage
 }
 
-// standing is a round that stands whole.
+// standing is a round that stands whole: its size, that without what it says of tools, and what a cut leaves of it.
 type standing struct {
-	size  int
-	short json.RawMessage
+	size, settled int
+	short         json.RawMessage
+}
+
+func stand(entry json.RawMessage) standing {
+	return standing{len(entry) + 1, len(parts.Settled(entry)) + 1, short(entry)}
 }
 
 // Begin begins the requests of an agent's loop. The facts are those of its beginning, and name says what the part of a
@@ -103,7 +107,7 @@ func (l *Loop) End(r Round, f *agent.Facts, summary string) Part {
 	if l.changes != nil {
 		l.told = l.told.after(l.changes)
 	}
-	l.whole = append(l.whole, standing{len(entry) + 1, short(entry)})
+	l.whole = append(l.whole, stand(entry))
 	p.Head = l.head // of the first round
 	c, due := l.due()
 	if due {
@@ -134,7 +138,7 @@ func Resume(d *agent.Definition, name func(round int) string, last parts.Link, c
 	l.headTools = toldBy(member(c.Head, "tools"))
 	l.told = l.headTools
 	for _, e := range c.Entries {
-		l.whole = append(l.whole, standing{len(e) + 1, short(e)})
+		l.whole = append(l.whole, stand(e))
 		if changes := member(e, parts.Changes); changes != nil {
 			l.told = l.told.after(changes)
 		}

@@ -168,7 +168,8 @@ func TestAWorkerReadsEachPartOnce(t *testing.T) {
 func TestALoopGoesOnFromItsParts(t *testing.T) {
 	t.Parallel()
 	for _, total := range []int{600_000, 30_000} {
-		d := define(t, fmt.Sprintf(plain, "tools")+fmt.Sprintf(`,"max_rounds":200,"context":{"total_bytes":%d}`, total))
+		d := define(t, strings.Replace(fmt.Sprintf(plain, "tools"), `"fetch",`, `{"tool":"fetch","in":["A"],"to":"B"},{"tool":"insert","as":"back","in":["B"],"to":"A"},`, 1)+
+			fmt.Sprintf(`,"states":{"initial":"A"},"max_rounds":200,"context":{"total_bytes":%d}`, total))
 		w := newWorld(t, d, `{"topic":"tides"}`)
 		for round := range 60 {
 			said := []Message{{ID: fmt.Sprint("m", round), By: "ann", Content: json.RawMessage(`"Go on."`)}}[:round%2]
@@ -187,6 +188,7 @@ func TestALoopGoesOnFromItsParts(t *testing.T) {
 			if round%7 == 3 {
 				next.Records = append(next.Records, Record{ID: "db", Tool: "db", Status: "succeeded", Result: Whole([]byte(`"open"`))})
 			}
+			next.Records = append(next.Records, Record{ID: "x", Tool: []string{"fetch", "back"}[round%2], Status: "succeeded"})
 			w.end(next, "")
 		}
 		require.Equal(t, total == 30_000, len(w.cuts) > 0)
