@@ -43,8 +43,8 @@ func (t *transcript) round(n int, round Round, native bool, m Model) {
 	}
 }
 
-// call adds a native call and its result. Steps of several rounds may have one id, calls of a conversation may not; those
-// of a provider's state have their own.
+// call adds a native call and its result. Steps of several rounds may have one id, calls of a conversation may not;
+// those of a provider's state have their own.
 func (t *transcript) call(rec Record, said, heard *turn) {
 	res := rec.result()
 	if said.state == nil {

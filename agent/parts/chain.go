@@ -12,7 +12,8 @@ import (
 // Fetch reads the bytes of a part by its name.
 type Fetch func(ctx context.Context, name string) ([]byte, error)
 
-// Changes is the member of a round's entry that says how the tools have changed. A head that was rendered after it knows.
+// Changes is the member of a round's entry that says how the tools have changed. A head that was rendered after it
+// knows.
 const Changes = "tool_changes"
 
 // Chain is what a request stands on: all parts that it needs, put together.

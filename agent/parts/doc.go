@@ -1,19 +1,19 @@
-// Package parts is the form in which the rounds of an agent reach its planner. A request that held all rounds would grow
-// with each of them, and what is sent over n rounds with n². So a round that is over is rendered once, as a part that
-// never changes, and a request names the last part alone:
+// Package parts is the form in which the rounds of an agent reach its planner. A request that held all rounds would
+// grow with each of them, and what is sent over n rounds with n². So a round that is over is rendered once, as a part
+// that never changes, and a request names the last part alone:
 //
 //	part 0  {"before": null, "round": 0, "from": 0, "head": {…}, "entry": {…}}
 //	part 1  {"before": {"name", "sha256"}, "round": 1, "from": 0, "entry": {…}}
 //	request {"part": {"name", "sha256"}, "messages": […], …}
 //
-// Who is sent a request reads parts back until one is known, and puts it together: the head's members, "rounds" with the
-// entries, and the request's own members. Keeper does that, and keeps parts for the requests to come.
+// Who is sent a request reads parts back until one is known, and puts it together: the head's members, "rounds" with
+// the entries, and the request's own members. Keeper does that, and keeps parts for the requests to come.
 //
 // # Cuts
 //
-// A part with "head" or "head_in" begins anew: "cut" stands in the place of the rounds before "from", and those from there
-// on stand whole. It is the newest such part that counts, so that between two of them no byte of a request changes but at
-// its end. "head_in" names the part whose head is still the request's.
+// A part with "head" or "head_in" begins anew: "cut" stands in the place of the rounds before "from", and those from
+// there on stand whole. It is the newest such part that counts, so that between two of them no byte of a request
+// changes but at its end. "head_in" names the part whose head is still the request's.
 //
 // # Safety
 //

@@ -9,7 +9,8 @@ import (
 // DefaultKept is how many bytes of parts a worker keeps: 256 MiB.
 const DefaultKept = 256 << 20
 
-// Keeper keeps parts by their digests, those that were used last, up to a number of bytes. It is safe for concurrent use.
+// Keeper keeps parts by their digests, those that were used last, up to a number of bytes. It is safe for concurrent
+// use.
 type Keeper struct {
 	most  int
 	mu    sync.Mutex
@@ -58,8 +59,8 @@ func (k *Keeper) Keep(l Link, raw []byte) error {
 	return err
 }
 
-// lookup returns what is kept; nil for what is not, and for a part whose round is another than its link's name says: its
-// bytes are right, but a request that calls it so is not.
+// lookup returns what is kept; nil for what is not, and for a part whose round is another than its link's name says:
+// its bytes are right, but a request that calls it so is not.
 func (k *Keeper) lookup(l Link) *Part {
 	k.mu.Lock()
 	defer k.mu.Unlock()

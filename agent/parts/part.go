@@ -32,8 +32,8 @@ type Part struct {
 	Round int `json:"round"`
 	// From is the first round that stands whole in a request that names this part.
 	From int `json:"from"`
-	// Head are the members that a request begins with, as an object. HeadIn names the part that has it. Both are absent of a
-	// part that goes on as the one before.
+	// Head are the members that a request begins with, as an object. HeadIn names the part that has it. Both are absent
+	// of a part that goes on as the one before.
 	Head   json.RawMessage `json:"head"`
 	HeadIn *Link           `json:"head_in"`
 	// Cut stands in the place of the rounds before From.

@@ -14,8 +14,8 @@ type Cut struct {
 	From, To int
 }
 
-// room is how many bytes the rounds may have beside the head, and target what is left of them by a cut: together with the
-// head total_bytes, and half of it. A head that has most of that leaves a quarter.
+// room is how many bytes the rounds may have beside the head, and target what is left of them by a cut: together with
+// the head total_bytes, and half of it. A head that has most of that leaves a quarter.
 func (l *Loop) room() (room, target int) {
 	total := l.d.Context.TotalBytes
 	return max(total-l.headSize, total/4), max(total/2-l.headSize, total/8)

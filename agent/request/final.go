@@ -9,9 +9,9 @@ import (
 	"github.com/stepjet/stepjet/internal/jsontape"
 )
 
-// Respond returns the last request of an agent that responds, once its loop is over: it asks for an answer of what all
-// calls came to, whose records are given in the ledger's order. ok is false where nothing was executed, or the agent does
-// not respond: then the planner is not asked. The round is open.
+// Respond returns the last request of an agent that responds, once its loop is over: it asks for an answer of what
+// all calls came to, whose records are given in the ledger's order. ok is false where nothing was executed, or the
+// agent does not respond: then the planner is not asked. The round is open.
 func (l *Loop) Respond(now Now, all []Record) (r Request, ok bool) {
 	var done []Record
 	for _, rec := range all {
@@ -58,8 +58,8 @@ func actionResults(done []Record, each, most int) []byte {
 	})
 }
 
-// ToolLogs returns what an agent's account has of its calls: [{purpose, tool_name, kwargs, todo_suggestion, next, success,
-// result, error}], those that were executed. Values of more than most bytes are previews.
+// ToolLogs returns what an agent's account has of its calls: [{purpose, tool_name, kwargs, todo_suggestion, next,
+// success, result, error}], those that were executed. Values of more than most bytes are previews.
 func ToolLogs(all []Record, most int) []byte {
 	var logs [][]byte
 	for _, rec := range all {
@@ -99,8 +99,8 @@ func or0(raw []byte) []byte {
 	return raw
 }
 
-// Rendered returns a request with all its rounds, for a planner that wants it whole: in mode commands with done_plans and
-// last_round_records, which are views of the rounds and repeat them.
+// Rendered returns a request with all its rounds, for a planner that wants it whole: in mode commands with done_plans
+// and last_round_records, which are views of the rounds and repeat them.
 func Rendered(ctx context.Context, r Request, k *parts.Keeper, fetch parts.Fetch) ([]byte, error) {
 	whole, err := k.Whole(ctx, r.Bytes, fetch)
 	if err != nil || jsontape.Unquoted(or0(member(whole, "mode"))) != string(agent.ModeCommands) {

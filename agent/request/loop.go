@@ -99,8 +99,8 @@ type Part struct {
 	Cut *Cut
 }
 
-// End ends the round: it returns its part. The facts are those of the beginning of the next round. summary stands in the
-// place of the rounds that are cut, if Due says that there are some; empty leaves their ids, statuses and sizes.
+// End ends the round: it returns its part. The facts are those of the beginning of the next round. summary stands in
+// the place of the rounds that are cut, if Due says that there are some; empty leaves their ids, statuses and sizes.
 func (l *Loop) End(r Round, f *agent.Facts, summary string) Part {
 	entry := l.entry(r)
 	p := parts.Part{Before: l.last, Round: l.round, From: l.from, Entry: entry}

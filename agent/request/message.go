@@ -19,8 +19,8 @@ type Message struct {
 // maxSaid is the most bytes of what is said at a time.
 const maxSaid = 16 << 10
 
-// render renders messages of one round. Where they have more than most bytes, their contents are shortened by halves; none
-// of them is left out.
+// render renders messages of one round. Where they have more than most bytes, their contents are shortened by halves;
+// none of them is left out.
 func render(messages []Message, round, most int) [][]byte {
 	var all [][]byte
 	halves(maxSaid, most, func(n int) []byte {

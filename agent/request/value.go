@@ -70,8 +70,8 @@ func (v Value) preview(most int, more func(from int) string) []byte {
 // least is the shortest preview; below it a size says as much.
 const least = 64
 
-// halves returns the first rendering that has at most some bytes, of those with previews of at most n bytes, then half of
-// it, and so on to none; the last one where none is so small. A rendering that is nil has more.
+// halves returns the first rendering that has at most some bytes, of those with previews of at most n bytes, then
+// half of it, and so on to none; the last one where none is so small. A rendering that is nil has more.
 func halves(n, most int, render func(n int) []byte) []byte {
 	for {
 		b := render(n)
