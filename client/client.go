@@ -19,6 +19,7 @@ package client
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"log/slog"
@@ -111,7 +112,7 @@ func New(ctx context.Context, nc *nats.Conn, c Config) (*Client, error) {
 	cl.sealing.pinned = pinned
 	cl.notify, err = nc.Subscribe(subjects.NotifyFilter(cl.tenant, cl.token), cl.noticed)
 	if err == nil {
-		err = cl.heard(ctx, subjects.NotifyFilter(cl.tenant, cl.token))
+		err = heard(ctx, cl.store, subjects.NotifyFilter(cl.tenant, cl.token))
 	}
 	if err != nil {
 		stop(errClosed)
@@ -127,10 +128,10 @@ func New(ctx context.Context, nc *nats.Conn, c Config) (*Client, error) {
 const flushWithin = 10 * time.Second
 
 // heard returns once the server knows of the subscription to a subject, or has refused it.
-func (c *Client) heard(ctx context.Context, subject string) error {
+func heard(ctx context.Context, store *kv.Store, subject string) error {
 	ctx, cancel := context.WithTimeout(ctx, flushWithin)
 	defer cancel()
-	return c.store.Heard(ctx, subject)
+	return store.Heard(ctx, subject)
 }
 
 // Close ends all waits with an error and frees what the client holds; the connection stays open. Runs go on.
@@ -212,6 +213,15 @@ func (c *Client) Demand(ctx context.Context) (*tool.Demands, error) {
 		return nil, err
 	}
 	return c.store.Requests.Demand(ctx, tools)
+}
+
+// Workers returns the workers that live, by name, as they say of themselves: all tenants have them in common. It asks
+// them and waits for within, 0: a second, which those that are well need no more than a part of. One that answers
+// nobody is heard within 6 s, since each says that it lives every 5 s. A worker that was killed is not among them.
+// Errors: Permission, NoConnection, and ctx's.
+func (c *Client) Workers(ctx context.Context, within time.Duration) ([]tool.Worker, error) {
+	all, _, err := c.store.Beats().Listen(ctx, cmp.Or(within, kv.AnswerWithin))
+	return all, err
 }
 
 // Tools returns the registered tools that this client's tenant may use, by name.

@@ -49,7 +49,7 @@ func (c *Client) NewWatcher(ctx context.Context, run string) (*Watcher, error) {
 	if w.sub, err = c.nc.ChanSubscribe(subjects.EventFilter(name), w.messages); err != nil {
 		return nil, kv.Fault(err)
 	}
-	if err := c.heard(ctx, subjects.EventFilter(name)); err != nil {
+	if err := heard(ctx, c.store, subjects.EventFilter(name)); err != nil {
 		w.Close()
 		return nil, kv.Fault(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/stepjet/stepjet/internal/version"
 	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/wire"
 )
@@ -173,7 +174,10 @@ func (m *Membership) self() Member {
 func (m *Membership) said() wire.Member {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return wire.Member{Serves: m.own.Serves, Leaving: m.own.Leaving, Pulse: m.pulse.subject, Marks: m.marks, Tenants: m.s.archive.tenants.digest(), Knows: m.s.cfg.Knows.Names()}
+	return wire.Member{
+		Serves: m.own.Serves, Leaving: m.own.Leaving, Pulse: m.pulse.subject, Marks: m.marks, Tenants: m.s.archive.tenants.digest(), Knows: m.s.cfg.Knows.Names(),
+		Version: version.Stepjet(),
+	}
 }
 
 // renew writes the key anew, with a new time to live. It names the sequence that it replaces, so that two processes of

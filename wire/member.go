@@ -17,6 +17,8 @@ type Member struct {
 	Tenants string // which declared tenants it knows, as a digest
 	// Knows are the needs that it knows. A member of before there were any says nothing.
 	Knows []string
+	// Version is the Stepjet that it is, for people to compare. One of before says nothing.
+	Version string
 }
 
 // Mark says of some partitions of a ledger shard that every record below a sequence belongs to a run that is over and
@@ -42,6 +44,7 @@ type memberBody struct {
 	Marks   []markBody `json:"marks,omitempty"`
 	Tenants string     `json:"tenants,omitempty"`
 	Knows   []string   `json:"knows,omitempty"`
+	Version string     `json:"version,omitempty"`
 }
 
 type markBody struct {
@@ -53,7 +56,7 @@ type markBody struct {
 
 // Body writes what a member says. Its headers are Versioned, with the time to live that the store adds.
 func (m Member) Body() []byte {
-	b := memberBody{Serves: strconv.FormatUint(m.Serves, 16), Leaving: m.Leaving, Pulse: m.Pulse, Tenants: m.Tenants, Knows: m.Knows}
+	b := memberBody{Serves: strconv.FormatUint(m.Serves, 16), Leaving: m.Leaving, Pulse: m.Pulse, Tenants: m.Tenants, Knows: m.Knows, Version: m.Version}
 	for _, x := range m.Marks {
 		b.Marks = append(b.Marks, markBody{x.Shard, x.Life, strconv.FormatUint(x.Partitions, 16), x.Below})
 	}
@@ -66,7 +69,7 @@ func (m Member) Body() []byte {
 func ParseMember(body []byte) Member {
 	var b memberBody
 	_ = json.Unmarshal(body, &b) // a member of before the first of these fields writes nothing
-	m := Member{Serves: servesAll, Leaving: b.Leaving, Pulse: b.Pulse, Tenants: b.Tenants, Knows: b.Knows}
+	m := Member{Serves: servesAll, Leaving: b.Leaving, Pulse: b.Pulse, Tenants: b.Tenants, Knows: b.Knows, Version: shown(b.Version, 64)}
 	if set, err := strconv.ParseUint(b.Serves, 16, 64); err == nil {
 		m.Serves = set
 	}

@@ -5,13 +5,13 @@ import (
 	"os"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/nats-io/nuid"
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/observe"
 	"github.com/stepjet/stepjet/seal"
+	"github.com/stepjet/stepjet/subjects"
 )
 
 // Defaults and bounds of Config.
@@ -22,7 +22,7 @@ const (
 	DefaultArgumentMemory = 256 << 20
 
 	maxSlots = 1 << 16
-	maxName  = 128
+	maxName  = subjects.MaxWorker
 )
 
 // Config is how a worker behaves. The zero value is ready for use.
@@ -91,7 +91,7 @@ func defaultName() string {
 // validate reports the first field that can't be used; the error has code invalid_config.
 func (c Config) validate() error {
 	switch {
-	case len(c.Name) > maxName || strings.ContainsFunc(c.Name, func(r rune) bool { return !unicode.IsPrint(r) }):
+	case !subjects.ValidWorker(c.Name):
 		return fault.New(fault.InvalidConfig, "the worker's name %q is longer than %d bytes or not printable", c.Name,
 			maxName)
 	case c.Slots < 1 || c.Slots > maxSlots:

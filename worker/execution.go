@@ -227,9 +227,12 @@ func (x *execution) decide(r wire.Result) bool {
 	}
 	r.Worker, r.Trace, r.Deliveries = x.e.config.Name, x.step.Trace, x.delivered
 	r.Started, r.Ended = x.times(time.Now())
+	count := &x.feed.tool.done
 	if r.Error != nil {
+		count = &x.feed.tool.failed
 		r.Error = clipped(x.redactor().Error(r.Error)) // in this order: half a secret would not be found
 	}
+	count.Add(1)
 	if g := x.feed.gather; g != nil {
 		g.decided()
 	}

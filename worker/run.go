@@ -20,6 +20,7 @@ const unwind = 2 * time.Second
 // Errors: invalid_tool and invalid_config for what Handle and the caller did wrong, permission, no_jetstream or
 // whatever else keeps the worker from its tools at the beginning.
 func (w *Worker) Run(ctx context.Context) error {
+	began := time.Now()
 	tools, err := w.begin()
 	if err != nil {
 		return err
@@ -38,6 +39,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	e.serving = ctx
 	err = e.serveAll(ctx)
 	if err == nil {
+		e.spawn(func() { newAlive(e, began).run(quiet) })
 		close(w.ready)
 		e.spawn(func() { e.refresh(ctx) })
 		e.watch(ctx)

@@ -15,6 +15,7 @@ import (
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/tool"
+	"github.com/stepjet/stepjet/wire"
 )
 
 // Output is what a tool returned, as bytes.
@@ -41,6 +42,7 @@ type Worker struct {
 	begun      bool
 
 	refresh   time.Duration // refreshEvery, but in tests
+	beatEvery time.Duration // wire.BeatEvery, but in tests
 	ready     chan struct{}
 	abandoned atomic.Int64
 }
@@ -64,6 +66,8 @@ type hosted struct {
 	mending   atomic.Bool          // it is being registered again
 	restoring atomic.Bool          // its consumer is being made again
 	stuck     atomic.Int32         // abandoned executions
+	done      atomic.Int64         // executions that succeeded since the worker came up
+	failed    atomic.Int64         // and those that did not
 }
 
 // New makes a worker on a connection, which stays the caller's. Run puts itself before the connection's error handler,
@@ -77,7 +81,7 @@ func New(nc *nats.Conn, c Config) (*Worker, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
 	}
-	return &Worker{nc: nc, config: c, tools: map[string]*hosted{}, refresh: refreshEvery, ready: make(chan struct{})}, nil
+	return &Worker{nc: nc, config: c, tools: map[string]*hosted{}, refresh: refreshEvery, beatEvery: wire.BeatEvery, ready: make(chan struct{})}, nil
 }
 
 // Name returns the worker's name, as it stands in records.

@@ -49,7 +49,8 @@ func (g *Grant) orchestrate(s Spec) {
 // observe is reading what there is of all runs, and publishing nothing that is stored.
 func (g *Grant) observe(s Spec) {
 	read := append(bound(s.Shards, subjects.LedgerStream), subjects.BucketStream(subjects.HistoryBucket),
-		subjects.BucketStream(subjects.DeadBucket), subjects.BucketStream(subjects.ToolsBucket))
+		subjects.BucketStream(subjects.DeadBucket), subjects.BucketStream(subjects.ToolsBucket),
+		subjects.BucketStream(subjects.MembersBucket))
 	for _, stream := range read {
 		g.request(One, subjects.StreamRequest("INFO", stream), subjects.StreamRequest("MSG.GET", stream))
 		for _, verb := range []string{"INFO", "CREATE", "DELETE"} {
@@ -64,6 +65,7 @@ func (g *Grant) observe(s Spec) {
 	g.request(Many, subjects.DemandSubject)
 	g.request(One, subjects.UserInfo, subjects.QueuesSubject, subjects.TenantAPIFilter("*", subjects.VerbGet))
 	g.listen(subjects.AllEvents, subjects.AllNotices)
+	g.hearBeats()
 }
 
 // buckets are those that orchestrators set up.

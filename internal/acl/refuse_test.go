@@ -56,7 +56,8 @@ func nobody() []string {
 		subjects.ConsumerRequest("MSG.NEXT", "STEPS_0", "fetch"), "$JS.ACK.STEPS_0.fetch.1.1.1.1.0", "$JS.ACK.d.a.STEPS_0.fetch.1.1.1.1.0",
 		subjects.Gather("fetch"), subjects.DirectGet("KV_gather", subjects.Gather("fetch")),
 		subjects.Rate("fetch", "large"), subjects.Rate("search", "large")+".x", subjects.DirectGet("KV_rates", subjects.Rate("fetch", "large")),
-		subjects.Register("fetch")+".x", "_INBOX.someone.x")
+		subjects.Register("fetch")+".x", "_INBOX.someone.x",
+		subjects.Beat("_INBOX.worker-crm_2Fget-fetch", "w"), subjects.Beat("", "w"), "beat.worker-search.w.x", subjects.AskBeats)
 }
 
 // forTools returns what only those may publish who administer tools.
@@ -67,7 +68,7 @@ func forTools() []string {
 // ofWorkers returns what only the worker of search may publish.
 func ofWorkers() []string {
 	return []string{
-		subjects.Register("search"), subjects.Gather("search"), subjects.Rate("search", "large"), subjects.ConsumerRequest("MSG.NEXT", "STEPS_0", "search"), "$JS.ACK.STEPS_0.search.1.1.1.1.0",
+		subjects.Register("search"), subjects.Beat("_INBOX.worker-search", "w"), subjects.Gather("search"), subjects.Rate("search", "large"), subjects.ConsumerRequest("MSG.NEXT", "STEPS_0", "search"), "$JS.ACK.STEPS_0.search.1.1.1.1.0",
 		subjects.StepRecord(attempt(ours, "search"), 1), subjects.ClaimRecord(attempt(ours, "search"), 1),
 		subjects.DirectGet("KV_runs_0", subjects.StepRecord(attempt(ours, "search"), 1)), "$O.blobs.C.x", "$O.blobs.M.x",
 	}
@@ -110,7 +111,7 @@ func TestWhatARoleMustNotDoIsRefused(t *testing.T) {
 	}
 	hear := []string{
 		">", "_INBOX.>", "_INBOX.orchestrator.>", "_R_.>", "$KV.>", "$JS.>", "step.>", "plan.>", "event.>", "notify.>", "cancel.>", "api.>",
-		"event.other.*.*", "notify.other.*.*", "cancel.fetch.>", "plan.submit.acme.*", "$SYS.>",
+		subjects.AllBeats, "beat.>", "beat.worker-search.*", "event.other.*.*", "notify.other.*.*", "cancel.fetch.>", "plan.submit.acme.*", "$SYS.>",
 	}
 	for name, of := range map[string]shape{"accounts": {}, "one account": {oneAccount: true}} {
 		t.Run(name, func(t *testing.T) {

@@ -71,6 +71,14 @@ func (g *Grant) look(s Spec) {
 	g.listen(subjects.TenantEventFilter(s.Tenant), subjects.TenantNotifyFilter(s.Tenant))
 }
 
+// hearBeats is hearing which workers live. It is for those in the streams' account alone: what a worker publishes comes
+// there by an import of a service, and a server exports such a message as a stream to nobody. It tells of the load of
+// all tenants besides, and of hosts, which is no tenant's business.
+func (g *Grant) hearBeats() {
+	g.request(None, subjects.AskBeats)
+	g.listen(subjects.AllBeats)
+}
+
 // submit is what an agent does besides looking.
 func (g *Grant) submit(s Spec) {
 	g.request(One, subjects.TenantSubmitFilter(s.Tenant))
@@ -123,6 +131,9 @@ func (g *Grant) work(s Spec) error {
 	tools := subjects.BucketStream(subjects.ToolsBucket)
 	g.request(One, subjects.DirectGet(tools, subjects.BucketSubject(subjects.ToolsBucket, subjects.DefinitionFilter)))
 	g.User = userOf(names)
+	// That it lives it says under its user's name alone, so that it can't speak for the workers of others.
+	g.request(None, subjects.BeatsOf(g.User))
+	g.listen(subjects.AskBeats)
 	return nil
 }
 

@@ -41,6 +41,7 @@ func TestTheWholeSystemRunsUnderItsConfiguration(t *testing.T) {
 		approver := s.client("approver-acme", "acme")
 		s.looks(approver)
 		s.shows()
+		s.countsWorkers()
 		s.decides(agent)
 		s.asks(agent, approver)
 		s.cancels(agent)
@@ -147,6 +148,24 @@ func (s *system) looks(c *client.Client) {
 	var last client.Event
 	require.NoError(t, c.Watch(s.ctx(), "all", func(e client.Event) { last = e }))
 	require.Equal(t, subjects.EventEnd, last.Kind)
+}
+
+// countsWorkers hears which workers live, as who looks after the whole.
+func (s *system) countsWorkers() {
+	t := s.t
+	t.Helper()
+	for _, user := range []string{"observer", "doctor"} {
+		store, err := kv.Open(s.ctx(), s.connect(user))
+		require.NoError(t, err)
+		heard, err := store.Beats().Hear(s.ctx())
+		require.NoError(t, err)
+		require.Eventually(t, func() bool {
+			all, _ := heard.List()
+			return len(all) == 2 && all[0].User == all[0].Name && all[1].User == all[1].Name
+		}, 2*time.Minute, 10*time.Millisecond, "each under its own user")
+		heard.Stop()
+		store.Close()
+	}
 }
 
 // cancels stops a run while it is looked at and watched.

@@ -37,10 +37,10 @@ const rules = `
 	observe           std fault outcome
 	seal              std sys fault
 
-	kv                std sys fault internal/text subjects wire tool outcome internal/backoff internal/unknown nats sync gjson
+	kv                std sys fault internal/text subjects wire tool outcome internal/backoff internal/unknown internal/version nats sync gjson
 
 	orchestrator      std sys fault observe internal/observer internal/text subjects wire outcome tool plan machine kv seal internal/backoff nats sync
-	worker            std sys fault observe internal/observer internal/text subjects wire outcome tool plan kv seal internal/backoff nats sync schemas
+	worker            std sys fault observe internal/observer internal/text internal/version subjects wire outcome tool plan kv seal internal/backoff nats sync schemas
 	client            std sys fault observe internal/observer internal/text subjects wire outcome tool plan kv seal internal/backoff nats sync uuid internal/dryrun internal/streamed
 
 	mcp/content       std fault internal/jsontape

@@ -1,7 +1,10 @@
 // Package version says which Stepjet a program is.
 package version
 
-import "runtime/debug"
+import (
+	"runtime/debug"
+	"sync"
+)
 
 // set is the version of a release: -ldflags "-X github.com/stepjet/stepjet/internal/version.set=v1.2.3".
 var set string
@@ -35,4 +38,33 @@ func String() string {
 		version += " " + commit
 	}
 	return version
+}
+
+// module is Stepjet's own.
+const module = "github.com/stepjet/stepjet"
+
+// Stepjet returns String in a program of Stepjet's, and in one that was built with Stepjet the version of that: "(devel)"
+// where it was built from a folder. What workers and orchestrators say of themselves, to be compared.
+var Stepjet = sync.OnceValue(func() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return String()
+	}
+	return stepjet(info)
+})
+
+func stepjet(info *debug.BuildInfo) string {
+	for _, d := range info.Deps {
+		if d.Path != module {
+			continue
+		}
+		if d.Replace != nil {
+			d = d.Replace
+		}
+		if d.Version == "" {
+			return "(devel)"
+		}
+		return d.Version
+	}
+	return String()
 }

@@ -1,6 +1,7 @@
 package version
 
 import (
+	"runtime/debug"
 	"strings"
 	"testing"
 
@@ -15,4 +16,18 @@ func TestVersion(t *testing.T) {
 	name, _ := Of()
 	require.Equal(t, "v1.2.3", name)
 	require.True(t, strings.HasPrefix(String(), "v1.2.3"))
+}
+
+// A worker that is somebody's own program says which Stepjet it has, not which version it is itself.
+func TestTheVersionWithinAnotherProgram(t *testing.T) {
+	t.Parallel()
+	program := debug.Module{Path: "example.com/tools", Version: "v9.0.0"}
+	for want, dep := range map[string]*debug.Module{
+		"v0.3.0":  {Path: module, Version: "v0.3.0"},
+		"v0.3.1":  {Path: module, Version: "v0.3.0", Replace: &debug.Module{Path: "example.com/fork", Version: "v0.3.1"}},
+		"(devel)": {Path: module, Version: "v0.3.0", Replace: &debug.Module{Path: "../stepjet"}},
+	} {
+		require.Equal(t, want, stepjet(&debug.BuildInfo{Main: program, Deps: []*debug.Module{{Path: "example.com/x"}, dep}}))
+	}
+	require.NotEmpty(t, Stepjet())
 }

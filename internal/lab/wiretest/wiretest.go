@@ -21,7 +21,7 @@ import (
 // Kinds are the golden files: every kind of message there is, some of them in more than one shape.
 var Kinds = []string{
 	"amend", "amend_approved", "amend_close", "amend_conflict", "amend_event", "amend_problems", "amend_reply", "amend_reply_waits", "amend_request",
-	"answer", "answer_approve", "answer_error", "answer_expire", "answer_reply", "answer_request", "answer_value", "blob", "claim", "cleared_override", "conflict_event", "dead_letter", "definition", "demand_answer", "demand_request", "end_event", "gathering",
+	"answer", "answer_approve", "answer_error", "answer_expire", "answer_reply", "answer_request", "answer_value", "beat", "beat_full", "beat_gone", "blob", "claim", "cleared_override", "conflict_event", "dead_letter", "definition", "demand_answer", "demand_request", "end_event", "gathering",
 	"get_answer", "history", "history_head",
 	"member", "member_full", "notice", "override", "override_answer", "ping_answer", "plan", "question", "question_amendment", "question_amendment_event",
 	"question_event", "question_plan", "queues_answer", "queues_request", "refusal", "registration",

@@ -1,0 +1,174 @@
+package kv
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/tool"
+	"github.com/stepjet/stepjet/wire"
+)
+
+// Beats are how workers say that they live, and how others hear of it. Nothing is stored and nothing rests on it: who
+// comes asks all workers to beat now, and has heard of those that are well within AnswerWithin; who stays hears each
+// again every wire.BeatEvery.
+type Beats struct{ *account }
+
+// Beats returns the way by which workers say that they live.
+func (s *Store) Beats() Beats { return Beats{s.account} }
+
+const (
+	// AnswerWithin is how long a worker that is well may take to beat when it is asked to, with room for a busy one.
+	AnswerWithin = time.Second
+	// beatsGone is for how long nothing may be heard of a worker before it is gone.
+	beatsGone = wire.MissedBeats*wire.BeatEvery + time.Second
+	// maxWorkers bounds the workers that one listener remembers, maxOfUser those of one user, so that one that beats
+	// under ever new names hides no others but its own.
+	maxWorkers, maxOfUser = 10_000, 2_000
+)
+
+// Say says once that a worker lives. It does nothing while there is no connection: what was true then is not told late.
+func (b Beats) Say(worker string, beat wire.Beat) error {
+	if !b.nc.IsConnected() {
+		return nil
+	}
+	m := &nats.Msg{Subject: subjects.Beat(b.nc.Opts.InboxPrefix, worker), Header: wire.Versioned(), Data: beat.Body()}
+	return Fault(b.nc.PublishMsg(m))
+}
+
+// Asked calls now whenever somebody asks for beats, until stop is called.
+func (b Beats) Asked(now func()) (stop func(), err error) {
+	sub, err := b.nc.Subscribe(subjects.AskBeats, func(*nats.Msg) { now() })
+	if err != nil {
+		return nil, Fault(err)
+	}
+	return func() { _ = sub.Unsubscribe() }, nil // a closed connection has none left to end
+}
+
+// Refused returns why the server does not let a worker say that it lives; nil if it does, or has not been asked lately.
+func (b Beats) Refused(worker string) error {
+	if f := b.denied.of(subjects.Beat(b.nc.Opts.InboxPrefix, worker)); f != nil {
+		return f
+	}
+	return nil
+}
+
+// Workers are the live workers, as far as they were heard.
+type Workers struct {
+	stop func()
+
+	mu     sync.Mutex
+	now    func() time.Time // time.Now, but in tests
+	heard  map[workerKey]tool.Worker
+	ofUser map[string]int
+	missed int
+}
+
+type workerKey struct{ user, name string }
+
+func newWorkers(now func() time.Time) *Workers {
+	return &Workers{now: now, heard: map[workerKey]tool.Worker{}, ofUser: map[string]int{}, stop: func() {}}
+}
+
+// Hear listens to beats until Stop, and asks for them once. Errors: Permission naming the subject; NoConnection; Timeout
+// after ctx.
+func (b Beats) Hear(ctx context.Context) (*Workers, error) {
+	w := newWorkers(time.Now)
+	sub, err := b.nc.Subscribe(subjects.AllBeats, func(m *nats.Msg) { w.take(m) })
+	if err != nil {
+		return nil, Fault(err)
+	}
+	w.stop = func() { _ = sub.Unsubscribe() } // a closed connection has none left to end
+	err = b.nc.PublishMsg(&nats.Msg{Subject: subjects.AskBeats, Header: wire.Versioned()})
+	if err == nil {
+		err = (&Store{account: b.account}).Heard(ctx, subjects.AllBeats, subjects.AskBeats)
+	}
+	if err != nil {
+		w.Stop()
+		return nil, Fault(err)
+	}
+	return w, nil
+}
+
+// Listen returns the workers that are heard within a time after they were asked, which is AnswerWithin for those that
+// are well; one that can't be asked is heard within wire.BeatEvery. missed is that of Workers.List. Errors: those of Hear, and ctx's.
+func (b Beats) Listen(ctx context.Context, within time.Duration) (all []tool.Worker, missed int, err error) {
+	w, err := b.Hear(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer w.Stop()
+	if !b.pause(ctx, within) {
+		return nil, 0, b.explain(ctx, context.Cause(ctx))
+	}
+	all, missed = w.List()
+	return all, missed, nil
+}
+
+// Stop ends the listening.
+func (w *Workers) Stop() { w.stop() }
+
+// List returns the workers that live, by name: one is gone when it says so, or when three of its beats were not heard.
+// missed is how many beats there was no room for, of the 10,000 workers, or 2,000 of one user, that are remembered.
+func (w *Workers) List() (all []tool.Worker, missed int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.expire()
+	for _, x := range w.heard {
+		all = append(all, x)
+	}
+	slices.SortFunc(all, func(a, b tool.Worker) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.User, b.User)) })
+	return all, w.missed
+}
+
+func (w *Workers) expire() {
+	now := w.now()
+	for key, x := range w.heard {
+		if now.Sub(x.Heard) > beatsGone {
+			w.forget(key)
+		}
+	}
+}
+
+func (w *Workers) forget(key workerKey) {
+	if _, there := w.heard[key]; !there {
+		return
+	}
+	delete(w.heard, key)
+	if w.ofUser[key.user]--; w.ofUser[key.user] == 0 {
+		delete(w.ofUser, key.user)
+	}
+}
+
+func (w *Workers) take(m *nats.Msg) {
+	user, name, ok := subjects.ParseBeat(m.Subject)
+	if !ok {
+		return
+	}
+	beat, key := wire.ParseBeat(m.Header, m.Data), workerKey{user, name}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if beat.Gone {
+		w.forget(key)
+		return
+	}
+	if _, known := w.heard[key]; !known {
+		if len(w.heard) >= maxWorkers || w.ofUser[user] >= maxOfUser {
+			w.expire()
+		}
+		if len(w.heard) >= maxWorkers || w.ofUser[user] >= maxOfUser {
+			w.missed++
+			return
+		}
+		w.ofUser[user]++
+	}
+	x := beat.Worker
+	x.Name, x.User, x.Heard = name, user, w.now().UTC()
+	x.Since = x.Heard.Add(-beat.Up)
+	w.heard[key] = x
+}
