@@ -29,6 +29,9 @@ func (d *doctor) orchestrators(ctx context.Context) error {
 		}
 	}
 	d.members = len(said)
+	for _, m := range said {
+		d.versions = append(d.versions, m.Version)
+	}
 	f := Finding{Health: Broken, Expected: "one orchestrator or more, alive and answering"}
 	name, err := d.ping(ctx)
 	switch {

@@ -40,6 +40,8 @@ func Examine(ctx context.Context, nc *nats.Conn, o Options) (*Report, error) {
 	if err := d.account(ctx); err != nil {
 		return nil, err
 	}
+	live := listen(ctx, d)
+	defer live.stop()
 	for _, c := range []struct {
 		name string
 		look func(context.Context) error
@@ -50,6 +52,7 @@ func Examine(ctx context.Context, nc *nats.Conn, o Options) (*Report, error) {
 		{"consumer", d.consumers}, {"orphan-consumer", d.orphanConsumers}, {"frozen-tool", d.frozenTools},
 		{"tenant", d.tenantBuckets}, {"stuck-step", d.stuckSteps},
 		{"orphan-records", d.orphanRecords}, {"orchestrator", d.orchestrators}, {"demand", d.demand}, {"worker", d.workers},
+		{"alive", live.look},
 		{"run", d.staleRuns}, {"redelivery", d.redeliveries}, {"room", d.room}, {"clock", d.clocks},
 		{"dead-letters", d.deadLetters}, {"secrets", d.secrets},
 		{"blobs", d.blobs},

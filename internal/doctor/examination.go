@@ -42,6 +42,7 @@ type doctor struct {
 	skews      []skew
 	wanted     *tool.Demands // of the tools
 	members    int           // live orchestrators
+	versions   []string      // theirs, where they say it
 	active     []activeRun
 }
 
