@@ -38,7 +38,10 @@ func (b Beats) Say(worker string, beat wire.Beat) error {
 		return nil
 	}
 	m := &nats.Msg{Subject: subjects.Beat(b.nc.Opts.InboxPrefix, worker), Header: wire.Versioned(), Data: beat.Body()}
-	return Fault(b.nc.PublishMsg(m))
+	if err := b.nc.PublishMsg(m); err != nil {
+		return Fault(err)
+	}
+	return nil
 }
 
 // Asked calls now whenever somebody asks for beats, until stop is called.
@@ -78,6 +81,8 @@ func newWorkers(now func() time.Time) *Workers {
 // Hear listens to beats until Stop, and asks for them once. Errors: Permission naming the subject; NoConnection; Timeout
 // after ctx.
 func (b Beats) Hear(ctx context.Context) (*Workers, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
 	w := newWorkers(time.Now)
 	sub, err := b.nc.Subscribe(subjects.AllBeats, func(m *nats.Msg) { w.take(m) })
 	if err != nil {
@@ -96,7 +101,8 @@ func (b Beats) Hear(ctx context.Context) (*Workers, error) {
 }
 
 // Listen returns the workers that are heard within a time after they were asked, which is AnswerWithin for those that
-// are well; one that can't be asked is heard within wire.BeatEvery. missed is that of Workers.List. Errors: those of Hear, and ctx's.
+// are well; one that can't be asked is heard within wire.BeatEvery. missed is that of Workers.List. Errors: those of
+// Hear, and ctx's.
 func (b Beats) Listen(ctx context.Context, within time.Duration) (all []tool.Worker, missed int, err error) {
 	w, err := b.Hear(ctx)
 	if err != nil {

@@ -50,6 +50,18 @@ export interface Demand { tool: string; steps: number; held: number; queued: num
 
 export interface Tools { tools: Tool[]; demand?: { tools: Demand[]; unsure?: number[] }; unknown?: Fault }
 
+export interface StaffTool { tool: string; slots: number; busy?: number; held?: boolean }
+
+export interface Worker {
+  worker: string; user?: string; heard: string; since: string; version?: string; host?: string; pid?: number; leaving?: boolean;
+  busy: number; done: number; failed: number; tools: StaffTool[]; more?: number;
+}
+
+export interface Staff {
+  workers: Worker[]; missed?: boolean; unknown?: Fault; now: string;
+  orchestrators?: { id: string; version?: string; partitions: number[]; leaving?: boolean }[];
+}
+
 export interface Letter { key: string; run: string; tenant: string; step: string; tool: string; attempts: number; error: Fault; worker?: string; failed: string }
 
 // Who calls; null until it is known, "stranger" where a token is needed.

@@ -7,8 +7,9 @@ import { runs } from "./list";
 import { run } from "./run";
 import { place } from "./state";
 import { tools } from "./tools";
+import { workers } from "./workers";
 
-const screens: [string, string][] = [["", "Runs"], ["tools", "Tools"], ["dead", "Dead letters"]];
+const screens: [string, string][] = [["", "Runs"], ["tools", "Tools"], ["dead", "Dead letters"], ["workers", "Workers"]];
 
 // Which screen it is, apart from its parameters: these are the screen's own matter.
 const screen = signal("");
@@ -24,6 +25,7 @@ function shown(first: string, second: string): Child {
   if (first === "runs") return second ? run(second) : runs();
   if (first === "tools") return tools();
   if (first === "dead") return dead();
+  if (first === "workers") return workers();
   return h("main", { id: "main", tabindex: -1 }, h("div", { class: "empty" }, h("h1", null, "There is no such page"), h("p", null, h("a", { href: "/" }, "All runs"))));
 }
 

@@ -31,6 +31,7 @@ type Server struct {
 	lines *follower
 	docs  *reader
 	hub   *hub
+	staff *staff
 
 	ctx  context.Context // ends with Close
 	stop context.CancelFunc
@@ -47,7 +48,7 @@ func New(ctx context.Context, cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{cfg: cfg, store: store}
+	s := &Server{cfg: cfg, store: store, staff: &staff{store: store, conn: cfg.Conn}}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	s.docs = newReader(s.ctx, cfg)
 	s.lines = newFollower(store, cfg.Logger)
@@ -62,6 +63,7 @@ func (s *Server) Close() {
 	s.hub.wait()
 	s.done.Wait()
 	s.docs.close()
+	s.staff.close()
 	s.store.Close()
 }
 
@@ -77,6 +79,7 @@ func (s *Server) Handler() http.Handler {
 	get("runs/{key}/steps/{step}", look.step)
 	get("tools", look.tools)
 	get("dead", look.dead)
+	get("workers", s.staff.workers)
 	get("stream", s.hub.stream)
 	get("openapi.yaml", described)
 	mux.Handle("POST /api/v1/validate", s.cfg.Auth.guard(Viewer, act.validate)) // which changes nothing

@@ -45,6 +45,7 @@ const screens = {
   rejected: [run("default.typo"), ".problems .fault"],
   tools: ["/tools", ".card"],
   dead: ["/dead", ".list tbody tr"],
+  workers: ["/workers", ".workers section tbody tr"],
   nowhere: ["/nowhere", ".empty a"],
 };
 const readme = { runs: "light", graph: "dark", large: "light" };
@@ -126,6 +127,28 @@ test("hostile names, arguments and errors are text", async (t) => {
   await page.locator(".drawer .fault p", { hasText: hostile }).waitFor();
   await page.goto(stack.url + "/dead");
   await page.locator("td.why", { hasText: hostile }).waitFor();
+  assert.equal(await page.evaluate(() => globalThis.hacked), undefined);
+  assert.deepEqual(page.wrong, []);
+});
+
+test("500 workers, with hostile names, of two versions", async (t) => {
+  const page = await open(t, "/nowhere");
+  const beat = (i) => ({ worker: `${hostile} ${i}`, user: hostile, host: hostile, version: i ? "v0.3.0" : hostile, since: new Date().toISOString(), heard: new Date().toISOString(),
+    busy: i, done: 9007199254740992, failed: 0, leaving: i === 1, tools: Array.from({ length: 9 }, (_, k) => ({ tool: k ? `t${k}` : `only-${i}`, slots: 8, busy: k === 8 ? 1 : 0, held: k === 7 })), more: 2744 });
+  let list = Array.from({ length: 500 }, (_, i) => beat(i));
+  await page.route("**/api/v1/workers", (r) => r.fulfill({ json: { workers: list, orchestrators: [{ id: hostile, version: "v0.3.0", partitions: [0, 1, 2, 7], leaving: false }], missed: true, now: new Date().toISOString() } }));
+  await page.getByRole("link", { name: "Workers" }).click();
+  await page.locator(".workers .note", { hasText: "2 versions" }).waitFor();
+  assert.equal(await page.locator(".workers > table tbody tr").count(), 500);
+  assert.equal(await page.locator("td.version .warn").count(), 1);
+  await page.locator("section td", { hasText: "4 partitions: 0–2, 7" }).waitFor();
+  await page.locator("td.hosts", { hasText: "and 2,747 more" }).first().waitFor();
+  await page.keyboard.press("/");
+  await page.keyboard.type("only-321");
+  await page.locator("p.faint", { hasText: /^1 worker,/ }).waitFor();
+  assert.match(page.url(), /q=only-321/);
+  list = [];
+  await page.locator(".empty", { hasText: "No worker says that it lives" }).waitFor();
   assert.equal(await page.evaluate(() => globalThis.hacked), undefined);
   assert.deepEqual(page.wrong, []);
 });

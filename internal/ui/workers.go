@@ -1,0 +1,117 @@
+package ui
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/kv"
+	"github.com/stepjet/stepjet/tool"
+)
+
+// staff knows which workers live. It begins to listen when somebody first asks, and ends with the page.
+type staff struct {
+	store *kv.Store
+	conn  *nats.Conn
+
+	mu    sync.Mutex
+	heard *kv.Workers
+	until time.Time // before it, workers that are well may still be unheard
+}
+
+// hear returns the workers that live, after those that are well have had the time to say so.
+func (s *staff) hear(ctx context.Context) (*kv.Workers, error) {
+	s.mu.Lock()
+	if s.heard == nil {
+		heard, err := s.store.Beats().Hear(ctx)
+		if err != nil {
+			s.mu.Unlock()
+			return nil, err
+		}
+		s.heard, s.until = heard, time.Now().Add(kv.AnswerWithin)
+	}
+	heard, rest := s.heard, time.NewTimer(time.Until(s.until))
+	s.mu.Unlock()
+	defer rest.Stop()
+	select {
+	case <-rest.C:
+		return heard, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+func (s *staff) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.heard != nil {
+		s.heard.Stop()
+	}
+}
+
+// member is a live orchestrator.
+type member struct {
+	ID         string `json:"id"`
+	Version    string `json:"version,omitempty"`
+	Partitions []int  `json:"partitions"`
+	Leaving    bool   `json:"leaving,omitempty"`
+}
+
+// members returns the live orchestrators, by id.
+func (s *staff) members(ctx context.Context) ([]member, error) {
+	in, err := kv.Inspect(s.conn, kv.Config{})
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	all := []member{}
+	err = in.Try(ctx, func(ctx context.Context) error {
+		said, err := in.Members(ctx)
+		for id, m := range said {
+			x := member{ID: id, Version: m.Version, Partitions: []int{}, Leaving: m.Leaving}
+			for p := range 64 {
+				if m.Serves>>p&1 == 1 {
+					x.Partitions = append(x.Partitions, p)
+				}
+			}
+			all = append(all, x)
+		}
+		return err
+	})
+	slices.SortFunc(all, func(a, b member) int { return strings.Compare(a.ID, b.ID) })
+	return all, err
+}
+
+// workers lists who lives. Workers serve all tenants, and what they say tells of all: so it is for those who see all.
+func (s *staff) workers(_ http.ResponseWriter, r *http.Request) (any, error) {
+	if who := principal(r); who.Tenants != nil {
+		return nil, fault.New(fault.Permission, "%s sees some tenants, and workers work for all", who.Name).
+			WithHint(`a token with "tenants": ["*"] shows them`)
+	}
+	heard, err := s.hear(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	all, missed := heard.List()
+	if all == nil {
+		all = []tool.Worker{}
+	}
+	out := struct {
+		Workers       []tool.Worker `json:"workers"`
+		Missed        bool          `json:"missed,omitempty"` // there are more than are listed
+		Orchestrators []member      `json:"orchestrators,omitempty"`
+		// Unknown says why the orchestrators are not known.
+		Unknown *fault.Error `json:"unknown,omitempty"`
+		Now     time.Time    `json:"now"`
+	}{Workers: all, Missed: missed > 0, Now: time.Now().UTC()}
+	if out.Orchestrators, err = s.members(r.Context()); err != nil {
+		out.Orchestrators, out.Unknown = nil, fault.As(err)
+	}
+	return out, nil
+}

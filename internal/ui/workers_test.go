@@ -1,0 +1,75 @@
+package ui_test
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/ui"
+	"github.com/stepjet/stepjet/internal/version"
+	"github.com/stepjet/stepjet/kv"
+	"github.com/stepjet/stepjet/tool"
+	"github.com/stepjet/stepjet/wire"
+)
+
+// staff is what is looked at of those who live.
+type staff struct {
+	Workers       []tool.Worker
+	Orchestrators []struct {
+		ID, Version string
+		Partitions  []int
+	}
+	Unknown *fault.Error
+	Now     time.Time
+}
+
+// The page knows who lives from its first answer on, and is told who goes.
+func TestThePageShowsWhoLives(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	w.run("acme", "one", `{"steps":[{"id":"a","tool":"echo","arguments":{"n":1}}]}`)
+	first := get[staff](w, "workers")
+	require.Len(t, first.Workers, 1)
+	require.Positive(t, first.Workers[0].Done)
+	require.Equal(t, version.Stepjet(), first.Workers[0].Version)
+	require.Nil(t, first.Unknown)
+	require.Len(t, first.Orchestrators, 1)
+	require.Equal(t, version.Stepjet(), first.Orchestrators[0].Version)
+	require.Len(t, first.Orchestrators[0].Partitions, 64)
+	require.WithinDuration(t, time.Now(), first.Now, time.Minute)
+
+	store, err := kv.Open(w.ctx(), w.connect())
+	require.NoError(t, err)
+	defer store.Close()
+	const name = `<img src=x onerror="window.hacked=1">`
+	require.NoError(t, store.Beats().Say(name, wire.Beat{Worker: tool.Worker{Host: name}}))
+	lives := func() bool {
+		for _, x := range get[staff](w, "workers").Workers {
+			if x.Name == name {
+				return true
+			}
+		}
+		return false
+	}
+	require.Eventually(t, lives, patience, 10*time.Millisecond)
+	require.NoError(t, store.Beats().Say(name, wire.Beat{Gone: true}))
+	require.Eventually(t, func() bool { return !lives() }, patience, 10*time.Millisecond)
+}
+
+// Who sees some tenants is not told of workers, which tell of the load of all.
+func TestWorkersAreForThoseWhoSeeAll(t *testing.T) {
+	t.Parallel()
+	some, all := "some", "all"
+	auth, err := ui.ParseTokens([]byte(`{"tokens":[
+		{"sha256":"` + hashed(some) + `","name":"ann","role":"viewer","tenants":["acme"]},
+		{"sha256":"` + hashed(all) + `","name":"bob","role":"viewer","tenants":["*"]}]}`))
+	require.NoError(t, err)
+	w := newWorld(t, func(c *ui.Config) { c.Auth = auth })
+	w.token = some
+	require.Equal(t, fault.Permission, refused(w, w.request(http.MethodGet, "/api/v1/workers", nil), http.StatusForbidden).Code)
+	w.token = all
+	require.Len(t, get[staff](w, "workers").Workers, 1)
+}
