@@ -116,21 +116,9 @@ func (i *Inspector) ReadAll(ctx context.Context, stream, filter string, each fun
 	return i.s.readAll(ctx, stream, filter, each)
 }
 
-// Members returns what each live orchestrator says of itself, by its id. Each key is read by itself: in a snapshot of
-// the bucket a key is missing that was renewed while it was made.
+// Members is Said of the store's Members.
 func (i *Inspector) Members(ctx context.Context) (map[string]wire.Member, error) {
-	prefix := subjects.BucketSubject(subjects.MembersBucket, "")
-	keys, err := i.s.entries(ctx, subjects.BucketStream(subjects.MembersBucket), prefix+">")
-	if err != nil {
-		return nil, err
-	}
-	said := map[string]wire.Member{}
-	for _, e := range keys {
-		if !e.Deleted() {
-			said[strings.TrimPrefix(e.Subject, prefix)] = wire.ParseMember(e.Data)
-		}
-	}
-	return said, nil
+	return i.s.Members.Said(ctx)
 }
 
 // Consumers returns the durable consumers of a step stream; none where there is no such stream. In a cluster it may

@@ -3,6 +3,7 @@ package kv
 import (
 	"context"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -115,6 +116,26 @@ func (s *Members) Join(ctx context.Context, id string, changed func(members []Me
 		m.leave(end)
 	})
 	return m, nil
+}
+
+// Said returns what each live orchestrator says of itself, by its id. Each key is read by itself: in a snapshot of the
+// bucket a key is missing that was renewed while it was made. Errors: Permission, and those of reading.
+func (s *Members) Said(ctx context.Context) (map[string]wire.Member, error) {
+	var keys []Entry
+	err := s.guarded(ctx, apiPrefix, func(ctx context.Context) (err error) {
+		keys, err = s.entries(ctx, subjects.BucketStream(subjects.MembersBucket), memberPrefix+">")
+		return err
+	})
+	if err != nil {
+		return nil, s.explain(ctx, err)
+	}
+	said := map[string]wire.Member{}
+	for _, e := range keys {
+		if !e.Deleted() {
+			said[strings.TrimPrefix(e.Subject, memberPrefix)] = wire.ParseMember(e.Data)
+		}
+	}
+	return said, nil
 }
 
 var memberPrefix = subjects.BucketSubject(subjects.MembersBucket, "")

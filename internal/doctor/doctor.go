@@ -42,6 +42,7 @@ func Examine(ctx context.Context, nc *nats.Conn, o Options) (*Report, error) {
 	}
 	live := listen(ctx, d)
 	defer live.stop()
+	d.alive = live.look
 	for _, c := range []struct {
 		name string
 		look func(context.Context) error
@@ -52,7 +53,7 @@ func Examine(ctx context.Context, nc *nats.Conn, o Options) (*Report, error) {
 		{"consumer", d.consumers}, {"orphan-consumer", d.orphanConsumers}, {"frozen-tool", d.frozenTools},
 		{"tenant", d.tenantBuckets}, {"stuck-step", d.stuckSteps},
 		{"orphan-records", d.orphanRecords}, {"orchestrator", d.orchestrators}, {"demand", d.demand}, {"worker", d.workers},
-		{"alive", live.look},
+		{"alive", d.alive},
 		{"run", d.staleRuns}, {"redelivery", d.redeliveries}, {"room", d.room}, {"clock", d.clocks},
 		{"dead-letters", d.deadLetters}, {"secrets", d.secrets},
 		{"blobs", d.blobs},

@@ -40,9 +40,10 @@ type doctor struct {
 	kept       map[string]keptDefinition
 	queues     map[queueKey]toolQueue // consumers of the step streams
 	skews      []skew
-	wanted     *tool.Demands // of the tools
-	members    int           // live orchestrators
-	versions   []string      // theirs, where they say it
+	wanted     *tool.Demands               // of the tools
+	members    int                         // live orchestrators
+	versions   []string                    // theirs, where they say it
+	alive      func(context.Context) error // looks at what workers say of themselves
 	active     []activeRun
 }
 

@@ -48,7 +48,7 @@ func New(ctx context.Context, cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{cfg: cfg, store: store, staff: &staff{store: store, conn: cfg.Conn}}
+	s := &Server{cfg: cfg, store: store, staff: &staff{store: store}}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	s.docs = newReader(s.ctx, cfg)
 	s.lines = newFollower(store, cfg.Logger)

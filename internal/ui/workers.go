@@ -8,17 +8,15 @@ import (
 	"sync"
 	"time"
 
-	"github.com/nats-io/nats.go"
-
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/kv"
+	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/tool"
 )
 
 // staff knows which workers live. It begins to listen when somebody first asks, and ends with the page.
 type staff struct {
 	store *kv.Store
-	conn  *nats.Conn
 
 	mu    sync.Mutex
 	heard *kv.Workers
@@ -65,27 +63,22 @@ type member struct {
 
 // members returns the live orchestrators, by id.
 func (s *staff) members(ctx context.Context) ([]member, error) {
-	in, err := kv.Inspect(s.conn, kv.Config{})
+	said, err := s.store.Members.Said(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer in.Close()
 	all := []member{}
-	err = in.Try(ctx, func(ctx context.Context) error {
-		said, err := in.Members(ctx)
-		for id, m := range said {
-			x := member{ID: id, Version: m.Version, Partitions: []int{}, Leaving: m.Leaving}
-			for p := range 64 {
-				if m.Serves>>p&1 == 1 {
-					x.Partitions = append(x.Partitions, p)
-				}
+	for id, m := range said {
+		x := member{ID: id, Version: m.Version, Partitions: []int{}, Leaving: m.Leaving}
+		for p := range subjects.Partitions {
+			if m.Serves>>p&1 == 1 {
+				x.Partitions = append(x.Partitions, p)
 			}
-			all = append(all, x)
 		}
-		return err
-	})
+		all = append(all, x)
+	}
 	slices.SortFunc(all, func(a, b member) int { return strings.Compare(a.ID, b.ID) })
-	return all, err
+	return all, nil
 }
 
 // workers lists who lives. Workers serve all tenants, and what they say tells of all: so it is for those who see all.
