@@ -96,7 +96,7 @@ func (x *streamed) run(ctx context.Context, text io.Reader) (*outcome.Outcome, e
 		w.Of(all.run)
 		handed <- all
 	}
-	out, err := x.a.follow(following, w, x.a.report(x.o.Run, nil))
+	out, err := x.a.follow(following, w, x.a.report(x.o.Run, nil, nil))
 	all := <-handed
 	if all.err != nil {
 		return nil, all.err
