@@ -64,8 +64,8 @@ func TestRandomStreams(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(stack.Stop)
 	tools := &scripted{cases: map[string]reference.Case{}}
-	hostScripted(t, ctx, stack, tools)
-	c := clientOf(t, ctx, stack)
+	hostScripted(ctx, t, stack, tools)
+	c := clientOf(ctx, t, stack)
 	grown, cuts, told := 0, 0, 0
 	for i := range *streamed {
 		seed := *streamSeed + int64(i)
@@ -180,7 +180,7 @@ func sameFor(t *testing.T, o *outcome.Outcome) string {
 	return string(x.JSON())
 }
 
-func hostScripted(t *testing.T, ctx context.Context, stack *dev.Stack, tools *scripted) {
+func hostScripted(ctx context.Context, t *testing.T, stack *dev.Stack, tools *scripted) {
 	t.Helper()
 	nc, err := stack.Connect(ctx, "worker")
 	require.NoError(t, err)

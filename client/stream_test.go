@@ -23,7 +23,7 @@ func TestStream(t *testing.T) {
 	ctx, c, d := streams(t)
 	who, err := client.NewContext(map[string]string{"user": "Ada"}, "user")
 	require.NoError(t, err)
-	a := stream(t, ctx, c, client.StreamOptions{SubmitOptions: client.SubmitOptions{Run: "live", Context: client.RunContext{All: who}}})
+	a := stream(ctx, t, c, client.StreamOptions{SubmitOptions: client.SubmitOptions{Run: "live", Context: client.RunContext{All: who}}})
 	a.write("Here it is, {as asked}:\n```json\n" + `{"timeout":"90s","output":{"last":"$ref:z.was","who":"$ref:a.who"},"steps":[` + keep("a", "") + `,`)
 	require.False(t, (<-a.begun).Attached())
 	a.sees("a")
@@ -49,7 +49,7 @@ func TestStream(t *testing.T) {
 func TestDestructiveStepsWait(t *testing.T) {
 	t.Parallel()
 	ctx, c, d := streams(t)
-	a := stream(t, ctx, c, client.StreamOptions{SubmitOptions: client.SubmitOptions{Run: "drops"}})
+	a := stream(ctx, t, c, client.StreamOptions{SubmitOptions: client.SubmitOptions{Run: "drops"}})
 	a.write(`{"steps":[{"id":"x","tool":"drop"},` + keep("a", "") + `,` + keep("after", "x") + `,{"id":"t","tool":"clean"},{"id":"p","plan":{"steps":[{"id":"in","tool":"keep"},{"id":"out","tool":"drop"}]}},` + keep("b", "a") + `],"output_steps":["after","b"]}`)
 	a.sees("a", "b")
 	require.ElementsMatch(t, []string{"a", "b"}, d.all())
@@ -77,7 +77,7 @@ func TestWhatCantGrow(t *testing.T) {
 		"wrapped":  {`{"plan":{"steps":[` + keep("a", ""), `]}}`},
 		"empty":    {`{"steps":[`, `]}`},
 	} {
-		a := stream(t, ctx, c, client.StreamOptions{SubmitOptions: client.SubmitOptions{Run: name}})
+		a := stream(ctx, t, c, client.StreamOptions{SubmitOptions: client.SubmitOptions{Run: name}})
 		before := len(d.all())
 		a.write(form[0])
 		_, err := c.Get(ctx, name)
@@ -117,7 +117,7 @@ func TestTextThatBreaksOff(t *testing.T) {
 	} {
 		own, stop := context.WithCancel(ctx)
 		defer stop()
-		a := stream(t, own, c, client.StreamOptions{SubmitOptions: client.SubmitOptions{Run: name}})
+		a := stream(own, t, c, client.StreamOptions{SubmitOptions: client.SubmitOptions{Run: name}})
 		a.ctx = ctx
 		a.write(`{"steps":[` + keep("a", "") + `,{"id":"h","tool":"hold"},{"id":"n","value":1},` + keep("later", "h") + `,{"id":"b`)
 		a.sees("a", "n")
@@ -144,7 +144,7 @@ func TestNothingHadRun(t *testing.T) {
 	t.Parallel()
 	ctx, c, d := streams(t)
 	for _, text := range []string{``, `There is no plan.`, `{"steps":[{"id":"a"`, `{"steps":[` + keep("a", "b") + `,`} {
-		a := stream(t, ctx, c, client.StreamOptions{SubmitOptions: client.SubmitOptions{Run: "none"}})
+		a := stream(ctx, t, c, client.StreamOptions{SubmitOptions: client.SubmitOptions{Run: "none"}})
 		a.write(text)
 		a.broken(fault.MalformedJSON)
 		_, err := c.Get(ctx, "none")
@@ -164,7 +164,7 @@ func TestProblems(t *testing.T) {
 		"a lie":     keep("b", "nobody") + `,` + keep("c", "noone") + `]}`,
 		"arguments": `{"id":"b","tool":"add","arguments":{"a":"x","b":1}},{"id":"c","tol":"keep"}]}`,
 	} {
-		a := stream(t, ctx, c, client.StreamOptions{SubmitOptions: client.SubmitOptions{Run: name}})
+		a := stream(ctx, t, c, client.StreamOptions{SubmitOptions: client.SubmitOptions{Run: name}})
 		before := len(d.all())
 		a.write(`{"steps":[` + keep("a", "") + `,`)
 		a.sees("a")
@@ -179,7 +179,7 @@ func TestProblems(t *testing.T) {
 		a.cancelled(details, "a")
 		require.Len(t, d.all(), before+1, name)
 	}
-	a := stream(t, ctx, c, client.StreamOptions{SubmitOptions: client.SubmitOptions{Run: "first"}})
+	a := stream(ctx, t, c, client.StreamOptions{SubmitOptions: client.SubmitOptions{Run: "first"}})
 	a.write(`{"steps":[{"id":"a","tool":"nobody"},`)
 	<-a.begun
 	a.write(`{"id":"b","tool":"noone"}]}`)
@@ -197,7 +197,7 @@ func TestOptionsBehindTheSteps(t *testing.T) {
 		`"on_failure":"stop"`, `"schedule":"waves"`, `"concurrency":1`, `"approval":true`, `"on_missing":"error"`, `"timeout":"5s"`, `"open":true`, `"version":2`,
 		`"output":"$ref:a","output_steps":["a"]`, `"output_steps":5`,
 	} {
-		a := stream(t, ctx, c, client.StreamOptions{SubmitOptions: client.SubmitOptions{Run: fmt.Sprintf("late%d", i)}})
+		a := stream(ctx, t, c, client.StreamOptions{SubmitOptions: client.SubmitOptions{Run: fmt.Sprintf("late%d", i)}})
 		a.write(`{"steps":[` + keep("a", ""))
 		a.sees("a")
 		a.write(`],"thought":"hm",` + option + ` `)
@@ -208,7 +208,7 @@ func TestOptionsBehindTheSteps(t *testing.T) {
 		require.Contains(t, f.Message, "stands behind the steps")
 		a.cancelled(details, "a")
 	}
-	a := stream(t, ctx, c, client.StreamOptions{SubmitOptions: client.SubmitOptions{Run: "harmless"}})
+	a := stream(ctx, t, c, client.StreamOptions{SubmitOptions: client.SubmitOptions{Run: "harmless"}})
 	a.write(`{"on_missing":"null","steps":[` + keep("a", "") + `,`)
 	a.sees("a")
 	a.write(keep("b", "a") + `],"on_failure":"continue","schedule":"dataflow","approval":null,"output":null,"note":[1],"output_steps":["b"]}`)
@@ -221,7 +221,7 @@ func TestOptionsBehindTheSteps(t *testing.T) {
 func TestRunsThatEndMeanwhile(t *testing.T) {
 	t.Parallel()
 	ctx, c, _ := streams(t)
-	a := stream(t, ctx, c, client.StreamOptions{SubmitOptions: client.SubmitOptions{Run: "ended"}})
+	a := stream(ctx, t, c, client.StreamOptions{SubmitOptions: client.SubmitOptions{Run: "ended"}})
 	a.write(`{"steps":[` + keep("a", ""))
 	a.sees("a")
 	require.NoError(t, c.Cancel(ctx, "ended", "somebody"))
@@ -235,7 +235,7 @@ func TestRunsThatEndMeanwhile(t *testing.T) {
 	require.Contains(t, []fault.Code{fault.AlreadyFinished, fault.NotFound}, fault.CodeOf(a.err))
 	require.Contains(t, a.err.Error(), "1 step had begun: a")
 	// One that has all of its steps is what it is.
-	a = stream(t, ctx, c, client.StreamOptions{SubmitOptions: client.SubmitOptions{Run: "complete"}, OpenFor: time.Second})
+	a = stream(ctx, t, c, client.StreamOptions{SubmitOptions: client.SubmitOptions{Run: "complete"}, OpenFor: time.Second})
 	a.write(`{"steps":[` + keep("a", ""))
 	a.sees("a")
 	require.Eventually(t, func() bool {
@@ -250,7 +250,7 @@ func TestRunsThatEndMeanwhile(t *testing.T) {
 func TestOtherAmendments(t *testing.T) {
 	t.Parallel()
 	ctx, c, d := streams(t)
-	a := stream(t, ctx, c, client.StreamOptions{SubmitOptions: client.SubmitOptions{Run: "shared"}})
+	a := stream(ctx, t, c, client.StreamOptions{SubmitOptions: client.SubmitOptions{Run: "shared"}})
 	a.write(`{"steps":[` + keep("a", "") + `,`)
 	a.sees("a")
 	_, err := c.Amend(ctx, "shared", client.Amendment{Add: []json.RawMessage{json.RawMessage(keep("mine", "a"))}})
@@ -266,7 +266,7 @@ func TestOtherAmendments(t *testing.T) {
 func TestLargeStream(t *testing.T) {
 	t.Parallel()
 	ctx, c, _ := streams(t)
-	a := stream(t, ctx, c, client.StreamOptions{SubmitOptions: client.SubmitOptions{Run: "large"}})
+	a := stream(ctx, t, c, client.StreamOptions{SubmitOptions: client.SubmitOptions{Run: "large"}})
 	a.write(`{"steps":[` + keep("a", ""))
 	a.sees("a")
 	big := strings.Repeat("x", 100<<10)
@@ -278,13 +278,13 @@ func TestLargeStream(t *testing.T) {
 	doc, err := c.Get(ctx, "large")
 	require.NoError(t, err)
 	require.Equal(t, 8, doc.Revision)
-	a = stream(t, ctx, c, client.StreamOptions{SubmitOptions: client.SubmitOptions{Run: "larger"}})
+	a = stream(ctx, t, c, client.StreamOptions{SubmitOptions: client.SubmitOptions{Run: "larger"}})
 	a.write(`{"steps":[` + keep("a", ""))
 	a.sees("a")
 	a.write(fmt.Sprintf(`,{"id":"v","value":%q}]}`, strings.Repeat(big, 3)))
 	_, details := a.broken(fault.TooLarge)
 	a.cancelled(details, "a")
-	a = stream(t, ctx, c, client.StreamOptions{SubmitOptions: client.SubmitOptions{Run: "largest"}})
+	a = stream(ctx, t, c, client.StreamOptions{SubmitOptions: client.SubmitOptions{Run: "largest"}})
 	a.write(`{"steps":[` + keep("a", ""))
 	a.sees("a")
 	_, _ = io.WriteString(a.text, `,{"id":"v","value":"`+strings.Repeat(big, 11))
@@ -298,10 +298,10 @@ func TestStreamedAgain(t *testing.T) {
 	ctx, c, d := streams(t)
 	text := []string{`{"timeout":"90s","approval":null,"steps":[` + keep("a", "") + `,`, keep("b", "a") + `,`, keep("z", "b") + `],"output_steps":["z"]}`}
 	o := client.StreamOptions{SubmitOptions: client.SubmitOptions{Run: "again"}}
-	first := stream(t, ctx, c, o)
+	first := stream(ctx, t, c, o)
 	first.write(text[0])
 	first.sees("a")
-	second := stream(t, ctx, c, o)
+	second := stream(ctx, t, c, o)
 	second.write(text[0])
 	second.write(text[1])
 	first.write(text[1])
@@ -315,7 +315,7 @@ func TestStreamedAgain(t *testing.T) {
 	first.text.Close()
 	<-first.done // its last step was added by another
 	require.Equal(t, fault.AlreadyFinished, fault.CodeOf(first.err), "%v", first.err)
-	third := stream(t, ctx, c, o)
+	third := stream(ctx, t, c, o)
 	third.write(strings.Join(text, ""))
 	require.Equal(t, string(out.JSON()), string(third.outcome().JSON()), "also once it is over")
 	require.ElementsMatch(t, []string{"a", "b", "z"}, d.all())
@@ -329,7 +329,7 @@ func TestStreamedAgain(t *testing.T) {
 		"whole":     {`{"on_failure":"stop",` + text[0][1:], text[1], text[2]},
 		"calls":     {`{"calls":[{"_tool":"keep"}]}`},
 	} {
-		x := stream(t, ctx, c, o)
+		x := stream(ctx, t, c, o)
 		for _, part := range other {
 			x.write(part)
 		}
@@ -337,7 +337,7 @@ func TestStreamedAgain(t *testing.T) {
 		<-x.done
 		require.Equal(t, fault.Conflict, fault.CodeOf(x.err), "%s: %v", name, x.err)
 	}
-	more := stream(t, ctx, c, o)
+	more := stream(ctx, t, c, o)
 	more.write(text[0] + text[1] + keep("c", "") + `,` + text[2])
 	_, err := more.end()
 	require.Equal(t, fault.AlreadyFinished, fault.CodeOf(err), "%v", err)
@@ -356,7 +356,7 @@ func TestStreamOfASubmittedRun(t *testing.T) {
 	out, err := r.Wait(ctx)
 	require.NoError(t, err)
 	for _, cut := range []int{len(text), 36} {
-		a := stream(t, ctx, c, client.StreamOptions{SubmitOptions: client.SubmitOptions{Run: "sent"}})
+		a := stream(ctx, t, c, client.StreamOptions{SubmitOptions: client.SubmitOptions{Run: "sent"}})
 		a.write(text[:cut])
 		if cut < len(text) {
 			a.write(text[cut:])
@@ -367,14 +367,14 @@ func TestStreamOfASubmittedRun(t *testing.T) {
 	held := `{"steps":[` + keep("a", "") + `,{"id":"h","tool":"hold"}]}`
 	_, err = c.Submit(ctx, []byte(held), client.SubmitOptions{Run: "held"})
 	require.NoError(t, err)
-	a := stream(t, ctx, c, client.StreamOptions{SubmitOptions: client.SubmitOptions{Run: "held"}})
+	a := stream(ctx, t, c, client.StreamOptions{SubmitOptions: client.SubmitOptions{Run: "held"}})
 	a.write(held[:40])
 	a.sees("a")
 	a.broken(fault.MalformedJSON)
 	doc, err := c.Get(ctx, "held")
 	require.NoError(t, err)
 	require.Equal(t, outcome.Running, doc.Status, "it is another's")
-	a = stream(t, ctx, c, client.StreamOptions{SubmitOptions: client.SubmitOptions{Run: "held"}})
+	a = stream(ctx, t, c, client.StreamOptions{SubmitOptions: client.SubmitOptions{Run: "held"}})
 	a.write(held[:60])
 	a.write(" " + held[60:])
 	joined, err := a.end()
@@ -388,7 +388,7 @@ func TestStreamOfASubmittedRun(t *testing.T) {
 func TestKilledInMidStream(t *testing.T) {
 	t.Parallel()
 	ctx, stack, d := stackWithTools(t)
-	alive := clientOf(t, ctx, stack)
+	alive := clientOf(ctx, t, stack)
 	text := []string{`{"steps":[` + keep("a", "") + `,`, keep("b", "a") + `]}`}
 	for run, steps := range map[string]int{"dead": 1, "risen": 2} {
 		o := client.StreamOptions{SubmitOptions: client.SubmitOptions{Run: run}, OpenFor: 3 * time.Second}
@@ -396,7 +396,7 @@ func TestKilledInMidStream(t *testing.T) {
 		require.NoError(t, err)
 		mortal, err := client.New(ctx, nc, client.Config{})
 		require.NoError(t, err)
-		a := stream(t, ctx, mortal, o)
+		a := stream(ctx, t, mortal, o)
 		a.write(text[0])
 		<-a.begun
 		nc.Close()
@@ -405,7 +405,7 @@ func TestKilledInMidStream(t *testing.T) {
 		<-a.done
 		require.Contains(t, a.err.Error(), "it isn't known what became of the run")
 		before := len(d.all())
-		b := stream(t, ctx, alive, o)
+		b := stream(ctx, t, alive, o)
 		if run == "risen" {
 			b.write(text[0])
 			b.write(text[1])

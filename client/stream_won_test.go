@@ -75,7 +75,7 @@ func TestMillisecondsWon(t *testing.T) {
 	}})
 	require.NoError(t, err)
 	t.Cleanup(stack.Stop)
-	c := clientOf(t, ctx, stack)
+	c := clientOf(ctx, t, stack)
 	all := tokens(t)
 	timed := func(run func(text io.Reader) (*client.Run, error)) time.Duration {
 		began := time.Now()

@@ -35,7 +35,7 @@ type author struct {
 }
 
 // stream begins to stream a plan.
-func stream(t testing.TB, ctx context.Context, c *client.Client, o client.StreamOptions) *author {
+func stream(ctx context.Context, t testing.TB, c *client.Client, o client.StreamOptions) *author {
 	t.Helper()
 	reader, text := io.Pipe()
 	a := &author{t: t, ctx: ctx, client: c, run: o.Run, text: text, done: make(chan struct{}), begun: make(chan *client.Run, 1)}
@@ -152,7 +152,7 @@ func (d *deeds) all() []string {
 }
 
 // withTools adds a worker to a stack: "drop" is hinted destructive, "keep" is not, "hold" ends when its call is over.
-func withTools(t testing.TB, ctx context.Context, stack *dev.Stack) *deeds {
+func withTools(ctx context.Context, t testing.TB, stack *dev.Stack) *deeds {
 	t.Helper()
 	nc, err := stack.Connect(ctx, "worker")
 	require.NoError(t, err)
@@ -186,7 +186,7 @@ func withTools(t testing.TB, ctx context.Context, stack *dev.Stack) *deeds {
 func streams(t testing.TB) (context.Context, *client.Client, *deeds) {
 	t.Helper()
 	ctx, stack, d := stackWithTools(t)
-	return ctx, clientOf(t, ctx, stack), d
+	return ctx, clientOf(ctx, t, stack), d
 }
 
 // stackWithTools is a whole Stepjet with the tools of withTools, and a template "clean" that calls a destructive one.
@@ -197,14 +197,14 @@ func stackWithTools(t testing.TB) (context.Context, *dev.Stack, *deeds) {
 	stack, err := dev.Start(ctx, dev.Options{Dir: t.TempDir()})
 	require.NoError(t, err)
 	t.Cleanup(stack.Stop)
-	d := withTools(t, ctx, stack)
-	_, err = clientOf(t, ctx, stack).ApplyTemplate(ctx, []byte(`{"name":"clean","inputSchema":{"type":"object"},"plan":{"steps":[{"id":"in","tool":"keep"},{"id":"out","tool":"drop","depends_on":["in"]}]}}`))
+	d := withTools(ctx, t, stack)
+	_, err = clientOf(ctx, t, stack).ApplyTemplate(ctx, []byte(`{"name":"clean","inputSchema":{"type":"object"},"plan":{"steps":[{"id":"in","tool":"keep"},{"id":"out","tool":"drop","depends_on":["in"]}]}}`))
 	require.NoError(t, err)
 	return ctx, stack, d
 }
 
 // clientOf is a client with a connection of its own.
-func clientOf(t testing.TB, ctx context.Context, stack *dev.Stack) *client.Client {
+func clientOf(ctx context.Context, t testing.TB, stack *dev.Stack) *client.Client {
 	t.Helper()
 	nc, err := stack.Connect(ctx, "test")
 	require.NoError(t, err)

@@ -15,7 +15,7 @@ import (
 )
 
 // store is a value as programs have them: some of its methods are for tools, others are not.
-type store struct{ sold []string }
+type store struct{}
 
 type order struct {
 	Item  string `json:"item" jsonschema:"what is sold"`

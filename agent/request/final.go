@@ -2,6 +2,7 @@ package request
 
 import (
 	"context"
+	"slices"
 	"strconv"
 
 	"github.com/stepjet/stepjet/agent"
@@ -122,7 +123,7 @@ func views(whole []byte) []byte {
 		}
 		done = append(done, last...)
 	}
-	b := append(whole[:len(whole)-1:len(whole)-1], `,"done_plans":`...)
+	b := slices.Concat(whole[:len(whole)-1], []byte(`,"done_plans":`))
 	b = append(jsontape.AppendArray(b, done), `,"last_round_records":`...)
 	return append(jsontape.AppendArray(b, last), '}')
 }

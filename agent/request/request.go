@@ -160,6 +160,6 @@ func planOf(entry json.RawMessage, c agent.Context) json.RawMessage {
 		}
 		calls = append(calls, o.JSON())
 	}
-	calls, _ = fitting(calls, c.TotalBytes/8)
+	calls = fitting(calls, c.TotalBytes/8)
 	return jsontape.AppendArray(nil, calls)
 }

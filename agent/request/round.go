@@ -194,15 +194,15 @@ func (l *Loop) entryOf(r Round, n int, records [][]byte, left int, provider json
 	return o.JSON()
 }
 
-// fitting returns as many of the first items as have at most some bytes, and how many those are that do not.
-func fitting(items [][]byte, most int) ([][]byte, int) {
+// fitting returns as many of the first items as have at most some bytes.
+func fitting(items [][]byte, most int) [][]byte {
 	size := 0
 	for i, x := range items {
 		if size += len(x) + 1; size > most {
-			return items[:i], len(items) - i
+			return items[:i]
 		}
 	}
-	return items, 0
+	return items
 }
 
 func problems(all []fault.Problem, most int) []byte {
@@ -217,6 +217,5 @@ func problems(all []fault.Problem, most int) []byte {
 		}
 		list = append(list, o.JSON())
 	}
-	list, _ = fitting(list, most)
-	return jsontape.AppendArray(nil, list)
+	return jsontape.AppendArray(nil, fitting(list, most))
 }

@@ -39,11 +39,13 @@ func bridgeCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "bridge",
 		Short: "Run plans over the tools of real MCP servers",
-		Long:  "Hosts the tools of the servers that a folder names as workers, runs the folder's plans, and compares what they come to.",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return mcp.Bridge(cmd.Context(), folder, os.Stdout) },
+		Long: `Hosts the tools of the servers that a folder names as workers, runs the folder's plans, and compares what
+they come to.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return mcp.Bridge(cmd.Context(), folder, os.Stdout) },
 	}
-	c.Flags().StringVar(&folder, "folder", "internal/lab/mcp/npm", "`folder` with servers.json, plans.json and node_modules")
+	c.Flags().StringVar(&folder, "folder", "internal/lab/mcp/npm",
+		"`folder` with servers.json, plans.json and node_modules")
 	return c
 }
 

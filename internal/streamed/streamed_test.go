@@ -43,6 +43,7 @@ func written(parts []streamed.Part) string {
 			steps = append(steps, string(p.Value))
 		case streamed.StepsEnd:
 			fields = append(fields, `"steps":[`+strings.Join(steps, ",")+"]")
+		case streamed.StepsOpen, streamed.PlanEnd: // nothing is written of them
 		}
 	}
 	return "{" + strings.Join(fields, ",") + "}"

@@ -43,8 +43,8 @@ func String() string {
 // module is Stepjet's own.
 const module = "github.com/stepjet/stepjet"
 
-// Stepjet returns String in a program of Stepjet's, and in one that was built with Stepjet the version of that: "(devel)"
-// where it was built from a folder. What workers and orchestrators say of themselves, to be compared.
+// Stepjet returns String in a program of Stepjet's, and in one that was built with Stepjet the version of that:
+// "(devel)" where it was built from a folder. What workers and orchestrators say of themselves, to be compared.
 var Stepjet = sync.OnceValue(func() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
