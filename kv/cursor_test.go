@@ -61,7 +61,7 @@ func TestWhatIsRewrittenIsMissingNowhere(t *testing.T) {
 		})
 		require.Error(t, err, "it ended")
 		require.Equal(t, many, complete, "%v", seen)
-		alive, err := in.Members(within(t, 2*time.Minute))
+		alive, err := in.Store().Members.Said(within(t, 2*time.Minute))
 		require.NoError(t, err)
 		require.Len(t, alive, many)
 	}

@@ -116,11 +116,6 @@ func (i *Inspector) ReadAll(ctx context.Context, stream, filter string, each fun
 	return i.s.readAll(ctx, stream, filter, each)
 }
 
-// Members is Said of the store's Members.
-func (i *Inspector) Members(ctx context.Context) (map[string]wire.Member, error) {
-	return i.s.Members.Said(ctx)
-}
-
 // Consumers returns the durable consumers of a step stream; none where there is no such stream. In a cluster it may
 // lack one whose leader did not answer.
 func (i *Inspector) Consumers(ctx context.Context, shard int) (all []*jetstream.ConsumerInfo, err error) {

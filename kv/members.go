@@ -131,7 +131,7 @@ func (s *Members) Said(ctx context.Context) (map[string]wire.Member, error) {
 	}
 	said := map[string]wire.Member{}
 	for _, e := range keys {
-		if !e.Deleted() {
+		if operation(e.Header) == "" { // else it expired, or was removed
 			said[strings.TrimPrefix(e.Subject, memberPrefix)] = wire.ParseMember(e.Data)
 		}
 	}

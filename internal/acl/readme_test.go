@@ -31,6 +31,7 @@ var commands = map[string][]asked{
 	"tools export":   {{[]string{"agent-acme", "viewer-acme", "approver-acme", "operator-acme", "operator"}, "tools export --form openai"}, {[]string{"agent-acme"}, "tools export --form anthropic --meta"}},
 	"tools list":     {{[]string{"operator-acme", "operator", "agent-acme", "viewer-acme", "approver-acme"}, "tools list"}},
 	"doctor":         {{[]string{"doctor"}, "doctor"}},
+	"workers":        {{[]string{"doctor"}, "workers"}},
 	"validate":       {}, "keys new": {}, "graph": {}, "dev": {}, "eval": {}, "acl system": {}, "tenant add": {{[]string{"doctor"}, "tenant add acme"}}, "conformance worker": {}, "version": {}, "bench": {}, "orchestrator": {}, "worker": {}, "mcp": {},
 }
 

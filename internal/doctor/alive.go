@@ -24,7 +24,7 @@ func (d *doctor) orchestrators(ctx context.Context) error {
 	var said map[string]wire.Member
 	if d.info(subjects.BucketStream(subjects.MembersBucket)) != nil {
 		var err error
-		if said, err = d.in.Members(ctx); err != nil {
+		if said, err = d.in.Store().Members.Said(ctx); err != nil {
 			return err
 		}
 	}
