@@ -152,7 +152,7 @@ func TestDocumentForms(t *testing.T) {
 
 	letter := &outcome.DeadLetter{
 		Run: r.Plain(), Tenant: r.Tenant, Generation: 7, Step: "b=0", Tool: formsTool, Attempts: 3, Error: fault.New(fault.Timeout, "late"),
-		Key: "k", Worker: "w1", Failed: at, Arguments: []byte(`{"x": 1.0}`),
+		Approval: true, Key: "k", Worker: "w1", Failed: at, Arguments: []byte(`{"x": 1.0}`),
 	}
 	_, err = w.s.Archive.CreateDead(w.ctx(), r, "", letter)
 	require.NoError(t, err)
