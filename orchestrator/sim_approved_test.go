@@ -2,6 +2,7 @@ package orchestrator
 
 import (
 	"encoding/json"
+	"maps"
 	"math/rand"
 	"slices"
 
@@ -96,9 +97,7 @@ func (as *simAmendments) recount() {
 		case part >= 0:
 			as.done = part + 1
 		default:
-			for id := range as.proposals.added[n] {
-				as.rivals = append(as.rivals, id)
-			}
+			as.rivals = append(as.rivals, slices.Sorted(maps.Keys(as.proposals.added[n]))...)
 		}
 	}
 }
