@@ -66,6 +66,9 @@ type diagnosis struct {
 }
 
 func (a *app) doctor(ctx context.Context, f doctorFlags) error {
+	if f.stale < 0 {
+		return usage(fmt.Errorf("--stale %v: no time is shorter than none", f.stale))
+	}
 	nc, err := a.reach(ctx)
 	if err != nil {
 		return err

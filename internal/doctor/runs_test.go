@@ -77,6 +77,36 @@ func TestWhatTheOwnerSaysOfARun(t *testing.T) {
 	require.Empty(t, unwell(p.examine(doctor.Options{Stale: time.Nanosecond})), "it is over")
 }
 
+// An open plan may wait for amendments for as long as it is open for: nothing of it was lost.
+func TestAnOpenPlanIsHealthy(t *testing.T) {
+	t.Parallel()
+	for name, x := range map[string]struct {
+		plan  string
+		steps []outcome.Step
+		found string
+	}{
+		"open":       {`{"open":true,"steps":[{"id":"a","tool":"t"}]}`, []outcome.Step{{ID: "a", Status: outcome.StepSucceeded}}, "waits for amendments"},
+		"unfinished": {`{"open":true,"steps":[{"id":"a","tool":"t"},{"id":"b","tool":"t"}]}`, []outcome.Step{{ID: "a", Status: outcome.StepReady}, {ID: "b", Status: outcome.StepSucceeded}}, ""},
+		"closed":     {`{"steps":[{"id":"a","tool":"t"}]}`, []outcome.Step{{ID: "a", Status: outcome.StepSucceeded}}, ""},
+		"within": {`{"steps":[{"id":"p","plan":{"open":true,"steps":[{"id":"a","tool":"t"}]}}]}`,
+			[]outcome.Step{{ID: "p", Status: outcome.StepRunning, Steps: []outcome.Step{{ID: "p/a", Status: outcome.StepSucceeded}}}}, "waits for amendments"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := admit(t, kv.Config{})
+			run := subjects.NewRun("acme", "order-42")
+			submit(t, p.Store, run, x.plan)
+			doc, err := json.Marshal(&outcome.Run{Status: outcome.Running, Plan: []byte(x.plan), Steps: x.steps})
+			require.NoError(t, err)
+			_, err = p.Conn().Subscribe(subjects.API(run, subjects.VerbGet), func(m *nats.Msg) { _ = m.Respond(doc) })
+			require.NoError(t, err)
+			f := finding(t, p.examine(doctor.Options{Stale: time.Nanosecond}), "run", "run order-42")
+			require.Equal(t, x.found == "", f.Health == doctor.Broken, "%+v", f)
+			require.Contains(t, f.Found, x.found)
+		})
+	}
+}
+
 func TestStepsThatComeBack(t *testing.T) {
 	t.Parallel()
 	p := admit(t, kv.Config{AckWait: 200 * time.Millisecond})

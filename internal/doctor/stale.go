@@ -4,12 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/text"
 	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/plan"
 	"github.com/stepjet/stepjet/subjects"
 )
 
@@ -172,6 +174,9 @@ func (d *doctor) waiting(ctx context.Context, r subjects.Run) (string, error) {
 			return "", err
 		}
 	}
+	if opened(&doc) {
+		return "its plan is open, and waits for amendments", nil
+	}
 	var all []string
 	for _, st := range doc.Steps {
 		if st.Waiting != "" && st.Status != outcome.StepWaiting && len(all) < maxNamed {
@@ -179,4 +184,22 @@ func (d *doctor) waiting(ctx context.Context, r subjects.Run) (string, error) {
 		}
 	}
 	return strings.Join(all, "; "), nil
+}
+
+// opened reports whether a run waits for amendments alone: its plan, or that of a step, is open, and no call is left to
+// be made.
+func opened(doc *outcome.Run) bool {
+	p := plan.Accepted(doc.Plan, doc.Templates)
+	if p == nil || !p.Open && !slices.ContainsFunc(slices.Collect(p.All()), func(s *plan.Step) bool { return s.Plan != nil && s.Plan.Open }) {
+		return false
+	}
+	return !slices.ContainsFunc(doc.Steps, callLeft)
+}
+
+// callLeft reports whether a step, or one that it is made of, is ready and not over.
+func callLeft(s outcome.Step) bool {
+	if parts := slices.Concat(s.Items, s.Steps); len(parts) > 0 {
+		return slices.ContainsFunc(parts, callLeft)
+	}
+	return !s.Status.Terminal() && s.Status != outcome.StepWaiting
 }
