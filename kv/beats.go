@@ -72,7 +72,11 @@ type Workers struct {
 	missed int
 }
 
-type workerKey struct{ user, name string }
+// workerKey tells workers apart: processes may have been given one name.
+type workerKey struct {
+	user, name, host string
+	pid              int
+}
 
 func newWorkers(now func() time.Time) *Workers {
 	return &Workers{now: now, heard: map[workerKey]tool.Worker{}, ofUser: map[string]int{}, stop: func() {}}
@@ -128,7 +132,9 @@ func (w *Workers) List() (all []tool.Worker, missed int) {
 	for _, x := range w.heard {
 		all = append(all, x)
 	}
-	slices.SortFunc(all, func(a, b tool.Worker) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.User, b.User)) })
+	slices.SortFunc(all, func(a, b tool.Worker) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.User, b.User), cmp.Compare(a.Host, b.Host), cmp.Compare(a.PID, b.PID))
+	})
 	return all, w.missed
 }
 
@@ -156,7 +162,8 @@ func (w *Workers) take(m *nats.Msg) {
 	if !ok {
 		return
 	}
-	beat, key := wire.ParseBeat(m.Header, m.Data), workerKey{user, name}
+	beat := wire.ParseBeat(m.Header, m.Data)
+	key := workerKey{user, name, beat.Worker.Host, beat.Worker.PID}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if beat.Gone {

@@ -51,6 +51,19 @@ func TestAWorkerIsGone(t *testing.T) {
 	require.Equal(t, []string{"u/b"}, names(w))
 }
 
+// Processes that were given one name are as many workers as they are.
+func TestWorkersOfOneName(t *testing.T) {
+	t.Parallel()
+	w := newWorkers(time.Now)
+	for pid := range 3 {
+		w.take(beatOf("u", "a", wire.Beat{Worker: tool.Worker{Host: "h", PID: 7 + pid, Busy: pid}}))
+	}
+	w.take(beatOf("u", "a", wire.Beat{Worker: tool.Worker{Host: "h", PID: 8}, Gone: true}))
+	all, _ := w.List()
+	require.Len(t, all, 2)
+	require.Equal(t, []int{7, 9}, []int{all[0].PID, all[1].PID})
+}
+
 // Who beats under ever new names hides nobody of other users, and fills no memory.
 func TestWorkersAreBounded(t *testing.T) {
 	t.Parallel()
