@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"time"
 
@@ -63,9 +64,10 @@ func (c *Client) Question(ctx context.Context, run, step string) (*outcome.Quest
 
 // Approve lets what a question shows begin. The question says which: an answer to one that is not asked any more, or
 // shows something else now, counts for nothing. It returns once the answer stands; asking twice is asking once, also
-// once the run is over. A question without a digest is none that is open: to it nothing is answered, and what stands is
-// returned where it says the same. Errors: Conflict where something else stands or is asked, InvalidArguments,
-// InvalidValue, TooLarge, Permission, AlreadyFinished, NotFound, NotReady where no orchestrator answers.
+// once the run is over. A question without a digest is none that is open: to it nothing is answered, and what stands of
+// the last that was asked under its step is returned where it says the same. Errors: Conflict where something else
+// stands or is asked, Overtaken for an amendment that can't be made any more, InvalidArguments, InvalidValue, TooLarge,
+// Permission, AlreadyFinished, NotFound, NotReady where no orchestrator answers.
 func (c *Client) Approve(ctx context.Context, q *outcome.Question, a Answer) (*outcome.Answered, error) {
 	return c.answer(ctx, q, wire.Answer{Decision: wire.Approve, Arguments: a.Arguments, Reason: a.Reason, By: a.By})
 }
@@ -110,7 +112,7 @@ func (c *Client) answer(ctx context.Context, q *outcome.Question, a wire.Answer)
 	answer, err := c.ofOwner(ctx, name, verb, body, ownerWithin)
 	if code := fault.CodeOf(err); code == fault.AlreadyFinished || code == fault.NotFound {
 		doc, _, bad := c.latest(ctx, name)
-		if bad != nil || doc == nil || doc.Generation != q.Generation {
+		if bad != nil || doc == nil || q.Generation > 0 && doc.Generation != q.Generation {
 			return nil, err
 		}
 		return stood(doc, q, a, func(h *outcome.Handle) ([]byte, error) { return c.Blob(ctx, h) })
@@ -126,68 +128,101 @@ func (c *Client) answer(ctx context.Context, q *outcome.Question, a wire.Answer)
 }
 
 // stood returns the answer that a document tells of, where it says the same as another. Errors: Conflict where it says
-// something else, NotFound where nobody answered, and those of blob, which reads a large result.
+// something else, or is to something else, NotFound where nobody answered, NotReady where somebody is asked still,
+// AlreadyFinished and Overtaken of an amendment whose plan was over before anybody answered, or which could not be made
+// any more, and those of blob, which reads a large result.
 func stood(doc *outcome.Run, q *outcome.Question, a wire.Answer, blob func(*outcome.Handle) ([]byte, error)) (*outcome.Answered, error) {
-	step := q.Step
-	stands, result := answeredIn(doc, q)
-	if stands == nil {
-		return nil, fault.New(fault.NotFound, "the step %s of run %q waits for no answer", text.Clip(step, 80), doc.Run).
+	if x := amendmentIn(doc, q); x != nil {
+		return stoodOf(doc, x, a)
+	}
+	stands, of := answeredIn(doc, q.Step)
+	switch {
+	case stands == nil || q.Revision > 0:
+		return nil, fault.New(fault.NotFound, "the step %s of run %q waits for no answer", text.Clip(q.Step, 80), doc.Run).
 			WithHint("what waits: stepjet questions list; where the run stands: stepjet get %s", doc.Run)
+	case a.Digest != "" && stands.Digest != "" && a.Digest != stands.Digest:
+		return nil, fault.New(fault.Conflict, "this answer is to something else than what the step %s was asked", text.Clip(q.Step, 80)).
+			WithHint("what was decided, and by whom: stepjet get %s", doc.Run)
 	}
-	if a.Value != nil && result != nil && result.Result == nil && result.Blob != nil {
-		raw, err := blob(result.Blob)
-		if err != nil {
-			return nil, err
+	was := asWritten(stands)
+	if stands.Decision == outcome.DecisionAnswered && of != nil {
+		if was.Value = of.Result; was.Value == nil && of.Blob != nil && a.Value != nil {
+			raw, err := blob(of.Blob)
+			if err != nil {
+				return nil, err
+			}
+			was.Value = raw
 		}
-		result.Result = raw
 	}
-	was := wire.Answer{Arguments: stands.Arguments}
-	switch stands.Decision {
-	case outcome.DecisionApproved:
-		was.Decision = wire.Approve
-	case outcome.DecisionRejected:
-		was.Decision = wire.Reject
-	case outcome.DecisionExpired:
-		was.Decision = wire.Expire
-	case outcome.DecisionAnswered:
-		was.Value = result.Result
-	}
-	if !was.Same(wire.Answer{Decision: a.Decision, Value: a.Value, Arguments: a.Arguments}) {
-		by := ""
-		if stands.By != "" {
-			by = " by " + stands.By
-		}
-		return nil, fault.New(fault.Conflict, "the step %s was %s already%s, at %s", text.Clip(step, 80), stands.Decision, by, stands.At.UTC().Format(time.RFC3339)).
-			WithHint("that stands; see what came of it: stepjet get %s", doc.Run)
+	if a.Digest = ""; !was.Same(a) {
+		return nil, otherwise("the step "+text.Clip(q.Step, 80), stands, doc.Run)
 	}
 	return stands, nil
 }
 
-// answeredIn finds what a person said of a step, an item of one, an amendment, or the plan ("="); nil where nobody did. With
-// it comes the account of the step, nil of the plan and of an amendment.
-func answeredIn(doc *outcome.Run, q *outcome.Question) (*outcome.Answered, *outcome.Step) {
-	step := q.Step
-	if q.Revision > 0 {
-		i := slices.IndexFunc(doc.Amendments, func(a outcome.Amendment) bool { return a.Step == step && a.Revision == q.Revision })
-		if i < 0 {
-			return nil, nil
-		}
-		return doc.Amendments[i].Answer, nil
+// stoodOf is stood for an amendment.
+func stoodOf(doc *outcome.Run, x *outcome.Amendment, a wire.Answer) (*outcome.Answered, error) {
+	what, was := fmt.Sprintf("revision %d of the plan of %s", x.Revision, text.Clip(x.Step, 80)), wire.Answer{}
+	if x.Answer != nil {
+		was = asWritten(x.Answer)
 	}
+	switch a.Digest = ""; {
+	case x.Waits:
+		return nil, fault.New(fault.NotReady, "%s waits for an approval, and is not shown yet", what).
+			WithHint("look at it in a moment: stepjet questions show %s %s", doc.Run, x.Step)
+	case x.Answer == nil:
+		return nil, fault.New(fault.AlreadyFinished, "%s does nothing, as its plan came to its end before anybody answered", what).
+			WithHint("what is to be done besides is a plan of its own")
+	case !was.Same(a):
+		return nil, otherwise(what, x.Answer, doc.Run)
+	case x.Error != nil && x.Error.Code != fault.Rejected:
+		return nil, fault.New(fault.Overtaken, "%s was approved, and could not be made any more: %s", what, x.Error.Message).
+			WithHint("look at the plan as it is now: stepjet get %s", doc.Run)
+	}
+	return x.Answer, nil
+}
+
+// otherwise is the error where an answer stands that says something else than another.
+func otherwise(what string, stands *outcome.Answered, run string) error {
+	by := ""
+	if stands.By != "" {
+		by = " by " + stands.By
+	}
+	return fault.New(fault.Conflict, "%s was %s already%s, at %s", what, stands.Decision, by, stands.At.UTC().Format(time.RFC3339)).
+		WithHint("that stands; see what came of it: stepjet get %s", run)
+}
+
+// asWritten returns an answer as it was given, without its value, which is the result of the step.
+func asWritten(x *outcome.Answered) wire.Answer {
+	decision := map[string]string{
+		outcome.DecisionApproved: wire.Approve, outcome.DecisionRejected: wire.Reject, outcome.DecisionExpired: wire.Expire,
+	}
+	return wire.Answer{Decision: decision[x.Decision], Arguments: x.Arguments}
+}
+
+// amendmentIn finds the amendment that a question was about: by its digest or revision, else the last that anybody was
+// asked about under the token, since the plan and each amendment of it are asked about under the same. nil for none.
+func amendmentIn(doc *outcome.Run, q *outcome.Question) *outcome.Amendment {
+	for i := range slices.Backward(doc.Amendments) {
+		x := &doc.Amendments[i]
+		switch {
+		case x.Step != q.Step || x.Digest == "":
+		case q.Digest != "" && q.Digest != x.Digest:
+		case q.Revision > 0 && q.Revision != x.Revision:
+		default:
+			return x
+		}
+	}
+	return nil
+}
+
+// answeredIn finds what a person said of a step, an item of one, or the plan ("="), besides its amendments; nil where
+// nobody did. With it comes the account of the step, nil of the plan.
+func answeredIn(doc *outcome.Run, step string) (*outcome.Answered, *outcome.Step) {
 	if step == subjects.RootScope {
 		return doc.Approval, nil
 	}
-	find := func(all []outcome.Step) *outcome.Step {
-		i := slices.IndexFunc(all, func(s outcome.Step) bool { return s.ID == step })
-		if i < 0 {
-			return nil
-		}
-		return &all[i]
-	}
-	s := find(doc.Steps)
-	for i := 0; s == nil && i < len(doc.Steps); i++ {
-		s = find(doc.Steps[i].Items)
-	}
+	s := stepIn(doc.Steps, step)
 	if s == nil || s.Answer == nil {
 		return nil, nil
 	}
@@ -195,4 +230,20 @@ func answeredIn(doc *outcome.Run, q *outcome.Question) (*outcome.Answered, *outc
 		s.Result, _ = doc.Outcome.Results.Get(step)
 	}
 	return s.Answer, s
+}
+
+// stepIn finds a step by its token, wherever it is.
+func stepIn(all []outcome.Step, token string) *outcome.Step {
+	for i := range all {
+		s := &all[i]
+		if s.ID == token {
+			return s
+		}
+		for _, within := range [][]outcome.Step{s.Items, s.Steps} {
+			if found := stepIn(within, token); found != nil {
+				return found
+			}
+		}
+	}
+	return nil
 }

@@ -187,7 +187,7 @@ func accountOf(q *Question) *outcome.Answered {
 		return nil
 	}
 	a, at := q.answer, q.answered
-	d := &outcome.Answered{Reason: a.Reason, By: a.By, Verified: a.Verified, Arguments: a.Arguments, At: at}
+	d := &outcome.Answered{Reason: a.Reason, By: a.By, Verified: a.Verified, Arguments: a.Arguments, At: at, Digest: a.Digest}
 	switch {
 	case a.Value != nil:
 		d.Decision = outcome.DecisionAnswered

@@ -83,8 +83,14 @@ func (a *answering) stands(q *machine.Question) bool {
 
 // over answers where nobody is asked any more: by what stands.
 func (a *answering) over() {
-	if stands, _, _ := machine.Stands(a.r.machine, a.call, a.asks.Digest); stands != nil {
+	stands, _, change := machine.Stands(a.r.machine, a.call, a.asks.Digest)
+	switch {
+	case stands != nil:
 		a.tell(true)
+		return
+	case change != nil && change.Stale() != nil: // its plan came to its end before anybody answered
+		a.refuse(fault.New(fault.AlreadyFinished, "revision %d of the plan of %s does nothing: %s", change.Revision, a.asks.Step, change.Stale().Message).
+			WithHint("%s", change.Stale().Hint))
 		return
 	}
 	st := outcome.StepStatus("")
@@ -246,6 +252,9 @@ func (a *answering) tell(already bool) {
 	case stands == nil:
 		a.refuse(fault.New(fault.AlreadyFinished, "the step %s came to its end before it was answered", a.asks.Step).
 			WithHint("see how: stepjet get %s", a.r.id.Plain()))
+	case a.asks.Digest != stands.Digest:
+		a.refuse(fault.New(fault.Conflict, "this answer is to something else than what the step %s was asked", a.asks.Step).
+			WithHint("what was decided, and by whom: stepjet get %s", a.r.id.Plain()))
 	case !a.asks.Same(wire.Answer{Digest: stands.Digest, Decision: stands.Decision, Value: stands.Value, Arguments: stands.Arguments}):
 		a.refuse(fault.New(fault.Conflict, "the step %s was %s already%s", a.asks.Step, account.Decision, byWhom(account)).
 			WithHint("that stands; see what came of it: stepjet get %s", a.r.id.Plain()))

@@ -150,3 +150,59 @@ func TestOwnersCloseApprovedPlans(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, outcome.Succeeded, s.wait(run).Status)
 }
+
+// TestWhatStandsOfAnAmendment: an answer is to what its digest names. Who answers what somebody else answered, or what
+// nobody is asked any more because its plan is over, is told of that amendment, while the run goes on and afterwards.
+func TestWhatStandsOfAnAmendment(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	run := s.submit(`{"approval":true,"open":true,"steps":[{"id":"p","plan":{"open":true,"steps":[{"id":"x","tool":"echo"}]}}]}`, "stands")
+	whole := s.asksAbout("stands", "=", 0)
+	_, err := s.client.Approve(ctx(t), whole, client.Answer{By: "root"})
+	require.NoError(t, err)
+	amend := func(a client.Amendment) {
+		t.Helper()
+		require.Eventually(t, func() bool { // its plan is entered
+			_, err := s.client.Amend(ctx(t), "stands", a)
+			return err == nil
+		}, patience, 10*time.Millisecond)
+	}
+	amend(client.Amendment{Scope: "p", Add: raws(`{"id":"y","tool":"echo"}`)})
+	first := s.asksAbout("stands", "p", 1)
+	_, err = s.client.Reject(ctx(t), first, client.Answer{By: "ann"})
+	require.NoError(t, err)
+	amend(client.Amendment{Scope: "p", Revision: 1, Add: raws(`{"id":"y","tool":"echo"}`)})
+	void := s.asksAbout("stands", "p", 2)
+	amend(client.Amendment{Discard: []string{"p"}, Approved: true})
+	s.noQuestions()
+
+	told := func() {
+		t.Helper()
+		named := func(q *outcome.Question) *outcome.Question {
+			return &outcome.Question{Run: "stands", Step: q.Step, Digest: q.Digest}
+		}
+		for _, q := range []*outcome.Question{first, named(first)} {
+			_, err := s.client.Approve(ctx(t), q, client.Answer{By: "bob"})
+			require.Equal(t, fault.Conflict, fault.CodeOf(err), "%v", err)
+			require.ErrorContains(t, err, "rejected already by ann")
+			x, err := s.client.Reject(ctx(t), q, client.Answer{By: "bob"})
+			require.NoError(t, err)
+			require.Equal(t, "ann", x.By)
+		}
+		for _, q := range []*outcome.Question{void, named(void), {Run: "stands", Step: "p"}} {
+			_, err := s.client.Approve(ctx(t), q, client.Answer{By: "bob"})
+			require.Equal(t, fault.AlreadyFinished, fault.CodeOf(err), "%v", err)
+			require.ErrorContains(t, err, "revision 2")
+		}
+		x, err := s.client.Approve(ctx(t), named(whole), client.Answer{By: "bob"})
+		require.NoError(t, err)
+		require.Equal(t, "root", x.By)
+		_, err = s.client.Approve(ctx(t), &outcome.Question{Run: "stands", Step: "=", Digest: first.Digest}, client.Answer{})
+		require.Equal(t, fault.Conflict, fault.CodeOf(err), "%v", err)
+		require.ErrorContains(t, err, "something else")
+	}
+	told()
+	amend(client.Amendment{Revision: 1, Close: true, Approved: true})
+	s.wait(run)
+	told()
+}

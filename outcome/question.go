@@ -88,6 +88,8 @@ type Answered struct {
 	// Arguments are those that the step was called with instead of the plan's; nil where these were left.
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 	At        time.Time       `json:"at"`
+	// Digest is that of the question that it is an answer to; empty in documents of orchestrators that did not say it.
+	Digest string `json:"digest,omitempty"`
 }
 
 // The decisions of answers that counted.

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"os/user"
+	"slices"
 	"strings"
 	"time"
 
@@ -44,6 +45,16 @@ func answeredLine(a *outcome.Answered) string {
 		fmt.Fprintf(&b, " at %s", a.At.UTC().Format(time.RFC3339))
 	}
 	return b.String()
+}
+
+// lastAsked returns the last amendment of a plan that anybody was asked about; nil for none.
+func lastAsked(doc *outcome.Run, step string) *outcome.Amendment {
+	for i := range slices.Backward(doc.Amendments) {
+		if x := &doc.Amendments[i]; x.Step == step && x.Digest != "" {
+			return x
+		}
+	}
+	return nil
 }
 
 // writeAnswered says of a step what a person decided who was asked: who, when and why, and what of the step is theirs.

@@ -174,8 +174,11 @@ func (a asking) notAsked(ctx context.Context, s *session, run, step string, othe
 		}
 		answer, status, what = at.Answer, at.Status, "the step "+step
 	}
-	switch {
-	case answer != nil:
+	switch x := lastAsked(doc, step); {
+	case x != nil && !x.Waits:
+		return fault.New(fault.AlreadyFinished, "%s", amendmentLine(x)).
+			WithHint("that stands; see what came of it: stepjet get %s", run)
+	case answer != nil && x == nil:
 		return fault.New(fault.AlreadyFinished, "%s was %s", what, answeredLine(answer)).
 			WithHint("that stands; see what came of it: stepjet get %s", run)
 	case status.Terminal():
@@ -239,7 +242,8 @@ func (a asking) writeQuestion(q *outcome.Question) error {
 type answerFlags struct {
 	digest, reason, by string
 
-	user func() string // who runs the command
+	kind outcome.QuestionKind // of what the command answers
+	user func() string        // who runs the command
 }
 
 func (f *answerFlags) add(a *app, c *cobra.Command) {
@@ -254,7 +258,7 @@ func (f *answerFlags) answer() client.Answer {
 }
 
 func (a asking) questionsAnswerCommand() *cobra.Command {
-	var f answerFlags
+	f := answerFlags{kind: outcome.Ask}
 	c := &cobra.Command{
 		Use:   "answer RUN STEP VALUE",
 		Short: "Answer what a step asks by the tool \"ask\"",
@@ -281,7 +285,7 @@ the schema and the choices of the question.`,
 }
 
 func (a asking) approveCommand() *cobra.Command {
-	var f answerFlags
+	f := answerFlags{kind: outcome.Approval}
 	var arguments, value string
 	c := &cobra.Command{
 		Use:   "approve RUN [STEP]",
@@ -325,7 +329,7 @@ input schema. --value does not call it at all: the value becomes the result of t
 }
 
 func (a asking) rejectCommand() *cobra.Command {
-	var f answerFlags
+	f := answerFlags{kind: outcome.Approval}
 	c := &cobra.Command{
 		Use:   "reject RUN [STEP]",
 		Short: "Reject what a run waits for: the step fails, or the run is cancelled",
@@ -358,11 +362,11 @@ func (a asking) answer(
 	q, err := a.question(ctx, s, args)
 	switch {
 	case fault.CodeOf(err) == fault.NotFound && len(args) > 1: // what stands is told
-		q = &outcome.Question{Run: args[0], Step: args[1]}
+		q = &outcome.Question{Run: args[0], Step: args[1], Kind: f.kind, Digest: f.digest}
 	case err != nil:
 		return err
-	case f.digest != "":
-		q.Digest = f.digest
+	case f.digest != "" && f.digest != q.Digest: // of something else that was asked under the same step, or nothing
+		q.Digest, q.Revision = f.digest, 0
 	}
 	one, cancel := a.patience(ctx)
 	defer cancel()
