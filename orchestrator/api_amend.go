@@ -63,7 +63,11 @@ func (a *amending) take() {
 }
 
 func (a *amending) conflict(now int) error {
-	err := fault.New(fault.Conflict, "the plan of %s was amended meanwhile: it is at revision %d, and this amendment is to revision %d", shownScope(a.asks.Scope), now, a.asks.Revision).
+	why := "was amended meanwhile"
+	if a.asks.Revision > now {
+		why = "was not amended so often"
+	}
+	err := fault.New(fault.Conflict, "the plan of %s %s: it is at revision %d, and this amendment is to revision %d", shownScope(a.asks.Scope), why, now, a.asks.Revision).
 		WithHint("look at it as it is now, and amend that: stepjet get %s", a.r.id.Plain())
 	err.Details, _ = json.Marshal(wire.AmendConflict{Revision: now}) // a number
 	return err

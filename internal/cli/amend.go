@@ -20,10 +20,8 @@ type amendFlags struct {
 	change            client.Amendment
 	add, plan, output string
 	revision          int
+	named             bool // a revision was; else the plan is amended as it is now, whatever it was when somebody looked
 }
-
-// anyRevision says that the plan is amended as it is now, whatever it was when somebody looked.
-const anyRevision = -1
 
 func amendCommand(a *app) *cobra.Command {
 	var f amendFlags
@@ -42,13 +40,16 @@ the plan is amended as it is now.
 
 Where the plan was submitted for an approval, so is each change: it waits until somebody approves of it
 (stepjet questions show RUN =), and meanwhile the run goes on as it was. --approved is for those who may
-approve themselves.`,
+approve themselves. A change that was refused may be asked for again.`,
 		Example: `  stepjet amend dog-day --add steps.json
   stepjet amend dog-day --discard walk,feed --add indoors.json --reason "it rains"
   stepjet amend dog-day --rest --close
   stepjet amend dog-day --plan plan.json --revision 2`,
 		Args: exactly("RUN"),
 		RunE: a.work(func(cmd *cobra.Command, args []string) error {
+			if f.named = cmd.Flags().Changed("revision"); f.revision < 0 {
+				return usage(fmt.Errorf("--revision %d is none: 0 is the plan as it was submitted", f.revision))
+			}
 			if err := f.read(a); err != nil {
 				return err
 			}
@@ -83,7 +84,7 @@ func (f *amendFlags) flags(c *cobra.Command) {
 	fs.StringVar(&f.plan, "plan", "", "`file` with the whole plan as it should be")
 	fs.StringVar(&f.change.Scope, "scope", "", "`step` whose plan is meant (default: the plan of the run)")
 	fs.BoolVar(&f.change.Approved, "approved", false, "ask nobody, where the plan was submitted for an approval: for those who may approve")
-	fs.IntVar(&f.revision, "revision", anyRevision, "`number` of the last amendment that was seen; 0 for the plan as it was submitted")
+	fs.IntVar(&f.revision, "revision", 0, "`number` of the last amendment that was seen; 0 for the plan as it was submitted (default: the last one now)")
 	fs.StringVar(&f.change.Reason, "reason", "", "`text` for who reads what became of the run")
 	fs.StringVar(&f.change.By, "by", "", "`name` of who amends, for the record (default: the user's name); the server's word takes its place where there is one")
 }
@@ -132,18 +133,49 @@ func stepsIn(body []byte, name string) (steps []json.RawMessage, err error) {
 // maxOvertaken is how often an amendment is made anew where no revision was named and others are quicker.
 const maxOvertaken = 20
 
-// amend makes the amendment; where no revision was named, to the plan as it is now.
+// noRevision is one that no plan comes to: who amends it is told which is the last.
+const noRevision = 1 << 30
+
+// amend makes the amendment; where no revision was named, to the plan as it is now. The same change is asked for once as
+// long as it is the last, and in force or waiting; one that does nothing, because a person refused it, say, may be asked
+// for again.
 func (f *amendFlags) amend(ctx context.Context, s *session, run string) (x *client.Amended, err error) {
-	f.change.Revision = max(f.revision, 0)
+	if f.named {
+		f.change.Revision = f.revision
+		return s.client.Amend(ctx, run, f.change)
+	}
+	asks := client.Amendment{Scope: f.change.Scope, Revision: noRevision, Close: true, Approved: f.change.Approved}
+	_, err = s.client.Amend(ctx, run, asks)
 	for range maxOvertaken {
-		x, err = s.client.Amend(ctx, run, f.change)
-		var now wire.AmendConflict
-		if f.revision != anyRevision || fault.CodeOf(err) != fault.Conflict || json.Unmarshal(fault.As(err).Details, &now) != nil {
+		now, ok := revisionNow(err)
+		if !ok {
 			return x, err
 		}
-		f.change.Revision = now.Revision
+		if now > 0 { // it may be what made the last
+			f.change.Revision = now - 1
+			x, err = s.client.Amend(ctx, run, f.change)
+			if now, ok = revisionNow(err); !ok {
+				return x, err
+			}
+		}
+		f.change.Revision = now
+		x, err = s.client.Amend(ctx, run, f.change)
+		if fault.CodeOf(err) != fault.Conflict {
+			return x, err
+		}
 	}
 	return x, err
+}
+
+// revisionNow returns the number of the last amendment that an error tells of.
+func revisionNow(err error) (int, bool) {
+	var now wire.AmendConflict
+	code := fault.CodeOf(err)
+	tells := code == fault.Conflict || code == fault.Rejected || code == fault.Overtaken
+	if !tells || json.Unmarshal(fault.As(err).Details, &now) != nil {
+		return 0, false
+	}
+	return now.Revision, true
 }
 
 // allProblems is the error of an amendment with all of its problems, not the first alone.

@@ -106,6 +106,8 @@ func amendmentLine(x *outcome.Amendment) string {
 	switch {
 	case x.Waits:
 		what = "waits for an approval"
+	case x.Answer != nil && x.Error == nil && x.Answer.Decision == outcome.DecisionExpired: // "on_timeout": "approve"
+		what = "in force, as nobody answered until " + x.Answer.At.UTC().Format(time.RFC3339)
 	case x.Answer != nil && x.Error == nil:
 		what = answeredLine(x.Answer)
 	case x.Error != nil:
