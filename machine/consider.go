@@ -26,7 +26,7 @@ func Consider(r *Run, a *Amendment, c plan.Catalog) (*plan.Amended, []fault.Prob
 		return nil, nil, tooManyAmendments()
 	}
 	addition := x.addition()
-	addition.Gone = x.gone
+	addition.Gone, addition.Done = x.gone, x.takenOver
 	added, report := x.sc.plan.Amend(addition, c)
 	problems := append(append(x.unknown(), report.Problems...), x.guarded()...)
 	if added != nil && int(r.steps)+len(added.Plan.Steps)-len(x.sc.plan.Steps) > plan.MaxSteps {
@@ -37,6 +37,10 @@ func Consider(r *Run, a *Amendment, c plan.Catalog) (*plan.Amended, []fault.Prob
 	}
 	return added, problems, nil
 }
+
+// takenOver reports whether the result of a step is from the run that this one tries again, whose tools may have declared
+// something else.
+func (x *amending) takenOver(step int) bool { return x.calls[x.sc.at(step)].reused }
 
 // unknown finds what the amendment discards that the plan doesn't have.
 func (x *amending) unknown() (problems []fault.Problem) {

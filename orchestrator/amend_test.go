@@ -284,3 +284,69 @@ func TestAmendmentsCallTemplates(t *testing.T) {
 	}
 	require.Equal(t, []string{"m/=0/wait", "m/=0/once", "m/=1/wait"}, ids, "an amendment is of one iteration")
 }
+
+// TestAmendmentsFitWhatIsDeclared: references of added steps are held against what the tools of those that are there
+// declared when the run froze them, whatever was deployed since and whoever owns the run.
+func TestAmendmentsFitWhatIsDeclared(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	rd := func(json.RawMessage) (string, error) { return `{"r":7}`, nil }
+	takes := `{"type":"object","properties":{"a":{"type":"integer"}},"required":["a"],"additionalProperties":false}`
+	s.deploy("v1", takes, `{"type":"object","properties":{"r":{"type":"integer"}},"required":["r"],"additionalProperties":false}`, rd)
+	s.submit(`{"open":true,"steps":[{"id":"s","tool":"rd","arguments":{"a":1}},
+		{"id":"p","plan":{"steps":[{"id":"in","tool":"rd","arguments":{"a":2}},{"id":"wait","tool":"gate"}]}}]}`, "fits")
+	<-s.tools.begun
+	refused := func(scope string, steps ...string) (all []string) {
+		_, err := s.client.Amend(ctx(t), "fits", client.Amendment{Scope: scope, Add: raws(steps...)})
+		var list wire.AmendProblems
+		require.NoError(t, json.Unmarshal(fault.As(err).Details, &list), "%v", err)
+		for _, p := range list.Problems {
+			all = append(all, string(p.Code)+" "+p.Path+" "+p.Hint)
+		}
+		return all
+	}
+	check := func() {
+		require.Equal(t, []string{
+			`impossible_ref /add/0/arguments/a write "$ref:s.r"`, `impossible_ref /add/1/arguments/n write "$ref:s.r"`,
+		}, refused("", `{"id":"x","tool":"rd","arguments":{"a":"$ref:s"}}`, `{"id":"y","tool":"echo","arguments":{"n":"$ref:s.r.deep"}}`))
+		require.Equal(t, []string{`impossible_ref /add/0/arguments/a write "$ref:in.r"`}, refused("p", `{"id":"x","tool":"rd","arguments":{"a":"$ref:in"}}`))
+	}
+	check()
+	s.deploy("v2", takes, `{"type":"object","properties":{"q":{"type":"string"}},"required":["q"],"additionalProperties":false}`, rd)
+	s.orchestrator() // beside the first, which ends
+	s.leave()
+	check()
+	_, err := s.client.Amend(ctx(t), "fits", client.Amendment{Add: raws(`{"id":"x","tool":"rd","arguments":{"a":"$ref:s.r"}}`)})
+	require.NoError(t, err)
+}
+
+// TestAmendmentsTakeWhatWasTakenOver: what a run has from the one that it tries again is held against nothing that the
+// tool declares by now.
+func TestAmendmentsTakeWhatWasTakenOver(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	rd := func(json.RawMessage) (string, error) { return `{"r":7}`, nil }
+	takes := `{"type":"object","properties":{"a":{"type":"integer"}},"required":["a"],"additionalProperties":false}`
+	s.deploy("v1", takes, `{"type":"object","properties":{"r":{"type":"integer"}},"required":["r"],"additionalProperties":false}`, rd)
+	run := s.submit(`{"open":true,"steps":[{"id":"s","tool":"rd","arguments":{"a":1}},{"id":"wait","tool":"gate","depends_on":["s"]}]}`, "first")
+	<-s.tools.begun
+	require.NoError(t, s.client.Cancel(ctx(t), "first", ""))
+	s.wait(run)
+	s.deploy("v2", takes, `{"type":"object","properties":{"q":{"type":"string"}},"required":["q"],"additionalProperties":false}`, rd)
+	require.Eventually(t, func() bool { // until orchestrators know of it
+		report, err := s.client.DryRun(ctx(t), []byte(`{"steps":[{"id":"s","tool":"rd","arguments":{"a":1}},{"id":"x","tool":"rd","arguments":{"a":"$ref:s.r"}}]}`))
+		return err == nil && len(report.Problems) > 0
+	}, time.Minute, 50*time.Millisecond)
+	again, err := s.client.Retry(ctx(t), "first", client.RetryOptions{})
+	require.NoError(t, err)
+	<-s.tools.begun
+	x := raws(`{"id":"x","tool":"rd","arguments":{"a":"$ref:s.r"}}`, `{"id":"y","tool":"rd","arguments":{"a":"$ref:x.r"}}`)
+	_, err = s.client.Amend(ctx(t), again.ID(), client.Amendment{Add: x})
+	require.Equal(t, fault.ImpossibleRef, fault.CodeOf(err), "%v", err)
+	var list wire.AmendProblems
+	require.NoError(t, json.Unmarshal(fault.As(err).Details, &list), "%v", err)
+	require.Len(t, list.Problems, 1)
+	require.Equal(t, "/add/1/arguments/a", list.Problems[0].Path)
+	_, err = s.client.Amend(ctx(t), again.ID(), client.Amendment{Add: x[:1]})
+	require.NoError(t, err)
+}

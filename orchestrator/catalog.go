@@ -218,7 +218,10 @@ func (c *amendCatalog) Lookup(name string) (plan.Tool, bool) {
 	if f == nil {
 		return c.catalog.Lookup(name)
 	}
-	t := plan.Tool{Input: c.r.schemas[name], DependsOn: f.Contract.DependsOn, Approval: f.Contract.Approval != ""}
+	c.g.mu.RLock()
+	output := c.g.outputs[f.Digest] // it was read with the input schema, so that nobody waits for it here
+	c.g.mu.RUnlock()
+	t := plan.Tool{Input: c.r.schemas[name], Output: output, DependsOn: f.Contract.DependsOn, Approval: f.Contract.Approval != ""}
 	if is := machine.Template(c.r.machine, name); is != nil {
 		t.Plan, t.Input, t.Output = is.Plan, is.Input, is.Output
 	}

@@ -33,6 +33,7 @@ type registry struct {
 	tools    map[string]*known
 	names    []string                // sorted; nil when it has to be made again
 	byDigest map[string]*tool.Schema // of definitions; immutable, so they are never wrong
+	outputs  map[string]*tool.Schema // likewise, of what the same tools return; nil where that is not declared
 	sets     map[string]frozenSet    // what runs froze last, by the names of the tools
 	news     []func(name string)     // are told which tool may have another limit now
 	vanished map[string]time.Time    // tools that went without a mark of their removal, and when
@@ -61,7 +62,7 @@ type known struct {
 }
 
 func newRegistry(store toolStorage, log *slog.Logger) *registry {
-	return &registry{store: store, log: log, tools: map[string]*known{}, byDigest: map[string]*tool.Schema{}, sets: map[string]frozenSet{}, vanished: map[string]time.Time{}, marks: map[string]uint64{}, narrowed: map[tenantTool]*narrowed{}}
+	return &registry{store: store, log: log, tools: map[string]*known{}, byDigest: map[string]*tool.Schema{}, outputs: map[string]*tool.Schema{}, sets: map[string]frozenSet{}, vanished: map[string]time.Time{}, marks: map[string]uint64{}, narrowed: map[tenantTool]*narrowed{}}
 }
 
 // follow lets news be told of each tool that is registered from now on; news must not wait.
@@ -169,8 +170,9 @@ func (g *registry) changed(t tool.Registered) {
 		return
 	}
 	if old := g.tools[t.Name]; old == nil || old.Revision <= t.Revision {
-		g.tools[t.Name] = &known{t, schema, g.outputSchema(t), frozen(&t)}
-		g.byDigest[t.Digest] = schema
+		k := &known{t, schema, g.outputSchema(t), frozen(&t)}
+		g.tools[t.Name] = k
+		g.byDigest[t.Digest], g.outputs[t.Digest] = schema, k.output
 		g.names = nil
 		delete(g.vanished, t.Name)
 	}
@@ -310,8 +312,9 @@ func (g *registry) schema(ctx context.Context, digest string) (*tool.Schema, err
 	if s, err = d.Input(); err != nil {
 		return nil, err
 	}
+	output, _ := d.Output() // one that can't be used is none
 	g.mu.Lock()
-	g.byDigest[digest] = s
+	g.byDigest[digest], g.outputs[digest] = s, output
 	g.mu.Unlock()
 	return s, nil
 }

@@ -20,6 +20,8 @@ type Amendment struct {
 	Again func(step int) bool
 	// Gone reports whether a step was discarded before it was decided, so that nothing may refer to it; nil for none.
 	Gone func(step int) bool
+	// Done reports whether the result of a step is there from a run that this one tries again (Limits.Done); nil for none.
+	Done func(step int) bool
 	// Output and OutputSteps take the place of what the plan says; nil leaves that.
 	Output      json.RawMessage
 	OutputSteps []string
@@ -94,7 +96,7 @@ func (x *amending) read() {
 		above = 1 + bytes.Count([]byte(x.amendment.Scope), []byte("/"))
 	}
 	x.refs.input = above > 0
-	x.frame = frame{within: x.amendment.Scope, token: x.amendment.Scope, above: above, stepsAt: "/add"}
+	x.frame = frame{within: x.amendment.Scope, token: x.amendment.Scope, above: above, stepsAt: "/add", over: x.over}
 	x.copyBase()
 	if !x.place(steps) {
 		return
@@ -105,6 +107,7 @@ func (x *amending) read() {
 	for _, i := range x.order {
 		x.stepDeps(i)
 	}
+	x.lookAround()
 	x.dependencies()
 	x.refersToGone()
 	x.outputs(outputSteps, output)
@@ -153,6 +156,23 @@ func (x *amending) place(steps int32) bool {
 	x.plan.Steps = append(x.plan.Steps, make([]Step, next-len(x.plan.Steps))...)
 	x.steps = make([]stepNodes, next)
 	return true
+}
+
+// over reports whether the result of a step that was there before is from another run.
+func (x *amending) over(step int) bool {
+	return x.amendment.Done != nil && step < len(x.base.Steps) && !x.again[step] && x.amendment.Done(step)
+}
+
+// lookAround asks for the tools of the steps that were there before, where added ones may have to take what those return.
+func (x *amending) lookAround() {
+	if len(x.dependents) == 0 {
+		return
+	}
+	for i := range x.base.Steps {
+		if s := &x.plan.Steps[i]; s.Tool != "" && !s.Ask {
+			x.lookup(s.Tool)
+		}
+	}
 }
 
 // takesPlaceOf returns the step that an added one is written in place of, or -1.

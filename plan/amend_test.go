@@ -3,7 +3,9 @@ package plan_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -90,6 +92,100 @@ func TestAmendedPlanIsTheWhole(t *testing.T) {
 			require.Equal(t, before, fmt.Sprintf("%+v", base.Steps), "the plan itself stays as it is")
 		}
 	}
+}
+
+// stepsOf returns a plan that may be amended, with some steps.
+func stepsOf(all []string) []byte {
+	return []byte(`{"open":true,"steps":[` + strings.Join(all, ",") + `]}`)
+}
+
+// inTheWhole are problems of an amendment as those of the whole plan, in which so many steps stand before it.
+func inTheWhole(problems []fault.Problem, before int) []fault.Problem {
+	move := func(path string) string {
+		rest, _ := strings.CutPrefix(path, "/add/")
+		number, rest, _ := strings.Cut(rest+"/", "/")
+		n, err := strconv.Atoi(number)
+		if err != nil {
+			return path
+		}
+		return strings.TrimSuffix(fmt.Sprintf("/steps/%d/%s", n+before, rest), "/")
+	}
+	for i := range problems {
+		p := &problems[i]
+		p.Path = move(p.Path)
+		for k := range p.Paths {
+			p.Paths[k] = move(p.Paths[k])
+		}
+	}
+	return problems
+}
+
+// What is wrong with the last part of a plan is the same whether that is added or stood there from the beginning: what
+// the tools of steps declare holds for those that are added, too.
+func TestAmendmentsHaveTheProblemsOfTheWhole(t *testing.T) {
+	t.Parallel()
+	tools := typedTools(t)
+	maps.Copy(tools, dependentTools(t))
+	right := []string{
+		`"tool":"add","arguments":{"a":1,"b":2}`, `"tool":"list"`, `"tool":"shout"`, `"tool":"any"`, `"tool":"search"`, `"tool":"find"`,
+		`"tool":"add","for_each":{"in":[1]},"arguments":{"a":"$ref:item","b":1}`, `"value":[1]`, `"plan":{"steps":[{"id":"in","tool":"add","arguments":{"a":1,"b":1}}]}`,
+	}
+	paths := []string{``, `.result`, `.reslt`, `.items`, `.items[0].id`, `.items[*].id`, `.items.id`, `[0].data`, `[0].data.result`, `[*].data.x`, `[0]`, `.in`, `.more`, `.hits[0].score`, `.open`}
+	uses := []string{
+		`"tool":"add","arguments":{"a":"$ref:%s","b":1}`, `"tool":"shout","arguments":{"text":"$ref:%s"}`, `"tool":"shout","arguments":{"text":"it is ${ref:%s}"}`,
+		`"tool":"shout","for_each":{"in":"$ref:%s"},"arguments":{"text":"$ref:item.id"}`, `"tool":"any","if":"$ref:%s > 1"`, `"value":{"$calc":"$ref:%s + 1"}`,
+		`"tool":"fetch","arguments":{"document_id":"$ref:%s"}`, `"tool":"load","arguments":{"document_id":"$ref:%s"}`, `"tool":"round","arguments":{"n":"$ref:%s || 1"}`,
+		`"plan":{"steps":[{"id":"in","tool":"add","arguments":{"a":"$input.x","b":"text"}}]},"arguments":{"x":"$ref:%s"}`,
+	}
+	rnd := rand.New(rand.NewPCG(3, 4))
+	codes := map[fault.Code]int{}
+	for range 1000 {
+		all := make([]string, 0, 8)
+		for i := range 2 + rnd.IntN(3) {
+			all = append(all, fmt.Sprintf(`{"id":"s%d",%s}`, i, right[rnd.IntN(len(right))]))
+		}
+		for range 1 + rnd.IntN(4) {
+			n := len(all)
+			use := fmt.Sprintf(uses[rnd.IntN(len(uses))], fmt.Sprintf("s%d%s", rnd.IntN(n+1), paths[rnd.IntN(len(paths))]))
+			all = append(all, fmt.Sprintf(`{"id":"s%d",%s}`, n, use))
+		}
+		_, whole := plan.Parse(stepsOf(all), tools)
+		for cut := 1; cut < len(all); cut++ {
+			p, report := plan.Parse(stepsOf(all[:1]), tools)
+			require.Empty(t, report.Problems)
+			if cut > 1 {
+				x, _ := p.Amend(&plan.Amendment{Add: rawSteps(t, strings.Join(all[1:cut], ",")), Scope: subjects.RootScope}, tools)
+				if x == nil {
+					break // it isn't the last part that is wrong
+				}
+				p = x.Plan
+			}
+			x, report := p.Amend(&plan.Amendment{Add: rawSteps(t, strings.Join(all[cut:], ",")), Scope: subjects.RootScope}, tools)
+			require.Equal(t, len(whole.Problems) > 0, x == nil)
+			require.Equal(t, whole.Problems, inTheWhole(report.Problems, cut), "%s\nfrom %d on", stepsOf(all), cut)
+			for _, problem := range report.Problems {
+				codes[problem.Code]++
+			}
+		}
+	}
+	for _, code := range []fault.Code{fault.ImpossibleRef, fault.MissingDependency, fault.InvalidArguments, fault.InvalidRef, fault.Cycle} {
+		require.NotZero(t, codes[code], "%s of %v", code, codes)
+	}
+}
+
+// What was taken over from the run that is tried again is held against nothing that tools declare by now.
+func TestAmendmentsTakeWhatIsThere(t *testing.T) {
+	t.Parallel()
+	tools := typedTools(t)
+	base := accepted(t, string(stepsOf([]string{`{"id":"a","tool":"add"}`, `{"id":"b","tool":"add"}`})))
+	add := rawSteps(t, `{"id":"c","tool":"add","arguments":{"a":"$ref:a","b":1}},{"id":"d","tool":"add","arguments":{"a":1,"b":"$ref:b.x"}},
+		{"id":"e","plan":{"steps":[{"id":"a","tool":"list"},{"id":"x","tool":"any","arguments":{"n":"$ref:a.items.id"}}]}}`)
+	_, report := base.Amend(&plan.Amendment{Scope: subjects.RootScope, Add: add, Done: func(step int) bool { return base.Steps[step].ID == "a" }}, tools)
+	var got []string
+	for _, p := range report.Problems {
+		got = append(got, string(p.Code)+" "+p.Path)
+	}
+	require.Equal(t, []string{"impossible_ref /add/1/arguments/b", "impossible_ref /add/2/plan/steps/1/arguments/n"}, got)
 }
 
 // A step that is written again keeps its number, and those that refer to it refer to what it is now.

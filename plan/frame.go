@@ -22,6 +22,8 @@ type frame struct {
 	above  int    // how many steps it lies within
 	done   bool   // the result of one of them is there already
 
+	over func(step int) bool // of an amendment: whether the result of a step is there already; nil for any other plan
+
 	stepsAt   string // pointer of the array of steps
 	order     []int  // of an amendment: the numbers of the steps in that array; nil where they stand in their order
 	steps     []stepNodes

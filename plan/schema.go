@@ -32,9 +32,9 @@ func (p *parser) schema(step int) *tool.Schema {
 	return t.Input
 }
 
-// isDone reports whether a step's result is there already (Limits.Done).
+// isDone reports whether a step's result is there already (Limits.Done, Amendment.Done).
 func (p *parser) isDone(step int) bool {
-	return p.done || p.above == 0 && p.doneSteps != nil && p.doneSteps[p.plan.Steps[step].ID]
+	return p.done || p.over != nil && p.over(step) || p.above == 0 && p.doneSteps != nil && p.doneSteps[p.plan.Steps[step].ID]
 }
 
 // lookup asks the catalog once for each tool, so that a plan is read against one state of it.

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -72,11 +73,23 @@ func codeOf(err error) int {
 	switch code := fault.CodeOf(err); code {
 	case fault.NoConnection:
 		return exitNoServer
-	case fault.InvalidConfig, fault.InvalidTool, fault.MessageTooLarge, fault.Conflict, fault.InvalidID,
-		fault.MalformedJSON, fault.InvalidUTF8, fault.LimitExceeded, fault.InvalidValue, fault.UnknownTool:
+	case fault.InvalidConfig, fault.InvalidTool, fault.MessageTooLarge:
 		return exitInvalid
+	default:
+		if slices.Contains(ofPlans, code) {
+			return exitInvalid
+		}
 	}
 	return exitFailed
+}
+
+// ofPlans are the codes of what is wrong with a plan. One is the error of a command where the plan is refused before it is
+// a run that was rejected: in an amendment, and in a stream, which amends.
+var ofPlans = []fault.Code{
+	fault.MalformedJSON, fault.InvalidUTF8, fault.DuplicateKey, fault.UnknownField, fault.InvalidValue, fault.EmptyPlan, fault.InvalidID,
+	fault.DuplicateStep, fault.UnknownTool, fault.RecursivePlan, fault.InvalidArguments, fault.InvalidRef, fault.UnknownRef, fault.Cycle,
+	fault.UnknownOutputStep, fault.DuplicateOutputStep, fault.ImpossibleRef, fault.MissingDependency, fault.InvalidCondition,
+	fault.StateMismatch, fault.LimitExceeded, fault.Conflict,
 }
 
 // codeOfRun returns the exit code of a run's status.

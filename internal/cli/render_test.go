@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -137,11 +138,30 @@ func TestExitCodes(t *testing.T) {
 		{fault.New(fault.Conflict, "x"), 2},
 		{fault.New(fault.MessageTooLarge, "x"), 2},
 		{fault.New(fault.InvalidConfig, "x"), 2},
+		{fault.New(fault.UnknownRef, "x"), 2},
+		{fault.New(fault.ImpossibleRef, "x"), 2},
+		{fault.New(fault.Overtaken, "x"), 1},
 		{usage(fault.New(fault.NotFound, "x")), 2},
 		{&failure{quietly(3)}, 3},
 		{os.ErrNotExist, 1},
 	} {
 		require.Equal(t, tt.code, codeOf(tt.err), "%v", tt.err)
+	}
+}
+
+// A plan that is refused part by part ends a command as one that is refused at once does, whatever is wrong with it: with
+// every code that the source lists among the problems of a plan.
+func TestEveryProblemOfAPlanIsTheSameExitCode(t *testing.T) {
+	t.Parallel()
+	source, err := os.ReadFile("../../fault/code.go")
+	require.NoError(t, err)
+	_, list, there := strings.Cut(string(source), "// Problems of a plan, found before anything runs")
+	require.True(t, there)
+	list, _, _ = strings.Cut(list, "\n)")
+	codes := regexp.MustCompile(`= "([a-z0-9_]+)"`).FindAllStringSubmatch(list, -1)
+	require.Len(t, codes, len(ofPlans))
+	for _, code := range codes {
+		require.Equal(t, exitInvalid, codeOf(fault.New(fault.Code(code[1]), "x")), code[1])
 	}
 }
 

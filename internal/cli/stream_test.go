@@ -101,6 +101,15 @@ func TestRunOfAPlanThatIsBeingWritten(t *testing.T) {
 	require.Contains(t, w.errs.String(), "unknown_tool")
 	require.Contains(t, w.errs.String(), "/steps/2/arguments")
 
+	w = write(t.Context(), t, stack.URL(), "--run", "untyped")
+	w.write(t, firstStep)
+	w.succeeded(t, c, "untyped", "half")
+	w.write(t, `{"id":"a","tool":"divide","arguments":{"a":"$ref:half","b":2}}]}`)
+	require.NoError(t, w.text.Close())
+	require.Equal(t, exitInvalid, <-w.code, w.errs.String())
+	require.Contains(t, w.errs.String(), "impossible_ref")
+	require.Contains(t, w.errs.String(), "$ref:half.result")
+
 	ctx, interrupt := context.WithCancelCause(t.Context())
 	w = write(ctx, t, stack.URL(), "--run", "interrupted")
 	w.write(t, firstStep)
