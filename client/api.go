@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net/url"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -94,12 +96,30 @@ func unanswered(err error) bool {
 
 func nobody(nc *nats.Conn, subject string, err error) error {
 	if !nc.IsConnected() {
-		return fault.Wrap(fault.NoConnection, err, "the connection to "+nc.Opts.Url+" is lost")
+		f := fault.New(fault.NoConnection, "the connection to %s is lost", serverOf(nc)).
+			WithHint("see whether the server runs and can be reached; the client connects again by itself")
+		f.Cause = err
+		return f
 	}
 	f := fault.New(fault.NotReady, "no orchestrator answers on %s", subject).
 		WithHint("start one: stepjet dev, or stepjet orchestrator --url …; the client may also lack the right to publish there")
 	f.Cause = err
 	return f
+}
+
+// serverOf names the servers that a connection is made to, without credentials.
+func serverOf(nc *nats.Conn) string {
+	var all []string
+	for _, s := range append([]string{nc.Opts.Url}, nc.Opts.Servers...) {
+		if u, err := url.Parse(s); err == nil && s != "" {
+			u.User = nil
+			all = append(all, u.String())
+		}
+	}
+	if len(all) == 0 {
+		return "the server in this process"
+	}
+	return strings.Join(all, ", ")
 }
 
 // Cancel asks the owner of a run to stop it: nothing new starts and what runs is told to end. by names who wants it,

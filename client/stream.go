@@ -35,7 +35,8 @@ const (
 	// needs a few.
 	manySent, mostSent = 500, 900
 	togetherLater      = time.Second
-	// mostTogether bounds what goes in one amendment, in bytes of steps: the request has wire.MaxAmendment.
+	// mostTogether bounds what is gathered for one amendment, in bytes, with room for what else the request has: of that
+	// all together may be wire.MaxAmendment. A larger step goes alone.
 	mostTogether = 192 << 10
 )
 
@@ -50,17 +51,18 @@ const (
 // text is over before any of its steps could begin.
 //
 // Behind the steps only "output" and "output_steps" may say something; another option there, a text that stops in the
-// middle or is no plan, a plan with problems, the end of ctx and an error of text cancel the run. What had begun by then
-// stands in the error, whose details are wire.StreamDetails. Problems come all at once, as of a plan that is submitted: for
-// that the text is read to its end, though nothing more of it begins.
+// middle or is no plan, a plan with problems, the end of ctx and an error of text cancel the run. What had begun by then,
+// or may have, stands in the error, whose details are wire.StreamDetails. Problems come all at once, as of a plan that is
+// submitted: for that the text is read to its end, though nothing more of it begins.
 //
 // A run that is there already under the id is joined, as by Submit: nothing is sent until the text is over, then what
-// its plan lacks is added. One whose plan has something else is a Conflict, and is left alone. Who is killed while it
-// streams leaves a run that goes on with what it has after OpenFor, unless the same text is streamed again before.
+// its plan lacks is added. One whose plan has something else is a Conflict. It is left alone whatever becomes of the text,
+// and the error says so. Who is killed while it streams leaves a run that goes on with what it has after OpenFor, unless the
+// same text is streamed again before. While no server answers Stream waits, for as long as the run is open.
 //
-// Where ctx ends, Stream returns although text may still be read from; that ends with the Read. A step has at most 192
-// KiB, unless it is among the first. Errors: as above; those of Submit and Amend; AlreadyFinished where the run ended
-// before its plan was written.
+// Where ctx ends, Stream returns although text may still be read from; that ends with the Read. A step that is not among
+// the first has to fit into an amendment. Errors: as above; those of Submit and Amend; AlreadyFinished where the run ended
+// before it had all of its plan.
 func (c *Client) Stream(ctx context.Context, text io.Reader, o StreamOptions) (*Run, error) {
 	if o.Run == "" {
 		fresh, err := uuid.NewV7()
@@ -75,7 +77,7 @@ func (c *Client) Stream(ctx context.Context, text io.Reader, o StreamOptions) (*
 	if o.OpenFor == 0 {
 		o.OpenFor = DefaultOpenFor
 	}
-	s := &streaming{c: c, o: o, reader: streamed.New(0)}
+	s := &streaming{c: c, o: o, reader: streamed.New(0), heard: time.Now()}
 	hints := destructive{of: c.store.Registry, known: map[string]bool{}}
 	s.hold = streamed.NewHold(func(x *streamed.Step) bool { return hints.any(ctx, x.Tools) })
 	return s.follow(ctx, text)
@@ -94,7 +96,13 @@ type streaming struct {
 
 	run      *Run // nil: nothing was submitted
 	revision int
-	joins    bool               // the run was there: it is looked at once all is written
+	ours     bool               // it was submitted here, so that it is cancelled where the text breaks off
+	joins    bool               // the run is compared once all is written: it was there, or others had it end
+	told     bool               // of the run
+	sent     []string           // the steps that were sent, also where no answer came
+	first    string             // the digest of the plan that was submitted with the first of them
+	heard    time.Time          // when the run was last known to wait for more
+	waited   bool               // something was sent again, since no answer came
 	wrong    *fault.Error       // the run was cancelled for problems, and the text is read on, so that all of them can be told
 	came     wire.StreamDetails // what the run came to that was cancelled
 }
@@ -131,7 +139,7 @@ func (s *streaming) follow(ctx context.Context, text io.Reader) (*Run, error) {
 				}
 			}
 		case <-ctx.Done():
-			return nil, s.giveUp(ctx, brokeOff(context.Cause(ctx)))
+			return nil, s.giveUp(ctx, stopped(ctx))
 		}
 	}
 }
@@ -165,7 +173,15 @@ func chunksOf(ctx context.Context, text io.Reader) <-chan chunk {
 
 // brokeOff is the error of a text that ended before its plan did.
 func brokeOff(why error) *fault.Error {
-	return fault.Wrap(fault.Cancelled, why, "the text of the plan broke off").WithHint("stream it again, under another run id")
+	return fault.Wrap(fault.Cancelled, why, "the text of the plan broke off")
+}
+
+// stopped is the error of a stream whose context ended before all of its plan was handed over.
+func stopped(ctx context.Context) *fault.Error {
+	why := context.Cause(ctx)
+	f := fault.New(fault.Cancelled, "%v before the plan was complete", why)
+	f.Cause = why
+	return f
 }
 
 // sends reports whether steps are waiting to be sent.

@@ -33,8 +33,9 @@ func (s *streaming) join(ctx context.Context) (*Run, error) {
 		}
 		switch code := fault.CodeOf(err); {
 		case err == nil:
-			if s.o.Begun != nil {
-				s.o.Begun(r)
+			s.tell(r)
+			if s.ours {
+				r = s.run
 			}
 			return r, nil
 		case over(err) || code == fault.Conflict || code == fault.Overtaken: // it is another now

@@ -3,9 +3,11 @@ package client
 import (
 	"context"
 	"encoding/json"
+	"time"
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/streamed"
+	"github.com/stepjet/stepjet/plan"
 	"github.com/stepjet/stepjet/wire"
 )
 
@@ -16,7 +18,8 @@ func (s *streaming) flush(ctx context.Context) error {
 	if s.run == nil {
 		return s.begin(ctx, batch)
 	}
-	for _, part := range inParts(batch) {
+	for _, part := range inParts(batch, 0) {
+		s.sending(part)
 		if err := s.amend(ctx, Amendment{Add: textsOf(part)}); err != nil {
 			return err
 		}
@@ -26,12 +29,27 @@ func (s *streaming) flush(ctx context.Context) error {
 
 // begin submits an open plan with the first steps.
 func (s *streaming) begin(ctx context.Context, batch []*streamed.Step) error {
-	err := s.submit(ctx, s.options.Begun(s.o.OpenFor, textsOf(batch)))
-	if fault.CodeOf(err) == fault.Conflict {
+	first := s.options.Begun(s.o.OpenFor, textsOf(batch))
+	s.sending(batch)
+	s.first, s.heard = plan.Digest(first), time.Now()
+	err := s.patiently(ctx, func() error { return s.submit(ctx, first) })
+	switch {
+	case fault.CodeOf(err) == fault.Conflict:
 		s.joins = true // what is there may be this plan, as far as it was written
 		return nil
+	case err == nil && s.joins && s.waited:
+		_ = s.finds(ctx) // it may be what was sent before, without an answer
 	}
 	return err
+}
+
+// sending notes steps that are about to be sent: from then on they may begin.
+func (s *streaming) sending(steps []*streamed.Step) {
+	for _, x := range steps {
+		if x.ID != "" {
+			s.sent = append(s.sent, x.ID)
+		}
+	}
 }
 
 // submit submits a plan, and tells of the run.
@@ -40,20 +58,32 @@ func (s *streaming) submit(ctx context.Context, plan []byte) error {
 	if err != nil {
 		return err
 	}
-	s.run, s.joins = run, run.attached
-	if s.o.Begun != nil {
-		s.o.Begun(run)
-	}
+	s.run, s.joins, s.ours = run, run.attached, !run.attached
+	s.tell(run)
 	return nil
 }
 
-// amend amends the run. That somebody else did meanwhile is no reason not to: what is added is added all the same.
+// tell tells of the run, once.
+func (s *streaming) tell(run *Run) {
+	if s.o.Begun != nil && !s.told {
+		s.o.Begun(run)
+	}
+	s.told = true
+}
+
+// amend amends the run. That somebody else did meanwhile is no reason not to: what is added is added all the same, but for
+// what was.
 func (s *streaming) amend(ctx context.Context, a Amendment) error {
 	for {
 		a.Revision = s.revision
-		done, err := s.c.Amend(ctx, s.o.Run, a)
+		err := s.patiently(ctx, func() error {
+			done, err := s.c.Amend(ctx, s.o.Run, a)
+			if err == nil {
+				s.revision = done.Revision
+			}
+			return err
+		})
 		if err == nil {
-			s.revision = done.Revision
 			return nil
 		}
 		var now wire.AmendConflict
@@ -62,6 +92,9 @@ func (s *streaming) amend(ctx context.Context, a Amendment) error {
 			return err
 		}
 		s.revision = now.Revision
+		if a.Add = s.without(ctx, a.Add); len(a.Add) == 0 && a.Output == nil && a.OutputSteps == nil && !a.Close {
+			return nil
+		}
 	}
 }
 
@@ -74,7 +107,11 @@ func (s *streaming) end(ctx context.Context) (*Run, error) {
 	case s.wrong != nil:
 		return nil, s.allProblems(ctx)
 	case s.joins:
-		return s.join(ctx)
+		r, err := s.join(ctx)
+		if err != nil && (s.ours || ctx.Err() != nil || away(err)) {
+			err = s.giveUp(ctx, err)
+		}
+		return r, err
 	case s.run == nil:
 		err := s.submit(ctx, s.reader.Plan())
 		if fault.CodeOf(err) == fault.Conflict {
@@ -86,7 +123,7 @@ func (s *streaming) end(ctx context.Context) (*Run, error) {
 		if err = s.failed(ctx, err); err != nil {
 			return nil, err
 		}
-		return s.end(ctx) // it has problems, or was rejected, so that all of it is submitted
+		return s.end(ctx) // it has problems; or was rejected, so that all is submitted; or is over, so that it is compared
 	}
 	return s.run, nil
 }
@@ -94,8 +131,10 @@ func (s *streaming) end(ctx context.Context) (*Run, error) {
 // finish sends the steps that are left, and with the last of them what the plan returns. Once that stands, it is closed.
 func (s *streaming) finish(ctx context.Context) error {
 	s.batch = append(s.batch, s.hold.End()...)
-	parts := inParts(s.batch)
+	names, _ := json.Marshal(s.options.OutputSteps) // texts
+	parts := inParts(s.batch, len(s.options.Output)+len(names))
 	for i, part := range parts {
+		s.sending(part)
 		a := Amendment{Add: textsOf(part)}
 		if i == len(parts)-1 {
 			a.Output, a.OutputSteps, a.Close = s.options.Output, s.options.OutputSteps, !s.options.Open
@@ -120,8 +159,8 @@ func over(err error) bool {
 	return code == fault.AlreadyFinished || code == fault.NotFound
 }
 
-// inParts splits steps into amendments. There is one at least.
-func inParts(steps []*streamed.Step) [][]*streamed.Step {
+// inParts splits steps into amendments. There is one at least, and the last has room for so many bytes beside its steps.
+func inParts(steps []*streamed.Step, room int) [][]*streamed.Step {
 	parts, size := [][]*streamed.Step{nil}, 0
 	for _, x := range steps {
 		last := len(parts) - 1
@@ -129,6 +168,9 @@ func inParts(steps []*streamed.Step) [][]*streamed.Step {
 			parts, last, size = append(parts, nil), last+1, len(x.Text)
 		}
 		parts[last] = append(parts[last], x)
+	}
+	if last := len(parts) - 1; room > 0 && size+room > mostTogether && len(parts[last]) > 0 {
+		parts = append(parts, nil)
 	}
 	return parts
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/stepjet/stepjet/client"
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/wire"
 )
 
 // TestStream: steps run while the plan is being written, forward references wait, and the outcome is that of the whole.
@@ -278,6 +279,11 @@ func TestLargeStream(t *testing.T) {
 	doc, err := c.Get(ctx, "large")
 	require.NoError(t, err)
 	require.Equal(t, 8, doc.Revision)
+	a = stream(ctx, t, c, client.StreamOptions{SubmitOptions: client.SubmitOptions{Run: "just"}})
+	a.write(`{"steps":[` + keep("a", ""))
+	a.sees("a")
+	a.write(fmt.Sprintf(`,{"id":"v","value":%q}],"output":[%q,"$ref:a.step"]}`, strings.Repeat("x", 255_000), big))
+	require.Equal(t, outcome.Succeeded, a.outcome().Status, "what an amendment has no room for goes in the next")
 	a = stream(ctx, t, c, client.StreamOptions{SubmitOptions: client.SubmitOptions{Run: "larger"}})
 	a.write(`{"steps":[` + keep("a", ""))
 	a.sees("a")
@@ -312,9 +318,7 @@ func TestStreamedAgain(t *testing.T) {
 	require.Equal(t, outcome.Succeeded, out.Status, "it had all that the first had not written yet")
 	require.True(t, (<-second.begun).Attached())
 	first.write(text[2])
-	first.text.Close()
-	<-first.done // its last step was added by another
-	require.Equal(t, fault.AlreadyFinished, fault.CodeOf(first.err), "%v", first.err)
+	require.Equal(t, string(out.JSON()), string(first.outcome().JSON()), "its last step was added by another, and it lacks nothing")
 	third := stream(ctx, t, c, o)
 	third.write(strings.Join(text, ""))
 	require.Equal(t, string(out.JSON()), string(third.outcome().JSON()), "also once it is over")
@@ -381,6 +385,22 @@ func TestStreamOfASubmittedRun(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, joined.Attached())
 	require.NoError(t, c.Cancel(ctx, "held", "test"))
+
+	o := client.StreamOptions{SubmitOptions: client.SubmitOptions{Run: "theirs"}}
+	first := stream(ctx, t, c, o)
+	first.write(`{"steps":[` + keep("a", ""))
+	first.sees("a")
+	for _, end := range []string{"", `]]`} {
+		second := stream(ctx, t, c, o)
+		second.write(`{"steps":[` + keep("a", ""))
+		require.True(t, (<-second.begun).Attached())
+		_, _ = io.WriteString(second.text, end)
+		f, details := second.broken(fault.MalformedJSON)
+		require.Equal(t, wire.StreamDetails{Run: "theirs", Status: outcome.Running, Began: []string{"a"}}, details)
+		require.Contains(t, f.Message, "the run theirs was begun by somebody else and is left alone: it is running")
+	}
+	first.write(`]}`)
+	require.Equal(t, outcome.Succeeded, first.outcome().Status)
 }
 
 // TestKilledInMidStream: nobody cancels for who is dead, and the run goes on with what it has, unless somebody comes with
@@ -402,8 +422,10 @@ func TestKilledInMidStream(t *testing.T) {
 		nc.Close()
 		mortal.Close()
 		_ = a.text.CloseWithError(errors.New("killed"))
-		<-a.done
-		require.Contains(t, a.err.Error(), "it isn't known what became of the run")
+		f, details := a.broken(fault.Cancelled)
+		require.Contains(t, f.Message, "it isn't known what became of the run")
+		require.Contains(t, f.Message, "1 step may have begun: a")
+		require.Equal(t, wire.StreamDetails{Run: run, Began: []string{"a"}}, details)
 		before := len(d.all())
 		b := stream(ctx, t, alive, o)
 		if run == "risen" {

@@ -100,7 +100,11 @@ func (a *app) show(err error, command string) {
 	}
 	switch {
 	case errors.Is(err, errInterrupt), errors.Is(err, errWait):
-		_, _ = fmt.Fprintln(a.stderr, a.errStyle.yellow(err.Error()))
+		message := err.Error()
+		if errors.As(err, &f) {
+			message = oneLine(f.Message)
+		}
+		_, _ = fmt.Fprintln(a.stderr, a.errStyle.yellow(message))
 	case errors.As(err, &f):
 		_, _ = fmt.Fprintf(a.stderr, "%s %s\n", a.errStyle.red(string(f.Code)+":"), indented(f.Message))
 		if f.Hint != "" {
@@ -125,14 +129,16 @@ func (a *app) showJSON(err error, code int) {
 	}{Code: "error", Message: err.Error(), Exit: code}
 	var f *fault.Error
 	switch {
-	case errors.Is(err, errInterrupt):
-		e.Code = "interrupted"
-	case errors.Is(err, errWait):
-		e.Code = "wait_ran_out"
 	case errors.As(err, &f):
 		e.Code, e.Message, e.Hint, e.Details = string(f.Code), f.Message, f.Hint, f.Details
 	case code == exitInvalid:
 		e.Code = "usage"
+	}
+	switch {
+	case errors.Is(err, errInterrupt):
+		e.Code = "interrupted"
+	case errors.Is(err, errWait):
+		e.Code = "wait_ran_out"
 	}
 	b, err := json.Marshal(e)
 	if err != nil { // details of a peer that are no JSON

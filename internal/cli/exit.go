@@ -21,7 +21,7 @@ const (
 	exitInvalid   = 2   // wrong usage, or an invalid plan
 	exitPartial   = 3   // some outputs are there, some are not
 	exitNoServer  = 4   // no connection
-	exitWait      = 124 // --wait ran out; the run goes on
+	exitWait      = 124 // --wait ran out; the run goes on, unless its plan was still being written
 	ExitInterrupt = 130 // Ctrl-C; for main, which ends at once when it is pressed twice
 )
 
@@ -106,9 +106,15 @@ func codeOfRun(s outcome.RunStatus) int {
 	}
 }
 
+// settled is an error that says what became of a run: the end of a context while the command tidies up takes nothing of that.
+type settled struct{ error }
+
+func (s *settled) Unwrap() error { return s.error }
+
 // why returns the cause of a context's end where an error says no more than that it ended.
 func why(ctx context.Context, err error) error {
-	if err == nil || ctx.Err() == nil {
+	var says *settled
+	if err == nil || ctx.Err() == nil || errors.As(err, &says) {
 		return err
 	}
 	cause := context.Cause(ctx)

@@ -50,10 +50,12 @@ or the built-in tools. Exit code 2 if the plan is invalid, else 0.
 
 With --stream the plan runs while it is being written, on standard input or into a pipe: each step
 begins once it is there with all that it refers to. Around the plan may be other text. A text that
-breaks off cancels the run, as does an interrupt before its end; what had begun is said.
+breaks off cancels the run, as do an interrupt and --wait before its end; what had begun is said.
+A run that somebody else began under the same --run is left alone.
 
 Exit codes: 0 succeeded, 3 partial, 1 failed, cancelled or expired, 2 invalid plan,
-4 no connection, 124 --wait ran out, 130 interrupted. In the last two cases the run goes on.`,
+4 no connection, 124 --wait ran out, 130 interrupted. In the last two cases the run goes on, but
+for one of --stream whose text was not over.`,
 		Example: `  stepjet run plan.json
   stepjet run plan.json --dry-run
   write-a-plan | stepjet run --stream -

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"os"
 
@@ -42,16 +43,29 @@ func runStream(ctx context.Context, a *app, name string, f runFlags) error {
 	a.tellIfOpen(ctx, s, bag)
 	x := streamed{a: a, s: s, o: client.StreamOptions{SubmitOptions: client.SubmitOptions{Run: f.run, Context: bag}}}
 	out, err := x.run(ctx, text)
-	var came wire.StreamDetails
-	switch cancelled := err != nil && json.Unmarshal(fault.As(err).Details, &came) == nil && came.Run != ""; {
-	case err == nil:
+	if err == nil {
 		return a.outcome(out)
-	case cancelled && ctx.Err() != nil: // the exit code tells of the end of ctx, and nothing else
-		a.say("%s", fault.As(err).Message)
+	}
+	var came wire.StreamDetails
+	var path *os.PathError
+	switch known := json.Unmarshal(fault.As(err).Details, &came) == nil && came.Run != ""; {
+	case known && ctx.Err() != nil:
+		return &settled{endedBy(context.Cause(ctx), err)}
+	case known:
+		return &settled{allProblems(err)}
+	case ctx.Err() == nil && errors.As(err, &path): // before anything was submitted
+		return unreadable(name, path)
 	case x.handed:
 		a.tellLater(s, f.run, err)
 	}
 	return why(ctx, allProblems(err))
+}
+
+// endedBy is an error of a stream whose cause is the end of the command's context, which the exit code tells.
+func endedBy(cause, err error) error {
+	f := *fault.As(err)
+	f.Cause = cause
+	return &f
 }
 
 // streamed is one plan that runs while it is being written.

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"io"
 	"os"
 	"path/filepath"
@@ -11,8 +12,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stepjet/stepjet/client"
+	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/dev"
 	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/wire"
 )
 
 // writing is "run --stream -" while its plan is being written.
@@ -116,7 +119,7 @@ func TestRunOfAPlanThatIsBeingWritten(t *testing.T) {
 	w.succeeded(t, c, "interrupted", "half")
 	interrupt(errInterrupt)
 	require.Equal(t, ExitInterrupt, <-w.code, w.errs.String())
-	require.Contains(t, w.errs.String(), "the run interrupted is cancelled")
+	require.Contains(t, w.errs.String(), "interrupted before the plan was complete; the run interrupted is cancelled, and 1 step had begun: half")
 
 	w = write(t.Context(), t, stack.URL(), "--run", "rejected")
 	w.write(t, `{"steps":[{"id":"a","tool":"nobody"}]}`)
@@ -132,7 +135,63 @@ func TestRunOfAPlanThatIsBeingWritten(t *testing.T) {
 	_, stderr, code = command(t, "", "run", "--stream", file+"?", "--server", stack.URL())
 	require.Equal(t, exitInvalid, code)
 	require.Contains(t, stderr, "can't be read")
+	_, stderr, code = command(t, "", "run", "--stream", t.TempDir(), "--server", stack.URL())
+	require.Equal(t, exitInvalid, code, stderr)
+	require.Contains(t, stderr, "can't be read")
+	require.Contains(t, stderr, "is a directory")
+	require.NotContains(t, stderr, "another run id", "no run was made")
 	_, stderr, code = command(t, "", "run", "--stream", "--dry-run", file)
 	require.Equal(t, exitInvalid, code)
 	require.Contains(t, stderr, "leave one of them out")
+}
+
+// TestEndOfAStreamedRun: what an interrupt and --wait cancel is said to programs and under -q too, whatever else ends the
+// text at the same time.
+func TestEndOfAStreamedRun(t *testing.T) {
+	t.Parallel()
+	stack, err := dev.Start(t.Context(), dev.Options{Dir: folder(t), Listen: "127.0.0.1:0"})
+	require.NoError(t, err)
+	t.Cleanup(stack.Stop)
+	nc, err := stack.Connect(t.Context(), "test")
+	require.NoError(t, err)
+	t.Cleanup(nc.Close)
+	c, err := client.New(t.Context(), nc, client.Config{})
+	require.NoError(t, err)
+	t.Cleanup(c.Close)
+	type said struct {
+		Code    string             `json:"code"`
+		Message string             `json:"message"`
+		Details wire.StreamDetails `json:"details"`
+		Exit    int                `json:"exit_code"`
+	}
+	for run, by := range map[string]struct {
+		args []string
+		end  func(w *writing, interrupt context.CancelCauseFunc)
+		code string
+		exit int
+	}{
+		"signal": {nil, func(_ *writing, interrupt context.CancelCauseFunc) { interrupt(errInterrupt) }, "interrupted", ExitInterrupt},
+		"both": {nil, func(w *writing, interrupt context.CancelCauseFunc) {
+			interrupt(errInterrupt)
+			_ = w.text.Close()
+		}, "interrupted", ExitInterrupt},
+		"wait": {[]string{"--wait", "6s"}, func(*writing, context.CancelCauseFunc) {}, "wait_ran_out", exitWait},
+	} {
+		ctx, interrupt := context.WithCancelCause(t.Context())
+		w := write(ctx, t, stack.URL(), append([]string{"--run", run, "-q", "-o", "json"}, by.args...)...)
+		w.write(t, firstStep)
+		w.succeeded(t, c, run, "half")
+		by.end(w, interrupt)
+		require.Equal(t, by.exit, <-w.code, w.errs.String())
+		interrupt(nil)
+		var e said
+		require.NoError(t, json.Unmarshal([]byte(w.errs.String()), &e), w.errs.String())
+		require.Equal(t, said{by.code, e.Message, wire.StreamDetails{Run: run, Status: outcome.Cancelled, Began: []string{"half"}}, by.exit}, e)
+		require.Contains(t, e.Message, "the run "+run+" is cancelled")
+		require.NotContains(t, e.Message, "broke off")
+	}
+	ctx, interrupt := context.WithCancelCause(t.Context())
+	interrupt(errInterrupt)
+	broke := &settled{fault.New(fault.MalformedJSON, "the run x is cancelled")}
+	require.Equal(t, broke, why(ctx, broke), "a signal while the command tidies up takes nothing of what is known")
 }

@@ -1,0 +1,96 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/backoff"
+	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/plan"
+	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/wire"
+)
+
+// patiently does again what nobody answers. It does so until ctx ends, and for as long as the run waits for more: after
+// that its owner has closed it. What is sent twice stands once.
+func (s *streaming) patiently(ctx context.Context, do func() error) error {
+	for pause := backoff.Between(100*time.Millisecond, 2*time.Second); ; {
+		err := do()
+		switch {
+		case err == nil:
+			s.heard = time.Now()
+			return nil
+		case !away(err) || ctx.Err() != nil || s.c.ctx.Err() != nil || s.c.nc.IsClosed() || time.Since(s.heard) > s.o.OpenFor:
+			return err
+		}
+		s.waited = true
+		s.c.log.Warn("nobody takes what is written of a plan; it is sent again", "run", s.o.Run, "error", err)
+		if !backoff.Pause(ctx, pause.Next()) {
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// away reports whether an error says that nobody answered.
+func away(err error) bool {
+	code := fault.CodeOf(err)
+	return code == fault.NoConnection || code == fault.NotReady || code == fault.Timeout
+}
+
+// finds takes the run for this stream's own where its plan is what was submitted by this client without an answer. Errors:
+// NotFound where there is none, or it is another's; those of reading.
+func (s *streaming) finds(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWithin)
+	defer cancel()
+	name := subjects.NewRun(s.c.tenant, s.o.Run)
+	record, err := s.c.store.Ledger.Read(ctx, subjects.PlanRecord(name, s.c.store.Ledger.Shards()))
+	if err != nil {
+		return err
+	}
+	if record.Header.Get(subjects.HeaderClient) != s.c.token || plan.Digest(record.Data) != s.first {
+		return notFound(name)
+	}
+	s.run, s.ours, s.joins = s.c.attach(name, s.o.Run, s.first, record.Seq), true, false
+	return nil
+}
+
+// had reports whether a run that is over may be this plan: it came to its end by itself, with all that was sent.
+func (s *streaming) had(ctx context.Context) bool {
+	doc, err := s.c.Get(ctx, s.o.Run)
+	if err != nil || doc.Status == outcome.Cancelled || doc.Status == outcome.Expired {
+		return false
+	}
+	return !slices.ContainsFunc(s.sent, func(id string) bool {
+		return !slices.ContainsFunc(doc.Steps, func(x outcome.Step) bool { return x.ID == id })
+	})
+}
+
+// without returns the steps that the run does not have yet: the same text may be streamed elsewhere too.
+func (s *streaming) without(ctx context.Context, add []json.RawMessage) []json.RawMessage {
+	doc, err := s.c.Get(ctx, s.o.Run)
+	if err != nil {
+		return add // whoever answers the amendment says what is wrong
+	}
+	now, ok := wire.ReadShape(doc.Plan)
+	if !ok {
+		return add
+	}
+	there := map[string]bool{}
+	for _, step := range now.Steps() {
+		there[compact(step)] = true
+	}
+	return slices.DeleteFunc(slices.Clone(add), func(step json.RawMessage) bool { return there[compact(step)] })
+}
+
+// compact is a JSON text without white space.
+func compact(raw json.RawMessage) string {
+	var b bytes.Buffer
+	if json.Compact(&b, raw) != nil {
+		return string(raw)
+	}
+	return b.String()
+}
