@@ -51,7 +51,7 @@ func (s *streaming) finds(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if record.Header.Get(subjects.HeaderClient) != s.c.token || plan.Digest(record.Data) != s.first {
+	if of, err := wire.ParsePlan(record.Header); err != nil || of.Client != s.c.token || plan.Digest(record.Data) != s.first {
 		return notFound(name)
 	}
 	s.run, s.ours, s.joins = s.c.attach(name, s.o.Run, s.first, record.Seq), true, false

@@ -112,10 +112,10 @@ func TestOutageInMidStream(t *testing.T) {
 	t.Cleanup(stack.Stop)
 	withTools(ctx, t, stack)
 	address := stack.URL()[len("nats://"):]
-	again := hears{slog.DiscardHandler, "nobody takes what is written of a plan; it is sent again", make(chan struct{}, 1)}
 	for run, openFor := range map[string]time.Duration{"waits": time.Minute, "late": time.Second} {
 		t.Run(run, func(t *testing.T) {
 			t.Parallel()
+			again := hears{slog.DiscardHandler, "nobody takes what is written of a plan; it is sent again", make(chan struct{}, 1)}
 			c := layCable(t, address)
 			nc, err := nats.Connect("nats://secret@"+c.listener.Addr().String(), nats.MaxReconnects(-1), nats.ReconnectWait(20*time.Millisecond))
 			require.NoError(t, err)
