@@ -3,6 +3,7 @@ package orchestrator
 import (
 	"context"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 	"unique"
@@ -506,8 +507,8 @@ func (dr *driver) learn(r *run, rec machine.Record, tools map[string]*wire.Froze
 	dr.job(func(ctx context.Context) {
 		learned := schemas{}
 		templates, err := dr.reg.templates(ctx, &wire.Start{Tools: tools})
-		for name, t := range tools {
-			schema, err := dr.reg.schema(ctx, t.Digest)
+		for _, name := range slices.Sorted(maps.Keys(tools)) {
+			schema, err := dr.reg.schema(ctx, tools[name].Digest)
 			if err != nil && ctx.Err() == nil {
 				dr.log.Warn("the schema of a tool can't be read: its worker checks the arguments alone", "tool", name, "error", err)
 			}

@@ -1,8 +1,10 @@
 package orchestrator
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"maps"
 	"slices"
 
 	"github.com/stepjet/stepjet/fault"
@@ -54,7 +56,7 @@ func (qs *questions) carryOut(r *run, eff *machine.Effects) {
 	if r.people == nil {
 		return
 	}
-	for c := range r.people.changes { // nobody is asked about a plan that is over
+	for _, c := range slices.SortedFunc(maps.Keys(r.people.changes), byPlace) { // nobody is asked about a plan that is over
 		if r.machine.Question(c) == nil {
 			qs.remove(r, c)
 		}
@@ -223,12 +225,18 @@ func (qs *questions) purge(ctx context.Context, key string, upTo uint64) {
 	}
 }
 
+// byPlace orders calls, so that what is done for several is done in the same order each time, and a simulated world can be
+// looked at again.
+func byPlace(a, b machine.Call) int {
+	return cmp.Or(cmp.Compare(a.Step, b.Step), cmp.Compare(a.Item, b.Item))
+}
+
 // over removes what is left of a run's questions.
 func (qs *questions) over(r *run) {
 	if r.people == nil {
 		return
 	}
-	for c := range r.people.entries {
+	for _, c := range slices.SortedFunc(maps.Keys(r.people.entries), byPlace) {
 		qs.remove(r, c)
 	}
 }
@@ -302,11 +310,14 @@ func (qs *questions) compare(keys map[string]bool, last uint64) {
 				missing = append(missing, *q)
 			}
 		})
+		slices.SortFunc(missing, func(a, b machine.Question) int {
+			return cmp.Or(byPlace(a.Call, b.Call), cmp.Compare(a.Number, b.Number))
+		})
 		for _, q := range missing {
 			qs.tell(r, q)
 		}
 	}
-	for key := range keys {
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
 		id, generation, _, ok := subjects.ParseQuestionKey(key)
 		if !ok || wanted[key] || !qs.gone(id, generation) {
 			continue

@@ -263,7 +263,8 @@ func (g *registry) schemasFor(ctx context.Context, p *plan.Plan, start *wire.Sta
 // templates returns the plans of the templates that a run froze, by name. The error is one that may pass.
 func (g *registry) templates(ctx context.Context, start *wire.Start) (map[string]*plan.Template, error) {
 	var all map[string]*plan.Template
-	for name, t := range start.Tools {
+	for _, name := range slices.Sorted(maps.Keys(start.Tools)) {
+		t := start.Tools[name]
 		if !t.Plan {
 			continue
 		}
