@@ -51,7 +51,8 @@ const (
 	loseAmendments
 	approveUntold
 	takeForApproved
-	lastBug = takeForApproved
+	askLate
+	lastBug = askLate
 )
 
 var bugs = map[bug]string{
@@ -90,6 +91,7 @@ var bugs = map[bug]string{
 	loseAmendments:     "lose an amendment on the way from the ledger",
 	approveUntold:      "follow an amendment that nobody approved of",
 	takeForApproved:    "take an amendment that waits for one that was approved",
+	askLate:            "write the entry of a question over that of a later one",
 }
 
 // sabotage does wrong, after a turn of a loop, what no answer of the world can make it do wrong.

@@ -53,6 +53,12 @@ type simQuestion struct {
 func (s *simStore) PutQuestion(_ context.Context, r subjects.Run, _ string, q *outcome.Question) error {
 	key := subjects.QuestionKey(r, q.Generation, q.Step)
 	return s.do("tell of the question "+key, func() {
+		switch e, there := s.w.questions.entries[key]; {
+		case there && e.doc.Number > q.Number:
+			return
+		case there && e.doc.Number < q.Number && s.w.bug == askLate:
+			s.w.at(s.w.upTo(time.Second), func() { s.w.questions.entries[key] = e })
+		}
 		s.w.questions.seq++
 		s.w.questions.entries[key] = simQuestion{s.w.questions.seq, q}
 		if !s.w.questions.people {
