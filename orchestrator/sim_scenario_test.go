@@ -252,11 +252,15 @@ func (w *world) live() error {
 	return w.rest()
 }
 
+// restLook is how long a world in peace is left to itself before somebody looks whether it rests: no part of what owners
+// do each half second, else it would always be looked at in the moment in which one has just begun something.
+const restLook = 497 * time.Millisecond
+
 // rest lets a world in peace come to its end.
 func (w *world) rest() error {
 	peace := w.now
 	for w.bad == nil {
-		w.run(w.now + 500*time.Millisecond)
+		w.run(w.now + restLook)
 		why := w.restless()
 		if why == "" {
 			break
