@@ -188,7 +188,8 @@ func (di *dispatcher) releaseAll(r *run) {
 // dispatch resolves a call's arguments and sends the attempt to its tool. repair is 0 for the first time. f, where it
 // is not nil, learns where the message lies.
 func (di *dispatcher) dispatch(r *run, d machine.Dispatch, repair int, f *flight) {
-	s := sending{attempt: r.attempt(d.Call, d.Attempt), inputs: r.inputs(d.Call), flight: f, outgoing: di.outgoing, partition: r.id.Partition()}
+	s := sending{attempt: r.attempt(d.Call, d.Attempt), inputs: r.inputs(d.Call), flight: f}
+	s.sends, s.over = di.outgoing.of(r.id.Partition()), di.outgoing.over
 	s.dispatch = kv.Dispatch{Attempt: s.attempt, Shard: r.shard(d.Step), At: d.At, Repair: repair}
 	if f != nil {
 		s.dispatch.Seq = &f.seq

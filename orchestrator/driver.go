@@ -32,6 +32,7 @@ type driver struct {
 	evaluator   *evaluator
 	questions   *questions
 	suspects    *suspects
+	cursors     *cursors
 	finish      func(*run) // is told of a run whose last step is decided
 
 	effects machine.Effects // scratch
@@ -56,6 +57,11 @@ func (dr *driver) begin(r *run, now time.Time) {
 
 // take takes a record of a run that goes on.
 func (dr *driver) take(r *run, e entry) {
+	if !e.Time.After(dr.cursors.alone[r.id.Partition()]) { // another may have read it before, and sent what follows from it
+		r.uncompared = true
+		dr.suspects.add(r, 0)
+		dr.suspects.compareSoon()
+	}
 	if r.awaitingInput() {
 		r.parked = append(r.parked, e)
 		return

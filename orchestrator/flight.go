@@ -1,6 +1,7 @@
 package orchestrator
 
 import (
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -48,13 +49,13 @@ type sending struct {
 	inputs   inputs
 	flight   *flight // nil for one that waits for its time
 
-	outgoing  *outgoing
-	partition int
+	sends *sends // that it is one of
+	over  func() // is told where it was the last of those of before
 }
 
 // begun and ended are called around all that is done to send it.
 func (s *sending) begun() {
-	s.outgoing.begun(s.partition)
+	s.sends.begun()
 	if s.flight != nil {
 		s.flight.sending.Add(1)
 	}
@@ -64,7 +65,7 @@ func (s *sending) ended() {
 	if s.flight != nil {
 		s.flight.sending.Add(-1)
 	}
-	s.outgoing.ended(s.partition)
+	s.sends.ended(s.over)
 }
 
 // ours reports whether this owner is sending an attempt right now.
@@ -83,34 +84,51 @@ func (f *flight) add(bytes int64) {
 
 // outgoing counts what a loop is sending of each partition: it lies in no stream yet, and so nobody else can see it.
 // Whoever lets go of a partition is at work there until that is over, else the next owner compares too soon what lies
-// there, and holds back what was sent.
+// there, and holds back what was sent. And whoever reads a partition anew is such a next owner of what it sent before.
 type outgoing struct {
-	sends   [subjects.Partitions]atomic.Int32
-	awaited atomic.Uint64 // partitions that were let go of, with a bit for each
-	over    func()        // is told, beside the loop, when nothing is on its way of an awaited partition
+	sends   [subjects.Partitions]*sends
+	earlier [subjects.Partitions][]*sends // of before the partition was let go of, or read anew
+	over    func()                        // is told, beside the loop, when nothing of an earlier one is on its way
 }
 
-func (o *outgoing) begun(partition int) { o.sends[partition].Add(1) }
+// sends are those of a partition as long as it is not let go of.
+type sends struct {
+	left    atomic.Int32
+	earlier atomic.Bool
+}
 
-func (o *outgoing) ended(partition int) {
-	if o.sends[partition].Add(-1) == 0 && o.awaited.Load()>>partition&1 == 1 {
-		o.over()
+// of returns the sends that what is sent of a partition now is one of.
+func (o *outgoing) of(partition int) *sends {
+	if o.sends[partition] == nil {
+		o.sends[partition] = &sends{}
+	}
+	return o.sends[partition]
+}
+
+func (s *sends) begun() { s.left.Add(1) }
+
+func (s *sends) ended(over func()) {
+	if s.left.Add(-1) == 0 && s.earlier.Load() {
+		over()
 	}
 }
 
-// await notes what was let go of, and what was taken again.
-func (o *outgoing) await(lost, taken uint64) {
-	o.awaited.Store(o.awaited.Load()&^taken | lost)
+// leave notes that a partition is let go of.
+func (o *outgoing) leave(partition int) {
+	s := o.sends[partition]
+	if o.sends[partition] = nil; s != nil {
+		s.earlier.Store(true)
+		o.earlier[partition] = append(o.earlier[partition], s)
+	}
 }
 
-// left returns the partitions that were let go of and of which something is on its way; the others are forgotten.
-func (o *outgoing) left() uint64 {
-	set := o.awaited.Load()
-	for p := range o.sends {
-		if set>>p&1 == 1 && o.sends[p].Load() == 0 {
-			set &^= 1 << p
+// before returns the partitions of which something is on its way that was sent before they were let go of.
+func (o *outgoing) before() (set uint64) {
+	for p := range o.earlier {
+		o.earlier[p] = slices.DeleteFunc(o.earlier[p], func(s *sends) bool { return s.left.Load() == 0 })
+		if len(o.earlier[p]) > 0 {
+			set |= 1 << p
 		}
 	}
-	o.awaited.Store(set)
 	return set
 }

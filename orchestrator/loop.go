@@ -43,7 +43,7 @@ func newLoop(ctx context.Context, p *self, store storage, reg *registry, in *sha
 	l.questions = &questions{env: e, values: l.values, memory: memory, announcer: l.announcer, runs: l.runs, cursors: l.cursors, reg: reg}
 	l.driver = &driver{
 		env: e, times: l.times, timers: &timers{}, values: l.values, memory: memory, dispatcher: l.dispatcher, decider: l.decider,
-		deadLetters: l.deadLetters, announcer: l.announcer, suspects: suspects, reg: reg,
+		deadLetters: l.deadLetters, announcer: l.announcer, suspects: suspects, reg: reg, cursors: l.cursors,
 		evaluator: &evaluator{env: e, values: l.values, memory: memory}, questions: l.questions,
 	}
 	l.documents = &documents{env: e, values: l.values, times: l.times}
@@ -61,7 +61,7 @@ func newLoop(ctx context.Context, p *self, store storage, reg *registry, in *sha
 	}
 	l.driver.finish, l.reaper.forget, suspects.compare = l.lifecycle.finish, l.lifecycle.forget, l.reconciler.compare
 	l.partitions.alone = l.reconciler.alone
-	l.dispatcher.outgoing.over = func() { l.post(l.partitions.tellServed) }
+	l.dispatcher.outgoing.over = func() { l.post(l.partitions.sent) }
 	reg.follow(func(name string) { l.post(func() { l.dispatcher.limited(name) }) })
 	return l
 }

@@ -56,6 +56,7 @@ type partitions struct {
 	serves   func(uint64)
 	released func()
 	alone    func(partitionSet) // is told where nobody else is at work any more
+	others   uint64             // the partitions in which another member may be at work, with a bit for each
 	lacks    string             // what runs of the ledger need and this orchestrator does not know
 }
 
@@ -70,7 +71,6 @@ func (ps *partitions) own(members []kv.Member) {
 		serves[m.ID] = m.Serves
 	}
 	gained := map[int][]int{} // by ledger shard
-	var taken uint64
 	var lost partitionSet
 	for p := range ps.cursors.owned {
 		if !ps.mine(p) {
@@ -81,13 +81,11 @@ func (ps *partitions) own(members []kv.Member) {
 		case next == ps.member && ps.cursors.owned[p] == nil:
 			shard := subjects.LedgerShard(p, ps.store.Shards())
 			gained[shard] = append(gained[shard], p)
-			taken |= 1 << p
 		case next != ps.member && ps.cursors.owned[p] != nil && serves[next]>>p&1 == 1:
 			lost[p] = true
 		}
 	}
 	ps.reaper.others = max(len(members)-1, 0)
-	ps.outgoing.await(lost.bits()&ps.served, taken)
 	ps.drop(lost)
 	for _, shard := range slices.Sorted(maps.Keys(gained)) {
 		ps.follow(shard, gained[shard])
@@ -95,7 +93,7 @@ func (ps *partitions) own(members []kv.Member) {
 	if lost != (partitionSet{}) || len(gained) > 0 {
 		ps.log.Info("ownership changed", "members", len(members), "partitions", ps.cursors.count())
 	}
-	ps.share(members, among)
+	ps.shareWith(members, among)
 	self := slices.IndexFunc(members, func(m kv.Member) bool { return m.ID == ps.member && !m.Leaving })
 	if ps.leaving = self < 0; !ps.leaving {
 		ps.lacking(members[self].Lacks)
@@ -106,24 +104,41 @@ func (ps *partitions) own(members []kv.Member) {
 	}
 }
 
-// share notes in which partitions another member may be at work as well. What others sent of the runs there is not known
-// here. Where nobody is any more, it is looked for among what this one holds back.
-func (ps *partitions) share(members []kv.Member, among []string) {
-	var others uint64
+// shareWith notes in which partitions another member may be at work as well.
+func (ps *partitions) shareWith(members []kv.Member, among []string) {
+	ps.others = 0
 	for _, m := range members {
 		if m.ID != ps.member {
-			others |= m.Serves
+			ps.others |= m.Serves
 		}
 	}
+	for p := range ps.cursors.owned {
+		if owner(p, among) != ps.member {
+			ps.others |= 1 << p
+		}
+	}
+	ps.share()
+}
+
+// share notes of which partitions it is not known here what others sent of the runs there, or this one itself before it
+// read them anew. Where nobody is at work any more, it is looked for among what this one holds back.
+func (ps *partitions) share() {
+	others := ps.others | ps.outgoing.before()
 	var alone partitionSet
 	for p, c := range ps.cursors.owned {
-		shared := c != nil && (others>>p&1 == 1 || owner(p, among) != ps.member)
+		shared := c != nil && others>>p&1 == 1
 		alone[p] = c != nil && ps.cursors.shared[p] && !shared
 		ps.cursors.shared[p] = shared
 	}
 	if alone != (partitionSet{}) {
 		ps.alone(alone)
 	}
+}
+
+// sent looks again at what is shared and served, now that something of before is no longer on its way.
+func (ps *partitions) sent() {
+	ps.share()
+	ps.tellServed()
 }
 
 // sharers returns the members among which partitions are divided: of those that stay, all that know what the runs of
@@ -182,6 +197,7 @@ func (ps *partitions) drop(lost partitionSet) {
 	for p := range lost {
 		if lost[p] {
 			ps.cursors.owned[p], ps.runs.oldest[p] = nil, oldest{}
+			ps.outgoing.leave(p)
 		}
 	}
 	for _, r := range ps.runs.oldestFirst(func(r *run) bool { return lost[r.id.Partition()] }) {
@@ -205,6 +221,7 @@ func (ps *partitions) restart(c *cursor) {
 	if len(list) > 0 && ps.ctx.Err() == nil {
 		ps.drop(again)
 		ps.follow(c.shard, list)
+		ps.share()
 	}
 }
 
@@ -256,7 +273,8 @@ func (ps *partitions) openNext(c *cursor) {
 
 // tellServed tells which partitions this one is at work in, if that has changed.
 func (ps *partitions) tellServed() {
-	left := ps.outgoing.left()
+	owned := ps.cursors.set()
+	left := ps.outgoing.before() &^ owned.bits()
 	if set := ps.cursors.atHand() | left; set != ps.served {
 		ps.served = set
 		ps.serves(set)
