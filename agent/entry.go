@@ -133,6 +133,14 @@ func (e *Entry) inFacade(f *Entry) bool {
 	return false
 }
 
+// Selects is the tool that returns the entries of a facade; empty for one that has them, and for what is no facade.
+func (e *Entry) Selects() string {
+	if e.Kind != KindFacade {
+		return ""
+	}
+	return e.facade.selects
+}
+
 // artifactRule says what of a result goes to the blackboard.
 type artifactRule struct {
 	typ   string

@@ -239,10 +239,10 @@ func (c *Client) Tools(ctx context.Context) ([]tool.Registered, error) {
 	return mine, nil
 }
 
-// ApplyTemplate registers a tool that is a plan: a definition with "plan" (plan language, "Templates"). Runs that begin
-// from then on have it; it waits until an orchestrator answers or ctx ends. Errors: InvalidTool, of which tool.FlawsOf
+// ApplyTemplate registers a tool that is a plan, a definition with "plan" (plan language, "Templates"), or an agent, one
+// with "agent". Runs that begin from then on have it; it waits until an orchestrator answers or ctx ends. Errors: InvalidTool, of which tool.FlawsOf
 // lists all that is wrong; Permission for who is no operator; NotReady where none answered, or one that is alive does
-// not know of templates.
+// not know of templates, or of agents.
 func (c *Client) ApplyTemplate(ctx context.Context, definition []byte) (tool.Registered, error) {
 	return c.store.Requests.RequestTemplate(ctx, definition)
 }

@@ -14,7 +14,7 @@ import (
 
 // makeConsumer is ensureConsumer for a tool that most likely has none yet.
 func (s *Queue) makeConsumer(ctx context.Context, t, old tool.Registered) error {
-	if old.Definition == nil && !t.Template() {
+	if old.Definition == nil && t.Hosted() {
 		one, cancel := context.WithTimeout(ctx, createTimeout)
 		defer cancel()
 		if _, err := s.js.CreateConsumer(one, subjects.StepsStream(t.Shard), consumerConfig(t)); err == nil {
@@ -25,9 +25,9 @@ func (s *Queue) makeConsumer(ctx context.Context, t, old tool.Registered) error 
 }
 
 // ensureConsumer makes sure of a tool's durable consumer and its limit, also where somebody deleted it or its stream. A
-// template has none.
+// template has none, nor has an agent.
 func (s *Queue) ensureConsumer(ctx context.Context, t tool.Registered) error {
-	if t.Template() {
+	if !t.Hosted() {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout) // of several at once some may get no answer; they try again

@@ -52,8 +52,12 @@ func (s *Registry) RegisterAs(ctx context.Context, name string, raw []byte) (too
 		return tool.Registered{}, fault.New(fault.InvalidTool, "this is the definition of %q, and the request is for %q", def.Name, name).
 			WithHint("send it on %s, as far as the permissions allow", subjects.Register(def.Name))
 	}
-	if def.Plan != nil {
-		return tool.Registered{}, fault.New(fault.InvalidTool, "%q is a plan, which no worker hosts", def.Name).
+	if !def.Hosted() {
+		what := "a plan"
+		if def.Agent != nil {
+			what = "an agent"
+		}
+		return tool.Registered{}, fault.New(fault.InvalidTool, "%q is %s, which no worker hosts", def.Name, what).
 			WithHint("an operator applies it: stepjet templates apply FILE, or a request on %s", subjects.ApplyTemplate(def.Name))
 	}
 	t, err := s.settleTool(ctx, def.Name, func(tool.Registered) *tool.Definition { return def })
@@ -61,8 +65,8 @@ func (s *Registry) RegisterAs(ctx context.Context, name string, raw []byte) (too
 	return t, err
 }
 
-// ApplyTemplate is Register for the definition of a template, which has no consumer. Whether its plan is one, and calls
-// tools that there are, is the caller's to find out before. Errors: InvalidTool, also where workers host a tool of that
+// ApplyTemplate is Register for the definition of a template or of an agent, which has no consumer. Whether its plan, or
+// the agent, is one, and calls tools that there are, is the caller's to find out before. Errors: InvalidTool, also where workers host a tool of that
 // name, and those of Register.
 func (s *Registry) ApplyTemplate(ctx context.Context, def *tool.Definition) (tool.Registered, error) {
 	return s.settleTool(ctx, def.Name, func(tool.Registered) *tool.Definition { return def })
@@ -135,8 +139,8 @@ func (s *Registry) settleOnce(ctx context.Context, name string, choose func(tool
 
 // compose returns the entry that a definition and an override come to, in the place that the tool has already.
 func (s *Registry) compose(def *tool.Definition, o *tool.Override, old standing) (tool.Registered, error) {
-	if old.Definition != nil && old.Template() != (def.Plan != nil) {
-		return tool.Registered{}, taken(def)
+	if old.Definition != nil && kindOf(old.Definition) != kindOf(def) {
+		return tool.Registered{}, taken(def, old.Definition)
 	}
 	effective, contract, err := o.Apply(def)
 	if err != nil {
@@ -147,9 +151,12 @@ func (s *Registry) compose(def *tool.Definition, o *tool.Override, old standing)
 		Shard: old.Shard, AckWait: s.cfg.AckWait,
 	}
 	// What the entry needs for fields that are only passed on stays; what it needs for its contract follows from that.
-	t.Needs = slices.DeleteFunc(slices.Clone(old.Needs), func(need string) bool { return need == wire.LanguageTwo })
-	if contract.Approval != "" || def.Plan != nil {
+	t.Needs = slices.DeleteFunc(slices.Clone(old.Needs), func(need string) bool { return need == wire.LanguageTwo || need == wire.Agents })
+	if contract.Approval != "" || !def.Hosted() {
 		t.Needs = append(t.Needs, wire.LanguageTwo)
+	}
+	if def.Agent != nil {
+		t.Needs = append(t.Needs, wire.Agents)
 	}
 	t.Inherit(old.Registered)
 	if old.Definition != nil {
@@ -160,13 +167,20 @@ func (s *Registry) compose(def *tool.Definition, o *tool.Override, old standing)
 
 // taken says that a name is that of a tool of the other kind. Runs that go on may need it, and who may register the name
 // for a worker may not say what a plan calls.
-func taken(def *tool.Definition) *fault.Error {
-	there := "is a template"
-	if def.Plan != nil {
-		there = "is a tool that workers host"
-	}
-	return fault.New(fault.InvalidTool, "%q %s already", def.Name, there).
+func taken(def, there *tool.Definition) *fault.Error {
+	return fault.New(fault.InvalidTool, "%q is %s already", def.Name, kindOf(there)).
 		WithHint("give this one another name, or take that one out first: stepjet tools remove %s", def.Name)
+}
+
+// kindOf says what a tool is.
+func kindOf(d *tool.Definition) string {
+	switch {
+	case d.Plan != nil:
+		return "a template"
+	case d.Agent != nil:
+		return "an agent"
+	}
+	return "a tool that workers host"
 }
 
 // same reports whether an entry is already what it should be.
@@ -182,7 +196,7 @@ func same(t, old tool.Registered) bool {
 
 // replaceTool writes an entry in the place of old. The consumer comes first, for who reads the entry may pull at once.
 func (s *Registry) replaceTool(ctx context.Context, t tool.Registered, old standing) (tool.Registered, error) {
-	if old.Definition == nil && !old.removed && !t.Template() {
+	if old.Definition == nil && !old.removed && t.Hosted() {
 		shard, err := s.queue.place(ctx, t.Name)
 		if err != nil {
 			return t, err

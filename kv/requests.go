@@ -42,7 +42,7 @@ func (s *Requests) RequestRegister(ctx context.Context, raw []byte) (tool.Regist
 	return t, s.requestOf(ctx, subjects.Register(def.Name), raw, &t)
 }
 
-// RequestTemplate asks an orchestrator to register a tool that is a plan, until one answers or ctx ends. Errors:
+// RequestTemplate asks an orchestrator to register a tool that is a plan or an agent, until one answers or ctx ends. Errors:
 // InvalidTool with all that is wrong, as tool.FlawsOf lists it; NotReady where none answered before ctx ended, or one that
 // is alive does not know of templates.
 func (s *Requests) RequestTemplate(ctx context.Context, raw []byte) (tool.Registered, error) {

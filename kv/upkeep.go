@@ -234,7 +234,7 @@ func (c *upkeep) consumers(ctx context.Context) {
 		delete(there, queueKey{shard, subjects.Keeper})
 	}
 	for name, t := range c.known {
-		if t.Template() {
+		if !t.Hosted() {
 			continue
 		}
 		key := queueKey{t.Shard, subjects.Durable(name)}
@@ -289,7 +289,7 @@ func (c *upkeep) adopt(ctx context.Context, key queueKey) {
 func (c *upkeep) stranded(ctx context.Context) {
 	idle := c.idle(ctx)
 	for name, t := range c.known {
-		if !c.owns(name) || idle[t.Shard] || t.Template() {
+		if !c.owns(name) || idle[t.Shard] || !t.Hosted() {
 			continue
 		}
 		oldest := uint64(0) // where there is none, or it isn't known

@@ -122,7 +122,7 @@ func (s *api) registered(ctx context.Context, m *nats.Msg) (tool.Registered, err
 	return s.tools.RegisterAs(ctx, name, m.Data)
 }
 
-// applyTemplate registers a tool that is a plan, where that could run now.
+// applyTemplate registers a tool that is a plan or an agent, where that could run now.
 func (s *api) applyTemplate(m *nats.Msg) {
 	s.administer(m, subjects.ApplyTemplateFilter, func(ctx context.Context, name string) (any, error) {
 		def, err := tool.ParseDefinition(m.Data)
@@ -131,9 +131,9 @@ func (s *api) applyTemplate(m *nats.Msg) {
 			return nil, err
 		case def.Name != name:
 			return nil, fault.New(fault.InvalidTool, "this is the definition of %q, and the request is for %q", def.Name, name)
-		case def.Plan == nil:
-			return nil, fault.New(fault.InvalidTool, "%q has no plan", name).
-				WithHint(`add "plan": {"steps": […]}; a tool that workers host is registered by them, or by stepjet tools apply`)
+		case def.Hosted():
+			return nil, fault.New(fault.InvalidTool, "%q has neither a plan nor an agent", name).
+				WithHint(`add "plan": {"steps": […]} or "agent": {"planner": …}; a tool that workers host is registered by them, or by stepjet tools apply`)
 		}
 		report, err := s.reg.check(ctx, def)
 		if err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/machine"
+	"github.com/stepjet/stepjet/orchestrator/agents"
 	"github.com/stepjet/stepjet/plan"
 	"github.com/stepjet/stepjet/tool"
 	"github.com/stepjet/stepjet/wire"
@@ -48,7 +49,7 @@ func (c *catalog) Lookup(name string) (plan.Tool, bool) {
 		return plan.Tool{}, false
 	}
 	return plan.Tool{
-		Input: k.schema, Output: k.output, DependsOn: k.Contract.DependsOn, Approval: k.Contract.Approval != "", Plan: k.Definition.Plan,
+		Input: k.schema, Output: k.output, DependsOn: k.Contract.DependsOn, Approval: k.Contract.Approval != "", Plan: k.Definition.Plan, Agent: k.Agent(),
 	}, true
 }
 
@@ -83,8 +84,26 @@ func (c *catalog) missing() []string {
 	return names[:min(len(names), maxRefresh)]
 }
 
-// check reports what is wrong with the plan of a template, held against the tools that those may call who may call it. The
-// error is one that may pass.
+// Definition returns the definition of a tool, for agents that may use it.
+func (c *catalog) Definition(name string) (*tool.Definition, bool) {
+	k := c.find(name)
+	if k == nil {
+		return nil, false
+	}
+	return k.Definition, true
+}
+
+// checkAgainst reports what is wrong with the definition of a template or an agent, held against the tools of a catalog.
+func checkAgainst(d *tool.Definition, c *catalog) plan.Report {
+	if d.Agent != nil {
+		_, r := agents.Read(d, c)
+		return r
+	}
+	return plan.CheckTemplate(d, c)
+}
+
+// check reports what is wrong with the plan of a template, or with an agent, held against the tools that those may call
+// who may call it. The error is one that may pass.
 func (g *registry) check(ctx context.Context, d *tool.Definition) (r plan.Report, err error) {
 	of := []*catalog{{g: g, all: true}}
 	if len(d.Tenants) > 0 {
@@ -95,10 +114,10 @@ func (g *registry) check(ctx context.Context, d *tool.Definition) (r plan.Report
 	}
 	for _, c := range of {
 		c.used = map[string]*known{}
-		r = plan.CheckTemplate(d, c)
+		r = checkAgainst(d, c)
 		if missing := c.missing(); len(r.Problems) > 0 && len(missing) > 0 && g.refresh(ctx, missing) {
 			c.used = map[string]*known{}
-			r = plan.CheckTemplate(d, c)
+			r = checkAgainst(d, c)
 		}
 		if unknownTools(r.Problems) && g.lost(ctx, c.missing()) {
 			return r, fault.New(fault.NotReady, "the registry has lost tools that %s may call", d.Name).

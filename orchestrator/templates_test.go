@@ -235,7 +235,7 @@ func TestOnlyTemplatesAreAppliedAsSuch(t *testing.T) {
 	_, err = s.client.ApplyTemplate(ctx(t), []byte(`{"name":"echo","plan":{"steps":[{"id":"a","tool":"fail"}]}}`))
 	require.ErrorContains(t, err, "is a tool that workers host already")
 	_, err = s.client.ApplyTemplate(ctx(t), []byte(`{"name":"none"}`))
-	require.ErrorContains(t, err, "has no plan")
+	require.ErrorContains(t, err, "has neither a plan nor an agent")
 	s.apply("t", "", `{"id":"a","tool":"echo"}`, `1`)
 	_, err = s.store.Requests.RequestRegister(ctx(t), []byte(`{"name":"t"}`))
 	require.ErrorContains(t, err, "is a template already")

@@ -215,6 +215,13 @@ func (c caller) tool(i int, m *members) {
 			"the template %q reaches itself: %s", s.Tool, strings.Join(append(slices.Clone(c.library.reading[from:]), s.Tool), " → "))
 		return
 	}
+	if c.catalog != nil && !c.refs.language1 {
+		if t, _ := c.lookup(s.Tool); t.Agent {
+			c.col.addf(fault.InvalidTool, c.below(c.stepAt(i), m[stepTool]).String(), "call the tools that it has by steps of this plan",
+				"%s is an agent, and this Stepjet does not run agents yet", quotedTool(s.Tool))
+			return
+		}
+	}
 	if s.Template = c.template(s.Tool); s.Template == nil {
 		return
 	}

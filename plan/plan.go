@@ -56,8 +56,10 @@ type Tool struct {
 	DependsOn []tool.Dependency
 	// Approval says that its contract asks for an approval, always or on a condition.
 	Approval bool
-	// Plan is the text of the plan that the tool is; nil for one that workers host.
+	// Plan is the text of the plan that the tool is; nil for one that is none.
 	Plan []byte
+	// Agent says that the tool is an agent.
+	Agent bool
 }
 
 // Limits bound a plan. Zero fields mean the defaults.

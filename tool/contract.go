@@ -126,7 +126,7 @@ func (o Orchestration) contract(d *Definition) Contract {
 		c.Backoff = *b
 	}
 	c.Backoff = c.Backoff.filled()
-	if d.Plan != nil { // its steps are tried again, and the first item that fails counts
+	if !d.Hosted() { // its steps are tried again, and the first item that fails counts
 		c.MaxAttempts, c.ErrorPropagation = 1, FailFast
 	}
 	return c

@@ -237,12 +237,13 @@ func nearArray(argument string, types map[string]string) string {
 	return text.NearMiss(argument, arrays...)
 }
 
-// ofTemplates are the fields of x-orchestration that mean something of a template.
+// ofTemplates are the fields of x-orchestration that mean something of a tool which no worker hosts.
 var ofTemplates = []string{"approval", "depends_on", "mode"}
 
-// checkTemplate says what of a template's contract has no meaning: it takes no leases, and is not tried again as a whole.
+// checkTemplate says what of the contract of a template, or of an agent, has no meaning: it takes no leases, and is not
+// tried again as a whole.
 func (o Orchestration) checkTemplate(d *Definition) error {
-	if d.Plan == nil {
+	if d.Hosted() {
 		return nil
 	}
 	written, err := json.Marshal(o)
@@ -253,13 +254,13 @@ func (o Orchestration) checkTemplate(d *Definition) error {
 	var all fieldErrors
 	for _, name := range slices.Sorted(maps.Keys(said)) {
 		if contains(orchestrationFields, name) && !contains(ofTemplates, name) {
-			all = append(all, badField(name, "is of tools that workers host, and this one is a plan").
+			all = append(all, badField(name, "is of tools that workers host, and this one is %s", d.kind()).
 				withHint("remove it: the tools that its steps call have contracts of their own"))
 		}
 	}
 	if o.Mode != "" && o.Mode != Dependent {
-		all = append(all, badField("mode", "%q is of tools that workers host, and this one is a plan", clip(string(o.Mode))).
-			withHint(`remove it; "concurrency" in the plan bounds how many of its calls run at a time`))
+		all = append(all, badField("mode", "%q is of tools that workers host, and this one is %s", clip(string(o.Mode)), d.kind()).
+			withHint(`remove it; "concurrency" in it bounds how many of its calls run at a time`))
 	}
 	return all.error()
 }

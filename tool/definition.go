@@ -38,6 +38,9 @@ type Definition struct {
 	Orchestration *Orchestration `json:"x-orchestration,omitempty"`
 	// Plan is the plan that the tool is: its steps run where it is called. Nil for a tool that workers host.
 	Plan json.RawMessage `json:"plan,omitempty"`
+	// Agent is the loop that the tool is: a planner is asked again and again which steps are to run. Nil for one that is
+	// no agent. What may stand in it says package agent.
+	Agent json.RawMessage `json:"agent,omitempty"`
 	// Tenants are those who may use the tool; empty means all.
 	Tenants []string `json:"tenants,omitempty"`
 	// Extra are members that Stepjet doesn't know (_meta, icons, …); they are kept as they came.
@@ -55,7 +58,7 @@ type Annotations struct {
 
 // ParseDefinition reads one definition and checks all of it: name, schemas and contract. It takes
 //
-//   - MCP: {"name","title","description","inputSchema","outputSchema","annotations","x-orchestration"}, and "plan"
+//   - MCP: {"name","title","description","inputSchema","outputSchema","annotations","x-orchestration"}, and "plan" or "agent"
 //   - Anthropic: the same with "input_schema"
 //   - OpenAI: {"type":"function","function":{"name","description","parameters"}}, and the flat form without "function"
 //
@@ -250,6 +253,17 @@ func (d *Definition) invalid(part string, err error) error {
 	return FlawsOf(err).under("/" + part).fault(prefix + fault.As(err).Message)
 }
 
+// Hosted reports whether the tool is one that workers host: it is neither a plan nor an agent.
+func (d *Definition) Hosted() bool { return d.Plan == nil && d.Agent == nil }
+
+// kind is what a tool is that no worker hosts.
+func (d *Definition) kind() string {
+	if d.Agent != nil {
+		return "an agent"
+	}
+	return "a plan"
+}
+
 // AllowedFor reports whether a tenant may use the tool.
 func (d *Definition) AllowedFor(tenant string) bool {
 	return len(d.Tenants) == 0 || contains(d.Tenants, tenant)
@@ -262,8 +276,8 @@ func (d Definition) MarshalJSON() ([]byte, error) {
 }
 
 // Digest returns the SHA-256, in lower-case hex, of the definition's canonical JSON: the MCP form, compact, the keys of
-// every object sorted, numbers as written; behind it the plan of a template as it stands, since what comes out of it has
-// the order of its keys. Definitions of equal digest mean the same.
+// every object sorted, numbers as written; behind it the plan of a template, or an agent, as it stands, since what comes
+// out of these has the order of their keys. Definitions of equal digest mean the same.
 func (d *Definition) Digest() string {
 	b, err := json.Marshal(d)
 	if err == nil {
@@ -272,7 +286,7 @@ func (d *Definition) Digest() string {
 	if err != nil { // only a definition with schemas that are no JSON, which Validate refuses
 		b = []byte(d.Name)
 	}
-	sum := sha256.Sum256(append(b, d.Plan...))
+	sum := sha256.Sum256(append(append(b, d.Plan...), d.Agent...))
 	return hex.EncodeToString(sum[:])
 }
 

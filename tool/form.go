@@ -13,7 +13,7 @@ import (
 var (
 	definitionFields = []string{
 		"name", "title", "description", "inputSchema", "outputSchema", "annotations", "x-orchestration", "plan",
-		"tenants",
+		"agent", "tenants",
 	}
 	inputAliases  = []string{"input_schema", "parameters"}
 	outputAliases = []string{"output_schema"}
@@ -40,7 +40,8 @@ func (d *Definition) UnmarshalJSON(raw []byte) error {
 	f.decode("annotations", &d.Annotations, "an object of hints that are true or false")
 	f.decode("tenants", &d.Tenants, "an array of strings")
 	d.Orchestration = f.orchestration(d.InputSchema)
-	d.Plan = f.plan()
+	d.Plan = f.composed("plan", "must be an object with steps, as in a plan")
+	d.Agent = f.composed("agent", "must be an object with a planner")
 	maps.DeleteFunc(f.raw, func(name string, _ json.RawMessage) bool {
 		return contains(definitionFields, name) || contains(inputAliases, name) || contains(outputAliases, name) ||
 			name == "type"
@@ -147,16 +148,16 @@ func (a *Annotations) UnmarshalJSON(raw []byte) error {
 	return f.err()
 }
 
-// plan reads the plan of a template; nil where there is none. It is kept in the form in which JSON is written here, so
-// that whoever reads the definition again, from wherever, has the same bytes.
-func (f *fields) plan() json.RawMessage {
-	raw, ok := f.raw["plan"]
+// composed reads the plan of a template, or an agent; nil where there is none. It is kept in the form in which JSON is
+// written here, so that whoever reads the definition again, from wherever, has the same bytes.
+func (f *fields) composed(name, otherwise string) json.RawMessage {
+	raw, ok := f.raw[name]
 	if !ok {
 		return nil
 	}
 	var object map[string]json.RawMessage
 	if json.Unmarshal(raw, &object) != nil || object == nil {
-		f.fail("plan", "must be an object with steps, as in a plan")
+		f.fail(name, "%s", otherwise)
 		return nil
 	}
 	kept, _ := json.Marshal(raw) // it was read as JSON

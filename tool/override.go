@@ -166,8 +166,8 @@ func (o *Override) Apply(d *Definition) (*Definition, Contract, error) {
 	if err != nil {
 		return nil, Contract{}, d.overridden(fault.As(err))
 	}
-	if o.Context != nil && d.Plan != nil {
-		return nil, Contract{}, d.overridden(ofTool(d.Name, "/context", "nobody is handed it: this tool is a plan",
+	if o.Context != nil && !d.Hosted() {
+		return nil, Contract{}, d.overridden(ofTool(d.Name, "/context", "nobody is handed it: this tool is "+d.kind(),
 			"override the context of the tools that its steps call"))
 	}
 	if o.Context != nil {

@@ -49,6 +49,12 @@ func (t Registered) Effective() *Definition {
 // Template reports whether the tool is a plan, so that no worker hosts it.
 func (t *Registered) Template() bool { return t.Definition != nil && t.Definition.Plan != nil }
 
+// Agent reports whether the tool is an agent, so that no worker hosts it.
+func (t *Registered) Agent() bool { return t.Definition != nil && t.Definition.Agent != nil }
+
+// Hosted reports whether the tool is one that workers host; true where nobody knows.
+func (t *Registered) Hosted() bool { return t.Definition == nil || t.Definition.Hosted() }
+
 // Guard gives the contract the approval that the definition and the override ask for. What an orchestrator has written
 // that does not know of approvals is without one.
 func (t *Registered) Guard() {
@@ -67,7 +73,7 @@ func (t *Registered) Inherit(old Registered) { t.unknown = old.unknown }
 type registeredFields Registered
 
 // registeredJSON adds what a worker needs in order to take steps, so that it has to build no name itself. No worker takes
-// those of a template.
+// those of a template or an agent.
 type registeredJSON struct {
 	*registeredFields
 	AckWaitMS int64  `json:"ack_wait_ms"`
@@ -80,7 +86,7 @@ type registeredJSON struct {
 // that were read are written again.
 func (t Registered) MarshalJSON() ([]byte, error) {
 	out := registeredJSON{registeredFields: (*registeredFields)(&t), AckWaitMS: t.AckWait.Milliseconds()}
-	if !t.Template() {
+	if t.Hosted() {
 		out.Stream, out.Consumer, out.Cancel = subjects.StepsStream(t.Shard), subjects.Durable(t.Name), subjects.CancelFilter(t.Name)
 	}
 	b, err := json.Marshal(out)

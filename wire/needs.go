@@ -31,8 +31,11 @@ type Need struct {
 // LanguageTwo is the need of a plan in the plan language 2: conditions, and references to how a step ended.
 const LanguageTwo = "language-2"
 
+// Agents is the need of a plan that can reach an agent, and of an agent's entry in the registry.
+const Agents = "agents"
+
 // Ours is what this Stepjet knows.
-func Ours() Knowledge { return Knowledge{LanguageTwo: {}, ApprovedAmendments: {}} }
+func Ours() Knowledge { return Knowledge{LanguageTwo: {}, ApprovedAmendments: {}, Agents: {}} }
 
 // Of returns the needs of a plan, sorted; nil for none.
 func (k Knowledge) Of(plan []byte) (needs []string) {

@@ -102,7 +102,7 @@ func (a *app) look(ctx context.Context, demand func(name string) bool) (seen too
 			return why(ctx, err)
 		}
 		seen.tools = slices.DeleteFunc(tools, func(t tool.Registered) bool { return len(t.Tenants) > 0 && !slices.Contains(t.Tenants, a.flags.tenant) })
-		others := func(t tool.Registered) bool { return t.Template() || !demand(t.Name) }
+		others := func(t tool.Registered) bool { return !t.Hosted() || !demand(t.Name) }
 		if picked := slices.DeleteFunc(slices.Clone(seen.tools), others); len(picked) > 0 {
 			seen.demand = demandOf(ctx, a, store, picked)
 		}
@@ -133,8 +133,12 @@ func (s *toolsSeen) list(a *app) error {
 		of := &s.tools[i]
 		c := &of.Contract
 		about := cell{text: oneLine(of.Definition.Description), paint: st.dim}
-		if of.Template() {
-			t.add(plain(of.Name), plain("plan"), plain(""), plain(""), plain(""), plain(""), about)
+		if !of.Hosted() {
+			kind := "plan"
+			if of.Agent() {
+				kind = "agent"
+			}
+			t.add(plain(of.Name), plain(kind), plain(""), plain(""), plain(""), plain(""), about)
 			continue
 		}
 		wanted, leased, oldest := demandCells(s.of(of.Name), c.Limit)

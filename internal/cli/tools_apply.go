@@ -51,7 +51,7 @@ type applied struct {
 
 	raw   json.RawMessage
 	place string
-	plan  bool // it is a template
+	plan  bool // it is a template or an agent
 }
 
 func (a *app) apply(ctx context.Context, files []string, dry bool) error {
@@ -114,13 +114,13 @@ func checkApplied(list []*applied) {
 			x.Problems = append(x.Problems, plan.CheckFlawed(x.raw)...)
 			continue
 		}
-		x.Name, x.Status, x.Warnings, x.plan = d.Name, "valid", d.Warnings(), d.Plan != nil
+		x.Name, x.Status, x.Warnings, x.plan = d.Name, "valid", d.Warnings(), !d.Hosted()
 		if before, twice := first[d.Name]; twice {
 			x.refuse(d.Name, fault.New(fault.InvalidTool, "it is given twice: as number %d and %d", before+1, i+1))
 			continue
 		}
 		first[d.Name] = i
-		if !x.plan {
+		if d.Plan == nil {
 			continue
 		}
 		r := plan.CheckTemplate(d, nil)

@@ -87,7 +87,7 @@ var usual = map[string]string{
 	"wait timeout": "none", "batch": "none", "depends on": "nothing", "context": "pass-through", "tenants": "all",
 }
 
-// ofTemplates are the terms that mean something of a tool that is a plan.
+// ofTemplates are the terms that mean something of a tool that is a plan or an agent.
 var ofTemplates = []string{"depends on", "approval", "tenants"}
 
 // contractRows returns the contract as it counts, and beside it what was declared where an operator has overridden it.
@@ -101,7 +101,7 @@ func (a *app) contractRows(t *tool.Registered) *table {
 		}
 	}
 	for i, now := range terms(&t.Contract, t.Tenants) {
-		if usual[now.name] == now.value && declared[i] == now || t.Template() && !slices.Contains(ofTemplates, now.name) {
+		if usual[now.name] == now.value && declared[i] == now || !t.Hosted() && !slices.Contains(ofTemplates, now.name) {
 			continue
 		}
 		row := []cell{{text: now.name, paint: dim}, plain(oneLine(now.value))}

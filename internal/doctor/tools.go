@@ -37,7 +37,7 @@ func (d *doctor) readRegistry(ctx context.Context) (bad []brokenEntry, digests m
 					digests[e.Digest] = true
 				}
 				bad = append(bad, brokenEntry{key: e.Key, tool: e.Name, override: e.OverrideOf, reason: e.Unreadable.Error()})
-			case e.Tool != nil && e.Tool.Template():
+			case e.Tool != nil && !e.Tool.Hosted():
 				d.templates = append(d.templates, *e.Tool)
 			case e.Tool != nil:
 				d.tools = append(d.tools, *e.Tool)
@@ -115,6 +115,9 @@ func templatesRun(d *doctor) {
 		c[t.Name] = t
 	}
 	for _, t := range d.templates {
+		if t.Agent() { // an orchestrator reads it when a run begins that calls it
+			continue
+		}
 		problems := plan.CheckTemplate(t.Definition, c).Problems
 		if len(problems) == 0 {
 			continue

@@ -1,0 +1,84 @@
+package agents
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/stepjet/stepjet/agent"
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/plan"
+	"github.com/stepjet/stepjet/tool"
+)
+
+// Tools are the tools that an agent may use: those of the registry, or those that a run froze.
+type Tools interface {
+	// Definition returns a tool, and whether there is one of that name.
+	Definition(name string) (*tool.Definition, bool)
+	// Names returns the names of all of them, sorted.
+	Names() []string
+}
+
+// universe is agent.Catalog over tools. It has no groups.
+type universe struct{ Tools }
+
+// Lookup returns a tool.
+func (u universe) Lookup(name string) (*tool.Definition, bool) { return u.Definition(name) }
+
+// Group returns the tools of a group, of which there are none.
+func (universe) Group(string) ([]string, bool) { return nil, false }
+
+// Groups returns the roles of all groups.
+func (universe) Groups() []string { return nil }
+
+// Read reads the definition of an agent against the tools that it may use. The agent is nil if and only if the report has
+// problems, whose places are those of the definition. What no owner acts on yet is refused: an agent that runs without
+// what its author relies on would be worse than none.
+func Read(d *tool.Definition, tools Tools) (*agent.Definition, plan.Report) {
+	body, err := json.Marshal(d)
+	if err != nil {
+		return nil, plan.Report{Problems: []fault.Problem{{Code: fault.InvalidTool, Message: err.Error()}}}
+	}
+	a, r := agent.Parse(body, universe{tools})
+	if a == nil {
+		return nil, r
+	}
+	for _, missing := range unknownHere(a) {
+		r.Problems = append(r.Problems, missing)
+	}
+	if len(r.Problems) > 0 {
+		return nil, r
+	}
+	return a, r
+}
+
+// unknownHere finds what an agent's definition asks for and no owner does yet.
+func unknownHere(a *agent.Definition) (problems []fault.Problem) {
+	refuse := func(at, what, hint string) {
+		problems = append(problems, fault.Problem{Code: fault.InvalidTool, Path: at, Message: fmt.Sprintf("this Stepjet does not run agents with %s", what), Hint: hint})
+	}
+	if a.ApprovePlan {
+		refuse("/agent/approval", "an approval of each round", `ask for approvals in the contracts of its tools: "x-orchestration": {"approval": "always"}`)
+	}
+	if len(a.Guards) > 0 {
+		refuse("/agent/guards", "guards", "let a tool check what goes in and out")
+	}
+	if a.Respond != nil {
+		refuse("/agent/respond", "a last answer", `let the planner answer with an "output"`)
+	}
+	if a.Context.Summary != "" {
+		refuse("/agent/context/summary", "summaries", "leave it out: ids, statuses and sizes stay of the oldest rounds")
+	}
+	for _, e := range a.Entries() {
+		switch e.Kind {
+		case agent.KindSearch:
+			refuse(e.At, "a search for tools", "name its tools, or fold them into facades")
+		case agent.KindAsk:
+			refuse(e.At, "questions to the user as entries", "let a plan within an answer ask: a step with \"ask\"")
+		case agent.KindTool, agent.KindFacade, agent.KindContext, agent.KindPlan, agent.KindBuiltIn, agent.KindTell:
+		}
+		if e.Selects() != "" {
+			refuse(e.At+"/select", "facades whose tools another tool selects", `name its tools: "tools": […]`)
+		}
+	}
+	return problems
+}
