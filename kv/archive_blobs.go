@@ -9,6 +9,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -108,18 +109,51 @@ func (s *Archive) Blob(ctx context.Context, h *outcome.Handle) ([]byte, error) {
 	return data, nil
 }
 
+// BlobNamed reads what lies under a name, for who knows its digest and no handle of it: what the object store says of a
+// name is no more than somebody's word, so the caller holds the bytes against the digest. most bounds the bytes. Errors
+// as those of Blob.
+func (s *Archive) BlobNamed(ctx context.Context, bucket, name string, most int64) (data []byte, err error) {
+	if !ofTenant(bucket, name) {
+		return nil, anothersBucket(bucket, name)
+	}
+	err = s.patiently(ctx, name, func(ctx context.Context) error {
+		ctx, cancel := blobTime(ctx, int(most))
+		defer cancel()
+		info, err := s.blobInfo(ctx, bucket, name)
+		if err != nil {
+			return err
+		}
+		h := &outcome.Handle{Name: name, Bucket: bucket, Size: int64(min(info.Size, math.MaxInt64))}
+		switch {
+		case h.Size > most:
+			return fault.New(fault.TooLarge, "the blob %s has %d bytes; the limit is %d", name, info.Size, most)
+		case !subjects.ValidObject(info.NUID) || int64(info.Chunks) > h.Size:
+			return fault.New(fault.Internal, "the object store says of the blob %s what can't be", name)
+		}
+		data, err = s.readChunks(ctx, info.NUID, info.Chunks, h)
+		return err
+	})
+	return data, err
+}
+
 // findBlob reads a blob. It is there before its handle is, but a replica that answers may not know it yet.
 func (s *Archive) findBlob(ctx context.Context, h *outcome.Handle) (data []byte, err error) {
+	err = s.patiently(ctx, h.Name, func(ctx context.Context) (err error) {
+		data, err = s.readBlob(ctx, h)
+		return err
+	})
+	return data, err
+}
+
+// patiently reads a blob until a replica knows it, where there are several.
+func (s *Archive) patiently(ctx context.Context, name string, read func(context.Context) error) error {
 	for wait := backoff.Between(20*time.Millisecond, time.Second); ; {
-		err = s.retry(ctx, func(ctx context.Context) (err error) {
-			data, err = s.readBlob(ctx, h)
-			return err
-		})
+		err := s.retry(ctx, read)
 		if fault.CodeOf(err) != fault.NotFound {
-			return data, err
+			return err
 		}
 		if s.cfg.Replicas == 1 || wait.Spent() || !s.pause(ctx, wait.Next()) {
-			return nil, fault.New(fault.NotFound, "no blob %s", h.Name)
+			return fault.New(fault.NotFound, "no blob %s", name)
 		}
 	}
 }

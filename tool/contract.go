@@ -51,6 +51,8 @@ type Contract struct {
 	Context ContextFilter
 	// Approval says which calls wait for a person's approval, whatever their plan says; empty for none.
 	Approval Approval
+	// WholeRequest says that the tool, as an agent's planner, is sent its requests whole.
+	WholeRequest bool
 }
 
 // Policy returns how often a step of this tool is attempted and how long to wait in between, where its plan says r (nil
@@ -101,6 +103,7 @@ func (o Orchestration) contract(d *Definition) Contract {
 		Batch:            o.Batch,
 		DependsOn:        slices.Clone(o.DependsOn),
 		Approval:         o.Approval,
+		WholeRequest:     o.Request == WholeRequest,
 	}
 	c.Limit = o.limit(c.Mode)
 	c.WaitTimeout = time.Duration(o.WaitTimeoutMS) * time.Millisecond
@@ -200,12 +203,17 @@ type contractJSON struct {
 	WaitTimeoutMS    int64         `json:"wait_timeout_ms,omitempty"`
 	Context          ContextFilter `json:"context,omitzero"`
 	Approval         Approval      `json:"approval,omitempty"`
+	Request          RequestForm   `json:"request,omitempty"`
 }
 
 // MarshalJSON writes the contract; durations are milliseconds.
 func (c Contract) MarshalJSON() ([]byte, error) {
+	request := RequestForm("")
+	if c.WholeRequest {
+		request = WholeRequest
+	}
 	return json.Marshal(contractJSON{c.Mode, c.Limit, c.MaxAttempts, c.Backoff, c.Timeout.Milliseconds(), c.AtMostOnce,
-		c.ErrorPropagation, c.Batch, c.DependsOn, c.WaitTimeout.Milliseconds(), c.Context, c.Approval})
+		c.ErrorPropagation, c.Batch, c.DependsOn, c.WaitTimeout.Milliseconds(), c.Context, c.Approval, request})
 }
 
 // UnmarshalJSON reads what MarshalJSON wrote.
@@ -219,7 +227,7 @@ func (c *Contract) UnmarshalJSON(raw []byte) error {
 		Timeout:     time.Duration(in.TimeoutMS) * time.Millisecond,
 		WaitTimeout: time.Duration(in.WaitTimeoutMS) * time.Millisecond,
 		AtMostOnce:  in.AtMostOnce, ErrorPropagation: in.ErrorPropagation, Batch: in.Batch, DependsOn: in.DependsOn,
-		Context: in.Context, Approval: in.Approval,
+		Context: in.Context, Approval: in.Approval, WholeRequest: in.Request == WholeRequest,
 	}
 	return nil
 }

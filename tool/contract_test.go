@@ -99,6 +99,7 @@ func TestContractRoundTrip(t *testing.T) {
 		`{"name":"a","x-orchestration":{"delivery":"at_most_once","timeout_ms":1}}`,
 		`{"name":"a","x-orchestration":{"mode":"dependent","depends_on":[{"tool":"b","required_fields":["x","y"]}],
 		  "batch":{"argument":"i","max_items":2,"max_wait_ms":7},"backoff":{"jitter":0.25,"max_ms":100},"wait_timeout_ms":1500}}`,
+		`{"name":"a","x-orchestration":{"request":"whole"}}`,
 	} {
 		c := contractOf(t, raw)
 		c.Context = tool.ContextFilter{Filter: tool.AllowKeys, Keys: []string{"tenantId"}}
@@ -173,6 +174,7 @@ func TestContradictionsHaveHints(t *testing.T) {
 		"batch of a sequential tool":  {`{"mode":"sequential-only",` + batch + `}}`, "needs max_concurrency of at least 100; it is 1", "the mode is sequential-only"},
 		"batch wait too long":         {`{"batch":{"argument":"items","max_items":5,"max_wait_ms":60001}}`, "batch.max_wait_ms: must be a whole number from 0 to 60000", ""},
 		"wait over a week":            {`{"wait_timeout_ms":604800001}`, "wait_timeout_ms: must be a whole number from 1 to 604800000", ""},
+		"request in halves":           {`{"request":"half"}`, `request: "half" is none of whole`, ""},
 		"wait of nothing":             {`{"wait_timeout_ms":0}`, "wait_timeout_ms: must be", ""},
 		"waits less than its batch":   {`{"wait_timeout_ms":20,"batch":{"argument":"items","max_items":5,"max_wait_ms":50}}`, "wait_timeout_ms: 20 is less than the 50 ms", "lower batch.max_wait_ms"},
 		"waits less than the default": {`{"wait_timeout_ms":4,"batch":{"argument":"items","max_items":5}}`, "less than the 5 ms", "raise wait_timeout_ms"},
@@ -211,7 +213,7 @@ func TestWhatIsNoContradiction(t *testing.T) {
 func TestContractBuiltInGoIsChecked(t *testing.T) {
 	t.Parallel()
 	for _, o := range []tool.Orchestration{
-		{Mode: "x"}, {MaxConcurrency: -1}, {TimeoutMS: -1}, {Delivery: "x"}, {ErrorPropagation: "x"},
+		{Mode: "x"}, {Request: "x"}, {MaxConcurrency: -1}, {TimeoutMS: -1}, {Delivery: "x"}, {ErrorPropagation: "x"},
 		{Retry: &tool.Retry{MaxAttempts: 99}}, {Backoff: &tool.Backoff{Jitter: math.NaN()}},
 		{Backoff: &tool.Backoff{Initial: -1}}, {Retry: &tool.Retry{Backoff: &tool.Backoff{Strategy: "x"}}},
 		{Batch: &tool.Batch{}}, {DependsOn: []tool.Dependency{{}}}, {WaitTimeoutMS: -1}, {WaitTimeoutMS: tool.MaxDuration.Milliseconds() + 1},
@@ -239,6 +241,10 @@ func TestContractForm(t *testing.T) {
 	require.NoError(t, err)
 	require.NotContains(t, string(plain), "context")
 	require.NotContains(t, string(plain), "wait_timeout_ms")
+	require.NotContains(t, string(plain), "request")
+	whole, err := json.Marshal(contractOf(t, `{"name":"a","x-orchestration":{"request":"whole"}}`))
+	require.NoError(t, err)
+	require.Contains(t, string(whole), `"request":"whole"`)
 }
 
 func TestPolicy(t *testing.T) {

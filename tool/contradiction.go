@@ -42,6 +42,9 @@ func (o Orchestration) checkWords(*Definition) error {
 	default:
 		return badField("delivery", "%q is neither at_least_once nor at_most_once", clip(string(o.Delivery)))
 	}
+	if o.Request != "" && o.Request != WholeRequest {
+		return badField("request", "%q is not whole", clip(string(o.Request)))
+	}
 	if err := o.Approval.check(); err != nil {
 		return err
 	}

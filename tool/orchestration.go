@@ -25,6 +25,12 @@ const (
 	AtMostOnce  Delivery = "at_most_once"  // never again; a lost worker leaves outcome_unknown
 )
 
+// RequestForm is how a planner is sent what an agent asks it.
+type RequestForm string
+
+// WholeRequest is a request with the bytes of all rounds in it. Without it a request names the last part of them.
+const WholeRequest RequestForm = "whole"
+
 // Propagation is what one failed item does to the rest of its batch (seed 003, "Error propagation contracts").
 type Propagation string
 
@@ -53,6 +59,8 @@ type Orchestration struct {
 	Delivery         Delivery    `json:"delivery,omitempty"`
 	// Approval says which calls wait for a person's approval: AlwaysApprove, or a condition on the arguments.
 	Approval Approval `json:"approval,omitempty"`
+	// Request says how the tool takes requests where it is an agent's planner: WholeRequest, or empty for in parts.
+	Request RequestForm `json:"request,omitempty"`
 	// Extra are fields that this version doesn't know; they are kept as they came.
 	Extra map[string]json.RawMessage `json:"-"`
 }
@@ -81,7 +89,7 @@ type Retry struct {
 var (
 	orchestrationFields = []string{
 		"mode", "max_concurrency", "depends_on", "backoff", "retry", "timeout_ms", "wait_timeout_ms", "error_propagation",
-		"batch", "delivery", "approval",
+		"batch", "delivery", "approval", "request",
 	}
 	retryFields      = []string{"max_attempts", "backoff"}
 	batchFields      = []string{"argument", "max_items", "max_wait_ms"}
@@ -104,6 +112,7 @@ func (o *Orchestration) UnmarshalJSON(raw []byte) error {
 		ErrorPropagation: Propagation(f.oneOf("error_propagation", string(FailFast), string(PartialSuccess))),
 		Delivery:         Delivery(f.oneOf("delivery", string(AtLeastOnce), string(AtMostOnce))),
 		Approval:         Approval(f.str("approval")),
+		Request:          RequestForm(f.oneOf("request", string(WholeRequest))),
 	}
 	f.decode("backoff", &o.Backoff, "an object")
 	f.decode("retry", &o.Retry, "an object")

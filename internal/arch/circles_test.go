@@ -33,7 +33,7 @@ var circular = map[string]int{
 	"subjects":             24,
 	"tool":                 63,
 	"wire":                 20,
-	"worker":               74,
+	"worker":               69,
 }
 
 func circleProblems(h *house.House) (problems []string) {

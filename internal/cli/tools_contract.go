@@ -33,6 +33,7 @@ func terms(c *tool.Contract, tenants []string) []part {
 		{"depends on", dependencyWords(c.DependsOn)},
 		{"approval", cmp.Or(oneLine(string(c.Approval)), "none")},
 		{"error propagation", string(c.ErrorPropagation)},
+		{"request", requestWords(c.WholeRequest)},
 		{"context", contextWords(c.Context)},
 		{"tenants", cmp.Or(strings.Join(tenants, ", "), "all")},
 	}
@@ -43,6 +44,13 @@ func orNone(d time.Duration) string {
 		return "none"
 	}
 	return d.String()
+}
+
+func requestWords(whole bool) string {
+	if whole {
+		return "whole"
+	}
+	return "in parts"
 }
 
 func backoffWords(b tool.Backoff) string {
@@ -85,6 +93,7 @@ func contextWords(f tool.ContextFilter) string {
 // usual are the terms that go without saying where they have these values.
 var usual = map[string]string{
 	"wait timeout": "none", "batch": "none", "depends on": "nothing", "context": "pass-through", "tenants": "all",
+	"request": "in parts",
 }
 
 // ofTemplates are the terms that mean something of a tool that is a plan or an agent.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 
+	"github.com/stepjet/stepjet/agent/parts"
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/model"
 )
@@ -13,7 +14,7 @@ import (
 // that one can't now. Usage says who answered. Errors have the codes of a tool: invalid_arguments for a request that is
 // none, tool_failed for what may pass, tool_terminal for what can't.
 func (c *Caller) Call(ctx context.Context, args json.RawMessage) (*model.Answer, error) {
-	whole, err := c.parts.Whole(ctx, args, c.fetch)
+	whole, err := c.whole(ctx, args)
 	if err != nil {
 		return nil, err
 	}
@@ -48,4 +49,23 @@ func (c *Caller) Call(ctx context.Context, args json.RawMessage) (*model.Answer,
 		return nil, f.Fault()
 	}
 	return nil, first
+}
+
+// whole puts a request together. A name that is none is the request's fault; parts that are not what they should be are
+// nobody's whom another attempt helps.
+func (c *Caller) whole(ctx context.Context, args json.RawMessage) ([]byte, error) {
+	if _, _, err := parts.Named(args); err != nil {
+		return nil, err
+	}
+	whole, err := c.parts.Whole(ctx, args, c.fetch)
+	var f *fault.Error
+	if errors.As(err, &f) && f.Code == fault.InvalidArguments {
+		wrong := *f
+		wrong.Code = fault.ToolTerminal
+		if wrong.Hint == "" {
+			wrong.Hint = "parts are written by orchestrators; nothing of this one is used, and the model was not asked"
+		}
+		return nil, &wrong
+	}
+	return whole, err
 }

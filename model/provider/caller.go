@@ -104,8 +104,8 @@ func (c *Caller) Share(tool string, r Rates, log *slog.Logger) {
 	c.limit = &limiter{tool: tool, rates: r, log: log, begun: time.Now()}
 }
 
-// ReadParts says how the parts are read that requests of agents name (package agent/parts); without it such a request is
-// refused. It is called before Host.
+// ReadParts says how the parts are read that requests of agents name (package agent/parts). Host reads them of the
+// step's own run (worker.ReadPart); without either such a request is refused.
 func (c *Caller) ReadParts(fetch parts.Fetch) { c.fetch = fetch }
 
 // Close closes idle connections. Calls under way are not touched.

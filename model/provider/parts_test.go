@@ -22,7 +22,10 @@ func TestARequestInParts(t *testing.T) {
 	s := newScript(t, stream(said("four")), stream(said("four")))
 	c := caller(t, model.OpenAI, "", s)
 	_, err := ask(t, c, request)
-	require.Equal(t, fault.InvalidArguments, fault.As(err).Code, "nobody has said how")
+	require.Equal(t, fault.ToolTerminal, fault.As(err).Code, "nobody has said how")
+	require.NotEmpty(t, fault.As(err).Hint)
+	_, err = ask(t, c, `{"part":{"name":"acme/r/1/a","sha256":""},"mode":"plan"}`)
+	require.Equal(t, fault.InvalidArguments, fault.As(err).Code)
 
 	reads := 0
 	c.ReadParts(func(_ context.Context, name string) ([]byte, error) {

@@ -46,6 +46,9 @@ var inputSchema = json.RawMessage(`{"type":"object","properties":{
 
 // Host adds a model to a worker as a tool, which has not been started yet. Errors are those of worker.HandleRaw.
 func (c *Caller) Host(w *worker.Worker, def *tool.Definition) error {
+	if c.fetch == nil {
+		c.fetch = worker.ReadPart
+	}
 	return w.HandleRaw(def, func(ctx context.Context, args json.RawMessage) (worker.Output, error) {
 		a, err := c.Call(ctx, args)
 		if err != nil {
