@@ -62,6 +62,10 @@ const (
 	HeaderDeliveries = "Stepjet-Deliveries"
 	// HeaderContentType, on a result: application/json (default) or text/plain.
 	HeaderContentType = "Content-Type"
+	// HeaderType, on a result: what kind of object it is, 1 to 128 of [A-Za-z0-9_.:/-]; an agent keeps one with a type.
+	HeaderType = "Stepjet-Type"
+	// HeaderPlanner, on a result: what an agent's planner is shown in its place, as a JSON string.
+	HeaderPlanner = "Stepjet-Planner"
 	// HeaderTraceparent and HeaderTracestate (W3C Trace Context) are copied plan → step → result.
 	HeaderTraceparent = "traceparent"
 	HeaderTracestate  = "tracestate"

@@ -20,6 +20,8 @@ type Result struct {
 	Body           []byte
 	Handle         *outcome.Handle // where the body lies in the object store
 	Text           bool            // the body is text/plain: it becomes a JSON string
+	Type           string          // what kind of object it is, for agents; empty for none
+	Planner        string          // what a planner is shown in its place; empty: the result itself
 	Worker         string
 	Started, Ended time.Time
 	// Deliveries is how often the attempt was handed out; 0 and 1 are not written.
@@ -55,6 +57,12 @@ func (r Result) Message() (nats.Header, []byte) {
 	}
 	if r.Text {
 		h.set(subjects.HeaderContentType, "text/plain")
+	}
+	if r.Type != "" {
+		h.set(subjects.HeaderType, r.Type)
+	}
+	if r.Planner != "" {
+		h.set(subjects.HeaderPlanner, plannerText(r.Planner))
 	}
 	if r.Handle != nil {
 		h.setHandle(r.Handle)
@@ -103,7 +111,26 @@ func ParseCleanResult(h nats.Header, body []byte, ownCodes bool, redactor func()
 	if handle == nil {
 		r.Body = body
 	}
+	if v := get(h, subjects.HeaderType); subjects.ValidTool(v) {
+		r.Type = strings.Clone(v)
+	}
+	if v := get(h, subjects.HeaderPlanner); v != "" && len(v) <= MaxPlanner {
+		_ = json.Unmarshal([]byte(v), &r.Planner) // what is no text is none: the result itself is shown
+	}
 	return r
+}
+
+// MaxPlanner is the longest text that a planner is shown in a result's place, in bytes of its JSON: it is one of the
+// headers of a record, for which there are 16 KiB.
+const MaxPlanner = 8 << 10
+
+// plannerText writes a text as JSON of at most MaxPlanner bytes; what is too much is cut off.
+func plannerText(s string) string {
+	for most := MaxPlanner; ; most -= most / 4 {
+		if b := appendJSON(nil, text.Clip(s, most)); len(b) <= MaxPlanner {
+			return string(b)
+		}
+	}
 }
 
 // CheckResult says what is wrong with the handle of an attempt's result, in a run whose large values lie in a bucket.

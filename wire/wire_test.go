@@ -103,6 +103,24 @@ func TestResultForms(t *testing.T) {
 	golden(t, "result_text", h, body, wiretest.Opaque, recodeResult)
 	require.Equal(t, text, wire.ParseResult(h, body))
 
+	typed := wire.Result{Body: []byte(`{"id":7}`), Type: "crm.User", Planner: "Ann,\r\nuser 7 ☕", Worker: "w1"}
+	h, body = typed.Message()
+	golden(t, "result_typed", h, body, wiretest.Opaque, recodeResult)
+	require.Equal(t, typed, wire.ParseResult(h, body))
+	for _, long := range []string{strings.Repeat("x", 1<<20), strings.Repeat("\x01☕", 5000), strings.Repeat("\"", wire.MaxPlanner-3)} {
+		h, body = wire.Result{Planner: long}.Message()
+		got := wire.ParseResult(h, body).Planner
+		require.LessOrEqual(t, len(h[subjects.HeaderPlanner][0]), wire.MaxPlanner)
+		require.Greater(t, len(got), 1000)
+		require.True(t, strings.HasPrefix(long, strings.TrimSuffix(got, "…")))
+	}
+	for _, none := range []string{"7", `"`, `"` + strings.Repeat("x", wire.MaxPlanner) + `"`} {
+		h[subjects.HeaderPlanner], h[subjects.HeaderType] = []string{none}, []string{"a b"}
+		got := wire.ParseResult(h, body)
+		require.Empty(t, got.Planner)
+		require.Empty(t, got.Type)
+	}
+
 	large := wire.Result{Handle: &outcome.Handle{Name: "n", Size: 2 << 20, SHA256: "cd"}}
 	h, body = large.Message()
 	golden(t, "result_handle", h, body, wiretest.Opaque, recodeResult)

@@ -132,6 +132,9 @@ func call(ctx context.Context, store *kv.Store, tool string, n int, args string)
 	m, err := sub.NextMsgWithContext(ctx)
 	check(err)
 	r := wire.ParseResult(m.Header, m.Data)
+	if r.Error == nil && r.Type != "" {
+		return fmt.Sprintf("%s (a %s; a planner reads %q)", r.Body, r.Type, r.Planner)
+	}
 	if r.Error == nil {
 		return string(r.Body)
 	}
@@ -161,6 +164,27 @@ func (s Shop) Price(_ context.Context, in struct {
 		return 0, worker.Terminal(fmt.Errorf("no %s here", in.Item))
 	}
 	return p, nil
+}
+
+// User is what a tool finds.
+type User struct {
+	ID   int    `json:"id"`
+	Name string `json:"name"`
+}
+
+// A result with two readers: references of a plan and the outcome have the artifact, the planner of an agent reads the
+// text, and the type says what the agent keeps.
+func ExampleResult() {
+	demo(func(w *worker.Worker) {
+		worker.Handle(w, "find_user", func(_ context.Context, in struct {
+			Name string `json:"name"`
+		}) (worker.Result, error) {
+			u := User{ID: 7, Name: in.Name}
+			return worker.Result{Text: "found " + u.Name, Artifact: u, Type: "crm.User"}, nil
+		})
+	}, "find_user", `{"name":"Ann"}`)
+	// Output:
+	// {"id":7,"name":"Ann"} (a crm.User; a planner reads "found Ann")
 }
 
 // The methods of a value are tools, each under its name.

@@ -214,7 +214,7 @@ func (x *execution) succeed(out Output) {
 		x.fail(f)
 		return
 	}
-	x.decide(wire.Result{Body: out.Body, Text: out.Text})
+	x.decide(typed(wire.Result{Body: out.Body, Text: out.Text}, out))
 }
 
 // fail is decide for an error.

@@ -102,8 +102,7 @@ func byReflection(fn reflect.Value) Handler {
 		if len(results) == 2 {
 			out = results[0].Interface()
 		}
-		body, err := marshal(out)
-		return Output{Body: body}, err
+		return outputOf(out)
 	}
 }
 

@@ -44,6 +44,9 @@ func inputSchema(t reflect.Type) (json.RawMessage, error) {
 // outputSchema infers the schema of a tool's result; nil where its type has none that could be inferred (a recursive
 // one). A definition may lack it.
 func outputSchema(t reflect.Type) json.RawMessage {
+	if t == resultType {
+		return nil
+	}
 	raw, err := infer(t)
 	if err != nil {
 		return nil

@@ -34,8 +34,7 @@ func erase[In, Out any](fn func(ctx context.Context, in In) (Out, error)) Handle
 		if err != nil {
 			return Output{}, err
 		}
-		body, err := marshal(out)
-		return Output{Body: body}, err
+		return outputOf(out)
 	}
 }
 

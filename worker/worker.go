@@ -24,6 +24,8 @@ type Output struct {
 	Body []byte
 	// Text says that Body is plain text even where it could be read as JSON.
 	Text bool
+	// Type and Planner are Type and Text of a Result: what kind of object Body is, and what a planner reads in its place.
+	Type, Planner string
 }
 
 // Handler is a tool with its types erased: arguments as JSON that fits the input schema, the result as bytes. The
