@@ -9,6 +9,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/tool"
 	"github.com/stepjet/stepjet/wire"
@@ -27,6 +28,9 @@ const (
 	AnswerWithin = time.Second
 	// beatsGone is for how long nothing may be heard of a worker before it is gone.
 	beatsGone = wire.MissedBeats*wire.BeatEvery + time.Second
+	// answersSoon is how long an Ear waits for what workers answer that are not busy, and earFor for how long it goes on
+	// listening: whoever looks once looks again.
+	answersSoon, earFor = 300 * time.Millisecond, time.Minute
 	// maxWorkers bounds the workers that one listener remembers, maxOfUser those of one user, so that one that beats
 	// under ever new names hides no others but its own.
 	maxWorkers, maxOfUser = 10_000, 2_000
@@ -184,4 +188,86 @@ func (w *Workers) take(m *nats.Msg) {
 	x.Name, x.User, x.Heard = name, user, w.now().UTC()
 	x.Since = x.Heard.Add(-beat.Up)
 	w.heard[key] = x
+}
+
+// Ear hears beats only while somebody wants to know something of them, and for a while after that: of thousands of
+// workers they are thousands of messages in a few seconds. It is safe for use by several goroutines.
+type Ear struct {
+	beats Beats
+
+	mu      sync.Mutex
+	heard   *Workers // nil: it doesn't listen
+	begun   time.Time
+	refused uint64 // how often the connection had been lost, and one more, when it might not listen; 0: it might
+	end     *time.Timer
+}
+
+// Ear returns an ear that doesn't listen yet.
+func (b Beats) Ear() *Ear { return &Ear{beats: b} }
+
+// Holder returns a live worker that hosts a tool and takes no steps of it, and its word on that; nil where there is none, or another
+// takes them. Errors: those of Hear; one that may not hear is told so once for each connection, and nil after that.
+func (e *Ear) Holder(ctx context.Context, name string) (*tool.Worker, *tool.WorkerTool, error) {
+	heard, fresh, err := e.listen(ctx)
+	if err != nil || heard == nil {
+		return nil, nil, err
+	}
+	if fresh > 0 && !e.beats.pause(ctx, fresh) {
+		return nil, nil, e.beats.explain(ctx, context.Cause(ctx))
+	}
+	all, _ := heard.List()
+	w := holderOf(all, name)
+	if w == nil {
+		return nil, nil, nil
+	}
+	return w, w.Of(name), nil
+}
+
+// holderOf returns the first worker that holds a tool and says why, or any that holds it; nil where another takes its steps.
+func holderOf(all []tool.Worker, name string) (holder *tool.Worker) {
+	for i := range all {
+		t := all[i].Of(name)
+		switch {
+		case t == nil || all[i].Leaving:
+		case !t.Held:
+			return nil
+		case holder == nil || holder.Of(name).Why == "":
+			holder = &all[i]
+		}
+	}
+	return holder
+}
+
+// listen has the ear listen for a while from now on. fresh is for how long yet not all have answered.
+func (e *Ear) listen(ctx context.Context) (heard *Workers, fresh time.Duration, err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.heard != nil {
+		e.end.Reset(earFor)
+		return e.heard, answersSoon - time.Since(e.begun), nil
+	}
+	life := e.beats.nc.Stats().Reconnects + 1
+	if e.refused == life {
+		return nil, 0, nil
+	}
+	if e.heard, err = e.beats.Hear(ctx); err != nil {
+		e.heard = nil
+		if fault.CodeOf(err) == fault.Permission {
+			e.refused = life
+		}
+		return nil, 0, err
+	}
+	e.begun, e.end = time.Now(), time.AfterFunc(earFor, e.Stop)
+	return e.heard, answersSoon, nil
+}
+
+// Stop ends the listening, until somebody wants to know something again.
+func (e *Ear) Stop() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.heard != nil {
+		e.end.Stop()
+		e.heard.Stop()
+		e.heard = nil
+	}
 }

@@ -80,3 +80,18 @@ func TestWorkersAreBounded(t *testing.T) {
 	w.take(beatOf("liar", "again", wire.Beat{}))
 	require.Equal(t, []string{"liar/again"}, names(w))
 }
+
+// Who holds a tool is of interest where nobody takes its steps, and most of all who says why.
+func TestWhoHoldsATool(t *testing.T) {
+	t.Parallel()
+	holds := func(name, why string) tool.Worker {
+		return tool.Worker{Name: name, Tools: []tool.WorkerTool{{Tool: "x", Held: true, Why: why}}}
+	}
+	leaving := holds("l", "it ends")
+	leaving.Leaving = true
+	require.Nil(t, holderOf(nil, "x"))
+	require.Nil(t, holderOf([]tool.Worker{leaving, holds("a", "")}, "y"))
+	require.Equal(t, "b", holderOf([]tool.Worker{leaving, holds("a", ""), holds("b", "why"), holds("c", "why")}, "x").Name)
+	serves := tool.Worker{Name: "s", Tools: []tool.WorkerTool{{Tool: "x"}}}
+	require.Nil(t, holderOf([]tool.Worker{holds("a", "why"), serves}, "x"))
+}

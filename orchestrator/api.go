@@ -29,13 +29,14 @@ type api struct {
 	loops *loops
 	reg   *registry
 	tools *kv.Registry
+	ear   *kv.Ear
 	subs  []*nats.Subscription
 	keyless
 	streams streams
 }
 
-func newAPI(p *self, ls *loops, reg *registry, tools *kv.Registry) *api {
-	return &api{env: ls.all[0].env, of: p, loops: ls, reg: reg, tools: tools}
+func newAPI(p *self, ls *loops, reg *registry, store *kv.Store) *api {
+	return &api{env: ls.all[0].env, of: p, loops: ls, reg: reg, tools: store.Registry, ear: store.Beats().Ear()}
 }
 
 func (s *api) open() error {
@@ -77,6 +78,7 @@ func (s *api) open() error {
 }
 
 func (s *api) close() {
+	s.ear.Stop()
 	for _, sub := range s.subs {
 		_ = sub.Unsubscribe() // the connection may be gone already; then so is the subscription
 	}

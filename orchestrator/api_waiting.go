@@ -81,13 +81,17 @@ func (r *run) eachCall(of machine.Numbers, steps []outcome.Step, one func(machin
 func (s *api) explainRest(ctx context.Context, ask []waiter) {
 	type state struct {
 		kv.Lag
-		err error
+		err  error
+		held string
 	}
 	states := map[string]state{}
 	for _, x := range ask {
 		now, known := states[x.tool]
 		if !known {
 			now.Lag, now.err = s.env.store.Lag(ctx, x.tool, x.shard)
+			if now.err == nil && now.Leased == 0 && now.Asking == 0 {
+				now.held = s.heldBy(ctx, x.tool)
+			}
 			states[x.tool] = now
 		}
 		switch {
@@ -97,10 +101,32 @@ func (s *api) explainRest(ctx context.Context, ask []waiter) {
 			x.step.Waiting = "a worker of " + x.tool
 		case x.seq > 0 && x.seq <= now.Given:
 			x.step.Status = outcome.StepRunning
+		case now.held != "":
+			x.step.Waiting = now.held
 		default:
 			x.step.Waiting = waitsForWorker(x.tool, now.Lag)
 		}
 	}
+}
+
+// heldBy says that a worker lives which holds a tool, and why, in its own words; empty where there is none, or it isn't
+// known.
+func (s *api) heldBy(ctx context.Context, name string) string {
+	w, t, err := s.ear.Holder(ctx, name)
+	if fault.CodeOf(err) == fault.Permission {
+		s.log.Warn("this orchestrator may not hear which workers live, so stepjet get can't say why a tool is held", "error", err,
+			"hint", "print its permissions anew with stepjet acl orchestrator")
+	} else if err != nil {
+		s.log.Debug("workers can't be asked whether they hold a tool", "tool", name, "error", err)
+	}
+	if w == nil {
+		return ""
+	}
+	said := fmt.Sprintf("no worker of %s takes its steps: %s holds them", name, w.Name)
+	if t.Why != "" {
+		said += ", since " + t.Why
+	}
+	return said
 }
 
 // waitsForWorker says why a step that lies in its tool's stream has not been given to a worker.

@@ -114,7 +114,7 @@ func (o *Orchestrator) Run(ctx context.Context) error {
 		return err
 	}
 	defer unwatch()
-	svc := newAPI(&o.self, ls, reg, store.Registry)
+	svc := newAPI(&o.self, ls, reg, store)
 	if err := svc.open(); err != nil {
 		svc.close()
 		return err

@@ -41,6 +41,8 @@ type WorkerTool struct {
 	Failed int64 `json:"failed,omitempty"`
 	// Held says that the worker takes no steps of it now: its gate is closed.
 	Held bool `json:"held,omitempty"`
+	// Why says why it is held, where the worker tells.
+	Why string `json:"why,omitempty"`
 }
 
 // Of returns what the worker says of a tool; nil where it names none of that name.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/stepjet/stepjet/internal/text"
 	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/tool"
 )
@@ -24,6 +25,8 @@ const (
 	MaxBeatTools = 256
 	// MaxBeatTenants bounds the tenants that it names.
 	MaxBeatTenants = 32
+	// MaxBeatWhy bounds why a tool is held, in bytes.
+	MaxBeatWhy = 200
 	// MaxBeat bounds its body, in bytes: what is larger is not looked into.
 	MaxBeat = 128 << 10
 )
@@ -65,11 +68,21 @@ func (b Beat) Body() []byte {
 		tools = tools[:MaxBeatTools]
 	}
 	slices.SortFunc(tools, byName)
-	body, _ := json.Marshal(beatBody{ // strings and numbers: it can't fail
+	for i := range tools {
+		tools[i].Why = text.Clip(tools[i].Why, MaxBeatWhy)
+	}
+	form := beatBody{
 		Version: w.Version, Host: w.Host, PID: w.PID, UpMS: b.Up.Milliseconds(), Leaving: w.Leaving, Gone: b.Gone,
 		Busy: w.Busy, Done: w.Done, Failed: w.Failed, Tools: tools, More: w.More,
 		Tenants: w.Tenants[:min(len(w.Tenants), MaxBeatTenants)],
-	})
+	}
+	body, _ := json.Marshal(form) // strings and numbers: it can't fail
+	if len(body) > MaxBeat {      // long reasons, of many tools, that JSON writes longer still
+		for i := range tools {
+			tools[i].Why = ""
+		}
+		body, _ = json.Marshal(form)
+	}
 	return body
 }
 
@@ -108,7 +121,7 @@ func ParseBeat(h nats.Header, body []byte) Beat {
 		}
 		named[t.Tool] = true
 		t.Slots, t.Busy = int(within(int64(t.Slots), 1<<16)), int(within(int64(t.Busy), 1<<16))
-		t.Done, t.Failed = within(t.Done, exact), within(t.Failed, exact)
+		t.Done, t.Failed, t.Why = within(t.Done, exact), within(t.Failed, exact), shown(t.Why, MaxBeatWhy)
 		w.Tools = append(w.Tools, t)
 	}
 	for _, tenant := range b.Tenants[:min(len(b.Tenants), MaxBeatTenants)] {

@@ -24,7 +24,7 @@ func TestBeatForms(t *testing.T) {
 		Up: 61_250 * time.Millisecond,
 		Worker: tool.Worker{
 			Version: "v0.3.0 0123456789ab", Host: "pod-7", PID: 17, Leaving: true, Busy: 3, Done: 1204, Failed: 7, More: 2744,
-			Tools:   []tool.WorkerTool{{Tool: "fetch", Slots: 64, Busy: 3, Done: 1204, Failed: 7}, {Tool: "search", Slots: 8, Held: true}},
+			Tools:   []tool.WorkerTool{{Tool: "fetch", Slots: 64, Busy: 3, Done: 1204, Failed: 7}, {Tool: "search", Slots: 8, Held: true, Why: "nobody has agreed to its new definition"}},
 			Tenants: []string{"acme"},
 		},
 	}
@@ -48,7 +48,7 @@ func TestABeatIsBounded(t *testing.T) {
 		case i%100 == 99:
 			x.Busy = 65536
 		case i%1000 == 0:
-			x.Held = true
+			x.Held, x.Why = true, strings.Repeat("away", 100)
 		}
 		w.Tools = append(w.Tools, x)
 	}
@@ -64,11 +64,19 @@ func TestABeatIsBounded(t *testing.T) {
 		}
 		if x.Held {
 			held++
+			require.Len(t, x.Why, wire.MaxBeatWhy)
 		}
 	}
 	require.Equal(t, []int{30, 3}, []int{busy, held})
 	require.Equal(t, w.Tools[2999], *read.Of(w.Tools[2999].Tool), "it is at work")
 	require.Nil(t, read.Of(w.Tools[2998].Tool))
+
+	for i := range w.Tools {
+		w.Tools[i].Held, w.Tools[i].Why = true, strings.Repeat("<", wire.MaxBeatWhy)
+	}
+	body = wire.Beat{Worker: w}.Body()
+	require.LessOrEqual(t, len(body), wire.MaxBeat)
+	require.Len(t, wire.ParseBeat(wire.Versioned(), body).Worker.Tools, wire.MaxBeatTools, "reasons are left out before tools are")
 }
 
 // That a beat came says that its worker lives, whatever it says.
@@ -87,6 +95,7 @@ func TestHostileBeats(t *testing.T) {
 		tools = append(tools, map[string]any{"tool": fmt.Sprint("t", i%300), "slots": -1, "busy": 1 << 40, "done": -5})
 	}
 	tools[0]["tool"] = "a b"
+	tools[1]["why"] = "\x1b[2J" + strings.Repeat("x", 500)
 	body, err := json.Marshal(map[string]any{
 		"version": strings.Repeat("v", 500), "host": "\x1b[31m\u202eh\n", "pid": -3, "up_ms": int64(1) << 62, "busy": -1, "done": int64(1) << 62,
 		"failed": -9, "more": -1, "tools": tools, "tenants": []string{"acme", "a.>", ""},
@@ -98,6 +107,8 @@ func TestHostileBeats(t *testing.T) {
 	require.Equal(t, 10*365*24*time.Hour, b.Up)
 	require.Equal(t, []int64{0, 0, 1 << 53, 0, 0}, []int64{int64(b.Worker.PID), int64(b.Worker.Busy), b.Worker.Done, b.Worker.Failed, int64(b.Worker.More)})
 	require.Len(t, b.Worker.Tools, wire.MaxBeatTools)
+	require.Equal(t, "_[2J"+strings.Repeat("x", wire.MaxBeatWhy-4), b.Worker.Tools[0].Why)
+	b.Worker.Tools[0].Why = ""
 	require.Equal(t, tool.WorkerTool{Tool: "t1", Busy: 1 << 16}, b.Worker.Tools[0])
 	require.Equal(t, []string{"acme"}, b.Worker.Tenants)
 }

@@ -109,7 +109,10 @@ func (a *alive) beat(gone bool) wire.Beat {
 	w.Tools = make([]tool.WorkerTool, 0, len(a.e.tools))
 	for _, h := range a.e.tools {
 		t := tool.WorkerTool{
-			Tool: h.def.Name, Slots: h.slots, Done: h.done.Load(), Failed: h.failed.Load(), Held: h.gate != nil && h.gate.Closed(),
+			Tool: h.def.Name, Slots: h.slots, Done: h.done.Load(), Failed: h.failed.Load(),
+		}
+		if h.gate != nil && h.gate.Closed() {
+			t.Held, t.Why = true, h.gate.Why()
 		}
 		if f := h.feed.Load(); f != nil {
 			t.Busy = f.taken(h.slots)

@@ -15,6 +15,7 @@ import (
 type Gate struct {
 	mu     sync.Mutex
 	closed bool
+	why    string
 	pulls  map[string]pull // by tool
 }
 
@@ -25,10 +26,21 @@ type pull struct {
 }
 
 // Open has steps taken again.
-func (g *Gate) Open() { g.set(false) }
+func (g *Gate) Open() { g.set(false, "") }
 
 // Close has no more steps taken.
-func (g *Gate) Close() { g.set(true) }
+func (g *Gate) Close() { g.set(true, "") }
+
+// CloseFor has no more steps taken, and says why to whoever looks at a run that waits for them: a sentence without a
+// capital or a full stop, such as "nobody has agreed to its new definition". It may be called again for another reason.
+func (g *Gate) CloseFor(why string) { g.set(true, why) }
+
+// Why returns the reason that a closed gate was given; empty where there is none, or it is open.
+func (g *Gate) Why() string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.why
+}
 
 // Closed reports whether no steps are taken.
 func (g *Gate) Closed() bool {
@@ -37,9 +49,10 @@ func (g *Gate) Closed() bool {
 	return g.closed
 }
 
-func (g *Gate) set(closed bool) {
+func (g *Gate) set(closed bool, why string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	g.why = why
 	if g.closed == closed {
 		return
 	}

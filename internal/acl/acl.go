@@ -114,7 +114,6 @@ func New(s Spec) (*Grant, error) {
 		if s.Role == Doctor {
 			g.request(One, subjects.IntakeFilter, subjects.IntakeShardsFilter, subjects.PingSubject, subjects.QueuesSubject)
 			g.request(Many, subjects.DemandSubject)
-			g.hearBeats()
 			for _, tenant := range s.Declared { // stepjet tenant remove
 				g.request(One, subjects.StreamRequest("DELETE", subjects.BlobsStream(subjects.BlobsOf(tenant))))
 			}

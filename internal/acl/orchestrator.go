@@ -44,6 +44,7 @@ func (g *Grant) orchestrate(s Spec) {
 		subjects.QueuesSubject, subjects.RegisterFilter,
 		subjects.ApplyTemplateFilter, subjects.OverrideFilter, subjects.TenantOverrideFilter, subjects.RemoveFilter,
 		subjects.APIAll)
+	g.hearBeats() // to say why nobody takes a step
 }
 
 // observe is reading what there is of all runs, and publishing nothing that is stored.

@@ -110,6 +110,9 @@ func workerTools(w *tool.Worker) string {
 		part := fmt.Sprintf("%s %d/%d", t.Tool, t.Busy, t.Slots)
 		if t.Held {
 			part += " held"
+			if t.Why != "" {
+				part += " (" + oneLine(t.Why) + ")"
+			}
 		}
 		parts = append(parts, part)
 	}

@@ -45,11 +45,11 @@ func TestWorkersInATable(t *testing.T) {
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	require.NoError(t, showWorkers(a, []tool.Worker{
 		{Name: "a", Host: "pod-1", Version: "v0.3.0", Heard: now, Since: now.Add(-time.Hour), Busy: 3, Done: 1204, Failed: 7, More: 2744,
-			Tools: []tool.WorkerTool{{Tool: "fetch", Slots: 8, Held: true}, {Tool: "search", Slots: 64, Busy: 3}}},
+			Tools: []tool.WorkerTool{{Tool: "fetch", Slots: 8, Held: true, Why: "its server\nis away"}, {Tool: "search", Slots: 64, Busy: 3}}},
 		{Name: "b\x1b[31m\n", Host: "pod-2", Version: "v0.2.0", Heard: now, Since: now, Leaving: true, Tools: []tool.WorkerTool{}},
 	}))
 	require.Equal(t, `WORKER   HOST   VERSION     UP  BUSY  DONE  FAILED  TOOLS
-a        pod-1  v0.3.0   1h00m     3  1204       7  search 3/64, fetch 0/8 held, and 2744 more
+a        pod-1  v0.3.0   1h00m     3  1204       7  search 3/64, fetch 0/8 held (its server is away), and 2744 more
 b [31m   pod-2  v0.2.0    0 ms     0     0       0  (leaving)
 `, out.String())
 	require.Contains(t, errs.String(), "2 versions of Stepjet")

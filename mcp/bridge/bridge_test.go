@@ -214,7 +214,9 @@ func TestWhileAServerIsAwayNothingIsTaken(t *testing.T) {
 	require.NoError(t, err)
 	w.eventually("it waits for a worker", func() bool {
 		doc, err := w.Client().Get(w.ctx(), run.ID())
-		return err == nil && len(doc.Steps) == 1 && strings.Contains(doc.Steps[0].Waiting, "no worker of s_echo")
+		return err == nil && len(doc.Steps) == 1 && 
+			strings.HasPrefix(doc.Steps[0].Waiting, "no worker of s_echo takes its steps: ") &&
+			strings.HasSuffix(doc.Steps[0].Waiting, " holds them, since its MCP server s is away, and is tried again and again")
 	})
 	require.NoError(t, os.Remove(broken))
 	end, err := run.Wait(w.ctx())
@@ -308,6 +310,14 @@ func TestAChangedDefinitionIsHeld(t *testing.T) {
 	t.Logf("held after %s", time.Since(changedAt))
 	require.NotEmpty(t, echo.held())
 	require.Equal(t, `"x"`, w.succeeds("web_text", `{"text":"x"}`), "the others go on")
+	run, err := w.Client().Submit(w.ctx(), []byte(`{"steps":[{"id":"s","tool":"web_echo"}]}`), client.SubmitOptions{})
+	require.NoError(t, err)
+	w.eventually("whoever looks reads why", func() bool {
+		doc, err := w.Client().Get(w.ctx(), run.ID())
+		return err == nil && len(doc.Steps) == 1 &&
+			strings.Contains(doc.Steps[0].Waiting, "since its MCP server has changed its definition, and nobody has agreed to that")
+	})
+	require.NoError(t, w.Client().Cancel(w.ctx(), run.ID(), "test"))
 
 	second, err := Open(w.ctx(), Options{File: w.file, TrustFirstUse: true})
 	require.NoError(t, err)

@@ -13,7 +13,7 @@ func (t *bridged) judged(v servers.Verdict, log *slog.Logger) {
 	why := ""
 	switch v {
 	case servers.Changed:
-		why = "its MCP server has changed its definition, and nobody has agreed to that"
+		why = "its MCP server has changed its definition, and nobody has agreed to that (stepjet mcp diff)"
 	case servers.Gone:
 		why = "its MCP server doesn't list it any more"
 	case servers.Same, servers.New, servers.Unseen, servers.Unfit: // as it was agreed to, or never hosted

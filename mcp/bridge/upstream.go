@@ -179,9 +179,12 @@ func (u *upstream) settle() {
 	defer u.mu.Unlock()
 	away := u.restarts > 0 && u.alive == 0
 	for _, t := range u.tools {
-		if away || t.held() != "" {
-			t.gate.Close()
-		} else {
+		switch why := t.held(); {
+		case why != "":
+			t.gate.CloseFor(why)
+		case away:
+			t.gate.CloseFor("its MCP server " + u.entry.Name + " is away, and is tried again and again")
+		default:
 			t.gate.Open()
 		}
 	}
