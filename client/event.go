@@ -11,8 +11,8 @@ import (
 
 // Event is something that happened to a run.
 type Event struct {
-	// Kind is one of subjects.EventStart, EventStep, EventQuestion, EventAmend, EventEnd and EventConflict; it says which
-	// fields are set.
+	// Kind is one of subjects.EventStart, EventStep, EventProgress, EventQuestion, EventAmend, EventEnd and
+	// EventConflict; it says which fields are set.
 	Kind string    `json:"kind"`
 	Run  string    `json:"run"`
 	Time time.Time `json:"time,omitzero"`
@@ -35,6 +35,9 @@ type Event struct {
 	// where it isn't known.
 	MS       float64 `json:"ms,omitempty"`
 	QueuedMS float64 `json:"queued_ms,omitempty"`
+	// Progress is, of an event of that kind, what the worker of a step says of how far it is; Step, Tool and Attempt name
+	// what it is about.
+	Progress *outcome.Progress `json:"progress,omitempty"`
 	// Worker is who executed the attempt.
 	Worker string `json:"worker,omitempty"`
 	// Waiting says what a step that is not over waits for: a worker, the tool's limit, the end of a backoff, a person;
@@ -67,6 +70,10 @@ func parseEvent(subject string, body []byte) (e Event, ok bool) {
 		var x wire.StepEvent
 		x, ok = wire.ParseEvent[wire.StepEvent](body)
 		e = stepEvent(x)
+	case subjects.EventProgress:
+		var x wire.ProgressEvent
+		x, ok = wire.ParseEvent[wire.ProgressEvent](body)
+		e.Step, e.Tool, e.Attempt, e.Progress = x.Step, x.Tool, x.Attempt, &x.Progress
 	case subjects.EventQuestion:
 		var x wire.QuestionEvent
 		x, ok = wire.ParseEvent[wire.QuestionEvent](body)

@@ -146,6 +146,10 @@ func (w *Watcher) take(ctx context.Context, m *nats.Msg, each func(Event)) (over
 		each(e)
 	case subjects.EventAmend:
 		w.amended(e, each)
+	case subjects.EventProgress:
+		if !w.told[e.Step] {
+			each(e)
+		}
 	case subjects.EventConflict:
 		each(e)
 	case subjects.EventEnd:

@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/tool"
 	"github.com/stepjet/stepjet/wire"
@@ -60,6 +61,27 @@ func (b Beats) Asked(now func()) (stop func(), err error) {
 // Refused returns why the server does not let a worker say that it lives; nil if it does, or has not been asked lately.
 func (b Beats) Refused(worker string) error {
 	if f := b.denied.of(subjects.Beat(b.nc.Opts.InboxPrefix, worker)); f != nil {
+		return f
+	}
+	return nil
+}
+
+// Tell says once how far an attempt is, to whoever watches its run. It does nothing while there is no connection.
+func (b Beats) Tell(of subjects.Attempt, p outcome.Progress) error {
+	if !b.nc.IsConnected() {
+		return nil
+	}
+	m := &nats.Msg{Subject: subjects.Progress(of), Header: wire.Versioned(), Data: wire.ProgressBody(p)}
+	if err := b.nc.PublishMsg(m); err != nil {
+		return Fault(err)
+	}
+	return nil
+}
+
+// Untold returns why the server did not let it be told how far an attempt is; nil if it did, or has not been asked
+// lately.
+func (b Beats) Untold(of subjects.Attempt) error {
+	if f := b.denied.of(subjects.Progress(of)); f != nil {
 		return f
 	}
 	return nil

@@ -106,6 +106,26 @@ func stepEvent(r *run, c machine.Call) wire.StepEvent {
 	return wire.StepEventOf(r.id.Plain(), &s, isList && c.Item == 0)
 }
 
+// progress passes on what a worker says of how far an attempt is, if that is out.
+func (a *announcer) progress(r *run, of subjects.Attempt, p outcome.Progress) {
+	if r.phase != running || r.machine == nil || r.generation != of.Generation || !r.has(of) {
+		return
+	}
+	c, ok := r.machine.Find(of.Step)
+	if !ok || !r.machine.Open(c, of.Number) {
+		return
+	}
+	now := a.clock.Now()
+	f := r.flights[c]
+	if f == nil || f.attempt != of.Number || now.Sub(f.told) < tellEvery {
+		return
+	}
+	f.told = now
+	a.tell(r, subjects.Event(r.id, subjects.EventProgress), func() []byte {
+		return wire.ProgressEvent{Run: r.id.Plain(), Step: of.Step, Tool: of.Tool, Attempt: of.Number, Progress: p}.Body()
+	})
+}
+
 // question announces that a run waits for a person.
 func (a *announcer) question(r *run, q *outcome.Question) {
 	a.tell(r, subjects.Event(r.id, subjects.EventQuestion), func() []byte {

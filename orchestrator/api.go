@@ -55,6 +55,7 @@ func (s *api) open() error {
 		{subjects.QueuesSubject, subjects.DoctorQueue, s.queues},
 		{subjects.IntakeFilter, "", s.submission},
 		{subjects.IntakeShardsFilter, "", s.submission},
+		{subjects.AllProgress, "", s.progress},
 	}
 	known := func(m *nats.Msg) bool {
 		_, plan := subjects.ParseSubmit(m.Subject)
@@ -135,6 +136,21 @@ func (s *api) request(m *nats.Msg) {
 			s.answerQuestion(l, m, id, verb)
 		case subjects.VerbAmend, subjects.VerbAmendApproved:
 			s.amend(l, m, id, verb == subjects.VerbAmendApproved)
+		}
+	})
+}
+
+// progress hears how far workers say that their steps are. Every orchestrator does, and the owner of the run passes it on.
+func (s *api) progress(m *nats.Msg) {
+	of, ok := subjects.ParseProgress(m.Subject)
+	p, readable := wire.ParseProgress(m.Data)
+	if !ok || !readable || !wire.KindProgress.Known(m.Header) {
+		return
+	}
+	l := s.loops.of(of.Partition())
+	l.post(func() {
+		if r := l.runs.byID[of.Run]; r != nil {
+			l.announcer.progress(r, of, p)
 		}
 	})
 }

@@ -20,7 +20,11 @@ type flight struct {
 	sending  atomic.Int32  // messages of it that this owner is making or sending: until they are stored it is not lost
 	bytes    int64         // of its arguments; those that an earlier owner sent are not counted
 	released bool
+	told     time.Time // when its worker's word on how far it is was last passed on
 }
+
+// tellEvery bounds how often it is told how far an attempt is, whatever its worker does.
+const tellEvery = 200 * time.Millisecond
 
 func (r *run) track(c machine.Call, f *flight) {
 	if r.flights == nil {

@@ -66,3 +66,13 @@ func appendBounded[T any](b []byte, name string, list []T, count func(T) int, ro
 	}
 	return b, max(room-(len(b)-start), 0)
 }
+
+// Progress is a worker's word on how far a step is. Nothing rests on it: it may be lost, and nobody has looked whether
+// it is so.
+type Progress struct {
+	// Done is how much was done, of Total, in whatever the tool counts; Total is 0 where it isn't known.
+	Done  float64 `json:"done"`
+	Total float64 `json:"total,omitempty"`
+	// Message says what goes on, to people.
+	Message string `json:"message,omitempty"`
+}

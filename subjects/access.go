@@ -76,6 +76,8 @@ const (
 	AllEvents  = "event.>"
 	AllNotices = "notify.>"
 	AllCancels = "cancel.>"
+	// AllProgress is what workers say of how far their steps are.
+	AllProgress = "progress.>"
 )
 
 // The requests of JetStream's API. stream and consumer may be "*" in permissions.

@@ -94,17 +94,31 @@ func ParseStep(subject string) (a Attempt, shard int, ok bool) {
 }
 
 // Cancel returns the subject that tells workers to stop an attempt; CancelFilter matches all of a tool.
-func Cancel(a Attempt) string {
-	return string(make(name, 0, room).text("cancel.").token(a.Tool).text(".").run(a.Run).text(".").attempt(&a))
+func Cancel(a Attempt) string { return toldOf("cancel.", &a) }
+
+// toldOf writes the subject of what is told of an attempt: kind, tool T R G S A.
+func toldOf(kind string, a *Attempt) string {
+	return string(make(name, 0, room).text(kind).token(a.Tool).text(".").run(a.Run).text(".").attempt(a))
 }
 
 // CancelFilter matches the cancellations of a tool.
 func CancelFilter(tool string) string { return "cancel." + Encode(tool) + ".>" }
 
 // ParseCancel reads a subject of Cancel.
-func ParseCancel(subject string) (Attempt, bool) {
-	var t [7]string // cancel tool T R G S A
-	if split(subject, t[:]) != 7 || t[0] != "cancel" {
+func ParseCancel(subject string) (Attempt, bool) { return parseTold("cancel", subject) }
+
+// Progress returns the subject on which a worker says how far an attempt is; ProgressFilter matches all of a tool.
+func Progress(a Attempt) string { return toldOf("progress.", &a) }
+
+// ProgressFilter matches what workers say of how far the attempts of a tool are.
+func ProgressFilter(tool string) string { return "progress." + Encode(tool) + ".>" }
+
+// ParseProgress reads a subject of Progress.
+func ParseProgress(subject string) (Attempt, bool) { return parseTold("progress", subject) }
+
+func parseTold(kind, subject string) (Attempt, bool) {
+	var t [7]string // kind tool T R G S A
+	if split(subject, t[:]) != 7 || t[0] != kind {
 		return Attempt{}, false
 	}
 	g, ok := canonical(t[4])
@@ -122,6 +136,7 @@ const (
 	EventConflict = "conflict" // the run id was used for another plan; body: the problem
 	EventQuestion = "question" // a step waits for a person; body: what is asked
 	EventAmend    = "amend"    // the plan was amended; body: what it is at now
+	EventProgress = "progress" // a worker says how far a step is; body: what it says
 )
 
 // Event returns the subject of an event of a run. Events are core NATS, at most once, for watching only.

@@ -76,6 +76,11 @@ func TestEveryNameParsesBack(t *testing.T) {
 		require.Equal(t, a, back)
 		require.Equal(t, 2, shard)
 	}
+	said, ok := subjects.ParseProgress(subjects.Progress(a))
+	require.True(t, ok)
+	require.Equal(t, a, said)
+	_, ok = subjects.ParseProgress(subjects.Cancel(a))
+	require.False(t, ok)
 	back, ok := subjects.ParseCancel(subjects.Cancel(a))
 	require.True(t, ok)
 	require.Equal(t, a, back)

@@ -36,6 +36,15 @@ type StepEvent struct {
 	RetryAt  *time.Time   `json:"retry_at,omitempty"` // when the next attempt is due
 }
 
+// ProgressEvent tells how far a step is that a worker has.
+type ProgressEvent struct {
+	Run     string `json:"run"`
+	Step    string `json:"step"`
+	Tool    string `json:"tool"`
+	Attempt int    `json:"attempt"`
+	outcome.Progress
+}
+
 // QuestionEvent tells that a run waits for a person. What is asked stands in the bucket "questions".
 type QuestionEvent struct {
 	Run    string               `json:"run"`
@@ -128,6 +137,9 @@ func (e StepEvent) Body() []byte {
 }
 
 // Body writes the event.
+func (e ProgressEvent) Body() []byte { return plainEvent(e) }
+
+// Body writes the event.
 func (e QuestionEvent) Body() []byte { return plainEvent(e) }
 
 // Body writes the event.
@@ -142,9 +154,9 @@ func plainEvent(e any) []byte {
 	return b
 }
 
-// ParseEvent reads an event into its form, StartEvent, StepEvent, QuestionEvent, AmendEvent or ConflictEvent; ok is false
-// for what is none.
-func ParseEvent[E StartEvent | StepEvent | QuestionEvent | AmendEvent | ConflictEvent](body []byte) (e E, ok bool) {
+// ParseEvent reads an event into its form, StartEvent, StepEvent, ProgressEvent, QuestionEvent, AmendEvent or
+// ConflictEvent; ok is false for what is none.
+func ParseEvent[E StartEvent | StepEvent | ProgressEvent | QuestionEvent | AmendEvent | ConflictEvent](body []byte) (e E, ok bool) {
 	if json.Unmarshal(body, &e) != nil {
 		var none E
 		return none, false

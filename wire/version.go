@@ -37,6 +37,8 @@ const (
 	KindSealingKey
 	KindQuestion // an entry of the bucket "questions"
 	KindBeat
+	KindProgress
+	KindNote
 )
 
 // versions are the versions of each kind that this Stepjet reads, as a set; all read those below 1.
@@ -58,6 +60,8 @@ var versions = [...]uint64{
 	KindSealingKey: 1<<1 | 1<<2,
 	KindQuestion:   1<<1 | 1<<3 | 1<<4, // 4: about an amendment, which who knows only lower ones would not show
 	KindBeat:       1 << 1,
+	KindProgress:   1 << 1,
+	KindNote:       1 << 1,
 }
 
 // Known reports whether this Stepjet can read a message of the kind: its version is absent, or one that it knows. Of

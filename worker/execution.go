@@ -51,6 +51,7 @@ type execution struct {
 	handler atomic.Int32
 	owing   atomic.Int32
 	parts   atomic.Int32
+	said    atomic.Pointer[reports] // nil where the handler says nothing of how far it is
 
 	result wire.Result     // belongs to whoever decided
 	waits  backoff.Backoff // between tries to write the record
@@ -98,6 +99,9 @@ func (x *execution) run() {
 func (x *execution) leave() {
 	if x.timer != nil {
 		x.timer.Stop()
+	}
+	if r := x.said.Load(); r != nil {
+		r.stop()
 	}
 	x.cancel(errDone)
 	if x.heavy > 0 {

@@ -70,6 +70,9 @@ type hosted struct {
 	stuck     atomic.Int32         // abandoned executions
 	done      atomic.Int64         // executions that succeeded since the worker came up
 	failed    atomic.Int64         // and those that did not
+
+	reported atomic.Pointer[subjects.Attempt] // the last whose progress was told
+	untold   atomic.Uint64                    // the connection by which it may not be told, counted from 1; 0: none
 }
 
 // New makes a worker on a connection, which stays the caller's. Run puts itself before the connection's error handler,

@@ -43,7 +43,7 @@ func (g *Grant) orchestrate(s Spec) {
 	g.listen(subjects.IntakeFilter, subjects.IntakeShardsFilter, subjects.PingSubject, subjects.DemandSubject,
 		subjects.QueuesSubject, subjects.RegisterFilter,
 		subjects.ApplyTemplateFilter, subjects.OverrideFilter, subjects.TenantOverrideFilter, subjects.RemoveFilter,
-		subjects.APIAll)
+		subjects.APIAll, subjects.AllProgress)
 	g.hearBeats() // to say why nobody takes a step
 }
 

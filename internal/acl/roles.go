@@ -145,6 +145,7 @@ func (g *Grant) host(tool string, s Spec) {
 	g.request(Many, subjects.ConsumerRequest("MSG.NEXT", "*", subjects.Durable(tool)))
 	g.request(One, subjects.ConsumerRequest("INFO", "*", subjects.Durable(tool))) // stock clients look before they pull
 	g.request(None, subjects.ToolAcks(tool)...)
+	g.request(None, subjects.ProgressFilter(tool))
 	for i := range s.Shards {
 		record, claim := subjects.ToolRecordFilter(tool, i), subjects.ToolClaimFilter(tool, i)
 		g.request(One, record, claim)

@@ -1,6 +1,8 @@
 package acl_test
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -175,6 +177,14 @@ func (s *system) cancels(c *client.Client) {
 	r, err := c.Submit(s.ctx(), []byte(`{"steps":[{"id":"a","tool":"search","arguments":{"hold":true}}]}`), client.SubmitOptions{Run: "long"})
 	require.NoError(t, err)
 	<-s.held
+	enough := errors.New("it was told how far the step is")
+	watched, stop := context.WithCancelCause(s.ctx())
+	err = c.Watch(watched, "long", func(e client.Event) {
+		if e.Kind == subjects.EventProgress && e.Progress.Message == "on hold" {
+			stop(enough)
+		}
+	})
+	require.ErrorIs(t, err, enough)
 	doc, err := c.Get(s.ctx(), "long")
 	require.NoError(t, err)
 	require.Equal(t, outcome.Running, doc.Status)

@@ -298,10 +298,15 @@ func (s *system) handle(ctx context.Context, in struct {
 		return text{}, errors.New("it fails")
 	case in.Hold:
 		s.held <- struct{}{}
-		select {
-		case <-s.let:
-		case <-ctx.Done():
-			return text{}, ctx.Err()
+		for held := true; held; {
+			worker.Report(ctx, worker.Progress{Message: "on hold"})
+			select {
+			case <-s.let:
+				held = false
+			case <-time.After(100 * time.Millisecond):
+			case <-ctx.Done():
+				return text{}, ctx.Err()
+			}
 		}
 	}
 	return text{in.Text + strings.Repeat("x", in.Size)}, nil

@@ -60,6 +60,8 @@ func (l *lines) event(e client.Event) {
 		if e.Status.Terminal() || !e.RetryAt.IsZero() || l.fewAlike(e) {
 			_, _ = fmt.Fprintln(l.w, l.step(e))
 		}
+	case subjects.EventProgress:
+		_, _ = fmt.Fprintln(l.w, l.st.dim(fmt.Sprintf("%-9s", "says"))+"  "+oneLine(e.Step)+"  "+howFar(e))
 	case subjects.EventQuestion:
 		line := l.st.yellow(fmt.Sprintf("%-9s", "asks")) + "  " + planOf(e.Step)
 		if e.Revision > 0 {
@@ -76,6 +78,22 @@ func (l *lines) event(e client.Event) {
 			_, _ = fmt.Fprintf(l.w, "%s  %s\n", l.st.red("conflict "), oneLine(p.Message))
 		}
 	}
+}
+
+// howFar is what the worker of a step says of how far it is.
+func howFar(e client.Event) string {
+	p := e.Progress
+	var parts []string
+	switch {
+	case p.Total > 0:
+		parts = append(parts, fmt.Sprintf("%g of %g", p.Done, p.Total))
+	case p.Done > 0:
+		parts = append(parts, fmt.Sprintf("%g", p.Done))
+	}
+	if p.Message != "" {
+		parts = append(parts, clipLine(p.Message))
+	}
+	return strings.Join(parts, "  ")
 }
 
 func (l *lines) amended(e client.Event) string {

@@ -76,6 +76,10 @@ func (g *progress) apply(e client.Event, now time.Time) {
 	case subjects.EventStep:
 		g.begun = true
 		g.step(e, now)
+	case subjects.EventProgress:
+		if i, ok := g.plan.Index(e.Step); ok && !g.steps[i].status.Terminal() {
+			g.step(client.Event{Step: e.Step, Status: outcome.StepRunning, Attempt: e.Attempt, Waiting: howFar(e)}, now)
+		}
 	case subjects.EventEnd:
 		g.over, g.end = true, now
 		g.dealtWith(e.Outcome)

@@ -200,6 +200,7 @@ func TestGoldenProgress(t *testing.T) {
 	show(0)
 	show(100, client.Event{Kind: subjects.EventStart, Steps: 5})
 	show(250, step("tokyo", outcome.StepSucceeded, 1, ""), step("paris", outcome.StepFailed, 1, "no such place, and a long explanation of why there is none"))
+	show(300, client.Event{Kind: subjects.EventProgress, Step: "london", Progress: &outcome.Progress{Done: 3, Total: 12, Message: "reading page 3"}})
 	show(400, step("london", outcome.StepRetrying, 1, "503"), step("nobody", outcome.StepSucceeded, 1, ""))
 	show(1200, step("london", outcome.StepSucceeded, 2, ""), step("note", outcome.StepCancelled, 0, ""))
 	show(5000, step("compare", outcome.StepSucceeded, 1, ""), client.Event{Kind: subjects.EventEnd})

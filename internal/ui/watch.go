@@ -43,6 +43,9 @@ func (c *changes) add(e client.Event) {
 		Step: e.Step, Status: e.Status, Attempt: e.Attempt, Ran: tenths(e.MS), Waited: tenths(e.QueuedMS),
 		Worker: e.Worker, Waiting: e.Waiting,
 	}
+	if p := e.Progress; p != nil {
+		x.Status, x.Waiting = outcome.StepRunning, p.Message
+	}
 	if !e.Time.IsZero() {
 		x.At = tenths(float64(e.Time.UnixMicro()) / 1000)
 	}

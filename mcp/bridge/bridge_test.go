@@ -22,6 +22,7 @@ import (
 	"github.com/stepjet/stepjet/mcp/servers"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/stepjettest"
+	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/tool"
 	"github.com/stepjet/stepjet/wire"
 	"github.com/stepjet/stepjet/worker"
@@ -134,7 +135,7 @@ func TestEveryTransport(t *testing.T) {
 			require.Equal(t, tool.ParallelSafe, one.Contract.Mode, "as its annotation says")
 		}
 	}
-	require.Len(t, tools, 30)
+	require.Len(t, tools, 33)
 }
 
 func TestErrors(t *testing.T) {
@@ -214,7 +215,7 @@ func TestWhileAServerIsAwayNothingIsTaken(t *testing.T) {
 	require.NoError(t, err)
 	w.eventually("it waits for a worker", func() bool {
 		doc, err := w.Client().Get(w.ctx(), run.ID())
-		return err == nil && len(doc.Steps) == 1 && 
+		return err == nil && len(doc.Steps) == 1 &&
 			strings.HasPrefix(doc.Steps[0].Waiting, "no worker of s_echo takes its steps: ") &&
 			strings.HasSuffix(doc.Steps[0].Waiting, " holds them, since its MCP server s is away, and is tried again and again")
 	})
@@ -237,6 +238,33 @@ func TestACancelIsPassedOn(t *testing.T) {
 		w.eventually("it begins", func() bool { return exists(filepath.Join(dir, server+".began")) })
 		require.NoError(t, w.Client().Cancel(w.ctx(), run.ID(), "test"))
 		w.eventually(server+" hears of it", func() bool { return exists(filepath.Join(dir, server+".cancelled")) })
+	}
+}
+
+// What a server says of how far a call is, whoever watches the run is told.
+func TestProgressIsPassedOn(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	w := start(t, map[string]any{
+		"child": childEntry(t, dir), "web": webServer(t, testServer(dir), true, nil), "modern": webServer(t, testServer(dir), false, nil),
+	})
+	for _, server := range []string{"child", "web", "modern"} {
+		watcher, err := w.Client().NewWatcher(w.ctx(), server)
+		require.NoError(t, err)
+		_, err = w.Client().Submit(w.ctx(), []byte(`{"steps":[{"id":"s","tool":"`+server+`_counts","arguments":{"name":"`+server+`"}}]}`), client.SubmitOptions{Run: server})
+		require.NoError(t, err)
+		last := ""
+		require.NoError(t, watcher.Follow(w.ctx(), func(e client.Event) {
+			if e.Kind != subjects.EventProgress {
+				return
+			}
+			require.InDelta(t, 4, e.Progress.Total, 0)
+			if last = e.Progress.Message; last == "page 3" {
+				require.NoError(t, os.WriteFile(filepath.Join(dir, server+".go"), nil, 0o600))
+			}
+		}))
+		require.Equal(t, "page 3", last, server)
+		watcher.Close()
 	}
 }
 

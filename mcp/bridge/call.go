@@ -13,6 +13,7 @@ import (
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/mcp/content"
+	"github.com/stepjet/stepjet/mcp/servers"
 	"github.com/stepjet/stepjet/mcp/session"
 	"github.com/stepjet/stepjet/tool"
 	"github.com/stepjet/stepjet/worker"
@@ -54,7 +55,7 @@ func (t *bridged) call(ctx context.Context, args json.RawMessage) (worker.Output
 		return worker.Output{}, err
 	}
 	defer release()
-	raw, err := s.Call(ctx, t.request(args, info))
+	raw, err := s.Call(ctx, t.request(args, info), func(p *session.Progress) { report(ctx, p) })
 	var f *session.Failure
 	if errors.As(err, &f) {
 		if session.Refusal(f.Status) && t.up.entry.Lazy() {
@@ -63,6 +64,11 @@ func (t *bridged) call(ctx context.Context, args json.RawMessage) (worker.Output
 		return worker.Output{}, t.failed(ctx, s, f)
 	}
 	return t.output(ctx, raw)
+}
+
+// report tells whoever watches the run what the server says of how far the call is.
+func report(ctx context.Context, p *session.Progress) {
+	worker.Report(ctx, worker.Progress{Done: p.Progress, Total: p.Total, Message: servers.Clean(p.Message)})
 }
 
 // take waits for room at a connection for a tenant's call.

@@ -74,7 +74,7 @@ func testServer(dir string) *mcp.Server {
 	add(s, "meta", "", func(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		meta := map[string]any{}
 		for k, v := range r.Params.Meta {
-			if !strings.HasPrefix(k, "io.modelcontextprotocol/") {
+			if !strings.HasPrefix(k, "io.modelcontextprotocol/") && k != "progressToken" {
 				meta[k] = v
 			}
 		}
@@ -121,6 +121,18 @@ func addTroubles(s *mcp.Server, dir string) {
 	})
 	add(s, "huge", "", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return textOf(strings.Repeat("x", 17<<20)), nil
+	})
+	add(s, "counts", "", func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		for i := range 3 {
+			p := &mcp.ProgressNotificationParams{
+				ProgressToken: r.Params.GetProgressToken(), Progress: float64(i + 1), Total: 4, Message: fmt.Sprint("page ", i+1),
+			}
+			if err := r.Session.NotifyProgress(ctx, p); err != nil {
+				return nil, err
+			}
+		}
+		<-appears(ctx, filepath.Join(dir, argument(r, "name")+".go"))
+		return textOf("read"), nil
 	})
 	add(s, "waits", "", func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		name := argument(r, "name")

@@ -3,11 +3,15 @@ package server
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/stepjet/stepjet/client"
 	"github.com/stepjet/stepjet/internal/text"
+	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/subjects"
 )
 
 // quietest is the longest that a client which wants progress hears nothing.
@@ -20,22 +24,54 @@ type progress struct {
 	token   any // nil: nobody wants to know
 
 	total, over int
-	now         string  // what goes on
-	value       float64 // told last; it only rises
-	told        string  // what was said last
+	parts       map[string]float64 // how far steps are that workers have, each of 1
+	own         *outcome.Progress  // of a single tool, what its worker says of how far it is
+	now         string             // what goes on
+	value       float64            // told last; it only rises
+	told        string             // what was said last
 	last        time.Time
 }
 
-// leastRise is by how much progress rises where nothing else does.
-const leastRise = 0.001
+// leastRise is by how much progress rises where nothing else does, and leastNews what is worth telling by itself.
+const leastRise, leastNews = 0.001, 0.01
 
 func newProgress(req *mcp.CallToolRequest) progress {
-	return progress{session: req.Session, token: req.Params.GetProgressToken()}
+	return progress{session: req.Session, token: req.Params.GetProgressToken(), parts: map[string]float64{}}
+}
+
+// heard takes what the worker of a step says of how far it is; single says that the call is of that one tool.
+func (p *progress) heard(e client.Event, single bool) {
+	if single {
+		p.own = e.Progress
+		return
+	}
+	if e.Progress.Total > 0 && !strings.Contains(e.Step, "/") {
+		if _, _, item := subjects.SplitItem(e.Step); !item {
+			p.parts[e.Step] = min(e.Progress.Done/e.Progress.Total, 1)
+		}
+	}
+	said := e.Progress.Message
+	if said == "" && e.Progress.Total > 0 {
+		said = fmt.Sprintf("%.0f of %.0f", e.Progress.Done, e.Progress.Total)
+	}
+	p.now = text.Clip(e.Step, mostNamed) + ": " + said
+}
+
+// far returns how far the call is, and of how much; 0 where that isn't known.
+func (p *progress) far() (value, total float64) {
+	if p.own != nil {
+		return p.own.Done, p.own.Total
+	}
+	value = float64(p.over)
+	for _, part := range p.parts {
+		value += part
+	}
+	return value, float64(p.total)
 }
 
 // beat tells what is new, or that it goes on.
 func (p *progress) beat(ctx context.Context) {
-	if p.message() != p.told || time.Since(p.last) >= quietest {
+	if value, _ := p.far(); value > p.value+leastNews || p.message() != p.told || time.Since(p.last) >= quietest {
 		p.tell(ctx)
 	}
 }
@@ -44,19 +80,23 @@ func (p *progress) tell(ctx context.Context) {
 	if p.token == nil {
 		return
 	}
-	if value := float64(p.over); value > p.value {
+	value, total := p.far()
+	if value > p.value {
 		p.value = value
 	} else if p.told != "" {
 		p.value += leastRise
 	}
 	p.told, p.last = p.message(), time.Now()
 	_ = p.session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ // a client that is gone is noticed elsewhere
-		ProgressToken: p.token, Progress: p.value, Total: float64(p.total), Message: p.told,
+		ProgressToken: p.token, Progress: p.value, Total: total, Message: p.told,
 	})
 }
 
 // message says how far the run is.
 func (p *progress) message() string {
+	if p.own != nil && p.own.Message != "" {
+		return p.own.Message
+	}
 	if p.total == 0 {
 		return "submitted"
 	}

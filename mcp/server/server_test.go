@@ -100,6 +100,13 @@ func (w *world) host(k *worker.Worker) {
 	worker.Handle(k, "number", func(context.Context, struct{}) (json.RawMessage, error) {
 		return json.RawMessage(`{"n":12345678901234567890.10}`), nil
 	})
+	worker.Handle(k, "counting", func(ctx context.Context, _ struct{}) (string, error) {
+		worker.Report(ctx, worker.Progress{Done: 1, Total: 4, Message: "page one"})
+		worker.Report(ctx, worker.Progress{Done: 1.5, Total: 4})
+		worker.Report(ctx, worker.Progress{Done: 2, Total: 4, Message: "page two"})
+		<-w.release
+		return "read", nil
+	})
 	worker.Handle(k, "slow", func(ctx context.Context, _ struct{}) (string, error) {
 		w.calls.Add(1)
 		select {
@@ -361,6 +368,54 @@ func TestProgressComesAtOnceAndRises(t *testing.T) {
 		assert.InDelta(t, 2, next.Total, 0)
 		w.release <- struct{}{}
 		require.NoError(t, <-over)
+	}
+}
+
+// What a worker says of how far its step is reaches the client: of a single tool as it is, of a plan as a part of its
+// step. What comes too soon after another is not told, but for the last.
+func TestWhatAWorkerSaysIsProgress(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	for _, version := range versions {
+		for name, arguments := range map[string]any{
+			"counting": struct{}{},
+			"execute_tool_plan": plan(t, `{"steps": [{"id": "a", "tool": "greet", "arguments": {"name": "x"}},
+				{"id": "b", "tool": "counting", "depends_on": ["a"]}]}`),
+		} {
+			told := make(chan *mcp.ProgressNotificationParams, 100)
+			s := w.connect(version, &mcp.ClientOptions{
+				ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) { told <- r.Params },
+			})
+			p := &mcp.CallToolParams{Name: name, Arguments: arguments}
+			p.SetProgressToken("tok")
+			over := make(chan error, 1)
+			go func() {
+				_, err := s.CallTool(t.Context(), p)
+				over <- err
+			}()
+			var last *mcp.ProgressNotificationParams
+			for before := 0.0; last == nil || !strings.Contains(last.Message, "page two"); before = last.Progress {
+				select {
+				case last = <-told:
+				case err := <-over:
+					t.Fatalf("%s is over before it was told: %v", name, err)
+				}
+				if before > 0 {
+					assert.Greater(t, last.Progress, before)
+				}
+			}
+			if name == "counting" {
+				assert.Equal(t, "page two", last.Message)
+				assert.InDelta(t, 4, last.Total, 0)
+				assert.InDelta(t, 2, last.Progress, 0.1)
+			} else {
+				assert.Equal(t, "1 of 2 steps: b: page two", last.Message)
+				assert.InDelta(t, 2, last.Total, 0)
+				assert.InDelta(t, 1.5, last.Progress, 0.1)
+			}
+			w.release <- struct{}{}
+			require.NoError(t, <-over)
+		}
 	}
 }
 

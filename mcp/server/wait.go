@@ -169,9 +169,12 @@ func (w *waiting) take(e client.Event) {
 	case subjects.EventStep:
 		if _, _, item := subjects.SplitItem(e.Step); !item && !strings.Contains(e.Step, "/") && e.Status.Terminal() {
 			w.progress.over++
+			delete(w.progress.parts, e.Step)
 		}
 		w.progress.now = text.Clip(e.Step, mostNamed) + " " + string(e.Status)
 		w.asks = w.asks || e.Status == outcome.StepAsking
+	case subjects.EventProgress:
+		w.progress.heard(e, w.c.kind == task.Tool)
 	case subjects.EventQuestion:
 		w.asks = true
 	case subjects.EventAmend:

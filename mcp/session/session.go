@@ -33,9 +33,14 @@ type Session struct {
 	Modern bool
 	over   chan struct{} // closed when the connection has ended
 
-	mu    sync.Mutex
-	broke error // why the connection could not be read any more
+	mu      sync.Mutex
+	broke   error                      // why the connection could not be read any more
+	calls   int                        // that were made, each with a progress token of its own
+	hearers map[string]func(*Progress) // by token
 }
+
+// Progress is what a server says of how far a call is.
+type Progress = mcp.ProgressNotificationParams
 
 // Open connects to a server, within its connect_timeout. own are the headers of the caller; changed is called when the
 // server says that its tools are others than before. Errors are faults: tool_terminal for what the server refuses and
@@ -43,7 +48,7 @@ type Session struct {
 func Open(ctx context.Context, e *servers.Entry, own http.Header, changed func()) (*Session, error) {
 	ctx, cancel := e.ConnectWithin(ctx)
 	defer cancel()
-	s := &Session{entry: e, over: make(chan struct{})}
+	s := &Session{entry: e, over: make(chan struct{}), hearers: map[string]func(*Progress){}}
 	transport, err := s.transport(own)
 	if err != nil {
 		return nil, fault.Wrap(fault.ToolFailed, err, "starting the MCP server "+e.Name).
@@ -52,6 +57,9 @@ func Open(ctx context.Context, e *servers.Entry, own http.Header, changed func()
 	options := &mcp.ClientOptions{
 		Capabilities:   &mcp.ClientCapabilities{}, // no roots, no sampling, no questions
 		MultiRoundTrip: &mcp.MultiRoundTripOptions{Disabled: true},
+		ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) {
+			s.heard(r.Params)
+		},
 	}
 	if changed != nil {
 		options.ToolListChangedHandler = func(context.Context, *mcp.ToolListChangedRequest) { changed() }
@@ -234,9 +242,37 @@ func (f *Failure) Error() string { return f.Err.Error() }
 // Unwrap returns what go-sdk says of it.
 func (f *Failure) Unwrap() error { return f.Err }
 
+// hear has what the server says of how far a call is handed to somebody, until stop is called.
+func (s *Session) hear(params *mcp.CallToolParams, far func(*Progress)) (stop func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.calls++
+	token := strconv.Itoa(s.calls)
+	s.hearers[token] = far
+	params.SetProgressToken(token)
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.hearers, token)
+	}
+}
+
+func (s *Session) heard(p *Progress) {
+	token, _ := p.ProgressToken.(string)
+	s.mu.Lock()
+	far := s.hearers[token]
+	s.mu.Unlock()
+	if far != nil {
+		far(p)
+	}
+}
+
 // Call calls a tool and returns the result of tools/call as it came, or a Failure. When ctx ends, the server is told,
-// and has a moment to stop.
-func (s *Session) Call(ctx context.Context, params *mcp.CallToolParams) (json.RawMessage, error) {
+// and has a moment to stop. far is told how far the call is, where the server says; it must not block.
+func (s *Session) Call(
+	ctx context.Context, params *mcp.CallToolParams, far func(*Progress),
+) (json.RawMessage, error) {
+	defer s.hear(params, far)()
 	c := newCapture()
 	_, err := s.cs.CallTool(c.in(ctx), params)
 	f := c.failure(err)
