@@ -86,7 +86,7 @@ page: ## the page's types are right, and what browsers load is made of its sourc
 
 SCREENSHOTS =
 ui-test: build ## the page in a real browser: Debian's chromium, taken from there where it is absent. Two minutes. SCREENSHOTS=$$PWD/docs writes the pictures anew
-	@command -v chromium >/dev/null || apt-get install -y --no-install-recommends chromium
+	@.ci/debian chromium chromium
 	cd web && npm ci --no-audit --no-fund --ignore-scripts && npx tsc && SCREENSHOTS=$(SCREENSHOTS) node --test test/page.test.mjs
 
 MCP_SUITE = internal/lab/mcp/suite

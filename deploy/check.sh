@@ -4,11 +4,8 @@
 # its authors. Installs systemd and Prometheus from Debian where they are absent, and runs the last from the module proxy.
 set -euo pipefail
 cd "$(dirname "$0")"
-install() { # program package
-  command -v "$1" >/dev/null || { echo "installing $2"; apt-get install -y --no-install-recommends "$2" >/dev/null; }
-}
-install systemd-analyze systemd
-install promtool prometheus
+../.ci/debian systemd-analyze systemd
+../.ci/debian promtool prometheus
 for unit in ./*.service; do
   echo "$unit"
   systemd-analyze security --offline=true --threshold=20 "$unit" | tail -1

@@ -3,7 +3,7 @@
 # on a read-only root that holds nothing else. Needs root, and Debian's buildah, which it installs where it is absent.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-command -v buildah >/dev/null || apt-get install -y --no-install-recommends buildah >/dev/null
+.ci/debian buildah buildah
 export BUILDAH_ISOLATION=chroot STORAGE_DRIVER=vfs
 root=$(mktemp -d)
 export STORAGE_OPTS= CONTAINERS_STORAGE_CONF=$root/storage.conf
