@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nuid"
 
 	"github.com/stepjet/stepjet/fault"
@@ -23,10 +22,8 @@ func questionSubject(r subjects.Run, generation uint64, step string) string {
 	return questionsPrefix + subjects.QuestionKey(r, generation, step)
 }
 
-// PutQuestion writes the entry of an open question, over that of an earlier one. An entry of a question that was asked
-// later stays: who wrote for an owner before may come late, and the next owner, who sees that there is an entry, would
-// have no reason to write it again. Arguments over 256 KiB go to a blob, in the bucket of the run's large values. Errors
-// as those of Read, and of PutBlob.
+// PutQuestion writes the entry of an open question, over what is there. Arguments over 256 KiB go to a blob, in the
+// bucket of the run's large values. Errors as those of Read, and of PutBlob.
 func (s *Archive) PutQuestion(ctx context.Context, r subjects.Run, bucket string, q *outcome.Question) (err error) {
 	entry := *q
 	if len(entry.Arguments) > wire.InlineLimit {
@@ -37,31 +34,11 @@ func (s *Archive) PutQuestion(ctx context.Context, r subjects.Run, bucket string
 		entry.Arguments = nil
 	}
 	h, body := wire.QuestionMessage(&entry)
-	msg := &nats.Msg{Subject: questionSubject(r, q.Generation, q.Step), Header: h, Data: body}
-	return s.retry(ctx, func(ctx context.Context) error { return s.putQuestion(ctx, msg, q.Number) })
-}
-
-// putQuestion writes an entry once nothing stands in its place that was asked later.
-func (s *Archive) putQuestion(ctx context.Context, msg *nats.Msg, number int) error {
-	for over := uint64(0); ; {
-		_, err := s.put(ctx, msg, jetstream.WithExpectLastSequencePerSubject(over))
-		if apiCode(err) != codeWrongLastSequence {
-			return err
-		}
-		e, err := s.read(ctx, msg.Subject)
-		if fault.CodeOf(err) == fault.NotFound { // removed since
-			over = 0
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		there, err := wire.ParseQuestion(e.Header, e.Data, msg.Subject)
-		if err == nil && there.Number > number {
-			return nil
-		}
-		over = e.Seq // what can't be read helps nobody
-	}
+	subject := questionSubject(r, q.Generation, q.Step)
+	return s.retry(ctx, func(ctx context.Context) error {
+		_, err := s.put(ctx, &nats.Msg{Subject: subject, Header: h, Data: body})
+		return err
+	})
 }
 
 // QuestionKeys returns the keys of all entries, and the sequence of the last that was written when they were read:

@@ -29,7 +29,7 @@ type api struct {
 	loops *loops
 	reg   *registry
 	tools *kv.Registry
-	ear   *kv.Ear
+	ear   hearing
 	subs  []*nats.Subscription
 	keyless
 	streams streams

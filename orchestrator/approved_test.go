@@ -8,6 +8,7 @@ import (
 
 	"github.com/stepjet/stepjet/client"
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/orchestrator"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/subjects"
 )
@@ -205,4 +206,24 @@ func TestWhatStandsOfAnAmendment(t *testing.T) {
 	amend(client.Amendment{Revision: 1, Close: true, Approved: true})
 	s.wait(run)
 	told()
+}
+
+// The bucket has one entry for all questions of a step. Who writes of an earlier one may come late, and somebody has to be
+// asked about the one that is open all the same.
+func TestTheEntryOfAnEarlierQuestionGivesWay(t *testing.T) {
+	t.Parallel()
+	s := start(t, func(c *orchestrator.Config) { c.SweepEvery = 200 * time.Millisecond })
+	s.submit(`{"open":true,"approval":true,"steps":[{"id":"a","tool":"echo"}]}`, "late")
+	first := s.asksAbout("late", "=", 0)
+	_, err := s.client.Approve(ctx(t), first, client.Answer{By: "ann"})
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		_, err := s.client.Amend(ctx(t), "late", client.Amendment{Add: raws(`{"id":"b","tool":"echo"}`)})
+		return err == nil
+	}, patience, 10*time.Millisecond)
+	now := s.asksAbout("late", "=", 1)
+
+	first.Run, first.Tenant = now.Run, now.Tenant
+	require.NoError(t, s.store.Archive.PutQuestion(ctx(t), subjects.NewRun(now.Tenant, now.Run), "", first))
+	require.Equal(t, now.Digest, s.asksAbout("late", "=", 1).Digest)
 }

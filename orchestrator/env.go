@@ -87,6 +87,7 @@ type storage interface {
 	BucketOf(ctx context.Context, tenant string, submitted time.Time) (string, error)
 	PutQuestion(ctx context.Context, r subjects.Run, bucket string, q *outcome.Question) error
 	QuestionKeys(ctx context.Context) (keys map[string]bool, last uint64, err error)
+	Question(ctx context.Context, r subjects.Run, generation uint64, step string) (*outcome.Question, error)
 	PurgeQuestion(ctx context.Context, key string, upTo uint64) error
 	PutBlob(ctx context.Context, bucket, name string, data []byte) (*outcome.Handle, error)
 	Blob(ctx context.Context, h *outcome.Handle) ([]byte, error)
@@ -133,6 +134,12 @@ func (b connBus) Publish(subject string, body []byte) error {
 
 func (b connBus) PublishRequest(subject, reply string, body []byte) error {
 	return b.PublishMsg(&nats.Msg{Subject: subject, Reply: reply, Header: eventHeader, Data: body})
+}
+
+// hearing tells of the workers that live, as a kv.Ear does.
+type hearing interface {
+	Holder(ctx context.Context, name string) (*tool.Worker, *tool.WorkerTool, error)
+	Stop()
 }
 
 // runner runs jobs beside the loop.

@@ -301,13 +301,18 @@ func (qs *questions) any() bool {
 
 func (qs *questions) compare(keys map[string]bool, last uint64) {
 	wanted := map[string]bool{}
+	var again []reasked
 	for _, r := range qs.runs.oldestFirst(func(r *run) bool { return r.phase == running && r.machine.Asked() }) {
 		var missing []machine.Question
 		r.machine.Questions(func(q *machine.Question) {
 			key := subjects.QuestionKey(r.id, r.generation, r.token(q.Call))
 			wanted[key] = true
-			if e := r.asks().entries[q.Call]; !keys[key] && (e.written || e.number == 0) {
+			switch e := r.asks().entries[q.Call]; {
+			case !e.written && e.number > 0: // it is being written
+			case !keys[key]:
 				missing = append(missing, *q)
+			case q.Number > 1:
+				again = append(again, reasked{r, *q, r.token(q.Call)})
 			}
 		})
 		slices.SortFunc(missing, func(a, b machine.Question) int {
@@ -317,12 +322,39 @@ func (qs *questions) compare(keys map[string]bool, last uint64) {
 			qs.tell(r, q)
 		}
 	}
+	if len(again) > 0 {
+		qs.job(func(ctx context.Context) { qs.recheck(ctx, again) })
+	}
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
 		id, generation, _, ok := subjects.ParseQuestionKey(key)
 		if !ok || wanted[key] || !qs.gone(id, generation) {
 			continue
 		}
 		qs.job(func(ctx context.Context) { qs.purge(ctx, key, last) })
+	}
+}
+
+// reasked is an open question whose step was asked about before.
+type reasked struct {
+	r    *run
+	q    machine.Question
+	step string
+}
+
+// recheck reads whether the entries are of the questions that are open: who wrote of an earlier one, perhaps for an
+// earlier owner, may have come late.
+func (qs *questions) recheck(ctx context.Context, list []reasked) {
+	slices.SortFunc(list, func(a, b reasked) int { return cmp.Or(older(a.r, b.r), byPlace(a.q.Call, b.q.Call)) })
+	for _, x := range list {
+		there, err := qs.store.Question(ctx, x.r.id, x.r.generation, x.step)
+		if err != nil || there.Number == x.q.Number {
+			continue // what can't be read is looked for by the next sweep
+		}
+		qs.post(func() {
+			if now := x.r.machine.Question(x.q.Call); x.r.phase == running && now != nil && now.Number == x.q.Number {
+				qs.tell(x.r, *now)
+			}
+		})
 	}
 }
 

@@ -193,10 +193,18 @@ func (t *truths) amendAnswered(m *nats.Msg) {
 	}
 	var r wire.AmendReply
 	_ = json.Unmarshal(m.Data, &r)
-	if r.Revision < 1 || r.Revision > len(as.stand) {
+	if r.Revision < 1 || !t.revisionStands(x, r.Revision) {
 		t.w.violate("I11", "revision %d of %s is in force, of which there is no record: %s", r.Revision, id, m.Data)
 	}
 	t.w.stats["an amendment was answered"]++
+}
+
+// revisionStands reports whether a run has so many revisions. Who asks names its id alone: if a plan was submitted under it
+// again since, the answer is about that one.
+func (t *truths) revisionStands(asked *truth, revision int) bool {
+	return slices.ContainsFunc(t.order, func(x *truth) bool {
+		return x.id == asked.id && x.gen >= asked.gen && x.amendments != nil && revision <= len(x.amendments.stand)
+	})
 }
 
 // amendedAlike sees that each owner makes the same of the amendments that it has read: the same numbers in the same

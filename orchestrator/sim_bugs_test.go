@@ -51,8 +51,8 @@ const (
 	loseAmendments
 	approveUntold
 	takeForApproved
-	askLate
-	lastBug = askLate
+	askEarlier
+	lastBug = askEarlier
 )
 
 var bugs = map[bug]string{
@@ -91,7 +91,7 @@ var bugs = map[bug]string{
 	loseAmendments:     "lose an amendment on the way from the ledger",
 	approveUntold:      "follow an amendment that nobody approved of",
 	takeForApproved:    "take an amendment that waits for one that was approved",
-	askLate:            "write the entry of a question over that of a later one",
+	askEarlier:         "take the entry of an earlier question for that of a later one",
 }
 
 // sabotage does wrong, after a turn of a loop, what no answer of the world can make it do wrong.

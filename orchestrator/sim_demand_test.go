@@ -43,8 +43,8 @@ func (o *orch) checkCounted(r *run, alone time.Duration) {
 			}
 			held[d.Call] = true
 			a := r.attempt(d.Call, d.Attempt)
-			if at, sent := o.w.steps.ids[a.MessageID()]; sent && at < alone && o.w.steps.find(a) != nil {
-				o.w.violate("demand", "%s holds back %s, which is out since %v; it has been alone since %v", o.name, a.MessageID(), at, alone)
+			if m := o.w.steps.find(a); m != nil && m.stored < alone {
+				o.w.violate("demand", "%s holds back %s, which is out since %v; it has been alone since %v", o.name, a.MessageID(), m.stored, alone)
 			}
 			o.w.stats["a step that counts as held back"]++
 		}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/tool"
 )
 
 // checkI14: an iteration begins only after the one before. All that was sent of that is decided for good; and of one that is
@@ -22,7 +23,7 @@ func (t *truths) checkI14(x *truth, a subjects.Attempt) {
 				t.w.violate("I14", "%s was dispatched before %s succeeded", a.MessageID(), before)
 			}
 			for call := range x.out {
-				if strings.HasPrefix(call, before+"/") && !x.final[call] {
+				if strings.HasPrefix(call, before+"/") && !x.final[call] && !x.leftAt(call) {
 					t.w.violate("I14", "%s was dispatched before %s was over", a.MessageID(), call)
 				}
 			}
@@ -50,4 +51,18 @@ func (t *truths) untilRecorded(x *truth, rec subjects.Record) {
 	}
 	x.told[key] = true
 	t.w.stats["told by a record: "+rec.What]++
+}
+
+// leftAt reports whether all that was sent of a call has failed, and it may be left at that, since another has failed of
+// which the tool says that nothing goes on.
+func (x *truth) leftAt(call string) bool {
+	if len(x.records[call]) < len(x.out[call]) {
+		return false
+	}
+	for _, used := range x.start.Tools {
+		if used.Contract.ErrorPropagation == tool.FailFast {
+			return true
+		}
+	}
+	return false
 }

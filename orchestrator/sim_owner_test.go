@@ -70,7 +70,7 @@ func (w *world) newOrch(name string, life int) *orch {
 		l.announcer.answers = strconv.Itoa(i) + "."
 		o.turning = append(o.turning, &turning{loop: l})
 	}
-	o.svc = &api{env: o.loops.all[0].env, of: or, loops: o.loops, reg: reg}
+	o.svc = &api{env: o.loops.all[0].env, of: or, loops: o.loops, reg: reg, ear: simHearing{}}
 	o.loops.join(simMember{o})
 	o.settled = o.settle
 	o.died = func() { cancel(errStopped); w.buried(o) }
@@ -234,6 +234,15 @@ func (o *orch) serves() {
 		}
 	}
 }
+
+// simHearing is that of who hears no worker.
+type simHearing struct{}
+
+func (simHearing) Holder(context.Context, string) (*tool.Worker, *tool.WorkerTool, error) {
+	return nil, nil, nil
+}
+
+func (simHearing) Stop() {}
 
 // simMember is how an orchestrator speaks to the others.
 type simMember struct{ *orch }

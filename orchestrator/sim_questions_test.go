@@ -11,6 +11,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/lab/reference"
 	"github.com/stepjet/stepjet/internal/lab/unfold"
 	"github.com/stepjet/stepjet/kv"
@@ -53,10 +54,7 @@ type simQuestion struct {
 func (s *simStore) PutQuestion(_ context.Context, r subjects.Run, _ string, q *outcome.Question) error {
 	key := subjects.QuestionKey(r, q.Generation, q.Step)
 	return s.do("tell of the question "+key, func() {
-		switch e, there := s.w.questions.entries[key]; {
-		case there && e.doc.Number > q.Number:
-			return
-		case there && e.doc.Number < q.Number && s.w.bug == askLate:
+		if e, there := s.w.questions.entries[key]; there && e.doc.Number < q.Number && s.w.bug == askEarlier {
 			s.w.at(s.w.upTo(time.Second), func() { s.w.questions.entries[key] = e })
 		}
 		s.w.questions.seq++
@@ -81,6 +79,15 @@ func (s *simStore) QuestionKeys(context.Context) (keys map[string]bool, last uin
 		}
 	})
 	return keys, last, err
+}
+
+func (s *simStore) Question(_ context.Context, r subjects.Run, generation uint64, step string) (q *outcome.Question, err error) {
+	key := subjects.QuestionKey(r, generation, step)
+	err = s.do("look at the question "+key, func() { q = s.w.questions.entries[key].doc })
+	if err == nil && (q == nil || s.w.bug == askEarlier) {
+		err = fault.New(fault.NotFound, "nothing lies at %s", key)
+	}
+	return q, err
 }
 
 func (s *simStore) PurgeQuestion(_ context.Context, key string, upTo uint64) error {

@@ -24,6 +24,7 @@ type queue struct {
 // message is one attempt in the stream: dispatched, leased or scheduled.
 type message struct {
 	seq       uint64
+	stored    time.Duration
 	subject   string
 	attempt   subjects.Attempt
 	header    nats.Header
@@ -70,7 +71,7 @@ func (q *queue) dispatch(d *kv.Dispatch, by *process) (answer, uint64) {
 	}
 	q.ids[id] = q.w.now
 	q.seq++
-	m := &message{seq: q.seq, subject: subjects.Step(d.Attempt, d.Shard), attempt: d.Attempt, header: d.Header, body: d.Body}
+	m := &message{seq: q.seq, stored: q.w.now, subject: subjects.Step(d.Attempt, d.Shard), attempt: d.Attempt, header: d.Header, body: d.Body}
 	if !d.At.IsZero() {
 		m.scheduled, m.subject = true, subjects.Scheduled(d.Attempt, d.Shard)
 		q.w.at(max(d.At.Sub(q.w.time()), 0), func() { q.fire(m, d.Shard) })
@@ -98,7 +99,7 @@ func (q *queue) fire(m *message, shard int) {
 	}
 	q.remove(m)
 	q.seq++
-	now := &message{seq: q.seq, subject: subjects.Step(m.attempt, shard), attempt: m.attempt, header: m.header, body: m.body}
+	now := &message{seq: q.seq, stored: m.stored, subject: subjects.Step(m.attempt, shard), attempt: m.attempt, header: m.header, body: m.body}
 	q.all = append(q.all, now)
 	q.w.log("STEPS %d: %s fires", now.seq, now.subject)
 	q.kick(m.attempt.Tool)
