@@ -235,7 +235,7 @@ func (r *Run) cancelledError(i int) *fault.Error {
 		case sc.failFast >= 0:
 			return stoppedBy(sc.plan.Steps[sc.failFast].ID)
 		case sc.failure != nil:
-			return fault.New(fault.Cancelled, "Cancelled because step '%s' failed: %s", sc.token, sc.failure.Message)
+			return fault.New(fault.Cancelled, "Cancelled because step '%s' failed: %s", r.Token(sc.of), sc.failure.Message)
 		case s.Item > 0 && r.calls[s.Step].halted && !sc.outer.stopping:
 			return r.itemCancelledError(at)
 		}

@@ -198,12 +198,15 @@ func (r *Run) tookTooLong(i int) bool {
 	return false
 }
 
-// askToClose asks for the record that a composite waits for whose steps are over: of what it comes to, or whether its loop
-// goes on.
+// askToClose asks for the record that a composite waits for whose steps are over: of what it comes to, whether its loop
+// goes on, or what its planner's answer comes to.
 func (r *Run) askToClose(i int, out *Effects) {
-	if sc := r.insideOf(i); sc.shaping {
+	switch sc := r.insideOf(i); {
+	case sc.shaping:
 		out.Shape = append(out.Shape, sc.of)
-	} else {
+	case sc.round > 0:
+		out.Round = append(out.Round, sc.of)
+	default:
 		out.Until = append(out.Until, r.calls[sc.first].Call)
 	}
 }

@@ -5,10 +5,12 @@ import (
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/plan"
+	"github.com/stepjet/stepjet/tool"
 )
 
 // Record is what the machine reads of the ledger: a stop, the record that decided one attempt, that of an evaluation, or
-// that of an answer or an amendment. Exactly one of these is set.
+// that of an answer, an amendment or a round. Exactly one of these is set.
 type Record struct {
 	Seq       uint64    // in the ledger; gives the records of a run one order
 	Time      time.Time // of the ledger
@@ -17,6 +19,7 @@ type Record struct {
 	Told      *Told
 	Answer    *Answer
 	Amendment *Amendment
+	Round     *Round
 }
 
 // Stop says that the run ends early.
@@ -53,12 +56,53 @@ type Result struct {
 	// Handle says where the output lies, where it is not kept inline. Unless that was checked by who stored it, Body is
 	// its content all the same; Value is dropped.
 	Handle *outcome.Handle
+	// Parts are what it is made of where it stands for an earlier round of an agent; nil for all else. It has no Value then.
+	Parts []Part
 	// Value is the JSON value that the output stands for, Size its length in bytes.
 	Value []byte
 	Size  int64
 	// Worker and its clock's times.
 	Worker         string
 	Started, Ended time.Time
+}
+
+// Round is the record of what the answer of an agent's planner came to. It decides the round: what runs in it, and
+// whether the loop is over with it. What it says is for others to find out; here it is followed.
+type Round struct {
+	// Scope is the token of the round.
+	Scope string
+	// Plan is what runs; nil for nothing. It belongs to the record.
+	Plan *plan.Plan
+	// Contracts are those of the tools of its steps, by name.
+	Contracts map[string]*tool.Contract
+	// Settled are steps of it that have come to something already, by id.
+	Settled map[string]*Result
+	// Rest are steps of it that do not run.
+	Rest []string
+	// Earlier says of its steps that stand for earlier rounds which results they have.
+	Earlier []Earlier
+	// Direct are the steps with whose success the loop is over; the result of the first of them is the agent's.
+	Direct []string
+	// Ends says that the loop is over with the round where nothing of it runs. Output is what the agent comes to then, Error
+	// why it fails; where both are nil, it comes to null.
+	Ends   bool
+	Output *Result
+	Error  *fault.Error
+	// Invalid says that the answer could not be used.
+	Invalid bool
+}
+
+// Earlier is a step that stands for an earlier round: its result is an object of the results of some of that round's steps.
+type Earlier struct {
+	Step  string
+	Round int
+	IDs   []string
+}
+
+// Part is one of several results that a step has together: that of a step of an earlier round.
+type Part struct {
+	ID   string
+	Step int // in the run
 }
 
 // Effects is the I/O that the machine asks for. All of it is idempotent: doing it twice is harmless, forgetting it is
@@ -89,6 +133,8 @@ type Effects struct {
 	// Until lists iterations of loops that are over, and whether the loop goes on has to be read from blobs: that is to be
 	// recorded.
 	Until []Call
+	// Round lists agents whose planner has answered: what the answer comes to is to be recorded.
+	Round []Call
 	// Close lists open scopes that were not amended for as long as they may: that they are closed is to be recorded.
 	Close []Closing
 	// Late lists attempts that should have begun by now. One that no worker has taken yet is to be decided with
@@ -138,6 +184,6 @@ func (e *Effects) move(from *Effects) {
 // Reset empties the effects and keeps their memory.
 func (e *Effects) Reset() {
 	*e = Effects{Dispatch: e.Dispatch[:0], Expand: e.Expand[:0], Enter: e.Enter[:0], Judge: e.Judge[:0], Derive: e.Derive[:0],
-		Weigh: e.Weigh[:0], Ask: e.Ask[:0], Expire: e.Expire[:0], Shape: e.Shape[:0], Until: e.Until[:0], Close: e.Close[:0], Late: e.Late[:0], Decide: e.Decide[:0],
+		Weigh: e.Weigh[:0], Ask: e.Ask[:0], Expire: e.Expire[:0], Shape: e.Shape[:0], Until: e.Until[:0], Round: e.Round[:0], Close: e.Close[:0], Late: e.Late[:0], Decide: e.Decide[:0],
 		Settled: e.Settled[:0]}
 }

@@ -81,6 +81,10 @@ func (r *Run) enterWith(i int, in input, err *fault.Error, at time.Time, out *Ef
 		r.fail(i, err, at, out)
 		return
 	}
+	if r.stepOf(i).Agent() != nil {
+		roundsOf(&r.tree, i).begin(r, i, in, at, out)
+		return
+	}
 	sc := r.placeFor(i)
 	sc.begin(r)
 	sc.input = in
@@ -146,7 +150,7 @@ func (sc *scope) leave(r *Run, at time.Time, out *Effects) {
 	}
 	dropProposal(sc)
 	i, _ := r.index(sc.of)
-	if r.calls[i].state != entered {
+	if r.calls[i].state != entered || sc.round > 0 && r.insideOf(i) != sc { // it was left before
 		return
 	}
 	switch {
@@ -156,6 +160,8 @@ func (sc *scope) leave(r *Run, at time.Time, out *Effects) {
 		r.fail(i, sc.failure, at, out)
 	case sc.iteration > 0:
 		r.loopAround(sc).iterated(r, i, sc, at, out)
+	case sc.round > 0:
+		agentAround(&r.tree, sc).left(r, i, sc, at, out)
 	case !sc.good(r):
 		r.fail(i, sc.subPlanFailed(r), at, out)
 	default:

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/plan"
+	"github.com/stepjet/stepjet/subjects"
 )
 
 // loop is a composite that is entered again and again, each time with a scope of one step: an iteration. Which there are
@@ -52,13 +53,16 @@ func (t *tree) loopAround(sc *scope) *loop {
 	return t.loopOf(i)
 }
 
-// reset leaves all loops before their first iteration. There may be no scopes.
+// reset leaves all loops before their first iteration, and agents before their first round. There may be no scopes.
 func (s *scopes) reset() {
 	if s == nil {
 		return
 	}
 	for _, l := range s.loops {
 		*l = loop{of: l.of}
+	}
+	for _, a := range s.agents {
+		*a = rounds{of: a.of}
 	}
 }
 
@@ -250,4 +254,59 @@ func (l *loop) result(r *Run, x *Result) *Result {
 	x.Value = append(x.Value, ']')
 	x.Size = int64(len(x.Value))
 	return x
+}
+
+// rounds are those of an agent. Each has a scope of one step, the call of its planner, and, once its record came, one of
+// what that decided. They keep their places when the state is computed anew.
+type rounds struct {
+	of      []*scope // that were ever entered in this process, in their order
+	entered int      // of those, now
+	records []*Round // of the rounds that were decided
+	input   input
+	next    bool // another is to begin
+	busy    bool // somebody begins them
+}
+
+// current returns the scope that was entered last, nil where none was.
+func (a *rounds) current() *scope {
+	if a.entered == 0 {
+		return nil
+	}
+	return a.of[a.entered-1]
+}
+
+// roundsOf returns the rounds of a call that is an agent.
+func roundsOf(t *tree, i int) *rounds {
+	c := &t.calls[i]
+	if c.below == 0 {
+		all := t.nested()
+		all.agents = append(all.agents, &rounds{})
+		c.below = int32(len(all.agents))
+	}
+	return t.scopes.agents[c.below-1]
+}
+
+// agentAt returns the rounds of a call that is an agent and was entered; nil for any other.
+func agentAt(t *tree, c Call) *rounds {
+	i, ok := t.index(c)
+	if !ok || t.calls[i].below == 0 || !t.isComposite(i) || t.stepOf(i).Repeat != nil || t.stepOf(i).Agent() == nil {
+		return nil
+	}
+	return t.scopes.agents[t.calls[i].below-1]
+}
+
+// agentAround returns the rounds that a scope is one of.
+func agentAround(t *tree, sc *scope) *rounds {
+	i, _ := t.index(sc.of)
+	return roundsOf(t, i)
+}
+
+// round returns the scope of a round in which what the next segment names stands; nil for one that is not entered.
+func (a *rounds) round(x, within *subjects.Segment) *scope {
+	for _, sc := range a.of[:a.entered] {
+		if within.Kind != subjects.IterationSegment && x.Kind == subjects.IterationSegment && int(sc.round) == x.Number+1 && asksPlanner(sc) == (within.Kind == subjects.CallSegment) {
+			return sc
+		}
+	}
+	return nil
 }

@@ -33,7 +33,13 @@ func (t *tree) Find(token string) (Call, bool) {
 	for i := 0; i < len(segments) && ok; i++ {
 		x := &segments[i]
 		if i > 0 {
-			if sc = t.insideBy(c, x); sc == nil {
+			if a := agentAt(t, c); a != nil && i+1 < len(segments) {
+				i++
+				sc, x = a.round(x, &segments[i]), &segments[i]
+			} else {
+				sc = t.insideBy(c, x)
+			}
+			if sc == nil {
 				return Call{}, false
 			}
 		}
@@ -41,8 +47,8 @@ func (t *tree) Find(token string) (Call, bool) {
 			c = Call{Step: sc.at(0)}
 			continue
 		}
-		step, known := sc.plan.Index(x.Name)
-		c, ok = Call{Step: sc.at(step)}, known && (x.Kind == subjects.StepSegment || x.Kind == subjects.ItemSegment)
+		step, known := indexOf(sc.plan, x)
+		c, ok = Call{Step: sc.at(step)}, known
 		if x.Kind == subjects.ItemSegment {
 			c.Item = x.Number + 1
 		}
@@ -53,6 +59,26 @@ func (t *tree) Find(token string) (Call, bool) {
 	return c, true
 }
 
+// indexOf returns the step of a plan that a segment names.
+func indexOf(p *plan.Plan, x *subjects.Segment) (int, bool) {
+	if x.Kind == subjects.CallSegment {
+		return p.Index(x.String())
+	}
+	at, known := p.Index(x.Name)
+	return at, known && x.Kind != subjects.IterationSegment
+}
+
+// toldOf returns the composite whose output a record tells, or the call that it is about: what a round comes to goes by
+// the token of that.
+func toldOf(r *Run, token string) (Call, bool) {
+	c, there := r.Find(subjects.ScopeOf(token))
+	if !there || !subjects.IsIteration(token) || agentAt(&r.tree, c) == nil {
+		return r.Find(token)
+	}
+	sc := r.inside(c)
+	return c, sc != nil && sc.token == token
+}
+
 // Named returns the step that a token may be of, now or once its scope is entered, and whether it is an item's: whatever
 // the lengths of lists turn out to be.
 func Named(r *Run, token string) (s *plan.Step, isItem, ok bool) {
@@ -61,7 +87,20 @@ func Named(r *Run, token string) (s *plan.Step, isItem, ok bool) {
 	sc, p, c := &t.root, t.root.plan, Call{}
 	for i := 0; i < len(segments) && ok; i++ {
 		x := &segments[i]
-		if i > 0 {
+		if i > 0 && s.Agent() != nil && s.Repeat == nil {
+			if sc == nil || i+1 == len(segments) || isItem != (s.ForEach != nil) || x.Kind != subjects.IterationSegment || x.Number >= s.Agent().MaxRounds {
+				return nil, false, false
+			}
+			i++
+			a := agentAt(t, c)
+			if sc = nil; a != nil {
+				sc = a.round(x, &segments[i])
+			}
+			if x = &segments[i]; sc == nil && x.Kind != subjects.CallSegment {
+				return nil, false, false
+			}
+			p = s.Plan // of a round that is not entered yet
+		} else if i > 0 {
 			if p = s.Plan; p == nil || isItem != (s.ForEach != nil) || (s.Repeat != nil) != (x.Kind == subjects.IterationSegment) {
 				return nil, false, false
 			}
@@ -74,13 +113,13 @@ func Named(r *Run, token string) (s *plan.Step, isItem, ok bool) {
 		}
 		at, known := 0, x.Kind == subjects.IterationSegment && x.Number < s.Repeat.Max
 		if x.Kind != subjects.IterationSegment {
-			at, known = p.Index(x.Name)
+			at, known = indexOf(p, x)
 		}
 		if !known {
 			return nil, false, false
 		}
 		s, isItem = &p.Steps[at], x.Kind == subjects.ItemSegment
-		ok = x.Kind == subjects.StepSegment || x.Kind == subjects.IterationSegment || isItem && s.ForEach != nil && x.Number < plan.MaxItems
+		ok = x.Kind != subjects.ItemSegment || isItem && s.ForEach != nil && x.Number < plan.MaxItems
 		if sc != nil {
 			c = Call{Step: sc.at(at)}
 		}

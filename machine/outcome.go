@@ -22,6 +22,8 @@ func (r *Run) Value(step int) []byte {
 	switch {
 	case res == nil:
 		return nil
+	case !isList && res.Parts != nil:
+		return together(r, step, res.Parts)
 	case !isList:
 		return res.Value
 	}
@@ -32,6 +34,30 @@ func (r *Run) Value(step int) []byte {
 		r.entries[step] = entriesOf(n, func(i int) *Result { return r.Decided(Call{step, i + 1}) })
 	}
 	return r.entries[step]
+}
+
+// together puts together what a step has that stands for an earlier round; nil where something of it lies in a blob.
+func together(r *Run, step int, parts []Part) []byte {
+	if r.entries[step] != nil {
+		return r.entries[step]
+	}
+	value := []byte{'{'}
+	for n, p := range parts {
+		one := r.Value(p.Step)
+		if one == nil {
+			return nil
+		}
+		if n > 0 {
+			value = append(value, ',')
+		}
+		value = append(append(append(append(value, '"'), p.ID...), '"', ':'), one...)
+	}
+	value = append(value, '}')
+	if r.entries == nil {
+		r.entries = map[int][]byte{}
+	}
+	r.entries[step] = value
+	return value
 }
 
 // entriesOf puts together what references to a for_each step see.
@@ -112,6 +138,8 @@ func (sc *scope) account(r *Run, o *outcome.Outcome) {
 			}
 			if by := sc.standing(r).handler(n); by != "" {
 				e.HandledBy = subjects.InScope(sc.token, by)
+			} else if sc.round > 0 && r.Result(sc.of) != nil { // the planner was told
+				e.HandledBy = r.Token(sc.of)
 			}
 			o.Errors = append(o.Errors, e)
 		}

@@ -118,6 +118,8 @@ func (s *scenario) command(t *testing.T, d *datadriven.TestData) string {
 		rec.Told = &machine.Told{Call: of, Output: &machine.Result{Body: []byte(d.Input), ByOwner: true}}
 	case "amend":
 		rec.Amendment = s.amending(t, d)
+	case "round":
+		rec.Round = roundOf(t, d)
 	case "cancel":
 		rec.Stop = &machine.Stop{Reason: outcome.Cancelled, By: value}
 	case "expire":
@@ -279,7 +281,7 @@ func elementsOf(t *testing.T, d *datadriven.TestData) (list [][]byte) {
 }
 
 func (s *scenario) begin(t *testing.T, d *datadriven.TestData) string {
-	p, report := plan.Parse([]byte(d.Input), nil)
+	p, report := plan.ParseLimited([]byte(d.Input), nil, plan.Limits{Templates: agents})
 	if p == nil {
 		d.Fatalf(t, "%v", report.Problems)
 	}
@@ -326,6 +328,9 @@ func (s *scenario) answer() string {
 	}
 	for _, d := range s.effects.Derive {
 		fmt.Fprintf(&b, "derive %s\n", id(d.Step))
+	}
+	for _, c := range s.effects.Round {
+		fmt.Fprintf(&b, "decide the round of %s\n", token(c))
 	}
 	for _, c := range s.effects.Weigh {
 		fmt.Fprintf(&b, "weigh %s\n", token(c))

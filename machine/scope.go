@@ -35,6 +35,7 @@ type place struct {
 	// iteration counts those of a loop, from 1; 0 for a scope that is none. from is when what is in it may be sent.
 	iteration int32
 	from      instant
+	round     int32 // counts those of an agent, from 1; 0 for a scope that is of none
 	outer     *scope
 	depth     int    // how many composites are above
 	token     string // of the composite
@@ -88,6 +89,7 @@ type scopes struct {
 	elements map[int][][]byte // of for_each steps that are composites: the list
 	readable map[Call]bool    // composites whose input lies in blobs and can be read
 	loops    []*loop          // by the number that their calls have of them
+	agents   []*rounds        // likewise
 	sight    *sight           // nil before it is needed
 	spare    []int            // for reached steps
 }

@@ -93,7 +93,10 @@ func (r *Run) applyShape(rec *Record, out *Effects) {
 	}
 	sc := r.scopeFor(of)
 	sc.output = t.Output
-	if sc.outer != nil {
+	if sc.round > 0 {
+		i, _ := r.index(of)
+		agentAround(&r.tree, sc).shaped(r, i, sc, rec.Time, out)
+	} else if sc.outer != nil {
 		i, _ := r.index(of)
 		r.endWith(i, t.Output, rec.Time, out)
 	}

@@ -79,13 +79,20 @@ func (r standing) lacks(s *plan.Step) bool {
 // inBlob reports whether something of a step's result lies in a blob.
 func (r standing) inBlob(step int) bool {
 	s := r.call(step)
-	if s.state != succeeded {
+	return inBlob(r.all, s)
+}
+
+// inBlob reports whether something of a call's result lies in a blob.
+func inBlob(all []call, s *call) bool {
+	switch {
+	case s.state != succeeded:
 		return false
-	}
-	if s.items == nil {
+	case s.items == nil && s.result.Parts != nil:
+		return slices.ContainsFunc(s.result.Parts, func(p Part) bool { return inBlob(all, &all[p.Step]) })
+	case s.items == nil:
 		return s.result.Handle != nil
 	}
-	return slices.ContainsFunc(r.all[s.first:s.first+s.count], func(x call) bool {
+	return slices.ContainsFunc(all[s.first:s.first+s.count], func(x call) bool {
 		return x.state == succeeded && x.result.Handle != nil
 	})
 }

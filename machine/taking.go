@@ -128,7 +128,7 @@ func (r *Run) judged(i int, holds bool, err *fault.Error) state {
 func (r *Run) applyTold(rec *Record, out *Effects) {
 	t := rec.Told
 	if t.Token != "" {
-		c, there := r.Find(t.Token)
+		c, there := toldOf(r, t.Token)
 		if !there {
 			return // a record that nobody of ours wrote: lists and inputs that were there were read
 		}

@@ -135,8 +135,11 @@ func (t *tree) insideOf(i int) *scope {
 	if n == 0 || !t.isComposite(i) {
 		return nil
 	}
-	if t.stepOf(i).Repeat != nil {
+	switch s := t.stepOf(i); {
+	case s.Repeat != nil:
 		return t.scopes.loops[n-1].current()
+	case s.Agent() != nil:
+		return t.scopes.agents[n-1].current()
 	}
 	sc := t.scopes.below[n-1]
 	if t.calls[sc.first].state == absent {
@@ -146,7 +149,8 @@ func (t *tree) insideOf(i int) *scope {
 }
 
 // Inside returns the plan of each scope that a composite was entered with, as it is now, and the numbers of its steps. A
-// loop has one for each iteration, of one step; any other composite has one, and any other call none.
+// loop has one for each iteration, of one step; an agent one for each call of its planner, and one for what each round
+// runs; any other composite has one, and any other call none.
 func (t *tree) Inside(c Call) iter.Seq2[*plan.Plan, Numbers] {
 	return func(yield func(*plan.Plan, Numbers) bool) {
 		for sc := range t.within(c) {
@@ -162,6 +166,12 @@ func (t *tree) within(c Call) iter.Seq[*scope] {
 	return func(yield func(*scope) bool) {
 		switch sc := t.inside(c); {
 		case sc == nil:
+		case sc.round > 0:
+			for _, x := range agentAround(t, sc).of[:agentAround(t, sc).entered] {
+				if !yield(x) {
+					return
+				}
+			}
 		case sc.iteration == 0:
 			yield(sc)
 		default:
@@ -246,8 +256,11 @@ func (t *tree) placeFor(i int) *scope {
 }
 
 // newScope returns another scope of a composite, which has a place among the calls from then on.
-func (t *tree) newScope(i int) *scope {
-	c, p, outer := t.calls[i].Call, t.stepOf(i).Plan, t.scopeOf(i)
+func (t *tree) newScope(i int) *scope { return newScopeOf(t, i, t.stepOf(i).Plan) }
+
+// newScopeOf is newScope for a plan that the composite's step does not have.
+func newScopeOf(t *tree, i int, p *plan.Plan) *scope {
+	c, outer := t.calls[i].Call, t.scopeOf(i)
 	x := &struct {
 		scope
 		at place

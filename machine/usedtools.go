@@ -26,7 +26,7 @@ func (u *usedTools) gather(p *plan.Plan, all []*tool.Contract) {
 		if s.Tool != "" && !s.Ask {
 			u.contracts[s.Tool] = all[p.Offset+i]
 		}
-		if s.Template != nil {
+		if s.Template != nil && s.Agent() == nil {
 			u.templates[s.Tool] = s.Template
 		}
 		if s.Plan != nil {

@@ -49,5 +49,5 @@ func TestAnAgentIsAppliedAsTemplatesAre(t *testing.T) {
 
 	refused := s.run(`{"steps":[{"id":"a","tool":"researcher"}]}`, "not-yet")
 	require.Equal(t, outcome.Rejected, refused.Status)
-	require.Contains(t, refused.Problems[0].Message, "is an agent")
+	require.Contains(t, refused.Problems[0].Message, "does not run agents yet")
 }

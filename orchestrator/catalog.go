@@ -49,7 +49,7 @@ func (c *catalog) Lookup(name string) (plan.Tool, bool) {
 		return plan.Tool{}, false
 	}
 	return plan.Tool{
-		Input: k.schema, Output: k.output, DependsOn: k.Contract.DependsOn, Approval: k.Contract.Approval != "", Plan: k.Definition.Plan, Agent: k.Agent(),
+		Input: k.schema, Output: k.output, DependsOn: k.Contract.DependsOn, Approval: k.Contract.Approval != "", Plan: k.Definition.Plan, Agent: c.agent(k),
 	}, true
 }
 
@@ -82,6 +82,15 @@ func (c *catalog) missing() []string {
 	}
 	sort.Strings(names)
 	return names[:min(len(names), maxRefresh)]
+}
+
+// agent returns what a plan has to know of a tool that is an agent; nil for any other.
+func (c *catalog) agent(k *known) *plan.Agent {
+	if !k.Agent() {
+		return nil
+	}
+	a, r := agents.Read(k.Definition, c)
+	return agents.Of(a, r)
 }
 
 // Definition returns the definition of a tool, for agents that may use it.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/jsontape"
@@ -12,15 +13,49 @@ import (
 	"github.com/stepjet/stepjet/tool"
 )
 
-// Template is a tool that is a plan. A step that calls it is a composite: its arguments are the plan's input.
+// Template is a tool that is a plan, or an agent. A step that calls it is a composite: its arguments are the input.
 type Template struct {
 	Name string
-	// Plan is the text of the plan.
+	// Plan is the text of the plan; nil for an agent.
 	Plan []byte
+	// Agent is what a plan has to know of an agent; nil for a plan.
+	Agent *Agent
 	// Input is the schema of its input; nil accepts any object.
 	Input *tool.Schema
 	// Output is the schema of what it comes to; nil accepts anything.
 	Output *tool.Schema
+}
+
+// Agent is a loop of rounds. In each its planner is called, and what that answers is run as a scope of its own.
+type Agent struct {
+	// Planner is the tool that is called.
+	Planner string
+	// MaxRounds is the most rounds, from 1.
+	MaxRounds int
+	// Concurrency is how many calls of a round may be ready at once; 0 for as many as there are.
+	Concurrency int
+	// Time is the longest that all of it may take; 0 for no bound of its own.
+	Time time.Duration
+	// Flaw says why the agent can't run with the tools that there are; empty for one that can.
+	Flaw string
+}
+
+// PlannerStep is the id of the step by which a round calls the planner. No step that somebody wrote has it.
+const PlannerStep = "=plan"
+
+// Agent returns the agent that a step calls; nil for any other step.
+func (s *Step) Agent() *Agent {
+	if s.Template == nil {
+		return nil
+	}
+	return s.Template.Agent
+}
+
+// round is the plan of the call of an agent's planner.
+func (a *Agent) round() *Plan {
+	return &Plan{
+		Steps: []Step{{ID: PlannerStep, Tool: a.Planner}}, Outputs: []int{0}, Timeout: MaxTimeout, Depth: 1, Language: 2,
+	}
 }
 
 // Takes reports why a resolved input is none that a template takes; nil where it is, and for no template. explain says of
@@ -198,10 +233,10 @@ func (c caller) template(name string) *Template {
 		return c.library.frozen[name]
 	}
 	t, _ := c.lookup(name)
-	if t.Plan == nil {
+	if t.Plan == nil && t.Agent == nil {
 		return nil
 	}
-	return &Template{Name: name, Plan: t.Plan, Input: t.Input, Output: t.Output}
+	return &Template{Name: name, Plan: t.Plan, Agent: t.Agent, Input: t.Input, Output: t.Output}
 }
 
 // tool makes the step that calls a template a composite.
@@ -215,20 +250,17 @@ func (c caller) tool(i int, m *members) {
 			"the template %q reaches itself: %s", s.Tool, strings.Join(append(slices.Clone(c.library.reading[from:]), s.Tool), " → "))
 		return
 	}
-	if c.catalog != nil && !c.refs.language1 {
-		if t, _ := c.lookup(s.Tool); t.Agent {
-			c.col.addf(fault.InvalidTool, c.below(c.stepAt(i), m[stepTool]).String(), "call the tools that it has by steps of this plan",
-				"%s is an agent, and this Stepjet does not run agents yet", quotedTool(s.Tool))
-			return
-		}
-	}
 	if s.Template = c.template(s.Tool); s.Template == nil {
 		return
 	}
 	c.second = true
 	if n := m[stepRetry]; n != 0 {
+		kind := " is a plan"
+		if s.Agent() != nil {
+			kind = " is an agent"
+		}
 		c.invalid(c.below(c.stepAt(i), n), "remove it: the steps of its plan are tried again by the contracts of their tools",
-			quotedTool(s.Tool)+" is a plan, which is not tried again as a whole")
+			quotedTool(s.Tool)+kind+", which is not tried again as a whole")
 	}
 }
 
@@ -239,6 +271,10 @@ func (c caller) body(i int) {
 		return
 	}
 	at := c.below(c.stepAt(i), c.steps[i].tool).String()
+	if s.Agent() != nil {
+		c.agent(i, at)
+		return
+	}
 	v := c.library.open(s.Tool, s.Template)
 	if len(v.Problems) > 0 {
 		c.broken(s.Tool, at, v)
@@ -261,6 +297,49 @@ func (c caller) body(i int) {
 	default:
 		s.Plan = copyOf(v.plan)
 	}
+}
+
+// longestCall bounds the bytes that the calls of an agent's rounds have in their tokens behind its own: those of a call
+// with an id of the greatest length.
+const longestCall = len("/=9999/") + subjects.MaxStepID
+
+// agent puts the call of an agent's planner into the step that calls the agent.
+func (c caller) agent(i int, at string) {
+	s := &c.plan.Steps[i]
+	token, around := c.tokenOf(i), c.above+1
+	if s.Repeat != nil {
+		around++
+	}
+	switch {
+	case s.Agent().Flaw != "":
+		c.col.addf(fault.InvalidTool, at, "start workers of what is missing, or apply the agent again", "the agent %q can't run: %s", clip(s.Tool), s.Agent().Flaw)
+	case around > subjects.MaxComposites:
+		c.col.addf(fault.LimitExceeded, at, "let a step further out call it", "with the plans around this step there are %d, at most %d are allowed",
+			around, subjects.MaxComposites)
+	case len(token)+longestCall > subjects.MaxStepToken:
+		c.col.addf(fault.LimitExceeded, at, "give the step and those around it shorter ids",
+			"the ids down to the calls of %q may have %d bytes together, at most %d are allowed", s.Tool, len(token)+longestCall, subjects.MaxStepToken)
+	default:
+		a := s.Agent()
+		if s.Plan = a.round(); a.Time > 0 && (s.Timeout == 0 || a.Time < s.Timeout) {
+			s.Timeout = a.Time
+		}
+	}
+}
+
+// Renumber gives a plan and those within it the places that their steps have behind so many others. It is for who has
+// read the plan for himself: one that others use is never changed.
+func Renumber(p *Plan, offset int) { p.number(offset) }
+
+// Order lets a step begin after another is over, whatever that comes to. It is for who has read the plan for himself, of
+// language 2 and by no schedule.
+func Order(p *Plan, step, other int) {
+	s, d := &p.Steps[step], &p.Steps[other]
+	if step == other || slices.Contains(s.Deps, other) {
+		return
+	}
+	s.Deps = sortedOnce(append(slices.Clone(s.Deps), other))
+	d.Dependents = sortedOnce(append(slices.Clone(d.Dependents), step))
 }
 
 // broken tells at a call why its template can't run.

@@ -20,7 +20,7 @@ func ParseLimited(body []byte, c Catalog, l Limits) (*Plan, Report) { return par
 // parse is ParseLimited; second says that the plan is of language 2 whatever it uses.
 func parse(body []byte, c Catalog, l Limits, second bool) (*Plan, Report) {
 	p := newParser(body, c, l, &library{catalog: c, frozen: l.Templates})
-	p.second = second
+	p.second = second || l.Language2
 	if l.MaxBytes <= 0 {
 		l.MaxBytes = MaxBytes
 	}

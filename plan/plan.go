@@ -58,8 +58,8 @@ type Tool struct {
 	Approval bool
 	// Plan is the text of the plan that the tool is; nil for one that is none.
 	Plan []byte
-	// Agent says that the tool is an agent.
-	Agent bool
+	// Agent is the loop that the tool is; nil for one that is no agent.
+	Agent *Agent
 }
 
 // Limits bound a plan. Zero fields mean the defaults.
@@ -74,6 +74,8 @@ type Limits struct {
 	// Language1 is for the plan of a run whose start doesn't need Language2: what is reserved for that was a field that
 	// nobody knows, and plain text, when it was accepted. So it is here.
 	Language1 bool
+	// Language2 has the plan read in the second version of the language, whether it uses anything of it or not.
+	Language2 bool
 }
 
 // Language2 is the need of a plan that uses anything which the second version of the language adds.
@@ -83,16 +85,25 @@ const Language2 = "language-2"
 // that or not: because it, or a plan within, is open and its owner closes it.
 const ApprovedAmendments = "approved-amendments"
 
+// Agents is the need of a plan that can reach an agent.
+const Agents = "agents"
+
 // Needs returns what has to be known to go on with a run of the plan, as its start says it: names, sorted; nil for
 // nothing.
 func (p *Plan) Needs() []string {
-	switch {
-	case p.Language == 1:
+	if p.Language == 1 {
 		return nil
-	case p.Approval != nil && opens(p):
-		return []string{ApprovedAmendments, Language2}
 	}
-	return []string{Language2}
+	needs := []string{Language2}
+	if p.Approval != nil && opens(p) {
+		needs = []string{ApprovedAmendments, Language2}
+	}
+	for s := range p.All() {
+		if s.Agent() != nil {
+			return append([]string{Agents}, needs...)
+		}
+	}
+	return needs
 }
 
 // opens reports whether a plan, or one within it, is open.
@@ -203,6 +214,8 @@ type Step struct {
 	Value bool
 	// Ask says that the step asks a person for its result, by the built-in tool AskTool.
 	Ask bool
+	// Own says that the step is a call of an agent which no tool answers, but the owner of the run. No document says it.
+	Own bool
 	// Optional says that its failure neither skips dependents nor counts in the run's status.
 	Optional bool
 	// Partial lets a composite succeed where only a part of its plan did.
@@ -315,6 +328,9 @@ func (p *Plan) Find(token string) (s *Step, isItem, ok bool) {
 	for i := 0; i < len(segments) && ok; i++ {
 		x := &segments[i]
 		if i > 0 {
+			if s.Agent() != nil { // which calls it has, its rounds say
+				return nil, false, false
+			}
 			if p = s.Plan; p == nil || isItem != (s.ForEach != nil) || (s.Repeat != nil) != (x.Kind == subjects.IterationSegment) {
 				return nil, false, false
 			}

@@ -82,3 +82,12 @@ func unknownHere(a *agent.Definition) (problems []fault.Problem) {
 	}
 	return problems
 }
+
+// Of returns what a plan has to know of an agent; nil is one of which the report says what is wrong.
+func Of(a *agent.Definition, r plan.Report) *plan.Agent {
+	if a == nil {
+		p := r.Problems[0]
+		return &plan.Agent{Flaw: p.Path + ": " + p.Message}
+	}
+	return &plan.Agent{Flaw: "this Stepjet does not run agents yet"}
+}

@@ -1,0 +1,293 @@
+package machine
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/plan"
+	"github.com/stepjet/stepjet/subjects"
+)
+
+// mostInvalid is how many answers in a row may be of no use.
+const mostInvalid = 3
+
+// begin enters the first round of an agent whose input is there.
+func (a *rounds) begin(r *Run, i int, in input, at time.Time, out *Effects) {
+	a.input = in
+	if r.calls[i].expiring {
+		r.askDecision(i, out)
+	}
+	a.goOn(r, i, at, out)
+}
+
+// goOn begins the next round. One that is over where it begins is followed by the next without a call within a call.
+func (a *rounds) goOn(r *Run, i int, at time.Time, out *Effects) {
+	a.next = true
+	if a.busy {
+		return
+	}
+	for a.busy = true; a.next; {
+		a.next = false
+		a.ask(r, i, at, out)
+	}
+	a.busy = false
+}
+
+// ask enters the scope of the call of the planner.
+func (a *rounds) ask(r *Run, i int, at time.Time, out *Effects) {
+	p := r.stepOf(i).Plan
+	if !a.fits(r, i, len(p.Steps), at, out) {
+		return
+	}
+	sc := a.enter(r, i, p)
+	sc.open(r, at, out)
+	sc.leave(r, at, out)
+}
+
+// fits reports whether the run has room for more steps; where it has not, the agent fails.
+func (a *rounds) fits(r *Run, i, steps int, at time.Time, out *Effects) bool {
+	if int(r.steps)+steps <= plan.MaxSteps {
+		return true
+	}
+	r.ordered++
+	r.fail(i, fault.New(fault.LimitExceeded, "after %d rounds, the run would have more than %d steps with the next %d", len(a.records), plan.MaxSteps, steps).
+		WithHint("let the agent do less, or run the parts as plans of their own"), at, out)
+	return false
+}
+
+// enter brings the scope of a plan to where none of its steps is looked at yet. It has a place among the calls from then
+// on.
+func (a *rounds) enter(r *Run, i int, p *plan.Plan) *scope {
+	if a.entered == len(a.of) {
+		a.of = append(a.of, nil)
+	}
+	at := &a.of[a.entered]
+	if *at == nil || (*at).base() != p {
+		*at = newScopeOf(&r.tree, i, p)
+	}
+	sc := *at
+	sc.round = int32(len(a.records) + 1)
+	sc.token = subjects.Iteration(r.Token(r.calls[i].Call), len(a.records))
+	a.entered++
+	r.calls[i].state = entered
+	sc.begin(r)
+	sc.input = a.input
+	r.steps += int32(len(p.Steps))
+	return sc
+}
+
+// asksPlanner reports whether a scope is the call of a planner.
+func asksPlanner(sc *scope) bool { return sc.round > 0 && sc.base().Steps[0].ID == plan.PlannerStep }
+
+// left goes on with an agent one of whose scopes is over.
+func (a *rounds) left(r *Run, i int, sc *scope, at time.Time, out *Effects) {
+	switch each := &r.calls[sc.first]; {
+	case !asksPlanner(sc):
+		a.over(r, i, sc, at, out)
+	case each.state != succeeded:
+		r.fail(i, plannerFailure(each, sc), at, out)
+	default:
+		r.calls[i].state = closing
+		r.askToClose(i, out)
+	}
+}
+
+// plannerFailure is the error of an agent whose planner failed.
+func plannerFailure(each *call, sc *scope) *fault.Error {
+	err := *each.result.Error
+	err.Message = "the planner, in round " + strconv.Itoa(int(sc.round)-1) + ": " + err.Message
+	err.Retryable = false
+	return &err
+}
+
+// takeRound takes the record of a round. One that nobody waits for says nothing.
+func takeRound(r *Run, rec *Record, out *Effects) {
+	i, ok := waitsForRound(r, rec.Round.Scope)
+	if !ok {
+		return
+	}
+	a, d := roundsOf(&r.tree, i), rec.Round
+	if d.Plan != nil && !a.fits(r, i, len(d.Plan.Steps), rec.Time, out) {
+		return
+	}
+	if d.Plan != nil {
+		a.run(r, i, d, rec.Time, out)
+		return
+	}
+	a.records = append(a.records, d)
+	r.calls[i].state = entered
+	switch {
+	case d.Error != nil:
+		r.fail(i, d.Error, rec.Time, out)
+	case d.Ends:
+		a.comesTo(r, i, d.Output, rec.Time, out)
+	default:
+		a.further(r, i, rec.Time, out)
+	}
+}
+
+// waitsForRound returns the agent that waits for the record of a round.
+func waitsForRound(r *Run, scope string) (i int, ok bool) {
+	c, there := r.Find(subjects.ScopeOf(scope))
+	if !there {
+		return 0, false
+	}
+	if i, ok = r.index(c); !ok || r.stepOf(i).Agent() == nil || r.calls[i].state != closing {
+		return 0, false
+	}
+	sc := r.insideOf(i)
+	return i, sc != nil && asksPlanner(sc) && !sc.shaping && sc.token == scope
+}
+
+// run enters the scope of what a round runs.
+func (a *rounds) run(r *Run, i int, d *Round, at time.Time, out *Effects) {
+	plan.Renumber(d.Plan, len(r.contracts))
+	r.contracts = appendContracts(r.contracts, d.Plan, d.Contracts)
+	sc := a.enter(r, i, d.Plan)
+	a.records = append(a.records, d)
+	now := sc.amend()
+	now.changing, sc.reached.taking = true, true // nobody is taken before all that is settled is
+	for n := range d.Plan.Steps {
+		a.settled(r, sc, n, d, at, out)
+	}
+	now.changing, sc.reached.taking = false, false
+	sc.open(r, at, out)
+	sc.leave(r, at, out)
+}
+
+// settled decides a step that does not run.
+func (a *rounds) settled(r *Run, sc *scope, n int, d *Round, at time.Time, out *Effects) {
+	i, id := sc.at(n), sc.plan.Steps[n].ID
+	s := &r.calls[i]
+	if slices.Contains(d.Rest, id) {
+		s.discarded = discardedWaiting
+		r.settle(i, cancelled, at, out)
+		return
+	}
+	if k := slices.IndexFunc(d.Earlier, func(e Earlier) bool { return e.Step == id }); k >= 0 {
+		s.result = &Result{Call: s.Call, Attempt: 1, ByOwner: true, Parts: a.parts(r, d.Earlier[k])}
+		r.settle(i, succeeded, at, out)
+		return
+	}
+	res := d.Settled[id]
+	if res == nil {
+		return
+	}
+	own := *res
+	own.Call, own.Attempt, own.ByOwner = s.Call, 1, true
+	own.Size = int64(len(own.Value))
+	if s.result = &own; own.Error != nil {
+		r.settle(i, failed, at, out)
+		return
+	}
+	r.settle(i, succeeded, at, out)
+}
+
+// parts returns the results of an earlier round that there are.
+func (a *rounds) parts(r *Run, e Earlier) []Part {
+	list := []Part{}
+	for _, sc := range a.of[:a.entered] {
+		if int(sc.round) != e.Round+1 || asksPlanner(sc) {
+			continue
+		}
+		for _, id := range e.IDs {
+			if n, known := sc.plan.Index(id); known && r.calls[sc.at(n)].state == succeeded {
+				list = append(list, Part{id, sc.at(n)})
+			}
+		}
+	}
+	return list
+}
+
+// over goes on with an agent of which what a round decided has run.
+func (a *rounds) over(r *Run, i int, sc *scope, at time.Time, out *Effects) {
+	d := a.records[len(a.records)-1]
+	for _, id := range d.Direct {
+		if n, known := sc.plan.Index(id); known && r.calls[sc.at(n)].state == succeeded {
+			a.comesTo(r, i, r.calls[sc.at(n)].result, at, out)
+			return
+		}
+	}
+	if sc.plan.Output == nil || len(d.Rest) > 0 || sc.standing(r).bad() {
+		a.further(r, i, at, out)
+		return
+	}
+	if sc.output = sc.derived(r); sc.output == nil {
+		sc.shaping, r.calls[i].state = true, closing
+		r.askToClose(i, out)
+		return
+	}
+	a.shaped(r, i, sc, at, out)
+}
+
+// shaped goes on with an agent once it is known what the output of a round came to: what its schema does not allow, and
+// what could not be made, is dropped.
+func (a *rounds) shaped(r *Run, i int, sc *scope, at time.Time, out *Effects) {
+	if sc.output.Error != nil {
+		r.calls[i].state = entered
+		a.further(r, i, at, out)
+		return
+	}
+	r.endWith(i, sc.output, at, out)
+}
+
+// comesTo ends an agent with what it came to; nil for null.
+func (a *rounds) comesTo(r *Run, i int, res *Result, at time.Time, out *Effects) {
+	own := Result{Value: []byte("null"), Size: int64(len("null"))}
+	if res != nil {
+		own = *res
+	}
+	own.Call, own.Attempt, own.ByOwner, own.Token = r.calls[i].Call, 1, true, nil
+	if own.Handle == nil {
+		own.Size = int64(len(own.Value))
+	}
+	r.endWith(i, &own, at, out)
+}
+
+// further begins the next round, unless there may be no more.
+func (a *rounds) further(r *Run, i int, at time.Time, out *Effects) {
+	n := len(a.records)
+	invalid := 0
+	for n-invalid > 0 && a.records[n-1-invalid].Invalid {
+		invalid++
+	}
+	switch {
+	case r.halting(i):
+		r.end(i, cancelled, at, out)
+	case invalid == mostInvalid:
+		r.fail(i, a.ended(r, fault.New(fault.PlannerInvalid, "the planner answered %d times in a row with what can't be used", invalid).
+			WithHint("look at the problems of its last answers: stepjet get RUN; a planner reads them in its next request")), at, out)
+	case n == r.stepOf(i).Agent().MaxRounds:
+		r.fail(i, a.ended(r, fault.New(fault.RoundsExhausted, "the agent came to no output in %d rounds", n).
+			WithHint("raise its max_rounds, or ask for less at a time; details.last has what the last round came to")), at, out)
+	default:
+		a.goOn(r, i, at, out)
+	}
+}
+
+// ended adds to the error of a loop how many rounds there were, and the results of the last one.
+func (a *rounds) ended(r *Run, err *fault.Error) *fault.Error {
+	details := struct {
+		Rounds int                        `json:"rounds"`
+		Last   map[string]json.RawMessage `json:"last,omitempty"`
+	}{Rounds: len(a.records)}
+	room := maxLast
+	if sc := a.current(); !asksPlanner(sc) {
+		for n := range sc.plan.Steps {
+			i := sc.at(n)
+			value := r.Value(i)
+			if room -= len(value); value == nil || room < 0 || r.calls[i].result.Parts != nil {
+				continue
+			}
+			if details.Last == nil {
+				details.Last = map[string]json.RawMessage{}
+			}
+			details.Last[sc.plan.Steps[n].ID] = value
+		}
+	}
+	err.Details, _ = json.Marshal(details) // of JSON
+	return err
+}

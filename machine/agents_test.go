@@ -1,0 +1,121 @@
+package machine_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/datadriven"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/machine"
+	"github.com/stepjet/stepjet/plan"
+	"github.com/stepjet/stepjet/tool"
+)
+
+// agents are those that the plans of scenarios may call.
+var agents = map[string]*plan.Template{"agent": {Name: "agent", Agent: &plan.Agent{Planner: "planner", MaxRounds: 4}}}
+
+// roundOf is the record of a round: its scope, and what its input says.
+func roundOf(t *testing.T, d *datadriven.TestData) *machine.Round {
+	var said struct {
+		Plan          json.RawMessage
+		Settled       map[string]json.RawMessage
+		Locked        []string
+		Rest, Direct  []string
+		Earlier       map[string][]string
+		Ends, Invalid bool
+		Output        json.RawMessage
+		Error         string
+	}
+	if err := json.Unmarshal([]byte(d.Input), &said); err != nil {
+		d.Fatalf(t, "%v", err)
+	}
+	x := &machine.Round{Rest: said.Rest, Direct: said.Direct, Ends: said.Ends, Invalid: said.Invalid, Settled: map[string]*machine.Result{}, Contracts: map[string]*tool.Contract{"t": {MaxAttempts: 1}}}
+	for _, arg := range d.CmdArgs {
+		if arg.Key == "scope" {
+			arg.Scan(t, 0, &x.Scope)
+		}
+	}
+	if said.Plan != nil {
+		p, report := plan.ParseLimited(said.Plan, nil, plan.Limits{Templates: agents, Language2: true})
+		if p == nil {
+			d.Fatalf(t, "%v", report.Problems)
+		}
+		x.Plan = p
+	}
+	for id, value := range said.Settled {
+		x.Settled[id] = &machine.Result{Value: value}
+	}
+	for _, id := range said.Locked {
+		x.Settled[id] = &machine.Result{Error: fault.New(fault.Locked, "call another first")}
+	}
+	for id, steps := range said.Earlier {
+		x.Earlier = append(x.Earlier, machine.Earlier{Step: id, Round: int(id[len(id)-1] - '0'), IDs: steps})
+	}
+	if said.Output != nil {
+		x.Output = &machine.Result{Value: said.Output}
+	}
+	if said.Error != "" {
+		x.Error = fault.New(fault.Code(said.Error), "it is over")
+	}
+	return x
+}
+
+// TestRoundsAreReadInAnyOrder: the same records, however they come, lead to the same outcome.
+func TestRoundsAreReadInAnyOrder(t *testing.T) {
+	t.Parallel()
+	p, report := plan.ParseLimited([]byte(`{"steps":[{"id":"a","tool":"agent"},{"id":"b","tool":"t","arguments":{"x":"$ref:a"}}]}`), nil, plan.Limits{Templates: agents})
+	if p == nil {
+		t.Fatal(report.Problems)
+	}
+	contracts := map[string]*tool.Contract{"t": {MaxAttempts: 1}, "planner": {MaxAttempts: 1}, "agent": {MaxAttempts: 1}}
+	fragment := func(body string) *plan.Plan {
+		x, r := plan.ParseLimited([]byte(body), nil, plan.Limits{Templates: agents, Language2: true})
+		if x == nil {
+			t.Fatal(r.Problems)
+		}
+		return x
+	}
+	ok := func(token, value string) machine.Record {
+		return machine.Record{Result: &machine.Result{Call: machine.Call{Step: machine.NotYet}, Token: &token, Attempt: 1, Body: []byte(value)}}
+	}
+	b := "b"
+	records := func() []machine.Record {
+		all := []machine.Record{
+			ok("a/=0/=plan", `{}`),
+			{Round: &machine.Round{Scope: "a/=0", Contracts: contracts, Plan: fragment(`{"steps":[{"id":"x","tool":"t"},{"id":"y","tool":"t","arguments":{"x":"$ref:x"}}]}`)}},
+			ok("a/=0/x", `{"n":1}`), ok("a/=0/y", `2`),
+			ok("a/=1/=plan", `{}`),
+			{Round: &machine.Round{Scope: "a/=1", Contracts: contracts, Earlier: []machine.Earlier{{Step: "r0", Round: 0, IDs: []string{"x"}}},
+				Plan: fragment(`{"steps":[{"id":"z","value":{"$calc":"$ref:r0.x.n + 1"}},{"id":"r0","tool":"r0"}],"output":{"n":"$ref:z"}}`)}},
+			ok(b, `3`),
+		}
+		all[len(all)-1].Result.Token = nil
+		all[len(all)-1].Result.Step = 1
+		for i := range all {
+			all[i].Seq, all[i].Time = uint64(10*(i+1)), epoch
+		}
+		return all
+	}
+	want := ""
+	for shift := range len(records()) {
+		r := machine.New(p, machine.Start{Key: "t/r/1", Submitted: epoch, Started: epoch, Contracts: contracts})
+		var out machine.Effects
+		r.Begin(&out)
+		all := records()
+		for i := range all { // the first ones come last
+			r.Apply(all[(i+shift)%len(all)], epoch, &out)
+		}
+		if !r.Finished() {
+			t.Fatalf("not over where %d records come late", shift)
+		}
+		got := string(r.Outcome("r", r.Value).JSON())
+		if want == "" {
+			want = got
+		}
+		if got != want || !strings.Contains(got, `"results":{"a":{"n":2},"b":3}`) {
+			t.Fatalf("%s\n%s", got, want)
+		}
+	}
+}
