@@ -79,6 +79,9 @@ func (r *Run) decide(i int, rec *Record, out *Effects) {
 
 // end makes a step or an item terminal.
 func (r *Run) end(i int, to state, at time.Time, out *Effects) {
+	if res := r.calls[i].result; res != nil {
+		res.Seq = r.seq
+	}
 	if r.calls[i].Item > 0 {
 		r.settleItem(i, to, at, out)
 		return

@@ -61,6 +61,8 @@ type Result struct {
 	// Value is the JSON value that the output stands for, Size its length in bytes.
 	Value []byte
 	Size  int64
+	// Seq is the sequence of the record with which the call was over; 0 as long as it is not, and for values.
+	Seq uint64
 	// Worker and its clock's times.
 	Worker         string
 	Started, Ended time.Time

@@ -1,14 +1,21 @@
 package orchestrator_test
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/tool"
 	"github.com/stepjet/stepjet/wire"
+	"github.com/stepjet/stepjet/worker"
 )
 
 // agent applies an agent.
@@ -47,7 +54,165 @@ func TestAnAgentIsAppliedAsTemplatesAre(t *testing.T) {
 	_, err = s.store.Requests.RequestRegister(ctx(t), []byte(`{"name":"r","agent":{"planner":{"tool":"echo"}}}`))
 	require.ErrorContains(t, err, "is an agent, which no worker hosts")
 
-	refused := s.run(`{"steps":[{"id":"a","tool":"researcher"}]}`, "not-yet")
-	require.Equal(t, outcome.Rejected, refused.Status)
-	require.Contains(t, refused.Problems[0].Message, "does not run agents yet")
+	_, err = s.client.ApplyTemplate(ctx(t), []byte(`{"name":"late","agent":{"planner":{"tool":"echo"},"approval":"plan","tools":["progress"]}}`))
+	require.ErrorContains(t, err, "does not run agents with")
+}
+
+// script is a planner that plays a list of answers, one a round, and keeps what it was asked.
+type script struct {
+	mu      sync.Mutex
+	answers []string
+	asked   []map[string]json.RawMessage
+	rounds  []int // in the order in which it was asked
+	before  func(round int)
+}
+
+// plays hosts a planner.
+func (s *system) plays(name string, answers ...string) *script {
+	x := &script{answers: answers}
+	s.host(name, patient, func(_ context.Context, args json.RawMessage) (worker.Output, error) {
+		var r struct{ Round int }
+		var all map[string]json.RawMessage
+		if json.Unmarshal(args, &r) != nil || json.Unmarshal(args, &all) != nil || r.Round >= len(x.answers) {
+			return worker.Output{}, worker.Terminal(fmt.Errorf("no answer for %s", args))
+		}
+		x.mu.Lock()
+		x.asked, x.rounds = append(x.asked, all), append(x.rounds, r.Round)
+		x.mu.Unlock()
+		if x.before != nil {
+			x.before(r.Round)
+		}
+		return worker.Output{Body: []byte(x.answers[r.Round])}, nil
+	})
+	return x
+}
+
+func (x *script) times() []int {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return slices.Clone(x.rounds)
+}
+
+// TestAnAgentRunsInRounds: what a round refers to of earlier ones does not go through the planner, which is told what its
+// calls came to. Its output is the step's result.
+func TestAnAgentRunsInRounds(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	x := s.plays("planner",
+		`{"steps":[{"id":"search","tool":"echo","arguments":{"title":"tides"}},{"id":"other","tool":"fail"}]}`,
+		`{"steps":[{"id":"read","tool":"look","arguments":{"of":"$ref:r0.search.title","more":"${ref:r0.search.title}!"}}]}`,
+		`{"steps":[{"id":"join","value":{"all":["$ref:r0.search.title","$ref:r1.read.more"]}}],"output":{"found":"$ref:join.all"}}`)
+	s.agent("researcher", `,"inputSchema":{"type":"object","required":["topic"]}`,
+		`{"planner":{"tool":"planner","mode":"plan"},"instructions":"Find ${input.topic}.","tools":["echo","fail",{"tool":"echo","as":"look"}]}`)
+	o := s.run(`{"steps":[{"id":"a","tool":"researcher","arguments":{"topic":"tides"}},{"id":"b","tool":"echo","arguments":{"x":"$ref:a.found"}}],"output_steps":["b"]}`, "rounds")
+	require.Equal(t, outcome.Succeeded, o.Status, "%s", o.JSON())
+	require.JSONEq(t, `{"x":["tides","tides!"]}`, result(t, o, "b"))
+	require.Equal(t, []int{0, 1, 2}, x.times())
+	require.Equal(t, `"Find tides."`, string(x.asked[0]["instructions"]))
+	require.Contains(t, string(x.asked[1]["rounds"]), `"status":"failed"`)
+	require.Contains(t, string(x.asked[2]["rounds"]), `"more":"tides!"`)
+	doc := s.history("default", "rounds")
+	var ids []string
+	for _, st := range doc.Steps[0].Steps {
+		ids = append(ids, st.ID)
+	}
+	require.Equal(t, []string{"a/=0/=plan", "a/=0/search", "a/=0/other", "a/=1/=plan", "a/=1/read", "a/=1/r0", "a/=2/=plan", "a/=2/join", "a/=2/r0", "a/=2/r1"}, ids)
+	require.Equal(t, "a", o.Errors[0].HandledBy, "what calls of rounds came to does not count")
+}
+
+// TestAnAgentReplans: an output beside a call that failed is dropped, and the planner is told so.
+func TestAnAgentReplans(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	x := s.plays("planner", `{"steps":[{"id":"pay","tool":"fail"}],"output":"paid"}`, `{"output":"not paid"}`)
+	s.agent("payer", "", `{"planner":{"tool":"planner","mode":"plan"},"tools":["fail"]}`)
+	o := s.run(`{"steps":[{"id":"a","tool":"payer"}]}`, "replan")
+	require.JSONEq(t, `"not paid"`, result(t, o, "a"))
+	require.Equal(t, outcome.Succeeded, o.Status)
+	require.JSONEq(t, `"paid"`, string(x.asked[1]["dropped_output"]))
+}
+
+// TestGatesOfAgents: what is locked fails in the round's record, what a call of the same answer opens runs, and what it did
+// not open after all fails when it is ready. Nothing of it reaches a worker.
+func TestGatesOfAgents(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	x := s.plays("planner",
+		`{"steps":[{"id":"ship","tool":"length","arguments":{"text":"abc"}}]}`,
+		`{"steps":[{"id":"pay","tool":"fail"},{"id":"ship","tool":"length","arguments":{"text":"abc"},"if":"$status:pay == 'failed'"}]}`,
+		`{"steps":[{"id":"pay","tool":"echo","arguments":{"n":1}},{"id":"ship","tool":"length","arguments":{"text":"abc"},"depends_on":["pay"]},{"id":"db","tool":"db"}]}`,
+		`{"steps":[{"id":"q","tool":"big","arguments":{"Bytes":3}}],"output":"$ref:r2.ship"}`)
+	s.agent("shop", "", `{"planner":{"tool":"planner","mode":"plan"},"tools":["echo","fail",{"tool":"length","needs":{"any":["echo","fail"]}},
+		{"unfold":"db","description":"Data.","tools":["big"]}]}`)
+	o := s.run(`{"steps":[{"id":"a","tool":"shop"}]}`, "gates")
+	require.Equal(t, outcome.Succeeded, o.Status, "%s", o.JSON())
+	require.JSONEq(t, `3`, result(t, o, "a"))
+	codes := map[string]fault.Code{}
+	for _, e := range o.Errors {
+		codes[e.Step] = e.Code
+	}
+	require.Equal(t, map[string]fault.Code{"a/=0/ship": fault.Locked, "a/=1/pay": fault.ToolTerminal, "a/=1/ship": fault.Locked}, codes)
+	require.Contains(t, string(x.asked[3]["rounds"]), "big", "the guide of the facade")
+	s.tools.mu.Lock()
+	defer s.tools.mu.Unlock()
+	require.Len(t, s.tools.calls, 4)
+}
+
+// TestAgentsEnd in the ways in which none has an output.
+func TestAgentsEnd(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	again := `{"steps":[{"id":"x","tool":"echo","arguments":{"n":1}}]}`
+	s.plays("loops", again, again, again)
+	bad := s.plays("errs", `{"steps":[{"id":"x","tool":"ecco"}]}`, again, `{"steps":{}}`, `{"steps":[{"id":"r1","tool":"echo"}]}`, `{"calls":[],"steps":[]}`)
+	s.plays("quiet", `{"next_action":"response"}`)
+	s.plays("speaks", `"It is done."`)
+	for _, name := range []string{"loops", "errs", "quiet", "speaks", "fail"} {
+		s.agent("of-"+name, "", `{"planner":{"tool":"`+name+`"},"tools":["echo"],"max_rounds":5}`)
+	}
+	s.agent("short", "", `{"planner":{"tool":"loops"},"tools":["echo"],"max_rounds":3}`)
+	s.agent("poor", "", `{"planner":{"tool":"loops"},"tools":["echo"],"budget":{"steps":2}}`)
+	o := s.run(`{"steps":[{"id":"short","tool":"short"},{"id":"errs","tool":"of-errs"},{"id":"quiet","tool":"of-quiet"},{"id":"speaks","tool":"of-speaks"},{"id":"fail","tool":"of-fail"},{"id":"poor","tool":"poor"}],"output_steps":["quiet","speaks"]}`, "ends")
+	codes := map[string]fault.Code{}
+	for _, e := range o.Errors {
+		if !strings.Contains(e.Step, "/") {
+			codes[e.Step] = e.Code
+		}
+	}
+	require.Equal(t, map[string]fault.Code{"short": fault.RoundsExhausted, "errs": fault.PlannerInvalid, "fail": fault.ToolTerminal, "poor": fault.BudgetExceeded}, codes, "%s", o.JSON())
+	require.JSONEq(t, `null`, result(t, o, "quiet"))
+	require.JSONEq(t, `"It is done."`, result(t, o, "speaks"))
+	require.Contains(t, string(bad.asked[1]["rounds"]), "unknown_tool", "a planner is told what was wrong")
+}
+
+// TestAnotherOwnerGoesOnWithAnAgent in each phase of its rounds: no planner is asked again whose answer was recorded.
+func TestAnotherOwnerGoesOnWithAnAgent(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	x := s.plays("planner",
+		`{"steps":[{"id":"a","tool":"echo","arguments":{"n":1}},{"id":"g","tool":"gate"}]}`,
+		`{"steps":[{"id":"b","tool":"echo","arguments":{"n":"$ref:r0.a.n"}},{"id":"g","tool":"gate","depends_on":["b"]}]}`,
+		`{"steps":[{"id":"c","value":"$ref:r1.b.n"}],"output":"$ref:c"}`)
+	held := make(chan int)
+	x.before = func(round int) { held <- round }
+	s.agent("agent", "", `{"planner":{"tool":"planner","mode":"plan"},"tools":["echo","gate"]}`)
+	r := s.submit(`{"steps":[{"id":"a","tool":"agent"}]}`, "owners")
+	stop := s.leave
+	change := func() {
+		next := s.orchestrator()
+		stop()
+		stop = next
+	}
+	for round := range 3 {
+		change() // while the planner is asked
+		require.Equal(t, round, <-held)
+		if round < 2 {
+			<-s.tools.begun
+			change() // while the round runs
+			s.tools.gate <- struct{}{}
+		}
+	}
+	o := s.wait(r)
+	require.JSONEq(t, `1`, result(t, o, "a"))
+	require.Equal(t, []int{0, 1, 2}, x.times())
 }

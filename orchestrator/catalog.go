@@ -2,6 +2,7 @@ package orchestrator
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 	"sort"
 	"strings"
@@ -148,13 +149,41 @@ func (c *catalog) freeze(p *plan.Plan) (map[string]*wire.FrozenTool, schemas) {
 		if s.Tool == "" || s.Ask {
 			continue
 		}
-		if fresh.tools[name] == nil {
-			fresh.tools[name], fresh.schemas[name] = c.used[name].frozen, c.used[name].schema
-			key.WriteString(name + " ")
-		}
+		c.keep(name, fresh, &key)
 	}
 	set := c.g.share(key.String(), fresh)
 	return set.tools, set.schemas
+}
+
+// keep adds a tool to a set, and all that an agent can call.
+func (c *catalog) keep(name string, fresh frozenSet, key *strings.Builder) {
+	if fresh.tools[name] != nil {
+		return
+	}
+	k := c.find(name)
+	if k == nil {
+		return
+	}
+	fresh.tools[name], fresh.schemas[name] = k.frozen, k.schema
+	key.WriteString(name + " ")
+	switch {
+	case k.Agent():
+		a, _ := agents.Read(k.Definition, c)
+		for _, called := range agents.ToolsOf(a) {
+			c.keep(called, fresh, key)
+		}
+	case k.Template():
+		call, _ := json.Marshal(map[string]any{"steps": []any{map[string]any{"id": "call", "tool": name}}}) // of a name
+		p, _ := plan.ParseLimited(call, c, plan.Limits{Done: map[string]bool{"call": true}})
+		if p == nil {
+			return // it can't run: whoever calls it is told so
+		}
+		for s := range p.All() {
+			if s.Tool != "" && !s.Ask {
+				c.keep(s.Tool, fresh, key)
+			}
+		}
+	}
 }
 
 // What tenants override for their own runs. The registry's entries and the tools' consumers are the same for all; a run
@@ -234,6 +263,9 @@ func (g *registry) lost(ctx context.Context, missing []string) bool {
 	return emptied
 }
 
+// notAmended is why an amendment can't add a call of an agent.
+const notAmended = "an amendment adds no calls of agents: write it into the plan that is submitted"
+
 // amendCatalog is the tools that an amendment may call: those of the run as they were frozen, all others as they are.
 type amendCatalog struct {
 	*catalog
@@ -244,11 +276,18 @@ type amendCatalog struct {
 func (c *amendCatalog) Lookup(name string) (plan.Tool, bool) {
 	f := c.r.start.Tools[name]
 	if f == nil {
-		return c.catalog.Lookup(name)
+		t, ok := c.catalog.Lookup(name)
+		if t.Agent != nil {
+			t.Agent = &plan.Agent{Flaw: notAmended}
+		}
+		return t, ok
 	}
 	c.g.mu.RLock()
 	output := c.g.outputs[f.Digest] // it was read with the input schema, so that nobody waits for it here
 	c.g.mu.RUnlock()
+	if f.Agent {
+		return plan.Tool{Input: c.r.schemas[name], Agent: &plan.Agent{Flaw: notAmended}}, true
+	}
 	t := plan.Tool{Input: c.r.schemas[name], Output: output, DependsOn: f.Contract.DependsOn, Approval: f.Contract.Approval != ""}
 	if is := machine.Template(c.r.machine, name); is != nil {
 		t.Plan, t.Input, t.Output = is.Plan, is.Input, is.Output

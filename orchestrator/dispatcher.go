@@ -28,6 +28,7 @@ type dispatcher struct {
 	tenants    *pools      // of bytes
 	neighbours *neighbours // of the process
 	outgoing   *outgoing
+	agentry    *agentry
 
 	windows map[string]*window // by tool
 	burdens map[string]*burden // by tenant
@@ -66,6 +67,10 @@ func batchOf(c *tool.Contract) int {
 // offer dispatches an attempt now, or as soon as its tool's window has room for it. One that is to wait for its time
 // takes no room: it lies in the stream as a scheduled message. repair is not 0 for what the sweep found lost.
 func (di *dispatcher) offer(r *run, d machine.Dispatch, repair int) {
+	if r.step(d.Step).Own {
+		di.agentry.ready(r, d, func() {})
+		return
+	}
 	if !d.At.IsZero() {
 		di.dispatch(r, d, repair, nil)
 		return
@@ -188,6 +193,9 @@ func (di *dispatcher) releaseAll(r *run) {
 // dispatch resolves a call's arguments and sends the attempt to its tool. repair is 0 for the first time. f, where it
 // is not nil, learns where the message lies.
 func (di *dispatcher) dispatch(r *run, d machine.Dispatch, repair int, f *flight) {
+	if !di.agentry.ready(r, d, func() { di.dispatch(r, d, repair, f) }) {
+		return
+	}
 	s := sending{attempt: r.attempt(d.Call, d.Attempt), inputs: r.inputs(d.Call), flight: f}
 	s.sends, s.over = di.outgoing.of(r.id.Partition()), di.outgoing.over
 	s.dispatch = kv.Dispatch{Attempt: s.attempt, Shard: r.shard(d.Step), At: d.At, Repair: repair}

@@ -111,7 +111,7 @@ func templatesOf(r *run) (all map[string]json.RawMessage) {
 		return all
 	}
 	for s := range r.plan.All() {
-		if s.Template != nil {
+		if s.Template != nil && s.Agent() == nil {
 			add(s.Tool, s.Template)
 		}
 	}

@@ -157,6 +157,9 @@ func (dr *driver) perform(r *run) {
 	for _, c := range eff.Until {
 		dr.evaluator.until(r, c)
 	}
+	for _, c := range eff.Round {
+		dr.dispatcher.agentry.round(r, c)
+	}
 	dr.questions.carryOut(r, eff)
 	for _, of := range eff.Shape {
 		dr.evaluator.output(r, of)
@@ -221,6 +224,10 @@ func (dr *driver) apply(r *run, e entry, now time.Time) bool {
 		if !dr.amend(r, e, &rec) {
 			return false
 		}
+	case subjects.RoundKind:
+		if rec.Round = roundOf(r, e); rec.Round == nil {
+			return true
+		}
 	default:
 		return true
 	}
@@ -242,6 +249,7 @@ func (dr *driver) record(r *run, rec machine.Record, now time.Time) {
 	}
 	if rec.Result != nil && rec.Result.Step >= 0 {
 		dr.dispatcher.decided(r, rec.Result)
+		r.agents.over(rec.Result.Call)
 		dr.tell.record(r, &rec, now)
 	}
 	dr.expand(r, now)
@@ -468,7 +476,9 @@ func readTold(r *run, e entry) *machine.Told {
 // readToldOutput reads the record of what the plan came to, or a composite, which goes by its token.
 func readToldOutput(r *run, e entry) *machine.Told {
 	told := &machine.Told{Call: machine.Call{Step: machine.ThePlan}}
-	if e.rec.Step == subjects.RootScope {
+	if subjects.IsIteration(e.rec.Step) { // of a round of an agent
+		told.Step, told.Token = machine.NotYet, e.rec.Step
+	} else if e.rec.Step == subjects.RootScope {
 		if r.machine.Plan().Output == nil {
 			return nil
 		}

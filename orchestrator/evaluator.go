@@ -143,7 +143,7 @@ func (ev *evaluator) output(r *run, of machine.Call) {
 	token := subjects.RootScope
 	var template *plan.Template
 	if of.Step != machine.ThePlan {
-		token, template = r.token(of), r.step(of.Step).Template
+		token, template = machine.ShapingToken(r.machine, of), r.step(of.Step).Template
 	}
 	most := int64(maxOutcome)
 	if !isLoop {
@@ -206,7 +206,7 @@ func (r *run) unshaped(of machine.Call) (in inputs, isLoop bool) {
 	}
 	if of.Step != machine.ThePlan {
 		for p, numbers := range r.machine.Inside(of) {
-			in.plan, in.numbers = p, numbers
+			in.plan, in.numbers = p, numbers // the last of them
 		}
 	}
 	in.deps = in.plan.Output.Waits

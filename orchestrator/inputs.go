@@ -45,12 +45,22 @@ type source struct {
 	items []source        // or put together from the results of items,
 	fault *fault.Error    // one of which may have failed
 	list  bool            // items is meant, though it may be empty
+	ids   []string        // the names of items, where an object is made of them
 }
 
 func (s *source) missing() bool { return s.value == nil && s.blob == nil && !s.list }
 
-// inputs gathers what a call's arguments are made of.
+// inputs gathers what a call's arguments are made of. Those of a call in a round of an agent were made before.
 func (r *run) inputs(c machine.Call) inputs {
+	in := written(r, c)
+	if args := r.agents.made(c); args != nil {
+		in.edited, in.inBlobs = args, len(args) > wire.InlineLimit
+	}
+	return in
+}
+
+// written gathers what a call's arguments are made of as they are written.
+func written(r *run, c machine.Call) inputs {
 	in := r.unread(c)
 	p := &in.plan.Steps[in.step]
 	in.resolver, in.schema, in.hasRefs = r.resolverOf(in.plan, in.numbers), r.schemas[in.does.Tool], p.HasRefs
@@ -168,7 +178,7 @@ func (in *inputs) largest() (n int64) {
 }
 
 func (s *source) inBlobs() bool {
-	return s.blob != nil || slices.ContainsFunc(s.items, func(x source) bool { return x.blob != nil })
+	return s.blob != nil || slices.ContainsFunc(s.items, func(x source) bool { return x.inBlobs() })
 }
 
 // source returns where the value of a step comes from: missing where it did not succeed.
@@ -178,7 +188,14 @@ func (r *run) source(step int) source {
 		return source{}
 	}
 	n, isList := r.machine.Items(step)
-	if !isList {
+	if res.Parts != nil && r.machine.Value(step) == nil { // of an earlier round, something of which lies in a blob
+		s := source{list: true, ids: []string{}}
+		for _, p := range res.Parts {
+			s.ids, s.items = append(s.ids, p.ID), append(s.items, r.source(p.Step))
+		}
+		return s
+	}
+	if !isList && res.Parts == nil {
 		return sourceOf(res)
 	}
 	if value := r.machine.Value(step); value != nil { // all who refer to it share it
@@ -203,6 +220,16 @@ func sourceOf(res *machine.Result) source {
 
 // entries builds what a reference to a for_each step sees, once the values of all items are here.
 func (s *source) entries() ([]byte, *fault.Error) {
+	if s.ids != nil {
+		object := []byte{'{'}
+		for i, id := range s.ids {
+			if i > 0 {
+				object = append(object, ',')
+			}
+			object = append(append(append(append(object, '"'), id...), '"', ':'), s.items[i].value...)
+		}
+		return append(object, '}'), nil
+	}
 	list := make([]plan.Item, len(s.items))
 	for i := range s.items {
 		list[i] = plan.Item{Data: s.items[i].value, Error: s.items[i].fault}

@@ -25,8 +25,9 @@ type opened struct {
 	start   *wire.Start  // read from a start record that lay in a blob
 	plan    *plan.Plan
 	schemas schemas
-	gone    bool // the plan doesn't stand any more
-	wait    bool // the registry lost its tools: nobody can say yet whether the plan is valid
+	agents  *agentsOf // nil for a run without agents
+	gone    bool      // the plan doesn't stand any more
+	wait    bool      // the registry lost its tools: nobody can say yet whether the plan is valid
 	err     error
 }
 
@@ -54,7 +55,27 @@ func (j *judge) resume(ctx context.Context, body []byte, e *entry) opened {
 		return opened{err: fault.New(fault.Internal, "an accepted plan can't be read: %v", report.Problems)}
 	}
 	s, err := j.reg.schemasFor(ctx, p, start)
-	return opened{start: start, plan: p, schemas: s, err: err}
+	if err != nil {
+		return opened{err: err}
+	}
+	a, err := j.agents(ctx, start)
+	return opened{start: start, plan: p, schemas: s, agents: a, err: err}
+}
+
+// agents returns what an owner has of the agents of a run; nil for a run without.
+func (j *judge) agents(ctx context.Context, start *wire.Start) (*agentsOf, error) {
+	if !slices.Contains(start.Needs, wire.Agents) {
+		return nil, nil
+	}
+	defined, err := j.reg.agents(ctx, start)
+	if err != nil {
+		return nil, err
+	}
+	templates, err := j.reg.templates(ctx, start)
+	if err != nil {
+		return nil, err
+	}
+	return newAgentsOf(defined, templates), nil
 }
 
 func (j *judge) decodeStart(ctx context.Context, e *entry) (*wire.Start, error) {
@@ -109,7 +130,11 @@ func (j *judge) inspect(ctx context.Context, id subjects.Run, generation uint64,
 	if err != nil || decision != kv.Written {
 		start = nil // the stored one counts
 	}
-	return opened{plan: p, schemas: s, start: start, gone: err == nil && decision == kv.Gone, err: err}
+	o := opened{plan: p, schemas: s, start: start, gone: err == nil && decision == kv.Gone, err: err}
+	if err == nil && start != nil && !start.Rejected() {
+		o.agents, o.err = j.agents(ctx, start)
+	}
+	return o
 }
 
 // admit validates a plan against the registry as it is now and freezes what the run needs of it. There is no start

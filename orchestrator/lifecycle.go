@@ -2,6 +2,7 @@ package orchestrator
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"time"
 
@@ -9,7 +10,6 @@ import (
 	"github.com/stepjet/stepjet/machine"
 	"github.com/stepjet/stepjet/plan"
 	"github.com/stepjet/stepjet/subjects"
-	"github.com/stepjet/stepjet/tool"
 	"github.com/stepjet/stepjet/wire"
 )
 
@@ -115,6 +115,8 @@ func (lc *lifecycle) take(r *run, rec subjects.Record, e kv.Entry) {
 			kind = wire.KindAnswered
 		case subjects.AmendKind:
 			kind = wire.KindAmend
+		case subjects.RoundKind:
+			kind = wire.KindRound
 		default:
 		}
 		if rec.Kind == subjects.UnknownRecord || !kind.Known(e.Header) {
@@ -206,7 +208,7 @@ func (lc *lifecycle) opened(r *run, o opened) {
 	case o.before != nil:
 		lc.answerAgain(r, o.before)
 	default:
-		r.plan, r.start, r.schemas = o.plan, o.start, o.schemas
+		r.plan, r.start, r.schemas, r.agents = o.plan, o.start, o.schemas, o.agents
 		r.phase = awaiting
 		if r.startEntry() != nil {
 			lc.begin(r)
@@ -246,7 +248,7 @@ func (lc *lifecycle) begin(r *run) {
 		lc.recordNeeds(needs)
 		return
 	}
-	if r.plan == nil || r.schemas == nil {
+	if r.plan == nil || r.schemas == nil || r.agents == nil && slices.Contains(r.start.Needs, wire.Agents) {
 		lc.open(r) // another owner accepted what we would not have: its word stands
 		return
 	}
@@ -292,13 +294,4 @@ func (lc *lifecycle) sayLost() {
 		lc.saidLost = now
 		lc.log.Warn("the tool registry has lost tools that were registered: plans that name them wait until workers, or stepjet tools apply, register them again")
 	}
-}
-
-// contracts returns those that a run started with, by tool.
-func contracts(s *wire.Start) map[string]*tool.Contract {
-	c := make(map[string]*tool.Contract, len(s.Tools))
-	for name, t := range s.Tools {
-		c[name] = &t.Contract
-	}
-	return c
 }

@@ -10,8 +10,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/stepjet/stepjet/agent"
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/backoff"
+	"github.com/stepjet/stepjet/orchestrator/agents"
 	"github.com/stepjet/stepjet/plan"
 	"github.com/stepjet/stepjet/tool"
 	"github.com/stepjet/stepjet/wire"
@@ -20,7 +22,7 @@ import (
 // frozen returns the form in which runs keep a tool of the registry.
 func frozen(t *tool.Registered) *wire.FrozenTool {
 	return wire.Frozen(wire.FrozenTool{
-		Digest: t.Digest, Shard: t.Shard, AckWait: t.AckWait.Milliseconds(), Contract: t.Contract, Plan: t.Template(),
+		Digest: t.Digest, Shard: t.Shard, AckWait: t.AckWait.Milliseconds(), Contract: t.Contract, Plan: t.Template(), Agent: t.Agent(),
 	})
 }
 
@@ -246,9 +248,15 @@ func (g *registry) share(key string, fresh frozenSet) frozenSet {
 // schemasFor returns the schemas that a run froze, by their digests.
 func (g *registry) schemasFor(ctx context.Context, p *plan.Plan, start *wire.Start) (schemas, error) {
 	s := schemas{}
+	var names []string
 	for step := range p.All() {
-		name := step.Tool
-		if _, done := s[name]; done || name == "" || step.Ask {
+		names = append(names, step.Tool)
+	}
+	if slices.Contains(start.Needs, wire.Agents) { // whose rounds may call any of them
+		names = slices.Sorted(maps.Keys(start.Tools))
+	}
+	for _, name := range names {
+		if _, done := s[name]; done || start.Tools[name] == nil {
 			continue
 		}
 		schema, err := g.schema(ctx, start.Tools[name].Digest)
@@ -260,12 +268,57 @@ func (g *registry) schemasFor(ctx context.Context, p *plan.Plan, start *wire.Sta
 	return s, nil
 }
 
-// templates returns the plans of the templates that a run froze, by name. The error is one that may pass.
+// frozenTools are the tools that a run froze, for the agents among them.
+type frozenTools map[string]*tool.Definition
+
+// Definition returns a tool.
+func (f frozenTools) Definition(name string) (*tool.Definition, bool) {
+	d := f[name]
+	return d, d != nil
+}
+
+// Names returns the names of all, sorted.
+func (f frozenTools) Names() []string { return slices.Sorted(maps.Keys(f)) }
+
+// agents returns the agents that a run froze, by name; nil for none. The error is one that may pass.
+func (g *registry) agents(ctx context.Context, start *wire.Start) (map[string]*agent.Definition, error) {
+	names := slices.Sorted(maps.Keys(start.Tools))
+	if !slices.ContainsFunc(names, func(name string) bool { return start.Tools[name].Agent }) {
+		return nil, nil
+	}
+	tools := frozenTools{}
+	for _, name := range names {
+		d, err := g.store.Definition(ctx, start.Tools[name].Digest)
+		if err != nil {
+			return nil, err
+		}
+		tools[name] = d
+	}
+	all := map[string]*agent.Definition{}
+	for _, name := range names {
+		if !start.Tools[name].Agent {
+			continue
+		}
+		a, report := agents.Read(tools[name], tools)
+		if a == nil {
+			p := report.Problems[0]
+			return nil, fault.New(fault.Internal, "the agent %s of an accepted run can't be read: %s: %s", name, p.Path, p.Message)
+		}
+		all[name] = a
+	}
+	return all, nil
+}
+
+// templates returns the plans of the templates that a run froze, by name, and its agents. The error is one that may pass.
 func (g *registry) templates(ctx context.Context, start *wire.Start) (map[string]*plan.Template, error) {
+	defined, err := g.agents(ctx, start)
+	if err != nil {
+		return nil, err
+	}
 	var all map[string]*plan.Template
 	for _, name := range slices.Sorted(maps.Keys(start.Tools)) {
 		t := start.Tools[name]
-		if !t.Plan {
+		if !t.Plan && !t.Agent {
 			continue
 		}
 		d, err := g.store.Definition(ctx, t.Digest)
@@ -276,6 +329,9 @@ func (g *registry) templates(ctx context.Context, start *wire.Start) (map[string
 			all = map[string]*plan.Template{}
 		}
 		x := &plan.Template{Name: name, Plan: d.Plan}
+		if a := defined[name]; a != nil {
+			x.Agent = agents.Of(a, plan.Report{})
+		}
 		if x.Input, err = g.schema(ctx, t.Digest); err != nil {
 			return nil, err
 		}

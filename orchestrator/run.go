@@ -6,11 +6,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/stepjet/stepjet/agent"
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/machine"
 	"github.com/stepjet/stepjet/plan"
 	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/tool"
 	"github.com/stepjet/stepjet/wire"
 )
 
@@ -96,9 +98,43 @@ type progress struct {
 	same       map[int]bool          // whose list is the one that the run which this one tries again had
 
 	changes *changes // of a run that is amended
+	agents  *agentsOf
 
 	busy   bool    // a job fetches a blob that the next record needs
 	parked []entry // records that wait for a phase or a blob, in ledger order
+}
+
+// agentsOf is what an owner has of the agents of a run.
+type agentsOf struct {
+	defined   map[string]*agent.Definition // by name
+	templates map[string]*plan.Template
+	records   map[string]*wire.Round    // of rounds, by token
+	arguments map[machine.Call][]byte   // of calls in rounds, once the gate was asked
+	asking    map[machine.Dispatch]bool // the gate, or making the request of a planner
+	deciding  map[machine.Call]bool     // rounds, by their agents
+	contracts map[string]*tool.Contract // of the tools that the run froze
+}
+
+func newAgentsOf(defined map[string]*agent.Definition, templates map[string]*plan.Template) *agentsOf {
+	return &agentsOf{
+		defined: defined, templates: templates, records: map[string]*wire.Round{}, arguments: map[machine.Call][]byte{},
+		asking: map[machine.Dispatch]bool{}, deciding: map[machine.Call]bool{},
+	}
+}
+
+// made returns the arguments of a call in a round; nil where they are not made yet, and for all other calls.
+func (a *agentsOf) made(c machine.Call) []byte {
+	if a == nil {
+		return nil
+	}
+	return a.arguments[c]
+}
+
+// over lets go of the arguments of a call that was decided.
+func (a *agentsOf) over(c machine.Call) {
+	if a != nil {
+		delete(a.arguments, c)
+	}
 }
 
 // traffic is what a run has out, and what it holds back.
@@ -159,7 +195,7 @@ func (r *run) drop() {
 	r.body, r.plan, r.machine, r.parked, r.start, r.schemas, r.resolver = nil, nil, nil, nil, nil, nil, nil
 	r.resolvers = nil
 	r.lists, r.reading, r.context, r.clean, r.deadLetters = nil, nil, wire.RunContext{}, cleaner{}, nil
-	r.people, r.weighing, r.changes = nil, nil, nil
+	r.people, r.weighing, r.changes, r.agents = nil, nil, nil, nil
 }
 
 // awaitingInput reports whether something is being read that the next record has to wait for: the value of the one
@@ -180,7 +216,7 @@ func (r *run) has(a subjects.Attempt) bool {
 // toolOf returns the tool in the subjects of a step. A step that asks a person is no worker's, nor is a composite, so none
 // may write their records.
 func toolOf(s *plan.Step) string {
-	if s.Plan != nil || s.Ask {
+	if s.Plan != nil || s.Ask || s.Own {
 		return subjects.CompositeTool
 	}
 	return s.Tool
@@ -306,7 +342,11 @@ func (r *run) shard(step int) int {
 }
 
 func (r *run) ackWait(step int) time.Duration {
-	return time.Duration(r.start.Tools[r.step(step).Tool].AckWait) * time.Millisecond
+	t := r.start.Tools[r.step(step).Tool]
+	if t == nil { // a call that no tool answers
+		return 0
+	}
+	return time.Duration(t.AckWait) * time.Millisecond
 }
 
 // holds reports whether an attempt is held back by this owner, so that nothing of it is to be found anywhere.
@@ -418,4 +458,13 @@ func died(r *run, c machine.Call) (why *fault.Error, attempts int) {
 		}
 	}
 	return why, attempts
+}
+
+// contracts returns those that a run started with, by tool.
+func contracts(s *wire.Start) map[string]*tool.Contract {
+	c := make(map[string]*tool.Contract, len(s.Tools))
+	for name, t := range s.Tools {
+		c[name] = &t.Contract
+	}
+	return c
 }

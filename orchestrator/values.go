@@ -139,13 +139,13 @@ func (v *values) read(ctx context.Context, s *source) ([]byte, *fault.Error) {
 		return nil, fault.New(fault.TooLarge, "the results of all items would have about %d bytes together, at most %d are allowed", size, plan.MaxOutput).
 			WithHint("let the tool return less for each item, or hand large data on by a name or an address")
 	}
-	whole := source{items: slices.Clone(s.items)}
+	whole := source{items: slices.Clone(s.items), ids: s.ids}
 	for i := range whole.items {
 		x := &whole.items[i]
-		if x.blob == nil {
+		if x.blob == nil && !x.list {
 			continue
 		}
-		value, err := v.value(ctx, x.blob, x.text)
+		value, err := v.read(ctx, x)
 		if err != nil {
 			return nil, err
 		}

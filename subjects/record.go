@@ -17,6 +17,7 @@ const (
 	ToldKind
 	AnswerKind
 	AmendKind
+	RoundKind
 	StepKind
 	ClaimKind
 	// StrayRecord lies below "step." and is of no attempt. Whoever hosts a tool may write such, so it means nothing.
@@ -32,7 +33,7 @@ type Record struct {
 	Run        Run
 	Generation uint64  // 0 for a plan: there it is the record's own sequence
 	Attempt    Attempt // of StepKind and ClaimKind
-	Step, What string  // of ToldKind: whose evaluation it is, and which; of AnswerKind, whose question; of AmendKind, the scope
+	Step, What string  // of ToldKind: whose evaluation it is, and which; of AnswerKind, whose question; of AmendKind and RoundKind, the scope
 	Number     int     // of AnswerKind: of the question, from 1; of AmendKind: the revision, from 1
 }
 
@@ -94,6 +95,8 @@ func (rec *Record) below(t []string, n int) {
 		if number, ok := number(t[2]); ok && number > 0 {
 			rec.Kind, rec.Step, rec.Number = AmendKind, t[1], number
 		}
+	case n == 2 && t[0] == "round" && t[1] != "":
+		rec.Kind, rec.Step = RoundKind, t[1]
 	case n > 0 && t[0] == "step":
 		rec.Kind = StrayRecord
 		if n != 4 && (n != 5 || t[4] != "claim") {

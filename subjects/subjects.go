@@ -189,6 +189,11 @@ func AmendRecord(r Run, generation uint64, scope string, n, shards int) string {
 	return string(make(name, 0, room).generation(r, generation, shards).text("amend.").text(scope).text(".").int(n))
 }
 
+// RoundRecord returns the subject of the record that decides a round of an agent; scope is the token of the round.
+func RoundRecord(r Run, generation uint64, scope string, shards int) string {
+	return string(make(name, 0, room).generation(r, generation, shards).text("round.").text(scope))
+}
+
 // StepRecord returns the subject of the record that decides an attempt.
 func StepRecord(a Attempt, shards int) string {
 	return string(make(name, 0, room).stepRecord(&a, shards))

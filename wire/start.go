@@ -46,6 +46,8 @@ type FrozenTool struct {
 	Contract tool.Contract `json:"contract"`
 	// Plan says that the tool is a plan, which its definition holds.
 	Plan bool `json:"plan,omitempty"`
+	// Agent says that it is an agent, likewise.
+	Agent bool `json:"agent,omitempty"`
 
 	form []byte // as JSON, where it was written before
 }

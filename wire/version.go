@@ -39,6 +39,7 @@ const (
 	KindBeat
 	KindProgress
 	KindNote
+	KindRound
 )
 
 // versions are the versions of each kind that this Stepjet reads, as a set; all read those below 1.
@@ -62,6 +63,7 @@ var versions = [...]uint64{
 	KindBeat:       1 << 1,
 	KindProgress:   1 << 1,
 	KindNote:       1 << 1,
+	KindRound:      1 << 1,
 }
 
 // Known reports whether this Stepjet can read a message of the kind: its version is absent, or one that it knows. Of

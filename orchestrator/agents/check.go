@@ -65,6 +65,9 @@ func unknownHere(a *agent.Definition) (problems []fault.Problem) {
 	if a.Respond != nil {
 		refuse("/agent/respond", "a last answer", `let the planner answer with an "output"`)
 	}
+	if a.State != nil {
+		refuse("/agent/state", "a state that rounds share", "let steps refer to earlier rounds: $ref:r0.search")
+	}
 	if a.Context.Summary != "" {
 		refuse("/agent/context/summary", "summaries", "leave it out: ids, statuses and sizes stay of the oldest rounds")
 	}
@@ -74,7 +77,9 @@ func unknownHere(a *agent.Definition) (problems []fault.Problem) {
 			refuse(e.At, "a search for tools", "name its tools, or fold them into facades")
 		case agent.KindAsk:
 			refuse(e.At, "questions to the user as entries", "let a plan within an answer ask: a step with \"ask\"")
-		case agent.KindTool, agent.KindFacade, agent.KindContext, agent.KindPlan, agent.KindBuiltIn, agent.KindTell:
+		case agent.KindTell:
+			refuse(e.At, "entries that tell the user something", "leave it out")
+		case agent.KindTool, agent.KindFacade, agent.KindContext, agent.KindPlan, agent.KindBuiltIn:
 		}
 		if e.Selects() != "" {
 			refuse(e.At+"/select", "facades whose tools another tool selects", `name its tools: "tools": […]`)
@@ -89,5 +94,5 @@ func Of(a *agent.Definition, r plan.Report) *plan.Agent {
 		p := r.Problems[0]
 		return &plan.Agent{Flaw: p.Path + ": " + p.Message}
 	}
-	return &plan.Agent{Flaw: "this Stepjet does not run agents yet"}
+	return &plan.Agent{Planner: a.Planner.Tool, MaxRounds: a.MaxRounds, Concurrency: a.Concurrency, Time: a.Budget.Time}
 }

@@ -1,0 +1,77 @@
+package machine
+
+import "github.com/stepjet/stepjet/plan"
+
+// RoundView is a round of an agent as far as it has come.
+type RoundView struct {
+	// Number counts from 0.
+	Number int
+	// Planner is the call of its planner, Answer what that returned; nil while it is not over, or where it failed.
+	Planner Call
+	Answer  *Result
+	// Record is what was decided of it; nil as long as nothing is.
+	Record *Round
+	// Plan is what runs, and Numbers those of its steps; nil for nothing.
+	Plan    *plan.Plan
+	Numbers Numbers
+}
+
+// Rounds returns the rounds of an agent that were begun; none of any other call.
+func Rounds(r *Run, agent Call) (list []RoundView) {
+	a := agentAt(&r.tree, agent)
+	if a == nil {
+		return nil
+	}
+	for _, sc := range a.of[:a.entered] {
+		if asksPlanner(sc) {
+			list = append(list, RoundView{Number: int(sc.round) - 1, Planner: Call{Step: sc.first}, Answer: r.Result(Call{Step: sc.first})})
+			continue
+		}
+		last := &list[len(list)-1]
+		last.Plan, last.Numbers = sc.plan, sc.numbers()
+	}
+	for n := range list {
+		if n < len(a.records) {
+			list[n].Record = a.records[n]
+		}
+	}
+	return list
+}
+
+// RoundAround returns the innermost agent in a round of which a call stands, and the number of the round; ok is false for
+// a call that stands in none. own is whether it is the call of the planner.
+func RoundAround(r *Run, c Call) (agent Call, round int, own, ok bool) {
+	for sc := r.scopeOf(c.Step); sc.outer != nil; sc = sc.outer {
+		if sc.round > 0 {
+			return sc.of, int(sc.round) - 1, asksPlanner(sc) && c.Step == sc.first, true
+		}
+	}
+	return Call{}, 0, false, false
+}
+
+// RoundScope returns the token of the round of an agent that waits for its record; ok is false where none does.
+func RoundScope(r *Run, agent Call) (token string, ok bool) {
+	sc := r.inside(agent)
+	if sc == nil || sc.round == 0 {
+		return "", false
+	}
+	_, ok = waitsForRound(r, sc.token)
+	return sc.token, ok
+}
+
+// ShapingToken returns the token by which the record of what a composite, or a round of an agent, comes to goes.
+func ShapingToken(r *Run, of Call) string {
+	if sc := r.inside(of); sc != nil && sc.round > 0 {
+		return sc.token
+	}
+	return r.Token(of)
+}
+
+// ReadySince returns the sequence of the record that made a call ready; 0 where that was the start of the run.
+func ReadySince(r *Run, c Call) uint64 {
+	i, ok := r.index(c)
+	if !ok {
+		return 0
+	}
+	return r.calls[i].since
+}

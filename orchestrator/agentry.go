@@ -1,0 +1,288 @@
+package orchestrator
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/kv"
+	"github.com/stepjet/stepjet/machine"
+	"github.com/stepjet/stepjet/orchestrator/agents"
+	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/plan"
+	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/wire"
+)
+
+// agentry does what package agents finds out about the loops of agents: it makes the requests of planners and the records
+// of rounds, and asks the gates before calls are sent. All of it is found out beside the loop, of what the records were at
+// that moment, and follows from records that don't change any more; so it is done again by whoever comes next.
+type agentry struct {
+	*env
+	values  *values
+	memory  *memory
+	decider *decider
+}
+
+// roundOf reads the record of a round; nil where it is of none that the run can have.
+func roundOf(r *run, e entry) *machine.Round {
+	s, _, ok := planStep(r, subjects.ScopeOf(e.rec.Step))
+	if r.agents == nil || !ok || s.Agent() == nil || !subjects.IsIteration(e.rec.Step) {
+		return nil
+	}
+	if r.agents.contracts == nil {
+		r.agents.contracts = contracts(r.start)
+	}
+	d := wire.ParseRound(e.Data)
+	r.agents.records[e.rec.Step] = &d
+	return agents.Decided(&d, e.rec.Step, s.Agent(), r.agents.templates, r.agents.contracts)
+}
+
+// ready reports whether a call can be sent as it is: one in a round of an agent is asked about at its gate before, and the
+// request of a planner is made. then is called once that is done, where the call is to be sent.
+func (ag *agentry) ready(r *run, d machine.Dispatch, then func()) bool {
+	of, round, own, inRound := machine.RoundAround(r.machine, d.Call)
+	if !inRound || r.agents.made(d.Call) != nil {
+		return true
+	}
+	key := machine.Dispatch{Call: d.Call, Attempt: d.Attempt}
+	if r.agents.asking[key] {
+		return false
+	}
+	r.agents.asking[key] = true
+	x := ag.look(r, of)
+	in, path, since := written(r, d.Call), x.pathOf(r, d.Call), machine.ReadySince(r.machine, d.Call)
+	in.resolver, in.schema = nil, nil
+	a := r.attempt(d.Call, d.Attempt)
+	name := func(round int) string { return subjects.PartName(r.id, r.generation, x.name, round) }
+	ag.memory.reserve(x.size+in.most(false), func(ctx context.Context) {
+		var args, result json.RawMessage
+		l, err := x.read(ctx, ag.values)
+		switch {
+		case err != nil:
+		case own:
+			args, err = l.Ask(round, name)
+		default:
+			if args, err = ag.values.arguments(ctx, &in); err == nil {
+				args, result, err = l.Ready(round, path, since, args)
+			}
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		ag.post(func() {
+			delete(r.agents.asking, key)
+			switch {
+			case r.phase != running || !r.machine.Wanted(d.Call, d.Attempt):
+			case err != nil:
+				ag.decider.fail(a, err, r.trace)
+			case result != nil:
+				ag.answer(a, result, r)
+			case r.step(d.Step).Own:
+				ag.decider.fail(a, fault.New(fault.Internal, "nobody answers this call"), r.trace)
+			default:
+				r.agents.arguments[d.Call] = args
+				then()
+			}
+		})
+	})
+	return false
+}
+
+// answer records what a call came to that is not made.
+func (ag *agentry) answer(a subjects.Attempt, result []byte, r *run) {
+	own, bucket := wire.Result{Body: result, Worker: ownerMark + ag.cfg.Name, Trace: r.trace.Of(a)}, r.bucket()
+	record := func(ctx context.Context) {
+		h, body := own.Message()
+		ag.store.CreateAsync(ctx, subjects.StepRecord(a, ag.store.Shards()), h, body, nil, ag.decider.recorded(a))
+	}
+	if len(result) <= wire.InlineLimit {
+		record(ag.ctx)
+		return
+	}
+	ag.job(func(ctx context.Context) {
+		h, err := ag.values.put(ctx, bucket, a.BlobName, result)
+		if err != nil {
+			return // only when stopping: the next owner does it
+		}
+		h.Checked = true
+		own.Handle, own.Body = h, result
+		record(ctx)
+	})
+}
+
+// round records what the answer of a planner came to, once at a time.
+func (ag *agentry) round(r *run, of machine.Call) {
+	scope, waits := machine.RoundScope(r.machine, of)
+	if !waits || r.agents.deciding[of] {
+		return
+	}
+	r.agents.deciding[of] = true
+	x, id, generation, a := ag.look(r, of), r.id, r.generation, r.attempt(of, 1)
+	trace := r.trace
+	ag.memory.reserve(x.size, func(ctx context.Context) {
+		defer ag.post(func() { delete(r.agents.deciding, of) })
+		var d *wire.Round
+		l, err := x.read(ctx, ag.values)
+		if err == nil {
+			d, err = l.Decide(scope)
+		}
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil:
+			ag.decider.fail(a, err, trace)
+			return
+		}
+		h, body, bad := d.Message()
+		if bad != nil || len(body) > wire.InlineLimit {
+			d = &wire.Round{Problems: []fault.Problem{{Code: fault.LimitExceeded, Message: "the answer is too large to be run as one round",
+				Hint: "answer with less at a time"}}}
+			h, body, _ = d.Message() // of texts
+		}
+		ag.store.CreateAsync(ctx, subjects.RoundRecord(id, generation, scope, ag.store.Shards()), h, body, nil, func(_ kv.Decision, _ uint64, err error) {
+			if err != nil && ctx.Err() == nil {
+				ag.log.Error("a round could not be recorded; the sweep tries again", "run", id.Plain(), "round", scope, "error", err)
+			}
+		})
+	})
+}
+
+// looked is the loop of an agent as the records have it, with what is to be read beside the loop.
+type looked struct {
+	loop  agents.Loop
+	name  string // the token of the agent
+	scope machine.Call
+	input *inputs // that the agent's input is made of; nil where it is there
+	calls []lookedCall
+	asked []source // answers of planners, by round
+	size  int64
+}
+
+// lookedCall is a call of a round whose arguments and result are to be read.
+type lookedCall struct {
+	round, call int
+	in          *inputs // nil for what has no arguments
+	value       source
+}
+
+// look gathers what there is of an agent's loop.
+func (ag *agentry) look(r *run, of machine.Call) *looked {
+	x := &looked{name: r.token(of), scope: of}
+	x.loop = agents.Loop{Definition: r.agents.defined[r.step(of.Step).Does().Tool], Run: r.id.Plain(), Name: x.name}
+	for _, v := range machine.Rounds(r.machine, of) {
+		if v.Number == 0 {
+			value, away := r.machine.Input(v.Planner.Step)
+			if x.loop.Input = value; away {
+				in := r.inputs(of)
+				in.resolver = nil
+				x.input = &in
+				x.size += in.most(false)
+			}
+		}
+		answer := sourceOf(v.Answer)
+		x.size += answer.size()
+		x.asked = append(x.asked, answer)
+		x.loop.Rounds = append(x.loop.Rounds, agents.Round{Record: r.agents.records[subjects.Iteration(x.name, v.Number)]})
+		if v.Plan != nil {
+			x.gather(r, v.Number, "", v.Plan, v.Numbers)
+		}
+	}
+	return x
+}
+
+// gather adds the calls of a plan in a round, and of those within it but for the rounds of other agents.
+func (x *looked) gather(r *run, round int, above string, p *plan.Plan, of machine.Numbers) {
+	for k := range p.Steps {
+		s := &p.Steps[k]
+		path, single := above+"/"+s.ID, true
+		if above == "" {
+			path = s.ID
+		}
+		if s.ID == plan.IterationStep {
+			path, single = above, false
+		}
+		c := machine.Call{Step: of.Of(k)}
+		x.add(r, round, path, c, single)
+		n, _ := r.machine.Items(c.Step)
+		for c.Item = 0; c.Item <= n; c.Item++ {
+			if c.Item > 0 {
+				x.add(r, round, path, c, false)
+			}
+			if s.Agent() != nil && s.Repeat == nil {
+				continue
+			}
+			for inner, numbers := range r.machine.Inside(c) {
+				x.gather(r, round, path, inner, numbers)
+			}
+		}
+	}
+}
+
+func (x *looked) add(r *run, round int, path string, c machine.Call, single bool) {
+	st := r.machine.Step(c, time.Time{})
+	s := r.step(c.Step)
+	call := agents.Call{Path: path, Single: single, Status: string(st.Status), Err: st.Error, MS: st.Ended.Sub(st.Started).Milliseconds()}
+	res := r.machine.Decided(c)
+	over := res != nil && (st.Status == outcome.StepSucceeded || st.Status == outcome.StepFailed)
+	_, isList := r.machine.Items(c.Step)
+	if over && s.Repeat == nil && (c.Item > 0 || !isList) {
+		call.Seq, call.ByOwner = res.Seq, res.ByOwner && s.Plan == nil
+	}
+	seen := lookedCall{round: round, call: len(x.loop.Rounds[round].Calls)}
+	if over && st.Status == outcome.StepSucceeded {
+		if seen.value = sourceOf(res); c.Item == 0 {
+			seen.value = r.source(c.Step)
+		}
+		x.size += seen.value.size()
+	}
+	if over && s.Tool != "" && !(c.Item == 0 && isList) && s.Repeat == nil {
+		in := written(r, c)
+		in.resolver, in.schema = nil, nil
+		seen.in = &in
+		x.size += in.most(false)
+	}
+	x.loop.Rounds[round].Calls = append(x.loop.Rounds[round].Calls, call)
+	x.calls = append(x.calls, seen)
+}
+
+// pathOf names a call by the ids of the steps down to it in its round.
+func (x *looked) pathOf(r *run, c machine.Call) string {
+	path := ""
+	for c.Step != machine.ThePlan && c != x.scope {
+		if id := r.step(c.Step).ID; id != plan.IterationStep && path != "" {
+			path = id + "/" + path
+		} else if id != plan.IterationStep {
+			path = id
+		}
+		c = r.machine.Composite(c.Step)
+	}
+	return path
+}
+
+// read reads all that there is of the loop. The error is one that may not pass.
+func (x *looked) read(ctx context.Context, v *values) (*agents.Loop, *fault.Error) {
+	var err *fault.Error
+	if x.input != nil {
+		if x.loop.Input, err = v.arguments(ctx, x.input); err != nil {
+			return nil, err
+		}
+	}
+	for n := range x.asked {
+		if x.loop.Rounds[n].Answer, err = v.read(ctx, &x.asked[n]); err != nil {
+			return nil, err
+		}
+	}
+	for i := range x.calls {
+		seen := &x.calls[i]
+		c := &x.loop.Rounds[seen.round].Calls[seen.call]
+		if c.Value, err = v.read(ctx, &seen.value); err != nil {
+			return nil, err
+		}
+		if seen.in != nil { // what can't be made was never handed to anybody
+			c.Arguments, _ = v.arguments(ctx, seen.in)
+		}
+	}
+	return &x.loop, nil
+}

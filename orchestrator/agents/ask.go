@@ -1,0 +1,150 @@
+package agents
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"github.com/stepjet/stepjet/agent"
+	"github.com/stepjet/stepjet/agent/parts"
+	"github.com/stepjet/stepjet/agent/request"
+	"github.com/stepjet/stepjet/fault"
+)
+
+// Ask returns what the planner of a round is sent, whole. name says what the part of a round is called. The error is what
+// the call fails with, and the agent with it.
+func (l *Loop) Ask(round int, name func(round int) string) (json.RawMessage, *fault.Error) {
+	spent := l.Usage(round)
+	if what := spent.UsedUp(0); what != "" {
+		return nil, exceeded(what)
+	}
+	first, err := l.begin(0)
+	if err != nil {
+		return nil, err
+	}
+	made := map[string][]byte{}
+	loop := request.Begin(l.Definition, first, name)
+	for n := range round {
+		f, _ := l.begin(n)
+		loop.Open(f, nil)
+		next, _ := l.begin(n + 1)
+		part := loop.End(l.rendered(n), next, "")
+		made[part.Name] = part.Bytes
+	}
+	f, _ := l.begin(round)
+	loop.Open(f, nil)
+	now := request.Now{Left: spent.Left(), Dropped: l.dropped(round - 1)}
+	asked := loop.Request(now)
+	kept, fits := spent.Reserve(0, asked.Size, int64(l.Definition.Planner.MaxOutputTokens))
+	if !fits {
+		return nil, exceeded("tokens")
+	}
+	if spent.Budget.Tokens > 0 {
+		now.MaxOutput = kept.MaxOutput
+		asked = loop.Request(now)
+	}
+	whole, bad := request.Rendered(context.Background(), asked, parts.NewKeeper(parts.DefaultKept), func(_ context.Context, part string) ([]byte, error) {
+		return made[part], nil
+	})
+	if bad != nil {
+		return nil, fault.As(bad)
+	}
+	return whole, nil
+}
+
+// dropped returns the output of a round's answer that did not count; nothing where there was none.
+func (l *Loop) dropped(round int) request.Value {
+	if round < 0 {
+		return request.Value{}
+	}
+	x, err := l.answer(round)
+	if err != nil || x.answer == nil || len(x.report.Problems) > 0 || x.answer.Fragment == nil {
+		return request.Value{}
+	}
+	return request.Whole(x.answer.Output)
+}
+
+// rendered is a round that is over, as requests tell of it.
+func (l *Loop) rendered(round int) request.Round {
+	out := request.Round{Plan: request.Whole(written(l.Rounds[round].Answer))}
+	x, err := l.answer(round)
+	if err != nil {
+		return out
+	}
+	if out.Problems = x.report.Problems; x.answer == nil || len(out.Problems) > 0 {
+		return out
+	}
+	out.Text, out.Provider = x.answer.Text, x.answer.Provider
+	came := map[string]*Call{}
+	for k := range l.Rounds[round].Calls {
+		if c := &l.Rounds[round].Calls[k]; c.Single {
+			came[c.Path] = c
+		}
+	}
+	own := 0
+	for i, c := range x.answer.Calls {
+		if c.Within >= 0 {
+			continue
+		}
+		rec := request.Record{ID: c.ID, Tool: c.Entry, Arguments: request.Whole(c.Arguments), Status: request.NotRun}
+		if own < len(x.answer.Commands) {
+			cmd := x.answer.Commands[own]
+			rec.Purpose, rec.TodoSuggestion, rec.Next, rec.Arguments = cmd.Purpose, cmd.TodoSuggestion, cmd.Next, request.Whole(cmd.Arguments)
+		}
+		own++
+		l.came(&rec, came[x.paths[i]], l.Rounds[round].Record.Rest)
+		out.Records = append(out.Records, rec)
+	}
+	return out
+}
+
+// came adds to a record what its call came to.
+func (l *Loop) came(rec *request.Record, c *Call, rest []string) {
+	for _, id := range rest {
+		if id == rec.ID {
+			return
+		}
+	}
+	if c == nil {
+		return
+	}
+	rec.Status, rec.MS = c.Status, c.MS
+	if c.Arguments != nil && rec.Purpose == "" {
+		rec.Arguments = request.Whole(c.Arguments)
+	}
+	if c.Err != nil {
+		raw, _ := json.Marshal(struct { // of texts
+			Code    fault.Code `json:"code"`
+			Message string     `json:"message"`
+			Hint    string     `json:"hint,omitempty"`
+		}{c.Err.Code, c.Err.Message, c.Err.Hint})
+		rec.Error = request.Whole(raw)
+		return
+	}
+	rec.Result = request.Whole(c.Value)
+}
+
+// written returns the steps, calls or commands of an answer as they were written; all of one that has none.
+func written(answer []byte) []byte {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(answer, &members) != nil {
+		return answer
+	}
+	for _, name := range []string{"steps", "calls", "execution_commands", "tool_commands", "tool_command"} {
+		if v := members[name]; len(v) > 0 && strings.TrimSpace(string(v)) != "null" {
+			return v
+		}
+	}
+	return answer
+}
+
+// ToolsOf returns the names of the tools that an agent may call, its planner's first.
+func ToolsOf(a *agent.Definition) []string {
+	names := []string{a.Planner.Tool}
+	for _, e := range a.Entries() {
+		if e.Kind == agent.KindTool {
+			names = append(names, e.Tool)
+		}
+	}
+	return names
+}

@@ -1,0 +1,279 @@
+package agents
+
+import (
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/stepjet/stepjet/agent"
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/machine"
+	"github.com/stepjet/stepjet/plan"
+	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/tool"
+	"github.com/stepjet/stepjet/wire"
+)
+
+// roundID reports whether an id is one by which steps refer to an earlier round.
+func roundID(id string) bool { return roundIDs.MatchString(id) }
+
+var roundIDs = regexp.MustCompile(`^r[0-9]+$`)
+
+// Decide returns the record of the last round, whose planner has answered. scope is its token. The error is what the
+// agent fails with.
+func (l *Loop) Decide(scope string) (*wire.Round, *fault.Error) {
+	round := len(l.Rounds) - 1
+	x, err := l.answer(round)
+	if err != nil {
+		return nil, err
+	}
+	if len(x.report.Problems) == 0 {
+		x.report.Problems = tooLong(scope, x)
+	}
+	if len(x.report.Problems) > 0 {
+		return &wire.Round{Problems: x.report.Problems}, nil
+	}
+	a := x.answer
+	if a.Fragment == nil {
+		return &wire.Round{End: string(a.End), Output: a.Output}, nil
+	}
+	d := &wire.Round{Fragment: a.Fragment, Settled: map[string]wire.Settled{}, Waits: map[string][]string{}, Tools: map[string]string{}}
+	for i, c := range a.Calls {
+		l.named(d, round, x, i)
+		if c.Within >= 0 {
+			continue
+		}
+		if s, is := x.admits.Settled[i]; is {
+			d.Settled[c.ID] = wire.Settled{Result: s.Result, Error: s.Err}
+		}
+		for _, other := range x.admits.Waits[i] {
+			d.Waits[c.ID] = append(d.Waits[c.ID], a.Calls[other].ID)
+		}
+		if e := l.entry(round, x, i); e != nil && e.Direct {
+			d.Direct = append(d.Direct, c.ID)
+		}
+	}
+	_, rest := a.Runs(l.Definition.Advance)
+	for _, i := range rest {
+		d.Rest = append(d.Rest, a.Calls[i].ID)
+		delete(d.Settled, a.Calls[i].ID)
+	}
+	d.Earlier = l.referred(a, round)
+	return d, nil
+}
+
+// named notes by which tool a call is made, where the planner calls it otherwise, or that no tool is.
+func (l *Loop) named(d *wire.Round, round int, x *reading, call int) {
+	e := l.entry(round, x, call)
+	switch {
+	case e == nil:
+	case e.Kind != agent.KindTool:
+		if !slices.Contains(d.Own, e.Name) {
+			d.Own = append(d.Own, e.Name)
+		}
+	case e.Tool != e.Name:
+		d.Tools[e.Name] = e.Tool
+	}
+}
+
+// tooLong refuses an answer whose steps would have names that are too long, or plans that stand too deep.
+func tooLong(scope string, x *reading) []fault.Problem {
+	if x.answer == nil {
+		return nil
+	}
+	for i, path := range x.paths {
+		token := subjects.InScope(scope, path)
+		if items := 8 * strings.Count(path, "/"); len(token)+items+8 > subjects.MaxStepToken || !subjects.ValidStepToken(token) {
+			return []fault.Problem{{Code: fault.LimitExceeded, Step: x.answer.Calls[i].ID,
+				Message: "this step stands too deep, or the ids down to it are too long", Hint: "write shorter ids, or fewer plans within plans"}}
+		}
+	}
+	return nil
+}
+
+// referred returns, for each earlier round that an answer refers to, the steps whose results it may take.
+func (l *Loop) referred(a *agent.Answer, round int) map[string][]string {
+	all := map[string][]string{}
+	text := string(a.Fragment)
+	for n, ids := range l.earlier(round) {
+		name := "r" + strconv.Itoa(n)
+		if _, there := a.Plan.Index(name); !there {
+			continue
+		}
+		all[name] = []string{}
+		whole := regexp.MustCompile(`:` + name + `(?:[^0-9A-Za-z_.\[-]|$)`).MatchString(text)
+		for _, id := range ids {
+			if whole || strings.Contains(text, name+"."+id) || strings.Contains(text, name+`[`) {
+				all[name] = append(all[name], id)
+			}
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return all
+}
+
+// Decided returns the record of a round as the machine takes it. Templates and contracts are those that the run froze, by
+// the names of tools.
+func Decided(d *wire.Round, scope string, of *plan.Agent, templates map[string]*plan.Template, contracts map[string]*tool.Contract) *machine.Round {
+	out := &machine.Round{Scope: scope, Contracts: contracts, Rest: d.Rest, Direct: d.Direct, Settled: map[string]*machine.Result{}}
+	if len(d.Problems) > 0 {
+		out.Invalid = true
+		return out
+	}
+	if d.Fragment == nil {
+		out.Ends = true
+		if len(d.Output) > 0 {
+			out.Output = &machine.Result{Value: d.Output}
+		}
+		return out
+	}
+	known := map[string]*plan.Template{}
+	for name, t := range templates {
+		known[name] = t
+	}
+	for name, of := range d.Tools {
+		delete(known, name)
+		if t := templates[of]; t != nil {
+			known[name] = t
+		}
+	}
+	p, report := plan.ParseLimited(d.Fragment, nil, plan.Limits{Templates: known, Language2: true})
+	if p == nil {
+		why := report.Problems[0]
+		out.Error = fault.New(why.Code, "what the planner answered can't run: %s: %s", why.Path, why.Message).WithHint("%s", why.Hint)
+		return out
+	}
+	rename(p, d)
+	for step, before := range d.Waits {
+		for _, other := range before {
+			i, known := p.Index(step)
+			if k, is := p.Index(other); known && is {
+				plan.Order(p, i, k)
+			}
+		}
+	}
+	if p.Concurrency == 0 || of.Concurrency > 0 && of.Concurrency < p.Concurrency {
+		p.Concurrency = of.Concurrency
+	}
+	out.Plan = p
+	for id, s := range d.Settled {
+		out.Settled[id] = &machine.Result{Value: s.Result, Error: s.Error}
+	}
+	for name, ids := range d.Earlier {
+		n, _ := strconv.Atoi(strings.TrimPrefix(name, "r"))
+		out.Earlier = append(out.Earlier, machine.Earlier{Step: name, Round: n, IDs: ids})
+	}
+	return out
+}
+
+// rename gives the steps of a fragment the names of their tools.
+func rename(p *plan.Plan, d *wire.Round) {
+	for i := range p.Steps {
+		s := &p.Steps[i]
+		switch {
+		case s.Tool == "":
+		case slices.Contains(d.Own, s.Tool) && s.Template == nil:
+			s.Own = true
+		case d.Tools[s.Tool] != "":
+			s.Tool = d.Tools[s.Tool]
+		}
+		if s.Plan != nil && s.Template == nil {
+			rename(s.Plan, d)
+		}
+	}
+}
+
+// Ready decides about a call of a round that is ready, since a record: what it is called with, or what it has come to
+// without being called.
+func (l *Loop) Ready(round int, path string, since uint64, arguments json.RawMessage) (args, result json.RawMessage, failed *fault.Error) {
+	x, err := l.answer(round)
+	if err != nil || x.answer == nil {
+		return arguments, nil, err
+	}
+	i, known := x.places[path]
+	if !known || x.answer.Calls[i].Entry == "" {
+		return arguments, nil, nil
+	}
+	begun, _ := l.begin(round)
+	now, seen := begun.Clone(), begun.Clone()
+	came := l.outcomes(round, since)
+	for _, o := range came {
+		now.Add(o.Outcome)
+	}
+	for _, before := range x.admits.Behind(i) {
+		for _, o := range came {
+			if o.call == before {
+				seen.Add(o.Outcome)
+			}
+		}
+	}
+	name := x.answer.Calls[i].Entry
+	bound, answer, locked := now.Ready(name, seen)
+	switch {
+	case locked != nil:
+		return nil, nil, locked
+	case answer != nil:
+		return nil, answer, nil
+	}
+	if args, err = joined(arguments, bound); err != nil {
+		return nil, nil, err
+	}
+	if own, refused, is := now.Answer(name, args, l.account(round, now)); is {
+		return nil, own, refused
+	}
+	if before, _, was := now.Done(name, args); was && bound == nil && !x.answer.Again[x.answer.Calls[i].ID] {
+		return nil, before, nil
+	}
+	return args, nil, nil
+}
+
+// joined adds bound arguments to those that a planner gave, which they go before.
+func joined(arguments, bound json.RawMessage) (json.RawMessage, *fault.Error) {
+	if len(bound) == 0 {
+		return arguments, nil
+	}
+	var all, more map[string]json.RawMessage
+	if json.Unmarshal(arguments, &all) != nil || json.Unmarshal(bound, &more) != nil {
+		return nil, fault.New(fault.InvalidArguments, "the arguments are no object")
+	}
+	if all == nil {
+		all = map[string]json.RawMessage{}
+	}
+	for name, v := range more {
+		all[name] = v
+	}
+	raw, err := json.Marshal(all)
+	if err != nil {
+		return nil, fault.Wrap(fault.InvalidArguments, err, "the arguments")
+	}
+	return raw, nil
+}
+
+// account is what the agent's planner may ask for of itself.
+func (l *Loop) account(round int, now *agent.Facts) *agent.Account {
+	s := l.Usage(round)
+	a := &agent.Account{Run: l.Run, Agent: l.Name, Goal: l.Definition.Description, Used: s.Used}
+	for n := range round + 1 {
+		for _, c := range l.Rounds[n].Calls {
+			if c.Seq > 0 {
+				a.Calls = append(a.Calls, agent.Called{ID: c.Path, Tool: l.toolOf(n, c.Path), Status: c.Status, MS: c.MS})
+			}
+		}
+	}
+	return a
+}
+
+func (l *Loop) toolOf(round int, path string) string {
+	x, err := l.answer(round)
+	if err != nil || x.answer == nil {
+		return ""
+	}
+	if i, known := x.places[path]; known {
+		return x.answer.Calls[i].Entry
+	}
+	return ""
+}

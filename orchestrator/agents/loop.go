@@ -1,0 +1,205 @@
+package agents
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/stepjet/stepjet/agent"
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/plan"
+	"github.com/stepjet/stepjet/wire"
+)
+
+// Loop is the loop of one agent of one run, as the records have it. All that is asked of it follows from that, so every
+// owner comes to the same. It is for one goroutine, and for one moment.
+type Loop struct {
+	Definition *agent.Definition
+	// Input is what the agent was called with.
+	Input json.RawMessage
+	// Rounds are those that were begun, in their order.
+	Rounds []Round
+	// Run and Name are the run and the token of the agent, for its account.
+	Run, Name string
+
+	facts []*agent.Facts // of the beginnings of rounds, as far as they were asked for
+	read  []*reading     // of the answers, likewise
+}
+
+// Round is one of them.
+type Round struct {
+	// Answer is what the planner returned, as JSON; nil while it is asked.
+	Answer []byte
+	// Record is what was decided of it; nil as long as nothing is.
+	Record *wire.Round
+	// Calls are those of the round, at any depth: all steps of its plan, and the items and iterations of these.
+	Calls []Call
+}
+
+// Call is one call of a round.
+type Call struct {
+	// Path names it by the ids of the steps down to it, without numbers of items and iterations.
+	Path string
+	// Seq is the sequence of the record that decided it; 0 for one that none has.
+	Seq uint64
+	// ByOwner says that no worker did.
+	ByOwner bool
+	// Single says that it is the step itself, and not an item or an iteration of it.
+	Single bool
+	// Status is that of the step, Arguments what it was called with, as far as that is known.
+	Status    string
+	Arguments json.RawMessage
+	// Value is what it returned, Err why it did not.
+	Value json.RawMessage
+	Err   *fault.Error
+	MS    int64
+}
+
+// reading is an answer as it was read, on the facts of the beginning of its round.
+type reading struct {
+	answer *agent.Answer
+	report plan.Report
+	paths  []string       // of its calls
+	places map[string]int // of paths among its calls
+	admits *agent.Admission
+}
+
+// answer returns what the planner answered in a round.
+func (l *Loop) answer(round int) (*reading, *fault.Error) {
+	for len(l.read) <= round {
+		l.read = append(l.read, nil)
+	}
+	if l.read[round] != nil {
+		return l.read[round], nil
+	}
+	f, err := l.begin(round)
+	if err != nil {
+		return nil, err
+	}
+	x := &reading{places: map[string]int{}}
+	x.answer, x.report = agent.Read(l.Rounds[round].Answer, f, l.earlier(round))
+	if x.answer != nil {
+		x.paths = make([]string, len(x.answer.Calls))
+		for i, c := range x.answer.Calls {
+			if x.paths[i] = c.ID; c.Within >= 0 {
+				x.paths[i] = x.paths[c.Within] + "/" + c.ID
+			}
+			x.places[x.paths[i]] = i
+		}
+		x.admits = f.Admit(x.answer.Calls)
+		x.report.Problems = append(x.report.Problems, x.admits.Problems...)
+	}
+	l.read[round] = x
+	return x, nil
+}
+
+// earlier returns the ids of the steps of the rounds before one.
+func (l *Loop) earlier(round int) [][]string {
+	all := make([][]string, round)
+	for n := range all {
+		for _, c := range l.Rounds[n].Calls {
+			if c.Single && !strings.Contains(c.Path, "/") && !roundID(c.Path) {
+				all[n] = append(all[n], c.Path)
+			}
+		}
+	}
+	return all
+}
+
+// begin returns the facts of the beginning of a round. They must not be changed. The error is what is wrong with the
+// input.
+func (l *Loop) begin(round int) (*agent.Facts, *fault.Error) {
+	if len(l.facts) == 0 {
+		f, err := l.Definition.Begin(l.Input, nil)
+		if err != nil {
+			return nil, err
+		}
+		f.BeginRound(0, nil)
+		l.facts = append(l.facts, f)
+	}
+	for len(l.facts) <= round {
+		n := len(l.facts)
+		f := l.facts[n-1].Clone()
+		for _, o := range l.outcomes(n-1, ^uint64(0)) {
+			f.Add(o.Outcome)
+		}
+		f.BeginRound(n, nil)
+		l.facts = append(l.facts, f)
+	}
+	return l.facts[round], nil
+}
+
+// outcome is one of a call, by its place among those of the answer.
+type outcome struct {
+	call int
+	seq  uint64
+	agent.Outcome
+}
+
+// outcomes returns what the calls of a round came to up to a record, in the order of the ledger: first what its own
+// record settled, in the answer's order.
+func (l *Loop) outcomes(round int, upTo uint64) (all []outcome) {
+	r := &l.Rounds[round]
+	if r.Record == nil || r.Record.Fragment == nil || r.Answer == nil {
+		return nil
+	}
+	x, err := l.answer(round)
+	if err != nil || x.answer == nil {
+		return nil
+	}
+	for i, path := range x.paths {
+		s, is := r.Record.Settled[path]
+		if e := l.entry(round, x, i); is && e != nil && e.Kind != agent.KindTool && (s.Error == nil || s.Error.Code != fault.Locked) {
+			all = append(all, outcome{i, 0, agent.Outcome{
+				Entry: x.answer.Calls[i].Entry, Failed: s.Error != nil, Arguments: x.answer.Calls[i].Arguments, Result: s.Result,
+			}})
+		}
+	}
+	first := len(all)
+	for k := range r.Calls {
+		c := &r.Calls[k]
+		i, known := x.places[c.Path]
+		if !known || c.Seq == 0 || c.Seq > upTo || x.answer.Calls[i].Entry == "" {
+			continue
+		}
+		e := l.entry(round, x, i)
+		if c.ByOwner && (e == nil || e.Kind == agent.KindTool) && (c.Err == nil || c.Err.Code == fault.Locked) {
+			continue // it was not made
+		}
+		o := outcome{i, c.Seq, agent.Outcome{Entry: x.answer.Calls[i].Entry, Failed: c.Err != nil, Arguments: c.Arguments, Result: c.Value}}
+		all = append(all, o)
+	}
+	slices.SortStableFunc(all[first:], func(a, b outcome) int { return cmp.Compare(a.seq, b.seq) })
+	return all
+}
+
+// entry returns the entry that a call of an answer calls; nil for a value, a plan, and where there is none.
+func (l *Loop) entry(round int, x *reading, call int) *agent.Entry {
+	f, err := l.begin(round)
+	if err != nil {
+		return nil
+	}
+	return f.Entry(x.answer.Calls[call].Entry)
+}
+
+// Usage is what the loop has used up before a round.
+func (l *Loop) Usage(round int) (s agent.Spending) {
+	s.Budget = l.Definition.Budget
+	for n := range min(round, len(l.Rounds)) {
+		x, err := l.answer(n)
+		if err != nil || x.answer == nil {
+			s.Settle(agent.Reservation{}, agent.Tokens{})
+			continue
+		}
+		s.Settle(agent.Reservation{}, x.answer.Usage)
+		s.Used.Steps += int64(len(l.outcomes(n, ^uint64(0))))
+	}
+	return s
+}
+
+// exceeded is the error of an agent that has used up its budget.
+func exceeded(what string) *fault.Error {
+	return fault.New(fault.BudgetExceeded, "the budget of %s is used up", what).
+		WithHint(`raise it in the agent's "budget", or let its planner see what is left: it stands in each request`)
+}
