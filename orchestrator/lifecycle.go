@@ -98,8 +98,8 @@ func (lc *lifecycle) forget(r *run) {
 func (lc *lifecycle) take(r *run, rec subjects.Record, e kv.Entry) {
 	r.lastSeq = max(r.lastSeq, e.Seq)
 	switch rec.Kind {
-	case subjects.ClaimKind, subjects.StrayRecord:
-		return // claims are for workers and the sweep; they decide nothing
+	case subjects.ClaimKind, subjects.NoteKind, subjects.StrayRecord:
+		return // claims and notes are for workers and the sweep; they decide nothing
 	case subjects.StepKind:
 		if r.plan != nil && !r.has(rec.Attempt) {
 			return

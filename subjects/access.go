@@ -52,7 +52,12 @@ func ToolRecordFilter(tool string, shard int) string {
 }
 
 // ToolClaimFilter is described at ToolRecordFilter.
-func ToolClaimFilter(tool string, shard int) string { return ToolRecordFilter(tool, shard) + ".claim" }
+func ToolClaimFilter(tool string, shard int) string {
+	return ToolRecordFilter(tool, shard) + "." + claim
+}
+
+// ToolNoteFilter matches what workers of a tool noted of its attempts, in one ledger shard.
+func ToolNoteFilter(tool string, shard int) string { return ToolRecordFilter(tool, shard) + "." + note }
 
 // BlobChunks and BlobMetas match what a bucket of large values holds.
 func BlobChunks(bucket string) string { return blobs(bucket) + ".C.>" }

@@ -45,6 +45,7 @@ func TestFiltersMatchWhatTheyAreFor(t *testing.T) {
 	require.False(t, a.HasKey(a.MessageID()))
 	require.Equal(t, "$KV.runs_0.*.*.*.*.step.crm=2Fget.*.*", subjects.ToolRecordFilter("crm/get", 0))
 	require.Equal(t, "$KV.runs_0.*.*.*.*.step.crm=2Fget.*.*.claim", subjects.ToolClaimFilter("crm/get", 0))
+	require.Equal(t, "$KV.runs_0.*.*.*.*.step.crm=2Fget.*.*.note", subjects.ToolNoteFilter("crm/get", 0))
 	require.Equal(t, []string{"$JS.ACK.*.crm=2Fget.*.*.*.*.*", "$JS.ACK.*.*.*.crm=2Fget.*.*.*.*.*"}, subjects.ToolAcks("crm/get"))
 	local, ok := subjects.Abroad(subjects.StreamRequest("INFO", "KV_tools"))
 	require.True(t, ok)

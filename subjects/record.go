@@ -20,6 +20,7 @@ const (
 	RoundKind
 	StepKind
 	ClaimKind
+	NoteKind
 	// StrayRecord lies below "step." and is of no attempt. Whoever hosts a tool may write such, so it means nothing.
 	StrayRecord
 	// MisplacedRecord lies where no run has its records: in the partition of others, below a generation that is none,
@@ -32,7 +33,7 @@ type Record struct {
 	Kind       RecordKind
 	Run        Run
 	Generation uint64  // 0 for a plan: there it is the record's own sequence
-	Attempt    Attempt // of StepKind and ClaimKind
+	Attempt    Attempt // of StepKind, ClaimKind and NoteKind
 	Step, What string  // of ToldKind: whose evaluation it is, and which; of AnswerKind, whose question; of AmendKind and RoundKind, the scope
 	Number     int     // of AnswerKind: of the question, from 1; of AmendKind: the revision, from 1
 }
@@ -99,7 +100,7 @@ func (rec *Record) below(t []string, n int) {
 		rec.Kind, rec.Step = RoundKind, t[1]
 	case n > 0 && t[0] == "step":
 		rec.Kind = StrayRecord
-		if n != 4 && (n != 5 || t[4] != "claim") {
+		if n != 4 && (n != 5 || t[4] != claim && t[4] != note) {
 			return
 		}
 		tool, known := toolOfRecord(t[1])
@@ -108,11 +109,19 @@ func (rec *Record) below(t []string, n int) {
 			return
 		}
 		rec.Attempt, rec.Kind = a, StepKind
-		if n == 5 {
+		if n == 5 && t[4] == claim {
 			rec.Kind = ClaimKind
+		} else if n == 5 {
+			rec.Kind = NoteKind
 		}
 	}
 }
+
+// What lies beside the record of an attempt.
+const (
+	claim = "claim"
+	note  = "note"
+)
 
 // isTold reports whether a record may tell such a thing of a step.
 func isTold(what string) bool {

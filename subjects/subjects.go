@@ -206,7 +206,12 @@ func IsStepRecord(subject string, a Attempt, shards int) bool {
 
 // ClaimRecord returns the subject of an attempt's claim.
 func ClaimRecord(a Attempt, shards int) string {
-	return string(make(name, 0, room).stepRecord(&a, shards).text(".claim"))
+	return string(make(name, 0, room).stepRecord(&a, shards).text(".", claim))
+}
+
+// NoteRecord returns the subject of what a worker noted of an attempt for the next that is handed it.
+func NoteRecord(a Attempt, shards int) string {
+	return string(make(name, 0, room).stepRecord(&a, shards).text(".", note))
 }
 
 func (n name) stepRecord(a *Attempt, shards int) name {

@@ -60,6 +60,7 @@ func TestEveryNameParsesBack(t *testing.T) {
 		for subject, kind := range map[string]subjects.RecordKind{
 			subjects.StartRecord(a.Run, 17, shards): subjects.StartKind, subjects.StopRecord(a.Run, 17, shards): subjects.StopKind,
 			subjects.StepRecord(a, shards): subjects.StepKind, subjects.ClaimRecord(a, shards): subjects.ClaimKind,
+			subjects.NoteRecord(a, shards): subjects.NoteKind,
 		} {
 			rec, ok := subjects.ParseRecord(subject)
 			require.True(t, ok, subject)
@@ -116,7 +117,7 @@ func TestWhatIsNotOursDoesNotParse(t *testing.T) {
 		"x": subjects.UnknownRecord, "5.later": subjects.UnknownRecord, "5.later.step.a.b.1": subjects.UnknownRecord, "07.start": subjects.UnknownRecord,
 		"5.step": subjects.StrayRecord, "5.step.a.b.0": subjects.StrayRecord, "5.step.a.b.1.other": subjects.StrayRecord, "5.step.=41.b.1": subjects.StrayRecord,
 		"5.step.a.b.01": subjects.StrayRecord, "5.step.a.b.+1": subjects.StrayRecord, "5.step.a.b.99999999999999999999": subjects.StrayRecord,
-		"5.step.a.b.1.claim.x": subjects.StrayRecord, "5.step.a.b.1.claim": subjects.ClaimKind, "5.step.a.b.1": subjects.StepKind,
+		"5.step.a.b.1.claim.x": subjects.StrayRecord, "5.step.a.b.1.claim": subjects.ClaimKind, "5.step.a.b.1.note": subjects.NoteKind, "5.step.a.b.1": subjects.StepKind,
 	} {
 		rec, ok := subjects.ParseRecord(place + s)
 		require.True(t, ok, s)

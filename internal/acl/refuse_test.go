@@ -69,7 +69,7 @@ func forTools() []string {
 func ofWorkers() []string {
 	return []string{
 		subjects.Register("search"), subjects.Beat("_INBOX.worker-search", "w"), subjects.Gather("search"), subjects.Rate("search", "large"), subjects.ConsumerRequest("MSG.NEXT", "STEPS_0", "search"), "$JS.ACK.STEPS_0.search.1.1.1.1.0",
-		subjects.StepRecord(attempt(ours, "search"), 1), subjects.ClaimRecord(attempt(ours, "search"), 1), subjects.Progress(attempt(ours, "search")),
+		subjects.StepRecord(attempt(ours, "search"), 1), subjects.ClaimRecord(attempt(ours, "search"), 1), subjects.NoteRecord(attempt(ours, "search"), 1), subjects.Progress(attempt(ours, "search")),
 		subjects.DirectGet("KV_runs_0", subjects.StepRecord(attempt(ours, "search"), 1)), "$O.blobs.C.x", "$O.blobs.M.x",
 	}
 }

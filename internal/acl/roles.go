@@ -147,10 +147,11 @@ func (g *Grant) host(tool string, s Spec) {
 	g.request(None, subjects.ToolAcks(tool)...)
 	g.request(None, subjects.ProgressFilter(tool))
 	for i := range s.Shards {
-		record, claim := subjects.ToolRecordFilter(tool, i), subjects.ToolClaimFilter(tool, i)
-		g.request(One, record, claim)
-		g.request(One, subjects.DirectGet(subjects.LedgerStream(i), record),
-			subjects.DirectGet(subjects.LedgerStream(i), claim))
+		for _, record := range []string{
+			subjects.ToolRecordFilter(tool, i), subjects.ToolClaimFilter(tool, i), subjects.ToolNoteFilter(tool, i),
+		} {
+			g.request(One, record, subjects.DirectGet(subjects.LedgerStream(i), record))
+		}
 	}
 	lease := subjects.Gather(tool)
 	g.request(One, lease, subjects.DirectGet(subjects.BucketStream(subjects.GatherBucket), lease))

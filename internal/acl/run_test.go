@@ -21,6 +21,7 @@ import (
 const everything = `{"steps":[
 	{"id":"each","tool":"search","for_each":{"in":["a","b","c"],"as":"item"},"arguments":{"text":"$ref:item"}},
 	{"id":"retried","tool":"crm/get","arguments":{"fail":"once"},"retry":{"max_attempts":3,"backoff":{"strategy":"constant","initial_ms":250}}},
+	{"id":"noted","tool":"crm/get","arguments":{"fail":"noted"},"retry":{"max_attempts":2,"backoff":{"strategy":"constant","initial_ms":250}}},
 	{"id":"big","tool":"search","arguments":{"size":700000},"depends_on":["each"]},
 	{"id":"passed","tool":"fetch","arguments":{"text":"$ref:big.text"}}],
 	"output_steps":["each","retried","passed"]}`
@@ -133,8 +134,8 @@ func (s *system) looks(c *client.Client) {
 	t.Helper()
 	doc, err := c.Get(s.ctx(), "all")
 	require.NoError(t, err)
-	require.Len(t, doc.Steps, 4)
-	require.Len(t, doc.Steps[3].Arguments, 700000+len(`{"text":""}`), "arguments computed from a result that lies in the object store")
+	require.Len(t, doc.Steps, 5)
+	require.Len(t, doc.Steps[4].Arguments, 700000+len(`{"text":""}`), "arguments computed from a result that lies in the object store")
 	runs, err := c.List(s.ctx(), client.ListOptions{})
 	require.NoError(t, err)
 	require.Len(t, runs, 1)

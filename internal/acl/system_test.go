@@ -2,7 +2,9 @@ package acl_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -294,6 +296,15 @@ func (s *system) handle(ctx context.Context, in struct {
 		default:
 			return text{}, errors.New("not yet")
 		}
+	case in.Fail == "noted" && info.Attempt == 1: // a note is of an attempt: the next has none
+		stands, err := worker.Note(ctx, json.RawMessage(`"first"`))
+		if again, e := worker.Note(ctx, json.RawMessage(`"second"`)); err != nil || e != nil || string(again) != string(stands) {
+			return text{}, worker.Terminal(fmt.Errorf("noted %s, then %s: %w", stands, again, errors.Join(err, e)))
+		}
+		return text{}, errors.New("try again")
+	case in.Fail == "noted":
+		noted, err := worker.Noted(ctx)
+		return text{in.Text + string(noted)}, err
 	case in.Fail == "always":
 		return text{}, errors.New("it fails")
 	case in.Hold:

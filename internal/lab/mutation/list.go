@@ -223,7 +223,7 @@ var mutants = []mutant{
 	},
 	{
 		"stray-freezes", "a record below step. that is of no attempt makes the owner leave the run alone",
-		"orchestrator/lifecycle.go", "	case subjects.ClaimKind, subjects.StrayRecord:\n", "	case subjects.ClaimKind:\n", "./orchestrator", "TestNobodyFreezes",
+		"orchestrator/lifecycle.go", "	case subjects.ClaimKind, subjects.NoteKind, subjects.StrayRecord:\n", "	case subjects.ClaimKind, subjects.NoteKind:\n", "./orchestrator", "TestNobodyFreezes",
 	},
 	{
 		"any-version-counts", "a record of a version above its run's is read all the same",
