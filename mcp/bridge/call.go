@@ -50,20 +50,61 @@ func (t *bridged) call(ctx context.Context, args json.RawMessage) (worker.Output
 		return worker.Output{}, err
 	}
 	ctx = session.WithHeaders(ctx, own)
-	s, p, release, err := t.up.take(ctx, info.Tenant, own)
-	if err != nil {
+	l := &line{up: t.up, tenant: info.Tenant, own: own}
+	if err := l.take(ctx); err != nil {
 		return worker.Output{}, err
 	}
-	defer release()
-	raw, err := s.Call(ctx, t.request(args, info), func(p *session.Progress) { report(ctx, p) })
-	var f *session.Failure
-	if errors.As(err, &f) {
-		if session.Refusal(f.Status) && t.up.entry.Lazy() {
-			t.up.discard(p)
+	defer func() { l.release() }() // which may be another one by then
+	if l.Tasks {
+		if id := t.noted(ctx); id != "" { // by a worker that was handed this attempt before
+			return t.follow(ctx, l, id)
 		}
-		return worker.Output{}, t.failed(ctx, s, f)
+	}
+	raw, err := l.Call(ctx, t.request(args, info), func(p *session.Progress) { report(ctx, p) })
+	if err != nil {
+		return worker.Output{}, t.broken(ctx, l, err)
+	}
+	if id := content.TaskOf(raw); id != "" {
+		return t.follow(ctx, l, t.note(ctx, l, id))
 	}
 	return t.output(ctx, raw)
+}
+
+// line is a connection that a call has room at.
+type line struct {
+	*session.Session
+	up      *upstream
+	tenant  string
+	own     map[string][]string
+	pool    *pool
+	release func()
+}
+
+// take waits for room at a connection.
+func (l *line) take(ctx context.Context) (err error) {
+	l.Session, l.pool, l.release, err = l.up.take(ctx, l.tenant, l.own)
+	if err != nil {
+		l.release = func() {}
+	}
+	return err
+}
+
+// again takes another connection in the place of one that may have ended.
+func (l *line) again(ctx context.Context) error {
+	l.release()
+	return l.take(ctx)
+}
+
+// broken is the error of a step whose request brought no result.
+func (t *bridged) broken(ctx context.Context, l *line, err error) error {
+	var f *session.Failure
+	if !errors.As(err, &f) {
+		return err
+	}
+	if session.Refusal(f.Status) && t.up.entry.Lazy() {
+		t.up.discard(l.pool)
+	}
+	return t.failed(ctx, l.Session, f)
 }
 
 // report tells whoever watches the run what the server says of how far the call is.
@@ -71,7 +112,7 @@ func report(ctx context.Context, p *session.Progress) {
 	worker.Report(ctx, worker.Progress{Done: p.Progress, Total: p.Total, Message: servers.Clean(p.Message)})
 }
 
-// take waits for room at a connection for a tenant's call.
+// take returns a connection with room for a tenant's call.
 func (u *upstream) take(
 	ctx context.Context, tenant string, own map[string][]string,
 ) (s *session.Session, p *pool, release func(), err error) {
@@ -127,13 +168,7 @@ func (t *bridged) output(ctx context.Context, raw json.RawMessage) (worker.Outpu
 	case err != nil:
 		return worker.Output{}, err
 	case r.Kind == content.InputRequired:
-		return worker.Output{}, fault.New(fault.ToolTerminal,
-			"the tool %s asks its caller something before it goes on, which a step can't answer", t.def.Name).
-			WithHint("hand over in the arguments what it asks for, or exclude the tool from the bridge")
-	case r.Kind == content.Task:
-		return worker.Output{}, fault.New(fault.ToolTerminal,
-			"the tool %s answered with the handle of a task, though the bridge had not said that it polls for any", t.def.Name).
-			WithHint("its server doesn't keep to the protocol; exclude the tool from the bridge")
+		return worker.Output{}, t.asks(content.Asked(raw))
 	case r.Kind != content.Complete:
 		return worker.Output{}, fault.New(fault.ToolTerminal,
 			"the tool %s answered in a way that is not known here: resultType %q", t.def.Name, r.Kind)

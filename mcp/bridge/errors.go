@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/jsontape"
@@ -55,14 +56,24 @@ func (t *bridged) failed(ctx context.Context, s *session.Session, f *session.Fai
 func (t *bridged) answered(e *jsonrpc.Error) error {
 	f := fault.New(fault.ToolFailed, "the MCP server %s answered with the error %d: %s", t.up.entry.Name, e.Code,
 		text.Clip(servers.Clean(e.Message), 4<<10))
-	if e.Code <= jsonrpc.CodeInvalidRequest && e.Code >= jsonrpc.CodeInvalidParams { // −32600 to −32602
+	if final(e) {
 		f.Code, f.Retryable = fault.ToolTerminal, false
+	}
+	if e.Code == mcp.CodeMissingRequiredClientCapabilities {
+		f.Hint = "the tool would ask its caller something: " + askHint
 	}
 	f.Details = rpcDetails(e)
 	if f.Code == fault.ToolTerminal {
 		return f
 	}
 	return t.unseen(true, f)
+}
+
+// final reports whether an error of the protocol will be the same again: −32600 to −32602, and the lack of something that
+// the bridge doesn't offer.
+func final(e *jsonrpc.Error) bool {
+	return e.Code <= jsonrpc.CodeInvalidRequest && e.Code >= jsonrpc.CodeInvalidParams ||
+		e.Code == mcp.CodeMissingRequiredClientCapabilities
 }
 
 func rpcDetails(e *jsonrpc.Error) json.RawMessage {

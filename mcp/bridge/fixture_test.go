@@ -208,6 +208,17 @@ func webServer(t testing.TB, s *mcp.Server, stateful bool, see func(*http.Reques
 	return map[string]any{"url": srv.URL, "x-stepjet": map[string]any{"allow_private": true}}
 }
 
+// webServerDropping is webServer without state, whose connections drop closes.
+func webServerDropping(t testing.TB, s *mcp.Server, drop *func()) map[string]any {
+	t.Helper()
+	h := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, &mcp.StreamableHTTPOptions{Stateless: true})
+	srv := httptest.NewServer(h)
+	*drop = srv.CloseClientConnections
+	t.Cleanup(srv.Close)
+	t.Cleanup(srv.CloseClientConnections)
+	return map[string]any{"url": srv.URL, "x-stepjet": map[string]any{"allow_private": true}}
+}
+
 // fileOf writes a file of servers into a folder of its own.
 func fileOf(t testing.TB, servers map[string]any) string {
 	t.Helper()

@@ -7,8 +7,11 @@ package content
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
+	"maps"
+	"slices"
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/jsontape"
@@ -83,6 +86,38 @@ func Read(raw json.RawMessage, keep Keep) (Result, error) {
 	var err error
 	r.Body, err = inside(a.Content, keep)
 	return r, err
+}
+
+// TaskOf returns the handle of the task that an answer to tools/call names in the place of a result; empty for any other
+// answer.
+func TaskOf(raw json.RawMessage) string {
+	var a struct {
+		ResultType Kind   `json:"resultType"`
+		TaskID     string `json:"taskId"`
+	}
+	if json.Unmarshal(raw, &a) != nil || a.ResultType != Task {
+		return ""
+	}
+	return a.TaskID
+}
+
+// Asked returns the texts of what a server asks its caller, of an answer or a task that has "inputRequests"; of what has
+// no text, its method.
+func Asked(raw json.RawMessage) (texts []string) {
+	var a struct {
+		InputRequests map[string]struct {
+			Method string `json:"method"`
+			Params struct {
+				Message string `json:"message"`
+			} `json:"params"`
+		} `json:"inputRequests"`
+	}
+	_ = json.Unmarshal(raw, &a) // what can't be read asks nothing
+	for _, key := range slices.Sorted(maps.Keys(a.InputRequests)) {
+		one := a.InputRequests[key]
+		texts = append(texts, cmp.Or(one.Params.Message, one.Method))
+	}
+	return texts
 }
 
 func notAResult(why string) error {

@@ -20,6 +20,7 @@ import (
 type capture struct {
 	mu     sync.Mutex
 	raw    json.RawMessage // the result; nil until it came
+	says   error           // the error of the protocol that came in its place
 	sent   bool            // the request may have left
 	huge   bool            // the answer is over the limit of messages
 	status int             // of HTTP; 0: none
@@ -51,6 +52,8 @@ func (c *capture) answered(m *jsonrpc.Response) {
 	}
 	if m.Error == nil {
 		c.raw = m.Result
+	} else {
+		c.says = m.Error
 	}
 	close(c.done)
 }
@@ -75,7 +78,11 @@ func (c *capture) failure(err error) *Failure {
 	if c.raw != nil {
 		return nil
 	}
-	return &Failure{Err: err, Sent: c.sent, Huge: c.huge, Status: c.status, After: c.after}
+	f := &Failure{Err: err, Sent: c.sent, Huge: c.huge, Status: c.status, After: c.after}
+	if c.says != nil && (f.Status == http.StatusBadRequest || f.Status == http.StatusNotFound) {
+		f.Err, f.Status = c.says, 0 // which go-sdk doesn't read there, and which says more than the status
+	}
+	return f
 }
 
 // tap wraps a transport whose messages all pass one connection: stdio and sse.
@@ -161,6 +168,9 @@ func (t *webTap) RoundTrip(req *http.Request) (*http.Response, error) {
 		maps.Copy(req.Header, *own)
 	}
 	maps.Copy(req.Header, HeadersOf(req.Context()))
+	if id := taskOf(req.Context()); id != "" && req.Method == http.MethodPost {
+		req.Header.Set("Mcp-Name", id)
+	}
 	c := captureOf(req.Context())
 	if c != nil && req.Method == http.MethodPost {
 		c.note(func(c *capture) { c.sent = true })

@@ -31,7 +31,9 @@ type Session struct {
 	tap   *webTap
 	// Modern says that its version of MCP is stateless: each request brings all that the server knows of its caller.
 	Modern bool
-	over   chan struct{} // closed when the connection has ended
+	// Tasks says that it knows tasks (io.modelcontextprotocol/tasks): a call may be answered with the handle of one.
+	Tasks bool
+	over  chan struct{} // closed when the connection has ended
 
 	mu      sync.Mutex
 	broke   error                      // why the connection could not be read any more
@@ -64,13 +66,17 @@ func Open(ctx context.Context, e *servers.Entry, own http.Header, changed func()
 	if changed != nil {
 		options.ToolListChangedHandler = func(context.Context, *mcp.ToolListChangedRequest) { changed() }
 	}
+	declareTasks(options.Capabilities)
 	c := newCapture()
 	client := mcp.NewClient(&mcp.Implementation{Name: "stepjet", Version: version.String()}, options)
+	if err := addTaskMethods(client); err != nil {
+		return nil, fault.Wrap(fault.Internal, err, "adding the methods of tasks")
+	}
 	if s.cs, err = client.Connect(c.in(ctx), transport, nil); err != nil {
 		s.abandon()
 		return nil, s.refused(ctx, c, err)
 	}
-	s.Modern = s.cs.InitializeResult().ProtocolVersion >= stateless
+	s.Modern, s.Tasks = s.cs.InitializeResult().ProtocolVersion >= stateless, servesTasks(s.cs.InitializeResult())
 	if s.Modern && e.Lazy() {
 		s.tap.own.Store(nil) // from here on each request brings its own caller's
 	}
