@@ -92,9 +92,11 @@ ui-test: build ## the page in a real browser: Debian's chromium, taken from ther
 MCP_SUITE = internal/lab/mcp/suite
 MCP_TS    = internal/lab/mcp/client
 MCP_NPM   = internal/lab/mcp/npm
-mcp: lab ## "stepjet mcp" against the conformance suite of the Model Context Protocol and its own client, and plans over real servers from npm
+mcp: lab ## "stepjet mcp" against the conformance suite of the Model Context Protocol and its own client, by itself and before bridged servers, and plans over real servers from npm
 	cd $(MCP_SUITE) && npm ci --no-audit --no-fund --ignore-scripts
 	./bin/lab mcp 2026-07-28 2025-11-25 --suite $(MCP_SUITE)
+	$(GO) build -o bin/everything-server github.com/modelcontextprotocol/go-sdk/conformance/everything-server
+	./bin/lab mcp chain 2026-07-28 2025-11-25 --suite $(MCP_SUITE) --server bin/everything-server
 	cd $(MCP_TS) && npm ci --no-audit --no-fund --ignore-scripts
 	./bin/lab mcp client --folder $(MCP_TS)
 	cd $(MCP_NPM) && npm ci --no-audit --no-fund --ignore-scripts

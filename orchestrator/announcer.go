@@ -115,12 +115,10 @@ func (a *announcer) progress(r *run, of subjects.Attempt, p outcome.Progress) {
 	if !ok || !r.machine.Open(c, of.Number) {
 		return
 	}
-	now := a.clock.Now()
 	f := r.flights[c]
-	if f == nil || f.attempt != of.Number || now.Sub(f.told) < tellEvery {
+	if f == nil || f.attempt != of.Number || f.told.Take(a.clock.Now(), tellEvery, tellsAtOnce) > 0 {
 		return
 	}
-	f.told = now
 	a.tell(r, subjects.Event(r.id, subjects.EventProgress), func() []byte {
 		return wire.ProgressEvent{Run: r.id.Plain(), Step: of.Step, Tool: of.Tool, Attempt: of.Number, Progress: p}.Body()
 	})

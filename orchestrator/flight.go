@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/stepjet/stepjet/internal/backoff"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/machine"
 	"github.com/stepjet/stepjet/subjects"
@@ -20,11 +21,14 @@ type flight struct {
 	sending  atomic.Int32  // messages of it that this owner is making or sending: until they are stored it is not lost
 	bytes    int64         // of its arguments; those that an earlier owner sent are not counted
 	released bool
-	told     time.Time // when its worker's word on how far it is was last passed on
+	told     backoff.Pace // of its worker's words on how far it is
 }
 
-// tellEvery bounds how often it is told how far an attempt is, whatever its worker does.
-const tellEvery = 200 * time.Millisecond
+// How often it is told how far an attempt is, whatever its worker does.
+const (
+	tellEvery   = 200 * time.Millisecond
+	tellsAtOnce = 5
+)
 
 func (r *run) track(c machine.Call, f *flight) {
 	if r.flights == nil {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/backoff"
 	"github.com/stepjet/stepjet/outcome"
 )
 
@@ -13,23 +14,26 @@ import (
 type Progress = outcome.Progress
 
 // Report tells whoever watches the run how far the step is whose handler was given ctx. Nothing rests on it, and nothing
-// is stored: it may be lost. It is told four times a second at most, the latest of what was said in between; it never
-// blocks, and does nothing outside of a handler, or in a batch.
+// is stored: it may be lost. It is told four times a second, a few times at once at first, and of what is said in between
+// the latest; it never blocks, and does nothing outside of a handler, or in a batch.
 func Report(ctx context.Context, p Progress) {
 	if x, _ := ctx.Value(executionKey{}).(*execution); x != nil {
 		reportsOf(x).say(p)
 	}
 }
 
-// reportEvery bounds how often it is told how far a step is.
-const reportEvery = 250 * time.Millisecond
+// How often it is told how far a step is.
+const (
+	reportEvery   = 250 * time.Millisecond
+	reportsAtOnce = 4
+)
 
 // reports are what the handler of one execution says of how far it is.
 type reports struct {
 	x *execution
 
 	mu    sync.Mutex
-	last  time.Time
+	pace  backoff.Pace
 	next  *Progress   // said, and not told yet
 	timer *time.Timer // tells it
 	over  bool
@@ -51,11 +55,14 @@ func (r *reports) say(p Progress) {
 	case r.over:
 	case r.next != nil:
 		r.next = &p
-	case time.Since(r.last) >= reportEvery:
-		r.tell(p)
 	default:
+		wait := r.pace.Take(time.Now(), reportEvery, reportsAtOnce)
+		if wait == 0 {
+			r.tell(p)
+			return
+		}
 		r.next = &p
-		r.timer = time.AfterFunc(reportEvery-time.Since(r.last), r.late)
+		r.timer = time.AfterFunc(wait, r.late)
 	}
 }
 
@@ -64,6 +71,7 @@ func (r *reports) late() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.next != nil && !r.over {
+		r.pace.Take(time.Now(), reportEvery, reportsAtOnce)
 		r.tell(*r.next)
 	}
 	r.next = nil
@@ -96,7 +104,6 @@ func (r *reports) tell(p Progress) {
 		return
 	}
 	p.Message = x.redactor().Text(p.Message)
-	r.last = time.Now()
 	h.reported.Store(&x.attempt)
 	if err := beats.Tell(x.attempt, p); err != nil {
 		x.log().Debug("it could not be told how far the step is", "error", err)

@@ -59,4 +59,3 @@ func typed(r wire.Result, out Output) wire.Result {
 	r.Planner = out.Planner
 	return r
 }
-

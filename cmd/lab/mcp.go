@@ -25,11 +25,11 @@ Without a REVISION it only serves, until it is interrupted.`,
 					<-cmd.Context().Done()
 					return nil
 				}
-				return runSuite(cmd, suite, url, revisions)
+				return runSuite(cmd, suite, url, revisions, false)
 			})
 		},
 	}
-	c.AddCommand(bridgeCommand(), clientCommand())
+	c.AddCommand(bridgeCommand(), clientCommand(), chainCommand())
 	c.Flags().StringVar(&suite, "suite", "internal/lab/mcp/suite", "`folder` with the suite's node_modules")
 	return c
 }
@@ -49,6 +49,23 @@ they come to.`,
 	return c
 }
 
+func chainCommand() *cobra.Command {
+	var suite, program string
+	c := &cobra.Command{
+		Use:   "chain REVISION...",
+		Short: "Hold the chain of another server, the bridge, a run and \"stepjet mcp\" against the suite",
+		Long: `Bridges a program that serves the suite's tools on standard input and output, so that each call of the suite
+is a step of a run, and reads the suite's checks one by one.`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, revisions []string) error {
+			return mcp.Chain(cmd.Context(), program, func(url string) error { return runSuite(cmd, suite, url, revisions, true) })
+		},
+	}
+	c.Flags().StringVar(&suite, "suite", "internal/lab/mcp/suite", "`folder` with the suite's node_modules")
+	c.Flags().StringVar(&program, "server", "bin/everything-server", "the `program`, conformance/everything-server of go-sdk")
+	return c
+}
+
 func clientCommand() *cobra.Command {
 	var folder string
 	c := &cobra.Command{
@@ -64,12 +81,12 @@ func clientCommand() *cobra.Command {
 	return c
 }
 
-func runSuite(cmd *cobra.Command, suite, url string, revisions []string) error {
+func runSuite(cmd *cobra.Command, suite, url string, revisions []string, chain bool) error {
 	var problems []string
 	passed, baselined := 0, 0
 	for _, revision := range revisions {
 		_, _ = fmt.Fprintf(os.Stdout, "\n%s\n", revision)
-		t, err := mcp.Run(cmd.Context(), suite, url, revision, os.Stdout)
+		t, err := mcp.Run(cmd.Context(), suite, url, revision, chain, os.Stdout)
 		if err != nil {
 			return err
 		}

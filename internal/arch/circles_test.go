@@ -33,7 +33,7 @@ var circular = map[string]int{
 	"subjects":             24,
 	"tool":                 63,
 	"wire":                 20,
-	"worker":               69,
+	"worker":               65,
 }
 
 func circleProblems(h *house.House) (problems []string) {

@@ -36,3 +36,21 @@ func Pause(ctx context.Context, d time.Duration) bool {
 		return false
 	}
 }
+
+// Pace keeps to so many of something in a time, with a few at once where there were none for a while. The zero Pace has
+// seen none. It is not safe for concurrent use.
+type Pace struct{ due time.Time }
+
+// Take takes the next if it may be at a moment, and returns 0; else it returns for how long to wait. One may be each
+// every, and atOnce where there were none for long enough.
+func (p *Pace) Take(now time.Time, every time.Duration, atOnce int) (wait time.Duration) {
+	due := p.due
+	if due.Before(now) {
+		due = now
+	}
+	if wait := due.Sub(now) - time.Duration(atOnce-1)*every; wait > 0 {
+		return wait
+	}
+	p.due = due.Add(every)
+	return 0
+}

@@ -44,3 +44,26 @@ func TestAPauseEndsWithItsContext(t *testing.T) {
 	require.False(t, backoff.Pause(ctx, time.Hour))
 	require.Less(t, time.Since(began), time.Minute)
 }
+
+// A few may be at once, then one in each interval; who waits as long as it says is let.
+func TestPace(t *testing.T) {
+	t.Parallel()
+	var p backoff.Pace
+	now := time.Unix(0, 0)
+	take := func() time.Duration { return p.Take(now, time.Second, 3) }
+	for range 3 {
+		require.Zero(t, take())
+	}
+	require.Equal(t, time.Second, take())
+	now = now.Add(300 * time.Millisecond)
+	wait := take()
+	require.Equal(t, 700*time.Millisecond, wait)
+	now = now.Add(wait)
+	require.Zero(t, take())
+	require.Equal(t, time.Second, take())
+	now = now.Add(time.Hour)
+	for range 3 {
+		require.Zero(t, take())
+	}
+	require.NotZero(t, take())
+}

@@ -9,6 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/stepjet/stepjet/client"
+	"github.com/stepjet/stepjet/internal/backoff"
 	"github.com/stepjet/stepjet/internal/text"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/subjects"
@@ -30,6 +31,7 @@ type progress struct {
 	value       float64            // told last; it only rises
 	told        string             // what was said last
 	last        time.Time
+	pace        backoff.Pace
 }
 
 // leastRise is by how much progress rises where nothing else does, and leastNews what is worth telling by itself.
@@ -69,10 +71,27 @@ func (p *progress) far() (value, total float64) {
 	return value, float64(p.total)
 }
 
+// tellsAtOnce is how often a client is told something without a pause, where it was not told for a while.
+const tellsAtOnce = 4
+
+// soon tells what is new, unless much was told just now: then the next beat does.
+func (p *progress) soon(ctx context.Context) {
+	if p.news() && p.pace.Take(time.Now(), beatEvery, tellsAtOnce) == 0 {
+		p.tell(ctx)
+	}
+}
+
+func (p *progress) news() bool {
+	value, _ := p.far()
+	return value > p.value+leastNews || p.message() != p.told
+}
+
 // beat tells what is new, or that it goes on.
 func (p *progress) beat(ctx context.Context) {
-	if value, _ := p.far(); value > p.value+leastNews || p.message() != p.told || time.Since(p.last) >= quietest {
+	if time.Since(p.last) >= quietest {
 		p.tell(ctx)
+	} else {
+		p.soon(ctx)
 	}
 }
 

@@ -43,9 +43,11 @@ func (c *call) await(ctx context.Context, r *client.Run) (*mcp.CallToolResult, e
 	for {
 		select {
 		case e := <-w.over:
+			w.rest()
 			return c.finish(ctx, e)
 		case e := <-w.events:
 			w.take(e)
+			w.progress.soon(ctx)
 		case <-w.look.C:
 			w.watch()
 		case <-w.beat.C:
@@ -108,7 +110,8 @@ type waiting struct {
 
 	over     chan ended
 	events   chan client.Event
-	answered chan error // the client's user answered, or could not
+	watched  chan struct{} // closed when the run is watched no more; nil: it was not
+	answered chan error    // the client's user answered, or could not
 	look     *time.Timer
 	beat     *time.Ticker
 	end      context.CancelFunc
@@ -129,7 +132,11 @@ func newWaiting(ctx context.Context, c *call, r *client.Run) *waiting {
 		answered: make(chan error, 1), look: time.NewTimer(watchAfter), beat: time.NewTicker(beatEvery), end: end,
 		progress: newProgress(c.req), put: map[string]string{},
 	}
-	w.progress.tell(inner) // at once, so that the client sees that it was taken
+	if w.progress.token != nil {
+		w.progress.tell(inner) // at once, so that the client sees that it was taken
+		w.look.Stop()
+		w.watch() // what is said of how far it is may come soon
+	}
 	go func() {
 		out, err := r.Wait(inner)
 		w.over <- ended{out, err}
@@ -145,7 +152,9 @@ func (w *waiting) stop() {
 
 // watch follows the run, for its progress and for what it asks.
 func (w *waiting) watch() {
+	w.watched = make(chan struct{})
 	go func() {
+		defer close(w.watched)
 		err := w.c.runs.client.Watch(w.ctx, w.c.run, func(e client.Event) {
 			select {
 			case w.events <- e:
@@ -156,6 +165,29 @@ func (w *waiting) watch() {
 			w.c.cfg.Logger.Debug("a run can't be watched; its end will be told all the same", "run", w.c.run, "error", err)
 		}
 	}()
+}
+
+// restWithin bounds the wait for what was said of a run that is over.
+const restWithin = 100 * time.Millisecond
+
+// rest tells a client that wants to know what was said of the run before its end, which may have come by another way.
+func (w *waiting) rest() {
+	if w.progress.token == nil || w.watched == nil {
+		return
+	}
+	enough := time.NewTimer(restWithin)
+	defer enough.Stop()
+	for {
+		select {
+		case e := <-w.events:
+			w.take(e)
+			w.progress.soon(w.ctx)
+		case <-w.watched:
+			return
+		case <-enough.C:
+			return
+		}
+	}
 }
 
 // mostNamed is the most of a step's token that progress tells, in bytes.

@@ -15,7 +15,10 @@ import (
 
 // Serve runs a whole Stepjet with the tools of the suite and a server in front of it, on a loopback address, and calls
 // do with the server's URL.
-func Serve(ctx context.Context, do func(url string) error) error {
+func Serve(ctx context.Context, do func(url string) error) error { return serveWith(ctx, Host, do) }
+
+// serveWith is Serve with the tools that host registers.
+func serveWith(ctx context.Context, host func(*worker.Worker) error, do func(url string) error) error {
 	stack, err := dev.Start(ctx, dev.Options{NoWorker: true})
 	if err != nil {
 		return err
@@ -26,7 +29,7 @@ func Serve(ctx context.Context, do func(url string) error) error {
 		return err
 	}
 	defer nc.Close()
-	stop, err := serve(ctx, nc, Host)
+	stop, err := serve(ctx, nc, host)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,9 @@ package mcp
 
 import (
 	"bytes"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -11,10 +14,12 @@ import (
 
 func TestTheBaselineSaysWhy(t *testing.T) {
 	t.Parallel()
-	for _, revision := range []string{"2026-07-28", "2025-11-25"} {
-		lines, err := readBaseline(baseline, revision)
-		require.NoError(t, err)
-		assert.NotEmpty(t, lines)
+	for _, excused := range []string{baseline, chainline} {
+		for _, revision := range []string{"2026-07-28", "2025-11-25"} {
+			lines, err := readBaseline(excused, revision)
+			require.NoError(t, err)
+			assert.NotEmpty(t, lines)
+		}
 	}
 	_, err := readBaseline("2026-07-28 a b:", "2026-07-28")
 	require.Error(t, err)
@@ -29,7 +34,7 @@ func TestWhatTheChecksComeTo(t *testing.T) {
 		"nothing":             {{ID: "x", Status: "INFO"}},
 		"prompts-list":        {{ID: "prompts-list", Status: "SUCCESS"}},
 		"server-sse-polling":  nil,
-	}, "2025-11-25", &out)
+	}, baseline, "2025-11-25", &out)
 	require.NoError(t, err)
 	assert.Equal(t, 2, tally.Passed)
 	assert.Equal(t, 1, tally.Baselined)
@@ -39,4 +44,31 @@ func TestWhatTheChecksComeTo(t *testing.T) {
 	assert.Contains(t, problems, "prompts-list prompts-list: it passes, or is not run")
 	assert.NotContains(t, problems, "server-sse-polling")
 	assert.NotContains(t, problems, "completion-complete")
+}
+
+func TestNamesInTheChain(t *testing.T) {
+	t.Parallel()
+	n := renamer{prefix: "suite_"}
+	request := func(body string) (string, string) {
+		r := httptest.NewRequest(http.MethodPost, "/mcp", strings.NewReader(body))
+		r.Header.Set("Mcp-Name", "echo")
+		require.True(t, n.in(httptest.NewRecorder(), r))
+		out, err := io.ReadAll(r.Body)
+		require.NoError(t, err)
+		require.Equal(t, int64(len(out)), r.ContentLength)
+		return string(out), r.Header.Get("Mcp-Name")
+	}
+	body, name := request(`{"method":"tools/call","params":{"name": "echo","arguments":{"name":"echo","n":12345678901234567890}}}`)
+	assert.JSONEq(t, `{"method":"tools/call","params":{"name":"suite_echo","arguments":{"name":"echo","n":12345678901234567890}}}`, body)
+	assert.Contains(t, body, "12345678901234567890")
+	assert.Equal(t, "suite_echo", name)
+	for _, kept := range []string{
+		`{"method":"tools/call","params":{"name":"execute_tool_plan"}}`, `{"method":"resources/read","params":{"name":"echo"}}`, `{`,
+	} {
+		body, _ = request(kept)
+		assert.Equal(t, kept, body)
+	}
+	listed, err := io.ReadAll(n.out(io.NopCloser(strings.NewReader("data: {\"name\":\"suite_a\"},{\"name\":\"b\"}\n\ndata: {\"name\":\"suite_c\"}"))))
+	require.NoError(t, err)
+	assert.Equal(t, "data: {\"name\":\"a\"},{\"name\":\"b\"}\n\ndata: {\"name\":\"c\"}", string(listed))
 }
