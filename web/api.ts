@@ -1,9 +1,12 @@
 // What the page asks, and what it is told.
 import { signal } from "./dom";
+import type { Schema } from "./form";
 
 export interface Fault { code: string; message: string; hint?: string; details?: unknown }
 
-export interface Me { name: string; role: "viewer" | "operator"; tenants: string[]; version: string; login: boolean; now: string }
+export type Role = "viewer" | "operator" | "approver";
+
+export interface Me { name: string; roles: Role[]; tenants: string[]; version: string; login: boolean; now: string }
 
 export interface Line {
   key: string; run: string; tenant: string; status: string; submitted: string; finished?: string; attention?: boolean;
@@ -62,10 +65,23 @@ export interface Staff {
   orchestrators?: { id: string; version?: string; partitions: number[]; leaving?: boolean }[];
 }
 
+export interface Question {
+  key: string; run: string; tenant: string; generation: number; step: string; number: number; kind: "approval" | "ask"; tool?: string; text?: string;
+  items?: number; revision?: number; by?: string; verified?: boolean; reason?: string; digest: string; since: string; until?: string; on_timeout?: string;
+  schema?: Schema; choices?: string[]; arguments?: Value; change?: Value;
+}
+
 export interface Letter { key: string; run: string; tenant: string; step: string; tool: string; attempts: number; error: Fault; worker?: string; failed: string }
 
 // Who calls; null until it is known, "stranger" where a token is needed.
 export const me = signal<Me | "stranger" | null>(null);
+
+// may says whether who calls has one of some roles. What is not shown to others, the server refuses them as well.
+export const may = (one: Role[]) => {
+  const who = me();
+  return !!who && who !== "stranger" && one.some((r) => who.roles.includes(r));
+};
+
 // Why the last request failed; null where it did not.
 export const trouble = signal<Fault | null>(null);
 

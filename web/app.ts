@@ -4,12 +4,13 @@ import { append, effect, h, quietly, signal, type Child } from "./dom";
 import { dead } from "./dead";
 import { fault } from "./drawer";
 import { runs } from "./list";
+import { question, questions } from "./questions";
 import { run } from "./run";
 import { place } from "./state";
 import { tools } from "./tools";
 import { workers } from "./workers";
 
-const screens: [string, string][] = [["", "Runs"], ["tools", "Tools"], ["dead", "Dead letters"], ["workers", "Workers"]];
+const screens: [string, string][] = [["", "Runs"], ["questions", "Questions"], ["tools", "Tools"], ["dead", "Dead letters"], ["workers", "Workers"]];
 
 // Which screen it is, apart from its parameters: these are the screen's own matter.
 const screen = signal("");
@@ -23,6 +24,7 @@ function content(): Child {
 function shown(first: string, second: string): Child {
   if (!first) return runs();
   if (first === "runs") return second ? run(second) : runs();
+  if (first === "questions") return second ? question(second) : questions();
   if (first === "tools") return tools();
   if (first === "dead") return dead();
   if (first === "workers") return workers();

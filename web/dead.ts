@@ -1,5 +1,5 @@
 // Dead letters: calls that used up their attempts, by tool and by what went wrong.
-import { ask, load, me, now, type Letter } from "./api";
+import { ask, load, may, now, type Letter } from "./api";
 import { confirm } from "./confirm";
 import { effect, ended, h, keyed, signal } from "./dom";
 import { ago, count, moment } from "./format";
@@ -38,12 +38,12 @@ export function dead() {
 }
 
 function row(l: Letter): [HTMLElement, () => void] {
-  const who = me(), at = h("td", { class: "when", title: moment(l.failed) });
+  const at = h("td", { class: "when", title: moment(l.failed) });
   const e = h("tr", null, h("td", null, l.tool),
     h("td", { class: "why" }, h("b", null, l.error.code), " ", l.error.message, l.error.hint && h("small", null, "→ ", l.error.hint)),
     h("td", null, h("a", { href: runAddress(l.key, l.step) }, l.step)),
     h("td", { class: "run" }, h("a", { href: runAddress(l.key) }, l.run), h("small", null, l.tenant)),
-    h("td", null, l.attempts), at, h("td", { class: "acts" }, who && who !== "stranger" && who.role === "operator" && h("button", { onclick: () => again(l) }, "Call again …")));
+    h("td", null, l.attempts), at, h("td", { class: "acts" }, may(["operator"]) && h("button", { onclick: () => again(l) }, "Call again …")));
   return [e, () => (now(), (at.textContent = ago(l.failed)))];
 }
 

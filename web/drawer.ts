@@ -1,8 +1,9 @@
 // What is known of one step.
-import { ask, me, type Detail, type Fault, type Value } from "./api";
+import { ask, may, type Detail, type Fault, type Value } from "./api";
 import { effect, h, quietly, signal } from "./dom";
 import { badge, duration, indent, moment, quote, size } from "./format";
 import { runAddress } from "./state";
+import { questionAddress } from "./questions";
 import type { Shared } from "./run";
 
 export function drawer(m: Shared): HTMLElement {
@@ -40,9 +41,8 @@ function content(m: Shared, d: Detail) {
     ["Reused", d.reused && "taken over from the run that this one tries again"],
     ["Answer", d.answer && [d.answer.decision, d.answer.by && "by " + d.answer.by, d.answer.reason].filter(Boolean).join(" ")],
   ];
-  const who = me();
   return [
-    h("p", null, badge(d.status)),
+    h("p", null, badge(d.status), d.status === "asking" && [" ", h("a", { href: questionAddress(m.key, d.id) }, "Answer …")]),
     d.error && fault(d.error),
     h("dl", null, facts.map(([name, value]) => value && [h("dt", null, name), h("dd", null, value)])),
     (d.tries?.length ?? 0) > 1 && tries(d),
@@ -51,7 +51,7 @@ function content(m: Shared, d: Detail) {
       copy("Copy as JSON", () => JSON.stringify(d, null, 2)),
       copy("Copy command", () => `stepjet get ${quote(m.model()!.sheet.run)} --tenant ${m.model()!.sheet.tenant} --step ${quote(d.id)}`),
       d.again && copy("Copy as one-step plan", () => indent(d.again!)),
-      who && who !== "stranger" && who.role === "operator" && m.model()?.over && m.model()!.sheet.steps.parent[m.model()!.rows.get(d.id) ?? -1] === -1 &&
+      may(["operator"]) && m.model()?.over && m.model()!.sheet.steps.parent[m.model()!.rows.get(d.id) ?? -1] === -1 &&
         h("button", { onclick: () => m.retry(d.id) }, "Retry from here …")),
   ];
 }
@@ -69,9 +69,9 @@ function tries(d: Detail) {
       h("td", null, t.worker ?? "–"), h("td", null, t.tool_code || t.code || "succeeded")))));
 }
 
-function part(name: string, v: Value | undefined) {
+export function part(name: string, v: Value | undefined, heading: "h2" | "h3" = "h3") {
   if (!v) return null;
-  return h("section", null, h("h3", null, name, h("small", null, " ", size(v.bytes))),
+  return h("section", null, h(heading, null, name, h("small", null, " ", size(v.bytes))),
     v.text ? h("pre", { tabindex: 0 }, indent(v.text)) : h("p", { class: "faint" }, "Too large to be shown here."),
     v.cut && v.text !== "" && h("p", { class: "faint" }, "Only its beginning is shown. The whole: stepjet get RUN --step STEP -o json"));
 }

@@ -1,11 +1,12 @@
 // One run: a graph, a timeline and a table of its steps, with one selection.
-import { ask, calm, follow, load, me, now, trouble, type Change, type Sheet } from "./api";
+import { ask, calm, follow, load, may, now, trouble, type Change, type Question, type Sheet } from "./api";
 import { effect, ended, h, quietly, signal, type Signal } from "./dom";
 import { badge, count, duration, moment, when } from "./format";
 import { confirm } from "./confirm";
 import { drawer } from "./drawer";
 import { graph } from "./graph";
 import { Model } from "./model";
+import { waits } from "./questions";
 import { go, param, runAddress, set } from "./state";
 import { steps } from "./steps";
 import { timeline } from "./timeline";
@@ -55,6 +56,14 @@ export function run(key: string) {
     },
     end: () => (quiet?.(), soon()),
   } as never);
+  const open = signal<Question[]>([]);
+  const questions = calm(500, () => void ask<{ questions: Question[] }>("questions?run=" + encodeURIComponent(key)).then((q) => gone || open.set(q.questions), () => undefined));
+  effect(() => {
+    changed();
+    const m = model();
+    if (m && !m.over) questions(); // what it asks stands beside it
+    else open.set([]);
+  });
   void refresh();
   ended(() => ((gone = true), quiet?.()));
   const timer = setInterval(() => model.peek() && !model.peek()!.over && tick.set(tick.peek() + 1), 500);
@@ -67,6 +76,7 @@ export function run(key: string) {
   effect(() => has.set(!!model()?.n));
   return h("main", { id: "main", tabindex: -1, class: "one" },
     () => (model() ? heading(model()!, changed, tick) : !trouble() && h("p", { class: "empty" }, "Reading …")),
+    () => waits(open()),
     () => has() && h("div", { class: "tabs", role: "tablist", "aria-label": "View", onkeydown: ((e: KeyboardEvent) => turn(e)) as never },
       views.map(([name, text]) => h("button", { role: "tab", id: "tab-" + name, "aria-controls": "view", "aria-selected": () => String(shown() === name), tabindex: () => (shown() === name ? 0 : -1), onclick: () => set({ view: name === "graph" ? "" : name }, true) }, text))),
     h("div", { class: "split", hidden: () => !has() },
@@ -88,8 +98,7 @@ function turn(e: KeyboardEvent) {
 }
 
 function heading(m: Model, changed: Signal<number>, tick: Signal<number>) {
-  const s = m.sheet, who = me();
-  const acts = who && who !== "stranger" && who.role === "operator";
+  const s = m.sheet, acts = may(["operator"]);
   const numbers = () => {
     changed();
     const counts = m.counts(m.top);

@@ -57,6 +57,11 @@ func (s *system) shows() {
 		status, body := ask(http.MethodGet, "runs/acme.observed")
 		return status == http.StatusOK && strings.Contains(string(body), `"asking"`)
 	}, 2*time.Minute, 20*time.Millisecond)
+	for _, path := range []string{"questions", "runs/acme.observed/questions/asked"} {
+		status, body := ask(http.MethodGet, path)
+		require.Equal(t, http.StatusOK, status, "%s: %.500s", path, body)
+		require.Contains(t, string(body), "Go on?", path)
+	}
 	require.NoError(t, agent.Cancel(s.ctx(), "observed", "ann"))
 	r, err := http.NewRequestWithContext(s.ctx(), http.MethodGet, front.URL+"/api/v1/stream?run=acme.all", nil)
 	require.NoError(t, err)

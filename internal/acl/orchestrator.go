@@ -51,7 +51,7 @@ func (g *Grant) orchestrate(s Spec) {
 func (g *Grant) observe(s Spec) {
 	read := append(bound(s.Shards, subjects.LedgerStream), subjects.BucketStream(subjects.HistoryBucket),
 		subjects.BucketStream(subjects.DeadBucket), subjects.BucketStream(subjects.ToolsBucket),
-		subjects.BucketStream(subjects.MembersBucket))
+		subjects.BucketStream(subjects.MembersBucket), subjects.BucketStream(subjects.QuestionsBucket))
 	for _, stream := range read {
 		g.request(One, subjects.StreamRequest("INFO", stream), subjects.StreamRequest("MSG.GET", stream))
 		for _, verb := range []string{"INFO", "CREATE", "DELETE"} {

@@ -6,13 +6,13 @@ import (
 	"sync"
 
 	"github.com/stepjet/stepjet/client"
-	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/subjects"
 )
 
 // acting answers what changes something, and what only tries it.
 type acting struct {
-	docs *reader
+	docs  *reader
+	asked *asked
 	// life ends with the server; done counts what goes on after an answer.
 	life context.Context
 	done *sync.WaitGroup
@@ -22,21 +22,6 @@ type acting struct {
 type begun struct {
 	Key string `json:"key"`
 	Run string `json:"run"`
-}
-
-// tenant reads the tenant that a request is for. Errors: NotFound for one that the caller does not see.
-func tenant(r *http.Request) (string, error) {
-	name := r.URL.Query().Get("tenant")
-	if name == "" {
-		name = subjects.DefaultTenant
-	}
-	switch {
-	case !subjects.ValidTenant(name):
-		return "", fault.New(fault.InvalidValue, "%q is no tenant", name)
-	case !principal(r).sees(name):
-		return "", fault.New(fault.NotFound, "there is no tenant %s", name)
-	}
-	return name, nil
 }
 
 // submit takes a plan, for the tenant and under the run id that the query names.

@@ -15,25 +15,26 @@ import (
 // Role says what a caller may do.
 type Role string
 
-// The roles, each with what the one before it may.
+// The roles. Each of them looks; one caller may have several.
 const (
-	Viewer   Role = "viewer"   // looks
-	Operator Role = "operator" // submits, cancels and tries again
+	Viewer   Role = "viewer"   // nothing besides
+	Operator Role = "operator" // submits, cancels, tries again, and answers what plans ask by the tool "ask"
+	Approver Role = "approver" // answers all that runs ask
 )
 
-var ranks = []Role{Viewer, Operator}
+var roles = []Role{Viewer, Operator, Approver}
 
 // Principal is who calls.
 type Principal struct {
-	Name string `json:"name"`
-	Role Role   `json:"role"`
+	Name  string `json:"name"`
+	Roles []Role `json:"roles"`
 	// Tenants are those that it may see; nil: all.
 	Tenants []string `json:"tenants"`
 }
 
-// may reports whether a principal has a role.
-func (p *Principal) may(role Role) bool {
-	return slices.Index(ranks, p.Role) >= slices.Index(ranks, role)
+// may reports whether a principal has one of the roles; everybody looks.
+func (p *Principal) may(one ...Role) bool {
+	return slices.ContainsFunc(one, func(r Role) bool { return r == Viewer || slices.Contains(p.Roles, r) })
 }
 
 // sees reports whether a principal may see a tenant.
@@ -42,7 +43,7 @@ func (p *Principal) sees(tenant string) bool {
 }
 
 // everybody is who calls where nobody is asked.
-var everybody = Principal{Name: "local", Role: Operator}
+var everybody = Principal{Name: "local", Roles: []Role{Operator, Approver}}
 
 // Auth says who may do what: the owners of tokens that are known by their SHA-256, or those whom a proxy names.
 type Auth struct {
@@ -54,7 +55,7 @@ type Auth struct {
 type token struct {
 	SHA256  string    `json:"sha256"`
 	Name    string    `json:"name"`
-	Role    Role      `json:"role"`
+	Role    string    `json:"role"`    // several with commas
 	Tenants []string  `json:"tenants"` // ["*"]: all
 	Expires time.Time `json:"expires,omitzero"`
 
@@ -104,7 +105,10 @@ func ParseProxy(file []byte) (*Auth, error) {
 }
 
 func (t *token) principal() *Principal {
-	p := &Principal{Name: t.Name, Role: t.Role, Tenants: t.Tenants}
+	p := &Principal{Name: t.Name, Tenants: t.Tenants}
+	for _, role := range separated(t.Role) {
+		p.Roles = append(p.Roles, Role(role))
+	}
 	if slices.Contains(t.Tenants, "*") {
 		p.Tenants = nil
 	} else if p.Tenants == nil {
@@ -113,12 +117,21 @@ func (t *token) principal() *Principal {
 	return p
 }
 
+// separated takes a list apart that is written with commas.
+func separated(list string) []string {
+	return strings.FieldsFunc(list, func(c rune) bool { return c == ',' || c == ' ' })
+}
+
 func (p *Principal) validate() error {
+	odd := slices.IndexFunc(p.Roles, func(r Role) bool { return !slices.Contains(roles, r) })
 	switch {
 	case p.Name == "":
 		return fault.New(fault.InvalidConfig, "a name is missing: it says who cancelled a run")
-	case !slices.Contains(ranks, p.Role):
-		return fault.New(fault.InvalidConfig, "%q is no role", string(p.Role)).WithHint("viewer or operator")
+	case len(p.Roles) == 0:
+		return fault.New(fault.InvalidConfig, "%q has no role", p.Name).WithHint("viewer, operator, approver, or several with commas")
+	case odd >= 0:
+		return fault.New(fault.InvalidConfig, "%q is no role", string(p.Roles[odd])).
+			WithHint("viewer, operator, approver, or several with commas")
 	case p.Tenants != nil && len(p.Tenants) == 0:
 		return fault.New(fault.InvalidConfig, "%q sees no tenant", p.Name).WithHint(`"tenants": ["acme"], or ["*"] for all`)
 	}
@@ -135,7 +148,7 @@ func (p *Principal) validate() error {
 const (
 	headerSecret  = "X-Stepjet-Secret"
 	headerUser    = "X-Stepjet-User"
-	headerRole    = "X-Stepjet-Role"
+	headerRole    = "X-Stepjet-Role"    // separated by commas
 	headerTenants = "X-Stepjet-Tenants" // separated by commas
 )
 
@@ -174,8 +187,8 @@ func (a *Auth) proxied(r *http.Request) (*Principal, error) {
 		return nil, fault.New(fault.Permission, "the page is reached through its proxy alone").
 			WithHint("the proxy shows its secret in " + headerSecret)
 	}
-	list := strings.FieldsFunc(r.Header.Get(headerTenants), func(c rune) bool { return c == ',' || c == ' ' })
-	p := (&token{Name: r.Header.Get(headerUser), Role: Role(r.Header.Get(headerRole)), Tenants: list}).principal()
+	list := separated(r.Header.Get(headerTenants))
+	p := (&token{Name: r.Header.Get(headerUser), Role: r.Header.Get(headerRole), Tenants: list}).principal()
 	if err := p.validate(); err != nil {
 		return nil, fault.Wrap(fault.Permission, err, "what the proxy says of who calls")
 	}
@@ -184,20 +197,33 @@ func (a *Auth) proxied(r *http.Request) (*Principal, error) {
 
 type principalKey struct{}
 
-// guard lets those do something who have a role.
-func (a *Auth) guard(role Role, do endpoint) http.Handler {
+// guard lets those do something who have one of the roles.
+func (a *Auth) guard(do endpoint, one ...Role) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		who, err := a.who(r)
 		if err != nil {
 			refuseAs(w, http.StatusUnauthorized, err)
 			return
 		}
-		if !who.may(role) {
-			refuse(w, fault.New(fault.Permission, "%s is a %s, and this takes an %s", who.Name, who.Role, role))
+		if !who.may(one...) {
+			refuse(w, fault.New(fault.Permission, "%s is %s, and this takes %s", who.Name, listed(who.Roles, " and "), listed(one, " or ")))
 			return
 		}
 		do.serve(w, r.WithContext(context.WithValue(r.Context(), principalKey{}, who)))
 	})
+}
+
+// listed writes roles as a sentence has them.
+func listed(roles []Role, between string) string {
+	var all []string
+	for _, r := range roles {
+		article := "an "
+		if r == Viewer {
+			article = "a "
+		}
+		all = append(all, article+string(r))
+	}
+	return strings.Join(all, between)
 }
 
 func principal(r *http.Request) *Principal {

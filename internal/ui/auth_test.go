@@ -34,6 +34,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 	w := newWorld(t, func(c *ui.Config) {
 		c.Auth = tokens(t,
 			map[string]any{"sha256": hashed("ann"), "name": "ann", "role": "operator", "tenants": []string{"acme"}},
+			map[string]any{"sha256": hashed("pat"), "name": "pat", "role": "approver", "tenants": []string{"acme"}},
 			map[string]any{"sha256": hashed("vic"), "name": "vic", "role": "viewer", "tenants": []string{"acme"}},
 			map[string]any{"sha256": hashed("all"), "name": "all", "role": "viewer", "tenants": []string{"*"}},
 			map[string]any{"sha256": hashed("old"), "name": "old", "role": "viewer", "tenants": []string{"*"}, "expires": time.Now().Add(-time.Hour)})
@@ -50,17 +51,17 @@ func TestWhoMayDoWhat(t *testing.T) {
 	}
 	w.token = "all"
 	w.settled(2)
-	for _, token := range []string{"ann", "vic"} {
+	for _, token := range []string{"ann", "pat", "vic"} {
 		w.token = token
 		require.Equal(t, 1, get[list](w, "runs").Matched)
 		require.Zero(t, get[list](w, "runs?tenant=beta").Matched)
 		require.Equal(t, "r", get[sheet](w, "runs/"+key).Run)
-		for _, path := range []string{"runs/" + other, "runs/" + other + "/steps/a", "stream?run=" + other, "tools?tenant=beta", "dead?tenant=beta"} {
+		for _, path := range []string{"questions?tenant=beta", "questions?run=" + other, "runs/" + other + "/questions/a", "runs/" + other, "runs/" + other + "/steps/a", "stream?run=" + other, "tools?tenant=beta", "dead?tenant=beta"} {
 			refused(w, w.request(http.MethodGet, "/api/v1/"+path, nil), http.StatusNotFound)
 		}
 		for _, path := range []string{"runs?tenant=beta", "runs/" + other + "/cancel", "runs/" + other + "/retry"} {
-			e := refused(w, w.request(http.MethodPost, "/api/v1/"+path, []byte(`{}`)), map[string]int{"ann": 404, "vic": 403}[token])
-			require.Equal(t, map[string]fault.Code{"ann": fault.NotFound, "vic": fault.Permission}[token], e.Code)
+			e := refused(w, w.request(http.MethodPost, "/api/v1/"+path, []byte(`{}`)), map[string]int{"ann": 404, "pat": 403, "vic": 403}[token])
+			require.Equal(t, map[string]fault.Code{"ann": fault.NotFound, "pat": fault.Permission, "vic": fault.Permission}[token], e.Code)
 		}
 		require.Equal(t, []string{"acme"}, get[struct{ Tenants []string }](w, "me").Tenants)
 	}
@@ -120,6 +121,8 @@ func TestFilesThatLetNobodyIn(t *testing.T) {
 		``, `{}`, `{"tokens":[]}`, `{"tokens":[{"sha256":"12","name":"a","role":"viewer","tenants":["*"]}]}`,
 		`{"tokens":[{"sha256":"` + good + `","name":"a","role":"king","tenants":["*"]}]}`,
 		`{"tokens":[{"sha256":"` + good + `","name":"a","role":"viewer"}]}`,
+		`{"tokens":[{"sha256":"` + good + `","name":"a","role":"viewer,king","tenants":["*"]}]}`,
+		`{"tokens":[{"sha256":"` + good + `","name":"a","role":"","tenants":["*"]}]}`,
 		`{"tokens":[{"sha256":"` + good + `","name":"a","role":"viewer","tenants":["a/b"]}]}`,
 		`{"tokens":[{"sha256":"` + good + `","role":"viewer","tenants":["*"]}]}`,
 		`{"tokens":[{"sha256":"` + good + `","name":"a","role":"viewer","tenants":["*"],"admin":true}]}`,
@@ -151,7 +154,7 @@ func TestForeignPagesAreRefused(t *testing.T) {
 	for _, header := range [][]string{
 		{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Site", "same-site"}, {"Origin", "https://evil.example.com"}, {"Origin", "null"},
 	} {
-		for _, path := range []string{"runs", "runs/default.r/cancel", "runs/default.r/retry", "dead/retry", "validate", "login", "logout"} {
+		for _, path := range []string{"runs", "runs/default.r/cancel", "runs/default.r/retry", "runs/default.r/approve", "runs/default.r/answer", "dead/retry", "validate", "login", "logout"} {
 			answer := w.request(http.MethodPost, "/api/v1/"+path, []byte(`{}`), header...)
 			require.Equal(t, http.StatusForbidden, answer.StatusCode, "%v %s", header, path)
 		}

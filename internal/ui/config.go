@@ -16,6 +16,8 @@ type Config struct {
 	// Actor opens the client that plans of a tenant are submitted, cancelled and tried again with; end closes it. nil: with
 	// Conn.
 	Actor func(ctx context.Context, tenant string) (c *client.Client, end func(), err error)
+	// Approver opens the one that approvals of a tenant are given and refused with; nil: as Actor.
+	Approver func(ctx context.Context, tenant string) (c *client.Client, end func(), err error)
 	// Auth says who may do what; nil: everybody may do everything, which is for loopback addresses alone.
 	Auth *Auth
 	// Hosts are the names that the page is known by, without ports, beside those of loopback.

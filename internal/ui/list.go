@@ -20,18 +20,7 @@ type looking struct {
 	cfg   *Config
 	lines *follower
 	docs  *reader
-}
-
-// named reads the key of a run in a request. Errors: InvalidID; NotFound for tenants that the caller does not see.
-func named(r *http.Request, key string) (subjects.Run, error) {
-	run, ok := subjects.ParseHistoryKey(key)
-	if !ok || !run.Valid() {
-		return run, fault.New(fault.InvalidID, "%q names no run", key).WithHint("<tenant>.<encoded run id>, as in the list of runs")
-	}
-	if !principal(r).sees(run.Tenant) {
-		return run, fault.New(fault.NotFound, "there is no run %q of the tenant %s", run.Plain(), run.Tenant)
-	}
-	return run, nil
+	asked *asked
 }
 
 // me says who calls, which tenants it has something of, and what is served here.

@@ -28,6 +28,7 @@ type reader struct {
 	mu     sync.Mutex
 	reads  map[string]*client.Client // by tenant
 	acts   map[string]*client.Client
+	grants map[string]*client.Client
 	ends   []func()
 	docs   []*kept // the last one is the one looked at last
 	closed bool
@@ -43,7 +44,8 @@ type kept struct {
 }
 
 func newReader(ctx context.Context, cfg Config) *reader {
-	return &reader{ctx: ctx, cfg: cfg, reads: map[string]*client.Client{}, acts: map[string]*client.Client{}}
+	return &reader{ctx: ctx, cfg: cfg, reads: map[string]*client.Client{}, acts: map[string]*client.Client{},
+		grants: map[string]*client.Client{}}
 }
 
 // client returns the one that runs of a tenant are read with.
@@ -63,6 +65,14 @@ func (d *reader) actor(ctx context.Context, tenant string) (*client.Client, erro
 		return d.client(ctx, tenant)
 	}
 	return d.open(ctx, d.acts, tenant, d.cfg.Actor)
+}
+
+// approver returns the client that gives and refuses what a tenant's runs wait for.
+func (d *reader) approver(ctx context.Context, tenant string) (*client.Client, error) {
+	if d.cfg.Approver == nil {
+		return d.actor(ctx, tenant)
+	}
+	return d.open(ctx, d.grants, tenant, d.cfg.Approver)
 }
 
 type opening func(ctx context.Context, tenant string) (*client.Client, func(), error)

@@ -32,6 +32,7 @@ type Server struct {
 	docs  *reader
 	hub   *hub
 	staff *staff
+	asked *asked
 
 	ctx  context.Context // ends with Close
 	stop context.CancelFunc
@@ -48,7 +49,7 @@ func New(ctx context.Context, cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{cfg: cfg, store: store, staff: &staff{store: store}}
+	s := &Server{cfg: cfg, store: store, staff: &staff{store: store}, asked: newAsked(store)}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	s.docs = newReader(s.ctx, cfg)
 	s.lines = newFollower(store, cfg.Logger)
@@ -70,23 +71,29 @@ func (s *Server) Close() {
 // Handler returns the page and what it asks as an HTTP handler.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
-	get := func(path string, do endpoint) { mux.Handle("GET /api/v1/"+path, s.cfg.Auth.guard(Viewer, do)) }
-	post := func(path string, do endpoint) { mux.Handle("POST /api/v1/"+path, s.cfg.Auth.guard(Operator, do)) }
-	look, act := looking{&s.cfg, s.lines, s.docs}, acting{s.docs, s.ctx, &s.done}
+	get := func(path string, do endpoint) { mux.Handle("GET /api/v1/"+path, s.cfg.Auth.guard(do, Viewer)) }
+	post := func(path string, do endpoint, one ...Role) {
+		mux.Handle("POST /api/v1/"+path, s.cfg.Auth.guard(do, one...))
+	}
+	look, act := looking{&s.cfg, s.lines, s.docs, s.asked}, acting{s.docs, s.asked, s.ctx, &s.done}
 	get("me", look.me)
 	get("runs", look.runs)
 	get("runs/{key}", look.run)
 	get("runs/{key}/steps/{step}", look.step)
 	get("tools", look.tools)
 	get("dead", look.dead)
+	get("questions", look.questions)
+	get("runs/{key}/questions/{step}", look.question)
 	get("workers", s.staff.workers)
 	get("stream", s.hub.stream)
 	get("openapi.yaml", described)
-	mux.Handle("POST /api/v1/validate", s.cfg.Auth.guard(Viewer, act.validate)) // which changes nothing
-	post("runs", act.submit)
-	post("runs/{key}/cancel", act.cancel)
-	post("runs/{key}/retry", act.retry)
-	post("dead/retry", act.again)
+	post("validate", act.validate, Viewer) // which changes nothing
+	post("runs", act.submit, Operator)
+	post("runs/{key}/cancel", act.cancel, Operator)
+	post("runs/{key}/retry", act.retry, Operator)
+	post("runs/{key}/approve", act.approve, Approver)
+	post("runs/{key}/answer", act.answer, Operator, Approver)
+	post("dead/retry", act.again, Operator)
 	mux.HandleFunc("POST /api/v1/login", s.cfg.Auth.login)
 	mux.HandleFunc("POST /api/v1/logout", s.cfg.Auth.logout)
 	mux.HandleFunc("/api/", func(w http.ResponseWriter, r *http.Request) {

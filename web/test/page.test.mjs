@@ -42,13 +42,17 @@ const screens = {
   steps: [run("acme.order-1042") + "?view=steps", ".rows .step"],
   large: [run("acme.reindex-2000") + "?view=timeline", ".legend b"],
   running: [run("globex.nightly-import"), ".danger"],
+  asking: [run("acme.refund-7") + "?view=steps&step=refund", ".drawer a"],
+  questions: ["/questions", ".questions tbody tr"],
+  approval: ["/questions/acme.refund-7?step=refund", ".answer .danger"],
+  form: ["/questions/acme.refund-7?step=visit", ".answer fieldset input"],
   rejected: [run("default.typo"), ".problems .fault"],
   tools: ["/tools", ".card"],
   dead: ["/dead", ".list tbody tr"],
   workers: ["/workers", ".workers section tbody tr"],
   nowhere: ["/nowhere", ".empty a"],
 };
-const readme = { runs: "light", graph: "dark", large: "light" };
+const readme = { approval: "light", runs: "light", graph: "dark", large: "light" };
 
 for (const [name, [path, there]] of Object.entries(screens)) {
   test(`the screen ${name}`, async (t) => {
@@ -175,6 +179,80 @@ test("a run is tried again", async (t) => {
   assert.deepEqual(page.wrong, []);
 });
 
+test("an approval is edited and given, by keyboard alone", async (t) => {
+  await stack.submit("pay-1", [{ id: "pay", tool: "echo", arguments: { amount: 1234567890123456789 + 0.5, to: "ann" }, approval: { ask: "Pay " + hostile + "?" } }], "default", { output_steps: ["pay"] });
+  await stack.until("questions?run=default.pay-1", (q) => q.questions.length === 1);
+  const page = await open(t, "/questions");
+  await page.locator("td.text a", { hasText: hostile }).focus();
+  await page.keyboard.press("Enter");
+  await page.getByRole("button", { name: "Edit the arguments" }).focus();
+  await page.keyboard.press("Enter");
+  await page.locator("textarea.code").focus();
+  await page.keyboard.press("Control+A");
+  await page.keyboard.type('{"amount": 12345678901234567891, "to": }');
+  await page.getByRole("button", { name: "Approve with these" }).focus();
+  await page.keyboard.press("Enter");
+  await page.locator(".answer .fault", { hasText: "this is not JSON" }).waitFor();
+  await page.locator("textarea.code").focus();
+  await page.keyboard.press("Control+A");
+  await page.keyboard.type('{"amount": 12345678901234567891, "to": "bob"}');
+  await page.getByLabel("Reason").focus();
+  await page.keyboard.type("bob has it");
+  await page.keyboard.press("Enter");
+  await page.locator(".note", { hasText: "It was approved by local." }).waitFor();
+  await page.getByRole("link", { name: "Follow the run" }).click();
+  await page.locator(".title .badge", { hasText: "succeeded" }).waitFor();
+  const step = await stack.ask("runs/default.pay-1/steps/pay");
+  assert.match(step.result.text, /12345678901234567891/);
+  assert.equal(await page.evaluate(() => globalThis.hacked), undefined);
+  assert.deepEqual(page.wrong, []);
+});
+
+test("what a plan asks is answered by a choice and by a form", async (t) => {
+  const steps = (await import("./stack.mjs")).refund.filter((s) => s.tool === "ask");
+  await stack.submit("visit-1", steps, "default", { output_steps: ["day", "visit"] });
+  await stack.until("questions?run=default.visit-1", (q) => q.questions.length === 2);
+  const page = await open(t, run("default.visit-1"));
+  await page.locator(".note a", { hasText: "On which day" }).click();
+  await page.getByRole("button", { name: "Answer", exact: true }).click();
+  await page.locator(".answer .fault", { hasText: "there is none yet" }).waitFor();
+  await page.getByLabel("tuesday").check();
+  await page.getByRole("button", { name: "Answer", exact: true }).click();
+  await page.locator(".note", { hasText: "It was answered by local." }).waitFor();
+  await page.getByRole("link", { name: "Other questions" }).click();
+  await page.locator("tr", { hasText: "visit-1" }).locator("td.text a").click();
+  await page.getByLabel("Floor").fill("third");
+  await page.getByRole("button", { name: "Answer", exact: true }).click();
+  await page.locator(".answer .fault", { hasText: "Floor: this is not a number" }).waitFor();
+  await page.getByLabel("Floor").fill("3");
+  await page.getByRole("button", { name: "Answer", exact: true }).click();
+  await page.locator(".answer .fault", { hasText: "street" }).waitFor(); // who asks is the judge
+  await page.getByLabel("Street").fill('Main "old" St');
+  await page.getByLabel("There is a lift").check();
+  await page.getByLabel("Bell").selectOption("right");
+  await page.getByLabel("phone").fill("1234");
+  await page.getByRole("button", { name: "Answer", exact: true }).click();
+  await page.locator(".note", { hasText: "It was answered by local." }).waitFor();
+  await page.getByRole("link", { name: "Follow the run" }).click();
+  await page.locator(".title .badge", { hasText: "succeeded" }).waitFor();
+  assert.deepEqual(JSON.parse((await stack.ask("runs/default.visit-1/steps/visit")).result.text), { street: 'Main "old" St', floor: 3, lift: true, bell: "right", contact: { phone: "1234" } });
+  assert.deepEqual(JSON.parse((await stack.ask("runs/default.visit-1/steps/day")).result.text), "tuesday");
+  await page.goto(stack.url + "/questions/default.visit-1?step=day");
+  await page.getByRole("heading", { name: "not asked any more" }).waitFor();
+  assert.deepEqual(page.wrong.filter((text) => !/status of 40[04]/.test(text)), []);
+});
+
+test("a plan is rejected as a whole", async (t) => {
+  await stack.submit("whole-1", [{ id: "a", tool: "echo", arguments: {} }], "default", { approval: { ask: "Begin at all?" } });
+  await stack.until("questions?run=default.whole-1", (q) => q.questions.length === 1);
+  const page = await open(t, "/questions/default.whole-1?step=%3D");
+  await page.getByLabel("Reason").fill("not today");
+  await page.getByRole("button", { name: "Reject" }).click();
+  await page.locator(".note", { hasText: "It was rejected by local." }).waitFor();
+  await page.getByRole("link", { name: "Follow the run" }).click();
+  await page.locator(".title .badge", { hasText: "cancelled" }).waitFor();
+});
+
 test("the call of a dead letter is made again", async (t) => {
   const page = await open(t, "/dead");
   await page.locator("tr", { hasText: "gateway time-out" }).first().getByRole("button", { name: "Call again …" }).click();
@@ -225,6 +303,19 @@ test("a viewer logs in, sees its own tenant, and changes nothing", async (t) => 
   assert.equal(await page.locator("td.run small", { hasText: "globex" }).count(), 0);
   await page.getByRole("button", { name: /Log out/ }).click();
   await page.getByLabel("Token").waitFor();
+});
+
+test("an approver approves and does nothing else, an operator the other way round", async (t) => {
+  for (const [role, sees] of [["approver", 1], ["operator", 0]]) {
+    const page = await open(t, "/questions/acme.refund-7?step=refund", { url: await stack.guarded("let me in", role) });
+    await page.getByLabel("Token").fill("let me in");
+    await page.getByRole("button", { name: "Log in" }).click();
+    await page.locator("dl", { hasText: "refund-7" }).waitFor();
+    assert.equal(await page.getByRole("button", { name: "Approve", exact: true }).count(), sees, role);
+    await page.getByRole("link", { name: "refund-7" }).click();
+    await page.locator(".title .badge").first().waitFor();
+    assert.equal(await page.getByRole("button", { name: /Cancel/ }).count(), 1 - sees, role);
+  }
 });
 
 test("a run that is not there is told", async (t) => {

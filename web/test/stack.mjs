@@ -24,10 +24,11 @@ export class Stack {
     return s;
   }
   // guarded serves the page beside it, for those who have the token.
-  async guarded(token) {
+  async guarded(token, role = "viewer") {
     const file = join(this.data, "tokens.json");
     const sha256 = createHash("sha256").update(token).digest("hex");
-    await writeFile(file, JSON.stringify({ tokens: [{ sha256, name: "ann", role: "viewer", tenants: ["acme"] }] }));
+    await writeFile(file, JSON.stringify({ tokens: [{ sha256, name: "ann", role, tenants: ["acme"] }] }));
+    this.beside?.kill("SIGKILL");
     this.beside = spawn(join(root, "bin/stepjet"), ["ui", "--server", this.server, "--listen", "127.0.0.1:0", "--auth", "token=" + file]);
     return new Promise((done) => {
       let text = "";
@@ -85,6 +86,16 @@ export const order = [
   { id: "report", plan: { output_steps: ["render"], steps: [step("gather", "sleep", { ms: 70 }), step("render", "echo", { of: "$ref:gather" })] }, depends_on: ["stock"] },
 ];
 
+// refund asks for an approval, for a choice and for a form.
+export const refund = [
+  step("order", "echo", { id: "order-42", paid: 129.5, customer: "Ann Arbor" }),
+  { id: "refund", tool: "echo", arguments: { order: "$ref:order.id", amount: "$ref:order.paid" }, approval: { ask: "Refund ${ref:order.paid} EUR to ${ref:order.customer}?", timeout: "48h" } },
+  step("day", "ask", { question: "On which day shall we come?", choices: ["monday", "tuesday", 12345678901234567890n.toString()] }),
+  step("visit", "ask", { question: "Where do we have to ring?", schema: { type: "object", required: ["street", "floor"], properties: {
+    street: { type: "string", title: "Street", description: "as it stands at the door" }, floor: { type: "integer", title: "Floor" }, lift: { type: "boolean", title: "There is a lift" },
+    bell: { enum: ["left", "right"], title: "Bell" }, contact: { type: "object", title: "Contact", properties: { name: { type: "string" }, phone: { type: "string" } } }, notes: { type: "array", items: { type: "string" } } } } }),
+];
+
 // large makes steps that wait for earlier ones, of which one in so many fails; always the same.
 export function large(n, failing) {
   let seed = 7;
@@ -108,5 +119,7 @@ export async function fill(s) {
   await s.submit("typo", [step("a", "fetch_wether", { x: 1 }), step("b", "echo", { x: "$ref:nothing.y" })]);
   await s.submit(hostile, [step("a", "echo", { html: hostile }), step("b", "fail", { message: hostile, terminal: true })]);
   await s.submit("reindex-2000", large(2000, 250), "acme");
-  await s.until("runs?limit=100", (l) => l.matched === 30 && l.counts.running === 1);
+  await s.submit("refund-7", refund, "acme", { output_steps: ["refund", "visit"] });
+  await s.until("runs?limit=100", (l) => l.matched === 31 && l.counts.running === 2);
+  await s.until("questions", (q) => q.questions.length === 3);
 }

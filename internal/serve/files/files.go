@@ -38,6 +38,17 @@ type Tenant struct {
 	Inbox string `json:"inbox_prefix,omitempty"`
 	// Approver is another one, for a user who may give and refuse approvals where the first may not; empty: the first.
 	Approver string `json:"approver,omitempty"`
+	// ApproverNKey and ApproverInbox are the same with a key in place of credentials.
+	ApproverNKey  string `json:"approver_nkey,omitempty"`
+	ApproverInbox string `json:"approver_inbox_prefix,omitempty"`
+}
+
+// Approving returns the user that approvals are given with: t itself where the file names no other.
+func (t Tenant) Approving() Tenant {
+	if t.Approver == "" && t.ApproverNKey == "" {
+		return t
+	}
+	return Tenant{Creds: t.Approver, NKey: t.ApproverNKey, Inbox: t.ApproverInbox}
 }
 
 // Tenants reads the file of --tenants; without one it returns nil. Errors: InvalidConfig.
@@ -47,7 +58,8 @@ func Tenants(name string) (all map[string]Tenant, err error) {
 			return fault.Wrap(fault.InvalidConfig, err, "reading it").WithHint(`{"acme": {"creds": "acme.creds"}}`)
 		}
 		for tenant, t := range all {
-			t.Creds, t.NKey, t.Approver = beside(name, t.Creds), beside(name, t.NKey), beside(name, t.Approver)
+			t.Creds, t.NKey = beside(name, t.Creds), beside(name, t.NKey)
+			t.Approver, t.ApproverNKey = beside(name, t.Approver), beside(name, t.ApproverNKey)
 			all[tenant] = t
 		}
 		return nil

@@ -147,10 +147,10 @@ func (o *opener) client(ctx context.Context, tenant string) (*client.Client, err
 // approver opens the client that approves for a tenant: another than the one of its plans where the file says so.
 func (o *opener) approver(ctx context.Context, tenant string) (*client.Client, error) {
 	entry := o.creds[tenant]
-	if entry.Approver == "" {
+	if entry.Approving() == entry {
 		return o.client(ctx, tenant)
 	}
-	return o.open(ctx, tenant, files.Tenant{Creds: entry.Approver})
+	return o.open(ctx, tenant, entry.Approving())
 }
 
 func (o *opener) open(ctx context.Context, tenant string, as files.Tenant) (*client.Client, error) {

@@ -50,12 +50,13 @@ waits for, what tools are wanted, which calls used up their attempts. Any number
 It reads the runs of all tenants, as the role observer ("stepjet acl observer"). On loopback everybody
 who can open it may do everything; elsewhere it asks who calls:
 
---auth token=FILE: {"tokens": [{"sha256", "name", "role", "tenants", "expires"}]}, role viewer or operator,
-  tenants ["*"] for all. Make one: openssl rand -hex 32; its SHA-256: printf %s TOKEN | sha256sum
+--auth token=FILE: {"tokens": [{"sha256", "name", "role", "tenants", "expires"}]}, role viewer, operator
+  or approver (several with commas), tenants ["*"] for all. Make one: openssl rand -hex 32; its SHA-256: printf %s TOKEN | sha256sum
 --auth proxy=FILE: {"sha256"} of a secret that a proxy shows in X-Stepjet-Secret, which says who calls in
   X-Stepjet-User, X-Stepjet-Role and X-Stepjet-Tenants, and takes these headers out of what it is sent.
 --tenants FILE: {"acme": {"nkey": "agent-acme.nk", "inbox_prefix": "_INBOX.agent-acme"}}, or "creds": what
-  runs of each tenant are submitted, cancelled and tried again with; the command's own user otherwise.`,
+  runs of each tenant are submitted, cancelled and tried again with, and "approver_nkey" with
+  "approver_inbox_prefix", or "approver" for credentials, of who approves; the command's own user otherwise.`,
 		Example: `  stepjet ui
   stepjet ui --server nats://host --listen :4280 --host stepjet.example.com --auth token=tokens.json`,
 		Args: cobra.NoArgs,
@@ -83,13 +84,17 @@ func serve(ctx context.Context, s Surroundings, f flags) error {
 		return err
 	}
 	if f.tenants != "" {
-		cfg.Actor = func(ctx context.Context, tenant string) (*client.Client, func(), error) {
-			as, there := users[tenant]
-			if !there {
-				return nil, nil, files.NoTenant(tenant)
+		as := func(user func(files.Tenant) files.Tenant) func(context.Context, string) (*client.Client, func(), error) {
+			return func(ctx context.Context, tenant string) (*client.Client, func(), error) {
+				of, there := users[tenant]
+				if !there {
+					return nil, nil, files.NoTenant(tenant)
+				}
+				return s.Open(ctx, tenant, user(of))
 			}
-			return s.Open(ctx, tenant, as)
 		}
+		cfg.Actor = as(func(t files.Tenant) files.Tenant { return t })
+		cfg.Approver = as(files.Tenant.Approving)
 	}
 	nc, end, err := s.Connect(ctx)
 	if err != nil {
