@@ -6,7 +6,7 @@ export interface Fault { code: string; message: string; hint?: string; details?:
 
 export type Role = "viewer" | "operator" | "approver";
 
-export interface Me { name: string; roles: Role[]; tenants: string[]; version: string; login: boolean; now: string }
+export interface Me { name: string; roles: Role[]; tenants: string[]; all: boolean; version: string; login: boolean; now: string }
 
 export interface Line {
   key: string; run: string; tenant: string; status: string; submitted: string; finished?: string; attention?: boolean;
@@ -71,6 +71,19 @@ export interface Question {
   schema?: Schema; choices?: string[]; arguments?: Value; change?: Value;
 }
 
+export interface Place { offset: number; end: number; line: number; column: number }
+
+export interface Problem { code: string; message: string; path?: string; step?: string; hint?: string; count?: number }
+
+export interface DryStep {
+  id: string; tool: string; wave: number; depends_on?: string[]; repeat?: string; timeout_ms?: number; calls: number; guessed?: boolean; arguments?: unknown; status: string; steps?: DryStep[];
+}
+
+export interface Dry {
+  problems: Problem[]; warnings: Problem[]; problem_places: Place[]; warning_places: Place[]; waves?: string[][]; calls: number; guessed?: boolean;
+  tools?: { tool: string; calls: number; at_once: number; limit: number }[]; notices?: { kind: string; tool?: string; step?: string; message: string }[]; steps?: DryStep[]; doubts?: Problem[];
+}
+
 export interface Letter { key: string; run: string; tenant: string; step: string; tool: string; attempts: number; error: Fault; worker?: string; failed: string }
 
 // Who calls; null until it is known, "stranger" where a token is needed.
@@ -89,10 +102,11 @@ export const trouble = signal<Fault | null>(null);
 let behind = 0;
 export const now = () => Date.now() + behind;
 
-export async function ask<T>(path: string, body?: unknown): Promise<T> {
+// ask asks for something, or sends a body: a value, or JSON as text where "written".
+export async function ask<T>(path: string, body?: unknown, written = false): Promise<T> {
   let answer: Response;
   try {
-    answer = await fetch("/api/v1/" + path, body === undefined ? {} : { method: "POST", body: JSON.stringify(body) });
+    answer = await fetch("/api/v1/" + path, body === undefined ? {} : { method: "POST", body: written ? String(body) : JSON.stringify(body) });
   } catch {
     throw { code: "no_connection", message: "the page's server does not answer", hint: "is stepjet still running there?" } as Fault;
   }

@@ -6,11 +6,12 @@ import { fault } from "./drawer";
 import { runs } from "./list";
 import { question, questions } from "./questions";
 import { run } from "./run";
+import { planEditor } from "./plan";
 import { place } from "./state";
 import { tools } from "./tools";
 import { workers } from "./workers";
 
-const screens: [string, string][] = [["", "Runs"], ["questions", "Questions"], ["tools", "Tools"], ["dead", "Dead letters"], ["workers", "Workers"]];
+const screens: [string, string][] = [["", "Runs"], ["questions", "Questions"], ["tools", "Tools"], ["dead", "Dead letters"], ["workers", "Workers"], ["plan", "Plan"]];
 
 // Which screen it is, apart from its parameters: these are the screen's own matter.
 const screen = signal("");
@@ -25,6 +26,7 @@ function shown(first: string, second: string): Child {
   if (!first) return runs();
   if (first === "runs") return second ? run(second) : runs();
   if (first === "questions") return second ? question(second) : questions();
+  if (first === "plan") return planEditor();
   if (first === "tools") return tools();
   if (first === "dead") return dead();
   if (first === "workers") return workers();

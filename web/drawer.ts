@@ -3,6 +3,7 @@ import { ask, may, type Detail, type Fault, type Value } from "./api";
 import { effect, h, quietly, signal } from "./dom";
 import { badge, duration, indent, moment, quote, size } from "./format";
 import { runAddress } from "./state";
+import { edit } from "./plan";
 import { questionAddress } from "./questions";
 import type { Shared } from "./run";
 
@@ -51,6 +52,7 @@ function content(m: Shared, d: Detail) {
       copy("Copy as JSON", () => JSON.stringify(d, null, 2)),
       copy("Copy command", () => `stepjet get ${quote(m.model()!.sheet.run)} --tenant ${m.model()!.sheet.tenant} --step ${quote(d.id)}`),
       d.again && copy("Copy as one-step plan", () => indent(d.again!)),
+      d.again && h("button", { onclick: () => edit(indent(d.again!), m.model()!.sheet.tenant) }, "Edit as a plan …"),
       may(["operator"]) && m.model()?.over && m.model()!.sheet.steps.parent[m.model()!.rows.get(d.id) ?? -1] === -1 &&
         h("button", { onclick: () => m.retry(d.id) }, "Retry from here …")),
   ];

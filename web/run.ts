@@ -6,6 +6,7 @@ import { confirm } from "./confirm";
 import { drawer } from "./drawer";
 import { graph } from "./graph";
 import { Model } from "./model";
+import { again } from "./plan";
 import { waits } from "./questions";
 import { go, param, runAddress, set } from "./state";
 import { steps } from "./steps";
@@ -110,6 +111,7 @@ function heading(m: Model, changed: Signal<number>, tick: Signal<number>) {
     h("div", { class: "title" }, h("h1", null, s.run), badge(s.status),
       h("span", { class: "acts" },
         acts && !m.over && h("button", { class: "danger", onclick: () => void cancel(s) }, "Cancel …"),
+        h("button", { onclick: () => void again(s.key, s.tenant) }, "Edit its plan …"),
         acts && m.over && s.status !== "rejected" && h("button", { onclick: () => void retry(s, "") }, "Retry …"))),
     h("p", { class: "facts" },
       h("span", null, "submitted ", when(s.submitted)),

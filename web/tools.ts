@@ -1,7 +1,8 @@
 // The registered tools: what their contracts say, and how much of each is wanted now.
-import { load, me, type Demand, type Tool, type Tools } from "./api";
-import { ended, h, signal } from "./dom";
+import { load, may, me, type Demand, type Tool, type Tools } from "./api";
+import { append, effect, ended, h, keyed, signal } from "./dom";
 import { count, duration } from "./format";
+import { override } from "./override";
 import { param, set } from "./state";
 
 export function tools() {
@@ -15,7 +16,14 @@ export function tools() {
   void refresh();
   const timer = setInterval(() => void refresh(), 5000);
   ended(() => clearInterval(timer));
+  const cards = h("div", { class: "cards" });
   const wanted = (t: Tools, name: string) => t.demand?.tools.find((d) => d.tool === name);
+  const found = (t: Tools) => t.tools.filter((x) => (x.name + " " + (x.definition.description ?? "")).toLowerCase().includes(param("q").toLowerCase()))
+    .sort((a, b) => (wanted(t, b.name)?.steps ?? 0) - (wanted(t, a.name)?.steps ?? 0) || a.name.localeCompare(b.name));
+  effect(() => {
+    const t = all();
+    if (t) keyed(cards, found(t).map((x) => [x, wanted(t, x.name)] as Shown), ([x]) => x.name, () => card(() => void refresh()));
+  });
   return h("main", { id: "main", tabindex: -1, class: "tools" }, h("h1", { class: "hidden" }, "Tools"),
     h("div", { class: "filters" },
       h("input", { type: "search", id: "search", placeholder: "Find a tool ( / )", "aria-label": "Find a tool", value: () => param("q"), oninput: ((e: Event) => set({ q: (e.target as HTMLInputElement).value }, true)) as never }),
@@ -24,29 +32,35 @@ export function tools() {
     () => {
       const t = all();
       if (!t) return h("p", { class: "empty" }, "Reading …");
-      const found = t.tools.filter((x) => (x.name + " " + (x.definition.description ?? "")).toLowerCase().includes(param("q").toLowerCase()));
-      found.sort((a, b) => (wanted(t, b.name)?.steps ?? 0) - (wanted(t, a.name)?.steps ?? 0) || a.name.localeCompare(b.name));
       return [
         t.unknown && h("p", { class: "note" }, "How much is wanted is not known: ", t.unknown.message),
         (t.demand?.unsure?.length ?? 0) > 0 && h("p", { class: "note" }, `Of ${t.demand!.unsure!.length} of 64 partitions no orchestrator answered: what is wanted may be more.`),
-        !found.length && h("p", { class: "empty" }, t.tools.length ? "No tool is like that." : "No tool is registered: start a worker."),
-        h("div", { class: "cards" }, found.map((x) => card(x, wanted(t, x.name)))),
+        !found(t).length && h("p", { class: "empty" }, t.tools.length ? "No tool is like that." : "No tool is registered: start a worker."),
       ];
-    });
+    }, cards);
 }
 
-const opened = new Set<string>();
+type Shown = [Tool, Demand | undefined];
 
-function card(t: Tool, d: Demand | undefined) {
-  const c = t.contract as { timeout_ms?: number };
+// card shows a tool, and shows it anew where it has changed, with what is opened left open.
+function card(refresh: () => void): [HTMLElement, (s: Shown) => void] {
+  const head = h("summary", null), body = h("div", null);
+  let was = "";
   const fact = (name: string, value: string | undefined | false) => value && h("div", null, h("dt", null, name), h("dd", null, value));
-  const e = h("details", { class: "card", open: opened.has(t.name), ontoggle: () => (e.open ? opened.add(t.name) : opened.delete(t.name)) },
-    h("summary", null, h("h2", null, t.name), h("p", null, t.definition.description ?? ""), d && load1(d)),
-    h("dl", null, fact("Tenants", t.tenants?.length ? t.tenants.join(", ") : "all"), fact("Override", t.override ? "an operator changed it" : false),
-      fact("Time-out", c.timeout_ms ? duration(c.timeout_ms) : undefined)),
-    h("h3", null, "Contract"), h("pre", { tabindex: 0 }, JSON.stringify(t.contract, null, 2)),
-    h("h3", null, "Definition"), h("pre", { tabindex: 0 }, JSON.stringify(t.definition, null, 2)));
-  return e;
+  return [h("details", { class: "card" }, head, body), ([t, d]) => {
+    head.replaceChildren(h("h2", null, t.name), h("p", null, t.definition.description ?? ""), ...(d ? [load1(d)] : []));
+    const is = JSON.stringify(t);
+    if (is === was) return;
+    was = is;
+    const c = t.contract as { timeout_ms?: number };
+    body.replaceChildren();
+    append(body, [
+      h("dl", null, fact("Tenants", t.tenants?.length ? t.tenants.join(", ") : "all"), fact("Override", t.override ? "an operator changed it" : false),
+        fact("Time-out", c.timeout_ms ? duration(c.timeout_ms) : undefined)),
+      may(["operator"]) && h("p", { class: "copies" }, h("button", { onclick: () => override(t, refresh) }, "Override …")),
+      h("h3", null, "Contract"), h("pre", { tabindex: 0 }, JSON.stringify(t.contract, null, 2)),
+      h("h3", null, "Definition"), h("pre", { tabindex: 0 }, JSON.stringify(t.definition, null, 2))]);
+  }];
 }
 
 // load1 tells how much of a tool's limit is in use, and what waits for it.

@@ -27,17 +27,23 @@ func mcpCommand(a *app) *cobra.Command {
 	return c
 }
 
+// as returns what a command is run with, as another user where one is named.
+func as(a *app, user files.Tenant) *app {
+	of := *a
+	if user.Creds != "" || user.NKey != "" {
+		of.flags.Creds, of.flags.NKey = user.Creds, user.NKey
+	}
+	if user.Inbox != "" {
+		of.flags.InboxPrefix = user.Inbox
+	}
+	return &of
+}
+
 // tenants opens clients of tenants for what serves several.
 func tenants(a *app) func(ctx context.Context, tenant string, as files.Tenant) (*client.Client, func(), error) {
-	return func(ctx context.Context, tenant string, as files.Tenant) (*client.Client, func(), error) {
-		of := *a
+	return func(ctx context.Context, tenant string, user files.Tenant) (*client.Client, func(), error) {
+		of := as(a, user)
 		of.flags.tenant = tenant
-		if as.Creds != "" || as.NKey != "" {
-			of.flags.Creds, of.flags.NKey = as.Creds, as.NKey
-		}
-		if as.Inbox != "" {
-			of.flags.InboxPrefix = as.Inbox
-		}
 		s, err := of.open(ctx, place{start: always})
 		if err != nil {
 			return nil, nil, err
@@ -50,8 +56,8 @@ func tenants(a *app) func(ctx context.Context, tenant string, as files.Tenant) (
 func uiCommand(a *app) *cobra.Command {
 	return web.Command(web.Surroundings{
 		Work: a.work, Say: a.say, Logger: a.log, Open: tenants(a),
-		Connect: func(ctx context.Context) (*nats.Conn, func(), error) {
-			s, err := a.open(ctx, place{start: always, bare: true})
+		Connect: func(ctx context.Context, user files.Tenant) (*nats.Conn, func(), error) {
+			s, err := as(a, user).open(ctx, place{start: always, bare: true})
 			if err != nil {
 				return nil, nil, err
 			}

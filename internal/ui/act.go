@@ -45,23 +45,6 @@ func (a acting) submit(w http.ResponseWriter, r *http.Request) (any, error) {
 	return begun{subjects.NewRun(of, run.ID()).Key(), run.ID()}, nil
 }
 
-// validate says what a plan would come to.
-func (a acting) validate(w http.ResponseWriter, r *http.Request) (any, error) {
-	of, err := tenant(r)
-	if err != nil {
-		return nil, err
-	}
-	body, err := readBody(w, r)
-	if err != nil {
-		return nil, err
-	}
-	c, err := a.docs.client(r.Context(), of)
-	if err != nil {
-		return nil, err
-	}
-	return c.DryRun(r.Context(), body)
-}
-
 // of returns the run that a request names, and the client that may change it.
 func (a acting) of(r *http.Request) (subjects.Run, *client.Client, error) {
 	run, err := named(r, r.PathValue("key"))

@@ -18,6 +18,8 @@ type Config struct {
 	Actor func(ctx context.Context, tenant string) (c *client.Client, end func(), err error)
 	// Approver opens the one that approvals of a tenant are given and refused with; nil: as Actor.
 	Approver func(ctx context.Context, tenant string) (c *client.Client, end func(), err error)
+	// Operator opens the connection that overrides of tools are set with, as an operator of the cluster; nil: Conn.
+	Operator func(ctx context.Context) (nc *nats.Conn, end func(), err error)
 	// Auth says who may do what; nil: everybody may do everything, which is for loopback addresses alone.
 	Auth *Auth
 	// Hosts are the names that the page is known by, without ports, beside those of loopback.

@@ -36,10 +36,11 @@ func (l looking) me(_ http.ResponseWriter, r *http.Request) (any, error) {
 	return struct {
 		*Principal
 		Tenants []string  `json:"tenants"`
+		All     bool      `json:"all"` // it sees all tenants, also those to come
 		Version string    `json:"version"`
 		Login   bool      `json:"login"` // who calls may log out
 		Now     time.Time `json:"now"`
-	}{who, tenants, l.cfg.Version, l.cfg.Auth != nil && l.cfg.Auth.proxy == nil, time.Now().UTC()}, nil
+	}{who, tenants, who.Tenants == nil, l.cfg.Version, l.cfg.Auth != nil && l.cfg.Auth.proxy == nil, time.Now().UTC()}, nil
 }
 
 // line is a run in a list.

@@ -108,7 +108,7 @@ func TestTheAPIIsDescribed(t *testing.T) {
 			if path == "/stream" {
 				continue // other tests read it
 			}
-			path := strings.NewReplacer("{key}", "default.nobody", "{step}", "s").Replace(path)
+			path := strings.NewReplacer("{key}", "default.nobody", "{step}", "s", "{tool}", "echo").Replace(path)
 			answer := w.request(method, "/api/v1"+path, []byte(`{"key":"default.nobody"}`))
 			body, err := io.ReadAll(answer.Body)
 			require.NoError(t, err)

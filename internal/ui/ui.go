@@ -33,6 +33,7 @@ type Server struct {
 	hub   *hub
 	staff *staff
 	asked *asked
+	rules *overriding
 
 	ctx  context.Context // ends with Close
 	stop context.CancelFunc
@@ -51,7 +52,7 @@ func New(ctx context.Context, cfg Config) (*Server, error) {
 	}
 	s := &Server{cfg: cfg, store: store, staff: &staff{store: store}, asked: newAsked(store)}
 	s.ctx, s.stop = context.WithCancel(context.Background())
-	s.docs = newReader(s.ctx, cfg)
+	s.docs, s.rules = newReader(s.ctx, cfg), &overriding{cfg: &s.cfg, read: store}
 	s.lines = newFollower(store, cfg.Logger)
 	s.hub = newHub(s.ctx, s.docs.client, s.lines)
 	s.done.Go(func() { s.lines.run(s.ctx) })
@@ -65,6 +66,7 @@ func (s *Server) Close() {
 	s.done.Wait()
 	s.docs.close()
 	s.staff.close()
+	s.rules.close()
 	s.store.Close()
 }
 
@@ -79,6 +81,7 @@ func (s *Server) Handler() http.Handler {
 	get("me", look.me)
 	get("runs", look.runs)
 	get("runs/{key}", look.run)
+	get("runs/{key}/plan", look.text)
 	get("runs/{key}/steps/{step}", look.step)
 	get("tools", look.tools)
 	get("dead", look.dead)
@@ -93,6 +96,7 @@ func (s *Server) Handler() http.Handler {
 	post("runs/{key}/retry", act.retry, Operator)
 	post("runs/{key}/approve", act.approve, Approver)
 	post("runs/{key}/answer", act.answer, Operator, Approver)
+	post("tools/{tool}/override", s.rules.override, Operator)
 	post("dead/retry", act.again, Operator)
 	mux.HandleFunc("POST /api/v1/login", s.cfg.Auth.login)
 	mux.HandleFunc("POST /api/v1/logout", s.cfg.Auth.logout)

@@ -46,19 +46,39 @@ const screens = {
   questions: ["/questions", ".questions tbody tr"],
   approval: ["/questions/acme.refund-7?step=refund", ".answer .danger"],
   form: ["/questions/acme.refund-7?step=visit", ".answer fieldset input"],
+  plan: ["/plan", ".told .fault.wrong", (page) => page.getByLabel("Plan", { exact: true }).fill(written)],
+  dry: ["/plan", ".told .note", (page) => page.getByLabel("Plan", { exact: true }).fill(written.replace("carge", "fail"))],
   rejected: [run("default.typo"), ".problems .fault"],
   tools: ["/tools", ".card"],
   dead: ["/dead", ".list tbody tr"],
   workers: ["/workers", ".workers section tbody tr"],
   nowhere: ["/nowhere", ".empty a"],
 };
-const readme = { approval: "light", runs: "light", graph: "dark", large: "light" };
+const readme = { plan: "light",  approval: "light", runs: "light", graph: "dark", large: "light" };
 
-for (const [name, [path, there]] of Object.entries(screens)) {
+// written is a plan as somebody writes it, with a tool that there isn't.
+const written = `{
+  "steps": [
+    {"id": "customer", "tool": "echo",
+     "arguments": {"id": "c-17", "name": "Ann Arbor"}},
+    {"id": "orders", "tool": "echo", "arguments": {"open": [3, 5, 8]},
+     "depends_on": ["customer"]},
+    {"id": "notify", "tool": "echo",
+     "for_each": {"in": "$ref:orders.open", "as": "item"},
+     "arguments": {"order": "$ref:item", "to": "$ref:customer.name"}},
+    {"id": "charge", "tool": "carge",
+     "arguments": {"message": "$ref:customer.name"}, "depends_on": ["orders"]},
+    {"id": "receipt", "tool": "echo", "arguments": {"of": "$ref:charge"}}
+  ],
+  "output_steps": ["notify", "receipt"]
+}`;
+
+for (const [name, [path, there, act]] of Object.entries(screens)) {
   test(`the screen ${name}`, async (t) => {
     for (const scheme of ["light", "dark"]) {
       for (const [width, height] of [[1280, 800], [390, 844]]) {
         const page = await open(t, path, { width, height, scheme });
+        await act?.(page);
         await page.locator(there).first().waitFor();
         const across = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
         assert.ok(across <= 0, `${name} ${width}: it is ${across} px too wide`);
@@ -251,6 +271,80 @@ test("a plan is rejected as a whole", async (t) => {
   await page.locator(".note", { hasText: "It was rejected by local." }).waitFor();
   await page.getByRole("link", { name: "Follow the run" }).click();
   await page.locator(".title .badge", { hasText: "cancelled" }).waitFor();
+});
+
+test("a plan is written, mended, run and followed, by keyboard alone", async (t) => {
+  const page = await open(t, "/plan");
+  await page.locator(".verdict", { hasText: "It can be run: 2 calls of 1 tool, in 2 waves." }).waitFor();
+  const area = page.getByLabel("Plan", { exact: true });
+  await area.focus();
+  await page.keyboard.press("Control+A");
+  await page.keyboard.insertText('{"steps": [');
+  await page.locator(".told .fault", { hasText: "malformed_json" }).waitFor();
+  assert.equal(await area.getAttribute("aria-invalid"), "true");
+  await page.keyboard.insertText('\n  {"id": "a", "tool": "echo", "arguments": {"for": "äöü😀 "}},\n  {"id": "b", "tool": "ecko", "arguments": {"it": "$ref:a"}}\n]}');
+  await page.locator(".told .fault", { hasText: "unknown_tool" }).waitFor();
+  assert.equal(await page.locator("mark.wrong").innerText(), '"ecko"'); // what stands before it takes several bytes
+  assert.ok(await page.getByRole("button", { name: "Run", exact: true }).isDisabled());
+  await page.getByRole("button", { name: "line 3" }).focus();
+  await page.keyboard.press("Enter");
+  assert.equal(await area.evaluate((e) => e.value.slice(e.selectionStart, e.selectionEnd)), '"ecko"');
+  await page.keyboard.insertText('"echo"');
+  await page.locator(".verdict", { hasText: "2 calls of 1 tool" }).waitFor();
+  assert.equal(await page.locator("mark").count(), 0);
+  await page.locator(".drygraph canvas").focus();
+  await page.keyboard.press("ArrowRight");
+  await page.locator(".told .card h2", { hasText: "a" }).waitFor();
+  await page.getByLabel("Run id").focus();
+  await page.keyboard.type("written-1");
+  await page.reload(); // what was typed is kept
+  assert.match(await area.inputValue(), /"echo"/);
+  await page.getByLabel("Run id").fill("written-1");
+  await area.focus();
+  await page.keyboard.press("Control+Enter");
+  await page.locator("h1", { hasText: "written-1" }).waitFor();
+  await page.locator(".title .badge", { hasText: "succeeded" }).waitFor();
+  await page.getByRole("button", { name: "Edit its plan" }).click();
+  await page.locator(".verdict", { hasText: "2 calls of 1 tool" }).waitFor();
+  await page.getByLabel("Run id").fill("written-1");
+  await area.fill((await area.inputValue()).replace("äöü", ""));
+  await page.keyboard.press("Control+Enter");
+  await page.locator(".told .fault", { hasText: "written-1" }).waitFor(); // there is another plan of that name
+  assert.deepEqual(page.wrong.filter((text) => !/status of 409/.test(text)), []);
+});
+
+test("the plan of a step that failed is edited alone", async (t) => {
+  const page = await open(t, run("acme.order-1042") + "?step=charge");
+  await page.getByRole("button", { name: "Edit as a plan" }).click();
+  await page.locator(".verdict", { hasText: "It can be run: 1 call" }).waitFor();
+  assert.match(page.url(), /tenant=acme/);
+  assert.match(await page.getByLabel("Plan", { exact: true }).inputValue(), /declined/);
+  assert.deepEqual(page.wrong, []);
+});
+
+test("an override is looked at, set and cleared, by keyboard alone", async (t) => {
+  const page = await open(t, "/tools?q=upper");
+  const card = page.locator(".card", { has: page.getByRole("heading", { name: "text_upper", exact: true }) });
+  await card.locator("summary").focus();
+  await page.keyboard.press("Enter");
+  await card.getByRole("button", { name: "Override" }).focus();
+  await page.keyboard.press("Enter");
+  const area = page.getByLabel("Override", { exact: true });
+  await page.getByText("The contract stays as it is.").waitFor();
+  await area.fill('{"x-orchestration": {"max_concurrencies": 3}}');
+  await page.locator("dialog .fault", { hasText: "no such field" }).waitFor();
+  assert.ok(await page.getByRole("button", { name: "Set it" }).isDisabled());
+  await area.fill('{"x-orchestration": {"max_concurrency": 3, "retry": {"max_attempts": 7}}}');
+  await page.locator("dialog tr", { hasText: "max_attempts" }).waitFor();
+  assert.match(await page.locator("dialog tr", { hasText: "limit" }).innerText(), /3$/);
+  await page.getByRole("button", { name: "Set it" }).focus();
+  await page.keyboard.press("Enter");
+  await card.locator("dd", { hasText: "an operator changed it" }).waitFor();
+  assert.ok(await card.evaluate((e) => e.open)); // what was opened stays so
+  await card.getByRole("button", { name: "Override" }).click();
+  await page.getByRole("button", { name: "Clear it" }).click();
+  await card.locator("dd", { hasText: "an operator changed it" }).waitFor({ state: "detached" });
+  assert.deepEqual(page.wrong.filter((text) => !/status of 422/.test(text)), []);
 });
 
 test("the call of a dead letter is made again", async (t) => {

@@ -23,8 +23,8 @@ const DefaultListen = "127.0.0.1:4280"
 
 // Surroundings are what the command gets from the program that it is part of.
 type Surroundings struct {
-	// Connect opens the connection that is read with; end closes it.
-	Connect func(ctx context.Context) (nc *nats.Conn, end func(), err error)
+	// Connect opens the connection that is read with, or one as another user of a file of tenants; end closes it.
+	Connect func(ctx context.Context, as files.Tenant) (nc *nats.Conn, end func(), err error)
 	// Open opens the client of a tenant, as the user of a file of tenants; end closes it.
 	Open func(ctx context.Context, tenant string, as files.Tenant) (c *client.Client, end func(), err error)
 	// Logger takes what happens, Say tells a person something, Work wraps what the command does.
@@ -56,7 +56,8 @@ who can open it may do everything; elsewhere it asks who calls:
   X-Stepjet-User, X-Stepjet-Role and X-Stepjet-Tenants, and takes these headers out of what it is sent.
 --tenants FILE: {"acme": {"nkey": "agent-acme.nk", "inbox_prefix": "_INBOX.agent-acme"}}, or "creds": what
   runs of each tenant are submitted, cancelled and tried again with, and "approver_nkey" with
-  "approver_inbox_prefix", or "approver" for credentials, of who approves; the command's own user otherwise.`,
+  "approver_inbox_prefix", or "approver" for credentials, of who approves; under "*",
+  an operator of the cluster, who overrides tools; the command's own user otherwise.`,
 		Example: `  stepjet ui
   stepjet ui --server nats://host --listen :4280 --host stepjet.example.com --auth token=tokens.json`,
 		Args: cobra.NoArgs,
@@ -95,8 +96,16 @@ func serve(ctx context.Context, s Surroundings, f flags) error {
 		}
 		cfg.Actor = as(func(t files.Tenant) files.Tenant { return t })
 		cfg.Approver = as(files.Tenant.Approving)
+		cfg.Operator = func(ctx context.Context) (*nats.Conn, func(), error) {
+			of, there := users[everyTenant]
+			if !there {
+				return nil, nil, fault.New(fault.Permission, "nobody overrides tools from here").
+					WithHint(`an operator of the cluster stands under "*" in the file of --tenants`)
+			}
+			return s.Connect(ctx, of)
+		}
 	}
-	nc, end, err := s.Connect(ctx)
+	nc, end, err := s.Connect(ctx, files.Tenant{})
 	if err != nil {
 		return err
 	}
@@ -114,6 +123,9 @@ func serve(ctx context.Context, s Surroundings, f flags) error {
 	s.Say("the page is on http://%s", l.Addr())
 	return server.Serve(ctx, l)
 }
+
+// everyTenant names, in the file of tenants, who does what counts for all of them.
+const everyTenant = "*"
 
 // readAuth reads the file that --auth names.
 func readAuth(flag string) (auth *ui.Auth, err error) {
