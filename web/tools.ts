@@ -1,5 +1,5 @@
 // The registered tools: what their contracts say, and how much of each is wanted now.
-import { load, may, me, type Demand, type Tool, type Tools } from "./api";
+import { ask, load, may, me, type Demand, type Figure, type Figures, type Tool, type Tools } from "./api";
 import { append, effect, ended, h, keyed, signal } from "./dom";
 import { count, duration } from "./format";
 import { override } from "./override";
@@ -7,27 +7,33 @@ import { param, set } from "./state";
 
 export function tools() {
   document.title = "Tools · Stepjet";
-  const all = signal<Tools | null>(null);
+  const all = signal<Tools | null>(null), figures = signal<Figures | null>(null);
   const who = me(), tenants = who && who !== "stranger" ? who.tenants : [];
   const refresh = async () => {
     const t = document.hidden ? null : await load<Tools>("tools?tenant=" + encodeURIComponent(param("tenant") || tenants[0] || ""));
     if (t) all.set(t);
   };
+  let asked = 0;
+  const measure = async () => {
+    const mine = ++asked, f = document.hidden ? null : await ask<Figures>("figures?tenant=" + encodeURIComponent(param("tenant") || tenants[0] || "")).catch(() => null);
+    if (f && mine === asked) figures.set(f);
+  };
   void refresh();
-  const timer = setInterval(() => void refresh(), 5000);
-  ended(() => clearInterval(timer));
+  void measure();
+  const timer = setInterval(() => void refresh(), 5000), slower = setInterval(() => void measure(), 15_000);
+  ended(() => (clearInterval(timer), clearInterval(slower)));
   const cards = h("div", { class: "cards" });
   const wanted = (t: Tools, name: string) => t.demand?.tools.find((d) => d.tool === name);
   const found = (t: Tools) => t.tools.filter((x) => (x.name + " " + (x.definition.description ?? "")).toLowerCase().includes(param("q").toLowerCase()))
     .sort((a, b) => (wanted(t, b.name)?.steps ?? 0) - (wanted(t, a.name)?.steps ?? 0) || a.name.localeCompare(b.name));
   effect(() => {
-    const t = all();
-    if (t) keyed(cards, found(t).map((x) => [x, wanted(t, x.name)] as Shown), ([x]) => x.name, () => card(() => void refresh()));
+    const t = all(), f = figures();
+    if (t) keyed(cards, found(t).map((x) => [x, wanted(t, x.name), f?.tools.find((y) => y.tool === x.name)] as Shown), ([x]) => x.name, () => card(() => void refresh()));
   });
   return h("main", { id: "main", tabindex: -1, class: "tools" }, h("h1", { class: "hidden" }, "Tools"),
     h("div", { class: "filters" },
       h("input", { type: "search", id: "search", placeholder: "Find a tool ( / )", "aria-label": "Find a tool", value: () => param("q"), oninput: ((e: Event) => set({ q: (e.target as HTMLInputElement).value }, true)) as never }),
-      tenants.length > 1 && h("select", { "aria-label": "Tenant", onchange: ((e: Event) => (set({ tenant: (e.target as HTMLSelectElement).value }), void refresh())) as never },
+      tenants.length > 1 && h("select", { "aria-label": "Tenant", onchange: ((e: Event) => (set({ tenant: (e.target as HTMLSelectElement).value }), figures.set(null), void refresh(), void measure())) as never },
         tenants.map((t) => h("option", { value: t, selected: () => t === (param("tenant") || tenants[0]) }, t)))),
     () => {
       const t = all();
@@ -40,15 +46,16 @@ export function tools() {
     }, cards);
 }
 
-type Shown = [Tool, Demand | undefined];
+type Shown = [Tool, Demand | undefined, Figure | undefined];
 
 // card shows a tool, and shows it anew where it has changed, with what is opened left open.
 function card(refresh: () => void): [HTMLElement, (s: Shown) => void] {
-  const head = h("summary", null), body = h("div", null);
+  const head = h("summary", null), numbers = h("div", null), body = h("div", null);
   let was = "";
   const fact = (name: string, value: string | undefined | false) => value && h("div", null, h("dt", null, name), h("dd", null, value));
-  return [h("details", { class: "card" }, head, body), ([t, d]) => {
-    head.replaceChildren(h("h2", null, t.name), h("p", null, t.definition.description ?? ""), ...(d ? [load1(d)] : []));
+  return [h("details", { class: "card" }, head, numbers, body), ([t, d, f]) => {
+    head.replaceChildren(h("h2", null, t.name), h("p", null, t.definition.description ?? ""), h("div", { class: "side" }, d && load1(d), f && brief(f)));
+    numbers.replaceChildren(...(f ? [took(f)] : []));
     const is = JSON.stringify(t);
     if (is === was) return;
     was = is;
@@ -61,6 +68,17 @@ function card(refresh: () => void): [HTMLElement, (s: Shown) => void] {
       h("h3", null, "Contract"), h("pre", { tabindex: 0 }, JSON.stringify(t.contract, null, 2)),
       h("h3", null, "Definition"), h("pre", { tabindex: 0 }, JSON.stringify(t.definition, null, 2))]);
   }];
+}
+
+// brief tells in a line what calls of a tool took and came to.
+const brief = (f: Figure) => h("p", { class: "load" }, `p50 ${duration(f.p50_ms)}, p99 ${duration(f.p99_ms)}, ${f.per_minute.toLocaleString("en")}/min`, f.failed > 0 && h("b", { class: "warn" }, ` ${Math.max(1, Math.round((100 * f.failed) / f.calls))} % failed`));
+
+function took(f: Figure) {
+  const codes = Object.entries(f.codes ?? {}).sort((a, b) => b[1] - a[1]);
+  return h("section", null, h("h3", null, "Calls", h("small", null, " in the 200 runs that ended last")),
+    h("table", { class: "tries" }, h("thead", null, h("tr", null, ["Calls", "Per minute", "Executed p50", "p99", "Waited p50", "p99", "Failed"].map((x) => h("th", { scope: "col" }, x)))),
+      h("tbody", null, h("tr", null, [f.calls.toLocaleString("en"), f.per_minute.toLocaleString("en"), duration(f.p50_ms), duration(f.p99_ms), duration(f.wait_p50_ms), duration(f.wait_p99_ms), f.failed.toLocaleString("en")].map((x) => h("td", null, x))))),
+    codes.length > 0 && h("p", { class: "codes" }, "Errors: ", codes.map(([code, n], i) => [i > 0 && ", ", h("a", { href: `/dead?tool=${encodeURIComponent(f.tool)}&code=${encodeURIComponent(code)}` }, code), ` ${n.toLocaleString("en")}`])));
 }
 
 // load1 tells how much of a tool's limit is in use, and what waits for it.

@@ -44,7 +44,7 @@ func (s *system) shows() {
 		_, body := ask(http.MethodGet, "runs")
 		return strings.Contains(string(body), `"acme.all"`) && !strings.Contains(string(body), `"reading"`)
 	}, 2*time.Minute, 20*time.Millisecond)
-	for _, path := range []string{"runs/acme.all", "runs/acme.all/steps/big", "tools?tenant=acme", "dead", "workers"} {
+	for _, path := range []string{"runs/acme.all", "runs/acme.all/steps/big", "tools?tenant=acme", "figures?tenant=acme", "dead", "workers"} {
 		status, body := ask(http.MethodGet, path)
 		require.Equal(t, http.StatusOK, status, "%s: %.500s", path, body)
 		require.NotContains(t, string(body), `"unknown":{`, path)

@@ -41,7 +41,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 	})
 	key := w.run("acme", "r", `{"steps":[{"id":"a","tool":"fail","arguments":{"message":"no","terminal":true}}]}`)
 	other := w.run("beta", "r", `{"steps":[{"id":"a","tool":"fail","arguments":{"message":"no","terminal":true}}]}`)
-	looks := []string{"me", "runs", "runs/" + key, "runs/" + key + "/steps/a", "tools?tenant=acme", "dead", "stream"}
+	looks := []string{"me", "runs", "runs/" + key, "runs/" + key + "/steps/a", "tools?tenant=acme", "figures?tenant=acme", "dead", "stream"}
 	for _, token := range []string{"", "nobody", "old"} {
 		w.token = token
 		for _, path := range looks {
@@ -56,7 +56,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 		require.Equal(t, 1, get[list](w, "runs").Matched)
 		require.Zero(t, get[list](w, "runs?tenant=beta").Matched)
 		require.Equal(t, "r", get[sheet](w, "runs/"+key).Run)
-		for _, path := range []string{"questions?tenant=beta", "questions?run=" + other, "runs/" + other + "/questions/a", "runs/" + other, "runs/" + other + "/steps/a", "stream?run=" + other, "tools?tenant=beta", "dead?tenant=beta"} {
+		for _, path := range []string{"questions?tenant=beta", "questions?run=" + other, "runs/" + other + "/questions/a", "runs/" + other, "runs/" + other + "/steps/a", "stream?run=" + other, "tools?tenant=beta", "figures?tenant=beta", "dead?tenant=beta"} {
 			refused(w, w.request(http.MethodGet, "/api/v1/"+path, nil), http.StatusNotFound)
 		}
 		for _, path := range []string{"runs?tenant=beta", "runs/" + other + "/cancel", "runs/" + other + "/retry"} {

@@ -322,6 +322,17 @@ test("the plan of a step that failed is edited alone", async (t) => {
   assert.deepEqual(page.wrong, []);
 });
 
+test("a tool tells what its calls took, and how they failed", async (t) => {
+  const page = await open(t, "/tools?tenant=acme&q=fail");
+  const card = page.locator(".card", { has: page.getByRole("heading", { name: "fail", exact: true }) });
+  await card.locator("summary", { hasText: /p50 .*, p99 .*\/min.*% failed/ }).waitFor();
+  await card.locator("summary").click();
+  await card.getByRole("link", { name: "tool_failed" }).waitFor();
+  await card.getByRole("link", { name: "tool_terminal" }).click();
+  await page.locator("td.why", { hasText: "declined" }).waitFor();
+  assert.deepEqual(page.wrong, []);
+});
+
 test("an override is looked at, set and cleared, by keyboard alone", async (t) => {
   const page = await open(t, "/tools?q=upper");
   const card = page.locator(".card", { has: page.getByRole("heading", { name: "text_upper", exact: true }) });
