@@ -52,7 +52,7 @@ func (ag *agentry) ready(r *run, d machine.Dispatch, then func()) bool {
 	}
 	r.agents.asking[key] = true
 	x := ag.look(r, of)
-	in, path, since := written(r, d.Call), x.pathOf(r, d.Call), machine.ReadySince(r.machine, d.Call)
+	in, path, since := asWritten(r, d.Call), x.pathOf(r, d.Call), machine.ReadySince(r.machine, d.Call)
 	in.resolver, in.schema = nil, nil
 	a := r.attempt(d.Call, d.Attempt)
 	name := func(round int) string { return subjects.PartName(r.id, r.generation, x.name, round) }
@@ -238,7 +238,7 @@ func (x *looked) add(r *run, round int, path string, c machine.Call, single bool
 		x.size += seen.value.size()
 	}
 	if over && s.Tool != "" && !(c.Item == 0 && isList) && s.Repeat == nil {
-		in := written(r, c)
+		in := asWritten(r, c)
 		in.resolver, in.schema = nil, nil
 		seen.in = &in
 		x.size += in.most(false)

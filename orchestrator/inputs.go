@@ -52,15 +52,15 @@ func (s *source) missing() bool { return s.value == nil && s.blob == nil && !s.l
 
 // inputs gathers what a call's arguments are made of. Those of a call in a round of an agent were made before.
 func (r *run) inputs(c machine.Call) inputs {
-	in := written(r, c)
+	in := asWritten(r, c)
 	if args := r.agents.made(c); args != nil {
 		in.edited, in.inBlobs = args, len(args) > wire.InlineLimit
 	}
 	return in
 }
 
-// written gathers what a call's arguments are made of as they are written.
-func written(r *run, c machine.Call) inputs {
+// asWritten gathers what a call's arguments are made of as they are written.
+func asWritten(r *run, c machine.Call) inputs {
 	in := r.unread(c)
 	p := &in.plan.Steps[in.step]
 	in.resolver, in.schema, in.hasRefs = r.resolverOf(in.plan, in.numbers), r.schemas[in.does.Tool], p.HasRefs
