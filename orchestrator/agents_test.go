@@ -3,15 +3,18 @@ package orchestrator_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/lab/natstest"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/tool"
 	"github.com/stepjet/stepjet/wire"
@@ -215,4 +218,85 @@ func TestAnotherOwnerGoesOnWithAnAgent(t *testing.T) {
 	o := s.wait(r)
 	require.JSONEq(t, `1`, result(t, o, "a"))
 	require.Equal(t, []int{0, 1, 2}, x.times())
+}
+
+// TestAgentsInEveryPlace: in a list, in a template, within another agent, and as the step of a loop.
+func TestAgentsInEveryPlace(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	s.plays("planner", `{"steps":[{"id":"e","tool":"echo","arguments":{"n":1}}]}`, `{"steps":[{"id":"f","value":"$ref:r0.e.n"}],"output":"$ref:f"}`)
+	s.plays("above", `{"steps":[{"id":"all","tool":"called","for_each":{"in":[1,2]}},{"id":"one","tool":"inner","depends_on":["all"]},{"id":"sub","tool":"execute_tool_plan","arguments":{"steps":[{"id":"x","tool":"inner"},{"id":"y","tool":"echo","arguments":{"x":"$ref:x"}}]}}]}`,
+		`{"steps":[{"id":"v","value":["$ref:r0.one","$ref:r0.sub","$ref:r0.all"]}],"output":"$ref:v"}`)
+	s.agent("inner", "", `{"planner":{"tool":"planner","mode":"plan"},"tools":["echo"]}`)
+	s.apply("called", "", `{"id":"i","tool":"inner"}`, `"$ref:i"`)
+	s.agent("outer", "", `{"planner":{"tool":"above","mode":"plan"},"tools":["called","inner","echo","execute_tool_plan"]}`)
+	o := s.run(`{"steps":[{"id":"list","tool":"inner","for_each":{"in":["a","b"]},"arguments":{"x":"$ref:item"}},{"id":"t","tool":"called"},
+		{"id":"o","tool":"outer"},{"id":"l","tool":"inner","repeat":{"max":2,"collect":true}}]}`, "places")
+	require.Equal(t, outcome.Succeeded, o.Status, "%s", o.JSON())
+	require.JSONEq(t, `1`, result(t, o, "t"))
+	require.JSONEq(t, `[1,1]`, result(t, o, "l"))
+	require.Contains(t, result(t, o, "list"), `"data":1`)
+	require.JSONEq(t, `[1,{"x":1,"y":{"x":1}},[{"index":0,"status":"ok","data":1},{"index":1,"status":"ok","data":1}]]`, result(t, o, "o"))
+}
+
+// TestAgentsHandleLargeResults: what lies in a blob is referred to by later rounds, and is the agent's output.
+func TestAgentsHandleLargeResults(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	x := s.plays("planner", `{"steps":[{"id":"a","tool":"big","arguments":{"Bytes":400000}},{"id":"b","tool":"big","arguments":{"Bytes":10}}]}`,
+		`{"steps":[{"id":"n","tool":"length","arguments":{"text":"$ref:r0.a.text"}},{"id":"c","tool":"big","arguments":{"Bytes":500000}}],"output":{"n":"$ref:n","c":"$ref:c.text","was":"$ref:r0.b.n"}}`)
+	s.agent("large", "", `{"planner":{"tool":"planner","mode":"plan"},"tools":["big","length"]}`)
+	o := s.run(`{"steps":[{"id":"a","tool":"large","arguments":{"x":1}},{"id":"n","tool":"echo","arguments":{"n":"$ref:a.n","was":"$ref:a.was"}}],"output_steps":["n"]}`, "large")
+	require.Equal(t, outcome.Succeeded, o.Status, "%s", o.JSON())
+	require.JSONEq(t, `{"n":400000,"was":10}`, result(t, o, "n"))
+	require.Less(t, len(x.asked[1]["rounds"]), 20_000, "a planner is shown a preview")
+}
+
+// TestAgentsAdvance: what is left over does not run unless the planner says it again, and what was done is not done again.
+func TestAgentsAdvance(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	steps := `{"steps":[{"id":"x","tool":"wipe","arguments":{"n":1}},{"id":"y","tool":"echo","arguments":{"n":2}},{"id":"z","tool":"echo","arguments":{"n":"$ref:y.n"}}],"output":"all of it"}`
+	x := s.plays("planner", steps, steps, `{"steps":[{"id":"x","tool":"wipe","arguments":{"n":1},"again":true}],"output":"done"}`)
+	yes, wiped := true, atomic.Int64{}
+	w, err := worker.New(natstest.Connect(t, s.srv), worker.Config{Name: "w", Logger: logger(t)})
+	require.NoError(t, err)
+	require.NoError(t, w.HandleRaw(&tool.Definition{Name: "wipe", Annotations: &tool.Annotations{DestructiveHint: &yes}}, func(context.Context, json.RawMessage) (worker.Output, error) {
+		return worker.Output{Body: fmt.Append(nil, wiped.Add(1))}, nil
+	}))
+	s.background(w.Run, w.Ready())
+	s.agent("steady", "", `{"planner":{"tool":"planner","mode":"plan"},"tools":["echo","wipe"],"advance":"wave"}`)
+	o := s.run(`{"steps":[{"id":"a","tool":"steady"}]}`, "advance")
+	require.JSONEq(t, `"done"`, result(t, o, "a"), "%s", o.JSON())
+	require.Contains(t, string(x.asked[1]["plan"]), `"not_run"`)
+	require.EqualValues(t, 2, wiped.Load(), "the second round has the first result, the third asked for it again")
+	doc := s.history("default", "advance")
+	require.JSONEq(t, `1`, string(doc.Steps[0].Steps[5].Result), "%s", doc.Steps[0].Steps[5].ID)
+}
+
+// TestARetriedRunAsksAgentsAnew that did not succeed, and takes over what those came to that did.
+func TestARetriedRunAsksAgentsAnew(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	good := s.plays("good", `{"steps":[{"id":"x","tool":"echo","arguments":{"n":1}}],"output":"$ref:x"}`)
+	bad := s.plays("bad", `{"steps":[{"id":"x","tool":"once","arguments":{"n":1}}],"output":"$ref:x"}`)
+	fails := atomic.Bool{}
+	fails.Store(true)
+	s.host("once", nil, func(context.Context, json.RawMessage) (worker.Output, error) {
+		if fails.Load() {
+			return worker.Output{}, worker.Terminal(errors.New("not yet"))
+		}
+		return worker.Output{Body: []byte(`2`)}, nil
+	})
+	s.agent("g", "", `{"planner":{"tool":"good","mode":"plan"},"tools":["echo"]}`)
+	s.agent("b", "", `{"planner":{"tool":"bad","mode":"plan"},"tools":["once"],"max_rounds":1}`)
+	o := s.run(`{"steps":[{"id":"a","tool":"g"},{"id":"b","tool":"b"}]}`, "first")
+	require.Equal(t, outcome.Partial, o.Status, "%s", o.JSON())
+	fails.Store(false)
+	again, doc := s.retry("first")
+	require.Equal(t, outcome.Succeeded, again.Status, "%s", again.JSON())
+	require.JSONEq(t, `2`, result(t, again, "b"))
+	require.True(t, doc.Steps[0].Reused)
+	require.Equal(t, []int{0}, good.times())
+	require.Equal(t, []int{0, 0}, bad.times())
 }
