@@ -29,7 +29,7 @@ Without a REVISION it only serves, until it is interrupted.`,
 			})
 		},
 	}
-	c.AddCommand(bridgeCommand(), clientCommand(), chainCommand())
+	c.AddCommand(bridgeCommand(), clientCommand(), chainCommand(), latencyCommand())
 	c.Flags().StringVar(&suite, "suite", "internal/lab/mcp/suite", "`folder` with the suite's node_modules")
 	return c
 }
@@ -63,6 +63,26 @@ is a step of a run, and reads the suite's checks one by one.`,
 	}
 	c.Flags().StringVar(&suite, "suite", "internal/lab/mcp/suite", "`folder` with the suite's node_modules")
 	c.Flags().StringVar(&program, "server", "bin/everything-server", "the `program`, conformance/everything-server of go-sdk")
+	return c
+}
+
+func latencyCommand() *cobra.Command {
+	l := mcp.Latency{Out: os.Stdout}
+	c := &cobra.Command{
+		Use:   "latency",
+		Short: "Measure calls of MCP servers directly, by \"stepjet mcp\", and as plans",
+		Long: `Calls a server from npm and one of the Go SDK, both on standard input and output: directly, as tools of
+"stepjet mcp", where each call is a run with a bridged step, and as plans of several calls. All take turns, by themselves
+and then beside clients that run plans of 20 steps; the output has medians and their ratios.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return l.Run(cmd.Context()) },
+	}
+	f := c.Flags()
+	f.StringVar(&l.Folder, "folder", "internal/lab/mcp/npm", "`folder` with node_modules")
+	f.StringVar(&l.Server, "server", "bin/everything-server", "the `program`, conformance/everything-server of go-sdk")
+	f.IntVar(&l.Rounds, "rounds", 500, "of single calls; of wide plans a tenth")
+	f.IntVar(&l.Wide, "wide", 20, "calls in a wide plan")
+	f.IntVar(&l.Load, "load", 4, "clients beside it")
 	return c
 }
 

@@ -89,7 +89,7 @@ const audiences = `
 	github.com/openai/openai-go/* model/provider
 	github.com/anthropics/anthropic-sdk-go/* model/provider
 	github.com/kaptinlin/jsonrepair internal/jsonmend
-	github.com/modelcontextprotocol/go-sdk/* mcp/*
+	github.com/modelcontextprotocol/go-sdk/* mcp/* internal/lab/mcp
 	github.com/coreos/go-oidc/* mcp/server
 	mcp/server        internal/serve/mcp internal/lab/mcp
 	internal/ui       internal/serve/web

@@ -2,6 +2,8 @@ package mcp
 
 import (
 	"context"
+	"log/slog"
+	"os"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -46,6 +48,7 @@ func serveWith(ctx context.Context, host func(*worker.Worker) error, do func(url
 	s, err := server.New(server.Config{
 		Client: func(context.Context, string) (*client.Client, error) { return c, nil },
 		Expose: &all, TaskAfter: 300 * time.Millisecond, Hold: 5 * time.Second,
+		Logger: warnings(),
 	})
 	if err != nil {
 		return err
@@ -64,6 +67,11 @@ func serveWith(ctx context.Context, host func(*worker.Worker) error, do func(url
 		err = e
 	}
 	return err
+}
+
+// warnings writes what is wrong to standard error.
+func warnings() *slog.Logger {
+	return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 }
 
 // serve runs a worker with tools until it is stopped, and returns once they are registered.
