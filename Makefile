@@ -97,6 +97,7 @@ mcp: lab ## "stepjet mcp" against the conformance suite of the Model Context Pro
 	./bin/lab mcp 2026-07-28 2025-11-25 --suite $(MCP_SUITE)
 	$(GO) build -o bin/everything-server github.com/modelcontextprotocol/go-sdk/conformance/everything-server
 	./bin/lab mcp chain 2026-07-28 2025-11-25 --suite $(MCP_SUITE) --server bin/everything-server
+	./bin/lab mcp bridged --suite $(MCP_SUITE)
 	cd $(MCP_TS) && npm ci --no-audit --no-fund --ignore-scripts
 	./bin/lab mcp client --folder $(MCP_TS)
 	cd $(MCP_NPM) && npm ci --no-audit --no-fund --ignore-scripts

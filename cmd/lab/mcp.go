@@ -29,7 +29,7 @@ Without a REVISION it only serves, until it is interrupted.`,
 			})
 		},
 	}
-	c.AddCommand(bridgeCommand(), clientCommand(), chainCommand(), latencyCommand())
+	c.AddCommand(bridgeCommand(), clientCommand(), chainCommand(), latencyCommand(), bridgeAsClientCommand(), asClientCommand())
 	c.Flags().StringVar(&suite, "suite", "internal/lab/mcp/suite", "`folder` with the suite's node_modules")
 	return c
 }
@@ -64,6 +64,38 @@ is a step of a run, and reads the suite's checks one by one.`,
 	c.Flags().StringVar(&suite, "suite", "internal/lab/mcp/suite", "`folder` with the suite's node_modules")
 	c.Flags().StringVar(&program, "server", "bin/everything-server", "the `program`, conformance/everything-server of go-sdk")
 	return c
+}
+
+func bridgeAsClientCommand() *cobra.Command {
+	var suite string
+	c := &cobra.Command{
+		Use:   "bridged",
+		Short: "Hold the bridge, as a client of the Model Context Protocol, against the suite",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			self, err := os.Executable()
+			if err != nil {
+				return err
+			}
+			t, err := mcp.RunClient(cmd.Context(), suite, self+" mcp as-client", os.Stdout)
+			if err != nil {
+				return err
+			}
+			return conclude(t.Passed, t.Baselined, t.Problems)
+		},
+	}
+	c.Flags().StringVar(&suite, "suite", "internal/lab/mcp/suite", "`folder` with the suite's node_modules")
+	return c
+}
+
+// asClientCommand is what the suite starts.
+func asClientCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "as-client URL", Hidden: true, Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return mcp.AsClient(cmd.Context(), args[0], os.Getenv("MCP_CONFORMANCE_SCENARIO"), os.Getenv("MCP_CONFORMANCE_CONTEXT"))
+		},
+	}
 }
 
 func latencyCommand() *cobra.Command {
@@ -113,6 +145,10 @@ func runSuite(cmd *cobra.Command, suite, url string, revisions []string, chain b
 		passed, baselined = passed+t.Passed, baselined+t.Baselined
 		problems = append(problems, t.Problems...)
 	}
+	return conclude(passed, baselined, problems)
+}
+
+func conclude(passed, baselined int, problems []string) error {
 	_, _ = fmt.Fprintf(os.Stdout, "\n%d checks passed, %d don't apply, %d problems\n", passed, baselined, len(problems))
 	if len(problems) > 0 {
 		return fmt.Errorf("the suite found:\n%s", strings.Join(problems, "\n"))

@@ -264,13 +264,15 @@ func TestKilledBridgesPollOn(t *testing.T) {
 		require.NoError(t, cmd.Process.Kill())
 		_ = cmd.Wait() // it was killed
 	}
+	for i := range runs { // all of them: a worker has room for 16
+		j.mu.Lock()
+		id := j.named[fmt.Sprint("k", i)]
+		j.mu.Unlock()
+		j.becomes(id, jobDone)
+	}
 	last := spawn(t, w.URL(), file)
 	for i, run := range runs {
 		name := fmt.Sprint("k", i)
-		j.mu.Lock()
-		id := j.named[name]
-		j.mu.Unlock()
-		j.becomes(id, jobDone)
 		end, err := run.Wait(w.ctx())
 		require.NoError(t, err)
 		require.Equal(t, outcome.Succeeded, end.Status, "%s", end.JSON())

@@ -55,7 +55,7 @@ func Run(ctx context.Context, folder, url, revision string, chain bool, out io.W
 		return nil, err
 	}
 	defer func() { _ = os.RemoveAll(results) }()
-	said, err := node(ctx, folder, filepath.Join("node_modules", "@modelcontextprotocol", "conformance", "dist", "index.js"),
+	said, err := node(ctx, folder, suiteProgram,
 		"server", "--url", url, "--requirements", revision, "--output-dir", results).CombinedOutput()
 	scenarios, readErr := readChecks(results)
 	if readErr != nil {
@@ -66,6 +66,9 @@ func Run(ctx context.Context, folder, url, revision string, chain bool, out io.W
 	}
 	return judge(scenarios, excused, revision, out)
 }
+
+// suiteProgram is the suite, in its folder.
+var suiteProgram = filepath.Join("node_modules", "@modelcontextprotocol", "conformance", "dist", "index.js")
 
 // node is a program of a folder, run by the Node that is installed there.
 func node(ctx context.Context, folder, program string, args ...string) *exec.Cmd {
@@ -90,7 +93,7 @@ func Witness(ctx context.Context, folder, url string, out io.Writer) error {
 const witnessWithin = 3 * time.Minute
 
 // stamp is what the suite puts behind a scenario's name.
-var stamp = regexp.MustCompile(`^server-(.*)-\d{4}-\d\d-\d\dT.*$`)
+var stamp = regexp.MustCompile(`^(?:server-|client-)?(.*)-\d{4}-\d\d-\d\dT.*$`)
 
 // readChecks reads the checks of each scenario.
 func readChecks(results string) (map[string][]check, error) {

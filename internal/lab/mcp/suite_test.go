@@ -21,7 +21,10 @@ func TestTheBaselineSaysWhy(t *testing.T) {
 			assert.NotEmpty(t, lines)
 		}
 	}
-	_, err := readBaseline("2026-07-28 a b:", "2026-07-28")
+	lines, err := readBaseline(clientline, clientRevision)
+	require.NoError(t, err)
+	assert.Len(t, lines, 1)
+	_, err = readBaseline("2026-07-28 a b:", "2026-07-28")
 	require.Error(t, err)
 }
 
